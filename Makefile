@@ -1,0 +1,167 @@
+# Cellblock. `make run` and `make test` are all a newcomer needs; `make help`
+# lists the rest. Everything that is made lands in $(BUILD).
+
+VERSION  := 0.1
+BUILD    ?= build
+PREFIX   ?= /usr/local
+CC       ?= gcc
+CLANG    ?= clang
+HOST_CC  ?= $(CC)
+PYTHON   ?= /usr/bin/python3
+
+WARN     := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wformat=2 \
+            -Wswitch-enum -Wvla
+# What this compiler and machine know of it.
+HARDEN   := $(shell for f in -fPIE -fstack-protector-strong \
+              -fcf-protection=full -ftrivial-auto-var-init=zero; do \
+              echo 'int x;' | $(CC) $$f -Werror -x c -c -o /dev/null - \
+              2>/dev/null && echo $$f; done)
+FORTIFY  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+OPT      ?= -O2 -g
+WERROR   ?= $(if $(CI),-Werror)
+SAN      :=
+LIBS     := -ledit -lseccomp -lcap -linih -ljansson
+CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
+CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
+
+SRC      := $(wildcard jail/*.c repl/*.c)
+OBJ      := $(SRC:%.c=$(BUILD)/%.o)
+LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
+LIB      := $(BUILD)/libcellblock.a
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
+GEN      := $(BUILD)/gen/guest_frozen.h $(BUILD)/gen/guest_tools_py.h \
+            $(BUILD)/gen/seccomp_bpf.h
+
+.PHONY: all deps build run test check unit asan fuzz fuzz-short bench tidy \
+        format install install-apparmor uninstall clean help
+
+all: build
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make run        install what is missing, build, start a session
+run:
+	@tools/deps run
+	@$(MAKE) --no-print-directory -s build
+	@exec $(BUILD)/cellblock $(ARGS)
+
+## make test       the same, then every test
+test:
+	@tools/deps test
+	@$(MAKE) --no-print-directory check
+
+## make build      only build
+build: $(BUILD)/cellblock
+
+## make deps       install missing packages with apt, or name them
+deps:
+	@tools/deps test
+
+## make check      every test, without installing anything
+check: build $(UNIT)
+	@BUILD=$(BUILD) tests/run
+
+## make unit       the unit tests alone
+unit: $(UNIT)
+	@BUILD=$(BUILD) tests/run unit
+
+$(BUILD)/cellblock: $(OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LIBS)
+
+$(LIB): $(LIBOBJ)
+	@rm -f $@
+	$(AR) rcs $@ $(LIBOBJ)
+
+$(BUILD)/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The driver, embedded as bytes: what every start needs is compiled for the
+# Python of this host.
+$(BUILD)/gen/guest.frozen: jail/guest.py tools/freeze
+	@mkdir -p $(@D)
+	$(PYTHON) tools/freeze $< > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
+	tools/embed $< > $@
+
+$(BUILD)/gen/%_py.h: jail/%.py tools/embed
+	@mkdir -p $(@D)
+	tools/embed $< > $@
+
+# The seccomp filters, built once at compile time (a filter takes milliseconds
+# to build, and the path to the first prompt has none to spare).
+$(BUILD)/tools/seccomp_gen: tools/seccomp_gen.c $(wildcard jail/seccomp*.h)
+	@mkdir -p $(@D)
+	$(HOST_CC) -std=gnu17 -O1 -D_GNU_SOURCE -I. $(WARN) -o $@ $< -lseccomp
+
+$(BUILD)/gen/seccomp_bpf.h: $(BUILD)/tools/seccomp_gen
+	@mkdir -p $(@D)
+	$< > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) $(LIB) $(LIBS) -lcmocka
+
+## make asan       every test under AddressSanitizer and UBSan
+# (no leak check: LeakSanitizer traces the process, which the front end and the
+# guests refuse to everyone)
+asan:
+	ASAN_OPTIONS=detect_leaks=0 CELLBLOCK_TEST_PATIENCE=4 $(MAKE) check BUILD=$(BUILD)/asan \
+	  SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
+	  OPT="-O1 -g" FORTIFY=
+
+## make fuzz       the fuzzers, FUZZ_SECONDS (60) each; needs clang
+fuzz:
+	@tests/fuzz/run $(or $(FUZZ_SECONDS),60)
+
+## make bench      measure, print the table
+bench: build
+	@tests/bench/run
+
+## make tidy       clang-tidy and cppcheck
+tidy: $(GEN)
+	clang-tidy --quiet $(SRC) -- -std=gnu17 $(CPPFLAGS)
+	cppcheck --quiet --enable=warning,portability --inline-suppr \
+	  --error-exitcode=1 -I. -I$(BUILD)/gen $(SRC)
+
+## make format     clang-format every source
+format:
+	clang-format -i $(SRC) $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
+
+## make install    to $(PREFIX) (/usr/local); DESTDIR is honoured
+install: build
+	install -Dm755 $(BUILD)/cellblock $(DESTDIR)$(PREFIX)/bin/cellblock
+	install -Dm644 man/cellblock.1 $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1
+	install -Dm644 man/cellblock.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5
+	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
+	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
+	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
+	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
+	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
+	install -Dm644 completions/cellblock.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock
+	install -Dm644 completions/cellblock.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock
+	install -Dm644 completions/cellblock.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish
+
+## make install-apparmor  allow user namespaces where AppArmor restricts them
+install-apparmor:
+	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)/etc/apparmor.d/cellblock
+	apparmor_parser -r $(DESTDIR)/etc/apparmor.d/cellblock
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cellblock \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1 \
+	  $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \
+	  $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/cellblock
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(OBJ:.o=.d) $(UNIT:=.d)

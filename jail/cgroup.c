@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgroup.c - limits on the jail as a whole, kept by the kernel
+ *
+ * Runs in:   warden: first with the right to make cgroups, then without
+ * Holds:     descriptors opened in the first part; the kernel judges a write
+ *            to cgroup.procs by who opened it
+ * Trusts:    only values it read back: some hosts accept a limit and ignore it
+ * Leaves:    directories, for the janitor
+ *
+ * Nothing outside directories of our own (`cellblock`, or `cellblock-NAME` in
+ * a delegated subtree) is ever written to, with one exception that v2 asks
+ * for: see cgroup_v2.c.
+ */
+#include "cgroup.h"
+
+#include "cgroup_impl.h"
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOUNTS_MAX 16
+/* How long the remains of a dead session may take to go, milliseconds. */
+#define CLEAR_MS 500
+
+const struct cgroup_names cgroup_names = {{
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_CPUACCT] = "cpuacct",
+	[CGROUP_FREEZER] = "freezer",
+}};
+
+/* ---- small files ---- */
+
+void cgroup_nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = CGROUP_NAP_NS}, NULL);
+}
+
+int cgroup_write_fd(int fd, const char *text)
+{
+	size_t n = strlen(text);
+	ssize_t r = pwrite(fd, text, n, 0);
+
+	if (r >= 0 && (size_t)r != n)
+		errno = EIO;
+	return r == (ssize_t)n ? 0 : -1;
+}
+
+int cgroup_write(int dirfd, const char *file, const char *text)
+{
+	auto_close int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : cgroup_write_fd(fd, text);
+}
+
+ssize_t cgroup_read_fd(int fd, char *buf, size_t size)
+{
+	ssize_t r = fd < 0 ? -1 : pread(fd, buf, size - 1, 0);
+
+	buf[r < 0 ? 0 : r] = '\0';
+	return r;
+}
+
+ssize_t cgroup_read(int dirfd, const char *file, char *buf, size_t size)
+{
+	auto_close int fd = openat(dirfd, file, O_RDONLY | O_CLOEXEC);
+
+	return cgroup_read_fd(fd, buf, size);
+}
+
+int64_t cgroup_key(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (!strncmp(p, key, n) && p[n] == ' ')
+			return strtoll(p + n + 1, NULL, 10);
+	}
+	return -1;
+}
+
+static int64_t file_number(int fd)
+{
+	char buf[64];
+
+	if (cgroup_read_fd(fd, buf, sizeof(buf)) <= 0)
+		return -1;
+	return strtoll(buf, NULL, 10);
+}
+
+static int64_t file_key(int fd, const char *key)
+{
+	char buf[4096];
+
+	if (cgroup_read_fd(fd, buf, sizeof(buf)) <= 0)
+		return -1;
+	return cgroup_key(buf, key);
+}
+
+/* ---- what is there ---- */
+
+int cgroup_dir_writable(const char *path)
+{
+	return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* 1 if the line is of a cgroup file system. The fields are: id, parent,
+ * device, root, mount point, options, optional ones, "-", type, source,
+ * options of the super block. */
+static int mount_parse(char *line, struct cgroup_mount *m)
+{
+	char *dash = strstr(line, " - ");
+	char type[32], super[sizeof(m->options)];
+
+	if (!dash || sscanf(dash, " - %31s %*s %255s", type, super) != 2)
+		return 0;
+	if (strcmp(type, "cgroup") && strcmp(type, "cgroup2"))
+		return 0;
+	if (sscanf(line, "%*s %*s %*s %*s %511s", m->point) != 1)
+		return 0;
+	m->v2 = !strcmp(type, "cgroup2");
+	memcpy(m->options, super, sizeof(super));
+	return 1;
+}
+
+static int mounts_read(struct cgroup_mount *m, int max)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	auto_free char *line = NULL;
+	size_t size = 0;
+	int n = 0;
+
+	while (f && n < max && getline(&line, &size, f) > 0)
+		n += mount_parse(line, &m[n]);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+void cgroup_probe(struct cgroup_caps *caps)
+{
+	struct cgroup_mount mounts[MOUNTS_MAX];
+	int n = mounts_read(mounts, MOUNTS_MAX);
+
+	memset(caps, 0, sizeof(*caps));
+	if (cgroup_v2_probe(caps, mounts, n) > 0)
+		return;
+	if (cgroup_v1_probe(caps, mounts, n) > 0)
+		return;
+	caps->kind = CGROUP_NONE;
+	if (!caps->why[0])
+		snprintf(caps->why, sizeof(caps->why),
+			n ? "no cgroup here may be written to"
+			  : "no cgroup file system is mounted");
+}
+
+/* ---- making and removing ---- */
+
+int cgroup_kill_listed(int dirfd)
+{
+	char buf[8192];
+	int n = 0;
+
+	/* Opened each time: v1 keeps showing an open file the same list. It is
+	 * longer than this only for thousands of processes, and the callers
+	 * come again until it is empty. */
+	if (cgroup_read(dirfd, "cgroup.procs", buf, sizeof(buf)) <= 0)
+		return 0;
+	for (char *p = buf, *end; *p; p = *end ? end + 1 : end) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		if (pid > 1 && *end == '\n')
+			kill((pid_t)pid, SIGKILL);
+		n++;
+	}
+	return n;
+}
+
+/* Kill whatever is in a cgroup, and remove it. Stopped first where that can
+ * be, so that nothing forks away from the kill; then let go, because a frozen
+ * process of v1 does not even die. */
+static int dir_clear(const char *path, int timeout_ms)
+{
+	int64_t until = now_ms() + timeout_ms;
+	auto_close int dir =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -1;
+	while (rmdir(path) < 0 && errno != ENOENT) {
+		if (errno != EBUSY || now_ms() > until)
+			return -1;
+		cgroup_write(dir, "freezer.state", "FROZEN");
+		cgroup_write(dir, "cgroup.kill", "1");
+		cgroup_kill_listed(dir);
+		cgroup_write(dir, "freezer.state", "THAWED");
+		cgroup_write(dir, "cgroup.freeze", "0");
+		cgroup_nap();
+	}
+	return 0;
+}
+
+int cgroup_dir_make(
+	struct cgroup *cg, const char *dir, const char *name, struct err *e)
+{
+	char *path = cg->dirs[cg->ndirs];
+	int fd, tries = 8;
+
+	if ((size_t)snprintf(path, CGROUP_PATH_MAX, "%s/%s", dir, name) >=
+		CGROUP_PATH_MAX)
+		return err_set(e, "cgroup: %s is too long a path", dir);
+	/* A session that ends may remove the parent between our two steps. */
+	while (mkdir(path, 0755) < 0) {
+		int parent_gone = errno == ENOENT;
+
+		if (tries-- == 0 || (!parent_gone && errno != EEXIST))
+			return err_errno(e, "cgroup: make %s", path);
+		if (parent_gone && mkdir(dir, 0755) < 0 && errno != EEXIST)
+			return err_errno(e, "cgroup: make %s", dir);
+		if (!parent_gone && dir_clear(path, CLEAR_MS) < 0)
+			return err_errno(
+				e, "cgroup: remove what is left in %s", path);
+	}
+	cg->ndirs++;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(e, "cgroup: open %s", path);
+	return fd;
+}
+
+void cgroup_refuse(struct cgroup *cg, const char *word)
+{
+	size_t n = strlen(cg->refused);
+
+	snprintf(cg->refused + n, sizeof(cg->refused) - n, "%s%s",
+		n ? ", " : "", word);
+}
+
+int cgroup_set_limit(struct cgroup *cg, int dirfd, const char *file,
+	int64_t value, const char *word)
+{
+	char text[32], back[64];
+	int64_t kept;
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	if (cgroup_write(dirfd, file, text) == 0 &&
+		cgroup_read(dirfd, file, back, sizeof(back)) > 0) {
+		char *end;
+
+		kept = strtoll(back, &end, 10); /* "max": no number */
+		if (end != back && kept <= value && kept > value / 2)
+			return 1;
+	}
+	cgroup_refuse(cg, word);
+	return 0;
+}
+
+static int name_is_sane(const char *name)
+{
+	return name[0] && name[0] != '.' && !strchr(name, '/') &&
+	       strlen(name) < 64;
+}
+
+static void cgroup_init(struct cgroup *cg)
+{
+	memset(cg, 0, sizeof(*cg));
+	cg->killdir = -1;
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		cg->procs[i] = cg->tasks[i] = -1;
+	for (int i = 0; i < CGROUP_FILES; i++)
+		cg->file[i] = -1;
+}
+
+int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, const char *name, struct err *e)
+{
+	int r = 0;
+
+	cgroup_init(cg);
+	cg->kind = caps->kind;
+	cg->own_parent = !caps->shared;
+	if (caps->kind != CGROUP_NONE && !name_is_sane(name))
+		return err_set(e, "cgroup: %s is no name for one", name);
+	switch (caps->kind) {
+	case CGROUP_NONE:
+		break;
+	case CGROUP_V1:
+		r = cgroup_v1_make(cg, caps, l, name, e);
+		break;
+	case CGROUP_V2:
+		r = cgroup_v2_make(cg, caps, l, name, e);
+		break;
+	}
+	if (r < 0) {
+		cgroup_close(cg);
+		cgroup_remove(cg, 0, NULL);
+		cgroup_init(cg);
+	}
+	return r;
+}
+
+void cgroup_close(struct cgroup *cg)
+{
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+		fd_drop(&cg->procs[i]);
+		fd_drop(&cg->tasks[i]);
+	}
+	for (int i = 0; i < CGROUP_FILES; i++)
+		fd_drop(&cg->file[i]);
+	fd_drop(&cg->killdir);
+}
+
+int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
+{
+	int64_t until = now_ms() + timeout_ms;
+	int r = 0;
+
+	for (int i = 0; i < cg->ndirs; i++) {
+		int64_t left = until - now_ms();
+		char parent[CGROUP_PATH_MAX];
+
+		if (dir_clear(cg->dirs[i], left > 0 ? (int)left : 0) < 0) {
+			r = err_errno(e, "cgroup: remove %s", cg->dirs[i]);
+			continue;
+		}
+		memcpy(parent, cg->dirs[i], sizeof(parent));
+		*strrchr(parent, '/') = '\0';
+		if (cg->own_parent)
+			rmdir(parent); /* unless another session is there */
+	}
+	return r;
+}
+
+/* ---- in use ---- */
+
+int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		if (cg->procs[i] >= 0 &&
+			cgroup_write_fd(cg->procs[i], text) < 0)
+			return err_errno(e, "cgroup: move process %s in", text);
+	return 0;
+}
+
+static int enter_one(const struct cgroup *cg, int i, struct err *e)
+{
+	int fd = cg->tasks[i] >= 0 ? cg->tasks[i] : cg->procs[i];
+
+	if (fd >= 0 && cgroup_write_fd(fd, "0") < 0)
+		return err_errno(
+			e, "cgroup: enter that of %s", cgroup_names.name[i]);
+	return 0;
+}
+
+int cgroup_enter(const struct cgroup *cg, struct err *e)
+{
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		if ((cg->kind == CGROUP_V2 || i != CGROUP_FREEZER) &&
+			enter_one(cg, i, e) < 0)
+			return -1;
+	return 0;
+}
+
+int cgroup_enter_freezer(const struct cgroup *cg, struct err *e)
+{
+	return cg->kind == CGROUP_V1 ? enter_one(cg, CGROUP_FREEZER, e) : 0;
+}
+
+int cgroup_freezes_guests(const struct cgroup *cg)
+{
+	return cg->kind == CGROUP_V1 && cgroup_can_freeze(cg);
+}
+
+int cgroup_can_freeze(const struct cgroup *cg)
+{
+	return cg->file[CGROUP_F_FREEZE] >= 0;
+}
+
+int cgroup_freeze(
+	const struct cgroup *cg, int on, int timeout_ms, struct err *e)
+{
+	if (!cgroup_can_freeze(cg))
+		return err_set(e, "cgroup: there is no freezer");
+	return cg->kind == CGROUP_V2 ? cgroup_v2_freeze(cg, on, timeout_ms, e)
+				     : cgroup_v1_freeze(cg, on, timeout_ms, e);
+}
+
+int cgroup_kill(const struct cgroup *cg, int timeout_ms, struct err *e)
+{
+	int64_t until = now_ms() + timeout_ms;
+	int listed;
+
+	if (cg->killdir < 0)
+		return err_set(e, "cgroup: there is none to kill");
+	do {
+		/* Kernels before 5.14 have no cgroup.kill. */
+		if (cg->file[CGROUP_F_KILL] >= 0)
+			cgroup_write_fd(cg->file[CGROUP_F_KILL], "1");
+		else if (cgroup_can_freeze(cg))
+			cgroup_freeze(cg, 1, 10, NULL);
+		listed = cgroup_kill_listed(cg->killdir);
+		if (cgroup_can_freeze(cg))
+			cgroup_freeze(cg, 0, 0, NULL);
+		if (listed == 0)
+			return 0;
+		cgroup_nap();
+	} while (now_ms() <= until);
+	errno = ETIMEDOUT;
+	return err_errno(e, "cgroup: %d processes will not die", listed);
+}
+
+/* Page cache of files goes when memory is short; tmpfs is not among it. */
+static int64_t reclaimable(const struct cgroup *cg)
+{
+	char buf[8192];
+	const char *total = cg->kind == CGROUP_V1 ? "total_" : "";
+	static const char *const keys[] = {"inactive_file", "active_file"};
+	int64_t sum = 0;
+
+	cgroup_read_fd(cg->file[CGROUP_F_MEMORY_STAT], buf, sizeof(buf));
+	for (int i = 0; i < 2; i++) {
+		char key[32];
+		int64_t v;
+
+		snprintf(key, sizeof(key), "%s%s", total, keys[i]);
+		v = cgroup_key(buf, key);
+		sum += v > 0 ? v : 0;
+	}
+	return sum;
+}
+
+static int64_t at_least_0(int64_t v)
+{
+	return v < 0 ? 0 : v;
+}
+
+void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
+{
+	memset(u, 0, sizeof(*u));
+	u->charged_bytes = at_least_0(file_number(cg->file[CGROUP_F_MEMORY]));
+	u->memory_bytes = at_least_0(u->charged_bytes - reclaimable(cg));
+	u->peak_bytes = at_least_0(file_number(cg->file[CGROUP_F_PEAK]));
+	if (cg->kind == CGROUP_V2) {
+		u->cpu_ns = file_key(cg->file[CGROUP_F_CPU], "usage_usec");
+		u->cpu_ns *= u->cpu_ns > 0 ? 1000 : 1;
+	} else {
+		u->cpu_ns = file_number(cg->file[CGROUP_F_CPU]);
+	}
+	u->pids = file_number(cg->file[CGROUP_F_PIDS]);
+	u->oom_kills = at_least_0(file_key(cg->file[CGROUP_F_OOM], "oom_kill"));
+	u->fork_fails =
+		at_least_0(file_key(cg->file[CGROUP_F_PIDS_EVENTS], "max"));
+}
+
+int cgroup_reset_peak(const struct cgroup *cg)
+{
+	return cgroup_write_fd(cg->file[CGROUP_F_PEAK], "0");
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgroup.h - limits on the jail as a whole, kept by the kernel
+ *
+ * Opened while the warden can still write there (root, or a delegated
+ * subtree), used later through descriptors, when it no longer can. Removed by
+ * the janitor, who outlives the warden.
+ */
+#ifndef JAIL_CGROUP_H
+#define JAIL_CGROUP_H
+
+#include "err.h"
+#include "limits.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Longest directory name. */
+#define CGROUP_PATH_MAX 512
+
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+enum cgroup_controller {
+	CGROUP_MEMORY,
+	CGROUP_PIDS,
+	CGROUP_CPU,
+	CGROUP_CPUACCT,
+	CGROUP_FREEZER,
+};
+#define CGROUP_CONTROLLERS 5
+
+/* What this process could make here. Under v2 cpuacct and freezer are part of
+ * every cgroup. */
+struct cgroup_caps {
+	enum cgroup_kind kind;
+	unsigned usable; /* bits 1 << enum cgroup_controller */
+	int shared;	 /* `dir` holds other groups: ours are prefixed */
+	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
+	char why[256]; /* what is missing and why, in words; or empty */
+};
+
+/* Descriptors the warden works through; -1 what is not there. */
+enum cgroup_file {
+	CGROUP_F_MEMORY,      /* bytes charged */
+	CGROUP_F_MEMORY_STAT, /* memory.stat */
+	CGROUP_F_PEAK,	      /* highest charge */
+	CGROUP_F_OOM,	      /* where oom_kill is counted */
+	CGROUP_F_PIDS,	      /* tasks now */
+	CGROUP_F_PIDS_EVENTS, /* forks refused */
+	CGROUP_F_CPU,	      /* CPU time used */
+	CGROUP_F_FREEZE,      /* freezer switch */
+	CGROUP_F_EVENTS,      /* (v2) frozen, populated */
+	CGROUP_F_KILL,	      /* (v2, 5.14) cgroup.kill */
+};
+#define CGROUP_FILES 10
+
+struct cgroup {
+	enum cgroup_kind kind;
+	unsigned enforced;	       /* CGROUP_LIMIT_*, read back */
+	int procs[CGROUP_CONTROLLERS]; /* cgroup.procs, one a hierarchy */
+	int tasks[CGROUP_CONTROLLERS]; /* (v1) its tasks file */
+	int killdir;		       /* where to find who is inside */
+	int file[CGROUP_FILES];
+	int ndirs; /* what the janitor removes, the freezer's first */
+	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];
+	int own_parent;	   /* their parents are ours too */
+	char refused[256]; /* what was asked for and not kept, in words */
+};
+
+/* Limits that were set and read back. */
+enum {
+	CGROUP_LIMIT_MEMORY = 1,
+	CGROUP_LIMIT_SWAP = 2, /* no swap beside the memory limit */
+	CGROUP_LIMIT_PIDS = 4,
+	CGROUP_LIMIT_CPU = 8,
+};
+
+struct cgroup_usage {
+	int64_t charged_bytes; /* all that is charged, page cache included */
+	int64_t memory_bytes;  /* less what reclaim could take back */
+	int64_t peak_bytes;    /* highest charge, 0 unknown */
+	int64_t cpu_ns;	       /* CPU time of all, the dead too; -1 unknown */
+	int64_t pids;	       /* tasks (threads count), -1 unknown */
+	int64_t oom_kills;     /* processes the kernel killed for memory */
+	int64_t fork_fails;    /* forks refused by the process limit */
+};
+
+/* Slots beyond limits.processes: pid 1, the middle process of a parking, and
+ * the checkpoints. */
+#define CGROUP_PIDS_SPARE 4
+
+/* Look at this host. Never fails: caps->kind is CGROUP_NONE and caps->why
+ * says why. Makes nothing. */
+void cgroup_probe(struct cgroup_caps *caps);
+
+/* Make the session's cgroup, set its limits, read each back. `name` is a file
+ * name that no living session shares (the claimed uid, or a pid): what a dead
+ * one left under it is killed and removed first. A limit that cannot be had
+ * is no error: see `enforced` and `refused`. With CGROUP_NONE succeeds and
+ * `cg` is empty. -1: something broke, nothing is left behind. */
+int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, const char *name, struct err *e);
+
+/* Close the descriptors; the directories stay (they are the janitor's). */
+void cgroup_close(struct cgroup *cg);
+
+/* Move a process in, by its pid as seen from here; do it before it forks. */
+int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e);
+
+/* Move the calling process, which must have one thread, in. Under v1 this is
+ * far cheaper than being moved: the kernel need not wait until nobody else
+ * forks or execs. */
+int cgroup_enter(const struct cgroup *cg, struct err *e);
+
+/* The same for the freezer alone, where that is a hierarchy of its own (v1):
+ * the guests are in it, and pid 1, which must go on serving, is not. */
+int cgroup_enter_freezer(const struct cgroup *cg, struct err *e);
+
+/* 1 if cgroup_freeze() works here. */
+int cgroup_can_freeze(const struct cgroup *cg);
+
+/* 1 if the freezer holds the guests without pid 1. */
+int cgroup_freezes_guests(const struct cgroup *cg);
+
+/* Freeze, waiting at most timeout_ms until every task has stopped; or thaw.
+ * -1 with e (errno ETIMEDOUT) if some task did not: it is left freezing. */
+int cgroup_freeze(
+	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
+
+/* Kill every process inside, frozen or not, and wait (at most timeout_ms)
+ * until none is left. Thawed afterwards. By descriptor; needs to be allowed
+ * to signal them. */
+int cgroup_kill(const struct cgroup *cg, int timeout_ms, struct err *e);
+
+/* What the jail uses; fields that cannot be read are as documented. */
+void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
+
+/* Start the peak over; -1 where the kernel cannot (v2 before 6.12). */
+int cgroup_reset_peak(const struct cgroup *cg);
+
+/* Remove the session's directories, waiting at most timeout_ms for the dying,
+ * and the parent of our own if it is then empty. For the janitor, by path. */
+int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
+
+#endif

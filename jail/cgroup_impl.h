@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgroup_impl.h - what cgroup.c and the two kinds share; for them alone
+ */
+#ifndef JAIL_CGROUP_IMPL_H
+#define JAIL_CGROUP_IMPL_H
+
+#include "cgroup.h"
+
+#include <stddef.h>
+
+/* The period of a CPU share, microseconds. */
+#define CGROUP_CPU_PERIOD 100000
+/* Longest wait between two looks at something without notification. */
+#define CGROUP_NAP_NS 200000
+
+struct cgroup_names {
+	const char *name[CGROUP_CONTROLLERS];
+};
+
+extern const struct cgroup_names cgroup_names;
+
+/* A line of /proc/self/mountinfo that matters here. */
+struct cgroup_mount {
+	char point[CGROUP_PATH_MAX];
+	char options[256]; /* of the super block: names the v1 controllers */
+	int v2;
+};
+
+/* Look for usable controllers; set kind, usable, dir. 0 if there are none. */
+int cgroup_v1_probe(
+	struct cgroup_caps *caps, const struct cgroup_mount *m, int n);
+int cgroup_v2_probe(
+	struct cgroup_caps *caps, const struct cgroup_mount *m, int n);
+
+/* Make the directories and open the files (limits come after). */
+int cgroup_v1_make(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, const char *name, struct err *e);
+int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, const char *name, struct err *e);
+
+int cgroup_v1_freeze(
+	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
+int cgroup_v2_freeze(
+	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
+
+/* Helpers of cgroup.c. */
+
+/* Whether this process may make directories there. */
+int cgroup_dir_writable(const char *path);
+
+/* Make `dir`/`name`, clearing what is there, and `dir` too if it is missing;
+ * remember it in cg->dirs. Returns an O_DIRECTORY descriptor. */
+int cgroup_dir_make(
+	struct cgroup *cg, const char *dir, const char *name, struct err *e);
+
+/* Write text to dirfd/file, or to a descriptor. 0, or -1 with errno. */
+int cgroup_write(int dirfd, const char *file, const char *text);
+int cgroup_write_fd(int fd, const char *text);
+
+/* Read a small file from its start. Length, or -1 with errno. */
+ssize_t cgroup_read_fd(int fd, char *buf, size_t size);
+ssize_t cgroup_read(int dirfd, const char *file, char *buf, size_t size);
+
+/* Set a number and read it back: 1 if what the kernel kept is at most that
+ * (it rounds to pages) and not nothing, else 0 and `word` joins cg->refused. */
+int cgroup_set_limit(struct cgroup *cg, int dirfd, const char *file,
+	int64_t value, const char *word);
+void cgroup_refuse(struct cgroup *cg, const char *word);
+
+/* The number after `key` in a file of "key value" lines; -1 if not there. */
+int64_t cgroup_key(const char *text, const char *key);
+
+/* Kill all that cgroup.procs of a directory lists. Returns how many that
+ * were. */
+int cgroup_kill_listed(int dirfd);
+
+void cgroup_nap(void);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * err.c - an error that carries its context outward
+ *
+ * Runs in:   every process
+ * Trusts:    its caller; the texts may hold anything, whoever prints them
+ *            makes them safe for a terminal
+ */
+#include "err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	memset(e, 0, sizeof(*e));
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_errno(struct err *e, const char *fmt, ...)
+{
+	int code = errno;
+	size_t n;
+	va_list ap;
+
+	if (!e)
+		return -1;
+	memset(e, 0, sizeof(*e));
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(code));
+	errno = code;
+	return -1;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char inner[sizeof(e->msg)];
+	size_t n;
+	va_list ap;
+
+	if (!e)
+		return -1;
+	memcpy(inner, e->msg, sizeof(inner));
+	va_start(ap, fmt);
+	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(e->msg);
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", inner);
+	return -1;
+}
+
+int err_hint(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	va_start(ap, fmt);
+	vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_kind_set(struct err *e, enum err_kind kind)
+{
+	if (e)
+		e->kind = kind;
+	return -1;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * io.c - descriptors: ownership, whole reads and writes, passing
+ *
+ * Runs in:   every process
+ * Trusts:    nothing that arrives: lengths, descriptor counts and truncation
+ *            are checked, and surplus descriptors are closed
+ */
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+
+void fd_drop(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t now_ms(void)
+{
+	return now_ns() / 1000000;
+}
+
+static void io_wait(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	poll(&p, 1, -1);
+}
+
+ssize_t io_read_full(int fd, void *buf, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = read(fd, (char *)buf + done, n - done);
+
+		if (r == 0)
+			break;
+		if (r > 0)
+			done += (size_t)r;
+		else if (errno == EAGAIN)
+			io_wait(fd, POLLIN);
+		else if (errno != EINTR)
+			return -1;
+	}
+	return (ssize_t)done;
+}
+
+int io_write_full(int fd, const void *buf, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = write(fd, (const char *)buf + done, n - done);
+
+		if (r >= 0)
+			done += (size_t)r;
+		else if (errno == EAGAIN)
+			io_wait(fd, POLLOUT);
+		else if (errno != EINTR)
+			return -1;
+	}
+	return 0;
+}
+
+int io_read_file(int dirfd, const char *path, size_t max, char **buf, size_t *n)
+{
+	auto_close int fd =
+		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_free char *b = malloc(max + 2);
+	ssize_t r;
+
+	if (fd < 0 || !b)
+		return -1;
+	r = io_read_full(fd, b, max + 1);
+	if (r < 0)
+		return -1;
+	if ((size_t)r > max) {
+		errno = EFBIG;
+		return -1;
+	}
+	b[r] = '\0';
+	*n = (size_t)r;
+	*buf = b;
+	b = NULL;
+	return 0;
+}
+
+union fd_space {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * (IO_FDS_MAX + 12))];
+};
+
+int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds)
+{
+	struct iovec iov = {.iov_base = (void *)buf, .iov_len = n};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	union fd_space space;
+
+	if (nfds > IO_FDS_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (nfds > 0) {
+		struct cmsghdr *c;
+		size_t len = sizeof(int) * (size_t)nfds;
+
+		memset(&space, 0, sizeof(space));
+		m.msg_control = space.bytes;
+		m.msg_controllen = CMSG_SPACE(len);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(c), fds, len);
+	}
+	while (sendmsg(sock, &m, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return -1;
+	return 0;
+}
+
+/* Keep the first `maxfds` descriptors in `fds`; returns how many came. */
+static int fds_collect(struct msghdr *m, int *fds, int maxfds)
+{
+	int seen = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t bytes;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		bytes = c->cmsg_len - CMSG_LEN(0);
+		for (size_t at = 0; at + sizeof(int) <= bytes;
+			at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+			if (seen < maxfds)
+				fds[seen] = fd;
+			else
+				close(fd);
+			seen++;
+		}
+	}
+	return seen;
+}
+
+ssize_t io_recv_fds(
+	int sock, void *buf, size_t n, int *fds, int maxfds, int flags)
+{
+	struct iovec iov = {.iov_base = buf, .iov_len = n};
+	union fd_space space;
+	struct msghdr m = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space.bytes,
+		.msg_controllen = sizeof(space.bytes)};
+	ssize_t r;
+	int seen;
+
+	for (int i = 0; i < maxfds; i++)
+		fds[i] = -1;
+	do
+		r = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -1;
+	seen = fds_collect(&m, fds, maxfds);
+	if (seen <= maxfds && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return r;
+	for (int i = 0; i < maxfds; i++)
+		fd_drop(&fds[i]);
+	errno = EMSGSIZE;
+	return -1;
+}
+
+int io_set_nonblock(int fd, int on)
+{
+	int fl = fcntl(fd, F_GETFL);
+
+	if (fl < 0)
+		return -1;
+	return fcntl(fd, F_SETFL, on ? fl | O_NONBLOCK : fl & ~O_NONBLOCK);
+}
+
+int io_sealed_memfd(const char *name, const void *buf, size_t n)
+{
+	auto_close int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || io_write_full(fd, buf, n) < 0)
+		return -1;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	if (fcntl(fd, F_ADD_SEALS,
+		    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) <
+		0)
+		return -1;
+	return fd_take(&fd);
+}

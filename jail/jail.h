@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jail.h - a session in a jail, as the front end sees it
+ *
+ * jail_open() forks the warden, which owns the session from then on: home,
+ * limits, clocks, checkpoints. The front end only views it: it sends requests,
+ * polls jail_fd() and takes events, and relays bytes between the terminal and
+ * the tty it is given. None of these calls blocks, except those that say so.
+ *
+ * Everything in an event was measured or decided by the warden. Where a text
+ * came from the guest (it says so below) it is hostile: render it safely.
+ */
+#ifndef JAIL_JAIL_H
+#define JAIL_JAIL_H
+
+#include "enforce.h"
+#include "err.h"
+#include "spec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Hex digits of an end mark. */
+#define JAIL_MARK_LEN 32
+/* Longest path in the home, with its NUL. */
+#define JAIL_PATH_MAX 4096
+
+struct jail;
+
+/* Which limit, or who, ended something. */
+enum jail_limit {
+	LIMIT_NONE,
+	LIMIT_WALL,	 /* cell.timeout */
+	LIMIT_CPU,	 /* cell.cpu */
+	LIMIT_MEMORY,	 /* session.memory */
+	LIMIT_PROCESSES, /* session.processes: reached, not fatal by itself */
+	LIMIT_PERSON,	 /* Ctrl-C three times */
+	LIMIT_IDLE,	 /* session.idle */
+	LIMIT_LIFETIME,	 /* session.lifetime */
+	LIMIT_OUTPUT,	 /* a program's stdout or stderr */
+};
+
+/* How a cell ended. */
+enum jail_how {
+	HOW_OK,		 /* ran to its end */
+	HOW_RAISED,	 /* an exception, whose traceback was shown */
+	HOW_SYNTAX,	 /* did not compile, error shown */
+	HOW_INTERRUPTED, /* KeyboardInterrupt reached the top */
+	HOW_EXIT,	 /* SystemExit: the person wants to leave */
+	HOW_KILLED,	 /* by us, `limit` says for what */
+	HOW_CRASHED,	 /* the live guest died of `signal` */
+	HOW_EXITED,	 /* the live guest called os._exit(`status`) */
+	HOW_LOST,	 /* it closed or abused its link to the warden */
+	HOW_REFUSED,	 /* never ran: `text` says why */
+};
+
+/* What the session stands on now. */
+enum jail_after {
+	AFTER_KEPT,	   /* the same live guest */
+	AFTER_ROLLED_BACK, /* the checkpoint taken before cell `back_to` */
+	AFTER_RESTARTED,   /* a fresh Python: variables lost, home kept */
+	AFTER_ENDED,	   /* nothing: the session is over */
+};
+
+/* Why there was no checkpoint to go back to. */
+enum jail_no_checkpoint {
+	NO_CHECKPOINT_NONE,   /* there was one */
+	NO_CHECKPOINT_OFF,    /* [cell] checkpoint = never */
+	NO_CHECKPOINT_COST,   /* auto: the copying cost too much */
+	NO_CHECKPOINT_MEMORY, /* given up for memory */
+	NO_CHECKPOINT_FAILED, /* it could not be taken */
+	NO_CHECKPOINT_KILLED, /* the cell killed it */
+	NO_CHECKPOINT_SILENT, /* it did not answer when it was woken */
+};
+
+/* The whole truth about a cell that ended. */
+struct jail_done {
+	uint32_t cell;
+	enum jail_how how;
+	enum jail_limit limit; /* what struck, also for HOW_INTERRUPTED */
+	enum jail_after after;
+	enum jail_no_checkpoint no_checkpoint;
+	int signal;		   /* HOW_CRASHED */
+	int status;		   /* HOW_EXIT, HOW_EXITED */
+	uint32_t back_to;	   /* AFTER_ROLLED_BACK: the cell it precedes */
+	uint32_t names;		   /* user names now (the guest's word) */
+	uint32_t home_files;	   /* files in the home */
+	uint32_t threads_gone;	   /* threads lost by a roll back */
+	uint32_t leftovers;	   /* processes the cell left behind */
+	uint32_t leftovers_ended;  /* of those, ended by us */
+	uint32_t background_ended; /* after the cell: could not be stopped */
+	int process_limit_hit;	   /* fork failed for session.processes */
+	int has_mark;		   /* the guest wrote the mark before DONE */
+	int64_t wall_ms, cpu_ms;   /* what it took; waiting not in wall_ms */
+	int64_t peak_bytes;	   /* memory peak of the jail, 0 unknown */
+	char text[256];		   /* HOW_REFUSED: why (ours) */
+};
+
+enum jail_event_type {
+	JAIL_BUILT,	/* the jail stands; Python is being started */
+	JAIL_FAILED,	/* it could not be built: `err`; the session is over */
+	JAIL_UP,	/* the guest answers; fds: see below */
+	JAIL_RUNNING,	/* a cell was handed over; `mark` ends its output */
+	JAIL_DONE,	/* a cell ended: `done` */
+	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
+	JAIL_STACK,	/* where a stuck cell was: `fd` holds text (guest's) */
+	JAIL_PARKED,	/* the session is at rest: checkpoint taken, stopped */
+	JAIL_NOTICE,	/* something the person should know: `text` (ours) */
+	JAIL_LIMIT,	/* idle or lifetime struck; the session ends: `limit` */
+	JAIL_EXITED,	/* SPEC_PROGRAM: it ended: `program` */
+	JAIL_REPLY,	/* (internal to jail.c) */
+};
+
+/* SPEC_PROGRAM: how it ended. */
+struct jail_program {
+	int status;	       /* waitpid() status of the program */
+	enum jail_limit limit; /* what killed it, or LIMIT_NONE */
+	int64_t wall_ms, cpu_ms, peak_bytes;
+};
+
+/*
+ * JAIL_UP carries descriptors, the caller's from then on (or -1):
+ *   SPEC_SESSION  fds[0] master of the tty (a new one after each restart)
+ *   SPEC_PROGRAM  fds[0] master of the tty, if any of stdio is a terminal;
+ *                 fds[1..3] our ends of its stdin, stdout, stderr pipes
+ * `text` is the interpreter's version ("3.11.2", checked), `restarted` says
+ * that it replaces an earlier one, `limited` lists in words what this host
+ * cannot enforce (ours, empty if nothing).
+ */
+struct jail_event {
+	enum jail_event_type type;
+	uint32_t cell;
+	char mark[JAIL_MARK_LEN + 1];
+	enum jail_limit limit;
+	int restarted;
+	int fds[4];
+	int fd;
+	char text[256];
+	char limited[256];
+	struct jail_done done;
+	struct jail_program program;
+	struct err err;
+};
+
+/* Fork the warden and return at once; what becomes of it arrives as events.
+ * Borrows the spec until then. -1 with e when not even that is possible.
+ * Call before any thread is made and before the front end confines itself. */
+int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
+
+/* The descriptor to poll for JAIL events (POLLIN). */
+int jail_fd(const struct jail *j);
+
+/* Take the next event: 1 event, 0 nothing now, -1 the warden is gone. The
+ * caller owns the event's descriptors: jail_event_close() drops them. */
+int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
+
+/* The same, but wait: up to `timeout_ms` (-1 for ever). 0 on timeout. */
+int jail_wait(
+	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
+
+/* Close whatever descriptors the event still holds. */
+void jail_event_close(struct jail_event *ev);
+
+/* End the session: kills everything in the jail, waits until it is gone
+ * (blocks, at most a few milliseconds), frees j. */
+void jail_close(struct jail *j);
+
+/* Run a cell. Cells are numbered by the caller from 1. A RUN that comes while
+ * the warden is still parking waits its turn. -1: too long, or gone. */
+int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
+	struct err *e);
+
+/* Interrupt the running cell (SIGINT to the foreground group). */
+int jail_interrupt(struct jail *j, struct err *e);
+
+/* Kill the running cell now, without waiting for its limit. */
+int jail_kill(struct jail *j, struct err *e);
+
+/* The window is now this large; the foreground group learns by SIGWINCH. */
+int jail_resize(struct jail *j, unsigned short rows, unsigned short cols);
+
+/* The person is there (a key was pressed at the prompt): restarts the idle
+ * clock. Cheap; call at most once a second. */
+int jail_touch(struct jail *j);
+
+/*
+ * The calls below block until the warden answers (it always does within the
+ * clock it runs them under); events that arrive meanwhile are kept for
+ * jail_next(). They are for use between cells.
+ */
+
+/* What may be asked of the guest. The answer is hostile text. */
+enum jail_question {
+	ASK_COMPLETE, /* text = source up to the cursor; answer: first line
+		       * the number of bytes to replace before the cursor,
+		       * then one candidate a line */
+	ASK_DOC,      /* text = expression; answer: signature, docstring */
+	ASK_SOURCE,   /* text = expression; answer: its source */
+	ASK_WHO,      /* answer: name TAB type TAB size TAB short value */
+	ASK_LATEST,   /* answer: repr of `_`, for programs */
+};
+
+/* Ask under a short clock. *answer is new, NUL-terminated, at most 256 KiB,
+ * caller frees. -1 with e when it does not answer in time (it has then been
+ * interrupted or rolled back, which is reported by a JAIL_NOTICE). */
+int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
+	char **answer, size_t *answer_n, struct err *e);
+
+/* A fresh Python on the same home. JAIL_UP follows. */
+int jail_reset(struct jail *j, struct err *e);
+
+/* Back to the state n cells ago (1 = before the last cell).
+ * *back_to, *names: as in jail_done. */
+int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
+	struct err *e);
+
+/* What the session uses now, and what enforces each limit. */
+struct jail_usage {
+	int64_t memory_bytes, memory_peak_bytes;
+	int64_t cpu_ms;	 /* of the whole session */
+	int64_t up_ms;	 /* age of the session */
+	int64_t idle_ms; /* since the person last did something */
+	int64_t home_bytes;
+	int home_files;
+	int processes;
+	int checkpoints;
+	int cells;
+	int by[ENFORCE_LIMITS]; /* enforce_by() has the words */
+};
+
+int jail_usage(struct jail *j, struct jail_usage *u, struct err *e);
+
+/* One entry of the home. Names are hostile bytes (never '/' at the start). */
+struct jail_file {
+	char *path; /* relative to the home */
+	int64_t bytes;
+	int64_t blocks_bytes; /* allocated: less for a sparse file */
+	int64_t mtime;	      /* seconds since the epoch */
+	char type;	      /* 'f' file, 'd' directory, 'l' link, 'o' other */
+	unsigned nlink;
+};
+
+struct jail_files {
+	struct jail_file *v;
+	size_t n;
+	int truncated; /* there were more than the warden would list */
+};
+
+/* Every entry of the home, recursively, sorted by path, at most
+ * 10 000. Free with jail_files_free(). */
+int jail_home_list(struct jail *j, struct jail_files *out, struct err *e);
+void jail_files_free(struct jail_files *f);
+
+/* Open a regular file of the home for reading: descriptor, or -1 with e. A
+ * link that leaves the home, a FIFO, a device, a directory are refused. */
+int jail_home_open(struct jail *j, const char *path, struct err *e);
+
+/* Begin to write a file: a descriptor to a temporary file, *token names it.
+ * Missing directories are made. Nothing is visible until jail_home_commit(),
+ * which renames it into place; `replace` = 0 refuses to overwrite.
+ * jail_home_abort() removes it. */
+int jail_home_create(
+	struct jail *j, const char *path, uint32_t *token, struct err *e);
+int jail_home_commit(
+	struct jail *j, uint32_t token, int replace, struct err *e);
+int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
+
+/* Remove a file, a link, or a whole directory of the home. */
+int jail_home_remove(struct jail *j, const char *path, struct err *e);
+
+/* SPEC_PROGRAM: start the program now (after uploads). */
+int jail_start_program(struct jail *j, struct err *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * janitor.h - the process that cleans up after a session, whatever ended it
+ *
+ * It knows one thing: end-of-file on a pipe. When the last holder of the
+ * other end is gone it kills what is left in the cgroup and removes it.
+ */
+#ifndef JAIL_JANITOR_H
+#define JAIL_JANITOR_H
+
+#include "cgroup.h"
+#include "err.h"
+
+/* Fork the janitor. *hold_fd is the pipe's write end: the session lasts as
+ * long as someone holds it (warden; never a guest). The janitor takes copies
+ * of lock_fd (the claimed uid, released when all is gone) and done_fd (closed
+ * when all is gone, so that a reader of its other end can wait for that); -1
+ * for none. It closes everything else. Returns its pid, -1 with e. */
+pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
+	int *hold_fd, struct err *e);
+
+#endif

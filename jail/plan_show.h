@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan_show.h - what of the host is shown, and what must never be
+ */
+#ifndef JAIL_PLAN_SHOW_H
+#define JAIL_PLAN_SHOW_H
+
+#include "err.h"
+
+#define PLAN_SHOW_MAX 64
+
+/* Where a directory to be shown came from. */
+enum plan_show_from {
+	SHOW_PYTHON,   /* the interpreter needs it */
+	SHOW_PACKAGES, /* python.packages */
+	SHOW_EXPOSED,  /* jail.expose */
+};
+
+/* Directories and files to show at the path they have, sorted so that what is
+ * above comes first, none below another. */
+struct plan_show {
+	const char *paths[PLAN_SHOW_MAX];
+	enum plan_show_from from[PLAN_SHOW_MAX];
+	int n;
+};
+
+/* Whether `path` is `dir` or lies below it. */
+int plan_is_beneath(const char *path, const char *dir);
+
+/* Add a path (borrowed) after checking that it may be shown. */
+int plan_show_add(struct plan_show *s, const char *path,
+	enum plan_show_from from, struct err *e);
+
+/* Sort, and drop what another path already shows. */
+void plan_show_settle(struct plan_show *s);
+
+/* Whether one of the paths shows `path`. */
+int plan_show_has(const struct plan_show *s, const char *path);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp.c - which system calls a process may make
+ *
+ * Runs in:   init and each guest before Python; the front end before input
+ * Trusts:    the filters made at build time from seccomp_rules.h
+ * Leaves:    a process that cannot loosen what it may ask of the kernel
+ */
+#include "seccomp.h"
+
+#include "seccomp_bpf.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LENGTH(a) ((unsigned short)(sizeof(a) / sizeof((a)[0])))
+
+struct seccomp_entry {
+	const char *name;
+	const struct sock_filter *code;
+	unsigned short n;
+};
+
+#ifdef SECCOMP_BPF_NONE
+static const struct seccomp_entry entries[SECCOMP_PROFILES];
+#else
+static const struct seccomp_entry entries[SECCOMP_PROFILES] = {
+	[SECCOMP_GUEST] = {"guest", seccomp_bpf_guest,
+		LENGTH(seccomp_bpf_guest)},
+	[SECCOMP_GUEST_NOMEM] = {"guest without a memory cgroup",
+		seccomp_bpf_guest_nomem, LENGTH(seccomp_bpf_guest_nomem)},
+	[SECCOMP_INIT] = {"init", seccomp_bpf_init, LENGTH(seccomp_bpf_init)},
+	[SECCOMP_FRONT] = {"front end", seccomp_bpf_front,
+		LENGTH(seccomp_bpf_front)},
+};
+#endif
+
+int seccomp_size(enum seccomp_profile profile)
+{
+	return entries[profile].n;
+}
+
+/* unshare(0) asks for nothing and always succeeds, unless a filter is there. */
+static int seccomp_verify(const char *name, struct err *e)
+{
+	if (unshare(0) == 0)
+		return err_set(e, "seccomp: the %s filter has no effect", name);
+	if (errno != EPERM)
+		return err_errno(e, "seccomp: try the %s filter", name);
+	if (prctl(PR_GET_SECCOMP) != SECCOMP_MODE_FILTER)
+		return err_set(e, "seccomp: no filter is in force");
+	return 0;
+}
+
+int seccomp_load(enum seccomp_profile profile, struct err *e)
+{
+	const struct seccomp_entry *p = &entries[profile];
+	/* The kernel only reads the code; its structure is not const. */
+	struct sock_fprog prog = {
+		.len = p->n, .filter = (struct sock_filter *)p->code};
+	long r;
+
+	if (!p->code) {
+		err_set(e, "seccomp: no filters for this processor");
+		return err_hint(e, "x86-64 and arm64 are supported");
+	}
+	if (profile == SECCOMP_FRONT &&
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(e, "seccomp: set no_new_privs");
+	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		SECCOMP_FILTER_FLAG_TSYNC, &prog);
+	if (r > 0)
+		return err_set(
+			e, "seccomp: thread %ld has a filter of its own", r);
+	if (r < 0) {
+		err_errno(e, "seccomp: load the %s filter", p->name);
+		if (errno == EINVAL || errno == ENOSYS)
+			err_hint(e, "the kernel needs CONFIG_SECCOMP_FILTER");
+		return -1;
+	}
+	return seccomp_verify(p->name, e);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawn.h - start Python in the jail
+ */
+#ifndef JAIL_SPAWN_H
+#define JAIL_SPAWN_H
+
+#include <sys/types.h>
+
+struct cgroup;
+struct err;
+struct jail_spec;
+struct plan;
+
+/* Most arguments a program is given. */
+#define SPAWN_ARGS_MAX 4096
+#define SPAWN_ENV_MAX 128
+
+struct spawn {
+	const struct jail_spec *spec; /* borrowed */
+	const struct plan *plan;      /* borrowed */
+	const struct cgroup *cgroup;  /* borrowed; guests enter its freezer */
+	int driver;		      /* the driver, a memfd */
+	int tools;		      /* the rest of it, likewise */
+	int null;		      /* /dev/null */
+	const char *env[SPAWN_ENV_MAX];
+	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
+	char term[64];
+	char packages[4112]; /* PYTHONPATH=… */
+};
+
+/* What every start needs: the environment, the driver's second half. */
+int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, const struct cgroup *cgroup, struct err *e);
+
+/*
+ * Start Python as the foreground group of the tty. SPEC_SESSION: fds[0] is
+ * the driver's control socket, fds[1] its stack file. SPEC_PROGRAM: fds[0..2]
+ * become its stdio, a terminal where tty_bits says so. Returns its pid once
+ * exec has succeeded, or -1 with e.
+ */
+pid_t spawn_start(const struct spawn *s, int tty, int line, const int *fds,
+	struct err *e);
+
+#endif

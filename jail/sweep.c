@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sweep.c - stop, continue and kill everything in the jail, from pid 1
+ *
+ * Runs in:   init
+ * Trusts:    the kernel's view in /proc, not a process's own word
+ *
+ * A single kill(-1, SIGSTOP) is no wall: processes that send each other
+ * SIGCONT escape it. So it is repeated until a whole pass over /proc sees
+ * nothing that could run, and what still runs after 50 ms is killed.
+ *
+ * Without a /proc nothing is seen: every number that was ever given out is
+ * tried, and the warden, who has a /proc, does the looking.
+ */
+#include "sweep.h"
+
+#include "io.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define STOP_MS 50
+#define KILL_MS 2000
+#define BLIND_MS 100
+/* No process has a higher number (PID_MAX_LIMIT). */
+#define PID_LAST 4194304
+
+/* What stands behind the name in /proc/PID/stat, or NULL when it is gone. */
+static const char *stat_of(int proc_fd, pid_t pid, char *buf, size_t size)
+{
+	auto_close int fd = -1;
+	char path[32], *paren;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, buf, size - 1);
+	if (n <= 0)
+		return NULL;
+	buf[n] = '\0';
+	/* The name may hold anything: the last ')' ends it. It is at most 15
+	 * bytes, so it is within this buffer. */
+	paren = strrchr(buf, ')');
+	return paren && paren[1] == ' ' ? paren + 2 : NULL;
+}
+
+/* The state letter of a process, or 0 when it is gone. */
+static char state_of(int proc_fd, pid_t pid)
+{
+	char buf[512];
+	const char *st = stat_of(proc_fd, pid, buf, sizeof(buf));
+
+	return st ? *st : 0;
+}
+
+static int cannot_run(char state)
+{
+	return state == 0 || strchr("TtZXx", state) != NULL;
+}
+
+static int is_kept(pid_t pid, const int32_t *keep, int nkeep)
+{
+	for (int i = 0; i < nkeep; i++)
+		if (keep[i] == pid)
+			return 1;
+	return 0;
+}
+
+/* The highest number a process may have by now: a new one's, unless they
+ * have started over. */
+static pid_t last_pid(struct sweep *s)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	s->last = pid > s->last ? pid : PID_LAST;
+	return s->last;
+}
+
+static int each_number(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
+{
+	pid_t last = last_pid(s);
+	int r = 0;
+
+	for (pid_t pid = 2; !r && pid <= last; pid++)
+		if (kill(pid, 0) == 0)
+			r = visit(pid, arg);
+	return r;
+}
+
+/* Call `visit` for every process but pid 1; stops when it returns non-zero. */
+static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
+{
+	struct dirent *de;
+	DIR *d;
+	int fd, r = 0;
+
+	if (s->proc_fd < 0)
+		return each_number(s, visit, arg);
+	fd = openat(s->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	while (!r && (de = readdir(d))) {
+		pid_t pid = isdigit((unsigned char)de->d_name[0])
+				    ? atoi(de->d_name)
+				    : 0;
+
+		if (pid > 1)
+			r = visit(pid, arg);
+	}
+	closedir(d);
+	return r;
+}
+
+struct look {
+	int proc_fd;
+	int seen, running, killed;
+	int kill;
+};
+
+static int look_at(pid_t pid, void *arg)
+{
+	struct look *l = arg;
+	char state = state_of(l->proc_fd, pid);
+
+	if (state == 0 || strchr("ZXx", state))
+		return 0;
+	l->seen++;
+	if (cannot_run(state))
+		return 0;
+	l->running++;
+	if (l->kill && kill(pid, SIGKILL) == 0)
+		l->killed++;
+	return 0;
+}
+
+void sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
+{
+	int64_t end = now_ms() + STOP_MS;
+	struct look l = {.proc_fd = s->proc_fd};
+
+	do {
+		kill(-1, SIGSTOP);
+		if (s->proc_fd < 0)
+			return;
+		l.seen = l.running = 0;
+		l.kill = now_ms() >= end;
+		each(s, look_at, &l);
+		if (l.running && !l.kill)
+			poll(NULL, 0, 1);
+	} while (l.running && now_ms() < end + STOP_MS);
+	*seen = l.seen;
+	*killed = l.killed;
+}
+
+void sweep_continue(struct sweep *s)
+{
+	(void)s;
+	kill(-1, SIGCONT);
+}
+
+struct cull {
+	int proc_fd;
+	const int32_t *keep;
+	int nkeep;
+	int left; /* alive, not kept */
+};
+
+static int cull_one(pid_t pid, void *arg)
+{
+	struct cull *c = arg;
+
+	if (is_kept(pid, c->keep, c->nkeep))
+		return 0;
+	/* A dead child of a kept process stays until that one buries it. */
+	if (c->proc_fd >= 0) {
+		char state = state_of(c->proc_fd, pid);
+
+		if (state == 0 || strchr("ZXx", state))
+			return 0;
+	}
+	if (kill(pid, SIGKILL) == 0)
+		c->left++;
+	return 0;
+}
+
+/* Bury what is not kept; a kept one that died stays for reap() to tell. */
+static int bury(const int32_t *keep, int nkeep)
+{
+	int buried = 0;
+	siginfo_t si = {0};
+
+	while (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		si.si_pid > 0) {
+		if (is_kept(si.si_pid, keep, nkeep))
+			break;
+		if (waitpid(si.si_pid, NULL, WNOHANG) > 0)
+			buried++;
+		si.si_pid = 0;
+	}
+	return buried;
+}
+
+int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
+{
+	/* Unseen, the dead cannot be told from the living: look less long. */
+	int64_t end = now_ms() + (s->proc_fd < 0 ? BLIND_MS : KILL_MS);
+	struct cull c = {.proc_fd = s->proc_fd, .keep = keep, .nkeep = nkeep};
+	int first = 1, at_first = 0;
+
+	for (;;) {
+		kill(-1, SIGSTOP);
+		c.left = 0;
+		if (each(s, cull_one, &c) == 0 && c.left == 0)
+			break;
+		if (first)
+			at_first = c.left;
+		first = 0;
+		bury(keep, nkeep);
+		if (now_ms() >= end)
+			break;
+		poll(NULL, 0, 1);
+	}
+	bury(keep, nkeep);
+	*killed = at_first;
+	return c.left == 0 || s->proc_fd < 0;
+}
+
+struct newest {
+	int proc_fd;
+	pid_t parent, pid;
+	const pid_t *keep;
+	int nkeep;
+	unsigned long long started;
+};
+
+static int newest_visit(pid_t pid, void *arg)
+{
+	struct newest *l = arg;
+	char buf[512];
+	const char *st = stat_of(l->proc_fd, pid, buf, sizeof(buf));
+	unsigned long long started;
+	int parent;
+
+	/* state, ppid, 17 others, start time: proc_pid_stat(5) */
+	if (!st || is_kept(pid, l->keep, l->nkeep) ||
+		sscanf(st,
+			"%*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			"%*s %*s %*s %*s %*s %*s %llu",
+			&parent, &started) != 2)
+		return 0;
+	if (parent != l->parent || started < l->started)
+		return 0;
+	l->pid = pid;
+	l->started = started;
+	return 0;
+}
+
+pid_t sweep_newest_child(
+	struct sweep *s, pid_t parent, const pid_t *keep, int nkeep)
+{
+	struct newest l = {.proc_fd = s->proc_fd,
+		.parent = parent,
+		.keep = keep,
+		.nkeep = nkeep};
+
+	if (s->proc_fd >= 0)
+		each(s, newest_visit, &l);
+	return l.pid;
+}

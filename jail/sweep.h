@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sweep.h - stop, continue and kill everything in the jail, from pid 1
+ */
+#ifndef JAIL_SWEEP_H
+#define JAIL_SWEEP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sweep {
+	int proc_fd; /* the jail's /proc, or -1; borrowed */
+	pid_t last;  /* without it: the highest pid seen */
+};
+
+/* Stop every process but pid 1 and see that it is stopped; what is not after
+ * 50 ms is killed. *seen and *killed count processes. */
+void sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed);
+
+/* Continue every process but pid 1. */
+void sweep_continue(struct sweep *s);
+
+/* Stop, then kill and bury every process but pid 1 and `keep`, at most
+ * 2 seconds. Returns 1 if all are gone, 0 if some would not die in time;
+ * *killed counts what there was to kill. */
+int sweep_kill(
+	struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed);
+
+/* The child of `parent` that was started last, `keep` left out; 0 if there is
+ * none, or no /proc to look in. */
+pid_t sweep_newest_child(
+	struct sweep *s, pid_t parent, const pid_t *keep, int nkeep);
+
+#endif

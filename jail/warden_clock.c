@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * warden_clock.c - the limits of a session: idle and lifetime
+ *
+ * Runs in:   warden
+ * Trusts:    the front end for saying that the person is there: who lies
+ *            about that keeps only their own session, and not beyond its life
+ */
+#include "warden_state.h"
+
+#include "io.h"
+
+/* How long before a limit of the session it is announced. */
+#define ANNOUNCE_MS (60 * 1000)
+
+int64_t warden_clock(struct warden *w, enum jail_limit limit, int64_t *due_ms)
+{
+	const struct limits *l = &w->spec->limits;
+	int idle = limit == LIMIT_IDLE;
+	int64_t left = idle ? w->touched_ms + l->idle_ms
+			    : w->started_ms + l->lifetime_ms;
+
+	left -= now_ms();
+	*due_ms = left > ANNOUNCE_MS ? left - ANNOUNCE_MS : left;
+	if (left <= 0 || left > ANNOUNCE_MS || w->announced & 1u << limit)
+		return left;
+	w->announced |= 1u << limit;
+	warden_notice(w, "the session ends in %lld s: %s limit",
+		(long long)(left + 999) / 1000, idle ? "idle" : "lifetime");
+	return left;
+}
+
+void warden_touch(struct warden *w)
+{
+	w->touched_ms = now_ms();
+	w->announced &= ~(1u << LIMIT_IDLE);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * warden_state.h - what the warden's parts share
+ *
+ * The warden is one thread and one loop. Between cells it waits for the front
+ * end; a cell, a checkpoint, a question each run to their end under a clock
+ * of their own, so that every path is straight-line code with a deadline, and
+ * a front end that goes away ends any of them.
+ */
+#ifndef JAIL_WARDEN_STATE_H
+#define JAIL_WARDEN_STATE_H
+
+#include "apply.h"
+#include "cgroup.h"
+#include "enforce.h"
+#include "home.h"
+#include "host.h"
+#include "jail.h"
+#include "plan.h"
+#include "procs.h"
+#include "spec.h"
+#include "wire.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* cell.undo is at most this; one more is kept to roll back to, and one more
+ * is there while the oldest has not been given up yet. */
+#define UNDO_MAX 16
+#define CHECKPOINTS_MAX (UNDO_MAX + 2)
+/* A message names them all, and the live guest. */
+_Static_assert(CHECKPOINTS_MAX + 1 <= WIRE_PIDS_MAX, "a message has no room");
+
+/* The most that is shown of where a stuck cell was. */
+#define STACK_MAX 8192
+
+/* A copy of the guest, asleep on its own socket. */
+struct checkpoint {
+	int sock;
+	pid_t pid;	  /* in the jail */
+	uint32_t before;  /* the cell it precedes */
+	uint32_t names;	  /* user names in it */
+	uint32_t threads; /* threads the original had and it has not */
+};
+
+struct warden {
+	const struct jail_spec *spec;
+	struct host host;
+	struct plan plan;
+	struct cgroup cgroup;
+	struct home home;
+	int front;
+	int janitor; /* its life line; closed by our death */
+
+	/* the jail */
+	pid_t init; /* in our pids; 0 when there is none */
+	int init_sock;
+	int tty_master, tty_slave, line, proc;
+	int tmp[APPLY_TMPFS]; /* its /tmp and /dev/shm, to see how full */
+	dev_t tty_dev;
+	struct procs_source procs;
+	uint32_t init_seq;
+	int no_proc;
+	int frozen, swept; /* how it is stopped now, if it is */
+
+	/* the live guest */
+	int ctl;
+	int stack;	 /* memfd it writes its stacks to when told */
+	pid_t live;	 /* in the jail; 0 when dead */
+	int live_status; /* once dead, as from waitpid() */
+	uint32_t names, threads;
+
+	/* checkpoints, oldest first */
+	struct checkpoint kept[CHECKPOINTS_MAX];
+	int nkept;
+	enum jail_no_checkpoint no_checkpoint; /* why nkept is 0 */
+	uint32_t ending; /* number of an INIT_END without its answer yet */
+	int64_t oom_seen;	 /* kills for memory that are accounted for */
+	const char *park_failed; /* why the last could not be taken */
+	int told_none;		 /* that there is no new checkpoint was said */
+	int left_behind;	 /* processes that earlier cells left */
+
+	/* what they cost (warden_weigh.c) */
+	int64_t faults;	     /* the live guest's when last looked at */
+	int64_t rss_bytes;   /* and its size when the cell began */
+	int skip, skip_next; /* cells to go without one */
+	enum jail_no_checkpoint skip_why;
+	int said_cost;
+
+	uint32_t next_cell; /* the number the next cell will have */
+	uint32_t asked;	    /* questions so far */
+	int cells;	    /* cells run */
+	int started;	    /* SPEC_PROGRAM: FRONT_START came */
+	int64_t started_ms, touched_ms;
+	unsigned announced; /* 1 << enum jail_limit: that it is near */
+	int64_t peak_bytes;
+	int64_t cpu_gone_ms;	    /* CPU time of jails that ended */
+	int64_t cpu_ms;		    /* as last measured */
+	struct enforce_facts facts; /* what there is to enforce with */
+	char limited[256];
+};
+
+/* ---- warden_link.c: messages, waits, the jail's start and end ---- */
+
+/* Send an event, or a reply, with descriptors (borrowed, -1 for none). */
+void warden_event(
+	struct warden *w, struct jail_event *ev, const int *fds, int nfds);
+void warden_notice(struct warden *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* End everything now. */
+_Noreturn void warden_end(struct warden *w);
+
+/* Build a jail and wait until it stands; -1 with e. */
+int warden_jail_start(struct warden *w, struct err *e);
+
+/* Kill the jail, if there is one, and see it gone. */
+void warden_jail_stop(struct warden *w);
+
+/* Have init start Python on these descriptors (borrowed). */
+int warden_spawn(struct warden *w, const int *fds, int nfds, struct err *e);
+
+/* Start the driver and wait for READY; announces JAIL_UP. */
+int warden_guest_start(struct warden *w, int restarted, struct err *e);
+
+/* Send init a request that names the checkpoints. */
+int warden_init_send(struct warden *w, enum wire_init_type type,
+	const int32_t *pids, int npids, const int *fds, int nfds);
+
+/* Take what init says until a message of `type` with the last request's
+ * number comes: 0, or -1 at the deadline or when init is gone. Deaths on the
+ * way are noted. */
+int warden_init_await(struct warden *w, enum wire_init_type type,
+	struct wire_init *m, int64_t deadline_ms);
+
+/* Take one message of init's that is there: 1 taken, 0 nothing, -1 gone. */
+int warden_init_take(struct warden *w, struct wire_init *m);
+
+/* Wait for one message of the guest on `sock`: 1 taken, 0 at the deadline,
+ * -1 gone or malformed. Ends the session when the front end goes. */
+int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
+	char *buf, int64_t deadline_ms);
+
+/* Stop everything in the jail, by the freezer where there is one. What could
+ * not be stopped was *killed. Nothing runs on: when init does not answer, a
+ * fresh jail takes this one's place, which is told. */
+void warden_stop(struct warden *w, int32_t *killed);
+
+/* The same, unless cell.background lets it run on. */
+void warden_rest(struct warden *w, int32_t *killed);
+
+/* Continue everything. Thawing alone is for what is going to be killed. */
+void warden_continue(struct warden *w);
+void warden_thaw(struct warden *w);
+
+/* What the jail uses now. */
+struct measure {
+	/* Memory; 0 where MEASURE_MEMORY was not asked for and no cgroup
+	 * counts it. */
+	int64_t bytes, peak_bytes;
+	int64_t cpu_ms; /* of the session so far */
+	int processes;	/* beside init, zombies not counted */
+	int slots;	/* what the process limit counts: threads, zombies */
+	int64_t fork_fails;
+	int64_t oom_kills;
+};
+
+enum { MEASURE_MEMORY = 1 }; /* even where that means walking page tables */
+
+void warden_measure(struct warden *w, unsigned flags, struct measure *m);
+
+/* ---- warden_park.c: checkpoints ---- */
+
+/* Take a checkpoint, then stop everything; tells JAIL_PARKED. */
+void warden_park(struct warden *w);
+
+/* The live guest is dead or beyond hope: kill all but the checkpoints and
+ * wake the newest, or start a fresh Python. Fills d->after, back_to, names,
+ * no_checkpoint. After AFTER_RESTARTED call warden_restart(). */
+void warden_recover(struct warden *w, struct jail_done *d);
+
+/* Between cells: recover, or restart, and tell it. `what` happened. */
+void warden_replace(struct warden *w, const char *what);
+
+/* Build a new jail and Python on the same home; ends the session with
+ * JAIL_FAILED if that is not possible. */
+void warden_restart(struct warden *w);
+
+/* Give up the n oldest checkpoints, for this reason. */
+void warden_give_up(struct warden *w, int n, enum jail_no_checkpoint why);
+
+/* Forget the checkpoint with this pid: it died. */
+void warden_checkpoint_died(struct warden *w, pid_t pid);
+
+/* Go back n cells; *back_to is the first that is undone. -1 with e when that
+ * far is not kept. */
+int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e);
+
+/* ---- warden_weigh.c: what checkpoints cost ---- */
+
+/* A cell begins. */
+void warden_weigh_start(struct warden *w);
+
+/* While it runs: give the checkpoints up where they cost too much memory, or
+ * too much copying. */
+void warden_weigh(struct warden *w, const struct measure *m, int64_t ran_ms);
+
+/* 1 if this cell goes without a checkpoint, for what the last ones cost. */
+int warden_weigh_skip(struct warden *w);
+
+/* Go without one for some cells: taking it took too long. */
+void warden_weigh_hung(struct warden *w);
+
+/* ---- warden_clock.c: idle and lifetime ---- */
+
+/* What is left of LIMIT_IDLE or LIMIT_LIFETIME, in milliseconds: 0 or less,
+ * it has struck. Tells, once, that it is near. *due_ms: when to look again. */
+int64_t warden_clock(struct warden *w, enum jail_limit limit, int64_t *due_ms);
+
+/* The person is there. */
+void warden_touch(struct warden *w);
+
+/* ---- warden_cell.c ---- */
+
+/* Run one cell to its end and tell JAIL_DONE. */
+void warden_cell(struct warden *w, uint32_t cell, int source_fd);
+
+/* ---- warden_program.c ---- */
+
+/* SPEC_PROGRAM: run it to its end, tell JAIL_EXITED, end the session. */
+_Noreturn void warden_program(struct warden *w);
+
+/* ---- warden_front.c ---- */
+
+/* Serve one request of the front end between cells; -1 when it is gone. */
+int warden_front_serve(struct warden *w);
+
+#endif

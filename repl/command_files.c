@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command_files.c - :upload :download :load :save, and the skeleton, -u, -d
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the person in an ordinary session; in a locked one hostfs.c
+ *            keeps them to the configured directories
+ */
+#include "repl/command_impl.h"
+
+#include "jail/err.h"
+#include "jail/io.h"
+#include "repl/config.h"
+#include "repl/editor.h"
+#include "repl/lexer.h"
+#include "repl/options.h"
+#include "repl/session.h"
+#include "repl/text.h"
+#include "repl/transfer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void say(void *arg, const char *line)
+{
+	session_printf(arg, "%s\n", line);
+}
+
+static void refuse(void *arg, const struct err *e)
+{
+	session_frame(arg, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
+}
+
+static bool overwrite(void *arg, const char *name)
+{
+	char safe[300], question[400];
+
+	text_safe(safe, sizeof(safe), name, strlen(name));
+	snprintf(question, sizeof(question), "%s is there already. Overwrite?",
+		safe);
+	return session_confirm(arg, question);
+}
+
+static struct transfer transfer_for(struct session *s)
+{
+	s->signals->interrupt = false;
+	return (struct transfer){
+		.jail = s->jail,
+		.host = s->host,
+		.limits = &s->cfg->limits,
+		.ledger = &s->ledger,
+		.term = s->term,
+		.signals = s->signals,
+		.say = say,
+		.refuse = refuse,
+		.overwrite = overwrite,
+		.arg = s,
+	};
+}
+
+static void sum_up(
+	struct session *s, const struct transfer *t, const char *what)
+{
+	char done[64];
+
+	if (t->cancelled)
+		session_frame(s, "interrupted · %s %s, nothing is half there",
+			text_count(done, sizeof(done), (uint64_t)t->done,
+				"file", NULL),
+			what);
+}
+
+/* With more than one word, the last may say where to. */
+static const char *upload_target(
+	struct session *s, const struct command_line *line, int *n)
+{
+	const struct lexer_word *last = &line->words[line->n - 1];
+	auto_free char *path = NULL;
+	struct stat st;
+	int fd;
+
+	*n = line->n;
+	if (line->n < 2 || last->is_pattern)
+		return NULL;
+	/* A file of the host by that name is meant as one more file. */
+	path = hostfs_expand(s->host, last->s);
+	fd = path ? hostfs_open_file(s->host, path, &st, NULL) : -1;
+	if (fd >= 0) {
+		close(fd);
+		return NULL;
+	}
+	*n = line->n - 1;
+	return last->s;
+}
+
+COMMAND_FUNCTION(upload)
+{
+	struct transfer t = transfer_for(s);
+	int n, r;
+	const char *to = upload_target(s, line, &n);
+
+	r = transfer_upload(&t, line->words, n, to, e);
+	sum_up(s, &t, "uploaded");
+	return r;
+}
+
+/* A place that is certainly the host's, whether there is something or not. */
+static bool is_of_the_host(const char *s)
+{
+	return s[0] == '~' || !strncmp(s, "../", 3) ||
+	       (s[0] == '/' && strncmp(s, "/home/", 6) != 0);
+}
+
+COMMAND_FUNCTION(download)
+{
+	struct transfer t = transfer_for(s);
+	const struct lexer_word *last = &line->words[line->n - 1];
+	const char *to = NULL;
+	auto_free char *path = NULL;
+	int n = line->n, r;
+
+	if (n > 1 && !last->is_pattern) {
+		path = hostfs_expand(s->host, last->s);
+		if (is_of_the_host(last->s) ||
+			(path && hostfs_is_dir(s->host, HOSTFS_WRITE, path))) {
+			to = last->s;
+			n--;
+		}
+	}
+	r = transfer_download(&t, line->words, n, to, e);
+	sum_up(s, &t, "downloaded");
+	return r;
+}
+
+/* ---- scripts ---- */
+
+#define CELL_MARK "# %%"
+
+/* Where the next cell of a script begins: behind the next line "# %%". */
+static const char *next_cell(const char *p, const char *end)
+{
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if (!nl)
+			return end;
+		p = nl + 1;
+		if (end - p >= 4 && !memcmp(p, CELL_MARK, 4))
+			return p;
+	}
+	return end;
+}
+
+static int read_script(struct session *s, const char *name, char *buf,
+	size_t max, size_t *n, struct err *e)
+{
+	auto_free char *path = hostfs_expand(s->host, name);
+	auto_close int fd = -1;
+	struct stat st;
+	ssize_t r;
+
+	if (!path)
+		return err_errno(e, "load %s", name);
+	fd = hostfs_open_file(s->host, path, &st, e);
+	if (fd < 0)
+		return -1;
+	r = io_read_full(fd, buf, max + 1);
+	if (r < 0)
+		return err_errno(e, "read %s", path);
+	if ((size_t)r > max)
+		return err_set(e, "%s is longer than cell.source", path);
+	*n = (size_t)r;
+	return 0;
+}
+
+COMMAND_FUNCTION(load)
+{
+	size_t max = (size_t)s->cfg->limits.source_bytes, n;
+	auto_free char *script = malloc(max + 1);
+	const char *p = script, *end;
+	int cells = 0;
+
+	if (!script)
+		return err_errno(e, "load %s", line->words[0].s);
+	if (read_script(s, line->words[0].s, script, max, &n, e) < 0)
+		return -1;
+	for (end = script + n; p < end && !s->over;) {
+		const char *next = next_cell(p, end);
+
+		if (session_cell(s, p, (size_t)(next - p), e) < 0)
+			return -1;
+		cells++;
+		if (s->done.how != HOW_OK && next < end) {
+			session_frame(
+				s, "stopped at cell %d of the script", cells);
+			break;
+		}
+		p = next;
+	}
+	return 0;
+}
+
+static void add_cells(const struct session *s, struct strbuf *b)
+{
+	for (size_t i = 0; i < s->n_cells; i++) {
+		const struct session_cell *c = &s->cells[i];
+
+		if (!c->ok)
+			continue;
+		strbuf_puts(b, CELL_MARK "\n");
+		strbuf_add(b, c->src, c->n);
+		strbuf_puts(b, "\n\n");
+	}
+}
+
+/* Write `b` to the host under `path`, whole or not at all. */
+static int write_script(struct session *s, const struct strbuf *b,
+	const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	auto_free char *dir = NULL;
+	auto_close int fd = -1;
+	struct hostfs_file f;
+	int r;
+
+	if (!*name)
+		return err_set(e, "%s is not the name of a file", path);
+	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path))
+		    : strdup(".");
+	if (!dir)
+		return err_errno(e, "save %s", path);
+	fd = hostfs_open_dir(s->host, HOSTFS_WRITE, dir, e);
+	if (fd < 0)
+		return -1;
+	if (hostfs_has(fd, name) && !overwrite(s, path))
+		return err_set(
+			e, "%s is there already and was left alone", path);
+	if (hostfs_create(&f, fd, e) < 0)
+		return -1;
+	r = io_write_full(f.fd, b->s, b->n) < 0
+		    ? err_errno(e, "write %s", path)
+		    : hostfs_commit(&f, name, true, e);
+	hostfs_abort(&f);
+	return r;
+}
+
+COMMAND_FUNCTION(save)
+{
+	auto_free char *path = hostfs_expand(s->host, line->words[0].s);
+	struct strbuf b = {0};
+	char size[TEXT_HUMAN], safe[300];
+	int r;
+
+	add_cells(s, &b);
+	if (!b.n)
+		return err_set(e, "no cell has run yet that could be saved");
+	r = path && !b.failed ? write_script(s, &b, path, e)
+			      : err_set(e, "save: out of memory");
+	if (r == 0) {
+		text_safe(safe, sizeof(safe), path, strlen(path));
+		session_printf(
+			s, "cells   %s   → %s\n", text_size(size, b.n), safe);
+	}
+	strbuf_free(&b);
+	return r;
+}
+
+/* ---- before the first prompt, after the last ---- */
+
+static void silent(void *arg, const char *line)
+{
+	(void)arg;
+	(void)line;
+}
+
+/* The skeleton is the administrator's: its place is not the person's to
+ * choose, so the directories of a locked session do not apply. */
+static void copy_skeleton(struct session *s)
+{
+	struct transfer t = transfer_for(s);
+	struct hostfs free_host = {0};
+	struct err e = {0};
+	auto_free char *pattern = NULL;
+	struct lexer_word w = {.is_pattern = true};
+
+	if (!s->cfg->skeleton ||
+		asprintf(&pattern, "%s/*", s->cfg->skeleton) < 0)
+		return;
+	w.s = w.pattern = pattern;
+	t.host = &free_host;
+	t.say = silent;
+	if (transfer_upload(&t, &w, 1, NULL, &e) < 0)
+		refuse(s, &e);
+}
+
+void command_start(struct session *s)
+{
+	const struct options *o = s->opt;
+
+	copy_skeleton(s);
+	for (size_t i = 0; i < o->nuploads && !s->over; i++) {
+		struct transfer t = transfer_for(s);
+		struct lexer_word w = {
+			.s = o->uploads[i].from, .pattern = o->uploads[i].from};
+		struct err e = {0};
+
+		if (transfer_upload(&t, &w, 1, o->uploads[i].to, &e) < 0)
+			refuse(s, &e);
+	}
+}
+
+int command_finish(struct session *s)
+{
+	const struct options *o = s->opt;
+	int r = 0;
+
+	for (size_t i = 0; i < o->ndownloads; i++) {
+		struct transfer t = transfer_for(s);
+		char *from = o->downloads[i].from;
+		struct lexer_word w = {.s = from,
+			.pattern = from,
+			.is_pattern = strpbrk(from, "*?[") != NULL};
+		struct err e = {0};
+
+		if (transfer_download(&t, &w, 1, o->downloads[i].to, &e) < 0)
+			refuse(s, &e);
+		if (t.failed || e.msg[0])
+			r = -1;
+	}
+	return r;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command_session.c - :undo :reset :history :out :edit :time :quit
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the warden; kept output is a guest's and is made safe again
+ */
+#include "repl/command_impl.h"
+
+#include "jail/err.h"
+#include "jail/jail.h"
+#include "repl/editor.h"
+#include "repl/history.h"
+#include "repl/lexer.h"
+#include "repl/session.h"
+#include "repl/text.h"
+#include "repl/verdict.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HISTORY_SHOWN 50
+
+/* A number from 1 on as the only argument, or `otherwise`. */
+static int take_number(const struct command_line *line, long otherwise,
+	long *number, struct err *e)
+{
+	char *end;
+
+	*number = otherwise;
+	if (!line->n)
+		return 0;
+	errno = 0;
+	*number = strtol(line->words[0].s, &end, 10);
+	if (errno || *end || *number < 1 || *number > 1000000000)
+		return err_set(
+			e, "%s is not a number from 1 on", line->words[0].s);
+	return 0;
+}
+
+COMMAND_FUNCTION(undo)
+{
+	uint32_t back_to, names;
+	char text[VERDICT_MAX];
+	long n;
+
+	if (take_number(line, 1, &n, e) < 0)
+		return -1;
+	if (jail_undo(s->jail, (int)n, &back_to, &names, e) < 0)
+		return -1;
+	/* What was undone is no part of what :save writes. */
+	for (size_t i = 0; i < s->n_cells; i++)
+		if (s->cells[i].no >= back_to)
+			s->cells[i].ok = false;
+	session_frame(s, "%s", verdict_undo(text, back_to, names));
+	return 0;
+}
+
+COMMAND_FUNCTION(reset)
+{
+	(void)line;
+	if (jail_reset(s->jail, e) < 0)
+		return -1;
+	session_restarted(s);
+	session_frame(s, "a fresh Python · files in the home are as they are");
+	return 0;
+}
+
+COMMAND_FUNCTION(quit)
+{
+	(void)line;
+	(void)e;
+	session_leave(s);
+	return 0;
+}
+
+COMMAND_FUNCTION(history)
+{
+	size_t count = history_count(s->history), shown = 0, first = count;
+
+	(void)e;
+	while (first > 0 && shown < HISTORY_SHOWN) {
+		size_t n;
+		const char *src = history_get(s->history, --first, &n);
+
+		shown += memmem(src, n, line->rest, line->rest_n) != NULL;
+	}
+	for (size_t i = first; i < count; i++) {
+		size_t n;
+		const char *src = history_get(s->history, i, &n);
+
+		if (memmem(src, n, line->rest, line->rest_n))
+			session_print_foreign(s, src, n);
+	}
+	if (!shown)
+		session_frame(s, "nothing in the history matches");
+	return 0;
+}
+
+/* ---- paging ---- */
+
+static int wait_key(struct session *s)
+{
+	unsigned char key;
+
+	for (;;) {
+		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
+			{.fd = s->signals->fd, .events = POLLIN}};
+
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			return 'q';
+		signals_read(s->signals);
+		if (s->signals->end)
+			s->over = true;
+		if (s->signals->end || s->signals->interrupt)
+			return 'q';
+		if (!p[0].revents)
+			continue;
+		if (read(s->term->in, &key, 1) != 1)
+			return 'q';
+		return key;
+	}
+}
+
+/* Ask for the next page; lines to show, 0 to stop. */
+static int more(struct session *s, int page)
+{
+	static const char prompt[] = "-- more: Space, Enter, q --";
+	int key;
+
+	terminal_raw(s->term);
+	terminal_write(s->term, prompt, sizeof(prompt) - 1, 2000);
+	key = wait_key(s);
+	terminal_puts(s->term, "\r\x1b[K");
+	terminal_restore(s->term);
+	if (key == '\r' || key == '\n')
+		return 1;
+	return key == 'q' || key == 'Q' || key == 3 || key == 4 ? 0 : page;
+}
+
+/* The end of the first `lines` rows of text. */
+static size_t take_rows(const char *text, size_t n, int rows, int cols)
+{
+	size_t at = 0;
+
+	while (rows > 0 && at < n) {
+		const char *nl = memchr(text + at, '\n', n - at);
+		size_t len = nl ? (size_t)(nl - text) - at : n - at;
+
+		rows -= cols > 0 ? 1 + (int)(len / (size_t)cols) : 1;
+		at += nl ? len + 1 : len;
+	}
+	return at;
+}
+
+void command_page(struct session *s, const char *text, size_t n)
+{
+	int page = s->term->rows > 2 ? s->term->rows - 1 : 0;
+	int rows = page;
+
+	if (!page || !s->term->in_tty || !s->term->out_tty) {
+		session_print_foreign(s, text, n);
+		return;
+	}
+	while (n && rows && !s->over) {
+		size_t take = take_rows(text, n, rows, s->term->cols);
+
+		session_print_foreign(s, text, take);
+		text += take;
+		n -= take;
+		if (n)
+			rows = more(s, page);
+	}
+}
+
+COMMAND_FUNCTION(out)
+{
+	const struct session_out *o;
+	char size[TEXT_HUMAN];
+	long no;
+
+	if (take_number(line, 0, &no, e) < 0)
+		return -1;
+	o = session_find_out(s, (uint32_t)no);
+	if (!o) {
+		err_set(e, "the output of that cell is not kept");
+		return err_hint(
+			e, "that of the last %d cells is", SESSION_OUTS);
+	}
+	if (!o->bytes.n)
+		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
+	command_page(s, o->bytes.s, o->bytes.n);
+	if (o->total > o->bytes.n)
+		session_frame(s, "%s more were not kept",
+			text_size(size, o->total - o->bytes.n));
+	return 0;
+}
+
+COMMAND_FUNCTION(edit)
+{
+	long no;
+
+	if (take_number(line, 0, &no, e) < 0)
+		return -1;
+	for (size_t i = s->n_cells; i-- > 0;) {
+		const struct session_cell *c = &s->cells[i];
+
+		if (!no || c->no == (uint32_t)no)
+			return editor_prefill(s->editor, c->src, c->n);
+	}
+	return err_set(
+		e, no ? "there is no cell %ld" : "no cell has run yet", no);
+}
+
+COMMAND_FUNCTION(time)
+{
+	char wall[TEXT_HUMAN], cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
+
+	if (session_cell(s, line->rest, line->rest_n, e) < 0)
+		return -1;
+	if (!s->ended)
+		return 0;
+	text_time(wall, s->done.wall_ms);
+	text_time(cpu, s->done.cpu_ms);
+	if (s->done.peak_bytes > 0)
+		session_frame(s, "%s · CPU %s · memory peak %s", wall, cpu,
+			text_size(peak, (uint64_t)s->done.peak_bytes));
+	else
+		session_frame(s, "%s · CPU %s", wall, cpu);
+	return 0;
+}

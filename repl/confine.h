@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * confine.h - the front end's own cage
+ */
+#ifndef REPL_CONFINE_H
+#define REPL_CONFINE_H
+
+struct config;
+struct err;
+struct options;
+
+/* What the front end still has to reach; NULL is nothing. */
+struct confine {
+	const struct config *cfg;
+	const struct options *opt;
+	const char *home;      /* of the person */
+	const char *state_dir; /* where the history is */
+};
+
+/* Give up, for good, what the front end does not need: capabilities, starting
+ * programs, sockets, and, by Landlock where the kernel has it, writing outside
+ * what the configuration lets the person write. After jail_open() and after
+ * everything was opened that is outside. 0, or -1 with e: then nothing of the
+ * person's may run. */
+int confine_front(const struct confine *c, struct err *e);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * editor.c - opening, reading, closing
+ *
+ * Runs in:   the front end
+ * Holds:     the terminal's modes, while it reads
+ * Trusts:    its caller about the descriptors and prompts
+ * Leaves:    the terminal's modes and the signals as they were
+ */
+#include "repl/editor.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "jail/err.h"
+#include "repl/editor_impl.h"
+
+#define MAX_BYTES ((size_t)1 << 20)
+
+/* Where the cursor cannot be addressed, lines are read plainly. */
+static bool term_is_dumb(const char *term)
+{
+	static const char *const dumb[] = {"", "dumb", "emacs", "unknown"};
+
+	for (size_t i = 0; term && i < sizeof(dumb) / sizeof(*dumb); i++)
+		if (!strcmp(term, dumb[i]))
+			return true;
+	return !term;
+}
+
+/* The locale's tables are the system's: LOCPATH could name a user's own. */
+static void set_locale(void)
+{
+	const char *path = getenv("LOCPATH");
+	char *copy = path ? strdup(path) : NULL;
+
+	unsetenv("LOCPATH");
+	setlocale(LC_CTYPE, "C.UTF-8");
+	if (copy)
+		setenv("LOCPATH", copy, 1);
+	free(copy);
+}
+
+int editor_set_prompts(
+	struct editor *ed, const char *prompt, const char *prompt2)
+{
+	ed->prompt.n = ed->prompt2.n = 0;
+	if (wide_add_utf8(&ed->prompt, prompt, strlen(prompt)) < 0)
+		return -1;
+	return wide_add_utf8(&ed->prompt2, prompt2, strlen(prompt2));
+}
+
+int editor_open(
+	struct editor **out, const struct editor_opts *opts, struct err *e)
+{
+	struct editor *ed = calloc(1, sizeof(*ed));
+
+	if (!ed)
+		return err_errno(e, "editor");
+	ed->in = opts->in;
+	ed->out = opts->out;
+	ed->colour = opts->colour;
+	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
+	ed->history = opts->history;
+	ed->out_is_tty = isatty(ed->out);
+	ed->plain = !ed->out_is_tty || !isatty(ed->in) ||
+		    term_is_dumb(getenv("TERM"));
+	keys_init(&ed->keys);
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		ed->watch[i].fd = -1;
+	set_locale();
+	if (editor_set_prompts(ed, opts->prompt, opts->prompt2) < 0) {
+		editor_close(ed);
+		return err_errno(e, "editor");
+	}
+	if (!ed->plain && engine_open(ed, e) < 0) {
+		editor_close(ed);
+		return -1;
+	}
+	*out = ed;
+	return 0;
+}
+
+void editor_close(struct editor *ed)
+{
+	if (!ed)
+		return;
+	engine_close(ed);
+	view_free(ed);
+	undo_free(&ed->undo);
+	wide_free(&ed->prompt);
+	wide_free(&ed->prompt2);
+	wide_free(&ed->paste);
+	wide_free(&ed->kill);
+	wide_free(&ed->draft);
+	wide_free(&ed->search.pattern);
+	wide_free(&ed->search.old);
+	wide_free(&ed->kept);
+	free(ed);
+}
+
+static int cell_out(
+	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
+{
+	*cell = utf8_from(s, enter_trim(s, n), len);
+	if (*cell)
+		return 0;
+	ed->result = EDITOR_ERROR;
+	return err_set(ed->err, "editor: out of memory");
+}
+
+/* The engine has stopped; show how it ended, take what it read. */
+static void drawn_end(struct editor *ed, char **cell, size_t *n)
+{
+	struct span t = engine_text(ed);
+
+	switch (ed->result) {
+	case EDITOR_CELL:
+		view_finish(ed, "");
+		cell_out(ed, t.s, t.n, cell, n);
+		break;
+	case EDITOR_INTERRUPT:
+		view_finish(ed, "^C");
+		break;
+	case EDITOR_EOF:
+		view_finish(ed, "");
+		break;
+	case EDITOR_EVENT:
+		view_erase(ed);
+		wide_set(&ed->kept, t.s, t.n);
+		ed->kept_cursor = t.cursor;
+		break;
+	case EDITOR_HUP:
+	case EDITOR_ERROR:
+		break;
+	}
+}
+
+static void drawn_read(struct editor *ed, char **cell, size_t *n)
+{
+	static const char paste_on[] = "\033[?2004h";
+	static const char paste_off[] = "\033[?2004l";
+	struct termios before;
+
+	if (tcgetattr(ed->in, &before) < 0) {
+		ed->result = errno == EIO ? EDITOR_HUP : EDITOR_ERROR;
+		err_errno(ed->err, "modes of the terminal");
+		return;
+	}
+	ed->result = EDITOR_ERROR;
+	ed->last_code = 0;
+	ed->status[0] = 0;
+	recall_reset(ed);
+	undo_free(&ed->undo);
+	view_size(ed);
+	view_write(ed, paste_on, sizeof(paste_on) - 1);
+	if (engine_run(ed) < 0)
+		err_set(ed->err, "modes of the terminal");
+	else
+		drawn_end(ed, cell, n);
+	view_write(ed, paste_off, sizeof(paste_off) - 1);
+	tcsetattr(ed->in, TCSADRAIN, &before);
+}
+
+static void plainly_read(struct editor *ed, char **cell, size_t *n)
+{
+	struct wide text = {0};
+
+	ed->result = plain_read(ed, &text);
+	if (ed->result == EDITOR_CELL)
+		cell_out(ed, text.s, text.n, cell, n);
+	wide_free(&text);
+}
+
+enum editor_result editor_read(
+	struct editor *ed, char **cell, size_t *n, struct err *e)
+{
+	bool plain = ed->plain;
+
+	*cell = NULL;
+	*n = 0;
+	ed->err = e;
+	view_size(ed);
+	ed->plain = plain || !engine_can(ed->view.rows, ed->view.cols);
+	ed->reading = true;
+	input_begin(ed, ed->plain);
+	if (ed->plain)
+		plainly_read(ed, cell, n);
+	else
+		drawn_read(ed, cell, n);
+	input_end(ed);
+	ed->reading = false;
+	ed->plain = plain;
+	ed->err = NULL;
+	return ed->result;
+}
+
+size_t editor_take_input(struct editor *ed, char *buf, size_t max)
+{
+	size_t n = ed->queue_end - ed->queue_at;
+
+	n = n < max ? n : max;
+	memcpy(buf, ed->queue + ed->queue_at, n);
+	ed->queue_at += n;
+	return n;
+}
+
+/* One key of text that was typed where nobody read it. */
+static int prefill_key(struct wide *text, const struct key *k)
+{
+	wchar_t c = k->c;
+
+	if (k->code == 0x7F || k->code == '\b') {
+		if (text->n)
+			text->s[--text->n] = 0;
+		return 0;
+	}
+	if (k->code == '\r' || k->code == '\n')
+		c = '\n';
+	else if (k->code == '\t')
+		c = '\t';
+	return c ? wide_add(text, &c, 1) : 0;
+}
+
+int editor_prefill(struct editor *ed, const char *s, size_t n)
+{
+	struct wide text = {0}, old = ed->kept;
+	size_t at = old.n ? ed->kept_cursor : 0;
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys;
+	int r = 0;
+
+	keys_init(&keys);
+	for (size_t i = 0; i < n && text.n < ed->max_bytes; i++) {
+		int count = keys_feed(&keys, (unsigned char)s[i], out);
+
+		for (int j = 0; j < count; j++)
+			r |= prefill_key(&text, &out[j]);
+	}
+	ed->kept = (struct wide){0};
+	ed->kept_cursor = at + text.n;
+	r |= wide_add(&ed->kept, old.s, at);
+	r |= wide_add(&ed->kept, text.s, text.n);
+	if (old.n > at)
+		r |= wide_add(&ed->kept, old.s + at, old.n - at);
+	wide_free(&text);
+	wide_free(&old);
+	return r;
+}
+
+int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
+{
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
+		if (ed->watch[i].fd >= 0)
+			continue;
+		ed->watch[i] =
+			(struct editor_watch){.fd = fd, .cb = cb, .ctx = ctx};
+		return 0;
+	}
+	return -1;
+}
+
+void editor_unwatch_fd(struct editor *ed, int fd)
+{
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		if (ed->watch[i].fd == fd)
+			ed->watch[i].fd = -1;
+}
+
+void editor_set_complete_cb(struct editor *ed,
+	int (*cb)(void *ctx, const char *text, size_t n, size_t cursor,
+		struct completions *out),
+	void *ctx)
+{
+	ed->complete = cb;
+	ed->complete_ctx = ctx;
+}
+
+void editor_print_above(struct editor *ed, const char *s, size_t n)
+{
+	bool raw = ed->reading && !ed->plain;
+	struct strbuf b = {0};
+
+	if (n == 0)
+		return;
+	if (raw)
+		view_erase(ed);
+	else if (ed->reading && ed->out_is_tty)
+		strbuf_puts(&b, "\n");
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\n' && raw)
+			strbuf_puts(&b, "\r");
+		strbuf_add(&b, s + i, 1);
+	}
+	if (s[n - 1] != '\n')
+		strbuf_puts(&b, raw ? "\r\n" : "\n");
+	view_write(ed, b.s, b.n);
+	strbuf_free(&b);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * editor_input.c - waiting for keys, and for whatever else may happen
+ *
+ * Runs in:   the front end, inside editor_read()
+ * Holds:     handlers of SIGWINCH (and SIGINT, plainly read), blocked except
+ *            while it waits, so that none is missed
+ * Trusts:    no byte of the terminal's
+ * Leaves:    the signals as they were
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jail/err.h"
+#include "repl/editor_impl.h"
+
+/* More than this in one read, with more behind the key: a paste without
+ * brackets, whose Enter and Tab are text. */
+#define BURST_BYTES 16
+
+static volatile sig_atomic_t winch_came, int_came;
+
+static void on_signal(int sig)
+{
+	if (sig == SIGWINCH)
+		winch_came = 1;
+	else
+		int_came = 1;
+}
+
+void input_begin(struct editor *ed, bool with_int)
+{
+	struct input_signals *was = &ed->signals;
+	struct sigaction sa = {.sa_handler = on_signal};
+	sigset_t block;
+
+	winch_came = int_came = 0;
+	was->with_int = with_int;
+	sigemptyset(&sa.sa_mask);
+	sigemptyset(&block);
+	sigaddset(&block, SIGWINCH);
+	if (with_int)
+		sigaddset(&block, SIGINT);
+	sigprocmask(SIG_BLOCK, &block, &was->mask);
+	sigaction(SIGWINCH, &sa, &was->winch);
+	if (with_int)
+		sigaction(SIGINT, &sa, &was->intr);
+}
+
+void input_end(struct editor *ed)
+{
+	struct input_signals *was = &ed->signals;
+
+	sigaction(SIGWINCH, &was->winch, NULL);
+	if (was->with_int)
+		sigaction(SIGINT, &was->intr, NULL);
+	sigprocmask(SIG_SETMASK, &was->mask, NULL);
+}
+
+static int input_stop(struct editor *ed, enum editor_result result)
+{
+	ed->result = result;
+	return -1;
+}
+
+/* 0, or -1: the result is set. */
+static int input_signals(struct editor *ed)
+{
+	if (winch_came) {
+		winch_came = 0;
+		if (!ed->plain)
+			view_resized(ed);
+	}
+	if (int_came) {
+		int_came = 0;
+		return input_stop(ed, EDITOR_INTERRUPT);
+	}
+	return 0;
+}
+
+/* Call those whose descriptor has something. 0, or -1: the result is set. */
+static int input_watchers(struct editor *ed, const struct pollfd *p)
+{
+	int r = 0;
+
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
+		struct editor_watch *w = &ed->watch[i];
+
+		/* One called before may have taken it off. */
+		if (p[i].revents && w->fd >= 0 && w->fd == p[i].fd &&
+			w->cb(w->ctx) != 0)
+			r = input_stop(ed, EDITOR_EVENT);
+	}
+	return r;
+}
+
+/* 1: bytes are there; 0: not really; -1: the result is set. */
+static int input_read(struct editor *ed)
+{
+	ssize_t n = read(ed->in, ed->queue, sizeof(ed->queue));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return 0;
+	if (n < 0 && errno != EIO) {
+		err_errno(ed->err, "read the terminal");
+		return input_stop(ed, EDITOR_ERROR);
+	}
+	if (n <= 0)
+		return input_stop(ed, ed->plain ? EDITOR_EOF : EDITOR_HUP);
+	ed->queue_at = 0;
+	ed->queue_end = (size_t)n;
+	ed->burst = n > BURST_BYTES;
+	return 1;
+}
+
+int input_fill(struct editor *ed, int timeout_ms)
+{
+	struct timespec ts = {.tv_sec = timeout_ms / 1000,
+		.tv_nsec = timeout_ms % 1000 * 1000000L};
+	struct pollfd p[EDITOR_WATCH_MAX + 1];
+	sigset_t mask = ed->signals.mask;
+	int r;
+
+	sigdelset(&mask, SIGWINCH);
+	if (ed->signals.with_int)
+		sigdelset(&mask, SIGINT);
+	for (;;) {
+		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+			p[i] = (struct pollfd){
+				.fd = ed->watch[i].fd, .events = POLLIN};
+		p[EDITOR_WATCH_MAX] =
+			(struct pollfd){.fd = ed->in, .events = POLLIN};
+		r = ppoll(p, EDITOR_WATCH_MAX + 1, timeout_ms < 0 ? NULL : &ts,
+			&mask);
+		if (r < 0 && errno != EINTR) {
+			err_errno(ed->err, "wait for the terminal");
+			return input_stop(ed, EDITOR_ERROR);
+		}
+		if (input_signals(ed) < 0)
+			return -1;
+		if (r == 0)
+			return 0;
+		if (r > 0 && input_watchers(ed, p) < 0)
+			return -1;
+		if (r > 0 && p[EDITOR_WATCH_MAX].revents) {
+			r = input_read(ed);
+			if (r != 0)
+				return r;
+		}
+		if (!ed->plain && !ed->keys.paste)
+			view_draw(ed);
+	}
+}
+
+bool input_has_more(const struct editor *ed)
+{
+	return ed->ready_at < ed->ready_end || ed->queue_at < ed->queue_end;
+}
+
+/* A pasted character; more of them than a cell may have are not kept. */
+static void input_pasted(struct editor *ed, wchar_t c)
+{
+	if (ed->paste.n >= ed->max_bytes || wide_add(&ed->paste, &c, 1) < 0)
+		ed->paste_cut = true;
+}
+
+/* Bytes to `ready` keys. 0, or -1: the result is set. */
+static int input_decode(struct editor *ed)
+{
+	int r = 1;
+
+	ed->ready_at = ed->ready_end = 0;
+	if (ed->queue_at == ed->queue_end) {
+		if (!ed->keys.paste)
+			view_draw(ed);
+		r = input_fill(ed, keys_wait_ms(&ed->keys));
+	}
+	if (r < 0)
+		return -1;
+	if (r > 0)
+		ed->ready_end = keys_feed(
+			&ed->keys, ed->queue[ed->queue_at++], ed->ready);
+	else
+		ed->ready_end = keys_timeout(&ed->keys, ed->ready);
+	return 0;
+}
+
+struct key input_key(struct editor *ed)
+{
+	for (;;) {
+		struct key key;
+
+		if (ed->ready_at == ed->ready_end) {
+			if (input_decode(ed) < 0)
+				return (struct key){.code = KEY_STOP};
+			continue;
+		}
+		key = ed->ready[ed->ready_at++];
+		if (key.code == KEY_PASTE_TEXT) {
+			input_pasted(ed, key.c);
+		} else if (key.code == KEY_PASTE_BEGIN) {
+			ed->paste.n = 0;
+			ed->paste_cut = false;
+		} else {
+			return key;
+		}
+	}
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * login.c - whether somebody came in from outside, and what they asked for
+ *
+ * Runs in:   front end, before the command line is looked at
+ * Trusts:    argv[0] and the number of arguments, which sshd, login and su
+ *            set; the password entry; never the text of a command
+ * Leaves:    a command that is one string and never became options
+ *
+ * sshd starts the account's shell as "-name" for a session and as "name", "-c",
+ * COMMAND for everything else, ForceCommand included: then COMMAND is what the
+ * administrator wrote, and what the person asked for is in
+ * SSH_ORIGINAL_COMMAND. Where the shell is some other one and ForceCommand
+ * names us, we are started by that shell, so with no arguments at all, or with
+ * --login, which says it even when the person asked for nothing.
+ *
+ * "-c CODE" typed at another shell looks the same as sshd's, so the password
+ * entry decides: an account whose shell is this program has no other shell to
+ * type it at. SSH_CONNECTION would prove nothing, since it stays set in
+ * everything started from an ssh session, and cron and su start shells without
+ * it. Being wrong makes a run stricter, never looser.
+ */
+#include "login.h"
+
+#include "jail/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t\r\n"
+
+static const char *present(const char *s)
+{
+	return s && *s ? s : NULL;
+}
+
+/* The length of the first word at `s`, and its part after the last slash. */
+static size_t first_word(const char *s, const char **base, size_t *base_len)
+{
+	size_t n = strcspn(s, BLANKS);
+
+	*base = s;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '/')
+			*base = s + i + 1;
+	*base_len = (size_t)(s + n - *base);
+	return n;
+}
+
+static bool word_is(const char *s, size_t n, const char *word)
+{
+	return strlen(word) == n && !memcmp(s, word, n);
+}
+
+/* ForceCommand named us, and our account's shell, us again, is to run it. */
+static bool names_ourselves(const char *command)
+{
+	const char *base;
+	size_t len, n;
+
+	command += strspn(command, BLANKS);
+	n = first_word(command, &base, &len);
+	if (!word_is(base, len, "cellblock"))
+		return false;
+	command += n + strspn(command + n, BLANKS);
+	n = strcspn(command, BLANKS);
+	return (!n || word_is(command, n, "--login")) &&
+	       !command[n + strspn(command + n, BLANKS)];
+}
+
+static void set_command(
+	struct login *login, const char *command, const char *original)
+{
+	login->kind = LOGIN_COMMAND;
+	login->command = names_ourselves(command) ? present(original) : command;
+}
+
+static int refuse_options(struct err *e)
+{
+	err_set(e, "a login takes no options");
+	err_hint(e, "limits are set in /etc/cellblock; see cellblock.conf(5)");
+	return err_kind_set(e, ERR_USAGE);
+}
+
+int login_decide(
+	const struct login_start *start, struct login *login, struct err *e)
+{
+	int argc = start->argc;
+	char *const *argv = start->argv;
+	bool dash = argc > 0 && argv[0][0] == '-';
+	bool command = argc == 3 && !strcmp(argv[1], "-c");
+
+	*login = (struct login){.kind = LOGIN_NOT};
+	if (dash && argc == 1)
+		login->kind = LOGIN_SHELL;
+	else if (command && (dash || start->shell_is_us))
+		set_command(login, argv[2], start->original);
+	else if (dash)
+		return refuse_options(e);
+	else if ((argc == 1 && present(start->original)) ||
+		 (argc == 2 && !strcmp(argv[1], "--login")))
+		*login = (struct login){LOGIN_FORCED, present(start->original)};
+	else if (argc > 2 && !strcmp(argv[1], "--login"))
+		return refuse_options(e);
+	return 0;
+}
+
+/* Whether one of the words after the first is an option of single letters
+ * with one of `letters`, or `whole`. */
+static bool has_option(const char *s, const char *letters, const char *whole)
+{
+	for (;;) {
+		size_t n;
+
+		s += strspn(s, BLANKS);
+		n = strcspn(s, BLANKS);
+		if (!n)
+			return false;
+		if (whole && word_is(s, n, whole))
+			return true;
+		if (letters && n > 1 && s[0] == '-' && s[1] != '-' &&
+			strcspn(s + 1, letters) < n - 1)
+			return true;
+		s += n;
+	}
+}
+
+/* A program that a client starts at the far end, and the option that tells
+ * this from a cell that happens to begin with its name. */
+static const struct {
+	const char *program;
+	const char *letters;
+	const char *whole;
+	const char *service;
+} far_ends[] = {
+	{"internal-sftp", NULL, NULL, "sftp"},
+	{"sftp-server", NULL, NULL, "sftp"},
+	{"scp", "tf", NULL, "scp"},
+	{"rsync", NULL, "--server", "rsync"},
+	{"git-upload-pack", NULL, NULL, "git"},
+	{"git-receive-pack", NULL, NULL, "git"},
+	{"git-upload-archive", NULL, NULL, "git"},
+	{"git", NULL, "upload-pack", "git"},
+	{"git", NULL, "receive-pack", "git"},
+	{"git", NULL, "upload-archive", "git"},
+};
+
+const char *login_service(const char *command)
+{
+	const char *base;
+	size_t len, n;
+
+	if (!command || strchr(command, '\n'))
+		return NULL;
+	command += strspn(command, BLANKS);
+	n = first_word(command, &base, &len);
+	for (size_t i = 0; i < sizeof(far_ends) / sizeof(far_ends[0]); i++) {
+		if (!word_is(base, len, far_ends[i].program))
+			continue;
+		if ((!far_ends[i].letters && !far_ends[i].whole) ||
+			has_option(command + n, far_ends[i].letters,
+				far_ends[i].whole))
+			return far_ends[i].service;
+	}
+	return NULL;
+}
+
+void login_refusal(const char *service, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		"cellblock: %s is not served here: this account is a Python "
+		"session and nothing else\n"
+		"  to run a program:    ssh HOST < program.py\n"
+		"  to move files:       :upload and :download in a session\n",
+		service);
+}
+
+/* Terminal types are names; anything else could be a path to a crafted
+ * description. */
+static bool is_term(const char *s)
+{
+	return *s && *s != '.' && strlen(s) < 64 &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._")];
+}
+
+/* A locale's name, never a path. */
+static bool is_locale(const char *s)
+{
+	return *s != '.' && strlen(s) < 64 &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._@=;")];
+}
+
+static bool is_size(const char *s)
+{
+	return *s && strlen(s) < 5 && !s[strspn(s, "0123456789")];
+}
+
+static bool is_address(const char *s)
+{
+	return strlen(s) < 160 &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:%- ")];
+}
+
+/* no-color.org: any value but an empty one. */
+static bool is_one(const char *s)
+{
+	return !strcmp(s, "1");
+}
+
+static const struct {
+	const char *name;
+	bool (*ok)(const char *value);
+} kept[] = {
+	{"TERM", is_term},
+	{"LANG", is_locale},
+	{"LC_ALL", is_locale},
+	{"LC_COLLATE", is_locale},
+	{"LC_CTYPE", is_locale},
+	{"LC_MESSAGES", is_locale},
+	{"LC_NUMERIC", is_locale},
+	{"LC_TIME", is_locale},
+	{"COLUMNS", is_size},
+	{"LINES", is_size},
+	{"NO_COLOR", is_one},
+	{"SSH_CONNECTION", is_address},
+};
+
+enum { NKEPT = sizeof(kept) / sizeof(kept[0]) };
+
+static const char *lookup(char *const *envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
+			return *envp + n + 1;
+	return NULL;
+}
+
+static int put(char **env, size_t *n, const char *name, const char *value)
+{
+	if (asprintf(&env[*n], "%s=%s", name, value) < 0) {
+		env[*n] = NULL;
+		return -1;
+	}
+	++*n;
+	return 0;
+}
+
+static int put_kept(char **env, size_t *n, char *const *envp)
+{
+	for (size_t i = 0; i < NKEPT; i++) {
+		const char *value = lookup(envp, kept[i].name);
+		bool term = !strcmp(kept[i].name, "TERM");
+
+		if (value && !kept[i].ok(value))
+			value = term ? "dumb" : NULL;
+		if (value && put(env, n, kept[i].name, value) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+char **login_scrub_env(char *const *envp, const char *home, const char *user)
+{
+	char **env = calloc(NKEPT + 5, sizeof(*env));
+	size_t n = 0;
+
+	if (!env)
+		return NULL;
+	if (put(env, &n, "PATH", "/usr/bin:/bin") < 0 ||
+		put(env, &n, "HOME", home && *home == '/' ? home : "/") < 0 ||
+		put(env, &n, "USER", user ? user : "") < 0 ||
+		put(env, &n, "LOGNAME", user ? user : "") < 0 ||
+		put_kept(env, &n, envp) < 0) {
+		login_env_free(env);
+		return NULL;
+	}
+	return env;
+}
+
+void login_env_free(char **env)
+{
+	for (size_t i = 0; env && env[i]; i++)
+		free(env[i]);
+	free(env);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - argv → what to do
+ *
+ * Runs in:   front end; forks the warden
+ * Holds:     everything the person has, until confine_front()
+ * Trusts:    nobody: a login gets a clean environment and the system's
+ *            configuration before anything else is looked at
+ * Leaves:    the terminal as it was, and no process behind it
+ *
+ * The order matters. The warden is forked while nothing is confined yet, and
+ * builds the jail while we confine ourselves and get the editor ready; there
+ * is no prompt before the jail stands.
+ */
+#include "jail/err.h"
+#include "jail/io.h"
+#include "jail/jail.h"
+#include "repl/check.h"
+#include "repl/config.h"
+#include "repl/confine.h"
+#include "repl/history.h"
+#include "repl/hostfs.h"
+#include "repl/log.h"
+#include "repl/login.h"
+#include "repl/options.h"
+#include "repl/program.h"
+#include "repl/session.h"
+#include "repl/setup.h"
+#include "repl/signals.h"
+#include "repl/slots.h"
+#include "repl/terminal.h"
+#include "repl/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GROUPS_MAX 256
+
+/* Who started us. */
+struct person {
+	char *name, *home, *shell;
+	char *groups[GROUPS_MAX];
+	size_t n_groups;
+	char config_file[PATH_MAX];
+	char state_dir[PATH_MAX];
+};
+
+/* Everything that lives as long as the process. */
+struct run {
+	struct person person;
+	struct login login;
+	char **login_env;
+	struct options opt;
+	struct config cfg;
+	struct setup setup;
+	struct jail_spec spec;
+	struct terminal term;
+	struct signals signals;
+	struct hostfs host;
+	struct history *history;
+	struct log log;
+	struct jail *jail;
+	const char **argv;
+};
+
+static int exit_status_of(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_FAILED:
+		return 1;
+	case ERR_USAGE:
+		return 2;
+	case ERR_CONFIG:
+		return 78;
+	case ERR_JAIL:
+		return 125;
+	}
+	return 1;
+}
+
+/* Print foreign text line by line, each made safe, after `indent`. */
+static void print_safe(const char *indent, const char *text)
+{
+	char safe[1200];
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		text_safe(safe, sizeof(safe), text, n);
+		fprintf(stderr, "%s%s\n", indent, safe);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* Say why, once, and end. */
+static _Noreturn void die(const struct err *e)
+{
+	print_safe("cellblock: ", e->msg);
+	print_safe("  ", e->hint);
+	exit(exit_status_of(e));
+}
+
+/* A descriptor that is not there would be taken by the next file opened, and
+ * become somebody's standard output. */
+static void open_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_NOCTTY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+/* Widths of characters come from the C library: it must think in UTF-8. */
+static void set_locale(void)
+{
+	if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8"))
+		return;
+	setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* ---- the person ---- */
+
+static void find_groups(struct person *p, const struct passwd *pw)
+{
+	gid_t gids[GROUPS_MAX];
+	int n = GROUPS_MAX;
+
+	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
+		n = GROUPS_MAX;
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(gids[i]);
+
+		if (g)
+			p->groups[p->n_groups++] = strdup(g->gr_name);
+	}
+}
+
+static void find_person(struct person *p)
+{
+	const struct passwd *pw = getpwuid(getuid());
+
+	if (!pw)
+		return;
+	p->name = strdup(pw->pw_name);
+	p->home = strdup(pw->pw_dir);
+	p->shell = strdup(pw->pw_shell);
+}
+
+/* Whoever is no login may have another home for the time being. */
+static void prefer_home(struct person *p, const char *home)
+{
+	if (!home || home[0] != '/')
+		return;
+	free(p->home);
+	p->home = strdup(home);
+}
+
+/* Names of groups cost a look at the name service: only where there are files
+ * for groups at all. */
+static void find_person_groups(struct person *p)
+{
+	const struct passwd *pw;
+
+	if (access(CONFIG_SYSTEM_DIR "/groups", F_OK) < 0)
+		return;
+	pw = getpwuid(getuid());
+	if (pw)
+		find_groups(p, pw);
+}
+
+static void free_person(struct person *p)
+{
+	free(p->name);
+	free(p->home);
+	free(p->shell);
+	for (size_t i = 0; i < p->n_groups; i++)
+		free(p->groups[i]);
+}
+
+static bool is_this_program(const char *path)
+{
+	struct stat a, b;
+
+	return path && stat(path, &a) == 0 && stat("/proc/self/exe", &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* ---- what to do ---- */
+
+/* What a login asked for: a session, a cell, or a program on its input. */
+static void login_options(struct run *r, bool terminal)
+{
+	struct options *o = &r->opt;
+	static char *no_args[] = {NULL};
+
+	*o = (struct options){.args = no_args};
+	if (r->login.command) {
+		o->mode = OPTIONS_CELL;
+		o->text = r->login.command;
+	} else {
+		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
+	}
+}
+
+static void decide(struct run *r, int argc, char **argv)
+{
+	struct login_start start = {.argc = argc,
+		.argv = argv,
+		.original = getenv("SSH_ORIGINAL_COMMAND"),
+		.shell_is_us = is_this_program(r->person.shell)};
+	struct err e = {0};
+	const char *service;
+	char refusal[1024];
+
+	if (login_decide(&start, &r->login, &e) < 0)
+		die(&e);
+	if (r->login.kind == LOGIN_NOT) {
+		prefer_home(&r->person, getenv("HOME"));
+		if (options_parse(&r->opt, argc, argv, isatty(0), &e) < 0)
+			die(&e);
+		return;
+	}
+	service = r->login.command ? login_service(r->login.command) : NULL;
+	if (service) {
+		login_refusal(service, refusal, sizeof(refusal));
+		fputs(refusal, stderr);
+		exit(1);
+	}
+	login_options(r, isatty(0));
+	r->login_env = login_scrub_env(environ, r->person.home, r->person.name);
+	if (!r->login_env) {
+		err_errno(&e, "prepare the environment");
+		die(&e);
+	}
+	environ = r->login_env;
+}
+
+static void load_config(struct run *r)
+{
+	struct config_errors errors = {0};
+	struct config_where where = {
+		.system_dir = CONFIG_SYSTEM_DIR,
+		.home = r->person.home,
+		.user = r->person.name,
+		.groups = (const char *const *)r->person.groups,
+		.sets = (const char *const *)r->opt.sets,
+		.nsets = r->opt.nsets,
+		.explicit_file = r->opt.config_file,
+		.login = r->login.kind != LOGIN_NOT,
+		.checking = r->opt.mode == OPTIONS_CHECK_CONFIG,
+	};
+	struct person *p = &r->person;
+
+	find_person_groups(p);
+	where.ngroups = p->n_groups;
+	if (config_user_file(getenv("XDG_CONFIG_HOME"), p->home, p->config_file,
+		    sizeof(p->config_file)) == 0)
+		where.user_file = p->config_file;
+	if (config_load(&r->cfg, &where, &errors) == 0) {
+		config_errors_fini(&errors);
+		return;
+	}
+	config_errors_print(stderr, "cellblock: ", &errors);
+	exit(78);
+}
+
+/* ---- a session or a program ---- */
+
+/* Where the history is: made when it is missing, and not fatal when that
+ * cannot be. */
+static void open_history(struct run *r)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	struct person *p = &r->person;
+	char path[PATH_MAX + 16];
+	int n = -1;
+
+	r->history = history_new();
+	if (state && state[0] == '/')
+		n = snprintf(p->state_dir, PATH_MAX, "%s/cellblock", state);
+	else if (p->home && p->home[0] == '/')
+		n = snprintf(p->state_dir, PATH_MAX,
+			"%s/.local/state/cellblock", p->home);
+	if (!r->history || n < 0 || n >= PATH_MAX) {
+		p->state_dir[0] = '\0';
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/history", p->state_dir);
+	if (history_attach_path(r->history, path, NULL) < 0)
+		p->state_dir[0] = '\0';
+}
+
+/* One of the person's places; held until the process ends. Without a state
+ * directory nobody counts. */
+static void claim_slot(const struct run *r)
+{
+	struct err e = {0};
+
+	if (r->person.state_dir[0] && slots_claim(r->person.state_dir,
+					      r->cfg.limits.per_user, &e) < 0)
+		die(&e);
+}
+
+static void start_jail(struct run *r, enum spec_mode mode)
+{
+	struct err e = {0};
+	struct confine c = {.cfg = &r->cfg,
+		.opt = &r->opt,
+		.home = r->person.home,
+		.state_dir = r->person.state_dir};
+
+	terminal_open(&r->term, r->cfg.colour);
+	if (setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term, mode,
+		    &e) < 0)
+		die(&e);
+	if (mode == SPEC_PROGRAM) {
+		r->argv = program_argv(&r->opt, &e);
+		if (!r->argv)
+			die(&e);
+		r->spec.argv = r->argv;
+	}
+	if (jail_open(&r->jail, &r->spec, &e) < 0) {
+		err_kind_set(&e, ERR_JAIL);
+		die(&e);
+	}
+	if (log_open(&r->log, &r->cfg, r->person.name, mode == SPEC_SESSION,
+		    &e) < 0)
+		die(&e);
+	if (signals_open(&r->signals, mode == SPEC_SESSION, &e) < 0) {
+		err_kind_set(&e, ERR_JAIL);
+		die(&e);
+	}
+	if (hostfs_open(&r->host, &r->cfg, r->person.home, &e) < 0)
+		die(&e);
+	if (mode == SPEC_SESSION) {
+		open_history(r);
+		claim_slot(r);
+	}
+	if (confine_front(&c, &e) < 0) {
+		err_kind_set(&e, ERR_JAIL);
+		die(&e);
+	}
+}
+
+static int run_session(struct run *r, struct err *e)
+{
+	struct session s = {
+		.cfg = &r->cfg,
+		.opt = &r->opt,
+		.jail = r->jail,
+		.term = &r->term,
+		.signals = &r->signals,
+		.host = &r->host,
+		.log = &r->log,
+		.history = r->history,
+		.python = r->setup.python,
+	};
+
+	return session_run(&s, e);
+}
+
+static int run_program(struct run *r, struct err *e)
+{
+	struct program_start start = {
+		.cfg = &r->cfg,
+		.opt = &r->opt,
+		.host = &r->host,
+		.jail = r->jail,
+		.term = &r->term,
+		.signals = &r->signals,
+		.log = &r->log,
+	};
+
+	if (setup_wait_built(r->jail, NULL, 0, e) < 0)
+		return -1;
+	return program_run(&start, e);
+}
+
+static int run_in_jail(struct run *r)
+{
+	bool program = program_is_wanted(&r->opt);
+	struct err e = {0};
+	int status;
+
+	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
+	status = program ? run_program(r, &e) : run_session(r, &e);
+	terminal_close(&r->term);
+	jail_close(r->jail);
+	hostfs_close(&r->host);
+	history_free(r->history);
+	free(r->argv);
+	signals_close(&r->signals);
+	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
+	if (status < 0)
+		die(&e);
+	return status;
+}
+
+static int run_check(struct run *r)
+{
+	struct err e = {0};
+	int status;
+
+	if (config_choose_python(&r->cfg, r->opt.python, r->setup.python,
+		    sizeof(r->setup.python), &e) < 0)
+		die(&e);
+	status = check_run(
+		&r->cfg, r->setup.python, r->opt.json, r->opt.verbose, &e);
+	if (status < 0)
+		die(&e);
+	return status;
+}
+
+static int run(struct run *r)
+{
+	struct err e = {0};
+
+	switch (r->opt.mode) {
+	case OPTIONS_HELP:
+		options_print_help(stdout);
+		return 0;
+	case OPTIONS_VERSION:
+		printf("cellblock %s\n", CELLBLOCK_VERSION);
+		return 0;
+	case OPTIONS_CHECK_CONFIG:
+		load_config(r);
+		config_check_print(stdout, &r->cfg);
+		return 0;
+	case OPTIONS_CHECK:
+		load_config(r);
+		return run_check(r);
+	case OPTIONS_SESSION:
+	case OPTIONS_FILE:
+	case OPTIONS_CODE:
+	case OPTIONS_MODULE:
+	case OPTIONS_CELL:
+	case OPTIONS_STDIN:
+		load_config(r);
+		return run_in_jail(r);
+	case OPTIONS_EVAL:
+		err_set(&e, "--eval is not part of this version");
+		err_kind_set(&e, ERR_USAGE);
+		die(&e);
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	int status;
+
+	open_standard_fds();
+	set_locale();
+	if (!r)
+		return 1;
+	find_person(&r->person);
+	decide(r, argc, argv);
+	status = run(r);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		status = status ? status : 1;
+	options_fini(&r->opt);
+	config_fini(&r->cfg);
+	login_env_free(r->login_env);
+	free_person(&r->person);
+	free(r);
+	return status;
+}

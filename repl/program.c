@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.c - one program in a jail of its own
+ *
+ * Runs in:   front end, confined
+ * Holds:     our ends of the program's pipes, and the master of its tty
+ * Trusts:    the warden for how it ended
+ * Leaves:    the caller's descriptors as they were; the program never had them
+ *
+ * Standard output and standard error belong to the program: nothing of ours
+ * goes to the first, and to the second only lines that begin "cellblock: ".
+ */
+#include "repl/program.h"
+
+#include "jail/err.h"
+#include "jail/io.h"
+#include "jail/jail.h"
+#include "repl/channel.h"
+#include "repl/config.h"
+#include "repl/hostfs.h"
+#include "repl/ledger.h"
+#include "repl/lexer.h"
+#include "repl/log.h"
+#include "repl/options.h"
+#include "repl/output.h"
+#include "repl/relay.h"
+#include "repl/signals.h"
+#include "repl/terminal.h"
+#include "repl/text.h"
+#include "repl/transfer.h"
+#include "repl/verdict.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Once the program is gone, its last output has come within this time. */
+#define DRAIN_MS 2000
+
+enum { CH_IN, CH_OUT, CH_ERR, CHANNELS };
+enum {
+	POLL_CHANNELS = RELAY_POLLS,
+	POLL_JAIL = POLL_CHANNELS + CHANNELS * CHANNEL_POLLS,
+	POLL_SIGNALS,
+	POLLS
+};
+
+struct program {
+	const struct program_start *start;
+	struct channel ch[CHANNELS];
+	struct relay relay;
+	struct output output;
+	struct ledger ledger;
+	int tty; /* owned */
+	bool exited, gone;
+	int64_t exited_ms;
+	struct jail_program how;
+	struct err why; /* it could not be run, or not to its end */
+};
+
+int program_is_wanted(const struct options *opt)
+{
+	switch (opt->mode) {
+	case OPTIONS_FILE:
+	case OPTIONS_CODE:
+	case OPTIONS_MODULE:
+	case OPTIONS_CELL:
+	case OPTIONS_STDIN:
+		return 1;
+	case OPTIONS_SESSION:
+	case OPTIONS_EVAL:
+	case OPTIONS_CHECK:
+	case OPTIONS_CHECK_CONFIG:
+	case OPTIONS_HELP:
+	case OPTIONS_VERSION:
+		return 0;
+	}
+	return 0;
+}
+
+/* What a script of the host is called in the home. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char **program_argv(const struct options *opt, struct err *e)
+{
+	const char **argv = calloc((size_t)opt->nargs + 3, sizeof(*argv));
+	int n = 0;
+
+	if (!argv) {
+		err_errno(e, "prepare the arguments");
+		return NULL;
+	}
+	switch (opt->mode) {
+	case OPTIONS_FILE:
+		argv[n++] = base_name(opt->text);
+		break;
+	case OPTIONS_CODE:
+		argv[n++] = "-c";
+		argv[n++] = opt->text;
+		break;
+	case OPTIONS_MODULE:
+		argv[n++] = "-m";
+		argv[n++] = opt->text;
+		break;
+	case OPTIONS_CELL:
+		argv[n++] = "-e";
+		argv[n++] = opt->text;
+		break;
+	case OPTIONS_STDIN:
+		argv[n++] = "-";
+		break;
+	case OPTIONS_SESSION:
+	case OPTIONS_EVAL:
+	case OPTIONS_CHECK:
+	case OPTIONS_CHECK_CONFIG:
+	case OPTIONS_HELP:
+	case OPTIONS_VERSION:
+		break;
+	}
+	for (int i = 0; i < opt->nargs; i++)
+		argv[n++] = opt->args[i];
+	return argv;
+}
+
+int program_exit_status(int status)
+{
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* A line of ours, on standard error. */
+static void complain(const char *fmt, const char *text)
+{
+	char safe[1024];
+
+	text_safe(safe, sizeof(safe), text, strlen(text));
+	fprintf(stderr, "cellblock: ");
+	fprintf(stderr, fmt[0] ? "%s: %s\n" : "%s%s\n", fmt, safe);
+}
+
+/* ---- files, before and after ---- */
+
+static void say_nothing(void *arg, const char *line)
+{
+	(void)arg;
+	(void)line;
+}
+
+/* Before the program an error is the end, and main.c says it. */
+static void refuse_start(void *arg, const struct err *e)
+{
+	struct program *p = arg;
+
+	p->why = *e;
+}
+
+static void refuse(void *arg, const struct err *e)
+{
+	(void)arg;
+	complain("", e->msg);
+	if (e->hint[0])
+		fprintf(stderr, "  %s\n", e->hint);
+}
+
+static struct transfer transfer_for(struct program *p)
+{
+	const struct program_start *start = p->start;
+
+	return (struct transfer){
+		.jail = start->jail,
+		.host = start->host,
+		.limits = &start->cfg->limits,
+		.ledger = &p->ledger,
+		.term = start->term,
+		.signals = start->signals,
+		.say = say_nothing,
+		.refuse = refuse,
+		.arg = p,
+	};
+}
+
+static int upload(
+	struct program *p, const char *from, const char *to, struct err *e)
+{
+	struct transfer t = transfer_for(p);
+	char *s = (char *)from;
+	struct lexer_word w = {.s = s, .pattern = s};
+
+	t.refuse = refuse_start;
+	if (transfer_upload(&t, &w, 1, to, e) < 0)
+		return -1;
+	if (!t.failed)
+		return 0;
+	*e = p->why;
+	return -1;
+}
+
+static int upload_all(struct program *p, struct err *e)
+{
+	const struct options *o = p->start->opt;
+
+	if (p->start->cfg->skeleton) {
+		struct hostfs free_host = {0};
+		struct transfer t = transfer_for(p);
+		struct lexer_word w = {.is_pattern = true};
+		auto_free char *pattern = NULL;
+
+		if (asprintf(&pattern, "%s/*", p->start->cfg->skeleton) < 0)
+			return err_errno(e, "copy the skeleton");
+		w.s = w.pattern = pattern;
+		t.host = &free_host;
+		if (transfer_upload(&t, &w, 1, NULL, e) < 0)
+			return -1;
+	}
+	if (o->mode == OPTIONS_FILE && upload(p, o->text, NULL, e) < 0)
+		return err_wrap(e, "run a program");
+	for (size_t i = 0; i < o->nuploads; i++)
+		if (upload(p, o->uploads[i].from, o->uploads[i].to, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* 0, or -1 when something was refused. */
+static int download_all(struct program *p)
+{
+	const struct options *o = p->start->opt;
+	int r = 0;
+
+	for (size_t i = 0; i < o->ndownloads; i++) {
+		struct transfer t = transfer_for(p);
+		char *from = o->downloads[i].from;
+		struct lexer_word w = {.s = from,
+			.pattern = from,
+			.is_pattern = strpbrk(from, "*?[") != NULL};
+		struct err e = {0};
+
+		if (transfer_download(&t, &w, 1, o->downloads[i].to, &e) < 0)
+			refuse(p, &e);
+		if (t.failed || e.msg[0])
+			r = -1;
+	}
+	return r;
+}
+
+/* ---- the tty, where a terminal is replaced by one ---- */
+
+static void sink(void *arg, const void *buf, size_t n)
+{
+	struct program *p = arg;
+
+	relay_put(&p->relay, buf, n);
+}
+
+static void tty_bytes(void *arg, const char *buf, size_t n)
+{
+	struct program *p = arg;
+
+	output_feed(&p->output, buf, n);
+}
+
+static int tty_open(struct program *p, struct err *e)
+{
+	const struct config *cfg = p->start->cfg;
+	struct output_opts opts = {
+		.mode = cfg->escapes == ESCAPES_SAFE	? VT_SAFE
+			: cfg->escapes == ESCAPES_PLAIN ? VT_PLAIN
+							: VT_RAW,
+		.colour = true,
+		.columns = p->start->term->cols,
+		.lf_returns = !p->start->term->saved,
+		.head_bytes = UINT64_MAX / 2,
+		.sink = sink,
+		.arg = p,
+	};
+
+	if (output_open(&p->output, 0, e) < 0)
+		return -1;
+	output_begin(&p->output, &opts);
+	return 0;
+}
+
+static void tty_finish(struct program *p)
+{
+	struct output_report r;
+
+	if (!p->output.tail)
+		return;
+	output_end(&p->output, &r);
+	while (!relay_is_flushed(&p->relay)) {
+		struct pollfd poll_out[RELAY_POLLS];
+
+		relay_poll(&p->relay, poll_out);
+		poll_out[0].fd = poll_out[1].fd = -1;
+		if (poll(poll_out, RELAY_POLLS, DRAIN_MS) <= 0)
+			break;
+		relay_move(&p->relay, poll_out);
+	}
+	output_close(&p->output);
+}
+
+/* ---- running ---- */
+
+static void take_up(struct program *p, struct jail_event *ev)
+{
+	struct terminal *t = p->start->term;
+
+	p->tty = fd_take(&ev->fds[0]);
+	if (p->tty >= 0) {
+		relay_set_tty(&p->relay, p->tty);
+		p->relay.keys = t->in_tty;
+		jail_resize(p->start->jail, t->rows, t->cols);
+		if (t->in_tty)
+			terminal_raw(t);
+	}
+	if (ev->fds[1] >= 0)
+		channel_init(
+			&p->ch[CH_IN], STDIN_FILENO, false, ev->fds[1], true);
+	channel_init(&p->ch[CH_OUT], ev->fds[2], true, STDOUT_FILENO, false);
+	channel_init(&p->ch[CH_ERR], ev->fds[3], true, STDERR_FILENO, false);
+	ev->fds[1] = ev->fds[2] = ev->fds[3] = -1;
+}
+
+static void take(struct program *p, struct jail_event *ev)
+{
+	switch (ev->type) {
+	case JAIL_UP:
+		take_up(p, ev);
+		if (p->start->opt->verbose && ev->limited[0])
+			complain("on this host", ev->limited);
+		break;
+	case JAIL_EXITED:
+		p->how = ev->program;
+		p->exited = true;
+		p->exited_ms = now_ms();
+		break;
+	case JAIL_FAILED:
+		p->why = ev->err;
+		p->gone = true;
+		break;
+	case JAIL_NOTICE:
+		complain("", ev->text);
+		break;
+	case JAIL_LIMIT:
+		p->how = (struct jail_program){
+			.status = SIGKILL, .limit = ev->limit};
+		p->exited = true;
+		p->exited_ms = now_ms();
+		break;
+	case JAIL_BUILT:
+	case JAIL_RUNNING:
+	case JAIL_DONE:
+	case JAIL_TYPEAHEAD:
+	case JAIL_STACK:
+	case JAIL_PARKED:
+	case JAIL_REPLY:
+		break;
+	}
+	jail_event_close(ev);
+}
+
+static void take_events(struct program *p)
+{
+	struct jail_event ev;
+	int r;
+
+	while ((r = jail_next(p->start->jail, &ev, &p->why)) > 0)
+		take(p, &ev);
+	if (r < 0)
+		p->gone = true;
+}
+
+static void take_signals(struct program *p)
+{
+	struct signals *sig = p->start->signals;
+
+	signals_read(sig);
+	if (sig->interrupt) {
+		sig->interrupt = false;
+		jail_interrupt(p->start->jail, NULL);
+		relay_interrupted(&p->relay);
+	}
+	if (sig->resized && terminal_measure(p->start->term))
+		jail_resize(p->start->jail, p->start->term->rows,
+			p->start->term->cols);
+	sig->resized = false;
+}
+
+static bool output_is_over(const struct program *p)
+{
+	if (!p->exited)
+		return false;
+	if (now_ms() - p->exited_ms >= DRAIN_MS)
+		return true;
+	return channel_is_over(&p->ch[CH_OUT]) &&
+	       channel_is_over(&p->ch[CH_ERR]) && p->relay.tty < 0;
+}
+
+static bool is_over(const struct program *p)
+{
+	return p->gone || p->start->signals->end || p->ch[CH_OUT].to_gone ||
+	       p->relay.broken || output_is_over(p);
+}
+
+/* The tty has no end of file of its own while others hold it: silence after
+ * the program's end will do. */
+static void poll_once(struct program *p)
+{
+	struct pollfd polls[POLLS];
+	int timeout = p->exited ? 20 : -1, n;
+
+	relay_poll(&p->relay, polls);
+	for (int i = 0; i < CHANNELS; i++)
+		channel_poll(
+			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
+	polls[POLL_JAIL] = (struct pollfd){
+		.fd = jail_fd(p->start->jail), .events = POLLIN};
+	polls[POLL_SIGNALS] =
+		(struct pollfd){.fd = p->start->signals->fd, .events = POLLIN};
+	n = poll(polls, POLLS, timeout);
+	if (n < 0)
+		return;
+	if (polls[POLL_SIGNALS].revents)
+		take_signals(p);
+	for (int i = 0; i < CHANNELS; i++)
+		channel_move(
+			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
+	relay_move(&p->relay, polls);
+	if (n == 0 && p->exited)
+		relay_set_tty(&p->relay, -1);
+	take_events(p);
+}
+
+static int run(struct program *p, struct err *e)
+{
+	const struct program_start *start = p->start;
+
+	terminal_use_any(start->term);
+	relay_init(&p->relay, start->term, start->jail, tty_bytes, p);
+	if (tty_open(p, e) < 0 || upload_all(p, e) < 0 ||
+		jail_start_program(start->jail, e) < 0)
+		return -1;
+	signals_watch_size(start->signals, true);
+	while (!is_over(p))
+		poll_once(p);
+	tty_finish(p);
+	terminal_restore(start->term);
+	if (!p->gone || p->exited)
+		return 0;
+	*e = p->why;
+	return e->msg[0] ? -1 : err_set(e, "the jail ended unexpectedly");
+}
+
+static int status_of(struct program *p)
+{
+	const struct program_start *start = p->start;
+	const char *source = NULL;
+	char text[VERDICT_MAX], set[600] = "";
+
+	if (start->signals->end)
+		return 128 + start->signals->end;
+	if (!p->exited)
+		return 128 + SIGPIPE; /* the reader went away */
+	if (p->how.limit == LIMIT_NONE || p->how.limit == LIMIT_PROCESSES)
+		return program_exit_status(p->how.status);
+	if (p->how.limit == LIMIT_MEMORY)
+		source = config_source(start->cfg, "session.memory");
+	else if (p->how.limit == LIMIT_WALL)
+		source = config_source(start->cfg, "cell.timeout");
+	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
+		snprintf(set, sizeof(set), " (set in %s)", source);
+	log_limit(start->log, p->how.limit);
+	verdict_limit(text, p->how.limit, &start->cfg->limits);
+	strncat(text, set, sizeof(text) - strlen(text) - 1);
+	complain("the program was ended", text);
+	return 128 + SIGKILL;
+}
+
+int program_run(const struct program_start *start, struct err *e)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return err_errno(e, "run a program");
+	p->start = start;
+	p->tty = -1;
+	for (int i = 0; i < CHANNELS; i++)
+		p->ch[i].from = p->ch[i].to = -1;
+	r = run(p, e);
+	if (r == 0) {
+		r = status_of(p);
+		if (p->exited && download_all(p) < 0 && r == 0)
+			r = 1;
+	}
+	for (int i = 0; i < CHANNELS; i++)
+		channel_close(&p->ch[i]);
+	fd_drop(&p->tty);
+	output_close(&p->output);
+	relay_free(&p->relay);
+	ledger_free(&p->ledger);
+	free(p);
+	return r;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - prompt, banner, what happens between cells
+ *
+ * Runs in:   front end, confined
+ * Holds:     the terminal, the editor, the history
+ * Trusts:    the person, as far as the configuration lets them; the warden
+ * Leaves:    the terminal as it was
+ */
+#include "repl/session.h"
+
+#include "jail/io.h"
+#include "repl/command.h"
+#include "repl/complete.h"
+#include "repl/config.h"
+#include "repl/editor.h"
+#include "repl/history.h"
+#include "repl/lexer.h"
+#include "repl/options.h"
+#include "repl/setup.h"
+#include "repl/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROMPT2 "... "
+
+/* ---- printing ---- */
+
+void session_print(struct session *s, const char *text, size_t n)
+{
+	if (!s->in_cell) {
+		editor_print_above(s->editor, text, n);
+		return;
+	}
+	while (n) {
+		const char *nl = memchr(text, '\n', n);
+		size_t line = nl ? (size_t)(nl - text) : n;
+
+		relay_put(&s->relay, text, line);
+		if (!nl)
+			return;
+		relay_put(&s->relay, "\r\n", 2);
+		text += line + 1;
+		n -= line + 1;
+	}
+}
+
+void session_printf(struct session *s, const char *fmt, ...)
+{
+	struct strbuf b = {0};
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (text)
+		session_print(s, text, strlen(text));
+	free(text);
+	strbuf_free(&b);
+}
+
+void session_frame(struct session *s, const char *fmt, ...)
+{
+	char text[2048], line[8192];
+	size_t n;
+	va_list ap;
+
+	if (!s->term->out_tty)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	n = output_frame(line, sizeof(line) - 1, text, s->term->colour);
+	line[n++] = '\n';
+	session_print(s, line, n);
+}
+
+void session_print_foreign(struct session *s, const char *text, size_t n)
+{
+	struct strbuf b = {0};
+	char safe[4096];
+
+	while (n) {
+		const char *nl = memchr(text, '\n', n);
+		size_t line = nl ? (size_t)(nl - text) : n;
+
+		if (line && text[line - 1] == '\r')
+			strbuf_add(&b, safe,
+				text_safe(safe, sizeof(safe), text, line - 1));
+		else
+			strbuf_add(&b, safe,
+				text_safe(safe, sizeof(safe), text, line));
+		strbuf_puts(&b, "\n");
+		text += nl ? line + 1 : line;
+		n -= nl ? line + 1 : line;
+	}
+	if (b.s && !b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+bool session_confirm(struct session *s, const char *question)
+{
+	char line[512], key = 0;
+	int n = snprintf(line, sizeof(line), "%s [y/N] ", question);
+
+	if (!s->term->in_tty || n < 0)
+		return false;
+	terminal_raw(s->term);
+	terminal_write(s->term, line, strlen(line), 2000);
+	while (!s->over) {
+		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
+			{.fd = s->signals->fd, .events = POLLIN}};
+
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		signals_read(s->signals);
+		if (s->signals->end || (p[0].revents & ~POLLIN))
+			s->over = true;
+		if (!(p[0].revents & POLLIN))
+			continue;
+		if (read(s->term->in, &key, 1) <= 0)
+			s->over = true;
+		break;
+	}
+	terminal_write(
+		s->term, key == 'y' || key == 'Y' ? "y\r\n" : "n\r\n", 3, 2000);
+	terminal_restore(s->term);
+	return key == 'y' || key == 'Y';
+}
+
+/* ---- finding ---- */
+
+const struct session_cell *session_last_cell(const struct session *s)
+{
+	return s->n_cells ? &s->cells[s->n_cells - 1] : NULL;
+}
+
+const struct session_out *session_find_out(const struct session *s, uint32_t no)
+{
+	const struct session_out *o;
+
+	if (!no)
+		no = s->cell;
+	o = &s->outs[no % SESSION_OUTS];
+	return no && o->no == no ? o : NULL;
+}
+
+/* ---- the banner ---- */
+
+/* Once, and never into the output of a cell. */
+void session_tell_limited(struct session *s)
+{
+	if (!s->limited[0] || s->told_limits || s->in_cell || s->opt->quiet)
+		return;
+	session_frame(s, "here %s · see cellblock --check", s->limited);
+	s->told_limits = true;
+}
+
+/* "Python 3.11", as far as the name of the interpreter tells; it is never run
+ * just to ask. */
+static void python_name(const struct session *s, char *buf, size_t size)
+{
+	char real[PATH_MAX];
+	const char *base;
+
+	snprintf(buf, size, "Python");
+	if (!s->python || !realpath(s->python, real))
+		return;
+	base = strrchr(real, '/') + 1;
+	if (!strncmp(base, "python", 6) && isdigit((unsigned char)base[6]) &&
+		strspn(base + 6, "0123456789.") == strlen(base + 6))
+		snprintf(buf, size, "Python %.16s", base + 6);
+}
+
+static void banner(struct session *s)
+{
+	const struct limits *l = &s->cfg->limits;
+	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
+		tasks[TEXT_HUMAN];
+	const char *net = "no network", *files = "no host files";
+
+	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
+		return;
+	if (l->network == NETWORK_LOOPBACK)
+		net = "no network but its own loopback";
+	if (s->cfg->expose.n)
+		files = "no host files but those exposed";
+	python_name(s, python, sizeof(python));
+	session_printf(s, "cellblock %s · %s in a jail: %s, %s\n",
+		CELLBLOCK_VERSION, python, net, files);
+	session_printf(s,
+		"%s · %s · %s a cell · home %s, in memory only · :help\n",
+		text_size(memory, (uint64_t)l->memory_bytes),
+		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
+			"process", "processes"),
+		text_time(wall, l->cell_wall_ms),
+		text_size(home, (uint64_t)l->home_bytes));
+	session_tell_limited(s);
+}
+
+/* ---- leaving ---- */
+
+static bool warn_unsaved(struct session *s)
+{
+	struct jail_files files = {0};
+	size_t which[3], n;
+	char names[600] = "", safe[160], count[64];
+
+	if (!s->cell || jail_home_list(s->jail, &files, NULL) < 0)
+		return false;
+	n = ledger_unsaved(&s->ledger, &files, which, 3);
+	for (size_t i = 0; i < n && i < 3; i++) {
+		const char *path = files.v[which[i]].path;
+
+		text_safe(safe, sizeof(safe), path, strlen(path));
+		strcat(names, i ? ", " : "");
+		strcat(names, safe);
+	}
+	jail_files_free(&files);
+	if (!n)
+		return false;
+	session_frame(s,
+		"home: %s %s never downloaded: %s%s · :quit again to leave",
+		text_count(count, sizeof(count), n, "file", NULL),
+		n == 1 ? "was" : "were", names, n > 3 ? ", …" : "");
+	return true;
+}
+
+void session_end_by(struct session *s, int sig)
+{
+	s->over = true;
+	s->status = 128 + sig;
+}
+
+void session_leave(struct session *s)
+{
+	if (!s->warned && warn_unsaved(s)) {
+		s->warned = true;
+		return;
+	}
+	s->over = true;
+}
+
+/* ---- a line ---- */
+
+static void say_error(struct session *s, const struct err *e)
+{
+	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
+}
+
+/* "area?" and "area??" ask for documentation and source. */
+static bool is_question(
+	const char *src, size_t n, const char **command, size_t *name_n)
+{
+	size_t marks = 0;
+
+	while (n && isspace((unsigned char)src[n - 1]))
+		n--;
+	while (n && src[n - 1] == '?' && marks < 2) {
+		n--;
+		marks++;
+	}
+	if (!marks || !n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)src[i];
+
+		if (!isalnum(c) && c != '_' && c != '.' && c < 0x80)
+			return false;
+	}
+	if (isdigit((unsigned char)src[0]))
+		return false;
+	*command = marks == 1 ? "doc" : "source";
+	*name_n = n;
+	return true;
+}
+
+void session_line(struct session *s, const char *src, size_t n)
+{
+	struct err e = {0};
+	const char *question;
+	size_t name_n;
+	int r;
+
+	if (lexer_is_command(src, n))
+		r = command_run(s, src, n, &e);
+	else if (is_question(src, n, &question, &name_n))
+		r = command_question(s, question, src, name_n, &e);
+	else
+		r = session_cell(s, src, n, &e);
+	if (r < 0)
+		say_error(s, &e);
+	session_take_events(s);
+}
+
+static int take_signals(void *arg)
+{
+	struct session *s = arg;
+
+	signals_read(s->signals);
+	s->signals->interrupt = false;
+	if (s->signals->end)
+		session_end_by(s, s->signals->end);
+	return s->over;
+}
+
+static int take_jail(void *arg)
+{
+	struct session *s = arg;
+
+	session_take_events(s);
+	return s->over || s->startup_due;
+}
+
+static bool is_blank(const char *src, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isspace((unsigned char)src[i]))
+			return false;
+	return true;
+}
+
+static void read_and_run(struct session *s)
+{
+	auto_free char *src = NULL;
+	struct err e = {0};
+	size_t n = 0;
+
+	switch (editor_read(s->editor, &src, &n, &e)) {
+	case EDITOR_CELL:
+		jail_touch(s->jail);
+		if (is_blank(src, n))
+			break;
+		history_add(s->history, src, n, NULL);
+		session_line(s, src, n);
+		break;
+	case EDITOR_INTERRUPT:
+		jail_touch(s->jail);
+		break;
+	case EDITOR_EOF:
+		if (s->term->in_tty)
+			session_leave(s);
+		else
+			s->over = true;
+		break;
+	case EDITOR_EVENT:
+		break;
+	case EDITOR_HUP:
+		session_end_by(s, SIGHUP);
+		break;
+	case EDITOR_ERROR:
+		s->why = e;
+		s->over = true;
+		break;
+	}
+}
+
+static int open_parts(struct session *s, struct err *e)
+{
+	struct editor_opts opts = {
+		.prompt = s->cfg->prompt,
+		.prompt2 = PROMPT2,
+		.colour = s->term->colour,
+		.max_bytes = (size_t)s->cfg->limits.source_bytes,
+		.history = s->history,
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+	};
+
+	s->tty = s->next_tty = -1;
+	if (output_open(&s->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
+		return -1;
+	relay_init(&s->relay, s->term, s->jail, session_tty_bytes, s);
+	session_begin_output(s, NULL, false);
+	if (editor_open(&s->editor, &opts, e) < 0)
+		return -1;
+	editor_set_complete_cb(s->editor, complete_cell, s);
+	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
+	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
+	return 0;
+}
+
+static void close_parts(struct session *s)
+{
+	if (s->editor)
+		session_set_tty(s, -1);
+	fd_drop(&s->next_tty);
+	editor_close(s->editor);
+	output_close(&s->output);
+	relay_free(&s->relay);
+	strbuf_free(&s->above);
+	strbuf_free(&s->late);
+	strbuf_free(&s->stack);
+	for (size_t i = 0; i < s->n_cells; i++)
+		free(s->cells[i].src);
+	free(s->cells);
+	for (size_t i = 0; i < SESSION_OUTS; i++)
+		strbuf_free(&s->outs[i].bytes);
+	ledger_free(&s->ledger);
+}
+
+int session_run(struct session *s, struct err *e)
+{
+	int r = open_parts(s, e);
+
+	if (r == 0)
+		r = setup_wait_built(
+			s->jail, s->limited, sizeof(s->limited), e);
+	if (r == 0) {
+		banner(s);
+		command_start(s);
+		s->startup_due = true;
+		while (!s->over) {
+			session_take_events(s);
+			if (!s->over)
+				session_startup(s);
+			if (!s->over)
+				read_and_run(s);
+		}
+		r = s->status;
+		if (s->why.msg[0]) {
+			*e = s->why;
+			r = -1;
+		}
+	}
+	close_parts(s);
+	return r;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transfer.h - safe copies between the host and the home
+ *
+ * A file arrives whole or not at all, on either side, and nothing is
+ * overwritten on the host unless the person said so.
+ */
+#ifndef REPL_TRANSFER_H
+#define REPL_TRANSFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct hostfs;
+struct hostfs_names;
+struct jail;
+struct jail_file;
+struct jail_files;
+struct ledger;
+struct lexer_word;
+struct limits;
+struct progress;
+struct signals;
+struct terminal;
+
+/* Who takes part, all borrowed. `say` prints one line that is safe; `refuse`
+ * one about a file that was left out. */
+struct transfer {
+	struct jail *jail;
+	const struct hostfs *host;
+	const struct limits *limits;
+	struct ledger *ledger;
+	struct terminal *term;	 /* for the bar; NULL: none */
+	struct signals *signals; /* Ctrl-C */
+	void (*say)(void *arg, const char *line);
+	void (*refuse)(void *arg, const struct err *e);
+	/* Whether to overwrite `name` on the host; NULL: never. */
+	bool (*overwrite)(void *arg, const char *name);
+	void *arg;
+	/* what came of it */
+	int done, failed;
+	bool cancelled;
+	struct hostfs_names *arrived; /* its own */
+};
+
+/* Copy files of the host, named or matched, into the home: to `to`, which is
+ * a directory when it ends in '/' or when there is more than one file. NULL
+ * is the home itself. Files that cannot be copied are refused one by one.
+ * 0, or -1 with e when nothing could be begun. */
+int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
+	const char *to, struct err *e);
+
+/* Copy what matches in the home into the directory `to` of the host; NULL is
+ * the working directory. */
+int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
+	const char *to, struct err *e);
+
+/* Copy at most `max` bytes from `in` to `out` until the end. 0; -1 with e:
+ * it failed, was interrupted (EINTR), or there was more than `max`. */
+int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
+	int64_t max, struct err *e);
+
+/* Whether a path of the home matches a pattern: fnmatch(3) by components,
+ * '*' never a leading dot, "**" any number of directories. Pure. */
+bool transfer_matches(const char *pattern, const char *path);
+
+/* How much of the beginning of `pattern` are directories without wildcards:
+ * what a downloaded file's name on the host leaves out. Pure. */
+size_t transfer_prefix(const char *pattern);
+
+#endif

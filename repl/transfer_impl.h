@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transfer_impl.h - what both directions of a transfer share
+ */
+#ifndef REPL_TRANSFER_IMPL_H
+#define REPL_TRANSFER_IMPL_H
+
+#include "repl/transfer.h"
+
+/* Count and report a file that was left out. Returns -1. */
+int transfer_refuse(struct transfer *t, const struct err *e);
+
+/* Count and report a file that arrived: "name   12.4 KiB   → place". */
+void transfer_said(
+	struct transfer *t, const char *name, int64_t bytes, const char *place);
+
+/* 0, or -1 with e: files.max_file, files.max_count. */
+int transfer_check_size(const struct transfer *t, const char *name,
+	int64_t bytes, struct err *e);
+int transfer_check_count(const struct transfer *t, struct err *e);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp_gen.c - the filters of jail/seccomp_rules.h as BPF, in C
+ *
+ * Runs in:   the build, on the building machine
+ * Trusts:    the rules; but checks every filter it made against them, call by
+ *            call, before it prints anything
+ *
+ * libseccomp knows every call's number on every architecture. The filter is
+ * made here, because what the rules need most cannot be said there: "these
+ * requests, compared in 32 bits, and for any other this errno". A binary tree
+ * over runs of calls that fare alike is also a good deal smaller than one
+ * over calls.
+ */
+#include "jail/seccomp_rules.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS 1024
+#define CODE_MAX 4096
+#define X32_BIT 0x40000000u
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+struct arch {
+	const char *macro, *name;
+	uint32_t scmp, audit;
+	int x32;
+};
+
+static const struct arch arches[] = {
+	{"__x86_64__", "x86-64", SCMP_ARCH_X86_64, AUDIT_ARCH_X86_64, 1},
+	{"__aarch64__", "arm64", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64, 0},
+};
+
+static const char *const profiles[] = {"guest", "guest_nomem", "init", "front"};
+
+/* How one call fares: an errno (0 is allowed), or a check. */
+struct fate {
+	int action;
+	const struct rules_check *check;
+};
+
+struct program {
+	struct sock_filter code[CODE_MAX];
+	size_t n;
+};
+
+static void fail(const char *what, const char *call)
+{
+	fprintf(stderr, "seccomp_gen: %s: %s\n", what, call);
+	exit(1);
+}
+
+/* ---- rules to fates ---- */
+
+/* A call's number on an architecture, -1 where it does not have it. A name
+ * that nobody knows is a typing error, and must not pass in silence. */
+static int call_number(const char *name, const struct arch *a)
+{
+	int nr = seccomp_syscall_resolve_name_arch(a->scmp, name);
+
+	for (size_t i = 0; nr < 0 && i < COUNT(rules_numbers); i++)
+		if (!strcmp(rules_numbers[i].call, name))
+			return rules_numbers[i].nr;
+	if (nr == __NR_SCMP_ERROR)
+		fail("unknown call", name);
+	if (nr >= CALLS)
+		fail("number too large", name);
+	return nr < 0 ? -1 : nr;
+}
+
+static void fates_set(struct fate *fates, int *taken, const struct arch *a,
+	const char *calls, struct fate f)
+{
+	char buf[1024];
+	char *save = NULL;
+
+	if (strlen(calls) >= sizeof(buf))
+		fail("group too long", calls);
+	strcpy(buf, calls);
+	for (char *w = strtok_r(buf, " ", &save); w;
+		w = strtok_r(NULL, " ", &save)) {
+		int nr = call_number(w, a);
+
+		if (nr < 0)
+			continue;
+		if (taken[nr])
+			fail("ruled on twice", w);
+		taken[nr] = 1;
+		fates[nr] = f;
+	}
+}
+
+static void fates_fill(struct fate *fates, const struct arch *a, unsigned bit)
+{
+	int taken[CALLS] = {0};
+
+	for (int i = 0; i < CALLS; i++)
+		fates[i] = (struct fate){.action = ENOSYS};
+	for (size_t i = 0; i < COUNT(rules_groups); i++)
+		if (rules_groups[i].profiles & bit)
+			fates_set(fates, taken, a, rules_groups[i].calls,
+				(struct fate){
+					.action = rules_groups[i].action});
+	for (size_t i = 0; i < COUNT(rules_checks); i++)
+		if (rules_checks[i].profiles & bit)
+			fates_set(fates, taken, a, rules_checks[i].calls,
+				(struct fate){.check = &rules_checks[i]});
+}
+
+/* ---- fates to BPF ---- */
+
+static void emit(
+	struct program *p, uint16_t op, uint8_t jt, uint8_t jf, uint32_t k)
+{
+	if (p->n == CODE_MAX)
+		fail("filter too long", "");
+	p->code[p->n++] = (struct sock_filter){op, jt, jf, k};
+}
+
+static uint32_t action_value(int action)
+{
+	return action ? SECCOMP_RET_ERRNO | (uint32_t)action
+		      : SECCOMP_RET_ALLOW;
+}
+
+static void emit_return(struct program *p, int action)
+{
+	emit(p, BPF_RET | BPF_K, 0, 0, action_value(action));
+}
+
+/* The offset of an argument's lower (0) or upper (1) half, little endian. */
+static uint32_t arg_offset(int arg, int half)
+{
+	return (uint32_t)(offsetof(struct seccomp_data, args) +
+			  8 * (size_t)arg + 4 * (size_t)half);
+}
+
+/* Emit one test: it falls through when it holds. The jumps to take when it
+ * does not are left in `patch`, for the end of the case is not known yet.
+ * `loaded` is the argument whose lower half the accumulator has, or -1. */
+static void emit_test(struct program *p, const struct rules_test *t,
+	int *loaded, size_t *patch, int *n)
+{
+	if (*loaded != t->arg)
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, arg_offset(t->arg, 0));
+	*loaded = t->arg;
+	switch (t->op) {
+	case OP_END:
+		return;
+	case OP_EQ:
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, t->value);
+		break;
+	case OP_ANY:
+		emit(p, BPF_JMP | BPF_JSET | BPF_K, 0, 0, t->value);
+		break;
+	case OP_BITS:
+		*loaded = -1;
+		emit(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, t->mask);
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, t->value);
+		break;
+	case OP_NULL:
+		*loaded = -1;
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 0);
+		patch[(*n)++] = p->n - 1;
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, arg_offset(t->arg, 1));
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 0);
+		break;
+	}
+	patch[(*n)++] = p->n - 1;
+}
+
+static void emit_check(struct program *p, const struct rules_check *c)
+{
+	int loaded = -1;
+
+	for (int i = 0; i < RULES_CASES && c->cases[i].test[0].op; i++) {
+		const struct rules_case *rc = &c->cases[i];
+		size_t patch[4];
+		int n = 0, before;
+
+		emit_test(p, &rc->test[0], &loaded, patch, &n);
+		before = loaded; /* as the next case finds it if this fails */
+		if (rc->test[1].op) {
+			emit_test(p, &rc->test[1], &loaded, patch, &n);
+			before = -1;
+		}
+		emit_return(p, rc->action);
+		for (int j = 0; j < n; j++)
+			p->code[patch[j]].jf = (uint8_t)(p->n - patch[j] - 1);
+		loaded = before;
+	}
+	emit_return(p, c->otherwise);
+}
+
+/* Runs of calls that fare alike: `start[i]` to before `start[i + 1]`. */
+struct runs {
+	int start[CALLS + 1];
+	int n;
+};
+
+static int fate_same(const struct fate *a, const struct fate *b)
+{
+	return a->action == b->action && a->check == b->check;
+}
+
+static void runs_find(struct runs *r, const struct fate *fates)
+{
+	r->n = 0;
+	for (int i = 0; i < CALLS; i++)
+		if (i == 0 || !fate_same(&fates[i], &fates[i - 1]))
+			r->start[r->n++] = i;
+}
+
+/* Emit runs [lo, hi) as a binary tree; the accumulator holds the number. */
+static void emit_tree(struct program *p, const struct runs *r,
+	const struct fate *fates, int lo, int hi)
+{
+	int mid = (lo + hi) / 2;
+	size_t jump;
+
+	if (hi - lo == 1) {
+		const struct fate *f = &fates[r->start[lo]];
+
+		if (f->check)
+			emit_check(p, f->check);
+		else
+			emit_return(p, f->action);
+		return;
+	}
+	/* Conditional jumps reach only 255 instructions: from the lower half
+	 * to the upper one a plain jump does. */
+	emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, (uint32_t)r->start[mid]);
+	emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+	jump = p->n - 1;
+	emit_tree(p, r, fates, lo, mid);
+	p->code[jump].k = (uint32_t)(p->n - jump - 1);
+	if (p->code[jump].k <= 255 - 1) {
+		/* near enough after all */
+		memmove(&p->code[jump], &p->code[jump + 1],
+			(p->n - jump - 1) * sizeof(p->code[0]));
+		p->n--;
+		p->code[jump - 1].jt = (uint8_t)(p->n - jump);
+		p->code[jump - 1].jf = 0;
+	}
+	emit_tree(p, r, fates, mid, hi);
+}
+
+static void program_make(
+	struct program *p, const struct arch *a, const struct fate *fates)
+{
+	struct runs r;
+
+	p->n = 0;
+	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+		offsetof(struct seccomp_data, arch));
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, a->audit);
+	emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+		offsetof(struct seccomp_data, nr));
+	if (a->x32) {
+		/* -1 has the x32 bit too, and is only an unknown call */
+		emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 3, X32_BIT);
+		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0xffffffff);
+		emit_return(p, ENOSYS);
+		emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+	}
+	runs_find(&r, fates);
+	emit_tree(p, &r, fates, 0, r.n);
+}
+
+/* ---- is that what the rules say? ---- */
+
+/* What the kernel would make of the filter. */
+static uint32_t program_run(
+	const struct program *p, const struct seccomp_data *d)
+{
+	uint32_t acc = 0;
+
+	for (size_t pc = 0; pc < p->n; pc++) {
+		const struct sock_filter *f = &p->code[pc];
+		int yes = 0;
+
+		switch (f->code) {
+		case BPF_RET | BPF_K:
+			return f->k;
+		case BPF_LD | BPF_W | BPF_ABS:
+			memcpy(&acc, (const char *)d + f->k, sizeof(acc));
+			continue;
+		case BPF_ALU | BPF_AND | BPF_K:
+			acc &= f->k;
+			continue;
+		case BPF_JMP | BPF_JA:
+			pc += f->k;
+			continue;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			yes = acc == f->k;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			yes = acc >= f->k;
+			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			yes = (acc & f->k) != 0;
+			break;
+		}
+		pc += yes ? f->jt : f->jf;
+	}
+	fail("filter runs off its end", "");
+	return 0;
+}
+
+/* What the rules say. */
+static int test_holds(const struct rules_test *t, const uint64_t *args)
+{
+	uint32_t low = (uint32_t)args[t->arg];
+
+	switch (t->op) {
+	case OP_END:
+		return 1;
+	case OP_EQ:
+		return low == t->value;
+	case OP_ANY:
+		return (low & t->value) != 0;
+	case OP_BITS:
+		return (low & t->mask) == t->value;
+	case OP_NULL:
+		return args[t->arg] == 0;
+	}
+	return 0;
+}
+
+static int fate_action(const struct fate *f, const uint64_t *args)
+{
+	if (!f->check)
+		return f->action;
+	for (int i = 0; i < RULES_CASES && f->check->cases[i].test[0].op; i++) {
+		const struct rules_case *c = &f->check->cases[i];
+
+		if (test_holds(&c->test[0], args) &&
+			test_holds(&c->test[1], args))
+			return c->action;
+	}
+	return f->check->otherwise;
+}
+
+static void compare(const struct program *p, const struct arch *a, int nr,
+	const struct fate *f, const uint64_t *args)
+{
+	struct seccomp_data d = {.nr = nr, .arch = a->audit};
+	char what[32];
+
+	memcpy(d.args, args, sizeof(d.args));
+	if (program_run(p, &d) == action_value(fate_action(f, args)))
+		return;
+	snprintf(what, sizeof(what), "call %d", nr);
+	fail("filter and rules differ", what);
+}
+
+/* Try arguments near those a check speaks of: each value, with each bit of
+ * it changed, with high bits set, against each value of the other test. */
+static void compare_check(const struct program *p, const struct arch *a, int nr,
+	const struct fate *f)
+{
+	for (int i = 0; i < RULES_CASES && f->check->cases[i].test[0].op; i++) {
+		const struct rules_test *t = f->check->cases[i].test;
+
+		for (int bit = -1; bit < 64; bit++) {
+			uint64_t flip = bit < 0 ? 0 : (uint64_t)1 << bit;
+			uint64_t args[6] = {0};
+
+			args[t[0].arg] = t[0].value ^ flip;
+			compare(p, a, nr, f, args);
+			args[t[1].arg] = t[1].value;
+			compare(p, a, nr, f, args);
+			args[t[0].arg] = t[0].value;
+			args[t[1].arg] ^= t[1].op ? flip : 0;
+			compare(p, a, nr, f, args);
+		}
+	}
+}
+
+static void program_verify(
+	const struct program *p, const struct arch *a, const struct fate *fates)
+{
+	const struct fate none = {.action = ENOSYS};
+	const uint64_t args[6] = {0};
+	struct seccomp_data d = {.nr = 0, .arch = a->audit ^ 1};
+
+	for (int nr = 0; nr < CALLS; nr++) {
+		compare(p, a, nr, &fates[nr], args);
+		if (fates[nr].check)
+			compare_check(p, a, nr, &fates[nr]);
+	}
+	compare(p, a, CALLS, &none, args);
+	compare(p, a, -1, &none, args);
+	if (program_run(p, &d) != SECCOMP_RET_KILL_PROCESS)
+		fail("foreign architecture lives", a->name);
+	d = (struct seccomp_data){.nr = (int)X32_BIT, .arch = a->audit};
+	if (a->x32 && program_run(p, &d) != SECCOMP_RET_KILL_PROCESS)
+		fail("x32 lives", a->name);
+}
+
+/* ---- out ---- */
+
+static void program_print(
+	const struct program *p, const struct arch *a, const char *profile)
+{
+	printf("/* %s, %s: %zu instructions */\n", profile, a->name, p->n);
+	printf("static const struct sock_filter seccomp_bpf_%s[] = {\n",
+		profile);
+	for (size_t i = 0; i < p->n; i++)
+		printf("\t{0x%02x, %u, %u, 0x%08x},\n", p->code[i].code,
+			p->code[i].jt, p->code[i].jf, p->code[i].k);
+	printf("};\n");
+}
+
+int main(void)
+{
+	static struct program p;
+	static struct fate fates[CALLS];
+
+	printf("/* Made by tools/seccomp_gen.c from jail/seccomp_rules.h. */\n"
+	       "#include <linux/filter.h>\n\n");
+	for (size_t i = 0; i < COUNT(arches); i++) {
+		printf("%s defined(%s)\n", i ? "#elif" : "#if",
+			arches[i].macro);
+		for (size_t j = 0; j < COUNT(profiles); j++) {
+			fates_fill(fates, &arches[i], 1u << j);
+			program_make(&p, &arches[i], fates);
+			program_verify(&p, &arches[i], fates);
+			program_print(&p, &arches[i], profiles[j]);
+		}
+	}
+	printf("#else\n#define SECCOMP_BPF_NONE 1\n#endif\n");
+	return fflush(stdout) || ferror(stdout);
+}
