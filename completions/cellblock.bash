@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+# bash completion for cellblock(1)
+
+_cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
+cell.source cell.background cell.undo cell.checkpoint session.memory
+session.processes session.cpus session.idle session.lifetime session.per_user
+home.size home.files home.skeleton files.max_file files.max_count
+files.upload_from files.download_to files.pattern files.timeout
+python.executable python.packages python.startup python.env.NAME
+python.recursion jail.expose jail.network jail.uids jail.require
+terminal.escapes terminal.prompt terminal.colour terminal.banner log.syslog
+log.transcript policy.locked policy.commands'
+
+_cellblock_options='--config --set --timeout --memory --upload --download
+--python --quiet --verbose --json --code --module --cell --eval --check
+--check-config --login --help --version -f -s -t -M -u -d -p -q -v -c -m -e
+-h -V'
+
+# Words that take the next word as their argument.
+_cellblock_takes_argument()
+{
+	case $1 in
+	--config | --set | --timeout | --memory | --upload | --download | \
+		--python | --cell | -f | -s | -t | -M | -u | -d | -p | -e)
+		return 0
+		;;
+	esac
+	return 1
+}
+
+# Whether the words before the current one already name the program.
+_cellblock_in_program()
+{
+	local i=1
+
+	while ((i < COMP_CWORD)); do
+		case ${COMP_WORDS[i]} in
+		-c | -m | --code | --module) return 0 ;;
+		--check-config | -) ;;
+		-*) _cellblock_takes_argument "${COMP_WORDS[i]}" && ((i++)) ;;
+		*) return 0 ;;
+		esac
+		((i++))
+	done
+	return 1
+}
+
+_cellblock()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+
+	COMPREPLY=()
+	if _cellblock_in_program; then
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return
+	fi
+	case $prev in
+	-s | --set)
+		compopt -o nospace 2>/dev/null
+		COMPREPLY=($(compgen -S = -W "$_cellblock_keys" -- "$cur"))
+		;;
+	-t | --timeout)
+		COMPREPLY=($(compgen -W '1s 10s 1m 5m 1h' -- "$cur"))
+		;;
+	-M | --memory)
+		COMPREPLY=($(compgen -W '128M 256M 512M 1G 2G' -- "$cur"))
+		;;
+	-c | --code | -m | --module | -e | --cell) ;;
+	*)
+		case $cur in
+		-*)
+			COMPREPLY=($(compgen -W "$_cellblock_options" -- "$cur"))
+			;;
+		*)
+			compopt -o filenames 2>/dev/null
+			COMPREPLY=($(compgen -f -- "$cur"))
+			;;
+		esac
+		;;
+	esac
+}
+
+complete -F _cellblock cellblock

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+# fish completion for cellblock(1)
+
+complete -c cellblock -s f -l config -r -F -d 'Configuration instead of the usual files'
+complete -c cellblock -s t -l timeout -x -a '1s 10s 1m 5m 1h' -d 'Time for each cell'
+complete -c cellblock -s M -l memory -x -a '128M 256M 512M 1G 2G' -d 'Memory for all of it'
+complete -c cellblock -s u -l upload -r -F -d 'Copy a file into the jail before the start'
+complete -c cellblock -s d -l download -x -d 'Copy files out after the end'
+complete -c cellblock -s p -l python -r -F -d 'Another interpreter'
+complete -c cellblock -s q -l quiet -d 'No banner, no notices'
+complete -c cellblock -s v -l verbose -d 'Say more'
+complete -c cellblock -l json -d 'Answer of --check as JSON'
+complete -c cellblock -s c -l code -x -d 'Program from the command line'
+complete -c cellblock -s m -l module -x -d 'Module as a program'
+complete -c cellblock -s e -l cell -x -d 'One cell; a last expression is shown'
+complete -c cellblock -l eval -d 'A JSON request in, a JSON answer out'
+complete -c cellblock -l check -d 'What this host enforces'
+complete -c cellblock -l check-config -d 'The configuration, and who set what'
+complete -c cellblock -l login -d 'Session of a forced command'
+complete -c cellblock -s h -l help -d 'Help'
+complete -c cellblock -s V -l version -d 'Version'
+
+# --set: each key, up to its equals sign.
+function __cellblock_keys
+	printf '%s=\t%s\n' \
+		cell.timeout 'wall clock for each cell' \
+		cell.grace 'time from the interrupt to the kill' \
+		cell.cpu 'CPU time for each cell, all its processes together' \
+		cell.output 'output shown before the rest is only counted' \
+		cell.tail 'last output shown after a cut' \
+		cell.source 'longest cell' \
+		cell.background 'what becomes of running processes between cells' \
+		cell.undo 'checkpoints kept for :undo' \
+		cell.checkpoint 'when to take a checkpoint after a cell' \
+		session.memory 'memory for the whole jail' \
+		session.processes 'processes and threads for the whole jail' \
+		session.cpus 'processor cores for the whole jail' \
+		session.idle 'end a session that waits this long for the person' \
+		session.lifetime 'end a session after this long' \
+		session.per_user 'sessions one person may have at once' \
+		home.size 'bytes the home may hold' \
+		home.files 'files and directories the home may hold' \
+		home.skeleton 'directory copied into the home at the start' \
+		files.max_file 'largest file of a transfer' \
+		files.max_count 'most files of a transfer' \
+		files.upload_from 'host directories a locked session may upload from' \
+		files.download_to 'host directories a locked session may download to' \
+		files.pattern 'which files a JSON answer returns' \
+		files.timeout 'time for collecting the files of a JSON answer' \
+		python.executable 'interpreters; the first is the default' \
+		python.packages 'directory of packages, read-only in the jail' \
+		python.startup 'a cell run at the start of a session' \
+		python.env.NAME 'a variable in the environment of Python' \
+		python.recursion 'Python\'s recursion limit' \
+		jail.expose 'host files and directories shown read-only in the jail' \
+		jail.network 'no interface at all, or the jail\'s own loopback' \
+		jail.uids 'host ids for the jails of sessions started by root' \
+		jail.require 'what this host must enforce, or nothing starts' \
+		terminal.escapes 'which terminal sequences of a cell pass' \
+		terminal.prompt 'the prompt' \
+		terminal.colour 'colour of our own lines' \
+		terminal.banner 'greet with version and limits' \
+		log.syslog 'record who, when and which limit struck' \
+		log.transcript 'directory for full transcripts of sessions' \
+		policy.locked 'the person\'s own settings may only be stricter' \
+		policy.commands 'which : commands exist'
+end
+
+complete -c cellblock -s s -l set -x -a '(__cellblock_keys)' -d 'Set one key of the configuration'

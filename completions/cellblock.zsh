@@ -1,0 +1,76 @@
+#compdef cellblock
+# SPDX-License-Identifier: MIT
+# zsh completion for cellblock(1)
+
+_cellblock_keys()
+{
+	local -a keys
+
+	keys=(
+		'cell.timeout:wall clock for each cell'
+		'cell.grace:time from the interrupt to the kill'
+		'cell.cpu:CPU time for each cell, all its processes together'
+		'cell.output:output shown before the rest is only counted'
+		'cell.tail:last output shown after a cut'
+		'cell.source:longest cell'
+		'cell.background:what becomes of running processes between cells'
+		'cell.undo:checkpoints kept for \:undo'
+		'cell.checkpoint:when to take a checkpoint after a cell'
+		'session.memory:memory for the whole jail'
+		'session.processes:processes and threads for the whole jail'
+		'session.cpus:processor cores for the whole jail'
+		'session.idle:end a session that waits this long for the person'
+		'session.lifetime:end a session after this long'
+		'session.per_user:sessions one person may have at once'
+		'home.size:bytes the home may hold'
+		'home.files:files and directories the home may hold'
+		'home.skeleton:directory copied into the home at the start'
+		'files.max_file:largest file of a transfer'
+		'files.max_count:most files of a transfer'
+		'files.upload_from:host directories a locked session may upload from'
+		'files.download_to:host directories a locked session may download to'
+		'files.pattern:which files a JSON answer returns'
+		'files.timeout:time for collecting the files of a JSON answer'
+		'python.executable:interpreters; the first is the default'
+		'python.packages:directory of packages, read-only in the jail'
+		'python.startup:a cell run at the start of a session'
+		'python.env.NAME:a variable in the environment of Python'
+		'python.recursion:Python'\''s recursion limit'
+		'jail.expose:host files and directories shown read-only in the jail'
+		'jail.network:no interface at all, or the jail'\''s own loopback'
+		'jail.uids:host ids for the jails of sessions started by root'
+		'jail.require:what this host must enforce, or nothing starts'
+		'terminal.escapes:which terminal sequences of a cell pass'
+		'terminal.prompt:the prompt'
+		'terminal.colour:colour of our own lines'
+		'terminal.banner:greet with version and limits'
+		'log.syslog:record who, when and which limit struck'
+		'log.transcript:directory for full transcripts of sessions'
+		'policy.locked:the person'\''s own settings may only be stricter'
+		'policy.commands:which \: commands exist'
+	)
+	_describe -t keys 'configuration key' keys -qS =
+}
+
+_arguments -s -S \
+	'(-f --config)'{-f,--config}'[configuration instead of the usual files]:file:_files' \
+	'*'{-s,--set}'[set one key of the configuration]:key:_cellblock_keys' \
+	'(-t --timeout)'{-t,--timeout}'[time for each cell]:time:(1s 10s 1m 5m 1h)' \
+	'(-M --memory)'{-M,--memory}'[memory for all of it]:size:(128M 256M 512M 1G 2G)' \
+	'*'{-u,--upload}'[copy a file into the jail before the start]:file:_files' \
+	'*'{-d,--download}'[copy files out after the end]:pattern:' \
+	'(-p --python)'{-p,--python}'[another interpreter]:interpreter:_files' \
+	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices]' \
+	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
+	'--json[answer of --check as JSON]' \
+	'(-)'{-c,--code}'[program from the command line]:code:' \
+	'(-)'{-m,--module}'[module as a program]:module:' \
+	'(-e --cell)'{-e,--cell}'[one cell; a last expression is shown]:cell:' \
+	'--eval[a JSON request in, a JSON answer out]' \
+	'--check[what this host enforces]' \
+	'--check-config[the configuration, and who set what]' \
+	'(- *)--login[session of a forced command]' \
+	'(- *)'{-h,--help}'[help]' \
+	'(- *)'{-V,--version}'[version]' \
+	'1:program:_files' \
+	'*::argument:_files'
