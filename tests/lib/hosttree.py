@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""The processes of a session, seen from the host.
+
+Only what any user may read: /proc/PID/stat and status. A process is known by
+its number and start time, so that a number used again fools nobody.
+"""
+import os
+import signal
+import time
+
+PATIENCE = float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def stat_of(pid):
+    """The fields behind the name, or None: [0] state, [1] parent…"""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            return f.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def status_of(pid):
+    """/proc/PID/status as a dict, {} when it is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return dict(line.rstrip("\n").split(":\t", 1)
+                        for line in f if ":\t" in line)
+    except OSError:
+        return {}
+
+
+def all_pids():
+    return [int(n) for n in os.listdir("/proc") if n.isdigit()]
+
+
+def descendants(root):
+    """Every process below `root`, not itself, as (pid, start time)."""
+    parents = {}
+    for pid in all_pids():
+        s = stat_of(pid)
+        if s:
+            parents[pid] = (int(s[1]), int(s[19]))
+    found, new = {}, {root}
+    while new:
+        new = {p for p, (up, _) in parents.items()
+               if up in new and p not in found}
+        found.update((p, parents[p][1]) for p in new)
+    return found
+
+
+def is_alive(pid, start):
+    s = stat_of(pid)
+    return bool(s) and int(s[19]) == start and s[0] not in (b"Z", b"X")
+
+
+def until(condition, what, seconds=10):
+    """Wait for a condition on the host; asked again every few ms."""
+    end = time.monotonic() + seconds * PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"waited for {what}"
+        time.sleep(0.005)
+
+
+class Tree:
+    """A session by the pid of its front end."""
+
+    def __init__(self, front):
+        self.front = front
+        self.seen = {}
+        self.look()
+
+    def look(self):
+        now = descendants(self.front)
+        s = stat_of(self.front)
+        if s:
+            now[self.front] = int(s[19])
+        self.seen.update(now)
+        return now
+
+    def inside(self):
+        """Processes of the jail: those with a number of their own in it."""
+        depth = len(status_of(os.getpid())["NSpid"].split())
+        found = []
+        for pid in self.look():
+            numbers = status_of(pid).get("NSpid", "").split()
+            if len(numbers) > depth:
+                found.append((int(numbers[-1]), pid))
+        return sorted(found)
+
+    @property
+    def init(self):
+        return until(lambda: next(
+            (pid for number, pid in self.inside() if number == 1), None),
+            "init")
+
+    @property
+    def warden(self):
+        return int(stat_of(self.init)[1])
+
+    def guests(self):
+        return [pid for number, pid in self.inside() if number != 1]
+
+    def cpu_ticks(self):
+        """CPU time of everything in the jail."""
+        total = 0
+        for _, pid in self.inside():
+            s = stat_of(pid)
+            if s:
+                total += int(s[11]) + int(s[12])
+        return total
+
+    def at_rest(self):
+        """Whether no process of the jail is running."""
+        return all((stat_of(p) or [b"X"])[0] != b"R" for p in self.guests())
+
+    def alive(self):
+        return sorted(p for p, t in self.seen.items() if is_alive(p, t))
+
+    def wait_gone(self, seconds=10):
+        """Nothing that was ever seen of the session is left."""
+        until(lambda: not self.alive(),
+              f"the end of {describe(self.alive())}", seconds)
+
+    def kill(self, pid):
+        self.look()
+        os.kill(pid, signal.SIGKILL)
+
+
+def describe(pids):
+    names = []
+    for pid in pids:
+        status = status_of(pid)
+        names.append(f"{pid} ({status.get('Name', '?')}, "
+                     f"{status.get('State', '?')})")
+    return ", ".join(names) or "nothing"
+
+
+def cgroups():
+    """Directories that cellblock made below /sys/fs/cgroup."""
+    found = set()
+    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+        found.update(os.path.join(top, d) for d in dirs if "cellblock" in d)
+    return found
+
+
+def mounts():
+    with open("/proc/self/mountinfo") as f:
+        return {line.split()[4] for line in f}

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""The runner: suites, who runs them, sums."""
+import os
+import pathlib
+import re
+import select as polling
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import leaks
+from people import Person, make_person, remove_accounts_below
+from tally import Tally, failures, read_report, replace_failures
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
+SUITE_SECONDS = 900
+
+# name: (how it is run, whether it runs once for each person)
+SUITES = {
+    "layers": ("script", False),
+    "docs": ("script", False),
+    "unit": ("unit", False),
+    "guest": ("pytest", False),
+    "session": ("pytest", True),
+    "program": ("pytest", True),
+    "escape": ("pytest", True),
+    "hostile": ("pytest", True),
+    "inject": ("pytest", True),
+    "fallback": ("pytest", True),
+    "limits": ("pytest", True),
+    "ssh": ("pytest", False),
+    "fuzz": ("fuzz", False),
+}
+
+# More failures than this are no accident.
+TRIED_AGAIN = 5
+
+
+class Interrupted(Exception):
+    pass
+
+
+def _stop(signum, frame):
+    raise Interrupted(signal.Signals(signum).name)
+
+
+class Run:
+    def __init__(self, people, directory):
+        self.people = people
+        self.directory = directory
+        self.tally = Tally()
+
+    # ---- one command ----
+
+    def command(self, argv, person, env=None, seconds=SUITE_SECONDS):
+        """Run it in a process group of its own, its output shown as it comes.
+        Returns (exit status or None when it took too long, output)."""
+        sys.stdout.flush()
+        p = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, cwd=person.top,
+            env={**person.env, **(env or {})}, process_group=0,
+            **person.identity)
+        try:
+            return self._follow(p, seconds)
+        except BaseException:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+            raise
+
+    def _follow(self, p, seconds):
+        reaped = time.monotonic()
+        end = reaped + seconds
+        kept = bytearray()
+        os.set_blocking(p.stdout.fileno(), False)
+        while True:
+            data = _read_for(p.stdout, min(1, max(0, end - time.monotonic())))
+            if data:
+                kept += data
+                sys.stdout.buffer.write(data)
+                sys.stdout.flush()
+            elif data == b"" or p.poll() is not None:
+                return p.wait(), bytes(kept)
+            if time.monotonic() > reaped + 0.5:
+                leaks.reap_orphans(but=p.pid)
+                reaped = time.monotonic()
+            if time.monotonic() > end:
+                os.killpg(p.pid, signal.SIGKILL)
+                p.wait()
+                return None, bytes(kept)
+
+    # ---- the kinds of suites ----
+
+    def script(self, suite, person, select):
+        status, out = self.command([f"tests/{suite}"], person)
+        self._by_lines(suite, status, out, f"tests/run {suite}")
+
+    def fuzz(self, suite, person, select):
+        if not (TOP / "tests/fuzz/run").exists():
+            self.tally.fail(suite, "tests/fuzz/run does not exist")
+            return
+        status, out = self.command(["tests/fuzz/run", "--short"], person)
+        self._by_lines(suite, status, out, "tests/fuzz/run --short")
+
+    def _by_lines(self, suite, status, out, again):
+        """A script says `ok NAME`, `FAIL NAME: why` or `SKIP NAME: why` for
+        each of its tests."""
+        lines = re.findall(r"^(ok|FAIL|SKIP) +([^\s:]+)(?:: )?(.*)$",
+                           out.decode("utf-8", "replace"), re.M)
+        for word, name, why in lines:
+            if word == "ok":
+                self.tally.add(1)
+            elif word == "SKIP":
+                self.tally.skip(name, why or "no reason was given")
+            else:
+                self.tally.fail(name, why, again)
+        if status is None:
+            self.tally.fail(suite, "took too long", again)
+        elif not lines:
+            self.tally.fail(suite, f"said nothing, status {status}", again)
+        elif status not in (0, 77) and "FAIL" not in {w for w, _, _ in lines}:
+            self.tally.fail(suite, f"ended with status {status}", again)
+
+    def unit(self, suite, person, select):
+        programs = sorted(
+            p for p in (TOP / BUILD / "tests/unit").glob("test_*")
+            if p.suffix == "" and os.access(p, os.X_OK))
+        if not programs:
+            self.tally.fail(suite, f"no test in {BUILD}/tests/unit",
+                            "make unit")
+        for program in programs:
+            self._cmocka(program, person)
+
+    def _cmocka(self, program, person):
+        name = f"unit/{program.name}"
+        again = os.path.relpath(program, TOP)
+        status, out = self.command(
+            [str(program)], person, {"CMOCKA_MESSAGE_OUTPUT": "TAP"}, 120)
+        text = out.decode("utf-8", "replace")
+        ok = re.findall(r"^ok \d+ - (\S+)(?: # SKIP(.*))?", text, re.M)
+        bad = re.findall(r"^not ok \d+ - (\S+)", text, re.M)
+        for test, skip in ok:
+            if skip or f"# SKIP {test}" in text:
+                self.tally.skip(f"{name}: {test}", skip.strip() or "skipped")
+            else:
+                self.tally.add(1)
+        for test in bad:
+            self.tally.fail(f"{name}: {test}", "", again)
+        if not ok and not bad:
+            self.tally.fail(name, "ran no test", again)
+        elif status != 0 and not bad:
+            self.tally.fail(name, f"ended with status {status}", again)
+
+    def pytest(self, suite, person, select):
+        """A handful of failures is tried once more, alone: real terminals on
+        a busy machine. What passes only then is named at the end."""
+        if not (TOP / "tests" / suite).is_dir():
+            self.tally.fail(suite, f"tests/{suite} does not exist")
+            return
+        status, report = self._pytest_once(
+            suite, person, select or [f"tests/{suite}"])
+        failed = failures(report)
+        if 0 < len(failed) <= TRIED_AGAIN:
+            print("--- once more, alone", flush=True)
+            status, second = self._pytest_once(suite, person, failed)
+            replace_failures(self.tally, report, second)
+        read_report(self.tally, report, f"{suite} ({person.who})", status,
+                    f"tests/run --{person.who} {suite}")
+
+    def _pytest_once(self, suite, person, names):
+        n = len(list(self.directory.glob("**/report-*")))
+        report = person.directory / f"report-{n}-{suite}"
+        base = person.directory / f"tmp-{n}-{suite}"
+        argv = ["/usr/bin/python3", "-B", "-m", "pytest", "-q",
+                "-c", "tests/pytest.ini", "--rootdir", str(person.top),
+                "--tb=short", "--no-header", f"--basetemp={base}", *names]
+        status, _ = self.command(
+            argv, person, {"CELLBLOCK_TEST_REPORT": str(report)})
+        return status, report
+
+    # ---- all of it ----
+
+    def suite(self, suite, select):
+        how, each = SUITES[suite]
+        people = self.people if each else self.people[:1]
+        for person in people:
+            print(f"\n=== {suite}" + (f", as {person.who}" if each else ""),
+                  flush=True)
+            getattr(self, how)(suite, person, select)
+
+
+def _read_for(stream, seconds):
+    """Bytes, b"" at the end, None when nothing came in time."""
+    ready, _, _ = polling.select([stream], [], [], seconds)
+    if not ready:
+        return None
+    return os.read(stream.fileno(), 65536)
+
+
+def parse(argv):
+    """Who, and what: {suite: the tests picked from it, [] for all}."""
+    who, picked = None, {}
+    for word in argv:
+        if word in ("--root", "--user"):
+            who = word[2:]
+        elif word in ("-h", "--help"):
+            print(sys.modules["__main__"].__doc__.strip())
+            sys.exit(0)
+        else:
+            word = word.removeprefix("tests/")
+            suite = word.split("/")[0]
+            if suite not in SUITES:
+                sys.exit(f"tests/run: no suite '{suite}'; there are: "
+                         + " ".join(SUITES))
+            select = picked.setdefault(suite, [])
+            if "/" in word:
+                select.append("tests/" + word)
+    return who, picked or {s: [] for s in SUITES}
+
+
+def choose_people(who, directory, tally):
+    """Those the suites run as, the caller first."""
+    me = Person.caller(directory, BUILD)
+    if not me.is_root:
+        tally.skip("everything, as root", "the run was not started by root")
+        return [me]
+    if who == "root":
+        return [me]
+    other, why = make_person(directory, BUILD)
+    if not other:
+        tally.skip("everything, as an unprivileged user", why)
+        return [me]
+    return [other] if who == "user" else [me, other]
+
+
+def main(argv):
+    who, picked = parse(argv)
+    for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(s, _stop)
+    leaks.adopt_orphans()
+    before = leaks.Snapshot()
+    started = time.monotonic()
+    people, run = [], None
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-"))
+    directory.chmod(0o755)
+    try:
+        run = Run(people, directory)
+        people += choose_people(who, directory, run.tally)
+        for suite, select in picked.items():
+            run.suite(suite, select)
+        print("\n=== left behind", flush=True)
+        leaks.check(before, people, run.tally)
+        for person in people:
+            person.keep_reports(TOP / BUILD)
+    except Interrupted as e:
+        run.tally.fail("the run", f"was ended by {e}")
+    finally:
+        for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(s, signal.SIG_IGN)
+        leaks.end_descendants()
+        for person in people:
+            person.remove()
+        remove_accounts_below(directory)
+        leaks.remove_tree(directory)
+    return run.tally.finish(time.monotonic() - started)

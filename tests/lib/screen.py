@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""What a person sees: a terminal emulator that keeps what scrolled away.
+
+pyte's Screen, plus the alternate screen (full-screen programs), the bracketed
+paste mode, and the answers a real terminal gives to queries. Every row has an
+absolute number that never changes, so that a cell's output can be cut out.
+"""
+import pyte
+
+ALTERNATE = {47 << 5, 1047 << 5, 1049 << 5}
+BRACKETED_PASTE = 2004 << 5
+
+
+class Terminal(pyte.Screen):
+    def __init__(self, columns, lines, answer=None):
+        self.scrolled = []          # rows that left at the top
+        self.other = None           # the main screen, while the other is up
+        self.saved_cursor = None
+        self.bells = 0
+        self.titles = []
+        self.answer = answer
+        super().__init__(columns, lines)
+
+    # ---- what pyte leaves out ----
+
+    def write_process_input(self, data):
+        if self.answer:
+            self.answer(data)
+
+    def bell(self, *args):
+        self.bells += 1
+
+    def set_title(self, param):
+        self.titles.append(param)
+
+    def set_icon_name(self, param):
+        self.titles.append(param)
+
+    def index(self):
+        top, bottom = self.margins or (0, self.lines - 1)
+        if self.cursor.y == bottom and top == 0 and self.other is None:
+            self.scrolled.append(self._row(0))
+        super().index()
+
+    def set_mode(self, *modes, **kwargs):
+        super().set_mode(*modes, **kwargs)
+        if kwargs.get("private") and self.other is None:
+            if ALTERNATE & {m << 5 for m in modes}:
+                self.other = {y: dict(r) for y, r in self.buffer.items()}
+                self.saved_cursor = (self.cursor.x, self.cursor.y)
+                self.buffer.clear()
+
+    def reset_mode(self, *modes, **kwargs):
+        super().reset_mode(*modes, **kwargs)
+        if kwargs.get("private") and self.other is not None:
+            if ALTERNATE & {m << 5 for m in modes}:
+                self.buffer.clear()
+                for y, row in self.other.items():
+                    self.buffer[y].update(row)
+                self.cursor.x, self.cursor.y = self.saved_cursor
+                self.other = None
+
+    def resize(self, lines=None, columns=None):
+        """As terminals do it: rows leave at the top only as far as the cursor
+        would not fit."""
+        lines, columns = lines or self.lines, columns or self.columns
+        while self.cursor.y >= lines:
+            self.scrolled.append(self._row(0))
+            for y in range(self.lines - 1):
+                self.buffer[y] = self.buffer[y + 1]
+            self.buffer.pop(self.lines - 1, None)
+            self.cursor.y -= 1
+        for y in [y for y in self.buffer if y >= lines]:
+            del self.buffer[y]
+        for row in self.buffer.values():
+            for x in [x for x in row if x >= columns]:
+                del row[x]
+        self.lines, self.columns = lines, columns
+        self.cursor.x = min(self.cursor.x, columns - 1)
+        self.set_margins()
+        self.dirty.update(range(lines))
+
+    # ---- looking ----
+
+    @property
+    def alternate(self):
+        return self.other is not None
+
+    @property
+    def bracketed_paste(self):
+        return BRACKETED_PASTE in self.mode
+
+    def _row(self, y):
+        row = self.buffer[y]
+        return "".join(row[x].data for x in range(self.columns)).rstrip()
+
+    def here(self):
+        """The absolute number of the row that the cursor is on."""
+        return len(self.scrolled) + self.cursor.y
+
+    def rows(self, first=0, end=None):
+        """Rows by absolute number, as strings without trailing blanks."""
+        rows = self.scrolled + [self._row(y) for y in range(self.lines)]
+        return rows[first:end]
+
+    def shown(self):
+        """The visible rows, down to the last that is not empty."""
+        rows = [self._row(y) for y in range(self.lines)]
+        while rows and not rows[-1]:
+            rows.pop()
+        return rows
+
+    def cursor_row(self):
+        return self._row(self.cursor.y)

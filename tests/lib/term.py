@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""A person at a terminal: types, reads the screen, waits for conditions.
+
+Nothing here sleeps and hopes: every wait is for a condition, with a deadline,
+and says what it saw when the deadline passes.
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pyte
+
+from screen import Terminal
+
+PATIENCE = float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
+DEADLINE = 20 * PATIENCE
+# Said once, with the first cell, where the host lacks something.
+HOST_NOTICE = re.compile(r"(^|\n)(¦ )?\[here\s[^]]*--check\]")
+
+
+class NotSeen(AssertionError):
+    pass
+
+
+def wants_blank_line(cell):
+    """Whether Enter behind this cell opens a line: it ends in a block, or in
+    a statement that may go on. `while True: pass` runs at once."""
+    last = cell.split("\n")[-1]
+    return last.rstrip().endswith(":") or bool(re.match(
+        r"[ \t]+\S|(if|try|elif|else|except|finally|case)\b.*:", last))
+
+
+class Session:
+    """A command on a pty of its own. A context manager; close() ends it."""
+
+    def __init__(self, argv, env, size=(24, 80), cwd=None, prompt=">>> ",
+                 **popen):
+        self.master, self.slave = pty.openpty()
+        self.prompt = prompt
+        self.raw = bytearray()      # everything that came, as it came
+        self.closed = False
+        self.screen = Terminal(size[1], size[0], self._answer)
+        self.stream = pyte.ByteStream(self.screen)
+        self._set_size(*size)
+        self.before = termios.tcgetattr(self.slave)
+        slave = self.slave
+
+        def at_the_terminal():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+        self.process = subprocess.Popen(
+            argv, env=env, cwd=cwd, stdin=slave, stdout=slave, stderr=slave,
+            preexec_fn=at_the_terminal, **popen)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    # ---- the wire ----
+
+    def _set_size(self, lines, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", lines, columns, 0, 0))
+
+    def _answer(self, text):
+        if not self.closed:
+            os.write(self.master, text.encode())
+
+    def _pump(self, timeout):
+        """Take what is there. True when something came."""
+        ready, _, _ = select.select([self.master], [], [], max(timeout, 0))
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:             # the last slave was closed
+            return False
+        self.raw += data
+        self.stream.feed(data)
+        return bool(data)
+
+    def wait(self, condition, what, deadline=None):
+        """Read until condition() is true; its value is returned."""
+        end = time.monotonic() + (deadline or DEADLINE)
+        while True:
+            value = condition()
+            if value:
+                return value
+            left = end - time.monotonic()
+            if left <= 0:
+                raise NotSeen(f"waited for {what}\n{self.picture()}")
+            if not self._pump(min(left, 0.1)) and self.process.poll() is not None:
+                while self._pump(0):
+                    pass
+                value = condition()
+                if value:
+                    return value
+                raise NotSeen(
+                    f"waited for {what}, but it ended with status "
+                    f"{self.process.returncode}\n{self.picture()}")
+
+    def picture(self):
+        rows = self.screen.shown()
+        edge = "+" + "-" * self.screen.columns
+        return "\n".join(["the screen:", edge, *("|" + r for r in rows), edge])
+
+    def screen_text(self):
+        return "\n".join(self.screen.shown())
+
+    def all_text(self):
+        return "\n".join(self.screen.rows()).rstrip()
+
+    # ---- typing ----
+
+    def type(self, text):
+        data = text.encode("utf-8", "surrogateescape") \
+            if isinstance(text, str) else text
+        while data:
+            _, ready, _ = select.select([], [self.master], [], 0.1)
+            if ready:
+                data = data[os.write(self.master, data[:1024]):]
+            self._pump(0)
+
+    def paste(self, text):
+        """As a terminal does it: in brackets where that was asked for."""
+        text = text.replace("\n", "\r")
+        if self.screen.bracketed_paste:
+            text = "\x1b[200~" + text + "\x1b[201~"
+        self.type(text)
+
+    def resize(self, lines, columns):
+        self.screen.resize(lines, columns)
+        self._set_size(lines, columns)
+
+    # ---- reading ----
+
+    def expect(self, wanted, deadline=None):
+        """Wait until the screen, joined by newlines, matches a pattern (or
+        satisfies a function of the text). Returns the match."""
+        if callable(wanted):
+            return self.wait(lambda: wanted(self.screen_text()),
+                             getattr(wanted, "__doc__", None) or wanted,
+                             deadline)
+        pattern = re.compile(wanted, re.M)
+        return self.wait(lambda: pattern.search(self.screen_text()),
+                         f"{wanted!r}", deadline)
+
+    expect_screen = expect
+
+    def expect_since(self, row, wanted, deadline=None):
+        """The same, in the rows from absolute number `row` on."""
+        pattern = re.compile(wanted, re.M)
+        return self.wait(
+            lambda: pattern.search("\n".join(self.screen.rows(row))),
+            f"{wanted!r} below row {row}", deadline)
+
+    def at_prompt(self):
+        return (not self.screen.alternate
+                and self.screen.cursor_row() == self.prompt.rstrip()
+                and self.screen.cursor.x == len(self.prompt))
+
+    def wait_prompt(self, deadline=None):
+        return self.wait(self.at_prompt, "an empty prompt", deadline)
+
+    def start(self, deadline=None):
+        self.wait_prompt(deadline)
+        return self
+
+    # ---- cells ----
+
+    def enter(self, cell):
+        """Put a cell into the editor and press Enter. Returns the absolute
+        number of the row on which the output begins."""
+        self.wait_prompt()
+        first = self.screen.here()
+        if "\n" in cell or len(cell) > 500:
+            self.paste(cell)
+        else:
+            self.type(cell)
+        last = cell.split("\n")[-1].strip()[-20:].strip()
+        if last:
+            self.wait(lambda: last in self._tail(first),
+                      f"the echo of {last!r}")
+        elif cell:
+            self.wait(lambda: not self.at_prompt(), "an echo")
+        if wants_blank_line(cell):
+            row = self.screen.here()
+            self.type("\r")
+            self.wait(lambda: self.screen.here() > row
+                      and self.screen.cursor_row() == "...",
+                      "an empty line that goes on")
+        row = self.screen.here() + 1
+        self.type("\r")
+        return row
+
+    def _tail(self, first):
+        """The edited text so far; a wrapped line reads as one."""
+        start = max(first, self.screen.here() - 3)
+        return "".join(r.ljust(self.screen.columns) for r in
+                       self.screen.rows(start, self.screen.here() + 1))
+
+    def run(self, cell, deadline=None):
+        """Run a cell. Returns what stands between it and the next prompt."""
+        row = self.enter(cell)
+        self.wait(lambda: self.screen.here() >= row and self.at_prompt(),
+                  f"the prompt after {cell[-60:]!r}", deadline)
+        text = "\n".join(self.screen.rows(row, self.screen.here()))
+        return HOST_NOTICE.sub("", text)
+
+    # ---- the end ----
+
+    def leave(self, deadline=None):
+        """Ctrl-D at the prompt. Returns the exit status."""
+        self.wait_prompt()
+        self.type("\x04")
+        return self.wait_exit(deadline)
+
+    def wait_exit(self, deadline=None):
+        end = time.monotonic() + (deadline or DEADLINE)
+        while self.process.poll() is None:
+            if time.monotonic() > end:
+                raise NotSeen(f"waited for its end\n{self.picture()}")
+            self._pump(0.05)
+        while self._pump(0):
+            pass
+        return self.process.returncode
+
+    def terminal_modes(self):
+        return termios.tcgetattr(self.slave)
+
+    def close(self):
+        if self.closed:
+            return
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.closed = True
+        os.close(self.master)
+        os.close(self.slave)
