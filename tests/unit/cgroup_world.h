@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgroup_world.h - a cgroup for a test, and processes to put into it
+ *
+ * The real thing where this host has it (root, v1 or v2 with controllers), in
+ * directories of its own.
+ */
+#ifndef TESTS_CGROUP_WORLD_H
+#define TESTS_CGROUP_WORLD_H
+
+#include "forked.h"
+
+#include "jail/cgroup.h"
+#include "jail/cgroup_impl.h"
+#include "jail/io.h"
+
+#include <fcntl.h>
+
+#define NAME "test-cgroup"
+#define MIB (1024 * 1024)
+/* Patience for what happens soon: a deadline, not a measure. */
+#define SOON_MS 10000
+
+struct world {
+	struct cgroup_caps caps;
+	struct limits limits;
+	struct cgroup cg;
+};
+
+static inline int world_make(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	cgroup_probe(&w->caps);
+	limits_init(&w->limits);
+	w->limits.memory_bytes = 64 * MIB;
+	w->limits.processes = 10;
+	w->limits.cpus_milli = 500;
+	*state = w;
+	return 0;
+}
+
+static inline int world_end(void **state)
+{
+	struct world *w = *state;
+
+	if (w->cg.kind != CGROUP_NONE) {
+		cgroup_close(&w->cg);
+		cgroup_remove(&w->cg, SOON_MS, NULL);
+	}
+	free(w);
+	return 0;
+}
+
+#define NEED(w, ...)                                                           \
+	do {                                                                   \
+		const enum cgroup_controller need[] = {__VA_ARGS__};           \
+		for (size_t i_ = 0; i_ < sizeof(need) / sizeof(need[0]); i_++) \
+			if (!((w)->caps.usable & 1u << need[i_]))              \
+				SKIP("no %s cgroup may be made here (%s)",     \
+					cgroup_names.name[need[i_]],           \
+					(w)->caps.why);                        \
+	} while (0)
+
+static inline void open_ok(struct world *w)
+{
+	struct err e;
+
+	if (cgroup_open(&w->cg, &w->caps, &w->limits, NAME, &e) < 0)
+		fail_msg("%s", e.msg);
+}
+
+/* A child that waits for a byte, then does fn and reports a byte. */
+struct child {
+	pid_t pid;
+	int go, out;
+};
+
+static inline struct child child_start(int (*fn)(void))
+{
+	int go[2], out[2];
+	struct child c;
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	c.pid = fork();
+	if (c.pid == 0) {
+		char r;
+
+		forked_signals();
+		close(go[1]);
+		if (read(go[0], &r, 1) != 1)
+			_exit(99);
+		r = (char)fn();
+		if (write(out[1], &r, 1) != 1)
+			_exit(98);
+		for (;;)
+			pause();
+	}
+	close(go[0]);
+	close(out[1]);
+	c.go = go[1];
+	c.out = out[0];
+	return c;
+}
+
+static inline void child_go(const struct child *c)
+{
+	assert_int_equal(write(c->go, "x", 1), 1);
+}
+
+/* What it reported, or -1 when it died before. */
+static inline int child_result(const struct child *c)
+{
+	unsigned char r;
+
+	return read(c->out, &r, 1) == 1 ? r : -1;
+}
+
+/* How it ended; it is killed if it has not. */
+static inline int child_end(const struct child *c)
+{
+	int status;
+
+	close(c->go);
+	close(c->out);
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, &status, 0);
+	return status;
+}
+
+static inline void start_inside(
+	struct world *w, struct child *c, int (*fn)(void))
+{
+	struct err e;
+
+	*c = child_start(fn);
+	if (cgroup_add(&w->cg, c->pid, &e) < 0)
+		fail_msg("%s", e.msg);
+	child_go(c);
+}
+
+static inline int do_nothing(void)
+{
+	return 1;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_make, world_end)
+
+#endif

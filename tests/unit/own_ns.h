@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * own_ns.h - a child in a user and mount namespace of its own
+ */
+#ifndef TESTS_OWN_NS_H
+#define TESTS_OWN_NS_H
+
+#include "jail/err.h"
+#include "jail/ident.h"
+#include "jail/mount.h"
+
+#include "forked.h"
+
+#include <sched.h>
+
+/* Exit status of a child that could not have its namespaces. */
+#define OWN_NS_NONE 77
+
+/* Enter new namespaces as uid 1000 with every capability there, or exit. */
+static inline void own_ns_enter(int more)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	struct err e = {0};
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | more) < 0)
+		_exit(OWN_NS_NONE);
+	if (ident_map_self(1000, uid, 1000, gid, &e) < 0 ||
+		mount_private_all(&e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		_exit(OWN_NS_NONE);
+	}
+}
+
+/* Run fn(arg), which enters; it must return 0. Skips where the host does not
+ * let it. */
+static inline void own_ns_run(int (*fn)(void *), void *arg)
+{
+	int status = forked(fn, arg);
+
+	if (status == OWN_NS_NONE)
+		SKIP("this host lets nobody make a user namespace");
+	assert_int_equal(status, 0);
+}
+
+#endif

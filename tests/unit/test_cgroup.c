@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cgroup.c - limits that the kernel keeps, and what it tells of them
+ */
+#include "cgroup_world.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+/* ---- limits ---- */
+
+static int fork_many(void)
+{
+	int n = 0;
+
+	for (; n < 50; n++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			break;
+		if (pid == 0)
+			for (;;)
+				pause();
+	}
+	return n;
+}
+
+static void the_process_limit_holds(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage u;
+	struct child c;
+	struct err e;
+
+	NEED(w, CGROUP_PIDS);
+	open_ok(w);
+	assert_true(w->cg.enforced & CGROUP_LIMIT_PIDS);
+	start_inside(w, &c, fork_many);
+	assert_int_equal(
+		child_result(&c), w->limits.processes + CGROUP_PIDS_SPARE - 1);
+	cgroup_usage(&w->cg, &u);
+	assert_int_equal(u.pids, w->limits.processes + CGROUP_PIDS_SPARE);
+	assert_true(u.fork_fails >= 1);
+	if (cgroup_kill(&w->cg, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	child_end(&c);
+}
+
+static int touch(size_t bytes)
+{
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return 2;
+	memset(p, 1, bytes);
+	return 1;
+}
+
+static int touch_32m(void)
+{
+	return touch(32 * MIB);
+}
+
+static int touch_128m(void)
+{
+	return touch(128 * MIB);
+}
+
+static void the_memory_limit_holds_and_is_told(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage u;
+	struct child c;
+	int status;
+
+	NEED(w, CGROUP_MEMORY);
+	open_ok(w);
+	assert_true(w->cg.enforced & CGROUP_LIMIT_MEMORY);
+	/* control: half of it can be had, and is counted */
+	start_inside(w, &c, touch_32m);
+	assert_int_equal(child_result(&c), 1);
+	cgroup_usage(&w->cg, &u);
+	assert_in_range(u.memory_bytes, 32 * MIB, 64 * MIB);
+	assert_in_range(u.charged_bytes, u.memory_bytes, 64 * MIB);
+	assert_int_equal(u.oom_kills, 0);
+	child_end(&c);
+
+	start_inside(w, &c, touch_128m);
+	assert_int_equal(child_result(&c), -1);
+	status = child_end(&c);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	cgroup_usage(&w->cg, &u);
+	assert_int_equal(u.oom_kills, 1);
+	if (w->caps.kind == CGROUP_V1)
+		assert_in_range(u.peak_bytes, 63 * MIB, 64 * MIB);
+}
+
+static void the_peak_starts_over(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage before, after;
+	struct child c;
+
+	NEED(w, CGROUP_MEMORY);
+	open_ok(w);
+	start_inside(w, &c, touch_32m);
+	assert_int_equal(child_result(&c), 1);
+	child_end(&c);
+	cgroup_usage(&w->cg, &before);
+	if (cgroup_reset_peak(&w->cg) < 0)
+		SKIP("this kernel cannot start the peak over");
+	cgroup_usage(&w->cg, &after);
+	assert_true(before.peak_bytes >= 32 * MIB);
+	assert_true(after.peak_bytes < 16 * MIB);
+}
+
+static int burn_200ms(void)
+{
+	struct timespec t;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	while (t.tv_sec == 0 && t.tv_nsec < 200000000);
+	return 1;
+}
+
+static void cpu_time_outlives_the_process_that_used_it(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage u;
+	struct child c;
+
+	NEED(w, CGROUP_CPUACCT);
+	open_ok(w);
+	cgroup_usage(&w->cg, &u);
+	assert_in_range(u.cpu_ns, 0, 50000000);
+	start_inside(w, &c, burn_200ms);
+	assert_int_equal(child_result(&c), 1);
+	child_end(&c);
+	cgroup_usage(&w->cg, &u);
+	/* the kernel may sum up a little late */
+	assert_true(u.cpu_ns >= 150000000);
+}
+
+static void the_cpu_share_is_kept(void **state)
+{
+	struct world *w = *state;
+
+	NEED(w, CGROUP_CPU);
+	open_ok(w);
+	assert_true(w->cg.enforced & CGROUP_LIMIT_CPU);
+	assert_string_equal(w->cg.refused, "");
+}
+
+/* A limit the kernel does not keep must be reported: here one that no kernel
+ * can, less than nothing. */
+static void a_limit_that_is_not_kept_is_reported(void **state)
+{
+	struct world *w = *state;
+
+	NEED(w, CGROUP_PIDS);
+	w->limits.processes = -100;
+	open_ok(w);
+	assert_false(w->cg.enforced & CGROUP_LIMIT_PIDS);
+	assert_non_null(strstr(w->cg.refused, "processes"));
+}
+
+static void names_cannot_lead_elsewhere(void **state)
+{
+	static const char *const names[] = {"", ".", "..", "../x", "a/b"};
+	struct world *w = *state;
+	struct err e;
+
+	w->caps = (struct cgroup_caps){.kind = CGROUP_V1};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(
+			cgroup_open(&w->cg, &w->caps, &w->limits, names[i], &e),
+			-1);
+	w->cg.kind = CGROUP_NONE;
+}
+
+static void without_cgroups_all_is_empty(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage u;
+	struct err e;
+
+	w->caps = (struct cgroup_caps){.kind = CGROUP_NONE};
+	assert_int_equal(
+		cgroup_open(&w->cg, &w->caps, &w->limits, NAME, &e), 0);
+	assert_int_equal(w->cg.enforced, 0);
+	assert_int_equal(cgroup_add(&w->cg, getpid(), &e), 0);
+	assert_false(cgroup_can_freeze(&w->cg));
+	assert_int_equal(cgroup_freeze(&w->cg, 1, 0, &e), -1);
+	assert_int_equal(cgroup_kill(&w->cg, 0, &e), -1);
+	cgroup_usage(&w->cg, &u);
+	assert_int_equal(u.memory_bytes, 0);
+	assert_int_equal(u.cpu_ns, -1);
+	assert_int_equal(u.pids, -1);
+	assert_int_equal(cgroup_remove(&w->cg, 0, &e), 0);
+}
+
+static void nobody_special_is_offered_no_v1(void **state)
+{
+	struct world *w = *state;
+
+	if (geteuid() == 0)
+		SKIP("for those who are not root");
+	if (w->caps.kind == CGROUP_V2)
+		SKIP("a version 2 cgroup is delegated to this user");
+	assert_int_equal(w->caps.kind, CGROUP_NONE);
+	assert_true(strlen(w->caps.why) > 0);
+}
+
+/* ---- version 2, where this host has only its files to offer ---- */
+
+static int file_with(const char *text)
+{
+	int fd = memfd_create("cgroup", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+	return fd;
+}
+
+static void version_2_files_are_understood(void **state)
+{
+	struct world *w = *state;
+	struct cgroup_usage u;
+
+	w->caps = (struct cgroup_caps){.kind = CGROUP_NONE};
+	open_ok(w);
+	w->cg.kind = CGROUP_V2;
+	w->cg.file[CGROUP_F_MEMORY] = file_with("10485760\n");
+	w->cg.file[CGROUP_F_MEMORY_STAT] =
+		file_with("anon 4096\nfile 2097152\nkernel 1\n"
+			  "inactive_anon 7\ninactive_file 1048576\n"
+			  "active_file 524288\nunevictable 0\n");
+	w->cg.file[CGROUP_F_PEAK] = file_with("20971520\n");
+	w->cg.file[CGROUP_F_OOM] = file_with(
+		"low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0\n");
+	w->cg.file[CGROUP_F_PIDS] = file_with("7\n");
+	w->cg.file[CGROUP_F_PIDS_EVENTS] = file_with("max 5\n");
+	w->cg.file[CGROUP_F_CPU] =
+		file_with("usage_usec 1234567\nuser_usec 1\nsystem_usec 2\n");
+	cgroup_usage(&w->cg, &u);
+	assert_int_equal(u.charged_bytes, 10485760);
+	assert_int_equal(u.memory_bytes, 10485760 - 1048576 - 524288);
+	assert_int_equal(u.peak_bytes, 20971520);
+	assert_int_equal(u.oom_kills, 2);
+	assert_int_equal(u.pids, 7);
+	assert_int_equal(u.fork_fails, 5);
+	assert_int_equal(u.cpu_ns, 1234567000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_process_limit_holds),
+		TEST(the_memory_limit_holds_and_is_told),
+		TEST(the_peak_starts_over),
+		TEST(cpu_time_outlives_the_process_that_used_it),
+		TEST(the_cpu_share_is_kept),
+		TEST(a_limit_that_is_not_kept_is_reported),
+		TEST(names_cannot_lead_elsewhere),
+		TEST(without_cgroups_all_is_empty),
+		TEST(nobody_special_is_offered_no_v1),
+		TEST(version_2_files_are_understood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cgroup_life.c - entering, stopping, ending, and nothing left of it
+ */
+#include "cgroup_world.h"
+
+#include "jail/ident.h"
+#include "jail/janitor.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* ---- stopping and killing ---- */
+
+/* The state letter of a process. */
+static char state_of(pid_t pid)
+{
+	char path[64], buf[256] = "", *p;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	n = f ? fread(buf, 1, sizeof(buf) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	p = memrchr(buf, ')', n);
+	return p ? p[2] : '?';
+}
+
+static int count_for_ever(void)
+{
+	volatile unsigned long *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (fork() == 0)
+		for (;;)
+			(*p)++;
+	return p != MAP_FAILED;
+}
+
+static int64_t cpu_now(struct world *w)
+{
+	struct cgroup_usage u;
+
+	cgroup_usage(&w->cg, &u);
+	return u.cpu_ns;
+}
+
+static void the_frozen_use_no_cpu_and_go_on(void **state)
+{
+	struct world *w = *state;
+	int64_t frozen, deadline;
+	struct child c;
+	struct err e;
+
+	NEED(w, CGROUP_FREEZER, CGROUP_CPUACCT);
+	open_ok(w);
+	assert_true(cgroup_can_freeze(&w->cg));
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
+	if (cgroup_freeze(&w->cg, 1, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	frozen = cpu_now(w);
+	/* if it ran it would use all of this; it may use what it takes to
+	 * come to rest */
+	usleep(100000);
+	assert_true(cpu_now(w) - frozen < 10000000);
+	/* control: it did run, and does again */
+	if (cgroup_freeze(&w->cg, 0, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	deadline = now_ms() + SOON_MS;
+	while (cpu_now(w) < frozen + 20000000 && now_ms() < deadline)
+		usleep(1000);
+	assert_true(cpu_now(w) >= frozen + 20000000);
+	if (cgroup_kill(&w->cg, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	child_end(&c);
+}
+
+static void a_frozen_cgroup_can_be_killed(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	struct err e;
+
+	NEED(w, CGROUP_FREEZER);
+	open_ok(w);
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
+	assert_int_equal(cgroup_freeze(&w->cg, 1, SOON_MS, &e), 0);
+	if (cgroup_kill(&w->cg, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(state_of(c.pid), 'Z');
+	child_end(&c);
+}
+
+/* ---- without privilege ---- */
+
+struct lesser {
+	struct world *w;
+	pid_t pid;
+};
+
+/* What the warden does once it is nobody special: all through descriptors
+ * that were opened before. */
+static int use_without_privilege(void *arg)
+{
+	struct lesser *l = arg;
+	struct cgroup_usage u;
+	struct err e;
+
+	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(open(l->w->cg.dirs[0], O_RDONLY) >= 0 &&
+			    mkdirat(AT_FDCWD, l->w->cg.dirs[0], 0755) < 0,
+		"control: still privileged");
+	CHILD_CHECK(cgroup_add(&l->w->cg, l->pid, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(cgroup_freeze(&l->w->cg, 1, SOON_MS, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(cgroup_freeze(&l->w->cg, 0, SOON_MS, &e) == 0, "%s", e.msg);
+	cgroup_usage(&l->w->cg, &u);
+	CHILD_CHECK(u.pids == 1, "%d processes", (int)u.pids);
+	return 0;
+}
+
+static void the_warden_needs_no_privilege_later(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	struct lesser l = {.w = w};
+
+	if (geteuid() != 0)
+		SKIP("only root gives up being root");
+	NEED(w, CGROUP_FREEZER, CGROUP_PIDS);
+	open_ok(w);
+	c = child_start(do_nothing);
+	l.pid = c.pid;
+	assert_int_equal(forked(use_without_privilege, &l), 0);
+	child_end(&c);
+}
+
+static int enter_by_itself(void *arg)
+{
+	struct world *w = arg;
+	struct cgroup_usage u;
+	struct err e;
+
+	cgroup_usage(&w->cg, &u);
+	CHILD_CHECK(u.pids == 0, "control: %d inside before", (int)u.pids);
+	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(cgroup_enter(&w->cg, &e) == 0, "%s", e.msg);
+	cgroup_usage(&w->cg, &u);
+	CHILD_CHECK(u.pids == 1, "%d processes", (int)u.pids);
+	return 0;
+}
+
+static void a_process_can_enter_by_itself(void **state)
+{
+	struct world *w = *state;
+
+	if (geteuid() != 0)
+		SKIP("only root gives up being root");
+	NEED(w, CGROUP_PIDS);
+	open_ok(w);
+	assert_int_equal(forked(enter_by_itself, w), 0);
+}
+
+/* ---- removal ---- */
+
+static int dirs_exist(const struct cgroup *cg)
+{
+	int n = 0;
+
+	for (int i = 0; i < cg->ndirs; i++)
+		n += access(cg->dirs[i], F_OK) == 0;
+	return n;
+}
+
+static void remains_of_a_dead_session_are_removed(void **state)
+{
+	struct world *w = *state;
+	struct cgroup old;
+	struct child c;
+
+	NEED(w, CGROUP_FREEZER);
+	open_ok(w);
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
+	old = w->cg;
+	open_ok(w);
+	assert_int_equal(cgroup_kill_listed(w->cg.killdir), 0);
+	assert_int_equal(dirs_exist(&w->cg), w->cg.ndirs);
+	cgroup_close(&old);
+	child_end(&c);
+}
+
+static void the_janitor_kills_and_removes_at_the_end(void **state)
+{
+	struct world *w = *state;
+	int hold, lock[2], done[2];
+	struct pollfd p;
+	struct child c;
+	struct err e;
+	pid_t janitor;
+	int status;
+
+	NEED(w, CGROUP_FREEZER);
+	open_ok(w);
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
+	assert_int_equal(pipe2(lock, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
+	janitor = janitor_start(&w->cg, lock[1], done[1], &hold, &e);
+	assert_true(janitor > 0);
+	close(lock[1]);
+	close(done[1]);
+	/* control: while someone holds on, all stays; not even SIGTERM helps */
+	kill(janitor, SIGTERM);
+	p = (struct pollfd){.fd = done[0], .events = POLLIN};
+	assert_int_equal(poll(&p, 1, 50), 0);
+	assert_int_equal(dirs_exist(&w->cg), w->cg.ndirs);
+
+	close(hold);
+	assert_int_equal(poll(&p, 1, SOON_MS), 1);
+	assert_int_equal(dirs_exist(&w->cg), 0);
+	p.fd = lock[0];
+	assert_int_equal(poll(&p, 1, SOON_MS), 1);
+	waitpid(janitor, &status, 0);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(state_of(c.pid), 'Z');
+	close(lock[0]);
+	close(done[0]);
+	child_end(&c);
+}
+
+/* ---- version 2 ---- */
+
+/* Freezing and killing need no controller: they can be had wherever version
+ * 2 is mounted, even where version 1 has all the controllers. */
+static void version_2_freezes_and_kills(void **state)
+{
+	struct world *w = *state;
+	const char *mount = access("/sys/fs/cgroup/unified/cgroup.procs", F_OK)
+				    ? "/sys/fs/cgroup"
+				    : "/sys/fs/cgroup/unified";
+	char path[CGROUP_PATH_MAX];
+	struct child c;
+	struct err e;
+
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
+	if (geteuid() != 0 || access(path, W_OK) < 0)
+		SKIP("no version 2 cgroup may be made here");
+	w->caps = (struct cgroup_caps){.kind = CGROUP_V2};
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		snprintf(
+			w->caps.dir[i], CGROUP_PATH_MAX, "%s/cellblock", mount);
+	open_ok(w);
+	/* control: nothing is claimed to be limited that was not */
+	assert_int_equal(w->cg.enforced, 0);
+	assert_non_null(strstr(w->cg.refused, "memory"));
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
+	if (cgroup_freeze(&w->cg, 1, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	if (cgroup_freeze(&w->cg, 0, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_true(cpu_now(w) > 0);
+	assert_int_equal(cgroup_freeze(&w->cg, 1, SOON_MS, &e), 0);
+	if (cgroup_kill(&w->cg, SOON_MS, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(state_of(c.pid), 'Z');
+	child_end(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_frozen_use_no_cpu_and_go_on),
+		TEST(a_frozen_cgroup_can_be_killed),
+		TEST(the_warden_needs_no_privilege_later),
+		TEST(a_process_can_enter_by_itself),
+		TEST(remains_of_a_dead_session_are_removed),
+		TEST(the_janitor_kills_and_removes_at_the_end),
+		TEST(version_2_freezes_and_kills),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

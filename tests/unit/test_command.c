@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_command.c - the table of commands keeps its promises
+ */
+#include "repl/command.h"
+
+#include "jail/err.h"
+#include "repl/complete.h"
+#include "repl/config.h"
+#include "repl/editor.h"
+#include "repl/options.h"
+#include "repl/program.h"
+#include "repl/session.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct config cfg;
+
+static const struct command *find(const char *name, struct err *e)
+{
+	return command_find(&cfg, name, strlen(name), e);
+}
+
+static void every_command_is_found_by_its_name(void **state)
+{
+	(void)state;
+	for (const struct command *c = commands; c->name; c++) {
+		assert_ptr_equal(find(c->name, NULL), c);
+		assert_non_null(c->run);
+		assert_true(strlen(c->help) > 0 && strlen(c->help) <= 64);
+		assert_true(c->max < 0 || c->min <= c->max);
+	}
+}
+
+static void a_beginning_that_is_the_only_one_will_do(void **state)
+{
+	(void)state;
+	assert_string_equal(find("q", NULL)->name, "quit");
+	assert_string_equal(find("upl", NULL)->name, "upload");
+}
+
+static void a_beginning_of_several_names_them(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_null(find("u", &e));
+	assert_string_equal(e.msg, ":u could be :upload :usage :undo");
+}
+
+static void what_is_no_command_is_said_safely(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_null(find("\x1b[31m", &e));
+	assert_string_equal(e.msg, "there is no command :\\x1b[31m");
+	assert_null(find("", &e));
+}
+
+static void policy_takes_commands_away(void **state)
+{
+	static char files[] = "files";
+	static char *items[] = {files};
+	struct config locked = {.commands = {.items = items, .n = 1}};
+
+	(void)state;
+	assert_null(command_find(&locked, "upload", 6, NULL));
+	assert_null(command_find(&locked, "u", 1, NULL));
+	/* The control: what is allowed is found. */
+	assert_string_equal(
+		command_find(&locked, "files", 5, NULL)->name, "files");
+}
+
+/* A command that cannot run says how it is used, and touches nothing. */
+static void arguments_are_counted_before_anything_runs(void **state)
+{
+	struct session s = {.cfg = &cfg};
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(command_run(&s, ":upload", 7, &e), -1);
+	assert_string_equal(e.msg, "usage: :upload SRC… [DST]");
+	assert_int_equal(command_run(&s, ":quit now", 9, &e), -1);
+	assert_string_equal(e.msg, ":quit takes no arguments");
+	assert_int_equal(command_run(&s, ":time  ", 7, &e), -1);
+	assert_string_equal(e.msg, "usage: :time CELL");
+	assert_int_equal(command_run(&s, ":show 'a", 8, &e), -1);
+	assert_int_equal(command_run(&s, ":edit x", 7, &e), -1);
+	assert_string_equal(e.msg, "x is not a number from 1 on");
+}
+
+/* ---- completion ---- */
+
+static void answer(
+	const char *text, size_t cursor, int result, size_t start, size_t count)
+{
+	struct completions out = {.start = cursor};
+
+	assert_int_equal(
+		complete_parse_answer(text, strlen(text), cursor, &out),
+		result);
+	if (result == 0) {
+		assert_int_equal(out.start, start);
+		assert_int_equal(out.count, count);
+	}
+	completions_free(&out);
+}
+
+static void a_guests_answer_is_checked(void **state)
+{
+	(void)state;
+	answer("2\nprint\nproperty\n", 2, 0, 0, 2);
+	answer("0\nx", 5, 0, 5, 1);
+	answer("0", 5, 0, 5, 0);
+	answer("", 5, -1, 0, 0);
+	answer("-1\nx", 5, -1, 0, 0);
+	answer("6\nx", 5, -1, 0, 0);
+	answer("99999999999999999999999999\nx", 5, -1, 0, 0);
+	answer("1 x", 5, -1, 0, 0);
+	/* Escapes are no candidates. */
+	answer("0\n\x1b[31m\nok", 0, 0, 0, 1);
+}
+
+/* ---- programs ---- */
+
+static void a_program_gets_its_arguments(void **state)
+{
+	char a[] = "--flag", b[] = "-c";
+	char *args[] = {a, b, NULL};
+	struct options o = {.mode = OPTIONS_FILE,
+		.text = "/some/where/script.py",
+		.args = args,
+		.nargs = 2};
+	const char **argv = program_argv(&o, NULL);
+
+	(void)state;
+	assert_string_equal(argv[0], "script.py");
+	assert_string_equal(argv[1], "--flag");
+	assert_string_equal(argv[2], "-c");
+	assert_null(argv[3]);
+	free(argv);
+	o.mode = OPTIONS_CODE;
+	o.text = "print(1)";
+	argv = program_argv(&o, NULL);
+	assert_string_equal(argv[0], "-c");
+	assert_string_equal(argv[1], "print(1)");
+	assert_string_equal(argv[2], "--flag");
+	free(argv);
+}
+
+static void the_exit_status_is_the_programs(void **state)
+{
+	(void)state;
+	assert_int_equal(program_exit_status(0), 0);
+	assert_int_equal(program_exit_status(3 << 8), 3);
+	assert_int_equal(program_exit_status(SIGKILL), 137);
+	assert_int_equal(program_exit_status(SIGINT), 130);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_command_is_found_by_its_name),
+		cmocka_unit_test(a_beginning_that_is_the_only_one_will_do),
+		cmocka_unit_test(a_beginning_of_several_names_them),
+		cmocka_unit_test(what_is_no_command_is_said_safely),
+		cmocka_unit_test(policy_takes_commands_away),
+		cmocka_unit_test(arguments_are_counted_before_anything_runs),
+		cmocka_unit_test(a_guests_answer_is_checked),
+		cmocka_unit_test(a_program_gets_its_arguments),
+		cmocka_unit_test(the_exit_status_is_the_programs),
+	};
+
+	if (config_init(&cfg) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

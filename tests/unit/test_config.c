@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_config.c - what a configuration may say, and what it may never do
+ */
+#include "config_world.h"
+#include "repl/config_value.h"
+
+#include <stdint.h>
+
+static void nothing_set_is_the_table(void **state)
+{
+	struct world *w = *state;
+	struct limits l;
+
+	load_ok(w);
+	limits_init(&l);
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+		char full[64];
+
+		assert_non_null(k->name);
+		assert_non_null(k->help);
+		snprintf(full, sizeof(full), "%s.%s", k->section, k->name);
+		assert_string_equal(
+			config_source(&w->cfg, full), CONFIG_BUILT_IN);
+		if (k->offset < sizeof(struct limits)) {
+			struct config plain = {.limits = l};
+
+			assert_int_equal(config_number_of(&w->cfg, k),
+				config_number_of(&plain, k));
+		}
+	}
+	assert_string_equal(w->cfg.prompt, ">>> ");
+	assert_string_equal(w->cfg.executable.items[0], "/usr/bin/python3");
+	assert_null(w->cfg.skeleton);
+	assert_int_equal(w->cfg.uids.lo, 2130706432);
+	assert_int_equal(w->cfg.uids.hi, 2130771967);
+}
+
+static void every_default_is_written_as_the_table_says(void **state)
+{
+	struct world *w = *state;
+
+	load_ok(w);
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+		char buf[256];
+
+		config_value_format(&w->cfg, k, buf, sizeof(buf));
+		/* the one that has two spellings */
+		assert_string_equal(buf, strcmp(k->def, "1.0") ? k->def : "1");
+	}
+}
+
+static void later_sources_win(void **state)
+{
+	struct world *w = *state;
+	const char *groups[] = {"zoo", "ant"};
+
+	put(w, "cellblock.conf",
+		"[cell]\ntimeout = 1s\ngrace = 1s\ncpu = 1s\noutput = 1K\n"
+		"tail = 1K\nsource = 1K\nundo = 2\n");
+	put(w, "conf.d/20.conf", "[cell]\ngrace = 3s\ncpu = 3s\n");
+	put(w, "conf.d/10.conf",
+		"[cell]\ngrace = 2s\ncpu = 2s\noutput = 2K\ntail = 2K\n"
+		"source = 2K\nundo=3\n");
+	put(w, "conf.d/ignored.txt", "nonsense");
+	put(w, "groups/ant.conf", "[cell]\noutput = 3K\ntail = 3K\n");
+	put(w, "groups/zoo.conf", "[cell]\ntail = 4K\n");
+	put(w, "users/kim.conf", "[cell]\nsource = 5K\nundo = 4\n");
+	put(w, "users/other.conf", "[cell]\ntimeout = 9s\n");
+	put_own(w, "[cell]\nundo = 5\nbackground = kill\n");
+	add_set(w, "cell.background=run");
+	w->where.user = "kim";
+	w->where.groups = groups;
+	w->where.ngroups = 2;
+	load_ok(w);
+	assert_value(w, "cell", "timeout", "1s");
+	assert_value(w, "cell", "grace", "3s");
+	assert_value(w, "cell", "cpu", "3s");
+	assert_value(w, "cell", "output", "3K");
+	assert_value(w, "cell", "tail", "4K");
+	assert_value(w, "cell", "source", "5K");
+	assert_value(w, "cell", "undo", "5");
+	assert_value(w, "cell", "background", "run");
+	assert_string_equal(config_source(&w->cfg, "cell.background"), "--set");
+	assert_string_equal(config_source(&w->cfg, "cell.timeout"),
+		path_of(w, "cellblock.conf:2"));
+	assert_string_equal(config_source(&w->cfg, "cell.cpu"),
+		path_of(w, "conf.d/20.conf:3"));
+	assert_string_equal(config_source(&w->cfg, "cell.tail"),
+		path_of(w, "groups/zoo.conf:2"));
+	assert_string_equal(config_source(&w->cfg, "cell.source"),
+		path_of(w, "users/kim.conf:2"));
+	assert_null(config_source(&w->cfg, "cell.nonsense"));
+}
+
+static void a_name_with_a_slash_is_no_file(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "users/kim.conf", "[cell]\ntimeout = 2s\n");
+	put(w, "evil.conf", "[cell]\ntimeout = 3s\n");
+	w->where.user = "../evil";
+	load_ok(w);
+	assert_value(w, "cell", "timeout", "10s");
+	w->where.user = "kim";
+	load_ok(w);
+	assert_value(w, "cell", "timeout", "2s");
+}
+
+static void every_error_is_reported_with_its_line(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"stray = 1\n"
+		"[cell]\n"
+		"timeout = soon\n"
+		"  grace = 1s\n"
+		"timout = 3s\n"
+		"\n"
+		"[sesion]\n"
+		"memory = 1G\n"
+		"[session]\n"
+		"just words\n"
+		"processes = -1\n"
+		"memory = 99999999999999999999G\n"
+		"memory = 8589934592G\n"
+		"cpus = 1.2345\n"
+		"[home\n"
+		"size = 1\n"
+		"[terminal] # fine\n"
+		"escapes = unsafe\n"
+		"[log] syslog = no\n"
+		"[policy]\n"
+		"locked = maybe\n"
+		"locked = no\n"
+		"locked = no\n");
+	put_own(w, "[cell]\ncpu = 0s\n= 4\n[python\nx\n");
+	add_set(w, "cell.tail");
+	add_set(w, "cel.tail=1");
+	add_set(w, "home.sise=1");
+	LOAD_FAILS(w, "cellblock.conf:1: expected a [section] before",
+		"cellblock.conf:3: cell.timeout: expected a time such as 500ms",
+		"cellblock.conf:5: no key cell.timout; did you mean "
+		"cell.timeout?",
+		"cellblock.conf:7: no section [sesion]; did you mean "
+		"[session]?",
+		"cellblock.conf:10: expected [section], or key = value",
+		"cellblock.conf:11: session.processes: expected a whole number",
+		"cellblock.conf:12: session.memory: expected a size",
+		"cellblock.conf:13: session.memory: expected a size",
+		"cellblock.conf:14: session.cpus: expected a number of cores",
+		"cellblock.conf:15: expected [section] alone",
+		"cellblock.conf:18: terminal.escapes: expected safe, plain or "
+		"raw, not \"unsafe\"",
+		"cellblock.conf:19: expected [section] alone",
+		"cellblock.conf:21: policy.locked: expected yes or no",
+		"cellblock.conf:23: policy.locked: expected only once in a "
+		"file; line 22 has it",
+		"user.conf:2: cell.cpu: expected 10ms to 24h",
+		"user.conf:3: expected a key before the =",
+		"user.conf:4: expected [section] alone",
+		"user.conf:5: expected [section], or key = value",
+		"--set cell.tail: expected SECTION.KEY=VALUE",
+		"--set cel.tail=1: no section cel; did you mean cell?",
+		"--set: no key home.sise; did you mean home.size?");
+}
+
+static void values_out_of_range_say_the_range(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"[cell]\ntimeout = 25h\noutput = 2G\nundo = 17\n"
+		"[session]\nmemory = 1M\ncpus = 0\n");
+	LOAD_FAILS(w, "cell.timeout: expected 10ms to 24h, not \"25h\"",
+		"cell.output: expected 0 to 1G", "cell.undo: expected 0 to 16",
+		"session.memory: expected 16M to 1024G",
+		"session.cpus: expected 0.01 to 1024");
+}
+
+static void units_mean_what_they_say(void **state)
+{
+	struct world *w = *state;
+
+	add_set(w, "cell.timeout=1500ms");
+	add_set(w, "cell.cpu=2M"); /* minutes: case does not matter */
+	add_set(w, "session.idle=2h");
+	add_set(w, "session.memory=1g");
+	add_set(w, "cell.output=1234");
+	add_set(w, "session.cpus=0.125");
+	add_set(w, "terminal.banner=OFF");
+	load_ok(w);
+	assert_int_equal(w->cfg.limits.cell_wall_ms, 1500);
+	assert_int_equal(w->cfg.limits.cell_cpu_ms, 120000);
+	assert_int_equal(w->cfg.limits.idle_ms, 7200000);
+	assert_int_equal(w->cfg.limits.memory_bytes, 1 << 30);
+	assert_int_equal(w->cfg.limits.output_bytes, 1234);
+	assert_int_equal(w->cfg.limits.cpus_milli, 125);
+	assert_false(w->cfg.banner);
+}
+
+static void lists_add_up_in_a_file_and_are_replaced_by_the_next(void **state)
+{
+	struct world *w = *state;
+
+	w->where.home = "/home/kim";
+	put(w, "cellblock.conf",
+		"[jail]\nexpose = /a \"/b c\"\nexpose = /d//e/./\n"
+		"[files]\nupload_from = ~ ~/x\ndownload_to = /x\n");
+	put(w, "conf.d/1.conf", "[files]\ndownload_to =\n");
+	load_ok(w);
+	assert_value(w, "jail", "expose", "/a \"/b c\" /d/e");
+	assert_value(w, "files", "upload_from", "/home/kim /home/kim/x");
+	assert_value(w, "files", "download_to", "");
+	put(w, "conf.d/2.conf", "[jail]\nexpose = /z\n");
+	load_ok(w);
+	assert_value(w, "jail", "expose", "/z");
+}
+
+static void paths_must_be_plain(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"[jail]\nexpose = relative\nexpose = /a/../b\nexpose = /\n"
+		"expose = /proc/1\nexpose = \"/open\nexpose = /a /a\n"
+		"[home]\nskeleton = ~/x\n[python]\nexecutable =\n");
+	LOAD_FAILS(w, "expected an absolute path",
+		"expected a path without \"..",
+		"expected something other than /,",
+		"expected something other than /proc/1",
+		"expected double quotes around the whole value",
+		"expected each only once: /a", "there is no home directory",
+		"python.executable: expected at least one path");
+}
+
+static void text_keeps_its_blanks_in_quotes(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"\xef\xbb\xbf[terminal]\r\n"
+		"prompt = \"in \\\"\\\\\\\" > \" ; comment\r\n"
+		"[python]\r\nstartup = print(\"a;b\", 1)\r\n"
+		"env.A = 1=2:3\r\nenv.EMPTY =\r\n");
+	load_ok(w);
+	assert_string_equal(w->cfg.prompt, "in \"\\\" > ");
+	assert_string_equal(w->cfg.startup, "print(\"a;b\", 1)");
+	assert_int_equal(w->cfg.env.n, 2);
+	assert_string_equal(w->cfg.env.items[0], "A=1=2:3");
+	assert_string_equal(w->cfg.env.items[1], "EMPTY=");
+	assert_string_equal(config_source(&w->cfg, "python.env.A"),
+		path_of(w, "cellblock.conf:5"));
+	add_set(w, "python.env.A=3");
+	load_ok(w);
+	assert_string_equal(w->cfg.env.items[0], "A=3");
+	assert_string_equal(config_source(&w->cfg, "python.env.A"), "--set");
+}
+
+static void bad_variables_are_refused(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"[python]\nenv. = 1\nenv.1A = 1\nenv.A B = 1\n"
+		"env.C = 1\nenv.C = 2\n");
+	LOAD_FAILS(w, ":2: python.env.NAME: expected a name",
+		":3: python.env.NAME", ":4: python.env.NAME",
+		":6: python.env.C: expected only once");
+}
+
+static void nobody_is_in_no_range(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf", "[jail]\nuids = 60000-70000\n");
+	put(w, "conf.d/1.conf", "[jail]\nuids = 0-10\n");
+	put(w, "conf.d/2.conf", "[jail]\nuids = 300-200\n");
+	put(w, "conf.d/3.conf", "[jail]\nuids = 70000-4294967296\n");
+	put(w, "conf.d/4.conf", "[jail]\nuids = 70000-70010\n");
+	LOAD_FAILS(w, "without nobody", "expected ids from 1000",
+		"expected a range of ids", "expected ids from 1000");
+	assert_int_equal(w->cfg.uids.hi, 70010);
+}
+
+static void the_printed_result_reads_back_the_same(void **state)
+{
+	struct world *w = *state;
+	char *text, *again;
+	size_t n;
+	FILE *f;
+
+	put(w, "cellblock.conf",
+		"[cell]\ntimeout = 61s\n[terminal]\nprompt = \"\\\"x \"\n"
+		"[jail]\nexpose = \"/b c\" /d\n[python]\nenv.A = \" x\"\n"
+		"startup = x = 1\n[session]\ncpus = 0.125\n"
+		"[policy]\ncommands =\n");
+	load_ok(w);
+	f = open_memstream(&text, &n);
+	config_check_print(f, &w->cfg);
+	fclose(f);
+	assert_non_null(strstr(text, "cellblock.conf:2\n"));
+	assert_non_null(strstr(text, "; built in\n"));
+	put(w, "cellblock.conf", text);
+	load_ok(w);
+	/* now every source is a line of the file: compare without them */
+	f = open_memstream(&again, &n);
+	config_check_print(f, &w->cfg);
+	fclose(f);
+	for (char *a = text, *b = again; *a || *b;) {
+		size_t la = strcspn(a, ";\n"), lb = strcspn(b, ";\n");
+
+		assert_int_equal(la, lb);
+		assert_memory_equal(a, b, la);
+		a += strcspn(a, "\n") + 1;
+		b += strcspn(b, "\n") + 1;
+		if (a > text + strlen(text) || b > again + strlen(again))
+			break;
+	}
+	free(text);
+	free(again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(nothing_set_is_the_table),
+		TEST(every_default_is_written_as_the_table_says),
+		TEST(later_sources_win),
+		TEST(a_name_with_a_slash_is_no_file),
+		TEST(every_error_is_reported_with_its_line),
+		TEST(values_out_of_range_say_the_range),
+		TEST(units_mean_what_they_say),
+		TEST(lists_add_up_in_a_file_and_are_replaced_by_the_next),
+		TEST(paths_must_be_plain),
+		TEST(text_keeps_its_blanks_in_quotes),
+		TEST(bad_variables_are_refused),
+		TEST(nobody_is_in_no_range),
+		TEST(the_printed_result_reads_back_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

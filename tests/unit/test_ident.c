@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_ident.c - identities change for good, and nothing is left behind
+ */
+#include "forked.h"
+
+#include "jail/ident.h"
+#include "jail/io.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* Below the range that sessions get theirs from. */
+#define SOME_UID 2130600001
+
+/* A user namespace in which this process is 1000 and can do everything. */
+static void enter_namespace(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	struct err e;
+
+	if (unshare(CLONE_NEWUSER) < 0)
+		_exit(254);
+	CHILD_CHECK(ident_map_self(1000, uid, 1000, gid, &e) == 0, "%s", e.msg);
+}
+
+#define IN_NAMESPACE(fn)                                                       \
+	do {                                                                   \
+		int got = forked(fn, NULL);                                    \
+		if (got == 254)                                                \
+			SKIP("no user namespaces here");                       \
+		assert_int_equal(got, 0);                                      \
+	} while (0)
+
+/* The value of a line of /proc/self/status. */
+static const char *status_of(const char *key, char *buf, size_t size)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	size_t n = strlen(key);
+
+	while (f && fgets(buf, (int)size, f))
+		if (!strncmp(buf, key, n) && buf[n] == ':') {
+			fclose(f);
+			buf[strcspn(buf, "\n")] = '\0';
+			return buf + n + 2;
+		}
+	CHILD_CHECK(0, "no %s in status", key);
+	return NULL;
+}
+
+/* ---- maps ---- */
+
+static int map_and_look(void *arg)
+{
+	(void)arg;
+	enter_namespace();
+	CHILD_CHECK(getuid() == 1000 && getgid() == 1000, "not 1000");
+	CHILD_CHECK(setgroups(0, NULL) < 0, "setgroups is possible");
+	CHILD_CHECK(setuid(0) < 0, "there is a root inside");
+	/* control: powerful inside, or the rest proves nothing */
+	CHILD_CHECK(unshare(CLONE_NEWNS) == 0, "no capabilities inside");
+	return 0;
+}
+
+static void a_namespace_maps_one_id(void **state)
+{
+	(void)state;
+	IN_NAMESPACE(map_and_look);
+}
+
+static int map_another(void *arg)
+{
+	struct err e = {0};
+
+	(void)arg;
+	if (unshare(CLONE_NEWUSER) < 0)
+		_exit(254);
+	CHILD_CHECK(ident_map_self(1000, 0, 1000, 0, &e) < 0,
+		"mapped someone else's id");
+	CHILD_CHECK(strstr(e.msg, "map uid 1000 to 0"), "message: %s", e.msg);
+	return 0;
+}
+
+static void mapping_another_id_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid() == 0)
+		SKIP("root may map anyone");
+	IN_NAMESPACE(map_another);
+}
+
+static int map_a_child(void *arg)
+{
+	int up[2], down[2], status;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	struct err e;
+	pid_t pid;
+	char c;
+
+	(void)arg;
+	CHILD_CHECK(!pipe(up) && !pipe(down), "pipe");
+	pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWUSER) < 0)
+			_exit(254);
+		CHILD_CHECK(write(up[1], "x", 1) == 1, "write");
+		CHILD_CHECK(read(down[0], &c, 1) == 1, "read");
+		_exit(getuid() == 7 && getgid() == 8 ? 0 : 1);
+	}
+	close(up[1]);
+	if (read(up[0], &c, 1) == 1) {
+		CHILD_CHECK(ident_map_pid(pid, 7, uid, 8, gid, &e) == 0, "%s",
+			e.msg);
+		CHILD_CHECK(write(down[1], "x", 1) == 1, "write");
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+static void a_childs_namespace_can_be_mapped(void **state)
+{
+	(void)state;
+	IN_NAMESPACE(map_a_child);
+}
+
+/* ---- drop ---- */
+
+static int drop_all(void *arg)
+{
+	const cap_value_t cap = CAP_CHOWN;
+	char buf[256];
+	struct err e;
+
+	(void)arg;
+	enter_namespace();
+	CHILD_CHECK(ident_drop(&e) == 0, "%s", e.msg);
+	for (const char *const *k = (const char *const[]){"CapInh", "CapPrm",
+		     "CapEff", "CapBnd", "CapAmb", NULL};
+		*k; k++)
+		CHILD_CHECK(!strcmp(status_of(*k, buf, sizeof(buf)),
+				    "0000000000000000"),
+			"%s", buf);
+	CHILD_CHECK(!strcmp(status_of("NoNewPrivs", buf, sizeof(buf)), "1"),
+		"%s", buf);
+	CHILD_CHECK(unshare(CLONE_NEWNS) < 0, "still powerful");
+	CHILD_CHECK(cap_drop_bound(cap) < 0, "still CAP_SETPCAP");
+	CHILD_CHECK(prctl(PR_SET_SECUREBITS, 0) < 0, "securebits are open");
+	CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) < 0, "keepcaps is open");
+	return 0;
+}
+
+static void dropping_leaves_no_capability_and_no_way_back(void **state)
+{
+	(void)state;
+	IN_NAMESPACE(drop_all);
+}
+
+static int drop_without_right(void *arg)
+{
+	struct err e = {0};
+
+	(void)arg;
+	enter_namespace();
+	CHILD_CHECK(ident_drop(&e) == 0, "%s", e.msg);
+	/* a second time there is no CAP_SETPCAP to do it with */
+	CHILD_CHECK(ident_drop(&e) < 0, "claimed to have dropped again");
+	CHILD_CHECK(strstr(e.msg, "bounding set"), "message: %s", e.msg);
+	return 0;
+}
+
+static void a_drop_that_cannot_be_made_is_an_error(void **state)
+{
+	(void)state;
+	IN_NAMESPACE(drop_without_right);
+}
+
+static int key_is_possessed(void *arg)
+{
+	long key, found;
+	struct err e;
+
+	(void)arg;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
+		_exit(254);
+	key = syscall(SYS_add_key, "user", "cellblock-test", "x", 1,
+		KEY_SPEC_SESSION_KEYRING);
+	if (key < 0)
+		_exit(254);
+	enter_namespace();
+	found = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING,
+		"user", "cellblock-test", 0);
+	CHILD_CHECK(found == key, "control: the key is not found before");
+	CHILD_CHECK(ident_drop(&e) == 0, "%s", e.msg);
+	found = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING,
+		"user", "cellblock-test", 0);
+	CHILD_CHECK(found < 0, "the key is still found");
+	return 0;
+}
+
+static void the_persons_keyring_is_left_behind(void **state)
+{
+	(void)state;
+	IN_NAMESPACE(key_is_possessed);
+}
+
+static int drop_front(void *arg)
+{
+	char buf[256];
+	struct err e;
+
+	(void)arg;
+	CHILD_CHECK(ident_drop_front(&e) == 0, "%s", e.msg);
+	CHILD_CHECK(!strcmp(status_of("CapPrm", buf, sizeof(buf)),
+			    "0000000000000000"),
+		"%s", buf);
+	CHILD_CHECK(!strcmp(status_of("NoNewPrivs", buf, sizeof(buf)), "1"),
+		"%s", buf);
+	CHILD_CHECK(setgroups(0, NULL) < 0, "groups can be changed");
+	if (geteuid() == 0)
+		CHILD_CHECK(chroot("/") < 0, "root's power is left");
+	return 0;
+}
+
+static void the_front_end_drops_whoever_started_it(void **state)
+{
+	(void)state;
+	assert_int_equal(forked(drop_front, NULL), 0);
+}
+
+/* ---- root becomes someone ---- */
+
+static int become(void *arg)
+{
+	uid_t r, f, s;
+	struct err e;
+
+	(void)arg;
+	CHILD_CHECK(chroot("/") == 0, "control: root is not powerful");
+	CHILD_CHECK(ident_become(SOME_UID, SOME_UID, &e) == 0, "%s", e.msg);
+	getresuid(&r, &f, &s);
+	CHILD_CHECK(r == SOME_UID && f == SOME_UID && s == SOME_UID, "uid");
+	CHILD_CHECK(getgroups(0, NULL) == 0, "groups are left");
+	CHILD_CHECK(
+		setuid(0) < 0 && seteuid(0) < 0 && setgid(0) < 0, "root again");
+	CHILD_CHECK(chroot("/") < 0, "capabilities are left");
+	CHILD_CHECK(open("/etc/shadow", O_RDONLY) < 0, "root's files are read");
+	/* what the warden does next */
+	CHILD_CHECK(unshare(CLONE_NEWUSER) == 0, "no user namespace");
+	CHILD_CHECK(ident_map_self(1000, SOME_UID, 1000, SOME_UID, &e) == 0,
+		"%s", e.msg);
+	CHILD_CHECK(ident_set_undumpable(&e) == 0, "%s", e.msg);
+	CHILD_CHECK(prctl(PR_GET_DUMPABLE) == 0, "dumpable");
+	return 0;
+}
+
+static void root_becomes_someone_for_good(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		SKIP("only root can become someone else");
+	assert_int_equal(forked(become, NULL), 0);
+}
+
+static int become_root(void *arg)
+{
+	struct err e = {0};
+
+	(void)arg;
+	CHILD_CHECK(ident_become(0, 0, &e) < 0, "the jail is root outside");
+	CHILD_CHECK(strstr(e.msg, "never root"), "message: %s", e.msg);
+	CHILD_CHECK(ident_become(SOME_UID, 0, &e) < 0, "group root");
+	return 0;
+}
+
+static void nobody_becomes_root(void **state)
+{
+	(void)state;
+	assert_int_equal(forked(become_root, NULL), 0);
+}
+
+static int undumpable(void *arg)
+{
+	struct stat st;
+	struct err e;
+
+	(void)arg;
+	CHILD_CHECK(!stat("/proc/self/mem", &st) && st.st_uid == geteuid(),
+		"control: /proc/self is not our own before");
+	CHILD_CHECK(ident_set_undumpable(&e) == 0, "%s", e.msg);
+	CHILD_CHECK(!stat("/proc/self/mem", &st) && st.st_uid == 0,
+		"/proc/self is still our own");
+	return 0;
+}
+
+static void undumpable_hides_proc_self(void **state)
+{
+	(void)state;
+	assert_int_equal(forked(undumpable, NULL), 0);
+}
+
+/* ---- uids ---- */
+
+struct claims {
+	char dir[64];
+};
+
+static int claims_begin(void **state)
+{
+	struct claims *c = calloc(1, sizeof(*c));
+
+	strcpy(c->dir, "/tmp/cellblock-ident-XXXXXX");
+	*state = c;
+	return mkdtemp(c->dir) ? 0 : -1;
+}
+
+static int claims_end(void **state)
+{
+	struct claims *c = *state;
+	DIR *d = opendir(c->dir);
+
+	for (struct dirent *de; d && (de = readdir(d));)
+		unlinkat(dirfd(d), de->d_name, 0);
+	closedir(d);
+	rmdir(c->dir);
+	free(c);
+	return 0;
+}
+
+static void no_two_sessions_share_a_uid(void **state)
+{
+	struct claims *c = *state;
+	int fd[3], again;
+	uid_t uid[3], more;
+	struct err e;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ident_claim_uid_in(c->dir, SOME_UID,
+					 SOME_UID + 2, &uid[i], &fd[i], &e),
+			0);
+	assert_int_not_equal(uid[0], uid[1]);
+	assert_int_not_equal(uid[0], uid[2]);
+	assert_int_not_equal(uid[1], uid[2]);
+	assert_int_equal(ident_claim_uid_in(c->dir, SOME_UID, SOME_UID + 2,
+				 &more, &again, &e),
+		-1);
+	assert_non_null(strstr(e.msg, "in use"));
+	assert_non_null(strstr(e.hint, "uids"));
+	/* control: one that is given back can be had */
+	close(fd[1]);
+	assert_int_equal(ident_claim_uid_in(c->dir, SOME_UID, SOME_UID + 2,
+				 &more, &again, &e),
+		0);
+	assert_int_equal(more, uid[1]);
+	close(again);
+	close(fd[0]);
+	close(fd[2]);
+}
+
+static void a_uid_is_held_by_its_last_holder(void **state)
+{
+	struct claims *c = *state;
+	int fd, again;
+	uid_t uid;
+	struct err e;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(
+		ident_claim_uid_in(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e),
+		0);
+	pid = fork(); /* as the janitor is */
+	if (pid == 0)
+		for (;;)
+			pause();
+	close(fd);
+	assert_int_equal(ident_claim_uid_in(
+				 c->dir, SOME_UID, SOME_UID, &uid, &again, &e),
+		-1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(ident_claim_uid_in(
+				 c->dir, SOME_UID, SOME_UID, &uid, &again, &e),
+		0);
+	close(again);
+}
+
+static int sleep_as(void *arg)
+{
+	int *ready = arg;
+	struct err e;
+
+	CHILD_CHECK(ident_become(SOME_UID, SOME_UID, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(write(ready[1], "x", 1) == 1, "write");
+	for (;;)
+		pause();
+	return 0;
+}
+
+static void a_uid_that_still_runs_is_passed_over(void **state)
+{
+	struct claims *c = *state;
+	int ready[2], fd = -1;
+	uid_t uid;
+	struct err e;
+	pid_t pid;
+	char ch;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(sleep_as(ready));
+	assert_int_equal(read(ready[0], &ch, 1), 1);
+	assert_int_equal(
+		ident_claim_uid_in(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e),
+		-1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(
+		ident_claim_uid_in(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e),
+		0);
+	close(fd);
+}
+
+static void root_and_nobody_are_never_claimed(void **state)
+{
+	struct claims *c = *state;
+	const uid_t never[] = {0, 65534, (uid_t)-1};
+	struct err e;
+	uid_t uid;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(ident_claim_uid_in(c->dir, never[i], never[i],
+					 &uid, &fd, &e),
+			-1);
+}
+
+static void a_lock_directory_of_others_is_refused(void **state)
+{
+	struct claims *c = *state;
+	struct err e;
+	uid_t uid;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	chmod(c->dir, 0777);
+	assert_int_equal(
+		ident_claim_uid_in(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e),
+		-1);
+	assert_non_null(strstr(e.msg, "must be root's"));
+	chmod(c->dir, 0700);
+	assert_int_equal(chown(c->dir, SOME_UID, 0), 0);
+	assert_int_equal(
+		ident_claim_uid_in(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e),
+		-1);
+}
+
+/* ---- descriptors ---- */
+
+static int close_all_but(void *arg)
+{
+	int keep[4] = {-1, 40, 2, 7};
+	struct err e;
+
+	(void)arg;
+	for (int fd = 3; fd < 60; fd++)
+		CHILD_CHECK(dup2(2, fd) == fd, "dup2");
+	CHILD_CHECK(ident_close_fds(keep, 4, &e) == 0, "%s", e.msg);
+	for (int fd = 0; fd < 1024; fd++) {
+		int open_now = fcntl(fd, F_GETFD) >= 0;
+		int want = fd == 2 || fd == 7 || fd == 40;
+
+		CHILD_CHECK(open_now == want, "descriptor %d", fd);
+	}
+	return 0;
+}
+
+static void every_other_descriptor_is_closed(void **state)
+{
+	(void)state;
+	assert_int_equal(forked(close_all_but, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_namespace_maps_one_id),
+		cmocka_unit_test(mapping_another_id_is_refused),
+		cmocka_unit_test(a_childs_namespace_can_be_mapped),
+		cmocka_unit_test(dropping_leaves_no_capability_and_no_way_back),
+		cmocka_unit_test(a_drop_that_cannot_be_made_is_an_error),
+		cmocka_unit_test(the_persons_keyring_is_left_behind),
+		cmocka_unit_test(the_front_end_drops_whoever_started_it),
+		cmocka_unit_test(root_becomes_someone_for_good),
+		cmocka_unit_test(nobody_becomes_root),
+		cmocka_unit_test(undumpable_hides_proc_self),
+		cmocka_unit_test_setup_teardown(
+			no_two_sessions_share_a_uid, claims_begin, claims_end),
+		cmocka_unit_test_setup_teardown(
+			a_uid_is_held_by_its_last_holder, claims_begin,
+			claims_end),
+		cmocka_unit_test_setup_teardown(
+			a_uid_that_still_runs_is_passed_over, claims_begin,
+			claims_end),
+		cmocka_unit_test_setup_teardown(
+			root_and_nobody_are_never_claimed, claims_begin,
+			claims_end),
+		cmocka_unit_test_setup_teardown(
+			a_lock_directory_of_others_is_refused, claims_begin,
+			claims_end),
+		cmocka_unit_test(every_other_descriptor_is_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

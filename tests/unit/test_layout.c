@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_layout.c - text to rows; wide characters; the past of a text
+ */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "repl/layout.h"
+#include "repl/undo.h"
+#include "repl/wide.h"
+
+static const struct layout_shape ten = {.cols = 10, .prompt = 4, .prompt2 = 4};
+
+static int set_locale(void **state)
+{
+	(void)state;
+	return setlocale(LC_CTYPE, "C.UTF-8") ? 0 : -1;
+}
+
+static void expect(
+	const wchar_t *s, size_t cursor, size_t rows, size_t row, int col)
+{
+	struct layout l = {0};
+
+	assert_int_equal(layout_build(&l, s, wcslen(s), cursor, &ten), 0);
+	assert_int_equal(l.n, rows);
+	assert_int_equal(l.cursor_row, row);
+	assert_int_equal(l.cursor_col, col);
+	for (size_t i = 0; i < l.n; i++)
+		assert_true(l.rows[i].width <= ten.cols);
+	layout_free(&l);
+}
+
+static void the_cursor_is_where_the_text_is(void **state)
+{
+	(void)state;
+	expect(L"", 0, 1, 0, 4);
+	expect(L"abc", 3, 1, 0, 7);
+	expect(L"abc\ndef", 5, 2, 1, 5);
+	expect(L"\n\n", 2, 3, 2, 4);
+}
+
+static void a_full_row_puts_the_cursor_on_the_next(void **state)
+{
+	(void)state;
+	expect(L"abcdef", 5, 1, 0, 9);
+	expect(L"abcdef", 6, 2, 1, 0);
+	expect(L"abcdefg", 6, 2, 1, 0);
+	expect(L"abcdefg", 7, 2, 1, 1);
+	/* Before the line's end too, not over the next prompt. */
+	expect(L"abcdef\nx", 6, 3, 1, 0);
+	expect(L"abcdef\nx", 7, 2, 1, 4);
+}
+
+static void wide_characters_do_not_straddle_the_margin(void **state)
+{
+	(void)state;
+	expect(L"abcde日", 6, 2, 1, 2);
+	expect(L"abcd日", 5, 2, 1, 0);
+	expect(L"abcde日", 5, 2, 1, 0);
+}
+
+static void marks_stay_with_their_letter(void **state)
+{
+	static const wchar_t s[] = L"abcdee\x301";
+
+	(void)state;
+	expect(s, 6, 2, 1, 0);
+	assert_int_equal(layout_prev(s, 7), 5);
+	assert_int_equal(layout_next(s, 7, 5), 7);
+	assert_int_equal(layout_next(L"\n\x301", 2, 0), 1);
+	assert_int_equal(layout_prev(L"\n\x301", 2), 1);
+	assert_int_equal(layout_prev(L"a", 0), 0);
+	assert_int_equal(layout_next(L"a", 1, 1), 1);
+}
+
+static void what_a_terminal_would_obey_is_shown(void **state)
+{
+	static const struct {
+		wchar_t c;
+		const char *want;
+	} cases[] = {
+		{'\033', "^["},
+		{0x7F, "^?"},
+		{0x9B, "<009B>"},
+		{0x202E, "<202E>"},
+		{0x200B, "<200B>"},
+		{0xE0041, "<E0041>"},
+		{'\t', "    "},
+		{'a', "a"},
+		{L'é', "é"},
+	};
+	struct layout_glyph g;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		layout_glyph(cases[i].c, 4, 80, &g);
+		assert_string_equal(g.s, cases[i].want);
+		assert_int_equal(g.n, strlen(g.s));
+	}
+	layout_glyph(0x202E, 0, 5, &g);
+	assert_string_equal(g.s, "?");
+	layout_glyph(L'日', 0, 1, &g);
+	assert_int_equal(g.width, 1);
+}
+
+static void rows_cover_the_text_once_and_in_order(void **state)
+{
+	static const wchar_t s[] = L"abcdefghij日本語日本語\n\tx\n\ny\x301\033";
+
+	(void)state;
+	for (int cols = 1; cols < 30; cols++) {
+		struct layout_shape shape = {
+			.cols = cols, .prompt = cols / 3, .prompt2 = cols / 2};
+		struct layout l = {0};
+		size_t at = 0;
+
+		assert_int_equal(layout_build(&l, s, wcslen(s), 3, &shape), 0);
+		for (size_t i = 0; i < l.n; i++) {
+			if (i && l.rows[i].prompt)
+				at++; /* the newline */
+			assert_int_equal(l.rows[i].start, at);
+			at = l.rows[i].end;
+			assert_true(l.rows[i].width <= cols);
+		}
+		assert_int_equal(at, wcslen(s));
+		assert_true(l.cursor_col < cols);
+		layout_free(&l);
+	}
+}
+
+static void utf8_is_strict_and_comes_back(void **state)
+{
+	static const char *const bad[] = {"\xC0\x80", "\xE0\x80\x80",
+		"\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\x80", "\xC3",
+		"\xE2\x82"};
+	static const wchar_t all[] = {
+		'a', 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF};
+	wchar_t c;
+	char out[4];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(utf8_get(bad[i], strlen(bad[i]), &c), 0);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		size_t n = utf8_put(all[i], out);
+
+		assert_int_equal(utf8_get(out, n, &c), n);
+		assert_int_equal(c, all[i]);
+	}
+	assert_int_equal(utf8_put((wchar_t)0xD800, out), 3);
+	assert_memory_equal(out, "\xEF\xBF\xBD", 3);
+	assert_false(utf8_is_visible("a\033", 2));
+	assert_false(utf8_is_visible("a\xE2\x80\xAE", 4));
+	assert_true(utf8_is_visible("日本", 6));
+}
+
+static void note(struct undo *u, const wchar_t *s)
+{
+	assert_int_equal(undo_note(u, s, wcslen(s), wcslen(s)), 0);
+}
+
+static void undo_goes_back_change_by_change(void **state)
+{
+	struct undo u = {0};
+
+	(void)state;
+	assert_false(undo_pop(&u));
+	note(&u, L"a");
+	note(&u, L"ab"); /* the same word: one step */
+	note(&u, L"ab ");
+	note(&u, L"ab XYZ def");
+	note(&u, L"ab def");
+	note(&u, L"");
+	assert_true(undo_pop(&u));
+	assert_int_equal(wcscmp(u.now.s, L"ab def"), 0);
+	assert_int_equal(u.cursor, 6);
+	assert_true(undo_pop(&u));
+	assert_int_equal(wcscmp(u.now.s, L"ab XYZ def"), 0);
+	assert_true(undo_pop(&u));
+	assert_int_equal(wcscmp(u.now.s, L"ab "), 0);
+	assert_true(undo_pop(&u));
+	assert_int_equal(wcscmp(u.now.s, L"ab"), 0);
+	assert_true(undo_pop(&u));
+	assert_int_equal(u.now.n, 0);
+	assert_false(undo_pop(&u));
+	undo_free(&u);
+}
+
+static void undo_keeps_only_so_much(void **state)
+{
+	struct undo u = {0};
+	wchar_t s[2] = {0};
+
+	(void)state;
+	for (int i = 0; i < 3 * UNDO_MAX; i++) {
+		s[0] = i % 2 ? '+' : '-';
+		note(&u, s);
+	}
+	assert_int_equal(u.n, UNDO_MAX);
+	for (int i = 0; i < UNDO_MAX; i++)
+		assert_true(undo_pop(&u));
+	assert_false(undo_pop(&u));
+	undo_free(&u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_cursor_is_where_the_text_is),
+		cmocka_unit_test(a_full_row_puts_the_cursor_on_the_next),
+		cmocka_unit_test(wide_characters_do_not_straddle_the_margin),
+		cmocka_unit_test(marks_stay_with_their_letter),
+		cmocka_unit_test(what_a_terminal_would_obey_is_shown),
+		cmocka_unit_test(rows_cover_the_text_once_and_in_order),
+		cmocka_unit_test(utf8_is_strict_and_comes_back),
+		cmocka_unit_test(undo_goes_back_change_by_change),
+		cmocka_unit_test(undo_keeps_only_so_much),
+	};
+
+	return cmocka_run_group_tests_name("layout", tests, set_locale, NULL);
+}

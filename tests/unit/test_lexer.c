@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_lexer.c - command words, and the scanner of Python cells
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "jail/err.h"
+#include "repl/highlight.h"
+#include "repl/lexer.h"
+#include "repl/pyscan.h"
+
+/* The words of `line`, as "a|b|c". */
+static void expect_words(const char *line, const char *want)
+{
+	struct lexer_words w;
+	struct err e = {0};
+	char got[512] = "";
+
+	if (lexer_split(line, strlen(line), &w, &e) < 0)
+		fail_msg("%s: %s", line, e.msg);
+	for (int i = 0; i < w.n; i++) {
+		strcat(got, i ? "|" : "");
+		strcat(got, w.v[i].s);
+	}
+	lexer_words_free(&w);
+	assert_string_equal(got, want);
+}
+
+static void words_are_split_at_blanks(void **state)
+{
+	(void)state;
+	expect_words(":upload  a.csv\tb.csv ", ":upload|a.csv|b.csv");
+	expect_words("", "");
+	expect_words(" \n ", "");
+	expect_words("日本 é", "日本|é");
+}
+
+static void quotes_keep_blanks_and_are_taken_off(void **state)
+{
+	(void)state;
+	expect_words("'a b' \"c d\"", "a b|c d");
+	expect_words("a' 'b", "a b");
+	expect_words("'a\\b' \"a\\\"b\\\\\" a\\ b", "a\\b|a\"b\\|a b");
+	expect_words("\"a\\nb\\tc\\x\"", "a\nb\tc\\x");
+	expect_words("'' x \"\"", "|x|");
+}
+
+static void an_open_quote_is_refused_but_its_word_is_there(void **state)
+{
+	static const struct {
+		const char *line;
+		char open;
+	} cases[] = {{":up 'a b", '\''}, {":up \"a b", '"'}, {":up a\\", '\\'}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct lexer_words w;
+		struct err e = {0};
+
+		assert_int_equal(lexer_split(cases[i].line,
+					 strlen(cases[i].line), &w, &e),
+			-1);
+		assert_int_equal(w.open, cases[i].open);
+		assert_int_equal(w.n, 2);
+		assert_int_equal(w.v[1].start, 4);
+		assert_true(e.msg[0]);
+		lexer_words_free(&w);
+	}
+}
+
+static void controls_and_floods_are_refused(void **state)
+{
+	static const char *const bad[] = {"a\033b", "a\177", "a\rb"};
+	struct lexer_words w;
+	struct err e;
+	char flood[2 * (LEXER_WORDS_MAX + 1)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(
+			lexer_split(bad[i], strlen(bad[i]), &w, &e), -1);
+		lexer_words_free(&w);
+	}
+	assert_int_equal(lexer_split("a\0b", 3, &w, &e), -1);
+	lexer_words_free(&w);
+	for (size_t i = 0; i < sizeof(flood); i++)
+		flood[i] = i % 2 ? ' ' : 'x';
+	assert_int_equal(lexer_split(flood, sizeof(flood), &w, &e), -1);
+	lexer_words_free(&w);
+	assert_int_equal(lexer_split(flood, sizeof(flood) - 2, &w, &e), 0);
+	assert_int_equal(w.n, LEXER_WORDS_MAX);
+	lexer_words_free(&w);
+}
+
+static void quoted_stars_are_not_patterns(void **state)
+{
+	static const char line[] = "*.py '*.py' \\*.py a[b";
+	struct lexer_words w;
+
+	(void)state;
+	assert_int_equal(lexer_split(line, strlen(line), &w, NULL), 0);
+	assert_true(w.v[0].is_pattern);
+	assert_string_equal(w.v[0].pattern, "*.py");
+	assert_false(w.v[1].is_pattern);
+	assert_string_equal(w.v[1].pattern, "\\*.py");
+	assert_string_equal(w.v[1].s, "*.py");
+	assert_false(w.v[2].is_pattern);
+	assert_true(w.v[3].is_pattern);
+	lexer_words_free(&w);
+}
+
+static void a_quoted_word_comes_back_the_same(void **state)
+{
+	static const char *const words[] = {"a", "a b", "it's", "\"q\" 'q'",
+		"*", "", "back\\slash", "new\nline", ":x", "日本", "a'\t\"\\"};
+	static const char opens[] = {0, '\'', '"'};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		for (size_t j = 0; j < sizeof(opens); j++) {
+			char *q = lexer_quote(words[i], opens[j]);
+			struct lexer_words w;
+
+			assert_non_null(q);
+			assert_int_equal(
+				lexer_split(q, strlen(q), &w, NULL), 0);
+			assert_int_equal(w.n, 1);
+			assert_string_equal(w.v[0].s, words[i]);
+			assert_false(w.v[0].is_pattern);
+			lexer_words_free(&w);
+			free(q);
+		}
+	assert_null(lexer_quote("\033[2J", 0));
+}
+
+static void a_colon_makes_a_command(void **state)
+{
+	(void)state;
+	assert_true(lexer_is_command(":help", 5));
+	assert_true(lexer_is_command("  :help", 7));
+	assert_false(lexer_is_command("x[:1]", 5));
+	assert_false(lexer_is_command("", 0));
+}
+
+static const char *state_name(enum pyscan_state s)
+{
+	switch (s) {
+	case PYSCAN_EMPTY:
+		return "empty";
+	case PYSCAN_COMPLETE:
+		return "complete";
+	case PYSCAN_BLOCK:
+		return "block";
+	case PYSCAN_HEADER:
+		return "header";
+	case PYSCAN_INSIDE:
+		return "inside";
+	}
+	return "?";
+}
+
+static void cells_are_known_to_be_complete_or_not(void **state)
+{
+	static const struct {
+		const wchar_t *cell;
+		const char *want;
+	} cases[] = {
+		{L"", "empty"},
+		{L"  \n ", "empty"},
+		{L"# only a comment", "empty"},
+		{L"1 + 1", "complete"},
+		{L"x = [1, 2", "inside"},
+		{L"x = [1,\n2]", "complete"},
+		{L"f(')', \"(\") # (", "complete"},
+		{L"'''abc", "inside"},
+		{L"'''abc\n\n", "inside"},
+		{L"'''a''' + \"\"\"b", "inside"},
+		{L"'''a\\'''", "inside"},
+		{L"'''a'''", "complete"},
+		{L"''", "complete"},
+		{L"''''''", "complete"},
+		{L"r'\\'", "complete"}, /* not closed: Python says so */
+		{L"rb'''x", "inside"},
+		{L"f'{x}' f\"\"\"{", "inside"},
+		{L"'abc", "complete"}, /* not closed: Python says so */
+		{L"'abc\\", "inside"},
+		{L"'abc\\\ndef'", "complete"},
+		{L"x = 1 + \\", "inside"},
+		{L"x = 1 + \\\n2", "complete"},
+		{L"x = 1 + \\\n", "complete"},
+		{L")", "complete"}, /* Python's to complain about */
+		{L"(]", "complete"},
+		{L"def f():", "header"},
+		{L"def f(): # why", "header"},
+		{L"def f(\n  a,\n):", "header"},
+		{L"def f():\n    return 1", "block"},
+		{L"def f():\n    return 1\n", "block"},
+		{L"def f():\n    x = [1,\n2]", "block"},
+		{L"def f():\n    '''doc\n'''", "block"},
+		{L"def f():\n    return 1\nf()", "complete"},
+		{L"async def f():", "header"},
+		{L"async def f():\n    await g()", "block"},
+		{L"class A:", "header"},
+		{L"class A: pass", "complete"},
+		{L"@property", "header"},
+		{L"@a(1)\n@b", "header"},
+		{L"@a\ndef f(): return 1", "complete"},
+		{L"x @ y", "complete"},
+		{L"while True: pass", "complete"},
+		{L"import os\nwhile True: os.fork()", "complete"},
+		{L"if x: y", "block"},
+		{L"if x:\n    y\nelse:", "header"},
+		{L"if x:\n    y\nelse: z", "block"},
+		{L"try:\n    x\nexcept E: y", "block"},
+		{L"match x:\n    case 1: y", "block"},
+		{L"d = {1: 2}", "complete"},
+		{L"x[1:]", "complete"},
+		{L"f = lambda: 0", "complete"},
+		{L"x: int = 1", "complete"},
+		{L"if x else y", "complete"},
+		{L"area?", "complete"},
+		{L"f(area??", "complete"},
+		{L"'''area?", "inside"},
+		{L"    x = 1", "complete"},
+		{L"日本 = '本'", "complete"},
+		{L"x = 1;", "complete"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pyscan s =
+			pyscan_cell(cases[i].cell, wcslen(cases[i].cell));
+
+		if (strcmp(state_name(s.state), cases[i].want) != 0)
+			fail_msg("%ls: wanted %s, got %s", cases[i].cell,
+				cases[i].want, state_name(s.state));
+	}
+}
+
+static void a_blank_last_line_is_seen(void **state)
+{
+	(void)state;
+	assert_true(pyscan_cell(L"x:\n  y\n", 7).last_blank);
+	assert_true(pyscan_cell(L"x:\n  y\n   ", 10).last_blank);
+	assert_false(pyscan_cell(L"x:\n  y", 6).last_blank);
+	assert_false(pyscan_cell(L"", 0).last_blank);
+	assert_false(pyscan_cell(L"   ", 3).last_blank);
+}
+
+static void new_lines_are_indented_as_python_wants(void **state)
+{
+	static const struct {
+		const wchar_t *before;
+		int want; /* columns, a level being 4 */
+	} cases[] = {
+		{L"x = 1", 0},
+		{L"def f():", 4},
+		{L"def f(): # why", 4},
+		{L"    if x:", 8},
+		{L"    y = 1", 4},
+		{L"    return 1", 0},
+		{L"    returned = 1", 4},
+		{L"        pass", 4},
+		{L"return", 0},
+		{L"x = '''a:", 0},
+		{L"# comment:", 0},
+		{L"    # comment", 4},
+		{L"x = foo(", 4},
+		{L"x = foo(1,", 0},
+		{L"x = foo(\n    1,", 4},
+		{L"x = foo(\n    1)", 0},
+		{L"def f(\n        a,\n        b):", 4},
+		{L"x = 1 + \\", 4},
+		{L"    ", 4},
+		{L"d = {1:", 0},
+		{L"lambda: 1", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pyscan_indent in =
+			pyscan_indent(cases[i].before, wcslen(cases[i].before));
+		int got = (int)in.n + 4 * in.change;
+
+		if ((got < 0 ? 0 : got) != cases[i].want)
+			fail_msg("%ls: wanted %d, got %d", cases[i].before,
+				cases[i].want, got);
+	}
+}
+
+static void colours_follow_the_tokens(void **state)
+{
+	static const wchar_t s[] = L"if x1 == 'a#b': return 2.5e-3 # é";
+	static const char want[] = "kk.......sssss..kkkkkk.nnnnnn.ccc";
+	static const char letters[] = ".kscnC";
+	unsigned char attr[64];
+
+	(void)state;
+	highlight_cell(s, wcslen(s), attr);
+	for (size_t i = 0; i < wcslen(s); i++)
+		if (letters[attr[i]] != want[i])
+			fail_msg("at %zu: %c, wanted %c", i, letters[attr[i]],
+				want[i]);
+	highlight_cell(L":up if", 6, attr);
+	assert_int_equal(attr[0], HIGHLIGHT_COMMAND);
+	assert_int_equal(attr[4], HIGHLIGHT_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_are_split_at_blanks),
+		cmocka_unit_test(quotes_keep_blanks_and_are_taken_off),
+		cmocka_unit_test(
+			an_open_quote_is_refused_but_its_word_is_there),
+		cmocka_unit_test(controls_and_floods_are_refused),
+		cmocka_unit_test(quoted_stars_are_not_patterns),
+		cmocka_unit_test(a_quoted_word_comes_back_the_same),
+		cmocka_unit_test(a_colon_makes_a_command),
+		cmocka_unit_test(cells_are_known_to_be_complete_or_not),
+		cmocka_unit_test(a_blank_last_line_is_seen),
+		cmocka_unit_test(new_lines_are_indented_as_python_wants),
+		cmocka_unit_test(colours_follow_the_tokens),
+	};
+
+	return cmocka_run_group_tests_name("lexer", tests, NULL, NULL);
+}

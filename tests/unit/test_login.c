@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_login.c - a login is recognised, and gives its client no options
+ */
+#include "repl/login.h"
+
+#include "jail/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void starts_are_told_apart(void **state)
+{
+	static const struct {
+		char *argv[5];
+		const char *original;
+		bool shell_is_us;
+		enum login_kind kind;
+		const char *command;
+	} cases[] = {
+		/* typed at another shell, even over ssh */
+		{{"cellblock"}, NULL, false, LOGIN_NOT, NULL},
+		{{"cellblock"}, "", false, LOGIN_NOT, NULL},
+		{{"cellblock", "-c", "x"}, NULL, false, LOGIN_NOT, NULL},
+		{{"cellblock", "-c", "x"}, "y", false, LOGIN_NOT, NULL},
+		{{"cellblock", "x.py"}, "y", false, LOGIN_NOT, NULL},
+		/* sshd and login, the account's shell */
+		{{"-cellblock"}, NULL, true, LOGIN_SHELL, NULL},
+		{{"-cellblock"}, NULL, false, LOGIN_SHELL, NULL},
+		{{"cellblock", "-c", "2**100"}, NULL, true, LOGIN_COMMAND,
+			"2**100"},
+		{{"-cellblock", "-c", "2**100"}, NULL, false, LOGIN_COMMAND,
+			"2**100"},
+		/* options in the command stay text */
+		{{"cellblock", "-c", "--help"}, NULL, true, LOGIN_COMMAND,
+			"--help"},
+		{{"cellblock", "-c", "-f /tmp/x"}, NULL, true, LOGIN_COMMAND,
+			"-f /tmp/x"},
+		{{"cellblock", "-c", ""}, NULL, true, LOGIN_COMMAND, ""},
+		{{"cellblock", "-c", "a\nb 'c"}, NULL, true, LOGIN_COMMAND,
+			"a\nb 'c"},
+		/* ForceCommand, through another shell */
+		{{"cellblock"}, "1+1", false, LOGIN_FORCED, "1+1"},
+		{{"cellblock", "--login"}, "-s a.b=c", false, LOGIN_FORCED,
+			"-s a.b=c"},
+		{{"cellblock", "--login"}, NULL, false, LOGIN_FORCED, NULL},
+		{{"cellblock", "--login"}, "", false, LOGIN_FORCED, NULL},
+		/* ForceCommand, through ourselves */
+		{{"cellblock", "-c", "/usr/bin/cellblock --login"}, "1+1", true,
+			LOGIN_COMMAND, "1+1"},
+		{{"cellblock", "-c", "cellblock"}, NULL, true, LOGIN_COMMAND,
+			NULL},
+		{{"cellblock", "-c", "cellblock --loginx"}, "1", true,
+			LOGIN_COMMAND, "cellblock --loginx"},
+		{{"cellblock", "-c", "print('forced')"}, "1+1", true,
+			LOGIN_COMMAND, "print('forced')"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct login_start start = {
+			.argv = cases[i].argv,
+			.original = cases[i].original,
+			.shell_is_us = cases[i].shell_is_us,
+		};
+		struct login login;
+		struct err e;
+
+		while (start.argv[start.argc])
+			start.argc++;
+		assert_int_equal(login_decide(&start, &login, &e), 0);
+		if (login.kind != cases[i].kind)
+			fail_msg("case %zu: kind %d, not %d", i, login.kind,
+				cases[i].kind);
+		if (!cases[i].command)
+			assert_null(login.command);
+		else
+			assert_string_equal(login.command, cases[i].command);
+	}
+}
+
+static void a_login_with_options_is_refused(void **state)
+{
+	static char *const cases[][6] = {
+		{"-cellblock", "-f", "/tmp/x"},
+		{"-cellblock", "--help"},
+		{"-cellblock", "-c", "x", "y"},
+		{"-cellblock", "x.py"},
+		{"cellblock", "--login", "-s", "cell.timeout=1h"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct login_start start = {.argv = cases[i]};
+		struct login login;
+		struct err e;
+
+		while (start.argv[start.argc])
+			start.argc++;
+		assert_int_equal(login_decide(&start, &login, &e), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+		assert_string_equal(e.msg, "a login takes no options");
+	}
+}
+
+static void no_arguments_at_all_is_survived(void **state)
+{
+	struct login_start start = {.argv = (char *[]){NULL}};
+	struct login login;
+
+	(void)state;
+	assert_int_equal(login_decide(&start, &login, NULL), 0);
+	assert_int_equal(login.kind, LOGIN_NOT);
+}
+
+static void far_ends_of_transfers_are_known(void **state)
+{
+	static const struct {
+		const char *command;
+		const char *service;
+	} cases[] = {
+		{"internal-sftp", "sftp"},
+		{"/usr/lib/openssh/sftp-server", "sftp"},
+		{"/usr/lib/openssh/sftp-server -l INFO", "sftp"},
+		{"scp -t .", "scp"},
+		{"scp -r -p -f -- /etc/passwd", "scp"},
+		{"/usr/bin/scp -vt dir", "scp"},
+		{"rsync --server -vlogDtpre.iLsfxC . x", "rsync"},
+		{"git-upload-pack 'x.git'", "git"},
+		{"git receive-pack 'x.git'", "git"},
+		{"git-upload-archive x", "git"},
+		/* cells */
+		{"2**100", NULL},
+		{"scp = 1", NULL},
+		{"scp + tf", NULL},
+		{"rsync - server", NULL},
+		{"git", NULL},
+		{"gitlog", NULL},
+		{"print('scp -t x')", NULL},
+		{"sftp = 'internal-sftp'", NULL},
+		{"scp -t\nprint(1)", NULL},
+		{"", NULL},
+		{NULL, NULL},
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *got = login_service(cases[i].command);
+
+		if (!cases[i].service) {
+			assert_null(got);
+			continue;
+		}
+		assert_non_null(got);
+		assert_string_equal(got, cases[i].service);
+		login_refusal(got, text, sizeof(text));
+		assert_ptr_equal(strstr(text, "cellblock: "), text);
+		assert_non_null(strstr(text, got));
+		assert_int_equal(text[strlen(text) - 1], '\n');
+	}
+}
+
+static const char *value_of(char **env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (!strncmp(*env, name, n) && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+static void the_environment_is_an_allowlist(void **state)
+{
+	static const char *const gone[] = {"LD_PRELOAD", "GCONV_PATH",
+		"LOCPATH", "NLSPATH", "TERMINFO", "TERMINFO_DIRS", "TERMCAP",
+		"PYTHONPATH", "EDITOR", "PAGER", "LESSOPEN", "XDG_CONFIG_HOME",
+		"BASH_ENV", "BASH_FUNC_ls%%", "SSH_ORIGINAL_COMMAND", "TZ",
+		"LC_MESSAGES", "LINES", "LC_EVIL", "EDITRC"};
+	char *envp[] = {"LD_PRELOAD=/x", "GCONV_PATH=/x", "LOCPATH=/x",
+		"NLSPATH=/x", "TERMINFO=/x", "TERMINFO_DIRS=/x", "TERMCAP=x",
+		"PYTHONPATH=/x", "EDITOR=x", "PAGER=x", "LESSOPEN=|x",
+		"XDG_CONFIG_HOME=/x", "BASH_ENV=/x", "BASH_FUNC_ls%%=() { x; }",
+		"SSH_ORIGINAL_COMMAND=x", "TZ=:/etc/shadow", "HOME=/evil",
+		"USER=root", "LOGNAME=root", "PATH=/evil",
+		"TERM=xterm-256color", "TERM=/evil", "LANG=C.UTF-8",
+		"LC_ALL=de_DE.utf8@euro", "LC_MESSAGES=../../x", "LC_EVIL=x",
+		"COLUMNS=80", "LINES=12345678", "NO_COLOR=1", "EDITRC=/x",
+		"SSH_CONNECTION=10.0.0.1 22 fe80::1%eth0 22", NULL};
+	char **env = login_scrub_env(envp, "/home/kim", "kim");
+
+	(void)state;
+	assert_non_null(env);
+	assert_string_equal(value_of(env, "TERM"), "xterm-256color");
+	assert_string_equal(value_of(env, "LANG"), "C.UTF-8");
+	assert_string_equal(value_of(env, "LC_ALL"), "de_DE.utf8@euro");
+	assert_string_equal(value_of(env, "COLUMNS"), "80");
+	assert_string_equal(value_of(env, "NO_COLOR"), "1");
+	assert_string_equal(value_of(env, "HOME"), "/home/kim");
+	assert_string_equal(value_of(env, "USER"), "kim");
+	assert_string_equal(value_of(env, "LOGNAME"), "kim");
+	assert_string_equal(value_of(env, "PATH"), "/usr/bin:/bin");
+	assert_non_null(value_of(env, "SSH_CONNECTION"));
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		assert_null(value_of(env, gone[i]));
+	login_env_free(env);
+}
+
+static void a_terminal_type_is_a_name(void **state)
+{
+	static char *const bad[] = {"TERM=../x", "TERM=/tmp/x",
+		"TERM=", "TERM=.hidden", "TERM=a\033[c",
+		"TERM="
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"xxxxxxx"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char *envp[] = {bad[i], NULL};
+		char **env = login_scrub_env(envp, "not/absolute", NULL);
+
+		assert_non_null(env);
+		assert_string_equal(value_of(env, "TERM"), "dumb");
+		assert_string_equal(value_of(env, "HOME"), "/");
+		login_env_free(env);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(starts_are_told_apart),
+		cmocka_unit_test(a_login_with_options_is_refused),
+		cmocka_unit_test(no_arguments_at_all_is_survived),
+		cmocka_unit_test(far_ends_of_transfers_are_known),
+		cmocka_unit_test(the_environment_is_an_allowlist),
+		cmocka_unit_test(a_terminal_type_is_a_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

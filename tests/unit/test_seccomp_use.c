@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_seccomp_use.c - the filters as they are lived under: the front end
+ * caged, Python at work, and the ways around them closed
+ */
+#include "seccomp_trial.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static int load_then_exec(void *arg)
+{
+	char *argv[] = {"true", NULL};
+
+	enter(*(int *)arg);
+	execv("/bin/true", argv);
+	return errno;
+}
+
+static void the_front_end_cannot_exec_and_others_can(void **state)
+{
+	int profile;
+
+	(void)state;
+	for (profile = NO_FILTER; profile < SECCOMP_PROFILES; profile++)
+		assert_int_equal(forked(load_then_exec, &profile),
+			profile == SECCOMP_FRONT ? EPERM : 0);
+}
+
+static void the_front_end_is_caged(void **state)
+{
+	char dir[] = "/tmp/cellblock-seccomp-XXXXXX", file[64];
+	struct timespec now[2] = {
+		{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+	const struct timespec none = {0};
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/f", dir);
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	for (int profile = NO_FILTER; profile <= SECCOMP_FRONT;
+		profile += SECCOMP_FRONT - NO_FILTER) {
+		const int no = profile == SECCOMP_FRONT ? EPERM : 0;
+		const long at = AT_FDCWD, f = (long)file;
+		const struct trial trials[] = {
+			{"truncate", profile, SYS_truncate, {f, 0}, no},
+			{"fchmodat", profile, SYS_fchmodat, {at, f, 0600}, no},
+			{"fchmod", profile, SYS_fchmod, {fd, 0600}, no},
+			{"fchownat", profile, SYS_fchownat, {at, f, -1, -1, 0},
+				no},
+			{"utimensat by name", profile, SYS_utimensat,
+				{at, f, (long)now, 0}, no},
+			{"utimensat by descriptor", profile, SYS_utimensat,
+				{fd, 0, (long)now, 0}, 0},
+			{"socket", profile, SYS_socket, {AF_UNIX, SOCK_STREAM},
+				no},
+			{"socketpair", profile, SYS_socketpair,
+				{AF_UNIX, SOCK_STREAM, 0, (long)now}, no},
+			{"fork", profile, SYS_clone, {SIGCHLD}, no},
+			{"new code", profile, SYS_mmap,
+				{0, 4096, PROT_READ | PROT_EXEC,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0},
+				no},
+			{"memory", profile, SYS_mmap,
+				{0, 4096, PROT_READ,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0},
+				0},
+			{"open", profile, SYS_openat, {at, f, O_RDWR}, 0},
+			{"ftruncate", profile, SYS_ftruncate, {fd, 0}, 0},
+			{"renameat2", profile, SYS_renameat2, {at, f, at, f, 0},
+				0},
+			{"poll", profile, SYS_ppoll, {0, 0, (long)&none, 0, 0},
+				0},
+		};
+
+		RUN(trials);
+	}
+	close(fd);
+	unlink(file);
+	rmdir(dir);
+}
+
+#if defined(__x86_64__)
+static int call_i386(void *arg)
+{
+	long r;
+
+	enter(*(int *)arg);
+	__asm__ volatile("int $0x80"
+			 : "=a"(r)
+			 : "a"(20 /* getpid */)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return r > 0 ? 0 : (int)-r;
+}
+
+static void foreign_entries_kill(void **state)
+{
+	int none = NO_FILTER;
+	struct trial x32 = {"x32 getpid", SECCOMP_GUEST,
+		0x40000000L | SYS_getpid, {0}, FORKED_SIGNAL + SIGSYS};
+	int control = forked(call_i386, &none);
+
+	(void)state;
+	for (int profile = 0; profile < SECCOMP_PROFILES; profile++) {
+		x32.profile = profile;
+		run_trials(&x32, 1);
+		/* a kernel without 32-bit emulation faults, and that will do */
+		assert_true(forked(call_i386, &profile) ==
+			    FORKED_SIGNAL + (control ? SIGSEGV : SIGSYS));
+	}
+}
+#else
+static void foreign_entries_kill(void **state)
+{
+	(void)state;
+	SKIP("the other entries are of x86");
+}
+#endif
+
+/* What people do in a cell, in one breath. */
+static const char *const python_script =
+	"import asyncio, ctypes, multiprocessing as mp, os, pty, select\n"
+	"import signal, socket, sqlite3, ssl, subprocess, tempfile, threading\n"
+	"t = threading.Thread(target=print, args=('thread',)); t.start()\n"
+	"t.join()\n"
+	"with mp.get_context('fork').Pool(2) as p:\n"
+	"    assert p.map(abs, [-1, 2]) == [1, 2]\n"
+	"assert mp.Value('i', 3).value == 3\n"
+	"assert subprocess.check_output(['/bin/echo', 'x']) == b'x\\n'\n"
+	"assert os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)[1] == "
+	"0\n"
+	"async def main():\n"
+	"    p = await asyncio.create_subprocess_exec('/bin/true')\n"
+	"    assert await p.wait() == 0\n"
+	"    await asyncio.to_thread(os.getpid)\n"
+	"asyncio.run(main())\n"
+	"assert ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 5)() == 5\n"
+	"with tempfile.TemporaryDirectory() as d:\n"
+	"    c = sqlite3.connect(d + '/db')\n"
+	"    c.execute('create table t (a)')\n"
+	"    c.commit()\n"
+	"    os.mkfifo(d + '/fifo')\n"
+	"pid, fd = pty.fork()\n"
+	"if pid == 0:\n"
+	"    os.execv('/bin/stty', ['stty', 'size'])\n"
+	"assert os.read(fd, 9) and os.waitpid(pid, 0)[1] == 0\n"
+	"socket.socketpair(); os.nice(1); os.sched_getaffinity(0)\n"
+	"signal.setitimer(signal.ITIMER_REAL, 0)\n";
+
+static int run_python(void *arg)
+{
+	char *argv[] = {"python3", "-I", "-c", (char *)python_script, NULL};
+
+	if (!freopen("/dev/null", "w", stdout))
+		return 254;
+	enter(SECCOMP_INIT);
+	enter(*(int *)arg);
+	execv("/usr/bin/python3", argv);
+	return 255;
+}
+
+static void python_is_not_in_the_way(void **state)
+{
+	(void)state;
+	if (access("/usr/bin/python3", X_OK) < 0)
+		SKIP("there is no /usr/bin/python3");
+	for (int profile = SECCOMP_GUEST; profile <= SECCOMP_GUEST_NOMEM;
+		profile++)
+		assert_int_equal(forked(run_python, &profile), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_front_end_cannot_exec_and_others_can),
+		cmocka_unit_test(the_front_end_is_caged),
+		cmocka_unit_test(foreign_entries_kill),
+		cmocka_unit_test(python_is_not_in_the_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

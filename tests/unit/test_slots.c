@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_slots.c - a person has so many sessions and no more
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "jail/err.h"
+#include "repl/slots.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct place {
+	char dir[64];
+};
+
+static int make_dir(void **state)
+{
+	static struct place p;
+
+	strcpy(p.dir, "/tmp/slots-XXXXXX");
+	*state = &p;
+	return mkdtemp(p.dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	struct place *p = *state;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/sessions", p->dir);
+	unlink(path);
+	rmdir(path);
+	return rmdir(p->dir);
+}
+
+static void the_last_place_is_the_last(void **state)
+{
+	struct place *p = *state;
+	struct err e = {0};
+	int a = slots_claim(p->dir, 2, &e), b = slots_claim(p->dir, 2, &e);
+
+	assert_true(a >= 0);
+	assert_true(b >= 0);
+	assert_int_equal(slots_claim(p->dir, 2, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_non_null(strstr(e.msg, "2 sessions"));
+	close(a);
+	a = slots_claim(p->dir, 2, &e);
+	assert_true(a >= 0);
+	close(a);
+	close(b);
+}
+
+static void a_place_is_free_when_its_process_ends(void **state)
+{
+	struct place *p = *state;
+	pid_t pid = fork();
+	int fd;
+
+	if (pid == 0)
+		_exit(slots_claim(p->dir, 1, NULL) < 0);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &fd, 0), pid);
+	assert_int_equal(fd, 0);
+	fd = slots_claim(p->dir, 1, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void a_planted_fifo_is_refused(void **state)
+{
+	struct place *p = *state;
+	char path[80];
+
+	snprintf(path, sizeof(path), "%s/sessions", p->dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(slots_claim(p->dir, 1, NULL), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_last_place_is_the_last, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(
+			a_place_is_free_when_its_process_ends, make_dir,
+			remove_dir),
+		cmocka_unit_test_setup_teardown(
+			a_planted_fifo_is_refused, make_dir, remove_dir),
+	};
+
+	return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_text.c - foreign text is harmless on a line of ours; sizes and times
+ *               read as people write them
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "repl/text.h"
+
+#define SAFE(in, want)                                                         \
+	do {                                                                   \
+		char out_[256];                                                \
+		size_t n_ = text_safe(out_, sizeof(out_), in, sizeof(in) - 1); \
+		assert_string_equal(out_, want);                               \
+		assert_int_equal(n_, strlen(want));                            \
+	} while (0)
+
+static void text_is_left_alone(void **state)
+{
+	(void)state;
+	SAFE("", "");
+	SAFE("grades (1).csv", "grades (1).csv");
+	SAFE("näïve 数 🐍 e\xcc\x81", "näïve 数 🐍 e\xcc\x81");
+	SAFE("C:\\dir", "C:\\dir");
+}
+
+static void controls_are_shown_as_escapes(void **state)
+{
+	(void)state;
+	SAFE("a\nb\tc\rd", "a\\nb\\tc\\rd");
+	SAFE("\x1b]0;x\x07", "\\x1b]0;x\\x07");
+	SAFE("a\0b", "a\\x00b");
+	SAFE("\x7f", "\\x7f");
+	SAFE("\xc2\x9b"
+	     "31m",
+		"\\x9b31m");
+}
+
+static void invalid_utf8_is_shown_as_escapes(void **state)
+{
+	(void)state;
+	SAFE("\xff\xfe", "\\xff\\xfe");
+	SAFE("\x9b"
+	     "0m",
+		"\\x9b0m");
+	SAFE("\xe2\x82", "\\xe2\\x82");
+	SAFE("\xe2\x82z", "\\xe2\\x82z");
+	SAFE("\xc0\x9b", "\\xc0\\x9b");
+	SAFE("\xe0\x80\x9b", "\\xe0\\x80\\x9b");
+	SAFE("\xed\xa0\x80", "\\xed\\xa0\\x80");
+	SAFE("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");
+	SAFE("\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80");
+}
+
+static void what_cannot_be_seen_is_shown(void **state)
+{
+	(void)state;
+	SAFE("a\xe2\x80\xae"
+	     "b",
+		"a\\u202eb");
+	SAFE("\xe2\x81\xa6", "\\u2066");
+	SAFE("\xe2\x80\x8b", "\\u200b");
+	SAFE("\xe2\x80\xa8", "\\u2028");
+	SAFE("\xef\xbb\xbf", "\\ufeff");
+	SAFE("\xf3\xa0\x81\x81", "\\U000e0041");
+}
+
+static void long_text_ends_in_an_ellipsis_within_bounds(void **state)
+{
+	char out[32], in[64];
+
+	(void)state;
+	memset(in, 'a', sizeof(in));
+	for (size_t size = 8; size <= sizeof(out); size++) {
+		memset(out, '#', sizeof(out));
+		assert_int_equal(
+			text_safe(out, size, in, sizeof(in)), size - 1);
+		assert_string_equal(out + size - 4, "…");
+		if (size < sizeof(out))
+			assert_int_equal(out[size], '#');
+	}
+	assert_int_equal(text_safe(out, 9, "aaaaaaaa", 8), 8);
+	assert_string_equal(out, "aaaaaaaa");
+	/* Never in the middle of a character or of an escape. */
+	text_safe(out, 8, "aaa\x1b\x1b", 5);
+	assert_string_equal(out, "aaa…");
+	text_safe(out, 8, "aa数数数", 11);
+	assert_string_equal(out, "aa…");
+}
+
+static void sizes_read_well(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *want;
+	} cases[] = {{0, "0 B"}, {1, "1 B"}, {1023, "1023 B"}, {1024, "1 KiB"},
+		{12698, "12.4 KiB"}, {31754, "31.0 KiB"},
+		{512 << 20, "512 MiB"}, {(1 << 20) - 1, "1.0 MiB"},
+		{UINT64_C(3) << 29, "1.5 GiB"}, {UINT64_MAX, "16.0 EiB"}};
+	char buf[TEXT_HUMAN];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(
+			text_size(buf, cases[i].bytes), cases[i].want);
+}
+
+static void times_read_well(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *want;
+	} cases[] = {{-5, "0 ms"}, {0, "0 ms"}, {250, "250 ms"}, {1000, "1 s"},
+		{1500, "1.5 s"}, {10000, "10 s"}, {12345, "12.3 s"},
+		{75000, "75 s"}, {90000, "1.5 min"}, {1800000, "30 min"},
+		{5400000, "1.5 h"}, {43200000, "12 h"}, {3661000, "1.0 h"},
+		{INT64_MAX, "2562047788015.2 h"}};
+	char buf[TEXT_HUMAN];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_string_equal(text_time(buf, cases[i].ms), cases[i].want);
+}
+
+static void counts_agree_with_their_word(void **state)
+{
+	char buf[64];
+
+	(void)state;
+	assert_string_equal(
+		text_count(buf, sizeof(buf), 1, "file", NULL), "1 file");
+	assert_string_equal(
+		text_count(buf, sizeof(buf), 0, "file", NULL), "0 files");
+	assert_string_equal(
+		text_count(buf, sizeof(buf), 2, "process", "processes"),
+		"2 processes");
+	assert_string_equal(
+		text_count(buf, sizeof(buf), 1, "process", "processes"),
+		"1 process");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_left_alone),
+		cmocka_unit_test(controls_are_shown_as_escapes),
+		cmocka_unit_test(invalid_utf8_is_shown_as_escapes),
+		cmocka_unit_test(what_cannot_be_seen_is_shown),
+		cmocka_unit_test(long_text_ends_in_an_ellipsis_within_bounds),
+		cmocka_unit_test(sizes_read_well),
+		cmocka_unit_test(times_read_well),
+		cmocka_unit_test(counts_agree_with_their_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_transfer.c - copies between host and home arrive whole, or not at all
+ *
+ * The home is a directory of the test's own, behind the same calls that the
+ * warden answers.
+ */
+#include "jail/err.h"
+#include "jail/io.h"
+#include "jail/jail.h"
+#include "jail/limits.h"
+#include "repl/hostfs.h"
+#include "repl/ledger.h"
+#include "repl/lexer.h"
+#include "repl/transfer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- a home that is a directory ---- */
+
+struct jail {
+	int root;
+	char pending[JAIL_PATH_MAX];
+};
+
+int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
+{
+	int fd = openat(j->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fdopendir(fd);
+	const struct dirent *entry;
+
+	(void)e;
+	*out = (struct jail_files){.v = calloc(64, sizeof(*out->v))};
+	while ((entry = readdir(d))) {
+		struct jail_file *f = &out->v[out->n];
+		struct stat st;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		assert_int_equal(fstatat(j->root, entry->d_name, &st,
+					 AT_SYMLINK_NOFOLLOW),
+			0);
+		f->path = strdup(entry->d_name);
+		f->bytes = f->blocks_bytes = st.st_size;
+		f->mtime = st.st_mtime;
+		f->type = S_ISREG(st.st_mode)	? 'f'
+			  : S_ISDIR(st.st_mode) ? 'd'
+			  : S_ISLNK(st.st_mode) ? 'l'
+						: 'o';
+		out->n++;
+	}
+	closedir(d);
+	return 0;
+}
+
+void jail_files_free(struct jail_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->v[i].path);
+	free(f->v);
+	*f = (struct jail_files){0};
+}
+
+int jail_home_open(struct jail *j, const char *path, struct err *e)
+{
+	int fd = openat(j->root, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? err_errno(e, "%s", path) : fd;
+}
+
+int jail_home_create(
+	struct jail *j, const char *path, uint32_t *token, struct err *e)
+{
+	(void)e;
+	*token = 7;
+	snprintf(j->pending, sizeof(j->pending), "%s", path);
+	return openat(j->root, ".pending",
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+int jail_home_commit(struct jail *j, uint32_t token, int replace, struct err *e)
+{
+	(void)replace;
+	(void)e;
+	assert_int_equal(token, 7);
+	return renameat(j->root, ".pending", j->root, j->pending);
+}
+
+int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
+{
+	(void)e;
+	assert_int_equal(token, 7);
+	return unlinkat(j->root, ".pending", 0);
+}
+
+/* ---- the scene ---- */
+
+struct scene {
+	char top[64], host[96], out[96], home[96];
+	struct jail jail;
+	struct hostfs hostfs;
+	struct limits limits;
+	struct ledger ledger;
+	struct transfer t;
+	char said[4096], refused[4096];
+	bool may_overwrite;
+};
+
+static void say(void *arg, const char *line)
+{
+	struct scene *s = arg;
+
+	strcat(strcat(s->said, line), "\n");
+}
+
+static void refuse(void *arg, const struct err *e)
+{
+	struct scene *s = arg;
+
+	strcat(strcat(s->refused, e->msg), "\n");
+}
+
+static bool overwrite(void *arg, const char *name)
+{
+	const struct scene *s = arg;
+
+	(void)name;
+	return s->may_overwrite;
+}
+
+static int set_up(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	strcpy(s->top, "/tmp/test_transfer.XXXXXX");
+	assert_non_null(mkdtemp(s->top));
+	snprintf(s->host, sizeof(s->host), "%s/host", s->top);
+	snprintf(s->out, sizeof(s->out), "%s/out", s->top);
+	snprintf(s->home, sizeof(s->home), "%s/home", s->top);
+	assert_int_equal(mkdir(s->host, 0700), 0);
+	assert_int_equal(mkdir(s->out, 0700), 0);
+	assert_int_equal(mkdir(s->home, 0700), 0);
+	s->jail.root = open(s->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	limits_init(&s->limits);
+	s->t = (struct transfer){.jail = &s->jail,
+		.host = &s->hostfs,
+		.limits = &s->limits,
+		.ledger = &s->ledger,
+		.say = say,
+		.refuse = refuse,
+		.overwrite = overwrite,
+		.arg = s};
+	*state = s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *s = *state;
+	char command[128];
+
+	close(s->jail.root);
+	ledger_free(&s->ledger);
+	hostfs_close(&s->hostfs);
+	snprintf(command, sizeof(command), "rm -rf '%s'", s->top);
+	assert_int_equal(system(command), 0);
+	free(s);
+	return 0;
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[400];
+	auto_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_full(fd, text, strlen(text)), 0);
+}
+
+static void expect(const char *dir, const char *name, const char *text)
+{
+	char path[400], buf[4096] = "";
+	auto_close int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_true(io_read_full(fd, buf, sizeof(buf) - 1) >= 0);
+	assert_string_equal(buf, text);
+}
+
+static int entries(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	int n = 0;
+
+	while ((entry = readdir(d)))
+		n += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+	closedir(d);
+	return n;
+}
+
+static int upload(struct scene *s, const char *name, const char *to)
+{
+	char path[400];
+	struct lexer_word w = {.s = path, .pattern = path};
+
+	snprintf(path, sizeof(path), "%s/%s", s->host, name);
+	w.is_pattern = strpbrk(name, "*?[") != NULL;
+	return transfer_upload(&s->t, &w, 1, to, NULL);
+}
+
+static int download(struct scene *s, const char *pattern)
+{
+	char text[400];
+	struct lexer_word w = {.s = text, .pattern = text};
+
+	snprintf(text, sizeof(text), "%s", pattern);
+	w.is_pattern = strpbrk(pattern, "*?[") != NULL;
+	return transfer_download(&s->t, &w, 1, s->out, NULL);
+}
+
+/* ---- up ---- */
+
+static void an_upload_arrives_whole(void **state)
+{
+	struct scene *s = *state;
+
+	put(s->host, "grades.csv", "a,b\n");
+	assert_int_equal(upload(s, "grades.csv", NULL), 0);
+	expect(s->home, "grades.csv", "a,b\n");
+	assert_string_equal(s->said, "grades.csv   4 B   → /home/grades.csv\n");
+	assert_string_equal(s->refused, "");
+}
+
+static void what_is_no_file_is_refused_and_the_rest_goes_on(void **state)
+{
+	struct scene *s = *state;
+	char path[128];
+
+	put(s->host, "a.txt", "a");
+	put(s->host, "z.txt", "z");
+	snprintf(path, sizeof(path), "%s/fifo", s->host);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/dir", s->host);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(upload(s, "*", NULL), 0);
+	assert_int_equal(s->t.done, 2);
+	assert_int_equal(s->t.failed, 2);
+	assert_non_null(strstr(s->refused, "fifo is a FIFO"));
+	assert_non_null(strstr(s->refused, "dir is a directory"));
+	expect(s->home, "a.txt", "a");
+	expect(s->home, "z.txt", "z");
+}
+
+static void a_device_is_refused_without_reading_it(void **state)
+{
+	struct scene *s = *state;
+	char path[] = "/dev/zero";
+	struct lexer_word w = {.s = path, .pattern = path};
+
+	assert_int_equal(transfer_upload(&s->t, &w, 1, NULL, NULL), 0);
+	assert_string_equal(
+		s->refused, "/dev/zero is a device, not a regular file\n");
+}
+
+static void a_file_over_the_limit_leaves_nothing(void **state)
+{
+	struct scene *s = *state;
+
+	s->limits.max_file_bytes = 3;
+	put(s->host, "big", "four");
+	put(s->host, "fits", "abc");
+	assert_int_equal(upload(s, "*", NULL), 0);
+	assert_int_equal(s->t.done, 1);
+	assert_non_null(strstr(s->refused, "big is 4 B"));
+	assert_int_equal(entries(s->home), 1);
+	expect(s->home, "fits", "abc");
+}
+
+/* The size is that of the bytes that came, not what was promised. */
+static void a_copy_stops_at_its_limit(void **state)
+{
+	struct scene *s = *state;
+	struct err e = {0};
+	int p[2];
+	auto_close int out = -1;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/copy", s->out);
+	out = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	assert_int_equal(io_write_full(p[1], "12345", 5), 0);
+	close(p[1]);
+	assert_int_equal(transfer_copy(NULL, NULL, p[0], out, 4, &e), -1);
+	close(p[0]);
+	assert_string_equal(e.msg, "larger than 4 B");
+	expect(s->out, "copy", "");
+}
+
+static void more_files_than_allowed_are_refused(void **state)
+{
+	struct scene *s = *state;
+
+	s->limits.max_count = 2;
+	put(s->host, "a", "1");
+	put(s->host, "b", "2");
+	put(s->host, "c", "3");
+	assert_int_equal(upload(s, "*", NULL), 0);
+	assert_int_equal(s->t.done, 2);
+	assert_non_null(strstr(s->refused, "no more than 2 files"));
+}
+
+/* ---- down ---- */
+
+static void a_download_arrives_whole(void **state)
+{
+	struct scene *s = *state;
+
+	put(s->home, "plot.png", "png");
+	assert_int_equal(download(s, "plot.png"), 0);
+	expect(s->out, "plot.png", "png");
+	assert_int_equal(entries(s->out), 1);
+}
+
+static void nothing_is_overwritten_unasked(void **state)
+{
+	struct scene *s = *state;
+
+	put(s->home, "a", "new");
+	put(s->out, "a", "old");
+	assert_int_equal(download(s, "a"), 0);
+	expect(s->out, "a", "old");
+	assert_int_equal(entries(s->out), 1);
+	assert_non_null(strstr(s->refused, "is there already"));
+	s->may_overwrite = true;
+	assert_int_equal(download(s, "a"), 0);
+	expect(s->out, "a", "new");
+	assert_int_equal(entries(s->out), 1);
+}
+
+/* A link of that name is something that is there: it is never followed. */
+static void a_link_in_the_way_is_not_followed(void **state)
+{
+	struct scene *s = *state;
+	char link[128];
+
+	put(s->home, "a", "new");
+	put(s->host, "victim", "precious");
+	snprintf(link, sizeof(link), "%s/a", s->out);
+	assert_int_equal(symlink("../host/victim", link), 0);
+	assert_int_equal(download(s, "a"), 0);
+	expect(s->host, "victim", "precious");
+	s->may_overwrite = true;
+	assert_int_equal(download(s, "a"), 0);
+	expect(s->host, "victim", "precious");
+	expect(s->out, "a", "new");
+}
+
+static void hostile_names_become_harmless(void **state)
+{
+	struct scene *s = *state;
+
+	put(s->home, "red\x1b[31m\n.txt", "x");
+	put(s->home, "bad\xff.txt", "y");
+	assert_int_equal(download(s, "*"), 0);
+	assert_int_equal(s->t.done, 2);
+	expect(s->out, "red_[31m_.txt", "x");
+	expect(s->out, "bad_.txt", "y");
+	assert_null(strchr(s->said, '\x1b'));
+}
+
+static void special_files_of_the_home_are_refused(void **state)
+{
+	struct scene *s = *state;
+
+	put(s->home, "a", "1");
+	assert_int_equal(mkfifoat(s->jail.root, "fifo", 0600), 0);
+	assert_int_equal(symlinkat("/etc/passwd", s->jail.root, "link"), 0);
+	assert_int_equal(download(s, "*"), 0);
+	assert_int_equal(s->t.done, 1);
+	assert_int_equal(s->t.failed, 2);
+	assert_int_equal(entries(s->out), 1);
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+	struct scene *s = *state;
+
+	assert_int_equal(download(s, "nothing*"), 0);
+	assert_string_equal(
+		s->refused, "nothing*: there is no such file in the home\n");
+}
+
+/* ---- the ledger ---- */
+
+static void the_ledger_tells_what_was_never_downloaded(void **state)
+{
+	struct scene *s = *state;
+	struct jail_files files;
+	size_t which[4];
+
+	put(s->host, "given", "1");
+	upload(s, "given", NULL);
+	put(s->home, "kept", "2");
+	put(s->home, "lost", "3");
+	download(s, "kept");
+	assert_int_equal(jail_home_list(&s->jail, &files, NULL), 0);
+	assert_int_equal(ledger_unsaved(&s->ledger, &files, which, 4), 1);
+	assert_string_equal(files.v[which[0]].path, "lost");
+	jail_files_free(&files);
+}
+
+/* ---- a locked session ---- */
+
+static void lock(struct scene *s, struct config *cfg)
+{
+	static char *up[1], *down[1];
+
+	up[0] = s->host;
+	down[0] = s->out;
+	*cfg = (struct config){.locked = true,
+		.upload_from = {.items = up, .n = 1},
+		.download_to = {.items = down, .n = 1}};
+	assert_int_equal(hostfs_open(&s->hostfs, cfg, "/root", NULL), 0);
+}
+
+static void a_locked_session_stays_in_its_directories(void **state)
+{
+	static const char *const outside[] = {
+		"../secret", "./../secret", "link", "dir/../../secret"};
+	struct scene *s = *state;
+	struct config cfg;
+	struct stat st;
+	char path[400];
+	int fd;
+
+	put(s->top, "secret", "s");
+	put(s->host, "mine", "m");
+	snprintf(path, sizeof(path), "%s/link", s->host);
+	assert_int_equal(symlink("../secret", path), 0);
+	lock(s, &cfg);
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", s->host, outside[i]);
+		assert_int_equal(
+			hostfs_open_file(&s->hostfs, path, &st, NULL), -1);
+	}
+	assert_int_equal(
+		hostfs_open_file(&s->hostfs, "/etc/passwd", &st, NULL), -1);
+	assert_int_equal(
+		hostfs_open_dir(&s->hostfs, HOSTFS_WRITE, s->host, NULL), -1);
+	/* The control: what is allowed works, by path and by name alone. */
+	fd = hostfs_open_file(&s->hostfs, "mine", &st, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(upload(s, "mine", NULL), 0);
+	expect(s->home, "mine", "m");
+}
+
+/* ---- pure parts ---- */
+
+static void patterns_match_like_a_shell(void **state)
+{
+	(void)state;
+	assert_true(transfer_matches("*.png", "a.png"));
+	assert_false(transfer_matches("*.png", "out/a.png"));
+	assert_false(transfer_matches("*", ".hidden"));
+	assert_true(transfer_matches("out/*.png", "out/a.png"));
+	assert_true(transfer_matches("**", "a"));
+	assert_true(transfer_matches("**", "a/b/c"));
+	assert_true(transfer_matches("**/c", "c"));
+	assert_true(transfer_matches("**/c", "a/b/c"));
+	assert_false(transfer_matches("**/c", ".git/c"));
+	assert_true(transfer_matches("a/**/c", "a/c"));
+	assert_false(transfer_matches("a/**/c", "b/c"));
+	assert_true(transfer_matches("\\*", "*"));
+	assert_false(transfer_matches("\\*", "x"));
+	assert_false(transfer_matches("a", "a/b"));
+}
+
+/* Many "**" against a long path must not take for ever. */
+static void a_pattern_cannot_take_for_ever(void **state)
+{
+	char pattern[400] = "", path[400] = "";
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		strcat(pattern, "**/");
+		strcat(path, "a/");
+	}
+	strcat(pattern, "b");
+	strcat(path, "c");
+	assert_false(transfer_matches(pattern, path));
+}
+
+static void the_fixed_part_of_a_pattern_is_left_out(void **state)
+{
+	(void)state;
+	assert_int_equal(transfer_prefix("*.png"), 0);
+	assert_int_equal(transfer_prefix("out/*.png"), 4);
+	assert_int_equal(transfer_prefix("a/b*/c"), 2);
+	assert_int_equal(transfer_prefix("a\\*/b"), 4);
+}
+
+static void a_name_that_cannot_be_one_is_refused(void **state)
+{
+	char out[NAME_MAX + 1], longest[NAME_MAX + 2];
+
+	(void)state;
+	assert_int_equal(hostfs_safe_name("", out), -1);
+	assert_int_equal(hostfs_safe_name(".", out), -1);
+	assert_int_equal(hostfs_safe_name("..", out), -1);
+	assert_int_equal(hostfs_safe_name("a/b", out), -1);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[NAME_MAX + 1] = '\0';
+	assert_int_equal(hostfs_safe_name(longest, out), -1);
+	assert_int_equal(hostfs_safe_name("-rf été", out), 0);
+	assert_string_equal(out, "-rf été");
+}
+
+#define SCENE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE(an_upload_arrives_whole),
+		SCENE(what_is_no_file_is_refused_and_the_rest_goes_on),
+		SCENE(a_device_is_refused_without_reading_it),
+		SCENE(a_file_over_the_limit_leaves_nothing),
+		SCENE(a_copy_stops_at_its_limit),
+		SCENE(more_files_than_allowed_are_refused),
+		SCENE(a_download_arrives_whole),
+		SCENE(nothing_is_overwritten_unasked),
+		SCENE(a_link_in_the_way_is_not_followed),
+		SCENE(hostile_names_become_harmless),
+		SCENE(special_files_of_the_home_are_refused),
+		SCENE(what_is_not_there_is_said),
+		SCENE(the_ledger_tells_what_was_never_downloaded),
+		SCENE(a_locked_session_stays_in_its_directories),
+		cmocka_unit_test(patterns_match_like_a_shell),
+		cmocka_unit_test(a_pattern_cannot_take_for_ever),
+		cmocka_unit_test(the_fixed_part_of_a_pattern_is_left_out),
+		cmocka_unit_test(a_name_that_cannot_be_one_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

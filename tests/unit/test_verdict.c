@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_verdict.c - every way a cell can end is told, in these words
+ */
+#include "repl/verdict.h"
+
+#include "jail/limits.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct limits limits;
+
+static void expect(
+	const struct jail_done *d, const char *source, const char *wanted)
+{
+	struct verdict_about about = {
+		.limits = &limits, .memory_source = source};
+	char line[VERDICT_MAX];
+
+	assert_string_equal(verdict_line(line, d, &about), wanted);
+}
+
+static void nothing_is_said_about_a_good_cell(void **state)
+{
+	static const enum jail_how quiet[] = {
+		HOW_OK, HOW_RAISED, HOW_SYNTAX, HOW_INTERRUPTED, HOW_EXIT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
+		expect(&(struct jail_done){.how = quiet[i]}, NULL, "");
+}
+
+static void time_limit_interrupted(void **state)
+{
+	struct jail_done d = {.how = HOW_INTERRUPTED, .limit = LIMIT_WALL};
+
+	(void)state;
+	expect(&d, NULL, "time limit: 10 s · interrupted · variables kept");
+	/* A cell that caught the interrupt and ended is told the same. */
+	d.how = HOW_OK;
+	expect(&d, NULL, "time limit: 10 s · interrupted · variables kept");
+}
+
+static void time_limit_killed(void **state)
+{
+	struct jail_done d = {.how = HOW_KILLED,
+		.limit = LIMIT_WALL,
+		.after = AFTER_ROLLED_BACK,
+		.back_to = 7,
+		.names = 23};
+
+	(void)state;
+	expect(&d, NULL,
+		"time limit: 10 s · killed · back to the state before cell 7 "
+		"(23 names) · home kept");
+	d.limit = LIMIT_CPU;
+	expect(&d, NULL,
+		"CPU limit: 10 s · killed · back to the state before cell 7 "
+		"(23 names) · home kept");
+	d.limit = LIMIT_PERSON;
+	expect(&d, NULL,
+		"Ctrl-C three times · killed · back to the state before cell 7 "
+		"(23 names) · home kept");
+}
+
+static void a_crash_names_its_signal(void **state)
+{
+	struct jail_done d = {.how = HOW_CRASHED,
+		.signal = SIGSEGV,
+		.after = AFTER_ROLLED_BACK,
+		.back_to = 8,
+		.names = 1};
+
+	(void)state;
+	expect(&d, NULL,
+		"crashed: Segmentation fault · back to the state before cell 8 "
+		"(1 name)");
+}
+
+static void memory_limit_rolled_back(void **state)
+{
+	struct jail_done d = {.how = HOW_KILLED,
+		.limit = LIMIT_MEMORY,
+		.after = AFTER_ROLLED_BACK,
+		.back_to = 7,
+		.names = 23,
+		.threads_gone = 1};
+
+	(void)state;
+	expect(&d, NULL,
+		"memory limit: 512 MiB · killed · back to the state before "
+		"cell 7 (23 names) · 1 thread is gone");
+	d.threads_gone = 0;
+	d.peak_bytes = 511LL << 20;
+	expect(&d, "/etc/cellblock/cellblock.conf:4",
+		"memory limit: 512 MiB · killed · back to the state before "
+		"cell 7 (23 names) · peak 511 MiB · limit set in "
+		"/etc/cellblock/cellblock.conf:4");
+}
+
+static void a_restart_says_why(void **state)
+{
+	struct jail_done d = {.how = HOW_KILLED,
+		.limit = LIMIT_MEMORY,
+		.after = AFTER_RESTARTED,
+		.no_checkpoint = NO_CHECKPOINT_MEMORY,
+		.home_files = 4};
+
+	(void)state;
+	expect(&d, NULL,
+		"memory limit: 512 MiB · killed · Python restarted, variables "
+		"lost: the checkpoint had been given up for memory · home kept "
+		"(4 files)");
+}
+
+/* Whatever the reason, it is said: no two restarts read the same. */
+static void every_restart_reads_differently(void **state)
+{
+	char lines[NO_CHECKPOINT_SILENT + 1][VERDICT_MAX];
+	struct verdict_about about = {.limits = &limits};
+
+	(void)state;
+	for (int i = 0; i <= NO_CHECKPOINT_SILENT; i++) {
+		struct jail_done d = {.how = HOW_LOST,
+			.after = AFTER_RESTARTED,
+			.no_checkpoint = (enum jail_no_checkpoint)i};
+
+		verdict_line(lines[i], &d, &about);
+		assert_non_null(strstr(lines[i], "variables lost"));
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(lines[i], lines[k]);
+	}
+}
+
+static void os_exit_and_a_lost_link(void **state)
+{
+	struct jail_done d = {.how = HOW_EXITED,
+		.status = 3,
+		.after = AFTER_ROLLED_BACK,
+		.back_to = 2,
+		.names = 0};
+
+	(void)state;
+	expect(&d, NULL,
+		"os._exit(3) ended Python · back to the state before cell 2 "
+		"(0 names)");
+	d.how = HOW_LOST;
+	expect(&d, NULL,
+		"the cell broke Python's link to the session · killed · back "
+		"to "
+		"the state before cell 2 (0 names)");
+}
+
+static void process_limit_with_leftovers(void **state)
+{
+	struct jail_done d = {.how = HOW_RAISED,
+		.process_limit_hit = 1,
+		.leftovers = 63,
+		.leftovers_ended = 63};
+
+	(void)state;
+	expect(&d, NULL,
+		"process limit: 64 · the cell's 63 leftover processes were "
+		"ended");
+	d.process_limit_hit = 0;
+	d.leftovers = d.leftovers_ended = 1;
+	expect(&d, NULL, "the cell's 1 leftover process was ended");
+}
+
+static void leftovers_that_stay_are_told(void **state)
+{
+	struct jail_done d = {.how = HOW_OK, .leftovers = 2};
+
+	(void)state;
+	expect(&d, NULL,
+		"2 processes left behind, stopped until the next cell");
+	d.leftovers_ended = 1;
+	expect(&d, NULL,
+		"1 process left behind, stopped until the next cell · 1 ended");
+	d.leftovers = d.leftovers_ended = 0;
+	d.background_ended = 2;
+	expect(&d, NULL,
+		"2 background processes could not be stopped and were ended");
+}
+
+static void a_refused_cell_says_why(void **state)
+{
+	struct jail_done d = {.how = HOW_REFUSED};
+
+	(void)state;
+	strcpy(d.text, "the cell did not arrive whole");
+	expect(&d, NULL, "not run: the cell did not arrive whole");
+}
+
+static void the_end_of_a_session_names_the_limit(void **state)
+{
+	char line[VERDICT_MAX];
+
+	(void)state;
+	assert_string_equal(verdict_session_end(line, LIMIT_IDLE, &limits),
+		"idle limit: 30 min · the session is over");
+	assert_string_equal(verdict_limit(line, LIMIT_NONE, &limits), "");
+}
+
+static void undo_says_what_it_left_alone(void **state)
+{
+	char line[VERDICT_MAX];
+
+	(void)state;
+	assert_string_equal(verdict_undo(line, 13, 15),
+		"back to the state before cell 13 (15 names) · files in the "
+		"home are as they are");
+}
+
+/* The longest line there can be is cut, and never overruns. */
+static void a_verdict_always_fits(void **state)
+{
+	char source[4 * VERDICT_MAX];
+	struct verdict_about about = {
+		.limits = &limits, .memory_source = source};
+	struct jail_done d = {.how = HOW_KILLED,
+		.limit = LIMIT_MEMORY,
+		.after = AFTER_RESTARTED,
+		.no_checkpoint = NO_CHECKPOINT_COST,
+		.leftovers = 1};
+	char line[VERDICT_MAX + 1];
+
+	(void)state;
+	memset(source, 'x', sizeof(source) - 1);
+	source[sizeof(source) - 1] = '\0';
+	d.peak_bytes = 1;
+	line[VERDICT_MAX] = 'c';
+	verdict_line(line, &d, &about);
+	assert_int_equal(strlen(line), VERDICT_MAX - 1);
+	assert_int_equal(line[VERDICT_MAX], 'c');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_said_about_a_good_cell),
+		cmocka_unit_test(time_limit_interrupted),
+		cmocka_unit_test(time_limit_killed),
+		cmocka_unit_test(a_crash_names_its_signal),
+		cmocka_unit_test(memory_limit_rolled_back),
+		cmocka_unit_test(a_restart_says_why),
+		cmocka_unit_test(every_restart_reads_differently),
+		cmocka_unit_test(os_exit_and_a_lost_link),
+		cmocka_unit_test(process_limit_with_leftovers),
+		cmocka_unit_test(leftovers_that_stay_are_told),
+		cmocka_unit_test(a_refused_cell_says_why),
+		cmocka_unit_test(the_end_of_a_session_names_the_limit),
+		cmocka_unit_test(undo_says_what_it_left_alone),
+		cmocka_unit_test(a_verdict_always_fits),
+	};
+
+	limits_init(&limits);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_vt.c - nothing a guest writes makes the terminal do more than show it
+ *
+ * Every case is fed whole, and again split at each of its bytes: the result
+ * and the counts must be the same.
+ */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "repl/vt.h"
+
+enum { NO_DROP = -1 };
+
+struct capture {
+	char buf[1 << 16];
+	size_t n;
+};
+
+static void capture_emit(void *arg, const void *buf, size_t n)
+{
+	struct capture *c = arg;
+
+	assert_true(n < sizeof(c->buf) - c->n);
+	memcpy(c->buf + c->n, buf, n);
+	c->n += n;
+	c->buf[c->n] = '\0';
+}
+
+static uint64_t total_dropped(const struct vt *v)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < VT_DROP_KINDS; i++)
+		n += v->dropped[i];
+	return n;
+}
+
+static void run(struct vt *v, struct capture *c, enum vt_mode mode,
+	const char *in, size_t n, size_t split)
+{
+	c->n = 0;
+	c->buf[0] = '\0';
+	vt_init(v, mode, capture_emit, c);
+	v->reserve = VT_RESERVE_FAINT;
+	vt_feed(v, in, split);
+	vt_flush(v);
+	vt_feed(v, in + split, n - split);
+	vt_finish(v, false);
+}
+
+static void check(enum vt_mode mode, const char *in, size_t n, const char *want,
+	int kind, unsigned count)
+{
+	static struct capture c;
+	static struct vt v;
+
+	for (size_t split = 0; split <= n; split++) {
+		run(&v, &c, mode, in, n, split);
+		assert_int_equal(c.n, strlen(want));
+		assert_string_equal(c.buf, want);
+		assert_int_equal(total_dropped(&v), count);
+		if (kind != NO_DROP)
+			assert_int_equal(v.dropped[kind], count);
+	}
+}
+
+#define PASSES(in) check(VT_SAFE, in, sizeof(in) - 1, in, NO_DROP, 0)
+#define BECOMES(in, want) check(VT_SAFE, in, sizeof(in) - 1, want, NO_DROP, 0)
+#define DROPS_N(in, want, kind, n)                                             \
+	check(VT_SAFE, in, sizeof(in) - 1, want, kind, n)
+#define DROPS(in, want, kind) DROPS_N(in, want, kind, 1)
+#define PLAIN(in, want, kind, n)                                               \
+	check(VT_PLAIN, in, sizeof(in) - 1, want, kind, n)
+
+/* The terminal as a cell that wrote `in` left it, and what undoes that. */
+static void check_undo(enum vt_mode mode, const char *in, const char *want)
+{
+	static struct capture c;
+	static struct vt v;
+
+	run(&v, &c, mode, in, strlen(in), 0);
+	c.n = 0;
+	c.buf[0] = '\0';
+	vt_undo(&v);
+	assert_string_equal(c.buf, want);
+	c.n = 0;
+	vt_undo(&v);
+	assert_int_equal(c.n, 0);
+}
+
+static int column_after(const char *in, int columns)
+{
+	static struct capture c;
+	static struct vt v;
+
+	c.n = 0;
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.columns = columns;
+	vt_feed(&v, in, strlen(in));
+	vt_finish(&v, false);
+	return v.pen.column;
+}
+
+static void text_passes(void **state)
+{
+	(void)state;
+	PASSES("");
+	PASSES("hello\r\n\tworld\b!");
+	PASSES("näïve 数 🐍");
+	PASSES("\xef\xbf\xbf \xf4\x8f\xbf\xbf");
+}
+
+static void colours_and_movement_pass(void **state)
+{
+	(void)state;
+	PASSES("\x1b[m\x1b[0;10m\x1b[0;1;31mred\x1b[39;49m");
+	PASSES("\x1b[38;5;208mx\x1b[48;2;1;2;3my\x1b[38:2::1:2:3;4:3mz");
+	PASSES("\x1b[H\x1b[2J\x1b[3;4H\x1b[A\x1b[2B\x1b[C\x1b[D\x1b[K\x1b[1K");
+	PASSES("\x1b[2;10r\x1b[L\x1b[M\x1b[@\x1b[P\x1b[X\x1b[S\x1b[T\x1bM\x1b"
+	       "D");
+	PASSES("\x1b"
+	       "7\x1b"
+	       "8\x1b[s\x1b[u");
+	PASSES("\x1b(0lqk\x1b(B\x1b)0\x0eq\x0f");
+}
+
+static void modes_of_a_full_screen_program_pass(void **state)
+{
+	(void)state;
+	PASSES("\x1b[?1049h\x1b[?25l\x1b[?1h\x1b=\x1b[?7l");
+	PASSES("\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>\x1b[?7h");
+	PASSES("\x1b[?1000l\x1b[?1002;1006l");
+	PASSES("\x1b[?2004h\x1b[?2004l\x1b[4h\x1b[4l");
+	/* What terminfo adds to them, and nobody would miss. */
+	BECOMES("\x1b[?1049h\x1b[22;0;0t", "\x1b[?1049h");
+	BECOMES("\x1b[?12l\x1b[?25h", "\x1b[?25h");
+	BECOMES("\x1b[?12;25h", "\x1b[?25h");
+	BECOMES("\x1b[?25h\x1b[?0c", "\x1b[?25h");
+	BECOMES("\x1b[34h\x1b[?25h", "\x1b[?25h");
+}
+
+static void strings_are_dropped_by_kind(void **state)
+{
+	(void)state;
+	DROPS("a\x1b]0;owned\x07z", "az", VT_DROP_TITLE);
+	DROPS("a\x1b]2;owned\x1b\\z", "az", VT_DROP_TITLE);
+	DROPS("a\x1bkowned\x1b\\z", "az", VT_DROP_TITLE);
+	DROPS("\x1b]52;c;cm0gLXJm\x07hello", "hello", VT_DROP_CLIPBOARD);
+	DROPS_N("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link",
+		VT_DROP_HYPERLINK, 2);
+	DROPS("\x1b]1337;File=inline=1:QUJD\x07", "", VT_DROP_OSC);
+	DROPS("\x1b]10;?\x07", "", VT_DROP_OSC);
+	DROPS("\x1b]104\x1b\\", "", VT_DROP_OSC);
+	DROPS("\x1b]P0ff0000\x07", "", VT_DROP_OSC);
+	DROPS("\x1bP$qm\x1b\\z", "z", VT_DROP_DCS);
+	DROPS("\x1bPq#0;2;0;0;0\r\n#0~~\x1b\\z", "z", VT_DROP_DCS);
+	DROPS("\x1b_Gi=1,a=T;AAAA\x1b\\z", "z", VT_DROP_APC);
+	DROPS("\x1b^pm\x1b\\z", "z", VT_DROP_PM);
+	DROPS("\x1bXsos\x1b\\z", "z", VT_DROP_SOS);
+}
+
+static void queries_are_dropped(void **state)
+{
+	static const char *const queries[] = {"\x1b[c", "\x1b[0c", "\x1b[>c",
+		"\x1b[=c", "\x1b[5n", "\x1b[6n", "\x1b[?6n", "\x1b[x", "\x1bZ",
+		"\x1b[4$p", "\x1b[?25$p", "\x1b[>q", "\x1b[>0q", "\x1b[?u",
+		"\x1b[?4m", "\x1b[?2;1;0S", "\x1b[1;1;1;1;1;1*y", "\x1b[1$w",
+		"\x05"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++)
+		check(VT_SAFE, queries[i], strlen(queries[i]), "",
+			VT_DROP_QUERY, 1);
+}
+
+static void what_would_reach_past_the_cell_is_dropped(void **state)
+{
+	(void)state;
+	DROPS("\x1b[8;1;1t", "", VT_DROP_WINDOW);
+	DROPS("\x1b[21t", "", VT_DROP_WINDOW);
+	DROPS("\x1b[t", "", VT_DROP_WINDOW);
+	DROPS("\x1b[?1000h", "", VT_DROP_MOUSE);
+	DROPS("\x1b[?1003;1006h", "", VT_DROP_MOUSE);
+	DROPS("\x1b[?1004h", "", VT_DROP_MOUSE);
+	DROPS("\x1b[?25;1000l\x1b[?25;1000h", "\x1b[?25;1000l\x1b[?25h",
+		VT_DROP_MOUSE);
+	DROPS("\x1b[3J", "", VT_DROP_SCROLLBACK);
+	DROPS("\x1b"
+	      "c",
+		"", VT_DROP_MODE);
+	DROPS("\x1b[!p", "", VT_DROP_MODE);
+	DROPS("\x1b[4 q", "", VT_DROP_MODE);
+	DROPS("\x1b[3g", "", VT_DROP_MODE);
+	DROPS("\x1bH", "", VT_DROP_MODE);
+	DROPS("\x1b[2h", "", VT_DROP_MODE);
+	DROPS("\x1b[?69h", "", VT_DROP_MODE);
+	DROPS("\x1b[>4;2m", "", VT_DROP_MODE);
+	DROPS("\x1b(A", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b%@", "", VT_DROP_CHARSET);
+	DROPS("\x1bn", "", VT_DROP_CHARSET);
+	DROPS("\x1b#8", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b[5i", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b[1;1;2;2;1;3;3;1$v", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b[1;5s", "", VT_DROP_FORMAT);
+}
+
+static void c1_controls_are_shown_and_counted(void **state)
+{
+	(void)state;
+	DROPS("\x9b"
+	      "31m",
+		"\\x9b31m", VT_DROP_C1);
+	DROPS("\xc2\x9b"
+	      "31m",
+		"\\x9b31m", VT_DROP_C1);
+	DROPS("\xc2\x9d"
+	      "0;t",
+		"\\x9d0;t", VT_DROP_C1);
+	DROPS("\x90", "\\x90", VT_DROP_C1);
+}
+
+static void invalid_utf8_is_shown(void **state)
+{
+	(void)state;
+	BECOMES("\xff\xfe", "\\xff\\xfe");
+	BECOMES("\xe2\x82", "\\xe2\\x82");
+	BECOMES("\xe2\x82z", "\\xe2\\x82z");
+	BECOMES("\xe2\xe2\x82\xac", "\\xe2€");
+	BECOMES("\xe2\x82\x1b[1m", "\\xe2\\x82\x1b[1m");
+	BECOMES("\xc0\xaf", "\\xc0\\xaf");
+	BECOMES("\xed\xa0\xa0", "\\xed\\xa0\\xa0");
+	BECOMES("\xf8\xa8", "\\xf8\\xa8");
+}
+
+static void controls_are_shown_or_counted(void **state)
+{
+	(void)state;
+	BECOMES("\x01\x0b\x0c\x1c\x7f\x18\x1a", "^A^K^L^\\^?^X^Z");
+	DROPS_N("a\0b\0", "ab", VT_DROP_CONTROL, 2);
+	DROPS_N("\a\a\a\a\a\a\a\a\a\a", "\a\a\a\a\a\a\a\a", VT_DROP_BELL, 2);
+}
+
+static void broken_sequences_are_not_passed_on(void **state)
+{
+	(void)state;
+	DROPS("\x1b[31\n2J", "\n2J", VT_DROP_UNKNOWN);
+	DROPS("\x1b[31\x18zz", "zz", VT_DROP_UNKNOWN);
+	DROPS("\x1b[31\x1b[1mz", "\x1b[1mz", VT_DROP_UNKNOWN);
+	DROPS("\x1b[31\xc3\xa9", "é", VT_DROP_UNKNOWN);
+	DROPS("\x1b\x1b[1mz", "\x1b[1mz", VT_DROP_UNKNOWN);
+	DROPS("\x1b[1?25h", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b[1$ p", "", VT_DROP_UNKNOWN);
+	DROPS("\x1b]0;abc\x1b[1mz", "\x1b[1mz", VT_DROP_TITLE);
+	DROPS("\x1b]0;abc\x18z", "z", VT_DROP_TITLE);
+	DROPS("\x1b[38;2m", "", VT_DROP_FORMAT);
+	DROPS("\x1b[1;38;2;1;1m", "\x1b[1m", VT_DROP_FORMAT);
+	DROPS("\x1b[1:2H", "", VT_DROP_FORMAT);
+	BECOMES("\x1b\\z", "z");
+}
+
+static void an_unfinished_sequence_is_counted_once(void **state)
+{
+	(void)state;
+	DROPS("z\x1b", "z", VT_DROP_UNFINISHED);
+	DROPS("z\x1b[31", "z", VT_DROP_UNFINISHED);
+	DROPS("z\x1b]0;abc", "z", VT_DROP_UNFINISHED);
+	DROPS("z\x1b]0;abc\x1b", "z", VT_DROP_UNFINISHED);
+	DROPS("z\x1bPabc", "z", VT_DROP_UNFINISHED);
+}
+
+static void an_unterminated_string_does_not_swallow_the_output(void **state)
+{
+	static char in[10000];
+	static struct capture c;
+	static struct vt v;
+
+	(void)state;
+	DROPS("\x1b]0;abc\r\nnext", "\r\nnext", VT_DROP_TITLE);
+	DROPS("\x1b_abc\nnext", "\nnext", VT_DROP_APC);
+	memset(in, 'a', sizeof(in));
+	memcpy(in, "\x1bP", 2);
+	run(&v, &c, VT_SAFE, in, sizeof(in), 5000);
+	assert_in_range(c.n, sizeof(in) - VT_SEQUENCE_MAX - 8, sizeof(in));
+	assert_int_equal(v.dropped[VT_DROP_DCS], 1);
+	assert_int_equal(total_dropped(&v), 1);
+}
+
+static void parameters_without_end_are_bounded(void **state)
+{
+	enum { N = 40000 };
+	static char in[N];
+	static struct capture c;
+	static struct vt v;
+
+	(void)state;
+	for (int i = 2; i < N; i++)
+		in[i] = i % 3 ? '1' : ';';
+	memcpy(in, "\x1b[", 2);
+	run(&v, &c, VT_SAFE, in, N, 7);
+	assert_in_range(c.n, N - VT_SEQUENCE_MAX - 8, N);
+	assert_int_equal(total_dropped(&v), 1);
+	assert_null(memchr(c.buf, '\x1b', c.n));
+
+	BECOMES("\x1b[99999999999999999999A", "\x1b[9999A");
+	BECOMES("x\x1b[99999999b", "x\x1b[1024b");
+	DROPS("\x1b[1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1"
+	      ";1;1;1m",
+		"", VT_DROP_UNKNOWN);
+}
+
+static void faint_is_ours_alone(void **state)
+{
+	static struct capture c;
+	static struct vt v;
+	static const char in[] = "\x1b[2mx\x1b[0;2;31my\x1b[02m\x1b[38;5;2m";
+
+	(void)state;
+	BECOMES("\x1b[2mx", "x");
+	BECOMES("\x1b[0;2;31mx", "\x1b[0;31mx");
+	BECOMES("\x1b[00002m", "");
+	DROPS("\x1b[1;2:2m", "\x1b[1m", VT_DROP_FORMAT);
+	PASSES("\x1b[38;5;2m\x1b[48;2;2;2;2m\x1b[22m");
+	run(&v, &c, VT_SAFE, in, sizeof(in) - 1, 0);
+	assert_int_equal(v.faint, 3);
+}
+
+static void the_broken_bar_is_ours_where_it_is_reserved(void **state)
+{
+	static struct capture c = {.n = 0};
+	static struct vt v;
+
+	(void)state;
+	PASSES("¦ [time limit: 10 s]");
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.reserve = VT_RESERVE_BAR;
+	vt_feed(&v, "\x1b[2m¦ x", 8);
+	vt_finish(&v, false);
+	assert_string_equal(c.buf, "\x1b[2m\\xa6 x");
+}
+
+static void plain_passes_only_text(void **state)
+{
+	(void)state;
+	PLAIN("a\r\n\tb\bé", "a\r\n\tb\bé", NO_DROP, 0);
+	PLAIN("\x1b[31mred\x1b[m", "red", VT_DROP_FORMAT, 2);
+	PLAIN("\x1b[?1049hx", "x", VT_DROP_MODE, 1);
+	PLAIN("\x1b[6n", "", VT_DROP_QUERY, 1);
+	PLAIN("\x1b]0;t\x1b\\x", "x", VT_DROP_TITLE, 1);
+	PLAIN("\x1b(0\x0e", "", VT_DROP_CHARSET, 2);
+	PLAIN("\x1b"
+	      "7\x1bM",
+		"", VT_DROP_FORMAT, 2);
+	PLAIN("\a", "", VT_DROP_BELL, 1);
+	PLAIN("\x1b\\", "", NO_DROP, 0);
+}
+
+static void raw_passes_every_byte(void **state)
+{
+	static const char in[] = "\x1b]0;t\x07\x9b\xff\0\x1b[6n\x1b[2m\x05z";
+
+	(void)state;
+	for (size_t split = 0; split < sizeof(in); split++) {
+		static struct capture c;
+		static struct vt v;
+
+		run(&v, &c, VT_RAW, in, sizeof(in) - 1, split);
+		assert_int_equal(c.n, sizeof(in) - 1);
+		assert_memory_equal(c.buf, in, sizeof(in) - 1);
+		assert_int_equal(total_dropped(&v), 0);
+		assert_int_equal(v.faint, 0);
+	}
+	/* ... and still brings the terminal out of what was not finished. */
+	check(VT_RAW, "\x1b]0;t", 5, "\x1b]0;t\x18\x1b\\", NO_DROP, 0);
+}
+
+static void what_was_left_on_is_undone_and_no_more(void **state)
+{
+	(void)state;
+	check_undo(VT_SAFE, "text\r\n", "");
+	check_undo(VT_SAFE, "\x1b[31mred\x1b[0m", "");
+	check_undo(VT_SAFE, "\x1b[?25l\x1b[?25h\x1b[?1049h\x1b[?1049l", "");
+	check_undo(VT_SAFE, "\x1b[31m", "\x1b[m");
+	check_undo(VT_SAFE, "\x1b[0;31m", "\x1b[m");
+	check_undo(VT_SAFE, "\x1b[?25l", "\x1b[?25h");
+	check_undo(VT_SAFE, "\x1b[?7l", "\x1b[?7h");
+	check_undo(VT_SAFE, "\x1b[?1049h\x1b[?25l\x1b[1m",
+		"\x1b[?1049l\x1b[?25h\x1b[m");
+	check_undo(VT_SAFE, "\x1b[?1049h\x1b[?47l", "");
+	check_undo(VT_SAFE, "\x1b[2;5r",
+		"\x1b"
+		"7\x1b[r\x1b"
+		"8");
+	check_undo(VT_SAFE, "\x1b[2;5r\x1b[r", "");
+	check_undo(VT_SAFE, "\x1b(0\x1b)0\x0e", "\x1b(B\x1b)B\x0f");
+	check_undo(VT_SAFE, "\x1b[?1h\x1b=", "\x1b[?1l\x1b>");
+	check_undo(VT_SAFE, "\x1b[4h\x1b[?5h\x1b[?2004h",
+		"\x1b[?5l\x1b[?2004l\x1b[4l");
+	/* Restoring what this cell saved; and what it did not save. */
+	check_undo(VT_SAFE,
+		"\x1b"
+		"7\x1b[31m\x1b"
+		"8",
+		"");
+	check_undo(VT_SAFE,
+		"\x1b"
+		"8",
+		"\x1b[m\x1b(B\x1b)B\x0f");
+	/* What was refused needs no undoing. */
+	check_undo(VT_SAFE, "\x1b[?1000h\x1b[2m", "");
+	check_undo(VT_PLAIN, "\x1b[31m\x1b[?1049h\x0e", "");
+	check_undo(VT_RAW, "\x1b[?1002h\x1b[?1006h", "\x1b[?1002l\x1b[?1006l");
+	check_undo(VT_RAW, "\x1b[6 q", "\x1b[!p\x1b[>4m\x1b[<8u\x1b[0 q");
+}
+
+static void the_column_is_known(void **state)
+{
+	(void)state;
+	assert_int_equal(column_after("", 80), 0);
+	assert_int_equal(column_after("abc", 80), 3);
+	assert_int_equal(column_after("abc\r\n", 80), 0);
+	assert_int_equal(column_after("abc\n", 80), 3);
+	assert_int_equal(column_after("数é", 80), 3);
+	assert_int_equal(column_after("e\xcc\x81", 80), 1);
+	assert_int_equal(column_after("a\tb", 80), 9);
+	assert_int_equal(column_after("\t\t", 12), 11);
+	assert_int_equal(column_after("abc\b\b", 80), 1);
+	assert_int_equal(column_after("\xff", 80), 4);
+	/* At the right edge: full is not yet the next line. */
+	assert_int_equal(column_after("0123456789", 10), 10);
+	assert_int_equal(column_after("0123456789a", 10), 1);
+	assert_int_equal(column_after("012345678数", 10), 2);
+	assert_int_equal(column_after("\x1b[?7l0123456789a", 10), 10);
+	assert_int_equal(column_after("0123456789a", 0), 11);
+	assert_int_equal(column_after("\x1b[5;7H", 80), 6);
+	assert_int_equal(column_after("abc\x1b[G", 80), 0);
+	assert_int_equal(column_after("abc\x1b[2D\x1b[9C", 80), 10);
+	assert_int_equal(column_after("abc\x1b[99D", 80), 0);
+	assert_int_equal(column_after("abc\x1b[E", 80), 0);
+	assert_int_equal(column_after("ab\x1b[?1049hxyz\x1b[?1049l", 80), 2);
+	assert_int_equal(column_after("\x1b[u", 80), -1);
+	assert_int_equal(column_after("\x1b[u\r", 80), 0);
+	assert_int_equal(column_after("a\x1b[31mb\x1b]0;t\x07", 80), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_passes),
+		cmocka_unit_test(colours_and_movement_pass),
+		cmocka_unit_test(modes_of_a_full_screen_program_pass),
+		cmocka_unit_test(strings_are_dropped_by_kind),
+		cmocka_unit_test(queries_are_dropped),
+		cmocka_unit_test(what_would_reach_past_the_cell_is_dropped),
+		cmocka_unit_test(c1_controls_are_shown_and_counted),
+		cmocka_unit_test(invalid_utf8_is_shown),
+		cmocka_unit_test(controls_are_shown_or_counted),
+		cmocka_unit_test(broken_sequences_are_not_passed_on),
+		cmocka_unit_test(an_unfinished_sequence_is_counted_once),
+		cmocka_unit_test(
+			an_unterminated_string_does_not_swallow_the_output),
+		cmocka_unit_test(parameters_without_end_are_bounded),
+		cmocka_unit_test(faint_is_ours_alone),
+		cmocka_unit_test(the_broken_bar_is_ours_where_it_is_reserved),
+		cmocka_unit_test(plain_passes_only_text),
+		cmocka_unit_test(raw_passes_every_byte),
+		cmocka_unit_test(what_was_left_on_is_undone_and_no_more),
+		cmocka_unit_test(the_column_is_known),
+	};
+
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

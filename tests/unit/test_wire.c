@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_wire.c - what a guest may say is decoded, and nothing else is
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "jail/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int decode(struct wire_guest *m, const char *text)
+{
+	return wire_guest_decode(m, text, strlen(text), NULL);
+}
+
+static void every_message_of_the_guest_is_decoded(void **state)
+{
+	struct wire_guest m;
+
+	(void)state;
+	assert_int_equal(decode(&m, "READY 2 3.11.2"), 0);
+	assert_int_equal(m.type, GUEST_READY);
+	assert_int_equal(m.pid, 2);
+	assert_string_equal(m.text, "3.11.2");
+	assert_int_equal(decode(&m, "TOOK 7"), 0);
+	assert_int_equal(m.no, 7);
+	assert_int_equal(decode(&m, "BAD 7 crc mismatch"), 0);
+	assert_string_equal(m.text, "crc mismatch");
+	assert_int_equal(decode(&m, "DONE 7 exit 23 1 3 0"), 0);
+	assert_int_equal(m.how, HOW_EXIT);
+	assert_int_equal(m.names, 23);
+	assert_int_equal(m.threads, 1);
+	assert_int_equal(m.status, 3);
+	assert_int_equal(m.marked, 0);
+	assert_int_equal(decode(&m, "PARKED 8 ok"), 0);
+	assert_int_equal(m.ok, 1);
+	assert_int_equal(decode(&m, "PARKED 8 EAGAIN"), 0);
+	assert_int_equal(m.ok, 0);
+	assert_int_equal(decode(&m, "ASLEEP 12 23 0"), 0);
+	assert_int_equal(m.pid, 12);
+	assert_int_equal(decode(&m, "AWAKE 12 23"), 0);
+	assert_int_equal(decode(&m, "ANSWER 4 5\na\nb\nc"), 0);
+	assert_int_equal(m.answer_n, 5);
+	assert_memory_equal(m.answer, "a\nb\nc", 5);
+	assert_int_equal(decode(&m, "ANSWER 4 0\n"), 0);
+	assert_int_equal(m.answer_n, 0);
+}
+
+static const char *const lies[] = {
+	"",
+	" ",
+	"\n",
+	"DONE",
+	"DONE ",
+	"DONE 7",
+	"DONE 7 ok",
+	"DONE 7 ok 1 0 0",
+	"DONE 7 ok 1 0 0 2",
+	"DONE 7 ok 1 0 256 1",
+	"DONE 7 fine 1 0 0 1",
+	"DONE 7 ok 1 0 0 1 ",
+	"DONE 7 ok 1 0 0 1\n",
+	"DONE 7 ok 1 0 0 1\nmore",
+	"DONE -7 ok 1 0 0 1",
+	"DONE 4294967296 ok 1 0 0 1",
+	"DONE 99999999999999999999999 ok 1 0 0 1",
+	"DONE  7 ok 1 0 0 1",
+	"done 7 ok 1 0 0 1",
+	"READY 2",
+	"READY 2147483648 3.11.2",
+	"READY 2 3.11\x1b[31m",
+	"ASLEEP 12 23",
+	"ANSWER 4 5\nabcd",
+	"ANSWER 4 5\nabcdef",
+	"ANSWER 4 5",
+	"ANSWER 4 61441\n",
+	"PARKED 8 \x01",
+	"HELLO 1",
+};
+
+static void every_other_message_is_refused(void **state)
+{
+	struct wire_guest m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+		if (decode(&m, lies[i]) == 0)
+			fail_msg("accepted: \"%s\"", lies[i]);
+}
+
+static void a_message_cut_anywhere_is_refused(void **state)
+{
+	static const char whole[] = "DONE 7 exit 23 1 3 0";
+	struct wire_guest m;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(whole) - 1; n++)
+		assert_int_equal(wire_guest_decode(&m, whole, n, NULL), -1);
+}
+
+static void an_oversize_message_is_refused(void **state)
+{
+	static char big[WIRE_GUEST_MAX + 1];
+	struct wire_guest m;
+
+	(void)state;
+	memset(big, 'A', sizeof(big));
+	assert_int_equal(wire_guest_decode(&m, big, sizeof(big), NULL), -1);
+}
+
+static void the_checksum_is_zlibs(void **state)
+{
+	(void)state;
+	assert_int_equal(wire_crc32("123456789", 9), 0xcbf43926);
+	assert_int_equal(wire_crc32("", 0), 0);
+}
+
+static void our_own_messages_are_checked_for_shape(void **state)
+{
+	struct wire_front f = {.type = FRONT_RUN};
+	struct wire_init i = {.type = INIT_DIED, .npids = 1};
+	static struct wire_event ev;
+
+	(void)state;
+	assert_int_equal(wire_front_check(&f, sizeof(f), NULL), 0);
+	assert_int_equal(wire_front_check(&f, sizeof(f) - 1, NULL), -1);
+	memset(f.path, 'x', sizeof(f.path));
+	assert_int_equal(wire_front_check(&f, sizeof(f), NULL), -1);
+	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), 0);
+	i.npids = WIRE_PIDS_MAX + 1;
+	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), -1);
+	i.npids = 0;
+	i.type = (enum wire_init_type)99;
+	assert_int_equal(wire_init_check(&i, sizeof(i), NULL), -1);
+	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), 0);
+	memset(ev.event.text, 'x', sizeof(ev.event.text));
+	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_message_of_the_guest_is_decoded),
+		cmocka_unit_test(every_other_message_is_refused),
+		cmocka_unit_test(a_message_cut_anywhere_is_refused),
+		cmocka_unit_test(an_oversize_message_is_refused),
+		cmocka_unit_test(the_checksum_is_zlibs),
+		cmocka_unit_test(our_own_messages_are_checked_for_shape),
+	};
+
+	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+}
