@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""A guest without a jail: the driver, its socket, its terminals.
+
+Whoever holds a Guest stands where the warden stands.
+
+$GUEST_PYTHON names another interpreter to test the driver with.
+"""
+import array
+import binascii
+import os
+import pathlib
+import select
+import signal
+import socket
+import termios
+import time
+import tty
+
+import pytest
+
+JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
+PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
+DEADLINE = 20
+MARK = "0123456789abcdef0123456789abcdef"
+
+
+def until(condition, what):
+    """Wait for a condition; a test that waits in vain fails and says for what."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        got = condition()
+        if got:
+            return got
+        time.sleep(0.002)
+    pytest.fail("waited %d s for %s" % (DEADLINE, what))
+
+
+def receive(sock):
+    sock.settimeout(DEADLINE)
+    return sock.recv(65536)
+
+
+class Checkpoint:
+    def __init__(self, guest, sock, asleep):
+        self.guest, self.sock = guest, sock
+        word, pid, names, threads = asleep.split()
+        assert word == b"ASLEEP"
+        self.pid, self.names, self.threads = int(pid), int(names), int(threads)
+
+    def resume(self):
+        """Go back: the live guest dies, the checkpoint takes its place."""
+        self.guest.kill()
+        self.sock.send(b"RESUME")
+        word, pid, names = receive(self.sock).split()
+        assert (word, int(pid)) == (b"AWAKE", self.pid)
+        self.guest.ctl, self.guest.pid = self.sock, self.pid
+        return int(names)
+
+
+class Guest:
+    def __init__(self, home, python=PYTHON, env=None):
+        self.home, self.python = home, python
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(home),
+                    "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env.update(env or {})
+        self.cells = self.parks = self.asks = 0
+        self.pid, self.seen, self.pids = None, b"", []
+        self.master, self.slave = os.openpty()
+        self.line, line_slave = os.openpty()
+        tty.setraw(line_slave)
+        mode = termios.tcgetattr(self.slave)
+        mode[1] &= ~termios.OPOST
+        termios.tcsetattr(self.slave, termios.TCSANOW, mode)
+        self.ctl, theirs = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        tools = os.memfd_create("tools")
+        os.write(tools, (JAIL / "guest_tools.py").read_bytes())
+        self.stack = os.memfd_create("stack")
+        fds = [theirs.fileno(), line_slave, self.slave, tools, self.stack]
+        self.pid = os.fork()
+        if self.pid == 0:
+            self.become(fds)
+        self.pids.append(self.pid)
+        theirs.close()
+        os.close(line_slave)
+        os.close(tools)
+        self.ready = receive(self.ctl)
+
+    def become(self, fds):
+        try:
+            os.setsid()
+            for fd in 0, 1, 2:
+                os.dup2(self.slave, fd)
+            for fd in os.listdir("/proc/self/fd"):
+                try:
+                    os.set_inheritable(int(fd), int(fd) < 3 or int(fd) in fds)
+                except OSError:
+                    pass  # the one that listed them
+            os.chdir(self.home)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            os.execve(self.python, [
+                self.python, "-I", "-S", "-c", (JAIL / "guest.py").read_text(),
+                *map(str, fds), "1000"], self.env)
+        finally:
+            os._exit(127)
+
+    def kill(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            if self.pid in self.pids:
+                os.waitpid(self.pid, 0)
+                self.pids.remove(self.pid)
+            self.pid = None
+
+    def close(self):
+        self.kill()
+        for fd in self.master, self.slave, self.line, self.stack:
+            os.close(fd)
+        self.ctl.close()
+
+    # ---- what the person sees ----
+
+    def drain(self):
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                self.seen += os.read(self.master, 65536)
+            except OSError:
+                return
+
+    def say(self):
+        """The next message; the terminal is read meanwhile."""
+        def arrived():
+            self.drain()
+            return select.select([self.ctl], [], [], 0)[0]
+        until(arrived, "a message of the guest")
+        return self.ctl.recv(65536)
+
+    def screen(self):
+        """What appeared on the terminal since the last look, without marks."""
+        self.drain()
+        seen, self.seen = self.seen, b""
+        return seen.replace(b"\33_%s\33\\" % MARK.encode(), b"").decode(
+            "utf-8", "replace")
+
+    # ---- what the warden says ----
+
+    def start(self, source):
+        if isinstance(source, str):
+            source = source.encode()
+        self.cells += 1
+        self.ctl.send(b"CELL %d %d %d %s" % (
+            self.cells, len(source), binascii.crc32(source), MARK.encode()))
+        os.set_blocking(self.line, False)
+
+        def written():
+            nonlocal source
+            if source and select.select([], [self.line], [], 0)[1]:
+                source = source[os.write(self.line, source):]
+            self.drain()
+            return not source
+        until(written, "the cell to be read")
+        assert self.say() == b"TOOK %d" % self.cells
+
+    def done(self):
+        word, no, how, names, threads, status, marked = self.say().split()
+        assert (word, int(no)) == (b"DONE", self.cells)
+        self.names, self.threads = int(names), int(threads)
+        self.status, self.marked = int(status), int(marked)
+        return how.decode()
+
+    def run(self, source):
+        """Run a cell: how it ended. Its output is in self.out."""
+        self.screen()
+        self.start(source)
+        how = self.done()
+        self.out = self.screen()
+        return how
+
+    def out_of(self, source):
+        """The output of a cell that must end well."""
+        how = self.run(source)
+        assert how == "ok", self.out
+        return self.out
+
+    def interrupt(self):
+        os.kill(self.pid, signal.SIGINT)
+
+    def park(self):
+        self.parks += 1
+        ours, theirs = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.ctl.sendmsg([b"PARK %d" % self.parks], [
+            (socket.SOL_SOCKET, socket.SCM_RIGHTS,
+             array.array("i", [theirs.fileno()]))])
+        theirs.close()
+        self.parked = self.say()
+        if self.parked != b"PARKED %d ok" % self.parks:
+            ours.close()
+            return None
+        return Checkpoint(self, ours, receive(ours))
+
+    def ask(self, kind, text=""):
+        self.asks += 1
+        text = text.encode()
+        self.ctl.send(b"ASK %d %s %d\n" % (
+            self.asks, kind.encode(), len(text)) + text)
+        line, _, answer = self.say().partition(b"\n")
+        assert line == b"ANSWER %d %d" % (self.asks, len(answer))
+        return answer.decode()
+
+    def complete(self, text):
+        """(bytes to replace, candidates)"""
+        size, *names = self.ask("complete", text).splitlines()
+        return int(size), names
