@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What is shipped for the host, by the programs that read it."""
+import grp
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from world import TESTS
+
+ETC = TESTS.parent / "etc"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def program(name):
+    path = shutil.which(name, path=PATH)
+    if not path:
+        pytest.skip(f"there is no {name}")
+    return path
+
+
+def test_sshd_takes_the_snippet(tmp_path):
+    sshd = program("sshd")
+    key = tmp_path / "key"
+    subprocess.run([program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "",
+                    "-f", key], check=True)
+    me = pwd.getpwuid(os.geteuid())
+    text = (ETC / "sshd_config.d/cellblock.conf").read_text()
+    assert "\nMatch Group cellblock\n" in text
+    mine = text.replace("Group cellblock",
+                        f"Group {grp.getgrgid(me.pw_gid).gr_name}")
+
+    def effective(snippet):
+        config = tmp_path / "config"
+        config.write_text(f"HostKey {key}\n{snippet}")
+        r = subprocess.run(
+            [sshd, "-T", "-f", config, "-C",
+             f"user={me.pw_name},host=x,addr=127.0.0.1"],
+            capture_output=True, text=True, check=False)
+        assert r.returncode == 0, r
+        return r.stdout
+
+    with_it, control = effective(mine), effective("")
+    for line in ("forcecommand /usr/local/bin/cellblock --login",
+                 "disableforwarding yes", "permittunnel no",
+                 "permituserrc no", "x11forwarding no"):
+        assert f"\n{line}\n" in with_it, with_it
+    assert "\nforcecommand none\n" in control, control
+
+
+def test_sysusers_makes_the_group(tmp_path):
+    (tmp_path / "etc").mkdir()
+    r = subprocess.run(
+        [program("systemd-sysusers"), f"--root={tmp_path}",
+         str(ETC / "sysusers.d/cellblock.conf")],
+        capture_output=True, text=True, check=False)
+    assert r.returncode == 0, r
+    assert re.search(r"^cellblock:", (tmp_path / "etc/group").read_text(), re.M)
+
+
+def test_the_slice_has_only_settings_that_systemd_knows(tmp_path):
+    analyze = program("systemd-analyze")
+    text = (ETC / "systemd/user-.slice.d/cellblock.conf").read_text()
+
+    def complaints(content):
+        unit = tmp_path / "cellblocktest.slice"
+        unit.write_text(content)
+        r = subprocess.run([analyze, "verify", "--man=no", str(unit)],
+                           capture_output=True, text=True, check=False,
+                           env={"PATH": PATH, "SYSTEMD_LOG_LEVEL": "warning"})
+        return [x for x in r.stderr.splitlines() if "cellblocktest.slice:" in x]
+
+    control = complaints("[Slice]\nMemoryMaxx=1\n")
+    if not control:
+        pytest.skip("systemd-analyze cannot judge units here")
+    assert complaints(text) == []
+
+
+def test_apparmor_takes_the_profile():
+    parser = program("apparmor_parser")
+    r = subprocess.run([parser, "-QK", str(ETC / "apparmor.d/cellblock")],
+                       capture_output=True, text=True, check=False)
+    if "abi/4.0" in r.stderr:
+        pytest.skip("this AppArmor is older than the restriction")
+    assert r.returncode == 0, r
+
+
+def test_remedies_name_files_that_are_shipped():
+    """What messages tell people to run is there."""
+    makefile = (TESTS.parent / "Makefile")
+    if not makefile.exists():
+        pytest.skip("this copy of the tree has no Makefile")
+    text = makefile.read_text()
+    assert "\ninstall-apparmor:" in text
+    assert (ETC / "apparmor.d/cellblock").exists()
+    for path in re.findall(r"install -Dm\d+ (etc/\S+)", text):
+        assert (pathlib.Path(ETC).parent / path).exists(), path

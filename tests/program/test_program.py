@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""cellblock instead of python3: arguments, streams, statuses."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+import hosttree
+
+
+def test_code(cb):
+    r = cb.run("-c", "print(6 * 7)")
+    assert (r.code, r.out, r.err) == (0, b"42\n", b""), r
+
+
+def test_code_with_arguments(cb):
+    r = cb.run("-c", "import sys; print(sys.argv)", "a b", "--flag", "-t")
+    assert r.text == "['-c', 'a b', '--flag', '-t']\n", r
+
+
+def test_file_with_arguments(cb):
+    cb.work.joinpath("prog.py").write_text(
+        "import sys\nprint(sys.argv[1:], __name__)\n")
+    r = cb.run("prog.py", "x", "-c", "--help")
+    assert r.text == "['x', '-c', '--help'] __main__\n", r
+
+
+def test_file_by_absolute_path_outside_the_jail(cb):
+    path = cb.home / "prog.py"
+    path.write_text("print('read by the front end')\n")
+    r = cb.run(str(path))
+    assert r.text == "read by the front end\n", r
+
+
+def test_file_that_does_not_exist(cb):
+    r = cb.run("missing.py")
+    assert r.code != 0 and "missing.py" in r.said, r
+    assert r.said.startswith("cellblock: ")
+
+
+def test_program_from_standard_input(cb):
+    r = cb.run(stdin="print('from stdin')\nprint(2)\n")
+    assert (r.code, r.text) == (0, "from stdin\n2\n"), r
+    r = cb.run("-", stdin="print(__name__)")
+    assert r.text == "__main__\n", r
+
+
+def test_module(cb):
+    r = cb.run("-m", "base64", "-t")
+    assert r.code == 0 and b"Aladdin" in r.out, r
+    r = cb.run("-m", "json.tool", stdin='{"a":1}')
+    assert r.text == '{\n    "a": 1\n}\n', r
+
+
+def test_cell_shows_its_last_expression(cb):
+    assert cb.run("-e", "2**100").text == "1267650600228229401496703205376\n"
+    assert cb.run("-e", "x = 20\nx + 1").text == "21\n"
+    assert cb.run("-e", "x = 20").text == ""
+
+
+@pytest.mark.parametrize("code, status", [
+    ("raise SystemExit", 0), ("raise SystemExit(0)", 0),
+    ("raise SystemExit(7)", 7), ("import os; os._exit(9)", 9),
+    ("1/0", 1), ("x = = 1", 1), ("raise SystemExit('why')", 1),
+    ("import sys; sys.exit(300)", 300 & 255),
+])
+def test_exit_status_is_the_programs_own(cb, code, status):
+    assert cb.run("-c", code).code == status
+
+
+@pytest.mark.parametrize("sig", ["SIGTERM", "SIGSEGV", "SIGABRT", "SIGKILL",
+                                 "SIGPIPE", "SIGHUP"])
+def test_status_is_128_and_the_signal(cb, sig):
+    r = cb.run("-c", f"import os, signal; signal.signal(signal.SIGPIPE, "
+                     f"signal.SIG_DFL); os.kill(os.getpid(), signal.{sig})")
+    assert r.code == 128 + getattr(signal, sig), r
+
+
+def test_stdout_and_stderr_are_separate(cb):
+    r = cb.run("-c", "import sys; print('out'); print('err', file=sys.stderr)")
+    assert (r.out, r.err) == (b"out\n", b"err\n"), r
+
+
+def test_streams_are_no_terminals(cb):
+    r = cb.run("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)])")
+    assert r.text == "[False, False, False]\n", r
+
+
+def test_streams_are_binary_clean(cb):
+    data = os.urandom(5_000_000)
+    r = cb.run("-c", "import shutil, sys; shutil.copyfileobj(sys.stdin.buffer,"
+                     " sys.stdout.buffer)", stdin=data)
+    assert r.code == 0 and r.out == data, (len(r.out), r.said)
+
+
+def test_standard_input_ends(cb):
+    r = cb.run("-c", "import sys; print(len(sys.stdin.read()))", stdin=b"x" * 9)
+    assert r.text == "9\n", r
+
+
+def test_partial_read_of_a_large_input(cb):
+    r = cb.run("-c", "import sys; print(sys.stdin.readline().strip())",
+               stdin=b"first\n" + b"x" * 3_000_000)
+    assert (r.code, r.text) == (0, "first\n"), r
+
+
+def test_reader_that_goes_away_ends_it(cb):
+    p = cb.popen("-c", "while True: print('y' * 1000)",
+                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    tree = hosttree.Tree(p.pid)
+    assert p.stdout.read(10) == b"y" * 10
+    tree.look()
+    p.stdout.close()
+    hosttree.until(lambda: p.poll() is not None, "its end")
+    tree.wait_gone()
+
+
+def test_time_limit_is_137_and_a_line(cb):
+    r = cb.run("-t", "500ms", "-c", "print('a', flush=True)\nwhile True: pass")
+    assert r.code == 137, r
+    assert r.text == "a\n"
+    assert "time limit: 500 ms" in r.said and r.said.count("\n") == 1, r
+
+
+def test_time_limit_of_a_program_that_sleeps(cb):
+    r = cb.run("-t", "500ms", "-c", "import time; time.sleep(50)")
+    assert r.code == 137 and "time limit" in r.said, r
+
+
+def test_memory_limit_is_told(cb):
+    r = cb.run("-M", "64M", "-c", "x = []\n"
+               "while True: x.append(bytearray(1 << 20))", timeout=40)
+    assert r.code in (1, 137), r
+    assert "MemoryError" in r.said or "memory limit: 64 MiB" in r.said, r
+
+
+def test_closed_standard_input(cb):
+    r = cb.run("-c", "import sys; print(sys.stdin and sys.stdin.read())",
+               wrapper=("sh", "-c", 'exec "$@" <&-', "sh"))
+    assert r.code == 0 and r.text in ("\n", "None\n"), r
+
+
+def test_closed_standard_output(cb):
+    r = cb.run("-c", "import sys; sys.stderr.write('still here')",
+               wrapper=("sh", "-c", 'exec "$@" >&-', "sh"))
+    assert "still here" in r.said, r
+
+
+def test_closed_standard_error(cb):
+    r = cb.run("-c", "print('still here')",
+               wrapper=("sh", "-c", 'exec "$@" 2>&-', "sh"))
+    assert r.text == "still here\n", r
+
+
+def test_descriptors_of_the_caller_are_not_held(cb):
+    secret = cb.work / "secret"
+    secret.write_text("host file")
+    with open(secret, "r+b") as f:
+        os.set_inheritable(f.fileno(), True)
+        r = cb.run("-c", """if 1:
+            import os
+            for n in range(256):
+                try: s = os.fstat(n)
+                except OSError: continue
+                print(n, oct(s.st_mode >> 12))
+        """, pass_fds=[f.fileno()])
+    kinds = [line.split() for line in r.text.splitlines()]
+    assert [k[0] for k in kinds] == ["0", "1", "2"], r
+    assert all(k[1] in ("0o1", "0o2") for k in kinds), r
+
+
+def test_file_behind_stdout_cannot_be_touched(cb):
+    out = cb.work / "out.txt"
+    out.write_text("")
+    out.chmod(0o640)
+    with open(out, "r+b") as f:
+        p = cb.popen("-c", """if 1:
+            import os
+            os.write(1, b'kept')
+            for call in (lambda: os.ftruncate(1, 0), lambda: os.fchmod(1, 0o777),
+                         lambda: os.lseek(1, 0, 0)):
+                try: call()
+                except OSError: pass
+        """, stdin=subprocess.DEVNULL, stdout=f)
+        assert p.wait(30) == 0
+    assert out.read_text() == "kept"
+    assert out.stat().st_mode & 0o777 == 0o640
+
+
+def test_traceback_names_the_script(cb):
+    cb.work.joinpath("broken.py").write_text("def f():\n    1/0\nf()\n")
+    r = cb.run("broken.py")
+    assert r.code == 1, r
+    assert "broken.py\", line 3" in r.said and "1/0" in r.said, r
+    assert "ZeroDivisionError" in r.said
+
+
+def test_upload_and_download(cb):
+    cb.work.joinpath("in.csv").write_text("1\n2\n3\n")
+    r = cb.run("-u", "in.csv", "-d", "total.txt", "-c",
+               "open('total.txt', 'w').write("
+               "str(sum(map(int, open('in.csv')))))")
+    assert r.code == 0, r
+    assert cb.work.joinpath("total.txt").read_text() == "6"
+
+
+def test_upload_under_another_name_and_download_into_a_directory(cb):
+    cb.work.joinpath("in.csv").write_text("x")
+    (cb.work / "res").mkdir()
+    r = cb.run("-u", "in.csv:data/d.csv", "-d", "*.out:res", "-c",
+               "open('a.out', 'w').write(open('data/d.csv').read())")
+    assert r.code == 0, r
+    assert (cb.work / "res" / "a.out").read_text() == "x"
+
+
+def test_upload_of_a_missing_file_starts_nothing(cb):
+    r = cb.run("-u", "missing.csv", "-c", "print('ran')")
+    assert r.code != 0 and b"ran" not in r.out and "missing.csv" in r.said, r
+
+
+def test_exit_waits_for_the_jail_to_be_gone(cb):
+    p = cb.popen("-c", "import subprocess; subprocess.Popen(['sleep', '99'],"
+                 " start_new_session=True); print('on', flush=True); input()",
+                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 stderr=subprocess.DEVNULL)
+    assert p.stdout.readline() == b"on\n"
+    tree = hosttree.Tree(p.pid)
+    assert len(tree.inside()) >= 3
+    p.stdin.close()
+    p.wait(30)
+    inside = [p for p in tree.alive() if p != tree.front]
+    assert not inside, hosttree.describe(inside)
+
+
+def test_ctrl_c_reaches_the_program(cb):
+    p = cb.popen("-c", "import time; print('on', flush=True); time.sleep(50)",
+                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    assert p.stdout.readline() == b"on\n"
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=30)
+    assert p.returncode in (130, 1) and b"KeyboardInterrupt" in err, err
+
+
+def test_sigterm_ends_it_and_nothing_is_left(cb):
+    p = cb.popen("-c", "import time; print('on', flush=True); time.sleep(50)",
+                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert p.stdout.readline() == b"on\n"
+    tree = hosttree.Tree(p.pid)
+    p.terminate()
+    assert p.wait(30) == 128 + signal.SIGTERM
+    tree.wait_gone()
+
+
+def test_program_on_a_terminal_has_one(cb):
+    s = cb.session("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)],"
+                   " os.get_terminal_size().columns)", start=False)
+    assert s.wait_exit() == 0
+    assert "[True, True, True] 80" in s.all_text()
+
+
+def test_program_on_a_terminal_reads_it(cb):
+    s = cb.session("-c", "print('got', input('? '))", start=False)
+    s.expect(r"^\?")
+    s.type("it\r")
+    s.expect("got it")
+    assert s.wait_exit() == 0
+
+
+def test_only_what_is_a_terminal_is_one(cb):
+    s = cb.session("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)])",
+                   start=False, wrapper=("sh", "-c",
+                                         '"$@" </dev/null 2>&1 | cat', "sh"))
+    s.wait_exit()
+    assert "[False, False, False]" in s.all_text()
+
+
+def test_numpy_works(cb):
+    pytest.importorskip("numpy")
+    r = cb.run("-c", "import numpy as np; a = np.ones((300, 300));"
+                     " print((a @ a).sum())")
+    assert r.text == "27000000.0\n", r

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Ordinary Python at the prompt."""
+import re
+
+OURS = re.compile(r"guest\.py|<driver>|exec\(|_cellblock|runpy|<string>")
+
+
+def test_prompt_appears(session):
+    assert session.screen.cursor_row() == ">>>"
+
+
+def test_banner_names_python_and_the_limits(session):
+    text = session.all_text()
+    assert re.search(r"cellblock \d.*Python 3\.\d+", text)
+    assert "512 MiB" in text and "64 processes" in text and ":help" in text
+
+
+def test_quiet_shows_no_banner(cb):
+    s = cb.session("-q")
+    assert s.all_text().strip() == ">>>"
+
+
+def test_expression_value_is_shown_and_underscore_is_set(session):
+    assert session.run("6 * 7") == "42"
+    assert session.run("_ + 1") == "43"
+
+
+def test_none_is_not_shown_and_underscore_stays(session):
+    assert session.run("5") == "5"
+    assert session.run("None") == ""
+    assert session.run("_") == "5"
+
+
+def test_an_assignment_shows_nothing(session):
+    assert session.run("x = 41") == ""
+    assert session.run("x + 1") == "42"
+
+
+def test_function_over_several_lines_used_two_cells_later(session):
+    session.run("def area(r):\n    import math\n    return math.pi * r**2")
+    assert session.run("a = 1") == ""
+    assert session.run("round(area(2), 3)") == "12.566"
+
+
+def test_last_expression_of_several_statements_is_shown(session):
+    assert session.run("a = 1\nb = 2\na + b") == "3"
+
+
+def test_traceback_shows_source_lines_and_nothing_of_ours(session):
+    session.run("def area(r):\n    return 3.14 * r**2")
+    out = session.run('area("x")')
+    assert 'File "<cell 2>", line 1, in <module>' in out
+    assert 'File "<cell 1>", line 2, in area' in out
+    assert 'area("x")' in out and "return 3.14 * r**2" in out
+    assert "TypeError: unsupported operand type(s)" in out
+    assert not OURS.search(out), out
+    assert out.count("File ") == 2
+
+
+def test_chained_exceptions_show_nothing_of_ours(session):
+    out = session.run("try: 1/0\nexcept Exception as e: raise KeyError(2) from e")
+    assert "ZeroDivisionError" in out and "KeyError: 2" in out
+    assert "direct cause" in out
+    assert not OURS.search(out), out
+
+
+def test_traceback_module_and_inspect_see_the_source(session):
+    session.run("def f():\n    return 'found me'")
+    out = session.run("import inspect; print(inspect.getsource(f))")
+    assert "return 'found me'" in out
+
+
+def test_syntax_error_cell(session):
+    out = session.run("x = = 3")
+    assert "SyntaxError: invalid syntax" in out
+    assert "x = = 3" in out and not OURS.search(out)
+    assert session.run("1 + 1") == "2"
+
+
+def test_syntax_error_in_a_long_cell_runs_none_of_it(session):
+    out = session.run("ran = True\nx = = 3")
+    assert "SyntaxError" in out
+    assert "NameError" in session.run("ran")
+
+
+def test_import_and_standard_library_work(session):
+    assert session.run("import json; json.dumps({'a': [1, None]})") \
+        == """'{"a": [1, null]}'"""
+    assert session.run("from decimal import Decimal; Decimal(1) / 3") \
+        == "Decimal('0.3333333333333333333333333333')"
+
+
+def test_name_is_main_and_classes_pickle(session):
+    assert session.run("__name__") == "'__main__'"
+    session.run("class P:\n    v = 7")
+    assert session.run(
+        "import pickle; pickle.loads(pickle.dumps(P())).v") == "7"
+
+
+def test_future_annotations_stay_in_force(session):
+    session.run("from __future__ import annotations")
+    session.run("def f(x: Undefined): pass")
+    assert session.run("f.__annotations__") == "{'x': 'Undefined'}"
+
+
+def test_displayhook_of_the_person_is_used(session):
+    session.run("import sys")
+    session.run("sys.displayhook = lambda v: print('shown:', v)")
+    assert session.run("3 + 4") == "shown: 7"
+
+
+def test_excepthook_of_the_person_is_used(session):
+    session.run("import sys")
+    session.run("sys.excepthook = lambda t, v, tb: print('mine:', v)")
+    assert "mine: division by zero" in session.run("1/0")
+
+
+def test_warnings_name_the_cell(session):
+    out = session.run("import warnings; warnings.warn('careful')")
+    assert "<cell 1>" in out and "careful" in out
+
+
+def test_async_at_the_top_through_asyncio_run(session):
+    session.run("import asyncio")
+    assert session.run("asyncio.run(asyncio.sleep(0, 'slept'))") == "'slept'"
+
+
+def test_stderr_and_stdout_are_both_shown(session):
+    out = session.run("import sys; print('o'); print('e', file=sys.stderr)")
+    assert sorted(out.split()) == ["e", "o"]
+
+
+def test_output_without_a_newline_leaves_the_prompt_on_its_own_line(session):
+    assert session.run("print('abc', end='')") == "abc"
+    assert session.run("1") == "1"
+
+
+def test_system_exit_leaves_with_its_status(session):
+    session.enter("raise SystemExit(7)")
+    assert session.wait_exit() == 7
+
+
+def test_exit_and_quit_leave(cb):
+    for word in ("exit()", "quit()"):
+        s = cb.session("-q")
+        s.enter(word)
+        assert s.wait_exit() == 0
+
+
+def test_subprocess_works(session):
+    out = session.run(
+        "import subprocess; subprocess.run(['echo', 'from a child'])")
+    assert "from a child" in out and "returncode=0" in out
+
+
+def test_shell_pipeline_works(session):
+    assert session.run("import os; os.popen('printf abc | wc -c').read()") \
+        == "'3\\n'"
+
+
+def test_multiprocessing_works(session):
+    session.run("def sq(x): return x * x")
+    out = session.run("import multiprocessing as mp\n"
+                      "with mp.Pool(2) as p: print(p.map(sq, [1, 2, 3]))")
+    assert "[1, 4, 9]" in out, out
+
+
+def test_threads_work_within_a_cell(session):
+    out = session.run("import threading; r = []\n"
+                      "t = threading.Thread(target=r.append, args=(5,))\n"
+                      "t.start(); t.join(); r")
+    assert out == "[5]"
+
+
+def test_fork_in_a_cell_leaves_one_session(session):
+    out = session.run("import os; pid = os.fork()\n"
+                      "if pid: print(os.waitpid(pid, 0)[1])")
+    assert out.strip() == "0"
+    assert session.run("1 + 1") == "2"
+
+
+def test_nul_bytes(session):
+    out = session.run("print('a\\0b')")
+    assert "a" in out and "b" in out
+    assert session.run("1 + 1") == "2"
+
+
+def test_a_nul_in_the_source_does_no_harm(session):
+    session.type("1 + \0 1")
+    session.expect(r">>> 1 \+ +1")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("40 + 2") == "42"
+
+
+def test_invalid_utf8(session):
+    out = session.run("import os; os.write(1, b'<\\xff\\xfe>\\n')")
+    assert "\\xff" in out.lower() and "\\xfe" in out.lower(), out
+    assert session.run("'ä€😀'") == "'ä€😀'"
+
+
+def test_megabyte_source(cb):
+    cb.work.joinpath("big.py").write_text(
+        "x = '" + "a" * 1_000_000 + "'\nprint(len(x))\n")
+    s = cb.session()
+    out = s.run(":load big.py", deadline=40)
+    assert "1000000" in out, out[-300:]
+
+
+def test_source_beyond_the_limit_is_refused_and_the_session_lives(cb):
+    cb.work.joinpath("big.py").write_text("x = 1 #" + "a" * 20_000 + "\n")
+    s = cb.session("--set", "cell.source=10K")
+    out = s.run(":load big.py")
+    assert out.strip(), "it says nothing"
+    assert "NameError" in s.run("x")
+
+
+def test_comments_and_blank_cells_do_nothing(session):
+    assert session.run("# nothing") == ""
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("1") == "1"

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Configuration and the host: what is said before anything starts."""
+import os
+import re
+
+import pytest
+
+from world import PYTHON, TESTS
+
+
+def test_config_errors_are_all_reported_with_file_and_line(cb):
+    path = cb.config("[cell]\ntimeout = soon\n\n[sesion]\nmemory = 1G\n"
+                     "[session]\nprocesses = -4\n")
+    r = cb.run("-c", "pass")
+    assert r.code == 78, r
+    for line in (2, 7):
+        assert f"{path}:{line}:" in r.said, r
+    assert re.search(rf"{re.escape(str(path))}:[45]:", r.said), r
+    assert "timeout" in r.said and "processes" in r.said
+    assert r.out == b""
+
+
+def test_config_errors_stop_a_session_too(cb):
+    cb.config("[cell]\ntimeot = 3s\n")
+    s = cb.session(start=False)
+    assert s.wait_exit() == 78
+    assert "cellblock.conf:2" in s.all_text().replace("\n", "")
+
+
+def test_the_persons_file_is_used(cb):
+    cb.config("[terminal]\nprompt = \"py> \"\nbanner = no\n")
+    s = cb.session(start=False, prompt="py> ")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+
+
+def test_set_wins_over_the_file(cb):
+    cb.config("[cell]\ntimeout = 20s\n")
+    r = cb.run("--set", "cell.timeout=77s", "--check-config")
+    assert r.code == 0, r
+    assert "77s" in r.text or "77 s" in r.text
+    assert "--set" in r.text
+
+
+def test_check_config_names_the_source_of_each_value(cb):
+    path = cb.config("[cell]\ntimeout = 20s\n")
+    r = cb.run("--check-config")
+    assert r.code == 0, r
+    assert f"{path}:2" in r.text and "built in" in r.text
+
+
+def test_check_config_of_a_bad_file(cb):
+    bad = cb.work / "bad.conf"
+    bad.write_text("[cell]\nundo = many\n")
+    r = cb.run("--check-config", str(bad))
+    assert r.code == 78, r
+    assert "bad.conf:2:" in r.said + r.text
+
+
+def test_bad_set_is_an_error(cb):
+    r = cb.run("--set", "cell.timeout=soon", "-c", "pass")
+    assert r.code in (2, 78), r
+    assert "cell.timeout" in r.said and "--set" in r.said
+
+
+def test_unknown_option_is_a_usage_error(cb):
+    r = cb.run("--frobnicate")
+    assert r.code == 2, r
+    assert r.said.startswith("cellblock: ") and "frobnicate" in r.said
+
+
+def test_config_file_that_does_not_exist(cb):
+    r = cb.run("-f", "/nonexistent/cb.conf", "-c", "pass")
+    assert r.code == 78, r
+    assert "/nonexistent/cb.conf" in r.said
+
+
+def test_interpreter_that_does_not_exist(cb):
+    r = cb.run("--set", "python.executable=/nonexistent/python3", "-c", "1")
+    assert r.code in (78, 125), r
+    assert "/nonexistent/python3" in r.said
+    assert r.said.startswith("cellblock: ")
+
+
+def test_interpreter_that_is_no_interpreter_ends_the_session_clearly(cb):
+    s = cb.session("--set", "python.executable=/bin/true", start=False)
+    assert s.wait_exit() in (78, 125)
+    assert "/bin/true" in s.all_text().replace("\n", "")
+
+
+def without_user_namespaces():
+    """A command to run something where no user namespace can be made."""
+    return (PYTHON, "-B", str(TESTS / "lib" / "no_userns.py"))
+
+
+def test_host_without_user_namespaces(cb):
+    r = cb.run("-c", "print('ran')", wrapper=without_user_namespaces())
+    assert r.code == 125, r
+    assert b"ran" not in r.out
+    said = [x for x in r.said.splitlines() if x.startswith("cellblock: ")]
+    assert len(said) == 1, r
+    assert "user namespace" in said[0]
+    assert "max_user_namespaces" in r.said, "the hint names the setting"
+
+
+def test_host_without_user_namespaces_ends_a_session_clearly(cb):
+    s = cb.session(wrapper=without_user_namespaces(), start=False)
+    assert s.wait_exit() == 125
+    assert "user namespace" in s.all_text()
+
+
+def test_check_reports_every_limit(cb):
+    r = cb.run("--check")
+    assert r.code == 0, r
+    for word in ("memory", "processes", "seccomp", "Landlock"):
+        assert word.lower() in r.text.lower(), f"{word} is not in:\n{r.text}"
+
+
+def test_check_as_json(cb):
+    import json
+    r = cb.run("--check", "--json")
+    assert r.code == 0, r
+    assert isinstance(json.loads(r.text), dict)
+
+
+def test_requirement_that_the_host_lacks_refuses_to_start(cb):
+    r = cb.run("--set", "jail.require=no-such-thing", "-c", "print('ran')")
+    assert r.code == 78, r
+    assert b"ran" not in r.out and "no-such-thing" in r.said
+    for word in "cgroup memory noswap processes cpus landlock proc".split():
+        assert word in r.said, r
+
+
+def test_requirement_is_met_exactly_where_check_says_so(cb):
+    import json
+    rows = json.loads(cb.run("--check", "--json").text)["checks"]
+    words = {row["word"]: row["strength"] for row in rows if row["word"]}
+    assert len(words) >= 8, words
+    for word, strength in words.items():
+        need = f"jail.require={word}"
+        ran = cb.run("--set", need, "-c", "print('ran')")
+        check = cb.run("--set", need, "--check")
+        if strength == "strong":
+            assert (ran.code, ran.text, check.code) == (0, "ran\n", 0), ran
+        else:
+            assert (ran.code, ran.text, check.code) == (125, "", 125), ran
+            assert word in ran.said and word in check.text, (ran, check)
+
+
+def test_help_and_version(cb):
+    r = cb.run("--help")
+    assert r.code == 0 and "cellblock [OPTIONS]" in r.text and not r.err
+    r = cb.run("--version")
+    assert r.code == 0 and re.match(r"cellblock \d+\.\d+", r.text)
+
+
+def test_environment_reaches_python_only_from_the_configuration(cb):
+    r = cb.run("--set", "python.env.GREETING=hello there", "-c",
+               "import os; print(os.environ.get('GREETING'),"
+               " os.environ.get('SECRET'), os.environ.get('LD_PRELOAD'))",
+               env={"SECRET": "leak", "LD_PRELOAD": "/nonexistent.so"})
+    assert r.text.split("\n")[0] == "hello there None None", r
+
+
+def test_startup_cell_runs(cb):
+    s = cb.session("--set", "python.startup=import math; tau = math.tau")
+    assert s.run("round(tau, 4)") == "6.2832"
+    assert "<cell 2>" in s.run("1/0"), "it takes no number"
+
+
+def test_startup_cell_runs_in_every_fresh_python(cb):
+    s = cb.session("--set", "python.startup=tau = 6", "--set",
+                   "cell.checkpoint=never")
+    s.run("tau = 7")
+    s.run(":reset")
+    assert s.run("tau") == "6"
+    s.run("tau = 8")
+    assert "variables lost" in s.run("import os; os._exit(1)")
+    assert s.run("tau") == "6"
+    assert "tau = 6" not in s.run(":history tau"), "nobody typed it"
+
+
+def test_startup_cell_that_ends_python_is_not_tried_again(cb):
+    s = cb.session("--set", "python.startup=import os; os._exit(3)", "--set",
+                   "cell.checkpoint=never")
+    assert "python.startup did not end well" in s.all_text()
+    assert s.run("6 * 7") == "42"
+    assert s.all_text().count("did not end well") == 1
+
+
+def test_skeleton_is_in_the_home(cb):
+    (cb.work / "skel").mkdir()
+    (cb.work / "skel" / "readme.txt").write_text("welcome")
+    s = cb.session("--set", f"home.skeleton={cb.work}/skel")
+    assert s.run("open('readme.txt').read()") == "'welcome'"
+
+
+def test_packages_directory_is_importable_and_read_only(cb):
+    (cb.work / "pkgs").mkdir()
+    (cb.work / "pkgs" / "cbmod.py").write_text("value = 77\n")
+    cb.let_in(cb.work / "pkgs")
+    s = cb.session("--set", f"python.packages={cb.work}/pkgs")
+    assert s.run("import cbmod; cbmod.value") == "77"
+    assert "OSError" in s.run("open(cbmod.__file__, 'a')") \
+        or "PermissionError" in s.all_text()
+
+
+@pytest.mark.parametrize("policy, out", [("none", "[]"),
+                                         ("loopback", "['lo']")])
+def test_network_is_none_or_loopback(cb, policy, out):
+    r = cb.run("--set", f"jail.network={policy}", "-c", """if 1:
+        import socket
+        up = []
+        try:
+            s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
+            c = socket.create_connection(s.getsockname()); up.append('lo')
+        except OSError: pass
+        print(up)""")
+    assert r.text.strip() == out, r

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""The editor, as seen on the screen. What it is made of has its own tests."""
+
+
+def test_bracketed_paste_runs_nothing_until_enter(session):
+    session.paste("print('one')\nprint('two')\n")
+    session.expect(r"print\('two'\)")
+    text = session.all_text().splitlines()
+    assert "one" not in text and "two" not in text
+    session.type("\r")
+    session.expect("^two$")
+    session.wait_prompt()
+    assert "one" in session.all_text().splitlines()
+
+
+def test_a_pasted_function_is_not_indented_again(session):
+    session.run("def f(x):\n    if x:\n        return 1\n    return 2")
+    assert session.run("f(1), f(0)") == "(1, 2)"
+
+
+def test_a_pasted_tab_completes_nothing(session):
+    session.run("if True:\n\tpasted = 'yes'")
+    assert session.run("pasted") == "'yes'"
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line(session):
+    session.type("print('never')")
+    session.expect("never")
+    session.type("\x03")
+    session.wait_prompt()
+    assert session.run("1 + 1") == "2"
+    assert "never" not in [r.strip() for r in session.screen.rows()]
+
+
+def test_ctrl_d_leaves(session):
+    assert session.leave() == 0
+
+
+def test_ctrl_d_on_a_line_with_text_does_not_leave(session):
+    session.type("12")
+    session.expect(">>> 12")
+    session.type("\x04")
+    session.type("3")
+    session.expect(">>> 123")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_utf8_editing(session):
+    session.type("s = 'äö漢字x'")
+    session.expect("äö漢字x")
+    session.type("\x1b[D\x1b[D\x7f\x7f")
+    session.expect("äöx")
+    session.type("é")
+    session.expect("äöéx")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("s") == "'äöéx'"
+
+
+def test_keys_move_within_the_line(session):
+    session.type("23")
+    session.expect(">>> 23")
+    session.type("\x01")
+    session.type("1")
+    session.expect(">>> 123")
+    session.type("\x05")
+    session.type("4")
+    session.expect(">>> 1234")
+    session.type("\r")
+    session.expect("^1234$")
+    session.wait_prompt()
+
+
+def test_up_recalls_a_cell_of_several_lines_whole(session):
+    session.run("def f():\n    return 5")
+    session.type("\x1b[A")
+    session.expect(r">>> def f\(\):\n\.\.\.     return 5")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_history_is_there_in_the_next_run(cb):
+    s = cb.session()
+    s.run("'remember ' + 'me'")
+    assert s.leave() == 0
+    s = cb.session()
+    s.type("\x1b[A")
+    s.expect(r">>> 'remember ' \+ 'me'")
+    s.type("\r")
+    s.expect("^'remember me'$")
+    s.wait_prompt()
+
+
+def test_ctrl_r_searches_history(session):
+    session.run("needle = 'x'")
+    session.run("other = 1")
+    session.type("\x12")
+    session.type("need")
+    session.expect("needle = 'x'")
+    session.type("\r")
+    session.wait_prompt()
+
+
+def test_enter_on_an_incomplete_cell_opens_an_indented_line(session):
+    session.type("def f():")
+    session.expect(r"def f\(\):")
+    session.type("\r")
+    session.expect(r"^\.\.\.")
+    session.type("return 8")
+    session.expect(r"^\.\.\.     return 8")
+    session.type("\r")
+    session.wait(lambda: session.screen.cursor_row() == "...", "a blank line")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("f()") == "8"
+
+
+def test_tab_completes_a_name(session):
+    session.run("quite_a_long_name = 11")
+    session.type("quite_a\t")
+    session.expect(r">>> quite_a_long_name")
+    session.type("\r")
+    session.expect("^11$")
+    session.wait_prompt()
+
+
+def test_tab_completes_an_attribute_and_an_import(session):
+    session.run("import string")
+    session.type("string.ascii_low\t")
+    session.expect("string.ascii_lowercase")
+    session.type("\x03")
+    session.wait_prompt()
+    session.type("import statis\t")
+    session.expect("import statistics")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_tab_completes_a_home_file_in_a_string(session):
+    session.run("open('grades-2024.csv', 'w').close()")
+    session.type("open('grad\t")
+    session.expect(r"open\('grades-2024.csv")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_tab_at_the_start_of_a_line_indents(session):
+    session.type("\tx")
+    session.expect(r"^>>>     x")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_question_mark_shows_the_doc(session):
+    session.run("def area(r):\n    'the area of a circle'")
+    out = session.run("area?")
+    assert "area(r)" in out and "the area of a circle" in out
+
+
+def test_narrow_terminal(cb):
+    s = cb.session(size=(6, 20))
+    assert s.run("'x' * 3") == "'xxx'"
+    s.type("abcdefghijklmnopqrstuvwxyz0123456789")
+    s.expect("456789")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("1 + 1") == "2"
+
+
+def test_wide_terminal(cb):
+    s = cb.session(size=(24, 200))
+    assert s.run("'y' * 150") == "'" + "y" * 150 + "'"
+
+
+def test_dumb_terminal(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    assert s.run("6 * 7") == "42"
+    assert b"\x1b" not in s.raw
+    assert s.leave() == 0
+
+
+def test_unknown_terminal(cb):
+    s = cb.session(env={"TERM": "no-such-terminal"})
+    assert s.run("6 * 7") == "42"
+
+
+def test_no_term_at_all(cb):
+    s = cb.session(env={"TERM": ""})
+    assert s.run("6 * 7") == "42"

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""However a session ends, nothing of it is left on the host."""
+import os
+import signal
+
+import pytest
+
+import hosttree
+
+BUSY = ("import subprocess, os; subprocess.Popen(['sleep', '300'],"
+        " start_new_session=True); print('on'); input()")
+
+
+@pytest.fixture
+def busy(cb):
+    """A session with a checkpoint, in a cell that waits and has a daemon."""
+    before = hosttree.mounts()
+    s = cb.session()
+    s.run("x = 1")
+    row = s.enter(BUSY)
+    s.expect_since(row, "^on")
+    t = cb.tree(s)
+    assert t.warden and len(t.guests()) >= 2
+    s.tree, s.mounts = t, before
+    return s
+
+
+def nothing_is_left(s):
+    s.tree.wait_gone()
+    assert hosttree.mounts() == s.mounts
+    hosttree.until(lambda: not mine(s), f"cgroups to go: {mine(s)}")
+
+
+def mine(s):
+    """Cgroups that name this session's processes, or hold them."""
+    left = []
+    for path in hosttree.cgroups():
+        name = os.path.basename(path)
+        if any(str(pid) in name for pid in s.tree.seen):
+            left.append(path)
+    return left
+
+
+def test_nothing_is_left_after_the_exit(cb):
+    before = hosttree.mounts()
+    s = cb.session()
+    s.run("x = 1")
+    s.tree, s.mounts = cb.tree(s), before
+    assert s.tree.guests()
+    assert s.leave() == 0
+    nothing_is_left(s)
+
+
+def test_nothing_is_left_after_sigkill_of_the_front_end(busy):
+    busy.tree.kill(busy.pid)
+    busy.wait_exit()
+    nothing_is_left(busy)
+
+
+def test_nothing_is_left_after_sigkill_of_the_warden(busy):
+    if os.geteuid() != 0 and not may_signal(busy.tree.warden):
+        pytest.skip("the kernel lets no ordinary user signal the warden")
+    busy.tree.kill(busy.tree.warden)
+    assert busy.wait_exit() != 0
+    assert "cellblock: " in busy.all_text() or "[" in busy.all_text()
+    nothing_is_left(busy)
+
+
+def may_signal(pid):
+    try:
+        os.kill(pid, 0)
+        return True
+    except PermissionError:
+        return False
+
+
+def test_sigkill_of_init_restarts_or_ends_and_nothing_is_left(busy):
+    if os.geteuid() != 0 and not may_signal(busy.tree.init):
+        pytest.skip("the kernel lets no ordinary user signal init")
+    old = busy.tree.inside()
+    busy.tree.kill(busy.tree.init)
+    hosttree.until(lambda: not any(
+        hosttree.is_alive(pid, busy.tree.seen[pid]) for _, pid in old),
+        "the old jail to be gone")
+    busy.wait(lambda: busy.at_prompt() or busy.process.poll() is not None,
+              "a prompt or the end")
+    if busy.process.poll() is None:
+        assert busy.run("6 * 7") == "42"
+        busy.tree.look()
+        busy.leave()
+    nothing_is_left(busy)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP],
+                         ids=lambda s: s.name)
+def test_nothing_is_left_after_a_signal(busy, sig):
+    busy.process.send_signal(sig)
+    busy.wait_exit()
+    nothing_is_left(busy)
+
+
+def test_nothing_is_left_when_the_terminal_goes_away(busy):
+    os.close(busy.master)
+    os.close(busy.slave)
+    busy.closed = True
+    hosttree.until(lambda: busy.process.poll() is not None,
+                   "its end after the hangup")
+    nothing_is_left(busy)
+
+
+def test_exit_during_a_fork_bomb_leaves_nothing(cb):
+    before = hosttree.mounts()
+    s = cb.session("--set", "session.processes=30")
+    row = s.enter("import os; print('on')\nwhile True:\n"
+                  "    try: os.fork()\n    except OSError: pass")
+    s.expect_since(row, "on")
+    s.tree, s.mounts = cb.tree(s), before
+    s.process.kill()
+    s.wait_exit()
+    nothing_is_left(s)
+
+
+def test_quit_command_leaves(cb):
+    s = cb.session()
+    s.enter(":quit")
+    assert s.wait_exit() == 0
+
+
+def test_ctrl_z_does_not_stop_the_session_in_a_cell(session):
+    row = session.enter("x = input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("\x1a")
+    session.type("ok\r")
+    session.wait_prompt()
+    assert hosttree.stat_of(session.pid)[0] != b"T"
+
+
+def test_guests_are_nobody_on_the_host(cb):
+    s = cb.session()
+    s.run("x = 1")
+    t = cb.tree(s)
+    for pid in t.guests() + [t.init]:
+        status = hosttree.status_of(pid)
+        uids = set(status["Uid"].split())
+        assert "0" not in uids and "65534" not in uids
+        if os.geteuid() == 0:
+            assert all(int(u) >= 0x7f000000 for u in uids)
+            assert not status["Groups"].strip()
+        assert int(status["CapEff"], 16) == 0
+        assert status["NoNewPrivs"] == "1"
+        assert status["Seccomp"] == "2"
+
+
+def test_front_end_has_no_capability_and_cannot_exec(cb):
+    s = cb.session()
+    status = hosttree.status_of(s.pid)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(status[name], 16) == 0, name
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+
+
+def test_two_sessions_do_not_share_an_id_or_files(cb):
+    a, b = cb.session(), cb.session()
+    a.run("open('/tmp/mine', 'w').write('a'); open('/dev/shm/m', 'w').close()")
+    assert b.run("import os; os.listdir('/tmp'), os.listdir('/dev/shm'),"
+                 " os.listdir('/home')") == "([], [], [])"
+    if os.geteuid() == 0:
+        first, second = (hosttree.status_of(cb.tree(s).init)["Uid"]
+                         for s in (a, b))
+        assert first != second

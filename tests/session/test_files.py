@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Files in, files out."""
+import os
+
+import pytest
+
+
+def test_write_file_reset_read_file(session):
+    assert session.run("open('notes', 'w').write('still here')") == "10"
+    session.run(":reset", 40)
+    assert session.run("open('notes').read()") == "'still here'"
+
+
+def test_upload_csv_compute_download(cb):
+    cb.work.joinpath("grades.csv").write_text("name,points\nann,3\nbob,4\n")
+    s = cb.session()
+    out = s.run(":upload grades.csv")
+    assert "grades.csv" in out and "/home/grades.csv" in out
+    s.run("import csv; n = sum(int(r['points']) for r in"
+          " csv.DictReader(open('grades.csv')))")
+    s.run("open('sum.txt', 'w').write(str(n))")
+    listing = s.run(":files")
+    assert "grades.csv" in listing and "sum.txt" in listing
+    out = s.run(":download sum.txt")
+    assert "sum.txt" in out
+    assert cb.work.joinpath("sum.txt").read_text() == "7"
+
+
+def test_upload_by_absolute_path_and_to_another_name(cb):
+    source = cb.home / "data file.bin"
+    source.write_bytes(bytes(range(256)))
+    s = cb.session()
+    s.run(f":upload '{source}' in.bin")
+    assert s.run("open('in.bin', 'rb').read() == bytes(range(256))") == "True"
+
+
+def test_upload_with_a_pattern(cb):
+    for name in ("a.txt", "b.txt", "c.log"):
+        cb.work.joinpath(name).write_text(name)
+    s = cb.session()
+    s.run(":upload *.txt")
+    assert s.run("import os; sorted(os.listdir('/home'))") \
+        == "['a.txt', 'b.txt']"
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "device",
+                                  "unreadable"])
+def test_upload_of_what_is_no_file_is_refused_clearly(cb, kind):
+    path = cb.work / "thing"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "unreadable":
+        if os.geteuid() == 0:
+            pytest.skip("root reads every file of its own")
+        path.write_text("x")
+        path.chmod(0)
+    s = cb.session()
+    out = s.run(":upload thing")
+    assert "thing" in out and len(out.splitlines()) <= 4, out
+    assert s.run("import os; os.listdir('/home')") == "[]"
+    assert s.run("1 + 1") == "2"
+
+
+def test_upload_larger_than_the_limit_is_refused_whole(cb):
+    cb.work.joinpath("big").write_bytes(b"x" * 300_000)
+    s = cb.session("--set", "files.max_file=100K")
+    out = s.run(":upload big")
+    assert "100 KiB" in out or "max_file" in out, out
+    assert s.run("import os; os.listdir('/home')") == "[]"
+
+
+def test_upload_that_fills_the_home_leaves_no_half_file(cb):
+    cb.work.joinpath("big").write_bytes(b"x" * 3_000_000)
+    s = cb.session("--set", "home.size=1M")
+    out = s.run(":upload big")
+    assert out.strip()
+    assert s.run("import os; os.listdir('/home')") == "[]"
+
+
+def test_download_of_a_link_to_etc_passwd_is_refused(cb):
+    s = cb.session()
+    s.run("import os; os.symlink('/etc/passwd', 'link')")
+    out = s.run(":download link")
+    assert "link" in out
+    assert not os.path.lexists(cb.work / "link")
+    assert "root:" not in s.all_text()
+
+
+def test_download_through_a_link_that_stays_inside_works(cb):
+    s = cb.session()
+    s.run("import os; open('real', 'w').write('ok'); os.symlink('real', 'l')")
+    s.run(":download l")
+    assert cb.work.joinpath("l").read_text() == "ok"
+    assert not cb.work.joinpath("l").is_symlink()
+
+
+@pytest.mark.parametrize("cell", [
+    "import os; os.mkfifo('odd')",
+    "import os; os.mkdir('odd')",
+    "import os; os.symlink('/proc/self/mem', 'odd')",
+    "import os; os.symlink('../etc/hosts', 'odd')",
+    "import socket; socket.socket(socket.AF_UNIX).bind('odd')",
+])
+def test_download_of_what_is_no_file_is_refused(cb, cell):
+    s = cb.session()
+    s.run(cell)
+    out = s.run(":download odd")
+    assert "odd" in out, out
+    assert not os.path.lexists(cb.work / "odd") \
+        or (cb.work / "odd").is_dir() and not os.listdir(cb.work / "odd")
+    assert s.run("1 + 1") == "2"
+
+
+def test_download_does_not_overwrite_unasked(cb):
+    cb.work.joinpath("f").write_text("mine")
+    s = cb.session()
+    s.run("open('f', 'w').write('theirs')")
+    s.type(":download f")
+    s.expect(":download f")
+    s.type("\r")
+    s.wait(lambda: s.at_prompt() or "?" in s.screen.cursor_row(),
+           "a prompt or a question")
+    if not s.at_prompt():
+        s.type("n\r")
+        s.wait_prompt()
+    assert cb.work.joinpath("f").read_text() == "mine"
+
+
+def test_download_with_a_pattern_into_a_directory(cb):
+    (cb.work / "out").mkdir()
+    s = cb.session()
+    s.run("for n in 'ab': open(n + '.png', 'w').write(n)")
+    s.run(":download *.png out")
+    assert (cb.work / "out" / "a.png").read_text() == "a"
+    assert (cb.work / "out" / "b.png").read_text() == "b"
+
+
+def test_download_never_leaves_its_directory(cb):
+    s = cb.session()
+    out = s.run(":download ../etc/passwd")
+    assert out.strip()
+    assert not (cb.work / "passwd").exists()
+
+
+def test_names_with_escapes_are_shown_safely(cb):
+    s = cb.session()
+    s.run(r"open('a\x1b]0;owned\x07\nb', 'w').close()")
+    out = s.run(":files")
+    assert s.screen.titles == []
+    assert "\\x1b" in out or "\\e" in out or "^[" in out, out
+
+
+def test_show_and_rm(session):
+    session.run("open('f', 'w').write('line one\\nline two\\n')")
+    assert "line two" in session.run(":show f")
+    session.run(":rm f")
+    assert session.run("import os; os.listdir('/home')") == "[]"
+
+
+def test_save_and_load_cells(cb):
+    s = cb.session()
+    s.run("def twice(x):\n    return 2 * x")
+    s.run("twice(4)")
+    s.run(":save work.py")
+    text = cb.work.joinpath("work.py").read_text()
+    assert "def twice(x):" in text and "twice(4)" in text
+    assert s.leave() == 0
+    s = cb.session()
+    s.run(":load work.py")
+    assert s.run("twice(21)") == "42"
+
+
+def test_quit_warns_once_of_files_never_downloaded(cb):
+    s = cb.session()
+    s.run("open('notes.txt', 'w').write('x')")
+    out = s.run(":quit")
+    assert "1 file was never downloaded: notes.txt" in out, out
+    s.enter(":quit")
+    assert s.wait_exit() == 0
+
+
+def test_limits_names_what_enforces_each(session):
+    out = session.run(":limits")
+    for word in ("memory", "512 MiB", "processes", "64", "built in"):
+        assert word in out, out
+
+
+def test_who_lists_variables(session):
+    session.run("alpha = 5; beta = 'text'")
+    out = session.run(":who")
+    assert "alpha" in out and "int" in out and "beta" in out and "str" in out
+
+
+def test_help_lists_every_command(session):
+    out = session.run(":help")
+    for name in ("upload", "download", "files", "limits", "undo", "reset",
+                 "quit", "history", "load", "save", "who", "usage"):
+        assert f":{name}" in out, name
+
+
+def test_unknown_command_is_said(session):
+    out = session.run(":uplaod x")
+    assert "uplaod" in out
+    assert "SyntaxError" not in out

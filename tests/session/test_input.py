@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""Programs that talk with the person through the terminal."""
+import termios
+
+
+def test_input_works(session):
+    session.enter("name = input('who? ')")
+    session.expect(r"^who\? ?$")
+    session.type("Ada\r")
+    session.wait_prompt()
+    assert session.run("name") == "'Ada'"
+
+
+def test_input_echoes_and_edits_lines(session):
+    row = session.enter("x = input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("abX")
+    session.expect_since(row, "abX")
+    session.type("\x7fc\r")
+    session.wait_prompt()
+    assert session.run("x") == "'abc'"
+
+
+def test_keys_typed_right_behind_a_cell_reach_its_input(session):
+    session.type("x = input()")
+    session.expect(r"input\(\)$")
+    session.type("\r")
+    session.type("early\r")
+    session.wait_prompt()
+    assert session.run("x") == "'early'"
+
+
+def test_getpass_does_not_echo(session):
+    row = session.enter("from getpass import getpass; p = getpass()")
+    session.expect_since(row, "Password:")
+    session.type("s3cret\r")
+    session.wait_prompt()
+    assert "s3cret" not in session.all_text()
+    assert session.run("p == 's3' 'cret'") == "True"
+
+
+def test_pdb_set_trace_works(session):
+    session.run("def f(n):\n    m = n * 2\n    breakpoint()\n    return m")
+    row = session.enter("f(21)")
+    session.expect_since(row, r"\(Pdb\)")
+    session.type("p m\r")
+    session.expect_since(row, r"^42$")
+    session.type("c\r")
+    session.wait_prompt()
+    assert session.run("_") == "42"
+
+
+def test_help_pager_works(session):
+    session.enter("help(str)")
+    session.expect(r"Help on class str")
+    session.type("q")
+    session.wait_prompt()
+    assert session.run("1 + 1") == "2"
+
+
+def test_end_of_file_at_input_is_an_eoferror(session):
+    row = session.enter("input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("\x04")
+    session.expect_since(row, "EOFError")
+    session.wait_prompt()
+    assert session.run("input") .startswith("<")
+
+
+def test_curses_program_works_and_the_screen_is_restored(session):
+    session.run("print('BEFORE')")
+    session.run("import curses\n"
+                "def main(w):\n"
+                "    curses.curs_set(0)\n"
+                "    w.addstr(3, 5, 'FULL SCREEN'); w.refresh()\n"
+                "    return w.getkey()")
+    session.enter("curses.wrapper(main)")
+    session.expect("^     FULL SCREEN")
+    assert session.screen.alternate
+    session.type("k")
+    session.wait_prompt()
+    assert not session.screen.alternate
+    assert not session.screen.cursor.hidden
+    assert "BEFORE" in session.screen_text()
+    assert "     FULL SCREEN" not in session.screen.rows()
+    assert session.run("_") == "'k'"
+
+
+def test_a_program_that_leaves_the_alternate_screen_on_is_put_right(session):
+    session.run("print('BEFORE')")
+    out = session.enter(r"print('\x1b[?1049h\x1b[?25l\x1b[31mMESS', end='')")
+    assert out
+    session.wait_prompt()
+    assert not session.screen.cursor.hidden
+    assert "BEFORE" in session.screen_text()
+    session.run("print('plain')")
+    row = next(y for y in range(24)
+               if session.screen._row(y) == "plain")
+    assert session.screen.buffer[row][0].fg == "default"
+
+
+def test_window_size_follows(session):
+    assert session.run("import os; os.get_terminal_size().columns") == "80"
+    session.resize(30, 100)
+    session.wait_prompt()
+    assert session.run("tuple(os.get_terminal_size())") == "(100, 30)"
+
+
+def test_window_size_follows_while_a_cell_runs(session):
+    session.run("import os, signal, time; seen = []")
+    session.run("def told(*_):\n"
+                "    os.write(1, b'WINCH %d %d\\n' % os.get_terminal_size())\n"
+                "    seen.append(1)")
+    session.run("old = signal.signal(signal.SIGWINCH, told)")
+    # Not in input(): a signal just before its read() is only seen after it.
+    row = session.enter("print('ready')\nwhile not seen: time.sleep(0.01)")
+    session.expect_since(row, "^ready")
+    session.resize(20, 90)
+    session.expect_since(row, "WINCH 90 20")
+    session.wait_prompt()
+
+
+def test_type_ahead_returns_to_the_editor_and_does_not_run(session):
+    row = session.enter("import time; print('go'); time.sleep(0.5)")
+    session.expect_since(row, "^go")
+    session.type("print('not ' + 'run')\r")
+    session.expect(r">>> print\('not ' \+ 'run'\)")
+    assert "not run" not in session.all_text()
+    session.type("\x03")
+    session.wait_prompt()
+    assert session.run("1 + 1") == "2"
+
+
+def test_raw_mode_program_gets_single_keys(session):
+    session.run("import tty, termios, sys, os")
+    row = session.enter(
+        "old = termios.tcgetattr(0); tty.setraw(0); print('raw', end='\\r\\n');"
+        " k = os.read(0, 1); termios.tcsetattr(0, termios.TCSANOW, old); k")
+    session.expect_since(row, "^raw")
+    session.type("\x03")
+    session.expect_since(row, r"^b'\\x03'")
+    session.wait_prompt()
+
+
+def same_modes(session, cell, deadline=None):
+    before = session.terminal_modes()
+    session.run(cell, deadline)
+    assert session.terminal_modes() == before
+
+
+def test_terminal_modes_are_the_same_at_every_prompt(session):
+    for cell in ("1", "1/0", "print('\\x1b[?1h\\x1b=')",
+                 "import tty; tty.setraw(0)",
+                 "import os; os.system('stty raw -echo')"):
+        same_modes(session, cell)
+
+
+def test_terminal_modes_outlive_a_cell_that_dies_in_raw_mode(session):
+    same_modes(session, "import tty, os; tty.setraw(0); os.abort()", 30)
+    same_modes(session, "import tty, os; tty.setraw(0); os.kill(os.getpid(), 9)",
+               30)
+    assert session.run("1 + 1") == "2"
+
+
+def test_echo_is_on_for_the_cell_after_one_that_died_in_raw_mode(session):
+    session.run("import tty, os; tty.setraw(0); os.abort()", 30)
+    row = session.enter("x = input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("seen")
+    session.expect_since(row, "seen")
+    session.type("\r")
+    session.wait_prompt()
+
+
+def test_stty_outside_is_unchanged_after_the_session(cb):
+    for cell in ("1", "import tty, os; tty.setraw(0); os.abort()"):
+        s = cb.session()
+        before = list(s.before)
+        s.run(cell, 30)
+        assert s.leave() == 0
+        assert s.terminal_modes() == before
+
+
+def test_stty_outside_is_unchanged_when_the_session_is_terminated(cb):
+    import signal
+    for sig in (signal.SIGTERM, signal.SIGHUP):
+        s = cb.session()
+        row = s.enter("import tty, time; tty.setraw(0); print('on');"
+                      " time.sleep(9)")
+        s.expect_since(row, "on")
+        s.process.send_signal(sig)
+        s.wait_exit()
+        assert s.terminal_modes() == s.before
+        assert s.before[3] & termios.ECHO

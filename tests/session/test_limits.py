@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""Limits of a cell: what strikes, what is said, what stays."""
+import re
+
+import pytest
+
+import hosttree
+
+SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
+           "    except BaseException: pass")
+
+
+def test_ctrl_c_interrupts_and_variables_stay(session):
+    session.run("kept = 'yes'")
+    row = session.enter("import time; print('on'); time.sleep(30)")
+    session.expect_since(row, "^on")
+    session.type("\x03")
+    session.expect_since(row, "KeyboardInterrupt")
+    session.wait_prompt()
+    assert session.run("kept") == "'yes'"
+
+
+def test_ctrl_c_interrupts_a_busy_loop(session):
+    row = session.enter("print('on')\nwhile True: pass")
+    session.expect_since(row, "^on")
+    session.type("\x03")
+    session.expect_since(row, "KeyboardInterrupt")
+    session.wait_prompt()
+
+
+def test_ctrl_c_belongs_to_one_cell(session):
+    row = session.enter("import time; print('on'); time.sleep(30)")
+    session.expect_since(row, "^on")
+    session.type("\x03")
+    session.wait_prompt()
+    assert session.run("sum(range(200000))") == "19999900000"
+    assert "KeyboardInterrupt" not in session.run("1 + 1")
+
+
+def test_ctrl_c_reaches_a_child(session):
+    row = session.enter("import subprocess; print('on', flush=True);"
+                        " subprocess.run(['sleep', '30'])")
+    session.expect_since(row, "^on")
+    session.type("\x03")
+    session.expect_since(row, "KeyboardInterrupt")
+    session.wait_prompt()
+
+
+def test_ctrl_c_three_times_ends_a_cell_that_swallows_it(cb):
+    s = cb.session("--set", "cell.timeout=50s", "--set", "cell.cpu=50s")
+    s.run("kept = 'yes'")
+    row = s.enter("print('on')\n" + SWALLOW)
+    s.expect_since(row, "^on")
+    for _ in range(3):
+        s.type("\x03")
+    s.wait_prompt()
+    assert "Ctrl-C three times · killed" in "\n".join(s.screen.rows(row))
+    assert s.run("kept") == "'yes'"
+
+
+def test_time_limit_interrupts(cb):
+    s = cb.session("--set", "cell.timeout=500ms")
+    s.run("kept = 'yes'")
+    out = s.run("while True: pass")
+    assert re.search(r"\[time limit: 500 ms · interrupted · variables kept\]",
+                     out), out
+    assert s.run("kept") == "'yes'"
+
+
+def test_time_limit_interrupts_a_sleep(cb):
+    s = cb.session("--set", "cell.timeout=500ms")
+    out = s.run("import time; time.sleep(30)")
+    assert "time limit: 500 ms · interrupted" in out
+
+
+def test_time_limit_kills_what_swallows_the_interrupt(cb):
+    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
+                   size=(24, 160))
+    s.run("kept = 'yes'")
+    out = s.run(SWALLOW)
+    assert re.search(r"\[time limit: 500 ms · killed · back to the state "
+                     r"before cell 2 \(1 name\) · home kept", out), out
+    assert s.run("kept") == "'yes'"
+
+
+def test_cpu_limit_strikes_without_a_wall_clock(cb):
+    s = cb.session("--set", "cell.timeout=40s", "--set", "cell.cpu=500ms")
+    s.run("kept = 'yes'")
+    out = s.run("while True: pass", 35)
+    assert "CPU limit: 500 ms" in out, out
+    assert s.run("kept") == "'yes'"
+
+
+def test_waiting_for_the_person_does_not_count(cb):
+    s = cb.session("--set", "cell.timeout=1s")
+    row = s.enter("x = input('? ')")
+    s.expect_since(row, r"^\?")
+    with pytest.raises(AssertionError):
+        s.wait_prompt(3)
+    s.type("late\r")
+    s.wait_prompt()
+    assert s.run("x") == "'late'"
+
+
+def test_each_cell_has_its_own_clock(cb):
+    s = cb.session("--set", "cell.timeout=1s")
+    for _ in range(3):
+        assert "limit" not in s.run("import time; time.sleep(0.5)")
+
+
+def test_output_limit_shows_head_and_tail(cb):
+    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=200")
+    out = s.run("for i in range(100000): print(i)")
+    lines = out.splitlines()
+    assert lines[0] == "0" and lines[1] == "1"
+    said = [x for x in lines if "output limit" in x]
+    assert len(said) == 1, out
+    assert "4 KiB shown" in said[0] and "last lines follow" in said[0]
+    assert lines[-1] == "99999" and lines[-2] == "99998"
+    assert "50000" not in lines
+
+
+def test_the_traceback_after_a_flood_is_shown(cb):
+    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=1K")
+    out = s.run("for i in range(100000): print(i)\n1/0")
+    assert "ZeroDivisionError: division by zero" in out
+
+
+def test_out_pages_a_truncated_cell(cb):
+    s = cb.session("--set", "cell.output=1K", "--set", "cell.tail=100",
+                   size=(24, 80))
+    s.run("for i in range(2000): print(i)")
+    assert "output limit" in s.all_text()
+    row = s.screen.here() + 1
+    s.type(":out 1")
+    s.expect(">>> :out 1")
+    s.type("\r")
+    s.wait(lambda: s.screen.here() > row + 3, "some of the output")
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_memory_limit_is_told(cb):
+    s = cb.session("-M", "128M")
+    s.run("kept = 'yes'")
+    out = s.run("x = bytearray(4 << 30)", 40)
+    assert "MemoryError" in out or "memory limit: 128 MiB" in out, out
+    assert s.run("kept") == "'yes'"
+
+
+def test_fork_bomb_is_stopped_and_the_session_lives(cb):
+    s = cb.session("--set", "session.processes=20",
+                   "--set", "cell.timeout=5s")
+    out = s.run("import os\nwhile True: os.fork()", 40)
+    assert "Resource temporarily unavailable" in out, out
+    # Children that were stopped on their way out go on with the next cell.
+    assert s.run("40 + 2").endswith("42")
+    assert s.run("40 + 2") == "42"
+
+
+def test_process_limit_is_said_and_what_is_left_is_ended(cb):
+    s = cb.session("--set", "session.processes=20", size=(24, 160))
+    out = s.run("import os, time\nfor _ in range(99):\n"
+                "    if not os.fork(): time.sleep(99); os._exit(0)", 40)
+    assert "Resource temporarily unavailable" in out, out
+    assert re.search(r"\[process limit: 20 · the cell's \d+ leftover "
+                     r"processes were ended\]", out), out
+    # Their parent has not waited for them, so they still count, and what
+    # that means for a checkpoint is said above the answer.
+    assert s.run("40 + 2").endswith("42")
+    left = [p for p in cb.tree(s).guests()
+            if hosttree.stat_of(p)[0] not in (b"Z", b"X")]
+    assert len(left) <= 3, hosttree.describe(left)
+
+
+def test_recursion_limit_is_a_recursionerror(session):
+    session.run("def f(): return f()")
+    assert "RecursionError" in session.run("f()")
+    assert session.run("1 + 1") == "2"
+
+
+def test_full_home_is_an_oserror_and_session_lives(cb):
+    s = cb.session("--set", "home.size=1M")
+    out = s.run("open('big', 'wb').write(b'x' * (8 << 20))")
+    assert "OSError" in out and "No space left" in out, out
+    assert s.run("1 + 1") == "2"
+    assert s.run("import os; os.remove('big'); open('s', 'w').write('ok')") \
+        == "2"
+
+
+def test_home_full_of_names_is_an_oserror_and_session_lives(cb):
+    s = cb.session("--set", "home.files=100")
+    out = s.run("for i in range(300): open(f'f{i}', 'w').close()")
+    assert "OSError" in out and "No space left" in out, out
+    assert s.run("1 + 1") == "2"
+
+
+def test_escape_sequences_are_dropped_and_counted(session):
+    out = session.run(r"print('\x1b]52;c;cm0gLXJm\x07hello')")
+    assert out.splitlines()[0] == "hello"
+    assert "[1 terminal sequence dropped: clipboard]" in out
+    assert b"\x1b]52" not in session.raw
+
+
+def test_titles_and_queries_never_reach_the_terminal(session):
+    session.run(r"print('\x1b]0;owned\x07\x1b[c\x1b[6n\x1bP$qm\x1b\\x')")
+    session.wait_prompt()
+    assert session.screen.titles == []
+    assert session.run("1 + 1") == "2"
+
+
+def test_background_process_uses_no_cpu_at_the_prompt(cb):
+    s = cb.session()
+    s.run("import subprocess; p = subprocess.Popen("
+          "['sh', '-c', 'while :; do :; done'])")
+    t = cb.tree(s)
+    quiet_at_the_prompt(s, t)
+
+
+def test_background_thread_uses_no_cpu_at_the_prompt(cb):
+    s = cb.session()
+    s.run("n = 0\ndef spin():\n    global n\n    while True: n += 1")
+    s.run("import threading; threading.Thread(target=spin, daemon=True)"
+          ".start()")
+    t = cb.tree(s)
+    quiet_at_the_prompt(s, t)
+    first = int(s.run("n"))
+    assert int(s.run("import time; time.sleep(0.3); n")) > first
+
+
+def quiet_at_the_prompt(s, t):
+    """No CPU is used while the person takes their time over a line."""
+    before = [None]
+
+    def settled():
+        """The checkpoint was taken and all is stopped: not a tick in a while
+        of typing. What runs on never gets here."""
+        before[0] = t.cpu_ticks()
+        take_time(s, "a")
+        return t.cpu_ticks() == before[0]
+
+    hosttree.until(settled, "the jail to come to rest")
+    for word in ("one", "two", "three"):
+        take_time(s, word)
+    assert t.cpu_ticks() == before[0]
+    s.type("\x03")
+    s.wait_prompt()
+
+
+def take_time(s, word):
+    s.type(word)
+    s.expect(word)
+    with pytest.raises(AssertionError):
+        s.expect("never shown", 0.3)
+
+
+def test_idle_session_is_ended_and_told(cb):
+    s = cb.session("--set", "session.idle=1s")
+    s.wait_exit(15)
+    assert "idle limit: 1 s" in s.all_text()
+
+
+def test_lifetime_ends_a_session_and_is_told(cb):
+    s = cb.session("--set", "session.lifetime=2s")
+    s.wait_exit(15)
+    assert "lifetime limit: 2 s" in s.all_text()

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""A bad cell costs that cell: variables and home outlive it."""
+import re
+
+import pytest
+
+
+@pytest.fixture
+def kept(cb):
+    """A session with something to lose."""
+    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=300ms",
+                   "--set", "session.processes=40", "-M", "256M")
+    s.run("kept = [1, 2, 3]")
+    s.run("open('kept.txt', 'w').write('in the home')")
+    return s
+
+
+def nothing_is_lost(s):
+    assert s.run("kept") == "[1, 2, 3]"
+    assert s.run("open('kept.txt').read()") == "'in the home'"
+    assert s.run("6 * 7") == "42"
+
+
+SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
+           "    except BaseException: pass")
+
+# name: (cell, what is said)
+BAD_CELLS = {
+    "timeout": (SWALLOW, r"time limit: 2 s · killed · back to the state"),
+    "segfault": ("import ctypes; ctypes.string_at(0)",
+                 r"crashed: Segmentation fault · back to the state"),
+    "abort": ("import os; os.abort()", r"crashed: Aborted · back to"),
+    "os_exit": ("import os; os._exit(3)",
+                r"os\._exit\(3\) ended Python · back to the state"),
+    "sigkill_of_itself": ("import os; os.kill(os.getpid(), 9)",
+                          r"crashed: Killed · back to the state"),
+    "sigterm_of_itself": ("import os; os.kill(os.getpid(), 15)",
+                          r"crashed: Terminated · back to the state"),
+    "kill0": ("import os; os.kill(0, 9)", r"back to the state"),
+    "closerange": ("import os; os.closerange(3, 1000)", r""),
+    "closerange_of_all": ("import os; os.closerange(0, 1000)", r""),
+    "stack_overflow": (
+        "import sys; sys.setrecursionlimit(10**8)\n"
+        "class A:\n    def __repr__(self): return repr(self)\nrepr(A())",
+        r"crashed: Segmentation fault|RecursionError|memory limit"),
+    "blocked_signals": (
+        "import signal; signal.pthread_sigmask(signal.SIG_BLOCK,"
+        " range(1, 65))\nwhile True: pass", r"time limit: 2 s"),
+    "stopped_itself": ("import os, signal; os.kill(os.getpid(),"
+                       " signal.SIGSTOP)", r"time limit: 2 s"),
+    "c_code_that_never_returns": ("10 ** 10 ** 8 % 7", r"time limit: 2 s"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CELLS)
+def test_variables_survive(kept, name):
+    cell, said = BAD_CELLS[name]
+    out = kept.run(cell, 40)
+    assert re.search(said, out), out
+    nothing_is_lost(kept)
+
+
+def test_variables_survive_stdout_close(kept):
+    kept.run("import sys; sys.stdout.close()")
+    kept.run("sys.stdout = open(1, 'w', closefd=False)")
+    nothing_is_lost(kept)
+
+
+def test_variables_survive_memory(kept):
+    out = kept.run("x = []\nwhile True: x.append(bytearray(1 << 20))", 40)
+    assert "memory limit: 256 MiB" in out or "MemoryError" in out, out
+    if "MemoryError" in out:
+        kept.run("x = None")
+    nothing_is_lost(kept)
+
+
+def test_variables_survive_a_fork_bomb(kept):
+    out = kept.run("import os\nwhile True:\n    try: os.fork()\n"
+                   "    except OSError: pass", 50)
+    assert "limit" in out, out
+    # What is left of the bomb may still be talking.
+    assert "[1, 2, 3]" in kept.run("kept", 40).splitlines()
+    kept.run(":reset", 40)
+    assert kept.run("open('kept.txt').read()") == "'in the home'"
+
+
+def test_variables_survive_a_fork_bomb_that_detaches(kept):
+    out = kept.run("import os\nfor i in range(100):\n    try:\n"
+                   "        if not os.fork():\n            os.setsid()\n"
+                   "            while True: pass\n"
+                   "    except OSError: break", 50)
+    assert out, "nothing is said"
+    # That no checkpoint could be taken among them is said above the answer.
+    assert "[1, 2, 3]" in kept.run("kept").splitlines()
+    kept.run(":reset", 40)
+    assert kept.run("open('kept.txt').read()") == "'in the home'"
+
+
+def test_kill_of_every_process_is_refused_or_survived(kept):
+    kept.run("import os; os.kill(-1, 9)", 40)
+    assert kept.run("6 * 7") == "42"
+    assert kept.run("open('kept.txt').read()") == "'in the home'"
+
+
+def test_two_bad_cells_in_a_row(kept):
+    kept.run("import os; os._exit(1)", 40)
+    kept.run("import os; os.abort()", 40)
+    nothing_is_lost(kept)
+
+
+def test_state_made_after_a_rollback_survives_the_next(kept):
+    kept.run("import os; os._exit(1)", 40)
+    kept.run("later = 'too'")
+    kept.run("import os; os._exit(1)", 40)
+    assert kept.run("later") == "'too'"
+    nothing_is_lost(kept)
+
+
+def test_the_killed_cell_leaves_no_trace_in_the_variables(kept):
+    kept.run("import os; kept.append(4); other = 1; os._exit(1)", 40)
+    assert kept.run("kept") == "[1, 2, 3]"
+    assert "NameError" in kept.run("other")
+
+
+@pytest.mark.parametrize("breakage", [
+    "import builtins; builtins.compile = builtins.exec = None",
+    "import builtins; builtins.__import__ = None",
+    "import sys; sys.modules.clear()",
+    "import sys; sys.stdout = sys.stderr = None",
+    "import sys; sys.settrace(lambda *a: 1/0)",
+    "import sys; sys.excepthook = None; sys.displayhook = None",
+    "import gc; [o for o in gc.get_objects()]; gc.disable()",
+    "import random; random.getstate = None; random.seed(1)",
+    "import signal; signal.signal = None",
+    "import threading; threading.Thread = threading.Lock = None",
+    "import os; os.fork = os.waitpid = os.write = os.read = None",
+    "import atexit; atexit.register(lambda: 1/0)",
+    "import socket; socket.socket = None; import io; io.open = None",
+], ids=lambda b: b.split(";")[-1].strip()[:30])
+def test_monkey_patching_does_not_cost_the_session(kept, breakage):
+    kept.run(breakage, 40)
+    kept.run("1", 40)
+    kept.run("import os; os._exit(1)", 40)
+    kept.wait_prompt()
+    kept.run(":reset", 40)
+    assert kept.run("6 * 7") == "42"
+
+
+def test_undo_goes_back_one_cell(session):
+    session.run("x = 1")
+    session.run("x = 2")
+    out = session.run(":undo")
+    assert re.search(r"\[back to the state before cell 2 \(\d+ names?\) · "
+                     r"files in the home are as they are\]", out), out
+    assert session.run("x") == "1"
+
+
+def test_undo_of_several_cells(cb):
+    s = cb.session("--set", "cell.undo=3")
+    for n in range(4):
+        s.run(f"x = {n}")
+    s.run(":undo 3")
+    assert s.run("x") == "0"
+
+
+def test_undo_beyond_what_is_kept_says_so(session):
+    session.run("x = 1")
+    session.run("x = 2")
+    session.run(":undo")
+    out = session.run(":undo 9")
+    assert out.strip()
+    assert session.run("x") == "1"
+
+
+def test_reset_forgets_variables_and_keeps_the_home(session):
+    session.run("x = 1; open('f', 'w').write('kept')")
+    session.run(":reset", 40)
+    assert "NameError" in session.run("x")
+    assert session.run("open('f').read()") == "'kept'"
+
+
+def test_wipe_empties_the_home(session):
+    session.run("open('f', 'w').write('x')")
+    session.type(":wipe")
+    session.expect(":wipe")
+    session.type("\r")
+    if not session.wait(lambda: session.at_prompt() or
+                        re.search(r"\(y|\[y", session.screen_text()),
+                        "a prompt or a question"):
+        raise AssertionError
+    if not session.at_prompt():
+        session.type("y")
+        session.type("\r")
+    session.wait_prompt()
+    assert session.run("import os; os.listdir('/home')") == "[]"
+
+
+def test_random_state_goes_on_as_in_plain_python(session):
+    import random
+    session.run("import random; random.seed(42)")
+    r = random.Random(42)
+    for _ in range(3):
+        assert session.run("random.random()") == repr(r.random())
+
+
+def test_random_state_is_rolled_back_with_the_rest(session):
+    import random
+    session.run("import random; random.seed(42)")
+    session.run("import os; random.random(); os._exit(1)", 40)
+    assert session.run("random.random()") == repr(random.Random(42).random())
+
+
+def test_the_process_stays_the_same_from_cell_to_cell(session):
+    pid = session.run("import os; os.getpid()")
+    assert session.run("os.getpid()") == pid
+    assert session.run("os.getpid()") == pid
+
+
+def test_a_thread_goes_on_in_the_next_cell(session):
+    session.run("import threading, time; n = 0; go = threading.Event()")
+    session.run("def work():\n    global n\n    go.wait()\n    n = 99")
+    session.run("t = threading.Thread(target=work); t.start()")
+    session.run("go.set(); t.join()")
+    assert session.run("n") == "99"
+
+
+def test_a_thread_lost_by_a_rollback_is_told(session):
+    session.run("import threading, os, time")
+    session.run("threading.Thread(target=time.sleep, args=(99,),"
+                " daemon=True).start()")
+    out = session.run("os._exit(1)", 40)
+    assert "1 thread" in out and "gone" in out, out
+
+
+def test_a_child_is_waited_for_in_a_later_cell(session):
+    session.run("import subprocess; p = subprocess.Popen(['sh', '-c',"
+                " 'exit 5'])")
+    assert session.run("p.wait()") == "5"
+
+
+def test_os_wait_sees_no_stranger(session):
+    session.run("1")
+    assert "ChildProcessError" in session.run("import os; os.wait()")
+
+
+def test_an_open_file_keeps_its_offset_over_a_rollback(session):
+    session.run("open('f', 'w').write('abcdef'); f = open('f')")
+    session.run("f.read(2)")
+    session.run("import os; f.read(2); os._exit(1)", 40)
+    assert session.run("f.read()") == "'cdef'"

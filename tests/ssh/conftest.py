@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""An ssh server of our own on loopback, with two accounts: one whose shell is
+the product, and one with a plain shell and a ForceCommand."""
+import os
+import pathlib
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+import hosttree
+import term
+from world import CELLBLOCK
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
+
+
+def run(*argv):
+    subprocess.run(argv, check=True, capture_output=True)
+
+
+class Server:
+    def __init__(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-ssh-"))
+        self.dir.chmod(0o755)
+        self.binary = self.dir / "cellblock"
+        shutil.copy(CELLBLOCK, self.binary)
+        self.users, self.process = {}, None
+
+    def start(self):
+        tag = secrets.token_hex(2)
+        self.add_user("shell", f"cellblock-test-s{tag}", self.binary)
+        self.add_user("forced", f"cellblock-test-f{tag}", "/bin/sh")
+        for key in ("host", "client"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+                str(self.dir / key))
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.port = s.getsockname()[1]
+        (self.dir / "config").write_text(f"""\
+ListenAddress 127.0.0.1:{self.port}
+HostKey {self.dir}/host
+PidFile none
+UsePAM no
+StrictModes no
+AuthorizedKeysFile {self.dir}/client.pub
+PasswordAuthentication no
+AcceptEnv *
+Subsystem sftp /usr/lib/openssh/sftp-server
+Match User {self.users['forced'].pw_name}
+    ForceCommand {self.binary} --login
+""")
+        os.makedirs("/run/sshd", exist_ok=True)
+        self.log = open(self.dir / "log", "wb")
+        self.process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(self.dir / "config")],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        hosttree.until(self.is_up, "the ssh server")
+
+    def add_user(self, kind, name, shell):
+        run("useradd", "-r", "-m", "-d", str(self.dir / kind), "-s",
+            str(shell), "-p", "*", name)
+        self.users[kind] = pwd.getpwnam(name)
+
+    def is_up(self):
+        assert self.process.poll() is None, (self.dir / "log").read_text()
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait()
+            self.log.close()
+        for user in self.users.values():
+            subprocess.run(["userdel", "-f", user.pw_name],
+                           capture_output=True, check=False)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Account:
+    def __init__(self, server, kind):
+        self.server, self.kind = server, kind
+        self.user = server.users[kind]
+        self.home = pathlib.Path(self.user.pw_dir)
+        self.open = []
+
+    def argv(self, *options):
+        return ["ssh", "-F", "none", "-p", str(self.server.port),
+                "-i", str(self.server.dir / "client"),
+                "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR",
+                "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes",
+                *options, "--", f"{self.user.pw_name}@127.0.0.1"]
+
+    def run(self, *command, stdin=b"", options=(), env=None):
+        """ssh lab COMMAND < stdin, without a terminal."""
+        return subprocess.run(
+            [*self.argv("-T", *options), *command], input=stdin,
+            capture_output=True, timeout=40, check=False,
+            env={**os.environ, **(env or {})})
+
+    def session(self, *command, options=()):
+        s = term.Session([*self.argv("-tt", *options), *command],
+                         env={**os.environ, "TERM": "xterm-256color"})
+        self.open.append(s)
+        return s
+
+    def processes(self):
+        """Processes of this account on the host, sshd's own aside."""
+        found = []
+        for pid in hosttree.all_pids():
+            status = hosttree.status_of(pid)
+            if status.get("Uid", "").split()[:1] == [str(self.user.pw_uid)] \
+                    and status.get("Name") != "sshd" \
+                    and status.get("State", "Z")[0] != "Z":
+                found.append(pid)
+        return found
+
+    def close(self):
+        for s in self.open:
+            s.close()
+        hosttree.until(lambda: not self.processes(),
+                       f"the end of the sessions of {self.user.pw_name}")
+
+
+@pytest.fixture(scope="session")
+def server():
+    if os.geteuid() != 0:
+        pytest.skip("making accounts for an ssh server takes root")
+    if not SSHD:
+        pytest.skip("sshd is not installed")
+    s = Server()
+    try:
+        s.start()
+        yield s
+    finally:
+        s.stop()
+
+
+@pytest.fixture(params=["shell", "forced"])
+def lab(server, request):
+    account = Account(server, request.param)
+    yield account
+    account.close()

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""ssh lab: as a login shell and as a forced command."""
+import pytest
+
+import hosttree
+
+
+def test_remote_command_is_a_cell(lab):
+    r = lab.run("2**100")
+    assert (r.returncode, r.stdout, r.stderr) == \
+        (0, b"1267650600228229401496703205376\n", b""), r
+
+
+def test_command_of_several_lines(lab):
+    r = lab.run("x = 20\nfor i in range(2):\n    x += i\nx")
+    assert r.stdout == b"21\n", r
+
+
+def test_program_on_standard_input(lab):
+    r = lab.run(stdin=b"import sys\nprint('homework')\n"
+                      b"print('err', file=sys.stderr)\nsys.exit(7)\n")
+    assert (r.returncode, r.stdout, r.stderr) == \
+        (7, b"homework\n", b"err\n"), r
+
+
+def test_command_reads_the_clients_input(lab):
+    r = lab.run("import sys; sys.stdin.read().upper()", stdin=b"abc")
+    assert r.stdout == b"'ABC'\n", r
+
+
+@pytest.mark.parametrize("command, error", [
+    ("cat < /etc/passwd", b"SyntaxError"), ("ls -la", b"NameError"),
+    ("cat /etc/passwd", b"NameError")])     # a division, to Python
+def test_shell_commands_are_errors_of_python(lab, command, error):
+    r = lab.run(command)
+    assert r.returncode == 1 and error in r.stderr, r
+    assert b"root:" not in r.stdout + r.stderr
+
+
+@pytest.mark.parametrize("command", [
+    "--help", "--check", "-c 'print(1)'", "-f /etc/passwd", "--version",
+    "-s cell.timeout=99h", "--set policy.locked=no", "-u /etc/passwd",
+    "-p /bin/sh", "; id", "$(id)", "`id`", "| id", "&& id", "-",
+    "'\n--help"])
+def test_options_of_the_client_are_python(lab, command):
+    r = lab.run(command)
+    assert r.returncode == 1, r
+    assert b"Error" in r.stderr, r
+    assert b"uid=" not in r.stdout and b"cellblock [OPTIONS]" not in r.stdout
+
+
+@pytest.mark.parametrize("command", [
+    "scp -t /tmp", "scp -f /etc/passwd", "/usr/lib/openssh/sftp-server",
+    "rsync --server -e.Lsfx . /tmp", "git-upload-pack 'x'",
+    "git-receive-pack 'x'"])
+def test_file_transfer_services_are_refused_clearly(lab, command):
+    r = lab.run(command)
+    assert r.returncode not in (0, 255), r
+    service = command.split()[0].split("/")[-1].split("-")[0]
+    assert service.encode() in r.stderr and b"SyntaxError" not in r.stderr, r
+    assert r.stdout == b""
+
+
+def test_sftp_subsystem_is_refused(lab):
+    r = lab.run("sftp", options=("-s",))
+    assert r.returncode not in (0, 255), r
+    assert r.stdout == b"", r
+
+
+def test_session_on_a_terminal(lab):
+    s = lab.session().start()
+    assert "512 MiB" in s.all_text()
+    assert s.run("6 * 7") == "42"
+    assert s.leave() == 0
+
+
+def test_window_size_comes_through(lab):
+    s = lab.session().start()
+    assert s.run("import os; os.get_terminal_size().columns") == "80"
+
+
+def test_ctrl_z_is_inert(lab):
+    s = lab.session().start()
+    s.type("\x1a")
+    s.type("1+1")
+    s.expect(r"1\+1")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+
+
+def test_ctrl_c_interrupts_a_cell(lab):
+    s = lab.session().start()
+    row = s.enter("import time; print('on'); time.sleep(50)")
+    s.expect_since(row, "^on")
+    s.type("\x03")
+    s.expect_since(row, "KeyboardInterrupt")
+    s.wait_prompt()
+
+
+def test_dropped_connection_leaves_nothing(lab):
+    s = lab.session().start()
+    row = s.enter("import time; print('on'); time.sleep(50)")
+    s.expect_since(row, "^on")
+    assert lab.processes()
+    s.process.kill()
+    s.close()
+    hosttree.until(lambda: not lab.processes(),
+                   hosttree.describe(lab.processes()))
+
+
+@pytest.mark.parametrize("name", [
+    "LD_PRELOAD", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "TERMINFO",
+    "BASH_ENV", "GCONV_PATH", "EDITOR", "XDG_CONFIG_HOME", "SECRET"])
+def test_environment_of_the_client_does_not_reach_the_jail(lab, name):
+    r = lab.run(f"import os; os.environ.get({name!r})",
+                options=("-o", f"SetEnv={name}=/nonexistent/x"))
+    assert r.stdout == b"" and r.returncode == 0, r
+
+
+def test_file_of_the_persons_own_is_not_read(lab):
+    path = lab.home / ".config" / "cellblock" / "cellblock.conf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[cell]\nnonsense = yes\n")
+    try:
+        assert lab.run("1 + 1").stdout == b"2\n"
+    finally:
+        path.unlink()
+
+
+def test_nothing_of_the_account_is_in_the_jail(lab):
+    (lab.home / "private.txt").write_text("mine")
+    r = lab.run(f"open({str(lab.home / 'private.txt')!r})")
+    assert b"FileNotFoundError" in r.stderr, r
+
+
+def test_original_command_set_by_hand_changes_nothing(lab):
+    r = lab.run("1 + 1", options=(
+        "-o", "SetEnv=SSH_ORIGINAL_COMMAND=print('planted')"))
+    assert r.stdout == b"2\n", r
+
+
+def test_two_sessions_at_once(lab):
+    a, b = lab.session().start(), lab.session().start()
+    a.run("x = 'a'")
+    assert "NameError" in b.run("x")
+    assert a.run("x") == "'a'"
