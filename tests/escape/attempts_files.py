@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Out of the jail by files: reading the host, writing where nobody may."""
+from rows import (ABSENT, CALLS, DENIED, EPERM, READ_ONLY, READS, WRITES,
+                  Table)
+
+reading = Table("host files by any path", READS)
+add = reading.add
+
+# SECRET is a file on the host that the person may read.
+add("secret_by_absolute_path", "attempt(read, SECRET)", ABSENT)
+add("secret_by_dot_dot", "attempt(read, '../' * 40 + SECRET)", ABSENT)
+add("secret_through_a_link",
+    "os.symlink(SECRET, '/home/l1'); attempt(read, '/home/l1')", ABSENT)
+add("secret_through_a_chain_of_links",
+    "os.symlink('/' + '../' * 9, '/home/l2')\n"
+    "attempt(read, '/home/l2/' + SECRET)", ABSENT)
+for link in ("root", "cwd"):
+    add(f"secret_by_proc_self_{link}",
+        f"attempt(read, '/proc/self/{link}/../../..' + SECRET)", DENIED)
+    add(f"secret_by_proc_1_{link}",
+        f"attempt(read, '/proc/1/{link}' + SECRET)", DENIED)
+    add(f"secret_by_proc_parent_{link}",
+        f"attempt(read, f'/proc/{{os.getppid()}}/{link}' + SECRET)", DENIED)
+add("secret_from_any_process_root",
+    "found = []\n"
+    "for p in os.listdir('/proc'):\n"
+    "    for l in ('root', 'cwd'):\n"
+    "        try: found.append(read(f'/proc/{p}/{l}/{SECRET}'))\n"
+    "        except OSError: pass\n"
+    "expect(not found, str(found))", ".*")
+for name in ("environ", "maps", "mem", "exe", "auxv", "stack", "syscall",
+             "io", "map_files", "fd/0", "fd/3", "cwd", "root"):
+    add(f"init_{name.replace('/', '_')}",
+        f"attempt(read if {name!r} not in ('cwd', 'root', 'map_files')"
+        f" else os.listdir, '/proc/1/{name}')", DENIED)
+for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh",
+             "/etc/ssl/private", "/etc/cellblock", "/etc/machine-id",
+             "/etc/hostname", "/etc/fstab"):
+    add("host" + path.replace("/", "_"),
+        f"attempt(read if os.path.isfile({path!r}) else os.listdir,"
+        f" {path!r})", DENIED)
+for path in ("/root", "/var", "/boot", "/srv", "/mnt", "/media", "/run",
+             "/sys", "/lost+found", "/var/run/docker.sock", "/proc/sys",
+             "/proc/bus", "/proc/fs", "/proc/irq", "/proc/scsi"):
+    add("list" + path.replace("/", "_"), f"attempt(os.listdir, {path!r})",
+        DENIED, "succeed(os.listdir, '/')")
+for path in ("/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/iomem",
+             "/proc/keys", "/proc/timer_list", "/proc/config.gz",
+             "/proc/cmdline", "/proc/modules", "/proc/sched_debug",
+             "/proc/mounts/../1/mounts/x"):
+    add("read" + path.replace("/", "_").replace(".", ""),
+        f"attempt(read, {path!r})", DENIED + "|ENOTDIR")
+for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/sda",
+             "/dev/vda", "/dev/kvm", "/dev/fuse", "/dev/net/tun",
+             "/dev/loop0", "/dev/loop-control", "/dev/console", "/dev/tty0",
+             "/dev/input", "/dev/dri", "/dev/vcs", "/dev/log", "/dev/mqueue",
+             "/dev/hugepages", "/dev/vhost-vsock"):
+    add("device" + path.replace("/", "_"), f"attempt(read, {path!r})", ABSENT,
+        "succeed(read, '/dev/zero', 4)")
+add("nothing_else_in_dev",
+    "extra = set(os.listdir('/dev')) - set('null zero full random urandom tty"
+    " pts ptmx shm fd stdin stdout stderr core'.split())\n"
+    "expect(not extra, str(extra))", ".*", "succeed(os.listdir, '/dev')")
+add("nothing_else_in_the_root",
+    "extra = set(os.listdir('/')) - set('usr lib lib32 lib64 libx32 bin sbin"
+    " etc home tmp dev proc opt packages'.split())\n"
+    "expect(not extra, str(extra))", ".*", "succeed(os.listdir, '/')")
+add("only_harmless_names_in_etc",
+    "extra = {n for n in os.listdir('/etc') if n not in"
+    " 'ld.so.cache alternatives localtime matplotlibrc fonts mime.types passwd"
+    " group hosts host.conf resolv.conf nsswitch.conf'.split() and not n.startswith('python3')}\n"
+    "expect(not extra, str(extra))", ".*", "succeed(os.listdir, '/etc')")
+for path in ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf"):
+    add("own" + path.replace("/", "_").replace(".", "_"),
+        f"t = read({path!r}, 9999).decode() if os.path.exists({path!r})"
+        " else ''\n"
+        "expect('nameserver' not in t and HOSTNAME not in t, t)", ".*")
+add("passwd_names_nobody_of_the_host",
+    "names = read('/etc/passwd', 9999).decode()\n"
+    "expect(names.count('\\n') <= 4 and 'daemon' not in names)", ".*")
+add("mount_table_names_no_private_path",
+    "text = read('/proc/self/mountinfo', 99999).decode()\n"
+    "expect(os.path.dirname(SECRET) not in text)", ".*",
+    "succeed(read, '/proc/self/mountinfo')")
+add("descriptors_are_the_expected_ones",
+    "extra = []\n"
+    "for n in range(3, 256):\n"
+    "    try: s = os.fstat(n)\n"
+    "    except OSError: continue\n"
+    "    if s.st_mode >> 12 == 4: extra.append(n)\n"
+    "expect(not extra, str(extra))", ".*", "succeed(os.fstat, 0)")
+add("dot_dot_from_every_descriptor",
+    "got = []\n"
+    "for n in range(256):\n"
+    "    try: got.append(os.open('..' + SECRET, os.O_RDONLY, dir_fd=n))\n"
+    "    except OSError: pass\n"
+    "expect(not got, str(got))", ".*")
+add("hard_link_to_a_host_file", "attempt(os.link, SECRET, '/home/h1')",
+    ABSENT)
+add("hard_link_to_a_shown_file",
+    "attempt(os.link, os.path.realpath(sys.executable), '/home/h2')",
+    "EXDEV|EPERM|EROFS|EACCES", "open('/home/h3', 'w').close();"
+    " succeed(os.link, '/home/h3', '/home/h4')")
+add("open_by_handle_at",
+    "h = ctypes.create_string_buffer(b'\\x08\\0\\0\\0\\x01\\0\\0\\0' + b'\\2'"
+    " + b'\\0' * 15)\ncall('open_by_handle_at', -100, h, 0)", EPERM, CALLS)
+add("name_to_handle_at",
+    "h = ctypes.create_string_buffer(b'\\x80\\0\\0\\0' + b'\\0' * 200)\n"
+    "m = ctypes.c_int()\n"
+    "call('name_to_handle_at', -100, b'/usr', h, ctypes.byref(m), 0)", EPERM,
+    CALLS)
+for kind, mode, device in (("block", 0o060600, 0x800), ("char", 0o020600,
+                                                        0x101)):
+    add(f"mknod_{kind}",
+        f"attempt(os.mknod, '/home/node', {mode:#o}, {device})", EPERM,
+        "succeed(os.mkfifo, '/home/fifo')")
+
+writing = Table("writing anywhere else", WRITES)
+add = writing.add
+for path in ("/x", "/usr/x", "/usr/bin/x", "/usr/lib/x", "/etc/x", "/dev/x",
+             "/bin/x", "/lib/x", "/dev/pts/x", "/proc/x"):
+    add("create" + path.replace("/", "_"), f"attempt(write, {path!r})",
+        READ_ONLY + "|ENOENT")
+for path in ("/etc/passwd", "/etc/group", "/usr/bin/env", "/usr/bin/python3",
+             "/etc/ld.so.cache"):
+    add("rewrite" + path.replace("/", "_").replace(".", ""),
+        f"attempt(rewrite, {path!r})", READ_ONLY + "|ETXTBSY")
+for what, code in {
+        "chmod": "os.chmod, '/usr/bin/env', 0o777",
+        "chown": "os.chown, '/usr/bin/env', 1000, 1000",
+        "utime": "os.utime, '/usr/bin/env', (1, 1)",
+        "truncate": "os.truncate, '/usr/bin/env', 0",
+        "unlink": "os.unlink, '/usr/bin/env'",
+        "rename": "os.rename, '/usr/bin/env', '/usr/bin/env2'",
+        "rename_out": "os.rename, '/usr/bin/env', '/home/env'",
+        "mkdir": "os.mkdir, '/usr/dir'",
+        "mkdir_root": "os.mkdir, '/dir'",
+        "rmdir_home": "os.rmdir, '/home'",
+        "rename_home": "os.rename, '/home', '/home2'",
+        "symlink": "os.symlink, 'x', '/usr/link'",
+        "setxattr": "os.setxattr, '/usr/bin/env', 'user.x', b'1'",
+        "mkfifo": "os.mkfifo, '/usr/fifo'"}.items():
+    add(f"{what}_in_usr", f"attempt({code})", READ_ONLY + "|EXDEV|EBUSY",
+        "write('/home/c'); succeed(os.chmod, '/home/c', 0o600)")
+add("shared_writable_mapping_of_usr",
+    "import mmap\n"
+    "f = os.open('/usr/bin/env', os.O_RDONLY)\n"
+    "attempt(lambda: mmap.mmap(f, 10, mmap.MAP_SHARED,"
+    " mmap.PROT_READ | mmap.PROT_WRITE))", "EACCES|EPERM")
+add("descriptor_of_usr_reopened_for_writing",
+    "f = os.open('/usr/bin/env', os.O_RDONLY)\n"
+    "attempt(os.open, f'/proc/self/fd/{f}', os.O_RDWR)",
+    READ_ONLY + "|ETXTBSY")
+add("own_executable", "attempt(rewrite, '/proc/self/exe')",
+    READ_ONLY + "|ETXTBSY")
+add("executable_of_init", "attempt(rewrite, '/proc/1/exe')", DENIED)
+add("memory_of_init", "attempt(rewrite, '/proc/1/mem')", DENIED)
+for path in ("sys/kernel/core_pattern", "sys/kernel/hostname",
+             "sys/kernel/modprobe", "sys/vm/overcommit_memory",
+             "sys/fs/suid_dumpable", "sys/net/ipv4/ip_forward",
+             "sysrq-trigger", "sys/user/max_user_namespaces"):
+    add("proc_" + path.replace("/", "_"),
+        f"attempt(rewrite, '/proc/{path}')", DENIED)
+for path in ("uid_map", "gid_map", "setgroups", "projid_map", "loginuid",
+             "timens_offsets"):
+    data = "b'deny'" if path == "setgroups" else "b'0 0 1'"
+    add(f"own_{path}", f"attempt(rewrite, '/proc/self/{path}', {data})",
+        DENIED + "|EINVAL")
+add("oom_score_below_what_was_set",
+    "attempt(rewrite, '/proc/self/oom_score_adj', b'-1000')", DENIED)
+for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory/release_agent",
+             "/sys/kernel/uevent_helper", "/sys/kernel/security",
+             "/sys/fs/cgroup/cgroup.procs"):
+    add("write" + path.replace("/", "_").replace(".", "_"),
+        f"attempt(write, {path!r})", DENIED)
+add("no_cgroup_file_is_visible",
+    "seen = []\n"
+    "for top, dirs, files in os.walk('/'):\n"
+    "    dirs[:] = [d for d in dirs if (top, d) not in"
+    " {('/', 'proc'), ('/', 'usr')}]\n"
+    "    seen += [f for f in files if f.startswith(('cgroup.', 'memory.',"
+    " 'pids.', 'cpu.', 'release_agent'))]\n"
+    "expect(not seen, str(seen[:3]))", ".*")
+add("no_bus_of_the_persons_is_visible",
+    "expect(not any(n in os.environ for n in ('DBUS_SESSION_BUS_ADDRESS',"
+    " 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'DISPLAY')))", ".*")
+
+ROWS = reading + writing

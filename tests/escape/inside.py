@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Runs inside the jail: makes every attempt in a process of its own and says
+what came of it. Reads {"numbers", "rows": [[name, code]...]} from the file
+named first, writes {name: result} as JSON to the file named second, or to
+standard output.
+
+An attempt prints REFUSED:<errno or reason> or ESCAPED:<what>; a control OK.
+"""
+import ctypes
+import errno
+import json
+import os
+import platform
+import select
+import signal
+import sys
+import time
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.syscall.restype = ctypes.c_long
+ARM = platform.machine() == "aarch64"
+NUMBERS = {}
+
+
+def name_of(number):
+    return errno.errorcode.get(number, str(number))
+
+
+def raw(number, *args):
+    """A system call by its number: (result, errno)."""
+    ctypes.set_errno(0)
+    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
+    result = LIBC.syscall(ctypes.c_long(number), *words)
+    return result, ctypes.get_errno()
+
+
+def number_of(name):
+    number = NUMBERS[name][1 if ARM else 0]
+    if number is None:
+        print("REFUSED:ENOSYS (this machine has no such call)")
+        sys.stdout.flush()
+        os._exit(0)
+    return number
+
+
+def call(name, *args):
+    """Attempt a system call that must fail."""
+    result, e = raw(number_of(name), *args)
+    print(f"REFUSED:{name_of(e)}" if result == -1 else f"ESCAPED:{result}")
+
+
+def works(name, *args):
+    """The control: a system call that must succeed."""
+    result, e = raw(number_of(name), *args)
+    print(f"OK:{result}" if result != -1 else f"failed:{name_of(e)}")
+
+
+def attempt(function, *args):
+    """Attempt something through Python that must raise."""
+    try:
+        value = function(*args)
+    except OSError as e:
+        print(f"REFUSED:{name_of(e.errno)}")
+    except (ImportError, ValueError) as e:
+        print(f"REFUSED:{type(e).__name__}")
+    else:
+        print(f"ESCAPED:{value!r:.200}")
+
+
+def succeed(function, *args):
+    try:
+        print(f"OK:{function(*args)!r:.200}")
+    except Exception as e:
+        print(f"failed:{e!r:.200}")
+
+
+def read(path, n=200):
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return os.read(fd, n)
+    finally:
+        os.close(fd)
+
+
+def write(path, data=b"x"):
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600)
+    try:
+        return os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def rewrite(path, data=b"x"):
+    """Write to what is there already."""
+    fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        return os.write(fd, data)
+    finally:
+        os.close(fd)
+
+
+def forked(name, flags):
+    """clone(2) with flags. The child must never be."""
+    args = (flags, 0, 0, 0, 0)
+    result, e = raw(number_of(name), *args)
+    if result == 0:
+        os._exit(0)
+    print(f"REFUSED:{name_of(e)}" if result == -1 else f"ESCAPED:{result}")
+
+
+def expect(truth, what=""):
+    print(f"REFUSED:{what}" if truth else f"ESCAPED:{what}")
+
+
+def status(pid="self"):
+    with open(f"/proc/{pid}/status") as f:
+        return dict(line.rstrip("\n").split(":\t", 1)
+                    for line in f if ":\t" in line)
+
+
+def identity(pid="self"):
+    """What every process of the jail must show."""
+    s = status(pid)
+    caps = [s[c] for c in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
+    right = all(int(c, 16) == 0 for c in caps) \
+        and s["NoNewPrivs"] == "1" and s["Seccomp"] == "2"
+    return right, f"{caps} {s['NoNewPrivs']} {s['Seccomp']}"
+
+
+def machine_code(code):
+    """Run a few bytes; what they leave in eax."""
+    import mmap
+    page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+                     mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(code)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    return ctypes.CFUNCTYPE(ctypes.c_int)(address)()
+
+
+def isolated(code, seconds=10):
+    """Run code in a child; its output, or how it died."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(r)
+            os.dup2(w, 1)
+            sys.stdout = open(1, "w", closefd=False)
+            exec(compile(code, "<attempt>", "exec"), globals())
+            sys.stdout.flush()
+        except BaseException as e:
+            sys.stdout.write(f"raised:{e!r:.200}")
+            sys.stdout.flush()
+        finally:
+            os._exit(0)
+    os.close(w)
+    out, how, end = b"", None, time.monotonic() + seconds
+    while how is None and time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        how = status if done else None
+        # A process that it left behind may hold the pipe open: what is there
+        # once it has ended is all.
+        while select.select([r], [], [], 0 if done else 0.02)[0]:
+            data = os.read(r, 4096)
+            if not data:
+                break
+            out += data
+    os.close(r)
+    if how is None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return "hung"
+    if os.WIFSIGNALED(how):
+        return f"REFUSED:signal {os.WTERMSIG(how)}"
+    return out.decode(errors="replace").strip() or "nothing"
+
+
+def main(rows_path, results_path=None):
+    with open(rows_path) as f:
+        request = json.load(f)
+    NUMBERS.update(request["numbers"])
+    globals().update(request["given"])
+    sys.stdout.flush()
+    results = {name: isolated(code) for name, code in request["rows"]}
+    if results_path:
+        with open(results_path, "w") as f:
+            json.dump(results, f)
+    else:
+        json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

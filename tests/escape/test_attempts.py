@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Every attempt of the tables, refused; every control, let through. All of
+them in one jail, each in a process of its own; once as a program with pipes,
+once as a cell of a session with a terminal."""
+import json
+import os
+import pathlib
+import socket
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from attempts import ROWS  # noqa: E402
+from numbers_of_calls import NUMBERS  # noqa: E402
+from world import World  # noqa: E402
+
+MODES = ("program", "session")
+LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
+
+
+class Host:
+    """What the jail must not reach."""
+
+    def __init__(self, base):
+        self.secret = base / "secret.txt"
+        self.secret.write_text("the host's secret")
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.unix = socket.socket(socket.AF_UNIX)
+        self.unix.bind(f"\0cellblock-test-{os.getpid()}")
+        self.unix.listen()
+
+    def given(self):
+        return {"SECRET": str(self.secret),
+                "HOSTNAME": os.uname().nodename,
+                "HOST_PORT": self.tcp.getsockname()[1],
+                "HOST_ABSTRACT": f"cellblock-test-{os.getpid()}"}
+
+    def close(self):
+        self.tcp.close()
+        self.unix.close()
+
+
+def controls(mode):
+    """Each control once, by its code."""
+    found = {}
+    for row in rows_of(mode):
+        found.setdefault(row.control, f"control {len(found)}")
+    return found
+
+
+def rows_of(mode):
+    return [r for r in ROWS if r.where in ("both", mode)]
+
+
+def run_program(cb):
+    r = cb.run(*LIMITS, "-u", "inside.py", "-u", "rows.json", "-d",
+               "results.json", "-c", "import sys; sys.path.insert(0, '/home');"
+               " import inside; inside.main('rows.json', 'results.json')",
+               timeout=250)
+    assert r.code == 0, r
+
+
+def run_session(cb):
+    s = cb.session(*LIMITS, size=(24, 160))
+    s.run(":upload inside.py rows.json")
+    s.run("import sys; sys.path.insert(0, '/home'); import inside")
+    out = s.run("inside.main('rows.json', 'results.json')", 250)
+    said = s.run(":download results.json")
+    assert (cb.work / "results.json").exists(), out + said
+    assert s.run("6 * 7").startswith("42")
+
+
+def batch(mode, base):
+    """Every row and control of a mode: {name: what was seen}."""
+    base.mkdir()
+    cb = World(base)
+    host = Host(base)
+    try:
+        (cb.work / "inside.py").write_bytes((HERE / "inside.py").read_bytes())
+        rows = [[code, code] for code in controls(mode)] \
+            + [[r.name, r.code] for r in rows_of(mode)]
+        (cb.work / "rows.json").write_text(json.dumps(
+            {"numbers": NUMBERS, "given": host.given(), "rows": rows}))
+        {"program": run_program, "session": run_session}[mode](cb)
+        return json.loads((cb.work / "results.json").read_text())
+    finally:
+        cb.close()
+        host.close()
+
+
+class Batches:
+    """Runs each mode once, when it is first asked for."""
+
+    def __init__(self, base):
+        self.base, self.seen = base, {}
+
+    def results(self, mode):
+        if mode not in self.seen:
+            try:
+                self.seen[mode] = batch(mode, self.base / mode)
+            except Exception as e:  # test_batch_runs tells
+                self.seen[mode] = e
+        return self.seen[mode]
+
+    def report(self):
+        """attempt, expected, seen: one line each, for people."""
+        lines = []
+        for mode, results in self.seen.items():
+            if isinstance(results, Exception):
+                lines.append(f"{mode}: did not run: {results}")
+                continue
+            for row in rows_of(mode):
+                seen = results.get(row.name, "nothing")
+                verdict = "refused" if row.refused(seen) else "ESCAPED"
+                lines.append(f"{verdict}  {mode:8}{row.group} / {row.name}: "
+                             f"expected {row.expected}, seen {seen!r:.120}")
+        return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory):
+    b = Batches(tmp_path_factory.mktemp("attempts"))
+    yield b
+    place = os.environ.get("CELLBLOCK_REPORTS")
+    if place:
+        who = "root" if os.geteuid() == 0 else "user"
+        pathlib.Path(place, f"escape-report-{who}.txt").write_text(b.report())
+
+
+PAIRS = [(mode, row) for mode in MODES for row in rows_of(mode)]
+
+
+@pytest.mark.limit(260)
+@pytest.mark.parametrize("mode", MODES)
+def test_batch_runs(batches, mode):
+    results = batches.results(mode)
+    if isinstance(results, Exception):
+        raise results
+
+
+@pytest.mark.parametrize("mode, row", PAIRS,
+                         ids=[f"{m}-{r.name}" for m, r in PAIRS])
+def test_refused(batches, mode, row):
+    results = batches.results(mode)
+    if isinstance(results, Exception):
+        pytest.skip(f"the attempts of the {mode} did not run")
+    control = results.get(row.control, "nothing")
+    assert control.startswith("OK:"), \
+        f"its control failed: {row.control!r}: {control}"
+    seen = results.get(row.name, "nothing")
+    assert row.refused(seen), \
+        f"{row.code}\nexpected REFUSED:{row.expected}\nseen {seen}"

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""What can only be judged from the host: neighbours, signals, cores, what a
+jail leaves for the next."""
+import ctypes
+import fcntl
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+import hosttree
+
+
+@pytest.fixture
+def neighbours(cb):
+    a, b = cb.session("-q"), cb.session("-q")
+    return a, b
+
+
+def test_abstract_sockets_are_not_shared(neighbours):
+    a, b = neighbours
+    bind = "import socket; s = socket.socket(socket.AF_UNIX)"
+    a.run(bind)
+    assert a.run("s.bind('\\0cb-neighbour'); s.listen()") == ""
+    b.run(bind)
+    assert "ConnectionRefusedError" in b.run("s.connect('\\0cb-neighbour')")
+    a.run("c = socket.socket(socket.AF_UNIX)")
+    assert a.run("c.connect('\\0cb-neighbour'); 'control'") == "'control'"
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/dev/shm", "/home"])
+def test_writable_places_are_not_shared(neighbours, place):
+    a, b = neighbours
+    assert a.run(f"open('{place}/note', 'w').write('hi')") == "2"
+    assert "FileNotFoundError" in b.run(f"open('{place}/note')")
+    assert a.run(f"open('{place}/note').read()") == "'hi'"
+
+
+def test_system_v_shared_memory_is_not_shared(cb):
+    made = subprocess.run(["ipcmk", "-M", "4096"], capture_output=True,
+                          text=True, check=True)
+    ident = re.search(r"(\d+)", made.stdout).group(1)
+    try:
+        r = cb.run("-c", f"""if 1:
+            import ctypes
+            l = ctypes.CDLL(None, use_errno=True)
+            l.shmat.restype = ctypes.c_long
+            print(l.shmat({ident}, 0, 0), ctypes.get_errno())
+        """)
+        assert r.text.split() in (["-1", "22"], ["-1", "1"], ["-1", "38"]), r
+        shown = subprocess.run(["ipcs", "-m", "-i", ident],
+                               capture_output=True, text=True, check=True)
+        assert "nattch" in shown.stdout
+    finally:
+        subprocess.run(["ipcrm", "-m", ident], check=True)
+
+
+def test_posix_message_queues_are_not_shared(cb):
+    libc = ctypes.CDLL(None, use_errno=True)
+    name = f"/cellblock-test-{os.getpid()}".encode()
+    queue = libc.mq_open(name, os.O_CREAT | os.O_RDWR, 0o666, None)
+    assert queue >= 0, os.strerror(ctypes.get_errno())
+    try:
+        again = libc.mq_open(name, os.O_RDONLY)
+        assert again >= 0, "the control"
+        os.close(again)
+        r = cb.run("-c", "import ctypes; l = ctypes.CDLL(None); print("
+                   f"l.mq_open({name!r}, {os.O_RDONLY}))")
+        assert r.text == "-1\n", r
+    finally:
+        os.close(queue)
+        libc.mq_unlink(name)
+
+
+def test_file_locks_on_shared_files_do_not_reach_a_neighbour(neighbours):
+    a, b = neighbours
+    take = ("import fcntl; f = open('/usr/bin/env', 'rb');"
+            " fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); 'free'")
+    a.run(take)
+    assert b.run(take) == "'free'"
+
+
+def test_file_locks_on_shared_files_do_not_reach_the_host(cb):
+    s = cb.session("-q")
+    s.run("import fcntl; f = open('/usr/bin/env', 'rb');"
+          " fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); 'free'")
+    with open("/usr/bin/env", "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(f, fcntl.LOCK_UN)
+
+
+def test_signals_do_not_reach_the_host(cb):
+    victim = subprocess.Popen(["sleep", "60"])
+    try:
+        r = cb.run("-c", f"""if 1:
+            import os
+            for n in ({victim.pid}, -{victim.pid}):
+                try: os.kill(n, 9); print('sent')
+                except OSError as e: print(type(e).__name__)
+            p = os.fork()
+            if not p: import time; time.sleep(9)
+            os.kill(p, 9); print('control', os.waitpid(p, 0)[1])
+        """)
+        assert "sent" not in r.text and "control 9" in r.text, r
+        assert victim.poll() is None
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_no_core_dump_lands_anywhere(cb):
+    def cores_wanted():
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    r = cb.run("-c", "import os, resource; print(resource.getrlimit("
+               "resource.RLIMIT_CORE), flush=True); os.abort()",
+               preexec_fn=cores_wanted)
+    assert r.code == 128 + signal.SIGABRT, r
+    assert r.text.startswith("(0, 0)"), r
+    assert not list(cb.work.rglob("*")) + list(cb.home.rglob("core*"))
+
+
+def test_directory_on_standard_input_leads_nowhere(cb):
+    secret = cb.work / "secret"
+    secret.write_text("host")
+    directory = os.open(cb.work, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        p = cb.popen("-c", "import os\n"
+                     "for n in range(64):\n"
+                     "    try: print(os.open('secret', 0, dir_fd=n), 'ESCAPED')\n"
+                     "    except OSError: pass\n"
+                     "print('done')",
+                     stdin=directory, stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE)
+        out, err = p.communicate(timeout=30)
+    finally:
+        os.close(directory)
+    assert b"ESCAPED" not in out
+    assert b"done" in out or p.returncode != 0, (out, err)
+
+
+def test_inherited_descriptors_reach_no_process_of_the_jail(cb):
+    secret = cb.work / "secret"
+    secret.write_text("host")
+    f = os.open(secret, os.O_RDWR)
+    os.set_inheritable(f, True)
+    try:
+        s = cb.session("-q", pass_fds=[f])
+        out = s.run("import os; [os.readlink(f'/proc/self/fd/{n}') for n in"
+                    " os.listdir('/proc/self/fd') if os.path.lexists("
+                    "f'/proc/self/fd/{n}')]")
+    finally:
+        os.close(f)
+    assert "secret" not in out.replace("\n", "")
+
+
+def test_nothing_planted_outlives_a_reset(cb):
+    s = cb.session("-q")
+    s.run("import os; os.makedirs('/tmp/usr/lib'); os.symlink('/', '/tmp/r');"
+          " open('/dev/shm/plant', 'w').close()")
+    s.run("os.symlink('/etc', '/home/usr'); open('/home/sitecustomize.py',"
+          " 'w').write('print(\"planted\")')")
+    s.run("open('/home/usercustomize.py', 'w').write('print(\"planted\")');"
+          " os.makedirs('/home/.local/lib')")
+    out = s.run(":reset", 40)
+    assert "planted" not in out + s.run("1")
+    assert s.run("import os; os.listdir('/tmp'), os.listdir('/dev/shm')") \
+        == "([], [])"
+    assert s.run("os.listdir('/proc/self/root') == os.listdir('/')") == "True"
+
+
+def test_modules_in_the_home_do_not_shadow_what_the_driver_uses(cb):
+    s = cb.session("-q")
+    for name in ("ast", "codeop", "linecache", "traceback", "random", "json"):
+        s.run(f"open('/home/{name}.py', 'w').write('print(\"shadow\")')")
+    out = s.run(":reset", 40)
+    assert "shadow" not in out
+    assert "ZeroDivisionError" in s.run("1/0")
+
+
+def test_environment_of_the_host_is_not_there(cb):
+    s = cb.session("-q", env={"SECRET_TOKEN": "hunter2", "PYTHONPATH": "/x",
+                              "PYTHONSTARTUP": "/x", "BASH_ENV": "/x"})
+    assert s.run("import os; sorted(k for k in os.environ if k in ("
+                 "'SECRET_TOKEN', 'PYTHONPATH', 'PYTHONSTARTUP',"
+                 " 'BASH_ENV'))") == "[]"
+
+
+def test_front_end_is_not_reachable_from_the_warden_side(cb):
+    """No process of the jail holds a descriptor of the host's terminal."""
+    s = cb.session("-q")
+    mine = os.ttyname(s.slave)
+    s.run("x = 1")
+    t = cb.tree(s)
+    if os.geteuid() != 0:
+        pytest.skip("only root may look at the descriptors of the jail")
+    for pid in t.guests() + [t.init]:
+        links = []
+        for n in os.listdir(f"/proc/{pid}/fd"):
+            links.append(os.readlink(f"/proc/{pid}/fd/{n}"))
+        assert mine not in [x for x in links if x.startswith("/dev/pts")] \
+            or os.stat(f"/proc/{pid}/fd/0").st_dev != os.fstat(s.slave).st_dev
+
+
+def test_clock_of_the_host_is_untouched(cb):
+    before = time.time() - time.monotonic()
+    cb.run("-c", "import time\ntry: time.clock_settime(0, 1)\n"
+           "except OSError: print('refused')")
+    assert abs(time.time() - time.monotonic() - before) < 60
+
+
+def test_ten_starts_leave_nothing(cb):
+    cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
+    for _ in range(10):
+        assert cb.run("-c", "pass").code == 0
+    hosttree.until(lambda: len(hosttree.cgroups()) <= len(cgroups) + 4,
+                   "cgroups to go")
+    assert hosttree.mounts() == mounts
