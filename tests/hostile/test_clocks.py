@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Which time counts: CPU of all processes, the wall clock unless the person is
+waited for, the session's own limits, announced before they strike."""
+import pytest
+
+from hostile import is_whole, start, value
+
+
+def test_cpu_limit_counts_every_process(cb):
+    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1s")
+    row = s.screen.here()
+    out = s.run("import os\nfor i in range(3): os.fork()\nwhile True: pass", 25)
+    assert "CPU limit: 1 s" in out, out
+    is_whole(s, row)
+
+
+def test_cpu_limit_counts_threads_of_children(cb):
+    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1s")
+    row = s.screen.here()
+    out = s.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
+                "'''import threading\ndef f():\n    while True: pass\n"
+                "threading.Thread(target=f).start(); f()'''])", 25)
+    assert "CPU limit: 1 s" in out, out
+    is_whole(s, row)
+
+
+def test_an_earlier_cells_cpu_is_not_counted_again(cb):
+    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1500ms")
+    burn = ("import time\nend = time.process_time() + 0.6\n"
+            "while time.process_time() < end: pass")
+    for _ in range(4):
+        assert "limit" not in s.run(burn, 25)
+
+
+WAITS = {
+    "input": "x = input('? ')",
+    "read": "import os; print('? ', end='', flush=True); x = os.read(0, 9)",
+    "getpass": "import getpass; x = getpass.getpass('? ')",
+    "select": "import select, sys; print('? ', end='', flush=True);"
+              " select.select([0], [], []); x = sys.stdin.readline()",
+    "child": "import subprocess; print('? ', end='', flush=True);"
+             " x = subprocess.run(['head', '-n1'], stdout=-1).stdout",
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_the_wall_clock_rests_while_the_person_is_waited_for(cb, name):
+    s = start(cb, "--set", "cell.timeout=1s")
+    row = s.enter(WAITS[name])
+    s.expect_since(row, r"^\?")
+    with pytest.raises(AssertionError):
+        s.wait_prompt(2.5)
+    s.type("late\r")
+    s.wait_prompt()
+    assert "late" in value(s, "x")
+
+
+PRETENDS = {
+    "another_thread_burns":
+        "import threading\ndef f():\n    while True: pass\n"
+        "threading.Thread(target=f, daemon=True).start()\ninput('? ')",
+    "another_thread_sleeps_and_works":
+        "import threading, time\ndef f():\n    while True:\n"
+        "        time.sleep(0.002); sum(range(200000))\n"
+        "threading.Thread(target=f, daemon=True).start()\ninput('? ')",
+    "a_child_burns":
+        "import os\nif not os.fork():\n    while True: pass\ninput('? ')",
+    "reads_something_else":
+        "import os\na, b = os.pipe(); print('? '); os.read(a, 1)",
+    "reads_another_terminal":
+        "import pty, os\na, b = pty.openpty(); print('? '); os.read(b, 1)",
+    "select_with_a_timeout":
+        "import select; print('? ')\n"
+        "while True: select.select([0], [], [], 0.05)",
+    "sleeps": "import time; print('? '); time.sleep(99)",
+}
+
+
+@pytest.mark.parametrize("name", PRETENDS)
+def test_the_wall_clock_goes_on_for_who_only_pretends(cb, name):
+    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.cpu=60s")
+    row = s.enter(PRETENDS[name])
+    s.expect_since(row, r"time limit: 1 s", 20)
+    s.wait_prompt()
+    is_whole(s, row)
+
+
+def test_waiting_is_bounded_by_the_idle_limit(cb):
+    s = start(cb, "--set", "cell.timeout=1s", "--set", "session.idle=3s")
+    row = s.enter("input('? ')")
+    s.expect_since(row, r"time limit: 1 s", 20)
+
+
+def test_a_short_idle_limit_is_announced_at_once(cb):
+    s = cb.session("--set", "session.idle=4s")
+    s.expect(r"the session ends in [1-4] s: idle limit")
+    s.wait_exit(15)
+    assert "idle limit: 4 s" in s.all_text()
+
+
+def test_the_lifetime_is_announced_once_whatever_the_person_does(cb):
+    s = cb.session("--set", "session.lifetime=5s")
+    for i in range(5):
+        s.run(str(i))
+    s.wait_exit(20)
+    text = s.all_text()
+    assert text.count("lifetime limit") == 2, text  # before, and when it came
+    assert "lifetime limit: 5 s" in text
+
+
+def test_the_lifetime_is_announced_and_strikes_in_a_cell_too(cb):
+    s = cb.session("--set", "session.lifetime=63s", "--set",
+                   "cell.timeout=100s", "--set", "session.idle=10m")
+    row = s.enter("input('? ')")
+    s.expect_since(row, r"the session ends in \d+ s: lifetime limit", 10)
+    assert s.process.poll() is None
+
+
+def test_typing_keeps_the_session_from_idling(cb):
+    s = cb.session("--set", "session.idle=3s")
+    for i in range(4):
+        with pytest.raises(AssertionError):
+            s.expect("never shown", 1)
+        assert value(s, str(i)) == str(i)
+    assert s.process.poll() is None
+
+
+def test_the_end_of_a_long_cell_is_no_idle_time(cb):
+    s = cb.session("--set", "session.idle=3s", "--set", "cell.timeout=9s")
+    s.run("import time; time.sleep(3.5)")
+    with pytest.raises(AssertionError):
+        s.expect("never shown", 1)
+    assert value(s, "6 * 7") == "42"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""However the connection ends, at whatever byte, and whoever of the session's
+processes is killed: nothing of it is left."""
+import os
+import random
+import signal
+
+import pytest
+
+import hosttree
+from hostile import SWALLOW, start, wait_stopped
+
+BUSY = ("import os, signal, subprocess\n"
+        "for n in range(4):\n"
+        "    if not os.fork():\n"
+        "        os.setsid()\n"
+        "        for i in range(1, 65):\n"
+        "            try: signal.signal(i, signal.SIG_IGN)\n"
+        "            except (OSError, ValueError): pass\n"
+        "        while True: pass\n"
+        "print('on')\n" + SWALLOW)
+
+
+def busy(cb):
+    s = start(cb, "--set", "cell.timeout=40s", "--set", "cell.cpu=40s")
+    row = s.enter(BUSY)
+    s.expect_since(row, "^on")
+    s.tree = cb.tree(s)
+    assert s.tree.warden and len(s.tree.guests()) >= 5
+    return s
+
+
+def hang_up(s):
+    os.close(s.master)
+    os.close(s.slave)
+    s.closed = True
+    hosttree.until(lambda: s.process.poll() is not None, "its end", 20)
+
+
+VICTIMS = {
+    "front_end": lambda s: s.pid,
+    "warden": lambda s: s.tree.warden,
+    "init": lambda s: s.tree.init,
+    "janitor": lambda s: janitor(s),
+    "guest": lambda s: s.tree.guests()[0],
+    "checkpoint": lambda s: s.tree.guests()[1],
+}
+
+
+def janitor(s):
+    for pid in s.tree.look():
+        if hosttree.status_of(pid).get("Name", "").startswith(
+                "cellblock-janit"):
+            return pid
+    pytest.skip("there is no janitor without a cgroup")
+
+
+@pytest.mark.parametrize("name", VICTIMS)
+@pytest.mark.parametrize("when", ["in a cell", "at the prompt"])
+def test_sigkill_of(cb, name, when):
+    if when == "in a cell":
+        s = busy(cb)
+    else:
+        s = start(cb)
+        s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
+        s.tree = cb.tree(s)
+    victim = VICTIMS[name](s)
+    try:
+        os.kill(victim, signal.SIGKILL)
+    except PermissionError:
+        pytest.skip(f"no ordinary user may signal the {name}")
+    if name in ("warden", "front_end"):
+        s.wait_exit(20)
+    elif s.process.poll() is None and name in (
+            "init", "guest", "checkpoint", "janitor"):
+        if when == "in a cell" and name in ("checkpoint", "janitor"):
+            s.process.kill()
+        else:
+            s.wait(lambda: s.at_prompt() or s.process.poll() is not None,
+                   "a prompt or the end", 30)
+    if s.process.poll() is None and s.at_prompt():
+        s.run("1", 30)
+        s.tree.look()
+    hang_up(s)
+    s.tree.wait_gone(20)
+    assert not [c for c in hosttree.cgroups() if mine(c, s)]
+
+
+def mine(path, s):
+    try:
+        with open(os.path.join(path, "cgroup.procs")) as f:
+            return any(int(pid) in s.tree.seen for pid in f)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("sig", ["SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT",
+                                 "SIGKILL", "SIGABRT", "SIGSEGV"])
+def test_a_signal_to_the_front_end(cb, sig):
+    s = busy(cb)
+    s.process.send_signal(getattr(signal, sig))
+    if sig in ("SIGINT", "SIGQUIT"):
+        s._pump(0.2)
+        s.process.kill()
+    s.wait_exit()
+    s.tree.wait_gone(20)
+
+
+def test_the_terminal_goes_away_at_any_byte(cb):
+    """In the middle of the banner, of an edited line, of a cell's output."""
+    dice = random.Random(7)
+    script = ("x = 1\rprint('abc' * 1000)\r:limits\rimport time\r"
+              "while True: pass\r")
+    for _ in range(12):
+        s = cb.session(start=False)
+        n = dice.randrange(len(script))
+        data = script[:n].encode()
+        while data:
+            data = data[os.write(s.master, data[:7]):]
+            s._pump(dice.random() * 0.02)
+        tree = cb.tree(s)
+        os.close(s.master)
+        os.close(s.slave)
+        s.closed = True
+        hosttree.until(lambda: s.process.poll() is not None, "its end", 20)
+        tree.wait_gone(20)
+
+
+def test_a_terminal_that_does_not_drain_holds_nobody_else_up(cb):
+    """Nothing is read from the terminal: the cell's clock strikes all the
+    same, and when reading goes on the session is there."""
+    s = start(cb)
+    s.enter("while True: print('x' * 1000)")
+    t = cb.tree(s)
+    hosttree.until(lambda: not t.look() or t.cpu_ticks() > 0, "the cell")
+    wait_stopped(t)
+    s.wait_prompt(30)
+    assert s.run("kept").endswith("{'cell': 1}")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""An interrupt, a time limit, an end of output belong to one cell."""
+import random
+import re
+
+import pytest
+
+import term
+from hostile import is_whole, start, value
+
+SEED = 20240229
+
+
+@pytest.mark.limit(150)
+def test_ctrl_c_at_random_moments_costs_nothing(cb):
+    """Enter and Ctrl-C race each other a few hundred times."""
+    s = start(cb, "--set", "cell.timeout=20s")
+    dice = random.Random(SEED)
+    for i in range(150):
+        s.type(dice.choice(["1+1", "y=[i for i in range(9999)]", "import os",
+                            "while True: pass", "'a'*50"]))
+        s.type("\r")
+        s._pump(dice.random() * 0.03)
+        for _ in range(dice.randrange(1, 4)):
+            s.type("\x03")
+            s._pump(dice.random() * 0.02)
+    # Whatever still runs is interrupted, and then the prompt is there.
+    for _ in range(20):
+        s.type("\x03")
+        try:
+            s.wait_prompt(1 * term.PATIENCE)
+            break
+        except AssertionError:
+            continue
+    row = s.screen.here()
+    is_whole(s, row)
+    assert "restarted" not in s.all_text()
+
+
+@pytest.mark.limit(150)
+def test_an_interrupt_never_reaches_the_next_cell(cb):
+    s = start(cb, "--set", "cell.timeout=20s")
+    dice = random.Random(SEED + 1)
+    for i in range(40):
+        row = s.enter("print('on'); import time; time.sleep(20)")
+        s.expect_since(row, "^on")
+        s._pump(dice.random() * 0.02)
+        s.type("\x03" * dice.randrange(1, 3))
+        s.expect_since(row, "KeyboardInterrupt")
+        s.wait_prompt()
+        # Typed at once: a late interrupt would strike here.
+        assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
+
+
+def test_an_interrupt_as_the_cell_ends_is_nobodys(cb):
+    s = start(cb, "--set", "cell.timeout=20s")
+    dice = random.Random(SEED + 2)
+    for i in range(40):
+        s.type(f"z = sum(range({dice.randrange(10**5)}))\r")
+        s._pump(dice.random() * 0.02)
+        s.type("\x03")
+        s.wait(s.at_prompt, "a prompt")
+    assert value(s, "7") == "7"
+    row = s.screen.here()
+    is_whole(s, row)
+
+
+def test_three_ctrl_c_end_what_will_not_end(cb):
+    s = start(cb, "--set", "cell.timeout=50s", "--set", "cell.cpu=50s")
+    row = s.enter("print('on')\nwhile True:\n    try:\n        while True: pass"
+                  "\n    except BaseException: pass")
+    s.expect_since(row, "^on")
+    for _ in range(8):
+        s.type("\x03")
+        try:
+            s.wait_prompt(1 * term.PATIENCE)
+            break
+        except AssertionError:
+            continue
+    s.wait_prompt()
+    is_whole(s, row)
+
+
+def test_a_time_limit_never_reaches_the_next_cell(cb):
+    s = start(cb, "--set", "cell.timeout=300ms")
+    for i in range(8):
+        out = s.run("import time; time.sleep(9)")
+        assert "interrupted · variables kept" in out, out
+        assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
+
+
+def test_an_end_mark_of_an_earlier_cell_ends_nothing(cb):
+    """What a cell can see of its own mark is of no use in the next."""
+    s = start(cb)
+    s.run("import gc\nmarks = [o for o in gc.get_objects()"
+          " if type(o) is tuple and len(o) == 2 and type(o[1]) is str"
+          " and len(o[1]) == 32]")
+    out = s.run("for m in marks: print('\\x1b_' + m[1] + '\\x1b\\\\', end='')\n"
+                "print('seen')")
+    assert out.endswith("seen"), out
+    assert value(s, "6 * 7") == "42"
+
+
+def test_a_stolen_mark_only_hides_the_thief(cb):
+    """A cell that writes its own mark early is cut off from its output, which
+    is shown as background; the next cell is as ever."""
+    s = start(cb)
+    s.run("import gc\nfor o in gc.get_objects():\n"
+          "    if type(o) is tuple and len(o) == 2 and type(o[1]) is str"
+          " and len(o[1]) == 32:\n"
+          "        print('\\x1b_' + o[1] + '\\x1b\\\\', flush=True)\n"
+          "print('after')")
+    assert value(s, "6 * 7") == "42"
+    assert re.search("^after", s.all_text(), re.M)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Memory of every kind: the cell meets the limit, and everybody is told the
+truth about it; the front end and the warden stay small."""
+import pytest
+
+import hosttree
+from hostile import is_whole, said_since, start, value
+
+KINDS = {
+    "heap": "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    "small_objects": "x = []\nwhile True: x.append([len(x)])",
+    "one_string": "x = 'a'\nwhile True: x += x",
+    "mmap_private": "import mmap\nx = []\nwhile True:\n"
+                    "    m = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE |"
+                    " mmap.MAP_ANONYMOUS)\n"
+                    "    m.write(b'x' * (4 << 20)); x.append(m)",
+    "mmap_shared": "import mmap\nx = []\nwhile True:\n"
+                   "    m = mmap.mmap(-1, 4 << 20)\n"
+                   "    m.write(b'x' * (4 << 20)); x.append(m)",
+    "memfd": "import os\nx = []\nwhile True:\n    fd = os.memfd_create('m')\n"
+             "    os.write(fd, bytes(8 << 20)); x.append(fd)",
+    "shared_memory": "f = open('/dev/shm/f', 'wb')\n"
+                     "while True: f.write(bytes(1 << 20))",
+    "tmp": "f = open('/tmp/f', 'wb')\nwhile True: f.write(bytes(1 << 20))",
+    "pipes": "import os\nx = []\nwhile True:\n    r, w = os.pipe()\n"
+             "    os.write(w, bytes(65536)); x += [r, w]",
+    "sockets": "import socket\nx = []\nwhile True:\n"
+               "    a, b = socket.socketpair(); a.setblocking(False)\n"
+               "    try:\n        while True: a.send(bytes(65536))\n"
+               "    except BlockingIOError: x += [a, b]",
+    "page_tables": "import mmap\nx = []\nwhile True:\n"
+                   "    m = mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE |"
+                   " mmap.MAP_ANONYMOUS | 0x4000)\n"
+                   "    for at in range(0, 1 << 30, 2 << 20): m[at] = 1\n"
+                   "    x.append(m)",
+    "thread_stacks": "import threading, time\n"
+                     "threading.stack_size(32 << 20)\n"
+                     "for i in range(99): threading.Thread("
+                     "target=time.sleep, args=(9,), daemon=True).start()",
+    "children": "import os\nfor i in range(20):\n    if not os.fork():\n"
+                "        x = bytearray(b'x') * (40 << 20)\n"
+                "        while True: pass\nwhile True: pass",
+    "driver_file": "import os, stat\nfor n in range(500, 1024):\n    try:\n"
+                   "        if stat.S_ISREG(os.fstat(n).st_mode):\n"
+                   "            while os.write(n, bytes(1 << 20)): pass\n"
+                   "    except OSError: pass",
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.limit(90)
+def test_memory_of(cb, name):
+    """It ends in an error or a kill that says so, never in silence or lies;
+    and then everything goes on."""
+    s = start(cb, "--set", "cell.timeout=8s", "-M", "128M")
+    t = cb.tree(s)
+    small = {p: resident(p) for p in (s.pid, t.warden)}
+    row = s.screen.here()
+    s.run(KINDS[name], 40)
+    s.run("x = f = None", 25)
+    is_whole(s, row)
+    for pid, before in small.items():
+        assert resident(pid) < before + 8192, f"KiB of {pid}"
+
+
+def resident(pid):
+    return int(hosttree.status_of(pid)["VmRSS"].split()[0])
+
+
+def test_the_verdict_names_limit_and_peak_and_where_it_was_set(cb):
+    path = cb.config("[session]\nmemory = 96M\n")
+    s = cb.session()
+    s.run("kept = {'cell': 1}")
+    out = s.run("x = []\nwhile True: x.append(bytearray(1 << 20))", 40)
+    out = out.replace("\n", "")
+    if "MemoryError" in out:
+        pytest.skip("an allocation failed before the limit was reached")
+    assert "memory limit: 96 MiB · killed" in out, out
+    assert "peak 9" in out or "peak 1" in out, out
+    assert str(path) in out, out
+    assert value(s, "kept") == "{'cell': 1}"
+
+
+def test_the_checkpoint_goes_first_and_that_is_told(cb):
+    """A cell that copies all the session's memory, near the limit: it fits
+    without the checkpoint, so it runs; and a crash in it says what is lost."""
+    s = cb.session("-M", "400M", "--set", "cell.timeout=20s",
+                   "--set", "cell.cpu=20s")
+    s.run("import os; kept = {'cell': 1}; big = bytearray(b'x') * (230 << 20)")
+    out = s.run("import time\nfor i in range(0, len(big), 4096): big[i] = 1\n"
+                "time.sleep(0.5); big[5]", 40)
+    flat = out.replace("\n", "")
+    if "given up" not in flat and "copying memory" not in flat:
+        assert "limit" in flat, flat
+        pytest.skip("the cell was over before memory was looked at")
+    assert out.split("\n")[-1] == "120", out
+    out = s.run("for i in range(0, len(big), 4096): big[i] = 2\n"
+                "time.sleep(0.5); os._exit(1)", 40).replace("\n", "")
+    assert "back to the state" in out or "given up" in out, out
+    assert value(s, "6 * 7") == "42"
+
+
+def test_a_child_that_the_kernel_took_is_told(cb):
+    s = start(cb, "-M", "128M", "--set", "cell.timeout=8s")
+    out = s.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
+                " 'x = []\\nwhile True: x.append(bytearray(1 << 20))'])"
+                ".returncode", 40).replace("\n", "")
+    if "MemoryError" in out or "killed · back" in out:
+        pytest.skip("here the child meets another limit first")
+    assert "-9" in out and "memory limit: 1 process of the cell was killed" \
+        in out, out
+
+
+FLOODS = {
+    "no_newline": "while True: sys.stdout.write('x' * 65536)",
+    "newlines": "while True: sys.stdout.write('\\n' * 65536)",
+    "one_line_of_much": "sys.stdout.write('x' * (200 << 20))",
+    "nul": "while True: os.write(1, bytes(65536))",
+    "invalid": "while True: os.write(1, b'\\xff\\xc0\\x80' * 20000)",
+    "escapes": "while True: os.write(1, b'\\x1b[1;2;3m\\x1b]0;' * 5000)",
+    "unended_sequence": "os.write(1, b'\\x1b]0;')\n"
+                        "while True: os.write(1, b'a' * 65536)",
+    "parameters": "os.write(1, b'\\x1b[')\n"
+                  "while True: os.write(1, b'1;' * 30000)",
+    "half_a_mark": "while True: os.write(1, b'\\x1b_' + b'0' * 31)",
+    "from_children": "for i in range(6): os.fork()\n"
+                     "while True: os.write(1, b'y' * 4096)",
+    "after_the_cell": "import threading\ndef f():\n"
+                      "    while True: os.write(1, b'z' * 4096)\n"
+                      "for i in range(4): threading.Thread(target=f,"
+                      " daemon=True).start()",
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+@pytest.mark.limit(90)
+def test_output_flood(cb, name):
+    s = start(cb, "--set", "cell.timeout=2s", "--set", "cell.undo=2")
+    t = cb.tree(s)
+    small = {p: resident(p) for p in (s.pid, t.warden)}
+    row = s.screen.here()
+    s.run("import sys, os\n" + FLOODS[name], 40)
+    s.run("1", 40)
+    # What goes on in the background is left behind with the cell.
+    s.run(":undo", 25)
+    s.run(":undo", 25)
+    is_whole(s, row)
+    for pid, before in small.items():
+        assert resident(pid) < before + 16384, f"KiB of {pid}"
+
+
+HOMES = {
+    "bytes": "open('big', 'wb').write(bytes(200 << 20))",
+    "names": "for i in range(10**6): open(f'n{i}', 'w').close()",
+    "sparse": "f = open('sparse', 'wb'); f.truncate(60 << 20)\n"
+              "f.seek(50 << 20); f.write(b'x'); f.close()",
+    "deep": "import os\nfor i in range(3000):\n    os.mkdir('d')\n"
+            "    os.chdir('d')",
+    "odd": "import os\nfor n in b'a\\nb', b'\\xff\\xfe', b'\\x1b[2J', b' ',"
+           " b'-rf', b'x' * 255:\n    os.close(os.open(n, os.O_CREAT))",
+    "fifos": "import os\nos.mkfifo('fifo'); os.symlink('/etc/passwd', 'out')\n"
+             "os.symlink('loop', 'loop')",
+}
+
+
+@pytest.mark.parametrize("name", HOMES)
+@pytest.mark.limit(90)
+def test_home_of(cb, name):
+    s = start(cb, "--set", "cell.timeout=15s", "--set", "cell.cpu=15s")
+    s.run(HOMES[name], 40)
+    assert value(s, "6 * 7") == "42"
+    s.run(":files", 40)
+    assert value(s, "kept") == "{'cell': 1}"
+    s.run("import os; os.chdir('/home'); os._exit(1)", 25)
+    assert value(s, "kept") == "{'cell': 1}"
+    assert b"\x1b[2J" not in s.raw
+
+
+def test_a_name_that_begins_with_blanks_is_listed_whole(cb):
+    s = start(cb)
+    s.run("open('  two', 'w').close(); open('two', 'w').close()")
+    s.run(":rm '  two'", 25)
+    assert value(s, "import os; sorted(os.listdir())") == "['kept.txt', 'two']"
+
+
+@pytest.mark.limit(90)
+def test_a_home_of_long_paths_is_listed_and_said_to_be_cut(cb):
+    s = start(cb, "--set", "home.files=30000", "--set", "home.size=200M",
+              "--set", "cell.timeout=20s", "--set", "cell.cpu=20s")
+    s.run("import os\nd = '/'.join(['d' * 250] * 14)\nos.makedirs(d)\n"
+          "for i in range(6000): open(f'{d}/{i}', 'w').close()", 60)
+    row = s.screen.here()
+    s.type(":files\r")
+    for _ in range(40):
+        try:
+            s.wait_prompt(1)
+            break
+        except AssertionError:
+            s.type("q")
+    s.wait_prompt(30)
+    assert "missing" not in said_since(s, row)
+    is_whole(s, s.screen.here())

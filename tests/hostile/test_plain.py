@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""What no program can tell: that it runs in cells, with copies beside it. Each
+row is a list of cells and what the last shows in plain Python as well."""
+import pytest
+
+from hostile import value
+
+ROLLBACK = "import os; os._exit(1)"
+
+ROWS = {
+    "wait_sees_only_ones_own": (
+        ["import os", "p = os.fork()\nif not p: os._exit(7)",
+         "os.waitstatus_to_exitcode(os.wait()[1])"], "7"),
+    "no_child_to_wait_for": (
+        ["import os", "try: os.wait()\nexcept ChildProcessError: x = 'none'",
+         "x"], "'none'"),
+    "sigchld_handler_counts_only_ones_own": (
+        ["import signal, os, time; n = []",
+         "signal.signal(signal.SIGCHLD, lambda *a: n.append(os.wait()[0]))",
+         "1", "2",
+         "p = os.fork()\nif not p: os._exit(0)\nwhile not n: time.sleep(.01)",
+         "3", "n == [p]"], "True"),
+    "no_zombies": (
+        ["import os", "1", "2",
+         "try: z = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)\n"
+         "except ChildProcessError: z = 'none'", "z"], "'none'"),
+    "popen_pipe_over_cells": (
+        ["import subprocess as sp\np = sp.Popen(['cat'], stdin=-1, stdout=-1)",
+         "p.stdin.write(b'one ') and p.stdin.flush()",
+         "p.stdin.write(b'two')", "out = p.communicate()", "out"],
+        "(b'one two', None)"),
+    "pipe_end_is_seen": (
+        ["import os; r, w = os.pipe()", "os.write(w, b'x')", "os.close(w)",
+         "os.read(r, 9), os.read(r, 9)"], "(b'x', b'')"),
+    "socketpair_end_is_seen": (
+        ["import socket; a, b = socket.socketpair()", "1", "a.close()",
+         "b.recv(9)"], "b''"),
+    "flock_is_let_go": (
+        ["import fcntl; f = open('l', 'w'); fcntl.flock(f, 2)", "1",
+         "f.close()", "g = open('l', 'w'); fcntl.flock(g, 6)"], ""),
+    "lockf_is_ones_own": (
+        ["import fcntl; f = open('l', 'w'); fcntl.lockf(f, 2)", "1",
+         "import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
+         "'import fcntl; fcntl.lockf(open(\"l\", \"r+\"), 6)'],"
+         " stderr=-3).returncode"], "1"),
+    "buffered_file_is_written_once": (
+        ["f = open('b', 'w'); f.write('a')", "f.write('b')", "f.write('c')",
+         "f.close()", "open('b').read()"], "'abc'"),
+    "half_read_file_goes_on": (
+        ["open('h', 'w').write('0123456789'); f = open('h')", "f.read(3)",
+         "import os; f.read(3); os._exit(1)", "f.read()"], "'3456789'"),
+    "half_read_binary_file_goes_on": (
+        ["open('h', 'wb').write(bytes(range(99))); f = open('h', 'rb', 0)",
+         "f.read(3)", "import os; f.read(50); os._exit(1)", "f.read(1)"],
+        "b'\\x03'"),
+    "append_after_a_rollback": (
+        ["f = open('a', 'a'); f.write('1')", "f.flush()",
+         "import os; os._exit(1)", "f.write('2'); f.close()",
+         "open('a').read()"], "'12'"),
+    "generator_goes_on": (
+        ["g = (i * i for i in range(9)); next(g)", "next(g)",
+         "import os; next(g); os._exit(1)", "next(g)"], "4"),
+    "sqlite": (
+        ["import sqlite3; d = sqlite3.connect('d'); d.execute('create table"
+         " t(x)')", "d.execute('insert into t values (1)'); d.commit()",
+         "1", "import os; os._exit(1)",
+         "d.execute('insert into t values (2)'); d.commit()",
+         "d.execute('select x from t').fetchall()"], "[(1,), (2,)]"),
+    "sqlite_in_a_transaction": (
+        ["import sqlite3; d = sqlite3.connect('d'); d.execute('create table"
+         " t(x)')", "d.execute('insert into t values (1)')", "1",
+         "d.rollback()", "d.execute('select x from t').fetchall()"], "[]"),
+    "tempfile": (
+        ["import tempfile; t = tempfile.NamedTemporaryFile()", "1",
+         "t.write(b'x')", "t.seek(0)", "t.read()"], "b'x'"),
+    "tempdir_is_not_removed_by_a_copy": (
+        ["import tempfile, os; t = tempfile.TemporaryDirectory()", "1", "2",
+         "3", "os.path.isdir(t.name)"], "True"),
+    "weakref_finalize_runs_once": (
+        ["import weakref\nclass A: pass\na = A(); n = []\n"
+         "weakref.finalize(a, n.append, 1)", "1", "2", "del a", "n"], "[1]"),
+    "thread_local_and_ident": (
+        ["import threading; i = threading.get_ident(), threading.main_thread()"
+         ".native_id", "1", "i == (threading.get_ident(),"
+         " threading.main_thread().native_id)"], "True"),
+    "pid_and_start_time": (
+        ["import os, time; p = os.getpid(); c = time.process_time()", "1",
+         "(os.getpid(), time.process_time() >= c) == (p, True)"], "True"),
+    "random_goes_on": (
+        ["import random; random.seed(1); a = [random.random() for i in"
+         " range(4)]; random.seed(1)", "b = [random.random()]",
+         "b.append(random.random())", "b.append(random.random())",
+         "a[:3] == b"], "True"),
+    "random_after_a_rollback": (
+        ["import random; random.seed(1); a = [random.random() for i in"
+         " range(4)]; random.seed(1)", "b = random.random()", ROLLBACK,
+         "random.random() == a[1]"], "True"),
+    "numpy_like_c_state_is_kept": (
+        ["import ctypes; c = ctypes.CDLL(None); c.srand(1); a = [c.rand() for"
+         " i in range(3)]; c.srand(1)", "b = [c.rand()]",
+         "b.append(c.rand())", "b == a[:2]"], "True"),
+    "timers_strike_in_the_cell": (
+        ["import signal, time; n = []\n"
+         "signal.signal(signal.SIGALRM, lambda *a: n.append(1))",
+         "signal.alarm(1); time.sleep(1.3)", "n"], "[1]"),
+    "umask_cwd_environment": (
+        ["import os; os.umask(0o77); os.mkdir('w'); os.chdir('w');"
+         " os.environ['A'] = 'b'", ROLLBACK + "  # kept from before",
+         "os.getcwd(), os.environ['A'], oct(os.umask(0))"],
+        "('/home/w', 'b', '0o77')"),
+    "asyncio_loop_over_cells": (
+        ["import asyncio; loop = asyncio.new_event_loop()",
+         "loop.run_until_complete(asyncio.sleep(0.01, 'a'))",
+         "loop.run_until_complete(asyncio.sleep(0.01, 'b'))"], "'b'"),
+    "executor_over_cells": (
+        ["from concurrent.futures import ThreadPoolExecutor as E; e = E(3)",
+         "f = e.submit(sum, range(9))", "f.result()"], "36"),
+    "queue_and_thread_over_cells": (
+        ["import queue, threading; q = queue.Queue(); r = queue.Queue()\n"
+         "def work():\n    while True: r.put(q.get() * 2)",
+         "threading.Thread(target=work, daemon=True).start()", "q.put(21)",
+         "r.get()"], "42"),
+    "signal_handler_stays": (
+        ["import signal\ndef h(*a): pass\nsignal.signal(2, h)", "1",
+         "signal.getsignal(2) is h"], "True"),
+    "interrupt_handler_is_pythons": (
+        ["import signal", "1",
+         "signal.getsignal(2) is signal.default_int_handler"], "True"),
+    "signal_mask_stays": (
+        ["import signal; signal.pthread_sigmask(0, [10])", "1",
+         "signal.pthread_sigmask(0, [])"], "{<Signals.SIGUSR1: 10>}"),
+    "no_descriptor_more_or_less": (
+        ["import os\ndef fds(): return [n for n in range(400) if ok(n)]\n"
+         "def ok(n):\n    try: os.fstat(n); return True\n"
+         "    except OSError: return False", "a = fds()", "1", "2",
+         "a == fds() == [0, 1, 2]"], "True"),
+    "main_is_main": (
+        ["import __main__; class_ = type('C', (), {})", "1",
+         "__name__, __main__.__dict__ is globals(), class_.__module__"],
+        "('__main__', True, '__main__')"),
+    "pickle_of_a_class_of_a_cell": (
+        ["import pickle\nclass P:\n    x = 5", "b = pickle.dumps(P())",
+         "pickle.loads(b).x"], "5"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_plain(cb, name):
+    cells, last = ROWS[name]
+    s = cb.session("--set", "cell.timeout=8s")
+    for cell in cells[:-1]:
+        s.run(cell, 30)
+    assert value(s, cells[-1], 30) == last, s.picture()
+
+
+def test_a_port_is_free_once_it_is_closed(cb):
+    """No copy keeps the session's sockets open."""
+    s = cb.session("--set", "jail.network=loopback")
+    s.run("import socket\nl = socket.socket(); l.bind(('127.0.0.1', 8000));"
+          " l.listen()")
+    s.run("c = socket.create_connection(('127.0.0.1', 8000)); a, _ ="
+          " l.accept()")
+    s.run("c.send(b'x'); c.close()")
+    assert value(s, "a.recv(9), a.recv(9)") == "(b'x', b'')"
+    s.run("a.close(); l.close()")
+    s.run("l = socket.socket()")
+    s.run("l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)")
+    out = s.run("l.bind(('127.0.0.1', 8000)); l.listen(); 'bound'")
+    assert out == "'bound'", out
+    # And is free after a rollback as well: the socket went with its state.
+    s.run("import os; os._exit(1)", 25)
+    assert value(s, "m = socket.socket(); m.setsockopt(socket.SOL_SOCKET,"
+                    " socket.SO_REUSEADDR, 1);"
+                    " m.bind(('127.0.0.1', 8000)) or 'bound'") == "'bound'"
+
+
+@pytest.mark.limit(90)
+def test_a_multiprocessing_pool_over_cells(cb):
+    s = cb.session("--set", "cell.timeout=15s", "--set", "cell.cpu=15s",
+                   "-M", "400M")
+    s.run("import multiprocessing as mp")
+    s.run("def square(x): return x * x\n")
+    out = s.run("pool = mp.Pool(3)", 30)
+    if "Error" in out:
+        assert "ermission" in out or "not permitted" in out, out
+        pytest.skip("no shared semaphores here: " + out.split("\n")[-1])
+    assert value(s, "pool.map(square, range(5))", 30) == "[0, 1, 4, 9, 16]"
+    s.run("1")
+    assert value(s, "pool.map(square, range(3))", 30) == "[0, 1, 4]"
+    s.run("pool.close(); pool.join()", 30)
+    assert value(s, "'joined'") == "'joined'"
+
+
+def test_what_a_rollback_takes_with_it_fails_cleanly(cb):
+    """Pipes and sockets of before lead nowhere; nothing hangs."""
+    s = cb.session("--set", "cell.timeout=8s")
+    s.run("import os, socket, subprocess as sp\nr, w = os.pipe()\n"
+          "a, b = socket.socketpair()\n"
+          "p = sp.Popen(['cat'], stdin=-1, stdout=-1)")
+    out = s.run("os._exit(1)", 25)
+    assert "back to the state" in out, out
+    for cell in ("os.write(w, b'x')", "a.send(b'x')", "os.read(r, 1)",
+                 "p.stdin.write(b'x'); p.stdin.flush()", "p.wait()"):
+        out = s.run(cell, 25)
+        assert "time limit" not in out, (cell, out)
+    assert value(s, "6 * 7") == "42"

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""Processes that will not stop, will not die, hide, or are not what they
+claim: the cell's clock bounds them, and the session outlives them."""
+import pytest
+
+import hosttree
+from hostile import recovers, start, value, wait_stopped
+
+DETACH = "import os, time, signal\n"
+CELLS = {
+    "ignores_every_signal":
+        "for n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\nwhile True: pass",
+    "blocks_every_signal":
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
+        "while True: pass",
+    "handlers_that_loop":
+        "def h(*a):\n    while True:\n        try: time.sleep(9)\n"
+        "        except BaseException: pass\nsignal.signal(2, h)\n"
+        "os.kill(os.getpid(), 2)",
+    "stops_itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "stops_its_group": "os.kill(0, signal.SIGSTOP)",
+    "kills_its_group": "os.kill(0, 9)",
+    "hangs_up_its_group": "os.kill(0, signal.SIGHUP)",
+    "own_session": "os.fork() and os.wait()\n"
+                   "os.setsid() if os.getpid() != os.getpgrp() else 0\n"
+                   "while True: pass",
+    "own_group": "os.setpgid(0, 0)\nwhile True: pass",
+    "child_takes_the_terminal":
+        "p = os.fork()\nif not p:\n    os.setpgid(0, 0)\n"
+        "    signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n"
+        "    os.tcsetpgrp(0, os.getpid())\n    time.sleep(99)\n"
+        "while True: pass",
+    "child_takes_the_terminal_and_dies":
+        "p = os.fork()\nif not p:\n    os.setpgid(0, 0)\n"
+        "    signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n"
+        "    os.tcsetpgrp(0, os.getpid())\n    os._exit(0)\nos.wait()",
+    "daemons": "for i in range(10):\n    if not os.fork():\n"
+               "        os.setsid()\n        if os.fork(): os._exit(0)\n"
+               "        while True: pass\n    os.wait()",
+    "daemons_that_ignore":
+        "for i in range(5):\n    if not os.fork():\n        os.setsid()\n"
+        "        for n in range(1, 65):\n"
+        "            try: signal.signal(n, signal.SIG_IGN)\n"
+        "            except (OSError, ValueError): pass\n"
+        "        while True: pass",
+    "sigcont_game":
+        "kids = []\nfor i in range(6):\n    p = os.fork()\n"
+        "    if not p:\n        me = os.getpid()\n"
+        "        while True:\n            for q in range(me - 7, me + 7):\n"
+        "                if q > 2 and q != me:\n"
+        "                    try: os.kill(q, signal.SIGCONT)\n"
+        "                    except OSError: pass\n",
+    "sigstop_game":
+        "for i in range(6):\n    p = os.fork()\n"
+        "    if not p:\n        me = os.getpid()\n"
+        "        while True:\n            for q in range(2, me + 7):\n"
+        "                if q != me:\n"
+        "                    try: os.kill(q, signal.SIGSTOP)\n"
+        "                    except OSError: pass\nwhile True: pass",
+    "pid_game":
+        "end = time.time() + 1\nwhile time.time() < end:\n"
+        "    p = os.fork()\n    if not p: os._exit(0)\n    os.waitpid(p, 0)",
+    "fork_and_forget":
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n"
+        "    try:\n        if not os.fork(): os._exit(0)\n"
+        "    except OSError: pass",
+    "orphan_storm":
+        "while True:\n    try:\n        if not os.fork():\n"
+        "            if os.fork(): os._exit(0)\n            os._exit(0)\n"
+        "        os.wait()\n    except OSError: pass",
+    "fork_bomb": "while True:\n    try: os.fork()\n    except OSError: pass",
+    "fork_bomb_in_sessions":
+        "while True:\n    try:\n        os.fork(); os.setsid()\n"
+        "    except OSError: pass",
+    "vfork_that_hangs":
+        "import subprocess\nsubprocess.Popen(['sh', '-c',"
+        " 'while :; do :; done'])\nwhile True: pass",
+    "traced_by_nobody": "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
+                        "os.kill(os.getpid(), signal.SIGSTOP)",
+    "thread_storm":
+        "import threading\nwhile True:\n    try:\n"
+        "        threading.Thread(target=time.sleep, args=(99,),"
+        " daemon=True).start()\n    except RuntimeError: pass",
+    "in_c": "10 ** 10 ** 8 % 7",
+    "in_c_without_the_gil":
+        "import ctypes; ctypes.CDLL(None).sleep(99); ctypes.CDLL(None).pause()"
+        "\nwhile True: ctypes.CDLL(None).pause()",
+    "in_del": "class A:\n    def __del__(s):\n        while True:\n"
+              "            try: time.sleep(9)\n"
+              "            except BaseException: pass\na = A()\ndel a",
+    "in_repr": "class A:\n    def __repr__(s):\n        while True:\n"
+               "            try: time.sleep(9)\n"
+               "            except BaseException: pass\nA()",
+    "in_str_of_an_exception":
+        "class A(Exception):\n    def __str__(s):\n        while True:\n"
+        "            try: time.sleep(9)\n"
+        "            except BaseException: pass\nraise A",
+    "in_a_signal_handler":
+        "def h(*a):\n    while True: pass\n"
+        "signal.signal(signal.SIGALRM, h); signal.setitimer(0, 0.01)\n"
+        "while True: pass",
+    "waits_for_what_never_comes":
+        "import threading\nwhile True:\n    try: threading.Lock().acquire()"
+        " and threading.Event().wait()\n    except BaseException: pass",
+    "exit_that_hangs": "import atexit\ndef h():\n    while True: pass\n"
+                       "atexit.register(h); os.kill(os.getpid(), 15)",
+    "abort": "os.abort()",
+    "stack_overflow_in_c":
+        "import sys; sys.setrecursionlimit(10**8)\n"
+        "class A:\n    def __getattr__(s, n): return getattr(s, n)\nA().x",
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_process(cb, name):
+    s = start(cb)
+    recovers(s, DETACH + CELLS[name], deadline=30)
+
+
+@pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
+                                  "sigcont_game", "child_takes_the_terminal",
+                                  "thread_storm"])
+def test_nothing_runs_at_the_prompt(cb, name):
+    s = start(cb)
+    s.run(DETACH + CELLS[name], 30)
+    t = cb.tree(s)
+    wait_stopped(t)
+    before = t.cpu_ticks()
+    with pytest.raises(AssertionError):
+        s.expect("never shown", 0.7)
+    assert t.cpu_ticks() == before
+
+
+@pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
+                                  "sigcont_game", "fork_bomb",
+                                  "thread_storm", "stops_itself"])
+def test_the_end_leaves_nothing(cb, name):
+    s = start(cb)
+    s.enter(DETACH + CELLS[name])
+    t = cb.tree(s)
+    hosttree.until(lambda: t.look() and t.init, "the jail")
+    s.process.kill()
+    s.wait_exit()
+    t.wait_gone()
+
+
+@pytest.mark.parametrize("name", ["daemons", "sigcont_game", "fork_bomb",
+                                  "ignores_every_signal"])
+def test_reset_leaves_nothing(cb, name):
+    s = start(cb)
+    s.run(DETACH + CELLS[name], 30)
+    t = cb.tree(s)
+    old = dict(t.seen)
+    gone = [p for p in t.guests() if p in old]
+    s.run(":reset", 25)
+    hosttree.until(lambda: not [p for p in gone
+                                if hosttree.is_alive(p, old[p])],
+                   "the old jail to be gone")
+    assert s.run("6 * 7") == "42"
+
+
+def test_ctrl_c_reaches_the_cell_after_a_rollback(cb):
+    s = start(cb, "--set", "cell.timeout=20s")
+    s.run("import os; os._exit(1)")
+    row = s.enter("print('on')\nwhile True: pass")
+    s.expect_since(row, "^on")
+    s.type("\x03")
+    s.expect_since(row, "KeyboardInterrupt")
+    s.wait_prompt()
+
+
+def test_ctrl_c_reaches_the_cell_after_the_terminal_was_given_away(cb):
+    s = start(cb, "--set", "cell.timeout=20s")
+    s.run(DETACH + CELLS["child_takes_the_terminal_and_dies"], 25)
+    row = s.enter("print('on')\nwhile True: pass")
+    s.expect_since(row, "^on")
+    s.type("\x03")
+    s.expect_since(row, "KeyboardInterrupt")
+    s.wait_prompt()
+    row = s.enter("input('? ')")
+    s.expect_since(row, r"^\?")
+    s.type("read\r")
+    s.expect_since(row, "^'read'")
+
+
+def test_a_time_limit_after_a_rollback_only_interrupts(cb):
+    s = start(cb)
+    s.run("import os; os._exit(1)")
+    out = s.run("while True: pass")
+    assert "interrupted · variables kept" in out, out
+
+
+def test_a_killed_checkpoint_is_told_at_once_and_after(cb):
+    s = start(cb, "--set", "cell.timeout=4s")
+    out = s.run("import os\nme = os.getpid()\nfor p in range(2, 400):\n"
+                "    if p != me:\n        try: os.kill(p, 9)\n"
+                "        except OSError: pass\n"
+                "import time; time.sleep(0.5); os._exit(1)")
+    out = out.replace("\n", "")
+    assert "the checkpoint was killed from within" in out, out
+    assert "variables lost: the cell killed its own checkpoint" in out, out
+    assert s.run("open('kept.txt').read()") == "'in the home'"
+
+
+def test_the_last_of_seventeen_checkpoints_is_as_good_as_the_first(cb):
+    s = cb.session("--set", "cell.undo=16", "-M", "400M")
+    for n in range(20):
+        s.run(f"x = {n}")
+    s.run(":undo 16")
+    assert s.run("x") == "3"
+    s.run("import os; os._exit(1)")
+    assert s.run("x") == "3"
+
+
+def test_an_older_checkpoint_takes_over_for_one_that_does_not_answer(cb):
+    s = start(cb, "--set", "cell.undo=3", "--set", "cell.timeout=8s")
+    s.run("x = 1")
+    out = s.run("import os, signal\nme = os.getpid()\nlast = 0\n"
+                "for p in range(2, 400):\n"
+                "    try: os.kill(p, 0); last = p if p != me else last\n"
+                "    except OSError: pass\n"
+                "os.kill(last, 9)\nos._exit(1)", 25)
+    assert "back to the state before cell 3" in out.replace("\n", ""), out
+    assert s.run("kept") == "{'cell': 1}"
+
+
+def test_processes_left_behind_are_told_by_their_own_cell_only(cb):
+    s = start(cb)
+    out = s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
+    assert "1 process left behind" in out, out
+    assert s.run("1") == "1"
+    out = s.run("q = subprocess.Popen(['sleep', '99'])")
+    assert "1 process left behind" in out, out
+
+
+def test_background_kill_ends_what_is_left(cb):
+    s = start(cb, "--set", "cell.background=kill")
+    out = s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
+    assert "leftover process was ended" in out, out
+    assert s.run("p.wait()") == "-9"
+
+
+def test_background_run_runs_on(cb):
+    s = start(cb, "--set", "cell.background=run")
+    s.run("import subprocess; p = subprocess.Popen("
+          "['sh', '-c', 'sleep 0.5; echo x > done'])")
+    with pytest.raises(AssertionError):
+        s.expect("never shown", 1)
+    assert s.run("open('done').read()") == r"'x\n'"
+
+
+def test_checkpoint_never_says_so_before_and_after(cb):
+    s = start(cb, "--set", "cell.checkpoint=never")
+    assert "checkpoints are off · a crash would lose" in s.all_text()
+    out = s.run("import os; os._exit(1)").replace("\n", "")
+    assert "variables lost: checkpoints are off" in out, out
+    assert s.run("open('kept.txt').read()") == "'in the home'"
+
+
+HUNG_FORKS = {
+    "in_the_middle": "import os\ndef h():\n    while True: pass\n"
+                     "os.register_at_fork(after_in_child=h)",
+    "in_the_copy": "import os\nn = 0\ndef h():\n    global n\n    n += 1\n"
+                   "    while n > 1: pass\n"
+                   "os.register_at_fork(after_in_child=h)",
+}
+
+
+@pytest.mark.parametrize("name", HUNG_FORKS)
+def test_a_fork_that_hangs_in_the_copy_costs_no_variable(cb, name):
+    """As with a library whose handlers do not get along with threads."""
+    s = start(cb)
+    if s.run("import os; os.path.exists('/proc/self')") != "True":
+        pytest.skip("without /proc the copy that hangs is not found")
+    s.run(HUNG_FORKS[name] + "\nmine = 'too'", 25)
+    assert value(s, "mine") == "'too'"
+    assert "no checkpoint could be taken" in s.all_text().replace("\n", "")
+    t = cb.tree(s)
+    wait_stopped(t)
+    assert value(s, "kept") == "{'cell': 1}"
+    out = s.run("os._exit(1)", 25).replace("\n", "")
+    assert "back to the state before cell 4" in out, out
+    assert value(s, "kept") == "{'cell': 1}"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""One session through everything that a cell can do to itself, with a
+dictionary that was made in cell 1."""
+import random
+
+import pytest
+
+from hostile import SWALLOW, wait_stopped
+
+KEPT = "{'made': 'in cell 1', 'list': [1, 2, 3]}"
+
+
+def fill_memory(s):
+    out = s.run("pieces = []\nwhile True: pieces.append(bytearray(4 << 20))",
+                40)
+    assert "memory limit: 192 MiB" in out or "MemoryError" in out, out
+    if "MemoryError" in out:
+        s.run("del pieces")
+
+
+STORY = {
+    "an endless loop that swallows everything":
+        lambda s: s.run(SWALLOW, 20),
+    "a null pointer":
+        lambda s: s.run("import ctypes; ctypes.string_at(0)", 20),
+    "memory": fill_memory,
+    "a fork bomb":
+        lambda s: s.run("import os\nwhile True:\n    try: os.fork()\n"
+                        "    except OSError: pass", 40),
+    "kill of its group":
+        lambda s: s.run("import os; os.kill(0, 9)", 20),
+    "every descriptor closed":
+        lambda s: s.run("import os; os.closerange(0, 65536)", 20),
+    "stdout closed":
+        # As in plain Python nothing is shown from then on: put it right.
+        lambda s: (s.run("import sys; sys.stdout.close()", 20),
+                   s.run("sys.stdout = open(1, 'w', closefd=False)")),
+    "a thread that never ends":
+        lambda s: s.run("import threading\ndef spin():\n    while True: pass\n"
+                        "threading.Thread(target=spin, daemon=True).start()",
+                        20),
+    "undo": lambda s: s.run(":undo", 20),
+}
+
+
+@pytest.mark.limit(240)
+def test_a_dictionary_of_cell_1_outlives_them_all(cb):
+    s = cb.session("--set", "cell.timeout=1500ms", "--set", "cell.grace=300ms",
+                   "--set", "session.processes=40", "-M", "192M",
+                   size=(40, 100))
+    s.run("kept = " + KEPT)
+    for what, do in STORY.items():
+        do(s)
+        # What an earlier cell left behind may speak, too.
+        assert KEPT in s.run("kept", 30).split("\n"), f"after {what}"
+
+
+def test_random_is_plain_pythons_from_cell_to_cell(cb):
+    s = cb.session()
+    s.run("import random; random.seed(1)")
+    assert s.run("random.random()") == repr(random.Random(1).random())
+
+
+def test_a_busy_thread_uses_no_cpu_while_the_prompt_waits(cb):
+    s = cb.session()
+    s.run("import threading\ndef spin():\n    while True: pass\n"
+          "threading.Thread(target=spin, daemon=True).start()")
+    t = cb.tree(s)
+    wait_stopped(t)
+    before = t.cpu_ticks()
+    with pytest.raises(AssertionError):
+        s.expect("never shown", 1)
+    assert t.cpu_ticks() == before
+    # The control: it is there, and runs on with the next cell.
+    s.run("import time; time.sleep(0.3)")
+    assert t.cpu_ticks() > before
