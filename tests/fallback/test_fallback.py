@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: MIT
+"""Hosts that lack something: each runs whole sessions without it and says so,
+or refuses with a message that says what to do.
+
+Every way of lacking it is made here, by a filter on system calls or in
+namespaces, and has a control: the same person, the same host, with it.
+"""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import hosttree
+from world import IS_ROOT, PYTHON, TESTS
+
+HERE = TESTS / "fallback"
+CLONE_NEWUSER = "0x10000000"
+KINDS = ("ENOSYS", "EPERM")
+
+WALLS = """
+import os, socket
+bad = [p for p in ('/root', '/var', '/boot', '/etc/shadow', {witness!r})
+       if os.path.lexists(p)]
+for path in ('/x', '/usr/x', '/usr/bin/x', '/etc/x'):
+    try:
+        open(path, 'w').close(); bad.append(path)
+    except OSError:
+        pass
+if [n for _, n in socket.if_nameindex() if n != 'lo']: bad.append('network')
+if os.getresuid() != (1000,) * 3: bad.append('ids')
+try:
+    os.chroot('/usr'); bad.append('chroot')
+except OSError:
+    pass
+print(bad or 'every wall is up')
+"""
+
+
+def without(kind, *calls):
+    return (PYTHON, "-B", str(HERE / "without.py"), kind, *calls, "--")
+
+
+NO_PROC = (PYTHON, "-B", str(HERE / "no_proc.py"))
+NO_USERNS = (PYTHON, "-B", str(TESTS / "lib" / "no_userns.py"))
+NO_CGROUP = ("unshare", "-m", "sh", "-c",
+             'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
+
+
+def walls_are_up(cb, wrapper):
+    witness = cb.base / "witness"
+    witness.write_text("of the host")
+    code = WALLS.format(witness=str(witness))
+    r = cb.run("-c", code, wrapper=wrapper)
+    assert (r.code, r.text) == (0, "every wall is up\n"), r
+
+
+def whole_session(cb, wrapper):
+    """Cells, a rollback, an undo, a restart, the home; and its walls."""
+    s = cb.session(wrapper=wrapper)
+    s.run("x = 41")
+    assert "42" in s.run("x + 1")
+    out = s.run("import os; os.abort()")
+    assert "back to the state before" in out, out
+    assert "43" in s.run("x + 2")
+    s.run("x = 0")
+    s.run(":undo")
+    assert "44" in s.run("x + 3")
+    s.run("n = open('f', 'w').write('kept')")
+    s.run(":reset")
+    assert "'kept'" in s.run("open('f').read()")
+    s.run("import os; os.remove('f')")
+    assert s.leave() == 0
+    walls_are_up(cb, wrapper)
+
+
+def checked(cb, wrapper, *args):
+    """What --check --json says there, by row."""
+    r = cb.run(*args, "--check", "--json", wrapper=wrapper)
+    answer = json.loads(r.text)
+    answer["code"] = r.code
+    answer["rows"] = {row["what"]: row for row in answer["checks"]}
+    return answer
+
+
+def refused(cb, wrapper, *wanted):
+    r = cb.run("-c", "print('ran')", wrapper=wrapper)
+    assert (r.code, r.out) == (125, b""), r
+    assert r.said.startswith("cellblock: "), r
+    for word in wanted:
+        assert word in r.said, r
+
+
+# ---- control ----
+
+def test_with_everything(cb):
+    whole_session(cb, without("ENOSYS", "io_uring_setup"))
+
+
+# ---- calls that have a substitute ----
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", [
+    "mount_setattr", "close_range", "clone3", "landlock_create_ruleset",
+    "pidfd_open", "keyctl", "faccessat2"])
+def test_goes_without(cb, call, kind):
+    whole_session(cb, without(kind, call))
+
+
+def test_every_mount_is_restricted_without_mount_setattr(cb):
+    """One by one, and those below what is shown too."""
+    code = ("import os\n"
+            "for line in open('/proc/self/mountinfo'):\n"
+            "    f = line.split(' - ')[0].split()\n"
+            "    print(f[4], f[5])\n")
+    here = cb.run("-c", code)
+    there = cb.run("-c", code, wrapper=without("ENOSYS", "mount_setattr"))
+    assert here.code == there.code == 0 and here.out, (here, there)
+    assert there.text == here.text
+
+
+def test_landlock_is_only_the_second_wall(cb):
+    no = without("ENOSYS", "landlock_create_ruleset")
+    if checked(cb, ())["rows"]["landlock"]["strength"] != "strong":
+        pytest.skip("this kernel has no Landlock")
+    row = checked(cb, no)["rows"]["landlock"]
+    assert row["strength"] == "none" and "5.13" in row["remedy"], row
+    r = cb.run("-s", "jail.require=landlock", "-c", "1", wrapper=no)
+    assert r.code == 125 and "landlock" in r.said, r
+    assert cb.run("-s", "jail.require=landlock", "-c", "1").code == 0
+
+
+# ---- calls that nothing can stand in for ----
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call, step", [
+    ("fsopen", "mount tmpfs"), ("open_tree", "copy the mount"),
+    ("move_mount", "mount tmpfs"), ("pivot_root", "make it the root"),
+    ("seccomp", "seccomp"), ("memfd_create", "memory")])
+def test_refuses_without(cb, call, step, kind):
+    refused(cb, without(kind, call), step)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_says_what_openat2_is_for(cb, kind):
+    no = without(kind, "openat2")
+    cb.work.joinpath("up.txt").write_text("up")
+    walls_are_up(cb, no)
+    for args in (("-u", "up.txt"), ("-d", "*.txt")):
+        r = cb.run(*args, "-c", "open('a.txt', 'w')", wrapper=no)
+        assert r.code == 1 and "openat2(2): Linux 5.6" in r.said, r
+        r = cb.run(*args, "-c", "open('a.txt', 'w')")
+        assert r.code == 0, r
+
+
+# ---- user namespaces ----
+
+@pytest.mark.parametrize("calls", [
+    ("unshare",), ("unshare", "clone&" + CLONE_NEWUSER),
+    ("clone&" + CLONE_NEWUSER,)])
+def test_names_a_containers_filter(cb, calls):
+    no = without("EPERM", *calls)
+    refused(cb, no, "namespace", "--security-opt seccomp=unconfined")
+    answer = checked(cb, no)
+    assert answer["code"] == 125 and not answer["jail"], answer
+    assert "seccomp=unconfined" in answer["rows"]["jail"]["remedy"]
+    assert checked(cb, ())["code"] == 0
+
+
+def test_names_a_kernel_without_user_namespaces(cb):
+    refused(cb, without("EINVAL", "unshare"), "CONFIG_USER_NS")
+
+
+def test_names_the_switch_that_allows_none(cb):
+    refused(cb, NO_USERNS, "user.max_user_namespaces = 0",
+            "sudo sysctl -w user.max_user_namespaces=")
+    answer = checked(cb, NO_USERNS)
+    assert answer["code"] == 125
+    assert "sysctl" in answer["rows"]["jail"]["remedy"]
+
+
+# ---- /proc ----
+
+def test_sessions_without_proc(cb):
+    whole_session(cb, NO_PROC)
+    r = cb.run("-c", "import os; print(os.listdir('/proc'))", wrapper=NO_PROC)
+    assert r.text == "[]\n", r
+    r = cb.run("-c", "import os; print(len(os.listdir('/proc')) > 0)")
+    assert r.text == "True\n", r
+
+
+def test_a_stuck_cell_is_ended_without_proc(cb):
+    s = cb.session("-t", "500ms", "-s", "cell.grace=200ms", wrapper=NO_PROC)
+    s.run("x = 6")
+    out = s.run("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                "while True: pass\n")
+    assert "killed" in out and "back to the state" in out, out
+    assert "42" in s.run("x * 7")
+
+
+def test_missing_proc_is_told_and_can_be_required(cb):
+    row = checked(cb, NO_PROC)["rows"]["/proc"]
+    assert row["strength"] == "none" and row["remedy"], row
+    assert checked(cb, ())["rows"]["/proc"]["strength"] == "strong"
+    need = ("-s", "jail.require=proc", "-c", "1")
+    r = cb.run(*need, wrapper=NO_PROC)
+    assert r.code == 125 and "proc" in r.said and "container" in r.said, r
+    assert cb.run(*need).code == 0
+
+
+# ---- cgroups ----
+
+def no_cgroup():
+    if not IS_ROOT:
+        return ()           # a person's sessions have none in the first place
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare(1)")
+    return NO_CGROUP
+
+
+def test_sessions_without_a_cgroup(cb):
+    whole_session(cb, no_cgroup())
+
+
+def test_memory_is_watched_without_a_cgroup(cb):
+    s = cb.session("-M", "200M", wrapper=no_cgroup())
+    s.run("x = 21")
+    out = s.run("b = []\nwhile True: b.append(bytearray(1 << 20))\n")
+    assert "memory limit: 200 MiB" in out or "MemoryError" in out, out
+    assert "42" in s.run("x * 2")
+
+
+def test_missing_cgroup_is_told_and_can_be_required(cb):
+    rows = checked(cb, no_cgroup())["rows"]
+    assert rows["memory"]["strength"] == "weak", rows
+    assert rows["memory"]["remedy"] and rows["cores"]["remedy"], rows
+    r = cb.run("-s", "jail.require=memory", "-c", "1", wrapper=no_cgroup())
+    assert r.code == 125 and "memory" in r.said, r
+
+
+def test_cgroups_are_used_by_root(cb):
+    """The control of those above."""
+    if not IS_ROOT:
+        pytest.skip("only root makes cgroups here")
+    rows = checked(cb, ())["rows"]
+    if rows["memory"]["strength"] != "strong":
+        pytest.skip("this host has no cgroups for root: "
+                    + rows["memory"]["remedy"])
+    r = cb.run("-s", "jail.require=memory cpus", "-c", "print(1)")
+    assert (r.code, r.text) == (0, "1\n"), r
+
+
+def test_a_swept_jail_stops_between_cells(cb):
+    """Without a freezer, by signals from pid 1."""
+    s = cb.session(wrapper=no_cgroup())
+    s.run("import threading")
+    s.run("n = 0")
+    s.run("def count():\n    global n\n    while True: n += 1\n")
+    s.run("threading.Thread(target=count, daemon=True).start()")
+    tree = cb.tree(s)
+
+    def stopped():
+        now = [hosttree.stat_of(pid) for pid in tree.guests()]
+        return now and all(st and st[0] == b"T" for st in now)
+    s.wait(stopped, "every process of the jail to be stopped")
+    before = tree.cpu_ticks()
+    for _ in range(20):
+        assert tree.at_rest()
+    assert tree.cpu_ticks() == before
+    assert "True" in s.run("n > 0")
+
+
+def test_the_ways_of_lacking_do_lack(cb):
+    """Or every test above would pass for nothing."""
+    for kind in KINDS:
+        r = subprocess.run(
+            [*without(kind, "mkdir"), PYTHON, "-c",
+             "import os\ntry: os.mkdir('x')\nexcept OSError as e: print(e)"],
+            cwd=cb.work, capture_output=True, text=True, check=False)
+        want = "not implemented" if kind == "ENOSYS" else "not permitted"
+        assert want in r.stdout, r
+    if IS_ROOT:
+        r = subprocess.run([*NO_CGROUP, "cat", "/proc/self/mountinfo"],
+                           capture_output=True, text=True, check=True)
+        assert "cgroup" not in r.stdout
+    r = subprocess.run([*NO_PROC, "cat", "/proc/self/mountinfo"],
+                       capture_output=True, text=True, check=True)
+    assert "/proc/irq" in r.stdout and os.path.isdir("/proc/irq")

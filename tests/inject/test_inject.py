@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Every system call of the set-up, made to fail once.
+
+tracer.c lists the calls that each process makes from the fork of the warden to
+the moment Python begins; then each of them fails with EPERM in a run of its
+own. What must hold every time:
+
+  - the program runs in a whole jail, because the call was one that may fail
+    (`inside` below finds every wall up), or exit status 125 and a message;
+  - nothing is left: no process, no mount, no cgroup;
+  - it ends.
+"""
+import collections
+import concurrent.futures
+import errno
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+import hosttree
+from world import CELLBLOCK, PYTHON, TESTS
+
+TRACER = TESTS / "inject" / "tracer.c"
+ROLES = ("front", "warden", "janitor", "init", "guest")
+# Calls made in a loop over signals, capabilities or paths fail the same way
+# every time: so many of them, the first and the last among them, stand for
+# all.
+SAMPLE = 8
+SECONDS = 30
+MESSAGE = re.compile(r"(?m)^cellblock: \S.{10,}$")
+
+# Run inside: says WHOLE only in a jail with every wall up.
+INSIDE = r"""
+import os, resource, socket
+bad = []
+try:
+    status = dict(l.split(':\t', 1) for l in open('/proc/self/status')
+                  if ':\t' in l)
+except OSError:
+    status = {}
+    if os.listdir('/proc'): bad.append('half of a /proc')
+def is_(key, value):
+    if status and status[key].split()[0] != value:
+        bad.append(key + ' ' + status[key].strip())
+for caps in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'):
+    is_(caps, '0' * 16)
+is_('NoNewPrivs', '1')
+is_('Seccomp', '2')
+is_('Uid', '1000')
+is_('Gid', '1000')
+if os.getresuid() != (1000,) * 3 or os.getresgid() != (1000,) * 3:
+    bad.append('ids')
+for path in (@WITNESS@, '/root', '/var', '/boot', '/sys/kernel', '/etc/shadow',
+             '/mnt'):
+    if os.path.lexists(path): bad.append('host file ' + path)
+for path in ('/x', '/usr/x', '/etc/x', '/dev/x'):
+    try:
+        open(path, 'w').close(); bad.append('writable ' + path)
+    except OSError: pass
+for path in ('/home/x', '/tmp/x', '/dev/shm/x'):
+    open(path, 'w').close()
+for call in (lambda: os.chroot('/usr'), lambda: os.setuid(0),
+             lambda: os.mkfifo('/usr/x'), lambda: os.kill(-1, 0),
+             lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)):
+    try:
+        call(); bad.append('a call that is refused')
+    except OSError: pass
+if len([d for d in os.listdir('/proc') if d.isdigit()]) > 2:
+    bad.append('host processes')
+if socket.gethostname() != 'cellblock': bad.append('host name')
+if [n for _, n in socket.if_nameindex() if n != 'lo']: bad.append('network')
+def limit(which, most):
+    if not 0 <= resource.getrlimit(which)[1] <= most:
+        bad.append('rlimit %d' % which)
+limit(resource.RLIMIT_CORE, 0)
+limit(resource.RLIMIT_NOFILE, 1024)
+limit(resource.RLIMIT_NPROC, 10000)
+limit(resource.RLIMIT_STACK, 8 << 20)
+if not hasattr(os, 'getpgrp') or os.getpid() == 1: bad.append('pid')
+for fd in range(3, 1024):
+    try: os.fstat(fd)
+    except OSError: continue
+    bad.append('descriptor %d' % fd)
+print('BROKEN ' + ', '.join(bad) if bad else 'WHOLE')
+"""
+
+
+class Injector:
+    """The tracer, and what it found that can be made to fail."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.tracer = directory / "tracer"
+        self.witness = directory / "witness"
+        self.witness.write_text("of the host")
+        self.code = INSIDE.replace("@WITNESS@", repr(str(self.witness)))
+        subprocess.run(
+            ["cc", "-O1", "-D_GNU_SOURCE", "-o", self.tracer, TRACER,
+             "-lseccomp"], check=True, capture_output=True, text=True)
+
+    def run(self, report, *what):
+        return subprocess.run(
+            [self.tracer, report, *what, CELLBLOCK, "-c", self.code],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=SECONDS, cwd=self.directory,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.directory),
+                 "LANG": "C.UTF-8"})
+
+    def survey(self):
+        """{role: [(name, nth)]}, in the order they are made."""
+        report = self.directory / "survey"
+        r = self.run(report, "survey")
+        assert (r.returncode, r.stdout) == (0, "WHOLE\n"), r
+        groups = collections.OrderedDict()
+        for line in report.read_text().splitlines():
+            words = line.split()
+            if len(words) != 4:
+                assert line == "not reached", line
+                continue
+            role, name, nth, arg0 = words
+            key = (role, name, arg0 if name == "prctl" else "")
+            groups.setdefault(key, []).append(int(nth))
+        found = {role: [] for role in ROLES}
+        for (role, name, _), nths in groups.items():
+            found[role] += [(name, nth) for nth in sample(nths)]
+        return found
+
+    def attempt(self, role, name, nth):
+        """The same, tried again when the call was not made: some, such as a
+        wait, depend on who was faster."""
+        result = "-"
+        for _ in range(4):
+            if result == "-":
+                result = self.attempt_once(role, name, nth)
+        return result
+
+    def attempt_once(self, role, name, nth):
+        """None when all is well, "-" when the call was not made this time,
+        or what was broken."""
+        report = self.directory / f"report-{role}-{name}-{nth}"
+        try:
+            r = self.run(report, role, name, str(nth), str(errno.EPERM))
+        except subprocess.TimeoutExpired:
+            return "it hung"
+        said = report.read_text()
+        left = re.findall(r"^left \d+ (.*)$", said, re.M)
+        report.unlink()
+        if left:
+            return f"left behind: {left}, status {r.returncode}: {r.stderr}"
+        if r.stdout == "WHOLE\n" and r.returncode == 0:
+            return None if "not reached" not in said else "-"
+        if r.stdout == "" and r.returncode == 125:
+            if MESSAGE.search(r.stderr):
+                return None
+            return f"refused without a message: {r.stderr!r}"
+        return (f"status {r.returncode}, stdout {r.stdout[-300:]!r}, "
+                f"stderr {r.stderr[-300:]!r}")
+
+
+def sample(nths):
+    if len(nths) <= SAMPLE:
+        return nths
+    step = (len(nths) - 1) / (SAMPLE - 1)
+    return [nths[round(i * step)] for i in range(SAMPLE)]
+
+
+def wait_same(look, before):
+    """What there is more of than before, given time to go."""
+    end = time.monotonic() + 10
+    while look() - before and time.monotonic() < end:
+        time.sleep(0.02)
+    return look() - before
+
+
+@pytest.fixture(scope="module")
+def injector(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("inject")
+    for path in (directory, directory.parent):
+        path.chmod(0o755)
+    return Injector(directory)
+
+
+@pytest.fixture(scope="module")
+def calls(injector):
+    return injector.survey()
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("role", ROLES)
+def test_any_call_may_fail(injector, calls, role):
+    todo = calls[role]
+    if role == "janitor" and os.geteuid() != 0:
+        pytest.skip("a session that was not started by root has no janitor")
+    assert len(todo) > 10, todo
+    cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(
+            lambda call: injector.attempt(role, *call), todo))
+    bad = [f"{name} #{nth}: {why}"
+           for (name, nth), why in zip(todo, results) if why not in (None, "-")]
+    missed = results.count("-")
+    assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
+    assert not wait_same(hosttree.cgroups, cgroups)
+    assert not wait_same(hosttree.mounts, mounts)
+    assert missed <= len(todo) // 10, f"{missed} of {len(todo)} never made"
+    print(f"{role}: {len(todo) - missed} calls were made to fail")
+
+
+def test_control_a_hole_is_seen(injector):
+    """The same code outside a jail finds every wall missing."""
+    r = subprocess.run([PYTHON, "-c", injector.code], capture_output=True,
+                       text=True, check=False, cwd=injector.directory)
+    assert "WHOLE" not in r.stdout
+    assert "BROKEN" in r.stdout or "Error" in r.stderr, r

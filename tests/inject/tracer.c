@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tracer.c - run cellblock, and make one system call of its set-up fail
+ *
+ *	tracer REPORT survey COMMAND [ARG]...
+ *	tracer REPORT ROLE CALL NTH ERRNO COMMAND [ARG]...
+ *
+ * The first form lists into REPORT, as "ROLE CALL NTH ARG0" lines, every call
+ * made from the fork of the warden to the moment Python begins. The second
+ * makes the nth CALL of that role's process not happen and return the errno.
+ * From then on nothing is traced any more: what follows runs at full speed.
+ *
+ * Roles: front, warden, janitor, init, guest (the child before exec).
+ *
+ * As the parent of every orphan below it, it waits until nothing is left of
+ * the command, or says in REPORT what is. Exit status: the command's, 128 + n
+ * for a signal, 99 when the tracer itself is at fault.
+ */
+#include <errno.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef __x86_64__
+#error "how a call is skipped is known for x86-64 only"
+#endif
+
+#define TASKS_MAX 64
+#define CALLS_MAX 512
+/* What the dying may take after the command has ended. */
+#define LEFT_SECONDS 10
+
+enum role { FRONT, WARDEN, JANITOR, INIT, GUEST, OTHER };
+static const char *const role_names[] = {
+	"front", "warden", "janitor", "init", "guest", "other"};
+
+struct task {
+	pid_t pid;
+	enum role role;
+	int counts[CALLS_MAX];
+	int skipping; /* the call under way does not happen */
+};
+
+struct tracer {
+	FILE *report;
+	struct task tasks[TASKS_MAX];
+	int n;
+	int armed; /* the warden exists: the set-up has begun */
+	int over;  /* nothing more to trace */
+	int survey;
+	enum role role;
+	int call, nth, error;
+	int injected;
+};
+
+static _Noreturn void fail(const char *what)
+{
+	perror(what);
+	exit(99);
+}
+
+/* One field of /proc/PID/status, or an empty string. */
+static void status_field(pid_t pid, const char *key, char *value, size_t size)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	*value = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)) &&
+			line[strlen(key)] == ':')
+			snprintf(value, size, "%s", line + strlen(key) + 1);
+	if (f)
+		fclose(f);
+}
+
+static struct task *find(struct tracer *t, pid_t pid)
+{
+	for (int i = 0; i < t->n; i++)
+		if (t->tasks[i].pid == pid)
+			return &t->tasks[i];
+	return NULL;
+}
+
+/* Who a process is, by who made it. */
+static enum role role_of(struct tracer *t, pid_t pid)
+{
+	char text[128];
+	const struct task *parent;
+
+	status_field(pid, "PPid", text, sizeof(text));
+	parent = find(t, (pid_t)atoi(text));
+	if (!parent)
+		return t->n ? OTHER : FRONT;
+	switch (parent->role) {
+	case FRONT:
+		return WARDEN;
+	case WARDEN:
+		status_field(pid, "NSpid", text, sizeof(text));
+		return strchr(text + 1, '\t') ? INIT : JANITOR;
+	case INIT:
+		return GUEST;
+	case JANITOR:
+	case GUEST:
+	case OTHER:
+		break;
+	}
+	return OTHER;
+}
+
+static struct task *meet(struct tracer *t, pid_t pid)
+{
+	struct task *task = find(t, pid);
+
+	if (task)
+		return task;
+	if (t->n == TASKS_MAX)
+		fail("too many processes");
+	task = &t->tasks[t->n];
+	memset(task, 0, sizeof(*task));
+	task->role = role_of(t, pid);
+	task->pid = pid;
+	t->n++;
+	t->armed |= task->role == WARDEN;
+	return task;
+}
+
+/* Never to be made to fail: without them a process cannot even end. */
+static int is_spared(long nr)
+{
+	return nr == SCMP_SYS(exit) || nr == SCMP_SYS(exit_group) ||
+	       nr == SCMP_SYS(rt_sigreturn) || nr == SCMP_SYS(restart_syscall);
+}
+
+static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
+{
+	struct user_regs_struct regs;
+
+	if (!t->armed || nr < 0 || nr >= CALLS_MAX || is_spared(nr))
+		return;
+	task->counts[nr]++;
+	if (t->survey) {
+		char *name = seccomp_syscall_resolve_num_arch(
+			SCMP_ARCH_NATIVE, (int)nr);
+
+		fprintf(t->report, "%s %s %d %ld\n", role_names[task->role],
+			name ? name : "?", task->counts[nr], arg0);
+		free(name);
+		return;
+	}
+	if (task->role != t->role || nr != t->call ||
+		task->counts[nr] != t->nth)
+		return;
+	if (ptrace(PTRACE_GETREGS, task->pid, NULL, &regs) < 0)
+		fail("getregs");
+	/* A close that fails closes all the same. */
+	if (nr != SCMP_SYS(close))
+		regs.orig_rax = (unsigned long long)-1;
+	if (ptrace(PTRACE_SETREGS, task->pid, NULL, &regs) < 0)
+		fail("setregs");
+	task->skipping = 1;
+}
+
+static void on_exit_of_call(struct tracer *t, struct task *task)
+{
+	struct user_regs_struct regs;
+
+	if (!task->skipping)
+		return;
+	task->skipping = 0;
+	if (ptrace(PTRACE_GETREGS, task->pid, NULL, &regs) < 0)
+		fail("getregs");
+	regs.rax = (unsigned long long)-t->error;
+	if (ptrace(PTRACE_SETREGS, task->pid, NULL, &regs) < 0)
+		fail("setregs");
+	t->injected = 1;
+	t->over = 1;
+}
+
+static void on_syscall(struct tracer *t, struct task *task)
+{
+	struct __ptrace_syscall_info info;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->pid, sizeof(info), &info) < 0)
+		return;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+		on_entry(
+			t, task, (long)info.entry.nr, (long)info.entry.args[0]);
+	else if (info.op == PTRACE_SYSCALL_INFO_EXIT)
+		on_exit_of_call(t, task);
+}
+
+static void on_stop(struct tracer *t, pid_t pid, int status)
+{
+	struct task *task = meet(t, pid);
+	int sig = WSTOPSIG(status), event = status >> 16;
+
+	if (sig == (SIGTRAP | 0x80)) {
+		on_syscall(t, task);
+		sig = 0;
+	} else if (event) {
+		if (event == PTRACE_EVENT_EXEC && task->role == GUEST)
+			t->over = 1;
+		sig = 0;
+	}
+	if (t->over && !task->skipping)
+		ptrace(PTRACE_DETACH, pid, NULL, (void *)(long)sig);
+	else
+		ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)sig);
+}
+
+static pid_t start(char **argv)
+{
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK |
+			     PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+			     PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+	int gate[2];
+	char go = 0;
+	pid_t pid;
+
+	if (pipe(gate) < 0)
+		fail("pipe");
+	pid = fork();
+	if (pid < 0)
+		fail("fork");
+	if (pid == 0) {
+		close(gate[1]);
+		if (read(gate[0], &go, 1) != 1)
+			_exit(99);
+		close(gate[0]);
+		execvp(argv[0], argv);
+		perror(argv[0]);
+		_exit(99);
+	}
+	close(gate[0]);
+	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) < 0)
+		fail("seize");
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+		fail("interrupt");
+	if (write(gate[1], &go, 1) != 1)
+		fail("write");
+	close(gate[1]);
+	return pid;
+}
+
+/* Say what is left, and end it. */
+static void name_left(struct tracer *t)
+{
+	char name[64], path[64];
+
+	for (;;) {
+		FILE *f;
+		int pid = 0, n = 0;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+			(int)getpid());
+		f = fopen(path, "re");
+		while (f && fscanf(f, "%d", &pid) == 1) {
+			status_field(pid, "Name", name, sizeof(name));
+			fprintf(t->report, "left %d %s\n", pid,
+				strtok(name, "\t\n"));
+			kill(pid, SIGKILL);
+			n++;
+		}
+		if (f)
+			fclose(f);
+		if (n == 0)
+			return;
+		while (waitpid(-1, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static int follow(struct tracer *t, pid_t front)
+{
+	int status, result = -1;
+
+	for (;;) {
+		pid_t pid = waitpid(-1, &status, __WALL);
+
+		if (pid < 0 && errno == EINTR) {
+			name_left(t);
+			return result < 0 ? 99 : result;
+		}
+		if (pid < 0)
+			return result < 0 ? 99 : result;
+		if (WIFSTOPPED(status)) {
+			on_stop(t, pid, status);
+			continue;
+		}
+		if (pid == front) {
+			result = WIFEXITED(status) ? WEXITSTATUS(status)
+						   : 128 + WTERMSIG(status);
+			alarm(LEFT_SECONDS);
+		}
+	}
+}
+
+static enum role parse_role(const char *name)
+{
+	for (int i = FRONT; i < OTHER; i++)
+		if (!strcmp(role_names[i], name))
+			return (enum role)i;
+	fprintf(stderr, "tracer: no role %s\n", name);
+	exit(99);
+}
+
+int main(int argc, char **argv)
+{
+	static struct tracer t;
+	struct sigaction sa = {.sa_handler = on_alarm};
+	char **command = argv + 3;
+	int result;
+
+	if (argc < 4 || (strcmp(argv[2], "survey") && argc < 7))
+		return 99;
+	t.report = fopen(argv[1], "we");
+	if (!t.report)
+		fail(argv[1]);
+	t.survey = !strcmp(argv[2], "survey");
+	if (!t.survey) {
+		t.role = parse_role(argv[2]);
+		t.call = seccomp_syscall_resolve_name(argv[3]);
+		t.nth = atoi(argv[4]);
+		t.error = atoi(argv[5]);
+		command = argv + 6;
+	}
+	sigaction(SIGALRM, &sa, NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	result = follow(&t, start(command));
+	fprintf(t.report, "%s\n", t.injected ? "injected" : "not reached");
+	fclose(t.report);
+	return result;
+}

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""The limits of a session, by real attempts to exceed them.
+
+Each attempt takes memory of one kind, step by step, and says how much it has.
+With a cgroup it gets what the limit leaves and no more. Without one it is
+watched, which is weak: there it is bounded too, but later, or because the kind
+is refused. Each has a control that takes less and gets it.
+"""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import hosttree
+from world import IS_ROOT, PYTHON
+
+MIB = 1 << 20
+LIMIT = 160 * MIB
+# What a watched jail may take before it is seen, beside the limit itself.
+WATCH_SLACK = 160 * MIB
+
+SETUP = """
+import array, ctypes, mmap, os, socket, sys, threading
+STEP, WANT = 4 << 20, {want}
+held, got = [], 0
+block = b'x' * STEP
+libc = ctypes.CDLL(None, use_errno=True)
+
+def say():
+    sys.stdout.write('%d\\n' % got); sys.stdout.flush()
+
+def fill(fd):
+    n = 0
+    while n < STEP: n += os.write(fd, block[n:])
+
+def mapping(flags):
+    m = mmap.mmap(-1, STEP, flags=flags | mmap.MAP_ANONYMOUS)
+    m[:] = block
+    held.append(m)
+
+def pipe():
+    import fcntl
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    try: fcntl.fcntl(w, 1031, 1 << 20)
+    except OSError: pass
+    held.append((r, w))
+    n = 0
+    try:
+        while True: n += os.write(w, block[:65536])
+    except BlockingIOError: return n
+
+def sock():
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    a.setblocking(False)
+    try: a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    except OSError: pass
+    held.append((a, b))
+    n = 0
+    try:
+        while True: n += a.send(block[:65536])
+    except BlockingIOError: return n
+
+def sysv():
+    libc.shmget.restype, libc.shmat.restype = ctypes.c_int, ctypes.c_void_p
+    i = libc.shmget(0, STEP, 0o1600)
+    if i < 0: raise OSError(ctypes.get_errno(), 'shmget')
+    p = libc.shmat(i, None, 0)
+    if p in (None, ctypes.c_void_p(-1).value): raise OSError('shmat')
+    ctypes.memset(p, 1, STEP)
+
+def child():
+    r, w = os.pipe()
+    if os.fork() == 0:
+        held.append(bytearray(block + block))
+        os.write(w, b'x')
+        threading.Event().wait()
+    os.close(w)
+    # The kernel may have killed an older one to make room.
+    if not os.read(r, 1) or os.waitpid(-1, os.WNOHANG)[0]:
+        raise MemoryError('a child was killed')
+    return STEP * 2
+
+try:
+    while got < WANT:
+        n = STEP
+{step}
+        got += n or STEP
+        say()
+except (MemoryError, OSError) as e:
+    print('refused', type(e).__name__, e)
+print('done')
+"""
+
+KINDS = {
+    "heap": "held.append(bytearray(block))",
+    "private map": "mapping(mmap.MAP_PRIVATE)",
+    "shared map": "mapping(mmap.MAP_SHARED)",
+    "memfd": "fd = os.memfd_create('m'); fill(fd); held.append(fd)",
+    "system v": "sysv()",
+    "pipes": "n = pipe()",
+    "sockets": "n = sock()",
+    "tmp": "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY))",
+    "shm": "fill(os.open('/dev/shm/f%d' % got, os.O_CREAT | os.O_WRONLY))",
+    "home": "fill(os.open('/home/f%d' % got, os.O_CREAT | os.O_WRONLY))",
+    "children": "n = child()",
+    "all at once": "held.append(bytearray(block)); "
+                   "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY));"
+                   " n = 2 * STEP",
+}
+# Refused as a whole where nobody could count them.
+UNCOUNTED = {"shared map", "memfd", "system v"}
+
+
+def attempt(cb, kind, want):
+    code = SETUP.format(want=want, step="        " + KINDS[kind])
+    r = cb.run("-M", str(LIMIT), "-s", "home.size=1G", "-s",
+               "session.processes=100", "-t", "20s", "-c", code, timeout=50)
+    numbers = [int(n) for n in re.findall(rb"^(\d+)$", r.out, re.M)]
+    return r, max(numbers, default=0)
+
+
+def strong(cb):
+    import json
+    rows = json.loads(cb.run("--check", "--json").text)["checks"]
+    return {row["what"]: row["strength"] for row in rows}["memory"] == "strong"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_bounded(cb, kind):
+    r, got = attempt(cb, kind, 8 * LIMIT)
+    most = LIMIT if strong(cb) else LIMIT + WATCH_SLACK
+    assert got <= most, f"{got // MIB} MiB: {r!r}"
+    if r.code:
+        assert r.code == 137 and "memory limit: 160 MiB" in r.said, r
+    else:
+        assert "refused" in r.text, r
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_quarter_of_it_is_there_for_everybody(cb, kind):
+    want = LIMIT // 5 if kind not in ("pipes", "sockets") else 4 * MIB
+    if kind in UNCOUNTED and not strong(cb):
+        r, got = attempt(cb, kind, want)
+        assert got == 0 and "refused PermissionError" in r.text, r
+        return
+    r, got = attempt(cb, kind, want)
+    assert r.code == 0 and got >= want and "refused" not in r.text, r
+
+
+def session_cgroup(s, controller):
+    """Where a session's jail is, under v1."""
+    if not IS_ROOT:
+        pytest.skip("only sessions started by root have a cgroup here")
+    tree = hosttree.Tree(s.pid)
+    text = pathlib.Path(f"/proc/{tree.init}/cgroup").read_text()
+    m = re.search(rf"^\d+:(?:.*,)?{controller}(?:,.*)?:(.*)$", text, re.M)
+    place = pathlib.Path(f"/sys/fs/cgroup/{controller}")
+    if not m or not place.is_dir():
+        pytest.skip(f"this host has no {controller} controller of cgroup v1")
+    return place / m[1].lstrip("/")
+
+
+def number(path):
+    return int(path.read_text())
+
+
+def test_the_cgroup_holds_what_was_configured(cb):
+    s = cb.session("-M", "200M", "-s", "session.processes=20",
+                   "-s", "session.cpus=0.5")
+    memory = session_cgroup(s, "memory")
+    assert number(memory / "memory.limit_in_bytes") == 200 * MIB
+    if (memory / "memory.memsw.limit_in_bytes").exists():
+        assert number(memory / "memory.memsw.limit_in_bytes") == 200 * MIB
+    cpu = session_cgroup(s, "cpu")
+    assert (number(cpu / "cpu.cfs_quota_us") * 2
+            == number(cpu / "cpu.cfs_period_us"))
+    assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 24
+    # and what is in the jail is in there
+    def all_inside():
+        guests = set(hosttree.Tree(s.pid).guests())
+        procs = (memory / "cgroup.procs").read_text().split()
+        return guests and guests <= {int(p) for p in procs}
+    hosttree.until(all_inside, "every guest in the cgroup")
+
+
+def test_cores_are_shared_out(cb):
+    """A session that wants more than its share is held back."""
+    s = cb.session("-s", "session.cpus=0.2")
+    cpu = session_cgroup(s, "cpu")
+
+    def throttled():
+        return int(re.search(r"nr_throttled (\d+)",
+                             (cpu / "cpu.stat").read_text())[1])
+    before = throttled()
+    s.run("import time\nend = time.process_time() + 0.2\n"
+          "while time.process_time() < end: pass\n")
+    assert throttled() > before
+
+
+def test_two_sessions_of_roots_are_two_users(cb):
+    if not IS_ROOT:
+        pytest.skip("a person's sessions run as that person")
+    uids = set()
+    sessions = [cb.session(), cb.session()]
+    for s in sessions:
+        tree = hosttree.Tree(s.pid)
+        for pid in [tree.warden, tree.init, *tree.guests()]:
+            status = hosttree.status_of(pid)
+            ids = set(status["Uid"].split()) | set(status["Gid"].split())
+            assert len(ids) == 1, status
+            assert not status["Groups"].strip(), status
+            uids |= {(s.pid, int(i)) for i in ids}
+    assert len(uids) == 2, uids
+    numbers = {uid for _, uid in uids}
+    assert len(numbers) == 2 and not numbers & {0, 65534}, uids
+    low, high = 2130706432, 2130771967
+    assert all(low <= uid <= high for uid in numbers), uids
+    # control: one and the same inside
+    for s in sessions:
+        assert s.run("import os; os.getuid(), os.getgid()") == "(1000, 1000)"
+
+
+def test_the_front_end_keeps_no_capability(cb):
+    s = cb.session()
+    for pid in [s.pid, *[p for _, p in hosttree.Tree(s.pid).inside()]]:
+        status = hosttree.status_of(pid)
+        for key in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert int(status[key], 16) == 0, (pid, key, status[key])
+        if IS_ROOT or pid != s.pid:
+            assert int(status["CapBnd"], 16) == 0, status["CapBnd"]
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+
+
+def test_real_time_is_not_inherited(cb):
+    """Or a cell could keep everything else of the host from running."""
+    def in_real_time():
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    if not IS_ROOT:
+        pytest.skip("only root may start anything in real time")
+    code = "import os; print(os.sched_getscheduler(0), os.nice(0))"
+    try:
+        control = subprocess.run([PYTHON, "-c", code], capture_output=True,
+                                 text=True, preexec_fn=in_real_time,
+                                 check=True)
+    except (PermissionError, subprocess.SubprocessError) as e:
+        pytest.skip(f"no real time to give here: {e}")
+    assert control.stdout.startswith(f"{os.SCHED_FIFO} "), control
+    r = cb.run("-c", code, preexec_fn=in_real_time)
+    assert (r.code, r.text) == (0, f"{os.SCHED_OTHER} 5\n"), r
+    r = cb.run("-c", code, wrapper=("nice", "-n", "-10"))
+    assert r.text == f"{os.SCHED_OTHER} 5\n", r
