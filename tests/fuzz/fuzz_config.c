@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/config.c repl/config_choose.c repl/config_errors.c
+ * repl/config_file.c repl/config_keys.c repl/config_merge.c
+ * repl/config_number.c repl/config_parse.c repl/config_print.c
+ * repl/config_value.c jail/enforce.c jail/err.c jail/io.c jail/limits.c */
+/* fuzz-libs: -linih */
+/*
+ * fuzz_config.c - any bytes as a configuration file
+ *
+ * Beyond not crashing: every error is safe to show, and what was accepted is
+ * printed as a file that is accepted and prints the same.
+ */
+#include "repl/config.h"
+#include "repl/config_merge.h"
+#include "repl/config_value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jail/cgroup.h"
+#include "jail/seccomp.h"
+
+/* The table of what keeps each limit is linked for its words; what it asks of
+ * a host is never asked here. */
+int cgroup_can_freeze(const struct cgroup *cg)
+{
+	(void)cg;
+	abort();
+}
+
+int seccomp_size(enum seccomp_profile profile)
+{
+	(void)profile;
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void must(int claim)
+{
+	if (!claim)
+		abort();
+}
+
+/* Read `text` as a file over the built-in values; how many errors. */
+static size_t read_text(struct config *cfg, const char *text, size_t n)
+{
+	struct config_where where = {.home = "/home/kim"};
+	struct config_errors errors = {0};
+	struct config_merge m = {
+		.cfg = cfg, .where = &where, .errors = &errors};
+	size_t count;
+
+	must(config_init(cfg) == 0);
+	config_merge_start(&m, false);
+	config_file_parse("f", text, n, config_merge_apply, &m, &errors);
+	config_list_fini(&m.seen_env);
+	for (size_t i = 0; i < errors.n; i++)
+		must(config_text_is_clean(
+			errors.text[i], strlen(errors.text[i])));
+	count = errors.n + errors.dropped;
+	config_errors_fini(&errors);
+	return count;
+}
+
+/* Print without sources, which differ; caller frees. */
+static char *print(struct config *cfg, size_t *n)
+{
+	char *text;
+	FILE *f = open_memstream(&text, n);
+
+	must(!!f);
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		free(cfg->sources[i]);
+		cfg->sources[i] = NULL;
+	}
+	for (size_t i = 0; i < cfg->env_sources.n; i++)
+		strcpy(cfg->env_sources.items[i], "f");
+	config_check_print(f, cfg);
+	fclose(f);
+	return text;
+}
+
+/* Lines of the print may be longer than a file's: quotes and sources. */
+static int fits(const char *text)
+{
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (len > CONFIG_LINE_MAX)
+			return 0;
+	}
+	return 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct config cfg, again;
+	char *bytes = malloc(n + 1), *first, *second;
+	size_t n1, n2;
+
+	memcpy(bytes, data, n);
+	bytes[n] = '\0';
+	read_text(&cfg, bytes, n);
+	first = print(&cfg, &n1);
+	if (fits(first)) {
+		must(read_text(&again, first, n1) == 0);
+		second = print(&again, &n2);
+		must(n1 == n2 && !memcmp(first, second, n1));
+		free(second);
+		config_fini(&again);
+	}
+	free(first);
+	config_fini(&cfg);
+	free(bytes);
+	return 0;
+}

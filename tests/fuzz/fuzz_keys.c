@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/keys.c repl/text.c repl/wide.c */
+/*
+ * fuzz_keys.c - keys out of any bytes, with pauses anywhere
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "repl/keys.h"
+#include "repl/wide.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* Text is text: no key hides in it, and it can be encoded. */
+static void look(const struct key *out, int n, bool paste)
+{
+	check(n >= 0 && n <= KEYS_OUT_MAX);
+	for (int i = 0; i < n; i++) {
+		wchar_t c = out[i].c;
+
+		check(out[i].code > 0 && out[i].code < KEY_STOP);
+		if (out[i].code == KEY_TEXT)
+			check(c >= 0x20 && c != 0x7F);
+		else if (out[i].code == KEY_PASTE_TEXT)
+			check(paste && (c >= 0x20 || c == '\n' || c == '\t'));
+		else
+			check(c == 0);
+		check(!(c >= 0x7F && c < 0xA0) && c <= 0x10FFFF);
+		check(!(c >= 0xD800 && c < 0xE000));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct key out[KEYS_OUT_MAX];
+	struct keys k;
+
+	keys_init(&k);
+	for (size_t i = 0; i < size; i++) {
+		bool paste = k.paste;
+
+		/* 0xFE is no byte of a terminal's: here it is a pause. */
+		if (data[i] == 0xFE && keys_wait_ms(&k) >= 0)
+			look(out, keys_timeout(&k, out), paste);
+		else
+			look(out, keys_feed(&k, data[i], out), paste);
+	}
+	for (int i = 0; i < 2 && keys_wait_ms(&k) >= 0; i++)
+		look(out, keys_timeout(&k, out), k.paste);
+	check(keys_wait_ms(&k) < 0);
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/layout.c repl/undo.c repl/text.c repl/wide.c */
+/*
+ * fuzz_layout.c - rows out of any text at any width; the past of a text
+ *
+ * The first four bytes are the shape, the rest is the text.
+ */
+#include <locale.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "repl/layout.h"
+#include "repl/undo.h"
+#include "repl/wide.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void try_layout(
+	const struct wide *t, size_t cursor, int cols, int prompt)
+{
+	struct layout_shape shape = {
+		.cols = cols, .prompt = prompt, .prompt2 = prompt / 2};
+	struct layout l = {0};
+	size_t at = 0;
+
+	check(layout_build(&l, t->s, t->n, cursor, &shape) == 0);
+	for (size_t i = 0; i < l.n; i++) {
+		if (i && l.rows[i].prompt)
+			at++;
+		check(l.rows[i].start == at && l.rows[i].end >= at);
+		check(l.rows[i].width <= cols);
+		at = l.rows[i].end;
+	}
+	check(at == t->n && l.cursor_row < l.n && l.cursor_col < cols);
+	layout_free(&l);
+}
+
+/* The text grows character by character, then all of it is taken back. */
+static void try_undo(const struct wide *t)
+{
+	struct undo u = {0};
+	size_t n = t->n < 300 ? t->n : 300;
+
+	for (size_t i = 0; i <= n; i++)
+		check(undo_note(&u, t->s + i / 2, i - i / 2, i / 3) == 0);
+	check(u.now.n == n - n / 2);
+	while (undo_pop(&u))
+		check(u.now.n <= n);
+	check(n >= UNDO_MAX || u.now.n == 0);
+	undo_free(&u);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct wide t = {0};
+	int cols;
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	if (size < 4)
+		return 0;
+	cols = 1 + data[0] + (data[1] & 1) * 256;
+	wide_add_utf8(&t, (const char *)data + 4, size - 4);
+	try_layout(&t, t.n ? data[3] * 7919u % (t.n + 1) : 0, cols,
+		data[2] % cols);
+	for (size_t at = 0; at < t.n;) {
+		size_t next = layout_next(t.s, t.n, at);
+
+		check(next > at && next <= t.n);
+		check(layout_prev(t.s, next) <= at || next == at + 1);
+		at = next;
+	}
+	try_undo(&t);
+	wide_free(&t);
+	return 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/lexer.c repl/pyscan.c repl/highlight.c
+ *    repl/strbuf.c repl/text.c repl/wide.c jail/err.c */
+/*
+ * fuzz_lexer.c - command words and Python cells out of any bytes
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/highlight.h"
+#include "repl/lexer.h"
+#include "repl/pyscan.h"
+#include "repl/wide.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void try_words(const char *s, size_t n)
+{
+	struct lexer_words w, again;
+
+	if (lexer_split(s, n, &w, NULL) == 0)
+		for (int i = 0; i < w.n; i++) {
+			char *q = lexer_quote(w.v[i].s, 0);
+
+			check(w.v[i].start < w.v[i].end && w.v[i].end <= n);
+			if (q) {
+				check(lexer_split(q, strlen(q), &again, NULL) ==
+						0 &&
+					again.n == 1);
+				check(!strcmp(again.v[0].s, w.v[i].s));
+				lexer_words_free(&again);
+			}
+			free(q);
+		}
+	lexer_words_free(&w);
+}
+
+static void try_cell(const wchar_t *s, size_t n)
+{
+	unsigned char *attr = malloc(n + 1);
+	size_t at = 0;
+
+	while (at < n) {
+		struct pyscan_token t = pyscan_next(s, n, at);
+
+		check(t.start == at && t.end > at && t.end <= n);
+		at = t.end;
+	}
+	pyscan_cell(s, n);
+	for (size_t i = 0; i <= n; i += n / 8 + 1) {
+		struct pyscan_indent in = pyscan_indent(s, i);
+
+		check(in.start + in.n <= i);
+	}
+	highlight_cell(s, n, attr);
+	free(attr);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* Copies of the exact size, so that reading past the end is seen. */
+	char *bytes = malloc(size + 1);
+	struct wide text = {0};
+	wchar_t *cell;
+
+	memcpy(bytes, data, size);
+	bytes[size] = 0;
+	try_words(bytes, size);
+	wide_add_utf8(&text, bytes, size);
+	cell = malloc((text.n + 1) * sizeof(*cell));
+	wmemcpy(cell, text.s, text.n);
+	cell = reallocarray(cell, text.n ? text.n : 1, sizeof(*cell));
+	try_cell(cell, text.n);
+	free(cell);
+	wide_free(&text);
+	free(bytes);
+	return 0;
+}
