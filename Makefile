@@ -88,8 +88,12 @@ $(BUILD)/gen/guest.frozen: jail/guest.py tools/freeze
 $(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
 	tools/embed $< > $@
 
-$(BUILD)/gen/%_py.h: jail/%.py tools/embed
+# The rest of it is text, compiled at first need, section by section.
+$(BUILD)/gen/guest_tools.py: jail/guest_park.py jail/guest_answer.py
 	@mkdir -p $(@D)
+	cat $^ > $@
+
+$(BUILD)/gen/guest_tools_py.h: $(BUILD)/gen/guest_tools.py tools/embed
 	tools/embed $< > $@
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds

@@ -8,7 +8,7 @@
 # Holds:     ctl    the warden's socket, one message a read (wire.h)
 #            line   a raw pty slave on which the source of a cell arrives
 #            mark   the tty, kept apart from whatever becomes of 0, 1 and 2
-#            tools  guest_tools.py, read at first need
+#            tools  guest_park.py and guest_answer.py, read at first need
 #            stack  a file for every thread's stack, written on signal 64
 # Trusts:    the warden. Not the user's code: it shares this process, so what
 #            is kept here only keeps accidents away; who breaks the driver on
@@ -18,7 +18,7 @@
 # This text is compiled at every start and stands before the first prompt. So
 # only modules that are built in or frozen are imported at boot, and what a
 # first cell that ends well can do without is kept as text: in LATER below,
-# or in guest_tools.py.
+# or in the tools.
 #
 # The user's code runs nowhere but inside call(). Outside of it SIGINT is
 # ignored and every other signal waits, except while the driver sleeps.

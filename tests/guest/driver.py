@@ -20,6 +20,8 @@ import pytest
 
 JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
+TOOLS = b"".join((JAIL / name).read_bytes()
+                 for name in ("guest_park.py", "guest_answer.py"))
 DEADLINE = 20
 MARK = "0123456789abcdef0123456789abcdef"
 
@@ -74,7 +76,7 @@ class Guest:
         self.ctl, theirs = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET)
         tools = os.memfd_create("tools")
-        os.write(tools, (JAIL / "guest_tools.py").read_bytes())
+        os.write(tools, TOOLS)
         self.stack = os.memfd_create("stack")
         fds = [theirs.fileno(), line_slave, self.slave, tools, self.stack]
         self.pid = os.fork()
@@ -160,6 +162,16 @@ class Guest:
             return not source
         until(written, "the cell to be read")
         assert self.say() == b"TOOK %d" % self.cells
+
+    def started(self, source):
+        """Start a cell, and wait until it says that it has."""
+        self.screen()
+        self.start("print('go', flush=True)\n" + source)
+
+        def going():
+            self.drain()
+            return b"go" in self.seen
+        until(going, "the cell to print")
 
     def done(self):
         word, no, how, names, threads, status, marked = self.say().split()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""The driver without a jail around it: answers to questions."""
+from driver import until
+
+def test_names_attributes_and_keywords_complete(guest):
+    guest.run("import math\nvalue = 1\n_hidden = 2\nclass C:\n  ab = 1\n"
+              "  def __init__(self): self.ac = 2\nc = C()")
+    assert guest.complete("va") == (2, ["value", "vars"])
+    assert guest.complete("x = [whi") == (3, ["while"])
+    assert guest.complete("_hi") == (3, ["_hidden"])
+    assert guest.complete("c.a") == (1, ["ab", "ac"])
+    assert guest.complete("c.")[1][:2] == ["ab", "ac"]
+    assert guest.complete("print(math.flo") == (3, ["floor"])
+    assert guest.complete("nowhere.x") == (1, [])
+    assert guest.complete("1.re")[1] == []
+    assert guest.complete("# va") == (0, [])
+
+
+def test_completion_counts_bytes(guest):
+    guest.run("größe = 1")
+    assert guest.complete("grö") == (4, ["größe"])
+
+
+def test_completion_runs_no_property(guest):
+    guest.run("ran = []\nclass C:\n  @property\n  def p(self):\n"
+              "    ran.append(1); return self\n"
+              "  def __getattr__(self, n):\n    ran.append(n); return 1\nc = C()")
+    assert "p" in guest.complete("c.")[1]
+    assert guest.complete("c.p.") == (0, [])
+    assert guest.complete("c.q.") == (0, [])
+    assert guest.out_of("ran") == "[]\n"
+
+
+def test_modules_complete_without_being_imported(guest, home):
+    (home / "mypack").mkdir()
+    (home / "mypack" / "__init__.py").write_text("import nowhere\nabc = 1\n")
+    (home / "mypack" / "sub.py").write_text("def deep(): pass\n")
+    assert guest.complete("import mypa") == (4, ["mypack"])
+    assert guest.complete("import os, mypa") == (4, ["mypack"])
+    assert guest.complete("import mypack.s") == (1, ["sub"])
+    assert guest.complete("from mypack import a") == (1, ["abc"])
+    assert guest.complete("from mypack import abc, s") == (1, ["sub"])
+    assert guest.complete("from mypack.sub import d") == (1, ["deep"])
+    assert "json" in guest.complete("import jso")[1]
+    assert "JSONDecoder" in guest.complete("from json import JSOND")[1]
+    assert guest.complete("from json im") == (2, ["import"])
+    assert guest.run("mypack") == "raised"
+
+
+def test_keys_and_files_complete_in_strings(guest, home):
+    (home / "grades.csv").write_text("")
+    (home / "data").mkdir()
+    (home / "data" / "deep.txt").write_text("")
+    (home / "odd\nname").write_text("")
+    guest.run("d = {'alpha': 1, 'al\"so': 2, 3: 4}")
+    assert guest.complete("d['al") == (2, ['al"so', "alpha"])
+    assert guest.complete('d["al') == (2, ['al\\"so', "alpha"])
+    assert guest.complete("d[") == (0, ["'al\"so'", "'alpha'", "3"])
+    assert guest.complete("open('gr") == (2, ["grades.csv"])
+    assert guest.complete("open('data/") == (0, ["deep.txt"])
+    assert guest.complete("open('da") == (2, ["data/"])
+    assert guest.complete("open('odd") == (3, [])
+    assert guest.complete("'''da\nda") == (0, [])
+    assert guest.complete("f'{d.ke") == (2, ["keys"])
+    guest.run("class T:\n  def _ipython_key_completions_(self):\n"
+              "    return ['col']\nt = T()")
+    assert guest.complete("t['c") == (1, ["col"])
+
+
+def test_answers_are_bounded(guest):
+    guest.run("big = {('k%04d' % i): 1 for i in range(3000)}\n"
+              "class C:\n  'doc'\nC.__doc__ = 'x' * 10**6\n"
+              "globals().update({'v%04d' % i: 'é' * 300 for i in range(2000)})")
+    assert len(guest.complete("big['k")[1]) == 500
+    for kind, text in ("doc", "C"), ("who", ""), ("source", "C"):
+        assert len(guest.ask(kind, text).encode()) <= 60 * 1024
+    assert "[cut: " in guest.ask("doc", "C")
+
+
+def test_doc_shows_signature_and_text(guest):
+    guest.run("def area(r: float, *, unit='m'):\n  'the area'\n\n"
+              "class P:\n  'a point'\n  def __init__(self, x): self.x = x\n"
+              "p = P(3)")
+    assert guest.ask("doc", "area") == \
+        "area(r: float, *, unit='m')\n\nthe area\n"
+    assert guest.ask("doc", "P") == "class P(x)\n\na point\n"
+    assert "a point" in guest.ask("doc", "p")
+    assert guest.ask("doc", "nowhere").startswith("NameError")
+    assert guest.ask("doc", "len").startswith("len(obj, /)")
+    assert '"for" statement' in guest.ask("doc", "for")
+
+
+def test_source_is_found_for_functions_and_classes_of_cells(guest):
+    guest.run("class Old:\n  x = 1\n")
+    guest.run("@len.__class__.__call__ if 0 else (lambda c: c)\n"
+              "class Old:\n    class In:\n        y = 2\n\nz = 1")
+    guest.run("def f(a):\n    return a")
+    assert guest.ask("source", "f") == "def f(a):\n    return a\n"
+    assert guest.ask("source", "Old").endswith("y = 2\n")
+    assert guest.ask("source", "Old").startswith("@len")
+    assert guest.ask("source", "Old.In").strip() == "class In:\n        y = 2"
+    assert guest.ask("source", "len").startswith("no source of len")
+
+
+def test_who_lists_names_types_sizes_and_values(guest):
+    guest.run("n = 3\ns = 'a\\tb\\x1b[31m'\n_ = 1\n__x = 2\n"
+              "class Bad:\n  def __repr__(self): raise ValueError\nb = Bad()\n"
+              "l = list(range(1000))")
+    rows = [line.split("\t") for line in guest.ask("who").splitlines()]
+    assert [r[0] for r in rows] == ["n", "s", "Bad", "b", "l"]
+    assert all(len(r) == 4 and len(r[3]) <= 60 for r in rows)
+    assert rows[0][1:] == ["int", "28 B", "3"]
+    assert "\33" not in rows[1][3]
+    assert rows[4][2].endswith("KiB")
+
+
+def test_latest_is_the_value_shown_last(guest):
+    assert guest.ask("latest") == ""
+    guest.run("[1, 2]")
+    assert guest.ask("latest") == "[1, 2]"
+
+
+def test_a_question_that_hangs_can_be_interrupted(guest):
+    guest.run("class C:\n  def __dir__(self):\n"
+              "    print('in dir', flush=True)\n    while True: pass\nc = C()")
+    guest.screen()
+    text = b"c.a"
+    guest.ctl.send(b"ASK 1 complete %d\n" % len(text) + text)
+    until(lambda: guest.drain() or b"in dir" in guest.seen, "__dir__")
+    guest.interrupt()
+    assert guest.say() == b"ANSWER 1 2\n0\n"
+    assert guest.out_of("1 + 1") == "2\n"

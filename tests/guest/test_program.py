@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The driver as a program: one cell, without a session."""
+import signal
+import subprocess
+
+from driver import JAIL, PYTHON
+
+def program(*args, **how):
+    return subprocess.run(
+        [PYTHON, "-I", "-S", "-c", (JAIL / "guest.py").read_text(), "-e",
+         *args], capture_output=True, text=True, timeout=60, **how)
+
+
+def test_a_program_cell_shows_its_last_expression():
+    r = program("x = 20\nx + 1")
+    assert (r.stdout, r.stderr, r.returncode) == ("21\n", "", 0)
+    r = program("import sys; sys.argv, __name__", "a", "-b")
+    assert r.stdout == "(['-e', 'a', '-b'], '__main__')\n"
+
+
+def test_a_program_cell_fails_as_a_program_does():
+    r = program("def f(): 1/0\nf()")
+    assert (r.stdout, r.returncode) == ("", 1)
+    assert r.stderr.startswith('Traceback (most recent call last):\n'
+                               '  File "<cell 1>", line 2, in <module>\n')
+    assert r.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert program("raise SystemExit(4)").returncode == 4
+    r = program("raise SystemExit('why')")
+    assert (r.returncode, r.stderr) == (1, "why\n")
+    r = program("1 +")
+    assert r.returncode == 1 and r.stderr.startswith('  File "<cell 1>"')
+    r = program("raise KeyboardInterrupt")
+    assert r.returncode == -signal.SIGINT
+    assert r.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_program_cell_runs_exit_functions_and_reads_stdin():
+    r = program("import atexit; atexit.register(print, 'last')\ninput()[::-1]",
+                input="abc\n")
+    assert r.stdout == "'cba'\nlast\n"
