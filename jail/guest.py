@@ -29,13 +29,13 @@ import builtins
 from _ast import Interactive
 from binascii import crc32
 # All that will ever be called, now: a cell may put something else in place.
-from posix import (_exit, close, dup2, fork, fstat, getpid, listdir, lseek,
-                   open as posix_open, pread, read, set_inheritable, setpgid,
-                   waitid, waitpid, write)
+from posix import (_exit, close, dup2, fork, fstat, getpid, kill, listdir,
+                   lseek, open as posix_open, pread, read, set_inheritable,
+                   setpgid, waitid, waitpid, write)
 from time import sleep
-from _signal import (SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT,
-                     default_int_handler, getsignal, pthread_sigmask, signal,
-                     valid_signals)
+from _signal import (SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK,
+                     SIGINT, default_int_handler, getsignal, pthread_sigmask,
+                     signal, valid_signals)
 from _thread import _count
 from sys import getprofile, gettrace, setprofile, settrace
 
@@ -254,7 +254,14 @@ def say(text, payload=b""):
     try:
         send(text.encode() + payload, 0x4000)  # MSG_NOSIGNAL
     except OSError:
-        _exit(70)
+        unlinked()
+
+
+def unlinked():
+    "the warden is out of reach: a death that no exit status can be taken for"
+    signal(LOOK, SIG_DFL)
+    pthread_sigmask(SIG_UNBLOCK, (LOOK,))
+    kill(getpid(), LOOK)
 
 
 def cell(no, size, crc, mark):
@@ -323,11 +330,11 @@ def step():
     try:
         recv(1, 2)  # MSG_PEEK: a handler may raise, and no message is lost
     except OSError:
-        _exit(70)
+        unlinked()
     pthread_sigmask(SIG_BLOCK, SIGNALS)
     data, extra, _, _ = recvmsg(65536, 256, 0x40000000)  # MSG_CMSG_CLOEXEC
     if not data:
-        _exit(70)
+        unlinked()
     line, _, text = data.partition(b"\n")
     word, *args = line.decode().split(" ")
     fds = [int.from_bytes(d[i:i + 4], sys.byteorder)

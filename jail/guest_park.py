@@ -18,7 +18,7 @@ from posix import (O_ACCMODE, O_APPEND, O_CLOEXEC, O_DIRECTORY,
                    O_NONBLOCK, O_PATH, O_SYNC, O_WRONLY, P_ALL,
                    WEXITED, WNOHANG, WNOWAIT, waitstatus_to_exitcode)
 from errno import EAGAIN, ENOMEM
-from _signal import SIG_DFL, SIGCHLD, raise_signal
+from _signal import SIGCHLD, raise_signal
 from _stat import S_ISCHR, S_ISDIR, S_ISREG
 fcntl = load("fcntl")
 

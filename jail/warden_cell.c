@@ -38,8 +38,6 @@
 #define COPYING_MS 250
 /* Between the end of a link and the report of a death. */
 #define DYING_MS 100
-/* The driver's exit status when its link is gone. */
-#define STATUS_LINK_GONE 70
 
 static int run_load(struct warden *w, struct run *r, int fd)
 {
@@ -104,12 +102,11 @@ static void run_died(struct warden *w, struct run *r)
 	r->over = 1;
 	if (WIFEXITED(status)) {
 		r->d.status = WEXITSTATUS(status);
-		r->d.how =
-			r->d.status == STATUS_LINK_GONE ? HOW_LOST : HOW_EXITED;
+		r->d.how = HOW_EXITED;
 		return;
 	}
 	r->d.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	r->d.how = HOW_CRASHED;
+	r->d.how = r->d.signal == WIRE_LOOK_SIGNAL ? HOW_LOST : HOW_CRASHED;
 	if (r->d.signal == SIGKILL && u.oom_kills > r->oom_start)
 		run_kill(r, LIMIT_MEMORY);
 }

@@ -91,7 +91,7 @@ uint32_t wire_crc32(const void *buf, size_t n);
 
 #define WIRE_PIDS_MAX 20
 /* On this signal the driver writes every thread's stack into its stack file,
- * from C, whatever Python is doing. */
+ * from C, whatever Python is doing; it dies of it when its link is gone. */
 #define WIRE_LOOK_SIGNAL 64
 
 enum wire_init_type {

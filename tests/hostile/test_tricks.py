@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Cells that end, lie or hang in ways of their own making: what is said of
+them is true, and said in time."""
+import pytest
+
+from hostile import FIND, is_whole, start, value
+
+
+@pytest.mark.limit(120)
+def test_every_exit_status_is_the_cells_own(cb):
+    s = start(cb, size=(40, 120))
+    s.run("import os")
+    for status in range(256):
+        out = s.run(f"os._exit({status})", 25)
+        assert out.startswith(f"[os._exit({status}) ended Python · back to"), \
+            out
+    assert value(s, "kept") == "{'cell': 1}"
+
+
+UNLINKED = {
+    "closed": "os.close(sockets()[-1])",
+    "closed_but_held":
+        "held = os.dup(sockets()[-1]); os.close(sockets()[-1])",
+    "closed_but_held_by_a_child":
+        "if os.fork():\n    os.close(sockets()[-1])\n"
+        "else:\n    import time; time.sleep(99)",
+    "replaced": "null = os.open('/dev/null', os.O_RDWR)\n"
+                "os.dup2(null, sockets()[-1])",
+    "with_every_signal_blocked":
+        "import signal; signal.pthread_sigmask(0, range(1, 65))\n"
+        "os.close(sockets()[-1])",
+    "with_every_signal_ignored":
+        "import signal\nfor n in range(1, 65):\n"
+        "    try: signal.signal(n, signal.SIG_IGN)\n"
+        "    except (OSError, ValueError): pass\n"
+        "os.close(sockets()[-1])",
+}
+
+
+@pytest.mark.parametrize("name", UNLINKED)
+def test_a_broken_link_is_called_one(cb, name):
+    s = start(cb)
+    row = s.screen.here()
+    out = s.run(FIND + "\n" + UNLINKED[name], 25).replace("\n", "")
+    assert "the cell broke Python's link to the session" in out, out
+    is_whole(s, row)
