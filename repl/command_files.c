@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command_files.c - :upload :download :load :save, and the skeleton, -u, -d
+ * command_files.c - :upload :download :load :save, and what is copied unasked
  *
  * Runs in:   front end, between cells
  * Trusts:    the person in an ordinary session; in a locked one hostfs.c
@@ -271,65 +271,24 @@ COMMAND_FUNCTION(save)
 
 /* ---- before the first prompt, after the last ---- */
 
-static void silent(void *arg, const char *line)
-{
-	(void)arg;
-	(void)line;
-}
-
-/* The skeleton is the administrator's: its place is not the person's to
- * choose, so the directories of a locked session do not apply. */
-static void copy_skeleton(struct session *s)
-{
-	struct transfer t = transfer_for(s);
-	struct hostfs free_host = {0};
-	struct err e = {0};
-	auto_free char *pattern = NULL;
-	struct lexer_word w = {.is_pattern = true};
-
-	if (!s->cfg->skeleton ||
-		asprintf(&pattern, "%s/*", s->cfg->skeleton) < 0)
-		return;
-	w.s = w.pattern = pattern;
-	t.host = &free_host;
-	t.say = silent;
-	if (transfer_upload(&t, &w, 1, NULL, &e) < 0)
-		refuse(s, &e);
-}
-
 void command_start(struct session *s)
 {
 	const struct options *o = s->opt;
+	struct transfer t = transfer_for(s);
 
-	copy_skeleton(s);
-	for (size_t i = 0; i < o->nuploads && !s->over; i++) {
-		struct transfer t = transfer_for(s);
-		struct lexer_word w = {
-			.s = o->uploads[i].from, .pattern = o->uploads[i].from};
-		struct err e = {0};
-
-		if (transfer_upload(&t, &w, 1, o->uploads[i].to, &e) < 0)
-			refuse(s, &e);
-	}
+	transfer_skeleton(&t, s->cfg->skeleton);
+	for (size_t i = 0; i < o->nuploads && !s->over; i++)
+		transfer_upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 }
 
 int command_finish(struct session *s)
 {
 	const struct options *o = s->opt;
+	struct transfer t = transfer_for(s);
 	int r = 0;
 
-	for (size_t i = 0; i < o->ndownloads; i++) {
-		struct transfer t = transfer_for(s);
-		char *from = o->downloads[i].from;
-		struct lexer_word w = {.s = from,
-			.pattern = from,
-			.is_pattern = strpbrk(from, "*?[") != NULL};
-		struct err e = {0};
-
-		if (transfer_download(&t, &w, 1, o->downloads[i].to, &e) < 0)
-			refuse(s, &e);
-		if (t.failed || e.msg[0])
-			r = -1;
-	}
+	for (size_t i = 0; i < o->ndownloads; i++)
+		r |= transfer_download_pair(
+			&t, o->downloads[i].from, o->downloads[i].to);
 	return r;
 }

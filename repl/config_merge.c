@@ -172,7 +172,7 @@ static int keep(struct config_merge *m, const struct config_key *key,
 	const struct config_line *line, struct config_value *v)
 {
 	size_t i = config_key_index(key);
-	bool add = config_type_is_list(key->type) &&
+	bool add = config_shape_of(key->type) == SHAPE_LIST &&
 		   (m->seen[i] || (m->base && key->tighten == TIGHTEN_UNION));
 
 	if (!add)
@@ -194,7 +194,7 @@ static int apply_value(struct config_merge *m, const struct config_key *key,
 
 	if (key->type == CONFIG_VARIABLE)
 		return apply_variable(m, line, v);
-	if (seen && !m->again && !config_type_is_list(key->type)) {
+	if (seen && !m->again && config_shape_of(key->type) != SHAPE_LIST) {
 		config_errors_add(m->errors, line->place,
 			"%s.%s: expected only once in a file; line %d has it",
 			key->section, key->name, seen);

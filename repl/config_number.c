@@ -65,11 +65,33 @@ static int parse_with_unit(
 	return -1;
 }
 
+static int parse_int(const struct config_key *key, const char *text, int64_t *n)
+{
+	(void)key;
+	return config_take_digits(&text, n) < 0 || *text ? -1 : 0;
+}
+
+static int parse_size(
+	const struct config_key *key, const char *text, int64_t *n)
+{
+	(void)key;
+	return parse_with_unit(text, size_units, n);
+}
+
+static int parse_time(
+	const struct config_key *key, const char *text, int64_t *n)
+{
+	(void)key;
+	return parse_with_unit(text, time_units, n);
+}
+
 /* Cores, with at most three decimals. */
-static int parse_share(const char *text, int64_t *n)
+static int parse_share(
+	const struct config_key *key, const char *text, int64_t *n)
 {
 	int scale = 1000;
 
+	(void)key;
 	if (config_take_digits(&text, n) < 0 ||
 		__builtin_mul_overflow(*n, 1000, n))
 		return -1;
@@ -82,7 +104,8 @@ static int parse_share(const char *text, int64_t *n)
 	return *text ? -1 : 0;
 }
 
-static int parse_bool(const char *text, int64_t *n)
+static int parse_bool(
+	const struct config_key *key, const char *text, int64_t *n)
 {
 	static const struct config_word words[] = {
 		{"yes", 1, 0},
@@ -93,6 +116,7 @@ static int parse_bool(const char *text, int64_t *n)
 		{"off", 0, 0},
 	};
 
+	(void)key;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcasecmp(text, words[i].name)) {
 			*n = words[i].value;
@@ -110,11 +134,6 @@ static int parse_word(
 			return 0;
 		}
 	return -1;
-}
-
-static int parse_int(const char *text, int64_t *n)
-{
-	return config_take_digits(&text, n) < 0 || *text ? -1 : 0;
 }
 
 const struct config_word *config_word_find(
@@ -151,48 +170,29 @@ static int expected_word(const struct config_key *key, struct err *e)
 	return err_set(e, "expected %s", words);
 }
 
-/* Text to a number, and the sentence for when it is none. */
+/* How each type is read, and the sentence for text that is none. */
+static const struct {
+	int (*parse)(
+		const struct config_key *key, const char *text, int64_t *n);
+	const char *expected; /* NULL: the words of the key */
+} scanners[] = {
+	[CONFIG_INT] = {parse_int, "a whole number"},
+	[CONFIG_SIZE] = {parse_size, "a size such as 512K, 64M or 2G"},
+	[CONFIG_TIME] = {parse_time, "a time such as 500ms, 10s, 5m or 1h"},
+	[CONFIG_SHARE] = {parse_share, "a number of cores such as 2 or 0.5"},
+	[CONFIG_BOOL] = {parse_bool, "yes or no"},
+	[CONFIG_WORD] = {parse_word, NULL},
+};
+
 static int number_scan(const struct config_key *key, const char *text,
 	int64_t *n, struct err *e)
 {
-	switch (key->type) {
-	case CONFIG_INT:
-		return parse_int(text, n)
-			       ? err_set(e, "expected a whole number")
-			       : 0;
-	case CONFIG_SIZE:
-		return parse_with_unit(text, size_units, n)
-			       ? err_set(e, "expected a size such as 512K, 64M "
-					    "or 2G")
-			       : 0;
-	case CONFIG_TIME:
-		return parse_with_unit(text, time_units, n)
-			       ? err_set(e,
-					 "expected a time such as 500ms, 10s, "
-					 "5m or 1h")
-			       : 0;
-	case CONFIG_SHARE:
-		return parse_share(text, n)
-			       ? err_set(e,
-					 "expected a number of cores such as "
-					 "2 or 0.5")
-			       : 0;
-	case CONFIG_BOOL:
-		return parse_bool(text, n) ? err_set(e, "expected yes or no")
-					   : 0;
-	case CONFIG_WORD:
-		return parse_word(key, text, n) ? expected_word(key, e) : 0;
-	case CONFIG_STRING:
-	case CONFIG_DIR:
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
-	case CONFIG_RANGE:
-	case CONFIG_VARIABLE:
-		break;
-	}
-	return err_set(e, "expected no number");
+	const char *expected = scanners[key->type].expected;
+
+	if (scanners[key->type].parse(key, text, n) == 0)
+		return 0;
+	return expected ? err_set(e, "expected %s", expected)
+			: expected_word(key, e);
 }
 
 static int number_has_range(enum config_type type)

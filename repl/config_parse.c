@@ -255,26 +255,18 @@ int config_value_parse(struct config_value *v, const struct config_key *key,
 	if (!config_text_is_clean(text, strlen(text)))
 		return err_set(e, "expected UTF-8 text without control "
 				  "characters");
-	switch (key->type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-	case CONFIG_SHARE:
-	case CONFIG_BOOL:
-	case CONFIG_WORD:
+	switch (config_shape_of(key->type)) {
+	case SHAPE_NUMBER:
 		return config_number_parse(v, key, text, e);
-	case CONFIG_STRING:
-	case CONFIG_VARIABLE:
-		return parse_string(v, key, text, e);
-	case CONFIG_DIR:
-		return parse_dir(v, text, home, e);
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
+	case SHAPE_TEXT:
+		return key->type == CONFIG_DIR ? parse_dir(v, text, home, e)
+					       : parse_string(v, key, text, e);
+	case SHAPE_LIST:
 		return parse_list(v, key, text, home, e);
-	case CONFIG_RANGE:
+	case SHAPE_RANGE:
 		return parse_range(v, key, text, e);
+	case SHAPE_VARIABLES: /* each on its own */
+		return parse_string(v, key, text, e);
 	}
 	return err_set(e, "expected a known kind of key");
 }

@@ -90,30 +90,21 @@ const char *config_value_format(const struct config *cfg,
 	char number[32];
 
 	buf[0] = '\0';
-	switch (key->type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-	case CONFIG_SHARE:
-	case CONFIG_BOOL:
-	case CONFIG_WORD:
+	switch (config_shape_of(key->type)) {
+	case SHAPE_NUMBER:
 		sink_text(&s,
 			config_number_format(key, config_number_of(cfg, key),
 				number, sizeof(number)));
 		break;
-	case CONFIG_STRING:
-	case CONFIG_DIR:
+	case SHAPE_TEXT:
 		str = *(char *const *)at;
 		sink_string(&s, str ? str : "", key->type == CONFIG_DIR && str);
 		break;
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
-	case CONFIG_VARIABLE:
+	case SHAPE_LIST:
+	case SHAPE_VARIABLES:
 		sink_list(&s, at);
 		break;
-	case CONFIG_RANGE:
+	case SHAPE_RANGE:
 		sink_range(&s, at);
 		break;
 	}
@@ -174,7 +165,7 @@ static void print_key(
 		print_variables(f, cfg);
 		return;
 	}
-	if (config_type_is_list(k->type)) {
+	if (config_shape_of(k->type) == SHAPE_LIST) {
 		print_list(f, cfg, k);
 		return;
 	}

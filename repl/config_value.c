@@ -110,10 +110,29 @@ void config_value_fini(struct config_value *v)
 	*v = (struct config_value){0};
 }
 
-int config_type_is_list(enum config_type type)
+static const struct {
+	enum config_shape shape;
+	size_t width; /* of a number */
+} kinds[] = {
+	[CONFIG_INT] = {SHAPE_NUMBER, sizeof(int)},
+	[CONFIG_SIZE] = {SHAPE_NUMBER, sizeof(int64_t)},
+	[CONFIG_TIME] = {SHAPE_NUMBER, sizeof(int64_t)},
+	[CONFIG_SHARE] = {SHAPE_NUMBER, sizeof(int)},
+	[CONFIG_BOOL] = {SHAPE_NUMBER, sizeof(bool)},
+	[CONFIG_WORD] = {SHAPE_NUMBER, sizeof(int)},
+	[CONFIG_STRING] = {SHAPE_TEXT, 0},
+	[CONFIG_DIR] = {SHAPE_TEXT, 0},
+	[CONFIG_DIRS] = {SHAPE_LIST, 0},
+	[CONFIG_FILES] = {SHAPE_LIST, 0},
+	[CONFIG_NAMES] = {SHAPE_LIST, 0},
+	[CONFIG_DEMANDS] = {SHAPE_LIST, 0},
+	[CONFIG_RANGE] = {SHAPE_RANGE, 0},
+	[CONFIG_VARIABLE] = {SHAPE_VARIABLES, 0},
+};
+
+enum config_shape config_shape_of(enum config_type type)
 {
-	return type == CONFIG_DIRS || type == CONFIG_FILES ||
-	       type == CONFIG_NAMES || type == CONFIG_DEMANDS;
+	return kinds[type].shape;
 }
 
 static void *field(struct config *cfg, const struct config_key *key)
@@ -128,28 +147,35 @@ static const void *peek(const struct config *cfg, const struct config_key *key)
 
 int64_t config_number_of(const struct config *cfg, const struct config_key *key)
 {
-	switch (key->type) {
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-		return *(const int64_t *)peek(cfg, key);
-	case CONFIG_INT:
-	case CONFIG_SHARE:
-		return *(const int *)peek(cfg, key);
-	case CONFIG_WORD:
-		return (int64_t) * (const unsigned *)peek(cfg, key);
-	case CONFIG_BOOL:
-		return *(const bool *)peek(cfg, key);
-	case CONFIG_STRING:
-	case CONFIG_DIR:
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
-	case CONFIG_RANGE:
-	case CONFIG_VARIABLE:
-		break;
+	const void *at = peek(cfg, key);
+
+	switch (kinds[key->type].width) {
+	case sizeof(int64_t):
+		return *(const int64_t *)at;
+	case sizeof(int):
+		return *(const int *)at;
+	case sizeof(bool):
+		return *(const bool *)at;
 	}
 	return 0;
+}
+
+static void store_number(
+	struct config *cfg, const struct config_key *key, int64_t number)
+{
+	void *at = field(cfg, key);
+
+	switch (kinds[key->type].width) {
+	case sizeof(int64_t):
+		*(int64_t *)at = number;
+		break;
+	case sizeof(int):
+		*(int *)at = (int)number;
+		break;
+	case sizeof(bool):
+		*(bool *)at = number;
+		break;
+	}
 }
 
 static void replace_string(char **at, char **with)
@@ -171,35 +197,20 @@ void config_value_store(struct config *cfg, const struct config_key *key,
 {
 	void *at = field(cfg, key);
 
-	switch (key->type) {
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-		*(int64_t *)at = v->num;
+	switch (config_shape_of(key->type)) {
+	case SHAPE_NUMBER:
+		store_number(cfg, key, v->num);
 		break;
-	case CONFIG_INT:
-	case CONFIG_SHARE:
-		*(int *)at = (int)v->num;
-		break;
-	case CONFIG_WORD:
-		*(unsigned *)at = (unsigned)v->num;
-		break;
-	case CONFIG_BOOL:
-		*(bool *)at = v->num;
-		break;
-	case CONFIG_STRING:
-	case CONFIG_DIR:
+	case SHAPE_TEXT:
 		replace_string(at, &v->str);
 		break;
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
+	case SHAPE_LIST:
 		replace_list(at, &v->list);
 		break;
-	case CONFIG_RANGE:
+	case SHAPE_RANGE:
 		*(struct config_range *)at = v->range;
 		break;
-	case CONFIG_VARIABLE: /* config.c keeps those, one by one */
+	case SHAPE_VARIABLES:
 		break;
 	}
 }
@@ -243,25 +254,16 @@ static bool value_same(const struct config *base, const struct config_key *key,
 {
 	const void *at = peek(base, key);
 
-	switch (key->type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-	case CONFIG_SHARE:
-	case CONFIG_BOOL:
-	case CONFIG_WORD:
+	switch (config_shape_of(key->type)) {
+	case SHAPE_NUMBER:
 		return config_number_of(base, key) == v->num;
-	case CONFIG_STRING:
-	case CONFIG_DIR:
+	case SHAPE_TEXT:
 		return string_same(*(char *const *)at, v->str);
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
+	case SHAPE_LIST:
 		return list_within(&v->list, at) && list_within(at, &v->list);
-	case CONFIG_RANGE:
+	case SHAPE_RANGE:
 		return !memcmp(at, &v->range, sizeof(v->range));
-	case CONFIG_VARIABLE:
+	case SHAPE_VARIABLES:
 		break;
 	}
 	return false;
@@ -303,24 +305,15 @@ static int copy_field(struct config *to, const struct config *from,
 	const void *at = peek(from, key);
 	char **str = field(to, key);
 
-	switch (key->type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_TIME:
-	case CONFIG_SHARE:
-	case CONFIG_BOOL:
-	case CONFIG_WORD:
-	case CONFIG_RANGE: /* plain values came with the structure */
+	switch (config_shape_of(key->type)) {
+	case SHAPE_NUMBER:
+	case SHAPE_RANGE: /* plain values came with the structure */
 		return 0;
-	case CONFIG_STRING:
-	case CONFIG_DIR:
+	case SHAPE_TEXT:
 		*str = *(char *const *)at ? strdup(*(char *const *)at) : NULL;
 		return *str || !*(char *const *)at ? 0 : -1;
-	case CONFIG_DIRS:
-	case CONFIG_FILES:
-	case CONFIG_NAMES:
-	case CONFIG_DEMANDS:
-	case CONFIG_VARIABLE:
+	case SHAPE_LIST:
+	case SHAPE_VARIABLES:
 		return config_list_copy(field(to, key), at);
 	}
 	return -1;
@@ -333,9 +326,9 @@ static void unshare(struct config *cfg)
 		const struct config_key *k = &config_keys[i];
 
 		cfg->sources[i] = NULL;
-		if (k->type == CONFIG_STRING || k->type == CONFIG_DIR)
+		if (config_shape_of(k->type) == SHAPE_TEXT)
 			*(char **)field(cfg, k) = NULL;
-		if (config_type_is_list(k->type))
+		if (config_shape_of(k->type) == SHAPE_LIST)
 			*(struct config_list *)field(cfg, k) =
 				(struct config_list){0};
 	}

@@ -22,6 +22,17 @@ struct config_value {
 	struct config_range range;
 };
 
+/* How a value is kept, and so parsed, compared, copied and shown. */
+enum config_shape {
+	SHAPE_NUMBER, /* of whatever width; switches and words, too */
+	SHAPE_TEXT,
+	SHAPE_LIST,
+	SHAPE_RANGE,	 /* struct config_range */
+	SHAPE_VARIABLES, /* variables: config.c keeps those, one by one */
+};
+
+enum config_shape config_shape_of(enum config_type type);
+
 /* Parse `text` for `key`; `home` is what ~ stands for, or NULL. 0, or -1 with
  * "expected …" in `e`. The caller ends with config_value_fini either way. */
 int config_value_parse(struct config_value *v, const struct config_key *key,
@@ -38,7 +49,7 @@ int config_number_parse(struct config_value *v, const struct config_key *key,
 const char *config_number_format(
 	const struct config_key *key, int64_t n, char *buf, size_t size);
 
-/* The number that `cfg` has for a key of such a type; 0 for the others. */
+/* The number that `cfg` has for a key of that shape; 0 for the others. */
 int64_t config_number_of(
 	const struct config *cfg, const struct config_key *key);
 
@@ -71,9 +82,6 @@ const char *config_value_format(const struct config *cfg,
 /* Deep copy of all values and sources into `to`, which is overwritten. 0, or
  * -1 with errno; `to` wants config_fini either way. */
 int config_copy(struct config *to, const struct config *from);
-
-/* Whether the type holds a struct config_list. */
-int config_type_is_list(enum config_type type);
 
 /* Whether `n` bytes are valid UTF-8 without control characters but tab. */
 int config_text_is_clean(const char *s, size_t n);

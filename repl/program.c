@@ -19,7 +19,6 @@
 #include "repl/config.h"
 #include "repl/hostfs.h"
 #include "repl/ledger.h"
-#include "repl/lexer.h"
 #include "repl/log.h"
 #include "repl/options.h"
 #include "repl/output.h"
@@ -62,24 +61,19 @@ struct program {
 	struct err why; /* it could not be run, or not to its end */
 };
 
-int program_is_wanted(const struct options *opt)
+/* What Python is told a program is; a file is told by its name. */
+static const char *const sources[] = {
+	[OPTIONS_FILE] = "",
+	[OPTIONS_CODE] = "-c",
+	[OPTIONS_MODULE] = "-m",
+	[OPTIONS_CELL] = "-e",
+	[OPTIONS_STDIN] = "-",
+	[OPTIONS_VERSION] = NULL,
+};
+
+bool program_is_wanted(const struct options *opt)
 {
-	switch (opt->mode) {
-	case OPTIONS_FILE:
-	case OPTIONS_CODE:
-	case OPTIONS_MODULE:
-	case OPTIONS_CELL:
-	case OPTIONS_STDIN:
-		return 1;
-	case OPTIONS_SESSION:
-	case OPTIONS_EVAL:
-	case OPTIONS_CHECK:
-	case OPTIONS_CHECK_CONFIG:
-	case OPTIONS_HELP:
-	case OPTIONS_VERSION:
-		return 0;
-	}
-	return 0;
+	return sources[opt->mode] != NULL;
 }
 
 /* What a script of the host is called in the home. */
@@ -99,32 +93,12 @@ const char **program_argv(const struct options *opt, struct err *e)
 		err_errno(e, "prepare the arguments");
 		return NULL;
 	}
-	switch (opt->mode) {
-	case OPTIONS_FILE:
+	if (opt->mode == OPTIONS_FILE) {
 		argv[n++] = base_name(opt->text);
-		break;
-	case OPTIONS_CODE:
-		argv[n++] = "-c";
-		argv[n++] = opt->text;
-		break;
-	case OPTIONS_MODULE:
-		argv[n++] = "-m";
-		argv[n++] = opt->text;
-		break;
-	case OPTIONS_CELL:
-		argv[n++] = "-e";
-		argv[n++] = opt->text;
-		break;
-	case OPTIONS_STDIN:
-		argv[n++] = "-";
-		break;
-	case OPTIONS_SESSION:
-	case OPTIONS_EVAL:
-	case OPTIONS_CHECK:
-	case OPTIONS_CHECK_CONFIG:
-	case OPTIONS_HELP:
-	case OPTIONS_VERSION:
-		break;
+	} else {
+		argv[n++] = sources[opt->mode];
+		if (opt->text)
+			argv[n++] = opt->text;
 	}
 	for (int i = 0; i < opt->nargs; i++)
 		argv[n++] = opt->args[i];
@@ -189,66 +163,36 @@ static struct transfer transfer_for(struct program *p)
 	};
 }
 
-static int upload(
-	struct program *p, const char *from, const char *to, struct err *e)
-{
-	struct transfer t = transfer_for(p);
-	char *s = (char *)from;
-	struct lexer_word w = {.s = s, .pattern = s};
-
-	t.refuse = refuse_start;
-	if (transfer_upload(&t, &w, 1, to, e) < 0)
-		return -1;
-	if (!t.failed)
-		return 0;
-	*e = p->why;
-	return -1;
-}
-
 static int upload_all(struct program *p, struct err *e)
 {
 	const struct options *o = p->start->opt;
+	struct transfer t = transfer_for(p);
+	int r = 0;
 
-	if (p->start->cfg->skeleton) {
-		struct hostfs free_host = {0};
-		struct transfer t = transfer_for(p);
-		struct lexer_word w = {.is_pattern = true};
-		auto_free char *pattern = NULL;
-
-		if (asprintf(&pattern, "%s/*", p->start->cfg->skeleton) < 0)
-			return err_errno(e, "copy the skeleton");
-		w.s = w.pattern = pattern;
-		t.host = &free_host;
-		if (transfer_upload(&t, &w, 1, NULL, e) < 0)
-			return -1;
-	}
-	if (o->mode == OPTIONS_FILE && upload(p, o->text, NULL, e) < 0)
-		return err_wrap(e, "run a program");
-	for (size_t i = 0; i < o->nuploads; i++)
-		if (upload(p, o->uploads[i].from, o->uploads[i].to, e) < 0)
-			return -1;
-	return 0;
+	transfer_skeleton(&t, p->start->cfg->skeleton);
+	t.refuse = refuse_start;
+	if (o->mode == OPTIONS_FILE)
+		r = transfer_upload_pair(&t, o->text, NULL);
+	if (r < 0)
+		err_wrap(&p->why, "run a program");
+	for (size_t i = 0; i < o->nuploads && r == 0; i++)
+		r = transfer_upload_pair(
+			&t, o->uploads[i].from, o->uploads[i].to);
+	if (r < 0)
+		*e = p->why;
+	return r;
 }
 
 /* 0, or -1 when something was refused. */
 static int download_all(struct program *p)
 {
 	const struct options *o = p->start->opt;
+	struct transfer t = transfer_for(p);
 	int r = 0;
 
-	for (size_t i = 0; i < o->ndownloads; i++) {
-		struct transfer t = transfer_for(p);
-		char *from = o->downloads[i].from;
-		struct lexer_word w = {.s = from,
-			.pattern = from,
-			.is_pattern = strpbrk(from, "*?[") != NULL};
-		struct err e = {0};
-
-		if (transfer_download(&t, &w, 1, o->downloads[i].to, &e) < 0)
-			refuse(p, &e);
-		if (t.failed || e.msg[0])
-			r = -1;
-	}
+	for (size_t i = 0; i < o->ndownloads; i++)
+		r |= transfer_download_pair(
+			&t, o->downloads[i].from, o->downloads[i].to);
 	return r;
 }
 

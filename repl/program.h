@@ -5,6 +5,8 @@
 #ifndef REPL_PROGRAM_H
 #define REPL_PROGRAM_H
 
+#include <stdbool.h>
+
 struct config;
 struct err;
 struct hostfs;
@@ -26,7 +28,7 @@ struct program_start {
 };
 
 /* Whether the options ask for a program. */
-int program_is_wanted(const struct options *opt);
+bool program_is_wanted(const struct options *opt);
 
 /* The arguments for the interpreter: a new list, NULL at its end, of borrowed
  * strings (free the list). NULL with e. */

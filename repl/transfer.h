@@ -57,6 +57,15 @@ int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
+/* What is copied unasked, with a copy of `with`: the files of the skeleton
+ * (NULL: none), SRC[:DST] of -u, PATTERN[:DIR] of -d. 0, or -1 when anything
+ * was refused, which with->refuse has been told. */
+int transfer_skeleton(const struct transfer *with, const char *dir);
+int transfer_upload_pair(
+	const struct transfer *with, const char *from, const char *to);
+int transfer_download_pair(
+	const struct transfer *with, const char *from, const char *to);
+
 /* Copy at most `max` bytes from `in` to `out` until the end. 0; -1 with e:
  * it failed, was interrupted (EINTR), or there was more than `max`. */
 int transfer_copy(struct signals *signals, struct progress *p, int in, int out,

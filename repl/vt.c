@@ -288,32 +288,20 @@ static bool vt_begin_string(struct vt *v, uint8_t c)
 	return false;
 }
 
-static bool vt_step_esc(struct vt *v, uint8_t c)
+/* What follows ESC and its intermediate bytes. */
+static void vt_esc_byte(struct vt *v, uint8_t c)
 {
-	if (c == ESC) {
-		vt_count(v, VT_DROP_UNKNOWN);
-		vt_begin_esc(v);
-		return true;
-	}
-	if (c < 0x20 || c >= DEL || ++v->length > VT_SEQUENCE_MAX)
-		return vt_abandon(v, VT_DROP_UNKNOWN, c);
-	if (c < 0x30) {
-		v->malformed |= v->inter != 0;
-		v->inter = (char)c;
-		return true;
-	}
 	if (!v->inter && c == '[') {
 		vt_begin_csi(v);
-		return true;
+		return;
 	}
 	if (!v->inter && vt_begin_string(v, c))
-		return true;
+		return;
 	v->state = VT_GROUND;
 	if (v->malformed)
 		vt_count(v, VT_DROP_UNKNOWN);
 	else
 		vt_sequence_esc(v, (char)c);
-	return true;
 }
 
 static void vt_param_digit(struct vt *v, uint8_t c)
@@ -342,10 +330,32 @@ static void vt_param_next(struct vt *v, uint8_t c)
 	v->params[v->n_params++] = -1;
 }
 
-static bool vt_step_csi(struct vt *v, uint8_t c)
+/* A parameter, or the letter at the end. */
+static void vt_csi_byte(struct vt *v, uint8_t c)
 {
-	bool first = v->length == 1; /* the bracket itself */
+	bool first = v->length == 2; /* behind the bracket */
 
+	if (c < 0x40) {
+		v->malformed |= v->inter != 0;
+		if (isdigit(c))
+			vt_param_digit(v, c);
+		else if (c == ';' || c == ':')
+			vt_param_next(v, c);
+		else if (first)
+			v->prefix = (char)c;
+		else
+			v->malformed = true;
+		return;
+	}
+	v->state = VT_GROUND;
+	if (v->malformed)
+		vt_count(v, VT_DROP_UNKNOWN);
+	else
+		vt_sequence_csi(v, (char)c);
+}
+
+static bool vt_step_sequence(struct vt *v, uint8_t c)
+{
 	if (c == ESC) {
 		vt_count(v, VT_DROP_UNKNOWN);
 		vt_begin_esc(v);
@@ -356,22 +366,10 @@ static bool vt_step_csi(struct vt *v, uint8_t c)
 	if (c < 0x30) {
 		v->malformed |= v->inter != 0;
 		v->inter = (char)c;
-	} else if (c < 0x40) {
-		v->malformed |= v->inter != 0;
-		if (isdigit(c))
-			vt_param_digit(v, c);
-		else if (c == ';' || c == ':')
-			vt_param_next(v, c);
-		else if (first)
-			v->prefix = (char)c;
-		else
-			v->malformed = true;
+	} else if (v->state == VT_ESC) {
+		vt_esc_byte(v, c);
 	} else {
-		v->state = VT_GROUND;
-		if (v->malformed)
-			vt_count(v, VT_DROP_UNKNOWN);
-		else
-			vt_sequence_csi(v, (char)c);
+		vt_csi_byte(v, c);
 	}
 	return true;
 }
@@ -435,8 +433,8 @@ static void vt_step(struct vt *v, uint8_t c)
 {
 	static bool (*const steps[])(struct vt *, uint8_t) = {
 		[VT_GROUND] = vt_step_ground,
-		[VT_ESC] = vt_step_esc,
-		[VT_CSI] = vt_step_csi,
+		[VT_ESC] = vt_step_sequence,
+		[VT_CSI] = vt_step_sequence,
 		[VT_STRING] = vt_step_string,
 		[VT_STRING_ESC] = vt_step_string_esc,
 	};

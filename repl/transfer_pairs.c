@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transfer_pairs.c - what is copied unasked: the skeleton, -u and -d
+ *
+ * Runs in:   front end, before the first cell or program and after the last
+ * Trusts:    the administrator about the skeleton: its place is not the
+ *            person's to choose, so the directories of a locked session do not
+ *            bind it
+ */
+#include "repl/transfer.h"
+
+#include "jail/err.h"
+#include "jail/io.h"
+#include "repl/hostfs.h"
+#include "repl/lexer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 0, or -1: something was refused, and that was said. */
+static int result(struct transfer *t, int r, const struct err *e)
+{
+	if (r < 0)
+		t->refuse(t->arg, e);
+	return r < 0 || t->failed ? -1 : 0;
+}
+
+static void say_nothing(void *arg, const char *line)
+{
+	(void)arg;
+	(void)line;
+}
+
+int transfer_skeleton(const struct transfer *with, const char *dir)
+{
+	struct transfer t = *with;
+	struct hostfs free_host = {0};
+	struct err e = {0};
+	auto_free char *pattern = NULL;
+	struct lexer_word w = {.is_pattern = true};
+	int r;
+
+	if (!dir)
+		return 0;
+	if (asprintf(&pattern, "%s/*", dir) < 0)
+		return result(&t, err_errno(&e, "copy the skeleton"), &e);
+	w.s = w.pattern = pattern;
+	t.host = &free_host;
+	t.say = say_nothing;
+	r = transfer_upload(&t, &w, 1, NULL, &e);
+	return result(&t, r, &e);
+}
+
+int transfer_upload_pair(
+	const struct transfer *with, const char *from, const char *to)
+{
+	struct transfer t = *with;
+	struct lexer_word w = {.s = (char *)from, .pattern = (char *)from};
+	struct err e = {0};
+	int r = transfer_upload(&t, &w, 1, to, &e);
+
+	return result(&t, r, &e);
+}
+
+int transfer_download_pair(
+	const struct transfer *with, const char *from, const char *to)
+{
+	struct transfer t = *with;
+	struct lexer_word w = {.s = (char *)from,
+		.pattern = (char *)from,
+		.is_pattern = strpbrk(from, "*?[") != NULL};
+	struct err e = {0};
+	int r = transfer_download(&t, &w, 1, to, &e);
+
+	return result(&t, r, &e);
+}
