@@ -20,6 +20,7 @@
 #include "repl/editor_impl.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
+#define CTRL_D 0x04
 
 /* Where the cursor cannot be addressed, lines are read plainly. */
 static bool term_is_dumb(const char *term)
@@ -183,6 +184,10 @@ enum editor_result editor_read(
 
 	*cell = NULL;
 	*n = 0;
+	if (ed->kept_eof) {
+		ed->kept_eof = false;
+		return EDITOR_EOF;
+	}
 	ed->err = e;
 	view_size(ed);
 	ed->plain = plain || !engine_can(ed->view.rows, ed->view.cols);
@@ -238,8 +243,11 @@ int editor_prefill(struct editor *ed, const char *s, size_t n)
 	for (size_t i = 0; i < n && text.n < ed->max_bytes; i++) {
 		int count = keys_feed(&keys, (unsigned char)s[i], out);
 
-		for (int j = 0; j < count; j++)
+		for (int j = 0; j < count; j++) {
+			if (out[j].code == CTRL_D && !text.n && !old.n)
+				ed->kept_eof = true;
 			r |= prefill_key(&text, &out[j]);
+		}
 	}
 	ed->kept = (struct wide){0};
 	ed->kept_cursor = at + text.n;

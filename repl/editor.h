@@ -56,7 +56,8 @@ enum editor_result editor_read(
  * What is not taken is read by the next editor_read(). Returns how many. */
 size_t editor_take_input(struct editor *ed, char *buf, size_t max);
 
-/* Put `n` bytes of text into the next cell, as if typed but never run. */
+/* Put `n` bytes of text into the next cell, as if typed but never run. A Ctrl-D
+ * with no text before it ends the next read, as it would have. */
 int editor_prefill(struct editor *ed, const char *s, size_t n);
 
 /* Change the prompts. 0, or -1 (no memory). */

@@ -115,6 +115,7 @@ struct editor {
 	enum editor_result result;
 	struct wide kept; /* text for the next read to begin with */
 	size_t kept_cursor;
+	bool kept_eof; /* Ctrl-D was typed ahead: it ends that read */
 	struct err *err;
 };
 

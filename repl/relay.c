@@ -45,7 +45,7 @@ void relay_begin(struct relay *r)
 {
 	r->in_n = 0;
 	r->held = true;
-	r->moved = false;
+	r->moved = r->nul = false;
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
@@ -116,6 +116,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 
 	memcpy(r->in + r->in_n, s, take);
 	r->in_n += take;
+	r->nul |= memchr(s, 0, n) != NULL;
 	tty_write(r);
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] != CTRL_C)

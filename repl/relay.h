@@ -42,6 +42,7 @@ struct relay {
 	bool held;	 /* keys wait: the tty is not ready for them */
 	bool broken;	 /* the terminal, or what output goes to, is gone */
 	bool moved;	 /* the last relay_move() read something of the tty */
+	bool nul;	 /* a NUL was typed since relay_begin() */
 	struct strbuf out;
 	size_t out_at;
 	char in[RELAY_IN];

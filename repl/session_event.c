@@ -24,6 +24,7 @@
 #define TYPEAHEAD_MAX (64u << 10)
 #define STACK_MAX (16u << 10)
 #define LATE_MAX (256u << 10)
+#define CTRL_D 0x04
 
 /* What the output filter lets through: to the terminal while a cell has it,
  * else to what will be printed above the prompt. */
@@ -191,11 +192,15 @@ static char *slurp(int fd, size_t max, size_t *n)
 	return buf;
 }
 
+/* An end of file that nobody read comes back as a NUL: where the person typed
+ * no NUL, it is the Ctrl-D that it was. */
 static void take_typeahead(struct session *s, int fd)
 {
 	size_t n;
 	auto_free char *keys = slurp(fd, TYPEAHEAD_MAX, &n);
 
+	for (size_t i = 0; keys && i < n && !s->relay.nul; i++)
+		keys[i] = keys[i] ? keys[i] : CTRL_D;
 	if (keys && n)
 		editor_prefill(s->editor, keys, n);
 }

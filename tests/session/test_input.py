@@ -131,6 +131,54 @@ def test_type_ahead_returns_to_the_editor_and_does_not_run(session):
     assert session.run("1 + 1") == "2"
 
 
+def typed_while_running(session, keys):
+    row = session.enter("import time; print('go'); time.sleep(0.5)")
+    session.expect_since(row, "^go")
+    session.type(keys)
+
+
+def test_ctrl_d_typed_ahead_leaves_at_the_next_prompt(session):
+    typed_while_running(session, "\x04")
+    assert session.wait_exit() == 0
+
+
+def test_ctrl_d_in_one_breath_with_a_cell_leaves_after_it(session):
+    session.type("6 * 7\r\x04")
+    assert session.wait_exit() == 0
+    assert "42" in session.all_text().splitlines()
+
+
+def test_ctrl_d_typed_ahead_warns_of_files_as_at_the_prompt(session):
+    session.run("open('notes.txt', 'w').close()")
+    typed_while_running(session, "\x04")
+    session.expect("never downloaded: notes.txt")
+    session.wait_prompt()
+    assert session.leave() == 0
+
+
+def test_ctrl_d_typed_ahead_behind_text_does_not_leave(session):
+    typed_while_running(session, "12\x04")
+    session.expect(r"^>>> 12$")
+    session.type("3")
+    session.expect(r"^>>> 123$")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_ctrl_space_typed_ahead_is_no_ctrl_d(session):
+    typed_while_running(session, "\x00")
+    session.wait_prompt()
+    assert session.run("6 * 7") == "42"
+
+
+def test_ctrl_d_that_a_cell_reads_is_not_kept(session):
+    row = session.enter("import sys; print('go'); s = sys.stdin.read()")
+    session.expect_since(row, "^go")
+    session.type("one\r\x04")
+    session.wait_prompt()
+    assert session.run("s") == "'one\\n'"
+
+
 def test_raw_mode_program_gets_single_keys(session):
     session.run("import tty, termios, sys, os")
     row = session.enter(
