@@ -16,7 +16,9 @@
 #include "repl/config.h"
 #include "repl/editor.h"
 #include "repl/lexer.h"
+#include "repl/pyscan.h"
 #include "repl/session.h"
+#include "repl/wide.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -49,6 +51,20 @@ int complete_parse_answer(
 	return 0;
 }
 
+/* The quote, and the bracket, that the only candidate wants behind it. */
+static void close_candidate(
+	const char *text, size_t start, struct completions *out)
+{
+	struct wide w = {0};
+	const char *item = out->items[0];
+
+	_Static_assert(sizeof(out->close) >= PYSCAN_CLOSER, "it fits");
+	if (wide_add_utf8(&w, text, start) == 0 &&
+		wide_add_utf8(&w, item, strlen(item)) == 0)
+		pyscan_closer(w.s, w.n, out->close);
+	wide_free(&w);
+}
+
 static int complete_python(struct session *s, const char *text, size_t cursor,
 	size_t offset, struct completions *out)
 {
@@ -60,6 +76,8 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 		0)
 		return -1;
 	r = complete_parse_answer(answer, n, cursor, out);
+	if (r == 0 && out->count == 1)
+		close_candidate(text, out->start, out);
 	out->start += offset;
 	return r;
 }

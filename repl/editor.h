@@ -87,6 +87,8 @@ struct completions {
 	char **items;
 	size_t count, cap;
 	size_t dropped; /* candidates not taken: unsafe, or too many */
+	char close[8];	/* goes behind the only candidate, if nothing of it
+			 * stands there already */
 };
 
 /* Add a candidate (copied). One that is not valid UTF-8, or holds controls or

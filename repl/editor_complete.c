@@ -128,6 +128,22 @@ static void replace(struct editor *ed, size_t start, const char *s, size_t n)
 	wide_free(&w);
 }
 
+/* Put the only candidate there, and close what it stands in. */
+static void replace_whole(
+	struct editor *ed, size_t start, const struct completions *c)
+{
+	struct span t;
+	wchar_t close[sizeof(c->close)];
+	size_t n = strlen(c->close);
+
+	replace(ed, start, c->items[0], strlen(c->items[0]));
+	t = engine_text(ed);
+	for (size_t i = 0; i < n; i++)
+		close[i] = (wchar_t)c->close[i];
+	if (n && (t.cursor == t.n || t.s[t.cursor] != close[0]))
+		edit_insert(ed, close, n);
+}
+
 /* `text` up to the cursor is `before` bytes. */
 static void apply(struct editor *ed, const struct completions *c,
 	const char *text, size_t before, bool again)
@@ -138,7 +154,7 @@ static void apply(struct editor *ed, const struct completions *c,
 		n > typed && !memcmp(c->items[0], text + c->start, typed);
 
 	if (c->count == 1)
-		replace(ed, start, c->items[0], strlen(c->items[0]));
+		replace_whole(ed, start, c);
 	else if (extends)
 		replace(ed, start, c->items[0], n);
 	else if (again)

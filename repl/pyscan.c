@@ -383,3 +383,70 @@ struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n)
 	}
 	return in;
 }
+
+/* Where the expression begins that an open f-string, whose quotes are at
+ * `quote`, ends inside; 0: none. */
+static size_t in_braces(
+	const wchar_t *s, const struct pyscan_token *t, size_t quote)
+{
+	size_t brace = 0, i = t->start;
+
+	while (i < quote && !is_in(s[i], L"fF"))
+		i++;
+	if (i == quote)
+		return 0;
+	for (; i < t->end; i++)
+		brace = s[i] == '{' ? i + 1 : s[i] == '}' ? 0 : brace;
+	return brace;
+}
+
+/* What a text ends with. */
+struct pyscan_tail {
+	struct pyscan_token last;
+	bool is_key;  /* right behind NAME[ */
+	bool is_open; /* a string that does not end */
+	size_t quote; /* where its quotes begin */
+};
+
+static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
+{
+	struct pyscan_token next, t = {.end = from}, bracket = {0}, name = {0};
+	struct pyscan_tail tail;
+
+	while ((next = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
+		name = bracket;
+		bracket = t;
+		t = next;
+	}
+	tail = (struct pyscan_tail){.last = t,
+		.is_key = name.kind == PYSCAN_NAME &&
+			  bracket.kind == PYSCAN_OPEN &&
+			  s[bracket.start] == '[',
+		.is_open = t.kind == PYSCAN_STRING && (t.open || t.broken),
+		.quote = t.start};
+	while (tail.is_open && !is_in(s[tail.quote], L"\"'"))
+		tail.quote++;
+	return tail;
+}
+
+void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER])
+{
+	struct pyscan_tail t = tail_of(s, n, 0);
+	size_t brace, quotes = 1, i = 0;
+
+	for (int depth = 0; depth < 8 && t.is_open; depth++) {
+		brace = in_braces(s, &t.last, t.quote);
+		if (!brace)
+			break;
+		t = tail_of(s, n, brace);
+	}
+	if (t.is_open && t.quote + 2 < n && s[t.quote + 1] == s[t.quote] &&
+		s[t.quote + 2] == s[t.quote])
+		quotes = 3;
+	while (t.is_open && (t.is_key || s[n - 1] != '/') && i < quotes)
+		out[i++] = (char)s[t.quote];
+	if (t.is_key &&
+		(t.last.kind == PYSCAN_STRING || t.last.kind == PYSCAN_NUMBER))
+		out[i++] = ']';
+	out[i] = '\0';
+}

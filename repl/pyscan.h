@@ -56,6 +56,13 @@ struct pyscan {
 /* Look at a whole cell. */
 struct pyscan pyscan_cell(const wchar_t *s, size_t n);
 
+/* What is still missing behind a key or a file name that the text ends with:
+ * the quote of an open string, and the bracket where it is all that stands
+ * behind NAME[. Nothing behind a directory. Looks into the braces of an
+ * f-string. */
+#define PYSCAN_CLOSER 5
+void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
+
 struct pyscan_indent {
 	size_t start, n; /* blanks of the cell to repeat */
 	int change;	 /* levels to add (1) or to take off (-1) */

@@ -46,6 +46,7 @@ static void try_words(const char *s, size_t n)
 static void try_cell(const wchar_t *s, size_t n)
 {
 	unsigned char *attr = malloc(n + 1);
+	char close[PYSCAN_CLOSER];
 	size_t at = 0;
 
 	while (at < n) {
@@ -60,6 +61,8 @@ static void try_cell(const wchar_t *s, size_t n)
 
 		check(in.start + in.n <= i);
 	}
+	pyscan_closer(s, n, close);
+	check(strlen(close) < sizeof(close));
 	highlight_cell(s, n, attr);
 	free(attr);
 }

@@ -137,12 +137,45 @@ def test_tab_completes_an_attribute_and_an_import(session):
     session.wait_prompt()
 
 
-def test_tab_completes_a_home_file_in_a_string(session):
-    session.run("open('grades-2024.csv', 'w').close()")
-    session.type("open('grad\t")
-    session.expect(r"open\('grades-2024.csv")
+def completes(session, typed, wanted):
+    """Tab at the end of `typed` makes it `wanted`."""
+    session.type(typed + "\t")
+    session.wait(lambda: session.screen.cursor_row() == ">>> " + wanted,
+                 f"{typed!r} to become {wanted!r}")
     session.type("\x03")
     session.wait_prompt()
+
+
+def test_tab_completes_a_home_file_and_closes_the_string(session):
+    session.run("open('grades-2024.csv', 'w').close()")
+    session.run("import os; os.mkdir('results')")
+    completes(session, "open('grad", "open('grades-2024.csv'")
+    completes(session, 'open("/home/grad', 'open("/home/grades-2024.csv"')
+    completes(session, "open('resu", "open('results/")
+
+
+def test_tab_completes_a_key_and_closes_the_bracket(session):
+    session.run("d = {'alpha': 1, 'beta/': 2}; n = {1234: 1}")
+    completes(session, "d['al", "d['alpha']")
+    completes(session, 'd["al', 'd["alpha"]')
+    completes(session, "d['be", "d['beta/']")
+    completes(session, "n[12", "n[1234]")
+    completes(session, "f'{d[\"al", "f'{d[\"alpha\"]")
+
+
+def test_tab_closes_nothing_that_is_closed_already(session):
+    session.run("d = {'alpha': 1}")
+    session.type("d['al']\x02\x02\t")
+    session.expect(r"^>>> d\['alpha'\]$")
+    session.type(" ")
+    session.expect(r"^>>> d\['alpha '\]$")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_tab_closes_no_string_while_there_is_a_choice(session):
+    session.run("d = {'alpha': 1, 'alpine': 2}")
+    completes(session, "d['a", "d['alp")
 
 
 def test_tab_at_the_start_of_a_line_indents(session):

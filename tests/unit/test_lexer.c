@@ -295,6 +295,48 @@ static void new_lines_are_indented_as_python_wants(void **state)
 	}
 }
 
+static void what_a_candidate_stands_in_is_closed(void **state)
+{
+	static const struct {
+		const wchar_t *text;
+		const char *want;
+	} cases[] = {
+		{L"open('data/a.csv", "'"},
+		{L"open('data/", ""},
+		{L"open(r\"a.csv", "\""},
+		{L"x = '''a.csv", "'''"},
+		{L"d['key", "']"},
+		{L"a.b[\"key", "\"]"},
+		{L"d['a/", "']"},
+		{L"d['''key", "''']"},
+		{L"d['key'", "]"},
+		{L"d[10", "]"},
+		{L"x = ['a.csv", "'"},
+		{L"d[b'key", "']"},
+		{L"d[name", ""},
+		{L"name", ""},
+		{L"10", ""},
+		{L"'f{a.csv", "'"},
+		{L"f'{d[\"key", "\"]"},
+		{L"rf'{x} a.csv", "'"},
+		{L"f'{name", ""},
+		{L"# 'comment", ""},
+		{L"'", "'"},
+		{L"f\"\"\"{f'{d[\"k", "\"]"},
+		{L"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char got[PYSCAN_CLOSER];
+
+		pyscan_closer(cases[i].text, wcslen(cases[i].text), got);
+		if (strcmp(got, cases[i].want) != 0)
+			fail_msg("%ls: wanted %s, got %s", cases[i].text,
+				cases[i].want, got);
+	}
+}
+
 static void colours_follow_the_tokens(void **state)
 {
 	static const wchar_t s[] = L"if x1 == 'a#b': return 2.5e-3 # é";
@@ -327,6 +369,7 @@ int main(void)
 		cmocka_unit_test(cells_are_known_to_be_complete_or_not),
 		cmocka_unit_test(a_blank_last_line_is_seen),
 		cmocka_unit_test(new_lines_are_indented_as_python_wants),
+		cmocka_unit_test(what_a_candidate_stands_in_is_closed),
 		cmocka_unit_test(colours_follow_the_tokens),
 	};
 
