@@ -11,17 +11,16 @@ python.recursion jail.expose jail.network jail.uids jail.require
 terminal.escapes terminal.prompt terminal.colour terminal.banner log.syslog
 log.transcript policy.locked policy.commands'
 
-_cellblock_options='--config --set --timeout --memory --upload --download
---python --quiet --verbose --json --code --module --cell --eval --check
---check-config --login --help --version -f -s -t -M -u -d -p -q -v -c -m -e
--h -V'
+_cellblock_options='--timeout --memory --upload --download --python --config
+--set --quiet --verbose --help --version --eval --check --json --check-config
+-t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.
 _cellblock_takes_argument()
 {
 	case $1 in
 	--config | --set | --timeout | --memory | --upload | --download | \
-		--python | --cell | -f | -s | -t | -M | -u | -d | -p | -e)
+		--python | -f | -s | -t | -M | -u | -d | -p | -e)
 		return 0
 		;;
 	esac
@@ -35,7 +34,7 @@ _cellblock_in_program()
 
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		-c | -m | --code | --module) return 0 ;;
+		-c | -m) return 0 ;;
 		--check-config | -) ;;
 		-*) _cellblock_takes_argument "${COMP_WORDS[i]}" && ((i++)) ;;
 		*) return 0 ;;
@@ -65,7 +64,7 @@ _cellblock()
 	-M | --memory)
 		COMPREPLY=($(compgen -W '128M 256M 512M 1G 2G' -- "$cur"))
 		;;
-	-c | --code | -m | --module | -e | --cell) ;;
+	-c | -m | -e) ;;
 	*)
 		case $cur in
 		-*)

@@ -1,24 +1,42 @@
 # SPDX-License-Identifier: MIT
 # fish completion for cellblock(1)
 
-complete -c cellblock -s f -l config -r -F -d 'Configuration instead of the usual files'
-complete -c cellblock -s t -l timeout -x -a '1s 10s 1m 5m 1h' -d 'Time for each cell'
-complete -c cellblock -s M -l memory -x -a '128M 256M 512M 1G 2G' -d 'Memory for all of it'
-complete -c cellblock -s u -l upload -r -F -d 'Copy a file into the jail before the start'
-complete -c cellblock -s d -l download -x -d 'Copy files out after the end'
-complete -c cellblock -s p -l python -r -F -d 'Another interpreter'
-complete -c cellblock -s q -l quiet -d 'No banner, no notices'
-complete -c cellblock -s v -l verbose -d 'Say more'
-complete -c cellblock -l json -d 'Answer of --check as JSON'
-complete -c cellblock -s c -l code -x -d 'Program from the command line'
-complete -c cellblock -s m -l module -x -d 'Module as a program'
-complete -c cellblock -s e -l cell -x -d 'One cell; a last expression is shown'
-complete -c cellblock -l eval -d 'A JSON request in, a JSON answer out'
-complete -c cellblock -l check -d 'What this host enforces'
-complete -c cellblock -l check-config -d 'The configuration, and who set what'
-complete -c cellblock -l login -d 'Session of a forced command'
-complete -c cellblock -s h -l help -d 'Help'
-complete -c cellblock -s V -l version -d 'Version'
+# Behind the program everything is the program's own.
+function __cellblock_before_program
+	set -l words (commandline -opc)[2..]
+	while set -q words[1]
+		switch $words[1]
+			case -c -m
+				return 1
+			case -t -M -u -d -p -f -s -e --timeout --memory --upload --download --python --config --set
+				set -e words[1]
+			case -
+				return 1
+			case '-*'
+			case '*'
+				return 1
+		end
+		set -e words[1]
+	end
+end
+
+complete -c cellblock -n __cellblock_before_program -s f -l config -r -F -d 'Configuration instead of the usual files'
+complete -c cellblock -n __cellblock_before_program -s t -l timeout -x -a '1s 10s 1m 5m 1h' -d 'Time for each cell'
+complete -c cellblock -n __cellblock_before_program -s M -l memory -x -a '128M 256M 512M 1G 2G' -d 'Memory for all of it'
+complete -c cellblock -n __cellblock_before_program -s u -l upload -r -F -d 'Copy a file into the jail before the start'
+complete -c cellblock -n __cellblock_before_program -s d -l download -x -d 'Copy files out after the end'
+complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Another interpreter'
+complete -c cellblock -n __cellblock_before_program -s q -l quiet -d 'No banner, no notices'
+complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more'
+complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check as JSON'
+complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
+complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
+complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; a last expression is shown'
+complete -c cellblock -n __cellblock_before_program -l eval -d 'A JSON request in, a JSON answer out'
+complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
+complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and who set what'
+complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
+complete -c cellblock -n __cellblock_before_program -s V -l version -d 'Version'
 
 # --set: each key, up to its equals sign.
 function __cellblock_keys
@@ -66,4 +84,4 @@ function __cellblock_keys
 		policy.commands 'which : commands exist'
 end
 
-complete -c cellblock -s s -l set -x -a '(__cellblock_keys)' -d 'Set one key of the configuration'
+complete -c cellblock -n __cellblock_before_program -s s -l set -x -a '(__cellblock_keys)' -d 'Set one key of the configuration'

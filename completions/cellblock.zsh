@@ -63,13 +63,12 @@ _arguments -s -S \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
 	'--json[answer of --check as JSON]' \
-	'(-)'{-c,--code}'[program from the command line]:code:' \
-	'(-)'{-m,--module}'[module as a program]:module:' \
-	'(-e --cell)'{-e,--cell}'[one cell; a last expression is shown]:cell:' \
+	'(-)-c[program from the command line]:code:' \
+	'(-)-m[module as a program]:module:' \
+	'-e[one cell; a last expression is shown]:cell:' \
 	'--eval[a JSON request in, a JSON answer out]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and who set what]' \
-	'(- *)--login[session of a forced command]' \
 	'(- *)'{-h,--help}'[help]' \
 	'(- *)'{-V,--version}'[version]' \
 	'1:program:_files' \

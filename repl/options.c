@@ -12,21 +12,26 @@
 #include "options.h"
 
 #include "jail/err.h"
+#include "repl/strbuf.h"
+#include "repl/table.h"
+#include "repl/terminal.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* One option. `take` is told its argument; `ends` those after which the rest
- * is the program's. */
+ * is the program's. Those that are a whole form of the command are explained
+ * as such, and not one by one. */
 struct rule {
-	const char *name; /* --name */
+	const char *name; /* --name, or NULL */
 	char letter;	  /* -x, or '\0' */
-	bool arg;
+	const char *arg;  /* what its argument is called; NULL: it has none */
 	bool ends;
 	enum options_mode mode; /* for take_mode */
 	int (*take)(struct options *o, const struct rule *r, const char *arg,
 		struct err *e);
+	const char *help;
 };
 
 static int usage(struct err *e)
@@ -194,25 +199,36 @@ static int refuse_login(
 
 /* clang-format off */
 static const struct rule rules[] = {
-	{"config", 'f', true, false, 0, take_config},
-	{"set", 's', true, false, 0, take_set},
-	{"timeout", 't', true, false, 0, take_timeout},
-	{"memory", 'M', true, false, 0, take_memory},
-	{"upload", 'u', true, false, 0, take_upload},
-	{"download", 'd', true, false, 0, take_download},
-	{"python", 'p', true, false, 0, take_python},
-	{"quiet", 'q', false, false, 0, take_flag},
-	{"verbose", 'v', false, false, 0, take_flag},
-	{"json", '\0', false, false, 0, take_flag},
-	{"code", 'c', true, true, OPTIONS_CODE, take_mode},
-	{"module", 'm', true, true, OPTIONS_MODULE, take_mode},
-	{"cell", 'e', true, false, OPTIONS_CELL, take_mode},
-	{"eval", '\0', false, false, OPTIONS_EVAL, take_mode},
-	{"check", '\0', false, false, OPTIONS_CHECK, take_mode},
-	{"check-config", '\0', false, false, OPTIONS_CHECK_CONFIG, take_mode},
-	{"login", '\0', false, false, 0, refuse_login},
-	{"help", 'h', false, true, OPTIONS_HELP, take_info},
-	{"version", 'V', false, true, OPTIONS_VERSION, take_info},
+	{"timeout", 't', "TIME", false, 0, take_timeout,
+		"time for each cell or program, such as 10s, 5m"},
+	{"memory", 'M', "SIZE", false, 0, take_memory,
+		"memory for all of it, such as 512M, 2G"},
+	{"upload", 'u', "SRC[:DST]", false, 0, take_upload,
+		"copy a file into the jail before the start"},
+	{"download", 'd', "PATTERN[:DIR]", false, 0, take_download,
+		"copy files out after the end"},
+	{"python", 'p', "PATH", false, 0, take_python,
+		"another interpreter"},
+	{"config", 'f', "FILE", false, 0, take_config,
+		"this configuration instead of the usual files"},
+	{"set", 's', "SECTION.KEY=VALUE", false, 0, take_set,
+		"one key of it; see cellblock.conf(5)"},
+	{"quiet", 'q', NULL, false, 0, take_flag, "no banner, no notices"},
+	{"verbose", 'v', NULL, false, 0, take_flag, "say more"},
+	{"help", 'h', NULL, true, OPTIONS_HELP, take_info, "this text"},
+	{"version", 'V', NULL, true, OPTIONS_VERSION, take_info,
+		"the version"},
+	/* as python3 has them */
+	{NULL, 'c', "CODE", true, OPTIONS_CODE, take_mode, NULL},
+	{NULL, 'm', "MODULE", true, OPTIONS_MODULE, take_mode, NULL},
+	{NULL, 'e', "CELL", false, OPTIONS_CELL, take_mode, NULL},
+	{"eval", '\0', NULL, false, OPTIONS_EVAL, take_mode, NULL},
+	{"check", '\0', NULL, false, OPTIONS_CHECK, take_mode, NULL},
+	{"json", '\0', NULL, false, 0, take_flag, NULL},
+	{"check-config", '\0', NULL, false, OPTIONS_CHECK_CONFIG, take_mode,
+		NULL},
+	/* sshd's, and never beside another */
+	{"login", '\0', NULL, false, 0, refuse_login, NULL},
 };
 /* clang-format on */
 
@@ -226,7 +242,7 @@ const char *options_name(size_t n, char *letter)
 	if (n >= NRULES)
 		return NULL;
 	*letter = rules[n].letter;
-	return rules[n].name;
+	return rules[n].name ? rules[n].name : "";
 }
 
 /* The table, as getopt wants it: + stops at the first word that is no option,
@@ -236,20 +252,23 @@ static void make_getopt(char *letters, struct option *longs)
 	*letters++ = '+';
 	*letters++ = ':';
 	for (int i = 0; i < NRULES; i++) {
-		longs[i] = (struct option){
-			.name = rules[i].name,
-			.has_arg =
-				rules[i].arg ? required_argument : no_argument,
-			.val = LONG_BASE + i,
-		};
-		if (!rules[i].letter)
+		const struct rule *r = &rules[i];
+
+		if (r->name)
+			*longs++ = (struct option){
+				.name = r->name,
+				.has_arg = r->arg ? required_argument
+						  : no_argument,
+				.val = LONG_BASE + i,
+			};
+		if (!r->letter)
 			continue;
-		*letters++ = rules[i].letter;
-		if (rules[i].arg)
+		*letters++ = r->letter;
+		if (r->arg)
 			*letters++ = ':';
 	}
 	*letters = '\0';
-	longs[NRULES] = (struct option){0};
+	*longs = (struct option){0};
 }
 
 static const struct rule *rule_of(int c)
@@ -424,34 +443,46 @@ void options_fini(struct options *o)
 	*o = (struct options){0};
 }
 
-/* clang-format off */
-static const char help[] =
-"cellblock [OPTIONS]                   a Python session in a jail\n"
-"cellblock [OPTIONS] FILE [ARG...]     a program in a fresh jail\n"
-"cellblock [OPTIONS] -c CODE [ARG...]  a program from the command line\n"
-"cellblock [OPTIONS] -m MODULE [ARG...]  a module as a program\n"
-"cellblock [OPTIONS] -e CELL           one cell; a last expression is shown\n"
-"cellblock [OPTIONS] [-] < FILE        a program from standard input\n"
-"cellblock --eval                      a JSON request in, a JSON answer out\n"
-"cellblock --check [-v] [--json]       what this host enforces\n"
-"cellblock --check-config [FILE]       the configuration, and who set what\n"
-"\n"
-"  -t, --timeout TIME         time for each cell or program, such as 10s, 5m\n"
-"  -M, --memory SIZE          memory for all of it, such as 512M, 2G\n"
-"  -u, --upload SRC[:DST]     copy a file into the jail before the start\n"
-"  -d, --download PATTERN[:DIR]  copy files out after the end\n"
-"  -p, --python PATH          another interpreter\n"
-"  -f, --config FILE          this configuration instead of the usual files\n"
-"  -s, --set SECTION.KEY=VALUE  one key of it; see cellblock.conf(5)\n"
-"  -q, --quiet                no banner, no notices\n"
-"  -v, --verbose              say more\n"
-"  -h, --help                 this text\n"
-"  -V, --version              the version\n"
-"\n"
-"In a session, :help explains its commands. See also cellblock(1).\n";
-/* clang-format on */
+/* The forms that the command has. */
+static const char *const forms[][2] = {
+	{"cellblock [OPTIONS]", "a Python session in a jail"},
+	{"cellblock [OPTIONS] FILE [ARG...]", "a program in a fresh jail"},
+	{"cellblock [OPTIONS] -c CODE [ARG...]",
+		"a program from the command line"},
+	{"cellblock [OPTIONS] -m MODULE [ARG...]", "a module as a program"},
+	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
+	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
+	{"cellblock --eval", "a JSON request in, a JSON answer out"},
+	{"cellblock --check [-v] [--json]", "what this host enforces"},
+	{"cellblock --check-config [FILE]",
+		"the configuration, and who set what"},
+};
 
 void options_print_help(FILE *f)
 {
-	fputs(help, f);
+	static const char last[] = "In a session, :help explains its commands. "
+				   "See also cellblock(1).";
+	struct table t = {.columns = 2, .width = terminal_columns(fileno(f))};
+	struct strbuf b = {0};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		table_add(&t, forms[i]);
+	table_write(&t, &b);
+	strbuf_puts(&b, "\n");
+	for (int i = 0; i < NRULES; i++) {
+		const struct rule *r = &rules[i];
+		char option[80];
+
+		if (!r->help)
+			continue;
+		snprintf(option, sizeof(option), "  -%c, --%s%s%s", r->letter,
+			r->name, r->arg ? " " : "", r->arg ? r->arg : "");
+		table_add(&t, (const char *[]){option, r->help});
+	}
+	table_write(&t, &b);
+	strbuf_puts(&b, "\n");
+	table_wrap(&b, last, 0, t.width);
+	if (!b.failed)
+		fputs(b.s, f);
+	strbuf_free(&b);
 }

@@ -61,8 +61,8 @@ void options_fini(struct options *o);
 /* The text for -h. */
 void options_print_help(FILE *f);
 
-/* The n-th option's names, for checks of manual and completions: '\0' when
- * there is no short one. NULL past the end. */
+/* The n-th option's names, for checks of manual and completions: "" and '\0'
+ * when there is no long or no short one. NULL past the end. */
 const char *options_name(size_t n, char *letter);
 
 #endif

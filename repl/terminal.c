@@ -135,6 +135,13 @@ bool terminal_measure(struct terminal *t)
 	return rows != t->rows || cols != t->cols;
 }
 
+int terminal_columns(int fd)
+{
+	struct winsize ws = {0};
+
+	return ioctl(fd, TIOCGWINSZ, &ws) < 0 ? 0 : ws.ws_col;
+}
+
 /* A blocking descriptor takes what poll(2) promised room for: a terminal says
  * it is writable while it has room for a few hundred bytes. */
 static size_t piece(const struct terminal *t, size_t n)

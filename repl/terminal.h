@@ -49,6 +49,9 @@ void terminal_restore(struct terminal *t);
 /* Ask for the size. True when it is another than before. */
 bool terminal_measure(struct terminal *t);
 
+/* How wide the terminal behind `fd` is; 0: it is none, or does not say. */
+int terminal_columns(int fd);
+
 /* Write everything, waiting at most `timeout_ms` at a time for a terminal
  * that does not drain. 0, or -1: it is gone, or stuck. */
 int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms);

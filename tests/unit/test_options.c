@@ -232,10 +232,9 @@ static void help_fits_a_screen_and_names_every_option(void **state)
 		assert_true(strcspn(p, "\n") < 80);
 	assert_true(lines < 24);
 	for (size_t i = 0; (name = options_name(i, &letter)); i++) {
-		/* sshd_config's, and -c, -m and -e, whose letters do */
 		if (!strcmp(name, "login"))
-			continue;
-		if (letter && strchr("cme", letter))
+			continue; /* sshd_config's */
+		if (!name[0])
 			snprintf(shown, sizeof(shown), " -%c ", letter);
 		else if (letter)
 			snprintf(shown, sizeof(shown), "  -%c, --%s", letter,

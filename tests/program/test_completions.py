@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What the shells offer, asked of the shells themselves."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import term
+
+HERE = pathlib.Path(__file__).resolve().parents[2] / "completions"
+LONG = r"(?<![\w-])--[a-z][\w-]*"
+
+
+class Bash:
+    def __init__(self, cb):
+        self.cb = cb
+
+    def offers(self, *words):
+        """Candidates for the last word, as completion's caller gets them."""
+        quoted = " ".join(f"'{w}'" for w in words)
+        script = (f"source {HERE}/cellblock.bash; COMP_WORDS=({quoted}); "
+                  f"COMP_CWORD={len(words) - 1}; "
+                  f"f=$(complete -p cellblock); f=${{f#*-F }}; "
+                  f"${{f% cellblock}}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        return run(self.cb, "bash", "--norc", "-c", script).split()
+
+
+class Fish:
+    def __init__(self, cb):
+        self.cb = cb
+
+    def offers(self, *words):
+        script = (f"source {HERE}/cellblock.fish; "
+                  f"complete -C '{' '.join(words)}'")
+        lines = run(self.cb, "fish", "--no-config", "-c", script).splitlines()
+        return [line.partition("\t")[0] for line in lines]
+
+
+class Zsh:
+    """At a prompt: its completion has no other door."""
+
+    def __init__(self, cb):
+        place = cb.base / "zsh"
+        place.mkdir()
+        shutil.copy(HERE / "cellblock.zsh", place / "_cellblock")
+        (place / ".zshrc").write_text(
+            f"PS1='%% '; unsetopt prompt_sp; fpath=({place} $fpath)\n"
+            "autoload -Uz compinit; compinit -u -D; LISTMAX=1000\n")
+        self.session = term.Session(
+            ["zsh", "-d"], env={**cb.env, "ZDOTDIR": str(place)},
+            size=(70, 100), cwd=cb.work, prompt="% ")
+        cb.open.append(self.session)
+        self.session.start()
+
+    def offers(self, *words):
+        s, line = self.session, " ".join(words)
+        s.type(line + "\x04")           # list, complete nothing
+        s.wait(lambda: len(s.screen.shown()) > 1 and
+               s.screen.cursor_row() == f"% {line}".rstrip(), "choices")
+        rows = [r.split(" -- ")[0].split() for r in s.screen.shown()[1:]]
+        return [word for row in rows for word in row]
+
+
+SHELLS = {"bash": Bash, "fish": Fish, "zsh": Zsh}
+
+
+def run(cb, *argv):
+    return subprocess.run(argv, cwd=cb.work, env=cb.env, check=True,
+                          stdin=subprocess.DEVNULL, timeout=30,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+@pytest.fixture(params=sorted(SHELLS))
+def shell(cb, request):
+    if not shutil.which(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    return SHELLS[request.param](cb)
+
+
+def test_every_long_option_of_the_help_is_offered_and_no_other(cb, shell):
+    wanted = set(re.findall(LONG, cb.run("-h").text))
+    assert len(wanted) > 12, wanted
+    assert set(re.findall(LONG, " ".join(shell.offers("cellblock", "--")))) \
+        == wanted
+
+
+def test_keys_are_offered_for_set(shell):
+    offered = shell.offers("cellblock", "--set", "session.")
+    assert {key.rstrip("=") for key in offered} == {
+        "session.memory", "session.processes", "session.cpus", "session.idle",
+        "session.lifetime", "session.per_user"}
+
+
+def test_files_are_offered_for_the_program(cb, shell):
+    (cb.work / "homework.py").write_text("")
+    (cb.work / "homework.txt").write_text("")
+    assert sorted(shell.offers("cellblock", "-q", "home")) == [
+        "homework.py", "homework.txt"]
+
+
+def test_behind_the_program_no_option_of_ours_is_offered(cb, shell):
+    (cb.work / "--its-own").write_text("")
+    (cb.work / "--its-other").write_text("")
+    assert sorted(shell.offers("cellblock", "prog.py", "--")) == [
+        "--its-other", "--its-own"]
