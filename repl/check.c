@@ -19,6 +19,9 @@
 #include "jail/spec.h"
 #include "repl/config.h"
 #include "repl/setup.h"
+#include "repl/strbuf.h"
+#include "repl/table.h"
+#include "repl/terminal.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -145,39 +148,34 @@ static void add_limits(struct check *c)
 
 /* ---- telling ---- */
 
-/* A remedy may have lines of its own. */
-static void print_remedy(const char *text)
+static int print_people(const struct check *c, struct err *e)
 {
-	while (*text) {
-		size_t n = strcspn(text, "\n");
+	static const char *const heads[] = {
+		"what", "enforced by", "strength", "jail.require"};
+	struct table t = {
+		.columns = 4, .width = terminal_columns(STDOUT_FILENO)};
+	struct strbuf b = {0};
+	int r;
 
-		printf("    %.*s\n", (int)n, text);
-		text += n + (text[n] == '\n');
-	}
-}
-
-static void print_people(const struct check *c)
-{
-	printf("%-18s%-36s%-10s%s\n", "what", "enforced by", "strength",
-		"jail.require");
+	table_add(&t, heads);
 	for (size_t i = 0; i < c->n; i++) {
-		const struct enforce *r = &c->rows[i].is;
-		const char *word = r->word ? r->word : "";
-		char line[160];
-		int n = snprintf(line, sizeof(line), "%-18s%-36s%-10s%s",
-			r->what, r->by, enforce_strength_name(r->strength),
-			word);
+		const struct enforce *row = &c->rows[i].is;
 
-		while (n > 0 && n < (int)sizeof(line) && line[n - 1] == ' ')
-			line[--n] = '\0';
-		puts(line);
-		if (r->remedy)
-			print_remedy(r->remedy);
+		table_add(&t, (const char *[]){row->what, row->by,
+				      enforce_strength_name(row->strength),
+				      row->word});
+		table_note(&t, row->remedy);
 	}
-	printf("%s\n", c->can_build ? "A jail can be built here."
-				    : "No jail can be built here.");
+	table_write(&t, &b);
+	strbuf_puts(&b, c->can_build ? "A jail can be built here.\n"
+				     : "No jail can be built here.\n");
 	if (!c->is_met)
-		printf("No session starts here: %s\n", c->unmet.msg);
+		strbuf_printf(&b, "No session starts here: %s\n", c->unmet.msg);
+	r = b.failed ? err_set(e, "out of memory") : 0;
+	if (r == 0)
+		fputs(b.s, stdout);
+	strbuf_free(&b);
+	return r;
 }
 
 static int print_json(const struct check *c, struct err *e)
@@ -240,7 +238,7 @@ int check_run(const struct config *cfg, const char *python, bool json,
 	if (json)
 		r = print_json(&c, e);
 	else
-		print_people(&c);
+		r = print_people(&c, e);
 	if (r == 0 && verbose && !json)
 		r = print_plan(&c, python, e);
 	host_fini(&c.host);

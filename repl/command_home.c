@@ -12,6 +12,7 @@
 #include "jail/jail.h"
 #include "repl/lexer.h"
 #include "repl/session.h"
+#include "repl/table.h"
 #include "repl/text.h"
 #include "repl/transfer.h"
 
@@ -53,16 +54,6 @@ static const char *status_words(const struct session *s,
 	return "";
 }
 
-/* What the terminal makes of a name: characters, not bytes. */
-static int columns(const char *s)
-{
-	int n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
 static bool wanted(const struct command_line *line, const struct jail_file *f)
 {
 	if (line->n)
@@ -71,52 +62,37 @@ static bool wanted(const struct command_line *line, const struct jail_file *f)
 	return f->type != 'd';
 }
 
-static void add_row(const struct session *s, struct strbuf *b,
-	const struct jail_file *f, int width)
+static void add_file(
+	const struct session *s, struct table *t, const struct jail_file *f)
 {
-	char name[256], size[TEXT_HUMAN], status[64];
-	int pad;
+	char name[256], size[TEXT_HUMAN] = "", buf[64], status[80];
+	bool sparse = f->type == 'f' && f->blocks_bytes + 4096 < f->bytes;
 
 	text_safe(name, sizeof(name), f->path, strlen(f->path));
-	pad = width - columns(name);
-	strbuf_printf(b, "%s%*s   %10s   %s", name, pad > 0 ? pad : 0, "",
-		f->type == 'f' ? text_size(size, (uint64_t)f->bytes) : "",
-		status_words(s, f, status, sizeof(status)));
-	if (f->type == 'f' && f->blocks_bytes + 4096 < f->bytes)
-		strbuf_puts(b, ", sparse");
-	strbuf_puts(b, "\n");
+	if (f->type == 'f')
+		text_size(size, (uint64_t)f->bytes);
+	snprintf(status, sizeof(status), "%s%s",
+		status_words(s, f, buf, sizeof(buf)), sparse ? ", sparse" : "");
+	table_add(t, (const char *[]){name, size, status});
 }
 
 COMMAND_FUNCTION(files)
 {
+	struct table t = {.columns = 3, .right = 1 << 1};
 	struct jail_files files = {0};
-	struct strbuf b = {0};
-	int width = 0;
 
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	for (size_t i = 0; i < files.n; i++) {
-		char name[256];
-		int w;
-
-		if (!wanted(line, &files.v[i]))
-			continue;
-		text_safe(name, sizeof(name), files.v[i].path,
-			strlen(files.v[i].path));
-		w = columns(name);
-		width = w > width ? w : width;
-	}
 	for (size_t i = 0; i < files.n; i++)
 		if (wanted(line, &files.v[i]))
-			add_row(s, &b, &files.v[i], width < 60 ? width : 60);
-	if (b.n)
-		session_print(s, b.s, b.n);
+			add_file(s, &t, &files.v[i]);
+	if (t.n)
+		command_print_table(s, &t);
 	else
 		session_frame(s, line->n ? "nothing in the home matches"
 					 : "the home is empty");
 	if (files.truncated)
 		session_frame(s, "there are more files than are listed");
-	strbuf_free(&b);
 	jail_files_free(&files);
 	return 0;
 }

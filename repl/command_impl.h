@@ -14,6 +14,8 @@
 
 #include "repl/command.h"
 
+struct table;
+
 #define COMMAND_FUNCTION(name)                                                 \
 	int command_##name(struct session *s, const struct command_line *line, \
 		struct err *e)
@@ -38,6 +40,9 @@ COMMAND_FUNCTION(out);
 COMMAND_FUNCTION(edit);
 COMMAND_FUNCTION(time);
 COMMAND_FUNCTION(quit);
+
+/* Print a table as wide as the terminal is; its rows are gone then. */
+void command_print_table(struct session *s, struct table *t);
 
 /* Show foreign text a screenful at a time; short text just so. */
 void command_page(struct session *s, const char *text, size_t n);

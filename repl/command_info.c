@@ -15,15 +15,37 @@
 #include "repl/editor.h"
 #include "repl/lexer.h"
 #include "repl/session.h"
+#include "repl/table.h"
 #include "repl/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
+
+void command_print_table(struct session *s, struct table *t)
+{
+	struct strbuf b = {0};
+	int rows;
+
+	editor_size(s->editor, &rows, &t->width);
+	table_write(t, &b);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static void add_command(struct table *t, const struct command *c)
+{
+	char usage[64];
+
+	snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
+	table_add(t, (const char *[]){usage, c->help});
+}
 
 static int help_one(struct session *s, const char *name, struct err *e)
 {
+	struct table t = {.columns = 2};
 	const struct command *c;
 
 	if (name[0] == ':')
@@ -31,118 +53,89 @@ static int help_one(struct session *s, const char *name, struct err *e)
 	c = command_find(s->cfg, name, strlen(name), e);
 	if (!c)
 		return -1;
-	session_printf(s, ":%s %s\n  %s\n", c->name, c->args, c->help);
+	add_command(&t, c);
+	command_print_table(s, &t);
 	return 0;
-}
-
-/* A column of characters, not bytes: "…" is one. */
-static int pad_for(const char *name, const char *args, int width)
-{
-	int n = (int)strlen(name) + 1;
-
-	for (; *args; args++)
-		n += ((unsigned char)*args & 0xc0) != 0x80;
-	return n < width ? width - n : 1;
 }
 
 COMMAND_FUNCTION(help)
 {
-	struct strbuf b = {0};
+	static const char more[] =
+		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
+		"searches, Alt-Enter begins a new line, Ctrl-C stops a cell, "
+		"three times ends it.";
+	struct table t = {.columns = 2}, last = {.columns = 1};
 
 	if (line->n)
 		return help_one(s, line->words[0].s, e);
 	for (const struct command *c = commands; c->name; c++)
 		if (config_allows_command(s->cfg, c->name))
-			strbuf_printf(&b, ":%s %s%*s%s\n", c->name, c->args,
-				pad_for(c->name, c->args, 26), "", c->help);
-	strbuf_puts(&b,
-		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
-		"searches, Alt-Enter\nbegins a new line, Ctrl-C stops a cell, "
-		"three times ends it.\n");
-	if (!b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
+			add_command(&t, c);
+	command_print_table(s, &t);
+	table_add(&last, (const char *[]){more});
+	command_print_table(s, &last);
 	return 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void add(
+	struct table *t, const char *what, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	table_add(t, (const char *[]){what, text});
 }
 
 COMMAND_FUNCTION(usage)
 {
+	struct table t = {.columns = 2};
 	struct jail_usage u;
-	char mem[TEXT_HUMAN], peak[TEXT_HUMAN], cpu[TEXT_HUMAN], up[TEXT_HUMAN],
-		home[TEXT_HUMAN];
+	char text[TEXT_HUMAN], peak[TEXT_HUMAN] = "unknown";
 
 	(void)line;
 	if (jail_usage(s->jail, &u, e) < 0)
 		return -1;
-	session_printf(s,
-		"memory       %s, peak %s\n"
-		"processes    %d\n"
-		"CPU          %s\n"
-		"home         %s in %d files\n"
-		"cells        %d, checkpoints %d\n"
-		"session      %s\n",
-		text_size(mem, (uint64_t)u.memory_bytes),
-		u.memory_peak_bytes
-			? text_size(peak, (uint64_t)u.memory_peak_bytes)
-			: "unknown",
-		u.processes, text_time(cpu, u.cpu_ms),
-		text_size(home, (uint64_t)u.home_bytes), u.home_files, u.cells,
-		u.checkpoints, text_time(up, u.up_ms / 1000 * 1000));
+	if (u.memory_peak_bytes)
+		text_size(peak, (uint64_t)u.memory_peak_bytes);
+	add(&t, "memory", "%s, peak %s",
+		text_size(text, (uint64_t)u.memory_bytes), peak);
+	add(&t, "processes", "%d", u.processes);
+	add(&t, "CPU", "%s", text_time(text, u.cpu_ms));
+	add(&t, "home", "%s in %s", text_size(text, (uint64_t)u.home_bytes),
+		text_count(peak, sizeof(peak), (uint64_t)u.home_files, "file",
+			NULL));
+	add(&t, "cells", "%d, checkpoints %d", u.cells, u.checkpoints);
+	add(&t, "session", "%s", text_time(text, u.up_ms / 1000 * 1000));
+	command_print_table(s, &t);
 	return 0;
 }
 
-/* Shorten the line from `start` on to what the terminal shows in one row. */
-static void cut(struct strbuf *b, size_t start, int columns)
-{
-	size_t fits = start;
-	int width = 0;
-
-	for (size_t at = start; at < b->n;) {
-		wchar_t c;
-		int n = mbtowc(&c, b->s + at, b->n - at);
-		int w = n > 0 ? wcwidth(c) : 1;
-
-		width += w > 0 ? w : 0;
-		at += n > 0 ? (size_t)n : 1;
-		if (width < columns)
-			fits = at;
-	}
-	if (width <= columns)
-		return;
-	b->n = fits;
-	strbuf_puts(b, "…");
-}
-
 /* One row of the answer: name TAB type TAB size TAB value. */
-static void add_variable(
-	struct strbuf *b, const char *row, size_t n, int columns)
+static void add_variable(struct table *t, const char *row, size_t n)
 {
-	static const int widths[] = {16, 14, 10, 0};
-	char safe[400];
-	size_t start = b->n;
+	char safe[4][400];
 
 	for (int i = 0; i < 4; i++) {
 		const char *tab = memchr(row, '\t', n);
 		size_t len = tab ? (size_t)(tab - row) : n;
 
-		text_safe(safe, sizeof(safe), row, len);
-		strbuf_printf(b, "%-*s%s", widths[i], safe, i < 3 ? "  " : "");
+		text_safe(safe[i], sizeof(safe[i]), row, len);
 		row += tab ? len + 1 : len;
 		n -= tab ? len + 1 : len;
 	}
-	cut(b, start, columns);
-	strbuf_puts(b, "\n");
+	table_add(t, (const char *[]){safe[0], safe[1], safe[2], safe[3]});
 }
 
 COMMAND_FUNCTION(who)
 {
+	struct table t = {.columns = 4, .right = 1 << 2, .cut = true};
 	auto_free char *answer = NULL;
-	struct strbuf b = {0};
-	int rows, columns;
 	size_t n;
 
 	(void)line;
-	editor_size(s->editor, &rows, &columns);
 	if (jail_ask(s->jail, ASK_WHO, "", 0, &answer, &n, e) < 0)
 		return -1;
 	for (const char *p = answer, *end = answer + n; p < end;) {
@@ -150,14 +143,13 @@ COMMAND_FUNCTION(who)
 		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
 
 		if (len)
-			add_variable(&b, p, len, columns);
+			add_variable(&t, p, len);
 		p += len + 1;
 	}
-	if (b.n && !b.failed)
-		session_print(s, b.s, b.n);
+	if (t.n)
+		command_print_table(s, &t);
 	else
 		session_frame(s, "there are no variables yet");
-	strbuf_free(&b);
 	return 0;
 }
 

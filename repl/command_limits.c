@@ -13,6 +13,7 @@
 #include "repl/config.h"
 #include "repl/config_value.h"
 #include "repl/session.h"
+#include "repl/table.h"
 #include "repl/text.h"
 
 #include <stdio.h>
@@ -104,28 +105,28 @@ static const char *limit_words(const struct config *cfg,
 
 COMMAND_FUNCTION(limits)
 {
+	static const char *const heads[] = {
+		"what", "limit", "used", "enforced by", "set in"};
+	struct table t = {.columns = 5};
 	struct jail_usage u;
-	struct strbuf b = {0};
 
 	(void)line;
 	if (jail_usage(s->jail, &u, e) < 0)
 		return -1;
-	strbuf_printf(&b, "%-18s%-10s%-10s%-22s%s\n", "what", "limit", "used",
-		"enforced by", "set in");
+	table_add(&t, heads);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 		const struct config_key *key = config_key_find_full(r->key);
 		const char *source = config_source(s->cfg, r->key);
-		char limit[64], used[TEXT_HUMAN] = "", set_in[512];
+		char limit[64], used[TEXT_HUMAN], set_in[512];
 
 		text_safe(set_in, sizeof(set_in), source, strlen(source));
-		strbuf_printf(&b, "%-18s%-10s%-10s%-22s%s\n", r->what,
-			limit_words(s->cfg, key, limit, sizeof(limit)),
-			r->used ? r->used(&u, used) : "", by_name(r->by, &u),
-			set_in);
+		table_add(&t,
+			(const char *[]){r->what,
+				limit_words(s->cfg, key, limit, sizeof(limit)),
+				r->used ? r->used(&u, used) : NULL,
+				by_name(r->by, &u), set_in});
 	}
-	if (!b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
+	command_print_table(s, &t);
 	return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "jail/io.h"
 #include "repl/editor_impl.h"
+#include "repl/table.h"
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
@@ -69,17 +70,6 @@ static size_t common_prefix(const struct completions *c)
 	return n;
 }
 
-static int columns_of(const char *s)
-{
-	struct wide w = {0};
-	int width = 0;
-
-	if (wide_add_utf8(&w, s, strlen(s)) == 0)
-		width = layout_width(w.s, w.n, 0);
-	wide_free(&w);
-	return width;
-}
-
 /* The candidates in columns, as many rows as half the screen takes. */
 static void list(struct editor *ed, const struct completions *c)
 {
@@ -88,7 +78,7 @@ static void list(struct editor *ed, const struct completions *c)
 	int widest = 1;
 
 	for (size_t i = 0; i < c->count; i++) {
-		int width = columns_of(c->items[i]);
+		int width = table_columns(c->items[i]);
 
 		widest = width > widest ? width : widest;
 	}
@@ -99,7 +89,7 @@ static void list(struct editor *ed, const struct completions *c)
 	shown = rows_max * per_row < c->count ? rows_max * per_row : c->count;
 	for (size_t i = 0; i < shown; i++) {
 		bool last = (i + 1) % per_row == 0 || i + 1 == shown;
-		int pad = widest + 2 - columns_of(c->items[i]);
+		int pad = widest + 2 - table_columns(c->items[i]);
 
 		strbuf_puts(&b, c->items[i]);
 		strbuf_printf(&b, "%*s", last ? 0 : pad, "");

@@ -18,6 +18,7 @@
 #include "repl/lexer.h"
 #include "repl/options.h"
 #include "repl/setup.h"
+#include "repl/table.h"
 #include "repl/text.h"
 
 #include <ctype.h>
@@ -55,7 +56,6 @@ void session_print(struct session *s, const char *text, size_t n)
 
 void session_printf(struct session *s, const char *fmt, ...)
 {
-	struct strbuf b = {0};
 	char *text;
 	va_list ap;
 
@@ -66,7 +66,6 @@ void session_printf(struct session *s, const char *fmt, ...)
 	if (text)
 		session_print(s, text, strlen(text));
 	free(text);
-	strbuf_free(&b);
 }
 
 void session_frame(struct session *s, const char *fmt, ...)
@@ -188,7 +187,10 @@ static void banner(struct session *s)
 	const struct limits *l = &s->cfg->limits;
 	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
 		tasks[TEXT_HUMAN];
+	char first[256], second[256];
 	const char *net = "no network", *files = "no host files";
+	struct strbuf b = {0};
+	int rows, columns;
 
 	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
 		return;
@@ -197,15 +199,21 @@ static void banner(struct session *s)
 	if (s->cfg->expose.n)
 		files = "no host files but those exposed";
 	python_name(s, python, sizeof(python));
-	session_printf(s, "cellblock %s · %s in a jail: %s, %s\n",
+	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
 		CELLBLOCK_VERSION, python, net, files);
-	session_printf(s,
-		"%s · %s · %s a cell · home %s, in memory only · :help\n",
+	snprintf(second, sizeof(second),
+		"%s · %s · %s a cell · home %s, in memory only · :help",
 		text_size(memory, (uint64_t)l->memory_bytes),
 		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
 			"process", "processes"),
 		text_time(wall, l->cell_wall_ms),
 		text_size(home, (uint64_t)l->home_bytes));
+	editor_size(s->editor, &rows, &columns);
+	table_wrap(&b, first, 0, columns);
+	table_wrap(&b, second, 0, columns);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
 	session_tell_limited(s);
 }
 

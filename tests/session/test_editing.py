@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The editor, as seen on the screen. What it is made of has its own tests."""
+import re
+
+import pytest
 
 
 def test_bracketed_paste_runs_nothing_until_enter(session):
@@ -199,6 +202,29 @@ def test_narrow_terminal(cb):
     s.type("\x03")
     s.wait_prompt()
     assert s.run("1 + 1") == "2"
+
+
+def words_at(cb, columns, command):
+    s = cb.session(size=(80, columns))
+    text = s.run(command)
+    assert s.leave() == 0
+    return text.split()
+
+
+@pytest.mark.parametrize("command", [":help", ":limits", ":help limits"])
+@pytest.mark.parametrize("columns", [24, 40, 80])
+def test_no_word_is_broken_at_any_width(cb, command, columns):
+    at_ease, narrow = (words_at(cb, c, command) for c in (200, columns))
+    volatile = re.compile(r"[\d.]+|[KMG]i?B|m?s|min|h")     # what is used now
+    assert [w for w in narrow if not volatile.fullmatch(w)] == \
+        [w for w in at_ease if not volatile.fullmatch(w)]
+
+
+def test_banner_breaks_between_words(cb):
+    s = cb.session(size=(40, 24))
+    words = s.all_text().split()
+    assert {"cellblock", "network,", "processes", "memory", ":help"} <= \
+        set(words), words
 
 
 def test_wide_terminal(cb):

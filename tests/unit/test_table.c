@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_table.c - columns that fit, fold, wrap and are cut
+ */
+#include "repl/table.h"
+
+#include "repl/strbuf.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const people[][3] = {
+	{"name", "age", "what they do"},
+	{"Ada", "36", "writes programs for an engine"},
+	{"Łukasiewicz", "7", ""},
+};
+
+static void expect(struct table t, const char *want)
+{
+	struct strbuf b = {0};
+
+	t.columns = 3;
+	t.right = 1 << 1;
+	for (size_t i = 0; i < sizeof(people) / sizeof(people[0]); i++)
+		table_add(&t, people[i]);
+	table_note(&t, "a note that is never wrapped\nnor joined");
+	table_write(&t, &b);
+	assert_string_equal(b.s, want);
+	strbuf_free(&b);
+}
+
+static void columns_are_as_wide_as_what_is_in_them(void **state)
+{
+	(void)state;
+	expect((struct table){.width = 0},
+		"name         age  what they do\n"
+		"Ada           36  writes programs for an engine\n"
+		"Łukasiewicz    7\n"
+		"    a note that is never wrapped\n"
+		"    nor joined\n");
+}
+
+static void a_last_cell_is_wrapped_at_words(void **state)
+{
+	(void)state;
+	expect((struct table){.width = 42},
+		"name         age  what they do\n"
+		"Ada           36  writes programs for an\n"
+		"                  engine\n"
+		"Łukasiewicz    7\n"
+		"    a note that is never wrapped\n"
+		"    nor joined\n");
+}
+
+static void or_cut(void **state)
+{
+	(void)state;
+	expect((struct table){.width = 42, .cut = true},
+		"name         age  what they do\n"
+		"Ada           36  writes programs for an…\n"
+		"Łukasiewicz    7\n"
+		"    a note that is never wrapped\n"
+		"    nor joined\n");
+}
+
+static void what_does_not_fit_goes_below(void **state)
+{
+	(void)state;
+	expect((struct table){.width = 20}, "name         age\n"
+					    "  what they do\n"
+					    "Ada           36\n"
+					    "  writes programs\n"
+					    "  for an engine\n"
+					    "Łukasiewicz    7\n"
+					    "    a note that is never wrapped\n"
+					    "    nor joined\n");
+	expect((struct table){.width = 14}, "name\n"
+					    "  age\n"
+					    "  what they do\n"
+					    "Ada\n"
+					    "   36\n"
+					    "  writes\n"
+					    "  programs for\n"
+					    "  an engine\n"
+					    "Łukasiewicz\n"
+					    "    7\n"
+					    "    a note that is never wrapped\n"
+					    "    nor joined\n");
+}
+
+static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
+{
+	struct table t = {.columns = 2, .width = 40};
+	struct strbuf b = {0};
+
+	(void)state;
+	table_add(&t, (const char *[]){"short", "1"});
+	table_add(&t, (const char *[]){"much-longer-than-half-of-it", "2"});
+	table_write(&t, &b);
+	assert_string_equal(b.s, "short  1\n"
+				 "much-longer-than-half-of-it\n"
+				 "       2\n");
+	strbuf_free(&b);
+}
+
+static void a_word_without_room_has_a_line_to_itself(void **state)
+{
+	struct table t = {.columns = 2, .width = 40};
+	struct strbuf b = {0};
+
+	(void)state;
+	table_add(&t, (const char *[]){"a limit", "built in"});
+	table_add(&t, (const char *[]){"another",
+			      "/etc/cellblock/groups/students.conf:4"});
+	table_write(&t, &b);
+	assert_string_equal(b.s, "a limit  built in\n"
+				 "another\n"
+				 "    /etc/cellblock/groups/students.conf:4\n");
+	strbuf_free(&b);
+}
+
+static void no_width_and_no_text_break_it(void **state)
+{
+	(void)state;
+	for (int width = 0; width < 100; width++) {
+		struct table t = {.columns = 3, .width = width};
+		struct strbuf b = {0};
+
+		t.cut = width & 1;
+		table_add(&t, (const char *[]){NULL, NULL, NULL});
+		table_add(&t, (const char *[]){"漢字漢字", " ", "漢 字 漢字"});
+		table_add(&t, (const char *[]){"", "x", "  a  b  "});
+		table_write(&t, &b);
+		assert_false(b.failed);
+		assert_non_null(strstr(b.s, "漢字漢字"));
+		strbuf_free(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_as_wide_as_what_is_in_them),
+		cmocka_unit_test(a_last_cell_is_wrapped_at_words),
+		cmocka_unit_test(or_cut),
+		cmocka_unit_test(what_does_not_fit_goes_below),
+		cmocka_unit_test(a_cell_that_is_too_long_pushes_the_rest_down),
+		cmocka_unit_test(a_word_without_room_has_a_line_to_itself),
+		cmocka_unit_test(no_width_and_no_text_break_it),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
