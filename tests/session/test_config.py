@@ -184,6 +184,7 @@ def test_startup_cell_that_ends_python_is_not_tried_again(cb):
     s = cb.session("--set", "python.startup=import os; os._exit(3)", "--set",
                    "cell.checkpoint=never")
     assert "python.startup did not end well" in s.all_text()
+    s.run("'the notice that checkpoints are off has come'")
     assert s.run("6 * 7") == "42"
     assert s.all_text().count("did not end well") == 1
 
