@@ -24,9 +24,7 @@
 # ignored and every other signal waits, except while the driver sleeps.
 __builtins__ = __builtins__.__dict__.copy()  # what a cell patches is not ours
 import sys
-import site
 import builtins
-from _ast import Interactive
 from binascii import crc32
 # All that will ever be called, now: a cell may put something else in place.
 from posix import (_exit, close, dup2, fork, fstat, getpid, kill, listdir,
@@ -43,17 +41,20 @@ GUEST = globals()
 LOOK = 64  # WIRE_LOOK_SIGNAL
 FUTURES = 0x1FE0000  # the code flags that __future__ imports set
 CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
-# A first cell with none of these cannot import anything.
-MAY_IMPORT = (b"import", b"exec", b"eval", b"help", b"breakpoint", b"__")
+# A first cell with none of these neither imports anything nor sees what site
+# puts among the builtins.
+NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
+              b"exit", b"quit", b"copyright", b"credits", b"license")
 
 S = type(sys.implementation)()  # the driver's state, in one place
 S.pid = getpid()
 S.flags = S.size = S.lost = 0
 S.sources = {}
-S.pth = []
+S.site = False  # whether customize() has run
 S.warm = ()
 S.owed = None
-S.parts = S.tools = S.linecache = S.traceback = S.tracing = S.profiling = None
+S.sock = S.parts = S.tools = None
+S.linecache = S.traceback = S.tracing = S.profiling = None
 S.on_int = default_int_handler
 S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
 S.main = sys.modules["__main__"]
@@ -64,21 +65,6 @@ user = type(sys)("__main__")
 NS = user.__dict__
 NS.update(__builtins__=builtins, __annotations__={},
           __loader__=sys.modules["_frozen_importlib"].BuiltinImporter)
-
-
-def paths():
-    "what site does; lines of .pth files that import are kept for later"
-    site.exec = lambda line: S.pth.append(
-        (line, sys._getframe(1).f_locals.get("sitedir")))
-    known = site.venv(site.removeduppaths())
-    site.ENABLE_USER_SITE = False
-    site.addsitepackages(known)
-    del site.exec
-    site.setquit()
-    site.setcopyright()
-    site.sethelper()
-    more = site.os.environ.get("PYTHONPATH", "")
-    sys.path[:0] = [""] + [p for p in more.split(":") if p]
 
 
 def load(name):
@@ -142,8 +128,8 @@ def compiled(name, source):
     if "\0" in text:  # compile() names no line, and not always this error
         raise SyntaxError("source code string cannot contain null bytes", (
             name, text.count("\n", 0, text.index("\0")) + 1, None, None))
-    tree = compile(text, name, "exec", 0x400 | S.flags, True)  # ONLY_AST
     codes = []
+    tree = compile(text, name, "exec", 0x400 | S.flags, True)  # ONLY_AST
     last = tree.body[-1:]
     if last and type(last[0]).__name__ == "Expr":
         del tree.body[-1]
@@ -278,10 +264,10 @@ def cell(no, size, crc, mark):
         return say("BAD %s crc" % no)
     say("TOOK " + no)
     S.owed = no, mark
-    if any(w in source for w in MAY_IMPORT):
+    if any(w in source for w in NEEDS_SITE):
         if S.linecache is None:
             S.linecache = load("linecache")
-        if S.pth is not None:
+        if not S.site:
             later("customize")()
     S.how, S.error, S.status = "interrupted", None, 0
     lost = call(execute, "<cell %s>" % no, source)
@@ -383,30 +369,27 @@ def high(fd, at=512):
     return fd
 
 
-def leave(self, code=None):
-    "exit() that does not close stdin: the session may go on"
-    raise SystemExit(code)
-
-
 def session(*argv):
     from _socket import socket
     S.ctl, S.line, S.mark, S.tools, *rest = S.keep = [
         high(int(fd)) for fd in argv[:-1]]
+    S.sock = socket(1, 5, 0, S.ctl)  # AF_UNIX, SOCK_SEQPACKET
+    GUEST.update(send=S.sock.send, recv=S.sock.recv, recvmsg=S.sock.recvmsg)
+    S.mask = pthread_sigmask(SIG_BLOCK, SIGNALS)
+    say("READY %d %d.%d.%d" % ((S.pid,) + sys.version_info[:3]))
+    # While a first cell is on its way. The types of the syntax tree alone take
+    # as long as all the rest.
+    from _ast import Interactive
+    GUEST.update(Interactive=Interactive)
     S.tty = fstat(S.mark).st_rdev
     for fd in rest:
         import faulthandler
         faulthandler.register(LOOK, fd, True, False)
-    S.sock = socket(1, 5, 0, S.ctl)  # AF_UNIX, SOCK_SEQPACKET
-    GUEST.update(send=S.sock.send, recv=S.sock.recv, recvmsg=S.sock.recvmsg)
-    S.mask = pthread_sigmask(SIG_BLOCK, SIGNALS)
-    builtins.quit.__class__ = builtins.exit.__class__ = type(
-        "Quitter", (type(builtins.quit),), {"__call__": leave})
     sys.ps1, sys.ps2 = ">>> ", "... "
     sys.setrecursionlimit(int(argv[-1]))
     S.warm = ["traceback", "textwrap", "linecache", "tokenize", "re", "enum",
               "functools", "collections", "operator", "keyword", "types",
               "customize", "park"]
-    say("READY %d %d.%d.%d" % ((S.pid,) + sys.version_info[:3]))
     while True:
         try:
             serve()
@@ -426,7 +409,7 @@ def warm():
                 later(name)
             elif name != "customize":
                 load(name)
-            elif S.pth is not None:
+            elif not S.site:
                 later(name)()
         except Exception:
             pass  # it will be told when it is needed
@@ -434,9 +417,24 @@ def warm():
 
 #: section customize
 def customize():
-    "the rest of site, before a cell can import anything; not from the home"
-    lines, S.pth = S.pth, None
-    sys.path.remove("")
+    "what site does, before a cell can import anything; not from the home"
+    global site
+    S.site = True
+    site, lines = load("site"), []
+    site.exec = lambda line: lines.append(
+        (line, sys._getframe(1).f_locals.get("sitedir")))
+    known = site.venv(site.removeduppaths())
+    site.ENABLE_USER_SITE = False
+    site.addsitepackages(known)
+    del site.exec
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    if S.sock:
+        builtins.quit.__class__ = builtins.exit.__class__ = type(
+            "Quitter", (type(builtins.quit),), {"__call__": leave})
+    more = site.os.environ.get("PYTHONPATH", "")
+    sys.path[:0] = [p for p in more.split(":") if p]
     for line, sitedir in lines:
         try:  # such a line may look for `sitedir` in the frame that runs it
             exec(line, site.__dict__, {"sitedir": sitedir})
@@ -445,6 +443,11 @@ def customize():
                 sitedir, type(e).__name__, e), file=sys.stderr)
     site.execsitecustomize()
     sys.path.insert(0, "")
+
+
+def leave(self, code=None):
+    "exit() that does not close stdin: the session may go on"
+    raise SystemExit(code)
 
 
 #: section report
@@ -564,7 +567,7 @@ def show(e):
 #: section ask
 def ask(no, kind, text):
     "a question, between cells"
-    if S.pth is not None:
+    if not S.site:
         later("customize")()
     S.answer = b"0\n" if kind == "complete" else b""
     call(lambda: later("answer")(kind, text))
@@ -579,6 +582,8 @@ def program(source):
     later("tell")
     later("show")
     customize()
+    from _ast import Interactive
+    GUEST.update(Interactive=Interactive)
     S.tty, S.how, S.error = None, "interrupted", None
     execute("<cell 1>", source)
     e = S.error
@@ -598,7 +603,6 @@ sys.modules["__main__"] = user
 sys.argv = [""]
 if hasattr(sys, "orig_argv"):
     sys.orig_argv = [sys.executable]
-paths()
 if args[:1] == ["-e"]:
     sys.argv = ["-e"] + args[2:]
     later("customize")

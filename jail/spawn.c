@@ -35,12 +35,12 @@
  */
 static const char boot[] =
 	"import sys, marshal, posix\n"
-	"f = int(sys.argv.pop(1)); t = posix.pread(f, 1 << 20, 0); "
-	"posix.close(f)\n"
-	"n = 8 + int.from_bytes(t[4:8], 'little')\n"
-	"exec(marshal.loads(t[8:n]) if t[:4] == sys.modules["
-	"'_frozen_importlib_external'].MAGIC_NUMBER "
-	"else compile(t[n:], '<string>', 'exec'))\n";
+	"f = int(sys.argv.pop(1)); t = posix.read(f, 8); "
+	"c = posix.read(f, int.from_bytes(t[4:], 'little'))\n"
+	"if t[:4] == sys.modules["
+	"'_frozen_importlib_external'].MAGIC_NUMBER: c = marshal.loads(c)\n"
+	"else: c = compile(posix.read(f, 1 << 20), '<string>', 'exec')\n"
+	"posix.close(f); exec(c)\n";
 
 /* Where the driver's own descriptors begin: out of the way of code that
  * closes or expects small numbers. */
