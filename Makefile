@@ -20,7 +20,14 @@ FORTIFY  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 OPT      ?= -O2 -g
 WERROR   ?= $(if $(CI),-Werror)
 SAN      :=
-LIBS     := -ledit -lseccomp -lcap -linih -ljansson
+# Taken from their archives where those are there (SHARED=1: never): to load
+# them costs a third of the front end's start.
+archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
+              $(CC) -print-file-name=lib$l.a))))
+library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
+              $(call archives,$(1)),-l$(firstword $(1)))
+LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson,\
+              $(call library,$(subst :, ,$l)))
 CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
