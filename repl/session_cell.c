@@ -41,7 +41,7 @@ static bool output_is_over(const struct session *s, int64_t now)
 {
 	if (!s->ended)
 		return false;
-	if (s->tty < 0 || !s->running || output_is_marked(&s->output))
+	if (s->relay.tty < 0 || !s->running || output_is_marked(&s->output))
 		return true;
 	return now - s->quiet_since_ms >= silence_ms(s) ||
 	       now - s->ended_ms >= OUTPUT_END_MS;
@@ -85,7 +85,7 @@ static void poll_once(struct session *s, int timeout)
 	relay_move(&s->relay, p);
 	/* A tty that is not read, because the terminal does not drain, is not
 	 * silent. */
-	if (s->relay.moved || p[1].fd < 0)
+	if (s->relay.moved || (s->relay.tty >= 0 && p[1].fd < 0))
 		s->quiet_since_ms = now_ms();
 	if (s->relay.keys_ended || s->relay.broken)
 		session_end_by(s, SIGHUP);
