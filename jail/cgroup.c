@@ -17,6 +17,7 @@
 #include "cgroup_impl.h"
 #include "io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -324,6 +325,12 @@ void cgroup_close(struct cgroup *cg)
 	fd_drop(&cg->killdir);
 }
 
+static void parent_of(char *parent, const char *dir)
+{
+	memcpy(parent, dir, CGROUP_PATH_MAX);
+	*strrchr(parent, '/') = '\0';
+}
+
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
 {
 	int64_t until = now_ms() + timeout_ms;
@@ -337,12 +344,49 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
 			r = err_errno(e, "cgroup: remove %s", cg->dirs[i]);
 			continue;
 		}
-		memcpy(parent, cg->dirs[i], sizeof(parent));
-		*strrchr(parent, '/') = '\0';
+		parent_of(parent, cg->dirs[i]);
 		if (cg->own_parent)
 			rmdir(parent); /* unless another session is there */
 	}
 	return r;
+}
+
+/* What is full of processes that cannot be seen from here is not killed: they
+ * are a container's, which has locks of its own but our cgroups. */
+static void remains_clear(const char *path)
+{
+	auto_close int dir =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char buf[64];
+
+	if (dir < 0 || rmdir(path) == 0)
+		return;
+	if (cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
+		strtol(buf, NULL, 10) > 0)
+		dir_clear(path, CLEAR_MS);
+}
+
+void cgroup_sweep(const struct cgroup *cg,
+	int (*is_dead)(const char *name, void *arg), void *arg)
+{
+	for (int i = 0; cg->own_parent && i < cg->ndirs; i++) {
+		char parent[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX * 2];
+		struct dirent *de;
+		DIR *d;
+
+		parent_of(parent, cg->dirs[i]);
+		d = opendir(parent);
+		while (d && (de = readdir(d))) {
+			if (de->d_type != DT_DIR || !is_dead(de->d_name, arg))
+				continue;
+			snprintf(path, sizeof(path), "%s/%s", parent,
+				de->d_name);
+			remains_clear(path);
+		}
+		if (d)
+			closedir(d);
+		rmdir(parent);
+	}
 }
 
 /* ---- in use ---- */

@@ -142,4 +142,10 @@ int cgroup_reset_peak(const struct cgroup *cg);
  * and the parent of our own if it is then empty. For the janitor, by path. */
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 
+/* Afterwards, where the parent is ours alone: kill and remove what sessions
+ * left beside it that is_dead() says are dead, which must stay true until the
+ * caller is through. */
+void cgroup_sweep(const struct cgroup *cg,
+	int (*is_dead)(const char *name, void *arg), void *arg);
+
 #endif

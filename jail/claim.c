@@ -2,7 +2,7 @@
 /*
  * claim.c - an outside uid for one session of those that root starts
  *
- * Runs in:   warden, while it is still root
+ * Runs in:   warden, while it is still root; janitor
  * Holds:     root
  * Trusts:    a directory of locks that only root can write to
  * Leaves:    a lock on one byte of a file, its offset the uid; the kernel drops
@@ -16,6 +16,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,10 +76,15 @@ static int uid_is_running(uid_t uid)
 	return found;
 }
 
+static int uid_is_claimable(uid_t uid)
+{
+	return uid != 0 && uid != UID_NOBODY && uid != (uid_t)-1;
+}
+
 /* 0 it is ours, 1 it cannot be, -1 with errno. */
 static int uid_try(int fd, uid_t uid)
 {
-	if (uid == 0 || uid == UID_NOBODY || uid == (uid_t)-1)
+	if (!uid_is_claimable(uid))
 		return 1;
 	if (uid_lock(fd, uid, F_WRLCK) < 0)
 		return errno == EAGAIN || errno == EACCES ? 1 : -1;
@@ -124,4 +132,21 @@ int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 int ident_claim_uid(uid_t lo, uid_t hi, uid_t *uid, int *lock_fd, struct err *e)
 {
 	return ident_claim_uid_in(IDENT_RUN_DIR, lo, hi, uid, lock_fd, e);
+}
+
+void ident_release_uid(int lock_fd)
+{
+	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	fcntl(lock_fd, F_OFD_SETLK, &all);
+}
+
+int ident_uid_is_free(int lock_fd, const char *name)
+{
+	uid_t uid = (uid_t)strtoul(name, NULL, 10);
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", uid);
+	return !strcmp(name, text) && uid_is_claimable(uid) &&
+	       uid_lock(lock_fd, uid, F_WRLCK) == 0;
 }

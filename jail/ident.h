@@ -34,13 +34,20 @@ int ident_is_root(void);
 int ident_become(uid_t uid, gid_t gid, struct err *e);
 
 /* Root only: pick a uid of [lo, hi] that no other session holds and no
- * process on this host has; never 0, 65534 or -1. It is ours until the last
- * copy of *lock_fd is closed (a lock the kernel drops; caller closes). The
- * first looks in IDENT_RUN_DIR. */
+ * process on this host has; never 0, 65534 or -1. It is ours until it is
+ * released or the last copy of *lock_fd is closed (a lock the kernel drops;
+ * caller closes). The first looks in IDENT_RUN_DIR. */
 int ident_claim_uid(
 	uid_t lo, uid_t hi, uid_t *uid, int *lock_fd, struct err *e);
 int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 	int *lock_fd, struct err *e);
+
+/* Give back what is ours through lock_fd. */
+void ident_release_uid(int lock_fd);
+
+/* Whether `name` is the number of a uid that no session holds. From then on it
+ * is ours, so that none will. */
+int ident_uid_is_free(int lock_fd, const char *name);
 
 /* Give up everything: a new anonymous session keyring, five empty capability
  * sets, locked securebits, no_new_privs. Needs CAP_SETPCAP in the current

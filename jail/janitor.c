@@ -6,8 +6,10 @@
  *            its rights
  * Holds:     the uid that owns the cgroup; CAP_KILL and CAP_DAC_OVERRIDE if it
  *            is root
- * Trusts:    nobody: it reads nothing but an end of file
- * Leaves:    no cgroup, no process in it, and only then the locks
+ * Trusts:    nobody: it reads nothing but an end of file, and names in a
+ *            directory that only root writes to
+ * Leaves:    no cgroup, no process in it, and only then the lock; nothing of
+ *            sessions before it, where their janitors did not get to that
  */
 #include "janitor.h"
 
@@ -23,7 +25,7 @@
 #include <unistd.h>
 
 /* A process can take long to die: core of the kernel, a dead NFS server.
- * Then the cgroup is left, and the next session of this name removes it. */
+ * Then the cgroup is left to the janitors of later sessions. */
 #define REMOVE_MS 30000
 
 /* Root with two powers: to kill, and to remove the directory above the
@@ -66,6 +68,19 @@ static void settle(void)
 		_exit(1);
 }
 
+static int is_dead(const char *name, void *lock_fd)
+{
+	return ident_uid_is_free(*(int *)lock_fd, name);
+}
+
+/* Without a lock (a delegated cgroup, of this user alone) there is no telling
+ * the dead from the living. */
+static void sweep(const struct cgroup *cg, int lock_fd)
+{
+	if (lock_fd >= 0)
+		cgroup_sweep(cg, is_dead, &lock_fd);
+}
+
 static void janitor_run(const struct cgroup *cg, int end, int lock_fd,
 	int done_fd) __attribute__((noreturn));
 
@@ -73,6 +88,7 @@ static void janitor_run(
 	const struct cgroup *cg, int end, int lock_fd, int done_fd)
 {
 	int keep[] = {end, lock_fd, done_fd};
+	int left;
 	char c;
 
 	settle();
@@ -85,7 +101,12 @@ static void janitor_run(
 		if (r == 0 || (r < 0 && errno != EINTR))
 			break;
 	}
-	_exit(cgroup_remove(cg, REMOVE_MS, NULL) < 0);
+	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
+	/* For what follows nobody waits. */
+	ident_release_uid(lock_fd);
+	fd_drop(&done_fd);
+	sweep(cg, lock_fd);
+	_exit(left);
 }
 
 pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,

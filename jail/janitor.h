@@ -3,7 +3,8 @@
  * janitor.h - the process that cleans up after a session, whatever ended it
  *
  * It knows one thing: end-of-file on a pipe. When the last holder of the
- * other end is gone it kills what is left in the cgroup and removes it.
+ * other end is gone it kills what is left in the cgroup and removes it; and
+ * then what dead sessions left beside it, whose janitors were killed.
  */
 #ifndef JAIL_JANITOR_H
 #define JAIL_JANITOR_H

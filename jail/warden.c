@@ -71,7 +71,8 @@ static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 		return -1;
 	if (janitor_start(&w->cgroup, lock, w->front, &w->janitor, e) < 0)
 		return -1;
-	close(lock);
+	/* The lock stays open here too: should the janitor be killed, the uid
+	 * is ours as long as we live, and then the next janitor's business. */
 	return ident_become(uid, uid, e);
 }
 

@@ -218,6 +218,6 @@ def test_ten_starts_leave_nothing(cb):
     cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
     for _ in range(10):
         assert cb.run("-c", "pass").code == 0
-    hosttree.until(lambda: len(hosttree.cgroups()) <= len(cgroups) + 4,
+    hosttree.until(lambda: not hosttree.new_cgroups(cgroups),
                    "cgroups to go")
     assert hosttree.mounts() == mounts

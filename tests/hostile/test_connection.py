@@ -55,6 +55,19 @@ def janitor(s):
     pytest.skip("there is no janitor without a cgroup")
 
 
+def kill(s, name):
+    """Who is who may change while one looks, a checkpoint with every cell."""
+    def struck():
+        try:
+            os.kill(VICTIMS[name](s), signal.SIGKILL)
+            return True
+        except (ProcessLookupError, IndexError):
+            return False
+        except PermissionError:
+            pytest.skip(f"no ordinary user may signal the {name}")
+    s.wait(struck, f"the {name}")
+
+
 @pytest.mark.parametrize("name", VICTIMS)
 @pytest.mark.parametrize("when", ["in a cell", "at the prompt"])
 def test_sigkill_of(cb, name, when):
@@ -64,11 +77,7 @@ def test_sigkill_of(cb, name, when):
         s = start(cb)
         s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
         s.tree = cb.tree(s)
-    victim = VICTIMS[name](s)
-    try:
-        os.kill(victim, signal.SIGKILL)
-    except PermissionError:
-        pytest.skip(f"no ordinary user may signal the {name}")
+    kill(s, name)
     if name in ("warden", "front_end"):
         s.wait_exit(20)
     elif s.process.poll() is None and name in (
@@ -82,16 +91,32 @@ def test_sigkill_of(cb, name, when):
         s.run("1", 30)
         s.tree.look()
     hang_up(s)
+    if name == "janitor":
+        assert cb.run("-c", "pass").code == 0
     s.tree.wait_gone(20)
-    assert not [c for c in hosttree.cgroups() if mine(c, s)]
 
 
-def mine(path, s):
-    try:
-        with open(os.path.join(path, "cgroup.procs")) as f:
-            return any(int(pid) in s.tree.seen for pid in f)
-    except OSError:
-        return False
+@pytest.mark.parametrize("also", [None, "warden"])
+def test_the_next_janitor_removes_what_a_killed_one_could_not(cb, also):
+    """And until then what lives is left alone: both the session without its
+    janitor, and one beside it."""
+    if os.geteuid():
+        pytest.skip("the cgroups of an ordinary user's sessions have no locks")
+    s, beside = cb.session(), cb.session()
+    assert s.run("7") == beside.run("7") == "7"
+    s.tree = cb.tree(s)
+    kill(s, "janitor")
+    assert cb.run("-c", "pass").code == 0
+    assert s.run("_") == "7"
+    if also:
+        kill(s, also)
+        s.wait_exit()
+    else:
+        s.leave()
+    assert any(map(os.path.exists, s.tree.cgroups)), "nothing to be removed"
+    assert cb.run("-c", "pass").code == 0
+    s.tree.wait_gone()
+    assert beside.run("_") == "7"
 
 
 @pytest.mark.parametrize("sig", ["SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT",

@@ -16,7 +16,6 @@ import errno
 import os
 import re
 import subprocess
-import time
 
 import pytest
 
@@ -167,14 +166,6 @@ def sample(nths):
     return [nths[round(i * step)] for i in range(SAMPLE)]
 
 
-def wait_same(look, before):
-    """What there is more of than before, given time to go."""
-    end = time.monotonic() + 10
-    while look() - before and time.monotonic() < end:
-        time.sleep(0.02)
-    return look() - before
-
-
 @pytest.fixture(scope="module")
 def injector(tmp_path_factory):
     directory = tmp_path_factory.mktemp("inject")
@@ -203,8 +194,8 @@ def test_any_call_may_fail(injector, calls, role):
            for (name, nth), why in zip(todo, results) if why not in (None, "-")]
     missed = results.count("-")
     assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
-    assert not wait_same(hosttree.cgroups, cgroups)
-    assert not wait_same(hosttree.mounts, mounts)
+    hosttree.until(lambda: not hosttree.new_cgroups(cgroups), "no cgroup")
+    hosttree.until(lambda: not hosttree.mounts() - mounts, "no mount")
     assert missed <= len(todo) // 10, f"{missed} of {len(todo)} never made"
     print(f"{role}: {len(todo) - missed} calls were made to fail")
 

@@ -50,6 +50,46 @@ def descendants(root):
     return found
 
 
+def cgroups():
+    """Directories that cellblock made below /sys/fs/cgroup."""
+    found = set()
+    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
+        found.update(path for path in (os.path.join(top, d) for d in dirs)
+                     if "cellblock" in path)
+    return found
+
+
+def cgroups_of(pid):
+    """Those among them that a process is in."""
+    try:
+        with open(f"/proc/{pid}/cgroup") as f:
+            names = {line.rstrip("\n").split(":", 2)[2] for line in f}
+    except OSError:
+        return set()
+    names = tuple(n for n in names if "/cellblock" in n)
+    return {c for c in cgroups() if c.endswith(names)} if names else set()
+
+
+def new_cgroups(before):
+    """Without those of sessions that somebody else has on this host: what
+    holds a process not below this one, the like of it in other hierarchies,
+    and what is above."""
+    mine, new = descendants(os.getpid()), cgroups() - before
+    theirs = {os.path.basename(path) for path in new
+              if _members(path) - set(mine)}
+    used = {path for path in new if os.path.basename(path) in theirs}
+    return {path for path in new - used
+            if not any(u.startswith(path + "/") for u in used)}
+
+
+def _members(cgroup):
+    try:
+        with open(os.path.join(cgroup, "cgroup.procs")) as f:
+            return {int(pid) for pid in f}
+    except OSError:
+        return set()
+
+
 def is_alive(pid, start):
     s = stat_of(pid)
     return bool(s) and int(s[19]) == start and s[0] not in (b"Z", b"X")
@@ -72,6 +112,7 @@ class Tree:
     def __init__(self, front):
         self.front = front
         self.seen = {}
+        self.cgroups = set()
         self.look()
 
     def look(self):
@@ -79,6 +120,8 @@ class Tree:
         s = stat_of(self.front)
         if s:
             now[self.front] = int(s[19])
+        for pid in now.keys() - self.seen.keys():
+            self.cgroups |= cgroups_of(pid)
         self.seen.update(now)
         return now
 
@@ -125,6 +168,8 @@ class Tree:
         """Nothing that was ever seen of the session is left."""
         until(lambda: not self.alive(),
               f"the end of {describe(self.alive())}", seconds)
+        until(lambda: not any(map(os.path.exists, self.cgroups)),
+              f"the end of {' '.join(sorted(self.cgroups))}", seconds)
 
     def kill(self, pid):
         self.look()
@@ -138,14 +183,6 @@ def describe(pids):
         names.append(f"{pid} ({status.get('Name', '?')}, "
                      f"{status.get('State', '?')})")
     return ", ".join(names) or "nothing"
-
-
-def cgroups():
-    """Directories that cellblock made below /sys/fs/cgroup."""
-    found = set()
-    for top, dirs, _ in os.walk("/sys/fs/cgroup"):
-        found.update(os.path.join(top, d) for d in dirs if "cellblock" in d)
-    return found
 
 
 def mounts():

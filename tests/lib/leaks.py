@@ -75,7 +75,7 @@ def _is_lock_directory(path):
     if path != "/run/cellblock":
         return False
     try:
-        return all(e.name.startswith("uid-") and e.stat().st_size == 0
+        return all(e.name == "uids" and e.stat().st_size == 0
                    for e in os.scandir(path))
     except PermissionError:
         return True
@@ -87,7 +87,7 @@ def _left(before, people):
     processes = [p for p, t in me.items() if hosttree.is_alive(p, t)]
     return {
         "process": hosttree.describe(processes) if processes else "",
-        "cgroup": " ".join(sorted(hosttree.cgroups() - before.cgroups)),
+        "cgroup": " ".join(sorted(hosttree.new_cgroups(before.cgroups))),
         "mount": " ".join(sorted(hosttree.mounts() - before.mounts)),
         "file": " ".join(_new_files(before, people)),
     }

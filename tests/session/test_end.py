@@ -28,17 +28,6 @@ def busy(cb):
 def nothing_is_left(s):
     s.tree.wait_gone()
     assert hosttree.mounts() == s.mounts
-    hosttree.until(lambda: not mine(s), f"cgroups to go: {mine(s)}")
-
-
-def mine(s):
-    """Cgroups that name this session's processes, or hold them."""
-    left = []
-    for path in hosttree.cgroups():
-        name = os.path.basename(path)
-        if any(str(pid) in name for pid in s.tree.seen):
-            left.append(path)
-    return left
 
 
 def test_nothing_is_left_after_the_exit(cb):

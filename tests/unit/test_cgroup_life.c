@@ -233,6 +233,120 @@ static void the_janitor_kills_and_removes_at_the_end(void **state)
 	child_end(&c);
 }
 
+/* ---- the remains of others ---- */
+
+/* Sessions of root's: each a claimed uid, a cgroup of that name, a process. */
+enum { DEAD, LIVING, ENDED, CLAIMED };
+
+struct claimed {
+	struct cgroup cg;
+	struct child c;
+	int lock;
+};
+
+struct sweep_world {
+	struct world *w;
+	struct claimed s[CLAIMED];
+	char locks[32];
+};
+
+static void claimed_start(struct sweep_world *sw, struct claimed *s)
+{
+	struct world *w = sw->w;
+	char name[32];
+	struct err e;
+	uid_t uid;
+
+	if (ident_claim_uid_in(
+		    sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) < 0)
+		fail_msg("%s", e.msg);
+	snprintf(name, sizeof(name), "%u", uid);
+	if (cgroup_open(&s->cg, &w->caps, &w->limits, name, &e) < 0)
+		fail_msg("%s", e.msg);
+	s->c = child_start(do_nothing);
+	assert_int_equal(cgroup_add(&s->cg, s->c.pid, &e), 0);
+	child_go(&s->c);
+	assert_int_equal(child_result(&s->c), 1);
+}
+
+/* In a parent that no real session has: their locks are elsewhere. */
+static int sweep_world_make(void **state)
+{
+	struct sweep_world *sw = calloc(1, sizeof(*sw));
+	struct cgroup_caps *caps;
+
+	world_make((void **)&sw->w);
+	caps = &sw->w->caps;
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		if (caps->usable & 1u << i)
+			strcpy(strrchr(caps->dir[i], '/'), "/cellblock-test");
+	strcpy(sw->locks, "/tmp/cellblock-locks-XXXXXX");
+	*state = sw;
+	return mkdtemp(sw->locks) ? 0 : -1;
+}
+
+static int sweep_world_end(void **state)
+{
+	struct sweep_world *sw = *state;
+	char path[64];
+
+	for (int i = 0; i < CLAIMED; i++) {
+		struct claimed *s = &sw->s[i];
+
+		if (s->cg.kind == CGROUP_NONE)
+			continue;
+		cgroup_close(&s->cg);
+		cgroup_remove(&s->cg, SOON_MS, NULL);
+		child_end(&s->c);
+		close(s->lock);
+	}
+	snprintf(path, sizeof(path), "%s/uids", sw->locks);
+	unlink(path);
+	rmdir(sw->locks);
+	free(sw->w);
+	free(sw);
+	return 0;
+}
+
+static int is_free(const char *name, void *lock)
+{
+	return ident_uid_is_free(*(int *)lock, name);
+}
+
+static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
+{
+	struct sweep_world *sw = *state;
+	struct claimed *s = sw->s;
+	char foreign[CGROUP_PATH_MAX + 16];
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	NEED(sw->w, CGROUP_FREEZER, CGROUP_PIDS);
+	for (int i = 0; i < CLAIMED; i++)
+		claimed_start(sw, &s[i]);
+	snprintf(foreign, sizeof(foreign), "%s/other",
+		sw->w->caps.dir[CGROUP_PIDS]);
+	assert_int_equal(mkdir(foreign, 0755), 0);
+	/* As one is left at the prompt by a janitor and a warden killed. */
+	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
+	ident_release_uid(s[DEAD].lock);
+
+	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
+	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	assert_int_equal(access(foreign, F_OK), 0);
+	assert_int_equal(rmdir(foreign), 0);
+	assert_int_equal(dirs_exist(&s[DEAD].cg), 0);
+	assert_int_equal(state_of(s[DEAD].c.pid), 'Z');
+	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
+	assert_int_equal(state_of(s[LIVING].c.pid), 'S');
+
+	/* control: that one was spared for its lock */
+	ident_release_uid(s[LIVING].lock);
+	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	assert_int_equal(dirs_exist(&s[LIVING].cg), 0);
+	assert_int_equal(access(sw->w->caps.dir[CGROUP_PIDS], F_OK), -1);
+}
+
 /* ---- version 2 ---- */
 
 /* Freezing and killing need no controller: they can be had wherever version
@@ -281,6 +395,9 @@ int main(void)
 		TEST(a_process_can_enter_by_itself),
 		TEST(remains_of_a_dead_session_are_removed),
 		TEST(the_janitor_kills_and_removes_at_the_end),
+		cmocka_unit_test_setup_teardown(
+			a_sweep_takes_the_dead_and_spares_the_living,
+			sweep_world_make, sweep_world_end),
 		TEST(version_2_freezes_and_kills),
 	};
 

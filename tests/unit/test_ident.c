@@ -396,6 +396,38 @@ static void a_uid_is_held_by_its_last_holder(void **state)
 	close(again);
 }
 
+static void a_uid_is_free_when_nobody_holds_it(void **state)
+{
+	struct claims *c = *state;
+	static const char *const never[] = {"", "0", "65534", "4294967295",
+		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
+	int mine, theirs;
+	char name[16];
+	struct err e;
+	uid_t uid;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(ident_claim_uid_in(
+				 c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e),
+		0);
+	assert_int_equal(ident_claim_uid_in(c->dir, SOME_UID + 1, SOME_UID + 1,
+				 &uid, &mine, &e),
+		0);
+	snprintf(name, sizeof(name), "%u", SOME_UID);
+	assert_false(ident_uid_is_free(mine, name));
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		assert_false(ident_uid_is_free(mine, never[i]));
+	/* control: it is, once they have given it back */
+	ident_release_uid(theirs);
+	assert_true(ident_uid_is_free(mine, name));
+	/* and is nobody else's from then on */
+	assert_false(ident_uid_is_free(theirs, name));
+	close(mine);
+	assert_true(ident_uid_is_free(theirs, name));
+	close(theirs);
+}
+
 static int sleep_as(void *arg)
 {
 	int *ready = arg;
@@ -515,6 +547,9 @@ int main(void)
 			no_two_sessions_share_a_uid, claims_begin, claims_end),
 		cmocka_unit_test_setup_teardown(
 			a_uid_is_held_by_its_last_holder, claims_begin,
+			claims_end),
+		cmocka_unit_test_setup_teardown(
+			a_uid_is_free_when_nobody_holds_it, claims_begin,
 			claims_end),
 		cmocka_unit_test_setup_teardown(
 			a_uid_that_still_runs_is_passed_over, claims_begin,
