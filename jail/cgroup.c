@@ -224,6 +224,8 @@ int cgroup_dir_make(
 	if ((size_t)snprintf(path, CGROUP_PATH_MAX, "%s/%s", dir, name) >=
 		CGROUP_PATH_MAX)
 		return err_set(e, "cgroup: %s is too long a path", dir);
+	/* Counted before it is there: its parent may be all there is. */
+	cg->ndirs++;
 	/* A session that ends may remove the parent between our two steps. */
 	while (mkdir(path, 0755) < 0) {
 		int parent_gone = errno == ENOENT;
@@ -236,7 +238,6 @@ int cgroup_dir_make(
 			return err_errno(
 				e, "cgroup: remove what is left in %s", path);
 	}
-	cg->ndirs++;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, "cgroup: open %s", path);

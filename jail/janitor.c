@@ -49,7 +49,7 @@ static int keep_two_powers(void)
 
 /* It must outlive what ends the others: the terminal, a shutdown's first
  * SIGTERM, Ctrl-C. */
-static void settle(void)
+static int settle(void)
 {
 	static const int ignored[] = {
 		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
@@ -64,8 +64,7 @@ static void settle(void)
 	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	prctl(PR_SET_NAME, "cellblock-janit");
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (chdir("/") < 0)
-		_exit(1);
+	return chdir("/");
 }
 
 static int is_dead(const char *name, void *lock_fd)
@@ -81,19 +80,18 @@ static void sweep(const struct cgroup *cg, int lock_fd)
 		cgroup_sweep(cg, is_dead, &lock_fd);
 }
 
-static void janitor_run(const struct cgroup *cg, int end, int lock_fd,
-	int done_fd) __attribute__((noreturn));
-
-static void janitor_run(
-	const struct cgroup *cg, int end, int lock_fd, int done_fd)
+static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
+	int end, int lock_fd, int done_fd)
 {
 	int keep[] = {end, lock_fd, done_fd};
 	int left;
 	char c;
 
-	settle();
-	if (ident_close_fds(keep, 3, NULL) < 0 || keep_two_powers() < 0)
-		_exit(1);
+	/* There is no session without a janitor. */
+	if ((settle() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
+		    keep_two_powers() < 0) &&
+		getppid() == warden)
+		kill(warden, SIGKILL);
 	/* Nobody writes; if someone does, it means nothing. */
 	for (;;) {
 		ssize_t r = read(end, &c, 1);
@@ -114,19 +112,25 @@ pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 {
 	sigset_t all, before;
 	int p[2];
-	pid_t pid;
+	pid_t pid, warden = getpid();
 
-	if (pipe2(p, O_CLOEXEC) < 0)
-		return err_errno(e, "janitor: make a pipe");
+	if (pipe2(p, O_CLOEXEC) < 0) {
+		err_errno(e, "janitor: make a pipe");
+		cgroup_remove(cg, 0, NULL);
+		return -1;
+	}
 	/* It is not to be killed by what it will ignore in a moment. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
-	if (pid == 0)
-		janitor_run(cg, p[0], lock_fd, done_fd);
+	if (pid == 0) {
+		close(p[1]);
+		janitor_run(cg, warden, p[0], lock_fd, done_fd);
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		err_errno(e, "janitor: fork");
+		cgroup_remove(cg, 0, NULL);
 		close(p[0]);
 		close(p[1]);
 		return -1;

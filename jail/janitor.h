@@ -16,7 +16,8 @@
  * long as someone holds it (warden; never a guest). The janitor takes copies
  * of lock_fd (the claimed uid, released when all is gone) and done_fd (closed
  * when all is gone, so that a reader of its other end can wait for that); -1
- * for none. It closes everything else. Returns its pid, -1 with e. */
+ * for none. It closes everything else. Returns its pid; or -1 with e, and the
+ * cgroup, with nobody in it yet, is removed. */
 pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 	int *hold_fd, struct err *e);
 

@@ -95,7 +95,8 @@ static int use_delegated(
 	cgroup_probe(caps);
 	if (caps->kind == CGROUP_NONE)
 		return 0;
-	snprintf(name, sizeof(name), "%d", (int)getpid());
+	/* A number alone is a claimed uid. */
+	snprintf(name, sizeof(name), "pid-%d", (int)getpid());
 	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, &why) < 0) {
 		no_cgroup(&w->cgroup);
 		caps->kind = CGROUP_NONE;

@@ -218,6 +218,5 @@ def test_ten_starts_leave_nothing(cb):
     cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
     for _ in range(10):
         assert cb.run("-c", "pass").code == 0
-    hosttree.until(lambda: not hosttree.new_cgroups(cgroups),
-                   "cgroups to go")
+    hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
     assert hosttree.mounts() == mounts

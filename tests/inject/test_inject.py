@@ -194,8 +194,8 @@ def test_any_call_may_fail(injector, calls, role):
            for (name, nth), why in zip(todo, results) if why not in (None, "-")]
     missed = results.count("-")
     assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
-    hosttree.until(lambda: not hosttree.new_cgroups(cgroups), "no cgroup")
-    hosttree.until(lambda: not hosttree.mounts() - mounts, "no mount")
+    hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
+    hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
     assert missed <= len(todo) // 10, f"{missed} of {len(todo)} never made"
     print(f"{role}: {len(todo) - missed} calls were made to fail")
 

@@ -5,6 +5,7 @@ Only what any user may read: /proc/PID/stat and status. A process is known by
 its number and start time, so that a number used again fools nobody.
 """
 import os
+import re
 import signal
 import time
 
@@ -63,10 +64,9 @@ def cgroups_of(pid):
     """Those among them that a process is in."""
     try:
         with open(f"/proc/{pid}/cgroup") as f:
-            names = {line.rstrip("\n").split(":", 2)[2] for line in f}
+            names = tuple(re.findall(r"/cellblock.*$", f.read(), re.M))
     except OSError:
         return set()
-    names = tuple(n for n in names if "/cellblock" in n)
     return {c for c in cgroups() if c.endswith(names)} if names else set()
 
 
@@ -80,6 +80,12 @@ def new_cgroups(before):
     used = {path for path in new if os.path.basename(path) in theirs}
     return {path for path in new - used
             if not any(u.startswith(path + "/") for u in used)}
+
+
+def wait_removed(look, seconds=10):
+    """Until none of what look() finds is there any more."""
+    until(lambda: not look(),
+          lambda: f"the removal of {' '.join(sorted(look()))}", seconds)
 
 
 def _members(cgroup):
@@ -96,13 +102,15 @@ def is_alive(pid, start):
 
 
 def until(condition, what, seconds=10):
-    """Wait for a condition on the host; asked again every few ms."""
+    """Wait for a condition on the host; asked again every few ms. `what` it
+    is may be a function, asked when the time is over."""
     end = time.monotonic() + seconds * PATIENCE
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, f"waited for {what}"
+        assert time.monotonic() < end, \
+            f"waited for {what() if callable(what) else what}"
         time.sleep(0.005)
 
 
@@ -167,9 +175,9 @@ class Tree:
     def wait_gone(self, seconds=10):
         """Nothing that was ever seen of the session is left."""
         until(lambda: not self.alive(),
-              f"the end of {describe(self.alive())}", seconds)
-        until(lambda: not any(map(os.path.exists, self.cgroups)),
-              f"the end of {' '.join(sorted(self.cgroups))}", seconds)
+              lambda: f"the end of {describe(self.alive())}", seconds)
+        wait_removed(lambda: {c for c in self.cgroups if os.path.exists(c)},
+                     seconds)
 
     def kill(self, pid):
         self.look()
