@@ -192,12 +192,10 @@ enum editor_result editor_read(
 	view_size(ed);
 	ed->plain = plain || !engine_can(ed->view.rows, ed->view.cols);
 	ed->reading = true;
-	input_begin(ed, ed->plain);
 	if (ed->plain)
 		plainly_read(ed, cell, n);
 	else
 		drawn_read(ed, cell, n);
-	input_end(ed);
 	ed->reading = false;
 	ed->plain = plain;
 	ed->err = NULL;
@@ -286,6 +284,19 @@ void editor_set_complete_cb(struct editor *ed,
 {
 	ed->complete = cb;
 	ed->complete_ctx = ctx;
+}
+
+void editor_resized(struct editor *ed)
+{
+	if (ed->reading && !ed->plain)
+		view_resized(ed);
+}
+
+void editor_interrupt(struct editor *ed)
+{
+	if (ed->reading && !ed->plain)
+		engine_move(ed, engine_text(ed).n);
+	ed->interrupted = ed->reading;
 }
 
 void editor_print_above(struct editor *ed, const char *s, size_t n)

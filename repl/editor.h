@@ -6,8 +6,9 @@
  * cursor it is drawn by the editor; anywhere else lines are read plainly, with
  * the same rules for when a cell is complete.
  *
- * The caller ignores or handles SIGINT, SIGQUIT and SIGTSTP at all times: the
- * keys for them arrive as keys while editor_read() runs, but not around it.
+ * The editor handles no signals. The caller blocks or ignores SIGINT, SIGQUIT
+ * and SIGTSTP at all times: their keys arrive as keys while a cell is drawn,
+ * but not around it. What it learns of SIGINT and SIGWINCH, it passes on.
  */
 #ifndef REPL_EDITOR_H
 #define REPL_EDITOR_H
@@ -71,6 +72,11 @@ int editor_set_prompts(
 #define EDITOR_WATCH_MAX 4
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx);
 void editor_unwatch_fd(struct editor *ed, int fd);
+
+/* For a watcher. The terminal has another size; SIGINT has come, which gives
+ * the text up as Ctrl-C does. */
+void editor_resized(struct editor *ed);
+void editor_interrupt(struct editor *ed);
 
 /* Print above the cell that is being edited, or simply print when none is.
  * The text must be safe for a terminal; "\n" ends its lines. */

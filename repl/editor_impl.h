@@ -15,7 +15,6 @@
 #ifndef REPL_EDITOR_IMPL_H
 #define REPL_EDITOR_IMPL_H
 
-#include <signal.h>
 #include <stdbool.h>
 
 #include "repl/editor.h"
@@ -66,13 +65,6 @@ struct search {
 	size_t at; /* the entry shown */
 };
 
-/* Signals as they were before the read. */
-struct input_signals {
-	sigset_t mask;
-	struct sigaction winch, intr;
-	bool with_int;
-};
-
 struct editor {
 	int in, out;
 	bool plain, out_is_tty, colour, reading;
@@ -93,7 +85,7 @@ struct editor {
 	struct wide paste;
 	bool paste_cut; /* it was too long and is refused */
 	struct editor_watch watch[EDITOR_WATCH_MAX];
-	struct input_signals signals;
+	bool interrupted;
 
 	/* editing */
 	struct undo undo;
@@ -140,9 +132,6 @@ struct key input_key(struct editor *ed);
 int input_fill(struct editor *ed, int timeout_ms);
 /* Whether bytes behind this key are waiting already. */
 bool input_has_more(const struct editor *ed);
-/* Catch SIGWINCH, and where asked SIGINT, for the time of a read. */
-void input_begin(struct editor *ed, bool with_int);
-void input_end(struct editor *ed);
 
 /* editor_edit.c */
 /* Do what the key means. */

@@ -3,10 +3,9 @@
  * editor_input.c - waiting for keys, and for whatever else may happen
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     handlers of SIGWINCH (and SIGINT, plainly read), blocked except
- *            while it waits, so that none is missed
+ * Holds:     bytes that were read and are no keys yet
  * Trusts:    no byte of the terminal's
- * Leaves:    the signals as they were
+ * Leaves:    nothing
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,64 +19,10 @@
  * brackets, whose Enter and Tab are text. */
 #define BURST_BYTES 16
 
-static volatile sig_atomic_t winch_came, int_came;
-
-static void on_signal(int sig)
-{
-	if (sig == SIGWINCH)
-		winch_came = 1;
-	else
-		int_came = 1;
-}
-
-void input_begin(struct editor *ed, bool with_int)
-{
-	struct input_signals *was = &ed->signals;
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigset_t block;
-
-	winch_came = int_came = 0;
-	was->with_int = with_int;
-	sigemptyset(&sa.sa_mask);
-	sigemptyset(&block);
-	sigaddset(&block, SIGWINCH);
-	if (with_int)
-		sigaddset(&block, SIGINT);
-	sigprocmask(SIG_BLOCK, &block, &was->mask);
-	sigaction(SIGWINCH, &sa, &was->winch);
-	if (with_int)
-		sigaction(SIGINT, &sa, &was->intr);
-}
-
-void input_end(struct editor *ed)
-{
-	struct input_signals *was = &ed->signals;
-
-	sigaction(SIGWINCH, &was->winch, NULL);
-	if (was->with_int)
-		sigaction(SIGINT, &was->intr, NULL);
-	sigprocmask(SIG_SETMASK, &was->mask, NULL);
-}
-
 static int input_stop(struct editor *ed, enum editor_result result)
 {
 	ed->result = result;
 	return -1;
-}
-
-/* 0, or -1: the result is set. */
-static int input_signals(struct editor *ed)
-{
-	if (winch_came) {
-		winch_came = 0;
-		if (!ed->plain)
-			view_resized(ed);
-	}
-	if (int_came) {
-		int_came = 0;
-		return input_stop(ed, EDITOR_INTERRUPT);
-	}
-	return 0;
 }
 
 /* Call those whose descriptor has something. 0, or -1: the result is set. */
@@ -93,6 +38,9 @@ static int input_watchers(struct editor *ed, const struct pollfd *p)
 			w->cb(w->ctx) != 0)
 			r = input_stop(ed, EDITOR_EVENT);
 	}
+	if (r == 0 && ed->interrupted)
+		r = input_stop(ed, EDITOR_INTERRUPT);
+	ed->interrupted = false;
 	return r;
 }
 
@@ -117,29 +65,20 @@ static int input_read(struct editor *ed)
 
 int input_fill(struct editor *ed, int timeout_ms)
 {
-	struct timespec ts = {.tv_sec = timeout_ms / 1000,
-		.tv_nsec = timeout_ms % 1000 * 1000000L};
 	struct pollfd p[EDITOR_WATCH_MAX + 1];
-	sigset_t mask = ed->signals.mask;
 	int r;
 
-	sigdelset(&mask, SIGWINCH);
-	if (ed->signals.with_int)
-		sigdelset(&mask, SIGINT);
 	for (;;) {
 		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 			p[i] = (struct pollfd){
 				.fd = ed->watch[i].fd, .events = POLLIN};
 		p[EDITOR_WATCH_MAX] =
 			(struct pollfd){.fd = ed->in, .events = POLLIN};
-		r = ppoll(p, EDITOR_WATCH_MAX + 1, timeout_ms < 0 ? NULL : &ts,
-			&mask);
+		r = poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
 		if (r < 0 && errno != EINTR) {
 			err_errno(ed->err, "wait for the terminal");
 			return input_stop(ed, EDITOR_ERROR);
 		}
-		if (input_signals(ed) < 0)
-			return -1;
 		if (r == 0)
 			return 0;
 		if (r > 0 && input_watchers(ed, p) < 0)

@@ -18,6 +18,20 @@ static void plain_prompt(struct editor *ed, const struct wide *p)
 		view_write(ed, one, utf8_put(p->s[i], one));
 }
 
+/* Show text that the cell begins with; it can only be added to. */
+static void plain_show(struct editor *ed, const struct wide *cell)
+{
+	for (size_t i = 0; ed->out_is_tty && i < cell->n; i++) {
+		struct layout_glyph g = {.s = "\n", .n = 1};
+
+		if (cell->s[i] != '\n')
+			layout_glyph(cell->s[i], 0, 80, &g);
+		view_write(ed, g.s, (size_t)g.n);
+		if (cell->s[i] == '\n')
+			plain_prompt(ed, &ed->prompt2);
+	}
+}
+
 /* Add a line, its end included, to the cell. 1, 0 at the end of the input,
  * -1: the result is set. *fits becomes false when the cell is too long. */
 static int plain_line(struct editor *ed, struct wide *cell, bool *fits)
@@ -65,6 +79,7 @@ enum editor_result plain_read(struct editor *ed, struct wide *cell)
 	wide_set(cell, ed->kept.s, ed->kept.n);
 	ed->kept.n = 0;
 	plain_prompt(ed, &ed->prompt);
+	plain_show(ed, cell);
 	for (;;) {
 		r = plain_line(ed, cell, &fits);
 		if (r < 0)

@@ -393,7 +393,6 @@ static int run(struct program *p, struct err *e)
 	if (tty_open(p, e) < 0 || upload_all(p, e) < 0 ||
 		jail_start_program(start->jail, e) < 0)
 		return -1;
-	signals_watch_size(start->signals, true);
 	while (!is_over(p))
 		poll_once(p);
 	tty_finish(p);

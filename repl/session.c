@@ -316,10 +316,16 @@ static int take_signals(void *arg)
 {
 	struct session *s = arg;
 
-	signals_read(s->signals);
-	s->signals->interrupt = false;
-	if (s->signals->end)
-		session_end_by(s, s->signals->end);
+	struct signals *sig = s->signals;
+
+	signals_read(sig);
+	if (sig->resized)
+		editor_resized(s->editor);
+	if (sig->interrupt)
+		editor_interrupt(s->editor);
+	sig->resized = sig->interrupt = false;
+	if (sig->end)
+		session_end_by(s, sig->end);
 	return s->over;
 }
 

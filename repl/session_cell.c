@@ -189,7 +189,6 @@ static void begin(struct session *s)
 	memset(&s->done, 0, sizeof(s->done));
 	signals_read(s->signals);
 	s->signals->interrupt = false;
-	signals_watch_size(s->signals, true);
 	if (terminal_measure(s->term)) /* changed since the cell was sent */
 		jail_resize(s->jail, s->term->rows, s->term->cols);
 	relay_begin(&s->relay);
@@ -209,7 +208,6 @@ static void end(struct session *s)
 	flush(s);
 	s->in_cell = false;
 	terminal_restore(s->term);
-	signals_watch_size(s->signals, false);
 	session_tell_limited(s);
 	if (s->next_tty >= 0)
 		session_set_tty(s, fd_take(&s->next_tty));

@@ -32,6 +32,7 @@ int signals_open(struct signals *s, bool session, struct err *e)
 	*s = (struct signals){.fd = -1};
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGWINCH);
 	for (size_t i = 0; i < N_ENDING; i++)
 		if (!is_ignored(ending[i]))
 			sigaddset(&set, ending[i]);
@@ -43,7 +44,6 @@ int signals_open(struct signals *s, bool session, struct err *e)
 		signal(SIGTTIN, SIG_IGN);
 		signal(SIGTTOU, SIG_IGN);
 	}
-	sigaddset(&set, SIGWINCH);
 	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
 		return err_errno(e, "open a descriptor for signals");
@@ -56,16 +56,6 @@ void signals_close(struct signals *s)
 		return;
 	fd_drop(&s->fd);
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
-}
-
-void signals_watch_size(struct signals *s, bool on)
-{
-	sigset_t set;
-
-	(void)s;
-	sigemptyset(&set);
-	sigaddset(&set, SIGWINCH);
-	sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void signals_read(struct signals *s)

@@ -19,17 +19,15 @@ struct signals {
 	sigset_t before;
 	bool interrupt; /* SIGINT */
 	int end;	/* SIGTERM, SIGHUP or SIGQUIT; 0: none */
-	bool resized;	/* SIGWINCH, while signals_watch_size() */
+	bool resized;	/* SIGWINCH */
 };
 
-/* Block SIGINT, SIGTERM, SIGHUP and SIGQUIT and ignore SIGPIPE; with
- * `session`, SIGTSTP, SIGTTIN and SIGTTOU too, so that nothing suspends it.
- * After jail_open(), which must not hand this on. */
+/* Block SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH, which come as flags
+ * from now on, and ignore SIGPIPE; with `session`, SIGTSTP, SIGTTIN and SIGTTOU
+ * too, so that nothing suspends it. After jail_open(), which must not hand this
+ * on. */
 int signals_open(struct signals *s, bool session, struct err *e);
 void signals_close(struct signals *s);
-
-/* From now on SIGWINCH arrives here too, or again as a signal. */
-void signals_watch_size(struct signals *s, bool on);
 
 /* Take what has come into the flags. Never blocks. */
 void signals_read(struct signals *s);

@@ -239,6 +239,35 @@ def test_dumb_terminal(cb):
     assert s.leave() == 0
 
 
+def test_ctrl_c_at_a_dumb_prompt_gives_the_line_up(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    s.type("print('never')")
+    s.expect("never")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+    assert "never" not in [r.strip() for r in s.screen.rows()]
+
+
+def test_what_was_typed_ahead_is_shown_at_a_dumb_prompt(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    row = s.enter("import time; print('go'); time.sleep(0.5)")
+    s.expect_since(row, "^go")
+    s.type("x = 1\rx = 2")
+    s.expect(r"^>>> x = 1\n\.\.\. x = 2$")
+    s.type(" + 1\r")
+    s.wait_prompt()
+    assert s.run("x") == "3"
+
+
+def test_a_resize_draws_the_cell_anew_at_once(session):
+    session.type("x = '" + "0123456789" * 6 + "'")
+    session.expect("789'")
+    session.resize(24, 40)
+    session.expect(r"^>>> x = '0123456789012345678901234567890$"
+                   r"\n^12345678901234567890123456789'$")
+
+
 def test_unknown_terminal(cb):
     s = cb.session(env={"TERM": "no-such-terminal"})
     assert s.run("6 * 7") == "42"
