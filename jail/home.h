@@ -20,10 +20,13 @@ struct err;
 
 struct home {
 	int root; /* directory descriptor of the mount, owned */
+	int own;  /* names in it that are not the session's: the root, and
+		   * the places of what is shown below /home */
 	uint32_t last_token;
 	struct home_upload *uploads[HOME_TOKENS_MAX];
 };
 
+/* Takes `root`, before any guest has seen it. */
 void home_init(struct home *h, int root);
 void home_fini(struct home *h);
 
@@ -36,17 +39,18 @@ int home_create(
 int home_commit(struct home *h, uint32_t token, int replace, struct err *e);
 int home_abort(struct home *h, uint32_t token, struct err *e);
 
-/* Remove a file, a link or a whole directory. */
+/* Remove a file, a link or a whole directory, however deep. */
 int home_remove(struct home *h, const char *path, struct err *e);
 
 /*
  * A sealed memfd with one record an entry, unsorted:
  *	type SP bytes SP allocated SP mtime SP links SP path NUL
- * *truncated is 1 when there were more than HOME_LIST_MAX.
+ * Of what is not the session's nothing is listed. *truncated is 1 when there
+ * were more than HOME_LIST_MAX, or some whose path is too long to be named.
  */
 int home_list(struct home *h, int *truncated, struct err *e);
 
-/* Bytes and files (of every kind, without the root) in use. */
+/* Bytes and files (of every kind, the session's alone) in use. */
 void home_usage(const struct home *h, int64_t *bytes, int *files);
 
 #endif
