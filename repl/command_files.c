@@ -239,7 +239,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	if (hostfs_has(fd, name) && !overwrite(s, path))
 		return err_set(
 			e, "%s is there already and was left alone", path);
-	if (hostfs_create(&f, fd, e) < 0)
+	if (hostfs_create(&f, fd, name, e) < 0)
 		return -1;
 	r = io_write_full(f.fd, b->s, b->n) < 0
 		    ? err_errno(e, "write %s", path)

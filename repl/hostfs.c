@@ -236,7 +236,25 @@ bool hostfs_is_dir(
 	return fd >= 0;
 }
 
-int hostfs_create(struct hostfs_file *f, int dir, struct err *e)
+/* Create `name` with the permissions of the file `like`, which are not asked
+ * for later: chmod(2) is not the front end's to use. */
+static int create_like(int dir, const char *name, const char *like)
+{
+	struct stat st;
+	bool exact = like && !fstatat(dir, like, &st, AT_SYMLINK_NOFOLLOW) &&
+		     S_ISREG(st.st_mode);
+	mode_t mask = exact ? umask(0) : 0;
+	int fd = openat(dir, name,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		exact ? st.st_mode & 0777 : 0666);
+
+	if (exact)
+		umask(mask);
+	return fd;
+}
+
+int hostfs_create(
+	struct hostfs_file *f, int dir, const char *replaces, struct err *e)
 {
 	uint64_t r = 0;
 
@@ -248,8 +266,7 @@ int hostfs_create(struct hostfs_file *f, int dir, struct err *e)
 	f->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	if (f->dir < 0)
 		return err_errno(e, "remember a directory");
-	f->fd = openat(f->dir, f->temp,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	f->fd = create_like(f->dir, f->temp, replaces);
 	if (f->fd < 0) {
 		err_errno(e, "create a file");
 		fd_drop(&f->dir);

@@ -78,8 +78,10 @@ int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 int hostfs_names_add(struct hostfs_names *names, const char *s);
 void hostfs_names_free(struct hostfs_names *names);
 
-/* Begin a file in the directory `dir`, of which a duplicate is kept. */
-int hostfs_create(struct hostfs_file *f, int dir, struct err *e);
+/* Begin a file in the directory `dir`, of which a duplicate is kept. It gets
+ * the permissions of the file `replaces` (NULL: none) in that directory. */
+int hostfs_create(
+	struct hostfs_file *f, int dir, const char *replaces, struct err *e);
 
 /* Give it its name. With `replace` 0 an existing one is left alone: -1 and
  * e->code EEXIST. Ends `f` when it succeeds. */

@@ -66,6 +66,11 @@ int transfer_upload_pair(
 int transfer_download_pair(
 	const struct transfer *with, const char *from, const char *to);
 
+/* Whether files can be made in `to` (NULL: the working directory), found out
+ * by making one. 0, or -1 with e. */
+int transfer_check_target(
+	const struct hostfs *host, const char *to, struct err *e);
+
 /* Copy at most `max` bytes from `in` to `out` until the end. 0; -1 with e:
  * it failed, was interrupted (EINTR), or there was more than `max`. */
 int transfer_copy(struct signals *signals, struct progress *p, int in, int out,

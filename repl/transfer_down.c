@@ -96,7 +96,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	struct progress bar;
 	int r;
 
-	if (hostfs_create(&f, dir, e) < 0)
+	if (hostfs_create(&f, dir, replace ? name : NULL, e) < 0)
 		return -1;
 	progress_begin(
 		&bar, d->t->term, d->file->path, (uint64_t)d->file->bytes);

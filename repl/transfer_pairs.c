@@ -75,3 +75,21 @@ int transfer_download_pair(
 
 	return result(&t, r, &e);
 }
+
+int transfer_check_target(
+	const struct hostfs *host, const char *to, struct err *e)
+{
+	auto_free char *path = hostfs_expand(host, to ? to : ".");
+	auto_close int dir = -1;
+	struct hostfs_file f;
+
+	if (!path)
+		return err_errno(e, "download");
+	dir = hostfs_open_dir(host, HOSTFS_WRITE, path, e);
+	if (dir < 0)
+		return err_wrap(e, "download to");
+	if (hostfs_create(&f, dir, NULL, e) < 0)
+		return err_wrap(e, "download to %s", path);
+	hostfs_abort(&f);
+	return 0;
+}

@@ -130,6 +130,30 @@ def test_download_does_not_overwrite_unasked(cb):
     assert cb.work.joinpath("f").read_text() == "mine"
 
 
+def test_overwriting_keeps_the_permissions(cb):
+    for name in ("priv", "open", "cells.py"):
+        cb.work.joinpath(name).write_text("old")
+    cb.work.joinpath("priv").chmod(0o600)
+    cb.work.joinpath("open").chmod(0o666)
+    cb.work.joinpath("cells.py").chmod(0o700)
+    s = cb.session()
+    s.run("for n in ('priv', 'open', 'fresh'): "
+          "print('new', file=open(n, 'w'))")
+    for command in (":download priv", ":download open", ":save cells.py"):
+        row = s.enter(command)
+        s.expect_since(row, r"\[y/N\]")
+        s.type("y")
+        s.wait_prompt()
+    s.run(":download fresh")
+    umask = os.umask(0)
+    os.umask(umask)
+    modes = {n: cb.work.joinpath(n).stat().st_mode & 0o777
+             for n in os.listdir(cb.work)}
+    assert modes == {"priv": 0o600, "open": 0o666, "cells.py": 0o700,
+                     "fresh": 0o666 & ~umask}
+    assert cb.work.joinpath("priv").read_text() == "new\n"
+
+
 def test_download_with_a_pattern_into_a_directory(cb):
     (cb.work / "out").mkdir()
     s = cb.session()
