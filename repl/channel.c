@@ -30,7 +30,7 @@ void channel_init(
 	c->to = to;
 	c->own_from = own_from;
 	c->own_to = own_to;
-	c->to_gone = false;
+	c->to_error = 0;
 	c->at = c->n = 0;
 	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
 	c->to_terminal = to >= 0 && isatty(to);
@@ -78,10 +78,10 @@ void channel_poll(const struct channel *c, struct pollfd p[static 2])
 		.fd = over ? -1 : c->to, .events = (short)(c->n ? POLLOUT : 0)};
 }
 
-/* The other side does not read any more. */
-static void broken(struct channel *c)
+/* The other side takes nothing any more. */
+static void broken(struct channel *c, int error)
 {
-	c->to_gone = true;
+	c->to_error = error;
 	c->n = 0;
 	channel_close(c);
 }
@@ -104,7 +104,7 @@ static void move_out(struct channel *c)
 	ssize_t w = write_some(c);
 
 	if (w < 0 && errno != EAGAIN && errno != EINTR) {
-		broken(c);
+		broken(c, errno);
 		return;
 	}
 	if (w > 0) {
@@ -141,7 +141,7 @@ static int move_spliced(struct channel *c)
 		return 1;
 	}
 	if (errno == EPIPE) {
-		broken(c);
+		broken(c, EPIPE);
 		return 1;
 	}
 	/* EAGAIN may be either end: a copy finds out which. EINVAL and the
@@ -169,7 +169,7 @@ static void move_in(struct channel *c)
 void channel_move(struct channel *c, const struct pollfd p[static 2])
 {
 	if (p[1].fd >= 0 && (p[1].revents & (POLLERR | POLLNVAL))) {
-		broken(c);
+		broken(c, EPIPE);
 		return;
 	}
 	if (p[1].fd >= 0 && c->n && (p[1].revents & POLLOUT))

@@ -21,7 +21,8 @@ struct channel {
 	bool own_from, own_to;
 	bool copies; /* splice(2) does not work here */
 	bool to_socket, to_terminal;
-	bool to_gone; /* nobody reads any more */
+	int to_error; /* why nothing can be written any more; EPIPE: nobody
+		       * reads it */
 	size_t at, n; /* bytes of buf that wait */
 	char buf[CHANNEL_BYTES];
 };

@@ -37,8 +37,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Once the program is gone, its last output has come within this time. */
-#define DRAIN_MS 2000
+/* The tty has no end of file of its own while the warden holds it. Once the
+ * program is gone, this much silence while we listen is its end. */
+#define SILENCE_MS 20
 
 enum { CH_IN, CH_OUT, CH_ERR, CHANNELS };
 enum {
@@ -183,6 +184,18 @@ static int upload_all(struct program *p, struct err *e)
 	return r;
 }
 
+/* A result that has nowhere to go is known before it is computed. */
+static int check_targets(struct program *p, struct err *e)
+{
+	const struct options *o = p->start->opt;
+
+	for (size_t i = 0; i < o->ndownloads; i++)
+		if (transfer_check_target(
+			    p->start->host, o->downloads[i].to, e) < 0)
+			return err_wrap(e, "run a program");
+	return 0;
+}
+
 /* 0, or -1 when something was refused. */
 static int download_all(struct program *p)
 {
@@ -233,26 +246,19 @@ static int tty_open(struct program *p, struct err *e)
 	return 0;
 }
 
-static void tty_finish(struct program *p)
-{
-	struct output_report r;
-
-	if (!p->output.tail)
-		return;
-	output_end(&p->output, &r);
-	while (!relay_is_flushed(&p->relay)) {
-		struct pollfd poll_out[RELAY_POLLS];
-
-		relay_poll(&p->relay, poll_out);
-		poll_out[0].fd = poll_out[1].fd = -1;
-		if (poll(poll_out, RELAY_POLLS, DRAIN_MS) <= 0)
-			break;
-		relay_move(&p->relay, poll_out);
-	}
-	output_close(&p->output);
-}
-
 /* ---- running ---- */
+
+/* Keys are ours, and the terminal's modes, only while we are in front: to
+ * touch them from the background would suspend us. */
+static void take_keys(struct program *p)
+{
+	struct terminal *t = p->start->term;
+
+	t->raw = false; /* whatever it was: a shell may have had it since */
+	p->relay.keys = t->in_tty && terminal_is_in_front(t);
+	if (p->relay.keys)
+		terminal_raw(t);
+}
 
 static void take_up(struct program *p, struct jail_event *ev)
 {
@@ -261,10 +267,8 @@ static void take_up(struct program *p, struct jail_event *ev)
 	p->tty = fd_take(&ev->fds[0]);
 	if (p->tty >= 0) {
 		relay_set_tty(&p->relay, p->tty);
-		p->relay.keys = t->in_tty;
 		jail_resize(p->start->jail, t->rows, t->cols);
-		if (t->in_tty)
-			terminal_raw(t);
+		take_keys(p);
 	}
 	if (ev->fds[1] >= 0)
 		channel_init(
@@ -337,30 +341,40 @@ static void take_signals(struct program *p)
 		jail_resize(p->start->jail, p->start->term->rows,
 			p->start->term->cols);
 	sig->resized = false;
+	if (sig->continued && p->tty >= 0)
+		take_keys(p);
+	sig->continued = false;
 }
 
-static bool output_is_over(const struct program *p)
+/* Nobody is left to interrupt but ourselves, who wait for a reader. */
+static bool is_interrupted(const struct program *p)
 {
-	if (!p->exited)
-		return false;
-	if (now_ms() - p->exited_ms >= DRAIN_MS)
+	return p->exited &&
+	       p->relay.pressed_ms[RELAY_KILL_PRESSES - 1] > p->exited_ms;
+}
+
+static bool is_given_up(const struct program *p)
+{
+	return p->gone || p->start->signals->end || p->ch[CH_OUT].to_error ||
+	       p->relay.broken || is_interrupted(p);
+}
+
+/* However slow the reader is: everything that was written is delivered. The
+ * pipes end by themselves, for the jail is gone when JAIL_EXITED comes. */
+static bool is_over(const struct program *p)
+{
+	if (is_given_up(p))
 		return true;
-	return channel_is_over(&p->ch[CH_OUT]) &&
+	return p->exited && channel_is_over(&p->ch[CH_OUT]) &&
 	       channel_is_over(&p->ch[CH_ERR]) && p->relay.tty < 0;
 }
 
-static bool is_over(const struct program *p)
-{
-	return p->gone || p->start->signals->end || p->ch[CH_OUT].to_gone ||
-	       p->relay.broken || output_is_over(p);
-}
-
-/* The tty has no end of file of its own while others hold it: silence after
- * the program's end will do. */
 static void poll_once(struct program *p)
 {
 	struct pollfd polls[POLLS];
-	int timeout = p->exited ? 20 : -1, n;
+	const struct pollfd *tty = polls + RELAY_POLL_TTY;
+	bool listens;
+	int n;
 
 	relay_poll(&p->relay, polls);
 	for (int i = 0; i < CHANNELS; i++)
@@ -370,7 +384,8 @@ static void poll_once(struct program *p)
 		.fd = jail_fd(p->start->jail), .events = POLLIN};
 	polls[POLL_SIGNALS] =
 		(struct pollfd){.fd = p->start->signals->fd, .events = POLLIN};
-	n = poll(polls, POLLS, timeout);
+	listens = p->exited && tty->fd >= 0 && tty->events & POLLIN;
+	n = poll(polls, POLLS, listens ? SILENCE_MS : -1);
 	if (n < 0)
 		return;
 	if (polls[POLL_SIGNALS].revents)
@@ -379,9 +394,21 @@ static void poll_once(struct program *p)
 		channel_move(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
 	relay_move(&p->relay, polls);
-	if (n == 0 && p->exited)
+	if (n == 0)
 		relay_set_tty(&p->relay, -1);
 	take_events(p);
+}
+
+static void tty_finish(struct program *p)
+{
+	struct output_report r;
+
+	if (!p->output.tail)
+		return;
+	output_end(&p->output, &r);
+	while (!relay_is_flushed(&p->relay) && !is_given_up(p))
+		poll_once(p);
+	output_close(&p->output);
 }
 
 static int run(struct program *p, struct err *e)
@@ -390,8 +417,8 @@ static int run(struct program *p, struct err *e)
 
 	terminal_use_any(start->term);
 	relay_init(&p->relay, start->term, start->jail, tty_bytes, p);
-	if (tty_open(p, e) < 0 || upload_all(p, e) < 0 ||
-		jail_start_program(start->jail, e) < 0)
+	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 ||
+		upload_all(p, e) < 0 || jail_start_program(start->jail, e) < 0)
 		return -1;
 	while (!is_over(p))
 		poll_once(p);
@@ -408,9 +435,16 @@ static int status_of(struct program *p)
 	const struct program_start *start = p->start;
 	const char *source = NULL;
 	char text[VERDICT_MAX], set[600] = "";
+	int out_error = p->ch[CH_OUT].to_error;
 
 	if (start->signals->end)
 		return 128 + start->signals->end;
+	if (is_interrupted(p))
+		return 128 + SIGINT;
+	if (out_error && out_error != EPIPE) {
+		complain("write standard output", strerror(out_error));
+		return 1;
+	}
 	if (!p->exited)
 		return 128 + SIGPIPE; /* the reader went away */
 	if (p->how.limit == LIMIT_NONE || p->how.limit == LIMIT_PROCESSES)

@@ -15,8 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POLL_KEYS, POLL_TTY, POLL_OUT };
-
 #define CTRL_C 0x03
 
 void relay_init(struct relay *r, struct terminal *term, struct jail *jail,
@@ -59,10 +57,11 @@ void relay_poll(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 		tty |= POLLIN;
 	if (r->in_n && !r->held)
 		tty |= POLLOUT;
-	p[POLL_KEYS] = (struct pollfd){
+	p[RELAY_POLL_KEYS] = (struct pollfd){
 		.fd = keys ? r->term->in : -1, .events = POLLIN};
-	p[POLL_TTY] = (struct pollfd){.fd = tty ? r->tty : -1, .events = tty};
-	p[POLL_OUT] =
+	p[RELAY_POLL_TTY] =
+		(struct pollfd){.fd = tty ? r->tty : -1, .events = tty};
+	p[RELAY_POLL_OUT] =
 		(struct pollfd){.fd = relay_is_flushed(r) ? -1 : r->term->out,
 			.events = POLLOUT};
 }
@@ -170,15 +169,15 @@ static void out_write(struct relay *r)
 void relay_move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
 	r->moved = false;
-	if (p[POLL_OUT].fd >= 0 && p[POLL_OUT].revents)
+	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
-	if (p[POLL_KEYS].fd >= 0 && p[POLL_KEYS].revents)
+	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents)
 		keys_read(r);
-	if (r->tty < 0 || p[POLL_TTY].fd != r->tty)
+	if (r->tty < 0 || p[RELAY_POLL_TTY].fd != r->tty)
 		return; /* another one since */
-	if (p[POLL_TTY].revents & POLLOUT)
+	if (p[RELAY_POLL_TTY].revents & POLLOUT)
 		tty_write(r);
-	if (p[POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
+	if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
 		tty_read(r);
 }
 

@@ -20,7 +20,9 @@
 struct jail;
 struct terminal;
 
-#define RELAY_POLLS 3
+/* Entries of relay_poll(). */
+enum { RELAY_POLL_KEYS, RELAY_POLL_TTY, RELAY_POLL_OUT, RELAY_POLLS };
+
 #define RELAY_READ 16384
 #define RELAY_IN 4096
 /* Output that waits for the terminal: above this the tty is not read. */

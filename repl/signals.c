@@ -36,9 +36,12 @@ int signals_open(struct signals *s, bool session, struct err *e)
 	for (size_t i = 0; i < N_ENDING; i++)
 		if (!is_ignored(ending[i]))
 			sigaddset(&set, ending[i]);
+	if (!session)
+		sigaddset(&set, SIGCONT);
 	sigprocmask(SIG_BLOCK, &set, &s->before);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (session) {
 		signal(SIGTSTP, SIG_IGN);
 		signal(SIGTTIN, SIG_IGN);
@@ -69,6 +72,8 @@ void signals_read(struct signals *s)
 			s->interrupt = true;
 		else if (sig == SIGWINCH)
 			s->resized = true;
+		else if (sig == SIGCONT)
+			s->continued = true;
 		else
 			s->end = sig;
 	}

@@ -20,12 +20,14 @@ struct signals {
 	bool interrupt; /* SIGINT */
 	int end;	/* SIGTERM, SIGHUP or SIGQUIT; 0: none */
 	bool resized;	/* SIGWINCH */
+	bool continued; /* SIGCONT, of a program: it may be in front now */
 };
 
 /* Block SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH, which come as flags
- * from now on, and ignore SIGPIPE; with `session`, SIGTSTP, SIGTTIN and SIGTTOU
- * too, so that nothing suspends it. After jail_open(), which must not hand this
- * on. */
+ * from now on, and ignore SIGPIPE and SIGXFSZ, so that a failed write is an
+ * error. With `session` SIGTSTP, SIGTTIN and SIGTTOU are ignored too, and
+ * nothing suspends it; without, SIGCONT is a flag. After jail_open(), which
+ * must not hand this on. */
 int signals_open(struct signals *s, bool session, struct err *e);
 void signals_close(struct signals *s);
 

@@ -112,6 +112,14 @@ void terminal_raw(struct terminal *t)
 	t->raw = tcsetattr(t->modes_fd, TCSADRAIN, &raw) == 0;
 }
 
+/* A terminal that does not control us has no jobs to tell apart. */
+bool terminal_is_in_front(const struct terminal *t)
+{
+	pid_t front = tcgetpgrp(t->in);
+
+	return front < 0 || front == getpgrp();
+}
+
 void terminal_restore(struct terminal *t)
 {
 	if (!t->saved || !t->raw)

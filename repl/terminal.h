@@ -43,6 +43,9 @@ void terminal_close(struct terminal *t);
 /* Every key is a byte, nothing is echoed, and output goes out as it is. */
 void terminal_raw(struct terminal *t);
 
+/* Whether its keys are ours: false for a job in the background. */
+bool terminal_is_in_front(const struct terminal *t);
+
 /* The modes of terminal_open() again. Pending input stays. */
 void terminal_restore(struct terminal *t);
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -117,6 +118,69 @@ def test_reader_that_goes_away_ends_it(cb):
     tree.wait_gone()
 
 
+def is_still_waiting(process):
+    """Whether it outlasts by far whatever it gave a silent program."""
+    try:
+        process.wait(3)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def test_slow_reader_gets_everything(cb):
+    p = cb.popen("-c", "import os; os.write(2, b'on'); print('x' * 150_000)",
+                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    assert p.stderr.read(2) == b"on"
+    assert is_still_waiting(p)
+    assert len(p.stdout.read()) == 150_001
+    assert p.wait(30) == 0
+
+
+def test_slow_terminal_gets_everything(cb):
+    s = cb.session("-c", "print('x' * 80_000)", start=False)
+    assert is_still_waiting(s.process)
+    assert s.wait_exit() == 0
+    assert s.raw.count(b"x") == 80_000
+
+
+def test_waiting_for_a_reader_can_be_interrupted(cb):
+    s = cb.session("-c", "print('x' * 80_000)", start=False)
+    assert is_still_waiting(s.process)
+    s.type("\x03")
+    assert s.wait_exit() == 128 + signal.SIGINT
+
+
+def test_full_disk_is_told(cb):
+    r = cb.run("-c", "while True: print('y' * 1000)",
+               wrapper=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert r.code == 1, r
+    assert r.said == ("cellblock: write standard output: "
+                      "No space left on device\n"), r
+    r = cb.run("-c", "print('y' * 2_000_000)",
+               wrapper=("sh", "-c", 'ulimit -f 1024; exec "$@" >big', "sh"))
+    assert r.code == 1 and "File too large" in r.said, r
+
+
+def test_program_in_the_background_is_not_stopped(cb):
+    s = cb.session("-c", "print('done')", start=False, wrapper=(
+        "sh", "-mc", '"$@" >out & wait $!; echo "status $?"', "sh"))
+    s.expect("status 0")
+    assert cb.work.joinpath("out").read_text() == "done\n"
+
+
+def test_program_brought_to_the_front_gets_the_keys(cb):
+    s = cb.session("-c", "print('got', input('? '))", start=False, wrapper=(
+        "sh", "-mc", '"$@" & read go; fg %1', "sh"))
+    s.expect(r"^\?")
+    s.type("go\r")
+    s.wait(lambda: not termios.tcgetattr(s.slave)[3] & termios.ICANON,
+           "the terminal in raw mode")
+    s.type("it\r")
+    s.expect("got it")
+    assert s.wait_exit() == 0
+
+
 def test_time_limit_is_137_and_a_line(cb):
     r = cb.run("-t", "500ms", "-c", "print('a', flush=True)\nwhile True: pass")
     assert r.code == 137, r
@@ -218,6 +282,26 @@ def test_upload_under_another_name_and_download_into_a_directory(cb):
 def test_upload_of_a_missing_file_starts_nothing(cb):
     r = cb.run("-u", "missing.csv", "-c", "print('ran')")
     assert r.code != 0 and b"ran" not in r.out and "missing.csv" in r.said, r
+
+
+@pytest.mark.parametrize("where", ["missing", "not a directory", "read-only"])
+def test_download_to_nowhere_starts_nothing(cb, where):
+    to = cb.work / "res"
+    if where == "not a directory":
+        to.write_text("")
+    elif where == "read-only":
+        if os.geteuid() == 0:
+            pytest.skip("root may write in every directory of its own")
+        to.mkdir(mode=0o500)
+    r = cb.run("-d", f"*.out:{to}", "-c", "print('ran')")
+    assert r.code == 1 and b"ran" not in r.out and "res" in r.said, r
+    assert r.said.startswith("cellblock: run a program: download to"), r
+
+
+def test_download_asks_for_a_directory_and_leaves_nothing_in_it(cb):
+    (cb.work / "res").mkdir()
+    assert cb.run("-d", "*.out:res", "-c", "open('a.out', 'w')").code == 0
+    assert os.listdir(cb.work / "res") == ["a.out"]
 
 
 def test_exit_waits_for_the_jail_to_be_gone(cb):
