@@ -113,6 +113,35 @@ static int apply_home_make(
 	return 0;
 }
 
+/* What the configuration names, or the interpreter needs, is not there. The
+ * session's id may not be what the caller's is: a 0700 directory that root can
+ * read is closed to it. */
+static int explain_show(const struct plan_op *op, struct err *e)
+{
+	if (op->flags & PLAN_F_EXPOSED)
+		err_hint(e, "jail.expose or python.packages names it");
+	else if (e && e->code == EACCES)
+		err_hint(e, "the user that the session runs as must be able "
+			    "to read it");
+	return -1;
+}
+
+/* Targets are as the jail sees them, and this is the home's own mount. */
+static int apply_home_keep(
+	struct apply *a, const struct plan_op *op, struct err *e)
+{
+	const struct mount_root home = {.fd = a->ctx->home_fd,
+		.path = a->plan->over,
+		.no_setattr = !!(op->flags & PLAN_F_REMOUNT)};
+	const char *at = op->target + strlen("/home");
+
+	if (!op->source)
+		return mount_fs(&home, "tmpfs", at, op->options, op->attrs, e);
+	if (mount_bind(&home, op->source, at, op->attrs, e) < 0)
+		return explain_show(op, e);
+	return 0;
+}
+
 static int apply_home_copy(
 	struct apply *a, const struct plan_op *op, struct err *e)
 {
@@ -137,8 +166,6 @@ static int apply_root(struct apply *a, const struct plan_op *op, struct err *e)
 	return a->root.fd < 0 ? err_wrap(e, "root") : 0;
 }
 
-/* The root's id may not be what the caller's is: a 0700 directory that root
- * can read is closed to the session. */
 static int apply_show(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	int own = mount_show(&a->root, op->source, op->target, op->attrs, e);
@@ -147,12 +174,7 @@ static int apply_show(struct apply *a, const struct plan_op *op, struct err *e)
 		a->ctx->shared += !own;
 		return 0;
 	}
-	if (op->flags & PLAN_F_EXPOSED)
-		err_hint(e, "jail.expose or python.packages names it");
-	else if (e && e->code == EACCES)
-		err_hint(e, "the user that the session runs as must be able "
-			    "to read it");
-	return -1;
+	return explain_show(op, e);
 }
 
 static int apply_tmpfs(struct apply *a, const struct plan_op *op, struct err *e)
@@ -316,6 +338,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 		return apply_private(e);
 	case PLAN_HOME_MAKE:
 		return apply_home_make(a, op, e);
+	case PLAN_HOME_KEEP:
+		return apply_home_keep(a, op, e);
 	case PLAN_HOSTNAME:
 		return apply_hostname(op, e);
 	case PLAN_LOOPBACK:

@@ -418,7 +418,8 @@ int mount_show(const struct mount_root *r, const char *source,
 
 int mount_copy(const char *at, int same_fd, struct err *e)
 {
-	auto_close int copy = sys_open_tree(AT_FDCWD, at, SYS_OPEN_TREE_CLONE);
+	auto_close int copy = sys_open_tree(
+		AT_FDCWD, at, SYS_OPEN_TREE_CLONE | SYS_AT_RECURSIVE);
 	struct stat is, want;
 
 	if (copy < 0 || fstat(copy, &is) < 0 || fstat(same_fd, &want) < 0)

@@ -48,9 +48,9 @@ int mount_bind(const struct mount_root *r, const char *source,
 int mount_show(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e);
 
-/* A detached copy of the mount that is on top of the directory `at`, after
- * checking that it is the one `same_fd` belongs to: a descriptor (caller
- * closes), or -1 with e. */
+/* A detached copy of the mount that is on top of the directory `at`, with all
+ * that is mounted below it, after checking that it is the one `same_fd` belongs
+ * to: a descriptor (caller closes), or -1 with e. */
 int mount_copy(const char *at, int same_fd, struct err *e);
 
 /* Attach such a copy at a target. Borrows `copy`. */

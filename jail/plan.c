@@ -31,6 +31,9 @@
 #define SHOW_ATTRS (SYS_ATTR_RDONLY | SYS_ATTR_NOSUID | SYS_ATTR_NODEV)
 #define NODE_ATTRS (SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC)
 
+/* Most directories right below /home that something is shown in. */
+#define HOME_PARTS_MAX 8
+
 /* A plan in the making; `failed` is sticky, so that a list of additions needs
  * one check at its end. */
 struct maker {
@@ -38,6 +41,8 @@ struct maker {
 	const struct jail_spec *spec;
 	const struct host *h;
 	struct plan_show show;
+	const char *parts[HOME_PARTS_MAX]; /* see gather_parts() */
+	int nparts;
 	enum plan_stage stage;
 	int failed;
 };
@@ -189,69 +194,103 @@ static int link_is_needed(const struct maker *m, const char *path)
 	return !is_root_path(m, path) && !plan_show_has(&m->show, path);
 }
 
-/* A link in place of one of the jail's own directories leads nowhere in it. */
-static int check_links(const struct maker *m, struct err *e)
+/* Why a link of the host cannot be made in the jail, or NULL. */
+static const char *link_is_bad(const struct maker *m, const char *path)
 {
 	static const char *const own[] = {
 		"/home", "/tmp", "/etc", "/dev", "/dev/shm", "/proc", "/sys"};
+
+	for (size_t i = 0; i < COUNT(own); i++)
+		if (!strcmp(path, own[i]))
+			return "something else in the jail";
+	if (link_is_needed(m, path) && plan_is_beneath(path, "/home") &&
+		!strchr(path + 6, '/'))
+		return "in the session's home, and could be replaced there";
+	return NULL;
+}
+
+static int check_links(const struct maker *m, struct err *e)
+{
 	const struct host_python *py = &m->h->python;
 
-	for (int i = 0; i < py->nlinks; i++)
-		for (size_t k = 0; k < COUNT(own); k++) {
-			if (strcmp(py->links[i].path, own[k]))
-				continue;
-			err_set(e,
-				"python: %s leads through %s, a link that "
-				"is something else in the jail",
-				py->path, own[k]);
-			err_kind_set(e, ERR_CONFIG);
-			return err_hint(e, "name the interpreter by its real "
-					   "path");
-		}
+	for (int i = 0; i < py->nlinks; i++) {
+		const char *path = py->links[i].path;
+		const char *why = link_is_bad(m, path);
+
+		if (!why)
+			continue;
+		err_set(e, "python: %s leads through %s, a link that is %s",
+			py->path, path, why);
+		err_kind_set(e, ERR_CONFIG);
+		return err_hint(e, "name the interpreter by its real path");
+	}
 	return 0;
 }
 
-/*
- * What is to be seen below /home gets a directory of its own there, a small
- * read-only tmpfs: a mount point cannot be renamed or removed, so nothing a
- * guest leaves in the home is ever in the way of the next jail.
- */
-static const char *below_home(struct maker *m, const char *path)
+static void part_add(struct maker *m, const char *path)
 {
 	size_t n;
 
-	if (!plan_is_beneath(path, "/home") || !path[5])
-		return NULL;
-	n = strcspn(path + 6, "/");
-	return path[6 + n] ? text(m, "%.*s", (int)(6 + n), path) : NULL;
+	if (!plan_is_beneath(path, "/home"))
+		return;
+	n = 6 + strcspn(path + 6, "/");
+	for (int i = 0; i < m->nparts; i++)
+		if (!strncmp(m->parts[i], path, n) && !m->parts[i][n])
+			return;
+	if (m->nparts == HOME_PARTS_MAX)
+		m->failed = 1;
+	else
+		m->parts[m->nparts++] = text(m, "%.*s", (int)n, path);
 }
 
-/* The directories that below_home() asks for, each once. */
-static int home_parts(struct maker *m, const char **parts, int max)
+/*
+ * What is to be seen below /home gets a place there that is a mount of its own,
+ * in the jail and, for as long as there is a home, in the warden's namespace: a
+ * mount point cannot be renamed or removed by those who see the mount. So
+ * nothing that a guest leaves in the home, or that is removed from it on its
+ * person's behalf, is ever in the way of the next jail.
+ */
+static void gather_parts(struct maker *m)
 {
 	const struct host_python *py = &m->h->python;
-	int n = 0, all = m->show.n + py->nlinks;
 
-	for (int i = 0; i < all; i++) {
-		const char *path = i < m->show.n
-					   ? m->show.paths[i]
-					   : py->links[i - m->show.n].path;
-		const char *part;
-		int k = 0;
+	for (int i = 0; i < m->show.n; i++)
+		part_add(m, m->show.paths[i]);
+	for (int i = 0; i < py->nlinks; i++)
+		if (link_is_needed(m, py->links[i].path))
+			part_add(m, py->links[i].path);
+}
 
-		if (i >= m->show.n && !link_is_needed(m, path))
-			continue;
-		part = below_home(m, path);
-		if (!part)
-			continue;
-		while (k < n && strcmp(parts[k], part))
-			k++;
-		if (k == n && n == max)
-			m->failed = 1;
-		else if (k == n)
-			parts[n++] = part;
+/* In the jail: a small file system for what lies deeper, if the part is not
+ * itself what is shown. */
+static void show_parts(struct maker *m)
+{
+	for (int i = 0; i < m->nparts; i++)
+		if (!plan_show_has(&m->show, m->parts[i]))
+			add_tmpfs(m, m->parts[i], 64 * KIB, 256, 0755);
+}
+
+static void close_parts(struct maker *m)
+{
+	for (int i = 0; i < m->nparts; i++)
+		if (!plan_show_has(&m->show, m->parts[i]))
+			add_mount(m, PLAN_RESTRICT, m->parts[i], NULL,
+				SYS_ATTR_RDONLY);
+}
+
+/* In the home itself: what is shown, which may be a file, or nothing at all. */
+static void keep_parts(struct maker *m)
+{
+	for (int i = 0; i < m->nparts; i++) {
+		struct plan_op *op = add(m, PLAN_HOME_KEEP);
+
+		op->target = m->parts[i];
+		op->attrs = SHOW_ATTRS;
+		if (plan_show_has(&m->show, op->target))
+			op->source = op->target;
+		else
+			op->options = "size=4096,nr_inodes=1,mode=0755";
 	}
-	return n;
 }
 
 static void show_host(struct maker *m)
@@ -275,24 +314,20 @@ static void show_host(struct maker *m)
 
 /* ---- the stages ---- */
 
-#define HOME_PARTS_MAX 8
-
 static void plan_warden(struct maker *m)
 {
 	const struct limits *l = &m->spec->limits;
-	const char *parts[HOME_PARTS_MAX];
 	struct plan_op *op;
-	int own;
 
 	m->stage = PLAN_WARDEN;
-	own = 1 + home_parts(m, parts, HOME_PARTS_MAX);
 	add_number(m, PLAN_IDENTITY, PLAN_ID);
 	add(m, PLAN_PRIVATE);
 	op = add(m, PLAN_HOME_MAKE);
 	op->source = m->p->over;
 	op->options = text(m, "size=%lld,nr_inodes=%d,mode=0700",
-		(long long)l->home_bytes, l->home_files + own);
+		(long long)l->home_bytes, l->home_files + 1 + m->nparts);
 	op->attrs = TMPFS_ATTRS;
+	keep_parts(m);
 }
 
 static const struct {
@@ -348,8 +383,6 @@ static int requires(const struct jail_spec *spec, const char *word)
 
 static void plan_root(struct maker *m)
 {
-	const char *parts[HOME_PARTS_MAX];
-	int n = home_parts(m, parts, HOME_PARTS_MAX);
 	struct plan_op *op = add(m, PLAN_HOME_COPY);
 
 	op->source = m->p->over; /* before the root covers it */
@@ -371,11 +404,9 @@ static void plan_root(struct maker *m)
 		op->number = requires(m->spec, "proc");
 	}
 	add_target(m, PLAN_HOME_SHOW, "/home");
-	for (int i = 0; i < n; i++)
-		add_tmpfs(m, parts[i], 64 * KIB, 256, 0755);
+	show_parts(m);
 	show_host(m);
-	for (int i = 0; i < n; i++)
-		add_mount(m, PLAN_RESTRICT, parts[i], NULL, SYS_ATTR_RDONLY);
+	close_parts(m);
 	add_mount(m, PLAN_RESTRICT, "/", NULL, SYS_ATTR_RDONLY);
 	add(m, PLAN_PIVOT);
 }
@@ -480,6 +511,7 @@ int plan_make(struct plan *p, const struct jail_spec *spec,
 		plan_fini(p);
 		return -1;
 	}
+	gather_parts(&m);
 	plan_warden(&m);
 	plan_jail(&m);
 	plan_guest(&m);

@@ -38,9 +38,12 @@ enum plan_op_type {
 	PLAN_IDENTITY,	 /* be uid and gid `number`; in JAIL also pid 1 */
 	PLAN_PRIVATE,	 /* every mount private */
 	PLAN_HOME_MAKE,	 /* mount the home over source; options, attrs */
+	PLAN_HOME_KEEP,	 /* mount source, or else an empty tmpfs, on target in
+			  * the home; options, attrs */
 	PLAN_HOSTNAME,	 /* be called target */
 	PLAN_LOOPBACK,	 /* bring lo up */
-	PLAN_HOME_COPY,	 /* take a copy of the home's mount, on source */
+	PLAN_HOME_COPY,	 /* take a copy of the home's mount, on source, and of
+			  * what HOME_KEEP mounted */
 	PLAN_ROOT,	 /* mount the new root over source; options, attrs */
 	PLAN_LINK,	 /* make link target with text source */
 	PLAN_FILE,	 /* write file target with content source */

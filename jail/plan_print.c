@@ -169,6 +169,7 @@ static const struct {
 	[PLAN_IDENTITY] = {"identity", print_number},
 	[PLAN_PRIVATE] = {"private", NULL},
 	[PLAN_HOME_MAKE] = {"home", print_mount},
+	[PLAN_HOME_KEEP] = {"keep", print_mount},
 	[PLAN_HOSTNAME] = {"hostname", print_target},
 	[PLAN_LOOPBACK] = {"loopback", NULL},
 	[PLAN_HOME_COPY] = {"home", print_copy},

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Every path in the home can be seen and removed, and none leads elsewhere."""
+"""Every path in the home can be seen and removed, none leads elsewhere, and
+what is shown below /home stays."""
+import os
+
+import pytest
 
 
 def wipe(s):
@@ -52,3 +56,37 @@ def test_a_tree_of_any_depth_is_removed(session):
     wipe(s)
     assert s.run(LISTED) == "[]"
     assert "in 0 files" in s.run(":usage")
+
+
+# A /home of the host's that holds what a session may be shown.
+OWN_HOME = ["unshare", "--mount", *(
+    [] if os.geteuid() == 0
+    else ["--user", "--map-current-user", "--keep-caps"]),
+    "sh", "-c", "mount -t tmpfs t /home && mkdir -p /home/u/lib &&"
+    " echo f > /home/u/lib/f && echo g > /home/g && exec \"$@\"", "sh"]
+
+
+@pytest.mark.parametrize("expose, file, place", [
+    ("/home/u/lib", "/home/u/lib/f", "u"),      # deeper
+    ("/home/u", "/home/u/lib/f", "u"),          # a place of its own
+    ("/home/g", "/home/g", "g"),                # a file
+])
+def test_what_is_shown_below_home_is_not_the_persons_to_lose(
+        cb, expose, file, place):
+    s = cb.session("--set", f"jail.expose={expose}", wrapper=OWN_HOME)
+    s.run("import os; open('mine', 'w').close()")
+    assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
+    # The guest cannot take it away, and neither can its person.
+    for cell in (f"os.rename('{place}', 'away')",
+                 f"os.rmdir('{place}')", f"os.remove('{place}')",
+                 f"open('{place}', 'w')", f"open('{file}', 'w')"):
+        assert "Error" in s.run(cell), cell
+    assert "in 1 file" in s.run(":usage")
+    assert place not in s.run(":files").split()
+    assert "no such file" in s.run(f":rm {place}")
+    wipe(s)
+    assert s.run(LISTED) == f"['{place}']"
+    # The next jail has it again, whatever was tried in between.
+    assert "Error" in s.run(f"os.symlink('/tmp', '{place}')")
+    s.run(":reset", 40)
+    assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
