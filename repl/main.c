@@ -9,8 +9,9 @@
  * Leaves:    the terminal as it was, and no process behind it
  *
  * The order matters. The warden is forked while nothing is confined yet, and
- * builds the jail while we confine ourselves and get the editor ready; there
- * is no prompt before the jail stands.
+ * builds the jail while we confine ourselves and get the editor ready. A
+ * prompt may come a moment before the jail stands, a program never starts
+ * before it does.
  */
 #include "jail/err.h"
 #include "jail/io.h"
@@ -383,7 +384,7 @@ static int run_program(struct run *r, struct err *e)
 		.log = &r->log,
 	};
 
-	if (setup_wait_built(r->jail, NULL, 0, e) < 0)
+	if (setup_wait_built(r->jail, -1, NULL, 0, e) < 0)
 		return -1;
 	return program_run(&start, e);
 }

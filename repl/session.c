@@ -32,6 +32,10 @@
 #include <unistd.h>
 
 #define PROMPT2 "... "
+/* How long the first prompt waits for the jail. Most stand by then, and what
+ * the host cannot enforce is said above the prompt. One that fails later ends
+ * the session all the same. */
+#define BUILT_MS 2
 
 /* ---- printing ---- */
 
@@ -430,7 +434,7 @@ int session_run(struct session *s, struct err *e)
 
 	if (r == 0)
 		r = setup_wait_built(
-			s->jail, s->limited, sizeof(s->limited), e);
+			s->jail, BUILT_MS, s->limited, sizeof(s->limited), e);
 	if (r == 0) {
 		banner(s);
 		command_start(s);

@@ -12,6 +12,7 @@
 #include "repl/config.h"
 #include "repl/editor.h"
 #include "repl/log.h"
+#include "repl/setup.h"
 #include "repl/text.h"
 #include "repl/verdict.h"
 
@@ -260,7 +261,7 @@ static void take(struct session *s, struct jail_event *ev)
 	case JAIL_REPLY:
 		break;
 	case JAIL_FAILED:
-		s->why = ev->err;
+		setup_failed(&s->why, &ev->err);
 		s->over = true;
 		break;
 	case JAIL_UP:

@@ -38,8 +38,13 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,
 	const struct terminal *t, enum spec_mode mode, struct err *e);
 
-/* Wait until the jail stands (JAIL_BUILT). `limited` gets the words about what
- * this host cannot enforce, or is NULL. 0, or -1 with e (ERR_JAIL). */
-int setup_wait_built(struct jail *j, char *limited, size_t size, struct err *e);
+/* Wait until the jail stands (JAIL_BUILT), at most timeout_ms (-1: as long as
+ * it takes). `limited` gets the words about what this host cannot enforce, or
+ * is NULL. 0, also when the time is up, or -1 with e (ERR_JAIL). */
+int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
+	struct err *e);
+
+/* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
+int setup_failed(struct err *e, const struct err *why);
 
 #endif
