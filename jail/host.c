@@ -8,6 +8,7 @@
  */
 #include "host.h"
 
+#include "spec.h"
 #include "sys.h"
 
 #include <dirent.h>
@@ -59,10 +60,46 @@ static void probe_roots(struct host *h)
 	}
 }
 
+static void real_add(struct host *h, const char *path)
+{
+	char real[PATH_MAX];
+	struct host_link *l = &h->reals[h->nreals];
+
+	if (h->nreals == HOST_REALS_MAX || !realpath(path, real) ||
+		!strcmp(real, path))
+		return;
+	l->path = strdup(path);
+	l->text = strdup(real);
+	h->nreals += l->path && l->text;
+}
+
+const char *host_real(const struct host *h, const char *path)
+{
+	for (int i = 0; i < h->nreals; i++)
+		if (!strcmp(h->reals[i].path, path))
+			return h->reals[i].text;
+	return path;
+}
+
+void host_resolve(struct host *h, const struct jail_spec *spec)
+{
+	const char *const *expose = spec->expose;
+
+	if (spec->packages)
+		real_add(h, spec->packages);
+	for (; expose && *expose; expose++)
+		real_add(h, *expose);
+}
+
 static void etc_add(struct host *h, const char *path)
 {
-	if (h->netc < HOST_LIST_MAX && access(path, R_OK) == 0)
-		h->etc[h->netc++] = strdup(path);
+	char text[1];
+
+	if (h->netc == HOST_LIST_MAX || access(path, R_OK) < 0)
+		return;
+	h->etc[h->netc++] = strdup(path);
+	if (readlink(path, text, sizeof(text)) > 0)
+		real_add(h, path);
 }
 
 static int by_name(const void *a, const void *b)
@@ -163,6 +200,10 @@ void host_fini(struct host *h)
 		free(h->roots[i].link);
 	for (int i = 0; i < h->netc; i++)
 		free(h->etc[i]);
+	for (int i = 0; i < h->nreals; i++) {
+		free(h->reals[i].path);
+		free(h->reals[i].text);
+	}
 	host_python_fini(&h->python);
 	memset(h, 0, sizeof(*h));
 }

@@ -12,7 +12,11 @@
 
 #include <sys/types.h>
 
+struct jail_spec;
+
 #define HOST_LIST_MAX 16
+/* Paths that are to be shown and lead through a link. */
+#define HOST_REALS_MAX 80
 
 /* What one top directory (bin, lib64, ...) is here. */
 enum host_root_kind { HOST_ABSENT, HOST_DIR, HOST_LINK };
@@ -26,7 +30,8 @@ struct host_root {
 /* The top directories a Python may need, in the order they are looked at. */
 #define HOST_ROOTS 7
 
-/* A symbolic link on the way to something that is shown. */
+/* A symbolic link on the way to something that is shown; or a path that leads
+ * through one, and where it really is. */
 struct host_link {
 	char *path, *text;
 };
@@ -60,6 +65,8 @@ struct host {
 	const char *attach[HOST_LIST_MAX]; /* directories to build over */
 	int nattach;
 	struct host_python python;
+	struct host_link reals[HOST_REALS_MAX];
+	int nreals;
 
 	/* host_probe_all() only. */
 	int userns; /* 1 possible, 0 not: `why` */
@@ -69,6 +76,13 @@ struct host {
 /* Look at what the start needs to know. -1 with e when the interpreter is
  * missing or cannot be shown. Free with host_fini(). */
 int host_probe(struct host *h, const char *python, struct err *e);
+
+/* Find out where that really is which the spec wants to be shown. What cannot
+ * be found stays as it was named: mounting it will say why. */
+void host_resolve(struct host *h, const struct jail_spec *spec);
+
+/* Where `path` really is, as far as it was looked up: itself, or borrowed. */
+const char *host_real(const struct host *h, const char *path);
 
 /* Then try out, in a child, what only trying tells: user namespaces, a fresh
  * /proc. Some milliseconds. Sets userns, why, no_proc. */

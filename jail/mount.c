@@ -262,6 +262,25 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 
 /* ---- binds ---- */
 
+/*
+ * A source is opened without following a link. Whoever named it has looked
+ * where it leads and whether that may be shown (plan_show.c); what has been
+ * put in its way since is something else.
+ */
+static int open_source(const char *source, int flags)
+{
+	return sys_openat2(AT_FDCWD, source, flags, 0, SYS_RESOLVE_NO_SYMLINKS);
+}
+
+/* A detached copy of the mount at an open source. */
+static int clone_source(int source, unsigned flags)
+{
+	return source < 0 ? -1
+			  : sys_open_tree(source, "",
+				    flags | SYS_OPEN_TREE_CLONE |
+					    SYS_AT_EMPTY_PATH);
+}
+
 /* A kernel that lacks a call says ENOSYS; a container's filter may say EPERM,
  * and where it is the kernel that does, the slow way will fail as well. */
 static int is_missing(int code)
@@ -302,8 +321,8 @@ static int is_bindable(mode_t mode)
 int mount_bind(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e)
 {
-	auto_close int tree = sys_open_tree(
-		AT_FDCWD, source, SYS_OPEN_TREE_CLONE | SYS_AT_RECURSIVE);
+	auto_close int from = open_source(source, O_PATH);
+	auto_close int tree = clone_source(from, SYS_AT_RECURSIVE);
 	auto_close int to = -1;
 	struct stat st;
 
@@ -339,7 +358,7 @@ static int copy_bytes(int from, int to, off_t size)
 static int show_copy(
 	const struct mount_root *r, const char *source, const char *target)
 {
-	auto_close int from = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	auto_close int from = open_source(source, O_RDONLY | O_NONBLOCK);
 	auto_close int dir = -1, to = -1;
 	char last[NAME_MAX + 1];
 	struct stat st;
@@ -389,11 +408,10 @@ static int cover(int shown, int point, const char *target, unsigned attrs)
  * with none below. The kernel tells: mounts that came with our namespace are
  * locked to what they are on, and it copies no directory without them.
  */
-static int show_directory(const struct mount_root *r, const char *source,
-	const char *target, unsigned attrs, struct err *e)
+static int show_directory(const struct mount_root *r, int from,
+	const char *source, const char *target, unsigned attrs, struct err *e)
 {
-	auto_close int alone =
-		sys_open_tree(AT_FDCWD, source, SYS_OPEN_TREE_CLONE);
+	auto_close int alone = clone_source(from, 0);
 	auto_close int to = -1;
 
 	if (alone < 0)
@@ -407,10 +425,11 @@ static int show_directory(const struct mount_root *r, const char *source,
 int mount_show(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e)
 {
+	auto_close int from = open_source(source, O_PATH);
 	struct stat st;
 
-	if (stat(source, &st) == 0 && S_ISDIR(st.st_mode))
-		return show_directory(r, source, target, attrs, e);
+	if (from >= 0 && fstat(from, &st) == 0 && S_ISDIR(st.st_mode))
+		return show_directory(r, from, source, target, attrs, e);
 	if (show_copy(r, source, target))
 		return 1;
 	return mount_bind(r, source, target, attrs, e);

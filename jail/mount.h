@@ -33,9 +33,9 @@ int mount_tmpfs_over(
 int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	const char *options, unsigned attrs, struct err *e);
 
-/* Show the host's `source`, and everything mounted below it, at a target,
- * every mount of it with at least these attributes. Regular files, directories
- * and character devices only. */
+/* Show the host's `source`, which must lead through no link, and everything
+ * mounted below it, at a target, every mount of it with at least these
+ * attributes. Regular files, directories and character devices only. */
 int mount_bind(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e);
 

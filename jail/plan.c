@@ -141,6 +141,12 @@ static int is_root_path(const struct maker *m, const char *path)
 	return 0;
 }
 
+static int show_add(struct maker *m, const char *path, enum plan_show_from from,
+	struct err *e)
+{
+	return plan_show_add(&m->show, path, host_real(m->h, path), from, e);
+}
+
 static int gather(struct maker *m, struct err *e)
 {
 	const struct host *h = m->h;
@@ -148,21 +154,19 @@ static int gather(struct maker *m, struct err *e)
 
 	for (int i = 0; i < HOST_ROOTS; i++)
 		if (h->roots[i].kind == HOST_DIR &&
-			plan_show_add(
-				&m->show, h->roots[i].path, SHOW_PYTHON, e) < 0)
+			show_add(m, h->roots[i].path, SHOW_PYTHON, e) < 0)
 			return -1;
 	for (int i = 0; i < h->netc; i++)
-		if (plan_show_add(&m->show, h->etc[i], SHOW_PYTHON, e) < 0)
+		if (show_add(m, h->etc[i], SHOW_PYTHON, e) < 0)
 			return -1;
 	for (int i = 0; i < h->python.nprefixes; i++)
-		if (plan_show_add(&m->show, h->python.prefixes[i], SHOW_PYTHON,
-			    e) < 0)
+		if (show_add(m, h->python.prefixes[i], SHOW_PYTHON, e) < 0)
 			return -1;
-	if (m->spec->packages && plan_show_add(&m->show, m->spec->packages,
-					 SHOW_PACKAGES, e) < 0)
+	if (m->spec->packages &&
+		show_add(m, m->spec->packages, SHOW_PACKAGES, e) < 0)
 		return -1;
 	for (; expose && *expose; expose++)
-		if (plan_show_add(&m->show, *expose, SHOW_EXPOSED, e) < 0)
+		if (show_add(m, *expose, SHOW_EXPOSED, e) < 0)
 			return -1;
 	plan_show_settle(&m->show);
 	return 0;
@@ -176,7 +180,7 @@ static int choose_over(struct maker *m, struct err *e)
 		int hides = 0;
 
 		for (int k = 0; k < m->show.n && !hides; k++)
-			hides = plan_is_beneath(m->show.paths[k], dir);
+			hides = plan_is_beneath(m->show.v[k].real, dir);
 		if (!hides) {
 			m->p->over = dir;
 			return 0;
@@ -255,7 +259,7 @@ static void gather_parts(struct maker *m)
 	const struct host_python *py = &m->h->python;
 
 	for (int i = 0; i < m->show.n; i++)
-		part_add(m, m->show.paths[i]);
+		part_add(m, m->show.v[i].path);
 	for (int i = 0; i < py->nlinks; i++)
 		if (link_is_needed(m, py->links[i].path))
 			part_add(m, py->links[i].path);
@@ -287,7 +291,7 @@ static void keep_parts(struct maker *m)
 		op->target = m->parts[i];
 		op->attrs = SHOW_ATTRS;
 		if (plan_show_has(&m->show, op->target))
-			op->source = op->target;
+			op->source = host_real(m->h, op->target);
 		else
 			op->options = "size=4096,nr_inodes=1,mode=0755";
 	}
@@ -298,10 +302,12 @@ static void show_host(struct maker *m)
 	const struct host_python *py = &m->h->python;
 
 	for (int i = 0; i < m->show.n; i++) {
-		const char *path = m->show.paths[i];
-		struct plan_op *op = add_shown(m, PLAN_SHOW, path, SHOW_ATTRS);
+		const struct plan_shown *s = &m->show.v[i];
+		struct plan_op *op =
+			add_shown(m, PLAN_SHOW, s->path, SHOW_ATTRS);
 
-		if (m->show.from[i] != SHOW_PYTHON)
+		op->source = s->real;
+		if (s->from != SHOW_PYTHON)
 			op->flags |= PLAN_F_EXPOSED;
 	}
 	for (int i = 0; i < HOST_ROOTS; i++)

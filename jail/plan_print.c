@@ -10,6 +10,7 @@
 #include "sys.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -99,12 +100,22 @@ static void print_mount(FILE *f, const struct plan_op *op)
 	print_attrs(f, op->attrs);
 }
 
+/* With where it is on the host, if that is elsewhere. */
 static void print_bind(FILE *f, const struct plan_op *op)
 {
 	print_text(f, op->target);
+	if (op->source && strcmp(op->source, op->target) != 0) {
+		fputs("  from ", f);
+		print_text(f, op->source);
+	}
 	print_attrs(f, op->attrs);
 	if (op->flags & PLAN_F_REMOUNT)
 		fputs(", one by one", f);
+}
+
+static void print_keep(FILE *f, const struct plan_op *op)
+{
+	(op->source ? print_bind : print_mount)(f, op);
 }
 
 static void print_pair(FILE *f, const struct plan_op *op)
@@ -169,7 +180,7 @@ static const struct {
 	[PLAN_IDENTITY] = {"identity", print_number},
 	[PLAN_PRIVATE] = {"private", NULL},
 	[PLAN_HOME_MAKE] = {"home", print_mount},
-	[PLAN_HOME_KEEP] = {"keep", print_mount},
+	[PLAN_HOME_KEEP] = {"keep", print_keep},
 	[PLAN_HOSTNAME] = {"hostname", print_target},
 	[PLAN_LOOPBACK] = {"loopback", NULL},
 	[PLAN_HOME_COPY] = {"home", print_copy},

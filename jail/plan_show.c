@@ -90,10 +90,17 @@ static int is_personal(const char *path)
 	       (plan_is_beneath(path, "/home") && !strchr(path + 6, '/'));
 }
 
-static int check(const char *path, enum plan_show_from from, struct err *e)
+/* The files of /etc that Python needs are the host's own, wherever it keeps
+ * them; what the configuration names must not be forbidden by any name. */
+static int check(const char *path, const char *real, enum plan_show_from from,
+	struct err *e)
 {
 	if (plan_check_exposed(path, e) < 0)
 		return -1;
+	if (from != SHOW_PYTHON && plan_check_exposed(real, e) < 0)
+		return strcmp(real, path)
+			       ? err_wrap(e, "%s leads elsewhere", path)
+			       : -1;
 	if (from == SHOW_PYTHON && is_personal(path)) {
 		err_set(e, "%s cannot be shown: it is somebody's home", path);
 		return err_hint(e, "install Python, or make the virtual "
@@ -102,7 +109,7 @@ static int check(const char *path, enum plan_show_from from, struct err *e)
 	return 0;
 }
 
-int plan_show_add(struct plan_show *s, const char *path,
+int plan_show_add(struct plan_show *s, const char *path, const char *real,
 	enum plan_show_from from, struct err *e)
 {
 	static const char *const named[] = {
@@ -111,7 +118,7 @@ int plan_show_add(struct plan_show *s, const char *path,
 		[SHOW_EXPOSED] = "jail.expose",
 	};
 
-	if (check(path, from, e) < 0) {
+	if (check(path, real, from, e) < 0) {
 		err_kind_set(e, ERR_CONFIG);
 		return err_wrap(e, "%s", named[from]);
 	}
@@ -120,8 +127,7 @@ int plan_show_add(struct plan_show *s, const char *path,
 			PLAN_SHOW_MAX);
 		return err_kind_set(e, ERR_CONFIG);
 	}
-	s->paths[s->n] = path;
-	s->from[s->n++] = from;
+	s->v[s->n++] = (struct plan_shown){path, real, from};
 	return 0;
 }
 
@@ -129,41 +135,30 @@ int plan_show_add(struct plan_show *s, const char *path,
 static void sort(struct plan_show *s)
 {
 	for (int i = 1; i < s->n; i++) {
-		const char *path = s->paths[i];
-		enum plan_show_from from = s->from[i];
+		struct plan_shown one = s->v[i];
 		int at = i;
 
-		for (; at > 0 && strcmp(s->paths[at - 1], path) > 0; at--) {
-			s->paths[at] = s->paths[at - 1];
-			s->from[at] = s->from[at - 1];
-		}
-		s->paths[at] = path;
-		s->from[at] = from;
+		for (; at > 0 && strcmp(s->v[at - 1].path, one.path) > 0; at--)
+			s->v[at] = s->v[at - 1];
+		s->v[at] = one;
 	}
 }
 
 void plan_show_settle(struct plan_show *s)
 {
-	int kept = 0;
+	int n = s->n;
 
 	sort(s);
-	for (int i = 0; i < s->n; i++) {
-		int seen = 0;
-
-		for (int k = 0; k < kept && !seen; k++)
-			seen = plan_is_beneath(s->paths[i], s->paths[k]);
-		if (seen)
-			continue;
-		s->paths[kept] = s->paths[i];
-		s->from[kept++] = s->from[i];
-	}
-	s->n = kept;
+	s->n = 0; /* those that stay */
+	for (int i = 0; i < n; i++)
+		if (!plan_show_has(s, s->v[i].path))
+			s->v[s->n++] = s->v[i];
 }
 
 int plan_show_has(const struct plan_show *s, const char *path)
 {
 	for (int i = 0; i < s->n; i++)
-		if (plan_is_beneath(path, s->paths[i]))
+		if (plan_is_beneath(path, s->v[i].path))
 			return 1;
 	return 0;
 }

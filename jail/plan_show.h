@@ -16,19 +16,25 @@ enum plan_show_from {
 	SHOW_EXPOSED,  /* jail.expose */
 };
 
-/* Directories and files to show at the path they have, sorted so that what is
- * above comes first, none below another. */
+/* One directory or file, and where it is without a link on the way. */
+struct plan_shown {
+	const char *path, *real;
+	enum plan_show_from from;
+};
+
+/* What to show at the path it has, sorted so that what is above comes first,
+ * none below another. */
 struct plan_show {
-	const char *paths[PLAN_SHOW_MAX];
-	enum plan_show_from from[PLAN_SHOW_MAX];
+	struct plan_shown v[PLAN_SHOW_MAX];
 	int n;
 };
 
 /* Whether `path` is `dir` or lies below it. */
 int plan_is_beneath(const char *path, const char *dir);
 
-/* Add a path (borrowed) after checking that it may be shown. */
-int plan_show_add(struct plan_show *s, const char *path,
+/* Add a path, and where it really is (both borrowed), after checking that it
+ * may be shown. */
+int plan_show_add(struct plan_show *s, const char *path, const char *real,
 	enum plan_show_from from, struct err *e);
 
 /* Sort, and drop what another path already shows. */

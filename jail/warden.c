@@ -133,6 +133,7 @@ static int start(struct warden *w, struct err *e)
 	no_cgroup(&w->cgroup);
 	if (host_probe(&w->host, w->spec->python, e) < 0)
 		return -1;
+	host_resolve(&w->host, w->spec);
 	if (ident_is_root() ? leave_root(w, &caps, e)
 			    : use_delegated(w, &caps, e))
 		return -1;

@@ -209,13 +209,17 @@ static int print_json(const struct check *c, struct err *e)
 /* What would be done, step by step. */
 static int print_plan(struct check *c, const char *python, struct err *e)
 {
+	const char *expose[SETUP_LIST + 1], *require[SETUP_LIST + 1];
 	struct jail_spec spec = {.limits = c->cfg->limits,
 		.python = python,
 		.packages = c->cfg->packages,
+		.expose = setup_list(expose, &c->cfg->expose),
+		.require = setup_list(require, &c->cfg->require),
 		.uid_lo = c->cfg->uids.lo,
 		.uid_hi = c->cfg->uids.hi};
 	struct plan plan;
 
+	host_resolve(&c->host, &spec);
 	if (plan_make(&plan, &spec, &c->host, e) < 0)
 		return -1;
 	putchar('\n');

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every path in the home can be seen and removed, none leads elsewhere, and
-what is shown below /home stays."""
+"""Paths of the home, and of what is shown beside it: every one can be seen and
+removed, none leads elsewhere, and what is not the session's stays."""
 import os
 
 import pytest
@@ -90,3 +90,21 @@ def test_what_is_shown_below_home_is_not_the_persons_to_lose(
     assert "Error" in s.run(f"os.symlink('/tmp', '{place}')")
     s.run(":reset", 40)
     assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
+
+
+@pytest.mark.parametrize("leads_to", ["/", "/proc", "/run", "/sys/fs/cgroup"])
+def test_a_link_shows_no_more_than_what_it_leads_to(cb, leads_to):
+    data = cb.base / "data"
+    data.mkdir()
+    (data / "f").write_text("data")
+    cb.let_in(data)
+    link = cb.base / "link"
+    show = ("--set", f"jail.expose={link}", "-c",
+            f"import os; print(os.listdir('{link}'))")
+    link.symlink_to(leads_to)
+    ended = cb.run(*show)
+    assert ended.code == 78 and leads_to in ended.said and not ended.out, ended
+    link.unlink()
+    link.symlink_to(data)
+    ended = cb.run(*show)
+    assert ended.code == 0 and ended.text == "['f']\n", ended

@@ -6,6 +6,7 @@
  * that each test makes and removes. Nothing is ever run.
  */
 #include "jail/host.h"
+#include "jail/spec.h"
 
 #include "forked.h"
 
@@ -278,6 +279,28 @@ static void this_host_is_seen_as_it_is(void **state)
 	host_fini(&h);
 }
 
+static void what_is_to_be_shown_is_followed_to_its_end(void **state)
+{
+	char dir[] = "/tmp/host-XXXXXX", link[64], below[64];
+	const char *const expose[] = {link, below, "/usr", "/no/such", NULL};
+	struct jail_spec spec = {.packages = link, .expose = expose};
+	struct host h = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(link, sizeof(link), "%s/l", dir);
+	snprintf(below, sizeof(below), "%s/l/bin", dir);
+	assert_int_equal(symlink("/usr", link), 0);
+	host_resolve(&h, &spec);
+	assert_string_equal(host_real(&h, link), "/usr");
+	assert_string_equal(host_real(&h, below), "/usr/bin");
+	assert_string_equal(host_real(&h, "/usr"), "/usr");
+	assert_string_equal(host_real(&h, "/no/such"), "/no/such");
+	host_fini(&h);
+	unlink(link);
+	rmdir(dir);
+}
+
 static void a_trial_of_namespaces_ends_with_a_verdict(void **state)
 {
 	struct host h = {0};
@@ -312,6 +335,7 @@ int main(void)
 		TEST(a_circle_of_links_is_an_error),
 		TEST(a_path_without_end_is_an_error),
 		cmocka_unit_test(this_host_is_seen_as_it_is),
+		cmocka_unit_test(what_is_to_be_shown_is_followed_to_its_end),
 		cmocka_unit_test(a_trial_of_namespaces_ends_with_a_verdict),
 		cmocka_unit_test(an_error_about_namespaces_gets_a_remedy),
 	};

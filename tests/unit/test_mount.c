@@ -123,6 +123,36 @@ static int child_file(void *arg)
 	return 0;
 }
 
+/* Where it leads now is not where it led when it was looked at. */
+static int child_link(void *arg)
+{
+	static const char *const links[] = {
+		"/tmp/l", "/tmp/l/sub", "/tmp/null", "/proc/self/cwd"};
+	struct mount_root r = play(0);
+	struct err e = {0};
+
+	(void)arg;
+	CHILD_CHECK(symlink("/tmp/src", "/tmp/l") == 0, "%m");
+	CHILD_CHECK(symlink("/dev/null", "/tmp/null") == 0, "%m");
+	for (int i = 0; i < 4; i++) {
+		CHILD_CHECK(mount_bind(&r, links[i], "/b", RO, &e) < 0 &&
+				    e.code == ELOOP,
+			"%s: %s", links[i], e.msg);
+		CHILD_CHECK(mount_show(&r, links[i], "/s", RO, &e) < 0 &&
+				    e.code == ELOOP,
+			"%s: %s", links[i], e.msg);
+	}
+	CHILD_CHECK(mount_bind(&r, "/tmp/src", "/b", RO, &e) == 0, "control");
+	CHILD_CHECK(mount_show(&r, "/tmp/src", "/s", RO, &e) >= 0, "control");
+	return 0;
+}
+
+static void no_link_is_followed_to_what_is_shown(void **state)
+{
+	(void)state;
+	own_ns_run(child_link, NULL);
+}
+
 static void a_file_and_a_device_can_be_shown(void **state)
 {
 	(void)state;
@@ -335,6 +365,7 @@ int main(void)
 		cmocka_unit_test(locked_flags_of_inherited_mounts_stay),
 		cmocka_unit_test(one_mount_is_restricted_and_not_those_below),
 		cmocka_unit_test(a_file_and_a_device_can_be_shown),
+		cmocka_unit_test(no_link_is_followed_to_what_is_shown),
 		cmocka_unit_test(sockets_and_fifos_cannot_be_shown),
 		cmocka_unit_test(
 			a_link_in_the_way_of_a_target_is_never_followed),

@@ -119,6 +119,17 @@ static void set_link(struct world *w, char *v)
 	l->text = copy(text);
 }
 
+static void set_real(struct world *w, char *v)
+{
+	char *real = strchr(v, ' ');
+	struct host_link *l = &w->host.reals[w->host.nreals++];
+
+	assert_non_null(real);
+	*real++ = '\0';
+	l->path = copy(v);
+	l->text = copy(real);
+}
+
 static void set_expose(struct world *w, char *v)
 {
 	assert_in_range(w->nexpose, 0, LIST_MAX - 1);
@@ -195,6 +206,7 @@ static const struct {
 	{"packages", set_packages},
 	{"prefix", set_prefix},
 	{"python", set_python},
+	{"real", set_real},
 	{"require", set_require},
 	{"user", set_user},
 	{"without", set_without},
@@ -452,17 +464,17 @@ static void a_list_of_paths_settles(void **state)
 	struct plan_show s = {.n = 0};
 
 	(void)state;
-	plan_show_add(&s, "/opt/b/c", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b", SHOW_PYTHON, NULL);
-	plan_show_add(&s, "/opt/a", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b-side", SHOW_EXPOSED, NULL);
+	plan_show_add(&s, "/opt/b/c", "/opt/b/c", SHOW_EXPOSED, NULL);
+	plan_show_add(&s, "/opt/b", "/opt/b", SHOW_PYTHON, NULL);
+	plan_show_add(&s, "/opt/a", "/opt/a", SHOW_EXPOSED, NULL);
+	plan_show_add(&s, "/opt/b", "/opt/b", SHOW_EXPOSED, NULL);
+	plan_show_add(&s, "/opt/b-side", "/opt/b-side", SHOW_EXPOSED, NULL);
 	plan_show_settle(&s);
 	assert_int_equal(s.n, 3);
-	assert_string_equal(s.paths[0], "/opt/a");
-	assert_string_equal(s.paths[1], "/opt/b");
-	assert_int_equal(s.from[1], SHOW_PYTHON);
-	assert_string_equal(s.paths[2], "/opt/b-side");
+	assert_string_equal(s.v[0].path, "/opt/a");
+	assert_string_equal(s.v[1].path, "/opt/b");
+	assert_int_equal(s.v[1].from, SHOW_PYTHON);
+	assert_string_equal(s.v[2].path, "/opt/b-side");
 	assert_true(plan_show_has(&s, "/opt/b/x"));
 	assert_false(plan_show_has(&s, "/opt/bx"));
 }
@@ -476,10 +488,12 @@ static void too_many_paths_are_an_error(void **state)
 	for (int i = 0; i < PLAN_SHOW_MAX; i++) {
 		snprintf(name[i], sizeof(name[i]), "/d%d", i);
 		assert_int_equal(
-			plan_show_add(&s, name[i], SHOW_EXPOSED, NULL), 0);
+			plan_show_add(&s, name[i], name[i], SHOW_EXPOSED, NULL),
+			0);
 	}
 	assert_int_equal(
-		plan_show_add(&s, "/one/more", SHOW_EXPOSED, NULL), -1);
+		plan_show_add(&s, "/one/more", "/one/more", SHOW_EXPOSED, NULL),
+		-1);
 }
 
 static void too_many_homes_are_an_error(void **state)
