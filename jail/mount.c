@@ -50,40 +50,45 @@ static int next_component(const char **path, char name[NAME_MAX + 1])
 	return 1;
 }
 
-/* Open one directory below `dir`, without following a link; make it if it is
- * not there. */
+/* Open one directory below `dir`, without following a link. */
 static int enter(int dir, const char *name)
 {
-	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dir, name, flags);
+	return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The same, and make it if it is not there. */
+static int enter_made(int dir, const char *name)
+{
+	int fd = enter(dir, name);
 
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
 	if (mkdirat(dir, name, DIR_MODE) < 0)
 		return -1;
-	return openat(dir, name, flags);
+	return enter(dir, name);
 }
 
 /*
- * Walk to the directory that holds `target`, making what is missing, and leave
- * the last component in `last` ("." for the root itself). Descriptor, or -1
- * with errno.
+ * Walk from `root` to the directory that holds `path`, one component at a
+ * time, and leave the last one in `last` ("." for the root itself).
+ * Descriptor, or -1 with errno.
  */
-static int walk_to_parent(int root, const char *target, char last[NAME_MAX + 1])
+static int walk(int root, const char *path, int (*into)(int, const char *),
+	char last[NAME_MAX + 1])
 {
 	auto_close int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char name[NAME_MAX + 1];
 	int more;
 
 	strcpy(last, ".");
-	while (dir >= 0 && (more = next_component(&target, name)) != 0) {
+	while (dir >= 0 && (more = next_component(&path, name)) != 0) {
 		int fd;
 
 		if (more < 0) {
 			errno = EINVAL;
 			return -1;
 		}
-		fd = strcmp(last, ".") ? enter(dir, last) : fd_take(&dir);
+		fd = strcmp(last, ".") ? into(dir, last) : fd_take(&dir);
 		if (fd < 0)
 			return -1;
 		fd_drop(&dir);
@@ -91,6 +96,12 @@ static int walk_to_parent(int root, const char *target, char last[NAME_MAX + 1])
 		strcpy(last, name);
 	}
 	return fd_take(&dir);
+}
+
+/* To where a target is, or will be: what is missing is made. */
+static int walk_to_parent(int root, const char *target, char last[NAME_MAX + 1])
+{
+	return walk(root, target, enter_made, last);
 }
 
 int mount_symlink(const struct mount_root *r, const char *text,
@@ -263,13 +274,25 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 /* ---- binds ---- */
 
 /*
- * A source is opened without following a link. Whoever named it has looked
- * where it leads and whether that may be shown (plan_show.c); what has been
- * put in its way since is something else.
+ * A source, an absolute path, is opened without following a link. Whoever
+ * named it has looked where it leads and whether that may be shown
+ * (plan_show.c); what has been put in its way since is something else.
  */
 static int open_source(const char *source, int flags)
 {
-	return sys_openat2(AT_FDCWD, source, flags, 0, SYS_RESOLVE_NO_SYMLINKS);
+	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char last[NAME_MAX + 1];
+	auto_close int dir = walk(root, source, enter, last);
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (dir >= 0)
+		fd = openat(dir, last, flags | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+		errno = ELOOP;
+		return -1;
+	}
+	return fd_take(&fd);
 }
 
 /* A detached copy of the mount at an open source. */
