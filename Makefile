@@ -113,6 +113,10 @@ $(BUILD)/gen/seccomp_bpf.h: $(BUILD)/tools/seccomp_gen
 	@mkdir -p $(@D)
 	$< > $@.tmp && mv $@.tmp $@
 
+$(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) $(LIB) $(LIBS)
+
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) $(LIB) $(LIBS) -lcmocka
@@ -130,7 +134,7 @@ fuzz:
 	@tests/fuzz/run $(or $(FUZZ_SECONDS),60)
 
 ## make bench      measure, print the table
-bench: build
+bench: build $(BUILD)/tests/bench/jail
 	@tests/bench/run
 
 ## make tidy       clang-tidy and cppcheck

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jail.c - what the jail takes, without the front end
+ *
+ * Prints "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds:
+ * building it, up to a Python that answers, and a cell's round trip.
+ */
+#include "jail/jail.h"
+#include "jail/err.h"
+#include "jail/limits.h"
+#include "jail/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define JAILS 40
+#define CELLS 300
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(const char *what, double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof(*v), compare);
+	printf("%s\t%.2f\t%.2f\t%.2f\n", what, v[n / 2], v[0], v[n * 95 / 100]);
+}
+
+static void fail(const struct err *e)
+{
+	fprintf(stderr, "%s\n", e->msg);
+	exit(1);
+}
+
+/* The moment when that has happened. */
+static double await(struct jail *j, enum jail_event_type wanted)
+{
+	struct jail_event ev;
+	struct err e = {0};
+
+	do {
+		if (jail_wait(j, &ev, -1, &e) <= 0)
+			fail(&e);
+		if (ev.type == JAIL_FAILED)
+			fail(&ev.err);
+		jail_event_close(&ev);
+	} while (ev.type != wanted);
+	return now();
+}
+
+/* Keeps the tty, whose other end hangs up otherwise. */
+static int await_tty(struct jail *j)
+{
+	struct jail_event ev;
+	struct err e = {0};
+
+	do {
+		if (jail_wait(j, &ev, -1, &e) <= 0)
+			fail(&e);
+	} while (ev.type != JAIL_UP);
+	return ev.fds[0];
+}
+
+int main(int argc, char **argv)
+{
+	struct jail_spec spec = {.mode = SPEC_SESSION,
+		.python = argc > 1 ? argv[1] : "/usr/bin/python3",
+		.term = "dumb",
+		.uid_lo = 2130706432,
+		.uid_hi = 2130771967,
+		.rows = 24,
+		.cols = 80};
+	static double built[JAILS], up[JAILS], cell[CELLS], rest[CELLS];
+	struct err e = {0};
+	struct jail *j;
+
+	limits_init(&spec.limits);
+	for (int i = 0; i < JAILS; i++) {
+		double start = now();
+
+		if (jail_open(&j, &spec, &e) < 0)
+			fail(&e);
+		built[i] = await(j, JAIL_BUILT) - start;
+		up[i] = await(j, JAIL_UP) - start;
+		jail_close(j);
+	}
+	print("jail: open -> built", built, JAILS);
+	print("jail: open -> Python answers", up, JAILS);
+
+	if (jail_open(&j, &spec, &e) < 0)
+		fail(&e);
+	await_tty(j);
+	for (int i = 0; i < CELLS; i++) {
+		double start = now(), done;
+
+		if (jail_run(j, (uint32_t)i + 1, "x=1\n", 4, &e) < 0)
+			fail(&e);
+		done = await(j, JAIL_DONE);
+		cell[i] = done - start;
+		rest[i] = await(j, JAIL_PARKED) - done;
+	}
+	jail_close(j);
+	print("jail: a cell, handed over -> done", cell, CELLS);
+	print("jail: done -> checkpoint taken, at rest", rest, CELLS);
+	return 0;
+}
