@@ -29,6 +29,8 @@
 
 /* Most files in conf.d. */
 #define FRAGMENTS_MAX 256
+/* What a full home leaves of the memory: twice what Python needs to start. */
+#define HOME_LEAVES (32LL << 20)
 
 int config_init(struct config *cfg)
 {
@@ -313,6 +315,42 @@ static void load_own(struct config_merge *m)
 	load_file(m, &file);
 }
 
+/* What a home may be given: it is memory of the session, it outlives Python,
+ * and full it must leave Python room to be started in again. */
+static int64_t home_most(int64_t memory)
+{
+	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
+}
+
+/* The home is within the session's memory: a size nobody set follows it. */
+static void fit_home(struct config_merge *m)
+{
+	const struct config_key *home = config_key_find("home", "size");
+	const struct config_key *memory = config_key_find("session", "memory");
+	struct limits *l = &m->cfg->limits;
+	int64_t most = home_most(l->memory_bytes);
+	const char *from = config_source(m->cfg, "session.memory");
+	char **source = &m->cfg->sources[config_key_index(home)];
+	char size[32], total[32];
+
+	if (l->home_bytes <= most)
+		return;
+	if (!*source) {
+		l->home_bytes = most;
+		if (asprintf(source, "%s (session.memory)", from) < 0) {
+			*source = NULL;
+			config_merge_oom(m, from);
+		}
+		return;
+	}
+	config_number_format(home, most, size, sizeof(size));
+	config_number_format(memory, l->memory_bytes, total, sizeof(total));
+	config_errors_add(m->errors, *source,
+		"home.size: expected at most %s, because session.memory is %s "
+		"(%s) and Python needs the rest",
+		size, total, from);
+}
+
 /* Keys that cannot both be meant. */
 static void check_together(struct config_merge *m)
 {
@@ -326,6 +364,7 @@ static void check_together(struct config_merge *m)
 			"cell.undo: expected 0, because checkpoints are never "
 			"taken (%s)",
 			checkpoint);
+	fit_home(m);
 }
 
 int config_load(struct config *cfg, const struct config_where *where,

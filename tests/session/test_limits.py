@@ -188,6 +188,27 @@ def test_full_home_is_an_oserror_and_session_lives(cb):
         == "2"
 
 
+def test_a_full_home_leaves_python_room_to_start(cb):
+    """The home outlives Python, so it must not take all of the memory."""
+    fill = ("import os; fd = os.open('big', os.O_CREAT | os.O_WRONLY | "
+            "os.O_APPEND)\nwhile True: os.write(fd, bytes(65536))")
+    s = cb.session("-M", "64M", "--set", "cell.checkpoint=never")
+    s.run("n = open('kept', 'w').write('yes')")
+    out = s.run(fill, 40)
+    assert "No space left" in out, out
+    for _ in range(3):
+        s.run("import os; os._exit(1)", 40)
+        assert s.run("open('kept').read()") == "'yes'"
+    s.run(":reset", 40)
+    assert s.run("__import__('os').path.getsize('big') > 31 << 20") == "True"
+
+
+def test_a_home_too_large_for_the_memory_is_refused(cb):
+    r = cb.run("-M", "64M", "--set", "home.size=60M", "-c", "1")
+    assert r.code == 78 and "expected at most 32M" in r.said, r
+    assert cb.run("-M", "64M", "--set", "home.size=32M", "-c", "1").code == 0
+
+
 def test_home_full_of_names_is_an_oserror_and_session_lives(cb):
     s = cb.session("--set", "home.files=100")
     out = s.run("for i in range(300): open(f'f{i}', 'w').close()")

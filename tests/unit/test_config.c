@@ -181,6 +181,31 @@ static void values_out_of_range_say_the_range(void **state)
 		"session.cpus: expected 0.01 to 1024");
 }
 
+static void a_home_leaves_python_room(void **state)
+{
+	struct world *w = *state;
+
+	add_set(w, "session.memory=64M");
+	load_ok(w);
+	assert_value(w, "home", "size", "32M");
+	assert_string_equal(
+		config_source(&w->cfg, "home.size"), "--set (session.memory)");
+	add_set(w, "session.memory=16M");
+	load_ok(w);
+	assert_value(w, "home", "size", "8M");
+	add_set(w, "session.memory=96M");
+	load_ok(w);
+	assert_value(w, "home", "size", "64M");
+	assert_string_equal(
+		config_source(&w->cfg, "home.size"), CONFIG_BUILT_IN);
+	put(w, "cellblock.conf", "[home]\nsize = 96M\n");
+	LOAD_FAILS(w, "cellblock.conf:2: home.size: expected at most 64M, "
+		      "because session.memory is 96M (--set)");
+	add_set(w, "session.memory=128M");
+	load_ok(w);
+	assert_value(w, "home", "size", "96M");
+}
+
 static void units_mean_what_they_say(void **state)
 {
 	struct world *w = *state;
@@ -334,6 +359,7 @@ int main(void)
 		TEST(a_name_with_a_slash_is_no_file),
 		TEST(every_error_is_reported_with_its_line),
 		TEST(values_out_of_range_say_the_range),
+		TEST(a_home_leaves_python_room),
 		TEST(units_mean_what_they_say),
 		TEST(lists_add_up_in_a_file_and_are_replaced_by_the_next),
 		TEST(paths_must_be_plain),
