@@ -206,19 +206,17 @@ static int apply_devpts(
 /*
  * Inside some containers the kernel refuses a fresh /proc, because parts of
  * the one there are covered up (EPERM), or lets it be only as restricted as
- * that one is: hence read-only second. subset=pid is Linux 5.8, but not every
- * kernel that claims to be newer has it.
+ * that one is: hence read-only second. A kernel without subset=pid (Linux 5.8)
+ * gets none: a whole one shows much of the host.
  */
 static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	const unsigned attrs[] = {op->attrs, op->attrs | SYS_ATTR_RDONLY};
-	const char *const options[] = {op->options, ""};
 
-	for (int i = 0; i < 4; i++) {
-		if (mount_fs(&a->root, "proc", op->target, options[i / 2],
-			    attrs[i % 2], e) < 0)
+	for (int i = 0; i < 2; i++) {
+		if (mount_fs(&a->root, "proc", op->target, op->options,
+			    attrs[i], e) < 0)
 			continue;
-		a->ctx->whole_proc = i / 2;
 		a->ctx->proc_fd = mount_open_dir(&a->root, op->target, e);
 		return a->ctx->proc_fd < 0 ? -1 : 0;
 	}
@@ -226,7 +224,6 @@ static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 		return err_hint(e, "jail.require asks for proc; a container "
 				   "that masks parts of its own /proc keeps "
 				   "a jail from having one");
-	a->ctx->no_proc = 1;
 	return 0;
 }
 

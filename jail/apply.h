@@ -13,16 +13,14 @@
 
 /* What a stage needs, and leaves behind. Descriptors are the caller's. */
 struct apply_ctx {
-	int home_fd;	/* top of the home: out of WARDEN, into JAIL */
-	int pts_fd;	/* out of JAIL: top of its devpts */
-	int proc_fd;	/* out of JAIL: top of its /proc; -1 without */
+	int home_fd; /* top of the home: out of WARDEN, into JAIL */
+	int pts_fd;  /* out of JAIL: top of its devpts */
+	int proc_fd; /* out of JAIL: top of its /proc; -1 without */
 	int tmp_fds[APPLY_TMPFS]; /* out of JAIL: what counts as memory */
 	int ntmp;
-	int no_proc;	/* out of JAIL: the kernel refused a /proc */
-	int whole_proc; /* out of JAIL: it did not know subset=pid */
-	int landlock;	/* out of JAIL: the ABI in force, 0 for none */
-	int shared;	/* out of JAIL: how many of the things it shows share
-			 * their file locks with the host */
+	int landlock; /* out of JAIL: the ABI in force, 0 for none */
+	int shared;   /* out of JAIL: how many of the things it shows share
+		       * their file locks with the host */
 };
 
 /*
