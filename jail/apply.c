@@ -146,6 +146,8 @@ static int apply_home_copy(
 	struct apply *a, const struct plan_op *op, struct err *e)
 {
 	a->home = mount_copy(op->source, a->ctx->home_fd, e);
+	/* Its mount is the warden's: from there .. is the host's root. */
+	fd_drop(&a->ctx->home_fd);
 	return a->home < 0 ? err_wrap(e, "home") : 0;
 }
 

@@ -13,7 +13,8 @@
 
 /* What a stage needs, and leaves behind. Descriptors are the caller's. */
 struct apply_ctx {
-	int home_fd; /* top of the home: out of WARDEN, into JAIL */
+	int home_fd; /* top of the home: out of WARDEN; into JAIL, which closes
+		      * it */
 	int pts_fd;  /* out of JAIL: top of its devpts */
 	int proc_fd; /* out of JAIL: top of its /proc; -1 without */
 	int tmp_fds[APPLY_TMPFS]; /* out of JAIL: what counts as memory */

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import stat
 import subprocess
 import time
 
@@ -205,6 +206,26 @@ def test_front_end_is_not_reachable_from_the_warden_side(cb):
             links.append(os.readlink(f"/proc/{pid}/fd/{n}"))
         assert mine not in [x for x in links if x.startswith("/dev/pts")] \
             or os.stat(f"/proc/{pid}/fd/0").st_dev != os.fstat(s.slave).st_dev
+
+
+def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
+    """A directory of a mount elsewhere would: its .. is the host's root."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may look at the descriptors of the jail")
+    s = cb.session("-q")
+    s.run("import os; here = os.open('/home', os.O_RDONLY)")
+    t, seen = cb.tree(s), 0
+    for pid in t.guests() + [t.init]:
+        with open(f"/proc/{pid}/mountinfo") as f:
+            inside = {line.split()[0] for line in f}
+        for n in os.listdir(f"/proc/{pid}/fd"):
+            if not stat.S_ISDIR(os.stat(f"/proc/{pid}/fd/{n}").st_mode):
+                continue
+            with open(f"/proc/{pid}/fdinfo/{n}") as f:
+                mount = re.search(r"mnt_id:\s*(\d+)", f.read()).group(1)
+            assert mount in inside, os.readlink(f"/proc/{pid}/fd/{n}")
+            seen += 1
+    assert seen, "control"
 
 
 def test_clock_of_the_host_is_untouched(cb):
