@@ -16,7 +16,6 @@
 
 #include <fcntl.h>
 
-#define NAME "test-cgroup"
 #define MIB (1024 * 1024)
 /* Patience for what happens soon: a deadline, not a measure. */
 #define SOON_MS 10000
@@ -25,12 +24,14 @@ struct world {
 	struct cgroup_caps caps;
 	struct limits limits;
 	struct cgroup cg;
+	char name[32]; /* no other run of the tests has it */
 };
 
 static inline int world_make(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
+	snprintf(w->name, sizeof(w->name), "test-%d", (int)getpid());
 	cgroup_probe(&w->caps);
 	limits_init(&w->limits);
 	w->limits.memory_bytes = 64 * MIB;
@@ -66,7 +67,7 @@ static inline void open_ok(struct world *w)
 {
 	struct err e;
 
-	if (cgroup_open(&w->cg, &w->caps, &w->limits, NAME, &e) < 0)
+	if (cgroup_open(&w->cg, &w->caps, &w->limits, w->name, &e) < 0)
 		fail_msg("%s", e.msg);
 }
 

@@ -189,7 +189,7 @@ static void without_cgroups_all_is_empty(void **state)
 
 	w->caps = (struct cgroup_caps){.kind = CGROUP_NONE};
 	assert_int_equal(
-		cgroup_open(&w->cg, &w->caps, &w->limits, NAME, &e), 0);
+		cgroup_open(&w->cg, &w->caps, &w->limits, w->name, &e), 0);
 	assert_int_equal(w->cg.enforced, 0);
 	assert_int_equal(cgroup_add(&w->cg, getpid(), &e), 0);
 	assert_false(cgroup_can_freeze(&w->cg));

@@ -194,6 +194,22 @@ static void remains_of_a_dead_session_are_removed(void **state)
 	child_end(&c);
 }
 
+/* A janitor also removes what is left of sessions whose locks are free; the
+ * locks of the real ones are elsewhere. So: in a parent that none of them
+ * has. */
+static int apart_make(void **state)
+{
+	struct world *w;
+
+	world_make(state);
+	w = *state;
+	for (int i = 0; geteuid() == 0 && i < CGROUP_CONTROLLERS; i++)
+		if (w->caps.usable & 1u << i)
+			sprintf(strrchr(w->caps.dir[i], '/'), "/cellblock-%s",
+				w->name);
+	return 0;
+}
+
 static void the_janitor_kills_and_removes_at_the_end(void **state)
 {
 	struct world *w = *state;
@@ -269,17 +285,11 @@ static void claimed_start(struct sweep_world *sw, struct claimed *s)
 	assert_int_equal(child_result(&s->c), 1);
 }
 
-/* In a parent that no real session has: their locks are elsewhere. */
 static int sweep_world_make(void **state)
 {
 	struct sweep_world *sw = calloc(1, sizeof(*sw));
-	struct cgroup_caps *caps;
 
-	world_make((void **)&sw->w);
-	caps = &sw->w->caps;
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		if (caps->usable & 1u << i)
-			strcpy(strrchr(caps->dir[i], '/'), "/cellblock-test");
+	apart_make((void **)&sw->w);
 	strcpy(sw->locks, "/tmp/cellblock-locks-XXXXXX");
 	*state = sw;
 	return mkdtemp(sw->locks) ? 0 : -1;
@@ -394,7 +404,9 @@ int main(void)
 		TEST(the_warden_needs_no_privilege_later),
 		TEST(a_process_can_enter_by_itself),
 		TEST(remains_of_a_dead_session_are_removed),
-		TEST(the_janitor_kills_and_removes_at_the_end),
+		cmocka_unit_test_setup_teardown(
+			the_janitor_kills_and_removes_at_the_end, apart_make,
+			world_end),
 		cmocka_unit_test_setup_teardown(
 			a_sweep_takes_the_dead_and_spares_the_living,
 			sweep_world_make, sweep_world_end),
