@@ -68,7 +68,7 @@ static const char *const thread_pools[] = {
 	"NUMEXPR_NUM_THREADS",
 };
 
-static void env_prepare(struct spawn *s)
+static int env_prepare(struct spawn *s, struct err *e)
 {
 	int n = 0, cores = (s->spec->limits.cpus_milli + 999) / 1000;
 
@@ -96,11 +96,12 @@ static void env_prepare(struct spawn *s)
 		while (at < n && strncmp(s->env[at], add, len) != 0)
 			at++;
 		if (at >= SPAWN_ENV_MAX - 1)
-			break;
+			return err_set(e, "python.env: too many variables");
 		s->env[at] = add;
 		n += at == n;
 	}
 	s->env[n] = NULL;
+	return 0;
 }
 
 int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
@@ -109,9 +110,11 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	*s = (struct spawn){.spec = spec,
 		.plan = plan,
 		.cgroup = cgroup,
+		.null = -1,
 		.driver = -1,
 		.tools = -1};
-	env_prepare(s);
+	if (env_prepare(s, e) < 0)
+		return -1;
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (s->null < 0)
 		return err_errno(e, "open the jail's /dev/null");
