@@ -85,10 +85,6 @@ struct cgroup_usage {
 	int64_t fork_fails;    /* forks refused by the process limit */
 };
 
-/* Slots beyond limits.processes: pid 1, the middle process of a parking, and
- * the checkpoints. */
-#define CGROUP_PIDS_SPARE 4
-
 /* Look at this host. Never fails: caps->kind is CGROUP_NONE and caps->why
  * says why. Makes nothing. */
 void cgroup_probe(struct cgroup_caps *caps);

@@ -7,6 +7,7 @@
  */
 #include "cgroup_impl.h"
 #include "io.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,8 @@ static void limit_memory(struct cgroup *cg, int dir, const struct limits *l)
 static void limit_pids(struct cgroup *cg, int dir, const struct limits *l)
 {
 	if (cgroup_set_limit(cg, dir, "pids.max",
-		    (int64_t)l->processes + CGROUP_PIDS_SPARE, "processes"))
+		    (int64_t)l->processes + plan_spare_processes(l),
+		    "processes"))
 		cg->enforced |= CGROUP_LIMIT_PIDS;
 }
 

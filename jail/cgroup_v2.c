@@ -12,6 +12,7 @@
  */
 #include "cgroup_impl.h"
 #include "io.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -223,7 +224,7 @@ static void set_limits(struct cgroup *cg, int dir,
 	if (!(caps->usable & 1u << CGROUP_PIDS))
 		cgroup_refuse(cg, "processes");
 	else if (cgroup_set_limit(cg, dir, "pids.max",
-			 (int64_t)l->processes + CGROUP_PIDS_SPARE,
+			 (int64_t)l->processes + plan_spare_processes(l),
 			 "processes"))
 		cg->enforced |= CGROUP_LIMIT_PIDS;
 	if (caps->usable & 1u << CGROUP_CPU)

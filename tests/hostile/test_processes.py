@@ -204,9 +204,13 @@ def test_a_killed_checkpoint_is_told_at_once_and_after(cb):
 
 
 def test_the_last_of_seventeen_checkpoints_is_as_good_as_the_first(cb):
-    s = cb.session("--set", "cell.undo=16", "-M", "400M")
+    """And all of them leave the cells as many processes as there may be."""
+    s = cb.session("--set", "cell.undo=16", "-M", "400M",
+                   "--set", "session.processes=8")
+    s.run("import subprocess")
     for n in range(20):
-        s.run(f"x = {n}")
+        out = s.run(f"x = {n}; subprocess.run(['true']).returncode")
+        assert out == "0", out
     s.run(":undo 16")
     assert s.run("x") == "3"
     s.run("import os; os._exit(1)")
