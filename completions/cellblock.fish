@@ -79,7 +79,7 @@ function __cellblock_keys
 		terminal.colour 'colour of our own lines' \
 		terminal.banner 'greet with version and limits' \
 		log.syslog 'record who, when and which limit struck' \
-		log.transcript 'directory for full transcripts of sessions' \
+		log.transcript 'directory for transcripts of sessions' \
 		policy.locked 'the person\'s own settings may only be stricter' \
 		policy.commands 'which : commands exist'
 end

@@ -180,7 +180,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		"record who, when and which limit struck"},
 	{"log", "transcript", CONFIG_DIR, FIELD(transcript), "",
 		0, 0, TIGHTEN_NEVER, NULL,
-		"directory for full transcripts of sessions"},
+		"directory for transcripts of sessions"},
 	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no",
 		0, 0, TIGHTEN_HIGHER, NULL,
 		"the person's own settings may only be stricter"},

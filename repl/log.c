@@ -79,7 +79,10 @@ static int transcript_open(
 int log_open(struct log *l, const struct config *cfg, const char *user,
 	bool session, struct err *e)
 {
-	*l = (struct log){.transcript = -1, .user = user ? user : "unknown"};
+	*l = (struct log){.transcript = -1,
+		.user = user ? user : "unknown",
+		.cell_max = (uint64_t)cfg->limits.output_bytes +
+			    (uint64_t)cfg->limits.tail_bytes};
 	if (session && cfg->transcript &&
 		transcript_open(l, cfg->transcript, l->user, e) < 0)
 		return -1;
@@ -110,31 +113,57 @@ void log_limit(const struct log *l, enum jail_limit limit)
 		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
 }
 
-void log_output(const struct log *l, const void *buf, size_t n)
+/* One that cannot be written now may be later: a disk may be full for a while.
+ * What is missing has been told. */
+static void transcribe(struct log *l, const void *buf, size_t n)
 {
-	if (l->transcript >= 0)
-		io_write_full(l->transcript, buf, n);
+	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)
+		l->error = errno;
 }
 
-void log_cell(const struct log *l, uint32_t cell, const char *src, size_t n)
+static void transcribe_line(struct log *l, const char *text)
+{
+	transcribe(l, "\n# ", 3);
+	transcribe(l, text, strlen(text));
+	transcribe(l, "\n", 1);
+}
+
+void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 {
 	char head[64];
-	int len;
 
-	if (l->transcript < 0)
-		return;
-	len = snprintf(head, sizeof(head), "\n# cell %" PRIu32 ", %lld\n", cell,
+	l->cell_seen = 0;
+	snprintf(head, sizeof(head), "cell %" PRIu32 ", %lld", cell,
 		(long long)time(NULL));
-	log_output(l, head, (size_t)len);
-	log_output(l, src, n);
-	log_output(l, "\n# output\n", 10);
+	transcribe_line(l, head);
+	transcribe(l, src, n);
+	transcribe_line(l, "output");
 }
 
-void log_line(const struct log *l, const char *text)
+void log_output(struct log *l, const void *buf, size_t n)
 {
-	if (l->transcript < 0)
-		return;
-	log_output(l, "\n# ", 3);
-	log_output(l, text, strlen(text));
-	log_output(l, "\n", 1);
+	uint64_t seen = l->cell_seen;
+	uint64_t room = seen < l->cell_max ? l->cell_max - seen : 0;
+
+	l->cell_seen += n;
+	transcribe(l, buf, n < room ? n : room);
+}
+
+int log_cell_end(struct log *l, const char *verdict, struct err *e)
+{
+	char rest[96];
+
+	if (l->cell_seen > l->cell_max) {
+		snprintf(rest, sizeof(rest),
+			"%" PRIu64 " more bytes are not written down",
+			l->cell_seen - l->cell_max);
+		transcribe_line(l, rest);
+	}
+	if (verdict[0])
+		transcribe_line(l, verdict);
+	if (!l->error || l->told)
+		return 0;
+	l->told = true;
+	errno = l->error;
+	return err_errno(e, "the transcript of this session has a gap");
 }

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct config;
 struct err;
@@ -22,7 +23,11 @@ struct err;
 struct log {
 	bool to_syslog;
 	int transcript;
-	const char *user; /* borrowed */
+	const char *user;   /* borrowed */
+	uint64_t cell_max;  /* bytes of a cell's output that are written down */
+	uint64_t cell_seen; /* that there were */
+	int error;	    /* why the transcript has a gap */
+	bool told;	    /* and that was said */
 };
 
 /* Begin, before the front end confines itself. Only a session has a
@@ -38,9 +43,11 @@ void log_close(struct log *l, int status);
 void log_limit(const struct log *l, enum jail_limit limit);
 
 /* For the transcript: a cell's number and source; bytes that it wrote, as they
- * came; a line of ours. */
-void log_cell(const struct log *l, uint32_t cell, const char *src, size_t n);
-void log_output(const struct log *l, const void *buf, size_t n);
-void log_line(const struct log *l, const char *text);
+ * came, no more than cell.output and cell.tail together; how many there were
+ * beyond that, and the verdict ("": none). -1 with e, once, when something
+ * could not be written down. */
+void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
+void log_output(struct log *l, const void *buf, size_t n);
+int log_cell_end(struct log *l, const char *verdict, struct err *e);
 
 #endif

@@ -59,7 +59,7 @@ struct session {
 	struct terminal *term;
 	struct signals *signals;
 	const struct hostfs *host;
-	const struct log *log;
+	struct log *log;
 	struct history *history;
 	const char *python; /* the interpreter's path on the host */
 

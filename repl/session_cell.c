@@ -126,15 +126,16 @@ static void show_verdict(struct session *s)
 	const char *source = config_source(s->cfg, "session.memory");
 	struct verdict_about about = {.limits = &s->cfg->limits};
 	char text[VERDICT_MAX];
+	struct err e = {0};
 
 	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
 		about.memory_source = source;
 	verdict_line(text, &s->done, &about);
 	log_limit(s->log, s->done.limit);
-	if (text[0]) {
-		log_line(s->log, text);
+	if (text[0])
 		session_frame(s, "%s", text);
-	}
+	if (log_cell_end(s->log, text, &e) < 0)
+		session_frame(s, "%s", e.msg);
 	if (s->stack.n)
 		session_print_foreign(s, s->stack.s, s->stack.n);
 	s->stack.n = 0;

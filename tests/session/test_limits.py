@@ -285,3 +285,32 @@ def test_lifetime_ends_a_session_and_is_told(cb):
     s = cb.session("--set", "session.lifetime=2s")
     s.wait_exit(15)
     assert "lifetime limit: 2 s" in s.all_text()
+
+
+def transcript(cb, *limits, wrapper=()):
+    (cb.base / "log").mkdir()
+    s = cb.session("-s", f"log.transcript={cb.base / 'log'}", *limits,
+                   wrapper=wrapper)
+    path, = (cb.base / "log").iterdir()
+    return s, path
+
+
+def test_transcript_holds_of_a_cell_what_is_shown(cb):
+    s, path = transcript(cb, "-s", "cell.output=4K", "-s", "cell.tail=1K")
+    s.run("print('few')")
+    s.run("print('y' * 50_000)")
+    assert s.leave() == 0
+    text = path.read_text()
+    assert "few\n" in text and "print('y' * 50_000)" in text
+    assert text.count("y") < 5200
+    written = 50_002 - 4096 - 1024          # the tty makes \r\n of \n
+    assert f"\n# {written} more bytes are not written down\n" in text
+
+
+def test_transcript_that_cannot_be_written_is_said_once(cb):
+    s, path = transcript(cb, wrapper=(
+        "sh", "-c", 'ulimit -f 1024; exec "$@"', "sh"))
+    assert "has a gap: File too large" in s.run("print('y' * 900_000)")
+    assert "gap" not in s.run("print('more')")
+    assert s.run("1 + 1") == "2"
+    assert path.stat().st_size == 1024 * 512
