@@ -29,6 +29,10 @@
  * way through the kernel can come. */
 #define DEAD_SILENCE_MS 10
 #define OUTPUT_END_MS 2000
+/* A terminal that takes nothing for so long is not waited for; nor so long
+ * when we are to end. */
+#define FLUSH_MS 10000
+#define FLUSH_END_MS 500
 
 enum { POLL_JAIL = RELAY_POLLS, POLL_SIGNALS, POLLS };
 
@@ -99,18 +103,27 @@ static void wait_for_end(struct session *s)
 		poll_once(s, -1);
 }
 
-/* Let what was put go out, and nothing else happen but the end. */
+/* Let what was put go out, and nothing else happen but the end: even then the
+ * terminal gets its modes back, if it takes them soon. */
 static void flush(struct session *s)
 {
-	while (!relay_is_flushed(&s->relay) && !s->signals->end) {
-		struct pollfd p[RELAY_POLLS + 1];
+	int64_t until = now_ms() + FLUSH_MS;
 
+	while (!relay_is_flushed(&s->relay)) {
+		struct pollfd p[RELAY_POLLS + 1];
+		int64_t now = now_ms();
+
+		if (s->signals->end && until > now + FLUSH_END_MS)
+			until = now + FLUSH_END_MS;
+		if (now >= until)
+			break;
 		relay_poll(&s->relay, p);
 		p[0].fd = p[1].fd = -1;
 		p[RELAY_POLLS] =
 			(struct pollfd){.fd = s->signals->fd, .events = POLLIN};
-		if (poll(p, RELAY_POLLS + 1, 10000) == 0)
-			break;
+		if (poll(p, RELAY_POLLS + 1, (int)(until - now)) > 0 &&
+			!s->signals->end)
+			until = now_ms() + FLUSH_MS;
 		signals_read(s->signals);
 		relay_move(&s->relay, p);
 	}

@@ -88,6 +88,20 @@ def test_nothing_is_left_after_a_signal(busy, sig):
     nothing_is_left(busy)
 
 
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP],
+                         ids=lambda s: s.name)
+def test_a_signal_in_a_cell_leaves_the_terminal_as_it_was(session, sig):
+    session.enter(r"import time; print('\x1b[?1049h\x1b[?25l\x1b[31mon',"
+                  " flush=True); time.sleep(50)")
+    session.expect("^on")
+    assert session.screen.alternate and session.screen.cursor.hidden
+    session.process.send_signal(sig)
+    assert session.wait_exit() == 128 + sig
+    assert not session.screen.alternate and not session.screen.cursor.hidden
+    assert session.screen.cursor.attrs.fg == "default"
+    assert session.terminal_modes() == session.before
+
+
 def test_nothing_is_left_when_the_terminal_goes_away(busy):
     os.close(busy.master)
     os.close(busy.slave)
