@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,8 @@
  * the host cannot enforce is said above the prompt. One that fails later ends
  * the session all the same. */
 #define BUILT_MS 2
+/* The bytes of one key come within this time. */
+#define KEY_MS 50
 
 /* ---- printing ---- */
 
@@ -112,34 +115,55 @@ void session_print_foreign(struct session *s, const char *text, size_t n)
 	strbuf_free(&b);
 }
 
+/* The first byte of a key, waited for; 0 when the session ends instead. */
+static char read_key(struct session *s)
+{
+	struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
+		{.fd = s->signals->fd, .events = POLLIN}};
+	char key = 0;
+
+	while (!s->over) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		signals_read(s->signals);
+		if (s->signals->end)
+			session_end_by(s, s->signals->end);
+		else if (p[0].revents && read(s->term->in, &key, 1) <= 0)
+			session_end_by(s, SIGHUP);
+		else if (p[0].revents)
+			break;
+	}
+	return key;
+}
+
+/* What is left of a key that sends more than one byte. */
+static void skip_key(const struct session *s)
+{
+	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
+	char rest[32];
+
+	if (poll(&p, 1, KEY_MS) > 0 &&
+		read(s->term->in, rest, sizeof(rest)) < 0)
+		return; /* the editor will see that, too */
+}
+
 bool session_confirm(struct session *s, const char *question)
 {
-	char line[512], key = 0;
+	char line[512], key;
 	int n = snprintf(line, sizeof(line), "%s [y/N] ", question);
+	bool yes;
 
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
-	terminal_write(s->term, line, strlen(line), 2000);
-	while (!s->over) {
-		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
-			{.fd = s->signals->fd, .events = POLLIN}};
-
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			break;
-		signals_read(s->signals);
-		if (s->signals->end || (p[0].revents & ~POLLIN))
-			s->over = true;
-		if (!(p[0].revents & POLLIN))
-			continue;
-		if (read(s->term->in, &key, 1) <= 0)
-			s->over = true;
-		break;
-	}
-	terminal_write(
-		s->term, key == 'y' || key == 'Y' ? "y\r\n" : "n\r\n", 3, 2000);
+	terminal_puts(s->term, line);
+	key = read_key(s);
+	if (key == '\x1b')
+		skip_key(s);
+	yes = key == 'y' || key == 'Y';
+	terminal_puts(s->term, yes ? "y\r\n" : "n\r\n");
 	terminal_restore(s->term);
-	return key == 'y' || key == 'Y';
+	return yes;
 }
 
 /* ---- finding ---- */

@@ -111,6 +111,15 @@ def test_nothing_is_left_when_the_terminal_goes_away(busy):
     nothing_is_left(busy)
 
 
+def test_a_signal_at_a_question_is_the_status(session):
+    session.run("open('a', 'w').close()")
+    row = session.enter(":wipe")
+    session.expect_since(row, r"\[y/N\]")
+    session.process.send_signal(signal.SIGTERM)
+    assert session.wait_exit() == 128 + signal.SIGTERM
+    assert session.terminal_modes() == session.before
+
+
 def test_exit_during_a_fork_bomb_leaves_nothing(cb):
     before = hosttree.mounts()
     s = cb.session("--set", "session.processes=30")
