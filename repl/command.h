@@ -61,6 +61,9 @@ int command_run(struct session *s, const char *src, size_t n, struct err *e);
 int command_question(struct session *s, const char *what, const char *name,
 	size_t n, struct err *e);
 
+/* Whether what -d asks for can be written in the end. 0, or -1 with e. */
+int command_ready(struct session *s, struct err *e);
+
 /* What the command line and the configuration ask for before the first
  * prompt: the skeleton of the home, -u. */
 void command_start(struct session *s);

@@ -281,12 +281,29 @@ void command_start(struct session *s)
 		transfer_upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 }
 
+int command_ready(struct session *s, struct err *e)
+{
+	const struct options *o = s->opt;
+
+	for (size_t i = 0; i < o->ndownloads; i++)
+		if (transfer_check_target(s->host, o->downloads[i].to, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* It may be asked for more than once: by a person who stays after a warning,
+ * and then by a signal, which is no reason to leave a result behind. */
 int command_finish(struct session *s)
 {
 	const struct options *o = s->opt;
 	struct transfer t = transfer_for(s);
 	int r = 0;
 
+	t.skip_saved = true;
+	if (s->over)
+		t.overwrite = NULL;
+	if (s->signals->end)
+		t.signals = NULL;
 	for (size_t i = 0; i < o->ndownloads; i++)
 		r |= transfer_download_pair(
 			&t, o->downloads[i].from, o->downloads[i].to);

@@ -74,7 +74,7 @@ COMMAND_FUNCTION(quit)
 {
 	(void)line;
 	(void)e;
-	session_leave(s);
+	session_leave(s, 0);
 	return 0;
 }
 

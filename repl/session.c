@@ -279,13 +279,24 @@ void session_end_by(struct session *s, int sig)
 	s->status = 128 + sig;
 }
 
-void session_leave(struct session *s)
+static void finish(struct session *s)
 {
+	if (command_finish(s) < 0 && !s->status)
+		s->status = 1;
+}
+
+void session_leave(struct session *s, int status)
+{
+	s->status = status;
+	finish(s);
+	if (s->over)
+		return;
 	if (!s->warned && warn_unsaved(s)) {
 		s->warned = true;
+		s->status = 0;
 		return;
 	}
-	s->over = true;
+	s->over = s->finished = true;
 }
 
 /* ---- a line ---- */
@@ -392,7 +403,7 @@ static void read_and_run(struct session *s)
 		break;
 	case EDITOR_EOF:
 		if (s->term->in_tty)
-			session_leave(s);
+			session_leave(s, 0);
 		else
 			s->over = true;
 		break;
@@ -459,6 +470,8 @@ int session_run(struct session *s, struct err *e)
 	if (r == 0)
 		r = setup_wait_built(
 			s->jail, BUILT_MS, s->limited, sizeof(s->limited), e);
+	if (r == 0)
+		r = command_ready(s, e);
 	if (r == 0) {
 		banner(s);
 		command_start(s);
@@ -470,6 +483,8 @@ int session_run(struct session *s, struct err *e)
 			if (!s->over)
 				read_and_run(s);
 		}
+		if (!s->finished && !s->why.msg[0])
+			finish(s);
 		r = s->status;
 		if (s->why.msg[0]) {
 			*e = s->why;

@@ -92,6 +92,7 @@ struct session {
 	bool startup_due; /* a Python that has not run python.startup yet */
 	bool restarting;  /* that Python was announced; JAIL_UP will follow */
 	bool over;
+	bool finished;	/* what -d asks for was downloaded */
 	int status;	/* exit status */
 	struct err why; /* why it is over; msg empty: nothing to say */
 };
@@ -127,8 +128,9 @@ void session_startup(struct session *s);
 /* One line as if it had been typed: a command, or a cell. */
 void session_line(struct session *s, const char *src, size_t n);
 
-/* Leave, after one warning when files were not downloaded. */
-void session_leave(struct session *s);
+/* Download what -d asks for, and leave with `status`; after one warning when
+ * other files were not downloaded. */
+void session_leave(struct session *s, int status);
 
 /* Take what the warden has to say. */
 void session_take_events(struct session *s);

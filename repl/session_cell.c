@@ -198,7 +198,7 @@ static void begin(struct session *s)
 	char keys[RELAY_IN];
 
 	s->in_cell = true;
-	s->running = s->ended = s->warned = false;
+	s->running = s->ended = false;
 	s->stack.n = s->late.n = 0;
 	memset(&s->done, 0, sizeof(s->done));
 	signals_read(s->signals);
@@ -240,9 +240,13 @@ static int run(struct session *s, const char *src, size_t n, struct err *e)
 	end(s);
 	if (s->done.after == AFTER_RESTARTED)
 		session_restarted(s);
-	if (s->done.how == HOW_EXIT || s->done.after == AFTER_ENDED) {
+	if (s->done.how != HOW_EXIT)
+		s->warned = false;
+	if (s->done.after == AFTER_ENDED) {
 		s->over = true;
 		s->status = s->done.how == HOW_EXIT ? s->done.status : 1;
+	} else if (s->done.how == HOW_EXIT) {
+		session_leave(s, s->done.status);
 	}
 	return 0;
 }

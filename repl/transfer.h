@@ -38,6 +38,7 @@ struct transfer {
 	void (*refuse)(void *arg, const struct err *e);
 	/* Whether to overwrite `name` on the host; NULL: never. */
 	bool (*overwrite)(void *arg, const char *name);
+	bool skip_saved; /* files that were downloaded as they are now */
 	void *arg;
 	/* what came of it */
 	int done, failed;

@@ -190,6 +190,14 @@ static bool takes(
 	return true;
 }
 
+static bool is_saved(const struct transfer *t, const struct jail_file *f)
+{
+	time_t when;
+
+	return t->skip_saved &&
+	       ledger_status(t->ledger, f, &when) == LEDGER_IS_DOWNLOADED;
+}
+
 static void report_kind(struct transfer *t, const struct jail_file *f)
 {
 	struct err e = {0};
@@ -212,6 +220,8 @@ static void download_matches(struct down *d, const struct lexer_word *w,
 		if (d->file->type == 'd' || !takes(w, d->file, &prefix))
 			continue;
 		any = true;
+		if (is_saved(d->t, d->file))
+			continue;
 		d->under = d->file->path + prefix;
 		/* A link is read through by its name; a pattern passes by. */
 		if (d->file->type == 'f' ||

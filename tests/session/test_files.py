@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Files in, files out."""
 import os
+import signal
 
 import pytest
 
@@ -205,6 +206,44 @@ def test_quit_warns_once_of_files_never_downloaded(cb):
     assert "1 file was never downloaded: notes.txt" in out, out
     s.enter(":quit")
     assert s.wait_exit() == 0
+
+
+def test_exit_warns_once_of_files_never_downloaded(cb):
+    s = cb.session()
+    s.run("open('notes.txt', 'w').write('x')")
+    assert "notes.txt" in s.run("raise SystemExit(3)")
+    assert s.run("1 + 1") == "2"
+    assert "notes.txt" in s.run("exit(3)")
+    s.enter("exit(4)")
+    assert s.wait_exit() == 4
+
+
+def test_arrow_key_is_no_answer_and_leaves_nothing_behind(session):
+    session.run("open('a', 'w').close()")
+    row = session.enter(":wipe")
+    session.expect_since(row, r"\[y/N\]")
+    session.type("\x1b[A")
+    session.expect_since(row, "nothing was removed")
+    assert session.run("1 + 1") == "2"
+
+
+def test_download_option_of_a_session(cb):
+    (cb.work / "res").mkdir()
+    s = cb.session("-d", "*.csv:res")
+    s.run("for n in ('a.csv', 'b.csv', 'c.txt'): print(n, file=open(n, 'w'))")
+    row = s.enter(":quit")
+    s.expect_since(row, r"1 file was never downloaded: c\.txt")
+    s.run("print('more', file=open('d.csv', 'w'))")
+    s.process.send_signal(signal.SIGTERM)
+    assert s.wait_exit() == 128 + signal.SIGTERM
+    assert sorted(os.listdir(cb.work / "res")) == ["a.csv", "b.csv", "d.csv"]
+    assert "left alone" not in s.all_text()
+
+
+def test_download_option_to_nowhere_starts_no_session(cb):
+    s = cb.session("-d", "*.csv:missing", start=False)
+    assert s.wait_exit() == 1
+    assert "cellblock: download to: missing" in s.all_text()
 
 
 def test_limits_names_what_enforces_each(session):
