@@ -322,6 +322,9 @@ static enum editor_step key_paste(struct editor *ed)
 			ed->max_bytes);
 	else
 		edit_insert(ed, ed->paste.s, ed->paste.n);
+	if (ed->keys.stalled && !ed->paste_cut)
+		edit_status(
+			ed, "[more of the paste is awaited: Ctrl-C ends it]");
 	wide_free(&ed->paste);
 	ed->paste_cut = false;
 	return STEP_GO_ON;

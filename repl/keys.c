@@ -16,9 +16,11 @@
 #include "repl/wide.h"
 
 #define ESC 0x1B
+#define CTRL_C 0x03
 
-/* A terminal sends a sequence at once; ssh may tear it apart. A paste whose
- * end never comes must not take the keyboard away for good. */
+/* A terminal sends a sequence at once; ssh may tear it apart. Of a paste whose
+ * end does not come, what did is delivered; the rest is no less of a paste for
+ * coming late, or its lines would run by themselves. */
 #define KEYS_SEQUENCE_MS 200
 #define KEYS_PASTE_MS 2000
 
@@ -115,13 +117,27 @@ static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 		if (paste_end[++k->match])
 			return n;
 		k->match = 0;
-		k->paste = false;
+		k->paste = k->stalled = false;
 		return emit(out, n, KEY_PASTE_END, 0);
 	}
 	for (int i = 1; i < k->match; i++)
 		n = emit_char(k, out, n, paste_end[i]);
 	k->match = b == ESC;
 	return k->match ? n : utf8_begin(k, b, out, n);
+}
+
+/* A byte after a pause in a paste: more of it. But an end that was lost must
+ * not take the keyboard away for good: Ctrl-C stands for it. */
+static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
+{
+	int n = emit(out, 0, KEY_PASTE_BEGIN, 0);
+
+	k->paste = b != CTRL_C;
+	if (k->paste)
+		return feed_paste(k, b, out, n);
+	k->stalled = false;
+	k->match = 0;
+	return emit(out, n, KEY_PASTE_END, 0);
 }
 
 static const struct {
@@ -206,7 +222,7 @@ static int csi_key(struct keys *k, unsigned char final, struct key *out)
 			continue;
 		if (csi_keys[i].code == KEY_PASTE_BEGIN) {
 			k->paste = true;
-			k->cr = false;
+			k->stalled = k->cr = false;
 			k->match = 0;
 		}
 		return emit(out, 0,
@@ -301,12 +317,14 @@ int keys_feed(struct keys *k, unsigned char b, struct key *out)
 	case STRING_ESC:
 		return feed_string(k, b, out);
 	}
+	if (k->stalled && !k->paste)
+		return feed_stalled(k, b, out);
 	return k->paste ? feed_paste(k, b, out, n) : feed_ground(k, b, out, n);
 }
 
 int keys_wait_ms(const struct keys *k)
 {
-	if (k->state != GROUND)
+	if (k->state != GROUND || (k->paste && k->stalled))
 		return KEYS_SEQUENCE_MS;
 	return k->paste ? KEYS_PASTE_MS : -1;
 }
@@ -319,7 +337,7 @@ int keys_timeout(struct keys *k, struct key *out)
 		n = emit_char(k, out, n, WIDE_BAD_CHAR);
 	else if (k->state == GROUND && k->paste) {
 		k->paste = false;
-		k->match = 0;
+		k->stalled = true;
 		n = emit(out, n, KEY_PASTE_END, 0);
 	}
 	k->state = GROUND;

@@ -61,9 +61,10 @@ struct keys {
 	int param[KEYS_PARAMS_MAX];
 	int params;
 	bool private_mark; /* ESC [ ? and the like: never a key */
-	bool paste;
-	bool cr;   /* the last pasted character was a carriage return */
-	int match; /* characters of the end of a paste seen so far */
+	bool paste;	   /* pasted text is under way */
+	bool stalled;	   /* some of it was delivered before its end came */
+	bool cr;	   /* the last pasted character was a carriage return */
+	int match;	   /* characters of the end of a paste seen so far */
 };
 
 /* Begin in the ground state. */

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	keys_init(&k);
 	for (size_t i = 0; i < size; i++) {
-		bool paste = k.paste;
+		bool paste = k.paste || k.stalled;
 
 		/* 0xFE is no byte of a terminal's: here it is a pause. */
 		if (data[i] == 0xFE && keys_wait_ms(&k) >= 0)

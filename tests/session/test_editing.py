@@ -16,6 +16,21 @@ def test_bracketed_paste_runs_nothing_until_enter(session):
     assert "one" in session.all_text().splitlines()
 
 
+def test_a_paste_that_stalls_runs_nothing(session):
+    session.type("\x1b[200~print('one')\r")
+    session.expect("more of the paste is awaited")
+    session.type("print('two')\r")
+    session.expect(r"print\('two'\)")
+    session.type("\x03")
+    session.wait(lambda: "is awaited" not in session.screen_text(),
+                 "the end of the paste")
+    assert "one" not in session.all_text().splitlines()
+    session.type("\r")
+    session.expect("^two$")
+    session.wait_prompt()
+    assert "one" in session.all_text().splitlines()
+
+
 def test_a_pasted_function_is_not_indented_again(session):
     session.run("def f(x):\n    if x:\n        return 1\n    return 2")
     assert session.run("f(1), f(0)") == "(1, 2)"

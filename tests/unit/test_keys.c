@@ -147,7 +147,7 @@ static void what_never_ends_is_ended_by_time(void **state)
 	static const struct {
 		const char *begun, *want;
 	} cases[] = {{"\033", "z"}, {"\033[1;", "z"}, {"\033]0;a", "z"},
-		{"\xE2\x82", "\uFFFDz"}, {"\033[200~a", "{a}z"},
+		{"\xE2\x82", "\uFFFDz"}, {"\033[200~a", "{a}{z"},
 		{"\033[M!", "z"}};
 
 	(void)state;
@@ -165,6 +165,45 @@ static void what_never_ends_is_ended_by_time(void **state)
 		feed(&k, "z", 1, got);
 		assert_string_equal(got, cases[i].want);
 	}
+}
+
+static void pause(struct keys *k, char *out)
+{
+	struct key keys[KEYS_OUT_MAX];
+
+	assert_true(keys_wait_ms(k) > 0);
+	show(keys, keys_timeout(k, keys), out);
+	assert_int_equal(keys_wait_ms(k), -1);
+}
+
+static void a_paste_that_stalls_stays_one(void **state)
+{
+	char got[64] = "";
+	struct keys k;
+
+	(void)state;
+	keys_init(&k);
+	feed(&k, "\033[200~a\r", 8, got);
+	pause(&k, got);
+	feed(&k, "b\r\033[20", 6, got);
+	pause(&k, got);
+	feed(&k, "1~\r", 3, got);
+	assert_string_equal(got, "{a\n}{b\n}{}<13>");
+}
+
+static void interrupt_ends_a_paste_that_stalls(void **state)
+{
+	char got[64] = "";
+	struct keys k;
+
+	(void)state;
+	keys_init(&k);
+	feed(&k, "\033[200~a\003b", 9, got);
+	pause(&k, got);
+	feed(&k, "c\003", 2, got);
+	pause(&k, got);
+	feed(&k, "\003z", 2, got);
+	assert_string_equal(got, "{ab}{c}{}z");
 }
 
 static void huge_parameters_are_harmless(void **state)
@@ -198,6 +237,8 @@ int main(void)
 		cmocka_unit_test(what_a_terminal_answers_is_not_text),
 		cmocka_unit_test(interrupt_works_inside_any_sequence),
 		cmocka_unit_test(a_paste_is_text_and_only_text),
+		cmocka_unit_test(a_paste_that_stalls_stays_one),
+		cmocka_unit_test(interrupt_ends_a_paste_that_stalls),
 		cmocka_unit_test(what_never_ends_is_ended_by_time),
 		cmocka_unit_test(huge_parameters_are_harmless),
 	};
