@@ -22,7 +22,7 @@ from screen import Terminal
 PATIENCE = float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
 DEADLINE = 20 * PATIENCE
 # Said once, with the first cell, where the host lacks something.
-HOST_NOTICE = re.compile(r"(^|\n)(¦ )?\[here\s[^]]*--check\]")
+HOST_NOTICE = re.compile(r"(^|\n)(¦ )?\[here\s[^]]*\]")
 
 
 class NotSeen(AssertionError):
