@@ -150,12 +150,12 @@ static int mounts_read(struct cgroup_mount *m, int max)
 	return n;
 }
 
-void cgroup_probe(struct cgroup_caps *caps)
+void cgroup_probe(struct cgroup_caps *caps, pid_t with)
 {
 	struct cgroup_mount mounts[MOUNTS_MAX];
 	int n = mounts_read(mounts, MOUNTS_MAX);
 
-	memset(caps, 0, sizeof(*caps));
+	*caps = (struct cgroup_caps){.with = with};
 	if (cgroup_v2_probe(caps, mounts, n) > 0)
 		return;
 	if (cgroup_v1_probe(caps, mounts, n) > 0)
@@ -194,7 +194,7 @@ int cgroup_kill_listed(int dirfd)
 /* Kill whatever is in a cgroup, and remove it. Stopped first where that can
  * be, so that nothing forks away from the kill; then let go, because a frozen
  * process of v1 does not even die. */
-static int dir_clear(const char *path, int timeout_ms)
+static int dir_clear_one(const char *path, int timeout_ms)
 {
 	int64_t until = now_ms() + timeout_ms;
 	auto_close int dir =
@@ -213,6 +213,23 @@ static int dir_clear(const char *path, int timeout_ms)
 		cgroup_nap();
 	}
 	return 0;
+}
+
+static void guests_path(char *guests, const char *path)
+{
+	snprintf(guests, CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS),
+		"%s/" CGROUP_GUESTS, path);
+}
+
+/* First what is within. */
+static int dir_clear(const char *path, int timeout_ms)
+{
+	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
+
+	guests_path(guests, path);
+	return dir_clear_one(guests, timeout_ms) < 0
+		       ? -1
+		       : dir_clear_one(path, timeout_ms);
 }
 
 int cgroup_dir_make(
@@ -352,18 +369,25 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
 	return r;
 }
 
-/* What is full of processes that cannot be seen from here is not killed: they
- * are a container's, which has locks of its own but our cgroups. */
-static void remains_clear(const char *path)
+/* Whether there are processes in it that cannot be seen from here. */
+static int holds_unseen(const char *path)
 {
 	auto_close int dir =
 		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char buf[64];
 
-	if (dir < 0 || rmdir(path) == 0)
-		return;
-	if (cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
-		strtol(buf, NULL, 10) > 0)
+	return dir >= 0 &&
+	       cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
+	       strtol(buf, NULL, 10) == 0;
+}
+
+/* Those are a container's, which has locks of its own but our cgroups. */
+static void remains_clear(const char *path)
+{
+	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
+
+	guests_path(guests, path);
+	if (!holds_unseen(path) && !holds_unseen(guests))
 		dir_clear(path, CLEAR_MS);
 }
 
@@ -371,7 +395,7 @@ void cgroup_sweep(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg)
 {
 	for (int i = 0; cg->own_parent && i < cg->ndirs; i++) {
-		char parent[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX * 2];
+		char parent[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX];
 		struct dirent *de;
 		DIR *d;
 
@@ -404,9 +428,14 @@ int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e)
 	return 0;
 }
 
+static int enter_fd(const struct cgroup *cg, int i)
+{
+	return cg->tasks[i] >= 0 ? cg->tasks[i] : cg->procs[i];
+}
+
 static int enter_one(const struct cgroup *cg, int i, struct err *e)
 {
-	int fd = cg->tasks[i] >= 0 ? cg->tasks[i] : cg->procs[i];
+	int fd = enter_fd(cg, i);
 
 	if (fd >= 0 && cgroup_write_fd(fd, "0") < 0)
 		return err_errno(
@@ -417,20 +446,19 @@ static int enter_one(const struct cgroup *cg, int i, struct err *e)
 int cgroup_enter(const struct cgroup *cg, struct err *e)
 {
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		if ((cg->kind == CGROUP_V2 || i != CGROUP_FREEZER) &&
-			enter_one(cg, i, e) < 0)
+		if (i != CGROUP_FREEZER && enter_one(cg, i, e) < 0)
 			return -1;
 	return 0;
 }
 
 int cgroup_enter_freezer(const struct cgroup *cg, struct err *e)
 {
-	return cg->kind == CGROUP_V1 ? enter_one(cg, CGROUP_FREEZER, e) : 0;
+	return enter_one(cg, CGROUP_FREEZER, e);
 }
 
-int cgroup_freezes_guests(const struct cgroup *cg)
+int cgroup_freezer_fd(const struct cgroup *cg)
 {
-	return cg->kind == CGROUP_V1 && cgroup_can_freeze(cg);
+	return enter_fd(cg, CGROUP_FREEZER);
 }
 
 int cgroup_can_freeze(const struct cgroup *cg)

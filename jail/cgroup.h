@@ -34,7 +34,8 @@ enum cgroup_controller {
 struct cgroup_caps {
 	enum cgroup_kind kind;
 	unsigned usable; /* bits 1 << enum cgroup_controller */
-	int shared;	 /* `dir` holds other groups: ours are prefixed */
+	int shared;	 /* delegated; `dir` holds others: ours are prefixed */
+	pid_t with;	 /* (v2) may be moved aside beside the caller, 0 none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
@@ -49,7 +50,7 @@ enum cgroup_file {
 	CGROUP_F_PIDS_EVENTS, /* forks refused */
 	CGROUP_F_CPU,	      /* CPU time used */
 	CGROUP_F_FREEZE,      /* freezer switch */
-	CGROUP_F_EVENTS,      /* (v2) frozen, populated */
+	CGROUP_F_EVENTS,      /* (v2) frozen */
 	CGROUP_F_KILL,	      /* (v2, 5.14) cgroup.kill */
 };
 #define CGROUP_FILES 10
@@ -57,7 +58,7 @@ enum cgroup_file {
 struct cgroup {
 	enum cgroup_kind kind;
 	unsigned enforced;	       /* CGROUP_LIMIT_*, read back */
-	int procs[CGROUP_CONTROLLERS]; /* cgroup.procs, one a hierarchy */
+	int procs[CGROUP_CONTROLLERS]; /* cgroup.procs of each directory */
 	int tasks[CGROUP_CONTROLLERS]; /* (v1) its tasks file */
 	int killdir;		       /* where to find who is inside */
 	int file[CGROUP_FILES];
@@ -85,9 +86,9 @@ struct cgroup_usage {
 	int64_t fork_fails;    /* forks refused by the process limit */
 };
 
-/* Look at this host. Never fails: caps->kind is CGROUP_NONE and caps->why
- * says why. Makes nothing. */
-void cgroup_probe(struct cgroup_caps *caps);
+/* Look at this host. `with` as in caps: the front end, for its warden. Never
+ * fails: caps->kind is CGROUP_NONE and caps->why says why. Makes nothing. */
+void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
 /* Make the session's cgroup, set its limits, read each back. `name` is a file
  * name that no living session shares (the claimed uid, or a pid): what a dead
@@ -108,22 +109,23 @@ int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e);
  * forks or execs. */
 int cgroup_enter(const struct cgroup *cg, struct err *e);
 
-/* The same for the freezer alone, where that is a hierarchy of its own (v1):
- * the guests are in it, and pid 1, which must go on serving, is not. */
+/* The same for the freezer: the guests are in it, and pid 1, which must go on
+ * serving, is not. */
 int cgroup_enter_freezer(const struct cgroup *cg, struct err *e);
+
+/* What that goes through, to keep open until then; -1. */
+int cgroup_freezer_fd(const struct cgroup *cg);
 
 /* 1 if cgroup_freeze() works here. */
 int cgroup_can_freeze(const struct cgroup *cg);
 
-/* 1 if the freezer holds the guests without pid 1. */
-int cgroup_freezes_guests(const struct cgroup *cg);
-
-/* Freeze, waiting at most timeout_ms until every task has stopped; or thaw.
- * -1 with e (errno ETIMEDOUT) if some task did not: it is left freezing. */
+/* Freeze the guests, waiting at most timeout_ms until every task has stopped;
+ * or thaw. -1 with e (errno ETIMEDOUT) if some task did not: it is left
+ * freezing. */
 int cgroup_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
 
-/* Kill every process inside, frozen or not, and wait (at most timeout_ms)
+/* Kill every guest inside, frozen or not, and wait (at most timeout_ms)
  * until none is left. Thawed afterwards. By descriptor; needs to be allowed
  * to signal them. */
 int cgroup_kill(const struct cgroup *cg, int timeout_ms, struct err *e);

@@ -11,6 +11,8 @@
 
 /* The period of a CPU share, microseconds. */
 #define CGROUP_CPU_PERIOD 100000
+/* (v2) The leaf for the guests, in the session's. */
+#define CGROUP_GUESTS "guests"
 /* Longest wait between two looks at something without notification. */
 #define CGROUP_NAP_NS 200000
 

@@ -3,12 +3,18 @@
  * cgroup_v2.c - one hierarchy, in a part of it that was handed to us
  *
  * Runs in:   warden, see cgroup.c
- * Leaves:    MOUNT/cellblock/NAME (root), or OWN/cellblock-NAME (delegated)
+ * Leaves:    MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME (delegated),
+ *            with `guests` in it; controllers handed on above it; in a
+ *            delegated one that was ours alone, the leaf we moved into
  *
- * A cgroup with processes of its own cannot hand controllers on. So where the
- * delegated cgroup holds nothing but this program (as under systemd-run
- * --scope -p Delegate=yes), the program first moves itself into a leaf of it.
- * Other people's processes are never moved.
+ * The limits are NAME's. Pid 1 is in there, and the guests are in its one
+ * leaf, which has no controller: to the limits they are one, and the leaf can
+ * be frozen while pid 1 goes on serving.
+ *
+ * A cgroup with processes of its own cannot hand controllers on. So either we
+ * are in a leaf of what was delegated, or it holds nothing but this program
+ * (as under systemd-run --scope -p Delegate=yes), which then moves itself into
+ * a leaf. Nobody else's processes are ever moved.
  */
 #include "cgroup_impl.h"
 #include "io.h"
@@ -16,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,15 +47,21 @@ static void own_path(char *path, size_t size)
 		snprintf(path, size, "%s", strcmp(p, "/") ? p : "");
 }
 
-static unsigned controllers(const char *dir)
+static int ends_with(const char *s, const char *end)
 {
-	auto_close int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+/* The controllers that a file of a cgroup names, as bits. */
+static unsigned controllers(int dir, const char *file)
+{
 	char buf[512];
 	char *save = NULL;
 	unsigned found = 0;
 
-	if (fd < 0 ||
-		cgroup_read(fd, "cgroup.controllers", buf, sizeof(buf)) < 0)
+	if (cgroup_read(dir, file, buf, sizeof(buf)) < 0)
 		return 0;
 	for (char *w = strtok_r(buf, " \n", &save); w;
 		w = strtok_r(NULL, " \n", &save))
@@ -60,60 +71,24 @@ static unsigned controllers(const char *dir)
 	return found;
 }
 
-/* Root's sessions go below the mount; others' into what was delegated to
- * them, if anything was. */
-static int find_base(
-	char *base, size_t size, const char *mount, struct cgroup_caps *caps)
+/* Whether a cgroup was handed to us whole: we may make others in it, hand
+ * controllers on, and move ourselves about below it. */
+static int is_delegated(int dir)
 {
-	char own[CGROUP_PATH_MAX];
+	static const char *const files[] = {
+		".", "cgroup.subtree_control", "cgroup.procs"};
 
-	if (geteuid() == 0) {
-		snprintf(base, size, "%s", mount);
-		return cgroup_dir_writable(base);
-	}
-	own_path(own, sizeof(own));
-	if ((size_t)snprintf(base, size, "%s%s", mount, own) < size && own[0] &&
-		cgroup_dir_writable(base))
-		return 1;
-	snprintf(caps->why, sizeof(caps->why),
-		"no cgroup is delegated to this user");
-	return 0;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (faccessat(dir, files[i], W_OK, AT_EACCESS) < 0)
+			return 0;
+	return 1;
 }
 
-int cgroup_v2_probe(
-	struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
+/* Move who is in a cgroup to `leaf`, or with -1 only look whether all of them
+ * may be moved: ourselves, and `with`. */
+static int move_us(int dir, pid_t with, int leaf)
 {
-	char base[CGROUP_PATH_MAX];
-
-	for (int i = 0; i < n; i++) {
-		if (!m[i].v2 ||
-			!find_base(base, sizeof(base), m[i].point, caps))
-			continue;
-		caps->usable = controllers(base);
-		/* Without the memory controller v1 may offer more. */
-		if (!(caps->usable & 1u << CGROUP_MEMORY)) {
-			caps->usable = 0;
-			continue;
-		}
-		caps->shared = geteuid() != 0;
-		caps->usable |= 1u << CGROUP_CPUACCT | 1u << CGROUP_FREEZER;
-		for (int c = 0; c < CGROUP_CONTROLLERS; c++)
-			if ((size_t)snprintf(caps->dir[c], CGROUP_PATH_MAX,
-				    "%s%s", base,
-				    caps->shared ? "" : "/cellblock") >=
-				CGROUP_PATH_MAX)
-				return 0;
-		caps->kind = CGROUP_V2;
-		caps->why[0] = '\0';
-		return 1;
-	}
-	return 0;
-}
-
-/* Whether nobody but this process and its parent is in the cgroup. */
-static int only_us(int dir)
-{
-	char buf[4096];
+	char buf[4096], text[16];
 	char *end;
 
 	if (cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
@@ -121,36 +96,118 @@ static int only_us(int dir)
 	for (char *p = buf; *p; p = end + 1) {
 		long pid = strtol(p, &end, 10);
 
-		if (*end != '\n' || (pid != getpid() && pid != getppid()))
+		if (*end != '\n' || pid == 0 ||
+			(pid != getpid() && pid != with))
+			return 0;
+		snprintf(text, sizeof(text), "%ld", pid);
+		if (leaf >= 0 && cgroup_write(leaf, "cgroup.procs", text) < 0)
 			return 0;
 	}
 	return 1;
 }
 
-/* Move this process and its parent into a leaf. */
-static int make_room(int dir, struct err *e)
+/* Whether a cgroup can hand controllers on: it does so already, or it is the
+ * root of all (which has no cgroup.events), or nobody is in the way. */
+static int has_room(int dir, pid_t with)
+{
+	return controllers(dir, "cgroup.subtree_control") &
+		       1u << CGROUP_MEMORY ||
+	       faccessat(dir, "cgroup.events", F_OK, 0) < 0 ||
+	       move_us(dir, with, -1);
+}
+
+static const char crowded_user[] =
+	"the cgroup delegated to you holds other processes: start cellblock "
+	"alone in one:  systemd-run --user --scope -p Delegate=yes cellblock";
+static const char crowded_root[] =
+	"processes are in the cgroup that sessions would go below: move them "
+	"into a leaf of it";
+
+static int take_base(struct cgroup_caps *caps, const char *base)
+{
+	auto_close int dir = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned usable;
+
+	if (dir < 0 || !is_delegated(dir))
+		return 0;
+	/* Without the memory controller v1 may offer more. */
+	usable = controllers(dir, "cgroup.controllers");
+	if (!(usable & 1u << CGROUP_MEMORY))
+		return 0;
+	caps->shared = geteuid() != 0;
+	if (!has_room(dir, caps->with)) {
+		snprintf(caps->why, sizeof(caps->why), "%s",
+			caps->shared ? crowded_user : crowded_root);
+		return 0;
+	}
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
+		if ((size_t)snprintf(caps->dir[c], CGROUP_PATH_MAX, "%s%s",
+			    base, caps->shared ? "" : "/cellblock") >=
+			CGROUP_PATH_MAX)
+			return 0;
+	caps->kind = CGROUP_V2;
+	caps->usable = usable | 1u << CGROUP_CPUACCT | 1u << CGROUP_FREEZER;
+	caps->why[0] = '\0';
+	return 1;
+}
+
+/* Root's sessions go below the mount; others' into what was delegated to
+ * them: the cgroup they are in, or that of which it is a leaf. Never into a
+ * slice of systemd's, who takes controllers away there as it sees fit. */
+static int probe_mount(struct cgroup_caps *caps, const char *mount)
+{
+	char own[CGROUP_PATH_MAX], base[CGROUP_PATH_MAX * 2];
+	char *slash;
+
+	if (geteuid() == 0)
+		return take_base(caps, mount);
+	own_path(own, sizeof(own));
+	if (!own[0])
+		return 0;
+	snprintf(base, sizeof(base), "%s%s", mount, own);
+	if (take_base(caps, base))
+		return 1;
+	slash = strrchr(base, '/');
+	if (slash == base + strlen(mount))
+		return 0;
+	*slash = '\0';
+	return !ends_with(base, ".slice") && take_base(caps, base);
+}
+
+int cgroup_v2_probe(
+	struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (m[i].v2 && probe_mount(caps, m[i].point))
+			return 1;
+	if (geteuid() != 0 && !caps->why[0])
+		snprintf(caps->why, sizeof(caps->why),
+			"no cgroup is delegated to this user");
+	return 0;
+}
+
+/* Move this program into a leaf. */
+static int make_room(int dir, pid_t with, struct err *e)
 {
 	auto_close int leaf = -1;
-	char text[16];
 
-	if (!only_us(dir))
-		return err_set(
-			e, "cgroup: other processes are in the delegated one");
 	if (mkdirat(dir, "cellblock-host", 0755) < 0 && errno != EEXIST)
 		return err_errno(e, "cgroup: make cellblock-host");
 	leaf = openat(dir, "cellblock-host",
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (leaf < 0)
 		return err_errno(e, "cgroup: open cellblock-host");
-	snprintf(text, sizeof(text), "%d", (int)getppid());
-	cgroup_write(leaf, "cgroup.procs", text);
-	if (cgroup_write(leaf, "cgroup.procs", "0") < 0)
-		return err_errno(e, "cgroup: move into cellblock-host");
+	if (!move_us(dir, with, leaf))
+		return err_set(e, "cgroup: other processes are in the "
+				  "delegated one");
 	return 0;
 }
 
-/* Hand the controllers on from `path` to what is below it. */
-static int hand_on(const char *path, unsigned usable, struct err *e)
+/* Hand the controllers on from `path` to what is below it. One that cannot be
+ * (cores, beside real-time processes) leaves its limit unset, which is seen
+ * when that is read back; without memory there is little point. */
+static int hand_on(
+	const char *path, const struct cgroup_caps *caps, struct err *e)
 {
 	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int room = 0;
@@ -160,35 +217,35 @@ static int hand_on(const char *path, unsigned usable, struct err *e)
 	for (int c = 0; c <= CGROUP_CPU; c++) {
 		char text[16];
 
-		if (!(usable & 1u << c))
+		if (!(caps->usable & 1u << c))
 			continue;
 		snprintf(text, sizeof(text), "+%s", cgroup_names.name[c]);
 		if (cgroup_write(dir, "cgroup.subtree_control", text) == 0)
 			continue;
-		if (errno != EBUSY || room++)
-			return err_errno(e, "cgroup: hand on %s in %s",
-				cgroup_names.name[c], path);
-		if (make_room(dir, e) < 0)
-			return -1;
-		c--; /* again */
+		if (errno == EBUSY && !room++) {
+			if (make_room(dir, caps->with, e) < 0)
+				return -1;
+			c--; /* again */
+		} else if (c == CGROUP_MEMORY) {
+			return err_errno(
+				e, "cgroup: hand on memory in %s", path);
+		}
 	}
 	return 0;
 }
 
-static int prepare(const struct cgroup_caps *caps, struct err *e)
+static int hand_on_all(const struct cgroup_caps *caps, struct err *e)
 {
 	const char *dir = caps->dir[0];
 	char above[CGROUP_PATH_MAX];
 
-	if (caps->shared)
-		return hand_on(dir, caps->usable, e);
-	memcpy(above, dir, sizeof(above));
-	*strrchr(above, '/') = '\0';
-	if (hand_on(above, caps->usable, e) < 0)
-		return -1;
-	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-		return err_errno(e, "cgroup: make %s", dir);
-	return hand_on(dir, caps->usable, e);
+	if (!caps->shared) {
+		memcpy(above, dir, sizeof(above));
+		*strrchr(above, '/') = '\0';
+		if (hand_on(above, caps, e) < 0)
+			return -1;
+	}
+	return hand_on(dir, caps, e);
 }
 
 static void limit_cpu(struct cgroup *cg, int dir, const struct limits *l)
@@ -239,53 +296,68 @@ struct v2_file {
 	int flags;
 };
 
-static const struct v2_file files[] = {
-	{CGROUP_F_MEMORY, "memory.current", O_RDONLY},
-	{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
-	{CGROUP_F_OOM, "memory.events", O_RDONLY},
-	{CGROUP_F_PIDS, "pids.current", O_RDONLY},
-	{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
-	{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
-	{CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
-	{CGROUP_F_EVENTS, "cgroup.events", O_RDONLY},
-	{CGROUP_F_KILL, "cgroup.kill", O_WRONLY},
+static const struct v2_file files[] =
+	{
+		{CGROUP_F_MEMORY, "memory.current", O_RDONLY},
+		{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
+		{CGROUP_F_OOM, "memory.events", O_RDONLY},
+		{CGROUP_F_PIDS, "pids.current", O_RDONLY},
+		{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
+		{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
+},
+			    guests_files[] = {
+				    {CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
+				    {CGROUP_F_EVENTS, "cgroup.events",
+					    O_RDONLY},
+				    {CGROUP_F_KILL, "cgroup.kill", O_WRONLY},
 };
 
-static int open_files(struct cgroup *cg, int dir, struct err *e)
+static void open_files(struct cgroup *cg, int dir, int guests)
 {
-	cg->procs[CGROUP_FREEZER] =
-		openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	if (cg->procs[CGROUP_FREEZER] < 0)
-		return err_errno(e, "cgroup: open cgroup.procs");
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		cg->file[files[i].file] =
 			openat(dir, files[i].name, files[i].flags | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof(guests_files) / sizeof(guests_files[0]);
+		i++)
+		cg->file[guests_files[i].file] =
+			openat(guests, guests_files[i].name,
+				guests_files[i].flags | O_CLOEXEC);
 	/* From 5.19 it can be read, from 6.12 started over. */
 	cg->file[CGROUP_F_PEAK] =
 		openat(dir, "memory.peak", O_RDWR | O_CLOEXEC);
 	if (cg->file[CGROUP_F_PEAK] < 0)
 		cg->file[CGROUP_F_PEAK] =
 			openat(dir, "memory.peak", O_RDONLY | O_CLOEXEC);
-	return 0;
 }
 
+/* First the directory, so that nobody removes the one above it: a controller
+ * that is handed on later comes to it too. */
 int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
 	const struct limits *l, const char *name, struct err *e)
 {
-	auto_close int dir = -1;
+	auto_close int dir = -1, guests = -1;
 	char prefixed[96];
 
-	if (prepare(caps, e) < 0)
-		return -1;
 	snprintf(prefixed, sizeof(prefixed), "%s%s",
 		caps->shared ? "cellblock-" : "", name);
 	dir = cgroup_dir_make(cg, caps->dir[0], prefixed, e);
-	if (dir < 0)
+	if (dir < 0 || hand_on_all(caps, e) < 0)
 		return -1;
+	if (mkdirat(dir, CGROUP_GUESTS, 0755) < 0)
+		return err_errno(e, "cgroup: make that of the guests");
+	guests = openat(dir, CGROUP_GUESTS,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (guests < 0)
+		return err_errno(e, "cgroup: open that of the guests");
 	set_limits(cg, dir, caps, l);
-	if (open_files(cg, dir, e) < 0)
-		return -1;
-	cg->killdir = fd_take(&dir);
+	open_files(cg, dir, guests);
+	cg->procs[CGROUP_MEMORY] =
+		openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	cg->procs[CGROUP_FREEZER] =
+		openat(guests, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (cg->procs[CGROUP_MEMORY] < 0 || cg->procs[CGROUP_FREEZER] < 0)
+		return err_errno(e, "cgroup: open cgroup.procs");
+	cg->killdir = fd_take(&guests);
 	return 0;
 }
 
@@ -293,20 +365,20 @@ int cgroup_v2_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e)
 {
 	int64_t until = now_ms() + timeout_ms;
-	struct pollfd p = {.fd = cg->file[CGROUP_F_EVENTS], .events = POLLPRI};
 
 	if (cgroup_write_fd(cg->file[CGROUP_F_FREEZE], on ? "1" : "0") < 0)
 		return err_errno(e, "cgroup: write cgroup.freeze");
+	/* There is a notification; the kernel holds it back for up to 10 ms. */
 	for (;;) {
 		char buf[256];
-		int64_t left = until - now_ms();
 
-		if (cgroup_read_fd(p.fd, buf, sizeof(buf)) > 0 &&
+		if (cgroup_read_fd(
+			    cg->file[CGROUP_F_EVENTS], buf, sizeof(buf)) > 0 &&
 			cgroup_key(buf, "frozen") == on)
 			return 0;
-		if (left <= 0)
+		if (now_ms() >= until)
 			break;
-		poll(&p, 1, (int)left);
+		cgroup_nap();
 	}
 	errno = ETIMEDOUT;
 	return err_errno(e, "cgroup: %s", on ? "freeze" : "thaw");

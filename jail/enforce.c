@@ -220,6 +220,7 @@ void enforce_facts(struct enforce_facts *f, const struct host *h,
 		.proc = !h->no_proc,
 		.seccomp = seccomp_size(SECCOMP_GUEST),
 		.root = h->euid == 0,
+		.delegated = caps && caps->shared,
 		.cgroup_remedy = caps && caps->why[0] ? caps->why : NULL,
 	};
 	switch (cg->kind) {
@@ -244,7 +245,8 @@ static const char *remedy_of(
 	if (!limits[limit].by_cgroup)
 		return limits[limit].remedy;
 	if (!f->root)
-		return root_remedy;
+		return f->delegated && f->cgroup_remedy ? f->cgroup_remedy
+							: root_remedy;
 	if (!f->cgroup)
 		return f->cgroup_remedy
 			       ? f->cgroup_remedy

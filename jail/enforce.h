@@ -51,7 +51,7 @@ struct enforce_facts {
 	int mount_setattr;
 	int proc;
 	int seccomp; /* instructions of the filter, 0: none for this machine */
-	int root;
+	int root, delegated;	   /* a cgroup was handed to this user */
 	const char *userns_remedy; /* borrowed; or NULL */
 	const char *cgroup_remedy; /* why there is no better one; or NULL */
 };

@@ -118,7 +118,7 @@ static int build(struct pid1 *p, struct err *e)
 	struct wire_init m = {.type = INIT_BUILT};
 	struct stat ns;
 	const int ours[] = {0, 1, 2, p->in.sock, p->in.home_fd,
-		p->in.cgroup->tasks[CGROUP_FREEZER]};
+		cgroup_freezer_fd(p->in.cgroup)};
 	int fds[IO_FDS_MAX], nfds = 0;
 
 	/* The warden is not dumpable, and what we write is our own /proc. */

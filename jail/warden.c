@@ -66,7 +66,7 @@ static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 		0)
 		return -1;
 	snprintf(name, sizeof(name), "%u", (unsigned)uid);
-	cgroup_probe(caps);
+	cgroup_probe(caps, getppid());
 	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, e) < 0)
 		return -1;
 	if (janitor_start(&w->cgroup, lock, w->front, &w->janitor, e) < 0)
@@ -92,7 +92,7 @@ static int use_delegated(
 	struct err why;
 	char name[32];
 
-	cgroup_probe(caps);
+	cgroup_probe(caps, getppid());
 	if (caps->kind == CGROUP_NONE)
 		return 0;
 	/* A number alone is a claimed uid. */

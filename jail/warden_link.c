@@ -427,7 +427,7 @@ static int sweep(struct warden *w, int32_t *killed)
 void warden_stop(struct warden *w, int32_t *killed)
 {
 	*killed = 0;
-	if (cgroup_freezes_guests(&w->cgroup)) {
+	if (cgroup_can_freeze(&w->cgroup)) {
 		w->frozen = 1;
 		if (cgroup_freeze(&w->cgroup, 1, FREEZE_MS, NULL) == 0)
 			return;

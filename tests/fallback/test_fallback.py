@@ -7,6 +7,7 @@ namespaces, and has a control: the same person, the same host, with it.
 """
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -46,6 +47,8 @@ NO_PROC = (PYTHON, "-B", str(HERE / "no_proc.py"))
 NO_USERNS = (PYTHON, "-B", str(TESTS / "lib" / "no_userns.py"))
 NO_CGROUP = ("unshare", "-m", "sh", "-c",
              'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
+# What nobody may unmount can be put out of sight.
+OUT_OF_SIGHT = ("unshare", "-UC", "--map-current-user")
 
 
 def walls_are_up(cb, wrapper):
@@ -211,49 +214,114 @@ def test_missing_proc_is_told_and_can_be_required(cb):
 
 # ---- cgroups ----
 
-def no_cgroup():
-    if not IS_ROOT:
-        return ()           # a person's sessions have none in the first place
+@pytest.fixture
+def no_cgroup(cb):
     if not shutil.which("unshare"):
         pytest.skip("there is no unshare(1)")
-    return NO_CGROUP
+    if IS_ROOT:
+        return NO_CGROUP
+    # Most people's sessions have none in the first place.
+    has = checked(cb, ())["rows"]["cgroup"]["strength"] == "strong"
+    return OUT_OF_SIGHT if has else ()
 
 
-def test_sessions_without_a_cgroup(cb):
-    whole_session(cb, no_cgroup())
+def test_sessions_without_a_cgroup(cb, no_cgroup):
+    whole_session(cb, no_cgroup)
 
 
-def test_memory_is_watched_without_a_cgroup(cb):
-    s = cb.session("-M", "200M", wrapper=no_cgroup())
+def test_memory_is_watched_without_a_cgroup(cb, no_cgroup):
+    s = cb.session("-M", "200M", wrapper=no_cgroup)
     s.run("x = 21")
     out = s.run("b = []\nwhile True: b.append(bytearray(1 << 20))\n")
     assert "memory limit: 200 MiB" in out or "MemoryError" in out, out
     assert "42" in s.run("x * 2")
 
 
-def test_missing_cgroup_is_told_and_can_be_required(cb):
-    rows = checked(cb, no_cgroup())["rows"]
+def test_missing_cgroup_is_told_and_can_be_required(cb, no_cgroup):
+    rows = checked(cb, no_cgroup)["rows"]
     assert rows["memory"]["strength"] == "weak", rows
     assert rows["memory"]["remedy"] and rows["cores"]["remedy"], rows
-    r = cb.run("-s", "jail.require=memory", "-c", "1", wrapper=no_cgroup())
+    r = cb.run("-s", "jail.require=memory", "-c", "1", wrapper=no_cgroup)
     assert r.code == 125 and "memory" in r.said, r
 
 
-def test_cgroups_are_used_by_root(cb):
+STRONG = ("-s", "jail.require=cgroup memory processes cpus cpu freezer",
+          "-c", "print(1)")
+
+
+def test_cgroups_are_used_where_they_can_be(cb):
     """The control of those above."""
-    if not IS_ROOT:
-        pytest.skip("only root makes cgroups here")
     rows = checked(cb, ())["rows"]
     if rows["memory"]["strength"] != "strong":
-        pytest.skip("this host has no cgroups for root: "
+        pytest.skip("no cgroup for this user here: "
                     + rows["memory"]["remedy"])
-    r = cb.run("-s", "jail.require=memory cpus", "-c", "print(1)")
+    r = cb.run(*STRONG)
     assert (r.code, r.text) == (0, "1\n"), r
 
 
-def test_a_swept_jail_stops_between_cells(cb):
+CROWDED = 'echo 0 > "$0"/cgroup.procs && "$@"; exit $?'
+ALONE = 'echo 0 > "$0"/cgroup.procs && exec "$@"'
+
+
+def test_a_delegated_cgroup_with_others_in_it(cb):
+    """Nobody is moved out of the way but this program; what is in a slice is
+    no leaf of ours."""
+    own = hosttree.cgroup_v2_of("self")
+    if IS_ROOT or not own or not os.access(os.path.dirname(own), os.W_OK):
+        pytest.skip("no cgroup of version 2 is delegated to this user")
+    slice_ = pathlib.Path(own).parent / "cbtest.slice"
+    scope = slice_ / "scope"
+    scope.mkdir(parents=True)
+    (slice_ / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+    try:
+        crowded = ("sh", "-c", CROWDED, scope)
+        row = checked(cb, crowded)["rows"]["memory"]
+        assert row["strength"] == "weak", row
+        assert "other processes" in row["remedy"], row
+        assert cb.run("-c", "print(1)", wrapper=crowded).text == "1\n"
+        r = cb.run(*STRONG, wrapper=crowded)
+        assert r.code == 125 and "other processes" in r.said, r
+        assert not [d for d in scope.iterdir() if d.is_dir()]
+        # control: alone there it moves aside
+        r = cb.run(*STRONG, wrapper=("sh", "-c", ALONE, scope))
+        assert (r.code, r.text) == (0, "1\n"), r
+        assert [d.name for d in scope.iterdir() if d.is_dir()] \
+            == ["cellblock-host"]
+    finally:
+        for place in (scope / "cellblock-host", scope, slice_):
+            if place.exists():
+                place.rmdir()
+
+
+IN_CONTAINER = """
+echo 0 > "$0"/cgroup.procs &&
+exec unshare -mC sh -c 'umount -l /sys/fs/cgroup &&
+    mount -t cgroup2 none /sys/fs/cgroup && "$@"; exit $?' sh "$@"
+"""
+
+
+def test_a_container_that_is_in_its_own_way(cb):
+    """Root's, where the root of what it sees holds processes."""
+    mount = pathlib.Path("/sys/fs/cgroup")
+    if not IS_ROOT or not (mount / "cgroup.controllers").exists():
+        pytest.skip("only root, and with version 2 alone, makes cgroups here")
+    assert cb.run(*STRONG).code == 0, "control, which also hands on"
+    container = mount / "cbtest-container"
+    container.mkdir()
+    try:
+        wrapper = ("sh", "-c", IN_CONTAINER, container)
+        row = checked(cb, wrapper)["rows"]["memory"]
+        assert (row["strength"], "a leaf" in row["remedy"]) == ("weak", True)
+        r = cb.run("-c", "print(1)", wrapper=wrapper)
+        assert (r.code, r.text) == (0, "1\n"), r
+        assert cb.run(*STRONG, wrapper=wrapper).code == 125
+    finally:
+        container.rmdir()
+
+
+def test_a_swept_jail_stops_between_cells(cb, no_cgroup):
     """Without a freezer, by signals from pid 1."""
-    s = cb.session(wrapper=no_cgroup())
+    s = cb.session(wrapper=no_cgroup)
     s.run("import threading")
     s.run("n = 0")
     s.run("def count():\n    global n\n    while True: n += 1\n")

@@ -53,9 +53,8 @@ def value(s, expression, deadline=25):
 
 def wait_stopped(tree):
     """Until every process of the jail is stopped or frozen."""
-    hosttree.until(lambda: all(
-        (hosttree.stat_of(p) or [b"X"])[0] in (b"T", b"t", b"D", b"Z", b"X")
-        for p in tree.guests()), "the jail to be stopped")
+    hosttree.until(lambda: all(map(hosttree.is_stopped, tree.guests())),
+                   "the jail to be stopped")
 
 
 def is_whole(s, row, must_keep=True):

@@ -183,8 +183,8 @@ def calls(injector):
 @pytest.mark.parametrize("role", ROLES)
 def test_any_call_may_fail(injector, calls, role):
     todo = calls[role]
-    if role == "janitor" and os.geteuid() != 0:
-        pytest.skip("a session that was not started by root has no janitor")
+    if role == "janitor" and os.geteuid() != 0 and not todo:
+        pytest.skip("there is no janitor without a cgroup")
     assert len(todo) > 10, todo
     cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

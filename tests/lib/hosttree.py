@@ -101,6 +101,29 @@ def is_alive(pid, start):
     return bool(s) and int(s[19]) == start and s[0] not in (b"Z", b"X")
 
 
+def cgroup_v2_of(pid):
+    """Its directory below the one mount of version 2, or None."""
+    try:
+        with open(f"/proc/{pid}/cgroup") as f:
+            own = [line.rstrip("\n")[4:] for line in f
+                   if line.startswith("0::/")]
+    except OSError:
+        return None
+    return "/sys/fs/cgroup/" + own[0] if own else None
+
+
+def is_stopped(pid):
+    """Stopped, frozen or dead. The frozen of version 2 look asleep."""
+    s = stat_of(pid)
+    if not s or s[0] in (b"T", b"t", b"D", b"Z", b"X"):
+        return True
+    try:
+        with open(f"{cgroup_v2_of(pid)}/cgroup.events") as f:
+            return "frozen 1\n" in f.read()
+    except OSError:
+        return False
+
+
 def until(condition, what, seconds=10):
     """Wait for a condition on the host; asked again every few ms. `what` it
     is may be a function, asked when the time is over."""

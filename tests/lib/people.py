@@ -7,6 +7,8 @@ import secrets
 import shutil
 import subprocess
 
+from delegation import Delegated
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "CELLBLOCK_TEST_PATIENCE")
@@ -20,6 +22,7 @@ class Person:
         self.identity = identity            # for subprocess
         self.entry = entry
         self.made = bool(identity)
+        self.cgroup = None                  # handed to them
         self.env = {
             "PATH": PATH, "LANG": "C.UTF-8", "HOME": entry.pw_dir,
             "USER": entry.pw_name, "LOGNAME": entry.pw_name,
@@ -49,6 +52,8 @@ class Person:
             print(f"report: {build / report.name}")
 
     def remove(self):
+        if self.cgroup:
+            self.cgroup.remove()
         if self.made:
             subprocess.run(["userdel", "-f", self.entry.pw_name],
                            stdout=subprocess.DEVNULL,
@@ -80,7 +85,13 @@ def make_person(directory, build):
     os.chown(mine, entry.pw_uid, entry.pw_gid)
     identity = {"user": entry.pw_uid, "group": entry.pw_gid,
                 "extra_groups": []}
-    return Person("user", mine, top, binary, entry, identity), None
+    person = Person("user", mine, top, binary, entry, identity)
+    try:
+        person.cgroup = Delegated(entry.pw_uid)
+        person.identity["preexec_fn"] = person.cgroup.enter
+    except OSError:
+        pass
+    return person, None
 
 
 def remove_accounts_below(directory):

@@ -152,40 +152,77 @@ def test_a_quarter_of_it_is_there_for_everybody(cb, kind):
     assert r.code == 0 and got >= want and "refused" not in r.text, r
 
 
-def session_cgroup(s, controller):
-    """Where a session's jail is, under v1."""
+def cgroup_of(pid, controller):
+    """Where a process of a jail is: under version 2 one place for all."""
+    place = pathlib.Path(hosttree.cgroup_v2_of(pid) or "/")
+    if "cellblock" in str(place):
+        return place
     if not IS_ROOT:
-        pytest.skip("only sessions started by root have a cgroup here")
-    tree = hosttree.Tree(s.pid)
-    text = pathlib.Path(f"/proc/{tree.init}/cgroup").read_text()
+        pytest.skip("no cgroup of version 2 is delegated to this user")
+    text = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
     m = re.search(rf"^\d+:(?:.*,)?{controller}(?:,.*)?:(.*)$", text, re.M)
     place = pathlib.Path(f"/sys/fs/cgroup/{controller}")
     if not m or not place.is_dir():
-        pytest.skip(f"this host has no {controller} controller of cgroup v1")
+        pytest.skip(f"this host has no {controller} controller")
     return place / m[1].lstrip("/")
+
+
+def session_cgroup(s, controller):
+    return cgroup_of(hosttree.Tree(s.pid).init, controller)
 
 
 def number(path):
     return int(path.read_text())
 
 
+def numbers_of(path):
+    return {int(p) for p in path.read_text().split()}
+
+
 def test_the_cgroup_holds_what_was_configured(cb):
     s = cb.session("-M", "200M", "-s", "session.processes=20",
                    "-s", "session.cpus=0.5")
     memory = session_cgroup(s, "memory")
-    assert number(memory / "memory.limit_in_bytes") == 200 * MIB
-    if (memory / "memory.memsw.limit_in_bytes").exists():
-        assert number(memory / "memory.memsw.limit_in_bytes") == 200 * MIB
     cpu = session_cgroup(s, "cpu")
-    assert (number(cpu / "cpu.cfs_quota_us") * 2
-            == number(cpu / "cpu.cfs_period_us"))
+    if (memory / "memory.max").exists():
+        assert number(memory / "memory.max") == 200 * MIB
+        if (memory / "memory.swap.max").exists():
+            assert number(memory / "memory.swap.max") == 0
+        assert number(memory / "memory.oom.group") == 0
+        assert (cpu / "cpu.max").read_text() == "50000 100000\n"
+    else:
+        assert number(memory / "memory.limit_in_bytes") == 200 * MIB
+        if (memory / "memory.memsw.limit_in_bytes").exists():
+            assert number(memory / "memory.memsw.limit_in_bytes") == 200 * MIB
+        assert (number(cpu / "cpu.cfs_quota_us") * 2
+                == number(cpu / "cpu.cfs_period_us"))
     assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 24
     # and what is in the jail is in there
     def all_inside():
-        guests = set(hosttree.Tree(s.pid).guests())
-        procs = (memory / "cgroup.procs").read_text().split()
-        return guests and guests <= {int(p) for p in procs}
+        guests = hosttree.Tree(s.pid).guests()
+        return guests and all(
+            cgroup_of(pid, "memory").is_relative_to(memory) for pid in guests)
     hosttree.until(all_inside, "every guest in the cgroup")
+
+
+def test_the_freezer_holds_the_guests_between_cells(cb):
+    s = cb.session()
+    s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
+    tree = hosttree.Tree(s.pid)
+    place = cgroup_of(tree.guests()[0], "freezer")
+
+    def frozen():
+        state = place / "freezer.state"
+        if state.exists():
+            return state.read_text() == "FROZEN\n"
+        return "frozen 1\n" in (place / "cgroup.events").read_text()
+    hosttree.until(frozen, "the freezer to be closed")
+    inside = {int(p) for p in (place / "cgroup.procs").read_text().split()}
+    assert inside == set(tree.guests()) and tree.init not in inside
+    # control: it is opened for a cell
+    row = s.enter("print('on'); input()")
+    s.expect_since(row, "^on")
+    assert not frozen()
 
 
 def test_cores_are_shared_out(cb):
@@ -227,6 +264,7 @@ def test_two_sessions_of_roots_are_two_users(cb):
 
 def test_the_front_end_keeps_no_capability(cb):
     s = cb.session()
+    s.run("0")              # the jail stands
     for pid in [s.pid, *[p for _, p in hosttree.Tree(s.pid).inside()]]:
         status = hosttree.status_of(pid)
         for key in ("CapInh", "CapPrm", "CapEff", "CapAmb"):

@@ -32,7 +32,7 @@ static inline int world_make(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	snprintf(w->name, sizeof(w->name), "test-%d", (int)getpid());
-	cgroup_probe(&w->caps);
+	cgroup_probe(&w->caps, 0);
 	limits_init(&w->limits);
 	w->limits.memory_bytes = 64 * MIB;
 	w->limits.processes = 10;
