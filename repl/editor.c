@@ -10,7 +10,6 @@
 #include "repl/editor.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
@@ -31,19 +30,6 @@ static bool term_is_dumb(const char *term)
 		if (!strcmp(term, dumb[i]))
 			return true;
 	return !term;
-}
-
-/* The locale's tables are the system's: LOCPATH could name a user's own. */
-static void set_locale(void)
-{
-	const char *path = getenv("LOCPATH");
-	char *copy = path ? strdup(path) : NULL;
-
-	unsetenv("LOCPATH");
-	setlocale(LC_CTYPE, "C.UTF-8");
-	if (copy)
-		setenv("LOCPATH", copy, 1);
-	free(copy);
 }
 
 int editor_set_prompts(
@@ -73,7 +59,6 @@ int editor_open(
 	keys_init(&ed->keys);
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->watch[i].fd = -1;
-	set_locale();
 	if (editor_set_prompts(ed, opts->prompt, opts->prompt2) < 0) {
 		editor_close(ed);
 		return err_errno(e, "editor");

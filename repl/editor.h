@@ -37,8 +37,8 @@ struct editor_opts {
 	int in, out;		 /* borrowed */
 };
 
-/* Open an editor. Sets LC_CTYPE to C.UTF-8 for the process (for wcwidth(3)).
- * Everything it opens, it opens here. 0, or -1. */
+/* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to
+ * a UTF-8 locale. Everything it opens, it opens here. 0, or -1. */
 int editor_open(
 	struct editor **ed, const struct editor_opts *opts, struct err *e);
 

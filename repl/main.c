@@ -35,7 +35,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <langinfo.h>
 #include <locale.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -123,11 +122,12 @@ static void open_standard_fds(void)
 		close(fd);
 }
 
-/* Widths of characters come from the C library: it must think in UTF-8. */
+/* Widths of characters come from the C library: it must think in UTF-8. Its
+ * tables are the system's, whatever the environment says. */
 static void set_locale(void)
 {
-	if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8"))
-		return;
+	unsetenv("LOCPATH");
+	unsetenv("GCONV_PATH");
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
@@ -336,6 +336,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		err_kind_set(&e, ERR_JAIL);
 		die(&e);
 	}
+	set_locale(); /* while the warden builds */
 	if (log_open(&r->log, &r->cfg, r->person.name, mode == SPEC_SESSION,
 		    &e) < 0)
 		die(&e);
@@ -430,6 +431,7 @@ static int run(struct run *r)
 
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
+		set_locale();
 		options_print_help(stdout);
 		return 0;
 	case OPTIONS_VERSION:
@@ -437,10 +439,12 @@ static int run(struct run *r)
 		return 0;
 	case OPTIONS_CHECK_CONFIG:
 		load_config(r);
+		set_locale();
 		config_check_print(stdout, &r->cfg);
 		return 0;
 	case OPTIONS_CHECK:
 		load_config(r);
+		set_locale();
 		return run_check(r);
 	case OPTIONS_SESSION:
 	case OPTIONS_FILE:
@@ -464,7 +468,6 @@ int main(int argc, char **argv)
 	int status;
 
 	open_standard_fds();
-	set_locale();
 	if (!r)
 		return 1;
 	find_person(&r->person);

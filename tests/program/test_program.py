@@ -366,3 +366,15 @@ def test_numpy_works(cb):
     r = cb.run("-c", "import numpy as np; a = np.ones((300, 300));"
                      " print((a @ a).sum())")
     assert r.text == "27000000.0\n", r
+
+
+def test_a_login_reads_no_tables_of_the_persons(cb):
+    locale = cb.base / "locale"
+    for name in ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8"):
+        (locale / name).mkdir(parents=True)
+        # Whoever opened it would wait for a writer.
+        os.mkfifo(locale / name / "LC_CTYPE")
+    r = cb.run("--login", env={
+        "LOCPATH": str(locale), "LC_ALL": "en_US.UTF-8",
+        "SSH_ORIGINAL_COMMAND": "6 * 7"})
+    assert r.out == b"42\n", r
