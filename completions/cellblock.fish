@@ -32,7 +32,6 @@ complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --chec
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; a last expression is shown'
-complete -c cellblock -n __cellblock_before_program -l eval -d 'A JSON request in, a JSON answer out'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and who set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -63,8 +62,6 @@ function __cellblock_keys
 		files.max_count 'most files of a transfer' \
 		files.upload_from 'host directories a locked session may upload from' \
 		files.download_to 'host directories a locked session may download to' \
-		files.pattern 'which files a JSON answer returns' \
-		files.timeout 'time for collecting the files of a JSON answer' \
 		python.executable 'interpreters; the first is the default' \
 		python.packages 'directory of packages, read-only in the jail' \
 		python.startup 'a cell run at the start of a session' \

@@ -29,8 +29,6 @@ _cellblock_keys()
 		'files.max_count:most files of a transfer'
 		'files.upload_from:host directories a locked session may upload from'
 		'files.download_to:host directories a locked session may download to'
-		'files.pattern:which files a JSON answer returns'
-		'files.timeout:time for collecting the files of a JSON answer'
 		'python.executable:interpreters; the first is the default'
 		'python.packages:directory of packages, read-only in the jail'
 		'python.startup:a cell run at the start of a session'
@@ -66,7 +64,6 @@ _arguments -s -S \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; a last expression is shown]:cell:' \
-	'--eval[a JSON request in, a JSON answer out]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and who set what]' \
 	'(- *)'{-h,--help}'[help]' \

@@ -48,7 +48,6 @@ struct config {
 	/* [files] */
 	struct config_list upload_from; /* directories */
 	struct config_list download_to;
-	char *pattern;
 	/* [python] */
 	struct config_list executable;	/* never empty; first is the default */
 	char *packages;			/* directory, or NULL */

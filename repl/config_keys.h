@@ -62,7 +62,7 @@ struct config_key {
 	const char *help;		 /* one line */
 };
 
-#define CONFIG_NKEYS 41
+#define CONFIG_NKEYS 39
 
 extern const struct config_key config_keys[CONFIG_NKEYS];
 

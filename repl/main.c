@@ -427,8 +427,6 @@ static int run_check(struct run *r)
 
 static int run(struct run *r)
 {
-	struct err e = {0};
-
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
 		set_locale();
@@ -454,10 +452,6 @@ static int run(struct run *r)
 	case OPTIONS_STDIN:
 		load_config(r);
 		return run_in_jail(r);
-	case OPTIONS_EVAL:
-		err_set(&e, "--eval is not part of this version");
-		err_kind_set(&e, ERR_USAGE);
-		die(&e);
 	}
 	return 1;
 }

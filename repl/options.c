@@ -49,7 +49,7 @@ static int take_mode(
 	struct options *o, const struct rule *r, const char *arg, struct err *e)
 {
 	if (o->mode != OPTIONS_SESSION) {
-		err_set(e, "only one of -c, -m, -e, --eval, --check and "
+		err_set(e, "only one of -c, -m, -e, --check and "
 			   "--check-config makes sense");
 		return usage(e);
 	}
@@ -222,7 +222,6 @@ static const struct rule rules[] = {
 	{NULL, 'c', "CODE", true, OPTIONS_CODE, take_mode, NULL},
 	{NULL, 'm', "MODULE", true, OPTIONS_MODULE, take_mode, NULL},
 	{NULL, 'e', "CELL", false, OPTIONS_CELL, take_mode, NULL},
-	{"eval", '\0', NULL, false, OPTIONS_EVAL, take_mode, NULL},
 	{"check", '\0', NULL, false, OPTIONS_CHECK, take_mode, NULL},
 	{"json", '\0', NULL, false, 0, take_flag, NULL},
 	{"check-config", '\0', NULL, false, OPTIONS_CHECK_CONFIG, take_mode,
@@ -358,8 +357,6 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		return 0;
 	case OPTIONS_CELL:
 		return first ? refuse_word(first, "-e CELL", e) : 0;
-	case OPTIONS_EVAL:
-		return first ? refuse_word(first, "--eval", e) : 0;
 	case OPTIONS_CHECK:
 		return first ? refuse_word(first, "--check", e) : 0;
 	case OPTIONS_CHECK_CONFIG:
@@ -396,10 +393,6 @@ static int check_together(const struct options *o, struct err *e)
 		err_set(e, "-u does not go with a check");
 	else if (o->ndownloads && runs_nothing(o->mode))
 		err_set(e, "-d does not go with a check");
-	else if (o->nuploads && o->mode == OPTIONS_EVAL)
-		err_set(e, "-u does not go with --eval: the request has files");
-	else if (o->ndownloads && o->mode == OPTIONS_EVAL)
-		err_set(e, "-d does not go with --eval: the answer has files");
 	else if (o->quiet && o->verbose)
 		err_set(e, "-q and -v contradict each other");
 	else
@@ -452,7 +445,6 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] -m MODULE [ARG...]", "a module as a program"},
 	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
-	{"cellblock --eval", "a JSON request in, a JSON answer out"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

@@ -19,7 +19,6 @@ enum options_mode {
 	OPTIONS_MODULE,	      /* text: module, -m */
 	OPTIONS_CELL,	      /* text: source, -e */
 	OPTIONS_STDIN,	      /* the program is on standard input */
-	OPTIONS_EVAL,	      /* a JSON request is on standard input */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* config_file, if any, is what to check */
 	OPTIONS_HELP,

@@ -135,9 +135,6 @@ static void modes_are_told_apart(void **state)
 	assert_int_equal(o.mode, OPTIONS_CELL);
 	assert_string_equal(o.text, "2**100");
 	options_fini(&o);
-	PARSE_OK(&o, "--eval");
-	assert_int_equal(o.mode, OPTIONS_EVAL);
-	options_fini(&o);
 	PARSE_OK(&o, "--check", "--json", "-v");
 	assert_int_equal(o.mode, OPTIONS_CHECK);
 	assert_true(o.json);
@@ -153,7 +150,7 @@ static void modes_are_told_apart(void **state)
 	PARSE_OK(&o, "-v", "-h", "--nonsense");
 	assert_int_equal(o.mode, OPTIONS_HELP);
 	options_fini(&o);
-	PARSE_OK(&o, "--eval", "-V");
+	PARSE_OK(&o, "--check", "-V");
 	assert_int_equal(o.mode, OPTIONS_VERSION);
 	options_fini(&o);
 }
@@ -173,8 +170,10 @@ static void mistakes_are_named(void **state)
 		{{"cellblock", "--quiet=1"}, "--quiet takes no argument"},
 		{{"cellblock", "-s", "x"},
 			"--set wants SECTION.KEY=VALUE, not 'x'"},
-		{{"cellblock", "--eval", "x"},
-			"nothing may follow --eval, but there is 'x'"},
+		{{"cellblock", "--check", "x"},
+			"nothing may follow --check, but there is 'x'"},
+		{{"cellblock", "--eval"},
+			"unknown or ambiguous option '--eval'"},
 		{{"cellblock", "-e", "1", "x"},
 			"nothing may follow -e CELL, but there is 'x'"},
 		{{"cellblock", "--check-config", "a", "b"},
@@ -182,8 +181,8 @@ static void mistakes_are_named(void **state)
 			"'b'"},
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
-		{{"cellblock", "--eval", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --check and "
+		{{"cellblock", "--check", "-c", "1"},
+			"only one of -c, -m, -e, --check and "
 			"--check-config makes sense"},
 		{{"cellblock", "--json"}, "--json goes with --check alone"},
 		{{"cellblock", "--check", "-u", "x"},
