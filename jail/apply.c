@@ -170,13 +170,9 @@ static int apply_root(struct apply *a, const struct plan_op *op, struct err *e)
 
 static int apply_show(struct apply *a, const struct plan_op *op, struct err *e)
 {
-	int own = mount_show(&a->root, op->source, op->target, op->attrs, e);
-
-	if (own >= 0) {
-		a->ctx->shared += !own;
-		return 0;
-	}
-	return explain_show(op, e);
+	if (mount_show(&a->root, op->source, op->target, op->attrs, e) < 0)
+		return explain_show(op, e);
+	return 0;
 }
 
 static int apply_tmpfs(struct apply *a, const struct plan_op *op, struct err *e)
@@ -323,7 +319,6 @@ static int apply_landlock(
 		return -1;
 	if (abi == 0)
 		return err_set(e, "Landlock was there and is gone");
-	a->ctx->landlock = abi;
 	return 0;
 }
 

@@ -19,9 +19,6 @@ struct apply_ctx {
 	int proc_fd; /* out of JAIL: top of its /proc; -1 without */
 	int tmp_fds[APPLY_TMPFS]; /* out of JAIL: what counts as memory */
 	int ntmp;
-	int landlock; /* out of JAIL: the ABI in force, 0 for none */
-	int shared;   /* out of JAIL: how many of the things it shows share
-		       * their file locks with the host */
 };
 
 /*

@@ -206,8 +206,10 @@ static int dir_clear_one(const char *path, int timeout_ms)
 		if (errno != EBUSY || now_ms() > until)
 			return -1;
 		cgroup_write(dir, "freezer.state", "FROZEN");
-		cgroup_write(dir, "cgroup.kill", "1");
-		cgroup_kill_listed(dir);
+		/* By number only where there is no other way: one of them may
+		 * be somebody else's by now. */
+		if (cgroup_write(dir, "cgroup.kill", "1") < 0)
+			cgroup_kill_listed(dir);
 		cgroup_write(dir, "freezer.state", "THAWED");
 		cgroup_write(dir, "cgroup.freeze", "0");
 		cgroup_nap();

@@ -6,6 +6,7 @@
  * Leaves:    MOUNT/cellblock/NAME in each hierarchy
  */
 #include "cgroup_impl.h"
+#include "host.h"
 #include "io.h"
 #include "plan.h"
 
@@ -55,16 +56,6 @@ int cgroup_v1_probe(
 		return 0;
 	caps->kind = CGROUP_V1;
 	return 1;
-}
-
-static int host_has_swap(void)
-{
-	char buf[4096];
-	const char *p = NULL;
-
-	if (cgroup_read(AT_FDCWD, "/proc/meminfo", buf, sizeof(buf)) > 0)
-		p = strstr(buf, "SwapTotal:");
-	return !p || strtoll(p + strlen("SwapTotal:"), NULL, 10) != 0;
 }
 
 static void limit_memory(struct cgroup *cg, int dir, const struct limits *l)

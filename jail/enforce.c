@@ -189,19 +189,6 @@ static const char root_remedy[] =
 
 /* ---- facts ---- */
 
-static int host_has_swap(void)
-{
-	FILE *f = fopen("/proc/swaps", "re");
-	char line[256];
-	int n = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		n++;
-	if (f)
-		fclose(f);
-	return n != 1; /* a heading; a file that cannot be read says nothing */
-}
-
 void enforce_facts(struct enforce_facts *f, const struct host *h,
 	const struct cgroup *cg, const struct cgroup_caps *caps)
 {

@@ -161,6 +161,28 @@ static int count_tasks(uid_t uid)
 	return n;
 }
 
+int host_has_swap(void)
+{
+	FILE *f = fopen("/proc/swaps", "re");
+	char line[256];
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n++;
+	if (f)
+		fclose(f);
+	return n != 1; /* a heading alone */
+}
+
+int host_path_is_beneath(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (n == 1)
+		return path[0] == '/';
+	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
+}
+
 static void probe_kernel(struct host *h)
 {
 	struct utsname u;
@@ -182,7 +204,7 @@ static void probe_kernel(struct host *h)
 
 int host_probe(struct host *h, const char *python, struct err *e)
 {
-	*h = (struct host){.euid = geteuid(), .egid = getegid()};
+	*h = (struct host){.euid = geteuid()};
 	probe_kernel(h);
 	probe_roots(h);
 	probe_etc(h);

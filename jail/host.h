@@ -47,7 +47,6 @@ struct host_python {
 
 struct host {
 	uid_t euid;
-	gid_t egid;
 	int kernel_major, kernel_minor;
 
 	int mount_setattr; /* Linux 5.12 */
@@ -89,6 +88,12 @@ const char *host_real(const struct host *h, const char *path);
 void host_probe_all(struct host *h);
 
 void host_fini(struct host *h);
+
+/* Whether `path` is `dir` or lies below it. */
+int host_path_is_beneath(const char *path, const char *dir);
+
+/* Whether there is swap, or no way to tell. */
+int host_has_swap(void);
 
 /* Find out what must be shown for `path` to start. */
 int host_python_resolve(struct host_python *p, const char *path, struct err *e);

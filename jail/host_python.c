@@ -32,17 +32,10 @@
 /* Packages here reach into each other: the whole store is shown. */
 static const char *const stores[] = {"/nix/store", "/gnu/store"};
 
-static int is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
-}
-
 static int prefix_add(struct host_python *p, const char *dir, struct err *e)
 {
 	for (size_t i = 0; i < COUNT(stores); i++)
-		if (is_beneath(dir, stores[i]))
+		if (host_path_is_beneath(dir, stores[i]))
 			dir = stores[i];
 	for (int i = 0; i < p->nprefixes; i++)
 		if (!strcmp(p->prefixes[i], dir))

@@ -75,20 +75,6 @@ int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 	return 0;
 }
 
-int ident_map_pid(pid_t pid, uid_t inside_uid, uid_t outside_uid,
-	gid_t inside_gid, gid_t outside_gid, struct err *e)
-{
-	char path[32];
-	auto_close int dir = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return err_errno(e, "user namespace: open %s", path);
-	return map_ids(
-		dir, inside_uid, outside_uid, inside_gid, outside_gid, e);
-}
-
 /* ---- root becomes someone ---- */
 
 static int caps_are_empty(void)

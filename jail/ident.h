@@ -17,11 +17,9 @@
 
 /* After unshare(CLONE_NEWUSER): map one uid and one gid of the new namespace
  * to the ids the caller had in its parent, setgroups denied. The caller must
- * be dumpable. `ident_map_pid` does the same for a child that unshared. */
+ * be dumpable. */
 int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 	gid_t outside_gid, struct err *e);
-int ident_map_pid(pid_t pid, uid_t inside_uid, uid_t outside_uid,
-	gid_t inside_gid, gid_t outside_gid, struct err *e);
 
 /* Whether the caller is uid 0 and has other ids to give: the root of a user
  * namespace that maps one id alone is an ordinary user outside of it. */

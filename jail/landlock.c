@@ -12,6 +12,7 @@
 #include "landlock.h"
 
 #include "io.h"
+#include "sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,6 @@
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
 
-#define CREATE_RULESET_VERSION 1
 #define RULE_PATH_BENEATH 1
 
 #define FS_EXECUTE (1ULL << 0)
@@ -102,13 +102,6 @@ static size_t abi_attr_size(int abi)
 	return offsetof(struct ruleset_attr, net);
 }
 
-int landlock_abi(void)
-{
-	long r = syscall(NR_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
-
-	return r < 0 ? 0 : (int)r;
-}
-
 static int rule_add(int ruleset, const struct landlock_rule *r, uint64_t known,
 	struct err *e)
 {
@@ -154,7 +147,7 @@ int landlock_confine(const struct landlock_rule *rules, size_t n,
 	unsigned flags, int abi_max, struct err *e)
 {
 	auto_close int ruleset = -1;
-	int abi = landlock_abi();
+	int abi = sys_landlock_abi();
 
 	if (abi > abi_max)
 		abi = abi_max;

@@ -34,9 +34,6 @@ enum landlock_flags {
 				  * processes outside (ABI 6) */
 };
 
-/* The kernel's ABI, 0 where there is no Landlock. */
-int landlock_abi(void);
-
 /* Allow what the rules name and nothing else, for good; sets no_new_privs.
  * `abi_max` switches later features off (tests); use LANDLOCK_ABI_ANY.
  * Returns the ABI in force, 0 when Landlock could not be used at all (absent,

@@ -8,21 +8,13 @@
  */
 #include "plan_show.h"
 
+#include "host.h"
 #include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-int plan_is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1)
-		return path[0] == '/';
-	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
-}
 
 /* Not this, and, with `below`, nothing under it either. */
 static const struct {
@@ -75,7 +67,7 @@ int plan_check_exposed(const char *path, struct err *e)
 			path);
 	for (size_t i = 0; i < COUNT(forbidden); i++)
 		if (forbidden[i].below
-				? plan_is_beneath(path, forbidden[i].path)
+				? host_path_is_beneath(path, forbidden[i].path)
 				: !strcmp(path, forbidden[i].path))
 			return err_set(e, "%s cannot be shown: %s", path,
 				forbidden[i].why);
@@ -87,7 +79,7 @@ int plan_check_exposed(const char *path, struct err *e)
 static int is_personal(const char *path)
 {
 	return !strcmp(path, "/root") ||
-	       (plan_is_beneath(path, "/home") && !strchr(path + 6, '/'));
+	       (host_path_is_beneath(path, "/home") && !strchr(path + 6, '/'));
 }
 
 /* The files of /etc that Python needs are the host's own, wherever it keeps
@@ -158,7 +150,7 @@ void plan_show_settle(struct plan_show *s)
 int plan_show_has(const struct plan_show *s, const char *path)
 {
 	for (int i = 0; i < s->n; i++)
-		if (plan_is_beneath(path, s->v[i].path))
+		if (host_path_is_beneath(path, s->v[i].path))
 			return 1;
 	return 0;
 }

@@ -29,9 +29,6 @@ struct plan_show {
 	int n;
 };
 
-/* Whether `path` is `dir` or lies below it. */
-int plan_is_beneath(const char *path, const char *dir);
-
 /* Add a path, and where it really is (both borrowed), after checking that it
  * may be shown. */
 int plan_show_add(struct plan_show *s, const char *path, const char *real,

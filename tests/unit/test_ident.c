@@ -97,41 +97,6 @@ static void mapping_another_id_is_refused(void **state)
 	IN_NAMESPACE(map_another);
 }
 
-static int map_a_child(void *arg)
-{
-	int up[2], down[2], status;
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-	struct err e;
-	pid_t pid;
-	char c;
-
-	(void)arg;
-	CHILD_CHECK(!pipe(up) && !pipe(down), "pipe");
-	pid = fork();
-	if (pid == 0) {
-		if (unshare(CLONE_NEWUSER) < 0)
-			_exit(254);
-		CHILD_CHECK(write(up[1], "x", 1) == 1, "write");
-		CHILD_CHECK(read(down[0], &c, 1) == 1, "read");
-		_exit(getuid() == 7 && getgid() == 8 ? 0 : 1);
-	}
-	close(up[1]);
-	if (read(up[0], &c, 1) == 1) {
-		CHILD_CHECK(ident_map_pid(pid, 7, uid, 8, gid, &e) == 0, "%s",
-			e.msg);
-		CHILD_CHECK(write(down[1], "x", 1) == 1, "write");
-	}
-	waitpid(pid, &status, 0);
-	return WEXITSTATUS(status);
-}
-
-static void a_childs_namespace_can_be_mapped(void **state)
-{
-	(void)state;
-	IN_NAMESPACE(map_a_child);
-}
-
 /* ---- drop ---- */
 
 static int drop_all(void *arg)
@@ -535,7 +500,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_namespace_maps_one_id),
 		cmocka_unit_test(mapping_another_id_is_refused),
-		cmocka_unit_test(a_childs_namespace_can_be_mapped),
 		cmocka_unit_test(dropping_leaves_no_capability_and_no_way_back),
 		cmocka_unit_test(a_drop_that_cannot_be_made_is_an_error),
 		cmocka_unit_test(the_persons_keyring_is_left_behind),

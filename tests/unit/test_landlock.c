@@ -5,6 +5,7 @@
 #include "forked.h"
 
 #include "jail/landlock.h"
+#include "jail/sys.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -144,7 +145,7 @@ static int files(void *arg)
 
 static void what_no_rule_names_is_denied(void **state)
 {
-	if (!landlock_abi())
+	if (sys_landlock_abi() < 1)
 		SKIP("this kernel has no Landlock");
 	assert_int_equal(forked(files, *state), 0);
 }
@@ -168,7 +169,7 @@ static void renames_across_directories_need_the_second_abi(void **state)
 {
 	struct tree *t = *state;
 
-	if (landlock_abi() < 2)
+	if (sys_landlock_abi() < 2)
 		SKIP("this kernel's Landlock is older than ABI 2");
 	t->abi_max = 1;
 	assert_int_equal(forked(rename_across, t), 1);
@@ -192,7 +193,7 @@ static void who_needs_renames_goes_without_on_the_first_abi(void **state)
 {
 	struct tree *t = *state;
 
-	if (landlock_abi() < 2)
+	if (sys_landlock_abi() < 2)
 		SKIP("this kernel's Landlock is older than ABI 2");
 	t->abi_max = 1;
 	assert_int_equal(forked(refer_or_nothing, t), 0);
@@ -220,7 +221,7 @@ static void truncation_is_denied_where_the_kernel_can(void **state)
 {
 	struct tree *t = *state;
 
-	if (landlock_abi() < 3)
+	if (sys_landlock_abi() < 3)
 		SKIP("this kernel's Landlock is older than ABI 3");
 	for (t->abi_max = 2; t->abi_max <= 3; t->abi_max++)
 		assert_int_equal(forked(truncates, t), 0);
@@ -243,7 +244,7 @@ static void tcp_is_denied_when_asked(void **state)
 	struct tree *t = *state;
 	int control;
 
-	if (landlock_abi() < 4)
+	if (sys_landlock_abi() < 4)
 		SKIP("this kernel's Landlock is older than ABI 4");
 	t->abi_max = 3;
 	control = forked(connects, t);
@@ -265,7 +266,7 @@ static void signals_stay_inside_when_asked(void **state)
 {
 	struct tree *t = *state;
 
-	if (landlock_abi() < 6)
+	if (sys_landlock_abi() < 6)
 		SKIP("this kernel's Landlock is older than ABI 6");
 	t->abi_max = 5;
 	assert_int_equal(forked(signals_parent, t), 0);
@@ -295,7 +296,7 @@ static void execution_needs_its_class(void **state)
 {
 	struct tree *t = *state;
 
-	if (!landlock_abi())
+	if (sys_landlock_abi() < 1)
 		SKIP("this kernel has no Landlock");
 	assert_int_equal(forked(execs, t), 0);
 	t->abi_max = 1;
@@ -319,7 +320,7 @@ static int missing(void *arg)
 static void a_rule_that_must_hold_and_cannot_is_an_error(void **state)
 {
 	(void)state;
-	if (!landlock_abi())
+	if (sys_landlock_abi() < 1)
 		SKIP("this kernel has no Landlock");
 	assert_int_equal(forked(missing, NULL), 0);
 }

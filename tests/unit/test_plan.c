@@ -57,7 +57,7 @@ static void host_usual(struct world *w)
 {
 	struct host *h = &w->host;
 
-	h->euid = h->egid = 1001;
+	h->euid = 1001;
 	h->kernel_major = 6;
 	h->kernel_minor = 12;
 	h->mount_setattr = 1;
@@ -155,7 +155,7 @@ static void set_network(struct world *w, char *v)
 
 static void set_user(struct world *w, char *v)
 {
-	w->host.euid = w->host.egid = (uid_t)atoi(v);
+	w->host.euid = (uid_t)atoi(v);
 }
 
 static void set_landlock(struct world *w, char *v)
