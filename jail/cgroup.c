@@ -169,7 +169,7 @@ void cgroup_probe(struct cgroup_caps *caps, pid_t with)
 
 /* ---- making and removing ---- */
 
-int cgroup_kill_listed(int dirfd)
+static int kill_listed(int dirfd)
 {
 	char buf[8192];
 	int n = 0;
@@ -209,7 +209,7 @@ static int dir_clear_one(const char *path, int timeout_ms)
 		/* By number only where there is no other way: one of them may
 		 * be somebody else's by now. */
 		if (cgroup_write(dir, "cgroup.kill", "1") < 0)
-			cgroup_kill_listed(dir);
+			kill_listed(dir);
 		cgroup_write(dir, "freezer.state", "THAWED");
 		cgroup_write(dir, "cgroup.freeze", "0");
 		cgroup_nap();
@@ -299,7 +299,6 @@ static int name_is_sane(const char *name)
 static void cgroup_init(struct cgroup *cg)
 {
 	memset(cg, 0, sizeof(*cg));
-	cg->killdir = -1;
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		cg->procs[i] = cg->tasks[i] = -1;
 	for (int i = 0; i < CGROUP_FILES; i++)
@@ -342,7 +341,6 @@ void cgroup_close(struct cgroup *cg)
 	}
 	for (int i = 0; i < CGROUP_FILES; i++)
 		fd_drop(&cg->file[i]);
-	fd_drop(&cg->killdir);
 }
 
 static void parent_of(char *parent, const char *dir)
@@ -418,18 +416,6 @@ void cgroup_sweep(const struct cgroup *cg,
 
 /* ---- in use ---- */
 
-int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", (int)pid);
-	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		if (cg->procs[i] >= 0 &&
-			cgroup_write_fd(cg->procs[i], text) < 0)
-			return err_errno(e, "cgroup: move process %s in", text);
-	return 0;
-}
-
 static int enter_fd(const struct cgroup *cg, int i)
 {
 	return cg->tasks[i] >= 0 ? cg->tasks[i] : cg->procs[i];
@@ -477,30 +463,6 @@ int cgroup_freeze(
 				     : cgroup_v1_freeze(cg, on, timeout_ms, e);
 }
 
-int cgroup_kill(const struct cgroup *cg, int timeout_ms, struct err *e)
-{
-	int64_t until = now_ms() + timeout_ms;
-	int listed;
-
-	if (cg->killdir < 0)
-		return err_set(e, "cgroup: there is none to kill");
-	do {
-		/* Kernels before 5.14 have no cgroup.kill. */
-		if (cg->file[CGROUP_F_KILL] >= 0)
-			cgroup_write_fd(cg->file[CGROUP_F_KILL], "1");
-		else if (cgroup_can_freeze(cg))
-			cgroup_freeze(cg, 1, 10, NULL);
-		listed = cgroup_kill_listed(cg->killdir);
-		if (cgroup_can_freeze(cg))
-			cgroup_freeze(cg, 0, 0, NULL);
-		if (listed == 0)
-			return 0;
-		cgroup_nap();
-	} while (now_ms() <= until);
-	errno = ETIMEDOUT;
-	return err_errno(e, "cgroup: %d processes will not die", listed);
-}
-
 /* Page cache of files goes when memory is short; tmpfs is not among it. */
 static int64_t reclaimable(const struct cgroup *cg)
 {
@@ -542,9 +504,4 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	u->oom_kills = at_least_0(file_key(cg->file[CGROUP_F_OOM], "oom_kill"));
 	u->fork_fails =
 		at_least_0(file_key(cg->file[CGROUP_F_PIDS_EVENTS], "max"));
-}
-
-int cgroup_reset_peak(const struct cgroup *cg)
-{
-	return cgroup_write_fd(cg->file[CGROUP_F_PEAK], "0");
 }

@@ -51,16 +51,14 @@ enum cgroup_file {
 	CGROUP_F_CPU,	      /* CPU time used */
 	CGROUP_F_FREEZE,      /* freezer switch */
 	CGROUP_F_EVENTS,      /* (v2) frozen */
-	CGROUP_F_KILL,	      /* (v2, 5.14) cgroup.kill */
 };
-#define CGROUP_FILES 10
+#define CGROUP_FILES 9
 
 struct cgroup {
 	enum cgroup_kind kind;
 	unsigned enforced;	       /* CGROUP_LIMIT_*, read back */
 	int procs[CGROUP_CONTROLLERS]; /* cgroup.procs of each directory */
 	int tasks[CGROUP_CONTROLLERS]; /* (v1) its tasks file */
-	int killdir;		       /* where to find who is inside */
 	int file[CGROUP_FILES];
 	int ndirs; /* what the janitor removes, the freezer's first */
 	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];
@@ -101,9 +99,6 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 /* Close the descriptors; the directories stay (they are the janitor's). */
 void cgroup_close(struct cgroup *cg);
 
-/* Move a process in, by its pid as seen from here; do it before it forks. */
-int cgroup_add(const struct cgroup *cg, pid_t pid, struct err *e);
-
 /* Move the calling process, which must have one thread, in. Under v1 this is
  * far cheaper than being moved: the kernel need not wait until nobody else
  * forks or execs. */
@@ -125,16 +120,8 @@ int cgroup_can_freeze(const struct cgroup *cg);
 int cgroup_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
 
-/* Kill every guest inside, frozen or not, and wait (at most timeout_ms)
- * until none is left. Thawed afterwards. By descriptor; needs to be allowed
- * to signal them. */
-int cgroup_kill(const struct cgroup *cg, int timeout_ms, struct err *e);
-
 /* What the jail uses; fields that cannot be read are as documented. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
-
-/* Start the peak over; -1 where the kernel cannot (v2 before 6.12). */
-int cgroup_reset_peak(const struct cgroup *cg);
 
 /* Remove the session's directories, waiting at most timeout_ms for the dying,
  * and the parent of our own if it is then empty. For the janitor, by path. */

@@ -73,10 +73,6 @@ void cgroup_refuse(struct cgroup *cg, const char *word);
 /* The number after `key` in a file of "key value" lines; -1 if not there. */
 int64_t cgroup_key(const char *text, const char *key);
 
-/* Kill all that cgroup.procs of a directory lists. Returns how many that
- * were. */
-int cgroup_kill_listed(int dirfd);
-
 void cgroup_nap(void);
 
 #endif

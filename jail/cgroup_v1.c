@@ -104,7 +104,7 @@ struct v1_file {
 static const struct v1_file files[] = {
 	{CGROUP_MEMORY, CGROUP_F_MEMORY, "memory.usage_in_bytes", O_RDONLY},
 	{CGROUP_MEMORY, CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
-	{CGROUP_MEMORY, CGROUP_F_PEAK, "memory.max_usage_in_bytes", O_RDWR},
+	{CGROUP_MEMORY, CGROUP_F_PEAK, "memory.max_usage_in_bytes", O_RDONLY},
 	{CGROUP_MEMORY, CGROUP_F_OOM, "memory.oom_control", O_RDONLY},
 	{CGROUP_PIDS, CGROUP_F_PIDS, "pids.current", O_RDONLY},
 	{CGROUP_PIDS, CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
@@ -167,8 +167,6 @@ static int make_one(struct cgroup *cg, const struct cgroup_caps *caps,
 		if ((int)files[i].c == c)
 			cg->file[files[i].file] = openat(
 				dir, files[i].name, files[i].flags | O_CLOEXEC);
-	if (cg->killdir < 0)
-		cg->killdir = fd_take(&dir);
 	return 0;
 }
 

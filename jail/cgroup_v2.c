@@ -296,20 +296,19 @@ struct v2_file {
 	int flags;
 };
 
-static const struct v2_file files[] =
-	{
-		{CGROUP_F_MEMORY, "memory.current", O_RDONLY},
-		{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
-		{CGROUP_F_OOM, "memory.events", O_RDONLY},
-		{CGROUP_F_PIDS, "pids.current", O_RDONLY},
-		{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
-		{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
-},
-			    guests_files[] = {
-				    {CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
-				    {CGROUP_F_EVENTS, "cgroup.events",
-					    O_RDONLY},
-				    {CGROUP_F_KILL, "cgroup.kill", O_WRONLY},
+static const struct v2_file files[] = {
+	{CGROUP_F_MEMORY, "memory.current", O_RDONLY},
+	{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
+	{CGROUP_F_PEAK, "memory.peak", O_RDONLY}, /* Linux 5.19 */
+	{CGROUP_F_OOM, "memory.events", O_RDONLY},
+	{CGROUP_F_PIDS, "pids.current", O_RDONLY},
+	{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
+	{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
+};
+
+static const struct v2_file guests_files[] = {
+	{CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
+	{CGROUP_F_EVENTS, "cgroup.events", O_RDONLY},
 };
 
 static void open_files(struct cgroup *cg, int dir, int guests)
@@ -322,12 +321,6 @@ static void open_files(struct cgroup *cg, int dir, int guests)
 		cg->file[guests_files[i].file] =
 			openat(guests, guests_files[i].name,
 				guests_files[i].flags | O_CLOEXEC);
-	/* From 5.19 it can be read, from 6.12 started over. */
-	cg->file[CGROUP_F_PEAK] =
-		openat(dir, "memory.peak", O_RDWR | O_CLOEXEC);
-	if (cg->file[CGROUP_F_PEAK] < 0)
-		cg->file[CGROUP_F_PEAK] =
-			openat(dir, "memory.peak", O_RDONLY | O_CLOEXEC);
 }
 
 /* First the directory, so that nobody removes the one above it: a controller
@@ -357,7 +350,6 @@ int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
 		openat(guests, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (cg->procs[CGROUP_MEMORY] < 0 || cg->procs[CGROUP_FREEZER] < 0)
 		return err_errno(e, "cgroup: open cgroup.procs");
-	cg->killdir = fd_take(&guests);
 	return 0;
 }
 

@@ -130,14 +130,22 @@ static inline int child_end(const struct child *c)
 	return status;
 }
 
+static inline void move_in(const struct cgroup *cg, pid_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		if (cg->procs[i] >= 0)
+			assert_int_equal(
+				cgroup_write_fd(cg->procs[i], text), 0);
+}
+
 static inline void start_inside(
 	struct world *w, struct child *c, int (*fn)(void))
 {
-	struct err e;
-
 	*c = child_start(fn);
-	if (cgroup_add(&w->cg, c->pid, &e) < 0)
-		fail_msg("%s", e.msg);
+	move_in(&w->cg, c->pid);
 	child_go(c);
 }
 

@@ -44,7 +44,7 @@ static void the_process_limit_holds(void **state)
 	cgroup_usage(&w->cg, &u);
 	assert_int_equal(u.pids, most);
 	assert_true(u.fork_fails >= 1);
-	if (cgroup_kill(&w->cg, SOON_MS, &e) < 0)
+	if (cgroup_remove(&w->cg, SOON_MS, &e) < 0)
 		fail_msg("%s", e.msg);
 	child_end(&c);
 }
@@ -98,25 +98,6 @@ static void the_memory_limit_holds_and_is_told(void **state)
 	assert_int_equal(u.oom_kills, 1);
 	if (w->caps.kind == CGROUP_V1)
 		assert_in_range(u.peak_bytes, 63 * MIB, 64 * MIB);
-}
-
-static void the_peak_starts_over(void **state)
-{
-	struct world *w = *state;
-	struct cgroup_usage before, after;
-	struct child c;
-
-	NEED(w, CGROUP_MEMORY);
-	open_ok(w);
-	start_inside(w, &c, touch_32m);
-	assert_int_equal(child_result(&c), 1);
-	child_end(&c);
-	cgroup_usage(&w->cg, &before);
-	if (cgroup_reset_peak(&w->cg) < 0)
-		SKIP("this kernel cannot start the peak over");
-	cgroup_usage(&w->cg, &after);
-	assert_true(before.peak_bytes >= 32 * MIB);
-	assert_true(after.peak_bytes < 16 * MIB);
 }
 
 static int burn_200ms(void)
@@ -194,10 +175,8 @@ static void without_cgroups_all_is_empty(void **state)
 	assert_int_equal(
 		cgroup_open(&w->cg, &w->caps, &w->limits, w->name, &e), 0);
 	assert_int_equal(w->cg.enforced, 0);
-	assert_int_equal(cgroup_add(&w->cg, getpid(), &e), 0);
 	assert_false(cgroup_can_freeze(&w->cg));
 	assert_int_equal(cgroup_freeze(&w->cg, 1, 0, &e), -1);
-	assert_int_equal(cgroup_kill(&w->cg, 0, &e), -1);
 	cgroup_usage(&w->cg, &u);
 	assert_int_equal(u.memory_bytes, 0);
 	assert_int_equal(u.cpu_ns, -1);
@@ -262,7 +241,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_process_limit_holds),
 		TEST(the_memory_limit_holds_and_is_told),
-		TEST(the_peak_starts_over),
 		TEST(cpu_time_outlives_the_process_that_used_it),
 		TEST(the_cpu_share_is_kept),
 		TEST(a_limit_that_is_not_kept_is_reported),
