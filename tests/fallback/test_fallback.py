@@ -43,8 +43,8 @@ def without(kind, *calls):
     return (PYTHON, "-B", str(HERE / "without.py"), kind, *calls, "--")
 
 
-NO_PROC = (PYTHON, "-B", str(HERE / "no_proc.py"))
-NO_USERNS = (PYTHON, "-B", str(TESTS / "lib" / "no_userns.py"))
+LACKING = (PYTHON, "-B", str(TESTS / "lib" / "lacking.py"))
+NO_PROC, NO_USERNS = (*LACKING, "proc"), (*LACKING, "userns")
 NO_CGROUP = ("unshare", "-m", "sh", "-c",
              'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
 # What nobody may unmount can be put out of sight.

@@ -72,7 +72,8 @@ def read_report(tally, path, suite, status, again):
     try:
         report = json.loads(path.read_text())
     except (OSError, ValueError):
-        tally.fail(suite, f"crashed with status {status}", again)
+        tally.fail(suite, "took too long or hung" if status is None
+                   else f"crashed with status {status}", again)
         return
     tally.add(report["passed"])
     for name, command in report["failed"]:

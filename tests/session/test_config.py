@@ -90,7 +90,7 @@ def test_interpreter_that_is_no_interpreter_ends_the_session_clearly(cb):
 
 def without_user_namespaces():
     """A command to run something where no user namespace can be made."""
-    return (PYTHON, "-B", str(TESTS / "lib" / "no_userns.py"))
+    return (PYTHON, "-B", str(TESTS / "lib" / "lacking.py"), "userns")
 
 
 def test_host_without_user_namespaces(cb):
