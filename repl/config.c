@@ -322,6 +322,33 @@ static int64_t home_most(int64_t memory)
 	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
 }
 
+/* A key that nobody set has followed `key`. */
+static void followed(
+	struct config_merge *m, const struct config_key *it, const char *key)
+{
+	const char *from = config_source(m->cfg, key);
+	char **source = &m->cfg->sources[config_key_index(it)];
+
+	if (asprintf(source, "%s (%s)", from, key) < 0) {
+		*source = NULL;
+		config_merge_oom(m, from);
+	}
+}
+
+/* Who gives a cell more time means it to be used: CPU time nobody set follows.
+ */
+static void fit_cpu(struct config_merge *m)
+{
+	const struct config_key *cpu = config_key_find("cell", "cpu");
+	struct limits *l = &m->cfg->limits;
+
+	if (l->cell_cpu_ms >= l->cell_wall_ms ||
+		m->cfg->sources[config_key_index(cpu)])
+		return;
+	l->cell_cpu_ms = l->cell_wall_ms;
+	followed(m, cpu, "cell.timeout");
+}
+
 /* The home is within the session's memory: a size nobody set follows it. */
 static void fit_home(struct config_merge *m)
 {
@@ -337,10 +364,7 @@ static void fit_home(struct config_merge *m)
 		return;
 	if (!*source) {
 		l->home_bytes = most;
-		if (asprintf(source, "%s (session.memory)", from) < 0) {
-			*source = NULL;
-			config_merge_oom(m, from);
-		}
+		followed(m, home, "session.memory");
 		return;
 	}
 	config_number_format(home, most, size, sizeof(size));
@@ -365,6 +389,7 @@ static void check_together(struct config_merge *m)
 			"taken (%s)",
 			checkpoint);
 	fit_home(m);
+	fit_cpu(m);
 }
 
 int config_load(struct config *cfg, const struct config_where *where,

@@ -206,6 +206,24 @@ static void a_home_leaves_python_room(void **state)
 	assert_value(w, "home", "size", "96M");
 }
 
+static void cpu_time_follows_the_clock_unless_it_is_set(void **state)
+{
+	struct world *w = *state;
+
+	add_set(w, "cell.timeout=50s");
+	load_ok(w);
+	assert_value(w, "cell", "cpu", "50s");
+	assert_string_equal(
+		config_source(&w->cfg, "cell.cpu"), "--set (cell.timeout)");
+	add_set(w, "cell.timeout=5s");
+	load_ok(w);
+	assert_value(w, "cell", "cpu", "10s");
+	put(w, "cellblock.conf", "[cell]\ncpu = 20s\n");
+	add_set(w, "cell.timeout=50s");
+	load_ok(w);
+	assert_value(w, "cell", "cpu", "20s");
+}
+
 static void units_mean_what_they_say(void **state)
 {
 	struct world *w = *state;
@@ -360,6 +378,7 @@ int main(void)
 		TEST(every_error_is_reported_with_its_line),
 		TEST(values_out_of_range_say_the_range),
 		TEST(a_home_leaves_python_room),
+		TEST(cpu_time_follows_the_clock_unless_it_is_set),
 		TEST(units_mean_what_they_say),
 		TEST(lists_add_up_in_a_file_and_are_replaced_by_the_next),
 		TEST(paths_must_be_plain),
