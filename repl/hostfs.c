@@ -123,6 +123,8 @@ static const char *beneath(const char *path, const char *root)
 		return NULL;
 	if (!path[n])
 		return ".";
+	if (n == 1) /* the root, whose slash is matched already */
+		return path + 1;
 	return path[n] == '/' ? path + n + 1 : NULL;
 }
 

@@ -472,6 +472,21 @@ static void a_locked_session_stays_in_its_directories(void **state)
 	expect(s->home, "mine", "m");
 }
 
+static void the_root_is_a_directory_like_any_other(void **state)
+{
+	static char *root[1] = {"/"};
+	struct config cfg = {
+		.locked = true, .upload_from = {.items = root, .n = 1}};
+	struct scene *s = *state;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(hostfs_open(&s->hostfs, &cfg, "/root", NULL), 0);
+	fd = hostfs_open_file(&s->hostfs, "/etc/passwd", &st, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
 /* ---- pure parts ---- */
 
 static void patterns_match_like_a_shell(void **state)
@@ -552,6 +567,7 @@ int main(void)
 		SCENE(what_is_not_there_is_said),
 		SCENE(the_ledger_tells_what_was_never_downloaded),
 		SCENE(a_locked_session_stays_in_its_directories),
+		SCENE(the_root_is_a_directory_like_any_other),
 		cmocka_unit_test(patterns_match_like_a_shell),
 		cmocka_unit_test(a_pattern_cannot_take_for_ever),
 		cmocka_unit_test(the_fixed_part_of_a_pattern_is_left_out),
