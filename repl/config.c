@@ -85,6 +85,14 @@ const char *config_source(const struct config *cfg, const char *name)
 	return source ? source : CONFIG_BUILT_IN;
 }
 
+bool config_is_bound(const struct config *cfg)
+{
+	const char *source = config_source(cfg, "policy.locked");
+
+	return cfg->locked && !strncmp(source, CONFIG_SYSTEM_DIR "/",
+				      sizeof(CONFIG_SYSTEM_DIR));
+}
+
 bool config_allows_command(const struct config *cfg, const char *name)
 {
 	return config_list_has(&cfg->commands, "all") ||
@@ -396,7 +404,10 @@ int config_load(struct config *cfg, const struct config_where *where,
 	struct config_errors *errors)
 {
 	struct config base = {0};
-	struct config_merge m = {.cfg = cfg, .where = where, .errors = errors};
+	struct config_merge m = {.cfg = cfg,
+		.where = where,
+		.home = where->home,
+		.errors = errors};
 	size_t before = errors->n + errors->dropped;
 
 	if (config_init(cfg) < 0) {
@@ -406,6 +417,7 @@ int config_load(struct config *cfg, const struct config_where *where,
 	if (!where->checking || !where->explicit_file)
 		load_system(&m);
 	if (!where->login) {
+		m.home = where->own_home ? where->own_home : where->home;
 		lock(&m, &base);
 		if (where->explicit_file)
 			load_explicit(&m);

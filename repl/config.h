@@ -88,7 +88,8 @@ struct config_where {
 	uid_t system_uid;	   /* who must own it: 0, but in tests */
 	const char *user_file;	   /* of the person who started us */
 	const char *explicit_file; /* --config */
-	const char *home;	   /* what ~ stands for in a path */
+	const char *home;	   /* ~ in a file of the system's */
+	const char *own_home;	   /* ~ in all else; NULL: the same */
 	const char *user;	   /* for users/USER.conf */
 	const char *const *groups; /* for groups/GROUP.conf */
 	size_t ngroups;
@@ -127,6 +128,14 @@ int config_choose_python(const struct config *cfg, const char *wanted,
  * NULL). 0, or -1 when there is no absolute one to name. */
 int config_user_file(
 	const char *xdg, const char *home, char *path, size_t size);
+
+/* The directory where the history and the like are kept, from XDG_STATE_HOME
+ * and HOME. 0 or -1, as above. */
+int config_state_dir(
+	const char *xdg, const char *home, char *path, size_t size);
+
+/* Whether it was the administrator who locked it. */
+bool config_is_bound(const struct config *cfg);
 
 /* Print `cfg` as a configuration file, each value with its source. */
 void config_check_print(FILE *f, const struct config *cfg);

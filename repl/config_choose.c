@@ -74,7 +74,9 @@ int config_choose_python(const struct config *cfg, const char *wanted,
 	return 0;
 }
 
-int config_user_file(const char *xdg, const char *home, char *path, size_t size)
+/* What XDG's variable says, or `sub` of the home; then `name`. */
+static int own_path(const char *xdg, const char *home, const char *sub,
+	const char *name, char *path, size_t size)
 {
 	bool own = xdg && xdg[0] == '/';
 	const char *top = own ? xdg : home;
@@ -82,7 +84,17 @@ int config_user_file(const char *xdg, const char *home, char *path, size_t size)
 
 	if (!top || top[0] != '/')
 		return -1;
-	n = snprintf(path, size, "%s%s/cellblock/cellblock.conf", top,
-		own ? "" : "/.config");
+	n = snprintf(path, size, "%s%s/%s", top, own ? "" : sub, name);
 	return n < 0 || (size_t)n >= size ? -1 : 0;
+}
+
+int config_user_file(const char *xdg, const char *home, char *path, size_t size)
+{
+	return own_path(
+		xdg, home, "/.config", "cellblock/cellblock.conf", path, size);
+}
+
+int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
+{
+	return own_path(xdg, home, "/.local/state", "cellblock", path, size);
 }

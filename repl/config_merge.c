@@ -220,7 +220,7 @@ void config_merge_apply(void *ctx, const struct config_line *line)
 		unknown_key(m, line);
 		return;
 	}
-	if (config_value_parse(&v, key, line->value, m->where->home, &e) < 0)
+	if (config_value_parse(&v, key, line->value, m->home, &e) < 0)
 		config_errors_add(m->errors, line->place,
 			"%s.%s: %s, not \"%.*s\"", key->section, line->name,
 			e.msg, CONFIG_SHOWN_MAX, line->value);

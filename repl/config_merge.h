@@ -20,6 +20,7 @@ struct config_merge {
 	struct config *cfg;
 	const struct config *base; /* the locked values, or NULL */
 	const struct config_where *where;
+	const char *home; /* what ~ stands for by now */
 	struct config_errors *errors;
 	bool again;		     /* a key may come twice: --set */
 	int seen[CONFIG_NKEYS];	     /* lines in this file; 0 is never */

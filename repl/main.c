@@ -20,6 +20,7 @@
 #include "repl/config.h"
 #include "repl/confine.h"
 #include "repl/history.h"
+#include "repl/history_file.h"
 #include "repl/hostfs.h"
 #include "repl/log.h"
 #include "repl/login.h"
@@ -47,7 +48,9 @@
 
 /* Who started us. */
 struct person {
-	char *name, *home, *shell;
+	char *name, *shell;
+	char *account_home; /* as the password entry has it */
+	char *home;	    /* as the environment says, where that may */
 	char *groups[GROUPS_MAX];
 	size_t n_groups;
 	char config_file[PATH_MAX];
@@ -67,6 +70,7 @@ struct run {
 	struct signals signals;
 	struct hostfs host;
 	struct history *history;
+	struct err history_error;
 	struct log log;
 	struct jail *jail;
 	const char **argv;
@@ -155,6 +159,7 @@ static void find_person(struct person *p)
 	if (!pw)
 		return;
 	p->name = strdup(pw->pw_name);
+	p->account_home = strdup(pw->pw_dir);
 	p->home = strdup(pw->pw_dir);
 	p->shell = strdup(pw->pw_shell);
 }
@@ -184,6 +189,7 @@ static void find_person_groups(struct person *p)
 static void free_person(struct person *p)
 {
 	free(p->name);
+	free(p->account_home);
 	free(p->home);
 	free(p->shell);
 	for (size_t i = 0; i < p->n_groups; i++)
@@ -253,7 +259,8 @@ static void load_config(struct run *r)
 	struct config_errors errors = {0};
 	struct config_where where = {
 		.system_dir = CONFIG_SYSTEM_DIR,
-		.home = r->person.home,
+		.home = r->person.account_home,
+		.own_home = r->person.home,
 		.user = r->person.name,
 		.groups = (const char *const *)r->person.groups,
 		.sets = (const char *const *)r->opt.sets,
@@ -279,39 +286,54 @@ static void load_config(struct run *r)
 
 /* ---- a session or a program ---- */
 
+/* One of the person's places; held until the process ends. They are counted
+ * beside the history, but where an administrator set the number, the person's
+ * environment says nothing about where, and who cannot be counted stays out.
+ */
+static void claim_slot(const struct run *r)
+{
+	bool bound = config_is_bound(&r->cfg);
+	const struct person *p = &r->person;
+	char dir[PATH_MAX];
+	struct err e = {0};
+	int fd;
+
+	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
+		    bound ? p->account_home : p->home, dir, sizeof(dir)) < 0) {
+		fd = err_set(&e, "count the sessions: there is no home");
+	} else {
+		fd = history_file_dir(dir, strlen(dir), &e);
+		if (fd < 0)
+			err_wrap(&e, "count the sessions");
+	}
+	if (fd >= 0) {
+		close(fd);
+		fd = slots_claim(dir, r->cfg.limits.per_user, &e);
+	}
+	if (fd < 0 && (bound || e.kind == ERR_CONFIG))
+		die(&e);
+}
+
 /* Where the history is: made when it is missing, and not fatal when that
  * cannot be. */
 static void open_history(struct run *r)
 {
-	const char *state = getenv("XDG_STATE_HOME");
 	struct person *p = &r->person;
+	struct err *e = &r->history_error;
 	char path[PATH_MAX + 16];
-	int n = -1;
+	int n;
 
 	r->history = history_new();
-	if (state && state[0] == '/')
-		n = snprintf(p->state_dir, PATH_MAX, "%s/cellblock", state);
-	else if (p->home && p->home[0] == '/')
-		n = snprintf(p->state_dir, PATH_MAX,
-			"%s/.local/state/cellblock", p->home);
-	if (!r->history || n < 0 || n >= PATH_MAX) {
-		p->state_dir[0] = '\0';
-		return;
+	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, p->state_dir,
+		sizeof(p->state_dir));
+	if (n == 0) {
+		snprintf(path, sizeof(path), "%s/history", p->state_dir);
+		n = r->history ? history_attach_path(r->history, path, e) : -1;
+	} else {
+		err_set(e, "history not kept: there is no home");
 	}
-	snprintf(path, sizeof(path), "%s/history", p->state_dir);
-	if (history_attach_path(r->history, path, NULL) < 0)
+	if (n < 0)
 		p->state_dir[0] = '\0';
-}
-
-/* One of the person's places; held until the process ends. Without a state
- * directory nobody counts. */
-static void claim_slot(const struct run *r)
-{
-	struct err e = {0};
-
-	if (r->person.state_dir[0] && slots_claim(r->person.state_dir,
-					      r->cfg.limits.per_user, &e) < 0)
-		die(&e);
 }
 
 static void start_jail(struct run *r, enum spec_mode mode)
@@ -347,8 +369,8 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	if (hostfs_open(&r->host, &r->cfg, r->person.home, &e) < 0)
 		die(&e);
 	if (mode == SPEC_SESSION) {
-		open_history(r);
 		claim_slot(r);
+		open_history(r);
 	}
 	if (confine_front(&c, &e) < 0) {
 		err_kind_set(&e, ERR_JAIL);
@@ -367,6 +389,7 @@ static int run_session(struct run *r, struct err *e)
 		.host = &r->host,
 		.log = &r->log,
 		.history = r->history,
+		.no_history = r->history_error.msg,
 		.python = r->setup.python,
 	};
 

@@ -245,6 +245,12 @@ static void banner(struct session *s)
 	session_tell_limited(s);
 }
 
+static void tell_no_history(struct session *s)
+{
+	if (s->no_history[0] && !s->opt->quiet)
+		session_frame(s, "%s", s->no_history);
+}
+
 /* ---- leaving ---- */
 
 static bool warn_unsaved(struct session *s)
@@ -474,6 +480,7 @@ int session_run(struct session *s, struct err *e)
 		r = command_ready(s, e);
 	if (r == 0) {
 		banner(s);
+		tell_no_history(s);
 		command_start(s);
 		s->startup_due = true;
 		while (!s->over) {

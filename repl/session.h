@@ -61,7 +61,8 @@ struct session {
 	const struct hostfs *host;
 	struct log *log;
 	struct history *history;
-	const char *python; /* the interpreter's path on the host */
+	const char *no_history; /* why none is kept; "": it is */
+	const char *python;	/* the interpreter's path on the host */
 
 	struct editor *editor;
 	struct ledger ledger;

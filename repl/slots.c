@@ -42,7 +42,10 @@ int slots_claim(const char *dir, int most, struct err *e)
 		if (errno != EAGAIN && errno != EACCES)
 			return err_errno(e, "count the sessions in %s", path);
 	}
-	err_set(e, "there are %d sessions already", most);
+	err_set(e,
+		most == 1 ? "there is %d session already"
+			  : "there are %d sessions already",
+		most);
 	err_hint(e, "leave one of them; session.per_user = %d", most);
 	return err_kind_set(e, ERR_CONFIG);
 }

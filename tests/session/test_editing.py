@@ -110,6 +110,23 @@ def test_history_is_there_in_the_next_run(cb):
     s.wait_prompt()
 
 
+def test_history_that_cannot_be_kept_is_said_and_sessions_count(cb):
+    state = cb.home / ".local/state/cellblock"
+    state.mkdir(parents=True)
+    for parent in (state, *state.parents):
+        if parent == cb.home:
+            break
+        parent.chmod(0o700)
+    (state / "history").symlink_to("/etc/passwd")
+    one = ("-s", "session.per_user=1")
+    s = cb.session(*one)
+    s.expect(r"history not kept: .*is a symbolic link")
+    assert s.run("6 * 7") == "42"
+    second = cb.session(*one, start=False)
+    assert second.wait_exit() == 78
+    assert "there is 1 session already" in second.all_text()
+
+
 def test_ctrl_r_searches_history(session):
     session.run("needle = 'x'")
     session.run("other = 1")

@@ -417,6 +417,25 @@ static void the_own_file_is_where_xdg_says(void **state)
 	assert_int_equal(config_user_file(NULL, "h", path, sizeof(path)), -1);
 	assert_int_equal(config_user_file(NULL, NULL, path, sizeof(path)), -1);
 	assert_int_equal(config_user_file("/x", NULL, path, 8), -1);
+	assert_int_equal(config_state_dir("/x", "/h", path, sizeof(path)), 0);
+	assert_string_equal(path, "/x/cellblock");
+	assert_int_equal(config_state_dir(NULL, "/h", path, sizeof(path)), 0);
+	assert_string_equal(path, "/h/.local/state/cellblock");
+	assert_int_equal(config_state_dir(NULL, NULL, path, sizeof(path)), -1);
+}
+
+static void the_environment_moves_no_locked_home(void **state)
+{
+	struct world *w = *state;
+
+	w->where.home = "/home/kim";
+	w->where.own_home = "/etc";
+	put(w, "cellblock.conf",
+		"[policy]\nlocked = yes\n[files]\nupload_from = ~\n");
+	load_ok(w);
+	assert_string_equal(w->cfg.upload_from.items[0], "/home/kim");
+	add_set(w, "files.upload_from=~");
+	LOAD_FAILS(w, "files.upload_from");
 }
 
 int main(void)
@@ -444,6 +463,7 @@ int main(void)
 		TEST(locked_python_is_a_configured_one),
 		TEST(commands_are_all_or_those_named),
 		TEST(the_own_file_is_where_xdg_says),
+		TEST(the_environment_moves_no_locked_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
