@@ -230,7 +230,7 @@ static void on_stop(struct pid1 *p, const struct wire_init *m, int *fds)
 
 	(void)fds;
 	keep(p, m);
-	sweep_stop(&p->sweep, &r.n, &r.m);
+	r.flag = sweep_stop(&p->sweep, &r.n, &r.m) < 0;
 	reap(p);
 	tell(p, &r, NULL, 0);
 }
@@ -239,7 +239,7 @@ static void on_cont(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	(void)fds;
 	keep(p, m);
-	sweep_continue(&p->sweep);
+	sweep_continue();
 }
 
 static void on_kill(struct pid1 *p, const struct wire_init *m, int *fds)

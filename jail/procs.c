@@ -112,7 +112,7 @@ static int proc_open(const struct procs_source *s, pid_t pid)
 	}
 	if (procs_walk_begin(&w, s) < 0)
 		return -1;
-	while (fd < 0 && procs_walk_next(&w))
+	while (fd < 0 && procs_walk_next(&w) > 0)
 		if (w.pid == pid)
 			fd = fd_take(&w.fd);
 	procs_walk_end(&w);
@@ -121,29 +121,94 @@ static int proc_open(const struct procs_source *s, pid_t pid)
 
 /* ---- sums ---- */
 
+static int is_alive(char state)
+{
+	return state != 'Z' && state != 'X';
+}
+
+static int is_awake(char state)
+{
+	return is_alive(state) && state != 'T' && state != 't';
+}
+
+/* The directory of a thread of the process that is as asked, or -1. */
+static int thread_find(int proc, int (*is)(char state))
+{
+	auto_close int dir =
+		openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct procs_source tasks = {.proc_fd = dir};
+	struct procs_stat st;
+	struct procs_walk w;
+	int fd = -1;
+
+	if (dir < 0 || procs_walk_begin(&w, &tasks) < 0)
+		return -1;
+	while (fd < 0 && procs_walk_next(&w) > 0)
+		if (procs_read_stat(w.fd, "stat", &st) == 0 && is(st.state))
+			fd = fd_take(&w.fd);
+	procs_walk_end(&w);
+	return fd;
+}
+
+static int process_runs(int fd, const struct procs_stat *st)
+{
+	auto_close int thread = -1;
+
+	if (is_awake(st->state) || st->threads < 2)
+		return is_awake(st->state);
+	thread = thread_find(fd, is_awake);
+	return thread >= 0;
+}
+
+/* Tables of more than this part of what they map are not looked through. */
+#define TABLES_DEN 8
+
+/*
+ * What a process, or a thread of it, takes of memory, its tables among it:
+ * they need no page that they map. Where they are large for what is resident,
+ * to look through them takes long and tells little; and the maps of a program
+ * that nobody may read are closed even to us: then nothing is taken to be
+ * shared.
+ */
+static int64_t memory_whole(int fd)
+{
+	int64_t tables, whole, pss;
+	char buf[4096];
+
+	if (procs_read(fd, "status", buf, sizeof(buf)) <= 0)
+		return 0;
+	tables = kb_after(buf, "\nVmPTE:");
+	whole = kb_after(buf, "\nVmRSS:") + kb_after(buf, "\nVmSwap:");
+	if (tables > whole / TABLES_DEN)
+		return tables + whole;
+	if (memory_read(fd, NULL, &pss) == 0)
+		return tables + pss;
+	return errno == ENOENT || errno == ESRCH ? 0 : tables + whole;
+}
+
 static void count_process(
 	int fd, unsigned flags, struct procs *out, int64_t *ticks)
 {
+	auto_close int thread = -1;
 	struct procs_stat st;
-	int64_t pss;
 
 	if (procs_read_stat(fd, "stat", &st) < 0)
 		return;
 	*ticks += st.cpu_ticks + st.dead_ticks;
-	if (st.state == 'Z' || st.state == 'X') {
+	if (!is_alive(st.state) && st.threads < 2) {
 		out->zombies++;
 		return;
 	}
 	out->n++;
 	out->threads += st.threads;
-	out->running += st.state == 'R' || st.state == 'D';
-	out->stopped += st.state == 'T' || st.state == 't';
+	if (flags & PROCS_RUNNING)
+		out->running += process_runs(fd, &st);
 	if (!(flags & PROCS_MEMORY))
 		return;
-	if (memory_read(fd, NULL, &pss) == 0)
-		out->pss_bytes += pss;
-	else if (errno != ENOENT && errno != ESRCH)
-		out->unread++;
+	/* Its first thread has ended, and shows none: another does. */
+	if (!is_alive(st.state))
+		thread = thread_find(fd, is_alive);
+	out->bytes += memory_whole(thread < 0 ? fd : thread);
 }
 
 int procs_sample(const struct procs_source *s, unsigned flags,
@@ -153,14 +218,16 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs_walk w;
 	int64_t ticks = 0;
 	char path[32];
+	int r;
 
 	memset(out, 0, sizeof(*out));
 	if (procs_walk_begin(&w, s) < 0)
 		return err_errno(e, "processes: read /proc");
-	while (procs_walk_next(&w))
+	while ((r = procs_walk_next(&w)) > 0)
 		count_process(w.fd, flags, out, &ticks);
-	out->truncated = w.seen == PROCS_MAX;
 	procs_walk_end(&w);
+	if (r < 0)
+		return err_errno(e, "processes: read /proc");
 	/* Orphans that init has reaped. */
 	snprintf(path, sizeof(path), "%d/stat", (int)s->self);
 	if (procs_read_stat(s->proc_fd, path, &init) == 0)

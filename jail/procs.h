@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Most processes looked at; more than any session may have. */
-#define PROCS_MAX 4096
+/* Most processes looked at; more than session.processes can be. */
+#define PROCS_MAX 40000
 
 /* Where to look. */
 struct procs_source {
@@ -56,18 +56,20 @@ struct procs {
 	int n; /* processes but init, zombies not counted */
 	int zombies;
 	int threads;
-	int running;	   /* processes not asleep, stopped or dead: R, D */
-	int stopped;	   /* T or t */
-	int unread;	   /* whose memory could not be read */
-	int truncated;	   /* there were more than PROCS_MAX */
-	int64_t pss_bytes; /* memory, shared pages divided by sharers */
-	int64_t cpu_ms;	   /* of all now alive, and children they reaped */
+	int running;   /* processes of which a thread is neither stopped, asleep
+			* nor dead */
+	int64_t bytes; /* memory, pages divided by those who share them, and
+			* the tables that map them */
+	int64_t cpu_ms; /* of all now alive, and children they reaped */
 };
 
-enum { PROCS_MEMORY = 1 }; /* read memory too: walks page tables */
+enum {
+	PROCS_MEMORY = 1,  /* sum up memory too: walks page tables */
+	PROCS_RUNNING = 2, /* look at every thread, to see whether it runs */
+};
 
 /* Look at every process of the jail but init. Processes that come and go
- * meanwhile are no error. 0, or -1 when /proc cannot be read at all. */
+ * meanwhile are no error. 0, or -1 when /proc cannot be read. */
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e);
 

@@ -174,13 +174,14 @@ static void look_at(int proc, dev_t tty, struct look *l)
 	struct procs_walk w;
 	struct procs_source tasks = {.proc_fd = -1};
 	struct waiter t = {.tty = tty};
+	int more = 0;
 	auto_close int dir =
 		openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	tasks.proc_fd = dir;
 	if (dir < 0 || procs_walk_begin(&w, &tasks) < 0)
 		return; /* gone */
-	while (!l->awake && procs_walk_next(&w)) {
+	while (!l->awake && (more = procs_walk_next(&w)) > 0) {
 		int r;
 
 		if (procs_read_stat(w.fd, "stat", &t.st) < 0)
@@ -195,7 +196,7 @@ static void look_at(int proc, dev_t tty, struct look *l)
 		l->waits |= r > 0;
 		l->unclear |= r < 0;
 	}
-	l->awake |= w.seen == PROCS_MAX;
+	l->awake |= more < 0;
 	procs_walk_end(&w);
 }
 
@@ -212,13 +213,14 @@ int procs_waits_for_tty(
 {
 	struct look l = {0};
 	struct procs_walk w;
+	int more = 0;
 
 	if (procs_walk_begin(&w, s) < 0)
 		return -1;
-	while (!l.awake && procs_walk_next(&w))
+	while (!l.awake && (more = procs_walk_next(&w)) > 0)
 		if (!is_skipped(w.pid, skip, nskip))
 			look_at(w.fd, tty, &l);
-	l.awake |= w.seen == PROCS_MAX;
+	l.awake |= more < 0;
 	procs_walk_end(&w);
 	if (l.awake)
 		return 0;

@@ -98,9 +98,18 @@ int procs_walk_begin(struct procs_walk *w, const struct procs_source *s)
 
 void procs_walk_end(struct procs_walk *w)
 {
+	int saved = errno;
+
 	fd_drop(&w->fd);
 	if (w->dir)
 		closedir(w->dir);
+	errno = saved;
+}
+
+/* Whether what cannot be opened may be there all the same. */
+static int is_out_of_means(void)
+{
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
 int procs_walk_next(struct procs_walk *w)
@@ -108,7 +117,7 @@ int procs_walk_next(struct procs_walk *w)
 	struct dirent *de;
 
 	fd_drop(&w->fd);
-	while (w->seen < PROCS_MAX && (de = readdir(w->dir))) {
+	while (w->seen < PROCS_MAX && (errno = 0, de = readdir(w->dir))) {
 		pid_t pid;
 
 		if (!procs_is_number(de->d_name))
@@ -118,6 +127,8 @@ int procs_walk_next(struct procs_walk *w)
 			continue;
 		w->fd = openat(dirfd(w->dir), de->d_name,
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (w->fd < 0 && is_out_of_means())
+			return -1;
 		if (w->fd < 0)
 			continue; /* gone */
 		w->pid = jail_pid(w->s, w->fd, pid);
@@ -127,5 +138,7 @@ int procs_walk_next(struct procs_walk *w)
 		}
 		fd_drop(&w->fd);
 	}
-	return 0;
+	if (w->seen == PROCS_MAX)
+		errno = E2BIG;
+	return errno ? -1 : 0;
 }

@@ -22,7 +22,8 @@ struct procs_walk {
 int procs_walk_begin(struct procs_walk *w, const struct procs_source *s);
 void procs_walk_end(struct procs_walk *w);
 
-/* 1 and w->pid, w->fd; 0 at the end. */
+/* 1 and w->pid, w->fd; 0 at the end; -1 with errno when there is more, and it
+ * cannot be seen. */
 int procs_walk_next(struct procs_walk *w);
 
 /* Whether a directory entry is a number. */

@@ -6,8 +6,12 @@
  * Trusts:    the kernel's view in /proc, not a process's own word
  *
  * A single kill(-1, SIGSTOP) is no wall: processes that send each other
- * SIGCONT escape it. So it is repeated until a whole pass over /proc sees
- * nothing that could run, and what still runs after 50 ms is killed.
+ * SIGCONT escape it. So it is repeated until two whole passes over /proc see
+ * nothing that could run (during one, a process that was not looked at yet
+ * may have continued one that was), and what still runs after 50 ms is killed.
+ *
+ * A process is its threads: the first of them may have stopped, or ended,
+ * before the others. What cannot be looked at is taken to run.
  *
  * Without a /proc nothing is seen: every number that was ever given out is
  * tried, and the warden, who has a /proc, does the looking.
@@ -33,17 +37,17 @@
 /* No process has a higher number (PID_MAX_LIMIT). */
 #define PID_LAST 4194304
 
-/* What stands behind the name in /proc/PID/stat, or NULL when it is gone. */
-static const char *stat_of(int proc_fd, pid_t pid, char *buf, size_t size)
+/* What stands behind the name in a stat file, or NULL with errno. */
+static const char *stat_of(
+	int proc_fd, const char *path, char *buf, size_t size)
 {
-	auto_close int fd = -1;
-	char path[32], *paren;
+	auto_close int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	char *paren;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
+	errno = EBADMSG;
 	n = read(fd, buf, size - 1);
 	if (n <= 0)
 		return NULL;
@@ -54,18 +58,90 @@ static const char *stat_of(int proc_fd, pid_t pid, char *buf, size_t size)
 	return paren && paren[1] == ' ' ? paren + 2 : NULL;
 }
 
-/* The state letter of a process, or 0 when it is gone. */
-static char state_of(int proc_fd, pid_t pid)
+static const char *stat_of_pid(int proc_fd, pid_t pid, char *buf, size_t size)
 {
-	char buf[512];
-	const char *st = stat_of(proc_fd, pid, buf, sizeof(buf));
+	char path[32];
 
-	return st ? *st : 0;
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	return stat_of(proc_fd, path, buf, size);
 }
 
-static int cannot_run(char state)
+/* What one process, or one thread of it, can do, least first. */
+enum life {
+	DEAD,
+	STILL, /* stopped, or a thread that has ended */
+	WAITS, /* in the kernel: it stops when it comes out */
+	RUNS,
+};
+
+static enum life life_of(char state)
 {
-	return state == 0 || strchr("TtZXx", state) != NULL;
+	if (strchr("XxZ", state))
+		return DEAD;
+	if (strchr("Tt", state))
+		return STILL;
+	return state == 'D' ? WAITS : RUNS;
+}
+
+/* Nothing to see: gone, or out of our sight and up to anything. */
+static enum life life_unseen(void)
+{
+	return errno == ENOENT || errno == ESRCH ? DEAD : RUNS;
+}
+
+/* The most that any thread of a process can do. */
+static enum life life_of_threads(int proc_fd, pid_t pid)
+{
+	char path[64], buf[512];
+	enum life most = STILL, life;
+	struct dirent *de;
+	DIR *d;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/task", (int)pid);
+	fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		life = life_unseen();
+		if (fd >= 0)
+			close(fd);
+		return life;
+	}
+	while (most < RUNS && (errno = 0, de = readdir(d))) {
+		const char *st;
+
+		if (!isdigit((unsigned char)de->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "%.16s/stat", de->d_name);
+		st = stat_of(fd, path, buf, sizeof(buf));
+		life = st ? life_of(*st) : life_unseen();
+		most = life > most ? life : most;
+	}
+	if (!de && errno)
+		most = RUNS;
+	closedir(d);
+	return most;
+}
+
+/* state, ppid, 15 others, threads: proc_pid_stat(5). One whose first thread
+ * has ended shows Z, and lives for as long as it has others. */
+static enum life life_of_process(int proc_fd, pid_t pid)
+{
+	char buf[512];
+	const char *st = stat_of_pid(proc_fd, pid, buf, sizeof(buf));
+	enum life life;
+	int threads;
+
+	if (!st)
+		return life_unseen();
+	if (sscanf(st,
+		    "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		    "%*s %*s %*s %d",
+		    &threads) != 1)
+		return RUNS;
+	life = life_of(*st);
+	return threads > 1 && life < RUNS ? life_of_threads(proc_fd, pid)
+					  : life;
 }
 
 static int is_kept(pid_t pid, const int32_t *keep, int nkeep)
@@ -101,7 +177,8 @@ static int each_number(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 	return r;
 }
 
-/* Call `visit` for every process but pid 1; stops when it returns non-zero. */
+/* Call `visit` for every process but pid 1; stops when it returns non-zero.
+ * -1 when not all of them could be seen. */
 static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 {
 	struct dirent *de;
@@ -117,7 +194,7 @@ static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 			close(fd);
 		return -1;
 	}
-	while (!r && (de = readdir(d))) {
+	while (!r && (errno = 0, de = readdir(d))) {
 		pid_t pid = isdigit((unsigned char)de->d_name[0])
 				    ? atoi(de->d_name)
 				    : 0;
@@ -125,54 +202,59 @@ static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 		if (pid > 1)
 			r = visit(pid, arg);
 	}
+	if (!r && errno)
+		r = -1;
 	closedir(d);
 	return r;
 }
 
 struct look {
 	int proc_fd;
-	int seen, running, killed;
+	int seen, killed;
+	int awake; /* neither stopped nor dead */
 	int kill;
 };
 
+/* What waits in the kernel is not killed for it: it may wait for the exec of
+ * its child, which is stopped. */
 static int look_at(pid_t pid, void *arg)
 {
 	struct look *l = arg;
-	char state = state_of(l->proc_fd, pid);
+	enum life life = life_of_process(l->proc_fd, pid);
 
-	if (state == 0 || strchr("ZXx", state))
-		return 0;
-	l->seen++;
-	if (cannot_run(state))
-		return 0;
-	l->running++;
-	if (l->kill && kill(pid, SIGKILL) == 0)
+	l->seen += life != DEAD;
+	l->awake += life > STILL;
+	if (life == RUNS && l->kill && kill(pid, SIGKILL) == 0)
 		l->killed++;
 	return 0;
 }
 
-void sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
+int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
 	struct look l = {.proc_fd = s->proc_fd};
+	int calm = 0, blind, most = 0;
 
 	do {
 		kill(-1, SIGSTOP);
 		if (s->proc_fd < 0)
-			return;
-		l.seen = l.running = 0;
+			return 0;
+		l.seen = l.awake = l.killed = 0;
 		l.kill = now_ms() >= end;
-		each(s, look_at, &l);
-		if (l.running && !l.kill)
+		blind = each(s, look_at, &l) < 0;
+		calm = blind || l.awake ? 0 : calm + 1;
+		/* Those that take a while to die are killed more than once. */
+		most = l.killed > most ? l.killed : most;
+		if (!calm)
 			poll(NULL, 0, 1);
-	} while (l.running && now_ms() < end + STOP_MS);
+	} while (calm < 2 && now_ms() < end + STOP_MS);
 	*seen = l.seen;
-	*killed = l.killed;
+	*killed = most;
+	return blind ? -1 : 0;
 }
 
-void sweep_continue(struct sweep *s)
+void sweep_continue(void)
 {
-	(void)s;
 	kill(-1, SIGCONT);
 }
 
@@ -190,12 +272,8 @@ static int cull_one(pid_t pid, void *arg)
 	if (is_kept(pid, c->keep, c->nkeep))
 		return 0;
 	/* A dead child of a kept process stays until that one buries it. */
-	if (c->proc_fd >= 0) {
-		char state = state_of(c->proc_fd, pid);
-
-		if (state == 0 || strchr("ZXx", state))
-			return 0;
-	}
+	if (c->proc_fd >= 0 && life_of_process(c->proc_fd, pid) == DEAD)
+		return 0;
 	if (kill(pid, SIGKILL) == 0)
 		c->left++;
 	return 0;
@@ -223,12 +301,13 @@ int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
 	/* Unseen, the dead cannot be told from the living: look less long. */
 	int64_t end = now_ms() + (s->proc_fd < 0 ? BLIND_MS : KILL_MS);
 	struct cull c = {.proc_fd = s->proc_fd, .keep = keep, .nkeep = nkeep};
-	int first = 1, at_first = 0;
+	int first = 1, at_first = 0, gone;
 
 	for (;;) {
 		kill(-1, SIGSTOP);
 		c.left = 0;
-		if (each(s, cull_one, &c) == 0 && c.left == 0)
+		gone = each(s, cull_one, &c) == 0 && c.left == 0;
+		if (gone)
 			break;
 		if (first)
 			at_first = c.left;
@@ -240,7 +319,7 @@ int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
 	}
 	bury(keep, nkeep);
 	*killed = at_first;
-	return c.left == 0 || s->proc_fd < 0;
+	return gone || s->proc_fd < 0;
 }
 
 struct newest {
@@ -255,7 +334,7 @@ static int newest_visit(pid_t pid, void *arg)
 {
 	struct newest *l = arg;
 	char buf[512];
-	const char *st = stat_of(l->proc_fd, pid, buf, sizeof(buf));
+	const char *st = stat_of_pid(l->proc_fd, pid, buf, sizeof(buf));
 	unsigned long long started;
 	int parent;
 

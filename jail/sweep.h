@@ -14,15 +14,17 @@ struct sweep {
 };
 
 /* Stop every process but pid 1 and see that it is stopped; what is not after
- * 50 ms is killed. *seen and *killed count processes. */
-void sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed);
+ * 50 ms is killed. *seen and *killed count processes. -1 when they could not
+ * be looked at, and anything may run; without a /proc that is for the warden
+ * to say. */
+int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed);
 
 /* Continue every process but pid 1. */
-void sweep_continue(struct sweep *s);
+void sweep_continue(void);
 
 /* Stop, then kill and bury every process but pid 1 and `keep`, at most
- * 2 seconds. Returns 1 if all are gone, 0 if some would not die in time;
- * *killed counts what there was to kill. */
+ * 2 seconds. Returns 1 if all are gone, 0 if some would not die in time or
+ * could not be looked for; *killed counts what there was to kill. */
 int sweep_kill(
 	struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed);
 

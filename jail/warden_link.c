@@ -386,16 +386,17 @@ void warden_thaw(struct warden *w)
 }
 
 /* Init stopped all that it could not see: look for it, and have it kill what
- * runs on but the guest and its checkpoints. */
-static int stop_verify(struct warden *w)
+ * runs on but the guest and its checkpoints. -1 when that cannot be done. */
+static int stop_verify(struct warden *w, int32_t *killed)
 {
 	int64_t end = now_ms() + VERIFY_MS;
 	int32_t pids[WIRE_PIDS_MAX];
-	int n = checkpoint_pids(w, pids);
+	int n = checkpoint_pids(w, pids), r;
 	struct wire_init m;
 	struct procs p;
 
-	while (procs_sample(&w->procs, 0, &p, NULL) == 0 && p.running > 0) {
+	while ((r = procs_sample(&w->procs, PROCS_RUNNING, &p, NULL)) == 0 &&
+		p.running > 0) {
 		if (now_ms() < end) {
 			poll(NULL, 0, 1);
 			continue;
@@ -404,10 +405,11 @@ static int stop_verify(struct warden *w)
 		if (warden_init_send(w, INIT_KILL, pids, n, NULL, 0) < 0 ||
 			warden_init_await(
 				w, INIT_KILLED, &m, now_ms() + STOP_MS) < 0)
-			return 0;
-		return m.n;
+			return -1;
+		*killed = m.n;
+		return 0;
 	}
-	return 0;
+	return r;
 }
 
 static int sweep(struct warden *w, int32_t *killed)
@@ -418,10 +420,12 @@ static int sweep(struct warden *w, int32_t *killed)
 	w->swept = 1;
 	if (warden_init_send(w, INIT_STOP, pids, checkpoint_pids(w, pids), NULL,
 		    0) < 0 ||
-		warden_init_await(w, INIT_STOPPED, &m, now_ms() + STOP_MS) < 0)
+		warden_init_await(w, INIT_STOPPED, &m, now_ms() + STOP_MS) <
+			0 ||
+		m.flag)
 		return -1;
-	*killed = w->no_proc ? stop_verify(w) : m.m;
-	return 0;
+	*killed = m.m;
+	return w->no_proc ? stop_verify(w, killed) : 0;
 }
 
 void warden_stop(struct warden *w, int32_t *killed)
@@ -495,7 +499,7 @@ void warden_measure(struct warden *w, unsigned flags, struct measure *m)
 		u.cpu_ns >= 0 ? u.cpu_ns / 1000000 : w->cpu_gone_ms + p.cpu_ms;
 	if (m->cpu_ms > w->cpu_ms)
 		w->cpu_ms = m->cpu_ms;
-	m->bytes = counted ? u.memory_bytes : p.pss_bytes + files_bytes(w);
+	m->bytes = counted ? u.memory_bytes : p.bytes + files_bytes(w);
 	if (m->bytes > w->peak_bytes)
 		w->peak_bytes = m->bytes;
 	m->peak_bytes =

@@ -124,7 +124,8 @@ struct wire_init {
 	int32_t status; /* as from waitpid() */
 	int32_t n, m;
 	uint32_t seq;		 /* STOP, KILL: echoed in the answer */
-	int32_t flag;		 /* BUILT: the jail has no /proc */
+	int32_t flag;		 /* BUILT: the jail has no /proc;
+				  * STOPPED: it could not be looked at */
 	uint64_t ns_dev, ns_ino; /* BUILT: its pid namespace */
 	struct err err;
 };

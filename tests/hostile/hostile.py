@@ -25,6 +25,14 @@ def control():
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0,
                          os.dup(sockets()[-1]))"""
 
+# In a child, or in the guest itself: only its first thread ends.
+END_FIRST_THREAD = """\
+import ctypes, threading
+def end_first_thread():
+    libc = ctypes.CDLL(None)
+    libc.syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)
+"""
+
 SWALLOW = ("while True:\n    try:\n        while True: pass\n"
            "    except BaseException: pass")
 

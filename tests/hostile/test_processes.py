@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Processes that will not stop, will not die, hide, or are not what they
 claim: the cell's clock bounds them, and the session outlives them."""
+import subprocess
+import sys
+
 import pytest
 
 import hosttree
-from hostile import recovers, start, value, wait_stopped
+from hostile import (END_FIRST_THREAD, recovers, said_since, start, value,
+                     wait_stopped)
 
 DETACH = "import os, time, signal\n"
 CELLS = {
@@ -58,6 +62,40 @@ CELLS = {
         "                if q != me:\n"
         "                    try: os.kill(q, signal.SIGSTOP)\n"
         "                    except OSError: pass\nwhile True: pass",
+    "sigcont_game_of_threads":
+        "import threading\nr, w = os.pipe()\nkids = []\n"
+        "def cont(all):\n    while True:\n        for q in all:\n"
+        "            try: os.kill(q, signal.SIGCONT)\n"
+        "            except OSError: pass\n"
+        "for i in range(3):\n    kids.append(os.fork())\n"
+        "    if not kids[-1]:\n"
+        "        all = [int(q) for q in os.read(r, 99).split()]\n"
+        "        for j in range(3):\n"
+        "            threading.Thread(target=cont, args=(all,)).start()\n"
+        "        while True: time.sleep(99)\n"
+        "for i in range(3):\n"
+        "    os.write(w, b'%6d %6d %6d '.ljust(99) % tuple(kids))\n"
+        "time.sleep(0.3)",
+    "without_its_first_thread":
+        END_FIRST_THREAD + "def spin():\n    while True: pass\n"
+        "threading.Thread(target=spin).start(); end_first_thread()",
+    "children_without_their_first_thread":
+        END_FIRST_THREAD + "def spin():\n    while True: pass\n"
+        "for i in range(3):\n    if not os.fork():\n"
+        "        threading.Thread(target=spin).start(); end_first_thread()",
+    "sigcont_game_without_first_threads":
+        END_FIRST_THREAD +
+        "r, w = os.pipe()\nkids = []\n"
+        "def cont():\n    all = [int(q) for q in os.read(r, 99).split()]\n"
+        "    while True:\n        for q in all:\n"
+        "            try: os.kill(q, signal.SIGCONT)\n"
+        "            except OSError: pass\n"
+        "for i in range(3):\n    kids.append(os.fork())\n"
+        "    if not kids[-1]:\n"
+        "        threading.Thread(target=cont).start(); end_first_thread()\n"
+        "for i in range(3):\n"
+        "    os.write(w, b'%6d %6d %6d '.ljust(99) % tuple(kids))\n"
+        "time.sleep(0.3)",
     "pid_game":
         "end = time.time() + 1\nwhile time.time() < end:\n"
         "    p = os.fork()\n    if not p: os._exit(0)\n    os.waitpid(p, 0)",
@@ -118,9 +156,15 @@ def test_process(cb, name):
     recovers(s, DETACH + CELLS[name], deadline=30)
 
 
+WITHOUT_FIRST = ["without_its_first_thread",
+                 "children_without_their_first_thread",
+                 "sigcont_game_without_first_threads"]
+
+
 @pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
-                                  "sigcont_game", "child_takes_the_terminal",
-                                  "thread_storm"])
+                                  "sigcont_game", "sigcont_game_of_threads",
+                                  "child_takes_the_terminal", "thread_storm",
+                                  *WITHOUT_FIRST])
 def test_nothing_runs_at_the_prompt(cb, name):
     s = start(cb)
     s.run(DETACH + CELLS[name], 30)
@@ -130,6 +174,47 @@ def test_nothing_runs_at_the_prompt(cb, name):
     with pytest.raises(AssertionError):
         s.expect("never shown", 0.7)
     assert t.cpu_ticks() == before
+
+
+@pytest.mark.parametrize("name", WITHOUT_FIRST)
+def test_what_is_killed_is_gone(cb, name):
+    s = start(cb)
+    s.run(DETACH + CELLS[name], 30)
+    s.run("import os; os._exit(1)", 25)
+    assert value(s, "kept") == "{'cell': 1}"
+    t = cb.tree(s)
+    headless = [p for p in t.guests() if "Z" in hosttree.thread_states(p)
+                and hosttree.is_alive(p, t.seen[p])]
+    assert not headless, hosttree.describe(headless)
+
+
+def leave_no_descriptor(pid):
+    """As whoever the process runs as: even root may lack the capability."""
+    ids = [int(hosttree.status_of(pid)[k].split()[0]) for k in ("Uid", "Gid")]
+    code = ("import os, resource, sys\npid, uid, gid = map(int, sys.argv[1:])\n"
+            "if os.getuid() == 0:\n    os.setgroups([])\n"
+            "    os.setresgid(gid, gid, gid); os.setresuid(uid, uid, uid)\n"
+            "resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))")
+    subprocess.run([sys.executable, "-c", code, str(pid), *map(str, ids)],
+                   check=True)
+
+
+def test_who_cannot_look_keeps_nothing(cb):
+    """Init without a descriptor left sees nobody: neither that all is stopped
+    nor that all is dead may be taken for granted. Python starts anew."""
+    s = start(cb)
+    t = cb.tree(s)
+    old = {p: t.seen[p] for p in t.guests() if p in t.seen}
+    row = s.screen.here()
+    leave_no_descriptor(t.init)
+    s.run("import os; os._exit(1)", 25)
+    assert "Python restarted, variables lost" in said_since(s, row), \
+        s.picture()
+    hosttree.until(lambda: not [p for p in old
+                                if hosttree.is_alive(p, old[p])],
+                   "the old jail to be gone")
+    assert value(s, "6 * 7") == "42"
+    assert value(s, "open('kept.txt').read()") == "'in the home'"
 
 
 @pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",

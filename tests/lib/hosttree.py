@@ -96,9 +96,21 @@ def _members(cgroup):
         return set()
 
 
+def thread_states(pid):
+    """The state of each thread, in a string: a process whose first has ended
+    lives in the others."""
+    try:
+        tids = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return ""
+    states = (stat_of(f"{pid}/task/{tid}") for tid in tids)
+    return "".join(s[0].decode() for s in states if s)
+
+
 def is_alive(pid, start):
     s = stat_of(pid)
-    return bool(s) and int(s[19]) == start and s[0] not in (b"Z", b"X")
+    return bool(s) and int(s[19]) == start \
+        and bool(thread_states(pid).strip("ZX"))
 
 
 def cgroup_v2_of(pid):
@@ -113,9 +125,9 @@ def cgroup_v2_of(pid):
 
 
 def is_stopped(pid):
-    """Stopped, frozen or dead. The frozen of version 2 look asleep."""
-    s = stat_of(pid)
-    if not s or s[0] in (b"T", b"t", b"D", b"Z", b"X"):
+    """Every thread stopped, frozen or dead. The frozen of version 2 look
+    asleep."""
+    if not thread_states(pid).strip("TtDZX"):
         return True
     try:
         with open(f"{cgroup_v2_of(pid)}/cgroup.events") as f:
@@ -190,7 +202,7 @@ class Tree:
 
     def at_rest(self):
         """Whether no process of the jail is running."""
-        return all((stat_of(p) or [b"X"])[0] != b"R" for p in self.guests())
+        return all("R" not in thread_states(p) for p in self.guests())
 
     def alive(self):
         return sorted(p for p, t in self.seen.items() if is_alive(p, t))

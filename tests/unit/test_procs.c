@@ -23,6 +23,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #define MIB (1024 * 1024)
@@ -278,9 +279,8 @@ static int sum_up(void *arg)
 		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY, &p, &e) == 0,
 			"%s", e.msg);
 		CHILD_CHECK(p.n == 2 && p.threads == 2, "%d processes", p.n);
-		CHILD_CHECK(p.unread == 0, "memory of %d unread", p.unread);
-		CHILD_CHECK(p.pss_bytes >= 32 * MIB && p.pss_bytes < 48 * MIB,
-			"%lld bytes", (long long)p.pss_bytes);
+		CHILD_CHECK(p.bytes >= 32 * MIB && p.bytes < 48 * MIB,
+			"%lld bytes", (long long)p.bytes);
 		CHILD_CHECK(p.cpu_ms >= 80 && p.cpu_ms < 5000, "%lld ms",
 			(long long)p.cpu_ms);
 		CHILD_CHECK(procs_memory(&s[i], 2, &private, &pss) == 0,
@@ -300,6 +300,104 @@ static void memory_and_cpu_are_summed(void **state)
 {
 	(void)state;
 	run_in_jail(sum_up, NULL);
+}
+
+static void *hold_and_sleep(void *arg)
+{
+	char *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, 32 * MIB);
+	say_ready(arg);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* The first thread ends, another holds the memory. */
+static void lose_its_head(struct guest *g)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, hold_and_sleep, g);
+	syscall(SYS_exit, 0);
+}
+
+static int look_at_headless(void *arg)
+{
+	struct guest g = {.run = lose_its_head};
+	int64_t end = now_ms() + SOON_MS;
+	const unsigned all = PROCS_MEMORY | PROCS_RUNNING;
+	struct procs_source s[2];
+	struct procs_stat st;
+	struct procs p;
+	struct jail j;
+	struct err e;
+	int n;
+
+	(void)arg;
+	jail_make(&j, &g);
+	n = sources(&j, s);
+	do
+		CHILD_CHECK(procs_stat(&s[0], 2, &st) == 0 && now_ms() < end,
+			"its first thread lives");
+	while (st.state != 'Z');
+	for (int i = 0; i < n; i++) {
+		CHILD_CHECK(procs_sample(&s[i], all, &p, &e) == 0, "%s", e.msg);
+		CHILD_CHECK(p.n == 1 && p.zombies == 0 && p.running == 1,
+			"%d, %d, %d", p.n, p.zombies, p.running);
+		CHILD_CHECK(p.bytes >= 32 * MIB && p.bytes < 48 * MIB,
+			"%lld bytes", (long long)p.bytes);
+	}
+	return 0;
+}
+
+static void a_process_lives_in_any_of_its_threads(void **state)
+{
+	(void)state;
+	run_in_jail(look_at_headless, NULL);
+}
+
+/* Nothing is resident but the tables: 16 MiB of them, for 8 GiB of zeros. */
+static void hold_tables(struct guest *g)
+{
+	const size_t size = (size_t)8192 * MIB;
+	volatile char *p = mmap(NULL, size, PROT_READ,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	madvise((void *)p, size, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < size; i += 2 * MIB)
+		(void)p[i];
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
+static int count_tables(void *arg)
+{
+	struct guest g = {.run = hold_tables};
+	struct procs_source s[2];
+	struct procs p;
+	struct jail j;
+	struct err e;
+	int n;
+
+	(void)arg;
+	jail_make(&j, &g);
+	n = sources(&j, s);
+	for (int i = 0; i < n; i++) {
+		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY, &p, &e) == 0,
+			"%s", e.msg);
+		CHILD_CHECK(p.bytes >= 16 * MIB && p.bytes < 32 * MIB,
+			"%lld bytes", (long long)p.bytes);
+	}
+	return 0;
+}
+
+static void the_tables_that_map_memory_count(void **state)
+{
+	(void)state;
+	run_in_jail(count_tables, NULL);
 }
 
 /* ---- waiting ---- */
@@ -521,6 +619,8 @@ int main(void)
 		cmocka_unit_test(a_name_can_hold_anything),
 		cmocka_unit_test(half_a_line_is_refused),
 		cmocka_unit_test(memory_and_cpu_are_summed),
+		cmocka_unit_test(a_process_lives_in_any_of_its_threads),
+		cmocka_unit_test(the_tables_that_map_memory_count),
 		cmocka_unit_test(waiting_for_the_person_is_seen),
 		cmocka_unit_test(anything_else_is_not_waiting),
 		cmocka_unit_test(it_is_this_terminal_and_these_processes),

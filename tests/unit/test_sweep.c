@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_sweep.c - everything in the jail stopped and killed, from a pid 1
+ *
+ * Each test is pid 1 of a pid namespace of its own: what is swept is all that
+ * it has forked.
+ */
+#include "own_ns.h"
+
+#include "jail/io.h"
+#include "jail/sweep.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
+/* Patience for what happens soon: a deadline, not a measure. */
+#define SOON_MS 10000
+
+struct trial {
+	int (*run)(int proc);
+};
+
+/* As pid 1: nothing here may run as anything else. */
+static int trial_inside(void *arg)
+{
+	struct trial *t = arg;
+	int proc;
+
+	CHILD_CHECK(getpid() == 1, "not pid 1");
+	if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+		return OWN_NS_NONE;
+	proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHILD_CHECK(proc >= 0, "/proc");
+	return t->run(proc);
+}
+
+static int trial_enter(void *arg)
+{
+	own_ns_enter(CLONE_NEWPID);
+	return forked(trial_inside, arg);
+}
+
+static void trial_run(int (*run)(int proc))
+{
+	struct trial t = {run};
+
+	own_ns_run(trial_enter, &t);
+}
+
+/* The states of a process and of its threads, in a line. */
+static const char *states(int proc, pid_t pid, char *buf)
+{
+	char path[300], stat[512], *p = buf;
+	struct dirent *de;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && (de = readdir(d))) {
+		ssize_t n;
+		int fd;
+
+		snprintf(path, sizeof(path), "%d/task/%.20s/stat", (int)pid,
+			de->d_name);
+		fd = de->d_name[0] == '.' ? -1 : openat(proc, path, O_RDONLY);
+		n = fd < 0 ? 0 : read(fd, stat, sizeof(stat) - 1);
+		stat[n < 0 ? 0 : n] = '\0';
+		if (n > 0)
+			*p++ = strrchr(stat, ')')[2];
+		close(fd);
+	}
+	if (d)
+		closedir(d);
+	*p = '\0';
+	return buf;
+}
+
+static void wait_for(int proc, pid_t pid, const char *want)
+{
+	int64_t end = now_ms() + SOON_MS;
+	char buf[64];
+
+	while (strcmp(states(proc, pid, buf), want) != 0) {
+		CHILD_CHECK(now_ms() < end, "%s, not %s", buf, want);
+		usleep(1000);
+	}
+}
+
+static void *spin(void *arg)
+{
+	for (;;)
+		;
+	return arg;
+}
+
+/* Its first thread ends; the others go on. */
+static pid_t headless(void)
+{
+	pid_t pid = fork();
+	pthread_t t;
+
+	if (pid != 0)
+		return pid;
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t, NULL, spin, NULL);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static int sweep_headless(int proc)
+{
+	struct sweep s = {.proc_fd = proc};
+	int32_t seen = 0, killed = 0;
+	pid_t pid = headless();
+	char buf[64];
+
+	wait_for(proc, pid, "ZRR");
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(seen == 1 && killed == 0, "%d, %d", seen, killed);
+	CHILD_CHECK(!strcmp(states(proc, pid, buf), "ZTT"), "%s", buf);
+	sweep_continue();
+	wait_for(proc, pid, "ZRR");
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
+	CHILD_CHECK(killed == 1, "%d", killed);
+	CHILD_CHECK(kill(pid, 0) < 0 && errno == ESRCH, "it is there");
+	return 0;
+}
+
+static void what_lives_without_its_first_thread_is_seen(void **state)
+{
+	(void)state;
+	trial_run(sweep_headless);
+}
+
+static int sweep_dead(int proc)
+{
+	struct sweep s = {.proc_fd = proc};
+	int32_t seen = 1, killed = 1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	wait_for(proc, pid, "Z");
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(seen == 0 && killed == 0, "%d, %d", seen, killed);
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
+	CHILD_CHECK(killed == 0, "%d", killed);
+	return 0;
+}
+
+static void the_dead_are_not(void **state)
+{
+	(void)state;
+	trial_run(sweep_dead);
+}
+
+/* It waits in the kernel for the exec of a child that is stopped before. */
+static int sweep_vfork(int proc)
+{
+	struct sweep s = {.proc_fd = proc};
+	int32_t seen = 0, killed = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) == 0)
+			for (;;)
+				pause();
+		_exit(0);
+	}
+	wait_for(proc, pid, "D");
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(seen == 2 && killed == 0, "%d, %d", seen, killed);
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
+	return 0;
+}
+
+static void what_waits_in_the_kernel_is_not_killed_for_it(void **state)
+{
+	(void)state;
+	trial_run(sweep_vfork);
+}
+
+/* A /proc that cannot be read, as when there is no descriptor left. */
+static int sweep_blind(int proc)
+{
+	struct sweep s = {.proc_fd = open("/dev/null", O_RDONLY)};
+	int32_t seen = 0, killed = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	wait_for(proc, pid, "S");
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) < 0, "all seen to be still");
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 0, "all seen gone");
+	s.proc_fd = proc;
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "control");
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "control");
+	return 0;
+}
+
+static void what_cannot_be_seen_is_not_said_to_be_still(void **state)
+{
+	(void)state;
+	trial_run(sweep_blind);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_lives_without_its_first_thread_is_seen),
+		cmocka_unit_test(the_dead_are_not),
+		cmocka_unit_test(what_waits_in_the_kernel_is_not_killed_for_it),
+		cmocka_unit_test(what_cannot_be_seen_is_not_said_to_be_still),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
