@@ -350,7 +350,9 @@ static const struct {
 	{"/etc/resolv.conf", ""},
 };
 
-static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full",
+#define ZERO "/dev/zero"
+
+static const char *const nodes[] = {"/dev/null", ZERO, "/dev/full",
 	"/dev/random", "/dev/urandom", "/dev/tty"};
 
 static const struct {
@@ -365,8 +367,15 @@ static const struct {
 
 static void plan_dev(struct maker *m)
 {
-	for (size_t i = 0; i < COUNT(nodes); i++)
-		add_shown(m, PLAN_BIND, nodes[i], NODE_ATTRS);
+	for (size_t i = 0; i < COUNT(nodes); i++) {
+		struct plan_op *op =
+			add_shown(m, PLAN_BIND, nodes[i], NODE_ATTRS);
+
+		/* Mapped and shared, /dev/zero keeps pages that nobody counts.
+		 * /dev/full reads the same and cannot be mapped. */
+		if (!m->h->cgroup_memory && !strcmp(nodes[i], ZERO))
+			op->source = "/dev/full";
+	}
 	/* Ptys are taken from a pool of the whole host. */
 	add_mount(m, PLAN_DEVPTS, "/dev/pts",
 		"newinstance,ptmxmode=0666,mode=0600,max=16",

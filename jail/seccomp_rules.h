@@ -80,14 +80,14 @@ static const struct rules_group rules_groups[] = {
 	{ALL, ALLOW, "memory",
 		"brk munmap mremap madvise mincore msync membarrier"},
 	{GUEST | INIT, ALLOW, "memory that a cgroup counts",
-		"mmap memfd_create shmget msgget vmsplice"},
+		"shmget msgget semget vmsplice"},
 	{JAIL, ALLOW, "memory: protection, locking (RLIMIT_MEMLOCK)",
 		"mprotect pkey_alloc pkey_free pkey_mprotect mlock mlock2 "
 		"munlock mlockall munlockall mseal map_shadow_stack "
 		"get_mempolicy"},
 	{FRONT, ALLOW, "a cell's source travels in one", "memfd_create"},
 	{JAIL, ALLOW, "System V and POSIX IPC, in a namespace of its own",
-		"shmat shmdt shmctl semget semop semtimedop semctl msgsnd "
+		"shmat shmdt shmctl semop semtimedop semctl msgsnd "
 		"msgrcv msgctl mq_open mq_unlink mq_timedsend "
 		"mq_timedreceive mq_getsetattr"},
 	{JAIL, ALLOW, "starting and ending processes",
@@ -135,7 +135,7 @@ static const struct rules_group rules_groups[] = {
 	{NOMEM, REFUSE,
 		"memory that no cgroup counts and no process shows: it would "
 		"hide from the warden, who adds up what is mapped",
-		"memfd_create shmget msgget vmsplice"},
+		"memfd_create shmget msgget semget vmsplice"},
 	{GUEST | NOMEM | FRONT, REFUSE, "filters are ours to load", "seccomp"},
 	{ALL, REFUSE, "mounts, the old interface and the new",
 		"mount umount2 pivot_root chroot fsopen fsconfig fsmount "
@@ -341,10 +341,22 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(REFUSE, 1, F_SETSIG),
 		IF_EQ(REFUSE, 1, F_SETPIPE_SZ)}},
 
-	{NOMEM, ALLOW,
-	 "shared memory without a name can keep pages that nobody has mapped, "
-	 "and so hide them; files in /dev/shm are counted, and will do",
+	{GUEST | INIT, ALLOW,
+	 "huge pages are a pool of the host's that no limit counts",
 	 "mmap", {
+		IF_ANY(REFUSE, 3, MAP_HUGETLB)}},
+
+	{GUEST | INIT, ALLOW,
+	 "likewise",
+	 "memfd_create", {
+		IF_ANY(REFUSE, 1, MFD_HUGETLB)}},
+
+	{NOMEM, ALLOW,
+	 "likewise; and shared memory without a name can keep pages that nobody "
+	 "has mapped, and so hide them; files in /dev/shm are counted, and will "
+	 "do",
+	 "mmap", {
+		IF_ANY(REFUSE, 3, MAP_HUGETLB),
 		IF_BITS(REFUSE, 3, MAP_SHARED | MAP_ANONYMOUS,
 			MAP_SHARED | MAP_ANONYMOUS)}},
 

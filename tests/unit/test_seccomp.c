@@ -223,15 +223,23 @@ static void uncounted_memory_is_refused_where_nothing_counts(void **state)
 		int want = profile == SECCOMP_GUEST ? 0 : EPERM;
 		int p[2];
 		struct trial trials[] = {
+			{"larger pipe", profile, SYS_fcntl,
+				{0, F_SETPIPE_SZ, 65536}, want},
 			{"shared anonymous", profile, SYS_mmap,
 				{0, 4096, PROT_READ, anon, -1, 0}, want},
 			{"private anonymous", profile, SYS_mmap,
 				{0, 4096, PROT_READ, private, -1, 0}, 0},
 			{"memfd", profile, SYS_memfd_create, {name, 0}, want},
-			{"larger pipe", profile, SYS_fcntl,
-				{0, F_SETPIPE_SZ, 65536}, want},
+			{"huge pages", profile, SYS_mmap,
+				{0, 2 << 20, PROT_READ, private | MAP_HUGETLB,
+					-1, 0},
+				EPERM},
+			{"huge memfd", profile, SYS_memfd_create,
+				{name, MFD_HUGETLB}, EPERM},
 			{"shmget", profile, SYS_shmget,
 				{12345, 4096, 0 /* ENOENT: makes none */},
+				want ? want : ENOENT},
+			{"semget", profile, SYS_semget, {12345, 1, 0},
 				want ? want : ENOENT},
 			{"larger buffer", profile, SYS_setsockopt,
 				{-1, SOL_SOCKET, SO_SNDBUF, 0, 0},
@@ -241,7 +249,7 @@ static void uncounted_memory_is_refused_where_nothing_counts(void **state)
 		};
 
 		assert_int_equal(pipe(p), 0);
-		trials[3].a[0] = p[0];
+		trials[0].a[0] = p[0];
 		RUN(trials);
 		close(p[0]);
 		close(p[1]);
