@@ -32,13 +32,13 @@ CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
-SRC      := $(wildcard jail/*.c repl/*.c)
+SRC      := $(filter-out jail/guest_copy.c,$(wildcard jail/*.c repl/*.c))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
-GEN      := $(BUILD)/gen/guest_frozen.h $(BUILD)/gen/guest_tools_py.h \
+GEN      := $(BUILD)/gen/guest_frozen.h $(BUILD)/gen/guest_tools.h \
             $(BUILD)/gen/seccomp_bpf.h
 
 .PHONY: all deps build run test check unit asan fuzz fuzz-short bench tidy \
@@ -95,12 +95,18 @@ $(BUILD)/gen/guest.frozen: jail/guest.py tools/freeze
 $(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
 	tools/embed $< > $@
 
-# The rest of it is text, compiled at first need, section by section.
-$(BUILD)/gen/guest_tools.py: jail/guest_park.py jail/guest_answer.py
+# The rest of it: a library, and behind it, where nobody who maps it looks,
+# the texts that are compiled at first need.
+$(BUILD)/gen/guest_copy.so: jail/guest_copy.c
 	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O2 -D_GNU_SOURCE -U_FORTIFY_SOURCE $(WARN) $(WERROR) \
+	  -fPIC -shared -s -Wl,-z,now,-z,noseparate-code -o $@ $<
+
+$(BUILD)/gen/guest_tools: $(BUILD)/gen/guest_copy.so jail/guest_park.py \
+		jail/guest_answer.py
 	cat $^ > $@
 
-$(BUILD)/gen/guest_tools_py.h: $(BUILD)/gen/guest_tools.py tools/embed
+$(BUILD)/gen/guest_tools.h: $(BUILD)/gen/guest_tools tools/embed
 	tools/embed $< > $@
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds
@@ -145,7 +151,7 @@ tidy: $(GEN)
 
 ## make format     clang-format every source
 format:
-	clang-format -i $(SRC) $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
+	clang-format -i $(SRC) jail/guest_copy.c $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
 
 ## make install    to $(PREFIX) (/usr/local); DESTDIR is honoured
 install: build

@@ -8,7 +8,8 @@
 # Holds:     ctl    the warden's socket, one message a read (wire.h)
 #            line   a raw pty slave on which the source of a cell arrives
 #            mark   the tty, kept apart from whatever becomes of 0, 1 and 2
-#            tools  guest_park.py and guest_answer.py, read at first need
+#            tools  guest_copy.c, guest_park.py and guest_answer.py, one
+#                   behind the other, for the first need of them
 #            stack  a file for every thread's stack, written on signal 64
 # Trusts:    the warden. Not the user's code: it shares this process, so what
 #            is kept here only keeps accidents away; who breaks the driver on
@@ -29,7 +30,7 @@ from binascii import crc32
 # All that will ever be called, now: a cell may put something else in place.
 from posix import (_exit, close, dup2, fork, fstat, getpid, kill, listdir,
                    lseek, open as posix_open, pread, read, set_inheritable,
-                   setpgid, waitid, waitpid, write)
+                   setpgid, waitpid, write)
 from time import sleep
 from _signal import (SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK,
                      SIGINT, default_int_handler, getsignal, pthread_sigmask,
@@ -99,7 +100,8 @@ def call(f, *args):
             if tracing is None:
                 tracing = gettrace(), getprofile()
             settrace(None)
-            setprofile(None)
+            if callable(tracing[1]):  # cProfile's is not: it stays
+                setprofile(None)
             if mask is None:
                 mask = pthread_sigmask(SIG_BLOCK, ())
             pthread_sigmask(SIG_BLOCK, SIGNALS)
@@ -160,7 +162,8 @@ def execute(name, source):
         return
     try:
         if S.tracing or S.profiling:
-            setprofile(S.profiling)
+            if callable(S.profiling):
+                setprofile(S.profiling)
             settrace(S.tracing)
         for code in codes:
             exec(code, NS)
@@ -300,7 +303,7 @@ def later(name):
             while part:
                 part = pread(S.tools, 1 << 20, len(text) - 1)
                 text += part
-            LATER.update(sections(text[1:].decode()))
+            LATER.update(sections(text[1:].decode("utf-8", "replace")))
         exec(compile(LATER[name], "<cellblock>", "exec"), GUEST)
     return GUEST[name]
 
@@ -416,6 +419,16 @@ def warm():
 
 
 #: section customize
+import posix
+from posix import register_at_fork
+from _thread import get_ident
+
+# What these do at a fork mends the locks of threads that a copy is without.
+MENDERS = ("threading", "logging", "concurrent.futures.thread",
+           "asyncio.events")
+S.parking = None  # the thread that parks
+
+
 def customize():
     "what site does, before a cell can import anything; not from the home"
     global site
@@ -433,6 +446,7 @@ def customize():
     if S.sock:
         builtins.quit.__class__ = builtins.exit.__class__ = type(
             "Quitter", (type(builtins.quit),), {"__call__": leave})
+        site.os.register_at_fork = posix.register_at_fork = at_fork
     more = site.os.environ.get("PYTHONPATH", "")
     sys.path[:0] = [p for p in more.split(":") if p]
     for line, sitedir in lines:
@@ -448,6 +462,19 @@ def customize():
 def leave(self, code=None):
     "exit() that does not close stdin: the session may go on"
     raise SystemExit(code)
+
+
+def at_fork(**hooks):
+    "os.register_at_fork(): parking is no fork, for all that a hook can see"
+    if sys._getframe(1).f_globals.get("__name__") not in MENDERS:
+        for when, hook in hooks.items():
+            if callable(hook):
+                hooks[when] = unless_parking(hook)
+    register_at_fork(**hooks)
+
+
+def unless_parking(hook):
+    return lambda: S.parking != get_ident() and hook()
 
 
 #: section report

@@ -7,18 +7,21 @@
 # Trusts:    as guest.py does
 # Leaves:    a checkpoint beside a live guest that shows no trace of it
 #
-# What parking cannot hide: os.fork() runs the hooks of os.register_at_fork()
-# and raises the audit event os.fork (a raw fork would skip the hooks of the
-# interpreter's locks and of libc as well, and hang); a SIGCHLD handler that
-# was installed from C, and a thread that sits in os.wait() at that very
-# moment, may see the process in the middle.
+# No program can tell that it is copied, now or when it goes on as the copy,
+# but by what no copy can have: its pid, threads, children, timers, pipes and
+# sockets. guest_copy.c does the copying. Where it cannot be loaded (a jail
+# without /proc, a Python without _ctypes), os.fork() does it twice: then the
+# process in the middle adds to what getrusage() says of children, a thread
+# that sits in os.wait() or has a SIGCHLD handler may see it, and an audit hook
+# sees os.fork.
 
 #: section park
 from posix import (O_ACCMODE, O_APPEND, O_CLOEXEC, O_DIRECTORY,
-                   O_NONBLOCK, O_PATH, O_SYNC, O_WRONLY, P_ALL,
-                   WEXITED, WNOHANG, WNOWAIT, waitstatus_to_exitcode)
+                   O_NONBLOCK, O_PATH, O_SYNC, O_WRONLY,
+                   waitstatus_to_exitcode)
 from errno import EAGAIN, ENOMEM
-from _signal import SIGCHLD, raise_signal
+from _signal import SIGCHLD, sigtimedwait
+from _thread import get_ident
 from _stat import S_ISCHR, S_ISDIR, S_ISREG
 fcntl = load("fcntl")
 
@@ -27,15 +30,20 @@ OOM_LIVE, OOM_ASLEEP = b"500", b"0"
 S.writers = {}  # descriptor -> what it was, and the file objects on top
 
 
+REFUSED = {-EAGAIN: "processes", -ENOMEM: "memory"}
+
+
 def park(no, sock):
     "leave a checkpoint behind; returns in the live guest, now or much later"
     count, others = names(), threads()
-    random = random_state()
     flush_writers()
-    why = copy()
-    if why is not None:
+    S.parking = get_ident()
+    pid = S.copy()
+    S.parking = None
+    if pid:
         close(sock)
-        return say("PARKED %s %s" % (no, why))
+        return say("PARKED %s %s" % (
+            no, "ok" if pid > 0 else REFUSED.get(pid, "fork")))
     setpgid(0, 0)
     S.pid, S.lost = getpid(), _count()
     dup2(sock, S.ctl, False)
@@ -51,45 +59,38 @@ def park(no, sock):
         _exit(0)
     for fd, at in shared:
         lseek(fd, at, 0)
-    if random:
-        random_restore(*random)
     oom_score(OOM_LIVE)
     say("AWAKE %d %d" % (S.pid, count))
 
 
-def copy():
-    "the double fork: None in the checkpoint, a word for PARKED in the live"
-    old = getsignal(SIGCHLD)
-    if old is not None:  # no handler may see the process in the middle
-        signal(SIGCHLD, SIG_DFL)
-    why = "ok"
+def library():
+    "guest_copy.c, which stands before this text"
+    c = load("_ctypes")
+    number = type("number", (c._SimpleCData,), {"_type_": "i"})
+    function = type("function", (c.CFuncPtr,), {
+        "_restype_": number, "_flags_": 1 | 4})  # CDECL | PYTHONAPI
+    return function(c.dlsym(
+        c.dlopen("/proc/self/fd/%d" % S.tools, 2), "guest_copy"))
+
+
+def twice():
+    "without it: 0 in the copy; here its parent's pid, or minus an errno"
     try:
         middle = quiet_fork()
         if middle == 0:
             try:
-                if fork():
-                    _exit(0)
+                return fork() and _exit(0)
             except OSError as e:
                 _exit(e.errno)
-            if old is not None:
-                signal(SIGCHLD, old)
-            return None
         code = waitstatus_to_exitcode(waitpid(middle, 0)[1])
-        if code:
-            why = fork_error(code)
     except ChildProcessError:
-        pass  # somebody else's wait() took the one in the middle
+        code = 0  # somebody else's wait() took it
     except OSError as e:
-        why = fork_error(e.errno)
-    if old is not None:
-        signal(SIGCHLD, SIG_DFL)  # drops the news of it, which waits blocked
-        signal(SIGCHLD, old)
-        other_children(old)
-    return why
-
-
-def fork_error(errno):
-    return {EAGAIN: "processes", ENOMEM: "memory"}.get(errno, "fork")
+        return -e.errno
+    news = sigtimedwait((SIGCHLD,), 0)
+    if news and news.si_pid != middle:
+        kill(S.pid, SIGCHLD)
+    return -max(code, 1) if code else middle
 
 
 def quiet_fork():
@@ -108,32 +109,10 @@ def quiet_fork():
         del filters[0]
 
 
-def other_children(old):
-    "the user's own children that ended meanwhile are not forgotten"
-    try:
-        if old == SIG_IGN:
-            while waitpid(-1, WNOHANG)[0]:
-                pass
-        elif waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT):
-            raise_signal(SIGCHLD)
-    except OSError:
-        pass
-
-
-def random_state():
-    "a forked child reseeds `random`; the checkpoint must go on as it was"
-    try:
-        inst = sys.modules["random"]._inst
-        return inst, inst.getstate()
-    except Exception:
-        return None
-
-
-def random_restore(inst, state):
-    try:
-        inst.setstate(state)
-    except Exception:
-        pass
+try:
+    S.copy = library()
+except Exception:
+    S.copy = twice
 
 
 def descriptors():

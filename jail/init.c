@@ -291,18 +291,19 @@ static void on_end(struct pid1 *p, const struct wire_init *m, int *fds)
 }
 
 /* What hangs in a fork, on its way to become a checkpoint, is the newest child
- * of the live guest, or once that has let it go, of ours. */
+ * of ours, or where the guest could copy itself no better, of the guest's. */
 static void on_unhang(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	pid_t ours[WIRE_PIDS_MAX + 1], child;
+	int n = p->nkept;
 
 	(void)fds;
-	for (int i = 0; i < p->nkept; i++)
+	for (int i = 0; i < n; i++)
 		ours[i] = p->kept[i];
-	ours[p->nkept] = p->live;
-	if (m->npids != 1 || m->pids[0] < 1)
-		return;
-	child = sweep_newest_child(&p->sweep, m->pids[0], ours, p->nkept + 1);
+	ours[n++] = p->live;
+	child = sweep_newest_child(&p->sweep, getpid(), m->n, ours, n);
+	if (child == 0 && p->live > 0)
+		child = sweep_newest_child(&p->sweep, p->live, m->n, ours, n);
 	if (child > 1)
 		kill(child, SIGKILL);
 }

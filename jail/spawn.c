@@ -15,7 +15,7 @@
 #include "apply.h"
 #include "cgroup.h"
 #include "guest_frozen.h"
-#include "guest_tools_py.h"
+#include "guest_tools.h"
 #include "io.h"
 #include "plan.h"
 #include "spec.h"
@@ -121,7 +121,7 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	s->driver = io_sealed_memfd(
 		"cellblock-driver", guest_frozen, guest_frozen_len);
 	s->tools = io_sealed_memfd(
-		"cellblock-tools", guest_tools_py, guest_tools_py_len);
+		"cellblock-tools", guest_tools, guest_tools_len);
 	if (s->driver < 0 || s->tools < 0)
 		return err_errno(e, "hold the driver in memory");
 	return 0;

@@ -30,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define STOP_MS 50
 #define KILL_MS 2000
@@ -327,8 +329,19 @@ struct newest {
 	pid_t parent, pid;
 	const pid_t *keep;
 	int nkeep;
-	unsigned long long started;
+	unsigned long long started; /* not before; then, by the newest */
 };
+
+/* What /proc calls the time that was `ms` ago; as it counts in hundredths of a
+ * second, and our clock takes its time to get here, a little before that. */
+static unsigned long long ticks_before(int64_t ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	ms = t.tv_sec * 1000 + t.tv_nsec / 1000000 - ms;
+	return (unsigned long long)(ms * sysconf(_SC_CLK_TCK) / 1000 - 2);
+}
 
 static int newest_visit(pid_t pid, void *arg)
 {
@@ -353,12 +366,13 @@ static int newest_visit(pid_t pid, void *arg)
 }
 
 pid_t sweep_newest_child(
-	struct sweep *s, pid_t parent, const pid_t *keep, int nkeep)
+	struct sweep *s, pid_t parent, int64_t ms, const pid_t *keep, int nkeep)
 {
 	struct newest l = {.proc_fd = s->proc_fd,
 		.parent = parent,
 		.keep = keep,
-		.nkeep = nkeep};
+		.nkeep = nkeep,
+		.started = ticks_before(ms)};
 
 	if (s->proc_fd >= 0)
 		each(s, newest_visit, &l);

@@ -28,9 +28,9 @@ void sweep_continue(void);
 int sweep_kill(
 	struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed);
 
-/* The child of `parent` that was started last, `keep` left out; 0 if there is
- * none, or no /proc to look in. */
-pid_t sweep_newest_child(
-	struct sweep *s, pid_t parent, const pid_t *keep, int nkeep);
+/* The child of `parent` that was started last, in the last `ms`, `keep` left
+ * out; 0 if there is none, or no /proc to look in. */
+pid_t sweep_newest_child(struct sweep *s, pid_t parent, int64_t ms,
+	const pid_t *keep, int nkeep);
 
 #endif

@@ -126,12 +126,14 @@ static const char *park_reason(const char *word)
 /* A fork hangs where a library, or the user, has asked for it: with threads,
  * in a handler that waits for a lock that nobody holds any more. That is no
  * reason to lose the guest, which only waits for it. */
-static void unhang(struct warden *w, pid_t parent)
+static void unhang(struct warden *w, int64_t asked_ms)
 {
-	int32_t pid = parent;
+	struct wire_init m = {.type = INIT_UNHANG,
+		.seq = ++w->init_seq,
+		.n = (int32_t)(now_ms() - asked_ms)};
 
 	warden_weigh_hung(w);
-	warden_init_send(w, INIT_UNHANG, &pid, 1, NULL, 0);
+	io_send_fds(w->init_sock, &m, sizeof(m), NULL, 0);
 }
 
 /* Send PARK, and take the live guest's answer. 0, or -1 when there is none. */
@@ -139,13 +141,14 @@ static int park_ask(struct warden *w, int sock, int64_t deadline,
 	struct wire_guest *m, char *buf)
 {
 	size_t n = wire_park_encode(buf, w->next_cell);
+	int64_t asked = now_ms();
 	int r;
 
 	if (io_send_fds(w->ctl, buf, n, &sock, 1) < 0)
 		return -1;
 	r = warden_guest_await(w, w->ctl, m, buf, deadline);
 	if (r == 0) {
-		unhang(w, w->live);
+		unhang(w, asked);
 		r = warden_guest_await(w, w->ctl, m, buf, now_ms() + UNHANG_MS);
 	}
 	return r == 1 && m->type == GUEST_PARKED && m->no == w->next_cell ? 0
@@ -176,6 +179,7 @@ static int checkpoint_take(struct warden *w, int64_t deadline)
 {
 	char buf[WIRE_GUEST_MAX];
 	struct wire_guest m;
+	int64_t asked = now_ms();
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -195,7 +199,7 @@ static int checkpoint_take(struct warden *w, int64_t deadline)
 	}
 	close(pair[0]);
 	if (r == 0)
-		unhang(w, 1);
+		unhang(w, asked);
 	return 0;
 }
 

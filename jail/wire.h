@@ -104,7 +104,7 @@ enum wire_init_type {
 	INIT_RESUME, /* continue pids[0] and make it the foreground group */
 	INIT_KEEP,   /* `pids` are the checkpoints now: tell their deaths */
 	INIT_END,    /* kill just `pids` (checkpoints given up) */
-	INIT_UNHANG, /* kill the newest child of pids[0], a copy that hangs */
+	INIT_UNHANG, /* kill a copy that hangs, begun in the last n ms */
 	INIT_FRONT,  /* the live guest is the foreground group again */
 	INIT_LOOK, /* have pids[0] write down where it is (WIRE_LOOK_SIGNAL) */
 	/* init -> warden */

@@ -12,6 +12,7 @@ import pathlib
 import select
 import signal
 import socket
+import subprocess
 import termios
 import time
 import tty
@@ -20,7 +21,8 @@ import pytest
 
 JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
-TOOLS = b"".join((JAIL / name).read_bytes()
+BUILD = JAIL.parent / os.environ.get("BUILD", "build")
+TEXTS = b"".join((JAIL / name).read_bytes()
                  for name in ("guest_park.py", "guest_answer.py"))
 DEADLINE = 20
 MARK = "0123456789abcdef0123456789abcdef"
@@ -35,6 +37,13 @@ def until(condition, what):
             return got
         time.sleep(0.002)
     pytest.fail("waited %d s for %s" % (DEADLINE, what))
+
+
+def plain_python(code, python=PYTHON):
+    """What a program prints without any of ours: the control."""
+    return subprocess.run(
+        [python, "-s", "-c", code], capture_output=True, text=True,
+        check=True, env={"PATH": "/usr/bin:/bin"}).stdout
 
 
 def receive(sock):
@@ -60,7 +69,7 @@ class Checkpoint:
 
 
 class Guest:
-    def __init__(self, home, python=PYTHON, env=None):
+    def __init__(self, home, python=PYTHON, env=None, library=True):
         self.home, self.python = home, python
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(home),
                     "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -76,7 +85,9 @@ class Guest:
         self.ctl, theirs = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET)
         tools = os.memfd_create("tools")
-        os.write(tools, TOOLS)
+        if library:
+            os.write(tools, (BUILD / "gen/guest_copy.so").read_bytes())
+        os.write(tools, TEXTS)
         self.stack = os.memfd_create("stack")
         fds = [theirs.fileno(), line_slave, self.slave, tools, self.stack]
         self.pid = os.fork()
@@ -209,7 +220,22 @@ class Guest:
         if self.parked != b"PARKED %d ok" % self.parks:
             ours.close()
             return None
-        return Checkpoint(self, ours, receive(ours))
+        point = Checkpoint(self, ours, receive(ours))
+        self.bury()
+        return point
+
+    def bury(self):
+        """What stood between the guest and the copy is ours, as it is init's
+        in a jail."""
+        dead = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, dead)
+            except ChildProcessError:
+                return
+            if ended is None or ended.si_pid in self.pids:
+                return
+            os.waitpid(ended.si_pid, 0)
 
     def ask(self, kind, text=""):
         self.asks += 1

@@ -7,17 +7,11 @@ import subprocess
 
 import pytest
 
-from driver import MARK, PYTHON
+from driver import MARK, PYTHON, plain_python
 
 VERSION = tuple(map(int, subprocess.run(
     [PYTHON, "-c", "import sys; print(*sys.version_info[:2])"],
     capture_output=True, check=True).stdout.split()))
-
-
-def plain_python(code, python=PYTHON, flags=("-s",), cwd=None, env=None):
-    return subprocess.run(
-        [python, *flags, "-c", code], capture_output=True, text=True,
-        check=True, cwd=cwd, env=env or {"PATH": "/usr/bin:/bin"}).stdout
 
 
 # ---- boot ----

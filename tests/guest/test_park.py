@@ -3,7 +3,15 @@
 import os
 import random
 
-from driver import until
+import pytest
+
+from driver import plain_python, until
+
+
+@pytest.fixture(params=["copied", "forked_twice"])
+def guest(request, make):
+    """With and without the library that copies."""
+    return make(library=request.param == "copied")
 
 def test_a_checkpoint_is_the_state_it_was_taken_in(guest):
     guest.run("x = 1\ny = 2")
@@ -70,6 +78,117 @@ def test_no_child_of_ours_is_seen(guest):
     assert "ChildProcessError" in guest.out
     guest.run("subprocess.run(['true'])")
     assert guest.out_of("len(news)") == "1\n"
+
+
+# What a program could see of a copy: some of its code, and what that shows in
+# the end, with copies made in between or without.
+TRACES = {
+    "a_thread_that_waits": (
+        "import os, threading, time\np = os.fork()\n"
+        "if not p:\n  time.sleep(60); os._exit(0)\ngot = []\n"
+        "def wait():\n  while True:\n    try: got.append(os.wait()[0] == p)\n"
+        "    except ChildProcessError: break\n"
+        "t = threading.Thread(target=wait); t.start()",
+        "os.kill(p, 9), t.join(), got"),
+    "hooks": (
+        "import os\nn = []\nos.register_at_fork(before=lambda: n.append(1),"
+        " after_in_parent=lambda: n.append(2),"
+        " after_in_child=lambda: n.append(3))", "n"),
+    "hooks_of_ones_own_fork": (
+        "import os\nn = []\nos.register_at_fork(before=lambda: n.append(1),"
+        " after_in_parent=lambda: n.append(2),"
+        " after_in_child=lambda: os._exit(len(n)))",
+        "os.waitstatus_to_exitcode(os.waitpid(os.fork(), 0)[1]), n"),
+    "audit_events": (
+        "import sys\nn = []\nsys.addaudithook(lambda e, a:"
+        " n.append(e) if e.endswith('fork') else 0)", "n"),
+    "sigchld": (
+        "import signal\nn = []\n"
+        "signal.signal(signal.SIGCHLD, lambda *a: n.append(1))", "n"),
+    "sigchld_and_an_old_zombie": (
+        "import os, signal, time\nn = []\n"
+        "signal.signal(signal.SIGCHLD, lambda *a: n.append(1))\n"
+        "p = os.fork()\nif not p: os._exit(0)\n"
+        "while not n: time.sleep(0.01)", "n, os.wait()[0] == p"),
+    "sigchld_and_a_thread": (
+        "import signal, threading\nn = []\n"
+        "signal.signal(signal.SIGCHLD, lambda *a: n.append(1))\n"
+        "e = threading.Event(); t = threading.Thread(target=e.wait)\n"
+        "t.start()", "n, e.set()"),
+    "sigchld_handled_in_c": (
+        "import ctypes, os\nlibc = ctypes.CDLL(None)\n"
+        "kind = ctypes.CFUNCTYPE(None, ctypes.c_int)\nn = []\n"
+        "h = kind(n.append)\nold = libc.signal(17, h)",
+        "n, os.kill(os.getpid(), 17), n"),
+    "sigchld_flags": (
+        "import ctypes, signal\nsignal.signal(17, print)\n"
+        "signal.siginterrupt(17, False)\nb = (ctypes.c_ulong * 20)()",
+        "ctypes.CDLL(None).sigaction(17, None, b), b[17] & 0x10000000"),
+    "sigwait": (
+        "import signal, threading\nn = []\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [10, 17])\n"
+        "def wait(): n.append(signal.sigwait([17, 10]))\n"
+        "t = threading.Thread(target=wait); t.start()",
+        "signal.pthread_kill(t.ident, 10), t.join(), n"),
+    "sigpending": (
+        "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [17])",
+        "signal.sigpending(), os.kill(os.getpid(), 17), signal.sigpending()"),
+    "sigpending_of_ones_own": (
+        "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [17])\n"
+        "os.kill(os.getpid(), 17)", "signal.sigpending()"),
+    "signalfd": (
+        "import ctypes, os, select, signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [17])\n"
+        "fd = ctypes.CDLL(None).signalfd(-1, (ctypes.c_ulong * 16)(1 << 16),"
+        " 0)", "select.select([fd], [], [], 0)[0]"),
+    "wakeup_fd": (
+        "import select, signal, socket\na, b = socket.socketpair()\n"
+        "b.setblocking(False)\nsignal.signal(17, print)\n"
+        "signal.set_wakeup_fd(b.fileno())", "select.select([a], [], [], 0)[0]"),
+    "what_children_used": (
+        "import os, resource as r",
+        "os.times()[2:4], tuple(r.getrusage(r.RUSAGE_CHILDREN))[:9]"),
+    "interval_timers": (
+        "import signal\nsignal.signal(14, print)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 1000, 7)",
+        "signal.getitimer(signal.ITIMER_REAL)[1]"),
+}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_no_trace_of_a_copy(make, name):
+    before, after = TRACES[name]
+    plain = plain_python("%s\nprint((%s))" % (before, after))
+    guest = make()
+    assert guest.run(before) == "ok", guest.out
+    for _ in range(3):
+        assert guest.park(), guest.parked
+        assert guest.run("0") == "ok"
+    assert guest.run("print((%s))" % after) == "ok", guest.out
+    assert guest.out == plain
+
+
+@pytest.mark.parametrize("name", [
+    "hooks", "hooks_of_ones_own_fork", "audit_events", "sigchld",
+    "sigchld_handled_in_c", "sigchld_flags", "sigpending",
+    "what_children_used"])
+def test_no_trace_of_a_copy_in_the_copy(make, name):
+    before, after = TRACES[name]
+    plain = plain_python("%s\nprint((%s))" % (before, after))
+    guest = make()
+    assert guest.run(before) == "ok", guest.out
+    for _ in range(3):
+        guest.park().resume()
+    assert guest.run("print((%s))" % after) == "ok", guest.out
+    assert guest.out == plain
+
+
+def test_a_copy_is_told_on_which_cpu_it_runs(guest):
+    guest.run("import os, ctypes\ncpus = os.sched_getaffinity(0)\n"
+              "def at(cpu):\n  os.sched_setaffinity(0, [cpu])\n"
+              "  return ctypes.CDLL(None).sched_getcpu() == cpu")
+    guest.park().resume()
+    assert guest.out_of("all(at(cpu) for cpu in cpus)") == "True\n"
 
 
 def test_news_of_the_users_own_child_is_kept(guest):
@@ -179,9 +298,8 @@ def test_parking_with_threads_shows_no_warning(guest):
 def test_a_refused_fork_is_told_and_costs_nothing(guest):
     guest.run("x = 1\nimport posix\ncount = 0")
     assert guest.park()
-    guest.run("import sys\ndef no(event, args):\n"
-              "  if event == 'os.fork': raise BlockingIOError(11, 'no')\n"
-              "sys.addaudithook(no)")
+    guest.run("import os, resource\nif not os.getuid(): os.setuid(54321)\n"
+              "resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))")
     assert guest.park() is None
     assert guest.parked == b"PARKED 2 processes"
     assert guest.out_of("x") == "1\n"
@@ -200,7 +318,7 @@ def test_a_checkpoint_answers_and_parks_as_the_first_did(guest):
 def test_a_stuck_guest_writes_its_stack(guest):
     guest.started("def stuck():\n  while True: pass\nstuck()")
     os.kill(guest.pid, 64)
-    text = until(lambda: os.pread(guest.stack, 9999, 0), "the stack").decode()
-    assert 'File "<cell 1>", line 3 in stuck' in text
+    until(lambda: b'File "<cell 1>", line 3 in stuck\n' in
+          os.pread(guest.stack, 9999, 0), "the stack")
     guest.interrupt()
     assert guest.done() == "interrupted"

@@ -347,13 +347,18 @@ def test_checkpoint_never_says_so_before_and_after(cb):
     assert s.run("open('kept.txt').read()") == "'in the home'"
 
 
+# Where a handler of libc's fork() hangs, and what then is at a standstill.
 HUNG_FORKS = {
-    "in_the_middle": "import os\ndef h():\n    while True: pass\n"
-                     "os.register_at_fork(after_in_child=h)",
-    "in_the_copy": "import os\nn = 0\ndef h():\n    global n\n    n += 1\n"
-                   "    while n > 1: pass\n"
-                   "os.register_at_fork(after_in_child=h)",
+    "before_the_copy": "hang, None, None",
+    "behind_the_copy": "None, hang, None",
+    "in_the_copy": "None, None, hang",
 }
+HANG = """\
+import ctypes, os
+libc = ctypes.CDLL(None)
+hang = ctypes.cast(libc.pause, ctypes.c_void_p)
+getattr(libc, '__register_atfork')(%s, None)
+mine = 'too'"""
 
 
 @pytest.mark.parametrize("name", HUNG_FORKS)
@@ -362,7 +367,7 @@ def test_a_fork_that_hangs_in_the_copy_costs_no_variable(cb, name):
     s = start(cb)
     if s.run("import os; os.path.exists('/proc/self')") != "True":
         pytest.skip("without /proc the copy that hangs is not found")
-    s.run(HUNG_FORKS[name] + "\nmine = 'too'", 25)
+    s.run(HANG % HUNG_FORKS[name], 25)
     assert value(s, "mine") == "'too'"
     assert "no checkpoint could be taken" in s.all_text().replace("\n", "")
     t = cb.tree(s)
