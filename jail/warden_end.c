@@ -18,8 +18,10 @@
 
 /* Keys handed back at most: what a tty holds, and what is on its way there. */
 #define KEYS_MAX (64 * 1024)
-/* How long the last look at a stuck cell takes. */
-#define LOOK_MS 60
+/* How long the last look at a stuck cell takes, and how long it waits for the
+ * next line, which a busy machine may delay. */
+#define LOOK_MS 1000
+#define LOOK_SILENT_MS 250
 /* How long processes that are ending may take to be no leftovers. */
 #define LEAVE_MS 50
 /* A cell shorter than this is not measured: measuring would cost more. */
@@ -53,32 +55,49 @@ void run_return_keys(struct warden *w)
 	close(fd);
 }
 
+/* Whether the driver's own frame is written: those of the cell stand above. */
+static int stack_is_whole(const char *text)
+{
+	static const char driver[] = "  File \"<string>\", line ";
+	static const char end[] = " in session\n";
+
+	while ((text = strstr(text, driver)) != NULL) {
+		text += sizeof(driver) - 1;
+		text += strspn(text, "0123456789");
+		if (strncmp(text, end, sizeof(end) - 1) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* A last look at where a stuck cell is, before it is killed: the driver's
  * handler writes every stack, from C, into a file that we hold. */
 static void stack_show(struct warden *w)
 {
 	struct jail_event ev = {.type = JAIL_STACK};
-	int64_t end = now_ms() + LOOK_MS;
-	char buf[STACK_MAX] = {0};
+	int64_t now = now_ms(), end = now + LOOK_MS, grown = now;
+	char buf[STACK_MAX + 1] = {0};
 	int32_t pid = w->live;
-	off_t at = 0, was = -1;
+	size_t n = 0;
 	int fd;
 
 	/* Its offset is the guest's too. */
-	if (w->stack < 0 ||
-		pwrite(w->stack, buf, sizeof(buf), 0) != sizeof(buf) ||
+	if (w->stack < 0 || pwrite(w->stack, buf, STACK_MAX, 0) != STACK_MAX ||
 		lseek(w->stack, 0, SEEK_SET) < 0 ||
 		warden_init_send(w, INIT_LOOK, &pid, 1, NULL, 0) < 0)
 		return;
-	/* Whole once it has stopped growing. */
-	while (now_ms() < end && (at <= 0 || at != was)) {
-		was = at;
+	while (!stack_is_whole(buf) && now < end &&
+		now < grown + LOOK_SILENT_MS) {
 		poll(NULL, 0, 2);
-		at = lseek(w->stack, 0, SEEK_CUR);
+		now = now_ms();
+		if (pread(w->stack, buf, STACK_MAX, 0) != STACK_MAX)
+			return;
+		if (strlen(buf) > n) {
+			n = strlen(buf);
+			grown = now;
+		}
 	}
-	if (pread(w->stack, buf, sizeof(buf), 0) != sizeof(buf))
-		return;
-	fd = io_sealed_memfd("stack", buf, strnlen(buf, sizeof(buf)));
+	fd = io_sealed_memfd("stack", buf, strlen(buf));
 	if (fd < 0)
 		return;
 	if (buf[0])

@@ -83,6 +83,20 @@ def test_time_limit_kills_what_swallows_the_interrupt(cb):
     assert s.run("kept") == "'yes'"
 
 
+def test_what_is_killed_shows_all_of_where_it_was(cb):
+    s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
+                   size=(90, 100))
+    s.run("import threading, time\ne = threading.Event()\n"
+          "for i in range(9): threading.Thread(target=e.wait).start()")
+    out = s.run("def deep(n):\n    if n: deep(n - 1)\n    while True:\n"
+                "        try: time.sleep(99)\n"
+                "        except BaseException: pass\ndeep(50)", 25)
+    rows = out.split("\n")
+    assert rows.count('  File "<cell 2>", line 2 in deep') == 50, out
+    assert rows.count('  File "<cell 2>", line 6 in <module>') == 1, out
+    assert " in session" not in out, out
+
+
 def test_cpu_limit_strikes_without_a_wall_clock(cb):
     s = cb.session("--set", "cell.timeout=40s", "--set", "cell.cpu=500ms")
     s.run("kept = 'yes'")
