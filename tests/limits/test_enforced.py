@@ -266,9 +266,12 @@ def test_cores_are_shared_out(cb):
         return int(re.search(r"nr_throttled (\d+)",
                              (cpu / "cpu.stat").read_text())[1])
     before = throttled()
-    s.run("import time\nend = time.process_time() + 0.2\n"
-          "while time.process_time() < end: pass\n")
-    assert throttled() > before
+    got = s.run("import time\nstart = time.time()\n"
+                "end = time.process_time() + 0.2\n"
+                "while time.process_time() < end: pass\n"
+                "0.2 / (time.time() - start)")
+    # A host too busy to give that much holds everybody back.
+    assert throttled() > before or float(got) <= 0.2
 
 
 def test_two_sessions_of_roots_are_two_users(cb):
