@@ -75,20 +75,29 @@ void session_printf(struct session *s, const char *fmt, ...)
 	free(text);
 }
 
+/* Where output does not go to a terminal, what we say goes beside it. */
+static void say_aside(const struct session *s, const char *text, size_t n)
+{
+	if (io_write_full(STDERR_FILENO, text, n) == 0 && s->term->raw)
+		io_write_full(STDERR_FILENO, "\r", 1);
+}
+
 void session_frame(struct session *s, const char *fmt, ...)
 {
 	char text[2048], line[8192];
 	size_t n;
 	va_list ap;
 
-	if (!s->term->out_tty)
-		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	n = output_frame(line, sizeof(line) - 1, text, s->term->colour);
+	n = output_frame(line, sizeof(line) - 1, text,
+		s->term->colour && s->term->out_tty);
 	line[n++] = '\n';
-	session_print(s, line, n);
+	if (s->term->out_tty)
+		session_print(s, line, n);
+	else
+		say_aside(s, line, n);
 }
 
 void session_print_foreign(struct session *s, const char *text, size_t n)
@@ -147,6 +156,14 @@ static void skip_key(const struct session *s)
 		return; /* the editor will see that, too */
 }
 
+static void ask(const struct session *s, const char *text)
+{
+	if (s->term->out_tty)
+		terminal_puts(s->term, text);
+	else
+		io_write_full(STDERR_FILENO, text, strlen(text));
+}
+
 bool session_confirm(struct session *s, const char *question)
 {
 	char line[512], key;
@@ -156,12 +173,12 @@ bool session_confirm(struct session *s, const char *question)
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
-	terminal_puts(s->term, line);
+	ask(s, line);
 	key = read_key(s);
 	if (key == '\x1b')
 		skip_key(s);
 	yes = key == 'y' || key == 'Y';
-	terminal_puts(s->term, yes ? "y\r\n" : "n\r\n");
+	ask(s, yes ? "y\r\n" : "n\r\n");
 	terminal_restore(s->term);
 	return yes;
 }

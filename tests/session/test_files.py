@@ -227,6 +227,36 @@ def test_arrow_key_is_no_answer_and_leaves_nothing_behind(session):
     assert session.run("1 + 1") == "2"
 
 
+def test_with_output_elsewhere_what_we_say_is_still_seen(cb):
+    out = cb.work / "out.txt"
+    out.touch()
+    s = cb.session(wrapper=("sh", "-c", 'exec "$@" > out.txt', "sh"),
+                   start=False)
+
+    def printed(text):
+        s.wait(lambda: text in out.read_text(), f"{text!r} in the file")
+
+    def enter(line):
+        s.wait(lambda: s.terminal_modes() == s.before, "no cell")
+        s.type(line + "\r")
+
+    enter("print('one')")
+    printed("one\n")
+    enter("import os; os._exit(3)")
+    s.expect("ended Python")
+    enter(":rm missing")
+    s.expect("missing: there is no such file in the home")
+    enter("print(open('a', 'w').close())")
+    printed("None\n")
+    enter(":wipe")
+    s.expect(r"Remove 1 entry from the home\? \[y/N\]")
+    s.type("y")
+    s.expect("the home is empty")
+    enter(":quit")
+    s.wait_exit()
+    assert "[" not in out.read_text()
+
+
 def test_download_option_of_a_session(cb):
     (cb.work / "res").mkdir()
     s = cb.session("-d", "*.csv:res")
