@@ -321,6 +321,30 @@ void output_summary(const struct output_report *r, output_line *line, void *arg)
 			  "this one");
 }
 
+void output_background_add(
+	struct output_report *sum, const struct output_report *r)
+{
+	sum->total += r->total;
+	sum->shown += r->shown;
+	sum->cut += r->cut;
+	for (int i = 0; i < VT_DROP_KINDS; i++)
+		sum->dropped[i] += r->dropped[i];
+}
+
+void output_background_summary(
+	const struct output_report *sum, output_line *line, void *arg)
+{
+	char shown[TEXT_HUMAN], cut[TEXT_HUMAN], text[128];
+
+	if (sum->cut) {
+		snprintf(text, sizeof(text),
+			"output limit: %s of the background shown, %s not",
+			text_size(shown, sum->shown), text_size(cut, sum->cut));
+		line(arg, text);
+	}
+	output_summary(sum, line, arg);
+}
+
 size_t output_frame(char *buf, size_t size, const char *text, bool colour)
 {
 	const char *before = colour ? "\x1b[0;2m[" : "¦ [";

@@ -104,6 +104,12 @@ void output_end(struct output *o, struct output_report *r);
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);
 
+/* The same for several of them together: add `r` to `sum`, then say it. */
+void output_background_add(
+	struct output_report *sum, const struct output_report *r);
+void output_background_summary(
+	const struct output_report *sum, output_line *line, void *arg);
+
 /* The lines that a report deserves below the output: what was dropped. None
  * when there is nothing to say. */
 void output_summary(

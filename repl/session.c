@@ -363,6 +363,7 @@ void session_line(struct session *s, const char *src, size_t n)
 	size_t name_n;
 	int r;
 
+	session_tell_background(s);
 	if (lexer_is_command(src, n))
 		r = command_run(s, src, n, &e);
 	else if (is_question(src, n, &question, &name_n))
@@ -507,6 +508,7 @@ int session_run(struct session *s, struct err *e)
 			if (!s->over)
 				read_and_run(s);
 		}
+		session_tell_background(s);
 		if (!s->finished && !s->why.msg[0])
 			finish(s);
 		r = s->status;

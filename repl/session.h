@@ -87,6 +87,8 @@ struct session {
 	size_t n_cells, cap_cells;
 	struct session_out outs[SESSION_OUTS];
 
+	struct output_report behind; /* background output not summed up yet */
+
 	char limited[256]; /* what this host cannot enforce; then empty */
 	bool told_limits;
 	bool warned;	  /* :quit was tried with files not downloaded */
@@ -132,6 +134,9 @@ void session_line(struct session *s, const char *src, size_t n);
 /* Download what -d asks for, and leave with `status`; after one warning when
  * other files were not downloaded. */
 void session_leave(struct session *s, int status);
+
+/* Sum up what came from the background, if anything of it was left out. */
+void session_tell_background(struct session *s);
 
 /* Take what the warden has to say. */
 void session_take_events(struct session *s);

@@ -156,16 +156,14 @@ static void show_verdict(struct session *s)
 
 static void finish_output(struct session *s)
 {
-	struct output_report r, late;
+	struct output_report r;
 
 	if (!s->running)
 		return;
 	output_end(&s->output, &r);
 	s->running = false;
 	output_summary(&r, frame, s);
-	if (s->late.n)
-		output_background(&s->output, s->late.s, s->late.n, &late);
-	s->late.n = 0;
+	session_tell_background(s);
 }
 
 static int remember(struct session *s, const char *src, size_t n)

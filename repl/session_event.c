@@ -95,10 +95,31 @@ void session_begin_output(struct session *s, const uint8_t *mark, bool cell)
 	output_begin(&s->output, &opts);
 }
 
+static void show_behind(struct session *s, const void *buf, size_t n)
+{
+	struct output_report r;
+
+	output_background(&s->output, buf, n, &r);
+	output_background_add(&s->behind, &r);
+}
+
+static void frame(void *arg, const char *text)
+{
+	session_frame(arg, "%s", text);
+}
+
+void session_tell_background(struct session *s)
+{
+	if (s->late.n)
+		show_behind(s, s->late.s, s->late.n);
+	s->late.n = 0;
+	output_background_summary(&s->behind, frame, s);
+	s->behind = (struct output_report){0};
+}
+
 void session_tty_bytes(void *arg, const char *buf, size_t n)
 {
 	struct session *s = arg;
-	struct output_report r;
 	size_t own = 0;
 
 	if (s->running)
@@ -106,16 +127,17 @@ void session_tty_bytes(void *arg, const char *buf, size_t n)
 	if (own == n)
 		return;
 	if (!s->running)
-		output_background(&s->output, buf, n, &r);
+		show_behind(s, buf, n);
 	else if (s->late.n < LATE_MAX)
 		strbuf_add(&s->late, buf + own, n - own);
+	else
+		s->behind.cut += n - own;
 }
 
 /* Background output while the person edits. */
 static int tty_at_prompt(void *arg)
 {
 	struct session *s = arg;
-	struct output_report r;
 	char buf[RELAY_READ];
 	ssize_t n = read(s->tty, buf, sizeof(buf));
 
@@ -125,7 +147,7 @@ static int tty_at_prompt(void *arg)
 		session_set_tty(s, -1);
 		return 0;
 	}
-	output_background(&s->output, buf, (size_t)n, &r);
+	show_behind(s, buf, (size_t)n);
 	if (s->above.n)
 		editor_print_above(s->editor, s->above.s, s->above.n);
 	s->above.n = 0;

@@ -328,3 +328,25 @@ def test_transcript_that_cannot_be_written_is_said_once(cb):
     assert "gap" not in s.run("print('more')")
     assert s.run("1 + 1") == "2"
     assert path.stat().st_size == 1024 * 512
+
+
+def test_background_output_that_is_left_out_is_counted(cb):
+    s = cb.session("-s", "cell.background=run", "-s", "cell.output=4K")
+    s.run(r"""import threading, time, os
+def later():
+    while not os.path.exists('go'): time.sleep(.01)
+    print('begun\x1b]52;c;Zm9v\x07', flush=True)
+    print('z' * 20_000, flush=True)
+threading.Thread(target=later).start()""")
+    row = s.enter("open('go', 'w').close()")
+    s.expect_since(row, "zzz")
+    s.wait_prompt()
+
+    def told(pattern):
+        s.run(":files")             # with a line it is told what came before
+        return re.search(pattern, "\n".join(s.screen.rows(row)))
+
+    hosttree.until(lambda: told("1 terminal sequence dropped: clipboard"),
+                   "the sequence")
+    hosttree.until(lambda: told(r"output limit: \d.* of the background shown, "
+                                r"\d.* not"), "the count")
