@@ -255,7 +255,8 @@ static void load_set(struct config_merge *m, const char *set)
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
 	char section[64], name[192], place[80];
 	const char *near;
-	struct config_line line = {"--set", section, name, eq ? eq + 1 : "", 1};
+	struct config_line line = {
+		"--set", section, name, eq ? eq + 1 : "", 1, false};
 
 	snprintf(place, sizeof(place), "--set %.*s", CONFIG_SHOWN_MAX, set);
 	if (!dot || dot - set >= (int)sizeof(section) ||

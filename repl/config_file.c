@@ -178,6 +178,7 @@ struct pass {
 	const char *end;
 	int line;
 	bool pending; /* inih has a line that it must bring back */
+	bool commented;
 	void (*take)(void *ctx, const struct config_line *line);
 	void *ctx;
 	struct config_errors *errors;
@@ -190,15 +191,51 @@ static const char *place(struct pass *p)
 	return p->place;
 }
 
+/* inih would begin a comment at a ; within quotes. It never sees one: a
+ * control character, which no line has, stands for it on the way. */
+#define QUOTED_SEMICOLON '\x01'
+
+/* Take a comment off a line, and hide what only looks like one. */
+static void hide_quoted(struct pass *p, char *s)
+{
+	bool quoted = false;
+
+	p->commented = false;
+	for (char *at = s; *at; at++) {
+		if (*at == '"') {
+			quoted = !quoted;
+		} else if (quoted && *at == '\\' && at[1]) {
+			at++;
+		} else if (quoted && *at == ';') {
+			*at = QUOTED_SEMICOLON;
+		} else if (*at == ';' && at > s && strchr(" \t", at[-1])) {
+			*at = '\0';
+			p->commented = true;
+			return;
+		}
+	}
+}
+
+static void show_quoted(char *s)
+{
+	for (; *s; s++)
+		if (*s == QUOTED_SEMICOLON)
+			*s = ';';
+}
+
 /* A line came back. */
 static int handle(
 	void *user, const char *section, const char *name, const char *value)
 {
 	struct pass *p = user;
-	struct config_line line = {place(p), section, name, value, p->line};
+	char text[CONFIG_LINE_MAX + 1] = "";
+	struct config_line line = {
+		place(p), section, name, text, p->line, p->commented};
 
 	if (!value)
 		return 1;
+	snprintf(text, sizeof(text), "%s", value);
+	show_quoted(text);
 	p->pending = false;
 	if (!section[0])
 		config_errors_add(p->errors, line.place,
@@ -292,6 +329,8 @@ static char *feed(char *str, int num, void *stream)
 		snprintf(str, (size_t)num, "[?]");
 	else
 		snprintf(str, (size_t)num, "%.*s", (int)n, s);
+	if (p->pending)
+		hide_quoted(p, str);
 	return str;
 }
 

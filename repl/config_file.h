@@ -5,6 +5,7 @@
 #ifndef REPL_CONFIG_FILE_H
 #define REPL_CONFIG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -47,6 +48,7 @@ struct config_line {
 	const char *name;
 	const char *value;
 	int line;
+	bool commented; /* a comment stood behind the value */
 };
 
 /* Split `text` into lines and hand each KEY = VALUE to `take`. What is not

@@ -207,6 +207,13 @@ static int apply_value(struct config_merge *m, const struct config_key *key,
 	return keep(m, key, line, v);
 }
 
+/* Text that goes on behind a ; was meant to, more often than not. */
+static bool is_cut(const struct config_key *key, const struct config_line *line)
+{
+	return line->commented && line->value[0] && line->value[0] != '"' &&
+	       (key->type == CONFIG_STRING || key->type == CONFIG_VARIABLE);
+}
+
 /* One KEY = VALUE, from a file or the command line. */
 void config_merge_apply(void *ctx, const struct config_line *line)
 {
@@ -218,6 +225,13 @@ void config_merge_apply(void *ctx, const struct config_line *line)
 
 	if (!key) {
 		unknown_key(m, line);
+		return;
+	}
+	if (is_cut(key, line)) {
+		config_errors_add(m->errors, line->place,
+			"%s.%s: expected the text in double quotes, because a "
+			"; after a blank begins a comment",
+			key->section, line->name);
 		return;
 	}
 	if (config_value_parse(&v, key, line->value, m->home, &e) < 0)

@@ -34,24 +34,30 @@ static void sink_text(struct sink *s, const char *text)
 		sink_char(s, *text);
 }
 
+/* How a text is written: bare where that will do, as one item of a list, or
+ * with a comment behind it. */
+enum form { FORM_TEXT, FORM_ITEM, FORM_COMMENTED };
+
 /*
  * Quotes are needed where the bare text would be cut: at the start or end by a
  * trim, at " ;" by a comment, at a blank between items, at a quote.
  */
-static bool needs_quotes(const char *s, bool item)
+static bool needs_quotes(const char *s, enum form form)
 {
 	size_t n = strlen(s);
 
 	if (!n)
-		return item;
+		return form == FORM_ITEM;
+	if (form == FORM_COMMENTED || strchr(s, ';'))
+		return true;
 	if (s[0] == '"' || strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))
 		return true;
-	return item && strpbrk(s, " \t");
+	return form == FORM_ITEM && strpbrk(s, " \t");
 }
 
-static void sink_string(struct sink *s, const char *text, bool item)
+static void sink_string(struct sink *s, const char *text, enum form form)
 {
-	bool quotes = needs_quotes(text, item);
+	bool quotes = needs_quotes(text, form);
 
 	if (quotes)
 		sink_char(s, '"');
@@ -69,7 +75,7 @@ static void sink_list(struct sink *s, const struct config_list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		if (i)
 			sink_char(s, ' ');
-		sink_string(s, l->items[i], true);
+		sink_string(s, l->items[i], FORM_ITEM);
 	}
 }
 
@@ -98,7 +104,8 @@ const char *config_value_format(const struct config *cfg,
 		break;
 	case SHAPE_TEXT:
 		str = *(char *const *)at;
-		sink_string(&s, str ? str : "", key->type == CONFIG_DIR && str);
+		sink_string(&s, str ? str : "",
+			key->type == CONFIG_DIR && str ? FORM_ITEM : FORM_TEXT);
 		break;
 	case SHAPE_LIST:
 	case SHAPE_VARIABLES:
@@ -129,7 +136,7 @@ static void print_variables(FILE *f, const struct config *cfg)
 
 		value[0] = '\0';
 		snprintf(name, sizeof(name), "env.%.*s", (int)len, var);
-		sink_string(&s, var + len + 1, false);
+		sink_string(&s, var + len + 1, FORM_COMMENTED);
 		print_line(f, name, value, cfg->env_sources.items[i]);
 	}
 }
@@ -147,12 +154,22 @@ static void print_list(
 		struct sink s = {value, sizeof(value), 0};
 
 		value[0] = '\0';
-		sink_string(&s, l->items[i], true);
+		sink_string(&s, l->items[i], FORM_ITEM);
 		print_line(
 			f, k->name, value, source ? source : CONFIG_BUILT_IN);
 	}
 	if (!l->n)
 		print_line(f, k->name, "", source ? source : CONFIG_BUILT_IN);
+}
+
+static void print_string(const struct config *cfg, const struct config_key *k,
+	char *value, size_t size)
+{
+	const char *text = *(char *const *)((const char *)cfg + k->offset);
+	struct sink s = {value, size, 0};
+
+	value[0] = '\0';
+	sink_string(&s, text ? text : "", FORM_COMMENTED);
 }
 
 static void print_key(
@@ -169,7 +186,10 @@ static void print_key(
 		print_list(f, cfg, k);
 		return;
 	}
-	config_value_format(cfg, k, value, sizeof(value));
+	if (k->type == CONFIG_STRING)
+		print_string(cfg, k, value, sizeof(value));
+	else
+		config_value_format(cfg, k, value, sizeof(value));
 	print_line(f, k->name, value, source ? source : CONFIG_BUILT_IN);
 }
 

@@ -288,19 +288,36 @@ static void text_keeps_its_blanks_in_quotes(void **state)
 		"\xef\xbb\xbf[terminal]\r\n"
 		"prompt = \"in \\\"\\\\\\\" > \" ; comment\r\n"
 		"[python]\r\nstartup = print(\"a;b\", 1)\r\n"
-		"env.A = 1=2:3\r\nenv.EMPTY =\r\n");
+		"env.A = 1=2:3\r\nenv.EMPTY =\r\n"
+		"env.B = \"a ; \\\" ; b\" ; comment\r\n");
 	load_ok(w);
 	assert_string_equal(w->cfg.prompt, "in \"\\\" > ");
 	assert_string_equal(w->cfg.startup, "print(\"a;b\", 1)");
-	assert_int_equal(w->cfg.env.n, 2);
+	assert_int_equal(w->cfg.env.n, 3);
 	assert_string_equal(w->cfg.env.items[0], "A=1=2:3");
 	assert_string_equal(w->cfg.env.items[1], "EMPTY=");
+	assert_string_equal(w->cfg.env.items[2], "B=a ; \" ; b");
 	assert_string_equal(config_source(&w->cfg, "python.env.A"),
 		path_of(w, "cellblock.conf:5"));
 	add_set(w, "python.env.A=3");
 	load_ok(w);
 	assert_string_equal(w->cfg.env.items[0], "A=3");
 	assert_string_equal(config_source(&w->cfg, "python.env.A"), "--set");
+}
+
+static void text_is_never_cut_at_a_comment(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"[python]\nstartup = import os; x = 1 ; y = 2\n"
+		"env.A = a ; b\nenv.B = ; none\nenv.C = print(\"a ; b\")\n"
+		"[cell]\ntimeout = 5s ; comment\n");
+	LOAD_FAILS(w, ":2: python.startup: expected the text in double quotes",
+		":3: python.env.A: expected the text in double quotes");
+	assert_string_equal(w->cfg.env.items[0], "B=");
+	assert_string_equal(w->cfg.env.items[1], "C=print(\"a ; b\")");
+	assert_int_equal(w->cfg.limits.cell_wall_ms, 5000);
 }
 
 static void bad_variables_are_refused(void **state)
@@ -339,7 +356,7 @@ static void the_printed_result_reads_back_the_same(void **state)
 	put(w, "cellblock.conf",
 		"[cell]\ntimeout = 61s\n[terminal]\nprompt = \"\\\"x \"\n"
 		"[jail]\nexpose = \"/b c\" /d\n[python]\nenv.A = \" x\"\n"
-		"startup = x = 1\n[session]\ncpus = 0.125\n"
+		"startup = \"x = 1 ; y = \\\"a\\\"\"\n[session]\ncpus = 0.125\n"
 		"[policy]\ncommands =\n");
 	load_ok(w);
 	f = open_memstream(&text, &n);
@@ -349,6 +366,7 @@ static void the_printed_result_reads_back_the_same(void **state)
 	assert_non_null(strstr(text, "; built in\n"));
 	put(w, "cellblock.conf", text);
 	load_ok(w);
+	assert_string_equal(w->cfg.startup, "x = 1 ; y = \"a\"");
 	/* now every source is a line of the file: compare without them */
 	f = open_memstream(&again, &n);
 	config_check_print(f, &w->cfg);
@@ -383,6 +401,7 @@ int main(void)
 		TEST(lists_add_up_in_a_file_and_are_replaced_by_the_next),
 		TEST(paths_must_be_plain),
 		TEST(text_keeps_its_blanks_in_quotes),
+		TEST(text_is_never_cut_at_a_comment),
 		TEST(bad_variables_are_refused),
 		TEST(nobody_is_in_no_range),
 		TEST(the_printed_result_reads_back_the_same),
