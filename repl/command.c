@@ -65,6 +65,14 @@ const struct command commands[] = {
 };
 /* clang-format on */
 
+bool command_exists(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return true;
+	return false;
+}
+
 static int unknown(const char *name, size_t n, struct err *e)
 {
 	char safe[64];

@@ -54,6 +54,9 @@ extern const struct command commands[];
 const struct command *command_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
 
+/* Whether there is a command of that name, allowed or not. */
+bool command_exists(const char *name);
+
 /* Run a line that begins with a colon. 0, or -1 with e. */
 int command_run(struct session *s, const char *src, size_t n, struct err *e);
 

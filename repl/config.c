@@ -384,6 +384,21 @@ static void fit_home(struct config_merge *m)
 		size, total, from);
 }
 
+/* A name with an error in it would forbid what it was to allow. */
+static void check_commands(struct config_merge *m)
+{
+	const struct config_list *l = &m->cfg->commands;
+	bool (*is_command)(const char *name) = m->where->is_command;
+
+	for (size_t i = 0; is_command && i < l->n; i++)
+		if (strcmp(l->items[i], "all") != 0 && !is_command(l->items[i]))
+			config_errors_add(m->errors,
+				config_source(m->cfg, "policy.commands"),
+				"policy.commands: expected all, or names of "
+				"commands, not \"%.*s\"",
+				CONFIG_SHOWN_MAX, l->items[i]);
+}
+
 /* Keys that cannot both be meant. */
 static void check_together(struct config_merge *m)
 {
@@ -399,6 +414,7 @@ static void check_together(struct config_merge *m)
 			checkpoint);
 	fit_home(m);
 	fit_cpu(m);
+	check_commands(m);
 }
 
 int config_load(struct config *cfg, const struct config_where *where,

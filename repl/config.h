@@ -95,6 +95,8 @@ struct config_where {
 	size_t ngroups;
 	const char *const *sets; /* SECTION.KEY=VALUE */
 	size_t nsets;
+	/* whether a command of that name is there to be allowed */
+	bool (*is_command)(const char *name);
 	bool login;    /* system configuration only */
 	bool checking; /* --check-config FILE: judge FILE by itself */
 };

@@ -17,6 +17,7 @@
 #include "jail/io.h"
 #include "jail/jail.h"
 #include "repl/check.h"
+#include "repl/command.h"
 #include "repl/config.h"
 #include "repl/confine.h"
 #include "repl/history.h"
@@ -265,6 +266,7 @@ static void load_config(struct run *r)
 		.groups = (const char *const *)r->person.groups,
 		.sets = (const char *const *)r->opt.sets,
 		.nsets = r->opt.nsets,
+		.is_command = command_exists,
 		.explicit_file = r->opt.config_file,
 		.login = r->login.kind != LOGIN_NOT,
 		.checking = r->opt.mode == OPTIONS_CHECK_CONFIG,

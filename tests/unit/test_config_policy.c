@@ -405,6 +405,22 @@ static void commands_are_all_or_those_named(void **state)
 	LOAD_FAILS(w, "expected all, or names, but not both");
 }
 
+static bool is_help(const char *name)
+{
+	return !strcmp(name, "help");
+}
+
+static void a_command_that_does_not_exist_is_an_error(void **state)
+{
+	struct world *w = *state;
+
+	w->where.is_command = is_help;
+	load_ok(w);
+	add_set(w, "policy.commands=help hlep");
+	LOAD_FAILS(w, "--set: policy.commands: expected all, or names of "
+		      "commands, not \"hlep\"");
+}
+
 static void the_own_file_is_where_xdg_says(void **state)
 {
 	char path[64];
@@ -462,6 +478,7 @@ int main(void)
 		TEST(a_login_reads_the_system_alone),
 		TEST(locked_python_is_a_configured_one),
 		TEST(commands_are_all_or_those_named),
+		TEST(a_command_that_does_not_exist_is_an_error),
 		TEST(the_own_file_is_where_xdg_says),
 		TEST(the_environment_moves_no_locked_home),
 	};
