@@ -16,6 +16,7 @@
 #include "repl/text.h"
 #include "repl/transfer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,37 +116,27 @@ COMMAND_FUNCTION(show)
 	return 0;
 }
 
-/* Whether something above it in the list was removed with it. */
-static bool is_gone(const char *path, const char *removed)
-{
-	size_t n = removed ? strlen(removed) : 0;
-
-	return n && !strncmp(path, removed, n) && path[n] == '/';
-}
-
 static int remove_matches(
 	struct session *s, const struct lexer_word *w, struct err *e)
 {
 	struct jail_files files = {0};
-	const char *removed = NULL;
 	int n = 0;
 
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	for (size_t i = 0; i < files.n; i++) {
+	for (size_t i = 0; n >= 0 && i < files.n; i++) {
 		const char *path = files.v[i].path;
+		struct err why = {0};
 
-		if (is_gone(path, removed))
-			continue;
 		if (strcmp(w->s, path) != 0 &&
 			!transfer_matches(w->pattern, path))
 			continue;
-		if (jail_home_remove(s->jail, path, e) < 0) {
+		if (jail_home_remove(s->jail, path, &why) == 0) {
+			n++;
+		} else if (why.code != ENOENT) { /* gone with its directory */
+			*e = why;
 			n = -1;
-			break;
 		}
-		removed = path;
-		n++;
 	}
 	jail_files_free(&files);
 	return n;

@@ -299,3 +299,11 @@ def test_unknown_command_is_said(session):
     out = session.run(":uplaod x")
     assert "uplaod" in out
     assert "SyntaxError" not in out
+
+
+def test_rm_of_everything_leaves_nothing(session):
+    session.run("import os; os.makedirs('a/b')")
+    session.run("for n in ('a.txt', 'a/x', 'a/b/y', 'a-z', 'z'):"
+                " open(n, 'w').close()")
+    assert "removed" in session.run(":rm **")
+    assert session.run("os.listdir('/home')") == "[]"
