@@ -116,16 +116,16 @@ bool transfer_matches(const char *pattern, const char *path)
 
 size_t transfer_prefix(const char *pattern)
 {
-	size_t prefix = 0;
+	size_t prefix = 0, n = 0;
 
-	for (size_t i = 0; pattern[i]; i++) {
-		if (pattern[i] == '\\' && pattern[i + 1])
-			i++;
-		else if (pattern[i] == '*' || pattern[i] == '?' ||
-			 pattern[i] == '[')
-			break;
-		else if (pattern[i] == '/')
-			prefix = i + 1;
+	for (const char *p = pattern; *p && !strchr("*?[", *p); p++) {
+		if (*p == '/' && p > pattern && p[-1] == '/')
+			continue;
+		n++;
+		if (*p == '\\' && p[1])
+			p++;
+		else if (*p == '/')
+			prefix = n;
 	}
 	return prefix;
 }

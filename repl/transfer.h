@@ -81,8 +81,8 @@ int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
  * '*' never a leading dot, "**" any number of directories. Pure. */
 bool transfer_matches(const char *pattern, const char *path);
 
-/* How much of the beginning of `pattern` are directories without wildcards:
- * what a downloaded file's name on the host leaves out. Pure. */
+/* How much of the beginning of a path that matches `pattern` are directories
+ * without wildcards: what its name on the host leaves out. Pure. */
 size_t transfer_prefix(const char *pattern);
 
 #endif

@@ -307,3 +307,10 @@ def test_rm_of_everything_leaves_nothing(session):
                 " open(n, 'w').close()")
     assert "removed" in session.run(":rm **")
     assert session.run("os.listdir('/home')") == "[]"
+
+
+def test_download_from_a_directory_with_a_star_in_its_name(cb):
+    s = cb.session()
+    s.run("import os; os.mkdir('a*b'); open('a*b/out.png', 'w').close()")
+    assert "→ ./out.png" in s.run(r":download a\*b/*.png")
+    assert (cb.work / "out.png").exists()

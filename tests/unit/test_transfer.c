@@ -529,7 +529,8 @@ static void the_fixed_part_of_a_pattern_is_left_out(void **state)
 	assert_int_equal(transfer_prefix("*.png"), 0);
 	assert_int_equal(transfer_prefix("out/*.png"), 4);
 	assert_int_equal(transfer_prefix("a/b*/c"), 2);
-	assert_int_equal(transfer_prefix("a\\*/b"), 4);
+	assert_int_equal(transfer_prefix("a\\*b/*.png"), 4);
+	assert_int_equal(transfer_prefix("a//b/*"), 4);
 }
 
 static void a_name_that_cannot_be_one_is_refused(void **state)
