@@ -73,6 +73,14 @@ static void sum_up(
 			what);
 }
 
+/* Whether it can only be meant for a place in the home. */
+static bool is_of_the_home(struct session *s, const char *name)
+{
+	return name[strlen(name) - 1] == '/' ||
+	       (name[0] == '/' && transfer_home_name(name) != name) ||
+	       transfer_home_has_dir(s->jail, name);
+}
+
 /* With more than one word, the last may say where to. */
 static const char *upload_target(
 	struct session *s, const struct command_line *line, int *n)
@@ -83,7 +91,8 @@ static const char *upload_target(
 	int fd;
 
 	*n = line->n;
-	if (line->n < 2 || last->is_pattern)
+	if (line->n < 2 || last->is_pattern || !last->s[0] ||
+		!is_of_the_home(s, last->s))
 		return NULL;
 	/* A file of the host by that name is meant as one more file. */
 	path = hostfs_expand(s->host, last->s);

@@ -55,12 +55,15 @@ static const char *status_words(const struct session *s,
 	return "";
 }
 
+static bool is_meant(const struct lexer_word *w, const char *path)
+{
+	return !strcmp(transfer_home_name(w->s), path) ||
+	       transfer_matches(transfer_home_name(w->pattern), path);
+}
+
 static bool wanted(const struct command_line *line, const struct jail_file *f)
 {
-	if (line->n)
-		return transfer_matches(line->words[0].pattern, f->path) ||
-		       !strcmp(line->words[0].s, f->path);
-	return f->type != 'd';
+	return line->n ? is_meant(&line->words[0], f->path) : f->type != 'd';
 }
 
 static void add_file(
@@ -100,7 +103,8 @@ COMMAND_FUNCTION(files)
 
 COMMAND_FUNCTION(show)
 {
-	auto_close int fd = jail_home_open(s->jail, line->words[0].s, e);
+	const char *name = transfer_home_name(line->words[0].s);
+	auto_close int fd = jail_home_open(s->jail, name, e);
 	auto_free char *buf = NULL;
 	ssize_t n;
 
@@ -109,7 +113,7 @@ COMMAND_FUNCTION(show)
 	buf = malloc(SHOW_MAX);
 	n = buf ? io_read_full(fd, buf, SHOW_MAX) : -1;
 	if (n < 0)
-		return err_errno(e, "read %s", line->words[0].s);
+		return err_errno(e, "read %s", name);
 	command_page(s, buf, (size_t)n);
 	if (n == SHOW_MAX)
 		session_frame(s, "only the beginning is shown");
@@ -128,8 +132,7 @@ static int remove_matches(
 		const char *path = files.v[i].path;
 		struct err why = {0};
 
-		if (strcmp(w->s, path) != 0 &&
-			!transfer_matches(w->pattern, path))
+		if (!is_meant(w, path))
 			continue;
 		if (jail_home_remove(s->jail, path, &why) == 0) {
 			n++;

@@ -12,6 +12,7 @@
 
 #include "jail/err.h"
 #include "jail/io.h"
+#include "jail/jail.h"
 #include "jail/limits.h"
 #include "repl/progress.h"
 #include "repl/signals.h"
@@ -128,6 +129,34 @@ size_t transfer_prefix(const char *pattern)
 			prefix = n;
 	}
 	return prefix;
+}
+
+const char *transfer_home_name(const char *s)
+{
+	if (!strncmp(s, "/home", 5) && (!s[5] || s[5] == '/'))
+		s += 5;
+	else if (!strncmp(s, "./", 2))
+		s += 1;
+	else
+		return s;
+	return s + strspn(s, "/");
+}
+
+bool transfer_home_has_dir(struct jail *j, const char *name)
+{
+	struct jail_files files = {0};
+	size_t n = strlen(name);
+	bool has = !n;
+
+	while (n && name[n - 1] == '/')
+		n--;
+	if (!n || jail_home_list(j, &files, NULL) < 0)
+		return has;
+	for (size_t i = 0; i < files.n && !has; i++)
+		has = files.v[i].type == 'd' &&
+		      !strncmp(files.v[i].path, name, n) && !files.v[i].path[n];
+	jail_files_free(&files);
+	return has;
 }
 
 int transfer_refuse(struct transfer *t, const struct err *e)

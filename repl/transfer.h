@@ -53,6 +53,13 @@ struct transfer {
 int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
+/* A name in the home without what says so: /home/ or ./ at its beginning. ""
+ * is the home itself. Pure. */
+const char *transfer_home_name(const char *s);
+
+/* Whether the home has a directory of that name; "" is one. */
+bool transfer_home_has_dir(struct jail *j, const char *name);
+
 /* Copy what matches in the home into the directory `to` of the host; NULL is
  * the working directory. */
 int transfer_download(struct transfer *t, const struct lexer_word *from, int n,

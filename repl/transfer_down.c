@@ -153,22 +153,15 @@ static bool is_beneath(const char *path, const char *dir)
 	return n && !strncmp(path, dir, n) && path[n] == '/';
 }
 
-static const char *strip_home(const char *s)
-{
-	if (!strncmp(s, "/home/", 6))
-		return s + 6;
-	return !strncmp(s, "./", 2) ? s + 2 : s;
-}
-
 /* Whether `w` takes the file, and how much of its path is not kept. */
 static bool takes(
 	const struct lexer_word *w, const struct jail_file *f, size_t *prefix)
 {
-	const char *pattern = strip_home(w->pattern);
+	const char *pattern = transfer_home_name(w->pattern);
 	const char *base;
 
-	if (!w->is_pattern && is_beneath(f->path, strip_home(w->s))) {
-		const char *dir = strip_home(w->s);
+	if (!w->is_pattern && is_beneath(f->path, transfer_home_name(w->s))) {
+		const char *dir = transfer_home_name(w->s);
 		size_t n = strlen(dir);
 
 		while (n && dir[n - 1] == '/')

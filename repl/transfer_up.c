@@ -53,8 +53,6 @@ static int home_path(char *out, size_t size, const char *from, const char *to,
 	int n;
 
 	base = base ? base + 1 : from;
-	if (!strncmp(to, "/home", 5) && (!to[5] || to[5] == '/'))
-		to += to[5] ? 6 : 5;
 	if (to[0] == '/')
 		return err_set(e, "%s is not in the home", to);
 	if (!to[0])
@@ -88,24 +86,6 @@ static int upload_one(
 	transfer_said(t, strrchr(path, '/') ? strrchr(path, '/') + 1 : path,
 		st.st_size, place);
 	return hostfs_names_add(t->arrived, path);
-}
-
-/* Whether the home has a directory of that name. */
-static bool home_has_dir(struct transfer *t, const char *to)
-{
-	struct jail_files files = {0};
-	size_t n = strlen(to);
-	bool has = false;
-
-	while (n && to[n - 1] == '/')
-		n--;
-	if (!n || jail_home_list(t->jail, &files, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < files.n && !has; i++)
-		has = files.v[i].type == 'd' &&
-		      !strncmp(files.v[i].path, to, n) && !files.v[i].path[n];
-	jail_files_free(&files);
-	return has;
 }
 
 /* The names that the words stand for. */
@@ -160,14 +140,14 @@ int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
 {
 	struct hostfs_names names = {0}, arrived = {0};
-	const char *dst = to ? to : "";
+	const char *dst = transfer_home_name(to ? to : "");
 	size_t len = strlen(dst);
 	bool to_dir;
 	int r = collect(t, from, n, &names, e);
 
 	t->arrived = &arrived;
 	to_dir = (len && dst[len - 1] == '/') || names.n > 1 || n > 1 ||
-		 home_has_dir(t, dst);
+		 transfer_home_has_dir(t->jail, dst);
 	for (size_t i = 0; r == 0 && i < names.n && !t->cancelled; i++)
 		upload_one(t, names.v[i], dst, to_dir);
 	note_arrived(t);

@@ -31,7 +31,7 @@ def test_upload_by_absolute_path_and_to_another_name(cb):
     source = cb.home / "data file.bin"
     source.write_bytes(bytes(range(256)))
     s = cb.session()
-    s.run(f":upload '{source}' in.bin")
+    s.run(f":upload '{source}' /home/in.bin")
     assert s.run("open('in.bin', 'rb').read() == bytes(range(256))") == "True"
 
 
@@ -314,3 +314,31 @@ def test_download_from_a_directory_with_a_star_in_its_name(cb):
     s.run("import os; os.mkdir('a*b'); open('a*b/out.png', 'w').close()")
     assert "→ ./out.png" in s.run(r":download a\*b/*.png")
     assert (cb.work / "out.png").exists()
+
+
+def test_a_source_that_is_missing_is_no_destination(cb):
+    for name in ("a.csv", "c.csv"):
+        cb.work.joinpath(name).write_text(name)
+    s = cb.session()
+    out = s.run(":upload a.csv b.csv")
+    assert "b.csv: No such file" in out, out
+    assert s.run("import os; os.listdir('/home')") == "['a.csv']"
+    s.run("os.mkdir('d')")
+    for there in ("d", "d/", "/home/d", "/home/d/", "new/"):
+        s.run(f":upload c.csv {there}")
+        where = "new" if there == "new/" else "d"
+        assert s.run(f"os.listdir('/home/{where}')") == "['c.csv']", there
+        s.run(f":rm /home/{where}/c.csv")
+        assert s.run(f"os.listdir('/home/{where}')") == "[]", there
+
+
+def test_a_name_with_home_before_it_is_the_same(cb):
+    session = cb.session()
+    session.run("import os; os.mkdir('d'); open('d/a', 'w').write('within')")
+    for name in ("d/a", "./d/a", "/home/d/a"):
+        assert session.run(f":show {name}") == "within"
+        assert "d/a" in session.run(f":files {name}")
+        assert "→ ./a" in session.run(f":download {name}"), name
+        (cb.work / "a").unlink()
+        assert "1 entry removed" in session.run(f":rm {name}")
+        session.run("open('d/a', 'w').write('within')")
