@@ -5,14 +5,18 @@ import re
 import pytest
 
 
-@pytest.fixture
-def kept(cb):
-    """A session with something to lose."""
-    s = cb.session("--set", "cell.timeout=2s", "--set", "cell.grace=300ms",
+def session_to_lose(cb, timeout):
+    s = cb.session("-t", timeout, "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "256M")
     s.run("kept = [1, 2, 3]")
     s.run("open('kept.txt', 'w').write('in the home')")
     return s
+
+
+@pytest.fixture
+def kept(cb):
+    """A session with something to lose."""
+    return session_to_lose(cb, "2s")
 
 
 def nothing_is_lost(s):
@@ -66,7 +70,8 @@ def test_variables_survive_stdout_close(kept):
     nothing_is_lost(kept)
 
 
-def test_variables_survive_memory(kept):
+def test_variables_survive_memory(cb):
+    kept = session_to_lose(cb, "40s")
     out = kept.run("x = []\nwhile True: x.append(bytearray(1 << 20))", 40)
     assert "memory limit: 256 MiB" in out or "MemoryError" in out, out
     if "MemoryError" in out:
