@@ -41,8 +41,8 @@ UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 GEN      := $(BUILD)/gen/guest_frozen.h $(BUILD)/gen/guest_tools.h \
             $(BUILD)/gen/seccomp_bpf.h
 
-.PHONY: all deps build run test check unit asan fuzz fuzz-short bench tidy \
-        format install install-apparmor uninstall clean help
+.PHONY: all deps build run test test-vm check unit asan fuzz fuzz-short bench \
+        tidy format install install-apparmor uninstall clean help
 
 all: build
 
@@ -126,6 +126,11 @@ $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB)
 $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) $(LIB) $(LIBS) -lcmocka
+
+## make test-vm    what depends on the kernel, on others than this host's
+# (emulated, what took seconds takes minutes; tests/vm/run says what it needs)
+test-vm: build $(UNIT)
+	@BUILD=$(BUILD) tests/vm/run
 
 ## make asan       every test under AddressSanitizer and UBSan
 # (no leak check: LeakSanitizer traces the process, which the front end and the

@@ -195,7 +195,8 @@ class Run:
         how, each = SUITES[suite]
         people = self.people if each else self.people[:1]
         for person in people:
-            print(f"\n=== {suite}" + (f", as {person.who}" if each else ""),
+            print(f"\n=== {suite}" + (f", as {person.who}" if each else "")
+                  + (", with a cgroup" if each and person.cgroup else ""),
                   flush=True)
             getattr(self, how)(suite, person, select)
 
