@@ -270,8 +270,9 @@ def test_cores_are_shared_out(cb):
                 "end = time.process_time() + 0.2\n"
                 "while time.process_time() < end: pass\n"
                 "0.2 / (time.time() - start)")
-    # A host too busy to give that much holds everybody back.
-    assert throttled() > before or float(got) <= 0.2
+    # A host too busy to give much more holds everybody back. (Alone it would
+    # get 1.0; what passes the share within a tick is not held back.)
+    assert throttled() > before or float(got) <= 0.25
 
 
 def test_two_sessions_of_roots_are_two_users(cb):
