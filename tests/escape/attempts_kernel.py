@@ -166,8 +166,8 @@ for program, args in {"su": ["-c", "id -u"], "sudo": ["-n", "id", "-u"],
                       "setpriv": ["--reuid=0", "id", "-u"]}.items():
     add(f"program_{program}",
         "import shutil, subprocess\n"
-        f"p = shutil.which({program!r})\n"
-        "if not p: print('REFUSED:absent'); raise SystemExit\n"
+        f"p = shutil.which({program!r}, path='/usr/bin:/usr/sbin:/bin:/sbin')\n"
+        f"if not p: print('ABSENT:{program}'); raise SystemExit\n"
         f"r = subprocess.run([p] + {args!r}, capture_output=True, text=True,"
         " stdin=subprocess.DEVNULL)\n"
         "expect(r.stdout.strip() != '0', r.stderr)", ".*", FORKS)

@@ -15,7 +15,7 @@ import termios
 arg = ctypes.create_string_buffer({arg} + b'\\0' * 64)
 m, s = os.openpty()
 fds = [m, s]
-for n in range(1024):
+for n in range(4096):
     try:
         if os.isatty(n): fds.append(n)
     except OSError: pass

@@ -148,6 +148,8 @@ def isolated(code, seconds=10):
             sys.stdout = open(1, "w", closefd=False)
             exec(compile(code, "<attempt>", "exec"), globals())
             sys.stdout.flush()
+        except SystemExit:
+            sys.stdout.flush()
         except BaseException as e:
             sys.stdout.write(f"raised:{e!r:.200}")
             sys.stdout.flush()

@@ -2,8 +2,9 @@
 """What a row of the tables is.
 
 An attempt is code for inside.py that must print REFUSED:…, matching
-`expected`; its control is code that must print OK:…, so that a jail in which
-nothing works passes nothing.
+`expected`, or ABSENT:… when what it needs is not installed; its control is
+code that must print OK:…, so that a jail in which nothing works passes
+nothing.
 """
 import dataclasses
 import re

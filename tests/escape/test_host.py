@@ -132,7 +132,7 @@ def test_directory_on_standard_input_leads_nowhere(cb):
     directory = os.open(cb.work, os.O_RDONLY | os.O_DIRECTORY)
     try:
         p = cb.popen("-c", "import os\n"
-                     "for n in range(1024):\n"
+                     "for n in range(4096):\n"
                      "    try: print(os.open('secret', 0, dir_fd=n), 'ESCAPED')\n"
                      "    except OSError: pass\n"
                      "print('done')",
