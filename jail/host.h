@@ -55,8 +55,8 @@ struct host {
 	int nproc_others;  /* else: what it counts beside, now */
 	int no_proc;	   /* a fresh /proc is known to be refused */
 
-	/* Filled by whoever made the cgroup: it keeps these limits. */
-	int cgroup_memory, cgroup_pids;
+	/* Filled by whoever made the cgroup: it keeps this limit. */
+	int cgroup_memory;
 
 	struct host_root roots[HOST_ROOTS];
 	char *etc[HOST_LIST_MAX]; /* paths in /etc that are there */

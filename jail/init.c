@@ -49,9 +49,6 @@
 /* How long to wait for a checkpoint that was given up to be gone. */
 #define END_MS 200
 
-/* The id that every process of the jail has inside. */
-#define INSIDE_ID 1000
-
 struct pid1 {
 	struct init in;
 	struct apply_ctx ctx;
@@ -134,7 +131,7 @@ static int build(struct pid1 *p, struct err *e)
 		return -1;
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_errno(e, "create a cgroup namespace");
-	if (ident_map_self(INSIDE_ID, INSIDE_ID, INSIDE_ID, INSIDE_ID, e) < 0)
+	if (ident_map_self(PLAN_ID, PLAN_ID, PLAN_ID, PLAN_ID, e) < 0)
 		return -1;
 	p->ctx.home_fd = p->in.home_fd;
 	if (apply_stage(p->in.plan, PLAN_JAIL, &p->ctx, e) < 0)

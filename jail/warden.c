@@ -28,8 +28,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define INSIDE_ID 1000
-
 /* A session of our own, nothing of the caller's but the one socket. */
 static int detach(struct warden *w, struct err *e)
 {
@@ -107,18 +105,17 @@ static int use_delegated(
 									   : 0;
 }
 
-static int own_namespaces(struct warden *w, struct err *e)
+static int own_namespaces(struct err *e)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 
-	(void)w;
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
 		err_errno(e, "create a user namespace");
 		host_explain_userns(e);
 		return -1;
 	}
-	if (ident_map_self(INSIDE_ID, uid, INSIDE_ID, gid, e) < 0)
+	if (ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e) < 0)
 		return -1;
 	return 0;
 }
@@ -143,10 +140,9 @@ static int start(struct warden *w, struct err *e)
 		return -1;
 	w->facts.cgroup_remedy = NULL;
 	w->host.cgroup_memory = !!(w->cgroup.enforced & CGROUP_LIMIT_MEMORY);
-	w->host.cgroup_pids = !!(w->cgroup.enforced & CGROUP_LIMIT_PIDS);
 	if (plan_make(&w->plan, w->spec, &w->host, e) < 0)
 		return -1;
-	if (own_namespaces(w, e) < 0)
+	if (own_namespaces(e) < 0)
 		return -1;
 	if (apply_stage(&w->plan, PLAN_WARDEN, &ctx, e) < 0 ||
 		ident_set_undumpable(e) < 0)

@@ -92,7 +92,6 @@ static void find_out(struct check *c)
 	host_probe_all(&c->host);
 	try_cgroup(c, &cg);
 	c->host.cgroup_memory = c->facts.memory;
-	c->host.cgroup_pids = c->facts.pids;
 	c->facts.userns = c->host.userns;
 	snprintf(c->userns_remedy, sizeof(c->userns_remedy), "%.140s%s%s",
 		c->host.why.msg, c->host.why.hint[0] ? ": " : "",

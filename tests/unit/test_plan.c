@@ -190,7 +190,6 @@ static void set_without(struct world *w, char *v)
 static void set_cgroup(struct world *w, char *v)
 {
 	w->host.cgroup_memory = strstr(v, "memory") != NULL;
-	w->host.cgroup_pids = strstr(v, "pids") != NULL;
 }
 
 static const struct {
