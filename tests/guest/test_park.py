@@ -317,8 +317,11 @@ def test_a_checkpoint_answers_and_parks_as_the_first_did(guest):
 
 def test_a_stuck_guest_writes_its_stack(guest):
     guest.started("def stuck():\n  while True: pass\nstuck()")
-    os.kill(guest.pid, 64)
-    until(lambda: b'File "<cell 1>", line 3 in stuck\n' in
-          os.pread(guest.stack, 9999, 0), "the stack")
+
+    def written():      # not at the first look, if the cell is not there yet
+        os.kill(guest.pid, 64)
+        return b'File "<cell 1>", line 3 in stuck\n' in \
+            os.pread(guest.stack, 1 << 20, 0)
+    until(written, "the stack")
     guest.interrupt()
     assert guest.done() == "interrupted"
