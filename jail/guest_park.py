@@ -48,7 +48,7 @@ def park(no, sock):
     S.pid, S.lost = getpid(), _count()
     dup2(sock, S.ctl, False)
     close(sock)
-    shared = seal()
+    shared, locks = seal()
     oom_score(OOM_ASLEEP)
     say("ASLEEP %d %d %d" % (S.pid, count, others))
     try:
@@ -59,6 +59,8 @@ def park(no, sock):
         _exit(0)
     for fd, at in shared:
         lseek(fd, at, 0)
+    for fd, kind in locks:
+        lock_again(fd, kind)
     oom_score(OOM_LIVE)
     say("AWAKE %d %d" % (S.pid, count))
 
@@ -184,13 +186,15 @@ def seal():
     """In the checkpoint: nothing that another process can feel.
 
     Regular files get an offset (and no lock) of their own; where that cannot
-    be, the offset is returned, to be restored. Pipes, sockets, terminals but
-    the session's, and whatever else waits or wakes become one dead socket."""
+    be, the offset is returned, to be restored, and so are the locks. Pipes,
+    sockets, terminals but the session's, and whatever else waits or wakes
+    become one dead socket."""
     from _socket import socketpair
     dead, peer = socketpair()
     peer.close()
-    shared = []
-    for fd in descriptors():
+    fds = descriptors()
+    twin, shared, locks = twins(fds), [], []
+    for fd in fds:
         try:
             st = fstat(fd)
             flags = fcntl.fcntl(fd, fcntl.F_GETFL)
@@ -201,12 +205,70 @@ def seal():
             continue
         if not S_ISREG(st.st_mode) and not S_ISDIR(st.st_mode):
             dup2(dead.fileno(), fd, inherit)
-        elif not reopened(fd, flags & REOPEN, inherit):
+            continue
+        if fd in twin:
+            dup2(twin[fd], fd, inherit)
+            continue
+        kind = lock_of(fd)
+        if not reopened(fd, flags & REOPEN, inherit):
             try:
                 shared.append((fd, lseek(fd, 0, 1)))
             except OSError:
                 pass
-    return shared
+        elif kind:
+            locks.append((fd, kind))
+    return shared, locks
+
+
+def twins(fds):
+    "which descriptors have, as after dup(), an open file in common"
+    firsts, twin = {}, {}
+    for fd in fds:
+        try:
+            st = fstat(fd)
+            if S_ISREG(st.st_mode) or S_ISDIR(st.st_mode):
+                same = firsts.setdefault((st.st_dev, st.st_ino), [])
+                for first in same:
+                    if are_twins(first, fd):
+                        twin[fd] = first
+                        break
+                else:
+                    same.append(fd)
+        except OSError:
+            pass
+    return twin
+
+
+def are_twins(a, b):
+    "of a regular file O_NONBLOCK means nothing: turn it round, and look"
+    was, other = fcntl.fcntl(a, fcntl.F_GETFL), fcntl.fcntl(b, fcntl.F_GETFL)
+    fcntl.fcntl(a, fcntl.F_SETFL, was ^ O_NONBLOCK)
+    try:
+        return fcntl.fcntl(b, fcntl.F_GETFL) != other
+    finally:
+        fcntl.fcntl(a, fcntl.F_SETFL, was)
+
+
+def lock_of(fd):
+    "the lock of flock() on this open file, if there is one"
+    try:
+        info = posix_open("/proc/self/fdinfo/%d" % fd, O_CLOEXEC)
+        try:
+            words = read(info, 4096).split()
+        finally:
+            close(info)
+    except OSError:
+        return None
+    if b"FLOCK" not in words:
+        return None
+    return fcntl.LOCK_EX if b"WRITE" in words else fcntl.LOCK_SH
+
+
+def lock_again(fd, kind):
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError:
+        pass  # of a process that is beyond us
 
 
 def quiet_device(st):

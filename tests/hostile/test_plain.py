@@ -75,6 +75,13 @@ ROWS = {
     "flock_is_let_go": (
         ["import fcntl; f = open('l', 'w'); fcntl.flock(f, 2)", "1",
          "f.close()", "g = open('l', 'w'); fcntl.flock(g, 6)"], ""),
+    "flock_is_held": (
+        ["import fcntl, subprocess as sp, sys; f = open('l', 'w')\n"
+         "def refused(how): return sp.run([sys.executable, '-c',"
+         "'import fcntl, sys; fcntl.flock(open(\"l\"), %d)' % how],"
+         " stderr=-3).returncode", "fcntl.flock(f, 2)",
+         "a = refused(4 | 1)", "fcntl.flock(f, 1)",
+         "a, refused(4 | 1), refused(4 | 2)"], "(1, 0, 1)"),
     "lockf_is_ones_own": (
         ["import fcntl; f = open('l', 'w'); fcntl.lockf(f, 2)", "1",
          "import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
@@ -90,6 +97,12 @@ ROWS = {
         ["open('h', 'wb').write(bytes(range(99))); f = open('h', 'rb', 0)",
          "f.read(3)", "import os; f.read(50); os._exit(1)", "f.read(1)"],
         "b'\\x03'"),
+    "an_offset_that_two_share": (
+        ["import os; open('h', 'w').write('0123456789')\n"
+         "f = os.open('h', 0); g = os.dup(f); h = os.open('h', 0)",
+         "os.read(f, 2)", "os.read(g, 2)",
+         "os.read(f, 2), os.read(h, 2), os.read(g, 2), os.read(h, 2)"],
+        "(b'45', b'01', b'67', b'23')"),
     "append_after_a_rollback": (
         ["f = open('a', 'a'); f.write('1')", "f.flush()",
          "import os; os._exit(1)", "f.write('2'); f.close()",
@@ -288,7 +301,8 @@ ROWS = {
 
 # Of these a cell that dies takes nothing with it that is not in the copy.
 ROLLED_BACK = """
-    flock_is_let_go buffered_file_is_written_once half_read_file_goes_on
+    flock_is_let_go flock_is_held buffered_file_is_written_once
+    half_read_file_goes_on an_offset_that_two_share
     generator_goes_on sqlite tempfile tempdir_is_not_removed_by_a_copy
     weakref_finalize_runs_once random_goes_on numpy_like_c_state_is_kept
     signal_handler_stays interrupt_handler_is_pythons signal_mask_stays
