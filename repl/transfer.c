@@ -196,11 +196,25 @@ int transfer_check_size(const struct transfer *t, const char *name,
 	return err_hint(e, "the limit is files.max_file");
 }
 
-int transfer_check_count(const struct transfer *t, struct err *e)
+bool transfer_is_full(struct transfer *t)
 {
 	if (t->done < t->limits->max_count)
-		return 0;
-	err_set(e, "no more than %d files are transferred at once",
+		return false;
+	t->left++;
+	return true;
+}
+
+void transfer_report_left(struct transfer *t)
+{
+	struct err e = {0};
+	char left[64];
+
+	if (!t->left)
+		return;
+	err_set(&e, "%s left out: no more than %d are transferred at once",
+		text_count(left, sizeof(left), (uint64_t)t->left, "file was",
+			"files were"),
 		t->limits->max_count);
-	return err_hint(e, "the limit is files.max_count");
+	err_hint(&e, "the limit is files.max_count");
+	transfer_refuse(t, &e);
 }

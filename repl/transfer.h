@@ -41,7 +41,7 @@ struct transfer {
 	bool skip_saved; /* files that were downloaded as they are now */
 	void *arg;
 	/* what came of it */
-	int done, failed;
+	int done, failed, left; /* left: there were too many */
 	bool cancelled;
 	struct hostfs_names *arrived; /* its own */
 };

@@ -117,8 +117,7 @@ static int download_file(struct down *d, struct err *e)
 	auto_close int in = -1;
 	bool replace;
 
-	if (transfer_check_count(t, e) < 0 ||
-		transfer_check_size(t, d->file->path, d->file->bytes, e) < 0)
+	if (transfer_check_size(t, d->file->path, d->file->bytes, e) < 0)
 		return -1;
 	dir = walk_to_dir(d, name, e);
 	if (dir < 0 || may_replace(d, dir, name, &replace, e) < 0)
@@ -135,6 +134,8 @@ static void download_one(struct down *d)
 {
 	struct err e = {0};
 
+	if (transfer_is_full(d->t))
+		return;
 	if (download_file(d, &e) < 0) {
 		transfer_refuse(d->t, &e);
 		return;
@@ -251,6 +252,7 @@ int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
 	}
 	for (int i = 0; i < n && !t->cancelled; i++)
 		download_matches(&d, &from[i], &files);
+	transfer_report_left(t);
 	jail_files_free(&files);
 	close(d.root);
 	return 0;

@@ -14,9 +14,13 @@ int transfer_refuse(struct transfer *t, const struct err *e);
 void transfer_said(
 	struct transfer *t, const char *name, int64_t bytes, const char *place);
 
-/* 0, or -1 with e: files.max_file, files.max_count. */
+/* 0, or -1 with e: files.max_file. */
 int transfer_check_size(const struct transfer *t, const char *name,
 	int64_t bytes, struct err *e);
-int transfer_check_count(const struct transfer *t, struct err *e);
+
+/* Whether files.max_count is reached; then this one is counted as left out,
+ * and in the end they are all reported at once. */
+bool transfer_is_full(struct transfer *t);
+void transfer_report_left(struct transfer *t);
 
 #endif

@@ -24,6 +24,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* How many names past files.max_count are looked at, only to count them. */
+#define COUNTED 10000
+
 static int copy_to_home(struct transfer *t, int in, const char *from,
 	int64_t bytes, const char *path, struct err *e)
 {
@@ -75,8 +78,9 @@ static int upload_one(
 	struct stat st;
 	auto_close int in = -1;
 
-	if (transfer_check_count(t, &e) < 0 ||
-		home_path(path, sizeof(path), from, to, to_dir, &e) < 0)
+	if (transfer_is_full(t))
+		return 0;
+	if (home_path(path, sizeof(path), from, to, to_dir, &e) < 0)
 		return transfer_refuse(t, &e);
 	in = hostfs_open_file(t->host, from, &st, &e);
 	if (in < 0 || transfer_check_size(t, from, st.st_size, &e) < 0 ||
@@ -92,7 +96,7 @@ static int upload_one(
 static int collect(struct transfer *t, const struct lexer_word *from, int n,
 	struct hostfs_names *names, struct err *e)
 {
-	size_t max = (size_t)t->limits->max_count + 1;
+	size_t max = (size_t)t->limits->max_count + COUNTED;
 
 	for (int i = 0; i < n; i++) {
 		struct hostfs_names some = {0};
@@ -150,6 +154,7 @@ int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 		 transfer_home_has_dir(t->jail, dst);
 	for (size_t i = 0; r == 0 && i < names.n && !t->cancelled; i++)
 		upload_one(t, names.v[i], dst, to_dir);
+	transfer_report_left(t);
 	note_arrived(t);
 	t->arrived = NULL;
 	hostfs_names_free(&names);

@@ -342,3 +342,16 @@ def test_a_name_with_home_before_it_is_the_same(cb):
         (cb.work / "a").unlink()
         assert "1 entry removed" in session.run(f":rm {name}")
         session.run("open('d/a', 'w').write('within')")
+
+
+def test_too_many_files_are_counted_and_not_listed(cb):
+    s = cb.session("-s", "files.max_count=5")
+    for i in range(8):
+        (cb.work / f"up{i}").touch()
+    out = s.run(":upload up*")
+    assert out.count("→") == 5, out
+    assert out.count("3 files were left out: no more than 5") == 1, out
+    s.run("for i in range(9): open(f'd{i}', 'w').close()")
+    out = s.run(":download d*")
+    assert out.count("→") == 5, out
+    assert out.count("4 files were left out: no more than 5") == 1, out

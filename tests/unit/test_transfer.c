@@ -323,7 +323,7 @@ static void more_files_than_allowed_are_refused(void **state)
 	put(s->host, "c", "3");
 	assert_int_equal(upload(s, "*", NULL), 0);
 	assert_int_equal(s->t.done, 2);
-	assert_non_null(strstr(s->refused, "no more than 2 files"));
+	assert_non_null(strstr(s->refused, "1 file was left out: no more than 2"));
 }
 
 /* ---- down ---- */
