@@ -249,7 +249,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 		return err_set(
 			e, "%s is there already and was left alone", path);
 	if (hostfs_create(&f, fd, name, e) < 0)
-		return -1;
+		return err_wrap(e, "%s", path);
 	r = io_write_full(f.fd, b->s, b->n) < 0
 		    ? err_errno(e, "write %s", path)
 		    : hostfs_commit(&f, name, true, e);

@@ -153,25 +153,47 @@ static int refuse(const struct hostfs *h, enum hostfs_use use, const char *path,
 	return -1;
 }
 
-/* Open beneath a root of a locked session. A relative path is relative to the
- * working directory where that lies in one, else to the first. */
-static int open_locked(const struct hostfs *h, enum hostfs_use use,
-	const char *path, int flags, struct err *e)
+/* What `path` means in a locked session that has a root: one that is relative
+ * is relative to the working directory where that lies in a root, else to the
+ * first of them. */
+static void make_full(const struct hostfs *h, enum hostfs_use use,
+	const char *path, char full[static 2 * PATH_MAX + 2])
 {
-	const struct hostfs_root *root;
-	char cwd[PATH_MAX], full[2 * PATH_MAX + 2];
+	char cwd[PATH_MAX];
 	const char *base = "", *rest;
-	int fd;
 
-	if (!h->n_roots[use] || strlen(path) >= PATH_MAX)
-		return refuse(h, use, path, e);
 	if (path[0] != '/') {
 		base = getcwd(cwd, sizeof(cwd));
 		if (!base || !root_find(h, use, base, &rest))
 			base = h->roots[use][0].path;
 	}
-	snprintf(full, sizeof(full), "%s/%s", base, path);
+	snprintf(full, 2 * PATH_MAX + 2, "%s/%s", base, path);
 	normalise(full);
+}
+
+char *hostfs_place(
+	const struct hostfs *h, enum hostfs_use use, const char *path)
+{
+	char full[2 * PATH_MAX + 2];
+
+	if (!h->locked || !h->n_roots[use] || strlen(path) >= PATH_MAX)
+		return strdup(path);
+	make_full(h, use, path, full);
+	return strdup(full);
+}
+
+/* Open beneath a root of a locked session. */
+static int open_locked(const struct hostfs *h, enum hostfs_use use,
+	const char *path, int flags, struct err *e)
+{
+	const struct hostfs_root *root;
+	char full[2 * PATH_MAX + 2];
+	const char *rest;
+	int fd;
+
+	if (!h->n_roots[use] || strlen(path) >= PATH_MAX)
+		return refuse(h, use, path, e);
+	make_full(h, use, path, full);
 	root = root_find(h, use, full, &rest);
 	if (!root)
 		return refuse(h, use, path, e);
@@ -271,6 +293,9 @@ int hostfs_create(
 	f->fd = create_like(f->dir, f->temp, replaces);
 	if (f->fd < 0) {
 		err_errno(e, "create a file");
+		if (errno == EACCES && geteuid() == 0)
+			err_hint(e, "a session of root's has no capability: it "
+				    "writes where uid 0 may by permissions");
 		fd_drop(&f->dir);
 		return -1;
 	}

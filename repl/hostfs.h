@@ -66,6 +66,11 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 	const char *path, struct err *e);
 
+/* What such a directory is called, where `path` does not say it all: in a
+ * locked session the full path. Caller frees; NULL: no memory. */
+char *hostfs_place(
+	const struct hostfs *h, enum hostfs_use use, const char *path);
+
 /* Whether such a directory can be opened. */
 bool hostfs_is_dir(
 	const struct hostfs *h, enum hostfs_use use, const char *path);

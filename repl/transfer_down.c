@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One file on its way. */
 struct down {
@@ -35,6 +36,7 @@ struct down {
 	const char *under; /* the part of file->path that is kept */
 	int root;	   /* that directory */
 	char place[PATH_MAX];
+	int64_t bytes; /* that were copied */
 };
 
 /* Walk to the directory of d->under, making what is missing; *name is what
@@ -103,6 +105,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	r = transfer_copy(
 		d->t->signals, &bar, in, f.fd, d->t->limits->max_file_bytes, e);
 	progress_end(&bar);
+	d->bytes = lseek(f.fd, 0, SEEK_CUR);
 	if (r == 0)
 		r = hostfs_commit(&f, name, replace, e);
 	hostfs_abort(&f);
@@ -126,7 +129,7 @@ static int download_file(struct down *d, struct err *e)
 	if (in < 0)
 		return -1;
 	if (copy_to_host(d, dir, name, replace, in, e) < 0)
-		return err_wrap(e, "%s", d->file->path);
+		return err_wrap(e, "%s", d->place);
 	return 0;
 }
 
@@ -140,7 +143,7 @@ static void download_one(struct down *d)
 		transfer_refuse(d->t, &e);
 		return;
 	}
-	transfer_said(d->t, d->file->path, d->file->bytes, d->place);
+	transfer_said(d->t, d->file->path, d->bytes, d->place);
 	ledger_note(d->t->ledger, d->file, LEDGER_DOWNLOADED, time(NULL));
 }
 
@@ -234,18 +237,20 @@ int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
 {
 	auto_free char *dir = hostfs_expand(t->host, to ? to : ".");
-	struct down d = {.t = t, .to = dir, .root = -1};
+	auto_free char *place =
+		dir ? hostfs_place(t->host, HOSTFS_WRITE, dir) : NULL;
+	struct down d = {.t = t, .to = place, .root = -1};
 	struct jail_files files = {0};
 	size_t len;
 
-	if (!dir)
+	if (!place)
 		return err_errno(e, "download");
 	d.root = hostfs_open_dir(t->host, HOSTFS_WRITE, dir, e);
 	if (d.root < 0)
 		return err_wrap(e, "download to");
-	len = strlen(dir);
-	while (len > 1 && dir[len - 1] == '/')
-		dir[--len] = '\0';
+	len = strlen(place);
+	while (len && place[len - 1] == '/')
+		place[--len] = '\0';
 	if (jail_home_list(t->jail, &files, e) < 0) {
 		close(d.root);
 		return -1;

@@ -355,3 +355,26 @@ def test_too_many_files_are_counted_and_not_listed(cb):
     out = s.run(":download d*")
     assert out.count("→") == 5, out
     assert out.count("4 files were left out: no more than 5") == 1, out
+
+
+def test_download_through_a_link_tells_the_bytes_of_the_file(cb):
+    s = cb.session()
+    s.run("import os; open('f', 'w').write('y' * 5000); os.symlink('f', 'l')")
+    assert "l   4.9 KiB   → ./l" in s.run(":download l")
+    assert (cb.work / "l").stat().st_size == 5000
+
+
+def test_a_directory_that_cannot_be_written_is_named(cb):
+    if os.geteuid() == 0:
+        there = cb.base / "theirs"
+        there.mkdir(mode=0o755)
+        os.chown(there, 65534, 65534)
+    else:
+        there = cb.base / "closed"
+        there.mkdir(mode=0o555)
+    s = cb.session(size=(24, 200))
+    s.run("open('o', 'w').close()")
+    for line in (f":download o {there}", f":save {there}/o"):
+        out = s.run(line)
+        assert f"{there}/o: create a file: Permission denied" in out, out
+        assert ("has no capability" in out) == (os.geteuid() == 0), out

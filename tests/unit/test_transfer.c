@@ -323,7 +323,8 @@ static void more_files_than_allowed_are_refused(void **state)
 	put(s->host, "c", "3");
 	assert_int_equal(upload(s, "*", NULL), 0);
 	assert_int_equal(s->t.done, 2);
-	assert_non_null(strstr(s->refused, "1 file was left out: no more than 2"));
+	assert_non_null(
+		strstr(s->refused, "1 file was left out: no more than 2"));
 }
 
 /* ---- down ---- */
@@ -472,6 +473,20 @@ static void a_locked_session_stays_in_its_directories(void **state)
 	expect(s->home, "mine", "m");
 }
 
+static void a_locked_session_is_told_the_full_place(void **state)
+{
+	struct lexer_word w = {.s = "a", .pattern = "a"};
+	struct scene *s = *state;
+	struct config cfg;
+	char said[400];
+
+	put(s->home, "a", "12345");
+	lock(s, &cfg);
+	assert_int_equal(transfer_download(&s->t, &w, 1, NULL, NULL), 0);
+	snprintf(said, sizeof(said), "a   5 B   → %s/a\n", s->out);
+	assert_string_equal(s->said, said);
+}
+
 static void the_root_is_a_directory_like_any_other(void **state)
 {
 	static char *root[1] = {"/"};
@@ -568,6 +583,7 @@ int main(void)
 		SCENE(what_is_not_there_is_said),
 		SCENE(the_ledger_tells_what_was_never_downloaded),
 		SCENE(a_locked_session_stays_in_its_directories),
+		SCENE(a_locked_session_is_told_the_full_place),
 		SCENE(the_root_is_a_directory_like_any_other),
 		cmocka_unit_test(patterns_match_like_a_shell),
 		cmocka_unit_test(a_pattern_cannot_take_for_ever),
