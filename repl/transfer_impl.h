@@ -23,4 +23,16 @@ int transfer_check_size(const struct transfer *t, const char *name,
 bool transfer_is_full(struct transfer *t);
 void transfer_report_left(struct transfer *t);
 
+/* Copy one file of the host to `to` in the home, a directory with `to_dir`.
+ * What cannot be is refused: -1. */
+int transfer_upload_one(
+	struct transfer *t, const char *from, const char *to, bool to_dir);
+
+/* Remember what arrived in the ledger, with the home's own times, so that a
+ * change can be seen. */
+void transfer_note_arrived(struct transfer *t);
+
+/* Copy every file below `dir`, which has no slash at its end. */
+void transfer_upload_tree(struct transfer *t, const char *dir);
+
 #endif

@@ -7,14 +7,16 @@
  *            person's to choose, so the directories of a locked session do not
  *            bind it
  */
-#include "repl/transfer.h"
+#include "repl/transfer_impl.h"
 
 #include "jail/err.h"
 #include "jail/io.h"
+#include "jail/limits.h"
 #include "repl/hostfs.h"
 #include "repl/lexer.h"
 
-#include <stdio.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,20 +38,17 @@ int transfer_skeleton(const struct transfer *with, const char *dir)
 {
 	struct transfer t = *with;
 	struct hostfs free_host = {0};
-	struct err e = {0};
-	auto_free char *pattern = NULL;
-	struct lexer_word w = {.is_pattern = true};
-	int r;
+	struct limits limits = *with->limits;
 
 	if (!dir)
 		return 0;
-	if (asprintf(&pattern, "%s/*", dir) < 0)
-		return result(&t, err_errno(&e, "copy the skeleton"), &e);
-	w.s = w.pattern = pattern;
+	limits.max_count = INT_MAX;
+	limits.max_file_bytes = INT64_MAX;
+	t.limits = &limits;
 	t.host = &free_host;
 	t.say = say_nothing;
-	r = transfer_upload(&t, &w, 1, NULL, &e);
-	return result(&t, r, &e);
+	transfer_upload_tree(&t, dir);
+	return result(&t, 0, NULL);
 }
 
 int transfer_upload_pair(

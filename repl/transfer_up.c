@@ -70,7 +70,7 @@ static int home_path(char *out, size_t size, const char *from, const char *to,
 	return 0;
 }
 
-static int upload_one(
+int transfer_upload_one(
 	struct transfer *t, const char *from, const char *to, bool to_dir)
 {
 	char path[JAIL_PATH_MAX], place[JAIL_PATH_MAX + 8];
@@ -124,8 +124,7 @@ static int collect(struct transfer *t, const struct lexer_word *from, int n,
 	return 0;
 }
 
-/* The home's own times go into the ledger, so that a change can be seen. */
-static void note_arrived(struct transfer *t)
+void transfer_note_arrived(struct transfer *t)
 {
 	struct jail_files files = {0};
 	time_t now = time(NULL);
@@ -153,9 +152,9 @@ int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	to_dir = (len && dst[len - 1] == '/') || names.n > 1 || n > 1 ||
 		 transfer_home_has_dir(t->jail, dst);
 	for (size_t i = 0; r == 0 && i < names.n && !t->cancelled; i++)
-		upload_one(t, names.v[i], dst, to_dir);
+		transfer_upload_one(t, names.v[i], dst, to_dir);
 	transfer_report_left(t);
-	note_arrived(t);
+	transfer_note_arrived(t);
 	t->arrived = NULL;
 	hostfs_names_free(&names);
 	hostfs_names_free(&arrived);

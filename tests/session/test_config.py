@@ -196,6 +196,24 @@ def test_skeleton_is_in_the_home(cb):
     assert s.run("open('readme.txt').read()") == "'welcome'"
 
 
+def test_skeleton_is_copied_whole(cb):
+    skel = cb.work / "skel"
+    (skel / "lib" / ".deep").mkdir(parents=True)
+    for name in (".netrc", "[a]*", "lib/m.py", "lib/.deep/x"):
+        (skel / name).write_text(name)
+    (skel / "large").write_text("y" * 5000)
+    (skel / "link").symlink_to("large")
+    s = cb.session("-s", f"home.skeleton={skel}", "-s", "files.max_count=1",
+                   "-s", "files.max_file=1K")
+    found = s.run("import os; sorted(os.path.join(d, f)[6:] for d, _, files"
+                  " in os.walk('/home') for f in files)")
+    assert eval(found.replace("\n", "")) == [
+        ".netrc", "[a]*", "large", "lib/.deep/x", "lib/m.py", "link"]
+    assert s.run("os.path.getsize('link'), open('lib/.deep/x').read()") \
+        == "(5000, 'lib/.deep/x')"
+    assert "left out" not in s.all_text() and s.leave() == 0
+
+
 def test_packages_directory_is_importable_and_read_only(cb):
     (cb.work / "pkgs").mkdir()
     (cb.work / "pkgs" / "cbmod.py").write_text("value = 77\n")
