@@ -205,7 +205,7 @@ static bool is_address(const char *s)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:%- ")];
 }
 
-/* no-color.org: any value but an empty one. */
+/* Of all that no-color.org allows. */
 static bool is_one(const char *s)
 {
 	return !strcmp(s, "1");

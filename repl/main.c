@@ -351,7 +351,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		    &e) < 0)
 		die(&e);
 	if (mode == SPEC_PROGRAM) {
-		r->argv = program_argv(&r->opt, &e);
+		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
 		if (!r->argv)
 			die(&e);
 		r->spec.argv = r->argv;

@@ -85,11 +85,19 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-const char **program_argv(const struct options *opt, struct err *e)
+const char **program_argv(
+	const struct options *opt, const struct limits *limits, struct err *e)
 {
 	const char **argv = calloc((size_t)opt->nargs + 3, sizeof(*argv));
 	int n = 0;
 
+	if (opt->mode == OPTIONS_CELL &&
+		strlen(opt->text) > (size_t)limits->source_bytes) {
+		err_set(e, "the cell is longer than cell.source");
+		err_kind_set(e, ERR_USAGE);
+		free(argv);
+		return NULL;
+	}
 	if (!argv) {
 		err_errno(e, "prepare the arguments");
 		return NULL;
@@ -179,9 +187,10 @@ static int upload_all(struct program *p, struct err *e)
 	for (size_t i = 0; i < o->nuploads && r == 0; i++)
 		r = transfer_upload_pair(
 			&t, o->uploads[i].from, o->uploads[i].to);
-	if (r < 0)
-		*e = p->why;
-	return r;
+	if (r == 0)
+		return 0;
+	*e = p->why;
+	return err_kind_set(e, ERR_USAGE); /* as python3 has it */
 }
 
 /* A result that has nowhere to go is known before it is computed. */

@@ -11,6 +11,7 @@ struct config;
 struct err;
 struct hostfs;
 struct jail;
+struct limits;
 struct log;
 struct options;
 struct signals;
@@ -32,7 +33,8 @@ bool program_is_wanted(const struct options *opt);
 
 /* The arguments for the interpreter: a new list, NULL at its end, of borrowed
  * strings (free the list). NULL with e. */
-const char **program_argv(const struct options *opt, struct err *e);
+const char **program_argv(
+	const struct options *opt, const struct limits *limits, struct err *e);
 
 /* Upload, start, relay, download. The jail stands already. Returns the exit
  * status, or -1 with e when the program could not be run. */

@@ -36,8 +36,20 @@ def test_file_by_absolute_path_outside_the_jail(cb):
 
 def test_file_that_does_not_exist(cb):
     r = cb.run("missing.py")
-    assert r.code != 0 and "missing.py" in r.said, r
+    assert r.code == 2 and "missing.py" in r.said, r
     assert r.said.startswith("cellblock: ")
+
+
+def test_upload_that_does_not_exist(cb):
+    r = cb.run("-u", "missing.csv", "-c", "print(1)")
+    assert (r.code, r.out) == (2, b"") and "missing.csv" in r.said, r
+
+
+def test_cell_that_is_too_long(cb):
+    r = cb.run("-s", "cell.source=9", "-e", "123456789")
+    assert r.text == "123456789\n", r
+    r = cb.run("-s", "cell.source=9", "-e", "1234567890")
+    assert (r.code, r.out) == (2, b"") and "cell.source" in r.said, r
 
 
 def test_program_from_standard_input(cb):

@@ -135,11 +135,12 @@ static void a_program_gets_its_arguments(void **state)
 {
 	char a[] = "--flag", b[] = "-c";
 	char *args[] = {a, b, NULL};
+	struct limits limits = {.source_bytes = 1000};
 	struct options o = {.mode = OPTIONS_FILE,
 		.text = "/some/where/script.py",
 		.args = args,
 		.nargs = 2};
-	const char **argv = program_argv(&o, NULL);
+	const char **argv = program_argv(&o, &limits, NULL);
 
 	(void)state;
 	assert_string_equal(argv[0], "script.py");
@@ -149,7 +150,7 @@ static void a_program_gets_its_arguments(void **state)
 	free(argv);
 	o.mode = OPTIONS_CODE;
 	o.text = "print(1)";
-	argv = program_argv(&o, NULL);
+	argv = program_argv(&o, &limits, NULL);
 	assert_string_equal(argv[0], "-c");
 	assert_string_equal(argv[1], "print(1)");
 	assert_string_equal(argv[2], "--flag");
