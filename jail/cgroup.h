@@ -89,7 +89,7 @@ struct cgroup_usage {
 void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
 /* Make the session's cgroup, set its limits, read each back. `name` is a file
- * name that no living session shares (the claimed uid, or a pid): what a dead
+ * name that no living session shares (ident_uid_name(), or a pid): what a dead
  * one left under it is killed and removed first. A limit that cannot be had
  * is no error: see `enforced` and `refused`. With CGROUP_NONE succeeds and
  * `cg` is empty. -1: something broke, nothing is left behind. */

@@ -141,12 +141,23 @@ void ident_release_uid(int lock_fd)
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
+int ident_uid_name(int lock_fd, uid_t uid, char *name, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(lock_fd, &st) < 0)
+		return err_errno(e, "uids: look at the locks");
+	snprintf(name, IDENT_NAME_MAX, "%u-%llx-%llx", uid,
+		(unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return 0;
+}
+
 int ident_uid_is_free(int lock_fd, const char *name)
 {
 	uid_t uid = (uid_t)strtoul(name, NULL, 10);
-	char text[16];
+	char ours[IDENT_NAME_MAX];
 
-	snprintf(text, sizeof(text), "%u", uid);
-	return !strcmp(name, text) && uid_is_claimable(uid) &&
-	       uid_lock(lock_fd, uid, F_WRLCK) == 0;
+	return uid_is_claimable(uid) &&
+	       ident_uid_name(lock_fd, uid, ours, NULL) == 0 &&
+	       !strcmp(name, ours) && uid_lock(lock_fd, uid, F_WRLCK) == 0;
 }

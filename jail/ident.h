@@ -43,8 +43,16 @@ int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 /* Give back what is ours through lock_fd. */
 void ident_release_uid(int lock_fd);
 
-/* Whether `name` is the number of a uid that no session holds. From then on it
- * is ours, so that none will. */
+enum { IDENT_NAME_MAX = 64 };
+
+/* What stands for a claimed uid among names that others see: the number, and
+ * the file with its lock. Where /run is another (a container, a service with
+ * one of its own) the same number has another lock, which says nothing of this
+ * one. */
+int ident_uid_name(int lock_fd, uid_t uid, char *name, struct err *e);
+
+/* Whether `name` is that of a uid whose lock is in our file, and is held by no
+ * session. From then on it is ours, so that none will. */
 int ident_uid_is_free(int lock_fd, const char *name);
 
 /* Give up everything: a new anonymous session keyring, five empty capability

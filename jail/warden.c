@@ -57,13 +57,14 @@ static int detach(struct warden *w, struct err *e)
 static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 {
 	int lock = -1;
-	char name[32];
+	char name[IDENT_NAME_MAX];
 	uid_t uid;
 
 	if (ident_claim_uid(w->spec->uid_lo, w->spec->uid_hi, &uid, &lock, e) <
 		0)
 		return -1;
-	snprintf(name, sizeof(name), "%u", (unsigned)uid);
+	if (ident_uid_name(lock, uid, name, e) < 0)
+		return -1;
 	cgroup_probe(caps, getppid());
 	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, e) < 0)
 		return -1;
@@ -93,7 +94,7 @@ static int use_delegated(
 	cgroup_probe(caps, getppid());
 	if (caps->kind == CGROUP_NONE)
 		return 0;
-	/* A number alone is a claimed uid. */
+	/* A number first would be a claimed uid. */
 	snprintf(name, sizeof(name), "pid-%d", (int)getpid());
 	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, &why) < 0) {
 		no_cgroup(&w->cgroup);

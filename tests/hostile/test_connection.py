@@ -119,6 +119,25 @@ def test_the_next_janitor_removes_what_a_killed_one_could_not(cb, also):
     assert beside.run("_") == "7"
 
 
+# As a container has it, or a service with a /run of its own.
+OWN_RUN = ("unshare", "--mount", "sh", "-c",
+           'mount -t tmpfs t /run && exec "$@"', "sh")
+
+
+def test_a_janitor_with_locks_of_its_own_leaves_ours_alone(cb):
+    """It cannot know which of us live: to it every lock is free."""
+    if os.geteuid():
+        pytest.skip("the cgroups of an ordinary user's sessions have no locks")
+    s, other = cb.session(), cb.session(wrapper=OWN_RUN)
+    assert s.run("7") == other.run("7") == "7"
+    for one, left in ((other, s), (s, cb.session(wrapper=OWN_RUN))):
+        left.run("7")
+        tree = cb.tree(one)
+        one.leave()
+        tree.wait_gone()        # its janitor is the last of it
+        assert left.run("_") == "7"
+
+
 @pytest.mark.parametrize("sig", ["SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT",
                                  "SIGKILL", "SIGABRT", "SIGSEGV"])
 def test_a_signal_to_the_front_end(cb, sig):

@@ -272,14 +272,14 @@ struct sweep_world {
 static void claimed_start(struct sweep_world *sw, struct claimed *s)
 {
 	struct world *w = sw->w;
-	char name[32];
+	char name[IDENT_NAME_MAX];
 	struct err e;
 	uid_t uid;
 
 	if (ident_claim_uid_in(
 		    sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) < 0)
 		fail_msg("%s", e.msg);
-	snprintf(name, sizeof(name), "%u", uid);
+	assert_int_equal(ident_uid_name(s->lock, uid, name, &e), 0);
 	if (cgroup_open(&s->cg, &w->caps, &w->limits, name, &e) < 0)
 		fail_msg("%s", e.msg);
 	s->c = child_start(do_nothing);

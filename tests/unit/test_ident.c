@@ -13,6 +13,7 @@
 #include <linux/keyctl.h>
 #include <sched.h>
 #include <sys/capability.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -366,8 +367,8 @@ static void a_uid_is_free_when_nobody_holds_it(void **state)
 	struct claims *c = *state;
 	static const char *const never[] = {"", "0", "65534", "4294967295",
 		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
-	int mine, theirs;
-	char name[16];
+	int mine, theirs, elsewhere = memfd_create("uids", 0);
+	char name[IDENT_NAME_MAX], number[16], wrong[IDENT_NAME_MAX + 16];
 	struct err e;
 	uid_t uid;
 
@@ -379,13 +380,23 @@ static void a_uid_is_free_when_nobody_holds_it(void **state)
 	assert_int_equal(ident_claim_uid_in(c->dir, SOME_UID + 1, SOME_UID + 1,
 				 &uid, &mine, &e),
 		0);
-	snprintf(name, sizeof(name), "%u", SOME_UID);
+	assert_int_equal(ident_uid_name(mine, SOME_UID, name, &e), 0);
 	assert_false(ident_uid_is_free(mine, name));
-	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+	snprintf(number, sizeof(number), "%u", SOME_UID);
+	assert_int_equal(strncmp(name, number, strlen(number)), 0);
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
 		assert_false(ident_uid_is_free(mine, never[i]));
+		snprintf(wrong, sizeof(wrong), "%s%s", never[i],
+			name + strlen(number));
+		assert_false(ident_uid_is_free(mine, wrong));
+	}
 	/* control: it is, once they have given it back */
 	ident_release_uid(theirs);
+	assert_false(ident_uid_is_free(mine, number));
 	assert_true(ident_uid_is_free(mine, name));
+	/* but not for who keeps the locks in another file */
+	assert_false(ident_uid_is_free(elsewhere, name));
+	close(elsewhere);
 	/* and is nobody else's from then on */
 	assert_false(ident_uid_is_free(theirs, name));
 	close(mine);
