@@ -64,7 +64,7 @@ struct pid1 {
 static void tell(
 	struct pid1 *p, const struct wire_init *m, const int *fds, int nfds)
 {
-	if (io_send_fds(p->in.sock, m, sizeof(*m), fds, nfds) < 0)
+	if (io_send_fds(p->in.sock, m, sizeof(*m), fds, nfds, 0) < 0)
 		_exit(0);
 }
 
@@ -111,6 +111,7 @@ static void follow_warden(struct pid1 *p)
 static int build(struct pid1 *p, struct err *e)
 {
 	auto_close int tty_master = -1;
+	auto_close int tty_peer = -1;
 	auto_close int line_master = -1;
 	struct wire_init m = {.type = INIT_BUILT};
 	struct stat ns;
@@ -138,6 +139,9 @@ static int build(struct pid1 *p, struct err *e)
 		return -1;
 	if (ptys_open(p, &tty_master, &line_master, e) < 0)
 		return -1;
+	tty_peer = pty_open_slave(tty_master, O_NONBLOCK, e);
+	if (tty_peer < 0)
+		return -1;
 	if (spawn_prepare(&p->spawn, p->in.spec, p->in.plan, p->in.cgroup, e) <
 		0)
 		return -1;
@@ -146,7 +150,7 @@ static int build(struct pid1 *p, struct err *e)
 	p->sweep.proc_fd = p->ctx.proc_fd;
 	m.flag = p->ctx.proc_fd < 0;
 	fds[nfds++] = tty_master;
-	fds[nfds++] = p->tty;
+	fds[nfds++] = tty_peer;
 	fds[nfds++] = line_master;
 	for (int i = 0; i < APPLY_TMPFS; i++)
 		fds[nfds++] = p->ctx.tmp_fds[i];

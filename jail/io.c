@@ -16,6 +16,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 void fd_drop(int *fd)
 {
 	if (*fd >= 0)
@@ -107,7 +111,8 @@ union fd_space {
 	char bytes[CMSG_SPACE(sizeof(int) * (IO_FDS_MAX + 12))];
 };
 
-int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds)
+int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
+	int flags)
 {
 	struct iovec iov = {.iov_base = (void *)buf, .iov_len = n};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -130,10 +135,17 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds)
 		c->cmsg_len = CMSG_LEN(len);
 		memcpy(CMSG_DATA(c), fds, len);
 	}
-	while (sendmsg(sock, &m, MSG_NOSIGNAL) < 0)
+	while (sendmsg(sock, &m, flags | MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			return -1;
 	return 0;
+}
+
+void io_refuse_fds(int sock)
+{
+	const int no = 0;
+
+	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
 /* Keep the first `maxfds` descriptors in `fds`; returns how many came. */

@@ -59,8 +59,14 @@ int io_read_file(
 	int dirfd, const char *path, size_t max, char **buf, size_t *n);
 
 /* Send one message of `n` bytes with `nfds` descriptors (borrows them).
- * MSG_NOSIGNAL. 0, or -1 with errno. */
-int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds);
+ * MSG_NOSIGNAL. 0, or -1 with errno. To whom it is not certain to read, with
+ * MSG_DONTWAIT: a full queue is EAGAIN. */
+int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
+	int flags);
+
+/* Take no descriptors on this socket, where the kernel has that (Linux 6.16):
+ * whoever sends one gets EPERM. Closing what came can block. */
+void io_refuse_fds(int sock);
 
 /* Receive one message. Returns its length, 0 at end of file, -1 with errno.
  * Received descriptors are close-on-exec and the caller's; unused slots of

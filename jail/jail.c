@@ -189,7 +189,7 @@ int jail_wait(
 static int request_send(
 	struct jail *j, struct wire_front *m, int fd, struct err *e)
 {
-	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0) < 0)
+	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) < 0)
 		return gone(e, err_errno(e, "reach the session's warden"));
 	return 0;
 }

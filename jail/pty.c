@@ -28,21 +28,29 @@
 #define KEY_OFF 0 /* _POSIX_VDISABLE on Linux */
 #define KEY(c) ((c)&0x1f)
 
-/* The slave is opened through its master (TIOCGPTPEER, Linux 4.13): no name
- * is resolved, so none can be in the way. */
+#define FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
+
+/* Through its master (TIOCGPTPEER, Linux 4.13): no name is resolved, so none
+ * can be in the way. */
+int pty_open_slave(int master, int flags, struct err *e)
+{
+	int s = ioctl(master, TIOCGPTPEER, FLAGS | flags);
+
+	return s < 0 ? err_errno(e, "open the other end of a pty") : s;
+}
+
 int pty_open_pair(int pts_dirfd, int *master, int *slave, struct err *e)
 {
-	const int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
-	auto_close int m = openat(pts_dirfd, "ptmx", flags);
+	auto_close int m = openat(pts_dirfd, "ptmx", FLAGS);
 	int s, locked = 0;
 
 	if (m < 0)
 		return err_errno(e, "open the jail's ptmx");
 	if (ioctl(m, TIOCSPTLCK, &locked) < 0)
 		return err_errno(e, "unlock a pty");
-	s = ioctl(m, TIOCGPTPEER, flags);
+	s = pty_open_slave(m, 0, e);
 	if (s < 0)
-		return err_errno(e, "open the other end of a pty");
+		return -1;
 	*master = fd_take(&m);
 	*slave = s;
 	return 0;

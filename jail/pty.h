@@ -11,6 +11,10 @@
  * becomes a controlling terminal. The caller closes both. */
 int pty_open_pair(int pts_dirfd, int *master, int *slave, struct err *e);
 
+/* The slave of a master, opened once more: O_NONBLOCK among `flags` is then
+ * its holder's alone. The caller closes it; -1 with e. */
+int pty_open_slave(int master, int flags, struct err *e);
+
 /*
  * The profile a cell starts with: line by line, echoed, Ctrl-C and Ctrl-\
  * signal, Ctrl-Z does not, Ctrl-C keeps pending output, Ctrl-S and Ctrl-Q are

@@ -386,6 +386,7 @@ static const struct rules_check rules_checks[] = {
 	{NOMEM, ALLOW,
 	 "likewise, and no larger buffers: nobody would count them",
 	 "setsockopt", {
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_LINGER),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_SNDBUF),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER),
@@ -394,8 +395,10 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)}},
 
 	{GUEST | INIT | FRONT, ALLOW,
-	 "no packet filters: they are programs for the kernel",
+	 "no packet filters: they are programs for the kernel; and closing a "
+	 "socket never waits, whoever does it",
 	 "setsockopt", {
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_LINGER),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_BPF),
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF),

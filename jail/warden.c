@@ -31,6 +31,7 @@
 /* A session of our own, nothing of the caller's but the one socket. */
 static int detach(struct warden *w, struct err *e)
 {
+	sigset_t none;
 	int null;
 
 	if (setsid() < 0 && errno != EPERM)
@@ -49,6 +50,8 @@ static int detach(struct warden *w, struct err *e)
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	return 0;
 }
 
@@ -158,11 +161,28 @@ static int start(struct warden *w, struct err *e)
 
 /* ---- between cells ---- */
 
+/* Between cells nothing should happen in the jail. What does is a death, a
+ * guest that breaks the protocol, or something that will not rest. */
+static void guest_broken(struct warden *w)
+{
+	warden_broken(w, w->live ? "Python spoke out of turn and was killed"
+				 : "Python died between cells");
+	warden_park(w);
+}
+
 /* Returns how long to wait until something is due. */
 static int session_clocks(struct warden *w)
 {
 	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
 	int64_t wait = 3600 * 1000, due;
+
+	if (!warden_still(w, &due)) {
+		warden_broken(
+			w, "the jail ran on between cells and was killed");
+		warden_park(w);
+	}
+	if (due < wait)
+		wait = due;
 
 	for (size_t i = 0; i < 2; i++) {
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
@@ -177,15 +197,6 @@ static int session_clocks(struct warden *w)
 	return (int)wait;
 }
 
-/* Between cells nothing should happen in the jail. What does is a death, or a
- * guest that breaks the protocol. */
-static void guest_broken(struct warden *w)
-{
-	warden_replace(w, w->live ? "Python spoke out of turn and was killed"
-				  : "Python died between cells");
-	warden_park(w);
-}
-
 static _Noreturn void between_cells(struct warden *w)
 {
 	struct wire_init im;
@@ -195,7 +206,7 @@ static _Noreturn void between_cells(struct warden *w)
 			{.fd = w->init_sock, .events = POLLIN},
 			{.fd = w->ctl, .events = POLLIN}};
 
-		if (poll(p, 3, session_clocks(w)) < 0 && errno != EINTR)
+		if (warden_poll(p, 3, session_clocks(w)) < 0 && errno != EINTR)
 			warden_end(w);
 		if (p[1].revents && warden_init_take(w, &im) < 0) {
 			warden_notice(w, "the jail died · Python restarted, "
@@ -204,9 +215,10 @@ static _Noreturn void between_cells(struct warden *w)
 			warden_park(w);
 		} else if (p[2].revents || !w->live) {
 			guest_broken(w);
-		} else if (p[0].revents && warden_front_serve(w) < 0) {
-			warden_end(w);
 		}
+		/* Whatever else happens, the front end has its turn. */
+		if (p[0].revents && warden_front_serve(w) < 0)
+			warden_end(w);
 	}
 }
 
@@ -250,7 +262,7 @@ _Noreturn void warden_main(int front, const struct jail_spec *spec)
 		snprintf(ev.limited, sizeof(ev.limited), "%s", w.limited);
 		warden_event(&w, &ev, NULL, 0);
 		if (spec->mode == SPEC_PROGRAM) {
-			while (warden_front_serve(&w) == 0)
+			while (warden_front_next(&w) == 0)
 				if (w.started)
 					warden_program(&w);
 			warden_end(&w);

@@ -7,6 +7,10 @@
 
 struct jail_spec;
 
+/* What the warden does between two waits takes less, or it dies of it
+ * (warden_poll). The longest is to remove millions of files from a home. */
+#define WARDEN_WORK_MS 20000
+
 /*
  * Be the warden: called in the child of the front end's fork, never returns.
  * Takes `front`, the socket to the front end; the session ends with it.

@@ -23,14 +23,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Between two looks at a running cell; each look is a little random, so that
- * a cell cannot arrange to be asleep at each. */
+/* Between two looks at a running cell. */
 #define TICK_MS 50
 #define TICK_WATCHED_MS 15
 /* A session this large may copy much of itself at the start of a cell. */
@@ -120,7 +118,7 @@ static void run_lost(struct warden *w, struct run *r)
 	while (w->live && now_ms() < end) {
 		struct pollfd p = {.fd = w->init_sock, .events = POLLIN};
 
-		poll(&p, 1, 5);
+		warden_poll(&p, 1, 5);
 		if (warden_init_take(w, &m) < 0)
 			break;
 	}
@@ -175,10 +173,21 @@ static void run_guest(struct warden *w, struct run *r)
 	w->threads = m.threads;
 }
 
+/* Verdict on a cell that never ran. */
+static void refuse(struct warden *w, struct jail_done *d)
+{
+	struct jail_event ev = {.type = JAIL_DONE, .cell = d->cell};
+
+	d->how = HOW_REFUSED;
+	d->names = w->names;
+	ev.done = *d;
+	warden_event(w, &ev, NULL, 0);
+}
+
 static void run_front(struct warden *w, struct run *r)
 {
-	struct jail_event ev = {.type = JAIL_REPLY};
-	struct wire_event reply = {.event = ev};
+	struct jail_done second = {.text = "a cell is running"};
+	struct wire_event reply = {.event = {.type = JAIL_REPLY}};
 	struct wire_front m;
 	int fds[IO_FDS_MAX];
 	ssize_t n = io_recv_fds(w->front, &m, sizeof(m), fds, IO_FDS_MAX, 0);
@@ -202,7 +211,10 @@ static void run_front(struct warden *w, struct run *r)
 		warden_touch(w);
 		return;
 	case FRONT_START:
+		return;
 	case FRONT_RUN:
+		second.cell = (uint32_t)m.a;
+		refuse(w, &second);
 		return;
 	case FRONT_ASK:
 	case FRONT_RESET:
@@ -218,7 +230,7 @@ static void run_front(struct warden *w, struct run *r)
 	}
 	reply.reply.seq = m.seq;
 	err_set(&reply.reply.err, "a cell is running");
-	io_send_fds(w->front, &reply, sizeof(reply), NULL, 0);
+	io_send_fds(w->front, &reply, sizeof(reply), NULL, 0, 0);
 }
 
 static void run_write(struct warden *w, struct run *r)
@@ -231,29 +243,16 @@ static void run_write(struct warden *w, struct run *r)
 
 /* ---- clocks ---- */
 
-static int tty_input_waits(struct warden *w)
-{
-	int n = 0;
-
-	return ioctl(w->tty_slave, FIONREAD, &n) == 0 && n > 0;
-}
-
 /* The wall clock rests while the cell waits for the person: its source has
- * arrived, every process is asleep, one of the foreground reads the tty, and
- * there is nothing to read. */
+ * arrived, and every process is asleep or reads. */
 static void run_rest(struct warden *w, struct run *r, int64_t now)
 {
 	int64_t slice = now - r->looked_ms;
-	pid_t asleep[CHECKPOINTS_MAX];
 
 	r->looked_ms = now;
 	if (!r->took || r->kill_ms ||
-		r->rested_ms + slice > w->spec->limits.idle_ms)
-		return;
-	for (int i = 0; i < w->nkept; i++)
-		asleep[i] = w->kept[i].pid;
-	if (procs_waits_for_tty(&w->procs, w->tty_dev, asleep, w->nkept) != 1 ||
-		tty_input_waits(w))
+		r->rested_ms + slice > w->spec->limits.idle_ms ||
+		!warden_waits_for_person(w))
 		return;
 	r->rested_ms += slice;
 	r->deadline_ms += slice;
@@ -279,7 +278,6 @@ static void run_tick(struct warden *w, struct run *r, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
 	struct measure m;
-	uint8_t dice = 0;
 	int64_t due;
 
 	run_rest(w, r, now);
@@ -293,8 +291,7 @@ static void run_tick(struct warden *w, struct run *r, int64_t now)
 		run_interrupt(w, r, LIMIT_CPU);
 	if (warden_clock(w, LIMIT_LIFETIME, &due) <= 0)
 		run_kill(r, LIMIT_LIFETIME);
-	(void)!getrandom(&dice, 1, GRND_NONBLOCK);
-	r->tick_ms = now + tick_after(w, now - r->start_ms) + dice % 10;
+	r->tick_ms = warden_next_look(now, tick_after(w, now - r->start_ms));
 }
 
 static void run_clocks(struct warden *w, struct run *r)
@@ -333,7 +330,7 @@ static void run_loop(struct warden *w, struct run *r)
 			{.fd = w->front, .events = POLLIN},
 			{.fd = r->at < r->n ? w->line : -1, .events = POLLOUT}};
 
-		if (poll(p, 4, run_timeout(r)) < 0 && errno != EINTR)
+		if (warden_poll(p, 4, run_timeout(r)) < 0 && errno != EINTR)
 			warden_end(w);
 		if (p[0].revents)
 			run_guest(w, r);
@@ -344,7 +341,8 @@ static void run_loop(struct warden *w, struct run *r)
 		}
 		if (!w->live && !r->over)
 			run_died(w, r);
-		if (p[2].revents)
+		/* What comes with its end is not for this cell any more. */
+		if (p[2].revents && !r->over)
 			run_front(w, r);
 		if (p[3].revents)
 			run_write(w, r);
@@ -373,7 +371,7 @@ static void run_start(struct warden *w, struct run *r)
 	r->tick_ms = r->start_ms + tick_after(w, 0);
 	n = wire_cell_encode(
 		buf, r->d.cell, r->n, wire_crc32(r->src, r->n), ev.mark);
-	if (io_send_fds(w->ctl, buf, n, NULL, 0) < 0)
+	if (io_send_fds(w->ctl, buf, n, NULL, 0, MSG_DONTWAIT) < 0)
 		run_lost(w, r);
 	run_write(w, r);
 }
@@ -381,21 +379,18 @@ static void run_start(struct warden *w, struct run *r)
 void warden_cell(struct warden *w, uint32_t cell, int source_fd)
 {
 	struct run r = {.d = {.cell = cell}};
-	struct jail_event ev = {.type = JAIL_DONE, .cell = cell};
 	struct measure m;
 	int32_t killed;
 
 	if (run_load(w, &r, source_fd) < 0) {
-		r.d.how = HOW_REFUSED;
-		r.d.names = w->names;
-		ev.done = r.d;
-		warden_event(w, &ev, NULL, 0);
+		refuse(w, &r.d);
 		warden_rest(w, &killed); /* it may have been expected */
 		free(r.src);
 		return;
 	}
 	w->next_cell = cell + 1;
 	w->cells++;
+	w->broken = w->ran_on = 0;
 	/* Everything is stopped here, so what is counted now is the start. */
 	warden_measure(w, 0, &m);
 	r.cpu_start_ms = m.cpu_ms;

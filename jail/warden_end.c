@@ -37,11 +37,8 @@ void run_return_keys(struct warden *w)
 	pty_set_raw(w->tty_slave, NULL);
 	while (n < sizeof(buf) &&
 		ioctl(w->tty_slave, FIONREAD, &waiting) == 0 && waiting > 0) {
-		ssize_t r;
+		ssize_t r = read(w->tty_slave, buf + n, sizeof(buf) - n);
 
-		io_set_nonblock(w->tty_slave, 1);
-		r = read(w->tty_slave, buf + n, sizeof(buf) - n);
-		io_set_nonblock(w->tty_slave, 0);
 		if (r <= 0)
 			break;
 		n += (size_t)r;
@@ -88,7 +85,7 @@ static void stack_show(struct warden *w)
 		return;
 	while (!stack_is_whole(buf) && now < end &&
 		now < grown + LOOK_SILENT_MS) {
-		poll(NULL, 0, 2);
+		warden_poll(NULL, 0, 2);
 		now = now_ms();
 		if (pread(w->stack, buf, STACK_MAX, 0) != STACK_MAX)
 			return;
@@ -129,12 +126,11 @@ static void tell_oom(struct warden *w, const struct run *r, int64_t kills)
 static void leftovers_end(struct warden *w, struct run *r)
 {
 	int32_t pids[WIRE_PIDS_MAX];
+	int n = warden_checkpoint_pids(w, pids);
 	struct wire_init m;
 
-	for (int i = 0; i < w->nkept; i++)
-		pids[i] = w->kept[i].pid;
-	pids[w->nkept] = w->live;
-	if (warden_init_send(w, INIT_KILL, pids, w->nkept + 1, NULL, 0) == 0 &&
+	pids[n++] = w->live;
+	if (warden_init_send(w, INIT_KILL, pids, n, NULL, 0) == 0 &&
 		warden_init_await(w, INIT_KILLED, &m, now_ms() + 3000) == 0)
 		r->d.leftovers_ended = (uint32_t)m.n;
 	w->left_behind = 0;
@@ -151,7 +147,7 @@ static int count_left(struct warden *w, struct measure *m, int before)
 	int n = m->processes - (w->live > 0) - w->nkept;
 
 	while (n > before && now_ms() < end) {
-		poll(NULL, 0, 2);
+		warden_poll(NULL, 0, 2);
 		warden_measure(w, 0, m);
 		n = m->processes - (w->live > 0) - w->nkept;
 	}

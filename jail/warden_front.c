@@ -2,7 +2,7 @@
 /*
  * warden_front.c - the front end's requests, between cells
  *
- * Runs in:   warden, while everything in the jail is stopped
+ * Runs in:   warden, between cells
  * Trusts:    the front end for its shape only: whatever it asks, it can reach
  *            no more than its own session's home and limits
  *
@@ -39,7 +39,7 @@ static void reply_send(struct warden *w, struct request *q)
 		q->reply.event.fds[i] = -1;
 	q->reply.reply.seq = q->m.seq;
 	if (io_send_fds(w->front, &q->reply, sizeof(q->reply), &q->reply_fd,
-		    q->reply_fd >= 0) < 0)
+		    q->reply_fd >= 0, 0) < 0)
 		warden_end(w);
 	fd_drop(&q->reply_fd);
 }
@@ -120,17 +120,13 @@ static int serve_reset(struct warden *w, struct request *q)
 static int serve_undo(struct warden *w, struct request *q)
 {
 	uint32_t back_to = 0;
+	int r = warden_undo(w, (int)q->m.a, &back_to, &q->reply.reply.err);
 
-	if (warden_undo(w, (int)q->m.a, &back_to, &q->reply.reply.err) < 0) {
-		reply_send(w, q);
-		q->m.seq = 0;
-		if (w->nkept == 0)
-			warden_park(w);
-		return 0;
-	}
+	if (r < 0)
+		return -1;
 	q->reply.reply.a = back_to;
 	q->reply.reply.b = w->names;
-	q->reply.reply.ok = 1;
+	q->reply.reply.ok = r == 0;
 	reply_send(w, q);
 	q->m.seq = 0;
 	warden_park(w);
@@ -174,7 +170,7 @@ static int serve_ask(struct warden *w, struct request *q)
 	len = wire_ask_encode(
 		buf, ++w->asked, (enum jail_question)q->m.a, text, (size_t)n);
 	warden_continue(w);
-	if (io_send_fds(w->ctl, buf, len, NULL, 0) < 0)
+	if (io_send_fds(w->ctl, buf, len, NULL, 0, MSG_DONTWAIT) < 0)
 		return ask_failed(w, q, 0);
 	r = warden_guest_await(w, w->ctl, &m, buf, now_ms() + ASK_MS);
 	if (r == 0) {
@@ -262,4 +258,14 @@ int warden_front_serve(struct warden *w)
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
 	return 0;
+}
+
+int warden_front_next(struct warden *w)
+{
+	struct pollfd p = {.fd = w->front, .events = POLLIN};
+
+	while (warden_poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return -1;
+	return warden_front_serve(w);
 }

@@ -32,7 +32,7 @@
 /* What a guest may take to see that the copy it made has been killed. */
 #define UNHANG_MS 300
 
-static int checkpoint_pids(const struct warden *w, int32_t *pids)
+int warden_checkpoint_pids(const struct warden *w, int32_t *pids)
 {
 	for (int i = 0; i < w->nkept; i++)
 		pids[i] = w->kept[i].pid;
@@ -64,7 +64,7 @@ static void see_ended(struct warden *w)
 	int64_t end = now_ms() + END_MS;
 	struct wire_init m;
 
-	while (w->ending && now_ms() < end && poll(&p, 1, END_MS) >= 0)
+	while (w->ending && now_ms() < end && warden_poll(&p, 1, END_MS) >= 0)
 		if (warden_init_take(w, &m) < 0)
 			break;
 	w->ending = 0;
@@ -133,7 +133,7 @@ static void unhang(struct warden *w, int64_t asked_ms)
 		.n = (int32_t)(now_ms() - asked_ms)};
 
 	warden_weigh_hung(w);
-	io_send_fds(w->init_sock, &m, sizeof(m), NULL, 0);
+	io_send_fds(w->init_sock, &m, sizeof(m), NULL, 0, 0);
 }
 
 /* Send PARK, and take the live guest's answer. 0, or -1 when there is none. */
@@ -144,7 +144,7 @@ static int park_ask(struct warden *w, int sock, int64_t deadline,
 	int64_t asked = now_ms();
 	int r;
 
-	if (io_send_fds(w->ctl, buf, n, &sock, 1) < 0)
+	if (io_send_fds(w->ctl, buf, n, &sock, 1, MSG_DONTWAIT) < 0)
 		return -1;
 	r = warden_guest_await(w, w->ctl, m, buf, deadline);
 	if (r == 0) {
@@ -171,7 +171,8 @@ static void checkpoint_keep(
 	if (w->nkept > 1 && c[-1].before == c->before)
 		checkpoint_end(w, w->nkept - 2); /* a newer one of the same */
 	/* From now on init tells its death. */
-	warden_init_send(w, INIT_KEEP, pids, checkpoint_pids(w, pids), NULL, 0);
+	warden_init_send(
+		w, INIT_KEEP, pids, warden_checkpoint_pids(w, pids), NULL, 0);
 }
 
 /* Ask for a copy: 1 it sleeps, 0 none could be made, -1 no answer. */
@@ -184,6 +185,7 @@ static int checkpoint_take(struct warden *w, int64_t deadline)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return 0;
+	io_refuse_fds(pair[0]);
 	w->park_failed = park_reason("");
 	r = park_ask(w, pair[1], deadline, &m, buf);
 	close(pair[1]);
@@ -219,6 +221,23 @@ void warden_replace(struct warden *w, const char *what)
 	warden_restart(w);
 }
 
+void warden_broken(struct warden *w, const char *what)
+{
+	int newest = w->nkept - 1;
+
+	if (w->broken++) {
+		warden_notice(w,
+			"%s, again · Python restarted, variables lost "
+			"· home kept",
+			what);
+		warden_restart(w);
+		return;
+	}
+	if (w->live && newest >= 0 && w->kept[newest].before == w->next_cell)
+		checkpoint_end(w, newest);
+	warden_replace(w, what);
+}
+
 /* The guest did not answer where its driver always would: it has been broken
  * from within. */
 static void guest_lost(struct warden *w)
@@ -227,7 +246,7 @@ static void guest_lost(struct warden *w)
 
 	snprintf(what, sizeof(what), "Python %s after cell %u",
 		w->live ? "stopped answering" : "died", w->next_cell - 1);
-	warden_replace(w, what);
+	warden_broken(w, what);
 }
 
 /* A checkpoint after this cell? 1 taken, 0 none, and why. */
@@ -329,7 +348,7 @@ static int checkpoint_wake(
 	 * of the next: here on its way, by init where it has arrived. */
 	tcflush(w->line, TCOFLUSH);
 	if (warden_init_send(w, INIT_RESUME, &pid, 1, NULL, 0) < 0 ||
-		io_send_fds(c->sock, buf, n, NULL, 0) < 0 ||
+		io_send_fds(c->sock, buf, n, NULL, 0, MSG_DONTWAIT) < 0 ||
 		warden_guest_await(w, c->sock, &m, buf, deadline_ms) != 1 ||
 		m.type != GUEST_AWAKE || w->live == 0)
 		return -1;
@@ -346,8 +365,8 @@ static int kill_all_but_kept(struct warden *w, int32_t *killed)
 	int32_t pids[WIRE_PIDS_MAX];
 	struct wire_init m;
 
-	if (warden_init_send(w, INIT_KILL, pids, checkpoint_pids(w, pids), NULL,
-		    0) < 0 ||
+	if (warden_init_send(w, INIT_KILL, pids,
+		    warden_checkpoint_pids(w, pids), NULL, 0) < 0 ||
 		warden_init_await(w, INIT_KILLED, &m, now_ms() + KILL_MS) < 0 ||
 		!m.m)
 		return -1;
@@ -441,6 +460,7 @@ int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e)
 		return 0;
 	}
 	warden_restart(w);
-	return err_set(e, "undo: the older state did not answer; Python was "
-			  "restarted, variables lost, home kept");
+	err_set(e, "undo: the older state did not answer; Python was "
+		   "restarted, variables lost, home kept");
+	return 1;
 }

@@ -17,15 +17,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+/* Between two looks at it. */
 #define TICK_MS 25
 
 struct program {
 	struct jail_program result;
-	int64_t start_ms, deadline_ms, looked_ms, rested_ms;
+	int64_t start_ms, deadline_ms, tick_ms, looked_ms, rested_ms;
 	int over;
 };
 
@@ -98,8 +98,9 @@ static void program_clocks(struct warden *w, struct program *p)
 	struct measure m;
 
 	p->looked_ms = now;
+	p->tick_ms = warden_next_look(now, TICK_MS);
 	if (w->spec->tty_bits & 1 && p->rested_ms + slice <= l->idle_ms &&
-		procs_waits_for_tty(&w->procs, w->tty_dev, NULL, 0) == 1) {
+		warden_waits_for_person(w)) {
 		p->rested_ms += slice;
 		p->deadline_ms += slice;
 	}
@@ -139,9 +140,10 @@ static void program_loop(struct warden *w, struct program *p)
 	while (!p->over) {
 		struct pollfd pf[2] = {{.fd = w->init_sock, .events = POLLIN},
 			{.fd = w->front, .events = POLLIN}};
-		int64_t left = p->looked_ms + TICK_MS - now_ms();
+		int64_t left = p->tick_ms - now_ms();
 
-		if (poll(pf, 2, left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
+		if (warden_poll(pf, 2, left < 0 ? 0 : (int)left) < 0 &&
+			errno != EINTR)
 			warden_end(w);
 		if (pf[1].revents)
 			program_front(w, p);
@@ -151,7 +153,7 @@ static void program_loop(struct warden *w, struct program *p)
 		}
 		if (!w->live)
 			program_died(w, p);
-		else if (!p->over && now_ms() >= p->looked_ms + TICK_MS)
+		else if (!p->over && now_ms() >= p->tick_ms)
 			program_clocks(w, p);
 	}
 }
@@ -163,6 +165,7 @@ _Noreturn void warden_program(struct warden *w)
 
 	p.start_ms = p.looked_ms = now_ms();
 	p.deadline_ms = p.start_ms + w->spec->limits.cell_wall_ms;
+	p.tick_ms = warden_next_look(p.start_ms, TICK_MS);
 	if (program_start(w, &ev.err) < 0) {
 		err_kind_set(&ev.err, ERR_JAIL);
 		warden_event(w, &ev, NULL, 0);
@@ -175,7 +178,7 @@ _Noreturn void warden_program(struct warden *w)
 	ev = (struct jail_event){.type = JAIL_EXITED, .program = p.result};
 	warden_event(w, &ev, NULL, 0);
 	/* -d downloads come after; the session ends when they are done. */
-	while (warden_front_serve(w) == 0)
+	while (warden_front_next(w) == 0)
 		;
 	warden_end(w);
 }

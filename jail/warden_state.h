@@ -21,6 +21,7 @@
 #include "spec.h"
 #include "wire.h"
 
+#include <poll.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -55,13 +56,16 @@ struct warden {
 	/* the jail */
 	pid_t init; /* in our pids; 0 when there is none */
 	int init_sock;
-	int tty_master, tty_slave, line, proc;
+	int tty_master, line, proc;
+	int tty_slave; /* opened for us alone: nobody can make it block */
 	int tmp[APPLY_TMPFS]; /* its /tmp and /dev/shm, to see how full */
 	dev_t tty_dev;
 	struct procs_source procs;
 	uint32_t init_seq;
 	int no_proc;
-	int frozen, swept; /* how it is stopped now, if it is */
+	int frozen, swept;	      /* how it is stopped now, if it is */
+	int64_t look_ms, rest_cpu_ms; /* whether it is (warden_stop.c) */
+	int ran_on, broken;	      /* how often since the last cell */
 
 	/* the live guest */
 	int ctl;
@@ -74,8 +78,8 @@ struct warden {
 	struct checkpoint kept[CHECKPOINTS_MAX];
 	int nkept;
 	enum jail_no_checkpoint no_checkpoint; /* why nkept is 0 */
-	uint32_t ending; /* number of an INIT_END without its answer yet */
-	int64_t oom_seen;	 /* kills for memory that are accounted for */
+	uint32_t ending;  /* number of an INIT_END without its answer yet */
+	int64_t oom_seen; /* kills for memory that are accounted for */
 	const char *park_failed; /* why the last could not be taken */
 	int told_none;		 /* that there is no new checkpoint was said */
 	int left_behind;	 /* processes that earlier cells left */
@@ -100,28 +104,21 @@ struct warden {
 	char limited[256];
 };
 
-/* ---- warden_link.c: messages, waits, the jail's start and end ---- */
+/* ---- warden_link.c: messages and waits ---- */
+
+/* poll(2), and the only way to wait: anywhere else an alarm is set, which ends
+ * what takes longer than WARDEN_WORK_MS. */
+int warden_poll(struct pollfd *p, nfds_t n, int timeout_ms);
+
+/* Wait for `fd` or init: 1 if `fd` is ready, 0 if not, or at the deadline. The
+ * front end's end is ours. */
+int warden_wait(struct warden *w, int fd, int64_t deadline_ms, int *init_ready);
 
 /* Send an event, or a reply, with descriptors (borrowed, -1 for none). */
 void warden_event(
 	struct warden *w, struct jail_event *ev, const int *fds, int nfds);
 void warden_notice(struct warden *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* End everything now. */
-_Noreturn void warden_end(struct warden *w);
-
-/* Build a jail and wait until it stands; -1 with e. */
-int warden_jail_start(struct warden *w, struct err *e);
-
-/* Kill the jail, if there is one, and see it gone. */
-void warden_jail_stop(struct warden *w);
-
-/* Have init start Python on these descriptors (borrowed). */
-int warden_spawn(struct warden *w, const int *fds, int nfds, struct err *e);
-
-/* Start the driver and wait for READY; announces JAIL_UP. */
-int warden_guest_start(struct warden *w, int restarted, struct err *e);
 
 /* Send init a request that names the checkpoints. */
 int warden_init_send(struct warden *w, enum wire_init_type type,
@@ -141,6 +138,25 @@ int warden_init_take(struct warden *w, struct wire_init *m);
 int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
 	char *buf, int64_t deadline_ms);
 
+/* ---- warden_jail.c: its start and its end ---- */
+
+/* Build a jail and wait until it stands; -1 with e. */
+int warden_jail_start(struct warden *w, struct err *e);
+
+/* Kill the jail, if there is one, and see it gone. */
+void warden_jail_stop(struct warden *w);
+
+/* End everything now. */
+_Noreturn void warden_end(struct warden *w);
+
+/* Have init start Python on these descriptors (borrowed). */
+int warden_spawn(struct warden *w, const int *fds, int nfds, struct err *e);
+
+/* Start the driver and wait for READY; announces JAIL_UP. */
+int warden_guest_start(struct warden *w, int restarted, struct err *e);
+
+/* ---- warden_stop.c: nothing runs between cells ---- */
+
 /* Stop everything in the jail, by the freezer where there is one. What could
  * not be stopped was *killed. Nothing runs on: when init does not answer, a
  * fresh jail takes this one's place, which is told. */
@@ -153,7 +169,12 @@ void warden_rest(struct warden *w, int32_t *killed);
 void warden_continue(struct warden *w);
 void warden_thaw(struct warden *w);
 
-/* What the jail uses now. */
+/* Between cells, when *due_ms is over: 1 if what was stopped is still at rest,
+ * or is again; 0 if it goes on running. Sets *due_ms. */
+int warden_still(struct warden *w, int64_t *due_ms);
+
+/* ---- warden_measure.c: what the jail uses now ---- */
+
 struct measure {
 	/* Memory; 0 where MEASURE_MEMORY was not asked for and no cgroup
 	 * counts it. */
@@ -171,6 +192,9 @@ void warden_measure(struct warden *w, unsigned flags, struct measure *m);
 
 /* ---- warden_park.c: checkpoints ---- */
 
+/* Their pids, as init is told them; how many. */
+int warden_checkpoint_pids(const struct warden *w, int32_t *pids);
+
 /* Take a checkpoint, then stop everything; tells JAIL_PARKED. */
 void warden_park(struct warden *w);
 
@@ -182,6 +206,11 @@ void warden_recover(struct warden *w, struct jail_done *d);
 /* Between cells: recover, or restart, and tell it. `what` happened. */
 void warden_replace(struct warden *w, const char *what);
 
+/* The same, where nobody had asked for anything. What is broken may be in its
+ * copies too: the one of the state now is not gone back to, and what breaks
+ * again before the next cell makes way for a fresh Python. */
+void warden_broken(struct warden *w, const char *what);
+
 /* Build a new jail and Python on the same home; ends the session with
  * JAIL_FAILED if that is not possible. */
 void warden_restart(struct warden *w);
@@ -192,8 +221,8 @@ void warden_give_up(struct warden *w, int n, enum jail_no_checkpoint why);
 /* Forget the checkpoint with this pid: it died. */
 void warden_checkpoint_died(struct warden *w, pid_t pid);
 
-/* Go back n cells; *back_to is the first that is undone. -1 with e when that
- * far is not kept. */
+/* Go back n cells; *back_to is the first that is undone. With e -1 when that
+ * far is not kept, and nothing has changed; 1 when Python was restarted. */
 int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e);
 
 /* ---- warden_weigh.c: what checkpoints cost ---- */
@@ -211,7 +240,7 @@ int warden_weigh_skip(struct warden *w);
 /* Go without one for some cells: taking it took too long. */
 void warden_weigh_hung(struct warden *w);
 
-/* ---- warden_clock.c: idle and lifetime ---- */
+/* ---- warden_clock.c: idle and lifetime, and the person ---- */
 
 /* What is left of LIMIT_IDLE or LIMIT_LIFETIME, in milliseconds: 0 or less,
  * it has struck. Tells, once, that it is near. *due_ms: when to look again. */
@@ -219,6 +248,13 @@ int64_t warden_clock(struct warden *w, enum jail_limit limit, int64_t *due_ms);
 
 /* The person is there. */
 void warden_touch(struct warden *w);
+
+/* Whether the jail waits for the person to type: a sample. */
+int warden_waits_for_person(struct warden *w);
+
+/* When to look at what runs next: a little random, so that nothing can
+ * arrange to be asleep at each look. */
+int64_t warden_next_look(int64_t now, int period_ms);
 
 /* ---- warden_cell.c ---- */
 
@@ -232,7 +268,9 @@ _Noreturn void warden_program(struct warden *w);
 
 /* ---- warden_front.c ---- */
 
-/* Serve one request of the front end between cells; -1 when it is gone. */
+/* Serve one request of the front end between cells; -1 when it is gone. The
+ * second waits for it. */
 int warden_front_serve(struct warden *w);
+int warden_front_next(struct warden *w);
 
 #endif

@@ -98,8 +98,8 @@ enum wire_init_type {
 	/* warden -> init */
 	INIT_SPAWN,  /* start Python; fds: control socket, stack file; or 0 1 2
 		      */
-	INIT_STOP,   /* stop every process but init */
-	INIT_CONT,   /* continue all but the checkpoints in `pids` */
+	INIT_STOP,   /* stop all but init; `pids` are the checkpoints now */
+	INIT_CONT,   /* continue all; `pids` are the checkpoints now */
 	INIT_KILL,   /* stop, then kill all but `pids`; answers INIT_KILLED */
 	INIT_RESUME, /* continue pids[0] and make it the foreground group */
 	INIT_KEEP,   /* `pids` are the checkpoints now: tell their deaths */
@@ -108,7 +108,8 @@ enum wire_init_type {
 	INIT_FRONT,  /* the live guest is the foreground group again */
 	INIT_LOOK, /* have pids[0] write down where it is (WIRE_LOOK_SIGNAL) */
 	/* init -> warden */
-	INIT_BUILT,   /* fds: tty master, tty slave, line master, /proc */
+	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
+		       * /dev/shm, /proc */
 	INIT_ERROR,   /* building or starting failed: `err` */
 	INIT_SPAWNED, /* pids[0] */
 	INIT_DIED,    /* a child was reaped: pids[0], status */

@@ -37,6 +37,15 @@ SWALLOW = ("while True:\n    try:\n        while True: pass\n"
            "    except BaseException: pass")
 
 
+# A handler of libc's fork() that hangs: before it, behind it, or in the child.
+HANG = """\
+import ctypes, os
+libc = ctypes.CDLL(None)
+hang = ctypes.cast(libc.pause, ctypes.c_void_p)
+getattr(libc, '__register_atfork')(%s, None)
+mine = 'too'"""
+
+
 def start(cb, *args, **more):
     """A session with something to lose, and short clocks."""
     s = cb.session("--set", "cell.timeout=1500ms", "--set", "cell.grace=300ms",

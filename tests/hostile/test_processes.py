@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import hosttree
-from hostile import (END_FIRST_THREAD, recovers, said_since, start, value,
-                     wait_stopped)
+from hostile import (END_FIRST_THREAD, HANG, recovers, said_since, start,
+                     value, wait_stopped)
 
 DETACH = "import os, time, signal\n"
 CELLS = {
@@ -353,12 +353,6 @@ HUNG_FORKS = {
     "behind_the_copy": "None, hang, None",
     "in_the_copy": "None, None, hang",
 }
-HANG = """\
-import ctypes, os
-libc = ctypes.CDLL(None)
-hang = ctypes.cast(libc.pause, ctypes.c_void_p)
-getattr(libc, '__register_atfork')(%s, None)
-mine = 'too'"""
 
 
 @pytest.mark.parametrize("name", HUNG_FORKS)

@@ -124,7 +124,7 @@ static void init_run(struct guest *g, int sock, int alive)
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		    NULL) == 0)
 		fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (io_send_fds(sock, "x", 1, &fd, fd >= 0) < 0)
+	if (io_send_fds(sock, "x", 1, &fd, fd >= 0, 0) < 0)
 		_exit(1);
 	guest_start(g);
 	while (!(p.revents & (POLLHUP | POLLERR))) {
