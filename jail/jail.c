@@ -6,7 +6,7 @@
  * Trusts:    the warden for shape only: messages are checked, texts that came
  *            from a guest are passed on as bytes
  * Leaves:    no child: jail_close() waits for the warden, which waits for the
- *            jail
+ *            jail; should it wait in vain, it says so
  */
 #include "jail.h"
 
@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Events kept while a call waits for its reply. */
-#define QUEUE_MAX 64
+/* What the warden may take to end a session before it is killed, and then, or
+ * where it may not be killed, until its own alarm must have ended it. */
+#define CLOSE_MS 3000
+#define CLOSE_KILLED_MS (WARDEN_WORK_MS + 2000)
+/* A death becomes known a moment after the socket's end. */
+#define DEATH_MS 200
 /* Longest answer or listing taken from the warden. */
 #define TEXT_MAX (16 << 20)
 
@@ -32,8 +37,9 @@ struct jail {
 	int sock;
 	pid_t warden;
 	uint32_t seq;
-	struct jail_event queue[QUEUE_MAX];
-	int head, n;
+	/* Events that came while a call waited for its reply. */
+	struct jail_event *queue;
+	size_t n, room;
 };
 
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
@@ -73,37 +79,86 @@ void jail_event_close(struct jail_event *ev)
 	fd_drop(&ev->fd);
 }
 
-void jail_close(struct jail *j)
+static int wait_readable(struct jail *j, int64_t timeout_ms)
 {
-	struct jail_event ev;
+	struct pollfd p = {.fd = j->sock, .events = POLLIN};
+	int r;
+
+	do
+		r = poll(&p, 1, (int)timeout_ms);
+	while (r < 0 && errno == EINTR);
+	return r;
+}
+
+/* Read and forget until the other end is closed: 1, or 0 at the deadline. */
+static int end_awaited(struct jail *j, int64_t deadline_ms)
+{
+	ssize_t n = 1;
 	char byte;
 
+	while (n > 0) {
+		int64_t left = deadline_ms - now_ms();
+
+		if (left <= 0 || wait_readable(j, left) == 0)
+			return 0;
+		n = recv(j->sock, &byte, 1, MSG_TRUNC | MSG_DONTWAIT);
+	}
+	return 1;
+}
+
+static void queue_free(struct jail *j)
+{
+	for (size_t i = 0; i < j->n; i++)
+		jail_event_close(&j->queue[i]);
+	free(j->queue);
+}
+
+int jail_close(struct jail *j, struct err *e)
+{
+	int ended;
+
 	if (!j)
-		return;
+		return 0;
 	/* The warden ends at our end of file. It, and where there is one its
 	 * janitor, hold the other end until nothing is left. */
 	shutdown(j->sock, SHUT_WR);
-	while (recv(j->sock, &byte, 1, MSG_TRUNC) > 0)
-		;
-	close(j->sock);
-	while (waitpid(j->warden, NULL, 0) < 0 && errno == EINTR)
-		;
-	while (j->n > 0) {
-		ev = j->queue[j->head];
-		j->head = (j->head + 1) % QUEUE_MAX;
-		j->n--;
-		jail_event_close(&ev);
+	ended = end_awaited(j, now_ms() + CLOSE_MS);
+	if (!ended) {
+		kill(j->warden, SIGKILL);
+		ended = end_awaited(j, now_ms() + CLOSE_KILLED_MS);
 	}
+	if (!ended)
+		err_set(e,
+			"the session does not end: process %d, and what it "
+			"started, may still run",
+			(int)j->warden);
+	close(j->sock);
+	while (waitpid(j->warden, NULL, ended ? 0 : WNOHANG) < 0 &&
+		errno == EINTR)
+		;
+	queue_free(j);
 	free(j);
+	return ended ? 0 : -1;
 }
 
 /* ---- receiving ---- */
 
-/* Without its warden there is no jail: not an ordinary failure. Returns r. */
-static int gone(struct err *e, int r)
+/* Without its warden there is no jail: not an ordinary failure. */
+static int gone(struct jail *j, struct err *e)
 {
+	int64_t end = now_ms() + DEATH_MS;
+	siginfo_t si = {0};
+
+	while (waitid(P_PID, (id_t)j->warden, &si,
+		       WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		si.si_pid == 0 && now_ms() < end)
+		poll(NULL, 0, 1);
+	if (si.si_code == CLD_KILLED && si.si_status == SIGALRM)
+		err_set(e, "the session hung, and was ended");
+	else
+		err_set(e, "the session's warden is gone");
 	err_kind_set(e, ERR_JAIL);
-	return r;
+	return -1;
 }
 
 /* A slot names a descriptor of the message by index; give it that one. */
@@ -124,7 +179,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0)
-		return gone(e, err_set(e, "the session's warden is gone"));
+		return gone(j, e);
 	if (wire_event_check(m, (size_t)n, e) < 0) {
 		for (int i = 0; i < IO_FDS_MAX; i++)
 			fd_drop(&fds[i]);
@@ -144,9 +199,8 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 	int r;
 
 	if (j->n > 0) {
-		*ev = j->queue[j->head];
-		j->head = (j->head + 1) % QUEUE_MAX;
-		j->n--;
+		*ev = j->queue[0];
+		memmove(j->queue, j->queue + 1, --j->n * sizeof(*j->queue));
 		return 1;
 	}
 	/* A reply nobody waits for any more is dropped. */
@@ -154,17 +208,6 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		jail_event_close(&m.event);
 	if (r == 1)
 		*ev = m.event;
-	return r;
-}
-
-static int wait_readable(struct jail *j, int timeout_ms)
-{
-	struct pollfd p = {.fd = j->sock, .events = POLLIN};
-	int r;
-
-	do
-		r = poll(&p, 1, timeout_ms);
-	while (r < 0 && errno == EINTR);
 	return r;
 }
 
@@ -179,7 +222,7 @@ int jail_wait(
 
 		if (timeout_ms >= 0 && left <= 0)
 			return 0;
-		wait_readable(j, (int)left);
+		wait_readable(j, left);
 	}
 	return r;
 }
@@ -190,7 +233,26 @@ static int request_send(
 	struct jail *j, struct wire_front *m, int fd, struct err *e)
 {
 	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) < 0)
-		return gone(e, err_errno(e, "reach the session's warden"));
+		return gone(j, e);
+	return 0;
+}
+
+/* Keep an event for jail_next(); takes what it holds. */
+static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
+{
+	if (j->n == j->room) {
+		size_t room = j->room ? 2 * j->room : 8;
+		struct jail_event *more =
+			reallocarray(j->queue, room, sizeof(*more));
+
+		if (!more) {
+			jail_event_close(ev);
+			return err_errno(e, "keep an event");
+		}
+		j->queue = more;
+		j->room = room;
+	}
+	j->queue[j->n++] = *ev;
 	return 0;
 }
 
@@ -214,11 +276,10 @@ static int call(struct jail *j, struct wire_front *m, int fd,
 		if (reply->event.type == JAIL_REPLY &&
 			reply->reply.seq == m->seq)
 			break;
-		if (reply->event.type == JAIL_REPLY || j->n == QUEUE_MAX) {
+		if (reply->event.type == JAIL_REPLY)
 			jail_event_close(&reply->event);
-			continue;
-		}
-		j->queue[(j->head + j->n++) % QUEUE_MAX] = reply->event;
+		else if (queue_add(j, &reply->event, e) < 0)
+			return -1;
 	}
 	if (reply->reply.ok)
 		return 0;

@@ -5,7 +5,8 @@
  * jail_open() forks the warden, which owns the session from then on: home,
  * limits, clocks, checkpoints. The front end only views it: it sends requests,
  * polls jail_fd() and takes events, and relays bytes between the terminal and
- * the tty it is given. None of these calls blocks, except those that say so.
+ * the tty it is given. A call that sends waits only where the warden has not
+ * taken the requests before it; those that wait for an answer say so.
  *
  * Everything in an event was measured or decided by the warden. Where a text
  * came from the guest (it says so below) it is hostile: render it safely.
@@ -162,12 +163,14 @@ int jail_wait(
 /* Close whatever descriptors the event still holds. */
 void jail_event_close(struct jail_event *ev);
 
-/* End the session: kills everything in the jail, waits until it is gone
- * (blocks, at most a few milliseconds), frees j. */
-void jail_close(struct jail *j);
+/* End the session: kills everything in the jail, waits until it is gone (a few
+ * milliseconds), frees j. A warden that does not end is killed after seconds;
+ * -1 with e when even then something may be left. */
+int jail_close(struct jail *j, struct err *e);
 
 /* Run a cell. Cells are numbered by the caller from 1. A RUN that comes while
- * the warden is still parking waits its turn. -1: too long, or gone. */
+ * the warden is still parking waits its turn; one that comes during a cell, or
+ * is too long, is told as refused by its JAIL_DONE. -1: the warden is gone. */
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
 	struct err *e);
 

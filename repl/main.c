@@ -418,13 +418,14 @@ static int run_program(struct run *r, struct err *e)
 static int run_in_jail(struct run *r)
 {
 	bool program = program_is_wanted(&r->opt);
-	struct err e = {0};
+	struct err e = {0}, left = {0};
 	int status;
 
 	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
-	jail_close(r->jail);
+	if (jail_close(r->jail, &left) < 0)
+		print_safe("cellblock: ", left.msg);
 	hostfs_close(&r->host);
 	history_free(r->history);
 	free(r->argv);

@@ -311,3 +311,25 @@ def test_a_program_that_waits_for_the_person_is_waited_for(cb):
     s.type("late\r")
     assert s.wait_exit(5) == 0
     assert "got late" in s.all_text()
+
+
+# ---- the front end's own clock
+
+@pytest.mark.limit(90)
+def test_a_warden_that_does_not_end_is_not_waited_for_for_ever(cb):
+    """Stopped, it does not even die of its alarm. Who may kill it does so; who
+    may not, as the front end that root started, says what may be left."""
+    s = cb.session()
+    tree = cb.tree(s)
+    warden = tree.warden
+    os.kill(warden, signal.SIGSTOP)
+    s.type("\x04")
+    if world.IS_ROOT:
+        s.wait_exit(40)
+        assert f"the session does not end: process {warden}" in \
+            s.all_text().replace("\n", "")
+        os.kill(warden, signal.SIGCONT)
+    else:
+        s.wait_exit(8)
+        assert "does not end" not in s.all_text()
+    tree.wait_gone(SOON)
