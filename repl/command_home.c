@@ -24,6 +24,9 @@
 
 #define SHOW_MAX (8u << 20)
 
+/* Files are removed a list at a time: 10 000 of them. */
+#define LISTS_MAX 100
+
 static const char *status_words(const struct session *s,
 	const struct jail_file *f, char *buf, size_t size)
 {
@@ -120,29 +123,51 @@ COMMAND_FUNCTION(show)
 	return 0;
 }
 
-static int remove_matches(
-	struct session *s, const struct lexer_word *w, struct err *e)
+/* Remove what is listed and meant; without a word all of it. How many entries
+ * are gone, or -1. */
+static int remove_listed(struct session *s, const struct jail_files *files,
+	const struct lexer_word *w, struct err *e)
 {
-	struct jail_files files = {0};
 	int n = 0;
 
-	if (jail_home_list(s->jail, &files, e) < 0)
-		return -1;
-	for (size_t i = 0; n >= 0 && i < files.n; i++) {
-		const char *path = files.v[i].path;
+	for (size_t i = 0; i < files->n; i++) {
+		const char *path = files->v[i].path;
 		struct err why = {0};
 
-		if (!is_meant(w, path))
+		if (w ? !is_meant(w, path) : strchr(path, '/') != NULL)
 			continue;
 		if (jail_home_remove(s->jail, path, &why) == 0) {
 			n++;
 		} else if (why.code != ENOENT) { /* gone with its directory */
 			*e = why;
-			n = -1;
+			return -1;
 		}
 	}
-	jail_files_free(&files);
 	return n;
+}
+
+/* What there is more of than is listed comes up in the next list. *more: the
+ * last was not of all, or what runs on makes files as fast as they go. */
+static int remove_meant(
+	struct session *s, const struct lexer_word *w, int *more, struct err *e)
+{
+	int n = 0, total = 0;
+
+	for (int i = 0; i < LISTS_MAX; i++) {
+		struct jail_files files = {0};
+
+		if (jail_home_list(s->jail, &files, e) < 0)
+			return -1;
+		n = remove_listed(s, &files, w, e);
+		*more = files.truncated;
+		jail_files_free(&files);
+		if (n < 0)
+			return -1;
+		total += n;
+		if (n == 0 || !*more)
+			break;
+	}
+	return total;
 }
 
 COMMAND_FUNCTION(rm)
@@ -151,13 +176,17 @@ COMMAND_FUNCTION(rm)
 	int total = 0;
 
 	for (int i = 0; i < line->n; i++) {
-		int n = remove_matches(s, &line->words[i], e);
+		int more, n = remove_meant(s, &line->words[i], &more, e);
 
 		if (n < 0)
 			return -1;
+		if (more)
+			session_frame(
+				s, "there are more files than are listed");
 		if (n == 0)
 			session_frame(s,
-				"%s: there is no such file in the home",
+				more ? "%s: none of the listed files"
+				     : "%s: there is no such file in the home",
 				line->words[i].s);
 		total += n;
 	}
@@ -172,24 +201,24 @@ COMMAND_FUNCTION(wipe)
 {
 	struct jail_files files = {0};
 	char count[64], question[128];
-	int r = 0;
+	int more = 0;
+	size_t n;
 
 	(void)line;
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	snprintf(question, sizeof(question), "Remove %s from the home?",
+	snprintf(question, sizeof(question), "Remove %s%s from the home?",
+		files.truncated ? "more than " : "",
 		text_count(count, sizeof(count), files.n, "entry", "entries"));
-	if (files.n && session_confirm(s, question)) {
-		for (size_t i = 0; r == 0 && i < files.n; i++)
-			if (!strchr(files.v[i].path, '/'))
-				r = jail_home_remove(
-					s->jail, files.v[i].path, e);
-		if (r == 0)
-			session_frame(s, "the home is empty");
-	} else {
-		session_frame(s,
-			files.n ? "nothing was removed" : "the home is empty");
-	}
+	n = files.n;
 	jail_files_free(&files);
-	return r;
+	if (n && !session_confirm(s, question)) {
+		session_frame(s, "nothing was removed");
+		return 0;
+	}
+	if (n && remove_meant(s, NULL, &more, e) < 0)
+		return -1;
+	session_frame(s, more ? "there are more files than could be removed"
+			      : "the home is empty");
+	return 0;
 }

@@ -11,9 +11,9 @@ def wipe(s):
     row = s.enter(":wipe")
     s.expect_since(row, r"\[y/N\]|\[the home is empty\]")
     if "[y/N]" in s.all_text():
-        s.type("y\r")
-    s.wait_prompt()
-    return s.screen.rows(row)
+        s.type("y")
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the end", 60)
+    return "\n".join(s.screen.rows(row))
 
 
 LISTED = "sorted(os.listdir('/home'))"
@@ -56,6 +56,23 @@ def test_a_tree_of_any_depth_is_removed(session):
     wipe(s)
     assert s.run(LISTED) == "[]"
     assert "in 0 files" in s.run(":usage")
+
+
+MANY = "for i in range(25000): os.mknod(f'n{i}')"
+
+
+def test_many_names_are_removed_to_the_last(cb):
+    """There are more than are listed at a time."""
+    s = cb.session("--set", "home.files=60000", "-M", "1G")
+    s.run("import os")
+    s.run(MANY, 60)
+    assert "more files than are listed" in s.run(":files no")
+    assert "more files than are listed" in s.run(":rm no")
+    assert "25000 entries removed" in s.run(":rm n*", 60)
+    assert s.run(LISTED) == "[]"
+    s.run(MANY, 60)
+    assert "[the home is empty]" in wipe(s)
+    assert s.run(LISTED) == "[]"
 
 
 # A /home of the host's that holds what a session may be shown.
