@@ -385,6 +385,13 @@ int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 	return text_take(fd_take(&reply.event.fd), answer, answer_n, e);
 }
 
+int jail_return_keys(struct jail *j)
+{
+	struct wire_event reply;
+
+	return call_plain(j, FRONT_KEYS, 0, 0, &reply, NULL);
+}
+
 int jail_reset(struct jail *j, struct err *e)
 {
 	struct wire_event reply;

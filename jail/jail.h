@@ -193,6 +193,10 @@ int jail_touch(struct jail *j);
  * jail_next(). They are for use between cells.
  */
 
+/* Have what the tty still holds come as JAIL_TYPEAHEAD: keys that were on
+ * their way when the cell ended. */
+int jail_return_keys(struct jail *j);
+
 /* What may be asked of the guest. The answer is hostile text. */
 enum jail_question {
 	ASK_COMPLETE, /* text = source up to the cursor; answer: first line

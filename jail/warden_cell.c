@@ -216,6 +216,7 @@ static void run_front(struct warden *w, struct run *r)
 		second.cell = (uint32_t)m.a;
 		refuse(w, &second);
 		return;
+	case FRONT_KEYS:
 	case FRONT_ASK:
 	case FRONT_RESET:
 	case FRONT_UNDO:

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 /* Keys handed back at most: what a tty holds, and what is on its way there. */
 #define KEYS_MAX (64 * 1024)
@@ -32,17 +31,15 @@ void run_return_keys(struct warden *w)
 	struct jail_event ev = {.type = JAIL_TYPEAHEAD};
 	char buf[KEYS_MAX];
 	size_t n = 0;
-	int fd, waiting;
+	ssize_t r;
+	int fd;
 
+	/* Reading, unlike FIONREAD, waits for bytes that were written and are
+	 * still on their way through the kernel. */
 	pty_set_raw(w->tty_slave, NULL);
 	while (n < sizeof(buf) &&
-		ioctl(w->tty_slave, FIONREAD, &waiting) == 0 && waiting > 0) {
-		ssize_t r = read(w->tty_slave, buf + n, sizeof(buf) - n);
-
-		if (r <= 0)
-			break;
+		(r = read(w->tty_slave, buf + n, sizeof(buf) - n)) > 0)
 		n += (size_t)r;
-	}
 	if (n == 0)
 		return;
 	fd = io_sealed_memfd("cellblock-keys", buf, n);

@@ -9,7 +9,7 @@
  * One table: request, function. Each request that is answered gets exactly
  * one reply with its number.
  */
-#include "warden_state.h"
+#include "warden_run.h"
 
 #include "io.h"
 #include "pty.h"
@@ -206,6 +206,13 @@ static int serve_start(struct warden *w, struct request *q)
 	return 0;
 }
 
+static int serve_keys(struct warden *w, struct request *q)
+{
+	(void)q;
+	run_return_keys(w);
+	return 0;
+}
+
 static int serve_nothing(struct warden *w, struct request *q)
 {
 	(void)w;
@@ -224,6 +231,7 @@ static const struct {
 	[FRONT_KILL] = {serve_nothing, 0, 0},
 	[FRONT_RESIZE] = {serve_resize, 0, 0},
 	[FRONT_TOUCH] = {serve_nothing, 0, 0},
+	[FRONT_KEYS] = {serve_keys, 1, 1},
 	[FRONT_ASK] = {serve_ask, 1, 1},
 	[FRONT_RESET] = {serve_reset, 1, 1},
 	[FRONT_UNDO] = {serve_undo, 1, 1},

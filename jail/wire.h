@@ -142,6 +142,7 @@ enum wire_front_type {
 	FRONT_KILL,
 	FRONT_RESIZE, /* a = rows, b = columns */
 	FRONT_TOUCH,
+	FRONT_KEYS,
 	FRONT_ASK, /* a = question; fd: memfd with the text */
 	FRONT_RESET,
 	FRONT_UNDO, /* a = how many */

@@ -86,6 +86,7 @@ void editor_close(struct editor *ed)
 	wide_free(&ed->search.pattern);
 	wide_free(&ed->search.old);
 	wide_free(&ed->kept);
+	strbuf_free(&ed->ahead);
 	free(ed);
 }
 
@@ -162,6 +163,57 @@ static void plainly_read(struct editor *ed, char **cell, size_t *n)
 	wide_free(&text);
 }
 
+/* One key of text that was typed where nobody read it. */
+static void ahead_key(struct wide *text, const struct key *k)
+{
+	wchar_t c = k->c;
+
+	if (k->code == 0x7F || k->code == '\b') {
+		if (text->n)
+			text->s[--text->n] = 0;
+		return;
+	}
+	if (k->code == '\r' || k->code == '\n')
+		c = '\n';
+	else if (k->code == '\t')
+		c = '\t';
+	if (c)
+		wide_add(text, &c, 1);
+}
+
+/* Put what was typed ahead into the text to begin with. It came in pieces, and
+ * a key may lie in two of them. */
+static void take_ahead(struct editor *ed)
+{
+	struct wide text = {0}, old = ed->kept;
+	size_t at = old.n ? ed->kept_cursor : 0;
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys;
+
+	if (ed->ahead.n == 0)
+		return;
+	keys_init(&keys);
+	for (size_t i = 0; i < ed->ahead.n && text.n < ed->max_bytes; i++) {
+		int count =
+			keys_feed(&keys, (unsigned char)ed->ahead.s[i], out);
+
+		for (int j = 0; j < count; j++) {
+			if (out[j].code == CTRL_D && !text.n && !old.n)
+				ed->kept_eof = true;
+			ahead_key(&text, &out[j]);
+		}
+	}
+	strbuf_free(&ed->ahead);
+	ed->kept = (struct wide){0};
+	ed->kept_cursor = at + text.n;
+	wide_add(&ed->kept, old.s, at);
+	wide_add(&ed->kept, text.s, text.n);
+	if (old.n > at)
+		wide_add(&ed->kept, old.s + at, old.n - at);
+	wide_free(&text);
+	wide_free(&old);
+}
+
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e)
 {
@@ -169,13 +221,13 @@ enum editor_result editor_read(
 
 	*cell = NULL;
 	*n = 0;
+	take_ahead(ed);
 	if (ed->kept_eof) {
 		ed->kept_eof = false;
 		return EDITOR_EOF;
 	}
 	ed->err = e;
-	view_size(ed);
-	ed->plain = plain || !engine_can(ed->view.rows, ed->view.cols);
+	ed->plain = editor_is_plain(ed);
 	ed->reading = true;
 	if (ed->plain)
 		plainly_read(ed, cell, n);
@@ -197,50 +249,10 @@ size_t editor_take_input(struct editor *ed, char *buf, size_t max)
 	return n;
 }
 
-/* One key of text that was typed where nobody read it. */
-static int prefill_key(struct wide *text, const struct key *k)
-{
-	wchar_t c = k->c;
-
-	if (k->code == 0x7F || k->code == '\b') {
-		if (text->n)
-			text->s[--text->n] = 0;
-		return 0;
-	}
-	if (k->code == '\r' || k->code == '\n')
-		c = '\n';
-	else if (k->code == '\t')
-		c = '\t';
-	return c ? wide_add(text, &c, 1) : 0;
-}
-
 int editor_prefill(struct editor *ed, const char *s, size_t n)
 {
-	struct wide text = {0}, old = ed->kept;
-	size_t at = old.n ? ed->kept_cursor : 0;
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
-	int r = 0;
-
-	keys_init(&keys);
-	for (size_t i = 0; i < n && text.n < ed->max_bytes; i++) {
-		int count = keys_feed(&keys, (unsigned char)s[i], out);
-
-		for (int j = 0; j < count; j++) {
-			if (out[j].code == CTRL_D && !text.n && !old.n)
-				ed->kept_eof = true;
-			r |= prefill_key(&text, &out[j]);
-		}
-	}
-	ed->kept = (struct wide){0};
-	ed->kept_cursor = at + text.n;
-	r |= wide_add(&ed->kept, old.s, at);
-	r |= wide_add(&ed->kept, text.s, text.n);
-	if (old.n > at)
-		r |= wide_add(&ed->kept, old.s + at, old.n - at);
-	wide_free(&text);
-	wide_free(&old);
-	return r;
+	strbuf_add(&ed->ahead, s, n);
+	return ed->ahead.failed ? -1 : 0;
 }
 
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
@@ -284,24 +296,41 @@ void editor_interrupt(struct editor *ed)
 	ed->interrupted = ed->reading;
 }
 
+bool editor_is_plain(struct editor *ed)
+{
+	view_size(ed);
+	return ed->plain || !engine_can(ed->view.rows, ed->view.cols);
+}
+
+/* Whether a line feed must be told to return, too. */
+static bool out_is_raw(const struct editor *ed)
+{
+	struct termios modes;
+
+	return ed->out_is_tty && tcgetattr(ed->out, &modes) == 0 &&
+	       !(modes.c_oflag & OPOST);
+}
+
 void editor_print_above(struct editor *ed, const char *s, size_t n)
 {
-	bool raw = ed->reading && !ed->plain;
+	const char *end = out_is_raw(ed) ? "\r\n" : "\n";
 	struct strbuf b = {0};
 
 	if (n == 0)
 		return;
-	if (raw)
+	if (ed->reading && !ed->plain)
 		view_erase(ed);
 	else if (ed->reading && ed->out_is_tty)
-		strbuf_puts(&b, "\n");
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '\n' && raw)
-			strbuf_puts(&b, "\r");
-		strbuf_add(&b, s + i, 1);
+		strbuf_puts(&b, end);
+	while (n) {
+		const char *nl = memchr(s, '\n', n);
+		size_t line = nl ? (size_t)(nl - s) : n;
+
+		strbuf_add(&b, s, line);
+		strbuf_puts(&b, end);
+		s += nl ? line + 1 : line;
+		n -= nl ? line + 1 : line;
 	}
-	if (s[n - 1] != '\n')
-		strbuf_puts(&b, raw ? "\r\n" : "\n");
 	view_write(ed, b.s, b.n);
 	strbuf_free(&b);
 }

@@ -47,8 +47,9 @@ void editor_close(struct editor *ed);
 
 /* Read one cell. With EDITOR_CELL, *cell is its UTF-8 text (caller frees), *n
  * its length, blank lines at its end taken off; otherwise *cell is NULL. The
- * terminal's modes are the same before and after. The caller adds the cell
- * to the history. */
+ * terminal's modes are the same before and after; where they were raw, no key
+ * between two reads is lost or echoed. The caller adds the cell to the
+ * history. */
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e);
 
@@ -81,6 +82,9 @@ void editor_interrupt(struct editor *ed);
 /* Print above the cell that is being edited, or simply print when none is.
  * The text must be safe for a terminal; "\n" ends its lines. */
 void editor_print_above(struct editor *ed, const char *s, size_t n);
+
+/* Whether the next cell is read plainly: then the terminal must be cooked. */
+bool editor_is_plain(struct editor *ed);
 
 /* The size of the terminal, 24 by 80 where it is not known. */
 void editor_size(const struct editor *ed, int *rows, int *cols);

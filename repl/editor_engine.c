@@ -120,6 +120,8 @@ static int engine_setup(struct editor *ed)
 {
 	static const wchar_t *const off[] = {
 		L"-isig", L"-ixon", L"-inlcr", L"-icrnl"};
+	static const wchar_t *const off_after[] = {L"-isig", L"-ixon",
+		L"-inlcr", L"-icrnl", L"-icanon", L"-echo", L"-iexten"};
 	EditLine *el = ed->engine->el;
 	int r = 0;
 
@@ -132,6 +134,9 @@ static int engine_setup(struct editor *ed)
 	/* Keys are keys; and without the last two CR and LF change places. */
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
 		r |= el_wset(el, EL_SETTY, L"-d", off[i], NULL);
+	/* Nor do they become anything else before who reads next is ready. */
+	for (size_t i = 0; i < sizeof(off_after) / sizeof(*off_after); i++)
+		r |= el_wset(el, EL_SETTY, L"-x", off_after[i], NULL);
 	return r;
 }
 

@@ -105,7 +105,8 @@ struct editor {
 
 	/* the read under way */
 	enum editor_result result;
-	struct wide kept; /* text for the next read to begin with */
+	struct strbuf ahead; /* bytes that were typed where nobody read */
+	struct wide kept;    /* text for the next read to begin with */
 	size_t kept_cursor;
 	bool kept_eof; /* Ctrl-D was typed ahead: it ends that read */
 	struct err *err;

@@ -10,26 +10,34 @@
 #include "jail/err.h"
 #include "repl/editor_impl.h"
 
-static void plain_prompt(struct editor *ed, const struct wide *p)
+static void add_prompt(struct strbuf *b, const struct wide *p)
 {
 	char one[4];
 
-	for (size_t i = 0; ed->out_is_tty && i < p->n; i++)
-		view_write(ed, one, utf8_put(p->s[i], one));
+	for (size_t i = 0; i < p->n; i++)
+		strbuf_add(b, one, utf8_put(p->s[i], one));
 }
 
-/* Show text that the cell begins with; it can only be added to. */
-static void plain_show(struct editor *ed, const struct wide *cell)
+/* A prompt, and text that the cell begins with: it can only be added to. In
+ * one write, or the terminal's echo would get between. */
+static void plain_prompt(
+	struct editor *ed, const struct wide *p, const struct wide *cell)
 {
-	for (size_t i = 0; ed->out_is_tty && i < cell->n; i++) {
+	struct strbuf b = {0};
+
+	add_prompt(&b, p);
+	for (size_t i = 0; cell && i < cell->n; i++) {
 		struct layout_glyph g = {.s = "\n", .n = 1};
 
 		if (cell->s[i] != '\n')
 			layout_glyph(cell->s[i], 0, 80, &g);
-		view_write(ed, g.s, (size_t)g.n);
+		strbuf_add(&b, g.s, (size_t)g.n);
 		if (cell->s[i] == '\n')
-			plain_prompt(ed, &ed->prompt2);
+			add_prompt(&b, &ed->prompt2);
 	}
+	if (ed->out_is_tty)
+		view_write(ed, b.s, b.n);
+	strbuf_free(&b);
 }
 
 /* Add a line, its end included, to the cell. 1, 0 at the end of the input,
@@ -78,8 +86,7 @@ enum editor_result plain_read(struct editor *ed, struct wide *cell)
 	ed->result = EDITOR_ERROR;
 	wide_set(cell, ed->kept.s, ed->kept.n);
 	ed->kept.n = 0;
-	plain_prompt(ed, &ed->prompt);
-	plain_show(ed, cell);
+	plain_prompt(ed, &ed->prompt, cell);
 	for (;;) {
 		r = plain_line(ed, cell, &fits);
 		if (r < 0)
@@ -90,7 +97,7 @@ enum editor_result plain_read(struct editor *ed, struct wide *cell)
 			return plain_too_long(ed, cell);
 		if (r == 0 || enter_runs(cell->s, cell->n - 1))
 			return EDITOR_CELL;
-		plain_prompt(ed, &ed->prompt2);
+		plain_prompt(ed, &ed->prompt2, NULL);
 	}
 	if (ed->result == EDITOR_EVENT)
 		wide_set(&ed->kept, cell->s, cell->n);

@@ -43,7 +43,7 @@ void relay_begin(struct relay *r)
 {
 	r->in_n = 0;
 	r->held = true;
-	r->moved = r->nul = false;
+	r->over = r->moved = r->typed = r->nul = false;
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
@@ -87,6 +87,7 @@ static void tty_write(struct relay *r)
 	w = write(r->tty, r->in, r->in_n);
 	if (w <= 0)
 		return;
+	r->typed = true;
 	r->in_n -= (size_t)w;
 	memmove(r->in, r->in + w, r->in_n);
 }
@@ -95,6 +96,11 @@ void relay_release(struct relay *r)
 {
 	r->held = false;
 	tty_write(r);
+}
+
+void relay_hold(struct relay *r)
+{
+	r->held = r->over = true;
 }
 
 size_t relay_untype(struct relay *r, char *buf)
@@ -111,7 +117,7 @@ size_t relay_untype(struct relay *r, char *buf)
 void relay_type(struct relay *r, const char *s, size_t n)
 {
 	size_t room = RELAY_IN - r->in_n, take = n < room ? n : room;
-	bool stuck = r->in_n > 0;
+	bool stuck = r->in_n > 0 || r->over;
 
 	memcpy(r->in + r->in_n, s, take);
 	r->in_n += take;
@@ -171,14 +177,16 @@ void relay_move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 	r->moved = false;
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
+	/* Unless there is another one since; and before the keys: it may say
+	 * that they are not for it any more. */
+	if (r->tty >= 0 && p[RELAY_POLL_TTY].fd == r->tty) {
+		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
+			tty_read(r);
+		if (p[RELAY_POLL_TTY].revents & POLLOUT)
+			tty_write(r);
+	}
 	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents)
 		keys_read(r);
-	if (r->tty < 0 || p[RELAY_POLL_TTY].fd != r->tty)
-		return; /* another one since */
-	if (p[RELAY_POLL_TTY].revents & POLLOUT)
-		tty_write(r);
-	if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
-		tty_read(r);
 }
 
 void relay_put(struct relay *r, const void *buf, size_t n)

@@ -42,8 +42,10 @@ struct relay {
 	bool keys;	 /* standard input goes to the tty */
 	bool keys_ended; /* it is at its end, or gone */
 	bool held;	 /* keys wait: the tty is not ready for them */
+	bool over;	 /* nor will it be: they are for what comes next */
 	bool broken;	 /* the terminal, or what output goes to, is gone */
 	bool moved;	 /* the last relay_move() read something of the tty */
+	bool typed;	 /* the tty was given keys since relay_begin() */
 	bool nul;	 /* a NUL was typed since relay_begin() */
 	struct strbuf out;
 	size_t out_at;
@@ -66,6 +68,9 @@ void relay_set_tty(struct relay *r, int tty);
  * hold what is typed from now on until relay_release(). */
 void relay_begin(struct relay *r);
 void relay_release(struct relay *r);
+
+/* Hold what is typed from now on for good. */
+void relay_hold(struct relay *r);
 
 /* Take back the keys that were not delivered: at most RELAY_IN bytes. */
 size_t relay_untype(struct relay *r, char *buf);

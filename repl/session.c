@@ -304,6 +304,7 @@ void session_end_by(struct session *s, int sig)
 
 static void finish(struct session *s)
 {
+	terminal_restore(s->term);
 	if (command_finish(s) < 0 && !s->status)
 		s->status = 1;
 }
@@ -364,12 +365,15 @@ void session_line(struct session *s, const char *src, size_t n)
 	int r;
 
 	session_tell_background(s);
-	if (lexer_is_command(src, n))
+	if (lexer_is_command(src, n)) {
+		terminal_restore(s->term);
 		r = command_run(s, src, n, &e);
-	else if (is_question(src, n, &question, &name_n))
+	} else if (is_question(src, n, &question, &name_n)) {
+		terminal_restore(s->term);
 		r = command_question(s, question, src, name_n, &e);
-	else
+	} else {
 		r = session_cell(s, src, n, &e);
+	}
 	if (r < 0)
 		say_error(s, &e);
 	session_take_events(s);
@@ -408,12 +412,33 @@ static bool is_blank(const char *src, size_t n)
 	return true;
 }
 
+/* Keys are lines from now on. Those that came just before were not echoed:
+ * they are shown behind the prompt. */
+static void read_lines(struct session *s)
+{
+	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
+	char keys[RELAY_IN];
+	ssize_t n = 0;
+
+	if (!s->term->raw)
+		return;
+	terminal_restore(s->term);
+	if (poll(&p, 1, 0) > 0)
+		n = read(s->term->in, keys, sizeof(keys));
+	if (n > 0)
+		editor_prefill(s->editor, keys, (size_t)n);
+}
+
 static void read_and_run(struct session *s)
 {
 	auto_free char *src = NULL;
 	struct err e = {0};
 	size_t n = 0;
 
+	if (editor_is_plain(s->editor))
+		read_lines(s);
+	else
+		terminal_raw(s->term);
 	switch (editor_read(s->editor, &src, &n, &e)) {
 	case EDITOR_CELL:
 		jail_touch(s->jail);

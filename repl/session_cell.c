@@ -3,11 +3,12 @@
  * session_cell.c - a cell from hand-over to verdict
  *
  * Runs in:   front end
- * Holds:     the terminal in raw mode, while the cell runs
+ * Holds:     the terminal in raw mode, while the cell runs and until somebody
+ *            wants it otherwise: what is typed between cells stays bytes
  * Trusts:    the warden for when it ended and how. The guest's end mark only
  *            says where its output ends, and is waited for no longer than
  *            the tty says something
- * Leaves:    the terminal as it was, however the cell ended
+ * Leaves:    the screen's modes as they were, however the cell ended
  */
 #include "repl/session.h"
 
@@ -219,11 +220,13 @@ static void end(struct session *s)
 		show_verdict(s);
 	flush(s);
 	s->in_cell = false;
-	terminal_restore(s->term);
 	session_tell_limited(s);
 	if (s->next_tty >= 0)
 		session_set_tty(s, fd_take(&s->next_tty));
-	/* Behind what the tty still held. */
+	/* First what was on its way to the tty when the warden last looked,
+	 * then what never left. */
+	if (s->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
+		session_take_events(s);
 	editor_prefill(s->editor, keys, relay_untype(&s->relay, keys));
 }
 

@@ -124,6 +124,9 @@ void session_tty_bytes(void *arg, const char *buf, size_t n)
 
 	if (s->running)
 		own = output_feed(&s->output, buf, n);
+	/* What is typed from now on is for the next prompt. */
+	if (s->running && output_is_marked(&s->output))
+		relay_hold(&s->relay);
 	if (own == n)
 		return;
 	if (!s->running)

@@ -112,3 +112,21 @@ def test_a_stolen_mark_only_hides_the_thief(cb):
           "print('after')")
     assert value(s, "6 * 7") == "42"
     assert re.search("^after", s.all_text(), re.M)
+
+
+def test_a_cell_that_says_it_is_over_can_be_interrupted(cb):
+    s = start(cb, "--set", "cell.timeout=300s", "--set", "cell.cpu=300s")
+    s.run("import gc, os")
+    row = s.enter("print('on', flush=True)\nfor o in gc.get_objects():\n"
+                  "    if type(o) is tuple and len(o) == 2"
+                  " and type(o[1]) is str and len(o[1]) == 32:\n"
+                  "        print('\\x1b_' + o[1] + '\\x1b\\\\', flush=True)\n"
+                  "while not os.path.exists('stop'): pass")
+    s.expect_since(row, "^on")
+    s._pump(0.2)
+    s.type("x")
+    s.type("\x03")
+    s.wait(lambda: s.screen.here() > row and ">>> x" in s.screen.cursor_row(),
+           "the prompt with what was typed")
+    s.type("\x03")
+    assert value(s, "6 * 7") == "42"

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Programs that talk with the person through the terminal."""
+import random
 import termios
+import time
+
+import pytest
+
+SEED = 20240229
 
 
 def test_input_works(session):
@@ -135,6 +141,28 @@ def typed_while_running(session, keys):
     row = session.enter("import time; print('go'); time.sleep(0.5)")
     session.expect_since(row, "^go")
     session.type(keys)
+
+
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
+    """A short cell and a number right behind it, digit by digit: before the
+    cell runs, while it runs, and at any step of its end."""
+    s = cb.session(env={"TERM": kind})
+    dice = random.Random(SEED)
+    for _ in range(60):
+        digits = str(dice.randrange(10**8, 10**9))
+        s.type("1\r")
+        for digit in digits:
+            time.sleep(dice.choice((0, dice.random() / 200)))
+            s.type(digit)
+        row = s.screen.here()
+        # The echo of a dumb terminal may stand before its prompt.
+        s.wait(lambda: ">>> " in s.screen.cursor_row()
+               and (kind == "dumb" or digits in s.screen.cursor_row())
+               and digits[-1] in s.screen.cursor_row(), "prompt and text")
+        s.type("\r")
+        s.expect_since(row, f"^{digits}$")
+        s.wait_prompt()
 
 
 def test_ctrl_d_typed_ahead_leaves_at_the_next_prompt(session):
