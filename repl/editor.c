@@ -173,7 +173,7 @@ static void ahead_key(struct wide *text, const struct key *k)
 			text->s[--text->n] = 0;
 		return;
 	}
-	if (k->code == '\r' || k->code == '\n')
+	if (k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER)
 		c = '\n';
 	else if (k->code == '\t')
 		c = '\t';

@@ -136,7 +136,7 @@ static void replace_whole(
 
 /* `text` up to the cursor is `before` bytes. */
 static void apply(struct editor *ed, const struct completions *c,
-	const char *text, size_t before, bool again)
+	const char *text, size_t before)
 {
 	size_t typed = before - c->start, n = common_prefix(c);
 	size_t start = utf8_count(text, c->start);
@@ -147,11 +147,11 @@ static void apply(struct editor *ed, const struct completions *c,
 		replace_whole(ed, start, c);
 	else if (extends)
 		replace(ed, start, c->items[0], n);
-	else if (again)
+	else
 		list(ed, c);
 }
 
-static void complete(struct editor *ed, bool again)
+static void complete(struct editor *ed)
 {
 	struct span t = engine_text(ed);
 	size_t n, before = utf8_size(t.s, t.cursor);
@@ -160,8 +160,8 @@ static void complete(struct editor *ed, bool again)
 
 	if (text && ed->complete(ed->complete_ctx, text, n, before, &c) == 0 &&
 		c.count > 0 && c.start <= before)
-		apply(ed, &c, text, before, again);
-	else if (c.dropped && again)
+		apply(ed, &c, text, before);
+	else if (c.dropped)
 		edit_status(ed, "[%zu names not shown: unsafe]", c.dropped);
 	completions_free(&c);
 }
@@ -176,6 +176,6 @@ enum editor_step complete_key(struct editor *ed)
 	if (at == t.cursor || (ed->burst && input_has_more(ed)))
 		return enter_tab(ed);
 	if (ed->complete)
-		complete(ed, ed->last_code == '\t');
+		complete(ed);
 	return STEP_GO_ON;
 }

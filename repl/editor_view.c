@@ -286,6 +286,14 @@ static void view_forget(struct view *v)
 	strbuf_free(&v->frame);
 }
 
+/* Without the one that only the cursor needed, behind a row that is full. */
+static size_t rows_of_text(const struct layout *l)
+{
+	const struct layout_row *last = &l->rows[l->n - 1];
+
+	return last->prompt || last->start < last->end ? l->n : l->n - 1;
+}
+
 void view_finish(struct editor *ed, const char *tail)
 {
 	struct view *v = &ed->view;
@@ -293,11 +301,14 @@ void view_finish(struct editor *ed, const char *tail)
 	struct strbuf b = {0};
 
 	if (view_layout(ed, &t) == 0 &&
-		view_paint(ed, &b, &t, 0, v->layout.n, false) == 0) {
-		int col = v->layout.rows[v->layout.n - 1].width;
+		view_paint(ed, &b, &t, 0, rows_of_text(&v->layout), false) ==
+			0) {
+		int col = v->widths[v->n - 1];
 
 		if (*tail && col + (int)strlen(tail) >= v->cols)
 			strbuf_puts(&b, "\r\n");
+		else if (*tail && col > 0) /* where clearing may have left */
+			strbuf_printf(&b, "\r\033[%dC", col);
 		strbuf_puts(&b, tail);
 	}
 	strbuf_puts(&b, "\r\n\033[?25h");

@@ -330,47 +330,47 @@ static void say_error(struct session *s, const struct err *e)
 	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
 }
 
-/* "area?" and "area??" ask for documentation and source. */
-static bool is_question(
-	const char *src, size_t n, const char **command, size_t *name_n)
+/* "area?" and "?area" ask for documentation, two marks for source. The name is
+ * what is between. */
+static bool is_question(const char **name, size_t *n, const char **command)
 {
-	size_t marks = 0;
+	const char *p = *name, *end = p + *n;
+	size_t before = 0, behind = 0;
 
-	while (n && isspace((unsigned char)src[n - 1]))
-		n--;
-	while (n && src[n - 1] == '?' && marks < 2) {
-		n--;
-		marks++;
-	}
-	if (!marks || !n)
+	while (p < end && isspace((unsigned char)end[-1]))
+		end--;
+	for (; p < end && *p == '?'; p++)
+		before++;
+	for (; p < end && end[-1] == '?'; end--)
+		behind++;
+	if (p == end || (before && behind) || isdigit((unsigned char)*p))
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)src[i];
-
-		if (!isalnum(c) && c != '_' && c != '.' && c < 0x80)
+	if (before + behind < 1 || before + behind > 2)
+		return false;
+	for (const char *c = p; c < end; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
+			(unsigned char)*c < 0x80)
 			return false;
-	}
-	if (isdigit((unsigned char)src[0]))
-		return false;
-	*command = marks == 1 ? "doc" : "source";
-	*name_n = n;
+	*command = before + behind == 1 ? "doc" : "source";
+	*name = p;
+	*n = (size_t)(end - p);
 	return true;
 }
 
 void session_line(struct session *s, const char *src, size_t n)
 {
 	struct err e = {0};
-	const char *question;
-	size_t name_n;
+	const char *question, *name = src;
+	size_t name_n = n;
 	int r;
 
 	session_tell_background(s);
 	if (lexer_is_command(src, n)) {
 		terminal_restore(s->term);
 		r = command_run(s, src, n, &e);
-	} else if (is_question(src, n, &question, &name_n)) {
+	} else if (is_question(&name, &name_n, &question)) {
 		terminal_restore(s->term);
-		r = command_question(s, question, src, name_n, &e);
+		r = command_question(s, question, name, name_n, &e);
 	} else {
 		r = session_cell(s, src, n, &e);
 	}

@@ -160,6 +160,16 @@ def test_tab_completes_a_name(session):
     session.wait_prompt()
 
 
+def test_tab_lists_what_may_follow_where_nothing_is_sure(session):
+    session.run("import string")
+    session.type("string.ascii\t")
+    session.expect(r">>> string\.ascii_$")
+    session.type("\t")
+    session.expect(r"^ascii_letters  .*\n(.*\n)*>>> string\.ascii_$")
+    session.type("\x03")
+    session.wait_prompt()
+
+
 def test_tab_completes_an_attribute_and_an_import(session):
     session.run("import string")
     session.type("string.ascii_low\t")
@@ -220,10 +230,14 @@ def test_tab_at_the_start_of_a_line_indents(session):
     session.wait_prompt()
 
 
-def test_question_mark_shows_the_doc(session):
+@pytest.mark.parametrize("doc, source", [("area?", "area??"),
+                                         ("?area", "??area")])
+def test_question_mark_shows_the_doc(session, doc, source):
     session.run("def area(r):\n    'the area of a circle'")
-    out = session.run("area?")
+    out = session.run(doc)
     assert "area(r)" in out and "the area of a circle" in out
+    assert out.splitlines() != session.run(source).splitlines()
+    assert "def area(r):" in session.run(source)
 
 
 def test_narrow_terminal(cb):
@@ -234,6 +248,17 @@ def test_narrow_terminal(cb):
     s.type("\x03")
     s.wait_prompt()
     assert s.run("1 + 1") == "2"
+
+
+def test_no_row_is_left_behind_text_that_fills_its_own(cb):
+    s = cb.session(size=(10, 30))
+    s.type("print('" + "x" * 17 + "')\r")
+    s.expect(r"^>>> print\('x{17}'\)\nx{17}$")
+    s.wait_prompt()
+    s.type("'" + "y" * 24)
+    s.expect("y{24}'?")
+    s.type("'\x03")
+    s.expect(r">>> 'y{24}'\n\^C\n>>>$")
 
 
 def words_at(cb, columns, command):
@@ -247,7 +272,7 @@ def words_at(cb, columns, command):
 @pytest.mark.parametrize("columns", [24, 40, 80])
 def test_no_word_is_broken_at_any_width(cb, command, columns):
     at_ease, narrow = (words_at(cb, c, command) for c in (200, columns))
-    volatile = re.compile(r"[\d.]+|[KMG]i?B|m?s|min|h")     # what is used now
+    volatile = re.compile(r"[\d.]+|([KMG]i)?B|m?s|min|h")     # what is used now
     assert [w for w in narrow if not volatile.fullmatch(w)] == \
         [w for w in at_ease if not volatile.fullmatch(w)]
 

@@ -143,6 +143,14 @@ def typed_while_running(session, keys):
     session.type(keys)
 
 
+def test_a_line_begun_ahead_is_a_line(session):
+    typed_while_running(session, "x = 1\x1b\rx")
+    session.expect(r"^>>> x = 1\n\.\.\. x$")
+    session.type("\r")
+    session.expect("^1$")
+    session.wait_prompt()
+
+
 @pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
 def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
     """A short cell and a number right behind it, digit by digit: before the
