@@ -163,42 +163,61 @@ static const char *next_cell(const char *p, const char *end)
 	return end;
 }
 
-static int read_script(struct session *s, const char *name, char *buf,
-	size_t max, size_t *n, struct err *e)
+/* The whole script, *n bytes; caller frees. NULL with e. */
+static char *read_script(
+	struct session *s, const char *name, size_t *n, struct err *e)
 {
+	size_t max = (size_t)s->cfg->limits.max_file_bytes;
 	auto_free char *path = hostfs_expand(s->host, name);
 	auto_close int fd = -1;
 	struct stat st;
 	ssize_t r;
+	char *buf;
 
-	if (!path)
-		return err_errno(e, "load %s", name);
-	fd = hostfs_open_file(s->host, path, &st, e);
+	fd = path ? hostfs_open_file(s->host, path, &st, e)
+		  : err_errno(e, "load %s", name);
 	if (fd < 0)
-		return -1;
-	r = io_read_full(fd, buf, max + 1);
-	if (r < 0)
-		return err_errno(e, "read %s", path);
-	if ((size_t)r > max)
-		return err_set(e, "%s is longer than cell.source", path);
+		return NULL;
+	if ((size_t)st.st_size > max) {
+		err_set(e, "%s is larger than files.max_file", path);
+		return NULL;
+	}
+	buf = malloc((size_t)st.st_size + 1);
+	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
+	if (r < 0) {
+		err_errno(e, "read %s", path);
+		free(buf);
+		return NULL;
+	}
 	*n = (size_t)r;
-	return 0;
+	return buf;
+}
+
+/* Some editors begin a file with a mark that is no Python. */
+static const char *behind_mark(const char *script, size_t n)
+{
+	return n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? script + 3
+							    : script;
 }
 
 COMMAND_FUNCTION(load)
 {
-	size_t max = (size_t)s->cfg->limits.source_bytes, n;
-	auto_free char *script = malloc(max + 1);
-	const char *p = script, *end;
+	size_t max = (size_t)s->cfg->limits.source_bytes, n = 0;
+	auto_free char *script = read_script(s, line->words[0].s, &n, e);
+	const char *p, *end;
 	int cells = 0;
 
 	if (!script)
-		return err_errno(e, "load %s", line->words[0].s);
-	if (read_script(s, line->words[0].s, script, max, &n, e) < 0)
 		return -1;
+	p = behind_mark(script, n);
 	for (end = script + n; p < end && !s->over;) {
 		const char *next = next_cell(p, end);
 
+		if ((size_t)(next - p) > max)
+			return err_set(e,
+				"cell %d of the script is longer than "
+				"cell.source",
+				cells + 1);
 		if (session_cell(s, p, (size_t)(next - p), e) < 0)
 			return -1;
 		cells++;

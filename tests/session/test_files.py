@@ -378,3 +378,21 @@ def test_a_directory_that_cannot_be_written_is_named(cb):
         out = s.run(line)
         assert f"{there}/o: create a file: Permission denied" in out, out
         assert ("has no capability" in out) == (os.geteuid() == 0), out
+
+
+def test_load_takes_a_script_cell_by_cell(cb):
+    (cb.work / "many.py").write_bytes(
+        b"\xef\xbb\xbfa = 1\n# %%\n" + b"a += 1\n" * 40 + b"# %%\na\n")
+    s = cb.session("-s", "cell.source=300")
+    assert s.run(":load many.py").split() == ["41"]
+    (cb.work / "long.py").write_text("b = 1\n# %%\n" + "b += 1\n" * 50)
+    assert "cell 2 of the script is longer than cell.source" \
+        in s.run(":load long.py")
+    assert s.run("b") == "1"
+
+
+def test_show_cuts_no_line(cb):
+    s = cb.session(size=(200, 100))
+    s.run("open('wide', 'w').write('x' + 'é' * 6000 + '.')")
+    out = s.run(":show wide").replace("\n", "")
+    assert out == "x" + "é" * 6000 + ".", len(out)
