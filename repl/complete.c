@@ -104,6 +104,11 @@ static bool is_dir(int dir, const struct dirent *entry)
 	return fstatat(dir, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static void complete_host(
 	struct session *s, const char *word, char open, struct completions *out)
 {
@@ -138,6 +143,8 @@ static void complete_host(
 			offer(out, full, open);
 	}
 	closedir(d);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_name);
 }
 
 static void complete_home(

@@ -396,3 +396,13 @@ def test_show_cuts_no_line(cb):
     s.run("open('wide', 'w').write('x' + 'é' * 6000 + '.')")
     out = s.run(":show wide").replace("\n", "")
     assert out == "x" + "é" * 6000 + ".", len(out)
+
+
+def test_candidates_on_the_host_are_in_order(cb):
+    names = [f"f{c}" for c in "tkzaqmbyxc"]
+    for name in names:
+        (cb.work / name).touch()
+    s = cb.session()
+    s.type(":upload f\t\t")
+    shown = s.expect(r"^f. .* f.$").group().split()
+    assert shown == sorted(names), shown
