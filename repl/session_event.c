@@ -241,7 +241,7 @@ static size_t cut_stack(const char *text, size_t n)
 			sizeof(cell) - 1)) != NULL)
 		last = p++;
 	if (!last)
-		return n;
+		return 0;
 	nl = memchr(last, '\n', n - (size_t)(last - text));
 	return nl ? (size_t)(nl + 1 - text) : n;
 }

@@ -350,3 +350,13 @@ threading.Thread(target=later).start()""")
                    "the sequence")
     hosttree.until(lambda: told(r"output limit: \d.* of the background shown, "
                                 r"\d.* not"), "the count")
+
+
+def test_a_stack_without_a_frame_of_the_cell_is_not_shown(cb):
+    s = cb.session("-t", "500ms", "-s", "cell.grace=100ms")
+    # Killed while the driver flushes: every frame is the driver's.
+    out = s.run("import functools, signal, sys, time\n"
+                "class Slow: flush = functools.partial(time.sleep, 50)\n\n"
+                "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                "sys.stdout = Slow()")
+    assert "time limit: 500 ms · killed" in out and "File" not in out, out
