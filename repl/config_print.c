@@ -48,9 +48,9 @@ static bool needs_quotes(const char *s, enum form form)
 
 	if (!n)
 		return form == FORM_ITEM;
-	if (form == FORM_COMMENTED || strchr(s, ';'))
+	if (form == FORM_COMMENTED || strpbrk(s, ";\""))
 		return true;
-	if (s[0] == '"' || strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))
+	if (strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))
 		return true;
 	return form == FORM_ITEM && strpbrk(s, " \t");
 }

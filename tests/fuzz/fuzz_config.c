@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "jail/cgroup.h"
+#include "jail/host.h"
 #include "jail/seccomp.h"
 
 /* The table of what keeps each limit is linked for its words; what it asks of
@@ -34,6 +35,11 @@ int seccomp_size(enum seccomp_profile profile)
 	abort();
 }
 
+int host_has_swap(void)
+{
+	abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void must(int claim)
@@ -45,10 +51,12 @@ static void must(int claim)
 /* Read `text` as a file over the built-in values; how many errors. */
 static size_t read_text(struct config *cfg, const char *text, size_t n)
 {
-	struct config_where where = {.home = "/home/kim"};
+	struct config_where where = {0};
 	struct config_errors errors = {0};
-	struct config_merge m = {
-		.cfg = cfg, .where = &where, .errors = &errors};
+	struct config_merge m = {.cfg = cfg,
+		.where = &where,
+		.home = "/home/kim",
+		.errors = &errors};
 	size_t count;
 
 	must(config_init(cfg) == 0);

@@ -355,7 +355,7 @@ static void the_printed_result_reads_back_the_same(void **state)
 
 	put(w, "cellblock.conf",
 		"[cell]\ntimeout = 61s\n[terminal]\nprompt = \"\\\"x \"\n"
-		"[jail]\nexpose = \"/b c\" /d\n[python]\nenv.A = \" x\"\n"
+		"[jail]\nexpose = \"/b c\" /d /e\"\n[python]\nenv.A = \" x\"\n"
 		"startup = \"x = 1 ; y = \\\"a\\\"\"\n[session]\ncpus = 0.125\n"
 		"[policy]\ncommands =\n");
 	load_ok(w);
