@@ -92,6 +92,13 @@ def tables():
     held.append(m)
     for at in range(0, size, 2 << 20): m[at]
 
+def paged_out():
+    # into swap, where there is any
+    m = mmap.mmap(-1, STEP, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    m[:] = block
+    m.madvise(21)
+    held.append(m)
+
 def child(first=True):
     r, w = os.pipe()
     def hold():
@@ -133,6 +140,7 @@ KINDS = {
     # It cannot be larger than what is left after it, so the heap goes on.
     "home": "fill(os.open('/home/f%d' % got, os.O_CREAT | os.O_WRONLY)) "
             "if got < 96 << 20 else held.append(bytearray(block))",
+    "paged out": "paged_out()",
     "children": "n = child()",
     "children without a first thread": "n = child(False)",
     "shared zeros": "zeros()",
@@ -214,6 +222,7 @@ def numbers_of(path):
 def test_the_cgroup_holds_what_was_configured(cb):
     s = cb.session("-M", "200M", "-s", "session.processes=20",
                    "-s", "session.cpus=0.5")
+    s.run("None")       # the prompt is there before the jail
     memory = session_cgroup(s, "memory")
     cpu = session_cgroup(s, "cpu")
     if (memory / "memory.max").exists():
