@@ -269,6 +269,7 @@ def test_the_freezer_holds_the_guests_between_cells(cb):
 def test_cores_are_shared_out(cb):
     """A session that wants more than its share is held back."""
     s = cb.session("-s", "session.cpus=0.2")
+    s.run("None")
     cpu = session_cgroup(s, "cpu")
 
     def throttled():
