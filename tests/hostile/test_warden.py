@@ -315,6 +315,16 @@ def test_a_program_that_waits_for_the_person_is_waited_for(cb):
 
 # ---- the front end's own clock
 
+def test_a_warden_that_hung_is_ended_by_its_alarm(cb):
+    """As the alarm ends it, and all the jail with it; the front end says so."""
+    s = start(cb)
+    tree = cb.tree(s)
+    os.kill(tree.warden, signal.SIGALRM)
+    assert s.wait_exit() == 125
+    assert "the session hung, and was ended" in s.all_text()
+    tree.wait_gone(SOON)
+
+
 @pytest.mark.limit(90)
 def test_a_warden_that_does_not_end_is_not_waited_for_for_ever(cb):
     """Stopped, it does not even die of its alarm. Who may kill it does so; who
