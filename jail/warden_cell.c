@@ -380,7 +380,7 @@ static void run_start(struct warden *w, struct run *r)
 void warden_cell(struct warden *w, uint32_t cell, int source_fd)
 {
 	struct run r = {.d = {.cell = cell}};
-	struct measure m;
+	const struct measure *start;
 	int32_t killed;
 
 	if (run_load(w, &r, source_fd) < 0) {
@@ -392,12 +392,10 @@ void warden_cell(struct warden *w, uint32_t cell, int source_fd)
 	w->next_cell = cell + 1;
 	w->cells++;
 	w->broken = w->ran_on = 0;
-	/* Everything is stopped here, so what is counted now is the start. */
-	warden_measure(w, 0, &m);
-	r.cpu_start_ms = m.cpu_ms;
-	r.oom_start = w->oom_seen = m.oom_kills;
-	r.fork_fails_start = m.fork_fails;
-	warden_weigh_start(w);
+	start = warden_baseline(w);
+	r.cpu_start_ms = start->cpu_ms;
+	r.oom_start = w->oom_seen = start->oom_kills;
+	r.fork_fails_start = start->fork_fails;
 	run_start(w, &r);
 	run_loop(w, &r);
 	free(r.src);

@@ -84,6 +84,7 @@ int warden_init_send(struct warden *w, enum wire_init_type type,
 	struct wire_init m = {
 		.type = type, .seq = ++w->init_seq, .npids = npids};
 
+	w->measured = 0;
 	for (int i = 0; i < npids; i++)
 		m.pids[i] = pids[i];
 	return io_send_fds(w->init_sock, &m, sizeof(m), fds, nfds, 0);

@@ -51,3 +51,13 @@ void warden_measure(struct warden *w, unsigned flags, struct measure *m)
 		counted && u.peak_bytes > 0 ? u.peak_bytes : w->peak_bytes;
 	m->oom_kills = u.oom_kills;
 }
+
+const struct measure *warden_baseline(struct warden *w)
+{
+	if (w->measured)
+		return &w->baseline;
+	warden_measure(w, 0, &w->baseline);
+	warden_weigh_start(w);
+	w->measured = w->frozen || w->swept;
+	return &w->baseline;
+}

@@ -332,6 +332,8 @@ void warden_park(struct warden *w)
 	ev.done.no_checkpoint = w->no_checkpoint;
 	ev.done.names = w->names;
 	warden_event(w, &ev, NULL, 0);
+	if (w->frozen || w->swept)
+		warden_baseline(w);
 }
 
 /* Wake a checkpoint: 0, or -1 when it does not answer. */

@@ -44,6 +44,18 @@ struct checkpoint {
 	uint32_t threads; /* threads the original had and it has not */
 };
 
+/* What the jail uses. */
+struct measure {
+	/* Memory; 0 where MEASURE_MEMORY was not asked for and no cgroup
+	 * counts it. */
+	int64_t bytes, peak_bytes;
+	int64_t cpu_ms; /* of the session so far */
+	int processes;	/* beside init, zombies not counted */
+	int slots;	/* what the process limit counts: threads, zombies */
+	int64_t fork_fails;
+	int64_t oom_kills;
+};
+
 struct warden {
 	const struct jail_spec *spec;
 	struct host host;
@@ -65,6 +77,8 @@ struct warden {
 	int no_proc;
 	int frozen, swept;	      /* how it is stopped now, if it is */
 	int64_t look_ms, rest_cpu_ms; /* whether it is (warden_stop.c) */
+	struct measure baseline;      /* true until something moves: */
+	int measured;
 	int ran_on, broken;	      /* how often since the last cell */
 
 	/* the live guest */
@@ -175,20 +189,13 @@ int warden_still(struct warden *w, int64_t *due_ms);
 
 /* ---- warden_measure.c: what the jail uses now ---- */
 
-struct measure {
-	/* Memory; 0 where MEASURE_MEMORY was not asked for and no cgroup
-	 * counts it. */
-	int64_t bytes, peak_bytes;
-	int64_t cpu_ms; /* of the session so far */
-	int processes;	/* beside init, zombies not counted */
-	int slots;	/* what the process limit counts: threads, zombies */
-	int64_t fork_fails;
-	int64_t oom_kills;
-};
-
 enum { MEASURE_MEMORY = 1 }; /* even where that means walking page tables */
 
 void warden_measure(struct warden *w, unsigned flags, struct measure *m);
+
+/* What the next cell starts from. It is measured when the jail has come to
+ * rest, and again only if something has moved since: no cell waits for it. */
+const struct measure *warden_baseline(struct warden *w);
 
 /* ---- warden_park.c: checkpoints ---- */
 

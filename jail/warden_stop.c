@@ -25,7 +25,7 @@ void warden_thaw(struct warden *w)
 {
 	if (w->frozen)
 		cgroup_freeze(&w->cgroup, 0, FREEZE_MS, NULL);
-	w->frozen = 0;
+	w->frozen = w->measured = 0;
 }
 
 /* Init stopped all that it could not see: look for it, and have it kill what

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 			fail(&e);
 		built[i] = await(j, JAIL_BUILT) - start;
 		up[i] = await(j, JAIL_UP) - start;
-		jail_close(j);
+		jail_close(j, &e);
 	}
 	print("jail: open -> built", built, JAILS);
 	print("jail: open -> Python answers", up, JAILS);
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		cell[i] = done - start;
 		rest[i] = await(j, JAIL_PARKED) - done;
 	}
-	jail_close(j);
+	jail_close(j, &e);
 	print("jail: a cell, handed over -> done", cell, CELLS);
 	print("jail: done -> checkpoint taken, at rest", rest, CELLS);
 	return 0;
