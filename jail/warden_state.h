@@ -79,7 +79,7 @@ struct warden {
 	int64_t look_ms, rest_cpu_ms; /* whether it is (warden_stop.c) */
 	struct measure baseline;      /* true until something moves: */
 	int measured;
-	int ran_on, broken;	      /* how often since the last cell */
+	int ran_on, broken; /* how often since the last cell */
 
 	/* the live guest */
 	int ctl;
