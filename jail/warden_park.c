@@ -23,7 +23,7 @@
 
 /* What parking, and waking, may take before they count as no answer. */
 #define PARK_MS 2000
-#define WAKE_MS 1000
+#define WAKE_MS 4000
 #define KILL_MS 3000
 #define END_MS 400
 /* Parking again, after a guest that did not answer has been replaced. */
