@@ -206,6 +206,11 @@ class Session:
                       and self.screen.cursor_row() == "...",
                       "an empty line that goes on")
         row = self.screen.here() + 1
+        # A cell that fills its last row leaves the cursor on the next one.
+        if self.screen.cursor.x == 0 and \
+                len(self.screen.rows(row - 2, row - 1)[0]) == \
+                self.screen.columns:
+            row -= 1
         self.type("\r")
         return row
 
