@@ -56,10 +56,10 @@ def test_an_interrupt_as_the_cell_ends_is_nobodys(cb):
     s = start(cb, "--set", "cell.timeout=20s")
     dice = random.Random(SEED + 2)
     for i in range(40):
-        s.type(f"z = sum(range({dice.randrange(10**5)}))\r")
+        row = s.enter(f"z = sum(range({dice.randrange(10**5)}))")
         s._pump(dice.random() * 0.02)
         s.type("\x03")
-        s.wait(s.at_prompt, "a prompt")
+        s.wait(lambda: s.screen.here() >= row and s.at_prompt(), "a prompt")
     assert value(s, "7") == "7"
     row = s.screen.here()
     is_whole(s, row)
