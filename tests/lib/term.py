@@ -226,7 +226,23 @@ class Session:
         self.wait(lambda: self.screen.here() >= row and self.at_prompt(),
                   f"the prompt after {cell[-60:]!r}", deadline)
         text = "\n".join(self.screen.rows(row, self.screen.here()))
-        return HOST_NOTICE.sub("", text)
+        return self._without_notice(text, cell)
+
+    def _without_notice(self, text, cell):
+        """Where the jail stood only after the cell was typed, the notice came
+        above it and moved it down."""
+        notice = HOST_NOTICE.search(text)
+        if not notice:
+            return text
+        before, after = text[:notice.start()], text[notice.end():]
+        if before:
+            return before + after
+        after = after.removeprefix("\n")
+        if after.startswith(self.prompt):
+            end = after.find(cell.split("\n")[-1].strip()[-20:])
+            newline = after.find("\n", max(end, 1))
+            after = after[newline + 1:] if newline >= 0 else ""
+        return after
 
     # ---- the end ----
 
