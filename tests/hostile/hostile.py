@@ -6,8 +6,8 @@ import re
 import hosttree
 LOST = "variables lost"
 # What the session says of a cell: between brackets, and not a value.
-FRAME = re.compile(r"^\[[^\[\]]*(?: · | left behind|ended|killed|be taken)"
-                   r"[^\[\]]*\]$", re.M)
+FRAME = re.compile(r"^\[[^\[\]]*(?: · | left behind|ended|killed|be taken"
+                   r"|dropped:)[^\[\]]*\]$", re.M)
 
 # Finds the driver's sockets without /proc, which not every jail has.
 FIND = """\
@@ -77,7 +77,7 @@ def wait_stopped(tree):
 def is_whole(s, row, must_keep=True):
     """Works, the home is kept, and the variables too, or their loss was said
     since `row`. Returns whether they were kept."""
-    assert value(s, "6 * 7") == "42"
+    assert value(s, "6 * 7") == "42", s.picture()
     out = value(s, "kept")
     assert value(s, "open('kept.txt').read()") == "'in the home'"
     lost = LOST in said_since(s, row)
