@@ -55,6 +55,11 @@ void warden_measure(struct warden *w, unsigned flags, struct measure *m)
 	memset(m, 0, sizeof(*m));
 }
 
+const struct measure *warden_baseline(struct warden *w)
+{
+	return &w->baseline;
+}
+
 int64_t warden_clock(struct warden *w, enum jail_limit limit, int64_t *due_ms)
 {
 	(void)w, (void)limit;
@@ -74,11 +79,6 @@ void warden_continue(struct warden *w)
 void warden_rest(struct warden *w, int32_t *killed)
 {
 	(void)w, (void)killed;
-}
-
-void warden_weigh_start(struct warden *w)
-{
-	(void)w;
 }
 
 void warden_weigh(struct warden *w, const struct measure *m, int64_t ran_ms)
