@@ -32,7 +32,8 @@ CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
-SRC      := $(filter-out jail/guest_copy.c,$(wildcard jail/*.c repl/*.c))
+GUEST_SRC := jail/guest_copy.c jail/guest_pages.c
+SRC      := $(filter-out $(GUEST_SRC),$(wildcard jail/*.c repl/*.c))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
 LIB      := $(BUILD)/libcellblock.a
@@ -97,10 +98,11 @@ $(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
 
 # The rest of it: a library, and behind it, where nobody who maps it looks,
 # the texts that are compiled at first need.
-$(BUILD)/gen/guest_copy.so: jail/guest_copy.c
+$(BUILD)/gen/guest_copy.so: $(GUEST_SRC) jail/guest_pages.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 -D_GNU_SOURCE -U_FORTIFY_SOURCE $(WARN) $(WERROR) \
-	  -fPIC -shared -s -Wl,-z,now,-z,noseparate-code -o $@ $<
+	  -fPIC -fvisibility=hidden -shared -s \
+	  -Wl,-z,now,-z,noseparate-code -o $@ $(GUEST_SRC)
 
 $(BUILD)/gen/guest_tools: $(BUILD)/gen/guest_copy.so jail/guest_park.py \
 		jail/guest_answer.py
@@ -156,7 +158,7 @@ tidy: $(GEN)
 
 ## make format     clang-format every source
 format:
-	clang-format -i $(SRC) jail/guest_copy.c $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
+	clang-format -i $(SRC) $(GUEST_SRC) $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
 
 ## make install    to $(PREFIX) (/usr/local); DESTDIR is honoured
 install: build

@@ -8,7 +8,7 @@
 # Holds:     ctl    the warden's socket, one message a read (wire.h)
 #            line   a raw pty slave on which the source of a cell arrives
 #            mark   the tty, kept apart from whatever becomes of 0, 1 and 2
-#            tools  guest_copy.c, guest_park.py and guest_answer.py, one
+#            tools  guest_copy.so, guest_park.py and guest_answer.py, one
 #                   behind the other, for the first need of them
 #            stack  a file for every thread's stack, written on signal 64
 # Trusts:    the warden. Not the user's code: it shares this process, so what

@@ -15,6 +15,8 @@
  * and then init is the parent of the copy as well. This thread waits for it,
  * so its stack is in the copy as it is here: there the copy goes on.
  */
+#include "guest_pages.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -30,7 +32,7 @@ void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);
 void PyOS_AfterFork_Child(void);
 
-int guest_copy(void);
+__attribute__((visibility("default"))) int guest_copy(void);
 
 static _Alignas(64) char stack[256 * 1024];
 static jmp_buf here;
@@ -62,6 +64,7 @@ int guest_copy(void)
 {
 	pid_t pid = -ECHILD; /* of a process that was killed in between */
 
+	pages_note();
 	PyOS_BeforeFork();
 	if (setjmp(here)) {
 		rseq_again();
@@ -72,5 +75,7 @@ int guest_copy(void)
 		    CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, &pid) < 0)
 		pid = -errno;
 	PyOS_AfterFork_Parent();
+	if (pid > 0)
+		pages_take();
 	return pid;
 }

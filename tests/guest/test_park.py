@@ -2,10 +2,13 @@
 """The driver without a jail around it: checkpoints."""
 import os
 import random
+import re
 
 import pytest
 
 from driver import plain_python, until
+
+KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 
 
 @pytest.fixture(params=["copied", "forked_twice"])
@@ -55,6 +58,40 @@ def test_a_checkpoint_goes_when_its_socket_does(guest):
         with open("/proc/%d/stat" % point.pid) as f:
             return f.read().split(") ")[1][0] == "Z"
     until(gone, "the checkpoint to end")
+
+
+OWN = """\
+import struct
+def own(address, pages):
+    "how many pages of ours no other process has"
+    with open('/proc/self/pagemap', 'rb', 0) as f:
+        f.seek(address // 4096 * 8)
+        entries = struct.unpack('%dQ' % pages, f.read(8 * pages))
+    return sum(e >> 56 & 1 for e in entries)
+def place(buffer):
+    address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+    return -(-address // 4096) * 4096
+import ctypes
+few, many = bytearray(200 * 4096), bytearray(4000 * 4096)
+"""
+
+
+@pytest.mark.skipif(os.sysconf("SC_PAGESIZE") != 4096,
+                    reason="pages of another size")
+@pytest.mark.skipif(KERNEL < (5, 14),
+                    reason="wants MADV_POPULATE_WRITE, of Linux 5.14")
+def test_what_a_cell_wrote_is_copied_before_the_next(make):
+    guest = make(library=True)
+    guest.run(OWN)
+    kept = [guest.park()]
+    assert guest.out_of("own(place(many), 3999)") == "0\n", "control"
+    guest.run("few[:] = bytes(len(few))")
+    kept.append(guest.park())
+    assert guest.out_of("own(place(few), 199)") == "199\n"
+    guest.run("many[:] = bytes(len(many))")
+    kept.append(guest.park())
+    assert guest.out_of("own(place(few), 199), own(place(many), 3999)") \
+        == "(0, 0)\n", "too much"
 
 
 def test_random_goes_on_in_both(guest):

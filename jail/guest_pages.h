@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* guest_pages.h - pages that the next cell would copy are copied before it */
+#ifndef CELLBLOCK_GUEST_PAGES_H
+#define CELLBLOCK_GUEST_PAGES_H
+
+/* Before a fork: remember which pages have been written since the last. */
+void pages_note(void);
+
+/* Behind it, where no cell waits: make these our own again. */
+void pages_take(void);
+
+#endif
