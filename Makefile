@@ -36,6 +36,7 @@ GUEST_SRC := jail/guest_copy.c jail/guest_pages.c
 SRC      := $(filter-out $(GUEST_SRC),$(wildcard jail/*.c repl/*.c))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
+OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
