@@ -29,7 +29,6 @@ void limits_init(struct limits *l)
 		.home_files = 4096,
 		.max_file_bytes = 16LL << 20,
 		.max_count = 100,
-		.files_timeout_ms = 5000,
 		.recursion = 1000,
 		.network = NETWORK_NONE,
 	};

@@ -39,7 +39,6 @@ struct limits {
 	/* [files] */
 	int64_t max_file_bytes;
 	int max_count;
-	int64_t files_timeout_ms;
 	/* [python] */
 	int recursion;
 	/* [jail] */

@@ -339,6 +339,7 @@ static void take_events(struct program *p)
 static void take_signals(struct program *p)
 {
 	struct signals *sig = p->start->signals;
+	struct terminal *t = p->start->term;
 
 	signals_read(sig);
 	if (sig->interrupt) {
@@ -346,9 +347,10 @@ static void take_signals(struct program *p)
 		jail_interrupt(p->start->jail, NULL);
 		relay_interrupted(&p->relay);
 	}
-	if (sig->resized && terminal_measure(p->start->term))
-		jail_resize(p->start->jail, p->start->term->rows,
-			p->start->term->cols);
+	if (sig->resized && terminal_measure(t)) {
+		jail_resize(p->start->jail, t->rows, t->cols);
+		output_resize(&p->output, t->cols);
+	}
 	sig->resized = false;
 	if (sig->continued && p->tty >= 0)
 		take_keys(p);

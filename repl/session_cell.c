@@ -52,6 +52,14 @@ static bool output_is_over(const struct session *s, int64_t now)
 	       now - s->ended_ms >= OUTPUT_END_MS;
 }
 
+static void follow_window(struct session *s)
+{
+	if (!terminal_measure(s->term))
+		return;
+	jail_resize(s->jail, s->term->rows, s->term->cols);
+	output_resize(&s->output, s->term->cols);
+}
+
 static void take_signals(struct session *s)
 {
 	struct signals *sig = s->signals;
@@ -66,8 +74,7 @@ static void take_signals(struct session *s)
 	}
 	if (sig->resized) {
 		sig->resized = false;
-		if (terminal_measure(s->term))
-			jail_resize(s->jail, s->term->rows, s->term->cols);
+		follow_window(s);
 	}
 }
 
@@ -202,8 +209,7 @@ static void begin(struct session *s)
 	memset(&s->done, 0, sizeof(s->done));
 	signals_read(s->signals);
 	s->signals->interrupt = false;
-	if (terminal_measure(s->term)) /* changed since the cell was sent */
-		jail_resize(s->jail, s->term->rows, s->term->cols);
+	follow_window(s); /* changed since the cell was sent */
 	relay_begin(&s->relay);
 	s->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
@@ -285,8 +291,7 @@ int session_cell(struct session *s, const char *src, size_t n, struct err *e)
 	if (s->over)
 		return 0;
 	/* First the window: the cell may ask at once how large it is. */
-	if (terminal_measure(s->term))
-		jail_resize(s->jail, s->term->rows, s->term->cols);
+	follow_window(s);
 	s->cell++;
 	if (run(s, src, n, e) < 0) {
 		s->cell--;
