@@ -32,7 +32,10 @@ void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);
 void PyOS_AfterFork_Child(void);
 
-__attribute__((visibility("default"))) int guest_copy(void);
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int guest_copy(void);
+EXPORT int guest_take(void);
 
 static _Alignas(64) char stack[256 * 1024];
 static jmp_buf here;
@@ -75,7 +78,12 @@ int guest_copy(void)
 		    CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, &pid) < 0)
 		pid = -errno;
 	PyOS_AfterFork_Parent();
-	if (pid > 0)
-		pages_take();
 	return pid;
+}
+
+/* Later, in the one that went on: see guest_pages.h. 0. */
+int guest_take(void)
+{
+	pages_take();
+	return 0;
 }

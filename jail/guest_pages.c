@@ -9,9 +9,10 @@
  *
  * Behind a fork the first write to each page copies it, and Python writes to
  * the same two hundred in each cell: that is half of the time of a short one.
- * What is ours alone before a fork has been written since the one before it.
- * It will be written again, so it is copied while nobody waits. Once that
- * would be much, it is not done: the next cell then shows anew what is needed.
+ * What is ours alone before a fork has been written since the one before it,
+ * or was copied here. It will be written again, so it is copied while nobody
+ * waits. Once that would be much, nothing is: the next cell then shows anew
+ * what is needed.
  */
 #include "guest_pages.h"
 

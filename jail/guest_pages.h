@@ -6,7 +6,7 @@
 /* Before a fork: remember which pages have been written since the last. */
 void pages_note(void);
 
-/* Behind it, where no cell waits: make these our own again. */
+/* Some time behind it, while no cell waits: make these our own again. */
 void pages_take(void);
 
 #endif

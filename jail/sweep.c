@@ -33,7 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_MS 50
+/* Those that run on this long, and at so many looks, are killed: who is to
+ * stop must have had the CPU for it, and so must who looks. */
+#define STOP_MS 250
+#define STOP_LOOKS 20
 #define KILL_MS 2000
 #define BLIND_MS 100
 /* No process has a higher number (PID_MAX_LIMIT). */
@@ -235,21 +238,22 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
 	struct look l = {.proc_fd = s->proc_fd};
-	int calm = 0, blind, most = 0;
+	int calm = 0, looks = 0, blind, most = 0;
 
 	do {
 		kill(-1, SIGSTOP);
 		if (s->proc_fd < 0)
 			return 0;
 		l.seen = l.awake = l.killed = 0;
-		l.kill = now_ms() >= end;
+		l.kill = now_ms() >= end && looks++ >= STOP_LOOKS;
 		blind = each(s, look_at, &l) < 0;
 		calm = blind || l.awake ? 0 : calm + 1;
 		/* Those that take a while to die are killed more than once. */
 		most = l.killed > most ? l.killed : most;
 		if (!calm)
 			poll(NULL, 0, 1);
-	} while (calm < 2 && now_ms() < end + STOP_MS);
+	} while (calm < 2 &&
+		 (now_ms() < end + STOP_MS || looks < 2 * STOP_LOOKS));
 	*seen = l.seen;
 	*killed = most;
 	return blind ? -1 : 0;

@@ -394,7 +394,9 @@ void warden_cell(struct warden *w, uint32_t cell, int source_fd)
 	w->broken = w->ran_on = 0;
 	start = warden_baseline(w);
 	r.cpu_start_ms = start->cpu_ms;
-	r.oom_start = w->oom_seen = start->oom_kills;
+	if (start->oom_kills > w->oom_seen)
+		w->oom_seen = start->oom_kills;
+	r.oom_start = w->oom_seen;
 	r.fork_fails_start = start->fork_fails;
 	run_start(w, &r);
 	run_loop(w, &r);

@@ -94,6 +94,7 @@ static void note_death(struct warden *w, const struct wire_init *m)
 {
 	if (m->npids != 1)
 		return;
+	w->measured = 0;
 	if (m->pids[0] == w->live) {
 		w->live = 0;
 		w->live_status = m->status;

@@ -16,10 +16,13 @@
 
 #define STOP_MS 3000
 #define VERIFY_MS 50
-/* Longer than any process takes that can be frozen at all. */
-#define FREEZE_MS 100
+/* Longer than any process takes that can be frozen at all: one that has used
+ * up its share of the CPU freezes when it gets more. */
+#define FREEZE_MS 1000
 /* Between two looks at what should be stopped. */
 #define LOOK_MS 1000
+/* What a death alone may add: its time is rounded differently then. */
+#define LOOK_ROUND_MS 30
 
 void warden_thaw(struct warden *w)
 {
@@ -76,6 +79,7 @@ static int sweep(struct warden *w, int32_t *killed)
 void warden_stop(struct warden *w, int32_t *killed)
 {
 	*killed = 0;
+	w->measured = 0;
 	if (cgroup_can_freeze(&w->cgroup)) {
 		w->frozen = 1;
 		if (cgroup_freeze(&w->cgroup, 1, FREEZE_MS, NULL) == 0)
@@ -125,7 +129,7 @@ int warden_still(struct warden *w, int64_t *due_ms)
 	if (procs_sample(&w->procs, 0, &p, NULL) < 0)
 		return 1;
 	w->rest_cpu_ms = p.cpu_ms;
-	if (was < 0 || p.cpu_ms <= was)
+	if (was < 0 || p.cpu_ms <= was + LOOK_ROUND_MS)
 		return 1;
 	if (w->ran_on++)
 		return 0;
