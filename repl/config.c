@@ -284,6 +284,19 @@ static void load_sets(struct config_merge *m)
 		load_set(m, m->where->sets[i]);
 }
 
+/* Who gives a cell more time means it to be used: CPU time nobody set follows.
+ */
+static bool cpu_follows(struct config *cfg)
+{
+	const struct config_key *cpu = config_key_find("cell", "cpu");
+
+	if (cfg->limits.cell_cpu_ms >= cfg->limits.cell_wall_ms ||
+		cfg->sources[config_key_index(cpu)])
+		return false;
+	cfg->limits.cell_cpu_ms = cfg->limits.cell_wall_ms;
+	return true;
+}
+
 /* From here on only stricter values pass, if that is what was set. */
 static void lock(struct config_merge *m, struct config *base)
 {
@@ -291,6 +304,7 @@ static void lock(struct config_merge *m, struct config *base)
 		return;
 	if (config_copy(base, m->cfg) < 0)
 		config_merge_oom(m, "policy.locked");
+	cpu_follows(base);
 	m->base = base;
 }
 
@@ -344,21 +358,24 @@ static void followed(
 	}
 }
 
-/* Who gives a cell more time means it to be used: CPU time nobody set follows.
- */
 static void fit_cpu(struct config_merge *m)
 {
-	const struct config_key *cpu = config_key_find("cell", "cpu");
-	struct limits *l = &m->cfg->limits;
-
-	if (l->cell_cpu_ms >= l->cell_wall_ms ||
-		m->cfg->sources[config_key_index(cpu)])
-		return;
-	l->cell_cpu_ms = l->cell_wall_ms;
-	followed(m, cpu, "cell.timeout");
+	if (cpu_follows(m->cfg))
+		followed(m, config_key_find("cell", "cpu"), "cell.timeout");
 }
 
-/* The home is within the session's memory: a size nobody set follows it. */
+/* Whether who set the home's size knew of the memory: on the command line, in
+ * the same file, or where nobody set it. */
+static bool is_meant(const char *home, const char *memory)
+{
+	size_t n = strcspn(home, ":");
+
+	return !strcmp(home, "--set") || !strcmp(memory, CONFIG_BUILT_IN) ||
+	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
+}
+
+/* The home is within the session's memory: a size that nobody set follows it,
+ * and so does one that was set for more memory. */
 static void fit_home(struct config_merge *m)
 {
 	const struct config_key *home = config_key_find("home", "size");
@@ -371,7 +388,8 @@ static void fit_home(struct config_merge *m)
 
 	if (l->home_bytes <= most)
 		return;
-	if (!*source) {
+	if (!*source || !is_meant(*source, from)) {
+		free(*source);
 		l->home_bytes = most;
 		followed(m, home, "session.memory");
 		return;

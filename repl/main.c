@@ -312,7 +312,9 @@ static void claim_slot(const struct run *r)
 		close(fd);
 		fd = slots_claim(dir, r->cfg.limits.per_user, &e);
 	}
-	if (fd < 0 && (bound || e.kind == ERR_CONFIG))
+	if (fd < 0 && bound)
+		err_kind_set(&e, ERR_CONFIG);
+	if (fd < 0 && e.kind == ERR_CONFIG)
 		die(&e);
 }
 

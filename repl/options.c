@@ -213,7 +213,7 @@ static const struct rule rules[] = {
 		"this configuration instead of the usual files"},
 	{"set", 's', "SECTION.KEY=VALUE", false, 0, take_set,
 		"one key of it; see cellblock.conf(5)"},
-	{"quiet", 'q', NULL, false, 0, take_flag, "no banner, no notices"},
+	{"quiet", 'q', NULL, false, 0, take_flag, "no banner, nothing about the host"},
 	{"verbose", 'v', NULL, false, 0, take_flag, "say more"},
 	{"help", 'h', NULL, true, OPTIONS_HELP, take_info, "this text"},
 	{"version", 'V', NULL, true, OPTIONS_VERSION, take_info,

@@ -57,6 +57,7 @@ struct program {
 	struct ledger ledger;
 	int tty; /* owned */
 	bool exited, gone;
+	bool cancelled; /* by a signal, before it was started */
 	int64_t exited_ms;
 	struct jail_program how;
 	struct err why; /* it could not be run, or not to its end */
@@ -182,13 +183,14 @@ static int upload_all(struct program *p, struct err *e)
 	t.refuse = refuse_start;
 	if (o->mode == OPTIONS_FILE)
 		r = transfer_upload_pair(&t, o->text, NULL);
-	if (r < 0)
+	if (r < 0 && p->why.msg[0])
 		err_wrap(&p->why, "run a program");
 	for (size_t i = 0; i < o->nuploads && r == 0; i++)
 		r = transfer_upload_pair(
 			&t, o->uploads[i].from, o->uploads[i].to);
 	if (r == 0)
 		return 0;
+	p->cancelled = !p->why.msg[0]; /* whatever else it is, is said */
 	*e = p->why;
 	return err_kind_set(e, ERR_USAGE); /* as python3 has it */
 }
@@ -428,8 +430,11 @@ static int run(struct program *p, struct err *e)
 
 	terminal_use_any(start->term);
 	relay_init(&p->relay, start->term, start->jail, tty_bytes, p);
-	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 ||
-		upload_all(p, e) < 0 || jail_start_program(start->jail, e) < 0)
+	if (tty_open(p, e) < 0 || check_targets(p, e) < 0)
+		return -1;
+	if (upload_all(p, e) < 0)
+		return p->cancelled ? 0 : -1;
+	if (jail_start_program(start->jail, e) < 0)
 		return -1;
 	while (!is_over(p))
 		poll_once(p);
@@ -450,7 +455,7 @@ static int status_of(struct program *p)
 
 	if (start->signals->end)
 		return 128 + start->signals->end;
-	if (is_interrupted(p))
+	if (is_interrupted(p) || p->cancelled)
 		return 128 + SIGINT;
 	if (out_error && out_error != EPIPE) {
 		complain("write standard output", strerror(out_error));

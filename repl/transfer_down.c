@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* One file on its way. */
@@ -74,6 +75,19 @@ static int walk_to_dir(
 	}
 }
 
+/* What stands at its destination is what was downloaded, unchanged since. */
+static bool is_saved(const struct down *d, int dir, const char *name)
+{
+	struct stat st;
+	time_t when;
+
+	return d->t->skip_saved &&
+	       ledger_status(d->t->ledger, d->file, &when) ==
+		       LEDGER_IS_DOWNLOADED &&
+	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_size == d->file->bytes;
+}
+
 static int may_replace(
 	struct down *d, int dir, const char *name, bool *replace, struct err *e)
 {
@@ -82,6 +96,10 @@ static int may_replace(
 	*replace = false;
 	if (!hostfs_has(dir, name))
 		return 0;
+	if (is_saved(d, dir, name)) {
+		e->code = EALREADY;
+		return -1;
+	}
 	if (t->overwrite && t->overwrite(t->arg, d->place)) {
 		*replace = true;
 		return 0;
@@ -140,7 +158,8 @@ static void download_one(struct down *d)
 	if (transfer_is_full(d->t))
 		return;
 	if (download_file(d, &e) < 0) {
-		transfer_refuse(d->t, &e);
+		if (e.code != EALREADY)
+			transfer_refuse(d->t, &e);
 		return;
 	}
 	transfer_said(d->t, d->file->path, d->bytes, d->place);
@@ -187,14 +206,6 @@ static bool takes(
 	return true;
 }
 
-static bool is_saved(const struct transfer *t, const struct jail_file *f)
-{
-	time_t when;
-
-	return t->skip_saved &&
-	       ledger_status(t->ledger, f, &when) == LEDGER_IS_DOWNLOADED;
-}
-
 static void report_kind(struct transfer *t, const struct jail_file *f)
 {
 	struct err e = {0};
@@ -217,8 +228,6 @@ static void download_matches(struct down *d, const struct lexer_word *w,
 		if (d->file->type == 'd' || !takes(w, d->file, &prefix))
 			continue;
 		any = true;
-		if (is_saved(d->t, d->file))
-			continue;
 		d->under = d->file->path + prefix;
 		/* A link is read through by its name; a pattern passes by. */
 		if (d->file->type == 'f' ||

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import termios
+import time
 
 import pytest
 
@@ -289,6 +290,22 @@ def test_upload_under_another_name_and_download_into_a_directory(cb):
                "open('a.out', 'w').write(open('data/d.csv').read())")
     assert r.code == 0, r
     assert (cb.work / "res" / "a.out").read_text() == "x"
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_upload(cb, sig):
+    with open(cb.work / "big", "wb") as f:
+        f.truncate(1 << 30)
+    p = cb.popen("-s", "files.max_file=2G", "-M", "2G", "-s", "home.size=1200M",
+                 "-u", "big", "-c", "import time; time.sleep(99)",
+                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    hosttree.until(lambda: hosttree.descendants(p.pid), "the jail")
+    time.sleep(0.1)
+    p.send_signal(sig)
+    out, said = p.communicate(timeout=30)
+    # Had it arrived later, the program would have been ended: the same.
+    assert p.returncode == 128 + sig, said
 
 
 def test_upload_of_a_missing_file_starts_nothing(cb):

@@ -270,6 +270,18 @@ def test_download_option_of_a_session(cb):
     assert "left alone" not in s.all_text()
 
 
+def test_each_download_at_the_end_has_its_own_place(cb):
+    for name in ("x", "y"):
+        cb.work.joinpath(name).mkdir()
+    s = cb.session("-d", "a*:x", "-d", "a.txt:y")
+    s.run("open('a.txt', 'w').write('result'); open('ab', 'w').write('b')")
+    s.run(":download ab y")
+    s.type(":quit\r")
+    assert s.wait_exit() == 0
+    assert [(cb.work / p).read_text() for p in ("x/a.txt", "y/a.txt", "x/ab")] \
+        == ["result", "result", "b"]
+
+
 def test_download_option_to_nowhere_starts_no_session(cb):
     s = cb.session("-d", "*.csv:missing", start=False)
     assert s.wait_exit() == 1

@@ -261,6 +261,18 @@ static void a_refusal_names_the_locked_value_and_its_source(void **state)
 	assert_non_null(strstr(w->errors.text[0], "/cellblock.conf:4)"));
 }
 
+static void cpu_time_is_locked_at_what_it_follows(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf", LOCKED "[cell]\ntimeout = 60s\n");
+	add_set(w, "cell.cpu=30s");
+	load_ok(w);
+	assert_value(w, "cell", "cpu", "30s");
+	add_set(w, "cell.cpu=61s");
+	LOAD_FAILS(w, "--set: cell.cpu: \"61s\" is looser than the locked");
+}
+
 static void ones_own_stricter_value_is_not_a_lock(void **state)
 {
 	struct world *w = *state;
@@ -470,6 +482,7 @@ int main(void)
 		TEST(contradictions_are_errors),
 		TEST(a_lock_only_lets_values_be_stricter),
 		TEST(a_refusal_names_the_locked_value_and_its_source),
+		TEST(cpu_time_is_locked_at_what_it_follows),
 		TEST(ones_own_stricter_value_is_not_a_lock),
 		TEST(demands_add_to_locked_ones),
 		TEST(a_later_system_file_may_unlock),
