@@ -23,15 +23,15 @@ struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
 
-	const char *python;	   /* interpreter, absolute host path */
-	const char *packages;	   /* read-only packages directory, or NULL */
-	const char *const *expose; /* host paths shown read-only as they are */
-	const char *const *env;	   /* NAME=VALUE for Python, beside our own */
-	const char *startup;	   /* source of a cell run at start, or NULL */
+	const char *python;	    /* interpreter, absolute host path */
+	const char *packages;	    /* read-only packages directory, or NULL */
+	const char *const *expose;  /* host paths shown read-only as they are */
+	const char *const *env;	    /* NAME=VALUE for Python, beside our own */
+	const char *startup;	    /* source of a cell run at start, or NULL */
 	const char *const *require; /* [jail] require, words */
-	const char *term;	   /* TERM inside, already checked */
-	uid_t uid_lo, uid_hi;	   /* outside ids when started by root */
-	unsigned short rows, cols; /* the terminal at the start; 0 unknown */
+	const char *term;	    /* TERM inside, already checked */
+	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */
+	unsigned short rows, cols;  /* the terminal at the start; 0 unknown */
 
 	/* SPEC_PROGRAM: arguments after the interpreter, NULL at the end, and
 	 * which of stdin, stdout, stderr is a terminal (bits 0, 1, 2). */

@@ -45,8 +45,7 @@ static void visit(struct tree *w, size_t len, const char *name, int depth)
 	} else if (lstat(w->path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		walk(w, len + (size_t)n, depth + 1);
 	} else if (stat(w->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		err_set(&e, "%s: a link to a directory is not copied",
-			w->path);
+		err_set(&e, "%s: a link to a directory is not copied", w->path);
 		transfer_refuse(w->t, &e);
 	} else {
 		transfer_upload_one(
