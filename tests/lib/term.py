@@ -226,23 +226,24 @@ class Session:
         self.wait(lambda: self.screen.here() >= row and self.at_prompt(),
                   f"the prompt after {cell[-60:]!r}", deadline)
         text = "\n".join(self.screen.rows(row, self.screen.here()))
-        return self._without_notice(text, cell)
+        above = "\n".join(self.screen.rows(max(row - 3, 0), row))
+        return self._without_notice(above, text, cell)
 
-    def _without_notice(self, text, cell):
+    def _without_notice(self, above, text, cell):
         """Where the jail stood only after the cell was typed, the notice came
         above it and moved it down."""
         notice = HOST_NOTICE.search(text)
-        if not notice:
+        if notice and text[:notice.start()]:
+            return text[:notice.start()] + text[notice.end():]
+        if notice:
+            text = text[notice.end():].removeprefix("\n")
+        elif not HOST_NOTICE.search(above):
             return text
-        before, after = text[:notice.start()], text[notice.end():]
-        if before:
-            return before + after
-        after = after.removeprefix("\n")
-        if after.startswith(self.prompt):
-            end = after.find(cell.split("\n")[-1].strip()[-20:])
-            newline = after.find("\n", max(end, 1))
-            after = after[newline + 1:] if newline >= 0 else ""
-        return after
+        if not text.startswith(self.prompt):
+            return text
+        end = text.find(cell.split("\n")[-1].strip()[-20:])
+        newline = text.find("\n", max(end, 1))
+        return text[newline + 1:] if newline >= 0 else ""
 
     # ---- the end ----
 
