@@ -8,7 +8,8 @@
  * A single kill(-1, SIGSTOP) is no wall: processes that send each other
  * SIGCONT escape it. So it is repeated until two whole passes over /proc see
  * nothing that could run (during one, a process that was not looked at yet
- * may have continued one that was), and what still runs after 50 ms is killed.
+ * may have continued one that was), and what still runs after STOP_MS and many
+ * more of them is killed.
  *
  * A process is its threads: the first of them may have stopped, or ended,
  * before the others. What cannot be looked at is taken to run.
@@ -33,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Those that run on this long, and at so many looks, are killed: who is to
+/* What runs on for so long, and for so many passes more, is killed: who is to
  * stop must have had the CPU for it, and so must who looks. */
 #define STOP_MS 250
 #define STOP_LOOKS 20

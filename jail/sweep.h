@@ -13,10 +13,10 @@ struct sweep {
 	pid_t last;  /* without it: the highest pid seen */
 };
 
-/* Stop every process but pid 1 and see that it is stopped; what is not after
- * 50 ms is killed. *seen and *killed count processes. -1 when they could not
- * be looked at, and anything may run; without a /proc that is for the warden
- * to say. */
+/* Stop every process but pid 1 and see that it is stopped; what runs on for a
+ * quarter of a second, though it was looked at often, is killed. *seen and
+ * *killed count processes. -1 when they could not be looked at, and anything
+ * may run; without a /proc that is for the warden to say. */
 int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed);
 
 /* Continue every process but pid 1. */
