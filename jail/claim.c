@@ -13,13 +13,13 @@
 
 #include "io.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,26 +54,12 @@ static int uid_lock(int fd, uid_t uid, short type)
 }
 
 /* Whether a process of this uid lives: something a dead session left behind
- * could reach into the next one of the same uid. A /proc that cannot be read
- * is no reason to believe the best. */
+ * could reach into the next one of the same uid. 1, 0, or -1 with errno. */
 static int uid_is_running(uid_t uid)
 {
-	DIR *d = opendir("/proc");
-	struct dirent *de;
-	int found = 0;
-
-	if (!d)
-		return 1;
-	while (!found && (de = readdir(d))) {
-		struct stat st;
-
-		if (de->d_name[0] < '1' || de->d_name[0] > '9')
-			continue;
-		found = fstatat(dirfd(d), de->d_name, &st, 0) == 0 &&
-			st.st_uid == uid;
-	}
-	closedir(d);
-	return found;
+	errno = 0;
+	getpriority(PRIO_USER, uid); /* of all it has; -1 may be one */
+	return errno == ESRCH ? 0 : errno ? -1 : 1;
 }
 
 static int uid_is_claimable(uid_t uid)
@@ -84,13 +70,16 @@ static int uid_is_claimable(uid_t uid)
 /* 0 it is ours, 1 it cannot be, -1 with errno. */
 static int uid_try(int fd, uid_t uid)
 {
+	int running;
+
 	if (!uid_is_claimable(uid))
 		return 1;
 	if (uid_lock(fd, uid, F_WRLCK) < 0)
 		return errno == EAGAIN || errno == EACCES ? 1 : -1;
-	if (!uid_is_running(uid))
-		return 0;
-	return uid_lock(fd, uid, F_UNLCK) < 0 ? -1 : 1;
+	running = uid_is_running(uid);
+	if (running > 0 && uid_lock(fd, uid, F_UNLCK) < 0)
+		return -1;
+	return running;
 }
 
 int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
@@ -118,7 +107,7 @@ int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 		int r = uid_try(fd, u);
 
 		if (r < 0)
-			return err_errno(e, "uids: lock %u in %s", u, dir);
+			return err_errno(e, "uids: claim %u in %s", u, dir);
 		if (r > 0)
 			continue;
 		*uid = u;
