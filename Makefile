@@ -90,9 +90,9 @@ $(BUILD)/%.o: %.c | $(GEN)
 
 # The driver, embedded as bytes: what every start needs is compiled for the
 # Python of this host.
-$(BUILD)/gen/guest.frozen: jail/guest.py tools/freeze
+$(BUILD)/gen/guest.frozen: tools/freeze jail/guest.py jail/guest_later.py
 	@mkdir -p $(@D)
-	$(PYTHON) tools/freeze $< > $@.tmp && mv $@.tmp $@
+	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
 
 $(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
 	tools/embed $< > $@

@@ -22,6 +22,9 @@ import pytest
 JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
 BUILD = JAIL.parent / os.environ.get("BUILD", "build")
+FROZEN = (BUILD / "gen/guest.frozen").read_bytes()
+# What a Python runs for which the driver is not compiled (tools/freeze).
+SOURCE = FROZEN[8 + int.from_bytes(FROZEN[4:8], "little"):].decode()
 TEXTS = b"".join((JAIL / name).read_bytes()
                  for name in ("guest_park.py", "guest_answer.py"))
 DEADLINE = 20
@@ -112,7 +115,7 @@ class Guest:
             os.chdir(self.home)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.execve(self.python, [
-                self.python, "-I", "-S", "-c", (JAIL / "guest.py").read_text(),
+                self.python, "-I", "-S", "-c", SOURCE,
                 *map(str, fds), "1000"], self.env)
         finally:
             os._exit(127)

@@ -3,12 +3,12 @@
 import signal
 import subprocess
 
-from driver import JAIL, PYTHON
+from driver import PYTHON, SOURCE
 
 def program(*args, **how):
     return subprocess.run(
-        [PYTHON, "-I", "-S", "-c", (JAIL / "guest.py").read_text(), "-e",
-         *args], capture_output=True, text=True, timeout=60, **how)
+        [PYTHON, "-I", "-S", "-c", SOURCE, "-e", *args],
+        capture_output=True, text=True, timeout=60, **how)
 
 
 def test_a_program_cell_shows_its_last_expression():
