@@ -252,6 +252,106 @@ static void emit_tree(struct program *p, const struct runs *r,
 	emit_tree(p, r, fates, mid, hi);
 }
 
+/* ---- fewer returns ---- */
+
+/* Where a jump leads, as indices; both the same for one without condition. */
+struct jump {
+	size_t yes, no;
+};
+
+static int is_return(const struct sock_filter *f)
+{
+	return f->code == (BPF_RET | BPF_K);
+}
+
+static int is_jump(const struct sock_filter *f)
+{
+	return BPF_CLASS(f->code) == BPF_JMP;
+}
+
+static void jumps_find(const struct program *p, struct jump *jumps)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct sock_filter *f = &p->code[i];
+		int always = f->code == (BPF_JMP | BPF_JA);
+
+		jumps[i].yes = i + 1 + (always ? f->k : f->jt);
+		jumps[i].no = i + 1 + (always ? f->k : f->jf);
+	}
+}
+
+/* The last return before `end` that says what the one at `at` does. */
+static size_t last_like(const struct program *p, size_t at, size_t end)
+{
+	if (!is_return(&p->code[at]))
+		return at;
+	for (size_t i = end < p->n ? end : p->n; i-- > at;)
+		if (is_return(&p->code[i]) && p->code[i].k == p->code[at].k)
+			return i;
+	return at;
+}
+
+/* Take out what is not `used`, and aim the jumps anew. */
+static void program_pack(
+	struct program *p, const struct jump *jumps, const int *used)
+{
+	static size_t moved[CODE_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		moved[i] = n;
+		n += used[i] != 0;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		struct sock_filter *f = &p->code[moved[i]];
+
+		if (!used[i])
+			continue;
+		*f = p->code[i];
+		if (f->code == (BPF_JMP | BPF_JA)) {
+			f->k = (uint32_t)(moved[jumps[i].yes] - moved[i] - 1);
+		} else if (is_jump(f)) {
+			f->jt = (uint8_t)(moved[jumps[i].yes] - moved[i] - 1);
+			f->jf = (uint8_t)(moved[jumps[i].no] - moved[i] - 1);
+		}
+	}
+	p->n = n;
+}
+
+/*
+ * Almost every second instruction is a return, and there are few things to
+ * say: aim each jump to a return at the last like it within reach, and drop
+ * those that are left without. The kernel translates a filter each time it is
+ * loaded, which is on the way of every session's start.
+ */
+static void program_share(struct program *p)
+{
+	static struct jump jumps[CODE_MAX];
+	static int used[CODE_MAX];
+	size_t before;
+
+	do {
+		before = p->n;
+		jumps_find(p, jumps);
+		memset(used, 0, sizeof(used));
+		used[0] = 1;
+		for (size_t i = 0; i < p->n; i++) {
+			const struct sock_filter *f = &p->code[i];
+			size_t reach = i + 1 + 255 + 1;
+
+			if (is_jump(f)) {
+				jumps[i].yes =
+					last_like(p, jumps[i].yes, reach);
+				jumps[i].no = last_like(p, jumps[i].no, reach);
+				used[jumps[i].yes] = used[jumps[i].no] = 1;
+			} else if (!is_return(f)) {
+				used[i + 1] = 1;
+			}
+		}
+		program_pack(p, jumps, used);
+	} while (p->n < before);
+}
+
 static void program_make(
 	struct program *p, const struct arch *a, const struct fate *fates)
 {
@@ -273,6 +373,7 @@ static void program_make(
 	}
 	runs_find(&r, fates);
 	emit_tree(p, &r, fates, 0, r.n);
+	program_share(p);
 }
 
 /* ---- is that what the rules say? ---- */
