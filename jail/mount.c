@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -365,16 +364,16 @@ int mount_bind(const struct mount_root *r, const char *source,
 /* A file of up to this size is copied; the root has room for a few. */
 #define COPY_MAX (1024 * 1024)
 
-static int copy_bytes(int from, int to, off_t size)
+/* For files this small sendfile() takes several times as long. */
+static int copy_bytes(int from, int to)
 {
-	while (size > 0) {
-		ssize_t n = sendfile(to, from, NULL, (size_t)size);
+	char buf[16384];
+	ssize_t n;
 
-		if (n <= 0)
-			return (int)n;
-		size -= n;
-	}
-	return 0;
+	while ((n = io_read_full(from, buf, sizeof(buf))) > 0)
+		if (io_write_full(to, buf, (size_t)n) < 0)
+			return -1;
+	return (int)n;
 }
 
 /* 1 a copy is there, 0 nothing is. */
@@ -396,7 +395,7 @@ static int show_copy(
 			0444 | (st.st_mode & 0111));
 	if (to < 0)
 		return 0;
-	if (copy_bytes(from, to, st.st_size) == 0 &&
+	if (copy_bytes(from, to) == 0 &&
 		futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) == 0)
 		return 1;
 	unlinkat(dir, last, 0);
