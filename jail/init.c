@@ -96,16 +96,20 @@ static int ptys_open(
 }
 
 /*
- * The warden may die at any time: from PR_SET_PDEATHSIG on, set after the last
- * change of credentials, its death kills us, and the byte it must send
- * afterwards proves that it had not died before.
+ * The warden may die at any time. From PR_SET_PDEATHSIG on, set after the last
+ * change of credentials, its death kills us; had it died before, the other end
+ * of the socket, which nobody else holds, would be closed.
  */
-static void follow_warden(struct pid1 *p)
+static int follow_warden(const struct pid1 *p, struct err *e)
 {
-	char go;
+	struct pollfd pf = {.fd = p->in.sock, .events = POLLIN};
 
-	if (read(p->in.sock, &go, 1) != 1)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		poll(&pf, 1, 0) < 0)
+		return err_errno(e, "follow the warden");
+	if (pf.revents & POLLHUP)
 		_exit(0);
+	return 0;
 }
 
 static int build(struct pid1 *p, struct err *e)
@@ -145,8 +149,8 @@ static int build(struct pid1 *p, struct err *e)
 	if (spawn_prepare(&p->spawn, p->in.spec, p->in.plan, p->in.cgroup, e) <
 		0)
 		return -1;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_errno(e, "follow the warden");
+	if (follow_warden(p, e) < 0)
+		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
 	m.flag = p->ctx.proc_fd < 0;
 	fds[nfds++] = tty_master;
@@ -157,7 +161,6 @@ static int build(struct pid1 *p, struct err *e)
 	if (p->ctx.proc_fd >= 0)
 		fds[nfds++] = p->ctx.proc_fd;
 	tell(p, &m, fds, nfds);
-	follow_warden(p);
 	return 0;
 }
 

@@ -22,9 +22,9 @@ struct init {
 
 /*
  * Clone pid 1 into its own namespaces. It enters the cgroup, builds the jail,
- * drops everything, says INIT_BUILT, waits for one byte, and serves INIT_*
- * messages on its socket until that ends. Returns its pid in the caller's
- * view, or -1 with e; never returns in the child.
+ * drops everything, says INIT_BUILT, and serves INIT_* messages on its socket
+ * (some of which may wait there already) until that ends. Returns its pid in
+ * the caller's view, or -1 with e; never returns in the child.
  */
 pid_t init_start(const struct init *in, struct err *e);
 

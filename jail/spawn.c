@@ -14,8 +14,6 @@
 
 #include "apply.h"
 #include "cgroup.h"
-#include "guest_frozen.h"
-#include "guest_tools.h"
 #include "io.h"
 #include "plan.h"
 #include "spec.h"
@@ -107,23 +105,13 @@ static int env_prepare(struct spawn *s, struct err *e)
 int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct cgroup *cgroup, struct err *e)
 {
-	*s = (struct spawn){.spec = spec,
-		.plan = plan,
-		.cgroup = cgroup,
-		.null = -1,
-		.driver = -1,
-		.tools = -1};
+	*s = (struct spawn){
+		.spec = spec, .plan = plan, .cgroup = cgroup, .null = -1};
 	if (env_prepare(s, e) < 0)
 		return -1;
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (s->null < 0)
 		return err_errno(e, "open the jail's /dev/null");
-	s->driver = io_sealed_memfd(
-		"cellblock-driver", guest_frozen, guest_frozen_len);
-	s->tools = io_sealed_memfd(
-		"cellblock-tools", guest_tools, guest_tools_len);
-	if (s->driver < 0 || s->tools < 0)
-		return err_errno(e, "hold the driver in memory");
 	return 0;
 }
 
@@ -155,9 +143,10 @@ static void argv_number(struct argv *a, int i, int value)
 	a->v[a->n++] = a->numbers[i];
 }
 
-static int argv_driver(struct argv *a, const struct spawn *s, struct err *e)
+static int argv_driver(
+	struct argv *a, const struct spawn *s, const int *fds, struct err *e)
 {
-	int driver = high_dup(s->driver, e);
+	int driver = high_dup(fds[SPAWN_DRIVER], e);
 
 	if (driver < 0)
 		return -1;
@@ -174,12 +163,13 @@ static int child_session(const struct spawn *s, int tty, int line,
 	const int *fds, struct argv *a, struct err *e)
 {
 	const int stdio[3] = {tty, tty, tty};
-	int high[5] = {high_dup(fds[0], e), high_dup(line, e), high_dup(tty, e),
-		high_dup(s->tools, e), high_dup(fds[1], e)};
+	int high[5] = {high_dup(fds[SPAWN_CTL], e), high_dup(line, e),
+		high_dup(tty, e), high_dup(fds[SPAWN_TOOLS], e),
+		high_dup(fds[SPAWN_STACK], e)};
 
 	if (stdio_set(stdio, e) < 0)
 		return -1;
-	if (argv_driver(a, s, e) < 0)
+	if (argv_driver(a, s, fds, e) < 0)
 		return -1;
 	for (int i = 0; i < 5; i++) {
 		if (high[i] < 0)
@@ -197,7 +187,8 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 	int stdio[3];
 
 	for (int i = 0; i < 3; i++) {
-		int from = s->spec->tty_bits & (1u << i) ? tty : fds[i];
+		int from = s->spec->tty_bits & (1u << i) ? tty
+							 : fds[SPAWN_STDIO + i];
 
 		stdio[i] = from < 0 ? s->null : from;
 	}
@@ -205,7 +196,7 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 		return -1;
 	if (!args || !args[0] || strcmp(args[0], "-e") != 0)
 		a->v[a->n++] = s->spec->python;
-	else if (argv_driver(a, s, e) < 0)
+	else if (argv_driver(a, s, fds, e) < 0)
 		return -1;
 	for (int i = 0; args && args[i]; i++) {
 		if (i >= SPAWN_ARGS_MAX)

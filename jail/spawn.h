@@ -20,8 +20,6 @@ struct spawn {
 	const struct jail_spec *spec; /* borrowed */
 	const struct plan *plan;      /* borrowed */
 	const struct cgroup *cgroup;  /* borrowed; guests enter its freezer */
-	int driver;		      /* the driver, a memfd */
-	int tools;		      /* the rest of it, likewise */
 	int null;		      /* /dev/null */
 	const char *env[SPAWN_ENV_MAX];
 	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
@@ -29,15 +27,25 @@ struct spawn {
 	char packages[4112]; /* PYTHONPATH=… */
 };
 
-/* What every start needs: the environment, the driver's second half. */
+/* What every start needs: the environment, the jail's /dev/null. */
 int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct cgroup *cgroup, struct err *e);
 
+/* What a start is given: the driver and the rest of it, memfds read from their
+ * beginning. SPEC_SESSION: its control socket and its stack file.
+ * SPEC_PROGRAM: its stdio, a terminal instead where tty_bits says so. */
+enum {
+	SPAWN_DRIVER,
+	SPAWN_TOOLS,
+	SPAWN_CTL,
+	SPAWN_STACK,
+	SPAWN_STDIO = SPAWN_CTL,
+	SPAWN_FDS = SPAWN_STDIO + 3,
+};
+
 /*
- * Start Python as the foreground group of the tty. SPEC_SESSION: fds[0] is
- * the driver's control socket, fds[1] its stack file. SPEC_PROGRAM: fds[0..2]
- * become its stdio, a terminal where tty_bits says so. Returns its pid once
- * exec has succeeded, or -1 with e.
+ * Start Python as the foreground group of the tty, on SPAWN_FDS descriptors
+ * (borrowed). Returns its pid once exec has succeeded, or -1 with e.
  */
 pid_t spawn_start(const struct spawn *s, int tty, int line, const int *fds,
 	struct err *e);

@@ -9,8 +9,11 @@
  */
 #include "warden_state.h"
 
+#include "guest_frozen.h"
+#include "guest_tools.h"
 #include "init.h"
 #include "io.h"
+#include "spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -75,13 +78,103 @@ static int built_await(struct warden *w, struct err *e)
 	return look_through(w, &m, e);
 }
 
+/* ---- Python ---- */
+
+int warden_spawn_ask(struct warden *w, const int *fds, int nfds, struct err *e)
+{
+	auto_close int driver = io_sealed_memfd(
+		"cellblock-driver", guest_frozen, guest_frozen_len);
+	auto_close int tools = io_sealed_memfd(
+		"cellblock-tools", guest_tools, guest_tools_len);
+	int pass[SPAWN_FDS] = {[SPAWN_DRIVER] = driver, [SPAWN_TOOLS] = tools};
+
+	if (driver < 0 || tools < 0)
+		return err_errno(e, "hold the driver in memory");
+	for (int i = 0; i < nfds; i++)
+		pass[SPAWN_CTL + i] = fds[i];
+	if (warden_init_send(w, INIT_SPAWN, NULL, 0, pass, SPAWN_CTL + nfds) <
+		0)
+		return err_errno(e, "start Python");
+	return 0;
+}
+
+int warden_spawn_await(struct warden *w, struct err *e)
+{
+	struct wire_init m = {0};
+
+	if (warden_init_await(w, INIT_SPAWNED, &m, now_ms() + BOOT_MS) < 0) {
+		if (m.type == INIT_ERROR)
+			*e = m.err;
+		else
+			err_set(e, "start Python: no answer");
+		return -1;
+	}
+	w->live = m.pids[0];
+	return 0;
+}
+
+/* Where the guest writes its stacks: a file of fixed size, because what is
+ * written to it is memory that no process shows. */
+static int stack_file(struct err *e)
+{
+	auto_close int fd = memfd_create(
+		"cellblock-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, STACK_MAX) < 0 ||
+		fcntl(fd, F_ADD_SEALS,
+			F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return err_errno(e, "create the stack file");
+	return fd_take(&fd);
+}
+
+static int guest_ask(struct warden *w, struct err *e)
+{
+	int pair[2], r = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "create a socket pair");
+	w->ctl = pair[0];
+	io_refuse_fds(w->ctl);
+	w->stack = stack_file(e);
+	if (w->stack >= 0)
+		r = warden_spawn_ask(w, (const int[]){pair[1], w->stack}, 2, e);
+	close(pair[1]);
+	return r;
+}
+
+int warden_guest_start(struct warden *w, int restarted, struct err *e)
+{
+	struct jail_event ev = {.type = JAIL_UP, .restarted = restarted};
+	char buf[WIRE_GUEST_MAX];
+	struct wire_guest m;
+
+	if (warden_spawn_await(w, e) < 0)
+		return -1;
+	if (warden_guest_await(w, w->ctl, &m, buf, now_ms() + BOOT_MS) != 1 ||
+		m.type != GUEST_READY) {
+		err_set(e, "start %s: it %s", w->spec->python,
+			w->live ? "did not answer" : "died");
+		return err_hint(e,
+			"is it Python 3.9 or newer? try:  %s -I -S -c pass",
+			w->spec->python);
+	}
+	w->names = w->threads = 0;
+	snprintf(ev.text, sizeof(ev.text), "%s", m.text);
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->limited);
+	warden_event(w, &ev, &w->tty_master, 1);
+	return 0;
+}
+
+/* ---- the jail ---- */
+
 int warden_jail_start(struct warden *w, struct err *e)
 {
 	struct init in = {.plan = &w->plan,
 		.cgroup = &w->cgroup,
 		.spec = w->spec,
 		.home_fd = w->home.root};
-	int pair[2];
+	int pair[2], asked, built;
+	struct err why = {0};
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "create a socket pair");
@@ -93,12 +186,12 @@ int warden_jail_start(struct warden *w, struct err *e)
 		w->init = 0;
 		return -1;
 	}
-	if (built_await(w, e) < 0) {
-		warden_jail_stop(w);
-		return -1;
-	}
-	if (io_write_full(w->init_sock, "g", 1) < 0) {
-		err_errno(e, "build the jail: tell its first process to go on");
+	/* While it builds; what goes wrong there says more. */
+	asked = w->spec->mode == SPEC_SESSION ? guest_ask(w, &why) : 0;
+	built = built_await(w, e);
+	if (built == 0 && asked < 0)
+		*e = why;
+	if (built < 0 || asked < 0) {
 		warden_jail_stop(w);
 		return -1;
 	}
@@ -135,72 +228,6 @@ void warden_jail_stop(struct warden *w)
 	for (int i = 0; i < APPLY_TMPFS; i++)
 		fd_drop(&w->tmp[i]);
 	fd_drop(&w->proc);
-}
-
-/* ---- Python ---- */
-
-int warden_spawn(struct warden *w, const int *fds, int nfds, struct err *e)
-{
-	struct wire_init m = {0};
-
-	if (warden_init_send(w, INIT_SPAWN, NULL, 0, fds, nfds) < 0)
-		return err_errno(e, "start Python");
-	if (warden_init_await(w, INIT_SPAWNED, &m, now_ms() + BOOT_MS) < 0) {
-		if (m.type == INIT_ERROR)
-			*e = m.err;
-		else
-			err_set(e, "start Python: no answer");
-		return -1;
-	}
-	w->live = m.pids[0];
-	return 0;
-}
-
-/* Where the guest writes its stacks: a file of fixed size, because what is
- * written to it is memory that no process shows. */
-static int stack_file(struct err *e)
-{
-	auto_close int fd = memfd_create(
-		"cellblock-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0 || ftruncate(fd, STACK_MAX) < 0 ||
-		fcntl(fd, F_ADD_SEALS,
-			F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
-		return err_errno(e, "create the stack file");
-	return fd_take(&fd);
-}
-
-int warden_guest_start(struct warden *w, int restarted, struct err *e)
-{
-	struct jail_event ev = {.type = JAIL_UP, .restarted = restarted};
-	char buf[WIRE_GUEST_MAX];
-	struct wire_guest m;
-	int pair[2], fds[2], r;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "create a socket pair");
-	w->ctl = pair[0];
-	io_refuse_fds(w->ctl);
-	w->stack = stack_file(e);
-	fds[0] = pair[1];
-	fds[1] = w->stack;
-	r = w->stack < 0 ? -1 : warden_spawn(w, fds, 2, e);
-	close(pair[1]);
-	if (r < 0)
-		return -1;
-	if (warden_guest_await(w, w->ctl, &m, buf, now_ms() + BOOT_MS) != 1 ||
-		m.type != GUEST_READY) {
-		err_set(e, "start %s: it %s", w->spec->python,
-			w->live ? "did not answer" : "died");
-		return err_hint(e,
-			"is it Python 3.9 or newer? try:  %s -I -S -c pass",
-			w->spec->python);
-	}
-	w->names = w->threads = 0;
-	snprintf(ev.text, sizeof(ev.text), "%s", m.text);
-	snprintf(ev.limited, sizeof(ev.limited), "%s", w->limited);
-	warden_event(w, &ev, &w->tty_master, 1);
-	return 0;
 }
 
 /* ---- the end ---- */

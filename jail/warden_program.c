@@ -53,7 +53,9 @@ static int program_start(struct warden *w, struct err *e)
 		pty_set_cooked(w->tty_slave, NULL);
 	r = pipes_open(inner, outer, e);
 	if (r == 0)
-		r = warden_spawn(w, inner, 3, e);
+		r = warden_spawn_ask(w, inner, 3, e);
+	if (r == 0)
+		r = warden_spawn_await(w, e);
 	up[0] = w->spec->tty_bits ? w->tty_master : -1;
 	for (int i = 0; i < 3; i++)
 		up[i + 1] = w->spec->tty_bits & (1u << i) ? -1 : outer[i];

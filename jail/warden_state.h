@@ -154,7 +154,8 @@ int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
 
 /* ---- warden_jail.c: its start and its end ---- */
 
-/* Build a jail and wait until it stands; -1 with e. */
+/* Build a jail and wait until it stands; -1 with e. For a session, Python has
+ * been asked for then. */
 int warden_jail_start(struct warden *w, struct err *e);
 
 /* Kill the jail, if there is one, and see it gone. */
@@ -163,10 +164,12 @@ void warden_jail_stop(struct warden *w);
 /* End everything now. */
 _Noreturn void warden_end(struct warden *w);
 
-/* Have init start Python on these descriptors (borrowed). */
-int warden_spawn(struct warden *w, const int *fds, int nfds, struct err *e);
+/* Have init start Python on these descriptors (borrowed; spawn.h), as soon as
+ * it can; and wait until it has. */
+int warden_spawn_ask(struct warden *w, const int *fds, int nfds, struct err *e);
+int warden_spawn_await(struct warden *w, struct err *e);
 
-/* Start the driver and wait for READY; announces JAIL_UP. */
+/* Wait until the driver says READY; announces JAIL_UP. */
 int warden_guest_start(struct warden *w, int restarted, struct err *e);
 
 /* ---- warden_stop.c: nothing runs between cells ---- */

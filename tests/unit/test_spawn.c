@@ -40,8 +40,6 @@ static const char *value(const struct spawn *s, const char *name)
 static void spawn_fini(struct spawn *s)
 {
 	close(s->null);
-	close(s->driver);
-	close(s->tools);
 }
 
 static void every_variable_arrives_or_nothing_starts(void **state)
