@@ -258,26 +258,16 @@ static int apply_rlimit(const struct plan_op *op, struct err *e)
 
 /*
  * Which process the kernel kills first when memory runs out: a preference, so
- * a jail without /proc, or with a read-only one, goes without. The file of a
- * process that is not dumpable belongs to root, hence the detour; exec makes
- * us dumpable anyway.
+ * a jail without /proc, or with a read-only one, goes without. A guest has it
+ * from us (spawn.c); the file of a process that is not dumpable is root's, so
+ * it is opened before we are that.
  */
-static int apply_oom(const struct plan_op *op, struct err *e)
+static int apply_oom(struct apply *a, const struct plan_op *op, struct err *e)
 {
-	auto_close int fd = -1;
-	char text[16];
-	int n;
-
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		return err_errno(e, "become dumpable");
-	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == EROFS
-			       ? 0
-			       : err_errno(e, "open oom_score_adj");
-	n = snprintf(text, sizeof(text), "%d", (int)op->number);
-	if (io_write_full(fd, text, (size_t)n) < 0)
-		return err_errno(e, "write oom_score_adj");
+	a->ctx->guest_oom = (int)op->number;
+	a->ctx->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (a->ctx->oom_fd < 0 && errno != ENOENT && errno != EROFS)
+		return err_errno(e, "open oom_score_adj");
 	return 0;
 }
 
@@ -370,7 +360,7 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_UNDUMPABLE:
 		return ident_set_undumpable(e);
 	case PLAN_OOM:
-		return apply_oom(op, e);
+		return apply_oom(a, op, e);
 	case PLAN_NICE:
 		return apply_nice(op, e);
 	case PLAN_UMASK:
@@ -395,7 +385,7 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 		.plan = p, .ctx = ctx, .root = {.fd = -1}, .home = -1};
 
 	if (stage == PLAN_JAIL)
-		ctx->pts_fd = ctx->proc_fd = -1;
+		ctx->pts_fd = ctx->proc_fd = ctx->oom_fd = -1;
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->ops[i].stage != stage)
 			continue;

@@ -19,6 +19,8 @@ struct apply_ctx {
 	int proc_fd; /* out of JAIL: top of its /proc; -1 without */
 	int tmp_fds[APPLY_TMPFS]; /* out of JAIL: what counts as memory */
 	int ntmp;
+	int oom_fd;    /* out of JAIL: its own oom_score_adj; -1 without */
+	int guest_oom; /* out of JAIL: what that of a guest is to be */
 };
 
 /*

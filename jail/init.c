@@ -146,8 +146,8 @@ static int build(struct pid1 *p, struct err *e)
 	tty_peer = pty_open_slave(tty_master, O_NONBLOCK, e);
 	if (tty_peer < 0)
 		return -1;
-	if (spawn_prepare(&p->spawn, p->in.spec, p->in.plan, p->in.cgroup, e) <
-		0)
+	if (spawn_prepare(&p->spawn, p->in.spec, p->in.plan, &p->ctx,
+		    p->in.cgroup, e) < 0)
 		return -1;
 	if (follow_warden(p, e) < 0)
 		return -1;

@@ -465,6 +465,7 @@ static void plan_jail(struct maker *m)
 	if (m->spec->limits.network == NETWORK_LOOPBACK)
 		add(m, PLAN_LOOPBACK);
 	plan_root(m);
+	add_number(m, PLAN_OOM, 500);
 	/* Counted for this user namespace from now on: set any earlier it
 	 * would count every process of the user on the host. Older kernels
 	 * count those all the same, so what there is beside is added. */
@@ -496,7 +497,6 @@ static void plan_rlimits(struct maker *m)
 static void plan_guest(struct maker *m)
 {
 	m->stage = PLAN_GUEST;
-	add_number(m, PLAN_OOM, 500);
 	add_number(m, PLAN_NICE, 5);
 	add_number(m, PLAN_UMASK, 022);
 	add_target(m, PLAN_CHDIR, "/home");

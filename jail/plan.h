@@ -60,7 +60,8 @@ enum plan_op_type {
 	PLAN_RLIMIT,	 /* set limit `which` (RLIMIT_*) to `number` */
 	PLAN_DROP,	 /* give up every capability for good */
 	PLAN_UNDUMPABLE, /* no ptrace, no core */
-	PLAN_OOM,	 /* oom_score_adj `number`, where there is a /proc */
+	PLAN_OOM,	 /* guests get the oom_score_adj `number`, where there
+			  * is a /proc */
 	PLAN_NICE,	 /* niceness `number` */
 	PLAN_UMASK,	 /* umask `number` */
 	PLAN_CHDIR,	 /* go to target */

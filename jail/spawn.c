@@ -7,8 +7,7 @@
  * Leaves:    a guest that holds exactly its stdio and, under the driver, five
  *            high descriptors: control socket, line, mark, tools, stack
  *
- * After fork there is no recovery: a failure is written whole into a pipe
- * that exec would have closed, and the child is gone.
+ * After fork there is no recovery: what failed is said, and the child is gone.
  */
 #include "spawn.h"
 
@@ -102,12 +101,39 @@ static int env_prepare(struct spawn *s, struct err *e)
 	return 0;
 }
 
-int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
-	const struct plan *plan, const struct cgroup *cgroup, struct err *e)
+static int oom_read(struct spawn *s, struct err *e)
 {
-	*s = (struct spawn){
-		.spec = spec, .plan = plan, .cgroup = cgroup, .null = -1};
-	if (env_prepare(s, e) < 0)
+	char text[16] = "";
+
+	if (s->oom_fd >= 0 && pread(s->oom_fd, text, sizeof(text) - 1, 0) <= 0)
+		return err_errno(e, "read oom_score_adj");
+	s->oom_own = atoi(text);
+	return 0;
+}
+
+/* A child has the score of its parent, and what anyone has raised may be
+ * lowered to where it was. */
+static int oom_write(const struct spawn *s, int score, struct err *e)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%d", score);
+
+	if (s->oom_fd >= 0 && pwrite(s->oom_fd, text, (size_t)n, 0) != n)
+		return err_errno(e, "write oom_score_adj");
+	return 0;
+}
+
+int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, const struct apply_ctx *built,
+	const struct cgroup *cgroup, struct err *e)
+{
+	*s = (struct spawn){.spec = spec,
+		.plan = plan,
+		.cgroup = cgroup,
+		.null = -1,
+		.oom_fd = built->oom_fd,
+		.oom_guest = built->guest_oom};
+	if (env_prepare(s, e) < 0 || oom_read(s, e) < 0)
 		return -1;
 	s->null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (s->null < 0)
@@ -247,32 +273,40 @@ static int child_exec(
 	return err_errno(e, "start %s", s->spec->python);
 }
 
+/*
+ * The child runs in our memory, while we wait, until it execs: quick, and what
+ * it has to say is said where we can read it.
+ */
+static pid_t start(
+	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+{
+	volatile int failed = 0;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		child_exec(s, tty, line, fds, e);
+		failed = 1;
+		_exit(127);
+	}
+	if (pid < 0)
+		return err_errno(e, "start Python");
+	if (!failed)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -1;
+}
+
 pid_t spawn_start(
 	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
 {
-	int report[2];
-	struct err got;
-	ssize_t n;
 	pid_t pid;
 
-	if (pipe2(report, O_CLOEXEC) < 0)
-		return err_errno(e, "start Python");
-	pid = fork();
-	if (pid == 0) {
-		child_exec(s, tty, line, fds, &got);
-		io_write_full(report[1], &got, sizeof(got));
-		_exit(127);
-	}
-	close(report[1]);
-	n = pid < 0 ? 0 : io_read_full(report[0], &got, sizeof(got));
-	close(report[0]);
-	if (pid < 0)
-		return err_errno(e, "start Python");
-	if (n == 0)
+	if (oom_write(s, s->oom_guest, e) < 0)
+		return -1;
+	pid = start(s, tty, line, fds, e);
+	if (oom_write(s, s->oom_own, pid < 0 ? NULL : e) == 0 || pid < 0)
 		return pid;
+	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	if (n != sizeof(got))
-		return err_set(e, "start Python: it died before it began");
-	*e = got;
 	return -1;
 }

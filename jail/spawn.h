@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+struct apply_ctx;
 struct cgroup;
 struct err;
 struct jail_spec;
@@ -21,6 +22,8 @@ struct spawn {
 	const struct plan *plan;      /* borrowed */
 	const struct cgroup *cgroup;  /* borrowed; guests enter its freezer */
 	int null;		      /* /dev/null */
+	int oom_fd;		/* borrowed; init's oom_score_adj, or -1 */
+	int oom_own, oom_guest; /* that of init, and of a guest */
 	const char *env[SPAWN_ENV_MAX];
 	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
 	char term[64];
@@ -29,7 +32,8 @@ struct spawn {
 
 /* What every start needs: the environment, the jail's /dev/null. */
 int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
-	const struct plan *plan, const struct cgroup *cgroup, struct err *e);
+	const struct plan *plan, const struct apply_ctx *built,
+	const struct cgroup *cgroup, struct err *e);
 
 /* What a start is given: the driver and the rest of it, memfds read from their
  * beginning. SPEC_SESSION: its control socket and its stack file.

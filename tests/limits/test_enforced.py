@@ -339,3 +339,11 @@ def test_real_time_is_not_inherited(cb):
     assert (r.code, r.text) == (0, f"{os.SCHED_OTHER} {max(5, nice)}\n"), r
     r = cb.run("-c", code, wrapper=("nice", "-n", "-10"))
     assert r.text == f"{os.SCHED_OTHER} {max(5, nice - 10)}\n", r
+
+
+def test_guests_are_what_the_kernel_kills_for_memory(cb):
+    score = "oom_score_adj"
+    own = pathlib.Path("/proc/self", score).read_text()
+    r = cb.run("-c", f"for p in ('self', 1): print(open(f'/proc/{{p}}/{score}')"
+                     ".read(), end='')")
+    assert (r.code, r.text) == (0, "500\n" + own), r

@@ -4,6 +4,7 @@
  */
 #include "jail/spawn.h"
 
+#include "jail/apply.h"
 #include "jail/err.h"
 #include "jail/spec.h"
 
@@ -18,13 +19,14 @@ static int prepare(struct spawn *s, int n, struct err *e)
 {
 	static char text[MANY][16];
 	const struct jail_spec spec = {.env = env};
+	const struct apply_ctx built = {.oom_fd = -1};
 
 	memset(env, 0, sizeof(env));
 	for (int i = 0; i < n; i++) {
 		snprintf(text[i], sizeof(text[i]), "A%d=%d", i, i);
 		env[i] = text[i];
 	}
-	return spawn_prepare(s, &spec, NULL, NULL, e);
+	return spawn_prepare(s, &spec, NULL, &built, NULL, e);
 }
 
 static const char *value(const struct spawn *s, const char *name)
