@@ -195,32 +195,40 @@ static const char *place(struct pass *p)
  * control character, which no line has, stands for it on the way. */
 #define QUOTED_SEMICOLON '\x01'
 
-/* Take a comment off a line, and hide what only looks like one. */
-static void hide_quoted(struct pass *p, char *s)
-{
-	bool quoted = false;
-
-	p->commented = false;
-	for (char *at = s; *at; at++) {
-		if (*at == '"') {
-			quoted = !quoted;
-		} else if (quoted && *at == '\\' && at[1]) {
-			at++;
-		} else if (quoted && *at == ';') {
-			*at = QUOTED_SEMICOLON;
-		} else if (*at == ';' && at > s && strchr(" \t", at[-1])) {
-			*at = '\0';
-			p->commented = true;
-			return;
-		}
-	}
-}
-
 static void show_quoted(char *s)
 {
 	for (; *s; s++)
 		if (*s == QUOTED_SEMICOLON)
 			*s = ';';
+}
+
+static bool is_comment(const char *line, const char *at)
+{
+	return *at == ';' && at > line && strchr(" \t", at[-1]);
+}
+
+/* Take a comment off a line, and hide what only looks like one. A quote that
+ * nothing closes hides nothing. */
+static void hide_quoted(struct pass *p, char *s)
+{
+	char *quote = NULL; /* the one that is open */
+	char *at;
+
+	for (at = s; *at && (quote || !is_comment(s, at)); at++) {
+		if (*at == '"')
+			quote = quote ? NULL : at;
+		else if (quote && *at == '\\' && at[1])
+			at++;
+		else if (quote && *at == ';')
+			*at = QUOTED_SEMICOLON;
+	}
+	if (quote) {
+		show_quoted(quote);
+		for (at = quote; *at && !is_comment(s, at); at++)
+			;
+	}
+	p->commented = *at;
+	*at = '\0';
 }
 
 /* A line came back. */

@@ -325,6 +325,22 @@ static void text_is_never_cut_at_a_comment(void **state)
 	assert_int_equal(w->cfg.limits.cell_wall_ms, 5000);
 }
 
+static void a_quote_left_open_hides_no_comment(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "cellblock.conf",
+		"[terminal]\nprompt = 5\" > ; an inch\n"
+		"[python]\nenv.A = 5\" a;b \\\\\nstartup = \"x ; y\n"
+		"[jail]\nexpose = /5\" ; \\\" an inch\n"
+		"[files]\nupload_from = /a \"/b ; c\" ; d \" e\n");
+	LOAD_FAILS(w, ":2: terminal.prompt: expected the text in double quotes",
+		":5: python.startup: expected double quotes around the whole");
+	assert_string_equal(w->cfg.env.items[0], "A=5\" a;b \\\\");
+	assert_value(w, "jail", "expose", "\"/5\\\"\"");
+	assert_value(w, "files", "upload_from", "/a \"/b ; c\"");
+}
+
 static void bad_variables_are_refused(void **state)
 {
 	struct world *w = *state;
@@ -407,6 +423,7 @@ int main(void)
 		TEST(paths_must_be_plain),
 		TEST(text_keeps_its_blanks_in_quotes),
 		TEST(text_is_never_cut_at_a_comment),
+		TEST(a_quote_left_open_hides_no_comment),
 		TEST(bad_variables_are_refused),
 		TEST(nobody_is_in_no_range),
 		TEST(the_printed_result_reads_back_the_same),
