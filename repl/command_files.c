@@ -10,6 +10,7 @@
 
 #include "jail/err.h"
 #include "jail/io.h"
+#include "repl/coding.h"
 #include "repl/config.h"
 #include "repl/editor.h"
 #include "repl/lexer.h"
@@ -163,7 +164,7 @@ static const char *next_cell(const char *p, const char *end)
 	return end;
 }
 
-/* The whole script, *n bytes; caller frees. NULL with e. */
+/* The whole script, *n bytes of UTF-8; caller frees. NULL with e. */
 static char *read_script(
 	struct session *s, const char *name, size_t *n, struct err *e)
 {
@@ -184,8 +185,11 @@ static char *read_script(
 	}
 	buf = malloc((size_t)st.st_size + 1);
 	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
-	if (r < 0) {
+	if (r < 0)
 		err_errno(e, "read %s", path);
+	else if (coding_check(buf, (size_t)r, path, e) < 0)
+		r = -1;
+	if (r < 0) {
 		free(buf);
 		return NULL;
 	}

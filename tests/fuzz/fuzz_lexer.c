@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/lexer.c repl/pyscan.c repl/highlight.c
+/* fuzz-sources: repl/lexer.c repl/pyscan.c repl/highlight.c repl/coding.c
  *    repl/strbuf.c repl/text.c repl/wide.c jail/err.c */
 /*
  * fuzz_lexer.c - command words and Python cells out of any bytes
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/coding.h"
 #include "repl/highlight.h"
 #include "repl/lexer.h"
 #include "repl/pyscan.h"
@@ -77,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes, data, size);
 	bytes[size] = 0;
 	try_words(bytes, size);
+	coding_check((const char *)data, size, "script", NULL);
 	wide_add_utf8(&text, bytes, size);
 	cell = malloc((text.n + 1) * sizeof(*cell));
 	wmemcpy(cell, text.s, text.n);

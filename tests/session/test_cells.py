@@ -215,6 +215,21 @@ def test_source_beyond_the_limit_is_refused_and_the_session_lives(cb):
     assert "NameError" in s.run("x")
 
 
+def test_a_script_in_another_encoding_is_refused_or_read_as_declared(cb):
+    latin = b"# coding: latin-1\nx = 'caf\xe9'\nprint(x, len(x))\n"
+    cb.work.joinpath("latin.py").write_bytes(latin)
+    cb.work.joinpath("none.py").write_bytes(b"x = 1\n# %%\ny = '\xe9'\n")
+    cb.work.joinpath("bom.py").write_bytes(
+        b"\xef\xbb\xbf# coding: utf-8\nprint('caf\xc3\xa9')\n")
+    assert cb.run("latin.py").text == "café 4\n"
+    s = cb.session(size=(24, 160))
+    assert "latin.py: expected UTF-8, but it is declared to be latin-1" in \
+        s.run(":load latin.py")
+    assert "none.py:3: expected UTF-8" in s.run(":load none.py")
+    assert "NameError" in s.run("x")
+    assert s.run(":load bom.py") == "café"
+
+
 def test_comments_and_blank_cells_do_nothing(session):
     assert session.run("# nothing") == ""
     session.type("\r")
