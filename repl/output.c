@@ -14,9 +14,13 @@
 #include <string.h>
 
 #include "jail/err.h"
+#include "strbuf.h"
+#include "table.h"
 #include "text.h"
 
 #define ESC 0x1b
+/* The text of a frame line; more is cut. */
+#define FRAME_MAX 8192
 
 int output_open(struct output *o, size_t tail_bytes, struct err *e)
 {
@@ -168,16 +172,17 @@ static bool output_tidy(struct output *o)
 
 static void output_say(struct output *o, const char *text)
 {
-	char line[256];
-	size_t n;
+	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
+	struct strbuf b = {0};
 
 	if (o->opts.line) {
 		o->opts.line(o->opts.arg, text);
 		return;
 	}
-	n = output_frame(line, sizeof(line) - 2, text, o->opts.colour);
-	memcpy(line + n, "\r\n", 2);
-	o->opts.sink(o->opts.arg, line, n + 2);
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		o->opts.sink(o->opts.arg, b.s, b.n);
+	strbuf_free(&b);
 }
 
 static void output_say_cut(struct output *o, const struct output_report *r)
@@ -345,14 +350,37 @@ void output_background_summary(
 	output_summary(sum, line, arg);
 }
 
-size_t output_frame(char *buf, size_t size, const char *text, bool colour)
+/* `text` on as many lines as it takes, beginning in column `at`. */
+static void output_fold(
+	struct strbuf *b, const char *text, int at, const struct output_look *l)
 {
-	const char *before = colour ? "\x1b[0;2m[" : "¦ [";
-	const char *after = colour ? "]\x1b[0m" : "]";
-	size_t n = strlen(before), m = strlen(after);
+	char line[FRAME_MAX];
+	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));
 
-	memcpy(buf, before, n);
-	n += text_safe(buf + n, size - n - m, text, strlen(text));
-	memcpy(buf + n, after, m + 1);
-	return n + m;
+	memcpy(line + n, "]", 2);
+	table_wrap(b, line, at, l->columns);
+}
+
+void output_frame(
+	struct strbuf *b, const char *text, const struct output_look *look)
+{
+	const char *before = look->colour ? "\x1b[0;2m" : "¦ ";
+	const char *after = look->colour ? "\x1b[0m" : "";
+	int at = look->colour ? 1 : 3; /* behind the bracket */
+	struct strbuf folded = {0};
+	const char *p, *nl;
+
+	output_fold(&folded, text, at, look);
+	for (p = folded.s; p && (nl = strchr(p, '\n')); p = nl + 1) {
+		bool first = p == folded.s;
+
+		strbuf_puts(b, before);
+		strbuf_puts(b, first ? "[" : " ");
+		p += first ? 0 : at;
+		strbuf_add(b, p, (size_t)(nl - p));
+		strbuf_puts(b, after);
+		strbuf_puts(b, look->end);
+	}
+	b->failed |= folded.failed;
+	strbuf_free(&folded);
 }

@@ -32,6 +32,7 @@
 #include "vt.h"
 
 struct err;
+struct strbuf;
 
 enum { OUTPUT_MARK_BYTES = 16, OUTPUT_MARK_LENGTH = 36 };
 
@@ -115,9 +116,18 @@ void output_background_summary(
 void output_summary(
 	const struct output_report *r, output_line *line, void *arg);
 
-/* A frame line: `text` in brackets, made safe, faint when there is colour, and
- * after a broken bar when there is not. No end of line. `size` at least 32;
- * returns the length. */
-size_t output_frame(char *buf, size_t size, const char *text, bool colour);
+/* How a frame line looks. */
+struct output_look {
+	bool colour;
+	int columns;	 /* of the terminal; 0: it is not folded */
+	const char *end; /* of a line */
+};
+
+/* Add a frame line: `text` in brackets, made safe, faint when there is colour,
+ * and after a broken bar when there is not. Where it is too long for the
+ * terminal it goes on below its first word, and what marks it stands on every
+ * line. */
+void output_frame(
+	struct strbuf *b, const char *text, const struct output_look *look);
 
 #endif

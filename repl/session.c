@@ -78,28 +78,42 @@ void session_printf(struct session *s, const char *fmt, ...)
 }
 
 /* Where output does not go to a terminal, what we say goes beside it. */
-static void say_aside(const struct session *s, const char *text, size_t n)
+static void say_aside(const struct session *s, const char *text)
 {
-	if (io_write_full(STDERR_FILENO, text, n) == 0 && s->term->raw)
-		io_write_full(STDERR_FILENO, "\r", 1);
+	struct output_look look = {.end = s->term->raw ? "\r\n" : "\n"};
+	struct strbuf b = {0};
+
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		io_write_full(STDERR_FILENO, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static void say_here(struct session *s, const char *text)
+{
+	struct output_look look = {.colour = s->term->colour, .end = "\n"};
+	struct strbuf b = {0};
+	int rows;
+
+	editor_size(s->editor, &rows, &look.columns);
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
 }
 
 void session_frame(struct session *s, const char *fmt, ...)
 {
-	char text[2048], line[8192];
-	size_t n;
+	char text[2048];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	n = output_frame(line, sizeof(line) - 1, text,
-		s->term->colour && s->term->out_tty);
-	line[n++] = '\n';
 	if (s->term->out_tty)
-		session_print(s, line, n);
+		say_here(s, text);
 	else
-		say_aside(s, line, n);
+		say_aside(s, text);
 }
 
 /* A line of any length, made safe. */

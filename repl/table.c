@@ -29,15 +29,20 @@ struct place {
 	bool below; /* begins a line of its own */
 };
 
-int table_columns(const char *s)
+static int columns_of(const char *s, size_t n)
 {
 	struct wide w = {0};
 	int width = 0;
 
-	if (wide_add_utf8(&w, s, strlen(s)) == 0)
+	if (wide_add_utf8(&w, s, n) == 0)
 		width = layout_width(w.s, w.n, 0);
 	wide_free(&w);
 	return width;
+}
+
+int table_columns(const char *s)
+{
+	return columns_of(s, strlen(s));
 }
 
 /* Cells of a row, with its note. */
@@ -111,32 +116,38 @@ static void blanks(struct strbuf *b, int n)
 	strbuf_printf(b, "%*s", n > 0 ? n : 0, "");
 }
 
+/* The bytes of a word, and of the dot behind it: no line begins with one. */
+static size_t word_length(const char *s)
+{
+	static const char dot[] = " ·";
+	size_t n = strcspn(s, " ");
+
+	if (!strncmp(s + n, dot, sizeof(dot) - 1) &&
+		strchr(" ", s[n + sizeof(dot) - 1]))
+		n += sizeof(dot) - 1;
+	return n;
+}
+
 void table_wrap(struct strbuf *b, const char *text, int at, int width)
 {
 	int x = at;
 
 	for (const char *p = text; *p;) {
-		size_t n = strcspn(p, " ");
-		char word[512];
-		int w;
+		int gap = (int)strspn(p, " ");
+		size_t n = word_length(p + gap);
+		int w = columns_of(p + gap, n);
 
-		n = n < sizeof(word) ? n : sizeof(word) - 1;
-		memcpy(word, p, n);
-		word[n] = '\0';
-		w = table_columns(word);
-		if (x > at && width && x + 1 + w > width) {
+		if (x > at && width && x + gap + w > width) {
 			strbuf_puts(b, "\n");
 			blanks(b, at);
 			x = at;
+			gap = 0;
 		}
-		if (x > at) {
-			strbuf_puts(b, " ");
-			x++;
-		}
-		strbuf_add(b, word, n);
-		x += w;
-		p += n;
 		p += strspn(p, " ");
+		blanks(b, gap);
+		strbuf_add(b, p, n);
+		x += gap + w;
+		p += n;
 	}
 	strbuf_puts(b, "\n");
 }

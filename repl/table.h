@@ -38,7 +38,8 @@ void table_note(struct table *t, const char *text);
 void table_write(struct table *t, struct strbuf *b);
 
 /* Write `text` from column `at` on, where the cursor is, in lines of at most
- * `width` columns (0: one line), all beginning at `at`; then a newline. */
+ * `width` columns (0: one line), all beginning at `at`, and none with the dot
+ * that joins two parts; then a newline. */
 void table_wrap(struct strbuf *b, const char *text, int at, int width);
 
 /* Columns that UTF-8 text takes on a terminal. */

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "repl/output.h"
+#include "repl/strbuf.h"
 
 #define MARK "\x1b_000102030405060708090a0b0c0d0e0f\x1b\\"
 
@@ -438,45 +439,84 @@ static void faint_text_is_said_once_a_session(void **state)
 	fixture_free(f);
 }
 
+/* A frame line as a string; the caller frees. */
+static char *frame(const char *text, bool colour, int columns)
+{
+	struct output_look look = {colour, columns, "\n"};
+	struct strbuf b = {0};
+
+	output_frame(&b, text, &look);
+	assert_false(b.failed);
+	return b.s;
+}
+
+#define FRAME(text, colour, columns, want)                                     \
+	do {                                                                   \
+		char *frame_ = frame(text, colour, columns);                   \
+		assert_string_equal(frame_, want);                             \
+		free(frame_);                                                  \
+	} while (0)
+
 static void a_guest_cannot_write_a_frame_line(void **state)
 {
 	static const char text[] = "time limit: 10 s · killed";
-	char frame[128];
-	size_t n;
 
 	(void)state;
 	for (int colour = 0; colour <= 1; colour++) {
 		struct fixture *f = fixture_new(1000, 100);
+		char *line = frame(text, colour, 0);
+		size_t n = strlen(line);
 
 		f->opts.colour = colour;
-		n = output_frame(frame, sizeof(frame), text, colour);
-		assert_int_equal(n, strlen(frame));
-		show(f, frame, n, 0, n);
+		show(f, line, n, 0, n);
 		assert_non_null(strstr(f->s.buf, text));
-		assert_null(strstr(f->s.buf, frame));
+		assert_null(strstr(f->s.buf, line));
 		/* The control: in raw it can. */
 		f->opts.mode = VT_RAW;
-		show(f, frame, n, 0, n);
-		assert_non_null(strstr(f->s.buf, frame));
+		show(f, line, n, 0, n);
+		assert_non_null(strstr(f->s.buf, line));
 		fixture_free(f);
+		free(line);
 	}
 }
 
 static void frame_lines_are_in_brackets_and_safe(void **state)
 {
-	char frame[64];
+	char text[10000], *line;
 
 	(void)state;
-	output_frame(frame, sizeof(frame), "home kept", true);
-	assert_string_equal(frame, "\x1b[0;2m[home kept]\x1b[0m");
-	output_frame(frame, sizeof(frame), "home kept", false);
-	assert_string_equal(frame, "¦ [home kept]");
-	output_frame(frame, sizeof(frame), "file \x1b]0;x\x07\n", false);
-	assert_string_equal(frame, "¦ [file \\x1b]0;x\\x07\\n]");
-	assert_int_equal(
-		output_frame(frame, 32, "a text that is too long for it", true),
-		31);
-	assert_string_equal(frame + 31 - 5, "]\x1b[0m");
+	FRAME("home kept", true, 80, "\x1b[0;2m[home kept]\x1b[0m\n");
+	FRAME("home kept", false, 80, "¦ [home kept]\n");
+	FRAME("file \x1b]0;x\x07\n", false, 80, "¦ [file \\x1b]0;x\\x07\\n]\n");
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	line = frame(text, true, 80);
+	assert_non_null(strstr(line, "x…]\x1b[0m\n"));
+	free(line);
+}
+
+static void frame_lines_are_folded_at_words(void **state)
+{
+	static const char text[] = "CPU limit: 10 s · killed · home kept";
+
+	(void)state;
+	FRAME(text, true, 0,
+		"\x1b[0;2m[CPU limit: 10 s · killed · home kept]\x1b[0m\n");
+	FRAME(text, true, 38,
+		"\x1b[0;2m[CPU limit: 10 s · killed · home kept]\x1b[0m\n");
+	FRAME(text, true, 37,
+		"\x1b[0;2m[CPU limit: 10 s · killed · home\x1b[0m\n"
+		"\x1b[0;2m kept]\x1b[0m\n");
+	FRAME(text, true, 20,
+		"\x1b[0;2m[CPU limit: 10 s ·\x1b[0m\n"
+		"\x1b[0;2m killed · home kept]\x1b[0m\n");
+	FRAME(text, false, 20,
+		"¦ [CPU limit: 10 s ·\n"
+		"¦  killed · home\n"
+		"¦  kept]\n");
+	FRAME("one  two", false, 80, "¦ [one  two]\n");
+	FRAME("/a/word/that/has/no/room here", false, 12,
+		"¦ [/a/word/that/has/no/room\n¦  here]\n");
 }
 
 static void without_a_line_function_the_sink_gets_the_frame(void **state)
@@ -489,6 +529,11 @@ static void without_a_line_function_the_sink_gets_the_frame(void **state)
 	assert_string_equal(f->s.buf,
 		"abc\r\n\x1b[0;2m[output limit: 3 B shown, 3 B not"
 		" · :out 12 for more]\x1b[0m\r\n");
+	f->opts.columns = 40;
+	show(f, "abcdef", 6, 0, 6);
+	assert_string_equal(f->s.buf, "abc\r\n\x1b[0;2m[output limit: 3 B "
+				      "shown, 3 B not · :out\x1b[0m"
+				      "\r\n\x1b[0;2m 12 for more]\x1b[0m\r\n");
 	fixture_free(f);
 }
 
@@ -515,6 +560,7 @@ int main(void)
 		cmocka_unit_test(faint_text_is_said_once_a_session),
 		cmocka_unit_test(a_guest_cannot_write_a_frame_line),
 		cmocka_unit_test(frame_lines_are_in_brackets_and_safe),
+		cmocka_unit_test(frame_lines_are_folded_at_words),
 		cmocka_unit_test(
 			without_a_line_function_the_sink_gets_the_frame),
 	};

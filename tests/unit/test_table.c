@@ -126,6 +126,16 @@ static void a_word_without_room_has_a_line_to_itself(void **state)
 	strbuf_free(&b);
 }
 
+static void no_line_begins_with_a_dot(void **state)
+{
+	struct strbuf b = {0};
+
+	(void)state;
+	table_wrap(&b, "one · two · three  3 · ·x four ·", 2, 12);
+	assert_string_equal(b.s, "one ·\n  two ·\n  three  3 ·\n  ·x four ·\n");
+	strbuf_free(&b);
+}
+
 static void no_width_and_no_text_break_it(void **state)
 {
 	(void)state;
@@ -153,6 +163,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_goes_below),
 		cmocka_unit_test(a_cell_that_is_too_long_pushes_the_rest_down),
 		cmocka_unit_test(a_word_without_room_has_a_line_to_itself),
+		cmocka_unit_test(no_line_begins_with_a_dot),
 		cmocka_unit_test(no_width_and_no_text_break_it),
 	};
 
