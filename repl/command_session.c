@@ -162,7 +162,7 @@ void command_page(struct session *s, const char *text, size_t n)
 	int page = s->term->rows > 2 ? s->term->rows - 1 : 0;
 	int rows = page;
 
-	if (!page || !s->term->in_tty || !s->term->out_tty) {
+	if (!page || !s->term->in_tty || !s->term->out_tty || s->term->dumb) {
 		session_print_foreign(s, text, n);
 		return;
 	}

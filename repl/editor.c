@@ -17,20 +17,10 @@
 
 #include "jail/err.h"
 #include "repl/editor_impl.h"
+#include "repl/terminal.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
 #define CTRL_D 0x04
-
-/* Where the cursor cannot be addressed, lines are read plainly. */
-static bool term_is_dumb(const char *term)
-{
-	static const char *const dumb[] = {"", "dumb", "emacs", "unknown"};
-
-	for (size_t i = 0; term && i < sizeof(dumb) / sizeof(*dumb); i++)
-		if (!strcmp(term, dumb[i]))
-			return true;
-	return !term;
-}
 
 int editor_set_prompts(
 	struct editor *ed, const char *prompt, const char *prompt2)
@@ -54,8 +44,8 @@ int editor_open(
 	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
 	ed->history = opts->history;
 	ed->out_is_tty = isatty(ed->out);
-	ed->plain = !ed->out_is_tty || !isatty(ed->in) ||
-		    term_is_dumb(getenv("TERM"));
+	/* Where the cursor cannot be addressed, lines are read plainly. */
+	ed->plain = !ed->out_is_tty || !isatty(ed->in) || terminal_is_dumb();
 	keys_init(&ed->keys);
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->watch[i].fd = -1;

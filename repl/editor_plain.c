@@ -9,6 +9,9 @@
  */
 #include "jail/err.h"
 #include "repl/editor_impl.h"
+#include "repl/output.h"
+
+#include <stdio.h>
 
 static void add_prompt(struct strbuf *b, const struct wide *p)
 {
@@ -71,9 +74,15 @@ static int plain_line(struct editor *ed, struct wide *cell, bool *fits)
 
 static enum editor_result plain_too_long(struct editor *ed, struct wide *cell)
 {
-	static const char note[] = "[the cell is too long and was dropped]\n";
+	struct output_look look = {ed->colour, ed->view.cols, "\n"};
+	struct strbuf b = {0};
+	char text[80];
 
-	view_write(ed, note, sizeof(note) - 1);
+	snprintf(text, sizeof(text), "a cell has at most %zu bytes: not run",
+		ed->max_bytes);
+	output_frame(&b, text, &look);
+	view_write(ed, b.s, b.n);
+	strbuf_free(&b);
 	cell->n = 0;
 	return EDITOR_CELL;
 }
@@ -91,8 +100,11 @@ enum editor_result plain_read(struct editor *ed, struct wide *cell)
 		r = plain_line(ed, cell, &fits);
 		if (r < 0)
 			break;
-		if (r == 0 && cell->n == 0)
+		if (r == 0 && cell->n == 0) {
+			if (ed->out_is_tty)
+				view_write(ed, "\n", 1);
 			return EDITOR_EOF;
+		}
 		if (!fits)
 			return plain_too_long(ed, cell);
 		if (r == 0 || enter_runs(cell->s, cell->n - 1))

@@ -55,7 +55,8 @@ void progress_update(struct progress *p, uint64_t done)
 	int64_t now = now_ms();
 	char line[256], text[300];
 
-	if (!p->term || !p->term->out_tty || now - p->start_ms < PATIENCE_MS ||
+	if (!p->term || !p->term->out_tty || p->term->dumb ||
+		now - p->start_ms < PATIENCE_MS ||
 		now - p->drawn_ms < REDRAW_MS)
 		return;
 	progress_format(

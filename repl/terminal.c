@@ -3,7 +3,8 @@
  * terminal.c - the person's own terminal
  *
  * Runs in:   front end; opened before it confines itself
- * Trusts:    nothing in the environment but NO_COLOR and the name "dumb"
+ * Trusts:    nothing in the environment but NO_COLOR, and TERM to be one of
+ *            the names of a terminal that knows no sequences
  * Leaves:    the modes as they were found, after every cell and at the end
  *
  * Output goes through a description of our own, so that it can be made
@@ -24,9 +25,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool terminal_is_dumb(void)
+{
+	static const char *const dumb[] = {"", "dumb", "emacs", "unknown"};
+	const char *term = getenv("TERM");
+
+	for (size_t i = 0; term && i < sizeof(dumb) / sizeof(*dumb); i++)
+		if (!strcmp(term, dumb[i]))
+			return true;
+	return !term;
+}
+
 static bool colour_wanted(enum config_colour colour, bool out_tty)
 {
-	const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
 
 	switch (colour) {
 	case COLOUR_ALWAYS:
@@ -36,9 +48,7 @@ static bool colour_wanted(enum config_colour colour, bool out_tty)
 	case COLOUR_AUTO:
 		break;
 	}
-	if (!out_tty || (none && *none))
-		return false;
-	return term && *term && strcmp(term, "dumb") != 0;
+	return out_tty && !(none && *none) && !terminal_is_dumb();
 }
 
 /* Open the terminal behind `fd` once more; -1 when that is not allowed, as
@@ -85,6 +95,7 @@ void terminal_open(struct terminal *t, enum config_colour colour)
 	t->out_tty = isatty(STDOUT_FILENO);
 	t->err_tty = isatty(STDERR_FILENO);
 	t->colour = colour_wanted(colour, t->out_tty);
+	t->dumb = terminal_is_dumb();
 	if (t->in_tty)
 		t->modes_fd = STDIN_FILENO;
 	if (t->modes_fd >= 0)

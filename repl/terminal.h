@@ -22,6 +22,7 @@ struct terminal {
 	bool out_tty;
 	bool err_tty;
 	bool colour; /* our own lines may have colour */
+	bool dumb;   /* it is written to line by line */
 	bool saved;  /* `modes` holds what to go back to */
 	bool raw;
 	int modes_fd; /* the descriptor whose modes we change; -1: none */
@@ -32,6 +33,9 @@ struct terminal {
 /* Look at descriptors 0, 1 and 2 and remember the modes. Never fails: what is
  * not a terminal is simply not one. */
 void terminal_open(struct terminal *t, enum config_colour colour);
+
+/* Whether TERM names no terminal that could erase what it shows. */
+bool terminal_is_dumb(void);
 
 /* For a program, whose tty may be only its input or its errors: let `out` be
  * whichever of the three is a terminal. */

@@ -296,6 +296,21 @@ def test_dumb_terminal(cb):
     assert s.leave() == 0
 
 
+def test_what_a_dumb_terminal_shows_stands_on_lines(cb):
+    s = cb.session("--set", "cell.source=40", env={"TERM": "dumb"},
+                   size=(10, 80))
+    s.run("for i in range(20): print(i)")
+    assert s.run(":out").split() == [str(i) for i in range(20)]
+    assert s.run("'" + "x" * 60 + "'") == \
+        "¦ [a cell has at most 40 bytes: not run]"
+    s.run("open('kept', 'w').close()")
+    s.type("\x04")
+    s.expect("^¦ .home: 1 file was never downloaded: kept")
+    s.wait_prompt()
+    assert b"\x1b" not in s.raw
+    assert s.leave() == 0
+
+
 def test_ctrl_c_at_a_dumb_prompt_gives_the_line_up(cb):
     s = cb.session(env={"TERM": "dumb"})
     s.type("print('never')")
