@@ -37,6 +37,10 @@ def wants_blank_line(cell):
         r"[ \t]+\S|(if|try|elif|else|except|finally|case)\b.*:", last))
 
 
+def _end(line):
+    return line.strip()[-20:].strip()
+
+
 class Session:
     """A command on a pty of its own. A context manager; close() ends it."""
 
@@ -193,10 +197,14 @@ class Session:
             self.paste(cell)
         else:
             self.type(cell)
-        last = cell.split("\n")[-1].strip()[-20:].strip()
+        above, last = ([""] + [_end(x) for x in cell.split("\n")])[-2:]
         if last:
             self.wait(lambda: last in self._tail(first),
                       f"the echo of {last!r}")
+        elif above and self.screen.bracketed_paste:
+            self.wait(lambda: above in self._tail(first)
+                      and self.screen.cursor_row() == "...",
+                      f"an empty line below {above!r}")
         elif cell:
             self.wait(lambda: not self.at_prompt(), "an echo")
         if wants_blank_line(cell):
