@@ -3,7 +3,8 @@
  * host.h - what this kernel and this host can do
  *
  * A value that a plan is made from. The start path fills it with cheap looks
- * only; the trials that `--check` reports make namespaces and are kept apart.
+ * only; the trials that `--check` reports make namespaces and are kept apart
+ * (trial.h).
  */
 #ifndef JAIL_HOST_H
 #define JAIL_HOST_H
@@ -67,7 +68,7 @@ struct host {
 	struct host_link reals[HOST_REALS_MAX];
 	int nreals;
 
-	/* host_probe_all() only. */
+	/* trial_run() only. */
 	int userns; /* 1 possible, 0 not: `why` */
 	struct err why;
 };
@@ -82,10 +83,6 @@ void host_resolve(struct host *h, const struct jail_spec *spec);
 
 /* Where `path` really is, as far as it was looked up: itself, or borrowed. */
 const char *host_real(const struct host *h, const char *path);
-
-/* Then try out, in a child, what only trying tells: user namespaces, a fresh
- * /proc. Some milliseconds. Sets userns, why, no_proc. */
-void host_probe_all(struct host *h);
 
 void host_fini(struct host *h);
 

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host_userns.c - may an ordinary user make namespaces here, and if not, why
+ * host_userns.c - why this host refuses namespaces, and what to do about it
  *
- * Runs in:   whoever failed to make one; front end for --check
+ * Runs in:   whoever failed to make one
  * Trusts:    the kernel's own files
  * Leaves:    words
  */
 #include "host.h"
 
 #include "io.h"
-#include "sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -51,16 +45,79 @@ static int is_filtered(void)
 	return at && strtol(at + 9, NULL, 10) == 2;
 }
 
+/* ---- AppArmor ---- */
+
+static const char restriction[] =
+	"/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+
+/* The programs that etc/apparmor.d/cellblock is for. */
+static const char *const profiled[] = {
+	"/usr/bin/cellblock", "/usr/local/bin/cellblock"};
+
+/* What AppArmor has this process under, "unconfined" or "NAME (mode)"; empty
+ * where nobody says. */
+static void read_label(char *buf, size_t size)
+{
+	auto_close int fd =
+		open("/proc/self/attr/apparmor/current", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	buf[n < 0 ? 0 : n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+/* Whether this process is one of those that the profile is for. */
+static int is_profiled(void)
+{
+	char path[64];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n < 0 ? 0 : n] = '\0';
+	for (size_t i = 0; i < COUNT(profiled); i++)
+		if (!strcmp(path, profiled[i]))
+			return 1;
+	return 0;
+}
+
+/*
+ * Where the restriction is on, a process without a profile gets no user
+ * namespace; or, if the host has the profile unprivileged_userns (Ubuntu has),
+ * one in which it is under that, and may do nothing.
+ */
+static int explain_apparmor(struct err *e)
+{
+	char label[128];
+	int fettered;
+
+	read_label(label, sizeof(label));
+	fettered = !strncmp(label, "unprivileged_userns", 19);
+	if (e->code != EACCES && !(fettered && e->code == EPERM))
+		return 0;
+	if (label[0] && !fettered && strcmp(label, "unconfined")) {
+		err_hint(e, "this process is under an AppArmor profile, %s",
+			label);
+		return 1;
+	}
+	if (read_number(restriction, 0) == 0)
+		return 0;
+	err_hint(e,
+		"AppArmor refuses them to programs without a profile here "
+		"(kernel.apparmor_restrict_unprivileged_userns = 1)\n"
+		"%s      see cellblock(1), HOSTS",
+		is_profiled() ? "install cellblock's:  sudo make "
+				"install-apparmor"
+			      : "install cellblock, and its profile:  sudo "
+				"make install install-apparmor");
+	return 1;
+}
+
+/* ---- explanations ---- */
+
 static const struct {
 	const char *path;
 	long bad;
 	const char *hint;
 } switches[] = {
-	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
-		"this host restricts them "
-		"(kernel.apparmor_restrict_unprivileged_userns = 1)\n"
-		"install the profile:  sudo make install-apparmor      "
-		"see cellblock(1), HOSTS"},
 	{"/proc/sys/kernel/unprivileged_userns_clone", 0,
 		"this host switches them off "
 		"(kernel.unprivileged_userns_clone = 0)\n"
@@ -82,6 +139,8 @@ int host_explain_userns(struct err *e)
 	for (size_t i = 0; i < COUNT(switches); i++)
 		if (read_number(switches[i].path, -1) == switches[i].bad)
 			return err_hint(e, "%s", switches[i].hint);
+	if (explain_apparmor(e))
+		return -1;
 	if (e->code == ENOSPC)
 		return err_hint(e,
 			"too many of them are in use (user.max_*_namespaces)");
@@ -107,79 +166,4 @@ int host_explain_call(struct err *e)
 	if (e->code == EPERM && is_filtered())
 		return err_hint(e, "%s", container_hint);
 	return -1;
-}
-
-/* ---- trials ---- */
-
-/* Exit statuses of the trial. */
-enum { TRIAL_OK, TRIAL_NO_PROC, TRIAL_FAILED };
-
-/* A fresh /proc, made by the first process of a new pid namespace. */
-static int trial_proc(void)
-{
-	auto_close int fs = sys_fsopen("proc");
-	auto_close int fd = -1;
-
-	if (fs < 0 || sys_fsconfig_string(fs, "subset", "pid") < 0 ||
-		sys_fsconfig_create(fs) < 0)
-		return TRIAL_NO_PROC;
-	fd = sys_fsmount(
-		fs, SYS_ATTR_NOSUID | SYS_ATTR_NODEV | SYS_ATTR_NOEXEC);
-	if (fd < 0)
-		fd = sys_fsmount(fs, SYS_ATTR_NOSUID | SYS_ATTR_NODEV |
-					     SYS_ATTR_NOEXEC | SYS_ATTR_RDONLY);
-	return fd < 0 ? TRIAL_NO_PROC : TRIAL_OK;
-}
-
-/* Both ways that a session makes them: the warden by unshare(), init by
- * clone(). */
-static _Noreturn void trial(int report)
-{
-	const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-				    CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-	int status = 0, code = 0;
-	pid_t pid = (pid_t)syscall(
-		SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
-
-	if (pid == 0)
-		_exit(trial_proc());
-	if (pid < 0)
-		code = errno;
-	else if (waitpid(pid, &status, 0) != pid)
-		code = EIO;
-	if (code == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		code = errno;
-	(void)!write(report, &code, sizeof(code));
-	_exit(!code && WIFEXITED(status) ? WEXITSTATUS(status) : TRIAL_FAILED);
-}
-
-void host_probe_all(struct host *h)
-{
-	int report[2], status = 0, code = EIO;
-	pid_t pid;
-
-	h->userns = 0;
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		err_errno(&h->why, "try user namespaces");
-		return;
-	}
-	pid = fork();
-	if (pid == 0)
-		trial(report[1]);
-	close(report[1]);
-	if (pid > 0) {
-		if (io_read_full(report[0], &code, sizeof(code)) !=
-			sizeof(code))
-			code = EIO;
-		waitpid(pid, &status, 0);
-	}
-	close(report[0]);
-	if (code == 0) {
-		h->userns = 1;
-		h->no_proc = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-		return;
-	}
-	errno = code;
-	err_errno(&h->why, "cannot create a user namespace");
-	host_explain_userns(&h->why);
 }

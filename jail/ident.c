@@ -9,6 +9,7 @@
  */
 #include "ident.h"
 
+#include "host.h"
 #include "io.h"
 
 #include <dirent.h>
@@ -67,7 +68,7 @@ int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 		return err_errno(e, "user namespace: open /proc/self");
 	if (map_ids(dir, inside_uid, outside_uid, inside_gid, outside_gid, e) <
 		0)
-		return -1;
+		return host_explain_userns(e);
 	if (getuid() != inside_uid || geteuid() != inside_uid ||
 		getgid() != inside_gid || getegid() != inside_gid)
 		return err_set(

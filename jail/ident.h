@@ -16,8 +16,8 @@
 #define IDENT_RUN_DIR "/run/cellblock"
 
 /* After unshare(CLONE_NEWUSER): map one uid and one gid of the new namespace
- * to the ids the caller had in its parent, setgroups denied. The caller must
- * be dumpable. */
+ * to the ids the caller had in its parent, setgroups denied. Says what to do
+ * where the host does not allow it. The caller must be dumpable. */
 int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 	gid_t outside_gid, struct err *e);
 

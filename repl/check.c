@@ -17,6 +17,7 @@
 #include "jail/host.h"
 #include "jail/plan.h"
 #include "jail/spec.h"
+#include "jail/trial.h"
 #include "repl/config.h"
 #include "repl/setup.h"
 #include "repl/strbuf.h"
@@ -42,7 +43,7 @@ struct check {
 	struct enforce_facts facts;
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
-	char userns_remedy[sizeof(((struct err *)0)->hint) + 160];
+	char userns_remedy[sizeof(((struct err *)0)->hint) + 220];
 	char cgroup_remedy[300];
 	struct row rows[ROWS_MAX];
 	size_t n;
@@ -89,11 +90,11 @@ static void find_out(struct check *c)
 	const char *list[SETUP_LIST + 1];
 	struct cgroup cg;
 
-	host_probe_all(&c->host);
+	trial_run(&c->host, c->cfg->uids.lo, c->cfg->uids.hi);
 	try_cgroup(c, &cg);
 	c->host.cgroup_memory = c->facts.memory;
 	c->facts.userns = c->host.userns;
-	snprintf(c->userns_remedy, sizeof(c->userns_remedy), "%.140s%s%s",
+	snprintf(c->userns_remedy, sizeof(c->userns_remedy), "%.200s%s%s",
 		c->host.why.msg, c->host.why.hint[0] ? ": " : "",
 		c->host.why.hint);
 	c->facts.userns_remedy = c->userns_remedy;
