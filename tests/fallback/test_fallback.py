@@ -5,7 +5,6 @@ or refuses with a message that says what to do.
 Every way of lacking it is made here, by a filter on system calls or in
 namespaces, and has a control: the same person, the same host, with it.
 """
-import json
 import os
 import pathlib
 import shutil
@@ -14,29 +13,12 @@ import subprocess
 import pytest
 
 import hosttree
+from whole import checked, refused, walls_are_up, whole_session
 from world import IS_ROOT, PYTHON, TESTS
 
 HERE = TESTS / "fallback"
 CLONE_NEWUSER = "0x10000000"
 KINDS = ("ENOSYS", "EPERM")
-
-WALLS = """
-import os, socket
-bad = [p for p in ('/root', '/var', '/boot', '/etc/shadow', {witness!r})
-       if os.path.lexists(p)]
-for path in ('/x', '/usr/x', '/usr/bin/x', '/etc/x'):
-    try:
-        open(path, 'w').close(); bad.append(path)
-    except OSError:
-        pass
-if [n for _, n in socket.if_nameindex() if n != 'lo']: bad.append('network')
-if os.getresuid() != (1000,) * 3: bad.append('ids')
-try:
-    os.chroot('/usr'); bad.append('chroot')
-except OSError:
-    pass
-print(bad or 'every wall is up')
-"""
 
 
 def without(kind, *calls):
@@ -49,50 +31,6 @@ NO_CGROUP = ("unshare", "-m", "sh", "-c",
              'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
 # What nobody may unmount can be put out of sight.
 OUT_OF_SIGHT = ("unshare", "-UC", "--map-current-user")
-
-
-def walls_are_up(cb, wrapper):
-    witness = cb.base / "witness"
-    witness.write_text("of the host")
-    code = WALLS.format(witness=str(witness))
-    r = cb.run("-c", code, wrapper=wrapper)
-    assert (r.code, r.text) == (0, "every wall is up\n"), r
-
-
-def whole_session(cb, wrapper):
-    """Cells, a rollback, an undo, a restart, the home; and its walls."""
-    s = cb.session(wrapper=wrapper)
-    s.run("x = 41")
-    assert "42" in s.run("x + 1")
-    out = s.run("import os; os.abort()")
-    assert "back to the state before" in out, out
-    assert "43" in s.run("x + 2")
-    s.run("x = 0")
-    s.run(":undo")
-    assert "44" in s.run("x + 3")
-    s.run("n = open('f', 'w').write('kept')")
-    s.run(":reset")
-    assert "'kept'" in s.run("open('f').read()")
-    s.run("import os; os.remove('f')")
-    assert s.leave() == 0
-    walls_are_up(cb, wrapper)
-
-
-def checked(cb, wrapper, *args):
-    """What --check --json says there, by row."""
-    r = cb.run(*args, "--check", "--json", wrapper=wrapper)
-    answer = json.loads(r.text)
-    answer["code"] = r.code
-    answer["rows"] = {row["what"]: row for row in answer["checks"]}
-    return answer
-
-
-def refused(cb, wrapper, *wanted):
-    r = cb.run("-c", "print('ran')", wrapper=wrapper)
-    assert (r.code, r.out) == (125, b""), r
-    assert r.said.startswith("cellblock: "), r
-    for word in wanted:
-        assert word in r.said, r
 
 
 # ---- control ----
