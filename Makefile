@@ -148,7 +148,7 @@ fuzz:
 	@tests/fuzz/run $(or $(FUZZ_SECONDS),60)
 
 ## make bench      measure, print the table
-bench: build $(BUILD)/tests/bench/jail
+bench: build $(BUILD)/tests/bench/first $(BUILD)/tests/bench/jail
 	@tests/bench/run
 
 ## make tidy       clang-tidy and cppcheck

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * first.c - how soon a session answers, and how soon a bare Python is through
+ *
+ * Usage: first CELLBLOCK PYTHON. The two take turns in terminals of their own,
+ * so that whatever else the host does strikes both. Prints
+ * "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds from exec.
+ */
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 60
+/* Between two of them, for the last one's end to be over: microseconds. */
+#define REST 60000
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(const char *what, double *v)
+{
+	qsort(v, ROUNDS, sizeof(*v), compare);
+	printf("%s\t%.2f\t%.2f\t%.2f\n", what, v[ROUNDS / 2], v[0],
+		v[ROUNDS * 95 / 100]);
+}
+
+struct screen {
+	int fd;
+	pid_t pid;
+	char text[1 << 16];
+	size_t n;
+};
+
+static void start(struct screen *s, char *const argv[])
+{
+	struct winsize size = {.ws_row = 24, .ws_col = 80};
+
+	s->n = 0;
+	s->pid = forkpty(&s->fd, NULL, NULL, &size);
+	if (s->pid == 0) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	if (s->pid < 0) {
+		perror("forkpty");
+		exit(1);
+	}
+}
+
+static void end(struct screen *s)
+{
+	close(s->fd);
+	waitpid(s->pid, NULL, 0);
+	usleep(REST);
+}
+
+/* The moment when `text` has come, after what was there before. */
+static double seen(struct screen *s, const char *text)
+{
+	size_t from = s->n;
+	ssize_t n;
+
+	s->text[s->n] = '\0';
+	while (!strstr(s->text + from, text)) {
+		n = read(s->fd, s->text + s->n, sizeof(s->text) - 1 - s->n);
+		if (n <= 0) {
+			fprintf(stderr, "first: no %s in: %s\n", text, s->text);
+			exit(1);
+		}
+		s->n += (size_t)n;
+		s->text[s->n] = '\0';
+	}
+	return now();
+}
+
+int main(int argc, char **argv)
+{
+	static double prompt[ROUNDS], answer[ROUNDS], python[ROUNDS];
+	static struct screen s;
+
+	if (argc != 3)
+		return 2;
+	setenv("TERM", "xterm-256color", 1);
+	for (int i = 0; i < ROUNDS; i++) {
+		double begun = now();
+
+		start(&s, (char *const[]){argv[1], "-q", NULL});
+		prompt[i] = seen(&s, ">>> ") - begun;
+		if (write(s.fd, "1+1\r", 4) != 4)
+			return 1;
+		answer[i] = seen(&s, "2\r\n") - begun;
+		end(&s);
+
+		begun = now();
+		start(&s, (char *const[]){argv[2], "-c", "pass", NULL});
+		waitpid(s.pid, NULL, 0);
+		python[i] = now() - begun;
+		end(&s);
+	}
+	print("first prompt, from exec", prompt);
+	print("first 1+1 answered, from exec", answer);
+	print("in turns with it: python3 -c pass", python);
+	return 0;
+}
