@@ -10,6 +10,7 @@
  */
 #include "jail.h"
 
+#include "cpu.h"
 #include "io.h"
 #include "warden.h"
 #include "wire.h"
@@ -62,6 +63,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 		free(j);
 		return err_errno(e, "start a session");
 	}
+	cpu_run_beside(j->warden);
 	j->sock = pair[0];
 	*out = j;
 	return 0;

@@ -52,17 +52,18 @@ static int look_through(
 /* INIT_BUILT brings the jail's descriptors. */
 static int built_await(struct warden *w, struct err *e)
 {
-	int *slots[IO_FDS_MAX] = {&w->tty_master, &w->tty_slave, &w->line,
-		&w->tmp[0], &w->tmp[1], &w->proc};
+	int *slots[] = {&w->tty_master, &w->tty_slave, &w->line, &w->tmp[0],
+		&w->tmp[1], &w->proc};
+	enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
 	int64_t deadline = now_ms() + BUILD_MS;
 	struct wire_init m;
-	int fds[IO_FDS_MAX], ready;
+	int fds[SLOTS], ready;
 	ssize_t n;
 
 	do
 		warden_wait(w, -1, deadline, &ready);
 	while (!ready && now_ms() < deadline);
-	n = ready ? io_recv_fds(w->init_sock, &m, sizeof(m), fds, IO_FDS_MAX, 0)
+	n = ready ? io_recv_fds(w->init_sock, &m, sizeof(m), fds, SLOTS, 0)
 		  : -1;
 	if (n <= 0 || wire_init_check(&m, (size_t)n, NULL) < 0)
 		return err_set(e, "build the jail: its first process died");
@@ -72,7 +73,7 @@ static int built_await(struct warden *w, struct err *e)
 	}
 	if (m.type != INIT_BUILT)
 		return err_set(e, "build the jail: unexpected message");
-	for (int i = 0; i < IO_FDS_MAX; i++)
+	for (int i = 0; i < SLOTS; i++)
 		*slots[i] = fds[i];
 	w->no_proc = m.flag;
 	return look_through(w, &m, e);

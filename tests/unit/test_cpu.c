@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_cpu.c - a child that is told where to begin may go anywhere
+ */
+#include "jail/cpu.h"
+
+#include "forked.h"
+
+#include <sched.h>
+
+/* The CPUs of a child that was run beside us. */
+static cpu_set_t of_child(void)
+{
+	cpu_set_t set;
+	int pair[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(pair), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(pair[1]);
+		_exit(read(pair[0], &c, 1) != 0);
+	}
+	close(pair[0]);
+	cpu_run_beside(pid);
+	assert_int_equal(sched_getaffinity(pid, sizeof(set), &set), 0);
+	close(pair[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return set;
+}
+
+static void it_may_run_wherever_we_may(void **state)
+{
+	cpu_set_t ours, its = of_child();
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(ours), &ours), 0);
+	assert_true(CPU_EQUAL(&ours, &its));
+}
+
+static void and_nowhere_else(void **state)
+{
+	cpu_set_t all, one, its;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	its = of_child();
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_true(CPU_EQUAL(&one, &its));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_may_run_wherever_we_may),
+		cmocka_unit_test(and_nowhere_else),
+	};
+
+	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
+}
