@@ -49,6 +49,8 @@ add("i386_entry",
     # mov eax, 39 (getpid); syscall; ret
     "print('OK:', 'arm' if ARM else"
     " machine_code(b'\\xb8\\x27\\0\\0\\0\\x0f\\x05\\xc3'))")
+add("program_of_32_bits", "attempt(become_a_program, 32)",
+    "signal 31|ENOEXEC", "attempt(become_a_program, 64)")
 
 network = Table("sockets", "import socket\n"
                 "a, b = socket.socketpair()\n"

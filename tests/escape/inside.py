@@ -13,6 +13,7 @@ import os
 import platform
 import select
 import signal
+import struct
 import sys
 import time
 
@@ -135,6 +136,41 @@ def machine_code(code):
     page.write(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
     return ctypes.CFUNCTYPE(ctypes.c_int)(address)()
+
+
+# write(1, ...); exit(0): by processor and bits, the number of the machine in an
+# ELF header, and the code; what it writes stands in front of that.
+WRITES_OK = {
+    ("x86_64", 64): (62, "bf01000000 be78000100 ba04000000 b801000000 0f05"
+                         "31ff b83c000000 0f05"),
+    ("x86_64", 32): (3, "bb01000000 b954000100 ba04000000 b804000000 cd80"
+                        "31db b801000000 cd80"),
+    ("aarch64", 64): (183, "200080d2 010f80d2 2100a0f2 820080d2 080880d2"
+                           "010000d4 000080d2 a80b80d2 010000d4"),
+    ("aarch64", 32): (40, "0100a0e3 541000e3 011040e3 0420a0e3 0470a0e3"
+                          "000000ef 0000a0e3 0170a0e3 000000ef"),
+}
+
+
+def become_a_program(bits):
+    """Become a program of so many bits, which writes OK: and ends."""
+    machine, code = WRITES_OK[platform.machine(), bits]
+    wide = bits == 64
+    at, size = 0x10000, 0x78 if wide else 0x54
+    body = b"OK:\n" + bytes(4) + bytes.fromhex(code)
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH" if wide else "<16sHHIIIIIHHHHHH",
+        b"\x7fELF" + bytes((bits // 32, 1, 1)), 2, machine, 1, at + size + 8,
+        size - 56 if wide else size - 32, 0, 0x5000000 if machine == 40 else 0,
+        size - 56 if wide else size - 32, 56 if wide else 32, 1, 0, 0, 0)
+    length = size + len(body)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, at, at, length, length, 0x1000) \
+        if wide else struct.pack("<8I", 1, 0, at, at, length, length, 5, 0x1000)
+    path = f"/home/program{bits}"
+    with open(path, "wb") as f:
+        os.fchmod(f.fileno(), 0o700)
+        f.write(header + segment + body)
+    os.execv(path, [path])
 
 
 def isolated(code, seconds=10):
