@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs inside the jail: makes every attempt in a process of its own and says
-what came of it. Reads {"numbers", "rows": [[name, code]...]} from the file
-named first, writes {name: result} as JSON to the file named second, or to
-standard output.
+what came of it. Reads {"numbers", "given", "seconds", "rows": [[name, code]
+...]} from the file named first, writes {name: result} as JSON to the file
+named second, or to standard output.
 
 An attempt prints REFUSED:<errno or reason> or ESCAPED:<what>; a control OK.
 """
@@ -173,7 +173,7 @@ def become_a_program(bits):
     os.execv(path, [path])
 
 
-def isolated(code, seconds=10):
+def isolated(code, seconds):
     """Run code in a child; its output, or how it died."""
     r, w = os.pipe()
     pid = os.fork()
@@ -219,7 +219,8 @@ def main(rows_path, results_path=None):
     NUMBERS.update(request["numbers"])
     globals().update(request["given"])
     sys.stdout.flush()
-    results = {name: isolated(code) for name, code in request["rows"]}
+    results = {name: isolated(code, request["seconds"])
+               for name, code in request["rows"]}
     if results_path:
         with open(results_path, "w") as f:
             json.dump(results, f)

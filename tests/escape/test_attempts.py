@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 
 from attempts import ROWS  # noqa: E402
 from numbers_of_calls import NUMBERS  # noqa: E402
-from world import World  # noqa: E402
+from world import PATIENCE, World  # noqa: E402
 
 MODES = ("program", "session")
 LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
@@ -87,7 +87,8 @@ def batch(mode, base):
         rows = [[code, code] for code in controls(mode)] \
             + [[r.name, r.code] for r in rows_of(mode)]
         (cb.work / "rows.json").write_text(json.dumps(
-            {"numbers": NUMBERS, "given": host.given(), "rows": rows}))
+            {"numbers": NUMBERS, "given": host.given(),
+             "seconds": 10 * PATIENCE, "rows": rows}))
         {"program": run_program, "session": run_session}[mode](cb)
         return json.loads((cb.work / "results.json").read_text())
     finally:
