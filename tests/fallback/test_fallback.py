@@ -283,8 +283,9 @@ def test_the_ways_of_lacking_do_lack(cb):
     """Or every test above would pass for nothing."""
     for kind in KINDS:
         r = subprocess.run(
-            [*without(kind, "mkdir"), PYTHON, "-c",
-             "import os\ntry: os.mkdir('x')\nexcept OSError as e: print(e)"],
+            [*without(kind, "mkdirat"), PYTHON, "-c", "import os\n"
+             "try: os.mkdir('x', dir_fd=os.open('.', os.O_RDONLY))\n"
+             "except OSError as e: print(e)"],
             cwd=cb.work, capture_output=True, text=True, check=False)
         want = "not implemented" if kind == "ENOSYS" else "not permitted"
         assert want in r.stdout, r
