@@ -94,7 +94,8 @@ $(BUILD)/%.o: %.c | $(GEN)
 
 # The driver, embedded as bytes: what every start needs is compiled for the
 # Python of this host.
-$(BUILD)/gen/guest.frozen: tools/freeze jail/guest.py jail/guest_later.py
+$(BUILD)/gen/guest.frozen: tools/freeze jail/guest_start.py \
+		jail/guest.py jail/guest_later.py
 	@mkdir -p $(@D)
 	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
 

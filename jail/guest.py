@@ -2,7 +2,7 @@
 #
 # guest.py - the driver: runs the session's cells inside the jail's Python
 #
-# Runs in:   the jail, as PYTHON -I -S -c <this text>, beside the user's code:
+# Runs in:   the jail's Python, after guest_start.py, beside the user's code:
 #              ctl line mark tools [stack] recursion   a session
 #              -e CELL [ARG...]                        one cell, as a program
 # Holds:     ctl    the warden's socket, one message a read (wire.h)
@@ -16,10 +16,10 @@
 #            purpose loses this process, and the warden has its checkpoint
 # Leaves:    nothing of its own in the user's namespace
 #
-# This text is compiled at every start and stands before the first prompt. So
-# only modules that are built in or frozen are imported at boot, and what a
-# first cell that ends well can do without is kept as text: in LATER, which
-# tools/freeze fills from guest_later.py, or in the tools.
+# A first cell may be on its way while this is read. So only modules that are
+# built in or frozen are imported at boot, and what a first cell that ends well
+# can do without is kept as text: in LATER, which tools/freeze fills from
+# guest_later.py, or in the tools.
 #
 # The user's code runs nowhere but inside call(). Outside of it SIGINT is
 # ignored and every other signal waits, except while the driver sleeps.
@@ -34,12 +34,11 @@ from posix import (_exit, close, dup2, fork, fstat, getpid, kill, listdir,
 from time import sleep
 from _signal import (SIG_BLOCK, SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK,
                      SIGINT, default_int_handler, getsignal, pthread_sigmask,
-                     signal, valid_signals)
+                     signal)
 from _thread import _count
 from sys import getprofile, gettrace, setprofile, settrace
 
 GUEST = globals()
-LOOK = 64  # WIRE_LOOK_SIGNAL
 FUTURES = 0x1FE0000  # the code flags that __future__ imports set
 CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
 # A first cell with none of these neither imports anything nor sees what site
@@ -60,7 +59,6 @@ S.on_int = default_int_handler
 S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
 S.main = sys.modules["__main__"]
 STDLIB = sys.path[:]
-SIGNALS = valid_signals() - {LOOK}
 
 user = type(sys)("__main__")
 NS = user.__dict__
@@ -378,10 +376,8 @@ def session(*argv):
         high(int(fd)) for fd in argv[:-1]]
     S.sock = socket(1, 5, 0, S.ctl)  # AF_UNIX, SOCK_SEQPACKET
     GUEST.update(send=S.sock.send, recv=S.sock.recv, recvmsg=S.sock.recvmsg)
-    S.mask = pthread_sigmask(SIG_BLOCK, SIGNALS)
-    say("READY %d %d.%d.%d" % ((S.pid,) + sys.version_info[:3]))
-    # While a first cell is on its way. The types of the syntax tree alone take
-    # as long as all the rest.
+    S.mask = MASK
+    # The types of the syntax tree alone take as long as all the rest.
     from _ast import Interactive
     GUEST.update(Interactive=Interactive)
     S.tty = fstat(S.mark).st_rdev

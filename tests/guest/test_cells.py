@@ -76,6 +76,7 @@ def test_the_namespace_is_that_of_a_prompt(guest):
 
 
 def test_a_session_holds_only_the_expected_descriptors(guest):
+    guest.run("0")      # READY is said before the driver is there
     fds = {}
     for fd in os.listdir("/proc/%d/fd" % guest.pid):
         with open("/proc/%d/fdinfo/%s" % (guest.pid, fd)) as f:
