@@ -94,6 +94,30 @@ def test_what_a_cell_wrote_is_copied_before_the_next(make):
         == "(0, 0)\n", "too much"
 
 
+# Seen from a cell: what the driver does with the next copy.
+ORDER = """\
+import sys
+driver = sys._getframe(1).f_globals
+S, say, take, order = driver['S'], driver['say'], driver['S'].take, []
+def told(text, *more):
+    order.append(text.split()[0])
+    say(text, *more)
+def taken():
+    order.append('pages')
+    return take()
+driver['say'], S.take = told, taken
+"""
+
+
+def test_the_warden_has_its_answer_before_pages_are_copied(make):
+    """It waits for that; the pages are only for the next cell."""
+    guest = make(library=True)
+    kept = [guest.park()]
+    guest.run(ORDER)
+    kept.append(guest.park())
+    assert guest.out_of("order") == "['DONE', 'PARKED', 'pages', 'TOOK']\n"
+
+
 def test_random_goes_on_in_both(guest):
     guest.run("import random; random.seed(5); random.random()")
     r = random.Random(5)

@@ -233,16 +233,21 @@ def ran(tree, seconds):
     return tree.cpu_ticks() - before
 
 
-def child_of(s, tree):
-    """The pid of RESUMED's child, out here."""
-    inside = value(s, "child")
-    wait_stopped(tree)
+def outside(tree, inside):
+    """The pid out here of a process of the jail."""
     for pid in tree.guests():
         with open(f"/proc/{pid}/status") as f:
             status = f.read()
-        if re.search(r"^NSpid:.*\t(\d+)$", status, re.M)[1] == inside:
+        if int(re.search(r"^NSpid:.*\t(\d+)$", status, re.M)[1]) == inside:
             return pid
     raise AssertionError("the child is gone")
+
+
+def child_of(s, tree):
+    """RESUMED's child, out here."""
+    inside = int(value(s, "child"))
+    wait_stopped(tree)
+    return outside(tree, inside)
 
 
 def test_what_is_continued_from_outside_is_stopped_again(cb):
@@ -275,6 +280,42 @@ def test_what_does_not_stay_stopped_is_killed(cb):
 
     hosttree.until(is_killed, "what does not rest to be killed", 20)
     s.expect_since(row, "ran on between cells and was killed")
+    is_whole(s, row)
+
+
+# Of children that are init's: each has used most of a tick of the CPU, so it
+# has used none, and after its death init's children have used one more.
+ROUNDED = """\
+import os, signal, time
+def child():
+    while time.process_time() < 0.009: pass
+    os.write(w, b'%d ' % os.getpid())
+    while True: signal.pause()
+def start():
+    if not os.fork():
+        if not os.fork(): child()
+        os._exit(0)
+    os.wait()
+    return int(os.read(r, 100))
+r, w = os.pipe()
+children = [start() for _ in range(5)]
+"""
+
+
+def test_a_death_is_not_taken_for_running_on(cb):
+    s = start(cb)
+    row = s.screen.here()
+    s.run(ROUNDED)
+    tree = cb.tree(s)
+    wait_stopped(tree)
+    children = [outside(tree, number) for number in eval(value(s, "children"))]
+    wait_stopped(tree)
+    if hosttree.stat_of(children[0])[0] != b"T":
+        pytest.skip("the freezer holds it: nobody looks")
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(AssertionError):     # until the warden has looked
+            s.expect_since(row, "ran on", 1.3)
     is_whole(s, row)
 
 
