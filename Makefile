@@ -136,7 +136,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) $(LIB) $(LIBS) -lcmocka
 
 ## make test-vm    what depends on the kernel, on others than this host's
-# (emulated, what took seconds takes minutes; tests/vm/run says what it needs)
+# (ARCH=arm64: on another processor; emulated, what took seconds takes minutes;
+# tests/vm/run says what it needs)
 test-vm:
 	+@BUILD=$(BUILD) tests/vm/run
 
