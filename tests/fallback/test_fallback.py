@@ -14,7 +14,7 @@ import pytest
 
 import hosttree
 from whole import checked, refused, walls_are_up, whole_session
-from world import IS_ROOT, PYTHON, TESTS
+from world import IS_ROOT, PATIENCE, PYTHON, TESTS
 
 HERE = TESTS / "fallback"
 CLONE_NEWUSER = "0x10000000"
@@ -170,7 +170,9 @@ def test_sessions_without_a_cgroup(cb, no_cgroup):
 
 
 def test_memory_is_watched_without_a_cgroup(cb, no_cgroup):
-    s = cb.session("-M", "200M", wrapper=no_cgroup)
+    patience = f"{10 * PATIENCE:.0f}s"
+    s = cb.session("-M", "200M", "-t", patience, "--set",
+                   f"cell.cpu={patience}", wrapper=no_cgroup)
     s.run("x = 21")
     out = s.run("b = []\nwhile True: b.append(bytearray(1 << 20))\n")
     assert "memory limit: 200 MiB" in out or "MemoryError" in out, out
