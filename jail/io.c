@@ -188,9 +188,11 @@ ssize_t io_recv_fds(
 
 	for (int i = 0; i < maxfds; i++)
 		fds[i] = -1;
+	/* That a peer has ended without reading all is told first, once; what
+	 * it said comes after. */
 	do
 		r = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
-	while (r < 0 && errno == EINTR);
+	while (r < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (r < 0)
 		return -1;
 	seen = fds_collect(&m, fds, maxfds);
