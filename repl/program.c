@@ -332,10 +332,12 @@ static void take_events(struct program *p)
 	struct jail_event ev;
 	int r;
 
-	while ((r = jail_next(p->start->jail, &ev, &p->why)) > 0)
-		take(p, &ev);
-	if (r < 0)
-		p->gone = true;
+	/* Up to what ends it, which says why. */
+	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
+		if (r < 0)
+			p->gone = true;
+		else
+			take(p, &ev);
 }
 
 static void take_signals(struct program *p)
