@@ -187,7 +187,8 @@ static int drop_with_setpcap(struct err *e)
 				"identity: drop capability %d from the "
 				"bounding set",
 				c);
-	if (cap_reset_ambient() < 0)
+	/* (libcap's asks for each before, as we do afterwards.) */
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return err_errno(e, "identity: clear ambient capabilities");
 	if (prctl(PR_SET_SECUREBITS, SECURE_ON | SECURE_LOCKS, 0, 0, 0) < 0)
 		return err_errno(e, "identity: lock securebits");

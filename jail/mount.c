@@ -67,55 +67,104 @@ static int enter_made(int dir, const char *name)
 	return enter(dir, name);
 }
 
-/*
- * Walk from `root` to the directory that holds `path`, one component at a
- * time, and leave the last one in `last` ("." for the root itself).
- * Descriptor, or -1 with errno.
- */
-static int walk(int root, const char *path, int (*into)(int, const char *),
-	char last[NAME_MAX + 1])
+/* Walk from `root` down `path`, one component at a time: descriptor of the
+ * directory there, or -1 with errno. */
+static int walk(int root, const char *path, int (*into)(int, const char *))
 {
 	auto_close int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char name[NAME_MAX + 1];
-	int more;
+	int more = 0;
 
-	strcpy(last, ".");
-	while (dir >= 0 && (more = next_component(&path, name)) != 0) {
-		int fd;
+	while (dir >= 0 && (more = next_component(&path, name)) > 0) {
+		int fd = into(dir, name);
 
-		if (more < 0) {
-			errno = EINVAL;
-			return -1;
-		}
-		fd = strcmp(last, ".") ? into(dir, last) : fd_take(&dir);
-		if (fd < 0)
-			return -1;
 		fd_drop(&dir);
 		dir = fd;
-		strcpy(last, name);
+	}
+	if (more < 0) {
+		errno = EINVAL;
+		return -1;
 	}
 	return fd_take(&dir);
 }
 
-/* To where a target is, or will be: what is missing is made. */
-static int walk_to_parent(int root, const char *target, char last[NAME_MAX + 1])
+/* A path in two: where it leads from the root, "" for nowhere, and what is
+ * there, "." for the root itself. 0, or -1 with errno. */
+static int split(
+	const char *path, char parent[PATH_MAX], char last[NAME_MAX + 1])
 {
-	return walk(root, target, enter_made, last);
+	size_t n, at;
+
+	path += strspn(path, "/");
+	n = strlen(path);
+	while (n > 0 && path[n - 1] == '/')
+		n--;
+	for (at = n; at > 0 && path[at - 1] != '/';)
+		at--;
+	if (at >= PATH_MAX || n - at > NAME_MAX ||
+		(n - at == 2 && !memcmp(path + at, "..", 2))) {
+		errno = EINVAL;
+		return -1;
+	}
+	memcpy(parent, path, at);
+	parent[at] = '\0';
+	memcpy(last, n ? path + at : ".", n ? n - at : 1);
+	last[n ? n - at : 1] = '\0';
+	return 0;
+}
+
+/* openat2(2) would do what we do, at once; but it may be missing. */
+static int walk_is_needed(int code)
+{
+	return code == ENOSYS || code == EPERM || code == EAGAIN;
+}
+
+/* Where a target is, or will be. */
+struct place {
+	int dir; /* -1 with errno: out of reach */
+	int own; /* the same if it is to be closed, else -1 */
+	char last[NAME_MAX + 1];
+};
+
+static void place_close(struct place *p)
+{
+	fd_drop(&p->own);
+}
+
+#define auto_place __attribute__((cleanup(place_close))) struct place
+
+/* What is missing on the way to it is made. */
+static struct place place_find(int root, const char *target)
+{
+	struct place p = {.dir = -1, .own = -1};
+	char parent[PATH_MAX];
+
+	if (split(target, parent, p.last) < 0)
+		return p;
+	p.dir = root;
+	if (!parent[0])
+		return p;
+	p.own = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
+		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS);
+	if (p.own < 0 && (errno == ENOENT || walk_is_needed(errno)))
+		p.own = walk(root, parent, enter_made);
+	p.dir = p.own;
+	return p;
 }
 
 int mount_symlink(const struct mount_root *r, const char *text,
 	const char *target, struct err *e)
 {
-	char last[NAME_MAX + 1], is[PATH_MAX];
-	auto_close int dir = walk_to_parent(r->fd, target, last);
+	auto_place at = place_find(r->fd, target);
+	char is[PATH_MAX];
 	ssize_t n;
 
-	if (dir < 0)
+	if (at.dir < 0)
 		return err_errno(e, "make link %s", target);
-	if (symlinkat(text, dir, last) == 0)
+	if (symlinkat(text, at.dir, at.last) == 0)
 		return 0;
 	if (errno == EEXIST) {
-		n = readlinkat(dir, last, is, sizeof(is) - 1);
+		n = readlinkat(at.dir, at.last, is, sizeof(is) - 1);
 		if (n >= 0 && (size_t)n == strlen(text) &&
 			!memcmp(is, text, (size_t)n))
 			return 0;
@@ -124,57 +173,54 @@ int mount_symlink(const struct mount_root *r, const char *text,
 	return err_errno(e, "make link %s", target);
 }
 
+/* A file that was not there: descriptor, or -1. */
+static int create(const struct place *at, mode_t mode)
+{
+	if (at->dir < 0)
+		return -1;
+	return openat(at->dir, at->last,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
 int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e)
 {
-	char last[NAME_MAX + 1];
-	auto_close int dir = walk_to_parent(r->fd, target, last);
-	auto_close int fd = -1;
+	auto_place at = place_find(r->fd, target);
+	auto_close int fd = create(&at, 0644);
 
-	if (dir >= 0)
-		fd = openat(dir, last,
-			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0644);
 	if (fd < 0 || io_write_full(fd, content, strlen(content)) < 0)
 		return err_errno(e, "write %s", target);
 	return 0;
 }
 
-/* A mount point of the right kind at `target`: O_PATH descriptor, or -1. */
+/* A mount point of the right kind at `target`, a new one where there is none:
+ * descriptor, or -1. */
 static int open_point(const struct mount_root *r, const char *target, int isdir)
 {
-	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-	char last[NAME_MAX + 1];
-	auto_close int dir = walk_to_parent(r->fd, target, last);
-	auto_close int made = -1;
+	auto_place at = place_find(r->fd, target);
 	int fd;
 
-	if (dir < 0)
+	if (at.dir < 0)
 		return -1;
-	fd = openat(dir, last, flags | (isdir ? O_DIRECTORY : 0));
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (isdir && mkdirat(dir, last, DIR_MODE) < 0)
-		return -1;
-	if (!isdir) {
-		made = openat(dir, last,
-			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0444);
-		if (made < 0)
+	if (isdir) {
+		if (mkdirat(at.dir, at.last, DIR_MODE) < 0 && errno != EEXIST)
 			return -1;
+		return enter(at.dir, at.last);
 	}
-	return openat(dir, last, flags | (isdir ? O_DIRECTORY : 0));
+	fd = create(&at, 0444);
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	return openat(at.dir, at.last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
 int mount_open_dir(
 	const struct mount_root *r, const char *target, struct err *e)
 {
-	char last[NAME_MAX + 1];
-	auto_close int dir = walk_to_parent(r->fd, target, last);
+	auto_place at = place_find(r->fd, target);
 	int fd = -1;
 
-	if (dir >= 0)
-		fd = openat(dir, last,
+	if (at.dir >= 0)
+		fd = openat(at.dir, at.last,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_errno(e, "open the jail's %s", target) : fd;
 }
@@ -272,19 +318,16 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 
 /* ---- binds ---- */
 
-/*
- * A source, an absolute path, is opened without following a link. Whoever
- * named it has looked where it leads and whether that may be shown
- * (plan_show.c); what has been put in its way since is something else.
- */
-static int open_source(const char *source, int flags)
+static int walk_to_source(const char *source, int flags)
 {
 	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char last[NAME_MAX + 1];
-	auto_close int dir = walk(root, source, enter, last);
-	auto_close int fd = -1;
+	auto_close int dir = -1, fd = -1;
+	char parent[PATH_MAX], last[NAME_MAX + 1];
 	struct stat st;
 
+	if (split(source, parent, last) < 0)
+		return -1;
+	dir = walk(root, parent, enter);
 	if (dir >= 0)
 		fd = openat(dir, last, flags | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -292,6 +335,20 @@ static int open_source(const char *source, int flags)
 		return -1;
 	}
 	return fd_take(&fd);
+}
+
+/*
+ * A source, an absolute path, is opened without following a link. Whoever
+ * named it has looked where it leads and whether that may be shown
+ * (plan_show.c); what has been put in its way since is something else.
+ */
+static int open_source(const char *source, int flags)
+{
+	int fd = sys_openat2(
+		AT_FDCWD, source, flags, 0, SYS_RESOLVE_NO_SYMLINKS);
+
+	return fd < 0 && walk_is_needed(errno) ? walk_to_source(source, flags)
+					       : fd;
 }
 
 /* A detached copy of the mount at an open source. */
@@ -381,24 +438,20 @@ static int show_copy(
 	const struct mount_root *r, const char *source, const char *target)
 {
 	auto_close int from = open_source(source, O_RDONLY | O_NONBLOCK);
-	auto_close int dir = -1, to = -1;
-	char last[NAME_MAX + 1];
+	auto_place at = place_find(r->fd, target);
+	auto_close int to = -1;
 	struct stat st;
 
 	if (from < 0 || fstat(from, &st) < 0 || !S_ISREG(st.st_mode) ||
 		st.st_size > COPY_MAX)
 		return 0;
-	dir = walk_to_parent(r->fd, target, last);
-	if (dir >= 0)
-		to = openat(dir, last,
-			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0444 | (st.st_mode & 0111));
+	to = create(&at, 0444 | (st.st_mode & 0111));
 	if (to < 0)
 		return 0;
 	if (copy_bytes(from, to) == 0 &&
 		futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) == 0)
 		return 1;
-	unlinkat(dir, last, 0);
+	unlinkat(at.dir, at.last, 0);
 	return 0;
 }
 
@@ -484,12 +537,11 @@ int mount_attach(
 int mount_restrict(const struct mount_root *r, const char *target,
 	unsigned attrs, struct err *e)
 {
-	char last[NAME_MAX + 1];
-	auto_close int dir = walk_to_parent(r->fd, target, last);
+	auto_place at = place_find(r->fd, target);
 	auto_close int fd = -1;
 
-	if (dir >= 0)
-		fd = openat(dir, last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (at.dir >= 0)
+		fd = openat(at.dir, at.last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_errno(e, "restrict %s", target);
 	if (!r->no_setattr) {

@@ -233,14 +233,15 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 	return 0;
 }
 
-/* Everything as exec'd programs expect it, but SIGINT ignored: the driver
- * must not be interrupted before it has set itself up. */
+/* Everything as exec'd programs expect it: the warden resets what its caller
+ * ignores, and these are what it and init ignore. But SIGINT is, too, in a
+ * session: the driver must not be interrupted before it has set itself up. */
 static void signals_reset(int session)
 {
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGTTOU, SIG_DFL);
 	if (session)
 		signal(SIGINT, SIG_IGN);
 	sigemptyset(&none);
