@@ -27,7 +27,7 @@
 static const char *const root_paths[HOST_ROOTS] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
-/* Beside every /etc/python3*. */
+/* Beside every /etc/python3.*, where Debian's sitecustomize is. */
 static const char *const etc_paths[] = {"/etc/ld.so.cache", "/etc/alternatives",
 	"/etc/localtime", "/etc/matplotlibrc", "/etc/fonts", "/etc/mime.types"};
 
@@ -119,7 +119,7 @@ static void probe_etc(struct host *h)
 	first = h->netc;
 	d = opendir("/etc");
 	while (d && (de = readdir(d))) {
-		if (strncmp(de->d_name, "python3", 7))
+		if (strncmp(de->d_name, "python3.", 8))
 			continue;
 		snprintf(path, sizeof(path), "/etc/%s", de->d_name);
 		etc_add(h, path);
