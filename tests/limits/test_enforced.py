@@ -326,7 +326,7 @@ def test_what_is_short_of_cpu_is_frozen_later_and_not_killed(cb):
     cpu = session_cgroup(s, "cpu")
     if "cellblock" not in str(place) or "cellblock" not in str(cpu):
         pytest.skip("the jail has no cgroups here")
-    for _ in range(5):
+    for _ in range(8):
         row = s.enter(SHORT_OF_CPU)
         s.expect_since(row, "^first")
         share_cpu(cpu, 20000, 500000)
