@@ -15,7 +15,7 @@ import time
 import pytest
 
 import hosttree
-from world import IS_ROOT, PYTHON
+from world import IS_ROOT, PATIENCE, PYTHON
 
 MIB = 1 << 20
 LIMIT = 160 * MIB
@@ -158,7 +158,8 @@ UNCOUNTED = {"shared map", "memfd", "system v", "semaphores", "shared zeros"}
 def attempt(cb, kind, want):
     code = SETUP.format(want=want, step="        " + KINDS[kind])
     r = cb.run("-M", str(LIMIT), "-s", "home.size=128M", "-s",
-               "session.processes=100", "-t", "20s", "-c", code, timeout=50)
+               "session.processes=100", "-t", f"{20 * PATIENCE:.0f}s", "-c",
+               code, timeout=50)
     numbers = [int(n) for n in re.findall(rb"^(\d+)$", r.out, re.M)]
     return r, max(numbers, default=0)
 
