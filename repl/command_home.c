@@ -170,14 +170,32 @@ static int remove_meant(
 	return total;
 }
 
+/* Remove what has this very name and was not listed. As above. */
+static int remove_named(
+	struct session *s, const struct lexer_word *w, int *more, struct err *e)
+{
+	struct err why = {0};
+
+	*more = 0;
+	if (jail_home_remove(s->jail, transfer_home_name(w->s), &why) == 0)
+		return 1;
+	if (why.code == ENOENT)
+		return 0;
+	*e = why;
+	return -1;
+}
+
 COMMAND_FUNCTION(rm)
 {
 	char count[64];
 	int total = 0;
 
 	for (int i = 0; i < line->n; i++) {
-		int more, n = remove_meant(s, &line->words[i], &more, e);
+		const struct lexer_word *w = &line->words[i];
+		int more, n = remove_meant(s, w, &more, e);
 
+		if (n == 0 && more && !w->is_pattern)
+			n = remove_named(s, w, &more, e);
 		if (n < 0)
 			return -1;
 		if (more)
@@ -187,7 +205,7 @@ COMMAND_FUNCTION(rm)
 			session_frame(s,
 				more ? "%s: none of the listed files"
 				     : "%s: there is no such file in the home",
-				line->words[i].s);
+				w->s);
 		total += n;
 	}
 	if (total)
