@@ -78,26 +78,50 @@ COMMAND_FUNCTION(quit)
 	return 0;
 }
 
+static bool history_matches(
+	struct session *s, size_t i, const struct command_line *line)
+{
+	size_t n;
+	const char *src = history_get(s->history, i, &n);
+
+	return memmem(src, n, line->rest, line->rest_n) != NULL;
+}
+
+/* How many there were before this command, which would find itself. */
+static size_t history_before(struct session *s)
+{
+	size_t n, count = history_count(s->history);
+	const char *last = count ? history_get(s->history, count - 1, &n) : "";
+
+	return count - (count && lexer_is_command(last, n));
+}
+
 COMMAND_FUNCTION(history)
 {
-	size_t count = history_count(s->history), shown = 0, first = count;
+	size_t count = history_before(s), found = 0, first = count;
+	size_t skipped = history_skipped(s->history);
+	char lines[TEXT_HUMAN];
 
 	(void)e;
-	while (first > 0 && shown < HISTORY_SHOWN) {
-		size_t n;
-		const char *src = history_get(s->history, --first, &n);
-
-		shown += memmem(src, n, line->rest, line->rest_n) != NULL;
+	for (size_t i = count; i-- > 0;) {
+		found += history_matches(s, i, line);
+		first = found <= HISTORY_SHOWN ? i : first;
 	}
+	if (!found)
+		session_frame(s, "nothing in the history matches");
+	if (found > HISTORY_SHOWN)
+		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
 	for (size_t i = first; i < count; i++) {
 		size_t n;
 		const char *src = history_get(s->history, i, &n);
 
-		if (memmem(src, n, line->rest, line->rest_n))
+		if (history_matches(s, i, line))
 			session_print_foreign(s, src, n);
 	}
-	if (!shown)
-		session_frame(s, "nothing in the history matches");
+	if (skipped)
+		session_frame(s, "%s of the history file could not be read",
+			text_count(
+				lines, sizeof(lines), skipped, "line", NULL));
 	return 0;
 }
 

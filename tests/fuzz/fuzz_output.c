@@ -1,5 +1,6 @@
 /* fuzz-sources: repl/output.c repl/vt.c repl/vt_sequence.c repl/vt_mode.c
- * repl/text.c repl/table.c repl/layout.c repl/wide.c repl/strbuf.c jail/err.c */
+ * repl/text.c repl/table.c repl/layout.c repl/wide.c repl/strbuf.c
+ * jail/err.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_output.c - the end mark is found wherever it is, and every byte before

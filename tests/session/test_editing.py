@@ -110,6 +110,21 @@ def test_history_is_there_in_the_next_run(cb):
     s.wait_prompt()
 
 
+def test_history_says_what_it_does_not_show(cb):
+    state = cb.home / ".local" / "state" / "cellblock"
+    state.mkdir(parents=True, mode=0o700)
+    cells = "".join(f"x = {i}\n" for i in range(60))
+    (state / "history").write_text(cells + "bad\\q\ncut \x1b[0m\n")
+    (state / "history").chmod(0o600)
+    s = cb.session(size=(80, 80))
+    rows = s.run(":history").splitlines()
+    assert rows == ["[the last 50 of 60]", *(f"x = {i}" for i in range(10, 60)),
+                    "[2 lines of the history file could not be read]"]
+    rows = s.run(":history 59").splitlines()
+    assert rows[0] == "x = 59" and len(rows) == 2
+    assert s.run(":history 61").startswith("[nothing in the history matches]")
+
+
 def test_history_that_cannot_be_kept_is_said_and_sessions_count(cb):
     state = cb.home / ".local/state/cellblock"
     state.mkdir(parents=True)
