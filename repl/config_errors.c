@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "config_value.h"
+#include "terminal.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -59,8 +60,12 @@ void config_errors_add(
 void config_errors_print(
 	FILE *f, const char *prefix, const struct config_errors *errors)
 {
-	for (size_t i = 0; i < errors->n; i++)
-		fprintf(f, "%s%s\n", prefix, errors->text[i]);
+	char line[PATH_MAX + 1200];
+
+	for (size_t i = 0; i < errors->n; i++) {
+		snprintf(line, sizeof(line), "%s%s", prefix, errors->text[i]);
+		terminal_print_line(f, line);
+	}
 	if (errors->dropped)
 		fprintf(f, "%sand %zu more configuration errors\n", prefix,
 			errors->dropped);

@@ -92,8 +92,23 @@ static int exit_status_of(const struct err *e)
 	return 1;
 }
 
-/* Print foreign text line by line, each made safe, after `indent`. */
-static void print_safe(const char *indent, const char *text)
+/* Say foreign text line by line, each made safe. */
+static void complain(const char *text)
+{
+	char line[1200] = "cellblock: ";
+	size_t at = strlen(line);
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		text_safe(line + at, sizeof(line) - at, text, n);
+		terminal_print_line(stderr, line);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* The same for what is there to be copied: never folded. */
+static void hint(const char *text)
 {
 	char safe[1200];
 
@@ -101,7 +116,7 @@ static void print_safe(const char *indent, const char *text)
 		size_t n = strcspn(text, "\n");
 
 		text_safe(safe, sizeof(safe), text, n);
-		fprintf(stderr, "%s%s\n", indent, safe);
+		fprintf(stderr, "  %s\n", safe);
 		text += n + (text[n] == '\n');
 	}
 }
@@ -109,8 +124,8 @@ static void print_safe(const char *indent, const char *text)
 /* Say why, once, and end. */
 static _Noreturn void die(const struct err *e)
 {
-	print_safe("cellblock: ", e->msg);
-	print_safe("  ", e->hint);
+	complain(e->msg);
+	hint(e->hint);
 	exit(exit_status_of(e));
 }
 
@@ -427,7 +442,7 @@ static int run_in_jail(struct run *r)
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
 	if (jail_close(r->jail, &left) < 0)
-		print_safe("cellblock: ", left.msg);
+		complain(left.msg);
 	hostfs_close(&r->host);
 	history_free(r->history);
 	free(r->argv);

@@ -471,6 +471,7 @@ void options_print_help(FILE *f)
 			r->name, r->arg ? " " : "", r->arg ? r->arg : "");
 		table_add(&t, (const char *[]){option, r->help});
 	}
+	t.below = 6;
 	table_write(&t, &b);
 	strbuf_puts(&b, "\n");
 	table_wrap(&b, last, 0, t.width);

@@ -123,13 +123,14 @@ int program_exit_status(int status)
 }
 
 /* A line of ours, on standard error. */
-static void complain(const char *fmt, const char *text)
+static void complain(const char *what, const char *text)
 {
-	char safe[1024];
+	char safe[1024], line[1200];
 
 	text_safe(safe, sizeof(safe), text, strlen(text));
-	fprintf(stderr, "cellblock: ");
-	fprintf(stderr, fmt[0] ? "%s: %s\n" : "%s%s\n", fmt, safe);
+	snprintf(line, sizeof(line), "cellblock: %s%s%s", what,
+		what[0] ? ": " : "", safe);
+	terminal_print_line(stderr, line);
 }
 
 /* ---- files, before and after ---- */

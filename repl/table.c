@@ -94,6 +94,11 @@ static int widest(const struct table *t, int column, int cap)
 	return width;
 }
 
+static int column_below(const struct table *t)
+{
+	return t->below ? t->below : INDENT;
+}
+
 static void place_columns(const struct table *t, struct place *p)
 {
 	int cap = t->width ? t->width / 2 : 2 * TEXT_MIN, x = 0;
@@ -105,7 +110,7 @@ static void place_columns(const struct table *t, struct place *p)
 		int need = last && width > TEXT_MIN ? TEXT_MIN : width;
 		bool below = i > 0 && t->width && x + need > t->width;
 
-		x = below ? INDENT : x;
+		x = below ? column_below(t) : x;
 		p[i] = (struct place){.at = x, .width = width, .below = below};
 		x += width + GAP;
 	}
@@ -198,10 +203,11 @@ static void write_last(const struct table *t, struct strbuf *b,
 		strbuf_puts(b, "\n");
 		return;
 	}
-	if (t->width && at > INDENT && longest_word(cell) > t->width - at) {
+	if (t->width && at > column_below(t) &&
+		longest_word(cell) > t->width - at) {
 		strbuf_puts(b, x ? "\n" : "");
 		x = 0;
-		at = 2 * INDENT;
+		at = column_below(t) + INDENT;
 	}
 	blanks(b, at - x);
 	table_wrap(b, cell, at, t->width);
@@ -219,6 +225,11 @@ static void write_row(const struct table *t, const struct place *p,
 		below |= p[i].below;
 		if (!cells[i][0])
 			continue;
+		if (x && i + 1 < t->columns && t->width &&
+			at + width > t->width) {
+			at = column_below(t);
+			below = true;
+		}
 		if (x && (below || x > at - GAP)) {
 			strbuf_puts(b, "\n");
 			x = 0;

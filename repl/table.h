@@ -21,6 +21,7 @@ struct table {
 	int columns;	/* at most TABLE_COLUMNS_MAX */
 	unsigned right; /* bit i: column i is aligned at its right */
 	bool cut;	/* a last cell that is too long is cut, not wrapped */
+	int below;	/* the column of what goes below; 0: the usual */
 
 	char **cells; /* its own; behind each row, its note or NULL */
 	size_t n, cap;

@@ -14,6 +14,8 @@
 #include "repl/terminal.h"
 
 #include "jail/io.h"
+#include "repl/strbuf.h"
+#include "repl/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,6 +161,20 @@ int terminal_columns(int fd)
 	struct winsize ws = {0};
 
 	return ioctl(fd, TIOCGWINSZ, &ws) < 0 ? 0 : ws.ws_col;
+}
+
+#define HANG 2
+
+void terminal_print_line(FILE *f, const char *line)
+{
+	size_t hang = strnlen(line, HANG);
+	struct strbuf b = {0};
+
+	strbuf_add(&b, line, hang);
+	table_wrap(&b, line + hang, (int)hang, terminal_columns(fileno(f)));
+	if (!b.failed)
+		fputs(b.s, f);
+	strbuf_free(&b);
 }
 
 /* A blocking descriptor takes what poll(2) promised room for: a terminal says

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <termios.h>
 
 /* Caller's storage; all descriptors -1 when there is no such terminal. */
@@ -58,6 +59,10 @@ bool terminal_measure(struct terminal *t);
 
 /* How wide the terminal behind `fd` is; 0: it is none, or does not say. */
 int terminal_columns(int fd);
+
+/* Write a line of ours; where `f` is a terminal, it is folded at words and goes
+ * on below its third column. */
+void terminal_print_line(FILE *f, const char *line);
 
 /* Write everything, waiting at most `timeout_ms` at a time for a terminal
  * that does not drain. 0, or -1: it is gone, or stuck. */

@@ -2,7 +2,9 @@
 /* fuzz-sources: repl/config.c repl/config_choose.c repl/config_errors.c
  * repl/config_file.c repl/config_keys.c repl/config_merge.c
  * repl/config_number.c repl/config_parse.c repl/config_print.c
- * repl/config_value.c jail/enforce.c jail/err.c jail/io.c jail/limits.c */
+ * repl/config_value.c repl/terminal.c repl/table.c repl/layout.c
+ * repl/wide.c repl/strbuf.c repl/text.c jail/enforce.c jail/err.c jail/io.c
+ * jail/limits.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file

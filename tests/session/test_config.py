@@ -236,3 +236,18 @@ def test_network_is_none_or_loopback(cb, policy, out):
         except OSError: pass
         print(up)""")
     assert r.text.strip() == out, r
+
+
+def test_errors_are_folded_at_words_on_a_terminal(cb):
+    s = cb.session("--nope", size=(24, 40), start=False)
+    assert s.wait_exit() == 2
+    assert s.screen.shown() == [
+        "cellblock: unknown or ambiguous option", "  '--nope'",
+        "  try 'cellblock -h'"]
+    s = cb.session("-s", "cel.x=1", size=(24, 40), start=False)
+    assert s.wait_exit() == 78
+    assert s.screen.shown() == [
+        "cellblock: --set cel.x=1: no section", "  cel; did you mean cell?"]
+    # The control: what is no terminal gets lines as they are.
+    assert cb.run("--nope").said.startswith(
+        "cellblock: unknown or ambiguous option '--nope'\n")

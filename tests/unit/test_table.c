@@ -110,6 +110,25 @@ static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
 	strbuf_free(&b);
 }
 
+static void a_cell_without_room_goes_below_too(void **state)
+{
+	struct table t = {.columns = 3, .width = 30, .below = 4};
+	struct strbuf b = {0};
+
+	(void)state;
+	table_add(&t, (const char *[]){"kernel", "Linux 6.1", "yes"});
+	table_add(&t, (const char *[]){"files", "mounts, as they are", ""});
+	table_add(&t,
+		(const char *[]){"system calls", "3 instructions more", "no"});
+	table_write(&t, &b);
+	assert_string_equal(b.s, "kernel        Linux 6.1  yes\n"
+				 "files\n"
+				 "    mounts, as they are\n"
+				 "system calls\n"
+				 "    3 instructions more  no\n");
+	strbuf_free(&b);
+}
+
 static void a_word_without_room_has_a_line_to_itself(void **state)
 {
 	struct table t = {.columns = 2, .width = 40};
@@ -162,6 +181,7 @@ int main(void)
 		cmocka_unit_test(or_cut),
 		cmocka_unit_test(what_does_not_fit_goes_below),
 		cmocka_unit_test(a_cell_that_is_too_long_pushes_the_rest_down),
+		cmocka_unit_test(a_cell_without_room_goes_below_too),
 		cmocka_unit_test(a_word_without_room_has_a_line_to_itself),
 		cmocka_unit_test(no_line_begins_with_a_dot),
 		cmocka_unit_test(no_width_and_no_text_break_it),
