@@ -183,15 +183,18 @@ static size_t take_rows(const char *text, size_t n, int rows, int cols)
 
 void command_page(struct session *s, const char *text, size_t n)
 {
-	int page = s->term->rows > 2 ? s->term->rows - 1 : 0;
-	int rows = page;
+	int page, rows, columns;
 
+	/* It may have another size since the last cell. */
+	editor_size(s->editor, &rows, &columns);
+	page = s->term->rows && rows > 2 ? rows - 1 : 0;
 	if (!page || !s->term->in_tty || !s->term->out_tty || s->term->dumb) {
 		session_print_foreign(s, text, n);
 		return;
 	}
+	rows = page;
 	while (n && rows && !s->over) {
-		size_t take = take_rows(text, n, rows, s->term->cols);
+		size_t take = take_rows(text, n, rows, columns);
 
 		session_print_foreign(s, text, take);
 		text += take;

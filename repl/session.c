@@ -192,6 +192,22 @@ static void ask(const struct session *s, const char *text)
 		io_write_full(STDERR_FILENO, text, strlen(text));
 }
 
+/* The same, folded where it is longer than a line. */
+static void ask_folded(const struct session *s, const char *text)
+{
+	struct strbuf b = {0};
+	int rows, columns;
+
+	editor_size(s->editor, &rows, &columns);
+	table_wrap(&b, text, 0, columns);
+	for (char *p = b.s, *nl; p && (nl = strchr(p, '\n')); p = nl + 1) {
+		*nl = '\0';
+		ask(s, p);
+		ask(s, nl[1] ? "\r\n" : "");
+	}
+	strbuf_free(&b);
+}
+
 bool session_confirm(struct session *s, const char *question)
 {
 	char line[512], key;
@@ -201,7 +217,7 @@ bool session_confirm(struct session *s, const char *question)
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
-	ask(s, line);
+	ask_folded(s, line);
 	key = read_key(s);
 	if (key == '\x1b')
 		skip_key(s);

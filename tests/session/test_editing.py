@@ -355,6 +355,18 @@ def test_a_resize_draws_the_cell_anew_at_once(session):
                    r"\n^12345678901234567890123456789'$")
 
 
+def test_pages_are_as_long_as_the_terminal_is_now(cb):
+    s = cb.session(size=(24, 80))
+    s.run("for i in range(30): print(i)")
+    s.resize(10, 80)
+    s.type(":out\r")
+    s.expect(r"^-- more: Space, Enter, q --$")
+    assert s.screen.shown() == [*map(str, range(9)),
+                                "-- more: Space, Enter, q --"]
+    s.type("q")
+    s.wait_prompt()
+
+
 def test_unknown_terminal(cb):
     s = cb.session(env={"TERM": "no-such-terminal"})
     assert s.run("6 * 7") == "42"

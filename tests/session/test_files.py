@@ -131,6 +131,21 @@ def test_download_does_not_overwrite_unasked(cb):
     assert cb.work.joinpath("f").read_text() == "mine"
 
 
+def test_a_question_is_folded_at_words(cb):
+    cb.work.joinpath("a-rather-long-name").write_text("mine")
+    s = cb.session(size=(24, 40))
+    s.run("open('a-rather-long-name', 'w').close()")
+    row = s.enter(":download a-rather-long-name")
+    s.expect_since(row, r"\[y/N\]")
+    assert s.screen.rows(row, row + 2) == [
+        "./a-rather-long-name is there already.", "Overwrite? [y/N]"]
+    s.type("n")
+    s.wait_prompt()
+    assert s.screen.rows(row, row + 4) == [
+        "./a-rather-long-name is there already.", "Overwrite? [y/N] n",
+        "[./a-rather-long-name is there already", " and was left alone]"]
+
+
 def test_overwriting_keeps_the_permissions(cb):
     for name in ("priv", "open", "cells.py"):
         cb.work.joinpath(name).write_text("old")
