@@ -323,4 +323,5 @@ void editor_print_above(struct editor *ed, const char *s, size_t n)
 	}
 	view_write(ed, b.s, b.n);
 	strbuf_free(&b);
+	ed->unasked = ed->reading;
 }

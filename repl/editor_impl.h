@@ -105,8 +105,10 @@ struct editor {
 
 	/* the read under way */
 	enum editor_result result;
-	struct strbuf ahead; /* bytes that were typed where nobody read */
-	struct wide kept;    /* text for the next read to begin with */
+	const struct wide *asked; /* plain: the prompt that was written last */
+	bool unasked;		  /* something was printed below it since */
+	struct strbuf ahead;	  /* bytes that were typed where nobody read */
+	struct wide kept;	  /* text for the next read to begin with */
 	size_t kept_cursor;
 	bool kept_eof; /* Ctrl-D was typed ahead: it ends that read */
 	struct err *err;
@@ -183,5 +185,7 @@ void view_write(struct editor *ed, const char *s, size_t n);
 
 /* editor_plain.c */
 enum editor_result plain_read(struct editor *ed, struct wide *cell);
+/* Write the prompt again where something stands below it now. */
+void plain_draw(struct editor *ed);
 
 #endif

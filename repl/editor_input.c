@@ -88,7 +88,9 @@ int input_fill(struct editor *ed, int timeout_ms)
 			if (r != 0)
 				return r;
 		}
-		if (!ed->plain && !ed->keys.paste)
+		if (ed->plain)
+			plain_draw(ed);
+		else if (!ed->keys.paste)
 			view_draw(ed);
 	}
 }

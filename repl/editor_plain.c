@@ -41,6 +41,14 @@ static void plain_prompt(
 	if (ed->out_is_tty)
 		view_write(ed, b.s, b.n);
 	strbuf_free(&b);
+	ed->asked = p;
+	ed->unasked = false;
+}
+
+void plain_draw(struct editor *ed)
+{
+	if (ed->unasked)
+		plain_prompt(ed, ed->asked, NULL);
 }
 
 /* Add a line, its end included, to the cell. 1, 0 at the end of the input,

@@ -277,6 +277,7 @@ void output_background(
 	r->head = r->shown = shown;
 	r->cut = n - shown;
 	output_start_filter(o);
+	o->vt.lf_returns = true; /* it is printed line by line */
 	vt_feed(&o->vt, buf, shown);
 	vt_finish(&o->vt, r->cut > 0);
 	r->newline_added = output_tidy(o);

@@ -101,7 +101,8 @@ bool output_is_marked(const struct output *o);
 void output_end(struct output *o, struct output_report *r);
 
 /* Show what came after the mark, or while no cell runs, as output_end() would
- * leave it. Together no more than head_bytes until the next cell begins. */
+ * leave it. Together no more than head_bytes until the next cell begins. The
+ * sink prints it line by line: \n returns, too. */
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);
 

@@ -88,6 +88,7 @@ struct session {
 	struct session_out outs[SESSION_OUTS];
 
 	struct output_report behind; /* background output not summed up yet */
+	bool line_ended;	     /* its last line, by us */
 
 	char limited[256]; /* what this host cannot enforce; then empty */
 	bool told_limits;

@@ -90,17 +90,30 @@ void session_begin_output(struct session *s, const uint8_t *mark, bool cell)
 		.arg = s,
 	};
 
+	s->line_ended = false;
 	if (cell)
 		out_begin(s);
 	output_begin(&s->output, &opts);
 }
 
-static void show_behind(struct session *s, const void *buf, size_t n)
+/* Bytes of a line's end that a piece of output begins with. */
+static size_t line_end(const char *buf, size_t n)
 {
+	if (n > 1 && buf[0] == '\r' && buf[1] == '\n')
+		return 2;
+	return n > 0 && buf[0] == '\n';
+}
+
+/* A piece that does not end its line is ended by us, for the prompt stands
+ * below it. When its own end comes, it has been shown. */
+static void show_behind(struct session *s, const char *buf, size_t n)
+{
+	size_t shown = s->line_ended ? line_end(buf, n) : 0;
 	struct output_report r;
 
-	output_background(&s->output, buf, n, &r);
+	output_background(&s->output, buf + shown, n - shown, &r);
 	output_background_add(&s->behind, &r);
+	s->line_ended = r.newline_added;
 }
 
 static void frame(void *arg, const char *text)

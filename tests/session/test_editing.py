@@ -326,6 +326,30 @@ def test_what_a_dumb_terminal_shows_stands_on_lines(cb):
     assert s.leave() == 0
 
 
+def test_a_dumb_terminal_is_asked_again_below_what_came_between(cb):
+    s = cb.session("--set", "cell.background=run", env={"TERM": "dumb"})
+    s.run("import threading")
+    s.run("t = threading.Timer(1, print, ['behind']); t.start()")
+    s.expect("^behind$")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+
+
+def test_a_background_line_in_pieces_is_one_line(cb):
+    s = cb.session("--set", "cell.background=run")
+    s.run("""\
+def behind():
+    for piece in (b"o", b"ne\\n", b"\\n", b"two", b"\\n", b"three\\n"):
+        time.sleep(0.2)
+        os.write(1, piece)
+import os, threading, time""")
+    row = s.enter("threading.Thread(target=behind).start()")
+    s.expect_since(row, "^three$")
+    s.wait_prompt()
+    assert s.screen.rows(row, s.screen.here()) == \
+        ["o", "ne", "", "two", "three"]
+
+
 def test_ctrl_c_at_a_dumb_prompt_gives_the_line_up(cb):
     s = cb.session(env={"TERM": "dumb"})
     s.type("print('never')")
