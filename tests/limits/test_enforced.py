@@ -85,13 +85,15 @@ def semaphores():
     return 32000 * 64
 
 def tables():
-    # of zeros that are all one page
-    size = STEP // 4096 << 21
+    # of zeros that are all one page; each, of 8 bytes an entry, is one too
+    page = mmap.PAGESIZE
+    span = page // 8 * page
+    size = STEP // page * span
     m = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,
                   mmap.PROT_READ)
     m.madvise(15) # no huge pages
     held.append(m)
-    for at in range(0, size, 2 << 20): m[at]
+    for at in range(0, size, span): m[at]
 
 def paged_out():
     # into swap, where there is any
