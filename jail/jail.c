@@ -46,6 +46,7 @@ struct jail {
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 {
 	struct jail *j = calloc(1, sizeof(*j));
+	sigset_t all, before;
 	int pair[2];
 
 	if (!j)
@@ -54,9 +55,14 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 		free(j);
 		return err_errno(e, "start a session");
 	}
+	/* What is meant for the caller's group, a terminal's Ctrl-C, is not for
+	 * the warden, which has one of its own in a moment. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
 	j->warden = fork();
 	if (j->warden == 0)
 		warden_main(pair[1], spec);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pair[1]);
 	if (j->warden < 0) {
 		close(pair[0]);

@@ -31,6 +31,8 @@
 /* A session of our own, nothing of the caller's but the one socket. */
 static int detach(struct warden *w, struct err *e)
 {
+	static const int for_groups[] = {
+		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 	sigset_t none;
 	int null;
 
@@ -47,6 +49,10 @@ static int detach(struct warden *w, struct err *e)
 			return err_errno(e, "use /dev/null");
 	if (null > 2)
 		close(null);
+	/* What reached us as one of the caller's group is pending, and dropped
+	 * by being ignored. */
+	for (size_t i = 0; i < sizeof(for_groups) / sizeof(for_groups[0]); i++)
+		signal(for_groups[i], SIG_IGN);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);

@@ -39,7 +39,6 @@
 #include <grp.h>
 #include <locale.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,9 +373,6 @@ static void start_jail(struct run *r, enum spec_mode mode)
 			die(&e);
 		r->spec.argv = r->argv;
 	}
-	/* Until the warden has left the terminal's session, Ctrl-C is for it,
-	 * too; and on a busy host the prompt may be there before that. */
-	signal(SIGINT, SIG_IGN);
 	if (jail_open(&r->jail, &r->spec, &e) < 0) {
 		err_kind_set(&e, ERR_JAIL);
 		die(&e);
