@@ -36,7 +36,7 @@ static const char boot[] =
 	"c = posix.read(f, int.from_bytes(t[4:], 'little'))\n"
 	"if t[:4] == sys.modules["
 	"'_frozen_importlib_external'].MAGIC_NUMBER: c = marshal.loads(c)\n"
-	"else: c = compile(posix.read(f, 1 << 20), '<string>', 'exec')\n"
+	"else: c = posix.read(f, 1 << 20)\n"
 	"posix.close(f); exec(c)\n";
 
 /* Where the driver's own descriptors begin: out of the way of code that
