@@ -13,10 +13,11 @@ import tempfile
 import pytest
 
 import hosttree
+import sshd
 import term
 from world import CELLBLOCK
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
+SSHD = sshd.find()
 
 
 def run(*argv):
@@ -53,7 +54,6 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 Match User {self.users['forced'].pw_name}
     ForceCommand {self.binary} --login
 """)
-        os.makedirs("/run/sshd", exist_ok=True)
         self.log = open(self.dir / "log", "wb")
         self.process = subprocess.Popen(
             [SSHD, "-D", "-e", "-f", str(self.dir / "config")],
