@@ -26,11 +26,15 @@
 
 /* The command name stands in parentheses and may hold parentheses, blanks and
  * newlines; nothing after it can hold a parenthesis: the last one ends it. */
+/* Of the kernel's own flags of a task, as they have been from the start. */
+#define PF_EXITING 0x4
+
 int procs_parse_stat(const char *text, size_t n, struct procs_stat *st)
 {
 	const char *end = memrchr(text, ')', n);
 	int pid, ppid, pgrp, session, tty, tpgid, threads;
 	uint64_t utime, stime;
+	unsigned flags;
 	int64_t cutime, cstime, rss, faults;
 	char state;
 
@@ -40,11 +44,12 @@ int procs_parse_stat(const char *text, size_t n, struct procs_stat *st)
 	 * cmajflt utime stime cutime cstime priority nice threads itrealvalue
 	 * starttime vsize rss: proc_pid_stat(5) */
 	if (sscanf(end + 1,
-		    " %c %d %d %d %d %d %*u %" SCNd64 " %*u %*u %*u %" SCNu64
+		    " %c %d %d %d %d %d %u %" SCNd64 " %*u %*u %*u %" SCNu64
 		    " %" SCNu64 " %" SCNd64 " %" SCNd64
 		    " %*d %*d %d %*d %*u %*u %" SCNd64,
-		    &state, &ppid, &pgrp, &session, &tty, &tpgid, &faults,
-		    &utime, &stime, &cutime, &cstime, &threads, &rss) != 13)
+		    &state, &ppid, &pgrp, &session, &tty, &tpgid, &flags,
+		    &faults, &utime, &stime, &cutime, &cstime, &threads,
+		    &rss) != 14)
 		return -1;
 	*st = (struct procs_stat){.pid = pid,
 		.ppid = ppid,
@@ -56,6 +61,7 @@ int procs_parse_stat(const char *text, size_t n, struct procs_stat *st)
 			((unsigned)tty & 0xff) |
 				((unsigned)tty >> 12 & 0xfff00)),
 		.state = state,
+		.exiting = (flags & PF_EXITING) != 0,
 		.minor_faults = faults,
 		.cpu_ticks = (int64_t)(utime + stime),
 		.dead_ticks = cutime + cstime,
@@ -131,6 +137,11 @@ static int is_awake(char state)
 	return is_alive(state) && state != 'T' && state != 't';
 }
 
+static int is_ready(char state)
+{
+	return state == 'R' || state == 'D';
+}
+
 /* The directory of a thread of the process that is as asked, or -1. */
 static int thread_find(int proc, int (*is)(char state))
 {
@@ -150,13 +161,14 @@ static int thread_find(int proc, int (*is)(char state))
 	return fd;
 }
 
-static int process_runs(int fd, const struct procs_stat *st)
+static int any_thread(
+	int fd, const struct procs_stat *st, int (*is)(char state))
 {
 	auto_close int thread = -1;
 
-	if (is_awake(st->state) || st->threads < 2)
-		return is_awake(st->state);
-	thread = thread_find(fd, is_awake);
+	if (is(st->state) || st->threads < 2)
+		return is(st->state);
+	thread = thread_find(fd, is);
 	return thread >= 0;
 }
 
@@ -202,7 +214,9 @@ static void count_process(
 	out->n++;
 	out->threads += st.threads;
 	if (flags & PROCS_RUNNING)
-		out->running += process_runs(fd, &st);
+		out->running += any_thread(fd, &st, is_awake);
+	if (flags & PROCS_READY)
+		out->ready += any_thread(fd, &st, is_ready);
 	if (!(flags & PROCS_MEMORY))
 		return;
 	/* Its first thread has ended, and shows none: another does. */

@@ -41,6 +41,7 @@ struct procs_stat {
 	pid_t pid, ppid, pgrp, session, tpgid;
 	dev_t tty;	      /* controlling terminal, 0 none */
 	char state;	      /* R S D T t Z X I */
+	int exiting;	      /* on its way to Z or X */
 	int64_t minor_faults; /* pages touched first, or copied */
 	int64_t cpu_ticks;    /* user and system, its own */
 	int64_t dead_ticks;   /* of children it has waited for */
@@ -56,16 +57,19 @@ struct procs {
 	int n; /* processes but init, zombies not counted */
 	int zombies;
 	int threads;
-	int running;   /* processes of which a thread is neither stopped, asleep
-			* nor dead */
-	int64_t bytes; /* memory, pages divided by those who share them, and
-			* the tables that map them */
+	int running;	/* processes of which a thread is neither stopped nor
+			 * dead */
+	int ready;	/* and of which one runs, or would if it could, or waits
+			 * for a disk, or as after vfork() */
+	int64_t bytes;	/* memory, pages divided by those who share them, and
+			 * the tables that map them */
 	int64_t cpu_ms; /* of all now alive, and children they reaped */
 };
 
 enum {
 	PROCS_MEMORY = 1,  /* sum up memory too: walks page tables */
 	PROCS_RUNNING = 2, /* look at every thread, to see whether it runs */
+	PROCS_READY = 4,   /* the same, but whether it sleeps */
 };
 
 /* Look at every process of the jail but init. Processes that come and go

@@ -38,8 +38,14 @@
  * stop must have had the CPU for it, and so must who looks. */
 #define STOP_MS 250
 #define STOP_LOOKS 20
-#define KILL_MS 2000
+/* Nobody refuses to be killed: who has not gone yet has had no CPU to go with,
+ * and those who look should not be what takes it. */
+#define KILL_MS 20000
+#define KILL_SOON_MS 100
+#define KILL_LATER_MS 20
+/* Unseen, the dead cannot be told from the living: look less long. */
 #define BLIND_MS 100
+#define UNREADABLE_MS 2000
 /* No process has a higher number (PID_MAX_LIMIT). */
 #define PID_LAST 4194304
 
@@ -305,28 +311,31 @@ static int bury(const int32_t *keep, int nkeep)
 
 int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
 {
-	/* Unseen, the dead cannot be told from the living: look less long. */
-	int64_t end = now_ms() + (s->proc_fd < 0 ? BLIND_MS : KILL_MS);
+	int64_t began = now_ms(), most, now;
 	struct cull c = {.proc_fd = s->proc_fd, .keep = keep, .nkeep = nkeep};
-	int first = 1, at_first = 0, gone;
+	int first = 1, at_first = 0, seen;
 
 	for (;;) {
 		kill(-1, SIGSTOP);
 		c.left = 0;
-		gone = each(s, cull_one, &c) == 0 && c.left == 0;
-		if (gone)
+		seen = each(s, cull_one, &c) == 0;
+		if (seen && c.left == 0)
 			break;
 		if (first)
 			at_first = c.left;
 		first = 0;
 		bury(keep, nkeep);
-		if (now_ms() >= end)
+		now = now_ms();
+		most = s->proc_fd < 0 ? BLIND_MS
+		       : seen	      ? KILL_MS
+				      : UNREADABLE_MS;
+		if (now >= began + most)
 			break;
-		poll(NULL, 0, 1);
+		poll(NULL, 0, now < began + KILL_SOON_MS ? 1 : KILL_LATER_MS);
 	}
 	bury(keep, nkeep);
 	*killed = at_first;
-	return gone || s->proc_fd < 0;
+	return (seen && c.left == 0) || s->proc_fd < 0;
 }
 
 struct newest {

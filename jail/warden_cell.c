@@ -34,8 +34,8 @@
 /* A session this large may copy much of itself at the start of a cell. */
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
-/* Between the end of a link and the report of a death. */
-#define DYING_MS 100
+/* How long a death may take that has begun. */
+#define DYING_MS 3000
 
 static int run_load(struct warden *w, struct run *r, int fd)
 {
@@ -109,13 +109,21 @@ static void run_died(struct warden *w, struct run *r)
 		run_kill(r, LIMIT_MEMORY);
 }
 
-/* Its link broke. It may be dying of something better: look for a moment. */
+/* Its end has begun, though init has not told it yet. */
+static int is_dying(struct warden *w)
+{
+	struct procs_stat st;
+
+	return procs_stat(&w->procs, w->live, &st) < 0 || st.exiting;
+}
+
+/* Its link broke. It may be dying of something better: wait for that. */
 static void run_lost(struct warden *w, struct run *r)
 {
 	struct wire_init m;
 	int64_t end = now_ms() + DYING_MS;
 
-	while (w->live && now_ms() < end) {
+	while (w->live && is_dying(w) && now_ms() < end) {
 		struct pollfd p = {.fd = w->init_sock, .events = POLLIN};
 
 		warden_poll(&p, 1, 5);

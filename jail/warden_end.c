@@ -128,7 +128,8 @@ static void leftovers_end(struct warden *w, struct run *r)
 
 	pids[n++] = w->live;
 	if (warden_init_send(w, INIT_KILL, pids, n, NULL, 0) == 0 &&
-		warden_init_await(w, INIT_KILLED, &m, now_ms() + 3000) == 0)
+		warden_init_await(
+			w, INIT_KILLED, &m, now_ms() + WARDEN_KILL_MS) == 0)
 		r->d.leftovers_ended = (uint32_t)m.n;
 	w->left_behind = 0;
 	w->swept = 1;

@@ -24,7 +24,6 @@
 /* What parking, and waking, may take before they count as no answer. */
 #define PARK_MS 2000
 #define WAKE_MS 4000
-#define KILL_MS 3000
 #define END_MS 400
 /* Parking again, after a guest that did not answer has been replaced. */
 #define PARK_AGAIN_MS 700
@@ -146,10 +145,11 @@ static int park_ask(struct warden *w, int sock, int64_t deadline,
 
 	if (io_send_fds(w->ctl, buf, n, &sock, 1, MSG_DONTWAIT) < 0)
 		return -1;
-	r = warden_guest_await(w, w->ctl, m, buf, deadline);
+	r = warden_guest_await_fair(w, w->ctl, m, buf, deadline);
 	if (r == 0) {
 		unhang(w, asked);
-		r = warden_guest_await(w, w->ctl, m, buf, now_ms() + UNHANG_MS);
+		r = warden_guest_await_fair(
+			w, w->ctl, m, buf, now_ms() + UNHANG_MS);
 	}
 	return r == 1 && m->type == GUEST_PARKED && m->no == w->next_cell ? 0
 									  : -1;
@@ -194,7 +194,7 @@ static int checkpoint_take(struct warden *w, int64_t deadline)
 		return -1;
 	}
 	w->park_failed = park_reason(m.text);
-	r = m.ok ? warden_guest_await(w, pair[0], &m, buf, deadline) : -1;
+	r = m.ok ? warden_guest_await_fair(w, pair[0], &m, buf, deadline) : -1;
 	if (r == 1 && m.type == GUEST_ASLEEP && m.pid > 1 && m.pid != w->live) {
 		checkpoint_keep(w, pair[0], &m);
 		return 1;
@@ -351,7 +351,8 @@ static int checkpoint_wake(
 	tcflush(w->line, TCOFLUSH);
 	if (warden_init_send(w, INIT_RESUME, &pid, 1, NULL, 0) < 0 ||
 		io_send_fds(c->sock, buf, n, NULL, 0, MSG_DONTWAIT) < 0 ||
-		warden_guest_await(w, c->sock, &m, buf, deadline_ms) != 1 ||
+		warden_guest_await_fair(w, c->sock, &m, buf, deadline_ms) !=
+			1 ||
 		m.type != GUEST_AWAKE || w->live == 0)
 		return -1;
 	fd_drop(&w->ctl);
@@ -369,7 +370,8 @@ static int kill_all_but_kept(struct warden *w, int32_t *killed)
 
 	if (warden_init_send(w, INIT_KILL, pids,
 		    warden_checkpoint_pids(w, pids), NULL, 0) < 0 ||
-		warden_init_await(w, INIT_KILLED, &m, now_ms() + KILL_MS) < 0 ||
+		warden_init_await(
+			w, INIT_KILLED, &m, now_ms() + WARDEN_KILL_MS) < 0 ||
 		!m.m)
 		return -1;
 	*killed += m.n;

@@ -35,6 +35,9 @@ _Static_assert(CHECKPOINTS_MAX + 1 <= WIRE_PIDS_MAX, "a message has no room");
 /* The most that is shown of where a stuck cell was. */
 #define STACK_MAX 8192
 
+/* Longer than init takes to kill what can be killed at all. */
+#define WARDEN_KILL_MS 25000
+
 /* A copy of the guest, asleep on its own socket. */
 struct checkpoint {
 	int sock;
@@ -150,6 +153,11 @@ int warden_init_take(struct warden *w, struct wire_init *m);
 /* Wait for one message of the guest on `sock`: 1 taken, 0 at the deadline,
  * -1 gone or malformed. Ends the session when the front end goes. */
 int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
+	char *buf, int64_t deadline_ms);
+
+/* The same, where no answer costs the variables: the deadline is put off, by
+ * half a minute at most, for as long as the jail is kept from running. */
+int warden_guest_await_fair(struct warden *w, int sock, struct wire_guest *m,
 	char *buf, int64_t deadline_ms);
 
 /* ---- warden_jail.c: its start and its end ---- */

@@ -49,8 +49,8 @@ static int stop_verify(struct warden *w, int32_t *killed)
 		}
 		pids[n++] = w->live;
 		if (warden_init_send(w, INIT_KILL, pids, n, NULL, 0) < 0 ||
-			warden_init_await(
-				w, INIT_KILLED, &m, now_ms() + STOP_MS) < 0)
+			warden_init_await(w, INIT_KILLED, &m,
+				now_ms() + WARDEN_KILL_MS) < 0)
 			return -1;
 		*killed = m.n;
 		return 0;

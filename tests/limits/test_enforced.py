@@ -349,6 +349,37 @@ def test_what_is_short_of_cpu_is_frozen_later_and_not_killed(cb):
     pytest.skip("nothing is held back for long here")
 
 
+# What libc does before it makes a copy takes CPU, of which there is so little.
+SLOW_TO_COPY = """\
+import ctypes
+libc = ctypes.CDLL(None)
+handler = ctypes.cast(libc.clock, ctypes.c_void_p)
+for _ in range(300000):
+    libc.__register_atfork(handler, None, None, None)
+kept = 5
+input('go on')
+"""
+
+
+def test_what_is_short_of_cpu_keeps_its_variables(cb):
+    s = cb.session("-s", "cell.timeout=60s")
+    s.run("None")
+    cpu = session_cgroup(s, "cpu")
+    if "cellblock" not in str(cpu):
+        pytest.skip("the jail has no cgroups here")
+    row = s.enter(SLOW_TO_COPY)
+    s.expect_since(row, "^go on")
+    share_cpu(cpu, 1000, 100000)
+    s.type("\r")
+    second = s.enter("kept")
+    s.expect_since(second, "^5", 60)
+    share_cpu(cpu, 100000, 100000)
+    s.wait_prompt()
+    assert "stopped answering" not in s.screen_text(), s.picture()
+    assert "before cell 4 " in s.run("import os; os.abort()")
+    assert s.run("kept") == "5"
+
+
 def test_cores_are_shared_out(cb):
     """A session that wants more than its share is held back."""
     s = cb.session("-s", "session.cpus=0.2")

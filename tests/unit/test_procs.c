@@ -60,6 +60,26 @@ static void half_a_line_is_refused(void **state)
 			procs_parse_stat(lines[i], strlen(lines[i]), &st), -1);
 }
 
+static void an_end_that_has_begun_shows(void **state)
+{
+	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct procs_source s;
+	struct procs_stat st;
+	siginfo_t si;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	procs_source_jail(&s, proc);
+	assert_int_equal(procs_stat(&s, getpid(), &st), 0);
+	assert_false(st.exiting);
+	assert_int_equal(waitid(P_PID, pid, &si, WEXITED | WNOWAIT), 0);
+	assert_int_equal(procs_stat(&s, pid, &st), 0);
+	assert_true(st.exiting);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* ---- sums ---- */
 
 static void hold_memory(struct guest *g)
@@ -173,6 +193,45 @@ static int look_at_headless(void *arg)
 	return 0;
 }
 
+static void spin_and_sleep(struct guest *g)
+{
+	say_ready(g);
+	if (fork() == 0)
+		for (;;)
+			pause();
+	for (;;)
+		;
+}
+
+static int look_at_one_of_two(void *arg)
+{
+	struct guest g = {.run = spin_and_sleep};
+	const unsigned all = PROCS_READY | PROCS_RUNNING;
+	int64_t end = now_ms() + SOON_MS;
+	struct procs_source s[2];
+	struct procs p = {0};
+	struct jail j;
+	int n;
+
+	(void)arg;
+	jail_make(&j, &g);
+	n = sources(&j, s);
+	for (int i = 0; i < n; i++) {
+		do
+			CHILD_CHECK(procs_sample(&s[i], all, &p, NULL) == 0 &&
+					    now_ms() < end,
+				"%d, %d", p.running, p.ready);
+		while (p.running != 2 || p.ready != 1);
+	}
+	return 0;
+}
+
+static void who_sleeps_is_not_ready(void **state)
+{
+	(void)state;
+	run_in_jail(look_at_one_of_two, NULL);
+}
+
 static void a_process_lives_in_any_of_its_threads(void **state)
 {
 	(void)state;
@@ -226,8 +285,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_can_hold_anything),
 		cmocka_unit_test(half_a_line_is_refused),
+		cmocka_unit_test(an_end_that_has_begun_shows),
 		cmocka_unit_test(memory_and_cpu_are_summed),
 		cmocka_unit_test(a_process_lives_in_any_of_its_threads),
+		cmocka_unit_test(who_sleeps_is_not_ready),
 		cmocka_unit_test(the_tables_that_map_memory_count),
 	};
 
