@@ -199,4 +199,4 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(UNIT:=.d)
+-include $(OBJ:.o=.d) $(UNIT:=.d) $(wildcard $(BUILD)/tests/bench/*.d)

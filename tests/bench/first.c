@@ -6,40 +6,19 @@
  * so that whatever else the host does strikes both. Prints
  * "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds from exec.
  */
+#include "table.h"
+
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 60
 /* Between two of them, for the last one's end to be over: microseconds. */
 #define REST 60000
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print(const char *what, double *v)
-{
-	qsort(v, ROUNDS, sizeof(*v), compare);
-	printf("%s\t%.2f\t%.2f\t%.2f\n", what, v[ROUNDS / 2], v[0],
-		v[ROUNDS * 95 / 100]);
-}
 
 struct screen {
 	int fd;
@@ -114,8 +93,8 @@ int main(int argc, char **argv)
 		python[i] = now() - begun;
 		end(&s);
 	}
-	print("first prompt, from exec", prompt);
-	print("first 1+1 answered, from exec", answer);
-	print("in turns with it: python3 -c pass", python);
+	print("first prompt, from exec", prompt, ROUNDS);
+	print("first 1+1 answered, from exec", answer, ROUNDS);
+	print("in turns with it: python3 -c pass", python, ROUNDS);
 	return 0;
 }

@@ -9,34 +9,13 @@
 #include "jail/err.h"
 #include "jail/limits.h"
 #include "jail/spec.h"
+#include "table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define JAILS 40
 #define CELLS 300
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print(const char *what, double *v, int n)
-{
-	qsort(v, (size_t)n, sizeof(*v), compare);
-	printf("%s\t%.2f\t%.2f\t%.2f\n", what, v[n / 2], v[0], v[n * 95 / 100]);
-}
 
 static void fail(const struct err *e)
 {

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * table.h - what the benchmarks measure with, and the lines they print
+ */
+#ifndef BENCH_TABLE_H
+#define BENCH_TABLE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Milliseconds, from some time on. */
+static inline double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static inline int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "WHAT MEDIAN BEST 95%" of `n` values, which are sorted for it. */
+static inline void print(const char *what, double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof(*v), compare);
+	printf("%s\t%.2f\t%.2f\t%.2f\n", what, v[n / 2], v[0], v[n * 95 / 100]);
+}
+
+#endif
