@@ -11,6 +11,9 @@
 # The first prompt waits for READY. The driver takes longer to read than to say
 # this, so it is read behind it; what could fail then is tried before.
 import sys
+if sys.version_info < (3, 9):
+    sys.exit("Python %d.%d is too old for cells, which need 3.9 or newer; "
+             "programs (FILE, -c, -m) may have any" % sys.version_info[:2])
 from posix import getpid, write
 from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 

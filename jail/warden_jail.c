@@ -148,15 +148,17 @@ int warden_guest_start(struct warden *w, int restarted, struct err *e)
 	struct jail_event ev = {.type = JAIL_UP, .restarted = restarted};
 	char buf[WIRE_GUEST_MAX];
 	struct wire_guest m;
+	int r;
 
 	if (warden_spawn_await(w, e) < 0)
 		return -1;
-	if (warden_guest_await(w, w->ctl, &m, buf, now_ms() + BOOT_MS) != 1 ||
-		m.type != GUEST_READY) {
+	r = warden_guest_await(w, w->ctl, &m, buf, now_ms() + BOOT_MS);
+	if (r != 1 || m.type != GUEST_READY) {
 		err_set(e, "start %s: it %s", w->spec->python,
-			w->live ? "did not answer" : "died");
+			r == 0 ? "did not answer" : "ended at once");
 		return err_hint(e,
-			"is it Python 3.9 or newer? try:  %s -I -S -c pass",
+			"is it Python 3.9 or newer? try:  %s -I -S -c "
+			"'import sys; print(sys.version)'",
 			w->spec->python);
 	}
 	w->names = w->threads = 0;

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 
+import pytest
+
 from driver import PYTHON, SOURCE
 
 def program(*args, **how):
@@ -38,3 +40,20 @@ def test_a_program_cell_runs_exit_functions_and_reads_stdin():
     r = program("import atexit; atexit.register(print, 'last')\ninput()[::-1]",
                 input="abc\n")
     assert r.stdout == "'cba'\nlast\n"
+
+
+@pytest.mark.parametrize("version", [(3, 7, 16), (3, 8, 18)])
+def test_a_python_that_is_too_old_says_so(version):
+    older = f"import sys; sys.version_info = {version}\n{SOURCE}"
+    r = subprocess.run([PYTHON, "-I", "-S", "-c", older, "-e", "1"],
+                       capture_output=True, text=True, timeout=60)
+    assert (r.stdout, r.returncode) == ("", 1)
+    assert r.stderr.startswith(f"Python 3.{version[1]} is too old for cells")
+    assert r.stderr.count("\n") == 1
+
+
+def test_a_python_that_is_new_enough_is_not_too_old():
+    same = f"import sys; sys.version_info = (3, 9, 0)\n{SOURCE}"
+    r = subprocess.run([PYTHON, "-I", "-S", "-c", same, "-e", "1"],
+                       capture_output=True, text=True, timeout=60)
+    assert (r.stdout, r.stderr) == ("1\n", "")
