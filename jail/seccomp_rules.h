@@ -18,6 +18,8 @@
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -233,6 +235,26 @@ struct rules_check {
 	{action, {{OP_BITS, arg, (uint32_t)(value), (uint32_t)(mask)}}}
 #define IF_NULL(action, arg) \
 	{action, {{OP_NULL, arg, 0, 0}}}
+
+#define FILTER_OR_LINGER(action) \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_LINGER), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_BPF), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)
+
+/* Of these the kernel keeps up to net.core.optmem_max for each socket, or, of
+ * flow labels, a few for the whole host. */
+#define KEEP_MUCH(action) \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_2292PKTOPTIONS), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_ANYCAST), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_SOURCE_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, RULES_IPV6_FLOWLABEL_MGR), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG_EXT), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, RULES_TCP_AO_ADD_KEY)
 /* clang-format on */
 
 #define NAMESPACES                                                             \
@@ -241,6 +263,8 @@ struct rules_check {
 
 /* Values that older headers do not have. */
 #define RULES_TIOCGPTPEER 0x5441
+#define RULES_IPV6_FLOWLABEL_MGR 32
+#define RULES_TCP_AO_ADD_KEY 38
 #define RULES_SO_ATTACH_REUSEPORT_CBPF 51
 #define RULES_SO_ATTACH_REUSEPORT_EBPF 52
 #define RULES_PR_GET_SPECULATION_CTRL 52
@@ -367,7 +391,8 @@ static const struct rules_check rules_checks[] = {
 
 	{JAIL, REFUSE,
 	 "no family but these, and of the internet's protocols none that loads "
-	 "a module (6 is TCP, 17 UDP; of netlink 0 is ROUTE)",
+	 "a module (6 is TCP, 17 UDP). Not netlink: what the kernel has answered "
+	 "and nobody has read, up to rmem_max for each socket, is counted nowhere",
 	 "socket", {
 		IF_EQ(ALLOW, 0, AF_UNIX),
 		IF_EQ2(ALLOW, 0, AF_INET, 2, 0),
@@ -375,34 +400,32 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ2(ALLOW, 0, AF_INET, 2, 17),
 		IF_EQ2(ALLOW, 0, AF_INET6, 2, 0),
 		IF_EQ2(ALLOW, 0, AF_INET6, 2, 6),
-		IF_EQ2(ALLOW, 0, AF_INET6, 2, 17),
-		IF_EQ2(ALLOW, 0, AF_NETLINK, 2, 0)}},
+		IF_EQ2(ALLOW, 0, AF_INET6, 2, 17)}},
 
 	{JAIL, REFUSE,
 	 "likewise",
 	 "socketpair", {
 		IF_EQ(ALLOW, 0, AF_UNIX)}},
 
-	{NOMEM, ALLOW,
-	 "likewise, and no larger buffers: nobody would count them",
-	 "setsockopt", {
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_LINGER),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_SNDBUF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_BPF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)}},
-
-	{GUEST | INIT | FRONT, ALLOW,
+	{INIT | FRONT, ALLOW,
 	 "no packet filters: they are programs for the kernel; and closing a "
 	 "socket never waits, whoever does it",
 	 "setsockopt", {
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_LINGER),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_ATTACH_BPF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)}},
+		FILTER_OR_LINGER(REFUSE)}},
+
+	{GUEST, ALLOW,
+	 "the same, and nothing that a socket would keep much of, uncounted",
+	 "setsockopt", {
+		FILTER_OR_LINGER(REFUSE),
+		KEEP_MUCH(REFUSE)}},
+
+	{NOMEM, ALLOW,
+	 "likewise, and no larger buffers: nobody would count them",
+	 "setsockopt", {
+		FILTER_OR_LINGER(REFUSE),
+		KEEP_MUCH(REFUSE),
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_SNDBUF),
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF)}},
 
 	{GUEST | NOMEM | FRONT, ALLOW,
 	 "-1 is everyone: the checkpoints too, and SIGCONT to all",

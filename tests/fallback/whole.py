@@ -12,7 +12,11 @@ for path in ('/x', '/usr/x', '/usr/bin/x', '/etc/x'):
         open(path, 'w').close(); bad.append(path)
     except OSError:
         pass
-if [n for _, n in socket.if_nameindex() if n != 'lo']: bad.append('network')
+for n in range(1, 1000):
+    try:
+        if socket.if_indextoname(n) != 'lo': bad.append('network')
+    except OSError:
+        pass
 if os.getresuid() != (1000,) * 3: bad.append('ids')
 try:
     os.chroot('/usr'); bad.append('chroot')

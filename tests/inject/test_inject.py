@@ -77,7 +77,10 @@ for call in (lambda: os.chroot('/usr'), lambda: os.setuid(0),
 if len([d for d in os.listdir('/proc') if d.isdigit()]) > 2:
     bad.append('host processes')
 if socket.gethostname() != 'cellblock': bad.append('host name')
-if [n for _, n in socket.if_nameindex() if n != 'lo']: bad.append('network')
+for n in range(1, 1000):
+    try:
+        if socket.if_indextoname(n) != 'lo': bad.append('network')
+    except OSError: pass
 def limit(which, most):
     if not 0 <= resource.getrlimit(which)[1] <= most:
         bad.append('rlimit %d' % which)
