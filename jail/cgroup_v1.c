@@ -16,6 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Buffers of sockets may take this part of the memory limit, beside it. */
+#define SOCKETS_DEN 8
+
 /* Whether `word` is one of the comma separated `list`. */
 static int list_has(const char *list, const char *word)
 {
@@ -63,6 +66,11 @@ static void limit_memory(struct cgroup *cg, int dir, const struct limits *l)
 	if (cgroup_set_limit(cg, dir, "memory.limit_in_bytes", l->memory_bytes,
 		    "memory"))
 		cg->enforced |= CGROUP_LIMIT_MEMORY;
+	/* What TCP and UDP have on its way inside the jail is counted apart,
+	 * and not before it has a limit. */
+	if (faccessat(dir, "memory.kmem.tcp.limit_in_bytes", F_OK, 0) == 0)
+		cgroup_set_limit(cg, dir, "memory.kmem.tcp.limit_in_bytes",
+			l->memory_bytes / SOCKETS_DEN, "socket buffers");
 	cgroup_write(dir, "memory.swappiness", "0");
 	/* Memory and swap together; not there with swapaccount=0. */
 	if (faccessat(dir, "memory.memsw.limit_in_bytes", F_OK, 0) == 0) {

@@ -196,6 +196,53 @@ def test_a_quarter_of_it_is_there_for_everybody(cb, kind):
     assert r.code == 0 and got >= want and "refused" not in r.text, r
 
 
+# What is sent and never read, from socket to socket.
+SENT = """
+import socket, struct
+held, got, address = [], 0, ('127.0.0.1', 0)
+
+def tcp():
+    with socket.create_server(address) as l:
+        a = socket.create_connection(l.getsockname())
+        held.append((a, l.accept()[0]))
+    a.setblocking(False)
+    n = 0
+    try:
+        while True: n += a.send(bytes(1 << 20))
+    except OSError: return n
+
+def udp():
+    s = socket.socket(type=socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+    s.bind(address)
+    s.setblocking(False)
+    held.append(s)
+    try:
+        for _ in range(300): s.sendto(bytes(32000), s.getsockname())
+    except OSError: pass
+    return struct.unpack('9I', s.getsockopt(socket.SOL_SOCKET, 55, 36))[0]
+
+try:
+    while got < {want}: got += {kind}()
+except OSError: pass
+print(got)
+"""
+
+
+@pytest.mark.parametrize("kind", ["tcp", "udp"])
+def test_what_is_on_its_way_is_bounded(cb, kind):
+    if not strong(cb):
+        pytest.skip("no cgroup counts it")
+    counted = pathlib.Path("/sys/fs/cgroup/memory"
+                           "/memory.kmem.tcp.usage_in_bytes")
+    if counted.parent.is_dir() and not counted.exists():
+        pytest.skip("this kernel does not count it")
+    r = cb.run("-M", str(LIMIT), "-s", "jail.network=loopback", "-c",
+               SENT.format(want=2 * LIMIT, kind=kind), timeout=50)
+    assert r.code == 0, r
+    assert 2 * MIB <= int(r.text) <= LIMIT, r
+
+
 def cgroup_of(pid, controller):
     """Where a process of a jail is: under version 2 one place for all."""
     place = pathlib.Path(hosttree.cgroup_v2_of(pid) or "/")
