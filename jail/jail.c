@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -43,6 +44,19 @@ struct jail {
 	size_t n, room;
 };
 
+/* Descriptors on their way through sockets are counted for each user, and
+ * refused to who may have fewer open than there are. A guest, with the limit of
+ * its own, can keep as many on their way: ours must not be refused for it. */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 {
 	struct jail *j = calloc(1, sizeof(*j));
@@ -55,6 +69,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 		free(j);
 		return err_errno(e, "start a session");
 	}
+	raise_descriptors();
 	/* What is meant for the caller's group, a terminal's Ctrl-C, is not for
 	 * the warden, which has one of its own in a moment. */
 	sigfillset(&all);
@@ -240,9 +255,11 @@ int jail_wait(
 static int request_send(
 	struct jail *j, struct wire_front *m, int fd, struct err *e)
 {
-	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) < 0)
-		return gone(j, e);
-	return 0;
+	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) == 0)
+		return 0;
+	if (errno == ETOOMANYREFS)
+		return err_errno(e, "hand it over to the session");
+	return gone(j, e);
 }
 
 /* Keep an event for jail_next(); takes what it holds. */

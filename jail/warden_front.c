@@ -39,9 +39,16 @@ static void reply_send(struct warden *w, struct request *q)
 		q->reply.event.fds[i] = -1;
 	q->reply.reply.seq = q->m.seq;
 	if (io_send_fds(w->front, &q->reply, sizeof(q->reply), &q->reply_fd,
-		    q->reply_fd >= 0, 0) < 0)
+		    q->reply_fd >= 0, 0) == 0) {
+		fd_drop(&q->reply_fd);
+		return;
+	}
+	if (errno != ETOOMANYREFS)
 		warden_end(w);
+	err_errno(&q->reply.reply.err, "hand over the answer");
+	q->reply.reply.ok = 0;
 	fd_drop(&q->reply_fd);
+	reply_send(w, q);
 }
 
 /* Each returns 0, or -1 with the reply's error set. */

@@ -66,8 +66,15 @@ void warden_event(
 			m.event.fd = n;
 		pass[n++] = fds[i];
 	}
-	if (io_send_fds(w->front, &m, sizeof(m), pass, n, 0) < 0)
+	if (io_send_fds(w->front, &m, sizeof(m), pass, n, 0) == 0)
+		return;
+	/* Too many descriptors of this user are on their way (jail.c): what
+	 * can be done without is no reason to end. */
+	if (errno != ETOOMANYREFS ||
+		(ev->type != JAIL_TYPEAHEAD && ev->type != JAIL_STACK))
 		warden_end(w);
+	if (ev->type == JAIL_TYPEAHEAD)
+		warden_notice(w, "what was typed ahead is lost");
 }
 
 void warden_notice(struct warden *w, const char *fmt, ...)

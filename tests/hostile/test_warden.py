@@ -387,3 +387,62 @@ def test_a_warden_that_does_not_end_is_not_waited_for_for_ever(cb):
         s.wait_exit(8)
         assert "does not end" not in s.all_text()
     tree.wait_gone(SOON)
+
+
+# ---- descriptors on their way, of which each user may have so many
+
+FLIES = """
+import array, os, signal, socket, time
+held, null = [], os.open('/dev/null', os.O_RDONLY)
+def fly():
+    n = 0
+    while True:
+        a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        a.setblocking(False)
+        held.append((a, b))
+        try:
+            while True:
+                a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                    array.array('i', [null] * 250))])
+                n += 250
+        except BlockingIOError: pass
+        except OSError as e: return print(n, 'fly:', e.strerror)"""
+STUCK = """signal.signal(signal.SIGINT, signal.SIG_IGN)
+fly()
+while True: pass"""
+
+
+def with_descriptors(limit):
+    return ("sh", "-c", f'ulimit {limit} 1024; exec "$@"', "sh")
+
+
+def test_descriptors_on_their_way_keep_out_no_others(cb):
+    s = start(cb, wrapper=with_descriptors("-Sn"))
+    s.run(FLIES)
+    row = s.screen.here()
+    assert "fly: Too many references" in s.run("fly()")
+    s.run("mine = 5")
+    assert "Python stopped answering" not in said_since(s, row)
+    assert value(s, "mine") == "5"
+    s.enter("time.sleep(0.7)")
+    s.type("abc")
+    s.wait(lambda: s.screen.cursor_row() == ">>> abc", "the keys")
+    s.type("\x15")
+    assert "killed · back to the state before" in s.run(STUCK, SOON + 5)
+    is_whole(s, row)
+
+
+def test_where_the_limit_cannot_be_raised_they_cost_no_session(cb):
+    s = start(cb, wrapper=with_descriptors("-n"))
+    s.run(FLIES)
+    row = s.screen.here()
+    assert "fly: Too many references" in s.run("fly()", 25)
+    # None is left for the checkpoint.
+    s.wait(lambda: "stopped answering" in said_since(s, row), "the news")
+    s.wait_prompt()
+    s.enter("fly(); time.sleep(0.7)")
+    s.type("abc")
+    s.wait(lambda: "typed ahead is lost" in said_since(s, row), "the news")
+    s.wait_prompt()
+    assert "killed · back to the state before" in s.run(STUCK, SOON + 5)
+    is_whole(s, row)
