@@ -57,6 +57,16 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* Guests get 1, which is fewer core dumps than 0 (plan.c): root may have it
+ * whatever the limit was. */
+static void raise_core(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_max == 0)
+		setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
+}
+
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 {
 	struct jail *j = calloc(1, sizeof(*j));
@@ -70,6 +80,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 		return err_errno(e, "start a session");
 	}
 	raise_descriptors();
+	raise_core();
 	/* What is meant for the caller's group, a terminal's Ctrl-C, is not for
 	 * the warden, which has one of its own in a moment. */
 	sigfillset(&all);

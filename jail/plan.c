@@ -482,7 +482,9 @@ static void plan_rlimits(struct maker *m)
 	int64_t file = l->home_bytes > m->p->tmp_bytes ? l->home_bytes
 						       : m->p->tmp_bytes;
 
-	add_rlimit(m, RLIMIT_CORE, 0);
+	/* None; with 0 the kernel would still start, as root and on the host,
+	 * the program that core dumps are piped to, if they are (core(5)). */
+	add_rlimit(m, RLIMIT_CORE, 1);
 	add_rlimit(m, RLIMIT_FSIZE, file);
 	add_rlimit(m, RLIMIT_NOFILE, 1024);
 	add_rlimit(m, RLIMIT_STACK, 8 * MIB);

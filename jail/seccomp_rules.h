@@ -39,9 +39,11 @@ enum {
 	ALL = JAIL | FRONT,
 };
 
-/* What happens to a call: 0 it is made, else it fails with this errno. */
+/* What happens to a call: 0 it is made, else it fails with this errno; or
+ * nothing happens, and it succeeds. */
 #define ALLOW 0
 #define REFUSE EPERM
+#define PRETEND (-1)
 
 struct rules_group {
 	unsigned profiles;
@@ -120,10 +122,11 @@ static const struct rules_group rules_groups[] = {
 		"clock_gettime clock_getres clock_nanosleep nanosleep "
 		"gettimeofday time alarm getitimer setitimer times"},
 	{ALL, ALLOW, "limits and priorities of one's own, and looking",
-		"getrlimit setrlimit getrusage getpriority ioprio_get "
+		"getrlimit getrusage getpriority ioprio_get "
 		"sched_yield sched_getaffinity sched_getscheduler "
 		"sched_getparam sched_getattr sched_get_priority_max "
 		"sched_get_priority_min sched_rr_get_interval"},
+	{INIT | FRONT, ALLOW, "likewise", "setrlimit"},
 	{ALL, ALLOW, "random numbers", "getrandom"},
 	{ALL, ALLOW, "sockets that one has",
 		"sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown "
@@ -486,9 +489,27 @@ static const struct rules_check rules_checks[] = {
 
 	{ALL, REFUSE,
 	 "of the caller, or init could be starved",
-	 "prlimit64 sched_setaffinity sched_setscheduler sched_setparam "
-	 "sched_setattr", {
+	 "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", {
 		IF_EQ(ALLOW, 0, 0)}},
+
+	{INIT | FRONT, REFUSE,
+	 "likewise",
+	 "prlimit64", {
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{GUEST | NOMEM, REFUSE,
+	 "likewise; and of core dumps stays what it is, because 0 would have them "
+	 "piped to a program of the host (plan.c). Programs with secrets ask for "
+	 "that 0, and would not go on without",
+	 "prlimit64", {
+		{ALLOW, {{OP_EQ, 0, 0, 0}, {OP_NULL, 2, 0, 0}}},
+		IF_EQ2(PRETEND, 0, 0, 1, RLIMIT_CORE),
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{GUEST | NOMEM, ALLOW,
+	 "the same",
+	 "setrlimit", {
+		IF_EQ(PRETEND, 0, RLIMIT_CORE)}},
 
 	{ALL, REFUSE,
 	 "likewise; by user would reach init and the warden",

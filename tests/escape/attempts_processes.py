@@ -67,11 +67,16 @@ add("limit_raised_again",
     "EPERM|ValueError",
     "import resource\n"
     "succeed(resource.setrlimit, resource.RLIMIT_NOFILE, (50, 50))")
-add("core_limit_is_zero_for_good",
+# Programs that hold secrets ask for 0, and take no refusal.
+add("core_limit_is_for_good",
+    "import resource as r\n"
+    "was = r.getrlimit(r.RLIMIT_CORE)\n"
+    "for l in (0, 0), (0, 1), (-1, -1): r.setrlimit(r.RLIMIT_CORE, l)\n"
+    "l = (ctypes.c_uint64 * 2)(0, 0)\n"
+    "raw(number_of('setrlimit'), 4, l)\n"
+    "expect(r.getrlimit(r.RLIMIT_CORE) == was, str(was))", ".*",
     "import resource\n"
-    "attempt(resource.setrlimit, resource.RLIMIT_CORE, (1, 1))",
-    "EPERM|ValueError",
-    "import resource\nsucceed(resource.getrlimit, resource.RLIMIT_CORE)")
+    "succeed(resource.setrlimit, resource.RLIMIT_NOFILE, (50, 50))")
 add("memory_of_any_process",
     "got = []\n"
     "for p in os.listdir('/proc'):\n"

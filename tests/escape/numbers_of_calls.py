@@ -94,6 +94,7 @@ NUMBERS = {
     "setresgid": (119, 149),
     "setresuid": (117, 147),
     "setreuid": (113, 145),
+    "setrlimit": (160, 164),
     "settimeofday": (164, 170),
     "setuid": (105, 146),
     "setxattr": (188, 5),

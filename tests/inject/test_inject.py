@@ -84,7 +84,7 @@ for n in range(1, 1000):
 def limit(which, most):
     if not 0 <= resource.getrlimit(which)[1] <= most:
         bad.append('rlimit %d' % which)
-limit(resource.RLIMIT_CORE, 0)
+limit(resource.RLIMIT_CORE, 1)
 limit(resource.RLIMIT_NOFILE, 1024)
 limit(resource.RLIMIT_NPROC, 10000)
 limit(resource.RLIMIT_STACK, 8 << 20)
