@@ -29,6 +29,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,6 +74,35 @@ static void tell_error(struct pid1 *p, const struct err *e)
 	struct wire_init m = {.type = INIT_ERROR, .err = *e};
 
 	tell(p, &m, NULL, 0);
+}
+
+/*
+ * All in the jail can read the command line of pid 1, which has that of the
+ * front end: it may tell of the host's files. Who needs it has a copy.
+ */
+static int hide_command_line(struct err *e)
+{
+	static const char name[] = "cellblock-init";
+	auto_close int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	uintptr_t start = 0, end = 0;
+	char buf[1024];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, buf, sizeof(buf) - 1);
+	char *at;
+
+	if (n < 0)
+		return err_errno(e, "hide the command line");
+	buf[n] = '\0';
+	/* Behind the name, which is the second field, the 48th and 49th. */
+	at = strrchr(buf, ')');
+	for (int i = 2; at && i < 48; i++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, "%" SCNuPTR " %" SCNuPTR, &start, &end) != 2 ||
+		!start || end < start)
+		return err_set(e, "hide the command line: it is not found");
+	memset((char *)start, 0, end - start);
+	if (end - start >= sizeof(name))
+		memcpy((char *)start, name, sizeof(name));
+	return 0;
 }
 
 /* Two ptys on the jail's own devpts; pid 1 leads the session of the tty. */
@@ -130,6 +160,8 @@ static int build(struct pid1 *p, struct err *e)
 		return err_errno(e, "look at the pid namespace");
 	m.ns_dev = ns.st_dev;
 	m.ns_ino = ns.st_ino;
+	if (hide_command_line(e) < 0)
+		return -1;
 	if (cgroup_enter(p->in.cgroup, e) < 0)
 		return -1;
 	if (ident_close_fds(ours, 6, e) < 0)

@@ -237,6 +237,26 @@ static void login_options(struct run *r, bool terminal)
 	}
 }
 
+/* The arguments where they are not overwritten, as they are in pid 1 of a jail
+ * (init.c): one block, NULL without memory. */
+static char **copy_args(int argc, char **argv)
+{
+	size_t bytes = ((size_t)argc + 1) * sizeof(*argv);
+	char **copy, *to;
+
+	for (int i = 0; i < argc; i++)
+		bytes += strlen(argv[i]) + 1;
+	copy = calloc(1, bytes);
+	if (!copy)
+		return NULL;
+	to = (char *)(copy + argc + 1);
+	for (int i = 0; i < argc; i++) {
+		copy[i] = to;
+		to = stpcpy(to, argv[i]) + 1;
+	}
+	return copy;
+}
+
 static void decide(struct run *r, int argc, char **argv)
 {
 	struct login_start start = {.argc = argc,
@@ -502,13 +522,14 @@ static int run(struct run *r)
 int main(int argc, char **argv)
 {
 	struct run *r = calloc(1, sizeof(*r));
+	char **args = copy_args(argc, argv);
 	int status;
 
 	open_standard_fds();
-	if (!r)
+	if (!r || !args)
 		return 1;
 	find_person(&r->person);
-	decide(r, argc, argv);
+	decide(r, argc, args);
 	status = run(r);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		status = status ? status : 1;
@@ -517,5 +538,6 @@ int main(int argc, char **argv)
 	login_env_free(r->login_env);
 	free_person(&r->person);
 	free(r);
+	free(args);
 	return status;
 }

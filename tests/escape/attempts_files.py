@@ -33,6 +33,10 @@ for name in ("environ", "maps", "mem", "exe", "auxv", "stack", "syscall",
     add(f"init_{name.replace('/', '_')}",
         f"attempt(read if {name!r} not in ('cwd', 'root', 'map_files')"
         f" else os.listdir, '/proc/1/{name}')", DENIED)
+add("command_line_of_init",
+    "text = read('/proc/1/cmdline', 99999)\n"
+    "expect(text.strip(b'\\0') == b'cellblock-init', str(text))", ".*",
+    "succeed(read, '/proc/self/cmdline', 99999)")
 for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh",
              "/etc/ssl/private", "/etc/cellblock", "/etc/machine-id",
              "/etc/hostname", "/etc/fstab"):
