@@ -396,12 +396,16 @@ def test_what_is_short_of_cpu_is_frozen_later_and_not_killed(cb):
     pytest.skip("nothing is held back for long here")
 
 
-# What libc does before it makes a copy takes CPU, of which there is so little.
+# What libc does before it makes a copy takes CPU, of which there is so little:
+# seconds, with a hundredth of one. (It takes less than these calls do.)
 SLOW_TO_COPY = """\
-import ctypes
+import ctypes, time
 libc = ctypes.CDLL(None)
 handler = ctypes.cast(libc.clock, ctypes.c_void_p)
-for _ in range(300000):
+start = time.process_time()
+for _ in range(2000):
+    libc.clock()
+for _ in range(int(0.15 * 2000 / (time.process_time() - start))):
     libc.__register_atfork(handler, None, None, None)
 kept = 5
 input('go on')
