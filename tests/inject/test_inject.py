@@ -119,7 +119,15 @@ class Injector:
                  "LANG": "C.UTF-8"})
 
     def survey(self):
-        """{role: [(name, nth)]}, in the order they are made."""
+        """{role: [(name, nth)]}, in the order they are made. It ends with
+        Python's start, which the janitor may sleep through."""
+        for _ in range(4):
+            found = self.survey_once()
+            if len(found["janitor"]) > 10 or os.geteuid() != 0:
+                break
+        return found
+
+    def survey_once(self):
         report = self.directory / "survey"
         r = self.run(report, "survey")
         assert (r.returncode, r.stdout) == (0, "WHOLE\n"), r
