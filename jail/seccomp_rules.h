@@ -394,10 +394,17 @@ static const struct rules_check rules_checks[] = {
 
 	{JAIL, REFUSE,
 	 "no family but these, and of the internet's protocols none that loads "
-	 "a module (6 is TCP, 17 UDP). Not netlink: what the kernel has answered "
+	 "a module: for a type and a protocol (6 is TCP, 17 UDP) that do not go "
+	 "together, the kernel looks for one. Not netlink: what it has answered "
 	 "and nobody has read, up to rmem_max for each socket, is counted nowhere",
 	 "socket", {
 		IF_EQ(ALLOW, 0, AF_UNIX),
+		/* of the types, the lowest four bits, only STREAM and DGRAM */
+		IF_ANY(REFUSE, 1, 0xc),
+		IF_BITS(REFUSE, 1, 3, 0),
+		IF_BITS(REFUSE, 1, 3, SOCK_RAW),
+		{REFUSE, {{OP_BITS, 1, SOCK_STREAM, 3}, {OP_EQ, 2, 17, 0}}},
+		{REFUSE, {{OP_BITS, 1, SOCK_DGRAM, 3}, {OP_EQ, 2, 6, 0}}},
 		IF_EQ2(ALLOW, 0, AF_INET, 2, 0),
 		IF_EQ2(ALLOW, 0, AF_INET, 2, 6),
 		IF_EQ2(ALLOW, 0, AF_INET, 2, 17),

@@ -79,6 +79,17 @@ for name, args in {"raw_icmp": "2, 3, 1", "raw_any": "2, 3, 255",
                    "udplite": "2, 2, 136"}.items():
     add(f"protocol_{name}", f"call('socket', {args})",
         "EPERM|EACCES|EPROTONOSUPPORT")
+# Each would have the kernel look for a module, as root.
+for name, args in {"dccp": "2, 6, 0", "dccp6": "10, 6, 0", "sctp": "2, 5, 0",
+                   "sctp_closed_on_exec": "2, 5 | 1 << 19, 0",
+                   "rdm": "2, 4, 0", "packet": "2, 10, 0", "none": "2, 0, 0",
+                   "udp_in_a_stream": "2, 1, 17", "tcp_in_datagrams":
+                   "2, 2 | 1 << 11, 6"}.items():
+    add(f"type_{name}", f"call('socket', {args})", EPERM,
+        "for t, p in (1, 0), (1 | 1 << 19, 6), (2, 0), (2 | 1 << 11, 17):\n"
+        "    for f in 2, 1: assert raw(number_of('socket'), f, t,"
+        " p * (f - 1))[0] > 2\n"
+        "print('OK:')")
 add("raw_socket_without_a_protocol", "call('socket', 2, 3, 0)",
     "EPERM|EACCES|EPROTONOSUPPORT")
 add("pair_of_vsock",
