@@ -61,23 +61,22 @@ def test_a_checkpoint_goes_when_its_socket_does(guest):
 
 
 OWN = """\
-import struct
+import mmap, struct
+PAGE = mmap.PAGESIZE
 def own(address, pages):
     "how many pages of ours no other process has"
     with open('/proc/self/pagemap', 'rb', 0) as f:
-        f.seek(address // 4096 * 8)
+        f.seek(address // PAGE * 8)
         entries = struct.unpack('%dQ' % pages, f.read(8 * pages))
     return sum(e >> 56 & 1 for e in entries)
 def place(buffer):
     address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
-    return -(-address // 4096) * 4096
+    return -(-address // PAGE) * PAGE
 import ctypes
-few, many = bytearray(200 * 4096), bytearray(4000 * 4096)
+few, many = bytearray(200 * PAGE), bytearray(4000 * PAGE)
 """
 
 
-@pytest.mark.skipif(os.sysconf("SC_PAGESIZE") != 4096,
-                    reason="pages of another size")
 @pytest.mark.skipif(KERNEL < (5, 14),
                     reason="wants MADV_POPULATE_WRITE, of Linux 5.14")
 def test_what_a_cell_wrote_is_copied_before_the_next(make):

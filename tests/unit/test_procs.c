@@ -238,15 +238,17 @@ static void a_process_lives_in_any_of_its_threads(void **state)
 	run_in_jail(look_at_headless, NULL);
 }
 
-/* Nothing is resident but the tables: 16 MiB of them, for 8 GiB of zeros. */
+/* Nothing is resident but the tables: 16 MiB of them, each a page that has an
+ * entry of 8 bytes for each page of zeros. */
 static void hold_tables(struct guest *g)
 {
-	const size_t size = (size_t)8192 * MIB;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t span = page / 8 * page, size = 16 * MIB / page * span;
 	volatile char *p = mmap(NULL, size, PROT_READ,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	madvise((void *)p, size, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < size; i += 2 * MIB)
+	for (size_t i = 0; i < size; i += span)
 		(void)p[i];
 	say_ready(g);
 	for (;;)
