@@ -16,6 +16,7 @@
  * the command, or says in REPORT what is. Exit status: the command's, 128 + n
  * for a signal, 99 when the tracer itself is at fault.
  */
+#include <elf.h>
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -30,10 +31,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef __x86_64__
-#error "how a call is skipped is known for x86-64 only"
-#endif
 
 #define TASKS_MAX 64
 #define CALLS_MAX 512
@@ -137,6 +134,47 @@ static struct task *meet(struct tracer *t, pid_t pid)
 	return task;
 }
 
+static void regs_move(int request, pid_t pid, int set, void *regs, size_t size)
+{
+	struct iovec iov = {regs, size};
+
+	if (ptrace(request, pid, (void *)(long)set, &iov) < 0)
+		fail("registers");
+}
+
+/* At its entry: the call does not happen. */
+static void call_skip(pid_t pid)
+{
+#if defined(__x86_64__)
+	struct user_regs_struct regs;
+
+	regs_move(PTRACE_GETREGSET, pid, NT_PRSTATUS, &regs, sizeof(regs));
+	regs.orig_rax = (unsigned long long)-1;
+	regs_move(PTRACE_SETREGSET, pid, NT_PRSTATUS, &regs, sizeof(regs));
+#elif defined(__aarch64__)
+	int none = -1;
+
+	regs_move(
+		PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL, &none, sizeof(none));
+#else
+#error "how a call is skipped is known for x86-64 and arm64 only"
+#endif
+}
+
+/* At its exit: what it returns. */
+static void call_return(pid_t pid, int value)
+{
+	struct user_regs_struct regs;
+
+	regs_move(PTRACE_GETREGSET, pid, NT_PRSTATUS, &regs, sizeof(regs));
+#if defined(__x86_64__)
+	regs.rax = (unsigned long long)value;
+#elif defined(__aarch64__)
+	regs.regs[0] = (unsigned long long)value;
+#endif
+	regs_move(PTRACE_SETREGSET, pid, NT_PRSTATUS, &regs, sizeof(regs));
+}
+
 /* Never to be made to fail: without them a process cannot even end. */
 static int is_spared(long nr)
 {
@@ -146,8 +184,6 @@ static int is_spared(long nr)
 
 static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 {
-	struct user_regs_struct regs;
-
 	if (!t->armed || nr < 0 || nr >= CALLS_MAX || is_spared(nr))
 		return;
 	task->counts[nr]++;
@@ -163,28 +199,18 @@ static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 	if (task->role != t->role || nr != t->call ||
 		task->counts[nr] != t->nth)
 		return;
-	if (ptrace(PTRACE_GETREGS, task->pid, NULL, &regs) < 0)
-		fail("getregs");
 	/* A close that fails closes all the same. */
 	if (nr != SCMP_SYS(close))
-		regs.orig_rax = (unsigned long long)-1;
-	if (ptrace(PTRACE_SETREGS, task->pid, NULL, &regs) < 0)
-		fail("setregs");
+		call_skip(task->pid);
 	task->skipping = 1;
 }
 
 static void on_exit_of_call(struct tracer *t, struct task *task)
 {
-	struct user_regs_struct regs;
-
 	if (!task->skipping)
 		return;
 	task->skipping = 0;
-	if (ptrace(PTRACE_GETREGS, task->pid, NULL, &regs) < 0)
-		fail("getregs");
-	regs.rax = (unsigned long long)-t->error;
-	if (ptrace(PTRACE_SETREGS, task->pid, NULL, &regs) < 0)
-		fail("setregs");
+	call_return(task->pid, -t->error);
 	t->injected = 1;
 	t->over = 1;
 }
