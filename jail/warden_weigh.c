@@ -15,16 +15,20 @@
  */
 #include "warden_state.h"
 
+#include <unistd.h>
+
 /* Memory is near its limit from here on, in parts of the limit. */
 #define NEAR_NUM 3
 #define NEAR_DEN 4
 /* Private pages worth giving a checkpoint up for, as a part of the limit. */
 #define PRIVATE_DEN 10
-/* Faults before it is worth asking how many of them were copies. */
-#define FAULTS_MIN 4096
-#define PAGE_BYTES 4096
-/* What copying a page costs, and the least that is worth a checkpoint. */
-#define COPY_NS 6000
+/* Bytes of pages, of 4 to 64 KiB, that faulted, before it is worth asking how
+ * many of them were copies. */
+#define FAULTS_MIN_BYTES (16 << 20)
+/* What copying a page costs, and each KiB of it; and the least that is worth a
+ * checkpoint. */
+#define COPY_NS 5000
+#define COPY_KIB_NS 250
 #define COPY_MIN_MS 20
 /* Copying may take this part of a cell's time. */
 #define COPY_DEN 4
@@ -50,13 +54,21 @@ static int64_t copied_bytes(struct warden *w)
 	struct procs_stat st;
 
 	if (procs_stat(&w->procs, w->live, &st) < 0 ||
-		st.minor_faults - w->faults < FAULTS_MIN)
+		(st.minor_faults - w->faults) * sysconf(_SC_PAGESIZE) <
+			FAULTS_MIN_BYTES)
 		return 0;
 	w->faults = st.minor_faults;
 	if (procs_memory(&w->procs, w->live, &bytes, NULL) < 0)
 		return 0;
 	grown = st.rss_bytes - w->rss_bytes;
 	return grown > 0 ? bytes - grown : bytes;
+}
+
+static int64_t copy_ms(int64_t bytes)
+{
+	int64_t pages = bytes / sysconf(_SC_PAGESIZE);
+
+	return (pages * COPY_NS + bytes / 1024 * COPY_KIB_NS) / 1000000;
 }
 
 static void give_up_for_memory(struct warden *w)
@@ -94,7 +106,7 @@ void warden_weigh(struct warden *w, const struct measure *m, int64_t ran_ms)
 		give_up_for_memory(w);
 		return;
 	}
-	cost_ms = copied / PAGE_BYTES * COPY_NS / 1000000;
+	cost_ms = copy_ms(copied);
 	if (l->checkpoint == CHECKPOINT_AUTO && cost_ms >= COPY_MIN_MS &&
 		cost_ms >= ran_ms / COPY_DEN)
 		give_up_for_cost(w);
