@@ -112,7 +112,8 @@ static int has_room(int dir, pid_t with)
 {
 	return controllers(dir, "cgroup.subtree_control") &
 		       1u << CGROUP_MEMORY ||
-	       faccessat(dir, "cgroup.events", F_OK, 0) < 0 ||
+	       (faccessat(dir, "cgroup.events", F_OK, 0) < 0 &&
+		       errno == ENOENT) ||
 	       move_us(dir, with, -1);
 }
 

@@ -236,6 +236,58 @@ static void version_2_files_are_understood(void **state)
 	assert_int_equal(u.cpu_ns, 1234567000);
 }
 
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A cgroup that holds others is of no use, unless it is the root of all: that
+ * has no cgroup.events, and to fail to see one is not the same. */
+static void only_the_root_of_all_may_hold_others(void **state)
+{
+	static const char *const names[] = {"cgroup.controllers",
+		"cgroup.subtree_control", "cgroup.procs", "cgroup.events"};
+	struct cgroup_caps caps = {.kind = CGROUP_NONE};
+	struct cgroup_mount m = {.v2 = 1};
+	char path[64];
+
+	(void)state;
+	if (geteuid() != 0)
+		SKIP("only the sessions of root go below the mount");
+	strcpy(m.point, "/tmp/cellblock-test-XXXXXX");
+	assert_non_null(mkdtemp(m.point));
+	put(m.point, names[0], "cpu memory pids\n");
+	put(m.point, names[1], "\n");
+	put(m.point, names[2], "1\n");
+	assert_int_equal(cgroup_v2_probe(&caps, &m, 1), 1);
+	assert_int_equal(caps.kind, CGROUP_V2);
+
+	caps = (struct cgroup_caps){.kind = CGROUP_NONE};
+	put(m.point, names[3], "populated 1\n");
+	assert_int_equal(cgroup_v2_probe(&caps, &m, 1), 0);
+	assert_non_null(strstr(caps.why, "processes are in the cgroup"));
+
+	/* a circle: ELOOP */
+	caps = (struct cgroup_caps){.kind = CGROUP_NONE};
+	snprintf(path, sizeof(path), "%.40s/%s", m.point, names[3]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(names[3], path), 0);
+	assert_int_equal(cgroup_v2_probe(&caps, &m, 1), 0);
+	assert_int_equal(caps.kind, CGROUP_NONE);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%.40s/%s", m.point, names[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(m.point), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +300,7 @@ int main(void)
 		TEST(without_cgroups_all_is_empty),
 		TEST(nobody_special_is_offered_no_v1),
 		TEST(version_2_files_are_understood),
+		TEST(only_the_root_of_all_may_hold_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
