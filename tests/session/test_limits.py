@@ -5,7 +5,11 @@ import re
 import pytest
 
 import hosttree
+from world import PATIENCE
 
+# For what takes long where everything does.
+UNHURRIED = ("--set", f"cell.timeout={30 * PATIENCE:.0f}s",
+             "--set", f"cell.cpu={30 * PATIENCE:.0f}s")
 SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
            "    except BaseException: pass")
 
@@ -123,8 +127,9 @@ def test_each_cell_has_its_own_clock(cb):
 
 
 def test_output_limit_shows_head_and_tail(cb):
-    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=200")
-    out = s.run("for i in range(100000): print(i)")
+    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=200",
+                   *UNHURRIED)
+    out = s.run("for i in range(100000): print(i)", 40 * PATIENCE)
     lines = out.splitlines()
     assert lines[0] == "0" and lines[1] == "1"
     said = [x for x in lines if "output limit" in x]
@@ -135,8 +140,9 @@ def test_output_limit_shows_head_and_tail(cb):
 
 
 def test_the_traceback_after_a_flood_is_shown(cb):
-    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=1K")
-    out = s.run("for i in range(100000): print(i)\n1/0")
+    s = cb.session("--set", "cell.output=4K", "--set", "cell.tail=1K",
+                   *UNHURRIED)
+    out = s.run("for i in range(100000): print(i)\n1/0", 40 * PATIENCE)
     assert "ZeroDivisionError: division by zero" in out
 
 
