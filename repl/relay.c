@@ -44,6 +44,7 @@ void relay_begin(struct relay *r)
 	r->in_n = 0;
 	r->held = true;
 	r->over = r->moved = r->typed = r->nul = false;
+	r->fresh = RELAY_ALL;
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
@@ -112,6 +113,21 @@ size_t relay_untype(struct relay *r, char *buf)
 	return n;
 }
 
+/* What was typed before Ctrl-C goes with what it interrupts, as on any tty; but
+ * this one must not flush, or output would be lost. A key that erases takes
+ * another with it. */
+static void note_fresh(struct relay *r, char key)
+{
+	if (key == CTRL_C)
+		r->fresh = 0;
+	else if (r->fresh == RELAY_ALL)
+		return;
+	else if (key == '\x7f' || key == '\b')
+		r->fresh -= r->fresh > 0;
+	else
+		r->fresh++;
+}
+
 /* A queue that is full drops what comes, as a terminal's own does; but an
  * interrupt must always get through. */
 void relay_type(struct relay *r, const char *s, size_t n)
@@ -124,6 +140,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 	r->nul |= memchr(s, 0, n) != NULL;
 	tty_write(r);
 	for (size_t i = 0; i < n; i++) {
+		note_fresh(r, s[i]);
 		if (s[i] != CTRL_C)
 			continue;
 		if (stuck || i >= take)

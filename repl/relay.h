@@ -30,6 +30,8 @@ enum { RELAY_POLL_KEYS, RELAY_POLL_TTY, RELAY_POLL_OUT, RELAY_POLLS };
 /* Interrupts within this time kill. */
 #define RELAY_KILL_MS 2000
 #define RELAY_KILL_PRESSES 3
+/* So many keys have no Ctrl-C behind them. */
+#define RELAY_ALL SIZE_MAX
 
 /* What came from the tty, to be filtered and given to relay_put(). */
 typedef void relay_bytes(void *arg, const char *buf, size_t n);
@@ -47,6 +49,7 @@ struct relay {
 	bool moved;	 /* the last relay_move() read something of the tty */
 	bool typed;	 /* the tty was given keys since relay_begin() */
 	bool nul;	 /* a NUL was typed since relay_begin() */
+	size_t fresh;	 /* keys since the last Ctrl-C; RELAY_ALL: none yet */
 	struct strbuf out;
 	size_t out_at;
 	char in[RELAY_IN];

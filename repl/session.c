@@ -547,6 +547,7 @@ static void close_parts(struct session *s)
 	relay_free(&s->relay);
 	strbuf_free(&s->above);
 	strbuf_free(&s->late);
+	strbuf_free(&s->ahead);
 	strbuf_free(&s->stack);
 	for (size_t i = 0; i < s->n_cells; i++)
 		free(s->cells[i].src);

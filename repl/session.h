@@ -70,6 +70,7 @@ struct session {
 	struct output output;
 	struct strbuf above; /* background output for above the prompt */
 	struct strbuf late;  /* what came behind the end mark */
+	struct strbuf ahead; /* keys that the cell did not read */
 	struct strbuf stack; /* where a stuck cell was, until the verdict */
 	int tty, next_tty;   /* owned */
 	char version[64];    /* of Python, once it is known */

@@ -217,10 +217,24 @@ static void begin(struct session *s)
 		editor_take_input(s->editor, keys, sizeof(keys)));
 }
 
-static void end(struct session *s)
+/* Give the editor what the cell did not read: first what was on its way to the
+ * tty when the warden last looked, then what never left. */
+static void give_back(struct session *s)
 {
 	char keys[RELAY_IN];
+	size_t fresh = s->relay.fresh, n;
 
+	if (s->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
+		session_take_events(s);
+	strbuf_add(&s->ahead, keys, relay_untype(&s->relay, keys));
+	n = s->ahead.n < fresh ? s->ahead.n : fresh;
+	if (n && !s->ahead.failed)
+		editor_prefill(s->editor, s->ahead.s + s->ahead.n - n, n);
+	strbuf_free(&s->ahead);
+}
+
+static void end(struct session *s)
+{
 	finish_output(s);
 	if (s->ended)
 		show_verdict(s);
@@ -229,11 +243,7 @@ static void end(struct session *s)
 	session_tell_limited(s);
 	if (s->next_tty >= 0)
 		session_set_tty(s, fd_take(&s->next_tty));
-	/* First what was on its way to the tty when the warden last looked,
-	 * then what never left. */
-	if (s->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
-		session_take_events(s);
-	editor_prefill(s->editor, keys, relay_untype(&s->relay, keys));
+	give_back(s);
 }
 
 /* Cell s->cell, from hand-over to verdict. */

@@ -241,7 +241,7 @@ static void take_typeahead(struct session *s, int fd)
 	for (size_t i = 0; keys && i < n && !s->relay.nul; i++)
 		keys[i] = keys[i] ? keys[i] : CTRL_D;
 	if (keys && n)
-		editor_prefill(s->editor, keys, n);
+		strbuf_add(&s->ahead, keys, n);
 }
 
 /* The frames below the cell's own are the driver's: leave them out. */

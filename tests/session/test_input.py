@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from term import NotSeen
+
 SEED = 20240229
 
 
@@ -141,6 +143,42 @@ def typed_while_running(session, keys):
     row = session.enter("import time; print('go'); time.sleep(0.5)")
     session.expect_since(row, "^go")
     session.type(keys)
+
+
+def interrupt_input(session, row):
+    """Ctrl-C, until it is seen: just before its read(), Python sees it only
+    after that."""
+    for _ in range(4):
+        session.type("\x03")
+        try:
+            return session.expect_since(row, "^KeyboardInterrupt$", 4)
+        except NotSeen:
+            pass
+    raise NotSeen(session.picture())
+
+
+def test_ctrl_c_takes_what_was_typed_before_it(session):
+    row = session.enter("input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("never")
+    session.expect_since(row, "never")
+    interrupt_input(session, row)
+    session.wait_prompt()
+    assert session.run("6 * 7") == "42"
+
+
+def test_what_is_typed_behind_a_ctrl_c_is_for_the_prompt(session):
+    row = session.enter("import time\n"
+                        "try: print('go'); time.sleep(9)\n"
+                        "except KeyboardInterrupt: print('caught');"
+                        " time.sleep(0.5)")
+    session.expect_since(row, "^go")
+    session.type("never\x03")
+    session.expect_since(row, "^(never)?\\^Ccaught$")
+    session.type("xx\x7fy")
+    session.expect_since(row, "^>>> xy$")
+    session.type("\x03")
+    session.wait_prompt()
 
 
 def test_a_line_begun_ahead_is_a_line(session):
