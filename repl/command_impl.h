@@ -7,6 +7,7 @@
  *	command_home.c     in the home
  *	command_session.c  cells and the session
  *	command_info.c     what is, what may be
+ *	command_page.c     text a screenful at a time
  *	command_limits.c   :limits
  */
 #ifndef REPL_COMMAND_IMPL_H

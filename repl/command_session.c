@@ -16,12 +16,11 @@
 #include "repl/text.h"
 #include "repl/verdict.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HISTORY_SHOWN 50
 
@@ -125,88 +124,34 @@ COMMAND_FUNCTION(history)
 	return 0;
 }
 
-/* ---- paging ---- */
-
-static int wait_key(struct session *s)
+/* Append output without its colours, which text that is made safe cannot have:
+ * nobody wants to read "\x1b[31m". */
+static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
 {
-	unsigned char key;
+	const char *end = s + n, *esc;
 
-	for (;;) {
-		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
-			{.fd = s->signals->fd, .events = POLLIN}};
+	while (n && (esc = memchr(s, 0x1b, (size_t)(end - s))) != NULL) {
+		const char *p = esc + 1;
 
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return 'q';
-		signals_read(s->signals);
-		if (s->signals->end)
-			s->over = true;
-		if (s->signals->end || s->signals->interrupt)
-			return 'q';
-		if (!p[0].revents)
-			continue;
-		if (read(s->term->in, &key, 1) != 1)
-			return 'q';
-		return key;
+		if (p < end && *p == '[')
+			for (p++; p < end && (isdigit((unsigned char)*p) ||
+						     *p == ';' || *p == ':');)
+				p++;
+		strbuf_add(b, s, (size_t)(esc - s));
+		s = esc;
+		if (p < end && *p == 'm' && p > esc + 1)
+			s = p + 1;
+		else
+			strbuf_add(b, s++, 1);
 	}
-}
-
-/* Ask for the next page; lines to show, 0 to stop. */
-static int more(struct session *s, int page)
-{
-	static const char prompt[] = "-- more: Space, Enter, q --";
-	int key;
-
-	terminal_raw(s->term);
-	terminal_write(s->term, prompt, sizeof(prompt) - 1, 2000);
-	key = wait_key(s);
-	terminal_puts(s->term, "\r\x1b[K");
-	terminal_restore(s->term);
-	if (key == '\r' || key == '\n')
-		return 1;
-	return key == 'q' || key == 'Q' || key == 3 || key == 4 ? 0 : page;
-}
-
-/* The end of the first `lines` rows of text. */
-static size_t take_rows(const char *text, size_t n, int rows, int cols)
-{
-	size_t at = 0;
-
-	while (rows > 0 && at < n) {
-		const char *nl = memchr(text + at, '\n', n - at);
-		size_t len = nl ? (size_t)(nl - text) - at : n - at;
-
-		rows -= cols > 0 ? 1 + (int)(len / (size_t)cols) : 1;
-		at += nl ? len + 1 : len;
-	}
-	return at;
-}
-
-void command_page(struct session *s, const char *text, size_t n)
-{
-	int page, rows, columns;
-
-	/* It may have another size since the last cell. */
-	editor_size(s->editor, &rows, &columns);
-	page = s->term->rows && rows > 2 ? rows - 1 : 0;
-	if (!page || !s->term->in_tty || !s->term->out_tty || s->term->dumb) {
-		session_print_foreign(s, text, n);
-		return;
-	}
-	rows = page;
-	while (n && rows && !s->over) {
-		size_t take = take_rows(text, n, rows, columns);
-
-		session_print_foreign(s, text, take);
-		text += take;
-		n -= take;
-		if (n)
-			rows = more(s, page);
-	}
+	if (n)
+		strbuf_add(b, s, (size_t)(end - s));
 }
 
 COMMAND_FUNCTION(out)
 {
 	const struct session_out *o;
+	struct strbuf text = {0};
 	char size[TEXT_HUMAN];
 	long no;
 
@@ -220,7 +165,10 @@ COMMAND_FUNCTION(out)
 	}
 	if (!o->bytes.n)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
-	command_page(s, o->bytes.s, o->bytes.n);
+	add_uncoloured(&text, o->bytes.s, o->bytes.n);
+	if (!text.failed)
+		command_page(s, text.s, text.n);
+	strbuf_free(&text);
 	if (o->total > o->bytes.n)
 		session_frame(s, "%s more were not kept",
 			text_size(size, o->total - o->bytes.n));

@@ -20,6 +20,7 @@
 #include "repl/setup.h"
 #include "repl/table.h"
 #include "repl/text.h"
+#include "repl/text_lines.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,8 +34,6 @@
 #include <unistd.h>
 
 #define PROMPT2 "... "
-/* So many foreign bytes fit, made safe, into four times as many and more. */
-#define FOREIGN_PART 512
 /* How long the first prompt waits for the jail. Most stand by then, and what
  * the host cannot enforce is said above the prompt. One that fails later ends
  * the session all the same. */
@@ -116,37 +115,11 @@ void session_frame(struct session *s, const char *fmt, ...)
 		say_aside(s, text);
 }
 
-/* A line of any length, made safe. */
-static void add_safe(struct strbuf *b, const char *line, size_t n)
-{
-	char safe[4096];
-
-	while (n) {
-		size_t part = n < FOREIGN_PART ? n : FOREIGN_PART;
-
-		/* not in the middle of a character */
-		for (int i = 0;
-			part < n && i < 3 && (line[part] & 0xc0) == 0x80; i++)
-			part--;
-		strbuf_add(b, safe, text_safe(safe, sizeof(safe), line, part));
-		line += part;
-		n -= part;
-	}
-}
-
 void session_print_foreign(struct session *s, const char *text, size_t n)
 {
 	struct strbuf b = {0};
 
-	while (n) {
-		const char *nl = memchr(text, '\n', n);
-		size_t line = nl ? (size_t)(nl - text) : n;
-
-		add_safe(&b, text, line - (line && text[line - 1] == '\r'));
-		strbuf_puts(&b, "\n");
-		text += nl ? line + 1 : line;
-		n -= nl ? line + 1 : line;
-	}
+	text_lines(&b, text, n);
 	if (b.s && !b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);

@@ -391,6 +391,36 @@ def test_pages_are_as_long_as_the_terminal_is_now(cb):
     s.wait_prompt()
 
 
+def test_each_key_of_a_page_is_one(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(60): print(i)")
+    s.type(":out\r")
+    last = 8
+    for key, rows in (("\x1b[B", 1), ("\x1bOB", 1), ("\r", 1), ("j", 1),
+                      ("\x1b[D", 0), ("x", 0), ("é", 0), ("\x1b[6~", 9),
+                      (" ", 9)):
+        s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
+        s.type(key)
+        last += rows
+    s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
+    s.type("G")
+    s.wait_prompt()
+    assert s.screen.shown()[-2:] == ["59", ">>>"]
+
+
+def test_what_is_shown_again_has_tabs_and_no_colours(session):
+    session.run(r"print('a\tb\n12345678\tc\n漢\té'); "
+                r"print('\x1b[1;31mred\x1b[m \x1b]0;x\x07')")
+    table = ["a       b", "12345678        c", "漢      é"]
+    assert session.run(":out").splitlines() == \
+        [*table, r"red \x1b]0;x\x07"]
+    session.run(r"open('t.tsv', 'w').write('a\tb\n12345678\tc\n漢\té')")
+    assert session.run(":show t.tsv").splitlines() == table
+    session.run("def f():\n\treturn 1")
+    assert session.run("f??").splitlines() == \
+        ["def f():", "        return 1"]
+
+
 def test_unknown_terminal(cb):
     s = cb.session(env={"TERM": "no-such-terminal"})
     assert s.run("6 * 7") == "42"
