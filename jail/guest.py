@@ -298,8 +298,8 @@ def later(name):
     if name not in GUEST:
         if name not in LATER:
             text = part = b"."
-            while part:
-                part = pread(S.tools, 1 << 20, len(text) - 1)
+            while part:  # not much at once: malloc() learns from what is freed
+                part = pread(S.tools, 1 << 16, len(text) - 1)
                 text += part
             LATER.update(sections(text[1:].decode("utf-8", "replace")))
         exec(compile(LATER[name], "<cellblock>", "exec"), GUEST)

@@ -253,3 +253,19 @@ def test_an_open_file_keeps_its_offset_over_a_rollback(session):
     session.run("f.read(2)")
     session.run("import os; f.read(2); os._exit(1)", 40)
     assert session.run("f.read()") == "'cdef'"
+
+
+RSS_MIB = ("import os, resource; int(open('/proc/self/statm').read().split()[1])"
+           " * resource.getpagesize() >> 20")
+
+
+def test_memory_that_a_cell_frees_goes_back_as_in_plain_python(session):
+    session.run("1/0")      # now the driver is there whole
+    if "Error" in (said := session.run(RSS_MIB)):
+        pytest.skip("the jail has no /proc")
+    before = int(said)
+    session.run("held = [bytearray(1 << 20) for _ in range(60)]")
+    assert int(session.run(RSS_MIB)) >= before + 60
+    # What lies above would keep a heap from shrinking.
+    session.run("above = [bytes(1000) for _ in range(5000)]; del held")
+    assert int(session.run(RSS_MIB)) < before + 30
