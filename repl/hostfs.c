@@ -223,7 +223,7 @@ static int open_any(const struct hostfs *h, enum hostfs_use use,
 static const char *kind_of(mode_t mode)
 {
 	if (S_ISDIR(mode))
-		return "is a directory; name its files, as in DIR/*";
+		return "is a directory, not a regular file";
 	if (S_ISFIFO(mode))
 		return "is a FIFO, not a regular file";
 	if (S_ISSOCK(mode))
@@ -241,8 +241,12 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 		return -1;
 	if (fstat(fd, st) < 0)
 		return err_errno(e, "%s", path);
-	if (!S_ISREG(st->st_mode))
-		return err_set(e, "%s %s", path, kind_of(st->st_mode));
+	if (!S_ISREG(st->st_mode)) {
+		err_set(e, "%s %s", path, kind_of(st->st_mode));
+		if (e)
+			e->code = S_ISDIR(st->st_mode) ? EISDIR : ESPIPE;
+		return -1;
+	}
 	return fd_take(&fd);
 }
 

@@ -184,6 +184,9 @@ static int upload_all(struct program *p, struct err *e)
 	t.refuse = refuse_start;
 	if (o->mode == OPTIONS_FILE)
 		r = transfer_upload_pair(&t, o->text, NULL);
+	if (p->why.code == EISDIR || p->why.code == ESPIPE)
+		err_hint(&p->why, "a program is one file, or standard input: "
+				  "cellblock - < FILE");
 	if (r < 0 && p->why.msg[0])
 		err_wrap(&p->why, "run a program");
 	for (size_t i = 0; i < o->nuploads && r == 0; i++)

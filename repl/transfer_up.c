@@ -19,6 +19,7 @@
 #include "repl/lexer.h"
 #include "repl/progress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,8 @@ int transfer_upload_one(
 	if (home_path(path, sizeof(path), from, to, to_dir, &e) < 0)
 		return transfer_refuse(t, &e);
 	in = hostfs_open_file(t->host, from, &st, &e);
+	if (in < 0 && e.code == EISDIR)
+		err_hint(&e, "name its files, as in DIR/*");
 	if (in < 0 || transfer_check_size(t, from, st.st_size, &e) < 0 ||
 		copy_to_home(t, in, from, st.st_size, path, &e) < 0)
 		return transfer_refuse(t, &e);

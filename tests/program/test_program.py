@@ -41,6 +41,18 @@ def test_file_that_does_not_exist(cb):
     assert r.said.startswith("cellblock: ")
 
 
+@pytest.mark.parametrize("kind", ["a directory", "a FIFO"])
+def test_file_that_is_none_is_told_from_standard_input(cb, kind):
+    (os.mkdir if kind == "a directory" else os.mkfifo)(cb.work / "thing")
+    r = cb.run("thing")
+    assert (r.code, r.out) == (2, b""), r
+    assert r.said.startswith(
+        f"cellblock: run a program: thing is {kind}, not a regular file\n"), r
+    assert "cellblock - < FILE" in r.said and "DIR/*" not in r.said, r
+    r = cb.run("-u", "thing", "-c", "1")
+    assert ("DIR/*" in r.said) == (kind == "a directory"), r
+
+
 def test_upload_that_does_not_exist(cb):
     r = cb.run("-u", "missing.csv", "-c", "print(1)")
     assert (r.code, r.out) == (2, b"") and "missing.csv" in r.said, r

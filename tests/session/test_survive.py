@@ -255,7 +255,7 @@ def test_an_open_file_keeps_its_offset_over_a_rollback(session):
     assert session.run("f.read()") == "'cdef'"
 
 
-RSS_MIB = ("import os, resource; int(open('/proc/self/statm').read().split()[1])"
+RSS_MIB = ("import resource; int(open('/proc/self/statm').read().split()[1])"
            " * resource.getpagesize() >> 20")
 
 
