@@ -519,6 +519,26 @@ static int run(struct run *r)
 	return 1;
 }
 
+/* What --help and the like print must have arrived; a reader that went away
+ * knows that it did. The exit status. */
+static int close_stdout(int status)
+{
+	struct err e = {0};
+	bool lost = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !lost)
+		return status;
+	if (errno != EPIPE) {
+		if (errno)
+			err_errno(&e, "write standard output");
+		else
+			err_set(&e, "standard output was not written whole");
+		complain(e.msg);
+	}
+	return status ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct run *r = calloc(1, sizeof(*r));
@@ -531,8 +551,7 @@ int main(int argc, char **argv)
 	find_person(&r->person);
 	decide(r, argc, args);
 	status = run(r);
-	if (fflush(stdout) != 0 || ferror(stdout))
-		status = status ? status : 1;
+	status = close_stdout(status);
 	options_fini(&r->opt);
 	config_fini(&r->cfg);
 	login_env_free(r->login_env);

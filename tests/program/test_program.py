@@ -187,6 +187,16 @@ def test_full_disk_is_told(cb):
     assert r.code == 1 and "File too large" in r.said, r
 
 
+@pytest.mark.parametrize("what", ["--help", "--version", "--check",
+                                  "--check-config"])
+def test_help_that_cannot_be_written_is_told(cb, what):
+    r = cb.run(what, wrapper=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert r.code == 1, r
+    assert r.said == ("cellblock: write standard output: "
+                      "No space left on device\n"), r
+    assert cb.run(what).said == ""
+
+
 def test_program_in_the_background_is_not_stopped(cb):
     s = cb.session("-c", "print('done')", start=False, wrapper=(
         "sh", "-mc", '"$@" >out & wait $!; echo "status $?"', "sh"))
