@@ -52,7 +52,7 @@ const struct command commands[] = {
 		"page through the full output of a cell", command_out},
 	{"edit", "[N]", ARG_NONE, 0, 1,
 		"the last cell, or cell N, back in the editor", command_edit},
-	{"time", "CELL", ARG_PYTHON, 1, COMMAND_VERBATIM,
+	{"time", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
 		"run a cell and say what it took", command_time},
 	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
 		"signature and docs; also NAME?, and NAME?? for source",
@@ -111,6 +111,13 @@ const struct command *command_find(
 		return NULL;
 	}
 	return found;
+}
+
+bool command_takes_cell(const struct config *cfg, const char *name, size_t n)
+{
+	const struct command *c = command_find(cfg, name, n, NULL);
+
+	return c && c->arg == ARG_CELL;
 }
 
 static int check_count(const struct command *c, int n, struct err *e)

@@ -23,6 +23,7 @@ enum command_arg {
 	ARG_HOME,    /* files of the home */
 	ARG_COMMAND, /* names of commands */
 	ARG_PYTHON,  /* whatever Python knows */
+	ARG_CELL,    /* the same, and it may have many lines */
 };
 
 /* The words after the name, and all that stands there, as it stands. */
@@ -53,6 +54,9 @@ extern const struct command commands[];
  * configuration allows it; NULL with e otherwise. */
 const struct command *command_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
+
+/* Whether what follows a command called so, or beginning so, is a cell. */
+bool command_takes_cell(const struct config *cfg, const char *name, size_t n);
 
 /* Whether there is a command of that name, allowed or not. */
 bool command_exists(const char *name);

@@ -186,6 +186,7 @@ static void complete_argument(struct session *s, const struct command *c,
 	switch (c->arg) {
 	case ARG_NONE:
 	case ARG_PYTHON:
+	case ARG_CELL:
 		return;
 	case ARG_HOST:
 		complete_host(s, word, open, out);
@@ -225,7 +226,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 	if (!c)
 		return -1;
 	name_at += name_n + 1;
-	if (c->arg == ARG_PYTHON)
+	if (c->arg == ARG_PYTHON || c->arg == ARG_CELL)
 		return complete_python(
 			s, text + name_at, cursor - name_at, name_at, out);
 	lexer_split(text + name_at, cursor - name_at, &w, NULL);

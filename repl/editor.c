@@ -43,6 +43,8 @@ int editor_open(
 	ed->colour = opts->colour;
 	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
 	ed->history = opts->history;
+	ed->takes_cell = opts->takes_cell;
+	ed->takes_cell_ctx = opts->takes_cell_ctx;
 	ed->out_is_tty = isatty(ed->out);
 	/* Where the cursor cannot be addressed, lines are read plainly. */
 	ed->plain = !ed->out_is_tty || !isatty(ed->in) || terminal_is_dumb();

@@ -35,6 +35,11 @@ struct editor_opts {
 	size_t max_bytes;	 /* longest cell; 0: 1 MiB */
 	struct history *history; /* borrowed; NULL: none */
 	int in, out;		 /* borrowed */
+
+	/* Whether the command of this name takes a cell, which is judged as
+	 * any other. NULL: none does. */
+	bool (*takes_cell)(void *ctx, const char *name, size_t n);
+	void *takes_cell_ctx;
 };
 
 /* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to

@@ -12,6 +12,9 @@
 #include "repl/editor_impl.h"
 #include "repl/pyscan.h"
 
+/* Longer than any name of a command. */
+#define COMMAND_MAX 32
+
 static bool is_blank(wchar_t c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
@@ -24,23 +27,38 @@ static bool is_blank_from(const struct span *t, size_t at)
 	return at == t->n;
 }
 
-/* The first character that is not a blank: a colon makes it a command. */
-static bool is_command(const wchar_t *s, size_t n)
+/* Where Python begins: behind a command that takes a cell, at the end where
+ * there is any other. The first character that is not a blank makes it one, if
+ * it is a colon. */
+static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 {
-	size_t i = 0;
+	char name[COMMAND_MAX];
+	size_t i = 0, len = 0;
 
 	while (i < n && (s[i] == ' ' || s[i] == '\t'))
 		i++;
-	return i < n && s[i] == ':';
+	if (i == n || s[i] != ':')
+		return 0;
+	for (i++; i < n && !is_blank(s[i]); i++) {
+		if (len == sizeof(name) || s[i] >= 0x80)
+			return n;
+		name[len++] = (char)s[i];
+	}
+	return ed->takes_cell && ed->takes_cell(ed->takes_cell_ctx, name, len)
+		       ? i
+		       : n;
 }
 
-bool enter_runs(const wchar_t *s, size_t n)
+static bool is_command(const struct editor *ed, const wchar_t *s, size_t n)
 {
-	struct pyscan scan;
+	return n && python_at(ed, s, n) == n;
+}
 
-	if (is_command(s, n))
-		return true;
-	scan = pyscan_cell(s, n);
+bool enter_runs(const struct editor *ed, const wchar_t *s, size_t n)
+{
+	size_t at = python_at(ed, s, n);
+	struct pyscan scan = pyscan_cell(s + at, n - at);
+
 	switch (scan.state) {
 	case PYSCAN_EMPTY:
 	case PYSCAN_COMPLETE:
@@ -106,9 +124,9 @@ enum editor_step enter_key(struct editor *ed)
 		edit_insert(ed, L"\n", 1);
 		return STEP_GO_ON;
 	}
-	if (!at_end && !one_line && !is_command(t.s, t.n))
+	if (!at_end && !one_line && !is_command(ed, t.s, t.n))
 		return enter_newline(ed);
-	if (!enter_runs(t.s, t.n) && !(ed->recalled && at_end))
+	if (!enter_runs(ed, t.s, t.n) && !(ed->recalled && at_end))
 		return enter_newline(ed);
 	ed->result = EDITOR_CELL;
 	return STEP_ACCEPT;

@@ -102,6 +102,8 @@ struct editor {
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
 		struct completions *out);
 	void *complete_ctx;
+	bool (*takes_cell)(void *ctx, const char *name, size_t n);
+	void *takes_cell_ctx;
 
 	/* the read under way */
 	enum editor_result result;
@@ -154,7 +156,7 @@ enum editor_step enter_newline(struct editor *ed);
 enum editor_step enter_tab(struct editor *ed);
 enum editor_step enter_back_tab(struct editor *ed);
 /* Whether Enter at the end of this text runs it. */
-bool enter_runs(const wchar_t *s, size_t n);
+bool enter_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The text without the blank lines at its end. */
 size_t enter_trim(const wchar_t *s, size_t n);
 

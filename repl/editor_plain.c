@@ -115,7 +115,7 @@ enum editor_result plain_read(struct editor *ed, struct wide *cell)
 		}
 		if (!fits)
 			return plain_too_long(ed, cell);
-		if (r == 0 || enter_runs(cell->s, cell->n - 1))
+		if (r == 0 || enter_runs(ed, cell->s, cell->n - 1))
 			return EDITOR_CELL;
 		plain_prompt(ed, &ed->prompt2, NULL);
 	}

@@ -485,6 +485,13 @@ static void read_and_run(struct session *s)
 	}
 }
 
+static bool takes_cell(void *arg, const char *name, size_t n)
+{
+	const struct session *s = arg;
+
+	return command_takes_cell(s->cfg, name, n);
+}
+
 static int open_parts(struct session *s, struct err *e)
 {
 	struct editor_opts opts = {
@@ -495,6 +502,8 @@ static int open_parts(struct session *s, struct err *e)
 		.history = s->history,
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
+		.takes_cell = takes_cell,
+		.takes_cell_ctx = s,
 	};
 
 	s->tty = s->next_tty = -1;

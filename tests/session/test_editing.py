@@ -166,6 +166,23 @@ def test_enter_on_an_incomplete_cell_opens_an_indented_line(session):
     assert session.run("f()") == "8"
 
 
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+def test_a_cell_to_be_timed_may_have_many_lines(cb, kind):
+    s = cb.session(env={"TERM": kind})
+    row = s.screen.here()
+    s.type(":time for i in range(3):")
+    s.expect(r"range\(3\):$")
+    s.type("\r")
+    s.wait(lambda: s.screen.cursor_row() == "...", "a line that goes on")
+    s.type("    print(i)\r" if kind == "dumb" else "print(i)\r")
+    s.wait(lambda: s.screen.here() == row + 2
+           and s.screen.cursor_row() == "...", "another one")
+    s.type("\r")
+    s.expect(r"^0\n1\n2\n(.*\n)*.*CPU ")
+    s.wait_prompt()
+    assert "usage: :time CELL" in s.run(":time")
+
+
 def test_tab_completes_a_name(session):
     session.run("quite_a_long_name = 11")
     session.type("quite_a\t")
