@@ -370,6 +370,9 @@ def doc(text):
     lines = []
     if callable(o):
         name = getattr(o, "__qualname__", None) or text
+        # That of a lambda, or of what is inside a function, says less.
+        if type(name) is not str or "<" in name:
+            name = text
         try:
             lines.append(name + str(inspect.signature(o)))
         except (ValueError, TypeError):
@@ -408,14 +411,27 @@ def topic(text):
 def source(text):
     publish()
     try:
-        o = inspect.unwrap(the_object(text))
+        o = written(inspect.unwrap(the_object(text)))
         if isinstance(o, type) and o.__module__ == "__main__":
             said = class_source(o)
             if said:
                 return said
         return inspect.getsource(o)
-    except Exception as e:
-        return "no source of %s: %s\n" % (text.strip(), e)
+    except TypeError:
+        e = "it is not written in Python"
+    except Exception as error:
+        e = error
+    return "no source of %s: %s\n" % (text.strip(), e)
+
+
+def written(o):
+    "what has a source of its own: the class, of any other object"
+    if isinstance(o, property):
+        o = o.fget
+    if isinstance(o, (type, type(sys))) or inspect.isroutine(o) or hasattr(
+            o, "__code__"):
+        return o
+    return type(o)
 
 
 def class_source(kind):

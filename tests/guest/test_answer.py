@@ -88,6 +88,12 @@ def test_doc_shows_signature_and_text(guest):
     assert guest.ask("doc", "nowhere").startswith("NameError")
     assert guest.ask("doc", "len").startswith("len(obj, /)")
     assert '"for" statement' in guest.ask("doc", "for")
+    guest.run("twice = lambda x: 2 * x\n"
+              "def outer():\n  def inner(y): pass\n  return inner\n"
+              "got = outer()\nP.__qualname__ = 'Q'")
+    assert guest.ask("doc", "twice") == "twice(x)\n\n(no documentation)\n"
+    assert guest.ask("doc", "got").startswith("got(y)\n")
+    assert guest.ask("doc", "P").startswith("class Q(x)\n")
 
 
 def test_source_is_found_for_functions_and_classes_of_cells(guest):
@@ -99,7 +105,15 @@ def test_source_is_found_for_functions_and_classes_of_cells(guest):
     assert guest.ask("source", "Old").endswith("y = 2\n")
     assert guest.ask("source", "Old").startswith("@len")
     assert guest.ask("source", "Old.In").strip() == "class In:\n        y = 2"
-    assert guest.ask("source", "len").startswith("no source of len")
+    guest.run("o = Old(); n = 5; import enum\n"
+              "class P:\n  @property\n  def p(self): return 1\n")
+    assert guest.ask("source", "o") == guest.ask("source", "Old")
+    assert guest.ask("source", "P.p").startswith("  @property\n")
+    assert guest.ask("source", "enum").startswith("import ")
+    for name in ("len", "n", "int", "str.upper"):
+        assert guest.ask("source", name) == \
+            f"no source of {name}: it is not written in Python\n"
+    assert "'nowhere' is not defined" in guest.ask("source", "nowhere")
 
 
 def test_who_lists_names_types_sizes_and_values(guest):
