@@ -22,6 +22,7 @@
 #include "repl/log.h"
 #include "repl/options.h"
 #include "repl/output.h"
+#include "repl/program_lines.h"
 #include "repl/relay.h"
 #include "repl/signals.h"
 #include "repl/terminal.h"
@@ -46,6 +47,7 @@ enum {
 	POLL_CHANNELS = RELAY_POLLS,
 	POLL_JAIL = POLL_CHANNELS + CHANNELS * CHANNEL_POLLS,
 	POLL_SIGNALS,
+	POLL_LINES,
 	POLLS
 };
 
@@ -53,6 +55,7 @@ struct program {
 	const struct program_start *start;
 	struct channel ch[CHANNELS];
 	struct relay relay;
+	struct lines lines; /* where the terminal is not only ours */
 	struct output output;
 	struct ledger ledger;
 	int tty; /* owned */
@@ -236,7 +239,14 @@ static void sink(void *arg, const void *buf, size_t n)
 static void tty_bytes(void *arg, const char *buf, size_t n)
 {
 	struct program *p = arg;
+	size_t echo_n;
+	const char *echo = lines_said(&p->lines, buf, n, &echo_n);
 
+	if (echo) {
+		output_feed(&p->output, buf, (size_t)(echo - buf));
+		n -= (size_t)(echo - buf) + echo_n;
+		buf = echo + echo_n;
+	}
 	output_feed(&p->output, buf, n);
 }
 
@@ -270,6 +280,10 @@ static void take_keys(struct program *p)
 	struct terminal *t = p->start->term;
 
 	t->raw = false; /* whatever it was: a shell may have had it since */
+	if (lines_are_wanted(t)) {
+		lines_begin(&p->lines, t, &p->relay);
+		return;
+	}
 	p->relay.keys = t->in_tty && terminal_is_in_front(t);
 	if (p->relay.keys)
 		terminal_raw(t);
@@ -403,6 +417,7 @@ static void poll_once(struct program *p)
 		.fd = jail_fd(p->start->jail), .events = POLLIN};
 	polls[POLL_SIGNALS] =
 		(struct pollfd){.fd = p->start->signals->fd, .events = POLLIN};
+	lines_poll(&p->lines, polls + POLL_LINES);
 	listens = p->exited && tty->fd >= 0 && tty->events & POLLIN;
 	n = poll(polls, POLLS, listens ? SILENCE_MS : -1);
 	if (n < 0)
@@ -413,6 +428,7 @@ static void poll_once(struct program *p)
 		channel_move(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
 	relay_move(&p->relay, polls);
+	lines_move(&p->lines, polls + POLL_LINES);
 	if (n == 0)
 		relay_set_tty(&p->relay, -1);
 	take_events(p);

@@ -197,6 +197,63 @@ def test_help_that_cannot_be_written_is_told(cb, what):
     assert cb.run(what).said == ""
 
 
+def piped(cb, code, to="cat"):
+    """A program at a terminal, whose output goes through a pipe."""
+    return cb.session("-c", code, start=False,
+                      wrapper=("sh", "-c", f'trap : INT; "$@" | {{ {to}; }}', "sh"))
+
+
+def test_output_through_a_pipe_begins_at_the_left(cb):
+    s = piped(cb, "for i in range(3): print(i)")
+    assert s.wait_exit() == 0
+    assert s.screen.shown() == ["0", "1", "2"]
+
+
+def test_a_line_for_a_program_with_piped_output_is_echoed_once(cb):
+    s = piped(cb, "import sys; print('got', input('? '));"
+                  " sys.stdout.flush(); print(sys.stdin.read())")
+    s.expect(r"^\?")
+    s.type("bob\té\r")
+    s.expect("^got bob")
+    s.type("rest\r\x04")
+    assert s.wait_exit() == 0
+    assert s.screen.shown() == \
+        ["? bob   é", "got bob é", "rest", "rest"]
+
+
+def test_a_password_is_not_echoed_where_output_is_piped(cb):
+    s = piped(cb, "from getpass import getpass; p = getpass();"
+                  " print(p == 'se' + 'cret', input())")
+    s.expect("^Password:")
+    s.type("secret\r")
+    s.wait(lambda: s.terminal_modes() == s.before, "the terminal as it was")
+    s.type("shown\r")
+    s.expect("^True shown$")
+    assert s.wait_exit() == 0
+    assert s.screen.shown() == ["Password:", "shown", "True shown"]
+
+
+def test_a_pager_keeps_the_terminal(cb):
+    pager = ("read first; stty -icanon -echo </dev/tty; echo ready; "
+             "key=$(dd bs=1 count=1 2>/dev/null </dev/tty); "
+             "cat >/dev/null; echo key $key $(stty -a </dev/tty | "
+             "grep -ow -e -icanon -e -echo)")
+    s = piped(cb, "import time; print('x', flush=True); time.sleep(2)", pager)
+    s.expect("^ready$")
+    s.type("k")
+    s.expect("^key k -icanon -echo$")
+    s.wait_exit()
+
+
+def test_ctrl_c_reaches_a_program_with_piped_output(cb):
+    s = piped(cb, "import time; print('on', flush=True); time.sleep(50)",
+              "trap '' INT; cat")
+    s.expect("^on$")
+    s.type("\x03")
+    s.expect("^KeyboardInterrupt$")
+    s.wait_exit()
+
+
 def test_program_in_the_background_is_not_stopped(cb):
     s = cb.session("-c", "print('done')", start=False, wrapper=(
         "sh", "-mc", '"$@" >out & wait $!; echo "status $?"', "sh"))
