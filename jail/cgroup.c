@@ -17,11 +17,9 @@
 #include "cgroup_impl.h"
 #include "io.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +28,6 @@
 #include <unistd.h>
 
 #define MOUNTS_MAX 16
-/* How long the remains of a dead session may take to go, milliseconds. */
-#define CLEAR_MS 500
 
 const struct cgroup_names cgroup_names = {{
 	[CGROUP_MEMORY] = "memory",
@@ -155,7 +151,7 @@ void cgroup_probe(struct cgroup_caps *caps, pid_t with)
 	struct cgroup_mount mounts[MOUNTS_MAX];
 	int n = mounts_read(mounts, MOUNTS_MAX);
 
-	*caps = (struct cgroup_caps){.with = with};
+	*caps = (struct cgroup_caps){.with = {with}};
 	if (cgroup_v2_probe(caps, mounts, n) > 0)
 		return;
 	if (cgroup_v1_probe(caps, mounts, n) > 0)
@@ -167,100 +163,53 @@ void cgroup_probe(struct cgroup_caps *caps, pid_t with)
 			  : "no cgroup file system is mounted");
 }
 
-/* ---- making and removing ---- */
+/* ---- making ---- */
 
-static int kill_listed(int dirfd)
+void cgroup_parent_of(char *parent, const char *dir)
 {
-	char buf[8192];
-	int n = 0;
-
-	/* Opened each time: v1 keeps showing an open file the same list. It is
-	 * longer than this only for thousands of processes, and the callers
-	 * come again until it is empty. */
-	if (cgroup_read(dirfd, "cgroup.procs", buf, sizeof(buf)) <= 0)
-		return 0;
-	for (char *p = buf, *end; *p; p = *end ? end + 1 : end) {
-		long pid = strtol(p, &end, 10);
-
-		if (end == p)
-			break;
-		if (pid > 1 && *end == '\n')
-			kill((pid_t)pid, SIGKILL);
-		n++;
-	}
-	return n;
+	memcpy(parent, dir, CGROUP_PATH_MAX);
+	*strrchr(parent, '/') = '\0';
 }
 
-/* Kill whatever is in a cgroup, and remove it. Stopped first where that can
- * be, so that nothing forks away from the kill; then let go, because a frozen
- * process of v1 does not even die. */
-static int dir_clear_one(const char *path, int timeout_ms)
+/* What a dead session left there is removed. -1 with errno, EBUSY if one
+ * lives there. */
+static int make_place(const char *path)
 {
-	int64_t until = now_ms() + timeout_ms;
-	auto_close int dir =
-		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int held = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
 
-	if (dir < 0)
+	if (held < 0)
 		return errno == ENOENT ? 0 : -1;
-	while (rmdir(path) < 0 && errno != ENOENT) {
-		if (errno != EBUSY || now_ms() > until)
-			return -1;
-		cgroup_write(dir, "freezer.state", "FROZEN");
-		/* By number only where there is no other way: one of them may
-		 * be somebody else's by now. */
-		if (cgroup_write(dir, "cgroup.kill", "1") < 0)
-			kill_listed(dir);
-		cgroup_write(dir, "freezer.state", "THAWED");
-		cgroup_write(dir, "cgroup.freeze", "0");
-		cgroup_nap();
+	return cgroup_dir_clear(path, CGROUP_CLEAR_MS);
+}
+
+int cgroup_dir_make(struct cgroup *cg, int i, struct err *e)
+{
+	const char *path = cg->dirs[i];
+	char parent[CGROUP_PATH_MAX];
+	int tries = 8;
+
+	cgroup_parent_of(parent, path);
+	/* Between two of our steps a session that ends may remove the parent,
+	 * and one that sweeps what nobody holds yet. */
+	while (tries--) {
+		/* Nobody else's to look into: who can open it can hold it. */
+		if (mkdir(path, 0700) == 0) {
+			cg->held[i] = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
+			if (cg->held[i] >= 0)
+				return 0;
+			if (errno != ENOENT)
+				return err_errno(e, "cgroup: hold %s", path);
+		} else if (errno == EEXIST) {
+			if (make_place(path) < 0)
+				return err_errno(e,
+					"cgroup: remove what is left in %s",
+					path);
+		} else if (errno != ENOENT ||
+			   (mkdir(parent, 0755) < 0 && errno != EEXIST)) {
+			break;
+		}
 	}
-	return 0;
-}
-
-static void guests_path(char *guests, const char *path)
-{
-	snprintf(guests, CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS),
-		"%s/" CGROUP_GUESTS, path);
-}
-
-/* First what is within. */
-static int dir_clear(const char *path, int timeout_ms)
-{
-	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
-
-	guests_path(guests, path);
-	return dir_clear_one(guests, timeout_ms) < 0
-		       ? -1
-		       : dir_clear_one(path, timeout_ms);
-}
-
-int cgroup_dir_make(
-	struct cgroup *cg, const char *dir, const char *name, struct err *e)
-{
-	char *path = cg->dirs[cg->ndirs];
-	int fd, tries = 8;
-
-	if ((size_t)snprintf(path, CGROUP_PATH_MAX, "%s/%s", dir, name) >=
-		CGROUP_PATH_MAX)
-		return err_set(e, "cgroup: %s is too long a path", dir);
-	/* Counted before it is there: its parent may be all there is. */
-	cg->ndirs++;
-	/* A session that ends may remove the parent between our two steps. */
-	while (mkdir(path, 0755) < 0) {
-		int parent_gone = errno == ENOENT;
-
-		if (tries-- == 0 || (!parent_gone && errno != EEXIST))
-			return err_errno(e, "cgroup: make %s", path);
-		if (parent_gone && mkdir(dir, 0755) < 0 && errno != EEXIST)
-			return err_errno(e, "cgroup: make %s", dir);
-		if (!parent_gone && dir_clear(path, CLEAR_MS) < 0)
-			return err_errno(
-				e, "cgroup: remove what is left in %s", path);
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno(e, "cgroup: open %s", path);
-	return fd;
+	return err_errno(e, "cgroup: make %s", path);
 }
 
 void cgroup_refuse(struct cgroup *cg, const char *word)
@@ -300,29 +249,69 @@ static void cgroup_init(struct cgroup *cg)
 {
 	memset(cg, 0, sizeof(*cg));
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		cg->procs[i] = cg->tasks[i] = -1;
+		cg->at[i] = cg->procs[i] = cg->tasks[i] = cg->held[i] = -1;
 	for (int i = 0; i < CGROUP_FILES; i++)
 		cg->file[i] = -1;
 }
 
+/* Where those of a controller are; -1: too long a path. */
+static int place(struct cgroup *cg, const struct cgroup_caps *caps, int c,
+	const char *name)
+{
+	/* Some are mounted together, and version 2 has them all in one. */
+	for (int i = c + 1; i < CGROUP_CONTROLLERS; i++)
+		if (cg->at[i] >= 0 && !strcmp(caps->dir[i], caps->dir[c])) {
+			cg->at[c] = cg->at[i];
+			return 0;
+		}
+	cg->at[c] = cg->ndirs++;
+	return (size_t)snprintf(cg->dirs[cg->at[c]], CGROUP_PATH_MAX, "%s/%s%s",
+		       caps->dir[c], caps->shared ? CGROUP_PREFIX : "",
+		       name) < CGROUP_PATH_MAX
+		       ? 0
+		       : -1;
+}
+
+int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
+	const char *name, struct err *e)
+{
+	char own[32];
+
+	cgroup_init(cg);
+	snprintf(own, sizeof(own), CGROUP_BY_PID "%d", (int)getpid());
+	name = name ? name : own;
+	if (caps->kind == CGROUP_NONE)
+		return 0;
+	if (!name_is_sane(name))
+		return err_set(e, "cgroup: %s is no name for one", name);
+	/* The freezer's first: that is where the janitor begins. */
+	for (int c = CGROUP_CONTROLLERS - 1; c >= 0; c--) {
+		if (caps->kind == CGROUP_V1 && !(caps->usable & 1u << c))
+			continue;
+		if (place(cg, caps, c, name) < 0) {
+			cgroup_init(cg);
+			return err_set(e, "cgroup: %s is too long a path",
+				caps->dir[c]);
+		}
+	}
+	cg->kind = caps->kind;
+	cg->own_parent = !caps->shared;
+	return 0;
+}
+
 int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e)
+	const struct limits *l, struct err *e)
 {
 	int r = 0;
 
-	cgroup_init(cg);
-	cg->kind = caps->kind;
-	cg->own_parent = !caps->shared;
-	if (caps->kind != CGROUP_NONE && !name_is_sane(name))
-		return err_set(e, "cgroup: %s is no name for one", name);
-	switch (caps->kind) {
+	switch (cg->kind) {
 	case CGROUP_NONE:
 		break;
 	case CGROUP_V1:
-		r = cgroup_v1_make(cg, caps, l, name, e);
+		r = cgroup_v1_make(cg, caps, l, e);
 		break;
 	case CGROUP_V2:
-		r = cgroup_v2_make(cg, caps, l, name, e);
+		r = cgroup_v2_make(cg, caps, l, e);
 		break;
 	}
 	if (r < 0) {
@@ -338,80 +327,10 @@ void cgroup_close(struct cgroup *cg)
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
 		fd_drop(&cg->procs[i]);
 		fd_drop(&cg->tasks[i]);
+		fd_drop(&cg->held[i]);
 	}
 	for (int i = 0; i < CGROUP_FILES; i++)
 		fd_drop(&cg->file[i]);
-}
-
-static void parent_of(char *parent, const char *dir)
-{
-	memcpy(parent, dir, CGROUP_PATH_MAX);
-	*strrchr(parent, '/') = '\0';
-}
-
-int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
-{
-	int64_t until = now_ms() + timeout_ms;
-	int r = 0;
-
-	for (int i = 0; i < cg->ndirs; i++) {
-		int64_t left = until - now_ms();
-		char parent[CGROUP_PATH_MAX];
-
-		if (dir_clear(cg->dirs[i], left > 0 ? (int)left : 0) < 0) {
-			r = err_errno(e, "cgroup: remove %s", cg->dirs[i]);
-			continue;
-		}
-		parent_of(parent, cg->dirs[i]);
-		if (cg->own_parent)
-			rmdir(parent); /* unless another session is there */
-	}
-	return r;
-}
-
-/* Whether there are processes in it that cannot be seen from here. */
-static int holds_unseen(const char *path)
-{
-	auto_close int dir =
-		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char buf[64];
-
-	return dir >= 0 &&
-	       cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
-	       strtol(buf, NULL, 10) == 0;
-}
-
-/* Those are a container's, which has locks of its own but our cgroups. */
-static void remains_clear(const char *path)
-{
-	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
-
-	guests_path(guests, path);
-	if (!holds_unseen(path) && !holds_unseen(guests))
-		dir_clear(path, CLEAR_MS);
-}
-
-void cgroup_sweep(const struct cgroup *cg,
-	int (*is_dead)(const char *name, void *arg), void *arg)
-{
-	for (int i = 0; cg->own_parent && i < cg->ndirs; i++) {
-		char parent[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX];
-		struct dirent *de;
-		DIR *d;
-
-		parent_of(parent, cg->dirs[i]);
-		d = opendir(parent);
-		while (d && (de = readdir(d))) {
-			if (de->d_type != DT_DIR || !is_dead(de->d_name, arg))
-				continue;
-			snprintf(path, sizeof(path), "%s/%s", parent,
-				de->d_name);
-			remains_clear(path);
-		}
-		if (d)
-			closedir(d);
-		rmdir(parent);
-	}
 }
 
 /* ---- in use ---- */

@@ -35,7 +35,7 @@ struct cgroup_caps {
 	enum cgroup_kind kind;
 	unsigned usable; /* bits 1 << enum cgroup_controller */
 	int shared;	 /* delegated; `dir` holds others: ours are prefixed */
-	pid_t with;	 /* (v2) may be moved aside beside the caller, 0 none */
+	pid_t with[2];	 /* (v2) may be moved aside beside the caller, 0 none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
@@ -62,7 +62,9 @@ struct cgroup {
 	int file[CGROUP_FILES];
 	int ndirs; /* what the janitor removes, the freezer's first */
 	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];
-	int own_parent;	   /* their parents are ours too */
+	int at[CGROUP_CONTROLLERS];   /* which of them a controller's is */
+	int held[CGROUP_CONTROLLERS]; /* each of them, locked; -1 not ours */
+	int own_parent;		      /* their parents are ours too */
 	char refused[256]; /* what was asked for and not kept, in words */
 };
 
@@ -84,19 +86,27 @@ struct cgroup_usage {
 	int64_t fork_fails;    /* forks refused by the process limit */
 };
 
-/* Look at this host. `with` as in caps: the front end, for its warden. Never
- * fails: caps->kind is CGROUP_NONE and caps->why says why. Makes nothing. */
+/* Look at this host. `with` is the first in caps: the front end, for its
+ * warden. Never fails: caps->kind is CGROUP_NONE and caps->why says why. Makes
+ * nothing. */
 void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
-/* Make the session's cgroup, set its limits, read each back. `name` is a file
- * name that no living session shares (ident_uid_name(), or a pid): what a dead
- * one left under it is killed and removed first. A limit that cannot be had
- * is no error: see `enforced` and `refused`. With CGROUP_NONE succeeds and
- * `cg` is empty. -1: something broke, nothing is left behind. */
-int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e);
+/* Where the session's directories will be; makes nothing, so that the janitor
+ * can know before there is anything to remove. `name` is a file name that no
+ * living session shares (ident_uid_name()), NULL for one by the caller's pid.
+ * With CGROUP_NONE succeeds and `cg` is empty. */
+int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
+	const char *name, struct err *e);
 
-/* Close the descriptors; the directories stay (they are the janitor's). */
+/* Make them there, set the limits, read each back. What a dead session left
+ * under the name is killed and removed first; a living one is an error. A
+ * limit that cannot be had is none: see `enforced` and `refused`. -1:
+ * something broke, nothing is left behind, and `cg` is empty. */
+int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, struct err *e);
+
+/* Close the descriptors; the directories stay (they are the janitor's), as
+ * those of a dead session. */
 void cgroup_close(struct cgroup *cg);
 
 /* Move the calling process, which must have one thread, in. Under v1 this is
@@ -124,12 +134,13 @@ int cgroup_freeze(
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
 
 /* Remove the session's directories, waiting at most timeout_ms for the dying,
- * and the parent of our own if it is then empty. For the janitor, by path. */
+ * and the parent of our own if it is then empty. For the janitor, by path; who
+ * lives under the name by then, and is not this `cg`, is left alone. */
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 
-/* Afterwards, where the parent is ours alone: kill and remove what sessions
- * left beside it that is_dead() says are dead, which must stay true until the
- * caller is through. */
+/* Afterwards: kill and remove what sessions left beside it that nobody holds;
+ * if they are named by a claimed uid, those that is_dead() says are dead too,
+ * which must stay true until the caller is through. NULL: none are. */
 void cgroup_sweep(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg);
 

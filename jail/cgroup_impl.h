@@ -13,6 +13,13 @@
 #define CGROUP_CPU_PERIOD 100000
 /* (v2) The leaf for the guests, in the session's. */
 #define CGROUP_GUESTS "guests"
+/* What our names in a delegated cgroup begin with, and then those of sessions
+ * that have nothing better to be called by. */
+#define CGROUP_PREFIX "cellblock-"
+#define CGROUP_BY_PID "pid-"
+/* How long the remains of a dead session may take to go on a busy machine, and
+ * whoever removes them to be through, milliseconds. */
+#define CGROUP_CLEAR_MS 2000
 /* Longest wait between two looks at something without notification. */
 #define CGROUP_NAP_NS 200000
 
@@ -37,9 +44,9 @@ int cgroup_v2_probe(
 
 /* Make the directories and open the files (limits come after). */
 int cgroup_v1_make(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e);
+	const struct limits *l, struct err *e);
 int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e);
+	const struct limits *l, struct err *e);
 
 int cgroup_v1_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
@@ -51,10 +58,23 @@ int cgroup_v2_freeze(
 /* Whether this process may make directories there. */
 int cgroup_dir_writable(const char *path);
 
-/* Make `dir`/`name`, clearing what is there, and `dir` too if it is missing;
- * remember it in cg->dirs. Returns an O_DIRECTORY descriptor. */
-int cgroup_dir_make(
-	struct cgroup *cg, const char *dir, const char *name, struct err *e);
+/* The directory above. `parent` has room for CGROUP_PATH_MAX. */
+void cgroup_parent_of(char *parent, const char *dir);
+
+/* Make cg->dirs[i], clearing what is there, and its parent too if it is
+ * missing; and hold it in cg->held. */
+int cgroup_dir_make(struct cgroup *cg, int i, struct err *e);
+
+/* Helpers of cgroup_end.c. */
+
+/* Hold a session's directory, so that it is seen to live: an O_DIRECTORY
+ * descriptor, the lock goes with its last copy. Waits at most timeout_ms for
+ * who else holds it. -1 with errno: ENOENT, or EBUSY if it is held. */
+int cgroup_dir_hold(const char *path, int timeout_ms);
+
+/* Kill all in a directory that the caller holds, and remove it. -1 with errno
+ * if something would not die in time. */
+int cgroup_dir_clear(const char *path, int timeout_ms);
 
 /* Write text to dirfd/file, or to a descriptor. 0, or -1 with errno. */
 int cgroup_write(int dirfd, const char *file, const char *text);

@@ -138,37 +138,22 @@ static void limit_one(struct cgroup *cg, int dir, const struct limits *l, int c)
 	}
 }
 
-/* An earlier controller that is mounted together with this one; or -1. */
-static int comounted(const struct cgroup_caps *caps, int c)
+static int make_one(
+	struct cgroup *cg, const struct limits *l, int c, struct err *e)
 {
-	for (int i = CGROUP_CONTROLLERS - 1; i > c; i--)
-		if ((caps->usable & 1u << i) &&
-			!strcmp(caps->dir[i], caps->dir[c]))
-			return i;
-	return -1;
-}
+	int dir = cg->held[cg->at[c]];
 
-static int make_one(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, int c, struct err *e)
-{
-	auto_close int dir = -1;
-	char path[CGROUP_PATH_MAX * 2];
-
-	if (comounted(caps, c) < 0) {
-		dir = cgroup_dir_make(cg, caps->dir[c], name, e);
-		if (dir < 0)
+	/* Others may be mounted together with it, and came first. */
+	if (dir < 0) {
+		if (cgroup_dir_make(cg, cg->at[c], e) < 0)
 			return -1;
+		dir = cg->held[cg->at[c]];
 		cg->procs[c] =
 			openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 		if (cg->procs[c] < 0)
 			return err_errno(e, "cgroup: open cgroup.procs of %s",
 				cgroup_names.name[c]);
 		cg->tasks[c] = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
-	} else {
-		snprintf(path, sizeof(path), "%s/%s", caps->dir[c], name);
-		dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir < 0)
-			return err_errno(e, "cgroup: open %s", path);
 	}
 	limit_one(cg, dir, l, c);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -179,13 +164,12 @@ static int make_one(struct cgroup *cg, const struct cgroup_caps *caps,
 }
 
 int cgroup_v1_make(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e)
+	const struct limits *l, struct err *e)
 {
-	/* The freezer's first: that is where the janitor begins. */
 	for (int c = CGROUP_CONTROLLERS - 1; c >= 0; c--) {
 		if (!(caps->usable & 1u << c))
 			continue;
-		if (make_one(cg, caps, l, name, c, e) < 0)
+		if (make_one(cg, l, c, e) < 0)
 			return -1;
 	}
 	return 0;

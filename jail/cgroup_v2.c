@@ -86,7 +86,7 @@ static int is_delegated(int dir)
 
 /* Move who is in a cgroup to `leaf`, or with -1 only look whether all of them
  * may be moved: ourselves, and `with`. */
-static int move_us(int dir, pid_t with, int leaf)
+static int move_us(int dir, const pid_t *with, int leaf)
 {
 	char buf[4096], text[16];
 	char *end;
@@ -97,7 +97,7 @@ static int move_us(int dir, pid_t with, int leaf)
 		long pid = strtol(p, &end, 10);
 
 		if (*end != '\n' || pid == 0 ||
-			(pid != getpid() && pid != with))
+			(pid != getpid() && pid != with[0] && pid != with[1]))
 			return 0;
 		snprintf(text, sizeof(text), "%ld", pid);
 		if (leaf >= 0 && cgroup_write(leaf, "cgroup.procs", text) < 0)
@@ -108,7 +108,7 @@ static int move_us(int dir, pid_t with, int leaf)
 
 /* Whether a cgroup can hand controllers on: it does so already, or it is the
  * root of all (which has no cgroup.events), or nobody is in the way. */
-static int has_room(int dir, pid_t with)
+static int has_room(int dir, const pid_t *with)
 {
 	return controllers(dir, "cgroup.subtree_control") &
 		       1u << CGROUP_MEMORY ||
@@ -188,16 +188,17 @@ int cgroup_v2_probe(
 }
 
 /* Move this program into a leaf. */
-static int make_room(int dir, pid_t with, struct err *e)
+static int make_room(int dir, const pid_t *with, struct err *e)
 {
+	static const char name[] = CGROUP_PREFIX "host";
 	auto_close int leaf = -1;
 
-	if (mkdirat(dir, "cellblock-host", 0755) < 0 && errno != EEXIST)
-		return err_errno(e, "cgroup: make cellblock-host");
-	leaf = openat(dir, "cellblock-host",
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return err_errno(e, "cgroup: make %s", name);
+	leaf = openat(
+		dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (leaf < 0)
-		return err_errno(e, "cgroup: open cellblock-host");
+		return err_errno(e, "cgroup: open %s", name);
 	if (!move_us(dir, with, leaf))
 		return err_set(e, "cgroup: other processes are in the "
 				  "delegated one");
@@ -327,16 +328,14 @@ static void open_files(struct cgroup *cg, int dir, int guests)
 /* First the directory, so that nobody removes the one above it: a controller
  * that is handed on later comes to it too. */
 int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, const char *name, struct err *e)
+	const struct limits *l, struct err *e)
 {
-	auto_close int dir = -1, guests = -1;
-	char prefixed[96];
+	auto_close int guests = -1;
+	int dir;
 
-	snprintf(prefixed, sizeof(prefixed), "%s%s",
-		caps->shared ? "cellblock-" : "", name);
-	dir = cgroup_dir_make(cg, caps->dir[0], prefixed, e);
-	if (dir < 0 || hand_on_all(caps, e) < 0)
+	if (cgroup_dir_make(cg, 0, e) < 0 || hand_on_all(caps, e) < 0)
 		return -1;
+	dir = cg->held[0];
 	if (mkdirat(dir, CGROUP_GUESTS, 0755) < 0)
 		return err_errno(e, "cgroup: make that of the guests");
 	guests = openat(dir, CGROUP_GUESTS,

@@ -2,12 +2,12 @@
 /*
  * janitor.c - the process that cleans up after a session, whatever ended it
  *
- * Runs in:   a process of its own, forked by the warden before it gives up
- *            its rights
+ * Runs in:   a process of its own, forked by the warden before there is
+ *            anything to clean up
  * Holds:     the uid that owns the cgroup; CAP_KILL and CAP_DAC_OVERRIDE if it
  *            is root
  * Trusts:    nobody: it reads nothing but an end of file, and names in a
- *            directory that only root writes to
+ *            directory that only root writes to, or the person whose it is
  * Leaves:    no cgroup, no process in it, and only then the lock; nothing of
  *            sessions before it, where their janitors did not get to that
  */
@@ -72,14 +72,6 @@ static int is_dead(const char *name, void *lock_fd)
 	return ident_uid_is_free(*(int *)lock_fd, name);
 }
 
-/* Without a lock (a delegated cgroup, of this user alone) there is no telling
- * the dead from the living. */
-static void sweep(const struct cgroup *cg, int lock_fd)
-{
-	if (lock_fd >= 0)
-		cgroup_sweep(cg, is_dead, &lock_fd);
-}
-
 static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	int end, int lock_fd, int done_fd)
 {
@@ -87,7 +79,8 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	int left;
 	char c;
 
-	/* There is no session without a janitor. */
+	/* There is no session without a janitor; but by now there may be
+	 * something to remove. */
 	if ((settle() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
 		    keep_two_powers() < 0) &&
 		getppid() == warden)
@@ -103,7 +96,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	/* For what follows nobody waits. */
 	ident_release_uid(lock_fd);
 	fd_drop(&done_fd);
-	sweep(cg, lock_fd);
+	cgroup_sweep(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);
 }
 
@@ -116,7 +109,6 @@ pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 
 	if (pipe2(p, O_CLOEXEC) < 0) {
 		err_errno(e, "janitor: make a pipe");
-		cgroup_remove(cg, 0, NULL);
 		return -1;
 	}
 	/* It is not to be killed by what it will ignore in a moment. */
@@ -130,7 +122,6 @@ pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		err_errno(e, "janitor: fork");
-		cgroup_remove(cg, 0, NULL);
 		close(p[0]);
 		close(p[1]);
 		return -1;

@@ -12,12 +12,13 @@
 #include "cgroup.h"
 #include "err.h"
 
-/* Fork the janitor. *hold_fd is the pipe's write end: the session lasts as
- * long as someone holds it (warden; never a guest). The janitor takes copies
- * of lock_fd (the claimed uid, released when all is gone) and done_fd (closed
- * when all is gone, so that a reader of its other end can wait for that); -1
- * for none. It closes everything else. Returns its pid; or -1 with e, and the
- * cgroup, with nobody in it yet, is removed. */
+/* Fork the janitor. The cgroup has its place, and is not made yet: there is no
+ * moment when it is nobody's. *hold_fd is the pipe's write end: the session
+ * lasts as long as someone holds it (warden; never a guest). The janitor takes
+ * copies of lock_fd (the claimed uid, released when all is gone) and done_fd
+ * (closed when all is gone, so that a reader of its other end can wait for
+ * that); -1 for none. It closes everything else. Returns its pid, or -1 with
+ * e. */
 pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 	int *hold_fd, struct err *e);
 

@@ -61,8 +61,22 @@ static int detach(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* Started by root: the kernel's limits while we may still set them, a janitor
- * that outlives us, and then an id that nobody else has. */
+/* The kernel's limits; and first, while there is nothing of them, a janitor
+ * that outlives us. */
+static int limit_by_cgroup(struct warden *w, struct cgroup_caps *caps,
+	const char *name, int lock, struct err *e)
+{
+	if (cgroup_place(&w->cgroup, caps, name, e) < 0)
+		return -1;
+	caps->with[1] =
+		janitor_start(&w->cgroup, lock, w->front, &w->janitor, e);
+	if (caps->with[1] < 0)
+		return -1;
+	return cgroup_open(&w->cgroup, caps, &w->spec->limits, e);
+}
+
+/* Started by root: the limits while we may still set them, and then an id that
+ * nobody else has. */
 static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 {
 	int lock = -1;
@@ -75,9 +89,7 @@ static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 	if (ident_uid_name(lock, uid, name, e) < 0)
 		return -1;
 	cgroup_probe(caps, getppid());
-	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, e) < 0)
-		return -1;
-	if (janitor_start(&w->cgroup, lock, w->front, &w->janitor, e) < 0)
+	if (limit_by_cgroup(w, caps, name, lock, e) < 0)
 		return -1;
 	/* The lock stays open here too: should the janitor be killed, the uid
 	 * is ours as long as we live, and then the next janitor's business. */
@@ -88,31 +100,23 @@ static void no_cgroup(struct cgroup *cg)
 {
 	struct cgroup_caps none = {.kind = CGROUP_NONE};
 
-	cgroup_open(cg, &none, NULL, "none", NULL);
+	cgroup_place(cg, &none, NULL, NULL);
 }
 
 /* Started by anyone else: what was delegated to them, if anything was
  * (systemd-run --user --scope -p Delegate=yes). A cgroup that cannot be used
  * is none: the session is watched, says so, and jail.require is not met. */
-static int use_delegated(
-	struct warden *w, struct cgroup_caps *caps, struct err *e)
+static void use_delegated(struct warden *w, struct cgroup_caps *caps)
 {
 	struct err why;
-	char name[32];
 
 	cgroup_probe(caps, getppid());
-	if (caps->kind == CGROUP_NONE)
-		return 0;
-	/* A number first would be a claimed uid. */
-	snprintf(name, sizeof(name), "pid-%d", (int)getpid());
-	if (cgroup_open(&w->cgroup, caps, &w->spec->limits, name, &why) < 0) {
-		no_cgroup(&w->cgroup);
-		caps->kind = CGROUP_NONE;
-		snprintf(caps->why, sizeof(caps->why), "%.200s", why.msg);
-		return 0;
-	}
-	return janitor_start(&w->cgroup, -1, w->front, &w->janitor, e) < 0 ? -1
-									   : 0;
+	if (caps->kind == CGROUP_NONE ||
+		limit_by_cgroup(w, caps, NULL, -1, &why) == 0)
+		return;
+	no_cgroup(&w->cgroup);
+	caps->kind = CGROUP_NONE;
+	snprintf(caps->why, sizeof(caps->why), "%.200s", why.msg);
 }
 
 static int own_namespaces(struct err *e)
@@ -141,8 +145,9 @@ static int start(struct warden *w, struct err *e)
 	if (host_probe(&w->host, w->spec->python, e) < 0)
 		return -1;
 	host_resolve(&w->host, w->spec);
-	if (ident_is_root() ? leave_root(w, &caps, e)
-			    : use_delegated(w, &caps, e))
+	if (!ident_is_root())
+		use_delegated(w, &caps);
+	else if (leave_root(w, &caps, e) < 0)
 		return -1;
 	/* Whether there can be a /proc is known when init has tried. */
 	enforce_facts(&w->facts, &w->host, &w->cgroup, &caps);

@@ -25,6 +25,7 @@
 #include "repl/terminal.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,18 +66,21 @@ static void try_cgroup(struct check *c, struct cgroup *cg)
 {
 	struct cgroup_caps caps = {.kind = CGROUP_NONE};
 	struct err e = {0};
-	char name[32];
+	sigset_t all, before;
 
+	/* Nobody else would remove it before a session ends. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
 	cgroup_probe(&caps, 0);
-	snprintf(name, sizeof(name), "check-%d", (int)getpid());
-	if (cgroup_open(cg, &caps, &c->cfg->limits, name, &e) < 0) {
+	if (cgroup_place(cg, &caps, NULL, &e) < 0 ||
+		cgroup_open(cg, &caps, &c->cfg->limits, &e) < 0) {
 		snprintf(caps.why, sizeof(caps.why), "%.250s", e.msg);
 		caps.kind = CGROUP_NONE;
-		cgroup_open(cg, &caps, NULL, name, NULL);
 	}
 	enforce_facts(&c->facts, &c->host, cg, &caps);
 	cgroup_close(cg);
 	cgroup_remove(cg, 1000, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (c->facts.cgroup_remedy) {
 		snprintf(c->cgroup_remedy, sizeof(c->cgroup_remedy), "%s",
 			caps.why);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tracer.c - run cellblock, and make one system call of its set-up fail
+ * tracer.c - run cellblock, and make one system call of its set-up fail, or
+ * its process die there
  *
  *	tracer REPORT survey COMMAND [ARG]...
  *	tracer REPORT ROLE CALL NTH ERRNO COMMAND [ARG]...
+ *	tracer REPORT ROLE CALL NTH kill COMMAND [ARG]...
  *
  * The first form lists into REPORT, as "ROLE CALL NTH ARG0" lines, every call
  * made from the fork of the warden to the moment Python begins. The second
- * makes the nth CALL of that role's process not happen and return the errno.
- * From then on nothing is traced any more: what follows runs at full speed.
+ * makes the nth CALL of that role's process not happen and return the errno,
+ * the third kills the process that is about to make it. From then on nothing is
+ * traced any more: what follows runs at full speed.
  *
  * Roles: front, warden, janitor, init, guest (the child before exec).
  *
@@ -57,6 +60,7 @@ struct tracer {
 	int survey;
 	enum role role;
 	int call, nth, error;
+	int kill; /* instead of an error */
 	int injected;
 };
 
@@ -199,6 +203,12 @@ static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 	if (task->role != t->role || nr != t->call ||
 		task->counts[nr] != t->nth)
 		return;
+	if (t->kill) {
+		kill(task->pid, SIGKILL);
+		t->injected = 1;
+		t->over = 1;
+		return;
+	}
 	/* A close that fails closes all the same. */
 	if (nr != SCMP_SYS(close))
 		call_skip(task->pid);
@@ -237,6 +247,9 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
 		on_syscall(t, task);
 		sig = 0;
 	} else if (event) {
+		/* Before the warden is met: it may be slow to come. */
+		t->armed |= task->role == FRONT && event != PTRACE_EVENT_EXEC &&
+			    event != PTRACE_EVENT_STOP;
 		if (event == PTRACE_EVENT_EXEC && task->role == GUEST)
 			t->over = 1;
 		sig = 0;
@@ -365,6 +378,7 @@ int main(int argc, char **argv)
 		t.role = parse_role(argv[2]);
 		t.call = seccomp_syscall_resolve_name(argv[3]);
 		t.nth = atoi(argv[4]);
+		t.kill = !strcmp(argv[5], "kill");
 		t.error = atoi(argv[5]);
 		command = argv + 6;
 	}

@@ -12,6 +12,7 @@
 
 #include "jail/cgroup.h"
 #include "jail/cgroup_impl.h"
+#include "jail/ident.h"
 #include "jail/io.h"
 
 #include <fcntl.h>
@@ -24,14 +25,16 @@ struct world {
 	struct cgroup_caps caps;
 	struct limits limits;
 	struct cgroup cg;
-	char name[32]; /* no other run of the tests has it */
+	/* No other run of the tests has it; and the next session sweeps what
+	 * one leaves that was killed. */
+	char name[32];
 };
 
 static inline int world_make(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	snprintf(w->name, sizeof(w->name), "test-%d", (int)getpid());
+	snprintf(w->name, sizeof(w->name), "pid-%d", (int)getpid());
 	cgroup_probe(&w->caps, 0);
 	limits_init(&w->limits);
 	w->limits.memory_bytes = 64 * MIB;
@@ -63,11 +66,19 @@ static inline int world_end(void **state)
 					(w)->caps.why);                        \
 	} while (0)
 
+static inline int open_named(
+	struct world *w, struct cgroup *cg, const char *name, struct err *e)
+{
+	if (cgroup_place(cg, &w->caps, name, e) < 0)
+		return -1;
+	return cgroup_open(cg, &w->caps, &w->limits, e);
+}
+
 static inline void open_ok(struct world *w)
 {
 	struct err e;
 
-	if (cgroup_open(&w->cg, &w->caps, &w->limits, w->name, &e) < 0)
+	if (open_named(w, &w->cg, w->name, &e) < 0)
 		fail_msg("%s", e.msg);
 }
 
@@ -86,10 +97,13 @@ static inline struct child child_start(int (*fn)(void))
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	c.pid = fork();
 	if (c.pid == 0) {
+		const int keep[] = {0, 1, 2, go[0], out[1]};
 		char r;
 
 		forked_signals();
-		close(go[1]);
+		/* Or the cgroup were held for as long as it lives. */
+		if (ident_close_fds(keep, 5, NULL) < 0)
+			_exit(97);
 		if (read(go[0], &r, 1) != 1)
 			_exit(99);
 		r = (char)fn();

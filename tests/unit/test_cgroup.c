@@ -160,8 +160,9 @@ static void names_cannot_lead_elsewhere(void **state)
 	w->caps = (struct cgroup_caps){.kind = CGROUP_V1};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_int_equal(
-			cgroup_open(&w->cg, &w->caps, &w->limits, names[i], &e),
-			-1);
+			cgroup_place(&w->cg, &w->caps, names[i], &e), -1);
+	/* control */
+	assert_int_equal(cgroup_place(&w->cg, &w->caps, "a", &e), 0);
 	w->cg.kind = CGROUP_NONE;
 }
 
@@ -172,8 +173,7 @@ static void without_cgroups_all_is_empty(void **state)
 	struct err e;
 
 	w->caps = (struct cgroup_caps){.kind = CGROUP_NONE};
-	assert_int_equal(
-		cgroup_open(&w->cg, &w->caps, &w->limits, w->name, &e), 0);
+	open_ok(w);
 	assert_int_equal(w->cg.enforced, 0);
 	assert_false(cgroup_can_freeze(&w->cg));
 	assert_int_equal(cgroup_freeze(&w->cg, 1, 0, &e), -1);

@@ -115,8 +115,8 @@ static int use_without_privilege(void *arg)
 	struct err e;
 
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
-	CHILD_CHECK(open(l->w->cg.dirs[0], O_RDONLY) >= 0 &&
-			    mkdirat(AT_FDCWD, l->w->cg.dirs[0], 0755) < 0,
+	/* control: it is not, or it could get at this */
+	CHILD_CHECK(open(l->w->cg.dirs[0], O_RDONLY) < 0 && errno == EACCES,
 		"control: still privileged");
 	move_in(&l->w->cg, l->pid);
 	CHILD_CHECK(cgroup_freeze(&l->w->cg, 1, SOON_MS, &e) == 0, "%s", e.msg);
@@ -182,18 +182,26 @@ static int dirs_exist(const struct cgroup *cg)
 static void remains_of_a_dead_session_are_removed(void **state)
 {
 	struct world *w = *state;
-	struct cgroup old;
+	struct cgroup old, other;
 	struct child c;
+	struct err e;
 
 	NEED(w, CGROUP_FREEZER);
 	open_ok(w);
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);
 	old = w->cg;
+	/* control: it is not dead yet, and no namesake may touch it */
+	assert_int_equal(open_named(w, &w->cg, w->name, &e), -1);
+	assert_non_null(strstr(e.msg, "busy"));
+	assert_int_equal(cgroup_place(&other, &w->caps, w->name, &e), 0);
+	assert_int_equal(cgroup_remove(&other, 0, &e), -1);
+	assert_int_equal(dirs_exist(&old), old.ndirs);
+	assert_true(is_alive(c.pid));
+	cgroup_close(&old);
 	open_ok(w);
 	assert_true(is_killed(c.pid));
 	assert_int_equal(dirs_exist(&w->cg), w->cg.ndirs);
-	cgroup_close(&old);
 	child_end(&c);
 }
 
@@ -224,21 +232,25 @@ static void the_janitor_kills_and_removes_at_the_end(void **state)
 	int status;
 
 	NEED(w, CGROUP_FREEZER);
-	open_ok(w);
-	start_inside(w, &c, count_for_ever);
-	assert_int_equal(child_result(&c), 1);
+	assert_int_equal(cgroup_place(&w->cg, &w->caps, w->name, &e), 0);
 	assert_int_equal(pipe2(lock, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
 	janitor = janitor_start(&w->cg, lock[1], done[1], &hold, &e);
 	assert_true(janitor > 0);
 	close(lock[1]);
 	close(done[1]);
+	if (cgroup_open(&w->cg, &w->caps, &w->limits, &e) < 0)
+		fail_msg("%s", e.msg);
+	start_inside(w, &c, count_for_ever);
+	assert_int_equal(child_result(&c), 1);
 	/* control: while someone holds on, all stays; not even SIGTERM helps */
 	kill(janitor, SIGTERM);
 	p = (struct pollfd){.fd = done[0], .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 50), 0);
 	assert_int_equal(dirs_exist(&w->cg), w->cg.ndirs);
 
+	/* So it is with a session's death. */
+	cgroup_close(&w->cg);
 	close(hold);
 	assert_int_equal(poll(&p, 1, SOON_MS), 1);
 	assert_int_equal(dirs_exist(&w->cg), 0);
@@ -280,7 +292,7 @@ static void claimed_start(struct sweep_world *sw, struct claimed *s)
 		    sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(ident_uid_name(s->lock, uid, name, &e), 0);
-	if (cgroup_open(&s->cg, &w->caps, &w->limits, name, &e) < 0)
+	if (open_named(w, &s->cg, name, &e) < 0)
 		fail_msg("%s", e.msg);
 	s->c = child_start(do_nothing);
 	move_in(&s->cg, s->c.pid);
@@ -343,6 +355,7 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	/* As one is left at the prompt by a janitor and a warden killed. */
 	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
 	ident_release_uid(s[DEAD].lock);
+	cgroup_close(&s[DEAD].cg);
 
 	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
 	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
@@ -353,8 +366,11 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	assert_true(is_alive(s[LIVING].c.pid));
 
-	/* control: that one was spared for its lock */
+	/* control: that one was spared for either of its locks */
 	ident_release_uid(s[LIVING].lock);
+	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
+	cgroup_close(&s[LIVING].cg);
 	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), 0);
 	assert_int_equal(access(sw->w->caps.dir[CGROUP_PIDS], F_OK), -1);
@@ -362,20 +378,99 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 
 /* ---- version 2 ---- */
 
+static const char *v2_mount(void)
+{
+	static const char beside_v1[] = "/sys/fs/cgroup/unified";
+	char path[CGROUP_PATH_MAX];
+	const char *mount = beside_v1;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", mount);
+	if (access(path, F_OK) < 0)
+		mount = "/sys/fs/cgroup";
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
+	return geteuid() == 0 && access(path, W_OK) == 0 ? mount : NULL;
+}
+
+/* What an ordinary user has of it: a cgroup for sessions and all else. */
+static int delegated_make(void **state)
+{
+	const char *mount = v2_mount();
+	struct world *w;
+
+	world_make(state);
+	w = *state;
+	w->caps = (struct cgroup_caps){.kind = CGROUP_V2, .shared = 1};
+	for (int i = 0; mount && i < CGROUP_CONTROLLERS; i++)
+		snprintf(w->caps.dir[i], CGROUP_PATH_MAX, "%s/cbtest-%d", mount,
+			(int)getpid());
+	return mount ? mkdir(w->caps.dir[0], 0755) : 0;
+}
+
+static int delegated_end(void **state)
+{
+	char top[CGROUP_PATH_MAX];
+
+	strcpy(top, ((struct world *)*state)->caps.dir[0]);
+	world_end(state);
+	return top[0] ? rmdir(top) : 0;
+}
+
+static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
+{
+	static const char *const foreign[] = {"cellblock-host",
+		"cellblock-pid-", "cellblock-pid-1x", "pid-4"};
+	struct world *w = *state;
+	struct cgroup dead, living;
+	struct child c;
+	struct err e;
+
+	if (!v2_mount())
+		SKIP("no version 2 cgroup may be made here");
+	assert_int_equal(open_named(w, &dead, "pid-1", &e), 0);
+	assert_int_equal(open_named(w, &living, "pid-2", &e), 0);
+	c = child_start(do_nothing);
+	move_in(&dead, c.pid);
+	child_go(&c);
+	assert_int_equal(child_result(&c), 1);
+	cgroup_close(&dead);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		char path[CGROUP_PATH_MAX + 32];
+
+		snprintf(path, sizeof(path), "%s/%s", w->caps.dir[0],
+			foreign[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+
+	assert_int_equal(cgroup_place(&w->cg, &w->caps, NULL, &e), 0);
+	cgroup_sweep(&w->cg, NULL, NULL);
+	assert_int_equal(dirs_exist(&dead), 0);
+	assert_true(is_killed(c.pid));
+	/* With nobody in it, as between two jails. */
+	assert_int_equal(dirs_exist(&living), 1);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		char path[CGROUP_PATH_MAX + 32];
+
+		snprintf(path, sizeof(path), "%s/%s", w->caps.dir[0],
+			foreign[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
+	/* control: that one was spared for its lock */
+	cgroup_close(&living);
+	cgroup_sweep(&w->cg, NULL, NULL);
+	assert_int_equal(dirs_exist(&living), 0);
+	child_end(&c);
+}
+
 /* Freezing and killing need no controller: they can be had wherever version
  * 2 is mounted, even where version 1 has all the controllers. */
 static void version_2_freezes_and_kills(void **state)
 {
 	struct world *w = *state;
-	const char *mount = access("/sys/fs/cgroup/unified/cgroup.procs", F_OK)
-				    ? "/sys/fs/cgroup"
-				    : "/sys/fs/cgroup/unified";
-	char path[CGROUP_PATH_MAX];
+	const char *mount = v2_mount();
 	struct child c;
 	struct err e;
 
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", mount);
-	if (geteuid() != 0 || access(path, W_OK) < 0)
+	if (!mount)
 		SKIP("no version 2 cgroup may be made here");
 	w->caps = (struct cgroup_caps){.kind = CGROUP_V2};
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
@@ -414,6 +509,9 @@ int main(void)
 			a_sweep_takes_the_dead_and_spares_the_living,
 			sweep_world_make, sweep_world_end),
 		TEST(version_2_freezes_and_kills),
+		cmocka_unit_test_setup_teardown(
+			a_sweep_of_a_delegated_one_takes_what_nobody_holds,
+			delegated_make, delegated_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
