@@ -142,6 +142,17 @@ static int dir_take(const struct cgroup *cg, int i, int timeout_ms, int *held)
 	return *held >= 0 ? 1 : errno == ENOENT ? 0 : -1;
 }
 
+/* Who dies where the share of the cores is used up may have to wait for the
+ * next, again and again. */
+static void lift_cpu(const char *path)
+{
+	auto_close int dir =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir >= 0 && cgroup_write(dir, "cpu.max", "max") < 0)
+		cgroup_write(dir, "cpu.cfs_quota_us", "-1");
+}
+
 static int dir_remove(const struct cgroup *cg, int i, int timeout_ms)
 {
 	char parent[CGROUP_PATH_MAX];
@@ -163,6 +174,8 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
 		is[i] = dir_take(cg, i, ms_until(until), &held[i]);
 		if (is[i] < 0)
 			r = err_errno(e, "cgroup: hold %s", cg->dirs[i]);
+		if (is[i] > 0 && i == cg->at[CGROUP_CPU])
+			lift_cpu(cg->dirs[i]);
 	}
 	for (int i = 0; i < cg->ndirs; i++) {
 		if (is[i] > 0 && dir_remove(cg, i, ms_until(until)) < 0)

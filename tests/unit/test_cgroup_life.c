@@ -205,6 +205,34 @@ static void remains_of_a_dead_session_are_removed(void **state)
 	child_end(&c);
 }
 
+/* What waits for its share of the cores does not get on with its death. */
+static void the_dying_are_not_held_to_their_share(void **state)
+{
+	struct world *w = *state;
+	char path[CGROUP_PATH_MAX + 32], text[64];
+	const char *dir, *file, *lifted;
+	struct err e;
+
+	NEED(w, CGROUP_CPU);
+	file = w->caps.kind == CGROUP_V2 ? "cpu.max" : "cpu.cfs_quota_us";
+	lifted = w->caps.kind == CGROUP_V2 ? "max 100000\n" : "-1\n";
+	open_ok(w);
+	dir = w->cg.dirs[w->cg.at[CGROUP_CPU]];
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	/* control: they were */
+	assert_true(cgroup_read(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_string_not_equal(text, lifted);
+	/* What makes it stay, to be looked at. */
+	snprintf(path, sizeof(path), "%s/stays", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(cgroup_remove(&w->cg, 0, &e), -1);
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	assert_true(cgroup_read(AT_FDCWD, path, text, sizeof(text)) > 0);
+	assert_string_equal(text, lifted);
+	snprintf(path, sizeof(path), "%s/stays", dir);
+	assert_int_equal(rmdir(path), 0);
+}
+
 /* A janitor also removes what is left of sessions whose locks are free; the
  * locks of the real ones are elsewhere. So: in a parent that none of them
  * has. */
@@ -502,6 +530,7 @@ int main(void)
 		TEST(the_warden_needs_no_privilege_later),
 		TEST(a_process_can_enter_by_itself),
 		TEST(remains_of_a_dead_session_are_removed),
+		TEST(the_dying_are_not_held_to_their_share),
 		cmocka_unit_test_setup_teardown(
 			the_janitor_kills_and_removes_at_the_end, apart_make,
 			world_end),
