@@ -419,7 +419,6 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	} else {
 		u->cpu_ns = file_number(cg->file[CGROUP_F_CPU]);
 	}
-	u->pids = file_number(cg->file[CGROUP_F_PIDS]);
 	u->oom_kills = at_least_0(file_key(cg->file[CGROUP_F_OOM], "oom_kill"));
 	u->fork_fails =
 		at_least_0(file_key(cg->file[CGROUP_F_PIDS_EVENTS], "max"));

@@ -46,13 +46,12 @@ enum cgroup_file {
 	CGROUP_F_MEMORY_STAT, /* memory.stat */
 	CGROUP_F_PEAK,	      /* highest charge */
 	CGROUP_F_OOM,	      /* where oom_kill is counted */
-	CGROUP_F_PIDS,	      /* tasks now */
 	CGROUP_F_PIDS_EVENTS, /* forks refused */
 	CGROUP_F_CPU,	      /* CPU time used */
 	CGROUP_F_FREEZE,      /* freezer switch */
 	CGROUP_F_EVENTS,      /* (v2) frozen */
 };
-#define CGROUP_FILES 9
+#define CGROUP_FILES 8
 
 struct cgroup {
 	enum cgroup_kind kind;
@@ -81,7 +80,6 @@ struct cgroup_usage {
 	int64_t memory_bytes;  /* less what reclaim could take back */
 	int64_t peak_bytes;    /* highest charge, 0 unknown */
 	int64_t cpu_ns;	       /* CPU time of all, the dead too; -1 unknown */
-	int64_t pids;	       /* tasks (threads count), -1 unknown */
 	int64_t oom_kills;     /* processes the kernel killed for memory */
 	int64_t fork_fails;    /* forks refused by the process limit */
 };

@@ -114,7 +114,6 @@ static const struct v1_file files[] = {
 	{CGROUP_MEMORY, CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
 	{CGROUP_MEMORY, CGROUP_F_PEAK, "memory.max_usage_in_bytes", O_RDONLY},
 	{CGROUP_MEMORY, CGROUP_F_OOM, "memory.oom_control", O_RDONLY},
-	{CGROUP_PIDS, CGROUP_F_PIDS, "pids.current", O_RDONLY},
 	{CGROUP_PIDS, CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
 	{CGROUP_CPUACCT, CGROUP_F_CPU, "cpuacct.usage", O_RDONLY},
 	{CGROUP_FREEZER, CGROUP_F_FREEZE, "freezer.state", O_RDWR},

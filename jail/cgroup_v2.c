@@ -303,7 +303,6 @@ static const struct v2_file files[] = {
 	{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
 	{CGROUP_F_PEAK, "memory.peak", O_RDONLY}, /* Linux 5.19 */
 	{CGROUP_F_OOM, "memory.events", O_RDONLY},
-	{CGROUP_F_PIDS, "pids.current", O_RDONLY},
 	{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
 	{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
 };

@@ -163,6 +163,20 @@ static inline void start_inside(
 	child_go(c);
 }
 
+/* Where its tasks are counted; to be opened with the right to. */
+static inline int pids_open(const struct cgroup *cg)
+{
+	return openat(cg->held[cg->at[CGROUP_PIDS]], "pids.current",
+		O_RDONLY | O_CLOEXEC);
+}
+
+static inline int pids_read(int fd)
+{
+	char text[32];
+
+	return cgroup_read_fd(fd, text, sizeof(text)) > 0 ? atoi(text) : -1;
+}
+
 static inline int do_nothing(void)
 {
 	return 1;

@@ -111,7 +111,7 @@ struct lesser {
 static int use_without_privilege(void *arg)
 {
 	struct lesser *l = arg;
-	struct cgroup_usage u;
+	int pids = pids_open(&l->w->cg);
 	struct err e;
 
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
@@ -121,8 +121,7 @@ static int use_without_privilege(void *arg)
 	move_in(&l->w->cg, l->pid);
 	CHILD_CHECK(cgroup_freeze(&l->w->cg, 1, SOON_MS, &e) == 0, "%s", e.msg);
 	CHILD_CHECK(cgroup_freeze(&l->w->cg, 0, SOON_MS, &e) == 0, "%s", e.msg);
-	cgroup_usage(&l->w->cg, &u);
-	CHILD_CHECK(u.pids == 1, "%d processes", (int)u.pids);
+	CHILD_CHECK(pids_read(pids) == 1, "%d processes", pids_read(pids));
 	return 0;
 }
 
@@ -145,15 +144,14 @@ static void the_warden_needs_no_privilege_later(void **state)
 static int enter_by_itself(void *arg)
 {
 	struct world *w = arg;
-	struct cgroup_usage u;
+	int pids = pids_open(&w->cg);
 	struct err e;
 
-	cgroup_usage(&w->cg, &u);
-	CHILD_CHECK(u.pids == 0, "control: %d inside before", (int)u.pids);
+	CHILD_CHECK(pids_read(pids) == 0, "control: %d inside before",
+		pids_read(pids));
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
 	CHILD_CHECK(cgroup_enter(&w->cg, &e) == 0, "%s", e.msg);
-	cgroup_usage(&w->cg, &u);
-	CHILD_CHECK(u.pids == 1, "%d processes", (int)u.pids);
+	CHILD_CHECK(pids_read(pids) == 1, "%d processes", pids_read(pids));
 	return 0;
 }
 
