@@ -55,8 +55,10 @@ struct tracer {
 	FILE *report;
 	struct task tasks[TASKS_MAX];
 	int n;
-	int armed; /* the warden exists: the set-up has begun */
-	int over;  /* nothing more to trace */
+	int armed;   /* the warden exists: the set-up has begun */
+	int settled; /* the janitor waits for the end */
+	pid_t held;  /* the guest, stopped until then */
+	int over;    /* nothing more to trace */
 	int survey;
 	enum role role;
 	int call, nth, error;
@@ -188,6 +190,7 @@ static int is_spared(long nr)
 
 static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 {
+	t->settled |= task->role == JANITOR && nr == SCMP_SYS(read);
 	if (!t->armed || nr < 0 || nr >= CALLS_MAX || is_spared(nr))
 		return;
 	task->counts[nr]++;
@@ -238,6 +241,29 @@ static void on_syscall(struct tracer *t, struct task *task)
 		on_exit_of_call(t, task);
 }
 
+static int janitor_settles(const struct tracer *t)
+{
+	for (int i = 0; i < t->n; i++)
+		if (t->tasks[i].role == JANITOR)
+			return !t->settled;
+	return 0;
+}
+
+/* A child is met at once: its own first stop may be slow to come. The set-up is
+ * over when Python begins and the janitor, whom nobody waits for, is ready. */
+static void on_event(struct tracer *t, struct task *task, int event)
+{
+	unsigned long child;
+
+	if (event == PTRACE_EVENT_EXEC && task->role == GUEST) {
+		t->held = task->pid;
+	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		   event == PTRACE_EVENT_CLONE) {
+		if (ptrace(PTRACE_GETEVENTMSG, task->pid, NULL, &child) == 0)
+			meet(t, (pid_t)child);
+	}
+}
+
 static void on_stop(struct tracer *t, pid_t pid, int status)
 {
 	struct task *task = meet(t, pid);
@@ -247,13 +273,17 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
 		on_syscall(t, task);
 		sig = 0;
 	} else if (event) {
-		/* Before the warden is met: it may be slow to come. */
-		t->armed |= task->role == FRONT && event != PTRACE_EVENT_EXEC &&
-			    event != PTRACE_EVENT_STOP;
-		if (event == PTRACE_EVENT_EXEC && task->role == GUEST)
-			t->over = 1;
+		on_event(t, task, event);
 		sig = 0;
 	}
+	if (t->held && (t->over || !janitor_settles(t))) {
+		t->over = 1;
+		if (t->held != pid)
+			ptrace(PTRACE_DETACH, t->held, NULL, NULL);
+		t->held = 0;
+	}
+	if (t->held == pid)
+		return;
 	if (t->over && !task->skipping)
 		ptrace(PTRACE_DETACH, pid, NULL, (void *)(long)sig);
 	else
