@@ -124,8 +124,8 @@ def test_a_cell_that_says_it_is_over_can_be_interrupted(cb):
                   "while not os.path.exists('stop'): pass")
     s.expect_since(row, "^on")
     s._pump(0.2)
-    s.type("x")
     s.type("\x03")
+    s.type("x")
     s.wait(lambda: s.screen.here() > row and ">>> x" in s.screen.cursor_row(),
            "the prompt with what was typed")
     s.type("\x03")
