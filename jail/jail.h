@@ -145,8 +145,10 @@ struct jail_event {
 };
 
 /* Fork the warden and return at once; what becomes of it arrives as events.
- * Borrows the spec until then. -1 with e when not even that is possible.
- * Call before any thread is made and before the front end confines itself. */
+ * Borrows the spec until then, of which nothing may lie in argv: pid 1 of the
+ * jail overwrites the command line it has from us. -1 with e when not even that
+ * is possible. Call before any thread is made and before the front end confines
+ * itself. */
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
 
 /* The descriptor to poll for JAIL events (POLLIN). */

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define JAILS 40
 #define CELLS 300
@@ -55,7 +56,7 @@ static int await_tty(struct jail *j)
 int main(int argc, char **argv)
 {
 	struct jail_spec spec = {.mode = SPEC_SESSION,
-		.python = argc > 1 ? argv[1] : "/usr/bin/python3",
+		.python = strdup(argc > 1 ? argv[1] : "/usr/bin/python3"),
 		.term = "dumb",
 		.uid_lo = 2130706432,
 		.uid_hi = 2130771967,
