@@ -33,8 +33,8 @@ CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
-GUEST_SRC := jail/guest_copy.c jail/guest_pages.c
-SRC      := $(filter-out $(GUEST_SRC),$(wildcard jail/*.c repl/*.c))
+GUEST_SRC := jail/guest/copy.c jail/guest/pages.c
+SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c')))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
 OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
@@ -94,8 +94,8 @@ $(BUILD)/%.o: %.c | $(GEN)
 
 # The driver, embedded as bytes: what every start needs is compiled for the
 # Python of this host.
-$(BUILD)/gen/guest.frozen: tools/freeze jail/guest_start.py \
-		jail/guest.py jail/guest_later.py
+$(BUILD)/gen/guest.frozen: tools/freeze jail/guest/start.py \
+		jail/guest/driver.py jail/guest/later.py
 	@mkdir -p $(@D)
 	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
 
@@ -104,14 +104,14 @@ $(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
 
 # The rest of it: a library, and behind it, where nobody who maps it looks,
 # the texts that are compiled at first need.
-$(BUILD)/gen/guest_copy.so: $(GUEST_SRC) jail/guest_pages.h
+$(BUILD)/gen/guest_copy.so: $(GUEST_SRC) jail/guest/pages.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 -D_GNU_SOURCE -U_FORTIFY_SOURCE $(WARN) $(WERROR) \
 	  -fPIC -fvisibility=hidden -shared -s \
 	  -Wl,-z,now,-z,noseparate-code -o $@ $(GUEST_SRC)
 
-$(BUILD)/gen/guest_tools: $(BUILD)/gen/guest_copy.so jail/guest_park.py \
-		jail/guest_answer.py
+$(BUILD)/gen/guest_tools: $(BUILD)/gen/guest_copy.so jail/guest/park.py \
+		jail/guest/answer.py
 	cat $^ > $@
 
 $(BUILD)/gen/guest_tools.h: $(BUILD)/gen/guest_tools tools/embed
@@ -119,7 +119,7 @@ $(BUILD)/gen/guest_tools.h: $(BUILD)/gen/guest_tools tools/embed
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds
 # to build, and the path to the first prompt has none to spare).
-$(BUILD)/tools/seccomp_gen: tools/seccomp_gen.c $(wildcard jail/seccomp*.h)
+$(BUILD)/tools/seccomp_gen: tools/seccomp_gen.c $(wildcard jail/walls/seccomp*.h)
 	@mkdir -p $(@D)
 	$(HOST_CC) -std=gnu17 -O1 -D_GNU_SOURCE -I. $(WARN) -o $@ $< -lseccomp
 
@@ -165,7 +165,7 @@ tidy: $(GEN)
 
 ## make format     clang-format every source
 format:
-	clang-format -i $(SRC) $(GUEST_SRC) $(wildcard jail/*.h repl/*.h) $(UNIT_SRC)
+	clang-format -i $(SRC) $(GUEST_SRC) $(shell find jail repl -name '*.h') $(UNIT_SRC)
 
 ## make install    to $(PREFIX) (/usr/local); DESTDIR is honoured
 install: build

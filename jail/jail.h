@@ -14,8 +14,8 @@
 #ifndef JAIL_JAIL_H
 #define JAIL_JAIL_H
 
-#include "enforce.h"
-#include "err.h"
+#include "jail/apply/enforce.h"
+#include "jail/base/err.h"
 #include "spec.h"
 
 #include <stddef.h>

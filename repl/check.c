@@ -9,20 +9,20 @@
  * trying where it is not: namespaces in a child, and a cgroup with the limits
  * of a session.
  */
-#include "repl/check.h"
+#include "check.h"
 
-#include "jail/cgroup.h"
-#include "jail/enforce.h"
-#include "jail/err.h"
-#include "jail/host.h"
-#include "jail/plan.h"
+#include "jail/apply/enforce.h"
+#include "jail/apply/trial.h"
+#include "jail/base/err.h"
+#include "jail/host/host.h"
+#include "jail/plan/plan.h"
 #include "jail/spec.h"
-#include "jail/trial.h"
-#include "repl/config.h"
-#include "repl/setup.h"
-#include "repl/strbuf.h"
-#include "repl/table.h"
-#include "repl/terminal.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "repl/config/config.h"
+#include "repl/session/setup.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/table.h"
 
 #include <jansson.h>
 #include <signal.h>

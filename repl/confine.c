@@ -14,14 +14,14 @@
  * everywhere, that would be nothing: root gets the working directory, the home
  * directory, /tmp, and what -d names.
  */
-#include "repl/confine.h"
+#include "confine.h"
 
-#include "jail/err.h"
-#include "jail/ident.h"
-#include "jail/landlock.h"
-#include "jail/seccomp.h"
-#include "repl/config.h"
-#include "repl/options.h"
+#include "jail/base/err.h"
+#include "jail/walls/ident.h"
+#include "jail/walls/landlock.h"
+#include "jail/walls/seccomp.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -22,7 +22,7 @@
  */
 #include "login.h"
 
-#include "jail/err.h"
+#include "jail/base/err.h"
 
 #include <stdio.h>
 #include <stdlib.h>

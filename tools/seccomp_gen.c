@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * seccomp_gen.c - the filters of jail/seccomp_rules.h as BPF, in C
+ * seccomp_gen.c - the filters of jail/walls/seccomp_rules.h as BPF, in C
  *
  * Runs in:   the build, on the building machine
  * Trusts:    the rules; but checks every filter it made against them, call by
@@ -12,7 +12,7 @@
  * over runs of calls that fare alike is also a good deal smaller than one
  * over calls.
  */
-#include "jail/seccomp_rules.h"
+#include "jail/walls/seccomp_rules.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -528,7 +528,7 @@ int main(void)
 	static struct program p;
 	static struct fate fates[CALLS];
 
-	printf("/* Made by tools/seccomp_gen.c from jail/seccomp_rules.h. */\n"
+	printf("/* Made by tools/seccomp_gen.c from jail/walls/seccomp_rules.h. */\n"
 	       "#include <linux/filter.h>\n\n");
 	for (size_t i = 0; i < COUNT(arches); i++) {
 		printf("%s defined(%s)\n", i ? "#elif" : "#if",

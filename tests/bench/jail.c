@@ -6,7 +6,7 @@
  * building it, up to a Python that answers, and a cell's round trip.
  */
 #include "jail/jail.h"
-#include "jail/err.h"
+#include "jail/base/err.h"
 #include "jail/limits.h"
 #include "jail/spec.h"
 #include "table.h"

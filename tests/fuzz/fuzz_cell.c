@@ -1,4 +1,4 @@
-/* fuzz-sources: jail/wire.c jail/err.c jail/io.c */
+/* fuzz-sources: jail/wire/wire.c jail/base/err.c jail/base/io.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_cell.c - a running cell, and whatever its guest sends meanwhile
@@ -9,9 +9,9 @@
  * at the first message that is out of turn, never by its own word as one that
  * was killed or crashed, and no descriptor stays.
  */
-#include "jail/warden_cell.c"
+#include "jail/warden/cell.c"
 
-#include "jail/io.h"
+#include "jail/base/io.h"
 
 #include <fcntl.h>
 

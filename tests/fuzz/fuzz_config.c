@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/config.c repl/config_choose.c repl/config_errors.c
- * repl/config_file.c repl/config_keys.c repl/config_merge.c
- * repl/config_number.c repl/config_parse.c repl/config_print.c
- * repl/config_value.c repl/terminal.c repl/table.c repl/layout.c
- * repl/wide.c repl/strbuf.c repl/text.c jail/enforce.c jail/err.c jail/io.c
- * jail/limits.c */
+/* fuzz-sources: repl/config/config.c repl/config/choose.c repl/config/errors.c
+ * repl/config/file.c repl/config/keys.c repl/config/merge.c
+ * repl/config/number.c repl/config/parse.c repl/config/print.c
+ * repl/config/value.c repl/term/terminal.c repl/text/table.c repl/text/layout.c
+ * repl/text/wide.c repl/text/strbuf.c repl/text/text.c jail/apply/enforce.c
+ * jail/base/err.c jail/base/io.c jail/limits.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file
@@ -12,16 +12,16 @@
  * Beyond not crashing: every error is safe to show, and what was accepted is
  * printed as a file that is accepted and prints the same.
  */
-#include "repl/config.h"
-#include "repl/config_merge.h"
-#include "repl/config_value.h"
+#include "repl/config/config.h"
+#include "repl/config/merge.h"
+#include "repl/config/value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "jail/cgroup.h"
-#include "jail/host.h"
-#include "jail/seccomp.h"
+#include "jail/host/host.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "jail/walls/seccomp.h"
 
 /* The table of what keeps each limit is linked for its words; what it asks of
  * a host is never asked here. */

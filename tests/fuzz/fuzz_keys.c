@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/keys.c repl/text.c repl/wide.c */
+/* fuzz-sources: repl/term/keys.c repl/text/text.c repl/text/wide.c */
 /*
  * fuzz_keys.c - keys out of any bytes, with pauses anywhere
  */
@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "repl/keys.h"
-#include "repl/wide.h"
+#include "repl/term/keys.h"
+#include "repl/text/wide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

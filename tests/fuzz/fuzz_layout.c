@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/layout.c repl/undo.c repl/text.c repl/wide.c */
+/* fuzz-sources: repl/text/layout.c repl/edit/undo.c repl/text/text.c
+ * repl/text/wide.c */
 /*
  * fuzz_layout.c - rows out of any text at any width; the past of a text
  *
@@ -10,9 +11,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "repl/layout.h"
-#include "repl/undo.h"
-#include "repl/wide.h"
+#include "repl/edit/undo.h"
+#include "repl/text/layout.h"
+#include "repl/text/wide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/lexer.c repl/pyscan.c repl/highlight.c repl/coding.c
- *    repl/strbuf.c repl/text.c repl/wide.c jail/err.c */
+/* fuzz-sources: repl/text/lexer.c repl/edit/pyscan.c repl/edit/highlight.c
+ * repl/command/coding.c repl/text/strbuf.c repl/text/text.c repl/text/wide.c
+ * jail/base/err.c */
 /*
  * fuzz_lexer.c - command words and Python cells out of any bytes
  */
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/coding.h"
-#include "repl/highlight.h"
-#include "repl/lexer.h"
-#include "repl/pyscan.h"
-#include "repl/wide.h"
+#include "repl/command/coding.h"
+#include "repl/edit/highlight.h"
+#include "repl/edit/pyscan.h"
+#include "repl/text/lexer.h"
+#include "repl/text/wide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

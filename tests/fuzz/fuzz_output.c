@@ -1,6 +1,6 @@
-/* fuzz-sources: repl/output.c repl/vt.c repl/vt_sequence.c repl/vt_mode.c
- * repl/text.c repl/table.c repl/layout.c repl/wide.c repl/strbuf.c
- * jail/err.c */
+/* fuzz-sources: repl/term/output.c repl/term/vt/vt.c repl/term/vt/sequence.c
+ * repl/term/vt/mode.c repl/text/text.c repl/text/table.c repl/text/layout.c
+ * repl/text/wide.c repl/text/strbuf.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_output.c - the end mark is found wherever it is, and every byte before
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/output.h"
+#include "repl/term/output.h"
 
 #define MARK "\x1b_000102030405060708090a0b0c0d0e0f\x1b\\"
 

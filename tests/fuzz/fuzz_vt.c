@@ -1,4 +1,5 @@
-/* fuzz-sources: repl/vt.c repl/vt_sequence.c repl/vt_mode.c repl/text.c */
+/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c repl/term/vt/mode.c
+ * repl/text/text.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_vt.c - whatever a guest writes, the terminal gets only what is allowed
@@ -18,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/text.h"
-#include "repl/vt.h"
+#include "repl/term/vt/vt.h"
+#include "repl/text/text.h"
 
 struct bytes {
 	uint8_t *p;

@@ -1,11 +1,11 @@
-/* fuzz-sources: jail/wire.c jail/err.c */
+/* fuzz-sources: jail/wire/wire.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_wire.c - whatever a guest, or anyone, sends on a socket
  *
  * Decoding never reads outside the message, and what it accepts is bounded.
  */
-#include "jail/wire.h"
+#include "jail/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

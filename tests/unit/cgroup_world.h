@@ -10,10 +10,10 @@
 
 #include "forked.h"
 
-#include "jail/cgroup.h"
-#include "jail/cgroup_impl.h"
-#include "jail/ident.h"
-#include "jail/io.h"
+#include "jail/base/io.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "jail/walls/cgroup/impl.h"
+#include "jail/walls/ident.h"
 
 #include <fcntl.h>
 

@@ -5,8 +5,8 @@
 #ifndef TESTS_UNIT_CONFIG_WORLD_H
 #define TESTS_UNIT_CONFIG_WORLD_H
 
-#include "repl/config.h"
-#include "repl/config_value.h"
+#include "repl/config/config.h"
+#include "repl/config/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_MOUNT_PLAY_H
 #define TESTS_MOUNT_PLAY_H
 
-#include "jail/sys.h"
+#include "jail/base/sys.h"
 
 #include "own_ns.h"
 

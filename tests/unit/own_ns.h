@@ -5,9 +5,9 @@
 #ifndef TESTS_OWN_NS_H
 #define TESTS_OWN_NS_H
 
-#include "jail/err.h"
-#include "jail/ident.h"
-#include "jail/mount.h"
+#include "jail/base/err.h"
+#include "jail/walls/ident.h"
+#include "jail/walls/mount.h"
 
 #include "forked.h"
 

@@ -10,9 +10,9 @@
 
 #include "forked.h"
 
-#include "jail/ident.h"
-#include "jail/io.h"
-#include "jail/procs.h"
+#include "jail/base/io.h"
+#include "jail/init/procs.h"
+#include "jail/walls/ident.h"
 
 #include <fcntl.h>
 #include <poll.h>

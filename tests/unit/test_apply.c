@@ -2,8 +2,8 @@
 /*
  * test_apply.c - what is done where the kernel does not let a plan be
  */
-#include "jail/apply.h"
-#include "jail/sys.h"
+#include "jail/apply/apply.h"
+#include "jail/base/sys.h"
 
 #include "own_ns.h"
 

@@ -3,7 +3,7 @@
  * test_cgroup.c - limits that the kernel keeps, and what it tells of them
  */
 #include "cgroup_world.h"
-#include "jail/plan.h"
+#include "jail/plan/plan.h"
 
 #include <sys/mman.h>
 #include <time.h>

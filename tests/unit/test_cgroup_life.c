@@ -4,8 +4,8 @@
  */
 #include "cgroup_world.h"
 
-#include "jail/ident.h"
-#include "jail/janitor.h"
+#include "jail/apply/janitor.h"
+#include "jail/walls/ident.h"
 
 #include <poll.h>
 #include <sys/mman.h>

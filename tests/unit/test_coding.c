@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "jail/err.h"
-#include "repl/coding.h"
+#include "jail/base/err.h"
+#include "repl/command/coding.h"
 
 /* Without a byte behind it, so that reading past the end is seen. */
 static int check(const char *script, struct err *e)

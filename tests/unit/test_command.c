@@ -2,15 +2,15 @@
 /*
  * test_command.c - the table of commands keeps its promises
  */
-#include "repl/command.h"
+#include "repl/command/command.h"
 
-#include "jail/err.h"
-#include "repl/complete.h"
-#include "repl/config.h"
-#include "repl/editor.h"
-#include "repl/options.h"
-#include "repl/program.h"
-#include "repl/session.h"
+#include "jail/base/err.h"
+#include "repl/command/complete.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
+#include "repl/edit/editor.h"
+#include "repl/oneshot/program.h"
+#include "repl/session/session.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
  */
 #include "config_world.h"
 
-#include "repl/options.h"
+#include "repl/config/options.h"
 
 /* The whole file, terminated; caller frees. */
 static char *slurp(const char *name)

@@ -4,8 +4,8 @@
  */
 #include "config_world.h"
 
-#include "jail/err.h"
-#include "repl/config_value.h"
+#include "jail/base/err.h"
+#include "repl/config/value.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -9,10 +9,10 @@
 #include "repl/confine.h"
 
 #include "forked.h"
-#include "jail/err.h"
-#include "jail/sys.h"
-#include "repl/config.h"
-#include "repl/options.h"
+#include "jail/base/err.h"
+#include "jail/base/sys.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -2,7 +2,7 @@
 /*
  * test_cpu.c - a child that is told where to begin may go anywhere
  */
-#include "jail/cpu.h"
+#include "jail/base/cpu.h"
 
 #include "forked.h"
 

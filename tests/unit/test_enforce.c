@@ -2,9 +2,9 @@
 /*
  * test_enforce.c - what enforces a limit, and what jail.require makes of it
  */
-#include "jail/enforce.h"
+#include "jail/apply/enforce.h"
 
-#include "jail/err.h"
+#include "jail/base/err.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jail/err.h"
-#include "jail/io.h"
-#include "repl/history.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/edit/history.h"
 
 /* Each test works in a directory of its own. */
 struct place {

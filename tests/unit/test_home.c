@@ -4,8 +4,8 @@
  *
  * The home is a tmpfs of the test's own, in a namespace that a child enters.
  */
-#include "jail/home.h"
-#include "jail/io.h"
+#include "jail/base/io.h"
+#include "jail/walls/home.h"
 
 #include "own_ns.h"
 

@@ -5,9 +5,9 @@
  * Interpreters here are files that begin as a program does, in a directory
  * that each test makes and removes. Nothing is ever run.
  */
-#include "jail/host.h"
+#include "jail/apply/trial.h"
+#include "jail/host/host.h"
 #include "jail/spec.h"
-#include "jail/trial.h"
 
 #include "forked.h"
 

@@ -4,8 +4,8 @@
  */
 #include "forked.h"
 
-#include "jail/ident.h"
-#include "jail/io.h"
+#include "jail/base/io.h"
+#include "jail/walls/ident.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /*
  * test_io.c - messages between processes
  */
-#include "jail/io.h"
+#include "jail/base/io.h"
 
 #include "forked.h"
 

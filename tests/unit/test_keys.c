@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "repl/keys.h"
-#include "repl/wide.h"
+#include "repl/term/keys.h"
+#include "repl/text/wide.h"
 
 /* What bytes decode to, readably: text as itself, keys as <code>, pasted text
  * between { and }. */

@@ -4,8 +4,8 @@
  */
 #include "forked.h"
 
-#include "jail/landlock.h"
-#include "jail/sys.h"
+#include "jail/base/sys.h"
+#include "jail/walls/landlock.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

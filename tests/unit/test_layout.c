@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "repl/layout.h"
-#include "repl/undo.h"
-#include "repl/wide.h"
+#include "repl/edit/undo.h"
+#include "repl/text/layout.h"
+#include "repl/text/wide.h"
 
 static const struct layout_shape ten = {.cols = 10, .prompt = 4, .prompt2 = 4};
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "jail/err.h"
-#include "repl/highlight.h"
-#include "repl/lexer.h"
-#include "repl/pyscan.h"
+#include "jail/base/err.h"
+#include "repl/edit/highlight.h"
+#include "repl/edit/pyscan.h"
+#include "repl/text/lexer.h"
 
 /* The words of `line`, as "a|b|c". */
 static void expect_words(const char *line, const char *want)

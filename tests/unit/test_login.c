@@ -4,7 +4,7 @@
  */
 #include "repl/login.h"
 
-#include "jail/err.h"
+#include "jail/base/err.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,9 +6,9 @@
  * its own enters and takes away with it. Promises about restricting run twice:
  * with mount_setattr, and one mount after the other as before Linux 5.12.
  */
-#include "jail/io.h"
-#include "jail/mount_remount.h"
-#include "jail/sys.h"
+#include "jail/base/io.h"
+#include "jail/base/sys.h"
+#include "jail/walls/remount.h"
 
 #include "mount_play.h"
 

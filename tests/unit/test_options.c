@@ -2,9 +2,9 @@
 /*
  * test_options.c - the command line means what python3's would
  */
-#include "repl/options.h"
+#include "repl/config/options.h"
 
-#include "jail/err.h"
+#include "jail/base/err.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,12 +6,12 @@
  * is the plan that must come out, or NAME.err the error. What a file does not
  * say is as in host_usual().
  */
-#include "jail/host.h"
-#include "jail/io.h"
-#include "jail/plan.h"
-#include "jail/plan_show.h"
+#include "jail/base/io.h"
+#include "jail/base/sys.h"
+#include "jail/host/host.h"
+#include "jail/plan/plan.h"
+#include "jail/plan/show.h"
 #include "jail/spec.h"
-#include "jail/sys.h"
 
 #include "golden.h"
 

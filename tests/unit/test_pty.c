@@ -4,9 +4,9 @@
  *
  * On a devpts of the test's own, as a jail has.
  */
-#include "jail/pty.h"
+#include "jail/walls/pty.h"
 
-#include "jail/io.h"
+#include "jail/base/io.h"
 
 #include "own_ns.h"
 

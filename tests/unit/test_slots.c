@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "jail/err.h"
-#include "repl/slots.h"
+#include "jail/base/err.h"
+#include "repl/session/slots.h"
 
 #include <stdio.h>
 #include <stdlib.h>

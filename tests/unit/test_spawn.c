@@ -2,10 +2,10 @@
 /*
  * test_spawn.c - what every start of Python is given
  */
-#include "jail/spawn.h"
+#include "jail/init/spawn.h"
 
-#include "jail/apply.h"
-#include "jail/err.h"
+#include "jail/apply/apply.h"
+#include "jail/base/err.h"
 #include "jail/spec.h"
 
 #include "forked.h"

@@ -7,8 +7,8 @@
  */
 #include "own_ns.h"
 
-#include "jail/io.h"
-#include "jail/sweep.h"
+#include "jail/base/io.h"
+#include "jail/init/sweep.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * test_table.c - columns that fit, fold, wrap and are cut
  */
-#include "repl/table.h"
+#include "repl/text/table.h"
 
-#include "repl/strbuf.h"
+#include "repl/text/strbuf.h"
 
 #include <locale.h>
 #include <setjmp.h>

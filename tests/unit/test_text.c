@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "repl/text.h"
+#include "repl/text/text.h"
 
 #define SAFE(in, want)                                                         \
 	do {                                                                   \

@@ -5,14 +5,14 @@
  * The home is a directory of the test's own, behind the same calls that the
  * warden answers.
  */
-#include "jail/err.h"
-#include "jail/io.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/limits.h"
-#include "repl/hostfs.h"
-#include "repl/ledger.h"
-#include "repl/lexer.h"
-#include "repl/transfer.h"
+#include "repl/files/hostfs.h"
+#include "repl/files/ledger.h"
+#include "repl/files/transfer.h"
+#include "repl/text/lexer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * test_verdict.c - every way a cell can end is told, in these words
  */
-#include "repl/verdict.h"
+#include "repl/session/verdict.h"
 
 #include "jail/limits.h"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "repl/vt.h"
+#include "repl/term/vt/vt.h"
 
 enum { NO_DROP = -1 };
 

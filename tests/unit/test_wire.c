@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "jail/wire.h"
+#include "jail/wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * janitor.c - the process that cleans up after a session, whatever ended it
+ *
+ * Runs in:   a process of its own, forked by the warden before there is
+ *            anything to clean up
+ * Holds:     the uid that owns the cgroup; CAP_KILL and CAP_DAC_OVERRIDE if it
+ *            is root
+ * Trusts:    nobody: it reads nothing but an end of file, and names in a
+ *            directory that only root writes to, or the person whose it is
+ * Leaves:    no cgroup, no process in it, and only then the lock; nothing of
+ *            sessions before it, where their janitors did not get to that
+ */
+#include "janitor.h"
+
+#include "jail/base/io.h"
+#include "jail/walls/ident.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* A process can take long to die: core of the kernel, a dead NFS server.
+ * Then the cgroup is left to the janitors of later sessions. */
+#define REMOVE_MS 30000
+
+/* Root with two powers: to kill, and to remove the directory above the
+ * session's, whose parent is the root of a hierarchy and closed (0555) even to
+ * its owner. */
+static int keep_two_powers(void)
+{
+	const cap_value_t want[] = {CAP_KILL, CAP_DAC_OVERRIDE};
+	cap_t set = cap_init();
+	int r = -1;
+
+	if (set && geteuid() == 0 &&
+		(cap_set_flag(set, CAP_PERMITTED, 2, want, CAP_SET) < 0 ||
+			cap_set_flag(set, CAP_EFFECTIVE, 2, want, CAP_SET) < 0))
+		r = -1;
+	else if (set)
+		r = cap_set_proc(set);
+	cap_free(set);
+	return r < 0 ? -1 : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* It must outlive what ends the others: the terminal, a shutdown's first
+ * SIGTERM, Ctrl-C. */
+static int settle(void)
+{
+	static const int ignored[] = {
+		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
+	sigset_t none;
+
+	setsid();
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+	prctl(PR_SET_NAME, "cellblock-janit");
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return chdir("/");
+}
+
+static int is_dead(const char *name, void *lock_fd)
+{
+	return ident_uid_is_free(*(int *)lock_fd, name);
+}
+
+static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
+	int end, int lock_fd, int done_fd)
+{
+	int keep[] = {end, lock_fd, done_fd};
+	int left;
+	char c;
+
+	/* There is no session without a janitor; but by now there may be
+	 * something to remove. */
+	if ((settle() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
+		    keep_two_powers() < 0) &&
+		getppid() == warden)
+		kill(warden, SIGKILL);
+	/* Nobody writes; if someone does, it means nothing. */
+	for (;;) {
+		ssize_t r = read(end, &c, 1);
+
+		if (r == 0 || (r < 0 && errno != EINTR))
+			break;
+	}
+	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
+	/* For what follows nobody waits. */
+	ident_release_uid(lock_fd);
+	fd_drop(&done_fd);
+	cgroup_sweep(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
+	_exit(left);
+}
+
+pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
+	int *hold_fd, struct err *e)
+{
+	sigset_t all, before;
+	int p[2];
+	pid_t pid, warden = getpid();
+
+	if (pipe2(p, O_CLOEXEC) < 0) {
+		err_errno(e, "janitor: make a pipe");
+		return -1;
+	}
+	/* It is not to be killed by what it will ignore in a moment. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0) {
+		close(p[1]);
+		janitor_run(cg, warden, p[0], lock_fd, done_fd);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0) {
+		err_errno(e, "janitor: fork");
+		close(p[0]);
+		close(p[1]);
+		return -1;
+	}
+	close(p[0]);
+	*hold_fd = p[1];
+	return pid;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sys.h - raw system calls that the C library may not know
+ *
+ * Numbers and flags are our own, so that this builds with old kernel headers
+ * and with musl. A call the kernel lacks fails with ENOSYS. Every call returns
+ * what the kernel returns, with errno, and every descriptor made here is
+ * close-on-exec.
+ */
+#ifndef JAIL_BASE_SYS_H
+#define JAIL_BASE_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- openat2(2), Linux 5.6 ---- */
+
+#define SYS_RESOLVE_NO_XDEV 0x01u
+#define SYS_RESOLVE_NO_MAGICLINKS 0x02u
+#define SYS_RESOLVE_NO_SYMLINKS 0x04u
+#define SYS_RESOLVE_BENEATH 0x08u
+#define SYS_RESOLVE_IN_ROOT 0x10u
+
+/* open(2) with limits on how the path is resolved. `mode` must be 0 unless
+ * O_CREAT or O_TMPFILE is in `flags`; O_CLOEXEC is added. */
+int sys_openat2(
+	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
+
+/* What to do about its failure, if the call itself is what is missing; or
+ * NULL. EPERM is what a container's seccomp filter may answer. */
+const char *sys_openat2_remedy(int code);
+
+/* ---- renameat2(2) ---- */
+
+#define SYS_RENAME_NOREPLACE 1u
+#define SYS_RENAME_EXCHANGE 2u
+
+int sys_renameat2(int olddir, const char *oldpath, int newdir,
+	const char *newpath, unsigned flags);
+
+/* ---- the file-descriptor mount interface, Linux 5.2 ---- */
+
+/* Attributes of a mount, the kernel's MOUNT_ATTR_*. */
+#define SYS_ATTR_RDONLY 0x01u
+#define SYS_ATTR_NOSUID 0x02u
+#define SYS_ATTR_NODEV 0x04u
+#define SYS_ATTR_NOEXEC 0x08u
+
+#define SYS_OPEN_TREE_CLONE 1u
+#define SYS_AT_RECURSIVE 0x8000u
+#define SYS_AT_EMPTY_PATH 0x1000u
+
+/* A descriptor of the mount at `path`, or, with SYS_OPEN_TREE_CLONE, of a
+ * detached copy of it. */
+int sys_open_tree(int dirfd, const char *path, unsigned flags);
+
+/* Attach the tree `from` (a descriptor from open_tree or fsmount) at `to` (a
+ * descriptor of a directory or file). */
+int sys_move_mount_fd(int from, int to);
+
+int sys_fsopen(const char *fstype);
+int sys_fsconfig_flag(int fs, const char *key);
+int sys_fsconfig_string(int fs, const char *key, const char *value);
+int sys_fsconfig_create(int fs);
+
+/* A detached mount of the created file system: a descriptor of its root. */
+int sys_fsmount(int fs, unsigned attrs);
+
+/* Set attributes on a mount, `flags` may hold SYS_AT_RECURSIVE. Linux 5.12. */
+int sys_mount_setattr(int fd, unsigned flags, unsigned attrs);
+
+/* ---- others ---- */
+
+int sys_pivot_root(const char *new_root, const char *put_old);
+
+/* Landlock's ABI version, or -1: ENOSYS where it was not built, EOPNOTSUPP
+ * where it is switched off. */
+int sys_landlock_abi(void);
+
+#endif

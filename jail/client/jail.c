@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jail.c - a session in a jail, as the front end sees it
+ *
+ * Runs in:   front end
+ * Trusts:    the warden for shape only: messages are checked, texts that came
+ *            from a guest are passed on as bytes
+ * Leaves:    no child: jail_close() waits for the warden, which waits for the
+ *            jail; should it wait in vain, it says so
+ */
+#include "jail/jail.h"
+
+#include "jail/base/cpu.h"
+#include "jail/base/io.h"
+#include "jail/warden/warden.h"
+#include "jail/wire/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* What the warden may take to end a session before it is killed, and then, or
+ * where it may not be killed, until its own alarm must have ended it. */
+#define CLOSE_MS 3000
+#define CLOSE_KILLED_MS (WARDEN_WORK_MS + 2000)
+/* A death becomes known a moment after the socket's end. */
+#define DEATH_MS 200
+/* Longest answer or listing taken from the warden. */
+#define TEXT_MAX (16 << 20)
+
+struct jail {
+	int sock;
+	pid_t warden;
+	uint32_t seq;
+	/* Events that came while a call waited for its reply. */
+	struct jail_event *queue;
+	size_t n, room;
+};
+
+/* Descriptors on their way through sockets are counted for each user, and
+ * refused to who may have fewer open than there are. A guest, with the limit of
+ * its own, can keep as many on their way: ours must not be refused for it. */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* Guests get 1, which is fewer core dumps than 0 (plan.c): root may have it
+ * whatever the limit was. */
+static void raise_core(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_max == 0)
+		setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
+}
+
+int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
+{
+	struct jail *j = calloc(1, sizeof(*j));
+	sigset_t all, before;
+	int pair[2];
+
+	if (!j)
+		return err_errno(e, "start a session");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(j);
+		return err_errno(e, "start a session");
+	}
+	raise_descriptors();
+	raise_core();
+	/* What is meant for the caller's group, a terminal's Ctrl-C, is not for
+	 * the warden, which has one of its own in a moment. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	j->warden = fork();
+	if (j->warden == 0)
+		warden_main(pair[1], spec);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(pair[1]);
+	if (j->warden < 0) {
+		close(pair[0]);
+		free(j);
+		return err_errno(e, "start a session");
+	}
+	cpu_run_beside(j->warden);
+	j->sock = pair[0];
+	*out = j;
+	return 0;
+}
+
+int jail_fd(const struct jail *j)
+{
+	return j->sock;
+}
+
+void jail_event_close(struct jail_event *ev)
+{
+	for (int i = 0; i < 4; i++)
+		fd_drop(&ev->fds[i]);
+	fd_drop(&ev->fd);
+}
+
+static int wait_readable(struct jail *j, int64_t timeout_ms)
+{
+	struct pollfd p = {.fd = j->sock, .events = POLLIN};
+	int r;
+
+	do
+		r = poll(&p, 1, (int)timeout_ms);
+	while (r < 0 && errno == EINTR);
+	return r;
+}
+
+/* Read and forget until the other end is closed: 1, or 0 at the deadline. */
+static int end_awaited(struct jail *j, int64_t deadline_ms)
+{
+	ssize_t n = 1;
+	char byte;
+
+	while (n > 0) {
+		int64_t left = deadline_ms - now_ms();
+
+		if (left <= 0 || wait_readable(j, left) == 0)
+			return 0;
+		n = recv(j->sock, &byte, 1, MSG_TRUNC | MSG_DONTWAIT);
+	}
+	return 1;
+}
+
+static void queue_free(struct jail *j)
+{
+	for (size_t i = 0; i < j->n; i++)
+		jail_event_close(&j->queue[i]);
+	free(j->queue);
+}
+
+int jail_close(struct jail *j, struct err *e)
+{
+	int ended;
+
+	if (!j)
+		return 0;
+	/* The warden ends at our end of file. It, and where there is one its
+	 * janitor, hold the other end until nothing is left. */
+	shutdown(j->sock, SHUT_WR);
+	ended = end_awaited(j, now_ms() + CLOSE_MS);
+	if (!ended) {
+		kill(j->warden, SIGKILL);
+		ended = end_awaited(j, now_ms() + CLOSE_KILLED_MS);
+	}
+	if (!ended)
+		err_set(e,
+			"the session does not end: process %d, and what it "
+			"started, may still run",
+			(int)j->warden);
+	close(j->sock);
+	while (waitpid(j->warden, NULL, ended ? 0 : WNOHANG) < 0 &&
+		errno == EINTR)
+		;
+	queue_free(j);
+	free(j);
+	return ended ? 0 : -1;
+}
+
+/* ---- receiving ---- */
+
+/* Without its warden there is no jail: not an ordinary failure. */
+static int gone(struct jail *j, struct err *e)
+{
+	int64_t end = now_ms() + DEATH_MS;
+	siginfo_t si = {0};
+
+	while (waitid(P_PID, (id_t)j->warden, &si,
+		       WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		si.si_pid == 0 && now_ms() < end)
+		poll(NULL, 0, 1);
+	if (si.si_code == CLD_KILLED && si.si_status == SIGALRM)
+		err_set(e, "the session hung, and was ended");
+	else
+		err_set(e, "the session's warden is gone");
+	err_kind_set(e, ERR_JAIL);
+	return -1;
+}
+
+/* A slot names a descriptor of the message by index; give it that one. */
+static int slot_take(int slot, int *fds)
+{
+	if (slot < 0 || slot >= IO_FDS_MAX)
+		return -1;
+	return fd_take(&fds[slot]);
+}
+
+/* 1 taken, 0 nothing there, -1 the warden is gone. */
+static int receive(struct jail *j, struct wire_event *m, struct err *e)
+{
+	int fds[IO_FDS_MAX];
+	ssize_t n = io_recv_fds(
+		j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0)
+		return gone(j, e);
+	if (wire_event_check(m, (size_t)n, e) < 0) {
+		for (int i = 0; i < IO_FDS_MAX; i++)
+			fd_drop(&fds[i]);
+		return -1;
+	}
+	for (int i = 0; i < 4; i++)
+		m->event.fds[i] = slot_take(m->event.fds[i], fds);
+	m->event.fd = slot_take(m->event.fd, fds);
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fd_drop(&fds[i]);
+	return 1;
+}
+
+int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
+{
+	struct wire_event m;
+	int r;
+
+	if (j->n > 0) {
+		*ev = j->queue[0];
+		memmove(j->queue, j->queue + 1, --j->n * sizeof(*j->queue));
+		return 1;
+	}
+	/* A reply nobody waits for any more is dropped. */
+	while ((r = receive(j, &m, e)) == 1 && m.event.type == JAIL_REPLY)
+		jail_event_close(&m.event);
+	if (r == 1)
+		*ev = m.event;
+	return r;
+}
+
+int jail_wait(
+	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e)
+{
+	int64_t end = now_ms() + timeout_ms;
+	int r;
+
+	while ((r = jail_next(j, ev, e)) == 0) {
+		int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
+
+		if (timeout_ms >= 0 && left <= 0)
+			return 0;
+		wait_readable(j, left);
+	}
+	return r;
+}
+
+/* ---- sending ---- */
+
+static int request_send(
+	struct jail *j, struct wire_front *m, int fd, struct err *e)
+{
+	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) == 0)
+		return 0;
+	if (errno == ETOOMANYREFS)
+		return err_errno(e, "hand it over to the session");
+	return gone(j, e);
+}
+
+/* Keep an event for jail_next(); takes what it holds. */
+static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
+{
+	if (j->n == j->room) {
+		size_t room = j->room ? 2 * j->room : 8;
+		struct jail_event *more =
+			reallocarray(j->queue, room, sizeof(*more));
+
+		if (!more) {
+			jail_event_close(ev);
+			return err_errno(e, "keep an event");
+		}
+		j->queue = more;
+		j->room = room;
+	}
+	j->queue[j->n++] = *ev;
+	return 0;
+}
+
+/* Send a request and wait for its reply; other events are kept. */
+static int call(struct jail *j, struct wire_front *m, int fd,
+	struct wire_event *reply, struct err *e)
+{
+	m->seq = ++j->seq;
+	reply->event.fd = -1;
+	if (request_send(j, m, fd, e) < 0)
+		return -1;
+	for (;;) {
+		int r = receive(j, reply, e);
+
+		if (r < 0)
+			return -1;
+		if (r == 0) {
+			wait_readable(j, -1);
+			continue;
+		}
+		if (reply->event.type == JAIL_REPLY &&
+			reply->reply.seq == m->seq)
+			break;
+		if (reply->event.type == JAIL_REPLY)
+			jail_event_close(&reply->event);
+		else if (queue_add(j, &reply->event, e) < 0)
+			return -1;
+	}
+	if (reply->reply.ok)
+		return 0;
+	if (e)
+		*e = reply->reply.err;
+	jail_event_close(&reply->event);
+	return -1;
+}
+
+static int call_path(struct jail *j, enum wire_front_type type,
+	const char *path, struct wire_event *reply, struct err *e)
+{
+	struct wire_front m = {.type = type};
+
+	if (strlen(path) >= sizeof(m.path))
+		return err_set(e, "%.60s…: name too long", path);
+	memcpy(m.path, path, strlen(path) + 1);
+	return call(j, &m, -1, reply, e);
+}
+
+static int call_plain(struct jail *j, enum wire_front_type type, int64_t a,
+	int64_t b, struct wire_event *reply, struct err *e)
+{
+	struct wire_front m = {.type = type, .a = a, .b = b};
+
+	return call(j, &m, -1, reply, e);
+}
+
+static int tell(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
+	struct err *e)
+{
+	struct wire_front m = {.type = type, .a = a, .b = b};
+
+	return request_send(j, &m, -1, e);
+}
+
+int jail_run(
+	struct jail *j, uint32_t cell, const char *src, size_t n, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_RUN, .a = cell};
+	auto_close int fd = io_sealed_memfd("cellblock-cell", src, n);
+
+	if (fd < 0)
+		return err_errno(e, "hold the cell");
+	return request_send(j, &m, fd, e);
+}
+
+int jail_interrupt(struct jail *j, struct err *e)
+{
+	return tell(j, FRONT_INTERRUPT, 0, 0, e);
+}
+
+int jail_kill(struct jail *j, struct err *e)
+{
+	return tell(j, FRONT_KILL, 0, 0, e);
+}
+
+int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
+{
+	return tell(j, FRONT_RESIZE, rows, cols, NULL);
+}
+
+int jail_touch(struct jail *j)
+{
+	return tell(j, FRONT_TOUCH, 0, 0, NULL);
+}
+
+int jail_start_program(struct jail *j, struct err *e)
+{
+	return tell(j, FRONT_START, 0, 0, e);
+}
+
+/* The whole text of a memfd, NUL-terminated; takes fd. */
+static int text_take(int fd, char **text, size_t *n, struct err *e)
+{
+	auto_close int own = fd;
+	struct stat st;
+
+	if (own < 0 || fstat(own, &st) < 0 || st.st_size > TEXT_MAX)
+		return err_set(e, "the warden's answer is missing");
+	*n = (size_t)st.st_size;
+	*text = malloc(*n + 1);
+	if (!*text || pread(own, *text, *n, 0) != (ssize_t)*n) {
+		free(*text);
+		*text = NULL;
+		return err_set(e, "the warden's answer cannot be read");
+	}
+	(*text)[*n] = '\0';
+	return 0;
+}
+
+int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
+	char **answer, size_t *answer_n, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_ASK, .a = q};
+	auto_close int fd = io_sealed_memfd("cellblock-ask", text, n);
+	struct wire_event reply;
+
+	if (fd < 0)
+		return err_errno(e, "hold the question");
+	if (call(j, &m, fd, &reply, e) < 0)
+		return -1;
+	return text_take(fd_take(&reply.event.fd), answer, answer_n, e);
+}
+
+int jail_return_keys(struct jail *j)
+{
+	struct wire_event reply;
+
+	return call_plain(j, FRONT_KEYS, 0, 0, &reply, NULL);
+}
+
+int jail_reset(struct jail *j, struct err *e)
+{
+	struct wire_event reply;
+
+	return call_plain(j, FRONT_RESET, 0, 0, &reply, e);
+}
+
+int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
+	struct err *e)
+{
+	struct wire_event reply;
+
+	if (call_plain(j, FRONT_UNDO, n, 0, &reply, e) < 0)
+		return -1;
+	*back_to = (uint32_t)reply.reply.a;
+	*names = (uint32_t)reply.reply.b;
+	return 0;
+}
+
+int jail_usage(struct jail *j, struct jail_usage *u, struct err *e)
+{
+	struct wire_event reply;
+
+	if (call_plain(j, FRONT_USAGE, 0, 0, &reply, e) < 0)
+		return -1;
+	*u = reply.reply.usage;
+	return 0;
+}
+
+/* ---- the home ---- */
+
+int jail_home_open(struct jail *j, const char *path, struct err *e)
+{
+	struct wire_event reply;
+
+	if (call_path(j, FRONT_HOME_OPEN, path, &reply, e) < 0)
+		return -1;
+	return reply.event.fd;
+}
+
+int jail_home_create(
+	struct jail *j, const char *path, uint32_t *token, struct err *e)
+{
+	struct wire_event reply;
+
+	if (call_path(j, FRONT_HOME_CREATE, path, &reply, e) < 0)
+		return -1;
+	*token = (uint32_t)reply.reply.a;
+	return reply.event.fd;
+}
+
+int jail_home_commit(struct jail *j, uint32_t token, int replace, struct err *e)
+{
+	struct wire_event reply;
+
+	return call_plain(j, FRONT_HOME_COMMIT, token, replace, &reply, e);
+}
+
+int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
+{
+	struct wire_event reply;
+
+	return call_plain(j, FRONT_HOME_ABORT, token, 0, &reply, e);
+}
+
+int jail_home_remove(struct jail *j, const char *path, struct err *e)
+{
+	struct wire_event reply;
+
+	return call_path(j, FRONT_HOME_REMOVE, path, &reply, e);
+}
+
+/* One record of a listing; its path points into the text. */
+static int file_parse(struct jail_file *f, char *rec)
+{
+	long long bytes, blocks, mtime;
+	int at = 0;
+
+	/* One blank, then the name: which may begin with more of them. */
+	if (sscanf(rec, "%c %lld %lld %lld %u%n", &f->type, &bytes, &blocks,
+		    &mtime, &f->nlink, &at) != 5 ||
+		rec[at] != ' ')
+		return -1;
+	f->bytes = bytes;
+	f->blocks_bytes = blocks;
+	f->mtime = mtime;
+	f->path = strdup(rec + at + 1);
+	return f->path ? 0 : -1;
+}
+
+static int file_order(const void *a, const void *b)
+{
+	const struct jail_file *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
+{
+	struct wire_event reply;
+	auto_free char *text = NULL;
+	size_t n = 0, room = 0;
+
+	*out = (struct jail_files){0};
+	if (call_plain(j, FRONT_HOME_LIST, 0, 0, &reply, e) < 0 ||
+		text_take(fd_take(&reply.event.fd), &text, &n, e) < 0)
+		return -1;
+	out->truncated = (int)reply.reply.a;
+	for (size_t at = 0; at < n; at++)
+		room += text[at] == '\0';
+	out->v = calloc(room + 1, sizeof(*out->v));
+	if (!out->v)
+		return err_errno(e, "list the home");
+	for (char *rec = text; rec < text + n; rec += strlen(rec) + 1)
+		if (file_parse(&out->v[out->n], rec) == 0)
+			out->n++;
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), file_order);
+	return 0;
+}
+
+void jail_files_free(struct jail_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->v[i].path);
+	free(f->v);
+	*f = (struct jail_files){0};
+}

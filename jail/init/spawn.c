@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawn.c - start Python in the jail
+ *
+ * Runs in:   init, and its child up to exec
+ * Trusts:    the spec and the plan
+ * Leaves:    a guest that holds exactly its stdio and, under the driver, five
+ *            high descriptors: control socket, line, mark, tools, stack
+ *
+ * After fork there is no recovery: what failed is said, and the child is gone.
+ */
+#include "spawn.h"
+
+#include "jail/apply/apply.h"
+#include "jail/base/io.h"
+#include "jail/plan/plan.h"
+#include "jail/spec.h"
+#include "jail/walls/cgroup/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+/*
+ * Runs the driver from a file, whose descriptor is the first argument: compiled
+ * where this Python is the one it was compiled for, from its source otherwise
+ * (tools/freeze). As short as it is because Python parses it at every start.
+ */
+static const char boot[] =
+	"import sys, marshal, posix\n"
+	"f = int(sys.argv.pop(1)); t = posix.read(f, 8); "
+	"c = posix.read(f, int.from_bytes(t[4:], 'little'))\n"
+	"if t[:4] == sys.modules["
+	"'_frozen_importlib_external'].MAGIC_NUMBER: c = marshal.loads(c)\n"
+	"else: c = posix.read(f, 1 << 20)\n"
+	"posix.close(f); exec(c)\n";
+
+/* Where the driver's own descriptors begin: out of the way of code that
+ * closes or expects small numbers. */
+#define HIGH_FD 500
+
+static const char *const env_fixed[] = {
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"HOME=/home",
+	"USER=user",
+	"LOGNAME=user",
+	"SHELL=/bin/sh",
+	"LANG=C.UTF-8",
+	"LC_ALL=C.UTF-8",
+	"TMPDIR=/tmp",
+	"LESSHISTFILE=-",
+	"MPLBACKEND=Agg",
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	"PYTHONDONTWRITEBYTECODE=1",
+};
+
+static const char *const thread_pools[] = {
+	"OMP_NUM_THREADS",
+	"OPENBLAS_NUM_THREADS",
+	"MKL_NUM_THREADS",
+	"NUMEXPR_NUM_THREADS",
+};
+
+static int env_prepare(struct spawn *s, struct err *e)
+{
+	int n = 0, cores = (s->spec->limits.cpus_milli + 999) / 1000;
+
+	for (size_t i = 0; i < sizeof(env_fixed) / sizeof(env_fixed[0]); i++)
+		s->env[n++] = env_fixed[i];
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(s->threads[i], sizeof(s->threads[i]), "%s=%d",
+			thread_pools[i], cores > 0 ? cores : 1);
+		s->env[n++] = s->threads[i];
+	}
+	snprintf(s->term, sizeof(s->term), "TERM=%.50s",
+		s->spec->term ? s->spec->term : "dumb");
+	s->env[n++] = s->term;
+	if (s->spec->packages) {
+		snprintf(s->packages, sizeof(s->packages), "PYTHONPATH=%s",
+			s->spec->packages);
+		s->env[n++] = s->packages;
+	}
+	/* The configuration's come last and must win: drop what they name. */
+	for (int i = 0; s->spec->env && s->spec->env[i]; i++) {
+		const char *add = s->spec->env[i];
+		size_t len = strcspn(add, "=") + 1;
+		int at = 0;
+
+		while (at < n && strncmp(s->env[at], add, len) != 0)
+			at++;
+		if (at >= SPAWN_ENV_MAX - 1)
+			return err_set(e, "python.env: too many variables");
+		s->env[at] = add;
+		n += at == n;
+	}
+	s->env[n] = NULL;
+	return 0;
+}
+
+static int oom_read(struct spawn *s, struct err *e)
+{
+	char text[16] = "";
+
+	if (s->oom_fd >= 0 && pread(s->oom_fd, text, sizeof(text) - 1, 0) <= 0)
+		return err_errno(e, "read oom_score_adj");
+	s->oom_own = atoi(text);
+	return 0;
+}
+
+/* A child has the score of its parent, and what anyone has raised may be
+ * lowered to where it was. */
+static int oom_write(const struct spawn *s, int score, struct err *e)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%d", score);
+
+	if (s->oom_fd >= 0 && pwrite(s->oom_fd, text, (size_t)n, 0) != n)
+		return err_errno(e, "write oom_score_adj");
+	return 0;
+}
+
+int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, const struct apply_ctx *built,
+	const struct cgroup *cgroup, struct err *e)
+{
+	*s = (struct spawn){.spec = spec,
+		.plan = plan,
+		.cgroup = cgroup,
+		.null = -1,
+		.oom_fd = built->oom_fd,
+		.oom_guest = built->guest_oom};
+	if (env_prepare(s, e) < 0 || oom_read(s, e) < 0)
+		return -1;
+	s->null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (s->null < 0)
+		return err_errno(e, "open the jail's /dev/null");
+	return 0;
+}
+
+/* A duplicate that survives exec, at a high number. */
+static int high_dup(int fd, struct err *e)
+{
+	int r = fcntl(fd, F_DUPFD, HIGH_FD);
+
+	return r < 0 ? err_errno(e, "duplicate a descriptor for Python") : r;
+}
+
+static int stdio_set(const int *fds, struct err *e)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(fds[i], i) < 0)
+			return err_errno(e, "set up stdio");
+	return 0;
+}
+
+struct argv {
+	const char *v[SPAWN_ARGS_MAX + 16];
+	int n;
+	char numbers[7][16];
+};
+
+static void argv_number(struct argv *a, int i, int value)
+{
+	snprintf(a->numbers[i], sizeof(a->numbers[i]), "%d", value);
+	a->v[a->n++] = a->numbers[i];
+}
+
+static int argv_driver(
+	struct argv *a, const struct spawn *s, const int *fds, struct err *e)
+{
+	int driver = high_dup(fds[SPAWN_DRIVER], e);
+
+	if (driver < 0)
+		return -1;
+	a->v[a->n++] = s->spec->python;
+	a->v[a->n++] = "-I";
+	a->v[a->n++] = "-S";
+	a->v[a->n++] = "-c";
+	a->v[a->n++] = boot;
+	argv_number(a, 0, driver);
+	return 0;
+}
+
+static int child_session(const struct spawn *s, int tty, int line,
+	const int *fds, struct argv *a, struct err *e)
+{
+	const int stdio[3] = {tty, tty, tty};
+	int high[5] = {high_dup(fds[SPAWN_CTL], e), high_dup(line, e),
+		high_dup(tty, e), high_dup(fds[SPAWN_TOOLS], e),
+		high_dup(fds[SPAWN_STACK], e)};
+
+	if (stdio_set(stdio, e) < 0)
+		return -1;
+	if (argv_driver(a, s, fds, e) < 0)
+		return -1;
+	for (int i = 0; i < 5; i++) {
+		if (high[i] < 0)
+			return -1;
+		argv_number(a, i + 1, high[i]);
+	}
+	argv_number(a, 6, s->spec->limits.recursion);
+	return 0;
+}
+
+static int child_program(const struct spawn *s, int tty, const int *fds,
+	struct argv *a, struct err *e)
+{
+	const char *const *args = s->spec->argv;
+	int stdio[3];
+
+	for (int i = 0; i < 3; i++) {
+		int from = s->spec->tty_bits & (1u << i) ? tty
+							 : fds[SPAWN_STDIO + i];
+
+		stdio[i] = from < 0 ? s->null : from;
+	}
+	if (stdio_set(stdio, e) < 0)
+		return -1;
+	if (!args || !args[0] || strcmp(args[0], "-e") != 0)
+		a->v[a->n++] = s->spec->python;
+	else if (argv_driver(a, s, fds, e) < 0)
+		return -1;
+	for (int i = 0; args && args[i]; i++) {
+		if (i >= SPAWN_ARGS_MAX)
+			return err_set(
+				e, "more than %d arguments", SPAWN_ARGS_MAX);
+		a->v[a->n++] = args[i];
+	}
+	return 0;
+}
+
+/* Everything as exec'd programs expect it: the warden resets what its caller
+ * ignores, and these are what it and init ignore. But SIGINT is, too, in a
+ * session: the driver must not be interrupted before it has set itself up. */
+static void signals_reset(int session)
+{
+	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGTTOU, SIG_DFL);
+	if (session)
+		signal(SIGINT, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int child_exec(
+	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+{
+	int session = s->spec->mode == SPEC_SESSION;
+	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
+	struct argv a = {.n = 0};
+
+	if (cgroup_enter_freezer(s->cgroup, e) < 0)
+		return -1;
+	setpgid(0, 0);
+	/* A background group that sets the foreground gets SIGTTOU. */
+	if (signal(SIGTTOU, SIG_IGN) == SIG_ERR)
+		return err_errno(e, "ignore SIGTTOU");
+	if (tcsetpgrp(tty, getpid()) < 0)
+		return err_errno(e, "become the foreground group of the tty");
+	if (session ? child_session(s, tty, line, fds, &a, e)
+		    : child_program(s, tty, fds, &a, e))
+		return -1;
+	a.v[a.n] = NULL;
+	signals_reset(session);
+	if (apply_stage(s->plan, PLAN_GUEST, &ctx, e) < 0)
+		return -1;
+	execve(s->spec->python, (char *const *)a.v, (char *const *)s->env);
+	return err_errno(e, "start %s", s->spec->python);
+}
+
+/*
+ * The child runs in our memory, while we wait, until it execs: quick, and what
+ * it has to say is said where we can read it.
+ */
+static pid_t start(
+	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+{
+	volatile int failed = 0;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		child_exec(s, tty, line, fds, e);
+		failed = 1;
+		_exit(127);
+	}
+	if (pid < 0)
+		return err_errno(e, "start Python");
+	if (!failed)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -1;
+}
+
+pid_t spawn_start(
+	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+{
+	pid_t pid;
+
+	if (oom_write(s, s->oom_guest, e) < 0)
+		return -1;
+	pid = start(s, tty, line, fds, e);
+	if (oom_write(s, s->oom_own, pid < 0 ? NULL : e) == 0 || pid < 0)
+		return pid;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return -1;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawn.h - start Python in the jail
+ */
+#ifndef JAIL_INIT_SPAWN_H
+#define JAIL_INIT_SPAWN_H
+
+#include <sys/types.h>
+
+struct apply_ctx;
+struct cgroup;
+struct err;
+struct jail_spec;
+struct plan;
+
+/* Most arguments a program is given. */
+#define SPAWN_ARGS_MAX 4096
+#define SPAWN_ENV_MAX 128
+
+struct spawn {
+	const struct jail_spec *spec; /* borrowed */
+	const struct plan *plan;      /* borrowed */
+	const struct cgroup *cgroup;  /* borrowed; guests enter its freezer */
+	int null;		      /* /dev/null */
+	int oom_fd;		/* borrowed; init's oom_score_adj, or -1 */
+	int oom_own, oom_guest; /* that of init, and of a guest */
+	const char *env[SPAWN_ENV_MAX];
+	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
+	char term[64];
+	char packages[4112]; /* PYTHONPATH=… */
+};
+
+/* What every start needs: the environment, the jail's /dev/null. */
+int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, const struct apply_ctx *built,
+	const struct cgroup *cgroup, struct err *e);
+
+/* What a start is given: the driver and the rest of it, memfds read from their
+ * beginning. SPEC_SESSION: its control socket and its stack file.
+ * SPEC_PROGRAM: its stdio, a terminal instead where tty_bits says so. */
+enum {
+	SPAWN_DRIVER,
+	SPAWN_TOOLS,
+	SPAWN_CTL,
+	SPAWN_STACK,
+	SPAWN_STDIO = SPAWN_CTL,
+	SPAWN_FDS = SPAWN_STDIO + 3,
+};
+
+/*
+ * Start Python as the foreground group of the tty, on SPAWN_FDS descriptors
+ * (borrowed). Returns its pid once exec has succeeded, or -1 with e.
+ */
+pid_t spawn_start(const struct spawn *s, int tty, int line, const int *fds,
+	struct err *e);
+
+#endif

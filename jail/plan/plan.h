@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan.h - what is going to be done to build a jail, as a value
+ *
+ * Made from a spec and a host by a pure function, so it can be printed,
+ * compared with a golden file and tested without any privilege. apply.c
+ * carries it out, in order, a stage at a time.
+ */
+#ifndef JAIL_PLAN_PLAN_H
+#define JAIL_PLAN_PLAN_H
+
+#include "jail/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct host;
+struct jail_spec;
+struct limits;
+
+/* Room for operations, and for the strings made for them. */
+#define PLAN_OPS_MAX 384
+#define PLAN_TEXTS_MAX 96
+
+/* The one id that processes of the jail have inside. */
+#define PLAN_ID 1000
+
+enum plan_stage {
+	PLAN_WARDEN, /* warden, in its own user and mount namespace, once */
+	PLAN_JAIL,   /* init, in the jail's namespaces, with every capability
+		      * there; with none after */
+	PLAN_GUEST,  /* a child of init, between fork and exec */
+};
+#define PLAN_STAGES 3
+
+enum plan_op_type {
+	PLAN_IDENTITY,	 /* be uid and gid `number`; in JAIL also pid 1 */
+	PLAN_PRIVATE,	 /* every mount private */
+	PLAN_HOME_MAKE,	 /* mount the home over source; options, attrs */
+	PLAN_HOME_KEEP,	 /* mount source, or else an empty tmpfs, on target in
+			  * the home; options, attrs */
+	PLAN_HOSTNAME,	 /* be called target */
+	PLAN_LOOPBACK,	 /* bring lo up */
+	PLAN_HOME_COPY,	 /* take a copy of the home's mount, on source, and of
+			  * what HOME_KEEP mounted */
+	PLAN_ROOT,	 /* mount the new root over source; options, attrs */
+	PLAN_LINK,	 /* make link target with text source */
+	PLAN_FILE,	 /* write file target with content source */
+	PLAN_BIND,	 /* bind source to target, recursively, with attrs */
+	PLAN_SHOW,	 /* show source at target with attrs, under locks of
+			  * the jail's own where the kernel can, else bound */
+	PLAN_TMPFS,	 /* mount tmpfs on target; options, attrs */
+	PLAN_DEVPTS,	 /* mount devpts on target; options, attrs */
+	PLAN_PROC,	 /* mount proc on target, as far as the kernel lets us;
+			  * `number` 1: or fail */
+	PLAN_HOME_SHOW,	 /* attach what HOME_COPY took at target */
+	PLAN_RESTRICT,	 /* add attrs to the one mount at target */
+	PLAN_PIVOT,	 /* make it the root, forget the host's */
+	PLAN_RLIMIT,	 /* set limit `which` (RLIMIT_*) to `number` */
+	PLAN_DROP,	 /* give up every capability for good */
+	PLAN_UNDUMPABLE, /* no ptrace, no core */
+	PLAN_OOM,	 /* guests get the oom_score_adj `number`, where there
+			  * is a /proc */
+	PLAN_NICE,	 /* niceness `number` */
+	PLAN_UMASK,	 /* umask `number` */
+	PLAN_CHDIR,	 /* go to target */
+	PLAN_ALLOW,	 /* Landlock: target may be used for `which` (enum
+			  * plan_use) */
+	PLAN_LANDLOCK,	 /* and nothing else may, by the ABI `number` */
+	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter) */
+};
+
+/* What Landlock lets be done beneath a directory: USE_WRITE is for files that
+ * are there (devices, /proc), WRITE_EXEC also makes and removes. */
+enum plan_use { PLAN_USE_READ_EXEC, PLAN_USE_WRITE_EXEC, PLAN_USE_WRITE };
+#define PLAN_USES 3
+
+enum plan_filter { PLAN_FILTER_INIT, PLAN_FILTER_GUEST, PLAN_FILTER_NOMEM };
+#define PLAN_FILTERS 3
+
+struct plan_op {
+	enum plan_op_type type;
+	enum plan_stage stage;
+	const char *source, *target, *options; /* NULL where unused */
+	unsigned attrs;			       /* SYS_ATTR_* */
+	unsigned flags;			       /* PLAN_F_* */
+	int which;
+	int64_t number;
+};
+
+/* The source was named by the configuration: say so if it fails. */
+#define PLAN_F_EXPOSED 1u
+/* The kernel lacks mount_setattr: restrict mounts one by one. */
+#define PLAN_F_REMOUNT 2u
+/* Guests write there: what is in it counts as memory. */
+#define PLAN_F_COUNTED 4u
+
+struct plan {
+	struct plan_op *ops;
+	size_t n;
+	char *texts[PLAN_TEXTS_MAX]; /* strings made for the plan */
+	int ntexts;
+	const char *over;  /* the host directory everything is built over */
+	int64_t tmp_bytes; /* size of /tmp, and of /dev/shm */
+	int64_t processes_hard; /* what RLIMIT_NPROC or a cgroup should be */
+};
+
+/* Make the plan. Borrows the strings of spec and host. -1 with e when the spec
+ * asks for something that would break the jail. Free with plan_fini(). */
+int plan_make(struct plan *p, const struct jail_spec *spec,
+	const struct host *h, struct err *e);
+void plan_fini(struct plan *p);
+
+/* One line an operation, the same for the same input. */
+void plan_print(const struct plan *p, FILE *f);
+
+/* Tasks beyond limits.processes: pid 1, the middle process of a parking, the
+ * checkpoints and the one being taken. */
+int plan_spare_processes(const struct limits *l);
+
+/* Whether the host's `path` may be shown in a jail: an absolute path, without
+ * "..", that hides nothing of the jail's own. 0, or -1 with e. */
+int plan_check_exposed(const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * home.h - files of the session's home, reached without trusting any of it
+ *
+ * Every path is relative to the home and resolved beneath its root by the
+ * kernel. Nothing here follows a name out of it.
+ */
+#ifndef JAIL_WALLS_HOME_H
+#define JAIL_WALLS_HOME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/* Files being written at the same time. */
+#define HOME_TOKENS_MAX 8
+/* Most entries a listing names. */
+#define HOME_LIST_MAX 10000
+
+struct home {
+	int root; /* directory descriptor of the mount, owned */
+	int own;  /* names in it that are not the session's: the root, and
+		   * the places of what is shown below /home */
+	uint32_t last_token;
+	struct home_upload *uploads[HOME_TOKENS_MAX];
+};
+
+/* Takes `root`, before any guest has seen it. */
+void home_init(struct home *h, int root);
+void home_fini(struct home *h);
+
+/* Open a regular file for reading: descriptor, or -1 with e. */
+int home_open(struct home *h, const char *path, struct err *e);
+
+/* Begin, end and give up writing a file; see jail_home_create(). */
+int home_create(
+	struct home *h, const char *path, uint32_t *token, struct err *e);
+int home_commit(struct home *h, uint32_t token, int replace, struct err *e);
+int home_abort(struct home *h, uint32_t token, struct err *e);
+
+/* Remove a file, a link or a whole directory, however deep. */
+int home_remove(struct home *h, const char *path, struct err *e);
+
+/*
+ * A sealed memfd with one record an entry, unsorted:
+ *	type SP bytes SP allocated SP mtime SP links SP path NUL
+ * Of what is not the session's nothing is listed. *truncated is 1 when there
+ * were more than HOME_LIST_MAX, or some whose path is too long to be named.
+ */
+int home_list(struct home *h, int *truncated, struct err *e);
+
+/* Bytes and files (of every kind, the session's alone) in use. */
+void home_usage(const struct home *h, int64_t *bytes, int *files);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ident.c - who a process is, and how it stops being that for good
+ *
+ * Runs in:   warden (become, map), init and front end (drop), all (close)
+ * Holds:     root, or CAP_SETPCAP in its user namespace, until it gives it up
+ * Trusts:    nothing it did itself: every drop is tried to be undone
+ * Leaves:    no capability, no way to one, no descriptor that was not named
+ */
+#include "ident.h"
+
+#include "jail/base/io.h"
+#include "jail/host/host.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <linux/keyctl.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* ---- user namespace maps ---- */
+
+static int map_write(int dirfd, const char *file, const char *text)
+{
+	auto_close int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	return io_write_full(fd, text, strlen(text));
+}
+
+static int map_ids(int dirfd, uid_t inside_uid, uid_t outside_uid,
+	gid_t inside_gid, gid_t outside_gid, struct err *e)
+{
+	char line[64];
+
+	/* Before gid_map, or the kernel refuses that (CVE-2014-8989). */
+	if (map_write(dirfd, "setgroups", "deny") < 0)
+		return err_errno(e, "user namespace: deny setgroups");
+	snprintf(line, sizeof(line), "%u %u 1\n", inside_uid, outside_uid);
+	if (map_write(dirfd, "uid_map", line) < 0)
+		return err_errno(e, "user namespace: map uid %u to %u",
+			inside_uid, outside_uid);
+	snprintf(line, sizeof(line), "%u %u 1\n", inside_gid, outside_gid);
+	if (map_write(dirfd, "gid_map", line) < 0)
+		return err_errno(e, "user namespace: map gid %u to %u",
+			inside_gid, outside_gid);
+	return 0;
+}
+
+int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
+	gid_t outside_gid, struct err *e)
+{
+	auto_close int dir =
+		open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return err_errno(e, "user namespace: open /proc/self");
+	if (map_ids(dir, inside_uid, outside_uid, inside_gid, outside_gid, e) <
+		0)
+		return host_explain_userns(e);
+	if (getuid() != inside_uid || geteuid() != inside_uid ||
+		getgid() != inside_gid || getegid() != inside_gid)
+		return err_set(
+			e, "user namespace: the maps did not take effect");
+	return 0;
+}
+
+/* ---- root becomes someone ---- */
+
+static int caps_are_empty(void)
+{
+	cap_t now = cap_get_proc();
+	cap_t none = cap_init();
+	int same = now && none && cap_compare(now, none) == 0;
+
+	cap_free(now);
+	cap_free(none);
+	return same;
+}
+
+static int become_verify(uid_t uid, gid_t gid, struct err *e)
+{
+	uid_t r, f, s;
+	gid_t rg, fg, sg;
+
+	if (getresuid(&r, &f, &s) < 0 || getresgid(&rg, &fg, &sg) < 0)
+		return err_errno(e, "identity: read back");
+	if (r != uid || f != uid || s != uid || rg != gid || fg != gid ||
+		sg != gid || getgroups(0, NULL) != 0)
+		return err_set(e, "identity: did not become %u:%u", uid, gid);
+	if (setresuid((uid_t)-1, 0, (uid_t)-1) == 0 ||
+		setresgid((gid_t)-1, 0, (gid_t)-1) == 0)
+		return err_set(e, "identity: root could be regained");
+	if (setgroups(0, NULL) == 0)
+		return err_set(e, "identity: groups could be changed again");
+	if (!caps_are_empty())
+		return err_set(e, "identity: capabilities outlived root");
+	return 0;
+}
+
+int ident_is_root(void)
+{
+	unsigned long inside, outside, n, sum = 0;
+	FILE *f = geteuid() == 0 ? fopen("/proc/self/uid_map", "re") : NULL;
+
+	if (!f)
+		return geteuid() == 0;
+	while (fscanf(f, "%lu %lu %lu", &inside, &outside, &n) == 3)
+		sum += n;
+	fclose(f);
+	return sum > 1;
+}
+
+int ident_become(uid_t uid, gid_t gid, struct err *e)
+{
+	if (uid == 0 || gid == 0)
+		return err_set(e, "identity: the jail is never root outside");
+	/* Or the change of uid would leave every capability in place. */
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
+		return err_errno(e, "identity: keep no capabilities");
+	if (setgroups(0, NULL) < 0)
+		return err_errno(e, "identity: clear groups");
+	if (setresgid(gid, gid, gid) < 0)
+		return err_errno(e, "identity: become gid %u", gid);
+	if (setresuid(uid, uid, uid) < 0)
+		return err_errno(e, "identity: become uid %u", uid);
+	if (become_verify(uid, gid, e) < 0)
+		return -1;
+	/* A change of uid clears this, and /proc/self is root's without it. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return err_errno(e, "identity: become dumpable");
+	return 0;
+}
+
+/* ---- keyring ---- */
+
+/* A new session keyring, so that the person's (kerberos tickets, ecryptfs
+ * keys) is not possessed by anything in the jail. Keyrings know nothing of
+ * user namespaces. Where they do not exist or are out of reach (a container
+ * without keyctl) there is nothing to leave. */
+static int drop_keyring(struct err *e)
+{
+	long before = syscall(
+		SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+	long after;
+
+	if (before < 0 && (errno == ENOSYS || errno == EPERM))
+		return 0;
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0) {
+		err_errno(e, "identity: leave the session keyring");
+		if (errno == EDQUOT)
+			err_hint(e, "raise kernel.keys.maxkeys");
+		return -1;
+	}
+	after = syscall(
+		SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
+	if (after < 0 || after == before)
+		return err_set(e, "identity: still in the old keyring");
+	return 0;
+}
+
+/* ---- capabilities ---- */
+
+#define SECURE_ON                                                              \
+	(SECBIT_NOROOT | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_CAP_AMBIENT_RAISE)
+#define SECURE_LOCKS                                                           \
+	(SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |                \
+		SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+/* The two sets and the bits that only CAP_SETPCAP can change. */
+static int drop_with_setpcap(struct err *e)
+{
+	for (cap_value_t c = 0; c < cap_max_bits(); c++)
+		if (cap_drop_bound(c) < 0)
+			return err_errno(e,
+				"identity: drop capability %d from the "
+				"bounding set",
+				c);
+	/* (libcap's asks for each before, as we do afterwards.) */
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_errno(e, "identity: clear ambient capabilities");
+	if (prctl(PR_SET_SECUREBITS, SECURE_ON | SECURE_LOCKS, 0, 0, 0) < 0)
+		return err_errno(e, "identity: lock securebits");
+	return 0;
+}
+
+static int drop_caps(struct err *e)
+{
+	cap_t none = cap_init();
+	int r = none ? cap_set_proc(none) : -1;
+
+	if (r < 0)
+		err_errno(e, "identity: drop capabilities");
+	cap_free(none);
+	return r;
+}
+
+/* Whether the capabilities from lo to hi can be had back: into the permitted
+ * and effective sets, or the inheritable one. */
+static int caps_regained(cap_value_t lo, cap_value_t hi)
+{
+	cap_t held = cap_init(), kept = cap_init();
+	int got = 0;
+
+	for (cap_value_t c = lo; held && kept && c <= hi; c++) {
+		cap_set_flag(held, CAP_PERMITTED, 1, &c, CAP_SET);
+		cap_set_flag(held, CAP_EFFECTIVE, 1, &c, CAP_SET);
+		cap_set_flag(kept, CAP_INHERITABLE, 1, &c, CAP_SET);
+	}
+	got = !held || !kept || cap_set_proc(held) == 0 ||
+	      cap_set_proc(kept) == 0;
+	cap_free(held);
+	cap_free(kept);
+	return got;
+}
+
+/* All at once, and alone the two that would give all others. (Each alone
+ * would take longer than everything else here.) */
+static int verify_caps(struct err *e)
+{
+	cap_value_t last = cap_max_bits() - 1;
+
+	if (!caps_are_empty())
+		return err_set(e, "identity: capabilities are left");
+	if (caps_regained(0, last) || caps_regained(CAP_SETPCAP, CAP_SETPCAP) ||
+		caps_regained(CAP_SYS_ADMIN, CAP_SYS_ADMIN))
+		return err_set(e, "identity: capabilities could be regained");
+	for (cap_value_t c = 0; c <= last; c++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, c, 0, 0) == 0)
+			return err_set(e,
+				"identity: capability %d could be raised", c);
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ||
+		prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0)
+		return err_set(e, "identity: no_new_privs could be undone");
+	return 0;
+}
+
+static int verify_bounds(struct err *e)
+{
+	for (cap_value_t c = 0; c < cap_max_bits(); c++)
+		if (cap_get_bound(c) != 0 || cap_get_ambient(c) != 0)
+			return err_set(e,
+				"identity: capability %d is still within "
+				"bounds",
+				c);
+	if (prctl(PR_GET_SECUREBITS) != (SECURE_ON | SECURE_LOCKS) ||
+		prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) == 0)
+		return err_set(e, "identity: securebits could be unlocked");
+	return 0;
+}
+
+/* Becoming root again, or anyone else. Root's own front end has nothing to
+ * regain: uid 0 without a capability is what it is meant to be. */
+static int verify_ids(struct err *e)
+{
+	if (getuid() != 0 && setresuid(0, 0, 0) == 0)
+		return err_set(e, "identity: became root again");
+	if (getgid() != 0 && setresgid(0, 0, 0) == 0)
+		return err_set(e, "identity: joined root's group again");
+	if (setgroups(0, NULL) == 0)
+		return err_set(e, "identity: groups could be changed");
+	return 0;
+}
+
+static int drop_rest(struct err *e)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_errno(e, "identity: set no_new_privs");
+	if (drop_caps(e) < 0)
+		return -1;
+	if (verify_caps(e) < 0)
+		return -1;
+	return verify_ids(e);
+}
+
+int ident_drop(struct err *e)
+{
+	if (drop_keyring(e) < 0)
+		return -1;
+	if (drop_with_setpcap(e) < 0)
+		return -1;
+	if (drop_rest(e) < 0)
+		return -1;
+	return verify_bounds(e);
+}
+
+int ident_drop_front(struct err *e)
+{
+	int able = !caps_are_empty();
+
+	if (able && drop_with_setpcap(e) < 0)
+		return -1;
+	if (drop_rest(e) < 0)
+		return -1;
+	return able ? verify_bounds(e) : 0;
+}
+
+int ident_set_undumpable(struct err *e)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(e, "identity: become undumpable");
+	if (prctl(PR_GET_DUMPABLE) != 0)
+		return err_set(e, "identity: still dumpable");
+	return 0;
+}
+
+int ident_set_ordinary_scheduling(struct err *e)
+{
+	const struct sched_param none = {0};
+	int policy = sched_getscheduler(0);
+
+	if (policy < 0)
+		return err_errno(e, "scheduling: read the policy");
+	policy &= ~SCHED_RESET_ON_FORK;
+	if (policy == SCHED_OTHER || policy == SCHED_BATCH ||
+		policy == SCHED_IDLE)
+		return 0;
+	if (sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		return err_errno(e, "scheduling: give up real time");
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return err_set(e, "scheduling: still real time");
+	return 0;
+}
+
+/* ---- descriptors ---- */
+
+static int int_compare(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* close_range() is older than any kernel we run on, but a container's own
+ * filter may not know it. */
+static int close_between_slowly(unsigned lo, unsigned hi)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *de;
+
+	if (!d)
+		return -1;
+	while ((de = readdir(d))) {
+		unsigned long fd = strtoul(de->d_name, NULL, 10);
+
+		if (de->d_name[0] != '.' && fd >= lo && fd <= hi &&
+			(int)fd != dirfd(d))
+			close((int)fd);
+	}
+	closedir(d);
+	return 0;
+}
+
+static int close_between(unsigned lo, unsigned hi)
+{
+	if (lo > hi || syscall(SYS_close_range, lo, hi, 0) == 0)
+		return 0;
+	if (errno != ENOSYS && errno != EPERM)
+		return -1;
+	return close_between_slowly(lo, hi);
+}
+
+#define KEEP_MAX 64
+
+int ident_close_fds(const int *keep, int n, struct err *e)
+{
+	int sorted[KEEP_MAX] = {0};
+	unsigned next = 0;
+
+	if (n > KEEP_MAX)
+		return err_set(e, "descriptors: too many to keep");
+	if (n > 0)
+		memcpy(sorted, keep, sizeof(int) * (size_t)n);
+	qsort(sorted, (size_t)n, sizeof(int), int_compare);
+	for (int i = 0; i < n; i++) {
+		if (sorted[i] < 0)
+			continue;
+		if ((unsigned)sorted[i] > next &&
+			close_between(next, (unsigned)sorted[i] - 1) < 0)
+			return err_errno(e, "descriptors: close");
+		if ((unsigned)sorted[i] >= next)
+			next = (unsigned)sorted[i] + 1;
+	}
+	if (close_between(next, UINT_MAX) < 0)
+		return err_errno(e, "descriptors: close");
+	return 0;
+}

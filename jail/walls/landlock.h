@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * landlock.h - a second wall around files, behind the mounts
+ */
+#ifndef JAIL_WALLS_LANDLOCK_H
+#define JAIL_WALLS_LANDLOCK_H
+
+#include "jail/base/err.h"
+
+#include <stddef.h>
+
+enum landlock_class {
+	LANDLOCK_READ,	     /* read files, list directories */
+	LANDLOCK_READ_EXEC,  /* and execute */
+	LANDLOCK_WRITE,	     /* read, write, truncate, create, remove, rename;
+			      * never device nodes */
+	LANDLOCK_WRITE_EXEC, /* and execute: the jail's /home and /tmp */
+	LANDLOCK_DEVICE,     /* read, write and ioctl on device files */
+};
+
+/* Everything beneath a directory, or one file. */
+struct landlock_rule {
+	const char *path; /* opened here; NULL: use fd */
+	int fd;		  /* borrowed (O_PATH will do); only if path is NULL */
+	enum landlock_class cls;
+	int optional; /* a path that does not exist is no error */
+};
+
+enum landlock_flags {
+	LANDLOCK_NEED_REFER = 1, /* renames across directories must go on
+				  * working: do nothing on ABI 1 */
+	LANDLOCK_NO_TCP = 2,	 /* deny TCP bind and connect (ABI 4) */
+	LANDLOCK_SCOPE = 4,	 /* no signals to, no abstract sockets of,
+				  * processes outside (ABI 6) */
+};
+
+/* Allow what the rules name and nothing else, for good; sets no_new_privs.
+ * `abi_max` switches later features off (tests); use LANDLOCK_ABI_ANY.
+ * Returns the ABI in force, 0 when Landlock could not be used at all (absent,
+ * or see LANDLOCK_NEED_REFER), -1 when it could but a rule failed. */
+#define LANDLOCK_ABI_ANY 99
+int landlock_confine(const struct landlock_rule *rules, size_t n,
+	unsigned flags, int abi_max, struct err *e);
+
+#endif

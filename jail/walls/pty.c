@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pty.c - pairs on the jail's own devpts, and how they are set
+ *
+ * Runs in:   init (makes them), warden (sets them before each cell)
+ * Trusts:    nothing a guest did to the settings: they are written whole
+ * Leaves:    descriptors; a pair is gone when both ends are closed
+ */
+#include "pty.h"
+
+#include "jail/base/io.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)
+#endif
+#ifndef TIOCSIG
+#define TIOCSIG _IOW('T', 0x36, int)
+#endif
+#ifndef ECHOKE
+#define ECHOKE 0004000
+#endif
+
+#define KEY_OFF 0 /* _POSIX_VDISABLE on Linux */
+#define KEY(c) ((c)&0x1f)
+
+#define FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
+
+/* Through its master (TIOCGPTPEER, Linux 4.13): no name is resolved, so none
+ * can be in the way. */
+int pty_open_slave(int master, int flags, struct err *e)
+{
+	int s = ioctl(master, TIOCGPTPEER, FLAGS | flags);
+
+	return s < 0 ? err_errno(e, "open the other end of a pty") : s;
+}
+
+int pty_open_pair(int pts_dirfd, int *master, int *slave, struct err *e)
+{
+	auto_close int m = openat(pts_dirfd, "ptmx", FLAGS);
+	int s, locked = 0;
+
+	if (m < 0)
+		return err_errno(e, "open the jail's ptmx");
+	if (ioctl(m, TIOCSPTLCK, &locked) < 0)
+		return err_errno(e, "unlock a pty");
+	s = pty_open_slave(m, 0, e);
+	if (s < 0)
+		return -1;
+	*master = fd_take(&m);
+	*slave = s;
+	return 0;
+}
+
+static void keys_set(cc_t *cc)
+{
+	cc[VINTR] = KEY('C');
+	cc[VQUIT] = KEY('\\');
+	cc[VERASE] = 0x7f;
+	cc[VKILL] = KEY('U');
+	cc[VEOF] = KEY('D');
+	cc[VWERASE] = KEY('W');
+	cc[VLNEXT] = KEY('V');
+	cc[VREPRINT] = KEY('R');
+	cc[VSUSP] = KEY_OFF;
+	cc[VSTART] = KEY_OFF;
+	cc[VSTOP] = KEY_OFF;
+	cc[VDISCARD] = KEY_OFF;
+	cc[VEOL] = KEY_OFF;
+	cc[VEOL2] = KEY_OFF;
+	cc[VMIN] = 1;
+	cc[VTIME] = 0;
+}
+
+int pty_set_cooked(int fd, struct err *e)
+{
+	struct termios t = {
+		.c_iflag = ICRNL | IUTF8,
+		.c_oflag = OPOST | ONLCR,
+		.c_cflag = CS8 | CREAD,
+		.c_lflag = ISIG | ICANON | IEXTEN | NOFLSH | ECHO | ECHOE |
+			   ECHOK | ECHOCTL | ECHOKE,
+	};
+
+	keys_set(t.c_cc);
+	cfsetispeed(&t, B38400);
+	cfsetospeed(&t, B38400);
+	if (tcsetattr(fd, TCSANOW, &t) < 0)
+		return err_errno(e, "set the terminal of a cell");
+	/* A guest may have stopped output (TCOOFF), which is no setting. */
+	if (tcflow(fd, TCOON) < 0)
+		return err_errno(e, "turn the output of a cell on");
+	return 0;
+}
+
+int pty_set_raw(int fd, struct err *e)
+{
+	struct termios t = {.c_cflag = CS8 | CREAD};
+
+	t.c_cc[VMIN] = 1;
+	cfsetispeed(&t, B38400);
+	cfsetospeed(&t, B38400);
+	if (tcsetattr(fd, TCSANOW, &t) < 0)
+		return err_errno(e, "set a terminal raw");
+	return 0;
+}
+
+int pty_set_size(
+	int fd, unsigned short rows, unsigned short cols, struct err *e)
+{
+	struct winsize w = {.ws_row = rows, .ws_col = cols};
+
+	if (ioctl(fd, TIOCSWINSZ, &w) < 0)
+		return err_errno(e, "set the size of a terminal");
+	return 0;
+}
+
+int pty_signal_fg(int master, int sig, struct err *e)
+{
+	if (ioctl(master, TIOCSIG, sig) < 0)
+		return err_errno(e, "signal the foreground group");
+	return 0;
+}

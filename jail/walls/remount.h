@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * remount.h - restrict mounts in place, where mount_setattr is missing
+ */
+#ifndef JAIL_WALLS_REMOUNT_H
+#define JAIL_WALLS_REMOUNT_H
+
+#include "jail/base/err.h"
+
+#include <stddef.h>
+
+/* One line of /proc/self/mountinfo. */
+struct mount_line {
+	int id, parent;
+	char path[4096]; /* unescaped */
+};
+
+/* Parse one line (NUL or newline ends it). 0, or -1 when malformed. */
+int mount_line_parse(struct mount_line *m, const char *line);
+
+/*
+ * Add attributes (SYS_ATTR_*) to the mount that `fd` is the top of, and with
+ * `recursive` to each one below it. It is known to this process as `root`
+ * followed by `target`. Flags that are set already stay: a mount inherited
+ * from a more privileged namespace has them locked.
+ */
+int mount_remount(int fd, const char *root, const char *target, unsigned attrs,
+	int recursive, struct err *e);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp.h - which system calls a process may make
+ *
+ * The filters are made at build time from seccomp_rules.h and embedded.
+ */
+#ifndef JAIL_WALLS_SECCOMP_H
+#define JAIL_WALLS_SECCOMP_H
+
+#include "jail/base/err.h"
+
+enum seccomp_profile {
+	SECCOMP_GUEST,	     /* Python and whatever it starts */
+	SECCOMP_GUEST_NOMEM, /* the same where no cgroup counts its memory */
+	SECCOMP_INIT,	     /* pid 1 once the jail stands; a superset of GUEST,
+			      * because guests inherit it and stack theirs */
+	SECCOMP_FRONT,	     /* the front end: no exec, no sockets */
+};
+#define SECCOMP_PROFILES 4
+
+/* Confine every thread of the process, for good. Needs no_new_privs, which
+ * SECCOMP_FRONT sets itself. Verified: a call that every profile refuses is
+ * made, and must fail. */
+int seccomp_load(enum seccomp_profile profile, struct err *e);
+
+/* Instructions in the embedded filter, 0 where this machine has none. */
+int seccomp_size(enum seccomp_profile profile);
+
+#endif

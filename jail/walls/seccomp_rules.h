@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * seccomp_rules.h - what each process may ask of the kernel, and why
+ *
+ * Data only: read by tools/seccomp_gen.c at build time, never by the product.
+ * A call stands in at most one group or check of a profile (the generator
+ * insists); one that stands in none does not exist there: ENOSYS, which is
+ * what an older kernel says, so that every libc knows a way around it.
+ */
+#ifndef JAIL_WALLS_SECCOMP_RULES_H
+#define JAIL_WALLS_SECCOMP_RULES_H
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* Profiles, in the order of enum seccomp_profile. */
+enum {
+	GUEST = 1,
+	NOMEM = 2,
+	INIT = 4,
+	FRONT = 8,
+	JAIL = GUEST | NOMEM | INIT,
+	ALL = JAIL | FRONT,
+};
+
+/* What happens to a call: 0 it is made, else it fails with this errno; or
+ * nothing happens, and it succeeds. */
+#define ALLOW 0
+#define REFUSE EPERM
+#define PRETEND (-1)
+
+struct rules_group {
+	unsigned profiles;
+	int action;
+	const char *why;
+	const char *calls; /* names, blank separated */
+};
+
+static const struct rules_group rules_groups[] = {
+	/* ---- allowed ---- */
+	{ALL, ALLOW, "descriptors and their bytes",
+		"read write readv writev pread64 pwrite64 preadv pwritev "
+		"preadv2 pwritev2 lseek close close_range dup dup2 dup3 "
+		"pipe pipe2 fsync fdatasync ftruncate fallocate fadvise64 "
+		"flock sendfile splice tee copy_file_range"},
+	{ALL, ALLOW, "looking at files; the mounts and Landlock say which",
+		"open openat openat2 creat access faccessat faccessat2 stat "
+		"lstat fstat newfstatat statx statfs fstatfs readlink "
+		"readlinkat getdents getdents64 getcwd chdir fchdir umask"},
+	{ALL, ALLOW, "making, renaming and removing names; likewise",
+		"mkdir mkdirat rmdir rename renameat renameat2 unlink "
+		"unlinkat"},
+	{JAIL, ALLOW, "changing files, in the jail's own tmpfs",
+		"truncate chmod fchmod fchmodat fchmodat2 chown fchown "
+		"lchown fchownat link linkat symlink symlinkat utime utimes "
+		"utimensat futimesat getxattr lgetxattr fgetxattr setxattr "
+		"lsetxattr fsetxattr listxattr llistxattr flistxattr "
+		"removexattr lremovexattr fremovexattr readahead "
+		"sync_file_range cachestat"},
+	{ALL, ALLOW, "waiting for descriptors",
+		"poll ppoll select pselect6 epoll_create epoll_create1 "
+		"epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
+		"eventfd2 timerfd_create timerfd_settime timerfd_gettime "
+		"signalfd signalfd4"},
+	{JAIL, ALLOW, "watching files; counted per user namespace",
+		"inotify_init inotify_init1 inotify_add_watch "
+		"inotify_rm_watch"},
+	{ALL, ALLOW, "memory",
+		"brk munmap mremap madvise mincore msync membarrier"},
+	{GUEST | INIT, ALLOW, "memory that a cgroup counts",
+		"shmget msgget semget vmsplice"},
+	{JAIL, ALLOW, "memory: protection, locking (RLIMIT_MEMLOCK)",
+		"mprotect pkey_alloc pkey_free pkey_mprotect mlock mlock2 "
+		"munlock mlockall munlockall mseal map_shadow_stack "
+		"get_mempolicy"},
+	{FRONT, ALLOW, "a cell's source travels in one", "memfd_create"},
+	{JAIL, ALLOW, "System V and POSIX IPC, in a namespace of its own",
+		"shmat shmdt shmctl semop semtimedop semctl msgsnd "
+		"msgrcv msgctl mq_open mq_unlink mq_timedsend "
+		"mq_timedreceive mq_getsetattr"},
+	{JAIL, ALLOW, "starting and ending processes",
+		"fork vfork execve execveat"},
+	{ALL, ALLOW, "ending, waiting",
+		"exit exit_group wait4 waitid pidfd_open"},
+	{ALL, ALLOW, "threads and locks",
+		"futex futex_waitv futex_wake futex_wait futex_requeue "
+		"set_robust_list rseq set_tid_address gettid restart_syscall"},
+	{ALL, ALLOW, "who am I",
+		"getpid getppid getuid geteuid getgid getegid getresuid "
+		"getresgid getgroups getpgrp getpgid getsid capget uname "
+		"sysinfo getcpu"},
+	{JAIL, ALLOW,
+		"identity; the kernel lets through only what is no change",
+		"setuid setgid setreuid setregid setresuid setresgid setfsuid "
+		"setfsgid capset"},
+	{ALL, ALLOW, "process groups", "setpgid"},
+	{JAIL, ALLOW, "sessions, for ptys and daemons", "setsid"},
+	{ALL, ALLOW, "signals",
+		"tkill tgkill pidfd_send_signal rt_sigaction rt_sigprocmask "
+		"rt_sigpending rt_sigtimedwait rt_sigsuspend rt_sigreturn "
+		"sigaltstack pause"},
+	{JAIL, ALLOW, "signals with a value",
+		"rt_sigqueueinfo rt_tgsigqueueinfo"},
+	{INIT, ALLOW, "pid 1 stops and kills all with kill(-1)", "kill"},
+	{ALL, ALLOW, "time, without the power to set it",
+		"clock_gettime clock_getres clock_nanosleep nanosleep "
+		"gettimeofday time alarm getitimer setitimer times"},
+	{ALL, ALLOW, "limits and priorities of one's own, and looking",
+		"getrlimit getrusage getpriority ioprio_get "
+		"sched_yield sched_getaffinity sched_getscheduler "
+		"sched_getparam sched_getattr sched_get_priority_max "
+		"sched_get_priority_min sched_rr_get_interval"},
+	{INIT | FRONT, ALLOW, "likewise", "setrlimit"},
+	{ALL, ALLOW, "random numbers", "getrandom"},
+	{ALL, ALLOW, "sockets that one has",
+		"sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown "
+		"getsockname getpeername getsockopt"},
+	{JAIL, ALLOW, "the jail's own network, or none",
+		"connect bind listen accept accept4"},
+	{JAIL, ALLOW, "processor state of the thread (x86)", "arch_prctl"},
+	{INIT, ALLOW, "loading the guests' filter", "seccomp"},
+
+	/* ---- refused ---- */
+	{NOMEM, REFUSE,
+		"memory that no cgroup counts and no process shows: it would "
+		"hide from the warden, who adds up what is mapped",
+		"memfd_create shmget msgget semget vmsplice"},
+	{GUEST | NOMEM | FRONT, REFUSE, "filters are ours to load", "seccomp"},
+	{ALL, REFUSE, "mounts, the old interface and the new",
+		"mount umount2 pivot_root chroot fsopen fsconfig fsmount "
+		"fspick open_tree open_tree_attr move_mount mount_setattr "
+		"statmount listmount"},
+	{ALL, REFUSE, "namespaces", "unshare setns"},
+	{ALL, REFUSE, "reaching into other processes",
+		"ptrace process_vm_readv process_vm_writev process_madvise "
+		"process_mrelease pidfd_getfd kcmp get_robust_list "
+		"migrate_pages move_pages"},
+	{ALL, REFUSE, "much kernel, little need",
+		"bpf perf_event_open userfaultfd io_uring_setup "
+		"io_uring_enter io_uring_register fanotify_init fanotify_mark "
+		"memfd_secret modify_ldt remap_file_pages set_mempolicy "
+		"set_mempolicy_home_node mbind"},
+	{ALL, REFUSE, "asynchronous I/O draws on a host-wide pool",
+		"io_setup io_submit io_cancel io_destroy io_getevents "
+		"io_pgetevents"},
+	{ALL, REFUSE, "keyrings are not namespaced",
+		"add_key request_key keyctl"},
+	{ALL, REFUSE, "files by handle, past every mount",
+		"open_by_handle_at name_to_handle_at"},
+	{ALL, REFUSE, "the host as a whole",
+		"init_module finit_module delete_module kexec_load "
+		"kexec_file_load reboot swapon swapoff acct quotactl "
+		"quotactl_fd syslog vhangup iopl ioperm nfsservctl "
+		"lookup_dcookie sethostname setdomainname clock_settime "
+		"settimeofday adjtimex clock_adjtime"},
+	{ALL, REFUSE, "would write out the host's disks", "sync syncfs"},
+	{ALL, REFUSE, "denied in the user namespace anyway", "setgroups"},
+	{ALL, REFUSE,
+		"can be set to deliver SIGCONT later, by themselves, to a "
+		"process that was stopped",
+		"timer_create timer_settime timer_gettime timer_getoverrun "
+		"timer_delete mq_notify"},
+	{FRONT, REFUSE, "the front end starts nothing",
+		"execve execveat fork vfork clone"},
+	{FRONT, REFUSE, "and holds the only socket it needs",
+		"socket socketpair connect bind listen accept accept4"},
+	{FRONT, REFUSE, "what Landlock does not see",
+		"truncate chmod fchmod fchmodat fchmodat2 chown fchown lchown "
+		"fchownat utime utimes futimesat setxattr lsetxattr fsetxattr "
+		"removexattr lremovexattr fremovexattr link linkat symlink "
+		"symlinkat"},
+	{ALL, ENOSYS,
+		"its arguments are out of a filter's sight; libc falls back "
+		"to clone",
+		"clone3"},
+};
+
+/*
+ * Checks on arguments. Cases are tried in order, the first that matches
+ * decides; an int argument is compared as the kernel reads it, in its lower
+ * 32 bits, or a request with high bits set would slip through
+ * (CVE-2019-10063).
+ */
+enum rules_op {
+	OP_END,	 /* no (further) test */
+	OP_EQ,	 /* lower half == value */
+	OP_ANY,	 /* any bit of value is set in the lower half */
+	OP_BITS, /* lower half & mask == value */
+	OP_NULL, /* both halves are zero: a pointer */
+};
+
+struct rules_test {
+	enum rules_op op;
+	int arg;
+	uint32_t value, mask;
+};
+
+struct rules_case {
+	int action;
+	struct rules_test test[2]; /* both must hold */
+};
+
+#define RULES_CASES 64
+
+struct rules_check {
+	unsigned profiles;
+	int otherwise;
+	const char *why;
+	const char *calls;
+	struct rules_case cases[RULES_CASES]; /* ends with an empty one */
+};
+
+/* clang-format off */
+#define IF_EQ(action, arg, value) \
+	{action, {{OP_EQ, arg, (uint32_t)(value), 0}}}
+#define IF_EQ2(action, arg1, value1, arg2, value2) \
+	{action, {{OP_EQ, arg1, (uint32_t)(value1), 0}, \
+		  {OP_EQ, arg2, (uint32_t)(value2), 0}}}
+#define IF_ANY(action, arg, bits) \
+	{action, {{OP_ANY, arg, (uint32_t)(bits), 0}}}
+#define IF_BITS(action, arg, mask, value) \
+	{action, {{OP_BITS, arg, (uint32_t)(value), (uint32_t)(mask)}}}
+#define IF_NULL(action, arg) \
+	{action, {{OP_NULL, arg, 0, 0}}}
+
+#define FILTER_OR_LINGER(action) \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_LINGER), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_BPF), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF), \
+	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)
+
+/* Of these the kernel keeps up to net.core.optmem_max for each socket, or, of
+ * flow labels, a few for the whole host. */
+#define KEEP_MUCH(action) \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_2292PKTOPTIONS), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_ANYCAST), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_SOURCE_GROUP), \
+	IF_EQ2(action, 1, IPPROTO_IPV6, 2, RULES_IPV6_FLOWLABEL_MGR), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG_EXT), \
+	IF_EQ2(action, 1, IPPROTO_TCP, 2, RULES_TCP_AO_ADD_KEY)
+/* clang-format on */
+
+#define NAMESPACES                                                             \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |         \
+		CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+
+/* Values that older headers do not have. */
+#define RULES_TIOCGPTPEER 0x5441
+#define RULES_IPV6_FLOWLABEL_MGR 32
+#define RULES_TCP_AO_ADD_KEY 38
+#define RULES_SO_ATTACH_REUSEPORT_CBPF 51
+#define RULES_SO_ATTACH_REUSEPORT_EBPF 52
+#define RULES_PR_GET_SPECULATION_CTRL 52
+#define RULES_PR_PAC_RESET_KEYS 54
+#define RULES_PR_SET_TAGGED_ADDR_CTRL 55
+#define RULES_PR_GET_TAGGED_ADDR_CTRL 56
+#define RULES_PR_SET_VMA 0x53564d41
+#define RULES_PR_GET_AUXV 0x41555856
+#define RULES_IOPRIO_WHO_PROCESS 1
+
+/* clang-format off */
+static const struct rules_check rules_checks[] = {
+	{JAIL, REFUSE,
+	 "no namespaces; a child's death says SIGCHLD or nothing, never SIGCONT",
+	 "clone", {
+		IF_ANY(REFUSE, 0, NAMESPACES),
+		IF_BITS(ALLOW, 0, CSIGNAL, SIGCHLD),
+		IF_BITS(ALLOW, 0, CSIGNAL, 0)}},
+
+	{ALL, ENOTTY,
+	 "terminals, sizes, interfaces; never typing for the person "
+	 "(CVE-2017-5226, CVE-2023-28100), nor taking the terminal from those "
+	 "who share it",
+	 "ioctl", {
+		IF_EQ(REFUSE, 1, TIOCSTI),
+		IF_EQ(REFUSE, 1, TIOCLINUX),
+		IF_EQ(REFUSE, 1, TIOCSETD),
+		IF_EQ(REFUSE, 1, TIOCCONS),
+		IF_EQ(REFUSE, 1, TIOCEXCL),
+		/* any descriptor */
+		IF_EQ(ALLOW, 1, FIOCLEX),
+		IF_EQ(ALLOW, 1, FIONCLEX),
+		IF_EQ(ALLOW, 1, FIONBIO),
+		IF_EQ(ALLOW, 1, FIOASYNC),
+		IF_EQ(ALLOW, 1, FIONREAD),
+		IF_EQ(ALLOW, 1, FIOQSIZE),
+		/* terminals: modes (the last four are TCGETS2 and its kin) */
+		IF_EQ(ALLOW, 1, TCGETS),
+		IF_EQ(ALLOW, 1, TCSETS),
+		IF_EQ(ALLOW, 1, TCSETSW),
+		IF_EQ(ALLOW, 1, TCSETSF),
+		IF_EQ(ALLOW, 1, TCGETA),
+		IF_EQ(ALLOW, 1, TCSETA),
+		IF_EQ(ALLOW, 1, TCSETAW),
+		IF_EQ(ALLOW, 1, TCSETAF),
+		IF_EQ(ALLOW, 1, 0x802c542a),
+		IF_EQ(ALLOW, 1, 0x402c542b),
+		IF_EQ(ALLOW, 1, 0x402c542c),
+		IF_EQ(ALLOW, 1, 0x402c542d),
+		/* terminals: size, flow, job control */
+		IF_EQ(ALLOW, 1, TIOCGWINSZ),
+		IF_EQ(ALLOW, 1, TIOCSWINSZ),
+		IF_EQ(ALLOW, 1, TIOCOUTQ),
+		IF_EQ(ALLOW, 1, TCSBRK),
+		IF_EQ(ALLOW, 1, TCSBRKP),
+		IF_EQ(ALLOW, 1, TCXONC),
+		IF_EQ(ALLOW, 1, TCFLSH),
+		IF_EQ(ALLOW, 1, TIOCGPGRP),
+		IF_EQ(ALLOW, 1, TIOCSPGRP),
+		IF_EQ(ALLOW, 1, TIOCGSID),
+		IF_EQ(ALLOW, 1, TIOCSCTTY),
+		IF_EQ(ALLOW, 1, TIOCNOTTY),
+		IF_EQ(ALLOW, 1, TIOCGETD),
+		/* ptys; TIOCSIG sends INT, QUIT and TSTP, to one's own alone */
+		IF_EQ(ALLOW, 1, TIOCGPTN),
+		IF_EQ(ALLOW, 1, TIOCSPTLCK),
+		IF_EQ(ALLOW, 1, TIOCGPTLCK),
+		IF_EQ(ALLOW, 1, RULES_TIOCGPTPEER),
+		IF_EQ(ALLOW, 1, TIOCPKT),
+		IF_EQ(ALLOW, 1, TIOCGPKT),
+		IF_EQ(ALLOW, 1, TIOCSIG),
+		/* files */
+		IF_EQ(ALLOW, 1, FIGETBSZ),
+		IF_EQ(ALLOW, 1, FICLONE),
+		IF_EQ(ALLOW, 1, FICLONERANGE),
+		IF_EQ(ALLOW, 1, FS_IOC_GETFLAGS),
+		IF_EQ(ALLOW, 1, RNDGETENTCNT),
+		/* sockets: looking at interfaces */
+		IF_EQ(ALLOW, 1, SIOCATMARK),
+		IF_EQ(ALLOW, 1, SIOCGIFNAME),
+		IF_EQ(ALLOW, 1, SIOCGIFINDEX),
+		IF_EQ(ALLOW, 1, SIOCGIFCONF),
+		IF_EQ(ALLOW, 1, SIOCGIFFLAGS),
+		IF_EQ(ALLOW, 1, SIOCGIFADDR),
+		IF_EQ(ALLOW, 1, SIOCGIFBRDADDR),
+		IF_EQ(ALLOW, 1, SIOCGIFNETMASK),
+		IF_EQ(ALLOW, 1, SIOCGIFMTU),
+		IF_EQ(ALLOW, 1, SIOCGIFHWADDR)}},
+
+	{GUEST | INIT | FRONT, ALLOW,
+	 "F_SETSIG would turn SIGIO into SIGCONT",
+	 "fcntl", {
+		IF_EQ(REFUSE, 1, F_SETSIG)}},
+
+	{NOMEM, ALLOW,
+	 "the same, and no larger pipes",
+	 "fcntl", {
+		IF_EQ(REFUSE, 1, F_SETSIG),
+		IF_EQ(REFUSE, 1, F_SETPIPE_SZ)}},
+
+	{GUEST | INIT, ALLOW,
+	 "huge pages are a pool of the host's that no limit counts",
+	 "mmap", {
+		IF_ANY(REFUSE, 3, MAP_HUGETLB)}},
+
+	{GUEST | INIT, ALLOW,
+	 "likewise",
+	 "memfd_create", {
+		IF_ANY(REFUSE, 1, MFD_HUGETLB)}},
+
+	{NOMEM, ALLOW,
+	 "likewise; and shared memory without a name can keep pages that nobody "
+	 "has mapped, and so hide them; files in /dev/shm are counted, and will "
+	 "do",
+	 "mmap", {
+		IF_ANY(REFUSE, 3, MAP_HUGETLB),
+		IF_BITS(REFUSE, 3, MAP_SHARED | MAP_ANONYMOUS,
+			MAP_SHARED | MAP_ANONYMOUS)}},
+
+	{FRONT, ALLOW,
+	 "no new code after the start",
+	 "mmap mprotect", {
+		IF_ANY(REFUSE, 2, PROT_EXEC)}},
+
+	{JAIL, REFUSE,
+	 "no family but these, and of the internet's protocols none that loads "
+	 "a module: for a type and a protocol (6 is TCP, 17 UDP) that do not go "
+	 "together, the kernel looks for one. Not netlink: what it has answered "
+	 "and nobody has read, up to rmem_max for each socket, is counted nowhere",
+	 "socket", {
+		IF_EQ(ALLOW, 0, AF_UNIX),
+		/* of the types, the lowest four bits, only STREAM and DGRAM */
+		IF_ANY(REFUSE, 1, 0xc),
+		IF_BITS(REFUSE, 1, 3, 0),
+		IF_BITS(REFUSE, 1, 3, SOCK_RAW),
+		{REFUSE, {{OP_BITS, 1, SOCK_STREAM, 3}, {OP_EQ, 2, 17, 0}}},
+		{REFUSE, {{OP_BITS, 1, SOCK_DGRAM, 3}, {OP_EQ, 2, 6, 0}}},
+		IF_EQ2(ALLOW, 0, AF_INET, 2, 0),
+		IF_EQ2(ALLOW, 0, AF_INET, 2, 6),
+		IF_EQ2(ALLOW, 0, AF_INET, 2, 17),
+		IF_EQ2(ALLOW, 0, AF_INET6, 2, 0),
+		IF_EQ2(ALLOW, 0, AF_INET6, 2, 6),
+		IF_EQ2(ALLOW, 0, AF_INET6, 2, 17)}},
+
+	{JAIL, REFUSE,
+	 "likewise",
+	 "socketpair", {
+		IF_EQ(ALLOW, 0, AF_UNIX)}},
+
+	{INIT | FRONT, ALLOW,
+	 "no packet filters: they are programs for the kernel; and closing a "
+	 "socket never waits, whoever does it",
+	 "setsockopt", {
+		FILTER_OR_LINGER(REFUSE)}},
+
+	{GUEST, ALLOW,
+	 "the same, and nothing that a socket would keep much of, uncounted",
+	 "setsockopt", {
+		FILTER_OR_LINGER(REFUSE),
+		KEEP_MUCH(REFUSE)}},
+
+	{NOMEM, ALLOW,
+	 "likewise, and no larger buffers: nobody would count them",
+	 "setsockopt", {
+		FILTER_OR_LINGER(REFUSE),
+		KEEP_MUCH(REFUSE),
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_SNDBUF),
+		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF)}},
+
+	{GUEST | NOMEM | FRONT, ALLOW,
+	 "-1 is everyone: the checkpoints too, and SIGCONT to all",
+	 "kill", {
+		IF_EQ(REFUSE, 0, -1)}},
+
+	{GUEST | NOMEM, REFUSE,
+	 "looking, and what concerns the caller alone. Not a death signal that "
+	 "continues, nor becoming the reaper that init is, nor hiding from the "
+	 "warden by not being dumpable",
+	 "prctl", {
+		IF_EQ(ALLOW, 0, PR_SET_NAME),
+		IF_EQ(ALLOW, 0, PR_GET_NAME),
+		IF_EQ(ALLOW, 0, PR_GET_PDEATHSIG),
+		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, 0),
+		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGHUP),
+		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGINT),
+		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGTERM),
+		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGKILL),
+		IF_EQ(ALLOW, 0, PR_GET_DUMPABLE),
+		IF_EQ(ALLOW, 0, PR_GET_KEEPCAPS),
+		IF_EQ(ALLOW, 0, PR_GET_SECCOMP),
+		IF_EQ(ALLOW, 0, PR_CAPBSET_READ),
+		IF_EQ(ALLOW, 0, PR_GET_SECUREBITS),
+		IF_EQ(ALLOW, 0, PR_GET_TIMERSLACK),
+		IF_EQ(ALLOW, 0, PR_SET_TIMERSLACK),
+		IF_EQ(ALLOW, 0, PR_GET_CHILD_SUBREAPER),
+		IF_EQ(ALLOW, 0, PR_GET_NO_NEW_PRIVS),
+		IF_EQ(ALLOW, 0, PR_SET_NO_NEW_PRIVS),
+		IF_EQ(ALLOW, 0, PR_GET_TID_ADDRESS),
+		IF_EQ(ALLOW, 0, PR_GET_THP_DISABLE),
+		IF_EQ(ALLOW, 0, PR_SET_THP_DISABLE),
+		IF_EQ2(ALLOW, 0, PR_CAP_AMBIENT, 1, PR_CAP_AMBIENT_IS_SET),
+		IF_EQ(ALLOW, 0, PR_SVE_SET_VL),
+		IF_EQ(ALLOW, 0, PR_SVE_GET_VL),
+		IF_EQ(ALLOW, 0, RULES_PR_GET_SPECULATION_CTRL),
+		IF_EQ(ALLOW, 0, RULES_PR_PAC_RESET_KEYS),
+		IF_EQ(ALLOW, 0, RULES_PR_SET_TAGGED_ADDR_CTRL),
+		IF_EQ(ALLOW, 0, RULES_PR_GET_TAGGED_ADDR_CTRL),
+		IF_EQ(ALLOW, 0, RULES_PR_SET_VMA),
+		IF_EQ(ALLOW, 0, RULES_PR_GET_AUXV)}},
+
+	{INIT, ALLOW,
+	 "pid 1 prepares its guests; not the memory map",
+	 "prctl", {
+		IF_EQ(REFUSE, 0, PR_SET_MM)}},
+
+	{FRONT, REFUSE,
+	 "names and looking",
+	 "prctl", {
+		IF_EQ(ALLOW, 0, PR_SET_NAME),
+		IF_EQ(ALLOW, 0, PR_GET_NAME),
+		IF_EQ(ALLOW, 0, PR_GET_DUMPABLE),
+		IF_EQ(ALLOW, 0, PR_GET_NO_NEW_PRIVS),
+		IF_EQ(ALLOW, 0, PR_GET_SECCOMP),
+		IF_EQ(ALLOW, 0, PR_CAPBSET_READ),
+		IF_EQ(ALLOW, 0, RULES_PR_SET_VMA)}},
+
+	{ALL, REFUSE,
+	 "of the caller, or init could be starved",
+	 "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", {
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{INIT | FRONT, REFUSE,
+	 "likewise",
+	 "prlimit64", {
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{GUEST | NOMEM, REFUSE,
+	 "likewise; and of core dumps stays what it is, because 0 would have them "
+	 "piped to a program of the host (plan.c). Programs with secrets ask for "
+	 "that 0, and would not go on without",
+	 "prlimit64", {
+		{ALLOW, {{OP_EQ, 0, 0, 0}, {OP_NULL, 2, 0, 0}}},
+		IF_EQ2(PRETEND, 0, 0, 1, RLIMIT_CORE),
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{GUEST | NOMEM, ALLOW,
+	 "the same",
+	 "setrlimit", {
+		IF_EQ(PRETEND, 0, RLIMIT_CORE)}},
+
+	{ALL, REFUSE,
+	 "likewise; by user would reach init and the warden",
+	 "setpriority", {
+		IF_EQ2(ALLOW, 0, PRIO_PROCESS, 1, 0)}},
+
+	{ALL, REFUSE,
+	 "likewise",
+	 "ioprio_set", {
+		IF_EQ2(ALLOW, 0, RULES_IOPRIO_WHO_PROCESS, 1, 0)}},
+
+	{JAIL, REFUSE,
+	 "asking, and plain Linux; others weaken ASLR",
+	 "personality", {
+		IF_EQ(ALLOW, 0, 0xffffffff),
+		IF_EQ(ALLOW, 0, 0)}},
+
+	{JAIL, REFUSE,
+	 "no device nodes",
+	 "mknod", {
+		IF_BITS(ALLOW, 1, S_IFMT, S_IFIFO),
+		IF_BITS(ALLOW, 1, S_IFMT, S_IFREG),
+		IF_BITS(ALLOW, 1, S_IFMT, S_IFSOCK),
+		IF_BITS(ALLOW, 1, S_IFMT, 0)}},
+
+	{JAIL, REFUSE,
+	 "likewise",
+	 "mknodat", {
+		IF_BITS(ALLOW, 2, S_IFMT, S_IFIFO),
+		IF_BITS(ALLOW, 2, S_IFMT, S_IFREG),
+		IF_BITS(ALLOW, 2, S_IFMT, S_IFSOCK),
+		IF_BITS(ALLOW, 2, S_IFMT, 0)}},
+
+	{FRONT, REFUSE,
+	 "times of an open file only",
+	 "utimensat", {
+		IF_NULL(ALLOW, 1)}},
+};
+/* clang-format on */
+
+/* Calls newer than the libseccomp that is installed may be; one number on
+ * every architecture. */
+struct rules_number {
+	const char *call;
+	int nr;
+};
+
+static const struct rules_number rules_numbers[] = {
+	{"cachestat", 451},
+	{"fchmodat2", 452},
+	{"map_shadow_stack", 453},
+	{"futex_wake", 454},
+	{"futex_wait", 455},
+	{"futex_requeue", 456},
+	{"statmount", 457},
+	{"listmount", 458},
+	{"mseal", 462},
+	{"open_tree_attr", 467},
+};
+
+#endif

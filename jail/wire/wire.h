@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.h - messages between front end, warden, init and guest
+ *
+ * Every link is an AF_UNIX SEQPACKET socket pair, so a message is one read.
+ *
+ * The guest speaks ASCII, one line a message, because it is Python and
+ * because a line is easy to check; payloads follow the line's newline in the
+ * same message. Numbers are decimal, at most 18 digits, without sign:
+ *
+ *   warden -> guest
+ *     CELL no bytes crc32 mark   read that many bytes from the line, run them
+ *     PARK no                    (with a socket) leave a checkpoint behind
+ *     ASK id kind bytes LF text  answer a question (enum jail_question)
+ *     RESUME                     (to a checkpoint, on its own socket) go on
+ *
+ *   guest -> warden
+ *     READY pid version          booted, nothing of the user's has run
+ *     TOOK no                    the source arrived whole
+ *     BAD no reason              it did not; nothing was run
+ *     DONE no how names threads status marked
+ *                                how: ok raised syntax interrupted exit
+ *     PARKED no ok|reason        (live guest) the copy was made, or not
+ *     ASLEEP pid names threads   (checkpoint) may be stopped from now on
+ *     AWAKE pid names            (checkpoint, after RESUME) live from now on
+ *     ANSWER id bytes LF text
+ *
+ * The guest is hostile: wire_guest_decode() accepts exactly these, bounded,
+ * and everything else is an error that costs the guest its life.
+ *
+ * Between warden and init, and front end and warden, messages are fixed
+ * structures of our own; they are checked all the same.
+ */
+#ifndef JAIL_WIRE_WIRE_H
+#define JAIL_WIRE_WIRE_H
+
+#include "jail/base/err.h"
+#include "jail/jail.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- guest ---- */
+
+#define WIRE_GUEST_MAX (64 * 1024) /* longest message either way */
+#define WIRE_ANSWER_MAX (60 * 1024)
+
+enum wire_guest_type {
+	GUEST_READY,
+	GUEST_TOOK,
+	GUEST_BAD,
+	GUEST_DONE,
+	GUEST_PARKED,
+	GUEST_ASLEEP,
+	GUEST_AWAKE,
+	GUEST_ANSWER,
+};
+
+struct wire_guest {
+	enum wire_guest_type type;
+	uint32_t no;	  /* cell, checkpoint or question number */
+	int32_t pid;	  /* READY, ASLEEP, AWAKE: in the jail's pids */
+	uint32_t names;	  /* user names; the guest's word */
+	uint32_t threads; /* threads beside the main one; its word */
+	enum jail_how how;
+	int status;	    /* HOW_EXIT: 0..255 */
+	int marked;	    /* DONE: it wrote the end mark */
+	int ok;		    /* PARKED */
+	char text[64];	    /* version, reason: printable ASCII */
+	const char *answer; /* points into the message */
+	size_t answer_n;
+};
+
+/* Decode one message. 0, or -1 with e saying what was wrong with it. Borrows
+ * `buf`: m->answer points into it. */
+int wire_guest_decode(
+	struct wire_guest *m, const char *buf, size_t n, struct err *e);
+
+/* Encode; each returns the length. `buf` must hold WIRE_GUEST_MAX bytes. */
+size_t wire_cell_encode(
+	char *buf, uint32_t no, size_t bytes, uint32_t crc, const char *mark);
+size_t wire_park_encode(char *buf, uint32_t no);
+size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
+	const char *text, size_t n);
+size_t wire_resume_encode(char *buf);
+
+/* CRC-32 as zlib and binascii compute it. */
+uint32_t wire_crc32(const void *buf, size_t n);
+
+/* ---- init ---- */
+
+#define WIRE_PIDS_MAX 20
+/* On this signal the driver writes every thread's stack into its stack file,
+ * from C, whatever Python is doing; it dies of it when its link is gone. */
+#define WIRE_LOOK_SIGNAL 64
+
+enum wire_init_type {
+	/* warden -> init */
+	INIT_SPAWN,  /* start Python; fds: control socket, stack file; or 0 1 2
+		      */
+	INIT_STOP,   /* stop all but init; `pids` are the checkpoints now */
+	INIT_CONT,   /* continue all; `pids` are the checkpoints now */
+	INIT_KILL,   /* stop, then kill all but `pids`; answers INIT_KILLED */
+	INIT_RESUME, /* continue pids[0] and make it the foreground group */
+	INIT_KEEP,   /* `pids` are the checkpoints now: tell their deaths */
+	INIT_END,    /* kill just `pids` (checkpoints given up) */
+	INIT_UNHANG, /* kill a copy that hangs, begun in the last n ms */
+	INIT_FRONT,  /* the live guest is the foreground group again */
+	INIT_LOOK, /* have pids[0] write down where it is (WIRE_LOOK_SIGNAL) */
+	/* init -> warden */
+	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
+		       * /dev/shm, /proc */
+	INIT_ERROR,   /* building or starting failed: `err` */
+	INIT_SPAWNED, /* pids[0] */
+	INIT_DIED,    /* a child was reaped: pids[0], status */
+	INIT_STOPPED, /* all stopped; n processes seen, m killed */
+	INIT_KILLED,  /* n processes killed */
+	INIT_ENDED,
+};
+
+struct wire_init {
+	enum wire_init_type type;
+	int32_t npids;
+	int32_t pids[WIRE_PIDS_MAX];
+	int32_t status; /* as from waitpid() */
+	int32_t n, m;
+	uint32_t seq;		 /* STOP, KILL: echoed in the answer */
+	int32_t flag;		 /* BUILT: the jail has no /proc;
+				  * STOPPED: it could not be looked at */
+	uint64_t ns_dev, ns_ino; /* BUILT: its pid namespace */
+	struct err err;
+};
+
+/* Check a message of `n` bytes from the other side. 0, or -1. */
+int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
+
+/* ---- front end ---- */
+
+enum wire_front_type {
+	FRONT_RUN, /* a = cell; fd: sealed memfd with the source */
+	FRONT_INTERRUPT,
+	FRONT_KILL,
+	FRONT_RESIZE, /* a = rows, b = columns */
+	FRONT_TOUCH,
+	FRONT_KEYS,
+	FRONT_ASK, /* a = question; fd: memfd with the text */
+	FRONT_RESET,
+	FRONT_UNDO, /* a = how many */
+	FRONT_USAGE,
+	FRONT_HOME_LIST,
+	FRONT_HOME_OPEN,
+	FRONT_HOME_CREATE,
+	FRONT_HOME_COMMIT, /* a = token, b = replace */
+	FRONT_HOME_ABORT,  /* a = token */
+	FRONT_HOME_REMOVE,
+	FRONT_START, /* SPEC_PROGRAM */
+};
+
+struct wire_front {
+	enum wire_front_type type;
+	uint32_t seq; /* of requests that are answered */
+	int64_t a, b;
+	char path[JAIL_PATH_MAX]; /* NUL-terminated */
+};
+
+int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
+
+/* The answer to a request: an event of type JAIL_REPLY wears this. */
+struct wire_reply {
+	uint32_t seq;
+	int ok;
+	int64_t a, b;
+	struct err err;
+	struct jail_usage usage;
+};
+
+struct wire_event {
+	struct jail_event event; /* descriptors travel beside it */
+	struct wire_reply reply;
+};
+
+int wire_event_check(const struct wire_event *m, size_t n, struct err *e);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * command.c - the table of `:` commands, and running one
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the person, as far as [policy] commands goes
+ */
+#include "impl.h"
+
+#include "jail/base/err.h"
+#include "repl/config/config.h"
+#include "repl/session/session.h"
+#include "repl/text/lexer.h"
+#include "repl/text/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+const struct command commands[] = {
+	{"upload", "SRC… [DST]", ARG_HOST, 1, -1,
+		"copy files of the host into the home", command_upload},
+	{"download", "PATTERN… [DIR]", ARG_HOME, 1, -1,
+		"copy files of the home to the host", command_download},
+	{"files", "[PATTERN]", ARG_HOME, 0, 1,
+		"list the home", command_files},
+	{"show", "FILE", ARG_HOME, 1, 1,
+		"print a file of the home", command_show},
+	{"rm", "PATTERN…", ARG_HOME, 1, -1,
+		"remove files of the home", command_rm},
+	{"limits", "", ARG_NONE, 0, 0,
+		"what you may do, and what enforces it", command_limits},
+	{"usage", "", ARG_NONE, 0, 0,
+		"what the session uses now", command_usage},
+	{"who", "", ARG_NONE, 0, 0,
+		"your variables", command_who},
+	{"undo", "[N]", ARG_NONE, 0, 1,
+		"back to before the last cell, or the last N",
+		command_undo},
+	{"reset", "", ARG_NONE, 0, 0,
+		"a fresh Python on the same home", command_reset},
+	{"wipe", "", ARG_NONE, 0, 0,
+		"empty the home", command_wipe},
+	{"load", "FILE", ARG_HOST, 1, 1,
+		"run a script of the host, cell by cell", command_load},
+	{"save", "FILE", ARG_HOST, 1, 1,
+		"write the cells that ran as a script on the host",
+		command_save},
+	{"history", "[TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
+		"cells of this session and those before", command_history},
+	{"out", "[N]", ARG_NONE, 0, 1,
+		"page through the full output of a cell", command_out},
+	{"edit", "[N]", ARG_NONE, 0, 1,
+		"the last cell, or cell N, back in the editor", command_edit},
+	{"time", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
+		"run a cell and say what it took", command_time},
+	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
+		"signature and docs; also NAME?, and NAME?? for source",
+		command_doc},
+	{"help", "[COMMAND]", ARG_COMMAND, 0, 1,
+		"this list", command_help},
+	{"quit", "", ARG_NONE, 0, 0,
+		"leave; so does Ctrl-D", command_quit},
+	{0},
+};
+/* clang-format on */
+
+bool command_exists(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return true;
+	return false;
+}
+
+static int unknown(const char *name, size_t n, struct err *e)
+{
+	char safe[64];
+
+	text_safe(safe, sizeof(safe), name, n);
+	err_set(e, "there is no command :%s", safe);
+	return err_hint(e, ":help lists the commands");
+}
+
+const struct command *command_find(
+	const struct config *cfg, const char *name, size_t n, struct err *e)
+{
+	const struct command *found = NULL;
+	char names[128] = "";
+	size_t at = 0;
+	int many = 0;
+
+	for (const struct command *c = commands; c->name; c++) {
+		if (strncmp(c->name, name, n) != 0 ||
+			!config_allows_command(cfg, c->name))
+			continue;
+		if (!c->name[n])
+			return c;
+		if (at < sizeof(names) - 16)
+			at += (size_t)snprintf(names + at, sizeof(names) - at,
+				" :%s", c->name);
+		found = c;
+		many++;
+	}
+	if (!n || !found) {
+		unknown(name, n, e);
+		return NULL;
+	}
+	if (many > 1) {
+		err_set(e, ":%.*s could be%s", (int)n, name, names);
+		return NULL;
+	}
+	return found;
+}
+
+bool command_takes_cell(const struct config *cfg, const char *name, size_t n)
+{
+	const struct command *c = command_find(cfg, name, n, NULL);
+
+	return c && c->arg == ARG_CELL;
+}
+
+static int check_count(const struct command *c, int n, struct err *e)
+{
+	if (n >= c->min && (c->max < 0 || n <= c->max))
+		return 0;
+	if (c->args[0])
+		return err_set(e, "usage: :%s %s", c->name, c->args);
+	return err_set(e, ":%s takes no arguments", c->name);
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static int run_verbatim(struct session *s, const struct command *c,
+	struct command_line *line, struct err *e)
+{
+	while (line->rest_n && is_space(line->rest[line->rest_n - 1]))
+		line->rest_n--;
+	if (c->min && !line->rest_n)
+		return err_set(e, "usage: :%s %s", c->name, c->args);
+	return c->run(s, line, e);
+}
+
+int command_run(struct session *s, const char *src, size_t n, struct err *e)
+{
+	const struct command *c;
+	struct command_line line;
+	struct lexer_words words = {0};
+	size_t name_n = 0;
+	int r = -1;
+
+	while (n && (is_space(*src) || *src == ':')) {
+		src++;
+		n--;
+	}
+	while (name_n < n && !is_space(src[name_n]))
+		name_n++;
+	c = command_find(s->cfg, src, name_n, e);
+	if (!c)
+		return -1;
+	line.rest = src + name_n;
+	line.rest_n = n - name_n;
+	while (line.rest_n && is_space(*line.rest)) {
+		line.rest++;
+		line.rest_n--;
+	}
+	if (c->max == COMMAND_VERBATIM) {
+		line.words = NULL;
+		line.n = 0;
+		return run_verbatim(s, c, &line, e);
+	}
+	if (lexer_split(line.rest, line.rest_n, &words, e) == 0 &&
+		check_count(c, words.n, e) == 0) {
+		line.words = words.v;
+		line.n = words.n;
+		r = c->run(s, &line, e);
+	}
+	lexer_words_free(&words);
+	return r;
+}

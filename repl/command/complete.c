@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * complete.c - what Tab offers
+ *
+ * Runs in:   front end, inside editor_read()
+ * Trusts:    nothing a guest answers: its candidates are text, checked by
+ *            completions_add(), and never run. In a locked session names of
+ *            host files are never offered
+ */
+#include "complete.h"
+
+#include "command.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/config/config.h"
+#include "repl/edit/editor.h"
+#include "repl/edit/pyscan.h"
+#include "repl/session/session.h"
+#include "repl/text/lexer.h"
+#include "repl/text/wide.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAMES_MAX 2000
+
+int complete_parse_answer(
+	const char *answer, size_t n, size_t cursor, struct completions *out)
+{
+	const char *p = answer, *end = answer + n;
+	size_t replace = 0;
+
+	while (p < end && *p >= '0' && *p <= '9' && replace <= cursor)
+		replace = replace * 10 + (size_t)(*p++ - '0');
+	if (p == answer || replace > cursor || (p < end && *p != '\n'))
+		return -1;
+	out->start = cursor - replace;
+	while (p++ < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
+
+		if (len && completions_add(out, p, len) < 0)
+			return -1;
+		p += len;
+	}
+	return 0;
+}
+
+/* The quote, and the bracket, that the only candidate wants behind it. */
+static void close_candidate(
+	const char *text, size_t start, struct completions *out)
+{
+	struct wide w = {0};
+	const char *item = out->items[0];
+
+	_Static_assert(sizeof(out->close) >= PYSCAN_CLOSER, "it fits");
+	if (wide_add_utf8(&w, text, start) == 0 &&
+		wide_add_utf8(&w, item, strlen(item)) == 0)
+		pyscan_closer(w.s, w.n, out->close);
+	wide_free(&w);
+}
+
+static int complete_python(struct session *s, const char *text, size_t cursor,
+	size_t offset, struct completions *out)
+{
+	auto_free char *answer = NULL;
+	size_t n;
+	int r;
+
+	if (jail_ask(s->jail, ASK_COMPLETE, text, cursor, &answer, &n, NULL) <
+		0)
+		return -1;
+	r = complete_parse_answer(answer, n, cursor, out);
+	if (r == 0 && out->count == 1)
+		close_candidate(text, out->start, out);
+	out->start += offset;
+	return r;
+}
+
+/* Offer `name` for the word begun at out->start. */
+static void offer(struct completions *out, const char *name, char open)
+{
+	auto_free char *quoted = lexer_quote(name, open);
+
+	if (quoted)
+		completions_add(out, quoted, strlen(quoted));
+	else
+		out->dropped++;
+}
+
+static bool is_dir(int dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type == DT_DIR)
+		return true;
+	if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+		return false;
+	return fstatat(dir, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void complete_host(
+	struct session *s, const char *word, char open, struct completions *out)
+{
+	const char *slash = strrchr(word, '/');
+	const char *base = slash ? slash + 1 : word;
+	size_t dir_n = (size_t)(base - word), base_n = strlen(base);
+	auto_free char *dir = strndup(word, dir_n);
+	auto_free char *path = dir ? hostfs_expand(s->host, dir) : NULL;
+	const struct dirent *entry;
+	DIR *d;
+	int fd, looks = 0;
+
+	if (s->cfg->locked || !path)
+		return;
+	fd = hostfs_open_dir(s->host, HOSTFS_READ, path[0] ? path : ".", NULL);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(d)) && looks++ < 100000) {
+		auto_free char *full = NULL;
+
+		if (strncmp(entry->d_name, base, base_n) != 0 ||
+			(entry->d_name[0] == '.' && base[0] != '.'))
+			continue;
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (asprintf(&full, "%s%s%s", dir, entry->d_name,
+			    is_dir(dirfd(d), entry) ? "/" : "") >= 0)
+			offer(out, full, open);
+	}
+	closedir(d);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_name);
+}
+
+static void complete_home(
+	struct session *s, const char *word, char open, struct completions *out)
+{
+	struct jail_files files = {0};
+	size_t n = strlen(word);
+
+	if (jail_home_list(s->jail, &files, NULL) < 0)
+		return;
+	for (size_t i = 0; i < files.n && out->count < NAMES_MAX; i++)
+		if (!strncmp(files.v[i].path, word, n) &&
+			files.v[i].type != 'd')
+			offer(out, files.v[i].path, open);
+	jail_files_free(&files);
+}
+
+/* With a blank behind those that take arguments, where those may follow. */
+static void complete_commands(struct session *s, const char *word, bool blank,
+	struct completions *out)
+{
+	size_t n = strlen(word);
+
+	for (const struct command *c = commands; c->name; c++) {
+		char name[32];
+		int len = snprintf(name, sizeof(name), "%s%s", c->name,
+			blank && c->args[0] ? " " : "");
+
+		if (!strncmp(c->name, word, n) &&
+			config_allows_command(s->cfg, c->name))
+			completions_add(out, name, (size_t)len);
+	}
+}
+
+/* The last argument of the command, which Tab was pressed behind. */
+static void complete_argument(struct session *s, const struct command *c,
+	const char *word, char open, struct completions *out)
+{
+	switch (c->arg) {
+	case ARG_NONE:
+	case ARG_PYTHON:
+	case ARG_CELL:
+		return;
+	case ARG_HOST:
+		complete_host(s, word, open, out);
+		return;
+	case ARG_HOME:
+		complete_home(s, word, open, out);
+		return;
+	case ARG_COMMAND:
+		complete_commands(s, word, false, out);
+		return;
+	}
+}
+
+static int complete_command(struct session *s, const char *text, size_t n,
+	size_t cursor, struct completions *out)
+{
+	struct lexer_words w = {0};
+	const struct command *c;
+	const char *colon = memchr(text, ':', cursor);
+	const char *word = "";
+	size_t name_at, name_n = 0;
+
+	if (!colon)
+		return -1;
+	name_at = (size_t)(colon - text) + 1;
+	while (name_at + name_n < cursor && text[name_at + name_n] != ' ')
+		name_n++;
+	if (name_at + name_n == cursor) {
+		auto_free char *name = strndup(text + name_at, name_n);
+
+		out->start = name_at;
+		if (name)
+			complete_commands(s, name, cursor == n, out);
+		return 0;
+	}
+	c = command_find(s->cfg, text + name_at, name_n, NULL);
+	if (!c)
+		return -1;
+	name_at += name_n + 1;
+	if (c->arg == ARG_PYTHON || c->arg == ARG_CELL)
+		return complete_python(
+			s, text + name_at, cursor - name_at, name_at, out);
+	lexer_split(text + name_at, cursor - name_at, &w, NULL);
+	if (w.n && w.v[w.n - 1].end == cursor - name_at) {
+		word = w.v[w.n - 1].s;
+		out->start = name_at + w.v[w.n - 1].start;
+	}
+	complete_argument(s, c, word, w.open, out);
+	lexer_words_free(&w);
+	return 0;
+}
+
+int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
+	struct completions *out)
+{
+	struct session *s = ctx;
+	int r;
+
+	jail_touch(s->jail);
+	if (lexer_is_command(text, n))
+		r = complete_command(s, text, n, cursor, out);
+	else
+		r = complete_python(s, text, cursor, 0, out);
+	/* What the warden said meanwhile waits in the queue, not in the
+	 * descriptor that the editor polls. */
+	session_take_events(s);
+	return r;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - :undo :reset :history :out :edit :time :quit
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the warden; kept output is a guest's and is made safe again
+ */
+#include "impl.h"
+
+#include "jail/base/err.h"
+#include "jail/jail.h"
+#include "repl/edit/editor.h"
+#include "repl/edit/history.h"
+#include "repl/session/session.h"
+#include "repl/session/verdict.h"
+#include "repl/text/lexer.h"
+#include "repl/text/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HISTORY_SHOWN 50
+
+/* A number from 1 on as the only argument, or `otherwise`. */
+static int take_number(const struct command_line *line, long otherwise,
+	long *number, struct err *e)
+{
+	char *end;
+
+	*number = otherwise;
+	if (!line->n)
+		return 0;
+	errno = 0;
+	*number = strtol(line->words[0].s, &end, 10);
+	if (errno || *end || *number < 1 || *number > 1000000000)
+		return err_set(
+			e, "%s is not a number from 1 on", line->words[0].s);
+	return 0;
+}
+
+COMMAND_FUNCTION(undo)
+{
+	uint32_t back_to, names;
+	char text[VERDICT_MAX];
+	long n;
+
+	if (take_number(line, 1, &n, e) < 0)
+		return -1;
+	if (jail_undo(s->jail, (int)n, &back_to, &names, e) < 0)
+		return -1;
+	/* What was undone is no part of what :save writes. */
+	for (size_t i = 0; i < s->n_cells; i++)
+		if (s->cells[i].no >= back_to)
+			s->cells[i].ok = false;
+	session_frame(s, "%s", verdict_undo(text, back_to, names));
+	return 0;
+}
+
+COMMAND_FUNCTION(reset)
+{
+	(void)line;
+	if (jail_reset(s->jail, e) < 0)
+		return -1;
+	session_restarted(s);
+	session_frame(s, "a fresh Python · files in the home are as they are");
+	return 0;
+}
+
+COMMAND_FUNCTION(quit)
+{
+	(void)line;
+	(void)e;
+	session_leave(s, 0);
+	return 0;
+}
+
+static bool history_matches(
+	struct session *s, size_t i, const struct command_line *line)
+{
+	size_t n;
+	const char *src = history_get(s->history, i, &n);
+
+	return memmem(src, n, line->rest, line->rest_n) != NULL;
+}
+
+/* How many there were before this command, which would find itself. */
+static size_t history_before(struct session *s)
+{
+	size_t n, count = history_count(s->history);
+	const char *last = count ? history_get(s->history, count - 1, &n) : "";
+
+	return count - (count && lexer_is_command(last, n));
+}
+
+COMMAND_FUNCTION(history)
+{
+	size_t count = history_before(s), found = 0, first = count;
+	size_t skipped = history_skipped(s->history);
+	char lines[TEXT_HUMAN];
+
+	(void)e;
+	for (size_t i = count; i-- > 0;) {
+		found += history_matches(s, i, line);
+		first = found <= HISTORY_SHOWN ? i : first;
+	}
+	if (!found)
+		session_frame(s, "nothing in the history matches");
+	if (found > HISTORY_SHOWN)
+		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
+	for (size_t i = first; i < count; i++) {
+		size_t n;
+		const char *src = history_get(s->history, i, &n);
+
+		if (history_matches(s, i, line))
+			session_print_foreign(s, src, n);
+	}
+	if (skipped)
+		session_frame(s, "%s of the history file could not be read",
+			text_count(
+				lines, sizeof(lines), skipped, "line", NULL));
+	return 0;
+}
+
+/* Append output without its colours, which text that is made safe cannot have:
+ * nobody wants to read "\x1b[31m". */
+static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
+{
+	const char *end = s + n, *esc;
+
+	while (n && (esc = memchr(s, 0x1b, (size_t)(end - s))) != NULL) {
+		const char *p = esc + 1;
+
+		if (p < end && *p == '[')
+			for (p++; p < end && (isdigit((unsigned char)*p) ||
+						     *p == ';' || *p == ':');)
+				p++;
+		strbuf_add(b, s, (size_t)(esc - s));
+		s = esc;
+		if (p < end && *p == 'm' && p > esc + 1)
+			s = p + 1;
+		else
+			strbuf_add(b, s++, 1);
+	}
+	if (n)
+		strbuf_add(b, s, (size_t)(end - s));
+}
+
+COMMAND_FUNCTION(out)
+{
+	const struct session_out *o;
+	struct strbuf text = {0};
+	char size[TEXT_HUMAN];
+	long no;
+
+	if (take_number(line, 0, &no, e) < 0)
+		return -1;
+	o = session_find_out(s, (uint32_t)no);
+	if (!o) {
+		err_set(e, "the output of that cell is not kept");
+		return err_hint(
+			e, "that of the last %d cells is", SESSION_OUTS);
+	}
+	if (!o->bytes.n)
+		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
+	add_uncoloured(&text, o->bytes.s, o->bytes.n);
+	if (!text.failed)
+		command_page(s, text.s, text.n);
+	strbuf_free(&text);
+	if (o->total > o->bytes.n)
+		session_frame(s, "%s more were not kept",
+			text_size(size, o->total - o->bytes.n));
+	return 0;
+}
+
+COMMAND_FUNCTION(edit)
+{
+	long no;
+
+	if (take_number(line, 0, &no, e) < 0)
+		return -1;
+	for (size_t i = s->n_cells; i-- > 0;) {
+		const struct session_cell *c = &s->cells[i];
+
+		if (!no || c->no == (uint32_t)no)
+			return editor_prefill(s->editor, c->src, c->n);
+	}
+	return err_set(
+		e, no ? "there is no cell %ld" : "no cell has run yet", no);
+}
+
+COMMAND_FUNCTION(time)
+{
+	char wall[TEXT_HUMAN], cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
+
+	if (session_cell(s, line->rest, line->rest_n, e) < 0)
+		return -1;
+	if (!s->ended)
+		return 0;
+	text_time(wall, s->done.wall_ms);
+	text_time(cpu, s->done.cpu_ms);
+	if (s->done.peak_bytes > 0)
+		session_frame(s, "%s · CPU %s · memory peak %s", wall, cpu,
+			text_size(peak, (uint64_t)s->done.peak_bytes));
+	else
+		session_frame(s, "%s · CPU %s", wall, cpu);
+	return 0;
+}

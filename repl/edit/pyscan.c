@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pyscan.c - Python's tokens, brackets and blocks, for an editor
+ *
+ * Runs in:   the front end
+ * Holds:     nothing
+ * Trusts:    nothing: any characters may come, and every loop advances
+ * Leaves:    nothing
+ */
+#include "pyscan.h"
+
+#include <stdint.h>
+
+/* Python itself refuses more nesting than 200. */
+#define PYSCAN_DEPTH_MAX 200
+
+static bool is_blank(wchar_t c)
+{
+	return c == ' ' || c == '\t' || c == '\f' || c == '\r';
+}
+
+static bool is_digit(wchar_t c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name_start(wchar_t c)
+{
+	uint32_t u = (uint32_t)c | 0x20;
+
+	return (u >= 'a' && u <= 'z') || c == '_' || (uint32_t)c >= 0xA1;
+}
+
+static bool is_name(wchar_t c)
+{
+	return is_name_start(c) || is_digit(c);
+}
+
+static bool is_in(wchar_t c, const wchar_t *set)
+{
+	return c && wcschr(set, c);
+}
+
+/* A string whose first quote is at `at`. */
+static void string_end(
+	const wchar_t *s, size_t n, size_t at, struct pyscan_token *t)
+{
+	wchar_t q = s[at];
+	bool triple = at + 2 < n && s[at + 1] == q && s[at + 2] == q;
+	size_t i = at + (triple ? 3 : 1);
+
+	for (; i < n; i++) {
+		if (s[i] == '\\') {
+			i++;
+			continue;
+		}
+		if (!triple && s[i] == '\n') {
+			t->broken = true;
+			t->end = i;
+			return;
+		}
+		if (s[i] != q)
+			continue;
+		if (!triple || (i + 2 < n && s[i + 1] == q && s[i + 2] == q)) {
+			t->end = i + (triple ? 3 : 1);
+			return;
+		}
+	}
+	/* "abc\ at the end of the text goes on in the next line. */
+	t->open = triple || i > n;
+	t->broken = !t->open;
+	t->end = n;
+}
+
+/* The length of a string prefix (r, b, u, f, their pairs) before a quote. */
+static size_t string_prefix(const wchar_t *s, size_t n, size_t at)
+{
+	size_t i = at;
+
+	while (i < n && i - at < 2 && is_in(s[i], L"rRbBuUfF"))
+		i++;
+	return i < n && (s[i] == '"' || s[i] == '\'') ? i - at : SIZE_MAX;
+}
+
+/* 1e-5 and 0x1p: the sign after an exponent belongs to the number. */
+static size_t number_end(const wchar_t *s, size_t n, size_t at)
+{
+	bool hex = at + 1 < n && s[at] == '0' && is_in(s[at + 1], L"xX");
+	size_t i = at + 1;
+
+	while (i < n &&
+		(is_name(s[i]) || s[i] == '.' ||
+			(!hex && is_in(s[i], L"+-") && is_in(s[i - 1], L"eE"))))
+		i++;
+	return i;
+}
+
+static size_t run_end(
+	const wchar_t *s, size_t n, size_t at, bool (*is)(wchar_t c))
+{
+	while (at < n && is(s[at]))
+		at++;
+	return at;
+}
+
+static size_t join_end(const wchar_t *s, size_t n, size_t at)
+{
+	size_t i = at + 1;
+
+	if (i < n && s[i] == '\r')
+		i++;
+	return i < n && s[i] == '\n' ? i + 1 : i;
+}
+
+struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at)
+{
+	struct pyscan_token t = {.start = at, .end = at + 1};
+	size_t prefix;
+
+	if (at >= n) {
+		t.end = at;
+		return t;
+	}
+	prefix = string_prefix(s, n, at);
+	if (prefix != SIZE_MAX) {
+		t.kind = PYSCAN_STRING;
+		string_end(s, n, at + prefix, &t);
+	} else if (s[at] == '\n') {
+		t.kind = PYSCAN_NEWLINE;
+	} else if (is_blank(s[at])) {
+		t.kind = PYSCAN_SPACE;
+		t.end = run_end(s, n, at, is_blank);
+	} else if (s[at] == '#') {
+		t.kind = PYSCAN_COMMENT;
+		while (t.end < n && s[t.end] != '\n')
+			t.end++;
+	} else if (is_name_start(s[at])) {
+		t.kind = PYSCAN_NAME;
+		t.end = run_end(s, n, at, is_name);
+	} else if (is_digit(s[at]) ||
+		   (s[at] == '.' && at + 1 < n && is_digit(s[at + 1]))) {
+		t.kind = PYSCAN_NUMBER;
+		t.end = number_end(s, n, at);
+	} else if (s[at] == '\\' &&
+		   (at + 1 == n || s[join_end(s, n, at) - 1] == '\n')) {
+		t.kind = PYSCAN_JOIN;
+		t.end = join_end(s, n, at);
+		t.open = at + 1 == n;
+	} else if (is_in(s[at], L"([{")) {
+		t.kind = PYSCAN_OPEN;
+	} else if (is_in(s[at], L")]}")) {
+		t.kind = PYSCAN_CLOSE;
+	} else {
+		t.kind = PYSCAN_OPERATOR;
+	}
+	return t;
+}
+
+static bool is_word_of(const wchar_t *const *words, const wchar_t *s, size_t n)
+{
+	for (; *words; words++)
+		if (wcslen(*words) == n && !wmemcmp(*words, s, n))
+			return true;
+	return false;
+}
+
+bool pyscan_is_keyword(const wchar_t *s, size_t n)
+{
+	static const wchar_t *const words[] = {L"False", L"None", L"True",
+		L"and", L"as", L"assert", L"async", L"await", L"break",
+		L"class", L"continue", L"def", L"del", L"elif", L"else",
+		L"except", L"finally", L"for", L"from", L"global", L"if",
+		L"import", L"in", L"is", L"lambda", L"nonlocal", L"not", L"or",
+		L"pass", L"raise", L"return", L"try", L"while", L"with",
+		L"yield", NULL};
+
+	return is_word_of(words, s, n);
+}
+
+/* One logical line: a statement, over as many lines as brackets take. */
+struct pyscan_line {
+	size_t indent_at, indent_n;
+	struct pyscan_token first;
+	struct pyscan_token last;
+	bool any;   /* has a token other than blanks and comments */
+	bool colon; /* one of them a colon outside brackets */
+};
+
+struct pyscan_walk {
+	const wchar_t *s;
+	size_t n;
+	struct pyscan_line line; /* the one that is not finished */
+	struct pyscan_line done; /* the last finished one with a token */
+	size_t lines;		 /* finished ones with a token */
+	size_t row;		 /* where the present row begins */
+	size_t row_indent;	 /* its blanks */
+	bool row_any;		 /* a token, or a comment, is on it */
+	bool row_code;		 /* a token is on it */
+	int depth;
+	wchar_t closers[PYSCAN_DEPTH_MAX];
+	bool inside; /* the text ends in a string or after a join */
+	bool in_string;
+	bool broken;
+};
+
+static wchar_t closer_of(wchar_t c)
+{
+	return c == '(' ? ')' : c == '[' ? ']' : '}';
+}
+
+static void walk_bracket(struct pyscan_walk *w, const struct pyscan_token *t)
+{
+	if (t->kind == PYSCAN_OPEN) {
+		if (w->depth == PYSCAN_DEPTH_MAX)
+			w->broken = true;
+		else
+			w->closers[w->depth++] = closer_of(w->s[t->start]);
+	} else if (w->depth == 0 || w->closers[--w->depth] != w->s[t->start]) {
+		w->broken = true;
+		w->depth = 0;
+	}
+}
+
+static void walk_row_begin(struct pyscan_walk *w, size_t at)
+{
+	w->row = at;
+	w->row_indent = run_end(w->s, w->n, at, is_blank) - at;
+	w->row_any = false;
+	w->row_code = false;
+}
+
+static void walk_newline(struct pyscan_walk *w, size_t at)
+{
+	if (w->depth == 0 && w->line.any) {
+		w->done = w->line;
+		w->lines++;
+		w->line = (struct pyscan_line){0};
+	}
+	walk_row_begin(w, at);
+}
+
+static void walk_code(struct pyscan_walk *w, const struct pyscan_token *t)
+{
+	struct pyscan_line *line = &w->line;
+
+	w->row_any = w->row_code = true;
+	if (!line->any) {
+		line->any = true;
+		line->first = *t;
+		line->indent_at = w->row;
+		line->indent_n = w->row_indent;
+	}
+	line->last = *t;
+	if (t->kind == PYSCAN_OPEN || t->kind == PYSCAN_CLOSE)
+		walk_bracket(w, t);
+	if (t->kind == PYSCAN_OPERATOR && w->s[t->start] == ':' &&
+		w->depth == 0)
+		line->colon = true;
+	if (t->kind == PYSCAN_STRING) {
+		w->broken |= t->broken;
+		w->inside |= t->open;
+		w->in_string |= t->open;
+	}
+}
+
+static void walk(struct pyscan_walk *w, const wchar_t *s, size_t n)
+{
+	struct pyscan_token t;
+
+	w->s = s;
+	w->n = n;
+	walk_row_begin(w, 0);
+	for (size_t at = 0; !w->broken; at = t.end) {
+		t = pyscan_next(s, n, at);
+		switch (t.kind) {
+		case PYSCAN_END:
+			return;
+		case PYSCAN_SPACE:
+			break;
+		case PYSCAN_COMMENT:
+			w->row_any = true;
+			break;
+		case PYSCAN_NEWLINE:
+			walk_newline(w, t.end);
+			break;
+		case PYSCAN_JOIN:
+			w->inside |= t.open;
+			/* A blank row after it ends the statement, as in
+			 * Python's own prompt. */
+			if (t.end < n)
+				walk_row_begin(w, t.end);
+			break;
+		case PYSCAN_NAME:
+		case PYSCAN_NUMBER:
+		case PYSCAN_STRING:
+		case PYSCAN_OPEN:
+		case PYSCAN_CLOSE:
+		case PYSCAN_OPERATOR:
+			walk_code(w, &t);
+			break;
+		}
+	}
+}
+
+static bool token_is(const struct pyscan_walk *w, const struct pyscan_token *t,
+	const wchar_t *const *words)
+{
+	return t->kind == PYSCAN_NAME &&
+	       is_word_of(words, w->s + t->start, t->end - t->start);
+}
+
+static bool ends_with(
+	const struct pyscan_walk *w, const struct pyscan_line *l, wchar_t c)
+{
+	return l->last.kind == PYSCAN_OPERATOR && w->s[l->last.start] == c;
+}
+
+/* A statement on one line that a clause may follow, or that is a clause. */
+static bool may_go_on(const struct pyscan_walk *w, const struct pyscan_line *l)
+{
+	static const wchar_t *const words[] = {L"if", L"try", L"elif", L"else",
+		L"except", L"finally", L"case", NULL};
+
+	return l->colon && token_is(w, &l->first, words);
+}
+
+static enum pyscan_state walk_state(const struct pyscan_walk *w)
+{
+	const struct pyscan_line *l = w->line.any ? &w->line : &w->done;
+	size_t lines = w->lines + (w->line.any ? 1 : 0);
+
+	if (w->broken)
+		return PYSCAN_COMPLETE;
+	if (!l->any)
+		return w->inside ? PYSCAN_INSIDE : PYSCAN_EMPTY;
+	if (!w->in_string && ends_with(w, l, '?'))
+		return PYSCAN_COMPLETE;
+	if (w->inside || w->depth > 0)
+		return PYSCAN_INSIDE;
+	if (ends_with(w, l, ':'))
+		return PYSCAN_HEADER;
+	if (l->first.kind == PYSCAN_OPERATOR && w->s[l->first.start] == '@')
+		return PYSCAN_HEADER;
+	if ((l->indent_n > 0 && lines > 1) || may_go_on(w, l))
+		return PYSCAN_BLOCK;
+	return PYSCAN_COMPLETE;
+}
+
+struct pyscan pyscan_cell(const wchar_t *s, size_t n)
+{
+	struct pyscan_walk w = {0};
+	size_t row = n;
+
+	walk(&w, s, n);
+	while (row > 0 && s[row - 1] != '\n')
+		row--;
+	return (struct pyscan){.state = walk_state(&w),
+		.last_blank = row > 0 && run_end(s, n, row, is_blank) == n};
+}
+
+struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n)
+{
+	static const wchar_t *const leaves[] = {
+		L"return", L"pass", L"break", L"continue", L"raise", NULL};
+	struct pyscan_walk w = {0};
+	struct pyscan_indent in;
+
+	walk(&w, s, n);
+	in = (struct pyscan_indent){.start = w.row, .n = w.row_indent};
+	if (w.in_string || w.broken)
+		in.n = w.broken ? in.n : 0;
+	else if (w.depth > 0)
+		in.change = w.row_code && w.line.last.kind == PYSCAN_OPEN;
+	else if (w.inside)
+		in.change = w.row_code && w.line.indent_at == w.row;
+	else if (w.row_code && w.line.any) {
+		in.start = w.line.indent_at;
+		in.n = w.line.indent_n;
+		if (ends_with(&w, &w.line, ':'))
+			in.change = 1;
+		else if (token_is(&w, &w.line.first, leaves))
+			in.change = -1;
+	}
+	return in;
+}
+
+/* Where the expression begins that an open f-string, whose quotes are at
+ * `quote`, ends inside; 0: none. */
+static size_t in_braces(
+	const wchar_t *s, const struct pyscan_token *t, size_t quote)
+{
+	size_t brace = 0, i = t->start;
+
+	while (i < quote && !is_in(s[i], L"fF"))
+		i++;
+	if (i == quote)
+		return 0;
+	for (; i < t->end; i++)
+		brace = s[i] == '{' ? i + 1 : s[i] == '}' ? 0 : brace;
+	return brace;
+}
+
+/* What a text ends with. */
+struct pyscan_tail {
+	struct pyscan_token last;
+	bool is_key;  /* right behind NAME[ */
+	bool is_open; /* a string that does not end */
+	size_t quote; /* where its quotes begin */
+};
+
+static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
+{
+	struct pyscan_token next, t = {.end = from}, bracket = {0}, name = {0};
+	struct pyscan_tail tail;
+
+	while ((next = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
+		name = bracket;
+		bracket = t;
+		t = next;
+	}
+	tail = (struct pyscan_tail){.last = t,
+		.is_key = name.kind == PYSCAN_NAME &&
+			  bracket.kind == PYSCAN_OPEN &&
+			  s[bracket.start] == '[',
+		.is_open = t.kind == PYSCAN_STRING && (t.open || t.broken),
+		.quote = t.start};
+	while (tail.is_open && !is_in(s[tail.quote], L"\"'"))
+		tail.quote++;
+	return tail;
+}
+
+void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER])
+{
+	struct pyscan_tail t = tail_of(s, n, 0);
+	size_t brace, quotes = 1, i = 0;
+
+	for (int depth = 0; depth < 8 && t.is_open; depth++) {
+		brace = in_braces(s, &t.last, t.quote);
+		if (!brace)
+			break;
+		t = tail_of(s, n, brace);
+	}
+	if (t.is_open && t.quote + 2 < n && s[t.quote + 1] == s[t.quote] &&
+		s[t.quote + 2] == s[t.quote])
+		quotes = 3;
+	while (t.is_open && (t.is_key || s[n - 1] != '/') && i < quotes)
+		out[i++] = (char)s[t.quote];
+	if (t.is_key &&
+		(t.last.kind == PYSCAN_STRING || t.last.kind == PYSCAN_NUMBER))
+		out[i++] = ']';
+	out[i] = '\0';
+}

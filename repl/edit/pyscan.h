@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pyscan.h - as much of Python's grammar as an editor needs
+ *
+ * Tokens for colouring, whether a cell is complete, and how far a new line is
+ * indented. Pure, and never the judge of correctness: what it cannot make
+ * sense of counts as complete, so that Python itself says what is wrong.
+ */
+#ifndef REPL_EDIT_PYSCAN_H
+#define REPL_EDIT_PYSCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <wchar.h>
+
+enum pyscan_kind {
+	PYSCAN_END,
+	PYSCAN_NEWLINE,
+	PYSCAN_SPACE,
+	PYSCAN_COMMENT,
+	PYSCAN_NAME,
+	PYSCAN_NUMBER,
+	PYSCAN_STRING,	 /* with its prefix */
+	PYSCAN_JOIN,	 /* a backslash and the end of its line */
+	PYSCAN_OPEN,	 /* ( [ { */
+	PYSCAN_CLOSE,	 /* ) ] } */
+	PYSCAN_OPERATOR, /* any other character */
+};
+
+struct pyscan_token {
+	enum pyscan_kind kind;
+	size_t start, end;
+	bool open;   /* the text ends inside it (triple quotes, a join) */
+	bool broken; /* a string of one line that does not end on it */
+};
+
+/* The token at `at`; PYSCAN_END at the end. Never empty otherwise. */
+struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
+
+/* Whether a name is a keyword of the language. */
+bool pyscan_is_keyword(const wchar_t *s, size_t n);
+
+enum pyscan_state {
+	PYSCAN_EMPTY,	 /* blanks and comments only */
+	PYSCAN_COMPLETE, /* can run */
+	PYSCAN_BLOCK,	 /* can run; may go on: a blank line ends it */
+	PYSCAN_HEADER,	 /* a body, or what is decorated, must follow */
+	PYSCAN_INSIDE,	 /* in brackets, a triple-quoted string, or joined */
+};
+
+struct pyscan {
+	enum pyscan_state state;
+	bool last_blank; /* the last of several lines is blank */
+};
+
+/* Look at a whole cell. */
+struct pyscan pyscan_cell(const wchar_t *s, size_t n);
+
+/* What is still missing behind a key or a file name that the text ends with:
+ * the quote of an open string, and the bracket where it is all that stands
+ * behind NAME[. Nothing behind a directory. Looks into the braces of an
+ * f-string. */
+#define PYSCAN_CLOSER 5
+void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
+
+struct pyscan_indent {
+	size_t start, n; /* blanks of the cell to repeat */
+	int change;	 /* levels to add (1) or to take off (-1) */
+};
+
+/* How a line that begins after the first `n` characters is indented. */
+struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * undo.c - what a text was before each change
+ *
+ * Runs in:   the front end
+ * Holds:     nothing
+ * Trusts:    nothing about how large the text is, or how it changes
+ * Leaves:    at most UNDO_MAX differences
+ */
+#include "undo.h"
+
+#include <string.h>
+#include <wctype.h>
+
+static void undo_drop_oldest(struct undo *u)
+{
+	u->chars -= u->edits[0].removed.n;
+	wide_free(&u->edits[0].removed);
+	memmove(u->edits, u->edits + 1, --u->n * sizeof(*u->edits));
+}
+
+static bool is_word(wchar_t c)
+{
+	return iswalnum((wint_t)c) || c == '_';
+}
+
+static bool undo_merge(struct undo *u, const struct undo_edit *e, wchar_t c)
+{
+	struct undo_edit *last = u->n ? &u->edits[u->n - 1] : NULL;
+
+	if (!last || !e->typed || !last->typed || !is_word(c) ||
+		last->at + last->inserted != e->at)
+		return false;
+	last->inserted++;
+	return true;
+}
+
+static int undo_push(struct undo *u, struct undo_edit *e, size_t removed)
+{
+	if (removed > UNDO_CHARS_MAX)
+		return -1;
+	if (wide_set(&e->removed, removed ? u->now.s + e->at : NULL, removed) <
+		0)
+		return -1;
+	while (u->n &&
+		(u->n == UNDO_MAX || u->chars + removed > UNDO_CHARS_MAX))
+		undo_drop_oldest(u);
+	u->chars += removed;
+	u->edits[u->n++] = *e;
+	return 0;
+}
+
+int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
+{
+	const struct wide *old = &u->now;
+	struct undo_edit e = {.cursor = u->cursor};
+	size_t tail = 0, least = n < old->n ? n : old->n;
+
+	u->cursor = cursor;
+	if (n == old->n && (!n || !wmemcmp(s, old->s, n)))
+		return 0;
+	while (e.at < least && s[e.at] == old->s[e.at])
+		e.at++;
+	while (tail < least - e.at &&
+		s[n - 1 - tail] == old->s[old->n - 1 - tail])
+		tail++;
+	e.inserted = n - tail - e.at;
+	e.typed = e.inserted == 1 && old->n - tail == e.at;
+	if (!undo_merge(u, &e, e.typed ? s[e.at] : 0) &&
+		undo_push(u, &e, old->n - tail - e.at) < 0)
+		return -1;
+	return wide_set(&u->now, s, n);
+}
+
+bool undo_pop(struct undo *u)
+{
+	struct undo_edit *e = u->n ? &u->edits[u->n - 1] : NULL;
+	struct wide t = {0};
+	size_t rest;
+
+	if (!e)
+		return false;
+	rest = e->at + e->inserted;
+	if (wide_add(&t, u->now.s, e->at) < 0 ||
+		wide_add(&t, e->removed.s, e->removed.n) < 0 ||
+		wide_add(&t, u->now.s + rest, u->now.n - rest) < 0) {
+		wide_free(&t);
+		return false;
+	}
+	wide_free(&u->now);
+	u->now = t;
+	u->cursor = e->cursor;
+	u->chars -= e->removed.n;
+	wide_free(&e->removed);
+	u->n--;
+	return true;
+}
+
+void undo_free(struct undo *u)
+{
+	while (u->n)
+		undo_drop_oldest(u);
+	wide_free(&u->now);
+	u->cursor = 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ledger.c - what was uploaded and downloaded, and what has changed since
+ *
+ * Runs in:   front end
+ * Trusts:    the warden's list of files; a cell that restores a file's size
+ *            and time can make it look unchanged, which only misleads its
+ *            own session
+ */
+#include "ledger.h"
+
+#include "jail/jail.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct ledger_entry *find(const struct ledger *l, const char *path)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i].path, path))
+			return &l->v[i];
+	return NULL;
+}
+
+static struct ledger_entry *append(struct ledger *l, const char *path)
+{
+	struct ledger_entry *entry;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 16;
+		void *v = realloc(l->v, cap * sizeof(*l->v));
+
+		if (!v)
+			return NULL;
+		l->v = v;
+		l->cap = cap;
+	}
+	entry = &l->v[l->n];
+	*entry = (struct ledger_entry){.path = strdup(path)};
+	if (!entry->path)
+		return NULL;
+	l->n++;
+	return entry;
+}
+
+int ledger_note(struct ledger *l, const struct jail_file *f,
+	enum ledger_what what, time_t when)
+{
+	struct ledger_entry *entry = find(l, f->path);
+
+	if (!entry)
+		entry = append(l, f->path);
+	if (!entry)
+		return -1;
+	entry->what = what;
+	entry->bytes = f->bytes;
+	entry->mtime = f->mtime;
+	entry->when = when;
+	return 0;
+}
+
+enum ledger_status ledger_status(
+	const struct ledger *l, const struct jail_file *f, time_t *when)
+{
+	const struct ledger_entry *entry = find(l, f->path);
+
+	*when = entry ? entry->when : 0;
+	if (!entry)
+		return LEDGER_IS_NEW;
+	if (entry->bytes != f->bytes || entry->mtime != f->mtime)
+		return LEDGER_IS_CHANGED;
+	return entry->what == LEDGER_UPLOADED ? LEDGER_IS_UPLOADED
+					      : LEDGER_IS_DOWNLOADED;
+}
+
+/* What programs leave for themselves is nobody's work. */
+static bool is_hidden(const char *path)
+{
+	return path[0] == '.' || strstr(path, "/.");
+}
+
+size_t ledger_unsaved(const struct ledger *l, const struct jail_files *files,
+	size_t *which, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		enum ledger_status status;
+		time_t when;
+
+		if (files->v[i].type != 'f' || is_hidden(files->v[i].path))
+			continue;
+		status = ledger_status(l, &files->v[i], &when);
+		if (status != LEDGER_IS_NEW && status != LEDGER_IS_CHANGED)
+			continue;
+		if (n < max)
+			which[n] = i;
+		n++;
+	}
+	return n;
+}
+
+void ledger_free(struct ledger *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].path);
+	free(l->v);
+	*l = (struct ledger){0};
+}

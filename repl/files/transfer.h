@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transfer.h - safe copies between the host and the home
+ *
+ * A file arrives whole or not at all, on either side, and nothing is
+ * overwritten on the host unless the person said so.
+ */
+#ifndef REPL_FILES_TRANSFER_H
+#define REPL_FILES_TRANSFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct hostfs;
+struct hostfs_names;
+struct jail;
+struct jail_file;
+struct jail_files;
+struct ledger;
+struct lexer_word;
+struct limits;
+struct progress;
+struct signals;
+struct terminal;
+
+/* Who takes part, all borrowed. `say` prints one line that is safe; `refuse`
+ * one about a file that was left out. */
+struct transfer {
+	struct jail *jail;
+	const struct hostfs *host;
+	const struct limits *limits;
+	struct ledger *ledger;
+	struct terminal *term;	 /* for the bar; NULL: none */
+	struct signals *signals; /* Ctrl-C */
+	void (*say)(void *arg, const char *line);
+	void (*refuse)(void *arg, const struct err *e);
+	/* Whether to overwrite `name` on the host; NULL: never. */
+	bool (*overwrite)(void *arg, const char *name);
+	bool skip_saved; /* files that were downloaded as they are now */
+	void *arg;
+	/* what came of it */
+	int done, failed, left; /* left: there were too many */
+	bool cancelled;
+	struct hostfs_names *arrived; /* its own */
+};
+
+/* Copy files of the host, named or matched, into the home: to `to`, which is
+ * a directory when it ends in '/' or when there is more than one file. NULL
+ * is the home itself. Files that cannot be copied are refused one by one.
+ * 0, or -1 with e when nothing could be begun. */
+int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
+	const char *to, struct err *e);
+
+/* A name in the home without what says so: /home/ or ./ at its beginning. ""
+ * is the home itself. Pure. */
+const char *transfer_home_name(const char *s);
+
+/* Whether the home has a directory of that name; "" is one. */
+bool transfer_home_has_dir(struct jail *j, const char *name);
+
+/* Copy what matches in the home into the directory `to` of the host; NULL is
+ * the working directory. */
+int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
+	const char *to, struct err *e);
+
+/* What is copied unasked, with a copy of `with`: the files of the skeleton
+ * (NULL: none), SRC[:DST] of -u, PATTERN[:DIR] of -d. 0, or -1 when anything
+ * was refused, which with->refuse has been told. */
+int transfer_skeleton(const struct transfer *with, const char *dir);
+int transfer_upload_pair(
+	const struct transfer *with, const char *from, const char *to);
+int transfer_download_pair(
+	const struct transfer *with, const char *from, const char *to);
+
+/* Whether files can be made in `to` (NULL: the working directory), found out
+ * by making one. 0, or -1 with e. */
+int transfer_check_target(
+	const struct hostfs *host, const char *to, struct err *e);
+
+/* Copy at most `max` bytes from `in` to `out` until the end. 0; -1 with e:
+ * it failed, was interrupted (EINTR), or there was more than `max`. */
+int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
+	int64_t max, struct err *e);
+
+/* Whether a path of the home matches a pattern: fnmatch(3) by components,
+ * '*' never a leading dot, "**" any number of directories. Pure. */
+bool transfer_matches(const char *pattern, const char *path);
+
+/* How much of the beginning of a path that matches `pattern` are directories
+ * without wildcards: what its name on the host leaves out. Pure. */
+size_t transfer_prefix(const char *pattern);
+
+#endif

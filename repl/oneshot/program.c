@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.c - one program in a jail of its own
+ *
+ * Runs in:   front end, confined
+ * Holds:     our ends of the program's pipes, and the master of its tty
+ * Trusts:    the warden for how it ended
+ * Leaves:    the caller's descriptors as they were; the program never had them
+ *
+ * Standard output and standard error belong to the program: nothing of ours
+ * goes to the first, and to the second only lines that begin "cellblock: ".
+ */
+#include "program.h"
+
+#include "channel.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "lines.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
+#include "repl/files/hostfs.h"
+#include "repl/files/ledger.h"
+#include "repl/files/transfer.h"
+#include "repl/session/log.h"
+#include "repl/session/verdict.h"
+#include "repl/term/output.h"
+#include "repl/term/relay.h"
+#include "repl/term/signals.h"
+#include "repl/term/terminal.h"
+#include "repl/text/text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The tty has no end of file of its own while the warden holds it. Once the
+ * program is gone, this much silence while we listen is its end. */
+#define SILENCE_MS 20
+
+enum { CH_IN, CH_OUT, CH_ERR, CHANNELS };
+enum {
+	POLL_CHANNELS = RELAY_POLLS,
+	POLL_JAIL = POLL_CHANNELS + CHANNELS * CHANNEL_POLLS,
+	POLL_SIGNALS,
+	POLL_LINES,
+	POLLS
+};
+
+struct program {
+	const struct program_start *start;
+	struct channel ch[CHANNELS];
+	struct relay relay;
+	struct lines lines; /* where the terminal is not only ours */
+	struct output output;
+	struct ledger ledger;
+	int tty; /* owned */
+	bool exited, gone;
+	bool cancelled; /* by a signal, before it was started */
+	int64_t exited_ms;
+	struct jail_program how;
+	struct err why; /* it could not be run, or not to its end */
+};
+
+/* What Python is told a program is; a file is told by its name. */
+static const char *const sources[] = {
+	[OPTIONS_FILE] = "",
+	[OPTIONS_CODE] = "-c",
+	[OPTIONS_MODULE] = "-m",
+	[OPTIONS_CELL] = "-e",
+	[OPTIONS_STDIN] = "-",
+	[OPTIONS_VERSION] = NULL,
+};
+
+bool program_is_wanted(const struct options *opt)
+{
+	return sources[opt->mode] != NULL;
+}
+
+/* What a script of the host is called in the home. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char **program_argv(
+	const struct options *opt, const struct limits *limits, struct err *e)
+{
+	const char **argv = calloc((size_t)opt->nargs + 3, sizeof(*argv));
+	int n = 0;
+
+	if (opt->mode == OPTIONS_CELL &&
+		strlen(opt->text) > (size_t)limits->source_bytes) {
+		err_set(e, "the cell is longer than cell.source");
+		err_kind_set(e, ERR_USAGE);
+		free(argv);
+		return NULL;
+	}
+	if (!argv) {
+		err_errno(e, "prepare the arguments");
+		return NULL;
+	}
+	if (opt->mode == OPTIONS_FILE) {
+		argv[n++] = base_name(opt->text);
+	} else {
+		argv[n++] = sources[opt->mode];
+		if (opt->text)
+			argv[n++] = opt->text;
+	}
+	for (int i = 0; i < opt->nargs; i++)
+		argv[n++] = opt->args[i];
+	return argv;
+}
+
+int program_exit_status(int status)
+{
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* A line of ours, on standard error. */
+static void complain(const char *what, const char *text)
+{
+	char safe[1024], line[1200];
+
+	text_safe(safe, sizeof(safe), text, strlen(text));
+	snprintf(line, sizeof(line), "cellblock: %s%s%s", what,
+		what[0] ? ": " : "", safe);
+	terminal_print_line(stderr, line);
+}
+
+/* ---- files, before and after ---- */
+
+static void say_nothing(void *arg, const char *line)
+{
+	(void)arg;
+	(void)line;
+}
+
+/* Before the program an error is the end, and main.c says it. */
+static void refuse_start(void *arg, const struct err *e)
+{
+	struct program *p = arg;
+
+	p->why = *e;
+}
+
+static void refuse(void *arg, const struct err *e)
+{
+	(void)arg;
+	complain("", e->msg);
+	if (e->hint[0])
+		fprintf(stderr, "  %s\n", e->hint);
+}
+
+static struct transfer transfer_for(struct program *p)
+{
+	const struct program_start *start = p->start;
+
+	return (struct transfer){
+		.jail = start->jail,
+		.host = start->host,
+		.limits = &start->cfg->limits,
+		.ledger = &p->ledger,
+		.term = start->term,
+		.signals = start->signals,
+		.say = say_nothing,
+		.refuse = refuse,
+		.arg = p,
+	};
+}
+
+static int upload_all(struct program *p, struct err *e)
+{
+	const struct options *o = p->start->opt;
+	struct transfer t = transfer_for(p);
+	int r = 0;
+
+	transfer_skeleton(&t, p->start->cfg->skeleton);
+	t.refuse = refuse_start;
+	if (o->mode == OPTIONS_FILE)
+		r = transfer_upload_pair(&t, o->text, NULL);
+	if (p->why.code == EISDIR || p->why.code == ESPIPE)
+		err_hint(&p->why, "a program is one file, or standard input: "
+				  "cellblock - < FILE");
+	if (r < 0 && p->why.msg[0])
+		err_wrap(&p->why, "run a program");
+	for (size_t i = 0; i < o->nuploads && r == 0; i++)
+		r = transfer_upload_pair(
+			&t, o->uploads[i].from, o->uploads[i].to);
+	if (r == 0)
+		return 0;
+	p->cancelled = !p->why.msg[0]; /* whatever else it is, is said */
+	*e = p->why;
+	return err_kind_set(e, ERR_USAGE); /* as python3 has it */
+}
+
+/* A result that has nowhere to go is known before it is computed. */
+static int check_targets(struct program *p, struct err *e)
+{
+	const struct options *o = p->start->opt;
+
+	for (size_t i = 0; i < o->ndownloads; i++)
+		if (transfer_check_target(
+			    p->start->host, o->downloads[i].to, e) < 0)
+			return err_wrap(e, "run a program");
+	return 0;
+}
+
+/* 0, or -1 when something was refused. */
+static int download_all(struct program *p)
+{
+	const struct options *o = p->start->opt;
+	struct transfer t = transfer_for(p);
+	int r = 0;
+
+	for (size_t i = 0; i < o->ndownloads; i++)
+		r |= transfer_download_pair(
+			&t, o->downloads[i].from, o->downloads[i].to);
+	return r;
+}
+
+/* ---- the tty, where a terminal is replaced by one ---- */
+
+static void sink(void *arg, const void *buf, size_t n)
+{
+	struct program *p = arg;
+
+	relay_put(&p->relay, buf, n);
+}
+
+static void tty_bytes(void *arg, const char *buf, size_t n)
+{
+	struct program *p = arg;
+	size_t echo_n;
+	const char *echo = lines_said(&p->lines, buf, n, &echo_n);
+
+	if (echo) {
+		output_feed(&p->output, buf, (size_t)(echo - buf));
+		n -= (size_t)(echo - buf) + echo_n;
+		buf = echo + echo_n;
+	}
+	output_feed(&p->output, buf, n);
+}
+
+static int tty_open(struct program *p, struct err *e)
+{
+	const struct config *cfg = p->start->cfg;
+	struct output_opts opts = {
+		.mode = cfg->escapes == ESCAPES_SAFE	? VT_SAFE
+			: cfg->escapes == ESCAPES_PLAIN ? VT_PLAIN
+							: VT_RAW,
+		.colour = true,
+		.columns = p->start->term->cols,
+		.lf_returns = !p->start->term->saved,
+		.head_bytes = UINT64_MAX / 2,
+		.sink = sink,
+		.arg = p,
+	};
+
+	if (output_open(&p->output, 0, e) < 0)
+		return -1;
+	output_begin(&p->output, &opts);
+	return 0;
+}
+
+/* ---- running ---- */
+
+/* Keys are ours, and the terminal's modes, only while we are in front: to
+ * touch them from the background would suspend us. */
+static void take_keys(struct program *p)
+{
+	struct terminal *t = p->start->term;
+
+	t->raw = false; /* whatever it was: a shell may have had it since */
+	if (lines_are_wanted(t)) {
+		lines_begin(&p->lines, t, &p->relay);
+		return;
+	}
+	p->relay.keys = t->in_tty && terminal_is_in_front(t);
+	if (p->relay.keys)
+		terminal_raw(t);
+}
+
+static void take_up(struct program *p, struct jail_event *ev)
+{
+	struct terminal *t = p->start->term;
+
+	p->tty = fd_take(&ev->fds[0]);
+	if (p->tty >= 0) {
+		relay_set_tty(&p->relay, p->tty);
+		jail_resize(p->start->jail, t->rows, t->cols);
+		take_keys(p);
+	}
+	if (ev->fds[1] >= 0)
+		channel_init(
+			&p->ch[CH_IN], STDIN_FILENO, false, ev->fds[1], true);
+	channel_init(&p->ch[CH_OUT], ev->fds[2], true, STDOUT_FILENO, false);
+	channel_init(&p->ch[CH_ERR], ev->fds[3], true, STDERR_FILENO, false);
+	ev->fds[1] = ev->fds[2] = ev->fds[3] = -1;
+}
+
+static void take(struct program *p, struct jail_event *ev)
+{
+	switch (ev->type) {
+	case JAIL_UP:
+		take_up(p, ev);
+		if (p->start->opt->verbose && ev->limited[0])
+			complain("on this host", ev->limited);
+		break;
+	case JAIL_EXITED:
+		p->how = ev->program;
+		p->exited = true;
+		p->exited_ms = now_ms();
+		break;
+	case JAIL_FAILED:
+		p->why = ev->err;
+		p->gone = true;
+		break;
+	case JAIL_NOTICE:
+		complain("", ev->text);
+		break;
+	case JAIL_LIMIT:
+		p->how = (struct jail_program){
+			.status = SIGKILL, .limit = ev->limit};
+		p->exited = true;
+		p->exited_ms = now_ms();
+		break;
+	case JAIL_BUILT:
+	case JAIL_RUNNING:
+	case JAIL_DONE:
+	case JAIL_TYPEAHEAD:
+	case JAIL_STACK:
+	case JAIL_PARKED:
+	case JAIL_REPLY:
+		break;
+	}
+	jail_event_close(ev);
+}
+
+static void take_events(struct program *p)
+{
+	struct jail_event ev;
+	int r;
+
+	/* Up to what ends it, which says why. */
+	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
+		if (r < 0)
+			p->gone = true;
+		else
+			take(p, &ev);
+}
+
+static void take_signals(struct program *p)
+{
+	struct signals *sig = p->start->signals;
+	struct terminal *t = p->start->term;
+
+	signals_read(sig);
+	if (sig->interrupt) {
+		sig->interrupt = false;
+		jail_interrupt(p->start->jail, NULL);
+		relay_interrupted(&p->relay);
+	}
+	if (sig->resized && terminal_measure(t)) {
+		jail_resize(p->start->jail, t->rows, t->cols);
+		output_resize(&p->output, t->cols);
+	}
+	sig->resized = false;
+	if (sig->continued && p->tty >= 0)
+		take_keys(p);
+	sig->continued = false;
+}
+
+/* Nobody is left to interrupt but ourselves, who wait for a reader. */
+static bool is_interrupted(const struct program *p)
+{
+	return p->exited &&
+	       p->relay.pressed_ms[RELAY_KILL_PRESSES - 1] > p->exited_ms;
+}
+
+static bool is_given_up(const struct program *p)
+{
+	return p->gone || p->start->signals->end || p->ch[CH_OUT].to_error ||
+	       p->relay.broken || is_interrupted(p);
+}
+
+/* However slow the reader is: everything that was written is delivered. The
+ * pipes end by themselves, for the jail is gone when JAIL_EXITED comes. */
+static bool is_over(const struct program *p)
+{
+	if (is_given_up(p))
+		return true;
+	return p->exited && channel_is_over(&p->ch[CH_OUT]) &&
+	       channel_is_over(&p->ch[CH_ERR]) && p->relay.tty < 0;
+}
+
+static void poll_once(struct program *p)
+{
+	struct pollfd polls[POLLS];
+	const struct pollfd *tty = polls + RELAY_POLL_TTY;
+	bool listens;
+	int n;
+
+	relay_poll(&p->relay, polls);
+	for (int i = 0; i < CHANNELS; i++)
+		channel_poll(
+			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
+	polls[POLL_JAIL] = (struct pollfd){
+		.fd = jail_fd(p->start->jail), .events = POLLIN};
+	polls[POLL_SIGNALS] =
+		(struct pollfd){.fd = p->start->signals->fd, .events = POLLIN};
+	lines_poll(&p->lines, polls + POLL_LINES);
+	listens = p->exited && tty->fd >= 0 && tty->events & POLLIN;
+	n = poll(polls, POLLS, listens ? SILENCE_MS : -1);
+	if (n < 0)
+		return;
+	if (polls[POLL_SIGNALS].revents)
+		take_signals(p);
+	for (int i = 0; i < CHANNELS; i++)
+		channel_move(
+			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
+	relay_move(&p->relay, polls);
+	lines_move(&p->lines, polls + POLL_LINES);
+	if (n == 0)
+		relay_set_tty(&p->relay, -1);
+	take_events(p);
+}
+
+static void tty_finish(struct program *p)
+{
+	struct output_report r;
+
+	if (!p->output.tail)
+		return;
+	output_end(&p->output, &r);
+	while (!relay_is_flushed(&p->relay) && !is_given_up(p))
+		poll_once(p);
+	output_close(&p->output);
+}
+
+static int run(struct program *p, struct err *e)
+{
+	const struct program_start *start = p->start;
+
+	terminal_use_any(start->term);
+	relay_init(&p->relay, start->term, start->jail, tty_bytes, p);
+	if (tty_open(p, e) < 0 || check_targets(p, e) < 0)
+		return -1;
+	if (upload_all(p, e) < 0)
+		return p->cancelled ? 0 : -1;
+	if (jail_start_program(start->jail, e) < 0)
+		return -1;
+	while (!is_over(p))
+		poll_once(p);
+	tty_finish(p);
+	terminal_restore(start->term);
+	if (!p->gone || p->exited)
+		return 0;
+	*e = p->why;
+	return e->msg[0] ? -1 : err_set(e, "the jail ended unexpectedly");
+}
+
+static int status_of(struct program *p)
+{
+	const struct program_start *start = p->start;
+	const char *source = NULL;
+	char text[VERDICT_MAX], set[600] = "";
+	int out_error = p->ch[CH_OUT].to_error;
+
+	if (start->signals->end)
+		return 128 + start->signals->end;
+	if (is_interrupted(p) || p->cancelled)
+		return 128 + SIGINT;
+	if (out_error && out_error != EPIPE) {
+		complain("write standard output", strerror(out_error));
+		return 1;
+	}
+	if (!p->exited)
+		return 128 + SIGPIPE; /* the reader went away */
+	if (p->how.limit == LIMIT_NONE || p->how.limit == LIMIT_PROCESSES)
+		return program_exit_status(p->how.status);
+	if (p->how.limit == LIMIT_MEMORY)
+		source = config_source(start->cfg, "session.memory");
+	else if (p->how.limit == LIMIT_WALL)
+		source = config_source(start->cfg, "cell.timeout");
+	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
+		snprintf(set, sizeof(set), " (set in %s)", source);
+	log_limit(start->log, p->how.limit);
+	verdict_limit(text, p->how.limit, &start->cfg->limits);
+	strncat(text, set, sizeof(text) - strlen(text) - 1);
+	complain("the program was ended", text);
+	return 128 + SIGKILL;
+}
+
+int program_run(const struct program_start *start, struct err *e)
+{
+	struct program *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return err_errno(e, "run a program");
+	p->start = start;
+	p->tty = -1;
+	for (int i = 0; i < CHANNELS; i++)
+		p->ch[i].from = p->ch[i].to = -1;
+	r = run(p, e);
+	if (r == 0) {
+		r = status_of(p);
+		if (p->exited && download_all(p) < 0 && r == 0)
+			r = 1;
+	}
+	for (int i = 0; i < CHANNELS; i++)
+		channel_close(&p->ch[i]);
+	fd_drop(&p->tty);
+	output_close(&p->output);
+	relay_free(&p->relay);
+	ledger_free(&p->ledger);
+	free(p);
+	return r;
+}

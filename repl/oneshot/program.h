@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * program.h - one program in a jail of its own
+ */
+#ifndef REPL_ONESHOT_PROGRAM_H
+#define REPL_ONESHOT_PROGRAM_H
+
+#include <stdbool.h>
+
+struct config;
+struct err;
+struct hostfs;
+struct jail;
+struct limits;
+struct log;
+struct options;
+struct signals;
+struct terminal;
+
+/* Everything it needs, borrowed. */
+struct program_start {
+	const struct config *cfg;
+	const struct options *opt;
+	const struct hostfs *host;
+	struct jail *jail;
+	struct terminal *term;
+	struct signals *signals;
+	const struct log *log;
+};
+
+/* Whether the options ask for a program. */
+bool program_is_wanted(const struct options *opt);
+
+/* The arguments for the interpreter: a new list, NULL at its end, of borrowed
+ * strings (free the list). NULL with e. */
+const char **program_argv(
+	const struct options *opt, const struct limits *limits, struct err *e);
+
+/* Upload, start, relay, download. The jail stands already. Returns the exit
+ * status, or -1 with e when the program could not be run. */
+int program_run(const struct program_start *start, struct err *e);
+
+/* The exit status for a waitpid() status. Pure. */
+int program_exit_status(int status);
+
+#endif

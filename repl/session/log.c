@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.c - what the administrator asked to be written down
+ *
+ * Runs in:   front end; opened before it confines itself, because afterwards
+ *            it can open neither a socket nor that directory
+ * Holds:     the connection to syslog, one file open for appending
+ * Trusts:    the configuration. What a cell wrote goes into the transcript as
+ *            it is: whoever reads that on a terminal should make it safe
+ */
+#include "log.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The words of syslog, by enum jail_limit. */
+static const char *limit_key(enum jail_limit limit)
+{
+	switch (limit) {
+	case LIMIT_NONE:
+		return NULL;
+	case LIMIT_WALL:
+		return "cell.timeout";
+	case LIMIT_CPU:
+		return "cell.cpu";
+	case LIMIT_MEMORY:
+		return "session.memory";
+	case LIMIT_PROCESSES:
+		return "session.processes";
+	case LIMIT_PERSON:
+		return "interrupt";
+	case LIMIT_IDLE:
+		return "session.idle";
+	case LIMIT_LIFETIME:
+		return "session.lifetime";
+	case LIMIT_OUTPUT:
+		return "cell.output";
+	}
+	return NULL;
+}
+
+/* USER-20261121-101500-4711.log; a user's name is no path. */
+static int transcript_open(
+	struct log *l, const char *dir, const char *user, struct err *e)
+{
+	char name[160], when[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+	auto_close int fd =
+		open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	snprintf(name, sizeof(name), "%.64s-%s-%d.log", user, when,
+		(int)getpid());
+	if (fd >= 0 && !strchr(name, '/'))
+		l->transcript = openat(fd, name,
+			O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW |
+				O_CLOEXEC,
+			0600);
+	if (l->transcript >= 0)
+		return 0;
+	err_errno(e, "write a transcript to %s", dir);
+	err_hint(e, "log.transcript asks for it; the person must be able to "
+		    "make files there");
+	return err_kind_set(e, ERR_CONFIG);
+}
+
+int log_open(struct log *l, const struct config *cfg, const char *user,
+	bool session, struct err *e)
+{
+	*l = (struct log){.transcript = -1,
+		.user = user ? user : "unknown",
+		.cell_max = (uint64_t)cfg->limits.output_bytes +
+			    (uint64_t)cfg->limits.tail_bytes};
+	if (session && cfg->transcript &&
+		transcript_open(l, cfg->transcript, l->user, e) < 0)
+		return -1;
+	l->to_syslog = cfg->syslog;
+	if (l->to_syslog) {
+		openlog("cellblock", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
+		syslog(LOG_INFO, "%s: %s started", l->user,
+			session ? "session" : "program");
+	}
+	return 0;
+}
+
+void log_close(struct log *l, int status)
+{
+	if (l->to_syslog) {
+		syslog(LOG_INFO, "%s: ended with status %d", l->user, status);
+		closelog();
+	}
+	l->to_syslog = false;
+	fd_drop(&l->transcript);
+}
+
+void log_limit(const struct log *l, enum jail_limit limit)
+{
+	const char *key = limit_key(limit);
+
+	if (l->to_syslog && key)
+		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
+}
+
+/* One that cannot be written now may be later: a disk may be full for a while.
+ * What is missing has been told. */
+static void transcribe(struct log *l, const void *buf, size_t n)
+{
+	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)
+		l->error = errno;
+}
+
+static void transcribe_line(struct log *l, const char *text)
+{
+	transcribe(l, "\n# ", 3);
+	transcribe(l, text, strlen(text));
+	transcribe(l, "\n", 1);
+}
+
+void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
+{
+	char head[64];
+
+	l->cell_seen = 0;
+	snprintf(head, sizeof(head), "cell %" PRIu32 ", %lld", cell,
+		(long long)time(NULL));
+	transcribe_line(l, head);
+	transcribe(l, src, n);
+	transcribe_line(l, "output");
+}
+
+void log_output(struct log *l, const void *buf, size_t n)
+{
+	uint64_t seen = l->cell_seen;
+	uint64_t room = seen < l->cell_max ? l->cell_max - seen : 0;
+
+	l->cell_seen += n;
+	transcribe(l, buf, n < room ? n : room);
+}
+
+int log_cell_end(struct log *l, const char *verdict, struct err *e)
+{
+	char rest[96];
+
+	if (l->cell_seen > l->cell_max) {
+		snprintf(rest, sizeof(rest),
+			"%" PRIu64 " more bytes are not written down",
+			l->cell_seen - l->cell_max);
+		transcribe_line(l, rest);
+	}
+	if (verdict[0])
+		transcribe_line(l, verdict);
+	if (!l->error || l->told)
+		return 0;
+	l->told = true;
+	errno = l->error;
+	return err_errno(e, "the transcript of this session has a gap");
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * log.h - what the administrator asked to be written down
+ *
+ *	log.syslog	who, when, which limit struck
+ *	log.transcript	a file for each session: its cells, what they wrote,
+ *			what became of them
+ */
+#ifndef REPL_SESSION_LOG_H
+#define REPL_SESSION_LOG_H
+
+#include "jail/jail.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct err;
+
+/* Caller's storage. All zero but the descriptor, which is -1: nothing is
+ * logged. */
+struct log {
+	bool to_syslog;
+	int transcript;
+	const char *user;   /* borrowed */
+	uint64_t cell_max;  /* bytes of a cell's output that are written down */
+	uint64_t cell_seen; /* that there were */
+	int error;	    /* why the transcript has a gap */
+	bool told;	    /* and that was said */
+};
+
+/* Begin, before the front end confines itself. Only a session has a
+ * transcript. 0; -1 with e (ERR_CONFIG) where there must be a transcript and
+ * none can be written. */
+int log_open(struct log *l, const struct config *cfg, const char *user,
+	bool session, struct err *e);
+
+/* End, with the exit status. */
+void log_close(struct log *l, int status);
+
+/* A limit struck. */
+void log_limit(const struct log *l, enum jail_limit limit);
+
+/* For the transcript: a cell's number and source; bytes that it wrote, as they
+ * came, no more than cell.output and cell.tail together; how many there were
+ * beyond that, and the verdict ("": none). -1 with e, once, when something
+ * could not be written down. */
+void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
+void log_output(struct log *l, const void *buf, size_t n);
+int log_cell_end(struct log *l, const char *verdict, struct err *e);
+
+#endif

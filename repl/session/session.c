@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session.c - prompt, banner, what happens between cells
+ *
+ * Runs in:   front end, confined
+ * Holds:     the terminal, the editor, the history
+ * Trusts:    the person, as far as the configuration lets them; the warden
+ * Leaves:    the terminal as it was
+ */
+#include "session.h"
+
+#include "jail/base/io.h"
+#include "repl/command/command.h"
+#include "repl/command/complete.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
+#include "repl/edit/editor.h"
+#include "repl/edit/history.h"
+#include "repl/text/lexer.h"
+#include "repl/text/lines.h"
+#include "repl/text/table.h"
+#include "repl/text/text.h"
+#include "setup.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROMPT2 "... "
+/* How long the first prompt waits for the jail. Most stand by then, and what
+ * the host cannot enforce is said above the prompt. One that fails later ends
+ * the session all the same. */
+#define BUILT_MS 2
+/* The bytes of one key come within this time. */
+#define KEY_MS 50
+
+/* ---- printing ---- */
+
+void session_print(struct session *s, const char *text, size_t n)
+{
+	if (!s->in_cell) {
+		editor_print_above(s->editor, text, n);
+		return;
+	}
+	while (n) {
+		const char *nl = memchr(text, '\n', n);
+		size_t line = nl ? (size_t)(nl - text) : n;
+
+		relay_put(&s->relay, text, line);
+		if (!nl)
+			return;
+		relay_put(&s->relay, "\r\n", 2);
+		text += line + 1;
+		n -= line + 1;
+	}
+}
+
+void session_printf(struct session *s, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (text)
+		session_print(s, text, strlen(text));
+	free(text);
+}
+
+/* Where output does not go to a terminal, what we say goes beside it. */
+static void say_aside(const struct session *s, const char *text)
+{
+	struct output_look look = {.end = s->term->raw ? "\r\n" : "\n"};
+	struct strbuf b = {0};
+
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		io_write_full(STDERR_FILENO, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static void say_here(struct session *s, const char *text)
+{
+	struct output_look look = {.colour = s->term->colour, .end = "\n"};
+	struct strbuf b = {0};
+	int rows;
+
+	editor_size(s->editor, &rows, &look.columns);
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+void session_frame(struct session *s, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (s->term->out_tty)
+		say_here(s, text);
+	else
+		say_aside(s, text);
+}
+
+void session_print_foreign(struct session *s, const char *text, size_t n)
+{
+	struct strbuf b = {0};
+
+	text_lines(&b, text, n);
+	if (b.s && !b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+/* The first byte of a key, waited for; 0 when the session ends instead. */
+static char read_key(struct session *s)
+{
+	struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
+		{.fd = s->signals->fd, .events = POLLIN}};
+	char key = 0;
+
+	while (!s->over) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		signals_read(s->signals);
+		if (s->signals->end)
+			session_end_by(s, s->signals->end);
+		else if (p[0].revents && read(s->term->in, &key, 1) <= 0)
+			session_end_by(s, SIGHUP);
+		else if (p[0].revents)
+			break;
+	}
+	return key;
+}
+
+/* What is left of a key that sends more than one byte. */
+static void skip_key(const struct session *s)
+{
+	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
+	char rest[32];
+
+	if (poll(&p, 1, KEY_MS) > 0 &&
+		read(s->term->in, rest, sizeof(rest)) < 0)
+		return; /* the editor will see that, too */
+}
+
+static void ask(const struct session *s, const char *text)
+{
+	if (s->term->out_tty)
+		terminal_puts(s->term, text);
+	else
+		io_write_full(STDERR_FILENO, text, strlen(text));
+}
+
+/* The same, folded where it is longer than a line. */
+static void ask_folded(const struct session *s, const char *text)
+{
+	struct strbuf b = {0};
+	int rows, columns;
+
+	editor_size(s->editor, &rows, &columns);
+	table_wrap(&b, text, 0, columns);
+	for (char *p = b.s, *nl; p && (nl = strchr(p, '\n')); p = nl + 1) {
+		*nl = '\0';
+		ask(s, p);
+		ask(s, nl[1] ? "\r\n" : "");
+	}
+	strbuf_free(&b);
+}
+
+bool session_confirm(struct session *s, const char *question)
+{
+	char line[512], key;
+	int n = snprintf(line, sizeof(line), "%s [y/N] ", question);
+	bool yes;
+
+	if (!s->term->in_tty || n < 0)
+		return false;
+	terminal_raw(s->term);
+	ask_folded(s, line);
+	key = read_key(s);
+	if (key == '\x1b')
+		skip_key(s);
+	yes = key == 'y' || key == 'Y';
+	ask(s, yes ? "y\r\n" : "n\r\n");
+	terminal_restore(s->term);
+	return yes;
+}
+
+/* ---- finding ---- */
+
+const struct session_cell *session_last_cell(const struct session *s)
+{
+	return s->n_cells ? &s->cells[s->n_cells - 1] : NULL;
+}
+
+const struct session_out *session_find_out(const struct session *s, uint32_t no)
+{
+	const struct session_out *o;
+
+	if (!no)
+		no = s->cell;
+	o = &s->outs[no % SESSION_OUTS];
+	return no && o->no == no ? o : NULL;
+}
+
+/* ---- the banner ---- */
+
+/* Once, and never into the output of a cell. */
+void session_tell_limited(struct session *s)
+{
+	if (!s->limited[0] || s->told_limits || s->in_cell || s->opt->quiet)
+		return;
+	session_frame(s, "here %s · see cellblock --check", s->limited);
+	s->told_limits = true;
+}
+
+/* "Python 3.11", as far as the name of the interpreter tells; it is never run
+ * just to ask. */
+static void python_name(const struct session *s, char *buf, size_t size)
+{
+	char real[PATH_MAX];
+	const char *base;
+
+	snprintf(buf, size, "Python");
+	if (!s->python || !realpath(s->python, real))
+		return;
+	base = strrchr(real, '/') + 1;
+	if (!strncmp(base, "python", 6) && isdigit((unsigned char)base[6]) &&
+		strspn(base + 6, "0123456789.") == strlen(base + 6))
+		snprintf(buf, size, "Python %.16s", base + 6);
+}
+
+static void banner(struct session *s)
+{
+	const struct limits *l = &s->cfg->limits;
+	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
+		tasks[TEXT_HUMAN];
+	char first[256], second[256];
+	const char *net = "no network", *files = "no host files";
+	struct strbuf b = {0};
+	int rows, columns;
+
+	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
+		return;
+	if (l->network == NETWORK_LOOPBACK)
+		net = "no network but its own loopback";
+	if (s->cfg->expose.n)
+		files = "no host files but those exposed";
+	python_name(s, python, sizeof(python));
+	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
+		CELLBLOCK_VERSION, python, net, files);
+	snprintf(second, sizeof(second),
+		"%s · %s · %s a cell · home %s, in memory only · :help",
+		text_size(memory, (uint64_t)l->memory_bytes),
+		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
+			"process", "processes"),
+		text_time(wall, l->cell_wall_ms),
+		text_size(home, (uint64_t)l->home_bytes));
+	editor_size(s->editor, &rows, &columns);
+	table_wrap(&b, first, 0, columns);
+	table_wrap(&b, second, 0, columns);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+	session_tell_limited(s);
+}
+
+static void tell_no_history(struct session *s)
+{
+	if (s->no_history[0] && !s->opt->quiet)
+		session_frame(s, "%s", s->no_history);
+}
+
+/* ---- leaving ---- */
+
+static bool warn_unsaved(struct session *s)
+{
+	struct jail_files files = {0};
+	size_t which[3], n;
+	char names[600] = "", safe[160], count[64];
+
+	if (!s->cell || jail_home_list(s->jail, &files, NULL) < 0)
+		return false;
+	n = ledger_unsaved(&s->ledger, &files, which, 3);
+	for (size_t i = 0; i < n && i < 3; i++) {
+		const char *path = files.v[which[i]].path;
+
+		text_safe(safe, sizeof(safe), path, strlen(path));
+		strcat(names, i ? ", " : "");
+		strcat(names, safe);
+	}
+	jail_files_free(&files);
+	if (!n)
+		return false;
+	session_frame(s,
+		"home: %s %s never downloaded: %s%s · :quit again to leave",
+		text_count(count, sizeof(count), n, "file", NULL),
+		n == 1 ? "was" : "were", names, n > 3 ? ", …" : "");
+	return true;
+}
+
+void session_end_by(struct session *s, int sig)
+{
+	s->over = true;
+	s->status = 128 + sig;
+}
+
+static void finish(struct session *s)
+{
+	terminal_restore(s->term);
+	if (command_finish(s) < 0 && !s->status)
+		s->status = 1;
+}
+
+void session_leave(struct session *s, int status)
+{
+	s->status = status;
+	finish(s);
+	if (s->over)
+		return;
+	if (!s->warned && warn_unsaved(s)) {
+		s->warned = true;
+		s->status = 0;
+		return;
+	}
+	s->over = s->finished = true;
+}
+
+/* ---- a line ---- */
+
+static void say_error(struct session *s, const struct err *e)
+{
+	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
+}
+
+/* "area?" and "?area" ask for documentation, two marks for source. The name is
+ * what is between. */
+static bool is_question(const char **name, size_t *n, const char **command)
+{
+	const char *p = *name, *end = p + *n;
+	size_t before = 0, behind = 0;
+
+	while (p < end && isspace((unsigned char)end[-1]))
+		end--;
+	for (; p < end && *p == '?'; p++)
+		before++;
+	for (; p < end && end[-1] == '?'; end--)
+		behind++;
+	if (p == end || (before && behind) || isdigit((unsigned char)*p))
+		return false;
+	if (before + behind < 1 || before + behind > 2)
+		return false;
+	for (const char *c = p; c < end; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
+			(unsigned char)*c < 0x80)
+			return false;
+	*command = before + behind == 1 ? "doc" : "source";
+	*name = p;
+	*n = (size_t)(end - p);
+	return true;
+}
+
+void session_line(struct session *s, const char *src, size_t n)
+{
+	struct err e = {0};
+	const char *question, *name = src;
+	size_t name_n = n;
+	int r;
+
+	session_tell_background(s);
+	if (lexer_is_command(src, n)) {
+		terminal_restore(s->term);
+		r = command_run(s, src, n, &e);
+	} else if (is_question(&name, &name_n, &question)) {
+		terminal_restore(s->term);
+		r = command_question(s, question, name, name_n, &e);
+	} else {
+		r = session_cell(s, src, n, &e);
+	}
+	if (r < 0)
+		say_error(s, &e);
+	session_take_events(s);
+}
+
+static int take_signals(void *arg)
+{
+	struct session *s = arg;
+
+	struct signals *sig = s->signals;
+
+	signals_read(sig);
+	if (sig->resized)
+		editor_resized(s->editor);
+	if (sig->interrupt)
+		editor_interrupt(s->editor);
+	sig->resized = sig->interrupt = false;
+	if (sig->end)
+		session_end_by(s, sig->end);
+	return s->over;
+}
+
+static int take_jail(void *arg)
+{
+	struct session *s = arg;
+
+	session_take_events(s);
+	return s->over || s->startup_due;
+}
+
+static bool is_blank(const char *src, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isspace((unsigned char)src[i]))
+			return false;
+	return true;
+}
+
+/* Keys are lines from now on. Those that came just before were not echoed:
+ * they are shown behind the prompt. */
+static void read_lines(struct session *s)
+{
+	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
+	char keys[RELAY_IN];
+	ssize_t n = 0;
+
+	if (!s->term->raw)
+		return;
+	terminal_restore(s->term);
+	if (poll(&p, 1, 0) > 0)
+		n = read(s->term->in, keys, sizeof(keys));
+	if (n > 0)
+		editor_prefill(s->editor, keys, (size_t)n);
+}
+
+static void read_and_run(struct session *s)
+{
+	auto_free char *src = NULL;
+	struct err e = {0};
+	size_t n = 0;
+
+	if (editor_is_plain(s->editor))
+		read_lines(s);
+	else
+		terminal_raw(s->term);
+	switch (editor_read(s->editor, &src, &n, &e)) {
+	case EDITOR_CELL:
+		jail_touch(s->jail);
+		if (is_blank(src, n))
+			break;
+		history_add(s->history, src, n, NULL);
+		session_line(s, src, n);
+		break;
+	case EDITOR_INTERRUPT:
+		jail_touch(s->jail);
+		break;
+	case EDITOR_EOF:
+		if (s->term->in_tty)
+			session_leave(s, 0);
+		else
+			s->over = true;
+		break;
+	case EDITOR_EVENT:
+		break;
+	case EDITOR_HUP:
+		session_end_by(s, SIGHUP);
+		break;
+	case EDITOR_ERROR:
+		s->why = e;
+		s->over = true;
+		break;
+	}
+}
+
+static bool takes_cell(void *arg, const char *name, size_t n)
+{
+	const struct session *s = arg;
+
+	return command_takes_cell(s->cfg, name, n);
+}
+
+static int open_parts(struct session *s, struct err *e)
+{
+	struct editor_opts opts = {
+		.prompt = s->cfg->prompt,
+		.prompt2 = PROMPT2,
+		.colour = s->term->colour,
+		.max_bytes = (size_t)s->cfg->limits.source_bytes,
+		.history = s->history,
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.takes_cell = takes_cell,
+		.takes_cell_ctx = s,
+	};
+
+	s->tty = s->next_tty = -1;
+	if (output_open(&s->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
+		return -1;
+	relay_init(&s->relay, s->term, s->jail, session_tty_bytes, s);
+	session_begin_output(s, NULL, false);
+	if (editor_open(&s->editor, &opts, e) < 0)
+		return -1;
+	editor_set_complete_cb(s->editor, complete_cell, s);
+	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
+	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
+	return 0;
+}
+
+static void close_parts(struct session *s)
+{
+	if (s->editor)
+		session_set_tty(s, -1);
+	fd_drop(&s->next_tty);
+	editor_close(s->editor);
+	output_close(&s->output);
+	relay_free(&s->relay);
+	strbuf_free(&s->above);
+	strbuf_free(&s->late);
+	strbuf_free(&s->ahead);
+	strbuf_free(&s->stack);
+	for (size_t i = 0; i < s->n_cells; i++)
+		free(s->cells[i].src);
+	free(s->cells);
+	for (size_t i = 0; i < SESSION_OUTS; i++)
+		strbuf_free(&s->outs[i].bytes);
+	ledger_free(&s->ledger);
+}
+
+int session_run(struct session *s, struct err *e)
+{
+	int r = open_parts(s, e);
+
+	if (r == 0)
+		r = setup_wait_built(
+			s->jail, BUILT_MS, s->limited, sizeof(s->limited), e);
+	if (r == 0)
+		r = command_ready(s, e);
+	if (r == 0) {
+		banner(s);
+		tell_no_history(s);
+		command_start(s);
+		s->startup_due = true;
+		while (!s->over) {
+			session_take_events(s);
+			if (!s->over)
+				session_startup(s);
+			if (!s->over)
+				read_and_run(s);
+		}
+		session_tell_background(s);
+		if (!s->finished && !s->why.msg[0])
+			finish(s);
+		r = s->status;
+		if (s->why.msg[0]) {
+			*e = s->why;
+			r = -1;
+		}
+	}
+	close_parts(s);
+	return r;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * setup.h - from the configuration to a jail that stands
+ */
+#ifndef REPL_SESSION_SETUP_H
+#define REPL_SESSION_SETUP_H
+
+#include "jail/spec.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+struct config;
+struct config_list;
+struct err;
+struct jail;
+struct options;
+struct terminal;
+
+/* Longest list a configuration can have. */
+#define SETUP_LIST 64
+
+/* Caller's storage for what a spec borrows. */
+struct setup {
+	char python[PATH_MAX];
+	char term[64];
+	const char *expose[SETUP_LIST + 1];
+	const char *env[SETUP_LIST + 1];
+	const char *require[SETUP_LIST + 1];
+};
+
+/* A list that ends with NULL, in `to`; or NULL for an empty one. */
+const char *const *setup_list(
+	const char *to[static SETUP_LIST + 1], const struct config_list *l);
+
+/* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
+int setup_spec(struct jail_spec *spec, struct setup *s,
+	const struct config *cfg, const struct options *opt,
+	const struct terminal *t, enum spec_mode mode, struct err *e);
+
+/* Wait until the jail stands (JAIL_BUILT), at most timeout_ms (-1: as long as
+ * it takes). `limited` gets the words about what this host cannot enforce, or
+ * is NULL. 0, also when the time is up, or -1 with e (ERR_JAIL). */
+int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
+	struct err *e);
+
+/* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
+int setup_failed(struct err *e, const struct err *why);
+
+#endif

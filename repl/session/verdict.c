@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * verdict.c - what became of a cell, in one line
+ *
+ * Runs in:   front end, after every cell
+ * Trusts:    the warden, whose measurements these are. The number of names is
+ *            the guest's word, and only a number
+ *
+ * The line has up to five parts, joined by dots: what struck, what was done
+ * about it, what the session stands on now, what was lost with it, and what
+ * the cell left behind.
+ */
+#include "verdict.h"
+
+#include "jail/limits.h"
+#include "repl/config/config.h"
+#include "repl/text/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A line under construction; what does not fit is cut. */
+struct line {
+	char *s;
+	size_t size, n;
+};
+
+static void add(struct line *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add(struct line *l, const char *fmt, ...)
+{
+	size_t room = l->size - l->n;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->s + l->n, room, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		l->n += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Begin the next part. */
+static void part(struct line *l)
+{
+	if (l->n)
+		add(l, " · ");
+}
+
+static struct line line_begin(char *buf)
+{
+	buf[0] = '\0';
+	return (struct line){.s = buf, .size = VERDICT_MAX};
+}
+
+static void add_limit(
+	struct line *l, enum jail_limit limit, const struct limits *lim)
+{
+	char h[TEXT_HUMAN];
+
+	switch (limit) {
+	case LIMIT_NONE:
+		return;
+	case LIMIT_WALL:
+		add(l, "time limit: %s", text_time(h, lim->cell_wall_ms));
+		return;
+	case LIMIT_CPU:
+		add(l, "CPU limit: %s", text_time(h, lim->cell_cpu_ms));
+		return;
+	case LIMIT_MEMORY:
+		add(l, "memory limit: %s",
+			text_size(h, (uint64_t)lim->memory_bytes));
+		return;
+	case LIMIT_PROCESSES:
+		add(l, "process limit: %d", lim->processes);
+		return;
+	case LIMIT_PERSON:
+		add(l, "Ctrl-C three times");
+		return;
+	case LIMIT_IDLE:
+		add(l, "idle limit: %s", text_time(h, lim->idle_ms));
+		return;
+	case LIMIT_LIFETIME:
+		add(l, "lifetime limit: %s", text_time(h, lim->lifetime_ms));
+		return;
+	case LIMIT_OUTPUT:
+		add(l, "output limit: %s",
+			text_size(h, (uint64_t)lim->output_bytes));
+		return;
+	}
+}
+
+/* What struck, and what was done about it. */
+static void add_cause(struct line *l, const struct jail_done *d,
+	const struct verdict_about *about)
+{
+	const char *name;
+
+	switch (d->how) {
+	case HOW_CRASHED:
+		name = strsignal(d->signal);
+		add(l, "crashed: %s", name ? name : "unknown signal");
+		return;
+	case HOW_EXITED:
+		add(l, "os._exit(%d) ended Python", d->status);
+		return;
+	case HOW_LOST:
+		add(l, "the cell broke Python's link to the session · killed");
+		return;
+	case HOW_REFUSED:
+		add(l, "not run: %s", d->text);
+		return;
+	case HOW_KILLED:
+		add_limit(l, d->limit, about->limits);
+		part(l);
+		add(l, "killed");
+		return;
+	case HOW_OK:
+	case HOW_RAISED:
+	case HOW_SYNTAX:
+	case HOW_INTERRUPTED:
+	case HOW_EXIT:
+		if (d->limit == LIMIT_NONE || d->limit == LIMIT_PROCESSES)
+			return;
+		add_limit(l, d->limit, about->limits);
+		part(l);
+		add(l, "interrupted");
+		return;
+	}
+}
+
+static const char *why_restarted(enum jail_no_checkpoint why)
+{
+	switch (why) {
+	case NO_CHECKPOINT_NONE:
+		return "";
+	case NO_CHECKPOINT_OFF:
+		return ": checkpoints are off";
+	case NO_CHECKPOINT_COST:
+		return ": checkpoints had been given up, copying cost too much";
+	case NO_CHECKPOINT_MEMORY:
+		return ": the checkpoint had been given up for memory";
+	case NO_CHECKPOINT_FAILED:
+		return ": no checkpoint could be taken";
+	case NO_CHECKPOINT_KILLED:
+		return ": the cell killed its own checkpoint";
+	case NO_CHECKPOINT_SILENT:
+		return ": the checkpoint did not answer";
+	}
+	return "";
+}
+
+static void add_state(struct line *l, uint32_t back_to, uint32_t names)
+{
+	char count[TEXT_HUMAN];
+
+	part(l);
+	add(l, "back to the state before cell %" PRIu32 " (%s)", back_to,
+		text_count(count, sizeof(count), names, "name", NULL));
+}
+
+static bool stopped_by_the_clock(const struct jail_done *d)
+{
+	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY;
+}
+
+/* What the session stands on. */
+static void add_after(struct line *l, const struct jail_done *d)
+{
+	char count[TEXT_HUMAN];
+
+	switch (d->after) {
+	case AFTER_KEPT:
+		if (!l->n || d->how == HOW_REFUSED)
+			return;
+		part(l);
+		add(l, "variables kept");
+		return;
+	case AFTER_ROLLED_BACK:
+		add_state(l, d->back_to, d->names);
+		if (!stopped_by_the_clock(d))
+			return;
+		part(l);
+		add(l, "home kept");
+		return;
+	case AFTER_RESTARTED:
+		part(l);
+		add(l, "Python restarted, variables lost%s",
+			why_restarted(d->no_checkpoint));
+		part(l);
+		add(l, "home kept (%s)",
+			text_count(count, sizeof(count), d->home_files, "file",
+				NULL));
+		return;
+	case AFTER_ENDED:
+		part(l);
+		add(l, "the session is over");
+		return;
+	}
+}
+
+/* What went with the state that was left. */
+static void add_lost(struct line *l, const struct jail_done *d)
+{
+	char count[TEXT_HUMAN];
+
+	if (!d->threads_gone)
+		return;
+	part(l);
+	add(l, "%s %s gone",
+		text_count(
+			count, sizeof(count), d->threads_gone, "thread", NULL),
+		d->threads_gone == 1 ? "is" : "are");
+}
+
+static void add_memory(struct line *l, const struct jail_done *d,
+	const struct verdict_about *about)
+{
+	char h[TEXT_HUMAN];
+
+	if (d->limit != LIMIT_MEMORY)
+		return;
+	if (d->peak_bytes > 0) {
+		part(l);
+		add(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
+	}
+	if (about->memory_source) {
+		part(l);
+		add(l, "limit set in %s", about->memory_source);
+	}
+}
+
+static const char *left_doing(enum limits_background background)
+{
+	switch (background) {
+	case BACKGROUND_STOP:
+		return "stopped until the next cell";
+	case BACKGROUND_RUN:
+		return "running on";
+	case BACKGROUND_KILL:
+		return "being ended";
+	}
+	return "";
+}
+
+/* The processes that the cell left behind. */
+static void add_leftovers(struct line *l, const struct jail_done *d,
+	const struct verdict_about *about)
+{
+	uint32_t left = d->leftovers, ended = d->leftovers_ended;
+
+	if (left && ended >= left) {
+		part(l);
+		add(l,
+			left == 1 ? "the cell's %" PRIu32
+				    " leftover process was ended"
+				  : "the cell's %" PRIu32
+				    " leftover processes were ended",
+			left);
+	} else if (left) {
+		part(l);
+		add(l, "%" PRIu32 " %s left behind, %s", left - ended,
+			left - ended == 1 ? "process" : "processes",
+			left_doing(about->limits->background));
+		if (ended) {
+			part(l);
+			add(l, "%" PRIu32 " ended", ended);
+		}
+	}
+	if (d->background_ended) {
+		part(l);
+		add(l, "%" PRIu32 " background %s ended", d->background_ended,
+			d->background_ended == 1
+				? "process could not be stopped and was"
+				: "processes could not be stopped and were");
+	}
+}
+
+const char *verdict_line(char buf[static VERDICT_MAX],
+	const struct jail_done *d, const struct verdict_about *about)
+{
+	struct line l = line_begin(buf);
+
+	add_cause(&l, d, about);
+	add_after(&l, d);
+	add_lost(&l, d);
+	add_memory(&l, d, about);
+	if (d->process_limit_hit) {
+		part(&l);
+		add_limit(&l, LIMIT_PROCESSES, about->limits);
+	}
+	add_leftovers(&l, d, about);
+	return buf;
+}
+
+const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
+	const struct limits *limits)
+{
+	struct line l = line_begin(buf);
+
+	add_limit(&l, limit, limits);
+	return buf;
+}
+
+const char *verdict_session_end(char buf[static VERDICT_MAX],
+	enum jail_limit limit, const struct limits *limits)
+{
+	struct line l = line_begin(buf);
+
+	add_limit(&l, limit, limits);
+	part(&l);
+	add(&l, "the session is over");
+	return buf;
+}
+
+const char *verdict_undo(
+	char buf[static VERDICT_MAX], uint32_t back_to, uint32_t names)
+{
+	struct line l = line_begin(buf);
+
+	add_state(&l, back_to, names);
+	part(&l);
+	add(&l, "files in the home are as they are");
+	return buf;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * keys.c - the decoder of what a terminal sends
+ *
+ * Runs in:   the front end
+ * Holds:     nothing
+ * Trusts:    nothing: a client of ssh may send any bytes at any speed
+ * Leaves:    keys; text without controls
+ *
+ * Sequences as in ECMA-48 and xterm's ctlseqs; `ESC [ 200 ~` begins a paste.
+ */
+#include "keys.h"
+
+#include <stddef.h>
+
+#include "repl/text/wide.h"
+
+#define ESC 0x1B
+#define CTRL_C 0x03
+
+/* A terminal sends a sequence at once; ssh may tear it apart. Of a paste whose
+ * end does not come, what did is delivered; the rest is no less of a paste for
+ * coming late, or its lines would run by themselves. */
+#define KEYS_SEQUENCE_MS 200
+#define KEYS_PASTE_MS 2000
+
+/* Longest string (OSC, DCS, …) that is dropped as one. */
+#define KEYS_STRING_MAX 4096
+
+enum { GROUND, UTF8, ESCAPE, CSI, SS3, SKIP, STRING, STRING_ESC };
+
+static const char paste_end[] = "\033[201~";
+
+void keys_init(struct keys *k)
+{
+	*k = (struct keys){.state = GROUND};
+}
+
+static int emit(struct key *out, int n, int code, wchar_t c)
+{
+	if (n < KEYS_OUT_MAX)
+		out[n++] = (struct key){.code = code, .c = c};
+	return n;
+}
+
+/* A pasted control: line ends are made one kind, the rest has no business in
+ * a cell. */
+static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
+{
+	bool after_cr = k->cr;
+
+	k->cr = c == '\r';
+	if (c == '\r')
+		c = '\n';
+	else if (c == '\n' && after_cr)
+		return n;
+	if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7F)
+		return n;
+	return emit(out, n, KEY_PASTE_TEXT, c);
+}
+
+static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
+{
+	if (c >= 0x80 && c < 0xA0) /* C1: an escape sequence in disguise */
+		c = WIDE_BAD_CHAR;
+	if (k->paste)
+		return emit_pasted(k, out, n, c);
+	if (c == 0)
+		return emit(out, n, KEY_NUL, 0);
+	if (c < 0x20 || c == 0x7F)
+		return emit(out, n, (int)c, 0);
+	return emit(out, n, KEY_TEXT, c);
+}
+
+static int utf8_begin(struct keys *k, unsigned char b, struct key *out, int n)
+{
+	if (b < 0x80)
+		return emit_char(k, out, n, b);
+	if (b < 0xC2 || b > 0xF4)
+		return emit_char(k, out, n, WIDE_BAD_CHAR);
+	k->state = UTF8;
+	k->need = b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
+	k->min = b < 0xE0 ? 0x80 : b < 0xF0 ? 0x800 : 0x10000;
+	k->acc = b & (0x3Fu >> k->need);
+	return n;
+}
+
+/* One more byte of a character that is not ASCII. */
+static int utf8_more(struct keys *k, unsigned char b, struct key *out)
+{
+	if ((b & 0xC0) != 0x80)
+		return -1;
+	k->acc = k->acc << 6 | (b & 0x3Fu);
+	if (--k->need > 0)
+		return 0;
+	k->state = GROUND;
+	if (k->acc < k->min || k->acc > 0x10FFFF ||
+		(k->acc >= 0xD800 && k->acc < 0xE000))
+		return emit_char(k, out, 0, WIDE_BAD_CHAR);
+	return emit_char(k, out, 0, (wchar_t)k->acc);
+}
+
+static int feed_ground(struct keys *k, unsigned char b, struct key *out, int n)
+{
+	if (b == ESC) {
+		k->state = ESCAPE;
+		return n;
+	}
+	return utf8_begin(k, b, out, n);
+}
+
+/* Inside a paste only its end is a sequence; a false start of one is text,
+ * its escape character dropped. */
+static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
+{
+	if (b == (unsigned char)paste_end[k->match]) {
+		if (paste_end[++k->match])
+			return n;
+		k->match = 0;
+		k->paste = k->stalled = false;
+		return emit(out, n, KEY_PASTE_END, 0);
+	}
+	for (int i = 1; i < k->match; i++)
+		n = emit_char(k, out, n, paste_end[i]);
+	k->match = b == ESC;
+	return k->match ? n : utf8_begin(k, b, out, n);
+}
+
+/* A byte after a pause in a paste: more of it. But an end that was lost must
+ * not take the keyboard away for good: Ctrl-C stands for it. */
+static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
+{
+	int n = emit(out, 0, KEY_PASTE_BEGIN, 0);
+
+	k->paste = b != CTRL_C;
+	if (k->paste)
+		return feed_paste(k, b, out, n);
+	k->stalled = false;
+	k->match = 0;
+	return emit(out, n, KEY_PASTE_END, 0);
+}
+
+static const struct {
+	unsigned char b;
+	int code;
+} alt_keys[] = {
+	{'\r', KEY_ALT_ENTER},
+	{'\n', KEY_ALT_ENTER},
+	{0x7F, KEY_ALT_BACKSPACE},
+	{0x08, KEY_ALT_BACKSPACE},
+	{'d', KEY_ALT_D},
+	{'b', KEY_WORD_LEFT},
+	{'f', KEY_WORD_RIGHT},
+	{'<', KEY_TOP},
+	{'>', KEY_BOTTOM},
+};
+
+static int feed_escape(struct keys *k, unsigned char b, struct key *out)
+{
+	k->state = GROUND;
+	switch (b) {
+	case ESC:
+		k->state = ESCAPE;
+		return 0;
+	case '[':
+		k->state = CSI;
+		k->params = 0;
+		k->param[0] = 0;
+		k->private_mark = false;
+		return 0;
+	case 'O':
+		k->state = SS3;
+		return 0;
+	case 'P':
+	case 'X':
+	case ']':
+	case '^':
+	case '_':
+		k->state = STRING;
+		k->skip = KEYS_STRING_MAX;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(alt_keys) / sizeof(*alt_keys); i++)
+		if (alt_keys[i].b == b)
+			return emit(out, 0, alt_keys[i].code, 0);
+	/* Alt with a control is the control: Ctrl-C must always work. */
+	return b < 0x20 ? emit_char(k, out, 0, b) : 0;
+}
+
+/* What a sequence means, plain and with Ctrl, Alt or Shift held. */
+static const struct {
+	unsigned char final;
+	int param; /* the first number, where it tells keys apart */
+	int code, modified;
+} csi_keys[] = {
+	{'A', -1, KEY_UP, KEY_UP},
+	{'B', -1, KEY_DOWN, KEY_DOWN},
+	{'C', -1, KEY_RIGHT, KEY_WORD_RIGHT},
+	{'D', -1, KEY_LEFT, KEY_WORD_LEFT},
+	{'H', -1, KEY_HOME, KEY_TOP},
+	{'F', -1, KEY_END, KEY_BOTTOM},
+	{'Z', -1, KEY_BACK_TAB, KEY_BACK_TAB},
+	{'~', 1, KEY_HOME, KEY_TOP},
+	{'~', 7, KEY_HOME, KEY_TOP},
+	{'~', 4, KEY_END, KEY_BOTTOM},
+	{'~', 8, KEY_END, KEY_BOTTOM},
+	{'~', 3, KEY_DELETE, KEY_ALT_D},
+	{'~', 5, KEY_PAGE_UP, KEY_PAGE_UP},
+	{'~', 6, KEY_PAGE_DOWN, KEY_PAGE_DOWN},
+	{'~', 200, KEY_PASTE_BEGIN, KEY_PASTE_BEGIN},
+	{'u', 13, KEY_ALT_ENTER, KEY_ALT_ENTER},
+};
+
+static int csi_key(struct keys *k, unsigned char final, struct key *out)
+{
+	bool modified = k->params >= 1 && k->param[1] > 1;
+
+	for (size_t i = 0; i < sizeof(csi_keys) / sizeof(*csi_keys); i++) {
+		if (csi_keys[i].final != final || k->private_mark ||
+			(csi_keys[i].param >= 0 &&
+				csi_keys[i].param != k->param[0]))
+			continue;
+		if (csi_keys[i].code == KEY_PASTE_BEGIN) {
+			k->paste = true;
+			k->stalled = k->cr = false;
+			k->match = 0;
+		}
+		return emit(out, 0,
+			modified ? csi_keys[i].modified : csi_keys[i].code, 0);
+	}
+	return 0;
+}
+
+static void csi_param(struct keys *k, unsigned char b)
+{
+	if (b == ';' || b == ':') {
+		if (k->params < KEYS_PARAMS_MAX - 1)
+			k->param[++k->params] = 0;
+	} else if (k->param[k->params] < 1000) {
+		k->param[k->params] = k->param[k->params] * 10 + b - '0';
+	}
+}
+
+static int feed_csi(struct keys *k, unsigned char b, struct key *out)
+{
+	if ((b >= '0' && b <= '9') || b == ';' || b == ':') {
+		csi_param(k, b);
+		return 0;
+	}
+	if (b >= 0x20 && b < 0x40) {
+		k->private_mark = true;
+		return 0;
+	}
+	k->state = GROUND;
+	if (b < 0x20 || b >= 0x7F)
+		return feed_ground(k, b, out, 0);
+	/* The console's function keys and X10 mouse reports have a tail. */
+	if (b == '[' || (b == 'M' && !k->private_mark)) {
+		k->state = SKIP;
+		k->skip = b == '[' ? 1 : 3;
+		return 0;
+	}
+	return csi_key(k, b, out);
+}
+
+static int feed_ss3(struct keys *k, unsigned char b, struct key *out)
+{
+	k->state = GROUND;
+	k->params = 0;
+	k->private_mark = false;
+	if (b < 0x20 || b >= 0x7F)
+		return feed_ground(k, b, out, 0);
+	return b == '~' || b == 'u' ? 0 : csi_key(k, b, out);
+}
+
+/* A string of the terminal's, to its end; Ctrl-C ends it too. */
+static int feed_string(struct keys *k, unsigned char b, struct key *out)
+{
+	if (k->state == STRING_ESC && b != '\\') {
+		k->state = ESCAPE;
+		return feed_escape(k, b, out);
+	}
+	if (k->state == STRING_ESC || b == 0x07 || --k->skip <= 0)
+		k->state = GROUND;
+	else if (b == ESC)
+		k->state = STRING_ESC;
+	else if (b == 0x03) {
+		k->state = GROUND;
+		return feed_ground(k, b, out, 0);
+	}
+	return 0;
+}
+
+int keys_feed(struct keys *k, unsigned char b, struct key *out)
+{
+	int n = 0;
+
+	switch (k->state) {
+	case UTF8:
+		n = utf8_more(k, b, out);
+		if (n >= 0)
+			return n;
+		k->state = GROUND;
+		n = emit_char(k, out, 0, WIDE_BAD_CHAR);
+		break;
+	case ESCAPE:
+		return feed_escape(k, b, out);
+	case CSI:
+		return feed_csi(k, b, out);
+	case SS3:
+		return feed_ss3(k, b, out);
+	case SKIP:
+		if (--k->skip == 0)
+			k->state = GROUND;
+		return 0;
+	case STRING:
+	case STRING_ESC:
+		return feed_string(k, b, out);
+	}
+	if (k->stalled && !k->paste)
+		return feed_stalled(k, b, out);
+	return k->paste ? feed_paste(k, b, out, n) : feed_ground(k, b, out, n);
+}
+
+int keys_wait_ms(const struct keys *k)
+{
+	if (k->state != GROUND || (k->paste && k->stalled))
+		return KEYS_SEQUENCE_MS;
+	return k->paste ? KEYS_PASTE_MS : -1;
+}
+
+int keys_timeout(struct keys *k, struct key *out)
+{
+	int n = 0;
+
+	if (k->state == UTF8)
+		n = emit_char(k, out, n, WIDE_BAD_CHAR);
+	else if (k->state == GROUND && k->paste) {
+		k->paste = false;
+		k->stalled = true;
+		n = emit(out, n, KEY_PASTE_END, 0);
+	}
+	k->state = GROUND;
+	return n;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.c - a cell's output, from the pty to the terminal
+ *
+ * Runs in:   the front end
+ * Trusts:    the options; nothing in the bytes
+ * Leaves:    the terminal as it was, the cursor in column 0 (invariant 8), and
+ *            a count of all that was not shown (invariant 9)
+ */
+#include "output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jail/base/err.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/table.h"
+#include "repl/text/text.h"
+
+#define ESC 0x1b
+/* The text of a frame line; more is cut. */
+#define FRAME_MAX 8192
+
+int output_open(struct output *o, size_t tail_bytes, struct err *e)
+{
+	memset(o, 0, sizeof(*o));
+	o->tail = malloc(tail_bytes ? tail_bytes : 1);
+	if (!o->tail)
+		return err_errno(
+			e, "output: keep a tail of %zu bytes", tail_bytes);
+	o->tail_size = tail_bytes;
+	return 0;
+}
+
+void output_close(struct output *o)
+{
+	free(o->tail);
+	o->tail = NULL;
+	o->tail_size = 0;
+}
+
+static void output_emit(void *arg, const void *buf, size_t n)
+{
+	const struct output *o = arg;
+
+	o->opts.sink(o->opts.arg, buf, n);
+}
+
+static void output_start_filter(struct output *o)
+{
+	const struct output_opts *opts = &o->opts;
+
+	vt_init(&o->vt, opts->mode, output_emit, o);
+	o->vt.columns = opts->columns;
+	o->vt.lf_returns = opts->lf_returns;
+	o->vt.reserve = opts->colour ? VT_RESERVE_FAINT : VT_RESERVE_BAR;
+}
+
+void output_begin(struct output *o, const struct output_opts *opts)
+{
+	char *p = o->mark;
+
+	o->opts = *opts;
+	o->held = 0;
+	o->marked = false;
+	o->total = o->head = o->background = 0;
+	o->tail_at = 0;
+	if (opts->mark) {
+		p += sprintf(p, "\x1b_");
+		for (int i = 0; i < OUTPUT_MARK_BYTES; i++)
+			p += sprintf(p, "%02x", opts->mark[i]);
+		sprintf(p, "\x1b\\");
+	}
+	o->opts.mark = NULL;
+	o->mark[0] = opts->mark ? ESC : '\0';
+	output_start_filter(o);
+}
+
+void output_resize(struct output *o, int columns)
+{
+	o->opts.columns = columns;
+	o->vt.columns = columns;
+}
+
+static void output_keep(struct output *o, const uint8_t *p, size_t n)
+{
+	size_t first;
+
+	if (n > o->tail_size) {
+		p += n - o->tail_size;
+		n = o->tail_size;
+	}
+	first = o->tail_size - o->tail_at;
+	if (first > n)
+		first = n;
+	memcpy(o->tail + o->tail_at, p, first);
+	memcpy(o->tail, p + first, n - first);
+	o->tail_at += n;
+	if (o->tail_size && o->tail_at >= o->tail_size)
+		o->tail_at -= o->tail_size;
+}
+
+/* Bytes that are known to be the cell's. */
+static void output_take(struct output *o, const void *buf, size_t n)
+{
+	const uint8_t *p = buf;
+	uint64_t room = o->opts.head_bytes - o->head;
+	size_t head = n < room ? n : (size_t)room;
+
+	if (o->opts.tap && n)
+		o->opts.tap(o->opts.arg, buf, n);
+	o->total += n;
+	o->head += head;
+	vt_feed(&o->vt, p, head);
+	output_keep(o, p + head, n - head);
+}
+
+/*
+ * What was held cannot all be the mark's beginning. A proper prefix of the
+ * mark ends in another one only in its second ESC: that one is held on.
+ */
+static void output_release(struct output *o)
+{
+	size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
+
+	output_take(o, o->mark, o->held - keep);
+	o->held = keep;
+}
+
+size_t output_feed(struct output *o, const void *buf, size_t n)
+{
+	const uint8_t *p = buf, *end = p + n;
+
+	while (p < end && !o->marked) {
+		if (!o->held) {
+			const uint8_t *esc = NULL;
+
+			if (o->mark[0])
+				esc = memchr(p, ESC, (size_t)(end - p));
+			output_take(o, p, (size_t)((esc ? esc : end) - p));
+			o->held = esc != NULL;
+			p = esc ? esc + 1 : end;
+		} else if (*p == (uint8_t)o->mark[o->held]) {
+			p++;
+			o->marked = ++o->held == OUTPUT_MARK_LENGTH;
+		} else {
+			output_release(o);
+		}
+	}
+	vt_flush(&o->vt);
+	return (size_t)(p - (const uint8_t *)buf);
+}
+
+bool output_is_marked(const struct output *o)
+{
+	return o->marked;
+}
+
+/* Bring the terminal back. True when a newline was needed. */
+static bool output_tidy(struct output *o)
+{
+	bool newline;
+
+	vt_undo(&o->vt);
+	newline = o->vt.pen.column != 0;
+	if (newline)
+		o->opts.sink(o->opts.arg, "\r\n", 2);
+	o->vt.pen.column = 0;
+	return newline;
+}
+
+static void output_say(struct output *o, const char *text)
+{
+	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
+	struct strbuf b = {0};
+
+	if (o->opts.line) {
+		o->opts.line(o->opts.arg, text);
+		return;
+	}
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		o->opts.sink(o->opts.arg, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static void output_say_cut(struct output *o, const struct output_report *r)
+{
+	char shown[TEXT_HUMAN], cut[TEXT_HUMAN], more[32] = "", text[192];
+
+	if (o->opts.cell)
+		snprintf(more, sizeof(more), " · :out %u for more",
+			o->opts.cell);
+	snprintf(text, sizeof(text), "output limit: %s shown, %s not%s%s",
+		text_size(shown, r->head), text_size(cut, r->cut),
+		r->shown > r->head ? " · last lines follow" : "", more);
+	output_say(o, text);
+}
+
+/* The `i`th byte of the tail, of which `n` are there. */
+static uint8_t output_tail_byte(const struct output *o, size_t n, size_t i)
+{
+	size_t at = o->tail_at + (o->tail_size - n) + i;
+
+	return o->tail[at % o->tail_size];
+}
+
+/* How much of a tail that begins anywhere to leave out, so that it begins with
+ * a line; or where its lines are too long for that, with a character. */
+static size_t output_tail_skip(const struct output *o, size_t n)
+{
+	size_t skip = 0;
+
+	for (size_t i = 0; i < n / 2; i++)
+		if (output_tail_byte(o, n, i) == '\n')
+			return i + 1;
+	while (skip < 3 && skip < n &&
+		(output_tail_byte(o, n, skip) & 0xc0) == 0x80)
+		skip++;
+	return skip;
+}
+
+static void output_feed_tail(struct output *o, size_t n, size_t skip)
+{
+	size_t at, first;
+
+	if (n == skip)
+		return;
+	at = (o->tail_at + (o->tail_size - n) + skip) % o->tail_size;
+	n -= skip;
+	first = o->tail_size - at < n ? o->tail_size - at : n;
+	vt_feed(&o->vt, o->tail + at, first);
+	vt_feed(&o->vt, o->tail, n - first);
+}
+
+void output_end(struct output *o, struct output_report *r)
+{
+	uint64_t past;
+	size_t kept, skip = 0;
+
+	if (!o->marked)
+		output_take(o, o->mark, o->held);
+	o->held = 0;
+	past = o->total - o->head;
+	kept = past < o->tail_size ? (size_t)past : o->tail_size;
+	memset(r, 0, sizeof(*r));
+	r->total = o->total;
+	r->head = o->head;
+	r->marked = o->marked;
+	if (past > kept) {
+		skip = output_tail_skip(o, kept);
+		r->cut = past - (kept - skip);
+		r->shown = r->total - r->cut;
+		vt_finish(&o->vt, true);
+		output_tidy(o);
+		output_say_cut(o, r);
+	}
+	r->shown = r->total - r->cut;
+	output_feed_tail(o, kept, skip);
+	vt_finish(&o->vt, false);
+	r->newline_added = output_tidy(o);
+	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
+	r->faint_first = o->vt.faint && !o->faint_said;
+	o->faint_said |= r->faint_first;
+}
+
+void output_background(
+	struct output *o, const void *buf, size_t n, struct output_report *r)
+{
+	uint64_t room = o->opts.head_bytes - o->background;
+	size_t shown = n < room ? n : (size_t)room;
+
+	memset(r, 0, sizeof(*r));
+	o->background += shown;
+	r->total = n;
+	r->head = r->shown = shown;
+	r->cut = n - shown;
+	output_start_filter(o);
+	o->vt.lf_returns = true; /* it is printed line by line */
+	vt_feed(&o->vt, buf, shown);
+	vt_finish(&o->vt, r->cut > 0);
+	r->newline_added = output_tidy(o);
+	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
+}
+
+/* "2 title, 1 clipboard"; or just "clipboard" when it is the only kind. */
+static void output_name_kinds(
+	const struct output_report *r, char *buf, size_t size)
+{
+	int kinds = 0;
+	size_t n = 0;
+
+	for (int i = 0; i < VT_DROP_KINDS; i++)
+		kinds += r->dropped[i] != 0;
+	buf[0] = '\0';
+	for (int i = 0; i < VT_DROP_KINDS && n < size; i++) {
+		const char *name = vt_drop_name((enum vt_drop)i);
+
+		if (!r->dropped[i])
+			continue;
+		if (kinds == 1)
+			n += (size_t)snprintf(buf + n, size - n, "%s", name);
+		else
+			n += (size_t)snprintf(buf + n, size - n, "%s%llu %s",
+				n ? ", " : "",
+				(unsigned long long)r->dropped[i], name);
+	}
+}
+
+void output_summary(const struct output_report *r, output_line *line, void *arg)
+{
+	char kinds[1024], count[64], text[1152];
+	uint64_t dropped = 0;
+
+	for (int i = 0; i < VT_DROP_KINDS; i++)
+		dropped += r->dropped[i];
+	if (dropped) {
+		output_name_kinds(r, kinds, sizeof(kinds));
+		text_count(count, sizeof(count), dropped, "terminal sequence",
+			NULL);
+		snprintf(text, sizeof(text), "%s dropped: %s", count, kinds);
+		line(arg, text);
+	}
+	if (r->faint_first)
+		line(arg, "faint text is shown plain: faint is for lines like "
+			  "this one");
+}
+
+void output_background_add(
+	struct output_report *sum, const struct output_report *r)
+{
+	sum->total += r->total;
+	sum->shown += r->shown;
+	sum->cut += r->cut;
+	for (int i = 0; i < VT_DROP_KINDS; i++)
+		sum->dropped[i] += r->dropped[i];
+}
+
+void output_background_summary(
+	const struct output_report *sum, output_line *line, void *arg)
+{
+	char shown[TEXT_HUMAN], cut[TEXT_HUMAN], text[128];
+
+	if (sum->cut) {
+		snprintf(text, sizeof(text),
+			"output limit: %s of the background shown, %s not",
+			text_size(shown, sum->shown), text_size(cut, sum->cut));
+		line(arg, text);
+	}
+	output_summary(sum, line, arg);
+}
+
+/* `text` on as many lines as it takes, beginning in column `at`. */
+static void output_fold(
+	struct strbuf *b, const char *text, int at, const struct output_look *l)
+{
+	char line[FRAME_MAX];
+	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));
+
+	memcpy(line + n, "]", 2);
+	table_wrap(b, line, at, l->columns);
+}
+
+void output_frame(
+	struct strbuf *b, const char *text, const struct output_look *look)
+{
+	const char *before = look->colour ? "\x1b[0;2m" : "¦ ";
+	const char *after = look->colour ? "\x1b[0m" : "";
+	int at = look->colour ? 1 : 3; /* behind the bracket */
+	struct strbuf folded = {0};
+	const char *p, *nl;
+
+	output_fold(&folded, text, at, look);
+	for (p = folded.s; p && (nl = strchr(p, '\n')); p = nl + 1) {
+		bool first = p == folded.s;
+
+		strbuf_puts(b, before);
+		strbuf_puts(b, first ? "[" : " ");
+		p += first ? 0 : at;
+		strbuf_add(b, p, (size_t)(nl - p));
+		strbuf_puts(b, after);
+		strbuf_puts(b, look->end);
+	}
+	b->failed |= folded.failed;
+	strbuf_free(&folded);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * relay.c - bytes between the person's terminal and the jail's tty
+ *
+ * Runs in:   front end, while a cell or a program runs
+ * Trusts:    nothing of the tty's: its bytes go to a filter, unread
+ */
+#include "relay.h"
+
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "terminal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CTRL_C 0x03
+
+void relay_init(struct relay *r, struct terminal *term, struct jail *jail,
+	relay_bytes *bytes, void *arg)
+{
+	*r = (struct relay){.term = term,
+		.jail = jail,
+		.tty = -1,
+		.bytes = bytes,
+		.arg = arg};
+}
+
+void relay_free(struct relay *r)
+{
+	strbuf_free(&r->out);
+}
+
+void relay_set_tty(struct relay *r, int tty)
+{
+	r->tty = tty;
+	if (tty >= 0)
+		io_set_nonblock(tty, 1);
+}
+
+void relay_begin(struct relay *r)
+{
+	r->in_n = 0;
+	r->held = true;
+	r->over = r->moved = r->typed = r->nul = false;
+	r->fresh = RELAY_ALL;
+	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
+}
+
+void relay_poll(const struct relay *r, struct pollfd p[static RELAY_POLLS])
+{
+	bool room = r->out.n - r->out_at < RELAY_BACKLOG;
+	bool keys = r->keys && !r->keys_ended;
+	short tty = 0;
+
+	if (room)
+		tty |= POLLIN;
+	if (r->in_n && !r->held)
+		tty |= POLLOUT;
+	p[RELAY_POLL_KEYS] = (struct pollfd){
+		.fd = keys ? r->term->in : -1, .events = POLLIN};
+	p[RELAY_POLL_TTY] =
+		(struct pollfd){.fd = tty ? r->tty : -1, .events = tty};
+	p[RELAY_POLL_OUT] =
+		(struct pollfd){.fd = relay_is_flushed(r) ? -1 : r->term->out,
+			.events = POLLOUT};
+}
+
+void relay_interrupted(struct relay *r)
+{
+	int64_t now = now_ms(), *t = r->pressed_ms;
+
+	memmove(t, t + 1, (RELAY_KILL_PRESSES - 1) * sizeof(*t));
+	t[RELAY_KILL_PRESSES - 1] = now;
+	if (t[0] && now - t[0] <= RELAY_KILL_MS) {
+		memset(t, 0, sizeof(r->pressed_ms));
+		jail_kill(r->jail, NULL);
+	}
+}
+
+static void tty_write(struct relay *r)
+{
+	ssize_t w;
+
+	if (!r->in_n || r->held || r->tty < 0)
+		return;
+	w = write(r->tty, r->in, r->in_n);
+	if (w <= 0)
+		return;
+	r->typed = true;
+	r->in_n -= (size_t)w;
+	memmove(r->in, r->in + w, r->in_n);
+}
+
+void relay_release(struct relay *r)
+{
+	r->held = false;
+	tty_write(r);
+}
+
+void relay_hold(struct relay *r)
+{
+	r->held = r->over = true;
+}
+
+size_t relay_untype(struct relay *r, char *buf)
+{
+	size_t n = r->in_n;
+
+	memcpy(buf, r->in, n);
+	r->in_n = 0;
+	return n;
+}
+
+/* What was typed before Ctrl-C goes with what it interrupts, as on any tty; but
+ * this one must not flush, or output would be lost. A key that erases takes
+ * another with it. */
+static void note_fresh(struct relay *r, char key)
+{
+	if (key == CTRL_C)
+		r->fresh = 0;
+	else if (r->fresh == RELAY_ALL)
+		return;
+	else if (key == '\x7f' || key == '\b')
+		r->fresh -= r->fresh > 0;
+	else
+		r->fresh++;
+}
+
+/* A queue that is full drops what comes, as a terminal's own does; but an
+ * interrupt must always get through. */
+void relay_type(struct relay *r, const char *s, size_t n)
+{
+	size_t room = RELAY_IN - r->in_n, take = n < room ? n : room;
+	bool stuck = r->in_n > 0 || r->over;
+
+	memcpy(r->in + r->in_n, s, take);
+	r->in_n += take;
+	r->nul |= memchr(s, 0, n) != NULL;
+	tty_write(r);
+	for (size_t i = 0; i < n; i++) {
+		note_fresh(r, s[i]);
+		if (s[i] != CTRL_C)
+			continue;
+		if (stuck || i >= take)
+			jail_interrupt(r->jail, NULL);
+		relay_interrupted(r);
+	}
+}
+
+static void keys_read(struct relay *r)
+{
+	char buf[RELAY_IN];
+	ssize_t n = read(r->term->in, buf, sizeof(buf));
+
+	if (n > 0)
+		relay_type(r, buf, (size_t)n);
+	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+		r->keys_ended = true;
+}
+
+static void tty_read(struct relay *r)
+{
+	char buf[RELAY_READ];
+	ssize_t n = read(r->tty, buf, sizeof(buf));
+
+	if (n > 0) {
+		r->moved = true;
+		r->bytes(r->arg, buf, (size_t)n);
+	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+		r->tty = -1; /* EIO: the jail, or its tty, is gone */
+	}
+}
+
+static void out_write(struct relay *r)
+{
+	size_t n = r->out.n - r->out_at;
+	ssize_t w;
+
+	if (!r->term->own && n > 256)
+		n = 256;
+	w = write(r->term->out, r->out.s + r->out_at, n);
+	if (w < 0 && errno != EAGAIN && errno != EINTR)
+		r->broken = true;
+	if (w > 0)
+		r->out_at += (size_t)w;
+	if (r->out_at == r->out.n)
+		r->out.n = r->out_at = 0;
+}
+
+void relay_move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
+{
+	r->moved = false;
+	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
+		out_write(r);
+	/* Unless there is another one since; and before the keys: it may say
+	 * that they are not for it any more. */
+	if (r->tty >= 0 && p[RELAY_POLL_TTY].fd == r->tty) {
+		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
+			tty_read(r);
+		if (p[RELAY_POLL_TTY].revents & POLLOUT)
+			tty_write(r);
+	}
+	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents)
+		keys_read(r);
+}
+
+void relay_put(struct relay *r, const void *buf, size_t n)
+{
+	if (r->broken)
+		return;
+	if (r->out_at > RELAY_BACKLOG) {
+		r->out.n -= r->out_at;
+		memmove(r->out.s, r->out.s + r->out_at, r->out.n);
+		r->out_at = 0;
+	}
+	strbuf_add(&r->out, buf, n);
+	if (r->out.failed) {
+		/* What waits cannot grow: give it up rather than stop. */
+		strbuf_free(&r->out);
+		r->out_at = 0;
+	}
+}
+
+bool relay_is_flushed(const struct relay *r)
+{
+	return r->broken || r->out_at == r->out.n;
+}

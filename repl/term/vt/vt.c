@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vt.c - where text ends and a sequence begins
+ *
+ * Runs in:   the front end
+ * Trusts:    nothing in the bytes; they are a guest's
+ * Leaves:    whole characters and whole sequences for the terminal, counts
+ *            of the rest
+ *
+ * The states are those of the DEC parser (vt100.net/emu/dec_ansi_parser), less
+ * what only passing sequences through would need. Where terminals differ, as
+ * on controls inside a sequence, the sequence is given up: it is not passed
+ * on, so no terminal's view of it matters.
+ */
+#include "vt.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "repl/text/text.h"
+#include "sequence.h"
+
+enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
+
+/* A column beyond this is not counted further: a line may have no end. */
+#define COLUMN_MAX (1 << 30)
+
+void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
+{
+	/* All but the buffer, which would be most of the work. */
+	memset(v, 0, offsetof(struct vt, out));
+	v->mode = mode;
+	v->emit = emit;
+	v->arg = arg;
+}
+
+void vt_flush(struct vt *v)
+{
+	if (v->out_n)
+		v->emit(v->arg, v->out, v->out_n);
+	v->out_n = 0;
+}
+
+void vt_put_always(struct vt *v, const char *s, size_t n)
+{
+	if (n > sizeof(v->out) - v->out_n)
+		vt_flush(v);
+	if (n > sizeof(v->out)) {
+		v->emit(v->arg, s, n);
+		return;
+	}
+	memcpy(v->out + v->out_n, s, n);
+	v->out_n += n;
+}
+
+void vt_put(struct vt *v, const char *s, size_t n)
+{
+	if (v->mode != VT_RAW)
+		vt_put_always(v, s, n);
+}
+
+void vt_count(struct vt *v, enum vt_drop kind)
+{
+	if (v->mode != VT_RAW)
+		v->dropped[kind]++;
+	else if (kind == VT_DROP_MODE)
+		v->exotic = true;
+}
+
+void vt_advance(struct vt *v, size_t n)
+{
+	struct vt_pen *pen = &v->pen;
+	size_t width = (size_t)v->columns;
+
+	if (pen->column < 0 || !n)
+		return;
+	n += (size_t)pen->column;
+	if (width && n > width)
+		n = vt_wraps(v) ? (n - 1) % width + 1 : width;
+	pen->column = n < COLUMN_MAX ? (int)n : COLUMN_MAX;
+}
+
+/* A character of two columns does not fit in the last one. */
+static void vt_advance_char(struct vt *v, uint32_t cp)
+{
+	int width = wcwidth((wchar_t)cp);
+
+	if (width < 0)
+		width = 1;
+	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
+		vt_wraps(v))
+		v->pen.column = 0;
+	vt_advance(v, (size_t)width);
+}
+
+static void vt_show_byte(struct vt *v, uint8_t c)
+{
+	static const char hex[] = "0123456789abcdef";
+	char s[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
+
+	vt_put(v, s, 4);
+	vt_advance(v, 4);
+}
+
+static void vt_show_control(struct vt *v, uint8_t c)
+{
+	char s[2] = {'^', (char)(c ^ 0x40)};
+
+	vt_put(v, s, 2);
+	vt_advance(v, 2);
+}
+
+/* What is held of a character will not become one. */
+static void vt_show_broken(struct vt *v)
+{
+	if (v->u_n && v->u[0] < 0xa0)
+		vt_count(v, VT_DROP_C1);
+	for (int i = 0; i < v->u_n; i++)
+		vt_show_byte(v, v->u[i]);
+	v->u_n = 0;
+}
+
+static void vt_ascii(struct vt *v, const uint8_t *s, size_t n)
+{
+	vt_put(v, (const char *)s, n);
+	vt_advance(v, n);
+}
+
+static void vt_character(struct vt *v, uint8_t c)
+{
+	uint32_t cp;
+	int len;
+
+	v->u[v->u_n++] = c;
+	len = text_utf8(v->u, v->u_n, &cp);
+	if (len == 0)
+		return;
+	if (len < 0) {
+		vt_show_broken(v);
+		return;
+	}
+	v->u_n = 0;
+	if (cp < 0xa0) {
+		vt_count(v, VT_DROP_C1);
+		vt_show_byte(v, (uint8_t)cp);
+	} else if (cp == 0xa6 && v->reserve == VT_RESERVE_BAR) {
+		vt_show_byte(v, (uint8_t)cp);
+	} else {
+		vt_put(v, (const char *)v->u, (size_t)len);
+		vt_advance_char(v, cp);
+	}
+}
+
+static void vt_tab(struct vt *v)
+{
+	if (v->pen.column < 0)
+		return;
+	v->pen.column = (v->pen.column | 7) + 1;
+	if (v->columns && v->pen.column >= v->columns)
+		v->pen.column = v->columns - 1;
+}
+
+static void vt_bell(struct vt *v)
+{
+	if (v->mode == VT_SAFE && v->bells < VT_BELLS) {
+		v->bells++;
+		vt_put(v, "\a", 1);
+	} else {
+		vt_count(v, VT_DROP_BELL);
+	}
+}
+
+/* Shift out and in: the designated line drawing set, or letters again. */
+static void vt_shift(struct vt *v, uint8_t c)
+{
+	if (v->mode == VT_PLAIN) {
+		vt_count(v, VT_DROP_CHARSET);
+		return;
+	}
+	v->pen.so = c == 0x0e;
+	vt_put(v, (const char *)&c, 1);
+}
+
+static void vt_control(struct vt *v, uint8_t c)
+{
+	switch (c) {
+	case '\n':
+		if (v->lf_returns)
+			v->pen.column = 0;
+		vt_put(v, "\n", 1);
+		break;
+	case '\r':
+		v->pen.column = 0;
+		vt_put(v, "\r", 1);
+		break;
+	case '\b':
+		if (v->pen.column > 0)
+			v->pen.column--;
+		vt_put(v, "\b", 1);
+		break;
+	case '\t':
+		vt_tab(v);
+		vt_put(v, "\t", 1);
+		break;
+	case '\a':
+		vt_bell(v);
+		break;
+	case 0x0e:
+	case 0x0f:
+		vt_shift(v, c);
+		break;
+	case 0x00:
+		vt_count(v, VT_DROP_CONTROL);
+		break;
+	case 0x05:
+		vt_count(v, VT_DROP_QUERY);
+		break;
+	default:
+		vt_show_control(v, c);
+	}
+}
+
+/*
+ * The steps return whether they took the byte; if not, they have left their
+ * state, and the byte is looked at again in the new one.
+ */
+
+/* Give up a sequence that `c` does not belong to. */
+static bool vt_abandon(struct vt *v, enum vt_drop kind, uint8_t c)
+{
+	vt_count(v, kind);
+	v->state = VT_GROUND;
+	return c == CAN || c == SUB;
+}
+
+static void vt_begin_esc(struct vt *v)
+{
+	v->state = VT_ESC;
+	v->inter = 0;
+	v->malformed = false;
+	v->length = 0;
+}
+
+static bool vt_step_ground(struct vt *v, uint8_t c)
+{
+	if (v->u_n && (c & 0xc0) != 0x80)
+		vt_show_broken(v);
+	if (c == ESC)
+		vt_begin_esc(v);
+	else if (c < 0x20 || c == DEL)
+		vt_control(v, c);
+	else if (c < 0x80)
+		vt_ascii(v, &c, 1);
+	else
+		vt_character(v, c);
+	return true;
+}
+
+static void vt_begin_csi(struct vt *v)
+{
+	v->state = VT_CSI;
+	v->prefix = 0;
+	v->n_params = 0;
+	v->colons = 0;
+}
+
+/* The strings: a letter after ESC, then anything up to ST. */
+static bool vt_begin_string(struct vt *v, uint8_t c)
+{
+	static const struct {
+		char letter;
+		enum vt_drop kind;
+	} strings[] = {
+		{']', VT_DROP_OSC}, {'P', VT_DROP_DCS}, {'_', VT_DROP_APC},
+		{'^', VT_DROP_PM}, {'X', VT_DROP_SOS},
+		{'k', VT_DROP_TITLE}, /* screen's */
+	};
+
+	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+		if (strings[i].letter != c)
+			continue;
+		v->state = VT_STRING;
+		v->string = strings[i].kind;
+		v->osc = c == ']' ? 0 : -1;
+		return true;
+	}
+	return false;
+}
+
+/* What follows ESC and its intermediate bytes. */
+static void vt_esc_byte(struct vt *v, uint8_t c)
+{
+	if (!v->inter && c == '[') {
+		vt_begin_csi(v);
+		return;
+	}
+	if (!v->inter && vt_begin_string(v, c))
+		return;
+	v->state = VT_GROUND;
+	if (v->malformed)
+		vt_count(v, VT_DROP_UNKNOWN);
+	else
+		vt_sequence_esc(v, (char)c);
+}
+
+static void vt_param_digit(struct vt *v, uint8_t c)
+{
+	int16_t *p;
+	int n;
+
+	if (!v->n_params)
+		v->params[v->n_params++] = -1;
+	p = &v->params[v->n_params - 1];
+	n = (*p < 0 ? 0 : *p) * 10 + (c - '0');
+	/* Terminals have overflowed on less. No screen is larger. */
+	*p = (int16_t)(n > 9999 ? 9999 : n);
+}
+
+static void vt_param_next(struct vt *v, uint8_t c)
+{
+	if (!v->n_params)
+		v->params[v->n_params++] = -1;
+	if (v->n_params == VT_PARAMS) {
+		v->malformed = true;
+		return;
+	}
+	if (c == ':')
+		v->colons |= UINT32_C(1) << v->n_params;
+	v->params[v->n_params++] = -1;
+}
+
+/* A parameter, or the letter at the end. */
+static void vt_csi_byte(struct vt *v, uint8_t c)
+{
+	bool first = v->length == 2; /* behind the bracket */
+
+	if (c < 0x40) {
+		v->malformed |= v->inter != 0;
+		if (isdigit(c))
+			vt_param_digit(v, c);
+		else if (c == ';' || c == ':')
+			vt_param_next(v, c);
+		else if (first)
+			v->prefix = (char)c;
+		else
+			v->malformed = true;
+		return;
+	}
+	v->state = VT_GROUND;
+	if (v->malformed)
+		vt_count(v, VT_DROP_UNKNOWN);
+	else
+		vt_sequence_csi(v, (char)c);
+}
+
+static bool vt_step_sequence(struct vt *v, uint8_t c)
+{
+	if (c == ESC) {
+		vt_count(v, VT_DROP_UNKNOWN);
+		vt_begin_esc(v);
+		return true;
+	}
+	if (c < 0x20 || c >= DEL || ++v->length > VT_SEQUENCE_MAX)
+		return vt_abandon(v, VT_DROP_UNKNOWN, c);
+	if (c < 0x30) {
+		v->malformed |= v->inter != 0;
+		v->inter = (char)c;
+	} else if (v->state == VT_ESC) {
+		vt_esc_byte(v, c);
+	} else {
+		vt_csi_byte(v, c);
+	}
+	return true;
+}
+
+/* The number that an OSC begins with says what it is for. */
+static void vt_osc_name(struct vt *v, uint8_t end)
+{
+	static const struct {
+		int number;
+		enum vt_drop kind;
+	} known[] = {
+		{0, VT_DROP_TITLE},
+		{1, VT_DROP_TITLE},
+		{2, VT_DROP_TITLE},
+		{8, VT_DROP_HYPERLINK},
+		{52, VT_DROP_CLIPBOARD},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].number == v->osc && (end == ';' || end < 0x20))
+			v->string = known[i].kind;
+	v->osc = -1;
+}
+
+static bool vt_step_string(struct vt *v, uint8_t c)
+{
+	bool osc = v->osc >= 0, bel = c == '\a' && v->string <= VT_DROP_OSC;
+
+	if (osc && isdigit(c) && v->osc < 9999)
+		v->osc = v->osc * 10 + (c - '0');
+	else if (osc)
+		vt_osc_name(v, c);
+	if (c == ESC) {
+		v->state = VT_STRING_ESC;
+		return true;
+	}
+	if (bel) {
+		vt_abandon(v, v->string, c);
+		return true;
+	}
+	if (c == CAN || c == SUB)
+		return vt_abandon(v, v->string, c);
+	if ((c == '\n' || c == '\r') && v->string != VT_DROP_DCS)
+		return vt_abandon(v, v->string, c);
+	if (++v->length > VT_SEQUENCE_MAX)
+		return vt_abandon(v, v->string, c);
+	return true;
+}
+
+static bool vt_step_string_esc(struct vt *v, uint8_t c)
+{
+	vt_count(v, v->string);
+	v->state = VT_GROUND;
+	if (c == '\\')
+		return true;
+	vt_begin_esc(v);
+	return false;
+}
+
+static void vt_step(struct vt *v, uint8_t c)
+{
+	static bool (*const steps[])(struct vt *, uint8_t) = {
+		[VT_GROUND] = vt_step_ground,
+		[VT_ESC] = vt_step_sequence,
+		[VT_CSI] = vt_step_sequence,
+		[VT_STRING] = vt_step_string,
+		[VT_STRING_ESC] = vt_step_string_esc,
+	};
+
+	while (!steps[v->state](v, c))
+		;
+}
+
+void vt_feed(struct vt *v, const void *buf, size_t n)
+{
+	const uint8_t *p = buf, *end = p + n;
+
+	if (v->mode == VT_RAW)
+		vt_put_always(v, buf, n);
+	while (p < end) {
+		const uint8_t *text = p;
+
+		/* Most output is this. */
+		if (v->state == VT_GROUND && !v->u_n)
+			while (p < end && *p >= 0x20 && *p < DEL)
+				p++;
+		if (p > text)
+			vt_ascii(v, text, (size_t)(p - text));
+		else
+			vt_step(v, *p++);
+	}
+}
+
+void vt_finish(struct vt *v, bool cut)
+{
+	bool inside = v->state != VT_GROUND;
+
+	if (v->mode == VT_RAW && (inside || v->u_n))
+		vt_put_always(v, "\x18\x1b\\", 3);
+	if (inside && !cut)
+		vt_count(v, VT_DROP_UNFINISHED);
+	if (!cut)
+		vt_show_broken(v);
+	v->u_n = 0;
+	v->state = VT_GROUND;
+	vt_flush(v);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * layout.c - text to rows
+ *
+ * Runs in:   the front end
+ * Holds:     nothing
+ * Trusts:    wcwidth(3) of the C.UTF-8 locale for the width of a character
+ * Leaves:    glyphs that no terminal takes for a command
+ */
+#include "layout.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wide.h"
+
+#define LAYOUT_TAB 8
+
+static void glyph_set(struct layout_glyph *g, const char *s)
+{
+	g->n = snprintf(g->s, sizeof(g->s), "%s", s);
+	g->width = g->n;
+}
+
+/* A mark or joiner that is drawn in the cell of the character before. */
+static bool is_mark(wchar_t c)
+{
+	return c >= 0x300 && wide_is_visible(c) && wcwidth(c) == 0;
+}
+
+static void glyph_char(wchar_t c, struct layout_glyph *g)
+{
+	int width = wide_is_visible(c) ? wcwidth(c) : -1;
+
+	if (width >= 0) {
+		g->n = (int)utf8_put(c, g->s);
+		g->s[g->n] = 0;
+		g->width = width;
+		return;
+	}
+	g->n = snprintf(g->s, sizeof(g->s), "<%04X>", (unsigned)c);
+	g->width = g->n;
+}
+
+void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
+{
+	char caret[3] = {'^', (char)((c & 0x7F) ^ 0x40), 0};
+
+	if (c == '\t') {
+		int width = LAYOUT_TAB - col % LAYOUT_TAB;
+
+		glyph_set(g, &"        "[LAYOUT_TAB - width]);
+	} else if ((unsigned)c < 0x20 || c == 0x7F) {
+		glyph_set(g, caret);
+	} else {
+		glyph_char(c, g);
+	}
+	if (g->width > cols)
+		glyph_set(g, c == '\t' ? " " : "?");
+}
+
+static struct layout_row *row_new(struct layout *l, size_t at, int col)
+{
+	struct layout_row *rows;
+
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+
+		rows = reallocarray(l->rows, cap, sizeof(*rows));
+		if (!rows)
+			return NULL;
+		l->rows = rows;
+		l->cap = cap;
+	}
+	l->rows[l->n] = (struct layout_row){
+		.start = at, .end = at, .width = col, .prompt = col >= 0};
+	return &l->rows[l->n++];
+}
+
+/* A row that goes on where the one before was full: no prompt. */
+static struct layout_row *row_wrap(struct layout *l, size_t at)
+{
+	struct layout_row *r = row_new(l, at, 0);
+
+	if (r)
+		r->prompt = false;
+	return r;
+}
+
+static struct layout_row *layout_cursor(
+	struct layout *l, struct layout_row *r, size_t at, int cols)
+{
+	if (r->width >= cols)
+		r = row_wrap(l, at);
+	if (!r)
+		return NULL;
+	l->cursor_row = l->n - 1;
+	l->cursor_col = r->width;
+	return r;
+}
+
+int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
+	const struct layout_shape *shape)
+{
+	struct layout_row *r;
+	struct layout_glyph g;
+
+	l->n = 0;
+	r = row_new(l, 0, shape->prompt);
+	for (size_t i = 0; r && i <= n; i++) {
+		if (i < n && s[i] != '\n') {
+			layout_glyph(s[i], r->width, shape->cols, &g);
+			if (r->width + g.width > shape->cols) {
+				r = row_wrap(l, i);
+				layout_glyph(s[i], 0, shape->cols, &g);
+			}
+		}
+		if (r && i == cursor)
+			r = layout_cursor(l, r, i, shape->cols);
+		if (!r || i == n)
+			break;
+		if (s[i] == '\n') {
+			r = row_new(l, i + 1, shape->prompt2);
+			continue;
+		}
+		/* The cursor may have moved a mark to a row of its own. */
+		r->width += g.width;
+		r->end = i + 1;
+	}
+	return r ? 0 : -1;
+}
+
+int layout_width(const wchar_t *s, size_t n, int col)
+{
+	int at = col;
+	struct layout_glyph g;
+
+	for (size_t i = 0; i < n && at < INT_MAX - 64; i++) {
+		layout_glyph(s[i], at, INT_MAX, &g);
+		at += g.width;
+	}
+	return at - col;
+}
+
+void layout_free(struct layout *l)
+{
+	free(l->rows);
+	*l = (struct layout){0};
+}
+
+size_t layout_prev(const wchar_t *s, size_t at)
+{
+	if (at > 0)
+		at--;
+	while (at > 0 && is_mark(s[at]) && s[at - 1] != '\n')
+		at--;
+	return at;
+}
+
+size_t layout_next(const wchar_t *s, size_t n, size_t at)
+{
+	bool line_end = at < n && s[at] == '\n';
+
+	if (at < n)
+		at++;
+	while (at < n && !line_end && is_mark(s[at]))
+		at++;
+	return at;
+}

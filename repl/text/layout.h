@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * layout.h - a cell's text as the rows of a terminal
+ *
+ * Pure: characters and a width in, rows and the cursor's place out.
+ */
+#ifndef REPL_TEXT_LAYOUT_H
+#define REPL_TEXT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <wchar.h>
+
+/* How one character is shown. */
+struct layout_glyph {
+	char s[40]; /* UTF-8, NUL-terminated; printable characters only */
+	int n;	    /* bytes */
+	int width;  /* columns; 0 joins the character before */
+};
+
+/* `c` at column `col` (tabs) of a terminal `cols` wide. Controls become ^X,
+ * what cannot be shown or would reorder the line <XXXX>, and what is wider
+ * than the terminal a question mark. */
+void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
+
+struct layout_row {
+	size_t start, end; /* characters of the text on it */
+	int width;	   /* columns used, the prompt's included */
+	bool prompt;	   /* begins a line of the text, after a prompt */
+};
+
+struct layout {
+	struct layout_row *rows; /* at least one after layout_build() */
+	size_t n, cap;
+	size_t cursor_row;
+	int cursor_col; /* less than the terminal's width */
+};
+
+struct layout_shape {
+	int cols;    /* at least 1 */
+	int prompt;  /* columns of the first prompt, less than cols */
+	int prompt2; /* and of the one before every further line */
+};
+
+/* Lay out `n` characters with the cursor before s[cursor]. `l` is reused
+ * (all zero at first). 0, or -1 when there is no memory. */
+int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
+	const struct layout_shape *shape);
+
+/* Columns from s[0] to s[n], as on a line that starts at column `col`. */
+int layout_width(const wchar_t *s, size_t n, int col);
+
+/* Release the memory. */
+void layout_free(struct layout *l);
+
+/* The start of the user's character (a base and its marks) before `at`, and
+ * the end of the one at `at`. */
+size_t layout_prev(const wchar_t *s, size_t at);
+size_t layout_next(const wchar_t *s, size_t n, size_t at);
+
+#endif

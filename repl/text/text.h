@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text.h - text for people: foreign text made harmless, sizes, times, counts
+ *
+ * Pure. Nothing here depends on the locale.
+ */
+#ifndef REPL_TEXT_TEXT_H
+#define REPL_TEXT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Enough for any text_size() or text_time(). */
+#define TEXT_HUMAN 48
+
+/* Decode the UTF-8 character at `s`, of which `n` >= 1 bytes are there. Its
+ * length and *cp; 0 when the bytes are the beginning of a character that is
+ * not all there; -1 when they cannot be (overlong, surrogate, stray). */
+int text_utf8(const uint8_t *s, size_t n, uint32_t *cp);
+
+/* True of characters that change how the text around them is shown, or cannot
+ * be seen: controls, C1, bidi marks and overrides, zero-width, line and
+ * paragraph separators, tags. */
+int text_is_unseen(uint32_t cp);
+
+/* Write `n` bytes of foreign text into `buf` as part of one line of ours.
+ * Controls and unseen characters become \n, \t, \x1b, \u202e, \U000e0041;
+ * invalid bytes \xNN. What does not fit ends in "…"; always terminated.
+ * `size` is at least 8. Returns the length written. */
+size_t text_safe(char *buf, size_t size, const char *s, size_t n);
+
+/* "12 B", "12.4 KiB", "512 MiB": whole when it is exact, else one decimal.
+ * Returns `buf`. */
+const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes);
+
+/* "250 ms", "10 s", "1.5 h", "75 s": the largest unit that is exact to one
+ * decimal; where that would be a long number, the nearest. Returns `buf`. */
+const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
+
+/* "1 file", "3 files"; `many` is for words that do not just take an s, or
+ * NULL. Returns `buf`. */
+const char *text_count(
+	char *buf, size_t size, uint64_t n, const char *one, const char *many);
+
+#endif
