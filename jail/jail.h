@@ -110,7 +110,6 @@ enum jail_event_type {
 	JAIL_NOTICE,	/* something the person should know: `text` (ours) */
 	JAIL_LIMIT,	/* idle or lifetime struck; the session ends: `limit` */
 	JAIL_EXITED,	/* SPEC_PROGRAM: it ended: `program` */
-	JAIL_REPLY,	/* (internal to jail.c) */
 };
 
 /* SPEC_PROGRAM: how it ended. */

@@ -45,7 +45,4 @@ struct limits {
 	enum limits_network network;
 };
 
-/* The built-in defaults of DESIGN 8: those of the key table. */
-void limits_init(struct limits *l);
-
 #endif

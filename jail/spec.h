@@ -27,7 +27,6 @@ struct jail_spec {
 	const char *packages;	    /* read-only packages directory, or NULL */
 	const char *const *expose;  /* host paths shown read-only as they are */
 	const char *const *env;	    /* NAME=VALUE for Python, beside our own */
-	const char *startup;	    /* source of a cell run at start, or NULL */
 	const char *const *require; /* [jail] require, words */
 	const char *term;	    /* TERM inside, already checked */
 	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */

@@ -238,7 +238,7 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		return 1;
 	}
 	/* A reply nobody waits for any more is dropped. */
-	while ((r = receive(j, &m, e)) == 1 && m.event.type == JAIL_REPLY)
+	while ((r = receive(j, &m, e)) == 1 && m.event.type == WIRE_REPLY)
 		jail_event_close(&m.event);
 	if (r == 1)
 		*ev = m.event;
@@ -309,10 +309,10 @@ static int call(struct jail *j, struct wire_front *m, int fd,
 			wait_readable(j, -1);
 			continue;
 		}
-		if (reply->event.type == JAIL_REPLY &&
+		if (reply->event.type == WIRE_REPLY &&
 			reply->reply.seq == m->seq)
 			break;
-		if (reply->event.type == JAIL_REPLY)
+		if (reply->event.type == WIRE_REPLY)
 			jail_event_close(&reply->event);
 		else if (queue_add(j, &reply->event, e) < 0)
 			return -1;

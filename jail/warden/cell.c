@@ -195,7 +195,7 @@ static void refuse(struct warden *w, struct jail_done *d)
 static void run_front(struct warden *w, struct run *r)
 {
 	struct jail_done second = {.text = "a cell is running"};
-	struct wire_event reply = {.event = {.type = JAIL_REPLY}};
+	struct wire_event reply = {.event = {.type = WIRE_REPLY}};
 	struct wire_front m;
 	int fds[IO_FDS_MAX];
 	ssize_t n = io_recv_fds(w->front, &m, sizeof(m), fds, IO_FDS_MAX, 0);

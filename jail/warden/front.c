@@ -33,7 +33,7 @@ struct request {
 
 static void reply_send(struct warden *w, struct request *q)
 {
-	q->reply.event.type = JAIL_REPLY;
+	q->reply.event.type = WIRE_REPLY;
 	q->reply.event.fd = q->reply_fd >= 0 ? 0 : -1;
 	for (int i = 0; i < 4; i++)
 		q->reply.event.fds[i] = -1;

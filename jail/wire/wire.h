@@ -165,7 +165,10 @@ struct wire_front {
 
 int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
 
-/* The answer to a request: an event of type JAIL_REPLY wears this. */
+/* The type of an event that carries the reply to a request. jail_next() never
+ * returns one. */
+#define WIRE_REPLY ((enum jail_event_type)(JAIL_EXITED + 1))
+
 struct wire_reply {
 	uint32_t seq;
 	int ok;

@@ -37,7 +37,6 @@ int config_init(struct config *cfg)
 	struct config_value v;
 
 	*cfg = (struct config){0};
-	limits_init(&cfg->limits);
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		const struct config_key *k = &config_keys[i];
 

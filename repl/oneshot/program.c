@@ -339,7 +339,6 @@ static void take(struct program *p, struct jail_event *ev)
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
 	case JAIL_PARKED:
-	case JAIL_REPLY:
 		break;
 	}
 	jail_event_close(ev);

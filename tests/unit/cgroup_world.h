@@ -8,6 +8,7 @@
 #ifndef TESTS_CGROUP_WORLD_H
 #define TESTS_CGROUP_WORLD_H
 
+#include "defaults.h"
 #include "forked.h"
 
 #include "jail/base/io.h"
@@ -36,7 +37,7 @@ static inline int world_make(void **state)
 
 	snprintf(w->name, sizeof(w->name), "pid-%d", (int)getpid());
 	cgroup_probe(&w->caps, 0);
-	limits_init(&w->limits);
+	w->limits = default_limits();
 	w->limits.memory_bytes = 64 * MIB;
 	w->limits.processes = 10;
 	w->limits.cpus_milli = 500;

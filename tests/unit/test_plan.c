@@ -13,6 +13,7 @@
 #include "jail/plan/show.h"
 #include "jail/spec.h"
 
+#include "defaults.h"
 #include "golden.h"
 
 #include <glob.h>
@@ -79,7 +80,7 @@ static struct world *world_new(void)
 	struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	limits_init(&w->spec.limits);
+	w->spec.limits = default_limits();
 	w->spec.expose = w->expose;
 	w->spec.require = w->require;
 	host_usual(w);

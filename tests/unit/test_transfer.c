@@ -5,10 +5,10 @@
  * The home is a directory of the test's own, behind the same calls that the
  * warden answers.
  */
+#include "defaults.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "jail/limits.h"
 #include "repl/files/hostfs.h"
 #include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
@@ -153,7 +153,7 @@ static int set_up(void **state)
 	assert_int_equal(mkdir(s->out, 0700), 0);
 	assert_int_equal(mkdir(s->home, 0700), 0);
 	s->jail.root = open(s->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	limits_init(&s->limits);
+	s->limits = default_limits();
 	s->t = (struct transfer){.jail = &s->jail,
 		.host = &s->hostfs,
 		.limits = &s->limits,

@@ -4,7 +4,7 @@
  */
 #include "repl/session/verdict.h"
 
-#include "jail/limits.h"
+#include "defaults.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -260,6 +260,6 @@ int main(void)
 		cmocka_unit_test(a_verdict_always_fits),
 	};
 
-	limits_init(&limits);
+	limits = default_limits();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
