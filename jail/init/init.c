@@ -17,6 +17,7 @@
 
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
+#include "jail/base/procstat.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
 #include "jail/spec.h"
@@ -29,7 +30,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -83,25 +83,17 @@ static void tell_error(struct pid1 *p, const struct err *e)
 static int hide_command_line(struct err *e)
 {
 	static const char name[] = "cellblock-init";
-	auto_close int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	uintptr_t start = 0, end = 0;
-	char buf[1024];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, buf, sizeof(buf) - 1);
-	char *at;
+	struct procstat st;
+	size_t n;
 
-	if (n < 0)
+	if (procstat_read(AT_FDCWD, "/proc/self/stat", &st) < 0)
 		return err_errno(e, "hide the command line");
-	buf[n] = '\0';
-	/* Behind the name, which is the second field, the 48th and 49th. */
-	at = strrchr(buf, ')');
-	for (int i = 2; at && i < 48; i++)
-		at = strchr(at + 1, ' ');
-	if (!at || sscanf(at, "%" SCNuPTR " %" SCNuPTR, &start, &end) != 2 ||
-		!start || end < start)
+	if (!st.args || st.args_end < st.args)
 		return err_set(e, "hide the command line: it is not found");
-	memset((char *)start, 0, end - start);
-	if (end - start >= sizeof(name))
-		memcpy((char *)start, name, sizeof(name));
+	n = st.args_end - st.args;
+	memset((char *)st.args, 0, n);
+	if (n >= sizeof(name))
+		memcpy((char *)st.args, name, sizeof(name));
 	return 0;
 }
 

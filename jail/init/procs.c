@@ -15,68 +15,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* ---- files of one process ---- */
-
-/* The command name stands in parentheses and may hold parentheses, blanks and
- * newlines; nothing after it can hold a parenthesis: the last one ends it. */
-/* Of the kernel's own flags of a task, as they have been from the start. */
-#define PF_EXITING 0x4
-
-int procs_parse_stat(const char *text, size_t n, struct procs_stat *st)
-{
-	const char *end = memrchr(text, ')', n);
-	int pid, ppid, pgrp, session, tty, tpgid, threads;
-	uint64_t utime, stime;
-	unsigned flags;
-	int64_t cutime, cstime, rss, faults;
-	char state;
-
-	if (!end || sscanf(text, "%d (", &pid) != 1)
-		return -1;
-	/* state ppid pgrp session tty tpgid flags minflt cminflt majflt
-	 * cmajflt utime stime cutime cstime priority nice threads itrealvalue
-	 * starttime vsize rss: proc_pid_stat(5) */
-	if (sscanf(end + 1,
-		    " %c %d %d %d %d %d %u %" SCNd64 " %*u %*u %*u %" SCNu64
-		    " %" SCNu64 " %" SCNd64 " %" SCNd64
-		    " %*d %*d %d %*d %*u %*u %" SCNd64,
-		    &state, &ppid, &pgrp, &session, &tty, &tpgid, &flags,
-		    &faults, &utime, &stime, &cutime, &cstime, &threads,
-		    &rss) != 14)
-		return -1;
-	*st = (struct procs_stat){.pid = pid,
-		.ppid = ppid,
-		.pgrp = pgrp,
-		.session = session,
-		.tpgid = tpgid,
-		/* as the kernel packs it for user space */
-		.tty = makedev((unsigned)tty >> 8 & 0xfff,
-			((unsigned)tty & 0xff) |
-				((unsigned)tty >> 12 & 0xfff00)),
-		.state = state,
-		.exiting = (flags & PF_EXITING) != 0,
-		.minor_faults = faults,
-		.cpu_ticks = (int64_t)(utime + stime),
-		.dead_ticks = cutime + cstime,
-		.threads = threads,
-		.rss_bytes = rss * sysconf(_SC_PAGESIZE)};
-	return 0;
-}
-
-int procs_read_stat(int dirfd, const char *path, struct procs_stat *st)
-{
-	char buf[1024];
-	ssize_t n = procs_read(dirfd, path, buf, sizeof(buf));
-
-	return n <= 0 ? -1 : procs_parse_stat(buf, (size_t)n, st);
-}
 
 /* "Key:   123 kB" in bytes, 0 if it is not there. */
 static int64_t kb_after(const char *text, const char *key)
@@ -148,21 +92,20 @@ static int thread_find(int proc, int (*is)(char state))
 	auto_close int dir =
 		openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct procs_source tasks = {.proc_fd = dir};
-	struct procs_stat st;
+	struct procstat st;
 	struct procs_walk w;
 	int fd = -1;
 
 	if (dir < 0 || procs_walk_begin(&w, &tasks) < 0)
 		return -1;
 	while (fd < 0 && procs_walk_next(&w) > 0)
-		if (procs_read_stat(w.fd, "stat", &st) == 0 && is(st.state))
+		if (procstat_read(w.fd, "stat", &st) == 0 && is(st.state))
 			fd = fd_take(&w.fd);
 	procs_walk_end(&w);
 	return fd;
 }
 
-static int any_thread(
-	int fd, const struct procs_stat *st, int (*is)(char state))
+static int any_thread(int fd, const struct procstat *st, int (*is)(char state))
 {
 	auto_close int thread = -1;
 
@@ -202,9 +145,9 @@ static void count_process(
 	int fd, unsigned flags, struct procs *out, int64_t *ticks)
 {
 	auto_close int thread = -1;
-	struct procs_stat st;
+	struct procstat st;
 
-	if (procs_read_stat(fd, "stat", &st) < 0)
+	if (procstat_read(fd, "stat", &st) < 0)
 		return;
 	*ticks += st.cpu_ticks + st.dead_ticks;
 	if (!is_alive(st.state) && st.threads < 2) {
@@ -228,7 +171,7 @@ static void count_process(
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 {
-	struct procs_stat init;
+	struct procstat init;
 	struct procs_walk w;
 	int64_t ticks = 0;
 	char path[32];
@@ -244,7 +187,7 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 		return err_errno(e, "processes: read /proc");
 	/* Orphans that init has reaped. */
 	snprintf(path, sizeof(path), "%d/stat", (int)s->self);
-	if (procs_read_stat(s->proc_fd, path, &init) == 0)
+	if (procstat_read(s->proc_fd, path, &init) == 0)
 		ticks += init.dead_ticks;
 	out->cpu_ms = ticks * 1000 / sysconf(_SC_CLK_TCK);
 	return 0;
@@ -258,9 +201,9 @@ int procs_memory(const struct procs_source *s, pid_t pid,
 	return fd < 0 ? -1 : memory_read(fd, private_bytes, pss_bytes);
 }
 
-int procs_stat(const struct procs_source *s, pid_t pid, struct procs_stat *st)
+int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	auto_close int fd = proc_open(s, pid);
 
-	return fd < 0 ? -1 : procs_read_stat(fd, "stat", st);
+	return fd < 0 ? -1 : procstat_read(fd, "stat", st);
 }

@@ -4,13 +4,14 @@
  *
  * For the warden: memory and CPU where no cgroup counts them, whether the
  * jail waits for the person, whether everything has stopped. Processes are
- * named by their pid in the jail's own namespace; inside a struct procs_stat
+ * named by their pid in the jail's own namespace; inside a struct procstat
  * the numbers are as the /proc in use has them.
  */
 #ifndef JAIL_INIT_PROCS_H
 #define JAIL_INIT_PROCS_H
 
 #include "jail/base/err.h"
+#include "jail/base/procstat.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,23 +36,6 @@ void procs_source_jail(struct procs_source *s, int proc_fd);
  * links are closed to others. */
 void procs_source_host(struct procs_source *s, int proc_fd, pid_t init_pid,
 	dev_t ns_dev, ino_t ns_ino);
-
-/* One line of /proc/PID/stat. */
-struct procs_stat {
-	pid_t pid, ppid, pgrp, session, tpgid;
-	dev_t tty;	      /* controlling terminal, 0 none */
-	char state;	      /* R S D T t Z X I */
-	int exiting;	      /* on its way to Z or X */
-	int64_t minor_faults; /* pages touched first, or copied */
-	int64_t cpu_ticks;    /* user and system, its own */
-	int64_t dead_ticks;   /* of children it has waited for */
-	int threads;
-	int64_t rss_bytes;
-};
-
-/* Parse one, of `n` bytes and a NUL; the command name may hold any bytes. 0,
- * or -1. */
-int procs_parse_stat(const char *text, size_t n, struct procs_stat *st);
 
 struct procs {
 	int n; /* processes but init, zombies not counted */
@@ -83,7 +67,7 @@ int procs_memory(const struct procs_source *s, pid_t pid,
 	int64_t *private_bytes, int64_t *pss_bytes);
 
 /* Its stat. -1 if it is gone. */
-int procs_stat(const struct procs_source *s, pid_t pid, struct procs_stat *st);
+int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 
 /* Whether the jail waits for the person: every thread of every process but
  * init and `skip` sleeps, and one of the tty's foreground group is inside

@@ -35,7 +35,7 @@
 /* A thread, and the terminal in question. */
 struct waiter {
 	int fd; /* its directory */
-	struct procs_stat st;
+	struct procstat st;
 	dev_t tty;
 };
 
@@ -184,7 +184,7 @@ static void look_at(int proc, dev_t tty, struct look *l)
 	while (!l->awake && (more = procs_walk_next(&w)) > 0) {
 		int r;
 
-		if (procs_read_stat(w.fd, "stat", &t.st) < 0)
+		if (procstat_read(w.fd, "stat", &t.st) < 0)
 			continue;
 		if (!state_sleeps(t.st.state))
 			l->awake = 1;

@@ -33,7 +33,4 @@ int procs_is_number(const char *name);
  * with a NUL. */
 ssize_t procs_read(int dirfd, const char *path, char *buf, size_t size);
 
-/* A stat file below a directory. 0, or -1. */
-int procs_read_stat(int dirfd, const char *path, struct procs_stat *st);
-
 #endif

@@ -20,6 +20,7 @@
 #include "sweep.h"
 
 #include "jail/base/io.h"
+#include "jail/base/procstat.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -49,33 +50,12 @@
 /* No process has a higher number (PID_MAX_LIMIT). */
 #define PID_LAST 4194304
 
-/* What stands behind the name in a stat file, or NULL with errno. */
-static const char *stat_of(
-	int proc_fd, const char *path, char *buf, size_t size)
-{
-	auto_close int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	char *paren;
-	ssize_t n;
-
-	if (fd < 0)
-		return NULL;
-	errno = EBADMSG;
-	n = read(fd, buf, size - 1);
-	if (n <= 0)
-		return NULL;
-	buf[n] = '\0';
-	/* The name may hold anything: the last ')' ends it. It is at most 15
-	 * bytes, so it is within this buffer. */
-	paren = strrchr(buf, ')');
-	return paren && paren[1] == ' ' ? paren + 2 : NULL;
-}
-
-static const char *stat_of_pid(int proc_fd, pid_t pid, char *buf, size_t size)
+static int stat_of_pid(int proc_fd, pid_t pid, struct procstat *st)
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	return stat_of(proc_fd, path, buf, size);
+	return procstat_read(proc_fd, path, st);
 }
 
 /* What one process, or one thread of it, can do, least first. */
@@ -104,7 +84,7 @@ static enum life life_unseen(void)
 /* The most that any thread of a process can do. */
 static enum life life_of_threads(int proc_fd, pid_t pid)
 {
-	char path[64], buf[512];
+	char path[64];
 	enum life most = STILL, life;
 	struct dirent *de;
 	DIR *d;
@@ -120,13 +100,13 @@ static enum life life_of_threads(int proc_fd, pid_t pid)
 		return life;
 	}
 	while (most < RUNS && (errno = 0, de = readdir(d))) {
-		const char *st;
+		struct procstat st;
 
 		if (!isdigit((unsigned char)de->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "%.16s/stat", de->d_name);
-		st = stat_of(fd, path, buf, sizeof(buf));
-		life = st ? life_of(*st) : life_unseen();
+		life = procstat_read(fd, path, &st) < 0 ? life_unseen()
+							: life_of(st.state);
 		most = life > most ? life : most;
 	}
 	if (!de && errno)
@@ -135,25 +115,18 @@ static enum life life_of_threads(int proc_fd, pid_t pid)
 	return most;
 }
 
-/* state, ppid, 15 others, threads: proc_pid_stat(5). One whose first thread
- * has ended shows Z, and lives for as long as it has others. */
+/* A process whose first thread has ended shows Z, and lives for as long as
+ * it has other threads. */
 static enum life life_of_process(int proc_fd, pid_t pid)
 {
-	char buf[512];
-	const char *st = stat_of_pid(proc_fd, pid, buf, sizeof(buf));
+	struct procstat st;
 	enum life life;
-	int threads;
 
-	if (!st)
+	if (stat_of_pid(proc_fd, pid, &st) < 0)
 		return life_unseen();
-	if (sscanf(st,
-		    "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		    "%*s %*s %*s %d",
-		    &threads) != 1)
-		return RUNS;
-	life = life_of(*st);
-	return threads > 1 && life < RUNS ? life_of_threads(proc_fd, pid)
-					  : life;
+	life = life_of(st.state);
+	return st.threads > 1 && life < RUNS ? life_of_threads(proc_fd, pid)
+					     : life;
 }
 
 static int is_kept(pid_t pid, const int32_t *keep, int nkeep)
@@ -343,39 +316,32 @@ struct newest {
 	pid_t parent, pid;
 	const pid_t *keep;
 	int nkeep;
-	unsigned long long started; /* not before; then, by the newest */
+	uint64_t started; /* not before; then, by the newest */
 };
 
 /* What /proc calls the time that was `ms` ago; as it counts in hundredths of a
  * second, and our clock takes its time to get here, a little before that. */
-static unsigned long long ticks_before(int64_t ms)
+static uint64_t ticks_before(int64_t ms)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	ms = t.tv_sec * 1000 + t.tv_nsec / 1000000 - ms;
-	return (unsigned long long)(ms * sysconf(_SC_CLK_TCK) / 1000 - 2);
+	return (uint64_t)(ms * sysconf(_SC_CLK_TCK) / 1000 - 2);
 }
 
 static int newest_visit(pid_t pid, void *arg)
 {
 	struct newest *l = arg;
-	char buf[512];
-	const char *st = stat_of_pid(l->proc_fd, pid, buf, sizeof(buf));
-	unsigned long long started;
-	int parent;
+	struct procstat st;
 
-	/* state, ppid, 17 others, start time: proc_pid_stat(5) */
-	if (!st || is_kept(pid, l->keep, l->nkeep) ||
-		sscanf(st,
-			"%*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			"%*s %*s %*s %*s %*s %*s %llu",
-			&parent, &started) != 2)
+	if (is_kept(pid, l->keep, l->nkeep) ||
+		stat_of_pid(l->proc_fd, pid, &st) < 0)
 		return 0;
-	if (parent != l->parent || started < l->started)
+	if (st.ppid != l->parent || st.start_ticks < l->started)
 		return 0;
 	l->pid = pid;
-	l->started = started;
+	l->started = st.start_ticks;
 	return 0;
 }
 

@@ -112,7 +112,7 @@ static void run_died(struct warden *w, struct run *r)
 /* Its end has begun, though init has not told it yet. */
 static int is_dying(struct warden *w)
 {
-	struct procs_stat st;
+	struct procstat st;
 
 	return procs_stat(&w->procs, w->live, &st) < 0 || st.exiting;
 }

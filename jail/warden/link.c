@@ -214,7 +214,7 @@ int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
 static int held_back(struct warden *w, int64_t *cpu_ms)
 {
 	int64_t was = *cpu_ms;
-	struct procs_stat live;
+	struct procstat live;
 	struct procs p;
 
 	if (procs_sample(&w->procs, PROCS_READY, &p, NULL) < 0)

@@ -38,7 +38,7 @@
 
 void warden_weigh_start(struct warden *w)
 {
-	struct procs_stat st;
+	struct procstat st;
 
 	if (w->nkept == 0 || procs_stat(&w->procs, w->live, &st) < 0)
 		return;
@@ -51,7 +51,7 @@ void warden_weigh_start(struct warden *w)
 static int64_t copied_bytes(struct warden *w)
 {
 	int64_t bytes = 0, grown;
-	struct procs_stat st;
+	struct procstat st;
 
 	if (procs_stat(&w->procs, w->live, &st) < 0 ||
 		(st.minor_faults - w->faults) * sysconf(_SC_PAGESIZE) <

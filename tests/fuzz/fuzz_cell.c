@@ -30,7 +30,7 @@ int warden_init_take(struct warden *w, struct wire_init *m)
 	return 1;
 }
 
-int procs_stat(const struct procs_source *s, pid_t pid, struct procs_stat *st)
+int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	(void)s, (void)pid, (void)st;
 	return -1; /* gone, as init says next */

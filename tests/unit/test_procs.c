@@ -14,57 +14,11 @@
 
 /* ---- stat ---- */
 
-#define REST                                                                   \
-	" S 1 7 7 34816 9 4194304 100 0 0 0 150 50 20 30 20 0 3 0 100 1000 "   \
-	"2 18446744073709551615 0 0"
-
-static void a_name_can_hold_anything(void **state)
-{
-	static const char *const lines[] = {
-		"7 (python3)" REST,
-		"7 (a) S 1 1 (b)" REST,
-		"7 (x\n9 (y) R 0)" REST,
-		"7 ())" REST,
-		"7 ()" REST,
-		"7 (\xff\xfe)" REST,
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct procs_stat st;
-
-		assert_int_equal(
-			procs_parse_stat(lines[i], strlen(lines[i]), &st), 0);
-		assert_int_equal(st.pid, 7);
-		assert_int_equal(st.ppid, 1);
-		assert_int_equal(st.pgrp, 7);
-		assert_int_equal(st.tpgid, 9);
-		assert_int_equal(st.state, 'S');
-		assert_int_equal(st.threads, 3);
-		assert_int_equal(st.cpu_ticks, 200);
-		assert_int_equal(st.dead_ticks, 50);
-		assert_true(st.tty == makedev(136, 0));
-		assert_int_equal(st.rss_bytes, 2 * sysconf(_SC_PAGESIZE));
-	}
-}
-
-static void half_a_line_is_refused(void **state)
-{
-	static const char *const lines[] = {
-		"", "7", "7 (x", "(x)" REST, "7 (x) S 1 7", "7 (x)"};
-	struct procs_stat st;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_int_equal(
-			procs_parse_stat(lines[i], strlen(lines[i]), &st), -1);
-}
-
 static void an_end_that_has_begun_shows(void **state)
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct procs_source s;
-	struct procs_stat st;
+	struct procstat st;
 	siginfo_t si;
 	pid_t pid = fork();
 
@@ -106,7 +60,7 @@ static int sum_up(void *arg)
 {
 	struct guest g = {.run = hold_memory};
 	struct procs_source s[2];
-	struct procs_stat st;
+	struct procstat st;
 	struct procs p;
 	struct jail j;
 	struct err e;
@@ -170,7 +124,7 @@ static int look_at_headless(void *arg)
 	int64_t end = now_ms() + SOON_MS;
 	const unsigned all = PROCS_MEMORY | PROCS_RUNNING;
 	struct procs_source s[2];
-	struct procs_stat st;
+	struct procstat st;
 	struct procs p;
 	struct jail j;
 	struct err e;
@@ -285,8 +239,6 @@ static void the_tables_that_map_memory_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_can_hold_anything),
-		cmocka_unit_test(half_a_line_is_refused),
 		cmocka_unit_test(an_end_that_has_begun_shows),
 		cmocka_unit_test(memory_and_cpu_are_summed),
 		cmocka_unit_test(a_process_lives_in_any_of_its_threads),

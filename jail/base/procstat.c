@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * procstat.c - one line of /proc/PID/stat
+ *
+ * Runs in:   warden, init
+ * Trusts:    the kernel's numbers; the name of a process is the guest's
+ * Leaves:    nothing
+ */
+#include "procstat.h"
+
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+/* The fields that are read, by their number in proc_pid_stat(5). */
+enum {
+	PPID = 4,
+	PGRP,
+	SESSION,
+	TTY,
+	TPGID,
+	FLAGS,
+	MINFLT,
+	UTIME = 14,
+	STIME,
+	CUTIME,
+	CSTIME,
+	THREADS = 20,
+	STARTTIME = 22,
+	RSS = 24,
+	ARG_START = 48,
+	ARG_END,
+	FIELDS,
+};
+
+/* A flag of the kernel's own (include/linux/sched.h), never renumbered. */
+#define PF_EXITING 0x4
+
+/* The device number as the kernel packs it for user space. */
+static dev_t tty_of(uint64_t packed)
+{
+	return makedev((unsigned)(packed >> 8 & 0xfff),
+		(unsigned)((packed & 0xff) | (packed >> 12 & 0xfff00)));
+}
+
+int procstat_parse(const char *text, size_t n, struct procstat *st)
+{
+	/* The name stands in parentheses and may hold parentheses, blanks and
+	 * newlines. No later field holds a parenthesis: the last one ends it.
+	 */
+	const char *at = memrchr(text, ')', n);
+	uint64_t f[FIELDS] = {0};
+	char *end;
+	long pid = strtol(text, &end, 10);
+	int last = PPID - 1;
+
+	if (!at || end == text || strncmp(end, " (", 2) != 0 ||
+		strncmp(at, ") ", 2) != 0 || !at[2])
+		return -1;
+	*st = (struct procstat){.pid = (pid_t)pid, .state = at[2]};
+	for (at += 3; last + 1 < FIELDS; last++, at = end) {
+		/* Negative numbers come out as they were cast. */
+		f[last + 1] = strtoull(at, &end, 10);
+		if (end == at)
+			break;
+	}
+	if (last < RSS)
+		return -1;
+	st->ppid = (pid_t)f[PPID];
+	st->pgrp = (pid_t)f[PGRP];
+	st->session = (pid_t)f[SESSION];
+	st->tpgid = (pid_t)f[TPGID];
+	st->tty = tty_of(f[TTY]);
+	st->exiting = (f[FLAGS] & PF_EXITING) != 0;
+	st->minor_faults = (int64_t)f[MINFLT];
+	st->cpu_ticks = (int64_t)(f[UTIME] + f[STIME]);
+	st->dead_ticks = (int64_t)(f[CUTIME] + f[CSTIME]);
+	st->threads = (int)f[THREADS];
+	st->start_ticks = f[STARTTIME];
+	st->rss_bytes = (int64_t)f[RSS] * sysconf(_SC_PAGESIZE);
+	st->args = (uintptr_t)f[ARG_START];
+	st->args_end = (uintptr_t)f[ARG_END];
+	return 0;
+}
+
+int procstat_read(int dirfd, const char *path, struct procstat *st)
+{
+	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	/* The longest line the kernel writes is shorter: 64 bytes of name,
+	 * 50 numbers. */
+	char buf[1200];
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, buf, sizeof(buf) - 1);
+	if (n < 0)
+		return -1;
+	buf[n] = '\0';
+	if (procstat_parse(buf, (size_t)n, st) == 0)
+		return 0;
+	errno = EBADMSG;
+	return -1;
+}

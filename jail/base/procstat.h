@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * procstat.h - one line of /proc/PID/stat
+ */
+#ifndef JAIL_BASE_PROCSTAT_H
+#define JAIL_BASE_PROCSTAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Process numbers are those of the /proc that was read. */
+struct procstat {
+	pid_t pid, ppid, pgrp, session, tpgid;
+	dev_t tty;	      /* controlling terminal, 0 none */
+	char state;	      /* R S D T t Z X I */
+	int exiting;	      /* on its way to Z or X */
+	int64_t minor_faults; /* pages touched first, or copied */
+	int64_t cpu_ticks;    /* user and system, of the process itself */
+	int64_t dead_ticks;   /* of children it has waited for */
+	int threads;
+	uint64_t start_ticks; /* since boot */
+	int64_t rss_bytes;
+	uintptr_t args, args_end; /* the command line; 0 where it is hidden */
+};
+
+/* Parse `n` bytes and a NUL. The command name may hold any bytes. 0, or -1. */
+int procstat_parse(const char *text, size_t n, struct procstat *st);
+
+/* Read the stat file `path` beneath `dirfd`. 0, or -1 with errno: ENOENT or
+ * ESRCH when the process is gone, EBADMSG when the text is not understood. */
+int procstat_read(int dirfd, const char *path, struct procstat *st);
+
+#endif
