@@ -17,7 +17,7 @@ if sys.version_info < (3, 9):
 from posix import getpid, write
 from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 
-LOOK = 64  # WIRE_LOOK_SIGNAL
+LOOK = 64  # WIRE_STACK_SIGNAL
 SIGNALS = valid_signals() - {LOOK}
 if sys.argv[1] != "-e":
     for name in "_socket", "binascii":

@@ -176,7 +176,7 @@ static int build(struct pid1 *p, struct err *e)
 	if (follow_warden(p, e) < 0)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
-	m.flag = p->ctx.proc_fd < 0;
+	m.no_proc = p->ctx.proc_fd < 0;
 	fds[nfds++] = tty_master;
 	fds[nfds++] = tty_peer;
 	fds[nfds++] = line_master;
@@ -258,12 +258,12 @@ static void on_stop(struct pid1 *p, const struct wire_init *m, int *fds)
 
 	(void)fds;
 	keep(p, m);
-	r.flag = sweep_stop(&p->sweep, &r.n, &r.m) < 0;
+	r.unseen = sweep_stop(&p->sweep, &r.seen, &r.killed) < 0;
 	reap(p);
 	tell(p, &r, NULL, 0);
 }
 
-static void on_cont(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_continue(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	(void)fds;
 	keep(p, m);
@@ -276,12 +276,12 @@ static void on_kill(struct pid1 *p, const struct wire_init *m, int *fds)
 
 	(void)fds;
 	keep(p, m);
-	r.m = sweep_kill(&p->sweep, m->pids, m->npids, &r.n);
+	r.all_gone = sweep_kill(&p->sweep, m->pids, m->npids, &r.killed);
 	reap(p);
 	tell(p, &r, NULL, 0);
 }
 
-static void on_keep(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_checkpoints(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	(void)fds;
 	keep(p, m);
@@ -302,9 +302,9 @@ static void on_resume(struct pid1 *p, const struct wire_init *m, int *fds)
 
 /* The dead of these are no news. A process that is large, or that the kernel
  * makes wait, is left to be buried later. */
-static void on_end(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_discard(struct pid1 *p, const struct wire_init *m, int *fds)
 {
-	struct wire_init r = {.type = INIT_ENDED, .seq = m->seq};
+	struct wire_init r = {.type = INIT_DISCARDED, .seq = m->seq};
 	int64_t end = now_ms() + END_MS;
 
 	(void)fds;
@@ -320,7 +320,7 @@ static void on_end(struct pid1 *p, const struct wire_init *m, int *fds)
 
 /* What hangs in a fork, on its way to become a checkpoint, is the newest child
  * of ours, or where the guest could copy itself no better, of the guest's. */
-static void on_unhang(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_kill_fork(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	pid_t ours[WIRE_PIDS_MAX + 1], child;
 	int n = p->nkept;
@@ -329,16 +329,17 @@ static void on_unhang(struct pid1 *p, const struct wire_init *m, int *fds)
 	for (int i = 0; i < n; i++)
 		ours[i] = p->kept[i];
 	ours[n++] = p->live;
-	child = sweep_newest_child(&p->sweep, getpid(), m->n, ours, n);
+	child = sweep_newest_child(&p->sweep, getpid(), m->within_ms, ours, n);
 	if (child == 0 && p->live > 0)
-		child = sweep_newest_child(&p->sweep, p->live, m->n, ours, n);
+		child = sweep_newest_child(
+			&p->sweep, p->live, m->within_ms, ours, n);
 	if (child > 1)
 		kill(child, SIGKILL);
 }
 
 /* As a shell does after each job: whatever the last cell gave the terminal to,
  * the next one has it, and its Ctrl-C. */
-static void on_front(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_foreground(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	pid_t group = p->live ? getpgid(p->live) : -1;
 
@@ -348,11 +349,11 @@ static void on_front(struct pid1 *p, const struct wire_init *m, int *fds)
 		tcsetpgrp(p->tty, group);
 }
 
-static void on_look(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_write_stack(struct pid1 *p, const struct wire_init *m, int *fds)
 {
 	(void)fds;
 	if (p->live && m->npids == 1 && m->pids[0] == p->live)
-		kill(p->live, WIRE_LOOK_SIGNAL);
+		kill(p->live, WIRE_STACK_SIGNAL);
 }
 
 static const struct {
@@ -361,14 +362,14 @@ static const struct {
 } requests[] = {
 	{INIT_SPAWN, on_spawn},
 	{INIT_STOP, on_stop},
-	{INIT_CONT, on_cont},
+	{INIT_CONTINUE, on_continue},
 	{INIT_KILL, on_kill},
 	{INIT_RESUME, on_resume},
-	{INIT_KEEP, on_keep},
-	{INIT_END, on_end},
-	{INIT_UNHANG, on_unhang},
-	{INIT_FRONT, on_front},
-	{INIT_LOOK, on_look},
+	{INIT_CHECKPOINTS, on_checkpoints},
+	{INIT_DISCARD, on_discard},
+	{INIT_KILL_FORK, on_kill_fork},
+	{INIT_FOREGROUND, on_foreground},
+	{INIT_WRITE_STACK, on_write_stack},
 };
 
 static void serve_one(struct pid1 *p)

@@ -104,7 +104,7 @@ static void run_died(struct warden *w, struct run *r)
 		return;
 	}
 	r->d.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	r->d.how = r->d.signal == WIRE_LOOK_SIGNAL ? HOW_LOST : HOW_CRASHED;
+	r->d.how = r->d.signal == WIRE_STACK_SIGNAL ? HOW_LOST : HOW_CRASHED;
 	if (r->d.signal == SIGKILL && u.oom_kills > r->oom_start)
 		run_kill(r, LIMIT_MEMORY);
 }
@@ -373,7 +373,7 @@ static void run_start(struct warden *w, struct run *r)
 	 */
 	pty_set_raw(w->line, NULL);
 	warden_event(w, &ev, NULL, 0);
-	warden_init_send(w, INIT_FRONT, NULL, 0, NULL, 0);
+	warden_init_send(w, INIT_FOREGROUND, NULL, 0, NULL, 0);
 	warden_continue(w);
 	r->start_ms = r->looked_ms = now_ms();
 	r->deadline_ms = r->start_ms + w->spec->limits.cell_wall_ms;

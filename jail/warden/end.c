@@ -78,7 +78,7 @@ static void stack_show(struct warden *w)
 	/* Its offset is the guest's too. */
 	if (w->stack < 0 || pwrite(w->stack, buf, STACK_MAX, 0) != STACK_MAX ||
 		lseek(w->stack, 0, SEEK_SET) < 0 ||
-		warden_init_send(w, INIT_LOOK, &pid, 1, NULL, 0) < 0)
+		warden_init_send(w, INIT_WRITE_STACK, &pid, 1, NULL, 0) < 0)
 		return;
 	while (!stack_is_whole(buf) && now < end &&
 		now < grown + LOOK_SILENT_MS) {
@@ -130,7 +130,7 @@ static void leftovers_end(struct warden *w, struct run *r)
 	if (warden_init_send(w, INIT_KILL, pids, n, NULL, 0) == 0 &&
 		warden_init_await(
 			w, INIT_KILLED, &m, now_ms() + WARDEN_KILL_MS) == 0)
-		r->d.leftovers_ended = (uint32_t)m.n;
+		r->d.leftovers_ended = (uint32_t)m.killed;
 	w->left_behind = 0;
 	w->swept = 1;
 	warden_continue(w);

@@ -75,7 +75,7 @@ static int built_await(struct warden *w, struct err *e)
 		return err_set(e, "build the jail: unexpected message");
 	for (int i = 0; i < SLOTS; i++)
 		*slots[i] = fds[i];
-	w->no_proc = m.flag;
+	w->no_proc = m.no_proc;
 	return look_through(w, &m, e);
 }
 

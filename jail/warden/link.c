@@ -126,7 +126,7 @@ int warden_init_take(struct warden *w, struct wire_init *m)
 		return -1;
 	if (m->type == INIT_DIED)
 		note_death(w, m);
-	if (m->type == INIT_ENDED && m->seq == w->ending)
+	if (m->type == INIT_DISCARDED && m->seq == w->ending)
 		w->ending = 0;
 	return 1;
 }

@@ -51,7 +51,7 @@ static void checkpoint_end(struct warden *w, int i)
 	int32_t pid = w->kept[i].pid;
 
 	checkpoint_forget(w, i);
-	warden_init_send(w, INIT_END, &pid, 1, NULL, 0);
+	warden_init_send(w, INIT_DISCARD, &pid, 1, NULL, 0);
 	w->ending = w->init_seq;
 }
 
@@ -127,9 +127,9 @@ static const char *park_reason(const char *word)
  * reason to lose the guest, which only waits for it. */
 static void unhang(struct warden *w, int64_t asked_ms)
 {
-	struct wire_init m = {.type = INIT_UNHANG,
+	struct wire_init m = {.type = INIT_KILL_FORK,
 		.seq = ++w->init_seq,
-		.n = (int32_t)(now_ms() - asked_ms)};
+		.within_ms = (int32_t)(now_ms() - asked_ms)};
 
 	warden_weigh_hung(w);
 	io_send_fds(w->init_sock, &m, sizeof(m), NULL, 0, 0);
@@ -171,8 +171,8 @@ static void checkpoint_keep(
 	if (w->nkept > 1 && c[-1].before == c->before)
 		checkpoint_end(w, w->nkept - 2); /* a newer one of the same */
 	/* From now on init tells its death. */
-	warden_init_send(
-		w, INIT_KEEP, pids, warden_checkpoint_pids(w, pids), NULL, 0);
+	warden_init_send(w, INIT_CHECKPOINTS, pids,
+		warden_checkpoint_pids(w, pids), NULL, 0);
 }
 
 /* Ask for a copy: 1 it sleeps, 0 none could be made, -1 no answer. */
@@ -372,9 +372,9 @@ static int kill_all_but_kept(struct warden *w, int32_t *killed)
 		    warden_checkpoint_pids(w, pids), NULL, 0) < 0 ||
 		warden_init_await(
 			w, INIT_KILLED, &m, now_ms() + WARDEN_KILL_MS) < 0 ||
-		!m.m)
+		!m.all_gone)
 		return -1;
-	*killed += m.n;
+	*killed += m.killed;
 	w->live = 0;
 	w->left_behind = 0;
 	return 0;

@@ -95,7 +95,7 @@ struct warden {
 	struct checkpoint kept[CHECKPOINTS_MAX];
 	int nkept;
 	enum jail_no_checkpoint no_checkpoint; /* why nkept is 0 */
-	uint32_t ending;  /* number of an INIT_END without its answer yet */
+	uint32_t ending;  /* number of an INIT_DISCARD without its answer yet */
 	int64_t oom_seen; /* kills for memory that are accounted for */
 	const char *park_failed; /* why the last could not be taken */
 	int told_none;		 /* that there is no new checkpoint was said */

@@ -52,7 +52,7 @@ static int stop_verify(struct warden *w, int32_t *killed)
 			warden_init_await(w, INIT_KILLED, &m,
 				now_ms() + WARDEN_KILL_MS) < 0)
 			return -1;
-		*killed = m.n;
+		*killed = m.killed;
 		return 0;
 	}
 	return r;
@@ -70,9 +70,9 @@ static int sweep(struct warden *w, int32_t *killed)
 		    warden_checkpoint_pids(w, pids), NULL, 0) < 0 ||
 		warden_init_await(w, INIT_STOPPED, &m, now_ms() + STOP_MS) <
 			0 ||
-		m.flag)
+		m.unseen)
 		return -1;
-	*killed = m.m;
+	*killed = m.killed;
 	return w->no_proc ? stop_verify(w, killed) : 0;
 }
 
@@ -111,8 +111,8 @@ void warden_continue(struct warden *w)
 	if (!w->swept)
 		return;
 	w->swept = 0;
-	warden_init_send(
-		w, INIT_CONT, pids, warden_checkpoint_pids(w, pids), NULL, 0);
+	warden_init_send(w, INIT_CONTINUE, pids,
+		warden_checkpoint_pids(w, pids), NULL, 0);
 }
 
 int warden_still(struct warden *w, int64_t *due_ms)

@@ -90,44 +90,48 @@ uint32_t wire_crc32(const void *buf, size_t n);
 /* ---- init ---- */
 
 #define WIRE_PIDS_MAX 20
-/* On this signal the driver writes every thread's stack into its stack file,
- * from C, whatever Python is doing; it dies of it when its link is gone. */
-#define WIRE_LOOK_SIGNAL 64
+/* On this signal the driver writes the stack of every thread into its stack
+ * file, from C, whatever Python is doing. A guest whose link is gone kills
+ * itself with this signal. */
+#define WIRE_STACK_SIGNAL 64
 
 enum wire_init_type {
-	/* warden -> init */
-	INIT_SPAWN,  /* start Python; fds: control socket, stack file; or 0 1 2
-		      */
-	INIT_STOP,   /* stop all but init; `pids` are the checkpoints now */
-	INIT_CONT,   /* continue all; `pids` are the checkpoints now */
-	INIT_KILL,   /* stop, then kill all but `pids`; answers INIT_KILLED */
+	/* warden -> init; in STOP, CONTINUE and CHECKPOINTS `pids` are the
+	 * checkpoints that exist now: init reports their deaths */
+	INIT_SPAWN, /* start Python; fds: enum in spawn.h */
+	INIT_STOP,
+	INIT_CONTINUE,
+	INIT_KILL,   /* stop, then kill all but `pids` */
 	INIT_RESUME, /* continue pids[0] and make it the foreground group */
-	INIT_KEEP,   /* `pids` are the checkpoints now: tell their deaths */
-	INIT_END,    /* kill just `pids` (checkpoints given up) */
-	INIT_UNHANG, /* kill a copy that hangs, begun in the last n ms */
-	INIT_FRONT,  /* the live guest is the foreground group again */
-	INIT_LOOK, /* have pids[0] write down where it is (WIRE_LOOK_SIGNAL) */
+	INIT_CHECKPOINTS,
+	INIT_DISCARD,	  /* kill `pids`: checkpoints given up */
+	INIT_KILL_FORK,	  /* kill a copy that hangs, started within_ms ago */
+	INIT_FOREGROUND,  /* make the live guest the foreground group again */
+	INIT_WRITE_STACK, /* send pids[0] the stack signal */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
 		       * /dev/shm, /proc */
 	INIT_ERROR,   /* building or starting failed: `err` */
 	INIT_SPAWNED, /* pids[0] */
-	INIT_DIED,    /* a child was reaped: pids[0], status */
-	INIT_STOPPED, /* all stopped; n processes seen, m killed */
-	INIT_KILLED,  /* n processes killed */
-	INIT_ENDED,
+	INIT_DIED,    /* pids[0] was reaped with `status` */
+	INIT_STOPPED,
+	INIT_KILLED,
+	INIT_DISCARDED,
 };
 
 struct wire_init {
 	enum wire_init_type type;
 	int32_t npids;
 	int32_t pids[WIRE_PIDS_MAX];
-	int32_t status; /* as from waitpid() */
-	int32_t n, m;
-	uint32_t seq;		 /* STOP, KILL: echoed in the answer */
-	int32_t flag;		 /* BUILT: the jail has no /proc;
-				  * STOPPED: it could not be looked at */
-	uint64_t ns_dev, ns_ino; /* BUILT: its pid namespace */
+	int32_t status;		 /* as from waitpid() */
+	int32_t seen;		 /* STOPPED: processes */
+	int32_t killed;		 /* STOPPED, KILLED: processes */
+	int32_t unseen;		 /* STOPPED: not all could be looked at */
+	int32_t all_gone;	 /* KILLED */
+	int32_t within_ms;	 /* KILL_FORK */
+	int32_t no_proc;	 /* BUILT: the jail has no /proc */
+	uint32_t seq;		 /* of a request, repeated in its answer */
+	uint64_t ns_dev, ns_ino; /* BUILT: the jail's pid namespace */
 	struct err err;
 };
 

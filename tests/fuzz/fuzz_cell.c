@@ -26,7 +26,7 @@ int warden_init_take(struct warden *w, struct wire_init *m)
 {
 	memset(m, 0, sizeof(*m));
 	w->live = 0;
-	w->live_status = WIRE_LOOK_SIGNAL;
+	w->live_status = WIRE_STACK_SIGNAL;
 	return 1;
 }
 

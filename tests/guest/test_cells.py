@@ -332,4 +332,4 @@ def test_a_broken_link_ends_the_guest(guest):
     pid, status = os.waitpid(guest.pid, 0)
     guest.pids.remove(pid)
     guest.pid = None
-    assert os.WTERMSIG(status) == 64  # WIRE_LOOK_SIGNAL
+    assert os.WTERMSIG(status) == 64  # WIRE_STACK_SIGNAL
