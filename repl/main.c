@@ -420,6 +420,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 static int run_session(struct run *r, struct err *e)
 {
 	struct session s = {
+		.calls = &command_calls,
 		.cfg = &r->cfg,
 		.opt = &r->opt,
 		.jail = r->jail,

@@ -7,12 +7,15 @@
  */
 #include "impl.h"
 
+#include "complete.h"
 #include "jail/base/err.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
+#include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
 #include "repl/text/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,3 +184,63 @@ int command_run(struct session *s, const char *src, size_t n, struct err *e)
 	lexer_words_free(&words);
 	return r;
 }
+
+/* "area?" and "?area" ask for documentation, two marks for source. The name is
+ * what is between. */
+static bool is_question(const char **name, size_t *n, const char **command)
+{
+	const char *p = *name, *end = p + *n;
+	size_t before = 0, behind = 0;
+
+	while (p < end && isspace((unsigned char)end[-1]))
+		end--;
+	for (; p < end && *p == '?'; p++)
+		before++;
+	for (; p < end && end[-1] == '?'; end--)
+		behind++;
+	if (p == end || (before && behind) || isdigit((unsigned char)*p))
+		return false;
+	if (before + behind < 1 || before + behind > 2)
+		return false;
+	for (const char *c = p; c < end; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
+			(unsigned char)*c < 0x80)
+			return false;
+	*command = before + behind == 1 ? "doc" : "source";
+	*name = p;
+	*n = (size_t)(end - p);
+	return true;
+}
+
+/* What session_calls promises. */
+static int run_line(struct session *s, const char *src, size_t n, struct err *e)
+{
+	const char *what, *name = src;
+	size_t name_n = n;
+
+	if (lexer_is_command(src, n)) {
+		terminal_restore(s->term);
+		return command_run(s, src, n, e);
+	}
+	if (is_question(&name, &name_n, &what)) {
+		terminal_restore(s->term);
+		return command_question(s, what, name, name_n, e);
+	}
+	return 1;
+}
+
+static bool takes_cell(void *session, const char *name, size_t n)
+{
+	const struct session *s = session;
+
+	return command_takes_cell(s->cfg, name, n);
+}
+
+const struct session_calls command_calls = {
+	.line = run_line,
+	.takes_cell = takes_cell,
+	.complete = complete_cell,
+	.ready = command_ready,
+	.start = command_start,
+	.finish = command_finish,
+};

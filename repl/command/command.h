@@ -15,6 +15,7 @@ struct config;
 struct err;
 struct lexer_word;
 struct session;
+struct session_calls;
 
 /* What Tab offers for an argument. */
 enum command_arg {
@@ -49,6 +50,9 @@ struct command {
 
 /* The table, in the order of :help; ends with a NULL name. */
 extern const struct command commands[];
+
+/* What a session calls of all this. */
+extern const struct session_calls command_calls;
 
 /* The command called `name`, or the only one that begins so, if the
  * configuration allows it; NULL with e otherwise. */

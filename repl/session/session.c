@@ -10,13 +10,10 @@
 #include "session.h"
 
 #include "jail/base/io.h"
-#include "repl/command/command.h"
-#include "repl/command/complete.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
-#include "repl/text/lexer.h"
 #include "repl/text/lines.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
@@ -202,11 +199,6 @@ bool session_confirm(struct session *s, const char *question)
 
 /* ---- finding ---- */
 
-const struct session_cell *session_last_cell(const struct session *s)
-{
-	return s->n_cells ? &s->cells[s->n_cells - 1] : NULL;
-}
-
 const struct session_out *session_find_out(const struct session *s, uint32_t no)
 {
 	const struct session_out *o;
@@ -322,7 +314,7 @@ void session_end_by(struct session *s, int sig)
 static void finish(struct session *s)
 {
 	terminal_restore(s->term);
-	if (command_finish(s) < 0 && !s->status)
+	if (s->calls->finish(s) < 0 && !s->status)
 		s->status = 1;
 }
 
@@ -347,50 +339,16 @@ static void say_error(struct session *s, const struct err *e)
 	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
 }
 
-/* "area?" and "?area" ask for documentation, two marks for source. The name is
- * what is between. */
-static bool is_question(const char **name, size_t *n, const char **command)
-{
-	const char *p = *name, *end = p + *n;
-	size_t before = 0, behind = 0;
-
-	while (p < end && isspace((unsigned char)end[-1]))
-		end--;
-	for (; p < end && *p == '?'; p++)
-		before++;
-	for (; p < end && end[-1] == '?'; end--)
-		behind++;
-	if (p == end || (before && behind) || isdigit((unsigned char)*p))
-		return false;
-	if (before + behind < 1 || before + behind > 2)
-		return false;
-	for (const char *c = p; c < end; c++)
-		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
-			(unsigned char)*c < 0x80)
-			return false;
-	*command = before + behind == 1 ? "doc" : "source";
-	*name = p;
-	*n = (size_t)(end - p);
-	return true;
-}
-
-void session_line(struct session *s, const char *src, size_t n)
+/* One line as if it had been typed: a command, or a cell. */
+static void run_line(struct session *s, const char *src, size_t n)
 {
 	struct err e = {0};
-	const char *question, *name = src;
-	size_t name_n = n;
 	int r;
 
 	session_tell_background(s);
-	if (lexer_is_command(src, n)) {
-		terminal_restore(s->term);
-		r = command_run(s, src, n, &e);
-	} else if (is_question(&name, &name_n, &question)) {
-		terminal_restore(s->term);
-		r = command_question(s, question, name, name_n, &e);
-	} else {
+	r = s->calls->line(s, src, n, &e);
+	if (r > 0)
 		r = session_cell(s, src, n, &e);
-	}
 	if (r < 0)
 		say_error(s, &e);
 	session_take_events(s);
@@ -462,7 +420,7 @@ static void read_and_run(struct session *s)
 		if (is_blank(src, n))
 			break;
 		history_add(s->history, src, n, NULL);
-		session_line(s, src, n);
+		run_line(s, src, n);
 		break;
 	case EDITOR_INTERRUPT:
 		jail_touch(s->jail);
@@ -485,13 +443,6 @@ static void read_and_run(struct session *s)
 	}
 }
 
-static bool takes_cell(void *arg, const char *name, size_t n)
-{
-	const struct session *s = arg;
-
-	return command_takes_cell(s->cfg, name, n);
-}
-
 static int open_parts(struct session *s, struct err *e)
 {
 	struct editor_opts opts = {
@@ -502,7 +453,7 @@ static int open_parts(struct session *s, struct err *e)
 		.history = s->history,
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
-		.takes_cell = takes_cell,
+		.takes_cell = s->calls->takes_cell,
 		.takes_cell_ctx = s,
 	};
 
@@ -513,7 +464,7 @@ static int open_parts(struct session *s, struct err *e)
 	session_begin_output(s, NULL, false);
 	if (editor_open(&s->editor, &opts, e) < 0)
 		return -1;
-	editor_set_complete_cb(s->editor, complete_cell, s);
+	editor_set_complete_cb(s->editor, s->calls->complete, s);
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
 	return 0;
@@ -547,11 +498,11 @@ int session_run(struct session *s, struct err *e)
 		r = setup_wait_built(
 			s->jail, BUILT_MS, s->limited, sizeof(s->limited), e);
 	if (r == 0)
-		r = command_ready(s, e);
+		r = s->calls->ready(s, e);
 	if (r == 0) {
 		banner(s);
 		tell_no_history(s);
-		command_start(s);
+		s->calls->start(s);
 		s->startup_due = true;
 		while (!s->over) {
 			session_take_events(s);

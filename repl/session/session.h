@@ -26,11 +26,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct completions;
 struct config;
 struct editor;
 struct history;
 struct log;
 struct options;
+struct session;
 
 /* Cells whose full output is kept for :out, and how much of each. */
 #define SESSION_OUTS 4
@@ -51,8 +53,27 @@ struct session_out {
 	uint64_t total; /* more than bytes.n when it was too much */
 };
 
+/* What the layer above does for a session: the commands, and what the command
+ * line asks for around it. The void pointers are the session. */
+struct session_calls {
+	/* Run a line that is a command. 0, or -1 with e; 1: it is a cell. */
+	int (*line)(
+		struct session *s, const char *src, size_t n, struct err *e);
+	/* What the editor asks: editor_opts and editor_set_complete_cb(). */
+	bool (*takes_cell)(void *session, const char *name, size_t n);
+	int (*complete)(void *session, const char *text, size_t n,
+		size_t cursor, struct completions *out);
+	/* Before the first prompt: whether the session can end as it should
+	 * (0, or -1 with e), then what comes before the first cell. */
+	int (*ready)(struct session *s, struct err *e);
+	void (*start)(struct session *s);
+	/* After the last cell. 0, or -1 when something was refused. */
+	int (*finish)(struct session *s);
+};
+
 /* Caller's storage; fill the first part and call session_run(). */
 struct session {
+	const struct session_calls *calls;
 	const struct config *cfg;
 	const struct options *opt;
 	struct jail *jail;
@@ -130,9 +151,6 @@ void session_restarted(struct session *s);
 /* Run python.startup where it is due. */
 void session_startup(struct session *s);
 
-/* One line as if it had been typed: a command, or a cell. */
-void session_line(struct session *s, const char *src, size_t n);
-
 /* Download what -d asks for, and leave with `status`; after one warning when
  * other files were not downloaded. */
 void session_leave(struct session *s, int status);
@@ -142,9 +160,6 @@ void session_tell_background(struct session *s);
 
 /* Take what the warden has to say. */
 void session_take_events(struct session *s);
-
-/* The last cell, or NULL; cell number `no`, or NULL. */
-const struct session_cell *session_last_cell(const struct session *s);
 
 /* The kept output of cell `no`, 0 for the last one; NULL when there is none. */
 const struct session_out *session_find_out(
