@@ -3,49 +3,71 @@
  * home.c - files of the session's home, reached without trusting any of it
  *
  * Runs in:   warden
- * Trusts:    the kernel's openat2(): beneath the root, across no mount,
- *            through no magic link, and for writing through no link at all
- * Leaves:    descriptors of regular files
+ * Trusts:    the kernel's openat2(): it stays beneath the root, crosses no
+ *            mount, follows no magic link, and for writing follows no link.
+ *            Nothing in the home: a tree may be as deep as there are inodes,
+ *            and the jail may move it while it is walked
+ * Leaves:    descriptors of regular files, whole uploaded files, a list in a
+ *            sealed file
  *
- * The jail may be running or stopped while this runs: nothing here relies on
- * a name meaning the same thing twice.
+ * The jail may be running or stopped meanwhile: nothing here relies on a name
+ * meaning the same thing twice.
  */
-#include "home_impl.h"
+#include "home.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-/* Names in use, every kind and the root itself counted; 0 when unknown. */
-static int64_t names_used(int root)
-{
-	struct statfs s;
+#define RESOLVE_READ                                                           \
+	(SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV)
+#define RESOLVE_WRITE (RESOLVE_READ | SYS_RESOLVE_NO_SYMLINKS)
 
-	return fstatfs(root, &s) < 0 ? 0 : (int64_t)(s.f_files - s.f_ffree);
+/* Longest listing, and what an entry takes beside its path. */
+#define LIST_BYTES_MAX (12 << 20)
+#define RECORD_BYTES 96
+#define PATH_BYTES 4096
+
+static int is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-void home_init(struct home *h, int root)
+/* ---- opening ---- */
+
+/* Open beneath a directory of the home: descriptor, or -1 with errno. */
+static int open_beneath(int dir, const char *path, int flags, unsigned resolve)
 {
-	*h = (struct home){.root = root, .own = (int)names_used(root)};
+	return sys_openat2(
+		dir, path, flags | O_NOCTTY | O_NONBLOCK, 0, resolve);
 }
 
-void home_fini(struct home *h)
+static int dir_fd(int dir, const char *path)
 {
-	home_uploads_fini(h);
-	fd_drop(&h->root);
+	return open_beneath(dir, path, O_RDONLY | O_DIRECTORY, RESOLVE_WRITE);
 }
 
-int home_open_beneath(int dir, const char *path, int flags, unsigned resolve)
+/* Takes `fd`, which may be -1. NULL with errno. */
+static DIR *dir_stream(int fd)
 {
-	return sys_openat2(dir, path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		0, resolve);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d)
+		fd_drop(&fd);
+	return d;
 }
 
-int home_fail_open(struct err *e, const char *what)
+/* Report a failed open_beneath(): `what` is what we were doing to the home
+ * itself, or a path of the person's. */
+static int fail_open(struct err *e, const char *what)
 {
 	const char *remedy = sys_openat2_remedy(errno);
 
@@ -53,26 +75,22 @@ int home_fail_open(struct err *e, const char *what)
 	return remedy ? err_hint(e, "%s", remedy) : -1;
 }
 
-int home_explain_open(struct err *e, const char *path)
+static int fail_path(struct err *e, const char *path)
 {
-	switch (errno) {
-	case EXDEV:
-	case ELOOP:
+	if (errno == EXDEV || errno == ELOOP)
 		return err_set(e, "%s: leads out of the home", path);
-	case ENXIO:
+	if (errno == ENXIO)
 		return err_set(e, "%s: not a regular file", path);
-	}
-	return home_fail_open(e, path);
+	return fail_open(e, path);
 }
 
 int home_open(struct home *h, const char *path, struct err *e)
 {
-	auto_close int fd =
-		home_open_beneath(h->root, path, O_RDONLY, HOME_RESOLVE_READ);
+	auto_close int fd = open_beneath(h->root, path, O_RDONLY, RESOLVE_READ);
 	struct stat st;
 
 	if (fd < 0)
-		return home_explain_open(e, path);
+		return fail_path(e, path);
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, "%s", path);
 	if (S_ISDIR(st.st_mode))
@@ -81,6 +99,16 @@ int home_open(struct home *h, const char *path, struct err *e)
 		return err_set(e, "%s: not a regular file", path);
 	io_set_nonblock(fd, 0);
 	return fd_take(&fd);
+}
+
+/* ---- use ---- */
+
+/* Inodes in use, the root's too; 0 when unknown. */
+static int64_t inodes_used(int root)
+{
+	struct statfs s;
+
+	return fstatfs(root, &s) < 0 ? 0 : (int64_t)(s.f_files - s.f_ffree);
 }
 
 void home_usage(const struct home *h, int64_t *bytes, int *files)
@@ -92,5 +120,394 @@ void home_usage(const struct home *h, int64_t *bytes, int *files)
 	if (fstatfs(h->root, &s) < 0)
 		return;
 	*bytes = (int64_t)(s.f_blocks - s.f_bfree) * (int64_t)s.f_bsize;
-	*files = (int)names_used(h->root) - h->own;
+	*files = (int)inodes_used(h->root) - h->own;
+}
+
+/* ---- uploads: written under a temporary name, then renamed ---- */
+
+static void upload_close(struct home_upload *u)
+{
+	close(u->dir);
+	u->token = 0;
+}
+
+/* The upload with this token; token 0 finds a free slot. */
+static struct home_upload *upload_find(struct home *h, uint32_t token)
+{
+	for (int i = 0; i < HOME_TOKENS_MAX; i++)
+		if (h->uploads[i].token == token)
+			return &h->uploads[i];
+	return NULL;
+}
+
+static int is_upload(const struct home *h, const char *name)
+{
+	for (int i = 0; i < HOME_TOKENS_MAX; i++)
+		if (h->uploads[i].token && !strcmp(h->uploads[i].temp, name))
+			return 1;
+	return 0;
+}
+
+/* The directory that will hold `path`, made where it is missing; *name is
+ * the last component. */
+static int parent_make(
+	struct home *h, const char *path, const char **name, struct err *e)
+{
+	auto_close int dir = dir_fd(h->root, ".");
+	const char *at = path, *slash;
+	char part[256];
+
+	if (dir < 0)
+		return fail_open(e, "open the home");
+	for (; (slash = strchr(at, '/')); at = slash + 1) {
+		size_t n = (size_t)(slash - at);
+		int next;
+
+		if (n >= sizeof(part))
+			return err_set(e, "%s: name too long", path);
+		memcpy(part, at, n);
+		part[n] = '\0';
+		if (n == 0 || !strcmp(part, "."))
+			continue;
+		if (!strcmp(part, ".."))
+			return err_set(e, "%s: leads out of the home", path);
+		if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
+			return err_errno(e, "make %s", path);
+		next = dir_fd(dir, part);
+		if (next < 0)
+			return fail_path(e, path);
+		close(dir);
+		dir = next;
+	}
+	if (!*at || is_dots(at))
+		return err_set(e, "%s: not a file name", path);
+	if (strlen(at) > 255)
+		return err_set(e, "%s: name too long", path);
+	*name = at;
+	return fd_take(&dir);
+}
+
+int home_create(
+	struct home *h, const char *path, uint32_t *token, struct err *e)
+{
+	struct home_upload *u = upload_find(h, 0);
+	auto_close int dir = -1;
+	const char *name = NULL;
+	uint32_t next = h->last_token + 1;
+	int fd;
+
+	if (!u)
+		return err_set(e, "%s: too many files at once", path);
+	if (path[0] == '/')
+		return err_set(e, "%s: leads out of the home", path);
+	dir = parent_make(h, path, &name, e);
+	if (dir < 0)
+		return -1;
+	snprintf(u->temp, sizeof(u->temp), ".cellblock-%08x-%u",
+		(unsigned)now_ns(), next);
+	snprintf(u->name, sizeof(u->name), "%s", name);
+	fd = openat(dir, u->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_errno(e, "%s", path);
+	u->dir = fd_take(&dir);
+	*token = u->token = h->last_token = next;
+	return fd;
+}
+
+int home_commit(struct home *h, uint32_t token, int replace, struct err *e)
+{
+	struct home_upload *u = token ? upload_find(h, token) : NULL;
+	int r;
+
+	if (!u)
+		return err_set(e, "no such upload");
+	r = sys_renameat2(u->dir, u->temp, u->dir, u->name,
+		replace ? 0 : SYS_RENAME_NOREPLACE);
+	if (r < 0) {
+		err_errno(e, "%s", u->name);
+		unlinkat(u->dir, u->temp, 0);
+	}
+	upload_close(u);
+	return r;
+}
+
+int home_abort(struct home *h, uint32_t token, struct err *e)
+{
+	struct home_upload *u = token ? upload_find(h, token) : NULL;
+
+	if (!u)
+		return err_set(e, "no such upload");
+	unlinkat(u->dir, u->temp, 0);
+	upload_close(u);
+	return 0;
+}
+
+void home_init(struct home *h, int root)
+{
+	*h = (struct home){.root = root, .own = (int)inodes_used(root)};
+}
+
+void home_fini(struct home *h)
+{
+	for (int i = 0; i < HOME_TOKENS_MAX; i++)
+		if (h->uploads[i].token)
+			upload_close(&h->uploads[i]);
+	fd_drop(&h->root);
+}
+
+/* ---- listing: no recursion, one directory open at a time ---- */
+
+/*
+ * The list is its own queue: each directory in it is opened in turn, by its
+ * path from the root, and its entries are added at the end.
+ */
+struct listing {
+	const struct home *h;
+	dev_t dev; /* entries of other mounts are not the session's */
+	FILE *out;
+	char *text; /* all of it, after a flush */
+	size_t size;
+	int n, full, truncated;
+};
+
+static char type_letter(mode_t mode)
+{
+	if (S_ISREG(mode))
+		return 'f';
+	if (S_ISDIR(mode))
+		return 'd';
+	return S_ISLNK(mode) ? 'l' : 'o';
+}
+
+static void list_one(
+	struct listing *l, int dir, const char *above, const char *name)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+	int n;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		st.st_dev != l->dev || is_upload(l->h, name))
+		return;
+	n = snprintf(
+		path, sizeof(path), "%s%s%s", above, *above ? "/" : "", name);
+	l->full = l->n == HOME_LIST_MAX ||
+		  ftell(l->out) + n + RECORD_BYTES > LIST_BYTES_MAX;
+	if (l->full || n >= (int)sizeof(path)) {
+		l->truncated = 1;
+		return;
+	}
+	l->n++;
+	fprintf(l->out, "%c %lld %lld %lld %u %s%c", type_letter(st.st_mode),
+		(long long)st.st_size, (long long)st.st_blocks * 512,
+		(long long)st.st_mtime, (unsigned)st.st_nlink, path, '\0');
+}
+
+/* 0, or -1 with errno when the directory cannot be opened. */
+static int list_dir(struct listing *l, const char *path)
+{
+	DIR *d = dir_stream(dir_fd(l->h->root, *path ? path : "."));
+	struct dirent *de;
+
+	if (!d)
+		return -1;
+	while (!l->full && (de = readdir(d)))
+		if (!is_dots(de->d_name))
+			list_one(l, dirfd(d), path, de->d_name);
+	closedir(d);
+	return 0;
+}
+
+/* The path of a record stands after its fifth space. */
+static const char *record_path(const char *record)
+{
+	for (int i = 0; i < 5; i++)
+		record = strchr(record, ' ') + 1;
+	return record;
+}
+
+static int list_all(struct listing *l, struct err *e)
+{
+	char path[PATH_BYTES];
+	size_t at = 0;
+
+	if (list_dir(l, "") < 0)
+		return fail_open(e, "list the home");
+	while (!l->full && fflush(l->out) == 0 && at < l->size) {
+		char type = l->text[at];
+
+		/* Copied, because new records may move the text. */
+		strcpy(path, record_path(l->text + at));
+		at += strlen(l->text + at) + 1;
+		/* A directory that is gone by now holds nothing. */
+		if (type == 'd')
+			list_dir(l, path);
+	}
+	return 0;
+}
+
+int home_list(struct home *h, int *truncated, struct err *e)
+{
+	struct listing l = {.h = h};
+	auto_free char *text = NULL;
+	struct stat st;
+	int r, fd;
+
+	if (fstat(h->root, &st) < 0)
+		return err_errno(e, "list the home");
+	l.dev = st.st_dev;
+	l.out = open_memstream(&l.text, &l.size);
+	if (!l.out)
+		return err_errno(e, "list the home");
+	r = list_all(&l, e);
+	if (fclose(l.out) != 0 && r == 0)
+		r = err_errno(e, "list the home");
+	text = l.text;
+	if (r < 0)
+		return -1;
+	*truncated = l.truncated;
+	fd = io_sealed_memfd("cellblock-list", text, l.size);
+	return fd < 0 ? err_errno(e, "list the home") : fd;
+}
+
+/* ---- removing: no recursion, one directory open at a time ---- */
+
+/*
+ * The walk goes down into the first directory that is not empty. Once that is
+ * empty the walk goes up again by "..", and checks that "..", which the jail
+ * may have moved, is the directory the walk came from.
+ */
+struct removal {
+	DIR *at;
+	ino_t *above; /* the directories above it in the tree */
+	size_t depth, room;
+	dev_t dev;
+	int64_t left; /* no more names than this existed at the start */
+};
+
+/* 0 when the name is gone, -1 with errno. */
+static int remove_name(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return -1;
+	return unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0
+									 : -1;
+}
+
+/* Takes `d`, which may be NULL. */
+static int removal_enter(struct removal *r, DIR *d)
+{
+	if (!d)
+		return -1;
+	closedir(r->at);
+	r->at = d;
+	return 0;
+}
+
+static int removal_down(struct removal *r, const char *name)
+{
+	struct stat st;
+
+	if (r->depth == r->room) {
+		size_t room = r->room ? 2 * r->room : 64;
+		ino_t *more = realloc(r->above, room * sizeof(*more));
+
+		if (!more)
+			return -1;
+		r->above = more;
+		r->room = room;
+	}
+	if (fstat(dirfd(r->at), &st) < 0)
+		return -1;
+	r->above[r->depth++] = st.st_ino;
+	return removal_enter(r, dir_stream(dir_fd(dirfd(r->at), name)));
+}
+
+static int removal_up(struct removal *r)
+{
+	auto_close int fd = sys_openat2(dirfd(r->at), "..",
+		O_RDONLY | O_DIRECTORY, 0, SYS_RESOLVE_NO_XDEV);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	if (st.st_dev != r->dev || st.st_ino != r->above[--r->depth]) {
+		errno = EAGAIN; /* it was moved */
+		return -1;
+	}
+	return removal_enter(r, dir_stream(fd_take(&fd)));
+}
+
+/* Remove the names in the directory up to a directory that is not empty, and
+ * go down into that: 1; 0 when no name is left; -1 with errno. */
+static int removal_step(struct removal *r)
+{
+	struct dirent *de;
+
+	while ((de = readdir(r->at))) {
+		if (is_dots(de->d_name))
+			continue;
+		if (remove_name(dirfd(r->at), de->d_name) == 0) {
+			if (r->left-- > 0)
+				continue;
+			errno = EAGAIN; /* new ones are made meanwhile */
+			return -1;
+		}
+		if (errno != ENOTEMPTY)
+			return -1;
+		return removal_down(r, de->d_name) < 0 ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Empty the directory `name` of `dir`. 0, or -1 with errno. */
+static int empty(const struct home *h, int dir, const char *name)
+{
+	struct removal r = {.at = dir_stream(dir_fd(dir, name))};
+	struct statfs fs = {0};
+	struct stat st = {0};
+	int went = 1;
+
+	if (!r.at)
+		return -1;
+	if (fstat(h->root, &st) < 0 || fstatfs(h->root, &fs) < 0)
+		went = -1;
+	r.dev = st.st_dev;
+	r.left = (int64_t)fs.f_files;
+	while (went > 0) {
+		went = removal_step(&r);
+		if (went == 0 && r.depth > 0)
+			went = removal_up(&r) < 0 ? -1 : 1;
+	}
+	free(r.above);
+	closedir(r.at);
+	return went;
+}
+
+int home_remove(struct home *h, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	auto_close int dir = -1;
+	char parent[PATH_BYTES];
+	int r;
+
+	if (path[0] == '/' || strlen(path) >= sizeof(parent))
+		return err_set(e, "%s: not in the home", path);
+	if (!*name || is_dots(name))
+		return err_set(e, "%s: not a file name", path);
+	snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	dir = dir_fd(h->root, *parent ? parent : ".");
+	if (dir < 0)
+		return fail_path(e, path);
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(e, "%s", path);
+	r = remove_name(dir, name);
+	if (r < 0 && errno == ENOTEMPTY)
+		r = empty(h, dir, name) < 0 ? -1 : remove_name(dir, name);
+	if (r < 0 && errno == EAGAIN)
+		return err_set(e, "%s: it changes while it is removed", path);
+	return r < 0 ? err_errno(e, "%s", path) : 0;
 }

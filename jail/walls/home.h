@@ -2,28 +2,35 @@
 /*
  * home.h - files of the session's home, reached without trusting any of it
  *
- * Every path is relative to the home and resolved beneath its root by the
- * kernel. Nothing here follows a name out of it.
+ * Every path is relative to the home. The kernel resolves it beneath the
+ * home's root, so no name leads out of the home.
  */
 #ifndef JAIL_WALLS_HOME_H
 #define JAIL_WALLS_HOME_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct err;
 
-/* Files being written at the same time. */
+/* Most files that are written at the same time. */
 #define HOME_TOKENS_MAX 8
-/* Most entries a listing names. */
+/* Most entries in a listing. */
 #define HOME_LIST_MAX 10000
+
+/* A file that is being written, under a temporary name. */
+struct home_upload {
+	uint32_t token; /* 0: the slot is free */
+	int dir;	/* the directory it goes to, owned */
+	char temp[40];
+	char name[256];
+};
 
 struct home {
 	int root; /* directory descriptor of the mount, owned */
-	int own;  /* names in it that are not the session's: the root, and
-		   * the places of what is shown below /home */
+	int own;  /* names that are not the session's: the root, and the mount
+		   * points of what is shown below /home */
 	uint32_t last_token;
-	struct home_upload *uploads[HOME_TOKENS_MAX];
+	struct home_upload uploads[HOME_TOKENS_MAX];
 };
 
 /* Takes `root`, before any guest has seen it. */
@@ -45,12 +52,12 @@ int home_remove(struct home *h, const char *path, struct err *e);
 /*
  * A sealed memfd with one record an entry, unsorted:
  *	type SP bytes SP allocated SP mtime SP links SP path NUL
- * Of what is not the session's nothing is listed. *truncated is 1 when there
- * were more than HOME_LIST_MAX, or some whose path is too long to be named.
+ * Only the session's own entries are listed. *truncated is 1 when there were
+ * more than HOME_LIST_MAX, or when a path was too long to be listed.
  */
 int home_list(struct home *h, int *truncated, struct err *e);
 
-/* Bytes and files (of every kind, the session's alone) in use. */
+/* Bytes, and files of every kind, that the session uses. */
 void home_usage(const struct home *h, int64_t *bytes, int *files);
 
 #endif
