@@ -14,6 +14,7 @@
 #include "janitor.h"
 
 #include "jail/base/io.h"
+#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static int settle(void)
 
 static int is_dead(const char *name, void *lock_fd)
 {
-	return ident_uid_is_free(*(int *)lock_fd, name);
+	return claim_is_free(*(int *)lock_fd, name);
 }
 
 static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
@@ -94,7 +95,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	}
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
 	/* For what follows nobody waits. */
-	ident_release_uid(lock_fd);
+	claim_release(lock_fd);
 	fd_drop(&done_fd);
 	cgroup_sweep(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);

@@ -16,6 +16,7 @@
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
+#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 #include "jail/walls/mount.h"
 
@@ -77,7 +78,7 @@ static int make_all(struct report *r, uid_t lo, uid_t hi)
 
 	/* The lock is ours as long as the process lives. */
 	if (ident_is_root() &&
-		(ident_claim_uid(lo, hi, &uid, &lock, &r->why) < 0 ||
+		(claim_uid(CLAIM_DIR, lo, hi, &uid, &lock, &r->why) < 0 ||
 			ident_become(uid, uid, &r->why) < 0))
 		return -1;
 	uid = geteuid();

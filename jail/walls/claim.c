@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.c - an outside uid for one session of those that root starts
+ * claim.c - an outside uid of its own for each session that root starts
  *
  * Runs in:   warden, while it is still root; janitor
  * Holds:     root
  * Trusts:    a directory of locks that only root can write to
- * Leaves:    a lock on one byte of a file, its offset the uid; the kernel drops
- *            it when the last holder of the descriptor dies, so a crash leaks
- *            nothing
+ * Leaves:    a lock on one byte of a file, at the offset of the uid. The kernel
+ *            drops the lock when the last holder of the descriptor dies, so a
+ *            crash leaks nothing
  */
-#include "ident.h"
+#include "claim.h"
 
 #include "jail/base/io.h"
 
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Shared by every service that has no better idea (nobody). */
+/* Nobody: many services share this uid. */
 #define UID_NOBODY 65534
 
 static int run_dir_open(const char *dir, struct err *e)
@@ -41,8 +41,8 @@ static int run_dir_open(const char *dir, struct err *e)
 	return fd_take(&fd);
 }
 
-/* Lock or unlock a uid's byte: 0, or -1 with errno (EAGAIN: taken). The lock
- * is the open file's, not the process's: it survives fork(). */
+/* Lock or unlock the byte of a uid: 0, or -1 with errno (EAGAIN: taken). The
+ * lock belongs to the open file, not to the process: it survives fork(). */
 static int uid_lock(int fd, uid_t uid, short type)
 {
 	struct flock l = {.l_type = type,
@@ -53,12 +53,12 @@ static int uid_lock(int fd, uid_t uid, short type)
 	return fcntl(fd, F_OFD_SETLK, &l);
 }
 
-/* Whether a process of this uid lives: something a dead session left behind
- * could reach into the next one of the same uid. 1, 0, or -1 with errno. */
+/* Whether a process of this uid lives: one that a dead session left behind
+ * could reach into the next session of the uid. 1, 0, or -1 with errno. */
 static int uid_is_running(uid_t uid)
 {
 	errno = 0;
-	getpriority(PRIO_USER, uid); /* of all it has; -1 may be one */
+	getpriority(PRIO_USER, uid); /* -1 may be a priority: look at errno */
 	return errno == ESRCH ? 0 : errno ? -1 : 1;
 }
 
@@ -82,8 +82,8 @@ static int uid_try(int fd, uid_t uid)
 	return running;
 }
 
-int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
-	int *lock_fd, struct err *e)
+int claim_uid(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
+	struct err *e)
 {
 	auto_close int dfd = -1, fd = -1;
 	uint64_t count = (uint64_t)hi - lo + 1;
@@ -98,8 +98,8 @@ int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 		dfd, "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_errno(e, "uids: open %s/uids", dir);
-	/* Not the first free one: whatever its last owner left in some
-	 * corner (a key, a counter) has time to go. */
+	/* Start at a random one, not at the first that is free: so the remains
+	 * of the last owner of a uid (a key, a counter) have time to go. */
 	if (getrandom(&at, sizeof(at), GRND_NONBLOCK) < 0)
 		at = (uint32_t)getpid();
 	for (uint64_t i = 0; i < count; i++) {
@@ -118,35 +118,30 @@ int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
 	return err_hint(e, "widen [jail] uids");
 }
 
-int ident_claim_uid(uid_t lo, uid_t hi, uid_t *uid, int *lock_fd, struct err *e)
-{
-	return ident_claim_uid_in(IDENT_RUN_DIR, lo, hi, uid, lock_fd, e);
-}
-
-void ident_release_uid(int lock_fd)
+void claim_release(int lock_fd)
 {
 	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
-int ident_uid_name(int lock_fd, uid_t uid, char *name, struct err *e)
+int claim_name(int lock_fd, uid_t uid, char name[CLAIM_NAME_MAX], struct err *e)
 {
 	struct stat st;
 
 	if (fstat(lock_fd, &st) < 0)
 		return err_errno(e, "uids: look at the locks");
-	snprintf(name, IDENT_NAME_MAX, "%u-%llx-%llx", uid,
+	snprintf(name, CLAIM_NAME_MAX, "%u-%llx-%llx", uid,
 		(unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	return 0;
 }
 
-int ident_uid_is_free(int lock_fd, const char *name)
+int claim_is_free(int lock_fd, const char *name)
 {
 	uid_t uid = (uid_t)strtoul(name, NULL, 10);
-	char ours[IDENT_NAME_MAX];
+	char ours[CLAIM_NAME_MAX];
 
 	return uid_is_claimable(uid) &&
-	       ident_uid_name(lock_fd, uid, ours, NULL) == 0 &&
+	       claim_name(lock_fd, uid, ours, NULL) == 0 &&
 	       !strcmp(name, ours) && uid_lock(lock_fd, uid, F_WRLCK) == 0;
 }

@@ -12,9 +12,6 @@
 
 #include <sys/types.h>
 
-/* The directory of the locks that say which outside ids are taken. */
-#define IDENT_RUN_DIR "/run/cellblock"
-
 /* After unshare(CLONE_NEWUSER): map one uid and one gid of the new namespace
  * to the ids the caller had in its parent, setgroups denied. Says what to do
  * where the host does not allow it. The caller must be dumpable. */
@@ -30,30 +27,6 @@ int ident_is_root(void);
  * user namespace that follows cannot be written otherwise: call
  * ident_set_undumpable() once they are. */
 int ident_become(uid_t uid, gid_t gid, struct err *e);
-
-/* Root only: pick a uid of [lo, hi] that no other session holds and no
- * process on this host has; never 0, 65534 or -1. It is ours until it is
- * released or the last copy of *lock_fd is closed (a lock the kernel drops;
- * caller closes). The first looks in IDENT_RUN_DIR. */
-int ident_claim_uid(
-	uid_t lo, uid_t hi, uid_t *uid, int *lock_fd, struct err *e);
-int ident_claim_uid_in(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
-	int *lock_fd, struct err *e);
-
-/* Give back what is ours through lock_fd. */
-void ident_release_uid(int lock_fd);
-
-enum { IDENT_NAME_MAX = 64 };
-
-/* What stands for a claimed uid among names that others see: the number, and
- * the file with its lock. Where /run is another (a container, a service with
- * one of its own) the same number has another lock, which says nothing of this
- * one. */
-int ident_uid_name(int lock_fd, uid_t uid, char *name, struct err *e);
-
-/* Whether `name` is that of a uid whose lock is in our file, and is held by no
- * session. From then on it is ours, so that none will. */
-int ident_uid_is_free(int lock_fd, const char *name);
 
 /* Give up everything: a new anonymous session keyring, five empty capability
  * sets, locked securebits, no_new_privs. Needs CAP_SETPCAP in the current

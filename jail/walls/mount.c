@@ -9,7 +9,7 @@
  *
  * A source is copied into a detached tree and restricted before it is
  * attached, so there is no moment at which it is there and writable. Kernels
- * before 5.12 cannot do that; mount_remount.c then restricts it in place, and
+ * before 5.12 cannot do that; remount.c then restricts it in place, and
  * nothing but ourselves runs in the jail by then.
  */
 #include "mount.h"
@@ -388,7 +388,7 @@ static int attach(const struct mount_root *r, int tree, int to,
 	if (sys_move_mount_fd(tree, to) < 0)
 		return err_errno(e, "show %s", target);
 	if (!done)
-		return mount_remount(tree, r->path, target, attrs, below, e);
+		return remount_tree(tree, r->path, target, attrs, below, e);
 	return 0;
 }
 
@@ -550,7 +550,7 @@ int mount_restrict(const struct mount_root *r, const char *target,
 		if (!is_missing(errno))
 			return err_errno(e, "restrict %s", target);
 	}
-	return mount_remount(fd, r->path, target, attrs, 0, e);
+	return remount_tree(fd, r->path, target, attrs, 0, e);
 }
 
 /* ---- the namespace ---- */

@@ -82,7 +82,7 @@ static int unescape(char *to, size_t size, const char *from, size_t n)
 	return 0;
 }
 
-int mount_line_parse(struct mount_line *m, const char *line)
+int remount_line_parse(struct remount_line *m, const char *line)
 {
 	const char *p;
 	int at = 0;
@@ -147,10 +147,10 @@ static int tree_has(const struct tree *t, int id)
 static int remount_below(
 	struct tree *t, const char *text, unsigned attrs, struct err *e)
 {
-	struct mount_line m;
+	struct remount_line m;
 
 	for (const char *line = text; *line;) {
-		if (mount_line_parse(&m, line) < 0)
+		if (remount_line_parse(&m, line) < 0)
 			return err_set(e, "read the list of mounts: malformed");
 		if (tree_has(t, m.parent) && !tree_has(t, m.id)) {
 			if (t->n == TREE_MAX)
@@ -167,7 +167,7 @@ static int remount_below(
 	return 0;
 }
 
-int mount_remount(int fd, const char *root, const char *target, unsigned attrs,
+int remount_tree(int fd, const char *root, const char *target, unsigned attrs,
 	int recursive, struct err *e)
 {
 	struct tree t = {.n = 1};

@@ -10,13 +10,13 @@
 #include <stddef.h>
 
 /* One line of /proc/self/mountinfo. */
-struct mount_line {
+struct remount_line {
 	int id, parent;
 	char path[4096]; /* unescaped */
 };
 
 /* Parse one line (NUL or newline ends it). 0, or -1 when malformed. */
-int mount_line_parse(struct mount_line *m, const char *line);
+int remount_line_parse(struct remount_line *m, const char *line);
 
 /*
  * Add attributes (SYS_ATTR_*) to the mount that `fd` is the top of, and with
@@ -24,7 +24,7 @@ int mount_line_parse(struct mount_line *m, const char *line);
  * followed by `target`. Flags that are set already stay: a mount inherited
  * from a more privileged namespace has them locked.
  */
-int mount_remount(int fd, const char *root, const char *target, unsigned attrs,
+int remount_tree(int fd, const char *root, const char *target, unsigned attrs,
 	int recursive, struct err *e);
 
 #endif

@@ -16,6 +16,7 @@
 #include "jail/apply/apply.h"
 #include "jail/apply/janitor.h"
 #include "jail/base/io.h"
+#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 #include "state.h"
 
@@ -80,13 +81,13 @@ static int limit_by_cgroup(struct warden *w, struct cgroup_caps *caps,
 static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
 {
 	int lock = -1;
-	char name[IDENT_NAME_MAX];
+	char name[CLAIM_NAME_MAX];
 	uid_t uid;
 
-	if (ident_claim_uid(w->spec->uid_lo, w->spec->uid_hi, &uid, &lock, e) <
-		0)
+	if (claim_uid(CLAIM_DIR, w->spec->uid_lo, w->spec->uid_hi, &uid, &lock,
+		    e) < 0)
 		return -1;
-	if (ident_uid_name(lock, uid, name, e) < 0)
+	if (claim_name(lock, uid, name, e) < 0)
 		return -1;
 	cgroup_probe(caps, getppid());
 	if (limit_by_cgroup(w, caps, name, lock, e) < 0)

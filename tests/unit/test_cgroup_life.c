@@ -5,6 +5,7 @@
 #include "cgroup_world.h"
 
 #include "jail/apply/janitor.h"
+#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <poll.h>
@@ -310,14 +311,14 @@ struct sweep_world {
 static void claimed_start(struct sweep_world *sw, struct claimed *s)
 {
 	struct world *w = sw->w;
-	char name[IDENT_NAME_MAX];
+	char name[CLAIM_NAME_MAX];
 	struct err e;
 	uid_t uid;
 
-	if (ident_claim_uid_in(
-		    sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) < 0)
+	if (claim_uid(sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) <
+		0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(ident_uid_name(s->lock, uid, name, &e), 0);
+	assert_int_equal(claim_name(s->lock, uid, name, &e), 0);
 	if (open_named(w, &s->cg, name, &e) < 0)
 		fail_msg("%s", e.msg);
 	s->c = child_start(do_nothing);
@@ -361,7 +362,7 @@ static int sweep_world_end(void **state)
 
 static int is_free(const char *name, void *lock)
 {
-	return ident_uid_is_free(*(int *)lock, name);
+	return claim_is_free(*(int *)lock, name);
 }
 
 static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
@@ -380,7 +381,7 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	assert_int_equal(mkdir(foreign, 0755), 0);
 	/* As one is left at the prompt by a janitor and a warden killed. */
 	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
-	ident_release_uid(s[DEAD].lock);
+	claim_release(s[DEAD].lock);
 	cgroup_close(&s[DEAD].cg);
 
 	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
@@ -393,7 +394,7 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	assert_true(is_alive(s[LIVING].c.pid));
 
 	/* control: that one was spared for either of its locks */
-	ident_release_uid(s[LIVING].lock);
+	claim_release(s[LIVING].lock);
 	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	cgroup_close(&s[LIVING].cg);

@@ -335,32 +335,32 @@ static void nothing_of_the_host_is_left_after_the_switch(void **state)
 
 static void a_line_of_mountinfo_is_understood(void **state)
 {
-	struct mount_line m;
+	struct remount_line m;
 
 	(void)state;
 	assert_int_equal(
-		mount_line_parse(
+		remount_line_parse(
 			&m, "36 35 98:0 /mnt1 /a\\040b\\134\\011c rw - x\n"),
 		0);
 	assert_int_equal(m.id, 36);
 	assert_int_equal(m.parent, 35);
 	assert_string_equal(m.path, "/a b\\\tc");
-	assert_int_equal(mount_line_parse(&m, "1 2 0:3 / /x\\04"), 0);
+	assert_int_equal(remount_line_parse(&m, "1 2 0:3 / /x\\04"), 0);
 	assert_string_equal(m.path, "/x\\04");
 }
 
 static void a_malformed_line_of_mountinfo_is_refused(void **state)
 {
 	static char longer[8192];
-	struct mount_line m;
+	struct remount_line m;
 
 	(void)state;
-	assert_int_equal(mount_line_parse(&m, ""), -1);
-	assert_int_equal(mount_line_parse(&m, "36 35"), -1);
-	assert_int_equal(mount_line_parse(&m, "a b 0:1 / / rw"), -1);
+	assert_int_equal(remount_line_parse(&m, ""), -1);
+	assert_int_equal(remount_line_parse(&m, "36 35"), -1);
+	assert_int_equal(remount_line_parse(&m, "a b 0:1 / / rw"), -1);
 	strcpy(longer, "1 2 0:3 / ");
 	memset(longer + 10, 'x', sizeof(longer) - 11);
-	assert_int_equal(mount_line_parse(&m, longer), -1);
+	assert_int_equal(remount_line_parse(&m, longer), -1);
 }
 
 int main(void)

@@ -91,7 +91,7 @@ void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
 /* Where the session's directories will be; makes nothing, so that the janitor
  * can know before there is anything to remove. `name` is a file name that no
- * living session shares (ident_uid_name()), NULL for one by the caller's pid.
+ * living session shares (claim_name()), NULL for one by the caller's pid.
  * With CGROUP_NONE succeeds and `cg` is empty. */
 int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	const char *name, struct err *e);

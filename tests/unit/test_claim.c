@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_claim.c - each session of root's has a uid that nobody else has
+ */
+#include "forked.h"
+
+#include "jail/walls/claim.h"
+#include "jail/walls/ident.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* Below the range that sessions get theirs from. */
+#define SOME_UID 2130600001
+
+struct claims {
+	char dir[64];
+};
+
+static int claims_begin(void **state)
+{
+	struct claims *c = calloc(1, sizeof(*c));
+
+	strcpy(c->dir, "/tmp/cellblock-ident-XXXXXX");
+	*state = c;
+	return mkdtemp(c->dir) ? 0 : -1;
+}
+
+static int claims_end(void **state)
+{
+	struct claims *c = *state;
+	DIR *d = opendir(c->dir);
+
+	for (struct dirent *de; d && (de = readdir(d));)
+		unlinkat(dirfd(d), de->d_name, 0);
+	closedir(d);
+	rmdir(c->dir);
+	free(c);
+	return 0;
+}
+
+static void no_two_sessions_share_a_uid(void **state)
+{
+	struct claims *c = *state;
+	int fd[3], again;
+	uid_t uid[3], more;
+	struct err e;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(claim_uid(c->dir, SOME_UID, SOME_UID + 2,
+					 &uid[i], &fd[i], &e),
+			0);
+	assert_int_not_equal(uid[0], uid[1]);
+	assert_int_not_equal(uid[0], uid[2]);
+	assert_int_not_equal(uid[1], uid[2]);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+		-1);
+	assert_non_null(strstr(e.msg, "in use"));
+	assert_non_null(strstr(e.hint, "uids"));
+	/* control: one that is given back can be had */
+	close(fd[1]);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+		0);
+	assert_int_equal(more, uid[1]);
+	close(again);
+	close(fd[0]);
+	close(fd[2]);
+}
+
+static void a_uid_is_held_by_its_last_holder(void **state)
+{
+	struct claims *c = *state;
+	int fd, again;
+	uid_t uid;
+	struct err e;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+	pid = fork(); /* as the janitor is */
+	if (pid == 0)
+		for (;;)
+			pause();
+	close(fd);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), -1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), 0);
+	close(again);
+}
+
+static void a_uid_is_free_when_nobody_holds_it(void **state)
+{
+	struct claims *c = *state;
+	static const char *const never[] = {"", "0", "65534", "4294967295",
+		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
+	int mine, theirs, elsewhere = memfd_create("uids", 0);
+	char name[CLAIM_NAME_MAX], number[16], wrong[CLAIM_NAME_MAX + 16];
+	struct err e;
+	uid_t uid;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e), 0);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID + 1, SOME_UID + 1, &uid, &mine, &e),
+		0);
+	assert_int_equal(claim_name(mine, SOME_UID, name, &e), 0);
+	assert_false(claim_is_free(mine, name));
+	snprintf(number, sizeof(number), "%u", SOME_UID);
+	assert_int_equal(strncmp(name, number, strlen(number)), 0);
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		assert_false(claim_is_free(mine, never[i]));
+		snprintf(wrong, sizeof(wrong), "%s%s", never[i],
+			name + strlen(number));
+		assert_false(claim_is_free(mine, wrong));
+	}
+	/* control: it is, once they have given it back */
+	claim_release(theirs);
+	assert_false(claim_is_free(mine, number));
+	assert_true(claim_is_free(mine, name));
+	/* but not for who keeps the locks in another file */
+	assert_false(claim_is_free(elsewhere, name));
+	close(elsewhere);
+	/* and is nobody else's from then on */
+	assert_false(claim_is_free(theirs, name));
+	close(mine);
+	assert_true(claim_is_free(theirs, name));
+	close(theirs);
+}
+
+static int sleep_as(void *arg)
+{
+	int *ready = arg;
+	struct err e;
+
+	CHILD_CHECK(ident_become(SOME_UID, SOME_UID, &e) == 0, "%s", e.msg);
+	/* As pid 1 of a jail is: its directory in /proc is root's. */
+	CHILD_CHECK(ident_set_undumpable(&e) == 0, "%s", e.msg);
+	CHILD_CHECK(write(ready[1], "x", 1) == 1, "write");
+	for (;;)
+		pause();
+	return 0;
+}
+
+static void a_uid_that_still_runs_is_passed_over(void **state)
+{
+	struct claims *c = *state;
+	int ready[2], fd = -1;
+	uid_t uid;
+	struct err e;
+	pid_t pid;
+	char ch;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(sleep_as(ready));
+	assert_int_equal(read(ready[0], &ch, 1), 1);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+	close(fd);
+}
+
+static void root_and_nobody_are_never_claimed(void **state)
+{
+	struct claims *c = *state;
+	const uid_t never[] = {0, 65534, (uid_t)-1};
+	struct err e;
+	uid_t uid;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(
+			claim_uid(c->dir, never[i], never[i], &uid, &fd, &e),
+			-1);
+}
+
+static void a_lock_directory_of_others_is_refused(void **state)
+{
+	struct claims *c = *state;
+	struct err e;
+	uid_t uid;
+	int fd;
+
+	if (geteuid() != 0)
+		SKIP("only root claims uids");
+	chmod(c->dir, 0777);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+	assert_non_null(strstr(e.msg, "must be root's"));
+	chmod(c->dir, 0700);
+	assert_int_equal(chown(c->dir, SOME_UID, 0), 0);
+	assert_int_equal(
+		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, claims_begin, claims_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(no_two_sessions_share_a_uid),
+		TEST(a_uid_is_held_by_its_last_holder),
+		TEST(a_uid_is_free_when_nobody_holds_it),
+		TEST(a_uid_that_still_runs_is_passed_over),
+		TEST(root_and_nobody_are_never_claimed),
+		TEST(a_lock_directory_of_others_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
