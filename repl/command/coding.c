@@ -11,7 +11,7 @@
 #include "coding.h"
 
 #include "jail/base/err.h"
-#include "repl/text/text.h"
+#include "repl/text/utf8.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ static size_t clean(const char *s, size_t n, bool ascii)
 
 	while (at < n) {
 		uint32_t c;
-		int len = text_utf8((const uint8_t *)s + at, n - at, &c);
+		int len = utf8_get(s + at, n - at, &c);
 
 		if (len <= 0 || (ascii && len > 1))
 			break;

@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "repl/term/terminal.h"
+#include "repl/text/utf8.h"
 #include "value.h"
 
 #include <limits.h>
@@ -19,7 +20,7 @@
  * printable ASCII, if the whole is not clean text. */
 static void escape(const char *in, char *out, size_t size)
 {
-	bool clean = config_text_is_clean(in, strlen(in));
+	bool clean = utf8_is_text(in, strlen(in), "\t");
 	size_t n = 0;
 
 	for (; *in && n + 5 < size; in++) {

@@ -19,6 +19,7 @@
 
 #include "config.h"
 #include "jail/base/io.h"
+#include "repl/text/utf8.h"
 #include "value.h"
 
 #include <errno.h>
@@ -300,7 +301,7 @@ static bool check_line(struct pass *p, const char *s, size_t n, int room)
 			"expected a line of at most %d bytes", CONFIG_LINE_MAX);
 		return false;
 	}
-	if (!config_text_is_clean(s, n)) {
+	if (!utf8_is_text(s, n, "\t")) {
 		config_errors_add(p->errors, place(p),
 			"expected UTF-8 text without control characters");
 		return false;

@@ -11,6 +11,7 @@
 
 #include "jail/apply/enforce.h"
 #include "jail/base/err.h"
+#include "repl/text/utf8.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -252,7 +253,7 @@ int config_value_parse(struct config_value *v, const struct config_key *key,
 	if (strlen(text) > CONFIG_VALUE_MAX)
 		return err_set(
 			e, "expected at most %d bytes", CONFIG_VALUE_MAX);
-	if (!config_text_is_clean(text, strlen(text)))
+	if (!utf8_is_text(text, strlen(text), "\t"))
 		return err_set(e, "expected UTF-8 text without control "
 				  "characters");
 	switch (config_shape_of(key->type)) {

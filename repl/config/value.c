@@ -60,49 +60,6 @@ void config_list_fini(struct config_list *l)
 	*l = (struct config_list){0};
 }
 
-/* Length of the UTF-8 sequence at `s`, or 0 when it is not one, or is a
- * control character. */
-static size_t clean_length(const unsigned char *s, size_t n)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t len = s[0] < 0x80   ? 1
-		     : s[0] < 0xc2 ? 0
-		     : s[0] < 0xe0 ? 2
-		     : s[0] < 0xf0 ? 3
-		     : s[0] < 0xf5 ? 4
-				   : 0;
-	uint32_t c;
-
-	if (len == 1)
-		return (s[0] >= 0x20 && s[0] != 0x7f) || s[0] == '\t';
-	if (!len || len > n)
-		return 0;
-	c = s[0] & (0x7fu >> len);
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	/* 0x80 to 0x9f are C1 controls: 0x9b starts a terminal sequence. */
-	if (c < least[len] || c < 0xa0 || c > 0x10ffff ||
-		(c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	return len;
-}
-
-int config_text_is_clean(const char *s, size_t n)
-{
-	while (n) {
-		size_t len = clean_length((const unsigned char *)s, n);
-
-		if (!len)
-			return 0;
-		s += len;
-		n -= len;
-	}
-	return 1;
-}
-
 void config_value_fini(struct config_value *v)
 {
 	free(v->str);

@@ -83,9 +83,6 @@ const char *config_value_format(const struct config *cfg,
  * -1 with errno; `to` wants config_fini either way. */
 int config_copy(struct config *to, const struct config *from);
 
-/* Whether `n` bytes are valid UTF-8 without control characters but tab. */
-int config_text_is_clean(const char *s, size_t n);
-
 int config_list_add(struct config_list *l, const char *s, size_t n);
 int config_list_has(const struct config_list *l, const char *s);
 int config_list_copy(struct config_list *to, const struct config_list *from);

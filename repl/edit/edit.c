@@ -46,7 +46,8 @@ void edit_insert(struct editor *ed, const wchar_t *s, size_t n)
 	/* A character takes at least one byte; only near the limit is it
 	 * worth counting them. */
 	if ((t.n + n) * 4 > ed->max_bytes &&
-		utf8_size(t.s, t.n) + utf8_size(s, n) > ed->max_bytes) {
+		wide_utf8_size(t.s, t.n) + wide_utf8_size(s, n) >
+			ed->max_bytes) {
 		edit_status(ed, "[a cell has at most %zu bytes: not inserted]",
 			ed->max_bytes);
 		return;

@@ -85,7 +85,7 @@ void editor_close(struct editor *ed)
 static int cell_out(
 	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
 {
-	*cell = utf8_from(s, enter_trim(s, n), len);
+	*cell = wide_to_utf8(s, enter_trim(s, n), len);
 	if (*cell)
 		return 0;
 	ed->result = EDITOR_ERROR;

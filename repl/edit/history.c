@@ -17,7 +17,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 struct history_entry {
 	char *s;
@@ -72,21 +72,6 @@ static int history_push(struct history *h, char *s, size_t n)
 	return 0;
 }
 
-static int history_is_text(const char *s, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		unsigned char b = (unsigned char)s[i];
-		wchar_t c;
-		size_t k = utf8_get(s + i, n - i, &c);
-
-		if (!k || (b < 0x20 && b != '\n' && b != '\t') || b == 0x7F ||
-			(c >= 0x80 && c < 0xA0))
-			return 0;
-		i += k;
-	}
-	return 1;
-}
-
 /* Undo history_escape(); -1: not a record. */
 static int history_unescape(const char *s, size_t n, char *out, size_t *len)
 {
@@ -104,8 +89,9 @@ static int history_unescape(const char *s, size_t n, char *out, size_t *len)
 	}
 	out[at] = 0;
 	*len = at;
-	return at && at <= HISTORY_ENTRY_MAX && history_is_text(out, at) ? 0
-									 : -1;
+	return at && at <= HISTORY_ENTRY_MAX && utf8_is_text(out, at, "\n\t")
+		       ? 0
+		       : -1;
 }
 
 static void history_escape(struct strbuf *b, const char *s, size_t n)
@@ -196,7 +182,7 @@ int history_add(struct history *h, const char *s, size_t n, struct err *e)
 	int r = 0;
 
 	history_load(h);
-	if (n == 0 || !history_is_text(s, n))
+	if (n == 0 || !utf8_is_text(s, n, "\n\t"))
 		return 0;
 	if (h->n && h->v[h->n - 1].n == n && !memcmp(h->v[h->n - 1].s, s, n))
 		return 0;

@@ -10,6 +10,7 @@
 #include "impl.h"
 #include "jail/base/err.h"
 #include "repl/term/output.h"
+#include "repl/text/utf8.h"
 
 #include <stdio.h>
 

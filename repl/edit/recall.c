@@ -13,6 +13,7 @@
 #include "history.h"
 #include "impl.h"
 #include "jail/base/io.h"
+#include "repl/text/utf8.h"
 
 #define CTRL(c) ((c)&0x1F)
 #define SEARCH_MAX 200
@@ -79,7 +80,7 @@ static void search_step(struct editor *ed, size_t before)
 {
 	struct search *se = &ed->search;
 	size_t n, len, hit;
-	auto_free char *s = utf8_from(se->pattern.s, se->pattern.n, &n);
+	auto_free char *s = wide_to_utf8(se->pattern.s, se->pattern.n, &n);
 	const char *entry, *in;
 
 	hit = s && n ? history_find(ed->history, before, s, n) : NO_ENTRY;

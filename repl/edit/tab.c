@@ -15,6 +15,7 @@
 #include "impl.h"
 #include "jail/base/io.h"
 #include "repl/text/table.h"
+#include "repl/text/utf8.h"
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
@@ -24,7 +25,7 @@ int completions_add(struct completions *c, const char *s, size_t n)
 	char *copy;
 
 	if (c->count >= COMPLETIONS_MAX || n == 0 || n > CANDIDATE_BYTES_MAX ||
-		!utf8_is_visible(s, n)) {
+		!utf8_is_visible_text(s, n)) {
 		c->dropped++;
 		return 0;
 	}
@@ -65,9 +66,7 @@ static size_t common_prefix(const struct completions *c)
 			k++;
 		n = k;
 	}
-	while (n > 0 && ((unsigned char)first[n] & 0xC0) == 0x80)
-		n--;
-	return n;
+	return utf8_start(first, n);
 }
 
 /* The candidates in columns, as many rows as half the screen takes. */
@@ -113,7 +112,7 @@ static void replace(struct editor *ed, size_t start, const char *s, size_t n)
 	struct wide w = {0};
 
 	if (wide_add_utf8(&w, s, n) == 0 &&
-		utf8_size(t.s, t.n) + n <= ed->max_bytes)
+		wide_utf8_size(t.s, t.n) + n <= ed->max_bytes)
 		engine_replace(ed, start, t.cursor, w.s, w.n);
 	wide_free(&w);
 }
@@ -154,8 +153,8 @@ static void apply(struct editor *ed, const struct completions *c,
 static void complete(struct editor *ed)
 {
 	struct span t = engine_text(ed);
-	size_t n, before = utf8_size(t.s, t.cursor);
-	auto_free char *text = utf8_from(t.s, t.n, &n);
+	size_t n, before = wide_utf8_size(t.s, t.cursor);
+	auto_free char *text = wide_to_utf8(t.s, t.n, &n);
 	struct completions c = {.start = before};
 
 	if (text && ed->complete(ed->complete_ctx, text, n, before, &c) == 0 &&

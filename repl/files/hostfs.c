@@ -14,7 +14,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/sys.h"
-#include "repl/text/text.h"
+#include "repl/text/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -372,9 +372,9 @@ int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 		return -1;
 	while (left) {
 		uint32_t cp = 0;
-		int n = text_utf8((const uint8_t *)name, left, &cp);
+		int n = utf8_get(name, left, &cp);
 
-		if (n <= 0 || text_is_unseen(cp)) {
+		if (n <= 0 || utf8_is_unseen(cp)) {
 			*out++ = '_';
 			n = n > 0 ? n : 1;
 		} else {

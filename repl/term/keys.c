@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 #define ESC 0x1B
 #define CTRL_C 0x03
@@ -62,7 +62,7 @@ static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
 static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 {
 	if (c >= 0x80 && c < 0xA0) /* C1: an escape sequence in disguise */
-		c = WIDE_BAD_CHAR;
+		c = UTF8_BAD;
 	if (k->paste)
 		return emit_pasted(k, out, n, c);
 	if (c == 0)
@@ -77,7 +77,7 @@ static int utf8_begin(struct keys *k, unsigned char b, struct key *out, int n)
 	if (b < 0x80)
 		return emit_char(k, out, n, b);
 	if (b < 0xC2 || b > 0xF4)
-		return emit_char(k, out, n, WIDE_BAD_CHAR);
+		return emit_char(k, out, n, UTF8_BAD);
 	k->state = UTF8;
 	k->need = b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
 	k->min = b < 0xE0 ? 0x80 : b < 0xF0 ? 0x800 : 0x10000;
@@ -88,7 +88,7 @@ static int utf8_begin(struct keys *k, unsigned char b, struct key *out, int n)
 /* One more byte of a character that is not ASCII. */
 static int utf8_more(struct keys *k, unsigned char b, struct key *out)
 {
-	if ((b & 0xC0) != 0x80)
+	if (!utf8_continues((char)b))
 		return -1;
 	k->acc = k->acc << 6 | (b & 0x3Fu);
 	if (--k->need > 0)
@@ -96,7 +96,7 @@ static int utf8_more(struct keys *k, unsigned char b, struct key *out)
 	k->state = GROUND;
 	if (k->acc < k->min || k->acc > 0x10FFFF ||
 		(k->acc >= 0xD800 && k->acc < 0xE000))
-		return emit_char(k, out, 0, WIDE_BAD_CHAR);
+		return emit_char(k, out, 0, UTF8_BAD);
 	return emit_char(k, out, 0, (wchar_t)k->acc);
 }
 
@@ -301,7 +301,7 @@ int keys_feed(struct keys *k, unsigned char b, struct key *out)
 		if (n >= 0)
 			return n;
 		k->state = GROUND;
-		n = emit_char(k, out, 0, WIDE_BAD_CHAR);
+		n = emit_char(k, out, 0, UTF8_BAD);
 		break;
 	case ESCAPE:
 		return feed_escape(k, b, out);
@@ -334,7 +334,7 @@ int keys_timeout(struct keys *k, struct key *out)
 	int n = 0;
 
 	if (k->state == UTF8)
-		n = emit_char(k, out, n, WIDE_BAD_CHAR);
+		n = emit_char(k, out, n, UTF8_BAD);
 	else if (k->state == GROUND && k->paste) {
 		k->paste = false;
 		k->stalled = true;

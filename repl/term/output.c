@@ -17,6 +17,7 @@
 #include "repl/text/strbuf.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
+#include "repl/text/utf8.h"
 
 #define ESC 0x1b
 /* The text of a frame line; more is cut. */
@@ -216,7 +217,7 @@ static size_t output_tail_skip(const struct output *o, size_t n)
 		if (output_tail_byte(o, n, i) == '\n')
 			return i + 1;
 	while (skip < 3 && skip < n &&
-		(output_tail_byte(o, n, skip) & 0xc0) == 0x80)
+		utf8_continues(output_tail_byte(o, n, skip)))
 		skip++;
 	return skip;
 }

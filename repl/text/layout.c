@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wide.h"
+#include "utf8.h"
 
 #define LAYOUT_TAB 8
 
@@ -27,12 +27,12 @@ static void glyph_set(struct layout_glyph *g, const char *s)
 /* A mark or joiner that is drawn in the cell of the character before. */
 static bool is_mark(wchar_t c)
 {
-	return c >= 0x300 && wide_is_visible(c) && wcwidth(c) == 0;
+	return c >= 0x300 && utf8_is_visible(c) && wcwidth(c) == 0;
 }
 
 static void glyph_char(wchar_t c, struct layout_glyph *g)
 {
-	int width = wide_is_visible(c) ? wcwidth(c) : -1;
+	int width = utf8_is_visible(c) ? wcwidth(c) : -1;
 
 	if (width >= 0) {
 		g->n = (int)utf8_put(c, g->s);

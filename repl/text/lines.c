@@ -11,6 +11,7 @@
 #include "strbuf.h"
 #include "table.h"
 #include "text.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -27,10 +28,8 @@ static int add_safe(struct strbuf *b, const char *s, size_t n)
 	while (n) {
 		size_t part = n < PART ? n : PART;
 
-		/* not in the middle of a character */
-		for (int i = 0; part < n && i < 3 && (s[part] & 0xc0) == 0x80;
-			i++)
-			part--;
+		if (part < n)
+			part = utf8_start(s, part);
 		strbuf_add(b, safe, text_safe(safe, sizeof(safe), s, part));
 		columns += table_columns(safe);
 		s += part;

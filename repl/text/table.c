@@ -11,6 +11,7 @@
 
 #include "layout.h"
 #include "strbuf.h"
+#include "utf8.h"
 #include "wide.h"
 
 #include <stdlib.h>

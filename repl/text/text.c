@@ -9,87 +9,25 @@
  */
 #include "text.h"
 
+#include "utf8.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-int text_utf8(const uint8_t *s, size_t n, uint32_t *cp)
-{
-	uint8_t lead = s[0], lo = 0x80, hi = 0xbf;
-	int need = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-	uint32_t c = lead & (0xff >> (need + 1));
-
-	if (lead < 0x80) {
-		*cp = lead;
-		return 1;
-	}
-	if (lead < 0xc2 || lead > 0xf4)
-		return -1;
-	/* Unicode, table 3-7: the second byte keeps out overlong forms,
-	 * surrogates and what lies beyond U+10FFFF. */
-	if (lead == 0xe0)
-		lo = 0xa0;
-	else if (lead == 0xed)
-		hi = 0x9f;
-	else if (lead == 0xf0)
-		lo = 0x90;
-	else if (lead == 0xf4)
-		hi = 0x8f;
-	for (int i = 1; i < need; i++) {
-		if ((size_t)i >= n)
-			return 0;
-		if (s[i] < lo || s[i] > hi)
-			return -1;
-		c = c << 6 | (s[i] & 0x3f);
-		lo = 0x80;
-		hi = 0xbf;
-	}
-	*cp = c;
-	return need;
-}
-
-int text_is_unseen(uint32_t cp)
-{
-	static const struct {
-		uint32_t first, last;
-	} unseen[] = {
-		{0x0000, 0x001f}, {0x007f, 0x009f},
-		{0x00ad, 0x00ad}, /* soft hyphen */
-		{0x034f, 0x034f}, /* combining grapheme joiner */
-		{0x061c, 0x061c}, /* Arabic letter mark */
-		{0x115f, 0x1160}, /* Hangul fillers */
-		{0x17b4, 0x17b5},
-		{0x180b, 0x180f}, /* Mongolian selectors and separator */
-		{0x200b, 0x200f}, /* zero width, direction marks */
-		{0x2028, 0x202e}, /* separators, embeddings, overrides */
-		{0x2060, 0x206f}, /* joiner, isolates, deprecated format */
-		{0x3164, 0x3164}, /* Hangul filler */
-		{0xfe00, 0xfe0f}, /* variation selectors */
-		{0xfeff, 0xfeff}, /* byte order mark */
-		{0xffa0, 0xffa0}, {0xfff0, 0xfffb}, /* annotation */
-		{0xfffe, 0xffff}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
-		{0xe0000, 0xe0fff}, /* tags, more variation selectors */
-	};
-
-	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
-		if (cp >= unseen[i].first && cp <= unseen[i].last)
-			return 1;
-	return 0;
-}
 
 /* One character, or one byte that is none, as it will be shown. Returns how
  * many bytes of `s` it took. */
 static size_t text_show(char out[static 16], const uint8_t *s, size_t n)
 {
 	uint32_t cp = 0;
-	int len = text_utf8(s, n, &cp);
+	int len = utf8_get(s, n, &cp);
 
 	if (len <= 0) {
 		snprintf(out, 16, "\\x%02x", s[0]);
 		return 1;
 	}
-	if (!text_is_unseen(cp)) {
+	if (!utf8_is_unseen(cp)) {
 		memcpy(out, s, (size_t)len);
 		out[len] = '\0';
 	} else if (cp == '\n' || cp == '\t' || cp == '\r') {

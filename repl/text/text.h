@@ -13,16 +13,6 @@
 /* Enough for any text_size() or text_time(). */
 #define TEXT_HUMAN 48
 
-/* Decode the UTF-8 character at `s`, of which `n` >= 1 bytes are there. Its
- * length and *cp; 0 when the bytes are the beginning of a character that is
- * not all there; -1 when they cannot be (overlong, surrogate, stray). */
-int text_utf8(const uint8_t *s, size_t n, uint32_t *cp);
-
-/* True of characters that change how the text around them is shown, or cannot
- * be seen: controls, C1, bidi marks and overrides, zero-width, line and
- * paragraph separators, tags. */
-int text_is_unseen(uint32_t cp);
-
 /* Write `n` bytes of foreign text into `buf` as part of one line of ours.
  * Controls and unseen characters become \n, \t, \x1b, \u202e, \U000e0041;
  * invalid bytes \xNN. What does not fit ends in "…"; always terminated.

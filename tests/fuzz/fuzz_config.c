@@ -3,8 +3,8 @@
  * repl/config/file.c repl/config/keys.c repl/config/merge.c
  * repl/config/number.c repl/config/parse.c repl/config/print.c
  * repl/config/value.c repl/term/terminal.c repl/text/table.c repl/text/layout.c
- * repl/text/wide.c repl/text/strbuf.c repl/text/text.c jail/apply/enforce.c
- * jail/base/err.c jail/base/io.c */
+ * repl/text/wide.c repl/text/utf8.c repl/text/strbuf.c repl/text/text.c
+ * jail/apply/enforce.c jail/base/err.c jail/base/io.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file
@@ -15,6 +15,7 @@
 #include "repl/config/config.h"
 #include "repl/config/merge.h"
 #include "repl/config/value.h"
+#include "repl/text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,8 @@ static size_t read_text(struct config *cfg, const char *text, size_t n)
 	config_file_parse("f", text, n, config_merge_apply, &m, &errors);
 	config_list_fini(&m.seen_env);
 	for (size_t i = 0; i < errors.n; i++)
-		must(config_text_is_clean(
-			errors.text[i], strlen(errors.text[i])));
+		must(utf8_is_text(
+			errors.text[i], strlen(errors.text[i]), "\t"));
 	count = errors.n + errors.dropped;
 	config_errors_fini(&errors);
 	return count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/text/lexer.c repl/edit/pyscan.c repl/edit/highlight.c
- * repl/command/coding.c repl/text/strbuf.c repl/text/text.c repl/text/wide.c
+ * repl/command/coding.c repl/text/strbuf.c repl/text/utf8.c repl/text/wide.c
  * jail/base/err.c */
 /*
  * fuzz_lexer.c - command words and Python cells out of any bytes

@@ -1,6 +1,6 @@
 /* fuzz-sources: repl/term/output.c repl/term/vt/vt.c repl/term/vt/sequence.c
- * repl/term/vt/mode.c repl/text/text.c repl/text/table.c repl/text/layout.c
- * repl/text/wide.c repl/text/strbuf.c jail/base/err.c */
+ * repl/term/vt/mode.c repl/text/text.c repl/text/utf8.c repl/text/table.c
+ * repl/text/layout.c repl/text/wide.c repl/text/strbuf.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_output.c - the end mark is found wherever it is, and every byte before

@@ -1,5 +1,5 @@
 /* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c repl/term/vt/mode.c
- * repl/text/text.c */
+ * repl/text/utf8.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_vt.c - whatever a guest writes, the terminal gets only what is allowed
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "repl/term/vt/vt.h"
-#include "repl/text/text.h"
+#include "repl/text/utf8.h"
 
 struct bytes {
 	uint8_t *p;
@@ -104,7 +104,7 @@ static void check_output(
 
 	while (i < n) {
 		uint32_t cp;
-		int len = text_utf8(p + i, n - i, &cp);
+		int len = utf8_get(p + i, n - i, &cp);
 
 		must(len > 0);
 		must(cp < 0x7f || cp > 0x9f);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "repl/term/keys.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 /* What bytes decode to, readably: text as itself, keys as <code>, pasted text
  * between { and }. */

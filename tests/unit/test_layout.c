@@ -14,6 +14,7 @@
 
 #include "repl/edit/undo.h"
 #include "repl/text/layout.h"
+#include "repl/text/utf8.h"
 #include "repl/text/wide.h"
 
 static const struct layout_shape ten = {.cols = 10, .prompt = 4, .prompt2 = 4};
@@ -141,25 +142,34 @@ static void utf8_is_strict_and_comes_back(void **state)
 	static const char *const bad[] = {"\xC0\x80", "\xE0\x80\x80",
 		"\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\x80", "\xC3",
 		"\xE2\x82"};
-	static const wchar_t all[] = {
+	static const uint32_t all[] = {
 		'a', 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF};
-	wchar_t c;
+	uint32_t c;
 	char out[4];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(utf8_get(bad[i], strlen(bad[i]), &c), 0);
+		assert_true(utf8_get(bad[i], strlen(bad[i]), &c) <= 0);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		size_t n = utf8_put(all[i], out);
 
 		assert_int_equal(utf8_get(out, n, &c), n);
 		assert_int_equal(c, all[i]);
 	}
-	assert_int_equal(utf8_put((wchar_t)0xD800, out), 3);
+	assert_int_equal(utf8_put(0xD800, out), 3);
 	assert_memory_equal(out, "\xEF\xBF\xBD", 3);
-	assert_false(utf8_is_visible("a\033", 2));
-	assert_false(utf8_is_visible("a\xE2\x80\xAE", 4));
-	assert_true(utf8_is_visible("日本", 6));
+	assert_false(utf8_is_visible_text("a\033", 2));
+	assert_false(utf8_is_visible_text("a\xE2\x80\xAE", 4));
+	assert_true(utf8_is_visible_text("日本", 6));
+	assert_int_equal(utf8_get("\xE2\x82", 2, &c), 0);
+	assert_int_equal(utf8_get("\xE2\x28", 2, &c), -1);
+	assert_int_equal(utf8_count("a\xFF日", 5), 3);
+	assert_int_equal(utf8_start("a日", 3), 1);
+	assert_int_equal(utf8_start("\x80\x80", 1), 0);
+	assert_true(utf8_is_text("a\té", 4, "\t"));
+	assert_false(utf8_is_text("a\té", 4, "\n"));
+	assert_false(utf8_is_text("a\0b", 3, "\t"));
+	assert_false(utf8_is_text("\xC2\x9B", 2, "\t"));
 }
 
 static void note(struct undo *u, const wchar_t *s)

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "repl/text/text.h"
+#include "repl/text/utf8.h"
 #include "sequence.h"
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
@@ -133,7 +133,7 @@ static void vt_character(struct vt *v, uint8_t c)
 	int len;
 
 	v->u[v->u_n++] = c;
-	len = text_utf8(v->u, v->u_n, &cp);
+	len = utf8_get(v->u, v->u_n, &cp);
 	if (len == 0)
 		return;
 	if (len < 0) {
@@ -244,7 +244,7 @@ static void vt_begin_esc(struct vt *v)
 
 static bool vt_step_ground(struct vt *v, uint8_t c)
 {
-	if (v->u_n && (c & 0xc0) != 0x80)
+	if (v->u_n && !utf8_continues((char)c))
 		vt_show_broken(v);
 	if (c == ESC)
 		vt_begin_esc(v);
