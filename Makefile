@@ -72,7 +72,7 @@ deps:
 
 ## make check      every test, without installing anything
 check: everything
-	@BUILD=$(BUILD) tests/run
+	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
 
 # What the tests need built.
 everything: build $(UNIT)

@@ -33,11 +33,12 @@ def _reap():
 
 
 def reap_orphans(but):
-    """Reap what was adopted and has ended; not `but`, which others await."""
+    """Reap what was adopted and has ended; not those in `but`, which others
+    wait for."""
     me = os.getpid()
     for pid in hosttree.all_pids():
         s = hosttree.stat_of(pid)
-        if s and s[0] == b"Z" and int(s[1]) == me and pid != but:
+        if s and s[0] == b"Z" and int(s[1]) == me and pid not in but:
             os.waitpid(pid, os.WNOHANG)
 
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The runner: suites, who runs them, sums."""
+"""The runner: suites, who runs them, sums.
+
+A job is one suite as one person. Two jobs run at a time, because most tests
+wait for a clock and not for a CPU. The output of a job is shown when it ends.
+"""
+import collections
 import os
 import pathlib
 import re
@@ -8,17 +13,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import leaks
 from hosttree import PATIENCE
 from people import Person, make_person, remove_accounts_below
-from tally import Tally, failures, read_report, replace_failures
+from tally import Tally, failures, forgive, read_report
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
-# A suite may take long on a busy machine, but not in silence: what takes
-# longest is a single test, which has a clock of its own (conftest.py).
+JOBS = 2
+# A suite may take long on a busy machine, but not in silence: each test has a
+# clock of its own (conftest.py).
 SUITE_SECONDS = 1800 * PATIENCE
 SILENT_SECONDS = 300 * PATIENCE
 
@@ -39,9 +46,6 @@ SUITES = {
     "fuzz": ("fuzz", False),
 }
 
-# More failures than this are no accident.
-TRIED_AGAIN = 5
-
 
 class Interrupted(Exception):
     pass
@@ -51,33 +55,47 @@ def _stop(signum, frame):
     raise Interrupted(signal.Signals(signum).name)
 
 
-class Run:
-    def __init__(self, people, directory):
-        self.people = people
-        self.directory = directory
-        self.tally = Tally()
+class Job:
+    """One suite as one person, with the output it has made so far."""
+
+    def __init__(self, run, suite, person, select):
+        self.run, self.suite, self.person = run, suite, person
+        self.select = select
+        self.tally = run.tally
+        self.shown = bytearray()
+
+    def title(self):
+        each = SUITES[self.suite][1]
+        return (self.suite + (f", as {self.person.who}" if each else "")
+                + (", with a cgroup" if each and self.person.cgroup else ""))
+
+    def go(self):
+        started = time.monotonic()
+        print(f"... {self.title()}", flush=True)
+        getattr(self, SUITES[self.suite][0])(self.suite, self.person,
+                                             self.select)
+        seconds = time.monotonic() - started
+        self.run.show(f"\n=== {self.title()} ({seconds:.0f} s)\n",
+                      self.shown)
 
     # ---- one command ----
 
     def command(self, argv, person, env=None, seconds=SUITE_SECONDS):
-        """Run it in a process group of its own, its output shown as it comes.
+        """Run it in a process group of its own.
         Returns (exit status or None when it took too long or hung, output)."""
-        sys.stdout.flush()
-        p = subprocess.Popen(
+        p = self.run.start(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, cwd=person.top,
             env={**person.env, **(env or {})}, process_group=0,
             **person.identity)
         try:
             return self._follow(p, seconds)
-        except BaseException:
-            os.killpg(p.pid, signal.SIGKILL)
-            p.wait()
-            raise
+        finally:
+            self.run.ended(p)
 
     def _follow(self, p, seconds):
-        reaped = heard = time.monotonic()
-        end = reaped + seconds
+        heard = time.monotonic()
+        end = heard + seconds
         kept = bytearray()
         os.set_blocking(p.stdout.fileno(), False)
         while True:
@@ -86,13 +104,9 @@ class Run:
             if data:
                 heard = now
                 kept += data
-                sys.stdout.buffer.write(data)
-                sys.stdout.flush()
+                self.shown += data
             elif data == b"" or p.poll() is not None:
                 return p.wait(), bytes(kept)
-            if now > reaped + 0.5:
-                leaks.reap_orphans(but=p.pid)
-                reaped = now
             if now > min(end, heard + SILENT_SECONDS):
                 os.killpg(p.pid, signal.SIGKILL)
                 p.wait()
@@ -163,23 +177,20 @@ class Run:
             self.tally.fail(name, f"ended with status {status}", again)
 
     def pytest(self, suite, person, select):
-        """A handful of failures is tried once more, alone: real terminals on
-        a busy machine. What passes only then is named at the end."""
         if not (TOP / "tests" / suite).is_dir():
             self.tally.fail(suite, f"tests/{suite} does not exist")
             return
         status, report = self._pytest_once(
             suite, person, select or [f"tests/{suite}"])
         failed = failures(report)
-        if 0 < len(failed) <= TRIED_AGAIN:
-            print("--- once more, alone", flush=True)
+        if self.run.may_forgive(len(failed)):
             status, second = self._pytest_once(suite, person, failed)
-            replace_failures(self.tally, report, second)
+            forgive(self.tally, report, second)
         read_report(self.tally, report, f"{suite} ({person.who})", status,
                     f"tests/run --{person.who} {suite}")
 
     def _pytest_once(self, suite, person, names):
-        n = len(list(self.directory.glob("**/report-*")))
+        n = self.run.number()
         report = person.directory / f"report-{n}-{suite}"
         base = person.directory / f"tmp-{n}-{suite}"
         argv = ["/usr/bin/python3", "-B", "-m", "pytest", "-q",
@@ -189,16 +200,86 @@ class Run:
             argv, person, {"CELLBLOCK_TEST_REPORT": str(report)})
         return status, report
 
-    # ---- all of it ----
 
-    def suite(self, suite, select):
-        how, each = SUITES[suite]
-        people = self.people if each else self.people[:1]
-        for person in people:
-            print(f"\n=== {suite}" + (f", as {person.who}" if each else "")
-                  + (", with a cgroup" if each and person.cgroup else ""),
-                  flush=True)
-            getattr(self, how)(suite, person, select)
+class Run:
+    """All jobs, two at a time, and their sum."""
+
+    def __init__(self, directory, forgiven):
+        self.directory = directory
+        self.tally = Tally()
+        self.lock = threading.Lock()
+        self.alive = {}             # pid: the process of a command
+        self.left = forgiven        # tests that may still be forgiven
+        self.reports = 0
+        self.stopping = False
+
+    def show(self, title, output):
+        with self.lock:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(title.encode() + bytes(output))
+            sys.stdout.flush()
+
+    def number(self):
+        with self.lock:
+            self.reports += 1
+            return self.reports
+
+    def may_forgive(self, n):
+        """Whether `n` failed tests may be tried again."""
+        with self.lock:
+            if not 0 < n <= self.left:
+                return False
+            self.left -= n
+            return True
+
+    def start(self, argv, **how):
+        with self.lock:
+            if self.stopping:
+                raise Interrupted("the run is ending")
+            p = subprocess.Popen(argv, **how)
+            self.alive[p.pid] = p
+            return p
+
+    def ended(self, p):
+        with self.lock:
+            self.alive.pop(p.pid)
+
+    def stop(self):
+        """End what runs; nothing starts any more."""
+        with self.lock:
+            self.stopping = True
+            for pid in self.alive:
+                os.killpg(pid, signal.SIGKILL)
+
+    def _work(self, jobs):
+        while True:
+            with self.lock:
+                if not jobs or self.stopping:
+                    return
+                job = jobs.popleft()
+            try:
+                job.go()
+            except Interrupted:
+                return
+            except Exception as e:  # a broken runner is no green run
+                self.tally.fail(job.title(), f"the runner failed: {e!r}")
+
+    def all(self, jobs):
+        jobs = collections.deque(jobs)
+        workers = [threading.Thread(target=self._work, args=(jobs,),
+                                    daemon=True) for _ in range(JOBS)]
+        for w in workers:
+            w.start()
+        try:
+            for w in workers:
+                while w.is_alive():
+                    w.join(0.5)
+                    with self.lock:
+                        leaks.reap_orphans(self.alive)
+        finally:
+            self.stop()
+            for w in workers:
+                w.join()
 
 
 def _read_for(stream, seconds):
@@ -210,11 +291,14 @@ def _read_for(stream, seconds):
 
 
 def parse(argv):
-    """Who, and what: {suite: the tests picked from it, [] for all}."""
-    who, picked = None, {}
+    """Who, how many tests may be forgiven, and what: {suite: the tests picked
+    from it, [] for all}."""
+    who, forgiven, picked = None, 0, {}
     for word in argv:
         if word in ("--root", "--user"):
             who = word[2:]
+        elif re.fullmatch(r"--forgive=\d+", word):
+            forgiven = int(word.partition("=")[2])
         elif word in ("-h", "--help"):
             print(sys.modules["__main__"].__doc__.strip())
             sys.exit(0)
@@ -227,7 +311,7 @@ def parse(argv):
             select = picked.setdefault(suite, [])
             if "/" in word:
                 select.append("tests/" + word)
-    return who, picked or {s: [] for s in SUITES}
+    return who, forgiven, picked or {s: [] for s in SUITES}
 
 
 def choose_people(who, directory, tally):
@@ -246,20 +330,21 @@ def choose_people(who, directory, tally):
 
 
 def main(argv):
-    who, picked = parse(argv)
+    who, forgiven, picked = parse(argv)
     for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(s, _stop)
     leaks.adopt_orphans()
     before = leaks.Snapshot()
     started = time.monotonic()
-    people, run = [], None
+    people = []
     directory = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-"))
     directory.chmod(0o755)
+    run = Run(directory, forgiven)
     try:
-        run = Run(people, directory)
         people += choose_people(who, directory, run.tally)
-        for suite, select in picked.items():
-            run.suite(suite, select)
+        run.all(Job(run, suite, person, select)
+                for suite, select in picked.items()
+                for person in (people if SUITES[suite][1] else people[:1]))
         print("\n=== left behind", flush=True)
         leaks.check(before, people, run.tally)
         for person in people:

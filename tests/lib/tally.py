@@ -8,7 +8,7 @@ class Tally:
         self.passed = 0
         self.failed = []            # (name, why, the command to run it again)
         self.skipped = []           # (name, reason)
-        self.second = []            # passed, but only at the second try
+        self.forgiven = []          # failed, then passed (--forgive)
 
     def add(self, n):
         self.passed += n
@@ -34,8 +34,8 @@ class Tally:
         for reason, names in self._by_reason().items():
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             print(f"skipped: {names[0]}{more}: {reason}")
-        for name in self.second:
-            print(f"passed only at the second try: {name}")
+        for name in self.forgiven:
+            print(f"FORGIVEN: {name}: failed, and passed when run again")
         for name, why, again in self.failed:
             print(f"FAILED: {name}" + (f": {why}" if why else ""))
             if again:
@@ -53,15 +53,16 @@ def failures(path):
         return []
 
 
-def replace_failures(tally, path, second):
-    """What failed in the first report counts as it ended in the second."""
+def forgive(tally, path, second):
+    """A failure of the first report that passed in the second is forgiven."""
     try:
         again = json.loads(second.read_text())
     except (OSError, ValueError):
         return
     report = json.loads(path.read_text())
     still = {name for name, _ in again["failed"]}
-    tally.second += [name for name, _ in report["failed"] if name not in still]
+    tally.forgiven += [name for name, _ in report["failed"]
+                       if name not in still]
     report["failed"] = again["failed"]
     report["passed"] += again["passed"]
     path.write_text(json.dumps(report))

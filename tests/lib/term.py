@@ -50,6 +50,7 @@ class Session:
         self.prompt = prompt
         self.raw = bytearray()      # everything that came, as it came
         self.closed = False
+        self.notices = {}           # how many of each were waited for
         self.screen = Terminal(size[1], size[0], self._answer)
         self.stream = pyte.ByteStream(self.screen)
         self._set_size(*size)
@@ -185,6 +186,15 @@ class Session:
     def start(self, deadline=None):
         self.wait_prompt(deadline)
         return self
+
+    def wait_notice(self, limit):
+        """Wait until the session says once more that `limit` ("idle" or
+        "lifetime") is near. The notice comes 60 s before the limit strikes, so
+        a test lets 2 s pass with a limit of 62 s."""
+        text = f"s: {limit} limit"
+        self.notices[limit] = self.notices.get(limit, 0) + 1
+        self.wait(lambda: self.all_text().count(text) >= self.notices[limit],
+                  f"notice {self.notices[limit]} of the {limit} limit")
 
     # ---- cells ----
 
