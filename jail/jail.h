@@ -14,12 +14,13 @@
 #ifndef JAIL_JAIL_H
 #define JAIL_JAIL_H
 
-#include "jail/apply/enforce.h"
+#include "enforce.h"
 #include "jail/base/err.h"
 #include "spec.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Hex digits of an end mark. */
@@ -99,11 +100,12 @@ struct jail_done {
 };
 
 enum jail_event_type {
-	JAIL_BUILT,	/* the jail stands; Python is being started */
-	JAIL_FAILED,	/* it could not be built: `err`; the session is over */
-	JAIL_UP,	/* the guest answers; fds: see below */
-	JAIL_RUNNING,	/* a cell was handed over; `mark` ends its output */
-	JAIL_DONE,	/* a cell ended: `done` */
+	JAIL_BUILT,   /* the jail stands, Python is being started: `facts` */
+	JAIL_FAILED,  /* the jail could not be built: `err`, and `facts` as far
+		       * as they are known; the session is over */
+	JAIL_UP,      /* the guest answers; fds: see below */
+	JAIL_RUNNING, /* a cell was handed over; `mark` ends its output */
+	JAIL_DONE,    /* a cell ended: `done` */
 	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
 	JAIL_STACK,	/* where a stuck cell was: `fd` holds text (guest's) */
 	JAIL_PARKED,	/* the session is at rest: checkpoint taken, stopped */
@@ -140,6 +142,7 @@ struct jail_event {
 	char limited[256];
 	struct jail_done done;
 	struct jail_program program;
+	struct enforce_facts facts;
 	struct err err;
 };
 
@@ -279,5 +282,10 @@ int jail_home_remove(struct jail *j, const char *path, struct err *e);
 
 /* SPEC_PROGRAM: start the program now (after uploads). */
 int jail_start_program(struct jail *j, struct err *e);
+
+/* Print the plan of a jail for `spec` on this host, which offers `facts`: one
+ * line an operation. -1 with e when the spec asks for what no jail can have. */
+int jail_print_plan(const struct jail_spec *spec,
+	const struct enforce_facts *facts, FILE *f, struct err *e);
 
 #endif

@@ -3,29 +3,23 @@
  * check.c - what this host enforces, and what to do about the rest
  *
  * Runs in:   front end, instead of a session; nothing is confined
- * Trusts:    the kernel's answers
+ * Trusts:    the warden of the jail that is tried
  *
- * Every row is found out, not assumed: by looking where looking is enough, by
- * trying where it is not: namespaces in a child, and a cgroup with the limits
- * of a session.
+ * Every row is found out, not assumed: a jail is built as for any session, with
+ * its cgroup and namespaces and everything the configuration shows in it, and
+ * is ended before Python starts.
  */
 #include "check.h"
 
-#include "jail/apply/enforce.h"
-#include "jail/apply/trial.h"
 #include "jail/base/err.h"
-#include "jail/host/host.h"
-#include "jail/plan/plan.h"
+#include "jail/enforce.h"
+#include "jail/jail.h"
 #include "jail/spec.h"
-#include "jail/walls/cgroup/cgroup.h"
-#include "repl/config/config.h"
-#include "repl/session/setup.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/table.h"
 
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,77 +29,70 @@
 
 struct row {
 	struct enforce is;
-	char by[100]; /* room for what is made here */
+	char by[100]; /* storage for a text made here */
 };
 
 struct check {
-	const struct config *cfg;
-	struct host host;
+	const struct jail_spec *spec;
 	struct enforce_facts facts;
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
-	char userns_remedy[sizeof(((struct err *)0)->hint) + 220];
-	char cgroup_remedy[300];
+	char why[sizeof(((struct err *)0)->hint) + 220]; /* no jail was built */
 	struct row rows[ROWS_MAX];
 	size_t n;
 };
 
-/* Everything that no row can replace is there from 5.10 on. A version that
+/* Everything that has no fallback is there from Linux 5.10 on. A version that
  * cannot be read is not held against the host. */
-static bool kernel_is_new(const struct host *h)
+static bool kernel_is_new(const struct enforce_facts *f)
 {
-	return h->kernel_major == 0 || h->kernel_major > 5 ||
-	       (h->kernel_major == 5 && h->kernel_minor >= 10);
+	return f->kernel_major == 0 || f->kernel_major > 5 ||
+	       (f->kernel_major == 5 && f->kernel_minor >= 10);
 }
 
 /* ---- finding out ---- */
 
-/* Make a session's cgroup, see what the kernel kept of its limits, and remove
- * it: some hosts accept a limit and ignore it. */
-static void try_cgroup(struct check *c, struct cgroup *cg)
+/* Build a jail and end it. What jail.require asks for is compared afterwards:
+ * here it would hide everything that comes later. */
+static int try_jail(struct check *c, struct err *e)
 {
-	struct cgroup_caps caps = {.kind = CGROUP_NONE};
-	struct err e = {0};
-	sigset_t all, before;
+	struct jail_spec spec = *c->spec;
+	struct jail_event ev;
+	struct jail *jail;
+	int r;
 
-	/* Nobody else would remove it before a session ends. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	cgroup_probe(&caps, 0);
-	if (cgroup_place(cg, &caps, NULL, &e) < 0 ||
-		cgroup_open(cg, &caps, &c->cfg->limits, &e) < 0) {
-		snprintf(caps.why, sizeof(caps.why), "%.250s", e.msg);
-		caps.kind = CGROUP_NONE;
+	spec.mode = SPEC_PROGRAM;
+	spec.require = NULL;
+	if (jail_open(&jail, &spec, e) < 0)
+		return -1;
+	while ((r = jail_wait(jail, &ev, -1, e)) == 1) {
+		jail_event_close(&ev);
+		if (ev.type == JAIL_BUILT || ev.type == JAIL_FAILED)
+			break;
 	}
-	enforce_facts(&c->facts, &c->host, cg, &caps);
-	cgroup_close(cg);
-	cgroup_remove(cg, 1000, NULL);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (c->facts.cgroup_remedy) {
-		snprintf(c->cgroup_remedy, sizeof(c->cgroup_remedy), "%s",
-			caps.why);
-		c->facts.cgroup_remedy = c->cgroup_remedy;
+	if (jail_close(jail, r < 0 ? NULL : e) < 0 || r < 0)
+		return -1;
+	if (!ev.facts.known) {
+		*e = ev.err;
+		return -1;
 	}
+	c->facts = ev.facts;
+	c->facts.jail = ev.type == JAIL_BUILT;
+	if (!c->facts.jail)
+		snprintf(c->why, sizeof(c->why), "%.200s%s%s", ev.err.msg,
+			ev.err.hint[0] ? ": " : "", ev.err.hint);
+	return 0;
 }
 
-static void find_out(struct check *c)
+static int find_out(struct check *c, struct err *e)
 {
-	const char *const *words = NULL;
-	const char *list[SETUP_LIST + 1];
-	struct cgroup cg;
-
-	trial_run(&c->host, c->cfg->uids.lo, c->cfg->uids.hi);
-	try_cgroup(c, &cg);
-	c->host.cgroup_memory = c->facts.memory;
-	c->facts.userns = c->host.userns;
-	snprintf(c->userns_remedy, sizeof(c->userns_remedy), "%.200s%s%s",
-		c->host.why.msg, c->host.why.hint[0] ? ": " : "",
-		c->host.why.hint);
-	c->facts.userns_remedy = c->userns_remedy;
+	if (try_jail(c, e) < 0)
+		return -1;
 	c->can_build =
-		c->facts.userns && c->facts.seccomp && kernel_is_new(&c->host);
-	words = setup_list(list, &c->cfg->require);
-	c->is_met = enforce_require(words, &c->facts, -1, &c->unmet) == 0;
+		c->facts.jail && c->facts.seccomp && kernel_is_new(&c->facts);
+	c->is_met = enforce_require(
+			    c->spec->require, &c->facts, -1, &c->unmet) == 0;
+	return 0;
 }
 
 /* ---- rows ---- */
@@ -113,10 +100,10 @@ static void find_out(struct check *c)
 static void add_kernel(struct check *c)
 {
 	struct row *r = &c->rows[c->n++];
-	bool new = kernel_is_new(&c->host);
+	bool new = kernel_is_new(&c->facts);
 
-	snprintf(r->by, sizeof(r->by), "Linux %d.%d", c->host.kernel_major,
-		c->host.kernel_minor);
+	snprintf(r->by, sizeof(r->by), "Linux %d.%d", c->facts.kernel_major,
+		c->facts.kernel_minor);
 	r->is = (struct enforce){.what = "kernel",
 		.by = r->by,
 		.strength = new ? ENFORCE_STRONG : ENFORCE_NONE,
@@ -127,6 +114,8 @@ static void add_kernel(struct check *c)
 static void add_detail(
 	const struct check *c, enum enforce_limit limit, struct row *r)
 {
+	if (limit == ENFORCE_JAIL && c->why[0])
+		r->is.remedy = c->why;
 	if (limit == ENFORCE_CALLS && c->facts.seccomp)
 		snprintf(r->by, sizeof(r->by), "seccomp, %d instructions",
 			c->facts.seccomp);
@@ -185,7 +174,7 @@ static int print_json(const struct check *c, struct err *e)
 {
 	json_t *rows = json_array();
 	json_t *top = json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o}", "version",
-		CELLBLOCK_VERSION, "python", c->host.python.path, "jail",
+		CELLBLOCK_VERSION, "python", c->spec->python, "jail",
 		c->can_build, "require_met", c->is_met, "unmet",
 		c->is_met ? NULL : c->unmet.msg, "checks", rows);
 	int r = 0;
@@ -209,47 +198,25 @@ static int print_json(const struct check *c, struct err *e)
 	return r;
 }
 
-/* What would be done, step by step. */
-static int print_plan(struct check *c, const char *python, struct err *e)
+/* What is done to build a jail, step by step. */
+static int print_plan(const struct check *c, struct err *e)
 {
-	const char *expose[SETUP_LIST + 1], *require[SETUP_LIST + 1];
-	struct jail_spec spec = {.limits = c->cfg->limits,
-		.python = python,
-		.packages = c->cfg->packages,
-		.expose = setup_list(expose, &c->cfg->expose),
-		.require = setup_list(require, &c->cfg->require),
-		.uid_lo = c->cfg->uids.lo,
-		.uid_hi = c->cfg->uids.hi};
-	struct plan plan;
-
-	host_resolve(&c->host, &spec);
-	if (plan_make(&plan, &spec, &c->host, e) < 0)
-		return -1;
 	putchar('\n');
-	plan_print(&plan, stdout);
-	plan_fini(&plan);
-	return 0;
+	return jail_print_plan(c->spec, &c->facts, stdout, e);
 }
 
-int check_run(const struct config *cfg, const char *python, bool json,
-	bool verbose, struct err *e)
+int check_run(
+	const struct jail_spec *spec, bool json, bool verbose, struct err *e)
 {
-	struct check c = {.cfg = cfg};
-	int r = 0;
+	struct check c = {.spec = spec};
 
-	if (host_probe(&c.host, python, e) < 0)
+	if (find_out(&c, e) < 0)
 		return err_kind_set(e, ERR_JAIL);
-	find_out(&c);
 	add_kernel(&c);
 	add_limits(&c);
-	if (json)
-		r = print_json(&c, e);
-	else
-		r = print_people(&c, e);
-	if (r == 0 && verbose && !json)
-		r = print_plan(&c, python, e);
-	host_fini(&c.host);
-	if (r < 0)
+	if (json ? print_json(&c, e) < 0 : print_people(&c, e) < 0)
+		return -1;
+	if (verbose && !json && print_plan(&c, e) < 0)
 		return -1;
 	return c.can_build && c.is_met ? 0 : 125;
 }

@@ -7,13 +7,13 @@
 
 #include <stdbool.h>
 
-struct config;
 struct err;
+struct jail_spec;
 
 /* Print the table for people, or with `json` one object for programs. Returns
- * the exit status: 0 a session can start here, 125 no jail can be built or
- * what jail.require asks for is not strong; -1 with e. */
-int check_run(const struct config *cfg, const char *python, bool json,
-	bool verbose, struct err *e);
+ * the exit status: 0 if a session can start here, 125 if no jail can be built
+ * or a limit in jail.require is not strong; -1 with e. */
+int check_run(
+	const struct jail_spec *spec, bool json, bool verbose, struct err *e);
 
 #endif

@@ -479,11 +479,10 @@ static int run_check(struct run *r)
 	struct err e = {0};
 	int status;
 
-	if (config_choose_python(&r->cfg, r->opt.python, r->setup.python,
-		    sizeof(r->setup.python), &e) < 0)
+	if (setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+		    SPEC_PROGRAM, &e) < 0)
 		die(&e);
-	status = check_run(
-		&r->cfg, r->setup.python, r->opt.json, r->opt.verbose, &e);
+	status = check_run(&r->spec, r->opt.json, r->opt.verbose, &e);
 	if (status < 0)
 		die(&e);
 	return status;

@@ -12,6 +12,8 @@
 
 #include "jail/base/cpu.h"
 #include "jail/base/io.h"
+#include "jail/host/host.h"
+#include "jail/plan/plan.h"
 #include "jail/warden/warden.h"
 #include "jail/wire/wire.h"
 
@@ -99,6 +101,27 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	j->sock = pair[0];
 	*out = j;
 	return 0;
+}
+
+int jail_print_plan(const struct jail_spec *spec,
+	const struct enforce_facts *facts, FILE *f, struct err *e)
+{
+	struct host host;
+	struct plan plan;
+	int r;
+
+	if (host_probe(&host, spec->python, e) < 0)
+		return -1;
+	host_resolve(&host, spec);
+	host.no_proc = !facts->proc;
+	host.cgroup_memory = facts->memory;
+	r = plan_make(&plan, spec, &host, e);
+	if (r == 0) {
+		plan_print(&plan, f);
+		plan_fini(&plan);
+	}
+	host_fini(&host);
+	return r;
 }
 
 int jail_fd(const struct jail *j)

@@ -2,9 +2,8 @@
 /*
  * host.h - what this kernel and this host can do
  *
- * A value that a plan is made from. The start path fills it with cheap looks
- * only; the trials that `--check` reports make namespaces and are kept apart
- * (trial.h).
+ * A value that a plan is made from, filled with cheap looks only. What only a
+ * jail shows, the session's start finds out.
  */
 #ifndef JAIL_HOST_HOST_H
 #define JAIL_HOST_HOST_H
@@ -67,10 +66,6 @@ struct host {
 	struct host_python python;
 	struct host_link reals[HOST_REALS_MAX];
 	int nreals;
-
-	/* trial_run() only. */
-	int userns; /* 1 possible, 0 not: `why` */
-	struct err why;
 };
 
 /* Look at what the start needs to know. -1 with e when the interpreter is

@@ -11,7 +11,7 @@
 #define JAIL_WARDEN_STATE_H
 
 #include "jail/apply/apply.h"
-#include "jail/apply/enforce.h"
+#include "jail/enforce.h"
 #include "jail/host/host.h"
 #include "jail/init/procs.h"
 #include "jail/jail.h"

@@ -14,6 +14,7 @@
 #include "warden.h"
 
 #include "jail/apply/apply.h"
+#include "jail/apply/facts.h"
 #include "jail/apply/janitor.h"
 #include "jail/base/io.h"
 #include "jail/walls/claim.h"
@@ -146,15 +147,15 @@ static int start(struct warden *w, struct err *e)
 	if (host_probe(&w->host, w->spec->python, e) < 0)
 		return -1;
 	host_resolve(&w->host, w->spec);
+	facts_of_host(&w->facts, &w->host);
 	if (!ident_is_root())
 		use_delegated(w, &caps);
 	else if (leave_root(w, &caps, e) < 0)
 		return -1;
 	/* Whether there can be a /proc is known when init has tried. */
-	enforce_facts(&w->facts, &w->host, &w->cgroup, &caps);
+	facts_of_cgroup(&w->facts, &w->cgroup, &caps);
 	if (enforce_require(w->spec->require, &w->facts, ENFORCE_PROC, e) < 0)
 		return -1;
-	w->facts.cgroup_remedy = NULL;
 	w->host.cgroup_memory = !!(w->cgroup.enforced & CGROUP_LIMIT_MEMORY);
 	if (plan_make(&w->plan, w->spec, &w->host, e) < 0)
 		return -1;
@@ -271,6 +272,7 @@ _Noreturn void warden_main(int front, const struct jail_spec *spec)
 
 	if (start(&w, &ev.err) == 0) {
 		ev.type = JAIL_BUILT;
+		ev.facts = w.facts;
 		snprintf(ev.limited, sizeof(ev.limited), "%s", w.limited);
 		warden_event(&w, &ev, NULL, 0);
 		if (spec->mode == SPEC_PROGRAM) {
@@ -286,6 +288,7 @@ _Noreturn void warden_main(int front, const struct jail_spec *spec)
 			between_cells(&w);
 		}
 	}
+	ev.facts = w.facts;
 	/* What the configuration asks for may be the only thing wrong. */
 	if (ev.err.kind != ERR_CONFIG)
 		err_kind_set(&ev.err, ERR_JAIL);

@@ -285,6 +285,8 @@ int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 		!memchr(ev->mark, '\0', sizeof(ev->mark)) ||
 		!memchr(ev->text, '\0', sizeof(ev->text)) ||
 		!memchr(ev->limited, '\0', sizeof(ev->limited)) ||
+		!memchr(ev->facts.cgroup_why, '\0',
+			sizeof(ev->facts.cgroup_why)) ||
 		!memchr(ev->done.text, '\0', sizeof(ev->done.text)) ||
 		!err_terminated(&ev->err) || !err_terminated(&m->reply.err))
 		return err_set(e, "malformed event");

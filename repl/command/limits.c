@@ -7,8 +7,8 @@
  */
 #include "impl.h"
 
-#include "jail/apply/enforce.h"
 #include "jail/base/err.h"
+#include "jail/enforce.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/value.h"

@@ -9,8 +9,8 @@
  */
 #include "value.h"
 
-#include "jail/apply/enforce.h"
 #include "jail/base/err.h"
+#include "jail/enforce.h"
 #include "repl/text/utf8.h"
 
 #include <limits.h>

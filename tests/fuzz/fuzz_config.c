@@ -4,7 +4,7 @@
  * repl/config/number.c repl/config/parse.c repl/config/print.c
  * repl/config/value.c repl/term/terminal.c repl/text/table.c repl/text/layout.c
  * repl/text/wide.c repl/text/utf8.c repl/text/strbuf.c repl/text/text.c
- * jail/apply/enforce.c jail/base/err.c jail/base/io.c */
+ * jail/enforce.c jail/base/err.c jail/base/io.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file

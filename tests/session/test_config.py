@@ -123,6 +123,19 @@ def test_check_as_json(cb):
     assert isinstance(json.loads(r.text), dict)
 
 
+def test_check_says_why_no_session_of_this_configuration_starts(cb):
+    import json
+    shown = "jail.expose=/var/gone"
+    ran = cb.run("--set", shown, "-c", "print('ran')")
+    r = cb.run("--set", shown, "--check", "--json")
+    answer = json.loads(r.text)
+    assert (ran.code, r.code, answer["jail"]) == (125, 125, False), (ran, r)
+    row = next(row for row in answer["checks"] if row["what"] == "jail")
+    assert row["strength"] == "none", row
+    assert "/var/gone: No such file" in row["remedy"], row
+    assert "/var/gone: No such file" in ran.said, ran
+
+
 def test_requirement_that_the_host_lacks_refuses_to_start(cb):
     r = cb.run("--set", "jail.require=no-such-thing", "-c", "print('ran')")
     assert r.code == 78, r

@@ -2,7 +2,7 @@
 /*
  * test_enforce.c - what enforces a limit, and what jail.require makes of it
  */
-#include "jail/apply/enforce.h"
+#include "jail/enforce.h"
 
 #include "jail/base/err.h"
 
@@ -16,7 +16,7 @@
 
 /* A host that has it all. */
 static const struct enforce_facts everything = {
-	.userns = 1,
+	.jail = 1,
 	.cgroup = 2,
 	.memory = 1,
 	.swap = 1,
@@ -68,7 +68,6 @@ static void what_is_not_strong_has_a_remedy(void **state)
 	struct enforce_facts nothing = {.host_swap = 1};
 
 	(void)state;
-	nothing.userns_remedy = "allow them";
 	for (int root = 0; root < 2; root++) {
 		nothing.root = root;
 		for (int i = 0; i < ENFORCE_LIMITS; i++) {

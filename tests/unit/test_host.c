@@ -5,7 +5,6 @@
  * Interpreters here are files that begin as a program does, in a directory
  * that each test makes and removes. Nothing is ever run.
  */
-#include "jail/apply/trial.h"
 #include "jail/host/host.h"
 #include "jail/spec.h"
 
@@ -15,9 +14,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <sys/stat.h>
-
-/* Below the range that sessions get theirs from. */
-#define SOME_UID 2130600002
 
 static char top[64];
 
@@ -305,15 +301,6 @@ static void what_is_to_be_shown_is_followed_to_its_end(void **state)
 	rmdir(dir);
 }
 
-static void a_trial_of_namespaces_ends_with_a_verdict(void **state)
-{
-	struct host h = {0};
-
-	(void)state;
-	trial_run(&h, SOME_UID, SOME_UID);
-	assert_true(h.userns || h.why.msg[0]);
-}
-
 static void an_error_about_namespaces_gets_a_remedy(void **state)
 {
 	struct err e = {.code = ENOSPC};
@@ -340,7 +327,6 @@ int main(void)
 		TEST(a_path_without_end_is_an_error),
 		cmocka_unit_test(this_host_is_seen_as_it_is),
 		cmocka_unit_test(what_is_to_be_shown_is_followed_to_its_end),
-		cmocka_unit_test(a_trial_of_namespaces_ends_with_a_verdict),
 		cmocka_unit_test(an_error_about_namespaces_gets_a_remedy),
 	};
 

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * enforce.c - what keeps each limit and each wall, and how strongly
+ * enforce.c - what enforces each limit and each wall, and how strongly
  *
- * Runs in:   warden, before the jail is built; front end for --check
- * Trusts:    what was read back, and trials; no version number where there is
- *            a better way to know
+ * Runs in:   warden, before the jail is built; front end; pure
+ * Trusts:    the facts
  */
 #include "enforce.h"
 
 #include "jail/base/err.h"
-#include "jail/host/host.h"
-#include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/seccomp.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ENFORCERS_MAX 4
@@ -45,9 +39,9 @@ static int always(const struct enforce_facts *f)
 	return 1;
 }
 
-static int userns(const struct enforce_facts *f)
+static int jail(const struct enforce_facts *f)
 {
-	return f->userns;
+	return f->jail;
 }
 
 static int v1(const struct enforce_facts *f)
@@ -122,8 +116,8 @@ static int seccomp(const struct enforce_facts *f)
 	}
 
 static const struct limit limits[ENFORCE_LIMITS] = {
-	[ENFORCE_JAIL] = {"jail", NULL, NULL, 0, NULL,
-		{{"namespaces", ENFORCE_STRONG, userns},
+	[ENFORCE_JAIL] = {"jail", NULL, NULL, 0, "see cellblock(1), HOSTS",
+		{{"namespaces", ENFORCE_STRONG, jail},
 			{"nothing: no session can start", ENFORCE_NONE,
 				always}}},
 	[ENFORCE_CGROUP] = {"cgroup", "cgroup", NULL, 1, NULL,
@@ -187,57 +181,19 @@ static const char root_remedy[] =
 	"start it as root (sudo cellblock): each session then has a cgroup "
 	"of its own; or see cellblock(1), HOSTS";
 
-/* ---- facts ---- */
-
-void enforce_facts(struct enforce_facts *f, const struct host *h,
-	const struct cgroup *cg, const struct cgroup_caps *caps)
-{
-	*f = (struct enforce_facts){
-		.userns = 1,
-		.memory = !!(cg->enforced & CGROUP_LIMIT_MEMORY),
-		.swap = !!(cg->enforced & CGROUP_LIMIT_SWAP),
-		.pids = !!(cg->enforced & CGROUP_LIMIT_PIDS),
-		.cpus = !!(cg->enforced & CGROUP_LIMIT_CPU),
-		.cpu = cg->file[CGROUP_F_CPU] >= 0,
-		.freezer = cgroup_can_freeze(cg),
-		.host_swap = host_has_swap(),
-		.nproc_own = h->nproc_own,
-		.landlock_abi = h->landlock_abi,
-		.mount_setattr = h->mount_setattr,
-		.proc = !h->no_proc,
-		.seccomp = seccomp_size(SECCOMP_GUEST),
-		.root = h->euid == 0,
-		.delegated = caps && caps->shared,
-		.cgroup_remedy = caps && caps->why[0] ? caps->why : NULL,
-	};
-	switch (cg->kind) {
-	case CGROUP_NONE:
-		break;
-	case CGROUP_V1:
-		f->cgroup = 1;
-		break;
-	case CGROUP_V2:
-		f->cgroup = 2;
-		break;
-	}
-}
-
 /* ---- rows ---- */
 
 static const char *remedy_of(
 	enum enforce_limit limit, const struct enforce_facts *f)
 {
-	if (limit == ENFORCE_JAIL)
-		return f->userns_remedy;
+	const char *why = f->cgroup_why[0] ? f->cgroup_why : NULL;
+
 	if (!limits[limit].by_cgroup)
 		return limits[limit].remedy;
 	if (!f->root)
-		return f->delegated && f->cgroup_remedy ? f->cgroup_remedy
-							: root_remedy;
+		return f->delegated && why ? why : root_remedy;
 	if (!f->cgroup)
-		return f->cgroup_remedy
-			       ? f->cgroup_remedy
-			       : "mount -t cgroup2 none /sys/fs/cgroup";
+		return why ? why : "mount -t cgroup2 none /sys/fs/cgroup";
 	return limit == ENFORCE_MEMORY
 		       ? "boot with cgroup_enable=memory"
 		       : "this kernel's cgroups lack a controller: cgroup v2 "

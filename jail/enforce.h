@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * enforce.h - what enforces each limit and each wall, and how strongly
+ *
+ * One table: for each limit the possible enforcers in order of preference,
+ * the strength of each, and what to do where the best one is missing.
+ * `--check`, `:limits`, the banner and jail.require all read it.
+ */
+#ifndef JAIL_ENFORCE_H
+#define JAIL_ENFORCE_H
+
+#include <stddef.h>
+
+struct err;
+
+enum enforce_limit {
+	ENFORCE_JAIL,
+	ENFORCE_CGROUP,
+	ENFORCE_MEMORY,
+	ENFORCE_SWAP,
+	ENFORCE_PROCESSES,
+	ENFORCE_CPUS,
+	ENFORCE_CPU,
+	ENFORCE_TIME,
+	ENFORCE_HOME,
+	ENFORCE_NETWORK,
+	ENFORCE_CALLS,
+	ENFORCE_FILES,
+	ENFORCE_MOUNTS,
+	ENFORCE_LANDLOCK,
+	ENFORCE_PROC,
+	ENFORCE_STOPPING,
+};
+#define ENFORCE_LIMITS 16
+
+/* Strong: the kernel enforces the limit, whatever a cell does. Weak: ordinary
+ * code keeps within the limit; hostile code can exceed it for a while. */
+enum enforce_strength { ENFORCE_NONE, ENFORCE_WEAK, ENFORCE_STRONG };
+
+/* What a host and a session's cgroup offer. A plain value: it crosses a socket
+ * in a jail_event. */
+struct enforce_facts {
+	int known; /* 0: the warden failed before it knew any of these */
+	int kernel_major, kernel_minor; /* 0: unreadable */
+	int jail;			/* a jail can be built */
+	int cgroup;			/* version in use, 0: none */
+	int memory, swap, pids, cpus, cpu, freezer; /* enforced by the cgroup */
+	int host_swap;				    /* the host has swap */
+	int nproc_own; /* RLIMIT_NPROC counts this session alone */
+	int landlock_abi;
+	int mount_setattr;
+	int proc;    /* the jail has a /proc */
+	int seccomp; /* instructions of the filter, 0: none for this machine */
+	int root, delegated;  /* a cgroup was delegated to this user */
+	char cgroup_why[256]; /* why there is no better cgroup; or empty */
+};
+
+/* How one limit is enforced here. */
+struct enforce {
+	const char *what; /* "memory" */
+	const char *word; /* in jail.require, or NULL */
+	const char *by;	  /* "cgroup v2" */
+	enum enforce_strength strength;
+	const char *remedy; /* NULL when strong; may point into the facts */
+};
+
+/* One row. *number (may be NULL) is the enforcer's place in the table. */
+struct enforce enforce_look(
+	enum enforce_limit limit, const struct enforce_facts *f, int *number);
+
+/* The words for an enforcer, by its place in the table; "?" for none. */
+const char *enforce_by(enum enforce_limit limit, int number);
+
+const char *enforce_strength_name(enum enforce_strength s);
+
+/* Whether jail.require may hold this word, and all the words it may hold. */
+int enforce_word_is_known(const char *word);
+void enforce_words(char *buf, size_t size);
+
+/* Whether each required limit is strong here. `skip` is a limit that is not
+ * known yet, or -1. -1 with e: the word, what is missing, what to do. */
+int enforce_require(const char *const *words, const struct enforce_facts *f,
+	int skip, struct err *e);
+
+/* What is not strong here, in a few words for a person; empty if all is. */
+void enforce_say(const struct enforce_facts *f, char *buf, size_t size);
+
+#endif
