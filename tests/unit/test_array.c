@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_array.c - an array that grows
+ */
+#include "jail/base/array.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void an_array_holds_all_that_was_added(void **state)
+{
+	int *v = NULL;
+
+	(void)state;
+	for (size_t n = 0; n < 5000; n++) {
+		assert_int_equal(array_grow(&v, n, sizeof(*v)), 0);
+		v[n] = (int)n;
+	}
+	for (size_t n = 0; n < 5000; n++)
+		assert_int_equal(v[n], n);
+	free(v);
+}
+
+/* Lengths go up and down; AddressSanitizer sees a write without room. */
+static void one_that_was_shortened_grows_again(void **state)
+{
+	static const size_t lengths[] = {100, 5, 17, 16, 40, 0, 9, 8, 64, 63};
+	long *v = NULL;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		if (n > lengths[i])
+			n = lengths[i];
+		for (; n < lengths[i]; n++) {
+			assert_int_equal(array_grow(&v, n, sizeof(*v)), 0);
+			v[n] = (long)n;
+		}
+		for (size_t k = 0; k < n; k++)
+			assert_int_equal(v[k], k);
+	}
+	free(v);
+}
+
+static void what_does_not_fit_is_refused_and_spared(void **state)
+{
+	char *v = NULL, *was;
+
+	(void)state;
+	assert_int_equal(array_grow(&v, 0, 1), 0);
+	was = v;
+	assert_int_equal(array_grow(&v, 8, SIZE_MAX / 8), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(array_grow(&v, SIZE_MAX / 2 + 1, 1), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_ptr_equal(v, was);
+	free(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_array_holds_all_that_was_added),
+		cmocka_unit_test(one_that_was_shortened_grows_again),
+		cmocka_unit_test(what_does_not_fit_is_refused_and_spared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
