@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine.h - the front end's own cage
+ * confine.h - what the front end may still reach once a session runs
  */
 #ifndef REPL_CONFINE_H
 #define REPL_CONFINE_H
@@ -9,7 +9,7 @@ struct config;
 struct err;
 struct options;
 
-/* What the front end still has to reach; NULL is nothing. */
+/* What decides; NULL is nothing. */
 struct confine {
 	const struct config *cfg;
 	const struct options *opt;
@@ -19,9 +19,9 @@ struct confine {
 
 /* Give up, for good, what the front end does not need: capabilities, starting
  * programs, sockets, and, by Landlock where the kernel has it, writing outside
- * what the configuration lets the person write. After jail_open() and after
- * everything was opened that is outside. 0, or -1 with e: then nothing of the
- * person's may run. */
+ * what the configuration lets the person write. Call after jail_open(), and
+ * after everything outside was opened. On -1 with e nothing of the person's may
+ * run. */
 int confine_front(const struct confine *c, struct err *e);
 
 #endif
