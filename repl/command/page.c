@@ -10,9 +10,9 @@
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 #include "repl/term/keys.h"
-#include "repl/text/lines.h"
+#include "repl/text/layout.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -103,17 +103,15 @@ static int more(struct session *s, int page)
 }
 
 /* The end of the first `rows` rows of the text, which ends with a newline. */
-static size_t take_rows(char *text, size_t n, int rows, int columns)
+static size_t take_rows(const char *text, size_t n, int rows, int columns)
 {
 	size_t at = 0;
 
 	while (rows > 0 && at < n) {
-		char *nl = strchr(text + at, '\n');
+		const char *nl = strchr(text + at, '\n');
 		int width;
 
-		*nl = '\0';
-		width = table_columns(text + at);
-		*nl = '\n';
+		width = layout_columns(text + at, (size_t)(nl - text) - at);
 		rows -= width > columns ? (width + columns - 1) / columns : 1;
 		at = (size_t)(nl - text) + 1;
 	}

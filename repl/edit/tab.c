@@ -14,7 +14,6 @@
 
 #include "impl.h"
 #include "jail/base/io.h"
-#include "repl/text/table.h"
 #include "repl/text/utf8.h"
 
 #define CANDIDATE_BYTES_MAX 4096
@@ -77,7 +76,7 @@ static void list(struct editor *ed, const struct completions *c)
 	int widest = 1;
 
 	for (size_t i = 0; i < c->count; i++) {
-		int width = table_columns(c->items[i]);
+		int width = layout_columns(c->items[i], strlen(c->items[i]));
 
 		widest = width > widest ? width : widest;
 	}
@@ -88,7 +87,8 @@ static void list(struct editor *ed, const struct completions *c)
 	shown = rows_max * per_row < c->count ? rows_max * per_row : c->count;
 	for (size_t i = 0; i < shown; i++) {
 		bool last = (i + 1) % per_row == 0 || i + 1 == shown;
-		int pad = widest + 2 - table_columns(c->items[i]);
+		int pad = widest + 2 -
+			  layout_columns(c->items[i], strlen(c->items[i]));
 
 		strbuf_puts(&b, c->items[i]);
 		strbuf_printf(&b, "%*s", last ? 0 : pad, "");

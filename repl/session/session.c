@@ -14,7 +14,6 @@
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
-#include "repl/text/lines.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
 #include "setup.h"

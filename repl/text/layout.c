@@ -3,7 +3,6 @@
  * layout.c - text to rows
  *
  * Runs in:   the front end
- * Holds:     nothing
  * Trusts:    wcwidth(3) of the C.UTF-8 locale for the width of a character
  * Leaves:    glyphs that no terminal takes for a command
  */
@@ -142,6 +141,39 @@ int layout_width(const wchar_t *s, size_t n, int col)
 		at += g.width;
 	}
 	return at - col;
+}
+
+/* Step over the bytes that fit into `room` columns. Returns the columns. */
+static int take_columns(const char **s, size_t n, int room)
+{
+	const char *end = *s + n;
+	struct layout_glyph g;
+	int col = 0;
+
+	while (*s < end) {
+		uint32_t c;
+		int len = utf8_get(*s, (size_t)(end - *s), &c);
+
+		layout_glyph(len > 0 ? (wchar_t)c : UTF8_BAD, col, INT_MAX, &g);
+		if (g.width > room - col)
+			break;
+		col += g.width;
+		*s += len > 0 ? len : 1;
+	}
+	return col;
+}
+
+int layout_columns(const char *s, size_t n)
+{
+	return take_columns(&s, n, INT_MAX);
+}
+
+size_t layout_fit(const char *s, size_t n, int room)
+{
+	const char *end = s;
+
+	take_columns(&end, n, room);
+	return (size_t)(end - s);
 }
 
 void layout_free(struct layout *l)

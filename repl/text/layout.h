@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layout.h - a cell's text as the rows of a terminal
+ * layout.h - text as the rows and columns of a terminal
  *
- * Pure: characters and a width in, rows and the cursor's place out.
+ * Pure: takes characters and a width, gives rows and the cursor's place.
  */
 #ifndef REPL_TEXT_LAYOUT_H
 #define REPL_TEXT_LAYOUT_H
@@ -18,9 +18,9 @@ struct layout_glyph {
 	int width;  /* columns; 0 joins the character before */
 };
 
-/* `c` at column `col` (tabs) of a terminal `cols` wide. Controls become ^X,
- * what cannot be shown or would reorder the line <XXXX>, and what is wider
- * than the terminal a question mark. */
+/* How `c` is shown at column `col` (tabs depend on it) of a terminal `cols`
+ * wide. A control becomes ^X, a character that cannot be shown or would
+ * reorder the line <XXXX>, one wider than the terminal a question mark. */
 void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
 
 struct layout_row {
@@ -39,16 +39,22 @@ struct layout {
 struct layout_shape {
 	int cols;    /* at least 1 */
 	int prompt;  /* columns of the first prompt, less than cols */
-	int prompt2; /* and of the one before every further line */
+	int prompt2; /* columns of the prompt before every further line */
 };
 
-/* Lay out `n` characters with the cursor before s[cursor]. `l` is reused
- * (all zero at first). 0, or -1 when there is no memory. */
+/* Lay out `n` characters with the cursor before s[cursor]. `l` is all zero, or
+ * from an earlier call. 0, or -1 when there is no memory. */
 int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 	const struct layout_shape *shape);
 
-/* Columns from s[0] to s[n], as on a line that starts at column `col`. */
+/* Columns that `n` characters take on a line that starts at column `col`. */
 int layout_width(const wchar_t *s, size_t n, int col);
+
+/* Columns that `n` bytes of UTF-8 take. */
+int layout_columns(const char *s, size_t n);
+
+/* Of `n` bytes of UTF-8, those that fit into `room` columns. */
+size_t layout_fit(const char *s, size_t n, int room);
 
 /* Release the memory. */
 void layout_free(struct layout *l);

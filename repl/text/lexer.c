@@ -3,9 +3,8 @@
  * lexer.c - the words of a command line
  *
  * Runs in:   the front end
- * Holds:     nothing
- * Trusts:    nothing: the line may be what a client of ssh sent
- * Leaves:    words and nothing else; no file is looked at
+ * Trusts:    nothing: a client of ssh may have sent the line
+ * Leaves:    words; no file is looked at
  */
 #include "lexer.h"
 
@@ -15,7 +14,7 @@
 #include "jail/base/err.h"
 #include "strbuf.h"
 
-/* A word being put together: what it is, and as a pattern. */
+/* A word being put together, as itself and as a pattern. */
 struct lexer_part {
 	struct strbuf s;
 	struct strbuf pattern;
@@ -40,7 +39,7 @@ static void part_add(struct lexer_part *p, char c, bool literal)
 	strbuf_add(&p->pattern, &c, 1);
 }
 
-/* What a backslash inside "…" stands for together with `c`; 0: itself. */
+/* What \ and `c` stand for inside "…"; 0: for themselves. */
 static char escape_in_quotes(char c)
 {
 	switch (c) {
@@ -55,7 +54,8 @@ static char escape_in_quotes(char c)
 	return 0;
 }
 
-/* Take one character, or an escape of two, at s[i]; how many were taken. */
+/* Take the character, or the escape of two, at s[i]. Returns the bytes taken.
+ */
 static size_t part_take(struct lexer_part *p, const char *s, size_t n, size_t i)
 {
 	char c = s[i], known;
@@ -110,7 +110,7 @@ static int words_push(struct lexer_words *words, struct lexer_part *p,
 	return 0;
 }
 
-/* One word at s[*i], which is not a blank. */
+/* Take the word at s[*i], which is not a blank. */
 static int words_take(struct lexer_words *words, const char *s, size_t n,
 	size_t *i, struct err *e)
 {
@@ -179,7 +179,7 @@ void lexer_words_free(struct lexer_words *words)
 	*words = (struct lexer_words){0};
 }
 
-/* The least quoting that holds the word. */
+/* The least quoting that holds the word: a quote, or 0. */
 static char quote_for(const char *s, char open)
 {
 	bool plain = *s != 0, single = true;

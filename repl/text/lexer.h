@@ -18,34 +18,34 @@ struct err;
 #define LEXER_BYTES_MAX (1 << 20)
 
 struct lexer_word {
-	char *s;	   /* the word, quotes taken off */
+	char *s;	   /* the word without its quotes */
 	char *pattern;	   /* the same for fnmatch(3): quoted * ? [ \ escaped */
-	bool is_pattern;   /* an unquoted * ? or [ is in it */
-	size_t start, end; /* where it stands in the line, quotes included */
+	bool is_pattern;   /* has an unquoted * ? or [ */
+	size_t start, end; /* its place in the line, with its quotes */
 };
 
 struct lexer_words {
 	struct lexer_word *v;
 	int n;
-	char open; /* the quote (or backslash) left open at the end, or 0 */
+	char open; /* a quote (or backslash) left open at the end, or 0 */
 };
 
-/* Split `n` bytes. 0, or -1: a quote left open, a NUL or another control
- * character, too many words. The words up to there are filled in either way
- * (completion wants them); lexer_words_free() always. */
+/* Split `n` bytes. 0, or -1: an open quote, a control character, too many
+ * words. Either way the words up to there are filled in (completion needs
+ * them), and the caller ends with lexer_words_free(). */
 int lexer_split(
 	const char *s, size_t n, struct lexer_words *words, struct err *e);
 
 /* Free the words; safe on all zero. */
 void lexer_words_free(struct lexer_words *words);
 
-/* `s` quoted so that lexer_split() gives it back as one word, in the quote
- * `open` where the person has begun one, else as it needs (caller frees).
- * NULL when there is no memory, or no quoting can hold its bytes. */
+/* `s` quoted so that lexer_split() returns it as one word (caller frees): with
+ * the quote `open` if the person has typed one, else with the least that
+ * works. NULL when there is no memory, or no quoting can hold the bytes. */
 char *lexer_quote(const char *s, char open);
 
-/* Whether a cell is a session command: its first character that is not a
- * blank is a colon. */
+/* True of a session command: the first character that is not a blank is a
+ * colon. */
 bool lexer_is_command(const char *s, size_t n);
 
 #endif

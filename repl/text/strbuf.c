@@ -3,7 +3,6 @@
  * strbuf.c - bytes that grow
  *
  * Runs in:   the front end
- * Holds:     nothing
  * Trusts:    its callers for the bounds of what they append
  * Leaves:    one allocation, NUL-terminated
  */

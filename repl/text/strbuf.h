@@ -2,8 +2,8 @@
 /*
  * strbuf.h - bytes that grow, for building one write
  *
- * All zero is empty. A failed allocation sticks: further appends do nothing,
- * and whoever uses the bytes looks at `failed` once.
+ * All zero is empty. After a failed allocation appends do nothing, so that the
+ * caller checks `failed` once, before it uses the bytes.
  */
 #ifndef REPL_TEXT_STRBUF_H
 #define REPL_TEXT_STRBUF_H
@@ -18,7 +18,7 @@ struct strbuf {
 	bool failed;
 };
 
-/* Append `n` bytes; a NUL follows them, uncounted. */
+/* Append `n` bytes. A NUL that `n` does not count always follows. */
 void strbuf_add(struct strbuf *b, const void *p, size_t n);
 
 /* Append a string. */
@@ -28,7 +28,7 @@ void strbuf_puts(struct strbuf *b, const char *s);
 void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Release the memory; empty and usable again. */
+/* Release the memory; `b` is empty and may be used again. */
 void strbuf_free(struct strbuf *b);
 
 #endif

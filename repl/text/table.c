@@ -4,49 +4,36 @@
  *
  * Runs in:   the front end
  * Holds:     copies of the cells until they are written
- * Trusts:    its caller about what is in them
- * Leaves:    nothing
+ * Trusts:    its caller to have made the cells safe for a terminal
  */
 #include "table.h"
 
 #include "layout.h"
 #include "strbuf.h"
-#include "utf8.h"
-#include "wide.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define GAP 2
 #define INDENT 2
-/* A last cell is text: it goes on beside the others from this many columns. */
+/* A last cell is text: it stays beside the others when it has this many
+ * columns. */
 #define TEXT_MIN 24
-/* A cell longer than this, and than half of the terminal, does not make
- * its column wider: what follows it begins on the next line. */
+/* A cell longer than this, and than half of the terminal, does not widen its
+ * column: the next cell goes to the next line. */
 #define CELL_MIN 16
 
 struct place {
 	int at, width;
-	bool below; /* begins a line of its own */
+	bool below; /* begins a line */
 };
 
-static int columns_of(const char *s, size_t n)
+static int columns_of(const char *s)
 {
-	struct wide w = {0};
-	int width = 0;
-
-	if (wide_add_utf8(&w, s, n) == 0)
-		width = layout_width(w.s, w.n, 0);
-	wide_free(&w);
-	return width;
+	return layout_columns(s, strlen(s));
 }
 
-int table_columns(const char *s)
-{
-	return columns_of(s, strlen(s));
-}
-
-/* Cells of a row, with its note. */
+/* Cells of a row and its note. */
 static size_t stride(const struct table *t)
 {
 	return (size_t)t->columns + 1;
@@ -87,7 +74,7 @@ static int widest(const struct table *t, int column, int cap)
 	int width = 0;
 
 	for (size_t i = (size_t)column; i < t->n; i += stride(t)) {
-		int w = table_columns(t->cells[i]);
+		int w = columns_of(t->cells[i]);
 
 		if (w <= cap && w > width)
 			width = w;
@@ -122,7 +109,7 @@ static void blanks(struct strbuf *b, int n)
 	strbuf_printf(b, "%*s", n > 0 ? n : 0, "");
 }
 
-/* The bytes of a word, and of the dot behind it: no line begins with one. */
+/* Bytes of a word and of the dot after it: no line begins with a dot. */
 static size_t word_length(const char *s)
 {
 	static const char dot[] = " ·";
@@ -141,7 +128,7 @@ void table_wrap(struct strbuf *b, const char *text, int at, int width)
 	for (const char *p = text; *p;) {
 		int gap = (int)strspn(p, " ");
 		size_t n = word_length(p + gap);
-		int w = columns_of(p + gap, n);
+		int w = layout_columns(p + gap, n);
 
 		if (x > at && width && x + gap + w > width) {
 			strbuf_puts(b, "\n");
@@ -158,43 +145,36 @@ void table_wrap(struct strbuf *b, const char *text, int at, int width)
 	strbuf_puts(b, "\n");
 }
 
-/* The longest word, which no line may break. */
+/* Columns of the longest word, which no line may break. */
 static int longest_word(const char *s)
 {
 	int longest = 0;
 
 	while (*s) {
 		size_t n = strcspn(s, " ");
-		char *word = strndup(s, n);
-		int w = word ? table_columns(word) : 0;
+		int w = layout_columns(s, n);
 
 		longest = w > longest ? w : longest;
-		free(word);
 		s += n + (s[n] == ' ');
 	}
 	return longest;
 }
 
-/* As much of `s` as fits into `room` columns, with dots where it is cut. */
+/* Write what fits of `s` into `room` columns, with dots where it is cut. */
 static void put_cut(struct strbuf *b, const char *s, int room)
 {
-	struct wide w = {0};
-	char one[4];
+	size_t all = strlen(s), n = layout_fit(s, all, room);
 
-	if (table_columns(s) <= room || wide_add_utf8(&w, s, strlen(s)) < 0) {
-		strbuf_puts(b, s);
-		return;
+	if (n < all) {
+		n = layout_fit(s, all, room - 1);
+		while (n && s[n - 1] == ' ')
+			n--;
 	}
-	while (w.n &&
-		(layout_width(w.s, w.n, 0) > room - 1 || w.s[w.n - 1] == ' '))
-		w.n--;
-	for (size_t i = 0; i < w.n; i++)
-		strbuf_add(b, one, utf8_put(w.s[i], one));
-	strbuf_puts(b, "…");
-	wide_free(&w);
+	strbuf_add(b, s, n);
+	strbuf_puts(b, n < all ? "…" : "");
 }
 
-/* The cursor is at column `x`, and the cell's place begins at `at`. */
+/* The cursor is at column `x`; the cell belongs at column `at`. */
 static void write_last(const struct table *t, struct strbuf *b,
 	const char *cell, int x, int at)
 {
@@ -221,7 +201,7 @@ static void write_row(const struct table *t, const struct place *p,
 	int x = 0;
 
 	for (int i = 0; i < t->columns; i++) {
-		int width = table_columns(cells[i]), at = p[i].at;
+		int width = columns_of(cells[i]), at = p[i].at;
 
 		below |= p[i].below;
 		if (!cells[i][0])

@@ -3,12 +3,14 @@
  * text.c - text for people: foreign text made harmless, sizes, times, counts
  *
  * Runs in:   the front end
- * Trusts:    nothing in the text it is given: file names, variable names,
- *            error messages and candidates are whatever a guest made them
- * Leaves:    bytes that a terminal shows and does not obey, on one line
+ * Trusts:    no text: a guest chooses the names of files and variables, the
+ *            messages of errors and the candidates of a completion
+ * Leaves:    bytes that a terminal shows and does not obey
  */
 #include "text.h"
 
+#include "layout.h"
+#include "strbuf.h"
 #include "utf8.h"
 
 #include <inttypes.h>
@@ -16,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One character, or one byte that is none, as it will be shown. Returns how
- * many bytes of `s` it took. */
+/* Write to `out` how one character, or one invalid byte, is shown. Returns the
+ * bytes of `s` taken. */
 static size_t text_show(char out[static 16], const uint8_t *s, size_t n)
 {
 	uint32_t cp = 0;
@@ -49,7 +51,7 @@ size_t text_safe(char *buf, size_t size, const char *s, size_t n)
 {
 	static const char more[] = "…";
 	const uint8_t *p = (const uint8_t *)s, *end = p + n;
-	size_t used = 0, fits = 0; /* fits: where "…" can still go */
+	size_t used = 0, fits = 0; /* fits: up to here "…" still fits */
 	char one[16];
 
 	while (p < end) {
@@ -70,6 +72,61 @@ size_t text_safe(char *buf, size_t size, const char *s, size_t n)
 	return used;
 }
 
+/* text_safe() makes at most four bytes of one. */
+#define PART 512
+#define TAB 8
+
+/* Append what stands between two tabs. Returns its columns. */
+static int add_safe(struct strbuf *b, const char *s, size_t n)
+{
+	char safe[4 * PART + 8];
+	int columns = 0;
+
+	while (n) {
+		size_t part = n < PART ? n : PART, len;
+
+		if (part < n)
+			part = utf8_start(s, part);
+		len = text_safe(safe, sizeof(safe), s, part);
+		strbuf_add(b, safe, len);
+		columns += layout_columns(safe, len);
+		s += part;
+		n -= part;
+	}
+	return columns;
+}
+
+static void add_line(struct strbuf *b, const char *s, size_t n)
+{
+	int column = 0;
+
+	for (;;) {
+		const char *tab = memchr(s, '\t', n);
+		size_t len = tab ? (size_t)(tab - s) : n;
+
+		column = (column + add_safe(b, s, len)) % TAB;
+		if (!tab)
+			break;
+		strbuf_printf(b, "%*s", TAB - column, "");
+		column = 0;
+		s += len + 1;
+		n -= len + 1;
+	}
+	strbuf_puts(b, "\n");
+}
+
+void text_lines(struct strbuf *b, const char *text, size_t n)
+{
+	while (n) {
+		const char *nl = memchr(text, '\n', n);
+		size_t line = nl ? (size_t)(nl - text) : n;
+
+		add_line(b, text, line - (line && text[line - 1] == '\r'));
+		text += nl ? line + 1 : line;
+		n -= nl ? line + 1 : line;
+	}
+}
+
 const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 {
 	static const char *const units[] = {
@@ -85,8 +142,8 @@ const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 			units[unit]);
 		return buf;
 	}
-	/* Ten times the value, rounded; through the unit below, so that ten
-	 * times the largest number still fits. */
+	/* Ten times the value, rounded. The unit below keeps the product of
+	 * the largest number in 64 bits. */
 	tenths = ((bytes >> (shift - 10)) * 10 + 512) >> 10;
 	if (tenths >= 10240 && unit < 6) {
 		tenths = 10;

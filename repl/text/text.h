@@ -2,13 +2,15 @@
 /*
  * text.h - text for people: foreign text made harmless, sizes, times, counts
  *
- * Pure. Nothing here depends on the locale.
+ * Pure. Only the columns of a tab depend on the locale.
  */
 #ifndef REPL_TEXT_TEXT_H
 #define REPL_TEXT_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+struct strbuf;
 
 /* Enough for any text_size() or text_time(). */
 #define TEXT_HUMAN 48
@@ -19,15 +21,20 @@
  * `size` is at least 8. Returns the length written. */
 size_t text_safe(char *buf, size_t size, const char *s, size_t n);
 
+/* Append `n` bytes of foreign text, each line as text_safe() shows it, but
+ * with blanks up to the terminal's next stop in place of a tab. The last line
+ * ends in a newline, too. */
+void text_lines(struct strbuf *b, const char *text, size_t n);
+
 /* "12 B", "12.4 KiB", "512 MiB": whole when it is exact, else one decimal.
  * Returns `buf`. */
 const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes);
 
-/* "250 ms", "10 s", "1.5 h", "75 s": the largest unit that is exact to one
- * decimal; where that would be a long number, the nearest. Returns `buf`. */
+/* "250 ms", "10 s", "1.5 h", "75 s": in the largest unit that is exact to one
+ * decimal, or rounded where the exact number would be long. Returns `buf`. */
 const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
 
-/* "1 file", "3 files"; `many` is for words that do not just take an s, or
+/* "1 file", "3 files"; `many` is the plural that is not `one` with an s, or
  * NULL. Returns `buf`. */
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many);

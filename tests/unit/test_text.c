@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #define SAFE(in, want)                                                         \
@@ -145,9 +146,27 @@ static void counts_agree_with_their_word(void **state)
 		"1 process");
 }
 
+static void lines_keep_their_tabs_and_whole_characters(void **state)
+{
+	struct strbuf b = {0};
+	char text[1600];
+
+	(void)state;
+	text_lines(&b, "ab\tc\r\n\033[2J\n\nend", 15);
+	assert_string_equal(b.s, "ab      c\n\\x1b[2J\n\nend\n");
+	strbuf_free(&b);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = "x\xc3\xa9"[i ? 1 + (i - 1) % 2 : 0];
+	text_lines(&b, text, 1599);
+	assert_int_equal(b.n, 1600);
+	assert_memory_equal(b.s, text, 1599);
+	strbuf_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_keep_their_tabs_and_whole_characters),
 		cmocka_unit_test(text_is_left_alone),
 		cmocka_unit_test(controls_are_shown_as_escapes),
 		cmocka_unit_test(invalid_utf8_is_shown_as_escapes),
