@@ -174,15 +174,6 @@ int host_has_swap(void)
 	return n != 1; /* a heading alone */
 }
 
-int host_path_is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1)
-		return path[0] == '/';
-	return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
-}
-
 static void probe_kernel(struct host *h)
 {
 	struct utsname u;

@@ -81,9 +81,6 @@ const char *host_real(const struct host *h, const char *path);
 
 void host_fini(struct host *h);
 
-/* Whether `path` is `dir` or lies below it. */
-int host_path_is_beneath(const char *path, const char *dir);
-
 /* Whether there is swap, or no way to tell. */
 int host_has_swap(void);
 

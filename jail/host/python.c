@@ -15,6 +15,7 @@
 #include "host.h"
 
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ static const char *const stores[] = {"/nix/store", "/gnu/store"};
 static int prefix_add(struct host_python *p, const char *dir, struct err *e)
 {
 	for (size_t i = 0; i < COUNT(stores); i++)
-		if (host_path_is_beneath(dir, stores[i]))
+		if (path_is_beneath(dir, stores[i]))
 			dir = stores[i];
 	for (int i = 0; i < p->nprefixes; i++)
 		if (!strcmp(p->prefixes[i], dir))

@@ -12,6 +12,7 @@
  */
 #include "plan.h"
 
+#include "jail/base/path.h"
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/spec.h"
@@ -180,7 +181,7 @@ static int choose_over(struct maker *m, struct err *e)
 		int hides = 0;
 
 		for (int k = 0; k < m->show.n && !hides; k++)
-			hides = host_path_is_beneath(m->show.v[k].real, dir);
+			hides = path_is_beneath(m->show.v[k].real, dir);
 		if (!hides) {
 			m->p->over = dir;
 			return 0;
@@ -207,7 +208,7 @@ static const char *link_is_bad(const struct maker *m, const char *path)
 	for (size_t i = 0; i < COUNT(own); i++)
 		if (!strcmp(path, own[i]))
 			return "something else in the jail";
-	if (link_is_needed(m, path) && host_path_is_beneath(path, "/home") &&
+	if (link_is_needed(m, path) && path_is_beneath(path, "/home") &&
 		!strchr(path + 6, '/'))
 		return "in the session's home, and could be replaced there";
 	return NULL;
@@ -235,7 +236,7 @@ static void part_add(struct maker *m, const char *path)
 {
 	size_t n;
 
-	if (!host_path_is_beneath(path, "/home"))
+	if (!path_is_beneath(path, "/home"))
 		return;
 	n = 6 + strcspn(path + 6, "/");
 	for (int i = 0; i < m->nparts; i++)

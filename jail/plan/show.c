@@ -8,6 +8,7 @@
  */
 #include "show.h"
 
+#include "jail/base/path.h"
 #include "jail/host/host.h"
 #include "plan.h"
 
@@ -67,7 +68,7 @@ int plan_check_exposed(const char *path, struct err *e)
 			path);
 	for (size_t i = 0; i < COUNT(forbidden); i++)
 		if (forbidden[i].below
-				? host_path_is_beneath(path, forbidden[i].path)
+				? path_is_beneath(path, forbidden[i].path)
 				: !strcmp(path, forbidden[i].path))
 			return err_set(e, "%s cannot be shown: %s", path,
 				forbidden[i].why);
@@ -79,7 +80,7 @@ int plan_check_exposed(const char *path, struct err *e)
 static int is_personal(const char *path)
 {
 	return !strcmp(path, "/root") ||
-	       (host_path_is_beneath(path, "/home") && !strchr(path + 6, '/'));
+	       (path_is_beneath(path, "/home") && !strchr(path + 6, '/'));
 }
 
 /* The files of /etc that Python needs are the host's own, wherever it keeps
@@ -150,7 +151,7 @@ void plan_show_settle(struct plan_show *s)
 int plan_show_has(const struct plan_show *s, const char *path)
 {
 	for (int i = 0; i < s->n; i++)
-		if (host_path_is_beneath(path, s->v[i].path))
+		if (path_is_beneath(path, s->v[i].path))
 			return 1;
 	return 0;
 }

@@ -15,8 +15,10 @@
  */
 #include "home.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/base/sys.h"
 
 #include <dirent.h>
@@ -35,11 +37,6 @@
 #define LIST_BYTES_MAX (12 << 20)
 #define RECORD_BYTES 96
 #define PATH_BYTES 4096
-
-static int is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
 
 /* ---- opening ---- */
 
@@ -125,12 +122,6 @@ void home_usage(const struct home *h, int64_t *bytes, int *files)
 
 /* ---- uploads: written under a temporary name, then renamed ---- */
 
-static void upload_close(struct home_upload *u)
-{
-	close(u->dir);
-	u->token = 0;
-}
-
 /* The upload with this token; token 0 finds a free slot. */
 static struct home_upload *upload_find(struct home *h, uint32_t token)
 {
@@ -143,75 +134,55 @@ static struct home_upload *upload_find(struct home *h, uint32_t token)
 static int is_upload(const struct home *h, const char *name)
 {
 	for (int i = 0; i < HOME_TOKENS_MAX; i++)
-		if (h->uploads[i].token && !strcmp(h->uploads[i].temp, name))
+		if (h->uploads[i].token &&
+			!strcmp(h->uploads[i].file.temp, name))
 			return 1;
 	return 0;
 }
 
-/* The directory that will hold `path`, made where it is missing; *name is
- * the last component. */
-static int parent_make(
-	struct home *h, const char *path, const char **name, struct err *e)
+/* The directory that will hold `path`, made where it is missing. */
+static int parent_make(struct home *h, const char *path, struct err *e)
 {
-	auto_close int dir = dir_fd(h->root, ".");
-	const char *at = path, *slash;
-	char part[256];
+	static const struct path_walk how = {
+		.mode = 0755, .resolve = RESOLVE_WRITE};
+	auto_close int root = dir_fd(h->root, ".");
+	char parent[PATH_BYTES];
+	int dir;
 
-	if (dir < 0)
+	if (root < 0)
 		return fail_open(e, "open the home");
-	for (; (slash = strchr(at, '/')); at = slash + 1) {
-		size_t n = (size_t)(slash - at);
-		int next;
-
-		if (n >= sizeof(part))
-			return err_set(e, "%s: name too long", path);
-		memcpy(part, at, n);
-		part[n] = '\0';
-		if (n == 0 || !strcmp(part, "."))
-			continue;
-		if (!strcmp(part, ".."))
-			return err_set(e, "%s: leads out of the home", path);
-		if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST)
-			return err_errno(e, "make %s", path);
-		next = dir_fd(dir, part);
-		if (next < 0)
-			return fail_path(e, path);
-		close(dir);
-		dir = next;
-	}
-	if (!*at || is_dots(at))
-		return err_set(e, "%s: not a file name", path);
-	if (strlen(at) > 255)
+	if (snprintf(parent, sizeof(parent), "%.*s",
+		    (int)(path_last(path) - path), path) >= PATH_BYTES)
 		return err_set(e, "%s: name too long", path);
-	*name = at;
-	return fd_take(&dir);
+	dir = path_walk(root, parent, &how);
+	if (dir < 0 && errno == ENAMETOOLONG)
+		return err_set(e, "%s: name too long", path);
+	return dir < 0 ? fail_path(e, path) : dir;
 }
 
 int home_create(
 	struct home *h, const char *path, uint32_t *token, struct err *e)
 {
 	struct home_upload *u = upload_find(h, 0);
+	const char *name = path_last(path);
 	auto_close int dir = -1;
-	const char *name = NULL;
-	uint32_t next = h->last_token + 1;
-	int fd;
 
 	if (!u)
 		return err_set(e, "%s: too many files at once", path);
 	if (path[0] == '/')
 		return err_set(e, "%s: leads out of the home", path);
-	dir = parent_make(h, path, &name, e);
+	if (strlen(name) > NAME_MAX)
+		return err_set(e, "%s: name too long", path);
+	if (!path_is_name(name))
+		return err_set(e, "%s: not a file name", path);
+	dir = parent_make(h, path, e);
 	if (dir < 0)
 		return -1;
-	snprintf(u->temp, sizeof(u->temp), ".cellblock-%08x-%u",
-		(unsigned)now_ns(), next);
-	snprintf(u->name, sizeof(u->name), "%s", name);
-	fd = openat(dir, u->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
+	if (newfile_create(&u->file, dir, 0644) < 0)
 		return err_errno(e, "%s", path);
-	u->dir = fd_take(&dir);
-	*token = u->token = h->last_token = next;
-	return fd;
+	strcpy(u->name, name);
+	*token = u->token = ++h->last_token;
+	return fd_take(&u->file.fd);
 }
 
 int home_commit(struct home *h, uint32_t token, int replace, struct err *e)
@@ -221,13 +192,11 @@ int home_commit(struct home *h, uint32_t token, int replace, struct err *e)
 
 	if (!u)
 		return err_set(e, "no such upload");
-	r = sys_renameat2(u->dir, u->temp, u->dir, u->name,
-		replace ? 0 : SYS_RENAME_NOREPLACE);
-	if (r < 0) {
+	r = newfile_commit(&u->file, u->name, replace);
+	if (r < 0)
 		err_errno(e, "%s", u->name);
-		unlinkat(u->dir, u->temp, 0);
-	}
-	upload_close(u);
+	newfile_abort(&u->file);
+	u->token = 0;
 	return r;
 }
 
@@ -237,8 +206,8 @@ int home_abort(struct home *h, uint32_t token, struct err *e)
 
 	if (!u)
 		return err_set(e, "no such upload");
-	unlinkat(u->dir, u->temp, 0);
-	upload_close(u);
+	newfile_abort(&u->file);
+	u->token = 0;
 	return 0;
 }
 
@@ -251,7 +220,7 @@ void home_fini(struct home *h)
 {
 	for (int i = 0; i < HOME_TOKENS_MAX; i++)
 		if (h->uploads[i].token)
-			upload_close(&h->uploads[i]);
+			fd_drop(&h->uploads[i].file.dir);
 	fd_drop(&h->root);
 }
 
@@ -312,7 +281,7 @@ static int list_dir(struct listing *l, const char *path)
 	if (!d)
 		return -1;
 	while (!l->full && (de = readdir(d)))
-		if (!is_dots(de->d_name))
+		if (!path_is_dots(de->d_name))
 			list_one(l, dirfd(d), path, de->d_name);
 	closedir(d);
 	return 0;
@@ -380,7 +349,7 @@ int home_list(struct home *h, int *truncated, struct err *e)
 struct removal {
 	DIR *at;
 	ino_t *above; /* the directories above it in the tree */
-	size_t depth, room;
+	size_t depth;
 	dev_t dev;
 	int64_t left; /* no more names than this existed at the start */
 };
@@ -410,16 +379,8 @@ static int removal_down(struct removal *r, const char *name)
 {
 	struct stat st;
 
-	if (r->depth == r->room) {
-		size_t room = r->room ? 2 * r->room : 64;
-		ino_t *more = realloc(r->above, room * sizeof(*more));
-
-		if (!more)
-			return -1;
-		r->above = more;
-		r->room = room;
-	}
-	if (fstat(dirfd(r->at), &st) < 0)
+	if (array_grow(&r->above, r->depth, sizeof(*r->above)) < 0 ||
+		fstat(dirfd(r->at), &st) < 0)
 		return -1;
 	r->above[r->depth++] = st.st_ino;
 	return removal_enter(r, dir_stream(dir_fd(dirfd(r->at), name)));
@@ -447,7 +408,7 @@ static int removal_step(struct removal *r)
 	struct dirent *de;
 
 	while ((de = readdir(r->at))) {
-		if (is_dots(de->d_name))
+		if (path_is_dots(de->d_name))
 			continue;
 		if (remove_name(dirfd(r->at), de->d_name) == 0) {
 			if (r->left-- > 0)
@@ -488,15 +449,14 @@ static int empty(const struct home *h, int dir, const char *name)
 
 int home_remove(struct home *h, const char *path, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path_last(path);
 	auto_close int dir = -1;
 	char parent[PATH_BYTES];
 	int r;
 
 	if (path[0] == '/' || strlen(path) >= sizeof(parent))
 		return err_set(e, "%s: not in the home", path);
-	if (!*name || is_dots(name))
+	if (!*name || path_is_dots(name))
 		return err_set(e, "%s: not a file name", path);
 	snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
 	dir = dir_fd(h->root, *parent ? parent : ".");

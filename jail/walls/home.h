@@ -8,6 +8,9 @@
 #ifndef JAIL_WALLS_HOME_H
 #define JAIL_WALLS_HOME_H
 
+#include "jail/base/newfile.h"
+
+#include <limits.h>
 #include <stdint.h>
 
 struct err;
@@ -20,9 +23,8 @@ struct err;
 /* A file that is being written, under a temporary name. */
 struct home_upload {
 	uint32_t token; /* 0: the slot is free */
-	int dir;	/* the directory it goes to, owned */
-	char temp[40];
-	char name[256];
+	struct newfile file;
+	char name[NAME_MAX + 1];
 };
 
 struct home {

@@ -15,6 +15,7 @@
 #include "mount.h"
 
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/base/sys.h"
 #include "remount.h"
 
@@ -32,61 +33,8 @@
 
 /* ---- targets ---- */
 
-/* The next component of *path into `name`; 0 at the end, -1 if it is "..",
- * or too long. */
-static int next_component(const char **path, char name[NAME_MAX + 1])
-{
-	const char *p = *path + strspn(*path, "/");
-	size_t n = strcspn(p, "/");
-
-	if (n == 0)
-		return 0;
-	if (n > NAME_MAX || (n == 2 && p[0] == '.' && p[1] == '.'))
-		return -1;
-	memcpy(name, p, n);
-	name[n] = '\0';
-	*path = p + n;
-	return 1;
-}
-
-/* Open one directory below `dir`, without following a link. */
-static int enter(int dir, const char *name)
-{
-	return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* The same, and make it if it is not there. */
-static int enter_made(int dir, const char *name)
-{
-	int fd = enter(dir, name);
-
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (mkdirat(dir, name, DIR_MODE) < 0)
-		return -1;
-	return enter(dir, name);
-}
-
-/* Walk from `root` down `path`, one component at a time: descriptor of the
- * directory there, or -1 with errno. */
-static int walk(int root, const char *path, int (*into)(int, const char *))
-{
-	auto_close int dir = fcntl(root, F_DUPFD_CLOEXEC, 0);
-	char name[NAME_MAX + 1];
-	int more = 0;
-
-	while (dir >= 0 && (more = next_component(&path, name)) > 0) {
-		int fd = into(dir, name);
-
-		fd_drop(&dir);
-		dir = fd;
-	}
-	if (more < 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	return fd_take(&dir);
-}
+static const struct path_walk enter = {.flags = O_PATH};
+static const struct path_walk make = {.flags = O_PATH, .mode = DIR_MODE};
 
 /* A path in two: where it leads from the root, "" for nowhere, and what is
  * there, "." for the root itself. 0, or -1 with errno. */
@@ -147,7 +95,7 @@ static struct place place_find(int root, const char *target)
 	p.own = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
 		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS);
 	if (p.own < 0 && (errno == ENOENT || walk_is_needed(errno)))
-		p.own = walk(root, parent, enter_made);
+		p.own = path_walk(root, parent, &make);
 	p.dir = p.own;
 	return p;
 }
@@ -205,7 +153,7 @@ static int open_point(const struct mount_root *r, const char *target, int isdir)
 	if (isdir) {
 		if (mkdirat(at.dir, at.last, DIR_MODE) < 0 && errno != EEXIST)
 			return -1;
-		return enter(at.dir, at.last);
+		return path_enter(at.dir, at.last, &enter);
 	}
 	fd = create(&at, 0444);
 	if (fd >= 0 || errno != EEXIST)
@@ -327,7 +275,7 @@ static int walk_to_source(const char *source, int flags)
 
 	if (split(source, parent, last) < 0)
 		return -1;
-	dir = walk(root, parent, enter);
+	dir = path_walk(root, parent, &enter);
 	if (dir >= 0)
 		fd = openat(dir, last, flags | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
