@@ -13,7 +13,8 @@
 
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/cgroup/impl.h"
+#include "jail/walls/cgroup/dir.h"
+#include "jail/walls/cgroup/ops.h"
 #include "jail/walls/ident.h"
 
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static inline int world_end(void **state)
 		for (size_t i_ = 0; i_ < sizeof(need) / sizeof(need[0]); i_++) \
 			if (!((w)->caps.usable & 1u << need[i_]))              \
 				SKIP("no %s cgroup may be made here (%s)",     \
-					cgroup_names.name[need[i_]],           \
+					cgroup_dir_controllers[need[i_]],      \
 					(w)->caps.why);                        \
 	} while (0)
 
@@ -151,9 +152,9 @@ static inline void move_in(const struct cgroup *cg, pid_t pid)
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-		if (cg->procs[i] >= 0)
+		if (cg->enter[i] >= 0)
 			assert_int_equal(
-				cgroup_write_fd(cg->procs[i], text), 0);
+				cgroup_dir_rewrite(cg->enter[i], text), 0);
 }
 
 static inline void start_inside(
@@ -175,7 +176,7 @@ static inline int pids_read(int fd)
 {
 	char text[32];
 
-	return cgroup_read_fd(fd, text, sizeof(text)) > 0 ? atoi(text) : -1;
+	return cgroup_dir_reread(fd, text, sizeof(text)) > 0 ? atoi(text) : -1;
 }
 
 static inline int do_nothing(void)

@@ -2,9 +2,9 @@
 /*
  * cgroup.h - limits on the jail as a whole, kept by the kernel
  *
- * Opened while the warden can still write there (root, or a delegated
- * subtree), used later through descriptors, when it no longer can. Removed by
- * the janitor, who outlives the warden.
+ * The warden makes the cgroup while it can still write there (as root, or in a
+ * delegated subtree). Later it works through descriptors that it opened then.
+ * The janitor, which outlives the warden, removes the cgroup.
  */
 #ifndef JAIL_WALLS_CGROUP_CGROUP_H
 #define JAIL_WALLS_CGROUP_CGROUP_H
@@ -29,116 +29,114 @@ enum cgroup_controller {
 };
 #define CGROUP_CONTROLLERS 5
 
-/* What this process could make here. Under v2 cpuacct and freezer are part of
- * every cgroup. */
+/* What this process could make here. Under v2 every cgroup has cpuacct and
+ * freezer. */
 struct cgroup_caps {
 	enum cgroup_kind kind;
 	unsigned usable; /* bits 1 << enum cgroup_controller */
-	int shared;	 /* delegated; `dir` holds others: ours are prefixed */
-	pid_t with[2];	 /* (v2) may be moved aside beside the caller, 0 none */
+	int shared;	 /* delegated: `dir` may hold cgroups of others */
+	pid_t with[2];	 /* (v2) may be moved aside with the caller, 0 none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
 
-/* Descriptors the warden works through; -1 what is not there. */
+/* Files that the warden keeps open; -1 where a file does not exist. */
 enum cgroup_file {
 	CGROUP_F_MEMORY,      /* bytes charged */
 	CGROUP_F_MEMORY_STAT, /* memory.stat */
 	CGROUP_F_PEAK,	      /* highest charge */
-	CGROUP_F_OOM,	      /* where oom_kill is counted */
+	CGROUP_F_OOM,	      /* counts oom_kill */
 	CGROUP_F_PIDS_EVENTS, /* forks refused */
 	CGROUP_F_CPU,	      /* CPU time used */
-	CGROUP_F_FREEZE,      /* freezer switch */
-	CGROUP_F_EVENTS,      /* (v2) frozen */
+	CGROUP_F_FREEZE,      /* the switch of the freezer */
+	CGROUP_F_EVENTS,      /* (v2) whether all are frozen */
 };
 #define CGROUP_FILES 8
 
 struct cgroup {
 	enum cgroup_kind kind;
-	unsigned enforced;	       /* CGROUP_LIMIT_*, read back */
-	int procs[CGROUP_CONTROLLERS]; /* cgroup.procs of each directory */
-	int tasks[CGROUP_CONTROLLERS]; /* (v1) its tasks file */
+	unsigned enforced; /* CGROUP_LIMIT_*: limits that were read back */
+	int enter[CGROUP_CONTROLLERS]; /* tasks (v1) or cgroup.procs (v2) */
 	int file[CGROUP_FILES];
-	int ndirs; /* what the janitor removes, the freezer's first */
+	int ndirs; /* directories of the session, the freezer's first */
 	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];
-	int at[CGROUP_CONTROLLERS];   /* which of them a controller's is */
-	int held[CGROUP_CONTROLLERS]; /* each of them, locked; -1 not ours */
-	int own_parent;		      /* their parents are ours too */
-	char refused[256]; /* what was asked for and not kept, in words */
+	int held[CGROUP_CONTROLLERS]; /* each of `dirs`, locked; -1 not ours */
+	int at[CGROUP_CONTROLLERS];   /* index in `dirs`; -1 no controller */
+	int own_parent;		      /* only our sessions lie beside `dirs` */
 };
 
-/* Limits that were set and read back. */
 enum {
 	CGROUP_LIMIT_MEMORY = 1,
-	CGROUP_LIMIT_SWAP = 2, /* no swap beside the memory limit */
+	CGROUP_LIMIT_SWAP = 2, /* no swap beyond the memory limit */
 	CGROUP_LIMIT_PIDS = 4,
 	CGROUP_LIMIT_CPU = 8,
 };
 
 struct cgroup_usage {
-	int64_t charged_bytes; /* all that is charged, page cache included */
-	int64_t memory_bytes;  /* less what reclaim could take back */
+	int64_t charged_bytes; /* all that is charged, with the page cache */
+	int64_t memory_bytes;  /* without what the kernel could reclaim */
 	int64_t peak_bytes;    /* highest charge, 0 unknown */
-	int64_t cpu_ns;	       /* CPU time of all, the dead too; -1 unknown */
+	int64_t cpu_ns;	       /* of all processes, the dead too; -1 unknown */
 	int64_t oom_kills;     /* processes the kernel killed for memory */
 	int64_t fork_fails;    /* forks refused by the process limit */
 };
 
-/* Look at this host. `with` is the first in caps: the front end, for its
- * warden. Never fails: caps->kind is CGROUP_NONE and caps->why says why. Makes
- * nothing. */
+/* Look at what this host offers. `with` is the first of caps->with: the front
+ * end of the calling warden. Makes nothing and never fails: without a usable
+ * cgroup caps->kind is CGROUP_NONE and caps->why says why. */
 void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
-/* Where the session's directories will be; makes nothing, so that the janitor
- * can know before there is anything to remove. `name` is a file name that no
- * living session shares (claim_name()), NULL for one by the caller's pid.
- * With CGROUP_NONE succeeds and `cg` is empty. */
+/* Decide where the session's directories will be. Makes nothing, so that the
+ * janitor can know the place before there is anything to remove. `name` is a
+ * file name that no living session shares (claim_name()); NULL: a name from the
+ * caller's pid. With CGROUP_NONE the call succeeds and `cg` is empty. */
 int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	const char *name, struct err *e);
 
-/* Make them there, set the limits, read each back. What a dead session left
- * under the name is killed and removed first; a living one is an error. A
- * limit that cannot be had is none: see `enforced` and `refused`. -1:
- * something broke, nothing is left behind, and `cg` is empty. */
+/* Make the directories, set the limits and read them back into `enforced`. The
+ * remains of a dead session of the same name are killed and removed first; a
+ * living session of that name is an error. A limit that this host does not keep
+ * is no error. -1: something broke, nothing is left behind, `cg` is empty. */
 int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	const struct limits *l, struct err *e);
 
-/* Close the descriptors; the directories stay (they are the janitor's), as
+/* Close the descriptors. The directories stay for the janitor, and count as
  * those of a dead session. */
 void cgroup_close(struct cgroup *cg);
 
-/* Move the calling process, which must have one thread, in. Under v1 this is
- * far cheaper than being moved: the kernel need not wait until nobody else
- * forks or execs. */
+/* Move the calling process, which must have one thread, into every cgroup but
+ * the freezer's. Under v1 entering is far cheaper than being moved: for a move
+ * the kernel waits until nobody else forks or execs. */
 int cgroup_enter(const struct cgroup *cg, struct err *e);
 
-/* The same for the freezer: the guests are in it, and pid 1, which must go on
+/* The same for the freezer. The guests are in it; pid 1, which must go on
  * serving, is not. */
 int cgroup_enter_freezer(const struct cgroup *cg, struct err *e);
 
-/* What that goes through, to keep open until then; -1. */
+/* The descriptor that cgroup_enter_freezer() needs, or -1. */
 int cgroup_freezer_fd(const struct cgroup *cg);
 
 /* 1 if cgroup_freeze() works here. */
 int cgroup_can_freeze(const struct cgroup *cg);
 
-/* Freeze the guests, waiting at most timeout_ms until every task has stopped;
- * or thaw. -1 with e (errno ETIMEDOUT) if some task did not: it is left
- * freezing. */
+/* Freeze (`on`) or thaw the guests, and wait at most timeout_ms until every
+ * task has followed. -1 with e, errno ETIMEDOUT if some task did not: the
+ * cgroup is left freezing. */
 int cgroup_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
 
-/* What the jail uses; fields that cannot be read are as documented. */
+/* What the jail uses. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
 
-/* Remove the session's directories, waiting at most timeout_ms for the dying,
- * and the parent of our own if it is then empty. For the janitor, by path; who
- * lives under the name by then, and is not this `cg`, is left alone. */
+/* For the janitor, by path: kill everything in the session's directories and
+ * remove them, waiting at most timeout_ms for the dying; and remove the parent
+ * if it is our own and empty. Another session that uses the name by then is
+ * left alone. */
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 
-/* Afterwards: kill and remove what sessions left beside it that nobody holds;
- * if they are named by a claimed uid, those that is_dead() says are dead too,
- * which must stay true until the caller is through. NULL: none are. */
+/* Afterwards: kill and remove cgroups of dead sessions that lie beside this
+ * one. A name made from a claimed uid counts as dead only if is_dead() says
+ * so, which must then stay true until the caller is done; NULL: none does. */
 void cgroup_sweep(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg);
 

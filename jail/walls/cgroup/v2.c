@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * v2.c - one hierarchy, in a part of it that was handed to us
+ * v2.c - one hierarchy, in a part of it that was delegated to us
  *
  * Runs in:   warden, see cgroup.c
  * Leaves:    MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME (delegated),
- *            with `guests` in it; controllers handed on above it; in a
- *            delegated one that was ours alone, the leaf we moved into
+ *            with `guests` in it; the controllers handed on above it; in a
+ *            delegated cgroup that was ours alone, the leaf we moved into
  *
- * The limits are NAME's. Pid 1 is in there, and the guests are in its one
- * leaf, which has no controller: to the limits they are one, and the leaf can
- * be frozen while pid 1 goes on serving.
+ * The limits are those of NAME. Pid 1 is in NAME, and the guests are in its
+ * only leaf, which has no controller. So the limits count them together, and
+ * the leaf can be frozen while pid 1 goes on serving.
  *
  * A cgroup with processes of its own cannot hand controllers on. So either we
- * are in a leaf of what was delegated, or it holds nothing but this program
+ * are in a leaf of the delegated cgroup, or that holds nothing but this program
  * (as under systemd-run --scope -p Delegate=yes), which then moves itself into
- * a leaf. Nobody else's processes are ever moved.
+ * a leaf. Processes of others are never moved.
  */
-#include "impl.h"
+#include "dir.h"
 #include "jail/base/io.h"
 #include "jail/plan/plan.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* The cgroup this process is in, below the mount; empty if it is out of
- * sight (a cgroup namespace of someone else's). */
+/* The cgroup this process is in, below the mount; empty if that is out of
+ * sight (the root of our cgroup namespace lies elsewhere). */
 static void own_path(char *path, size_t size)
 {
 	char buf[8192] = "\n"; /* so that each line begins after a newline */
 	char *p;
 
 	path[0] = '\0';
-	if (cgroup_read(AT_FDCWD, "/proc/self/cgroup", buf + 1,
+	if (cgroup_dir_read(AT_FDCWD, "/proc/self/cgroup", buf + 1,
 		    sizeof(buf) - 1) <= 0)
 		return;
 	p = strstr(buf, "\n0::");
@@ -61,18 +61,18 @@ static unsigned controllers(int dir, const char *file)
 	char *save = NULL;
 	unsigned found = 0;
 
-	if (cgroup_read(dir, file, buf, sizeof(buf)) < 0)
+	if (cgroup_dir_read(dir, file, buf, sizeof(buf)) < 0)
 		return 0;
 	for (char *w = strtok_r(buf, " \n", &save); w;
 		w = strtok_r(NULL, " \n", &save))
 		for (int c = 0; c <= CGROUP_CPU; c++)
-			if (!strcmp(w, cgroup_names.name[c]))
+			if (!strcmp(w, cgroup_dir_controllers[c]))
 				found |= 1u << c;
 	return found;
 }
 
-/* Whether a cgroup was handed to us whole: we may make others in it, hand
- * controllers on, and move ourselves about below it. */
+/* Whether a cgroup is delegated to us as a whole: we may make others in it,
+ * hand controllers on, and move ourselves about below it. */
 static int is_delegated(int dir)
 {
 	static const char *const files[] = {
@@ -84,14 +84,14 @@ static int is_delegated(int dir)
 	return 1;
 }
 
-/* Move who is in a cgroup to `leaf`, or with -1 only look whether all of them
- * may be moved: ourselves, and `with`. */
+/* Move the processes of a cgroup to `leaf`, or with -1 only look whether that
+ * is allowed: all of them are ourselves or in `with`. */
 static int move_us(int dir, const pid_t *with, int leaf)
 {
 	char buf[4096], text[16];
 	char *end;
 
-	if (cgroup_read(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
+	if (cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
 		return 0;
 	for (char *p = buf; *p; p = end + 1) {
 		long pid = strtol(p, &end, 10);
@@ -100,14 +100,16 @@ static int move_us(int dir, const pid_t *with, int leaf)
 			(pid != getpid() && pid != with[0] && pid != with[1]))
 			return 0;
 		snprintf(text, sizeof(text), "%ld", pid);
-		if (leaf >= 0 && cgroup_write(leaf, "cgroup.procs", text) < 0)
+		if (leaf >= 0 &&
+			cgroup_dir_write(leaf, "cgroup.procs", text) < 0)
 			return 0;
 	}
 	return 1;
 }
 
 /* Whether a cgroup can hand controllers on: it does so already, or it is the
- * root of all (which has no cgroup.events), or nobody is in the way. */
+ * root of all (which has no cgroup.events), or no process of others is in it.
+ */
 static int has_room(int dir, const pid_t *with)
 {
 	return controllers(dir, "cgroup.subtree_control") &
@@ -116,6 +118,8 @@ static int has_room(int dir, const pid_t *with)
 		       errno == ENOENT) ||
 	       move_us(dir, with, -1);
 }
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static const char crowded_user[] =
 	"the cgroup delegated to you holds other processes: start cellblock "
@@ -131,7 +135,7 @@ static int take_base(struct cgroup_caps *caps, const char *base)
 
 	if (dir < 0 || !is_delegated(dir))
 		return 0;
-	/* Without the memory controller v1 may offer more. */
+	/* Without the memory controller, v1 may offer more. */
 	usable = controllers(dir, "cgroup.controllers");
 	if (!(usable & 1u << CGROUP_MEMORY))
 		return 0;
@@ -152,9 +156,9 @@ static int take_base(struct cgroup_caps *caps, const char *base)
 	return 1;
 }
 
-/* Root's sessions go below the mount; others' into what was delegated to
- * them: the cgroup they are in, or that of which it is a leaf. Never into a
- * slice of systemd's, who takes controllers away there as it sees fit. */
+/* Root's sessions go below the mount. A user's sessions go into the cgroup that
+ * was delegated to them: the one they are in, or its parent. Never into a slice
+ * of systemd, which takes controllers away from slices as it sees fit. */
 static int probe_mount(struct cgroup_caps *caps, const char *mount)
 {
 	char own[CGROUP_PATH_MAX], base[CGROUP_PATH_MAX * 2];
@@ -175,8 +179,7 @@ static int probe_mount(struct cgroup_caps *caps, const char *mount)
 	return !ends_with(base, ".slice") && take_base(caps, base);
 }
 
-int cgroup_v2_probe(
-	struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
+static int probe(struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (m[i].v2 && probe_mount(caps, m[i].point))
@@ -195,8 +198,7 @@ static int make_room(int dir, const pid_t *with, struct err *e)
 
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return err_errno(e, "cgroup: make %s", name);
-	leaf = openat(
-		dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	leaf = openat(dir, name, DIR_FLAGS);
 	if (leaf < 0)
 		return err_errno(e, "cgroup: open %s", name);
 	if (!move_us(dir, with, leaf))
@@ -205,9 +207,9 @@ static int make_room(int dir, const pid_t *with, struct err *e)
 	return 0;
 }
 
-/* Hand the controllers on from `path` to what is below it. One that cannot be
- * (cores, beside real-time processes) leaves its limit unset, which is seen
- * when that is read back; without memory there is little point. */
+/* Hand the controllers on from `path` to the cgroups below it. Where one cannot
+ * be handed on (cpu, with real-time processes) its limit is not set, and
+ * reading back shows that. Without memory there is no point in going on. */
 static int hand_on(
 	const char *path, const struct cgroup_caps *caps, struct err *e)
 {
@@ -221,8 +223,8 @@ static int hand_on(
 
 		if (!(caps->usable & 1u << c))
 			continue;
-		snprintf(text, sizeof(text), "+%s", cgroup_names.name[c]);
-		if (cgroup_write(dir, "cgroup.subtree_control", text) == 0)
+		snprintf(text, sizeof(text), "+%s", cgroup_dir_controllers[c]);
+		if (cgroup_dir_write(dir, "cgroup.subtree_control", text) == 0)
 			continue;
 		if (errno == EBUSY && !room++) {
 			if (make_room(dir, caps->with, e) < 0)
@@ -250,127 +252,99 @@ static int hand_on_all(const struct cgroup_caps *caps, struct err *e)
 	return hand_on(dir, caps, e);
 }
 
-static void limit_cpu(struct cgroup *cg, int dir, const struct limits *l)
-{
-	char text[48], back[64];
-
-	snprintf(text, sizeof(text), "%d %d",
-		l->cpus_milli * (CGROUP_CPU_PERIOD / 1000), CGROUP_CPU_PERIOD);
-	if (cgroup_write(dir, "cpu.max", text) == 0 &&
-		cgroup_read(dir, "cpu.max", back, sizeof(back)) > 0 &&
-		!strncmp(back, text, strlen(text)))
-		cg->enforced |= CGROUP_LIMIT_CPU;
-	else
-		cgroup_refuse(cg, "cpus");
-}
-
-static void set_limits(struct cgroup *cg, int dir,
-	const struct cgroup_caps *caps, const struct limits *l)
-{
-	char back[64];
-
-	if (cgroup_set_limit(cg, dir, "memory.max", l->memory_bytes, "memory"))
-		cg->enforced |= CGROUP_LIMIT_MEMORY;
-	/* Not there without swap accounting. */
-	if (cgroup_write(dir, "memory.swap.max", "0") == 0 &&
-		cgroup_read(dir, "memory.swap.max", back, sizeof(back)) > 0 &&
-		!strcmp(back, "0\n"))
-		cg->enforced |= CGROUP_LIMIT_SWAP;
-	else
-		cgroup_refuse(cg, "swap");
-	/* One process dies, not all: the checkpoint is to live. */
-	cgroup_write(dir, "memory.oom.group", "0");
-	if (!(caps->usable & 1u << CGROUP_PIDS))
-		cgroup_refuse(cg, "processes");
-	else if (cgroup_set_limit(cg, dir, "pids.max",
-			 (int64_t)l->processes + plan_spare_processes(l),
-			 "processes"))
-		cg->enforced |= CGROUP_LIMIT_PIDS;
-	if (caps->usable & 1u << CGROUP_CPU)
-		limit_cpu(cg, dir, l);
-	else
-		cgroup_refuse(cg, "cpus");
-}
-
-struct v2_file {
+static const struct {
+	enum cgroup_controller in; /* the freezer's are those of `guests` */
 	enum cgroup_file file;
 	const char *name;
 	int flags;
+} files[] = {
+	{CGROUP_MEMORY, CGROUP_F_MEMORY, "memory.current", O_RDONLY},
+	{CGROUP_MEMORY, CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
+	{CGROUP_MEMORY, CGROUP_F_PEAK, "memory.peak", O_RDONLY}, /* 5.19 */
+	{CGROUP_MEMORY, CGROUP_F_OOM, "memory.events", O_RDONLY},
+	{CGROUP_MEMORY, CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
+	{CGROUP_MEMORY, CGROUP_F_CPU, "cpu.stat", O_RDONLY},
+	{CGROUP_FREEZER, CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
+	{CGROUP_FREEZER, CGROUP_F_EVENTS, "cgroup.events", O_RDONLY},
 };
 
-static const struct v2_file files[] = {
-	{CGROUP_F_MEMORY, "memory.current", O_RDONLY},
-	{CGROUP_F_MEMORY_STAT, "memory.stat", O_RDONLY},
-	{CGROUP_F_PEAK, "memory.peak", O_RDONLY}, /* Linux 5.19 */
-	{CGROUP_F_OOM, "memory.events", O_RDONLY},
-	{CGROUP_F_PIDS_EVENTS, "pids.events", O_RDONLY},
-	{CGROUP_F_CPU, "cpu.stat", O_RDONLY},
-};
-
-static const struct v2_file guests_files[] = {
-	{CGROUP_F_FREEZE, "cgroup.freeze", O_RDWR},
-	{CGROUP_F_EVENTS, "cgroup.events", O_RDONLY},
-};
-
-static void open_files(struct cgroup *cg, int dir, int guests)
-{
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		cg->file[files[i].file] =
-			openat(dir, files[i].name, files[i].flags | O_CLOEXEC);
-	for (size_t i = 0; i < sizeof(guests_files) / sizeof(guests_files[0]);
-		i++)
-		cg->file[guests_files[i].file] =
-			openat(guests, guests_files[i].name,
-				guests_files[i].flags | O_CLOEXEC);
-}
-
-/* First the directory, so that nobody removes the one above it: a controller
- * that is handed on later comes to it too. */
-int cgroup_v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
-	const struct limits *l, struct err *e)
+/* Our directory comes first, because it keeps others from removing the one
+ * above. A controller that is handed on later reaches it too. */
+static int make(
+	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
 {
 	auto_close int guests = -1;
-	int dir;
+	int dir = cg->held[0] = cgroup_dir_make(cg->dirs[0], e);
 
-	if (cgroup_dir_make(cg, 0, e) < 0 || hand_on_all(caps, e) < 0)
+	if (dir < 0 || hand_on_all(caps, e) < 0)
 		return -1;
-	dir = cg->held[0];
 	if (mkdirat(dir, CGROUP_GUESTS, 0755) < 0)
 		return err_errno(e, "cgroup: make that of the guests");
-	guests = openat(dir, CGROUP_GUESTS,
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	guests = openat(dir, CGROUP_GUESTS, DIR_FLAGS);
 	if (guests < 0)
 		return err_errno(e, "cgroup: open that of the guests");
-	set_limits(cg, dir, caps, l);
-	open_files(cg, dir, guests);
-	cg->procs[CGROUP_MEMORY] =
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		cg->file[files[i].file] =
+			openat(files[i].in == CGROUP_FREEZER ? guests : dir,
+				files[i].name, files[i].flags | O_CLOEXEC);
+	cg->enter[CGROUP_MEMORY] =
 		openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	cg->procs[CGROUP_FREEZER] =
+	cg->enter[CGROUP_FREEZER] =
 		openat(guests, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	if (cg->procs[CGROUP_MEMORY] < 0 || cg->procs[CGROUP_FREEZER] < 0)
+	if (cg->enter[CGROUP_MEMORY] < 0 || cg->enter[CGROUP_FREEZER] < 0)
 		return err_errno(e, "cgroup: open cgroup.procs");
 	return 0;
 }
 
-int cgroup_v2_freeze(
-	const struct cgroup *cg, int on, int timeout_ms, struct err *e)
+/* A controller that is not there has no files either. */
+static unsigned limit(const struct cgroup *cg, const struct limits *l)
 {
-	int64_t until = now_ms() + timeout_ms;
+	int dir = cg->held[0];
+	unsigned kept = 0;
+	char share[48];
 
-	if (cgroup_write_fd(cg->file[CGROUP_F_FREEZE], on ? "1" : "0") < 0)
-		return err_errno(e, "cgroup: write cgroup.freeze");
-	/* There is a notification; the kernel holds it back for up to 10 ms. */
-	for (;;) {
-		char buf[256];
-
-		if (cgroup_read_fd(
-			    cg->file[CGROUP_F_EVENTS], buf, sizeof(buf)) > 0 &&
-			cgroup_key(buf, "frozen") == on)
-			return 0;
-		if (now_ms() >= until)
-			break;
-		cgroup_nap();
-	}
-	errno = ETIMEDOUT;
-	return err_errno(e, "cgroup: %s", on ? "freeze" : "thaw");
+	if (cgroup_dir_set_number(dir, "memory.max", l->memory_bytes))
+		kept |= CGROUP_LIMIT_MEMORY;
+	/* Does not exist without swap accounting. */
+	if (cgroup_dir_set_text(dir, "memory.swap.max", "0"))
+		kept |= CGROUP_LIMIT_SWAP;
+	/* The kernel kills one process, not all: the checkpoint must live. */
+	cgroup_dir_write(dir, "memory.oom.group", "0");
+	if (cgroup_dir_set_number(dir, "pids.max",
+		    (int64_t)l->processes + plan_spare_processes(l)))
+		kept |= CGROUP_LIMIT_PIDS;
+	snprintf(share, sizeof(share), "%d %d",
+		l->cpus_milli * (CGROUP_CPU_PERIOD / 1000), CGROUP_CPU_PERIOD);
+	if (cgroup_dir_set_text(dir, "cpu.max", share))
+		kept |= CGROUP_LIMIT_CPU;
+	return kept;
 }
+
+static int is_frozen(const struct cgroup *cg, int on)
+{
+	char buf[256];
+
+	return cgroup_dir_reread(cg->file[CGROUP_F_EVENTS], buf, sizeof(buf)) >
+		       0 &&
+	       cgroup_dir_key(buf, "frozen") == on;
+}
+
+static int64_t cpu_ns(const struct cgroup *cg)
+{
+	char buf[4096];
+	int64_t us = -1;
+
+	if (cgroup_dir_reread(cg->file[CGROUP_F_CPU], buf, sizeof(buf)) > 0)
+		us = cgroup_dir_key(buf, "usage_usec");
+	return us < 0 ? -1 : us * 1000;
+}
+
+const struct cgroup_ops cgroup_v2 = {
+	.probe = probe,
+	.make = make,
+	.limit = limit,
+	.freeze = {"0", "1"},
+	.is_frozen = is_frozen,
+	.cpu_ns = cpu_ns,
+	.stat_prefix = "",
+};

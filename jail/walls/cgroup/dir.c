@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dir.c - one directory of a cgroup file system, and the files in it
+ *
+ * Runs in:   warden, janitor
+ * Holds:     the directory, while it kills and removes what is in it
+ * Trusts:    values it read back; a lock: the maker of a session's directory
+ *            holds it (flock(2)) as long as the session lives, whatever
+ *            namespaces divide this host, and the kernel lets go for the dead
+ * Leaves:    what would not die in time, for the next janitor
+ */
+#include "dir.h"
+
+#include "jail/base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define NAP_NS 200000
+#define GUESTS_PATH_MAX (CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS))
+
+const char *const cgroup_dir_controllers[CGROUP_CONTROLLERS] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_CPUACCT] = "cpuacct",
+	[CGROUP_FREEZER] = "freezer",
+};
+
+/* ---- files ---- */
+
+int cgroup_dir_rewrite(int fd, const char *text)
+{
+	size_t n = strlen(text);
+	ssize_t r = pwrite(fd, text, n, 0);
+
+	if (r >= 0 && (size_t)r != n)
+		errno = EIO;
+	return r == (ssize_t)n ? 0 : -1;
+}
+
+int cgroup_dir_write(int dir, const char *file, const char *text)
+{
+	auto_close int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : cgroup_dir_rewrite(fd, text);
+}
+
+ssize_t cgroup_dir_reread(int fd, char *buf, size_t size)
+{
+	ssize_t r = fd < 0 ? -1 : pread(fd, buf, size - 1, 0);
+
+	buf[r < 0 ? 0 : r] = '\0';
+	return r;
+}
+
+ssize_t cgroup_dir_read(int dir, const char *file, char *buf, size_t size)
+{
+	auto_close int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+
+	return cgroup_dir_reread(fd, buf, size);
+}
+
+int cgroup_dir_set_number(int dir, const char *file, int64_t value)
+{
+	char text[32], back[64], *end;
+	int64_t kept;
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	if (cgroup_dir_write(dir, file, text) < 0 ||
+		cgroup_dir_read(dir, file, back, sizeof(back)) <= 0)
+		return 0;
+	kept = strtoll(back, &end, 10); /* "max" is no number */
+	return end != back && kept <= value && kept > value / 2;
+}
+
+int cgroup_dir_set_text(int dir, const char *file, const char *text)
+{
+	size_t n = strlen(text);
+	char back[64];
+
+	return cgroup_dir_write(dir, file, text) == 0 &&
+	       cgroup_dir_read(dir, file, back, sizeof(back)) > (ssize_t)n &&
+	       !strncmp(back, text, n) && back[n] == '\n';
+}
+
+int64_t cgroup_dir_key(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = text; p; p = strchr(p, '\n')) {
+		p += *p == '\n';
+		if (!strncmp(p, key, n) && p[n] == ' ')
+			return strtoll(p + n + 1, NULL, 10);
+	}
+	return -1;
+}
+
+void cgroup_dir_nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* ---- a directory and its lock ---- */
+
+void cgroup_dir_parent(char parent[CGROUP_PATH_MAX], const char *path)
+{
+	memcpy(parent, path, CGROUP_PATH_MAX);
+	*strrchr(parent, '/') = '\0';
+}
+
+int cgroup_dir_open(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Since it was opened it may have been removed, and made anew. */
+static int is_still(int fd, const char *path)
+{
+	struct stat ours, now;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &now) == 0 &&
+	       ours.st_dev == now.st_dev && ours.st_ino == now.st_ino;
+}
+
+int cgroup_dir_hold(const char *path, int timeout_ms)
+{
+	int64_t until = now_ms() + timeout_ms;
+
+	for (;;) {
+		auto_close int fd = cgroup_dir_open(path);
+
+		if (fd < 0)
+			return -1;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			if (is_still(fd, path))
+				return fd_take(&fd);
+		} else if (errno != EWOULDBLOCK) {
+			return -1;
+		}
+		errno = EBUSY;
+		if (now_ms() >= until)
+			return -1;
+		cgroup_dir_nap();
+	}
+}
+
+/* Remove the remains of a dead session. -1 with errno, EBUSY if a session
+ * lives there. */
+static int clear_remains(const char *path)
+{
+	auto_close int held = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
+
+	if (held < 0)
+		return errno == ENOENT ? 0 : -1;
+	return cgroup_dir_clear(path, CGROUP_CLEAR_MS);
+}
+
+int cgroup_dir_make(const char *path, struct err *e)
+{
+	char parent[CGROUP_PATH_MAX];
+
+	cgroup_dir_parent(parent, path);
+	/* Between two of these steps a session that ends may remove the parent,
+	 * and a session that sweeps may remove what nobody holds yet. */
+	for (int tries = 8; tries > 0; tries--) {
+		/* Mode 0700: whoever can open the directory can hold it. */
+		if (mkdir(path, 0700) == 0) {
+			int held = cgroup_dir_hold(path, CGROUP_CLEAR_MS);
+
+			if (held >= 0)
+				return held;
+			if (errno != ENOENT)
+				return err_errno(e, "cgroup: hold %s", path);
+		} else if (errno == EEXIST) {
+			if (clear_remains(path) < 0)
+				return err_errno(e,
+					"cgroup: remove what is left in %s",
+					path);
+		} else if (errno != ENOENT ||
+			   (mkdir(parent, 0755) < 0 && errno != EEXIST)) {
+			break;
+		}
+	}
+	return err_errno(e, "cgroup: make %s", path);
+}
+
+/* ---- removal ---- */
+
+static void kill_listed(int dir)
+{
+	char buf[8192];
+
+	/* Opened each time: v1 keeps showing an open file the same list. The
+	 * list is longer than this only for thousands of processes, and the
+	 * caller comes again until it is empty. */
+	if (cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) <= 0)
+		return;
+	for (char *p = buf, *end; *p; p = *end ? end + 1 : end) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		if (pid > 1 && *end == '\n')
+			kill((pid_t)pid, SIGKILL);
+	}
+}
+
+/* Kill whatever is in a cgroup, and remove it. Where possible it is frozen
+ * first, so that nothing forks away from the kill; and then thawed, because a
+ * frozen process of v1 does not die. */
+static int clear_one(const char *path, int timeout_ms)
+{
+	int64_t until = now_ms() + timeout_ms;
+	auto_close int dir = cgroup_dir_open(path);
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : -1;
+	while (rmdir(path) < 0 && errno != ENOENT) {
+		if (errno != EBUSY || now_ms() > until)
+			return -1;
+		cgroup_dir_write(dir, "freezer.state", "FROZEN");
+		/* By number only where there is no other way: a number may
+		 * belong to another process by now. */
+		if (cgroup_dir_write(dir, "cgroup.kill", "1") < 0)
+			kill_listed(dir);
+		cgroup_dir_write(dir, "freezer.state", "THAWED");
+		cgroup_dir_write(dir, "cgroup.freeze", "0");
+		cgroup_dir_nap();
+	}
+	return 0;
+}
+
+static void guests_path(char guests[GUESTS_PATH_MAX], const char *path)
+{
+	snprintf(guests, GUESTS_PATH_MAX, "%s/" CGROUP_GUESTS, path);
+}
+
+int cgroup_dir_clear(const char *path, int timeout_ms)
+{
+	char guests[GUESTS_PATH_MAX];
+
+	guests_path(guests, path);
+	return clear_one(guests, timeout_ms) < 0 ? -1
+						 : clear_one(path, timeout_ms);
+}
+
+/* A process outside our pid namespace is listed as 0. */
+static int lists_unseen(const char *path)
+{
+	auto_close int dir = cgroup_dir_open(path);
+	char buf[64];
+
+	return dir >= 0 &&
+	       cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
+	       strtol(buf, NULL, 10) == 0;
+}
+
+int cgroup_dir_is_foreign(const char *path)
+{
+	char guests[GUESTS_PATH_MAX];
+
+	guests_path(guests, path);
+	return lists_unseen(path) || lists_unseen(guests);
+}
