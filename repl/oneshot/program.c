@@ -45,9 +45,7 @@
 enum { CH_IN, CH_OUT, CH_ERR, CHANNELS };
 enum {
 	POLL_CHANNELS = RELAY_POLLS,
-	POLL_JAIL = POLL_CHANNELS + CHANNELS * CHANNEL_POLLS,
-	POLL_SIGNALS,
-	POLL_LINES,
+	POLL_LINES = POLL_CHANNELS + CHANNELS * CHANNEL_POLLS,
 	POLLS
 };
 
@@ -344,38 +342,22 @@ static void take(struct program *p, struct jail_event *ev)
 	jail_event_close(ev);
 }
 
-static void take_events(struct program *p)
+static void take_events(void *arg)
 {
+	struct program *p = arg;
+	struct signals *sig = p->start->signals;
 	struct jail_event ev;
 	int r;
 
+	if (sig->continued && p->tty >= 0)
+		take_keys(p);
+	sig->continued = false;
 	/* Up to what ends it, which says why. */
 	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
 		if (r < 0)
 			p->gone = true;
 		else
 			take(p, &ev);
-}
-
-static void take_signals(struct program *p)
-{
-	struct signals *sig = p->start->signals;
-	struct terminal *t = p->start->term;
-
-	signals_read(sig);
-	if (sig->interrupt) {
-		sig->interrupt = false;
-		jail_interrupt(p->start->jail, NULL);
-		relay_interrupted(&p->relay);
-	}
-	if (sig->resized && terminal_measure(t)) {
-		jail_resize(p->start->jail, t->rows, t->cols);
-		output_resize(&p->output, t->cols);
-	}
-	sig->resized = false;
-	if (sig->continued && p->tty >= 0)
-		take_keys(p);
-	sig->continued = false;
 }
 
 /* Nobody is left to interrupt but ourselves, who wait for a reader. */
@@ -404,33 +386,23 @@ static bool is_over(const struct program *p)
 static void poll_once(struct program *p)
 {
 	struct pollfd polls[POLLS];
-	const struct pollfd *tty = polls + RELAY_POLL_TTY;
-	bool listens;
+	bool listens =
+		p->exited && p->relay.tty >= 0 && relay_has_room(&p->relay);
 	int n;
 
-	relay_poll(&p->relay, polls);
 	for (int i = 0; i < CHANNELS; i++)
 		channel_poll(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
-	polls[POLL_JAIL] = (struct pollfd){
-		.fd = jail_fd(p->start->jail), .events = POLLIN};
-	polls[POLL_SIGNALS] =
-		(struct pollfd){.fd = p->start->signals->fd, .events = POLLIN};
 	lines_poll(&p->lines, polls + POLL_LINES);
-	listens = p->exited && tty->fd >= 0 && tty->events & POLLIN;
-	n = poll(polls, POLLS, listens ? SILENCE_MS : -1);
+	n = relay_turn(&p->relay, polls, POLLS, listens ? SILENCE_MS : -1);
 	if (n < 0)
 		return;
-	if (polls[POLL_SIGNALS].revents)
-		take_signals(p);
+	if (n == 0)
+		relay_set_tty(&p->relay, -1);
 	for (int i = 0; i < CHANNELS; i++)
 		channel_move(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
-	relay_move(&p->relay, polls);
 	lines_move(&p->lines, polls + POLL_LINES);
-	if (n == 0)
-		relay_set_tty(&p->relay, -1);
-	take_events(p);
 }
 
 static void tty_finish(struct program *p)
@@ -450,7 +422,15 @@ static int run(struct program *p, struct err *e)
 	const struct program_start *start = p->start;
 
 	terminal_use_any(start->term);
-	relay_init(&p->relay, start->term, start->jail, tty_bytes, p);
+	relay_init(&p->relay, &(struct relay_opts){
+				      .term = start->term,
+				      .jail = start->jail,
+				      .signals = start->signals,
+				      .output = &p->output,
+				      .bytes = tty_bytes,
+				      .events = take_events,
+				      .arg = p,
+			      });
 	if (tty_open(p, e) < 0 || check_targets(p, e) < 0)
 		return -1;
 	if (upload_all(p, e) < 0)

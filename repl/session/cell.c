@@ -35,8 +35,6 @@
 #define FLUSH_MS 10000
 #define FLUSH_END_MS 500
 
-enum { POLL_JAIL = RELAY_POLLS, POLL_SIGNALS, POLLS };
-
 static int silence_ms(const struct session *s)
 {
 	return s->done.after == AFTER_KEPT ? SILENCE_MS : DEAD_SILENCE_MS;
@@ -52,52 +50,15 @@ static bool output_is_over(const struct session *s, int64_t now)
 	       now - s->ended_ms >= OUTPUT_END_MS;
 }
 
-static void follow_window(struct session *s)
-{
-	if (!terminal_measure(s->term))
-		return;
-	jail_resize(s->jail, s->term->rows, s->term->cols);
-	output_resize(&s->output, s->term->cols);
-}
-
-static void take_signals(struct session *s)
-{
-	struct signals *sig = s->signals;
-
-	signals_read(sig);
-	if (sig->end)
-		session_end_by(s, sig->end);
-	if (sig->interrupt) {
-		sig->interrupt = false;
-		jail_interrupt(s->jail, NULL);
-		relay_interrupted(&s->relay);
-	}
-	if (sig->resized) {
-		sig->resized = false;
-		follow_window(s);
-	}
-}
-
 static void poll_once(struct session *s, int timeout)
 {
-	struct pollfd p[POLLS];
+	struct pollfd p[RELAY_POLLS];
 
-	relay_poll(&s->relay, p);
-	p[POLL_JAIL] =
-		(struct pollfd){.fd = jail_fd(s->jail), .events = POLLIN};
-	p[POLL_SIGNALS] =
-		(struct pollfd){.fd = s->signals->fd, .events = POLLIN};
-	if (poll(p, POLLS, timeout) < 0)
+	if (relay_turn(&s->relay, p, RELAY_POLLS, timeout) < 0)
 		return;
-	if (p[POLL_SIGNALS].revents)
-		take_signals(s);
-	/* Always, and before the tty: what the warden said about a cell it
-	 * said before the cell wrote anything. */
-	session_take_events(s);
-	relay_move(&s->relay, p);
 	/* A tty that is not read, because the terminal does not drain, is not
 	 * silent. */
-	if (s->relay.moved || (s->relay.tty >= 0 && p[1].fd < 0))
+	if (s->relay.moved || (s->relay.tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
 		s->quiet_since_ms = now_ms();
 	if (s->relay.keys_ended || s->relay.broken)
 		session_end_by(s, SIGHUP);
@@ -109,32 +70,6 @@ static void wait_for_end(struct session *s)
 		poll_once(s, s->ended ? silence_ms(s) : -1);
 	while (!s->over && !relay_is_flushed(&s->relay))
 		poll_once(s, -1);
-}
-
-/* Let what was put go out, and nothing else happen but the end: even then the
- * terminal gets its modes back, if it takes them soon. */
-static void flush(struct session *s)
-{
-	int64_t until = now_ms() + FLUSH_MS;
-
-	while (!relay_is_flushed(&s->relay)) {
-		struct pollfd p[RELAY_POLLS + 1];
-		int64_t now = now_ms();
-
-		if (s->signals->end && until > now + FLUSH_END_MS)
-			until = now + FLUSH_END_MS;
-		if (now >= until)
-			break;
-		relay_poll(&s->relay, p);
-		p[0].fd = p[1].fd = -1;
-		p[RELAY_POLLS] =
-			(struct pollfd){.fd = s->signals->fd, .events = POLLIN};
-		if (poll(p, RELAY_POLLS + 1, (int)(until - now)) > 0 &&
-			!s->signals->end)
-			until = now_ms() + FLUSH_MS;
-		signals_read(s->signals);
-		relay_move(&s->relay, p);
-	}
 }
 
 static void frame(void *arg, const char *text)
@@ -209,7 +144,7 @@ static void begin(struct session *s)
 	memset(&s->done, 0, sizeof(s->done));
 	signals_read(s->signals);
 	s->signals->interrupt = false;
-	follow_window(s); /* changed since the cell was sent */
+	relay_follow_window(&s->relay); /* changed since the cell was sent */
 	relay_begin(&s->relay);
 	s->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
@@ -238,7 +173,7 @@ static void end(struct session *s)
 	finish_output(s);
 	if (s->ended)
 		show_verdict(s);
-	flush(s);
+	relay_flush(&s->relay, FLUSH_MS, FLUSH_END_MS);
 	s->in_cell = false;
 	session_tell_limited(s);
 	if (s->next_tty >= 0)
@@ -301,7 +236,7 @@ int session_cell(struct session *s, const char *src, size_t n, struct err *e)
 	if (s->over)
 		return 0;
 	/* First the window: the cell may ask at once how large it is. */
-	follow_window(s);
+	relay_follow_window(&s->relay);
 	s->cell++;
 	if (run(s, src, n, e) < 0) {
 		s->cell--;

@@ -442,6 +442,15 @@ static void read_and_run(struct session *s)
 	}
 }
 
+static void take_events(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->signals->end)
+		session_end_by(s, s->signals->end);
+	session_take_events(s);
+}
+
 static int open_parts(struct session *s, struct err *e)
 {
 	struct editor_opts opts = {
@@ -459,7 +468,15 @@ static int open_parts(struct session *s, struct err *e)
 	s->tty = s->next_tty = -1;
 	if (output_open(&s->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
 		return -1;
-	relay_init(&s->relay, s->term, s->jail, session_tty_bytes, s);
+	relay_init(&s->relay, &(struct relay_opts){
+				      .term = s->term,
+				      .jail = s->jail,
+				      .signals = s->signals,
+				      .output = &s->output,
+				      .bytes = session_tty_bytes,
+				      .events = take_events,
+				      .arg = s,
+			      });
 	session_begin_output(s, NULL, false);
 	if (editor_open(&s->editor, &opts, e) < 0)
 		return -1;

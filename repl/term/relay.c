@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * relay.c - bytes between the person's terminal and the jail's tty
+ * relay.c - the front end's poll loop while a cell or a program runs
  *
  * Runs in:   front end, while a cell or a program runs
  * Trusts:    nothing of the tty's: its bytes go to a filter, unread
@@ -9,6 +9,8 @@
 
 #include "jail/base/io.h"
 #include "jail/jail.h"
+#include "output.h"
+#include "signals.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -17,14 +19,9 @@
 
 #define CTRL_C 0x03
 
-void relay_init(struct relay *r, struct terminal *term, struct jail *jail,
-	relay_bytes *bytes, void *arg)
+void relay_init(struct relay *r, const struct relay_opts *with)
 {
-	*r = (struct relay){.term = term,
-		.jail = jail,
-		.tty = -1,
-		.bytes = bytes,
-		.arg = arg};
+	*r = (struct relay){.with = *with, .tty = -1};
 }
 
 void relay_free(struct relay *r)
@@ -48,23 +45,27 @@ void relay_begin(struct relay *r)
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
-void relay_poll(const struct relay *r, struct pollfd p[static RELAY_POLLS])
+static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
-	bool room = r->out.n - r->out_at < RELAY_BACKLOG;
+	const struct terminal *term = r->with.term;
+
 	bool keys = r->keys && !r->keys_ended;
 	short tty = 0;
 
-	if (room)
+	if (relay_has_room(r))
 		tty |= POLLIN;
 	if (r->in_n && !r->held)
 		tty |= POLLOUT;
-	p[RELAY_POLL_KEYS] = (struct pollfd){
-		.fd = keys ? r->term->in : -1, .events = POLLIN};
+	p[RELAY_POLL_KEYS] =
+		(struct pollfd){.fd = keys ? term->in : -1, .events = POLLIN};
 	p[RELAY_POLL_TTY] =
 		(struct pollfd){.fd = tty ? r->tty : -1, .events = tty};
-	p[RELAY_POLL_OUT] =
-		(struct pollfd){.fd = relay_is_flushed(r) ? -1 : r->term->out,
-			.events = POLLOUT};
+	p[RELAY_POLL_OUT] = (struct pollfd){
+		.fd = relay_is_flushed(r) ? -1 : term->out, .events = POLLOUT};
+	p[RELAY_POLL_JAIL] =
+		(struct pollfd){.fd = jail_fd(r->with.jail), .events = POLLIN};
+	p[RELAY_POLL_SIGNALS] =
+		(struct pollfd){.fd = r->with.signals->fd, .events = POLLIN};
 }
 
 void relay_interrupted(struct relay *r)
@@ -75,7 +76,7 @@ void relay_interrupted(struct relay *r)
 	t[RELAY_KILL_PRESSES - 1] = now;
 	if (t[0] && now - t[0] <= RELAY_KILL_MS) {
 		memset(t, 0, sizeof(r->pressed_ms));
-		jail_kill(r->jail, NULL);
+		jail_kill(r->with.jail, NULL);
 	}
 }
 
@@ -144,7 +145,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 		if (s[i] != CTRL_C)
 			continue;
 		if (stuck || i >= take)
-			jail_interrupt(r->jail, NULL);
+			jail_interrupt(r->with.jail, NULL);
 		relay_interrupted(r);
 	}
 }
@@ -152,7 +153,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 static void keys_read(struct relay *r)
 {
 	char buf[RELAY_IN];
-	ssize_t n = read(r->term->in, buf, sizeof(buf));
+	ssize_t n = read(r->with.term->in, buf, sizeof(buf));
 
 	if (n > 0)
 		relay_type(r, buf, (size_t)n);
@@ -167,7 +168,7 @@ static void tty_read(struct relay *r)
 
 	if (n > 0) {
 		r->moved = true;
-		r->bytes(r->arg, buf, (size_t)n);
+		r->with.bytes(r->with.arg, buf, (size_t)n);
 	} else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
 		r->tty = -1; /* EIO: the jail, or its tty, is gone */
 	}
@@ -178,9 +179,9 @@ static void out_write(struct relay *r)
 	size_t n = r->out.n - r->out_at;
 	ssize_t w;
 
-	if (!r->term->own && n > 256)
+	if (!r->with.term->own && n > 256)
 		n = 256;
-	w = write(r->term->out, r->out.s + r->out_at, n);
+	w = write(r->with.term->out, r->out.s + r->out_at, n);
 	if (w < 0 && errno != EAGAIN && errno != EINTR)
 		r->broken = true;
 	if (w > 0)
@@ -189,9 +190,8 @@ static void out_write(struct relay *r)
 		r->out.n = r->out_at = 0;
 }
 
-void relay_move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
+static void move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
-	r->moved = false;
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
 	/* Unless there is another one since; and before the keys: it may say
@@ -202,8 +202,73 @@ void relay_move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 		if (p[RELAY_POLL_TTY].revents & POLLOUT)
 			tty_write(r);
 	}
-	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents)
+	if (r->keys && p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents)
 		keys_read(r);
+}
+
+void relay_follow_window(struct relay *r)
+{
+	struct terminal *t = r->with.term;
+
+	if (!terminal_measure(t))
+		return;
+	jail_resize(r->with.jail, t->rows, t->cols);
+	output_resize(r->with.output, t->cols);
+}
+
+static void take_signals(struct relay *r)
+{
+	struct signals *sig = r->with.signals;
+
+	signals_read(sig);
+	if (sig->interrupt) {
+		jail_interrupt(r->with.jail, NULL);
+		relay_interrupted(r);
+	}
+	if (sig->resized)
+		relay_follow_window(r);
+	sig->interrupt = sig->resized = false;
+}
+
+/* Events always come before the tty's bytes: what the warden said about a cell
+ * it said before the cell wrote anything. */
+int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
+{
+	int ready;
+
+	r->moved = false;
+	fill(r, p);
+	ready = poll(p, n, timeout_ms);
+	if (ready < 0)
+		return ready;
+	if (p[RELAY_POLL_SIGNALS].revents)
+		take_signals(r);
+	r->with.events(r->with.arg);
+	move(r, p);
+	return ready;
+}
+
+void relay_flush(struct relay *r, int stuck_ms, int end_ms)
+{
+	struct signals *sig = r->with.signals;
+	int64_t until = now_ms() + stuck_ms;
+
+	while (!relay_is_flushed(r)) {
+		struct pollfd p[RELAY_POLLS];
+		int64_t now = now_ms();
+
+		if (sig->end && until > now + end_ms)
+			until = now + end_ms;
+		if (now >= until)
+			break;
+		fill(r, p);
+		p[RELAY_POLL_KEYS].fd = p[RELAY_POLL_TTY].fd = -1;
+		p[RELAY_POLL_JAIL].fd = -1;
+		if (poll(p, RELAY_POLLS, (int)(until - now)) > 0 && !sig->end)
+			until = now_ms() + stuck_ms;
+		signals_read(sig);
+		move(r, p);
+	}
 }
 
 void relay_put(struct relay *r, const void *buf, size_t n)
@@ -221,6 +286,11 @@ void relay_put(struct relay *r, const void *buf, size_t n)
 		strbuf_free(&r->out);
 		r->out_at = 0;
 	}
+}
+
+bool relay_has_room(const struct relay *r)
+{
+	return r->out.n - r->out_at < RELAY_BACKLOG;
 }
 
 bool relay_is_flushed(const struct relay *r)
