@@ -33,7 +33,8 @@ CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
-GUEST_SRC := jail/guest/copy.c jail/guest/pages.c
+GUEST_SRC := jail/guest/copy.c
+GUEST_PARTS := $(filter-out %/load.py,$(wildcard jail/guest/*.py))
 SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c')))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
 LIBOBJ   := $(filter-out $(BUILD)/repl/main.o,$(OBJ))
@@ -41,8 +42,7 @@ OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
-GEN      := $(BUILD)/gen/guest_frozen.h $(BUILD)/gen/guest_tools.h \
-            $(BUILD)/gen/seccomp_bpf.h
+GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h
 
 .PHONY: all deps build everything run test test-vm check unit asan fuzz \
         fuzz-short bench tidy format install install-apparmor uninstall clean help
@@ -92,30 +92,25 @@ $(BUILD)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The driver, embedded as bytes: what every start needs is compiled for the
-# Python of this host.
-$(BUILD)/gen/guest.frozen: tools/freeze jail/guest/start.py \
-		jail/guest/driver.py jail/guest/later.py
+# The guest: the loader's text, the driver's parts compiled for the Python of
+# this host, and the library that the driver loads.
+$(BUILD)/gen/guest_parts: tools/freeze $(GUEST_PARTS)
 	@mkdir -p $(@D)
 	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
 
-$(BUILD)/gen/guest_frozen.h: $(BUILD)/gen/guest.frozen tools/embed
-	tools/embed $< > $@
+$(BUILD)/gen/guest_load: jail/guest/load.py
+	@mkdir -p $(@D)
+	sed '/^#/d' $< > $@
 
-# The rest of it: a library, and behind it, where nobody who maps it looks,
-# the texts that are compiled at first need.
-$(BUILD)/gen/guest_copy.so: $(GUEST_SRC) jail/guest/pages.h
+$(BUILD)/gen/guest_copy.so: $(GUEST_SRC)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 -D_GNU_SOURCE -U_FORTIFY_SOURCE $(WARN) $(WERROR) \
 	  -fPIC -fvisibility=hidden -shared -s \
-	  -Wl,-z,now,-z,noseparate-code -o $@ $(GUEST_SRC)
+	  -Wl,-z,now,-z,noseparate-code -o $@ $<
 
-$(BUILD)/gen/guest_tools: $(BUILD)/gen/guest_copy.so jail/guest/park.py \
-		jail/guest/answer.py
-	cat $^ > $@
-
-$(BUILD)/gen/guest_tools.h: $(BUILD)/gen/guest_tools tools/embed
-	tools/embed $< > $@
+$(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
+		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_copy.so
+	$^ > $@.tmp && mv $@.tmp $@
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds
 # to build, and the path to the first prompt has none to spare).

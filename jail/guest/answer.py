@@ -1,21 +1,41 @@
 # SPDX-License-Identifier: MIT
 #
-# guest_answer.py - the driver's answers: completion, documentation, names
+# answer.py - answers to questions: completion, documentation, names
 #
-# Runs in:   the guest, between cells; each section is compiled into guest.py's
-#            own globals the first time one of its functions is needed
-# Trusts:    as guest.py does
-# Leaves:    nothing, but for what evaluating the user's names does
+# Runs in:   the guest, between cells
+# Trusts:    as cells.py
+# Leaves:    nothing, except what evaluating the user's names does
+if not S.site:
+    part("customize")
+    customize()
+os = site.os
+re, reprlib = stdlib("re"), stdlib("reprlib")
+kwlist = stdlib("keyword").kwlist
 
-#: section answer
 ANSWER_MAX = 60 * 1024  # WIRE_ANSWER_MAX
-KINDS = "complete", "doc", "source", "who", "latest"
+CANDIDATES_MAX, CANDIDATE_MAX = 500, 200
+VALUE_MAX = 60
+SUFFIXES = (".py", ".so", ".pyc")
+IDENT = r"[^\W\d]\w*"
+DOTTED = IDENT + r"(?:\." + IDENT + ")*"
+S.listed = {}  # directory -> (mtime, the modules in it)
+
+
+def ask(no, kind, text):
+    S.answer = b"0\n" if kind == "complete" else b""
+    call(answer, kind, text)
+    if getpid() != S.pid:
+        _exit(0)
+    say("ANSWER %s %d\n" % (no, len(S.answer)), S.answer)
 
 
 def answer(kind, text):
-    "S.answer becomes the answer to one question; it may be interrupted"
+    "answer one question in S.answer; it may be interrupted"
+    global inspect
+    if kind in ("doc", "source"):  # slow to import, and the rest does without
+        inspect = stdlib("inspect")
     if kind in KINDS:
-        said = later(kind)(text.decode("utf-8", "replace"))
+        said = KINDS[kind](text.decode("utf-8", "replace"))
         S.answer = cut(said.encode("utf-8", "backslashreplace"))
 
 
@@ -28,7 +48,7 @@ def cut(said):
 
 
 def shown(text):
-    "on one line, with nothing that could steer a terminal"
+    "on one line, without control characters"
     return "".join(c if c.isprintable() else c.encode(
         "unicode_escape").decode() for c in text)
 
@@ -36,8 +56,8 @@ def shown(text):
 def found(text, calls):
     """The object behind a dotted name: (True, object), or (False, None).
 
-    Without `calls` nothing of the user's runs: attributes are looked up where
-    they are stored, and only what C implements is asked for its value."""
+    Without `calls` no code of the user's runs: attributes are looked up where
+    they are stored, and only descriptors written in C are evaluated."""
     first, *rest = text.split(".")
     for space in NS, vars(builtins):
         if first in space:
@@ -59,7 +79,7 @@ def found(text, calls):
 
 
 def stored(o, name):
-    "an attribute, as (True, value), if that takes no code of the user's"
+    "(True, value) of an attribute, if no code of the user's is needed for it"
     kind = type(o)
     if issubclass(kind, type):
         for c in type.__dict__["__mro__"].__get__(o):
@@ -106,20 +126,10 @@ def latest(text):
         return ""
 
 
-#: section complete
-import re
-from keyword import kwlist
-os = site.os
-
-CANDIDATES_MAX, CANDIDATE_MAX = 500, 200
-SUFFIXES = (".py", ".so", ".pyc")
-S.listed = {}  # directory -> (mtime, the modules in it)
-IDENT = r"[^\W\d]\w*"
-DOTTED = IDENT + r"(?:\." + IDENT + ")*"
-
+# ---- completion ----
 
 def complete(text):
-    "how many bytes to replace before the cursor, then the candidates"
+    "the number of bytes to replace before the cursor, then the candidates"
     typed, names = candidates(text)
     lines, size = [str(len(typed.encode()))], 16
     for name in sorted(set(names), key=lambda n: (n.startswith("_"), n)):
@@ -134,7 +144,7 @@ def complete(text):
 
 
 def candidates(text):
-    "(what was typed of it, candidates), by what stands before the cursor"
+    "(what is typed of the name, candidates), by the text before the cursor"
     quote, at = open_string(text)
     if quote == "#":
         return "", []
@@ -167,7 +177,7 @@ def candidates(text):
 
 
 def open_string(text):
-    "the quote that is open at the end and where, '#' for a comment, or ''"
+    "(the quote open at the end, its place); '#' for a comment, '' for none"
     quote, at, i = "", 0, 0
     while i < len(text):
         c = text[i]
@@ -196,7 +206,7 @@ def map_str(space):
 
 
 def starting(typed, names):
-    "private names only for who asks for them"
+    "private names only when an underscore is typed"
     return [n for n in names if n.startswith(typed) and
             (typed.startswith("_") or not n.startswith("_"))]
 
@@ -214,7 +224,7 @@ def keys_of(name):
     if ok and issubclass(type(o), dict):
         keys = list(dict.keys(o))
     elif ok and hasattr(type(o), "_ipython_key_completions_"):
-        try:  # data frames and their like say it this way
+        try:  # data frames and similar types
             keys = list(o._ipython_key_completions_())
         except Exception:
             pass
@@ -318,7 +328,7 @@ def module_names(name):
     if name in sys.modules:
         return attributes(sys.modules[name])
     if name in sys.builtin_module_names:
-        return attributes(load(name))
+        return attributes(stdlib(name))
     head, _, tail = name.rpartition(".")
     for folder in folders(head) if head else list(sys.path):
         for path in os.path.join(folder, tail + ".py"), \
@@ -345,12 +355,10 @@ def defined(tree):
     return [n for n in names if n != "*"]
 
 
-#: section doc
-inspect = load("inspect")
-
+# ---- documentation and source ----
 
 def the_object(text):
-    "what the person asks about: a dotted name, or any expression"
+    "the object that a dotted name, or any expression, names"
     text = text.strip()
     ok, o = found(text, True)
     if not ok and text in sys.modules:
@@ -370,7 +378,7 @@ def doc(text):
     lines = []
     if callable(o):
         name = getattr(o, "__qualname__", None) or text
-        # That of a lambda, or of what is inside a function, says less.
+        # <lambda> and <locals> say less than what was typed.
         if type(name) is not str or "<" in name:
             name = text
         try:
@@ -382,7 +390,6 @@ def doc(text):
     elif inspect.ismodule(o):
         lines.append("module " + getattr(o, "__name__", text))
     else:
-        later("who")
         lines.append("%s = %s" % (type(o).__name__, short(o)))
     said = inspect.getdoc(o)
     if said is None and inspect.isroutine(o):
@@ -392,12 +399,11 @@ def doc(text):
 
 
 def topic(text):
-    "what Python's manual says of a keyword or an operator"
-    from keyword import iskeyword
-    if not iskeyword(text) or text in ("True", "False", "None"):
+    "what Python's manual says about a keyword"
+    if text not in kwlist or text in ("True", "False", "None"):
         return None
     try:
-        names = load("pydoc").Helper.keywords.get(text)
+        names = stdlib("pydoc").Helper.keywords.get(text)
         while isinstance(names, str) and names in \
                 sys.modules["pydoc"].Helper.keywords:
             names = sys.modules["pydoc"].Helper.keywords[names]
@@ -425,7 +431,7 @@ def source(text):
 
 
 def written(o):
-    "what has a source of its own: the class, of any other object"
+    "the object whose source is meant: a class stands for its instances"
     if isinstance(o, property):
         o = o.fget
     if isinstance(o, (type, type(sys))) or inspect.isroutine(o) or hasattr(
@@ -435,7 +441,7 @@ def written(o):
 
 
 def class_source(kind):
-    "inspect finds no class of a cell before 3.13: the newest that defines it"
+    "before 3.13 inspect finds no class of a cell: look for the newest one"
     for name in reversed(list(S.sources)):
         said = S.sources[name]
         if "class" not in said:
@@ -459,15 +465,7 @@ def class_node(tree, path):
     return None
 
 
-#: section source
-later("doc")
-
-
-#: section who
-import reprlib
-
-VALUE_MAX = 60
-
+# ---- names ----
 
 def who(text):
     "name, type, size and short value of each of the user's names"
@@ -506,7 +504,7 @@ def short(o):
         elif type(o) is type(sys):
             text = getattr(o, "__file__", None) or "built in"
         else:
-            text = shortener().repr(o)
+            text = SHORT.repr(o)
     except Exception as e:
         text = "(its repr raises %s)" % type(e).__name__
     text = shown(text[:4 * VALUE_MAX].strip())
@@ -515,8 +513,8 @@ def short(o):
     return text
 
 
-def shortener():
-    r = reprlib.Repr()
-    r.maxstring = r.maxother = r.maxlong = VALUE_MAX
-    r.maxlevel = 3
-    return r
+SHORT = reprlib.Repr()
+SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
+SHORT.maxlevel = 3
+KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
+         "latest": latest}

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
-# guest_park.py - the driver's checkpoints: copies of the live guest, asleep
+# park.py - checkpoints: copies of the live guest, asleep
 #
-# Runs in:   the guest, after a cell; compiled into guest.py's own globals
-#            the first time it is needed
-# Trusts:    as guest.py does
+# Runs in:   the guest, after a cell
+# Trusts:    as cells.py
 # Leaves:    a checkpoint beside a live guest that shows no trace of it
 #
-# No program can tell that it is copied, now or when it goes on as the copy,
-# but by what no copy can have: its pid, threads, children, timers, pipes and
-# sockets. guest_copy.c does the copying. Where it cannot be loaded (a jail
-# without /proc, a Python without _ctypes), os.fork() does it twice: then the
-# process in the middle adds to what getrusage() says of children, a thread
-# that sits in os.wait() or has a SIGCHLD handler may see it, and an audit hook
-# sees os.fork.
-
-#: section park
+# No program can tell that it is copied, neither now nor when it continues as
+# the copy, except by what no copy can have: its pid, threads, children,
+# timers, pipes and sockets. copy.c makes the copy. Where copy.c cannot be
+# loaded (a jail without /proc, a Python without _ctypes), os.fork() is called
+# twice. Then the process in the middle adds to what getrusage() reports of
+# children, a thread in os.wait() and a SIGCHLD handler may see that process,
+# and an audit hook sees os.fork.
 from posix import (O_ACCMODE, O_APPEND, O_CLOEXEC, O_DIRECTORY,
                    O_NONBLOCK, O_PATH, O_SYNC, O_WRONLY,
                    waitstatus_to_exitcode)
@@ -23,18 +20,30 @@ from errno import EAGAIN, ENOMEM
 from _signal import SIGCHLD, sigtimedwait
 from _thread import get_ident
 from _stat import S_ISCHR, S_ISDIR, S_ISREG
-fcntl = load("fcntl")
+fcntl = stdlib("fcntl")
 
 REOPEN = O_ACCMODE | O_APPEND | O_DIRECTORY | O_NONBLOCK | O_SYNC
 OOM_LIVE, OOM_ASLEEP = b"500", b"0"
-S.writers = {}  # descriptor -> what it was, and the file objects on top
-
-
 REFUSED = {-EAGAIN: "processes", -ENOMEM: "memory"}
+S.writers = {}  # descriptor -> (device, inode), weak references to its files
+
+
+def warm():
+    "load what the next cells will need, before the copy is made"
+    while S.warm:
+        name = S.warm.pop()
+        try:
+            if name != "customize":
+                stdlib(name)
+            elif not S.site:
+                part(name)
+                customize()
+        except Exception:
+            pass  # the cell that needs it will say so
 
 
 def park(no, sock):
-    "leave a checkpoint behind; returns in the live guest, now or much later"
+    "make a checkpoint; returns in the live guest, and in a resumed checkpoint"
     count, others = names(), threads()
     flush_writers()
     S.parking = get_ident()
@@ -44,7 +53,7 @@ def park(no, sock):
         close(sock)
         say("PARKED %s %s" % (
             no, "ok" if pid > 0 else REFUSED.get(pid, "fork")))
-        return S.take()
+        return S.copy_pages()
     setpgid(0, 0)
     S.pid, S.lost = getpid(), _count()
     dup2(sock, S.ctl, False)
@@ -67,18 +76,18 @@ def park(no, sock):
 
 
 def library():
-    "guest_copy.c, which stands before this text"
-    c = load("_ctypes")
+    "the functions of copy.c"
+    c = stdlib("_ctypes")
     number = type("number", (c._SimpleCData,), {"_type_": "i"})
     function = type("function", (c.CFuncPtr,), {
         "_restype_": number, "_flags_": 1 | 4})  # CDECL | PYTHONAPI
-    handle = c.dlopen("/proc/self/fd/%d" % S.tools, 2)
+    handle = c.dlopen("/proc/self/fd/%d" % S.library, 2)
     return [function(c.dlsym(handle, name))
-            for name in ("guest_copy", "guest_take")]
+            for name in ("copy_make", "copy_pages")]
 
 
 def twice():
-    "without it: 0 in the copy; here its parent's pid, or minus an errno"
+    "without copy.c: 0 in the copy; here a positive number, or minus an errno"
     try:
         middle = quiet_fork()
         if middle == 0:
@@ -88,7 +97,7 @@ def twice():
                 _exit(e.errno)
         code = waitstatus_to_exitcode(waitpid(middle, 0)[1])
     except ChildProcessError:
-        code = 0  # somebody else's wait() took it
+        code = 0  # a wait() of another thread took the status
     except OSError as e:
         return -e.errno
     news = sigtimedwait((SIGCHLD,), 0)
@@ -98,14 +107,14 @@ def twice():
 
 
 def quiet_fork():
-    "3.12 warns of threads; the user's filters must neither show nor raise it"
+    "fork() without the warning that 3.12 gives when there are threads"
     if sys.version_info < (3, 12):
         return fork()
     import _warnings
     filters = getattr(sys.modules.get("warnings"), "filters", None)
     if type(filters) is not list:
         filters = _warnings.filters
-    # Without _filters_mutated(): what was shown once is still known as shown.
+    # Not _filters_mutated(): a warning shown once still counts as shown.
     filters.insert(0, ("ignore", None, DeprecationWarning, None, 0))
     try:
         return fork()
@@ -114,9 +123,11 @@ def quiet_fork():
 
 
 try:
-    S.copy, S.take = library()
+    S.copy, S.copy_pages = library()
 except Exception:
-    S.copy, S.take = twice, int
+    S.copy, S.copy_pages = twice, int
+S.keep.remove(S.library)
+close(S.library)
 
 
 def descriptors():
@@ -129,11 +140,11 @@ def descriptors():
 
 
 def flush_writers():
-    """What a file object holds back would be written by live and checkpoint.
+    """Flush file objects, or live guest and checkpoint both write the buffer.
 
-    To find them takes a look at every object, which costs time and, worse,
-    touches every page. So only if a regular file is open for writing, only
-    when it is new here, and the youngest objects first."""
+    Finding them takes a walk over every object, which costs time and, worse,
+    touches every page. So it is done only when a regular file is newly open
+    for writing, and the youngest objects come first."""
     new = {}
     for fd in descriptors():
         try:
@@ -149,7 +160,7 @@ def flush_writers():
     if new:
         import gc
         for generation in 0, 1, 2:
-            # In the youngest also for what os.fdopen() may have wrapped since.
+            # The youngest always: os.fdopen() may wrap a known descriptor.
             if generation < 2 or not all(fd in S.writers for fd in new):
                 find_writers(gc.get_objects(generation), new)
         for fd in new:
@@ -185,12 +196,12 @@ def flush_if_open(o):
 
 
 def seal():
-    """In the checkpoint: nothing that another process can feel.
+    """In the checkpoint: drop what another process could notice.
 
-    Regular files get an offset (and no lock) of their own; where that cannot
-    be, the offset is returned, to be restored, and so are the locks. Pipes,
-    sockets, terminals but the session's, and whatever else waits or wakes
-    become one dead socket."""
+    Regular files get their own offset and no lock. Where that fails, the
+    offset is returned and restored later; locks are returned and taken again.
+    Pipes, sockets, terminals but the session's, and whatever else can wait or
+    wake are replaced by one dead socket."""
     from _socket import socketpair
     dead, peer = socketpair()
     peer.close()
@@ -223,7 +234,7 @@ def seal():
 
 
 def twins(fds):
-    "which descriptors have, as after dup(), an open file in common"
+    "which descriptors share one open file, as after dup()"
     firsts, twin = {}, {}
     for fd in fds:
         try:
@@ -242,7 +253,7 @@ def twins(fds):
 
 
 def are_twins(a, b):
-    "of a regular file O_NONBLOCK means nothing: turn it round, and look"
+    "toggle O_NONBLOCK, which a regular file ignores: does b follow?"
     was, other = fcntl.fcntl(a, fcntl.F_GETFL), fcntl.fcntl(b, fcntl.F_GETFL)
     fcntl.fcntl(a, fcntl.F_SETFL, was ^ O_NONBLOCK)
     try:
@@ -252,7 +263,7 @@ def are_twins(a, b):
 
 
 def lock_of(fd):
-    "the lock of flock() on this open file, if there is one"
+    "the flock() lock on this open file, or None"
     try:
         info = posix_open("/proc/self/fdinfo/%d" % fd, O_CLOEXEC)
         try:
@@ -270,11 +281,11 @@ def lock_again(fd, kind):
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except OSError:
-        pass  # of a process that is beyond us
+        pass  # another process has taken the lock
 
 
 def quiet_device(st):
-    "a device that nobody waits for: not a terminal of the user's making"
+    "the session's tty, or a device that is no terminal"
     major = st.st_rdev >> 8 & 0xFFF
     return S_ISCHR(st.st_mode) and (
         st.st_rdev in (S.tty, 0x500) or not 136 <= major < 144 and major != 5)
@@ -293,7 +304,7 @@ def reopened(fd, flags, inherit):
 
 
 def oom_score(value):
-    "who goes first when memory ends; not every kernel lets us say"
+    "which process the kernel kills first for memory; some kernels refuse"
     try:
         fd = posix_open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)
         try:

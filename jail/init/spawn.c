@@ -4,13 +4,14 @@
  *
  * Runs in:   init, and its child up to exec
  * Trusts:    the spec and the plan
- * Leaves:    a guest that holds exactly its stdio and, under the driver, five
- *            high descriptors: control socket, line, mark, tools, stack
+ * Leaves:    a guest that holds exactly its stdio and, under the driver, the
+ *            high descriptors that boot.py lists
  *
  * After fork there is no recovery: what failed is said, and the child is gone.
  */
 #include "spawn.h"
 
+#include "guest.h"
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
 #include "jail/plan/plan.h"
@@ -24,20 +25,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-
-/*
- * Runs the driver from a file, whose descriptor is the first argument: compiled
- * where this Python is the one it was compiled for, from its source otherwise
- * (tools/freeze). As short as it is because Python parses it at every start.
- */
-static const char boot[] =
-	"import sys, marshal, posix\n"
-	"f = int(sys.argv.pop(1)); t = posix.read(f, 8); "
-	"c = posix.read(f, int.from_bytes(t[4:], 'little'))\n"
-	"if t[:4] == sys.modules["
-	"'_frozen_importlib_external'].MAGIC_NUMBER: c = marshal.loads(c)\n"
-	"else: c = posix.read(f, 1 << 20)\n"
-	"posix.close(f); exec(c)\n";
 
 /* Where the driver's own descriptors begin: out of the way of code that
  * closes or expects small numbers. */
@@ -141,6 +128,21 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
+int spawn_open_driver(int *fds, struct err *e)
+{
+	fds[SPAWN_LIBRARY] = -1;
+	fds[SPAWN_PARTS] = io_sealed_memfd(
+		"cellblock-driver", guest_parts, guest_parts_len);
+	if (fds[SPAWN_PARTS] >= 0)
+		fds[SPAWN_LIBRARY] = io_sealed_memfd(
+			"cellblock-library", guest_copy_so, guest_copy_so_len);
+	if (fds[SPAWN_LIBRARY] >= 0)
+		return 0;
+	err_errno(e, "hold the driver in memory");
+	fd_drop(&fds[SPAWN_PARTS]);
+	return -1;
+}
+
 /* A duplicate that survives exec, at a high number. */
 static int high_dup(int fd, struct err *e)
 {
@@ -172,7 +174,7 @@ static void argv_number(struct argv *a, int i, int value)
 static int argv_driver(
 	struct argv *a, const struct spawn *s, const int *fds, struct err *e)
 {
-	int driver = high_dup(fds[SPAWN_DRIVER], e);
+	int driver = high_dup(fds[SPAWN_PARTS], e);
 
 	if (driver < 0)
 		return -1;
@@ -180,7 +182,7 @@ static int argv_driver(
 	a->v[a->n++] = "-I";
 	a->v[a->n++] = "-S";
 	a->v[a->n++] = "-c";
-	a->v[a->n++] = boot;
+	a->v[a->n++] = (const char *)guest_load;
 	argv_number(a, 0, driver);
 	return 0;
 }
@@ -190,7 +192,7 @@ static int child_session(const struct spawn *s, int tty, int line,
 {
 	const int stdio[3] = {tty, tty, tty};
 	int high[5] = {high_dup(fds[SPAWN_CTL], e), high_dup(line, e),
-		high_dup(tty, e), high_dup(fds[SPAWN_TOOLS], e),
+		high_dup(tty, e), high_dup(fds[SPAWN_LIBRARY], e),
 		high_dup(fds[SPAWN_STACK], e)};
 
 	if (stdio_set(stdio, e) < 0)

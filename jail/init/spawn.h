@@ -35,17 +35,20 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
 
-/* What a start is given: the driver and the rest of it, memfds read from their
- * beginning. SPEC_SESSION: its control socket and its stack file.
- * SPEC_PROGRAM: its stdio, a terminal instead where tty_bits says so. */
+/* The descriptors of a start. SPEC_SESSION: control socket and stack file.
+ * SPEC_PROGRAM: stdio; where tty_bits says so the terminal takes its place. */
 enum {
-	SPAWN_DRIVER,
-	SPAWN_TOOLS,
+	SPAWN_PARTS,
+	SPAWN_LIBRARY,
 	SPAWN_CTL,
 	SPAWN_STACK,
 	SPAWN_STDIO = SPAWN_CTL,
 	SPAWN_FDS = SPAWN_STDIO + 3,
 };
+
+/* Fill fds[SPAWN_PARTS] and fds[SPAWN_LIBRARY]: the driver, in sealed memory
+ * files. The caller closes both. 0, or -1 with e and neither open. */
+int spawn_open_driver(int *fds, struct err *e);
 
 /*
  * Start Python as the foreground group of the tty, on SPAWN_FDS descriptors

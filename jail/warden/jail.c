@@ -9,8 +9,6 @@
  */
 #include "state.h"
 
-#include "guest_frozen.h"
-#include "guest_tools.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
 #include "jail/init/spawn.h"
@@ -83,20 +81,18 @@ static int built_await(struct warden *w, struct err *e)
 
 int warden_spawn_ask(struct warden *w, const int *fds, int nfds, struct err *e)
 {
-	auto_close int driver = io_sealed_memfd(
-		"cellblock-driver", guest_frozen, guest_frozen_len);
-	auto_close int tools = io_sealed_memfd(
-		"cellblock-tools", guest_tools, guest_tools_len);
-	int pass[SPAWN_FDS] = {[SPAWN_DRIVER] = driver, [SPAWN_TOOLS] = tools};
+	int pass[SPAWN_FDS], r;
 
-	if (driver < 0 || tools < 0)
-		return err_errno(e, "hold the driver in memory");
+	if (spawn_open_driver(pass, e) < 0)
+		return -1;
 	for (int i = 0; i < nfds; i++)
 		pass[SPAWN_CTL + i] = fds[i];
-	if (warden_init_send(w, INIT_SPAWN, NULL, 0, pass, SPAWN_CTL + nfds) <
-		0)
-		return err_errno(e, "start Python");
-	return 0;
+	r = warden_init_send(w, INIT_SPAWN, NULL, 0, pass, SPAWN_CTL + nfds);
+	if (r < 0)
+		err_errno(e, "start Python");
+	close(pass[SPAWN_PARTS]);
+	close(pass[SPAWN_LIBRARY]);
+	return r;
 }
 
 int warden_spawn_await(struct warden *w, struct err *e)

@@ -7,7 +7,7 @@
  *
  * A checkpoint shares every page with the live guest until one of them writes
  * to it; then the page is copied. Right after parking the live guest has no
- * page for itself (but for the few of guest_pages.c), so what is private to
+ * page for itself (but for the few of copy.c), so what is private to
  * it later, less what it has grown by, was copied: that is both the memory
  * that the checkpoints cost and the copying they have caused. Python writes to
  * what it only reads (reference counts), so a cell that walks through 350 MB

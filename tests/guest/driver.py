@@ -22,11 +22,11 @@ import pytest
 JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
 BUILD = JAIL.parent / os.environ.get("BUILD", "build")
-FROZEN = (BUILD / "gen/guest.frozen").read_bytes()
-# What a Python runs for which the driver is not compiled (tools/freeze).
-SOURCE = FROZEN[8 + int.from_bytes(FROZEN[4:8], "little"):].decode()
-TEXTS = b"".join((JAIL / name).read_bytes()
-                 for name in ("guest_park.py", "guest_answer.py"))
+LOAD = (BUILD / "gen/guest_load").read_text()
+PARTS = (BUILD / "gen/guest_parts").read_bytes()
+# A Python for which the driver is not compiled runs its source.
+FOREIGN_PARTS = bytes(4) + PARTS[4:]
+LIBRARY = (BUILD / "gen/guest_copy.so").read_bytes()
 DEADLINE = 20
 MARK = "0123456789abcdef0123456789abcdef"
 
@@ -47,6 +47,13 @@ def plain_python(code, python=PYTHON):
     return subprocess.run(
         [python, "-s", "-c", code], capture_output=True, text=True,
         check=True, env={"PATH": "/usr/bin:/bin"}).stdout
+
+
+def memory(data=b""):
+    """A memory file with these bytes."""
+    fd = os.memfd_create("driver")
+    os.write(fd, data)
+    return fd
 
 
 def receive(sock):
@@ -72,7 +79,8 @@ class Checkpoint:
 
 
 class Guest:
-    def __init__(self, home, python=PYTHON, env=None, library=True):
+    def __init__(self, home, python=PYTHON, env=None, library=True,
+                 foreign=False):
         self.home, self.python = home, python
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(home),
                     "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -87,19 +95,18 @@ class Guest:
         termios.tcsetattr(self.slave, termios.TCSANOW, mode)
         self.ctl, theirs = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        tools = os.memfd_create("tools")
-        if library:
-            os.write(tools, (BUILD / "gen/guest_copy.so").read_bytes())
-        os.write(tools, TEXTS)
-        self.stack = os.memfd_create("stack")
-        fds = [theirs.fileno(), line_slave, self.slave, tools, self.stack]
+        driver = memory(FOREIGN_PARTS if foreign else PARTS)
+        lib = memory(LIBRARY if library else b"")
+        self.stack = memory()
+        fds = [driver, theirs.fileno(), line_slave, self.slave, lib,
+               self.stack]
         self.pid = os.fork()
         if self.pid == 0:
             self.become(fds)
         self.pids.append(self.pid)
         theirs.close()
-        os.close(line_slave)
-        os.close(tools)
+        for fd in line_slave, driver, lib:
+            os.close(fd)
         self.ready = receive(self.ctl)
 
     def become(self, fds):
@@ -115,7 +122,7 @@ class Guest:
             os.chdir(self.home)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.execve(self.python, [
-                self.python, "-I", "-S", "-c", SOURCE,
+                self.python, "-I", "-S", "-c", LOAD,
                 *map(str, fds), "1000"], self.env)
         finally:
             os._exit(127)

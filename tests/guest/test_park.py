@@ -97,14 +97,14 @@ def test_what_a_cell_wrote_is_copied_before_the_next(make):
 ORDER = """\
 import sys
 driver = sys._getframe(1).f_globals
-S, say, take, order = driver['S'], driver['say'], driver['S'].take, []
+S, say, take, order = driver['S'], driver['say'], driver['S'].copy_pages, []
 def told(text, *more):
     order.append(text.split()[0])
     say(text, *more)
 def taken():
     order.append('pages')
     return take()
-driver['say'], S.take = told, taken
+driver['say'], S.copy_pages = told, taken
 """
 
 

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: MIT
 """The driver as a program: one cell, without a session."""
+import os
 import signal
 import subprocess
 
 import pytest
 
-from driver import PYTHON, SOURCE
+from driver import FOREIGN_PARTS, LOAD, PARTS, PYTHON, memory
 
-def program(*args, **how):
-    return subprocess.run(
-        [PYTHON, "-I", "-S", "-c", SOURCE, "-e", *args],
-        capture_output=True, text=True, timeout=60, **how)
+
+def program(*args, before="", parts=PARTS, **how):
+    driver = memory(parts)
+    try:
+        return subprocess.run(
+            [PYTHON, "-I", "-S", "-c", before + LOAD, str(driver), "-e",
+             *args],
+            capture_output=True, text=True, timeout=60, pass_fds=[driver],
+            **how)
+    finally:
+        os.close(driver)
 
 
 def test_a_program_cell_shows_its_last_expression():
@@ -42,18 +50,27 @@ def test_a_program_cell_runs_exit_functions_and_reads_stdin():
     assert r.stdout == "'cba'\nlast\n"
 
 
+def test_a_traceback_shows_where_a_cell_has_broken_stderr():
+    r = program("import sys; sys.stderr = None\n1/0")
+    assert r.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert r.returncode == 1
+
+
+def test_a_program_cell_holds_no_descriptor_of_the_driver():
+    r = program("import os; sorted(os.listdir('/proc/self/fd'))")
+    assert r.stdout == "['0', '1', '2', '3']\n"  # 3 lists them
+
+
 @pytest.mark.parametrize("version", [(3, 7, 16), (3, 8, 18)])
 def test_a_python_that_is_too_old_says_so(version):
-    older = f"import sys; sys.version_info = {version}\n{SOURCE}"
-    r = subprocess.run([PYTHON, "-I", "-S", "-c", older, "-e", "1"],
-                       capture_output=True, text=True, timeout=60)
+    r = program("1", before=f"import sys; sys.version_info = {version}\n",
+                parts=FOREIGN_PARTS)
     assert (r.stdout, r.returncode) == ("", 1)
     assert r.stderr.startswith(f"Python 3.{version[1]} is too old for cells")
     assert r.stderr.count("\n") == 1
 
 
 def test_a_python_that_is_new_enough_is_not_too_old():
-    same = f"import sys; sys.version_info = (3, 9, 0)\n{SOURCE}"
-    r = subprocess.run([PYTHON, "-I", "-S", "-c", same, "-e", "1"],
-                       capture_output=True, text=True, timeout=60)
+    r = program("1", before="import sys; sys.version_info = (3, 9, 0)\n",
+                parts=FOREIGN_PARTS)
     assert (r.stdout, r.stderr) == ("1\n", "")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+#
+# boot.py - the driver's start: as a session, or as one cell (-e)
+#
+# Runs in:   the jail's Python, started as -I -S -c <load.py> with:
+#              parts ctl line mark library [stack] recursion   a session
+#              parts -e CELL [ARG...]                          one cell
+# Holds:     parts    the driver itself (load.py)
+#            ctl      the socket to the warden, one message a read (wire.h)
+#            line     a raw pty slave on which the source of a cell arrives
+#            mark     the tty, whatever becomes of 0, 1 and 2
+#            library  copy.c, for the first checkpoint
+#            stack    a file for the stack of every thread (signal 64)
+# Trusts:    the warden
+# Leaves:    the loop of link.py, or the end of the one cell
+#
+# The first prompt waits for READY, and reading the rest of the driver takes
+# longer than saying so: READY goes first. Whatever could fail later for lack
+# of a module is tried before. From here on every signal is blocked except
+# SIGINT, which is ignored since before exec.
+if sys.version_info < (3, 9):
+    sys.exit("Python %d.%d is too old for cells, which need 3.9 or newer; "
+             "programs (FILE, -c, -m) may have any" % sys.version_info[:2])
+from posix import getpid, write
+from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+
+GUEST = globals()
+STACK_SIGNAL = 64  # WIRE_STACK_SIGNAL
+SIGNALS = valid_signals() - {STACK_SIGNAL}
+ARGS = sys.argv[1:]
+if ARGS[0] != "-e":
+    for name in "_socket", "binascii":
+        if name not in sys.builtin_module_names:
+            __import__(name)
+    MASK = pthread_sigmask(SIG_BLOCK, SIGNALS)
+    write(int(ARGS[0]), b"READY %d %d.%d.%d" % (
+        (getpid(),) + sys.version_info[:3]))
+part("cells")
+
+
+def program(source):
+    "-e: what escapes from the cell ends Python as it ends a program"
+    for name in "customize", "errors":
+        part(name)
+    close(PARTS)
+    customize()
+    GUEST.update(Interactive=__import__("_ast").Interactive)
+    S.mark, S.how, S.error = 2, "interrupted", None
+    try:
+        S.tty = fstat(2).st_rdev
+    except OSError:
+        S.tty = None
+    execute("<cell 1>", source)
+    e = S.error
+    if e is None:
+        return
+    if S.how != "exit":
+        S.linecache, S.traceback = stdlib("linecache"), stdlib("traceback")
+        show(e)
+        sys.excepthook = lambda *_: None
+        if S.how != "interrupted":
+            e = SystemExit(1)
+    raise e.with_traceback(None)
+
+
+sys.modules["__main__"] = user
+sys.argv = [""]
+if hasattr(sys, "orig_argv"):
+    sys.orig_argv = [sys.executable]
+if ARGS[0] == "-e":
+    sys.argv = ["-e"] + ARGS[2:]
+    program(ARGS[1].encode("utf-8", "surrogateescape"))
+else:
+    part("link")
+    # Until 3.9 a frame takes the builtins of its caller when both have the
+    # same globals. So the caller has other ones.
+    eval("session(*args)", {"session": session, "args": ARGS})

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+#
+# cells.py - compile and run the user's cells
+#
+# Runs in:   the jail's Python, beside the user's code
+# Trusts:    the warden. Not the user's code, which shares this process: the
+#            state kept here only prevents accidents. Code that breaks the
+#            driver on purpose loses this process, and the warden has its
+#            checkpoint.
+# Leaves:    nothing of its own in the user's namespace
+#
+# A first cell may be on its way while this part is loaded. So boot, cells and
+# link import only modules that are built in or frozen, and everything that a
+# first cell without an error can do without is in another part.
+#
+# The user's code runs only inside call(). Outside of it SIGINT is ignored and
+# every other signal is blocked, except while the driver sleeps.
+import builtins
+# A cell may replace the functions in these modules: bind all of them now.
+from posix import (_exit, close, dup2, fork, fstat, kill, listdir, lseek,
+                   open as posix_open, read, set_inheritable, setpgid, waitpid)
+from time import sleep
+from _signal import (SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGINT,
+                     default_int_handler, getsignal, signal)
+from _thread import _count
+from sys import getprofile, gettrace, setprofile, settrace
+
+FUTURES = 0x1FE0000  # the code flags that __future__ imports set
+CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
+
+S = type(sys.implementation)()  # the driver's state, in one place
+S.pid = getpid()
+S.flags = S.size = S.lost = 0
+S.sources = {}
+S.site = False  # whether customize() has run
+S.warm = ()
+S.owed = None
+S.sock = None
+S.linecache = S.traceback = S.tracing = S.profiling = None
+S.on_int = default_int_handler
+S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
+S.main = sys.modules["__main__"]
+STDLIB = sys.path[:]
+
+user = type(sys)("__main__")
+NS = user.__dict__
+NS.update(__builtins__=builtins, __annotations__={},
+          __loader__=sys.modules["_frozen_importlib"].BuiltinImporter)
+
+
+def stdlib(name):
+    "import for the driver: no file of the home replaces a module"
+    path = sys.path
+    sys.path = STDLIB
+    try:
+        return __import__(name)
+    finally:
+        sys.path = path
+
+
+def call(f, *args):
+    """Run the user's code: returns the exception that escaped, or None.
+
+    A signal handler may raise between any two steps. So each step can be done
+    twice, and the loop ends only when all of them are done."""
+    started = False
+    error = tracing = mask = handler = None
+    while True:
+        try:
+            if not started:
+                started = True
+                try:
+                    signal(SIGINT, S.on_int)
+                    pthread_sigmask(SIG_SETMASK, S.mask)
+                    f(*args)
+                except BaseException as e:
+                    error = e
+            if tracing is None:
+                tracing = gettrace(), getprofile()
+            settrace(None)
+            if callable(tracing[1]):  # cProfile's is not: it stays
+                setprofile(None)
+            if mask is None:
+                mask = pthread_sigmask(SIG_BLOCK, ())
+            pthread_sigmask(SIG_BLOCK, SIGNALS)
+            if handler is None:
+                handler = getsignal(SIGINT)
+            signal(SIGINT, SIG_IGN)
+            break
+        except BaseException as e:
+            error = error or e
+    if f is execute:
+        S.tracing, S.profiling = tracing
+    S.mask = mask
+    if handler is not None:
+        S.on_int = handler
+    return error
+
+
+def compiled(name, source):
+    "all but a last expression runs as a module; the last expression is shown"
+    try:
+        text = source.decode()
+    except UnicodeDecodeError as e:
+        raise SyntaxError("(unicode error) %s" % e, (
+            name, source.count(b"\n", 0, e.start) + 1, None, None))
+    keep(name, text)
+    if "\0" in text:  # compile() names no line, and not always this error
+        raise SyntaxError("source code string cannot contain null bytes", (
+            name, text.count("\n", 0, text.index("\0")) + 1, None, None))
+    codes = []
+    tree = compile(text, name, "exec", 0x400 | S.flags, True)  # ONLY_AST
+    last = tree.body[-1:]
+    if last and type(last[0]).__name__ == "Expr":
+        del tree.body[-1]
+    else:
+        last = None
+    if tree.body or not last:
+        codes.append(compile(tree, name, "exec", S.flags, True))
+        S.flags |= codes[0].co_flags & FUTURES
+    if last:
+        tree = Interactive(last)
+        codes.append(compile(tree, name, "single", S.flags, True))
+    return codes
+
+
+def execute(name, source):
+    "sets S.how and S.error; S.how stays \"interrupted\" after an interrupt"
+    try:
+        codes = compiled(name, source)
+    except KeyboardInterrupt as e:
+        S.error = e
+        return
+    except BaseException as e:
+        e.__context__ = None
+        S.error, S.how = e.with_traceback(None), "syntax"
+        if type(e) is SyntaxError and e.lineno and e.text is None:
+            e.text = (S.sources.get(name, "").split("\n")[e.lineno - 1:]
+                      or [None])[0]
+        return
+    try:
+        if S.tracing or S.profiling:
+            if callable(S.profiling):
+                setprofile(S.profiling)
+            settrace(S.tracing)
+        for code in codes:
+            exec(code, NS)
+        S.how = "ok"
+    except KeyboardInterrupt as e:
+        S.error = e
+    except SystemExit as e:
+        S.error, S.how = e, "exit"
+    except BaseException as e:
+        S.error, S.how = e, "raised"
+
+
+def keep(name, text):
+    "keep the source of a cell where tracebacks look for it"
+    S.sources[name] = text
+    S.size += len(text)
+    gone = []
+    while len(S.sources) > CELLS_KEPT or (
+            S.size > SOURCE_KEPT and len(S.sources) > 1):
+        gone.append(next(iter(S.sources)))
+        S.size -= len(S.sources.pop(gone[-1]))
+    publish(gone)
+
+
+def publish(gone=()):
+    if S.linecache is None:
+        S.linecache = sys.modules.get("linecache")
+    if S.linecache is not None:
+        try:
+            cache = S.linecache.cache
+            for old in gone:
+                cache.pop(old, None)
+            for name, text in S.sources.items():
+                if name not in cache:
+                    lines = text.removesuffix("\n").split("\n")
+                    cache[name] = (len(text), None,
+                                   [line + "\n" for line in lines], name)
+        except Exception:
+            pass  # the user's own linecache, or one that the user broke
+
+
+def flush(*files):
+    for f in files:
+        try:
+            f.flush()
+        except Exception:
+            pass
+
+
+def put(data):
+    "write all of it to the tty; 0 if the descriptor is no longer the tty"
+    try:
+        if fstat(S.mark).st_rdev != S.tty:
+            return 0
+        while data:
+            try:
+                data = data[write(S.mark, data):]
+            except BlockingIOError:
+                sleep(0.001)
+        return 1
+    except OSError:
+        return 0
+
+
+def names():
+    "how many names are the user's"
+    return sum(type(k) is str and k[:2] != "__" and k != "_" for k in list(NS))
+
+
+def threads():
+    return max(_count() - S.lost, 0)

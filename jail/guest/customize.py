@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+#
+# customize.py - do what Python's site module does, before a cell can import
+#
+# Runs in:   the guest, before the first cell that may need it
+# Trusts:    as cells.py; no file of the home
+# Leaves:    in the user's modules what site puts there
+import posix
+from posix import register_at_fork
+from _thread import get_ident
+
+# The fork hooks of these modules repair the locks of threads that the copy
+# lacks.
+MENDERS = ("threading", "logging", "concurrent.futures.thread",
+           "asyncio.events")
+S.parking = None  # the thread that is making a checkpoint
+
+
+def customize():
+    "what site does; not from the home"
+    global site
+    S.site = True
+    site, lines = stdlib("site"), []
+    site.exec = lambda line: lines.append(
+        (line, sys._getframe(1).f_locals.get("sitedir")))
+    known = site.venv(site.removeduppaths())
+    site.ENABLE_USER_SITE = False
+    site.addsitepackages(known)
+    del site.exec
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    if S.sock:
+        builtins.quit.__class__ = builtins.exit.__class__ = type(
+            "Quitter", (type(builtins.quit),), {"__call__": leave})
+        site.os.register_at_fork = posix.register_at_fork = at_fork
+    more = site.os.environ.get("PYTHONPATH", "")
+    sys.path[:0] = [p for p in more.split(":") if p]
+    for line, sitedir in lines:
+        try:  # such a line may look up `sitedir` in the frame that runs it
+            exec(line, site.__dict__, {"sitedir": sitedir})
+        except Exception as e:
+            print("Error in a .pth file of %s: %s: %s" % (
+                sitedir, type(e).__name__, e), file=sys.stderr)
+    site.execsitecustomize()
+    sys.path.insert(0, "")
+
+
+def leave(self, code=None):
+    "exit() that does not close stdin: the session may go on"
+    raise SystemExit(code)
+
+
+def at_fork(**hooks):
+    "os.register_at_fork(), whose hooks do not run for a checkpoint"
+    if sys._getframe(1).f_globals.get("__name__") not in MENDERS:
+        for when, hook in hooks.items():
+            if callable(hook):
+                hooks[when] = unless_parking(hook)
+    register_at_fork(**hooks)
+
+
+def unless_parking(hook):
+    return lambda: S.parking != get_ident() and hook()

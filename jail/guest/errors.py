@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+#
+# errors.py - tell the person what escaped from a cell
+#
+# Runs in:   the guest, at the first error
+# Trusts:    as cells.py; what it shows is the user's, hooks included
+# Leaves:    nothing
+
+
+def report(e):
+    "tell the person what escaped from the cell"
+    S.status = int(S.how != "exit")
+    if S.how == "exit":
+        call(exit_status, e)
+        return
+    try:  # outside call(): no interrupt cuts an import in half
+        if S.traceback is None:
+            S.linecache = stdlib("linecache")
+            S.traceback = stdlib("traceback")
+    except Exception:
+        pass  # show() does without
+    if call(show, e):
+        call(tell, "%s (and showing it was interrupted)\n" % type(e).__name__)
+
+
+def exit_status(e):
+    S.status = 1
+    if e.code is None:
+        S.status = 0
+    elif isinstance(e.code, int):
+        S.status = e.code & 0xFF
+    else:
+        tell(str(e.code) + "\n")
+
+
+def tell(text):
+    "to stderr, or to the tty where a cell has broken stderr"
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except Exception:
+        put(text.encode("utf-8", "backslashreplace"))
+
+
+def formatted(e):
+    "the traceback, from the user's first frame on"
+    tb = e.__traceback__
+    while tb and tb.tb_frame.f_globals is GUEST:
+        tb = tb.tb_next
+    BaseException.with_traceback(e, tb)
+    publish()
+    if tb is None and not e.__context__ and not e.__cause__:
+        lines = S.traceback.format_exception_only(type(e), e)
+    else:
+        lines = S.traceback.format_exception(type(e), e, tb)
+    text = "".join(lines)
+    if (3, 10) <= sys.version_info < (3, 12) and not threads():
+        text = suggested(text, e, tb)
+    return text
+
+
+def suggested(text, e, tb):
+    "before 3.12 only the interpreter's own hook makes suggestions"
+    if not isinstance(e, (NameError, AttributeError)):
+        return text
+    import io
+    err, sys.stderr = getattr(sys, "stderr", None), io.StringIO()
+    try:
+        S.hook(type(e), e, tb)
+        said = sys.stderr.getvalue()
+    finally:
+        sys.stderr = err
+    tail = text[text[:-1].rfind("\n") + 1:-1]
+    at = said.rfind(tail + ". Did you mean: ")
+    return text if at < 0 else text[:-1] + said[at + len(tail):]
+
+
+def bare(e):
+    "without the traceback module, which the user may have broken"
+    tb, lines = e.__traceback__, []
+    while tb and len(lines) < 20:
+        code = tb.tb_frame.f_code
+        if tb.tb_frame.f_globals is not GUEST:
+            lines.append('  File "%s", line %d, in %s\n' % (
+                code.co_filename, tb.tb_lineno, code.co_name))
+        tb = tb.tb_next
+    try:
+        said = ": %s" % e
+    except Exception:
+        said = ""
+    if lines:
+        lines.insert(0, "Traceback (most recent call last):\n")
+    return "%s%s%s\n" % ("".join(lines), type(e).__name__, said)
+
+
+def show(e):
+    "show a traceback as Python's own prompt does"
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 1000))
+    try:
+        text = formatted(e)
+        sys.last_type, sys.last_value = type(e), e
+        sys.last_traceback = e.__traceback__
+        if sys.version_info >= (3, 12):
+            sys.last_exc = e
+        hook = sys.excepthook
+        if hook is not S.hook:
+            try:
+                return hook(type(e), e, e.__traceback__)
+            except Exception as bad:
+                text = "Error in sys.excepthook:\n%s\n" \
+                    "Original exception was:\n%s" % (formatted(bad), text)
+        tell(text)
+    except Exception:
+        tell(bare(e))
+    finally:
+        sys.setrecursionlimit(limit)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+#
+# link.py - a session's messages from and to the warden
+#
+# Runs in:   the guest; the loop that the live guest and every checkpoint is in
+# Trusts:    as cells.py
+# Leaves:    only by a signal, or when a fork of the user returns into it
+from binascii import crc32
+
+# A first cell with none of these words neither imports anything nor sees what
+# site puts among the builtins.
+NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
+              b"exit", b"quit", b"copyright", b"credits", b"license")
+
+
+def say(text, payload=b""):
+    try:
+        send(text.encode() + payload, 0x4000)  # MSG_NOSIGNAL
+    except OSError:
+        unlinked()
+
+
+def unlinked():
+    "the link to the warden is gone: die in a way that no exit status imitates"
+    signal(STACK_SIGNAL, SIG_DFL)
+    pthread_sigmask(SIG_UNBLOCK, (STACK_SIGNAL,))
+    kill(getpid(), STACK_SIGNAL)
+
+
+def cell(no, size, crc, mark):
+    size, source = int(size), b""
+    while len(source) < size:
+        try:
+            got = read(S.line, size - len(source))
+        except OSError:
+            got = b""
+        if not got:
+            return say("BAD %s short" % no)
+        source += got
+    if crc32(source) != int(crc):
+        return say("BAD %s crc" % no)
+    say("TOOK " + no)
+    S.owed = no, mark
+    if any(w in source for w in NEEDS_SITE):
+        if S.linecache is None:
+            S.linecache = stdlib("linecache")
+        if not S.site:
+            part("customize")
+            customize()
+    S.how, S.error, S.status = "interrupted", None, 0
+    lost = call(execute, "<cell %s>" % no, source)
+    if S.how == "interrupted" and S.error is None:
+        S.error = lost
+    if S.error is not None:
+        part("errors")
+        report(S.error)
+    S.error = lost = None
+    ended()
+
+
+def ended():
+    out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+    if out is not S.out or err is not S.err:
+        call(flush, out, err)
+    call(flush, S.out, S.err)
+    if getpid() != S.pid:  # a child forked by the cell came back to here
+        _exit(S.status)
+    (no, mark), S.owed = S.owed, None
+    marked = put(b"\33_%s\33\\" % mark.encode())
+    say("DONE %s %s %d %d %d %d" % (
+        no, S.how, names(), threads(), S.status * (S.how == "exit"), marked))
+
+
+def step():
+    if getpid() != S.pid:  # a signal handler forked while the driver slept
+        _exit(0)
+    pthread_sigmask(SIG_SETMASK, S.mask)
+    try:
+        recv(1, 2)  # MSG_PEEK: a handler may raise, and no message is lost
+    except OSError:
+        unlinked()
+    pthread_sigmask(SIG_BLOCK, SIGNALS)
+    data, extra, _, _ = recvmsg(65536, 256, 0x40000000)  # MSG_CMSG_CLOEXEC
+    if not data:
+        unlinked()
+    line, _, text = data.partition(b"\n")
+    word, *args = line.decode().split(" ")
+    fds = [int.from_bytes(d[i:i + 4], sys.byteorder)
+           for _, _, d in extra for i in range(0, len(d), 4)]
+    if word == "CELL":
+        cell(*args)
+    elif word == "PARK":
+        part("park")
+        warm()
+        park(args[0], fds.pop(0))
+    elif word == "ASK":
+        part("answer")
+        ask(args[0], args[1], text)
+    for fd in fds:
+        close(fd)
+
+
+def serve():
+    while True:
+        try:
+            step()
+        except BaseException as e:  # of a handler, while the driver slept
+            try:
+                pthread_sigmask(SIG_BLOCK, SIGNALS)
+                S.how = "raised"
+                part("errors")
+                report(e)
+                if S.owed:  # the driver itself failed
+                    ended()
+            except BaseException:
+                pass
+
+
+def high(fd, at=512):
+    "move a descriptor away from code that closes or expects small numbers"
+    while fd < 500:
+        try:
+            fstat(at)
+            at += 1
+        except OSError:
+            try:
+                dup2(fd, at, False)
+                close(fd)
+                return at
+            except OSError:
+                break  # beyond the limit
+    set_inheritable(fd, False)
+    return fd
+
+
+def session(*argv):
+    from _socket import socket
+    S.parts, S.ctl, S.line, S.mark, S.library, *rest = S.keep = [
+        high(int(fd)) for fd in (PARTS, *argv[:-1])]
+    S.sock = socket(1, 5, 0, S.ctl)  # AF_UNIX, SOCK_SEQPACKET
+    GUEST.update(PARTS=S.parts, send=S.sock.send, recv=S.sock.recv,
+                 recvmsg=S.sock.recvmsg)
+    S.mask = MASK
+    # Making the types of the syntax tree takes as long as all the rest.
+    from _ast import Interactive
+    GUEST.update(Interactive=Interactive)
+    S.tty = fstat(S.mark).st_rdev
+    for fd in rest:
+        import faulthandler
+        faulthandler.register(STACK_SIGNAL, fd, True, False)
+    sys.ps1, sys.ps2 = ">>> ", "... "
+    sys.setrecursionlimit(int(argv[-1]))
+    S.warm = ["traceback", "textwrap", "linecache", "tokenize", "re", "enum",
+              "functools", "collections", "operator", "keyword", "types",
+              "customize"]
+    while True:
+        try:
+            serve()
+        except BaseException:
+            pass
