@@ -1,24 +1,202 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * procs.c - what the jail's processes are doing, read from /proc
+ * procs.c - what the jail's processes do and use, read from /proc
  *
  * Runs in:   warden
  * Holds:     CAP_SYS_PTRACE over the jail, as the owner of the user namespace
- *            above it: /proc shows memory maps and system calls only to such
- * Trusts:    the kernel's numbers; names in there are the guest's and may
- *            hold any byte
+ *            above it: /proc/PID/smaps_rollup, syscall and mem need it
+ * Trusts:    the kernel's numbers. Names are the guest's and may hold any
+ *            byte; memory of the guest is only compared.
  * Leaves:    nothing
+ *
+ * Whether the jail waits for the person is sampled at random times. A guest
+ * can only pretend to wait while all of it really sleeps, and then it does
+ * nothing else.
  */
-#include "procs_walk.h"
+#include "procs.h"
 
 #include "jail/base/io.h"
+#include "jail/base/procstat.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* Where page tables are larger than this part of what is resident, walking
+ * them takes long and tells little. */
+#define TABLES_DEN 8
+/* Most descriptors of one poll() that are looked at; a prompt waits for one. */
+#define POLL_MAX 16
+/* The tty that stands for a process's own controlling terminal. */
+#define DEV_TTY makedev(5, 0)
+
+/* Read a small file beneath a directory: its length, or -1 with errno. `buf`
+ * always ends with a NUL. */
+static ssize_t file_read(int dirfd, const char *path, char *buf, size_t size)
+{
+	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t r = fd < 0 ? -1 : io_read_full(fd, buf, size - 1);
+
+	buf[r < 0 ? 0 : r] = '\0';
+	return r;
+}
+
+/* Whether reading failed because the process is gone. */
+static int is_gone(void)
+{
+	return errno == ENOENT || errno == ESRCH;
+}
+
+/* ---- one process after the other, or one thread ---- */
+
+struct walk {
+	const struct procs_source *s; /* NULL: the threads of one process */
+	DIR *dir;
+	int seen;
+	int fd;	   /* directory of the process or thread, until the next step */
+	pid_t pid; /* in the jail's numbers */
+};
+
+void procs_source_jail(struct procs_source *s, int proc_fd)
+{
+	*s = (struct procs_source){.proc_fd = proc_fd, .self = 1};
+}
+
+void procs_source_host(struct procs_source *s, int proc_fd, pid_t init_pid,
+	dev_t ns_dev, ino_t ns_ino)
+{
+	*s = (struct procs_source){.proc_fd = proc_fd,
+		.foreign = 1,
+		.self = init_pid,
+		.ns_dev = ns_dev,
+		.ns_ino = ns_ino};
+}
+
+/* A directory entry that is a number, or 0. */
+static pid_t entry_number(const char *name)
+{
+	if (!isdigit((unsigned char)*name) ||
+		name[strspn(name, "0123456789")] != '\0')
+		return 0;
+	return (pid_t)strtol(name, NULL, 10);
+}
+
+/* The number of a process in the jail, or -1 if it is not in the jail. */
+static pid_t jail_pid(const struct procs_source *s, int dirfd, pid_t pid)
+{
+	char buf[4096];
+	const char *p;
+	struct stat ns;
+	pid_t inside = -1;
+
+	if (!s || !s->foreign)
+		return pid;
+	if (fstatat(dirfd, "ns/pid", &ns, 0) < 0 || ns.st_dev != s->ns_dev ||
+		ns.st_ino != s->ns_ino)
+		return -1;
+	/* The last number after NSpid is that in the process's own namespace,
+	 * which is the jail's. Name comes earlier; the kernel escapes newlines
+	 * in it. */
+	if (file_read(dirfd, "status", buf, sizeof(buf)) <= 0)
+		return -1;
+	p = strstr(buf, "\nNSpid:");
+	if (!p)
+		return -1;
+	for (p += strlen("\nNSpid:"); *p && *p != '\n';) {
+		char *end;
+		long v = strtol(p, &end, 10);
+
+		if (end == p)
+			break;
+		inside = (pid_t)v;
+		p = end;
+	}
+	return inside;
+}
+
+/* Walk the numbers in a directory. 0, or -1 with errno; end the walk only if it
+ * began. */
+static int walk_begin(struct walk *w, int dirfd, const char *path,
+	const struct procs_source *s)
+{
+	/* Opened anew: dup() would share the position in the directory. */
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*w = (struct walk){.s = s, .fd = -1};
+	if (fd < 0)
+		return -1;
+	w->dir = fdopendir(fd);
+	if (!w->dir)
+		close(fd);
+	return w->dir ? 0 : -1;
+}
+
+static int walk_processes(struct walk *w, const struct procs_source *s)
+{
+	return walk_begin(w, s->proc_fd, ".", s);
+}
+
+static int walk_threads(struct walk *w, int proc)
+{
+	return walk_begin(w, proc, "task", NULL);
+}
+
+static void walk_end(struct walk *w)
+{
+	int saved = errno;
+
+	fd_drop(&w->fd);
+	if (w->dir)
+		closedir(w->dir);
+	errno = saved;
+}
+
+/* Whether a process that cannot be opened may exist all the same. */
+static int is_out_of_means(void)
+{
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
+/* 1 and w->pid, w->fd; 0 at the end; -1 with errno when there is more, but it
+ * cannot be seen. Never returns init. */
+static int walk_next(struct walk *w)
+{
+	struct dirent *de;
+
+	fd_drop(&w->fd);
+	while (w->seen < PROCS_MAX && (errno = 0, de = readdir(w->dir))) {
+		pid_t pid = entry_number(de->d_name);
+
+		if (!pid || (w->s && pid == w->s->self))
+			continue;
+		w->fd = openat(dirfd(w->dir), de->d_name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (w->fd < 0 && is_out_of_means())
+			return -1;
+		if (w->fd < 0)
+			continue; /* gone */
+		w->pid = jail_pid(w->s, w->fd, pid);
+		if (w->pid > 0) {
+			w->seen++;
+			return 1;
+		}
+		fd_drop(&w->fd);
+	}
+	if (w->seen == PROCS_MAX)
+		errno = E2BIG;
+	return errno ? -1 : 0;
+}
 
 /* ---- files of one process ---- */
 
@@ -30,13 +208,13 @@ static int64_t kb_after(const char *text, const char *key)
 	return p ? strtoll(p + strlen(key), NULL, 10) * 1024 : 0;
 }
 
-/* Swapped pages count: they are only elsewhere. */
+/* Swapped pages count as memory. */
 static int memory_read(int dirfd, int64_t *private_bytes, int64_t *pss_bytes)
 {
 	char buf[2048];
 
-	errno = ESRCH; /* as an empty file, which sets none, means */
-	if (procs_read(dirfd, "smaps_rollup", buf, sizeof(buf)) <= 0)
+	errno = ESRCH; /* for an empty file: the process is gone */
+	if (file_read(dirfd, "smaps_rollup", buf, sizeof(buf)) <= 0)
 		return -1;
 	if (pss_bytes)
 		*pss_bytes =
@@ -52,7 +230,7 @@ static int memory_read(int dirfd, int64_t *private_bytes, int64_t *pss_bytes)
 static int proc_open(const struct procs_source *s, pid_t pid)
 {
 	char name[16];
-	struct procs_walk w;
+	struct walk w;
 	int fd = -1;
 
 	if (!s->foreign) {
@@ -60,12 +238,12 @@ static int proc_open(const struct procs_source *s, pid_t pid)
 		return openat(
 			s->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (procs_walk_begin(&w, s) < 0)
+	if (walk_processes(&w, s) < 0)
 		return -1;
-	while (fd < 0 && procs_walk_next(&w) > 0)
+	while (fd < 0 && walk_next(&w) > 0)
 		if (w.pid == pid)
 			fd = fd_take(&w.fd);
-	procs_walk_end(&w);
+	walk_end(&w);
 	return fd;
 }
 
@@ -86,22 +264,19 @@ static int is_ready(char state)
 	return state == 'R' || state == 'D';
 }
 
-/* The directory of a thread of the process that is as asked, or -1. */
+/* The directory of a thread whose state passes the test, or -1. */
 static int thread_find(int proc, int (*is)(char state))
 {
-	auto_close int dir =
-		openat(proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct procs_source tasks = {.proc_fd = dir};
 	struct procstat st;
-	struct procs_walk w;
+	struct walk w;
 	int fd = -1;
 
-	if (dir < 0 || procs_walk_begin(&w, &tasks) < 0)
+	if (walk_threads(&w, proc) < 0)
 		return -1;
-	while (fd < 0 && procs_walk_next(&w) > 0)
+	while (fd < 0 && walk_next(&w) > 0)
 		if (procstat_read(w.fd, "stat", &st) == 0 && is(st.state))
 			fd = fd_take(&w.fd);
-	procs_walk_end(&w);
+	walk_end(&w);
 	return fd;
 }
 
@@ -115,22 +290,18 @@ static int any_thread(int fd, const struct procstat *st, int (*is)(char state))
 	return thread >= 0;
 }
 
-/* Tables of more than this part of what they map are not looked through. */
-#define TABLES_DEN 8
-
 /*
- * What a process, or a thread of it, takes of memory, its tables among it:
- * they need no page that they map. Where they are large for what is resident,
- * to look through them takes long and tells little; and the maps of a program
- * that nobody may read are closed even to us: then nothing is taken to be
- * shared.
+ * The memory of a process, read from its directory or from a thread's. Page
+ * tables count: a guest can make large ones that map nothing. The pages count
+ * as if nothing were shared where the tables are large, and where the maps of
+ * a program that nobody may read are closed even to the warden.
  */
 static int64_t memory_whole(int fd)
 {
 	int64_t tables, whole, pss;
 	char buf[4096];
 
-	if (procs_read(fd, "status", buf, sizeof(buf)) <= 0)
+	if (file_read(fd, "status", buf, sizeof(buf)) <= 0)
 		return 0;
 	tables = kb_after(buf, "\nVmPTE:");
 	whole = kb_after(buf, "\nVmRSS:") + kb_after(buf, "\nVmSwap:");
@@ -138,7 +309,7 @@ static int64_t memory_whole(int fd)
 		return tables + whole;
 	if (memory_read(fd, NULL, &pss) == 0)
 		return tables + pss;
-	return errno == ENOENT || errno == ESRCH ? 0 : tables + whole;
+	return is_gone() ? 0 : tables + whole;
 }
 
 static void count_process(
@@ -162,7 +333,7 @@ static void count_process(
 		out->ready += any_thread(fd, &st, is_ready);
 	if (!(flags & PROCS_MEMORY))
 		return;
-	/* Its first thread has ended, and shows none: another does. */
+	/* The first thread has ended and shows no memory; another does. */
 	if (!is_alive(st.state))
 		thread = thread_find(fd, is_alive);
 	out->bytes += memory_whole(thread < 0 ? fd : thread);
@@ -172,17 +343,17 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 {
 	struct procstat init;
-	struct procs_walk w;
+	struct walk w;
 	int64_t ticks = 0;
 	char path[32];
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (procs_walk_begin(&w, s) < 0)
+	if (walk_processes(&w, s) < 0)
 		return err_errno(e, "processes: read /proc");
-	while ((r = procs_walk_next(&w)) > 0)
+	while ((r = walk_next(&w)) > 0)
 		count_process(w.fd, flags, out, &ticks);
-	procs_walk_end(&w);
+	walk_end(&w);
 	if (r < 0)
 		return err_errno(e, "processes: read /proc");
 	/* Orphans that init has reaped. */
@@ -206,4 +377,203 @@ int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 	auto_close int fd = proc_open(s, pid);
 
 	return fd < 0 ? -1 : procstat_read(fd, "stat", st);
+}
+
+/* ---- waiting for the person ---- */
+
+/* A thread, and the terminal that it may wait for. */
+struct waiter {
+	int fd; /* the thread's directory */
+	struct procstat st;
+	dev_t tty;
+};
+
+/* A system call a thread is inside, with its arguments. */
+struct waiter_call {
+	long nr;
+	uint64_t arg[6];
+};
+
+static int fd_is_tty(const struct waiter *w, int fd)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "fd/%d", fd);
+	if (fd < 0 || fstatat(w->fd, path, &st, 0) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	return st.st_rdev == w->tty ||
+	       (st.st_rdev == DEV_TTY && w->st.tty == w->tty);
+}
+
+static int guest_read(const struct waiter *w, uint64_t at, void *buf, size_t n)
+{
+	auto_close int fd = openat(w->fd, "mem", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && pread(fd, buf, n, (off_t)at) == (ssize_t)n ? 0 : -1;
+}
+
+/* Read a descriptor set of select(). 0, or -1. */
+static int set_read(
+	const struct waiter *w, uint64_t at, uint64_t nfds, fd_set *set)
+{
+	FD_ZERO(set);
+	/* Whole words, as the kernel does. */
+	return at ? guest_read(w, at, set, (nfds + 63) / 64 * 8) : 0;
+}
+
+/* select() without a timeout, on reading the tty and on nothing else. */
+static int selects_tty(const struct waiter *w, const struct waiter_call *c)
+{
+	uint64_t nfds = c->arg[0] & 0xffffffff;
+	fd_set set[3];
+	int found = 0;
+
+	if (c->arg[4] || nfds > FD_SETSIZE)
+		return 0;
+	for (int i = 0; i < 3; i++)
+		if (set_read(w, c->arg[1 + i], nfds, &set[i]) < 0)
+			return 0;
+	for (int fd = 0; fd < (int)nfds; fd++) {
+		if (FD_ISSET(fd, &set[1]) || FD_ISSET(fd, &set[2]))
+			return 0;
+		if (!FD_ISSET(fd, &set[0]))
+			continue;
+		if (!fd_is_tty(w, fd))
+			return 0;
+		found = 1;
+	}
+	return found;
+}
+
+/* poll(), the same. The caller has checked the timeout. */
+static int polls_tty(const struct waiter *w, const struct waiter_call *c)
+{
+	struct pollfd p[POLL_MAX];
+	uint64_t n = c->arg[1];
+	int found = 0;
+
+	if (n == 0 || n > POLL_MAX ||
+		guest_read(w, c->arg[0], p, n * sizeof(p[0])) < 0)
+		return 0;
+	for (uint64_t i = 0; i < n; i++) {
+		if (p[i].fd < 0)
+			continue;
+		if (!fd_is_tty(w, p[i].fd) || !(p[i].events & POLLIN))
+			return 0;
+		found = 1;
+	}
+	return found;
+}
+
+static int call_waits(const struct waiter *w, const struct waiter_call *c)
+{
+	switch (c->nr) {
+	case SYS_read:
+	case SYS_readv:
+		return fd_is_tty(w, (int)c->arg[0]);
+#ifdef SYS_select
+	case SYS_select:
+#endif
+	case SYS_pselect6:
+		return selects_tty(w, c);
+#ifdef SYS_poll
+	case SYS_poll:
+		return (int)c->arg[2] < 0 && polls_tty(w, c);
+#endif
+	case SYS_ppoll:
+		return c->arg[2] == 0 && polls_tty(w, c);
+	}
+	return 0;
+}
+
+/* 1 the thread waits for the tty, 0 it does not, -1 the kernel does not say. */
+static int waiter_waits(const struct waiter *w)
+{
+	char buf[256];
+	struct waiter_call c;
+	uint64_t *a = c.arg;
+
+	if (file_read(w->fd, "syscall", buf, sizeof(buf)) <= 0)
+		return -1;
+	if (sscanf(buf,
+		    "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		    " %" SCNx64 " %" SCNx64,
+		    &c.nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) != 7)
+		return 0; /* running, or asleep outside a system call */
+	return call_waits(w, &c);
+}
+
+/* What a sample found. */
+struct sample {
+	int awake;   /* a thread runs */
+	int waits;   /* a thread waits for the tty */
+	int unclear; /* of a foreground thread the kernel does not say */
+};
+
+static int state_sleeps(char state)
+{
+	return strchr("STtZXI", state) != NULL;
+}
+
+/* Sample the threads of a process. The person answers only the reads of the
+ * foreground group. */
+static void sample_threads(int proc, dev_t tty, struct sample *x)
+{
+	struct waiter t = {.tty = tty};
+	struct walk w;
+	int more = 0;
+
+	if (walk_threads(&w, proc) < 0) {
+		x->awake |= !is_gone();
+		return;
+	}
+	while (!x->awake && (more = walk_next(&w)) > 0) {
+		int r;
+
+		if (procstat_read(w.fd, "stat", &t.st) < 0) {
+			x->awake |= !is_gone();
+			continue;
+		}
+		if (!state_sleeps(t.st.state))
+			x->awake = 1;
+		if (t.st.state != 'S' || t.st.tty != tty ||
+			t.st.pgrp != t.st.tpgid || x->waits)
+			continue;
+		t.fd = w.fd;
+		r = waiter_waits(&t);
+		x->waits |= r > 0;
+		x->unclear |= r < 0;
+	}
+	x->awake |= more < 0;
+	walk_end(&w);
+}
+
+static int is_skipped(pid_t pid, const pid_t *skip, int nskip)
+{
+	for (int i = 0; i < nskip; i++)
+		if (skip[i] == pid)
+			return 1;
+	return 0;
+}
+
+int procs_waits_for_tty(
+	const struct procs_source *s, dev_t tty, const pid_t *skip, int nskip)
+{
+	struct sample x = {0};
+	struct walk w;
+	int more = 0;
+
+	if (walk_processes(&w, s) < 0)
+		return -1;
+	while (!x.awake && (more = walk_next(&w)) > 0)
+		if (!is_skipped(w.pid, skip, nskip))
+			sample_threads(w.fd, tty, &x);
+	x.awake |= more < 0;
+	walk_end(&w);
+	if (x.awake)
+		return 0;
+	if (x.waits)
+		return 1;
+	return x.unclear ? -1 : 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * procs.h - what the jail's processes are doing, read from /proc
+ * procs.h - what the jail's processes do and use, read from /proc
  *
  * For the warden: memory and CPU where no cgroup counts them, whether the
- * jail waits for the person, whether everything has stopped. Processes are
- * named by their pid in the jail's own namespace; inside a struct procstat
- * the numbers are as the /proc in use has them.
+ * jail waits for the person, whether everything has stopped. Pids are those of
+ * the jail's own namespace; only inside a struct procstat they are those of
+ * the /proc that was read.
  */
 #ifndef JAIL_INIT_PROCS_H
 #define JAIL_INIT_PROCS_H
@@ -16,48 +16,44 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Most processes looked at; more than session.processes can be. */
+/* Most processes that are read; session.processes is smaller. */
 #define PROCS_MAX 40000
 
-/* Where to look. */
+/* The /proc to read. */
 struct procs_source {
-	int proc_fd;  /* a /proc directory (borrowed) */
-	int foreign;  /* it is the host's: pick by pid namespace */
-	pid_t self;   /* init as that /proc numbers it */
+	int proc_fd;  /* borrowed */
+	int foreign;  /* the host's: pick processes by pid namespace */
+	pid_t self;   /* init in the numbers of that /proc */
 	dev_t ns_dev; /* the jail's pid namespace */
 	ino_t ns_ino;
 };
 
-/* Look through the jail's own /proc. */
+/* Read the jail's own /proc. */
 void procs_source_jail(struct procs_source *s, int proc_fd);
 
-/* The jail has no /proc: look through the caller's (proc_fd borrowed), for
- * processes of init's pid namespace, which init itself must name: its own
- * links are closed to others. */
+/* Read the caller's /proc where the jail has none. Only init can tell its pid
+ * namespace: nobody else may follow its links in /proc. */
 void procs_source_host(struct procs_source *s, int proc_fd, pid_t init_pid,
 	dev_t ns_dev, ino_t ns_ino);
 
 struct procs {
-	int n; /* processes but init, zombies not counted */
+	int n; /* processes without init and without zombies */
 	int zombies;
 	int threads;
-	int running;	/* processes of which a thread is neither stopped nor
-			 * dead */
-	int ready;	/* and of which one runs, or would if it could, or waits
-			 * for a disk, or as after vfork() */
-	int64_t bytes;	/* memory, pages divided by those who share them, and
-			 * the tables that map them */
-	int64_t cpu_ms; /* of all now alive, and children they reaped */
+	int running;   /* processes with a thread that is not stopped or dead */
+	int ready;     /* processes with a thread in state R or D */
+	int64_t bytes; /* proportional memory (PSS) and page tables */
+	int64_t cpu_ms; /* of all that live, and of children they reaped */
 };
 
 enum {
-	PROCS_MEMORY = 1,  /* sum up memory too: walks page tables */
-	PROCS_RUNNING = 2, /* look at every thread, to see whether it runs */
-	PROCS_READY = 4,   /* the same, but whether it sleeps */
+	PROCS_MEMORY = 1, /* fill in bytes: walks page tables */
+	PROCS_RUNNING = 2,
+	PROCS_READY = 4,
 };
 
-/* Look at every process of the jail but init. Processes that come and go
- * meanwhile are no error. 0, or -1 when /proc cannot be read. */
+/* Sum up every process of the jail but init. A process that comes or goes
+ * meanwhile is no error. 0, or -1 when /proc cannot be read. */
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e);
 
@@ -66,15 +62,15 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 int procs_memory(const struct procs_source *s, pid_t pid,
 	int64_t *private_bytes, int64_t *pss_bytes);
 
-/* Its stat. -1 if it is gone. */
+/* The stat of one process. -1 if it is gone. */
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 
 /* Whether the jail waits for the person: every thread of every process but
  * init and `skip` sleeps, and one of the tty's foreground group is inside
  * read(), or select() or poll() without a timeout, on that tty and nothing
- * else. 1 yes, 0 no, -1 this kernel does not tell. A sample, not a proof: take
- * several at random times. `tty` is st_rdev of the slave; that its input is
- * empty is for the caller to check. */
+ * else. 1 yes, 0 no, -1 this kernel does not say. A sample, not a proof: take
+ * several at random times. `tty` is st_rdev of the slave. The caller checks
+ * that its input is empty. */
 int procs_waits_for_tty(
 	const struct procs_source *s, dev_t tty, const pid_t *skip, int nskip);
 
