@@ -10,6 +10,7 @@
  */
 #include "jail/jail.h"
 
+#include "jail/base/array.h"
 #include "jail/base/cpu.h"
 #include "jail/base/io.h"
 #include "jail/host/host.h"
@@ -43,7 +44,7 @@ struct jail {
 	uint32_t seq;
 	/* Events that came while a call waited for its reply. */
 	struct jail_event *queue;
-	size_t n, room;
+	size_t n;
 };
 
 /* Descriptors on their way through sockets are counted for each user, and
@@ -299,17 +300,9 @@ static int request_send(
 /* Keep an event for jail_next(); takes what it holds. */
 static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
 {
-	if (j->n == j->room) {
-		size_t room = j->room ? 2 * j->room : 8;
-		struct jail_event *more =
-			reallocarray(j->queue, room, sizeof(*more));
-
-		if (!more) {
-			jail_event_close(ev);
-			return err_errno(e, "keep an event");
-		}
-		j->queue = more;
-		j->room = room;
+	if (array_grow(&j->queue, j->n, sizeof(*j->queue)) < 0) {
+		jail_event_close(ev);
+		return err_errno(e, "keep an event");
 	}
 	j->queue[j->n++] = *ev;
 	return 0;

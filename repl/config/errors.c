@@ -7,6 +7,8 @@
  * Leaves:    lines that are safe to show on a terminal
  */
 #include "config.h"
+
+#include "jail/base/array.h"
 #include "repl/term/terminal.h"
 #include "repl/text/utf8.h"
 #include "value.h"
@@ -38,7 +40,6 @@ void config_errors_add(
 	struct config_errors *errors, const char *place, const char *fmt, ...)
 {
 	char message[1024], line[PATH_MAX + 1100], safe[PATH_MAX + 1100];
-	char **text;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -46,13 +47,9 @@ void config_errors_add(
 	va_end(ap);
 	snprintf(line, sizeof(line), "%s: %s", place, message);
 	escape(line, safe, sizeof(safe));
-	text = errors->n < CONFIG_ERRORS_MAX
-		       ? reallocarray(
-				 errors->text, errors->n + 1, sizeof(*text))
-		       : NULL;
-	if (text)
-		errors->text = text;
-	if (text && (text[errors->n] = strdup(safe)))
+	if (errors->n < CONFIG_ERRORS_MAX &&
+		array_grow(&errors->text, errors->n, sizeof(char *)) == 0 &&
+		(errors->text[errors->n] = strdup(safe)))
 		errors->n++;
 	else
 		errors->dropped++;

@@ -11,6 +11,7 @@
  */
 #include "options.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
@@ -83,12 +84,8 @@ static int take_config(
 static int add_set(
 	struct options *o, const char *key, const char *arg, struct err *e)
 {
-	char **sets = reallocarray(o->sets, o->nsets + 1, sizeof(*sets));
-
-	if (!sets)
-		return out_of_memory(e);
-	o->sets = sets;
-	if (asprintf(&sets[o->nsets], "%s%s", key, arg) < 0)
+	if (array_grow(&o->sets, o->nsets, sizeof(*o->sets)) < 0 ||
+		asprintf(&o->sets[o->nsets], "%s%s", key, arg) < 0)
 		return out_of_memory(e);
 	o->nsets++;
 	return 0;
@@ -126,17 +123,15 @@ static int add_pair(
 {
 	const char *colon = strrchr(arg, ':');
 	size_t len = colon ? (size_t)(colon - arg) : strlen(arg);
-	struct options_pair *pairs, *p;
+	struct options_pair *p;
 
 	if (!len) {
 		err_set(e, "expected the name of a file before ':'");
 		return usage(e);
 	}
-	pairs = reallocarray(*list, *n + 1, sizeof(*pairs));
-	if (!pairs)
+	if (array_grow(list, *n, sizeof(**list)) < 0)
 		return out_of_memory(e);
-	*list = pairs;
-	p = &pairs[*n];
+	p = &(*list)[*n];
 	*p = (struct options_pair){.from = strndup(arg, len)};
 	if (!p->from)
 		return out_of_memory(e);

@@ -10,6 +10,7 @@
  */
 #include "value.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 
 #include <errno.h>
@@ -20,16 +21,13 @@
 int config_list_add(struct config_list *l, const char *s, size_t n)
 {
 	char *copy = strndup(s, n);
-	char **items;
 
 	if (!copy)
 		return -1;
-	items = reallocarray(l->items, l->n + 1, sizeof(*items));
-	if (!items) {
+	if (array_grow(&l->items, l->n, sizeof(*l->items)) < 0) {
 		free(copy);
 		return -1;
 	}
-	l->items = items;
 	l->items[l->n++] = copy;
 	return 0;
 }

@@ -100,7 +100,7 @@ void editor_size(const struct editor *ed, int *rows, int *cols);
 struct completions {
 	size_t start; /* byte offset; preset to the cursor */
 	char **items;
-	size_t count, cap;
+	size_t count;
 	size_t dropped; /* candidates not taken: unsafe, or too many */
 	char close[8];	/* goes behind the only candidate, if nothing of it
 			 * stands there already */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "history_file.h"
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/text/strbuf.h"
@@ -26,7 +27,7 @@ struct history_entry {
 
 struct history {
 	struct history_entry *v;
-	size_t n, cap;
+	size_t n;
 	size_t skipped;
 	int dirfd; /* -1: memory only */
 	char *name;
@@ -57,16 +58,9 @@ void history_free(struct history *h)
 /* Takes `s`. */
 static int history_push(struct history *h, char *s, size_t n)
 {
-	if (h->n == h->cap) {
-		size_t cap = h->cap ? h->cap * 2 : 256;
-		struct history_entry *v = reallocarray(h->v, cap, sizeof(*v));
-
-		if (!v) {
-			free(s);
-			return -1;
-		}
-		h->v = v;
-		h->cap = cap;
+	if (array_grow(&h->v, h->n, sizeof(*h->v)) < 0) {
+		free(s);
+		return -1;
 	}
 	h->v[h->n++] = (struct history_entry){.s = s, .n = n};
 	return 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "impl.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "repl/text/utf8.h"
 
@@ -28,15 +29,8 @@ int completions_add(struct completions *c, const char *s, size_t n)
 		c->dropped++;
 		return 0;
 	}
-	if (c->count == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 32;
-		char **items = reallocarray(c->items, cap, sizeof(*items));
-
-		if (!items)
-			return -1;
-		c->items = items;
-		c->cap = cap;
-	}
+	if (array_grow(&c->items, c->count, sizeof(*c->items)) < 0)
+		return -1;
 	copy = strndup(s, n);
 	if (!copy)
 		return -1;

@@ -8,6 +8,7 @@
  */
 #include "hostfs.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 
@@ -30,15 +31,8 @@ struct glob {
 
 int hostfs_names_add(struct hostfs_names *names, const char *s)
 {
-	if (names->n == names->cap) {
-		size_t cap = names->cap ? 2 * names->cap : 16;
-		void *v = realloc(names->v, cap * sizeof(*names->v));
-
-		if (!v)
-			return -1;
-		names->v = v;
-		names->cap = cap;
-	}
+	if (array_grow(&names->v, names->n, sizeof(*names->v)) < 0)
+		return -1;
 	names->v[names->n] = strdup(s);
 	if (!names->v[names->n])
 		return -1;

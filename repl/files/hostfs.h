@@ -37,7 +37,7 @@ struct hostfs {
 /* Names found on the host; owned. */
 struct hostfs_names {
 	char **v;
-	size_t n, cap;
+	size_t n;
 	bool truncated;
 };
 

@@ -9,6 +9,7 @@
  */
 #include "ledger.h"
 
+#include "jail/base/array.h"
 #include "jail/jail.h"
 
 #include <stdbool.h>
@@ -27,15 +28,8 @@ static struct ledger_entry *append(struct ledger *l, const char *path)
 {
 	struct ledger_entry *entry;
 
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 16;
-		void *v = realloc(l->v, cap * sizeof(*l->v));
-
-		if (!v)
-			return NULL;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (array_grow(&l->v, l->n, sizeof(*l->v)) < 0)
+		return NULL;
 	entry = &l->v[l->n];
 	*entry = (struct ledger_entry){.path = strdup(path)};
 	if (!entry->path)

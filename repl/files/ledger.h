@@ -24,7 +24,7 @@ struct ledger_entry {
 /* All zero is empty. */
 struct ledger {
 	struct ledger_entry *v;
-	size_t n, cap;
+	size_t n;
 };
 
 /* What a file of the home is to the person. */

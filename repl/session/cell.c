@@ -12,6 +12,7 @@
  */
 #include "session.h"
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "log.h"
 #include "repl/config/config.h"
@@ -113,15 +114,8 @@ static int remember(struct session *s, const char *src, size_t n)
 {
 	struct session_cell *c;
 
-	if (s->n_cells == s->cap_cells) {
-		size_t cap = s->cap_cells ? 2 * s->cap_cells : 32;
-		void *v = realloc(s->cells, cap * sizeof(*s->cells));
-
-		if (!v)
-			return -1;
-		s->cells = v;
-		s->cap_cells = cap;
-	}
+	if (array_grow(&s->cells, s->n_cells, sizeof(*s->cells)) < 0)
+		return -1;
 	c = &s->cells[s->n_cells];
 	*c = (struct session_cell){.no = s->cell, .n = n};
 	c->src = malloc(n + 1);

@@ -106,7 +106,7 @@ struct session {
 	uint64_t out_total;
 
 	struct session_cell *cells;
-	size_t n_cells, cap_cells;
+	size_t n_cells;
 	struct session_out outs[SESSION_OUTS];
 
 	struct output_report behind; /* background output not summed up yet */

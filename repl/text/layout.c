@@ -8,6 +8,8 @@
  */
 #include "layout.h"
 
+#include "jail/base/array.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,17 +64,8 @@ void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
 
 static struct layout_row *row_new(struct layout *l, size_t at, int col)
 {
-	struct layout_row *rows;
-
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 16;
-
-		rows = reallocarray(l->rows, cap, sizeof(*rows));
-		if (!rows)
-			return NULL;
-		l->rows = rows;
-		l->cap = cap;
-	}
+	if (array_grow(&l->rows, l->n, sizeof(*l->rows)) < 0)
+		return NULL;
 	l->rows[l->n] = (struct layout_row){
 		.start = at, .end = at, .width = col, .prompt = col >= 0};
 	return &l->rows[l->n++];

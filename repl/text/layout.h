@@ -31,7 +31,7 @@ struct layout_row {
 
 struct layout {
 	struct layout_row *rows; /* at least one after layout_build() */
-	size_t n, cap;
+	size_t n;
 	size_t cursor_row;
 	int cursor_col; /* less than the terminal's width */
 };

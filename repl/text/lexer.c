@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "strbuf.h"
 
@@ -90,19 +91,15 @@ static size_t part_take(struct lexer_part *p, const char *s, size_t n, size_t i)
 static int words_push(struct lexer_words *words, struct lexer_part *p,
 	size_t start, size_t end, struct err *e)
 {
-	struct lexer_word *v;
-
 	strbuf_add(&p->s, "", 0); /* '' is a word too */
 	strbuf_add(&p->pattern, "", 0);
-	v = reallocarray(words->v, (size_t)words->n + 1, sizeof(*v));
-	if (v)
-		words->v = v;
-	if (!v || p->s.failed || p->pattern.failed) {
+	if (array_grow(&words->v, (size_t)words->n, sizeof(*words->v)) < 0 ||
+		p->s.failed || p->pattern.failed) {
 		strbuf_free(&p->s);
 		strbuf_free(&p->pattern);
 		return err_set(e, "command: out of memory");
 	}
-	v[words->n++] = (struct lexer_word){.s = p->s.s,
+	words->v[words->n++] = (struct lexer_word){.s = p->s.s,
 		.pattern = p->pattern.s,
 		.is_pattern = p->is_pattern,
 		.start = start,

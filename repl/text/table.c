@@ -8,6 +8,8 @@
  */
 #include "table.h"
 
+#include "jail/base/array.h"
+
 #include "layout.h"
 #include "strbuf.h"
 
@@ -41,29 +43,23 @@ static size_t stride(const struct table *t)
 
 void table_add(struct table *t, const char *const *cells)
 {
-	if (t->n + stride(t) > t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 64;
-		void *v = reallocarray(t->cells, cap, sizeof(*t->cells));
+	for (int i = 0; i <= t->columns && !t->failed; i++) {
+		bool is_note = i == t->columns;
+		char *copy = is_note ? NULL : strdup(cells[i] ? cells[i] : "");
 
-		if (!v) {
+		if (array_grow(&t->cells, t->n, sizeof(*t->cells)) < 0) {
+			free(copy);
 			t->failed = true;
-			return;
+		} else {
+			t->cells[t->n++] = copy;
+			t->failed = !is_note && !copy;
 		}
-		t->cells = v;
-		t->cap = cap;
 	}
-	for (int i = 0; i < t->columns; i++) {
-		char *copy = strdup(cells[i] ? cells[i] : "");
-
-		t->failed |= !copy;
-		t->cells[t->n++] = copy;
-	}
-	t->cells[t->n++] = NULL;
 }
 
 void table_note(struct table *t, const char *text)
 {
-	if (!t->n || !text || !*text)
+	if (t->failed || !t->n || !text || !*text)
 		return;
 	t->cells[t->n - 1] = strdup(text);
 	t->failed |= !t->cells[t->n - 1];
@@ -256,5 +252,5 @@ void table_write(struct table *t, struct strbuf *b)
 		free(t->cells[i]);
 	free(t->cells);
 	t->cells = NULL;
-	t->n = t->cap = 0;
+	t->n = 0;
 }

@@ -24,7 +24,7 @@ struct table {
 	int below;	/* indent of cells that go below; 0: the usual */
 
 	char **cells; /* owned; the last of each row is its note or NULL */
-	size_t n, cap;
+	size_t n;
 	bool failed;
 };
 
