@@ -11,6 +11,7 @@
 #include "coding.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
@@ -256,7 +257,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	const char *name = slash ? slash + 1 : path;
 	auto_free char *dir = NULL;
 	auto_close int fd = -1;
-	struct hostfs_file f;
+	struct newfile f;
 	int r;
 
 	if (!*name)
@@ -276,7 +277,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	r = io_write_full(f.fd, b->s, b->n) < 0
 		    ? err_errno(e, "write %s", path)
 		    : hostfs_commit(&f, name, true, e);
-	hostfs_abort(&f);
+	newfile_abort(&f);
 	return r;
 }
 

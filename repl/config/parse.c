@@ -10,6 +10,7 @@
 #include "value.h"
 
 #include "jail/base/err.h"
+#include "jail/base/path.h"
 #include "jail/enforce.h"
 #include "repl/text/utf8.h"
 
@@ -81,37 +82,6 @@ static int parse_string(struct config_value *v, const struct config_key *key,
 	return v->str ? 0 : err_errno(e, "remember a value");
 }
 
-/* Whether the component at `s`, `n` bytes, climbs. */
-static int climbs(const char *s, size_t n)
-{
-	return n == 2 && s[0] == '.' && s[1] == '.';
-}
-
-/* Write the absolute path `in` to `out`, which has room for it, without empty
- * and "." components. -1 when it climbs. */
-static int path_clean(const char *in, char *out)
-{
-	char *start = out;
-
-	while (*in) {
-		size_t n = strcspn(in, "/");
-
-		if (climbs(in, n))
-			return -1;
-		if (n && !(n == 1 && in[0] == '.')) {
-			*out++ = '/';
-			memcpy(out, in, n);
-			out += n;
-		}
-		in += n;
-		in += *in == '/';
-	}
-	if (out == start)
-		*out++ = '/';
-	*out = '\0';
-	return 0;
-}
-
 /* An absolute path out of `item`, with ~ replaced, into `out[PATH_MAX]`. */
 static int parse_path(
 	const char *item, const char *home, char *out, struct err *e)
@@ -129,8 +99,9 @@ static int parse_path(
 		return err_set(e, "expected an absolute path");
 	if (n >= PATH_MAX)
 		return err_set(e, "expected a shorter path");
-	if (path_clean(full, out) < 0)
+	if (path_clean(full, false) < 0)
 		return err_set(e, "expected a path without \"..\"");
+	strcpy(out, full);
 	return 0;
 }
 
@@ -157,19 +128,10 @@ static int is_name(const char *s)
 }
 
 /* Directories that show the host itself; no jail can want them. */
-static int is_host_surface(const char *path)
+static bool is_host_surface(const char *path)
 {
-	static const char *const tops[] = {"/proc", "/sys", "/dev"};
-
-	if (!strcmp(path, "/"))
-		return 1;
-	for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
-		size_t n = strlen(tops[i]);
-
-		if (!strncmp(path, tops[i], n) && (!path[n] || path[n] == '/'))
-			return 1;
-	}
-	return 0;
+	return !strcmp(path, "/") || path_is_beneath(path, "/proc") ||
+	       path_is_beneath(path, "/sys") || path_is_beneath(path, "/dev");
 }
 
 /* Judge one item of a list, and write it as it is kept to `out[PATH_MAX]`. */

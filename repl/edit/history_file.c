@@ -24,6 +24,8 @@
 #include "history.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
+#include "jail/base/path.h"
 
 /* A stopped session must not hold up this one by its lock. */
 #define LOCK_TRIES 250
@@ -98,8 +100,7 @@ int history_file_check(int dirfd, const char *name, struct err *e)
 {
 	struct stat st;
 
-	if (!*name || strchr(name, '/') || !strcmp(name, ".") ||
-		!strcmp(name, ".."))
+	if (!path_is_name(name))
 		return err_set(e, "%s: not a file name", name);
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_errno(e, "%s", name);
@@ -207,30 +208,24 @@ static const char *keep_from(const char *s, size_t n)
 /* With the lock held: a new file with the newest records takes the name. */
 static int file_compact(int dirfd, const char *name, struct err *e)
 {
-	auto_free char *s = NULL, *temp = NULL;
-	auto_close int fd = -1;
+	auto_free char *s = NULL;
+	struct newfile f;
 	const char *from;
 	size_t n;
+	int r;
 
 	if (history_file_read(dirfd, name, &s, &n, e) < 0 || !s)
 		return -1;
-	if (asprintf(&temp, "%s.%ld.new", name, (long)getpid()) < 0) {
-		temp = NULL;
-		return err_set(e, "history: out of memory");
-	}
-	unlinkat(dirfd, temp, 0);
-	fd = openat(dirfd, temp,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_errno(e, "make %s", temp);
+	if (newfile_create(&f, dirfd, 0600) < 0)
+		return err_errno(e, "compact %s", name);
 	from = keep_from(s, n);
-	if (io_write_full(fd, from, (size_t)(s + n - from)) < 0 ||
-		renameat(dirfd, temp, dirfd, name) < 0) {
+	r = io_write_full(f.fd, from, (size_t)(s + n - from));
+	if (r == 0)
+		r = newfile_commit(&f, name, true);
+	if (r < 0)
 		err_errno(e, "compact %s", name);
-		unlinkat(dirfd, temp, 0);
-		return -1;
-	}
-	return 0;
+	newfile_abort(&f);
+	return r;
 }
 
 /* A record cut short by a full disk or a crash must not swallow this one. */

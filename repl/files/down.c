@@ -14,6 +14,8 @@
 #include "hostfs.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "jail/limits.h"
 #include "ledger.h"
@@ -112,7 +114,7 @@ static int may_replace(
 static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	int in, struct err *e)
 {
-	struct hostfs_file f;
+	struct newfile f;
 	struct progress bar;
 	int r;
 
@@ -126,7 +128,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	d->bytes = lseek(f.fd, 0, SEEK_CUR);
 	if (r == 0)
 		r = hostfs_commit(&f, name, replace, e);
-	hostfs_abort(&f);
+	newfile_abort(&f);
 	return r;
 }
 
@@ -166,25 +168,16 @@ static void download_one(struct down *d)
 	ledger_note(d->t->ledger, d->file, LEDGER_DOWNLOADED, time(NULL));
 }
 
-/* A directory of the home that the word names stands for all beneath it. */
-static bool is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	while (n && dir[n - 1] == '/')
-		n--;
-	return n && !strncmp(path, dir, n) && path[n] == '/';
-}
-
 /* Whether `w` takes the file, and how much of its path is not kept. */
 static bool takes(
 	const struct lexer_word *w, const struct jail_file *f, size_t *prefix)
 {
 	const char *pattern = transfer_home_name(w->pattern);
-	const char *base;
+	const char *dir = transfer_home_name(w->s);
+	const char *rest = path_beneath(f->path, dir);
 
-	if (!w->is_pattern && is_beneath(f->path, transfer_home_name(w->s))) {
-		const char *dir = transfer_home_name(w->s);
+	/* A directory of the home stands for all files beneath it. */
+	if (!w->is_pattern && rest && *rest) {
 		size_t n = strlen(dir);
 
 		while (n && dir[n - 1] == '/')
@@ -201,8 +194,7 @@ static bool takes(
 		if (*prefix <= strlen(f->path))
 			return true;
 	}
-	base = strrchr(f->path, '/');
-	*prefix = base ? (size_t)(base + 1 - f->path) : 0;
+	*prefix = (size_t)(path_last(f->path) - f->path);
 	return true;
 }
 

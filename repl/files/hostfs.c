@@ -13,6 +13,8 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
+#include "jail/base/path.h"
 #include "jail/base/sys.h"
 #include "repl/text/utf8.h"
 
@@ -21,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,54 +86,11 @@ char *hostfs_expand(const struct hostfs *h, const char *path)
 	return s;
 }
 
-/* Take "." and ".." out of an absolute path, by its text alone: links are not
- * followed below a root, so the text is the truth. */
-static void normalise(char *path)
-{
-	char *to = path;
-
-	for (const char *p = path; *p;) {
-		size_t n;
-
-		while (*p == '/')
-			p++;
-		n = strcspn(p, "/");
-		if (n == 2 && !memcmp(p, "..", 2)) {
-			while (to > path && *--to != '/')
-				;
-		} else if (n && !(n == 1 && *p == '.')) {
-			*to++ = '/';
-			memmove(to, p, n);
-			to += n;
-		}
-		p += n;
-	}
-	if (to == path)
-		*to++ = '/';
-	*to = '\0';
-}
-
-/* What is left of `path` beneath `root`; NULL when it is not beneath it. */
-static const char *beneath(const char *path, const char *root)
-{
-	size_t n = strlen(root);
-
-	while (n > 1 && root[n - 1] == '/')
-		n--;
-	if (strncmp(path, root, n) != 0)
-		return NULL;
-	if (!path[n])
-		return ".";
-	if (n == 1) /* the root, whose slash is matched already */
-		return path + 1;
-	return path[n] == '/' ? path + n + 1 : NULL;
-}
-
 static const struct hostfs_root *root_find(const struct hostfs *h,
 	enum hostfs_use use, const char *path, const char **rest)
 {
 	for (size_t i = 0; i < h->n_roots[use]; i++) {
-		*rest = beneath(path, h->roots[use][i].path);
+		*rest = path_beneath(path, h->roots[use][i].path);
 		if (*rest)
 			return &h->roots[use][i];
 	}
@@ -168,7 +126,8 @@ static void make_full(const struct hostfs *h, enum hostfs_use use,
 			base = h->roots[use][0].path;
 	}
 	snprintf(full, 2 * PATH_MAX + 2, "%s/%s", base, path);
-	normalise(full);
+	/* Links are not followed below a root, so the text is the truth. */
+	path_clean(full, true);
 }
 
 char *hostfs_place(
@@ -197,7 +156,7 @@ static int open_locked(const struct hostfs *h, enum hostfs_use use,
 	root = root_find(h, use, full, &rest);
 	if (!root)
 		return refuse(h, use, path, e);
-	fd = open_beneath(root->fd, rest, flags);
+	fd = open_beneath(root->fd, *rest ? rest : ".", flags);
 	if (fd < 0 && errno == ELOOP)
 		return err_set(e, "%s: links are not followed here", path);
 	if (fd < 0 && errno == ENOSYS) {
@@ -264,86 +223,39 @@ bool hostfs_is_dir(
 	return fd >= 0;
 }
 
-/* Create `name` with the permissions of the file `like`, which are not asked
- * for later: chmod(2) is not the front end's to use. */
-static int create_like(int dir, const char *name, const char *like)
+/* The permissions of a new file: those of the file `like`, exactly, or what
+ * the umask leaves. They are not set later: chmod(2) is not the front end's to
+ * use. */
+static int create_like(struct newfile *f, int dir, const char *like)
 {
 	struct stat st;
 	bool exact = like && !fstatat(dir, like, &st, AT_SYMLINK_NOFOLLOW) &&
 		     S_ISREG(st.st_mode);
 	mode_t mask = exact ? umask(0) : 0;
-	int fd = openat(dir, name,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		exact ? st.st_mode & 0777 : 0666);
+	int r = newfile_create(f, dir, exact ? st.st_mode & 0777 : 0666);
 
 	if (exact)
 		umask(mask);
-	return fd;
+	return r;
 }
 
 int hostfs_create(
-	struct hostfs_file *f, int dir, const char *replaces, struct err *e)
+	struct newfile *f, int dir, const char *replaces, struct err *e)
 {
-	uint64_t r = 0;
-
-	*f = (struct hostfs_file){.dir = -1, .fd = -1};
-	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return err_errno(e, "choose a temporary name");
-	snprintf(f->temp, sizeof(f->temp), ".cellblock-%016llx.part",
-		(unsigned long long)r);
-	f->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	if (f->dir < 0)
-		return err_errno(e, "remember a directory");
-	f->fd = create_like(f->dir, f->temp, replaces);
-	if (f->fd < 0) {
-		err_errno(e, "create a file");
-		if (errno == EACCES && geteuid() == 0)
-			err_hint(e, "a session of root's has no capability: it "
-				    "writes where uid 0 may by permissions");
-		fd_drop(&f->dir);
-		return -1;
-	}
-	return 0;
-}
-
-/* Where the file system knows no rename that spares what is there: take the
- * name first, exclusively, then rename over what we made ourselves. */
-static int rename_reserving(struct hostfs_file *f, const char *name)
-{
-	auto_close int fd = openat(f->dir, name,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-
-	if (fd < 0)
-		return -1;
-	return renameat(f->dir, f->temp, f->dir, name);
+	if (create_like(f, dir, replaces) == 0)
+		return 0;
+	err_errno(e, "create a file");
+	if (errno == EACCES && geteuid() == 0)
+		err_hint(e, "a session of root's has no capability: it "
+			    "writes where uid 0 may by permissions");
+	return -1;
 }
 
 int hostfs_commit(
-	struct hostfs_file *f, const char *name, bool replace, struct err *e)
+	struct newfile *f, const char *name, bool replace, struct err *e)
 {
-	int r;
-
-	if (replace) {
-		r = renameat(f->dir, f->temp, f->dir, name);
-	} else {
-		r = sys_renameat2(
-			f->dir, f->temp, f->dir, name, SYS_RENAME_NOREPLACE);
-		if (r < 0 && (errno == EINVAL || errno == ENOSYS))
-			r = rename_reserving(f, name);
-	}
-	if (r < 0)
-		return err_errno(e, "%s", name);
-	fd_drop(&f->fd);
-	fd_drop(&f->dir);
-	return 0;
-}
-
-void hostfs_abort(struct hostfs_file *f)
-{
-	if (f->dir >= 0)
-		unlinkat(f->dir, f->temp, 0);
-	fd_drop(&f->fd);
-	fd_drop(&f->dir);
+	return newfile_commit(f, name, replace) < 0 ? err_errno(e, "%s", name)
+						    : 0;
 }
 
 bool hostfs_has(int dir, const char *name)
@@ -355,20 +267,17 @@ bool hostfs_has(int dir, const char *name)
 
 int hostfs_make_dir(int dir, const char *name, struct err *e)
 {
-	int fd;
+	static const struct path_walk how = {.mode = 0777};
+	int fd = path_enter(dir, name, &how);
 
-	if (mkdirat(dir, name, 0777) < 0 && errno != EEXIST)
-		return err_errno(e, "make directory %s", name);
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_errno(e, "open directory %s", name) : fd;
+	return fd < 0 ? err_errno(e, "make directory %s", name) : fd;
 }
 
 int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 {
 	size_t left = strlen(name);
 
-	if (!left || left > NAME_MAX || strchr(name, '/') ||
-		!strcmp(name, ".") || !strcmp(name, ".."))
+	if (!path_is_name(name))
 		return -1;
 	while (left) {
 		uint32_t cp = 0;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 struct err;
+struct newfile;
 struct stat;
 
 enum hostfs_use { HOSTFS_READ, HOSTFS_WRITE };
@@ -39,12 +40,6 @@ struct hostfs_names {
 	char **v;
 	size_t n;
 	bool truncated;
-};
-
-/* A file being written: invisible under its name until it is whole. */
-struct hostfs_file {
-	int dir, fd;
-	char temp[64];
 };
 
 /* Open the directories of a locked session. One that is missing is skipped
@@ -86,15 +81,12 @@ void hostfs_names_free(struct hostfs_names *names);
 /* Begin a file in the directory `dir`, of which a duplicate is kept. It gets
  * the permissions of the file `replaces` (NULL: none) in that directory. */
 int hostfs_create(
-	struct hostfs_file *f, int dir, const char *replaces, struct err *e);
+	struct newfile *f, int dir, const char *replaces, struct err *e);
 
 /* Give it its name. With `replace` 0 an existing one is left alone: -1 and
- * e->code EEXIST. Ends `f` when it succeeds. */
+ * e->code EEXIST. newfile_abort() is for the caller. */
 int hostfs_commit(
-	struct hostfs_file *f, const char *name, bool replace, struct err *e);
-
-/* Remove it again; safe after hostfs_commit(). */
-void hostfs_abort(struct hostfs_file *f);
+	struct newfile *f, const char *name, bool replace, struct err *e);
 
 /* Whether `dir` has something of that name, link or not. */
 bool hostfs_has(int dir, const char *name);

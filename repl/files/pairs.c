@@ -12,6 +12,7 @@
 #include "hostfs.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
 #include "jail/limits.h"
 #include "repl/text/lexer.h"
 
@@ -80,7 +81,7 @@ int transfer_check_target(
 {
 	auto_free char *path = hostfs_expand(host, to ? to : ".");
 	auto_close int dir = -1;
-	struct hostfs_file f;
+	struct newfile f;
 
 	if (!path)
 		return err_errno(e, "download");
@@ -89,6 +90,6 @@ int transfer_check_target(
 		return err_wrap(e, "download to");
 	if (hostfs_create(&f, dir, NULL, e) < 0)
 		return err_wrap(e, "download to %s", path);
-	hostfs_abort(&f);
+	newfile_abort(&f);
 	return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "jail/limits.h"
 #include "repl/term/progress.h"
@@ -133,13 +134,9 @@ size_t transfer_prefix(const char *pattern)
 
 const char *transfer_home_name(const char *s)
 {
-	if (!strncmp(s, "/home", 5) && (!s[5] || s[5] == '/'))
-		s += 5;
-	else if (!strncmp(s, "./", 2))
-		s += 1;
-	else
-		return s;
-	return s + strspn(s, "/");
+	if (path_is_beneath(s, "/home"))
+		return path_beneath(s, "/home");
+	return strncmp(s, "./", 2) ? s : s + 1 + strspn(s + 1, "/");
 }
 
 bool transfer_home_has_dir(struct jail *j, const char *name)

@@ -13,6 +13,7 @@
 #include "hostfs.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "jail/limits.h"
 #include "ledger.h"
@@ -53,10 +54,9 @@ static int copy_to_home(struct transfer *t, int in, const char *from,
 static int home_path(char *out, size_t size, const char *from, const char *to,
 	bool to_dir, struct err *e)
 {
-	const char *base = strrchr(from, '/');
+	const char *base = path_last(from);
 	int n;
 
-	base = base ? base + 1 : from;
 	if (to[0] == '/')
 		return err_set(e, "%s is not in the home", to);
 	if (!to[0])
@@ -90,8 +90,7 @@ int transfer_upload_one(
 		copy_to_home(t, in, from, st.st_size, path, &e) < 0)
 		return transfer_refuse(t, &e);
 	snprintf(place, sizeof(place), "/home/%s", path);
-	transfer_said(t, strrchr(path, '/') ? strrchr(path, '/') + 1 : path,
-		st.st_size, place);
+	transfer_said(t, path_last(path), st.st_size, place);
 	return hostfs_names_add(t->arrived, path);
 }
 
