@@ -23,7 +23,6 @@
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/history.h"
-#include "repl/edit/history_file.h"
 #include "repl/files/hostfs.h"
 #include "repl/oneshot/program.h"
 #include "repl/session/log.h"
@@ -339,7 +338,7 @@ static void claim_slot(const struct run *r)
 		    bound ? p->account_home : p->home, dir, sizeof(dir)) < 0) {
 		fd = err_set(&e, "count the sessions: there is no home");
 	} else {
-		fd = history_file_dir(dir, strlen(dir), &e);
+		fd = history_open_dir(dir, &e);
 		if (fd < 0)
 			err_wrap(&e, "count the sessions");
 	}

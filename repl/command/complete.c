@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, inside editor_read()
  * Trusts:    nothing a guest answers: its candidates are text, checked by
- *            completions_add(), and never run. In a locked session names of
+ *            complete_add(), and never run. In a locked session names of
  *            host files are never offered
  */
 #include "complete.h"
@@ -30,7 +30,7 @@
 #define NAMES_MAX 2000
 
 int complete_parse_answer(
-	const char *answer, size_t n, size_t cursor, struct completions *out)
+	const char *answer, size_t n, size_t cursor, struct complete_list *out)
 {
 	const char *p = answer, *end = answer + n;
 	size_t replace = 0;
@@ -44,7 +44,7 @@ int complete_parse_answer(
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
 
-		if (len && completions_add(out, p, len) < 0)
+		if (len && complete_add(out, p, len) < 0)
 			return -1;
 		p += len;
 	}
@@ -53,7 +53,7 @@ int complete_parse_answer(
 
 /* The quote, and the bracket, that the only candidate wants behind it. */
 static void close_candidate(
-	const char *text, size_t start, struct completions *out)
+	const char *text, size_t start, struct complete_list *out)
 {
 	struct wide w = {0};
 	const char *item = out->items[0];
@@ -66,7 +66,7 @@ static void close_candidate(
 }
 
 static int complete_python(struct session *s, const char *text, size_t cursor,
-	size_t offset, struct completions *out)
+	size_t offset, struct complete_list *out)
 {
 	auto_free char *answer = NULL;
 	size_t n;
@@ -83,12 +83,12 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 }
 
 /* Offer `name` for the word begun at out->start. */
-static void offer(struct completions *out, const char *name, char open)
+static void offer(struct complete_list *out, const char *name, char open)
 {
 	auto_free char *quoted = lexer_quote(name, open);
 
 	if (quoted)
-		completions_add(out, quoted, strlen(quoted));
+		complete_add(out, quoted, strlen(quoted));
 	else
 		out->dropped++;
 }
@@ -109,8 +109,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void complete_host(
-	struct session *s, const char *word, char open, struct completions *out)
+static void complete_host(struct session *s, const char *word, char open,
+	struct complete_list *out)
 {
 	const char *slash = strrchr(word, '/');
 	const char *base = slash ? slash + 1 : word;
@@ -147,8 +147,8 @@ static void complete_host(
 		qsort(out->items, out->count, sizeof(*out->items), by_name);
 }
 
-static void complete_home(
-	struct session *s, const char *word, char open, struct completions *out)
+static void complete_home(struct session *s, const char *word, char open,
+	struct complete_list *out)
 {
 	struct jail_files files = {0};
 	size_t n = strlen(word);
@@ -164,7 +164,7 @@ static void complete_home(
 
 /* With a blank behind those that take arguments, where those may follow. */
 static void complete_commands(struct session *s, const char *word, bool blank,
-	struct completions *out)
+	struct complete_list *out)
 {
 	size_t n = strlen(word);
 
@@ -175,13 +175,13 @@ static void complete_commands(struct session *s, const char *word, bool blank,
 
 		if (!strncmp(c->name, word, n) &&
 			config_allows_command(s->cfg, c->name))
-			completions_add(out, name, (size_t)len);
+			complete_add(out, name, (size_t)len);
 	}
 }
 
 /* The last argument of the command, which Tab was pressed behind. */
 static void complete_argument(struct session *s, const struct command *c,
-	const char *word, char open, struct completions *out)
+	const char *word, char open, struct complete_list *out)
 {
 	switch (c->arg) {
 	case ARG_NONE:
@@ -201,7 +201,7 @@ static void complete_argument(struct session *s, const struct command *c,
 }
 
 static int complete_command(struct session *s, const char *text, size_t n,
-	size_t cursor, struct completions *out)
+	size_t cursor, struct complete_list *out)
 {
 	struct lexer_words w = {0};
 	const struct command *c;
@@ -240,7 +240,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 }
 
 int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
-	struct completions *out)
+	struct complete_list *out)
 {
 	struct session *s = ctx;
 	int r;

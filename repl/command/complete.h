@@ -7,16 +7,16 @@
 
 #include <stddef.h>
 
-struct completions;
+struct complete_list;
 
 /* Candidates for the text before the cursor; `ctx` is the session. The
  * editor's callback: 0, or not 0 for none. */
 int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
-	struct completions *out);
+	struct complete_list *out);
 
 /* Read a guest's answer: first line the bytes to replace, then a candidate a
  * line. Pure. 0, or -1: it makes no sense. */
 int complete_parse_answer(
-	const char *answer, size_t n, size_t cursor, struct completions *out);
+	const char *answer, size_t n, size_t cursor, struct complete_list *out);
 
 #endif

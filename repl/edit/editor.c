@@ -10,26 +10,46 @@
 #include "editor.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "impl.h"
 #include "jail/base/err.h"
+#include "parts.h"
+#include "repl/term/output.h"
 #include "repl/term/terminal.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
-#define CTRL_D 0x04
 
-int editor_set_prompts(
-	struct editor *ed, const char *prompt, const char *prompt2)
+/* ---- what the parts call back ---- */
+
+static void draw(void *ctx)
 {
-	ed->prompt.n = ed->prompt2.n = 0;
-	if (wide_add_utf8(&ed->prompt, prompt, strlen(prompt)) < 0)
-		return -1;
-	return wide_add_utf8(&ed->prompt2, prompt2, strlen(prompt2));
+	struct editor *ed = ctx;
+	struct engine_text t;
+
+	if (ed->input.plain) {
+		view_ask_again(&ed->view);
+		return;
+	}
+	t = engine_text(ed->engine);
+	view_draw(&ed->view, &t);
 }
+
+static void handle_keys(void *ctx)
+{
+	struct editor *ed = ctx;
+	struct key key;
+
+	do {
+		ed->result = input_key(&ed->input, &key);
+		if (ed->result == EDITOR_GO_ON)
+			ed->result = edit_key(ed, &key);
+	} while (ed->result == EDITOR_GO_ON);
+}
+
+/* ---- open and close ---- */
 
 int editor_open(
 	struct editor **out, const struct editor_opts *opts, struct err *e)
@@ -38,24 +58,23 @@ int editor_open(
 
 	if (!ed)
 		return err_errno(e, "editor");
-	ed->in = opts->in;
-	ed->out = opts->out;
-	ed->colour = opts->colour;
 	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
-	ed->history = opts->history;
 	ed->takes_cell = opts->takes_cell;
 	ed->takes_cell_ctx = opts->takes_cell_ctx;
-	ed->out_is_tty = isatty(ed->out);
-	/* Where the cursor cannot be addressed, lines are read plainly. */
-	ed->plain = !ed->out_is_tty || !isatty(ed->in) || terminal_is_dumb();
-	keys_init(&ed->keys);
-	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
-		ed->watch[i].fd = -1;
-	if (editor_set_prompts(ed, opts->prompt, opts->prompt2) < 0) {
+	ed->recall.history = opts->history;
+	ed->view.out = opts->out;
+	ed->view.out_is_tty = isatty(opts->out);
+	ed->view.colour = opts->colour;
+	input_init(&ed->input, opts->in, ed->max_bytes, draw, ed);
+	/* Where the cursor cannot be addressed, lines are read. */
+	ed->plain =
+		!ed->view.out_is_tty || !isatty(opts->in) || terminal_is_dumb();
+	if (view_set_prompts(&ed->view, opts->prompt, opts->prompt2) < 0) {
 		editor_close(ed);
 		return err_errno(e, "editor");
 	}
-	if (!ed->plain && engine_open(ed, e) < 0) {
+	if (!ed->plain && engine_open(&ed->engine, opts->in, opts->out,
+				  ed->max_bytes, handle_keys, ed, e) < 0) {
 		editor_close(ed);
 		return -1;
 	}
@@ -67,208 +86,213 @@ void editor_close(struct editor *ed)
 {
 	if (!ed)
 		return;
-	engine_close(ed);
-	view_free(ed);
-	undo_free(&ed->undo);
-	wide_free(&ed->prompt);
-	wide_free(&ed->prompt2);
-	wide_free(&ed->paste);
-	wide_free(&ed->kill);
-	wide_free(&ed->draft);
-	wide_free(&ed->search.pattern);
-	wide_free(&ed->search.old);
+	engine_close(ed->engine);
+	view_free(&ed->view);
+	input_free(&ed->input);
+	edit_free(&ed->edit);
+	recall_free(&ed->recall);
 	wide_free(&ed->kept);
-	strbuf_free(&ed->ahead);
 	free(ed);
 }
 
-static int cell_out(
+/* ---- reading ---- */
+
+static enum editor_result cell_out(
 	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
 {
-	*cell = wide_to_utf8(s, enter_trim(s, n), len);
+	*cell = wide_to_utf8(s, edit_trim(s, n), len);
 	if (*cell)
-		return 0;
-	ed->result = EDITOR_ERROR;
-	return err_set(ed->err, "editor: out of memory");
+		return EDITOR_CELL;
+	err_set(ed->input.err, "editor: out of memory");
+	return EDITOR_ERROR;
 }
 
-/* The engine has stopped; show how it ended, take what it read. */
-static void drawn_end(struct editor *ed, char **cell, size_t *n)
+/* The engine has stopped: show how the read ended, take the text. */
+static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 {
-	struct span t = engine_text(ed);
+	struct engine_text t = engine_text(ed->engine);
 
 	switch (ed->result) {
 	case EDITOR_CELL:
-		view_finish(ed, "");
-		cell_out(ed, t.s, t.n, cell, n);
-		break;
+		view_finish(&ed->view, &t, "");
+		return cell_out(ed, t.s, t.n, cell, n);
 	case EDITOR_INTERRUPT:
-		view_finish(ed, "^C");
+		view_finish(&ed->view, &t, "^C");
 		break;
 	case EDITOR_EOF:
-		view_finish(ed, "");
+		view_finish(&ed->view, &t, "");
 		break;
 	case EDITOR_EVENT:
-		view_erase(ed);
+		view_erase(&ed->view);
 		wide_set(&ed->kept, t.s, t.n);
 		ed->kept_cursor = t.cursor;
 		break;
+	case EDITOR_GO_ON:
 	case EDITOR_HUP:
 	case EDITOR_ERROR:
 		break;
 	}
+	return ed->result;
 }
 
-static void drawn_read(struct editor *ed, char **cell, size_t *n)
+static enum editor_result read_drawn(
+	struct editor *ed, char **cell, size_t *n, struct err *e)
 {
 	static const char paste_on[] = "\033[?2004h";
 	static const char paste_off[] = "\033[?2004l";
+	enum editor_result r = EDITOR_ERROR;
+	struct wide start = ed->kept;
 	struct termios before;
+	int ran;
 
-	if (tcgetattr(ed->in, &before) < 0) {
-		ed->result = errno == EIO ? EDITOR_HUP : EDITOR_ERROR;
-		err_errno(ed->err, "modes of the terminal");
-		return;
+	if (tcgetattr(ed->input.fd, &before) < 0) {
+		r = errno == EIO ? EDITOR_HUP : EDITOR_ERROR;
+		err_errno(e, "modes of the terminal");
+		return r;
 	}
+	ed->kept = (struct wide){0};
+	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
-	ed->last_code = 0;
-	ed->status[0] = 0;
-	recall_reset(ed);
-	undo_free(&ed->undo);
-	view_size(ed);
-	view_write(ed, paste_on, sizeof(paste_on) - 1);
-	if (engine_run(ed) < 0)
-		err_set(ed->err, "modes of the terminal");
+	edit_begin(ed);
+	recall_begin(ed);
+	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
+	ran = engine_run(ed->engine, start.s, start.n, ed->kept_cursor);
+	wide_free(&start);
+	if (ran < 0)
+		err_set(e, "modes of the terminal");
 	else
-		drawn_end(ed, cell, n);
-	view_write(ed, paste_off, sizeof(paste_off) - 1);
-	tcsetattr(ed->in, TCSADRAIN, &before);
+		r = end_drawn(ed, cell, n);
+	view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
+	tcsetattr(ed->input.fd, TCSADRAIN, &before);
+	return r;
 }
 
-static void plainly_read(struct editor *ed, char **cell, size_t *n)
+static void say_too_long(struct editor *ed)
 {
-	struct wide text = {0};
+	struct output_look look = {ed->view.colour, ed->view.cols, "\n"};
+	struct strbuf b = {0};
+	char text[80];
 
-	ed->result = plain_read(ed, &text);
-	if (ed->result == EDITOR_CELL)
-		cell_out(ed, text.s, text.n, cell, n);
-	wide_free(&text);
+	snprintf(text, sizeof(text), "a cell has at most %zu bytes: not run",
+		ed->max_bytes);
+	output_frame(&b, text, &look);
+	view_write(&ed->view, b.s, b.n);
+	strbuf_free(&b);
 }
 
-/* One key of text that was typed where nobody read it. */
-static void ahead_key(struct wide *text, const struct key *k)
+/* Lines up to the end of a cell, after those in `cell`. */
+static enum editor_result read_lines(struct editor *ed, struct wide *cell)
 {
-	wchar_t c = k->c;
+	enum editor_result r;
+	bool fits = true;
 
-	if (k->code == 0x7F || k->code == '\b') {
-		if (text->n)
-			text->s[--text->n] = 0;
-		return;
+	view_ask(&ed->view, &ed->view.prompt, cell);
+	for (;;) {
+		r = input_line(&ed->input, cell, &fits);
+		if (r == EDITOR_EOF && cell->n > 0)
+			r = EDITOR_CELL; /* its last line has no end */
+		if (r == EDITOR_GO_ON &&
+			(!fits || edit_runs(ed, cell->s, cell->n - 1)))
+			r = EDITOR_CELL;
+		if (r != EDITOR_GO_ON)
+			break;
+		view_ask(&ed->view, &ed->view.prompt2, NULL);
 	}
-	if (k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER)
-		c = '\n';
-	else if (k->code == '\t')
-		c = '\t';
-	if (c)
-		wide_add(text, &c, 1);
+	view_asked(&ed->view);
+	if (r == EDITOR_CELL && !fits) {
+		say_too_long(ed);
+		cell->n = 0;
+	}
+	return r;
 }
 
-/* Put what was typed ahead into the text to begin with. It came in pieces, and
- * a key may lie in two of them. */
-static void take_ahead(struct editor *ed)
+static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
+{
+	struct wide text = ed->kept;
+	enum editor_result r;
+	char rest[INPUT_QUEUE];
+
+	ed->kept = (struct wide){0};
+	r = read_lines(ed, &text);
+	if (r == EDITOR_CELL) {
+		r = cell_out(ed, text.s, text.n, cell, n);
+	} else if (r == EDITOR_EVENT) {
+		ed->kept = text;
+		ed->kept_cursor = text.n;
+		return r;
+	} else if (r == EDITOR_INTERRUPT) {
+		input_take(&ed->input, rest, sizeof(rest));
+		view_write(&ed->view, "\n", 1);
+	} else if (r == EDITOR_EOF && ed->view.out_is_tty) {
+		view_write(&ed->view, "\n", 1);
+	}
+	wide_free(&text);
+	return r;
+}
+
+/* Put the text typed ahead at the cursor of the text kept. True if Ctrl-D
+ * came before any text. */
+static bool take_ahead(struct editor *ed)
 {
 	struct wide text = {0}, old = ed->kept;
 	size_t at = old.n ? ed->kept_cursor : 0;
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
+	bool end = input_take_ahead(&ed->input, &text) && !old.n;
 
-	if (ed->ahead.n == 0)
-		return;
-	keys_init(&keys);
-	for (size_t i = 0; i < ed->ahead.n && text.n < ed->max_bytes; i++) {
-		int count =
-			keys_feed(&keys, (unsigned char)ed->ahead.s[i], out);
-
-		for (int j = 0; j < count; j++) {
-			if (out[j].code == CTRL_D && !text.n && !old.n)
-				ed->kept_eof = true;
-			ahead_key(&text, &out[j]);
-		}
+	if (text.n) {
+		ed->kept = (struct wide){0};
+		ed->kept_cursor = at + text.n;
+		wide_add(&ed->kept, old.s, at);
+		wide_add(&ed->kept, text.s, text.n);
+		if (old.n > at)
+			wide_add(&ed->kept, old.s + at, old.n - at);
+		wide_free(&old);
 	}
-	strbuf_free(&ed->ahead);
-	ed->kept = (struct wide){0};
-	ed->kept_cursor = at + text.n;
-	wide_add(&ed->kept, old.s, at);
-	wide_add(&ed->kept, text.s, text.n);
-	if (old.n > at)
-		wide_add(&ed->kept, old.s + at, old.n - at);
 	wide_free(&text);
-	wide_free(&old);
+	return end;
 }
 
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e)
 {
-	bool plain = ed->plain;
+	bool plain = editor_is_plain(ed);
+	enum editor_result r;
 
 	*cell = NULL;
 	*n = 0;
-	take_ahead(ed);
-	if (ed->kept_eof) {
-		ed->kept_eof = false;
+	if (take_ahead(ed))
 		return EDITOR_EOF;
-	}
-	ed->err = e;
-	ed->plain = editor_is_plain(ed);
+	input_begin(&ed->input, plain, e);
 	ed->reading = true;
-	if (ed->plain)
-		plainly_read(ed, cell, n);
-	else
-		drawn_read(ed, cell, n);
+	r = plain ? read_plain(ed, cell, n) : read_drawn(ed, cell, n, e);
 	ed->reading = false;
-	ed->plain = plain;
-	ed->err = NULL;
-	return ed->result;
+	return r;
 }
+
+/* ---- for the caller, mostly between reads ---- */
 
 size_t editor_take_input(struct editor *ed, char *buf, size_t max)
 {
-	size_t n = ed->queue_end - ed->queue_at;
-
-	n = n < max ? n : max;
-	memcpy(buf, ed->queue + ed->queue_at, n);
-	ed->queue_at += n;
-	return n;
+	return input_take(&ed->input, buf, max);
 }
 
 int editor_prefill(struct editor *ed, const char *s, size_t n)
 {
-	strbuf_add(&ed->ahead, s, n);
-	return ed->ahead.failed ? -1 : 0;
+	return input_add_ahead(&ed->input, s, n);
 }
 
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
 {
-	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
-		if (ed->watch[i].fd >= 0)
-			continue;
-		ed->watch[i] =
-			(struct editor_watch){.fd = fd, .cb = cb, .ctx = ctx};
-		return 0;
-	}
-	return -1;
+	return input_watch(&ed->input, fd, cb, ctx);
 }
 
 void editor_unwatch_fd(struct editor *ed, int fd)
 {
-	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
-		if (ed->watch[i].fd == fd)
-			ed->watch[i].fd = -1;
+	input_unwatch(&ed->input, fd);
 }
 
 void editor_set_complete_cb(struct editor *ed,
 	int (*cb)(void *ctx, const char *text, size_t n, size_t cursor,
-		struct completions *out),
+		struct complete_list *out),
 	void *ctx)
 {
 	ed->complete = cb;
@@ -277,53 +301,27 @@ void editor_set_complete_cb(struct editor *ed,
 
 void editor_resized(struct editor *ed)
 {
-	if (ed->reading && !ed->plain)
-		view_resized(ed);
+	view_resized(&ed->view);
 }
 
 void editor_interrupt(struct editor *ed)
 {
-	if (ed->reading && !ed->plain)
-		engine_move(ed, engine_text(ed).n);
-	ed->interrupted = ed->reading;
+	if (ed->reading)
+		input_interrupt(&ed->input);
 }
 
 bool editor_is_plain(struct editor *ed)
 {
-	view_size(ed);
+	view_measure(&ed->view);
 	return ed->plain || !engine_can(ed->view.rows, ed->view.cols);
-}
-
-/* Whether a line feed must be told to return, too. */
-static bool out_is_raw(const struct editor *ed)
-{
-	struct termios modes;
-
-	return ed->out_is_tty && tcgetattr(ed->out, &modes) == 0 &&
-	       !(modes.c_oflag & OPOST);
 }
 
 void editor_print_above(struct editor *ed, const char *s, size_t n)
 {
-	const char *end = out_is_raw(ed) ? "\r\n" : "\n";
-	struct strbuf b = {0};
+	view_print(&ed->view, s, n);
+}
 
-	if (n == 0)
-		return;
-	if (ed->reading && !ed->plain)
-		view_erase(ed);
-	else if (ed->reading && ed->out_is_tty)
-		strbuf_puts(&b, end);
-	while (n) {
-		const char *nl = memchr(s, '\n', n);
-		size_t line = nl ? (size_t)(nl - s) : n;
-
-		strbuf_add(&b, s, line);
-		strbuf_puts(&b, end);
-		s += nl ? line + 1 : line;
-		n -= nl ? line + 1 : line;
-	}
-	view_write(ed, b.s, b.n);
-	strbuf_free(&b);
-	ed->unasked = ed->reading;
+void editor_size(const struct editor *ed, int *rows, int *cols)
+{
+	view_size(&ed->view, rows, cols);
 }

@@ -2,13 +2,13 @@
 /*
  * editor.h - a cell of Python, or a command, from the person
  *
- * A whole cell is one editable thing. On a terminal that can address its
- * cursor it is drawn by the editor; anywhere else lines are read plainly, with
+ * A person edits a whole cell at a time. On a terminal that can address its
+ * cursor the editor draws the cell; anywhere else it reads plain lines, with
  * the same rules for when a cell is complete.
  *
  * The editor handles no signals. The caller blocks or ignores SIGINT, SIGQUIT
  * and SIGTSTP at all times: their keys arrive as keys while a cell is drawn,
- * but not around it. What it learns of SIGINT and SIGWINCH, it passes on.
+ * but not before and after. The caller passes SIGINT and SIGWINCH on.
  */
 #ifndef REPL_EDIT_EDITOR_H
 #define REPL_EDIT_EDITOR_H
@@ -21,6 +21,7 @@ struct err;
 struct history;
 
 enum editor_result {
+	EDITOR_GO_ON,	  /* the read is not over; never returned */
 	EDITOR_CELL,	  /* a cell to run; may be empty */
 	EDITOR_INTERRUPT, /* Ctrl-C: the text was given up */
 	EDITOR_EOF,	  /* Ctrl-D on an empty cell, or the end of the input */
@@ -36,89 +37,86 @@ struct editor_opts {
 	struct history *history; /* borrowed; NULL: none */
 	int in, out;		 /* borrowed */
 
-	/* Whether the command of this name takes a cell, which is judged as
-	 * any other. NULL: none does. */
+	/* Whether the command of this name takes a cell, whose end is then
+	 * judged as that of any cell. NULL: no command does. */
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	void *takes_cell_ctx;
 };
 
 /* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to
- * a UTF-8 locale. Everything it opens, it opens here. 0, or -1. */
+ * a UTF-8 locale. The editor opens no file later. 0, or -1. */
 int editor_open(
 	struct editor **ed, const struct editor_opts *opts, struct err *e);
 
-/* Close it; NULL is allowed. */
+/* NULL is allowed. */
 void editor_close(struct editor *ed);
 
-/* Read one cell. With EDITOR_CELL, *cell is its UTF-8 text (caller frees), *n
- * its length, blank lines at its end taken off; otherwise *cell is NULL. The
- * terminal's modes are the same before and after; where they were raw, no key
- * between two reads is lost or echoed. The caller adds the cell to the
- * history. */
+/* Read one cell. With EDITOR_CELL, *cell is its UTF-8 text (caller frees)
+ * without the blank lines at its end, and *n its length; otherwise *cell is
+ * NULL. The terminal's modes are the same before and after; where they were
+ * raw, no key between two reads is lost or echoed. The caller adds the cell
+ * to the history. */
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e);
 
-/* Input that arrived behind the cell's last Enter: at most `max` bytes of it
- * are moved to `buf`, to be given to the running cell as if typed then.
- * What is not taken is read by the next editor_read(). Returns how many. */
+/* Move at most `max` bytes of the input behind the cell's last Enter to `buf`:
+ * the running cell gets them as if they were typed then. The next
+ * editor_read() reads the others. Returns how many were moved. */
 size_t editor_take_input(struct editor *ed, char *buf, size_t max);
 
-/* Put `n` bytes of text into the next cell, as if typed but never run. A Ctrl-D
- * with no text before it ends the next read, as it would have. */
+/* Put `n` bytes of text into the next cell, as if typed, but never run. A
+ * Ctrl-D with no text before it ends the next read. 0, or -1 (no memory). */
 int editor_prefill(struct editor *ed, const char *s, size_t n);
 
-/* Change the prompts. 0, or -1 (no memory). */
-int editor_set_prompts(
-	struct editor *ed, const char *prompt, const char *prompt2);
-
-/* Poll `fd` for input while waiting for keys; cb(ctx) is called when there is
- * some (or the other side hung up) and must consume it. It may call
- * editor_print_above(), and editor_unwatch_fd(). It returns 0, or 1 to make
+/* Poll `fd` for input while waiting for keys. cb(ctx) is called when there is
+ * input (or the other side hung up) and must consume it; it may call
+ * editor_print_above() and editor_unwatch_fd(). It returns 0, or 1 to make
  * editor_read() return EDITOR_EVENT. 0, or -1: no room (EDITOR_WATCH_MAX). */
 #define EDITOR_WATCH_MAX 4
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx);
 void editor_unwatch_fd(struct editor *ed, int fd);
 
-/* For a watcher. The terminal has another size; SIGINT has come, which gives
- * the text up as Ctrl-C does. */
+/* For a watcher: the terminal has another size; SIGINT has come, which gives
+ * up the text as Ctrl-C does. */
 void editor_resized(struct editor *ed);
 void editor_interrupt(struct editor *ed);
 
-/* Print above the cell that is being edited, or simply print when none is.
- * The text must be safe for a terminal; "\n" ends its lines. */
+/* Print above the cell being edited, or just print when there is none. The
+ * text must be safe for a terminal; "\n" ends its lines. */
 void editor_print_above(struct editor *ed, const char *s, size_t n);
 
-/* Whether the next cell is read plainly: then the terminal must be cooked. */
+/* Whether the next cell is read as plain lines: then the terminal must be
+ * cooked. */
 bool editor_is_plain(struct editor *ed);
 
 /* The size of the terminal, 24 by 80 where it is not known. */
 void editor_size(const struct editor *ed, int *rows, int *cols);
 
-#define COMPLETIONS_MAX 2000
+#define COMPLETE_MAX 2000
 
-/* Candidates for what stands between `start` and the cursor. */
-struct completions {
+/* Candidates for the text between `start` and the cursor. */
+struct complete_list {
 	size_t start; /* byte offset; preset to the cursor */
 	char **items;
 	size_t count;
 	size_t dropped; /* candidates not taken: unsafe, or too many */
-	char close[8];	/* goes behind the only candidate, if nothing of it
-			 * stands there already */
+	char close[8];	/* ASCII; put behind the only candidate, unless its
+			 * first character stands there already */
 };
 
-/* Add a candidate (copied). One that is not valid UTF-8, or holds controls or
- * invisible characters, is counted and dropped. 0, or -1 (no memory). */
-int completions_add(struct completions *c, const char *s, size_t n);
+/* Add a candidate (copied). A candidate that is not valid UTF-8, or holds
+ * controls or invisible characters, is counted and dropped. 0, or -1. */
+int complete_add(struct complete_list *c, const char *s, size_t n);
 
 /* Free the candidates. */
-void completions_free(struct completions *c);
+void complete_free(struct complete_list *c);
 
-/* Ask cb for candidates when Tab is pressed behind something: `text` is the
- * whole cell, `cursor` an offset in it, in bytes. It may call
- * editor_print_above(). A return other than 0 means none. */
+/* Ask cb for candidates when Tab is pressed behind a word: `text` is the whole
+ * cell, `cursor` an offset in it, in bytes. cb may call editor_print_above().
+ * Any return other than 0 means no candidates. */
 void editor_set_complete_cb(struct editor *ed,
 	int (*cb)(void *ctx, const char *text, size_t n, size_t cursor,
-		struct completions *out),
+		struct complete_list *out),
 	void *ctx);
 
 #endif

@@ -4,16 +4,16 @@
  *
  * Runs in:   the front end
  * Holds:     libedit's state; its output goes to /dev/null
- * Trusts:    libedit for the modes of the terminal, the buffer and calling us
- *            back; not its display, its key bindings or its files
+ * Trusts:    libedit for the terminal's modes and the buffer; not its display,
+ *            its key bindings or its files
  * Leaves:    nothing read of the user's: no editrc, no terminfo
  *
- * libedit draws wrongly once a cell is taller than the screen, and writes past
- * its arrays when it does; so it draws nothing here. Every one of the 256 keys
- * is bound to one function of ours, which makes its commands unreachable:
- * `ed-command` could rebind keys and `vi-histedit` runs $EDITOR. Codes above
- * 255 would always go to its own `ed-insert`, which trusts its display: text
- * therefore comes as KEY_TEXT, and no function returns CC_REFRESH.
+ * libedit draws wrongly once a cell is taller than the screen, and then writes
+ * past its arrays; so it draws nothing here. It never sees a key either: when
+ * it asks for the first one, all keys of the read are handled, and the answer
+ * is the end of its input. This keeps its commands out of reach (`ed-command`
+ * could rebind keys, `vi-histedit` runs $EDITOR, and `ed-insert` trusts the
+ * display).
  */
 #include <histedit.h>
 
@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "impl.h"
 #include "jail/base/err.h"
+#include "parts.h"
 
 /* libedit allocates a display of the terminal's size, and touches each row. */
 #define ENGINE_CELLS_MAX (1L << 20)
@@ -30,7 +30,11 @@
 struct engine {
 	EditLine *el;
 	FILE *null;
-	bool started;
+	size_t max_bytes;
+	void (*edit)(void *ctx);
+	void *ctx;
+	const wchar_t *start; /* the text to begin with */
+	size_t start_n, start_cursor;
 };
 
 /* Variables that choose the files libedit reads when it starts: a terminfo
@@ -63,107 +67,75 @@ static void env_restore(char **saved)
 	}
 }
 
-static struct editor *editor_of(EditLine *el)
-{
-	void *ed = NULL;
-
-	el_wget(el, EL_CLIENTDATA, &ed);
-	return ed;
-}
-
-static wchar_t *engine_prompt(EditLine *el)
+static wchar_t *no_prompt(EditLine *el)
 {
 	(void)el;
 	return L"";
 }
 
 /* libedit empties its buffer when a read begins, so the text to begin with is
- * put in when it asks for the first key. */
-static void engine_start(struct editor *ed)
+ * put in only now. */
+static int all_keys(EditLine *el, wchar_t *c)
 {
-	ed->engine->started = true;
-	if (!ed->kept.n)
-		return;
-	engine_replace(ed, 0, 0, ed->kept.s, ed->kept.n);
-	engine_move(ed, ed->kept_cursor);
-	wide_free(&ed->kept);
+	void *data = NULL;
+	struct engine *en;
+
+	(void)c;
+	el_wget(el, EL_CLIENTDATA, &data);
+	en = data;
+	engine_set(en, en->start, en->start_n, en->start_cursor);
+	en->edit(en->ctx);
+	return 0;
 }
 
-static int engine_getc(EditLine *el, wchar_t *c)
+static int set_up(struct engine *en)
 {
-	struct editor *ed = editor_of(el);
-
-	if (!ed->engine->started)
-		engine_start(ed);
-	ed->key = input_key(ed);
-	*c = (wchar_t)ed->key.code;
-	return 1;
-}
-
-static unsigned char engine_key(EditLine *el, wint_t code)
-{
-	struct editor *ed = editor_of(el);
-
-	(void)code;
-	switch (edit_key(ed, ed->key)) {
-	case STEP_GO_ON:
-		return CC_NORM;
-	case STEP_ACCEPT:
-		return CC_NEWLINE;
-	case STEP_END:
-		return CC_EOF;
-	}
-	return CC_EOF;
-}
-
-static int engine_setup(struct editor *ed)
-{
-	static const wchar_t *const off[] = {
-		L"-isig", L"-ixon", L"-inlcr", L"-icrnl"};
-	static const wchar_t *const off_after[] = {L"-isig", L"-ixon",
-		L"-inlcr", L"-icrnl", L"-icanon", L"-echo", L"-iexten"};
-	EditLine *el = ed->engine->el;
+	/* -d is in force while a cell is edited: keys stay keys, and CR and LF
+	 * do not change places. -x is in force afterwards: the bytes stay
+	 * untouched until the next reader has set the terminal up. */
+	static const struct {
+		const wchar_t *when, *mode;
+	} off[] = {{L"-d", L"-isig"}, {L"-d", L"-ixon"}, {L"-d", L"-inlcr"},
+		{L"-d", L"-icrnl"}, {L"-x", L"-isig"}, {L"-x", L"-ixon"},
+		{L"-x", L"-inlcr"}, {L"-x", L"-icrnl"}, {L"-x", L"-icanon"},
+		{L"-x", L"-echo"}, {L"-x", L"-iexten"}};
+	EditLine *el = en->el;
 	int r = 0;
 
-	r |= el_wset(el, EL_CLIENTDATA, ed);
+	r |= el_wset(el, EL_CLIENTDATA, en);
 	r |= el_wset(el, EL_EDITOR, L"emacs");
 	r |= el_wset(el, EL_SIGNAL, 0);
-	r |= el_wset(el, EL_GETCFN, engine_getc);
-	r |= el_wset(el, EL_PROMPT, engine_prompt);
-	r |= el_wset(el, EL_ADDFN, L"cell-key", L"a key", engine_key);
-	/* Keys are keys; and without the last two CR and LF change places. */
+	r |= el_wset(el, EL_GETCFN, all_keys);
+	r |= el_wset(el, EL_PROMPT, no_prompt);
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
-		r |= el_wset(el, EL_SETTY, L"-d", off[i], NULL);
-	/* Nor do they become anything else before who reads next is ready. */
-	for (size_t i = 0; i < sizeof(off_after) / sizeof(*off_after); i++)
-		r |= el_wset(el, EL_SETTY, L"-x", off_after[i], NULL);
+		r |= el_wset(el, EL_SETTY, off[i].when, off[i].mode, NULL);
 	return r;
 }
 
-int engine_open(struct editor *ed, struct err *e)
+int engine_open(struct engine **out, int in, int tty, size_t max_bytes,
+	void (*edit)(void *ctx), void *ctx, struct err *e)
 {
 	struct engine *en = calloc(1, sizeof(*en));
 	char *saved[HIDDEN] = {0};
 
 	if (!en)
 		return err_errno(e, "editor");
-	ed->engine = en;
+	*en = (struct engine){.max_bytes = max_bytes, .edit = edit, .ctx = ctx};
+	*out = en;
 	en->null = fopen("/dev/null", "w+e");
 	if (!en->null)
 		return err_errno(e, "editor: open /dev/null");
 	if (env_hide(saved) == 0)
 		en->el = el_init_fd("cellblock", en->null, en->null, en->null,
-			ed->in, ed->out, ed->out);
+			in, tty, tty);
 	env_restore(saved);
-	if (!en->el || engine_setup(ed) < 0)
+	if (!en->el || set_up(en) < 0)
 		return err_set(e, "editor: libedit cannot start");
 	return 0;
 }
 
-void engine_close(struct editor *ed)
+void engine_close(struct engine *en)
 {
-	struct engine *en = ed->engine;
-
 	if (!en)
 		return;
 	if (en->el)
@@ -171,7 +143,6 @@ void engine_close(struct editor *ed)
 	if (en->null)
 		fclose(en->null);
 	free(en);
-	ed->engine = NULL;
 }
 
 bool engine_can(int rows, int cols)
@@ -179,66 +150,79 @@ bool engine_can(int rows, int cols)
 	return (long)rows * cols <= ENGINE_CELLS_MAX;
 }
 
-/* Entering raw mode binds the terminal's own special characters (stty erase
- * and so on), so the table is made anew behind it. */
-static int engine_bind(EditLine *el)
+int engine_run(struct engine *en, const wchar_t *s, size_t n, size_t cursor)
 {
-	wchar_t key[8];
-	int r = 0;
+	int ignored;
 
-	el_wset(el, EL_BIND, L"-r", L"\\e", NULL);
-	el_wset(el, EL_BIND, L"-r", L"^X", NULL);
-	r |= el_wset(el, EL_BIND, L"^@", L"cell-key", NULL);
-	for (int c = 1; c < 256; c++) {
-		swprintf(key, 8, L"\\%03o", c);
-		r |= el_wset(el, EL_BIND, key, L"cell-key", NULL);
-	}
-	return r;
-}
-
-int engine_run(struct editor *ed)
-{
-	EditLine *el = ed->engine->el;
-	int n;
-
-	ed->engine->started = false;
-	if (el_wset(el, EL_PREP_TERM, 1) < 0 || engine_bind(el) < 0)
+	en->start = s;
+	en->start_n = n;
+	en->start_cursor = cursor;
+	if (el_wset(en->el, EL_PREP_TERM, 1) < 0)
 		return -1;
-	el_wgets(el, &n);
+	el_wgets(en->el, &ignored);
 	return 0;
 }
 
-struct span engine_text(const struct editor *ed)
+struct engine_text engine_text(const struct engine *en)
 {
-	const LineInfoW *li = el_wline(ed->engine->el);
+	const LineInfoW *li = el_wline(en->el);
 
-	return (struct span){.s = li->buffer,
+	return (struct engine_text){.s = li->buffer,
 		.n = (size_t)(li->lastchar - li->buffer),
 		.cursor = (size_t)(li->cursor - li->buffer)};
 }
 
-void engine_move(struct editor *ed, size_t to)
+size_t engine_line_start(const struct engine_text *t, size_t at)
 {
-	struct span t = engine_text(ed);
+	while (at > 0 && t->s[at - 1] != '\n')
+		at--;
+	return at;
+}
 
-	el_cursor(ed->engine->el, (int)((long)to - (long)t.cursor));
+size_t engine_line_end(const struct engine_text *t, size_t at)
+{
+	while (at < t->n && t->s[at] != '\n')
+		at++;
+	return at;
+}
+
+void engine_move(struct engine *en, size_t to)
+{
+	struct engine_text t = engine_text(en);
+
+	el_cursor(en->el, (int)((long)to - (long)t.cursor));
 }
 
 int engine_replace(
-	struct editor *ed, size_t from, size_t to, const wchar_t *s, size_t n)
+	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n)
 {
-	EditLine *el = ed->engine->el;
 	struct wide copy = {0};
 	int r = 0;
 
 	/* libedit wants a NUL; `s` may lie in the buffer that changes. */
 	if (wide_set(&copy, s, n) < 0)
 		return -1;
-	engine_move(ed, to);
+	engine_move(en, to);
 	if (to > from)
-		el_deletestr(el, (int)(to - from));
+		el_deletestr(en->el, (int)(to - from));
 	if (n)
-		r = el_winsertstr(el, copy.s);
+		r = el_winsertstr(en->el, copy.s);
 	wide_free(&copy);
 	return r;
+}
+
+void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor)
+{
+	engine_replace(en, 0, engine_text(en).n, s, n);
+	engine_move(en, cursor);
+}
+
+/* A character takes at most four bytes: they are counted only near the
+ * limit. */
+bool engine_fits(const struct engine *en, const wchar_t *s, size_t n)
+{
+	struct engine_text t = engine_text(en);
+
+	return (t.n + n) * 4 <= en->max_bytes ||
+	       wide_utf8_size(t.s, t.n) + wide_utf8_size(s, n) <= en->max_bytes;
 }

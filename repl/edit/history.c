@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * history.c - cells remembered, in memory
+ * history.c - remembered cells, in memory and in a file
  *
  * Runs in:   the front end
- * Holds:     a descriptor of the state directory, through history_file.c
- * Trusts:    no byte of the file: another program may have written it
- * Leaves:    entries of valid UTF-8 without controls
+ * Holds:     a descriptor of the state directory, so that it works under
+ *            Landlock
+ * Trusts:    neither the file's name nor a byte of it: another program may
+ *            have put a link, a pipe or another file there
+ * Leaves:    entries of valid UTF-8 without controls; a file that is whole at
+ *            every moment: a record is one write, compaction is a rename, and
+ *            both hold the lock of the file that has the name
  */
 #include "history.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
-#include "history_file.h"
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/newfile.h"
+#include "jail/base/path.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/utf8.h"
+
+/* A stopped session must not hold up this one by its lock. */
+#define LOCK_TRIES 250
+#define LOCK_WAIT_MS 4
 
 struct history_entry {
 	char *s;
@@ -31,8 +45,310 @@ struct history {
 	size_t skipped;
 	int dirfd; /* -1: memory only */
 	char *name;
-	int loaded;
+	bool loaded;
 };
+
+/* ---- the file ---- */
+
+int history_open_dir(const char *path, struct err *e)
+{
+	auto_free char *dir = strdup(path);
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!dir)
+		return err_errno(e, "%s", path);
+	for (char *p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		if (mkdir(dir, 0700) < 0 && errno != EEXIST && errno != EROFS &&
+			errno != EACCES)
+			return err_errno(e, "make directory %s", dir);
+		*p = '/';
+	}
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return err_errno(e, "make directory %s", dir);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(e, "%s", dir);
+	if (st.st_uid != geteuid())
+		return err_set(e, "%s: belongs to uid %u, not to you", dir,
+			(unsigned)st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+		err_set(e, "%s: others may write there", dir);
+		return err_hint(e, "chmod go-w %s", dir);
+	}
+	return fd_take(&fd);
+}
+
+static int find_fault(const struct stat *st, const char *name, struct err *e)
+{
+	if (S_ISLNK(st->st_mode))
+		return err_set(e, "%s: is a symbolic link", name);
+	if (!S_ISREG(st->st_mode))
+		return err_set(e, "%s: is not a regular file", name);
+	if (st->st_uid != geteuid())
+		return err_set(e, "%s: belongs to uid %u, not to you", name,
+			(unsigned)st->st_uid);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, "%s: others may write to it", name);
+	if (st->st_nlink > 1)
+		return err_set(e, "%s: has other hard links", name);
+	if ((size_t)st->st_size > 2 * HISTORY_FILE_MAX)
+		return err_set(e, "%s: is too large (%lld bytes)", name,
+			(long long)st->st_size);
+	return 0;
+}
+
+/* Whether the file may be used. 0, or -1. */
+static int check(const struct stat *st, const char *name, struct err *e)
+{
+	if (find_fault(st, name, e) == 0)
+		return 0;
+	return err_hint(
+		e, "it is left as it is; move it away, and a new one is begun");
+}
+
+/* Open the file and look at what was really opened. -1 with errno; ENOENT
+ * where there is no file. */
+static int file_open(
+	const struct history *h, int flags, struct stat *st, struct err *e)
+{
+	auto_close int fd = openat(h->dirfd, h->name,
+		flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+
+	if (fd < 0) {
+		int code = errno;
+
+		err_errno(e, "open %s", h->name);
+		errno = code;
+		return -1;
+	}
+	if (fstat(fd, st) < 0)
+		return err_errno(e, "%s", h->name);
+	if (check(st, h->name, e) < 0) {
+		errno = EPERM;
+		return -1;
+	}
+	return fd_take(&fd);
+}
+
+/* The whole file (caller frees); *s is NULL where there is none. 0, or -1. */
+static int file_read(
+	const struct history *h, char **s, size_t *n, struct err *e)
+{
+	struct stat st;
+	auto_close int fd = file_open(h, O_RDONLY, &st, e);
+	auto_free char *buf = NULL;
+	ssize_t r;
+
+	*s = NULL;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	buf = malloc((size_t)st.st_size + 1);
+	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
+	if (r < 0)
+		return err_errno(e, "read %s", h->name);
+	*s = buf;
+	buf = NULL;
+	*n = (size_t)r;
+	return 0;
+}
+
+static int lock(int fd)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		poll(NULL, 0, LOCK_WAIT_MS);
+	}
+	errno = EWOULDBLOCK;
+	return -1;
+}
+
+/* Open and lock the file that has the name: between the two another session
+ * may have compacted it, and renamed a new one into its place. */
+static int file_open_locked(
+	const struct history *h, struct stat *st, struct err *e)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		struct stat now;
+		auto_close int fd =
+			file_open(h, O_RDWR | O_APPEND | O_CREAT, st, e);
+
+		if (fd < 0)
+			return -1;
+		if (lock(fd) < 0)
+			return err_errno(e, "lock %s", h->name);
+		if (fstatat(h->dirfd, h->name, &now, AT_SYMLINK_NOFOLLOW) ==
+				0 &&
+			now.st_ino == st->st_ino && now.st_dev == st->st_dev) {
+			if (fstat(fd, st) < 0)
+				return err_errno(e, "%s", h->name);
+			return fd_take(&fd);
+		}
+	}
+	return err_set(e, "lock %s: it keeps being replaced", h->name);
+}
+
+/* Where the newest half begins: a record's first byte. */
+static const char *keep_from(const char *s, size_t n)
+{
+	const char *at = s, *nl;
+
+	if (n <= HISTORY_FILE_MAX / 2)
+		return s;
+	at += n - HISTORY_FILE_MAX / 2;
+	nl = memchr(at, '\n', (size_t)(s + n - at));
+	return nl ? nl + 1 : s + n;
+}
+
+/* With the lock held: a new file with the newest records takes the name. */
+static int file_compact(const struct history *h, struct err *e)
+{
+	auto_free char *s = NULL;
+	struct newfile f;
+	const char *from;
+	size_t n;
+	int r = 0;
+
+	if (file_read(h, &s, &n, e) < 0 || !s)
+		return -1;
+	if (newfile_create(&f, h->dirfd, 0600) < 0)
+		return err_errno(e, "compact %s", h->name);
+	from = keep_from(s, n);
+	if (io_write_full(f.fd, from, (size_t)(s + n - from)) < 0 ||
+		newfile_commit(&f, h->name, true) < 0)
+		r = err_errno(e, "compact %s", h->name);
+	newfile_abort(&f);
+	return r;
+}
+
+/* A record cut short by a full disk or a crash must not swallow this one. */
+static int file_heal(int fd, off_t size)
+{
+	char last;
+
+	if (size == 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n')
+		return 0;
+	return write(fd, "\n", 1) == 1 ? 0 : -1;
+}
+
+/* Append a record in one write under the lock; then drop the oldest ones if
+ * the file has grown too large. 0, or -1. */
+static int file_append(
+	const struct history *h, const struct strbuf *record, struct err *e)
+{
+	struct stat st;
+	auto_close int fd = file_open_locked(h, &st, e);
+	ssize_t r;
+
+	if (fd < 0)
+		return err_wrap(e, "history");
+	if (file_heal(fd, st.st_size) < 0)
+		return err_errno(e, "history: write %s", h->name);
+	r = write(fd, record->s, record->n);
+	if (r < 0 || (size_t)r < record->n) {
+		if (r >= 0)
+			errno = ENOSPC;
+		err_errno(e, "history: write %s", h->name);
+		/* Should this fail, file_heal() ends the half record. */
+		if (r > 0)
+			(void)!ftruncate(fd, st.st_size);
+		return -1;
+	}
+	if ((size_t)st.st_size + record->n > HISTORY_FILE_MAX &&
+		file_compact(h, e) < 0)
+		return err_wrap(e, "history");
+	return 0;
+}
+
+/* ---- records ---- */
+
+static bool is_text(const char *s, size_t n)
+{
+	return n && utf8_is_text(s, n, "\n\t");
+}
+
+static void escape(struct strbuf *b, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\n')
+			strbuf_puts(b, "\\n");
+		else if (s[i] == '\\')
+			strbuf_puts(b, "\\\\");
+		else
+			strbuf_add(b, s + i, 1);
+	}
+	strbuf_puts(b, "\n");
+}
+
+/* Undo escape(); false: this is no record. */
+static bool unescape(const char *s, size_t n, char *out, size_t *len)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = s[i];
+
+		if (c == '\\') {
+			if (++i == n || (s[i] != 'n' && s[i] != '\\'))
+				return false;
+			c = s[i] == 'n' ? '\n' : '\\';
+		}
+		out[at++] = c;
+	}
+	out[at] = 0;
+	*len = at;
+	return at <= HISTORY_ENTRY_MAX && is_text(out, at);
+}
+
+/* Takes `s`. */
+static int push(struct history *h, char *s, size_t n)
+{
+	if (array_grow(&h->v, h->n, sizeof(*h->v)) < 0) {
+		free(s);
+		return -1;
+	}
+	h->v[h->n++] = (struct history_entry){.s = s, .n = n};
+	return 0;
+}
+
+static void parse(struct history *h, const char *s, size_t n)
+{
+	const char *end = s + n;
+
+	while (s < end) {
+		const char *nl = memchr(s, '\n', (size_t)(end - s));
+		size_t len = (size_t)((nl ? nl : end) - s), out_n;
+		char *out = malloc(len + 1);
+
+		if (!out)
+			return;
+		if (nl && unescape(s, len, out, &out_n)) {
+			push(h, out, out_n);
+		} else {
+			free(out);
+			h->skipped += len > 0;
+		}
+		s += len + 1;
+	}
+}
+
+static void load(struct history *h)
+{
+	auto_free char *s = NULL;
+	size_t n;
+
+	if (h->loaded || h->dirfd < 0)
+		return;
+	h->loaded = true;
+	if (file_read(h, &s, &n, NULL) == 0 && s)
+		parse(h, s, n);
+}
+
+/* ---- the history ---- */
 
 struct history *history_new(void)
 {
@@ -55,93 +371,22 @@ void history_free(struct history *h)
 	free(h);
 }
 
-/* Takes `s`. */
-static int history_push(struct history *h, char *s, size_t n)
-{
-	if (array_grow(&h->v, h->n, sizeof(*h->v)) < 0) {
-		free(s);
-		return -1;
-	}
-	h->v[h->n++] = (struct history_entry){.s = s, .n = n};
-	return 0;
-}
-
-/* Undo history_escape(); -1: not a record. */
-static int history_unescape(const char *s, size_t n, char *out, size_t *len)
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		char c = s[i];
-
-		if (c == '\\') {
-			if (++i == n || (s[i] != 'n' && s[i] != '\\'))
-				return -1;
-			c = s[i] == 'n' ? '\n' : '\\';
-		}
-		out[at++] = c;
-	}
-	out[at] = 0;
-	*len = at;
-	return at && at <= HISTORY_ENTRY_MAX && utf8_is_text(out, at, "\n\t")
-		       ? 0
-		       : -1;
-}
-
-static void history_escape(struct strbuf *b, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '\n')
-			strbuf_puts(b, "\\n");
-		else if (s[i] == '\\')
-			strbuf_puts(b, "\\\\");
-		else
-			strbuf_add(b, s + i, 1);
-	}
-	strbuf_puts(b, "\n");
-}
-
-static void history_parse(struct history *h, const char *s, size_t n)
-{
-	const char *end = s + n;
-
-	while (s < end) {
-		const char *nl = memchr(s, '\n', (size_t)(end - s));
-		size_t len = (size_t)((nl ? nl : end) - s), out_n;
-		char *out = malloc(len + 1);
-
-		if (!out)
-			return;
-		if (!nl || history_unescape(s, len, out, &out_n) < 0) {
-			free(out);
-			h->skipped += len > 0;
-		} else {
-			history_push(h, out, out_n);
-		}
-		s += len + 1;
-	}
-}
-
-static void history_load(struct history *h)
-{
-	auto_free char *s = NULL;
-	size_t n;
-
-	if (h->loaded || h->dirfd < 0)
-		return;
-	h->loaded = 1;
-	if (history_file_read(h->dirfd, h->name, &s, &n, NULL) == 0 && s)
-		history_parse(h, s, n);
-}
-
 int history_attach(
 	struct history *h, int dirfd, const char *name, struct err *e)
 {
 	auto_close int fd = -1;
+	struct stat st;
 	char *copy;
 
-	if (history_file_check(dirfd, name, e) < 0)
+	if (!path_is_name(name))
+		return err_set(
+			e, "history not kept: %s: not a file name", name);
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return err_errno(e, "history not kept: %s", name);
+	} else if (check(&st, name, e) < 0) {
 		return err_wrap(e, "history not kept");
+	}
 	fd = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
 	copy = strdup(name);
 	if (fd < 0 || !copy) {
@@ -157,31 +402,35 @@ int history_attach(
 
 int history_attach_path(struct history *h, const char *path, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
+	const char *name = path_last(path);
+	auto_free char *dir = strndup(path, (size_t)(name - path));
 	auto_close int dirfd = -1;
 
-	if (!slash || !slash[1] || *path != '/')
+	if (*path != '/' || !*name)
 		return err_set(
 			e, "history not kept: not a full path: %s", path);
-	dirfd = history_file_dir(path, (size_t)(slash - path), e);
+	if (!dir)
+		return err_errno(e, "history not kept");
+	dir[name - path - 1] = '\0';
+	dirfd = history_open_dir(dir, e);
 	if (dirfd < 0)
 		return err_wrap(e, "history not kept");
-	return history_attach(h, dirfd, slash + 1, e);
+	return history_attach(h, dirfd, name, e);
 }
 
 int history_add(struct history *h, const char *s, size_t n, struct err *e)
 {
 	struct strbuf record = {0};
 	char *copy;
-	int r = 0;
+	int r;
 
-	history_load(h);
-	if (n == 0 || !utf8_is_text(s, n, "\n\t"))
+	load(h);
+	if (!is_text(s, n))
 		return 0;
 	if (h->n && h->v[h->n - 1].n == n && !memcmp(h->v[h->n - 1].s, s, n))
 		return 0;
 	copy = strndup(s, n);
-	if (!copy || history_push(h, copy, n) < 0)
+	if (!copy || push(h, copy, n) < 0)
 		return err_set(e, "history: out of memory");
 	if (h->dirfd < 0)
 		return 0;
@@ -190,25 +439,22 @@ int history_add(struct history *h, const char *s, size_t n, struct err *e)
 			"history: a cell of %zu bytes is kept for this session "
 			"only (longest in the file: %zu)",
 			n, HISTORY_ENTRY_MAX);
-	history_escape(&record, s, n);
-	if (record.failed)
-		r = err_set(e, "history: out of memory");
-	else
-		r = history_file_append(
-			h->dirfd, h->name, record.s, record.n, e);
+	escape(&record, s, n);
+	r = record.failed ? err_set(e, "history: out of memory")
+			  : file_append(h, &record, e);
 	strbuf_free(&record);
 	return r;
 }
 
 size_t history_count(struct history *h)
 {
-	history_load(h);
+	load(h);
 	return h->n;
 }
 
 const char *history_get(struct history *h, size_t i, size_t *n)
 {
-	history_load(h);
+	load(h);
 	if (i >= h->n)
 		return NULL;
 	*n = h->v[i].n;
@@ -217,7 +463,7 @@ const char *history_get(struct history *h, size_t i, size_t *n)
 
 size_t history_find(struct history *h, size_t before, const char *s, size_t n)
 {
-	history_load(h);
+	load(h);
 	if (before > h->n)
 		before = h->n;
 	while (before-- > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * history.h - the cells of this session and of those before
+ * history.h - the cells of this session and of earlier ones
  *
  * In memory always; in a file once one is attached: one escaped record a
  * line, appended under a lock, so that sessions side by side lose nothing.
@@ -22,18 +22,22 @@ struct history *history_new(void);
 /* Close the file and free everything; NULL is allowed. */
 void history_free(struct history *h);
 
+/* Open the directory `path`, and make the missing ones on the way with mode
+ * 0700. Descriptor, or -1: it is not ours, or others may write there. */
+int history_open_dir(const char *path, struct err *e);
+
 /* Keep the history in the file `name` of the directory `dirfd` (a duplicate
- * is kept; nothing outside it is ever opened). The file need not exist and is
- * read when it is first needed. 0, or -1 and the history stays in memory: a
- * link, not a regular file, another's, hard-linked, or implausibly large. */
+ * is kept; nothing outside it is ever opened). The file need not exist, and is
+ * read when it is first needed. 0, or -1 and the history stays in memory: the
+ * file is a link, not regular, another user's, hard-linked, or too large. */
 int history_attach(
 	struct history *h, int dirfd, const char *name, struct err *e);
 
-/* The same by path, making missing directories (0700). */
+/* The same by path; makes missing directories. */
 int history_attach_path(struct history *h, const char *path, struct err *e);
 
-/* Remember a cell of `n` bytes; an empty one, or the same as the last, is
- * not. 0, or -1: it could not be written (it is remembered all the same). */
+/* Remember a cell of `n` bytes, unless it is empty or the same as the last.
+ * 0, or -1: it could not be written (it is remembered all the same). */
 int history_add(struct history *h, const char *s, size_t n, struct err *e);
 
 /* How many entries there are; reads the file the first time. */
@@ -43,7 +47,7 @@ size_t history_count(struct history *h);
  * its length. NULL past the end. */
 const char *history_get(struct history *h, size_t i, size_t *n);
 
-/* The newest entry before `before` that contains `s`; its index, or
+/* The index of the newest entry before `before` that contains `s`, or
  * (size_t)-1. */
 size_t history_find(struct history *h, size_t before, const char *s, size_t n);
 

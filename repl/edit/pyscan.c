@@ -10,6 +10,7 @@
 #include "pyscan.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Python itself refuses more nesting than 200. */
 #define PYSCAN_DEPTH_MAX 200
@@ -164,7 +165,7 @@ static bool is_word_of(const wchar_t *const *words, const wchar_t *s, size_t n)
 	return false;
 }
 
-bool pyscan_is_keyword(const wchar_t *s, size_t n)
+static bool is_keyword(const wchar_t *s, size_t n)
 {
 	static const wchar_t *const words[] = {L"False", L"None", L"True",
 		L"and", L"as", L"assert", L"async", L"await", L"break",
@@ -175,6 +176,50 @@ bool pyscan_is_keyword(const wchar_t *s, size_t n)
 		L"yield", NULL};
 
 	return is_word_of(words, s, n);
+}
+
+static enum pyscan_colour colour_of(
+	const wchar_t *s, const struct pyscan_token *t)
+{
+	switch (t->kind) {
+	case PYSCAN_NAME:
+		return is_keyword(s + t->start, t->end - t->start)
+			       ? PYSCAN_COLOUR_KEYWORD
+			       : PYSCAN_COLOUR_NONE;
+	case PYSCAN_STRING:
+		return PYSCAN_COLOUR_STRING;
+	case PYSCAN_COMMENT:
+		return PYSCAN_COLOUR_COMMENT;
+	case PYSCAN_NUMBER:
+		return PYSCAN_COLOUR_NUMBER;
+	case PYSCAN_END:
+	case PYSCAN_NEWLINE:
+	case PYSCAN_SPACE:
+	case PYSCAN_JOIN:
+	case PYSCAN_OPEN:
+	case PYSCAN_CLOSE:
+	case PYSCAN_OPERATOR:
+		break;
+	}
+	return PYSCAN_COLOUR_NONE;
+}
+
+void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours)
+{
+	size_t at = 0;
+
+	if (n && s[0] == ':') {
+		while (at < n && s[at] != ' ' && s[at] != '\n')
+			colours[at++] = PYSCAN_COLOUR_COMMAND;
+		memset(colours + at, PYSCAN_COLOUR_NONE, n - at);
+		return;
+	}
+	while (at < n) {
+		struct pyscan_token t = pyscan_next(s, n, at);
+
+		memset(colours + at, (int)colour_of(s, &t), t.end - at);
+		at = t.end;
+	}
 }
 
 /* One logical line: a statement, over as many lines as brackets take. */

@@ -37,8 +37,17 @@ struct pyscan_token {
 /* The token at `at`; PYSCAN_END at the end. Never empty otherwise. */
 struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
 
-/* Whether a name is a keyword of the language. */
-bool pyscan_is_keyword(const wchar_t *s, size_t n);
+enum pyscan_colour {
+	PYSCAN_COLOUR_NONE,
+	PYSCAN_COLOUR_KEYWORD,
+	PYSCAN_COLOUR_STRING,
+	PYSCAN_COLOUR_COMMENT,
+	PYSCAN_COLOUR_NUMBER,
+	PYSCAN_COLOUR_COMMAND, /* the name of a session command */
+};
+
+/* Fill colours[0..n) with an enum pyscan_colour for each character. */
+void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours);
 
 enum pyscan_state {
 	PYSCAN_EMPTY,	 /* blanks and comments only */

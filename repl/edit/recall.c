@@ -1,153 +1,161 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recall.c - cells of before: Up, Down, and the search
+ * recall.c - earlier cells: Up, Down, and the search
  *
  * Runs in:   the front end, inside editor_read()
  * Holds:     the person's own text while an entry is shown
  * Trusts:    the history's entries to be UTF-8 without controls
  * Leaves:    nothing
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "history.h"
-#include "impl.h"
 #include "jail/base/io.h"
+#include "parts.h"
 #include "repl/text/utf8.h"
 
 #define CTRL(c) ((c)&0x1F)
 #define SEARCH_MAX 200
 #define NO_ENTRY ((size_t)-1)
 
-static size_t entries(const struct editor *ed)
+static size_t entries(const struct recall *re)
 {
-	return ed->history ? history_count(ed->history) : 0;
+	return re->history ? history_count(re->history) : 0;
 }
 
 /* The history is not read before it is wanted: NO_ENTRY stands for its end. */
-void recall_reset(struct editor *ed)
+void recall_begin(struct editor *ed)
 {
-	ed->entry = NO_ENTRY;
-	ed->recalled = false;
-	ed->search.active = false;
-	wide_free(&ed->draft);
+	ed->recall.entry = NO_ENTRY;
+	ed->recall.recalled = false;
+	ed->recall.searching = false;
+	wide_free(&ed->recall.draft);
+}
+
+void recall_free(struct recall *re)
+{
+	wide_free(&re->draft);
+	wide_free(&re->pattern);
+	wide_free(&re->old);
 }
 
 static void show_entry(struct editor *ed, size_t entry, size_t cursor)
 {
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
 	struct wide text = {0};
-	struct span t = engine_text(ed);
 	const char *s;
 	size_t n;
 
-	if (ed->entry == NO_ENTRY)
-		wide_set(&ed->draft, t.s, t.n);
-	s = history_get(ed->history, entry, &n);
+	if (re->entry == NO_ENTRY)
+		wide_set(&re->draft, t.s, t.n);
+	s = history_get(re->history, entry, &n);
 	if (!s || wide_add_utf8(&text, s, n) < 0)
 		return;
-	ed->entry = entry;
-	edit_set(ed, text.s, text.n, cursor < text.n ? cursor : text.n);
-	ed->recalled = true;
+	re->entry = entry;
+	re->recalled = true;
+	engine_set(
+		ed->engine, text.s, text.n, cursor < text.n ? cursor : text.n);
 	wide_free(&text);
 }
 
-enum editor_step recall_older(struct editor *ed)
+static void show_own(struct editor *ed, const struct wide *text, size_t cursor)
 {
-	size_t at = ed->entry == NO_ENTRY ? entries(ed) : ed->entry;
+	ed->recall.entry = NO_ENTRY;
+	ed->recall.recalled = false;
+	engine_set(ed->engine, text->s, text->n, cursor);
+}
+
+enum editor_result recall_older(struct editor *ed)
+{
+	const struct recall *re = &ed->recall;
+	size_t at = re->entry == NO_ENTRY ? entries(re) : re->entry;
 
 	if (at > 0)
 		show_entry(ed, at - 1, NO_ENTRY);
-	return STEP_GO_ON;
+	return EDITOR_GO_ON;
 }
 
-enum editor_step recall_newer(struct editor *ed)
+enum editor_result recall_newer(struct editor *ed)
 {
-	if (ed->entry == NO_ENTRY)
-		return STEP_GO_ON;
-	if (ed->entry + 1 < entries(ed)) {
-		show_entry(ed, ed->entry + 1, NO_ENTRY);
-		return STEP_GO_ON;
-	}
-	ed->entry = NO_ENTRY;
-	ed->recalled = false;
-	edit_set(ed, ed->draft.s, ed->draft.n, ed->draft.n);
-	return STEP_GO_ON;
+	const struct recall *re = &ed->recall;
+
+	if (re->entry == NO_ENTRY)
+		return EDITOR_GO_ON;
+	if (re->entry + 1 < entries(re))
+		show_entry(ed, re->entry + 1, NO_ENTRY);
+	else
+		show_own(ed, &re->draft, re->draft.n);
+	return EDITOR_GO_ON;
 }
 
-/* Show the newest match before `before`; the one shown stays if there is
- * none. */
+/* ---- the search ---- */
+
+/* Show the newest match before `before`; where there is none, the text stays
+ * as it is. */
 static void search_step(struct editor *ed, size_t before)
 {
-	struct search *se = &ed->search;
-	size_t n, len, hit;
-	auto_free char *s = wide_to_utf8(se->pattern.s, se->pattern.n, &n);
-	const char *entry, *in;
+	struct recall *re = &ed->recall;
+	size_t n, len, hit = NO_ENTRY;
+	auto_free char *s = wide_to_utf8(re->pattern.s, re->pattern.n, &n);
+	const char *entry, *match;
 
-	hit = s && n ? history_find(ed->history, before, s, n) : NO_ENTRY;
-	se->failed = n > 0 && hit == NO_ENTRY;
+	if (!s)
+		return;
+	if (n)
+		hit = history_find(re->history, before, s, n);
+	view_status(&ed->view, "%s: %s",
+		n && hit == NO_ENTRY ? "no match" : "search", s);
 	if (hit == NO_ENTRY)
 		return;
-	se->at = hit;
-	entry = history_get(ed->history, hit, &len);
-	in = memmem(entry, len, s, n);
-	show_entry(ed, hit, utf8_count(entry, (size_t)(in - entry)));
+	re->found = hit;
+	entry = history_get(re->history, hit, &len);
+	match = memmem(entry, len, s, n);
+	show_entry(ed, hit, utf8_count(entry, (size_t)(match - entry)));
 }
 
-enum editor_step recall_search(struct editor *ed)
+enum editor_result recall_search(struct editor *ed)
 {
-	struct search *se = &ed->search;
-	struct span t = engine_text(ed);
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
 
-	if (!ed->history)
-		return STEP_GO_ON;
-	wide_set(&se->old, t.s, t.n);
-	se->old_cursor = t.cursor;
-	se->pattern.n = 0;
-	se->at = entries(ed);
-	se->failed = false;
-	se->active = true;
-	return STEP_GO_ON;
+	if (!re->history)
+		return EDITOR_GO_ON;
+	wide_set(&re->old, t.s, t.n);
+	re->old_cursor = t.cursor;
+	re->pattern.n = 0;
+	re->found = entries(re);
+	re->searching = true;
+	view_status(&ed->view, "search: ");
+	return EDITOR_GO_ON;
 }
 
-static void search_end(struct editor *ed, bool restore)
+bool recall_search_key(struct editor *ed, const struct key *key)
 {
-	struct search *se = &ed->search;
+	struct recall *re = &ed->recall;
 
-	if (restore) {
-		edit_set(ed, se->old.s, se->old.n, se->old_cursor);
-		ed->entry = NO_ENTRY;
-		ed->recalled = false;
-	}
-	se->active = false;
-	wide_free(&se->old);
-}
-
-bool recall_search_key(struct editor *ed, struct key key)
-{
-	struct search *se = &ed->search;
-
-	if (!se->active)
+	if (!re->searching)
 		return false;
-	switch (key.code) {
+	switch (key->code) {
 	case KEY_TEXT:
-		if (se->pattern.n < SEARCH_MAX)
-			wide_add(&se->pattern, &key.c, 1);
-		search_step(ed, se->at < entries(ed) ? se->at + 1 : se->at);
+		if (re->pattern.n < SEARCH_MAX)
+			wide_add(&re->pattern, &key->c, 1);
+		/* The entry shown may match the longer pattern, too. */
+		search_step(ed, re->found + (re->found < entries(re)));
 		return true;
 	case 0x7F:
 	case CTRL('H'):
-		if (se->pattern.n)
-			se->pattern.s[--se->pattern.n] = 0;
-		search_step(ed, entries(ed));
+		if (re->pattern.n)
+			re->pattern.s[--re->pattern.n] = 0;
+		search_step(ed, entries(re));
 		return true;
 	case CTRL('R'):
-		search_step(ed, se->at);
-		return true;
-	case CTRL('C'):
-	case CTRL('G'):
-		search_end(ed, true);
+		search_step(ed, re->found);
 		return true;
 	}
-	search_end(ed, false);
-	return false;
+	re->searching = false;
+	if (key->code == CTRL('C') || key->code == CTRL('G'))
+		show_own(ed, &re->old, re->old_cursor);
+	wide_free(&re->old);
+	return key->code == CTRL('C') || key->code == CTRL('G');
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * undo.c - what a text was before each change
+ * undo.c - earlier versions of a text
  *
  * Runs in:   the front end
  * Holds:     nothing
  * Trusts:    nothing about how large the text is, or how it changes
  * Leaves:    at most UNDO_MAX differences
  */
-#include "undo.h"
+#include "parts.h"
 
 #include <string.h>
-#include <wctype.h>
 
 static void undo_drop_oldest(struct undo *u)
 {
@@ -19,16 +18,11 @@ static void undo_drop_oldest(struct undo *u)
 	memmove(u->edits, u->edits + 1, --u->n * sizeof(*u->edits));
 }
 
-static bool is_word(wchar_t c)
-{
-	return iswalnum((wint_t)c) || c == '_';
-}
-
 static bool undo_merge(struct undo *u, const struct undo_edit *e, wchar_t c)
 {
 	struct undo_edit *last = u->n ? &u->edits[u->n - 1] : NULL;
 
-	if (!last || !e->typed || !last->typed || !is_word(c) ||
+	if (!last || !e->typed || !last->typed || !edit_is_word(c) ||
 		last->at + last->inserted != e->at)
 		return false;
 	last->inserted++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * view.c - drawing the cell
+ * view.c - the drawing of a cell
  *
- * Runs in:   the front end, inside editor_read()
+ * Runs in:   the front end
  * Holds:     the rows of the terminal that the cell takes
  * Trusts:    the terminal to know CSI A, C, J, K and ?25; not its size, which
  *            is asked for each time
@@ -12,168 +12,184 @@
  * cursor. A cell taller than the screen is shown through a window that
  * follows the cursor.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 
-#include "highlight.h"
-#include "impl.h"
 #include "jail/base/io.h"
+#include "parts.h"
+#include "pyscan.h"
+#include "repl/text/utf8.h"
 
 #define SGR_PROMPT "\033[32m"
 #define SGR_STATUS "\033[2m"
 #define SGR_END "\033[0m"
 
-void view_write(struct editor *ed, const char *s, size_t n)
+/* The first one ends all the others. */
+static const char *const sgr[] = {
+	[PYSCAN_COLOUR_NONE] = SGR_END,
+	[PYSCAN_COLOUR_KEYWORD] = "\033[34m",
+	[PYSCAN_COLOUR_STRING] = "\033[32m",
+	[PYSCAN_COLOUR_COMMENT] = "\033[90m",
+	[PYSCAN_COLOUR_NUMBER] = "\033[36m",
+	[PYSCAN_COLOUR_COMMAND] = "\033[35m",
+};
+
+int view_set_prompts(struct view *v, const char *prompt, const char *prompt2)
 {
-	/* A terminal that is gone is noticed where it is read. */
-	(void)!io_write_full(ed->out, s, n);
+	v->prompt.n = v->prompt2.n = 0;
+	if (wide_add_utf8(&v->prompt, prompt, strlen(prompt)) < 0)
+		return -1;
+	return wide_add_utf8(&v->prompt2, prompt2, strlen(prompt2));
 }
 
-void editor_size(const struct editor *ed, int *rows, int *cols)
+void view_free(struct view *v)
+{
+	wide_free(&v->prompt);
+	wide_free(&v->prompt2);
+	layout_free(&v->layout);
+	strbuf_free(&v->frame);
+	free(v->widths);
+	free(v->colours);
+}
+
+void view_write(struct view *v, const char *s, size_t n)
+{
+	/* A terminal that is gone is noticed where it is read. */
+	(void)!io_write_full(v->out, s, n);
+}
+
+void view_size(const struct view *v, int *rows, int *cols)
 {
 	struct winsize w = {0};
 
-	*rows = 24;
-	*cols = 80;
-	if (ioctl(ed->out, TIOCGWINSZ, &w) < 0)
-		return;
-	if (w.ws_row)
-		*rows = w.ws_row;
-	if (w.ws_col)
-		*cols = w.ws_col;
+	if (ioctl(v->out, TIOCGWINSZ, &w) < 0)
+		w = (struct winsize){0};
+	*rows = w.ws_row ? w.ws_row : 24;
+	*cols = w.ws_col ? w.ws_col : 80;
 }
 
-void view_size(struct editor *ed)
+void view_measure(struct view *v)
 {
-	editor_size(ed, &ed->view.rows, &ed->view.cols);
+	view_size(v, &v->rows, &v->cols);
+}
+
+void view_status(struct view *v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(v->status, sizeof(v->status), fmt, ap);
+	va_end(ap);
+}
+
+/* ---- the parts of a frame ---- */
+
+/* Write as many characters as `limit` columns hold (b NULL: none); the columns
+ * they take. */
+static int add_glyphs(
+	struct strbuf *b, const struct wide *text, int limit, int cols)
+{
+	struct layout_glyph g;
+	int col = 0;
+
+	for (size_t i = 0; i < text->n; i++) {
+		layout_glyph(text->s[i], col, cols, &g);
+		if (col + g.width > limit)
+			break;
+		if (b)
+			strbuf_add(b, g.s, (size_t)g.n);
+		col += g.width;
+	}
+	return col;
 }
 
 /* A prompt takes at most half of the width, and is cut there. */
-static size_t prompt_cut(const struct wide *p, int cols, int *width)
+static int prompt_width(const struct view *v, const struct wide *prompt)
 {
-	struct layout_glyph g;
-	size_t n = 0;
-
-	*width = 0;
-	for (; n < p->n; n++) {
-		layout_glyph(p->s[n], *width, cols, &g);
-		if (*width + g.width > cols / 2)
-			break;
-		*width += g.width;
-	}
-	return n;
+	return add_glyphs(NULL, prompt, v->cols / 2, v->cols);
 }
 
-static void add_prompt(
-	struct editor *ed, struct strbuf *b, const struct wide *p)
+static void add_sgr(const struct view *v, struct strbuf *b, const char *escape)
 {
-	struct layout_glyph g;
-	int width, col = 0;
-	size_t n = prompt_cut(p, ed->view.cols, &width);
-
-	if (ed->colour)
-		strbuf_puts(b, SGR_PROMPT);
-	for (size_t i = 0; i < n; i++) {
-		layout_glyph(p->s[i], col, ed->view.cols, &g);
-		strbuf_add(b, g.s, (size_t)g.n);
-		col += g.width;
-	}
-	if (ed->colour)
-		strbuf_puts(b, SGR_END);
+	if (v->colour)
+		strbuf_puts(b, escape);
 }
 
 /* One row of the layout, without its line end. */
-static void add_row(
-	struct editor *ed, struct strbuf *b, const struct span *t, size_t row)
+static void add_row(const struct view *v, struct strbuf *b,
+	const struct engine_text *t, size_t row)
 {
-	const struct view *v = &ed->view;
 	const struct layout_row *r = &v->layout.rows[row];
-	enum highlight now = HIGHLIGHT_NONE;
+	unsigned char now = PYSCAN_COLOUR_NONE;
 	struct layout_glyph g;
 	int col = 0;
 
 	if (r->prompt) {
-		const struct wide *p = row ? &ed->prompt2 : &ed->prompt;
-
-		add_prompt(ed, b, p);
-		prompt_cut(p, v->cols, &col);
+		add_sgr(v, b, SGR_PROMPT);
+		col = add_glyphs(b, row ? &v->prompt2 : &v->prompt, v->cols / 2,
+			v->cols);
+		add_sgr(v, b, SGR_END);
 	}
 	for (size_t i = r->start; i < r->end; i++) {
-		if (ed->colour && v->attr[i] != now) {
-			now = v->attr[i];
+		if (v->colour && v->colours[i] != now) {
+			now = v->colours[i];
 			strbuf_puts(b, SGR_END);
-			if (now != HIGHLIGHT_NONE)
-				strbuf_puts(b, highlight_sgr(now));
+			if (now != PYSCAN_COLOUR_NONE)
+				strbuf_puts(b, sgr[now]);
 		}
 		layout_glyph(t->s[i], col, v->cols, &g);
 		strbuf_add(b, g.s, (size_t)g.n);
 		col += g.width;
 	}
-	if (now != HIGHLIGHT_NONE)
+	if (now != PYSCAN_COLOUR_NONE)
 		strbuf_puts(b, SGR_END);
 	if (col < v->cols)
 		strbuf_puts(b, "\033[K");
 }
 
 /* The line of ours below the cell; its columns. */
-static int add_status(struct editor *ed, struct strbuf *b)
+static int add_status(const struct view *v, struct strbuf *b)
 {
 	struct wide line = {0};
-	struct layout_glyph g;
-	int col = 0;
+	int col;
 
-	if (ed->search.active) {
-		wide_add_utf8(&line,
-			ed->search.failed ? "no match: " : "search: ",
-			ed->search.failed ? 10 : 8);
-		wide_add(&line, ed->search.pattern.s, ed->search.pattern.n);
-	} else {
-		wide_add_utf8(&line, ed->status, strlen(ed->status));
-	}
-	strbuf_puts(b, ed->colour ? SGR_STATUS : "");
-	for (size_t i = 0; i < line.n; i++) {
-		layout_glyph(line.s[i], col, ed->view.cols, &g);
-		if (col + g.width >= ed->view.cols)
-			break;
-		strbuf_add(b, g.s, (size_t)g.n);
-		col += g.width;
-	}
-	strbuf_puts(b, ed->colour ? SGR_END "\033[K" : "\033[K");
+	wide_add_utf8(&line, v->status, strlen(v->status));
+	add_sgr(v, b, SGR_STATUS);
+	col = add_glyphs(b, &line, v->cols - 1, v->cols);
+	add_sgr(v, b, SGR_END);
+	strbuf_puts(b, "\033[K");
 	wide_free(&line);
 	return col;
 }
 
-static bool has_status(const struct editor *ed)
+static int lay_out(struct view *v, const struct engine_text *t)
 {
-	return (ed->search.active || ed->status[0]) && ed->view.rows > 1;
-}
+	struct layout_shape shape = {.cols = v->cols,
+		.prompt = prompt_width(v, &v->prompt),
+		.prompt2 = prompt_width(v, &v->prompt2)};
 
-static int view_layout(struct editor *ed, const struct span *t)
-{
-	struct view *v = &ed->view;
-	struct layout_shape shape = {.cols = v->cols};
-
-	prompt_cut(&ed->prompt, v->cols, &shape.prompt);
-	prompt_cut(&ed->prompt2, v->cols, &shape.prompt2);
 	if (layout_build(&v->layout, t->s, t->n, t->cursor, &shape) < 0)
 		return -1;
-	if (t->n > v->attr_cap) {
-		unsigned char *attr = realloc(v->attr, t->n * 2);
+	if (t->n > v->colours_cap) {
+		unsigned char *more = realloc(v->colours, t->n * 2);
 
-		if (!attr)
+		if (!more)
 			return -1;
-		v->attr = attr;
-		v->attr_cap = t->n * 2;
+		v->colours = more;
+		v->colours_cap = t->n * 2;
 	}
-	if (ed->colour && t->n)
-		highlight_cell(t->s, t->n, v->attr);
+	if (v->colour && t->n)
+		pyscan_colours(t->s, t->n, v->colours);
 	return 0;
 }
 
 /* The rows [*from, return) of the layout that fit on `height` of the screen
  * and hold the cursor. */
-static size_t view_window(struct view *v, size_t height, size_t *from)
+static size_t window(struct view *v, size_t height, size_t *from)
 {
 	size_t n = v->layout.n, cursor = v->layout.cursor_row, top = v->top;
 
@@ -191,18 +207,17 @@ static size_t view_window(struct view *v, size_t height, size_t *from)
 	return top + height;
 }
 
-static int view_note_widths(
-	struct editor *ed, size_t from, size_t to, int status)
+/* `status`: the width of the line below the cell; -1: there is none. */
+static int note_widths(struct view *v, size_t from, size_t to, int status)
 {
-	struct view *v = &ed->view;
 	size_t n = to - from + (status >= 0 ? 1 : 0);
 
 	if (n > v->widths_cap) {
-		int *w = reallocarray(v->widths, n * 2, sizeof(*w));
+		int *more = reallocarray(v->widths, n * 2, sizeof(*more));
 
-		if (!w)
+		if (!more)
 			return -1;
-		v->widths = w;
+		v->widths = more;
 		v->widths_cap = n * 2;
 	}
 	for (size_t r = from; r < to; r++)
@@ -213,7 +228,7 @@ static int view_note_widths(
 	return 0;
 }
 
-/* To the first row of what is painted. */
+/* Go to the first painted row. */
 static void add_top(const struct view *v, struct strbuf *b)
 {
 	if (v->painted && v->cursor_row > 0)
@@ -221,43 +236,42 @@ static void add_top(const struct view *v, struct strbuf *b)
 	strbuf_puts(b, "\r");
 }
 
-/* Draw rows [from, to) and, where there is one, the status; then clear what
- * was painted below. */
-static int view_paint(struct editor *ed, struct strbuf *b, const struct span *t,
+/* Draw rows [from, to), and the status where it is wanted; then clear what was
+ * painted below. */
+static int paint(struct view *v, struct strbuf *b, const struct engine_text *t,
 	size_t from, size_t to, bool status)
 {
-	struct view *v = &ed->view;
 	size_t was = v->painted ? v->n : 0;
 	int status_width = -1;
 
 	strbuf_puts(b, "\033[?25l");
 	add_top(v, b);
 	for (size_t r = from; r < to; r++) {
-		add_row(ed, b, t, r);
+		add_row(v, b, t, r);
 		if (r + 1 < to || status)
 			strbuf_puts(b, "\r\n");
 	}
 	if (status)
-		status_width = add_status(ed, b);
-	if (view_note_widths(ed, from, to, status_width) < 0)
+		status_width = add_status(v, b);
+	if (note_widths(v, from, to, status_width) < 0)
 		return -1;
 	if (was > v->n)
 		strbuf_puts(b, "\r\n\033[J\033[A");
 	return 0;
 }
 
-void view_draw(struct editor *ed)
+/* ---- the cell ---- */
+
+void view_draw(struct view *v, const struct engine_text *t)
 {
-	struct view *v = &ed->view;
-	struct span t = engine_text(ed);
-	bool status = has_status(ed);
+	bool status = v->status[0] && v->rows > 1;
 	struct strbuf b = {0};
 	size_t from, to, up;
 
-	if (view_layout(ed, &t) < 0)
+	if (lay_out(v, t) < 0)
 		return;
-	to = view_window(v, (size_t)v->rows - (status ? 1 : 0), &from);
-	if (view_paint(ed, &b, &t, from, to, status) < 0) {
+	to = window(v, (size_t)v->rows - (status ? 1 : 0), &from);
+	if (paint(v, &b, t, from, to, status) < 0) {
 		strbuf_free(&b);
 		return;
 	}
@@ -270,14 +284,14 @@ void view_draw(struct editor *ed)
 	strbuf_puts(&b, "\033[?25h");
 	if (!v->painted || b.n != v->frame.n ||
 		(b.n && memcmp(b.s, v->frame.s, b.n)))
-		view_write(ed, b.s, b.n);
+		view_write(v, b.s, b.n);
 	strbuf_free(&v->frame);
 	v->frame = b;
 	v->cursor_row = (int)(v->layout.cursor_row - from);
 	v->painted = true;
 }
 
-static void view_forget(struct view *v)
+static void forget(struct view *v)
 {
 	v->painted = false;
 	v->cursor_row = 0;
@@ -286,7 +300,7 @@ static void view_forget(struct view *v)
 	strbuf_free(&v->frame);
 }
 
-/* Without the one that only the cursor needed, behind a row that is full. */
+/* Without a last row that only the cursor needed, behind a full one. */
 static size_t rows_of_text(const struct layout *l)
 {
 	const struct layout_row *last = &l->rows[l->n - 1];
@@ -294,50 +308,46 @@ static size_t rows_of_text(const struct layout *l)
 	return last->prompt || last->start < last->end ? l->n : l->n - 1;
 }
 
-void view_finish(struct editor *ed, const char *tail)
+void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 {
-	struct view *v = &ed->view;
-	struct span t = engine_text(ed);
 	struct strbuf b = {0};
 
-	if (view_layout(ed, &t) == 0 &&
-		view_paint(ed, &b, &t, 0, rows_of_text(&v->layout), false) ==
-			0) {
+	if (lay_out(v, t) == 0 &&
+		paint(v, &b, t, 0, rows_of_text(&v->layout), false) == 0) {
 		int col = v->widths[v->n - 1];
 
 		if (*tail && col + (int)strlen(tail) >= v->cols)
 			strbuf_puts(&b, "\r\n");
-		else if (*tail && col > 0) /* where clearing may have left */
+		else if (*tail && col > 0) /* clearing may have moved us */
 			strbuf_printf(&b, "\r\033[%dC", col);
 		strbuf_puts(&b, tail);
 	}
 	strbuf_puts(&b, "\r\n\033[?25h");
-	view_write(ed, b.s, b.n);
+	view_write(v, b.s, b.n);
 	strbuf_free(&b);
-	view_forget(v);
+	forget(v);
 }
 
-void view_erase(struct editor *ed)
+void view_erase(struct view *v)
 {
 	struct strbuf b = {0};
 
-	if (ed->view.painted) {
-		add_top(&ed->view, &b);
+	if (v->painted) {
+		add_top(v, &b);
 		strbuf_puts(&b, "\033[J");
-		view_write(ed, b.s, b.n);
+		view_write(v, b.s, b.n);
 		strbuf_free(&b);
 	}
-	view_forget(&ed->view);
+	forget(v);
 }
 
 /* The terminal has wrapped our rows anew; go up as many as there are now. */
-void view_resized(struct editor *ed)
+void view_resized(struct view *v)
 {
-	struct view *v = &ed->view;
 	size_t top = v->top;
 	int above = 0;
 
-	view_size(ed);
+	view_measure(v);
 	if (!v->painted)
 		return;
 	for (int r = 0; r < v->cursor_row; r++)
@@ -346,24 +356,94 @@ void view_resized(struct editor *ed)
 				 : 1;
 	above += v->layout.cursor_col / v->cols;
 	v->cursor_row = above < v->rows ? above : v->rows - 1;
-	view_erase(ed);
+	view_erase(v);
 	v->top = top;
 }
 
-void view_clear_screen(struct editor *ed)
+void view_clear_screen(struct view *v)
 {
 	static const char clear[] = "\033[H\033[2J";
 
-	view_write(ed, clear, sizeof(clear) - 1);
-	view_forget(&ed->view);
+	view_write(v, clear, sizeof(clear) - 1);
+	forget(v);
 }
 
-void view_free(struct editor *ed)
-{
-	struct view *v = &ed->view;
+/* ---- lines ---- */
 
-	layout_free(&v->layout);
-	strbuf_free(&v->frame);
-	free(v->widths);
-	free(v->attr);
+/* A line feed must be followed by a return where the terminal adds none. */
+static const char *line_end(const struct view *v)
+{
+	struct termios modes;
+	bool raw = v->out_is_tty && tcgetattr(v->out, &modes) == 0 &&
+		   !(modes.c_oflag & OPOST);
+
+	return raw ? "\r\n" : "\n";
+}
+
+void view_print(struct view *v, const char *s, size_t n)
+{
+	const char *end = line_end(v);
+	struct strbuf b = {0};
+
+	if (n == 0)
+		return;
+	if (v->painted)
+		view_erase(v);
+	else if (v->asked && v->out_is_tty)
+		strbuf_puts(&b, end);
+	while (n) {
+		const char *nl = memchr(s, '\n', n);
+		size_t line = nl ? (size_t)(nl - s) : n;
+
+		strbuf_add(&b, s, line);
+		strbuf_puts(&b, end);
+		s += nl ? line + 1 : line;
+		n -= nl ? line + 1 : line;
+	}
+	view_write(v, b.s, b.n);
+	strbuf_free(&b);
+	v->covered = v->asked != NULL;
+}
+
+static void add_plain_prompt(struct strbuf *b, const struct wide *prompt)
+{
+	char one[4];
+
+	for (size_t i = 0; i < prompt->n; i++)
+		strbuf_add(b, one, utf8_put(prompt->s[i], one));
+}
+
+/* One write, or the terminal's echo would get between prompt and text. The
+ * person can only add to this text. */
+void view_ask(struct view *v, const struct wide *prompt, const struct wide *t)
+{
+	struct strbuf b = {0};
+
+	add_plain_prompt(&b, prompt);
+	for (size_t i = 0; t && i < t->n; i++) {
+		struct layout_glyph g = {.s = "\n", .n = 1};
+
+		if (t->s[i] != '\n')
+			layout_glyph(t->s[i], 0, 80, &g);
+		strbuf_add(&b, g.s, (size_t)g.n);
+		if (t->s[i] == '\n')
+			add_plain_prompt(&b, &v->prompt2);
+	}
+	if (v->out_is_tty)
+		view_write(v, b.s, b.n);
+	strbuf_free(&b);
+	v->asked = prompt;
+	v->covered = false;
+}
+
+void view_ask_again(struct view *v)
+{
+	if (v->covered)
+		view_ask(v, v->asked, NULL);
+}
+
+void view_asked(struct view *v)
+{
+	v->asked = NULL;
+	v->covered = false;
 }

@@ -430,6 +430,7 @@ static void read_and_run(struct session *s)
 		else
 			s->over = true;
 		break;
+	case EDITOR_GO_ON:
 	case EDITOR_EVENT:
 		break;
 	case EDITOR_HUP:

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct completions;
+struct complete_list;
 struct config;
 struct editor;
 struct history;
@@ -62,7 +62,7 @@ struct session_calls {
 	/* What the editor asks: editor_opts and editor_set_complete_cb(). */
 	bool (*takes_cell)(void *session, const char *name, size_t n);
 	int (*complete)(void *session, const char *text, size_t n,
-		size_t cursor, struct completions *out);
+		size_t cursor, struct complete_list *out);
 	/* Before the first prompt: whether the session can end as it should
 	 * (0, or -1 with e), then what comes before the first cell. */
 	int (*ready)(struct session *s, struct err *e);

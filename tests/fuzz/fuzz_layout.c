@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "repl/edit/undo.h"
+#include "repl/edit/parts.h"
 #include "repl/text/layout.h"
 #include "repl/text/wide.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/text/lexer.c repl/edit/pyscan.c repl/edit/highlight.c
+/* fuzz-sources: repl/text/lexer.c repl/edit/pyscan.c
  * repl/command/coding.c repl/text/strbuf.c repl/text/utf8.c repl/text/wide.c
  * jail/base/err.c */
 /*
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "repl/command/coding.h"
-#include "repl/edit/highlight.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 #include "repl/text/wide.h"
@@ -65,7 +64,7 @@ static void try_cell(const wchar_t *s, size_t n)
 	}
 	pyscan_closer(s, n, close);
 	check(strlen(close) < sizeof(close));
-	highlight_cell(s, n, attr);
+	pyscan_colours(s, n, attr);
 	free(attr);
 }
 

@@ -102,7 +102,7 @@ static void arguments_are_counted_before_anything_runs(void **state)
 static void answer(
 	const char *text, size_t cursor, int result, size_t start, size_t count)
 {
-	struct completions out = {.start = cursor};
+	struct complete_list out = {.start = cursor};
 
 	assert_int_equal(
 		complete_parse_answer(text, strlen(text), cursor, &out),
@@ -111,7 +111,7 @@ static void answer(
 		assert_int_equal(out.start, start);
 		assert_int_equal(out.count, count);
 	}
-	completions_free(&out);
+	complete_free(&out);
 }
 
 static void a_guests_answer_is_checked(void **state)

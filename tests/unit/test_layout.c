@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "repl/edit/undo.h"
+#include "repl/edit/parts.h"
 #include "repl/text/layout.h"
 #include "repl/text/utf8.h"
 #include "repl/text/wide.h"

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
-#include "repl/edit/highlight.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 
@@ -345,14 +344,14 @@ static void colours_follow_the_tokens(void **state)
 	unsigned char attr[64];
 
 	(void)state;
-	highlight_cell(s, wcslen(s), attr);
+	pyscan_colours(s, wcslen(s), attr);
 	for (size_t i = 0; i < wcslen(s); i++)
 		if (letters[attr[i]] != want[i])
 			fail_msg("at %zu: %c, wanted %c", i, letters[attr[i]],
 				want[i]);
-	highlight_cell(L":up if", 6, attr);
-	assert_int_equal(attr[0], HIGHLIGHT_COMMAND);
-	assert_int_equal(attr[4], HIGHLIGHT_NONE);
+	pyscan_colours(L":up if", 6, attr);
+	assert_int_equal(attr[0], PYSCAN_COLOUR_COMMAND);
+	assert_int_equal(attr[4], PYSCAN_COLOUR_NONE);
 }
 
 int main(void)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tab.c - Tab behind something
+ * complete.c - Tab behind a word
  *
  * Runs in:   the front end, inside editor_read()
  * Holds:     the candidates, for the time of one key
- * Trusts:    no candidate: names come from the guest, who may call anything
- *            anything
+ * Trusts:    no candidate: the names come from the guest, which may call
+ *            anything anything
  * Leaves:    only visible characters in the text and on the screen
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "impl.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
+#include "parts.h"
 #include "repl/text/utf8.h"
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
 
-int completions_add(struct completions *c, const char *s, size_t n)
+int complete_add(struct complete_list *c, const char *s, size_t n)
 {
 	char *copy;
 
-	if (c->count >= COMPLETIONS_MAX || n == 0 || n > CANDIDATE_BYTES_MAX ||
+	if (c->count >= COMPLETE_MAX || n == 0 || n > CANDIDATE_BYTES_MAX ||
 		!utf8_is_visible_text(s, n)) {
 		c->dropped++;
 		return 0;
@@ -38,16 +38,16 @@ int completions_add(struct completions *c, const char *s, size_t n)
 	return 0;
 }
 
-void completions_free(struct completions *c)
+void complete_free(struct complete_list *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		free(c->items[i]);
 	free(c->items);
-	*c = (struct completions){0};
+	*c = (struct complete_list){0};
 }
 
 /* Bytes that all candidates begin with, whole characters. */
-static size_t common_prefix(const struct completions *c)
+static size_t common_prefix(const struct complete_list *c)
 {
 	const char *first = c->items[0];
 	size_t n = strlen(first);
@@ -62,10 +62,10 @@ static size_t common_prefix(const struct completions *c)
 	return utf8_start(first, n);
 }
 
-/* The candidates in columns, as many rows as half the screen takes. */
-static void list(struct editor *ed, const struct completions *c)
+/* The candidates in columns, in at most half of the screen's rows. */
+static void list(struct view *v, const struct complete_list *c)
 {
-	size_t rows_max = (size_t)ed->view.rows / 2, per_row, shown;
+	size_t rows_max = (size_t)v->rows / 2, per_row, shown;
 	struct strbuf b = {0};
 	int widest = 1;
 
@@ -74,7 +74,7 @@ static void list(struct editor *ed, const struct completions *c)
 
 		widest = width > widest ? width : widest;
 	}
-	per_row = (size_t)ed->view.cols / ((size_t)widest + 2);
+	per_row = (size_t)v->cols / ((size_t)widest + 2);
 	per_row = per_row ? per_row : 1;
 	rows_max = rows_max > LIST_ROWS_MAX ? LIST_ROWS_MAX : rows_max;
 	rows_max = rows_max ? rows_max : 1;
@@ -95,40 +95,34 @@ static void list(struct editor *ed, const struct completions *c)
 			"[%zu not shown: unsafe names, or too many]\n",
 			c->dropped);
 	if (!b.failed)
-		editor_print_above(ed, b.s, b.n);
+		view_print(v, b.s, b.n);
 	strbuf_free(&b);
 }
 
 /* Put `n` bytes of a candidate in place of [start, cursor). */
-static void replace(struct editor *ed, size_t start, const char *s, size_t n)
+static void replace(struct engine *en, size_t start, const char *s, size_t n)
 {
-	struct span t = engine_text(ed);
 	struct wide w = {0};
 
-	if (wide_add_utf8(&w, s, n) == 0 &&
-		wide_utf8_size(t.s, t.n) + n <= ed->max_bytes)
-		engine_replace(ed, start, t.cursor, w.s, w.n);
+	if (wide_add_utf8(&w, s, n) == 0 && engine_fits(en, w.s, w.n))
+		engine_replace(en, start, engine_text(en).cursor, w.s, w.n);
 	wide_free(&w);
 }
 
 /* Put the only candidate there, and close what it stands in. */
 static void replace_whole(
-	struct editor *ed, size_t start, const struct completions *c)
+	struct engine *en, size_t start, const struct complete_list *c)
 {
-	struct span t;
-	wchar_t close[sizeof(c->close)];
-	size_t n = strlen(c->close);
+	struct engine_text t;
 
-	replace(ed, start, c->items[0], strlen(c->items[0]));
-	t = engine_text(ed);
-	for (size_t i = 0; i < n; i++)
-		close[i] = (wchar_t)c->close[i];
-	if (n && (t.cursor == t.n || t.s[t.cursor] != close[0]))
-		edit_insert(ed, close, n);
+	replace(en, start, c->items[0], strlen(c->items[0]));
+	t = engine_text(en);
+	if (c->close[0] && (t.cursor == t.n || t.s[t.cursor] != c->close[0]))
+		replace(en, t.cursor, c->close, strlen(c->close));
 }
 
 /* `text` up to the cursor is `before` bytes. */
-static void apply(struct editor *ed, const struct completions *c,
+static void apply(struct editor *ed, const struct complete_list *c,
 	const char *text, size_t before)
 {
 	size_t typed = before - c->start, n = common_prefix(c);
@@ -137,38 +131,28 @@ static void apply(struct editor *ed, const struct completions *c,
 		n > typed && !memcmp(c->items[0], text + c->start, typed);
 
 	if (c->count == 1)
-		replace_whole(ed, start, c);
+		replace_whole(ed->engine, start, c);
 	else if (extends)
-		replace(ed, start, c->items[0], n);
+		replace(ed->engine, start, c->items[0], n);
 	else
-		list(ed, c);
+		list(&ed->view, c);
 }
 
-static void complete(struct editor *ed)
+void complete_key(struct editor *ed)
 {
-	struct span t = engine_text(ed);
+	struct engine_text t = engine_text(ed->engine);
 	size_t n, before = wide_utf8_size(t.s, t.cursor);
-	auto_free char *text = wide_to_utf8(t.s, t.n, &n);
-	struct completions c = {.start = before};
+	struct complete_list c = {.start = before};
+	auto_free char *text = NULL;
 
+	if (!ed->complete)
+		return;
+	text = wide_to_utf8(t.s, t.n, &n);
 	if (text && ed->complete(ed->complete_ctx, text, n, before, &c) == 0 &&
 		c.count > 0 && c.start <= before)
 		apply(ed, &c, text, before);
 	else if (c.dropped)
-		edit_status(ed, "[%zu names not shown: unsafe]", c.dropped);
-	completions_free(&c);
-}
-
-enum editor_step complete_key(struct editor *ed)
-{
-	struct span t = engine_text(ed);
-	size_t at = edit_line_start(&t, t.cursor);
-
-	while (at < t.cursor && (t.s[at] == ' ' || t.s[at] == '\t'))
-		at++;
-	if (at == t.cursor || (ed->burst && input_has_more(ed)))
-		return enter_tab(ed);
-	if (ed->complete)
-		complete(ed);
-	return STEP_GO_ON;
+		view_status(
+			&ed->view, "[%zu names not shown: unsafe]", c.dropped);
+	complete_free(&c);
 }

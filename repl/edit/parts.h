@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parts.h - the parts of the editor
+ *
+ *	editor.c    open, read, close
+ *	edit.c      what each key does; Enter and indentation
+ *	complete.c  Tab behind a word
+ *	recall.c    the history, and the search in it
+ *	engine.c    libedit: the terminal's modes and the text
+ *	input.c     bytes to keys, watched descriptors, text typed ahead
+ *	view.c      the drawing
+ *	undo.c      earlier texts
+ *
+ * Each part is a struct. Only the file named after the struct writes its
+ * fields; the other files may read them. Calls go down this list, never up:
+ * the engine and the input call back what editor.c hands them.
+ */
+#ifndef REPL_EDIT_PARTS_H
+#define REPL_EDIT_PARTS_H
+
+#include <stdbool.h>
+#include <wctype.h>
+
+#include "editor.h"
+#include "repl/term/keys.h"
+#include "repl/text/layout.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/wide.h"
+
+static inline bool edit_is_word(wchar_t c)
+{
+	return iswalnum((wint_t)c) || c == '_';
+}
+
+/* ---- undo.c: the differences between a text and its earlier versions ---- */
+
+#define UNDO_MAX 200
+#define UNDO_CHARS_MAX (4u << 20) /* removed characters kept, in all */
+
+struct undo_edit {
+	size_t at;
+	struct wide removed; /* the characters that were there */
+	size_t inserted;     /* how many characters replaced them */
+	size_t cursor;	     /* where the cursor was before */
+	bool typed;	     /* letters of one word are undone together */
+};
+
+/* All zero is an empty text without a past. */
+struct undo {
+	struct undo_edit edits[UNDO_MAX];
+	size_t n;
+	size_t chars;
+	struct wide now;
+	size_t cursor;
+};
+
+/* Take note of the text after a command. 0, or -1 (no memory). */
+int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
+
+/* Take back the last change: true, and the text is u->now, the cursor
+ * u->cursor. False when there is no change (or no memory for it). */
+bool undo_pop(struct undo *u);
+
+/* Forget the past and release the memory. */
+void undo_free(struct undo *u);
+
+/* ---- the text, as the engine lends it until the next change ---- */
+
+struct engine_text {
+	const wchar_t *s;
+	size_t n;
+	size_t cursor;
+};
+
+/* ---- view.c ---- */
+
+#define VIEW_STATUS_MAX 1024
+
+struct view {
+	int out;
+	bool out_is_tty, colour;
+	struct wide prompt, prompt2;
+	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
+
+	/* the cell on the screen */
+	bool painted;
+	int rows, cols; /* of the terminal */
+	int cursor_row; /* counted from the first painted row */
+	size_t top;	/* the layout's row that is shown first */
+	size_t n;	/* painted rows */
+	int *widths;	/* of each painted row, to follow a reflow */
+	size_t widths_cap;
+	struct layout layout;
+	struct strbuf frame; /* the last one, so that it is not drawn twice */
+	unsigned char *colours;
+	size_t colours_cap;
+
+	/* lines read plainly */
+	const struct wide *asked; /* the last prompt written; NULL: none */
+	bool covered;		  /* something was printed below it since */
+};
+
+/* 0, or -1 (no memory). */
+int view_set_prompts(struct view *v, const char *prompt, const char *prompt2);
+void view_free(struct view *v);
+/* Ask the terminal for its size; 24 by 80 where it does not know. */
+void view_size(const struct view *v, int *rows, int *cols);
+/* The same, into v->rows and v->cols. */
+void view_measure(struct view *v);
+/* Set the line below the cell; an empty one is not shown. */
+void view_status(struct view *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Draw the cell, unless the screen shows it already. */
+void view_draw(struct view *v, const struct engine_text *t);
+/* Draw it for the last time, with `tail` behind it, and go below. */
+void view_finish(struct view *v, const struct engine_text *t, const char *tail);
+/* Take the cell off the screen. */
+void view_erase(struct view *v);
+/* The terminal has another size. */
+void view_resized(struct view *v);
+void view_clear_screen(struct view *v);
+/* Print above the cell, or below a plain prompt. */
+void view_print(struct view *v, const char *s, size_t n);
+/* Write a plain prompt, and the text that the cell begins with (or NULL). */
+void view_ask(struct view *v, const struct wide *prompt, const struct wide *t);
+/* Write the prompt again if something covers it. */
+void view_ask_again(struct view *v);
+/* No plain prompt is waiting for an answer. */
+void view_asked(struct view *v);
+void view_write(struct view *v, const char *s, size_t n);
+
+/* ---- input.c ---- */
+
+#define INPUT_QUEUE 4096
+
+struct input_watch {
+	int fd; /* -1: free */
+	int (*cb)(void *ctx);
+	void *ctx;
+};
+
+struct input {
+	int fd;
+	size_t max_bytes; /* of a paste, or of text typed ahead */
+	void (*before_wait)(void *ctx);
+	void *ctx;
+	bool plain;	 /* lines are read, not keys */
+	struct err *err; /* of the read under way */
+
+	unsigned char queue[INPUT_QUEUE];
+	size_t queue_at, queue_end;
+	bool burst; /* one read brought more than a person types */
+	struct keys keys;
+	struct key ready[KEYS_OUT_MAX];
+	int ready_at, ready_end;
+	struct wide paste; /* the last one */
+	bool paste_cut;	   /* it was too long and is refused */
+
+	struct input_watch watch[EDITOR_WATCH_MAX];
+	bool interrupted;
+	struct strbuf ahead; /* bytes typed while nobody read */
+};
+
+void input_init(struct input *in, int fd, size_t max_bytes,
+	void (*before_wait)(void *ctx), void *ctx);
+void input_free(struct input *in);
+/* A read begins. */
+void input_begin(struct input *in, bool plain, struct err *e);
+/* The next key: EDITOR_GO_ON; any other result ends the read. */
+enum editor_result input_key(struct input *in, struct key *key);
+/* Append a line, its end included: EDITOR_GO_ON; any other result ends the
+ * read. *fits becomes false when the cell is too long. */
+enum editor_result input_line(struct input *in, struct wide *cell, bool *fits);
+/* Whether the key just read came in the middle of a burst. */
+bool input_is_burst(const struct input *in);
+/* End the read as Ctrl-C does. */
+void input_interrupt(struct input *in);
+/* Take up to `max` bytes that were read and not decoded. */
+size_t input_take(struct input *in, char *buf, size_t max);
+/* Bytes that were typed elsewhere, for input_take_ahead(). 0, or -1. */
+int input_add_ahead(struct input *in, const char *s, size_t n);
+/* Append the text typed ahead. True if Ctrl-D came before any text. */
+bool input_take_ahead(struct input *in, struct wide *text);
+int input_watch(struct input *in, int fd, int (*cb)(void *ctx), void *ctx);
+void input_unwatch(struct input *in, int fd);
+
+/* ---- engine.c: the only file that knows libedit ---- */
+
+struct engine;
+
+/* `edit` handles keys until the read is over. 0, or -1. */
+int engine_open(struct engine **en, int in, int out, size_t max_bytes,
+	void (*edit)(void *ctx), void *ctx, struct err *e);
+void engine_close(struct engine *en);
+/* Whether libedit can serve a terminal of this size. */
+bool engine_can(int rows, int cols);
+/* Call `edit` in the modes of an editor, with `n` characters of text to begin
+ * with. 0, or -1 (the terminal's modes). */
+int engine_run(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
+struct engine_text engine_text(const struct engine *en);
+size_t engine_line_start(const struct engine_text *t, size_t at);
+size_t engine_line_end(const struct engine_text *t, size_t at);
+void engine_move(struct engine *en, size_t to);
+/* Replace [from, to) by `n` characters; the cursor goes behind them. 0, or -1
+ * (no memory). */
+int engine_replace(
+	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n);
+/* Replace the whole text. */
+void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
+/* Whether `n` more characters keep the cell within its limit. */
+bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
+
+/* ---- recall.c ---- */
+
+struct recall {
+	struct history *history; /* borrowed; NULL: none */
+	size_t entry;		 /* shown; its count: the person's own text */
+	struct wide draft;	 /* that text, while an entry is shown */
+	bool recalled;		 /* the text began as an entry */
+
+	bool searching;
+	struct wide pattern;
+	struct wide old; /* the text before the search */
+	size_t old_cursor;
+	size_t found; /* the entry that matched */
+};
+
+/* ---- edit.c ---- */
+
+struct edit {
+	struct undo undo;
+	struct wide killed;
+	struct key key; /* the one being handled */
+	int last_code;	/* of the one before */
+	int goal;	/* the column that Up and Down keep to */
+};
+
+/* ---- editor.c ---- */
+
+struct editor {
+	size_t max_bytes;
+	bool plain; /* the cursor cannot be addressed */
+	struct view view;
+	struct input input;
+	struct engine *engine; /* NULL when plain */
+	struct recall recall;
+	struct edit edit;
+
+	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
+		struct complete_list *out);
+	void *complete_ctx;
+	bool (*takes_cell)(void *ctx, const char *name, size_t n);
+	void *takes_cell_ctx;
+
+	bool reading;
+	enum editor_result result; /* of the drawn read under way */
+	struct wide kept;	   /* text for the next read to begin with */
+	size_t kept_cursor;
+};
+
+/* A drawn read begins: forget the texts of the read before. */
+void edit_begin(struct editor *ed);
+void edit_free(struct edit *e);
+/* Do what the key means: EDITOR_GO_ON, or the result of the read. */
+enum editor_result edit_key(struct editor *ed, const struct key *key);
+/* Whether Enter at the end of this text runs it. */
+bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
+/* The length of the text without the blank lines at its end. */
+size_t edit_trim(const wchar_t *s, size_t n);
+
+void recall_begin(struct editor *ed);
+void recall_free(struct recall *re);
+enum editor_result recall_older(struct editor *ed);
+enum editor_result recall_newer(struct editor *ed);
+enum editor_result recall_search(struct editor *ed);
+/* A key during a search: true when the search has used it. */
+bool recall_search_key(struct editor *ed, const struct key *key);
+
+/* Offer what may stand before the cursor. */
+void complete_key(struct editor *ed);
+
+#endif
