@@ -3,35 +3,36 @@
  * hostfs.c - the host's files, as far as a session may touch them
  *
  * Runs in:   front end
- * Holds:     the directories of a locked session, opened at the start
- * Trusts:    the person of an ordinary session; in a locked one nobody: paths
- *            are resolved beneath a directory by openat2(2), without links,
- *            so no rename can win a race
- * Leaves:    files that are whole, or not there
+ * Holds:     the roots of a locked session, opened at the start
+ * Trusts:    the person of an ordinary session. In a locked session nobody:
+ *            openat2(2) resolves each path beneath a root, without links, so
+ *            no rename can win a race
+ * Leaves:    nothing; jail/base/newfile.h makes the files
  */
 #include "hostfs.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/base/newfile.h"
 #include "jail/base/path.h"
 #include "jail/base/sys.h"
 #include "repl/text/utf8.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_beneath(int root, const char *path, int flags)
-{
-	return sys_openat2(root, path, flags, 0,
-		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS |
-			SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV);
-}
+/* A pattern is followed at most this deep, and past this many entries. */
+#define DEPTH_MAX 32
+#define LOOKS_MAX 200000
+
+/* ---- roots ---- */
 
 static int roots_open(struct hostfs *h, enum hostfs_use use,
 	const struct config_list *dirs, struct err *e)
@@ -75,6 +76,10 @@ void hostfs_close(struct hostfs *h)
 	}
 }
 
+/* ---- paths ---- */
+
+#define FULL_MAX (2 * PATH_MAX + 2)
+
 char *hostfs_expand(const struct hostfs *h, const char *path)
 {
 	char *s;
@@ -86,6 +91,7 @@ char *hostfs_expand(const struct hostfs *h, const char *path)
 	return s;
 }
 
+/* The root that `path` lies beneath, and the rest of the path; or NULL. */
 static const struct hostfs_root *root_find(const struct hostfs *h,
 	enum hostfs_use use, const char *path, const char **rest)
 {
@@ -96,6 +102,39 @@ static const struct hostfs_root *root_find(const struct hostfs *h,
 	}
 	return NULL;
 }
+
+/* `path` in full, in a locked session. A relative path starts at the working
+ * directory if that lies in a root, else at the first root. ".." is resolved by
+ * the text alone, which is right because no link is followed below a root. -1
+ * when there is no root, or the path is too long. */
+static int make_full(const struct hostfs *h, enum hostfs_use use,
+	const char *path, char full[static FULL_MAX])
+{
+	char cwd[PATH_MAX];
+	const char *base = "", *rest;
+
+	if (!h->n_roots[use] || strlen(path) >= PATH_MAX)
+		return -1;
+	if (path[0] != '/') {
+		base = getcwd(cwd, sizeof(cwd));
+		if (!base || !root_find(h, use, base, &rest))
+			base = h->roots[use][0].path;
+	}
+	snprintf(full, FULL_MAX, "%s/%s", base, path);
+	return path_clean(full, true);
+}
+
+char *hostfs_place(
+	const struct hostfs *h, enum hostfs_use use, const char *path)
+{
+	char full[FULL_MAX];
+
+	if (!h->locked || make_full(h, use, path, full) < 0)
+		return strdup(path);
+	return strdup(full);
+}
+
+/* ---- opening ---- */
 
 static int refuse(const struct hostfs *h, enum hostfs_use use, const char *path,
 	struct err *e)
@@ -111,61 +150,30 @@ static int refuse(const struct hostfs *h, enum hostfs_use use, const char *path,
 	return -1;
 }
 
-/* What `path` means in a locked session that has a root: one that is relative
- * is relative to the working directory where that lies in a root, else to the
- * first of them. */
-static void make_full(const struct hostfs *h, enum hostfs_use use,
-	const char *path, char full[static 2 * PATH_MAX + 2])
-{
-	char cwd[PATH_MAX];
-	const char *base = "", *rest;
-
-	if (path[0] != '/') {
-		base = getcwd(cwd, sizeof(cwd));
-		if (!base || !root_find(h, use, base, &rest))
-			base = h->roots[use][0].path;
-	}
-	snprintf(full, 2 * PATH_MAX + 2, "%s/%s", base, path);
-	/* Links are not followed below a root, so the text is the truth. */
-	path_clean(full, true);
-}
-
-char *hostfs_place(
-	const struct hostfs *h, enum hostfs_use use, const char *path)
-{
-	char full[2 * PATH_MAX + 2];
-
-	if (!h->locked || !h->n_roots[use] || strlen(path) >= PATH_MAX)
-		return strdup(path);
-	make_full(h, use, path, full);
-	return strdup(full);
-}
-
 /* Open beneath a root of a locked session. */
 static int open_locked(const struct hostfs *h, enum hostfs_use use,
 	const char *path, int flags, struct err *e)
 {
-	const struct hostfs_root *root;
-	char full[2 * PATH_MAX + 2];
+	const struct hostfs_root *root = NULL;
+	char full[FULL_MAX];
 	const char *rest;
 	int fd;
 
-	if (!h->n_roots[use] || strlen(path) >= PATH_MAX)
-		return refuse(h, use, path, e);
-	make_full(h, use, path, full);
-	root = root_find(h, use, full, &rest);
+	if (make_full(h, use, path, full) == 0)
+		root = root_find(h, use, full, &rest);
 	if (!root)
 		return refuse(h, use, path, e);
-	fd = open_beneath(root->fd, *rest ? rest : ".", flags);
-	if (fd < 0 && errno == ELOOP)
+	fd = sys_openat2(root->fd, *rest ? rest : ".", flags, 0,
+		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS |
+			SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV);
+	if (fd >= 0)
+		return fd;
+	if (errno == ELOOP)
 		return err_set(e, "%s: links are not followed here", path);
-	if (fd < 0 && errno == ENOSYS) {
-		err_errno(e, "%s", path);
-		return err_hint(e, "%s", sys_openat2_remedy(ENOSYS));
-	}
-	if (fd < 0)
+	if (errno != ENOSYS)
 		return err_errno(e, "%s", path);
-	return fd;
+	err_errno(e, "%s", path);
+	return err_hint(e, "%s", sys_openat2_remedy(ENOSYS));
 }
 
 static int open_any(const struct hostfs *h, enum hostfs_use use,
@@ -223,32 +231,28 @@ bool hostfs_is_dir(
 	return fd >= 0;
 }
 
-/* The permissions of a new file: those of the file `like`, exactly, or what
- * the umask leaves. They are not set later: chmod(2) is not the front end's to
- * use. */
-static int create_like(struct newfile *f, int dir, const char *like)
+/* ---- making ---- */
+
+/* The permissions are set at creation: the front end's seccomp filter refuses
+ * chmod(2). */
+int hostfs_create(
+	struct newfile *f, int dir, const char *replaces, struct err *e)
 {
 	struct stat st;
-	bool exact = like && !fstatat(dir, like, &st, AT_SYMLINK_NOFOLLOW) &&
+	bool exact = replaces &&
+		     !fstatat(dir, replaces, &st, AT_SYMLINK_NOFOLLOW) &&
 		     S_ISREG(st.st_mode);
 	mode_t mask = exact ? umask(0) : 0;
 	int r = newfile_create(f, dir, exact ? st.st_mode & 0777 : 0666);
 
+	if (r < 0)
+		err_errno(e, "create a file");
 	if (exact)
 		umask(mask);
+	if (r < 0 && e && e->code == EACCES && geteuid() == 0)
+		err_hint(e, "a session of root's has no capability: it writes "
+			    "where uid 0 may by permissions");
 	return r;
-}
-
-int hostfs_create(
-	struct newfile *f, int dir, const char *replaces, struct err *e)
-{
-	if (create_like(f, dir, replaces) == 0)
-		return 0;
-	err_errno(e, "create a file");
-	if (errno == EACCES && geteuid() == 0)
-		err_hint(e, "a session of root's has no capability: it "
-			    "writes where uid 0 may by permissions");
-	return -1;
 }
 
 int hostfs_commit(
@@ -265,14 +269,6 @@ bool hostfs_has(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int hostfs_make_dir(int dir, const char *name, struct err *e)
-{
-	static const struct path_walk how = {.mode = 0777};
-	int fd = path_enter(dir, name, &how);
-
-	return fd < 0 ? err_errno(e, "make directory %s", name) : fd;
-}
-
 int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 {
 	size_t left = strlen(name);
@@ -280,10 +276,10 @@ int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 	if (!path_is_name(name))
 		return -1;
 	while (left) {
-		uint32_t cp = 0;
-		int n = utf8_get(name, left, &cp);
+		uint32_t c = 0;
+		int n = utf8_get(name, left, &c);
 
-		if (n <= 0 || utf8_is_unseen(cp)) {
+		if (n <= 0 || utf8_is_unseen(c)) {
 			*out++ = '_';
 			n = n > 0 ? n : 1;
 		} else {
@@ -294,5 +290,150 @@ int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 		left -= (size_t)n;
 	}
 	*out = '\0';
+	return 0;
+}
+
+/* ---- names that match a pattern ---- */
+
+int hostfs_names_add(struct hostfs_names *names, const char *s)
+{
+	if (array_grow(&names->v, names->n, sizeof(*names->v)) < 0)
+		return -1;
+	names->v[names->n] = strdup(s);
+	if (!names->v[names->n])
+		return -1;
+	names->n++;
+	return 0;
+}
+
+void hostfs_names_free(struct hostfs_names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		free(names->v[i]);
+	free(names->v);
+	*names = (struct hostfs_names){0};
+}
+
+struct glob {
+	const struct hostfs *h;
+	struct hostfs_names *out;
+	size_t max, looks;
+	bool full; /* no more is looked for */
+	char path[PATH_MAX];
+};
+
+static bool has_wildcard(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\\')
+			i++;
+		else if (s[i] == '*' || s[i] == '?' || s[i] == '[')
+			return true;
+	}
+	return false;
+}
+
+/* Append `n` bytes of pattern to the path, without its backslashes. */
+static int path_add(struct glob *g, size_t *at, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '\\' && i + 1 < n)
+			i++;
+		if (*at + 2 >= sizeof(g->path))
+			return -1;
+		g->path[(*at)++] = s[i];
+	}
+	g->path[*at] = '\0';
+	return 0;
+}
+
+static void found(struct glob *g)
+{
+	struct stat st;
+	auto_close int fd = -1;
+
+	g->full = g->out->n >= g->max;
+	if (g->full)
+		return;
+	if (g->h->locked)
+		fd = hostfs_open_file(g->h, g->path, &st, NULL);
+	if (g->h->locked ? fd >= 0 : lstat(g->path, &st) == 0)
+		hostfs_names_add(g->out, g->path);
+}
+
+static void walk(struct glob *g, size_t at, const char *pattern, int depth);
+
+/* Go on with every entry of the directory so far that matches `part`. */
+static void walk_dir(struct glob *g, size_t at, const char *part,
+	const char *rest, bool deep, int depth)
+{
+	int fd = hostfs_open_dir(g->h, HOSTFS_READ, at ? g->path : ".", NULL);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!d) {
+		fd_drop(&fd);
+		return;
+	}
+	while ((entry = readdir(d)) && !g->full) {
+		size_t n = strlen(entry->d_name);
+
+		if (++g->looks > LOOKS_MAX)
+			g->full = true;
+		if (fnmatch(part, entry->d_name, FNM_PERIOD) != 0 ||
+			at + n + 2 >= sizeof(g->path))
+			continue;
+		/* A link could lead "**" in circles. */
+		if (deep && entry->d_type != DT_DIR)
+			continue;
+		n = (size_t)snprintf(g->path + at, sizeof(g->path) - at, "%s%s",
+			entry->d_name, *rest ? "/" : "");
+		walk(g, at + n, rest, depth + 1);
+		g->path[at] = '\0';
+	}
+	closedir(d);
+}
+
+/* g->path[0..at) is what has matched so far, with its slash. */
+static void walk(struct glob *g, size_t at, const char *pattern, int depth)
+{
+	char part[NAME_MAX + 1];
+	size_t n = strcspn(pattern, "/");
+	const char *rest = pattern + n + strspn(pattern + n, "/");
+
+	if (depth > DEPTH_MAX || g->full) {
+		return;
+	} else if (!*pattern) {
+		found(g);
+	} else if (n == 2 && !memcmp(pattern, "**", 2)) {
+		walk(g, at, *rest ? rest : "*", depth + 1);
+		walk_dir(g, at, "*", pattern, true, depth);
+	} else if (!has_wildcard(pattern, n)) {
+		if (path_add(g, &at, pattern, (size_t)(rest - pattern)) == 0)
+			walk(g, at, rest, depth + 1);
+	} else if (n < sizeof(part)) {
+		memcpy(part, pattern, n);
+		part[n] = '\0';
+		walk_dir(g, at, part, rest, false, depth);
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
+	struct hostfs_names *out, struct err *e)
+{
+	auto_free char *expanded = hostfs_expand(h, pattern);
+	struct glob g = {.h = h, .out = out, .max = max};
+
+	*out = (struct hostfs_names){0};
+	if (!expanded)
+		return err_errno(e, "match %s", pattern);
+	walk(&g, 0, expanded, 0);
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_name);
 	return 0;
 }

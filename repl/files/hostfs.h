@@ -2,14 +2,15 @@
 /*
  * hostfs.h - the host's files, as far as a session may touch them
  *
- * In an ordinary session a path is the person's own business. In a locked one
- * it must lie beneath a directory that the configuration names: those are
- * opened at the start, and every path is then resolved beneath one of them by
- * the kernel, without following any link.
+ * In an ordinary session the person may name any path. In a locked session a
+ * path must lie beneath a directory that the configuration names: these roots
+ * are opened at the start, and the kernel resolves every path beneath one of
+ * them without following a link.
  */
 #ifndef REPL_FILES_HOSTFS_H
 #define REPL_FILES_HOSTFS_H
 
+#include "jail/base/newfile.h"
 #include "repl/config/config.h"
 
 #include <limits.h>
@@ -17,7 +18,6 @@
 #include <stddef.h>
 
 struct err;
-struct newfile;
 struct stat;
 
 enum hostfs_use { HOSTFS_READ, HOSTFS_WRITE };
@@ -39,11 +39,10 @@ struct hostfs {
 struct hostfs_names {
 	char **v;
 	size_t n;
-	bool truncated;
 };
 
-/* Open the directories of a locked session. One that is missing is skipped
- * and counts as not configured. */
+/* Open the roots of a locked session. A missing root is skipped and counts as
+ * not configured. */
 int hostfs_open(struct hostfs *h, const struct config *cfg, const char *home,
 	struct err *e);
 void hostfs_close(struct hostfs *h);
@@ -51,8 +50,8 @@ void hostfs_close(struct hostfs *h);
 /* `path` with a leading ~ or ~/ replaced. Caller frees; NULL: no memory. */
 char *hostfs_expand(const struct hostfs *h, const char *path);
 
-/* Open a regular file for reading: descriptor, or -1 with e. Never waits, as
- * it would for a FIFO. */
+/* Open a regular file for reading: descriptor, or -1 with e. Never waits for
+ * the writer of a FIFO. */
 int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 	struct err *e);
 
@@ -61,8 +60,8 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 	const char *path, struct err *e);
 
-/* What such a directory is called, where `path` does not say it all: in a
- * locked session the full path. Caller frees; NULL: no memory. */
+/* The name of such a directory for a message: in a locked session the full
+ * path. Caller frees; NULL: no memory. */
 char *hostfs_place(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
@@ -71,33 +70,29 @@ bool hostfs_is_dir(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
 /* Names that match a pattern (fnmatch(3), '*' never a leading dot, "**" any
- * number of directories), sorted, at most `max`. Free with
- * hostfs_names_free(). 0 when there was none, too; -1 with e. */
+ * number of directories), sorted, at most `max`. 0, also when there is none;
+ * -1 with e. Free with hostfs_names_free(). */
 int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	struct hostfs_names *out, struct err *e);
 int hostfs_names_add(struct hostfs_names *names, const char *s);
 void hostfs_names_free(struct hostfs_names *names);
 
-/* Begin a file in the directory `dir`, of which a duplicate is kept. It gets
- * the permissions of the file `replaces` (NULL: none) in that directory. */
+/* Begin a new file in the directory `dir`. It gets the permissions of the file
+ * `replaces` (NULL: none) in that directory. */
 int hostfs_create(
 	struct newfile *f, int dir, const char *replaces, struct err *e);
 
-/* Give it its name. With `replace` 0 an existing one is left alone: -1 and
- * e->code EEXIST. newfile_abort() is for the caller. */
+/* Give the file its name, as newfile_commit(); -1 with e. newfile_abort() must
+ * follow either way. */
 int hostfs_commit(
 	struct newfile *f, const char *name, bool replace, struct err *e);
 
-/* Whether `dir` has something of that name, link or not. */
+/* Whether `dir` has an entry of that name, link or not. */
 bool hostfs_has(int dir, const char *name);
 
-/* Open the directory `name` in `dir`, making it when it is not there. Links
- * are not followed. Descriptor, or -1 with e. */
-int hostfs_make_dir(int dir, const char *name, struct err *e);
-
 /* A name from the jail as a name on the host: controls, invisible characters
- * and invalid UTF-8 become '_'. 0; -1 when it cannot be one ("..", empty, too
- * long, a slash in it). */
+ * and invalid UTF-8 become '_'. 0; -1 when it cannot be a name ("..", empty,
+ * too long, a slash in it). */
 int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1]);
 
 #endif

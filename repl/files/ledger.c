@@ -3,9 +3,9 @@
  * ledger.c - what was uploaded and downloaded, and what has changed since
  *
  * Runs in:   front end
- * Trusts:    the warden's list of files; a cell that restores a file's size
- *            and time can make it look unchanged, which only misleads its
- *            own session
+ * Trusts:    the warden's list of files. A cell that restores a file's size
+ *            and time can make the file look unchanged, which misleads only
+ *            its own session
  */
 #include "ledger.h"
 
@@ -68,7 +68,7 @@ enum ledger_status ledger_status(
 					      : LEDGER_IS_DOWNLOADED;
 }
 
-/* What programs leave for themselves is nobody's work. */
+/* Programs keep such files for themselves; the person made none of them. */
 static bool is_hidden(const char *path)
 {
 	return path[0] == '.' || strstr(path, "/.");

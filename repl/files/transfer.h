@@ -25,8 +25,8 @@ struct progress;
 struct signals;
 struct terminal;
 
-/* Who takes part, all borrowed. `say` prints one line that is safe; `refuse`
- * one about a file that was left out. */
+/* One transfer; everything is borrowed. `say` prints a line, which is safe;
+ * `refuse` reports a file that was left out. */
 struct transfer {
 	struct jail *jail;
 	const struct hostfs *host;
@@ -38,49 +38,49 @@ struct transfer {
 	void (*refuse)(void *arg, const struct err *e);
 	/* Whether to overwrite `name` on the host; NULL: never. */
 	bool (*overwrite)(void *arg, const char *name);
-	bool skip_saved; /* files that were downloaded as they are now */
+	bool skip_saved; /* leave out what was downloaded and is unchanged */
 	void *arg;
-	/* what came of it */
+	/* results */
 	int done, failed, left; /* left: there were too many */
 	bool cancelled;
-	struct hostfs_names *arrived; /* its own */
+	struct hostfs_names *arrived; /* transfer.c's own */
 };
 
 /* Copy files of the host, named or matched, into the home: to `to`, which is
- * a directory when it ends in '/' or when there is more than one file. NULL
- * is the home itself. Files that cannot be copied are refused one by one.
- * 0, or -1 with e when nothing could be begun. */
+ * a directory if it ends in '/', if the home has such a directory, or if there
+ * is more than one file. NULL is the home itself. Files that cannot be copied
+ * are refused one by one. 0, or -1 with e when nothing could be begun. */
 int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* A name in the home without what says so: /home/ or ./ at its beginning. ""
- * is the home itself. Pure. */
+/* A name in the home, without a leading /home/ or ./. "" is the home itself.
+ * Pure. */
 const char *transfer_home_name(const char *s);
 
 /* Whether the home has a directory of that name; "" is one. */
 bool transfer_home_has_dir(struct jail *j, const char *name);
 
-/* Copy what matches in the home into the directory `to` of the host; NULL is
- * the working directory. */
+/* Copy the files of the home that match into the directory `to` of the host;
+ * NULL is the working directory. */
 int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* What is copied unasked, with a copy of `with`: the files of the skeleton
- * (NULL: none), SRC[:DST] of -u, PATTERN[:DIR] of -d. 0, or -1 when anything
- * was refused, which with->refuse has been told. */
+/* Transfers that nobody types, each with a copy of `with`: the files of the
+ * skeleton (NULL: none), SRC[:DST] of -u, PATTERN[:DIR] of -d. 0, or -1 when
+ * anything was refused; with->refuse was called for it. */
 int transfer_skeleton(const struct transfer *with, const char *dir);
 int transfer_upload_pair(
 	const struct transfer *with, const char *from, const char *to);
 int transfer_download_pair(
 	const struct transfer *with, const char *from, const char *to);
 
-/* Whether files can be made in `to` (NULL: the working directory), found out
- * by making one. 0, or -1 with e. */
+/* Try whether files can be made in `to` (NULL: the working directory). 0, or -1
+ * with e. */
 int transfer_check_target(
 	const struct hostfs *host, const char *to, struct err *e);
 
-/* Copy at most `max` bytes from `in` to `out` until the end. 0; -1 with e:
- * it failed, was interrupted (EINTR), or there was more than `max`. */
+/* Copy from `in` to `out` until the end. 0; -1 with e: the copy failed, was
+ * interrupted (EINTR), or there were more than `max` bytes. */
 int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
 	int64_t max, struct err *e);
 
@@ -88,8 +88,8 @@ int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
  * '*' never a leading dot, "**" any number of directories. Pure. */
 bool transfer_matches(const char *pattern, const char *path);
 
-/* How much of the beginning of a path that matches `pattern` are directories
- * without wildcards: what its name on the host leaves out. Pure. */
+/* How many bytes of a path that matches `pattern` are leading directories
+ * without wildcards. Its name on the host leaves them out. Pure. */
 size_t transfer_prefix(const char *pattern);
 
 #endif
