@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ident.c - who a process is, and how it stops being that for good
+ * ident.c - what a process is allowed to do, and how it gives that up for good
  *
  * Runs in:   warden (become, map), init and front end (drop), all (close)
- * Holds:     root, or CAP_SETPCAP in its user namespace, until it gives it up
- * Trusts:    nothing it did itself: every drop is tried to be undone
- * Leaves:    no capability, no way to one, no descriptor that was not named
+ * Holds:     root, or CAP_SETPCAP in its user namespace, until it drops that
+ * Trusts:    nothing: after every drop it tries to undo the drop
+ * Leaves:    no capability, no way to one, no descriptor but those named
  */
 #include "ident.h"
 
@@ -44,7 +44,8 @@ static int map_ids(int dirfd, uid_t inside_uid, uid_t outside_uid,
 {
 	char line[64];
 
-	/* Before gid_map, or the kernel refuses that (CVE-2014-8989). */
+	/* Must come before gid_map, or the kernel refuses that
+	 * (CVE-2014-8989). */
 	if (map_write(dirfd, "setgroups", "deny") < 0)
 		return err_errno(e, "user namespace: deny setgroups");
 	snprintf(line, sizeof(line), "%u %u 1\n", inside_uid, outside_uid);
@@ -126,7 +127,7 @@ int ident_become(uid_t uid, gid_t gid, struct err *e)
 {
 	if (uid == 0 || gid == 0)
 		return err_set(e, "identity: the jail is never root outside");
-	/* Or the change of uid would leave every capability in place. */
+	/* With it set, the change of uid would keep every capability. */
 	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)
 		return err_errno(e, "identity: keep no capabilities");
 	if (setgroups(0, NULL) < 0)
@@ -137,7 +138,7 @@ int ident_become(uid_t uid, gid_t gid, struct err *e)
 		return err_errno(e, "identity: become uid %u", uid);
 	if (become_verify(uid, gid, e) < 0)
 		return -1;
-	/* A change of uid clears this, and /proc/self is root's without it. */
+	/* The change of uid cleared this; without it root owns /proc/self. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_errno(e, "identity: become dumpable");
 	return 0;
@@ -145,9 +146,9 @@ int ident_become(uid_t uid, gid_t gid, struct err *e)
 
 /* ---- keyring ---- */
 
-/* A new session keyring, so that the person's (kerberos tickets, ecryptfs
- * keys) is not possessed by anything in the jail. Keyrings know nothing of
- * user namespaces. Where they do not exist or are out of reach (a container
+/* Join a new session keyring, so that nothing in the jail possesses the
+ * person's keys (Kerberos tickets, eCryptfs): user namespaces do not separate
+ * keyrings. Where keyrings do not exist or are out of reach (a container
  * without keyctl) there is nothing to leave. */
 static int drop_keyring(struct err *e)
 {
@@ -178,7 +179,8 @@ static int drop_keyring(struct err *e)
 	(SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |                \
 		SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-/* The two sets and the bits that only CAP_SETPCAP can change. */
+/* The bounding and ambient sets and the securebits, which only CAP_SETPCAP can
+ * change. */
 static int drop_with_setpcap(struct err *e)
 {
 	for (cap_value_t c = 0; c < cap_max_bits(); c++)
@@ -187,7 +189,8 @@ static int drop_with_setpcap(struct err *e)
 				"identity: drop capability %d from the "
 				"bounding set",
 				c);
-	/* (libcap's asks for each before, as we do afterwards.) */
+	/* (libcap would ask for each capability first; verify_bounds() asks
+	 * afterwards.) */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return err_errno(e, "identity: clear ambient capabilities");
 	if (prctl(PR_SET_SECUREBITS, SECURE_ON | SECURE_LOCKS, 0, 0, 0) < 0)
@@ -206,8 +209,8 @@ static int drop_caps(struct err *e)
 	return r;
 }
 
-/* Whether the capabilities from lo to hi can be had back: into the permitted
- * and effective sets, or the inheritable one. */
+/* Whether the capabilities from lo to hi can be regained: in the permitted and
+ * effective sets, or in the inheritable set. */
 static int caps_regained(cap_value_t lo, cap_value_t hi)
 {
 	cap_t held = cap_init(), kept = cap_init();
@@ -225,8 +228,8 @@ static int caps_regained(cap_value_t lo, cap_value_t hi)
 	return got;
 }
 
-/* All at once, and alone the two that would give all others. (Each alone
- * would take longer than everything else here.) */
+/* Try to regain all at once, and each of the two that would give all others.
+ * (Trying each capability would take longer than everything else here.) */
 static int verify_caps(struct err *e)
 {
 	cap_value_t last = cap_max_bits() - 1;
@@ -260,8 +263,8 @@ static int verify_bounds(struct err *e)
 	return 0;
 }
 
-/* Becoming root again, or anyone else. Root's own front end has nothing to
- * regain: uid 0 without a capability is what it is meant to be. */
+/* Try to become root again. The front end of root is meant to be uid 0 without
+ * a capability, and has nothing to regain. */
 static int verify_ids(struct err *e)
 {
 	if (getuid() != 0 && setresuid(0, 0, 0) == 0)
@@ -342,8 +345,8 @@ static int int_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* close_range() is older than any kernel we run on, but a container's own
- * filter may not know it. */
+/* Every kernel we run on has close_range(), but the filter of a container may
+ * not know it. */
 static int close_between_slowly(unsigned lo, unsigned hi)
 {
 	DIR *d = opendir("/proc/self/fd");

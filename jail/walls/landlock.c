@@ -3,11 +3,11 @@
  * landlock.c - a second wall around files, behind the mounts
  *
  * Runs in:   init, over the finished root; the front end, over the host
- * Trusts:    nothing: what no rule names is denied
+ * Trusts:    nothing: what no rule allows is denied
  * Leaves:    a domain that descendants inherit and nobody can leave
  *
- * The constants are our own: headers of the day do not know every ABI.
- * See landlock(7) for what came with which.
+ * The constants are our own, because installed headers do not know every ABI.
+ * landlock(7) says which ABI brought what.
  */
 #include "landlock.h"
 
@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same on every architecture. */
+/* System call numbers, the same on every architecture. */
 #define NR_CREATE_RULESET 444
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
@@ -66,7 +66,7 @@ struct path_beneath_attr {
 	(READ | FS_WRITE_FILE | FS_TRUNCATE | FS_REFER | FS_REMOVE_DIR |       \
 		FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK |    \
 		FS_MAKE_FIFO | FS_MAKE_SYM)
-/* What makes sense on something that is not a directory. */
+/* Rights that the kernel takes for a file that is not a directory. */
 #define ON_FILE                                                                \
 	(FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
 
@@ -78,7 +78,7 @@ static const uint64_t class_rights[] = {
 	[LANDLOCK_DEVICE] = READ | FS_WRITE_FILE | FS_TRUNCATE | FS_IOCTL_DEV,
 };
 
-/* Rights that a kernel of this ABI knows and so can deny. */
+/* Rights that this ABI knows, and so can deny. */
 static uint64_t abi_rights(int abi)
 {
 	uint64_t all = (FS_MAKE_SYM << 1) - 1;
@@ -92,7 +92,7 @@ static uint64_t abi_rights(int abi)
 	return all;
 }
 
-/* The attribute grew; a kernel takes what it knows of it. */
+/* The attribute grew with the ABI. */
 static size_t abi_attr_size(int abi)
 {
 	if (abi >= 6)
@@ -151,8 +151,8 @@ int landlock_confine(const struct landlock_rule *rules, size_t n,
 
 	if (abi > abi_max)
 		abi = abi_max;
-	/* ABI 1 denies every rename between directories, whatever the rules
-	 * say. */
+	/* ABI 1 denies every rename between directories; no rule can allow
+	 * one. */
 	if (abi < 1 || (abi < 2 && (flags & LANDLOCK_NEED_REFER)))
 		return 0;
 	ruleset = ruleset_create(abi, flags, e);

@@ -27,17 +27,17 @@ struct landlock_rule {
 };
 
 enum landlock_flags {
-	LANDLOCK_NEED_REFER = 1, /* renames across directories must go on
-				  * working: do nothing on ABI 1 */
+	LANDLOCK_NEED_REFER = 1, /* renames between directories must work:
+				  * do nothing on ABI 1 */
 	LANDLOCK_NO_TCP = 2,	 /* deny TCP bind and connect (ABI 4) */
 	LANDLOCK_SCOPE = 4,	 /* no signals to, no abstract sockets of,
 				  * processes outside (ABI 6) */
 };
 
-/* Allow what the rules name and nothing else, for good; sets no_new_privs.
- * `abi_max` switches later features off (tests); use LANDLOCK_ABI_ANY.
- * Returns the ABI in force, 0 when Landlock could not be used at all (absent,
- * or see LANDLOCK_NEED_REFER), -1 when it could but a rule failed. */
+/* Deny everything that no rule allows, for good; sets no_new_privs. `abi_max`
+ * switches later features off (for tests); otherwise LANDLOCK_ABI_ANY.
+ * Returns the ABI in force; 0 when Landlock cannot be used (it is absent, or
+ * see LANDLOCK_NEED_REFER); -1 with e when a rule failed. */
 #define LANDLOCK_ABI_ANY 99
 int landlock_confine(const struct landlock_rule *rules, size_t n,
 	unsigned flags, int abi_max, struct err *e);

@@ -7,10 +7,10 @@
  * Trusts:    its caller for sources; for targets only the kernel's walk
  * Leaves:    mounts that are gone with the namespace
  *
- * A source is copied into a detached tree and restricted before it is
- * attached, so there is no moment at which it is there and writable. Kernels
- * before 5.12 cannot do that; remount.c then restricts it in place, and
- * nothing but ourselves runs in the jail by then.
+ * A source is copied into a detached tree and restricted before it is attached,
+ * so the jail never holds a writable one. A kernel before 5.12 cannot do that:
+ * remount.c then restricts the tree in place. Until the root is finished only
+ * our own code runs in the jail.
  */
 #include "mount.h"
 
@@ -36,8 +36,8 @@
 static const struct path_walk enter = {.flags = O_PATH};
 static const struct path_walk make = {.flags = O_PATH, .mode = DIR_MODE};
 
-/* A path in two: where it leads from the root, "" for nowhere, and what is
- * there, "." for the root itself. 0, or -1 with errno. */
+/* Split a path: the way from the root, "" for none, and the last component, "."
+ * for the root itself. 0, or -1 with errno. */
 static int split(
 	const char *path, char parent[PATH_MAX], char last[NAME_MAX + 1])
 {
@@ -54,14 +54,13 @@ static int split(
 		errno = EINVAL;
 		return -1;
 	}
-	memcpy(parent, path, at);
-	parent[at] = '\0';
-	memcpy(last, n ? path + at : ".", n ? n - at : 1);
-	last[n ? n - at : 1] = '\0';
+	snprintf(parent, PATH_MAX, "%.*s", (int)at, path);
+	snprintf(last, NAME_MAX + 1, "%.*s", n ? (int)(n - at) : 1,
+		n ? path + at : ".");
 	return 0;
 }
 
-/* openat2(2) would do what we do, at once; but it may be missing. */
+/* Whether openat2(2), which does in one call what a walk does, is missing. */
 static int walk_is_needed(int code)
 {
 	return code == ENOSYS || code == EPERM || code == EAGAIN;
@@ -70,34 +69,42 @@ static int walk_is_needed(int code)
 /* Where a target is, or will be. */
 struct place {
 	int dir; /* -1 with errno: out of reach */
-	int own; /* the same if it is to be closed, else -1 */
 	char last[NAME_MAX + 1];
 };
 
 static void place_close(struct place *p)
 {
-	fd_drop(&p->own);
+	fd_drop(&p->dir);
 }
 
 #define auto_place __attribute__((cleanup(place_close))) struct place
 
-/* What is missing on the way to it is made. */
+/* Missing directories on the way are made. */
 static struct place place_find(int root, const char *target)
 {
-	struct place p = {.dir = -1, .own = -1};
+	struct place p = {.dir = -1};
 	char parent[PATH_MAX];
 
 	if (split(target, parent, p.last) < 0)
 		return p;
-	p.dir = root;
-	if (!parent[0])
-		return p;
-	p.own = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
-		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS);
-	if (p.own < 0 && (errno == ENOENT || walk_is_needed(errno)))
-		p.own = path_walk(root, parent, &make);
-	p.dir = p.own;
+	if (parent[0])
+		p.dir = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
+			SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS);
+	if (!parent[0] ||
+		(p.dir < 0 && (errno == ENOENT || walk_is_needed(errno))))
+		p.dir = path_walk(root, parent, &make);
 	return p;
+}
+
+/* Open a target that exists: descriptor, or -1 with errno. */
+static int open_target(
+	const struct mount_root *r, const char *target, int flags)
+{
+	auto_place at = place_find(r->fd, target);
+
+	return at.dir < 0 ? -1
+			  : openat(at.dir, at.last,
+				    flags | O_NOFOLLOW | O_CLOEXEC);
 }
 
 int mount_symlink(const struct mount_root *r, const char *text,
@@ -121,7 +128,7 @@ int mount_symlink(const struct mount_root *r, const char *text,
 	return err_errno(e, "make link %s", target);
 }
 
-/* A file that was not there: descriptor, or -1. */
+/* Make a new file: descriptor, or -1 with errno. */
 static int create(const struct place *at, mode_t mode)
 {
 	if (at->dir < 0)
@@ -141,8 +148,8 @@ int mount_file(const struct mount_root *r, const char *target,
 	return 0;
 }
 
-/* A mount point of the right kind at `target`, a new one where there is none:
- * descriptor, or -1. */
+/* A mount point of the right kind at `target`, made if it is missing:
+ * descriptor, or -1 with errno. */
 static int open_point(const struct mount_root *r, const char *target, int isdir)
 {
 	auto_place at = place_find(r->fd, target);
@@ -164,19 +171,15 @@ static int open_point(const struct mount_root *r, const char *target, int isdir)
 int mount_open_dir(
 	const struct mount_root *r, const char *target, struct err *e)
 {
-	auto_place at = place_find(r->fd, target);
-	int fd = -1;
+	int fd = open_target(r, target, O_RDONLY | O_DIRECTORY);
 
-	if (at.dir >= 0)
-		fd = openat(at.dir, at.last,
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_errno(e, "open the jail's %s", target) : fd;
 }
 
 /* ---- file systems ---- */
 
-/* The kernel's own words about a file system it would not make ("e tmpfs:
- * Bad value for 'size'"), if it has any. */
+/* Add the kernel's own words about a file system that it did not make, if it
+ * has any ("e tmpfs: Bad value for 'size'"). */
 static int fail_fs(int fs, const char *what, const char *on, struct err *e)
 {
 	int code = errno;
@@ -188,11 +191,10 @@ static int fail_fs(int fs, const char *what, const char *on, struct err *e)
 		return err_errno(e, "mount %s on %s", what, on);
 	why[n] = '\0';
 	why[strcspn(why, "\n")] = '\0';
-	err_errno(e, "mount %s on %s (%s)", what, on, why + 2);
-	return -1;
+	return err_errno(e, "mount %s on %s (%s)", what, on, why + 2);
 }
 
-/* "a=1,b" one by one. */
+/* Set options that look like "a=1,b". */
 static int set_options(int fs, const char *options)
 {
 	char buf[256], *save = NULL;
@@ -232,36 +234,38 @@ static int make_fs(const char *fstype, const char *options, unsigned attrs,
 	return fd < 0 ? fail_fs(fs, fstype, on, e) : fd;
 }
 
+/* Mount a new file system on `to`, which was opened for that or is -1 with
+ * errno: a descriptor of its top directory. */
+static int mount_new(const char *fstype, int to, const char *options,
+	unsigned attrs, const char *on, struct err *e)
+{
+	auto_close int fd = -1;
+
+	if (to < 0)
+		return err_errno(e, "mount %s on %s", fstype, on);
+	fd = make_fs(fstype, options, attrs, on, e);
+	if (fd < 0)
+		return -1;
+	if (sys_move_mount_fd(fd, to) < 0)
+		return err_errno(e, "mount %s on %s", fstype, on);
+	return fd_take(&fd);
+}
+
 int mount_tmpfs_over(
 	const char *at, const char *options, unsigned attrs, struct err *e)
 {
 	auto_close int to = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_close int fd = -1;
 
-	if (to < 0)
-		return err_errno(e, "mount tmpfs on %s", at);
-	fd = make_fs("tmpfs", options, attrs, at, e);
-	if (fd < 0)
-		return -1;
-	if (sys_move_mount_fd(fd, to) < 0)
-		return err_errno(e, "mount tmpfs on %s", at);
-	return fd_take(&fd);
+	return mount_new("tmpfs", to, options, attrs, at, e);
 }
 
 int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	const char *options, unsigned attrs, struct err *e)
 {
 	auto_close int to = open_point(r, target, 1);
-	auto_close int fd = -1;
+	auto_close int fd = mount_new(fstype, to, options, attrs, target, e);
 
-	if (to < 0)
-		return err_errno(e, "mount %s on %s", fstype, target);
-	fd = make_fs(fstype, options, attrs, target, e);
-	if (fd < 0)
-		return -1;
-	if (sys_move_mount_fd(fd, to) < 0)
-		return err_errno(e, "mount %s on %s", fstype, target);
-	return 0;
+	return fd < 0 ? -1 : 0;
 }
 
 /* ---- binds ---- */
@@ -286,9 +290,9 @@ static int walk_to_source(const char *source, int flags)
 }
 
 /*
- * A source, an absolute path, is opened without following a link. Whoever
- * named it has looked where it leads and whether that may be shown
- * (plan_show.c); what has been put in its way since is something else.
+ * Open a source, an absolute path, without following a link. Whoever named the
+ * source has checked where it leads and whether it may be shown (plan/show.c);
+ * a link that was put in its way since is refused.
  */
 static int open_source(const char *source, int flags)
 {
@@ -308,36 +312,43 @@ static int clone_source(int source, unsigned flags)
 					    SYS_AT_EMPTY_PATH);
 }
 
-/* A kernel that lacks a call says ENOSYS; a container's filter may say EPERM,
- * and where it is the kernel that does, the slow way will fail as well. */
+/* A kernel that lacks a call says ENOSYS; a container's filter may say EPERM.
+ * If EPERM came from the kernel, the fallback fails as well. */
 static int is_missing(int code)
 {
 	return code == ENOSYS || code == EPERM;
 }
 
+/* Add attributes to the mount of fd, with SYS_AT_RECURSIVE also to those below
+ * it. 1 done, 0 this kernel cannot, -1 with errno. */
+static int set_attrs(
+	const struct mount_root *r, int fd, unsigned flags, unsigned attrs)
+{
+	if (r->no_setattr)
+		return 0;
+	if (sys_mount_setattr(fd, flags, attrs) == 0)
+		return 1;
+	return is_missing(errno) ? 0 : -1;
+}
+
 /*
- * Attach a tree that is attached nowhere yet at a target, an open mount point
- * (-1 with errno: it could not be opened), and restrict it before; afterwards
- * where this kernel cannot. `below`: it may have mounts below its top.
+ * Restrict a detached tree and attach it at a target; where this kernel cannot
+ * restrict it before, restrict it afterwards. `to` is the open mount point, or
+ * -1 with errno. `below`: the tree may have mounts below its top.
  */
 static int attach(const struct mount_root *r, int tree, int to,
 	const char *target, unsigned attrs, int below, struct err *e)
 {
-	int done = 0;
+	int done;
 
 	if (to < 0)
 		return err_errno(e, "show %s", target);
-	if (!r->no_setattr) {
-		done = sys_mount_setattr(
-			       tree, below ? SYS_AT_RECURSIVE : 0, attrs) == 0;
-		if (!done && !is_missing(errno))
-			return err_errno(e, "restrict %s", target);
-	}
+	done = set_attrs(r, tree, below ? SYS_AT_RECURSIVE : 0, attrs);
+	if (done < 0)
+		return err_errno(e, "restrict %s", target);
 	if (sys_move_mount_fd(tree, to) < 0)
 		return err_errno(e, "show %s", target);
-	if (!done)
-		return remount_tree(tree, r->path, target, attrs, below, e);
-	return 0;
+	return done ? 0 : remount_tree(tree, r->path, target, attrs, below, e);
 }
 
 static int is_bindable(mode_t mode)
@@ -364,12 +375,12 @@ int mount_bind(const struct mount_root *r, const char *source,
 	return attach(r, tree, to, target, attrs, 1, e);
 }
 
-/* ---- with locks of its own ---- */
+/* ---- with file locks of the jail's own ---- */
 
-/* A file of up to this size is copied; the root has room for a few. */
+/* Larger files are not copied: the root has room for a few of this size. */
 #define COPY_MAX (1024 * 1024)
 
-/* For files this small sendfile() takes several times as long. */
+/* sendfile() takes several times as long for files this small. */
 static int copy_bytes(int from, int to)
 {
 	char buf[16384];
@@ -381,7 +392,7 @@ static int copy_bytes(int from, int to)
 	return (int)n;
 }
 
-/* 1 a copy is there, 0 nothing is. */
+/* 1 if the target is a copy, 0 if nothing was made. */
 static int show_copy(
 	const struct mount_root *r, const char *source, const char *target)
 {
@@ -404,10 +415,10 @@ static int show_copy(
 }
 
 /*
- * Mount an overlay of the directory `shown` over it. Where nothing can be
- * written the kernel wants a second directory to lay it over: the empty mount
- * point beneath. 0, or -1: before Linux 5.11 a user namespace may not, and
- * some file systems refuse to be part of one.
+ * Mount an overlay of the directory `shown` over that directory. An overlay
+ * that cannot be written to needs a second layer: the empty mount point
+ * beneath. 0, or -1: before Linux 5.11 a user namespace may not mount overlays,
+ * and some file systems cannot be part of one.
  */
 static int cover(int shown, int point, const char *target, unsigned attrs)
 {
@@ -427,9 +438,10 @@ static int cover(int shown, int point, const char *target, unsigned attrs)
 }
 
 /*
- * An overlay ends where another mount begins, so it may only cover a directory
- * with none below. The kernel tells: mounts that came with our namespace are
- * locked to what they are on, and it copies no directory without them.
+ * An overlay does not show what is mounted inside its layers, so it may only
+ * cover a directory without mounts below. The kernel tells: mounts that came
+ * with our namespace are locked to their place, and such a directory cannot be
+ * copied without them.
  */
 static int show_directory(const struct mount_root *r, int from,
 	const char *source, const char *target, unsigned attrs, struct err *e)
@@ -485,20 +497,12 @@ int mount_attach(
 int mount_restrict(const struct mount_root *r, const char *target,
 	unsigned attrs, struct err *e)
 {
-	auto_place at = place_find(r->fd, target);
-	auto_close int fd = -1;
+	auto_close int fd = open_target(r, target, O_PATH);
+	int done = fd < 0 ? -1 : set_attrs(r, fd, 0, attrs);
 
-	if (at.dir >= 0)
-		fd = openat(at.dir, at.last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
+	if (done < 0)
 		return err_errno(e, "restrict %s", target);
-	if (!r->no_setattr) {
-		if (sys_mount_setattr(fd, 0, attrs) == 0)
-			return 0;
-		if (!is_missing(errno))
-			return err_errno(e, "restrict %s", target);
-	}
-	return remount_tree(fd, r->path, target, attrs, 0, e);
+	return done ? 0 : remount_tree(fd, r->path, target, attrs, 0, e);
 }
 
 /* ---- the namespace ---- */
@@ -510,9 +514,8 @@ int mount_private_all(struct err *e)
 	return 0;
 }
 
-/*
- * pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the
- * new one, at ".", from where it is let go. Nothing needs a directory for it.
+/* pivot_root(".", "."), see pivot_root(2): the old root ends up on top of the
+ * new one, at ".", and is detached from there. No directory is needed for it.
  */
 int mount_pivot(const struct mount_root *r, struct err *e)
 {

@@ -2,9 +2,9 @@
 /*
  * mount.h - build a root file system by descriptor
  *
- * `root` is always a descriptor of the new root's top directory. A target is a
- * path as the jail will see it ("/usr"); it is walked from `root` one component
- * at a time without following a link, and what is missing on the way is made.
+ * A target is a path as the jail will see it ("/usr"). It is walked from the
+ * new root without following a link, and missing directories on the way are
+ * made.
  */
 #ifndef JAIL_WALLS_MOUNT_H
 #define JAIL_WALLS_MOUNT_H
@@ -13,14 +13,15 @@
 
 #include <sys/types.h>
 
-/* What we are building on, and the same place as a path of this process. */
+/* The top directory of the new root, and its path in this process. */
 struct mount_root {
 	int fd;
 	const char *path;
 	int no_setattr; /* do not use mount_setattr(2) (Linux 5.12) */
 };
 
-/* Stop every mount of this namespace from hearing of, or telling, others. */
+/* Make every mount of this namespace private: no mount event crosses its
+ * border. */
 int mount_private_all(struct err *e);
 
 /* Mount a new tmpfs over the directory `at` of this process's own root.
@@ -33,24 +34,25 @@ int mount_tmpfs_over(
 int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	const char *options, unsigned attrs, struct err *e);
 
-/* Show the host's `source`, which must lead through no link, and everything
- * mounted below it, at a target, every mount of it with at least these
- * attributes. Regular files, directories and character devices only. */
+/* Show the host's `source` and everything mounted below it at a target, with at
+ * least these attributes on every mount. The path of `source` must have no link
+ * in it. Regular files, directories and character devices only. */
 int mount_bind(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e);
 
 /*
- * Show the host's `source` at a target, and with it what was mounted below it
- * when this namespace was made. Where possible it has inodes, and so file
- * locks, of its own: a directory then is an overlay of itself, a small file a
- * copy. Returns 1 if so, 0 if it is bound and shares the host's, -1 with e.
+ * Show the host's `source` at a target, with what was mounted below it when
+ * this namespace was made. Where possible it gets inodes of its own, and so
+ * file locks of its own: a directory becomes an overlay of itself, a small file
+ * a copy. Returns 1 if so, 0 if it is bound and shares the host's locks, -1
+ * with e.
  */
 int mount_show(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e);
 
-/* A detached copy of the mount that is on top of the directory `at`, with all
- * that is mounted below it, after checking that it is the one `same_fd` belongs
- * to: a descriptor (caller closes), or -1 with e. */
+/* A detached copy of the mount on top of the directory `at`, with everything
+ * mounted below it: a descriptor (caller closes), or -1 with e. It must be the
+ * mount that `same_fd` belongs to, or the call fails. */
 int mount_copy(const char *at, int same_fd, struct err *e);
 
 /* Attach such a copy at a target. Borrows `copy`. */
@@ -61,10 +63,10 @@ int mount_attach(const struct mount_root *r, int copy, const char *target,
 int mount_restrict(const struct mount_root *r, const char *target,
 	unsigned attrs, struct err *e);
 
-/* Make a symbolic link (an identical one may be there already), a small file.
- */
+/* Make a symbolic link; an identical one may exist already. */
 int mount_symlink(const struct mount_root *r, const char *text,
 	const char *target, struct err *e);
+/* Make a small file. */
 int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e);
 
@@ -72,7 +74,7 @@ int mount_file(const struct mount_root *r, const char *target,
 int mount_open_dir(
 	const struct mount_root *r, const char *target, struct err *e);
 
-/* Make it this process's root, and let go of the old one for good. */
+/* Make the new root this process's root, and detach the old one for good. */
 int mount_pivot(const struct mount_root *r, struct err *e);
 
 #endif

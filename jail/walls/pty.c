@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pty.c - pairs on the jail's own devpts, and how they are set
+ * pty.c - ptys of the jail's own devpts, and their settings
  *
- * Runs in:   init (makes them), warden (sets them before each cell)
- * Trusts:    nothing a guest did to the settings: they are written whole
+ * Runs in:   init (makes the pairs), warden (sets them before each cell)
+ * Trusts:    no setting of a guest: settings are written as a whole
  * Leaves:    descriptors; a pair is gone when both ends are closed
  */
 #include "pty.h"
@@ -30,8 +30,8 @@
 
 #define FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
 
-/* Through its master (TIOCGPTPEER, Linux 4.13): no name is resolved, so none
- * can be in the way. */
+/* TIOCGPTPEER (Linux 4.13) resolves no name, so a guest can put none in the
+ * way. */
 int pty_open_slave(int master, int flags, struct err *e)
 {
 	int s = ioctl(master, TIOCGPTPEER, FLAGS | flags);
@@ -91,7 +91,8 @@ int pty_set_cooked(int fd, struct err *e)
 	cfsetospeed(&t, B38400);
 	if (tcsetattr(fd, TCSANOW, &t) < 0)
 		return err_errno(e, "set the terminal of a cell");
-	/* A guest may have stopped output (TCOOFF), which is no setting. */
+	/* A guest may have stopped output (TCOOFF): termios does not hold that.
+	 */
 	if (tcflow(fd, TCOON) < 0)
 		return err_errno(e, "turn the output of a cell on");
 	return 0;

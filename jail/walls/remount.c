@@ -7,8 +7,8 @@
  * Trusts:    the kernel's list of mounts
  * Leaves:    every mount of the tree restricted, or an error
  *
- * A bind mount's flags can only be changed one mount at a time, and MS_REMOUNT
- * replaces them all, so each mount's present flags are read first.
+ * The flags of a bind mount can only be changed one mount at a time, and
+ * MS_REMOUNT replaces them all, so each mount's present flags are read first.
  */
 #include "remount.h"
 
@@ -26,15 +26,7 @@
 #define MOUNTINFO_MAX (4 * 1024 * 1024)
 #define TREE_MAX 1024
 
-/* statvfs(3) says which flags a mount has; these are remounted as they are. */
-#ifndef ST_NODEV
-#define ST_NODEV 4
-#define ST_NOEXEC 8
-#define ST_NOATIME 1024
-#define ST_NODIRATIME 2048
-#define ST_RELATIME 4096
-#endif
-
+/* A remounted mount keeps these flags if it has them. */
 static const struct {
 	unsigned long st, ms;
 } kept_flags[] = {
@@ -94,7 +86,7 @@ int remount_line_parse(struct remount_line *m, const char *line)
 	return unescape(m->path, sizeof(m->path), p, strcspn(p, " \n"));
 }
 
-/* The kernel's number of the mount that fd is in. */
+/* The kernel's id of the mount that fd is in. */
 static int mount_id(int fd)
 {
 	char path[64], *text = NULL;
@@ -143,7 +135,8 @@ static int tree_has(const struct tree *t, int id)
 	return 0;
 }
 
-/* Each mount below the first of `t`; a parent is listed before its children. */
+/* Restrict each mount below the first of `t`. The kernel lists a parent before
+ * its children. */
 static int remount_below(
 	struct tree *t, const char *text, unsigned attrs, struct err *e)
 {

@@ -12,7 +12,7 @@
 /* One line of /proc/self/mountinfo. */
 struct remount_line {
 	int id, parent;
-	char path[4096]; /* unescaped */
+	char path[4096]; /* without escapes */
 };
 
 /* Parse one line (NUL or newline ends it). 0, or -1 when malformed. */
@@ -20,9 +20,9 @@ int remount_line_parse(struct remount_line *m, const char *line);
 
 /*
  * Add attributes (SYS_ATTR_*) to the mount that `fd` is the top of, and with
- * `recursive` to each one below it. It is known to this process as `root`
- * followed by `target`. Flags that are set already stay: a mount inherited
- * from a more privileged namespace has them locked.
+ * `recursive` to each mount below it. Its path in this process is `root`
+ * followed by `target`. Flags that are set already stay: they are locked where
+ * the mount came from a more privileged namespace.
  */
 int remount_tree(int fd, const char *root, const char *target, unsigned attrs,
 	int recursive, struct err *e);

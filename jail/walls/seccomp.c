@@ -2,9 +2,9 @@
 /*
  * seccomp.c - which system calls a process may make
  *
- * Runs in:   init and each guest before Python; the front end before input
- * Trusts:    the filters made at build time from seccomp_rules.h
- * Leaves:    a process that cannot loosen what it may ask of the kernel
+ * Runs in:   init; each guest, before Python; the front end, before input
+ * Trusts:    the filters, made at build time from seccomp_rules.h
+ * Leaves:    a process that cannot remove its filter
  */
 #include "seccomp.h"
 
@@ -45,7 +45,7 @@ int seccomp_size(enum seccomp_profile profile)
 	return entries[profile].n;
 }
 
-/* unshare(0) asks for nothing and always succeeds, unless a filter is there. */
+/* unshare(0) asks for nothing, so only a filter refuses it. */
 static int seccomp_verify(const char *name, struct err *e)
 {
 	if (unshare(0) == 0)

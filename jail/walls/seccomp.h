@@ -12,18 +12,17 @@
 enum seccomp_profile {
 	SECCOMP_GUEST,	     /* Python and whatever it starts */
 	SECCOMP_GUEST_NOMEM, /* the same where no cgroup counts its memory */
-	SECCOMP_INIT,	     /* pid 1 once the jail stands; a superset of GUEST,
-			      * because guests inherit it and stack theirs */
+	SECCOMP_INIT,	     /* pid 1 of a finished jail; allows all that GUEST
+			      * allows, because guests inherit it and add theirs */
 	SECCOMP_FRONT,	     /* the front end: no exec, no sockets */
 };
 #define SECCOMP_PROFILES 4
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
- * SECCOMP_FRONT sets itself. Verified: a call that every profile refuses is
- * made, and must fail. */
+ * SECCOMP_FRONT sets itself. Verified by a call that every profile refuses. */
 int seccomp_load(enum seccomp_profile profile, struct err *e);
 
-/* Instructions in the embedded filter, 0 where this machine has none. */
+/* Number of instructions of a filter, 0 where this processor has none. */
 int seccomp_size(enum seccomp_profile profile);
 
 #endif
