@@ -15,7 +15,8 @@
 #include "jail/base/io.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
-#include "jail/warden/warden.h"
+#include "jail/warden/link.h"
+#include "jail/warden/loop.h"
 #include "jail/wire/wire.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@
 /* What the warden may take to end a session before it is killed, and then, or
  * where it may not be killed, until its own alarm must have ended it. */
 #define CLOSE_MS 3000
-#define CLOSE_KILLED_MS (WARDEN_WORK_MS + 2000)
+#define CLOSE_KILLED_MS (LINK_WORK_MS + 2000)
 /* A death becomes known a moment after the socket's end. */
 #define DEATH_MS 200
 /* Longest answer or listing taken from the warden. */
@@ -90,7 +91,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	j->warden = fork();
 	if (j->warden == 0)
-		warden_main(pair[1], spec);
+		warden_loop_run(pair[1], spec);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pair[1]);
 	if (j->warden < 0) {

@@ -1,65 +1,87 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cell.c - one cell, from its source to the truth about its end
+ * cell.c - one cell, from its source to its verdict
  *
  * Runs in:   warden
  * Trusts:    clocks, the kernel's counters and reports of death; nothing the
- *            guest says can lengthen a clock or change what is told of it
+ *            guest says can change what is told of its end
+ * Leaves:    a live guest, stopped, with a checkpoint; or words on why not
  *
- * The ladder: at a limit, SIGINT to the foreground group; after the grace,
- * everything but the checkpoints is killed and the newest of them goes on;
- * when none answers, a fresh Python starts on the same home.
+ * When a cell must end: SIGINT to the foreground group at the limit; after the
+ * grace, everything but the checkpoints is killed and the newest of them goes
+ * on; when none answers, a fresh Python starts on the same home.
  */
-#include "run.h"
+#include "cell.h"
 
 #include "jail/base/io.h"
-#include "jail/init/procs.h"
 #include "jail/walls/pty.h"
+#include "warden.h"
+#include "watch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Between two looks at a running cell. */
-#define TICK_MS 50
-#define TICK_WATCHED_MS 15
-/* A session this large may copy much of itself at the start of a cell. */
-#define COPYING_BYTES (64 << 20)
-#define COPYING_MS 250
-/* How long a death may take that has begun. */
-#define DYING_MS 3000
+/* A cell shorter than this is not measured: measuring would cost more. */
+#define MEASURE_MS 10
 
-static int run_load(struct warden *w, struct run *r, int fd)
+struct cell {
+	struct warden *w;
+	struct watch watch;
+	struct jail_done done;
+	char *src;
+	size_t n, at; /* of the source; written so far */
+	int took;     /* the source has arrived */
+	int64_t oom_start, fork_fails_start;
+};
+
+/* ---- its beginning ---- */
+
+static int load(struct cell *c, int fd)
 {
+	char *why = c->done.text;
+	size_t size = sizeof(c->done.text);
+	int64_t max = c->w->spec->limits.source_bytes;
 	struct stat st;
-	int64_t max = w->spec->limits.source_bytes;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		snprintf(r->d.text, sizeof(r->d.text), "its source is missing");
+		snprintf(why, size, "its source is missing");
 		return -1;
 	}
 	if (st.st_size > max) {
-		snprintf(r->d.text, sizeof(r->d.text),
+		snprintf(why, size,
 			"the cell has %lld bytes, more than cell.source = %lld",
 			(long long)st.st_size, (long long)max);
 		return -1;
 	}
-	r->n = (size_t)st.st_size;
-	r->src = malloc(r->n + 1);
-	if (!r->src || pread(fd, r->src, r->n, 0) != (ssize_t)r->n) {
-		snprintf(r->d.text, sizeof(r->d.text),
-			"its source could not be read");
+	c->n = (size_t)st.st_size;
+	c->src = malloc(c->n + 1);
+	if (!c->src || pread(fd, c->src, c->n, 0) != (ssize_t)c->n) {
+		snprintf(why, size, "its source could not be read");
 		return -1;
 	}
 	return 0;
+}
+
+static void tell_done(struct cell *c)
+{
+	struct jail_event ev = {
+		.type = JAIL_DONE, .cell = c->done.cell, .done = c->done};
+
+	link_event(&c->w->link, &ev, NULL, 0);
+}
+
+/* A cell that never ran. One was perhaps expected: then the jail runs. */
+static int refuse(struct cell *c)
+{
+	int32_t killed;
+
+	c->done.how = HOW_REFUSED;
+	c->done.names = c->w->guest.names;
+	tell_done(c);
+	return warden_stop(c->w, &killed);
 }
 
 static void mark_make(char *mark)
@@ -72,342 +94,330 @@ static void mark_make(char *mark)
 		sprintf(mark + 2 * i, "%02x", b[i]);
 }
 
+static void write_source(struct cell *c)
+{
+	ssize_t n = write(c->w->jail.line, c->src + c->at, c->n - c->at);
+
+	if (n > 0)
+		c->at += (size_t)n;
+}
+
+/* What the session had used before. */
+static int64_t note_start(struct cell *c)
+{
+	struct warden *w = c->w;
+	const struct warden_jail_usage *u;
+	int fresh;
+
+	warden_note_cell(w, c->done.cell);
+	u = warden_jail_baseline(&w->jail, &fresh);
+	if (fresh)
+		checkpoints_weigh_start(&w->checkpoints);
+	warden_jail_note_oom(&w->jail, u->oom_kills);
+	c->oom_start = w->jail.oom_seen;
+	c->fork_fails_start = u->fork_fails;
+	return u->cpu_ms;
+}
+
 /* ---- what ends it ---- */
 
-static void run_interrupt(struct warden *w, struct run *r, enum jail_limit why)
+/* The live guest is dead: by what? */
+static void died(struct cell *c)
 {
-	if (r->kill_ms)
-		return;
-	r->d.limit = why;
-	r->kill_ms = now_ms() + w->spec->limits.cell_grace_ms;
-	pty_signal_fg(w->tty_master, SIGINT, NULL);
-}
-
-static void run_kill(struct run *r, enum jail_limit why)
-{
-	r->d.how = HOW_KILLED;
-	r->d.limit = why;
-	r->over = 1;
-}
-
-/* The live guest is dead: by whom? */
-static void run_died(struct warden *w, struct run *r)
-{
-	int status = w->live_status;
+	int status = c->w->guest.status;
+	struct jail_done *d = &c->done;
 	struct cgroup_usage u;
 
-	cgroup_usage(&w->cgroup, &u);
-	r->over = 1;
+	cgroup_usage(&c->w->site.cgroup, &u);
+	c->watch.over = 1;
 	if (WIFEXITED(status)) {
-		r->d.status = WEXITSTATUS(status);
-		r->d.how = HOW_EXITED;
+		d->status = WEXITSTATUS(status);
+		d->how = HOW_EXITED;
 		return;
 	}
-	r->d.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	r->d.how = r->d.signal == WIRE_STACK_SIGNAL ? HOW_LOST : HOW_CRASHED;
-	if (r->d.signal == SIGKILL && u.oom_kills > r->oom_start)
-		run_kill(r, LIMIT_MEMORY);
+	d->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	d->how = d->signal == WIRE_STACK_SIGNAL ? HOW_LOST : HOW_CRASHED;
+	if (d->signal == SIGKILL && u.oom_kills > c->oom_start) {
+		d->how = HOW_KILLED;
+		d->limit = LIMIT_MEMORY;
+	}
 }
 
-/* Its end has begun, though init has not told it yet. */
+/* Its end has begun, though init has not reported it yet. */
 static int is_dying(struct warden *w)
 {
 	struct procstat st;
 
-	return procs_stat(&w->procs, w->live, &st) < 0 || st.exiting;
+	return procs_stat(&w->jail.procs, w->guest.pid, &st) < 0 || st.exiting;
 }
 
-/* Its link broke. It may be dying of something better: wait for that. */
-static void run_lost(struct warden *w, struct run *r)
+/* Its link broke. If it is dying, its death says more. */
+static void lost(struct cell *c)
 {
+	struct warden *w = c->w;
+	int64_t end = now_ms() + w->link.deadlines->dying_ms;
+	struct pollfd p = {.fd = w->link.init, .events = POLLIN};
 	struct wire_init m;
-	int64_t end = now_ms() + DYING_MS;
 
-	while (w->live && is_dying(w) && now_ms() < end) {
-		struct pollfd p = {.fd = w->init_sock, .events = POLLIN};
-
-		warden_poll(&p, 1, 5);
-		if (warden_init_take(w, &m) < 0)
+	while (guest_is_alive(&w->guest) && is_dying(w) && now_ms() < end) {
+		link_poll(&p, 1, 5);
+		if (link_take(&w->link, &m, NULL, 0) < 0)
 			break;
 	}
-	if (!w->live) {
-		run_died(w, r);
+	if (!guest_is_alive(&w->guest)) {
+		died(c);
 		return;
 	}
-	r->d.how = HOW_LOST;
-	r->over = 1;
+	c->done.how = HOW_LOST;
+	c->watch.over = 1;
 }
-
-/* ---- what arrives ---- */
 
 /* First TOOK or BAD, then DONE, each once: nothing that can be repeated, so
  * that a flood ends with its second message. */
-static int run_expects(const struct run *r, enum wire_guest_type type)
+static int is_expected(const struct cell *c, enum wire_guest_type type)
 {
 	if (type == GUEST_TOOK || type == GUEST_BAD)
-		return !r->took;
-	return type == GUEST_DONE && r->took;
+		return !c->took;
+	return type == GUEST_DONE && c->took;
 }
 
-static void run_guest(struct warden *w, struct run *r)
+static void hear_guest(struct cell *c)
 {
-	char buf[WIRE_GUEST_MAX];
-	struct wire_guest m;
-	ssize_t n =
-		io_recv_fds(w->ctl, buf, sizeof(buf), NULL, 0, MSG_DONTWAIT);
+	struct guest *g = &c->w->guest;
+	struct jail_done *d = &c->done;
+	struct guest_message m;
+	int r = guest_receive(g->ctl, &m);
 
-	if (n < 0 && errno == EAGAIN)
+	if (r == 0)
 		return;
-	if (n <= 0 || wire_guest_decode(&m, buf, (size_t)n, NULL) < 0 ||
-		m.no != r->d.cell || !run_expects(r, m.type)) {
-		run_lost(w, r);
-		return;
-	}
-	if (m.type == GUEST_TOOK) {
-		r->took = 1;
+	if (r < 0 || m.wire.no != d->cell || !is_expected(c, m.wire.type)) {
+		lost(c);
 		return;
 	}
-	r->over = 1;
-	if (m.type == GUEST_BAD) {
-		r->d.how = HOW_REFUSED;
-		snprintf(r->d.text, sizeof(r->d.text),
-			"its source did not arrive whole (%s)", m.text);
+	if (m.wire.type == GUEST_TOOK) {
+		c->took = c->watch.may_pause = 1;
 		return;
 	}
-	r->d.how = m.how;
-	r->d.status = m.status;
-	r->d.has_mark = m.marked;
-	w->names = m.names;
-	w->threads = m.threads;
-}
-
-/* Verdict on a cell that never ran. */
-static void refuse(struct warden *w, struct jail_done *d)
-{
-	struct jail_event ev = {.type = JAIL_DONE, .cell = d->cell};
-
-	d->how = HOW_REFUSED;
-	d->names = w->names;
-	ev.done = *d;
-	warden_event(w, &ev, NULL, 0);
-}
-
-static void run_front(struct warden *w, struct run *r)
-{
-	struct jail_done second = {.text = "a cell is running"};
-	struct wire_event reply = {.event = {.type = WIRE_REPLY}};
-	struct wire_front m;
-	int fds[IO_FDS_MAX];
-	ssize_t n = io_recv_fds(w->front, &m, sizeof(m), fds, IO_FDS_MAX, 0);
-
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
-	if (n <= 0 || wire_front_check(&m, (size_t)n, NULL) < 0)
-		warden_end(w);
-	switch (m.type) {
-	case FRONT_INTERRUPT:
-		pty_signal_fg(w->tty_master, SIGINT, NULL);
+	c->watch.over = 1;
+	if (m.wire.type == GUEST_BAD) {
+		d->how = HOW_REFUSED;
+		snprintf(d->text, sizeof(d->text),
+			"its source did not arrive whole (%s)", m.wire.text);
 		return;
-	case FRONT_KILL:
-		run_kill(r, LIMIT_PERSON);
-		return;
-	case FRONT_RESIZE:
-		pty_set_size(w->tty_slave, (unsigned short)m.a,
-			(unsigned short)m.b, NULL);
-		return;
-	case FRONT_TOUCH:
-		warden_touch(w);
-		return;
-	case FRONT_START:
-		return;
-	case FRONT_RUN:
-		second.cell = (uint32_t)m.a;
-		refuse(w, &second);
-		return;
-	case FRONT_KEYS:
-	case FRONT_ASK:
-	case FRONT_RESET:
-	case FRONT_UNDO:
-	case FRONT_USAGE:
-	case FRONT_HOME_LIST:
-	case FRONT_HOME_OPEN:
-	case FRONT_HOME_CREATE:
-	case FRONT_HOME_COMMIT:
-	case FRONT_HOME_ABORT:
-	case FRONT_HOME_REMOVE:
-		break;
 	}
-	reply.reply.seq = m.seq;
-	err_set(&reply.reply.err, "a cell is running");
-	io_send_fds(w->front, &reply, sizeof(reply), NULL, 0, 0);
+	d->how = m.wire.how;
+	d->status = m.wire.status;
+	d->has_mark = m.wire.marked;
+	guest_note_done(g, &m.wire);
 }
 
-static void run_write(struct warden *w, struct run *r)
+static void start(struct cell *c, int64_t cpu_start_ms)
 {
-	ssize_t n = write(w->line, r->src + r->at, r->n - r->at);
-
-	if (n > 0)
-		r->at += (size_t)n;
-}
-
-/* ---- clocks ---- */
-
-/* The wall clock rests while the cell waits for the person: its source has
- * arrived, and every process is asleep or reads. */
-static void run_rest(struct warden *w, struct run *r, int64_t now)
-{
-	int64_t slice = now - r->looked_ms;
-
-	r->looked_ms = now;
-	if (!r->took || r->kill_ms ||
-		r->rested_ms + slice > w->spec->limits.idle_ms ||
-		!warden_waits_for_person(w))
-		return;
-	r->rested_ms += slice;
-	r->deadline_ms += slice;
-}
-
-/* No cgroup counts the memory: we do. */
-static int memory_watched(const struct warden *w)
-{
-	return !(w->cgroup.enforced & CGROUP_LIMIT_MEMORY);
-}
-
-/* Looking often where much can go wrong between two looks: memory that only
- * we count, and the copying that a large session's checkpoints may cost. */
-static int tick_after(const struct warden *w, int64_t ran_ms)
-{
-	int copying = w->nkept > 0 && w->rss_bytes > COPYING_BYTES &&
-		      ran_ms < COPYING_MS;
-
-	return memory_watched(w) || copying ? TICK_WATCHED_MS : TICK_MS;
-}
-
-static void run_tick(struct warden *w, struct run *r, int64_t now)
-{
-	const struct limits *l = &w->spec->limits;
-	struct measure m;
-	int64_t due;
-
-	run_rest(w, r, now);
-	warden_measure(w, MEASURE_MEMORY, &m);
-	if (m.slots > r->slots_peak)
-		r->slots_peak = m.slots;
-	warden_weigh(w, &m, now - r->start_ms);
-	if (memory_watched(w) && m.bytes > l->memory_bytes)
-		run_kill(r, LIMIT_MEMORY);
-	else if (m.cpu_ms - r->cpu_start_ms > l->cell_cpu_ms)
-		run_interrupt(w, r, LIMIT_CPU);
-	if (warden_clock(w, LIMIT_LIFETIME, &due) <= 0)
-		run_kill(r, LIMIT_LIFETIME);
-	r->tick_ms = warden_next_look(now, tick_after(w, now - r->start_ms));
-}
-
-static void run_clocks(struct warden *w, struct run *r)
-{
-	int64_t now = now_ms();
-
-	if (now >= r->tick_ms)
-		run_tick(w, r, now);
-	if (r->over)
-		return;
-	if (r->kill_ms && now >= r->kill_ms)
-		run_kill(r, r->d.limit);
-	else if (now >= r->deadline_ms)
-		run_interrupt(w, r, LIMIT_WALL);
-}
-
-static int run_timeout(const struct run *r)
-{
-	int64_t next = r->tick_ms, left;
-
-	if (r->kill_ms && r->kill_ms < next)
-		next = r->kill_ms;
-	if (!r->kill_ms && r->deadline_ms < next)
-		next = r->deadline_ms;
-	left = next - now_ms();
-	return left < 0 ? 0 : (int)left;
-}
-
-static void run_loop(struct warden *w, struct run *r)
-{
-	struct wire_init im;
-
-	while (!r->over) {
-		struct pollfd p[4] = {{.fd = w->ctl, .events = POLLIN},
-			{.fd = w->init_sock, .events = POLLIN},
-			{.fd = w->front, .events = POLLIN},
-			{.fd = r->at < r->n ? w->line : -1, .events = POLLOUT}};
-
-		if (warden_poll(p, 4, run_timeout(r)) < 0 && errno != EINTR)
-			warden_end(w);
-		if (p[0].revents)
-			run_guest(w, r);
-		if (p[1].revents && warden_init_take(w, &im) < 0) {
-			w->live = 0;
-			r->d.how = HOW_LOST;
-			r->over = 1;
-		}
-		if (!w->live && !r->over)
-			run_died(w, r);
-		/* What comes with its end is not for this cell any more. */
-		if (p[2].revents && !r->over)
-			run_front(w, r);
-		if (p[3].revents)
-			run_write(w, r);
-		if (!r->over)
-			run_clocks(w, r);
-	}
-}
-
-static void run_start(struct warden *w, struct run *r)
-{
-	struct jail_event ev = {.type = JAIL_RUNNING, .cell = r->d.cell};
+	struct warden *w = c->w;
+	struct jail_event ev = {.type = JAIL_RUNNING, .cell = c->done.cell};
 	char buf[256];
 	size_t n;
 
 	mark_make(ev.mark);
-	run_return_keys(w);
-	pty_set_cooked(w->tty_slave, NULL);
+	warden_jail_return_keys(&w->jail);
+	pty_set_cooked(w->jail.tty_slave, NULL);
 	/* The line's modes outlive a guest, and any of its code can set them.
 	 */
-	pty_set_raw(w->line, NULL);
-	warden_event(w, &ev, NULL, 0);
-	warden_init_send(w, INIT_FOREGROUND, NULL, 0, NULL, 0);
+	pty_set_raw(w->jail.line, NULL);
+	link_event(&w->link, &ev, NULL, 0);
+	link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 	warden_continue(w);
-	r->start_ms = r->looked_ms = now_ms();
-	r->deadline_ms = r->start_ms + w->spec->limits.cell_wall_ms;
-	r->tick_ms = r->start_ms + tick_after(w, 0);
+	watch_start(&c->watch, w, cpu_start_ms, w->spec->limits.cell_grace_ms);
+	c->watch.p[WATCH_GUEST].fd = w->guest.ctl;
 	n = wire_cell_encode(
-		buf, r->d.cell, r->n, wire_crc32(r->src, r->n), ev.mark);
-	if (io_send_fds(w->ctl, buf, n, NULL, 0, MSG_DONTWAIT) < 0)
-		run_lost(w, r);
-	run_write(w, r);
+		buf, c->done.cell, c->n, wire_crc32(c->src, c->n), ev.mark);
+	if (guest_send(&w->guest, buf, n, -1) < 0)
+		lost(c);
+	write_source(c);
 }
 
-void warden_cell(struct warden *w, uint32_t cell, int source_fd)
+static int run(struct cell *c)
 {
-	struct run r = {.d = {.cell = cell}};
-	const struct measure *start;
-	int32_t killed;
+	struct warden *w = c->w;
+	struct watch *wa = &c->watch;
 
-	if (run_load(w, &r, source_fd) < 0) {
-		refuse(w, &r.d);
-		warden_rest(w, &killed); /* it may have been expected */
-		free(r.src);
-		return;
+	while (!wa->over) {
+		wa->p[WATCH_LINE].fd = c->at < c->n ? w->jail.line : -1;
+		if (watch_wait(wa) == SESSION_OVER)
+			return SESSION_OVER;
+		/* What it said before it died counts. */
+		if (wa->p[WATCH_GUEST].revents)
+			hear_guest(c);
+		if (watch_init(wa, w) < 0) {
+			guest_become(&w->guest, 0);
+			c->done.how = HOW_LOST;
+			wa->over = 1;
+		}
+		if (!guest_is_alive(&w->guest) && !wa->over)
+			died(c);
+		if (wa->p[WATCH_LINE].revents)
+			write_source(c);
+		/* Requests that come with its end are for what follows. */
+		if (watch_serve(wa, w) == SESSION_OVER)
+			return SESSION_OVER;
 	}
-	w->next_cell = cell + 1;
-	w->cells++;
-	w->broken = w->ran_on = 0;
-	start = warden_baseline(w);
-	r.cpu_start_ms = start->cpu_ms;
-	if (start->oom_kills > w->oom_seen)
-		w->oom_seen = start->oom_kills;
-	r.oom_start = w->oom_seen;
-	r.fork_fails_start = start->fork_fails;
-	run_start(w, &r);
-	run_loop(w, &r);
-	free(r.src);
-	run_finish(w, &r);
+	if (c->done.limit == LIMIT_NONE)
+		c->done.limit = wa->limit;
+	if (wa->killed)
+		c->done.how = HOW_KILLED;
+	return 0;
+}
+
+/* ---- its end ---- */
+
+static int is_alive_after(enum jail_how how)
+{
+	return how == HOW_OK || how == HOW_RAISED || how == HOW_SYNTAX ||
+	       how == HOW_INTERRUPTED || how == HOW_EXIT || how == HOW_REFUSED;
+}
+
+/* The kernel may have taken a child of the cell's for memory. */
+static void tell_oom(struct cell *c, int64_t kills)
+{
+	int64_t n = kills - c->oom_start;
+
+	warden_jail_note_oom(&c->w->jail, kills);
+	if (n > 0)
+		link_notice(&c->w->link,
+			"memory limit: %lld process%s of the cell %s killed",
+			(long long)n, n == 1 ? "" : "es",
+			n == 1 ? "was" : "were");
+}
+
+/* Processes beside the live guest and its checkpoints. Those that are on their
+ * way out, as the children of a fork that all return from the cell, are given
+ * a moment. */
+static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
+{
+	int64_t end = now_ms() + w->link.deadlines->leave_ms;
+	int ours = guest_is_alive(&w->guest) + w->checkpoints.n;
+
+	while (u->processes - ours > before && now_ms() < end) {
+		link_poll(NULL, 0, 2);
+		warden_jail_measure(&w->jail, 0, u);
+	}
+	return u->processes > ours ? u->processes - ours : 0;
+}
+
+/* End what runs beside the live guest. */
+static int end_leftovers(struct cell *c)
+{
+	struct warden *w = c->w;
+	struct link_pids kept = checkpoints_pids(&w->checkpoints);
+	int32_t killed;
+	int r;
+
+	kept.v[kept.n++] = w->guest.pid;
+	r = warden_jail_kill(&w->jail, &kept, &killed);
+	checkpoints_note_deaths(&w->checkpoints);
+	if (r == SESSION_OVER)
+		return r;
+	c->done.leftovers_ended = (uint32_t)killed;
+	warden_continue(w);
+	return 0;
+}
+
+/* What the cell took, and what it left running: that is counted, and ended
+ * when configured so or when there is no room left for the next cell. */
+static int settle(struct cell *c)
+{
+	struct warden *w = c->w;
+	const struct limits *l = &w->spec->limits;
+	struct jail_done *d = &c->done;
+	struct warden_jail_usage u;
+	int n, before = w->jail.left, slots = c->watch.slots_peak;
+
+	d->wall_ms = watch_wall_ms(&c->watch);
+	warden_jail_measure(&w->jail,
+		d->wall_ms >= MEASURE_MS ? WARDEN_JAIL_MEMORY : 0, &u);
+	d->peak_bytes = u.peak_bytes;
+	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;
+	if (!is_alive_after(d->how))
+		return 0;
+	tell_oom(c, u.oom_kills);
+	if (u.slots > slots)
+		slots = u.slots;
+	n = count_left(w, &u, before);
+	warden_jail_note_left(&w->jail, n);
+	if (n == 0)
+		return 0;
+	/* Survivors of a fork bomb come and go: what counts is what was seen of
+	 * it at its height, and the kernel's own count where there is one. */
+	d->process_limit_hit =
+		u.fork_fails > c->fork_fails_start || slots >= l->processes - 2;
+	if (d->process_limit_hit || l->background == BACKGROUND_KILL) {
+		d->leftovers = (uint32_t)n;
+		return end_leftovers(c);
+	}
+	/* Those of earlier cells have been told. */
+	if (n > before)
+		d->leftovers = (uint32_t)(n - before);
+	return 0;
+}
+
+/* A last look at where a stuck cell is, before it is killed. */
+static void tell_stack(struct cell *c)
+{
+	const struct jail_event ev = {.type = JAIL_STACK};
+	char text[GUEST_STACK_MAX + 1];
+	size_t n = guest_read_stack(&c->w->guest, text);
+	auto_close int fd = n ? io_sealed_memfd("stack", text, n) : -1;
+
+	if (fd >= 0)
+		link_event(&c->w->link, &ev, &fd, 1);
+}
+
+static int finish(struct cell *c)
+{
+	struct warden *w = c->w;
+	struct jail_done *d = &c->done;
+	int64_t bytes;
+	int files;
+
+	if (settle(c) == SESSION_OVER)
+		return SESSION_OVER;
+	if (is_alive_after(d->how)) {
+		d->after = AFTER_KEPT;
+		d->names = w->guest.names;
+	} else {
+		if (d->how == HOW_KILLED && d->limit != LIMIT_MEMORY &&
+			guest_is_alive(&w->guest))
+			tell_stack(c);
+		if (warden_recover(w, d) == SESSION_OVER)
+			return SESSION_OVER;
+	}
+	if (d->limit == LIMIT_LIFETIME)
+		d->after = AFTER_ENDED;
+	if (d->how == HOW_REFUSED)
+		warden_note_refused(w, d->cell);
+	home_usage(&w->site.home, &bytes, &files);
+	d->home_files = (uint32_t)files;
+	warden_jail_return_keys(&w->jail);
+	clocks_touch(&w->clocks);
+	tell_done(c);
+	if (d->after == AFTER_ENDED ||
+		(d->after == AFTER_RESTARTED &&
+			warden_restart(w) == SESSION_OVER))
+		return SESSION_OVER;
+	return warden_park(w);
+}
+
+int warden_cell_run(struct warden *w, uint32_t cell, int source_fd)
+{
+	struct cell c = {.w = w, .done = {.cell = cell}};
+	int r = load(&c, source_fd);
+
+	if (r < 0) {
+		free(c.src);
+		return refuse(&c);
+	}
+	start(&c, note_start(&c));
+	r = run(&c);
+	free(c.src);
+	return r == SESSION_OVER ? r : finish(&c);
 }

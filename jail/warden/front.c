@@ -9,67 +9,49 @@
  * One table: request, function. Each request that is answered gets exactly
  * one reply with its number.
  */
-#include "run.h"
+#include "front.h"
 
+#include "cell.h"
 #include "jail/base/io.h"
 #include "jail/walls/pty.h"
+#include "warden.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-
-/* What a question may take, and what it gets after its interrupt. */
-#define ASK_MS 1000
-#define ASK_GRACE_MS 300
 
 struct request {
 	struct wire_front m;
 	int fd; /* what came with it, or -1 */
-	struct wire_event reply;
-	int reply_fd; /* goes with the reply, closed after */
+	struct wire_reply reply;
+	int reply_fd; /* goes with the reply */
+	int replied;
 };
 
 static void reply_send(struct warden *w, struct request *q)
 {
-	q->reply.event.type = WIRE_REPLY;
-	q->reply.event.fd = q->reply_fd >= 0 ? 0 : -1;
-	for (int i = 0; i < 4; i++)
-		q->reply.event.fds[i] = -1;
-	q->reply.reply.seq = q->m.seq;
-	if (io_send_fds(w->front, &q->reply, sizeof(q->reply), &q->reply_fd,
-		    q->reply_fd >= 0, 0) == 0) {
-		fd_drop(&q->reply_fd);
-		return;
-	}
-	if (errno != ETOOMANYREFS)
-		warden_end(w);
-	err_errno(&q->reply.reply.err, "hand over the answer");
-	q->reply.reply.ok = 0;
-	fd_drop(&q->reply_fd);
-	reply_send(w, q);
+	q->replied = 1;
+	link_reply(&w->link, q->m.seq, &q->reply, fd_take(&q->reply_fd));
 }
 
-/* Each returns 0, or -1 with the reply's error set. */
+/* Each returns 0 or more, -1 with the reply's error set, or SESSION_OVER. */
 
 static int serve_usage(struct warden *w, struct request *q)
 {
-	struct jail_usage *u = &q->reply.reply.usage;
-	struct measure m;
+	struct jail_usage *u = &q->reply.usage;
+	struct warden_jail_usage now;
 
-	warden_measure(w, MEASURE_MEMORY, &m);
-	u->memory_bytes = m.bytes;
-	u->memory_peak_bytes = m.peak_bytes;
-	u->cpu_ms = w->cpu_ms;
-	u->up_ms = now_ms() - w->started_ms;
-	u->idle_ms = now_ms() - w->touched_ms;
-	home_usage(&w->home, &u->home_bytes, &u->home_files);
-	u->processes = m.processes;
-	u->checkpoints = w->nkept;
+	warden_jail_measure(&w->jail, WARDEN_JAIL_MEMORY, &now);
+	u->memory_bytes = now.bytes;
+	u->memory_peak_bytes = now.peak_bytes;
+	u->cpu_ms = w->jail.cpu_ms;
+	u->up_ms = now_ms() - w->clocks.started_ms;
+	u->idle_ms = now_ms() - w->clocks.touched_ms;
+	home_usage(&w->site.home, &u->home_bytes, &u->home_files);
+	u->processes = now.processes;
+	u->checkpoints = w->checkpoints.n;
 	u->cells = w->cells;
 	for (int i = 0; i < ENFORCE_LIMITS; i++)
-		enforce_look((enum enforce_limit)i, &w->facts, &u->by[i]);
+		enforce_look((enum enforce_limit)i, &w->site.facts, &u->by[i]);
 	return 0;
 }
 
@@ -77,14 +59,14 @@ static int serve_list(struct warden *w, struct request *q)
 {
 	int truncated = 0;
 
-	q->reply_fd = home_list(&w->home, &truncated, &q->reply.reply.err);
-	q->reply.reply.a = truncated;
+	q->reply_fd = home_list(&w->site.home, &truncated, &q->reply.err);
+	q->reply.a = truncated;
 	return q->reply_fd < 0 ? -1 : 0;
 }
 
 static int serve_open(struct warden *w, struct request *q)
 {
-	q->reply_fd = home_open(&w->home, q->m.path, &q->reply.reply.err);
+	q->reply_fd = home_open(&w->site.home, q->m.path, &q->reply.err);
 	return q->reply_fd < 0 ? -1 : 0;
 }
 
@@ -93,51 +75,48 @@ static int serve_create(struct warden *w, struct request *q)
 	uint32_t token = 0;
 
 	q->reply_fd =
-		home_create(&w->home, q->m.path, &token, &q->reply.reply.err);
-	q->reply.reply.a = token;
+		home_create(&w->site.home, q->m.path, &token, &q->reply.err);
+	q->reply.a = token;
 	return q->reply_fd < 0 ? -1 : 0;
 }
 
 static int serve_commit(struct warden *w, struct request *q)
 {
 	return home_commit(
-		&w->home, (uint32_t)q->m.a, q->m.b != 0, &q->reply.reply.err);
+		&w->site.home, (uint32_t)q->m.a, q->m.b != 0, &q->reply.err);
 }
 
 static int serve_abort(struct warden *w, struct request *q)
 {
-	return home_abort(&w->home, (uint32_t)q->m.a, &q->reply.reply.err);
+	return home_abort(&w->site.home, (uint32_t)q->m.a, &q->reply.err);
 }
 
 static int serve_remove(struct warden *w, struct request *q)
 {
-	return home_remove(&w->home, q->m.path, &q->reply.reply.err);
+	return home_remove(&w->site.home, q->m.path, &q->reply.err);
 }
 
 static int serve_reset(struct warden *w, struct request *q)
 {
-	q->reply.reply.ok = 1;
+	q->reply.ok = 1;
 	reply_send(w, q);
-	q->m.seq = 0;
-	warden_restart(w);
-	warden_park(w);
-	return 0;
+	if (warden_restart(w) == SESSION_OVER)
+		return SESSION_OVER;
+	return warden_park(w);
 }
 
 static int serve_undo(struct warden *w, struct request *q)
 {
 	uint32_t back_to = 0;
-	int r = warden_undo(w, (int)q->m.a, &back_to, &q->reply.reply.err);
+	int r = warden_undo(w, (int)q->m.a, &back_to, &q->reply.err);
 
 	if (r < 0)
-		return -1;
-	q->reply.reply.a = back_to;
-	q->reply.reply.b = w->names;
-	q->reply.reply.ok = r == 0;
+		return r;
+	q->reply.a = back_to;
+	q->reply.b = w->guest.names;
+	q->reply.ok = r == 0;
 	reply_send(w, q);
-	q->m.seq = 0;
-	warden_park(w);
-	return 0;
+	return warden_park(w);
 }
 
 /* The question's text, from its memfd. */
@@ -156,67 +135,81 @@ static ssize_t ask_text(struct request *q, char *text, size_t size)
  * guest that hangs or dies. */
 static int ask_failed(struct warden *w, struct request *q, int hung)
 {
-	err_set(&q->reply.reply.err, "Python did not answer in time");
-	warden_replace(w, hung ? "a question to Python hung · killed"
-			       : "a question to Python was its end");
-	warden_park(w);
+	err_set(&q->reply.err, "Python did not answer in time");
+	if (warden_replace(w, hung ? "a question to Python hung · killed"
+				   : "a question to Python was its end") ==
+			SESSION_OVER ||
+		warden_park(w) == SESSION_OVER)
+		return SESSION_OVER;
 	return -1;
+}
+
+/* Wait for the answer, in the end with an interrupt. As guest_await(). */
+static int ask_await(struct warden *w, struct guest_message *m)
+{
+	const struct deadlines *d = w->link.deadlines;
+	struct guest *g = &w->guest;
+	int r = guest_await(g, g->ctl, m, now_ms() + d->ask_ms);
+
+	if (r != 0)
+		return r;
+	pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	return guest_await(g, g->ctl, m, now_ms() + d->ask_grace_ms);
 }
 
 static int serve_ask(struct warden *w, struct request *q)
 {
-	char text[WIRE_ANSWER_MAX], buf[WIRE_GUEST_MAX];
+	char text[WIRE_ANSWER_MAX];
 	ssize_t n = ask_text(q, text, sizeof(text));
+	struct guest_message m;
 	int32_t killed;
-	struct wire_guest m;
 	size_t len;
 	int r;
 
 	if (n < 0 || q->m.a < 0 || q->m.a > ASK_LATEST)
-		return err_set(&q->reply.reply.err, "malformed question");
+		return err_set(&q->reply.err, "malformed question");
 	len = wire_ask_encode(
-		buf, ++w->asked, (enum jail_question)q->m.a, text, (size_t)n);
+		m.bytes, q->m.seq, (enum jail_question)q->m.a, text, (size_t)n);
 	warden_continue(w);
-	if (io_send_fds(w->ctl, buf, len, NULL, 0, MSG_DONTWAIT) < 0)
+	if (guest_send(&w->guest, m.bytes, len, -1) < 0)
 		return ask_failed(w, q, 0);
-	r = warden_guest_await(w, w->ctl, &m, buf, now_ms() + ASK_MS);
-	if (r == 0) {
-		pty_signal_fg(w->tty_master, SIGINT, NULL);
-		r = warden_guest_await(
-			w, w->ctl, &m, buf, now_ms() + ASK_GRACE_MS);
-	}
-	if (r != 1 || m.type != GUEST_ANSWER || m.no != w->asked)
+	r = ask_await(w, &m);
+	if (r == SESSION_OVER)
+		return r;
+	if (r != 1 || m.wire.type != GUEST_ANSWER || m.wire.no != q->m.seq)
 		return ask_failed(w, q, r == 0);
-	warden_rest(w, &killed);
-	q->reply_fd = io_sealed_memfd("cellblock-answer", m.answer, m.answer_n);
+	q->reply_fd = io_sealed_memfd(
+		"cellblock-answer", m.wire.answer, m.wire.answer_n);
 	if (q->reply_fd < 0)
-		return err_errno(&q->reply.reply.err, "hold the answer");
-	return 0;
+		err_errno(&q->reply.err, "hold the answer");
+	if (warden_stop(w, &killed) == SESSION_OVER)
+		return SESSION_OVER;
+	return q->reply_fd < 0 ? -1 : 0;
 }
 
 static int serve_run(struct warden *w, struct request *q)
 {
-	warden_cell(w, (uint32_t)q->m.a, q->fd);
-	return 0;
+	return warden_cell_run(w, (uint32_t)q->m.a, q->fd);
 }
 
 static int serve_resize(struct warden *w, struct request *q)
 {
-	return pty_set_size(w->tty_slave, (unsigned short)q->m.a,
+	pty_set_size(w->jail.tty_slave, (unsigned short)q->m.a,
 		(unsigned short)q->m.b, NULL);
+	return 0;
 }
 
 static int serve_start(struct warden *w, struct request *q)
 {
+	(void)w;
 	(void)q;
-	w->started = 1;
-	return 0;
+	return FRONT_STARTS;
 }
 
 static int serve_keys(struct warden *w, struct request *q)
 {
 	(void)q;
-	run_return_keys(w);
+	warden_jail_return_keys(&w->jail);
 	return 0;
 }
 
@@ -252,35 +245,23 @@ static const struct {
 	[FRONT_START] = {serve_start, 0, 0},
 };
 
-int warden_front_serve(struct warden *w)
+int front_serve(struct warden *w)
 {
 	struct request q = {.reply_fd = -1};
-	int fds[IO_FDS_MAX];
-	ssize_t n =
-		io_recv_fds(w->front, &q.m, sizeof(q.m), fds, IO_FDS_MAX, 0);
+	int fds[IO_FDS_MAX], r;
 
-	if (n <= 0 || wire_front_check(&q.m, (size_t)n, NULL) < 0)
-		return -1;
+	if (link_request(&w->link, &q.m, fds) == SESSION_OVER)
+		return SESSION_OVER;
 	q.fd = fds[0];
-	warden_touch(w);
-	/* A served request may have answered by itself: then seq is 0. */
+	clocks_touch(&w->clocks);
 	if (requests[q.m.type].guest && w->spec->mode != SPEC_SESSION)
-		err_set(&q.reply.reply.err, "this is not a session");
+		r = err_set(&q.reply.err, "this is not a session");
 	else
-		q.reply.reply.ok = requests[q.m.type].serve(w, &q) == 0;
-	if (requests[q.m.type].answered && q.m.seq)
+		r = requests[q.m.type].serve(w, &q);
+	q.reply.ok = r >= 0;
+	if (requests[q.m.type].answered && !q.replied && r != SESSION_OVER)
 		reply_send(w, &q);
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
-	return 0;
-}
-
-int warden_front_next(struct warden *w)
-{
-	struct pollfd p = {.fd = w->front, .events = POLLIN};
-
-	while (warden_poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return -1;
-	return warden_front_serve(w);
+	return r < 0 && r != SESSION_OVER ? 0 : r;
 }

@@ -1,239 +1,378 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jail.c - the life of a jail: built, with Python in it, and ended
+ * jail.c - one jail: built, stopped, continued, measured and ended
  *
  * Runs in:   warden
  * Holds:     capabilities in the session's user namespace
- * Trusts:    its own init for shape, the guest for nothing
- * Leaves:    at its end no process of it, and no descriptor
+ * Trusts:    its own init for shape; the kernel's freezer, its counters, and
+ *            what /proc says
+ * Leaves:    at the jail's end no process of it, and no descriptor
+ *
+ * The freezer holds by itself. A process that was stopped by a signal could be
+ * continued from outside, or in a way that nobody knows yet: while the jail is
+ * stopped by signals, its CPU time is looked at.
  */
-#include "state.h"
+#include "jail.h"
 
 #include "jail/base/io.h"
 #include "jail/init/init.h"
-#include "jail/init/spawn.h"
+#include "jail/walls/pty.h"
+#include "site.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
+#include <termios.h>
 
-/* What the jail's construction, and Python's boot, may take. */
-#define BUILD_MS 20000
-#define BOOT_MS 30000
+/* CPU time that stopped processes may seem to use: the time of one that died
+ * is rounded differently. */
+#define ROUND_MS 30
+/* Keys handed back at most: what a tty holds, and what is on its way there. */
+#define KEYS_MAX (64 * 1024)
+
+/* ---- life ---- */
+
+void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
+{
+	*j = (struct warden_jail){.link = l,
+		.site = s,
+		.tty_master = -1,
+		.tty_slave = -1,
+		.line = -1,
+		.proc = -1,
+		.tmp = {-1, -1}};
+}
+
+int warden_jail_start(struct warden_jail *j, struct err *e)
+{
+	struct init in = {.plan = &j->site->plan,
+		.cgroup = &j->site->cgroup,
+		.spec = j->site->spec,
+		.home_fd = j->site->home.root};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "create a socket pair");
+	in.sock = pair[1];
+	link_attach(j->link, pair[0]);
+	j->init = init_start(&in, e);
+	close(pair[1]);
+	if (j->init > 0)
+		return 0;
+	j->init = 0;
+	return -1;
+}
 
 /* Where the jail's processes are seen: through its own /proc, or, where it has
  * none, by their pid namespace through ours. */
 static int look_through(
-	struct warden *w, const struct wire_init *m, struct err *e)
+	struct warden_jail *j, const struct wire_init *m, struct err *e)
 {
 	struct stat st;
 
-	if (fstat(w->tty_slave, &st) < 0)
+	if (fstat(j->tty_slave, &st) < 0)
 		return err_errno(e, "look at the tty");
-	w->tty_dev = st.st_rdev;
-	if (w->proc >= 0) {
-		procs_source_jail(&w->procs, w->proc);
+	j->tty_dev = st.st_rdev;
+	if (j->proc >= 0) {
+		procs_source_jail(&j->procs, j->proc);
 		return 0;
 	}
-	w->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w->proc < 0)
+	j->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (j->proc < 0)
 		return err_errno(e, "open /proc");
-	procs_source_host(&w->procs, w->proc, w->init, (dev_t)m->ns_dev,
+	procs_source_host(&j->procs, j->proc, j->init, (dev_t)m->ns_dev,
 		(ino_t)m->ns_ino);
 	return 0;
 }
 
 /* INIT_BUILT brings the jail's descriptors. */
-static int built_await(struct warden *w, struct err *e)
+int warden_jail_await(struct warden_jail *j, struct err *e)
 {
-	int *slots[] = {&w->tty_master, &w->tty_slave, &w->line, &w->tmp[0],
-		&w->tmp[1], &w->proc};
+	int *slots[] = {&j->tty_master, &j->tty_slave, &j->line, &j->tmp[0],
+		&j->tmp[1], &j->proc};
 	enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
-	int64_t deadline = now_ms() + BUILD_MS;
+	int64_t deadline = now_ms() + j->link->deadlines->build_ms;
+	int fds[SLOTS], ready = 0, r = -1;
 	struct wire_init m;
-	int fds[SLOTS], ready;
-	ssize_t n;
 
-	do
-		warden_wait(w, -1, deadline, &ready);
-	while (!ready && now_ms() < deadline);
-	n = ready ? io_recv_fds(w->init_sock, &m, sizeof(m), fds, SLOTS, 0)
-		  : -1;
-	if (n <= 0 || wire_init_check(&m, (size_t)n, NULL) < 0)
+	while (!ready && link_left(deadline) > 0)
+		if (link_wait(j->link, -1, deadline, &ready) == SESSION_OVER)
+			return SESSION_OVER;
+	if (ready)
+		r = link_take(j->link, &m, fds, SLOTS);
+	if (r <= 0)
 		return err_set(e, "build the jail: its first process died");
 	if (m.type == INIT_ERROR) {
 		*e = m.err;
 		return -1;
 	}
-	if (m.type != INIT_BUILT)
-		return err_set(e, "build the jail: unexpected message");
 	for (int i = 0; i < SLOTS; i++)
 		*slots[i] = fds[i];
-	w->no_proc = m.no_proc;
-	return look_through(w, &m, e);
+	if (m.type != INIT_BUILT)
+		return err_set(e, "build the jail: unexpected message");
+	j->no_proc = m.no_proc;
+	io_set_nonblock(j->line, 1);
+	return look_through(j, &m, e);
 }
 
-/* ---- Python ---- */
-
-int warden_spawn_ask(struct warden *w, const int *fds, int nfds, struct err *e)
+void warden_jail_end(struct warden_jail *j)
 {
-	int pass[SPAWN_FDS], r;
+	struct warden_jail_usage u;
 
-	if (spawn_open_driver(pass, e) < 0)
-		return -1;
-	for (int i = 0; i < nfds; i++)
-		pass[SPAWN_CTL + i] = fds[i];
-	r = warden_init_send(w, INIT_SPAWN, NULL, 0, pass, SPAWN_CTL + nfds);
-	if (r < 0)
-		err_errno(e, "start Python");
-	close(pass[SPAWN_PARTS]);
-	close(pass[SPAWN_LIBRARY]);
-	return r;
-}
-
-int warden_spawn_await(struct warden *w, struct err *e)
-{
-	struct wire_init m = {0};
-
-	if (warden_init_await(w, INIT_SPAWNED, &m, now_ms() + BOOT_MS) < 0) {
-		if (m.type == INIT_ERROR)
-			*e = m.err;
-		else
-			err_set(e, "start Python: no answer");
-		return -1;
+	if (j->init > 0) {
+		if (j->proc >= 0) {
+			warden_jail_measure(j, 0, &u);
+			j->cpu_gone_ms = j->cpu_ms;
+		}
+		kill(j->init, SIGKILL);
+		warden_jail_thaw(j); /* a frozen process does not die */
+		waitpid(j->init, NULL, 0);
 	}
-	w->live = m.pids[0];
-	return 0;
+	j->init = 0;
+	j->swept = j->left = 0;
+	j->baseline_at = 0;
+	link_detach(j->link);
+	fd_drop(&j->tty_master);
+	fd_drop(&j->tty_slave);
+	fd_drop(&j->line);
+	for (int i = 0; i < APPLY_TMPFS; i++)
+		fd_drop(&j->tmp[i]);
+	fd_drop(&j->proc);
 }
 
-/* Where the guest writes its stacks: a file of fixed size, because what is
- * written to it is memory that no process shows. */
-static int stack_file(struct err *e)
-{
-	auto_close int fd = memfd_create(
-		"cellblock-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+/* ---- stopping ---- */
 
-	if (fd < 0 || ftruncate(fd, STACK_MAX) < 0 ||
-		fcntl(fd, F_ADD_SEALS,
-			F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
-		return err_errno(e, "create the stack file");
-	return fd_take(&fd);
+void warden_jail_thaw(struct warden_jail *j)
+{
+	if (j->frozen)
+		cgroup_freeze(&j->site->cgroup, 0,
+			j->link->deadlines->freeze_ms, NULL);
+	j->frozen = 0;
+	j->baseline_at = 0;
 }
 
-static int guest_ask(struct warden *w, struct err *e)
+int warden_jail_kill(
+	struct warden_jail *j, const struct link_pids *kept, int32_t *killed)
 {
-	int pair[2], r = -1;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "create a socket pair");
-	w->ctl = pair[0];
-	io_refuse_fds(w->ctl);
-	w->stack = stack_file(e);
-	if (w->stack >= 0)
-		r = warden_spawn_ask(w, (const int[]){pair[1], w->stack}, 2, e);
-	close(pair[1]);
-	return r;
-}
-
-int warden_guest_start(struct warden *w, int restarted, struct err *e)
-{
-	struct jail_event ev = {.type = JAIL_UP, .restarted = restarted};
-	char buf[WIRE_GUEST_MAX];
-	struct wire_guest m;
+	int64_t deadline = now_ms() + j->link->deadlines->kill_ms;
+	struct wire_init m;
 	int r;
 
-	if (warden_spawn_await(w, e) < 0)
+	*killed = 0;
+	j->swept = 1;
+	if (link_ask(j->link, INIT_KILL, kept, NULL, 0) < 0)
 		return -1;
-	r = warden_guest_await(w, w->ctl, &m, buf, now_ms() + BOOT_MS);
-	if (r != 1 || m.type != GUEST_READY) {
-		err_set(e, "start %s: it %s", w->spec->python,
-			r == 0 ? "did not answer" : "ended at once");
-		return err_hint(e,
-			"is it Python 3.9 or newer? try:  %s -I -S -c "
-			"'import sys; print(sys.version)'",
-			w->spec->python);
-	}
-	w->names = w->threads = 0;
-	snprintf(ev.text, sizeof(ev.text), "%s", m.text);
-	snprintf(ev.limited, sizeof(ev.limited), "%s", w->limited);
-	warden_event(w, &ev, &w->tty_master, 1);
-	return 0;
+	r = link_await(j->link, INIT_KILLED, &m, deadline);
+	if (r < 0)
+		return r;
+	*killed = m.killed;
+	j->left = 0;
+	return m.all_gone ? 0 : 1;
 }
 
-/* ---- the jail ---- */
-
-int warden_jail_start(struct warden *w, struct err *e)
+/* Init, without a /proc, stopped what it could not see. Look for processes
+ * that run on, and have init kill them. */
+static int verify(struct warden_jail *j, const struct link_pids *kept,
+	pid_t live, int32_t *killed)
 {
-	struct init in = {.plan = &w->plan,
-		.cgroup = &w->cgroup,
-		.spec = w->spec,
-		.home_fd = w->home.root};
-	int pair[2], asked, built;
-	struct err why = {0};
+	int64_t end = now_ms() + j->link->deadlines->verify_ms;
+	struct link_pids spared = *kept;
+	struct procs p;
+	int r;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(e, "create a socket pair");
-	in.sock = pair[1];
-	w->init_sock = pair[0];
-	w->init = init_start(&in, e);
-	close(pair[1]);
-	if (w->init < 0) {
-		w->init = 0;
-		return -1;
-	}
-	/* While it builds; what goes wrong there says more. */
-	asked = w->spec->mode == SPEC_SESSION ? guest_ask(w, &why) : 0;
-	built = built_await(w, e);
-	if (built == 0 && asked < 0)
-		*e = why;
-	if (built < 0 || asked < 0) {
-		warden_jail_stop(w);
-		return -1;
-	}
-	io_set_nonblock(w->line, 1);
-	return 0;
-}
-
-void warden_jail_stop(struct warden *w)
-{
-	struct measure m;
-
-	if (w->init > 0) {
-		if (w->proc >= 0) {
-			warden_measure(w, 0, &m);
-			w->cpu_gone_ms = w->cpu_ms;
+	while ((r = procs_sample(&j->procs, PROCS_RUNNING, &p, NULL)) == 0 &&
+		p.running > 0) {
+		if (now_ms() < end) {
+			link_poll(NULL, 0, 1);
+			continue;
 		}
-		kill(w->init, SIGKILL);
-		warden_thaw(w); /* what is frozen does not die */
-		waitpid(w->init, NULL, 0);
+		spared.v[spared.n++] = live;
+		r = warden_jail_kill(j, &spared, killed);
+		return r > 0 ? 0 : r;
 	}
-	w->init = 0;
-	w->live = 0;
-	w->swept = 0;
-	w->ending = 0;
-	for (int i = 0; i < w->nkept; i++)
-		fd_drop(&w->kept[i].sock);
-	w->nkept = 0;
-	fd_drop(&w->ctl);
-	fd_drop(&w->stack);
-	fd_drop(&w->init_sock);
-	fd_drop(&w->tty_master);
-	fd_drop(&w->tty_slave);
-	fd_drop(&w->line);
-	for (int i = 0; i < APPLY_TMPFS; i++)
-		fd_drop(&w->tmp[i]);
-	fd_drop(&w->proc);
+	return r;
 }
 
-/* ---- the end ---- */
-
-_Noreturn void warden_end(struct warden *w)
+static int sweep(struct warden_jail *j, const struct link_pids *kept,
+	pid_t live, int32_t *killed)
 {
-	warden_jail_stop(w);
-	home_fini(&w->home);
-	_exit(0);
+	int64_t now = now_ms();
+	struct wire_init m;
+	int r;
+
+	j->swept = 1;
+	j->look_ms = now + j->link->deadlines->quiet_ms;
+	j->stopped_cpu_ms = -1;
+	if (link_ask(j->link, INIT_STOP, kept, NULL, 0) < 0)
+		return -1;
+	r = link_await(
+		j->link, INIT_STOPPED, &m, now + j->link->deadlines->stop_ms);
+	if (r < 0)
+		return r;
+	if (m.unseen)
+		return -1;
+	*killed = m.killed;
+	return j->no_proc ? verify(j, kept, live, killed) : 0;
+}
+
+int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
+	pid_t live, int32_t *killed)
+{
+	const struct cgroup *cg = &j->site->cgroup;
+
+	*killed = 0;
+	j->baseline_at = 0;
+	if (cgroup_can_freeze(cg)) {
+		j->frozen = 1;
+		if (cgroup_freeze(cg, 1, j->link->deadlines->freeze_ms, NULL) ==
+			0)
+			return 0;
+		/* Something does not freeze: sweep, which kills it. */
+		warden_jail_thaw(j);
+	}
+	return sweep(j, kept, live, killed);
+}
+
+void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
+{
+	warden_jail_thaw(j);
+	if (j->swept)
+		link_ask(j->link, INIT_CONTINUE, kept, NULL, 0);
+	j->swept = 0;
+}
+
+int warden_jail_resume(struct warden_jail *j, pid_t pid)
+{
+	/* What the last guest has not read of its cell must not become the
+	 * beginning of the next: here on its way, by init where it arrived. */
+	tcflush(j->line, TCOFLUSH);
+	j->swept = 0;
+	return link_ask_pid(j->link, INIT_RESUME, pid);
+}
+
+int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
+{
+	int64_t now = now_ms(), was = j->stopped_cpu_ms;
+	struct procs p;
+
+	*due_ms = j->swept ? j->look_ms - now : INT64_MAX;
+	if (*due_ms > 0)
+		return 0;
+	*due_ms = j->link->deadlines->quiet_ms;
+	j->look_ms = now + *due_ms;
+	if (procs_sample(&j->procs, 0, &p, NULL) < 0)
+		return 0;
+	j->stopped_cpu_ms = p.cpu_ms;
+	return was >= 0 && p.cpu_ms > was + ROUND_MS;
+}
+
+/* ---- what it uses ---- */
+
+/* What is kept in files. A page that is mapped too counts twice. */
+static int64_t files_bytes(const struct warden_jail *j)
+{
+	int64_t bytes = 0, home = 0;
+	struct statfs st;
+	int files;
+
+	for (int i = 0; i < APPLY_TMPFS; i++)
+		if (j->tmp[i] >= 0 && fstatfs(j->tmp[i], &st) == 0)
+			bytes += (int64_t)(st.f_blocks - st.f_bfree) *
+				 st.f_bsize;
+	home_usage(&j->site->home, &home, &files);
+	return bytes + home;
+}
+
+int warden_jail_is_watched(const struct warden_jail *j)
+{
+	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
+}
+
+void warden_jail_measure(
+	struct warden_jail *j, unsigned flags, struct warden_jail_usage *u)
+{
+	int watched = warden_jail_is_watched(j);
+	struct cgroup_usage c;
+	struct procs p = {0};
+
+	cgroup_usage(&j->site->cgroup, &c);
+	procs_sample(&j->procs,
+		flags & WARDEN_JAIL_MEMORY && watched ? PROCS_MEMORY : 0, &p,
+		NULL);
+	*u = (struct warden_jail_usage){
+		.bytes = watched ? p.bytes + files_bytes(j) : c.memory_bytes,
+		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
+					: j->cpu_gone_ms + p.cpu_ms,
+		.processes = p.n,
+		.slots = p.threads + p.zombies + 1,
+		.fork_fails = c.fork_fails,
+		.oom_kills = c.oom_kills};
+	if (u->cpu_ms > j->cpu_ms)
+		j->cpu_ms = u->cpu_ms;
+	if (u->bytes > j->peak_bytes)
+		j->peak_bytes = u->bytes;
+	u->peak_bytes =
+		!watched && c.peak_bytes > 0 ? c.peak_bytes : j->peak_bytes;
+}
+
+const struct warden_jail_usage *warden_jail_baseline(
+	struct warden_jail *j, int *fresh)
+{
+	*fresh = !j->baseline_at || j->baseline_at != j->link->traffic;
+	if (*fresh)
+		warden_jail_measure(j, 0, &j->baseline);
+	j->baseline_at = j->frozen || j->swept ? j->link->traffic : 0;
+	return &j->baseline;
+}
+
+int warden_jail_note_oom(struct warden_jail *j, int64_t kills)
+{
+	if (kills <= j->oom_seen)
+		return 0;
+	j->oom_seen = kills;
+	return 1;
+}
+
+void warden_jail_note_left(struct warden_jail *j, int n)
+{
+	j->left = n;
+}
+
+/* ---- the person's tty ---- */
+
+int warden_jail_waits_for_person(
+	const struct warden_jail *j, const struct link_pids *kept)
+{
+	int waiting = 0;
+
+	if (procs_waits_for_tty(&j->procs, j->tty_dev, kept->v, kept->n) != 1)
+		return 0;
+	return ioctl(j->tty_slave, FIONREAD, &waiting) < 0 || waiting == 0;
+}
+
+void warden_jail_return_keys(struct warden_jail *j)
+{
+	const struct jail_event ev = {.type = JAIL_TYPEAHEAD};
+	char buf[KEYS_MAX];
+	size_t n = 0;
+	ssize_t r;
+	int fd;
+
+	/* Reading, unlike FIONREAD, waits for bytes that were written and are
+	 * still on their way through the kernel. */
+	pty_set_raw(j->tty_slave, NULL);
+	while (n < sizeof(buf) &&
+		(r = read(j->tty_slave, buf + n, sizeof(buf) - n)) > 0)
+		n += (size_t)r;
+	if (n == 0)
+		return;
+	fd = io_sealed_memfd("cellblock-keys", buf, n);
+	if (fd < 0)
+		return;
+	link_event(j->link, &ev, &fd, 1);
+	close(fd);
 }

@@ -1,33 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * link.c - the warden's links: front end, init, guest
+ * link.c - the warden's links to the front end and to init, and its waits
  *
  * Runs in:   warden
- * Trusts:    its own init for shape, the guest for nothing
+ * Trusts:    its own init for shape
  *
- * Waiting is done here alone, and always to a deadline. What is done between
- * two waits is quick; should it not be, because somebody has found a way to
- * make the warden itself wait, an alarm ends the warden, and its death all
- * that is in the jail: nothing runs that has no clock.
- *
- * What waits for an answer of init's or the guest's notes the deaths that
- * init tells on the way, and ends the session when the front end goes.
+ * The warden waits only here, and always until a deadline. Between two waits
+ * it is quick. Should a guest find a way to make the warden itself hang, an
+ * alarm ends the warden, and the jail dies with it: nothing runs without a
+ * clock.
  */
-#include "state.h"
+#include "link.h"
 
 #include "jail/base/io.h"
-#include "warden.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* What is short of the CPU, or of the disk, at a deadline that is meant to be
- * fair has so much longer, and again, up to HELD_MS. */
-#define HELD_LOOK_MS 200
-#define HELD_MS 30000
+void link_open(struct link *l, int front, const struct deadlines *d)
+{
+	*l = (struct link){.deadlines = d, .front = front, .init = -1};
+}
+
+void link_attach(struct link *l, int init)
+{
+	link_detach(l);
+	l->init = init;
+}
+
+void link_detach(struct link *l)
+{
+	fd_drop(&l->init);
+	l->answered = 0;
+	l->ndeaths = 0;
+}
+
+/* ---- waits ---- */
 
 static void alarm_set(int ms)
 {
@@ -36,19 +48,48 @@ static void alarm_set(int ms)
 	setitimer(ITIMER_REAL, &t, NULL);
 }
 
-int warden_poll(struct pollfd *p, nfds_t n, int timeout_ms)
+int link_poll(struct pollfd *p, nfds_t n, int timeout_ms)
 {
 	int r;
 
-	/* Whoever freezes the whole session while it waits does no harm. */
+	/* No alarm here: a session that is frozen as a whole while it waits
+	 * does no harm. */
 	alarm_set(0);
 	r = poll(p, n, timeout_ms);
-	alarm_set(WARDEN_WORK_MS);
-	return r;
+	alarm_set(LINK_WORK_MS);
+	if (r >= 0 || errno != EINTR)
+		return r;
+	for (nfds_t i = 0; i < n; i++)
+		p[i].revents = 0;
+	return 0;
 }
 
-void warden_event(
-	struct warden *w, struct jail_event *ev, const int *fds, int nfds)
+int link_left(int64_t deadline_ms)
+{
+	int64_t left = deadline_ms - now_ms();
+
+	return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
+}
+
+int link_wait(struct link *l, int fd, int64_t deadline_ms, int *init_ready)
+{
+	struct pollfd p[3] = {{.fd = fd, .events = POLLIN},
+		{.fd = l->front, .events = POLLRDHUP},
+		{.fd = l->init, .events = POLLIN}};
+
+	if (l->over || link_poll(p, 3, link_left(deadline_ms)) < 0 ||
+		p[1].revents & (POLLHUP | POLLERR | POLLRDHUP)) {
+		l->over = 1;
+		return SESSION_OVER;
+	}
+	*init_ready = p[2].revents != 0;
+	return p[0].revents != 0;
+}
+
+/* ---- front end ---- */
+
+void link_event(
+	struct link *l, const struct jail_event *ev, const int *fds, int nfds)
 {
 	struct wire_event m = {.event = *ev};
 	int pass[IO_FDS_MAX], n = 0;
@@ -66,18 +107,19 @@ void warden_event(
 			m.event.fd = n;
 		pass[n++] = fds[i];
 	}
-	if (io_send_fds(w->front, &m, sizeof(m), pass, n, 0) == 0)
+	if (l->over || l->front < 0 ||
+		io_send_fds(l->front, &m, sizeof(m), pass, n, 0) == 0)
 		return;
-	/* Too many descriptors of this user are on their way (jail.c): what
-	 * can be done without is no reason to end. */
+	/* ETOOMANYREFS: a guest keeps too many descriptors of this user on
+	 * their way. The session goes on without what it can do without. */
 	if (errno != ETOOMANYREFS ||
 		(ev->type != JAIL_TYPEAHEAD && ev->type != JAIL_STACK))
-		warden_end(w);
-	if (ev->type == JAIL_TYPEAHEAD)
-		warden_notice(w, "what was typed ahead is lost");
+		l->over = 1;
+	else if (ev->type == JAIL_TYPEAHEAD)
+		link_notice(l, "what was typed ahead is lost");
 }
 
-void warden_notice(struct warden *w, const char *fmt, ...)
+void link_notice(struct link *l, const char *fmt, ...)
 {
 	struct jail_event ev = {.type = JAIL_NOTICE};
 	va_list ap;
@@ -85,155 +127,167 @@ void warden_notice(struct warden *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(ev.text, sizeof(ev.text), fmt, ap);
 	va_end(ap);
-	warden_event(w, &ev, NULL, 0);
+	link_event(l, &ev, NULL, 0);
+}
+
+void link_reply(
+	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd)
+{
+	struct wire_event m = {.event = {.type = WIRE_REPLY}, .reply = *reply};
+	auto_close int own = fd;
+
+	for (int i = 0; i < 4; i++)
+		m.event.fds[i] = -1;
+	m.event.fd = own >= 0 ? 0 : -1;
+	m.reply.seq = seq;
+	if (l->over ||
+		io_send_fds(l->front, &m, sizeof(m), &own, own >= 0, 0) == 0)
+		return;
+	if (errno == ETOOMANYREFS && own >= 0) {
+		err_errno(&m.reply.err, "hand over the answer");
+		m.reply.ok = 0;
+		m.event.fd = -1;
+		if (io_send_fds(l->front, &m, sizeof(m), NULL, 0, 0) == 0)
+			return;
+	}
+	l->over = 1;
+}
+
+int link_request(struct link *l, struct wire_front *m, int *fds)
+{
+	struct pollfd p = {.fd = l->front, .events = POLLIN};
+	int r = 0;
+	ssize_t n;
+
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fds[i] = -1;
+	while (!l->over && r == 0)
+		r = link_poll(&p, 1, -1);
+	if (r > 0) {
+		n = io_recv_fds(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
+		if (n > 0 && wire_front_check(m, (size_t)n, NULL) == 0)
+			return 0;
+		for (int i = 0; i < IO_FDS_MAX; i++)
+			fd_drop(&fds[i]);
+	}
+	l->over = 1;
+	return SESSION_OVER;
+}
+
+int link_request_peek(const struct link *l)
+{
+	struct wire_front m;
+	ssize_t n = recv(l->front, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT);
+
+	return n == sizeof(m) ? (int)m.type : -1;
 }
 
 /* ---- init ---- */
 
-int warden_init_send(struct warden *w, enum wire_init_type type,
-	const int32_t *pids, int npids, const int *fds, int nfds)
+static int send_init(
+	struct link *l, struct wire_init *m, const int *fds, int nfds)
 {
-	struct wire_init m = {
-		.type = type, .seq = ++w->init_seq, .npids = npids};
-
-	w->measured = 0;
-	for (int i = 0; i < npids; i++)
-		m.pids[i] = pids[i];
-	return io_send_fds(w->init_sock, &m, sizeof(m), fds, nfds, 0);
+	m->seq = ++l->seq;
+	l->traffic++;
+	return io_send_fds(l->init, m, sizeof(*m), fds, nfds, 0);
 }
 
-static void note_death(struct warden *w, const struct wire_init *m)
+int link_ask(struct link *l, enum wire_init_type type,
+	const struct link_pids *pids, const int *fds, int nfds)
+{
+	struct wire_init m = {.type = type};
+
+	if (pids) {
+		m.npids = pids->n;
+		memcpy(m.pids, pids->v, sizeof(pids->v));
+	}
+	return send_init(l, &m, fds, nfds);
+}
+
+int link_ask_pid(struct link *l, enum wire_init_type type, int32_t pid)
+{
+	struct wire_init m = {.type = type, .npids = 1, .pids = {pid}};
+
+	return send_init(l, &m, NULL, 0);
+}
+
+void link_ask_unhang(struct link *l, int64_t ms)
+{
+	struct wire_init m = {.type = INIT_KILL_FORK, .within_ms = (int32_t)ms};
+
+	send_init(l, &m, NULL, 0);
+}
+
+static void death_remove(struct link *l, int i)
+{
+	memmove(&l->deaths[i], &l->deaths[i + 1],
+		(size_t)(--l->ndeaths - i) * sizeof(l->deaths[0]));
+}
+
+/* Init reports only deaths of processes that it was told of, and there is room
+ * for as many; with more, the oldest concerned nobody. */
+static void death_keep(struct link *l, const struct wire_init *m)
 {
 	if (m->npids != 1)
 		return;
-	w->measured = 0;
-	if (m->pids[0] == w->live) {
-		w->live = 0;
-		w->live_status = m->status;
-	} else {
-		warden_checkpoint_died(w, m->pids[0]);
-	}
+	if (l->ndeaths == WIRE_PIDS_MAX)
+		death_remove(l, 0);
+	l->deaths[l->ndeaths++] = (struct link_death){m->pids[0], m->status};
 }
 
-int warden_init_take(struct warden *w, struct wire_init *m)
+int link_take(struct link *l, struct wire_init *m, int *fds, int nfds)
 {
 	ssize_t n =
-		io_recv_fds(w->init_sock, m, sizeof(*m), NULL, 0, MSG_DONTWAIT);
+		io_recv_fds(l->init, m, sizeof(*m), fds, nfds, MSG_DONTWAIT);
 
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0 || wire_init_check(m, (size_t)n, NULL) < 0)
 		return -1;
+	l->traffic++;
 	if (m->type == INIT_DIED)
-		note_death(w, m);
-	if (m->type == INIT_DISCARDED && m->seq == w->ending)
-		w->ending = 0;
+		death_keep(l, m);
+	else if (m->seq)
+		l->answered = m->seq;
 	return 1;
 }
 
-static int remaining(int64_t deadline_ms)
-{
-	int64_t left = deadline_ms - now_ms();
-
-	return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
-}
-
-int warden_wait(struct warden *w, int fd, int64_t deadline_ms, int *init_ready)
-{
-	struct pollfd p[3] = {{.fd = fd, .events = POLLIN},
-		{.fd = w->front, .events = POLLRDHUP},
-		{.fd = w->init_sock, .events = POLLIN}};
-	int r;
-
-	do
-		r = warden_poll(p, 3, remaining(deadline_ms));
-	while (r < 0 && errno == EINTR);
-	if (p[1].revents & (POLLHUP | POLLERR | POLLRDHUP))
-		warden_end(w);
-	*init_ready = p[2].revents != 0;
-	return r <= 0 ? 0 : p[0].revents != 0;
-}
-
-int warden_init_await(struct warden *w, enum wire_init_type type,
-	struct wire_init *m, int64_t deadline_ms)
+int link_await(struct link *l, enum wire_init_type type, struct wire_init *m,
+	int64_t deadline_ms)
 {
 	int ready;
 
 	for (;;) {
-		int r = warden_init_take(w, m);
+		int r = link_take(l, m, NULL, 0);
 
 		if (r < 0)
 			return -1;
-		if (r > 0 && m->type == type && m->seq == w->init_seq)
+		if (r > 0 && m->type == type && m->seq == l->seq)
 			return 0;
 		if (r > 0 && m->type == INIT_ERROR)
 			return -1;
-		if (r == 0 && remaining(deadline_ms) == 0)
+		if (r > 0)
+			continue;
+		if (link_left(deadline_ms) == 0)
 			return -1;
-		if (r == 0)
-			warden_wait(w, -1, deadline_ms, &ready);
+		if (link_wait(l, -1, deadline_ms, &ready) == SESSION_OVER)
+			return SESSION_OVER;
 	}
 }
 
-/* ---- guest ---- */
-
-static int guest_take(int sock, struct wire_guest *m, char *buf)
+int link_death_take(struct link *l, int32_t pid, int *status)
 {
-	ssize_t n =
-		io_recv_fds(sock, buf, WIRE_GUEST_MAX, NULL, 0, MSG_DONTWAIT);
-
-	if (n <= 0 || wire_guest_decode(m, buf, (size_t)n, NULL) < 0)
-		return -1;
-	return 1;
-}
-
-int warden_guest_await(struct warden *w, int sock, struct wire_guest *m,
-	char *buf, int64_t deadline_ms)
-{
-	struct wire_init im;
-
-	for (;;) {
-		int init_ready = 0;
-		int r = warden_wait(w, sock, deadline_ms, &init_ready);
-
-		if (init_ready && warden_init_take(w, &im) < 0)
-			return -1;
-		if (r)
-			return guest_take(sock, m, buf);
-		/* A child of the dead may hold the other end open. */
-		if (!w->live)
-			return -1;
-		if (!init_ready && remaining(deadline_ms) == 0)
-			return 0;
+	for (int i = 0; i < l->ndeaths; i++) {
+		if (l->deaths[i].pid != pid)
+			continue;
+		*status = l->deaths[i].status;
+		death_remove(l, i);
+		return 1;
 	}
+	return 0;
 }
 
-/* Whether the jail would go on, if only it could: something in it does not
- * sleep, and all of it has had less than half of a CPU since the last look;
- * *cpu_ms was -1 before the first. */
-static int held_back(struct warden *w, int64_t *cpu_ms)
+void link_deaths_forget(struct link *l)
 {
-	int64_t was = *cpu_ms;
-	struct procstat live;
-	struct procs p;
-
-	if (procs_sample(&w->procs, PROCS_READY, &p, NULL) < 0)
-		return 0;
-	/* The guest itself waits for what makes its copy, as after vfork(). */
-	if (procs_stat(&w->procs, w->live, &live) == 0 && live.state == 'D')
-		p.ready--;
-	*cpu_ms = p.cpu_ms;
-	return p.ready > 0 && (was < 0 || p.cpu_ms - was < HELD_LOOK_MS / 2);
-}
-
-int warden_guest_await_fair(struct warden *w, int sock, struct wire_guest *m,
-	char *buf, int64_t deadline_ms)
-{
-	int64_t end = deadline_ms + HELD_MS, cpu_ms = -1;
-	int r;
-
-	while ((r = warden_guest_await(w, sock, m, buf, deadline_ms)) == 0 &&
-		now_ms() < end && held_back(w, &cpu_ms))
-		deadline_ms = now_ms() + HELD_LOOK_MS;
-	return r;
+	l->ndeaths = 0;
 }

@@ -1,297 +1,322 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * warden.c - the owner of a session: its start, and its wait between cells
+ * warden.c - the session: parked, stopped, rolled back, restarted
  *
- * Runs in:   a child of the front end, in a session, a user namespace and a
- *            mount namespace of its own
- * Holds:     started by root: uid 0 until the cgroup exists and an outside id
- *            is claimed; then, as anyone, capabilities in its own user
- *            namespace only
- * Trusts:    the spec; the front end as far as its own session goes
- * Leaves:    nothing: the home, the jail and the namespaces end with it, the
- *            cgroup with its janitor
+ * Runs in:   warden
+ * Trusts:    what the kernel and init report; the guest for nothing
+ * Leaves:    after each function a live guest, or SESSION_OVER
+ *
+ * Only here a jail makes way for another. Whatever breaks, in this order: the
+ * newest checkpoint that answers; a fresh Python on the same home; the end of
+ * the session.
  */
 #include "warden.h"
 
-#include "jail/apply/apply.h"
-#include "jail/apply/facts.h"
-#include "jail/apply/janitor.h"
 #include "jail/base/io.h"
-#include "jail/walls/claim.h"
-#include "jail/walls/ident.h"
-#include "state.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
-/* A session of our own, nothing of the caller's but the one socket. */
-static int detach(struct warden *w, struct err *e)
+/* How often a guest is asked for a checkpoint: each that does not answer is
+ * replaced first. */
+#define PARK_TRIES 3
+
+void warden_init(struct warden *w, const struct jail_spec *spec, int front,
+	const struct deadlines *d)
 {
-	static const int for_groups[] = {
-		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
-	sigset_t none;
-	int null;
+	w->spec = spec;
+	w->next_cell = 1;
+	w->cells = w->broken = w->ran_on = 0;
+	link_open(&w->link, front, d);
+	warden_jail_init(&w->jail, &w->link, &w->site);
+	guest_init(&w->guest, &w->link, &w->jail);
+	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);
+	clocks_start(&w->clocks, &w->link, spec);
+}
 
-	if (setsid() < 0 && errno != EPERM)
-		return err_errno(e, "start a session");
-	if (ident_close_fds(&w->front, 1, e) < 0 ||
-		ident_set_ordinary_scheduling(e) < 0)
+void warden_note_cell(struct warden *w, uint32_t cell)
+{
+	w->next_cell = cell + 1;
+	w->cells++;
+	w->broken = w->ran_on = 0;
+}
+
+void warden_note_refused(struct warden *w, uint32_t cell)
+{
+	w->next_cell = cell;
+}
+
+/* ---- the jail and its Python ---- */
+
+int warden_build(struct warden *w, struct err *e)
+{
+	struct err why = {0};
+	int asked, built;
+
+	if (warden_jail_start(&w->jail, e) < 0) {
+		warden_end_jail(w);
 		return -1;
-	null = open("/dev/null", O_RDWR);
-	if (null < 0)
-		return err_errno(e, "open /dev/null");
-	for (int fd = 0; fd < 3; fd++)
-		if (fd != null && dup2(null, fd) < 0)
-			return err_errno(e, "use /dev/null");
-	if (null > 2)
-		close(null);
-	/* What reached us as one of the caller's group is pending, and dropped
-	 * by being ignored. */
-	for (size_t i = 0; i < sizeof(for_groups) / sizeof(for_groups[0]); i++)
-		signal(for_groups[i], SIG_IGN);
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	}
+	/* Python is asked for while init builds; if both fail, what goes wrong
+	 * in the building says more. */
+	asked = w->spec->mode == SPEC_SESSION ? guest_start(&w->guest, &why)
+					      : 0;
+	built = warden_jail_await(&w->jail, e);
+	if (built == 0 && asked == 0)
+		return 0;
+	if (built == 0)
+		*e = why;
+	warden_end_jail(w);
+	return built == SESSION_OVER ? built : -1;
+}
+
+int warden_await_python(struct warden *w, int restarted, struct err *e)
+{
+	struct jail_event ev = {.type = JAIL_UP, .restarted = restarted};
+	struct guest_message m;
+	int r = guest_start_await(&w->guest, &m, e);
+
+	if (r < 0)
+		return r;
+	snprintf(ev.text, sizeof(ev.text), "%s", m.wire.text);
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
+	link_event(&w->link, &ev, &w->jail.tty_master, 1);
 	return 0;
 }
 
-/* The kernel's limits; and first, while there is nothing of them, a janitor
- * that outlives us. */
-static int limit_by_cgroup(struct warden *w, struct cgroup_caps *caps,
-	const char *name, int lock, struct err *e)
+void warden_end_jail(struct warden *w)
 {
-	if (cgroup_place(&w->cgroup, caps, name, e) < 0)
-		return -1;
-	caps->with[1] =
-		janitor_start(&w->cgroup, lock, w->front, &w->janitor, e);
-	if (caps->with[1] < 0)
-		return -1;
-	return cgroup_open(&w->cgroup, caps, &w->spec->limits, e);
+	warden_jail_end(&w->jail);
+	guest_end(&w->guest);
+	checkpoints_forget(&w->checkpoints);
 }
 
-/* Started by root: the limits while we may still set them, and then an id that
- * nobody else has. */
-static int leave_root(struct warden *w, struct cgroup_caps *caps, struct err *e)
-{
-	int lock = -1;
-	char name[CLAIM_NAME_MAX];
-	uid_t uid;
-
-	if (claim_uid(CLAIM_DIR, w->spec->uid_lo, w->spec->uid_hi, &uid, &lock,
-		    e) < 0)
-		return -1;
-	if (claim_name(lock, uid, name, e) < 0)
-		return -1;
-	cgroup_probe(caps, getppid());
-	if (limit_by_cgroup(w, caps, name, lock, e) < 0)
-		return -1;
-	/* The lock stays open here too: should the janitor be killed, the uid
-	 * is ours as long as we live, and then the next janitor's business. */
-	return ident_become(uid, uid, e);
-}
-
-static void no_cgroup(struct cgroup *cg)
-{
-	struct cgroup_caps none = {.kind = CGROUP_NONE};
-
-	cgroup_place(cg, &none, NULL, NULL);
-}
-
-/* Started by anyone else: what was delegated to them, if anything was
- * (systemd-run --user --scope -p Delegate=yes). A cgroup that cannot be used
- * is none: the session is watched, says so, and jail.require is not met. */
-static void use_delegated(struct warden *w, struct cgroup_caps *caps)
-{
-	struct err why;
-
-	cgroup_probe(caps, getppid());
-	if (caps->kind == CGROUP_NONE ||
-		limit_by_cgroup(w, caps, NULL, -1, &why) == 0)
-		return;
-	no_cgroup(&w->cgroup);
-	caps->kind = CGROUP_NONE;
-	snprintf(caps->why, sizeof(caps->why), "%.200s", why.msg);
-}
-
-static int own_namespaces(struct err *e)
-{
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
-		err_errno(e, "create a user namespace");
-		host_explain_userns(e);
-		return -1;
-	}
-	if (ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e) < 0)
-		return -1;
-	return 0;
-}
-
-static int start(struct warden *w, struct err *e)
-{
-	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
-	struct cgroup_caps caps = {.kind = CGROUP_NONE};
-
-	if (detach(w, e) < 0)
-		return -1;
-	no_cgroup(&w->cgroup);
-	if (host_probe(&w->host, w->spec->python, e) < 0)
-		return -1;
-	host_resolve(&w->host, w->spec);
-	facts_of_host(&w->facts, &w->host);
-	if (!ident_is_root())
-		use_delegated(w, &caps);
-	else if (leave_root(w, &caps, e) < 0)
-		return -1;
-	/* Whether there can be a /proc is known when init has tried. */
-	facts_of_cgroup(&w->facts, &w->cgroup, &caps);
-	if (enforce_require(w->spec->require, &w->facts, ENFORCE_PROC, e) < 0)
-		return -1;
-	w->host.cgroup_memory = !!(w->cgroup.enforced & CGROUP_LIMIT_MEMORY);
-	if (plan_make(&w->plan, w->spec, &w->host, e) < 0)
-		return -1;
-	if (own_namespaces(e) < 0)
-		return -1;
-	if (apply_stage(&w->plan, PLAN_WARDEN, &ctx, e) < 0 ||
-		ident_set_undumpable(e) < 0)
-		return -1;
-	home_init(&w->home, ctx.home_fd);
-	if (warden_jail_start(w, e) < 0)
-		return -1;
-	w->facts.proc = !w->no_proc;
-	enforce_say(&w->facts, w->limited, sizeof(w->limited));
-	return 0;
-}
-
-/* ---- between cells ---- */
-
-/* Between cells nothing should happen in the jail. What does is a death, a
- * guest that breaks the protocol, or something that will not rest. */
-static void guest_broken(struct warden *w)
-{
-	warden_broken(w, w->live ? "Python spoke out of turn and was killed"
-				 : "Python died between cells");
-	warden_park(w);
-}
-
-/* Returns how long to wait until something is due. */
-static int session_clocks(struct warden *w)
-{
-	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
-	int64_t wait = 3600 * 1000, due;
-
-	if (!warden_still(w, &due)) {
-		warden_broken(
-			w, "the jail ran on between cells and was killed");
-		warden_park(w);
-	}
-	if (due < wait)
-		wait = due;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
-
-		if (warden_clock(w, limits[i], &due) <= 0) {
-			warden_event(w, &ev, NULL, 0);
-			warden_end(w);
-		}
-		if (due < wait)
-			wait = due;
-	}
-	return (int)wait;
-}
-
-static _Noreturn void between_cells(struct warden *w)
-{
-	struct wire_init im;
-
-	for (;;) {
-		struct pollfd p[3] = {{.fd = w->front, .events = POLLIN},
-			{.fd = w->init_sock, .events = POLLIN},
-			{.fd = w->ctl, .events = POLLIN}};
-
-		if (warden_poll(p, 3, session_clocks(w)) < 0 && errno != EINTR)
-			warden_end(w);
-		if (p[1].revents && warden_init_take(w, &im) < 0) {
-			warden_notice(w, "the jail died · Python restarted, "
-					 "variables lost · home kept");
-			warden_restart(w);
-			warden_park(w);
-		} else if (p[2].revents || !w->live) {
-			guest_broken(w);
-		}
-		/* Whatever else happens, the front end has its turn. */
-		if (p[0].revents && warden_front_serve(w) < 0)
-			warden_end(w);
-	}
-}
-
-/* A first cell that waits already is not kept waiting for a checkpoint: a
- * fresh Python is the state before it. */
-static int first_cell_waits(struct warden *w)
-{
-	struct wire_front m;
-
-	while (recv(w->front, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
-		sizeof(m)) {
-		if (m.type == FRONT_RUN)
-			return 1;
-		if (warden_front_serve(w) < 0)
-			warden_end(w);
-	}
-	return 0;
-}
-
-_Noreturn void warden_main(int front, const struct jail_spec *spec)
+int warden_restart(struct warden *w)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
-	struct warden w = {.spec = spec,
-		.front = front,
-		.janitor = -1,
-		.init_sock = -1,
-		.tty_master = -1,
-		.tty_slave = -1,
-		.line = -1,
-		.tmp = {-1, -1},
-		.proc = -1,
-		.ctl = -1,
-		.stack = -1,
-		.home = {.root = -1},
-		.next_cell = 1,
-		.started_ms = now_ms(),
-		.touched_ms = now_ms()};
+	int r;
 
-	if (start(&w, &ev.err) == 0) {
-		ev.type = JAIL_BUILT;
-		ev.facts = w.facts;
-		snprintf(ev.limited, sizeof(ev.limited), "%s", w.limited);
-		warden_event(&w, &ev, NULL, 0);
-		if (spec->mode == SPEC_PROGRAM) {
-			while (warden_front_next(&w) == 0)
-				if (w.started)
-					warden_program(&w);
-			warden_end(&w);
-		}
-		ev.type = JAIL_FAILED;
-		if (warden_guest_start(&w, 0, &ev.err) == 0) {
-			if (!first_cell_waits(&w))
-				warden_park(&w);
-			between_cells(&w);
-		}
+	warden_end_jail(w);
+	r = warden_build(w, &ev.err);
+	if (r == 0)
+		r = warden_await_python(w, 1, &ev.err);
+	if (r != -1)
+		return r;
+	err_kind_set(&ev.err, ERR_JAIL);
+	link_event(&w->link, &ev, NULL, 0);
+	return SESSION_OVER;
+}
+
+/* ---- stopping ---- */
+
+static int stop(struct warden *w, int32_t *killed)
+{
+	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
+	int r = warden_jail_stop(&w->jail, &kept, w->guest.pid, killed);
+
+	checkpoints_note_deaths(&w->checkpoints);
+	return r;
+}
+
+int warden_stop(struct warden *w, int32_t *killed)
+{
+	int r;
+
+	*killed = 0;
+	if (w->spec->limits.background == BACKGROUND_RUN)
+		return 0;
+	r = stop(w, killed);
+	if (r != -1)
+		return r;
+	link_notice(&w->link, "the jail could not be stopped · Python "
+			      "restarted, variables lost · home kept");
+	if (warden_restart(w) == SESSION_OVER)
+		return SESSION_OVER;
+	return stop(w, killed) == 0 ? 0 : SESSION_OVER;
+}
+
+void warden_continue(struct warden *w)
+{
+	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
+
+	warden_jail_continue(&w->jail, &kept);
+}
+
+/* ---- recovering ---- */
+
+int warden_recover(struct warden *w, struct jail_done *d)
+{
+	struct checkpoints *c = &w->checkpoints;
+	int was_alive = guest_is_alive(&w->guest), r;
+	struct checkpoint woken = {0};
+	int32_t killed = 0;
+
+	warden_jail_thaw(&w->jail);
+	d->names = 0;
+	d->after = AFTER_RESTARTED;
+	d->no_checkpoint = c->none;
+	if (c->n == 0)
+		return 0;
+	d->no_checkpoint = NO_CHECKPOINT_SILENT;
+	r = checkpoints_kill_others(c, &killed);
+	if (r < 0)
+		return r == SESSION_OVER ? r : 0;
+	if (c->n == 0) {
+		d->no_checkpoint = c->none;
+		return 0;
 	}
-	ev.facts = w.facts;
-	/* What the configuration asks for may be the only thing wrong. */
-	if (ev.err.kind != ERR_CONFIG)
-		err_kind_set(&ev.err, ERR_JAIL);
-	warden_event(&w, &ev, NULL, 0);
-	warden_end(&w);
+	r = checkpoints_wake_newest(c, &woken, &killed);
+	d->back_to = woken.before;
+	d->threads_gone = woken.threads;
+	if (r < 0)
+		return r == SESSION_OVER ? r : 0;
+	d->after = AFTER_ROLLED_BACK;
+	d->names = w->guest.names;
+	d->no_checkpoint = NO_CHECKPOINT_NONE;
+	if (killed > was_alive)
+		d->leftovers_ended = (uint32_t)(killed - was_alive);
+	return 0;
+}
+
+int warden_replace(struct warden *w, const char *what)
+{
+	struct jail_done d = {0};
+
+	if (warden_recover(w, &d) == SESSION_OVER)
+		return SESSION_OVER;
+	if (d.after == AFTER_ROLLED_BACK) {
+		link_notice(&w->link,
+			"%s · back to the state before cell %u (%u name%s)",
+			what, d.back_to, d.names, d.names == 1 ? "" : "s");
+		return 0;
+	}
+	link_notice(&w->link,
+		"%s · Python restarted, variables lost · home kept", what);
+	return warden_restart(w);
+}
+
+int warden_replace_broken(struct warden *w, const char *what)
+{
+	if (w->broken++) {
+		link_notice(&w->link,
+			"%s, again · Python restarted, variables lost · home "
+			"kept",
+			what);
+		return warden_restart(w);
+	}
+	if (guest_is_alive(&w->guest) &&
+		checkpoints_newest_is_now(&w->checkpoints, w->next_cell))
+		checkpoints_give_up_newest(&w->checkpoints);
+	return warden_replace(w, what);
+}
+
+int warden_check_stopped(struct warden *w, int64_t *due_ms)
+{
+	int32_t killed;
+
+	if (!warden_jail_ran(&w->jail, due_ms))
+		return 0;
+	if (w->ran_on++) {
+		if (warden_replace_broken(w, "the jail ran on between cells "
+					     "and was killed") == SESSION_OVER)
+			return SESSION_OVER;
+		return warden_park(w);
+	}
+	if (warden_stop(w, &killed) == SESSION_OVER)
+		return SESSION_OVER;
+	if (killed > 0)
+		link_notice(&w->link,
+			"%d process%s ran on between cells: killed", killed,
+			killed == 1 ? "" : "es");
+	return 0;
+}
+
+/* ---- parking ---- */
+
+/* A checkpoint after this cell? 1 taken; 0 none, and *why; SESSION_OVER. A
+ * guest that does not answer where its driver always would has been broken
+ * from within. */
+static int take(struct warden *w, enum jail_no_checkpoint *why)
+{
+	const struct deadlines *d = w->link.deadlines;
+	char what[80];
+
+	*why = checkpoints_skip(&w->checkpoints);
+	if (*why != NO_CHECKPOINT_NONE)
+		return 0;
+	*why = NO_CHECKPOINT_FAILED;
+	for (int i = 0; i < PARK_TRIES; i++) {
+		int64_t ms = i == 0 ? d->park_ms : d->park_again_ms;
+		int r = checkpoints_take(
+			&w->checkpoints, w->next_cell, now_ms() + ms);
+
+		if (r != -1)
+			return r;
+		snprintf(what, sizeof(what), "Python %s after cell %u",
+			guest_is_alive(&w->guest) ? "stopped answering"
+						  : "died",
+			w->next_cell - 1);
+		if (warden_replace_broken(w, what) == SESSION_OVER)
+			return SESSION_OVER;
+	}
+	return 0;
+}
+
+int warden_park(struct warden *w)
+{
+	struct jail_event ev = {.type = JAIL_PARKED};
+	struct checkpoints *c = &w->checkpoints;
+	enum jail_no_checkpoint why;
+	int32_t killed = 0;
+	int taken = take(w, &why), fresh;
+
+	if (taken == SESSION_OVER)
+		return SESSION_OVER;
+	if (taken)
+		checkpoints_note_taken(c);
+	else
+		checkpoints_note_none(c, why);
+	checkpoints_give_up(c, w->spec->limits.undo + 1, c->none);
+	/* Before a cell that was typed meanwhile nothing is stopped. */
+	if (link_request_peek(&w->link) != FRONT_RUN) {
+		if (checkpoints_await_ended(c) == SESSION_OVER ||
+			warden_stop(w, &killed) == SESSION_OVER)
+			return SESSION_OVER;
+	}
+	ev.done.background_ended = (uint32_t)killed;
+	ev.done.no_checkpoint = c->none;
+	ev.done.names = w->guest.names;
+	link_event(&w->link, &ev, NULL, 0);
+	if (w->jail.frozen || w->jail.swept) {
+		warden_jail_baseline(&w->jail, &fresh);
+		if (fresh)
+			checkpoints_weigh_start(c);
+	}
+	return 0;
+}
+
+int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e)
+{
+	struct checkpoints *c = &w->checkpoints;
+	struct jail_done d = {0};
+	/* The newest is the state now, unless none was taken of it. */
+	int now = checkpoints_newest_is_now(c, w->next_cell);
+	int can = c->n - now;
+
+	if (can <= 0)
+		return err_set(e, "undo: nothing is kept to go back to");
+	if (can < n || n < 1)
+		return err_set(e, "undo: only %d cell%s kept", can,
+			can == 1 ? " is" : "s are");
+	checkpoints_forget_newest(c, n + now - 1);
+	if (warden_recover(w, &d) == SESSION_OVER)
+		return SESSION_OVER;
+	if (d.after == AFTER_ROLLED_BACK) {
+		*back_to = d.back_to;
+		return 0;
+	}
+	if (warden_restart(w) == SESSION_OVER)
+		return SESSION_OVER;
+	err_set(e, "undo: the older state did not answer; Python was "
+		   "restarted, variables lost, home kept");
+	return 1;
 }

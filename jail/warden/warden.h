@@ -1,20 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * warden.h - the owner of a session
+ * warden.h - the session: its parts, and what happens when one breaks
+ *
+ * The warden is one thread and one loop. Between cells it waits for the front
+ * end. A cell, a checkpoint and a question each run to their end under a clock
+ * of their own, so that every path is straight-line code with a deadline.
+ *
+ * Each part is written by its own file alone.
  */
 #ifndef JAIL_WARDEN_WARDEN_H
 #define JAIL_WARDEN_WARDEN_H
 
-struct jail_spec;
+#include "checkpoints.h"
+#include "clocks.h"
+#include "guest.h"
+#include "jail.h"
+#include "link.h"
+#include "site.h"
 
-/* What the warden does between two waits takes less, or it dies of it
- * (warden_poll). The longest is to remove millions of files from a home. */
-#define WARDEN_WORK_MS 20000
+/* Its own fields only warden.c writes. */
+struct warden {
+	const struct jail_spec *spec;
+	struct link link;
+	struct site site;
+	struct warden_jail jail;
+	struct guest guest;
+	struct checkpoints checkpoints;
+	struct clocks clocks;
 
-/*
- * Be the warden: called in the child of the front end's fork, never returns.
- * Takes `front`, the socket to the front end; the session ends with it.
- */
-_Noreturn void warden_main(int front, const struct jail_spec *spec);
+	uint32_t next_cell; /* the number the next cell will have */
+	int cells;	    /* cells run */
+	int broken, ran_on; /* how often since the last cell */
+};
+
+/* Nothing of it runs yet. Takes `front`. */
+void warden_init(struct warden *w, const struct jail_spec *spec, int front,
+	const struct deadlines *d);
+
+/* Build a jail, and have Python started in it (in a session). 0, or -1 with e:
+ * then nothing of it is left; SESSION_OVER. */
+LINK_CHECKED int warden_build(struct warden *w, struct err *e);
+
+/* Wait until Python answers, and tell JAIL_UP. 0; -1 with e; SESSION_OVER. */
+LINK_CHECKED int warden_await_python(
+	struct warden *w, int restarted, struct err *e);
+
+/* End the jail and everything in it. */
+void warden_end_jail(struct warden *w);
+
+/* Each of the following returns 0 or SESSION_OVER. */
+
+/* Stop the jail, unless cell.background lets it run on; *killed could not be
+ * stopped. A jail that does not stop makes way for a fresh one, which is
+ * told. */
+LINK_CHECKED int warden_stop(struct warden *w, int32_t *killed);
+
+void warden_continue(struct warden *w);
+
+/* Take a checkpoint, stop the jail, tell JAIL_PARKED. */
+LINK_CHECKED int warden_park(struct warden *w);
+
+/* A fresh jail and a fresh Python on the same home. Where that is not
+ * possible, JAIL_FAILED is told and the session is over. */
+LINK_CHECKED int warden_restart(struct warden *w);
+
+/* The live guest is dead or beyond hope: kill all but the checkpoints and wake
+ * the newest. Fills d->after, back_to, names, threads_gone, leftovers_ended,
+ * no_checkpoint. After AFTER_RESTARTED the caller calls warden_restart(). */
+LINK_CHECKED int warden_recover(struct warden *w, struct jail_done *d);
+
+/* Between cells: recover or restart, and say so. `what` happened. */
+LINK_CHECKED int warden_replace(struct warden *w, const char *what);
+
+/* The same, where nobody had asked the guest for anything. What is broken may
+ * be broken in its copies too: the one of the state now is not woken, and what
+ * breaks again before the next cell makes way for a fresh Python. */
+LINK_CHECKED int warden_replace_broken(struct warden *w, const char *what);
+
+/* Between cells, when *due_ms is over: see that what was stopped is. Sets
+ * *due_ms. */
+LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
+
+/* Go back n cells: *back_to is the first that is undone. 0; -1 with e: so many
+ * are not kept, and nothing has changed; 1 with e: Python was restarted;
+ * SESSION_OVER. */
+LINK_CHECKED int warden_undo(
+	struct warden *w, int n, uint32_t *back_to, struct err *e);
+
+/* A cell begins; it never ran. */
+void warden_note_cell(struct warden *w, uint32_t cell);
+void warden_note_refused(struct warden *w, uint32_t cell);
 
 #endif

@@ -1,105 +1,33 @@
-/* fuzz-sources: jail/wire/wire.c jail/base/err.c jail/base/io.c */
+/* fuzz-sources: jail/wire/wire.c jail/base/err.c jail/base/io.c
+ * jail/warden/link.c jail/warden/guest.c jail/warden/deadlines.c */
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_cell.c - a running cell, and whatever its guest sends meanwhile
  *
  * The input is cut into messages, each behind two bytes of length, and played
- * into the control socket of a cell that runs; some carry descriptors. It is
- * the real loop's own function that takes them. What must hold: the cell ends
- * at the first message that is out of turn, never by its own word as one that
- * was killed or crashed, and no descriptor stays.
+ * into the control socket of a cell that runs; some carry descriptors. The
+ * cell's own function takes them. What must hold: the cell ends at the first
+ * message that is out of turn, never by its own word as one that was killed or
+ * crashed, and no descriptor stays.
  */
 #include "jail/warden/cell.c"
 
-#include "jail/base/io.h"
-
 #include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #define CELL 7
+#define LIVE 2
 #define MESSAGES_MAX 64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- what a cell leans on, as small as it can be ---- */
-
-int warden_init_take(struct warden *w, struct wire_init *m)
-{
-	memset(m, 0, sizeof(*m));
-	w->live = 0;
-	w->live_status = WIRE_STACK_SIGNAL;
-	return 1;
-}
+/* ---- what the taking of a message leans on ---- */
 
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	(void)s, (void)pid, (void)st;
-	return -1; /* gone, as init says next */
-}
-
-int warden_init_send(struct warden *w, enum wire_init_type type,
-	const int32_t *pids, int npids, const int *fds, int nfds)
-{
-	(void)w, (void)type, (void)pids, (void)npids, (void)fds, (void)nfds;
-	return 0;
-}
-
-void warden_event(
-	struct warden *w, struct jail_event *ev, const int *fds, int nfds)
-{
-	(void)w, (void)ev, (void)fds, (void)nfds;
-}
-
-_Noreturn void warden_end(struct warden *w)
-{
-	(void)w;
-	abort(); /* nothing that a guest says ends the session */
-}
-
-void warden_measure(struct warden *w, unsigned flags, struct measure *m)
-{
-	(void)w, (void)flags;
-	memset(m, 0, sizeof(*m));
-}
-
-const struct measure *warden_baseline(struct warden *w)
-{
-	return &w->baseline;
-}
-
-int64_t warden_clock(struct warden *w, enum jail_limit limit, int64_t *due_ms)
-{
-	(void)w, (void)limit;
-	return *due_ms = 1000;
-}
-
-void warden_touch(struct warden *w)
-{
-	(void)w;
-}
-
-void warden_continue(struct warden *w)
-{
-	(void)w;
-}
-
-void warden_rest(struct warden *w, int32_t *killed)
-{
-	(void)w, (void)killed;
-}
-
-void warden_weigh(struct warden *w, const struct measure *m, int64_t ran_ms)
-{
-	(void)w, (void)m, (void)ran_ms;
-}
-
-void run_return_keys(struct warden *w)
-{
-	(void)w;
-}
-
-void run_finish(struct warden *w, struct run *r)
-{
-	(void)w, (void)r;
+	return -1; /* gone, as init reports next */
 }
 
 void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
@@ -108,58 +36,58 @@ void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
 	memset(u, 0, sizeof(*u));
 }
 
-int warden_poll(struct pollfd *p, nfds_t n, int timeout_ms)
-{
-	return poll(p, n, timeout_ms);
-}
+/* ---- what only the rest of a cell's life needs, and is never called ---- */
 
-int warden_waits_for_person(struct warden *w)
-{
-	(void)w;
-	return 0;
-}
+#define NEVER(type, name, ...)                                                 \
+	type name(__VA_ARGS__)                                                 \
+	{                                                                      \
+		abort();                                                       \
+	}
 
-int64_t warden_next_look(int64_t now, int period_ms)
-{
-	return now + period_ms;
-}
-
-int pty_signal_fg(int master, int sig, struct err *e)
-{
-	(void)master, (void)sig, (void)e;
-	return 0;
-}
-
-int pty_set_size(
-	int fd, unsigned short rows, unsigned short cols, struct err *e)
-{
-	(void)fd, (void)rows, (void)cols, (void)e;
-	return 0;
-}
-
-int pty_set_cooked(int fd, struct err *e)
-{
-	(void)fd, (void)e;
-	return 0;
-}
-
-int pty_set_raw(int fd, struct err *e)
-{
-	(void)fd, (void)e;
-	return 0;
-}
+#pragma clang diagnostic ignored "-Wunused-parameter"
+NEVER(int, warden_stop, struct warden *w, int32_t *killed)
+NEVER(void, warden_note_cell, struct warden *w, uint32_t cell)
+NEVER(void, warden_note_refused, struct warden *w, uint32_t cell)
+NEVER(void, warden_continue, struct warden *w)
+NEVER(int, warden_recover, struct warden *w, struct jail_done *d)
+NEVER(int, warden_restart, struct warden *w)
+NEVER(int, warden_park, struct warden *w)
+NEVER(const struct warden_jail_usage *, warden_jail_baseline,
+	struct warden_jail *j, int *fresh)
+NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
+NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
+NEVER(void, warden_jail_measure, struct warden_jail *j, unsigned flags,
+	struct warden_jail_usage *u)
+NEVER(int, warden_jail_kill, struct warden_jail *j,
+	const struct link_pids *kept, int32_t *killed)
+NEVER(void, warden_jail_return_keys, struct warden_jail *j)
+NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
+NEVER(void, checkpoints_note_deaths, struct checkpoints *c)
+NEVER(void, checkpoints_weigh_start, struct checkpoints *c)
+NEVER(void, watch_start, struct watch *wa, struct warden *w, int64_t cpu,
+	int64_t grace)
+NEVER(int, watch_wait, struct watch *wa)
+NEVER(int, watch_init, struct watch *wa, struct warden *w)
+NEVER(int, watch_serve, struct watch *wa, struct warden *w)
+NEVER(int64_t, watch_wall_ms, const struct watch *wa)
+NEVER(void, clocks_touch, struct clocks *c)
+NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)
+NEVER(int, pty_set_cooked, int fd, struct err *e)
+NEVER(int, pty_set_raw, int fd, struct err *e)
+NEVER(int, procs_sample, const struct procs_source *s, unsigned flags,
+	struct procs *out, struct err *e)
 
 /* ---- the play ---- */
 
 /* The next message: its length, and whether it brings descriptors. */
-static size_t next(const uint8_t **data, size_t *size, int *fds)
+static size_t next(const uint8_t **data, size_t *size, int *with)
 {
 	size_t n;
 
 	if (*size < 2)
 		return SIZE_MAX;
 	n = ((size_t)(*data)[0] & 0x7f) << 8 | (*data)[1];
-	*fds = (*data)[0] & 0x80 ? 1 : 0;
+	*with = (*data)[0] & 0x80 ? 1 : 0;
 	*data += 2;
 	*size -= 2;
 	return n < *size ? n : *size;
@@ -173,46 +101,58 @@ static int lowest_free(void)
 	return fd;
 }
 
-static void check(const struct run *r)
+static void check(const struct cell *c)
 {
-	if (r->d.how == HOW_KILLED || r->d.how == HOW_CRASHED ||
-		r->d.after != AFTER_KEPT || r->d.limit != LIMIT_NONE ||
-		r->d.cell != CELL || r->d.status < 0 || r->d.status > 255 ||
-		!memchr(r->d.text, '\0', sizeof(r->d.text)))
+	const struct jail_done *d = &c->done;
+
+	if (d->how == HOW_KILLED || d->how == HOW_CRASHED ||
+		d->after != AFTER_KEPT || d->limit != LIMIT_NONE ||
+		d->cell != CELL || d->status < 0 || d->status > 255 ||
+		!memchr(d->text, '\0', sizeof(d->text)))
 		abort();
-	if (r->over && r->d.how != HOW_LOST && r->d.how != HOW_REFUSED &&
-		!r->took)
+	if (c->watch.over && d->how != HOW_LOST && d->how != HOW_REFUSED &&
+		!c->took)
 		abort(); /* it claims an end without a beginning */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int pair[2], fds[IO_FDS_MAX] = {0, 0, 0, 0}, with, before;
-	struct warden w = {.live = 2, .init_sock = -1, .front = -1};
-	struct run r = {.d = {.cell = CELL}};
+	/* Its death waits to be taken. */
+	const struct wire_init death = {.type = INIT_DIED,
+		.npids = 1,
+		.pids = {LIVE},
+		.status = WIRE_STACK_SIGNAL};
+	int ctl[2], init[2], fds[IO_FDS_MAX] = {0}, with, before;
+	static struct warden w;
+	struct cell c = {.w = &w, .done = {.cell = CELL}};
 	size_t n;
 
-	/* Its death is always about to be told. */
-	w.init_sock = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return 0;
-	w.ctl = pair[0];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ctl) < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, init) <
+			0 ||
+		io_send_fds(init[1], &death, sizeof(death), NULL, 0, 0) < 0)
+		abort();
+	link_open(&w.link, -1, &deadlines_default);
+	link_attach(&w.link, init[0]);
+	guest_init(&w.guest, &w.link, &w.jail);
+	guest_become(&w.guest, LIVE);
+	guest_become_awake(&w.guest, ctl[0], 0);
 	before = lowest_free();
-	for (int i = 0; i < MESSAGES_MAX && !r.over; i++) {
+	for (int i = 0; i < MESSAGES_MAX && !c.watch.over; i++) {
 		n = next(&data, &size, &with);
-		if (n == SIZE_MAX)
+		if (n == SIZE_MAX ||
+			io_send_fds(ctl[1], data, n, fds, with ? 4 : 0, 0) < 0)
 			break;
-		if (io_send_fds(pair[1], data, n, fds, with ? 4 : 0, 0) < 0)
-			break;
-		run_guest(&w, &r);
-		check(&r);
+		hear_guest(&c);
+		check(&c);
 		data += n;
 		size -= n;
 	}
 	if (lowest_free() != before)
 		abort();
-	close(pair[0]);
-	close(pair[1]);
-	close(w.init_sock);
+	guest_end(&w.guest);
+	link_detach(&w.link);
+	close(ctl[1]);
+	close(init[1]);
 	return 0;
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cell.h - one cell, from its source to its verdict
+ */
+#ifndef JAIL_WARDEN_CELL_H
+#define JAIL_WARDEN_CELL_H
+
+#include "link.h"
+
+struct warden;
+
+/* Run one cell, whose source is in a file (borrowed), to its end: tells
+ * JAIL_DONE, takes a checkpoint, stops the jail. 0, or SESSION_OVER. */
+LINK_CHECKED int warden_cell_run(
+	struct warden *w, uint32_t cell, int source_fd);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * checkpoints.c - copies of the guest, asleep: taken, given up, woken
+ *
+ * Runs in:   warden
+ * Trusts:    what the kernel says of lives and deaths; a checkpoint's own
+ *            words only as far as its own session goes
+ *
+ * The live guest is never replaced in ordinary use: the copy is the
+ * checkpoint. Going back means that init kills everything but the kept
+ * copies, continues the newest, and that copy becomes the live guest.
+ */
+#include "checkpoints.h"
+
+#include "guest.h"
+#include "jail.h"
+#include "jail/base/io.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "site.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+void checkpoints_init(struct checkpoints *c, struct warden_jail *j,
+	struct guest *g, const struct limits *l)
+{
+	*c = (struct checkpoints){
+		.link = j->link, .jail = j, .guest = g, .limits = l};
+}
+
+struct link_pids checkpoints_pids(const struct checkpoints *c)
+{
+	struct link_pids p = {.n = c->n};
+
+	for (int i = 0; i < c->n; i++)
+		p.v[i] = c->kept[i].pid;
+	return p;
+}
+
+static void forget(struct checkpoints *c, int i)
+{
+	fd_drop(&c->kept[i].sock);
+	c->n--;
+	memmove(&c->kept[i], &c->kept[i + 1],
+		(size_t)(c->n - i) * sizeof(c->kept[0]));
+}
+
+static void end(struct checkpoints *c, int i)
+{
+	int32_t pid = c->kept[i].pid;
+
+	forget(c, i);
+	link_ask_pid(c->link, INIT_DISCARD, pid);
+	c->ending = c->link->seq;
+}
+
+/* ---- deaths ---- */
+
+/* The kernel, short of memory, takes a checkpoint only where the cell has seen
+ * to it that it looks larger than the cell. */
+static enum jail_no_checkpoint killed_by(struct checkpoints *c)
+{
+	struct cgroup_usage u;
+
+	cgroup_usage(&c->jail->site->cgroup, &u);
+	return warden_jail_note_oom(c->jail, u.oom_kills)
+		       ? NO_CHECKPOINT_MEMORY
+		       : NO_CHECKPOINT_KILLED;
+}
+
+void checkpoints_note_deaths(struct checkpoints *c)
+{
+	int status, had = c->n;
+
+	guest_is_alive(c->guest);
+	for (int i = c->n - 1; i >= 0; i--)
+		if (link_death_take(c->link, c->kept[i].pid, &status))
+			forget(c, i);
+	link_deaths_forget(c->link);
+	if (c->n > 0 || had == 0)
+		return;
+	c->none = killed_by(c);
+	link_notice(c->link,
+		"the checkpoint was killed %s · a crash would now lose the "
+		"variables",
+		c->none == NO_CHECKPOINT_MEMORY ? "for memory" : "from within");
+}
+
+/* ---- taking ---- */
+
+/* What the guest says of why it made none; its words are not repeated. */
+static const char *reason(const char *word)
+{
+	if (!strcmp(word, "processes"))
+		return "no checkpoint could be taken, there are too many "
+		       "processes";
+	if (!strcmp(word, "memory"))
+		return "no checkpoint could be taken, there is too little "
+		       "memory";
+	return "no checkpoint could be taken";
+}
+
+/* A fork hangs where a library, or the user, has asked for it: with threads,
+ * in a handler that waits for a lock that nobody holds any more. The guest only
+ * waits for its copy, so the copy is killed and the guest goes on. */
+static void unhang(struct checkpoints *c, int64_t asked_ms)
+{
+	weigh_note_hung(&c->weigh);
+	link_ask_unhang(c->link, now_ms() - asked_ms);
+}
+
+/* Send PARK with the copy's socket, and take the live guest's answer. 0; -1
+ * when there is none; SESSION_OVER. */
+static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
+	struct guest_message *m)
+{
+	struct guest *g = c->guest;
+	size_t n = wire_park_encode(m->bytes, next);
+	int64_t asked = now_ms();
+	int r;
+
+	if (guest_send(g, m->bytes, n, sock) < 0)
+		return -1;
+	r = guest_await_fair(g, g->ctl, m, deadline);
+	if (r == 0) {
+		unhang(c, asked);
+		r = guest_await_fair(
+			g, g->ctl, m, now_ms() + c->link->deadlines->unhang_ms);
+	}
+	if (r == SESSION_OVER)
+		return r;
+	return r == 1 && m->wire.type == GUEST_PARKED && m->wire.no == next
+		       ? 0
+		       : -1;
+}
+
+/* The copy says that it sleeps: keep it. Takes `sock`. */
+static void keep(struct checkpoints *c, uint32_t next, int sock,
+	const struct wire_guest *m)
+{
+	struct checkpoint *k = &c->kept[c->n++];
+	struct link_pids pids;
+
+	*k = (struct checkpoint){.sock = sock,
+		.pid = m->pid,
+		.before = next,
+		.names = m->names,
+		.threads = m->threads};
+	if (c->n > 1 && k[-1].before == next)
+		end(c, c->n - 2); /* the older one of the same state */
+	/* From now on init reports its death. */
+	pids = checkpoints_pids(c);
+	link_ask(c->link, INIT_CHECKPOINTS, &pids, NULL, 0);
+}
+
+int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
+{
+	struct guest_message m;
+	int64_t asked = now_ms();
+	auto_close int ours = -1;
+	int pair[2], r;
+
+	c->failed = reason("");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return 0;
+	ours = pair[0];
+	io_refuse_fds(ours);
+	r = ask(c, next, pair[1], deadline_ms, &m);
+	close(pair[1]);
+	if (r < 0)
+		return r;
+	c->failed = reason(m.wire.text);
+	if (!m.wire.ok)
+		return 0;
+	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
+	checkpoints_note_deaths(c);
+	if (r == 0)
+		unhang(c, asked);
+	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
+		m.wire.pid == c->guest->pid)
+		return r == SESSION_OVER ? r : 0;
+	keep(c, next, fd_take(&ours), &m.wire);
+	return 1;
+}
+
+enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
+{
+	if (c->limits->checkpoint == CHECKPOINT_NEVER)
+		return NO_CHECKPOINT_OFF;
+	return weigh_skip(&c->weigh);
+}
+
+void checkpoints_note_taken(struct checkpoints *c)
+{
+	c->none = NO_CHECKPOINT_NONE;
+	c->told_none = 0;
+}
+
+void checkpoints_note_none(struct checkpoints *c, enum jail_no_checkpoint why)
+{
+	const char *words =
+		why == NO_CHECKPOINT_OFF ? "checkpoints are off" : c->failed;
+
+	if (c->n == 0)
+		c->none = why;
+	/* That copying costs too much was said when it did. */
+	if (c->told_none || why == NO_CHECKPOINT_COST)
+		return;
+	c->told_none = 1;
+	if (c->n == 0)
+		link_notice(c->link, "%s · a crash would lose the variables",
+			words);
+	else
+		link_notice(c->link,
+			"%s · a crash would go back to the state before cell "
+			"%u",
+			words, c->kept[c->n - 1].before);
+}
+
+/* ---- giving up ---- */
+
+void checkpoints_give_up(
+	struct checkpoints *c, int keep_n, enum jail_no_checkpoint why)
+{
+	while (c->n > keep_n)
+		end(c, 0);
+	if (c->n == 0)
+		c->none = why;
+}
+
+void checkpoints_give_up_newest(struct checkpoints *c)
+{
+	if (c->n > 0)
+		end(c, c->n - 1);
+}
+
+int checkpoints_await_ended(struct checkpoints *c)
+{
+	int64_t deadline = now_ms() + c->link->deadlines->end_ms;
+	struct wire_init m;
+	int ready, r = 0;
+
+	while (c->ending && (int32_t)(c->link->answered - c->ending) < 0 &&
+		r >= 0 && link_left(deadline) > 0) {
+		if (link_wait(c->link, -1, deadline, &ready) == SESSION_OVER)
+			return SESSION_OVER;
+		r = link_take(c->link, &m, NULL, 0);
+	}
+	c->ending = 0;
+	checkpoints_note_deaths(c);
+	return 0;
+}
+
+void checkpoints_weigh_start(struct checkpoints *c)
+{
+	if (c->n > 0)
+		weigh_start(&c->weigh, &c->jail->procs, c->guest->pid);
+}
+
+void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
+	int64_t ran_ms)
+{
+	enum jail_no_checkpoint why;
+
+	if (c->n == 0 || !c->guest->pid)
+		return;
+	why = weigh_look(&c->weigh, &c->jail->procs, c->guest->pid, c->limits,
+		u->bytes, ran_ms);
+	if (why == NO_CHECKPOINT_NONE)
+		return;
+	checkpoints_give_up(c, 0, why);
+	if (why == NO_CHECKPOINT_MEMORY)
+		link_notice(c->link,
+			"memory is nearly used up: the checkpoint was given "
+			"up · a crash would now lose the variables");
+	else if (!c->told_cost++)
+		link_notice(c->link,
+			"copying memory for checkpoints costs more than it is "
+			"worth here: some cells go without · a crash in one "
+			"would lose the variables");
+}
+
+/* ---- going back ---- */
+
+int checkpoints_newest_is_now(const struct checkpoints *c, uint32_t next)
+{
+	return c->n > 0 && c->kept[c->n - 1].before == next;
+}
+
+void checkpoints_forget_newest(struct checkpoints *c, int n)
+{
+	while (n-- > 0 && c->n > 0)
+		forget(c, c->n - 1);
+}
+
+void checkpoints_forget(struct checkpoints *c)
+{
+	checkpoints_forget_newest(c, c->n);
+	c->none = NO_CHECKPOINT_NONE;
+	c->ending = 0;
+}
+
+int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
+{
+	const struct link_pids kept = checkpoints_pids(c);
+	int32_t n;
+	int r = warden_jail_kill(c->jail, &kept, &n);
+
+	if (r)
+		return r == SESSION_OVER ? r : -1;
+	*killed += n;
+	guest_become(c->guest, 0);
+	checkpoints_note_deaths(c);
+	return 0;
+}
+
+/* Wake one: 0; -1 when it does not answer; SESSION_OVER. */
+static int wake(
+	struct checkpoints *c, struct checkpoint *k, int64_t deadline_ms)
+{
+	struct guest *g = c->guest;
+	struct guest_message m;
+	size_t n = wire_resume_encode(m.bytes);
+	int r;
+
+	guest_become(g, k->pid);
+	if (warden_jail_resume(c->jail, k->pid) < 0 ||
+		io_send_fds(k->sock, m.bytes, n, NULL, 0, MSG_DONTWAIT) < 0)
+		return -1;
+	r = guest_await_fair(g, k->sock, &m, deadline_ms);
+	if (r == SESSION_OVER)
+		return r;
+	if (r != 1 || m.wire.type != GUEST_AWAKE || !guest_is_alive(g))
+		return -1;
+	guest_become_awake(g, fd_take(&k->sock), m.wire.names);
+	return 0;
+}
+
+int checkpoints_wake_newest(
+	struct checkpoints *c, struct checkpoint *woken, int32_t *killed)
+{
+	int64_t deadline = now_ms() + c->link->deadlines->wake_ms;
+	int r = -1;
+
+	while (c->n > 0) {
+		*woken = c->kept[--c->n];
+		r = wake(c, woken, deadline);
+		fd_drop(&woken->sock);
+		if (r != -1 || now_ms() >= deadline)
+			return r;
+		r = checkpoints_kill_others(c, killed);
+		if (r < 0)
+			return r;
+		r = -1;
+	}
+	return -1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clocks.c - the limits of a session's life: idle and lifetime
+ *
+ * Runs in:   warden
+ * Trusts:    the front end for saying that the person is there: a lie keeps
+ *            only its own session, and not beyond its lifetime
+ */
+#include "clocks.h"
+
+#include "jail/base/io.h"
+#include "link.h"
+
+/* How long before a limit it is announced. */
+#define ANNOUNCE_MS (60 * 1000)
+
+void clocks_start(
+	struct clocks *c, struct link *l, const struct jail_spec *spec)
+{
+	*c = (struct clocks){.link = l,
+		.limits = &spec->limits,
+		.announces = spec->mode == SPEC_SESSION,
+		.started_ms = now_ms(),
+		.touched_ms = now_ms()};
+}
+
+void clocks_touch(struct clocks *c)
+{
+	c->touched_ms = now_ms();
+	c->announced &= ~(1u << LIMIT_IDLE);
+}
+
+int64_t clocks_left(struct clocks *c, enum jail_limit limit, int64_t *due_ms)
+{
+	int idle = limit == LIMIT_IDLE;
+	int64_t left = idle ? c->touched_ms + c->limits->idle_ms
+			    : c->started_ms + c->limits->lifetime_ms;
+
+	left -= now_ms();
+	*due_ms = left > ANNOUNCE_MS ? left - ANNOUNCE_MS : left;
+	if (!c->announces || left <= 0 || left > ANNOUNCE_MS ||
+		c->announced & 1u << limit)
+		return left;
+	c->announced |= 1u << limit;
+	link_notice(c->link, "the session ends in %lld s: %s limit",
+		(long long)(left + 999) / 1000, idle ? "idle" : "lifetime");
+	return left;
+}

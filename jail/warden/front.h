@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * front.h - the front end's requests, between cells
+ */
+#ifndef JAIL_WARDEN_FRONT_H
+#define JAIL_WARDEN_FRONT_H
+
+#include "link.h"
+
+struct warden;
+
+/* The request was FRONT_START: the program is to start. */
+#define FRONT_STARTS 1
+
+/* Wait for a request of the front end's and serve it. 0, FRONT_STARTS, or
+ * SESSION_OVER. */
+LINK_CHECKED int front_serve(struct warden *w);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * guest.c - the live guest: the process that runs the cells
+ *
+ * Runs in:   warden
+ * Trusts:    the guest for nothing: its messages are decoded with bounds, and
+ *            it is waited for until a deadline
+ */
+#include "guest.h"
+
+#include "jail.h"
+#include "jail/base/io.h"
+#include "jail/init/spawn.h"
+#include "site.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+void guest_init(struct guest *g, struct link *l, const struct warden_jail *j)
+{
+	*g = (struct guest){.link = l, .jail = j, .ctl = -1, .stack = -1};
+}
+
+/* ---- life ---- */
+
+int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e)
+{
+	int pass[SPAWN_FDS], r;
+
+	if (spawn_open_driver(pass, e) < 0)
+		return -1;
+	for (int i = 0; i < nfds; i++)
+		pass[SPAWN_CTL + i] = fds[i];
+	r = link_ask(g->link, INIT_SPAWN, NULL, pass, SPAWN_CTL + nfds);
+	if (r < 0)
+		err_errno(e, "start Python");
+	close(pass[SPAWN_PARTS]);
+	close(pass[SPAWN_LIBRARY]);
+	return r;
+}
+
+int guest_spawn_await(struct guest *g, struct err *e)
+{
+	int64_t deadline = now_ms() + g->link->deadlines->boot_ms;
+	struct wire_init m = {0};
+	int r = link_await(g->link, INIT_SPAWNED, &m, deadline);
+
+	if (r == 0)
+		g->pid = m.pids[0];
+	else if (r == -1 && m.type == INIT_ERROR)
+		*e = m.err;
+	else
+		err_set(e, "start Python: no answer");
+	return r;
+}
+
+/* Where the guest writes its stacks: a file of fixed size, because what is
+ * written to it is memory that no process shows. */
+static int stack_file(struct err *e)
+{
+	auto_close int fd = memfd_create(
+		"cellblock-stack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, GUEST_STACK_MAX) < 0 ||
+		fcntl(fd, F_ADD_SEALS,
+			F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return err_errno(e, "create the stack file");
+	return fd_take(&fd);
+}
+
+int guest_start(struct guest *g, struct err *e)
+{
+	int pair[2], r = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "create a socket pair");
+	g->ctl = pair[0];
+	io_refuse_fds(g->ctl);
+	g->stack = stack_file(e);
+	if (g->stack >= 0)
+		r = guest_spawn(g, (const int[]){pair[1], g->stack}, 2, e);
+	close(pair[1]);
+	return r;
+}
+
+int guest_start_await(struct guest *g, struct guest_message *m, struct err *e)
+{
+	const char *python = g->jail->site->spec->python;
+	int r = guest_spawn_await(g, e);
+
+	if (r < 0)
+		return r;
+	r = guest_await(g, g->ctl, m, now_ms() + g->link->deadlines->boot_ms);
+	if (r == SESSION_OVER)
+		return r;
+	if (r != 1 || m->wire.type != GUEST_READY) {
+		err_set(e, "start %s: it %s", python,
+			r == 0 ? "did not answer" : "ended at once");
+		return err_hint(e,
+			"is it Python 3.9 or newer? try:  %s -I -S -c "
+			"'import sys; print(sys.version)'",
+			python);
+	}
+	g->names = g->threads = 0;
+	return 0;
+}
+
+void guest_end(struct guest *g)
+{
+	fd_drop(&g->ctl);
+	fd_drop(&g->stack);
+	g->pid = 0;
+}
+
+int guest_is_alive(struct guest *g)
+{
+	if (g->pid && link_death_take(g->link, g->pid, &g->status))
+		g->pid = 0;
+	return g->pid != 0;
+}
+
+void guest_become(struct guest *g, pid_t pid)
+{
+	g->pid = pid;
+}
+
+void guest_become_awake(struct guest *g, int ctl, uint32_t names)
+{
+	fd_drop(&g->ctl);
+	g->ctl = ctl;
+	g->names = names;
+	g->threads = 0;
+}
+
+/* ---- messages ---- */
+
+int guest_send(struct guest *g, const char *buf, size_t n, int fd)
+{
+	return io_send_fds(g->ctl, buf, n, &fd, fd >= 0, MSG_DONTWAIT);
+}
+
+int guest_receive(int sock, struct guest_message *m)
+{
+	ssize_t n = io_recv_fds(
+		sock, m->bytes, sizeof(m->bytes), NULL, 0, MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0 ||
+		wire_guest_decode(&m->wire, m->bytes, (size_t)n, NULL) < 0)
+		return -1;
+	return 1;
+}
+
+int guest_await(
+	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
+{
+	struct wire_init im;
+
+	for (;;) {
+		int init_ready = 0;
+		int r = link_wait(g->link, sock, deadline_ms, &init_ready);
+
+		if (r == SESSION_OVER)
+			return r;
+		if (init_ready && link_take(g->link, &im, NULL, 0) < 0)
+			return -1;
+		if (r)
+			return guest_receive(sock, m) == 1 ? 1 : -1;
+		/* A child of the dead may hold the other end open. */
+		if (!guest_is_alive(g))
+			return -1;
+		if (!init_ready && link_left(deadline_ms) == 0)
+			return 0;
+	}
+}
+
+/* Whether the jail would go on, if only it could: something in it does not
+ * sleep, and all of it has had less than half of a CPU since the last look;
+ * *cpu_ms was -1 before the first. */
+static int is_held_back(struct guest *g, int64_t *cpu_ms)
+{
+	int64_t was = *cpu_ms;
+	struct procstat live;
+	struct procs p;
+
+	if (procs_sample(&g->jail->procs, PROCS_READY, &p, NULL) < 0)
+		return 0;
+	/* The guest itself waits for the copy in the making, as after vfork().
+	 */
+	if (procs_stat(&g->jail->procs, g->pid, &live) == 0 &&
+		live.state == 'D')
+		p.ready--;
+	*cpu_ms = p.cpu_ms;
+	return p.ready > 0 &&
+	       (was < 0 ||
+		       p.cpu_ms - was < g->link->deadlines->fair_look_ms / 2);
+}
+
+int guest_await_fair(
+	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
+{
+	const struct deadlines *d = g->link->deadlines;
+	int64_t end = deadline_ms + d->fair_ms, cpu_ms = -1;
+	int r;
+
+	while ((r = guest_await(g, sock, m, deadline_ms)) == 0 &&
+		now_ms() < end && is_held_back(g, &cpu_ms))
+		deadline_ms = now_ms() + d->fair_look_ms;
+	return r;
+}
+
+void guest_note_done(struct guest *g, const struct wire_guest *m)
+{
+	g->names = m->names;
+	g->threads = m->threads;
+}
+
+/* ---- where it is ---- */
+
+/* Whether the driver's own frame is written: those of the cell stand above. */
+static int stack_is_whole(const char *text)
+{
+	static const char driver[] = "  File \"<string>\", line ";
+	static const char end[] = " in session\n";
+
+	while ((text = strstr(text, driver)) != NULL) {
+		text += sizeof(driver) - 1;
+		text += strspn(text, "0123456789");
+		if (strncmp(text, end, sizeof(end) - 1) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* The driver's handler writes every stack, from C, into the stack file. */
+size_t guest_read_stack(struct guest *g, char *text)
+{
+	const struct deadlines *d = g->link->deadlines;
+	int64_t now = now_ms(), end = now + d->stack_ms, grown = now;
+	size_t n = 0;
+
+	memset(text, 0, GUEST_STACK_MAX + 1);
+	/* The file's offset is the guest's too. */
+	if (g->stack < 0 ||
+		pwrite(g->stack, text, GUEST_STACK_MAX, 0) != GUEST_STACK_MAX ||
+		lseek(g->stack, 0, SEEK_SET) < 0 ||
+		link_ask_pid(g->link, INIT_WRITE_STACK, g->pid) < 0)
+		return 0;
+	/* A busy machine may delay the next line. */
+	while (!stack_is_whole(text) && now < end &&
+		now < grown + d->stack_silent_ms) {
+		link_poll(NULL, 0, 2);
+		now = now_ms();
+		if (pread(g->stack, text, GUEST_STACK_MAX, 0) !=
+			GUEST_STACK_MAX)
+			return 0;
+		if (strlen(text) > n) {
+			n = strlen(text);
+			grown = now;
+		}
+	}
+	return n;
+}

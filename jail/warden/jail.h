@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jail.h - one jail: its processes and descriptors
+ *
+ * A jail is built, stopped and continued, measured, and ended. It knows
+ * neither Python nor checkpoints: those who ask say which processes to spare.
+ */
+#ifndef JAIL_WARDEN_JAIL_H
+#define JAIL_WARDEN_JAIL_H
+
+#include "jail/apply/apply.h"
+#include "jail/init/procs.h"
+#include "link.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct site;
+
+/* What the jail uses. */
+struct warden_jail_usage {
+	/* Memory; 0 where WARDEN_JAIL_MEMORY was not asked for and no cgroup
+	 * counts it. */
+	int64_t bytes, peak_bytes;
+	int64_t cpu_ms; /* of the session so far */
+	int processes;	/* beside init, zombies not counted */
+	int slots;	/* what the process limit counts: threads, zombies */
+	int64_t fork_fails;
+	int64_t oom_kills;
+};
+
+/* Only jail.c writes it. */
+struct warden_jail {
+	struct link *link;
+	struct site *site;
+	pid_t init; /* in our pids; 0 when there is none */
+	int tty_master, line, proc;
+	int tty_slave; /* an open file of our own: no guest can make it block */
+	int tmp[APPLY_TMPFS]; /* its /tmp and /dev/shm, to see how full */
+	dev_t tty_dev;
+	struct procs_source procs;
+	int no_proc;
+	int frozen, swept; /* how it is stopped now, if it is */
+	int left;	   /* processes that cells left, as last counted */
+
+	/* between cells */
+	int64_t look_ms, stopped_cpu_ms;
+	struct warden_jail_usage baseline;
+	uint32_t baseline_at; /* link.traffic then; 0: there is none */
+
+	/* of all jails of the session */
+	int64_t peak_bytes;
+	int64_t cpu_gone_ms; /* CPU time of those that ended */
+	int64_t cpu_ms;	     /* as last measured */
+	int64_t oom_seen;    /* kills for memory that are accounted for */
+};
+
+void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s);
+
+/* ---- life ---- */
+
+/* Begin to build, and wait until the jail stands. 0, or -1 with e: then end
+ * it. The wait may return SESSION_OVER. */
+int warden_jail_start(struct warden_jail *j, struct err *e);
+LINK_CHECKED int warden_jail_await(struct warden_jail *j, struct err *e);
+
+/* Kill the jail, if there is one, and see it gone. */
+void warden_jail_end(struct warden_jail *j);
+
+/* ---- stopping ---- */
+
+/* Stop every process, by the freezer where there is one. What does not stop is
+ * killed, but `kept`, the checkpoints, and `live`: *killed counts. 0; -1: it
+ * could not be stopped; SESSION_OVER. */
+LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
+	const struct link_pids *kept, pid_t live, int32_t *killed);
+
+void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
+
+/* Thaw only: for a jail whose processes are going to be killed. */
+void warden_jail_thaw(struct warden_jail *j);
+
+/* Kill all but `kept`, and leave those stopped. 0; 1: some would not die; -1:
+ * no answer; SESSION_OVER. */
+LINK_CHECKED int warden_jail_kill(
+	struct warden_jail *j, const struct link_pids *kept, int32_t *killed);
+
+/* Continue one process, as the foreground of the tty. 0, or -1. */
+int warden_jail_resume(struct warden_jail *j, pid_t pid);
+
+/* When *due_ms is over: 1 if the jail, which is stopped, has run since the
+ * last look. Sets *due_ms. */
+int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
+
+/* ---- what it uses ---- */
+
+enum { WARDEN_JAIL_MEMORY = 1 }; /* even where that walks page tables */
+
+void warden_jail_measure(
+	struct warden_jail *j, unsigned flags, struct warden_jail_usage *u);
+
+/* What the next cell starts from. It is measured when the jail is stopped,
+ * and again only if something has moved since, so that no cell waits for it.
+ * *fresh: it was measured now. */
+const struct warden_jail_usage *warden_jail_baseline(
+	struct warden_jail *j, int *fresh);
+
+/* Take so many kills for memory as accounted for. 1 if there are new ones. */
+int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
+
+/* A cell has left so many processes. */
+void warden_jail_note_left(struct warden_jail *j, int n);
+
+/* Whether no cgroup counts its memory: then the warden must. */
+int warden_jail_is_watched(const struct warden_jail *j);
+
+/* ---- the person's tty ---- */
+
+/* Whether every process but `kept` sleeps, one of the foreground reads the
+ * tty, and there is nothing to read. A sample. */
+int warden_jail_waits_for_person(
+	const struct warden_jail *j, const struct link_pids *kept);
+
+/* Keys that a cell did not read go back to the editor. They are taken from the
+ * tty without waiting, and never run by themselves. */
+void warden_jail_return_keys(struct warden_jail *j);
+
+#endif

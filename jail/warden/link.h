@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * link.h - the warden's links to the front end and to init, and its waits
+ */
+#ifndef JAIL_WARDEN_LINK_H
+#define JAIL_WARDEN_LINK_H
+
+#include "deadlines.h"
+#include "jail/jail.h"
+#include "jail/wire/wire.h"
+
+#include <poll.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The most that the warden does between two waits, or an alarm ends it. The
+ * longest work is to remove millions of files from a home. */
+#define LINK_WORK_MS 20000
+
+/* The front end is gone, or the session has come to its end otherwise: every
+ * function that is told so returns it, up to the one that ends the process. */
+#define SESSION_OVER (-2)
+#define LINK_CHECKED __attribute__((warn_unused_result))
+
+/* Processes of the jail, as init is told them. */
+struct link_pids {
+	int n;
+	int32_t v[WIRE_PIDS_MAX];
+};
+
+/* A death that init has reported and that nobody has asked for yet. */
+struct link_death {
+	int32_t pid;
+	int status;
+};
+
+/* Only link.c writes it. */
+struct link {
+	const struct deadlines *deadlines;
+	int front;	   /* socket to the front end; -1: no front end yet */
+	int init;	   /* socket to init; -1: no jail */
+	int over;	   /* the front end is gone */
+	uint32_t seq;	   /* number of the last request to init */
+	uint32_t answered; /* number of the last request init has answered */
+	uint32_t traffic;  /* messages to and from init */
+	int ndeaths;
+	struct link_death deaths[WIRE_PIDS_MAX];
+};
+
+/* Takes `front`. */
+void link_open(struct link *l, int front, const struct deadlines *d);
+
+/* The link to the init of a new jail, and its end. Takes `init`. */
+void link_attach(struct link *l, int init);
+void link_detach(struct link *l);
+
+/* ---- waits ---- */
+
+/* poll(2), and the only way to wait. -1 if it fails; a signal is no failure. */
+int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
+
+/* Milliseconds until then, 0 if it is over, at most what poll(2) takes. */
+int link_left(int64_t deadline_ms);
+
+/* Wait for `fd` (-1: for none) or init: 1 if `fd` is ready, 0 if not, or at
+ * the deadline; SESSION_OVER. */
+LINK_CHECKED int link_wait(
+	struct link *l, int fd, int64_t deadline_ms, int *init_ready);
+
+/* ---- front end ---- */
+
+/* Send an event with descriptors (borrowed, -1 for none). That the front end
+ * is gone is what the next wait returns. */
+void link_event(
+	struct link *l, const struct jail_event *ev, const int *fds, int nfds);
+void link_notice(struct link *l, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Answer request `seq`, with a descriptor (taken) or -1. */
+void link_reply(
+	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd);
+
+/* Take the next request, waiting for it; `fds` has IO_FDS_MAX places. 0, or
+ * SESSION_OVER. */
+LINK_CHECKED int link_request(struct link *l, struct wire_front *m, int *fds);
+
+/* What the next request asks for, if there is one already; or -1. */
+int link_request_peek(const struct link *l);
+
+/* ---- init ---- */
+
+/* Send init a request about `pids` (NULL: none), with descriptors (borrowed).
+ * 0, or -1. */
+int link_ask(struct link *l, enum wire_init_type type,
+	const struct link_pids *pids, const int *fds, int nfds);
+int link_ask_pid(struct link *l, enum wire_init_type type, int32_t pid);
+
+/* INIT_KILL_FORK: kill the copy that was begun in the last `ms`. */
+void link_ask_unhang(struct link *l, int64_t ms);
+
+/* Take one message of init's, if there is one: 1 taken, 0 nothing, -1 init is
+ * gone. A death is kept for link_death_take(). `fds` may be NULL. */
+int link_take(struct link *l, struct wire_init *m, int *fds, int nfds);
+
+/* Wait for the answer of `type` to the last request: 0; -1 at the deadline, or
+ * when init is gone or reports an error, which is then in `m`; SESSION_OVER. */
+LINK_CHECKED int link_await(struct link *l, enum wire_init_type type,
+	struct wire_init *m, int64_t deadline_ms);
+
+/* 1 if init has reported the death of this process, once. *status is as from
+ * waitpid(). */
+int link_death_take(struct link *l, int32_t pid, int *status);
+
+/* Forget the deaths that concern nobody. */
+void link_deaths_forget(struct link *l);
+
+#endif

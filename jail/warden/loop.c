@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.c - the warden's start, and its wait between cells
+ *
+ * Runs in:   a child of the front end
+ * Trusts:    the spec; the front end as far as its own session goes
+ * Leaves:    nothing: this is the one place where the process ends
+ */
+#include "loop.h"
+
+#include "front.h"
+#include "jail/base/io.h"
+#include "program.h"
+#include "warden.h"
+
+#include <stdio.h>
+
+/* The longest wait between two looks at the clocks. */
+#define LOOK_MS (3600 * 1000)
+
+/* Each of these returns 0 or SESSION_OVER. */
+
+/* Between cells nothing should happen in the jail. What does is a death, or a
+ * guest that breaks the protocol. */
+static int on_broken(struct warden *w)
+{
+	const char *what = guest_is_alive(&w->guest)
+				   ? "Python spoke out of turn and was killed"
+				   : "Python died between cells";
+
+	if (warden_replace_broken(w, what) == SESSION_OVER)
+		return SESSION_OVER;
+	return warden_park(w);
+}
+
+static int on_jail_died(struct warden *w)
+{
+	link_notice(&w->link, "the jail died · Python restarted, variables "
+			      "lost · home kept");
+	if (warden_restart(w) == SESSION_OVER)
+		return SESSION_OVER;
+	return warden_park(w);
+}
+
+/* *wait_ms: until something is due. */
+static int look_at_clocks(struct warden *w, int *wait_ms)
+{
+	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
+	int64_t wait = LOOK_MS, due;
+
+	if (warden_check_stopped(w, &due) == SESSION_OVER)
+		return SESSION_OVER;
+	if (due < wait)
+		wait = due;
+	for (size_t i = 0; i < 2; i++) {
+		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
+
+		if (clocks_left(&w->clocks, limits[i], &due) <= 0) {
+			link_event(&w->link, &ev, NULL, 0);
+			return SESSION_OVER;
+		}
+		if (due < wait)
+			wait = due;
+	}
+	*wait_ms = (int)wait;
+	return 0;
+}
+
+static int wait_once(struct warden *w)
+{
+	struct pollfd p[3] = {
+		{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
+	struct wire_init m;
+	int wait_ms, r = 0;
+
+	if (look_at_clocks(w, &wait_ms) == SESSION_OVER)
+		return SESSION_OVER;
+	p[0].fd = w->link.front;
+	p[1].fd = w->link.init;
+	p[2].fd = w->guest.ctl;
+	if (link_poll(p, 3, wait_ms) < 0)
+		return SESSION_OVER;
+	if (p[1].revents && link_take(&w->link, &m, NULL, 0) < 0) {
+		r = on_jail_died(w);
+	} else {
+		checkpoints_note_deaths(&w->checkpoints);
+		if (p[2].revents || !guest_is_alive(&w->guest))
+			r = on_broken(w);
+	}
+	/* Whatever else happens, the front end has its turn. */
+	if (r == 0 && p[0].revents)
+		r = front_serve(w);
+	return r == SESSION_OVER ? r : 0;
+}
+
+/* A first cell that waits already is not kept waiting for a checkpoint: a
+ * fresh Python is the state before it. */
+static int first_park(struct warden *w)
+{
+	int type;
+
+	while ((type = link_request_peek(&w->link)) >= 0) {
+		if (type == FRONT_RUN)
+			return 0;
+		if (front_serve(w) == SESSION_OVER)
+			return SESSION_OVER;
+	}
+	return warden_park(w);
+}
+
+static int serve_session(struct warden *w)
+{
+	int r = first_park(w);
+
+	while (r == 0)
+		r = wait_once(w);
+	return r;
+}
+
+/* Files are put into the home before the program starts, and taken out of it
+ * after; the session ends when the front end has them. */
+static int serve_program(struct warden *w)
+{
+	int r;
+
+	do
+		r = front_serve(w);
+	while (r == 0);
+	if (r == FRONT_STARTS)
+		r = warden_program_run(w);
+	while (r != SESSION_OVER)
+		r = front_serve(w);
+	return r;
+}
+
+static int serve(struct warden *w, struct err *e)
+{
+	struct jail_event ev = {.type = JAIL_BUILT};
+	int r;
+
+	if (site_open(&w->site, w->spec, w->link.front, e) < 0)
+		return -1;
+	r = warden_build(w, e);
+	if (r < 0)
+		return r;
+	site_note_proc(&w->site, !w->jail.no_proc);
+	ev.facts = w->site.facts;
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
+	link_event(&w->link, &ev, NULL, 0);
+	if (w->spec->mode == SPEC_PROGRAM)
+		return serve_program(w);
+	r = warden_await_python(w, 0, e);
+	return r < 0 ? r : serve_session(w);
+}
+
+_Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
+{
+	struct jail_event ev = {.type = JAIL_FAILED};
+	struct warden w = {.site = {.home = {.root = -1}}};
+
+	warden_init(&w, spec, front, &deadlines_default);
+	if (serve(&w, &ev.err) == -1) {
+		ev.facts = w.site.facts;
+		/* The configuration alone may be wrong. */
+		if (ev.err.kind != ERR_CONFIG)
+			err_kind_set(&ev.err, ERR_JAIL);
+		link_event(&w.link, &ev, NULL, 0);
+	}
+	warden_end_jail(&w);
+	site_close(&w.site);
+	_exit(0);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.h - the warden's start, and its wait between cells
+ */
+#ifndef JAIL_WARDEN_LOOP_H
+#define JAIL_WARDEN_LOOP_H
+
+struct jail_spec;
+
+/* Be the warden: called in the child of the front end's fork, never returns.
+ * Takes `front`, the socket to the front end; the session ends with it. */
+_Noreturn void warden_loop_run(int front, const struct jail_spec *spec);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site.c - what every jail of the session is built on
+ *
+ * Runs in:   warden, before the first jail
+ * Holds:     started by root: uid 0 until the cgroup exists and an outside id
+ *            is claimed; then, as anyone, capabilities in its own user
+ *            namespace only
+ * Trusts:    the spec
+ * Leaves:    a session, a user namespace and a mount namespace of the
+ *            warden's own; the home ends with them, the cgroup with its
+ *            janitor
+ */
+#include "site.h"
+
+#include "jail/apply/apply.h"
+#include "jail/apply/facts.h"
+#include "jail/apply/janitor.h"
+#include "jail/walls/claim.h"
+#include "jail/walls/ident.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A session of our own, and nothing of the caller's but the one socket. */
+static int detach(int front, struct err *e)
+{
+	static const int for_groups[] = {
+		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+	sigset_t none;
+	int null;
+
+	if (setsid() < 0 && errno != EPERM)
+		return err_errno(e, "start a session");
+	if (ident_close_fds(&front, 1, e) < 0 ||
+		ident_set_ordinary_scheduling(e) < 0)
+		return -1;
+	null = open("/dev/null", O_RDWR);
+	if (null < 0)
+		return err_errno(e, "open /dev/null");
+	for (int fd = 0; fd < 3; fd++)
+		if (fd != null && dup2(null, fd) < 0)
+			return err_errno(e, "use /dev/null");
+	if (null > 2)
+		close(null);
+	/* Signals that reached us as one of the caller's group are pending.
+	 * Ignoring a signal drops it. */
+	for (size_t i = 0; i < sizeof(for_groups) / sizeof(for_groups[0]); i++)
+		signal(for_groups[i], SIG_IGN);
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	return 0;
+}
+
+/* The janitor comes first, while there is nothing yet to clean up, and then
+ * the kernel's limits. */
+static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
+	const char *name, int lock, struct err *e)
+{
+	if (cgroup_place(&s->cgroup, caps, name, e) < 0)
+		return -1;
+	caps->with[1] = janitor_start(&s->cgroup, lock, front, &s->janitor, e);
+	if (caps->with[1] < 0)
+		return -1;
+	return cgroup_open(&s->cgroup, caps, &s->spec->limits, e);
+}
+
+/* Started by root: the limits while we may still set them, and then an id that
+ * nobody else has. */
+static int leave_root(
+	struct site *s, int front, struct cgroup_caps *caps, struct err *e)
+{
+	const struct jail_spec *spec = s->spec;
+	int lock = -1;
+	char name[CLAIM_NAME_MAX];
+	uid_t uid;
+
+	if (claim_uid(CLAIM_DIR, spec->uid_lo, spec->uid_hi, &uid, &lock, e) <
+			0 ||
+		claim_name(lock, uid, name, e) < 0)
+		return -1;
+	cgroup_probe(caps, getppid());
+	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)
+		return -1;
+	/* The lock stays open here too: should the janitor be killed, the uid
+	 * is ours as long as we live, and then the next janitor's business. */
+	return ident_become(uid, uid, e);
+}
+
+static void no_cgroup(struct cgroup *cg)
+{
+	struct cgroup_caps none = {.kind = CGROUP_NONE};
+
+	cgroup_place(cg, &none, NULL, NULL);
+}
+
+/* Started by anyone else: what was delegated to them, if anything was
+ * (systemd-run --user --scope -p Delegate=yes). A cgroup that cannot be used
+ * is none: the session is watched, says so, and jail.require is not met. */
+static void use_delegated(struct site *s, int front, struct cgroup_caps *caps)
+{
+	struct err why;
+
+	cgroup_probe(caps, getppid());
+	if (caps->kind == CGROUP_NONE ||
+		limit_by_cgroup(s, front, caps, NULL, -1, &why) == 0)
+		return;
+	no_cgroup(&s->cgroup);
+	caps->kind = CGROUP_NONE;
+	snprintf(caps->why, sizeof(caps->why), "%.200s", why.msg);
+}
+
+static int own_namespaces(struct err *e)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+		err_errno(e, "create a user namespace");
+		host_explain_userns(e);
+		return -1;
+	}
+	return ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e);
+}
+
+int site_open(
+	struct site *s, const struct jail_spec *spec, int front, struct err *e)
+{
+	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
+	struct cgroup_caps caps = {.kind = CGROUP_NONE};
+
+	*s = (struct site){.spec = spec, .janitor = -1, .home = {.root = -1}};
+	no_cgroup(&s->cgroup);
+	if (detach(front, e) < 0 || host_probe(&s->host, spec->python, e) < 0)
+		return -1;
+	host_resolve(&s->host, spec);
+	facts_of_host(&s->facts, &s->host);
+	if (!ident_is_root())
+		use_delegated(s, front, &caps);
+	else if (leave_root(s, front, &caps, e) < 0)
+		return -1;
+	/* Whether there can be a /proc is known when init has tried. */
+	facts_of_cgroup(&s->facts, &s->cgroup, &caps);
+	if (enforce_require(spec->require, &s->facts, ENFORCE_PROC, e) < 0)
+		return -1;
+	s->host.cgroup_memory = !!(s->cgroup.enforced & CGROUP_LIMIT_MEMORY);
+	if (plan_make(&s->plan, spec, &s->host, e) < 0 ||
+		own_namespaces(e) < 0 ||
+		apply_stage(&s->plan, PLAN_WARDEN, &ctx, e) < 0 ||
+		ident_set_undumpable(e) < 0)
+		return -1;
+	home_init(&s->home, ctx.home_fd);
+	return 0;
+}
+
+void site_note_proc(struct site *s, int has_proc)
+{
+	s->facts.proc = has_proc;
+	enforce_say(&s->facts, s->limited, sizeof(s->limited));
+}
+
+void site_close(struct site *s)
+{
+	home_fini(&s->home);
+}

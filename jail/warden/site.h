@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site.h - what every jail of the session is built on
+ *
+ * The warden's own namespaces, the cgroup with its janitor, the home, and the
+ * plan. Made once; they outlive each jail.
+ */
+#ifndef JAIL_WARDEN_SITE_H
+#define JAIL_WARDEN_SITE_H
+
+#include "jail/enforce.h"
+#include "jail/host/host.h"
+#include "jail/plan/plan.h"
+#include "jail/spec.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "jail/walls/home.h"
+
+struct err;
+
+/* Only site.c writes it; the home has functions of its own. */
+struct site {
+	const struct jail_spec *spec;
+	struct host host;
+	struct plan plan;
+	struct cgroup cgroup;
+	struct home home;
+	int janitor;		    /* its life line; our death closes it */
+	struct enforce_facts facts; /* what there is to enforce with */
+	char limited[256];	    /* what it cannot enforce, in words */
+};
+
+/* Make it, and become a process that has nothing of its caller's but the
+ * socket `front`. 0, or -1 with e. */
+int site_open(
+	struct site *s, const struct jail_spec *spec, int front, struct err *e);
+
+/* A jail stands, and it is known whether it could have a /proc. */
+void site_note_proc(struct site *s, int has_proc);
+
+void site_close(struct site *s);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.c - a cell or a program under its clocks
+ *
+ * Runs in:   warden
+ * Trusts:    clocks and the kernel's counters: nothing that the guest says can
+ *            lengthen a clock
+ *
+ * At a limit a cell is sent SIGINT (to the foreground group), and after the
+ * grace it is killed. A program is killed at once. The kill itself is the
+ * caller's.
+ */
+#include "watch.h"
+
+#include "jail/base/io.h"
+#include "jail/walls/pty.h"
+#include "warden.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* Between two looks. */
+#define TICK_MS 50
+#define TICK_OFTEN_MS 15
+/* How much later than due a look may be. */
+#define TICK_RANDOM_MS 10
+/* A session this large may copy much of itself at the start of a cell. */
+#define COPYING_BYTES (64 << 20)
+#define COPYING_MS 250
+
+/* Often where much can go wrong between two looks: memory that only we count,
+ * and the copying that a large session's checkpoints may cost. At random, so
+ * that nothing can arrange to be asleep at each look. */
+static int64_t next_tick(struct warden *w, int64_t now, int64_t ran_ms)
+{
+	const struct checkpoints *c = &w->checkpoints;
+	int copying = c->n > 0 && c->weigh.rss_bytes > COPYING_BYTES &&
+		      ran_ms < COPYING_MS;
+	uint8_t dice = 0;
+
+	(void)!getrandom(&dice, 1, GRND_NONBLOCK);
+	if (warden_jail_is_watched(&w->jail) || copying)
+		now += TICK_OFTEN_MS;
+	else
+		now += TICK_MS;
+	return now + dice % TICK_RANDOM_MS;
+}
+
+void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
+	int64_t grace_ms)
+{
+	int64_t now = now_ms();
+
+	*wa = (struct watch){.start_ms = now,
+		.looked_ms = now,
+		.deadline_ms = now + w->spec->limits.cell_wall_ms,
+		.tick_ms = next_tick(w, now, 0),
+		.grace_ms = grace_ms,
+		.cpu_start_ms = cpu_start_ms};
+	for (int i = 0; i < WATCH_FDS; i++)
+		wa->p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	wa->p[WATCH_FRONT].fd = w->link.front;
+	wa->p[WATCH_INIT].fd = w->link.init;
+	wa->p[WATCH_LINE].events = POLLOUT;
+}
+
+int64_t watch_wall_ms(const struct watch *wa)
+{
+	return now_ms() - wa->start_ms - wa->paused_ms;
+}
+
+int watch_wait(struct watch *wa)
+{
+	int64_t due = wa->kill_ms ? wa->kill_ms : wa->deadline_ms;
+
+	if (wa->tick_ms < due)
+		due = wa->tick_ms;
+	return link_poll(wa->p, WATCH_FDS, link_left(due)) < 0 ? SESSION_OVER
+							       : 0;
+}
+
+int watch_init(struct watch *wa, struct warden *w)
+{
+	struct wire_init m;
+	int r = 0;
+
+	if (wa->p[WATCH_INIT].revents)
+		r = link_take(&w->link, &m, NULL, 0);
+	checkpoints_note_deaths(&w->checkpoints);
+	return r < 0 ? -1 : 0;
+}
+
+/* ---- what ends it ---- */
+
+static void strike_dead(struct watch *wa, enum jail_limit why)
+{
+	wa->limit = why;
+	wa->killed = wa->over = 1;
+}
+
+static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
+{
+	if (wa->grace_ms < 0) {
+		strike_dead(wa, why);
+	} else if (!wa->kill_ms) {
+		wa->limit = why;
+		wa->kill_ms = now_ms() + wa->grace_ms;
+		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	}
+}
+
+/* The wall clock is paused while the jail waits for the person: every process
+ * is asleep or reads the tty. */
+static void pause_clock(struct watch *wa, struct warden *w, int64_t now)
+{
+	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
+	int64_t slice = now - wa->looked_ms;
+
+	wa->looked_ms = now;
+	if (!wa->may_pause || wa->kill_ms ||
+		wa->paused_ms + slice > w->spec->limits.idle_ms ||
+		!warden_jail_waits_for_person(&w->jail, &kept))
+		return;
+	wa->paused_ms += slice;
+	wa->deadline_ms += slice;
+}
+
+static void tick(struct watch *wa, struct warden *w, int64_t now)
+{
+	const struct limits *l = &w->spec->limits;
+	struct warden_jail_usage u;
+	int64_t due;
+
+	pause_clock(wa, w, now);
+	warden_jail_measure(&w->jail, WARDEN_JAIL_MEMORY, &u);
+	wa->cpu_ms = u.cpu_ms - wa->cpu_start_ms;
+	wa->peak_bytes = u.peak_bytes;
+	if (u.slots > wa->slots_peak)
+		wa->slots_peak = u.slots;
+	checkpoints_weigh(&w->checkpoints, &u, now - wa->start_ms);
+	if (warden_jail_is_watched(&w->jail) && u.bytes > l->memory_bytes)
+		strike_dead(wa, LIMIT_MEMORY);
+	else if (wa->cpu_ms > l->cell_cpu_ms)
+		strike(wa, w, LIMIT_CPU);
+	if (clocks_left(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
+		strike_dead(wa, LIMIT_LIFETIME);
+	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
+}
+
+static void look_at_clocks(struct watch *wa, struct warden *w)
+{
+	int64_t now = now_ms();
+
+	if (now >= wa->tick_ms)
+		tick(wa, w, now);
+	if (wa->over)
+		return;
+	if (wa->kill_ms && now >= wa->kill_ms)
+		strike_dead(wa, wa->limit);
+	else if (now >= wa->deadline_ms)
+		strike(wa, w, LIMIT_WALL);
+}
+
+/* ---- the front end, meanwhile ---- */
+
+static void refuse(struct warden *w, const struct wire_front *m)
+{
+	static const char why[] = "a cell is running";
+	struct jail_event ev = {.type = JAIL_DONE, .cell = (uint32_t)m->a};
+	struct wire_reply reply = {0};
+
+	if (m->type == FRONT_RUN) {
+		ev.done = (struct jail_done){.cell = ev.cell,
+			.how = HOW_REFUSED,
+			.names = w->guest.names};
+		memcpy(ev.done.text, why, sizeof(why));
+		link_event(&w->link, &ev, NULL, 0);
+	} else {
+		err_set(&reply.err, "%s", why);
+		link_reply(&w->link, m->seq, &reply, -1);
+	}
+}
+
+static int serve_front(struct watch *wa, struct warden *w)
+{
+	struct wire_front m;
+	int fds[IO_FDS_MAX];
+
+	if (link_request(&w->link, &m, fds) == SESSION_OVER)
+		return SESSION_OVER;
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fd_drop(&fds[i]);
+	switch (m.type) {
+	case FRONT_INTERRUPT:
+		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+		break;
+	case FRONT_KILL:
+		strike_dead(wa, LIMIT_PERSON);
+		break;
+	case FRONT_RESIZE:
+		pty_set_size(w->jail.tty_slave, (unsigned short)m.a,
+			(unsigned short)m.b, NULL);
+		break;
+	case FRONT_TOUCH:
+		clocks_touch(&w->clocks);
+		break;
+	case FRONT_START:
+		break;
+	case FRONT_RUN:
+	case FRONT_KEYS:
+	case FRONT_ASK:
+	case FRONT_RESET:
+	case FRONT_UNDO:
+	case FRONT_USAGE:
+	case FRONT_HOME_LIST:
+	case FRONT_HOME_OPEN:
+	case FRONT_HOME_CREATE:
+	case FRONT_HOME_COMMIT:
+	case FRONT_HOME_ABORT:
+	case FRONT_HOME_REMOVE:
+		refuse(w, &m);
+		break;
+	}
+	return 0;
+}
+
+int watch_serve(struct watch *wa, struct warden *w)
+{
+	if (wa->over)
+		return 0;
+	/* A front end that is gone is readable too. */
+	if (wa->p[WATCH_FRONT].revents && serve_front(wa, w) == SESSION_OVER)
+		return SESSION_OVER;
+	if (!wa->over)
+		look_at_clocks(wa, w);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watch.h - a cell or a program under its clocks
+ */
+#ifndef JAIL_WARDEN_WATCH_H
+#define JAIL_WARDEN_WATCH_H
+
+#include "jail/jail.h"
+#include "link.h"
+
+#include <poll.h>
+#include <stdint.h>
+
+struct warden;
+
+/* What is polled. The last two are the caller's to set, -1 for none. */
+enum { WATCH_FRONT, WATCH_INIT, WATCH_GUEST, WATCH_LINE, WATCH_FDS };
+
+/* Only watch.c writes it, but for what is marked. */
+struct watch {
+	struct pollfd p[WATCH_FDS];
+	int may_pause; /* (caller) the wall clock may be paused */
+	int over;      /* (caller too) it has ended */
+
+	/* what struck */
+	enum jail_limit limit;
+	int killed; /* it is to be killed, for `limit` */
+
+	int64_t start_ms, deadline_ms;
+	int64_t grace_ms; /* from a limit's interrupt to the kill; -1: a limit
+			   * kills at once */
+	int64_t kill_ms;  /* 0 until it was interrupted */
+	int64_t tick_ms, looked_ms, paused_ms;
+
+	/* what it took, as far as seen */
+	int64_t cpu_start_ms, cpu_ms, peak_bytes;
+	int slots_peak; /* of what the process limit counts */
+};
+
+/* The clocks start. `cpu_start_ms`: of the session's CPU time, not its own. */
+void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
+	int64_t grace_ms);
+
+/* Wait until something happens, or is due: wa->p. 0, or SESSION_OVER. */
+LINK_CHECKED int watch_wait(struct watch *wa);
+
+/* Take what init says, and note its deaths: 0, or -1 when init is gone. */
+int watch_init(struct watch *wa, struct warden *w);
+
+/* Unless it is over: serve the front end, look at the clocks. 0, or
+ * SESSION_OVER. */
+LINK_CHECKED int watch_serve(struct watch *wa, struct warden *w);
+
+/* Milliseconds that it ran, pauses left out. */
+int64_t watch_wall_ms(const struct watch *wa);
+
+#endif
