@@ -1,5 +1,5 @@
 /* fuzz-sources: repl/term/output.c repl/term/vt/vt.c repl/term/vt/sequence.c
- * repl/term/vt/mode.c repl/text/text.c repl/text/utf8.c repl/text/table.c
+ * repl/text/text.c repl/text/utf8.c repl/text/table.c
  * repl/text/layout.c repl/text/wide.c repl/text/strbuf.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
 /*

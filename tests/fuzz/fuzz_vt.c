@@ -1,4 +1,4 @@
-/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c repl/term/vt/mode.c
+/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c
  * repl/text/utf8.c */
 /* SPDX-License-Identifier: MIT */
 /*

@@ -1,58 +1,100 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sequence.c - what each terminal sequence is, and whether it may pass
+ * sequence.c - what each terminal sequence means, and what it leaves behind
  *
  * Runs in:   the front end
- * Trusts:    nothing in the parameters
- * Leaves:    sequences of our own making
+ * Trusts:    nothing in the parameters: a guest wrote them
+ * Leaves:    sequences of our own making; after the undo, the terminal as it
+ *            was before the cell
  *
- * Two tables, with a row for each sequence that is known. What is in no row is
- * dropped as unknown.
+ * Two tables list the sequences that are known, one the modes. A sequence that
+ * no table lists is dropped as unknown.
  */
 #include "sequence.h"
 
-static const char *const drop_names[] = {
-	[VT_DROP_TITLE] = "title",
-	[VT_DROP_CLIPBOARD] = "clipboard",
-	[VT_DROP_HYPERLINK] = "hyperlink",
-	[VT_DROP_OSC] = "OSC",
-	[VT_DROP_DCS] = "DCS",
-	[VT_DROP_APC] = "APC",
-	[VT_DROP_PM] = "PM",
-	[VT_DROP_SOS] = "SOS",
-	[VT_DROP_QUERY] = "query",
-	[VT_DROP_WINDOW] = "window operation",
-	[VT_DROP_MOUSE] = "mouse",
-	[VT_DROP_MODE] = "mode",
-	[VT_DROP_CHARSET] = "character set",
-	[VT_DROP_SCROLLBACK] = "scrollback erase",
-	[VT_DROP_FORMAT] = "formatting",
-	[VT_DROP_C1] = "C1 control",
-	[VT_DROP_CONTROL] = "control character",
-	[VT_DROP_BELL] = "bell",
-	[VT_DROP_UNKNOWN] = "unknown",
-	[VT_DROP_UNFINISHED] = "unfinished",
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What becomes of a sequence. */
+enum verdict {
+	PASS,	 /* emit what the parameters say now */
+	SWALLOW, /* emit nothing, and nothing is lost */
+	REFUSE,	 /* drop, and count as the rule says */
 };
 
-const char *vt_drop_name(enum vt_drop kind)
-{
-	return drop_names[kind];
-}
-
+/* What may be done with the sequences that end with one of `finals`. */
 struct rule {
-	char prefix, inter, final;
-	uint8_t most; /* parameters it may have */
+	char prefix, inter; /* 0: none */
+	const char *finals;
+	uint8_t most; /* parameters */
 	enum vt_drop drop;
 	enum verdict (*act)(struct vt *v, char final); /* NULL: refuse */
 };
 
+/* ---- parameters ---- */
+
+/* The decimal digits of `n` >= 0 at `p`. Returns their end. */
+static char *put_number(char *p, int n)
+{
+	char digits[8];
+	int i = 0;
+
+	do
+		digits[i++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (i)
+		*p++ = digits[--i];
+	return p;
+}
+
 /* The `i`th parameter, `otherwise` where it is absent, empty or 0. */
-static int vt_param(const struct vt *v, int i, int otherwise)
+static int param(const struct vt *v, int i, int otherwise)
 {
 	return i < v->n_params && v->params[i] > 0 ? v->params[i] : otherwise;
 }
 
-static void vt_move_to(struct vt *v, int column)
+static void emit_csi(struct vt *v, char final)
+{
+	char s[8 + VT_PARAMS * 6], *p = s;
+
+	*p++ = '\x1b';
+	*p++ = '[';
+	if (v->prefix)
+		*p++ = v->prefix;
+	for (int i = 0; i < v->n_params; i++) {
+		if (i)
+			*p++ = v->colons >> i & 1 ? ':' : ';';
+		if (v->params[i] >= 0)
+			p = put_number(p, v->params[i]);
+	}
+	if (v->inter)
+		*p++ = v->inter;
+	*p++ = final;
+	vt_put(v, s, (size_t)(p - s));
+}
+
+/* ---- the cursor ---- */
+
+static enum verdict act_save(struct vt *v, char final)
+{
+	(void) final;
+	v->saved = v->pen;
+	v->has_saved = true;
+	return PASS;
+}
+
+static enum verdict act_restore(struct vt *v, char final)
+{
+	/* This cell saved nothing: an earlier cell may have. */
+	static const struct vt_pen unknown = {-1, true, true, true, true};
+
+	(void) final;
+	v->pen = v->has_saved ? v->saved : unknown;
+	return PASS;
+}
+
+static void move_to(struct vt *v, int column)
 {
 	if (column < 0)
 		column = 0;
@@ -77,29 +119,29 @@ static enum verdict act_swallow(struct vt *v, char final)
 
 static enum verdict act_move(struct vt *v, char final)
 {
-	int n = vt_param(v, 0, 1), column = v->pen.column;
+	int n = param(v, 0, 1), column = v->pen.column;
 
 	switch (final) {
 	case 'E':
 	case 'F':
-		vt_move_to(v, 0);
+		move_to(v, 0);
 		break;
 	case 'G':
 	case '`':
-		vt_move_to(v, n - 1);
+		move_to(v, n - 1);
 		break;
 	case 'H':
 	case 'f':
-		vt_move_to(v, vt_param(v, 1, 1) - 1);
+		move_to(v, param(v, 1, 1) - 1);
 		break;
 	case 'C':
 	case 'a':
 		if (column >= 0)
-			vt_move_to(v, column + n);
+			move_to(v, column + n);
 		break;
 	case 'D':
 		if (column >= 0)
-			vt_move_to(v, column - n);
+			move_to(v, column - n);
 		break;
 	default: /* by tab stops, or where terminals disagree */
 		v->pen.column = -1;
@@ -107,54 +149,55 @@ static enum verdict act_move(struct vt *v, char final)
 	return PASS;
 }
 
-/* 3J would take what was on the screen before Cellblock was. */
+/* 3J would erase lines from before Cellblock started. */
 static enum verdict act_erase(struct vt *v, char final)
 {
 	(void) final;
-	return vt_param(v, 0, 0) > 2 ? REFUSE : PASS;
+	return param(v, 0, 0) > 2 ? REFUSE : PASS;
 }
 
-/* Seven bytes must not cost the terminal millions of characters. */
+/* Seven bytes must not make the terminal draw millions of characters. */
 static enum verdict act_repeat(struct vt *v, char final)
 {
 	(void) final;
-	if (vt_param(v, 0, 1) > 1024)
+	if (param(v, 0, 1) > 1024)
 		v->params[0] = 1024;
-	vt_advance(v, (size_t)vt_param(v, 0, 1));
+	vt_advance(v, (size_t)param(v, 0, 1));
 	return PASS;
 }
 
 static enum verdict act_region(struct vt *v, char final)
 {
 	(void) final;
-	v->region = vt_param(v, 0, 1) > 1 || vt_param(v, 1, 0) > 0;
-	vt_move_to(v, 0);
+	v->region = param(v, 0, 1) > 1 || param(v, 1, 0) > 0;
+	move_to(v, 0);
 	return PASS;
 }
 
-/* 22 and 23 push and pop the title, which cannot have changed: every curses
- * program sends them, and nobody misses them. */
+/* 22 and 23 push and pop the title. Every curses program sends them, and a
+ * guest cannot change the title, so nothing is lost. */
 static enum verdict act_window(struct vt *v, char final)
 {
-	(void) final;
-	int n = vt_param(v, 0, 0);
+	int n = param(v, 0, 0);
 
 	(void) final;
 	return n == 22 || n == 23 ? SWALLOW : REFUSE;
 }
 
-static enum verdict act_ansi_mode(struct vt *v, char final)
+static enum verdict act_next_line(struct vt *v, char final)
 {
-	int n = v->n_params == 1 ? v->params[0] : 0;
-
-	/* How screen's terminfo shows the cursor, besides ?25. */
-	if (n == 34)
-		return SWALLOW;
-	if (n != 4)
-		return REFUSE;
-	v->insert = final == 'h';
+	(void) final;
+	move_to(v, 0);
 	return PASS;
 }
+
+static enum verdict act_designate(struct vt *v, char final)
+{
+	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = final != 'B';
+	return PASS;
+}
+
+/* ---- colours ---- */
 
 static bool sgr_is_known(int n)
 {
@@ -163,20 +206,20 @@ static bool sgr_is_known(int n)
 	} known[] = {{0, 10}, {21, 25}, {27, 37}, {39, 47}, {49, 49}, {53, 53},
 		{55, 55}, {59, 59}, {90, 97}, {100, 107}};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < COUNT(known); i++)
 		if (n >= known[i].first && n <= known[i].last)
 			return true;
 	return false;
 }
 
 /*
- * How many parameters from the `i`th on make one attribute, 0 when they make
- * none. The parts of a colour must be whole: of 38;2 alone a terminal may see
- * the 2, which is SGR 2.
+ * How many parameters from the `i`th on make one attribute; 0 for none. A
+ * colour must be whole: of a cut 38;2 a terminal may obey the 2 alone, and SGR
+ * 2 is faint.
  */
 static int sgr_length(const struct vt *v, int i)
 {
-	int n = vt_param(v, i, 0), kind = vt_param(v, i + 1, 0), len = 1;
+	int n = param(v, i, 0), kind = param(v, i + 1, 0), len = 1;
 
 	while (i + len < v->n_params && v->colons >> (i + len) & 1)
 		len++;
@@ -204,7 +247,7 @@ static enum verdict act_sgr(struct vt *v, char final)
 	if (!n)
 		v->pen.style = false;
 	for (int i = 0; i < n; i += len) {
-		int attribute = vt_param(v, i, 0);
+		int attribute = param(v, i, 0);
 
 		len = sgr_length(v, i);
 		if (!len) {
@@ -231,69 +274,140 @@ static enum verdict act_sgr(struct vt *v, char final)
 	return n && !kept ? SWALLOW : PASS;
 }
 
-static const struct rule csi_rules[] = {
-	{0, 0, 'm', VT_PARAMS, VT_DROP_FORMAT, act_sgr},
-	{0, 0, 'A', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'B', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'C', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'D', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'E', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'F', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'G', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'H', 2, VT_DROP_FORMAT, act_move},
-	{0, 0, 'f', 2, VT_DROP_FORMAT, act_move},
-	{0, 0, 'I', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'Z', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, '`', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'a', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'd', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'e', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'J', 1, VT_DROP_SCROLLBACK, act_erase},
-	{0, 0, 'K', 1, VT_DROP_FORMAT, act_erase},
-	{0, 0, 'L', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, 'M', 1, VT_DROP_FORMAT, act_move},
-	{0, 0, '@', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'P', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'X', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'S', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'T', 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'b', 1, VT_DROP_FORMAT, act_repeat},
-	{0, 0, 'r', 2, VT_DROP_FORMAT, act_region},
-	{0, 0, 's', 0, VT_DROP_FORMAT, vt_mode_save},
-	{0, 0, 'u', 0, VT_DROP_FORMAT, vt_mode_restore},
-	{0, 0, 'h', VT_PARAMS, VT_DROP_MODE, act_ansi_mode},
-	{0, 0, 'l', VT_PARAMS, VT_DROP_MODE, act_ansi_mode},
-	{'?', 0, 'h', VT_PARAMS, VT_DROP_MODE, vt_mode_change},
-	{'?', 0, 'l', VT_PARAMS, VT_DROP_MODE, vt_mode_change},
-	{0, 0, 't', VT_PARAMS, VT_DROP_WINDOW, act_window},
-	/* The Linux console's cursor shape, with ?25 in its terminfo. */
-	{'?', 0, 'c', VT_PARAMS, VT_DROP_MODE, act_swallow},
-	{0, 0, 'c', VT_PARAMS, VT_DROP_QUERY, NULL}, /* DA */
-	{'>', 0, 'c', VT_PARAMS, VT_DROP_QUERY, NULL},
-	{'=', 0, 'c', VT_PARAMS, VT_DROP_QUERY, NULL},
-	{0, 0, 'n', VT_PARAMS, VT_DROP_QUERY, NULL}, /* DSR, CPR */
-	{'?', 0, 'n', VT_PARAMS, VT_DROP_QUERY, NULL},
-	{0, 0, 'x', VT_PARAMS, VT_DROP_QUERY, NULL},   /* DECREQTPARM */
-	{0, '$', 'p', VT_PARAMS, VT_DROP_QUERY, NULL}, /* DECRQM */
-	{'?', '$', 'p', VT_PARAMS, VT_DROP_QUERY, NULL},
-	{0, '$', 'w', VT_PARAMS, VT_DROP_QUERY, NULL}, /* DECRQPSR */
-	{0, '*', 'y', VT_PARAMS, VT_DROP_QUERY, NULL}, /* DECRQCRA */
-	{'>', 0, 'q', VT_PARAMS, VT_DROP_QUERY, NULL}, /* XTVERSION */
-	{'?', 0, 'm', VT_PARAMS, VT_DROP_QUERY, NULL}, /* XTQMODKEYS */
-	{'?', 0, 'u', VT_PARAMS, VT_DROP_QUERY, NULL}, /* kitty keyboard */
-	{'?', 0, 'S', VT_PARAMS, VT_DROP_QUERY, NULL}, /* XTSMGRAPHICS */
-	{'>', 0, 't', VT_PARAMS, VT_DROP_WINDOW, NULL},
-	{0, '!', 'p', VT_PARAMS, VT_DROP_MODE, NULL}, /* soft reset */
-	{0, ' ', 'q', VT_PARAMS, VT_DROP_MODE, NULL}, /* cursor shape */
-	{0, 0, 'g', VT_PARAMS, VT_DROP_MODE, NULL},   /* tab stops */
-	{'?', 0, 's', VT_PARAMS, VT_DROP_MODE, NULL},
-	{'?', 0, 'r', VT_PARAMS, VT_DROP_MODE, NULL},
-	{'>', 0, 'm', VT_PARAMS, VT_DROP_MODE, NULL}, /* modified keys */
-	{'>', 0, 'n', VT_PARAMS, VT_DROP_MODE, NULL},
-	{'>', 0, 'u', VT_PARAMS, VT_DROP_MODE, NULL},
-	{'<', 0, 'u', VT_PARAMS, VT_DROP_MODE, NULL},
-	{'=', 0, 'u', VT_PARAMS, VT_DROP_MODE, NULL},
+/* ---- modes ---- */
+
+/* Whether a guest may set and reset a mode. In raw mode it may do both. */
+enum allow { ALLOW_BOTH, ALLOW_RESET, ALLOW_IGNORE };
+
+struct mode {
+	int16_t number;
+	bool initial;
+	bool alternate; /* a name of the alternate screen */
+	enum allow allow;
+	enum vt_drop drop;
 };
+
+/* The row of a mode that the filter itself asks for. */
+enum { MODE_WRAP = 2 };
+
+static const struct mode modes[] = {
+	{1, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* cursor keys */
+	{5, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* reverse screen */
+	[MODE_WRAP] = {7, true, false, ALLOW_BOTH, VT_DROP_MODE},
+	{25, true, false, ALLOW_BOTH, VT_DROP_MODE},  /* visible cursor */
+	{47, false, true, ALLOW_BOTH, VT_DROP_MODE},  /* alternate screen */
+	{66, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* keypad */
+	{1047, false, true, ALLOW_BOTH, VT_DROP_MODE},
+	{1049, false, true, ALLOW_BOTH, VT_DROP_MODE},
+	/* Readline in a cell asks for pastes in brackets at each input(). */
+	{2004, false, false, ALLOW_BOTH, VT_DROP_MODE},
+	/* Blinking is the person's own choice. Curses sends it with 25. */
+	{12, false, false, ALLOW_IGNORE, VT_DROP_MODE},
+	{9, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1000, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1001, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1002, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1003, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1004, false, false, ALLOW_RESET, VT_DROP_MOUSE}, /* focus */
+	{1005, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1006, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1015, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{1016, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+};
+#define MODES ((int)COUNT(modes))
+_Static_assert(MODES <= 32, "struct vt has a bit for each mode");
+
+bool vt_sequence_wraps(const struct vt *v)
+{
+	return !(v->modes & UINT32_C(1) << MODE_WRAP);
+}
+
+static void mode_record(struct vt *v, int row, bool on)
+{
+	const struct mode *m = &modes[row];
+
+	if (m->alternate && on && m->number == 1049) {
+		v->alternate_column = v->pen.column;
+		act_save(v, 0);
+	}
+	if (m->alternate && !on) {
+		/* Each of the three names leaves it; 1049 moves the cursor. */
+		if (v->modes & UINT32_C(1) << row && m->number == 1049)
+			v->pen.column = v->alternate_column;
+		else if (m->number == 1049)
+			v->pen.column = -1;
+		for (int i = 0; i < MODES; i++)
+			if (modes[i].alternate)
+				v->modes &= ~(UINT32_C(1) << i);
+	}
+	if (on != m->initial)
+		v->modes |= UINT32_C(1) << row;
+	else
+		v->modes &= ~(UINT32_C(1) << row);
+}
+
+/* Judge one mode; true keeps it in the sequence. */
+static bool mode_set(struct vt *v, int number, bool on, bool *counted)
+{
+	enum vt_drop drop = VT_DROP_MODE;
+
+	for (int i = 0; i < MODES; i++) {
+		if (modes[i].number != number)
+			continue;
+		if (v->mode == VT_RAW || modes[i].allow == ALLOW_BOTH ||
+			(modes[i].allow == ALLOW_RESET && !on)) {
+			mode_record(v, i, on);
+			return true;
+		}
+		if (modes[i].allow == ALLOW_IGNORE)
+			return false;
+		drop = modes[i].drop;
+	}
+	if (!*counted)
+		vt_count(v, drop);
+	*counted = true;
+	return false;
+}
+
+/* ?1048 is another name of ESC 7 and ESC 8. */
+static bool mode_cursor(struct vt *v, bool on)
+{
+	(on ? act_save : act_restore)(v, 0);
+	return true;
+}
+
+/* DECSET and DECRST: leave only the modes that a guest may change in
+ * v->params, and remember what they change. */
+static enum verdict act_private_mode(struct vt *v, char final)
+{
+	bool on = final == 'h', counted = false;
+	int kept = 0;
+
+	if (v->colons)
+		return REFUSE;
+	for (int i = 0; i < v->n_params; i++) {
+		int16_t n = v->params[i];
+
+		if (n == 1048 ? mode_cursor(v, on)
+			      : mode_set(v, n, on, &counted))
+			v->params[kept++] = n;
+	}
+	v->n_params = kept;
+	return kept ? PASS : SWALLOW;
+}
+
+static enum verdict act_ansi_mode(struct vt *v, char final)
+{
+	int n = v->n_params == 1 ? v->params[0] : 0;
+
+	/* screen's terminfo shows the cursor with 34 and ?25. */
+	if (n == 34)
+		return SWALLOW;
+	if (n != 4)
+		return REFUSE;
+	v->insert = final == 'h';
+	return PASS;
+}
 
 static enum verdict act_keypad(struct vt *v, char final)
 {
@@ -301,76 +415,117 @@ static enum verdict act_keypad(struct vt *v, char final)
 	return PASS;
 }
 
-static enum verdict act_next_line(struct vt *v, char final)
+static void undo_modes(struct vt *v, bool alternate)
 {
-	(void) final;
-	vt_move_to(v, 0);
-	return PASS;
+	char s[16] = "\x1b[?", *p;
+
+	for (int i = 0; i < MODES; i++) {
+		if (!(v->modes & UINT32_C(1) << i) ||
+			modes[i].alternate != alternate)
+			continue;
+		p = put_number(s + 3, modes[i].number);
+		*p++ = modes[i].initial ? 'h' : 'l';
+		vt_put_always(v, s, (size_t)(p - s));
+		mode_record(v, i, modes[i].initial);
+	}
 }
 
-static enum verdict act_designate(struct vt *v, char final)
+void vt_sequence_undo(struct vt *v)
 {
-	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = final != 'B';
-	return PASS;
+	const struct {
+		bool on;
+		const char *off;
+	} undo[] = {
+		/* Setting the region moves the cursor. */
+		{v->region, "\x1b"
+			    "7\x1b[r\x1b"
+			    "8"},
+		{v->pen.style, "\x1b[m"},
+		{v->pen.g0, "\x1b(B"},
+		{v->pen.g1, "\x1b)B"},
+		{v->pen.so, "\x0f"},
+		{v->insert, "\x1b[4l"},
+		{v->keypad, "\x1b>"},
+		/* Only after raw mode: soft reset, keys, cursor's shape. */
+		{v->exotic, "\x1b[!p\x1b[>4m\x1b[<8u\x1b[0 q"},
+	};
+
+	/* The alternate screen first: to leave it moves the cursor back. */
+	undo_modes(v, true);
+	undo_modes(v, false);
+	for (size_t i = 0; i < COUNT(undo); i++)
+		if (undo[i].on)
+			vt_put_always(v, undo[i].off, strlen(undo[i].off));
+	v->region = v->insert = v->keypad = v->exotic = false;
+	v->pen.style = v->pen.g0 = v->pen.g1 = v->pen.so = false;
 }
 
-static const struct rule esc_rules[] = {
-	{0, 0, '7', 0, VT_DROP_FORMAT, vt_mode_save},
-	{0, 0, '8', 0, VT_DROP_FORMAT, vt_mode_restore},
-	{0, 0, 'D', 0, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'M', 0, VT_DROP_FORMAT, act_pass},
-	{0, 0, 'E', 0, VT_DROP_FORMAT, act_next_line},
-	{0, 0, '=', 0, VT_DROP_MODE, act_keypad},
-	{0, 0, '>', 0, VT_DROP_MODE, act_keypad},
-	{0, 0, '\\', 0, VT_DROP_UNKNOWN, act_swallow}, /* ends nothing */
-	{0, '(', 'B', 0, VT_DROP_CHARSET, act_designate},
-	{0, '(', '0', 0, VT_DROP_CHARSET, act_designate},
-	{0, ')', 'B', 0, VT_DROP_CHARSET, act_designate},
-	{0, ')', '0', 0, VT_DROP_CHARSET, act_designate},
-	{0, 0, 'Z', 0, VT_DROP_QUERY, NULL}, /* DECID */
-	{0, 0, 'c', 0, VT_DROP_MODE, NULL},  /* full reset */
-	{0, 0, 'H', 0, VT_DROP_MODE, NULL},  /* tab stop */
-	{0, 0, 'N', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, 'O', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, 'n', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, 'o', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, '|', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, '}', 0, VT_DROP_CHARSET, NULL},
-	{0, 0, '~', 0, VT_DROP_CHARSET, NULL},
-	{0, '%', 'G', 0, VT_DROP_CHARSET, NULL},
-	{0, '%', '@', 0, VT_DROP_CHARSET, NULL},
-	{0, ' ', 'F', 0, VT_DROP_MODE, NULL}, /* 7 and 8 bit answers */
-	{0, ' ', 'G', 0, VT_DROP_MODE, NULL},
+/* ---- the tables ---- */
+
+static const struct rule csi_rules[] = {
+	{0, 0, "m", VT_PARAMS, VT_DROP_FORMAT, act_sgr},
+	{0, 0, "CDEFGIZ`aLM", 1, VT_DROP_FORMAT, act_move},
+	{0, 0, "Hf", 2, VT_DROP_FORMAT, act_move},
+	{0, 0, "ABde@PXST", 1, VT_DROP_FORMAT, act_pass},
+	{0, 0, "J", 1, VT_DROP_SCROLLBACK, act_erase},
+	{0, 0, "K", 1, VT_DROP_FORMAT, act_erase},
+	{0, 0, "b", 1, VT_DROP_FORMAT, act_repeat},
+	{0, 0, "r", 2, VT_DROP_FORMAT, act_region},
+	{0, 0, "s", 0, VT_DROP_FORMAT, act_save},
+	{0, 0, "u", 0, VT_DROP_FORMAT, act_restore},
+	{0, 0, "hl", VT_PARAMS, VT_DROP_MODE, act_ansi_mode},
+	{'?', 0, "hl", VT_PARAMS, VT_DROP_MODE, act_private_mode},
+	{0, 0, "t", VT_PARAMS, VT_DROP_WINDOW, act_window},
+	/* The Linux console's cursor shape, with ?25 in its terminfo. */
+	{'?', 0, "c", VT_PARAMS, VT_DROP_MODE, act_swallow},
+	/* DA, DSR and CPR, DECREQTPARM */
+	{0, 0, "cnx", VT_PARAMS, VT_DROP_QUERY, NULL},
+	/* DSR, XTQMODKEYS, kitty's keyboard, XTSMGRAPHICS */
+	{'?', 0, "nmuS", VT_PARAMS, VT_DROP_QUERY, NULL},
+	/* DA, XTVERSION */
+	{'>', 0, "cq", VT_PARAMS, VT_DROP_QUERY, NULL},
+	{'=', 0, "c", VT_PARAMS, VT_DROP_QUERY, NULL},
+	/* DECRQM, DECRQPSR, DECRQCRA */
+	{0, '$', "pw", VT_PARAMS, VT_DROP_QUERY, NULL},
+	{'?', '$', "p", VT_PARAMS, VT_DROP_QUERY, NULL},
+	{0, '*', "y", VT_PARAMS, VT_DROP_QUERY, NULL},
+	{'>', 0, "t", VT_PARAMS, VT_DROP_WINDOW, NULL},
+	/* soft reset, cursor shape, tab stops */
+	{0, '!', "p", VT_PARAMS, VT_DROP_MODE, NULL},
+	{0, ' ', "q", VT_PARAMS, VT_DROP_MODE, NULL},
+	{0, 0, "g", VT_PARAMS, VT_DROP_MODE, NULL},
+	/* saved modes, modified keys, kitty's keyboard */
+	{'?', 0, "sr", VT_PARAMS, VT_DROP_MODE, NULL},
+	{'>', 0, "mnu", VT_PARAMS, VT_DROP_MODE, NULL},
+	{'<', 0, "u", VT_PARAMS, VT_DROP_MODE, NULL},
+	{'=', 0, "u", VT_PARAMS, VT_DROP_MODE, NULL},
 };
 
-static void vt_emit_csi(struct vt *v, char final)
-{
-	char s[8 + VT_PARAMS * 6], *p = s;
+static const struct rule esc_rules[] = {
+	{0, 0, "7", 0, VT_DROP_FORMAT, act_save},
+	{0, 0, "8", 0, VT_DROP_FORMAT, act_restore},
+	{0, 0, "DM", 0, VT_DROP_FORMAT, act_pass},
+	{0, 0, "E", 0, VT_DROP_FORMAT, act_next_line},
+	{0, 0, "=>", 0, VT_DROP_MODE, act_keypad},
+	{0, 0, "\\", 0, VT_DROP_UNKNOWN, act_swallow}, /* ends nothing */
+	{0, '(', "B0", 0, VT_DROP_CHARSET, act_designate},
+	{0, ')', "B0", 0, VT_DROP_CHARSET, act_designate},
+	{0, 0, "Z", 0, VT_DROP_QUERY, NULL}, /* DECID */
+	{0, 0, "cH", 0, VT_DROP_MODE, NULL}, /* full reset, tab stop */
+	{0, 0, "NOno|}~", 0, VT_DROP_CHARSET, NULL},
+	{0, '%', "G@", 0, VT_DROP_CHARSET, NULL},
+	{0, ' ', "FG", 0, VT_DROP_MODE, NULL}, /* 7 and 8 bit answers */
+};
 
-	*p++ = '\x1b';
-	*p++ = '[';
-	if (v->prefix)
-		*p++ = v->prefix;
-	for (int i = 0; i < v->n_params; i++) {
-		if (i)
-			*p++ = v->colons >> i & 1 ? ':' : ';';
-		if (v->params[i] >= 0)
-			p = vt_put_number(p, v->params[i]);
-	}
-	if (v->inter)
-		*p++ = v->inter;
-	*p++ = final;
-	vt_put(v, s, (size_t)(p - s));
-}
-
-/* The row for this sequence, counted and NULL when it may not pass. */
-static const struct rule *vt_find(struct vt *v, const struct rule *rules,
-	size_t n, char prefix, char final)
+/* The rule for a sequence; NULL, and the sequence is counted, when it may not
+ * pass. */
+static const struct rule *find(struct vt *v, const struct rule *rules, size_t n,
+	char prefix, char final)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct rule *r = &rules[i];
 
-		if (r->final != final || r->prefix != prefix ||
+		if (!strchr(r->finals, final) || r->prefix != prefix ||
 			r->inter != v->inter)
 			continue;
 		if (r->act && (v->mode != VT_PLAIN || r->act == act_swallow))
@@ -384,8 +539,8 @@ static const struct rule *vt_find(struct vt *v, const struct rule *rules,
 
 void vt_sequence_csi(struct vt *v, char final)
 {
-	const struct rule *r = vt_find(v, csi_rules,
-		sizeof(csi_rules) / sizeof(*csi_rules), v->prefix, final);
+	const struct rule *r =
+		find(v, csi_rules, COUNT(csi_rules), v->prefix, final);
 
 	if (!r)
 		return;
@@ -395,7 +550,7 @@ void vt_sequence_csi(struct vt *v, char final)
 	}
 	switch (r->act(v, final)) {
 	case PASS:
-		vt_emit_csi(v, final);
+		emit_csi(v, final);
 		break;
 	case REFUSE:
 		vt_count(v, r->drop);
@@ -407,14 +562,11 @@ void vt_sequence_csi(struct vt *v, char final)
 
 void vt_sequence_esc(struct vt *v, char final)
 {
-	const struct rule *r = vt_find(
-		v, esc_rules, sizeof(esc_rules) / sizeof(*esc_rules), 0, final);
+	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0, final);
 	char s[3] = {'\x1b', v->inter, final};
 
 	if (!r || r->act(v, final) != PASS)
 		return;
-	if (v->inter)
-		vt_put(v, s, 3);
-	else
-		vt_put(v, (char[]){'\x1b', final}, 2);
+	s[1] = v->inter ? v->inter : final;
+	vt_put(v, s, v->inter ? 3 : 2);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vt.c - where text ends and a sequence begins
+ * vt.c - the filter of a guest's output: where sequences begin and end
  *
  * Runs in:   the front end
- * Trusts:    nothing in the bytes; they are a guest's
- * Leaves:    whole characters and whole sequences for the terminal, counts
- *            of the rest
+ * Trusts:    nothing in the bytes: a guest wrote them
+ * Leaves:    whole characters and whole sequences for the terminal, and a
+ *            count of everything else
  *
- * The states are those of the DEC parser (vt100.net/emu/dec_ansi_parser), less
- * what only passing sequences through would need. Where terminals differ, as
- * on controls inside a sequence, the sequence is given up: it is not passed
- * on, so no terminal's view of it matters.
+ * The states are those of the DEC parser (vt100.net/emu/dec_ansi_parser),
+ * except the states that only matter to a terminal that obeys sequences.
+ * Where terminals differ, as on controls inside a sequence, the filter gives
+ * the sequence up. The sequence is not passed on, so it does not matter what
+ * a terminal would have made of it.
  */
 #include "vt.h"
 
@@ -23,17 +24,47 @@
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
-/* A column beyond this is not counted further: a line may have no end. */
+/* Columns are counted up to this: a line may have no end. */
 #define COLUMN_MAX (1 << 30)
 
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 {
-	/* All but the buffer, which would be most of the work. */
+	/* The buffer is left out: to clear it would be most of the work. */
 	memset(v, 0, offsetof(struct vt, out));
 	v->mode = mode;
 	v->emit = emit;
 	v->arg = arg;
 }
+
+static const char *const drop_names[] = {
+	[VT_DROP_TITLE] = "title",
+	[VT_DROP_CLIPBOARD] = "clipboard",
+	[VT_DROP_HYPERLINK] = "hyperlink",
+	[VT_DROP_OSC] = "OSC",
+	[VT_DROP_DCS] = "DCS",
+	[VT_DROP_APC] = "APC",
+	[VT_DROP_PM] = "PM",
+	[VT_DROP_SOS] = "SOS",
+	[VT_DROP_QUERY] = "query",
+	[VT_DROP_WINDOW] = "window operation",
+	[VT_DROP_MOUSE] = "mouse",
+	[VT_DROP_MODE] = "mode",
+	[VT_DROP_CHARSET] = "character set",
+	[VT_DROP_SCROLLBACK] = "scrollback erase",
+	[VT_DROP_FORMAT] = "formatting",
+	[VT_DROP_C1] = "C1 control",
+	[VT_DROP_CONTROL] = "control character",
+	[VT_DROP_BELL] = "bell",
+	[VT_DROP_UNKNOWN] = "unknown",
+	[VT_DROP_UNFINISHED] = "unfinished",
+};
+
+const char *vt_drop_name(enum vt_drop kind)
+{
+	return drop_names[kind];
+}
+
+/* ---- output ---- */
 
 void vt_flush(struct vt *v)
 {
@@ -77,24 +108,24 @@ void vt_advance(struct vt *v, size_t n)
 		return;
 	n += (size_t)pen->column;
 	if (width && n > width)
-		n = vt_wraps(v) ? (n - 1) % width + 1 : width;
+		n = vt_sequence_wraps(v) ? (n - 1) % width + 1 : width;
 	pen->column = n < COLUMN_MAX ? (int)n : COLUMN_MAX;
 }
 
 /* A character of two columns does not fit in the last one. */
-static void vt_advance_char(struct vt *v, uint32_t cp)
+static void advance_char(struct vt *v, uint32_t cp)
 {
 	int width = wcwidth((wchar_t)cp);
 
 	if (width < 0)
 		width = 1;
 	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
-		vt_wraps(v))
+		vt_sequence_wraps(v))
 		v->pen.column = 0;
 	vt_advance(v, (size_t)width);
 }
 
-static void vt_show_byte(struct vt *v, uint8_t c)
+static void show_byte(struct vt *v, uint8_t c)
 {
 	static const char hex[] = "0123456789abcdef";
 	char s[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
@@ -103,7 +134,7 @@ static void vt_show_byte(struct vt *v, uint8_t c)
 	vt_advance(v, 4);
 }
 
-static void vt_show_control(struct vt *v, uint8_t c)
+static void show_control(struct vt *v, uint8_t c)
 {
 	char s[2] = {'^', (char)(c ^ 0x40)};
 
@@ -111,23 +142,25 @@ static void vt_show_control(struct vt *v, uint8_t c)
 	vt_advance(v, 2);
 }
 
-/* What is held of a character will not become one. */
-static void vt_show_broken(struct vt *v)
+/* ---- text and controls ---- */
+
+/* The bytes held so far do not become a character: show each of them. */
+static void show_broken(struct vt *v)
 {
 	if (v->u_n && v->u[0] < 0xa0)
 		vt_count(v, VT_DROP_C1);
 	for (int i = 0; i < v->u_n; i++)
-		vt_show_byte(v, v->u[i]);
+		show_byte(v, v->u[i]);
 	v->u_n = 0;
 }
 
-static void vt_ascii(struct vt *v, const uint8_t *s, size_t n)
+static void put_ascii(struct vt *v, const uint8_t *s, size_t n)
 {
 	vt_put(v, (const char *)s, n);
 	vt_advance(v, n);
 }
 
-static void vt_character(struct vt *v, uint8_t c)
+static void take_character(struct vt *v, uint8_t c)
 {
 	uint32_t cp;
 	int len;
@@ -137,22 +170,22 @@ static void vt_character(struct vt *v, uint8_t c)
 	if (len == 0)
 		return;
 	if (len < 0) {
-		vt_show_broken(v);
+		show_broken(v);
 		return;
 	}
 	v->u_n = 0;
 	if (cp < 0xa0) {
 		vt_count(v, VT_DROP_C1);
-		vt_show_byte(v, (uint8_t)cp);
+		show_byte(v, (uint8_t)cp);
 	} else if (cp == 0xa6 && v->reserve == VT_RESERVE_BAR) {
-		vt_show_byte(v, (uint8_t)cp);
+		show_byte(v, (uint8_t)cp);
 	} else {
 		vt_put(v, (const char *)v->u, (size_t)len);
-		vt_advance_char(v, cp);
+		advance_char(v, cp);
 	}
 }
 
-static void vt_tab(struct vt *v)
+static void tab(struct vt *v)
 {
 	if (v->pen.column < 0)
 		return;
@@ -161,7 +194,7 @@ static void vt_tab(struct vt *v)
 		v->pen.column = v->columns - 1;
 }
 
-static void vt_bell(struct vt *v)
+static void bell(struct vt *v)
 {
 	if (v->mode == VT_SAFE && v->bells < VT_BELLS) {
 		v->bells++;
@@ -171,8 +204,8 @@ static void vt_bell(struct vt *v)
 	}
 }
 
-/* Shift out and in: the designated line drawing set, or letters again. */
-static void vt_shift(struct vt *v, uint8_t c)
+/* Shift out: the designated line drawing set. Shift in: letters again. */
+static void shift(struct vt *v, uint8_t c)
 {
 	if (v->mode == VT_PLAIN) {
 		vt_count(v, VT_DROP_CHARSET);
@@ -182,7 +215,7 @@ static void vt_shift(struct vt *v, uint8_t c)
 	vt_put(v, (const char *)&c, 1);
 }
 
-static void vt_control(struct vt *v, uint8_t c)
+static void take_control(struct vt *v, uint8_t c)
 {
 	switch (c) {
 	case '\n':
@@ -200,15 +233,15 @@ static void vt_control(struct vt *v, uint8_t c)
 		vt_put(v, "\b", 1);
 		break;
 	case '\t':
-		vt_tab(v);
+		tab(v);
 		vt_put(v, "\t", 1);
 		break;
 	case '\a':
-		vt_bell(v);
+		bell(v);
 		break;
 	case 0x0e:
 	case 0x0f:
-		vt_shift(v, c);
+		shift(v, c);
 		break;
 	case 0x00:
 		vt_count(v, VT_DROP_CONTROL);
@@ -217,24 +250,26 @@ static void vt_control(struct vt *v, uint8_t c)
 		vt_count(v, VT_DROP_QUERY);
 		break;
 	default:
-		vt_show_control(v, c);
+		show_control(v, c);
 	}
 }
 
+/* ---- states ---- */
+
 /*
- * The steps return whether they took the byte; if not, they have left their
- * state, and the byte is looked at again in the new one.
+ * A step returns true when it took the byte. Otherwise it changed the state,
+ * and the byte goes to the step of the new state.
  */
 
-/* Give up a sequence that `c` does not belong to. */
-static bool vt_abandon(struct vt *v, enum vt_drop kind, uint8_t c)
+/* Give up the sequence, which `c` breaks. */
+static bool abandon(struct vt *v, enum vt_drop kind, uint8_t c)
 {
 	vt_count(v, kind);
 	v->state = VT_GROUND;
 	return c == CAN || c == SUB;
 }
 
-static void vt_begin_esc(struct vt *v)
+static void begin_esc(struct vt *v)
 {
 	v->state = VT_ESC;
 	v->inter = 0;
@@ -242,22 +277,22 @@ static void vt_begin_esc(struct vt *v)
 	v->length = 0;
 }
 
-static bool vt_step_ground(struct vt *v, uint8_t c)
+static bool step_ground(struct vt *v, uint8_t c)
 {
 	if (v->u_n && !utf8_continues((char)c))
-		vt_show_broken(v);
+		show_broken(v);
 	if (c == ESC)
-		vt_begin_esc(v);
+		begin_esc(v);
 	else if (c < 0x20 || c == DEL)
-		vt_control(v, c);
+		take_control(v, c);
 	else if (c < 0x80)
-		vt_ascii(v, &c, 1);
+		put_ascii(v, &c, 1);
 	else
-		vt_character(v, c);
+		take_character(v, c);
 	return true;
 }
 
-static void vt_begin_csi(struct vt *v)
+static void begin_csi(struct vt *v)
 {
 	v->state = VT_CSI;
 	v->prefix = 0;
@@ -265,8 +300,8 @@ static void vt_begin_csi(struct vt *v)
 	v->colons = 0;
 }
 
-/* The strings: a letter after ESC, then anything up to ST. */
-static bool vt_begin_string(struct vt *v, uint8_t c)
+/* A string begins with a letter after ESC and goes on up to ST. */
+static bool begin_string(struct vt *v, uint8_t c)
 {
 	static const struct {
 		char letter;
@@ -288,14 +323,14 @@ static bool vt_begin_string(struct vt *v, uint8_t c)
 	return false;
 }
 
-/* What follows ESC and its intermediate bytes. */
-static void vt_esc_byte(struct vt *v, uint8_t c)
+/* The byte behind ESC and its intermediate bytes. */
+static void esc_byte(struct vt *v, uint8_t c)
 {
 	if (!v->inter && c == '[') {
-		vt_begin_csi(v);
+		begin_csi(v);
 		return;
 	}
-	if (!v->inter && vt_begin_string(v, c))
+	if (!v->inter && begin_string(v, c))
 		return;
 	v->state = VT_GROUND;
 	if (v->malformed)
@@ -304,7 +339,7 @@ static void vt_esc_byte(struct vt *v, uint8_t c)
 		vt_sequence_esc(v, (char)c);
 }
 
-static void vt_param_digit(struct vt *v, uint8_t c)
+static void param_digit(struct vt *v, uint8_t c)
 {
 	int16_t *p;
 	int n;
@@ -313,11 +348,11 @@ static void vt_param_digit(struct vt *v, uint8_t c)
 		v->params[v->n_params++] = -1;
 	p = &v->params[v->n_params - 1];
 	n = (*p < 0 ? 0 : *p) * 10 + (c - '0');
-	/* Terminals have overflowed on less. No screen is larger. */
+	/* Terminals have overflowed on less, and no screen is larger. */
 	*p = (int16_t)(n > 9999 ? 9999 : n);
 }
 
-static void vt_param_next(struct vt *v, uint8_t c)
+static void param_next(struct vt *v, uint8_t c)
 {
 	if (!v->n_params)
 		v->params[v->n_params++] = -1;
@@ -330,17 +365,17 @@ static void vt_param_next(struct vt *v, uint8_t c)
 	v->params[v->n_params++] = -1;
 }
 
-/* A parameter, or the letter at the end. */
-static void vt_csi_byte(struct vt *v, uint8_t c)
+/* A byte of the parameters, or the final letter. */
+static void csi_byte(struct vt *v, uint8_t c)
 {
-	bool first = v->length == 2; /* behind the bracket */
+	bool first = v->length == 2; /* right behind the bracket */
 
 	if (c < 0x40) {
 		v->malformed |= v->inter != 0;
 		if (isdigit(c))
-			vt_param_digit(v, c);
+			param_digit(v, c);
 		else if (c == ';' || c == ':')
-			vt_param_next(v, c);
+			param_next(v, c);
 		else if (first)
 			v->prefix = (char)c;
 		else
@@ -354,28 +389,28 @@ static void vt_csi_byte(struct vt *v, uint8_t c)
 		vt_sequence_csi(v, (char)c);
 }
 
-static bool vt_step_sequence(struct vt *v, uint8_t c)
+static bool step_sequence(struct vt *v, uint8_t c)
 {
 	if (c == ESC) {
 		vt_count(v, VT_DROP_UNKNOWN);
-		vt_begin_esc(v);
+		begin_esc(v);
 		return true;
 	}
 	if (c < 0x20 || c >= DEL || ++v->length > VT_SEQUENCE_MAX)
-		return vt_abandon(v, VT_DROP_UNKNOWN, c);
+		return abandon(v, VT_DROP_UNKNOWN, c);
 	if (c < 0x30) {
 		v->malformed |= v->inter != 0;
 		v->inter = (char)c;
 	} else if (v->state == VT_ESC) {
-		vt_esc_byte(v, c);
+		esc_byte(v, c);
 	} else {
-		vt_csi_byte(v, c);
+		csi_byte(v, c);
 	}
 	return true;
 }
 
-/* The number that an OSC begins with says what it is for. */
-static void vt_osc_name(struct vt *v, uint8_t end)
+/* The number at the beginning of an OSC says what the OSC is for. */
+static void name_osc(struct vt *v, uint8_t end)
 {
 	static const struct {
 		int number;
@@ -394,49 +429,44 @@ static void vt_osc_name(struct vt *v, uint8_t end)
 	v->osc = -1;
 }
 
-static bool vt_step_string(struct vt *v, uint8_t c)
+static bool step_string(struct vt *v, uint8_t c)
 {
-	bool osc = v->osc >= 0, bel = c == '\a' && v->string <= VT_DROP_OSC;
+	bool osc = v->osc >= 0;
+	bool bel = c == '\a' && v->string <= VT_DROP_OSC;
+	bool line = (c == '\n' || c == '\r') && v->string != VT_DROP_DCS;
 
 	if (osc && isdigit(c) && v->osc < 9999)
 		v->osc = v->osc * 10 + (c - '0');
 	else if (osc)
-		vt_osc_name(v, c);
+		name_osc(v, c);
 	if (c == ESC) {
 		v->state = VT_STRING_ESC;
 		return true;
 	}
-	if (bel) {
-		vt_abandon(v, v->string, c);
-		return true;
-	}
-	if (c == CAN || c == SUB)
-		return vt_abandon(v, v->string, c);
-	if ((c == '\n' || c == '\r') && v->string != VT_DROP_DCS)
-		return vt_abandon(v, v->string, c);
-	if (++v->length > VT_SEQUENCE_MAX)
-		return vt_abandon(v, v->string, c);
+	if (bel || line || c == CAN || c == SUB ||
+		++v->length > VT_SEQUENCE_MAX)
+		return abandon(v, v->string, c) || bel;
 	return true;
 }
 
-static bool vt_step_string_esc(struct vt *v, uint8_t c)
+static bool step_string_esc(struct vt *v, uint8_t c)
 {
 	vt_count(v, v->string);
 	v->state = VT_GROUND;
 	if (c == '\\')
 		return true;
-	vt_begin_esc(v);
+	begin_esc(v);
 	return false;
 }
 
-static void vt_step(struct vt *v, uint8_t c)
+static void step(struct vt *v, uint8_t c)
 {
 	static bool (*const steps[])(struct vt *, uint8_t) = {
-		[VT_GROUND] = vt_step_ground,
-		[VT_ESC] = vt_step_sequence,
-		[VT_CSI] = vt_step_sequence,
-		[VT_STRING] = vt_step_string,
-		[VT_STRING_ESC] = vt_step_string_esc,
+		[VT_GROUND] = step_ground,
+		[VT_ESC] = step_sequence,
+		[VT_CSI] = step_sequence,
+		[VT_STRING] = step_string,
+		[VT_STRING_ESC] = step_string_esc,
 	};
 
 	while (!steps[v->state](v, c))
@@ -452,14 +482,14 @@ void vt_feed(struct vt *v, const void *buf, size_t n)
 	while (p < end) {
 		const uint8_t *text = p;
 
-		/* Most output is this. */
+		/* Most output is plain ASCII. */
 		if (v->state == VT_GROUND && !v->u_n)
 			while (p < end && *p >= 0x20 && *p < DEL)
 				p++;
 		if (p > text)
-			vt_ascii(v, text, (size_t)(p - text));
+			put_ascii(v, text, (size_t)(p - text));
 		else
-			vt_step(v, *p++);
+			step(v, *p++);
 	}
 }
 
@@ -472,8 +502,14 @@ void vt_finish(struct vt *v, bool cut)
 	if (inside && !cut)
 		vt_count(v, VT_DROP_UNFINISHED);
 	if (!cut)
-		vt_show_broken(v);
+		show_broken(v);
 	v->u_n = 0;
 	v->state = VT_GROUND;
+	vt_flush(v);
+}
+
+void vt_undo(struct vt *v)
+{
+	vt_sequence_undo(v);
 	vt_flush(v);
 }
