@@ -2,13 +2,13 @@
 /*
  * plan.c - limits and host in, an ordered list of operations out
  *
- * Runs in:   warden, before its namespaces; front end for --check
+ * Runs in:   warden, before its namespaces; front end for --check -v
  * Trusts:    the spec's numbers; not the paths it names
- * Leaves:    a struct plan
+ * Leaves:    a struct plan, or its text
  *
  * The order is the argument for safety: everything is shown read-only before
- * the root is switched, the host's root is let go of before capabilities are,
- * and the system call filter comes last.
+ * the root is switched, the host's root is unmounted before capabilities are
+ * dropped, and the system call filter comes last.
  */
 #include "plan.h"
 
@@ -18,6 +18,7 @@
 #include "jail/spec.h"
 #include "show.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,8 @@
 /* Most directories right below /home that something is shown in. */
 #define HOME_PARTS_MAX 8
 
-/* A plan in the making; `failed` is sticky, so that a list of additions needs
- * one check at its end. */
+/* A plan in the making. `failed` is sticky, so a list of additions needs one
+ * check at its end. */
 struct maker {
 	struct plan *p;
 	const struct jail_spec *spec;
@@ -50,19 +51,21 @@ struct maker {
 
 /* ---- adding ---- */
 
-static struct plan_op *add(struct maker *m, enum plan_op_type type)
+static struct plan_op *add_op(struct maker *m, struct plan_op op)
 {
 	struct plan *p = m->p;
-	struct plan_op *op;
 
 	if (p->n == PLAN_OPS_MAX) {
 		m->failed = 1;
 		p->n--;
 	}
-	op = &p->ops[p->n++];
-	*op = (struct plan_op){.type = type, .stage = m->stage};
-	return op;
+	op.stage = m->stage;
+	p->ops[p->n] = op;
+	return &p->ops[p->n++];
 }
+
+/* add(m, PLAN_CHDIR, .target = "/home") */
+#define add(m, op, ...) add_op(m, (struct plan_op){.type = (op), __VA_ARGS__})
 
 __attribute__((format(printf, 2, 3))) static const char *text(
 	struct maker *m, const char *fmt, ...)
@@ -82,54 +85,13 @@ __attribute__((format(printf, 2, 3))) static const char *text(
 	return s ? s : "";
 }
 
-static void add_number(struct maker *m, enum plan_op_type type, int64_t number)
-{
-	add(m, type)->number = number;
-}
-
-static void add_target(
-	struct maker *m, enum plan_op_type type, const char *target)
-{
-	add(m, type)->target = target;
-}
-
-static void add_link(struct maker *m, const char *source, const char *target)
-{
-	struct plan_op *op = add(m, PLAN_LINK);
-
-	op->source = source;
-	op->target = target;
-}
-
-/* At the path it has outside. */
-static struct plan_op *add_shown(struct maker *m, enum plan_op_type type,
-	const char *path, unsigned attrs)
-{
-	struct plan_op *op = add(m, type);
-
-	op->source = op->target = path;
-	op->attrs = attrs;
-	return op;
-}
-
-static struct plan_op *add_mount(struct maker *m, enum plan_op_type type,
-	const char *target, const char *options, unsigned attrs)
-{
-	struct plan_op *op = add(m, type);
-
-	op->target = target;
-	op->options = options;
-	op->attrs = attrs;
-	return op;
-}
-
 static struct plan_op *add_tmpfs(
 	struct maker *m, const char *target, int64_t bytes, int files, int mode)
 {
-	return add_mount(m, PLAN_TMPFS, target,
-		text(m, "size=%lld,nr_inodes=%d,mode=%04o", (long long)bytes,
-			files, mode),
-		TMPFS_ATTRS);
+	return add(m, PLAN_TMPFS, .target = target,
+		.options = text(m, "size=%" PRId64 ",nr_inodes=%d,mode=%04o",
+			bytes, files, mode),
+		.attrs = TMPFS_ATTRS);
 }
 
 /* ---- what is shown of the host ---- */
@@ -173,7 +135,8 @@ static int gather(struct maker *m, struct err *e)
 	return 0;
 }
 
-/* The first directory that can be built over without hiding a source. */
+/* The first directory of the host that can be mounted over without hiding
+ * anything that is shown. */
 static int choose_over(struct maker *m, struct err *e)
 {
 	for (int i = 0; i < m->h->nattach; i++) {
@@ -249,11 +212,11 @@ static void part_add(struct maker *m, const char *path)
 }
 
 /*
- * What is to be seen below /home gets a place there that is a mount of its own,
- * in the jail and, for as long as there is a home, in the warden's namespace: a
- * mount point cannot be renamed or removed by those who see the mount. So
- * nothing that a guest leaves in the home, or that is removed from it on its
- * person's behalf, is ever in the way of the next jail.
+ * Directories right below /home that something is shown in. Each is a mount of
+ * its own, in the jail and in the warden's home: the kernel lets nobody who
+ * sees a mount rename or remove its mount point. So nothing that a guest leaves
+ * in the home, and nothing that is removed from it for the person, blocks the
+ * next jail.
  */
 static void gather_parts(struct maker *m)
 {
@@ -266,8 +229,8 @@ static void gather_parts(struct maker *m)
 			part_add(m, py->links[i].path);
 }
 
-/* In the jail: a small file system for what lies deeper, if the part is not
- * itself what is shown. */
+/* In the jail: a small file system for what lies deeper, unless the part itself
+ * is shown. */
 static void show_parts(struct maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
@@ -279,18 +242,18 @@ static void close_parts(struct maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
 		if (!plan_show_has(&m->show, m->parts[i]))
-			add_mount(m, PLAN_RESTRICT, m->parts[i], NULL,
-				SYS_ATTR_RDONLY);
+			add(m, PLAN_RESTRICT, .target = m->parts[i],
+				.attrs = SYS_ATTR_RDONLY);
 }
 
-/* In the home itself: what is shown, which may be a file, or nothing at all. */
+/* In the home itself: the part that is shown, which may be a file, or an empty
+ * file system. */
 static void keep_parts(struct maker *m)
 {
 	for (int i = 0; i < m->nparts; i++) {
-		struct plan_op *op = add(m, PLAN_HOME_KEEP);
+		struct plan_op *op = add(m, PLAN_HOME_KEEP,
+			.target = m->parts[i], .attrs = SHOW_ATTRS);
 
-		op->target = m->parts[i];
-		op->attrs = SHOW_ATTRS;
 		if (plan_show_has(&m->show, op->target))
 			op->source = host_real(m->h, op->target);
 		else
@@ -304,19 +267,19 @@ static void show_host(struct maker *m)
 
 	for (int i = 0; i < m->show.n; i++) {
 		const struct plan_shown *s = &m->show.v[i];
-		struct plan_op *op =
-			add_shown(m, PLAN_SHOW, s->path, SHOW_ATTRS);
 
-		op->source = s->real;
-		if (s->from != SHOW_PYTHON)
-			op->flags |= PLAN_F_EXPOSED;
+		add(m, PLAN_SHOW, .target = s->path, .source = s->real,
+			.attrs = SHOW_ATTRS,
+			.flags = s->from != SHOW_PYTHON ? PLAN_F_EXPOSED : 0);
 	}
 	for (int i = 0; i < HOST_ROOTS; i++)
 		if (m->h->roots[i].kind == HOST_LINK)
-			add_link(m, m->h->roots[i].link, m->h->roots[i].path);
+			add(m, PLAN_LINK, .target = m->h->roots[i].path,
+				.source = m->h->roots[i].link);
 	for (int i = 0; i < py->nlinks; i++)
 		if (link_is_needed(m, py->links[i].path))
-			add_link(m, py->links[i].text, py->links[i].path);
+			add(m, PLAN_LINK, .target = py->links[i].path,
+				.source = py->links[i].text);
 }
 
 /* ---- the stages ---- */
@@ -324,16 +287,14 @@ static void show_host(struct maker *m)
 static void plan_warden(struct maker *m)
 {
 	const struct limits *l = &m->spec->limits;
-	struct plan_op *op;
 
 	m->stage = PLAN_WARDEN;
-	add_number(m, PLAN_IDENTITY, PLAN_ID);
+	add(m, PLAN_IDENTITY, .number = PLAN_ID);
 	add(m, PLAN_PRIVATE);
-	op = add(m, PLAN_HOME_MAKE);
-	op->source = m->p->over;
-	op->options = text(m, "size=%lld,nr_inodes=%d,mode=0700",
-		(long long)l->home_bytes, l->home_files + 1 + m->nparts);
-	op->attrs = TMPFS_ATTRS;
+	add(m, PLAN_HOME_MAKE, .source = m->p->over,
+		.options = text(m, "size=%" PRId64 ",nr_inodes=%d,mode=0700",
+			l->home_bytes, l->home_files + 1 + m->nparts),
+		.attrs = TMPFS_ATTRS);
 	keep_parts(m);
 }
 
@@ -369,29 +330,28 @@ static const struct {
 static void plan_dev(struct maker *m)
 {
 	for (size_t i = 0; i < COUNT(nodes); i++) {
-		struct plan_op *op =
-			add_shown(m, PLAN_BIND, nodes[i], NODE_ATTRS);
+		struct plan_op *op = add(m, PLAN_BIND, .source = nodes[i],
+			.target = nodes[i], .attrs = NODE_ATTRS);
 
-		/* Mapped and shared, /dev/zero keeps pages that nobody counts.
-		 * /dev/full reads the same and cannot be mapped. */
+		/* A shared mapping of /dev/zero holds pages that nothing
+		 * counts. /dev/full reads the same and cannot be mapped. */
 		if (!m->h->cgroup_memory && !strcmp(nodes[i], ZERO))
 			op->source = "/dev/full";
 	}
-	/* Ptys are taken from a pool of the whole host. */
-	add_mount(m, PLAN_DEVPTS, "/dev/pts",
-		"newinstance,ptmxmode=0666,mode=0600,max=16",
-		SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC);
+	/* Ptys come from a pool of the whole host: hence max=. */
+	add(m, PLAN_DEVPTS, .target = "/dev/pts",
+		.options = "newinstance,ptmxmode=0666,mode=0600,max=16",
+		.attrs = SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC);
 	for (size_t i = 0; i < COUNT(dev_links); i++)
-		add_link(m, dev_links[i].text, dev_links[i].path);
-	add_tmpfs(m, "/dev/shm", m->p->tmp_bytes, 4096, 01777)->flags |=
+		add(m, PLAN_LINK, .target = dev_links[i].path,
+			.source = dev_links[i].text);
+	add_tmpfs(m, "/dev/shm", m->p->tmp_bytes, 4096, 01777)->flags =
 		PLAN_F_COUNTED;
 }
 
 static int requires(const struct jail_spec *spec, const char *word)
 {
-	const char *const *r = spec->require;
-
-	for (; r && *r; r++)
+	for (const char *const *r = spec->require; r && *r; r++)
 		if (!strcmp(*r, word))
 			return 1;
 	return 0;
@@ -399,92 +359,92 @@ static int requires(const struct jail_spec *spec, const char *word)
 
 static void plan_root(struct maker *m)
 {
-	struct plan_op *op = add(m, PLAN_HOME_COPY);
+	int needs_proc = requires(m->spec, "proc");
 
-	op->source = m->p->over; /* before the root covers it */
-	op = add(m, PLAN_ROOT);
-	op->source = m->p->over;
-	op->options = "size=4194304,nr_inodes=1024,mode=0755";
-	op->attrs = TMPFS_ATTRS;
-	for (size_t i = 0; i < COUNT(own_files); i++) {
-		op = add(m, PLAN_FILE);
-		op->source = own_files[i].content;
-		op->target = own_files[i].path;
-	}
-	add_tmpfs(m, "/tmp", m->p->tmp_bytes, 4096, 01777)->flags |=
+	/* The copy comes first: the root covers the home. */
+	add(m, PLAN_HOME_COPY, .source = m->p->over);
+	add(m, PLAN_ROOT, .source = m->p->over,
+		.options = "size=4194304,nr_inodes=1024,mode=0755",
+		.attrs = TMPFS_ATTRS);
+	for (size_t i = 0; i < COUNT(own_files); i++)
+		add(m, PLAN_FILE, .target = own_files[i].path,
+			.source = own_files[i].content);
+	add_tmpfs(m, "/tmp", m->p->tmp_bytes, 4096, 01777)->flags =
 		PLAN_F_COUNTED;
 	plan_dev(m);
-	if (!m->h->no_proc || requires(m->spec, "proc")) {
-		op = add_mount(m, PLAN_PROC, "/proc", "subset=pid",
-			SYS_ATTR_NOSUID | SYS_ATTR_NODEV | SYS_ATTR_NOEXEC);
-		op->number = requires(m->spec, "proc");
-	}
-	add_target(m, PLAN_HOME_SHOW, "/home");
+	if (!m->h->no_proc || needs_proc)
+		add(m, PLAN_PROC, .target = "/proc", .options = "subset=pid",
+			.attrs = SYS_ATTR_NOSUID | SYS_ATTR_NODEV |
+				 SYS_ATTR_NOEXEC,
+			.number = needs_proc);
+	add(m, PLAN_HOME_SHOW, .target = "/home");
 	show_parts(m);
 	show_host(m);
 	close_parts(m);
-	add_mount(m, PLAN_RESTRICT, "/", NULL, SYS_ATTR_RDONLY);
+	add(m, PLAN_RESTRICT, .target = "/", .attrs = SYS_ATTR_RDONLY);
 	add(m, PLAN_PIVOT);
 }
 
-static void add_rlimit(struct maker *m, int which, int64_t number)
-{
-	struct plan_op *op = add(m, PLAN_RLIMIT);
+static const struct {
+	const char *path;
+	enum plan_use use;
+} allowed[] = {
+	{"/", PLAN_USE_READ_EXEC},
+	{"/dev", PLAN_USE_WRITE},
+	{"/dev/shm", PLAN_USE_WRITE_EXEC},
+	{"/home", PLAN_USE_WRITE_EXEC},
+	{"/proc", PLAN_USE_WRITE},
+	{"/tmp", PLAN_USE_WRITE_EXEC},
+};
 
-	op->which = which;
-	op->number = number;
-}
-
-static void plan_allow(struct maker *m, const char *path, int cls)
-{
-	struct plan_op *op = add(m, PLAN_ALLOW);
-
-	op->target = path;
-	op->which = cls;
-}
-
-/* Before ABI 2 a rename across directories is refused whatever the rules say,
- * which breaks ordinary programs. */
+/* Below ABI 2 Landlock refuses each rename between directories, whatever the
+ * rules say, which breaks ordinary programs. */
 static void plan_landlock(struct maker *m)
 {
 	if (m->h->landlock_abi < 2)
 		return;
-	plan_allow(m, "/", PLAN_USE_READ_EXEC);
-	plan_allow(m, "/dev", PLAN_USE_WRITE);
-	plan_allow(m, "/dev/shm", PLAN_USE_WRITE_EXEC);
-	plan_allow(m, "/home", PLAN_USE_WRITE_EXEC);
-	plan_allow(m, "/proc", PLAN_USE_WRITE);
-	plan_allow(m, "/tmp", PLAN_USE_WRITE_EXEC);
-	add_number(m, PLAN_LANDLOCK, m->h->landlock_abi);
+	for (size_t i = 0; i < COUNT(allowed); i++)
+		add(m, PLAN_ALLOW, .target = allowed[i].path,
+			.which = allowed[i].use);
+	add(m, PLAN_LANDLOCK, .number = m->h->landlock_abi);
+}
+
+static void add_rlimit(struct maker *m, int which, int64_t number)
+{
+	add(m, PLAN_RLIMIT, .which = which, .number = number);
 }
 
 static void plan_jail(struct maker *m)
 {
 	m->stage = PLAN_JAIL;
-	add_number(m, PLAN_IDENTITY, PLAN_ID);
-	add_target(m, PLAN_HOSTNAME, "cellblock");
+	add(m, PLAN_IDENTITY, .number = PLAN_ID);
+	add(m, PLAN_HOSTNAME, .target = "cellblock");
 	if (m->spec->limits.network == NETWORK_LOOPBACK)
 		add(m, PLAN_LOOPBACK);
 	plan_root(m);
-	add_number(m, PLAN_OOM, 500);
-	/* Counted for this user namespace from now on: set any earlier it
-	 * would count every process of the user on the host. Older kernels
-	 * count those all the same, so what there is beside is added. */
+	add(m, PLAN_OOM, .number = 500);
+	/* From here on the limit counts processes of this user namespace. Set
+	 * earlier, it would count every process of the user on the host. Older
+	 * kernels always do, so the others are added to the limit. */
 	add_rlimit(m, RLIMIT_NPROC, m->p->processes_hard + m->h->nproc_others);
 	add(m, PLAN_DROP);
 	plan_landlock(m);
 	add(m, PLAN_UNDUMPABLE);
-	add(m, PLAN_SECCOMP)->which = PLAN_FILTER_INIT;
+	add(m, PLAN_SECCOMP, .which = PLAN_FILTER_INIT);
 }
 
-static void plan_rlimits(struct maker *m)
+static void plan_guest(struct maker *m)
 {
 	const struct limits *l = &m->spec->limits;
 	int64_t file = l->home_bytes > m->p->tmp_bytes ? l->home_bytes
 						       : m->p->tmp_bytes;
 
-	/* None; with 0 the kernel would still start, as root and on the host,
-	 * the program that core dumps are piped to, if they are (core(5)). */
+	m->stage = PLAN_GUEST;
+	add(m, PLAN_NICE, .number = 5);
+	add(m, PLAN_UMASK, .number = 022);
+	add(m, PLAN_CHDIR, .target = "/home");
+	/* No core dumps: 1 byte. With 0 the kernel would still start, as root
+	 * and on the host, a program that core dumps are piped to (core(5)). */
 	add_rlimit(m, RLIMIT_CORE, 1);
 	add_rlimit(m, RLIMIT_FSIZE, file);
 	add_rlimit(m, RLIMIT_NOFILE, 1024);
@@ -492,20 +452,12 @@ static void plan_rlimits(struct maker *m)
 	add_rlimit(m, RLIMIT_MEMLOCK, 64 * KIB);
 	add_rlimit(m, RLIMIT_MSGQUEUE, 0);
 	add_rlimit(m, RLIMIT_RTPRIO, 0);
-	/* Each process by itself: a brake on bursts, no wall. */
+	/* For each process by itself: this slows a burst, it is no wall. */
 	if (!m->h->cgroup_memory)
 		add_rlimit(m, RLIMIT_DATA, l->memory_bytes);
-}
-
-static void plan_guest(struct maker *m)
-{
-	m->stage = PLAN_GUEST;
-	add_number(m, PLAN_NICE, 5);
-	add_number(m, PLAN_UMASK, 022);
-	add_target(m, PLAN_CHDIR, "/home");
-	plan_rlimits(m);
-	add(m, PLAN_SECCOMP)->which =
-		m->h->cgroup_memory ? PLAN_FILTER_GUEST : PLAN_FILTER_NOMEM;
+	add(m, PLAN_SECCOMP,
+		.which = m->h->cgroup_memory ? PLAN_FILTER_GUEST
+					     : PLAN_FILTER_NOMEM);
 }
 
 int plan_spare_processes(const struct limits *l)
@@ -548,4 +500,171 @@ void plan_fini(struct plan *p)
 	for (int i = 0; i < p->ntexts; i++)
 		free(p->texts[i]);
 	memset(p, 0, sizeof(*p));
+}
+
+/* ---- a plan as text ---- */
+
+static const char *const stage_names[PLAN_STAGES] = {
+	[PLAN_WARDEN] = "warden",
+	[PLAN_JAIL] = "jail",
+	[PLAN_GUEST] = "guest",
+};
+
+static const char *const filter_names[PLAN_FILTERS] = {
+	[PLAN_FILTER_INIT] = "init",
+	[PLAN_FILTER_GUEST] = "guest",
+	[PLAN_FILTER_NOMEM] = "guest, no memory that hides",
+};
+
+static const char *const use_names[PLAN_USES] = {
+	[PLAN_USE_READ_EXEC] = "read, execute",
+	[PLAN_USE_WRITE_EXEC] = "read, write, execute",
+	[PLAN_USE_WRITE] = "read, write",
+};
+
+static const char *const rlimit_names[RLIM_NLIMITS] = {
+	[RLIMIT_CORE] = "core",
+	[RLIMIT_DATA] = "data",
+	[RLIMIT_FSIZE] = "fsize",
+	[RLIMIT_MEMLOCK] = "memlock",
+	[RLIMIT_MSGQUEUE] = "msgqueue",
+	[RLIMIT_NOFILE] = "nofile",
+	[RLIMIT_NPROC] = "nproc",
+	[RLIMIT_RTPRIO] = "rtprio",
+	[RLIMIT_STACK] = "stack",
+};
+
+/* How each operation is written. %t target, %s source, %a attributes, %n
+ * number; %h the source if it is not the target, %o the options, %1 that mounts
+ * are restricted one by one; %m number in octal; %p what happens without /proc;
+ * %l, %u, %f `which` as a limit, a use, a filter. */
+static const char *const forms[] = {
+	[PLAN_IDENTITY] = "identity   %n",
+	[PLAN_PRIVATE] = "private",
+	[PLAN_HOME_MAKE] = "home       %s%o%a",
+	[PLAN_HOME_KEEP] = "keep       %t%h%o%a%1",
+	[PLAN_HOSTNAME] = "hostname   %t",
+	[PLAN_LOOPBACK] = "loopback",
+	[PLAN_HOME_COPY] = "home       copy of %s",
+	[PLAN_ROOT] = "root       %s%o%a",
+	[PLAN_LINK] = "link       %t  %s",
+	[PLAN_FILE] = "file       %t  %s",
+	[PLAN_BIND] = "bind       %t%h%a%1",
+	[PLAN_SHOW] = "show       %t%h%a%1",
+	[PLAN_TMPFS] = "tmpfs      %t%o%a",
+	[PLAN_DEVPTS] = "devpts     %t%o%a",
+	[PLAN_PROC] = "proc       %t%o%a%p",
+	[PLAN_HOME_SHOW] = "home       %t",
+	[PLAN_RESTRICT] = "restrict   %t%a%1",
+	[PLAN_PIVOT] = "pivot",
+	[PLAN_RLIMIT] = "rlimit     %l  %n",
+	[PLAN_DROP] = "drop",
+	[PLAN_UNDUMPABLE] = "undumpable",
+	[PLAN_OOM] = "oom        %n",
+	[PLAN_NICE] = "nice       %n",
+	[PLAN_UMASK] = "umask      %m",
+	[PLAN_CHDIR] = "chdir      %t",
+	[PLAN_ALLOW] = "allow      %t  %u",
+	[PLAN_LANDLOCK] = "landlock   ABI %n",
+	[PLAN_SECCOMP] = "seccomp    %f",
+};
+
+/* Control characters and backslashes as escapes: a line stays a line. */
+static void print_text(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '\n')
+			fputs("\\n", f);
+		else if (c < 0x20 || c == 0x7f || c == '\\')
+			fprintf(f, "\\x%02x", c);
+		else
+			fputc(c, f);
+	}
+}
+
+static void print_attrs(FILE *f, unsigned attrs)
+{
+	static const struct {
+		unsigned attr;
+		const char *name;
+	} names[] = {
+		{SYS_ATTR_RDONLY, "ro"},
+		{SYS_ATTR_NOSUID, "nosuid"},
+		{SYS_ATTR_NODEV, "nodev"},
+		{SYS_ATTR_NOEXEC, "noexec"},
+	};
+	const char *sep = "  ";
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		if (!(attrs & names[i].attr))
+			continue;
+		fprintf(f, "%s%s", sep, names[i].name);
+		sep = ",";
+	}
+}
+
+static void print_field(FILE *f, char field, const struct plan_op *op)
+{
+	switch (field) {
+	case 't':
+		print_text(f, op->target);
+		break;
+	case 's':
+		print_text(f, op->source);
+		break;
+	case 'h':
+		if (op->source && strcmp(op->source, op->target) != 0) {
+			fputs("  from ", f);
+			print_text(f, op->source);
+		}
+		break;
+	case 'o':
+		if (op->options)
+			fprintf(f, "  %s", op->options);
+		break;
+	case 'a':
+		print_attrs(f, op->attrs);
+		break;
+	case '1':
+		if (op->flags & PLAN_F_REMOUNT && !op->options)
+			fputs(", one by one", f);
+		break;
+	case 'n':
+		fprintf(f, "%" PRId64, op->number);
+		break;
+	case 'm':
+		fprintf(f, "%04" PRIo64, (uint64_t)op->number);
+		break;
+	case 'p':
+		fputs(op->number ? "; or fail" : "; or without", f);
+		break;
+	case 'l':
+		fputs(rlimit_names[op->which], f);
+		break;
+	case 'u':
+		fputs(use_names[op->which], f);
+		break;
+	case 'f':
+		fputs(filter_names[op->which], f);
+		break;
+	default:
+		break;
+	}
+}
+
+void plan_print(const struct plan *p, FILE *f)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct plan_op *op = &p->ops[i];
+
+		fprintf(f, "%-8s", stage_names[op->stage]);
+		for (const char *c = forms[op->type]; *c; c++)
+			if (*c == '%')
+				print_field(f, *++c, op);
+			else
+				fputc(*c, f);
+		fputc('\n', f);
+	}
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h - what is going to be done to build a jail, as a value
+ * plan.h - the operations that build a jail, as a value
  *
- * Made from a spec and a host by a pure function, so it can be printed,
+ * A pure function makes the plan from a spec and a host, so it can be printed,
  * compared with a golden file and tested without any privilege. apply.c
- * carries it out, in order, a stage at a time.
+ * carries it out, in order, one stage at a time.
  */
 #ifndef JAIL_PLAN_PLAN_H
 #define JAIL_PLAN_PLAN_H
@@ -28,8 +28,8 @@ struct limits;
 
 enum plan_stage {
 	PLAN_WARDEN, /* warden, in its own user and mount namespace, once */
-	PLAN_JAIL,   /* init, in the jail's namespaces, with every capability
-		      * there; with none after */
+	PLAN_JAIL,   /* init, in the jail's namespaces; begins with every
+		      * capability there and ends with none */
 	PLAN_GUEST,  /* a child of init, between fork and exec */
 };
 #define PLAN_STAGES 3
@@ -40,39 +40,40 @@ enum plan_op_type {
 	PLAN_HOME_MAKE,	 /* mount the home over source; options, attrs */
 	PLAN_HOME_KEEP,	 /* mount source, or else an empty tmpfs, on target in
 			  * the home; options, attrs */
-	PLAN_HOSTNAME,	 /* be called target */
+	PLAN_HOSTNAME,	 /* set the host name target */
 	PLAN_LOOPBACK,	 /* bring lo up */
-	PLAN_HOME_COPY,	 /* take a copy of the home's mount, on source, and of
-			  * what HOME_KEEP mounted */
+	PLAN_HOME_COPY,	 /* copy the home's mount, at source, and the mounts
+			  * of HOME_KEEP in it */
 	PLAN_ROOT,	 /* mount the new root over source; options, attrs */
 	PLAN_LINK,	 /* make link target with text source */
 	PLAN_FILE,	 /* write file target with content source */
 	PLAN_BIND,	 /* bind source to target, recursively, with attrs */
-	PLAN_SHOW,	 /* show source at target with attrs, under locks of
-			  * the jail's own where the kernel can, else bound */
+	PLAN_SHOW,	 /* show source at target with attrs, as a locked mount
+			  * of the jail's own where the kernel has that, else
+			  * as a bind */
 	PLAN_TMPFS,	 /* mount tmpfs on target; options, attrs */
 	PLAN_DEVPTS,	 /* mount devpts on target; options, attrs */
-	PLAN_PROC,	 /* mount proc on target, as far as the kernel lets us;
+	PLAN_PROC,	 /* mount proc on target, if the kernel allows it;
 			  * `number` 1: or fail */
-	PLAN_HOME_SHOW,	 /* attach what HOME_COPY took at target */
+	PLAN_HOME_SHOW,	 /* attach the copy of HOME_COPY at target */
 	PLAN_RESTRICT,	 /* add attrs to the one mount at target */
-	PLAN_PIVOT,	 /* make it the root, forget the host's */
+	PLAN_PIVOT,	 /* make the new root the root, unmount the host's */
 	PLAN_RLIMIT,	 /* set limit `which` (RLIMIT_*) to `number` */
 	PLAN_DROP,	 /* give up every capability for good */
 	PLAN_UNDUMPABLE, /* no ptrace, no core */
-	PLAN_OOM,	 /* guests get the oom_score_adj `number`, where there
-			  * is a /proc */
+	PLAN_OOM,	 /* guests get the oom_score_adj `number`, if the jail
+			  * has a /proc */
 	PLAN_NICE,	 /* niceness `number` */
 	PLAN_UMASK,	 /* umask `number` */
-	PLAN_CHDIR,	 /* go to target */
+	PLAN_CHDIR,	 /* enter target */
 	PLAN_ALLOW,	 /* Landlock: target may be used for `which` (enum
 			  * plan_use) */
-	PLAN_LANDLOCK,	 /* and nothing else may, by the ABI `number` */
+	PLAN_LANDLOCK,	 /* nothing else may be used; by the ABI `number` */
 	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter) */
 };
 
-/* What Landlock lets be done beneath a directory: USE_WRITE is for files that
- * are there (devices, /proc), WRITE_EXEC also makes and removes. */
+/* What Landlock allows beneath a directory. USE_WRITE writes to existing files
+ * (devices, /proc); WRITE_EXEC also creates and removes. */
 enum plan_use { PLAN_USE_READ_EXEC, PLAN_USE_WRITE_EXEC, PLAN_USE_WRITE };
 #define PLAN_USES 3
 
@@ -89,21 +90,21 @@ struct plan_op {
 	int64_t number;
 };
 
-/* The source was named by the configuration: say so if it fails. */
+/* The configuration names the source: say so if the operation fails. */
 #define PLAN_F_EXPOSED 1u
 /* The kernel lacks mount_setattr: restrict mounts one by one. */
 #define PLAN_F_REMOUNT 2u
-/* Guests write there: what is in it counts as memory. */
+/* Guests write to the file system: its content counts as memory. */
 #define PLAN_F_COUNTED 4u
 
 struct plan {
 	struct plan_op *ops;
 	size_t n;
-	char *texts[PLAN_TEXTS_MAX]; /* strings made for the plan */
+	char *texts[PLAN_TEXTS_MAX]; /* strings made for the plan, owned */
 	int ntexts;
 	const char *over;  /* the host directory everything is built over */
 	int64_t tmp_bytes; /* size of /tmp, and of /dev/shm */
-	int64_t processes_hard; /* what RLIMIT_NPROC or a cgroup should be */
+	int64_t processes_hard; /* the value of RLIMIT_NPROC or the cgroup's */
 };
 
 /* Make the plan. Borrows the strings of spec and host. -1 with e when the spec
@@ -118,9 +119,5 @@ void plan_print(const struct plan *p, FILE *f);
 /* Tasks beyond limits.processes: pid 1, the middle process of a parking, the
  * checkpoints and the one being taken. */
 int plan_spare_processes(const struct limits *l);
-
-/* Whether the host's `path` may be shown in a jail: an absolute path, without
- * "..", that hides nothing of the jail's own. 0, or -1 with e. */
-int plan_check_exposed(const char *path, struct err *e);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Not this, and, with `below`, nothing under it either. */
+/* No jail shows this path; with `below`, nothing under it either. */
 static const struct {
 	const char *path;
 	int below;
@@ -41,23 +41,18 @@ static const struct {
 	{"/var", 0, "it is too much of the host; name the directories"},
 };
 
-/* No empty component, no "." or "..", no slash at the end. */
-static int is_plain(const char *path)
+/* Whether path_clean() leaves the path as it is. */
+static bool is_plain(const char *path)
 {
-	if (!path[1])
-		return 1;
-	for (const char *p = path; *p;) {
-		size_t n = strcspn(p + 1, "/");
+	char clean[PATH_MAX];
 
-		if (n == 0 || (n == 1 && p[1] == '.') ||
-			(n == 2 && p[1] == '.' && p[2] == '.'))
-			return 0;
-		p += n + 1;
-	}
-	return 1;
+	if (strlen(path) >= sizeof(clean))
+		return false;
+	strcpy(clean, path);
+	return path_clean(clean, false) == 0 && !strcmp(clean, path);
 }
 
-int plan_check_exposed(const char *path, struct err *e)
+int plan_show_check(const char *path, struct err *e)
 {
 	if (path[0] != '/')
 		return err_set(e, "%s cannot be shown: not an absolute path",
@@ -76,21 +71,21 @@ int plan_check_exposed(const char *path, struct err *e)
 }
 
 /* Directories that hold a person's own things. An interpreter installed right
- * in one (prefix = $HOME) would take all of it along. */
+ * in one (prefix = $HOME) would show all of it. */
 static int is_personal(const char *path)
 {
 	return !strcmp(path, "/root") ||
 	       (path_is_beneath(path, "/home") && !strchr(path + 6, '/'));
 }
 
-/* The files of /etc that Python needs are the host's own, wherever it keeps
- * them; what the configuration names must not be forbidden by any name. */
+/* A path of the configuration must not be forbidden under any of its names. The
+ * files of /etc that Python needs may lie anywhere on the host. */
 static int check(const char *path, const char *real, enum plan_show_from from,
 	struct err *e)
 {
-	if (plan_check_exposed(path, e) < 0)
+	if (plan_show_check(path, e) < 0)
 		return -1;
-	if (from != SHOW_PYTHON && plan_check_exposed(real, e) < 0)
+	if (from != SHOW_PYTHON && plan_show_check(real, e) < 0)
 		return strcmp(real, path)
 			       ? err_wrap(e, "%s leads elsewhere", path)
 			       : -1;

@@ -9,32 +9,35 @@
 
 #define PLAN_SHOW_MAX 64
 
-/* Where a directory to be shown came from. */
+/* Why a directory is shown. */
 enum plan_show_from {
 	SHOW_PYTHON,   /* the interpreter needs it */
 	SHOW_PACKAGES, /* python.packages */
 	SHOW_EXPOSED,  /* jail.expose */
 };
 
-/* One directory or file, and where it is without a link on the way. */
+/* One directory or file, and its path without links. */
 struct plan_shown {
 	const char *path, *real;
 	enum plan_show_from from;
 };
 
-/* What to show at the path it has, sorted so that what is above comes first,
- * none below another. */
+/* After plan_show_settle() sorted by path, and none lies beneath another. */
 struct plan_show {
 	struct plan_shown v[PLAN_SHOW_MAX];
 	int n;
 };
 
-/* Add a path, and where it really is (both borrowed), after checking that it
- * may be shown. */
+/* Whether the host's `path` may be shown in a jail: an absolute path, without
+ * "..", that hides nothing of the jail's own. 0, or -1 with e. */
+int plan_show_check(const char *path, struct err *e);
+
+/* Add a path, and the path without links (both borrowed), after checking that
+ * both may be shown. */
 int plan_show_add(struct plan_show *s, const char *path, const char *real,
 	enum plan_show_from from, struct err *e);
 
-/* Sort, and drop what another path already shows. */
+/* Sort, and drop each path that another path already shows. */
 void plan_show_settle(struct plan_show *s);
 
 /* Whether one of the paths shows `path`. */

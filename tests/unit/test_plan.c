@@ -429,7 +429,7 @@ static void what_hides_the_jails_own_cannot_be_shown(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memset(&e, 0, sizeof(e));
-		if (plan_check_exposed(bad[i], &e) == 0)
+		if (plan_show_check(bad[i], &e) == 0)
 			fail_msg("%s was let through", bad[i]);
 		assert_non_null(strstr(e.msg, bad[i]));
 	}
@@ -443,7 +443,7 @@ static void what_is_not_a_plain_path_cannot_be_shown(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (plan_check_exposed(bad[i], NULL) == 0)
+		if (plan_show_check(bad[i], NULL) == 0)
 			fail_msg("'%s' was let through", bad[i]);
 }
 
@@ -455,7 +455,7 @@ static void other_paths_can_be_shown(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		if (plan_check_exposed(good[i], NULL) < 0)
+		if (plan_show_check(good[i], NULL) < 0)
 			fail_msg("%s was refused", good[i]);
 }
 
