@@ -3,7 +3,7 @@
  * apply.c - carry a plan out
  *
  * Runs in:   warden, init, and init's child before exec
- * Holds:     what the stage says (plan.h)
+ * Holds:     the capabilities that the stage needs (plan.h)
  * Trusts:    the plan
  * Leaves:    the stage done whole, or an error and a process that must end
  */
@@ -53,8 +53,8 @@ struct apply {
 	size_t nrules;
 };
 
-/* The clone or unshare that the stage relies on did happen, and so did the
- * maps: an id that is not mapped shows as the overflow id. */
+/* Verify the clone or unshare that the stage relies on, and the id maps: an
+ * unmapped id reads as the overflow id. */
 static int apply_identity(const struct plan_op *op, struct err *e)
 {
 	uid_t r, f, s;
@@ -76,8 +76,7 @@ static int apply_private(struct err *e)
 {
 	if (mount_private_all(e) == 0)
 		return 0;
-	/* Some hosts let one make a user namespace and then do nothing in
-	 * it. */
+	/* Some hosts allow a user namespace, and then nothing in it. */
 	host_explain_userns(e);
 	return -1;
 }
@@ -113,9 +112,9 @@ static int apply_home_make(
 	return 0;
 }
 
-/* What the configuration names, or the interpreter needs, is not there. The
- * session's id may not be what the caller's is: a 0700 directory that root can
- * read is closed to it. */
+/* A source that the configuration names, or that the interpreter needs, cannot
+ * be shown. The session may run as another user than its caller: a 0700
+ * directory that root can read is closed to that user. */
 static int explain_show(const struct plan_op *op, struct err *e)
 {
 	if (op->flags & PLAN_F_EXPOSED)
@@ -126,7 +125,8 @@ static int explain_show(const struct plan_op *op, struct err *e)
 	return -1;
 }
 
-/* Targets are as the jail sees them, and this is the home's own mount. */
+/* op->target is a path of the jail; here it lies beneath the home's own mount.
+ */
 static int apply_home_keep(
 	struct apply *a, const struct plan_op *op, struct err *e)
 {
@@ -146,7 +146,7 @@ static int apply_home_copy(
 	struct apply *a, const struct plan_op *op, struct err *e)
 {
 	a->home = mount_copy(op->source, a->ctx->home_fd, e);
-	/* Its mount is the warden's: from there .. is the host's root. */
+	/* The original mount is the warden's: its ".." is the host's root. */
 	fd_drop(&a->ctx->home_fd);
 	return a->home < 0 ? err_wrap(e, "home") : 0;
 }
@@ -202,10 +202,10 @@ static int apply_devpts(
 }
 
 /*
- * Inside some containers the kernel refuses a fresh /proc, because parts of
- * the one there are covered up (EPERM), or lets it be only as restricted as
- * that one is: hence read-only second. A kernel without subset=pid (Linux 5.8)
- * gets none: a whole one shows much of the host.
+ * Inside some containers parts of /proc are covered. There the kernel refuses a
+ * fresh /proc (EPERM), or allows one only as restricted as the old one: hence
+ * the second try, read-only. Without subset=pid (Linux 5.8) the jail gets no
+ * /proc: a whole one shows much of the host.
  */
 static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 {
@@ -233,13 +233,13 @@ static int apply_pivot(struct apply *a, struct err *e)
 	return r < 0 ? err_wrap(e, "root") : 0;
 }
 
-/* Some hosts accept a limit and ignore it: read it back. */
+/* Read the limit back: some hosts accept a limit and ignore it. */
 static int apply_rlimit(const struct plan_op *op, struct err *e)
 {
 	const rlim_t want = (rlim_t)op->number;
 	struct rlimit r;
 
-	/* A caller's lower limit stays: it cannot be raised. */
+	/* A lower limit of the caller stays: it cannot be raised. */
 	if (getrlimit((unsigned)op->which, &r) < 0)
 		return err_errno(e, "read resource limit %d", op->which);
 	if (r.rlim_max > want)
@@ -257,10 +257,10 @@ static int apply_rlimit(const struct plan_op *op, struct err *e)
 }
 
 /*
- * Which process the kernel kills first when memory runs out: a preference, so
- * a jail without /proc, or with a read-only one, goes without. A guest has it
- * from us (spawn.c); the file of a process that is not dumpable is root's, so
- * it is opened before we are that.
+ * Which process the kernel kills first when memory runs out. This is a
+ * preference, so a jail without a writable /proc goes without. Init writes it
+ * for each guest through this descriptor (spawn.c), which is opened before init
+ * becomes undumpable: after that the file belongs to root.
  */
 static int apply_oom(struct apply *a, const struct plan_op *op, struct err *e)
 {
@@ -312,7 +312,6 @@ static int apply_landlock(
 	return 0;
 }
 
-/* The one switch. */
 static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	switch (op->type) {
@@ -393,7 +392,7 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 			fd_drop(&a.root.fd);
 			fd_drop(&a.home);
 			err_kind_set(e, ERR_JAIL);
-			/* After it our own filter may be what refuses. */
+			/* In a guest our own filter may be the cause. */
 			if (stage != PLAN_GUEST)
 				host_explain_call(e);
 			return err_wrap(e, "build the jail");

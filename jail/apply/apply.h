@@ -11,24 +11,23 @@
 /* File systems in memory that guests write to, beside the home. */
 #define APPLY_TMPFS 2
 
-/* What a stage needs, and leaves behind. Descriptors are the caller's. */
+/* What a stage takes and leaves. The caller owns the descriptors. */
 struct apply_ctx {
-	int home_fd; /* top of the home: out of WARDEN; into JAIL, which closes
-		      * it */
-	int pts_fd;  /* out of JAIL: top of its devpts */
-	int proc_fd; /* out of JAIL: top of its /proc; -1 without */
-	int tmp_fds[APPLY_TMPFS]; /* out of JAIL: what counts as memory */
+	/* Top of the home: WARDEN sets it, JAIL takes and closes it. */
+	int home_fd;
+	/* JAIL sets the others. */
+	int pts_fd;		  /* top of the jail's devpts */
+	int proc_fd;		  /* top of the jail's /proc; -1 without */
+	int tmp_fds[APPLY_TMPFS]; /* file systems that count as memory */
 	int ntmp;
-	int oom_fd;    /* out of JAIL: its own oom_score_adj; -1 without */
-	int guest_oom; /* out of JAIL: what that of a guest is to be */
+	int oom_fd;    /* own oom_score_adj; -1 without */
+	int guest_oom; /* the oom_score_adj of a guest */
 };
 
-/*
- * Carry out one stage, in order, up to the first operation that fails: then
- * -1, and e (of kind ERR_JAIL) names the step, the object, the reason and,
- * where one is known, the remedy. There is no way back from half a stage: the
- * process must end.
- */
+/* Carry out one stage in order. At the first operation that fails: -1, and e
+ * (of kind ERR_JAIL) names the step, the object, the reason and, if one is
+ * known, the remedy. There is no way back from half a stage: the process must
+ * end. */
 int apply_stage(const struct plan *p, enum plan_stage stage,
 	struct apply_ctx *ctx, struct err *e);
 

@@ -4,12 +4,12 @@
  *
  * Runs in:   a process of its own, forked by the warden before there is
  *            anything to clean up
- * Holds:     the uid that owns the cgroup; CAP_KILL and CAP_DAC_OVERRIDE if it
- *            is root
- * Trusts:    nobody: it reads nothing but an end of file, and names in a
- *            directory that only root writes to, or the person whose it is
- * Leaves:    no cgroup, no process in it, and only then the lock; nothing of
- *            sessions before it, where their janitors did not get to that
+ * Holds:     the uid that owns the cgroup; as root CAP_KILL and
+ *            CAP_DAC_OVERRIDE
+ * Trusts:    nobody: it reads an end of file, and names in a directory that
+ *            only root, or the person who owns the session, can write to
+ * Leaves:    no cgroup and no process in it; then the lock is released. Also
+ *            nothing of earlier sessions whose janitors were killed
  */
 #include "janitor.h"
 
@@ -25,14 +25,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* A process can take long to die: core of the kernel, a dead NFS server.
- * Then the cgroup is left to the janitors of later sessions. */
+/* A process can take long to die: a core dump, a dead NFS server. After this
+ * time the cgroup is left to the janitors of later sessions. */
 #define REMOVE_MS 30000
 
-/* Root with two powers: to kill, and to remove the directory above the
- * session's, whose parent is the root of a hierarchy and closed (0555) even to
- * its owner. */
-static int keep_two_powers(void)
+/* As root keep two capabilities: to kill, and to remove the directory above the
+ * session's, whose parent is the root of a hierarchy and has mode 0555. */
+static int drop_all_but_two(void)
 {
 	const cap_value_t want[] = {CAP_KILL, CAP_DAC_OVERRIDE};
 	cap_t set = cap_init();
@@ -48,9 +47,9 @@ static int keep_two_powers(void)
 	return r < 0 ? -1 : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* It must outlive what ends the others: the terminal, a shutdown's first
- * SIGTERM, Ctrl-C. */
-static int settle(void)
+/* The janitor must outlive what ends the others: the terminal's hangup, the
+ * first SIGTERM of a shutdown, Ctrl-C. */
+static int detach(void)
 {
 	static const int ignored[] = {
 		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
@@ -80,13 +79,13 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	int left;
 	char c;
 
-	/* There is no session without a janitor; but by now there may be
-	 * something to remove. */
-	if ((settle() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
-		    keep_two_powers() < 0) &&
+	/* There is no session without a janitor. By now there may be a cgroup,
+	 * so this janitor still removes it. */
+	if ((detach() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
+		    drop_all_but_two() < 0) &&
 		getppid() == warden)
 		kill(warden, SIGKILL);
-	/* Nobody writes; if someone does, it means nothing. */
+	/* Only the end of the file counts; bytes mean nothing. */
 	for (;;) {
 		ssize_t r = read(end, &c, 1);
 
@@ -94,7 +93,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 			break;
 	}
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
-	/* For what follows nobody waits. */
+	/* Nobody waits for the rest. */
 	claim_release(lock_fd);
 	fd_drop(&done_fd);
 	cgroup_sweep(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
@@ -112,7 +111,7 @@ pid_t janitor_start(const struct cgroup *cg, int lock_fd, int done_fd,
 		err_errno(e, "janitor: make a pipe");
 		return -1;
 	}
-	/* It is not to be killed by what it will ignore in a moment. */
+	/* Block the signals that the janitor ignores in a moment. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
