@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, warden, init
  * Trusts:    nothing it decodes: every message of the guest is checked byte
- *            by byte against one table, and our own are checked for shape
+ *            by byte against one table, our own are checked for their shape
  */
 #include "wire.h"
 
@@ -13,7 +13,46 @@
 
 /* ---- the guest's lines ---- */
 
-/* A cursor over one line: everything is bounded by `end`. */
+/* The fields of a message. Each one follows a space. */
+enum field {
+	END,
+	NO,
+	PID,
+	NAMES,
+	THREADS,
+	STATUS,
+	MARKED,
+	LENGTH,
+	HOW,
+	WORD, /* printable ASCII without spaces */
+	TEXT, /* printable ASCII */
+};
+
+/* The whole attack surface of the control socket. */
+static const struct form {
+	const char *word;
+	enum wire_guest_type type;
+	enum field fields[7];
+} forms[] = {
+	{"READY", GUEST_READY, {PID, WORD}},
+	{"TOOK", GUEST_TOOK, {NO}},
+	{"BAD", GUEST_BAD, {NO, TEXT}},
+	{"DONE", GUEST_DONE, {NO, HOW, NAMES, THREADS, STATUS, MARKED}},
+	{"PARKED", GUEST_PARKED, {NO, TEXT}},
+	{"ASLEEP", GUEST_ASLEEP, {PID, NAMES, THREADS}},
+	{"AWAKE", GUEST_AWAKE, {PID, NAMES}},
+	{"ANSWER", GUEST_ANSWER, {NO, LENGTH}},
+};
+
+static const char *const how_words[] = {
+	[HOW_OK] = "ok",
+	[HOW_RAISED] = "raised",
+	[HOW_SYNTAX] = "syntax",
+	[HOW_INTERRUPTED] = "interrupted",
+	[HOW_EXIT] = "exit",
+};
+
+/* A cursor over one line. Nothing is read at or after `end`. */
 struct scan {
 	const char *at, *end;
 	int bad;
@@ -36,125 +75,87 @@ static uint64_t scan_number(struct scan *s, uint64_t max)
 	return v;
 }
 
-static void scan_space(struct scan *s)
-{
-	if (s->at < s->end && *s->at == ' ')
-		s->at++;
-	else
-		s->bad = 1;
-}
-
-static uint64_t scan_next(struct scan *s, uint64_t max)
-{
-	scan_space(s);
-	return s->bad ? 0 : scan_number(s, max);
-}
-
-/* A run of printable ASCII up to the end of the line or a space. */
-static void scan_word(struct scan *s, char *out, size_t size, int spaces)
+/* At least one character above `low`, up to the end of the line. */
+static void scan_text(struct scan *s, char *out, size_t size, char low)
 {
 	size_t n = 0;
 
-	scan_space(s);
-	while (s->at < s->end && n + 1 < size && *s->at > ' ' - spaces &&
-		*s->at < 0x7f)
+	while (s->at < s->end && n + 1 < size && *s->at > low && *s->at < 0x7f)
 		out[n++] = *s->at++;
 	out[n] = '\0';
-	if (n == 0)
+	s->bad |= n == 0;
+}
+
+static enum jail_how scan_how(struct scan *s)
+{
+	char word[16];
+
+	scan_text(s, word, sizeof(word), ' ');
+	for (size_t i = 0; i < sizeof(how_words) / sizeof(*how_words); i++)
+		if (how_words[i] && !strcmp(word, how_words[i]))
+			return (enum jail_how)i;
+	s->bad = 1;
+	return HOW_OK;
+}
+
+static void scan_field(struct scan *s, enum field f, struct wire_guest *m)
+{
+	if (s->at == s->end || *s->at++ != ' ') {
 		s->bad = 1;
+		return;
+	}
+	switch (f) {
+	case END:
+		break;
+	case NO:
+		m->no = (uint32_t)scan_number(s, UINT32_MAX);
+		break;
+	case PID:
+		m->pid = (int32_t)scan_number(s, INT32_MAX);
+		break;
+	case NAMES:
+		m->names = (uint32_t)scan_number(s, UINT32_MAX);
+		break;
+	case THREADS:
+		m->threads = (uint32_t)scan_number(s, UINT32_MAX);
+		break;
+	case STATUS:
+		m->status = (int)scan_number(s, 255);
+		break;
+	case MARKED:
+		m->marked = (int)scan_number(s, 1);
+		break;
+	case LENGTH:
+		m->answer_n = (size_t)scan_number(s, WIRE_ANSWER_MAX);
+		break;
+	case HOW:
+		m->how = scan_how(s);
+		break;
+	case WORD:
+		scan_text(s, m->text, sizeof(m->text), ' ');
+		break;
+	case TEXT:
+		scan_text(s, m->text, sizeof(m->text), ' ' - 1);
+		break;
+	}
 }
 
-static void decode_ready(struct scan *s, struct wire_guest *m)
+/* The form that a line begins with, or NULL; the cursor moves behind it. */
+static const struct form *scan_form(struct scan *s)
 {
-	m->pid = (int32_t)scan_next(s, INT32_MAX);
-	scan_word(s, m->text, sizeof(m->text), 0);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		size_t n = strlen(forms[i].word);
+
+		if ((size_t)(s->end - s->at) <= n || s->at[n] != ' ' ||
+			memcmp(s->at, forms[i].word, n) != 0)
+			continue;
+		s->at += n;
+		return &forms[i];
+	}
+	return NULL;
 }
 
-static void decode_took(struct scan *s, struct wire_guest *m)
-{
-	m->no = (uint32_t)scan_next(s, UINT32_MAX);
-}
-
-static void decode_bad(struct scan *s, struct wire_guest *m)
-{
-	m->no = (uint32_t)scan_next(s, UINT32_MAX);
-	scan_word(s, m->text, sizeof(m->text), 1);
-}
-
-static const struct {
-	const char *word;
-	enum jail_how how;
-} how_words[] = {
-	{"ok", HOW_OK},
-	{"raised", HOW_RAISED},
-	{"syntax", HOW_SYNTAX},
-	{"interrupted", HOW_INTERRUPTED},
-	{"exit", HOW_EXIT},
-};
-
-static void decode_done(struct scan *s, struct wire_guest *m)
-{
-	char how[16];
-	size_t i;
-
-	m->no = (uint32_t)scan_next(s, UINT32_MAX);
-	scan_word(s, how, sizeof(how), 0);
-	m->names = (uint32_t)scan_next(s, UINT32_MAX);
-	m->threads = (uint32_t)scan_next(s, UINT32_MAX);
-	m->status = (int)scan_next(s, 255);
-	m->marked = (int)scan_next(s, 1);
-	for (i = 0; i < sizeof(how_words) / sizeof(how_words[0]); i++)
-		if (!strcmp(how, how_words[i].word))
-			break;
-	if (i == sizeof(how_words) / sizeof(how_words[0]))
-		s->bad = 1;
-	else
-		m->how = how_words[i].how;
-}
-
-static void decode_parked(struct scan *s, struct wire_guest *m)
-{
-	m->no = (uint32_t)scan_next(s, UINT32_MAX);
-	scan_word(s, m->text, sizeof(m->text), 1);
-	m->ok = !strcmp(m->text, "ok");
-}
-
-static void decode_asleep(struct scan *s, struct wire_guest *m)
-{
-	m->pid = (int32_t)scan_next(s, INT32_MAX);
-	m->names = (uint32_t)scan_next(s, UINT32_MAX);
-	m->threads = (uint32_t)scan_next(s, UINT32_MAX);
-}
-
-static void decode_awake(struct scan *s, struct wire_guest *m)
-{
-	m->pid = (int32_t)scan_next(s, INT32_MAX);
-	m->names = (uint32_t)scan_next(s, UINT32_MAX);
-}
-
-static void decode_answer(struct scan *s, struct wire_guest *m)
-{
-	m->no = (uint32_t)scan_next(s, UINT32_MAX);
-	m->answer_n = (size_t)scan_next(s, WIRE_ANSWER_MAX);
-}
-
-/* The whole attack surface of the control socket. */
-static const struct {
-	const char *word;
-	enum wire_guest_type type;
-	void (*decode)(struct scan *, struct wire_guest *);
-} guest_table[] = {
-	{"READY", GUEST_READY, decode_ready},
-	{"TOOK", GUEST_TOOK, decode_took},
-	{"BAD", GUEST_BAD, decode_bad},
-	{"DONE", GUEST_DONE, decode_done},
-	{"PARKED", GUEST_PARKED, decode_parked},
-	{"ASLEEP", GUEST_ASLEEP, decode_asleep},
-	{"AWAKE", GUEST_AWAKE, decode_awake},
-	{"ANSWER", GUEST_ANSWER, decode_answer},
-};
-
-/* After the line: nothing, or for ANSWER exactly the bytes it announced. */
+/* What follows the line: nothing, or after ANSWER the bytes it announced. */
 static int guest_payload(struct wire_guest *m, const char *line_end,
 	const char *end, struct err *e)
 {
@@ -171,26 +172,21 @@ int wire_guest_decode(
 {
 	const char *end = buf + n, *eol = memchr(buf, '\n', n);
 	struct scan s = {.at = buf, .end = eol ? eol : end};
+	const struct form *form;
 
 	memset(m, 0, sizeof(*m));
 	if (n > WIRE_GUEST_MAX)
 		return err_set(e, "message of %zu bytes", n);
-	for (size_t i = 0; i < sizeof(guest_table) / sizeof(guest_table[0]);
-		i++) {
-		size_t len = strlen(guest_table[i].word);
-
-		if ((size_t)(s.end - s.at) <= len ||
-			memcmp(s.at, guest_table[i].word, len) != 0 ||
-			s.at[len] != ' ')
-			continue;
-		s.at += len;
-		m->type = guest_table[i].type;
-		guest_table[i].decode(&s, m);
-		if (s.bad || s.at != s.end)
-			return err_set(e, "malformed %s", guest_table[i].word);
-		return guest_payload(m, s.end, end, e);
-	}
-	return err_set(e, "unknown message");
+	form = scan_form(&s);
+	if (!form)
+		return err_set(e, "unknown message");
+	m->type = form->type;
+	for (const enum field *f = form->fields; *f != END && !s.bad; f++)
+		scan_field(&s, *f, m);
+	if (s.bad || s.at != s.end)
+		return err_set(e, "malformed %s", form->word);
+	m->ok = m->type == GUEST_PARKED && !strcmp(m->text, "ok");
+	return guest_payload(m, s.end, end, e);
 }
 
 size_t wire_cell_encode(
@@ -248,7 +244,6 @@ uint32_t wire_crc32(const void *buf, size_t n)
 
 /* ---- our own structures ---- */
 
-/* A message that carries an error carries it terminated. */
 static int err_terminated(const struct err *e)
 {
 	return memchr(e->msg, '\0', sizeof(e->msg)) &&

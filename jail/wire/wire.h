@@ -2,34 +2,34 @@
 /*
  * wire.h - messages between front end, warden, init and guest
  *
- * Every link is an AF_UNIX SEQPACKET socket pair, so a message is one read.
+ * Every link is an AF_UNIX SEQPACKET socket pair: one message is one read.
  *
- * The guest speaks ASCII, one line a message, because it is Python and
- * because a line is easy to check; payloads follow the line's newline in the
- * same message. Numbers are decimal, at most 18 digits, without sign:
+ * The guest speaks ASCII, one line a message, because it is Python and because
+ * a line is easy to check. A payload follows the line's newline in the same
+ * message. Numbers are decimal, at most 18 digits, without sign:
  *
  *   warden -> guest
  *     CELL no bytes crc32 mark   read that many bytes from the line, run them
  *     PARK no                    (with a socket) leave a checkpoint behind
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
- *     RESUME                     (to a checkpoint, on its own socket) go on
+ *     RESUME                     (to a checkpoint, on its own socket) continue
  *
  *   guest -> warden
- *     READY pid version          booted, nothing of the user's has run
- *     TOOK no                    the source arrived whole
- *     BAD no reason              it did not; nothing was run
+ *     READY pid version          no code of the user's has run yet
+ *     TOOK no                    the source has arrived whole
+ *     BAD no reason              it has not, and nothing was run
  *     DONE no how names threads status marked
  *                                how: ok raised syntax interrupted exit
  *     PARKED no ok|reason        (live guest) the copy was made, or not
- *     ASLEEP pid names threads   (checkpoint) may be stopped from now on
- *     AWAKE pid names            (checkpoint, after RESUME) live from now on
+ *     ASLEEP pid names threads   (checkpoint) it may be stopped from now on
+ *     AWAKE pid names            (checkpoint, after RESUME) it is live now
  *     ANSWER id bytes LF text
  *
- * The guest is hostile: wire_guest_decode() accepts exactly these, bounded,
- * and everything else is an error that costs the guest its life.
+ * The guest is hostile: wire_guest_decode() accepts exactly these messages,
+ * bounded. Any other is an error, and the guest is killed for it.
  *
- * Between warden and init, and front end and warden, messages are fixed
- * structures of our own; they are checked all the same.
+ * The messages between warden and init, and between front end and warden, are
+ * fixed structures. They are checked all the same.
  */
 #ifndef JAIL_WIRE_WIRE_H
 #define JAIL_WIRE_WIRE_H
@@ -60,19 +60,18 @@ struct wire_guest {
 	enum wire_guest_type type;
 	uint32_t no;	  /* cell, checkpoint or question number */
 	int32_t pid;	  /* READY, ASLEEP, AWAKE: in the jail's pids */
-	uint32_t names;	  /* user names; the guest's word */
-	uint32_t threads; /* threads beside the main one; its word */
+	uint32_t names;	  /* of the user, as the guest claims */
+	uint32_t threads; /* beside the main one, as the guest claims */
 	enum jail_how how;
 	int status;	    /* HOW_EXIT: 0..255 */
-	int marked;	    /* DONE: it wrote the end mark */
+	int marked;	    /* DONE: the guest wrote the end mark */
 	int ok;		    /* PARKED */
 	char text[64];	    /* version, reason: printable ASCII */
 	const char *answer; /* points into the message */
 	size_t answer_n;
 };
 
-/* Decode one message. 0, or -1 with e saying what was wrong with it. Borrows
- * `buf`: m->answer points into it. */
+/* Decode one message. 0, or -1 with e. m->answer points into `buf`. */
 int wire_guest_decode(
 	struct wire_guest *m, const char *buf, size_t n, struct err *e);
 
