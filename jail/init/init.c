@@ -4,14 +4,12 @@
  *
  * Runs in:   the jail, first process of every namespace of it
  * Holds:     every capability in the jail's user namespace while it builds,
- *            none from before the first guest on
- * Trusts:    the warden's messages; of the guests only that the kernel
- *            reports their deaths and states truly
- * Leaves:    nothing: when it ends, the kernel kills all that is in the jail
+ *            none when the first guest starts
+ * Trusts:    the warden's messages; about the guests the kernel alone
+ * Leaves:    nothing: when init ends, the kernel kills all that is in the jail
  *
- * In this order: enter the cgroup, map the user, build the root, open the
- * two ptys, lead the tty's session, follow the warden into death, say that it
- * is built, serve.
+ * In this order: enter the cgroup, map the user, build the root, open the two
+ * ptys, lead the tty's session, die with the warden, report INIT_BUILT, serve.
  */
 #include "init.h"
 
@@ -44,11 +42,10 @@
 #include <termios.h>
 #include <time.h>
 
-/* The dead buried in one go: those who die faster must not keep init from
- * listening to the warden. */
+/* Most processes reaped before init listens to the warden again. */
 #define REAP_MAX 256
-/* How long to wait for a checkpoint that was given up to be gone. */
-#define END_MS 200
+/* How long to wait for discarded checkpoints to be gone. */
+#define DISCARD_MS 200
 
 struct pid1 {
 	struct init in;
@@ -57,9 +54,12 @@ struct pid1 {
 	int tty, line; /* slaves */
 	struct sweep sweep;
 	struct spawn spawn;
-	pid_t live;		   /* whose death is news */
-	pid_t kept[WIRE_PIDS_MAX]; /* checkpoints, whose death is too */
-	int nkept;
+	/* Only the deaths of these are reported: the thousands of a fork bomb
+	 * must not flood the warden. */
+	pid_t live;
+	pid_t checkpoints[WIRE_PIDS_MAX];
+	int ncheckpoints;
+	int fds[IO_FDS_MAX]; /* of the request being served */
 };
 
 static void tell(
@@ -77,8 +77,8 @@ static void tell_error(struct pid1 *p, const struct err *e)
 }
 
 /*
- * All in the jail can read the command line of pid 1, which has that of the
- * front end: it may tell of the host's files. Who needs it has a copy.
+ * Pid 1 has the front end's command line, and everything in the jail can read
+ * it in /proc. It may name files of the host. The warden has parsed it already.
  */
 static int hide_command_line(struct err *e)
 {
@@ -118,9 +118,9 @@ static int ptys_open(
 }
 
 /*
- * The warden may die at any time. From PR_SET_PDEATHSIG on, set after the last
- * change of credentials, its death kills us; had it died before, the other end
- * of the socket, which nobody else holds, would be closed.
+ * Die with the warden. PR_SET_PDEATHSIG is set after the last change of
+ * credentials, which would clear it. If the warden died before, its end of the
+ * socket is closed, because nobody else holds that end.
  */
 static int follow_warden(const struct pid1 *p, struct err *e)
 {
@@ -145,7 +145,7 @@ static int build(struct pid1 *p, struct err *e)
 		cgroup_freezer_fd(p->in.cgroup)};
 	int fds[IO_FDS_MAX], nfds = 0;
 
-	/* The warden is not dumpable, and what we write is our own /proc. */
+	/* The warden is not, and init must write files in its own /proc. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_errno(e, "become dumpable");
 	if (stat("/proc/self/ns/pid", &ns) < 0)
@@ -188,12 +188,10 @@ static int build(struct pid1 *p, struct err *e)
 	return 0;
 }
 
-static int is_news(const struct pid1 *p, pid_t pid)
+static int is_checkpoint(const struct pid1 *p, pid_t pid)
 {
-	if (pid == p->live)
-		return 1;
-	for (int i = 0; i < p->nkept; i++)
-		if (p->kept[i] == pid)
+	for (int i = 0; i < p->ncheckpoints; i++)
+		if (p->checkpoints[i] == pid)
 			return 1;
 	return 0;
 }
@@ -208,40 +206,39 @@ static void tell_death(struct pid1 *p, pid_t pid, int status)
 		p->live = 0;
 }
 
-/* Bury the dead. Only the deaths of ours are told: a fork bomb's thousands
- * must not flood the warden. Returns 1 if there may be more. */
+/* Reap the dead. 1 if there may be more. */
 static int reap(struct pid1 *p)
 {
 	int status, n = 0;
 	pid_t pid;
 
 	while (n < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (is_news(p, pid))
+		if (pid == p->live || is_checkpoint(p, pid))
 			tell_death(p, pid, status);
 		n++;
 	}
 	return n == REAP_MAX;
 }
 
-/* The checkpoints there are now; one that died before we knew what it was is
- * told as dead. */
-static void keep(struct pid1 *p, const struct wire_init *m)
+/* The checkpoints that exist now. One that died before init knew of it is
+ * reported dead. */
+static void note_checkpoints(struct pid1 *p, const struct wire_init *m)
 {
-	p->nkept = 0;
+	p->ncheckpoints = 0;
 	for (int i = 0; i < m->npids; i++) {
 		if (m->pids[i] <= 1)
 			continue;
-		p->kept[p->nkept++] = m->pids[i];
+		p->checkpoints[p->ncheckpoints++] = m->pids[i];
 		if (kill(m->pids[i], 0) < 0)
 			tell_death(p, m->pids[i], 0);
 	}
 }
 
-static void on_spawn(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_spawn(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_SPAWNED, .seq = m->seq, .npids = 1};
 	struct err e = {0};
-	pid_t pid = spawn_start(&p->spawn, p->tty, p->line, fds, &e);
+	pid_t pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);
 
 	if (pid < 0) {
 		tell_error(p, &e);
@@ -252,62 +249,51 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m, int *fds)
 	tell(p, &r, NULL, 0);
 }
 
-static void on_stop(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_stop(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_STOPPED, .seq = m->seq};
 
-	(void)fds;
-	keep(p, m);
+	note_checkpoints(p, m);
 	r.unseen = sweep_stop(&p->sweep, &r.seen, &r.killed) < 0;
 	reap(p);
 	tell(p, &r, NULL, 0);
 }
 
-static void on_continue(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_continue(struct pid1 *p, const struct wire_init *m)
 {
-	(void)fds;
-	keep(p, m);
+	note_checkpoints(p, m);
 	sweep_continue();
 }
 
-static void on_kill(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_kill(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_KILLED, .seq = m->seq};
 
-	(void)fds;
-	keep(p, m);
+	note_checkpoints(p, m);
 	r.all_gone = sweep_kill(&p->sweep, m->pids, m->npids, &r.killed);
 	reap(p);
 	tell(p, &r, NULL, 0);
 }
 
-static void on_checkpoints(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_resume(struct pid1 *p, const struct wire_init *m)
 {
-	(void)fds;
-	keep(p, m);
-}
-
-static void on_resume(struct pid1 *p, const struct wire_init *m, int *fds)
-{
-	(void)fds;
 	if (m->npids != 1 || m->pids[0] <= 1)
 		return;
 	p->live = m->pids[0];
-	/* The rest of a cell that the dead one did not read. */
+	/* The dead guest may have left part of a cell unread. */
 	tcflush(p->line, TCIFLUSH);
 	tcsetpgrp(p->tty, p->live);
 	if (kill(p->live, SIGCONT) < 0 && errno == ESRCH)
 		tell_death(p, m->pids[0], 0);
 }
 
-/* The dead of these are no news. A process that is large, or that the kernel
- * makes wait, is left to be buried later. */
-static void on_discard(struct pid1 *p, const struct wire_init *m, int *fds)
+/* Deaths of discarded checkpoints are not reported. A large process may take
+ * longer to die; reap() finds it later. */
+static void on_discard(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_DISCARDED, .seq = m->seq};
-	int64_t end = now_ms() + END_MS;
+	int64_t end = now_ms() + DISCARD_MS;
 
-	(void)fds;
 	for (int i = 0; i < m->npids; i++) {
 		if (m->pids[i] <= 1 || kill(m->pids[i], SIGKILL) < 0)
 			continue;
@@ -318,54 +304,49 @@ static void on_discard(struct pid1 *p, const struct wire_init *m, int *fds)
 	tell(p, &r, NULL, 0);
 }
 
-/* What hangs in a fork, on its way to become a checkpoint, is the newest child
- * of ours, or where the guest could copy itself no better, of the guest's. */
-static void on_kill_fork(struct pid1 *p, const struct wire_init *m, int *fds)
+/* A copy that hangs in its fork is the newest child of init, or, where the
+ * guest has no copy.c, of the guest. */
+static void on_kill_fork(struct pid1 *p, const struct wire_init *m)
 {
-	pid_t ours[WIRE_PIDS_MAX + 1], child;
-	int n = p->nkept;
+	pid_t keep[WIRE_PIDS_MAX + 1] = {p->live}, child;
+	int n = 1 + p->ncheckpoints;
 
-	(void)fds;
-	for (int i = 0; i < n; i++)
-		ours[i] = p->kept[i];
-	ours[n++] = p->live;
-	child = sweep_newest_child(&p->sweep, getpid(), m->within_ms, ours, n);
+	memcpy(keep + 1, p->checkpoints, sizeof(p->checkpoints));
+	child = sweep_newest_child(&p->sweep, getpid(), m->within_ms, keep, n);
 	if (child == 0 && p->live > 0)
 		child = sweep_newest_child(
-			&p->sweep, p->live, m->within_ms, ours, n);
+			&p->sweep, p->live, m->within_ms, keep, n);
 	if (child > 1)
 		kill(child, SIGKILL);
 }
 
-/* As a shell does after each job: whatever the last cell gave the terminal to,
- * the next one has it, and its Ctrl-C. */
-static void on_foreground(struct pid1 *p, const struct wire_init *m, int *fds)
+/* As a shell does after each job: the last cell may have given the terminal,
+ * and with it Ctrl-C, to another group. */
+static void on_foreground(struct pid1 *p, const struct wire_init *m)
 {
 	pid_t group = p->live ? getpgid(p->live) : -1;
 
 	(void)m;
-	(void)fds;
 	if (group > 1 && tcgetpgrp(p->tty) != group)
 		tcsetpgrp(p->tty, group);
 }
 
-static void on_write_stack(struct pid1 *p, const struct wire_init *m, int *fds)
+static void on_write_stack(struct pid1 *p, const struct wire_init *m)
 {
-	(void)fds;
 	if (p->live && m->npids == 1 && m->pids[0] == p->live)
 		kill(p->live, WIRE_STACK_SIGNAL);
 }
 
 static const struct {
 	enum wire_init_type type;
-	void (*serve)(struct pid1 *, const struct wire_init *, int *fds);
+	void (*serve)(struct pid1 *, const struct wire_init *);
 } requests[] = {
 	{INIT_SPAWN, on_spawn},
 	{INIT_STOP, on_stop},
 	{INIT_CONTINUE, on_continue},
 	{INIT_KILL, on_kill},
 	{INIT_RESUME, on_resume},
-	{INIT_CHECKPOINTS, on_checkpoints},
+	{INIT_CHECKPOINTS, note_checkpoints},
 	{INIT_DISCARD, on_discard},
 	{INIT_KILL_FORK, on_kill_fork},
 	{INIT_FOREGROUND, on_foreground},
@@ -375,28 +356,26 @@ static const struct {
 static void serve_one(struct pid1 *p)
 {
 	struct wire_init m;
-	int fds[IO_FDS_MAX];
-	ssize_t n = io_recv_fds(p->in.sock, &m, sizeof(m), fds, IO_FDS_MAX, 0);
+	ssize_t n =
+		io_recv_fds(p->in.sock, &m, sizeof(m), p->fds, IO_FDS_MAX, 0);
 
 	if (n <= 0 || wire_init_check(&m, (size_t)n, NULL) < 0)
 		_exit(0);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		if (requests[i].type == m.type)
-			requests[i].serve(p, &m, fds);
+			requests[i].serve(p, &m);
 	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
+		fd_drop(&p->fds[i]);
 }
 
 static _Noreturn void serve(struct pid1 *p)
 {
 	struct pollfd pf[2] = {{.fd = p->in.sock, .events = POLLIN},
 		{.fd = p->sigfd, .events = POLLIN}};
-
+	struct signalfd_siginfo si;
 	int more = 0;
 
 	for (;;) {
-		struct signalfd_siginfo si;
-
 		if (poll(pf, 2, more ? 0 : -1) < 0 && errno != EINTR)
 			_exit(1);
 		if (pf[1].revents || more) {
@@ -408,36 +387,34 @@ static _Noreturn void serve(struct pid1 *p)
 	}
 }
 
-static _Noreturn void init_fail(struct pid1 *p, const char *what)
+/* Watch for deaths, build the jail, serve. Returns only after a failure. */
+static int run(struct pid1 *p, struct err *e)
 {
-	struct err e = {.kind = ERR_JAIL};
+	sigset_t set;
 
-	err_errno(&e, "%s", what);
-	tell_error(p, &e);
-	_exit(1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	/* signalfd() reports only what is blocked. */
+	if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
+		return err_errno(e, "watch for deaths");
+	/* Init gives the terminal to a group from the background. SIGTTOU makes
+	 * that an error unless it is ignored. */
+	signal(SIGTTOU, SIG_IGN);
+	if (build(p, e) < 0)
+		return -1;
+	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (p->sigfd < 0)
+		return err_errno(e, "watch for deaths");
+	serve(p);
 }
 
 static _Noreturn void init_main(const struct init *in)
 {
 	struct pid1 p = {.in = *in, .tty = -1, .line = -1};
 	struct err e = {0};
-	sigset_t set;
 
 	prctl(PR_SET_NAME, "cellblock-init", 0, 0, 0);
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	/* Unblocked, a death would never be news. */
-	if (sigprocmask(SIG_SETMASK, &set, NULL) < 0)
-		init_fail(&p, "watch for deaths");
-	/* Giving the terminal to a group is done from the background here: not
-	 * ignored, SIGTTOU would be an error. */
-	signal(SIGTTOU, SIG_IGN);
-	if (build(&p, &e) == 0) {
-		p.sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-		if (p.sigfd >= 0)
-			serve(&p);
-		init_fail(&p, "watch for deaths");
-	}
+	run(&p, &e);
 	err_kind_set(&e, ERR_JAIL);
 	tell_error(&p, &e);
 	_exit(1);

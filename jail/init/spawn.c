@@ -7,7 +7,7 @@
  * Leaves:    a guest that holds exactly its stdio and, under the driver, the
  *            high descriptors that boot.py lists
  *
- * After fork there is no recovery: what failed is said, and the child is gone.
+ * After vfork there is no recovery: the child reports what failed and exits.
  */
 #include "spawn.h"
 
@@ -26,8 +26,8 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-/* Where the driver's own descriptors begin: out of the way of code that
- * closes or expects small numbers. */
+/* Where the driver's own descriptors begin, away from code that closes or
+ * expects small numbers. */
 #define HIGH_FD 500
 
 static const char *const env_fixed[] = {
@@ -71,7 +71,7 @@ static int env_prepare(struct spawn *s, struct err *e)
 			s->spec->packages);
 		s->env[n++] = s->packages;
 	}
-	/* The configuration's come last and must win: drop what they name. */
+	/* A variable of the configuration replaces one of the same name. */
 	for (int i = 0; s->spec->env && s->spec->env[i]; i++) {
 		const char *add = s->spec->env[i];
 		size_t len = strcspn(add, "=") + 1;
@@ -98,8 +98,8 @@ static int oom_read(struct spawn *s, struct err *e)
 	return 0;
 }
 
-/* A child has the score of its parent, and what anyone has raised may be
- * lowered to where it was. */
+/* A child inherits the score of its parent. A score that was raised may be
+ * lowered again to where it was. */
 static int oom_write(const struct spawn *s, int score, struct err *e)
 {
 	char text[16];
@@ -143,7 +143,7 @@ int spawn_open_driver(int *fds, struct err *e)
 	return -1;
 }
 
-/* A duplicate that survives exec, at a high number. */
+/* A duplicate at a high number, which survives exec. */
 static int high_dup(int fd, struct err *e)
 {
 	int r = fcntl(fd, F_DUPFD, HIGH_FD);
@@ -235,9 +235,9 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 	return 0;
 }
 
-/* Everything as exec'd programs expect it: the warden resets what its caller
- * ignores, and these are what it and init ignore. But SIGINT is, too, in a
- * session: the driver must not be interrupted before it has set itself up. */
+/* A program expects the default actions. The warden has reset what its caller
+ * ignored; these two are ignored by the warden and init. A session ignores
+ * SIGINT: the driver must not be interrupted before it is set up. */
 static void signals_reset(int session)
 {
 	sigset_t none;
@@ -260,7 +260,6 @@ static int child_exec(
 	if (cgroup_enter_freezer(s->cgroup, e) < 0)
 		return -1;
 	setpgid(0, 0);
-	/* A background group that sets the foreground gets SIGTTOU. */
 	if (signal(SIGTTOU, SIG_IGN) == SIG_ERR)
 		return err_errno(e, "ignore SIGTTOU");
 	if (tcsetpgrp(tty, getpid()) < 0)
@@ -277,8 +276,8 @@ static int child_exec(
 }
 
 /*
- * The child runs in our memory, while we wait, until it execs: quick, and what
- * it has to say is said where we can read it.
+ * After vfork the child runs in init's memory, and init waits, until it execs.
+ * That is quick, and the child's error arrives in `e`.
  */
 static pid_t start(
 	const struct spawn *s, int tty, int line, const int *fds, struct err *e)

@@ -13,7 +13,7 @@ struct err;
 struct jail_spec;
 struct plan;
 
-/* Most arguments a program is given. */
+/* Most arguments of a program. */
 #define SPAWN_ARGS_MAX 4096
 #define SPAWN_ENV_MAX 128
 
@@ -23,14 +23,14 @@ struct spawn {
 	const struct cgroup *cgroup;  /* borrowed; guests enter its freezer */
 	int null;		      /* /dev/null */
 	int oom_fd;		/* borrowed; init's oom_score_adj, or -1 */
-	int oom_own, oom_guest; /* that of init, and of a guest */
+	int oom_own, oom_guest; /* of init, and of a guest */
 	const char *env[SPAWN_ENV_MAX];
 	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
 	char term[64];
 	char packages[4112]; /* PYTHONPATH=… */
 };
 
-/* What every start needs: the environment, the jail's /dev/null. */
+/* Prepare what every start needs: the environment, the jail's /dev/null. */
 int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
