@@ -316,7 +316,8 @@ static void load_config(struct run *r)
 		config_errors_fini(&errors);
 		return;
 	}
-	config_errors_print(stderr, "cellblock: ", &errors);
+	config_errors_print(
+		&errors, "cellblock: ", terminal_print_line, stderr);
 	exit(78);
 }
 
@@ -500,7 +501,7 @@ static int run(struct run *r)
 	case OPTIONS_CHECK_CONFIG:
 		load_config(r);
 		set_locale();
-		config_check_print(stdout, &r->cfg);
+		config_print_merged(stdout, &r->cfg);
 		return 0;
 	case OPTIONS_CHECK:
 		load_config(r);

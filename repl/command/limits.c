@@ -91,7 +91,7 @@ static const char *by_name(int by, const struct jail_usage *u)
 static const char *limit_words(const struct config *cfg,
 	const struct config_key *key, char *buf, size_t size)
 {
-	int64_t n = config_number_of(cfg, key);
+	int64_t n = config_value_number(cfg, key);
 	char human[TEXT_HUMAN];
 
 	if (key->type == CONFIG_SIZE)
@@ -116,7 +116,7 @@ COMMAND_FUNCTION(limits)
 	table_add(&t, heads);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
-		const struct config_key *key = config_key_find_full(r->key);
+		const struct config_key *key = config_keys_find_full(r->key);
 		const char *source = config_source(s->cfg, r->key);
 		char limit[64], used[TEXT_HUMAN], set_in[512];
 

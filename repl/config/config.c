@@ -3,84 +3,110 @@
  * config.c - the merged configuration, and where each value came from
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    files that root alone can write; of everything later, under a
- *            lock, only what is stricter
+ * Trusts:    files that root alone can write; under a lock, of all later
+ *            sources only the stricter values
  * Leaves:    a whole configuration, or every reason why there is none
  *
- * Later wins: built in, cellblock.conf, conf.d in the order of its names,
- * groups in the order of theirs, the user's file of the system, the person's
- * own file, --set. A list is replaced as a whole; within one file, a list key
- * that comes again adds to it.
+ * Later wins: built in, cellblock.conf, conf.d in the order of the names,
+ * groups in the order of the names, the system's file for the user, the
+ * person's own file, --set. A later list replaces an earlier one; within one
+ * file, a list key that comes again adds to the list.
  */
 #include "config.h"
 
 #include "file.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "merge.h"
+#include "repl/text/text.h"
 #include "value.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Most files in conf.d. */
 #define FRAGMENTS_MAX 256
-/* What a full home leaves of the memory: twice what Python needs to start. */
-#define HOME_LEAVES (32LL << 20)
+
+/* ---- one configuration ---- */
 
 int config_init(struct config *cfg)
 {
-	struct config_value v;
-
 	*cfg = (struct config){0};
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		const struct config_key *k = &config_keys[i];
+		union config_value v;
 
 		if (k->type == CONFIG_VARIABLE)
 			continue;
 		if (config_value_parse(&v, k, k->def, NULL, NULL) < 0) {
-			config_value_fini(&v);
+			config_value_fini(&v, k);
 			errno = ENOMEM;
 			return -1;
 		}
 		config_value_store(cfg, k, &v);
-		config_value_fini(&v);
 	}
 	return 0;
 }
 
 void config_fini(struct config *cfg)
 {
-	struct config_value nothing = {0};
-
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		union config_value nothing = {.list = {0}};
+
 		config_value_store(cfg, &config_keys[i], &nothing);
 		free(cfg->sources[i]);
 	}
-	config_list_fini(&cfg->env);
 	config_list_fini(&cfg->env_sources);
 	*cfg = (struct config){0};
 }
 
+int config_copy(struct config *to, const struct config *from)
+{
+	*to = (struct config){0};
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		if (config_value_copy(to, from, &config_keys[i]) < 0)
+			return -1;
+		if (!from->sources[i])
+			continue;
+		to->sources[i] = strdup(from->sources[i]);
+		if (!to->sources[i])
+			return -1;
+	}
+	return config_list_copy(&to->env_sources, &from->env_sources);
+}
+
+size_t config_variable(const struct config *cfg, const char *name)
+{
+	size_t i = 0, n = strlen(name);
+
+	while (i < cfg->env.n && (strncmp(cfg->env.items[i], name, n) != 0 ||
+					 cfg->env.items[i][n] != '='))
+		i++;
+	return i;
+}
+
 const char *config_source(const struct config *cfg, const char *name)
 {
-	const struct config_key *key = config_key_find_full(name);
-	const char *source;
+	const struct config_key *key = config_keys_find_full(name);
+	const char *source = NULL;
 	size_t i;
 
 	if (!key)
 		return NULL;
 	if (key->type == CONFIG_VARIABLE) {
-		name += strlen("python.env.");
-		i = config_env_find(cfg, name, strlen(name));
-		return i < cfg->env.n ? cfg->env_sources.items[i]
-				      : CONFIG_BUILT_IN;
+		i = config_variable(cfg, name + strlen("python.env."));
+		if (i < cfg->env.n)
+			source = cfg->env_sources.items[i];
+	} else {
+		source = cfg->sources[config_keys_index(key)];
 	}
-	source = cfg->sources[config_key_index(key)];
 	return source ? source : CONFIG_BUILT_IN;
 }
 
@@ -98,7 +124,119 @@ bool config_allows_command(const struct config *cfg, const char *name)
 	       config_list_has(&cfg->commands, name);
 }
 
-/* Read one file, if it is there. */
+/* The configured path that is `wanted`, or ends in it. */
+static const char *configured_python(
+	const struct config *cfg, const char *wanted)
+{
+	for (size_t i = 0; i < cfg->executable.n; i++) {
+		const char *item = cfg->executable.items[i];
+
+		if (!strcmp(item, wanted) || !strcmp(path_last(item), wanted))
+			return item;
+	}
+	return NULL;
+}
+
+static int refuse_python(
+	const struct config *cfg, const char *wanted, struct err *e)
+{
+	const struct config_key *key = config_keys_find("python", "executable");
+	char list[400];
+
+	config_value_format(cfg, key, list, sizeof(list));
+	err_set(e, "%s is not one of python.executable", wanted);
+	err_hint(e, "configured are: %s", list);
+	return err_kind_set(e, cfg->locked ? ERR_CONFIG : ERR_USAGE);
+}
+
+int config_choose_python(const struct config *cfg, const char *wanted,
+	char *path, size_t size, struct err *e)
+{
+	const char *known = wanted ? configured_python(cfg, wanted)
+				   : cfg->executable.items[0];
+	char dir[PATH_MAX] = "";
+	int n;
+
+	if (!known && (cfg->locked || !strchr(wanted, '/')))
+		return refuse_python(cfg, wanted, e);
+	if (!known && wanted[0] != '/' && !getcwd(dir, sizeof(dir)))
+		return err_errno(e, "find the current directory");
+	n = snprintf(path, size, "%s%s%s", dir, dir[0] ? "/" : "",
+		known ? known : wanted);
+	if (n >= 0 && (size_t)n < size)
+		return 0;
+	err_set(e, "the path of the interpreter is too long");
+	return err_kind_set(e, ERR_USAGE);
+}
+
+/* Write XDG's directory, or `sub` of the home; then `name`. */
+static int own_path(const char *xdg, const char *home, const char *sub,
+	const char *name, char *path, size_t size)
+{
+	bool own = xdg && xdg[0] == '/';
+	const char *top = own ? xdg : home;
+	int n;
+
+	if (!top || top[0] != '/')
+		return -1;
+	n = snprintf(path, size, "%s%s/%s", top, own ? "" : sub, name);
+	return n < 0 || (size_t)n >= size ? -1 : 0;
+}
+
+int config_user_file(const char *xdg, const char *home, char *path, size_t size)
+{
+	return own_path(
+		xdg, home, "/.config", "cellblock/cellblock.conf", path, size);
+}
+
+int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
+{
+	return own_path(xdg, home, "/.local/state", "cellblock", path, size);
+}
+
+/* ---- errors ---- */
+
+int config_errors_add(
+	struct config_errors *errors, const char *place, const char *fmt, ...)
+{
+	char message[1024], line[PATH_MAX + 1100], safe[PATH_MAX + 1100];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	n = snprintf(line, sizeof(line), "%s: %s", place, message);
+	text_safe(safe, sizeof(safe), line, strnlen(line, (size_t)n));
+	if (errors->list.n == CONFIG_ERRORS_MAX ||
+		config_list_add(&errors->list, safe) < 0)
+		errors->dropped++;
+	return -1;
+}
+
+void config_errors_print(const struct config_errors *errors, const char *prefix,
+	void (*print)(FILE *f, const char *line), FILE *f)
+{
+	char line[PATH_MAX + 1200];
+
+	for (size_t i = 0; i < errors->list.n; i++) {
+		snprintf(line, sizeof(line), "%s%s", prefix,
+			errors->list.items[i]);
+		print(f, line);
+	}
+	if (errors->dropped)
+		fprintf(f, "%sand %zu more configuration errors\n", prefix,
+			errors->dropped);
+}
+
+void config_errors_fini(struct config_errors *errors)
+{
+	config_list_fini(&errors->list);
+	*errors = (struct config_errors){0};
+}
+
+/* ---- the sources ---- */
+
 static void load_file(struct config_merge *m, const struct config_file *file)
 {
 	auto_free char *text = NULL;
@@ -114,7 +252,7 @@ static void load_file(struct config_merge *m, const struct config_file *file)
 static void load_system_file(
 	struct config_merge *m, int dirfd, const char *dir, const char *name)
 {
-	char shown[PATH_MAX];
+	char shown[PATH_MAX + NAME_MAX + 2];
 	struct config_file file = {
 		.dirfd = dirfd,
 		.name = name,
@@ -127,124 +265,134 @@ static void load_system_file(
 	load_file(m, &file);
 }
 
-static bool is_fragment(const char *name)
+/* What a person's file or a named one, `path`, says. */
+static void load_persons_file(
+	struct config_merge *m, const char *path, enum config_trust trust)
 {
-	size_t n = strlen(name);
+	struct config_file file = {
+		.dirfd = AT_FDCWD, .name = path, .shown = path, .trust = trust};
 
-	return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".conf");
+	load_file(m, &file);
 }
+
+/* The files of conf.d. */
+static int list_fragments(
+	const struct config_where *where, int dirfd, struct config_list *names)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	(void)where;
+	if (!d) {
+		r = errno;
+		fd_drop(&fd);
+		return r;
+	}
+	while (errno = 0, r == 0 && (de = readdir(d))) {
+		size_t n = strlen(de->d_name);
+
+		if (de->d_name[0] == '.' || n <= 5 ||
+			strcmp(de->d_name + n - 5, ".conf") != 0)
+			continue;
+		if (names->n == FRAGMENTS_MAX)
+			r = E2BIG;
+		else if (config_list_add(names, de->d_name) < 0)
+			r = ENOMEM;
+	}
+	r = r ? r : errno;
+	closedir(d);
+	return r;
+}
+
+/* Add a name that a file can have, once. */
+static int add_name(struct config_list *names, const char *name)
+{
+	if (!name[0] || name[0] == '.' || strchr(name, '/') ||
+		strlen(name) + strlen(".conf") > NAME_MAX ||
+		config_list_has(names, name))
+		return 0;
+	return config_list_add(names, name) < 0 ? ENOMEM : 0;
+}
+
+static int list_groups(
+	const struct config_where *where, int dirfd, struct config_list *names)
+{
+	int r = 0;
+
+	(void)dirfd;
+	for (size_t i = 0; i < where->ngroups && r == 0; i++)
+		r = add_name(names, where->groups[i]);
+	return r;
+}
+
+static int list_user(
+	const struct config_where *where, int dirfd, struct config_list *names)
+{
+	(void)dirfd;
+	return where->user ? add_name(names, where->user) : 0;
+}
+
+/* The directories below the system's, in their order. `list` gives the names
+ * of the files, without `suffix`. It returns 0 or an errno. */
+static const struct system_dir {
+	const char *name;
+	const char *suffix;
+	int (*list)(const struct config_where *where, int dirfd,
+		struct config_list *names);
+} system_dirs[] = {
+	{"conf.d", "", list_fragments},
+	{"groups", ".conf", list_groups},
+	{"users", ".conf", list_user},
+};
 
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names of the fragments, by bytes whatever the locale (scandirat is not
- * in every C library). Returns how many there are, at most FRAGMENTS_MAX + 1;
- * the caller frees each. -1 with errno. */
-static int list_fragments(int dirfd, char *names[FRAGMENTS_MAX + 1])
+/* Load the files of one directory in the order of their names, by bytes
+ * whatever the locale. Groups have no other order that a person knows. */
+static void load_system_dir(struct config_merge *m, int top, const char *dir,
+	const struct system_dir *sub)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
+	struct config_list names = {0};
+	auto_close int fd = -1;
+	char shown[PATH_MAX], file[NAME_MAX + 1];
+	int r;
 
-	if (!d) {
-		fd_drop(&fd);
-		return -1;
-	}
-	while (n <= FRAGMENTS_MAX && (de = readdir(d)))
-		if (is_fragment(de->d_name) && (names[n] = strdup(de->d_name)))
-			n++;
-	closedir(d);
-	qsort(names, (size_t)n, sizeof(names[0]), compare_names);
-	return n;
-}
-
-static void load_fragments(struct config_merge *m, int dirfd, const char *dir)
-{
-	char *found[FRAGMENTS_MAX + 1];
-	int n = list_fragments(dirfd, found);
-
-	if (n < 0) {
-		config_errors_add(m->errors, dir, "list: %s", strerror(errno));
+	snprintf(shown, sizeof(shown), "%s/%s", dir, sub->name);
+	if (config_file_open_dir(top, sub->name, shown, m->where->system_uid,
+		    &fd, m->errors) <= 0)
 		return;
-	}
-	if (n > FRAGMENTS_MAX)
-		config_errors_add(m->errors, dir, "expected at most %d files",
+	r = sub->list(m->where, fd, &names);
+	if (r == E2BIG)
+		config_errors_add(m->errors, shown, "expected at most %d files",
 			FRAGMENTS_MAX);
-	for (int i = 0; i < n; i++) {
-		if (n <= FRAGMENTS_MAX)
-			load_system_file(m, dirfd, dir, found[i]);
-		free(found[i]);
+	else if (r)
+		config_errors_add(m->errors, shown, "list: %s", strerror(r));
+	else if (names.n)
+		qsort(names.items, names.n, sizeof(*names.items),
+			compare_names);
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		snprintf(file, sizeof(file), "%s%s", names.items[i],
+			sub->suffix);
+		load_system_file(m, fd, shown, file);
 	}
+	config_list_fini(&names);
 }
-
-/* NAME.conf in groups/ or users/. A name that can be no file's has none. */
-static void load_named(
-	struct config_merge *m, int dirfd, const char *dir, const char *name)
-{
-	char file[NAME_MAX + 1];
-	int n = snprintf(file, sizeof(file), "%s.conf", name);
-
-	if (!name[0] || name[0] == '.' || strchr(name, '/') || n > NAME_MAX)
-		return;
-	load_system_file(m, dirfd, dir, file);
-}
-
-/* Groups have no order of their own that a person would know; names do. */
-static void load_groups(struct config_merge *m, int dirfd, const char *dir)
-{
-	size_t n = m->where->ngroups;
-	auto_free const char **names = calloc(n + 1, sizeof(*names));
-
-	if (!names) {
-		config_merge_oom(m, dir);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		names[i] = m->where->groups[i];
-	qsort(names, n, sizeof(*names), compare_names);
-	for (size_t i = 0; i < n; i++)
-		if (!i || strcmp(names[i], names[i - 1]) != 0)
-			load_named(m, dirfd, dir, names[i]);
-}
-
-static void load_user(struct config_merge *m, int dirfd, const char *dir)
-{
-	if (m->where->user)
-		load_named(m, dirfd, dir, m->where->user);
-}
-
-/* The directories below the system's, in their order. */
-static const struct {
-	const char *name;
-	void (*load)(struct config_merge *m, int dirfd, const char *dir);
-} system_dirs[] = {
-	{"conf.d", load_fragments},
-	{"groups", load_groups},
-	{"users", load_user},
-};
 
 static void load_system(struct config_merge *m)
 {
 	const char *dir = m->where->system_dir;
-	uid_t uid = m->where->system_uid;
 	auto_close int top = -1;
 
-	if (!dir ||
-		config_dir_open(AT_FDCWD, dir, dir, uid, &top, m->errors) <= 0)
+	if (!dir || config_file_open_dir(AT_FDCWD, dir, dir,
+			    m->where->system_uid, &top, m->errors) <= 0)
 		return;
 	load_system_file(m, top, dir, "cellblock.conf");
-	for (size_t i = 0; i < sizeof(system_dirs) / sizeof(system_dirs[0]);
-		i++) {
-		const char *name = system_dirs[i].name;
-		auto_close int sub = -1;
-		char shown[PATH_MAX];
-
-		snprintf(shown, sizeof(shown), "%s/%s", dir, name);
-		if (config_dir_open(top, name, shown, uid, &sub, m->errors) > 0)
-			system_dirs[i].load(m, sub, shown);
-	}
+	for (size_t i = 0; i < sizeof(system_dirs) / sizeof(*system_dirs); i++)
+		load_system_dir(m, top, dir, &system_dirs[i]);
 }
 
 /* One SECTION.KEY=VALUE of the command line. */
@@ -266,202 +414,54 @@ static void load_set(struct config_merge *m, const char *set)
 	}
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - set), set);
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - dot - 1), dot + 1);
-	if (config_section_exists(section)) {
+	near = config_keys_nearest_section(section);
+	if (config_keys_has_section(section))
 		config_merge_apply(m, &line);
-		return;
-	}
-	near = config_section_nearest(section);
-	config_errors_add(m->errors, place, "no section %s%s%s%s", section,
-		near ? "; did you mean " : "", near ? near : "",
-		near ? "?" : "");
+	else
+		config_errors_add(m->errors, place, "no section %s%s%s%s",
+			section, near ? "; did you mean " : "",
+			near ? near : "", near ? "?" : "");
 }
 
-static void load_sets(struct config_merge *m)
+/* What the person says: a file and --set. */
+static void load_persons(struct config_merge *m)
 {
-	config_merge_start(m, true);
-	for (size_t i = 0; i < m->where->nsets; i++)
-		load_set(m, m->where->sets[i]);
-}
+	const struct config_where *where = m->where;
 
-/* Who gives a cell more time means it to be used: CPU time nobody set follows.
- */
-static bool cpu_follows(struct config *cfg)
-{
-	const struct config_key *cpu = config_key_find("cell", "cpu");
-
-	if (cfg->limits.cell_cpu_ms >= cfg->limits.cell_wall_ms ||
-		cfg->sources[config_key_index(cpu)])
-		return false;
-	cfg->limits.cell_cpu_ms = cfg->limits.cell_wall_ms;
-	return true;
-}
-
-/* From here on only stricter values pass, if that is what was set. */
-static void lock(struct config_merge *m, struct config *base)
-{
-	if (m->base || !m->cfg->locked)
-		return;
-	if (config_copy(base, m->cfg) < 0)
-		config_merge_oom(m, "policy.locked");
-	cpu_follows(base);
-	m->base = base;
-}
-
-/* --config FILE stands in for every other file, but not for a locked one. */
-static void load_explicit(struct config_merge *m)
-{
-	struct config_file file = {
-		.dirfd = AT_FDCWD,
-		.name = m->where->explicit_file,
-		.shown = m->where->explicit_file,
-		.trust = CONFIG_TRUST_NAMED,
-	};
-
-	if (!m->base) {
+	m->home = where->own_home ? where->own_home : where->home;
+	config_merge_lock(m);
+	/* --config FILE replaces every other file, except locked ones. */
+	if (where->explicit_file && !m->locked) {
 		config_fini(m->cfg);
 		if (config_init(m->cfg) < 0)
-			config_merge_oom(m, file.shown);
+			config_merge_oom(m, where->explicit_file);
 	}
-	load_file(m, &file);
-}
-
-static void load_own(struct config_merge *m)
-{
-	struct config_file file = {
-		.dirfd = AT_FDCWD,
-		.name = m->where->user_file,
-		.shown = m->where->user_file,
-		.trust = CONFIG_TRUST_OWN,
-	};
-
-	load_file(m, &file);
-}
-
-/* What a home may be given: it is memory of the session, it outlives Python,
- * and full it must leave Python room to be started in again. */
-static int64_t home_most(int64_t memory)
-{
-	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
-}
-
-/* A key that nobody set has followed `key`. */
-static void followed(
-	struct config_merge *m, const struct config_key *it, const char *key)
-{
-	const char *from = config_source(m->cfg, key);
-	char **source = &m->cfg->sources[config_key_index(it)];
-
-	if (asprintf(source, "%s (%s)", from, key) < 0) {
-		*source = NULL;
-		config_merge_oom(m, from);
-	}
-}
-
-static void fit_cpu(struct config_merge *m)
-{
-	if (cpu_follows(m->cfg))
-		followed(m, config_key_find("cell", "cpu"), "cell.timeout");
-}
-
-/* Whether who set the home's size knew of the memory: on the command line, in
- * the same file, or where nobody set it. */
-static bool is_meant(const char *home, const char *memory)
-{
-	size_t n = strcspn(home, ":");
-
-	return !strcmp(home, "--set") || !strcmp(memory, CONFIG_BUILT_IN) ||
-	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
-}
-
-/* The home is within the session's memory: a size that nobody set follows it,
- * and so does one that was set for more memory. */
-static void fit_home(struct config_merge *m)
-{
-	const struct config_key *home = config_key_find("home", "size");
-	const struct config_key *memory = config_key_find("session", "memory");
-	struct limits *l = &m->cfg->limits;
-	int64_t most = home_most(l->memory_bytes);
-	const char *from = config_source(m->cfg, "session.memory");
-	char **source = &m->cfg->sources[config_key_index(home)];
-	char size[32], total[32];
-
-	if (l->home_bytes <= most)
-		return;
-	if (!*source || !is_meant(*source, from)) {
-		free(*source);
-		l->home_bytes = most;
-		followed(m, home, "session.memory");
-		return;
-	}
-	config_number_format(home, most, size, sizeof(size));
-	config_number_format(memory, l->memory_bytes, total, sizeof(total));
-	config_errors_add(m->errors, *source,
-		"home.size: expected at most %s, because session.memory is %s "
-		"(%s) and Python needs the rest",
-		size, total, from);
-}
-
-/* A name with an error in it would forbid what it was to allow. */
-static void check_commands(struct config_merge *m)
-{
-	const struct config_list *l = &m->cfg->commands;
-	bool (*is_command)(const char *name) = m->where->is_command;
-
-	for (size_t i = 0; is_command && i < l->n; i++)
-		if (strcmp(l->items[i], "all") != 0 && !is_command(l->items[i]))
-			config_errors_add(m->errors,
-				config_source(m->cfg, "policy.commands"),
-				"policy.commands: expected all, or names of "
-				"commands, not \"%.*s\"",
-				CONFIG_SHOWN_MAX, l->items[i]);
-}
-
-/* Keys that cannot both be meant. */
-static void check_together(struct config_merge *m)
-{
-	const struct config *cfg = m->cfg;
-	const char *undo = config_source(cfg, "cell.undo");
-	const char *checkpoint = config_source(cfg, "cell.checkpoint");
-
-	if (cfg->limits.checkpoint == CHECKPOINT_NEVER && cfg->limits.undo &&
-		strcmp(undo, CONFIG_BUILT_IN) != 0)
-		config_errors_add(m->errors, undo,
-			"cell.undo: expected 0, because checkpoints are never "
-			"taken (%s)",
-			checkpoint);
-	fit_home(m);
-	fit_cpu(m);
-	check_commands(m);
+	if (where->explicit_file)
+		load_persons_file(m, where->explicit_file, CONFIG_TRUST_NAMED);
+	else if (where->user_file)
+		load_persons_file(m, where->user_file, CONFIG_TRUST_OWN);
+	config_merge_lock(m);
+	config_merge_start(m, true);
+	for (size_t i = 0; i < where->nsets; i++)
+		load_set(m, where->sets[i]);
 }
 
 int config_load(struct config *cfg, const struct config_where *where,
 	struct config_errors *errors)
 {
-	struct config base = {0};
 	struct config_merge m = {.cfg = cfg,
 		.where = where,
 		.home = where->home,
 		.errors = errors};
-	size_t before = errors->n + errors->dropped;
+	size_t before = errors->list.n + errors->dropped;
 
-	if (config_init(cfg) < 0) {
-		config_errors_add(errors, CONFIG_BUILT_IN, "out of memory");
-		return -1;
-	}
+	if (config_init(cfg) < 0)
+		return config_merge_oom(&m, CONFIG_BUILT_IN);
 	if (!where->checking || !where->explicit_file)
 		load_system(&m);
-	if (!where->login) {
-		m.home = where->own_home ? where->own_home : where->home;
-		lock(&m, &base);
-		if (where->explicit_file)
-			load_explicit(&m);
-		else if (where->user_file)
-			load_own(&m);
-		lock(&m, &base);
-		load_sets(&m);
-	}
-	check_together(&m);
-	config_list_fini(&m.seen_env);
-	config_fini(&base);
-	return errors->n + errors->dropped == before ? 0 : -1;
+	if (!where->login)
+		load_persons(&m);
+	config_merge_check(&m);
+	config_merge_fini(&m);
+	return errors->list.n + errors->dropped == before ? 0 : -1;
 }

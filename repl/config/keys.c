@@ -3,9 +3,9 @@
  * keys.c - the one table of configuration keys
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    nobody; it only states facts and looks them up
+ * Trusts:    nobody; names may be a stranger's
  *
- * jail.uids starts at 0x7f000000 because everything below is spoken for:
+ * jail.uids starts at 0x7f000000 because others use the ids below:
  * people and services up to 60000, systemd's dynamic users up to 65519,
  * nobody and the invalid ids at 65534 and 65535, subordinate ids from useradd
  * up to 600100000, containers of systemd-nspawn up to 1879048191, directory
@@ -28,206 +28,140 @@
 #define LIMIT(member) offsetof(struct config, limits.member)
 #define FIELD(member) offsetof(struct config, member)
 
-static const struct config_word background_words[] = {
-	{"stop", BACKGROUND_STOP, 1},
-	{"kill", BACKGROUND_KILL, 0},
-	{"run", BACKGROUND_RUN, 2},
-	{NULL, 0, 0},
-};
-
-static const struct config_word checkpoint_words[] = {
-	{"auto", CHECKPOINT_AUTO, 0},
-	{"always", CHECKPOINT_ALWAYS, 0},
-	{"never", CHECKPOINT_NEVER, 0},
-	{NULL, 0, 0},
-};
-
-static const struct config_word network_words[] = {
-	{"none", NETWORK_NONE, 0},
-	{"loopback", NETWORK_LOOPBACK, 1},
-	{NULL, 0, 0},
-};
-
-static const struct config_word escapes_words[] = {
-	{"safe", ESCAPES_SAFE, 1},
-	{"plain", ESCAPES_PLAIN, 0},
-	{"raw", ESCAPES_RAW, 2},
-	{NULL, 0, 0},
-};
-
-static const struct config_word colour_words[] = {
-	{"auto", COLOUR_AUTO, 0},
-	{"always", COLOUR_ALWAYS, 0},
-	{"never", COLOUR_NEVER, 0},
-	{NULL, 0, 0},
-};
-
 /* clang-format off */
+/* The words of a CONFIG_WORD: name, value, rank. */
+#define WORDS(...) (const struct config_word[]){__VA_ARGS__, {NULL, 0, 0}}
+
 const struct config_key config_keys[CONFIG_NKEYS] = {
-	{"cell", "timeout", CONFIG_TIME, LIMIT(cell_wall_ms), "10s",
-		10, 24 * HOUR, TIGHTEN_LOWER, NULL,
-		"wall clock for each cell"},
-	{"cell", "grace", CONFIG_TIME, LIMIT(cell_grace_ms), "1s",
-		0, MINUTE, TIGHTEN_LOWER, NULL,
-		"time from the interrupt to the kill"},
-	{"cell", "cpu", CONFIG_TIME, LIMIT(cell_cpu_ms), "10s",
-		10, 24 * HOUR, TIGHTEN_LOWER, NULL,
-		"CPU time for each cell, all its processes together"},
-	{"cell", "output", CONFIG_SIZE, LIMIT(output_bytes), "1M",
-		0, GIB, TIGHTEN_LOWER, NULL,
-		"output shown before the rest is only counted"},
-	{"cell", "tail", CONFIG_SIZE, LIMIT(tail_bytes), "8K",
-		0, MIB, TIGHTEN_LOWER, NULL,
-		"last output shown after a cut"},
-	{"cell", "source", CONFIG_SIZE, LIMIT(source_bytes), "1M",
-		1, 16 * MIB, TIGHTEN_LOWER, NULL,
-		"longest cell"},
-	{"cell", "background", CONFIG_WORD, LIMIT(background), "stop",
-		0, 0, TIGHTEN_RANK, background_words,
-		"what becomes of running processes between cells"},
-	{"cell", "undo", CONFIG_INT, LIMIT(undo), "1",
-		0, 16, TIGHTEN_LOWER, NULL,
-		"checkpoints kept for :undo"},
-	{"cell", "checkpoint", CONFIG_WORD, LIMIT(checkpoint), "auto",
-		0, 0, TIGHTEN_ANY, checkpoint_words,
-		"when to take a checkpoint after a cell"},
-	{"session", "memory", CONFIG_SIZE, LIMIT(memory_bytes), "512M",
-		16 * MIB, 1024 * GIB, TIGHTEN_LOWER, NULL,
-		"memory for the whole jail"},
-	{"session", "processes", CONFIG_INT, LIMIT(processes), "64",
-		1, 32768, TIGHTEN_LOWER, NULL,
-		"processes and threads for the whole jail"},
-	{"session", "cpus", CONFIG_SHARE, LIMIT(cpus_milli), "1.0",
-		10, 1024 * 1000, TIGHTEN_LOWER, NULL,
-		"processor cores for the whole jail"},
-	{"session", "idle", CONFIG_TIME, LIMIT(idle_ms), "30m",
-		SECOND, 168 * HOUR, TIGHTEN_LOWER, NULL,
-		"end a session that waits this long for the person"},
-	{"session", "lifetime", CONFIG_TIME, LIMIT(lifetime_ms), "12h",
-		SECOND, 720 * HOUR, TIGHTEN_LOWER, NULL,
-		"end a session after this long"},
-	{"session", "per_user", CONFIG_INT, LIMIT(per_user), "4",
-		1, 1000, TIGHTEN_LOWER, NULL,
-		"sessions one person may have at once"},
-	{"home", "size", CONFIG_SIZE, LIMIT(home_bytes), "64M",
-		64 * KIB, 1024 * GIB, TIGHTEN_LOWER, NULL,
-		"bytes the home may hold"},
-	{"home", "files", CONFIG_INT, LIMIT(home_files), "4096",
-		16, 10 * 1000 * 1000, TIGHTEN_LOWER, NULL,
-		"files and directories the home may hold"},
-	{"home", "skeleton", CONFIG_DIR, FIELD(skeleton), "",
-		0, 0, TIGHTEN_NEVER, NULL,
-		"directory copied into the home at the start"},
-	{"files", "max_file", CONFIG_SIZE, LIMIT(max_file_bytes), "16M",
-		0, 1024 * GIB, TIGHTEN_LOWER, NULL,
-		"largest file of a transfer"},
-	{"files", "max_count", CONFIG_INT, LIMIT(max_count), "100",
-		0, 1000 * 1000, TIGHTEN_LOWER, NULL,
-		"most files of a transfer"},
-	{"files", "upload_from", CONFIG_DIRS, FIELD(upload_from), "",
-		0, 64, TIGHTEN_SUBSET, NULL,
-		"host directories a locked session may upload from"},
-	{"files", "download_to", CONFIG_DIRS, FIELD(download_to), "",
-		0, 64, TIGHTEN_SUBSET, NULL,
-		"host directories a locked session may download to"},
-	{"python", "executable", CONFIG_FILES, FIELD(executable),
-		"/usr/bin/python3", 1, 64, TIGHTEN_SUBSET, NULL,
-		"interpreters; the first is the default"},
-	{"python", "packages", CONFIG_DIR, FIELD(packages), "",
-		0, 0, TIGHTEN_NEVER, NULL,
-		"directory of packages, read-only in the jail"},
-	{"python", "startup", CONFIG_STRING, FIELD(startup), "",
-		0, 4096, TIGHTEN_ANY, NULL,
-		"a cell run at the start of a session"},
-	{"python", "env.NAME", CONFIG_VARIABLE, FIELD(env), "",
-		0, 64, TIGHTEN_NEVER, NULL,
-		"a variable in the environment of Python"},
-	{"python", "recursion", CONFIG_INT, LIMIT(recursion), "1000",
-		50, 1000 * 1000, TIGHTEN_LOWER, NULL,
-		"Python's recursion limit"},
-	{"jail", "expose", CONFIG_DIRS, FIELD(expose), "",
-		0, 64, TIGHTEN_SUBSET, NULL,
-		"host files and directories shown read-only in the jail"},
-	{"jail", "network", CONFIG_WORD, LIMIT(network), "none",
-		0, 0, TIGHTEN_RANK, network_words,
-		"no interface at all, or the jail's own loopback"},
-	{"jail", "uids", CONFIG_RANGE, FIELD(uids), "2130706432-2130771967",
-		1000, 4294967293LL, TIGHTEN_NEVER, NULL,
-		"host ids for the jails of sessions started by root"},
-	{"jail", "require", CONFIG_DEMANDS, FIELD(require), "",
-		0, 64, TIGHTEN_UNION, NULL,
-		"what this host must enforce, or nothing starts"},
-	{"terminal", "escapes", CONFIG_WORD, FIELD(escapes), "safe",
-		0, 0, TIGHTEN_RANK, escapes_words,
-		"which terminal sequences of a cell pass"},
-	{"terminal", "prompt", CONFIG_STRING, FIELD(prompt), "\">>> \"",
-		0, 64, TIGHTEN_ANY, NULL,
-		"the prompt"},
-	{"terminal", "colour", CONFIG_WORD, FIELD(colour), "auto",
-		0, 0, TIGHTEN_ANY, colour_words,
-		"colour of our own lines"},
-	{"terminal", "banner", CONFIG_BOOL, FIELD(banner), "yes",
-		0, 0, TIGHTEN_ANY, NULL,
-		"greet with version and limits"},
-	{"log", "syslog", CONFIG_BOOL, FIELD(syslog), "yes",
-		0, 0, TIGHTEN_HIGHER, NULL,
-		"record who, when and which limit struck"},
-	{"log", "transcript", CONFIG_DIR, FIELD(transcript), "",
-		0, 0, TIGHTEN_NEVER, NULL,
-		"directory for transcripts of sessions"},
-	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no",
-		0, 0, TIGHTEN_HIGHER, NULL,
-		"the person's own settings may only be stricter"},
-	{"policy", "commands", CONFIG_NAMES, FIELD(commands), "all",
-		0, 64, TIGHTEN_SUBSET, NULL,
-		"which : commands exist"},
+	{"cell", "timeout", CONFIG_TIME, LIMIT(cell_wall_ms), "10s", 10, 24 * HOUR,
+		TIGHTEN_LOWER, "wall clock for each cell", NULL},
+	{"cell", "grace", CONFIG_TIME, LIMIT(cell_grace_ms), "1s", 0, MINUTE,
+		TIGHTEN_LOWER, "time from the interrupt to the kill", NULL},
+	{"cell", "cpu", CONFIG_TIME, LIMIT(cell_cpu_ms), "10s", 10, 24 * HOUR,
+		TIGHTEN_LOWER, "CPU time for each cell, all its processes together", NULL},
+	{"cell", "output", CONFIG_SIZE, LIMIT(output_bytes), "1M", 0, GIB,
+		TIGHTEN_LOWER, "output shown before the rest is only counted", NULL},
+	{"cell", "tail", CONFIG_SIZE, LIMIT(tail_bytes), "8K", 0, MIB,
+		TIGHTEN_LOWER, "last output shown after a cut", NULL},
+	{"cell", "source", CONFIG_SIZE, LIMIT(source_bytes), "1M", 1, 16 * MIB,
+		TIGHTEN_LOWER, "longest cell", NULL},
+	{"cell", "background", CONFIG_WORD, LIMIT(background), "stop", 0, 0,
+		TIGHTEN_RANK, "what becomes of running processes between cells",
+		WORDS({"stop", BACKGROUND_STOP, 1}, {"kill", BACKGROUND_KILL, 0},
+			{"run", BACKGROUND_RUN, 2})},
+	{"cell", "undo", CONFIG_INT, LIMIT(undo), "1", 0, 16,
+		TIGHTEN_LOWER, "checkpoints kept for :undo", NULL},
+	{"cell", "checkpoint", CONFIG_WORD, LIMIT(checkpoint), "auto", 0, 0,
+		TIGHTEN_ANY, "when to take a checkpoint after a cell",
+		WORDS({"auto", CHECKPOINT_AUTO, 0}, {"always", CHECKPOINT_ALWAYS, 0},
+			{"never", CHECKPOINT_NEVER, 0})},
+	{"session", "memory", CONFIG_SIZE, LIMIT(memory_bytes), "512M", 16 * MIB, 1024 * GIB,
+		TIGHTEN_LOWER, "memory for the whole jail", NULL},
+	{"session", "processes", CONFIG_INT, LIMIT(processes), "64", 1, 32768,
+		TIGHTEN_LOWER, "processes and threads for the whole jail", NULL},
+	{"session", "cpus", CONFIG_SHARE, LIMIT(cpus_milli), "1.0", 10, 1024 * 1000,
+		TIGHTEN_LOWER, "processor cores for the whole jail", NULL},
+	{"session", "idle", CONFIG_TIME, LIMIT(idle_ms), "30m", SECOND, 168 * HOUR,
+		TIGHTEN_LOWER, "end a session that waits this long for the person", NULL},
+	{"session", "lifetime", CONFIG_TIME, LIMIT(lifetime_ms), "12h", SECOND, 720 * HOUR,
+		TIGHTEN_LOWER, "end a session after this long", NULL},
+	{"session", "per_user", CONFIG_INT, LIMIT(per_user), "4", 1, 1000,
+		TIGHTEN_LOWER, "sessions one person may have at once", NULL},
+	{"home", "size", CONFIG_SIZE, LIMIT(home_bytes), "64M", 64 * KIB, 1024 * GIB,
+		TIGHTEN_LOWER, "bytes the home may hold", NULL},
+	{"home", "files", CONFIG_INT, LIMIT(home_files), "4096", 16, 10 * 1000 * 1000,
+		TIGHTEN_LOWER, "files and directories the home may hold", NULL},
+	{"home", "skeleton", CONFIG_DIR, FIELD(skeleton), "", 0, 0,
+		TIGHTEN_NEVER, "directory copied into the home at the start", NULL},
+	{"files", "max_file", CONFIG_SIZE, LIMIT(max_file_bytes), "16M", 0, 1024 * GIB,
+		TIGHTEN_LOWER, "largest file of a transfer", NULL},
+	{"files", "max_count", CONFIG_INT, LIMIT(max_count), "100", 0, 1000 * 1000,
+		TIGHTEN_LOWER, "most files of a transfer", NULL},
+	{"files", "upload_from", CONFIG_DIRS, FIELD(upload_from), "", 0, 64,
+		TIGHTEN_SUBSET, "host directories a locked session may upload from", NULL},
+	{"files", "download_to", CONFIG_DIRS, FIELD(download_to), "", 0, 64,
+		TIGHTEN_SUBSET, "host directories a locked session may download to", NULL},
+	{"python", "executable", CONFIG_FILES, FIELD(executable), "/usr/bin/python3", 1, 64,
+		TIGHTEN_SUBSET, "interpreters; the first is the default", NULL},
+	{"python", "packages", CONFIG_DIR, FIELD(packages), "", 0, 0,
+		TIGHTEN_NEVER, "directory of packages, read-only in the jail", NULL},
+	{"python", "startup", CONFIG_STRING, FIELD(startup), "", 0, 4096,
+		TIGHTEN_ANY, "a cell run at the start of a session", NULL},
+	{"python", "env.NAME", CONFIG_VARIABLE, FIELD(env), "", 0, 64,
+		TIGHTEN_NEVER, "a variable in the environment of Python", NULL},
+	{"python", "recursion", CONFIG_INT, LIMIT(recursion), "1000", 50, 1000 * 1000,
+		TIGHTEN_LOWER, "Python's recursion limit", NULL},
+	{"jail", "expose", CONFIG_DIRS, FIELD(expose), "", 0, 64,
+		TIGHTEN_SUBSET, "host files and directories shown read-only in the jail", NULL},
+	{"jail", "network", CONFIG_WORD, LIMIT(network), "none", 0, 0,
+		TIGHTEN_RANK, "no interface at all, or the jail's own loopback",
+		WORDS({"none", NETWORK_NONE, 0}, {"loopback", NETWORK_LOOPBACK, 1})},
+	{"jail", "uids", CONFIG_RANGE, FIELD(uids), "2130706432-2130771967", 1000, 4294967293LL,
+		TIGHTEN_NEVER, "host ids for the jails of sessions started by root", NULL},
+	{"jail", "require", CONFIG_DEMANDS, FIELD(require), "", 0, 64,
+		TIGHTEN_UNION, "what this host must enforce, or nothing starts", NULL},
+	{"terminal", "escapes", CONFIG_WORD, FIELD(escapes), "safe", 0, 0,
+		TIGHTEN_RANK, "which terminal sequences of a cell pass",
+		WORDS({"safe", ESCAPES_SAFE, 1}, {"plain", ESCAPES_PLAIN, 0},
+			{"raw", ESCAPES_RAW, 2})},
+	{"terminal", "prompt", CONFIG_STRING, FIELD(prompt), "\">>> \"", 0, 64,
+		TIGHTEN_ANY, "the prompt", NULL},
+	{"terminal", "colour", CONFIG_WORD, FIELD(colour), "auto", 0, 0,
+		TIGHTEN_ANY, "colour of our own lines",
+		WORDS({"auto", COLOUR_AUTO, 0}, {"always", COLOUR_ALWAYS, 0},
+			{"never", COLOUR_NEVER, 0})},
+	{"terminal", "banner", CONFIG_BOOL, FIELD(banner), "yes", 0, 0,
+		TIGHTEN_ANY, "greet with version and limits", NULL},
+	{"log", "syslog", CONFIG_BOOL, FIELD(syslog), "yes", 0, 0,
+		TIGHTEN_HIGHER, "record who, when and which limit struck", NULL},
+	{"log", "transcript", CONFIG_DIR, FIELD(transcript), "", 0, 0,
+		TIGHTEN_NEVER, "directory for transcripts of sessions", NULL},
+	{"policy", "locked", CONFIG_BOOL, FIELD(locked), "no", 0, 0,
+		TIGHTEN_HIGHER, "the person's own settings may only be stricter", NULL},
+	{"policy", "commands", CONFIG_NAMES, FIELD(commands), "all", 0, 64,
+		TIGHTEN_SUBSET, "which : commands exist", NULL},
 };
 /* clang-format on */
 
-size_t config_key_index(const struct config_key *key)
+size_t config_keys_index(const struct config_key *key)
 {
 	return (size_t)(key - config_keys);
 }
 
-static int key_matches(const struct config_key *k, const char *name)
-{
-	if (k->type == CONFIG_VARIABLE)
-		return !strncmp(name, "env.", 4);
-	return !strcmp(k->name, name);
-}
-
-const struct config_key *config_key_find(const char *section, const char *name)
+const struct config_key *config_keys_find(const char *section, const char *name)
 {
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		const struct config_key *k = &config_keys[i];
 
-		if (!strcmp(k->section, section) && key_matches(k, name))
+		if (!strcmp(k->section, section) &&
+			(k->type == CONFIG_VARIABLE ? !strncmp(name, "env.", 4)
+						    : !strcmp(name, k->name)))
 			return k;
 	}
 	return NULL;
 }
 
-const struct config_key *config_key_find_full(const char *full)
+const struct config_key *config_keys_find_full(const char *full)
 {
-	const char *dot = strchr(full, '.');
+	size_t n = strcspn(full, ".");
 	char section[32];
 
-	if (!dot || (size_t)(dot - full) >= sizeof(section))
+	if (!full[n] || n >= sizeof(section))
 		return NULL;
-	memcpy(section, full, (size_t)(dot - full));
-	section[dot - full] = '\0';
-	return config_key_find(section, dot + 1);
+	memcpy(section, full, n);
+	section[n] = '\0';
+	return config_keys_find(section, full + n + 1);
 }
 
-int config_section_exists(const char *section)
+bool config_keys_has_section(const char *section)
 {
 	for (size_t i = 0; i < CONFIG_NKEYS; i++)
 		if (!strcmp(config_keys[i].section, section))
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
-/* Levenshtein distance, of names no longer than a key's may be. */
+/* Levenshtein distance. Names longer than any key are far from all. */
 static size_t distance(const char *a, const char *b)
 {
 	enum { MAX = 32 };
@@ -255,13 +189,13 @@ static size_t distance(const char *a, const char *b)
 	return row[lb];
 }
 
-/* Near enough to be a slip: a third of the word, but one at least. */
-static int is_near(size_t d, const char *word)
+/* True of a slip: at most a third of the word, or one character. */
+static bool is_near(size_t d, const char *word)
 {
 	return d <= 1 || d * 3 <= strlen(word);
 }
 
-const char *config_section_nearest(const char *section)
+const char *config_keys_nearest_section(const char *section)
 {
 	const char *best = NULL;
 	size_t best_d = SIZE_MAX;
@@ -277,8 +211,8 @@ const char *config_section_nearest(const char *section)
 	return is_near(best_d, section) ? best : NULL;
 }
 
-/* The right name in another section beats a near one in this. */
-const struct config_key *config_key_nearest(
+/* The same name in another section is nearer than a similar one in this. */
+const struct config_key *config_keys_nearest(
 	const char *section, const char *name)
 {
 	const struct config_key *best = NULL;

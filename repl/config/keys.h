@@ -3,18 +3,19 @@
  * keys.h - the one table of configuration keys
  *
  * The parser, --check-config, :limits, the manual page, the sample file and
- * the shell completions all follow it; tests/unit/test_config.c checks that
- * the last three have not drifted.
+ * the shell completions follow it. tests/unit/test_config_docs.c compares the
+ * last three with it.
  */
 #ifndef REPL_CONFIG_KEYS_H
 #define REPL_CONFIG_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct config;
 
-/* How a value is written, and what it is stored as. */
+/* How a value is written, and the member of struct config that holds it. */
 enum config_type {
 	CONFIG_INT,	 /* int */
 	CONFIG_SIZE,	 /* int64_t, bytes */
@@ -29,10 +30,10 @@ enum config_type {
 	CONFIG_NAMES,	 /* struct config_list of names, or "all" */
 	CONFIG_DEMANDS,	 /* struct config_list of words of enforce.h */
 	CONFIG_RANGE,	 /* struct config_range */
-	CONFIG_VARIABLE, /* python.env.NAME */
+	CONFIG_VARIABLE, /* python.env.NAME: struct config_list of NAME=value */
 };
 
-/* What may still be done to a value that the administrator locked. */
+/* What a person may still do to a value that the administrator locked. */
 enum config_tighten {
 	TIGHTEN_ANY,	/* harmless either way */
 	TIGHTEN_LOWER,	/* a smaller number */
@@ -40,7 +41,7 @@ enum config_tighten {
 	TIGHTEN_RANK,	/* a word of no higher rank */
 	TIGHTEN_SUBSET, /* some of the items, or none */
 	TIGHTEN_UNION,	/* more items; they add to the locked ones */
-	TIGHTEN_NEVER,	/* nothing but the same value */
+	TIGHTEN_NEVER,	/* the same value alone */
 };
 
 /* A word of a CONFIG_WORD; the lower the rank, the stricter. */
@@ -55,32 +56,34 @@ struct config_key {
 	const char *name;
 	enum config_type type;
 	size_t offset;	 /* in struct config */
-	const char *def; /* as it would be written in a file */
-	int64_t min, max;
+	const char *def; /* as a file would have it */
+	int64_t min,
+		max; /* of numbers; else bytes of a text, items of a list */
 	enum config_tighten tighten;
-	const struct config_word *words; /* ends with a NULL name */
 	const char *help;		 /* one line */
+	const struct config_word *words; /* ends with a NULL name */
 };
 
 #define CONFIG_NKEYS 39
 
 extern const struct config_key config_keys[CONFIG_NKEYS];
 
-/* The key, or NULL. "env.ANYTHING" finds the variables' key. */
-const struct config_key *config_key_find(const char *section, const char *name);
+/* A key's place in the table. */
+size_t config_keys_index(const struct config_key *key);
 
-/* The same for "section.name". */
-const struct config_key *config_key_find_full(const char *full);
-
-/* Whether there is such a section. */
-int config_section_exists(const char *section);
-
-/* What was probably meant, or NULL when nothing is near. */
-const char *config_section_nearest(const char *section);
-const struct config_key *config_key_nearest(
+/* The key, or NULL. "env.ANYTHING" finds the key of all variables. */
+const struct config_key *config_keys_find(
 	const char *section, const char *name);
 
-/* A key's place in the table. */
-size_t config_key_index(const struct config_key *key);
+/* The same for "section.name". */
+const struct config_key *config_keys_find_full(const char *full);
+
+/* True if a key has this section. */
+bool config_keys_has_section(const char *section);
+
+/* What the person probably meant, or NULL when nothing is near. */
+const char *config_keys_nearest_section(const char *section);
+const struct config_key *config_keys_nearest(
+	const char *section, const char *name);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * merge.c - one KEY = VALUE, laid over what came before it
+ * merge.c - sources laid one over the other, a KEY = VALUE at a time
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    its caller, to have set the lock before the first stranger speaks
- * Leaves:    the configuration changed, or an error and nothing changed
+ * Trusts:    its caller to close the lock before the first stranger speaks
+ * Leaves:    each line applied, or an error and nothing changed by it
  */
 #include "merge.h"
 
@@ -13,56 +13,44 @@
 #include "value.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Most variables that python.env may hold. */
-#define VARIABLES_MAX 64
+/* A full home leaves this much memory: twice what Python needs to start. */
+#define HOME_LEAVES (32LL << 20)
 
-size_t config_env_find(const struct config *cfg, const char *name, size_t len)
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+void config_merge_start(struct config_merge *m, bool again)
 {
-	size_t i = 0;
-
-	while (i < cfg->env.n && (strncmp(cfg->env.items[i], name, len) != 0 ||
-					 cfg->env.items[i][len] != '='))
-		i++;
-	return i;
-}
-
-/* Replace or add one string of a list. 0, or -1 with errno. */
-static int list_put(struct config_list *l, size_t i, const char *s)
-{
-	char *copy;
-
-	if (i == l->n)
-		return config_list_add(l, s, strlen(s));
-	copy = strdup(s);
-	if (!copy)
-		return -1;
-	free(l->items[i]);
-	l->items[i] = copy;
-	return 0;
-}
-
-static bool is_variable_name(const char *s)
-{
-	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz_";
-
-	return *s && strchr(first, *s) && strlen(s) < 100 &&
-	       !s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "abcdefghijklmnopqrstuvwxyz_0123456789")];
+	memset(m->seen, 0, sizeof(m->seen));
+	config_list_fini(&m->seen_env);
+	m->again = again;
 }
 
 int config_merge_oom(struct config_merge *m, const char *place)
 {
-	config_errors_add(m->errors, place, "out of memory");
-	return -1;
+	return config_errors_add(m->errors, place, "out of memory");
 }
 
-/* Whether a variable may be set here and now; says why not. */
-static bool variable_is_welcome(struct config_merge *m,
-	const struct config_line *line, const char *name, size_t at)
+void config_merge_fini(struct config_merge *m)
+{
+	config_list_fini(&m->seen_env);
+	config_fini(&m->base);
+}
+
+/* ---- one line ---- */
+
+static bool is_variable_name(const char *s)
+{
+	return *s && strchr(LETTERS, *s) && strlen(s) < 100 &&
+	       !s[strspn(s, LETTERS "0123456789")];
+}
+
+/* Whether a variable may be set here and now. Adds the reason if not. */
+static bool may_set_variable(struct config_merge *m,
+	const struct config_line *line, const char *name, size_t at, size_t max)
 {
 	if (!is_variable_name(name))
 		config_errors_add(m->errors, line->place,
@@ -72,55 +60,48 @@ static bool variable_is_welcome(struct config_merge *m,
 	else if (!m->again && config_list_has(&m->seen_env, name))
 		config_errors_add(m->errors, line->place,
 			"python.env.%s: expected only once in a file", name);
-	else if (m->base)
+	else if (m->locked)
 		config_errors_add(m->errors, line->place,
 			"python.env.%s: the configuration is locked (%s); the "
 			"environment of Python may not be changed",
-			name, config_source(m->base, "policy.locked"));
-	else if (at >= VARIABLES_MAX)
+			name, config_source(&m->base, "policy.locked"));
+	else if (at >= max)
 		config_errors_add(m->errors, line->place,
-			"python.env.%s: expected at most %d variables", name,
-			VARIABLES_MAX);
+			"python.env.%s: expected at most %zu variables", name,
+			max);
 	else
 		return true;
 	return false;
 }
 
-/* python.env.NAME: a key of its own for each name. */
-static int apply_variable(struct config_merge *m,
-	const struct config_line *line, const struct config_value *v)
+/* python.env.NAME: each name is a key. */
+static void apply_variable(struct config_merge *m, const struct config_key *key,
+	const struct config_line *line, const char *value)
 {
 	const char *name = line->name + strlen("env.");
-	size_t at = config_env_find(m->cfg, name, strlen(name));
+	size_t at = config_variable(m->cfg, name);
 	auto_free char *text = NULL;
 
-	if (!variable_is_welcome(m, line, name, at))
-		return -1;
-	if (asprintf(&text, "%s=%s", name, v->str) < 0) {
+	if (!may_set_variable(m, line, name, at, (size_t)key->max))
+		return;
+	if (asprintf(&text, "%s=%s", name, value) < 0)
 		text = NULL;
-		return config_merge_oom(m, line->place);
-	}
-	if (config_list_add(&m->seen_env, name, strlen(name)) < 0 ||
-		list_put(&m->cfg->env, at, text) < 0 ||
-		list_put(&m->cfg->env_sources, at, line->place) < 0)
-		return config_merge_oom(m, line->place);
-	return 0;
+	if (!text || config_list_add(&m->seen_env, name) < 0 ||
+		config_list_put(&m->cfg->env, at, text) < 0 ||
+		config_list_put(&m->cfg->env_sources, at, line->place) < 0)
+		config_merge_oom(m, line->place);
 }
 
-static void unknown_key(struct config_merge *m, const struct config_line *line)
+static void refuse_unknown(
+	struct config_merge *m, const struct config_line *line)
 {
 	const struct config_key *near =
-		config_key_nearest(line->section, line->name);
+		config_keys_nearest(line->section, line->name);
 
-	if (near)
-		config_errors_add(m->errors, line->place,
-			"no key %.*s.%.*s; did you mean %s.%s?",
-			CONFIG_SHOWN_MAX, line->section, CONFIG_SHOWN_MAX,
-			line->name, near->section, near->name);
-	else
-		config_errors_add(m->errors, line->place, "no key %.*s.%.*s",
-			CONFIG_SHOWN_MAX, line->section, CONFIG_SHOWN_MAX,
-			line->name);
+	config_errors_add(m->errors, line->place, "no key %.*s.%.*s%s%s%s%s%s",
+		CONFIG_SHOWN_MAX, line->section, CONFIG_SHOWN_MAX, line->name,
+		near ? "; did you mean " : "", near ? near->section : "",
+		near ? "." : "", near ? near->name : "", near ? "?" : "");
 }
 
 static const char *direction(enum config_tighten tighten)
@@ -146,85 +127,76 @@ static const char *direction(enum config_tighten tighten)
 static void refuse_loosening(struct config_merge *m,
 	const struct config_key *key, const struct config_line *line)
 {
-	const char *source = m->base->sources[config_key_index(key)];
+	const char *source = m->base.sources[config_keys_index(key)];
 	char locked[256];
 
-	config_value_format(m->base, key, locked, sizeof(locked));
+	config_value_format(&m->base, key, locked, sizeof(locked));
 	config_errors_add(m->errors, line->place,
 		"%s.%s: \"%.*s\" is looser than the locked \"%s\" (%s); %s",
 		key->section, key->name, CONFIG_SHOWN_MAX, line->value, locked,
 		source ? source : CONFIG_BUILT_IN, direction(key->tighten));
 }
 
-static int list_failed(
-	struct config_merge *m, const struct config_key *key, const char *place)
-{
-	if (errno != E2BIG)
-		return config_merge_oom(m, place);
-	config_errors_add(m->errors, place,
-		"%s.%s: expected at most %lld items", key->section, key->name,
-		(long long)key->max);
-	return -1;
-}
-
 /* Put the value where it belongs, with its source. */
-static int keep(struct config_merge *m, const struct config_key *key,
-	const struct config_line *line, struct config_value *v)
+static void keep(struct config_merge *m, const struct config_key *key,
+	const struct config_line *line, union config_value *v)
 {
-	size_t i = config_key_index(key);
-	bool add = config_shape_of(key->type) == SHAPE_LIST &&
-		   (m->seen[i] || (m->base && key->tighten == TIGHTEN_UNION));
+	size_t i = config_keys_index(key);
+	bool add = config_value_is_list(key) &&
+		   (m->seen[i] || (m->locked && key->tighten == TIGHTEN_UNION));
+	char *source = strdup(line->place);
 
+	if (!source || (add && config_value_append(m->cfg, key, v) < 0)) {
+		if (source && errno == E2BIG)
+			config_errors_add(m->errors, line->place,
+				"%s.%s: expected at most %lld items",
+				key->section, key->name, (long long)key->max);
+		else
+			config_merge_oom(m, line->place);
+		free(source);
+		return;
+	}
 	if (!add)
 		config_value_store(m->cfg, key, v);
-	else if (config_value_append(m->cfg, key, v) < 0)
-		return list_failed(m, key, line->place);
 	free(m->cfg->sources[i]);
-	m->cfg->sources[i] = strdup(line->place);
-	if (!m->cfg->sources[i])
-		return config_merge_oom(m, line->place);
+	m->cfg->sources[i] = source;
 	m->seen[i] = line->line;
-	return 0;
 }
 
-static int apply_value(struct config_merge *m, const struct config_key *key,
-	const struct config_line *line, struct config_value *v)
+static void apply_value(struct config_merge *m, const struct config_key *key,
+	const struct config_line *line, union config_value *v)
 {
-	int seen = m->seen[config_key_index(key)];
+	int seen = m->seen[config_keys_index(key)];
 
-	if (key->type == CONFIG_VARIABLE)
-		return apply_variable(m, line, v);
-	if (seen && !m->again && config_shape_of(key->type) != SHAPE_LIST) {
+	if (seen && !m->again && !config_value_is_list(key))
 		config_errors_add(m->errors, line->place,
 			"%s.%s: expected only once in a file; line %d has it",
 			key->section, key->name, seen);
-		return -1;
-	}
-	if (m->base && !config_value_tightens(m->base, key, v)) {
+	else if (m->locked && !config_value_tightens(&m->base, key, v))
 		refuse_loosening(m, key, line);
-		return -1;
-	}
-	return keep(m, key, line, v);
+	else
+		keep(m, key, line, v);
 }
 
-/* Text that goes on behind a ; was meant to, more often than not. */
+/* True of text that goes on after a ; that the person did not mean as a
+ * comment, more often than not. */
 static bool is_cut(const struct config_key *key, const struct config_line *line)
 {
 	return line->commented && line->value[0] && line->value[0] != '"' &&
 	       (key->type == CONFIG_STRING || key->type == CONFIG_VARIABLE);
 }
 
-/* One KEY = VALUE, from a file or the command line. */
 void config_merge_apply(void *ctx, const struct config_line *line)
 {
 	struct config_merge *m = ctx;
 	const struct config_key *key =
-		config_key_find(line->section, line->name);
-	struct config_value v;
+		config_keys_find(line->section, line->name);
+	union config_value v;
 	struct err e;
+	int r;
 
 	if (!key) {
-		unknown_key(m, line);
+		refuse_unknown(m, line);
 		return;
 	}
 	if (is_cut(key, line)) {
@@ -234,18 +206,132 @@ void config_merge_apply(void *ctx, const struct config_line *line)
 			key->section, line->name);
 		return;
 	}
-	if (config_value_parse(&v, key, line->value, m->home, &e) < 0)
+	r = config_value_parse(&v, key, line->value, m->home, &e);
+	if (r < 0)
 		config_errors_add(m->errors, line->place,
 			"%s.%s: %s, not \"%.*s\"", key->section, line->name,
 			e.msg, CONFIG_SHOWN_MAX, line->value);
+	else if (key->type == CONFIG_VARIABLE)
+		apply_variable(m, key, line, v.list.items[0]);
 	else
 		apply_value(m, key, line, &v);
-	config_value_fini(&v);
+	config_value_fini(&v, key);
 }
 
-void config_merge_start(struct config_merge *m, bool again)
+/* ---- all lines ---- */
+
+/* Whoever gives a cell more time wants it used: CPU time that nobody set
+ * follows the timeout. */
+static bool cpu_follows(struct config *cfg)
 {
-	memset(m->seen, 0, sizeof(m->seen));
-	config_list_fini(&m->seen_env);
-	m->again = again;
+	const struct config_key *cpu = config_keys_find("cell", "cpu");
+
+	if (cfg->limits.cell_cpu_ms >= cfg->limits.cell_wall_ms ||
+		cfg->sources[config_keys_index(cpu)])
+		return false;
+	cfg->limits.cell_cpu_ms = cfg->limits.cell_wall_ms;
+	return true;
+}
+
+void config_merge_lock(struct config_merge *m)
+{
+	if (m->locked || !m->cfg->locked)
+		return;
+	m->locked = true;
+	if (config_copy(&m->base, m->cfg) < 0)
+		config_merge_oom(m, "policy.locked");
+	cpu_follows(&m->base);
+}
+
+/* Name `from` as the source of a key whose value follows that of `from`. */
+static void set_followed(
+	struct config_merge *m, const struct config_key *key, const char *from)
+{
+	const char *source = config_source(m->cfg, from);
+	char **place = &m->cfg->sources[config_keys_index(key)], *text;
+
+	if (asprintf(&text, "%s (%s)", source, from) < 0) {
+		config_merge_oom(m, source);
+		return;
+	}
+	free(*place);
+	*place = text;
+}
+
+/* The most that a home may hold: it is memory of the session that outlives
+ * Python, and a full home must leave room to start Python again. */
+static int64_t home_most(int64_t memory)
+{
+	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
+}
+
+/* True if whoever set the home's size knew the memory: both come from the
+ * command line or from the same file, or nobody set the memory. */
+static bool is_meant(const char *home, const char *memory)
+{
+	size_t n = strcspn(home, ":");
+
+	return !strcmp(home, "--set") || !strcmp(memory, CONFIG_BUILT_IN) ||
+	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
+}
+
+/* The home lies within the session's memory. A size that nobody set follows
+ * the memory, and so does one that was set for more memory. */
+static void fit_home(struct config_merge *m)
+{
+	const struct config_key *home = config_keys_find("home", "size");
+	const struct config_key *memory = config_keys_find("session", "memory");
+	struct limits *l = &m->cfg->limits;
+	int64_t most = home_most(l->memory_bytes);
+	const char *from = config_source(m->cfg, "session.memory");
+	const char *source = m->cfg->sources[config_keys_index(home)];
+	char size[32], total[32];
+
+	if (l->home_bytes <= most)
+		return;
+	if (!source || !is_meant(source, from)) {
+		l->home_bytes = most;
+		set_followed(m, home, "session.memory");
+		return;
+	}
+	config_errors_add(m->errors, source,
+		"home.size: expected at most %s, because session.memory is %s "
+		"(%s) and Python needs the rest",
+		config_value_format_number(home, most, size, sizeof(size)),
+		config_value_format_number(
+			memory, l->memory_bytes, total, sizeof(total)),
+		from);
+}
+
+/* A misspelt name would forbid the command that it should allow. */
+static void check_commands(struct config_merge *m)
+{
+	const struct config_list *l = &m->cfg->commands;
+	bool (*is_command)(const char *name) = m->where->is_command;
+
+	for (size_t i = 0; is_command && i < l->n; i++)
+		if (strcmp(l->items[i], "all") != 0 && !is_command(l->items[i]))
+			config_errors_add(m->errors,
+				config_source(m->cfg, "policy.commands"),
+				"policy.commands: expected all, or names of "
+				"commands, not \"%.*s\"",
+				CONFIG_SHOWN_MAX, l->items[i]);
+}
+
+void config_merge_check(struct config_merge *m)
+{
+	const struct config *cfg = m->cfg;
+	const char *undo = config_source(cfg, "cell.undo");
+
+	if (cfg->limits.checkpoint == CHECKPOINT_NEVER && cfg->limits.undo &&
+		strcmp(undo, CONFIG_BUILT_IN) != 0)
+		config_errors_add(m->errors, undo,
+			"cell.undo: expected 0, because checkpoints are never "
+			"taken (%s)",
+			config_source(cfg, "cell.checkpoint"));
+	fit_home(m);
+	if (cpu_follows(m->cfg))
+		set_followed(
+			m, config_keys_find("cell", "cpu"), "cell.timeout");
+	check_commands(m);
 }

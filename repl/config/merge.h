@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * merge.h - one KEY = VALUE, laid over what came before it
+ * merge.h - sources laid one over the other, a KEY = VALUE at a time
  */
 #ifndef REPL_CONFIG_MERGE_H
 #define REPL_CONFIG_MERGE_H
@@ -11,19 +11,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Most of a name or value that an error repeats. */
+/* Bytes of a name or value that an error repeats. */
 #define CONFIG_SHOWN_MAX 60
 
-/* What is being filled, and against what it is held. Everything but
- * `seen_env` is borrowed. */
+/* The pointers are borrowed; config_merge_fini() frees the rest. */
 struct config_merge {
 	struct config *cfg;
-	const struct config *base; /* the locked values, or NULL */
 	const struct config_where *where;
-	const char *home; /* what ~ stands for by now */
+	const char *home; /* what ~ stands for in this source */
 	struct config_errors *errors;
+	bool locked;		     /* values may only be stricter than base */
+	struct config base;	     /* the values when the lock closed */
 	bool again;		     /* a key may come twice: --set */
-	int seen[CONFIG_NKEYS];	     /* lines in this file; 0 is never */
+	int seen[CONFIG_NKEYS];	     /* its line in this file; 0 is none */
 	struct config_list seen_env; /* variables in this file */
 };
 
@@ -33,10 +33,16 @@ void config_merge_start(struct config_merge *m, bool again);
 /* Apply one line; `ctx` is a struct config_merge. */
 void config_merge_apply(void *ctx, const struct config_line *line);
 
-/* Say that memory ran out. Returns -1. */
+/* Let only stricter values pass from here on, if policy.locked is set. */
+void config_merge_lock(struct config_merge *m);
+
+/* All sources are read: fit the values that follow others, and refuse those
+ * that contradict each other. */
+void config_merge_check(struct config_merge *m);
+
+/* Record that memory ran out. Returns -1. */
 int config_merge_oom(struct config_merge *m, const char *place);
 
-/* Where the variable of that name is in cfg->env; cfg->env.n when nowhere. */
-size_t config_env_find(const struct config *cfg, const char *name, size_t len);
+void config_merge_fini(struct config_merge *m);
 
 #endif

@@ -1,177 +1,516 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * value.c - values: judged against a lock, stored, copied, shown
+ * value.c - one value: parsed, stored, compared, shown
  *
  * Runs in:   front end, before the warden is forked
- * Trusts:    values that config_value_parse made
+ * Trusts:    nobody; the text may be a stranger's
+ * Leaves:    a value in range, its text free of control characters, its paths
+ *            absolute, without "." or ".." and without a slash at the end
  *
- * Whatever the type, a value is reached through the key's offset, so that a
- * new key is a line in the table and nothing here.
+ * A value is reached through the offset in its key, so that a new key is a row
+ * of the table in keys.c and nothing here.
  */
 #include "value.h"
 
-#include "jail/base/array.h"
-#include "jail/base/err.h"
-
+#include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-int config_list_add(struct config_list *l, const char *s, size_t n)
-{
-	char *copy = strndup(s, n);
+#include "jail/base/err.h"
+#include "jail/base/path.h"
+#include "jail/enforce.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/utf8.h"
 
-	if (!copy)
-		return -1;
-	if (array_grow(&l->items, l->n, sizeof(*l->items)) < 0) {
-		free(copy);
-		return -1;
-	}
-	l->items[l->n++] = copy;
-	return 0;
-}
-
-int config_list_has(const struct config_list *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->items[i], s))
-			return 1;
-	return 0;
-}
-
-int config_list_copy(struct config_list *to, const struct config_list *from)
-{
-	*to = (struct config_list){0};
-	for (size_t i = 0; i < from->n; i++)
-		if (config_list_add(
-			    to, from->items[i], strlen(from->items[i])) < 0)
-			return -1;
-	return 0;
-}
-
-void config_list_fini(struct config_list *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		free(l->items[i]);
-	free(l->items);
-	*l = (struct config_list){0};
-}
-
-void config_value_fini(struct config_value *v)
-{
-	free(v->str);
-	config_list_fini(&v->list);
-	*v = (struct config_value){0};
-}
-
-static const struct {
-	enum config_shape shape;
-	size_t width; /* of a number */
-} kinds[] = {
-	[CONFIG_INT] = {SHAPE_NUMBER, sizeof(int)},
-	[CONFIG_SIZE] = {SHAPE_NUMBER, sizeof(int64_t)},
-	[CONFIG_TIME] = {SHAPE_NUMBER, sizeof(int64_t)},
-	[CONFIG_SHARE] = {SHAPE_NUMBER, sizeof(int)},
-	[CONFIG_BOOL] = {SHAPE_NUMBER, sizeof(bool)},
-	[CONFIG_WORD] = {SHAPE_NUMBER, sizeof(int)},
-	[CONFIG_STRING] = {SHAPE_TEXT, 0},
-	[CONFIG_DIR] = {SHAPE_TEXT, 0},
-	[CONFIG_DIRS] = {SHAPE_LIST, 0},
-	[CONFIG_FILES] = {SHAPE_LIST, 0},
-	[CONFIG_NAMES] = {SHAPE_LIST, 0},
-	[CONFIG_DEMANDS] = {SHAPE_LIST, 0},
-	[CONFIG_RANGE] = {SHAPE_RANGE, 0},
-	[CONFIG_VARIABLE] = {SHAPE_VARIABLES, 0},
+/* A suffix and its factor. */
+struct unit {
+	const char *name;
+	int64_t factor;
 };
 
-enum config_shape config_shape_of(enum config_type type)
-{
-	return kinds[type].shape;
-}
+static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
+static const struct unit time_units[] = {{"ms", 1}, {"s", 1000},
+	{"m", 60 * 1000}, {"h", 3600 * 1000}, {NULL, 0}};
+static const struct unit size_units[] = {{"", 1}, {"K", 1LL << 10},
+	{"M", 1LL << 20}, {"G", 1LL << 30}, {NULL, 0}};
+
+/* The first word of a value is the one that is shown. */
+static const struct config_word switch_words[] = {{"yes", 1, 0}, {"no", 0, 0},
+	{"true", 1, 0}, {"false", 0, 0}, {"on", 1, 0}, {"off", 0, 0},
+	{NULL, 0, 0}};
+
+/* How a type is parsed, copied, compared and shown. */
+enum shape { NUMBER, TEXT, LIST, RANGE };
+
+static const struct kind {
+	enum shape shape;
+	size_t bytes; /* of the member of struct config */
+	const struct unit *units;
+	const char *expected; /* of a number */
+} kinds[] = {
+	[CONFIG_INT] = {NUMBER, sizeof(int), no_units, "a whole number"},
+	[CONFIG_SIZE] = {NUMBER, sizeof(int64_t), size_units,
+		"a size such as 512K, 64M or 2G"},
+	[CONFIG_TIME] = {NUMBER, sizeof(int64_t), time_units,
+		"a time such as 500ms, 10s, 5m or 1h"},
+	[CONFIG_SHARE] = {NUMBER, sizeof(int), NULL,
+		"a number of cores such as 2 or 0.5"},
+	[CONFIG_BOOL] = {NUMBER, sizeof(bool), NULL, "yes or no"},
+	[CONFIG_WORD] = {NUMBER, sizeof(int), NULL, NULL},
+	[CONFIG_STRING] = {TEXT, sizeof(char *), NULL, NULL},
+	[CONFIG_DIR] = {TEXT, sizeof(char *), NULL, NULL},
+	[CONFIG_DIRS] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_FILES] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_NAMES] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_DEMANDS] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_RANGE] = {RANGE, sizeof(struct config_range), NULL, NULL},
+	[CONFIG_VARIABLE] = {LIST, sizeof(struct config_list), NULL, NULL},
+};
+
+_Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any item");
 
 static void *field(struct config *cfg, const struct config_key *key)
 {
 	return (char *)cfg + key->offset;
 }
 
-static const void *peek(const struct config *cfg, const struct config_key *key)
+/* What `cfg` has for `key`; text and items stay in `cfg`. */
+static union config_value peek(
+	const struct config *cfg, const struct config_key *key)
 {
-	return (const char *)cfg + key->offset;
+	union config_value v;
+
+	memcpy(&v, (const char *)cfg + key->offset, kinds[key->type].bytes);
+	return v;
 }
 
-int64_t config_number_of(const struct config *cfg, const struct config_key *key)
-{
-	const void *at = peek(cfg, key);
+/* ---- numbers, times, sizes, switches and words ---- */
 
-	switch (kinds[key->type].width) {
-	case sizeof(int64_t):
-		return *(const int64_t *)at;
-	case sizeof(int):
-		return *(const int *)at;
-	case sizeof(bool):
-		return *(const bool *)at;
-	}
+/* Read decimal digits at *p and step over them. 0, or -1: none, or too many. */
+static int take_digits(const char **p, int64_t *n)
+{
+	const char *s = *p;
+	int64_t r = 0;
+
+	if (!isdigit((unsigned char)*s))
+		return -1;
+	for (; isdigit((unsigned char)*s); s++)
+		if (__builtin_mul_overflow(r, 10, &r) ||
+			__builtin_add_overflow(r, *s - '0', &r))
+			return -1;
+	*p = s;
+	*n = r;
 	return 0;
 }
 
-static void store_number(
-	struct config *cfg, const struct config_key *key, int64_t number)
+static int scan_units(const char *text, const struct unit *units, int64_t *n)
 {
-	void *at = field(cfg, key);
+	if (take_digits(&text, n) < 0)
+		return -1;
+	while (units->name && strcasecmp(text, units->name) != 0)
+		units++;
+	if (!units->name || __builtin_mul_overflow(*n, units->factor, n))
+		return -1;
+	return 0;
+}
 
-	switch (kinds[key->type].width) {
-	case sizeof(int64_t):
-		*(int64_t *)at = number;
+/* Thousandths of a core, with at most three decimals. */
+static int scan_share(const char *text, int64_t *n)
+{
+	int scale = 1000;
+
+	if (take_digits(&text, n) < 0 || __builtin_mul_overflow(*n, 1000, n))
+		return -1;
+	if (*text == '.') {
+		for (text++; isdigit((unsigned char)*text) && scale > 1; text++)
+			*n += (*text - '0') * (scale /= 10);
+		if (scale == 1000)
+			return -1;
+	}
+	return *text ? -1 : 0;
+}
+
+static const struct config_word *words_of(const struct config_key *key)
+{
+	return key->type == CONFIG_BOOL ? switch_words : key->words;
+}
+
+static int scan_word(const struct config_key *key, const char *text, int64_t *n)
+{
+	bool any_case = key->type == CONFIG_BOOL;
+
+	for (const struct config_word *w = words_of(key); w->name; w++)
+		if (!(any_case ? strcasecmp : strcmp)(text, w->name)) {
+			*n = w->value;
+			return 0;
+		}
+	return -1;
+}
+
+static const struct config_word *word_of(
+	const struct config_key *key, int64_t value)
+{
+	const struct config_word *w = words_of(key);
+
+	while (w[1].name && w->value != value)
+		w++;
+	return w;
+}
+
+/* "expected one, two or three" */
+static int expected_words(const struct config_key *key, struct err *e)
+{
+	char words[128];
+	size_t n = 0;
+
+	for (const struct config_word *w = key->words; w->name; w++)
+		n += (size_t)snprintf(words + n, sizeof(words) - n, "%s%s",
+			w == key->words ? ""
+			: w[1].name	? ", "
+					: " or ",
+			w->name);
+	return err_set(e, "expected %s", words);
+}
+
+static int parse_number(const struct config_key *key, const char *text,
+	int64_t *n, struct err *e)
+{
+	const struct kind *kind = &kinds[key->type];
+	char lo[32], hi[32];
+	int r = kind->units		    ? scan_units(text, kind->units, n)
+		: key->type == CONFIG_SHARE ? scan_share(text, n)
+					    : scan_word(key, text, n);
+
+	if (r < 0 && !kind->expected)
+		return expected_words(key, e);
+	if (r < 0)
+		return err_set(e, "expected %s", kind->expected);
+	if (words_of(key) || (*n >= key->min && *n <= key->max))
+		return 0;
+	return err_set(e, "expected %s to %s",
+		config_value_format_number(key, key->min, lo, sizeof(lo)),
+		config_value_format_number(key, key->max, hi, sizeof(hi)));
+}
+
+const char *config_value_format_number(
+	const struct config_key *key, int64_t n, char *buf, size_t size)
+{
+	const struct unit *best = kinds[key->type].units;
+
+	if (words_of(key))
+		return word_of(key, n)->name;
+	if (!best) {
+		snprintf(buf, size, "%g", (double)n / 1000);
+		return buf;
+	}
+	for (const struct unit *u = best; n && u->name; u++)
+		if (n % u->factor == 0)
+			best = u;
+	snprintf(
+		buf, size, "%lld%s", (long long)(n / best->factor), best->name);
+	return buf;
+}
+
+static int64_t number_at(const union config_value *v, enum config_type type)
+{
+	if (kinds[type].shape != NUMBER)
+		return 0;
+	switch (kinds[type].bytes) {
+	case sizeof(v->large):
+		return v->large;
+	case sizeof(v->small):
+		return v->small;
+	}
+	return v->on;
+}
+
+static void set_number(union config_value *v, enum config_type type, int64_t n)
+{
+	switch (kinds[type].bytes) {
+	case sizeof(v->large):
+		v->large = n;
 		break;
-	case sizeof(int):
-		*(int *)at = (int)number;
+	case sizeof(v->small):
+		v->small = (int)n;
 		break;
-	case sizeof(bool):
-		*(bool *)at = number;
-		break;
+	default:
+		v->on = n;
 	}
 }
 
-static void replace_string(char **at, char **with)
+int64_t config_value_number(
+	const struct config *cfg, const struct config_key *key)
 {
-	free(*at);
-	*at = *with;
-	*with = NULL;
+	const union config_value v = peek(cfg, key);
+
+	return number_at(&v, key->type);
 }
 
-static void replace_list(struct config_list *at, struct config_list *with)
-{
-	config_list_fini(at);
-	*at = *with;
-	*with = (struct config_list){0};
-}
+/* ---- text, paths and lists ---- */
 
-void config_value_store(struct config *cfg, const struct config_key *key,
-	struct config_value *v)
+/*
+ * Take one item, or with `whole` the rest of the line, into `out`: bare up to
+ * the next blank, or between double quotes, where \" and \\ stand for
+ * themselves. 1 when there was one, 0 at the end, -1 on an open quote.
+ */
+static int take_item(const char **p, bool whole, char *out)
 {
-	void *at = field(cfg, key);
+	const char *s = *p + strspn(*p, " \t");
 
-	switch (config_shape_of(key->type)) {
-	case SHAPE_NUMBER:
-		store_number(cfg, key, v->num);
-		break;
-	case SHAPE_TEXT:
-		replace_string(at, &v->str);
-		break;
-	case SHAPE_LIST:
-		replace_list(at, &v->list);
-		break;
-	case SHAPE_RANGE:
-		*(struct config_range *)at = v->range;
-		break;
-	case SHAPE_VARIABLES:
-		break;
+	if (!*s)
+		return 0;
+	if (*s != '"') {
+		while (*s && (whole || (*s != ' ' && *s != '\t')))
+			*out++ = *s++;
+		*out = '\0';
+		*p = s;
+		return 1;
 	}
+	for (s++; *s && *s != '"'; s++) {
+		if (*s == '\\' && (s[1] == '"' || s[1] == '\\'))
+			s++;
+		*out++ = *s;
+	}
+	*out = '\0';
+	if (*s != '"' || (s[1] && s[1] != ' ' && s[1] != '\t'))
+		return -1;
+	*p = s + 1;
+	return 1;
+}
+
+static int expected_quotes(struct err *e)
+{
+	return err_set(
+		e, "expected double quotes around the whole value, or none");
+}
+
+/* Take the whole value, "" when there is none. */
+static int take_whole(const char *text, char *out, struct err *e)
+{
+	int got = take_item(&text, true, out);
+
+	if (got < 0 || text[strspn(text, " \t")])
+		return expected_quotes(e);
+	if (!got)
+		*out = '\0';
+	return 0;
+}
+
+static int keep_text(char **text, const char *s, struct err *e)
+{
+	*text = strdup(s);
+	return *text ? 0 : err_errno(e, "remember a value");
+}
+
+/* An absolute path out of `item`, with ~ replaced, into `out[PATH_MAX]`. */
+static int parse_path(
+	const char *item, const char *home, char *out, struct err *e)
+{
+	bool tilde = item[0] == '~' && (!item[1] || item[1] == '/');
+	int n;
+
+	if (tilde && (!home || home[0] != '/'))
+		return err_set(e, "expected a path without ~: there is no "
+				  "home directory here");
+	n = snprintf(out, PATH_MAX, "%s%s", tilde ? home : "",
+		tilde ? item + 1 : item);
+	if (out[0] != '/')
+		return err_set(e, "expected an absolute path");
+	if (n >= PATH_MAX)
+		return err_set(e, "expected a shorter path");
+	if (path_clean(out, false) < 0)
+		return err_set(e, "expected a path without \"..\"");
+	return 0;
+}
+
+/* A string or a directory. Without text, there is no value, unless the key's
+ * default is some text. */
+static int parse_text(const struct config_key *key, const char *text,
+	const char *home, char **value, struct err *e)
+{
+	char item[CONFIG_VALUE_MAX + 1], path[PATH_MAX];
+
+	if (take_whole(text, item, e) < 0)
+		return -1;
+	if (!item[0] && !key->def[0])
+		return 0;
+	if (key->type == CONFIG_DIR)
+		return parse_path(item, home, path, e) < 0
+			       ? -1
+			       : keep_text(value, path, e);
+	if ((int64_t)strlen(item) > key->max)
+		return err_set(
+			e, "expected at most %lld bytes", (long long)key->max);
+	return keep_text(value, item, e);
+}
+
+/* True of a place that shows the host itself; no jail can want it. */
+static bool is_host_surface(const char *path)
+{
+	return !strcmp(path, "/") || path_is_beneath(path, "/proc") ||
+	       path_is_beneath(path, "/sys") || path_is_beneath(path, "/dev");
+}
+
+static int check_command(const char *name, struct err *e)
+{
+	if (*name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+					"0123456789_-")])
+		return 0;
+	return err_set(
+		e, "expected all, or names of commands without their colon");
+}
+
+static int check_demand(const char *word, struct err *e)
+{
+	char words[256];
+
+	if (enforce_word_is_known(word))
+		return 0;
+	enforce_words(words, sizeof(words));
+	return err_set(e, "expected words among %s", words);
+}
+
+/* Judge one item of a list, and turn it into what is kept, in `item`, which
+ * has room for PATH_MAX bytes. */
+static int parse_item(const struct config_key *key, char *item,
+	const char *home, struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (key->type == CONFIG_NAMES)
+		return check_command(item, e);
+	if (key->type == CONFIG_DEMANDS)
+		return check_demand(item, e);
+	if (parse_path(item, home, path, e) < 0)
+		return -1;
+	if (key->offset == offsetof(struct config, expose) &&
+		is_host_surface(path))
+		return err_set(e, "expected something other than %s", path);
+	strcpy(item, path);
+	return 0;
+}
+
+static int parse_list(const struct config_key *key, const char *text,
+	const char *home, struct config_list *l, struct err *e)
+{
+	char item[PATH_MAX];
+	int got;
+
+	while ((got = take_item(&text, false, item)) > 0) {
+		if (parse_item(key, item, home, e) < 0)
+			return -1;
+		if (config_list_has(l, item))
+			return err_set(e, "expected each only once: %s", item);
+		if (config_list_add(l, item) < 0)
+			return err_errno(e, "remember a value");
+	}
+	if (got < 0)
+		return expected_quotes(e);
+	if (l->n < (size_t)key->min)
+		return err_set(e, "expected at least one path");
+	if (l->n > (size_t)key->max)
+		return err_set(
+			e, "expected at most %lld items", (long long)key->max);
+	if (l->n > 1 && config_list_has(l, "all"))
+		return err_set(e, "expected all, or names, but not both");
+	return 0;
+}
+
+/* A variable's text, as a list of one item. */
+static int parse_variable(
+	const char *text, struct config_list *l, struct err *e)
+{
+	char item[CONFIG_VALUE_MAX + 1];
+
+	if (take_whole(text, item, e) < 0)
+		return -1;
+	return config_list_add(l, item) < 0 ? err_errno(e, "remember a value")
+					    : 0;
+}
+
+static int parse_range(const struct config_key *key, const char *text,
+	struct config_range *range, struct err *e)
+{
+	int64_t lo = 0, hi = 0;
+	bool shaped = take_digits(&text, &lo) == 0 && *text++ == '-' &&
+		      take_digits(&text, &hi) == 0 && !*text;
+
+	if (!shaped || lo > hi)
+		return err_set(e, "expected a range of ids such as "
+				  "2130706432-2130771967");
+	if (lo < key->min || hi > key->max)
+		return err_set(e, "expected ids from %lld to %lld",
+			(long long)key->min, (long long)key->max);
+	/* 65534 is nobody, whom others share; 65535 is no id in 16 bits. */
+	if (lo <= 65535 && hi >= 65534)
+		return err_set(e, "expected a range without nobody (65534) "
+				  "and 65535");
+	*range = (struct config_range){(uint32_t)lo, (uint32_t)hi};
+	return 0;
+}
+
+int config_value_parse(union config_value *v, const struct config_key *key,
+	const char *text, const char *home, struct err *e)
+{
+	int64_t n;
+
+	*v = (union config_value){.list = {0}};
+	if (strlen(text) > CONFIG_VALUE_MAX)
+		return err_set(
+			e, "expected at most %d bytes", CONFIG_VALUE_MAX);
+	if (!utf8_is_text(text, strlen(text), "\t"))
+		return err_set(e, "expected UTF-8 text without control "
+				  "characters");
+	switch (kinds[key->type].shape) {
+	case NUMBER:
+		if (parse_number(key, text, &n, e) < 0)
+			return -1;
+		set_number(v, key->type, n);
+		return 0;
+	case TEXT:
+		return parse_text(key, text, home, &v->text, e);
+	case LIST:
+		return key->type == CONFIG_VARIABLE
+			       ? parse_variable(text, &v->list, e)
+			       : parse_list(key, text, home, &v->list, e);
+	case RANGE:
+		return parse_range(key, text, &v->range, e);
+	}
+	return -1;
+}
+
+/* ---- kept in a configuration ---- */
+
+void config_value_fini(union config_value *v, const struct config_key *key)
+{
+	if (kinds[key->type].shape == TEXT)
+		free(v->text);
+	if (kinds[key->type].shape == LIST)
+		config_list_fini(&v->list);
+	memset(v, 0, sizeof(*v));
+}
+
+bool config_value_is_list(const struct config_key *key)
+{
+	return kinds[key->type].shape == LIST;
+}
+
+void config_value_store(
+	struct config *cfg, const struct config_key *key, union config_value *v)
+{
+	union config_value old = peek(cfg, key);
+
+	config_value_fini(&old, key);
+	memcpy(field(cfg, key), v, kinds[key->type].bytes);
+	memset(v, 0, sizeof(*v));
 }
 
 int config_value_append(struct config *cfg, const struct config_key *key,
-	const struct config_value *v)
+	const union config_value *v)
 {
 	struct config_list *l = field(cfg, key);
 
@@ -184,125 +523,144 @@ int config_value_append(struct config *cfg, const struct config_key *key,
 			errno = E2BIG;
 			return -1;
 		}
-		if (config_list_add(l, s, strlen(s)) < 0)
+		if (config_list_add(l, s) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static bool list_within(
-	const struct config_list *inner, const struct config_list *outer)
+int config_value_copy(struct config *to, const struct config *from,
+	const struct config_key *key)
 {
-	for (size_t i = 0; i < inner->n; i++)
-		if (!config_list_has(outer, inner->items[i]))
-			return false;
-	return true;
+	union config_value v = peek(from, key), copy = v;
+	int r = 0;
+
+	if (kinds[key->type].shape == TEXT && v.text) {
+		copy.text = strdup(v.text);
+		r = copy.text ? 0 : -1;
+	}
+	if (kinds[key->type].shape == LIST)
+		r = config_list_copy(&copy.list, &v.list);
+	memcpy(field(to, key), &copy, kinds[key->type].bytes);
+	return r;
 }
 
-static bool string_same(const char *a, const char *b)
-{
-	return (!a && !b) || (a && b && !strcmp(a, b));
-}
+/* ---- compared ---- */
 
-static bool value_same(const struct config *base, const struct config_key *key,
-	const struct config_value *v)
+static bool is_same(const struct config_key *key, const union config_value *a,
+	const union config_value *b)
 {
-	const void *at = peek(base, key);
-
-	switch (config_shape_of(key->type)) {
-	case SHAPE_NUMBER:
-		return config_number_of(base, key) == v->num;
-	case SHAPE_TEXT:
-		return string_same(*(char *const *)at, v->str);
-	case SHAPE_LIST:
-		return list_within(&v->list, at) && list_within(at, &v->list);
-	case SHAPE_RANGE:
-		return !memcmp(at, &v->range, sizeof(v->range));
-	case SHAPE_VARIABLES:
-		break;
+	switch (kinds[key->type].shape) {
+	case NUMBER:
+	case RANGE:
+		return !memcmp(a, b, kinds[key->type].bytes);
+	case TEXT:
+		return a->text && b->text ? !strcmp(a->text, b->text)
+					  : a->text == b->text;
+	case LIST:
+		return config_list_is_within(&a->list, &b->list) &&
+		       config_list_is_within(&b->list, &a->list);
 	}
 	return false;
 }
 
-static int rank_of(const struct config_key *key, int64_t value)
+bool config_value_tightens(const struct config *base,
+	const struct config_key *key, const union config_value *v)
 {
-	return config_word_find(key, value)->rank;
-}
-
-int config_value_tightens(const struct config *base,
-	const struct config_key *key, const struct config_value *v)
-{
-	const struct config_list *l = peek(base, key);
+	const union config_value locked = peek(base, key);
+	int64_t was = number_at(&locked, key->type);
+	int64_t n = number_at(v, key->type);
 
 	switch (key->tighten) {
 	case TIGHTEN_ANY:
 	case TIGHTEN_UNION:
-		return 1;
+		return true;
 	case TIGHTEN_LOWER:
-		return v->num <= config_number_of(base, key);
+		return n <= was;
 	case TIGHTEN_HIGHER:
-		return v->num >= config_number_of(base, key);
+		return n >= was;
 	case TIGHTEN_RANK:
-		return rank_of(key, v->num) <=
-		       rank_of(key, config_number_of(base, key));
+		return word_of(key, n)->rank <= word_of(key, was)->rank;
 	case TIGHTEN_SUBSET:
-		return list_within(&v->list, l) ||
-		       (key->type == CONFIG_NAMES && config_list_has(l, "all"));
+		return config_list_is_within(&v->list, &locked.list) ||
+		       (key->type == CONFIG_NAMES &&
+			       config_list_has(&locked.list, "all"));
 	case TIGHTEN_NEVER:
-		return value_same(base, key, v);
+		return is_same(key, &locked, v);
 	}
-	return 0;
+	return false;
 }
 
-static int copy_field(struct config *to, const struct config *from,
-	const struct config_key *key)
-{
-	const void *at = peek(from, key);
-	char **str = field(to, key);
+/* ---- shown ---- */
 
-	switch (config_shape_of(key->type)) {
-	case SHAPE_NUMBER:
-	case SHAPE_RANGE: /* plain values came with the structure */
-		return 0;
-	case SHAPE_TEXT:
-		*str = *(char *const *)at ? strdup(*(char *const *)at) : NULL;
-		return *str || !*(char *const *)at ? 0 : -1;
-	case SHAPE_LIST:
-	case SHAPE_VARIABLES:
-		return config_list_copy(field(to, key), at);
-	}
-	return -1;
+/* Without quotes a file would lose blanks at the ends, cut the text at " ;" or
+ * at a quote, and split an item at its blanks. */
+static bool needs_quotes(const char *s, enum config_value_quotes when)
+{
+	size_t n = strlen(s);
+
+	if (!n)
+		return when == QUOTES_ITEM;
+	if (when == QUOTES_COMMENTED || strpbrk(s, ";\""))
+		return true;
+	if (strchr(" \t", s[0]) || strchr(" \t", s[n - 1]))
+		return true;
+	return when == QUOTES_ITEM && strpbrk(s, " \t");
 }
 
-/* Forget what the plain copy shares with its original. */
-static void unshare(struct config *cfg)
+void config_value_quote(
+	struct strbuf *b, const char *text, enum config_value_quotes when)
 {
-	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
-		const struct config_key *k = &config_keys[i];
+	const char *quote = needs_quotes(text, when) ? "\"" : "";
 
-		cfg->sources[i] = NULL;
-		if (config_shape_of(k->type) == SHAPE_TEXT)
-			*(char **)field(cfg, k) = NULL;
-		if (config_shape_of(k->type) == SHAPE_LIST)
-			*(struct config_list *)field(cfg, k) =
-				(struct config_list){0};
+	strbuf_puts(b, quote);
+	for (; *text; text++) {
+		if (*quote && (*text == '"' || *text == '\\'))
+			strbuf_puts(b, "\\");
+		strbuf_add(b, text, 1);
 	}
-	cfg->env = (struct config_list){0};
-	cfg->env_sources = (struct config_list){0};
+	strbuf_puts(b, quote);
 }
 
-int config_copy(struct config *to, const struct config *from)
+void config_value_write(const struct config *cfg, const struct config_key *key,
+	struct strbuf *b)
 {
-	*to = *from;
-	unshare(to);
-	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
-		if (copy_field(to, from, &config_keys[i]) < 0)
-			return -1;
-		if (!from->sources[i])
-			continue;
-		to->sources[i] = strdup(from->sources[i]);
-		if (!to->sources[i])
-			return -1;
+	const union config_value v = peek(cfg, key);
+	char number[32];
+
+	switch (kinds[key->type].shape) {
+	case NUMBER:
+		strbuf_puts(b, config_value_format_number(key,
+				       number_at(&v, key->type), number,
+				       sizeof(number)));
+		break;
+	case TEXT:
+		if (v.text)
+			config_value_quote(b, v.text,
+				key->type == CONFIG_DIR ? QUOTES_ITEM
+							: QUOTES_VALUE);
+		break;
+	case LIST:
+		for (size_t i = 0; i < v.list.n; i++) {
+			strbuf_puts(b, i ? " " : "");
+			config_value_quote(b, v.list.items[i], QUOTES_ITEM);
+		}
+		break;
+	case RANGE:
+		strbuf_printf(b, "%u-%u", v.range.lo, v.range.hi);
+		break;
 	}
-	return config_list_copy(&to->env_sources, &from->env_sources);
+}
+
+const char *config_value_format(const struct config *cfg,
+	const struct config_key *key, char *buf, size_t size)
+{
+	struct strbuf b = {0};
+
+	config_value_write(cfg, key, &b);
+	snprintf(buf, size, "%s", b.n ? b.s : "");
+	if (b.n >= size && size > 4)
+		strcpy(buf + size - 4, "...");
+	strbuf_free(&b);
+	return buf;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/config/config.c repl/config/choose.c repl/config/errors.c
- * repl/config/file.c repl/config/keys.c repl/config/merge.c
- * repl/config/number.c repl/config/parse.c repl/config/print.c
- * repl/config/value.c repl/term/terminal.c repl/text/table.c repl/text/layout.c
- * repl/text/wide.c repl/text/utf8.c repl/text/strbuf.c repl/text/text.c
- * jail/enforce.c jail/base/err.c jail/base/io.c */
+/* fuzz-sources: repl/config/config.c repl/config/file.c repl/config/keys.c
+ * repl/config/list.c repl/config/merge.c repl/config/print.c
+ * repl/config/value.c repl/text/layout.c repl/text/strbuf.c repl/text/text.c
+ * repl/text/utf8.c jail/enforce.c jail/base/array.c jail/base/err.c
+ * jail/base/io.c jail/base/path.c jail/base/sys.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file
@@ -65,11 +64,11 @@ static size_t read_text(struct config *cfg, const char *text, size_t n)
 	must(config_init(cfg) == 0);
 	config_merge_start(&m, false);
 	config_file_parse("f", text, n, config_merge_apply, &m, &errors);
-	config_list_fini(&m.seen_env);
-	for (size_t i = 0; i < errors.n; i++)
-		must(utf8_is_text(
-			errors.text[i], strlen(errors.text[i]), "\t"));
-	count = errors.n + errors.dropped;
+	config_merge_fini(&m);
+	for (size_t i = 0; i < errors.list.n; i++)
+		must(utf8_is_text(errors.list.items[i],
+			strlen(errors.list.items[i]), "\t"));
+	count = errors.list.n + errors.dropped;
 	config_errors_fini(&errors);
 	return count;
 }
@@ -87,7 +86,7 @@ static char *print(struct config *cfg, size_t *n)
 	}
 	for (size_t i = 0; i < cfg->env_sources.n; i++)
 		strcpy(cfg->env_sources.items[i], "f");
-	config_check_print(f, cfg);
+	config_print_merged(f, cfg);
 	fclose(f);
 	return text;
 }

@@ -101,6 +101,11 @@ static inline void add_set(struct world *w, const char *set)
 	w->sets[w->where.nsets++] = set;
 }
 
+static inline void put_line(FILE *f, const char *line)
+{
+	fprintf(f, "%s\n", line);
+}
+
 static inline int load(struct world *w)
 {
 	config_fini(&w->cfg);
@@ -112,7 +117,7 @@ static inline void load_ok(struct world *w)
 {
 	int r = load(w);
 
-	config_errors_print(stderr, "unexpected: ", &w->errors);
+	config_errors_print(&w->errors, "unexpected: ", put_line, stderr);
 	assert_int_equal(r, 0);
 }
 
@@ -121,13 +126,13 @@ static inline void load_fails(
 	struct world *w, const char *const *parts, size_t n)
 {
 	assert_int_equal(load(w), -1);
-	if (w->errors.n != n)
-		config_errors_print(stderr, "got: ", &w->errors);
-	assert_int_equal(w->errors.n, n);
+	if (w->errors.list.n != n)
+		config_errors_print(&w->errors, "got: ", put_line, stderr);
+	assert_int_equal(w->errors.list.n, n);
 	for (size_t i = 0; i < n; i++)
-		if (!strstr(w->errors.text[i], parts[i]))
+		if (!strstr(w->errors.list.items[i], parts[i]))
 			fail_msg("error %zu\n  wanted: ...%s...\n  got:    %s",
-				i, parts[i], w->errors.text[i]);
+				i, parts[i], w->errors.list.items[i]);
 }
 
 #define LOAD_FAILS(w, ...)                                                     \
@@ -141,7 +146,7 @@ static inline void assert_value(struct world *w, const char *section,
 	char buf[512];
 
 	assert_string_equal(
-		config_value_format(&w->cfg, config_key_find(section, name),
+		config_value_format(&w->cfg, config_keys_find(section, name),
 			buf, sizeof(buf)),
 		want);
 }

@@ -69,7 +69,7 @@ static void every_default_is_written_as_the_table_says(void **state)
 static void later_sources_win(void **state)
 {
 	struct world *w = *state;
-	const char *groups[] = {"zoo", "ant"};
+	const char *groups[] = {"zoo", "ant-eater", "ant", "zoo"};
 
 	put(w, "cellblock.conf",
 		"[cell]\ntimeout = 1s\ngrace = 1s\ncpu = 1s\noutput = 1K\n"
@@ -79,7 +79,8 @@ static void later_sources_win(void **state)
 		"[cell]\ngrace = 2s\ncpu = 2s\noutput = 2K\ntail = 2K\n"
 		"source = 2K\nundo=3\n");
 	put(w, "conf.d/ignored.txt", "nonsense");
-	put(w, "groups/ant.conf", "[cell]\noutput = 3K\ntail = 3K\n");
+	put(w, "groups/ant.conf", "[cell]\noutput = 9K\ntail = 3K\n");
+	put(w, "groups/ant-eater.conf", "[cell]\noutput = 3K\n");
 	put(w, "groups/zoo.conf", "[cell]\ntail = 4K\n");
 	put(w, "users/kim.conf", "[cell]\nsource = 5K\nundo = 4\n");
 	put(w, "users/other.conf", "[cell]\ntimeout = 9s\n");
@@ -87,7 +88,7 @@ static void later_sources_win(void **state)
 	add_set(w, "cell.background=run");
 	w->where.user = "kim";
 	w->where.groups = groups;
-	w->where.ngroups = 2;
+	w->where.ngroups = 4;
 	load_ok(w);
 	assert_value(w, "cell", "timeout", "1s");
 	assert_value(w, "cell", "grace", "3s");
@@ -395,7 +396,7 @@ static void the_printed_result_reads_back_the_same(void **state)
 		"[policy]\ncommands =\n");
 	load_ok(w);
 	f = open_memstream(&text, &n);
-	config_check_print(f, &w->cfg);
+	config_print_merged(f, &w->cfg);
 	fclose(f);
 	assert_non_null(strstr(text, "cellblock.conf:2\n"));
 	assert_non_null(strstr(text, "; built in\n"));
@@ -404,7 +405,7 @@ static void the_printed_result_reads_back_the_same(void **state)
 	assert_string_equal(w->cfg.startup, "x = 1 ; y = \"a\"");
 	/* now every source is a line of the file: compare without them */
 	f = open_memstream(&again, &n);
-	config_check_print(f, &w->cfg);
+	config_print_merged(f, &w->cfg);
 	fclose(f);
 	for (char *a = text, *b = again; *a || *b;) {
 		size_t la = strcspn(a, ";\n"), lb = strcspn(b, ";\n");

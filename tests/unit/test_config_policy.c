@@ -143,7 +143,7 @@ static void a_thousand_errors_are_counted(void **state)
 	put(w, "cellblock.conf", text);
 	free(text);
 	assert_int_equal(load(w), -1);
-	assert_int_equal(w->errors.n, CONFIG_ERRORS_MAX);
+	assert_int_equal(w->errors.list.n, CONFIG_ERRORS_MAX);
 	assert_int_equal(w->errors.dropped, 1000 - CONFIG_ERRORS_MAX);
 }
 
@@ -155,11 +155,11 @@ static void errors_are_safe_to_show(void **state)
 	add_set(w, "cell.timeout=\xc2\x9b"
 		   "2J");
 	assert_int_equal(load(w), -1);
-	assert_int_equal(w->errors.n, 2);
-	for (size_t i = 0; i < w->errors.n; i++)
-		assert_true(utf8_is_text(
-			w->errors.text[i], strlen(w->errors.text[i]), "\t"));
-	assert_non_null(strstr(w->errors.text[0], "\\x1b[2J"));
+	assert_int_equal(w->errors.list.n, 2);
+	for (size_t i = 0; i < w->errors.list.n; i++)
+		assert_true(utf8_is_text(w->errors.list.items[i],
+			strlen(w->errors.list.items[i]), "\t"));
+	assert_non_null(strstr(w->errors.list.items[0], "\\x1b[2J"));
 }
 
 static void contradictions_are_errors(void **state)
@@ -259,7 +259,7 @@ static void a_refusal_names_the_locked_value_and_its_source(void **state)
 		"cell.timeout: \"60s\" is looser than the locked \"5s\" (",
 		"cell.cpu: \"20s\" is looser than the locked \"10s\" (built "
 		"in); it may only be lowered");
-	assert_non_null(strstr(w->errors.text[0], "/cellblock.conf:4)"));
+	assert_non_null(strstr(w->errors.list.items[0], "/cellblock.conf:4)"));
 }
 
 static void cpu_time_is_locked_at_what_it_follows(void **state)
