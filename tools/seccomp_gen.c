@@ -3,14 +3,14 @@
  * seccomp_gen.c - the filters of jail/walls/seccomp_rules.h as BPF, in C
  *
  * Runs in:   the build, on the building machine
- * Trusts:    the rules; but checks every filter it made against them, call by
- *            call, before it prints anything
+ * Trusts:    the rules; but compares every filter with them, call by call,
+ *            before it prints anything
  *
- * libseccomp knows every call's number on every architecture. The filter is
- * made here, because what the rules need most cannot be said there: "these
- * requests, compared in 32 bits, and for any other this errno". A binary tree
- * over runs of calls that fare alike is also a good deal smaller than one
- * over calls.
+ * libseccomp supplies the number of every call on every architecture. It does
+ * not make the filter, because it cannot express what the rules need most:
+ * "allow these requests, compared in 32 bits, and fail any other with this
+ * errno". A binary tree over runs of calls with the same fate is also much
+ * smaller than one over single calls.
  */
 #include "jail/walls/seccomp_rules.h"
 
@@ -40,7 +40,7 @@ static const struct arch arches[] = {
 
 static const char *const profiles[] = {"guest", "guest_nomem", "init", "front"};
 
-/* How one call fares: an action of the rules, or a check. */
+/* What happens to one call: an action of the rules, or a check. */
 struct fate {
 	int action;
 	const struct rules_check *check;
@@ -59,8 +59,8 @@ static void fail(const char *what, const char *call)
 
 /* ---- rules to fates ---- */
 
-/* A call's number on an architecture, -1 where it does not have it. A name
- * that nobody knows is a typing error, and must not pass in silence. */
+/* The number of a call on an architecture, -1 where it does not exist. An
+ * unknown name is a typing error, and ends the build. */
 static int call_number(const char *name, const struct arch *a)
 {
 	int nr = seccomp_syscall_resolve_name_arch(a->scmp, name);
@@ -144,9 +144,10 @@ static uint32_t arg_offset(int arg, int half)
 			  8 * (size_t)arg + 4 * (size_t)half);
 }
 
-/* Emit one test: it falls through when it holds. The jumps to take when it
- * does not are left in `patch`, for the end of the case is not known yet.
- * `loaded` is the argument whose lower half the accumulator has, or -1. */
+/* Emit one test: execution falls through when the test holds. The jumps for
+ * when it fails are noted in `patch`, because the end of the case is not known
+ * yet. `loaded`: the accumulator holds the lower half of this argument; -1 of
+ * none. */
 static void emit_test(struct program *p, const struct rules_test *t,
 	int *loaded, size_t *patch, int *n)
 {
@@ -188,7 +189,8 @@ static void emit_check(struct program *p, const struct rules_check *c)
 		int n = 0, before;
 
 		emit_test(p, &rc->test[0], &loaded, patch, &n);
-		before = loaded; /* as the next case finds it if this fails */
+		before =
+			loaded; /* what the next case finds if this one fails */
 		if (rc->test[1].op) {
 			emit_test(p, &rc->test[1], &loaded, patch, &n);
 			before = -1;
@@ -201,7 +203,7 @@ static void emit_check(struct program *p, const struct rules_check *c)
 	emit_return(p, c->otherwise);
 }
 
-/* Runs of calls that fare alike: `start[i]` to before `start[i + 1]`. */
+/* Runs of calls with the same fate: from `start[i]` up to `start[i + 1]`. */
 struct runs {
 	int start[CALLS + 1];
 	int n;
@@ -236,15 +238,15 @@ static void emit_tree(struct program *p, const struct runs *r,
 			emit_return(p, f->action);
 		return;
 	}
-	/* Conditional jumps reach only 255 instructions: from the lower half
-	 * to the upper one a plain jump does. */
+	/* A conditional jump reaches only 255 instructions. So an unconditional
+	 * jump leads over the lower half to the upper one. */
 	emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, (uint32_t)r->start[mid]);
 	emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
 	jump = p->n - 1;
 	emit_tree(p, r, fates, lo, mid);
 	p->code[jump].k = (uint32_t)(p->n - jump - 1);
 	if (p->code[jump].k <= 255 - 1) {
-		/* near enough after all */
+		/* Near enough: one conditional jump will do. */
 		memmove(&p->code[jump], &p->code[jump + 1],
 			(p->n - jump - 1) * sizeof(p->code[0]));
 		p->n--;
@@ -256,7 +258,7 @@ static void emit_tree(struct program *p, const struct runs *r,
 
 /* ---- fewer returns ---- */
 
-/* Where a jump leads, as indices; both the same for one without condition. */
+/* Where a jump leads, as indices; both are the same if it is unconditional. */
 struct jump {
 	size_t yes, no;
 };
@@ -282,7 +284,7 @@ static void jumps_find(const struct program *p, struct jump *jumps)
 	}
 }
 
-/* The last return before `end` that says what the one at `at` does. */
+/* The last return before `end` with the same value as the one at `at`. */
 static size_t last_like(const struct program *p, size_t at, size_t end)
 {
 	if (!is_return(&p->code[at]))
@@ -293,7 +295,7 @@ static size_t last_like(const struct program *p, size_t at, size_t end)
 	return at;
 }
 
-/* Take out what is not `used`, and aim the jumps anew. */
+/* Remove the instructions that are not `used`, and adjust the jumps. */
 static void program_pack(
 	struct program *p, const struct jump *jumps, const int *used)
 {
@@ -321,10 +323,10 @@ static void program_pack(
 }
 
 /*
- * Almost every second instruction is a return, and there are few things to
- * say: aim each jump to a return at the last like it within reach, and drop
- * those that are left without. The kernel translates a filter each time it is
- * loaded, which is on the way of every session's start.
+ * Almost every second instruction is a return, and there are few different
+ * values. Point each jump to a return at the last equal return within reach,
+ * and drop the returns that no jump uses. The kernel translates a filter each
+ * time it is loaded, which delays the start of every session.
  */
 static void program_share(struct program *p)
 {
@@ -367,7 +369,7 @@ static void program_make(
 	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
 		offsetof(struct seccomp_data, nr));
 	if (a->x32) {
-		/* -1 has the x32 bit too, and is only an unknown call */
+		/* -1 has the x32 bit too, but is only an unknown call. */
 		emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 3, X32_BIT);
 		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0xffffffff);
 		emit_return(p, ENOSYS);
@@ -378,9 +380,9 @@ static void program_make(
 	program_share(p);
 }
 
-/* ---- is that what the rules say? ---- */
+/* ---- the check: does the filter do what the rules say? ---- */
 
-/* What the kernel would make of the filter. */
+/* What the kernel would return for this call. */
 static uint32_t program_run(
 	const struct program *p, const struct seccomp_data *d)
 {
@@ -418,7 +420,7 @@ static uint32_t program_run(
 	return 0;
 }
 
-/* What the rules say. */
+/* What the rules say about it. */
 static int test_holds(const struct rules_test *t, const uint64_t *args)
 {
 	uint32_t low = (uint32_t)args[t->arg];
@@ -465,8 +467,8 @@ static void compare(const struct program *p, const struct arch *a, int nr,
 	fail("filter and rules differ", what);
 }
 
-/* Try arguments near those a check speaks of: each value, with each bit of
- * it changed, with high bits set, against each value of the other test. */
+/* Try arguments near the values of a check: each value, and each value with one
+ * bit changed, the high bits too, with each value of the other test. */
 static void compare_check(const struct program *p, const struct arch *a, int nr,
 	const struct fate *f)
 {
@@ -528,7 +530,8 @@ int main(void)
 	static struct program p;
 	static struct fate fates[CALLS];
 
-	printf("/* Made by tools/seccomp_gen.c from jail/walls/seccomp_rules.h. */\n"
+	printf("/* Made by tools/seccomp_gen.c from "
+	       "jail/walls/seccomp_rules.h. */\n"
 	       "#include <linux/filter.h>\n\n");
 	for (size_t i = 0; i < COUNT(arches); i++) {
 		printf("%s defined(%s)\n", i ? "#elif" : "#if",

@@ -2,10 +2,10 @@
 /*
  * seccomp_rules.h - what each process may ask of the kernel, and why
  *
- * Data only: read by tools/seccomp_gen.c at build time, never by the product.
- * A call stands in at most one group or check of a profile (the generator
- * insists); one that stands in none does not exist there: ENOSYS, which is
- * what an older kernel says, so that every libc knows a way around it.
+ * Data only: tools/seccomp_gen.c reads it at build time, the product never.
+ * For each profile a call is in at most one group or check (the generator
+ * insists on that). A call in none of them gets ENOSYS, as from an older
+ * kernel, so that every libc falls back to something else.
  */
 #ifndef JAIL_WALLS_SECCOMP_RULES_H
 #define JAIL_WALLS_SECCOMP_RULES_H
@@ -39,8 +39,8 @@ enum {
 	ALL = JAIL | FRONT,
 };
 
-/* What happens to a call: 0 it is made, else it fails with this errno; or
- * nothing happens, and it succeeds. */
+/* What happens to a call: ALLOW, an errno that it fails with, or PRETEND: it
+ * does nothing and succeeds. */
 #define ALLOW 0
 #define REFUSE EPERM
 #define PRETEND (-1)
@@ -59,90 +59,98 @@ static const struct rules_group rules_groups[] = {
 		"preadv2 pwritev2 lseek close close_range dup dup2 dup3 "
 		"pipe pipe2 fsync fdatasync ftruncate fallocate fadvise64 "
 		"flock sendfile splice tee copy_file_range"},
-	{ALL, ALLOW, "looking at files; the mounts and Landlock say which",
+	{ALL, ALLOW, "reading files; the mounts and Landlock decide which",
 		"open openat openat2 creat access faccessat faccessat2 stat "
 		"lstat fstat newfstatat statx statfs fstatfs readlink "
 		"readlinkat getdents getdents64 getcwd chdir fchdir umask"},
-	{ALL, ALLOW, "making, renaming and removing names; likewise",
+	{ALL, ALLOW,
+		"making, renaming and removing names; the mounts and Landlock "
+		"decide where",
 		"mkdir mkdirat rmdir rename renameat renameat2 unlink "
 		"unlinkat"},
-	{JAIL, ALLOW, "changing files, in the jail's own tmpfs",
+	{JAIL, ALLOW, "changing files, all on tmpfs of the jail's own",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown "
 		"lchown fchownat link linkat symlink symlinkat utime utimes "
-		"utimensat futimesat getxattr lgetxattr fgetxattr setxattr "
-		"lsetxattr fsetxattr listxattr llistxattr flistxattr "
-		"removexattr lremovexattr fremovexattr readahead "
-		"sync_file_range cachestat"},
+		"utimensat futimesat readahead sync_file_range cachestat"},
+	{JAIL, ALLOW, "extended attributes of those files",
+		"getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr "
+		"listxattr llistxattr flistxattr removexattr lremovexattr "
+		"fremovexattr"},
 	{ALL, ALLOW, "waiting for descriptors",
 		"poll ppoll select pselect6 epoll_create epoll_create1 "
 		"epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
 		"eventfd2 timerfd_create timerfd_settime timerfd_gettime "
 		"signalfd signalfd4"},
-	{JAIL, ALLOW, "watching files; counted per user namespace",
+	{JAIL, ALLOW,
+		"watching files; the kernel counts watches per user namespace",
 		"inotify_init inotify_init1 inotify_add_watch "
 		"inotify_rm_watch"},
 	{ALL, ALLOW, "memory",
 		"brk munmap mremap madvise mincore msync membarrier"},
-	{GUEST | INIT, ALLOW, "memory that a cgroup counts",
+	{GUEST | INIT, ALLOW, "kinds of memory that only a cgroup counts",
 		"shmget msgget semget vmsplice"},
-	{JAIL, ALLOW, "memory: protection, locking (RLIMIT_MEMLOCK)",
+	{JAIL, ALLOW, "memory: protection, and locking within RLIMIT_MEMLOCK",
 		"mprotect pkey_alloc pkey_free pkey_mprotect mlock mlock2 "
 		"munlock mlockall munlockall mseal map_shadow_stack "
 		"get_mempolicy"},
-	{FRONT, ALLOW, "a cell's source travels in one", "memfd_create"},
-	{JAIL, ALLOW, "System V and POSIX IPC, in a namespace of its own",
+	{FRONT, ALLOW, "the source of a cell is passed on in a memfd",
+		"memfd_create"},
+	{JAIL, ALLOW,
+		"System V and POSIX IPC, in an IPC namespace of the jail's own",
 		"shmat shmdt shmctl semop semtimedop semctl msgsnd "
 		"msgrcv msgctl mq_open mq_unlink mq_timedsend "
 		"mq_timedreceive mq_getsetattr"},
 	{JAIL, ALLOW, "starting and ending processes",
 		"fork vfork execve execveat"},
-	{ALL, ALLOW, "ending, waiting",
+	{ALL, ALLOW, "ending a process, waiting for children",
 		"exit exit_group wait4 waitid pidfd_open"},
 	{ALL, ALLOW, "threads and locks",
 		"futex futex_waitv futex_wake futex_wait futex_requeue "
 		"set_robust_list rseq set_tid_address gettid restart_syscall"},
-	{ALL, ALLOW, "who am I",
+	{ALL, ALLOW, "reading one's own identity",
 		"getpid getppid getuid geteuid getgid getegid getresuid "
 		"getresgid getgroups getpgrp getpgid getsid capget uname "
 		"sysinfo getcpu"},
 	{JAIL, ALLOW,
-		"identity; the kernel lets through only what is no change",
+		"changing identity; without capabilities and with one id the "
+		"kernel permits only what changes nothing",
 		"setuid setgid setreuid setregid setresuid setresgid setfsuid "
 		"setfsgid capset"},
 	{ALL, ALLOW, "process groups", "setpgid"},
-	{JAIL, ALLOW, "sessions, for ptys and daemons", "setsid"},
+	{JAIL, ALLOW, "new sessions, for ptys and daemons", "setsid"},
 	{ALL, ALLOW, "signals",
 		"tkill tgkill pidfd_send_signal rt_sigaction rt_sigprocmask "
 		"rt_sigpending rt_sigtimedwait rt_sigsuspend rt_sigreturn "
 		"sigaltstack pause"},
-	{JAIL, ALLOW, "signals with a value",
+	{JAIL, ALLOW, "signals that carry a value",
 		"rt_sigqueueinfo rt_tgsigqueueinfo"},
 	{INIT, ALLOW, "pid 1 stops and kills all with kill(-1)", "kill"},
-	{ALL, ALLOW, "time, without the power to set it",
+	{ALL, ALLOW, "reading clocks and sleeping; clocks cannot be set",
 		"clock_gettime clock_getres clock_nanosleep nanosleep "
 		"gettimeofday time alarm getitimer setitimer times"},
-	{ALL, ALLOW, "limits and priorities of one's own, and looking",
+	{ALL, ALLOW, "reading limits and priorities",
 		"getrlimit getrusage getpriority ioprio_get "
 		"sched_yield sched_getaffinity sched_getscheduler "
 		"sched_getparam sched_getattr sched_get_priority_max "
 		"sched_get_priority_min sched_rr_get_interval"},
-	{INIT | FRONT, ALLOW, "likewise", "setrlimit"},
+	{INIT | FRONT, ALLOW, "setting limits of one's own", "setrlimit"},
 	{ALL, ALLOW, "random numbers", "getrandom"},
-	{ALL, ALLOW, "sockets that one has",
+	{ALL, ALLOW, "using sockets that are open already",
 		"sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown "
 		"getsockname getpeername getsockopt"},
-	{JAIL, ALLOW, "the jail's own network, or none",
+	{JAIL, ALLOW, "connections in the jail's own network namespace",
 		"connect bind listen accept accept4"},
-	{JAIL, ALLOW, "processor state of the thread (x86)", "arch_prctl"},
-	{INIT, ALLOW, "loading the guests' filter", "seccomp"},
+	{JAIL, ALLOW, "processor state of a thread (x86)", "arch_prctl"},
+	{INIT, ALLOW, "pid 1 loads the filter of the guests", "seccomp"},
 
 	/* ---- refused ---- */
 	{NOMEM, REFUSE,
-		"memory that no cgroup counts and no process shows: it would "
-		"hide from the warden, who adds up what is mapped",
+		"memory that is in no process's map: without a cgroup the "
+		"warden adds up maps, and would not see it",
 		"memfd_create shmget msgget semget vmsplice"},
-	{GUEST | NOMEM | FRONT, REFUSE, "filters are ours to load", "seccomp"},
-	{ALL, REFUSE, "mounts, the old interface and the new",
+	{GUEST | NOMEM | FRONT, REFUSE, "only our own code loads filters",
+		"seccomp"},
+	{ALL, REFUSE, "mounts, by the old and the new interface",
 		"mount umount2 pivot_root chroot fsopen fsconfig fsmount "
 		"fspick open_tree open_tree_attr move_mount mount_setattr "
 		"statmount listmount"},
@@ -151,50 +159,51 @@ static const struct rules_group rules_groups[] = {
 		"ptrace process_vm_readv process_vm_writev process_madvise "
 		"process_mrelease pidfd_getfd kcmp get_robust_list "
 		"migrate_pages move_pages"},
-	{ALL, REFUSE, "much kernel, little need",
+	{ALL, REFUSE, "large parts of the kernel that Python hardly needs",
 		"bpf perf_event_open userfaultfd io_uring_setup "
 		"io_uring_enter io_uring_register fanotify_init fanotify_mark "
 		"memfd_secret modify_ldt remap_file_pages set_mempolicy "
 		"set_mempolicy_home_node mbind"},
-	{ALL, REFUSE, "asynchronous I/O draws on a host-wide pool",
+	{ALL, REFUSE, "asynchronous I/O uses up a pool of the whole host",
 		"io_setup io_submit io_cancel io_destroy io_getevents "
 		"io_pgetevents"},
-	{ALL, REFUSE, "keyrings are not namespaced",
+	{ALL, REFUSE, "keyrings belong to no namespace",
 		"add_key request_key keyctl"},
-	{ALL, REFUSE, "files by handle, past every mount",
+	{ALL, REFUSE, "a file handle opens files past every mount",
 		"open_by_handle_at name_to_handle_at"},
-	{ALL, REFUSE, "the host as a whole",
+	{ALL, REFUSE, "settings and services of the whole host",
 		"init_module finit_module delete_module kexec_load "
 		"kexec_file_load reboot swapon swapoff acct quotactl "
 		"quotactl_fd syslog vhangup iopl ioperm nfsservctl "
 		"lookup_dcookie sethostname setdomainname clock_settime "
 		"settimeofday adjtimex clock_adjtime"},
-	{ALL, REFUSE, "would write out the host's disks", "sync syncfs"},
-	{ALL, REFUSE, "denied in the user namespace anyway", "setgroups"},
+	{ALL, REFUSE, "they would write out the disks of the host",
+		"sync syncfs"},
+	{ALL, REFUSE, "the user namespace denies it anyway", "setgroups"},
 	{ALL, REFUSE,
-		"can be set to deliver SIGCONT later, by themselves, to a "
-		"process that was stopped",
+		"a timer or notification can send SIGCONT later, and so "
+		"continue a process that was stopped",
 		"timer_create timer_settime timer_gettime timer_getoverrun "
 		"timer_delete mq_notify"},
 	{FRONT, REFUSE, "the front end starts nothing",
 		"execve execveat fork vfork clone"},
-	{FRONT, REFUSE, "and holds the only socket it needs",
+	{FRONT, REFUSE, "the front end already has the only socket it needs",
 		"socket socketpair connect bind listen accept accept4"},
-	{FRONT, REFUSE, "what Landlock does not see",
+	{FRONT, REFUSE, "changes to files that Landlock does not check",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown lchown "
 		"fchownat utime utimes futimesat setxattr lsetxattr fsetxattr "
 		"removexattr lremovexattr fremovexattr link linkat symlink "
 		"symlinkat"},
 	{ALL, ENOSYS,
-		"its arguments are out of a filter's sight; libc falls back "
-		"to clone",
+		"a filter cannot read its arguments, which are in memory; libc "
+		"falls back to clone",
 		"clone3"},
 };
 
 /*
- * Checks on arguments. Cases are tried in order, the first that matches
- * decides; an int argument is compared as the kernel reads it, in its lower
- * 32 bits, or a request with high bits set would slip through
+ * Checks on arguments. Cases are tried in order, and the first that matches
+ * decides. An int argument is compared as the kernel reads it, in its lower
+ * 32 bits. Otherwise a request with high bits set would get through
  * (CVE-2019-10063).
  */
 enum rules_op {
@@ -246,8 +255,8 @@ struct rules_check {
 	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF), \
 	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)
 
-/* Of these the kernel keeps up to net.core.optmem_max for each socket, or, of
- * flow labels, a few for the whole host. */
+/* For each of these options the kernel keeps up to net.core.optmem_max a
+ * socket; of flow labels it has a small number for the whole host. */
 #define KEEP_MUCH(action) \
 	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_2292PKTOPTIONS), \
 	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_GROUP), \
@@ -281,16 +290,17 @@ struct rules_check {
 /* clang-format off */
 static const struct rules_check rules_checks[] = {
 	{JAIL, REFUSE,
-	 "no namespaces; a child's death says SIGCHLD or nothing, never SIGCONT",
+	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
+	 "signal, never SIGCONT",
 	 "clone", {
 		IF_ANY(REFUSE, 0, NAMESPACES),
 		IF_BITS(ALLOW, 0, CSIGNAL, SIGCHLD),
 		IF_BITS(ALLOW, 0, CSIGNAL, 0)}},
 
 	{ALL, ENOTTY,
-	 "terminals, sizes, interfaces; never typing for the person "
-	 "(CVE-2017-5226, CVE-2023-28100), nor taking the terminal from those "
-	 "who share it",
+	 "terminal settings, sizes, interfaces. Nothing that types for the person "
+	 "(CVE-2017-5226, CVE-2023-28100), and nothing that takes the terminal "
+	 "from other processes",
 	 "ioctl", {
 		IF_EQ(REFUSE, 1, TIOCSTI),
 		IF_EQ(REFUSE, 1, TIOCLINUX),
@@ -304,7 +314,7 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 1, FIOASYNC),
 		IF_EQ(ALLOW, 1, FIONREAD),
 		IF_EQ(ALLOW, 1, FIOQSIZE),
-		/* terminals: modes (the last four are TCGETS2 and its kin) */
+		/* terminals: modes (the last four are TCGETS2 and TCSETS*2) */
 		IF_EQ(ALLOW, 1, TCGETS),
 		IF_EQ(ALLOW, 1, TCSETS),
 		IF_EQ(ALLOW, 1, TCSETSW),
@@ -331,7 +341,7 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 1, TIOCSCTTY),
 		IF_EQ(ALLOW, 1, TIOCNOTTY),
 		IF_EQ(ALLOW, 1, TIOCGETD),
-		/* ptys; TIOCSIG sends INT, QUIT and TSTP, to one's own alone */
+		/* ptys; TIOCSIG sends INT, QUIT or TSTP, to one's own pty only */
 		IF_EQ(ALLOW, 1, TIOCGPTN),
 		IF_EQ(ALLOW, 1, TIOCSPTLCK),
 		IF_EQ(ALLOW, 1, TIOCGPTLCK),
@@ -345,7 +355,7 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 1, FICLONERANGE),
 		IF_EQ(ALLOW, 1, FS_IOC_GETFLAGS),
 		IF_EQ(ALLOW, 1, RNDGETENTCNT),
-		/* sockets: looking at interfaces */
+		/* sockets: reading about interfaces */
 		IF_EQ(ALLOW, 1, SIOCATMARK),
 		IF_EQ(ALLOW, 1, SIOCGIFNAME),
 		IF_EQ(ALLOW, 1, SIOCGIFINDEX),
@@ -358,30 +368,30 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 1, SIOCGIFHWADDR)}},
 
 	{GUEST | INIT | FRONT, ALLOW,
-	 "F_SETSIG would turn SIGIO into SIGCONT",
+	 "F_SETSIG could turn SIGIO into SIGCONT",
 	 "fcntl", {
 		IF_EQ(REFUSE, 1, F_SETSIG)}},
 
 	{NOMEM, ALLOW,
-	 "the same, and no larger pipes",
+	 "F_SETSIG could turn SIGIO into SIGCONT; no cgroup counts larger pipes",
 	 "fcntl", {
 		IF_EQ(REFUSE, 1, F_SETSIG),
 		IF_EQ(REFUSE, 1, F_SETPIPE_SZ)}},
 
 	{GUEST | INIT, ALLOW,
-	 "huge pages are a pool of the host's that no limit counts",
+	 "huge pages come from a pool of the host, and no limit counts them",
 	 "mmap", {
 		IF_ANY(REFUSE, 3, MAP_HUGETLB)}},
 
 	{GUEST | INIT, ALLOW,
-	 "likewise",
+	 "huge pages come from a pool of the host, and no limit counts them",
 	 "memfd_create", {
 		IF_ANY(REFUSE, 1, MFD_HUGETLB)}},
 
 	{NOMEM, ALLOW,
-	 "likewise; and shared memory without a name can keep pages that nobody "
-	 "has mapped, and so hide them; files in /dev/shm are counted, and will "
-	 "do",
+	 "huge pages come from a pool of the host. Anonymous shared memory can "
+	 "hold pages that no process maps, which hides them from the warden; "
+	 "files in /dev/shm are counted and serve the same purpose",
 	 "mmap", {
 		IF_ANY(REFUSE, 3, MAP_HUGETLB),
 		IF_BITS(REFUSE, 3, MAP_SHARED | MAP_ANONYMOUS,
@@ -393,13 +403,13 @@ static const struct rules_check rules_checks[] = {
 		IF_ANY(REFUSE, 2, PROT_EXEC)}},
 
 	{JAIL, REFUSE,
-	 "no family but these, and of the internet's protocols none that loads "
-	 "a module: for a type and a protocol (6 is TCP, 17 UDP) that do not go "
-	 "together, the kernel looks for one. Not netlink: what it has answered "
-	 "and nobody has read, up to rmem_max for each socket, is counted nowhere",
+	 "only these families, and no internet protocol that loads a module: "
+	 "the kernel looks for a module when a type and a protocol (6 is TCP, "
+	 "17 UDP) do not belong together. Not netlink: answers that nobody has "
+	 "read, up to rmem_max a socket, are counted nowhere",
 	 "socket", {
 		IF_EQ(ALLOW, 0, AF_UNIX),
-		/* of the types, the lowest four bits, only STREAM and DGRAM */
+		/* the type is in the lowest four bits: only STREAM and DGRAM */
 		IF_ANY(REFUSE, 1, 0xc),
 		IF_BITS(REFUSE, 1, 3, 0),
 		IF_BITS(REFUSE, 1, 3, SOCK_RAW),
@@ -413,24 +423,26 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ2(ALLOW, 0, AF_INET6, 2, 17)}},
 
 	{JAIL, REFUSE,
-	 "likewise",
+	 "only this family has pairs that a guest needs",
 	 "socketpair", {
 		IF_EQ(ALLOW, 0, AF_UNIX)}},
 
 	{INIT | FRONT, ALLOW,
-	 "no packet filters: they are programs for the kernel; and closing a "
-	 "socket never waits, whoever does it",
+	 "no packet filters, which are programs in the kernel; no SO_LINGER, which "
+	 "would make whoever closes the socket wait",
 	 "setsockopt", {
 		FILTER_OR_LINGER(REFUSE)}},
 
 	{GUEST, ALLOW,
-	 "the same, and nothing that a socket would keep much of, uncounted",
+	 "no packet filters, no SO_LINGER, and no option that makes a socket hold "
+	 "much memory that nothing counts",
 	 "setsockopt", {
 		FILTER_OR_LINGER(REFUSE),
 		KEEP_MUCH(REFUSE)}},
 
 	{NOMEM, ALLOW,
-	 "likewise, and no larger buffers: nobody would count them",
+	 "no packet filters, no SO_LINGER, no option that makes a socket hold much "
+	 "memory; no larger buffers either: without a cgroup nothing counts them",
 	 "setsockopt", {
 		FILTER_OR_LINGER(REFUSE),
 		KEEP_MUCH(REFUSE),
@@ -438,14 +450,15 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF)}},
 
 	{GUEST | NOMEM | FRONT, ALLOW,
-	 "-1 is everyone: the checkpoints too, and SIGCONT to all",
+	 "-1 means every process: it could kill the checkpoints, or send SIGCONT "
+	 "to all",
 	 "kill", {
 		IF_EQ(REFUSE, 0, -1)}},
 
 	{GUEST | NOMEM, REFUSE,
-	 "looking, and what concerns the caller alone. Not a death signal that "
-	 "continues, nor becoming the reaper that init is, nor hiding from the "
-	 "warden by not being dumpable",
+	 "reading, and settings that concern only the caller. SIGCONT cannot "
+	 "become a death signal; no guest can take init's place as reaper, or hide "
+	 "from the warden by making itself undumpable",
 	 "prctl", {
 		IF_EQ(ALLOW, 0, PR_SET_NAME),
 		IF_EQ(ALLOW, 0, PR_GET_NAME),
@@ -479,12 +492,12 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 0, RULES_PR_GET_AUXV)}},
 
 	{INIT, ALLOW,
-	 "pid 1 prepares its guests; not the memory map",
+	 "pid 1 prepares its guests; it never edits its memory map",
 	 "prctl", {
 		IF_EQ(REFUSE, 0, PR_SET_MM)}},
 
 	{FRONT, REFUSE,
-	 "names and looking",
+	 "reading, and names of threads and mappings",
 	 "prctl", {
 		IF_EQ(ALLOW, 0, PR_SET_NAME),
 		IF_EQ(ALLOW, 0, PR_GET_NAME),
@@ -495,41 +508,42 @@ static const struct rules_check rules_checks[] = {
 		IF_EQ(ALLOW, 0, RULES_PR_SET_VMA)}},
 
 	{ALL, REFUSE,
-	 "of the caller, or init could be starved",
+	 "for the caller only: otherwise a guest could starve init",
 	 "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", {
 		IF_EQ(ALLOW, 0, 0)}},
 
 	{INIT | FRONT, REFUSE,
-	 "likewise",
+	 "for the caller only",
 	 "prlimit64", {
 		IF_EQ(ALLOW, 0, 0)}},
 
 	{GUEST | NOMEM, REFUSE,
-	 "likewise; and of core dumps stays what it is, because 0 would have them "
-	 "piped to a program of the host (plan.c). Programs with secrets ask for "
-	 "that 0, and would not go on without",
+	 "for the caller only. The limit on core dumps stays as it is, because "
+	 "with 0 they would be piped to a program of the host (plan.c). The call "
+	 "only seems to succeed: programs with secrets ask for 0, and would give "
+	 "up without it",
 	 "prlimit64", {
 		{ALLOW, {{OP_EQ, 0, 0, 0}, {OP_NULL, 2, 0, 0}}},
 		IF_EQ2(PRETEND, 0, 0, 1, RLIMIT_CORE),
 		IF_EQ(ALLOW, 0, 0)}},
 
 	{GUEST | NOMEM, ALLOW,
-	 "the same",
+	 "the limit on core dumps stays as it is (see prlimit64)",
 	 "setrlimit", {
 		IF_EQ(PRETEND, 0, RLIMIT_CORE)}},
 
 	{ALL, REFUSE,
-	 "likewise; by user would reach init and the warden",
+	 "for the caller only: a change by user would reach init and the warden",
 	 "setpriority", {
 		IF_EQ2(ALLOW, 0, PRIO_PROCESS, 1, 0)}},
 
 	{ALL, REFUSE,
-	 "likewise",
+	 "for the caller only: a change by user would reach init and the warden",
 	 "ioprio_set", {
 		IF_EQ2(ALLOW, 0, RULES_IOPRIO_WHO_PROCESS, 1, 0)}},
 
 	{JAIL, REFUSE,
-	 "asking, and plain Linux; others weaken ASLR",
+	 "reading it, and plain Linux; other values weaken ASLR",
 	 "personality", {
 		IF_EQ(ALLOW, 0, 0xffffffff),
 		IF_EQ(ALLOW, 0, 0)}},
@@ -543,7 +557,7 @@ static const struct rules_check rules_checks[] = {
 		IF_BITS(ALLOW, 1, S_IFMT, 0)}},
 
 	{JAIL, REFUSE,
-	 "likewise",
+	 "no device nodes",
 	 "mknodat", {
 		IF_BITS(ALLOW, 2, S_IFMT, S_IFIFO),
 		IF_BITS(ALLOW, 2, S_IFMT, S_IFREG),
@@ -551,14 +565,14 @@ static const struct rules_check rules_checks[] = {
 		IF_BITS(ALLOW, 2, S_IFMT, 0)}},
 
 	{FRONT, REFUSE,
-	 "times of an open file only",
+	 "only the times of an open file",
 	 "utimensat", {
 		IF_NULL(ALLOW, 1)}},
 };
 /* clang-format on */
 
-/* Calls newer than the libseccomp that is installed may be; one number on
- * every architecture. */
+/* Calls that the installed libseccomp may not know yet, with a number that is
+ * the same on every architecture. */
 struct rules_number {
 	const char *call;
 	int nr;
