@@ -24,6 +24,7 @@
 
 #define CALLS 1024
 #define CODE_MAX 4096
+#define CASES_MAX 64
 #define X32_BIT 0x40000000u
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -40,10 +41,17 @@ static const struct arch arches[] = {
 
 static const char *const profiles[] = {"guest", "guest_nomem", "init", "front"};
 
+/* A check of the rules with a case for each value of a list. */
+struct check {
+	int otherwise;
+	size_t n;
+	struct rules_case cases[CASES_MAX];
+};
+
 /* What happens to one call: an action of the rules, or a check. */
 struct fate {
 	int action;
-	const struct rules_check *check;
+	const struct check *check;
 };
 
 struct program {
@@ -97,7 +105,35 @@ static void fates_set(struct fate *fates, int *taken, const struct arch *a,
 	}
 }
 
-static void fates_fill(struct fate *fates, const struct arch *a, unsigned bit)
+static void check_add(struct check *c, struct rules_case rc)
+{
+	if (c->n == CASES_MAX)
+		fail("check too long", "");
+	c->cases[c->n++] = rc;
+}
+
+static void check_expand(struct check *c, const struct rules_check *from)
+{
+	*c = (struct check){.otherwise = from->otherwise};
+	for (int i = 0; i < RULES_CASES && from->cases[i].test[0].op; i++) {
+		struct rules_case one = from->cases[i];
+		int at = one.test[0].op == OP_ONE_OF ? 0 : 1;
+		struct rules_test list = one.test[at];
+
+		if (list.op != OP_ONE_OF) {
+			check_add(c, one);
+			continue;
+		}
+		for (size_t j = 0; j < list.length; j++) {
+			one.test[at] =
+				(struct rules_test)EQ(list.arg, list.list[j]);
+			check_add(c, one);
+		}
+	}
+}
+
+static void fates_fill(struct fate *fates, const struct arch *a, unsigned bit,
+	const struct check *checks)
 {
 	int taken[CALLS] = {0};
 
@@ -111,7 +147,7 @@ static void fates_fill(struct fate *fates, const struct arch *a, unsigned bit)
 	for (size_t i = 0; i < COUNT(rules_checks); i++)
 		if (rules_checks[i].profiles & bit)
 			fates_set(fates, taken, a, rules_checks[i].calls,
-				(struct fate){.check = &rules_checks[i]});
+				(struct fate){.check = &checks[i]});
 }
 
 /* ---- fates to BPF ---- */
@@ -156,6 +192,7 @@ static void emit_test(struct program *p, const struct rules_test *t,
 	*loaded = t->arg;
 	switch (t->op) {
 	case OP_END:
+	case OP_ONE_OF: /* expanded */
 		return;
 	case OP_EQ:
 		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, t->value);
@@ -179,11 +216,11 @@ static void emit_test(struct program *p, const struct rules_test *t,
 	patch[(*n)++] = p->n - 1;
 }
 
-static void emit_check(struct program *p, const struct rules_check *c)
+static void emit_check(struct program *p, const struct check *c)
 {
 	int loaded = -1;
 
-	for (int i = 0; i < RULES_CASES && c->cases[i].test[0].op; i++) {
+	for (size_t i = 0; i < c->n; i++) {
 		const struct rules_case *rc = &c->cases[i];
 		size_t patch[4];
 		int n = 0, before;
@@ -427,6 +464,7 @@ static int test_holds(const struct rules_test *t, const uint64_t *args)
 
 	switch (t->op) {
 	case OP_END:
+	case OP_ONE_OF: /* expanded */
 		return 1;
 	case OP_EQ:
 		return low == t->value;
@@ -444,7 +482,7 @@ static int fate_action(const struct fate *f, const uint64_t *args)
 {
 	if (!f->check)
 		return f->action;
-	for (int i = 0; i < RULES_CASES && f->check->cases[i].test[0].op; i++) {
+	for (size_t i = 0; i < f->check->n; i++) {
 		const struct rules_case *c = &f->check->cases[i];
 
 		if (test_holds(&c->test[0], args) &&
@@ -472,7 +510,7 @@ static void compare(const struct program *p, const struct arch *a, int nr,
 static void compare_check(const struct program *p, const struct arch *a, int nr,
 	const struct fate *f)
 {
-	for (int i = 0; i < RULES_CASES && f->check->cases[i].test[0].op; i++) {
+	for (size_t i = 0; i < f->check->n; i++) {
 		const struct rules_test *t = f->check->cases[i].test;
 
 		for (int bit = -1; bit < 64; bit++) {
@@ -529,6 +567,10 @@ int main(void)
 {
 	static struct program p;
 	static struct fate fates[CALLS];
+	static struct check checks[COUNT(rules_checks)];
+
+	for (size_t i = 0; i < COUNT(checks); i++)
+		check_expand(&checks[i], &rules_checks[i]);
 
 	printf("/* Made by tools/seccomp_gen.c from "
 	       "jail/walls/seccomp_rules.h. */\n"
@@ -537,7 +579,7 @@ int main(void)
 		printf("%s defined(%s)\n", i ? "#elif" : "#if",
 			arches[i].macro);
 		for (size_t j = 0; j < COUNT(profiles); j++) {
-			fates_fill(fates, &arches[i], 1u << j);
+			fates_fill(fates, &arches[i], 1u << j, checks);
 			program_make(&p, &arches[i], fates);
 			program_verify(&p, &arches[i], fates);
 			program_print(&p, &arches[i], profiles[j]);

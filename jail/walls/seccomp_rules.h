@@ -207,17 +207,20 @@ static const struct rules_group rules_groups[] = {
  * (CVE-2019-10063).
  */
 enum rules_op {
-	OP_END,	 /* no (further) test */
-	OP_EQ,	 /* lower half == value */
-	OP_ANY,	 /* any bit of value is set in the lower half */
-	OP_BITS, /* lower half & mask == value */
-	OP_NULL, /* both halves are zero: a pointer */
+	OP_END,	   /* no (further) test */
+	OP_EQ,	   /* lower half == value */
+	OP_ONE_OF, /* lower half is one of the values in `list` */
+	OP_ANY,	   /* any bit of value is set in the lower half */
+	OP_BITS,   /* lower half & mask == value */
+	OP_NULL,   /* both halves are zero: a pointer */
 };
 
 struct rules_test {
 	enum rules_op op;
 	int arg;
 	uint32_t value, mask;
+	const uint32_t *list;
+	size_t length;
 };
 
 struct rules_case {
@@ -225,7 +228,7 @@ struct rules_case {
 	struct rules_test test[2]; /* both must hold */
 };
 
-#define RULES_CASES 64
+#define RULES_CASES 16
 
 struct rules_check {
 	unsigned profiles;
@@ -236,37 +239,27 @@ struct rules_check {
 };
 
 /* clang-format off */
-#define IF_EQ(action, arg, value) \
-	{action, {{OP_EQ, arg, (uint32_t)(value), 0}}}
-#define IF_EQ2(action, arg1, value1, arg2, value2) \
-	{action, {{OP_EQ, arg1, (uint32_t)(value1), 0}, \
-		  {OP_EQ, arg2, (uint32_t)(value2), 0}}}
-#define IF_ANY(action, arg, bits) \
-	{action, {{OP_ANY, arg, (uint32_t)(bits), 0}}}
-#define IF_BITS(action, arg, mask, value) \
-	{action, {{OP_BITS, arg, (uint32_t)(value), (uint32_t)(mask)}}}
-#define IF_NULL(action, arg) \
-	{action, {{OP_NULL, arg, 0, 0}}}
+/* A case: one test, or two that must both hold. */
+#define IF(action, ...) {action, {__VA_ARGS__}}
+#define EQ(n, v) {.op = OP_EQ, .arg = n, .value = (uint32_t)(v)}
+#define ONE_OF(n, ...) \
+	{.op = OP_ONE_OF, .arg = n, .list = (const uint32_t[]){__VA_ARGS__}, \
+	 .length = sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)}
+#define ANY(n, bits) {.op = OP_ANY, .arg = n, .value = (uint32_t)(bits)}
+#define BITS(n, m, v) {.op = OP_BITS, .arg = n, .value = (uint32_t)(v), .mask = (uint32_t)(m)}
+#define IS_NULL(n) {.op = OP_NULL, .arg = n}
 
 #define FILTER_OR_LINGER(action) \
-	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_LINGER), \
-	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_FILTER), \
-	IF_EQ2(action, 1, SOL_SOCKET, 2, SO_ATTACH_BPF), \
-	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_CBPF), \
-	IF_EQ2(action, 1, SOL_SOCKET, 2, RULES_SO_ATTACH_REUSEPORT_EBPF)
+	IF(action, EQ(1, SOL_SOCKET), ONE_OF(2, SO_LINGER, SO_ATTACH_FILTER, SO_ATTACH_BPF, \
+		RULES_SO_ATTACH_REUSEPORT_CBPF, RULES_SO_ATTACH_REUSEPORT_EBPF))
 
 /* For each of these options the kernel keeps up to net.core.optmem_max a
  * socket; of flow labels it has a small number for the whole host. */
 #define KEEP_MUCH(action) \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_2292PKTOPTIONS), \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_GROUP), \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, IPV6_JOIN_ANYCAST), \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_GROUP), \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, MCAST_JOIN_SOURCE_GROUP), \
-	IF_EQ2(action, 1, IPPROTO_IPV6, 2, RULES_IPV6_FLOWLABEL_MGR), \
-	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG), \
-	IF_EQ2(action, 1, IPPROTO_TCP, 2, TCP_MD5SIG_EXT), \
-	IF_EQ2(action, 1, IPPROTO_TCP, 2, RULES_TCP_AO_ADD_KEY)
+	IF(action, EQ(1, IPPROTO_IPV6), ONE_OF(2, IPV6_2292PKTOPTIONS, IPV6_JOIN_GROUP, \
+		IPV6_JOIN_ANYCAST, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP, \
+		RULES_IPV6_FLOWLABEL_MGR)), \
+	IF(action, EQ(1, IPPROTO_TCP), ONE_OF(2, TCP_MD5SIG, TCP_MD5SIG_EXT, RULES_TCP_AO_ADD_KEY))
 /* clang-format on */
 
 #define NAMESPACES                                                             \
@@ -293,114 +286,68 @@ static const struct rules_check rules_checks[] = {
 	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
 	 "signal, never SIGCONT",
 	 "clone", {
-		IF_ANY(REFUSE, 0, NAMESPACES),
-		IF_BITS(ALLOW, 0, CSIGNAL, SIGCHLD),
-		IF_BITS(ALLOW, 0, CSIGNAL, 0)}},
+		IF(REFUSE, ANY(0, NAMESPACES)),
+		IF(ALLOW, BITS(0, CSIGNAL, SIGCHLD)),
+		IF(ALLOW, BITS(0, CSIGNAL, 0))}},
 
 	{ALL, ENOTTY,
 	 "terminal settings, sizes, interfaces. Nothing that types for the person "
 	 "(CVE-2017-5226, CVE-2023-28100), and nothing that takes the terminal "
 	 "from other processes",
 	 "ioctl", {
-		IF_EQ(REFUSE, 1, TIOCSTI),
-		IF_EQ(REFUSE, 1, TIOCLINUX),
-		IF_EQ(REFUSE, 1, TIOCSETD),
-		IF_EQ(REFUSE, 1, TIOCCONS),
-		IF_EQ(REFUSE, 1, TIOCEXCL),
+		IF(REFUSE, ONE_OF(1, TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCEXCL)),
 		/* any descriptor */
-		IF_EQ(ALLOW, 1, FIOCLEX),
-		IF_EQ(ALLOW, 1, FIONCLEX),
-		IF_EQ(ALLOW, 1, FIONBIO),
-		IF_EQ(ALLOW, 1, FIOASYNC),
-		IF_EQ(ALLOW, 1, FIONREAD),
-		IF_EQ(ALLOW, 1, FIOQSIZE),
+		IF(ALLOW, ONE_OF(1, FIOCLEX, FIONCLEX, FIONBIO, FIOASYNC, FIONREAD, FIOQSIZE)),
 		/* terminals: modes (the last four are TCGETS2 and TCSETS*2) */
-		IF_EQ(ALLOW, 1, TCGETS),
-		IF_EQ(ALLOW, 1, TCSETS),
-		IF_EQ(ALLOW, 1, TCSETSW),
-		IF_EQ(ALLOW, 1, TCSETSF),
-		IF_EQ(ALLOW, 1, TCGETA),
-		IF_EQ(ALLOW, 1, TCSETA),
-		IF_EQ(ALLOW, 1, TCSETAW),
-		IF_EQ(ALLOW, 1, TCSETAF),
-		IF_EQ(ALLOW, 1, 0x802c542a),
-		IF_EQ(ALLOW, 1, 0x402c542b),
-		IF_EQ(ALLOW, 1, 0x402c542c),
-		IF_EQ(ALLOW, 1, 0x402c542d),
+		IF(ALLOW, ONE_OF(1, TCGETS, TCSETS, TCSETSW, TCSETSF, TCGETA, TCSETA, TCSETAW,
+			TCSETAF, 0x802c542a, 0x402c542b, 0x402c542c, 0x402c542d)),
 		/* terminals: size, flow, job control */
-		IF_EQ(ALLOW, 1, TIOCGWINSZ),
-		IF_EQ(ALLOW, 1, TIOCSWINSZ),
-		IF_EQ(ALLOW, 1, TIOCOUTQ),
-		IF_EQ(ALLOW, 1, TCSBRK),
-		IF_EQ(ALLOW, 1, TCSBRKP),
-		IF_EQ(ALLOW, 1, TCXONC),
-		IF_EQ(ALLOW, 1, TCFLSH),
-		IF_EQ(ALLOW, 1, TIOCGPGRP),
-		IF_EQ(ALLOW, 1, TIOCSPGRP),
-		IF_EQ(ALLOW, 1, TIOCGSID),
-		IF_EQ(ALLOW, 1, TIOCSCTTY),
-		IF_EQ(ALLOW, 1, TIOCNOTTY),
-		IF_EQ(ALLOW, 1, TIOCGETD),
+		IF(ALLOW, ONE_OF(1, TIOCGWINSZ, TIOCSWINSZ, TIOCOUTQ, TCSBRK, TCSBRKP, TCXONC,
+			TCFLSH, TIOCGPGRP, TIOCSPGRP, TIOCGSID, TIOCSCTTY, TIOCNOTTY, TIOCGETD)),
 		/* ptys; TIOCSIG sends INT, QUIT or TSTP, to one's own pty only */
-		IF_EQ(ALLOW, 1, TIOCGPTN),
-		IF_EQ(ALLOW, 1, TIOCSPTLCK),
-		IF_EQ(ALLOW, 1, TIOCGPTLCK),
-		IF_EQ(ALLOW, 1, RULES_TIOCGPTPEER),
-		IF_EQ(ALLOW, 1, TIOCPKT),
-		IF_EQ(ALLOW, 1, TIOCGPKT),
-		IF_EQ(ALLOW, 1, TIOCSIG),
+		IF(ALLOW, ONE_OF(1, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, RULES_TIOCGPTPEER,
+			TIOCPKT, TIOCGPKT, TIOCSIG)),
 		/* files */
-		IF_EQ(ALLOW, 1, FIGETBSZ),
-		IF_EQ(ALLOW, 1, FICLONE),
-		IF_EQ(ALLOW, 1, FICLONERANGE),
-		IF_EQ(ALLOW, 1, FS_IOC_GETFLAGS),
-		IF_EQ(ALLOW, 1, RNDGETENTCNT),
+		IF(ALLOW, ONE_OF(1, FIGETBSZ, FICLONE, FICLONERANGE, FS_IOC_GETFLAGS,
+			RNDGETENTCNT)),
 		/* sockets: reading about interfaces */
-		IF_EQ(ALLOW, 1, SIOCATMARK),
-		IF_EQ(ALLOW, 1, SIOCGIFNAME),
-		IF_EQ(ALLOW, 1, SIOCGIFINDEX),
-		IF_EQ(ALLOW, 1, SIOCGIFCONF),
-		IF_EQ(ALLOW, 1, SIOCGIFFLAGS),
-		IF_EQ(ALLOW, 1, SIOCGIFADDR),
-		IF_EQ(ALLOW, 1, SIOCGIFBRDADDR),
-		IF_EQ(ALLOW, 1, SIOCGIFNETMASK),
-		IF_EQ(ALLOW, 1, SIOCGIFMTU),
-		IF_EQ(ALLOW, 1, SIOCGIFHWADDR)}},
+		IF(ALLOW, ONE_OF(1, SIOCATMARK, SIOCGIFNAME, SIOCGIFINDEX, SIOCGIFCONF,
+			SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMTU,
+			SIOCGIFHWADDR))}},
 
 	{GUEST | INIT | FRONT, ALLOW,
 	 "F_SETSIG could turn SIGIO into SIGCONT",
 	 "fcntl", {
-		IF_EQ(REFUSE, 1, F_SETSIG)}},
+		IF(REFUSE, EQ(1, F_SETSIG))}},
 
 	{NOMEM, ALLOW,
 	 "F_SETSIG could turn SIGIO into SIGCONT; no cgroup counts larger pipes",
 	 "fcntl", {
-		IF_EQ(REFUSE, 1, F_SETSIG),
-		IF_EQ(REFUSE, 1, F_SETPIPE_SZ)}},
+		IF(REFUSE, ONE_OF(1, F_SETSIG, F_SETPIPE_SZ))}},
 
 	{GUEST | INIT, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them",
 	 "mmap", {
-		IF_ANY(REFUSE, 3, MAP_HUGETLB)}},
+		IF(REFUSE, ANY(3, MAP_HUGETLB))}},
 
 	{GUEST | INIT, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them",
 	 "memfd_create", {
-		IF_ANY(REFUSE, 1, MFD_HUGETLB)}},
+		IF(REFUSE, ANY(1, MFD_HUGETLB))}},
 
 	{NOMEM, ALLOW,
 	 "huge pages come from a pool of the host. Anonymous shared memory can "
 	 "hold pages that no process maps, which hides them from the warden; "
 	 "files in /dev/shm are counted and serve the same purpose",
 	 "mmap", {
-		IF_ANY(REFUSE, 3, MAP_HUGETLB),
-		IF_BITS(REFUSE, 3, MAP_SHARED | MAP_ANONYMOUS,
-			MAP_SHARED | MAP_ANONYMOUS)}},
+		IF(REFUSE, ANY(3, MAP_HUGETLB)),
+		IF(REFUSE, BITS(3, MAP_SHARED | MAP_ANONYMOUS,
+			MAP_SHARED | MAP_ANONYMOUS))}},
 
 	{FRONT, ALLOW,
 	 "no new code after the start",
 	 "mmap mprotect", {
-		IF_ANY(REFUSE, 2, PROT_EXEC)}},
+		IF(REFUSE, ANY(2, PROT_EXEC))}},
 
 	{JAIL, REFUSE,
 	 "only these families, and no internet protocol that loads a module: "
@@ -408,24 +355,20 @@ static const struct rules_check rules_checks[] = {
 	 "17 UDP) do not belong together. Not netlink: answers that nobody has "
 	 "read, up to rmem_max a socket, are counted nowhere",
 	 "socket", {
-		IF_EQ(ALLOW, 0, AF_UNIX),
+		IF(ALLOW, EQ(0, AF_UNIX)),
 		/* the type is in the lowest four bits: only STREAM and DGRAM */
-		IF_ANY(REFUSE, 1, 0xc),
-		IF_BITS(REFUSE, 1, 3, 0),
-		IF_BITS(REFUSE, 1, 3, SOCK_RAW),
-		{REFUSE, {{OP_BITS, 1, SOCK_STREAM, 3}, {OP_EQ, 2, 17, 0}}},
-		{REFUSE, {{OP_BITS, 1, SOCK_DGRAM, 3}, {OP_EQ, 2, 6, 0}}},
-		IF_EQ2(ALLOW, 0, AF_INET, 2, 0),
-		IF_EQ2(ALLOW, 0, AF_INET, 2, 6),
-		IF_EQ2(ALLOW, 0, AF_INET, 2, 17),
-		IF_EQ2(ALLOW, 0, AF_INET6, 2, 0),
-		IF_EQ2(ALLOW, 0, AF_INET6, 2, 6),
-		IF_EQ2(ALLOW, 0, AF_INET6, 2, 17)}},
+		IF(REFUSE, ANY(1, 0xc)),
+		IF(REFUSE, BITS(1, 3, 0)),
+		IF(REFUSE, BITS(1, 3, SOCK_RAW)),
+		IF(REFUSE, BITS(1, 3, SOCK_STREAM), EQ(2, 17)),
+		IF(REFUSE, BITS(1, 3, SOCK_DGRAM), EQ(2, 6)),
+		IF(ALLOW, EQ(0, AF_INET), ONE_OF(2, 0, 6, 17)),
+		IF(ALLOW, EQ(0, AF_INET6), ONE_OF(2, 0, 6, 17))}},
 
 	{JAIL, REFUSE,
 	 "only this family has pairs that a guest needs",
 	 "socketpair", {
-		IF_EQ(ALLOW, 0, AF_UNIX)}},
+		IF(ALLOW, EQ(0, AF_UNIX))}},
 
 	{INIT | FRONT, ALLOW,
 	 "no packet filters, which are programs in the kernel; no SO_LINGER, which "
@@ -446,76 +389,52 @@ static const struct rules_check rules_checks[] = {
 	 "setsockopt", {
 		FILTER_OR_LINGER(REFUSE),
 		KEEP_MUCH(REFUSE),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_SNDBUF),
-		IF_EQ2(REFUSE, 1, SOL_SOCKET, 2, SO_RCVBUF)}},
+		IF(REFUSE, EQ(1, SOL_SOCKET), ONE_OF(2, SO_SNDBUF, SO_RCVBUF))}},
 
 	{GUEST | NOMEM | FRONT, ALLOW,
 	 "-1 means every process: it could kill the checkpoints, or send SIGCONT "
 	 "to all",
 	 "kill", {
-		IF_EQ(REFUSE, 0, -1)}},
+		IF(REFUSE, EQ(0, -1))}},
 
 	{GUEST | NOMEM, REFUSE,
 	 "reading, and settings that concern only the caller. SIGCONT cannot "
 	 "become a death signal; no guest can take init's place as reaper, or hide "
 	 "from the warden by making itself undumpable",
 	 "prctl", {
-		IF_EQ(ALLOW, 0, PR_SET_NAME),
-		IF_EQ(ALLOW, 0, PR_GET_NAME),
-		IF_EQ(ALLOW, 0, PR_GET_PDEATHSIG),
-		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, 0),
-		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGHUP),
-		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGINT),
-		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGTERM),
-		IF_EQ2(ALLOW, 0, PR_SET_PDEATHSIG, 1, SIGKILL),
-		IF_EQ(ALLOW, 0, PR_GET_DUMPABLE),
-		IF_EQ(ALLOW, 0, PR_GET_KEEPCAPS),
-		IF_EQ(ALLOW, 0, PR_GET_SECCOMP),
-		IF_EQ(ALLOW, 0, PR_CAPBSET_READ),
-		IF_EQ(ALLOW, 0, PR_GET_SECUREBITS),
-		IF_EQ(ALLOW, 0, PR_GET_TIMERSLACK),
-		IF_EQ(ALLOW, 0, PR_SET_TIMERSLACK),
-		IF_EQ(ALLOW, 0, PR_GET_CHILD_SUBREAPER),
-		IF_EQ(ALLOW, 0, PR_GET_NO_NEW_PRIVS),
-		IF_EQ(ALLOW, 0, PR_SET_NO_NEW_PRIVS),
-		IF_EQ(ALLOW, 0, PR_GET_TID_ADDRESS),
-		IF_EQ(ALLOW, 0, PR_GET_THP_DISABLE),
-		IF_EQ(ALLOW, 0, PR_SET_THP_DISABLE),
-		IF_EQ2(ALLOW, 0, PR_CAP_AMBIENT, 1, PR_CAP_AMBIENT_IS_SET),
-		IF_EQ(ALLOW, 0, PR_SVE_SET_VL),
-		IF_EQ(ALLOW, 0, PR_SVE_GET_VL),
-		IF_EQ(ALLOW, 0, RULES_PR_GET_SPECULATION_CTRL),
-		IF_EQ(ALLOW, 0, RULES_PR_PAC_RESET_KEYS),
-		IF_EQ(ALLOW, 0, RULES_PR_SET_TAGGED_ADDR_CTRL),
-		IF_EQ(ALLOW, 0, RULES_PR_GET_TAGGED_ADDR_CTRL),
-		IF_EQ(ALLOW, 0, RULES_PR_SET_VMA),
-		IF_EQ(ALLOW, 0, RULES_PR_GET_AUXV)}},
+		IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_PDEATHSIG)),
+		IF(ALLOW, EQ(0, PR_SET_PDEATHSIG), ONE_OF(1, 0, SIGHUP, SIGINT, SIGTERM, SIGKILL)),
+		IF(ALLOW, ONE_OF(0, PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECCOMP,
+			PR_CAPBSET_READ, PR_GET_SECUREBITS, PR_GET_TIMERSLACK,
+			PR_SET_TIMERSLACK, PR_GET_CHILD_SUBREAPER, PR_GET_NO_NEW_PRIVS,
+			PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_GET_THP_DISABLE,
+			PR_SET_THP_DISABLE)),
+		IF(ALLOW, EQ(0, PR_CAP_AMBIENT), EQ(1, PR_CAP_AMBIENT_IS_SET)),
+		IF(ALLOW, ONE_OF(0, PR_SVE_SET_VL, PR_SVE_GET_VL, RULES_PR_GET_SPECULATION_CTRL,
+			RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL,
+			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_SET_VMA, RULES_PR_GET_AUXV))}},
 
 	{INIT, ALLOW,
 	 "pid 1 prepares its guests; it never edits its memory map",
 	 "prctl", {
-		IF_EQ(REFUSE, 0, PR_SET_MM)}},
+		IF(REFUSE, EQ(0, PR_SET_MM))}},
 
 	{FRONT, REFUSE,
 	 "reading, and names of threads and mappings",
 	 "prctl", {
-		IF_EQ(ALLOW, 0, PR_SET_NAME),
-		IF_EQ(ALLOW, 0, PR_GET_NAME),
-		IF_EQ(ALLOW, 0, PR_GET_DUMPABLE),
-		IF_EQ(ALLOW, 0, PR_GET_NO_NEW_PRIVS),
-		IF_EQ(ALLOW, 0, PR_GET_SECCOMP),
-		IF_EQ(ALLOW, 0, PR_CAPBSET_READ),
-		IF_EQ(ALLOW, 0, RULES_PR_SET_VMA)}},
+		IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
+			PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_CAPBSET_READ,
+			RULES_PR_SET_VMA))}},
 
 	{ALL, REFUSE,
 	 "for the caller only: otherwise a guest could starve init",
 	 "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", {
-		IF_EQ(ALLOW, 0, 0)}},
+		IF(ALLOW, EQ(0, 0))}},
 
 	{INIT | FRONT, REFUSE,
 	 "for the caller only",
 	 "prlimit64", {
-		IF_EQ(ALLOW, 0, 0)}},
+		IF(ALLOW, EQ(0, 0))}},
 
 	{GUEST | NOMEM, REFUSE,
 	 "for the caller only. The limit on core dumps stays as it is, because "
@@ -523,51 +442,50 @@ static const struct rules_check rules_checks[] = {
 	 "only seems to succeed: programs with secrets ask for 0, and would give "
 	 "up without it",
 	 "prlimit64", {
-		{ALLOW, {{OP_EQ, 0, 0, 0}, {OP_NULL, 2, 0, 0}}},
-		IF_EQ2(PRETEND, 0, 0, 1, RLIMIT_CORE),
-		IF_EQ(ALLOW, 0, 0)}},
+		IF(ALLOW, EQ(0, 0), IS_NULL(2)),
+		IF(PRETEND, EQ(0, 0), EQ(1, RLIMIT_CORE)),
+		IF(ALLOW, EQ(0, 0))}},
 
 	{GUEST | NOMEM, ALLOW,
 	 "the limit on core dumps stays as it is (see prlimit64)",
 	 "setrlimit", {
-		IF_EQ(PRETEND, 0, RLIMIT_CORE)}},
+		IF(PRETEND, EQ(0, RLIMIT_CORE))}},
 
 	{ALL, REFUSE,
 	 "for the caller only: a change by user would reach init and the warden",
 	 "setpriority", {
-		IF_EQ2(ALLOW, 0, PRIO_PROCESS, 1, 0)}},
+		IF(ALLOW, EQ(0, PRIO_PROCESS), EQ(1, 0))}},
 
 	{ALL, REFUSE,
 	 "for the caller only: a change by user would reach init and the warden",
 	 "ioprio_set", {
-		IF_EQ2(ALLOW, 0, RULES_IOPRIO_WHO_PROCESS, 1, 0)}},
+		IF(ALLOW, EQ(0, RULES_IOPRIO_WHO_PROCESS), EQ(1, 0))}},
 
 	{JAIL, REFUSE,
 	 "reading it, and plain Linux; other values weaken ASLR",
 	 "personality", {
-		IF_EQ(ALLOW, 0, 0xffffffff),
-		IF_EQ(ALLOW, 0, 0)}},
+		IF(ALLOW, ONE_OF(0, 0xffffffff, 0))}},
 
 	{JAIL, REFUSE,
 	 "no device nodes",
 	 "mknod", {
-		IF_BITS(ALLOW, 1, S_IFMT, S_IFIFO),
-		IF_BITS(ALLOW, 1, S_IFMT, S_IFREG),
-		IF_BITS(ALLOW, 1, S_IFMT, S_IFSOCK),
-		IF_BITS(ALLOW, 1, S_IFMT, 0)}},
+		IF(ALLOW, BITS(1, S_IFMT, S_IFIFO)),
+		IF(ALLOW, BITS(1, S_IFMT, S_IFREG)),
+		IF(ALLOW, BITS(1, S_IFMT, S_IFSOCK)),
+		IF(ALLOW, BITS(1, S_IFMT, 0))}},
 
 	{JAIL, REFUSE,
 	 "no device nodes",
 	 "mknodat", {
-		IF_BITS(ALLOW, 2, S_IFMT, S_IFIFO),
-		IF_BITS(ALLOW, 2, S_IFMT, S_IFREG),
-		IF_BITS(ALLOW, 2, S_IFMT, S_IFSOCK),
-		IF_BITS(ALLOW, 2, S_IFMT, 0)}},
+		IF(ALLOW, BITS(2, S_IFMT, S_IFIFO)),
+		IF(ALLOW, BITS(2, S_IFMT, S_IFREG)),
+		IF(ALLOW, BITS(2, S_IFMT, S_IFSOCK)),
+		IF(ALLOW, BITS(2, S_IFMT, 0))}},
 
 	{FRONT, REFUSE,
 	 "only the times of an open file",
 	 "utimensat", {
-		IF_NULL(ALLOW, 1)}},
+		IF(ALLOW, IS_NULL(1))}},
 };
 /* clang-format on */
 
