@@ -98,6 +98,30 @@ int home_open(struct home *h, const char *path, struct err *e)
 	return fd_take(&fd);
 }
 
+/* Open the directory that holds `path`: descriptor, or -1 with e. Missing
+ * directories are made with mode `make`, or not at all when that is 0. */
+static int parent_open(
+	struct home *h, const char *path, mode_t make, struct err *e)
+{
+	const struct path_walk how = {.mode = make, .resolve = RESOLVE_WRITE};
+	const char *name = path_last(path);
+	auto_close int root = dir_fd(h->root, ".");
+	char parent[PATH_BYTES];
+	int dir;
+
+	if (root < 0)
+		return fail_open(e, "open the home");
+	if (path[0] == '/')
+		return err_set(e, "%s: leads out of the home", path);
+	if (strlen(name) > NAME_MAX || strlen(path) >= sizeof(parent))
+		return err_set(e, "%s: name too long", path);
+	if (!path_is_name(name))
+		return err_set(e, "%s: not a file name", path);
+	snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
+	dir = path_walk(root, parent, &how);
+	return dir < 0 ? fail_path(e, path) : dir;
+}
+
 /* ---- use ---- */
 
 /* Inodes in use, the root's too; 0 when unknown. */
@@ -140,47 +164,20 @@ static int is_upload(const struct home *h, const char *name)
 	return 0;
 }
 
-/* The directory that will hold `path`, made where it is missing. */
-static int parent_make(struct home *h, const char *path, struct err *e)
-{
-	static const struct path_walk how = {
-		.mode = 0755, .resolve = RESOLVE_WRITE};
-	auto_close int root = dir_fd(h->root, ".");
-	char parent[PATH_BYTES];
-	int dir;
-
-	if (root < 0)
-		return fail_open(e, "open the home");
-	if (snprintf(parent, sizeof(parent), "%.*s",
-		    (int)(path_last(path) - path), path) >= PATH_BYTES)
-		return err_set(e, "%s: name too long", path);
-	dir = path_walk(root, parent, &how);
-	if (dir < 0 && errno == ENAMETOOLONG)
-		return err_set(e, "%s: name too long", path);
-	return dir < 0 ? fail_path(e, path) : dir;
-}
-
 int home_create(
 	struct home *h, const char *path, uint32_t *token, struct err *e)
 {
 	struct home_upload *u = upload_find(h, 0);
-	const char *name = path_last(path);
 	auto_close int dir = -1;
 
 	if (!u)
 		return err_set(e, "%s: too many files at once", path);
-	if (path[0] == '/')
-		return err_set(e, "%s: leads out of the home", path);
-	if (strlen(name) > NAME_MAX)
-		return err_set(e, "%s: name too long", path);
-	if (!path_is_name(name))
-		return err_set(e, "%s: not a file name", path);
-	dir = parent_make(h, path, e);
+	dir = parent_open(h, path, 0755, e);
 	if (dir < 0)
 		return -1;
 	if (newfile_create(&u->file, dir, 0644) < 0)
 		return err_errno(e, "%s", path);
-	strcpy(u->name, name);
+	strcpy(u->name, path_last(path));
 	*token = u->token = ++h->last_token;
 	return fd_take(&u->file.fd);
 }
@@ -449,19 +446,12 @@ static int empty(const struct home *h, int dir, const char *name)
 
 int home_remove(struct home *h, const char *path, struct err *e)
 {
+	auto_close int dir = parent_open(h, path, 0, e);
 	const char *name = path_last(path);
-	auto_close int dir = -1;
-	char parent[PATH_BYTES];
 	int r;
 
-	if (path[0] == '/' || strlen(path) >= sizeof(parent))
-		return err_set(e, "%s: not in the home", path);
-	if (!*name || path_is_dots(name))
-		return err_set(e, "%s: not a file name", path);
-	snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
-	dir = dir_fd(h->root, *parent ? parent : ".");
 	if (dir < 0)
-		return fail_path(e, path);
+		return -1;
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(e, "%s", path);
 	r = remove_name(dir, name);

@@ -338,13 +338,6 @@ int ident_set_ordinary_scheduling(struct err *e)
 
 /* ---- descriptors ---- */
 
-static int int_compare(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Every kernel we run on has close_range(), but the filter of a container may
  * not know it. */
 static int close_between_slowly(unsigned lo, unsigned hi)
@@ -367,35 +360,27 @@ static int close_between_slowly(unsigned lo, unsigned hi)
 
 static int close_between(unsigned lo, unsigned hi)
 {
-	if (lo > hi || syscall(SYS_close_range, lo, hi, 0) == 0)
+	if (syscall(SYS_close_range, lo, hi, 0) == 0)
 		return 0;
 	if (errno != ENOSYS && errno != EPERM)
 		return -1;
 	return close_between_slowly(lo, hi);
 }
 
-#define KEEP_MAX 64
-
 int ident_close_fds(const int *keep, int n, struct err *e)
 {
-	int sorted[KEEP_MAX] = {0};
-	unsigned next = 0;
+	unsigned lo = 0;
 
-	if (n > KEEP_MAX)
-		return err_set(e, "descriptors: too many to keep");
-	if (n > 0)
-		memcpy(sorted, keep, sizeof(int) * (size_t)n);
-	qsort(sorted, (size_t)n, sizeof(int), int_compare);
-	for (int i = 0; i < n; i++) {
-		if (sorted[i] < 0)
-			continue;
-		if ((unsigned)sorted[i] > next &&
-			close_between(next, (unsigned)sorted[i] - 1) < 0)
+	do {
+		unsigned next = UINT_MAX; /* the lowest to keep from lo on */
+
+		for (int i = 0; i < n; i++)
+			if (keep[i] >= 0 && (unsigned)keep[i] >= lo &&
+				(unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > lo && close_between(lo, next - 1) < 0)
 			return err_errno(e, "descriptors: close");
-		if ((unsigned)sorted[i] >= next)
-			next = (unsigned)sorted[i] + 1;
-	}
-	if (close_between(next, UINT_MAX) < 0)
-		return err_errno(e, "descriptors: close");
+		lo = next + 1; /* 0 when none was left to keep */
+	} while (lo != 0);
 	return 0;
 }
