@@ -1,6 +1,6 @@
-/* fuzz-sources: jail/wire/wire.c jail/base/err.c jail/base/io.c
- * jail/warden/link.c jail/warden/guest.c jail/warden/deadlines.c */
 /* SPDX-License-Identifier: MIT */
+/* fuzz-sources: jail/wire/wire.c jail/warden/link.c jail/warden/guest.c
+ * jail/warden/deadlines.c */
 /*
  * fuzz_cell.c - a running cell, and whatever its guest sends meanwhile
  *

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/config/config.c repl/config/file.c repl/config/keys.c
  * repl/config/list.c repl/config/merge.c repl/config/print.c
- * repl/config/value.c repl/text/layout.c repl/text/strbuf.c repl/text/text.c
- * repl/text/utf8.c jail/enforce.c jail/base/array.c jail/base/err.c
- * jail/base/io.c jail/base/path.c jail/base/sys.c */
+ * repl/config/value.c jail/enforce.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file

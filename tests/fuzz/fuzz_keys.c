@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/term/keys.c repl/text/utf8.c */
+/* fuzz-sources: repl/term/keys.c */
 /*
  * fuzz_keys.c - keys out of any bytes, with pauses anywhere
  */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/text/layout.c repl/edit/undo.c repl/text/utf8.c
- * repl/text/wide.c */
+/* fuzz-sources: repl/edit/undo.c */
 /*
  * fuzz_layout.c - rows out of any text at any width; the past of a text
  *

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/text/lexer.c repl/edit/pyscan.c
- * repl/command/coding.c repl/text/strbuf.c repl/text/utf8.c repl/text/wide.c
- * jail/base/err.c */
+/* fuzz-sources: repl/edit/pyscan.c repl/command/coding.c */
 /*
  * fuzz_lexer.c - command words and Python cells out of any bytes
  */

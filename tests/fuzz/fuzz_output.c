@@ -1,7 +1,6 @@
-/* fuzz-sources: repl/term/output.c repl/term/vt/vt.c repl/term/vt/sequence.c
- * repl/text/text.c repl/text/utf8.c repl/text/table.c
- * repl/text/layout.c repl/text/wide.c repl/text/strbuf.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/term/output.c repl/term/vt/vt.c
+ * repl/term/vt/sequence.c */
 /*
  * fuzz_output.c - the end mark is found wherever it is, and every byte before
  *                 it is accounted for

@@ -1,6 +1,5 @@
-/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c
- * repl/text/utf8.c */
 /* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c */
 /*
  * fuzz_vt.c - whatever a guest writes, the terminal gets only what is allowed
  *

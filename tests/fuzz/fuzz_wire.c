@@ -1,5 +1,5 @@
-/* fuzz-sources: jail/wire/wire.c jail/base/err.c */
 /* SPDX-License-Identifier: MIT */
+/* fuzz-sources: jail/wire/wire.c */
 /*
  * fuzz_wire.c - whatever a guest, or anyone, sends on a socket
  *
