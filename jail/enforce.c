@@ -12,170 +12,96 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ENFORCERS_MAX 4
 
-/* Below this Landlock denies every rename between directories; a jail goes
+/* Below this ABI Landlock denies every rename between directories; a jail goes
  * without it. */
 #define LANDLOCK_ABI_MIN 2
 
 struct enforcer {
 	const char *by;
 	enum enforce_strength strength;
-	int (*holds)(const struct enforce_facts *);
+	size_t fact;  /* offset of the int it depends on ... */
+	int at_least; /* ... and the least value, 0 for 1 */
+	int cgroup;   /* only of this version, 0 for any */
 };
 
+/* Enforcers in order of preference. The last one needs nothing. */
 struct limit {
 	const char *what, *word;
 	const char *said;   /* enforce_say(), when it is not strong */
-	int by_cgroup;	    /* a better cgroup is the remedy */
-	const char *remedy; /* where it is not */
+	const char *remedy; /* NULL: a better cgroup */
 	struct enforcer by[ENFORCERS_MAX];
 };
 
-static int always(const struct enforce_facts *f)
-{
-	(void)f;
-	return 1;
-}
-
-static int jail(const struct enforce_facts *f)
-{
-	return f->jail;
-}
-
-static int v1(const struct enforce_facts *f)
-{
-	return f->cgroup == 1;
-}
-
-static int v2(const struct enforce_facts *f)
-{
-	return f->cgroup == 2;
-}
-
-/* A limit that either version of cgroups may keep. */
-#define BY_CGROUP(field)                                                       \
-	static int field##_v1(const struct enforce_facts *f)                   \
-	{                                                                      \
-		return v1(f) && f->field;                                      \
-	}                                                                      \
-	static int field##_v2(const struct enforce_facts *f)                   \
-	{                                                                      \
-		return v2(f) && f->field;                                      \
-	}
-
-BY_CGROUP(memory)
-BY_CGROUP(pids)
-BY_CGROUP(cpus)
-BY_CGROUP(cpu)
-BY_CGROUP(freezer)
-
-static int swap(const struct enforce_facts *f)
-{
-	return f->cgroup && f->swap;
-}
-
-static int no_swap(const struct enforce_facts *f)
-{
-	return !f->host_swap;
-}
-
-static int nproc_own(const struct enforce_facts *f)
-{
-	return f->nproc_own;
-}
-
-static int mount_setattr(const struct enforce_facts *f)
-{
-	return f->mount_setattr;
-}
-
-static int landlock(const struct enforce_facts *f)
-{
-	return f->landlock_abi >= LANDLOCK_ABI_MIN;
-}
-
-static int proc(const struct enforce_facts *f)
-{
-	return f->proc;
-}
-
-static int seccomp(const struct enforce_facts *f)
-{
-	return f->seccomp > 0;
-}
-
-#define V1(field)                                                              \
-	{                                                                      \
-		"cgroup v1", ENFORCE_STRONG, field##_v1                        \
-	}
-#define V2(field)                                                              \
-	{                                                                      \
-		"cgroup v2", ENFORCE_STRONG, field##_v2                        \
-	}
+#define STRONG ENFORCE_STRONG
+#define WEAK ENFORCE_WEAK
+#define FACT(field) offsetof(struct enforce_facts, field)
+/* clang-format off */
+#define CGROUPS(field)                                                         \
+	{"cgroup v2", STRONG, FACT(field), .cgroup = 2},                       \
+	{"cgroup v1", STRONG, FACT(field), .cgroup = 1}
 
 static const struct limit limits[ENFORCE_LIMITS] = {
-	[ENFORCE_JAIL] = {"jail", NULL, NULL, 0, "see cellblock(1), HOSTS",
-		{{"namespaces", ENFORCE_STRONG, jail},
-			{"nothing: no session can start", ENFORCE_NONE,
-				always}}},
-	[ENFORCE_CGROUP] = {"cgroup", "cgroup", NULL, 1, NULL,
-		{{"cgroup v2", ENFORCE_STRONG, v2},
-			{"cgroup v1", ENFORCE_STRONG, v1},
-			{"none for a session", ENFORCE_NONE, always}}},
-	[ENFORCE_MEMORY] = {"memory", "memory", "memory is only watched", 1,
-		NULL,
-		{V2(memory), V1(memory),
-			{"the warden watching", ENFORCE_WEAK, always}}},
-	[ENFORCE_SWAP] = {"swap", "noswap", NULL, 0,
-		"swapoff -a, or boot with swapaccount=1 and start sessions as "
-		"root",
-		{{"cgroup", ENFORCE_STRONG, swap},
-			{"none on this host", ENFORCE_STRONG, no_swap},
-			{"nothing", ENFORCE_NONE, always}}},
+	[ENFORCE_JAIL] = {"jail",
+		.remedy = "see cellblock(1), HOSTS",
+		.by = {{"namespaces", STRONG, FACT(jail)},
+			{"nothing: no session can start"}}},
+	[ENFORCE_CGROUP] = {"cgroup", "cgroup",
+		.by = {CGROUPS(cgroup), {"none for a session"}}},
+	[ENFORCE_MEMORY] = {"memory", "memory", "memory is only watched",
+		.by = {CGROUPS(memory), {"the warden watching", WEAK}}},
+	[ENFORCE_SWAP] = {"swap", "noswap",
+		.remedy = "swapoff -a, or boot with swapaccount=1 and start "
+			  "sessions as root",
+		.by = {{"cgroup", STRONG, FACT(swap)},
+			{"none on this host", STRONG, FACT(no_host_swap)},
+			{"nothing"}}},
 	[ENFORCE_PROCESSES] = {"processes", "processes",
-		"processes are counted for the whole host", 0,
+		"processes are counted for the whole host",
 		"Linux 5.14 counts for each session by itself",
-		{V2(pids), V1(pids),
-			{"user namespace", ENFORCE_STRONG, nproc_own},
-			{"rlimit, host-wide", ENFORCE_WEAK, always}}},
-	[ENFORCE_CPUS] = {"cores", "cpus", "cores are not limited", 1, NULL,
-		{V2(cpus), V1(cpus), {"niceness only", ENFORCE_WEAK, always}}},
-	[ENFORCE_CPU] = {"cell CPU", "cpu", NULL, 1, NULL,
-		{V2(cpu), V1(cpu),
-			{"the warden adding up", ENFORCE_WEAK, always}}},
-	[ENFORCE_TIME] = {"cell time", NULL, NULL, 0, NULL,
-		{{"warden", ENFORCE_STRONG, always}}},
-	[ENFORCE_HOME] = {"home", NULL, NULL, 0, NULL,
-		{{"kernel (tmpfs)", ENFORCE_STRONG, always}}},
-	[ENFORCE_NETWORK] = {"network", NULL, NULL, 0, NULL,
-		{{"network namespace", ENFORCE_STRONG, always}}},
-	[ENFORCE_CALLS] = {"system calls", NULL, NULL, 0,
-		"there is no filter for this machine",
-		{{"seccomp", ENFORCE_STRONG, seccomp},
-			{"nothing: no session can start", ENFORCE_NONE,
-				always}}},
-	[ENFORCE_FILES] = {"files", NULL, NULL, 0, NULL,
-		{{"mounts", ENFORCE_STRONG, always}}},
-	[ENFORCE_MOUNTS] = {"read-only mounts", NULL, NULL, 0, NULL,
-		{{"mount_setattr", ENFORCE_STRONG, mount_setattr},
-			{"one mount at a time", ENFORCE_STRONG, always}}},
-	[ENFORCE_LANDLOCK] = {"landlock", "landlock", NULL, 0,
-		"the mounts hold alone; a second wall needs Linux 5.19, or "
-		"5.13 with backports, and landlock in the kernel's lsm= list",
-		{{"Landlock, behind the mounts", ENFORCE_STRONG, landlock},
-			{"nothing behind the mounts", ENFORCE_NONE, always}}},
-	[ENFORCE_PROC] = {"/proc", "proc", "the jail has no /proc", 0,
+		{CGROUPS(pids), {"user namespace", STRONG, FACT(nproc_own)},
+			{"rlimit, host-wide", WEAK}}},
+	[ENFORCE_CPUS] = {"cores", "cpus", "cores are not limited",
+		.by = {CGROUPS(cpus), {"niceness only", WEAK}}},
+	[ENFORCE_CPU] = {"cell CPU", "cpu",
+		.by = {CGROUPS(cpu), {"the warden adding up", WEAK}}},
+	[ENFORCE_TIME] = {"cell time", .by = {{"warden", STRONG}}},
+	[ENFORCE_HOME] = {"home", .by = {{"kernel (tmpfs)", STRONG}}},
+	[ENFORCE_NETWORK] = {"network", .by = {{"network namespace", STRONG}}},
+	[ENFORCE_CALLS] = {"system calls",
+		.remedy = "there is no filter for this machine",
+		.by = {{"seccomp", STRONG, FACT(seccomp)},
+			{"nothing: no session can start"}}},
+	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
+	[ENFORCE_MOUNTS] = {"read-only mounts",
+		.by = {{"mount_setattr", STRONG, FACT(mount_setattr)},
+			{"one mount at a time", STRONG}}},
+	[ENFORCE_LANDLOCK] = {"landlock", "landlock",
+		.remedy = "the mounts hold alone; a second wall needs Linux "
+			  "5.19, or 5.13 with backports, and landlock in the "
+			  "kernel's lsm= list",
+		.by = {{"Landlock, behind the mounts", STRONG,
+				FACT(landlock_abi), LANDLOCK_ABI_MIN},
+			{"nothing behind the mounts"}}},
+	[ENFORCE_PROC] = {"/proc", "proc", "the jail has no /proc",
 		"a container that masks parts of its /proc keeps a jail from "
 		"having one: start it with  --security-opt "
 		"systempaths=unconfined",
-		{{"own processes only", ENFORCE_STRONG, proc},
-			{"none in the jail", ENFORCE_NONE, always}}},
-	[ENFORCE_STOPPING] = {"stopping", "freezer", NULL, 1, NULL,
-		{V2(freezer), V1(freezer),
-			{"signals from pid 1", ENFORCE_WEAK, always}}},
+		{{"own processes only", STRONG, FACT(proc)},
+			{"none in the jail"}}},
+	[ENFORCE_STOPPING] = {"stopping", "freezer",
+		.by = {CGROUPS(freezer), {"signals from pid 1", WEAK}}},
 };
+/* clang-format on */
+
+static int holds(const struct enforcer *by, const struct enforce_facts *f)
+{
+	int fact = *(const int *)((const char *)f + by->fact);
+
+	return fact >= (by->at_least ? by->at_least : 1) &&
+	       (!by->cgroup || by->cgroup == f->cgroup);
+}
 
 static const char root_remedy[] =
 	"start it as root (sudo cellblock): each session then has a cgroup "
@@ -188,7 +114,7 @@ static const char *remedy_of(
 {
 	const char *why = f->cgroup_why[0] ? f->cgroup_why : NULL;
 
-	if (!limits[limit].by_cgroup)
+	if (limits[limit].remedy)
 		return limits[limit].remedy;
 	if (!f->root)
 		return f->delegated && why ? why : root_remedy;
@@ -206,7 +132,7 @@ struct enforce enforce_look(
 	const struct limit *l = &limits[limit];
 	int i = 0;
 
-	while (!l->by[i].holds(f))
+	while (i + 1 < ENFORCERS_MAX && l->by[i + 1].by && !holds(&l->by[i], f))
 		i++;
 	if (number)
 		*number = i;

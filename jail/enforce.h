@@ -45,8 +45,8 @@ struct enforce_facts {
 	int jail;			/* a jail can be built */
 	int cgroup;			/* version in use, 0: none */
 	int memory, swap, pids, cpus, cpu, freezer; /* enforced by the cgroup */
-	int host_swap;				    /* the host has swap */
-	int nproc_own; /* RLIMIT_NPROC counts this session alone */
+	int no_host_swap; /* there is no swap on the host */
+	int nproc_own;	  /* RLIMIT_NPROC counts this session alone */
 	int landlock_abi;
 	int mount_setattr;
 	int proc;    /* the jail has a /proc */

@@ -22,7 +22,7 @@ void facts_of_host(struct enforce_facts *f, const struct host *h)
 		.kernel_major = h->kernel_major,
 		.kernel_minor = h->kernel_minor,
 		.jail = 1,
-		.host_swap = host_has_swap(),
+		.no_host_swap = !host_has_swap(),
 		.nproc_own = h->nproc_own,
 		.landlock_abi = h->landlock_abi,
 		.mount_setattr = h->mount_setattr,
