@@ -2,14 +2,14 @@
 /*
  * jail.h - a session in a jail, as the front end sees it
  *
- * jail_open() forks the warden, which owns the session from then on: home,
- * limits, clocks, checkpoints. The front end only views it: it sends requests,
- * polls jail_fd() and takes events, and relays bytes between the terminal and
- * the tty it is given. A call that sends waits only where the warden has not
- * taken the requests before it; those that wait for an answer say so.
+ * jail_open() forks the warden. From then on the warden owns the session: home,
+ * limits, clocks, checkpoints. The front end sends requests, polls jail_fd(),
+ * takes events, and relays bytes between the terminal and the tty it is given.
+ * A call that sends blocks only while the socket to the warden is full; calls
+ * that wait for an answer say so.
  *
- * Everything in an event was measured or decided by the warden. Where a text
- * came from the guest (it says so below) it is hostile: render it safely.
+ * The warden measured or decided everything in an event. A text that came from
+ * the guest is marked below: it is hostile, render it safely.
  */
 #ifndef JAIL_JAIL_H
 #define JAIL_JAIL_H
@@ -30,7 +30,7 @@
 
 struct jail;
 
-/* Which limit, or who, ended something. */
+/* What ended something: a limit, or the person. */
 enum jail_limit {
 	LIMIT_NONE,
 	LIMIT_WALL,	 /* cell.timeout */
@@ -50,22 +50,22 @@ enum jail_how {
 	HOW_SYNTAX,	 /* did not compile, error shown */
 	HOW_INTERRUPTED, /* KeyboardInterrupt reached the top */
 	HOW_EXIT,	 /* SystemExit: the person wants to leave */
-	HOW_KILLED,	 /* by us, `limit` says for what */
+	HOW_KILLED,	 /* by the warden, for `limit` */
 	HOW_CRASHED,	 /* the live guest died of `signal` */
 	HOW_EXITED,	 /* the live guest called os._exit(`status`) */
-	HOW_LOST,	 /* it closed or abused its link to the warden */
+	HOW_LOST,	 /* the guest closed or abused its link */
 	HOW_REFUSED,	 /* never ran: `text` says why */
 };
 
-/* What the session stands on now. */
+/* What the session goes on with. */
 enum jail_after {
 	AFTER_KEPT,	   /* the same live guest */
 	AFTER_ROLLED_BACK, /* the checkpoint taken before cell `back_to` */
 	AFTER_RESTARTED,   /* a fresh Python: variables lost, home kept */
-	AFTER_ENDED,	   /* nothing: the session is over */
+	AFTER_ENDED,	   /* nothing: the session has ended */
 };
 
-/* Why there was no checkpoint to go back to. */
+/* Why there was no checkpoint to roll back to. */
 enum jail_no_checkpoint {
 	NO_CHECKPOINT_NONE,   /* there was one */
 	NO_CHECKPOINT_OFF,    /* [cell] checkpoint = never */
@@ -73,30 +73,30 @@ enum jail_no_checkpoint {
 	NO_CHECKPOINT_MEMORY, /* given up for memory */
 	NO_CHECKPOINT_FAILED, /* it could not be taken */
 	NO_CHECKPOINT_KILLED, /* the cell killed it */
-	NO_CHECKPOINT_SILENT, /* it did not answer when it was woken */
+	NO_CHECKPOINT_SILENT, /* it did not answer when it was continued */
 };
 
-/* The whole truth about a cell that ended. */
+/* All about a cell that ended. */
 struct jail_done {
 	uint32_t cell;
 	enum jail_how how;
-	enum jail_limit limit; /* what struck, also for HOW_INTERRUPTED */
+	enum jail_limit limit; /* that struck, also HOW_INTERRUPTED */
 	enum jail_after after;
 	enum jail_no_checkpoint no_checkpoint;
 	int signal;		   /* HOW_CRASHED */
 	int status;		   /* HOW_EXIT, HOW_EXITED */
 	uint32_t back_to;	   /* AFTER_ROLLED_BACK: the cell it precedes */
-	uint32_t names;		   /* user names now (the guest's word) */
+	uint32_t names;		   /* user names now (says the guest) */
 	uint32_t home_files;	   /* files in the home */
 	uint32_t threads_gone;	   /* threads lost by a roll back */
 	uint32_t leftovers;	   /* processes the cell left behind */
-	uint32_t leftovers_ended;  /* of those, ended by us */
-	uint32_t background_ended; /* after the cell: could not be stopped */
+	uint32_t leftovers_ended;  /* of those, ended by the warden */
+	uint32_t background_ended; /* ended: could not be stopped */
 	int process_limit_hit;	   /* fork failed for session.processes */
 	int has_mark;		   /* the guest wrote the mark before DONE */
-	int64_t wall_ms, cpu_ms;   /* what it took; waiting not in wall_ms */
+	int64_t wall_ms, cpu_ms;   /* wall_ms without waiting for input */
 	int64_t peak_bytes;	   /* memory peak of the jail, 0 unknown */
-	char text[256];		   /* HOW_REFUSED: why (ours) */
+	char text[256];		   /* HOW_REFUSED: why (the warden's) */
 };
 
 enum jail_event_type {
@@ -107,14 +107,14 @@ enum jail_event_type {
 	JAIL_RUNNING, /* a cell was handed over; `mark` ends its output */
 	JAIL_DONE,    /* a cell ended: `done` */
 	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
-	JAIL_STACK,	/* where a stuck cell was: `fd` holds text (guest's) */
-	JAIL_PARKED,	/* the session is at rest: checkpoint taken, stopped */
-	JAIL_NOTICE,	/* something the person should know: `text` (ours) */
-	JAIL_LIMIT,	/* idle or lifetime struck; the session ends: `limit` */
-	JAIL_EXITED,	/* SPEC_PROGRAM: it ended: `program` */
+	JAIL_STACK,	/* stacks of a stuck cell: `fd` holds text (guest's) */
+	JAIL_PARKED,	/* a checkpoint was taken, everything is stopped */
+	JAIL_NOTICE,	/* the person should know: `text` (the warden's) */
+	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
+	JAIL_EXITED,	/* SPEC_PROGRAM: the program ended: `program` */
 };
 
-/* SPEC_PROGRAM: how it ended. */
+/* SPEC_PROGRAM: how the program ended. */
 struct jail_program {
 	int status;	       /* waitpid() status of the program */
 	enum jail_limit limit; /* what killed it, or LIMIT_NONE */
@@ -122,13 +122,13 @@ struct jail_program {
 };
 
 /*
- * JAIL_UP carries descriptors, the caller's from then on (or -1):
+ * JAIL_UP carries descriptors, which the caller owns (-1: none):
  *   SPEC_SESSION  fds[0] master of the tty (a new one after each restart)
  *   SPEC_PROGRAM  fds[0] master of the tty, if any of stdio is a terminal;
- *                 fds[1..3] our ends of its stdin, stdout, stderr pipes
- * `text` is the interpreter's version ("3.11.2", checked), `restarted` says
- * that it replaces an earlier one, `limited` lists in words what this host
- * cannot enforce (ours, empty if nothing).
+ *                 fds[1..3] our ends of the stdin, stdout, stderr pipes
+ * `text` is the interpreter's version ("3.11.2", checked). `restarted`: this
+ * Python replaces an earlier one. `limited` says in words what this host cannot
+ * enforce (the warden's words; empty if nothing).
  */
 struct jail_event {
 	enum jail_event_type type;
@@ -146,14 +146,13 @@ struct jail_event {
 	struct err err;
 };
 
-/* Fork the warden and return at once; what becomes of it arrives as events.
- * Borrows the spec until then, of which nothing may lie in argv: pid 1 of the
- * jail overwrites the command line it has from us. -1 with e when not even that
- * is possible. Call before any thread is made and before the front end confines
- * itself. */
+/* Fork the warden and return at once; the outcome arrives as an event. Borrows
+ * the spec until then. Nothing of the spec may lie in argv: pid 1 of the jail
+ * overwrites its command line. Call with one thread, and before cage_close().
+ * -1 with e when the fork fails. */
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
 
-/* The descriptor to poll for JAIL events (POLLIN). */
+/* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);
 
 /* Take the next event: 1 event, 0 nothing now, -1 the warden is gone. The
@@ -164,17 +163,17 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 int jail_wait(
 	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
 
-/* Close whatever descriptors the event still holds. */
+/* Close the descriptors that the event still holds. */
 void jail_event_close(struct jail_event *ev);
 
-/* End the session: kills everything in the jail, waits until it is gone (a few
- * milliseconds), frees j. A warden that does not end is killed after seconds;
- * -1 with e when even then something may be left. */
+/* End the session: kill everything in the jail, wait until the jail is gone (a
+ * few milliseconds), free j. A warden that does not end within seconds is
+ * killed; -1 with e when something may still be left then. */
 int jail_close(struct jail *j, struct err *e);
 
-/* Run a cell. Cells are numbered by the caller from 1. A RUN that comes while
- * the warden is still parking waits its turn; one that comes during a cell, or
- * is too long, is told as refused by its JAIL_DONE. -1: the warden is gone. */
+/* Run a cell. The caller numbers cells from 1. A cell that comes while the
+ * warden takes a checkpoint waits; a cell that comes during another, or is too
+ * long, is refused in its JAIL_DONE. -1: the warden is gone. */
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
 	struct err *e);
 
@@ -184,24 +183,24 @@ int jail_interrupt(struct jail *j, struct err *e);
 /* Kill the running cell now, without waiting for its limit. */
 int jail_kill(struct jail *j, struct err *e);
 
-/* The window is now this large; the foreground group learns by SIGWINCH. */
+/* The window has this size now; the foreground group gets SIGWINCH. */
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols);
 
-/* The person is there (a key was pressed at the prompt): restarts the idle
- * clock. Cheap; call at most once a second. */
+/* The person pressed a key at the prompt: restart the idle clock. Call at most
+ * once a second. */
 int jail_touch(struct jail *j);
 
 /*
- * The calls below block until the warden answers (it always does within the
- * clock it runs them under); events that arrive meanwhile are kept for
- * jail_next(). They are for use between cells.
+ * The calls below block until the warden answers, which it does under a clock
+ * of its own. Events that arrive meanwhile are kept for jail_next(). Call them
+ * between cells.
  */
 
-/* Have what the tty still holds come as JAIL_TYPEAHEAD: keys that were on
+/* Ask for the keys that the tty still holds, as JAIL_TYPEAHEAD: they were on
  * their way when the cell ended. */
 int jail_return_keys(struct jail *j);
 
-/* What may be asked of the guest. The answer is hostile text. */
+/* Questions to the guest. The answer is hostile text. */
 enum jail_question {
 	ASK_COMPLETE, /* text = source up to the cursor; answer: first line
 		       * the number of bytes to replace before the cursor,
@@ -213,8 +212,8 @@ enum jail_question {
 };
 
 /* Ask under a short clock. *answer is new, NUL-terminated, at most 256 KiB,
- * caller frees. -1 with e when it does not answer in time (it has then been
- * interrupted or rolled back, which is reported by a JAIL_NOTICE). */
+ * caller frees. -1 with e when no answer comes in time; the guest was then
+ * interrupted or rolled back, which a JAIL_NOTICE reports. */
 int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 	char **answer, size_t *answer_n, struct err *e);
 
@@ -231,7 +230,7 @@ struct jail_usage {
 	int64_t memory_bytes, memory_peak_bytes;
 	int64_t cpu_ms;	 /* of the whole session */
 	int64_t up_ms;	 /* age of the session */
-	int64_t idle_ms; /* since the person last did something */
+	int64_t idle_ms; /* since the person last did anything */
 	int64_t home_bytes;
 	int home_files;
 	int processes;
@@ -264,13 +263,12 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e);
 void jail_files_free(struct jail_files *f);
 
 /* Open a regular file of the home for reading: descriptor, or -1 with e. A
- * link that leaves the home, a FIFO, a device, a directory are refused. */
+ * link that leaves the home, a FIFO, a device and a directory are refused. */
 int jail_home_open(struct jail *j, const char *path, struct err *e);
 
-/* Begin to write a file: a descriptor to a temporary file, *token names it.
- * Missing directories are made. Nothing is visible until jail_home_commit(),
- * which renames it into place; `replace` = 0 refuses to overwrite.
- * jail_home_abort() removes it. */
+/* Begin a file: a descriptor to a temporary file, which *token names. Missing
+ * directories are made. jail_home_commit() renames the file into place; without
+ * `replace` it refuses to overwrite. jail_home_abort() removes the file. */
 int jail_home_create(
 	struct jail *j, const char *path, uint32_t *token, struct err *e);
 int jail_home_commit(

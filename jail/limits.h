@@ -2,9 +2,9 @@
 /*
  * limits.h - what one session may do
  *
- * A plain value: filled by repl/config/config.c from the key table, carried
- * into the warden by fork, turned into a plan. Times are milliseconds, sizes
- * bytes, CPU shares thousandths of a core. Nothing here is a pointer.
+ * A plain value without pointers. repl/config/config.c fills it from the key
+ * table, fork carries it into the warden, plan.c turns it into a plan. Times
+ * are milliseconds, sizes bytes, CPU shares thousandths of a core.
  */
 #ifndef JAIL_LIMITS_H
 #define JAIL_LIMITS_H
