@@ -493,7 +493,7 @@ static int run(struct run *r)
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
 		set_locale();
-		options_print_help(stdout);
+		options_print_help(stdout, terminal_columns(fileno(stdout)));
 		return 0;
 	case OPTIONS_VERSION:
 		printf("cellblock %s\n", CELLBLOCK_VERSION);

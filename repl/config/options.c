@@ -6,14 +6,13 @@
  * Trusts:    the person who typed it; a login shell never comes here
  * Leaves:    what to do, with options and program apart
  *
- * As with python3, options end at FILE, -c CODE or -m MODULE, and everything
- * after that belongs to the program.
+ * As with python3, options end at FILE, -c CODE or -m MODULE, and every later
+ * word belongs to the program.
  */
 #include "options.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
-#include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/table.h"
 
@@ -21,20 +20,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One option. `take` is told its argument; `ends` those after which the rest
- * is the program's. Those that are a whole form of the command are explained
- * as such, and not one by one. */
+/* What an option does. */
+enum take {
+	TAKE_MODE,	/* set the mode; only one option may */
+	TAKE_INFO,	/* set the mode, whatever the other options are */
+	TAKE_FLAG,	/* set a bool of struct options */
+	TAKE_CONFIG,	/* name the configuration */
+	TAKE_PYTHON,	/* name the interpreter */
+	TAKE_SET,	/* add SECTION.KEY=VALUE */
+	TAKE_VALUE,	/* add VALUE for the key of the rule */
+	TAKE_UPLOAD,	/* add SRC[:DST] */
+	TAKE_DOWNLOAD,	/* add PATTERN[:DIR] */
+	TAKE_NOT_AT_ALL /* refuse: sshd's, and never beside another */
+};
+
+/* One option. */
 struct rule {
 	const char *name; /* --name, or NULL */
 	char letter;	  /* -x, or '\0' */
-	const char *arg;  /* what its argument is called; NULL: it has none */
-	bool ends;
-	enum options_mode mode; /* for take_mode */
-	int (*take)(struct options *o, const struct rule *r, const char *arg,
-		struct err *e);
-	const char *help;
+	const char *arg;  /* what the help calls its argument, or NULL */
+	enum take take;
+	enum options_mode mode; /* of TAKE_MODE and TAKE_INFO */
+	size_t flag;		/* of TAKE_FLAG: offset in struct options */
+	const char *key;	/* of TAKE_VALUE, with an = */
+	bool ends;		/* every later word is the program's */
+	const char *help;	/* NULL: `forms` explains it */
 };
 
+#define FLAG(member) .take = TAKE_FLAG, .flag = offsetof(struct options, member)
+#define MODE(m) .take = TAKE_MODE, .mode = OPTIONS_##m
+#define INFO(m) .take = TAKE_INFO, .mode = OPTIONS_##m, .ends = true
+
+/* clang-format off */
+static const struct rule rules[] = {
+	{"timeout", 't', "TIME", TAKE_VALUE, .key = "cell.timeout=",
+		.help = "time for each cell or program, such as 10s, 5m"},
+	{"memory", 'M', "SIZE", TAKE_VALUE, .key = "session.memory=",
+		.help = "memory for all of it, such as 512M, 2G"},
+	{"upload", 'u', "SRC[:DST]", TAKE_UPLOAD,
+		.help = "copy a file into the jail before the start"},
+	{"download", 'd', "PATTERN[:DIR]", TAKE_DOWNLOAD,
+		.help = "copy files out after the end"},
+	{"python", 'p', "PATH", TAKE_PYTHON, .help = "another interpreter"},
+	{"config", 'f', "FILE", TAKE_CONFIG,
+		.help = "this configuration instead of the usual files"},
+	{"set", 's', "SECTION.KEY=VALUE", TAKE_SET,
+		.help = "one key of it; see cellblock.conf(5)"},
+	{"quiet", 'q', NULL, FLAG(quiet), .help = "no banner, nothing about the host"},
+	{"verbose", 'v', NULL, FLAG(verbose), .help = "say more"},
+	{"help", 'h', NULL, INFO(HELP), .help = "this text"},
+	{"version", 'V', NULL, INFO(VERSION), .help = "the version"},
+	/* as in python3 */
+	{NULL, 'c', "CODE", MODE(CODE), .ends = true},
+	{NULL, 'm', "MODULE", MODE(MODULE), .ends = true},
+	{NULL, 'e', "CELL", MODE(CELL)},
+	{"check", '\0', NULL, MODE(CHECK)},
+	{"json", '\0', NULL, FLAG(json)},
+	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
+	{"login", '\0', NULL, .take = TAKE_NOT_AT_ALL},
+};
+/* clang-format on */
+
+enum { NRULES = sizeof(rules) / sizeof(rules[0]) };
+
+/* Past every letter, so that one number tells the two apart. */
+enum { LONG_BASE = 1000 };
+
+const char *options_name(size_t n, char *letter)
+{
+	if (n >= NRULES)
+		return NULL;
+	*letter = rules[n].letter;
+	return rules[n].name ? rules[n].name : "";
+}
+
+/* ---- what an option does ---- */
+
+/* Turn the message in `e` into an error of usage. Returns -1. */
 static int usage(struct err *e)
 {
 	err_hint(e, "try 'cellblock -h'");
@@ -59,25 +121,23 @@ static int take_mode(
 	return 0;
 }
 
-/* These say what to do whatever else was said. */
-static int take_info(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
+static int take_config(struct options *o, const char *arg, struct err *e)
 {
-	(void)arg;
-	(void)e;
-	o->mode = r->mode;
-	return 0;
-}
-
-static int take_config(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)r;
 	if (o->config_file) {
 		err_set(e, "only one configuration file can be named");
 		return usage(e);
 	}
 	o->config_file = arg;
+	return 0;
+}
+
+static int take_python(struct options *o, const char *arg, struct err *e)
+{
+	if (!*arg) {
+		err_set(e, "--python wants the path of an interpreter");
+		return usage(e);
+	}
+	o->python = arg;
 	return 0;
 }
 
@@ -91,32 +151,15 @@ static int add_set(
 	return 0;
 }
 
-static int take_set(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
+static int take_set(struct options *o, const char *arg, struct err *e)
 {
-	(void)r;
-	if (!strchr(arg, '.') || !strchr(arg, '=')) {
-		err_set(e, "--set wants SECTION.KEY=VALUE, not '%s'", arg);
-		return usage(e);
-	}
-	return add_set(o, "", arg, e);
+	if (strchr(arg, '.') && strchr(arg, '='))
+		return add_set(o, "", arg, e);
+	err_set(e, "--set wants SECTION.KEY=VALUE, not '%s'", arg);
+	return usage(e);
 }
 
-static int take_timeout(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)r;
-	return add_set(o, "cell.timeout=", arg, e);
-}
-
-static int take_memory(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)r;
-	return add_set(o, "session.memory=", arg, e);
-}
-
-/* Split at the last colon; a name with one in it is written with one more at
+/* Split at the last colon. A name that has a colon is written with one more at
  * its end. */
 static int add_pair(
 	struct options_pair **list, size_t *n, const char *arg, struct err *e)
@@ -141,106 +184,42 @@ static int add_pair(
 	return 0;
 }
 
-static int take_upload(
+static int take(
 	struct options *o, const struct rule *r, const char *arg, struct err *e)
 {
-	(void)r;
-	return add_pair(&o->uploads, &o->nuploads, arg, e);
-}
-
-static int take_download(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)r;
-	return add_pair(&o->downloads, &o->ndownloads, arg, e);
-}
-
-static int take_python(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)r;
-	if (!*arg) {
-		err_set(e, "--python wants the path of an interpreter");
-		return usage(e);
+	switch (r->take) {
+	case TAKE_MODE:
+		return take_mode(o, r, arg, e);
+	case TAKE_INFO:
+		o->mode = r->mode;
+		return 0;
+	case TAKE_FLAG:
+		*(bool *)((char *)o + r->flag) = true;
+		return 0;
+	case TAKE_CONFIG:
+		return take_config(o, arg, e);
+	case TAKE_PYTHON:
+		return take_python(o, arg, e);
+	case TAKE_SET:
+		return take_set(o, arg, e);
+	case TAKE_VALUE:
+		return add_set(o, r->key, arg, e);
+	case TAKE_UPLOAD:
+		return add_pair(&o->uploads, &o->nuploads, arg, e);
+	case TAKE_DOWNLOAD:
+		return add_pair(&o->downloads, &o->ndownloads, arg, e);
+	case TAKE_NOT_AT_ALL:
+		break;
 	}
-	o->python = arg;
-	return 0;
-}
-
-static int take_flag(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)arg;
-	(void)e;
-	if (r->letter == 'q')
-		o->quiet = true;
-	else if (r->letter == 'v')
-		o->verbose = true;
-	else
-		o->json = true;
-	return 0;
-}
-
-static int refuse_login(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
-{
-	(void)o;
-	(void)r;
-	(void)arg;
 	err_set(e, "--login stands alone: a login takes its options from the "
 		   "system's configuration");
 	return usage(e);
 }
 
-/* clang-format off */
-static const struct rule rules[] = {
-	{"timeout", 't', "TIME", false, 0, take_timeout,
-		"time for each cell or program, such as 10s, 5m"},
-	{"memory", 'M', "SIZE", false, 0, take_memory,
-		"memory for all of it, such as 512M, 2G"},
-	{"upload", 'u', "SRC[:DST]", false, 0, take_upload,
-		"copy a file into the jail before the start"},
-	{"download", 'd', "PATTERN[:DIR]", false, 0, take_download,
-		"copy files out after the end"},
-	{"python", 'p', "PATH", false, 0, take_python,
-		"another interpreter"},
-	{"config", 'f', "FILE", false, 0, take_config,
-		"this configuration instead of the usual files"},
-	{"set", 's', "SECTION.KEY=VALUE", false, 0, take_set,
-		"one key of it; see cellblock.conf(5)"},
-	{"quiet", 'q', NULL, false, 0, take_flag, "no banner, nothing about the host"},
-	{"verbose", 'v', NULL, false, 0, take_flag, "say more"},
-	{"help", 'h', NULL, true, OPTIONS_HELP, take_info, "this text"},
-	{"version", 'V', NULL, true, OPTIONS_VERSION, take_info,
-		"the version"},
-	/* as python3 has them */
-	{NULL, 'c', "CODE", true, OPTIONS_CODE, take_mode, NULL},
-	{NULL, 'm', "MODULE", true, OPTIONS_MODULE, take_mode, NULL},
-	{NULL, 'e', "CELL", false, OPTIONS_CELL, take_mode, NULL},
-	{"check", '\0', NULL, false, OPTIONS_CHECK, take_mode, NULL},
-	{"json", '\0', NULL, false, 0, take_flag, NULL},
-	{"check-config", '\0', NULL, false, OPTIONS_CHECK_CONFIG, take_mode,
-		NULL},
-	/* sshd's, and never beside another */
-	{"login", '\0', NULL, false, 0, refuse_login, NULL},
-};
-/* clang-format on */
+/* ---- the options, then the words ---- */
 
-enum { NRULES = sizeof(rules) / sizeof(rules[0]) };
-
-/* Past every letter, so that one number tells the two apart. */
-enum { LONG_BASE = 1000 };
-
-const char *options_name(size_t n, char *letter)
-{
-	if (n >= NRULES)
-		return NULL;
-	*letter = rules[n].letter;
-	return rules[n].name ? rules[n].name : "";
-}
-
-/* The table, as getopt wants it: + stops at the first word that is no option,
- * : tells a missing argument from an unknown option. */
+/* Write the table as getopt wants it. + stops at the first word that is no
+ * option; : tells a missing argument from an unknown option. */
 static void make_getopt(char *letters, struct option *longs)
 {
 	*letters++ = '+';
@@ -275,7 +254,7 @@ static const struct rule *rule_of(int c)
 	return NULL;
 }
 
-/* An option by what getopt calls it. */
+/* Write the name of the option that getopt calls `c`. */
 static const char *option_shown(int c, char *buf, size_t size)
 {
 	if (c >= LONG_BASE)
@@ -304,7 +283,7 @@ static int bad_option(int c, char *const *argv, struct err *e)
 	return usage(e);
 }
 
-/* Options up to the program. Leaves optind at the first word after them. */
+/* Take the options. Leaves optind at the first word after them. */
 static int parse_options(
 	struct options *o, int argc, char *const *argv, struct err *e)
 {
@@ -320,7 +299,7 @@ static int parse_options(
 		if (c == '?' || c == ':')
 			return bad_option(c, argv, e);
 		r = rule_of(c);
-		if (r->take(o, r, optarg, e) < 0)
+		if (take(o, r, optarg, e) < 0)
 			return -1;
 		if (r->ends)
 			break;
@@ -334,7 +313,7 @@ static int refuse_word(const char *word, const char *after, struct err *e)
 	return usage(e);
 }
 
-/* What the words after the options are, given the mode so far. */
+/* Take the words after the options. */
 static int parse_words(struct options *o, bool terminal, struct err *e)
 {
 	const char *first = o->nargs ? o->args[0] : NULL;
@@ -360,7 +339,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		if (o->nargs > 1)
 			return refuse_word(
 				o->args[1], "--check-config FILE", e);
-		return take_config(o, NULL, first, e);
+		return take_config(o, first, e);
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:
 	case OPTIONS_MODULE:
@@ -372,21 +351,19 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 	return 0;
 }
 
-static bool runs_nothing(enum options_mode mode)
-{
-	return mode == OPTIONS_CHECK || mode == OPTIONS_CHECK_CONFIG;
-}
-
-/* Options that would be ignored are refused instead. */
+/* Refuse options that would have no effect. */
 static int check_together(const struct options *o, struct err *e)
 {
+	bool check =
+		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
+
 	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
 	if (o->json && o->mode != OPTIONS_CHECK)
 		err_set(e, "--json goes with --check alone");
-	else if (o->nuploads && runs_nothing(o->mode))
+	else if (o->nuploads && check)
 		err_set(e, "-u does not go with a check");
-	else if (o->ndownloads && runs_nothing(o->mode))
+	else if (o->ndownloads && check)
 		err_set(e, "-d does not go with a check");
 	else if (o->quiet && o->verbose)
 		err_set(e, "-q and -v contradict each other");
@@ -431,7 +408,9 @@ void options_fini(struct options *o)
 	*o = (struct options){0};
 }
 
-/* The forms that the command has. */
+/* ---- the help ---- */
+
+/* The forms of the command. */
 static const char *const forms[][2] = {
 	{"cellblock [OPTIONS]", "a Python session in a jail"},
 	{"cellblock [OPTIONS] FILE [ARG...]", "a program in a fresh jail"},
@@ -445,11 +424,11 @@ static const char *const forms[][2] = {
 		"the configuration, and who set what"},
 };
 
-void options_print_help(FILE *f)
+void options_print_help(FILE *f, int width)
 {
 	static const char last[] = "In a session, :help explains its commands. "
 				   "See also cellblock(1).";
-	struct table t = {.columns = 2, .width = terminal_columns(fileno(f))};
+	struct table t = {.columns = 2, .width = width};
 	struct strbuf b = {0};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
@@ -469,7 +448,7 @@ void options_print_help(FILE *f)
 	t.below = 6;
 	table_write(&t, &b);
 	strbuf_puts(&b, "\n");
-	table_wrap(&b, last, 0, t.width);
+	table_wrap(&b, last, 0, width);
 	if (!b.failed)
 		fputs(b.s, f);
 	strbuf_free(&b);

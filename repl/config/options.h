@@ -11,16 +11,16 @@
 
 struct err;
 
-/* What to do. `text` and `args` of struct options depend on it. */
+/* What to do; it says what `text` of struct options is. */
 enum options_mode {
 	OPTIONS_SESSION,      /* a prompt */
 	OPTIONS_FILE,	      /* text: path */
 	OPTIONS_CODE,	      /* text: source, -c */
 	OPTIONS_MODULE,	      /* text: module, -m */
 	OPTIONS_CELL,	      /* text: source, -e */
-	OPTIONS_STDIN,	      /* the program is on standard input */
+	OPTIONS_STDIN,	      /* a program from standard input */
 	OPTIONS_CHECK,	      /* what the host enforces */
-	OPTIONS_CHECK_CONFIG, /* config_file, if any, is what to check */
+	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
@@ -31,7 +31,7 @@ struct options_pair {
 	char *to;
 };
 
-/* Strings are borrowed from argv unless it says owned. */
+/* Strings are borrowed from argv, except where a comment says owned. */
 struct options {
 	enum options_mode mode;
 	const char *text;
@@ -50,18 +50,20 @@ struct options {
 	bool json;
 };
 
-/* Read the command line; `terminal` says whether standard input is one. 0, or
- * -1 with `e` of kind ERR_USAGE and a hint. options_fini either way. */
+/* Read the command line; `terminal` is true if standard input is one. 0, or -1
+ * with `e` of kind ERR_USAGE and a hint. The caller ends with options_fini()
+ * either way. */
 int options_parse(struct options *o, int argc, char *const *argv, bool terminal,
 	struct err *e);
 
 void options_fini(struct options *o);
 
-/* The text for -h. */
-void options_print_help(FILE *f);
+/* Print the text of -h, folded at `width` columns (0: not at all). */
+void options_print_help(FILE *f, int width);
 
-/* The n-th option's names, for checks of manual and completions: "" and '\0'
- * when there is no long or no short one. NULL past the end. */
+/* The names of the n-th option, for tests of the manual and the completions:
+ * "" when it has no long name, '\0' when it has no letter. NULL past the end.
+ */
 const char *options_name(size_t n, char *letter);
 
 #endif

@@ -225,7 +225,7 @@ static void help_fits_a_screen_and_names_every_option(void **state)
 	FILE *f = open_memstream(&text, &size);
 
 	(void)state;
-	options_print_help(f);
+	options_print_help(f, 0);
 	fclose(f);
 	for (char *p = text; *p; p += strcspn(p, "\n") + 1, lines++)
 		assert_true(strcspn(p, "\n") < 80);
