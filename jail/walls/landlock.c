@@ -81,15 +81,8 @@ static const uint64_t class_rights[] = {
 /* Rights that this ABI knows, and so can deny. */
 static uint64_t abi_rights(int abi)
 {
-	uint64_t all = (FS_MAKE_SYM << 1) - 1;
-
-	if (abi >= 2)
-		all |= FS_REFER;
-	if (abi >= 3)
-		all |= FS_TRUNCATE;
-	if (abi >= 5)
-		all |= FS_IOCTL_DEV;
-	return all;
+	return ((FS_MAKE_SYM << 1) - 1) | (abi >= 2 ? FS_REFER : 0) |
+	       (abi >= 3 ? FS_TRUNCATE : 0) | (abi >= 5 ? FS_IOCTL_DEV : 0);
 }
 
 /* The attribute grew with the ABI. */

@@ -2,8 +2,8 @@
 /*
  * cgroup_world.h - a cgroup for a test, and processes to put into it
  *
- * The real thing where this host has it (root, v1 or v2 with controllers), in
- * directories of its own.
+ * A real cgroup where this host has one (root, v1 or v2 with controllers), in
+ * directories of the test's own.
  */
 #ifndef TESTS_CGROUP_WORLD_H
 #define TESTS_CGROUP_WORLD_H
@@ -27,8 +27,8 @@ struct world {
 	struct cgroup_caps caps;
 	struct limits limits;
 	struct cgroup cg;
-	/* No other run of the tests has it; and the next session sweeps what
-	 * one leaves that was killed. */
+	/* No other run of the tests has this name, and the next session sweeps
+	 * the remains of a run that was killed. */
 	char name[32];
 };
 
@@ -84,7 +84,7 @@ static inline void open_ok(struct world *w)
 		fail_msg("%s", e.msg);
 }
 
-/* A child that waits for a byte, then does fn and reports a byte. */
+/* A child that waits for a byte, then runs fn and reports its result. */
 struct child {
 	pid_t pid;
 	int go, out;
@@ -103,7 +103,7 @@ static inline struct child child_start(int (*fn)(void))
 		char r;
 
 		forked_signals();
-		/* Or the cgroup were held for as long as it lives. */
+		/* An inherited descriptor would hold the cgroup. */
 		if (ident_close_fds(keep, 5, NULL) < 0)
 			_exit(97);
 		if (read(go[0], &r, 1) != 1)
@@ -126,7 +126,7 @@ static inline void child_go(const struct child *c)
 	assert_int_equal(write(c->go, "x", 1), 1);
 }
 
-/* What it reported, or -1 when it died before. */
+/* What the child reported, or -1 if it died before. */
 static inline int child_result(const struct child *c)
 {
 	unsigned char r;
@@ -134,7 +134,7 @@ static inline int child_result(const struct child *c)
 	return read(c->out, &r, 1) == 1 ? r : -1;
 }
 
-/* How it ended; it is killed if it has not. */
+/* Kill the child unless it has ended: its wait status. */
 static inline int child_end(const struct child *c)
 {
 	int status;
@@ -165,7 +165,7 @@ static inline void start_inside(
 	child_go(c);
 }
 
-/* Where its tasks are counted; to be opened with the right to. */
+/* The count of its tasks; to be opened before privilege is dropped. */
 static inline int pids_open(const struct cgroup *cg)
 {
 	return openat(cg->held[cg->at[CGROUP_PIDS]], "pids.current",

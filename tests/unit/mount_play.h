@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mount_play.h - somewhere to build the root of a jail
+ * mount_play.h - a place to build the root of a jail in
  */
 #ifndef TESTS_MOUNT_PLAY_H
 #define TESTS_MOUNT_PLAY_H
@@ -16,9 +16,9 @@
 
 #define RO (SYS_ATTR_RDONLY | SYS_ATTR_NOSUID | SYS_ATTR_NODEV)
 
-/* A playground on /tmp, hidden from everyone else: /tmp/root is the new root,
- * /tmp/src what is shown, /tmp/src/sub and /tmp/src/sub/sub mounts of their
- * own. Everything is writable. */
+/* Make a tmpfs on /tmp that nobody else sees: /tmp/root is the new root,
+ * /tmp/src is to be shown, /tmp/src/sub and /tmp/src/sub/sub are mounts of
+ * their own. Everything is writable. */
 static inline struct mount_root play(int no_setattr)
 {
 	struct mount_root r = {.path = "/tmp/root", .no_setattr = no_setattr};
@@ -60,10 +60,10 @@ static inline unsigned long flags_of(const char *path)
 	return st.f_flag;
 }
 
-/* Below /tmp/src. */
+/* The mounts of /tmp/src, relative to it. */
 static const char *const below[] = {"", "/sub", "/sub/sub"};
 
-/* Without mount_setattr, and with. */
+/* Run fn without mount_setattr, and again with it. */
 static inline void twice(int (*fn)(void *))
 {
 	int no_setattr = 1;

@@ -13,7 +13,7 @@
 
 #include <sched.h>
 
-/* Exit status of a child that could not have its namespaces. */
+/* Exit status of a child that could not make its namespaces. */
 #define OWN_NS_NONE 77
 
 /* Enter new namespaces as uid 1000 with every capability there, or exit. */
@@ -32,8 +32,8 @@ static inline void own_ns_enter(int more)
 	}
 }
 
-/* Run fn(arg), which enters; it must return 0. Skips where the host does not
- * let it. */
+/* Run fn(arg) in a child; it calls own_ns_enter() and must return 0. Skips
+ * where the host refuses user namespaces. */
 static inline void own_ns_run(int (*fn)(void *), void *arg)
 {
 	int status = forked(fn, arg);

@@ -14,7 +14,7 @@
 
 #define NO_FILTER (-1)
 
-/* A system call and what becomes of it under a profile. */
+/* A system call, and its expected result under a profile. */
 struct trial {
 	const char *name;
 	int profile;
@@ -37,7 +37,7 @@ static inline int make_call(void *arg)
 {
 	const struct trial *t = arg;
 
-	setpgid(0, 0); /* or a call on the group meets the runner's */
+	setpgid(0, 0); /* a call on the group must not reach the runner */
 	enter(t->profile);
 	return errno_of(syscall(
 		t->nr, t->a[0], t->a[1], t->a[2], t->a[3], t->a[4], t->a[5]));

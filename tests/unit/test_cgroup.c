@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cgroup.c - limits that the kernel keeps, and what it tells of them
+ * test_cgroup.c - limits that the kernel keeps, and what it reports
  */
 #include "cgroup_world.h"
 #include "jail/plan/plan.h"
@@ -137,10 +137,17 @@ static void the_cpu_share_is_kept(void **state)
 	NEED(w, CGROUP_CPU);
 	open_ok(w);
 	assert_true(w->cg.enforced & CGROUP_LIMIT_CPU);
+	/* and with it every other limit that has its controller */
+	if (w->caps.usable & 1u << CGROUP_MEMORY) {
+		assert_true(w->cg.enforced & CGROUP_LIMIT_MEMORY);
+		assert_true(w->cg.enforced & CGROUP_LIMIT_SWAP);
+	}
+	if (w->caps.usable & 1u << CGROUP_PIDS)
+		assert_true(w->cg.enforced & CGROUP_LIMIT_PIDS);
 }
 
-/* A limit the kernel does not keep must be reported: here one that no kernel
- * can, less than nothing. */
+/* A limit that the kernel does not keep must not count as enforced. No kernel
+ * keeps a negative one. */
 static void a_limit_that_is_not_kept_is_reported(void **state)
 {
 	struct world *w = *state;
@@ -198,7 +205,7 @@ static void nobody_special_is_offered_no_v1(void **state)
 	assert_true(strlen(w->caps.why) > 0);
 }
 
-/* ---- version 2, where this host has only its files to offer ---- */
+/* ---- version 2, by its files alone ---- */
 
 static int file_with(const char *text)
 {
@@ -248,8 +255,9 @@ static void put(const char *dir, const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* A cgroup that holds others is of no use, unless it is the root of all: that
- * has no cgroup.events, and to fail to see one is not the same. */
+/* A cgroup that holds processes of others is of no use, unless it is the root
+ * of all, which has no cgroup.events. A failure to read cgroup.events is not
+ * the same. */
 static void only_the_root_of_all_may_hold_others(void **state)
 {
 	static const char *const names[] = {"cgroup.controllers",

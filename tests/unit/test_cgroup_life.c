@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cgroup_life.c - entering, stopping, ending, and nothing left of it
+ * test_cgroup_life.c - entering, stopping and ending; and nothing is left
  */
 #include "cgroup_world.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- stopping and killing ---- */
 
-/* A child of ours that was left alone would be waited for in vain. */
+/* A child that was not killed would be waited for until the alarm. */
 static int is_killed(pid_t pid)
 {
 	siginfo_t how = {0};
@@ -67,11 +67,11 @@ static void the_frozen_use_no_cpu_and_go_on(void **state)
 	if (cgroup_freeze(&w->cg, 1, SOON_MS, &e) < 0)
 		fail_msg("%s", e.msg);
 	frozen = cpu_now(w);
-	/* if it ran it would use all of this; it may use what it takes to
-	 * come to rest */
+	/* A running process would use all of this time. A little is used until
+	 * it stops. */
 	usleep(100000);
 	assert_true(cpu_now(w) - frozen < 10000000);
-	/* control: it did run, and does again */
+	/* control: it did run, and runs again */
 	if (cgroup_freeze(&w->cg, 0, SOON_MS, &e) < 0)
 		fail_msg("%s", e.msg);
 	deadline = now_ms() + SOON_MS;
@@ -107,8 +107,8 @@ struct lesser {
 	pid_t pid;
 };
 
-/* What the warden does once it is nobody special: all through descriptors
- * that were opened before. */
+/* What the warden does without privilege: all of it through descriptors that
+ * were opened before. */
 static int use_without_privilege(void *arg)
 {
 	struct lesser *l = arg;
@@ -116,7 +116,7 @@ static int use_without_privilege(void *arg)
 	struct err e;
 
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
-	/* control: it is not, or it could get at this */
+	/* control: it is unprivileged, or this would open */
 	CHILD_CHECK(open(l->w->cg.dirs[0], O_RDONLY) < 0 && errno == EACCES,
 		"control: still privileged");
 	move_in(&l->w->cg, l->pid);
@@ -190,7 +190,7 @@ static void remains_of_a_dead_session_are_removed(void **state)
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);
 	old = w->cg;
-	/* control: it is not dead yet, and no namesake may touch it */
+	/* control: it lives, and no session of the same name may touch it */
 	assert_int_equal(open_named(w, &w->cg, w->name, &e), -1);
 	assert_non_null(strstr(e.msg, "busy"));
 	assert_int_equal(cgroup_place(&other, &w->caps, w->name, &e), 0);
@@ -204,7 +204,7 @@ static void remains_of_a_dead_session_are_removed(void **state)
 	child_end(&c);
 }
 
-/* What waits for its share of the cores does not get on with its death. */
+/* A process that waits for its share of the cores dies late. */
 static void the_dying_are_not_held_to_their_share(void **state)
 {
 	struct world *w = *state;
@@ -218,10 +218,10 @@ static void the_dying_are_not_held_to_their_share(void **state)
 	open_ok(w);
 	dir = w->cg.dirs[w->cg.at[CGROUP_CPU]];
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	/* control: they were */
+	/* control: there was a limit before */
 	assert_true(cgroup_dir_read(AT_FDCWD, path, text, sizeof(text)) > 0);
 	assert_string_not_equal(text, lifted);
-	/* What makes it stay, to be looked at. */
+	/* This keeps the directory, so that the file can be read. */
 	snprintf(path, sizeof(path), "%s/stays", dir);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(cgroup_remove(&w->cg, 0, &e), -1);
@@ -232,9 +232,9 @@ static void the_dying_are_not_held_to_their_share(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
-/* A janitor also removes what is left of sessions whose locks are free; the
- * locks of the real ones are elsewhere. So: in a parent that none of them
- * has. */
+/* A janitor also removes the remains of sessions whose locks are free. The
+ * locks of real sessions are in another directory, so the test uses a parent
+ * directory that no real session has. */
 static int apart_make(void **state)
 {
 	struct world *w;
@@ -270,13 +270,13 @@ static void the_janitor_kills_and_removes_at_the_end(void **state)
 		fail_msg("%s", e.msg);
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);
-	/* control: while someone holds on, all stays; not even SIGTERM helps */
+	/* control: while someone holds on, all stays, even after SIGTERM */
 	kill(janitor, SIGTERM);
 	p = (struct pollfd){.fd = done[0], .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 50), 0);
 	assert_int_equal(dirs_exist(&w->cg), w->cg.ndirs);
 
-	/* So it is with a session's death. */
+	/* The same happens when a session dies. */
 	cgroup_close(&w->cg);
 	close(hold);
 	assert_int_equal(poll(&p, 1, SOON_MS), 1);
@@ -293,7 +293,8 @@ static void the_janitor_kills_and_removes_at_the_end(void **state)
 
 /* ---- the remains of others ---- */
 
-/* Sessions of root's: each a claimed uid, a cgroup of that name, a process. */
+/* Sessions of root: each has a claimed uid, a cgroup of that name, a process.
+ */
 enum { DEAD, LIVING, ENDED, CLAIMED };
 
 struct claimed {
@@ -379,7 +380,7 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	snprintf(foreign, sizeof(foreign), "%s/other",
 		sw->w->caps.dir[CGROUP_PIDS]);
 	assert_int_equal(mkdir(foreign, 0755), 0);
-	/* As one is left at the prompt by a janitor and a warden killed. */
+	/* The state after a janitor and a warden were killed at a prompt. */
 	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
 	claim_release(s[DEAD].lock);
 	cgroup_close(&s[DEAD].cg);
@@ -418,7 +419,7 @@ static const char *v2_mount(void)
 	return geteuid() == 0 && access(path, W_OK) == 0 ? mount : NULL;
 }
 
-/* What an ordinary user has of it: a cgroup for sessions and all else. */
+/* What an ordinary user has: one cgroup, for sessions and everything else. */
 static int delegated_make(void **state)
 {
 	const char *mount = v2_mount();
@@ -472,7 +473,7 @@ static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
 	cgroup_sweep(&w->cg, NULL, NULL);
 	assert_int_equal(dirs_exist(&dead), 0);
 	assert_true(is_killed(c.pid));
-	/* With nobody in it, as between two jails. */
+	/* Nobody is in it, as between two jails. */
 	assert_int_equal(dirs_exist(&living), 1);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
 		char path[CGROUP_PATH_MAX + 32];
@@ -488,8 +489,8 @@ static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
 	child_end(&c);
 }
 
-/* Freezing and killing need no controller: they can be had wherever version
- * 2 is mounted, even where version 1 has all the controllers. */
+/* Freezing and killing need no controller, so they work wherever version 2 is
+ * mounted, even where version 1 has all the controllers. */
 static void version_2_freezes_and_kills(void **state)
 {
 	struct world *w = *state;
@@ -504,7 +505,7 @@ static void version_2_freezes_and_kills(void **state)
 		snprintf(
 			w->caps.dir[i], CGROUP_PATH_MAX, "%s/cellblock", mount);
 	open_ok(w);
-	/* control: nothing is claimed to be limited that was not */
+	/* control: no limit counts as enforced without its controller */
 	assert_int_equal(w->cg.enforced, 0);
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);

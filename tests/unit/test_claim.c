@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_claim.c - each session of root's has a uid that nobody else has
+ * test_claim.c - each session that root starts has a uid of its own
  */
 #include "forked.h"
 
@@ -62,7 +62,7 @@ static void no_two_sessions_share_a_uid(void **state)
 		-1);
 	assert_non_null(strstr(e.msg, "in use"));
 	assert_non_null(strstr(e.hint, "uids"));
-	/* control: one that is given back can be had */
+	/* control: a uid that was given back can be claimed */
 	close(fd[1]);
 	assert_int_equal(
 		claim_uid(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
@@ -126,14 +126,14 @@ static void a_uid_is_free_when_nobody_holds_it(void **state)
 			name + strlen(number));
 		assert_false(claim_is_free(mine, wrong));
 	}
-	/* control: it is, once they have given it back */
+	/* control: it is free once they have given it back */
 	claim_release(theirs);
 	assert_false(claim_is_free(mine, number));
 	assert_true(claim_is_free(mine, name));
-	/* but not for who keeps the locks in another file */
+	/* but not for a holder of another file of locks */
 	assert_false(claim_is_free(elsewhere, name));
 	close(elsewhere);
-	/* and is nobody else's from then on */
+	/* from then on it is claimed */
 	assert_false(claim_is_free(theirs, name));
 	close(mine);
 	assert_true(claim_is_free(theirs, name));
@@ -146,7 +146,7 @@ static int sleep_as(void *arg)
 	struct err e;
 
 	CHILD_CHECK(ident_become(SOME_UID, SOME_UID, &e) == 0, "%s", e.msg);
-	/* As pid 1 of a jail is: its directory in /proc is root's. */
+	/* Like pid 1 of a jail: root owns its directory in /proc. */
 	CHILD_CHECK(ident_set_undumpable(&e) == 0, "%s", e.msg);
 	CHILD_CHECK(write(ready[1], "x", 1) == 1, "write");
 	for (;;)

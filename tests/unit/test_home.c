@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* /tmp/home is the home; /tmp/out beside it is none of its business, though on
- * the same file system. */
+/* /tmp/home is the home; /tmp/out beside it is not, though on the same file
+ * system. */
 static struct home play(void)
 {
 	struct home h;
@@ -111,7 +111,7 @@ static int child_deep(void *arg)
 	return 0;
 }
 
-/* No path reaches the end of it. */
+/* The tree is deeper than the longest path. */
 static int child_long(void *arg)
 {
 	struct home h = play();
@@ -132,8 +132,8 @@ static int child_long(void *arg)
 	return 0;
 }
 
-/* What is at the top is named before the list is full: all of it can be
- * removed by what the list names. */
+/* The top of the home is listed before the list is full, so a person can remove
+ * everything by names from the list. */
 static int child_many(void *arg)
 {
 	struct home h = play();
@@ -152,7 +152,8 @@ static int child_many(void *arg)
 	return 0;
 }
 
-/* Only what is being written is not there yet, whatever it is called. */
+/* Only a file that is being written is hidden, whatever other files are called.
+ */
 static int child_upload(void *arg)
 {
 	struct home h = play();
@@ -173,7 +174,7 @@ static int child_upload(void *arg)
 	return 0;
 }
 
-/* The place of what is shown below /home is not the session's. */
+/* A mount point below /home is not the session's. */
 static int child_mount(void *arg)
 {
 	struct home h = play(), again;
@@ -215,8 +216,8 @@ static void make_crowd(void)
 	}
 }
 
-/* A guest that runs on: while the crowd is removed it moves the directory to
- * the top of the home, from where ".." leads out of the tree. */
+/* Play a guest that goes on running: while the crowd is removed it moves the
+ * directory to the top of the home, where ".." leads out of the tree. */
 static void move_up(void)
 {
 	char last[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_ident.c - identities change for good, and nothing is left behind
+ * test_ident.c - what a process gives up is gone for good
  */
 #include "forked.h"
 

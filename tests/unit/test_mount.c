@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_mount.c - what the root of a jail is built from
+ * test_mount.c - building the root of a jail
  *
- * Every test makes real mounts, in a user and mount namespace that a child of
- * its own enters and takes away with it. Promises about restricting run twice:
- * with mount_setattr, and one mount after the other as before Linux 5.12.
+ * Every test makes real mounts, in a user and mount namespace of a child, which
+ * end with the child. Tests of restricting run twice: with mount_setattr, and
+ * one mount after the other as before Linux 5.12.
  */
 #include "jail/base/io.h"
 #include "jail/base/sys.h"
@@ -44,8 +44,8 @@ static int child_read_only(void *no_setattr)
 	return 0;
 }
 
-/* As init is: in a user namespace below the one that owns the mounts, where
- * their flags are locked. */
+/* Like init: in a user namespace below the one that owns the mounts, where the
+ * flags of the mounts are locked. */
 static int child_locked(void *no_setattr)
 {
 	struct mount_root r = play(*(int *)no_setattr);
@@ -123,13 +123,13 @@ static int child_file(void *arg)
 	return 0;
 }
 
-/* As a link is, at the end and on the way. */
+/* A link, at the end and on the way. */
 static int is_refused(int code)
 {
 	return code == ELOOP || code == ENOTDIR;
 }
 
-/* Where it leads now is not where it led when it was looked at. */
+/* The link led elsewhere when the source was checked. */
 static int child_link(void *arg)
 {
 	static const char *const links[] = {

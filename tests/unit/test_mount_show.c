@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_mount_show.c - what a jail is shown has file locks of its own
+ * test_mount_show.c - shown files and directories have locks of the jail's own
  *
- * As in test_mount.c every test makes real mounts, with mount_setattr and
+ * As in test_mount.c, every test makes real mounts, with mount_setattr and
  * without.
  */
 #include "mount_play.h"
 
 #include <sys/file.h>
 
-/* A file of `size` bytes at `path`, and a lock of it that stays. */
+/* Make a file of `size` bytes at `path`, and keep a lock on it. */
 static void make_locked(const char *path, off_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
@@ -30,7 +30,7 @@ static int can_lock(const char *path)
 	return r == 0;
 }
 
-/* What init does: everything below a directory came with its namespace. */
+/* Like init: all mounts below a directory came with its namespace. */
 static struct mount_root play_as_init(int no_setattr)
 {
 	struct mount_root r = play(no_setattr);
@@ -45,7 +45,7 @@ static struct mount_root play_as_init(int no_setattr)
 	return r;
 }
 
-/* Where there is no overlay to be had, end the child with this. */
+/* Exit status of a child that cannot mount an overlay. */
 #define NO_OVERLAY 76
 
 static void need_overlay(void)
@@ -111,7 +111,7 @@ static int child_noexec(void *no_setattr)
 	return 0;
 }
 
-/* An overlay would hide them, or show what they hide. */
+/* An overlay would hide the mounts, or show what they cover. */
 static int child_submounts(void *no_setattr)
 {
 	struct mount_root r;
@@ -133,7 +133,7 @@ static int child_submounts(void *no_setattr)
 	return 0;
 }
 
-/* Overlays may only be stacked two high. */
+/* The kernel stacks at most two overlays. */
 static int child_refused(void *no_setattr)
 {
 	struct mount_root r;
@@ -183,7 +183,7 @@ static int child_file_locks(void *no_setattr)
 	return 0;
 }
 
-/* A root that is nearly full: no half of a file is left. */
+/* With a root that is nearly full, no half of a file is left. */
 static int child_no_room(void *no_setattr)
 {
 	struct mount_root r;

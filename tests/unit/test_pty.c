@@ -2,7 +2,7 @@
 /*
  * test_pty.c - the terminal a cell starts with
  *
- * On a devpts of the test's own, as a jail has.
+ * Every test has a devpts of its own, like a jail.
  */
 #include "jail/walls/pty.h"
 
@@ -43,7 +43,7 @@ static struct pair pair_open(void)
 	return p;
 }
 
-/* Read until `want` is the end of what came, or time is up. */
+/* Read until the bytes end with `want`, or time is up. */
 static int comes(int fd, const char *want)
 {
 	char got[256];
@@ -73,7 +73,7 @@ static int is_silent(int fd)
 	return poll(&pf, 1, 0) == 0;
 }
 
-/* Everything a guest might do to its terminal. */
+/* Change every setting that a guest can change. */
 static void spoil(int slave)
 {
 	struct termios t;
@@ -141,7 +141,7 @@ static int child_signals(void *arg)
 	CHILD_CHECK(pty_signal_fg(p.master, SIGINT, &e) == 0, "%s", e.msg);
 	CHILD_CHECK(got_signal == SIGINT, "%d", got_signal);
 	got_signal = 0;
-	/* Ctrl-C throws away nothing that is under way. */
+	/* Ctrl-C discards no pending output. */
 	CHILD_CHECK(write(p.slave, "kept", 4) == 4, "%m");
 	CHILD_CHECK(write(p.master, "typed\003\n", 7) == 7, "%m");
 	CHILD_CHECK(comes(p.master, "kepttyped^C\r\n"), "output was flushed");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_seccomp.c - what each filter refuses, and that the rest goes on
+ * test_seccomp.c - what each filter refuses and what it allows
  *
- * Every trial is a system call in a child of its own, once without the filter
- * (where that is harmless) and once with it: a call that fails anyway proves
- * nothing.
+ * Every trial is a system call in a child of its own: once without the filter,
+ * where that is harmless, and once with it. A call that also fails without the
+ * filter proves nothing.
  */
 #include "seccomp_trial.h"
 
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Calls that work for anyone, so that without the filter they succeed (the
- * control), or fail in another way. */
+/* Calls that without the filter succeed for anyone (the control), or fail with
+ * another errno. */
 static void guest_is_refused_what_would_work_without(void **state)
 {
 	static char byte;
@@ -178,7 +178,7 @@ static void what_could_continue_a_stopped_process_is_refused(void **state)
 	RUN(trials);
 }
 
-/* On a pipe every terminal request fails with ENOTTY; the filter speaks
+/* On a pipe every terminal request fails with ENOTTY, but the filter answers
  * first. */
 static void typing_for_the_person_is_refused_in_any_spelling(void **state)
 {
@@ -299,14 +299,14 @@ static void a_guest_loads_its_filter_under_inits(void **state)
 	run_trials(trials, 1);
 }
 
-/* A guest's filter lies on top of init's: a call that init's refused would be
- * refused to every guest, whatever its own says. */
+/* A guest has init's filter and its own: a call that init's filter refuses is
+ * refused to every guest, whatever the guest's own filter says. */
 static void init_allows_whatever_a_guest_may(void **state)
 {
 	(void)state;
 	/* 335 and 336 are the kernel's own (uprobes), past any filter. */
 	for (long nr = 0; nr < 480; nr += nr == 334 ? 3 : 1) {
-		/* arguments that every call refuses or that do nothing */
+		/* with these arguments every call fails or does nothing */
 		struct trial t = {"", SECCOMP_GUEST, nr, {-1, -1, -1, -1}, 0};
 		int guest, init;
 
@@ -319,7 +319,7 @@ static void init_allows_whatever_a_guest_may(void **state)
 		case SYS_kill:
 		case SYS_pselect6:
 		case SYS_ppoll:
-		case SYS_msgget: /* would make them, on the host */
+		case SYS_msgget: /* would make objects on the host */
 		case SYS_semget:
 		case SYS_shmget:
 #ifdef SYS_pause

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_seccomp_use.c - the filters as they are lived under: the front end
- * caged, Python at work, and the ways around them closed
+ * test_seccomp_use.c - the filters in use: the front end is confined, Python
+ * works, and no way leads around a filter
  */
 #include "seccomp_trial.h"
 
@@ -110,7 +110,7 @@ static void foreign_entries_kill(void **state)
 	for (int profile = 0; profile < SECCOMP_PROFILES; profile++) {
 		x32.profile = profile;
 		run_trials(&x32, 1);
-		/* a kernel without 32-bit emulation faults, and that will do */
+		/* without 32-bit emulation the kernel faults: good too */
 		assert_true(forked(call_i386, &profile) ==
 			    FORKED_SIGNAL + (control ? SIGSEGV : SIGSYS));
 	}
@@ -123,7 +123,7 @@ static void foreign_entries_kill(void **state)
 }
 #endif
 
-/* What people do in a cell, in one breath. */
+/* What people do in a cell. */
 static const char *const python_script =
 	"import asyncio, ctypes, multiprocessing as mp, os, pty, select\n"
 	"import signal, socket, sqlite3, ssl, subprocess, tempfile, threading\n"

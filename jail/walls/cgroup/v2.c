@@ -47,11 +47,11 @@ static void own_path(char *path, size_t size)
 		snprintf(path, size, "%s", strcmp(p, "/") ? p : "");
 }
 
-static int ends_with(const char *s, const char *end)
+static int is_slice(const char *path)
 {
-	size_t n = strlen(s), m = strlen(end);
+	size_t n = strlen(path), m = strlen(".slice");
 
-	return n >= m && !strcmp(s + n - m, end);
+	return n >= m && !strcmp(path + n - m, ".slice");
 }
 
 /* The controllers that a file of a cgroup names, as bits. */
@@ -176,7 +176,7 @@ static int probe_mount(struct cgroup_caps *caps, const char *mount)
 	if (slash == base + strlen(mount))
 		return 0;
 	*slash = '\0';
-	return !ends_with(base, ".slice") && take_base(caps, base);
+	return !is_slice(base) && take_base(caps, base);
 }
 
 static int probe(struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
@@ -240,16 +240,12 @@ static int hand_on(
 
 static int hand_on_all(const struct cgroup_caps *caps, struct err *e)
 {
-	const char *dir = caps->dir[0];
 	char above[CGROUP_PATH_MAX];
 
-	if (!caps->shared) {
-		memcpy(above, dir, sizeof(above));
-		*strrchr(above, '/') = '\0';
-		if (hand_on(above, caps, e) < 0)
-			return -1;
-	}
-	return hand_on(dir, caps, e);
+	cgroup_dir_parent(above, caps->dir[0]);
+	if (!caps->shared && hand_on(above, caps, e) < 0)
+		return -1;
+	return hand_on(caps->dir[0], caps, e);
 }
 
 static const struct {
