@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keys.c - the decoder of what a terminal sends
+ * keys.c - bytes of a terminal to keys
  *
  * Runs in:   the front end
- * Holds:     nothing
  * Trusts:    nothing: a client of ssh may send any bytes at any speed
  * Leaves:    keys; text without controls
  *
@@ -18,9 +17,10 @@
 #define ESC 0x1B
 #define CTRL_C 0x03
 
-/* A terminal sends a sequence at once; ssh may tear it apart. Of a paste whose
- * end does not come, what did is delivered; the rest is no less of a paste for
- * coming late, or its lines would run by themselves. */
+/* A terminal sends a sequence at once, but ssh may tear it apart. When the end
+ * of a paste does not come in time, the text so far is delivered. Text that
+ * comes later still belongs to the paste, or its lines would run by
+ * themselves. */
 #define KEYS_SEQUENCE_MS 200
 #define KEYS_PASTE_MS 2000
 
@@ -43,8 +43,7 @@ static int emit(struct key *out, int n, int code, wchar_t c)
 	return n;
 }
 
-/* A pasted control: line ends are made one kind, the rest has no business in
- * a cell. */
+/* A pasted character: every line end becomes \n, other controls are dropped. */
 static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
 {
 	bool after_cr = k->cr;
@@ -72,32 +71,36 @@ static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 	return emit(out, n, KEY_TEXT, c);
 }
 
-static int utf8_begin(struct keys *k, unsigned char b, struct key *out, int n)
+/* Bytes of the character that begins with `lead`. */
+static int want(uint8_t lead)
 {
-	if (b < 0x80)
-		return emit_char(k, out, n, b);
-	if (b < 0xC2 || b > 0xF4)
-		return emit_char(k, out, n, UTF8_BAD);
-	k->state = UTF8;
-	k->need = b < 0xE0 ? 1 : b < 0xF0 ? 2 : 3;
-	k->min = b < 0xE0 ? 0x80 : b < 0xF0 ? 0x800 : 0x10000;
-	k->acc = b & (0x3Fu >> k->need);
-	return n;
+	return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* One more byte of a character that is not ASCII. */
-static int utf8_more(struct keys *k, unsigned char b, struct key *out)
+/* A byte of text, which may end a character. */
+static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 {
-	if (!utf8_continues((char)b))
-		return -1;
-	k->acc = k->acc << 6 | (b & 0x3Fu);
-	if (--k->need > 0)
-		return 0;
+	uint32_t c;
+	int len;
+
+	k->u[k->u_n++] = b;
+	len = utf8_get(k->u, k->u_n, &c);
+	/* A character that is found wrong early still takes all its bytes. */
+	if (!len || (k->u_n > 1 && k->u_n < want(k->u[0]))) {
+		k->state = UTF8;
+		return n;
+	}
 	k->state = GROUND;
-	if (k->acc < k->min || k->acc > 0x10FFFF ||
-		(k->acc >= 0xD800 && k->acc < 0xE000))
-		return emit_char(k, out, 0, UTF8_BAD);
-	return emit_char(k, out, 0, (wchar_t)k->acc);
+	k->u_n = 0;
+	return emit_char(k, out, n, len > 0 ? (wchar_t)c : UTF8_BAD);
+}
+
+/* The bytes so far do not become a character. */
+static int end_text(struct keys *k, struct key *out)
+{
+	k->state = GROUND;
+	k->u_n = 0;
+	return emit_char(k, out, 0, UTF8_BAD);
 }
 
 static int feed_ground(struct keys *k, unsigned char b, struct key *out, int n)
@@ -106,11 +109,11 @@ static int feed_ground(struct keys *k, unsigned char b, struct key *out, int n)
 		k->state = ESCAPE;
 		return n;
 	}
-	return utf8_begin(k, b, out, n);
+	return feed_text(k, b, out, n);
 }
 
-/* Inside a paste only its end is a sequence; a false start of one is text,
- * its escape character dropped. */
+/* Inside a paste only its end is a sequence. A false start of that end is
+ * text, without its ESC. */
 static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 {
 	if (b == (unsigned char)paste_end[k->match]) {
@@ -123,11 +126,11 @@ static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 	for (int i = 1; i < k->match; i++)
 		n = emit_char(k, out, n, paste_end[i]);
 	k->match = b == ESC;
-	return k->match ? n : utf8_begin(k, b, out, n);
+	return k->match ? n : feed_text(k, b, out, n);
 }
 
-/* A byte after a pause in a paste: more of it. But an end that was lost must
- * not take the keyboard away for good: Ctrl-C stands for it. */
+/* A byte after a pause in a paste: the paste goes on. Ctrl-C ends it, so that
+ * an end that was lost does not take the keyboard away for good. */
 static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
 {
 	int n = emit(out, 0, KEY_PASTE_BEGIN, 0);
@@ -187,10 +190,10 @@ static int feed_escape(struct keys *k, unsigned char b, struct key *out)
 	return b < 0x20 ? emit_char(k, out, 0, b) : 0;
 }
 
-/* What a sequence means, plain and with Ctrl, Alt or Shift held. */
+/* The keys of a sequence: plain, and with Ctrl, Alt or Shift held. */
 static const struct {
 	unsigned char final;
-	int param; /* the first number, where it tells keys apart */
+	int param; /* the first number; -1: any */
 	int code, modified;
 } csi_keys[] = {
 	{'A', -1, KEY_UP, KEY_UP},
@@ -254,7 +257,8 @@ static int feed_csi(struct keys *k, unsigned char b, struct key *out)
 	k->state = GROUND;
 	if (b < 0x20 || b >= 0x7F)
 		return feed_ground(k, b, out, 0);
-	/* The console's function keys and X10 mouse reports have a tail. */
+	/* The console's function keys (ESC [ [ A) and X10 mouse reports (ESC [
+	 * M and three bytes) go on behind the final letter. */
 	if (b == '[' || (b == 'M' && !k->private_mark)) {
 		k->state = SKIP;
 		k->skip = b == '[' ? 1 : 3;
@@ -273,7 +277,7 @@ static int feed_ss3(struct keys *k, unsigned char b, struct key *out)
 	return b == '~' || b == 'u' ? 0 : csi_key(k, b, out);
 }
 
-/* A string of the terminal's, to its end; Ctrl-C ends it too. */
+/* Drop a string of the terminal's up to its end; Ctrl-C ends it too. */
 static int feed_string(struct keys *k, unsigned char b, struct key *out)
 {
 	if (k->state == STRING_ESC && b != '\\') {
@@ -284,7 +288,7 @@ static int feed_string(struct keys *k, unsigned char b, struct key *out)
 		k->state = GROUND;
 	else if (b == ESC)
 		k->state = STRING_ESC;
-	else if (b == 0x03) {
+	else if (b == CTRL_C) {
 		k->state = GROUND;
 		return feed_ground(k, b, out, 0);
 	}
@@ -297,11 +301,9 @@ int keys_feed(struct keys *k, unsigned char b, struct key *out)
 
 	switch (k->state) {
 	case UTF8:
-		n = utf8_more(k, b, out);
-		if (n >= 0)
-			return n;
-		k->state = GROUND;
-		n = emit_char(k, out, 0, UTF8_BAD);
+		if (utf8_continues((char)b))
+			return feed_text(k, b, out, 0);
+		n = end_text(k, out);
 		break;
 	case ESCAPE:
 		return feed_escape(k, b, out);
@@ -333,9 +335,9 @@ int keys_timeout(struct keys *k, struct key *out)
 {
 	int n = 0;
 
-	if (k->state == UTF8)
-		n = emit_char(k, out, n, UTF8_BAD);
-	else if (k->state == GROUND && k->paste) {
+	if (k->state == UTF8) {
+		n = end_text(k, out);
+	} else if (k->state == GROUND && k->paste) {
 		k->paste = false;
 		k->stalled = true;
 		n = emit(out, n, KEY_PASTE_END, 0);
