@@ -41,18 +41,18 @@ void output_close(struct output *o)
 	o->tail_size = 0;
 }
 
-static void output_emit(void *arg, const void *buf, size_t n)
+static void emit(void *arg, const void *buf, size_t n)
 {
 	const struct output *o = arg;
 
 	o->opts.sink(o->opts.arg, buf, n);
 }
 
-static void output_start_filter(struct output *o)
+static void start_filter(struct output *o)
 {
 	const struct output_opts *opts = &o->opts;
 
-	vt_init(&o->vt, opts->mode, output_emit, o);
+	vt_init(&o->vt, opts->mode, emit, o);
 	o->vt.columns = opts->columns;
 	o->vt.lf_returns = opts->lf_returns;
 	o->vt.reserve = opts->colour ? VT_RESERVE_FAINT : VT_RESERVE_BAR;
@@ -75,7 +75,7 @@ void output_begin(struct output *o, const struct output_opts *opts)
 	}
 	o->opts.mark = NULL;
 	o->mark[0] = opts->mark ? ESC : '\0';
-	output_start_filter(o);
+	start_filter(o);
 }
 
 void output_resize(struct output *o, int columns)
@@ -84,7 +84,7 @@ void output_resize(struct output *o, int columns)
 	o->vt.columns = columns;
 }
 
-static void output_keep(struct output *o, const uint8_t *p, size_t n)
+static void keep_tail(struct output *o, const uint8_t *p, size_t n)
 {
 	size_t first;
 
@@ -102,8 +102,8 @@ static void output_keep(struct output *o, const uint8_t *p, size_t n)
 		o->tail_at -= o->tail_size;
 }
 
-/* Bytes that are known to be the cell's. */
-static void output_take(struct output *o, const void *buf, size_t n)
+/* Take bytes that are surely the cell's. */
+static void take(struct output *o, const void *buf, size_t n)
 {
 	const uint8_t *p = buf;
 	uint64_t room = o->opts.head_bytes - o->head;
@@ -114,18 +114,18 @@ static void output_take(struct output *o, const void *buf, size_t n)
 	o->total += n;
 	o->head += head;
 	vt_feed(&o->vt, p, head);
-	output_keep(o, p + head, n - head);
+	keep_tail(o, p + head, n - head);
 }
 
 /*
- * What was held cannot all be the mark's beginning. A proper prefix of the
- * mark ends in another one only in its second ESC: that one is held on.
+ * The bytes held so far, and the next byte, are not the mark. The mark's second
+ * ESC may be the first one of the real mark, so that one stays held.
  */
-static void output_release(struct output *o)
+static void release(struct output *o)
 {
 	size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
 
-	output_take(o, o->mark, o->held - keep);
+	take(o, o->mark, o->held - keep);
 	o->held = keep;
 }
 
@@ -139,14 +139,14 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 
 			if (o->mark[0])
 				esc = memchr(p, ESC, (size_t)(end - p));
-			output_take(o, p, (size_t)((esc ? esc : end) - p));
+			take(o, p, (size_t)((esc ? esc : end) - p));
 			o->held = esc != NULL;
 			p = esc ? esc + 1 : end;
 		} else if (*p == (uint8_t)o->mark[o->held]) {
 			p++;
 			o->marked = ++o->held == OUTPUT_MARK_LENGTH;
 		} else {
-			output_release(o);
+			release(o);
 		}
 	}
 	vt_flush(&o->vt);
@@ -158,8 +158,8 @@ bool output_is_marked(const struct output *o)
 	return o->marked;
 }
 
-/* Bring the terminal back. True when a newline was needed. */
-static bool output_tidy(struct output *o)
+/* Undo modes and go to column 0. True when that took a newline. */
+static bool tidy(struct output *o)
 {
 	bool newline;
 
@@ -171,7 +171,7 @@ static bool output_tidy(struct output *o)
 	return newline;
 }
 
-static void output_say(struct output *o, const char *text)
+static void say(struct output *o, const char *text)
 {
 	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
 	struct strbuf b = {0};
@@ -186,7 +186,7 @@ static void output_say(struct output *o, const char *text)
 	strbuf_free(&b);
 }
 
-static void output_say_cut(struct output *o, const struct output_report *r)
+static void say_cut(struct output *o, const struct output_report *r)
 {
 	char shown[TEXT_HUMAN], cut[TEXT_HUMAN], more[32] = "", text[192];
 
@@ -196,33 +196,32 @@ static void output_say_cut(struct output *o, const struct output_report *r)
 	snprintf(text, sizeof(text), "output limit: %s shown, %s not%s%s",
 		text_size(shown, r->head), text_size(cut, r->cut),
 		r->shown > r->head ? " · last lines follow" : "", more);
-	output_say(o, text);
+	say(o, text);
 }
 
 /* The `i`th byte of the tail, of which `n` are there. */
-static uint8_t output_tail_byte(const struct output *o, size_t n, size_t i)
+static uint8_t tail_byte(const struct output *o, size_t n, size_t i)
 {
 	size_t at = o->tail_at + (o->tail_size - n) + i;
 
 	return o->tail[at % o->tail_size];
 }
 
-/* How much of a tail that begins anywhere to leave out, so that it begins with
- * a line; or where its lines are too long for that, with a character. */
-static size_t output_tail_skip(const struct output *o, size_t n)
+/* How much of a tail to leave out so that it begins with a line or, where its
+ * lines are too long for that, with a character. */
+static size_t tail_skip(const struct output *o, size_t n)
 {
 	size_t skip = 0;
 
 	for (size_t i = 0; i < n / 2; i++)
-		if (output_tail_byte(o, n, i) == '\n')
+		if (tail_byte(o, n, i) == '\n')
 			return i + 1;
-	while (skip < 3 && skip < n &&
-		utf8_continues(output_tail_byte(o, n, skip)))
+	while (skip < 3 && skip < n && utf8_continues(tail_byte(o, n, skip)))
 		skip++;
 	return skip;
 }
 
-static void output_feed_tail(struct output *o, size_t n, size_t skip)
+static void feed_tail(struct output *o, size_t n, size_t skip)
 {
 	size_t at, first;
 
@@ -241,7 +240,7 @@ void output_end(struct output *o, struct output_report *r)
 	size_t kept, skip = 0;
 
 	if (!o->marked)
-		output_take(o, o->mark, o->held);
+		take(o, o->mark, o->held);
 	o->held = 0;
 	past = o->total - o->head;
 	kept = past < o->tail_size ? (size_t)past : o->tail_size;
@@ -250,17 +249,17 @@ void output_end(struct output *o, struct output_report *r)
 	r->head = o->head;
 	r->marked = o->marked;
 	if (past > kept) {
-		skip = output_tail_skip(o, kept);
+		skip = tail_skip(o, kept);
 		r->cut = past - (kept - skip);
 		r->shown = r->total - r->cut;
 		vt_finish(&o->vt, true);
-		output_tidy(o);
-		output_say_cut(o, r);
+		tidy(o);
+		say_cut(o, r);
 	}
 	r->shown = r->total - r->cut;
-	output_feed_tail(o, kept, skip);
+	feed_tail(o, kept, skip);
 	vt_finish(&o->vt, false);
-	r->newline_added = output_tidy(o);
+	r->newline_added = tidy(o);
 	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
 	r->faint_first = o->vt.faint && !o->faint_said;
 	o->faint_said |= r->faint_first;
@@ -277,17 +276,16 @@ void output_background(
 	r->total = n;
 	r->head = r->shown = shown;
 	r->cut = n - shown;
-	output_start_filter(o);
-	o->vt.lf_returns = true; /* it is printed line by line */
+	start_filter(o);
+	o->vt.lf_returns = true; /* the sink prints line by line */
 	vt_feed(&o->vt, buf, shown);
 	vt_finish(&o->vt, r->cut > 0);
-	r->newline_added = output_tidy(o);
+	r->newline_added = tidy(o);
 	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
 }
 
-/* "2 title, 1 clipboard"; or just "clipboard" when it is the only kind. */
-static void output_name_kinds(
-	const struct output_report *r, char *buf, size_t size)
+/* "2 title, 1 clipboard", or just "clipboard" for a single kind. */
+static void name_kinds(const struct output_report *r, char *buf, size_t size)
 {
 	int kinds = 0;
 	size_t n = 0;
@@ -317,7 +315,7 @@ void output_summary(const struct output_report *r, output_line *line, void *arg)
 	for (int i = 0; i < VT_DROP_KINDS; i++)
 		dropped += r->dropped[i];
 	if (dropped) {
-		output_name_kinds(r, kinds, sizeof(kinds));
+		name_kinds(r, kinds, sizeof(kinds));
 		text_count(count, sizeof(count), dropped, "terminal sequence",
 			NULL);
 		snprintf(text, sizeof(text), "%s dropped: %s", count, kinds);
@@ -352,8 +350,8 @@ void output_background_summary(
 	output_summary(sum, line, arg);
 }
 
-/* `text` on as many lines as it takes, beginning in column `at`. */
-static void output_fold(
+/* `text` on as many lines as needed, each from column `at` on. */
+static void fold(
 	struct strbuf *b, const char *text, int at, const struct output_look *l)
 {
 	char line[FRAME_MAX];
@@ -372,7 +370,7 @@ void output_frame(
 	struct strbuf folded = {0};
 	const char *p, *nl;
 
-	output_fold(&folded, text, at, look);
+	fold(&folded, text, at, look);
 	for (p = folded.s; p && (nl = strchr(p, '\n')); p = nl + 1) {
 		bool first = p == folded.s;
 

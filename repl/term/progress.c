@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * progress.c - a bar for what takes longer than half a second
+ * progress.c - a bar for transfers that take longer than half a second
  *
  * Runs in:   front end, during a transfer
  * Trusts:    nothing in the name, which is made safe

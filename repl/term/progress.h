@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * progress.h - a bar for what takes longer than half a second
+ * progress.h - a bar for transfers that take longer than half a second
  */
 #ifndef REPL_TERM_PROGRESS_H
 #define REPL_TERM_PROGRESS_H
@@ -20,18 +20,17 @@ struct progress {
 	bool drawn;
 };
 
-/* Begin; nothing is drawn yet. `name` is foreign. */
+/* Begin a transfer; nothing is drawn yet. `name` may hold any bytes. */
 void progress_begin(struct progress *p, struct terminal *term, const char *name,
 	uint64_t total);
 
-/* `done` bytes are through. Draws when it is time. */
+/* `done` bytes are copied. Draws when it is time. */
 void progress_update(struct progress *p, uint64_t done);
 
-/* Take the bar away. */
+/* Erase the bar. */
 void progress_end(struct progress *p);
 
-/* The bar as text, without its carriage return: pure, for progress_update()
- * and its test. Returns `buf`. */
+/* The bar as text, without its carriage return. Returns `buf`. */
 const char *progress_format(char *buf, size_t size, const struct progress *p,
 	uint64_t done, int64_t elapsed_ms, int cols);
 

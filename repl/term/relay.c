@@ -3,7 +3,7 @@
  * relay.c - the front end's poll loop while a cell or a program runs
  *
  * Runs in:   front end, while a cell or a program runs
- * Trusts:    nothing of the tty's: its bytes go to a filter, unread
+ * Trusts:    nothing the tty says: its bytes go to a filter unread
  */
 #include "relay.h"
 
@@ -114,9 +114,9 @@ size_t relay_untype(struct relay *r, char *buf)
 	return n;
 }
 
-/* What was typed before Ctrl-C goes with what it interrupts, as on any tty; but
- * this one must not flush, or output would be lost. A key that erases takes
- * another with it. */
+/* Ctrl-C discards what was typed before it, as on any tty. The jail's tty does
+ * not do that (NOFLSH), because output would be lost too. A key that erases
+ * takes another key with it. */
 static void note_fresh(struct relay *r, char key)
 {
 	if (key == CTRL_C)
@@ -129,8 +129,8 @@ static void note_fresh(struct relay *r, char key)
 		r->fresh++;
 }
 
-/* A queue that is full drops what comes, as a terminal's own does; but an
- * interrupt must always get through. */
+/* A full queue drops keys, as a terminal's own queue does, but an interrupt
+ * always gets through. */
 void relay_type(struct relay *r, const char *s, size_t n)
 {
 	size_t room = RELAY_IN - r->in_n, take = n < room ? n : room;
@@ -194,8 +194,8 @@ static void move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
-	/* Unless there is another one since; and before the keys: it may say
-	 * that they are not for it any more. */
+	/* The events may have set another tty. The tty comes before the keys:
+	 * its output may decide that the keys are not for it. */
 	if (r->tty >= 0 && p[RELAY_POLL_TTY].fd == r->tty) {
 		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
 			tty_read(r);
@@ -230,8 +230,8 @@ static void take_signals(struct relay *r)
 	sig->interrupt = sig->resized = false;
 }
 
-/* Events always come before the tty's bytes: what the warden said about a cell
- * it said before the cell wrote anything. */
+/* Events come before the tty's bytes: the warden announces a cell before the
+ * cell writes anything. */
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 {
 	int ready;
@@ -282,7 +282,7 @@ void relay_put(struct relay *r, const void *buf, size_t n)
 	}
 	strbuf_add(&r->out, buf, n);
 	if (r->out.failed) {
-		/* What waits cannot grow: give it up rather than stop. */
+		/* Out of memory: give up what waits rather than stop. */
 		strbuf_free(&r->out);
 		r->out_at = 0;
 	}

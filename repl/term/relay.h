@@ -36,23 +36,23 @@ enum {
 
 #define RELAY_READ 16384
 #define RELAY_IN 4096
-/* Output that waits for the terminal: above this the tty is not read. */
+/* When more output than this waits for the terminal, the tty is not read. */
 #define RELAY_BACKLOG (64u << 10)
-/* Interrupts within this time kill. */
-#define RELAY_KILL_MS 2000
+/* So many interrupts within this time kill. */
 #define RELAY_KILL_PRESSES 3
-/* So many keys have no Ctrl-C behind them. */
+#define RELAY_KILL_MS 2000
+/* relay.fresh as long as nobody has pressed Ctrl-C. */
 #define RELAY_ALL SIZE_MAX
 
-/* Whom a relay works for; all borrowed. */
+/* What a relay works with; all borrowed. */
 struct relay_opts {
 	struct terminal *term;
 	struct jail *jail;
 	struct signals *signals;
 	struct output *output; /* follows the window's width */
-	/* Bytes from the tty, to be filtered and given to relay_put(). */
+	/* Filters bytes of the tty and gives the result to relay_put(). */
 	void (*bytes)(void *arg, const char *buf, size_t n);
-	/* The warden may have something to say: jail_next(). */
+	/* Takes the warden's events, if there are any, with jail_next(). */
 	void (*events)(void *arg);
 	void *arg;
 };
@@ -60,16 +60,16 @@ struct relay_opts {
 /* Caller's storage. */
 struct relay {
 	struct relay_opts with;
-	int tty;	 /* master, non-blocking; -1: none (any more) */
+	int tty;	 /* master, non-blocking; -1: there is none */
 	bool keys;	 /* standard input goes to the tty */
-	bool keys_ended; /* it is at its end, or gone */
-	bool held;	 /* keys wait: the tty is not ready for them */
-	bool over;	 /* nor will it be: they are for what comes next */
-	bool broken;	 /* the terminal, or what output goes to, is gone */
-	bool moved;	 /* the last relay_move() read something of the tty */
-	bool typed;	 /* the tty was given keys since relay_begin() */
+	bool keys_ended; /* standard input is at its end, or gone */
+	bool held;	 /* keys wait until the tty is ready for them */
+	bool over;	 /* keys wait for good: they are for the next cell */
+	bool broken;	 /* nothing can be written to the terminal any more */
+	bool moved;	 /* the last relay_turn() read bytes of the tty */
+	bool typed;	 /* keys were written to the tty since relay_begin() */
 	bool nul;	 /* a NUL was typed since relay_begin() */
-	size_t fresh;	 /* keys since the last Ctrl-C; RELAY_ALL: none yet */
+	size_t fresh;	 /* keys that were typed after the last Ctrl-C */
 	struct strbuf out;
 	size_t out_at;
 	char in[RELAY_IN];
@@ -80,32 +80,33 @@ struct relay {
 void relay_init(struct relay *r, const struct relay_opts *with);
 void relay_free(struct relay *r);
 
-/* Another tty (borrowed), which becomes non-blocking; or -1. */
+/* Use this tty (borrowed), which becomes non-blocking; -1 for none. */
 void relay_set_tty(struct relay *r, int tty);
 
-/* Forget keys that were not delivered and interrupts that were counted, and
- * hold what is typed from now on until relay_release(). */
+/* Forget undelivered keys and counted interrupts, and hold what is typed from
+ * now on until relay_release(). */
 void relay_begin(struct relay *r);
 void relay_release(struct relay *r);
 
-/* Hold what is typed from now on for good. */
+/* Hold what is typed from now on until the next relay_begin(). */
 void relay_hold(struct relay *r);
 
-/* Take back the keys that were not delivered: at most RELAY_IN bytes. */
+/* Take back the undelivered keys: at most RELAY_IN bytes. */
 size_t relay_untype(struct relay *r, char *buf);
 
 /* One turn of the loop: wait at most `timeout_ms` (-1: without end), then take
- * signals, then events, then move bytes. The first RELAY_POLLS entries of `p`
- * are filled in here; the caller fills in the others and looks at them
- * afterwards. Signals that end or continue us are left as flags. Returns what
- * poll(2) did. */
+ * signals, then events, then move bytes. The relay fills in the first
+ * RELAY_POLLS entries of `p`; the caller fills in the others and looks at them
+ * afterwards. Signals that end or continue us stay set as flags. Returns what
+ * poll(2) returned. */
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms);
 
-/* Let out what was put, and take nothing but signals, until the terminal has
- * taken nothing for `stuck_ms`; one that ends us leaves only `end_ms`. */
+/* Write what waits for the terminal, and take nothing but signals. Gives up
+ * when the terminal takes nothing for `stuck_ms`, or `end_ms` after a signal
+ * that ends us. */
 void relay_flush(struct relay *r, int stuck_ms, int end_ms);
 
-/* The window may be larger or smaller: measure it, and pass that on. */
+/* Measure the window, and pass a new size on. */
 void relay_follow_window(struct relay *r);
 
 /* Keys for the tty, as if they had just been typed. */
@@ -114,13 +115,13 @@ void relay_type(struct relay *r, const char *s, size_t n);
 /* Add bytes for the terminal. */
 void relay_put(struct relay *r, const void *buf, size_t n);
 
-/* Whether the tty is read: not while too much waits for the terminal. */
+/* Whether the tty is read: too much output may be waiting. */
 bool relay_has_room(const struct relay *r);
 
-/* Whether everything that was put has gone out. */
+/* Whether no output waits. */
 bool relay_is_flushed(const struct relay *r);
 
-/* Note an interrupt; kills the cell at the third within two seconds. */
+/* Count an interrupt; the third within two seconds kills the cell. */
 void relay_interrupted(struct relay *r);
 
 #endif

@@ -3,7 +3,7 @@
  * signals.c - signals as something to poll
  *
  * Runs in:   front end
- * Trusts:    nothing; whoever may signal us may
+ * Trusts:    nothing: anybody whom the kernel lets may send us a signal
  */
 #include "signals.h"
 
@@ -17,7 +17,7 @@
 static const int ending[] = {SIGTERM, SIGHUP, SIGQUIT};
 #define N_ENDING (sizeof(ending) / sizeof(ending[0]))
 
-/* nohup(1) ignores SIGHUP for us: that is to be respected. */
+/* nohup(1) makes us ignore SIGHUP, and that is respected. */
 static bool is_ignored(int sig)
 {
 	struct sigaction a;

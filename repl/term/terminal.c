@@ -3,13 +3,13 @@
  * terminal.c - the person's own terminal
  *
  * Runs in:   front end; opened before it confines itself
- * Trusts:    nothing in the environment but NO_COLOR, and TERM to be one of
- *            the names of a terminal that knows no sequences
+ * Trusts:    of the environment only NO_COLOR, and TERM where it names a
+ *            terminal without escape sequences
  * Leaves:    the modes as they were found, after every cell and at the end
  *
- * Output goes through a description of our own, so that it can be made
- * non-blocking: the flag on the inherited one would be shared with the shell
- * that started us, and outlive us.
+ * The terminal is opened again for output, because that must be non-blocking:
+ * on the inherited descriptor the shell that started us would share O_NONBLOCK
+ * and keep it after our end.
  */
 #include "terminal.h"
 
@@ -53,8 +53,8 @@ static bool colour_wanted(enum config_colour colour, bool out_tty)
 	return out_tty && !(none && *none) && !terminal_is_dumb();
 }
 
-/* Open the terminal behind `fd` once more; -1 when that is not allowed, as
- * after su(1). */
+/* Open the terminal behind `fd` again; -1 when that is not allowed, as after
+ * su(1). */
 static int reopen(int fd)
 {
 	char name[PATH_MAX];
@@ -125,7 +125,7 @@ void terminal_raw(struct terminal *t)
 	t->raw = tcsetattr(t->modes_fd, TCSADRAIN, &raw) == 0;
 }
 
-/* A terminal that does not control us has no jobs to tell apart. */
+/* A terminal that is not our controlling terminal has no jobs. */
 bool terminal_is_in_front(const struct terminal *t)
 {
 	pid_t front = tcgetpgrp(t->in);
@@ -177,8 +177,8 @@ void terminal_print_line(FILE *f, const char *line)
 	strbuf_free(&b);
 }
 
-/* A blocking descriptor takes what poll(2) promised room for: a terminal says
- * it is writable while it has room for a few hundred bytes. */
+/* To a blocking descriptor no more is written than poll(2) promises: a terminal
+ * is writable while it has room for a few hundred bytes. */
 static size_t piece(const struct terminal *t, size_t n)
 {
 	return t->own || n < 256 ? n : 256;

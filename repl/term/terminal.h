@@ -12,49 +12,49 @@
 #include <stdio.h>
 #include <termios.h>
 
-/* Caller's storage; all descriptors -1 when there is no such terminal. */
+/* Caller's storage. */
 struct terminal {
 	int in;	     /* standard input */
-	int out;     /* where a tty's output goes: non-blocking, our own
-		      * description of the terminal where it could be opened
-		      * again; else standard output */
-	bool own;    /* `out` is ours to close */
+	int out;     /* where a cell's output goes: the terminal opened again,
+		      * non-blocking; or standard output, where that fails */
+	bool own;    /* `out` was opened again, and is ours to close */
 	bool in_tty; /* standard input is a terminal */
 	bool out_tty;
 	bool err_tty;
 	bool colour; /* our own lines may have colour */
-	bool dumb;   /* it is written to line by line */
-	bool saved;  /* `modes` holds what to go back to */
+	bool dumb;   /* output is written line by line */
+	bool saved;  /* `modes` holds the modes to restore */
 	bool raw;
-	int modes_fd; /* the descriptor whose modes we change; -1: none */
+	int modes_fd; /* the terminal whose modes we change; -1: none */
 	struct termios modes;
 	unsigned short rows, cols; /* 0: not known */
 };
 
-/* Look at descriptors 0, 1 and 2 and remember the modes. Never fails: what is
- * not a terminal is simply not one. */
+/* Look at descriptors 0, 1 and 2, and remember the modes of the terminal. Never
+ * fails: a descriptor need not be a terminal. */
 void terminal_open(struct terminal *t, enum config_colour colour);
 
-/* Whether TERM names no terminal that could erase what it shows. */
+/* Whether the terminal that TERM names cannot erase what it shows. */
 bool terminal_is_dumb(void);
 
-/* For a program, whose tty may be only its input or its errors: let `out` be
- * whichever of the three is a terminal. */
+/* Let `out` be whichever of descriptors 0, 1 and 2 is a terminal: of a program
+ * only the input or the errors may be one. */
 void terminal_use_any(struct terminal *t);
 
-/* Put the modes back and let go. */
+/* Restore the modes, and close `out`. */
 void terminal_close(struct terminal *t);
 
-/* Every key is a byte, nothing is echoed, and output goes out as it is. */
+/* Raw mode: every key is a byte, nothing is echoed, output goes out as it is.
+ */
 void terminal_raw(struct terminal *t);
 
-/* Whether its keys are ours: false for a job in the background. */
+/* Whether the terminal's keys are ours: false for a job in the background. */
 bool terminal_is_in_front(const struct terminal *t);
 
-/* The modes of terminal_open() again. Pending input stays. */
+/* Restore the modes of terminal_open(). Pending input stays. */
 void terminal_restore(struct terminal *t);
 
-/* Ask for the size. True when it is another than before. */
+/* Ask for the size. True when it has changed. */
 bool terminal_measure(struct terminal *t);
 
 /* How wide the terminal behind `fd` is; 0: it is none, or does not say. */
@@ -64,11 +64,11 @@ int terminal_columns(int fd);
  * on below its third column. */
 void terminal_print_line(FILE *f, const char *line);
 
-/* Write everything, waiting at most `timeout_ms` at a time for a terminal
- * that does not drain. 0, or -1: it is gone, or stuck. */
+/* Write everything, waiting at most `timeout_ms` at a time for a terminal that
+ * does not drain. 0, or -1: the terminal is gone, or stuck. */
 int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms);
 
-/* The same for text in the modes of terminal_open() (cooked). */
+/* Write a string, waiting at most two seconds at a time. */
 void terminal_puts(struct terminal *t, const char *s);
 
 #endif
