@@ -132,7 +132,7 @@ static int apply_home_keep(
 {
 	const struct mount_root home = {.fd = a->ctx->home_fd,
 		.path = a->plan->over,
-		.no_setattr = !!(op->flags & PLAN_F_REMOUNT)};
+		.no_setattr = a->plan->remount};
 	const char *at = op->target + strlen("/home");
 
 	if (!op->source)
@@ -164,7 +164,7 @@ static int apply_root(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	a->root.fd = mount_tmpfs_over(op->source, op->options, op->attrs, e);
 	a->root.path = op->source;
-	a->root.no_setattr = !!(op->flags & PLAN_F_REMOUNT);
+	a->root.no_setattr = a->plan->remount;
 	return a->root.fd < 0 ? err_wrap(e, "root") : 0;
 }
 

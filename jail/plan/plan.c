@@ -470,7 +470,8 @@ int plan_make(struct plan *p, const struct jail_spec *spec,
 {
 	struct maker m = {.p = p, .spec = spec, .h = h};
 
-	*p = (struct plan){.tmp_bytes = spec->limits.memory_bytes / 4,
+	*p = (struct plan){.remount = !h->mount_setattr,
+		.tmp_bytes = spec->limits.memory_bytes / 4,
 		.processes_hard = spec->limits.processes +
 				  plan_spare_processes(&spec->limits)};
 	p->ops = calloc(PLAN_OPS_MAX, sizeof(*p->ops));
@@ -485,8 +486,6 @@ int plan_make(struct plan *p, const struct jail_spec *spec,
 	plan_warden(&m);
 	plan_jail(&m);
 	plan_guest(&m);
-	for (size_t i = 0; !h->mount_setattr && i < p->n; i++)
-		p->ops[i].flags |= PLAN_F_REMOUNT;
 	if (m.failed) {
 		plan_fini(p);
 		return err_set(e, "plan the jail: it is too large");
@@ -605,7 +604,8 @@ static void print_attrs(FILE *f, unsigned attrs)
 	}
 }
 
-static void print_field(FILE *f, char field, const struct plan_op *op)
+static void print_field(
+	FILE *f, char field, const struct plan *p, const struct plan_op *op)
 {
 	switch (field) {
 	case 't':
@@ -628,7 +628,7 @@ static void print_field(FILE *f, char field, const struct plan_op *op)
 		print_attrs(f, op->attrs);
 		break;
 	case '1':
-		if (op->flags & PLAN_F_REMOUNT && !op->options)
+		if (p->remount && !op->options)
 			fputs(", one by one", f);
 		break;
 	case 'n':
@@ -662,7 +662,7 @@ void plan_print(const struct plan *p, FILE *f)
 		fprintf(f, "%-8s", stage_names[op->stage]);
 		for (const char *c = forms[op->type]; *c; c++)
 			if (*c == '%')
-				print_field(f, *++c, op);
+				print_field(f, *++c, p, op);
 			else
 				fputc(*c, f);
 		fputc('\n', f);

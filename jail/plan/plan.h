@@ -92,16 +92,15 @@ struct plan_op {
 
 /* The configuration names the source: say so if the operation fails. */
 #define PLAN_F_EXPOSED 1u
-/* The kernel lacks mount_setattr: restrict mounts one by one. */
-#define PLAN_F_REMOUNT 2u
 /* Guests write to the file system: its content counts as memory. */
-#define PLAN_F_COUNTED 4u
+#define PLAN_F_COUNTED 2u
 
 struct plan {
 	struct plan_op *ops;
 	size_t n;
 	char *texts[PLAN_TEXTS_MAX]; /* strings made for the plan, owned */
 	int ntexts;
+	int remount;	   /* no mount_setattr: restrict mounts one by one */
 	const char *over;  /* the host directory everything is built over */
 	int64_t tmp_bytes; /* size of /tmp, and of /dev/shm */
 	int64_t processes_hard; /* the value of RLIMIT_NPROC or the cgroup's */

@@ -119,24 +119,19 @@ int plan_show_add(struct plan_show *s, const char *path, const char *real,
 	return 0;
 }
 
-/* Insertion keeps equal paths in their order; lists are short. */
-static void sort(struct plan_show *s)
+static int by_path(const void *a, const void *b)
 {
-	for (int i = 1; i < s->n; i++) {
-		struct plan_shown one = s->v[i];
-		int at = i;
+	const struct plan_shown *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
 
-		for (; at > 0 && strcmp(s->v[at - 1].path, one.path) > 0; at--)
-			s->v[at] = s->v[at - 1];
-		s->v[at] = one;
-	}
+	return order ? order : (int)x->from - (int)y->from;
 }
 
 void plan_show_settle(struct plan_show *s)
 {
 	int n = s->n;
 
-	sort(s);
+	qsort(s->v, (size_t)n, sizeof(s->v[0]), by_path);
 	s->n = 0; /* those that stay */
 	for (int i = 0; i < n; i++)
 		if (!plan_show_has(s, s->v[i].path))

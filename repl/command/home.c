@@ -44,14 +44,14 @@ static const char *status_words(const struct session *s,
 	if (when && localtime_r(&when, &tm))
 		strftime(clock, sizeof(clock), "%H:%M", &tm);
 	switch (status) {
-	case LEDGER_IS_NEW:
+	case LEDGER_NEW:
 		return "new";
-	case LEDGER_IS_CHANGED:
+	case LEDGER_CHANGED:
 		return "changed";
-	case LEDGER_IS_UPLOADED:
+	case LEDGER_UPLOADED:
 		snprintf(buf, size, "uploaded %s", clock);
 		return buf;
-	case LEDGER_IS_DOWNLOADED:
+	case LEDGER_DOWNLOADED:
 		snprintf(buf, size, "downloaded %s", clock);
 		return buf;
 	}

@@ -24,33 +24,24 @@ static struct ledger_entry *find(const struct ledger *l, const char *path)
 	return NULL;
 }
 
-static struct ledger_entry *append(struct ledger *l, const char *path)
-{
-	struct ledger_entry *entry;
-
-	if (array_grow(&l->v, l->n, sizeof(*l->v)) < 0)
-		return NULL;
-	entry = &l->v[l->n];
-	*entry = (struct ledger_entry){.path = strdup(path)};
-	if (!entry->path)
-		return NULL;
-	l->n++;
-	return entry;
-}
-
-int ledger_note(struct ledger *l, const struct jail_file *f,
-	enum ledger_what what, time_t when)
+int ledger_note(
+	struct ledger *l, const struct jail_file *f, enum ledger_status status)
 {
 	struct ledger_entry *entry = find(l, f->path);
 
-	if (!entry)
-		entry = append(l, f->path);
-	if (!entry)
-		return -1;
-	entry->what = what;
+	if (!entry) {
+		if (array_grow(&l->v, l->n, sizeof(*l->v)) < 0)
+			return -1;
+		entry = &l->v[l->n];
+		entry->path = strdup(f->path);
+		if (!entry->path)
+			return -1;
+		l->n++;
+	}
+	entry->status = status;
 	entry->bytes = f->bytes;
 	entry->mtime = f->mtime;
-	entry->when = when;
+	entry->when = time(NULL);
 	return 0;
 }
 
@@ -61,11 +52,10 @@ enum ledger_status ledger_status(
 
 	*when = entry ? entry->when : 0;
 	if (!entry)
-		return LEDGER_IS_NEW;
+		return LEDGER_NEW;
 	if (entry->bytes != f->bytes || entry->mtime != f->mtime)
-		return LEDGER_IS_CHANGED;
-	return entry->what == LEDGER_UPLOADED ? LEDGER_IS_UPLOADED
-					      : LEDGER_IS_DOWNLOADED;
+		return LEDGER_CHANGED;
+	return entry->status;
 }
 
 /* Programs keep such files for themselves; the person made none of them. */
@@ -86,7 +76,7 @@ size_t ledger_unsaved(const struct ledger *l, const struct jail_files *files,
 		if (files->v[i].type != 'f' || is_hidden(files->v[i].path))
 			continue;
 		status = ledger_status(l, &files->v[i], &when);
-		if (status != LEDGER_IS_NEW && status != LEDGER_IS_CHANGED)
+		if (status != LEDGER_NEW && status != LEDGER_CHANGED)
 			continue;
 		if (n < max)
 			which[n] = i;

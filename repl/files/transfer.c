@@ -349,7 +349,6 @@ static int collect(struct transfer *t, const struct lexer_word *from, int n,
 static void upload_end(struct transfer *t)
 {
 	struct jail_files files = {0};
-	time_t now = time(NULL);
 
 	report_left(t);
 	if (t->arrived->n && jail_home_list(t->jail, &files, NULL) == 0) {
@@ -357,7 +356,7 @@ static void upload_end(struct transfer *t)
 			for (size_t k = 0; k < files.n; k++)
 				if (!strcmp(files.v[k].path, t->arrived->v[i]))
 					ledger_note(t->ledger, &files.v[k],
-						LEDGER_UPLOADED, now);
+						LEDGER_UPLOADED);
 		jail_files_free(&files);
 	}
 	hostfs_names_free(t->arrived);
@@ -438,7 +437,7 @@ static bool is_saved(const struct down *d, int dir, const char *name)
 
 	return d->t->skip_saved &&
 	       ledger_status(d->t->ledger, d->file, &when) ==
-		       LEDGER_IS_DOWNLOADED &&
+		       LEDGER_DOWNLOADED &&
 	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       st.st_size == d->file->bytes;
 }
@@ -514,7 +513,7 @@ static void download_one(struct down *d)
 		return;
 	}
 	arrived(d->t, d->file->path, d->bytes, d->place);
-	ledger_note(d->t->ledger, d->file, LEDGER_DOWNLOADED, time(NULL));
+	ledger_note(d->t->ledger, d->file, LEDGER_DOWNLOADED);
 }
 
 /* Whether `w` takes the file, and how much of its path is not kept on the host.
