@@ -18,7 +18,6 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "merge.h"
 #include "repl/text/text.h"
 #include "value.h"
 
@@ -33,6 +32,8 @@
 
 /* Most files in conf.d. */
 #define FRAGMENTS_MAX 256
+/* A full home leaves this much memory: twice what Python needs to start. */
+#define HOME_LEAVES (32LL << 20)
 
 /* ---- one configuration ---- */
 
@@ -235,22 +236,350 @@ void config_errors_fini(struct config_errors *errors)
 	*errors = (struct config_errors){0};
 }
 
+/* ---- one KEY = VALUE ---- */
+
+/* Bytes of a name or value that an error repeats. */
+#define SHOWN_MAX 60
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+/* Sources laid one over the other. The pointers are borrowed. */
+struct merge {
+	struct config *cfg;
+	const struct config_where *where;
+	const char *home; /* what ~ stands for in this source */
+	struct config_errors *errors;
+	bool locked;		     /* values may only be stricter than base */
+	struct config base;	     /* the values when the lock closed */
+	bool again;		     /* a key may come twice: --set */
+	int seen[CONFIG_NKEYS];	     /* its line in this file; 0 is none */
+	struct config_list seen_env; /* variables in this file */
+};
+
+/* A new file begins, or with `again` the command line. */
+static void start_source(struct merge *m, bool again)
+{
+	memset(m->seen, 0, sizeof(m->seen));
+	config_list_fini(&m->seen_env);
+	m->again = again;
+}
+
+static int out_of_memory(struct merge *m, const char *place)
+{
+	return config_errors_add(m->errors, place, "out of memory");
+}
+
+static bool is_variable_name(const char *s)
+{
+	return *s && strchr(LETTERS, *s) && strlen(s) < 100 &&
+	       !s[strspn(s, LETTERS "0123456789")];
+}
+
+/* Whether a variable may be set here and now. Adds the reason if not. */
+static bool may_set_variable(struct merge *m, const struct config_line *line,
+	const char *name, size_t at, size_t max)
+{
+	if (!is_variable_name(name))
+		config_errors_add(m->errors, line->place,
+			"python.env.NAME: expected a name of letters, digits "
+			"and _, not \"%.*s\"",
+			SHOWN_MAX, name);
+	else if (!m->again && config_list_has(&m->seen_env, name))
+		config_errors_add(m->errors, line->place,
+			"python.env.%s: expected only once in a file", name);
+	else if (m->locked)
+		config_errors_add(m->errors, line->place,
+			"python.env.%s: the configuration is locked (%s); the "
+			"environment of Python may not be changed",
+			name, config_source(&m->base, "policy.locked"));
+	else if (at >= max)
+		config_errors_add(m->errors, line->place,
+			"python.env.%s: expected at most %zu variables", name,
+			max);
+	else
+		return true;
+	return false;
+}
+
+/* python.env.NAME: each name is a key. */
+static void apply_variable(struct merge *m, const struct config_key *key,
+	const struct config_line *line, const char *value)
+{
+	const char *name = line->name + strlen("env.");
+	size_t at = config_variable(m->cfg, name);
+	auto_free char *text = NULL;
+
+	if (!may_set_variable(m, line, name, at, (size_t)key->max))
+		return;
+	if (asprintf(&text, "%s=%s", name, value) < 0)
+		text = NULL;
+	if (!text || config_list_add(&m->seen_env, name) < 0 ||
+		config_list_put(&m->cfg->env, at, text) < 0 ||
+		config_list_put(&m->cfg->env_sources, at, line->place) < 0)
+		out_of_memory(m, line->place);
+}
+
+static void refuse_unknown(struct merge *m, const struct config_line *line)
+{
+	const struct config_key *near =
+		config_keys_nearest(line->section, line->name);
+
+	config_errors_add(m->errors, line->place, "no key %.*s.%.*s%s%s%s%s%s",
+		SHOWN_MAX, line->section, SHOWN_MAX, line->name,
+		near ? "; did you mean " : "", near ? near->section : "",
+		near ? "." : "", near ? near->name : "", near ? "?" : "");
+}
+
+static const char *direction(enum config_tighten tighten)
+{
+	switch (tighten) {
+	case TIGHTEN_ANY:
+	case TIGHTEN_UNION:
+		return "it may be changed";
+	case TIGHTEN_LOWER:
+		return "it may only be lowered";
+	case TIGHTEN_HIGHER:
+		return "it may only be switched on";
+	case TIGHTEN_RANK:
+		return "it may only be stricter";
+	case TIGHTEN_SUBSET:
+		return "it may only name fewer";
+	case TIGHTEN_NEVER:
+		return "it may not be changed";
+	}
+	return "";
+}
+
+static void refuse_loosening(struct merge *m, const struct config_key *key,
+	const struct config_line *line)
+{
+	const char *source = m->base.sources[config_keys_index(key)];
+	char locked[256];
+
+	config_value_format(&m->base, key, locked, sizeof(locked));
+	config_errors_add(m->errors, line->place,
+		"%s.%s: \"%.*s\" is looser than the locked \"%s\" (%s); %s",
+		key->section, key->name, SHOWN_MAX, line->value, locked,
+		source ? source : CONFIG_BUILT_IN, direction(key->tighten));
+}
+
+/* Put the value where it belongs, with its source. */
+static void keep(struct merge *m, const struct config_key *key,
+	const struct config_line *line, union config_value *v)
+{
+	size_t i = config_keys_index(key);
+	bool add = config_value_is_list(key) &&
+		   (m->seen[i] || (m->locked && key->tighten == TIGHTEN_UNION));
+	char *source = strdup(line->place);
+
+	if (!source || (add && config_value_append(m->cfg, key, v) < 0)) {
+		if (source && errno == E2BIG)
+			config_errors_add(m->errors, line->place,
+				"%s.%s: expected at most %lld items",
+				key->section, key->name, (long long)key->max);
+		else
+			out_of_memory(m, line->place);
+		free(source);
+		return;
+	}
+	if (!add)
+		config_value_store(m->cfg, key, v);
+	free(m->cfg->sources[i]);
+	m->cfg->sources[i] = source;
+	m->seen[i] = line->line;
+}
+
+static void apply_value(struct merge *m, const struct config_key *key,
+	const struct config_line *line, union config_value *v)
+{
+	int seen = m->seen[config_keys_index(key)];
+
+	if (seen && !m->again && !config_value_is_list(key))
+		config_errors_add(m->errors, line->place,
+			"%s.%s: expected only once in a file; line %d has it",
+			key->section, key->name, seen);
+	else if (m->locked && !config_value_tightens(&m->base, key, v))
+		refuse_loosening(m, key, line);
+	else
+		keep(m, key, line, v);
+}
+
+/* True of text that goes on after a ; that the person did not mean as a
+ * comment, more often than not. */
+static bool is_cut(const struct config_key *key, const struct config_line *line)
+{
+	return line->commented && line->value[0] && line->value[0] != '"' &&
+	       (key->type == CONFIG_STRING || key->type == CONFIG_VARIABLE);
+}
+
+/* Apply one line of a file; `ctx` is a struct merge. */
+static void apply_line(void *ctx, const struct config_line *line)
+{
+	struct merge *m = ctx;
+	const struct config_key *key =
+		config_keys_find(line->section, line->name);
+	union config_value v;
+	struct err e;
+	int r;
+
+	if (!key) {
+		refuse_unknown(m, line);
+		return;
+	}
+	if (is_cut(key, line)) {
+		config_errors_add(m->errors, line->place,
+			"%s.%s: expected the text in double quotes, because a "
+			"; after a blank begins a comment",
+			key->section, line->name);
+		return;
+	}
+	r = config_value_parse(&v, key, line->value, m->home, &e);
+	if (r < 0)
+		config_errors_add(m->errors, line->place,
+			"%s.%s: %s, not \"%.*s\"", key->section, line->name,
+			e.msg, SHOWN_MAX, line->value);
+	else if (key->type == CONFIG_VARIABLE)
+		apply_variable(m, key, line, v.list.items[0]);
+	else
+		apply_value(m, key, line, &v);
+	config_value_fini(&v, key);
+}
+
+/* ---- what follows from other values ---- */
+
+/* Whoever gives a cell more time wants it used: CPU time that nobody set
+ * follows the timeout. */
+static bool cpu_follows(struct config *cfg)
+{
+	const struct config_key *cpu = config_keys_find("cell", "cpu");
+
+	if (cfg->limits.cell_cpu_ms >= cfg->limits.cell_wall_ms ||
+		cfg->sources[config_keys_index(cpu)])
+		return false;
+	cfg->limits.cell_cpu_ms = cfg->limits.cell_wall_ms;
+	return true;
+}
+
+/* Let only stricter values pass from here on, if policy.locked is set. */
+static void lock(struct merge *m)
+{
+	if (m->locked || !m->cfg->locked)
+		return;
+	m->locked = true;
+	if (config_copy(&m->base, m->cfg) < 0)
+		out_of_memory(m, "policy.locked");
+	cpu_follows(&m->base);
+}
+
+/* Name `from` as the source of a key whose value follows that of `from`. */
+static void set_followed(
+	struct merge *m, const struct config_key *key, const char *from)
+{
+	const char *source = config_source(m->cfg, from);
+	char **place = &m->cfg->sources[config_keys_index(key)], *text;
+
+	if (asprintf(&text, "%s (%s)", source, from) < 0) {
+		out_of_memory(m, source);
+		return;
+	}
+	free(*place);
+	*place = text;
+}
+
+/* The most that a home may hold: it is memory of the session that outlives
+ * Python, and a full home must leave room to start Python again. */
+static int64_t home_most(int64_t memory)
+{
+	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
+}
+
+/* True if whoever set the home's size knew the memory: both come from the
+ * command line or from the same file, or nobody set the memory. */
+static bool is_meant(const char *home, const char *memory)
+{
+	size_t n = strcspn(home, ":");
+
+	return !strcmp(home, "--set") || !strcmp(memory, CONFIG_BUILT_IN) ||
+	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
+}
+
+/* The home lies within the session's memory. A size that nobody set follows
+ * the memory, and so does one that was set for more memory. */
+static void fit_home(struct merge *m)
+{
+	const struct config_key *home = config_keys_find("home", "size");
+	const struct config_key *memory = config_keys_find("session", "memory");
+	struct limits *l = &m->cfg->limits;
+	int64_t most = home_most(l->memory_bytes);
+	const char *from = config_source(m->cfg, "session.memory");
+	const char *source = m->cfg->sources[config_keys_index(home)];
+	char size[32], total[32];
+
+	if (l->home_bytes <= most)
+		return;
+	if (!source || !is_meant(source, from)) {
+		l->home_bytes = most;
+		set_followed(m, home, "session.memory");
+		return;
+	}
+	config_errors_add(m->errors, source,
+		"home.size: expected at most %s, because session.memory is %s "
+		"(%s) and Python needs the rest",
+		config_value_format_number(home, most, size, sizeof(size)),
+		config_value_format_number(
+			memory, l->memory_bytes, total, sizeof(total)),
+		from);
+}
+
+/* A misspelt name would forbid the command that it should allow. */
+static void check_commands(struct merge *m)
+{
+	const struct config_list *l = &m->cfg->commands;
+	bool (*is_command)(const char *name) = m->where->is_command;
+
+	for (size_t i = 0; is_command && i < l->n; i++)
+		if (strcmp(l->items[i], "all") != 0 && !is_command(l->items[i]))
+			config_errors_add(m->errors,
+				config_source(m->cfg, "policy.commands"),
+				"policy.commands: expected all, or names of "
+				"commands, not \"%.*s\"",
+				SHOWN_MAX, l->items[i]);
+}
+
+/* All sources are read: fit the values that follow others, and refuse those
+ * that contradict each other. */
+static void check_together(struct merge *m)
+{
+	const struct config *cfg = m->cfg;
+	const char *undo = config_source(cfg, "cell.undo");
+
+	if (cfg->limits.checkpoint == CHECKPOINT_NEVER && cfg->limits.undo &&
+		strcmp(undo, CONFIG_BUILT_IN) != 0)
+		config_errors_add(m->errors, undo,
+			"cell.undo: expected 0, because checkpoints are never "
+			"taken (%s)",
+			config_source(cfg, "cell.checkpoint"));
+	fit_home(m);
+	if (cpu_follows(m->cfg))
+		set_followed(
+			m, config_keys_find("cell", "cpu"), "cell.timeout");
+	check_commands(m);
+}
 /* ---- the sources ---- */
 
-static void load_file(struct config_merge *m, const struct config_file *file)
+static void load_file(struct merge *m, const struct config_file *file)
 {
 	auto_free char *text = NULL;
 	size_t n;
 
 	if (config_file_read(file, &text, &n, m->errors) <= 0)
 		return;
-	config_merge_start(m, false);
-	config_file_parse(
-		file->shown, text, n, config_merge_apply, m, m->errors);
+	start_source(m, false);
+	config_file_parse(file->shown, text, n, apply_line, m, m->errors);
 }
 
 static void load_system_file(
-	struct config_merge *m, int dirfd, const char *dir, const char *name)
+	struct merge *m, int dirfd, const char *dir, const char *name)
 {
 	char shown[PATH_MAX + NAME_MAX + 2];
 	struct config_file file = {
@@ -267,7 +596,7 @@ static void load_system_file(
 
 /* What a person's file or a named one, `path`, says. */
 static void load_persons_file(
-	struct config_merge *m, const char *path, enum config_trust trust)
+	struct merge *m, const char *path, enum config_trust trust)
 {
 	struct config_file file = {
 		.dirfd = AT_FDCWD, .name = path, .shown = path, .trust = trust};
@@ -353,8 +682,8 @@ static int compare_names(const void *a, const void *b)
 
 /* Load the files of one directory in the order of their names, by bytes
  * whatever the locale. Groups have no other order that a person knows. */
-static void load_system_dir(struct config_merge *m, int top, const char *dir,
-	const struct system_dir *sub)
+static void load_system_dir(
+	struct merge *m, int top, const char *dir, const struct system_dir *sub)
 {
 	struct config_list names = {0};
 	auto_close int fd = -1;
@@ -382,7 +711,7 @@ static void load_system_dir(struct config_merge *m, int top, const char *dir,
 	config_list_fini(&names);
 }
 
-static void load_system(struct config_merge *m)
+static void load_system(struct merge *m)
 {
 	const char *dir = m->where->system_dir;
 	auto_close int top = -1;
@@ -396,7 +725,7 @@ static void load_system(struct config_merge *m)
 }
 
 /* One SECTION.KEY=VALUE of the command line. */
-static void load_set(struct config_merge *m, const char *set)
+static void load_set(struct merge *m, const char *set)
 {
 	const char *eq = strchr(set, '=');
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
@@ -405,7 +734,7 @@ static void load_set(struct config_merge *m, const char *set)
 	struct config_line line = {
 		"--set", section, name, eq ? eq + 1 : "", 1, false};
 
-	snprintf(place, sizeof(place), "--set %.*s", CONFIG_SHOWN_MAX, set);
+	snprintf(place, sizeof(place), "--set %.*s", SHOWN_MAX, set);
 	if (!dot || dot - set >= (int)sizeof(section) ||
 		eq - dot > (int)sizeof(name)) {
 		config_errors_add(m->errors, place,
@@ -416,7 +745,7 @@ static void load_set(struct config_merge *m, const char *set)
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - dot - 1), dot + 1);
 	near = config_keys_nearest_section(section);
 	if (config_keys_has_section(section))
-		config_merge_apply(m, &line);
+		apply_line(m, &line);
 	else
 		config_errors_add(m->errors, place, "no section %s%s%s%s",
 			section, near ? "; did you mean " : "",
@@ -424,24 +753,24 @@ static void load_set(struct config_merge *m, const char *set)
 }
 
 /* What the person says: a file and --set. */
-static void load_persons(struct config_merge *m)
+static void load_persons(struct merge *m)
 {
 	const struct config_where *where = m->where;
 
 	m->home = where->own_home ? where->own_home : where->home;
-	config_merge_lock(m);
+	lock(m);
 	/* --config FILE replaces every other file, except locked ones. */
 	if (where->explicit_file && !m->locked) {
 		config_fini(m->cfg);
 		if (config_init(m->cfg) < 0)
-			config_merge_oom(m, where->explicit_file);
+			out_of_memory(m, where->explicit_file);
 	}
 	if (where->explicit_file)
 		load_persons_file(m, where->explicit_file, CONFIG_TRUST_NAMED);
 	else if (where->user_file)
 		load_persons_file(m, where->user_file, CONFIG_TRUST_OWN);
-	config_merge_lock(m);
-	config_merge_start(m, true);
+	lock(m);
+	start_source(m, true);
 	for (size_t i = 0; i < where->nsets; i++)
 		load_set(m, where->sets[i]);
 }
@@ -449,19 +778,20 @@ static void load_persons(struct config_merge *m)
 int config_load(struct config *cfg, const struct config_where *where,
 	struct config_errors *errors)
 {
-	struct config_merge m = {.cfg = cfg,
+	struct merge m = {.cfg = cfg,
 		.where = where,
 		.home = where->home,
 		.errors = errors};
 	size_t before = errors->list.n + errors->dropped;
 
 	if (config_init(cfg) < 0)
-		return config_merge_oom(&m, CONFIG_BUILT_IN);
+		return out_of_memory(&m, CONFIG_BUILT_IN);
 	if (!where->checking || !where->explicit_file)
 		load_system(&m);
 	if (!where->login)
 		load_persons(&m);
-	config_merge_check(&m);
-	config_merge_fini(&m);
+	check_together(&m);
+	config_list_fini(&m.seen_env);
+	config_fini(&m.base);
 	return errors->list.n + errors->dropped == before ? 0 : -1;
 }

@@ -81,7 +81,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_SUBSET, "host directories a locked session may upload from", NULL},
 	{"files", "download_to", CONFIG_DIRS, FIELD(download_to), "", 0, 64,
 		TIGHTEN_SUBSET, "host directories a locked session may download to", NULL},
-	{"python", "executable", CONFIG_FILES, FIELD(executable), "/usr/bin/python3", 1, 64,
+	{"python", "executable", CONFIG_DIRS, FIELD(executable), "/usr/bin/python3", 1, 64,
 		TIGHTEN_SUBSET, "interpreters; the first is the default", NULL},
 	{"python", "packages", CONFIG_DIR, FIELD(packages), "", 0, 0,
 		TIGHTEN_NEVER, "directory of packages, read-only in the jail", NULL},

@@ -26,7 +26,6 @@ enum config_type {
 	CONFIG_STRING,	 /* char * */
 	CONFIG_DIR,	 /* char *, an absolute path */
 	CONFIG_DIRS,	 /* struct config_list of absolute paths */
-	CONFIG_FILES,	 /* the same, at least one */
 	CONFIG_NAMES,	 /* struct config_list of names, or "all" */
 	CONFIG_DEMANDS,	 /* struct config_list of words of enforce.h */
 	CONFIG_RANGE,	 /* struct config_range */

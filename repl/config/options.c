@@ -17,6 +17,7 @@
 #include "repl/text/table.h"
 
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,9 +97,17 @@ const char *options_name(size_t n, char *letter)
 
 /* ---- what an option does ---- */
 
-/* Turn the message in `e` into an error of usage. Returns -1. */
-static int usage(struct err *e)
+/* Record an error of usage. Returns -1. */
+__attribute__((format(printf, 2, 3))) static int usage(
+	struct err *e, const char *fmt, ...)
 {
+	char message[sizeof(e->msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	err_set(e, "%s", message);
 	err_hint(e, "try 'cellblock -h'");
 	return err_kind_set(e, ERR_USAGE);
 }
@@ -108,36 +117,11 @@ static int out_of_memory(struct err *e)
 	return err_errno(e, "read the command line");
 }
 
-static int take_mode(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
+static int set_config(struct options *o, const char *file, struct err *e)
 {
-	if (o->mode != OPTIONS_SESSION) {
-		err_set(e, "only one of -c, -m, -e, --check and "
-			   "--check-config makes sense");
-		return usage(e);
-	}
-	o->mode = r->mode;
-	o->text = arg;
-	return 0;
-}
-
-static int take_config(struct options *o, const char *arg, struct err *e)
-{
-	if (o->config_file) {
-		err_set(e, "only one configuration file can be named");
-		return usage(e);
-	}
-	o->config_file = arg;
-	return 0;
-}
-
-static int take_python(struct options *o, const char *arg, struct err *e)
-{
-	if (!*arg) {
-		err_set(e, "--python wants the path of an interpreter");
-		return usage(e);
-	}
-	o->python = arg;
+	if (o->config_file)
+		return usage(e, "only one configuration file can be named");
+	o->config_file = file;
 	return 0;
 }
 
@@ -151,14 +135,6 @@ static int add_set(
 	return 0;
 }
 
-static int take_set(struct options *o, const char *arg, struct err *e)
-{
-	if (strchr(arg, '.') && strchr(arg, '='))
-		return add_set(o, "", arg, e);
-	err_set(e, "--set wants SECTION.KEY=VALUE, not '%s'", arg);
-	return usage(e);
-}
-
 /* Split at the last colon. A name that has a colon is written with one more at
  * its end. */
 static int add_pair(
@@ -168,10 +144,8 @@ static int add_pair(
 	size_t len = colon ? (size_t)(colon - arg) : strlen(arg);
 	struct options_pair *p;
 
-	if (!len) {
-		err_set(e, "expected the name of a file before ':'");
-		return usage(e);
-	}
+	if (!len)
+		return usage(e, "expected the name of a file before ':'");
 	if (array_grow(list, *n, sizeof(**list)) < 0)
 		return out_of_memory(e);
 	p = &(*list)[*n];
@@ -189,7 +163,12 @@ static int take(
 {
 	switch (r->take) {
 	case TAKE_MODE:
-		return take_mode(o, r, arg, e);
+		if (o->mode != OPTIONS_SESSION)
+			return usage(e, "only one of -c, -m, -e, --check and "
+					"--check-config makes sense");
+		o->text = arg;
+		o->mode = r->mode;
+		return 0;
 	case TAKE_INFO:
 		o->mode = r->mode;
 		return 0;
@@ -197,11 +176,20 @@ static int take(
 		*(bool *)((char *)o + r->flag) = true;
 		return 0;
 	case TAKE_CONFIG:
-		return take_config(o, arg, e);
+		return set_config(o, arg, e);
 	case TAKE_PYTHON:
-		return take_python(o, arg, e);
+		if (!*arg)
+			return usage(e, "--python wants the path of an "
+					"interpreter");
+		o->python = arg;
+		return 0;
 	case TAKE_SET:
-		return take_set(o, arg, e);
+		if (!strchr(arg, '.') || !strchr(arg, '='))
+			return usage(e,
+				"--set wants SECTION.KEY=VALUE, not "
+				"'%s'",
+				arg);
+		return add_set(o, "", arg, e);
 	case TAKE_VALUE:
 		return add_set(o, r->key, arg, e);
 	case TAKE_UPLOAD:
@@ -211,9 +199,9 @@ static int take(
 	case TAKE_NOT_AT_ALL:
 		break;
 	}
-	err_set(e, "--login stands alone: a login takes its options from the "
-		   "system's configuration");
-	return usage(e);
+	return usage(e,
+		"--login stands alone: a login takes its options from the "
+		"system's configuration");
 }
 
 /* ---- the options, then the words ---- */
@@ -254,33 +242,23 @@ static const struct rule *rule_of(int c)
 	return NULL;
 }
 
-/* Write the name of the option that getopt calls `c`. */
-static const char *option_shown(int c, char *buf, size_t size)
-{
-	if (c >= LONG_BASE)
-		snprintf(buf, size, "--%s", rule_of(c)->name);
-	else
-		snprintf(buf, size, "-%c", c);
-	return buf;
-}
-
 /* getopt returned '?' or ':'. */
 static int bad_option(int c, char *const *argv, struct err *e)
 {
 	char shown[32];
 
 	if (!optopt)
-		err_set(e, "unknown or ambiguous option '%s'",
+		return usage(e, "unknown or ambiguous option '%s'",
 			argv[optind - 1]);
-	else if (c == ':')
-		err_set(e, "%s wants an argument",
-			option_shown(optopt, shown, sizeof(shown)));
-	else if (optopt >= LONG_BASE)
-		err_set(e, "%s takes no argument",
-			option_shown(optopt, shown, sizeof(shown)));
+	if (optopt >= LONG_BASE)
+		snprintf(shown, sizeof(shown), "--%s", rule_of(optopt)->name);
 	else
-		err_set(e, "unknown option '-%c'", optopt);
-	return usage(e);
+		snprintf(shown, sizeof(shown), "-%c", optopt);
+	if (c == ':')
+		return usage(e, "%s wants an argument", shown);
+	if (optopt >= LONG_BASE)
+		return usage(e, "%s takes no argument", shown);
+	return usage(e, "unknown option '%s'", shown);
 }
 
 /* Take the options. Leaves optind at the first word after them. */
@@ -309,8 +287,8 @@ static int parse_options(
 
 static int refuse_word(const char *word, const char *after, struct err *e)
 {
-	err_set(e, "nothing may follow %s, but there is '%s'", after, word);
-	return usage(e);
+	return usage(
+		e, "nothing may follow %s, but there is '%s'", after, word);
 }
 
 /* Take the words after the options. */
@@ -339,7 +317,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		if (o->nargs > 1)
 			return refuse_word(
 				o->args[1], "--check-config FILE", e);
-		return take_config(o, first, e);
+		return set_config(o, first, e);
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:
 	case OPTIONS_MODULE:
@@ -360,26 +338,22 @@ static int check_together(const struct options *o, struct err *e)
 	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
 	if (o->json && o->mode != OPTIONS_CHECK)
-		err_set(e, "--json goes with --check alone");
-	else if (o->nuploads && check)
-		err_set(e, "-u does not go with a check");
-	else if (o->ndownloads && check)
-		err_set(e, "-d does not go with a check");
-	else if (o->quiet && o->verbose)
-		err_set(e, "-q and -v contradict each other");
-	else
-		return 0;
-	return usage(e);
+		return usage(e, "--json goes with --check alone");
+	if (o->nuploads && check)
+		return usage(e, "-u does not go with a check");
+	if (o->ndownloads && check)
+		return usage(e, "-d does not go with a check");
+	if (o->quiet && o->verbose)
+		return usage(e, "-q and -v contradict each other");
+	return 0;
 }
 
 int options_parse(struct options *o, int argc, char *const *argv, bool terminal,
 	struct err *e)
 {
 	*o = (struct options){.mode = OPTIONS_SESSION};
-	if (argc < 1) {
-		err_set(e, "started without a name");
-		return usage(e);
-	}
+	if (argc < 1)
+		return usage(e, "started without a name");
 	if (parse_options(o, argc, argv, e) < 0)
 		return -1;
 	o->args = argv + optind;

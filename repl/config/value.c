@@ -64,7 +64,6 @@ static const struct kind {
 	[CONFIG_STRING] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIR] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIRS] = {LIST, sizeof(struct config_list), NULL, NULL},
-	[CONFIG_FILES] = {LIST, sizeof(struct config_list), NULL, NULL},
 	[CONFIG_NAMES] = {LIST, sizeof(struct config_list), NULL, NULL},
 	[CONFIG_DEMANDS] = {LIST, sizeof(struct config_list), NULL, NULL},
 	[CONFIG_RANGE] = {RANGE, sizeof(struct config_range), NULL, NULL},
@@ -93,18 +92,14 @@ static union config_value peek(
 /* Read decimal digits at *p and step over them. 0, or -1: none, or too many. */
 static int take_digits(const char **p, int64_t *n)
 {
-	const char *s = *p;
-	int64_t r = 0;
+	char *end;
 
-	if (!isdigit((unsigned char)*s))
+	if (!isdigit((unsigned char)**p))
 		return -1;
-	for (; isdigit((unsigned char)*s); s++)
-		if (__builtin_mul_overflow(r, 10, &r) ||
-			__builtin_add_overflow(r, *s - '0', &r))
-			return -1;
-	*p = s;
-	*n = r;
-	return 0;
+	errno = 0;
+	*n = strtoll(*p, &end, 10);
+	*p = end;
+	return errno ? -1 : 0;
 }
 
 static int scan_units(const char *text, const struct unit *units, int64_t *n)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/config/config.c repl/config/file.c repl/config/keys.c
- * repl/config/list.c repl/config/merge.c repl/config/print.c
- * repl/config/value.c jail/enforce.c */
+ * repl/config/list.c repl/config/print.c repl/config/value.c jail/enforce.c */
 /* fuzz-libs: -linih */
 /*
  * fuzz_config.c - any bytes as a configuration file
@@ -10,12 +9,15 @@
  * printed as a file that is accepted and prints the same.
  */
 #include "repl/config/config.h"
-#include "repl/config/merge.h"
+#include "repl/config/file.h"
 #include "repl/config/value.h"
 #include "repl/text/utf8.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "jail/host/host.h"
 #include "jail/walls/cgroup/cgroup.h"
@@ -48,21 +50,21 @@ static void must(int claim)
 		abort();
 }
 
-/* Read `text` as a file over the built-in values; how many errors. */
+/* Read `text` as a named file over the built-in values; how many errors. */
 static size_t read_text(struct config *cfg, const char *text, size_t n)
 {
-	struct config_where where = {0};
+	char path[64];
+	struct config_where where = {.own_home = "/home/kim",
+		.explicit_file = path,
+		.checking = true};
 	struct config_errors errors = {0};
-	struct config_merge m = {.cfg = cfg,
-		.where = &where,
-		.home = "/home/kim",
-		.errors = &errors};
+	int fd = memfd_create("f", MFD_CLOEXEC);
 	size_t count;
 
-	must(config_init(cfg) == 0);
-	config_merge_start(&m, false);
-	config_file_parse("f", text, n, config_merge_apply, &m, &errors);
-	config_merge_fini(&m);
+	must(fd >= 0 && write(fd, text, n) == (ssize_t)n);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	config_load(cfg, &where, &errors);
+	close(fd);
 	for (size_t i = 0; i < errors.list.n; i++)
 		must(utf8_is_text(errors.list.items[i],
 			strlen(errors.list.items[i]), "\t"));
