@@ -4,11 +4,11 @@
  *
  * Runs in:   front end, warden: for a child of theirs
  * Trusts:    nothing
- * Leaves:    the child free to run wherever the caller is
+ * Leaves:    the child free to run wherever the caller may
  *
- * Some kernels leave a child on the CPU of its parent, to wait there until
- * that is done, whatever others are idle: virtual machines do, to need few
- * CPUs. Two who have work for a millisecond each would take turns.
+ * Some kernels start a child on its parent's CPU, where it waits for the
+ * parent although other CPUs are idle. Virtual machines do this to need few
+ * CPUs. Two processes with a millisecond of work each would then take turns.
  */
 #include "cpu.h"
 

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-/* Have a child that was just forked begin now, on another CPU than the
- * caller's, if there is one it may use; it may run anywhere afterwards. */
+/* Start a child that was just forked at once, on another CPU than the caller's
+ * if it may use one. Afterwards the child may run anywhere. */
 void cpu_run_beside(pid_t child);
 
 #endif

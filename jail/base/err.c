@@ -3,7 +3,7 @@
  * err.c - an error that carries its context outward
  *
  * Runs in:   every process
- * Trusts:    its caller; the texts may hold anything, whoever prints them
+ * Trusts:    its caller; the texts may hold any bytes, and whoever prints them
  *            makes them safe for a terminal
  */
 #include "err.h"
@@ -26,10 +26,17 @@ int err_set(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+/* Put ": text" behind the message. */
+static void append(struct err *e, const char *text)
+{
+	size_t n = strlen(e->msg);
+
+	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", text);
+}
+
 int err_errno(struct err *e, const char *fmt, ...)
 {
 	int code = errno;
-	size_t n;
 	va_list ap;
 
 	if (!e)
@@ -39,8 +46,7 @@ int err_errno(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
-	n = strlen(e->msg);
-	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", strerror(code));
+	append(e, strerror(code));
 	errno = code;
 	return -1;
 }
@@ -48,7 +54,6 @@ int err_errno(struct err *e, const char *fmt, ...)
 int err_wrap(struct err *e, const char *fmt, ...)
 {
 	char inner[sizeof(e->msg)];
-	size_t n;
 	va_list ap;
 
 	if (!e)
@@ -57,8 +62,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	va_end(ap);
-	n = strlen(e->msg);
-	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", inner);
+	append(e, inner);
 	return -1;
 }
 

@@ -2,19 +2,22 @@
 /*
  * err.h - an error that carries its context outward
  *
- * A fixed-size value: no allocation, so it works between clone and exec and
- * crosses a pipe whole. Set where the call failed, wrapped by each level that
- * knows more, so that it reads from the outside in:
+ * A value of fixed size, without allocation: it works between clone and exec
+ * and crosses a pipe whole. The code that fails sets it, and each caller that
+ * knows more wraps it, so that it reads from the outside in:
  *
  *	home: mount tmpfs on /home: Cannot allocate memory
  *
- * Every setter returns -1, so that `return err_errno(e, "open %s", path);`
- * is the whole idiom. A NULL `e` is allowed and records nothing.
+ * Every setter returns -1, so that one line reports and returns:
+ *
+ *	return err_errno(e, "open %s", path);
+ *
+ * A NULL `e` is allowed and records nothing.
  */
 #ifndef JAIL_BASE_ERR_H
 #define JAIL_BASE_ERR_H
 
-/* What broke; main.c turns it into the exit status. */
+/* What failed. main.c turns the kind into the exit status. */
 enum err_kind {
 	ERR_FAILED, /* an ordinary operation failed: exit 1 */
 	ERR_USAGE,  /* the command line: exit 2 */
@@ -24,28 +27,28 @@ enum err_kind {
 
 struct err {
 	enum err_kind kind;
-	int code;	/* errno where there was one, else 0 */
+	int code;	/* errno, or 0 */
 	char msg[512];	/* what, on what, why; no full stop */
-	char hint[512]; /* what to do; empty when there is nothing to say */
+	char hint[512]; /* what to do about it, or empty */
 };
 
-/* Record a message. Returns -1. */
+/* Record a message. */
 int err_set(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Record a message followed by ": strerror(errno)". Returns -1. */
+/* Record a message followed by ": strerror(errno)". Leaves errno alone. */
 int err_errno(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Put "context: " before the message that is already there. Returns -1. */
+/* Put "context: " before the message. */
 int err_wrap(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Say what to do about it. Returns -1. */
+/* Record what to do about it. */
 int err_hint(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Set the kind. Returns -1. */
+/* Set the kind. */
 int err_kind_set(struct err *e, enum err_kind kind);
 
 #endif

@@ -3,8 +3,8 @@
  * io.c - descriptors: ownership, whole reads and writes, passing
  *
  * Runs in:   every process
- * Trusts:    nothing that arrives: lengths, descriptor counts and truncation
- *            are checked, and surplus descriptors are closed
+ * Trusts:    nothing that arrives: lengths, the number of descriptors and
+ *            truncation are checked, and surplus descriptors are closed
  */
 #include "io.h"
 
@@ -14,33 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
 
-void fd_drop(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int64_t now_ms(void)
-{
-	return now_ns() / 1000000;
-}
-
-static void io_wait(int fd, short events)
+static void await(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
@@ -59,7 +38,7 @@ ssize_t io_read_full(int fd, void *buf, size_t n)
 		if (r > 0)
 			done += (size_t)r;
 		else if (errno == EAGAIN)
-			io_wait(fd, POLLIN);
+			await(fd, POLLIN);
 		else if (errno != EINTR)
 			return -1;
 	}
@@ -76,7 +55,7 @@ int io_write_full(int fd, const void *buf, size_t n)
 		if (r >= 0)
 			done += (size_t)r;
 		else if (errno == EAGAIN)
-			io_wait(fd, POLLOUT);
+			await(fd, POLLOUT);
 		else if (errno != EINTR)
 			return -1;
 	}
@@ -188,8 +167,8 @@ ssize_t io_recv_fds(
 
 	for (int i = 0; i < maxfds; i++)
 		fds[i] = -1;
-	/* That a peer has ended without reading all is told first, once; what
-	 * it said comes after. */
+	/* A peer that ended without reading everything is reported first, as
+	 * ECONNRESET and once. Its own last messages come after that. */
 	do
 		r = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
 	while (r < 0 && (errno == EINTR || errno == ECONNRESET));
