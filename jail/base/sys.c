@@ -5,8 +5,8 @@
  * Runs in:   warden, init, guest before exec
  * Trusts:    its caller
  *
- * From open_tree on, every architecture shares one table of numbers, so a
- * missing definition can be filled in.
+ * All architectures share the numbers from open_tree on, so a missing
+ * definition can be filled in.
  */
 #include "sys.h"
 

@@ -3,8 +3,8 @@
  * sys.h - raw system calls that the C library may not know
  *
  * Numbers and flags are our own, so that this builds with old kernel headers
- * and with musl. A call the kernel lacks fails with ENOSYS. Every call returns
- * what the kernel returns, with errno, and every descriptor made here is
+ * and with musl. A call that the kernel lacks fails with ENOSYS. Every call
+ * returns what the kernel returns, with errno. Every descriptor made here is
  * close-on-exec.
  */
 #ifndef JAIL_BASE_SYS_H
@@ -20,21 +20,19 @@
 #define SYS_RESOLVE_NO_MAGICLINKS 0x02u
 #define SYS_RESOLVE_NO_SYMLINKS 0x04u
 #define SYS_RESOLVE_BENEATH 0x08u
-#define SYS_RESOLVE_IN_ROOT 0x10u
 
-/* open(2) with limits on how the path is resolved. `mode` must be 0 unless
- * O_CREAT or O_TMPFILE is in `flags`; O_CLOEXEC is added. */
+/* open(2) with limits on how the path is resolved. `mode` is 0 unless `flags`
+ * has O_CREAT or O_TMPFILE; O_CLOEXEC is added. */
 int sys_openat2(
 	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
 
-/* What to do about its failure, if the call itself is what is missing; or
- * NULL. EPERM is what a container's seccomp filter may answer. */
+/* What to do when the kernel lacks openat2, or a container's seccomp filter
+ * hides it (EPERM); NULL for any other errno. */
 const char *sys_openat2_remedy(int code);
 
 /* ---- renameat2(2) ---- */
 
 #define SYS_RENAME_NOREPLACE 1u
-#define SYS_RENAME_EXCHANGE 2u
 
 int sys_renameat2(int olddir, const char *oldpath, int newdir,
 	const char *newpath, unsigned flags);

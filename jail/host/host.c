@@ -27,15 +27,12 @@
 static const char *const root_paths[HOST_ROOTS] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
-/* Beside every /etc/python3.*, where Debian's sitecustomize is. */
+/* And every /etc/python3.*, where Debian keeps sitecustomize. */
 static const char *const etc_paths[] = {"/etc/ld.so.cache", "/etc/alternatives",
 	"/etc/localtime", "/etc/matplotlibrc", "/etc/fonts", "/etc/mime.types"};
 
-/*
- * A mount needs a directory to be attached to, and hides it from the process
- * that builds. These are unlikely to hold anything that is to be shown; the
- * plan takes the first that does not.
- */
+/* The new root is attached to one of these, and hides it from the process that
+ * builds. The plan takes the first that holds nothing that is to be shown. */
 static const char *const attach_paths[] = {
 	"/mnt", "/media", "/srv", "/var/tmp", "/tmp", "/opt", "/var"};
 
@@ -139,7 +136,7 @@ static void probe_attach(struct host *h)
 			h->attach[h->nattach++] = attach_paths[i];
 }
 
-/* The tasks of a user on the whole host. */
+/* How many tasks a user has on the whole host. */
 static int count_tasks(uid_t uid)
 {
 	DIR *d = opendir("/proc");
@@ -171,7 +168,7 @@ int host_has_swap(void)
 		n++;
 	if (f)
 		fclose(f);
-	return n != 1; /* a heading alone */
+	return n != 1; /* the heading */
 }
 
 static void probe_kernel(struct host *h)
@@ -184,9 +181,9 @@ static void probe_kernel(struct host *h)
 	h->landlock_abi = abi > 0 ? abi : 0;
 	sys_mount_setattr(-1, 0, 0);
 	h->mount_setattr = errno != ENOSYS;
-	/* From 5.14 processes are counted per user namespace; before that per
-	 * user of the host, which is the same where the user is the session's
-	 * own. */
+	/* Linux 5.14 counts processes per user namespace. Before that they are
+	 * counted per user of the host, and only a session that root started
+	 * has a user of its own. */
 	h->nproc_own = h->euid == 0 || h->kernel_major > 5 ||
 		       (h->kernel_major == 5 && h->kernel_minor >= 14);
 	if (!h->nproc_own)

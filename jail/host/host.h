@@ -2,8 +2,8 @@
 /*
  * host.h - what this kernel and this host can do
  *
- * A value that a plan is made from, filled with cheap looks only. What only a
- * jail shows, the session's start finds out.
+ * The value that a plan is made from. Only cheap looks fill it; the start of a
+ * session finds out what only a jail can show.
  */
 #ifndef JAIL_HOST_HOST_H
 #define JAIL_HOST_HOST_H
@@ -15,10 +15,10 @@
 struct jail_spec;
 
 #define HOST_LIST_MAX 16
-/* Paths that are to be shown and lead through a link. */
+/* Most shown paths that lead through a link. */
 #define HOST_REALS_MAX 80
 
-/* What one top directory (bin, lib64, ...) is here. */
+/* What a top directory (/bin, /lib64 ...) is on this host. */
 enum host_root_kind { HOST_ABSENT, HOST_DIR, HOST_LINK };
 
 struct host_root {
@@ -27,18 +27,18 @@ struct host_root {
 	char *link; /* HOST_LINK: its text, "usr/lib64" */
 };
 
-/* The top directories a Python may need, in the order they are looked at. */
+/* The top directories that a Python may need. */
 #define HOST_ROOTS 7
 
-/* A symbolic link on the way to something that is shown; or a path that leads
- * through one, and where it really is. */
+/* A symbolic link and its text; or a path that leads through a link, and its
+ * real path. */
 struct host_link {
 	char *path, *text;
 };
 
-/* An interpreter: what must be seen of the host for it to start. */
+/* An interpreter, and what the jail must show for it to start. */
 struct host_python {
-	char *path;		       /* as it was asked for, and is exec'd */
+	char *path; /* as named by the configuration; exec'd */
 	char *prefixes[HOST_LIST_MAX]; /* real directories, "/usr" among them */
 	int nprefixes;
 	struct host_link links[HOST_LIST_MAX];
@@ -51,15 +51,16 @@ struct host {
 
 	int mount_setattr; /* Linux 5.12 */
 	int landlock_abi;  /* 0: none */
-	int nproc_own;	   /* RLIMIT_NPROC counts this session alone */
-	int nproc_others;  /* else: what it counts beside, now */
-	int no_proc;	   /* a fresh /proc is known to be refused */
+	int nproc_own;	   /* RLIMIT_NPROC counts only this session */
+	int nproc_others;  /* otherwise: other tasks it counts, now */
+	int no_proc;	   /* a new /proc is known to be refused */
 
-	/* Filled by whoever made the cgroup: it keeps this limit. */
+	/* The cgroup enforces the limit. Set by the code that makes the cgroup.
+	 */
 	int cgroup_memory;
 
 	struct host_root roots[HOST_ROOTS];
-	char *etc[HOST_LIST_MAX]; /* paths in /etc that are there */
+	char *etc[HOST_LIST_MAX]; /* paths in /etc that exist */
 	int netc;
 	const char *attach[HOST_LIST_MAX]; /* directories to build over */
 	int nattach;
@@ -68,32 +69,32 @@ struct host {
 	int nreals;
 };
 
-/* Look at what the start needs to know. -1 with e when the interpreter is
- * missing or cannot be shown. Free with host_fini(). */
+/* Look at the host. -1 with e when the interpreter is missing or cannot be
+ * shown. Free with host_fini(). */
 int host_probe(struct host *h, const char *python, struct err *e);
 
-/* Find out where that really is which the spec wants to be shown. What cannot
- * be found stays as it was named: mounting it will say why. */
+/* Look up the real paths of what the spec wants to show. A path that is not
+ * found stays as it is: the mount of it fails and says why. */
 void host_resolve(struct host *h, const struct jail_spec *spec);
 
-/* Where `path` really is, as far as it was looked up: itself, or borrowed. */
+/* The real path of `path` (borrowed), or `path` where none was looked up. */
 const char *host_real(const struct host *h, const char *path);
 
 void host_fini(struct host *h);
 
-/* Whether there is swap, or no way to tell. */
+/* Whether there is swap, or nobody can tell. */
 int host_has_swap(void);
 
 /* Find out what must be shown for `path` to start. */
 int host_python_resolve(struct host_python *p, const char *path, struct err *e);
 void host_python_fini(struct host_python *p);
 
-/* Add to a failed clone or unshare (errno in e->code) what on this host stands
- * in the way, and what to do about it. Returns -1. */
+/* Add to the error of a clone or unshare (errno in e->code) why this host
+ * refuses namespaces, and what to do about it. Returns -1. */
 int host_explain_userns(struct err *e);
 
-/* The same for any other call of the set-up, if there is something to say and
- * nothing has been said. Returns -1. */
+/* The same for any other call of the set-up, unless the error has a hint.
+ * Returns -1. */
 int host_explain_call(struct err *e);
 
 #endif

@@ -7,10 +7,10 @@
  *            read them
  * Leaves:    a struct host_python
  *
- * Nothing is run to find out. The path is walked as the kernel would, every
- * link on the way is noted (the jail gets the same ones), and the directory
- * above the real "bin" is what has to be shown. A virtual environment adds
- * its own directory and that of the interpreter that pyvenv.cfg names.
+ * No program is run to find out. The path is walked as the kernel walks it, and
+ * every link on the way is noted: the jail gets the same links. The directory
+ * above the real "bin" has to be shown. A virtual environment adds its own
+ * directory and the one of the interpreter that pyvenv.cfg names.
  */
 #include "host.h"
 
@@ -30,7 +30,7 @@
 #define LINKS_MAX 40 /* the kernel's own limit on one path */
 #define CFG_MAX (64 * 1024)
 
-/* Packages here reach into each other: the whole store is shown. */
+/* Packages in a store use each other, so the whole store is shown. */
 static const char *const stores[] = {"/nix/store", "/gnu/store"};
 
 static int prefix_add(struct host_python *p, const char *dir, struct err *e)
@@ -69,13 +69,19 @@ static int link_add(struct host_python *p, const char *path, const char *text,
 }
 
 struct walk {
-	char real[PATH_MAX]; /* resolved so far, "" is the root */
-	char rest[PATH_MAX]; /* still to be walked */
+	char real[PATH_MAX]; /* the way so far; "" is the root */
+	char rest[PATH_MAX]; /* the way that is left */
 	int links;
-	const char *path; /* where it began */
+	const char *path; /* the whole way */
 };
 
-/* The walk stands on a link: note it, and go on along its text. */
+static int too_long(const struct host_python *p, struct err *e)
+{
+	errno = ENAMETOOLONG;
+	return err_errno(e, "%s", p->path);
+}
+
+/* Note the link `at`, and go on along its text. */
 static int walk_link(struct host_python *p, struct walk *w, const char *at,
 	const char *text, struct err *e)
 {
@@ -90,30 +96,24 @@ static int walk_link(struct host_python *p, struct walk *w, const char *at,
 	if (text[0] == '/')
 		w->real[0] = '\0';
 	if (snprintf(rest, sizeof(rest), "%s/%s", text, w->rest) >=
-		(int)sizeof(rest)) {
-		errno = ENAMETOOLONG;
-		return err_errno(e, "%s", p->path);
-	}
+		(int)sizeof(rest))
+		return too_long(p, e);
 	strcpy(w->rest, rest);
 	return 0;
 }
 
-/* Take one component off w->rest. */
+/* Walk along the first component of w->rest. */
 static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 {
 	char name[NAME_MAX + 1], at[PATH_MAX], text[PATH_MAX];
-	const char *from = w->rest + strspn(w->rest, "/");
-	size_t n = strcspn(from, "/");
+	const char *rest = w->rest;
 	ssize_t got;
 
-	if (n > NAME_MAX || strlen(w->real) + n + 2 > sizeof(at)) {
-		errno = ENAMETOOLONG;
-		return err_errno(e, "%s", p->path);
-	}
-	memcpy(name, from, n);
-	name[n] = '\0';
-	memmove(w->rest, from + n, strlen(from + n) + 1);
-	if (n == 0 || !strcmp(name, "."))
+	if (path_next(&rest, name) < 0 ||
+		strlen(w->real) + strlen(name) + 2 > sizeof(at))
+		return too_long(p, e);
+	memmove(w->rest, rest, strlen(rest) + 1);
+	if (!name[0] || !strcmp(name, "."))
 		return 0;
 	if (!strcmp(name, "..")) {
 		char *slash = strrchr(w->real, '/');
@@ -122,32 +122,27 @@ static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 			*slash = '\0';
 		return 0;
 	}
-	strcpy(at, w->real);
-	strcat(at, "/");
-	strcat(at, name);
+	snprintf(at, sizeof(at), "%s/%s", w->real, name);
 	got = readlink(at, text, sizeof(text) - 1);
-	if (got < 0) {
-		if (errno != EINVAL)
-			return w->links ? err_errno(e, "%s leads to %s",
-						  w->path, at)
-					: err_errno(e, "%s", w->path);
-		strcpy(w->real, at);
-		return 0;
+	if (got >= 0) {
+		text[got] = '\0';
+		return walk_link(p, w, at, text, e);
 	}
-	text[got] = '\0';
-	return walk_link(p, w, at, text, e);
+	if (errno != EINVAL)
+		return w->links ? err_errno(e, "%s leads to %s", w->path, at)
+				: err_errno(e, "%s", w->path);
+	strcpy(w->real, at);
+	return 0;
 }
 
-/* The real path behind `path` into `real`, noting the links on the way. */
+/* Write the real path of `path` to `real`, and note the links on the way. */
 static int walk(struct host_python *p, const char *path, char real[PATH_MAX],
 	struct err *e)
 {
 	struct walk w = {.path = path};
 
-	if (strlen(path) >= sizeof(w.rest)) {
-		errno = ENAMETOOLONG;
-		return err_errno(e, "%s", p->path);
-	}
+	if (strlen(path) >= sizeof(w.rest))
+		return too_long(p, e);
 	strcpy(w.rest, path);
 	while (w.rest[0])
 		if (walk_step(p, &w, e) < 0)
@@ -165,15 +160,14 @@ static void up(char *path)
 		slash[slash == path] = '\0';
 }
 
-/* The directory to show for programs in `dir`: the one above, if it is a
- * "bin". */
+/* Show the directory of the program in `dir`; of a "bin" the one above. */
 static int prefix_add_for(struct host_python *p, const char *dir, struct err *e)
 {
 	char prefix[PATH_MAX];
-	const char *base = strrchr(dir, '/');
+	const char *last = path_last(dir);
 
 	strcpy(prefix, dir);
-	if (base && (!strcmp(base, "/bin") || !strcmp(base, "/sbin")))
+	if (!strcmp(last, "bin") || !strcmp(last, "sbin"))
 		up(prefix);
 	return strcmp(prefix, "/") ? prefix_add(p, prefix, e) : 0;
 }
@@ -198,7 +192,7 @@ static char *cfg_home(char *text)
 	return NULL;
 }
 
-/* If `dir` holds a pyvenv.cfg, add what it stands for. */
+/* If `dir` is a virtual environment, show it and its interpreter. */
 static int venv_add(struct host_python *p, const char *dir, struct err *e)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -223,8 +217,8 @@ static int venv_add(struct host_python *p, const char *dir, struct err *e)
 	return prefix_add_for(p, real, e);
 }
 
-/* Whether `path` is a program, and one the kernel starts by itself: a script
- * (pyenv's shims) would need everything it calls. */
+/* Refuse what the kernel cannot start by itself: a script (a shim of pyenv's)
+ * needs everything that it calls. */
 static int check_program(const char *path, struct err *e)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * userns.c - why this host refuses namespaces, and what to do about it
+ * explain.c - why this host refuses namespaces, and what to do about it
  *
- * Runs in:   whoever failed to make one
+ * Runs in:   any process whose call has failed
  * Trusts:    the kernel's own files
- * Leaves:    words
+ * Leaves:    a hint in the error
  */
 #include "host.h"
 
@@ -31,7 +31,7 @@ static long read_number(const char *path, long missing)
 	return strtol(buf, NULL, 10);
 }
 
-/* Whether a seccomp filter is on us, as in most containers. */
+/* Whether this process has a seccomp filter, as in most containers. */
 static int is_filtered(void)
 {
 	auto_free char *text = NULL;
@@ -50,12 +50,12 @@ static int is_filtered(void)
 static const char restriction[] =
 	"/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
 
-/* The programs that etc/apparmor.d/cellblock is for. */
+/* The programs that the profile etc/apparmor.d/cellblock is for. */
 static const char *const profiled[] = {
 	"/usr/bin/cellblock", "/usr/local/bin/cellblock"};
 
-/* What AppArmor has this process under, "unconfined" or "NAME (mode)"; empty
- * where nobody says. */
+/* The AppArmor profile of this process: "unconfined" or "NAME (mode)"; empty
+ * without AppArmor. */
 static void read_label(char *buf, size_t size)
 {
 	auto_close int fd =
@@ -66,7 +66,7 @@ static void read_label(char *buf, size_t size)
 	buf[strcspn(buf, "\n")] = '\0';
 }
 
-/* Whether this process is one of those that the profile is for. */
+/* Whether the profile is for this program. */
 static int is_profiled(void)
 {
 	char path[64];
@@ -80,20 +80,20 @@ static int is_profiled(void)
 }
 
 /*
- * Where the restriction is on, a process without a profile gets no user
- * namespace; or, if the host has the profile unprivileged_userns (Ubuntu has),
- * one in which it is under that, and may do nothing.
+ * Under the restriction, a process without a profile gets no user namespace.
+ * On a host with the profile unprivileged_userns (Ubuntu) it gets one, but is
+ * under that profile there, which allows nothing.
  */
 static int explain_apparmor(struct err *e)
 {
 	char label[128];
-	int fettered;
+	int bound;
 
 	read_label(label, sizeof(label));
-	fettered = !strncmp(label, "unprivileged_userns", 19);
-	if (e->code != EACCES && !(fettered && e->code == EPERM))
+	bound = !strncmp(label, "unprivileged_userns", 19);
+	if (e->code != EACCES && !(bound && e->code == EPERM))
 		return 0;
-	if (label[0] && !fettered && strcmp(label, "unconfined")) {
+	if (label[0] && !bound && strcmp(label, "unconfined")) {
 		err_hint(e, "this process is under an AppArmor profile, %s",
 			label);
 		return 1;
