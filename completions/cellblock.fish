@@ -40,13 +40,13 @@ complete -c cellblock -n __cellblock_before_program -s V -l version -d 'Version'
 # --set: each key, up to its equals sign.
 function __cellblock_keys
 	printf '%s=\t%s\n' \
-		cell.timeout 'wall clock for each cell' \
+		cell.timeout 'wall-clock limit of each cell' \
 		cell.grace 'time from the interrupt to the kill' \
-		cell.cpu 'CPU time for each cell, all its processes together' \
-		cell.output 'output shown before the rest is only counted' \
-		cell.tail 'last output shown after a cut' \
+		cell.cpu 'CPU time of each cell, for all its processes together' \
+		cell.output 'output shown of each cell; the rest is only counted' \
+		cell.tail 'how much of the end is shown when output was cut' \
 		cell.source 'longest cell' \
-		cell.background 'what becomes of running processes between cells' \
+		cell.background 'what happens to running processes between cells' \
 		cell.undo 'checkpoints kept for :undo' \
 		cell.checkpoint 'when to take a checkpoint after a cell' \
 		session.memory 'memory for the whole jail' \
@@ -55,30 +55,30 @@ function __cellblock_keys
 		session.idle 'end a session that waits this long for the person' \
 		session.lifetime 'end a session after this long' \
 		session.per_user 'sessions one person may have at once' \
-		home.size 'bytes the home may hold' \
-		home.files 'files and directories the home may hold' \
+		home.size 'how many bytes the home may hold' \
+		home.files 'how many files and directories the home may hold' \
 		home.skeleton 'directory copied into the home at the start' \
-		files.max_file 'largest file of a transfer' \
-		files.max_count 'most files of a transfer' \
+		files.max_file 'largest file in a transfer' \
+		files.max_count 'largest number of files in a transfer' \
 		files.upload_from 'host directories a locked session may upload from' \
 		files.download_to 'host directories a locked session may download to' \
 		python.executable 'interpreters; the first is the default' \
 		python.packages 'directory of packages, read-only in the jail' \
 		python.startup 'a cell run at the start of a session' \
-		python.env.NAME 'a variable in the environment of Python' \
+		python.env.NAME 'an environment variable of Python' \
 		python.recursion 'Python\'s recursion limit' \
 		jail.expose 'host files and directories shown read-only in the jail' \
 		jail.network 'no interface at all, or the jail\'s own loopback' \
 		jail.uids 'host ids for the jails of sessions started by root' \
-		jail.require 'what this host must enforce, or nothing starts' \
-		terminal.escapes 'which terminal sequences of a cell pass' \
+		jail.require 'what this host must enforce strongly; otherwise nothing starts' \
+		terminal.escapes 'which terminal sequences of a cell reach the terminal' \
 		terminal.prompt 'the prompt' \
-		terminal.colour 'colour of our own lines' \
-		terminal.banner 'greet with version and limits' \
-		log.syslog 'record who, when and which limit struck' \
+		terminal.colour 'colour of the prompt, the input and our own lines' \
+		terminal.banner 'show the version and the limits when a session starts' \
+		log.syslog 'record who had a session, when, and which limit was reached' \
 		log.transcript 'directory for transcripts of sessions' \
-		policy.locked 'the person\'s own settings may only be stricter' \
-		policy.commands 'which : commands exist'
+		policy.locked 'the person\'s own settings can only be stricter' \
+		policy.commands 'which : commands are available'
 end
 
 complete -c cellblock -n __cellblock_before_program -s s -l set -x -a '(__cellblock_keys)' -d 'Set one key of the configuration'

@@ -164,6 +164,44 @@ static void completions_have_every_key_and_option(void **state)
 	}
 }
 
+/* Write `help` as a word of a shell in single quotes; zsh also needs each colon
+ * marked. */
+static void quote_help(char *out, const char *help, const char *quote, bool zsh)
+{
+	for (; *help; help++) {
+		if (*help == '\'')
+			out = stpcpy(out, quote);
+		else if (*help == ':' && zsh)
+			out = stpcpy(out, "\\:");
+		else
+			*out++ = *help;
+	}
+	strcpy(out, "'");
+}
+
+static void completions_describe_keys_as_the_table_does(void **state)
+{
+	char *zsh = slurp("completions/cellblock.zsh");
+	char *fish = slurp("completions/cellblock.fish");
+
+	(void)state;
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+		char line[256];
+		int n = snprintf(
+			line, sizeof(line), "\t'%s.%s:", k->section, k->name);
+
+		quote_help(line + n, k->help, "'\\''", true);
+		assert_has("completions/cellblock.zsh", zsh, line);
+		n = snprintf(
+			line, sizeof(line), "\t%s.%s '", k->section, k->name);
+		quote_help(line + n, k->help, "\\'", false);
+		assert_has("completions/cellblock.fish", fish, line);
+	}
+	free(zsh);
+	free(fish);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +211,7 @@ int main(void)
 			teardown),
 		cmocka_unit_test(the_manual_has_every_key_with_its_default),
 		cmocka_unit_test(completions_have_every_key_and_option),
+		cmocka_unit_test(completions_describe_keys_as_the_table_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
