@@ -41,22 +41,18 @@ static const struct path_walk make = {.flags = O_PATH, .mode = DIR_MODE};
 static int split(
 	const char *path, char parent[PATH_MAX], char last[NAME_MAX + 1])
 {
-	size_t n, at;
+	char *slash = NULL;
 
-	path += strspn(path, "/");
-	n = strlen(path);
-	while (n > 0 && path[n - 1] == '/')
-		n--;
-	for (at = n; at > 0 && path[at - 1] != '/';)
-		at--;
-	if (at >= PATH_MAX || n - at > NAME_MAX ||
-		(n - at == 2 && !memcmp(path + at, "..", 2))) {
+	if (snprintf(parent, PATH_MAX, "/%s", path) < PATH_MAX &&
+		path_clean(parent, false) == 0)
+		slash = strrchr(parent, '/');
+	if (!slash || strlen(slash + 1) > NAME_MAX) {
 		errno = EINVAL;
 		return -1;
 	}
-	snprintf(parent, PATH_MAX, "%.*s", (int)at, path);
-	snprintf(last, NAME_MAX + 1, "%.*s", n ? (int)(n - at) : 1,
-		n ? path + at : ".");
+	strcpy(last, slash[1] ? slash + 1 : ".");
+	*slash = '\0';
+	memmove(parent, parent + 1, strlen(parent));
 	return 0;
 }
 

@@ -76,6 +76,13 @@ static void keys_set(cc_t *cc)
 	cc[VTIME] = 0;
 }
 
+static int apply(int fd, struct termios *t)
+{
+	cfsetispeed(t, B38400);
+	cfsetospeed(t, B38400);
+	return tcsetattr(fd, TCSANOW, t);
+}
+
 int pty_set_cooked(int fd, struct err *e)
 {
 	struct termios t = {
@@ -87,9 +94,7 @@ int pty_set_cooked(int fd, struct err *e)
 	};
 
 	keys_set(t.c_cc);
-	cfsetispeed(&t, B38400);
-	cfsetospeed(&t, B38400);
-	if (tcsetattr(fd, TCSANOW, &t) < 0)
+	if (apply(fd, &t) < 0)
 		return err_errno(e, "set the terminal of a cell");
 	/* A guest may have stopped output (TCOOFF): termios does not hold that.
 	 */
@@ -103,9 +108,7 @@ int pty_set_raw(int fd, struct err *e)
 	struct termios t = {.c_cflag = CS8 | CREAD};
 
 	t.c_cc[VMIN] = 1;
-	cfsetispeed(&t, B38400);
-	cfsetospeed(&t, B38400);
-	if (tcsetattr(fd, TCSANOW, &t) < 0)
+	if (apply(fd, &t) < 0)
 		return err_errno(e, "set a terminal raw");
 	return 0;
 }

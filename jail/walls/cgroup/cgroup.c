@@ -272,9 +272,8 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	*u = (struct cgroup_usage){.cpu_ns = -1};
 	if (!ops)
 		return;
-	u->charged_bytes = file_number(cg->file[CGROUP_F_MEMORY]);
-	u->memory_bytes = at_least_0(
-		u->charged_bytes - reclaimable(cg, ops->stat_prefix));
+	u->memory_bytes = at_least_0(file_number(cg->file[CGROUP_F_MEMORY]) -
+				     reclaimable(cg, ops->stat_prefix));
 	u->peak_bytes = file_number(cg->file[CGROUP_F_PEAK]);
 	u->cpu_ns = ops->cpu_ns(cg);
 	u->oom_kills = file_key(cg->file[CGROUP_F_OOM], "oom_kill");

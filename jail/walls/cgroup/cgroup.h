@@ -73,12 +73,11 @@ enum {
 };
 
 struct cgroup_usage {
-	int64_t charged_bytes; /* all that is charged, with the page cache */
-	int64_t memory_bytes;  /* without what the kernel could reclaim */
-	int64_t peak_bytes;    /* highest charge, 0 unknown */
-	int64_t cpu_ns;	       /* of all processes, the dead too; -1 unknown */
-	int64_t oom_kills;     /* processes the kernel killed for memory */
-	int64_t fork_fails;    /* forks refused by the process limit */
+	int64_t memory_bytes; /* charged, without what could be reclaimed */
+	int64_t peak_bytes;   /* highest charge, 0 unknown */
+	int64_t cpu_ns;	      /* of all processes, the dead too; -1 unknown */
+	int64_t oom_kills;    /* processes the kernel killed for memory */
+	int64_t fork_fails;   /* forks refused by the process limit */
 };
 
 /* Look at what this host offers. `with` is the first of caps->with: the front
