@@ -26,30 +26,18 @@
 #define MOUNTINFO_MAX (4 * 1024 * 1024)
 #define TREE_MAX 1024
 
-/* A remounted mount keeps these flags if it has them. */
-static const struct {
-	unsigned long st, ms;
-} kept_flags[] = {
-	{ST_RDONLY, MS_RDONLY},
-	{ST_NOSUID, MS_NOSUID},
-	{ST_NODEV, MS_NODEV},
-	{ST_NOEXEC, MS_NOEXEC},
-	{ST_NOATIME, MS_NOATIME},
-	{ST_NODIRATIME, MS_NODIRATIME},
-	{ST_RELATIME, MS_RELATIME},
-};
-
-static const struct {
-	unsigned attr;
-	unsigned long ms;
-} added_flags[] = {
-	{SYS_ATTR_RDONLY, MS_RDONLY},
-	{SYS_ATTR_NOSUID, MS_NOSUID},
-	{SYS_ATTR_NODEV, MS_NODEV},
-	{SYS_ATTR_NOEXEC, MS_NOEXEC},
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* Flags that a mount keeps; the same bits for statvfs(3) and mount(2). */
+#define KEPT                                                                   \
+	(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |           \
+		MS_NODIRATIME)
+_Static_assert((ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC | ST_NOATIME |
+		       ST_NODIRATIME) == KEPT,
+	"statvfs and mount agree");
+/* And the bits of SYS_ATTR_*. */
+_Static_assert(SYS_ATTR_RDONLY == MS_RDONLY && SYS_ATTR_NOSUID == MS_NOSUID &&
+		       SYS_ATTR_NODEV == MS_NODEV &&
+		       SYS_ATTR_NOEXEC == MS_NOEXEC,
+	"attributes and mount agree");
 
 /* Undo the octal escapes of a mount point (space, tab, newline, backslash). */
 static int unescape(char *to, size_t size, const char *from, size_t n)
@@ -89,34 +77,29 @@ int remount_line_parse(struct remount_line *m, const char *line)
 /* The kernel's id of the mount that fd is in. */
 static int mount_id(int fd)
 {
-	char path[64], *text = NULL;
+	char path[64];
+	auto_free char *text = NULL;
 	const char *at;
 	size_t n;
-	int id = -1;
+	int id;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	if (io_read_file(AT_FDCWD, path, 4096, &text, &n) < 0)
 		return -1;
 	at = strstr(text, "mnt_id:");
-	if (!at || sscanf(at, "mnt_id: %d", &id) != 1)
-		id = -1;
-	free(text);
-	return id;
+	return at && sscanf(at, "mnt_id: %d", &id) == 1 ? id : -1;
 }
 
 static int remount_one(const char *path, unsigned attrs, struct err *e)
 {
-	unsigned long flags = MS_REMOUNT | MS_BIND;
+	unsigned long flags = MS_REMOUNT | MS_BIND | attrs;
 	struct statvfs st;
 
 	if (statvfs(path, &st) < 0)
 		return err_errno(e, "restrict %s", path);
-	for (size_t i = 0; i < COUNT(kept_flags); i++)
-		if (st.f_flag & kept_flags[i].st)
-			flags |= kept_flags[i].ms;
-	for (size_t i = 0; i < COUNT(added_flags); i++)
-		if (attrs & added_flags[i].attr)
-			flags |= added_flags[i].ms;
+	flags |= st.f_flag & KEPT;
+	if (st.f_flag & ST_RELATIME)
+		flags |= MS_RELATIME;
 	if (mount(NULL, path, NULL, flags, NULL) < 0)
 		return err_errno(e, "restrict %s", path);
 	return 0;

@@ -253,6 +253,27 @@ static void put(const char *dir, const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
+/* Plain files stand in for the kernel's: one keeps the newline that the kernel
+ * would add, the other does not read back as it was written. */
+static void a_text_counts_only_if_it_reads_back(void **state)
+{
+	char dir[] = "/tmp/cellblock-test-XXXXXX";
+	auto_close int fd = -1;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fd = cgroup_dir_open(dir);
+	assert_true(fd >= 0);
+	put(dir, "kept", "max 100000\n");
+	put(dir, "changed", "max 100000 more\n");
+	assert_true(cgroup_dir_set_text(fd, "kept", "500 100000"));
+	assert_false(cgroup_dir_set_text(fd, "changed", "500 100000"));
+	assert_false(cgroup_dir_set_text(fd, "missing", "500 100000"));
+	assert_int_equal(unlinkat(fd, "kept", 0), 0);
+	assert_int_equal(unlinkat(fd, "changed", 0), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* A cgroup that holds processes of others is of no use, unless it is the root
  * of all, which has no cgroup.events. A failure to read cgroup.events is not
  * the same. */
@@ -306,6 +327,7 @@ int main(void)
 		TEST(without_cgroups_all_is_empty),
 		TEST(nobody_special_is_offered_no_v1),
 		TEST(version_2_files_are_understood),
+		TEST(a_text_counts_only_if_it_reads_back),
 		TEST(only_the_root_of_all_may_hold_others),
 	};
 

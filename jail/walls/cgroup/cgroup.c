@@ -290,7 +290,7 @@ static int ms_until(int64_t until)
 /* Hold a directory that has our name, unless we hold it already. The name may
  * be another session's when we made nothing. 1 it is held, 0 it does not exist,
  * -1 with errno. */
-static int take(const struct cgroup *cg, int i, int timeout_ms, int *held)
+static int hold_one(const struct cgroup *cg, int i, int timeout_ms, int *held)
 {
 	*held = -1;
 	if (cg->held[i] >= 0)
@@ -327,7 +327,7 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e)
 	int held[CGROUP_CONTROLLERS], is[CGROUP_CONTROLLERS], r = 0;
 
 	for (int i = 0; i < cg->ndirs; i++) {
-		is[i] = take(cg, i, ms_until(until), &held[i]);
+		is[i] = hold_one(cg, i, ms_until(until), &held[i]);
 		if (is[i] < 0)
 			r = err_errno(e, "cgroup: hold %s", cg->dirs[i]);
 		if (is[i] > 0 && i == cg->at[CGROUP_CPU])

@@ -27,6 +27,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
 /* The cgroup this process is in, below the mount; empty if that is out of
  * sight (the root of our cgroup namespace lies elsewhere). */
 static void own_path(char *path, size_t size)
@@ -119,8 +121,6 @@ static int has_room(int dir, const pid_t *with)
 	       move_us(dir, with, -1);
 }
 
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
 static const char crowded_user[] =
 	"the cgroup delegated to you holds other processes: start cellblock "
 	"alone in one:  systemd-run --user --scope -p Delegate=yes cellblock";
@@ -128,7 +128,7 @@ static const char crowded_root[] =
 	"processes are in the cgroup that sessions would go below: move them "
 	"into a leaf of it";
 
-static int take_base(struct cgroup_caps *caps, const char *base)
+static int use_base(struct cgroup_caps *caps, const char *base)
 {
 	auto_close int dir = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unsigned usable;
@@ -165,18 +165,18 @@ static int probe_mount(struct cgroup_caps *caps, const char *mount)
 	char *slash;
 
 	if (geteuid() == 0)
-		return take_base(caps, mount);
+		return use_base(caps, mount);
 	own_path(own, sizeof(own));
 	if (!own[0])
 		return 0;
 	snprintf(base, sizeof(base), "%s%s", mount, own);
-	if (take_base(caps, base))
+	if (use_base(caps, base))
 		return 1;
 	slash = strrchr(base, '/');
 	if (slash == base + strlen(mount))
 		return 0;
 	*slash = '\0';
-	return !is_slice(base) && take_base(caps, base);
+	return !is_slice(base) && use_base(caps, base);
 }
 
 static int probe(struct cgroup_caps *caps, const struct cgroup_mount *m, int n)
