@@ -29,7 +29,7 @@ struct rule {
 	const char *finals;
 	uint8_t most; /* parameters */
 	enum vt_drop drop;
-	enum verdict (*act)(struct vt *v, char final); /* NULL: refuse */
+	enum verdict (*act)(struct vt *v); /* NULL: refuse */
 };
 
 /* ---- parameters ---- */
@@ -54,7 +54,7 @@ static int param(const struct vt *v, int i, int otherwise)
 	return i < v->n_params && v->params[i] > 0 ? v->params[i] : otherwise;
 }
 
-static void emit_csi(struct vt *v, char final)
+static void emit_csi(struct vt *v)
 {
 	char s[8 + VT_PARAMS * 6], *p = s;
 
@@ -70,26 +70,24 @@ static void emit_csi(struct vt *v, char final)
 	}
 	if (v->inter)
 		*p++ = v->inter;
-	*p++ = final;
+	*p++ = v->final;
 	vt_put(v, s, (size_t)(p - s));
 }
 
 /* ---- the cursor ---- */
 
-static enum verdict act_save(struct vt *v, char final)
+static enum verdict act_save(struct vt *v)
 {
-	(void) final;
 	v->saved = v->pen;
 	v->has_saved = true;
 	return PASS;
 }
 
-static enum verdict act_restore(struct vt *v, char final)
+static enum verdict act_restore(struct vt *v)
 {
 	/* This cell saved nothing: an earlier cell may have. */
 	static const struct vt_pen unknown = {-1, true, true, true, true};
 
-	(void) final;
 	v->pen = v->has_saved ? v->saved : unknown;
 	return PASS;
 }
@@ -103,25 +101,23 @@ static void move_to(struct vt *v, int column)
 	v->pen.column = column;
 }
 
-static enum verdict act_pass(struct vt *v, char final)
+static enum verdict act_pass(struct vt *v)
 {
 	(void)v;
-	(void) final;
 	return PASS;
 }
 
-static enum verdict act_swallow(struct vt *v, char final)
+static enum verdict act_swallow(struct vt *v)
 {
 	(void)v;
-	(void) final;
 	return SWALLOW;
 }
 
-static enum verdict act_move(struct vt *v, char final)
+static enum verdict act_move(struct vt *v)
 {
 	int n = param(v, 0, 1), column = v->pen.column;
 
-	switch (final) {
+	switch (v->final) {
 	case 'E':
 	case 'F':
 		move_to(v, 0);
@@ -150,25 +146,22 @@ static enum verdict act_move(struct vt *v, char final)
 }
 
 /* 3J would erase lines from before Cellblock started. */
-static enum verdict act_erase(struct vt *v, char final)
+static enum verdict act_erase(struct vt *v)
 {
-	(void) final;
 	return param(v, 0, 0) > 2 ? REFUSE : PASS;
 }
 
 /* Seven bytes must not make the terminal draw millions of characters. */
-static enum verdict act_repeat(struct vt *v, char final)
+static enum verdict act_repeat(struct vt *v)
 {
-	(void) final;
 	if (param(v, 0, 1) > 1024)
 		v->params[0] = 1024;
 	vt_advance(v, (size_t)param(v, 0, 1));
 	return PASS;
 }
 
-static enum verdict act_region(struct vt *v, char final)
+static enum verdict act_region(struct vt *v)
 {
-	(void) final;
 	v->region = param(v, 0, 1) > 1 || param(v, 1, 0) > 0;
 	move_to(v, 0);
 	return PASS;
@@ -176,24 +169,22 @@ static enum verdict act_region(struct vt *v, char final)
 
 /* 22 and 23 push and pop the title. Every curses program sends them, and a
  * guest cannot change the title, so nothing is lost. */
-static enum verdict act_window(struct vt *v, char final)
+static enum verdict act_window(struct vt *v)
 {
 	int n = param(v, 0, 0);
 
-	(void) final;
 	return n == 22 || n == 23 ? SWALLOW : REFUSE;
 }
 
-static enum verdict act_next_line(struct vt *v, char final)
+static enum verdict act_next_line(struct vt *v)
 {
-	(void) final;
 	move_to(v, 0);
 	return PASS;
 }
 
-static enum verdict act_designate(struct vt *v, char final)
+static enum verdict act_designate(struct vt *v)
 {
-	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = final != 'B';
+	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = v->final != 'B';
 	return PASS;
 }
 
@@ -237,13 +228,12 @@ static int sgr_length(const struct vt *v, int i)
 	return sgr_is_known(n) ? 1 : 0;
 }
 
-static enum verdict act_sgr(struct vt *v, char final)
+static enum verdict act_sgr(struct vt *v)
 {
 	int n = v->n_params, kept = 0, len;
 	uint32_t colons = 0;
 	bool bad = false, faint = false;
 
-	(void) final;
 	if (!n)
 		v->pen.style = false;
 	for (int i = 0; i < n; i += len) {
@@ -328,7 +318,7 @@ static void mode_record(struct vt *v, int row, bool on)
 
 	if (m->alternate && on && m->number == 1049) {
 		v->alternate_column = v->pen.column;
-		act_save(v, 0);
+		act_save(v);
 	}
 	if (m->alternate && !on) {
 		/* Each of the three names leaves it; 1049 moves the cursor. */
@@ -372,15 +362,15 @@ static bool mode_set(struct vt *v, int number, bool on, bool *counted)
 /* ?1048 is another name of ESC 7 and ESC 8. */
 static bool mode_cursor(struct vt *v, bool on)
 {
-	(on ? act_save : act_restore)(v, 0);
+	(on ? act_save : act_restore)(v);
 	return true;
 }
 
 /* DECSET and DECRST: leave only the modes that a guest may change in
  * v->params, and remember what they change. */
-static enum verdict act_private_mode(struct vt *v, char final)
+static enum verdict act_private_mode(struct vt *v)
 {
-	bool on = final == 'h', counted = false;
+	bool on = v->final == 'h', counted = false;
 	int kept = 0;
 
 	if (v->colons)
@@ -396,7 +386,7 @@ static enum verdict act_private_mode(struct vt *v, char final)
 	return kept ? PASS : SWALLOW;
 }
 
-static enum verdict act_ansi_mode(struct vt *v, char final)
+static enum verdict act_ansi_mode(struct vt *v)
 {
 	int n = v->n_params == 1 ? v->params[0] : 0;
 
@@ -405,13 +395,13 @@ static enum verdict act_ansi_mode(struct vt *v, char final)
 		return SWALLOW;
 	if (n != 4)
 		return REFUSE;
-	v->insert = final == 'h';
+	v->insert = v->final == 'h';
 	return PASS;
 }
 
-static enum verdict act_keypad(struct vt *v, char final)
+static enum verdict act_keypad(struct vt *v)
 {
-	v->keypad = final == '=';
+	v->keypad = v->final == '=';
 	return PASS;
 }
 
@@ -519,13 +509,13 @@ static const struct rule esc_rules[] = {
 
 /* The rule for a sequence; NULL, and the sequence is counted, when it may not
  * pass. */
-static const struct rule *find(struct vt *v, const struct rule *rules, size_t n,
-	char prefix, char final)
+static const struct rule *find(
+	struct vt *v, const struct rule *rules, size_t n, char prefix)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct rule *r = &rules[i];
 
-		if (!strchr(r->finals, final) || r->prefix != prefix ||
+		if (!strchr(r->finals, v->final) || r->prefix != prefix ||
 			r->inter != v->inter)
 			continue;
 		if (r->act && (v->mode != VT_PLAIN || r->act == act_swallow))
@@ -537,10 +527,9 @@ static const struct rule *find(struct vt *v, const struct rule *rules, size_t n,
 	return NULL;
 }
 
-void vt_sequence_csi(struct vt *v, char final)
+void vt_sequence_csi(struct vt *v)
 {
-	const struct rule *r =
-		find(v, csi_rules, COUNT(csi_rules), v->prefix, final);
+	const struct rule *r = find(v, csi_rules, COUNT(csi_rules), v->prefix);
 
 	if (!r)
 		return;
@@ -548,9 +537,9 @@ void vt_sequence_csi(struct vt *v, char final)
 		vt_count(v, r->drop);
 		return;
 	}
-	switch (r->act(v, final)) {
+	switch (r->act(v)) {
 	case PASS:
-		emit_csi(v, final);
+		emit_csi(v);
 		break;
 	case REFUSE:
 		vt_count(v, r->drop);
@@ -560,13 +549,13 @@ void vt_sequence_csi(struct vt *v, char final)
 	}
 }
 
-void vt_sequence_esc(struct vt *v, char final)
+void vt_sequence_esc(struct vt *v)
 {
-	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0, final);
-	char s[3] = {'\x1b', v->inter, final};
+	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
+	char s[3] = {'\x1b', v->inter, v->final};
 
-	if (!r || r->act(v, final) != PASS)
+	if (!r || r->act(v) != PASS)
 		return;
-	s[1] = v->inter ? v->inter : final;
+	s[1] = v->inter ? v->inter : v->final;
 	vt_put(v, s, v->inter ? 3 : 2);
 }

@@ -27,12 +27,11 @@ void vt_advance(struct vt *v, size_t n);
 
 /* ---- sequence.c ---- */
 
-/* Obey, pass on or drop a whole control sequence that ends with `final`; its
- * parameters are parsed. */
-void vt_sequence_csi(struct vt *v, char final);
+/* Pass on or drop a whole control sequence, and remember what it changes. */
+void vt_sequence_csi(struct vt *v);
 
-/* The same for a whole escape sequence: v->inter and `final`. */
-void vt_sequence_esc(struct vt *v, char final);
+/* The same for a whole escape sequence, of v->inter and v->final. */
+void vt_sequence_esc(struct vt *v);
 
 /* Whether text runs on into the next line at the right edge. */
 bool vt_sequence_wraps(const struct vt *v);

@@ -333,10 +333,11 @@ static void esc_byte(struct vt *v, uint8_t c)
 	if (!v->inter && begin_string(v, c))
 		return;
 	v->state = VT_GROUND;
+	v->final = (char)c;
 	if (v->malformed)
 		vt_count(v, VT_DROP_UNKNOWN);
 	else
-		vt_sequence_esc(v, (char)c);
+		vt_sequence_esc(v);
 }
 
 static void param_digit(struct vt *v, uint8_t c)
@@ -383,10 +384,11 @@ static void csi_byte(struct vt *v, uint8_t c)
 		return;
 	}
 	v->state = VT_GROUND;
+	v->final = (char)c;
 	if (v->malformed)
 		vt_count(v, VT_DROP_UNKNOWN);
 	else
-		vt_sequence_csi(v, (char)c);
+		vt_sequence_csi(v);
 }
 
 static bool step_sequence(struct vt *v, uint8_t c)

@@ -93,7 +93,7 @@ struct vt {
 	enum vt_state state;
 	uint8_t u[4]; /* the first u_n bytes of a character */
 	uint8_t u_n;
-	char prefix, inter; /* of a CSI, and inter of an ESC; 0: none */
+	char prefix, inter, final; /* of a sequence; 0: none */
 	bool malformed;
 	int n_params;
 	int16_t params[VT_PARAMS]; /* -1: empty */
