@@ -12,6 +12,7 @@
 #include "command.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
@@ -112,8 +113,7 @@ static int by_name(const void *a, const void *b)
 static void complete_host(struct session *s, const char *word, char open,
 	struct complete_list *out)
 {
-	const char *slash = strrchr(word, '/');
-	const char *base = slash ? slash + 1 : word;
+	const char *base = path_last(word);
 	size_t dir_n = (size_t)(base - word), base_n = strlen(base);
 	auto_free char *dir = strndup(word, dir_n);
 	auto_free char *path = dir ? hostfs_expand(s->host, dir) : NULL;
@@ -136,7 +136,7 @@ static void complete_host(struct session *s, const char *word, char open,
 		if (strncmp(entry->d_name, base, base_n) != 0 ||
 			(entry->d_name[0] == '.' && base[0] != '.'))
 			continue;
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+		if (path_is_dots(entry->d_name))
 			continue;
 		if (asprintf(&full, "%s%s%s", dir, entry->d_name,
 			    is_dir(dirfd(d), entry) ? "/" : "") >= 0)

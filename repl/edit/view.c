@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
 #include "pyscan.h"
@@ -174,14 +175,8 @@ static int lay_out(struct view *v, const struct engine_text *t)
 
 	if (layout_build(&v->layout, t->s, t->n, t->cursor, &shape) < 0)
 		return -1;
-	if (t->n > v->colours_cap) {
-		unsigned char *more = realloc(v->colours, t->n * 2);
-
-		if (!more)
-			return -1;
-		v->colours = more;
-		v->colours_cap = t->n * 2;
-	}
+	if (array_reserve(&v->colours, &v->colours_cap, t->n, 1) < 0)
+		return -1;
 	if (v->colour && t->n)
 		pyscan_colours(t->s, t->n, v->colours);
 	return 0;
@@ -212,14 +207,9 @@ static int note_widths(struct view *v, size_t from, size_t to, int status)
 {
 	size_t n = to - from + (status >= 0 ? 1 : 0);
 
-	if (n > v->widths_cap) {
-		int *more = reallocarray(v->widths, n * 2, sizeof(*more));
-
-		if (!more)
-			return -1;
-		v->widths = more;
-		v->widths_cap = n * 2;
-	}
+	if (array_reserve(&v->widths, &v->widths_cap, n, sizeof(*v->widths)) <
+		0)
+		return -1;
 	for (size_t r = from; r < to; r++)
 		v->widths[r - from] = v->layout.rows[r].width;
 	if (status >= 0)

@@ -15,6 +15,7 @@
 #include "channel.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "lines.h"
 #include "repl/config/config.h"
@@ -79,14 +80,6 @@ bool program_is_wanted(const struct options *opt)
 	return sources[opt->mode] != NULL;
 }
 
-/* What a script of the host is called in the home. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 const char **program_argv(
 	const struct options *opt, const struct limits *limits, struct err *e)
 {
@@ -105,7 +98,7 @@ const char **program_argv(
 		return NULL;
 	}
 	if (opt->mode == OPTIONS_FILE) {
-		argv[n++] = base_name(opt->text);
+		argv[n++] = path_last(opt->text);
 	} else {
 		argv[n++] = sources[opt->mode];
 		if (opt->text)

@@ -10,6 +10,7 @@
 #include "session.h"
 
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
@@ -229,7 +230,7 @@ static void python_name(const struct session *s, char *buf, size_t size)
 	snprintf(buf, size, "Python");
 	if (!s->python || !realpath(s->python, real))
 		return;
-	base = strrchr(real, '/') + 1;
+	base = path_last(real);
 	if (!strncmp(base, "python", 6) && isdigit((unsigned char)base[6]) &&
 		strspn(base + 6, "0123456789.") == strlen(base + 6))
 		snprintf(buf, size, "Python %.16s", base + 6);

@@ -8,35 +8,23 @@
  */
 #include "strbuf.h"
 
+#include "jail/base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int strbuf_reserve(struct strbuf *b, size_t more)
+/* Room for `more` bytes and a NUL. */
+static int reserve(struct strbuf *b, size_t more)
 {
-	size_t cap = b->cap ? b->cap : 256;
-	char *s;
-
-	if (b->failed)
-		return -1;
-	if (b->n + more < b->cap)
-		return 0;
-	while (cap <= b->n + more)
-		cap *= 2;
-	s = realloc(b->s, cap);
-	if (!s) {
-		b->failed = true;
-		return -1;
-	}
-	b->s = s;
-	b->cap = cap;
-	return 0;
+	b->failed |= array_reserve(&b->s, &b->cap, b->n + more + 1, 1) < 0;
+	return b->failed ? -1 : 0;
 }
 
 void strbuf_add(struct strbuf *b, const void *p, size_t n)
 {
-	if (strbuf_reserve(b, n) < 0)
+	if (reserve(b, n) < 0)
 		return;
 	if (n)
 		memcpy(b->s + b->n, p, n);
@@ -57,7 +45,7 @@ void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0 || strbuf_reserve(b, (size_t)n) < 0)
+	if (n < 0 || reserve(b, (size_t)n) < 0)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);

@@ -11,28 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jail/base/array.h"
 #include "utf8.h"
 
-static int wide_reserve(struct wide *t, size_t n)
+/* Room for `n` characters and a NUL. */
+static int reserve(struct wide *t, size_t n)
 {
-	size_t cap = t->cap ? t->cap : 64;
-	wchar_t *s;
-
-	if (n < t->cap)
-		return 0;
-	while (cap <= n)
-		cap *= 2;
-	s = reallocarray(t->s, cap, sizeof(*s));
-	if (!s)
-		return -1;
-	t->s = s;
-	t->cap = cap;
-	return 0;
+	return array_reserve(&t->s, &t->cap, n + 1, sizeof(*t->s));
 }
 
 int wide_add(struct wide *t, const wchar_t *s, size_t n)
 {
-	if (wide_reserve(t, t->n + n) < 0)
+	if (reserve(t, t->n + n) < 0)
 		return -1;
 	if (n)
 		wmemcpy(t->s + t->n, s, n);
@@ -49,7 +39,7 @@ int wide_set(struct wide *t, const wchar_t *s, size_t n)
 
 int wide_add_utf8(struct wide *t, const char *s, size_t n)
 {
-	if (wide_reserve(t, t->n + n) < 0)
+	if (reserve(t, t->n + n) < 0)
 		return -1;
 	while (n) {
 		uint32_t c = UTF8_BAD;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_array.c - an array that grows
+ * test_array.c - arrays that grow
  */
 #include "jail/base/array.h"
 
@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -62,11 +63,33 @@ static void what_does_not_fit_is_refused_and_spared(void **state)
 	free(v);
 }
 
+static void room_is_made_for_many_at_once(void **state)
+{
+	static const size_t wanted[] = {0, 1, 64, 65, 1000, 3, 100000};
+	size_t room = 0;
+	char *v = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		assert_int_equal(array_reserve(&v, &room, wanted[i], 1), 0);
+		assert_true(room >= wanted[i]);
+		if (v)
+			memset(v, 'x', room);
+	}
+	assert_int_equal(array_reserve(&v, &room, SIZE_MAX, 1), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(array_reserve(&v, &room, 1 << 20, SIZE_MAX / 8), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(v[0], 'x');
+	free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_array_holds_all_that_was_added),
 		cmocka_unit_test(one_that_was_shortened_grows_again),
+		cmocka_unit_test(room_is_made_for_many_at_once),
 		cmocka_unit_test(what_does_not_fit_is_refused_and_spared),
 	};
 
