@@ -80,6 +80,7 @@ NEVER(void, clocks_touch, struct clocks *c)
 NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)
 NEVER(int, pty_set_cooked, int fd, struct err *e)
 NEVER(int, pty_set_raw, int fd, struct err *e)
+NEVER(int, spawn_open_driver, int *fds, struct err *e)
 NEVER(int, procs_sample, const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 
