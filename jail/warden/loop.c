@@ -133,14 +133,11 @@ static int serve_program(struct warden *w)
 	return r;
 }
 
-static int serve(struct warden *w, struct err *e)
+int warden_loop_serve(struct warden *w, struct err *e)
 {
 	struct jail_event ev = {.type = JAIL_BUILT};
-	int r;
+	int r = warden_build(w, e);
 
-	if (site_open(&w->site, w->spec, w->link.front, e) < 0)
-		return -1;
-	r = warden_build(w, e);
 	if (r < 0)
 		return r;
 	site_note_proc(&w->site, !w->jail.no_proc);
@@ -159,7 +156,8 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 	struct warden w = {.site = {.home = {.root = -1}}};
 
 	warden_init(&w, spec, front, &deadlines_default);
-	if (serve(&w, &ev.err) == -1) {
+	if (site_open(&w.site, spec, front, &ev.err) < 0 ||
+		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
 		/* The configuration alone may be wrong. */
 		if (ev.err.kind != ERR_CONFIG)

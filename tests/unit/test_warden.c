@@ -1,0 +1,820 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_warden.c - the session between cells: built, parked, stopped, rolled
+ * back, restarted, ended
+ */
+#include "warden_play.h"
+
+#define W (&P.w)
+#define RESTARTED "Python restarted, variables lost · home kept"
+
+static void expect_up(int restarted)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_UP, &m);
+	assert_int_equal(m.event.restarted, restarted);
+	assert_string_equal(m.event.text, "3.11.2");
+}
+
+static void expect_parked(enum jail_no_checkpoint none)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_PARKED, &m);
+	assert_int_equal(m.event.done.no_checkpoint, none);
+	assert_true(W->jail.swept);
+}
+
+static void expect_limit(enum jail_limit limit)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_LIMIT, &m);
+	assert_int_equal(m.event.limit, limit);
+}
+
+static void expect_failed(const char *why)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_FAILED, &m);
+	assert_string_equal(m.event.err.msg, why);
+}
+
+static void expect_reply(int ok, const char *why)
+{
+	struct wire_event m;
+
+	expect_event(WIRE_REPLY, &m);
+	assert_int_equal(m.reply.seq, P.seq);
+	assert_int_equal(m.reply.ok, ok);
+	assert_string_equal(m.reply.err.msg, why);
+}
+
+/* ---- the start ---- */
+
+static const struct {
+	const char *build, *spawn, *boot, *why;
+} starts[] = {
+	{"error", "ok", "READY %p 3.11.2", "mount the root: no"},
+	{"die", "ok", "READY %p 3.11.2",
+		"build the jail: its first process died"},
+	{"odd", "ok", "READY %p 3.11.2", "build the jail: unexpected message"},
+	{NULL, "ok", "READY %p 3.11.2",
+		"build the jail: its first process died"},
+	{"ok", "error", "READY %p 3.11.2", "execute python3: no"},
+	{"ok", "die", "READY %p 3.11.2", "start Python: no answer"},
+	{"ok", NULL, "READY %p 3.11.2", "start Python: no answer"},
+	{"ok", "ok", NULL, "start /usr/bin/python3: it did not answer"},
+	{"ok", "ok", "!close", "start /usr/bin/python3: it ended at once"},
+	{"ok", "ok", "!died 0", "start /usr/bin/python3: it ended at once"},
+	{"ok", "ok", "!jail", "start /usr/bin/python3: it ended at once"},
+	{"ok", "ok", "DONE 1 ok 1 0 0 0",
+		"start /usr/bin/python3: it ended at once"},
+	{"ok", "ok", "\x01\x02", "start /usr/bin/python3: it ended at once"},
+	{"ok", "ok", "!fd|READY %p 3",
+		"start /usr/bin/python3: it ended at "
+		"once"},
+};
+
+static void a_session_that_cannot_start_says_why(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct err e = {0};
+
+		play_open(state);
+		P.build = starts[i].build;
+		P.spawn = starts[i].spawn;
+		P.boot = starts[i].boot;
+		assert_int_equal(warden_loop_serve(W, &e), -1);
+		assert_string_equal(e.msg, starts[i].why);
+		play_close(state);
+	}
+}
+
+/* The step at which the front end goes. */
+static void gone_at_build(void)
+{
+	P.build = NULL;
+	P.later[P.nlater++] = (struct later){P.now_ms + 5, 0, 0, "!gone"};
+}
+
+static void gone_at_boot(void)
+{
+	P.boot = "!gone";
+}
+
+static void gone_at_park(void)
+{
+	P.park = "!gone";
+}
+
+static void gone_at_copy(void)
+{
+	P.copy = "!gone";
+}
+
+static void gone_at_stop(void)
+{
+	P.stop = NULL;
+	P.later[P.nlater++] = (struct later){P.now_ms + 5, 0, 0, "!gone"};
+}
+
+static void the_session_is_over_when_the_front_end_goes(void **state)
+{
+	static void (*const at[])(void) = {gone_at_build, gone_at_boot,
+		gone_at_park, gone_at_copy, gone_at_stop};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct err e = {0};
+		int64_t began;
+
+		play_open(state);
+		began = P.now_ms;
+		at[i]();
+		assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+		assert_int_equal(P.jails, 1);
+		assert_true(P.now_ms - began < 100);
+		play_close(state);
+	}
+}
+
+/* ---- parking ---- */
+
+static void a_parked_session_is_stopped_and_has_a_checkpoint(void **state)
+{
+	(void)state;
+	assert_int_equal(W->checkpoints.n, 1);
+	assert_int_equal(P.count[INIT_STOP], 1);
+	assert_int_equal(P.count[INIT_CHECKPOINTS], 1);
+	assert_int_equal(P.pids.n, 1);
+	assert_int_equal(P.pids.v[0], W->checkpoints.kept[0].pid);
+}
+
+#define WOULD_LOSE " · a crash would lose the variables"
+
+static const struct {
+	const char *park, *copy, *notice;
+	int unhung;
+} none_taken[] = {
+	{"PARKED %u processes", NULL,
+		"no checkpoint could be taken, there are too many "
+		"processes" WOULD_LOSE,
+		0},
+	{"PARKED %u memory", NULL,
+		"no checkpoint could be taken, there is too little "
+		"memory" WOULD_LOSE,
+		0},
+	{"PARKED %u what", NULL, "no checkpoint could be taken" WOULD_LOSE, 0},
+	{"PARKED %u ok", NULL, "no checkpoint could be taken" WOULD_LOSE, 1},
+	{"PARKED %u ok", "!close", "no checkpoint could be taken" WOULD_LOSE,
+		0},
+	{"PARKED %u ok", "ASLEEP 1 0 0",
+		"no checkpoint could be taken" WOULD_LOSE, 0},
+	{"PARKED %u ok", "ASLEEP 40 0 0", /* the live guest itself */
+		"no checkpoint could be taken" WOULD_LOSE, 0},
+	{"PARKED %u ok", "AWAKE %p 0",
+		"no checkpoint could be taken" WOULD_LOSE, 0},
+};
+
+static void a_checkpoint_that_is_not_taken_is_said(void **state)
+{
+	for (size_t i = 0; i < sizeof(none_taken) / sizeof(none_taken[0]);
+		i++) {
+		struct err e = {0};
+
+		play_open(state);
+		P.park = none_taken[i].park;
+		P.copy = none_taken[i].copy;
+		assert_int_equal(warden_build(W, &e), 0);
+		assert_int_equal(warden_await_python(W, 0, &e), 0);
+		assert_int_equal(warden_park(W), 0);
+		expect_up(0);
+		expect_notice(none_taken[i].notice);
+		expect_parked(NO_CHECKPOINT_FAILED);
+		assert_int_equal(P.count[INIT_KILL_FORK], none_taken[i].unhung);
+		assert_int_equal(P.jails, 1);
+		/* Once is enough. */
+		W->checkpoints.weigh.skip = 0;
+		assert_int_equal(warden_park(W), 0);
+		expect_parked(NO_CHECKPOINT_FAILED);
+		play_close(state);
+	}
+}
+
+static const struct {
+	const char *park, *what;
+} broken[] = {
+	{NULL, "stopped answering"},
+	{"PARKED 9 ok", "stopped answering"},
+	{"PARKED %u \x1b[31m", "stopped answering"},
+	{"DONE 1 ok 0 0 0 0", "stopped answering"},
+	{"!fd|PARKED %u ok", "stopped answering"},
+	{"!close", "stopped answering"},
+	{"!died 11", "died"},
+};
+
+/* Guest and copies are broken alike: a checkpoint is asked of each in turn,
+ * and only so often. */
+static void a_guest_that_cannot_be_parked_is_replaced(void **state)
+{
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		char text[256];
+
+		play_up(state);
+		warden_note_cell(W, 1);
+		P.park = broken[i].park;
+		assert_int_equal(warden_park(W), 0);
+		snprintf(text, sizeof(text),
+			"Python %s after cell 1 · back to the state before "
+			"cell 1 (2 names)",
+			broken[i].what);
+		expect_notice(text);
+		for (int again = 0; again < 2; again++) {
+			snprintf(text, sizeof(text),
+				"Python %s after cell 1, again · " RESTARTED,
+				broken[i].what);
+			expect_notice(text);
+			expect_up(1);
+		}
+		expect_notice("no checkpoint could be taken" WOULD_LOSE);
+		expect_parked(NO_CHECKPOINT_FAILED);
+		assert_int_equal(P.jails, 3);
+		play_close(state);
+	}
+}
+
+static void undo_keeps_as_many_as_configured(void **state)
+{
+	(void)state;
+	P.spec.limits.undo = 2;
+	for (uint32_t cell = 1; cell < 6; cell++) {
+		warden_note_cell(W, cell);
+		assert_int_equal(warden_park(W), 0);
+	}
+	assert_int_equal(W->checkpoints.n, 3);
+	assert_int_equal(W->checkpoints.kept[0].before, 4);
+	assert_int_equal(P.count[INIT_DISCARD], 3);
+}
+
+/* A second one of the same state takes the first one's place. */
+static void one_checkpoint_for_each_state(void **state)
+{
+	(void)state;
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(W->checkpoints.n, 1);
+	assert_int_equal(P.count[INIT_DISCARD], 1);
+}
+
+static void no_checkpoint_is_asked_for_where_they_are_off(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	P.spec.limits.checkpoint = CHECKPOINT_NEVER;
+	assert_int_equal(warden_build(W, &e), 0);
+	assert_int_equal(warden_await_python(W, 0, &e), 0);
+	assert_int_equal(warden_park(W), 0);
+	expect_up(0);
+	expect_notice("checkpoints are off" WOULD_LOSE);
+	expect_parked(NO_CHECKPOINT_OFF);
+	assert_int_equal(P.nguests, 1);
+}
+
+static void a_cell_that_waits_is_not_kept_waiting_for_a_stop(void **state)
+{
+	(void)state;
+	front_sends((struct wire_front){.type = FRONT_RUN, .a = 2});
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(P.count[INIT_STOP], 1);
+	assert_int_equal(W->checkpoints.n, 2);
+}
+
+/* ---- stopping ---- */
+
+static void a_jail_that_does_not_stop_makes_way(void **state)
+{
+	static const char *const how[] = {NULL, "unseen", "die"};
+
+	for (size_t i = 0; i < 3; i++) {
+		play_up(state);
+		warden_note_cell(W, 1);
+		P.stop = how[i];
+		/* Nor does the fresh one: the session is over. */
+		assert_int_equal(warden_park(W), SESSION_OVER);
+		expect_notice("the jail could not be stopped · " RESTARTED);
+		expect_up(1);
+		expect_nothing();
+		assert_int_equal(P.jails, 2);
+		play_close(state);
+	}
+}
+
+static void a_jail_that_runs_in_the_background_is_not_stopped(void **state)
+{
+	int32_t killed;
+
+	(void)state;
+	P.spec.limits.background = BACKGROUND_RUN;
+	assert_int_equal(warden_stop(W, &killed), 0);
+	assert_int_equal(P.count[INIT_STOP], 1);
+}
+
+/* ---- deaths ---- */
+
+static void the_death_of_the_last_checkpoint_is_said(void **state)
+{
+	struct jail_done d = {0};
+
+	(void)state;
+	guest_dies(1, SIGKILL);
+	assert_int_equal(guest_await(&W->guest, W->guest.ctl,
+				 &(struct guest_message){0}, P.now_ms + 10),
+		0);
+	expect_nothing(); /* its owner has not asked yet */
+	checkpoints_note_deaths(&W->checkpoints);
+	expect_notice("the checkpoint was killed from within · a crash would "
+		      "now lose the variables");
+	assert_true(guest_is_alive(&W->guest));
+	assert_int_equal(warden_recover(W, &d), 0);
+	assert_int_equal(d.after, AFTER_RESTARTED);
+	assert_int_equal(d.no_checkpoint, NO_CHECKPOINT_KILLED);
+}
+
+static void the_death_of_an_older_checkpoint_is_not_said(void **state)
+{
+	(void)state;
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	expect_parked(NO_CHECKPOINT_NONE);
+	guest_dies(1, SIGKILL);
+	assert_int_equal(guest_await(&W->guest, W->guest.ctl,
+				 &(struct guest_message){0}, P.now_ms + 10),
+		0);
+	checkpoints_note_deaths(&W->checkpoints);
+	expect_nothing();
+	assert_int_equal(W->checkpoints.n, 1);
+	assert_int_equal(W->checkpoints.kept[0].before, 2);
+}
+
+/* Pids are used again: a death that concerned nobody must not strike a later
+ * process of the same number. */
+static void an_old_death_is_forgotten(void **state)
+{
+	struct wire_init m = {
+		.type = INIT_DIED, .npids = 1, .pids = {42}, .status = 9};
+	struct wire_init got;
+
+	(void)state;
+	init_says(&m, NULL, 0);
+	assert_int_equal(link_take(&W->link, &got, NULL, 0), 1);
+	checkpoints_note_deaths(&W->checkpoints);
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0); /* its copy is 42 */
+	checkpoints_note_deaths(&W->checkpoints);
+	assert_int_equal(W->checkpoints.kept[1].pid, 42);
+	assert_int_equal(W->checkpoints.n, 2);
+}
+
+static void more_deaths_than_are_kept_are_no_overrun(void **state)
+{
+	struct wire_init got;
+
+	(void)state;
+	for (int i = 0; i < 3 * WIRE_PIDS_MAX; i++) {
+		struct wire_init m = {.type = INIT_DIED,
+			.npids = 1,
+			.pids = {1000 + i},
+			.status = 9};
+
+		init_says(&m, NULL, 0);
+		assert_int_equal(link_take(&W->link, &got, NULL, 0), 1);
+	}
+	guest_dies(P.live, 9);
+	assert_int_equal(link_take(&W->link, &got, NULL, 0), 1);
+	assert_false(guest_is_alive(&W->guest));
+}
+
+/* ---- going back ---- */
+
+static const struct {
+	const char *wake;
+	enum jail_after after;
+	enum jail_no_checkpoint none;
+} wakes[] = {
+	{"AWAKE %p 2", AFTER_ROLLED_BACK, NO_CHECKPOINT_NONE},
+	{NULL, AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+	{"!died 9", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+	{"!close", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+	{"ASLEEP %p 0 0", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+	{"garbage", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+	{"!jail", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
+};
+
+static void a_checkpoint_is_woken_or_it_is_not(void **state)
+{
+	for (size_t i = 0; i < sizeof(wakes) / sizeof(wakes[0]); i++) {
+		struct jail_done d = {0};
+
+		play_up(state);
+		P.wake = wakes[i].wake;
+		guest_dies(P.live, SIGSEGV);
+		assert_int_equal(warden_recover(W, &d), 0);
+		assert_int_equal(d.after, wakes[i].after);
+		assert_int_equal(d.no_checkpoint, wakes[i].none);
+		assert_int_equal(P.count[INIT_KILL],
+			1 + (d.after == AFTER_RESTARTED && wakes[i].wake &&
+				    strcmp(wakes[i].wake, "!jail")));
+		if (d.after == AFTER_ROLLED_BACK) {
+			assert_int_equal(d.names, 2);
+			assert_int_equal(d.back_to, 1);
+			assert_int_equal(d.threads_gone, 1);
+			assert_int_equal(W->guest.pid, 41);
+			assert_int_equal(W->checkpoints.n, 0);
+		}
+		play_close(state);
+	}
+}
+
+static void what_cannot_be_killed_is_not_gone_back_from(void **state)
+{
+	static const char *const how[] = {NULL, "some"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct jail_done d = {0};
+
+		play_up(state);
+		P.kill = how[i];
+		assert_int_equal(warden_recover(W, &d), 0);
+		assert_int_equal(d.after, AFTER_RESTARTED);
+		assert_int_equal(d.no_checkpoint, NO_CHECKPOINT_SILENT);
+		assert_int_equal(P.count[INIT_RESUME], 0);
+		play_close(state);
+	}
+}
+
+static void the_front_end_may_go_while_a_checkpoint_wakes(void **state)
+{
+	struct jail_done d = {0};
+
+	(void)state;
+	P.wake = "!gone";
+	assert_int_equal(warden_recover(W, &d), SESSION_OVER);
+}
+
+static void an_older_checkpoint_is_woken_where_the_newest_is_dead(void **state)
+{
+	struct jail_done d = {0};
+
+	(void)state;
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	fd_drop(&P.guest[2].sock); /* its link is closed, silently */
+	assert_int_equal(warden_recover(W, &d), 0);
+	assert_int_equal(d.after, AFTER_ROLLED_BACK);
+	assert_int_equal(d.back_to, 1);
+	assert_int_equal(W->guest.pid, 41);
+}
+
+static void undo_goes_back_as_far_as_is_kept(void **state)
+{
+	uint32_t back_to = 0;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(warden_undo(W, 1, &back_to, &e), -1);
+	assert_string_equal(e.msg, "undo: nothing is kept to go back to");
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(warden_undo(W, 2, &back_to, &e), -1);
+	assert_string_equal(e.msg, "undo: only 1 cell is kept");
+	assert_int_equal(warden_undo(W, 0, &back_to, &e), -1);
+	assert_int_equal(P.count[INIT_KILL], 0); /* nothing has changed */
+	assert_int_equal(warden_undo(W, 1, &back_to, &e), 0);
+	assert_int_equal(back_to, 1);
+	assert_int_equal(W->guest.pid, 41);
+	assert_int_equal(P.jails, 1);
+}
+
+static void undo_to_a_state_that_does_not_answer(void **state)
+{
+	uint32_t back_to = 0;
+	struct err e;
+
+	(void)state;
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	P.wake = NULL;
+	assert_int_equal(warden_undo(W, 1, &back_to, &e), 1);
+	assert_string_equal(e.msg,
+		"undo: the older state did not answer; Python was restarted, "
+		"variables lost, home kept");
+	assert_int_equal(P.jails, 2);
+}
+
+static void a_restart_that_fails_ends_the_session(void **state)
+{
+	(void)state;
+	P.build = "error";
+	assert_int_equal(warden_restart(W), SESSION_OVER);
+	expect_failed("mount the root: no");
+	expect_nothing();
+	assert_int_equal(W->jail.init, 0);
+}
+
+/* ---- between cells ---- */
+
+static void serve(void)
+{
+	struct wire_event m;
+	struct err e = {0};
+
+	assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+	expect_event(JAIL_BUILT, &m);
+	expect_up(0);
+	expect_parked(NO_CHECKPOINT_NONE);
+}
+
+/* Ten minutes pass, and then the guest does it. */
+static void then(const char *what)
+{
+	static char text[100];
+
+	snprintf(text, sizeof(text), "READY %%p 3.11.2|!wait 600000|%s", what);
+	P.boot = text;
+}
+
+static void what_happens_between_cells_is_said(void **state)
+{
+	static const struct {
+		const char *what, *notice;
+	} t[] = {
+		{"DONE 1 ok 0 0 0 0",
+			"Python spoke out of turn and was killed"},
+		{"!close", "Python spoke out of turn and was killed"},
+		{"\x02", "Python spoke out of turn and was killed"},
+		{"!died 9", "Python died between cells"},
+		{"!jail", "the jail died"},
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		char text[256];
+
+		play_open(state);
+		then(t[i].what);
+		serve();
+		/* The copy of a guest that lives is as broken; that of one that
+		 * died is not. */
+		snprintf(text, sizeof(text), "%s · %s", t[i].notice,
+			strcmp(t[i].what, "!died 9") == 0
+				? "back to the state before cell 1 (2 names)"
+				: RESTARTED);
+		expect_notice(text);
+		if (strcmp(t[i].what, "!died 9"))
+			expect_up(1);
+		expect_parked(NO_CHECKPOINT_NONE);
+		play_close(state);
+	}
+}
+
+static void idle_is_announced_and_strikes(void **state)
+{
+	int64_t began = P.now_ms;
+
+	(void)state;
+	serve();
+	expect_notice("the session ends in 60 s: idle limit");
+	expect_limit(LIMIT_IDLE);
+	assert_int_equal(P.now_ms - began, P.spec.limits.idle_ms);
+}
+
+static void a_person_who_is_there_puts_idle_off(void **state)
+{
+	char touch[40];
+	int64_t began = P.now_ms;
+
+	(void)state;
+	snprintf(touch, sizeof(touch), "!front %d", FRONT_TOUCH);
+	then(touch);
+	serve();
+	expect_notice("the session ends in 60 s: idle limit");
+	expect_limit(LIMIT_IDLE);
+	assert_int_equal(P.now_ms - began, P.spec.limits.idle_ms + 600000);
+}
+
+static void lifetime_strikes_whoever_is_there(void **state)
+{
+	(void)state;
+	P.spec.limits.lifetime_ms = 1000;
+	serve();
+	expect_notice("the session ends in 1 s: lifetime limit");
+	expect_limit(LIMIT_LIFETIME);
+}
+
+static void what_runs_between_cells_is_stopped_again_and_then_killed(
+	void **state)
+{
+	(void)state;
+	P.boot = "READY %p 3.11.2|!wait 5000|!busy 100|!wait 5000|!busy 200|"
+		 "!wait 5000|!gone";
+	serve();
+	expect_notice(
+		"the jail ran on between cells and was killed · " RESTARTED);
+	expect_up(1);
+	expect_parked(NO_CHECKPOINT_NONE);
+	expect_nothing();
+	assert_int_equal(P.count[INIT_STOP], 3); /* parked, again, parked */
+}
+
+static void a_death_is_not_taken_for_running_on(void **state)
+{
+	(void)state;
+	P.boot = "READY %p 3.11.2|!wait 5000|!busy 20|!wait 5000|!gone";
+	serve();
+	expect_nothing();
+	assert_int_equal(P.count[INIT_STOP], 1);
+}
+
+/* ---- requests ---- */
+
+static void request(enum wire_front_type type, int64_t a, int fd)
+{
+	struct wire_front m = {.type = type, .a = a, .seq = ++P.seq};
+
+	assert_int_equal(
+		io_send_fds(P.front, &m, sizeof(m), &fd, fd >= 0, 0), 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void each_request_has_one_reply(void **state)
+{
+	static const struct {
+		enum wire_front_type type;
+		int64_t a;
+		int ok;
+		const char *why;
+	} t[] = {
+		{FRONT_KEYS, 0, 1, ""},
+		{FRONT_USAGE, 0, 1, ""},
+		{FRONT_UNDO, 1, 0, "undo: nothing is kept to go back to"},
+		{FRONT_ASK, ASK_WHO, 0, "malformed question"},
+		{FRONT_HOME_ABORT, 99, 0, "no such upload"},
+		{FRONT_RESET, 0, 1, ""},
+	};
+	struct wire_event m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		request(t[i].type, t[i].a, -1);
+		assert_int_equal(front_serve(W), 0);
+		expect_event(WIRE_REPLY, &m);
+		assert_int_equal(m.reply.seq, P.seq);
+		assert_int_equal(m.reply.ok, t[i].ok);
+		if (t[i].type != FRONT_HOME_ABORT)
+			assert_string_equal(m.reply.err.msg, t[i].why);
+	}
+	expect_up(1);
+	expect_parked(NO_CHECKPOINT_NONE);
+	expect_nothing();
+	/* These are told, and not answered. */
+	request(FRONT_INTERRUPT, 0, -1);
+	assert_int_equal(front_serve(W), 0);
+	request(FRONT_TOUCH, 0, -1);
+	assert_int_equal(front_serve(W), 0);
+	request(FRONT_RESIZE, 24, -1);
+	assert_int_equal(front_serve(W), 0);
+	expect_nothing();
+}
+
+static void undo_by_request(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	expect_parked(NO_CHECKPOINT_NONE);
+	request(FRONT_UNDO, 1, -1);
+	assert_int_equal(front_serve(W), 0);
+	expect_event(WIRE_REPLY, &m);
+	assert_int_equal(m.reply.ok, 1);
+	assert_int_equal(m.reply.a, 1);
+	assert_int_equal(m.reply.b, 2);
+	expect_parked(NO_CHECKPOINT_NONE);
+}
+
+static void a_malformed_request_ends_the_session(void **state)
+{
+	(void)state;
+	assert_int_equal(send(P.front, "x", 1, 0), 1);
+	assert_int_equal(front_serve(W), SESSION_OVER);
+}
+
+#define HUNG "a question to Python hung · killed"
+#define ENDED "a question to Python was its end"
+
+static const struct {
+	const char *ask, *notice;
+	int interrupts;
+} questions[] = {
+	{"ANSWER %u 2\nok", NULL, 0},
+	{"!wait 900|ANSWER %u 0\n", NULL, 0},
+	{"!wait 1200|ANSWER %u 0\n", NULL, 1},
+	{NULL, HUNG, 1},
+	{"!wait 5000|ANSWER %u 0\n", HUNG, 1},
+	{"ANSWER 99 2\nok", ENDED, 0},
+	{"ANSWER %u 3\nok", ENDED, 0},
+	{"DONE 1 ok 0 0 0 0", ENDED, 0},
+	{"!died 0", ENDED, 0},
+	{"!close", ENDED, 0},
+	{"!jail", ENDED, 0},
+	{"!fd|ANSWER %u 2\nok", ENDED, 0},
+};
+
+static void a_question_is_answered_or_costs_the_guest(void **state)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		const char *notice = questions[i].notice;
+		char text[256];
+
+		play_up(state);
+		P.ask = questions[i].ask;
+		request(FRONT_ASK, ASK_WHO, io_sealed_memfd("q", "x", 1));
+		assert_int_equal(front_serve(W), 0);
+		assert_int_equal(P.interrupts, questions[i].interrupts);
+		if (notice) {
+			int back = !P.ask || strcmp(P.ask, "!jail") != 0;
+
+			snprintf(text, sizeof(text), "%s · %s", notice,
+				back ? "back to the state before cell 1 "
+				       "(2 names)"
+				     : RESTARTED);
+			expect_notice(text);
+			if (!back)
+				expect_up(1);
+			expect_parked(NO_CHECKPOINT_NONE);
+		}
+		expect_reply(
+			!notice, notice ? "Python did not answer in time" : "");
+		expect_nothing();
+		assert_true(W->jail.swept);
+		P.nlater = 0;
+		play_close(state);
+	}
+}
+
+static void the_front_end_may_go_while_python_is_asked(void **state)
+{
+	(void)state;
+	P.ask = "!gone";
+	request(FRONT_ASK, ASK_WHO, io_sealed_memfd("q", "x", 1));
+	assert_int_equal(front_serve(W), SESSION_OVER);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
+#define TEST_UP(f) cmocka_unit_test_setup_teardown(f, play_up, play_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_session_that_cannot_start_says_why),
+		cmocka_unit_test(the_session_is_over_when_the_front_end_goes),
+		TEST_UP(a_parked_session_is_stopped_and_has_a_checkpoint),
+		cmocka_unit_test(a_checkpoint_that_is_not_taken_is_said),
+		cmocka_unit_test(a_guest_that_cannot_be_parked_is_replaced),
+		TEST_UP(undo_keeps_as_many_as_configured),
+		TEST_UP(one_checkpoint_for_each_state),
+		TEST(no_checkpoint_is_asked_for_where_they_are_off),
+		TEST_UP(a_cell_that_waits_is_not_kept_waiting_for_a_stop),
+		cmocka_unit_test(a_jail_that_does_not_stop_makes_way),
+		TEST_UP(a_jail_that_runs_in_the_background_is_not_stopped),
+		TEST_UP(the_death_of_the_last_checkpoint_is_said),
+		TEST_UP(the_death_of_an_older_checkpoint_is_not_said),
+		TEST_UP(an_old_death_is_forgotten),
+		TEST_UP(more_deaths_than_are_kept_are_no_overrun),
+		cmocka_unit_test(a_checkpoint_is_woken_or_it_is_not),
+		cmocka_unit_test(what_cannot_be_killed_is_not_gone_back_from),
+		TEST_UP(the_front_end_may_go_while_a_checkpoint_wakes),
+		TEST_UP(an_older_checkpoint_is_woken_where_the_newest_is_dead),
+		TEST_UP(undo_goes_back_as_far_as_is_kept),
+		TEST_UP(undo_to_a_state_that_does_not_answer),
+		TEST_UP(a_restart_that_fails_ends_the_session),
+		cmocka_unit_test(what_happens_between_cells_is_said),
+		TEST(idle_is_announced_and_strikes),
+		TEST(a_person_who_is_there_puts_idle_off),
+		TEST(lifetime_strikes_whoever_is_there),
+		TEST(what_runs_between_cells_is_stopped_again_and_then_killed),
+		TEST(a_death_is_not_taken_for_running_on),
+		TEST_UP(each_request_has_one_reply),
+		TEST_UP(undo_by_request),
+		TEST_UP(a_malformed_request_ends_the_session),
+		cmocka_unit_test(a_question_is_answered_or_costs_the_guest),
+		TEST_UP(the_front_end_may_go_while_python_is_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_warden_cell.c - one cell or program under its clocks, and its verdict
+ */
+#include "warden_play.h"
+
+#include "jail/warden/cell.h"
+#include "jail/warden/program.h"
+
+#define W (&P.w)
+#define SOURCE "print(1)\n"
+
+static int run_cell(uint32_t cell)
+{
+	auto_close int fd = io_sealed_memfd("c", SOURCE, sizeof(SOURCE) - 1);
+
+	return warden_cell_run(W, cell, fd);
+}
+
+/* Events until the verdict. Counts the stacks that were shown. */
+static struct jail_done verdict(int *stacks)
+{
+	struct wire_event m;
+
+	*stacks = 0;
+	expect_event(JAIL_RUNNING, &m);
+	assert_int_equal(strlen(m.event.mark), JAIL_MARK_LEN);
+	do {
+		assert_true(next_event(&m));
+		*stacks += m.event.type == JAIL_STACK;
+	} while (m.event.type != JAIL_DONE);
+	return m.event.done;
+}
+
+/* ---- every message and every death ---- */
+
+#define KEPT AFTER_KEPT
+#define BACK AFTER_ROLLED_BACK
+#define FRESH AFTER_RESTARTED
+
+static const struct {
+	const char *cell;
+	enum jail_how how;
+	enum jail_after after;
+	int code; /* status or signal */
+} ends[] = {
+	{"TOOK %u|DONE %u ok 3 0 0 1", HOW_OK, KEPT, 0},
+	{"TOOK %u|DONE %u raised 3 0 0 1", HOW_RAISED, KEPT, 0},
+	{"TOOK %u|DONE %u syntax 3 0 0 0", HOW_SYNTAX, KEPT, 0},
+	{"TOOK %u|DONE %u interrupted 3 0 0 0", HOW_INTERRUPTED, KEPT, 0},
+	{"TOOK %u|DONE %u exit 3 0 7 0", HOW_EXIT, KEPT, 7},
+	{"TOOK %u|!wait 500|DONE %u ok 3 0 0 1", HOW_OK, KEPT, 0},
+	{"BAD %u crc", HOW_REFUSED, KEPT, 0},
+	/* DONE counts, and the death behind it is between cells. */
+	{"TOOK %u|!wait 20|DONE %u ok 3 0 0 1|!died 9", HOW_OK, KEPT, 0},
+	{"!died 0", HOW_EXITED, BACK, 0},
+	{"TOOK %u|!died 768", HOW_EXITED, BACK, 3},
+	{"TOOK %u|!died 11", HOW_CRASHED, BACK, 11},
+	{"TOOK %u|!died 9", HOW_CRASHED, BACK, 9},
+	{"TOOK %u|!wait 200|!died 6", HOW_CRASHED, BACK, 6},
+	{"TOOK %u|!died 64", HOW_LOST, BACK, 64}, /* WIRE_STACK_SIGNAL */
+	{"TOOK %u|!close", HOW_LOST, BACK, 0},
+	{"TOOK %u|!close|!wait 100|!died 11", HOW_LOST, BACK, 0},
+	{"DONE %u ok 3 0 0 1", HOW_LOST, BACK, 0},
+	{"TOOK %u|TOOK %u", HOW_LOST, BACK, 0},
+	{"TOOK %u|BAD %u crc", HOW_LOST, BACK, 0},
+	{"TOOK 99", HOW_LOST, BACK, 0},
+	{"TOOK %u|DONE 99 ok 3 0 0 1", HOW_LOST, BACK, 0},
+	{"TOOK %u|DONE %u killed 3 0 0 1", HOW_LOST, BACK, 0},
+	{"TOOK %u|DONE %u ok 3 0 256 1", HOW_LOST, BACK, 0},
+	{"TOOK %u|PARKED %u ok", HOW_LOST, BACK, 0},
+	{"TOOK %u|READY %p 3.11.2", HOW_LOST, BACK, 0},
+	{"TOOK %u|ANSWER %u 0\n", HOW_LOST, BACK, 0},
+	{"TOOK %u|\x1b]0;x\x07", HOW_LOST, BACK, 0},
+	{"TOOK %u|!fd|DONE %u ok 3 0 0 1", HOW_LOST, BACK, 0},
+	{"TOOK %u|!jail", HOW_LOST, FRESH, 0},
+};
+
+static void each_end_of_a_cell_has_its_verdict(void **state)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct jail_done d;
+		int stacks;
+
+		play_up(state);
+		P.cell = ends[i].cell;
+		assert_int_equal(run_cell(1), 0);
+		d = verdict(&stacks);
+		if (d.how != ends[i].how || d.after != ends[i].after)
+			fail_msg("%s: how %d, after %d", ends[i].cell, d.how,
+				d.after);
+		assert_int_equal(d.cell, 1);
+		assert_int_equal(d.limit, LIMIT_NONE);
+		assert_int_equal(stacks, 0);
+		assert_int_equal(d.status + d.signal, ends[i].code);
+		assert_int_equal(P.jails, 1 + (d.after == FRESH));
+		assert_int_equal(d.back_to, d.after == BACK);
+		if (d.after == BACK) {
+			assert_int_equal(d.names, 2);
+			assert_int_equal(d.threads_gone, 1);
+		}
+		/* Whatever happened, there is a live guest to run the next. */
+		P.cell = DONE_OK;
+		assert_int_equal(run_cell(2), 0);
+		P.nlater = 0;
+		play_close(state);
+	}
+}
+
+/* A guest that floods is lost at its second message, whatever else waits. */
+static void a_flood_ends_with_its_second_message(void **state)
+{
+	char text[900] = "TOOK %u";
+	int stacks;
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		strcat(text, "|TOOK %u");
+	P.cell = text;
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).how, HOW_LOST);
+}
+
+static void a_guest_that_is_dying_is_waited_for(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	proc_gone(40); /* as /proc shows it while it dies */
+	P.cell = "TOOK %u|!close|!wait 100|!died 11";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.how, HOW_CRASHED);
+	assert_int_equal(d.signal, 11);
+}
+
+static void a_death_that_never_comes_is_not_waited_for(void **state)
+{
+	int64_t began = P.now_ms;
+	int stacks;
+
+	(void)state;
+	proc_gone(40);
+	P.cell = "TOOK %u|!close";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).how, HOW_LOST);
+	assert_true(P.now_ms - began >= deadlines_default.dying_ms);
+	assert_true(P.now_ms - began < deadlines_default.dying_ms + 1000);
+}
+
+static void a_source_that_cannot_be_run_is_refused(void **state)
+{
+	struct wire_event m;
+	auto_close int large = io_sealed_memfd("c", P.proc, 0);
+	auto_close int null = open("/dev/null", O_RDONLY);
+
+	(void)state;
+	assert_int_equal(warden_cell_run(W, 1, -1), 0);
+	expect_event(JAIL_DONE, &m);
+	assert_int_equal(m.event.done.how, HOW_REFUSED);
+	assert_string_equal(m.event.done.text, "its source is missing");
+	assert_int_equal(warden_cell_run(W, 1, null), 0);
+	expect_event(JAIL_DONE, &m);
+	assert_string_equal(m.event.done.text, "its source is missing");
+	P.spec.limits.source_bytes = 3;
+	assert_int_equal(run_cell(1), 0);
+	expect_event(JAIL_DONE, &m);
+	assert_string_equal(m.event.done.text,
+		"the cell has 9 bytes, more than cell.source = 3");
+	assert_int_equal(W->next_cell, 1);
+	assert_int_equal(W->cells, 0);
+	(void)large;
+}
+
+static void a_source_that_arrived_broken_keeps_its_number(void **state)
+{
+	int stacks;
+
+	(void)state;
+	P.cell = "BAD %u crc";
+	assert_int_equal(run_cell(1), 0);
+	assert_string_equal(
+		verdict(&stacks).text, "its source did not arrive whole (crc)");
+	assert_int_equal(W->next_cell, 1);
+}
+
+/* ---- limits ---- */
+
+static const struct {
+	const char *cell;
+	enum jail_how how;
+	enum jail_limit limit;
+	int interrupts, stacks;
+	int64_t wall_ms; /* at least; at most 100 more */
+} strikes[] = {
+	/* Interrupted in time; or not. */
+	{"TOOK %u|!wait 10100|DONE %u interrupted 3 0 0 1", HOW_INTERRUPTED,
+		LIMIT_WALL, 1, 0, 10100},
+	{"TOOK %u|!wait 10100|DONE %u ok 3 0 0 1", HOW_OK, LIMIT_WALL, 1, 0,
+		10100},
+	{"TOOK %u", HOW_KILLED, LIMIT_WALL, 1, 0, 11000},
+	{NULL, HOW_KILLED, LIMIT_WALL, 1, 0, 11000},
+	{"TOOK %u|!wait 10100|!died 9", HOW_CRASHED, LIMIT_WALL, 1, 0, 10100},
+	{"TOOK %u|!wait 1000|!busy 10500|!wait 500|DONE %u interrupted 3 0 0 1",
+		HOW_INTERRUPTED, LIMIT_CPU, 1, 0, 1500},
+	{"TOOK %u|!wait 1000|!busy 10500", HOW_KILLED, LIMIT_CPU, 1, 0, 2000},
+	{"TOOK %u|!wait 1000|!grown 600", HOW_KILLED, LIMIT_MEMORY, 0, 0, 1000},
+	{"TOOK %u|!wait 1000|!front 2", HOW_KILLED, LIMIT_PERSON, 0, 0, 1000},
+};
+
+static void each_limit_strikes_in_time(void **state)
+{
+	assert_int_equal(FRONT_KILL, 2); /* in the table */
+	for (size_t i = 0; i < sizeof(strikes) / sizeof(strikes[0]); i++) {
+		struct jail_done d;
+		int stacks;
+
+		play_up(state);
+		P.cell = strikes[i].cell;
+		assert_int_equal(run_cell(1), 0);
+		d = verdict(&stacks);
+		if (d.how != strikes[i].how || d.limit != strikes[i].limit)
+			fail_msg("%zu: how %d, limit %d", i, d.how, d.limit);
+		assert_int_equal(P.interrupts, strikes[i].interrupts);
+		assert_true(d.wall_ms >= strikes[i].wall_ms);
+		assert_true(d.wall_ms <= strikes[i].wall_ms + 100);
+		assert_int_equal(
+			d.after, d.how == HOW_KILLED || d.how == HOW_CRASHED
+					 ? AFTER_ROLLED_BACK
+					 : AFTER_KEPT);
+		/* A stuck cell is asked where it is; one that has too much
+		 * memory is not given the time. */
+		assert_int_equal(P.count[INIT_WRITE_STACK],
+			d.how == HOW_KILLED && d.limit != LIMIT_MEMORY);
+		play_close(state);
+	}
+}
+
+static void lifetime_ends_the_session_with_the_cell(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	P.spec.limits.lifetime_ms = P.now_ms - W->clocks.started_ms + 1000;
+	P.cell = "TOOK %u";
+	assert_int_equal(run_cell(1), SESSION_OVER);
+	expect_event(JAIL_RUNNING, &m);
+	expect_notice("the session ends in 1 s: lifetime limit");
+	expect_event(JAIL_DONE, &m);
+	assert_int_equal(m.event.done.after, AFTER_ENDED);
+	assert_int_equal(m.event.done.limit, LIMIT_LIFETIME);
+}
+
+static void the_front_end_may_go_while_a_cell_runs(void **state)
+{
+	(void)state;
+	P.cell = "TOOK %u|!wait 100|!gone";
+	assert_int_equal(run_cell(1), SESSION_OVER);
+}
+
+static void the_front_end_may_go_with_the_verdict(void **state)
+{
+	(void)state;
+	P.cell = "!gone|TOOK %u|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), SESSION_OVER);
+}
+
+static void a_person_may_interrupt_as_often_as_they_like(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	assert_int_equal(FRONT_INTERRUPT, 1);
+	P.cell = "TOOK %u|!front 1|!wait 100|!front 1|!wait 100|"
+		 "DONE %u interrupted 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(P.interrupts, 2);
+	assert_int_equal(d.how, HOW_INTERRUPTED);
+	assert_int_equal(d.limit, LIMIT_NONE);
+}
+
+/* What comes while a cell runs is refused, each in its own way. */
+static void a_cell_that_runs_is_alone(void **state)
+{
+	struct wire_event m;
+	char text[200];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		"TOOK %%u|!front %d|!wait 10|!front %d|!wait 10|!front %d|"
+		"!wait 10|DONE %%u ok 3 0 0 1",
+		FRONT_RUN, FRONT_RESET, FRONT_HOME_LIST);
+	P.cell = text;
+	assert_int_equal(run_cell(1), 0);
+	expect_event(JAIL_RUNNING, &m);
+	expect_event(JAIL_DONE, &m);
+	assert_int_equal(m.event.done.how, HOW_REFUSED);
+	assert_string_equal(m.event.done.text, "a cell is running");
+	for (int i = 0; i < 2; i++) {
+		expect_event(WIRE_REPLY, &m);
+		assert_int_equal(m.reply.ok, 0);
+		assert_string_equal(m.reply.err.msg, "a cell is running");
+	}
+	expect_event(JAIL_DONE, &m);
+	assert_int_equal(m.event.done.how, HOW_OK);
+	assert_int_equal(P.jails, 1);
+}
+
+/* ---- checkpoints ---- */
+
+static void without_a_checkpoint_a_killed_cell_costs_the_variables(void **state)
+{
+	struct wire_event m;
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	checkpoints_give_up(&W->checkpoints, 0, NO_CHECKPOINT_MEMORY);
+	P.cell = "TOOK %u|!died 11";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.after, AFTER_RESTARTED);
+	assert_int_equal(d.no_checkpoint, NO_CHECKPOINT_MEMORY);
+	assert_int_equal(P.jails, 2);
+	expect_event(JAIL_UP, &m);
+	assert_int_equal(m.event.restarted, 1);
+	expect_event(JAIL_PARKED, &m);
+}
+
+static void a_cell_that_kills_its_checkpoint_is_told(void **state)
+{
+	struct wire_event m;
+	struct jail_done d;
+
+	(void)state;
+	P.cell = "TOOK %u|!wait 100|DONE %u ok 3 0 0 1";
+	P.later[P.nlater++] = (struct later){P.now_ms + 50, 1, 0, "!died 9"};
+	assert_int_equal(run_cell(1), 0);
+	expect_event(JAIL_RUNNING, &m);
+	expect_notice("the checkpoint was killed from within · a crash would "
+		      "now lose the variables");
+	expect_event(JAIL_DONE, &m);
+	d = m.event.done;
+	assert_int_equal(d.how, HOW_OK);
+	expect_event(JAIL_PARKED, &m); /* and there is a new one */
+	assert_int_equal(m.event.done.no_checkpoint, NO_CHECKPOINT_NONE);
+	assert_int_equal(W->checkpoints.n, 1);
+}
+
+static void copying_that_costs_too_much_costs_the_checkpoint(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	P.cell = "TOOK %u|!copied 350|!wait 200|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	expect_event(JAIL_RUNNING, &m);
+	expect_notice("copying memory for checkpoints costs more than it is "
+		      "worth here: some cells go without · a crash in one "
+		      "would lose the variables");
+	expect_event(JAIL_DONE, &m);
+	expect_event(JAIL_PARKED, &m);
+	assert_int_equal(m.event.done.no_checkpoint, NO_CHECKPOINT_COST);
+	/* Eight cells go without, and then it is tried again. */
+	P.cell = DONE_OK;
+	for (uint32_t cell = 2; cell < 9; cell++)
+		assert_int_equal(run_cell(cell), 0);
+	assert_int_equal(W->checkpoints.n, 0);
+	assert_int_equal(run_cell(9), 0);
+	assert_int_equal(W->checkpoints.n, 1);
+}
+
+static void near_the_memory_limit_the_checkpoint_goes_first(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	P.spec.limits.checkpoint = CHECKPOINT_ALWAYS;
+	P.cell = "TOOK %u|!copied 100|!grown 400|!wait 200|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	expect_event(JAIL_RUNNING, &m);
+	expect_notice("memory is nearly used up: the checkpoint was given up "
+		      "· a crash would now lose the variables");
+	expect_event(JAIL_DONE, &m);
+	assert_int_equal(m.event.done.how, HOW_OK);
+	assert_int_equal(m.event.done.limit, LIMIT_NONE);
+}
+
+static void a_restart_that_fails_after_a_cell_ends_the_session(void **state)
+{
+	struct wire_event m;
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!jail";
+	P.build = "error";
+	assert_int_equal(run_cell(1), SESSION_OVER);
+	assert_int_equal(verdict(&stacks).after, AFTER_RESTARTED);
+	expect_event(JAIL_FAILED, &m);
+}
+
+/* ---- what a cell leaves ---- */
+
+static void what_a_cell_leaves_is_told_once(void **state)
+{
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!left 2|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).leftovers, 2);
+	P.cell = DONE_OK;
+	while (next_event(&(struct wire_event){0}))
+		;
+	assert_int_equal(run_cell(2), 0);
+	assert_int_equal(verdict(&stacks).leftovers, 0);
+	assert_int_equal(P.count[INIT_KILL], 0);
+}
+
+static void what_a_cell_leaves_is_ended_where_so_configured(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.spec.limits.background = BACKGROUND_KILL;
+	P.cell = "TOOK %u|!left 2|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.leftovers, 2);
+	assert_int_equal(P.count[INIT_KILL], 1);
+	assert_int_equal(P.pids.n, 2); /* the guest and its new checkpoint */
+	assert_int_equal(d.after, AFTER_KEPT);
+}
+
+static void keys_that_a_cell_did_not_read_come_back(void **state)
+{
+	struct wire_event m;
+	int found = 0;
+
+	(void)state;
+	assert_int_equal(write(W->jail.tty_master, "abc", 3), 3);
+	assert_int_equal(run_cell(1), 0);
+	while (next_event(&m))
+		found += m.event.type == JAIL_TYPEAHEAD;
+	assert_int_equal(found, 1);
+}
+
+/* ---- programs ---- */
+
+static void serve_program(void)
+{
+	struct err e = {0};
+
+	P.spec.mode = SPEC_PROGRAM;
+	clocks_start(&W->clocks, &W->link, &P.spec);
+	front_sends((struct wire_front){.type = FRONT_START});
+	assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+}
+
+static void a_program_has_a_verdict(void **state)
+{
+	static const struct {
+		const char *boot;
+		int status;
+		enum jail_limit limit;
+		int64_t wall_ms;
+	} t[] = {
+		{"!wait 100|!died 0", 0, LIMIT_NONE, 100},
+		{"!wait 100|!died 768", 768, LIMIT_NONE, 100},
+		{"!died 11", 11, LIMIT_NONE, 0},
+		{NULL, SIGKILL, LIMIT_WALL, 10000},
+		{"!wait 100|!busy 10500", SIGKILL, LIMIT_CPU, 100},
+		{"!wait 100|!grown 600", SIGKILL, LIMIT_MEMORY, 100},
+		{"!wait 100|!front 2", SIGKILL, LIMIT_PERSON, 100},
+		{"!wait 100|!jail", SIGKILL, LIMIT_NONE, 100},
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct wire_event m;
+
+		play_open(state);
+		P.boot = t[i].boot;
+		serve_program();
+		expect_event(JAIL_BUILT, &m);
+		expect_event(JAIL_UP, &m);
+		expect_event(JAIL_EXITED, &m);
+		assert_int_equal(m.event.program.status, t[i].status);
+		assert_int_equal(m.event.program.limit, t[i].limit);
+		assert_true(m.event.program.wall_ms >= t[i].wall_ms);
+		assert_true(m.event.program.wall_ms <= t[i].wall_ms + 100);
+		expect_nothing();
+		play_close(state);
+	}
+}
+
+static void a_program_that_cannot_start_says_why(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	P.spawn = "error";
+	serve_program();
+	expect_event(JAIL_BUILT, &m);
+	expect_event(JAIL_FAILED, &m);
+	assert_string_equal(m.event.err.msg, "execute python3: no");
+}
+
+/* Near its lifetime it prints nothing: what it prints is the program's. */
+static void a_program_is_not_told_of_its_lifetime(void **state)
+{
+	struct wire_event m;
+
+	(void)state;
+	P.spec.limits.lifetime_ms = 1000;
+	P.boot = NULL;
+	serve_program();
+	expect_event(JAIL_BUILT, &m);
+	expect_event(JAIL_UP, &m);
+	expect_event(JAIL_EXITED, &m);
+	assert_int_equal(m.event.program.limit, LIMIT_LIFETIME);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
+#define TEST_UP(f) cmocka_unit_test_setup_teardown(f, play_up, play_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_end_of_a_cell_has_its_verdict),
+		TEST_UP(a_flood_ends_with_its_second_message),
+		TEST_UP(a_guest_that_is_dying_is_waited_for),
+		TEST_UP(a_death_that_never_comes_is_not_waited_for),
+		TEST_UP(a_source_that_cannot_be_run_is_refused),
+		TEST_UP(a_source_that_arrived_broken_keeps_its_number),
+		cmocka_unit_test(each_limit_strikes_in_time),
+		TEST_UP(lifetime_ends_the_session_with_the_cell),
+		TEST_UP(the_front_end_may_go_while_a_cell_runs),
+		TEST_UP(the_front_end_may_go_with_the_verdict),
+		TEST_UP(a_person_may_interrupt_as_often_as_they_like),
+		TEST_UP(a_cell_that_runs_is_alone),
+		TEST_UP(without_a_checkpoint_a_killed_cell_costs_the_variables),
+		TEST_UP(a_cell_that_kills_its_checkpoint_is_told),
+		TEST_UP(copying_that_costs_too_much_costs_the_checkpoint),
+		TEST_UP(near_the_memory_limit_the_checkpoint_goes_first),
+		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
+		TEST_UP(what_a_cell_leaves_is_told_once),
+		TEST_UP(what_a_cell_leaves_is_ended_where_so_configured),
+		TEST_UP(keys_that_a_cell_did_not_read_come_back),
+		cmocka_unit_test(a_program_has_a_verdict),
+		TEST(a_program_that_cannot_start_says_why),
+		TEST(a_program_is_not_told_of_its_lifetime),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * warden_play.h - a warden whose init, guests and front end the test plays
+ *
+ * One thread, no jail, no namespaces, and a clock of its own. Whenever the
+ * warden polls, the play takes what was sent to its parts and answers by their
+ * scripts; when nothing is left to answer, time passes at once.
+ *
+ * A script is a list of messages with '|' between them. In a message %u is the
+ * number that it answers and %p the pid of the guest. A message that begins
+ * with '!' is something that happens:
+ *
+ *	!wait N    the rest comes N milliseconds later
+ *	!died N    init reports the speaker's death, with this status
+ *	!close     the speaker's link breaks
+ *	!fd        its next message brings a descriptor
+ *	!front N   the front end sends request N (an enum wire_front_type)
+ *	!gone      the front end goes
+ *	!jail      init's link breaks
+ *	!busy N    the process has used N milliseconds of CPU
+ *	!grown N   it has N MiB
+ *	!copied N  it has copied N MiB that it shared with its checkpoint
+ *	!left N    so many processes run beside the guests
+ */
+#ifndef TESTS_WARDEN_PLAY_H
+#define TESTS_WARDEN_PLAY_H
+
+#include "forked.h"
+
+#include "jail/base/io.h"
+#include "jail/init/init.h"
+#include "jail/init/spawn.h"
+#include "jail/walls/cgroup/cgroup.h"
+#include "jail/warden/front.h"
+#include "jail/warden/loop.h"
+#include "jail/warden/warden.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define GUESTS_MAX 64
+#define LATER_MAX 16
+
+struct actor {
+	int pid;
+	int sock; /* its end of a link to the warden, -1: dead or closed */
+};
+
+struct later {
+	int64_t at_ms;
+	int who; /* index of the guest */
+	unsigned no;
+	char text[512];
+};
+
+static struct play {
+	struct warden w;
+	struct jail_spec spec;
+	int64_t now_ms;
+
+	/* scripts, NULL for silence */
+	const char *build; /* "ok", "error", "odd", "die" */
+	const char *spawn; /* of init: "ok", "error", "die" */
+	const char *boot;  /* of a guest from here on */
+	const char *cell;
+	const char *park;
+	const char *copy; /* of the copy that PARK asked for */
+	const char *wake;
+	const char *ask;
+	const char *stop; /* of init: "ok", "unseen", "die" */
+	const char *kill; /* of init: "ok", "some" */
+	const char *discard;
+
+	int front;  /* our end of the front end's socket */
+	int init;   /* our end of init's; -1: no jail */
+	int slave;  /* of the tty */
+	int line;   /* its slave */
+	int closed; /* the line's source has been read up to here */
+	char proc[64];
+	int nguests, live;
+	struct actor guest[GUESTS_MAX];
+	int nlater;
+	struct later later[LATER_MAX];
+
+	/* what was asked for */
+	int jails;
+	int count[INIT_DISCARDED + 1];
+	struct link_pids pids; /* of the last request that named some */
+	int interrupts;
+	uint32_t seq;
+} P;
+
+/* ---- the clock, and what the warden calls to wait ---- */
+
+static void play_step(void);
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	*ts = (struct timespec){P.now_ms / 1000, P.now_ms % 1000 * 1000000};
+	return 0;
+}
+
+static int poll_now(struct pollfd *p, nfds_t n, int ms)
+{
+	struct timespec wait = {ms / 1000, ms % 1000 * 1000000L};
+
+	return (int)syscall(SYS_ppoll, p, n, &wait, NULL, (size_t)8);
+}
+
+static int later_soonest(void)
+{
+	int first = -1;
+
+	for (int i = 0; i < P.nlater; i++)
+		if (first < 0 || P.later[i].at_ms < P.later[first].at_ms)
+			first = i;
+	return first;
+}
+
+static void script(int who, unsigned no, const char *text);
+
+static void later_run(int i)
+{
+	struct later l = P.later[i];
+
+	P.later[i] = P.later[--P.nlater];
+	if (l.at_ms > P.now_ms)
+		P.now_ms = l.at_ms;
+	script(l.who, l.no, l.text);
+}
+
+int poll(struct pollfd *p, nfds_t n, int ms)
+{
+	int64_t end = P.now_ms + ms;
+
+	for (;;) {
+		int first, r;
+
+		play_step();
+		r = poll_now(p, n, 0);
+		first = later_soonest();
+		if (r != 0 || ms == 0)
+			return r;
+		if (first >= 0 && (ms < 0 || P.later[first].at_ms <= end)) {
+			later_run(first);
+			continue;
+		}
+		if (ms < 0) {
+			/* Nothing can come any more: the front end goes. */
+			shutdown(P.front, SHUT_RDWR);
+			continue;
+		}
+		P.now_ms = end;
+		return 0;
+	}
+}
+
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size);
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size)
+{
+	(void)size;
+	return poll(p, n, ms);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (request == TIOCSIG)
+		P.interrupts++;
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+/* ---- the jail ---- */
+
+/* Processes are files in a directory, as in /proc. */
+static void proc_write(int pid, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void proc_write(int pid, const char *name, const char *fmt, ...)
+{
+	char path[128];
+	va_list ap;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%d", P.proc, pid);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%d/%s", P.proc, pid, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	va_start(ap, fmt);
+	vfprintf(f, fmt, ap);
+	va_end(ap);
+	fclose(f);
+}
+
+static void proc_is(int pid, int busy_ms, int faults)
+{
+	proc_write(pid, "stat",
+		"%d (python3) S 1 %d 1 0 -1 0 %d 0 0 0 %d 0 0 0 20 0 1 0 5 0 "
+		"100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		pid, pid, faults, (int)(busy_ms * sysconf(_SC_CLK_TCK) / 1000));
+}
+
+static void proc_gone(int pid)
+{
+	char path[128];
+	static const char *const names[] = {
+		"/stat", "/status", "/smaps_rollup", ""};
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%d%s", P.proc, pid, names[i]);
+		remove(path);
+	}
+}
+
+static int guest_new(int sock)
+{
+	int i = P.nguests++;
+
+	assert_true(P.nguests <= GUESTS_MAX);
+	P.guest[i] = (struct actor){.pid = 40 + i, .sock = sock};
+	proc_is(P.guest[i].pid, 0, 0);
+	return i;
+}
+
+static void init_says(const struct wire_init *m, const int *fds, int nfds)
+{
+	if (P.init >= 0)
+		io_send_fds(P.init, m, sizeof(*m), fds, nfds, MSG_DONTWAIT);
+}
+
+static void guest_dies(int who, int status)
+{
+	struct wire_init m = {.type = INIT_DIED,
+		.npids = 1,
+		.pids = {P.guest[who].pid},
+		.status = status};
+
+	fd_drop(&P.guest[who].sock);
+	proc_gone(P.guest[who].pid);
+	init_says(&m, NULL, 0);
+}
+
+static void jail_dies(void)
+{
+	fd_drop(&P.init);
+	for (int i = 0; i < P.nguests; i++) {
+		fd_drop(&P.guest[i].sock);
+		proc_gone(P.guest[i].pid);
+	}
+	P.live = -1;
+}
+
+/* The real one clones into namespaces. */
+pid_t init_start(const struct init *in, struct err *e)
+{
+	struct wire_init m = {.type = INIT_BUILT};
+	int fds[6], proc, line;
+	pid_t pid;
+
+	(void)e;
+	jail_dies();
+	P.jails++;
+	P.init = dup(in->sock);
+	pid = fork();
+	if (pid == 0) {
+		/* Its death is waited for; nothing else matters. */
+		syscall(SYS_close_range, 0u, ~0u, 0u);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	fd_drop(&P.slave);
+	fd_drop(&P.line);
+	assert_int_equal(openpty(&fds[0], &P.slave, NULL, NULL, NULL), 0);
+	assert_int_equal(openpty(&line, &P.line, NULL, NULL, NULL), 0);
+	fds[1] = dup(P.slave);
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	fds[2] = line;
+	/* File systems in memory that hold nothing. */
+	fds[3] = open("/proc", O_RDONLY | O_DIRECTORY);
+	fds[4] = open("/proc", O_RDONLY | O_DIRECTORY);
+	proc = fds[5] = open(P.proc, O_RDONLY | O_DIRECTORY);
+	assert_true(proc >= 0);
+	if (P.build && !strcmp(P.build, "error")) {
+		m.type = INIT_ERROR;
+		err_set(&m.err, "mount the root: no");
+	}
+	if (P.build && !strcmp(P.build, "odd"))
+		m.type = INIT_KILLED;
+	if (P.build && !strcmp(P.build, "die"))
+		fd_drop(&P.init);
+	else if (P.build)
+		init_says(&m, fds, m.type == INIT_ERROR ? 0 : 6);
+	for (int i = 0; i < 6; i++)
+		close(fds[i]);
+	return pid;
+}
+
+/* ---- what the parts say ---- */
+
+static void front_sends(struct wire_front m)
+{
+	m.seq = ++P.seq;
+	io_send_fds(P.front, &m, sizeof(m), NULL, 0, MSG_DONTWAIT);
+}
+
+/* Something that happens. 1: the rest of the script comes later. */
+static int script_event(
+	int who, unsigned no, const char *word, const char *rest)
+{
+	int n = 0, pid = P.guest[who].pid;
+	char name[16] = "";
+
+	sscanf(word, "!%15s %d", name, &n);
+	if (!strcmp(name, "wait")) {
+		struct later *l = &P.later[P.nlater++];
+
+		assert_true(P.nlater <= LATER_MAX);
+		*l = (struct later){
+			.at_ms = P.now_ms + n, .who = who, .no = no};
+		snprintf(l->text, sizeof(l->text), "%s", rest);
+		return 1;
+	}
+	if (!strcmp(name, "died"))
+		guest_dies(who, n);
+	else if (!strcmp(name, "close"))
+		fd_drop(&P.guest[who].sock);
+	else if (!strcmp(name, "front"))
+		front_sends((struct wire_front){.type = n});
+	else if (!strcmp(name, "gone"))
+		shutdown(P.front, SHUT_RDWR);
+	else if (!strcmp(name, "jail"))
+		jail_dies();
+	else if (!strcmp(name, "busy"))
+		proc_is(pid, n, 0);
+	else if (!strcmp(name, "grown"))
+		proc_write(pid, "status",
+			"Name:\tpython3\nVmRSS: 1 kB\nVmPTE: %d kB\n",
+			n * 1024);
+	else if (!strcmp(name, "copied")) {
+		proc_is(pid, 0, n * 256);
+		proc_write(pid, "smaps_rollup",
+			"00-ff ---p 00 00:00 0 [rollup]\n"
+			"Private_Dirty: %d kB\n",
+			n * 1024);
+	} else if (!strcmp(name, "left"))
+		for (int i = 0; i < n; i++)
+			proc_is(900 + i, 0, 0);
+	else
+		fail_msg("no such event: %s", word);
+	return 0;
+}
+
+static void script(int who, unsigned no, const char *text)
+{
+	int with = 0;
+
+	while (text && *text) {
+		size_t n = strcspn(text, "|"), k = 0;
+		const char *rest = text + n + (text[n] == '|');
+		char out[512], word[512];
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		text = rest;
+		if (!strcmp(word, "!fd")) {
+			with = 1;
+			continue;
+		}
+		if (word[0] == '!') {
+			if (script_event(who, no, word, rest))
+				return;
+			continue;
+		}
+		for (size_t i = 0; i < n; i++) {
+			if (word[i] == '%' && word[i + 1] == 'u')
+				k += (size_t)sprintf(out + k, "%u", no), i++;
+			else if (word[i] == '%' && word[i + 1] == 'p')
+				k += (size_t)sprintf(
+					out + k, "%d", P.guest[who].pid),
+					i++;
+			else
+				out[k++] = word[i];
+		}
+		/* Linux 6.16 refuses to pass a descriptor to the warden. */
+		if (P.guest[who].sock >= 0 &&
+			io_send_fds(P.guest[who].sock, out, k, (int[]){P.slave},
+				with, MSG_DONTWAIT) < 0 &&
+			with)
+			fd_drop(&P.guest[who].sock);
+		with = 0;
+	}
+}
+
+/* The source, as a guest reads it; its bytes are on their way. */
+static void read_source(size_t bytes)
+{
+	char buf[4096];
+
+	while (bytes > 0) {
+		struct pollfd p = {.fd = P.line, .events = POLLIN};
+		ssize_t n;
+
+		if (poll_now(&p, 1, 5000) <= 0)
+			return;
+		n = read(
+			P.line, buf, bytes < sizeof(buf) ? bytes : sizeof(buf));
+		if (n <= 0)
+			return;
+		bytes -= (size_t)n;
+	}
+}
+
+static void guest_hears(int who, char *buf, ssize_t n, const int *fds)
+{
+	unsigned no = 0;
+	size_t bytes = 0;
+
+	buf[n] = '\0';
+	if (sscanf(buf, "CELL %u %zu", &no, &bytes) == 2) {
+		read_source(bytes);
+		script(who, no, P.cell);
+	} else if (sscanf(buf, "PARK %u", &no) == 1) {
+		int copy = guest_new(dup(fds[0]));
+
+		script(who, no, P.park);
+		script(copy, no, P.copy);
+	} else if (sscanf(buf, "ASK %u", &no) == 1) {
+		script(who, no, P.ask);
+	} else if (!strcmp(buf, "RESUME")) {
+		script(who, 0, P.wake);
+	} else {
+		fail_msg("the guest hears: %s", buf);
+	}
+}
+
+static int is_named(const struct wire_init *m, int pid)
+{
+	for (int i = 0; i < m->npids; i++)
+		if (m->pids[i] == pid)
+			return 1;
+	return 0;
+}
+
+static void init_kills(const struct wire_init *m, int but)
+{
+	struct wire_init r = {
+		.type = INIT_KILLED, .seq = m->seq, .all_gone = 1};
+
+	for (int i = 0; i < P.nguests; i++) {
+		if (is_named(m, P.guest[i].pid) == but || P.guest[i].sock < 0)
+			continue;
+		r.killed++;
+		if (i == P.live || !but) {
+			guest_dies(i, SIGKILL);
+		} else {
+			fd_drop(&P.guest[i].sock);
+			proc_gone(P.guest[i].pid);
+		}
+	}
+	for (int pid = 900; pid < 999; pid++)
+		proc_gone(pid);
+	if (!but)
+		return;
+	r.all_gone = P.kill && strcmp(P.kill, "some") != 0;
+	if (P.kill)
+		init_says(&r, NULL, 0);
+}
+
+static void init_spawns(const struct wire_init *m, int *fds)
+{
+	struct wire_init r = {.type = INIT_SPAWNED, .seq = m->seq, .npids = 1};
+
+	if (!P.spawn || !P.build || strcmp(P.build, "ok") != 0)
+		return;
+	if (!strcmp(P.spawn, "die")) {
+		jail_dies();
+		return;
+	}
+	P.live = guest_new(fd_take(&fds[SPAWN_CTL]));
+	r.pids[0] = P.guest[P.live].pid;
+	if (!strcmp(P.spawn, "error")) {
+		r.type = INIT_ERROR;
+		err_set(&r.err, "execute python3: no");
+	}
+	init_says(&r, NULL, 0);
+	script(P.live, 0, P.boot);
+}
+
+static void init_hears(const struct wire_init *m, int *fds)
+{
+	struct wire_init r = {.seq = m->seq};
+
+	P.count[m->type]++;
+	if (m->npids || m->type == INIT_STOP || m->type == INIT_KILL)
+		P.pids.n = m->npids;
+	memcpy(P.pids.v, m->pids, sizeof(m->pids));
+	switch ((int)m->type) {
+	case INIT_SPAWN:
+		init_spawns(m, fds);
+		break;
+	case INIT_STOP:
+		r.type = INIT_STOPPED;
+		r.unseen = P.stop && !strcmp(P.stop, "unseen");
+		if (P.stop && !strcmp(P.stop, "die"))
+			jail_dies();
+		else if (P.stop)
+			init_says(&r, NULL, 0);
+		break;
+	case INIT_KILL:
+		init_kills(m, 1);
+		break;
+	case INIT_RESUME:
+		for (int i = 0; i < P.nguests; i++)
+			if (P.guest[i].pid == m->pids[0])
+				P.live = i;
+		break;
+	case INIT_DISCARD:
+		for (int i = 0; i < P.nguests; i++)
+			if (P.guest[i].pid == m->pids[0]) {
+				fd_drop(&P.guest[i].sock);
+				proc_gone(P.guest[i].pid);
+			}
+		r.type = INIT_DISCARDED;
+		if (P.discard)
+			init_says(&r, NULL, 0);
+		break;
+	}
+}
+
+/* Take all that was sent, and answer. */
+static void play_step(void)
+{
+	static char buf[WIRE_GUEST_MAX + 1];
+	int fds[IO_FDS_MAX], again = 1;
+	struct wire_init m;
+	ssize_t n;
+
+	while (again) {
+		again = 0;
+		while (P.init >= 0 &&
+			(n = io_recv_fds(P.init, &m, sizeof(m), fds, IO_FDS_MAX,
+				 MSG_DONTWAIT)) > 0) {
+			again = 1;
+			init_hears(&m, fds);
+			for (int i = 0; i < IO_FDS_MAX; i++)
+				fd_drop(&fds[i]);
+		}
+		for (int i = 0; i < P.nguests; i++) {
+			if (P.guest[i].sock < 0)
+				continue;
+			n = io_recv_fds(P.guest[i].sock, buf, WIRE_GUEST_MAX,
+				fds, IO_FDS_MAX, MSG_DONTWAIT);
+			if (n <= 0)
+				continue;
+			again = 1;
+			guest_hears(i, buf, n, fds);
+			for (int k = 0; k < IO_FDS_MAX; k++)
+				fd_drop(&fds[k]);
+		}
+	}
+}
+
+/* ---- the stage ---- */
+
+#define ASLEEP "ASLEEP %p 3 1"
+#define DONE_OK "TOOK %u|DONE %u ok 3 0 0 1"
+
+/* A session whose every part does what it should. */
+static int play_open(void **state)
+{
+	struct cgroup_caps none = {.kind = CGROUP_NONE};
+	int pair[2];
+
+	(void)state;
+	memset(&P, 0, sizeof(P));
+	P.now_ms = 1000000;
+	P.init = P.slave = P.line = P.live = -1;
+	P.build = P.spawn = P.stop = P.kill = P.discard = "ok";
+	P.boot = "READY %p 3.11.2";
+	P.cell = DONE_OK;
+	P.park = "PARKED %u ok";
+	P.copy = ASLEEP;
+	P.wake = "AWAKE %p 2";
+	P.ask = "ANSWER %u 2\nok";
+	strcpy(P.proc, "/tmp/cellblock-play-XXXXXX");
+	assert_non_null(mkdtemp(P.proc));
+	P.spec.python = "/usr/bin/python3";
+	P.spec.limits = (struct limits){.cell_wall_ms = 10000,
+		.cell_grace_ms = 1000,
+		.cell_cpu_ms = 10000,
+		.source_bytes = 1000,
+		.undo = 1,
+		.memory_bytes = 512 << 20,
+		.processes = 64,
+		.idle_ms = 1800000,
+		.lifetime_ms = 43200000};
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	P.front = pair[0];
+	P.w.site.spec = &P.spec;
+	P.w.site.home.root = -1;
+	cgroup_place(&P.w.site.cgroup, &none, NULL, NULL);
+	warden_init(&P.w, &P.spec, pair[1], &deadlines_default);
+	return 0;
+}
+
+static int play_close(void **state)
+{
+	(void)state;
+	warden_end_jail(&P.w);
+	jail_dies();
+	fd_drop(&P.w.link.front);
+	fd_drop(&P.front);
+	fd_drop(&P.slave);
+	fd_drop(&P.line);
+	for (int pid = 900; pid < 999; pid++)
+		proc_gone(pid);
+	assert_int_equal(rmdir(P.proc), 0);
+	return 0;
+}
+
+/* The next event for the front end; 0 when there is none. */
+static int next_event(struct wire_event *m)
+{
+	int fds[IO_FDS_MAX];
+	ssize_t n = io_recv_fds(
+		P.front, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
+
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fd_drop(&fds[i]);
+	return n == sizeof(*m);
+}
+
+static void expect_event(enum jail_event_type type, struct wire_event *m)
+{
+	assert_true(next_event(m));
+	if (m->event.type != type)
+		fail_msg("event %d, not %d: %s%s", m->event.type, type,
+			m->event.text, m->event.err.msg);
+}
+
+static void expect_notice(const char *text)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_NOTICE, &m);
+	assert_string_equal(m.event.text, text);
+}
+
+static void expect_nothing(void)
+{
+	struct wire_event m;
+
+	if (next_event(&m))
+		fail_msg("event %d: %s", m.event.type, m.event.text);
+}
+
+/* A session that is up, parked before cell 1, and has told so. */
+static int play_up(void **state)
+{
+	struct wire_event m;
+	struct err e = {0};
+
+	play_open(state);
+	assert_int_equal(warden_build(&P.w, &e), 0);
+	assert_int_equal(warden_await_python(&P.w, 0, &e), 0);
+	assert_int_equal(warden_park(&P.w), 0);
+	expect_event(JAIL_UP, &m);
+	expect_event(JAIL_PARKED, &m);
+	expect_nothing();
+	return 0;
+}
+
+#endif
