@@ -96,7 +96,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	/* Nobody waits for the rest. */
 	claim_release(lock_fd);
 	fd_drop(&done_fd);
-	cgroup_sweep(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
+	cgroup_clear_dead(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);
 }
 

@@ -27,7 +27,7 @@ struct world {
 	struct cgroup_caps caps;
 	struct limits limits;
 	struct cgroup cg;
-	/* No other run of the tests has this name, and the next session sweeps
+	/* No other run of the tests has this name, and the next session clears
 	 * the remains of a run that was killed. */
 	char name[32];
 };

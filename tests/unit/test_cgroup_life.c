@@ -303,13 +303,13 @@ struct claimed {
 	int lock;
 };
 
-struct sweep_world {
+struct claimed_world {
 	struct world *w;
 	struct claimed s[CLAIMED];
 	char locks[32];
 };
 
-static void claimed_start(struct sweep_world *sw, struct claimed *s)
+static void claimed_start(struct claimed_world *sw, struct claimed *s)
 {
 	struct world *w = sw->w;
 	char name[CLAIM_NAME_MAX];
@@ -328,9 +328,9 @@ static void claimed_start(struct sweep_world *sw, struct claimed *s)
 	assert_int_equal(child_result(&s->c), 1);
 }
 
-static int sweep_world_make(void **state)
+static int claimed_world_make(void **state)
 {
-	struct sweep_world *sw = calloc(1, sizeof(*sw));
+	struct claimed_world *sw = calloc(1, sizeof(*sw));
 
 	apart_make((void **)&sw->w);
 	strcpy(sw->locks, "/tmp/cellblock-locks-XXXXXX");
@@ -338,9 +338,9 @@ static int sweep_world_make(void **state)
 	return mkdtemp(sw->locks) ? 0 : -1;
 }
 
-static int sweep_world_end(void **state)
+static int claimed_world_end(void **state)
 {
-	struct sweep_world *sw = *state;
+	struct claimed_world *sw = *state;
 	char path[64];
 
 	for (int i = 0; i < CLAIMED; i++) {
@@ -366,9 +366,9 @@ static int is_free(const char *name, void *lock)
 	return claim_is_free(*(int *)lock, name);
 }
 
-static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
+static void the_dead_are_cleared_and_the_living_spared(void **state)
 {
-	struct sweep_world *sw = *state;
+	struct claimed_world *sw = *state;
 	struct claimed *s = sw->s;
 	char foreign[CGROUP_PATH_MAX + 16];
 
@@ -386,7 +386,7 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 	cgroup_close(&s[DEAD].cg);
 
 	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
-	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(access(foreign, F_OK), 0);
 	assert_int_equal(rmdir(foreign), 0);
 	assert_int_equal(dirs_exist(&s[DEAD].cg), 0);
@@ -396,10 +396,10 @@ static void a_sweep_takes_the_dead_and_spares_the_living(void **state)
 
 	/* control: that one was spared for either of its locks */
 	claim_release(s[LIVING].lock);
-	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	cgroup_close(&s[LIVING].cg);
-	cgroup_sweep(&s[ENDED].cg, is_free, &s[ENDED].lock);
+	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), 0);
 	assert_int_equal(access(sw->w->caps.dir[CGROUP_PIDS], F_OK), -1);
 }
@@ -443,7 +443,7 @@ static int delegated_end(void **state)
 	return top[0] ? rmdir(top) : 0;
 }
 
-static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
+static void in_a_delegated_cgroup_what_nobody_holds_is_cleared(void **state)
 {
 	static const char *const foreign[] = {"cellblock-host",
 		"cellblock-pid-", "cellblock-pid-1x", "pid-4"};
@@ -470,7 +470,7 @@ static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
 	}
 
 	assert_int_equal(cgroup_place(&w->cg, &w->caps, NULL, &e), 0);
-	cgroup_sweep(&w->cg, NULL, NULL);
+	cgroup_clear_dead(&w->cg, NULL, NULL);
 	assert_int_equal(dirs_exist(&dead), 0);
 	assert_true(is_killed(c.pid));
 	/* Nobody is in it, as between two jails. */
@@ -484,7 +484,7 @@ static void a_sweep_of_a_delegated_one_takes_what_nobody_holds(void **state)
 	}
 	/* control: that one was spared for its lock */
 	cgroup_close(&living);
-	cgroup_sweep(&w->cg, NULL, NULL);
+	cgroup_clear_dead(&w->cg, NULL, NULL);
 	assert_int_equal(dirs_exist(&living), 0);
 	child_end(&c);
 }
@@ -534,11 +534,11 @@ int main(void)
 			the_janitor_kills_and_removes_at_the_end, apart_make,
 			world_end),
 		cmocka_unit_test_setup_teardown(
-			a_sweep_takes_the_dead_and_spares_the_living,
-			sweep_world_make, sweep_world_end),
+			the_dead_are_cleared_and_the_living_spared,
+			claimed_world_make, claimed_world_end),
 		TEST(version_2_freezes_and_kills),
 		cmocka_unit_test_setup_teardown(
-			a_sweep_of_a_delegated_one_takes_what_nobody_holds,
+			in_a_delegated_cgroup_what_nobody_holds_is_cleared,
 			delegated_make, delegated_end),
 	};
 

@@ -362,7 +362,7 @@ static int may_be_dead(const struct cgroup *cg, const char *name,
 	return is_by_pid(name) || (is_dead && is_dead(name, arg));
 }
 
-static void sweep_one(const char *parent, const char *name)
+static void clear_if_dead(const char *parent, const char *name)
 {
 	char path[CGROUP_PATH_MAX];
 	auto_close int held = -1;
@@ -375,7 +375,7 @@ static void sweep_one(const char *parent, const char *name)
 		cgroup_dir_clear(path, CGROUP_CLEAR_MS);
 }
 
-void cgroup_sweep(const struct cgroup *cg,
+void cgroup_clear_dead(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg)
 {
 	for (int i = 0; i < cg->ndirs; i++) {
@@ -388,7 +388,7 @@ void cgroup_sweep(const struct cgroup *cg,
 		while (d && (de = readdir(d)))
 			if (de->d_type == DT_DIR &&
 				may_be_dead(cg, de->d_name, is_dead, arg))
-				sweep_one(parent, de->d_name);
+				clear_if_dead(parent, de->d_name);
 		if (d)
 			closedir(d);
 		if (cg->own_parent)

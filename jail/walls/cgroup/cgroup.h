@@ -136,7 +136,7 @@ int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 /* Afterwards: kill and remove cgroups of dead sessions that lie beside this
  * one. A name made from a claimed uid counts as dead only if is_dead() says
  * so, which must then stay true until the caller is done; NULL: none does. */
-void cgroup_sweep(const struct cgroup *cg,
+void cgroup_clear_dead(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg);
 
 #endif

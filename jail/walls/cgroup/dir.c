@@ -169,7 +169,7 @@ int cgroup_dir_make(const char *path, struct err *e)
 
 	cgroup_dir_parent(parent, path);
 	/* Between two of these steps a session that ends may remove the parent,
-	 * and a session that sweeps may remove what nobody holds yet. */
+	 * and a janitor may remove what nobody holds yet. */
 	for (int tries = 8; tries > 0; tries--) {
 		/* Mode 0700: whoever can open the directory can hold it. */
 		if (mkdir(path, 0700) == 0) {
