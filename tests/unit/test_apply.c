@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_apply.c - what is done where the kernel does not let a plan be
+ * test_apply.c - plans that the kernel does not carry out as they are
  */
 #include "jail/apply/apply.h"
 #include "jail/base/sys.h"
@@ -62,7 +62,7 @@ static int child_enter(void *arg)
 	return forked(child_proc, arg);
 }
 
-static void there_is_no_proc_rather_than_a_whole_one(void **state)
+static void a_jail_has_no_proc_where_subset_is_missing(void **state)
 {
 	(void)state;
 	own_ns_run(child_enter, NULL);
@@ -71,7 +71,7 @@ static void there_is_no_proc_rather_than_a_whole_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_is_no_proc_rather_than_a_whole_one),
+		cmocka_unit_test(a_jail_has_no_proc_where_subset_is_missing),
 	};
 
 	return cmocka_run_group_tests_name("apply", tests, NULL, NULL);

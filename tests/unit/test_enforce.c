@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_enforce.c - what enforces a limit, and what jail.require makes of it
+ * test_enforce.c - what enforces each limit, and what jail.require refuses
  */
 #include "jail/enforce.h"
 
@@ -45,7 +45,7 @@ static int required(
 	return enforce_require(words, f, -1, e);
 }
 
-static void everything_is_strong_where_it_is_there(void **state)
+static void every_limit_is_strong_on_a_full_host(void **state)
 {
 	char said[256];
 
@@ -62,7 +62,7 @@ static void everything_is_strong_where_it_is_there(void **state)
 	assert_string_equal(said, "");
 }
 
-static void what_is_not_strong_has_a_remedy(void **state)
+static void a_limit_that_is_not_strong_has_a_remedy(void **state)
 {
 	struct enforce_facts nothing = {0};
 
@@ -132,7 +132,7 @@ static void each_word_refuses_what_it_names(void **state)
 	}
 }
 
-static void what_is_not_known_yet_can_be_left_out(void **state)
+static void a_limit_that_is_not_known_yet_is_skipped(void **state)
 {
 	const char *const words[] = {"proc", NULL};
 	struct enforce_facts f = everything;
@@ -144,7 +144,7 @@ static void what_is_not_known_yet_can_be_left_out(void **state)
 	assert_int_equal(enforce_require(words, &f, -1, &e), -1);
 }
 
-static void other_words_are_refused(void **state)
+static void unknown_words_are_refused(void **state)
 {
 	static const char *const others[] = {
 		"", "Memory", "memory=kernel", "swap", "cgroup v1"};
@@ -179,13 +179,13 @@ static void long_texts_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_is_strong_where_it_is_there),
-		cmocka_unit_test(what_is_not_strong_has_a_remedy),
+		cmocka_unit_test(every_limit_is_strong_on_a_full_host),
+		cmocka_unit_test(a_limit_that_is_not_strong_has_a_remedy),
 		cmocka_unit_test(the_best_enforcer_is_named),
 		cmocka_unit_test(a_host_without_swap_needs_no_limit_of_it),
 		cmocka_unit_test(each_word_refuses_what_it_names),
-		cmocka_unit_test(what_is_not_known_yet_can_be_left_out),
-		cmocka_unit_test(other_words_are_refused),
+		cmocka_unit_test(a_limit_that_is_not_known_yet_is_skipped),
+		cmocka_unit_test(unknown_words_are_refused),
 		cmocka_unit_test(long_texts_are_cut),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_plan.c - what a plan promises, and every plan in tests/plan
+ * test_plan.c - the promises of every plan, and the golden files in tests/plan
  *
  * A NAME.spec there is a host and a session in a few words; beside it NAME.plan
  * is the plan that must come out, or NAME.err the error. What a file does not
@@ -171,7 +171,7 @@ static void set_kernel(struct world *w, char *v)
 		2);
 }
 
-/* What the host has not. */
+/* Features that the host lacks. */
 static void set_without(struct world *w, char *v)
 {
 	if (!strcmp(v, "mount_setattr"))
@@ -263,7 +263,7 @@ static char *plan_text(const struct plan *p)
 	return text;
 }
 
-static void as_the_golden_file_says(void **state)
+static void plan_equals_its_golden_file(void **state)
 {
 	const char *spec = *state;
 	char path[512], *text, *got = NULL;
@@ -372,7 +372,7 @@ static void nothing_is_mounted_after_the_root_is_switched(void **state)
 	world_free(w);
 }
 
-static void walls_go_up_in_order(void **state)
+static void walls_are_built_in_order(void **state)
 {
 	struct world *w = world_new();
 	struct plan p = make(w);
@@ -388,7 +388,7 @@ static void walls_go_up_in_order(void **state)
 	world_free(w);
 }
 
-static void stages_come_one_after_the_other(void **state)
+static void stages_are_in_order(void **state)
 {
 	struct world *w = world_new();
 	struct plan p = make(w);
@@ -418,7 +418,7 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 
 /* ---- what may be shown ---- */
 
-static void what_hides_the_jails_own_cannot_be_shown(void **state)
+static void paths_that_hide_the_jails_own_are_refused(void **state)
 {
 	static const char *const bad[] = {"/", "/proc", "/proc/self", "/sys",
 		"/sys/fs/cgroup", "/dev", "/dev/sda", "/run", "/run/user/1000",
@@ -435,7 +435,7 @@ static void what_hides_the_jails_own_cannot_be_shown(void **state)
 	}
 }
 
-static void what_is_not_a_plain_path_cannot_be_shown(void **state)
+static void paths_with_dots_or_extra_slashes_are_refused(void **state)
 {
 	static const char *const bad[] = {"", "data", "./data", "../data",
 		"/data/..", "/data/../etc", "/data/.", "/data//x", "/data/",
@@ -459,7 +459,7 @@ static void other_paths_can_be_shown(void **state)
 			fail_msg("%s was refused", good[i]);
 }
 
-static void a_list_of_paths_settles(void **state)
+static void paths_beneath_another_are_dropped(void **state)
 {
 	struct plan_show s = {.n = 0};
 
@@ -521,13 +521,13 @@ static const struct CMUnitTest promises[] = {
 	cmocka_unit_test(host_directories_are_shown_read_only),
 	cmocka_unit_test(every_new_file_system_is_nosuid),
 	cmocka_unit_test(nothing_is_mounted_after_the_root_is_switched),
-	cmocka_unit_test(walls_go_up_in_order),
-	cmocka_unit_test(stages_come_one_after_the_other),
+	cmocka_unit_test(walls_are_built_in_order),
+	cmocka_unit_test(stages_are_in_order),
 	cmocka_unit_test(the_process_limit_leaves_room_for_checkpoints),
-	cmocka_unit_test(what_hides_the_jails_own_cannot_be_shown),
-	cmocka_unit_test(what_is_not_a_plain_path_cannot_be_shown),
+	cmocka_unit_test(paths_that_hide_the_jails_own_are_refused),
+	cmocka_unit_test(paths_with_dots_or_extra_slashes_are_refused),
 	cmocka_unit_test(other_paths_can_be_shown),
-	cmocka_unit_test(a_list_of_paths_settles),
+	cmocka_unit_test(paths_beneath_another_are_dropped),
 	cmocka_unit_test(too_many_paths_are_an_error),
 	cmocka_unit_test(too_many_homes_are_an_error),
 };
@@ -549,7 +549,7 @@ int main(void)
 	}
 	for (size_t i = 0; i < g.gl_pathc; i++)
 		tests[i] = (struct CMUnitTest){.name = g.gl_pathv[i],
-			.test_func = as_the_golden_file_says,
+			.test_func = plan_equals_its_golden_file,
 			.initial_state = g.gl_pathv[i]};
 	failed += _cmocka_run_group_tests(
 		"tests/plan", tests, g.gl_pathc, NULL, NULL);

@@ -248,7 +248,7 @@ static void an_upload_arrives_whole(void **state)
 	assert_string_equal(s->refused, "");
 }
 
-static void what_is_no_file_is_refused_and_the_rest_goes_on(void **state)
+static void a_fifo_and_a_directory_are_refused_and_files_arrive(void **state)
 {
 	struct scene *s = *state;
 	char path[128];
@@ -399,7 +399,7 @@ static void special_files_of_the_home_are_refused(void **state)
 	assert_int_equal(entries(s->out), 1);
 }
 
-static void what_is_not_there_is_said(void **state)
+static void a_missing_file_is_reported(void **state)
 {
 	struct scene *s = *state;
 
@@ -410,7 +410,7 @@ static void what_is_not_there_is_said(void **state)
 
 /* ---- the ledger ---- */
 
-static void the_ledger_tells_what_was_never_downloaded(void **state)
+static void the_ledger_lists_files_that_were_never_downloaded(void **state)
 {
 	struct scene *s = *state;
 	struct jail_files files;
@@ -570,7 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE(an_upload_arrives_whole),
-		SCENE(what_is_no_file_is_refused_and_the_rest_goes_on),
+		SCENE(a_fifo_and_a_directory_are_refused_and_files_arrive),
 		SCENE(a_device_is_refused_without_reading_it),
 		SCENE(a_file_over_the_limit_leaves_nothing),
 		SCENE(a_copy_stops_at_its_limit),
@@ -580,8 +580,8 @@ int main(void)
 		SCENE(a_link_in_the_way_is_not_followed),
 		SCENE(hostile_names_become_harmless),
 		SCENE(special_files_of_the_home_are_refused),
-		SCENE(what_is_not_there_is_said),
-		SCENE(the_ledger_tells_what_was_never_downloaded),
+		SCENE(a_missing_file_is_reported),
+		SCENE(the_ledger_lists_files_that_were_never_downloaded),
 		SCENE(a_locked_session_stays_in_its_directories),
 		SCENE(a_locked_session_is_told_the_full_place),
 		SCENE(the_root_is_a_directory_like_any_other),
