@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void allow_list(struct cage *cage, const struct config_list *dirs,
+static void allow_list(struct cage *cage, const struct strlist *dirs,
 	enum cage_access access)
 {
 	for (size_t i = 0; i < dirs->n; i++)

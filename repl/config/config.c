@@ -64,7 +64,7 @@ void config_fini(struct config *cfg)
 		config_value_store(cfg, &config_keys[i], &nothing);
 		free(cfg->sources[i]);
 	}
-	config_list_fini(&cfg->env_sources);
+	strlist_fini(&cfg->env_sources);
 	*cfg = (struct config){0};
 }
 
@@ -80,7 +80,7 @@ int config_copy(struct config *to, const struct config *from)
 		if (!to->sources[i])
 			return -1;
 	}
-	return config_list_copy(&to->env_sources, &from->env_sources);
+	return strlist_copy(&to->env_sources, &from->env_sources);
 }
 
 size_t config_variable(const struct config *cfg, const char *name)
@@ -121,8 +121,8 @@ bool config_is_bound(const struct config *cfg)
 
 bool config_allows_command(const struct config *cfg, const char *name)
 {
-	return config_list_has(&cfg->commands, "all") ||
-	       config_list_has(&cfg->commands, name);
+	return strlist_has(&cfg->commands, "all") ||
+	       strlist_has(&cfg->commands, name);
 }
 
 /* The configured path that is `wanted`, or ends in it. */
@@ -210,7 +210,7 @@ int config_errors_add(
 	n = snprintf(line, sizeof(line), "%s: %s", place, message);
 	text_safe(safe, sizeof(safe), line, strnlen(line, (size_t)n));
 	if (errors->list.n == CONFIG_ERRORS_MAX ||
-		config_list_add(&errors->list, safe) < 0)
+		strlist_add(&errors->list, safe) < 0)
 		errors->dropped++;
 	return -1;
 }
@@ -232,7 +232,7 @@ void config_errors_print(const struct config_errors *errors, const char *prefix,
 
 void config_errors_fini(struct config_errors *errors)
 {
-	config_list_fini(&errors->list);
+	strlist_fini(&errors->list);
 	*errors = (struct config_errors){0};
 }
 
@@ -249,18 +249,18 @@ struct merge {
 	const struct config_where *where;
 	const char *home; /* what ~ stands for in this source */
 	struct config_errors *errors;
-	bool locked;		     /* values may only be stricter than base */
-	struct config base;	     /* the values when the lock closed */
-	bool again;		     /* a key may come twice: --set */
-	int seen[CONFIG_NKEYS];	     /* its line in this file; 0 is none */
-	struct config_list seen_env; /* variables in this file */
+	bool locked;		 /* values may only be stricter than base */
+	struct config base;	 /* the values when the lock closed */
+	bool again;		 /* a key may come twice: --set */
+	int seen[CONFIG_NKEYS];	 /* its line in this file; 0 is none */
+	struct strlist seen_env; /* variables in this file */
 };
 
 /* A new file begins, or with `again` the command line. */
 static void start_source(struct merge *m, bool again)
 {
 	memset(m->seen, 0, sizeof(m->seen));
-	config_list_fini(&m->seen_env);
+	strlist_fini(&m->seen_env);
 	m->again = again;
 }
 
@@ -284,7 +284,7 @@ static bool may_set_variable(struct merge *m, const struct config_line *line,
 			"python.env.NAME: expected a name of letters, digits "
 			"and _, not \"%.*s\"",
 			SHOWN_MAX, name);
-	else if (!m->again && config_list_has(&m->seen_env, name))
+	else if (!m->again && strlist_has(&m->seen_env, name))
 		config_errors_add(m->errors, line->place,
 			"python.env.%s: expected only once in a file", name);
 	else if (m->locked)
@@ -313,9 +313,9 @@ static void apply_variable(struct merge *m, const struct config_key *key,
 		return;
 	if (asprintf(&text, "%s=%s", name, value) < 0)
 		text = NULL;
-	if (!text || config_list_add(&m->seen_env, name) < 0 ||
-		config_list_put(&m->cfg->env, at, text) < 0 ||
-		config_list_put(&m->cfg->env_sources, at, line->place) < 0)
+	if (!text || strlist_add(&m->seen_env, name) < 0 ||
+		strlist_put(&m->cfg->env, at, text) < 0 ||
+		strlist_put(&m->cfg->env_sources, at, line->place) < 0)
 		out_of_memory(m, line->place);
 }
 
@@ -534,7 +534,7 @@ static void fit_home(struct merge *m)
 /* A misspelt name would forbid the command that it should allow. */
 static void check_commands(struct merge *m)
 {
-	const struct config_list *l = &m->cfg->commands;
+	const struct strlist *l = &m->cfg->commands;
 	bool (*is_command)(const char *name) = m->where->is_command;
 
 	for (size_t i = 0; is_command && i < l->n; i++)
@@ -569,13 +569,8 @@ static void check_together(struct merge *m)
 
 static void load_file(struct merge *m, const struct config_file *file)
 {
-	auto_free char *text = NULL;
-	size_t n;
-
-	if (config_file_read(file, &text, &n, m->errors) <= 0)
-		return;
 	start_source(m, false);
-	config_file_parse(file->shown, text, n, apply_line, m, m->errors);
+	config_file_read(file, apply_line, m, m->errors);
 }
 
 static void load_system_file(
@@ -604,29 +599,31 @@ static void load_persons_file(
 	load_file(m, &file);
 }
 
-/* The files of conf.d. */
-static int list_fragments(
-	const struct config_where *where, int dirfd, struct config_list *names)
+static bool is_fragment(const char *name)
+{
+	size_t n = strlen(name);
+
+	return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".conf");
+}
+
+/* Add the names of the fragments in a directory. 0, or an errno. */
+static int list_fragments(int dirfd, struct strlist *names)
 {
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *de;
 
-	(void)where;
 	if (!d) {
 		r = errno;
 		fd_drop(&fd);
 		return r;
 	}
 	while (errno = 0, r == 0 && (de = readdir(d))) {
-		size_t n = strlen(de->d_name);
-
-		if (de->d_name[0] == '.' || n <= 5 ||
-			strcmp(de->d_name + n - 5, ".conf") != 0)
+		if (!is_fragment(de->d_name))
 			continue;
 		if (names->n == FRAGMENTS_MAX)
 			r = E2BIG;
-		else if (config_list_add(names, de->d_name) < 0)
+		else if (strlist_add(names, de->d_name) < 0)
 			r = ENOMEM;
 	}
 	r = r ? r : errno;
@@ -634,94 +631,77 @@ static int list_fragments(
 	return r;
 }
 
-/* Add a name that a file can have, once. */
-static int add_name(struct config_list *names, const char *name)
+/* Add the name of a group or user, once. No file can have some names. */
+static void add_name(struct merge *m, struct strlist *names, const char *name)
 {
-	if (!name[0] || name[0] == '.' || strchr(name, '/') ||
+	if (name[0] == '.' || !path_is_name(name) ||
 		strlen(name) + strlen(".conf") > NAME_MAX ||
-		config_list_has(names, name))
-		return 0;
-	return config_list_add(names, name) < 0 ? ENOMEM : 0;
+		strlist_has(names, name))
+		return;
+	if (strlist_add(names, name) < 0)
+		out_of_memory(m, name);
 }
-
-static int list_groups(
-	const struct config_where *where, int dirfd, struct config_list *names)
-{
-	int r = 0;
-
-	(void)dirfd;
-	for (size_t i = 0; i < where->ngroups && r == 0; i++)
-		r = add_name(names, where->groups[i]);
-	return r;
-}
-
-static int list_user(
-	const struct config_where *where, int dirfd, struct config_list *names)
-{
-	(void)dirfd;
-	return where->user ? add_name(names, where->user) : 0;
-}
-
-/* The directories below the system's, in their order. `list` gives the names
- * of the files, without `suffix`. It returns 0 or an errno. */
-static const struct system_dir {
-	const char *name;
-	const char *suffix;
-	int (*list)(const struct config_where *where, int dirfd,
-		struct config_list *names);
-} system_dirs[] = {
-	{"conf.d", "", list_fragments},
-	{"groups", ".conf", list_groups},
-	{"users", ".conf", list_user},
-};
 
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Load the files of one directory in the order of their names, by bytes
- * whatever the locale. Groups have no other order that a person knows. */
-static void load_system_dir(
-	struct merge *m, int top, const char *dir, const struct system_dir *sub)
+/* Load NAME.conf for each of `people` from the directory `sub`, or without
+ * people all its fragments: in the order of the names, by bytes whatever the
+ * locale. Groups have no other order that a person knows. */
+static void load_dir(
+	struct merge *m, int top, const char *sub, const struct strlist *people)
 {
-	struct config_list names = {0};
+	struct strlist fragments = {0};
+	const struct strlist *names = people ? people : &fragments;
+	char dir[PATH_MAX], file[NAME_MAX + 1];
 	auto_close int fd = -1;
-	char shown[PATH_MAX], file[NAME_MAX + 1];
-	int r;
+	int r = 0;
 
-	snprintf(shown, sizeof(shown), "%s/%s", dir, sub->name);
-	if (config_file_open_dir(top, sub->name, shown, m->where->system_uid,
-		    &fd, m->errors) <= 0)
+	snprintf(dir, sizeof(dir), "%s/%s", m->where->system_dir, sub);
+	if (config_file_open_dir(
+		    top, sub, dir, m->where->system_uid, &fd, m->errors) <= 0)
 		return;
-	r = sub->list(m->where, fd, &names);
+	if (!people)
+		r = list_fragments(fd, &fragments);
 	if (r == E2BIG)
-		config_errors_add(m->errors, shown, "expected at most %d files",
+		config_errors_add(m->errors, dir, "expected at most %d files",
 			FRAGMENTS_MAX);
 	else if (r)
-		config_errors_add(m->errors, shown, "list: %s", strerror(r));
-	else if (names.n)
-		qsort(names.items, names.n, sizeof(*names.items),
+		config_errors_add(m->errors, dir, "list: %s", strerror(r));
+	else if (names->n)
+		qsort(names->items, names->n, sizeof(*names->items),
 			compare_names);
-	for (size_t i = 0; r == 0 && i < names.n; i++) {
-		snprintf(file, sizeof(file), "%s%s", names.items[i],
-			sub->suffix);
-		load_system_file(m, fd, shown, file);
+	for (size_t i = 0; r == 0 && i < names->n; i++) {
+		snprintf(file, sizeof(file), "%s%s", names->items[i],
+			people ? ".conf" : "");
+		load_system_file(m, fd, dir, file);
 	}
-	config_list_fini(&names);
+	strlist_fini(&fragments);
 }
 
 static void load_system(struct merge *m)
 {
-	const char *dir = m->where->system_dir;
+	const struct config_where *where = m->where;
+	struct strlist groups = {0}, users = {0};
 	auto_close int top = -1;
 
-	if (!dir || config_file_open_dir(AT_FDCWD, dir, dir,
-			    m->where->system_uid, &top, m->errors) <= 0)
+	if (!where->system_dir ||
+		config_file_open_dir(AT_FDCWD, where->system_dir,
+			where->system_dir, where->system_uid, &top,
+			m->errors) <= 0)
 		return;
-	load_system_file(m, top, dir, "cellblock.conf");
-	for (size_t i = 0; i < sizeof(system_dirs) / sizeof(*system_dirs); i++)
-		load_system_dir(m, top, dir, &system_dirs[i]);
+	for (size_t i = 0; i < where->ngroups; i++)
+		add_name(m, &groups, where->groups[i]);
+	if (where->user)
+		add_name(m, &users, where->user);
+	load_system_file(m, top, where->system_dir, "cellblock.conf");
+	load_dir(m, top, "conf.d", NULL);
+	load_dir(m, top, "groups", &groups);
+	load_dir(m, top, "users", &users);
+	strlist_fini(&groups);
+	strlist_fini(&users);
 }
 
 /* One SECTION.KEY=VALUE of the command line. */
@@ -791,7 +771,7 @@ int config_load(struct config *cfg, const struct config_where *where,
 	if (!where->login)
 		load_persons(&m);
 	check_together(&m);
-	config_list_fini(&m.seen_env);
+	strlist_fini(&m.seen_env);
 	config_fini(&m.base);
 	return errors->list.n + errors->dropped == before ? 0 : -1;
 }

@@ -10,7 +10,7 @@
 
 #include "jail/limits.h"
 #include "keys.h"
-#include "list.h"
+#include "repl/text/strlist.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,18 +41,18 @@ struct config {
 	/* [home] */
 	char *skeleton; /* directory, or NULL */
 	/* [files] */
-	struct config_list upload_from; /* directories */
-	struct config_list download_to;
+	struct strlist upload_from; /* directories */
+	struct strlist download_to;
 	/* [python] */
-	struct config_list executable;	/* never empty; first is the default */
-	char *packages;			/* directory, or NULL */
-	char *startup;			/* Python source, or NULL */
-	struct config_list env;		/* NAME=value, as execve wants it */
-	struct config_list env_sources; /* one for each of env */
+	struct strlist executable;  /* never empty; first is the default */
+	char *packages;		    /* directory, or NULL */
+	char *startup;		    /* Python source, or NULL */
+	struct strlist env;	    /* NAME=value, as execve wants it */
+	struct strlist env_sources; /* one for each of env */
 	/* [jail] */
-	struct config_list expose;
+	struct strlist expose;
 	struct config_range uids;
-	struct config_list require; /* word, or word=word */
+	struct strlist require; /* word, or word=word */
 	/* [terminal] */
 	enum config_escapes escapes;
 	enum config_colour colour;
@@ -63,14 +63,14 @@ struct config {
 	char *transcript; /* directory, or NULL */
 	/* [policy] */
 	bool locked;
-	struct config_list commands; /* names, or the one word "all" */
+	struct strlist commands; /* names, or the one word "all" */
 	/* file:line or --set for each key; NULL is built in */
 	char *sources[CONFIG_NKEYS];
 };
 
 /* All errors, each "file:line: what was expected". */
 struct config_errors {
-	struct config_list list;
+	struct strlist list;
 	size_t dropped; /* past CONFIG_ERRORS_MAX, or out of memory */
 };
 

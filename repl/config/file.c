@@ -89,13 +89,14 @@ static int open_failed(
 		errors, file->shown, "open: %s", strerror(errno));
 }
 
-int config_file_read(const struct config_file *file, char **text, size_t *n,
+/* Read the whole file into a new, NUL-terminated allocation. 1; 0 when there is
+ * none; -1 with an error added. */
+static int read_text(const struct config_file *file, char **text, size_t *n,
 	struct config_errors *errors)
 {
 	int link = file->trust == CONFIG_TRUST_SYSTEM ? O_NOFOLLOW : 0;
 	auto_close int fd = openat(file->dirfd, file->name,
 		O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | link);
-	auto_free char *buf = NULL;
 	struct stat st;
 	ssize_t got;
 
@@ -106,20 +107,18 @@ int config_file_read(const struct config_file *file, char **text, size_t *n,
 			errors, file->shown, "stat: %s", strerror(errno));
 	if (check_file(file, &st, errors) < 0)
 		return -1;
-	buf = malloc(CONFIG_FILE_MAX + 2);
-	if (!buf)
+	*text = malloc(CONFIG_FILE_MAX + 2);
+	if (!*text)
 		return config_errors_add(errors, file->shown, "out of memory");
-	got = io_read_full(fd, buf, CONFIG_FILE_MAX + 1);
+	got = io_read_full(fd, *text, CONFIG_FILE_MAX + 1);
 	if (got < 0)
 		return config_errors_add(
 			errors, file->shown, "read: %s", strerror(errno));
 	if (got > CONFIG_FILE_MAX)
 		return config_errors_add(errors, file->shown,
 			"expected at most %d bytes", CONFIG_FILE_MAX);
-	buf[got] = '\0';
+	(*text)[got] = '\0';
 	*n = (size_t)got;
-	*text = buf;
-	buf = NULL;
 	return 1;
 }
 
@@ -300,19 +299,21 @@ static char *feed(char *str, int room, void *stream)
 	return str;
 }
 
-void config_file_parse(const char *shown, const char *text, size_t n,
+void config_file_read(const struct config_file *file,
 	void (*take)(void *ctx, const struct config_line *line), void *ctx,
 	struct config_errors *errors)
 {
-	struct pass p = {
-		.shown = shown,
-		.next = text,
+	auto_free char *text = NULL;
+	struct pass p = {.shown = file->shown,
 		.take = take,
 		.ctx = ctx,
-		.errors = errors,
-	};
-	size_t nul = strlen(text);
+		.errors = errors};
+	size_t n, nul;
 
+	if (read_text(file, &text, &n, errors) <= 0)
+		return;
+	p.next = text;
+	nul = strlen(text);
 	if (nul < n) {
 		for (p.line = 1; p.next < text + nul; p.next++)
 			p.line += *p.next == '\n';
@@ -323,5 +324,5 @@ void config_file_parse(const char *shown, const char *text, size_t n,
 	if (!strncmp(text, "\xef\xbb\xbf", 3)) /* a byte order mark */
 		p.next += 3;
 	if (ini_parse_stream(feed, &p, handle, &p) < 0)
-		config_errors_add(errors, shown, "out of memory");
+		config_errors_add(errors, file->shown, "out of memory");
 }

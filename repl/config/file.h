@@ -31,16 +31,6 @@ struct config_file {
 	uid_t uid; /* for CONFIG_TRUST_SYSTEM */
 };
 
-/* Read the whole file into a new, NUL-terminated allocation (caller frees). 1;
- * 0 when there is no file; -1 with an error added. */
-int config_file_read(const struct config_file *file, char **text, size_t *n,
-	struct config_errors *errors);
-
-/* Open a directory of the system's; `shown` is its name in errors. 1 with a
- * descriptor; 0 when there is none; -1 with an error added. */
-int config_file_open_dir(int dirfd, const char *name, const char *shown,
-	uid_t uid, int *fd, struct config_errors *errors);
-
 /* One KEY = VALUE; borrowed for the call. */
 struct config_line {
 	const char *place; /* file:line */
@@ -51,11 +41,16 @@ struct config_line {
 	bool commented; /* a comment follows the value */
 };
 
-/* Hand each KEY = VALUE of the NUL-terminated `text` to `take`. Any other line
+/* Hand each KEY = VALUE of the file, if there is one, to `take`. Any other line
  * is an error. A section that does not exist is one error, and its keys are
  * passed over. */
-void config_file_parse(const char *shown, const char *text, size_t n,
+void config_file_read(const struct config_file *file,
 	void (*take)(void *ctx, const struct config_line *line), void *ctx,
 	struct config_errors *errors);
+
+/* Open a directory of the system's; `shown` is its name in errors. 1 with a
+ * descriptor; 0 when there is none; -1 with an error added. */
+int config_file_open_dir(int dirfd, const char *name, const char *shown,
+	uid_t uid, int *fd, struct config_errors *errors);
 
 #endif

@@ -25,11 +25,11 @@ enum config_type {
 	CONFIG_WORD,	 /* an enum */
 	CONFIG_STRING,	 /* char * */
 	CONFIG_DIR,	 /* char *, an absolute path */
-	CONFIG_DIRS,	 /* struct config_list of absolute paths */
-	CONFIG_NAMES,	 /* struct config_list of names, or "all" */
-	CONFIG_DEMANDS,	 /* struct config_list of words of enforce.h */
+	CONFIG_DIRS,	 /* struct strlist of absolute paths */
+	CONFIG_NAMES,	 /* struct strlist of names, or "all" */
+	CONFIG_DEMANDS,	 /* struct strlist of words of enforce.h */
 	CONFIG_RANGE,	 /* struct config_range */
-	CONFIG_VARIABLE, /* python.env.NAME: struct config_list of NAME=value */
+	CONFIG_VARIABLE, /* python.env.NAME: struct strlist of NAME=value */
 };
 
 /* What a person may still do to a value that the administrator locked. */

@@ -42,7 +42,7 @@ static void print_key(
 	FILE *f, const struct config *cfg, const struct config_key *k)
 {
 	const void *at = (const char *)cfg + k->offset;
-	const struct config_list *l = config_value_is_list(k) ? at : NULL;
+	const struct strlist *l = config_value_is_list(k) ? at : NULL;
 	const char *source = cfg->sources[config_keys_index(k)];
 	struct strbuf b = {0};
 	size_t i = 0;

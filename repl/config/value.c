@@ -63,11 +63,11 @@ static const struct kind {
 	[CONFIG_WORD] = {NUMBER, sizeof(int), NULL, NULL},
 	[CONFIG_STRING] = {TEXT, sizeof(char *), NULL, NULL},
 	[CONFIG_DIR] = {TEXT, sizeof(char *), NULL, NULL},
-	[CONFIG_DIRS] = {LIST, sizeof(struct config_list), NULL, NULL},
-	[CONFIG_NAMES] = {LIST, sizeof(struct config_list), NULL, NULL},
-	[CONFIG_DEMANDS] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_DIRS] = {LIST, sizeof(struct strlist), NULL, NULL},
+	[CONFIG_NAMES] = {LIST, sizeof(struct strlist), NULL, NULL},
+	[CONFIG_DEMANDS] = {LIST, sizeof(struct strlist), NULL, NULL},
 	[CONFIG_RANGE] = {RANGE, sizeof(struct config_range), NULL, NULL},
-	[CONFIG_VARIABLE] = {LIST, sizeof(struct config_list), NULL, NULL},
+	[CONFIG_VARIABLE] = {LIST, sizeof(struct strlist), NULL, NULL},
 };
 
 _Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any item");
@@ -390,7 +390,7 @@ static int parse_item(const struct config_key *key, char *item,
 }
 
 static int parse_list(const struct config_key *key, const char *text,
-	const char *home, struct config_list *l, struct err *e)
+	const char *home, struct strlist *l, struct err *e)
 {
 	char item[PATH_MAX];
 	int got;
@@ -398,9 +398,9 @@ static int parse_list(const struct config_key *key, const char *text,
 	while ((got = take_item(&text, false, item)) > 0) {
 		if (parse_item(key, item, home, e) < 0)
 			return -1;
-		if (config_list_has(l, item))
+		if (strlist_has(l, item))
 			return err_set(e, "expected each only once: %s", item);
-		if (config_list_add(l, item) < 0)
+		if (strlist_add(l, item) < 0)
 			return err_errno(e, "remember a value");
 	}
 	if (got < 0)
@@ -410,21 +410,19 @@ static int parse_list(const struct config_key *key, const char *text,
 	if (l->n > (size_t)key->max)
 		return err_set(
 			e, "expected at most %lld items", (long long)key->max);
-	if (l->n > 1 && config_list_has(l, "all"))
+	if (l->n > 1 && strlist_has(l, "all"))
 		return err_set(e, "expected all, or names, but not both");
 	return 0;
 }
 
 /* A variable's text, as a list of one item. */
-static int parse_variable(
-	const char *text, struct config_list *l, struct err *e)
+static int parse_variable(const char *text, struct strlist *l, struct err *e)
 {
 	char item[CONFIG_VALUE_MAX + 1];
 
 	if (take_whole(text, item, e) < 0)
 		return -1;
-	return config_list_add(l, item) < 0 ? err_errno(e, "remember a value")
-					    : 0;
+	return strlist_add(l, item) < 0 ? err_errno(e, "remember a value") : 0;
 }
 
 static int parse_range(const struct config_key *key, const char *text,
@@ -485,7 +483,7 @@ void config_value_fini(union config_value *v, const struct config_key *key)
 	if (kinds[key->type].shape == TEXT)
 		free(v->text);
 	if (kinds[key->type].shape == LIST)
-		config_list_fini(&v->list);
+		strlist_fini(&v->list);
 	memset(v, 0, sizeof(*v));
 }
 
@@ -507,18 +505,18 @@ void config_value_store(
 int config_value_append(struct config *cfg, const struct config_key *key,
 	const union config_value *v)
 {
-	struct config_list *l = field(cfg, key);
+	struct strlist *l = field(cfg, key);
 
 	for (size_t i = 0; i < v->list.n; i++) {
 		const char *s = v->list.items[i];
 
-		if (config_list_has(l, s))
+		if (strlist_has(l, s))
 			continue;
 		if (l->n >= (size_t)key->max) {
 			errno = E2BIG;
 			return -1;
 		}
-		if (config_list_add(l, s) < 0)
+		if (strlist_add(l, s) < 0)
 			return -1;
 	}
 	return 0;
@@ -535,7 +533,7 @@ int config_value_copy(struct config *to, const struct config *from,
 		r = copy.text ? 0 : -1;
 	}
 	if (kinds[key->type].shape == LIST)
-		r = config_list_copy(&copy.list, &v.list);
+		r = strlist_copy(&copy.list, &v.list);
 	memcpy(field(to, key), &copy, kinds[key->type].bytes);
 	return r;
 }
@@ -553,8 +551,8 @@ static bool is_same(const struct config_key *key, const union config_value *a,
 		return a->text && b->text ? !strcmp(a->text, b->text)
 					  : a->text == b->text;
 	case LIST:
-		return config_list_is_within(&a->list, &b->list) &&
-		       config_list_is_within(&b->list, &a->list);
+		return strlist_is_within(&a->list, &b->list) &&
+		       strlist_is_within(&b->list, &a->list);
 	}
 	return false;
 }
@@ -577,9 +575,9 @@ bool config_value_tightens(const struct config *base,
 	case TIGHTEN_RANK:
 		return word_of(key, n)->rank <= word_of(key, was)->rank;
 	case TIGHTEN_SUBSET:
-		return config_list_is_within(&v->list, &locked.list) ||
+		return strlist_is_within(&v->list, &locked.list) ||
 		       (key->type == CONFIG_NAMES &&
-			       config_list_has(&locked.list, "all"));
+			       strlist_has(&locked.list, "all"));
 	case TIGHTEN_NEVER:
 		return is_same(key, &locked, v);
 	}

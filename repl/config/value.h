@@ -21,7 +21,7 @@ union config_value {
 	int small;
 	int64_t large;
 	char *text; /* NULL when absent */
-	struct config_list list;
+	struct strlist list;
 	struct config_range range;
 };
 

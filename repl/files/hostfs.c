@@ -35,7 +35,7 @@
 /* ---- roots ---- */
 
 static int roots_open(struct hostfs *h, enum hostfs_use use,
-	const struct config_list *dirs, struct err *e)
+	const struct strlist *dirs, struct err *e)
 {
 	struct hostfs_root *v = calloc(dirs->n + 1, sizeof(*v));
 

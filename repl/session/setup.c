@@ -32,7 +32,7 @@ static void copy_term(char *buf, size_t size, const char *term)
 }
 
 const char *const *setup_list(
-	const char *to[static SETUP_LIST + 1], const struct config_list *l)
+	const char *to[static SETUP_LIST + 1], const struct strlist *l)
 {
 	size_t n = l->n < SETUP_LIST ? l->n : SETUP_LIST;
 

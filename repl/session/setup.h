@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct config;
-struct config_list;
+struct strlist;
 struct err;
 struct jail;
 struct options;
@@ -31,7 +31,7 @@ struct setup {
 
 /* A list that ends with NULL, in `to`; or NULL for an empty one. */
 const char *const *setup_list(
-	const char *to[static SETUP_LIST + 1], const struct config_list *l);
+	const char *to[static SETUP_LIST + 1], const struct strlist *l);
 
 /* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
 int setup_spec(struct jail_spec *spec, struct setup *s,

@@ -269,8 +269,8 @@ static void enter(const struct world *w)
 		cfg.locked = true;
 		in[0] = strdup(at(w, "in"));
 		out[0] = strdup(at(w, "out"));
-		cfg.upload_from = (struct config_list){in, 1};
-		cfg.download_to = (struct config_list){out, 1};
+		cfg.upload_from = (struct strlist){in, 1};
+		cfg.download_to = (struct strlist){out, 1};
 	}
 	if (!w->free)
 		CHILD_CHECK(confine_front(&c, &e) == 0, "%s", e.msg);

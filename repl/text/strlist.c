@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.c - strings, one after the other
+ * strlist.c - strings, one after the other
  *
  * Runs in:   front end
  * Trusts:    nobody; the strings may be a stranger's
  */
-#include "list.h"
+#include "strlist.h"
 
 #include "jail/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int config_list_add(struct config_list *l, const char *s)
+int strlist_add(struct strlist *l, const char *s)
 {
 	char *copy;
 
@@ -25,12 +25,12 @@ int config_list_add(struct config_list *l, const char *s)
 	return 0;
 }
 
-int config_list_put(struct config_list *l, size_t i, const char *s)
+int strlist_put(struct strlist *l, size_t i, const char *s)
 {
 	char *copy;
 
 	if (i >= l->n)
-		return config_list_add(l, s);
+		return strlist_add(l, s);
 	copy = strdup(s);
 	if (!copy)
 		return -1;
@@ -39,7 +39,7 @@ int config_list_put(struct config_list *l, size_t i, const char *s)
 	return 0;
 }
 
-bool config_list_has(const struct config_list *l, const char *s)
+bool strlist_has(const struct strlist *l, const char *s)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!strcmp(l->items[i], s))
@@ -47,28 +47,27 @@ bool config_list_has(const struct config_list *l, const char *s)
 	return false;
 }
 
-bool config_list_is_within(
-	const struct config_list *l, const struct config_list *outer)
+bool strlist_is_within(const struct strlist *l, const struct strlist *outer)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!config_list_has(outer, l->items[i]))
+		if (!strlist_has(outer, l->items[i]))
 			return false;
 	return true;
 }
 
-int config_list_copy(struct config_list *to, const struct config_list *from)
+int strlist_copy(struct strlist *to, const struct strlist *from)
 {
-	*to = (struct config_list){0};
+	*to = (struct strlist){0};
 	for (size_t i = 0; i < from->n; i++)
-		if (config_list_add(to, from->items[i]) < 0)
+		if (strlist_add(to, from->items[i]) < 0)
 			return -1;
 	return 0;
 }
 
-void config_list_fini(struct config_list *l)
+void strlist_fini(struct strlist *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free(l->items[i]);
 	free(l->items);
-	*l = (struct config_list){0};
+	*l = (struct strlist){0};
 }
