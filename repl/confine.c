@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static void allow_list(struct cage *cage, const struct strlist *dirs,
-	enum cage_access access)
+static void allow_list(
+	struct cage *cage, const struct strlist *dirs, enum cage_access access)
 {
 	for (size_t i = 0; i < dirs->n; i++)
 		cage_allow(cage, dirs->items[i], access);

@@ -11,7 +11,6 @@
  */
 #include "hostfs.h"
 
-#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
@@ -295,28 +294,9 @@ int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1])
 
 /* ---- names that match a pattern ---- */
 
-int hostfs_names_add(struct hostfs_names *names, const char *s)
-{
-	if (array_grow(&names->v, names->n, sizeof(*names->v)) < 0)
-		return -1;
-	names->v[names->n] = strdup(s);
-	if (!names->v[names->n])
-		return -1;
-	names->n++;
-	return 0;
-}
-
-void hostfs_names_free(struct hostfs_names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->v[i]);
-	free(names->v);
-	*names = (struct hostfs_names){0};
-}
-
 struct glob {
 	const struct hostfs *h;
-	struct hostfs_names *out;
+	struct strlist *out;
 	size_t max, looks;
 	bool full; /* no more is looked for */
 	char path[PATH_MAX];
@@ -358,7 +338,7 @@ static void found(struct glob *g)
 	if (g->h->locked)
 		fd = hostfs_open_file(g->h, g->path, &st, NULL);
 	if (g->h->locked ? fd >= 0 : lstat(g->path, &st) == 0)
-		hostfs_names_add(g->out, g->path);
+		strlist_add(g->out, g->path);
 }
 
 static void walk(struct glob *g, size_t at, const char *pattern, int depth);
@@ -424,16 +404,16 @@ static int by_name(const void *a, const void *b)
 }
 
 int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
-	struct hostfs_names *out, struct err *e)
+	struct strlist *out, struct err *e)
 {
 	auto_free char *expanded = hostfs_expand(h, pattern);
 	struct glob g = {.h = h, .out = out, .max = max};
 
-	*out = (struct hostfs_names){0};
+	*out = (struct strlist){0};
 	if (!expanded)
 		return err_errno(e, "match %s", pattern);
 	walk(&g, 0, expanded, 0);
 	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_name);
+		qsort(out->items, out->n, sizeof(*out->items), by_name);
 	return 0;
 }

@@ -35,12 +35,6 @@ struct hostfs {
 	size_t n_roots[2]; /* by enum hostfs_use */
 };
 
-/* Names found on the host; owned. */
-struct hostfs_names {
-	char **v;
-	size_t n;
-};
-
 /* Open the roots of a locked session. A missing root is skipped and counts as
  * not configured. */
 int hostfs_open(struct hostfs *h, const struct config *cfg, const char *home,
@@ -71,11 +65,9 @@ bool hostfs_is_dir(
 
 /* Names that match a pattern (fnmatch(3), '*' never a leading dot, "**" any
  * number of directories), sorted, at most `max`. 0, also when there is none;
- * -1 with e. Free with hostfs_names_free(). */
+ * -1 with e. Free with strlist_fini(). */
 int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
-	struct hostfs_names *out, struct err *e);
-int hostfs_names_add(struct hostfs_names *names, const char *s);
-void hostfs_names_free(struct hostfs_names *names);
+	struct strlist *out, struct err *e);
 
 /* Begin a new file in the directory `dir`. It gets the permissions of the file
  * `replaces` (NULL: none) in that directory. */

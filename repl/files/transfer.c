@@ -309,29 +309,29 @@ static void upload_one(
 	}
 	snprintf(place, sizeof(place), "/home/%s", path);
 	arrived(t, path_last(path), st.st_size, place);
-	hostfs_names_add(t->arrived, path);
+	strlist_add(t->arrived, path);
 }
 
 /* The names that the words stand for. */
 static int collect(struct transfer *t, const struct lexer_word *from, int n,
-	struct hostfs_names *names, struct err *e)
+	struct strlist *names, struct err *e)
 {
 	size_t max = (size_t)t->limits->max_count + COUNTED;
 
 	for (int i = 0; i < n; i++) {
-		struct hostfs_names some = {0};
+		struct strlist some = {0};
 		auto_free char *path = NULL;
 
 		if (!from[i].is_pattern) {
 			path = hostfs_expand(t->host, from[i].s);
-			if (!path || hostfs_names_add(names, path) < 0)
+			if (!path || strlist_add(names, path) < 0)
 				return err_errno(e, "upload");
 			continue;
 		}
 		if (hostfs_glob(t->host, from[i].pattern, max, &some, e) < 0)
 			return -1;
 		for (size_t k = 0; k < some.n; k++)
-			hostfs_names_add(names, some.v[k]);
+			strlist_add(names, some.items[k]);
 		if (!some.n) {
 			struct err none = {0};
 
@@ -339,7 +339,7 @@ static int collect(struct transfer *t, const struct lexer_word *from, int n,
 				from[i].s);
 			refuse(t, &none);
 		}
-		hostfs_names_free(&some);
+		strlist_fini(&some);
 	}
 	return 0;
 }
@@ -354,19 +354,20 @@ static void upload_end(struct transfer *t)
 	if (t->arrived->n && jail_home_list(t->jail, &files, NULL) == 0) {
 		for (size_t i = 0; i < t->arrived->n; i++)
 			for (size_t k = 0; k < files.n; k++)
-				if (!strcmp(files.v[k].path, t->arrived->v[i]))
+				if (!strcmp(files.v[k].path,
+					    t->arrived->items[i]))
 					ledger_note(t->ledger, &files.v[k],
 						LEDGER_UPLOADED);
 		jail_files_free(&files);
 	}
-	hostfs_names_free(t->arrived);
+	strlist_fini(t->arrived);
 	t->arrived = NULL;
 }
 
 int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
 {
-	struct hostfs_names names = {0}, arrived_names = {0};
+	struct strlist names = {0}, arrived_names = {0};
 	const char *dst = transfer_home_name(to ? to : "");
 	size_t len = strlen(dst);
 	bool to_dir;
@@ -376,9 +377,9 @@ int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
 	to_dir = (len && dst[len - 1] == '/') || names.n > 1 || n > 1 ||
 		 transfer_home_has_dir(t->jail, dst);
 	for (size_t i = 0; r == 0 && i < names.n && !t->cancelled; i++)
-		upload_one(t, names.v[i], dst, to_dir);
+		upload_one(t, names.items[i], dst, to_dir);
 	upload_end(t);
-	hostfs_names_free(&names);
+	strlist_fini(&names);
 	return r;
 }
 
@@ -695,7 +696,7 @@ int transfer_skeleton(const struct transfer *with, const char *dir)
 	struct transfer t = *with;
 	struct hostfs free_host = {0};
 	struct limits limits = *with->limits;
-	struct hostfs_names names = {0};
+	struct strlist names = {0};
 	struct tree w = {.t = &t};
 
 	if (!dir)

@@ -14,7 +14,7 @@
 
 struct err;
 struct hostfs;
-struct hostfs_names;
+struct strlist;
 struct jail;
 struct jail_file;
 struct jail_files;
@@ -43,7 +43,7 @@ struct transfer {
 	/* results */
 	int done, failed, left; /* left: there were too many */
 	bool cancelled;
-	struct hostfs_names *arrived; /* transfer.c's own */
+	struct strlist *arrived; /* transfer.c's own */
 };
 
 /* Copy files of the host, named or matched, into the home: to `to`, which is
