@@ -567,36 +567,18 @@ static void check_together(struct merge *m)
 }
 /* ---- the sources ---- */
 
-static void load_file(struct merge *m, const struct config_file *file)
-{
-	start_source(m, false);
-	config_file_read(file, apply_line, m, m->errors);
-}
-
-static void load_system_file(
-	struct merge *m, int dirfd, const char *dir, const char *name)
+/* Load the file `name` of the directory `dir`, which `dirfd` holds; "" and
+ * AT_FDCWD for a path. */
+static void load_file(struct merge *m, int dirfd, const char *dir,
+	const char *name, enum config_trust trust)
 {
 	char shown[PATH_MAX + NAME_MAX + 2];
 	struct config_file file = {
-		.dirfd = dirfd,
-		.name = name,
-		.shown = shown,
-		.trust = CONFIG_TRUST_SYSTEM,
-		.uid = m->where->system_uid,
-	};
+		dirfd, name, shown, trust, m->where->system_uid};
 
-	snprintf(shown, sizeof(shown), "%s/%s", dir, name);
-	load_file(m, &file);
-}
-
-/* What a person's file or a named one, `path`, says. */
-static void load_persons_file(
-	struct merge *m, const char *path, enum config_trust trust)
-{
-	struct config_file file = {
-		.dirfd = AT_FDCWD, .name = path, .shown = path, .trust = trust};
-
-	load_file(m, &file);
+	snprintf(shown, sizeof(shown), "%s%s%s", dir, *dir ? "/" : "", name);
+	start_source(m, false);
+	config_file_read(&file, apply_line, m, m->errors);
 }
 
 static bool is_fragment(const char *name)
@@ -676,7 +658,7 @@ static void load_dir(
 	for (size_t i = 0; r == 0 && i < names->n; i++) {
 		snprintf(file, sizeof(file), "%s%s", names->items[i],
 			people ? ".conf" : "");
-		load_system_file(m, fd, dir, file);
+		load_file(m, fd, dir, file, CONFIG_TRUST_SYSTEM);
 	}
 	strlist_fini(&fragments);
 }
@@ -696,7 +678,8 @@ static void load_system(struct merge *m)
 		add_name(m, &groups, where->groups[i]);
 	if (where->user)
 		add_name(m, &users, where->user);
-	load_system_file(m, top, where->system_dir, "cellblock.conf");
+	load_file(m, top, where->system_dir, "cellblock.conf",
+		CONFIG_TRUST_SYSTEM);
 	load_dir(m, top, "conf.d", NULL);
 	load_dir(m, top, "groups", &groups);
 	load_dir(m, top, "users", &users);
@@ -710,7 +693,7 @@ static void load_set(struct merge *m, const char *set)
 	const char *eq = strchr(set, '=');
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
 	char section[64], name[192], place[80];
-	const char *near;
+	const struct config_key *near;
 	struct config_line line = {
 		"--set", section, name, eq ? eq + 1 : "", 1, false};
 
@@ -723,13 +706,14 @@ static void load_set(struct merge *m, const char *set)
 	}
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - set), set);
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - dot - 1), dot + 1);
-	near = config_keys_nearest_section(section);
-	if (config_keys_has_section(section))
+	if (config_keys_find(section, NULL)) {
 		apply_line(m, &line);
-	else
-		config_errors_add(m->errors, place, "no section %s%s%s%s",
-			section, near ? "; did you mean " : "",
-			near ? near : "", near ? "?" : "");
+		return;
+	}
+	near = config_keys_nearest(section, NULL);
+	config_errors_add(m->errors, place, "no section %s%s%s%s", section,
+		near ? "; did you mean " : "", near ? near->section : "",
+		near ? "?" : "");
 }
 
 /* What the person says: a file and --set. */
@@ -746,9 +730,10 @@ static void load_persons(struct merge *m)
 			out_of_memory(m, where->explicit_file);
 	}
 	if (where->explicit_file)
-		load_persons_file(m, where->explicit_file, CONFIG_TRUST_NAMED);
+		load_file(m, AT_FDCWD, "", where->explicit_file,
+			CONFIG_TRUST_NAMED);
 	else if (where->user_file)
-		load_persons_file(m, where->user_file, CONFIG_TRUST_OWN);
+		load_file(m, AT_FDCWD, "", where->user_file, CONFIG_TRUST_OWN);
 	lock(m);
 	start_source(m, true);
 	for (size_t i = 0; i < where->nsets; i++)

@@ -212,17 +212,17 @@ static int handle(
 	struct config_line line = {
 		place(p), section, name, text, p->line, p->commented};
 
-	if (!value) /* as some builds of inih announce a section */
+	if (!value) /* some builds of inih announce a section so */
 		return 1;
 	snprintf(text, sizeof(text), "%s", value);
 	show_quoted(text);
 	if (!section[0])
 		config_errors_add(p->errors, line.place,
 			"expected a [section] before the first key");
-	else if (config_keys_has_section(section) && !name[0])
+	else if (config_keys_find(section, NULL) && !name[0])
 		config_errors_add(
 			p->errors, line.place, "expected a key before the =");
-	else if (config_keys_has_section(section))
+	else if (config_keys_find(section, NULL))
 		p->take(p->ctx, &line);
 	return 1;
 }
@@ -231,7 +231,8 @@ static int handle(
 static void check_section(struct pass *p, char *s)
 {
 	char *end = strchr(s, ']');
-	const char *rest = end ? end + 1 + strspn(end + 1, " \t") : "", *near;
+	const char *rest = end ? end + 1 + strspn(end + 1, " \t") : "";
+	const struct config_key *near;
 
 	if (!end || (*rest && *rest != ';' && *rest != '#')) {
 		config_errors_add(p->errors, place(p),
@@ -242,31 +243,29 @@ static void check_section(struct pass *p, char *s)
 		return;
 	}
 	*end = '\0';
-	near = config_keys_nearest_section(s + 1);
-	if (!config_keys_has_section(s + 1))
+	near = config_keys_nearest(s + 1, NULL);
+	if (!config_keys_find(s + 1, NULL))
 		config_errors_add(p->errors, place(p), "no section [%s]%s%s%s",
-			s + 1, near ? "; did you mean [" : "", near ? near : "",
-			near ? "]?" : "");
+			s + 1, near ? "; did you mean [" : "",
+			near ? near->section : "", near ? "]?" : "");
 	*end = ']';
 }
 
-/* Whether inih may see these `n` bytes; `room` is the size of its buffer. Adds
- * the reason if not, but for an empty line and a comment. */
+/* True if inih may see these `n` bytes; `room` is the size of its buffer. False
+ * for an empty line and a comment, and with an error added. */
 static bool check_line(struct pass *p, const char *s, size_t n, int room)
 {
 	if (!n || *s == '#' || *s == ';')
 		return false;
-	if (n > CONFIG_LINE_MAX || (int)n + 3 > room) {
+	if (n > CONFIG_LINE_MAX || (int)n + 3 > room)
 		config_errors_add(p->errors, place(p),
 			"expected a line of at most %d bytes", CONFIG_LINE_MAX);
-		return false;
-	}
-	if (!utf8_is_text(s, n, "\t")) {
+	else if (!utf8_is_text(s, n, "\t"))
 		config_errors_add(p->errors, place(p),
 			"expected UTF-8 text without control characters");
-		return false;
-	}
-	return true;
+	else
+		return true;
+	return false;
 }
 
 /* inih asks for a line: give it the next one, trimmed, or an empty one. */

@@ -134,8 +134,9 @@ const struct config_key *config_keys_find(const char *section, const char *name)
 		const struct config_key *k = &config_keys[i];
 
 		if (!strcmp(k->section, section) &&
-			(k->type == CONFIG_VARIABLE ? !strncmp(name, "env.", 4)
-						    : !strcmp(name, k->name)))
+			(!name || !strcmp(name, k->name) ||
+				(k->type == CONFIG_VARIABLE &&
+					!strncmp(name, "env.", 4))))
 			return k;
 	}
 	return NULL;
@@ -151,14 +152,6 @@ const struct config_key *config_keys_find_full(const char *full)
 	memcpy(section, full, n);
 	section[n] = '\0';
 	return config_keys_find(section, full + n + 1);
-}
-
-bool config_keys_has_section(const char *section)
-{
-	for (size_t i = 0; i < CONFIG_NKEYS; i++)
-		if (!strcmp(config_keys[i].section, section))
-			return true;
-	return false;
 }
 
 /* Levenshtein distance. Names longer than any key are far from all. */
@@ -189,44 +182,25 @@ static size_t distance(const char *a, const char *b)
 	return row[lb];
 }
 
-/* True of a slip: at most a third of the word, or one character. */
-static bool is_near(size_t d, const char *word)
-{
-	return d <= 1 || d * 3 <= strlen(word);
-}
-
-const char *config_keys_nearest_section(const char *section)
-{
-	const char *best = NULL;
-	size_t best_d = SIZE_MAX;
-
-	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
-		size_t d = distance(section, config_keys[i].section);
-
-		if (d < best_d) {
-			best_d = d;
-			best = config_keys[i].section;
-		}
-	}
-	return is_near(best_d, section) ? best : NULL;
-}
-
-/* The same name in another section is nearer than a similar one in this. */
 const struct config_key *config_keys_nearest(
 	const char *section, const char *name)
 {
+	const char *word = name ? name : section;
 	const struct config_key *best = NULL;
 	size_t best_d = SIZE_MAX;
 
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		const struct config_key *k = &config_keys[i];
-		size_t d = 2 * distance(name, k->name) +
-			   !!strcmp(section, k->section);
+		size_t d = 2 * distance(word, name ? k->name : k->section);
 
+		/* The same name elsewhere is nearer than a similar one here. */
+		d += name && strcmp(section, k->section) != 0;
 		if (d < best_d) {
 			best_d = d;
 			best = k;
 		}
 	}
-	return is_near(best_d / 2, name) ? best : NULL;
+	/* A slip is one character, or at most a third of the word. */
+	best_d /= 2;
+	return best_d <= 1 || best_d * 3 <= strlen(word) ? best : NULL;
 }

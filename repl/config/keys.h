@@ -70,18 +70,16 @@ extern const struct config_key config_keys[CONFIG_NKEYS];
 /* A key's place in the table. */
 size_t config_keys_index(const struct config_key *key);
 
-/* The key, or NULL. "env.ANYTHING" finds the key of all variables. */
+/* The key, or NULL. "env.ANYTHING" finds the key of all variables; no name the
+ * first key of the section. */
 const struct config_key *config_keys_find(
 	const char *section, const char *name);
 
 /* The same for "section.name". */
 const struct config_key *config_keys_find_full(const char *full);
 
-/* True if a key has this section. */
-bool config_keys_has_section(const char *section);
-
-/* What the person probably meant, or NULL when nothing is near. */
-const char *config_keys_nearest_section(const char *section);
+/* The key that the person probably meant, or without a name one of the section;
+ * NULL when nothing is near. */
 const struct config_key *config_keys_nearest(
 	const char *section, const char *name);
 
