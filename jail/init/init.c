@@ -152,28 +152,22 @@ static int build(struct pid1 *p, struct err *e)
 		return err_errno(e, "look at the pid namespace");
 	m.ns_dev = ns.st_dev;
 	m.ns_ino = ns.st_ino;
-	if (hide_command_line(e) < 0)
-		return -1;
-	if (cgroup_enter(p->in.cgroup, e) < 0)
-		return -1;
-	if (ident_close_fds(ours, 6, e) < 0)
+	if (hide_command_line(e) < 0 || cgroup_enter(p->in.cgroup, e) < 0 ||
+		ident_close_fds(ours, 6, e) < 0)
 		return -1;
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_errno(e, "create a cgroup namespace");
 	if (ident_map_self(PLAN_ID, PLAN_ID, PLAN_ID, PLAN_ID, e) < 0)
 		return -1;
 	p->ctx.home_fd = p->in.home_fd;
-	if (apply_stage(p->in.plan, PLAN_JAIL, &p->ctx, e) < 0)
-		return -1;
-	if (ptys_open(p, &tty_master, &line_master, e) < 0)
+	if (apply_stage(p->in.plan, PLAN_JAIL, &p->ctx, e) < 0 ||
+		ptys_open(p, &tty_master, &line_master, e) < 0)
 		return -1;
 	tty_peer = pty_open_slave(tty_master, O_NONBLOCK, e);
-	if (tty_peer < 0)
-		return -1;
-	if (spawn_prepare(&p->spawn, p->in.spec, p->in.plan, &p->ctx,
-		    p->in.cgroup, e) < 0)
-		return -1;
-	if (follow_warden(p, e) < 0)
+	if (tty_peer < 0 ||
+		spawn_prepare(&p->spawn, p->in.spec, p->in.plan, &p->ctx,
+			p->in.cgroup, e) < 0 ||
+		follow_warden(p, e) < 0)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
 	m.no_proc = p->ctx.proc_fd < 0;

@@ -45,6 +45,7 @@ static const char *const env_fixed[] = {
 	"PYTHONDONTWRITEBYTECODE=1",
 };
 
+/* Each is told how many cores the session has. */
 static const char *const thread_pools[] = {
 	"OMP_NUM_THREADS",
 	"OPENBLAS_NUM_THREADS",
@@ -52,39 +53,43 @@ static const char *const thread_pools[] = {
 	"NUMEXPR_NUM_THREADS",
 };
 
+/* Set a variable, NAME=VALUE (borrowed), in place of one of the same name. */
+static int env_set(struct spawn *s, const char *text, struct err *e)
+{
+	size_t len = strcspn(text, "=") + 1;
+	int at = 0;
+
+	while (s->env[at] && strncmp(s->env[at], text, len) != 0)
+		at++;
+	if (at >= SPAWN_ENV_MAX - 1)
+		return err_set(e, "python.env: too many variables");
+	s->env[at] = text;
+	return 0;
+}
+
 static int env_prepare(struct spawn *s, struct err *e)
 {
-	int n = 0, cores = (s->spec->limits.cpus_milli + 999) / 1000;
+	const struct jail_spec *spec = s->spec;
+	int cores = (spec->limits.cpus_milli + 999) / 1000;
 
-	for (size_t i = 0; i < sizeof(env_fixed) / sizeof(env_fixed[0]); i++)
-		s->env[n++] = env_fixed[i];
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(env_fixed) / sizeof(*env_fixed); i++)
+		env_set(s, env_fixed[i], NULL);
+	for (size_t i = 0; i < sizeof(thread_pools) / sizeof(*thread_pools);
+		i++) {
 		snprintf(s->threads[i], sizeof(s->threads[i]), "%s=%d",
 			thread_pools[i], cores > 0 ? cores : 1);
-		s->env[n++] = s->threads[i];
+		env_set(s, s->threads[i], NULL);
 	}
 	snprintf(s->term, sizeof(s->term), "TERM=%.50s",
-		s->spec->term ? s->spec->term : "dumb");
-	s->env[n++] = s->term;
-	if (s->spec->packages) {
-		snprintf(s->packages, sizeof(s->packages), "PYTHONPATH=%s",
-			s->spec->packages);
-		s->env[n++] = s->packages;
-	}
-	/* A variable of the configuration replaces one of the same name. */
-	for (int i = 0; s->spec->env && s->spec->env[i]; i++) {
-		const char *add = s->spec->env[i];
-		size_t len = strcspn(add, "=") + 1;
-		int at = 0;
-
-		while (at < n && strncmp(s->env[at], add, len) != 0)
-			at++;
-		if (at >= SPAWN_ENV_MAX - 1)
-			return err_set(e, "python.env: too many variables");
-		s->env[at] = add;
-		n += at == n;
-	}
-	s->env[n] = NULL;
+		spec->term ? spec->term : "dumb");
+	env_set(s, s->term, NULL);
+	snprintf(s->packages, sizeof(s->packages), "PYTHONPATH=%s",
+		spec->packages ? spec->packages : "");
+	if (spec->packages)
+		env_set(s, s->packages, NULL);
+	for (int i = 0; spec->env && spec->env[i]; i++)
+		if (env_set(s, spec->env[i], e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -143,12 +148,39 @@ int spawn_open_driver(int *fds, struct err *e)
 	return -1;
 }
 
-/* A duplicate at a high number, which survives exec. */
-static int high_dup(int fd, struct err *e)
-{
-	int r = fcntl(fd, F_DUPFD, HIGH_FD);
+struct argv {
+	const char *v[SPAWN_ARGS_MAX + 16];
+	char numbers[7][16];
+	int n, nnumbers;
+};
 
-	return r < 0 ? err_errno(e, "duplicate a descriptor for Python") : r;
+static void argv_number(struct argv *a, int value)
+{
+	char *text = a->numbers[a->nnumbers++];
+
+	snprintf(text, sizeof(a->numbers[0]), "%d", value);
+	a->v[a->n++] = text;
+}
+
+/* Pass a descriptor to the driver: a duplicate at a high number. */
+static int argv_fd(struct argv *a, int fd, struct err *e)
+{
+	int high = fcntl(fd, F_DUPFD, HIGH_FD);
+
+	if (high < 0)
+		return err_errno(e, "duplicate a descriptor for Python");
+	argv_number(a, high);
+	return 0;
+}
+
+/* Python under the driver, which boot.py tells apart by what follows. */
+static int argv_driver(struct argv *a, int parts, struct err *e)
+{
+	a->v[a->n++] = "-I";
+	a->v[a->n++] = "-S";
+	a->v[a->n++] = "-c";
+	a->v[a->n++] = (const char *)guest_load;
+	return argv_fd(a, parts, e);
 }
 
 static int stdio_set(const int *fds, struct err *e)
@@ -159,53 +191,19 @@ static int stdio_set(const int *fds, struct err *e)
 	return 0;
 }
 
-struct argv {
-	const char *v[SPAWN_ARGS_MAX + 16];
-	int n;
-	char numbers[7][16];
-};
-
-static void argv_number(struct argv *a, int i, int value)
-{
-	snprintf(a->numbers[i], sizeof(a->numbers[i]), "%d", value);
-	a->v[a->n++] = a->numbers[i];
-}
-
-static int argv_driver(
-	struct argv *a, const struct spawn *s, const int *fds, struct err *e)
-{
-	int driver = high_dup(fds[SPAWN_PARTS], e);
-
-	if (driver < 0)
-		return -1;
-	a->v[a->n++] = s->spec->python;
-	a->v[a->n++] = "-I";
-	a->v[a->n++] = "-S";
-	a->v[a->n++] = "-c";
-	a->v[a->n++] = (const char *)guest_load;
-	argv_number(a, 0, driver);
-	return 0;
-}
-
 static int child_session(const struct spawn *s, int tty, int line,
 	const int *fds, struct argv *a, struct err *e)
 {
-	const int stdio[3] = {tty, tty, tty};
-	int high[5] = {high_dup(fds[SPAWN_CTL], e), high_dup(line, e),
-		high_dup(tty, e), high_dup(fds[SPAWN_LIBRARY], e),
-		high_dup(fds[SPAWN_STACK], e)};
+	const int own[] = {fds[SPAWN_CTL], line, tty, fds[SPAWN_LIBRARY],
+		fds[SPAWN_STACK]};
 
-	if (stdio_set(stdio, e) < 0)
+	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
-	if (argv_driver(a, s, fds, e) < 0)
-		return -1;
-	for (int i = 0; i < 5; i++) {
-		if (high[i] < 0)
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (argv_fd(a, own[i], e) < 0)
 			return -1;
-		argv_number(a, i + 1, high[i]);
-	}
-	argv_number(a, 6, s->spec->limits.recursion);
-	return 0;
+	argv_number(a, s->spec->limits.recursion);
+	return stdio_set((const int[]){tty, tty, tty}, e);
 }
 
 static int child_program(const struct spawn *s, int tty, const int *fds,
@@ -220,11 +218,8 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 
 		stdio[i] = from < 0 ? s->null : from;
 	}
-	if (stdio_set(stdio, e) < 0)
-		return -1;
-	if (!args || !args[0] || strcmp(args[0], "-e") != 0)
-		a->v[a->n++] = s->spec->python;
-	else if (argv_driver(a, s, fds, e) < 0)
+	if (args && args[0] && !strcmp(args[0], "-e") &&
+		argv_driver(a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	for (int i = 0; args && args[i]; i++) {
 		if (i >= SPAWN_ARGS_MAX)
@@ -232,7 +227,7 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 				e, "more than %d arguments", SPAWN_ARGS_MAX);
 		a->v[a->n++] = args[i];
 	}
-	return 0;
+	return stdio_set(stdio, e);
 }
 
 /* A program expects the default actions. The warden has reset what its caller
@@ -255,7 +250,7 @@ static int child_exec(
 {
 	int session = s->spec->mode == SPEC_SESSION;
 	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
-	struct argv a = {.n = 0};
+	struct argv a = {.v = {s->spec->python}, .n = 1};
 
 	if (cgroup_enter_freezer(s->cgroup, e) < 0)
 		return -1;

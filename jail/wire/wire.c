@@ -16,6 +16,10 @@
 /* The fields of a message. Each one follows a space. */
 enum field {
 	END,
+	HOW,
+	WORD, /* printable ASCII without spaces */
+	TEXT, /* printable ASCII */
+	/* numbers */
 	NO,
 	PID,
 	NAMES,
@@ -23,9 +27,19 @@ enum field {
 	STATUS,
 	MARKED,
 	LENGTH,
-	HOW,
-	WORD, /* printable ASCII without spaces */
-	TEXT, /* printable ASCII */
+};
+
+static const struct {
+	size_t at; /* of a 32-bit field in struct wire_guest */
+	uint32_t max;
+} numbers[] = {
+	[NO] = {offsetof(struct wire_guest, no), UINT32_MAX},
+	[PID] = {offsetof(struct wire_guest, pid), INT32_MAX},
+	[NAMES] = {offsetof(struct wire_guest, names), UINT32_MAX},
+	[THREADS] = {offsetof(struct wire_guest, threads), UINT32_MAX},
+	[STATUS] = {offsetof(struct wire_guest, status), 255},
+	[MARKED] = {offsetof(struct wire_guest, marked), 1},
+	[LENGTH] = {offsetof(struct wire_guest, answer_n), WIRE_ANSWER_MAX},
 };
 
 /* The whole attack surface of the control socket. */
@@ -58,21 +72,16 @@ struct scan {
 	int bad;
 };
 
-static uint64_t scan_number(struct scan *s, uint64_t max)
+static uint32_t scan_number(struct scan *s, uint32_t max)
 {
 	uint64_t v = 0;
 	int digits = 0;
 
-	while (s->at < s->end && *s->at >= '0' && *s->at <= '9') {
+	for (; digits < 18 && s->at < s->end && *s->at >= '0' && *s->at <= '9';
+		digits++)
 		v = v * 10 + (uint64_t)(*s->at++ - '0');
-		if (++digits > 18)
-			break;
-	}
-	if (digits == 0 || digits > 18 || v > max) {
-		s->bad = 1;
-		return 0;
-	}
-	return v;
+	s->bad |= digits == 0 || v > max;
+	return (uint32_t)v;
 }
 
 /* At least one character above `low`, up to the end of the line. */
@@ -100,43 +109,17 @@ static enum jail_how scan_how(struct scan *s)
 
 static void scan_field(struct scan *s, enum field f, struct wire_guest *m)
 {
+	uint32_t v;
+
 	if (s->at == s->end || *s->at++ != ' ') {
 		s->bad = 1;
-		return;
-	}
-	switch (f) {
-	case END:
-		break;
-	case NO:
-		m->no = (uint32_t)scan_number(s, UINT32_MAX);
-		break;
-	case PID:
-		m->pid = (int32_t)scan_number(s, INT32_MAX);
-		break;
-	case NAMES:
-		m->names = (uint32_t)scan_number(s, UINT32_MAX);
-		break;
-	case THREADS:
-		m->threads = (uint32_t)scan_number(s, UINT32_MAX);
-		break;
-	case STATUS:
-		m->status = (int)scan_number(s, 255);
-		break;
-	case MARKED:
-		m->marked = (int)scan_number(s, 1);
-		break;
-	case LENGTH:
-		m->answer_n = (size_t)scan_number(s, WIRE_ANSWER_MAX);
-		break;
-	case HOW:
+	} else if (f == HOW) {
 		m->how = scan_how(s);
-		break;
-	case WORD:
-		scan_text(s, m->text, sizeof(m->text), ' ');
-		break;
-	case TEXT:
-		scan_text(s, m->text, sizeof(m->text), ' ' - 1);
-		break;
+	} else if (f == WORD || f == TEXT) {
+		scan_text(s, m->text, sizeof(m->text), f == WORD ? ' ' : 0x1f);
+	} else {
+		v = scan_number(s, numbers[f].max);
+		memcpy((char *)m + numbers[f].at, &v, sizeof(v));
 	}
 }
 

@@ -68,7 +68,7 @@ struct wire_guest {
 	int ok;		    /* PARKED */
 	char text[64];	    /* version, reason: printable ASCII */
 	const char *answer; /* points into the message */
-	size_t answer_n;
+	uint32_t answer_n;
 };
 
 /* Decode one message. 0, or -1 with e. m->answer points into `buf`. */
