@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coding.c - the encoding that a script says it is in
+ * coding.c - the encoding that a script declares
  *
  * Runs in:   the front end
  * Trusts:    no byte of the script
  *
- * The declaration is found as Python's tokenizer finds it: in a comment that
- * is alone on the first line, or on the second below a line without code.
+ * Python reads a file in the encoding that one of its first two lines declares
+ * (PEP 263); cells are UTF-8. The declaration is found as Python's tokenizer
+ * finds it: in a comment that is alone on the first line, or on the second
+ * line below one without code.
  */
-#include "coding.h"
+#include "command.h"
 
 #include "jail/base/err.h"
 #include "repl/text/utf8.h"
@@ -54,7 +56,7 @@ static void declared(
 	name[n] = '\0';
 }
 
-/* Look at one line. Whether the next one may declare it yet. */
+/* Look at one line. True if the next line may still declare an encoding. */
 static bool look(const char *s, size_t n, char name[static NAME_MAX_BYTES])
 {
 	const char *end = s + n;
@@ -76,7 +78,7 @@ static bool is_utf8(const char *name)
 	       !strncasecmp(name, "utf_8_", 6);
 }
 
-/* How many of the bytes are ASCII, or UTF-8, up to the first that is not. */
+/* How many bytes there are before the first that is not ASCII, or UTF-8. */
 static size_t clean(const char *s, size_t n, bool ascii)
 {
 	size_t at = 0;
@@ -92,15 +94,14 @@ static size_t clean(const char *s, size_t n, bool ascii)
 	return at;
 }
 
-static int refuse_bytes(
-	const char *s, size_t at, const char *name, struct err *e)
+/* A line's number for the error, from 1 on. */
+static int line_of(const char *s, size_t at)
 {
 	int line = 1;
 
 	for (size_t i = 0; i < at; i++)
 		line += s[i] == '\n';
-	err_set(e, "%s:%d: expected UTF-8", name, line);
-	return err_hint(e, "no other encoding is declared");
+	return line;
 }
 
 int coding_check(const char *s, size_t n, const char *name, struct err *e)
@@ -113,9 +114,12 @@ int coding_check(const char *s, size_t n, const char *name, struct err *e)
 			coding);
 	if (!coding[0] || is_utf8(coding)) {
 		at = clean(s, n, false);
-		return at < n ? refuse_bytes(s, at, name, e) : 0;
+		if (at == n)
+			return 0;
+		err_set(e, "%s:%d: expected UTF-8", name, line_of(s, at));
+		return err_hint(e, "no other encoding is declared");
 	}
-	/* Whatever it is: all but those of Unicode have ASCII in them. */
+	/* Every encoding but those of Unicode includes ASCII. */
 	if (clean(s, n, true) == n && strncasecmp(coding, "utf", 3) != 0)
 		return 0;
 	err_set(e, "%s: expected UTF-8, but it is declared to be %s", name,

@@ -5,9 +5,8 @@
  * Runs in:   front end, between cells
  * Trusts:    the person, as far as [policy] commands goes
  */
-#include "impl.h"
+#include "command.h"
 
-#include "complete.h"
 #include "jail/base/err.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
@@ -22,48 +21,48 @@
 /* clang-format off */
 const struct command commands[] = {
 	{"upload", "SRC… [DST]", ARG_HOST, 1, -1,
-		"copy files of the host into the home", command_upload},
+		"copy files of the host into the home", files_upload},
 	{"download", "PATTERN… [DIR]", ARG_HOME, 1, -1,
-		"copy files of the home to the host", command_download},
+		"copy files of the home to the host", files_download},
 	{"files", "[PATTERN]", ARG_HOME, 0, 1,
-		"list the home", command_files},
+		"list the home", files_list},
 	{"show", "FILE", ARG_HOME, 1, 1,
-		"print a file of the home", command_show},
+		"print a file of the home", files_show},
 	{"rm", "PATTERN…", ARG_HOME, 1, -1,
-		"remove files of the home", command_rm},
+		"remove files of the home", files_rm},
 	{"limits", "", ARG_NONE, 0, 0,
-		"what you may do, and what enforces it", command_limits},
+		"what you may do, and what enforces it", info_limits},
 	{"usage", "", ARG_NONE, 0, 0,
-		"what the session uses now", command_usage},
+		"what the session uses now", info_usage},
 	{"who", "", ARG_NONE, 0, 0,
-		"your variables", command_who},
+		"your variables", info_who},
 	{"undo", "[N]", ARG_NONE, 0, 1,
 		"back to before the last cell, or the last N",
-		command_undo},
+		cells_undo},
 	{"reset", "", ARG_NONE, 0, 0,
-		"a fresh Python on the same home", command_reset},
+		"a fresh Python on the same home", cells_reset},
 	{"wipe", "", ARG_NONE, 0, 0,
-		"empty the home", command_wipe},
+		"empty the home", files_wipe},
 	{"load", "FILE", ARG_HOST, 1, 1,
-		"run a script of the host, cell by cell", command_load},
+		"run a script of the host, cell by cell", script_load},
 	{"save", "FILE", ARG_HOST, 1, 1,
 		"write the cells that ran as a script on the host",
-		command_save},
+		script_save},
 	{"history", "[TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
-		"cells of this session and those before", command_history},
+		"cells of this session and those before", cells_history},
 	{"out", "[N]", ARG_NONE, 0, 1,
-		"page through the full output of a cell", command_out},
+		"page through the full output of a cell", cells_out},
 	{"edit", "[N]", ARG_NONE, 0, 1,
-		"the last cell, or cell N, back in the editor", command_edit},
+		"the last cell, or cell N, back in the editor", cells_edit},
 	{"time", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
-		"run a cell and say what it took", command_time},
+		"run a cell and say what it took", cells_time},
 	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
 		"signature and docs; also NAME?, and NAME?? for source",
-		command_doc},
+		info_doc},
 	{"help", "[COMMAND]", ARG_COMMAND, 0, 1,
-		"this list", command_help},
+		"this list", info_help},
 	{"quit", "", ARG_NONE, 0, 0,
-		"leave; so does Ctrl-D", command_quit},
+		"leave; so does Ctrl-D", cells_quit},
 	{0},
 };
 /* clang-format on */
@@ -116,13 +115,7 @@ const struct command *command_find(
 	return found;
 }
 
-bool command_takes_cell(const struct config *cfg, const char *name, size_t n)
-{
-	const struct command *c = command_find(cfg, name, n, NULL);
-
-	return c && c->arg == ARG_CELL;
-}
-
+/* The wrong number of arguments is said in terms of the right ones. */
 static int check_count(const struct command *c, int n, struct err *e)
 {
 	if (n >= c->min && (c->max < 0 || n <= c->max))
@@ -137,28 +130,16 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static int run_verbatim(struct session *s, const struct command *c,
-	struct command_line *line, struct err *e)
-{
-	while (line->rest_n && is_space(line->rest[line->rest_n - 1]))
-		line->rest_n--;
-	if (c->min && !line->rest_n)
-		return err_set(e, "usage: :%s %s", c->name, c->args);
-	return c->run(s, line, e);
-}
-
 int command_run(struct session *s, const char *src, size_t n, struct err *e)
 {
-	const struct command *c;
-	struct command_line line;
+	struct command_line line = {0};
 	struct lexer_words words = {0};
+	const struct command *c;
 	size_t name_n = 0;
 	int r = -1;
 
-	while (n && (is_space(*src) || *src == ':')) {
+	for (; n && (is_space(*src) || *src == ':'); n--)
 		src++;
-		n--;
-	}
 	while (name_n < n && !is_space(src[name_n]))
 		name_n++;
 	c = command_find(s->cfg, src, name_n, e);
@@ -166,14 +147,14 @@ int command_run(struct session *s, const char *src, size_t n, struct err *e)
 		return -1;
 	line.rest = src + name_n;
 	line.rest_n = n - name_n;
-	while (line.rest_n && is_space(*line.rest)) {
+	for (; line.rest_n && is_space(*line.rest); line.rest_n--)
 		line.rest++;
-		line.rest_n--;
-	}
 	if (c->max == COMMAND_VERBATIM) {
-		line.words = NULL;
-		line.n = 0;
-		return run_verbatim(s, c, &line, e);
+		while (line.rest_n && is_space(line.rest[line.rest_n - 1]))
+			line.rest_n--;
+		return check_count(c, line.rest_n > 0, e) < 0
+			       ? -1
+			       : c->run(s, &line, e);
 	}
 	if (lexer_split(line.rest, line.rest_n, &words, e) == 0 &&
 		check_count(c, words.n, e) == 0) {
@@ -185,9 +166,9 @@ int command_run(struct session *s, const char *src, size_t n, struct err *e)
 	return r;
 }
 
-/* "area?" and "?area" ask for documentation, two marks for source. The name is
- * what is between. */
-static bool is_question(const char **name, size_t *n, const char **command)
+/* "area?" and "?area" ask for documentation, two marks for the source. Reduces
+ * the text to the name between the marks. */
+static bool is_question(const char **name, size_t *n, bool *source)
 {
 	const char *p = *name, *end = p + *n;
 	size_t before = 0, behind = 0;
@@ -206,41 +187,42 @@ static bool is_question(const char **name, size_t *n, const char **command)
 		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' &&
 			(unsigned char)*c < 0x80)
 			return false;
-	*command = before + behind == 1 ? "doc" : "source";
+	*source = before + behind == 2;
 	*name = p;
 	*n = (size_t)(end - p);
 	return true;
 }
 
-/* What session_calls promises. */
+/* ---- what session_calls promises ---- */
+
 static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 {
-	const char *what, *name = src;
+	bool command = lexer_is_command(src, n), source;
+	const char *name = src;
 	size_t name_n = n;
 
-	if (lexer_is_command(src, n)) {
-		terminal_restore(s->term);
-		return command_run(s, src, n, e);
-	}
-	if (is_question(&name, &name_n, &what)) {
-		terminal_restore(s->term);
-		return command_question(s, what, name, name_n, e);
-	}
-	return 1;
+	if (!command && !is_question(&name, &name_n, &source))
+		return 1;
+	terminal_restore(s->term);
+	/* An interrupt that came before is not meant for this command. */
+	s->signals->interrupt = false;
+	return command ? command_run(s, src, n, e)
+		       : info_question(s, source, name, name_n, e);
 }
 
 static bool takes_cell(void *session, const char *name, size_t n)
 {
 	const struct session *s = session;
+	const struct command *c = command_find(s->cfg, name, n, NULL);
 
-	return command_takes_cell(s->cfg, name, n);
+	return c && c->arg == ARG_CELL;
 }
 
 const struct session_calls command_calls = {
 	.line = run_line,
 	.takes_cell = takes_cell,
-	.complete = complete_cell,
-	.ready = command_ready,
-	.start = command_start,
-	.finish = command_finish,
+	.complete = offer_cell,
+	.ready = files_ready,
+	.start = files_start,
+	.finish = files_finish,
 };

@@ -2,6 +2,15 @@
 /*
  * command.h - the `:` commands
  *
+ *	command.c  the table: find, split, run
+ *	files.c    between host and home, and in the home
+ *	script.c   scripts of the host
+ *	coding.c   the encoding that a script declares
+ *	cells.c    cells and the session
+ *	info.c     what there is, and what is allowed
+ *	offer.c    what Tab offers
+ *	page.c     tables and pages of text
+ *
  * One table gives each command its name, arguments, completion, help and
  * function; :help, Tab and the manual page's check follow it.
  */
@@ -11,11 +20,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct complete_list;
 struct config;
 struct err;
 struct lexer_word;
 struct session;
 struct session_calls;
+struct table;
 
 /* What Tab offers for an argument. */
 enum command_arg {
@@ -27,7 +38,7 @@ enum command_arg {
 	ARG_CELL,    /* the same, and it may have many lines */
 };
 
-/* The words after the name, and all that stands there, as it stands. */
+/* The words after the name, and the text they were split from. */
 struct command_line {
 	const struct lexer_word *words;
 	int n;
@@ -35,32 +46,34 @@ struct command_line {
 	size_t rest_n;
 };
 
+/* 0, or -1 with e. */
+typedef int command_function(
+	struct session *s, const struct command_line *line, struct err *e);
+
 struct command {
 	const char *name;
 	const char *args;
 	enum command_arg arg;
 	int min, max; /* words; max -1: any number; COMMAND_VERBATIM */
 	const char *help;
-	int (*run)(struct session *s, const struct command_line *line,
-		struct err *e);
+	command_function *run;
 };
 
-/* For `max`: what follows is not split into words at all. */
+/* For `max`: the text after the name is not split into words. */
 #define COMMAND_VERBATIM (-2)
+
+/* ---- command.c ---- */
 
 /* The table, in the order of :help; ends with a NULL name. */
 extern const struct command commands[];
 
-/* What a session calls of all this. */
+/* What a session calls in this folder. */
 extern const struct session_calls command_calls;
 
-/* The command called `name`, or the only one that begins so, if the
+/* The command called `name`, or the only one whose name begins so, if the
  * configuration allows it; NULL with e otherwise. */
 const struct command *command_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
-
-/* Whether what follows a command called so, or beginning so, is a cell. */
-bool command_takes_cell(const struct config *cfg, const char *name, size_t n);
 
 /* Whether there is a command of that name, allowed or not. */
 bool command_exists(const char *name);
@@ -68,18 +81,48 @@ bool command_exists(const char *name);
 /* Run a line that begins with a colon. 0, or -1 with e. */
 int command_run(struct session *s, const char *src, size_t n, struct err *e);
 
-/* "NAME?" and "NAME??": `what` is "doc" or "source". */
-int command_question(struct session *s, const char *what, const char *name,
-	size_t n, struct err *e);
+/* ---- the functions in the table ---- */
 
-/* Whether what -d asks for can be written in the end. 0, or -1 with e. */
-int command_ready(struct session *s, struct err *e);
+command_function files_upload, files_download, files_list, files_show, files_rm,
+	files_wipe;
+command_function script_load, script_save;
+command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
+	cells_time, cells_quit;
+command_function info_help, info_limits, info_usage, info_who, info_doc;
 
-/* What the command line and the configuration ask for before the first
- * prompt: the skeleton of the home, -u. */
-void command_start(struct session *s);
+/* ---- between the files, and for tests ---- */
 
-/* And after the last: -d. Returns 0, or -1 when a file was refused. */
-int command_finish(struct session *s);
+/* For session_calls: whether -d can be satisfied in the end; the skeleton of
+ * the home and -u; -d. */
+int files_ready(struct session *s, struct err *e);
+void files_start(struct session *s);
+int files_finish(struct session *s);
+
+/* Ask whether the file `name` of the host may be overwritten. */
+bool files_overwrite(void *session, const char *name);
+
+/* Whether Python would read the `n` bytes of a script as UTF-8, to the same
+ * text. 0, or -1 with an error that says of which `name` and where. Pure. */
+int coding_check(const char *s, size_t n, const char *name, struct err *e);
+
+/* "NAME?" and "NAME??": the documentation of a name, or its source. */
+int info_question(struct session *s, bool source, const char *name, size_t n,
+	struct err *e);
+
+/* Candidates for the text before the cursor: the editor's callback. 0, or not
+ * 0 for none. */
+int offer_cell(void *session, const char *text, size_t n, size_t cursor,
+	struct complete_list *out);
+
+/* Read a guest's answer: the first line is how many bytes to replace, each
+ * further line a candidate. Pure. 0, or -1: the answer makes no sense. */
+int offer_parse_answer(
+	const char *answer, size_t n, size_t cursor, struct complete_list *out);
+
+/* Print a table as wide as the terminal is, and empty it. */
+void page_table(struct session *s, struct table *t);
+
+/* Show foreign text a screenful at a time; short text without a stop. */
+void page_text(struct session *s, const char *text, size_t n);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files.c - :upload :download :load :save, and what is copied unasked
+ * files.c - :upload :download, -u -d and the skeleton; :files :show :rm :wipe
  *
  * Runs in:   front end, between cells
- * Trusts:    the person in an ordinary session; in a locked one hostfs.c
- *            keeps them to the configured directories
+ * Trusts:    nothing about the names and contents of files in the home; the
+ *            person about host files, whom hostfs.c keeps to the configured
+ *            directories in a locked session
  */
-#include "impl.h"
+#include "command.h"
 
-#include "coding.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/base/newfile.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
-#include "repl/edit/editor.h"
 #include "repl/files/transfer.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
+#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <errno.h>
@@ -25,6 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#define SHOW_MAX (8u << 20)
+
+/* Files are removed a list at a time: 10 000 of them. */
+#define LISTS_MAX 100
+
+/* ---- between host and home ---- */
 
 static void say(void *arg, const char *line)
 {
@@ -36,7 +44,7 @@ static void refuse(void *arg, const struct err *e)
 	session_frame(arg, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
 }
 
-static bool overwrite(void *arg, const char *name)
+bool files_overwrite(void *arg, const char *name)
 {
 	char safe[300], question[400];
 
@@ -58,7 +66,7 @@ static struct transfer transfer_for(struct session *s)
 		.signals = s->signals,
 		.say = say,
 		.refuse = refuse,
-		.overwrite = overwrite,
+		.overwrite = files_overwrite,
 		.arg = s,
 	};
 }
@@ -107,7 +115,8 @@ static const char *upload_target(
 	return last->s;
 }
 
-COMMAND_FUNCTION(upload)
+int files_upload(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct transfer t = transfer_for(s);
 	int n, r;
@@ -125,7 +134,8 @@ static bool is_of_the_host(const char *s)
 	       (s[0] == '/' && strncmp(s, "/home/", 6) != 0);
 }
 
-COMMAND_FUNCTION(download)
+int files_download(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct transfer t = transfer_for(s);
 	const struct lexer_word *last = &line->words[line->n - 1];
@@ -146,165 +156,9 @@ COMMAND_FUNCTION(download)
 	return r;
 }
 
-/* ---- scripts ---- */
-
-#define CELL_MARK "# %%"
-
-/* Where the next cell of a script begins: behind the next line "# %%". */
-static const char *next_cell(const char *p, const char *end)
-{
-	while (p < end) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-		if (!nl)
-			return end;
-		p = nl + 1;
-		if (end - p >= 4 && !memcmp(p, CELL_MARK, 4))
-			return p;
-	}
-	return end;
-}
-
-/* The whole script, *n bytes of UTF-8; caller frees. NULL with e. */
-static char *read_script(
-	struct session *s, const char *name, size_t *n, struct err *e)
-{
-	size_t max = (size_t)s->cfg->limits.max_file_bytes;
-	auto_free char *path = hostfs_expand(s->host, name);
-	auto_close int fd = -1;
-	struct stat st;
-	ssize_t r;
-	char *buf;
-
-	fd = path ? hostfs_open_file(s->host, path, &st, e)
-		  : err_errno(e, "load %s", name);
-	if (fd < 0)
-		return NULL;
-	if ((size_t)st.st_size > max) {
-		err_set(e, "%s is larger than files.max_file", path);
-		return NULL;
-	}
-	buf = malloc((size_t)st.st_size + 1);
-	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
-	if (r < 0)
-		err_errno(e, "read %s", path);
-	else if (coding_check(buf, (size_t)r, path, e) < 0)
-		r = -1;
-	if (r < 0) {
-		free(buf);
-		return NULL;
-	}
-	*n = (size_t)r;
-	return buf;
-}
-
-/* Some editors begin a file with a mark that is no Python. */
-static const char *behind_mark(const char *script, size_t n)
-{
-	return n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? script + 3
-							    : script;
-}
-
-COMMAND_FUNCTION(load)
-{
-	size_t max = (size_t)s->cfg->limits.source_bytes, n = 0;
-	auto_free char *script = read_script(s, line->words[0].s, &n, e);
-	const char *p, *end;
-	int cells = 0;
-
-	if (!script)
-		return -1;
-	p = behind_mark(script, n);
-	for (end = script + n; p < end && !s->over;) {
-		const char *next = next_cell(p, end);
-
-		if ((size_t)(next - p) > max)
-			return err_set(e,
-				"cell %d of the script is longer than "
-				"cell.source",
-				cells + 1);
-		if (session_cell(s, p, (size_t)(next - p), e) < 0)
-			return -1;
-		cells++;
-		if (s->done.how != HOW_OK && next < end) {
-			session_frame(
-				s, "stopped at cell %d of the script", cells);
-			break;
-		}
-		p = next;
-	}
-	return 0;
-}
-
-static void add_cells(const struct session *s, struct strbuf *b)
-{
-	for (size_t i = 0; i < s->n_cells; i++) {
-		const struct session_cell *c = &s->cells[i];
-
-		if (!c->ok)
-			continue;
-		strbuf_puts(b, CELL_MARK "\n");
-		strbuf_add(b, c->src, c->n);
-		strbuf_puts(b, "\n\n");
-	}
-}
-
-/* Write `b` to the host under `path`, whole or not at all. */
-static int write_script(struct session *s, const struct strbuf *b,
-	const char *path, struct err *e)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	auto_free char *dir = NULL;
-	auto_close int fd = -1;
-	struct newfile f;
-	int r;
-
-	if (!*name)
-		return err_set(e, "%s is not the name of a file", path);
-	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path))
-		    : strdup(".");
-	if (!dir)
-		return err_errno(e, "save %s", path);
-	fd = hostfs_open_dir(s->host, HOSTFS_WRITE, dir, e);
-	if (fd < 0)
-		return -1;
-	if (hostfs_has(fd, name) && !overwrite(s, path))
-		return err_set(
-			e, "%s is there already and was left alone", path);
-	if (hostfs_create(&f, fd, name, e) < 0)
-		return err_wrap(e, "%s", path);
-	r = io_write_full(f.fd, b->s, b->n) < 0
-		    ? err_errno(e, "write %s", path)
-		    : hostfs_commit(&f, name, true, e);
-	newfile_abort(&f);
-	return r;
-}
-
-COMMAND_FUNCTION(save)
-{
-	auto_free char *path = hostfs_expand(s->host, line->words[0].s);
-	struct strbuf b = {0};
-	char size[TEXT_HUMAN], safe[300];
-	int r;
-
-	add_cells(s, &b);
-	if (!b.n)
-		return err_set(e, "no cell has run yet that could be saved");
-	r = path && !b.failed ? write_script(s, &b, path, e)
-			      : err_set(e, "save: out of memory");
-	if (r == 0) {
-		text_safe(safe, sizeof(safe), path, strlen(path));
-		session_printf(
-			s, "cells   %s   → %s\n", text_size(size, b.n), safe);
-	}
-	strbuf_free(&b);
-	return r;
-}
-
 /* ---- before the first prompt, after the last ---- */
 
-void command_start(struct session *s)
+void files_start(struct session *s)
 {
 	const struct options *o = s->opt;
 	struct transfer t = transfer_for(s);
@@ -314,7 +168,7 @@ void command_start(struct session *s)
 		transfer_upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 }
 
-int command_ready(struct session *s, struct err *e)
+int files_ready(struct session *s, struct err *e)
 {
 	const struct options *o = s->opt;
 
@@ -326,7 +180,7 @@ int command_ready(struct session *s, struct err *e)
 
 /* It may be asked for more than once: by a person who stays after a warning,
  * and then by a signal, which is no reason to leave a result behind. */
-int command_finish(struct session *s)
+int files_finish(struct session *s)
 {
 	const struct options *o = s->opt;
 	struct transfer t = transfer_for(s);
@@ -341,4 +195,223 @@ int command_finish(struct session *s)
 		r |= transfer_download_pair(
 			&t, o->downloads[i].from, o->downloads[i].to);
 	return r;
+}
+
+/* ---- in the home ---- */
+
+static const char *status_words(const struct session *s,
+	const struct jail_file *f, char *buf, size_t size)
+{
+	char clock[16] = "";
+	struct tm tm;
+	time_t when;
+	enum ledger_status status = ledger_status(&s->ledger, f, &when);
+
+	if (f->type == 'l')
+		return "link";
+	if (f->type == 'd')
+		return "directory";
+	if (f->type != 'f')
+		return "special";
+	if (when && localtime_r(&when, &tm))
+		strftime(clock, sizeof(clock), "%H:%M", &tm);
+	switch (status) {
+	case LEDGER_NEW:
+		return "new";
+	case LEDGER_CHANGED:
+		return "changed";
+	case LEDGER_UPLOADED:
+		snprintf(buf, size, "uploaded %s", clock);
+		return buf;
+	case LEDGER_DOWNLOADED:
+		snprintf(buf, size, "downloaded %s", clock);
+		return buf;
+	}
+	return "";
+}
+
+static bool is_meant(const struct lexer_word *w, const char *path)
+{
+	return !strcmp(transfer_home_name(w->s), path) ||
+	       transfer_matches(transfer_home_name(w->pattern), path);
+}
+
+static bool wanted(const struct command_line *line, const struct jail_file *f)
+{
+	return line->n ? is_meant(&line->words[0], f->path) : f->type != 'd';
+}
+
+static void add_file(
+	const struct session *s, struct table *t, const struct jail_file *f)
+{
+	char name[256], size[TEXT_HUMAN] = "", buf[64], status[80];
+	bool sparse = f->type == 'f' && f->blocks_bytes + 4096 < f->bytes;
+
+	text_safe(name, sizeof(name), f->path, strlen(f->path));
+	if (f->type == 'f')
+		text_size(size, (uint64_t)f->bytes);
+	snprintf(status, sizeof(status), "%s%s",
+		status_words(s, f, buf, sizeof(buf)), sparse ? ", sparse" : "");
+	table_add(t, (const char *[]){name, size, status});
+}
+
+int files_list(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	struct table t = {.columns = 3, .right = 1 << 1};
+	struct jail_files files = {0};
+
+	if (jail_home_list(s->jail, &files, e) < 0)
+		return -1;
+	for (size_t i = 0; i < files.n; i++)
+		if (wanted(line, &files.v[i]))
+			add_file(s, &t, &files.v[i]);
+	if (t.n)
+		page_table(s, &t);
+	else
+		session_frame(s, line->n ? "nothing in the home matches"
+					 : "the home is empty");
+	if (files.truncated)
+		session_frame(s, "there are more files than are listed");
+	jail_files_free(&files);
+	return 0;
+}
+
+int files_show(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	const char *name = transfer_home_name(line->words[0].s);
+	auto_close int fd = jail_home_open(s->jail, name, e);
+	auto_free char *buf = NULL;
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	buf = malloc(SHOW_MAX);
+	n = buf ? io_read_full(fd, buf, SHOW_MAX) : -1;
+	if (n < 0)
+		return err_errno(e, "read %s", name);
+	page_text(s, buf, (size_t)n);
+	if (n == SHOW_MAX)
+		session_frame(s, "only the beginning is shown");
+	return 0;
+}
+
+/* Remove what is listed and meant; without a word all of it. How many entries
+ * are gone, or -1. */
+static int remove_listed(struct session *s, const struct jail_files *files,
+	const struct lexer_word *w, struct err *e)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		const char *path = files->v[i].path;
+		struct err why = {0};
+
+		if (w ? !is_meant(w, path) : strchr(path, '/') != NULL)
+			continue;
+		if (jail_home_remove(s->jail, path, &why) == 0) {
+			n++;
+		} else if (why.code != ENOENT) { /* gone with its directory */
+			*e = why;
+			return -1;
+		}
+	}
+	return n;
+}
+
+/* What there is more of than is listed comes up in the next list. *more: the
+ * last was not of all, or what runs on makes files as fast as they go. */
+static int remove_meant(
+	struct session *s, const struct lexer_word *w, int *more, struct err *e)
+{
+	int n = 0, total = 0;
+
+	for (int i = 0; i < LISTS_MAX; i++) {
+		struct jail_files files = {0};
+
+		if (jail_home_list(s->jail, &files, e) < 0)
+			return -1;
+		n = remove_listed(s, &files, w, e);
+		*more = files.truncated;
+		jail_files_free(&files);
+		if (n < 0)
+			return -1;
+		total += n;
+		if (n == 0 || !*more)
+			break;
+	}
+	return total;
+}
+
+/* Remove what has this very name and was not listed. As above. */
+static int remove_named(
+	struct session *s, const struct lexer_word *w, int *more, struct err *e)
+{
+	struct err why = {0};
+
+	*more = 0;
+	if (jail_home_remove(s->jail, transfer_home_name(w->s), &why) == 0)
+		return 1;
+	if (why.code == ENOENT)
+		return 0;
+	*e = why;
+	return -1;
+}
+
+int files_rm(struct session *s, const struct command_line *line, struct err *e)
+{
+	char count[64];
+	int total = 0;
+
+	for (int i = 0; i < line->n; i++) {
+		const struct lexer_word *w = &line->words[i];
+		int more, n = remove_meant(s, w, &more, e);
+
+		if (n == 0 && more && !w->is_pattern)
+			n = remove_named(s, w, &more, e);
+		if (n < 0)
+			return -1;
+		if (more)
+			session_frame(
+				s, "there are more files than are listed");
+		if (n == 0)
+			session_frame(s,
+				more ? "%s: none of the listed files"
+				     : "%s: there is no such file in the home",
+				w->s);
+		total += n;
+	}
+	if (total)
+		session_frame(s, "%s removed",
+			text_count(count, sizeof(count), (uint64_t)total,
+				"entry", "entries"));
+	return 0;
+}
+
+int files_wipe(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	struct jail_files files = {0};
+	char count[64], question[128];
+	int more = 0;
+	size_t n;
+
+	(void)line;
+	if (jail_home_list(s->jail, &files, e) < 0)
+		return -1;
+	snprintf(question, sizeof(question), "Remove %s%s from the home?",
+		files.truncated ? "more than " : "",
+		text_count(count, sizeof(count), files.n, "entry", "entries"));
+	n = files.n;
+	jail_files_free(&files);
+	if (n && !session_confirm(s, question)) {
+		session_frame(s, "nothing was removed");
+		return 0;
+	}
+	if (n && remove_meant(s, NULL, &more, e) < 0)
+		return -1;
+	session_frame(s, more ? "there are more files than could be removed"
+			      : "the home is empty");
+	return 0;
 }

@@ -1,39 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info.c - :help :usage :who :doc
+ * info.c - :help :limits :usage :who :doc
  *
  * Runs in:   front end, between cells
- * Trusts:    the warden; what a guest answers is hostile text, and is split
- *            and shown only after it was made safe
+ * Trusts:    the warden for what is used and what enforces it. A guest's answer
+ *            is hostile text: it is split, and made safe before it is shown
  */
-#include "impl.h"
+#include "command.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/enforce.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
-#include "repl/edit/editor.h"
+#include "repl/config/value.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void command_print_table(struct session *s, struct table *t)
-{
-	struct strbuf b = {0};
-	int rows;
-
-	editor_size(s->editor, &rows, &t->width);
-	table_write(t, &b);
-	if (!b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
-}
 
 static void add_command(struct table *t, const struct command *c)
 {
@@ -54,11 +42,11 @@ static int help_one(struct session *s, const char *name, struct err *e)
 	if (!c)
 		return -1;
 	add_command(&t, c);
-	command_print_table(s, &t);
+	page_table(s, &t);
 	return 0;
 }
 
-COMMAND_FUNCTION(help)
+int info_help(struct session *s, const struct command_line *line, struct err *e)
 {
 	static const char more[] =
 		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
@@ -71,45 +59,41 @@ COMMAND_FUNCTION(help)
 	for (const struct command *c = commands; c->name; c++)
 		if (config_allows_command(s->cfg, c->name))
 			add_command(&t, c);
-	command_print_table(s, &t);
+	page_table(s, &t);
 	table_add(&last, (const char *[]){more});
-	command_print_table(s, &last);
+	page_table(s, &last);
 	return 0;
 }
 
-__attribute__((format(printf, 3, 4))) static void add(
-	struct table *t, const char *what, const char *fmt, ...)
-{
-	char text[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	table_add(t, (const char *[]){what, text});
-}
-
-COMMAND_FUNCTION(usage)
+int info_usage(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct table t = {.columns = 2};
 	struct jail_usage u;
-	char text[TEXT_HUMAN], peak[TEXT_HUMAN] = "unknown";
+	char one[TEXT_HUMAN], two[TEXT_HUMAN] = "unknown", text[160];
 
 	(void)line;
 	if (jail_usage(s->jail, &u, e) < 0)
 		return -1;
 	if (u.memory_peak_bytes)
-		text_size(peak, (uint64_t)u.memory_peak_bytes);
-	add(&t, "memory", "%s, peak %s",
-		text_size(text, (uint64_t)u.memory_bytes), peak);
-	add(&t, "processes", "%d", u.processes);
-	add(&t, "CPU", "%s", text_time(text, u.cpu_ms));
-	add(&t, "home", "%s in %s", text_size(text, (uint64_t)u.home_bytes),
-		text_count(peak, sizeof(peak), (uint64_t)u.home_files, "file",
+		text_size(two, (uint64_t)u.memory_peak_bytes);
+	snprintf(text, sizeof(text), "%s, peak %s",
+		text_size(one, (uint64_t)u.memory_bytes), two);
+	table_add(&t, (const char *[]){"memory", text});
+	snprintf(text, sizeof(text), "%d", u.processes);
+	table_add(&t, (const char *[]){"processes", text});
+	table_add(&t, (const char *[]){"CPU", text_time(one, u.cpu_ms)});
+	snprintf(text, sizeof(text), "%s in %s",
+		text_size(one, (uint64_t)u.home_bytes),
+		text_count(two, sizeof(two), (uint64_t)u.home_files, "file",
 			NULL));
-	add(&t, "cells", "%d, checkpoints %d", u.cells, u.checkpoints);
-	add(&t, "session", "%s", text_time(text, u.up_ms / 1000 * 1000));
-	command_print_table(s, &t);
+	table_add(&t, (const char *[]){"home", text});
+	snprintf(text, sizeof(text), "%d, checkpoints %d", u.cells,
+		u.checkpoints);
+	table_add(&t, (const char *[]){"cells", text});
+	text_time(one, u.up_ms / 1000 * 1000);
+	table_add(&t, (const char *[]){"session", one});
+	page_table(s, &t);
 	return 0;
 }
 
@@ -129,7 +113,7 @@ static void add_variable(struct table *t, const char *row, size_t n)
 	table_add(t, (const char *[]){safe[0], safe[1], safe[2], safe[3]});
 }
 
-COMMAND_FUNCTION(who)
+int info_who(struct session *s, const struct command_line *line, struct err *e)
 {
 	struct table t = {.columns = 4, .right = 1 << 2, .cut = true};
 	auto_free char *answer = NULL;
@@ -147,16 +131,15 @@ COMMAND_FUNCTION(who)
 		p += len + 1;
 	}
 	if (t.n)
-		command_print_table(s, &t);
+		page_table(s, &t);
 	else
 		session_frame(s, "there are no variables yet");
 	return 0;
 }
 
-int command_question(struct session *s, const char *what, const char *name,
-	size_t n, struct err *e)
+int info_question(struct session *s, bool source, const char *name, size_t n,
+	struct err *e)
 {
-	bool source = !strcmp(what, "source");
 	auto_free char *answer = NULL;
 	char safe[80];
 	size_t answer_n;
@@ -170,11 +153,107 @@ int command_question(struct session *s, const char *what, const char *name,
 		text_safe(safe, sizeof(safe), name, n);
 		return err_set(e, "nothing is known about %s", safe);
 	}
-	command_page(s, answer, answer_n);
+	page_text(s, answer, answer_n);
 	return 0;
 }
 
-COMMAND_FUNCTION(doc)
+int info_doc(struct session *s, const struct command_line *line, struct err *e)
 {
-	return command_question(s, "doc", line->rest, line->rest_n, e);
+	return info_question(s, false, line->rest, line->rest_n, e);
+}
+
+/* ---- :limits ---- */
+
+/* In place of an enum enforce_limit: no host is asked. */
+enum { BY_THE_FRONT_END = -1 };
+
+/* The part of a limit that is used, where there is something to say. */
+enum used {
+	USED_NOTHING,
+	USED_MEMORY,
+	USED_PROCESSES,
+	USED_HOME,
+	USED_HOME_FILES,
+	USED_LIFETIME,
+};
+
+static const struct {
+	const char *what;
+	const char *key;
+	int by; /* enum enforce_limit, or as above */
+	enum used used;
+} rows[] = {
+	{"cell time", "cell.timeout", ENFORCE_TIME, USED_NOTHING},
+	{"cell CPU", "cell.cpu", ENFORCE_CPU, USED_NOTHING},
+	{"cell output", "cell.output", BY_THE_FRONT_END, USED_NOTHING},
+	{"cell length", "cell.source", ENFORCE_TIME, USED_NOTHING},
+	{"memory", "session.memory", ENFORCE_MEMORY, USED_MEMORY},
+	{"processes", "session.processes", ENFORCE_PROCESSES, USED_PROCESSES},
+	{"cores", "session.cpus", ENFORCE_CPUS, USED_NOTHING},
+	{"home", "home.size", ENFORCE_HOME, USED_HOME},
+	{"home files", "home.files", ENFORCE_HOME, USED_HOME_FILES},
+	{"transfer, a file", "files.max_file", BY_THE_FRONT_END, USED_NOTHING},
+	{"transfer, files", "files.max_count", BY_THE_FRONT_END, USED_NOTHING},
+	{"idle", "session.idle", ENFORCE_TIME, USED_NOTHING},
+	{"lifetime", "session.lifetime", ENFORCE_TIME, USED_LIFETIME},
+	{"network", "jail.network", ENFORCE_NETWORK, USED_NOTHING},
+};
+
+/* A number of the key's type for people: "512 MiB", not "512M". False for
+ * types that have no such form. */
+static bool number_words(
+	enum config_type type, int64_t n, char buf[static TEXT_HUMAN])
+{
+	if (type == CONFIG_SIZE)
+		text_size(buf, (uint64_t)n);
+	else if (type == CONFIG_TIME)
+		text_time(buf, n);
+	else if (type == CONFIG_INT)
+		snprintf(buf, TEXT_HUMAN, "%lld", (long long)n);
+	else
+		return false;
+	return true;
+}
+
+int info_limits(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	static const char *const heads[] = {
+		"what", "limit", "used", "enforced by", "set in"};
+	struct table t = {.columns = 5};
+	struct jail_usage u = {0};
+	int r = jail_usage(s->jail, &u, e);
+	const int64_t uses[] = {
+		[USED_MEMORY] = u.memory_bytes,
+		[USED_PROCESSES] = u.processes,
+		[USED_HOME] = u.home_bytes,
+		[USED_HOME_FILES] = u.home_files,
+		[USED_LIFETIME] = u.up_ms / 1000 * 1000,
+	};
+
+	(void)line;
+	if (r < 0)
+		return -1;
+	table_add(&t, heads);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct config_key *key =
+			config_keys_find_full(rows[i].key);
+		const char *source = config_source(s->cfg, rows[i].key);
+		const char *by = "front end";
+		char limit[TEXT_HUMAN], used[TEXT_HUMAN] = "", set_in[512];
+
+		if (!number_words(
+			    key->type, config_value_number(s->cfg, key), limit))
+			config_value_format(s->cfg, key, limit, sizeof(limit));
+		if (rows[i].used != USED_NOTHING)
+			number_words(key->type, uses[rows[i].used], used);
+		if (rows[i].by != BY_THE_FRONT_END)
+			by = enforce_by((enum enforce_limit)rows[i].by,
+				u.by[rows[i].by]);
+		text_safe(set_in, sizeof(set_in), source, strlen(source));
+		table_add(&t, (const char *[]){
+				      rows[i].what, limit, used, by, set_in});
+	}
+	page_table(s, &t);
+	return 0;
 }

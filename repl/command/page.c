@@ -1,60 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page.c - long text, a screenful at a time
+ * page.c - tables, and long text a screenful at a time
  *
  * Runs in:   front end, between cells
  * Trusts:    nothing in the text, which is made safe before it is counted
  */
-#include "impl.h"
+#include "command.h"
 
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 #include "repl/term/keys.h"
 #include "repl/text/layout.h"
 #include "repl/text/strbuf.h"
+#include "repl/text/table.h"
 #include "repl/text/text.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <termios.h>
-#include <unistd.h>
-
-/* The next key; 0 when there will be none. A key may send several bytes. */
-static int wait_key(struct session *s)
-{
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
-	unsigned char byte;
-
-	keys_init(&keys);
-	for (;;) {
-		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
-			{.fd = s->signals->fd, .events = POLLIN}};
-		int n = poll(p, 2, keys_wait_ms(&keys));
-
-		if (n < 0 && errno != EINTR)
-			return 0;
-		signals_read(s->signals);
-		if (s->signals->end)
-			s->over = true;
-		if (s->signals->end || s->signals->interrupt)
-			return 0;
-		if (n == 0)
-			n = keys_timeout(&keys, out);
-		else if (!p[0].revents)
-			continue;
-		else if (read(s->term->in, &byte, 1) != 1)
-			return 0;
-		else
-			n = keys_feed(&keys, byte, out);
-		if (n > 0 && out[0].code != KEY_TEXT)
-			return out[0].code;
-		if (n > 0) /* others could be taken for the code of a key */
-			return out[0].c < 0x80 ? (int)out[0].c : -1;
-	}
-}
 
 /* How many rows a key asks for: 0 to stop, -1 when it means nothing. */
 static int rows_for(int key, int page)
@@ -95,7 +58,7 @@ static int more(struct session *s, int page)
 	terminal_raw(s->term);
 	terminal_write(s->term, prompt, sizeof(prompt) - 1, 2000);
 	do
-		rows = rows_for(wait_key(s), page);
+		rows = rows_for(session_wait_key(s), page);
 	while (rows < 0);
 	terminal_puts(s->term, "\r\x1b[K");
 	terminal_restore(s->term);
@@ -141,12 +104,24 @@ static void page_lines(struct session *s, char *text, size_t n)
 	}
 }
 
-void command_page(struct session *s, const char *text, size_t n)
+void page_text(struct session *s, const char *text, size_t n)
 {
 	struct strbuf b = {0};
 
 	text_lines(&b, text, n);
 	if (b.n && !b.failed)
 		page_lines(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+void page_table(struct session *s, struct table *t)
+{
+	struct strbuf b = {0};
+	int rows;
+
+	editor_size(s->editor, &rows, &t->width);
+	table_write(t, &b);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
 	strbuf_free(&b);
 }

@@ -15,6 +15,7 @@
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
+#include "repl/term/keys.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
 #include "setup.h"
@@ -35,8 +36,6 @@
  * the host cannot enforce is said above the prompt. One that fails later ends
  * the session all the same. */
 #define BUILT_MS 2
-/* The bytes of one key come within this time. */
-#define KEY_MS 50
 
 /* ---- printing ---- */
 
@@ -122,36 +121,42 @@ void session_print_foreign(struct session *s, const char *text, size_t n)
 	strbuf_free(&b);
 }
 
-/* The first byte of a key, waited for; 0 when the session ends instead. */
-static char read_key(struct session *s)
+int session_wait_key(struct session *s)
 {
-	struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
-		{.fd = s->signals->fd, .events = POLLIN}};
-	char key = 0;
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys;
+	unsigned char byte;
 
-	while (!s->over) {
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			break;
+	keys_init(&keys);
+	for (;;) {
+		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
+			{.fd = s->signals->fd, .events = POLLIN}};
+		int n = poll(p, 2, keys_wait_ms(&keys));
+
+		if (n < 0 && errno != EINTR)
+			return 0;
 		signals_read(s->signals);
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
-		else if (p[0].revents && read(s->term->in, &key, 1) <= 0)
+		if (s->over || s->signals->interrupt)
+			return 0;
+		if (n == 0) {
+			n = keys_timeout(&keys, out);
+		} else if (!p[0].revents) {
+			continue;
+		} else if (read(s->term->in, &byte, 1) != 1) {
 			session_end_by(s, SIGHUP);
-		else if (p[0].revents)
-			break;
+			return 0;
+		} else {
+			n = keys_feed(&keys, byte, out);
+			if (n == 0 && keys_wait_ms(&keys) >= 0)
+				continue; /* a key may send several bytes */
+		}
+		if (n > 0 && out[0].code != KEY_TEXT)
+			return out[0].code;
+		/* Others could be taken for the code of a key. */
+		return n > 0 && out[0].c < 0x80 ? (int)out[0].c : -1;
 	}
-	return key;
-}
-
-/* What is left of a key that sends more than one byte. */
-static void skip_key(const struct session *s)
-{
-	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
-	char rest[32];
-
-	if (poll(&p, 1, KEY_MS) > 0 &&
-		read(s->term->in, rest, sizeof(rest)) < 0)
-		return; /* the editor will see that, too */
 }
 
 static void ask(const struct session *s, const char *text)
@@ -180,17 +185,15 @@ static void ask_folded(const struct session *s, const char *text)
 
 bool session_confirm(struct session *s, const char *question)
 {
-	char line[512], key;
-	int n = snprintf(line, sizeof(line), "%s [y/N] ", question);
+	char line[512];
+	int key, n = snprintf(line, sizeof(line), "%s [y/N] ", question);
 	bool yes;
 
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
 	ask_folded(s, line);
-	key = read_key(s);
-	if (key == '\x1b')
-		skip_key(s);
+	key = session_wait_key(s);
 	yes = key == 'y' || key == 'Y';
 	ask(s, yes ? "y\r\n" : "n\r\n");
 	terminal_restore(s->term);

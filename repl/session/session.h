@@ -165,6 +165,11 @@ void session_take_events(struct session *s);
 const struct session_out *session_find_out(
 	const struct session *s, uint32_t no);
 
+/* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
+ * other key; 0 when no key will come: SIGINT, or the session is over. The
+ * terminal is raw. */
+int session_wait_key(struct session *s);
+
 /* Ask the person something that is answered with y or n; no is the default. */
 bool session_confirm(struct session *s, const char *question);
 

@@ -41,7 +41,6 @@ enum {
 	KEY_PASTE_BEGIN,
 	KEY_PASTE_TEXT,
 	KEY_PASTE_END,
-	KEY_STOP, /* for the editor alone: no key has this code */
 };
 
 struct key {

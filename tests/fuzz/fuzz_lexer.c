@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/command/coding.h"
+#include "repl/command/command.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 #include "repl/text/wide.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
-#include "repl/command/coding.h"
+#include "repl/command/command.h"
 
 /* Without a byte behind it, so that reading past the end is seen. */
 static int check(const char *script, struct err *e)

@@ -5,7 +5,6 @@
 #include "repl/command/command.h"
 
 #include "jail/base/err.h"
-#include "repl/command/complete.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
@@ -105,7 +104,7 @@ static void answer(
 	struct complete_list out = {.start = cursor};
 
 	assert_int_equal(
-		complete_parse_answer(text, strlen(text), cursor, &out),
+		offer_parse_answer(text, strlen(text), cursor, &out),
 		result);
 	if (result == 0) {
 		assert_int_equal(out.start, start);

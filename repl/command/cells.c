@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - :undo :reset :history :out :edit :time :quit
+ * cells.c - :undo :reset :history :out :edit :time :quit
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden; kept output is a guest's and is made safe again
  */
-#include "impl.h"
+#include "command.h"
 
 #include "jail/base/err.h"
 #include "jail/jail.h"
@@ -41,7 +41,8 @@ static int take_number(const struct command_line *line, long otherwise,
 	return 0;
 }
 
-COMMAND_FUNCTION(undo)
+int cells_undo(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	uint32_t back_to, names;
 	char text[VERDICT_MAX];
@@ -59,7 +60,8 @@ COMMAND_FUNCTION(undo)
 	return 0;
 }
 
-COMMAND_FUNCTION(reset)
+int cells_reset(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	(void)line;
 	if (jail_reset(s->jail, e) < 0)
@@ -69,7 +71,8 @@ COMMAND_FUNCTION(reset)
 	return 0;
 }
 
-COMMAND_FUNCTION(quit)
+int cells_quit(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	(void)line;
 	(void)e;
@@ -95,7 +98,8 @@ static size_t history_before(struct session *s)
 	return count - (count && lexer_is_command(last, n));
 }
 
-COMMAND_FUNCTION(history)
+int cells_history(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	size_t count = history_before(s), found = 0, first = count;
 	size_t skipped = history_skipped(s->history);
@@ -148,7 +152,7 @@ static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
 		strbuf_add(b, s, (size_t)(end - s));
 }
 
-COMMAND_FUNCTION(out)
+int cells_out(struct session *s, const struct command_line *line, struct err *e)
 {
 	const struct session_out *o;
 	struct strbuf text = {0};
@@ -167,7 +171,7 @@ COMMAND_FUNCTION(out)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
 	add_uncoloured(&text, o->bytes.s, o->bytes.n);
 	if (!text.failed)
-		command_page(s, text.s, text.n);
+		page_text(s, text.s, text.n);
 	strbuf_free(&text);
 	if (o->total > o->bytes.n)
 		session_frame(s, "%s more were not kept",
@@ -175,7 +179,8 @@ COMMAND_FUNCTION(out)
 	return 0;
 }
 
-COMMAND_FUNCTION(edit)
+int cells_edit(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	long no;
 
@@ -191,7 +196,8 @@ COMMAND_FUNCTION(edit)
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
 }
 
-COMMAND_FUNCTION(time)
+int cells_time(
+	struct session *s, const struct command_line *line, struct err *e)
 {
 	char wall[TEXT_HUMAN], cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
 

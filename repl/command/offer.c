@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * complete.c - what Tab offers
+ * offer.c - what Tab offers
  *
  * Runs in:   front end, inside editor_read()
  * Trusts:    nothing a guest answers: its candidates are text, checked by
  *            complete_add(), and never run. In a locked session names of
  *            host files are never offered
  */
-#include "complete.h"
-
 #include "command.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -30,7 +28,7 @@
 
 #define NAMES_MAX 2000
 
-int complete_parse_answer(
+int offer_parse_answer(
 	const char *answer, size_t n, size_t cursor, struct complete_list *out)
 {
 	const char *p = answer, *end = answer + n;
@@ -76,7 +74,7 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 	if (jail_ask(s->jail, ASK_COMPLETE, text, cursor, &answer, &n, NULL) <
 		0)
 		return -1;
-	r = complete_parse_answer(answer, n, cursor, out);
+	r = offer_parse_answer(answer, n, cursor, out);
 	if (r == 0 && out->count == 1)
 		close_candidate(text, out->start, out);
 	out->start += offset;
@@ -239,7 +237,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 	return 0;
 }
 
-int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
+int offer_cell(void *ctx, const char *text, size_t n, size_t cursor,
 	struct complete_list *out)
 {
 	struct session *s = ctx;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script.c - :load :save
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    no byte of a script; the person about its place, whom hostfs.c
+ *            keeps to the configured directories in a locked session
+ */
+#include "command.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/newfile.h"
+#include "repl/config/config.h"
+#include "repl/files/hostfs.h"
+#include "repl/session/session.h"
+#include "repl/text/lexer.h"
+#include "repl/text/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CELL_MARK "# %%"
+
+/* Where the next cell of a script begins: behind the next line "# %%". */
+static const char *next_cell(const char *p, const char *end)
+{
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		if (!nl)
+			return end;
+		p = nl + 1;
+		if (end - p >= 4 && !memcmp(p, CELL_MARK, 4))
+			return p;
+	}
+	return end;
+}
+
+/* The whole script, *n bytes of UTF-8; caller frees. NULL with e. */
+static char *read_script(
+	struct session *s, const char *name, size_t *n, struct err *e)
+{
+	size_t max = (size_t)s->cfg->limits.max_file_bytes;
+	auto_free char *path = hostfs_expand(s->host, name);
+	auto_close int fd = -1;
+	struct stat st;
+	ssize_t r;
+	char *buf;
+
+	fd = path ? hostfs_open_file(s->host, path, &st, e)
+		  : err_errno(e, "load %s", name);
+	if (fd < 0)
+		return NULL;
+	if ((size_t)st.st_size > max) {
+		err_set(e, "%s is larger than files.max_file", path);
+		return NULL;
+	}
+	buf = malloc((size_t)st.st_size + 1);
+	r = buf ? io_read_full(fd, buf, (size_t)st.st_size) : -1;
+	if (r < 0)
+		err_errno(e, "read %s", path);
+	else if (coding_check(buf, (size_t)r, path, e) < 0)
+		r = -1;
+	if (r < 0) {
+		free(buf);
+		return NULL;
+	}
+	*n = (size_t)r;
+	return buf;
+}
+
+/* Some editors begin a file with a mark that is no Python. */
+static const char *behind_mark(const char *script, size_t n)
+{
+	return n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? script + 3
+							    : script;
+}
+
+int script_load(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	size_t max = (size_t)s->cfg->limits.source_bytes, n = 0;
+	auto_free char *script = read_script(s, line->words[0].s, &n, e);
+	const char *p, *end;
+	int cells = 0;
+
+	if (!script)
+		return -1;
+	p = behind_mark(script, n);
+	for (end = script + n; p < end && !s->over;) {
+		const char *next = next_cell(p, end);
+
+		if ((size_t)(next - p) > max)
+			return err_set(e,
+				"cell %d of the script is longer than "
+				"cell.source",
+				cells + 1);
+		if (session_cell(s, p, (size_t)(next - p), e) < 0)
+			return -1;
+		cells++;
+		if (s->done.how != HOW_OK && next < end) {
+			session_frame(
+				s, "stopped at cell %d of the script", cells);
+			break;
+		}
+		p = next;
+	}
+	return 0;
+}
+
+static void add_cells(const struct session *s, struct strbuf *b)
+{
+	for (size_t i = 0; i < s->n_cells; i++) {
+		const struct session_cell *c = &s->cells[i];
+
+		if (!c->ok)
+			continue;
+		strbuf_puts(b, CELL_MARK "\n");
+		strbuf_add(b, c->src, c->n);
+		strbuf_puts(b, "\n\n");
+	}
+}
+
+/* Write `b` to the host under `path`, whole or not at all. */
+static int write_script(struct session *s, const struct strbuf *b,
+	const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	auto_free char *dir = NULL;
+	auto_close int fd = -1;
+	struct newfile f;
+	int r;
+
+	if (!*name)
+		return err_set(e, "%s is not the name of a file", path);
+	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path))
+		    : strdup(".");
+	if (!dir)
+		return err_errno(e, "save %s", path);
+	fd = hostfs_open_dir(s->host, HOSTFS_WRITE, dir, e);
+	if (fd < 0)
+		return -1;
+	if (hostfs_has(fd, name) && !files_overwrite(s, path))
+		return err_set(
+			e, "%s is there already and was left alone", path);
+	if (hostfs_create(&f, fd, name, e) < 0)
+		return err_wrap(e, "%s", path);
+	r = io_write_full(f.fd, b->s, b->n) < 0
+		    ? err_errno(e, "write %s", path)
+		    : hostfs_commit(&f, name, true, e);
+	newfile_abort(&f);
+	return r;
+}
+
+int script_save(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	auto_free char *path = hostfs_expand(s->host, line->words[0].s);
+	struct strbuf b = {0};
+	char size[TEXT_HUMAN], safe[300];
+	int r;
+
+	add_cells(s, &b);
+	if (!b.n)
+		return err_set(e, "no cell has run yet that could be saved");
+	r = path && !b.failed ? write_script(s, &b, path, e)
+			      : err_set(e, "save: out of memory");
+	if (r == 0) {
+		text_safe(safe, sizeof(safe), path, strlen(path));
+		session_printf(
+			s, "cells   %s   → %s\n", text_size(size, b.n), safe);
+	}
+	strbuf_free(&b);
+	return r;
+}
