@@ -79,11 +79,10 @@ static struct play {
 	const char *kill; /* of init: "ok", "some" */
 	const char *discard;
 
-	int front;  /* our end of the front end's socket */
-	int init;   /* our end of init's; -1: no jail */
-	int slave;  /* of the tty */
-	int line;   /* its slave */
-	int closed; /* the line's source has been read up to here */
+	int front; /* our end of the front end's socket */
+	int init;  /* our end of init's; -1: no jail */
+	int slave; /* of the tty */
+	int line;  /* its slave */
 	char proc[64];
 	int nguests, live;
 	struct actor guest[GUESTS_MAX];
@@ -268,13 +267,15 @@ static void jail_dies(void)
 pid_t init_start(const struct init *in, struct err *e)
 {
 	struct wire_init m = {.type = INIT_BUILT};
-	int fds[6], proc, line;
+	int fds[6], proc, line, closed[2];
 	pid_t pid;
+	char c;
 
 	(void)e;
 	jail_dies();
 	P.jails++;
 	P.init = dup(in->sock);
+	assert_int_equal(pipe(closed), 0);
 	pid = fork();
 	if (pid == 0) {
 		/* Its death is waited for; nothing else matters. */
@@ -283,6 +284,9 @@ pid_t init_start(const struct init *in, struct err *e)
 		for (;;)
 			pause();
 	}
+	close(closed[1]);
+	assert_int_equal(read(closed[0], &c, 1), 0); /* it holds nothing */
+	close(closed[0]);
 	fd_drop(&P.slave);
 	fd_drop(&P.line);
 	assert_int_equal(openpty(&fds[0], &P.slave, NULL, NULL, NULL), 0);
