@@ -48,20 +48,20 @@ struct jail {
 	size_t n;
 };
 
-/* Descriptors on their way through sockets are counted for each user, and
- * refused to who may have fewer open than there are. A guest, with the limit of
+/* The kernel counts the descriptors on their way through sockets for each user,
+ * and refuses more than RLIMIT_NOFILE of the sender. A guest, with a limit of
  * its own, can keep as many on their way: ours must not be refused for it. */
 static void raise_descriptors(void)
 {
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur == r.rlim_max)
-		return;
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
 }
 
-/* Guests get 1, which is fewer core dumps than 0 (plan.c): root may have it
+/* A guest's limit is 1: with 0 the kernel dumps more (plan.c). Root may have 1
  * whatever the limit was. */
 static void raise_core(void)
 {
@@ -77,30 +77,30 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	sigset_t all, before;
 	int pair[2];
 
-	if (!j)
-		return err_errno(e, "start a session");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+	if (!j || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) <
+			  0) {
 		free(j);
 		return err_errno(e, "start a session");
 	}
 	raise_descriptors();
 	raise_core();
-	/* What is meant for the caller's group, a terminal's Ctrl-C, is not for
-	 * the warden, which has one of its own in a moment. */
+	/* A Ctrl-C of the terminal's is for the caller's group. The warden is
+	 * in it until it has one of its own. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
+	j->sock = pair[0];
 	j->warden = fork();
 	if (j->warden == 0)
 		warden_loop_run(pair[1], spec);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(pair[1]);
 	if (j->warden < 0) {
-		close(pair[0]);
+		err_errno(e, "start a session");
+		close(j->sock);
 		free(j);
-		return err_errno(e, "start a session");
+		return -1;
 	}
 	cpu_run_beside(j->warden);
-	j->sock = pair[0];
 	*out = j;
 	return 0;
 }
@@ -149,27 +149,20 @@ static int wait_readable(struct jail *j, int64_t timeout_ms)
 	return r;
 }
 
-/* Read and forget until the other end is closed: 1, or 0 at the deadline. */
-static int end_awaited(struct jail *j, int64_t deadline_ms)
+/* Read and forget until the other end is closed: 1, or 0 after so long. */
+static int await_end(struct jail *j, int timeout_ms)
 {
+	int64_t left, deadline = now_ms() + timeout_ms;
 	ssize_t n = 1;
 	char byte;
 
 	while (n > 0) {
-		int64_t left = deadline_ms - now_ms();
-
+		left = deadline - now_ms();
 		if (left <= 0 || wait_readable(j, left) == 0)
 			return 0;
 		n = recv(j->sock, &byte, 1, MSG_TRUNC | MSG_DONTWAIT);
 	}
 	return 1;
-}
-
-static void queue_free(struct jail *j)
-{
-	for (size_t i = 0; i < j->n; i++)
-		jail_event_close(&j->queue[i]);
-	free(j->queue);
 }
 
 int jail_close(struct jail *j, struct err *e)
@@ -178,13 +171,13 @@ int jail_close(struct jail *j, struct err *e)
 
 	if (!j)
 		return 0;
-	/* The warden ends at our end of file. It, and where there is one its
-	 * janitor, hold the other end until nothing is left. */
+	/* The warden ends at our end of file. The warden, and its janitor if
+	 * there is one, hold the other end until nothing is left. */
 	shutdown(j->sock, SHUT_WR);
-	ended = end_awaited(j, now_ms() + CLOSE_MS);
+	ended = await_end(j, CLOSE_MS);
 	if (!ended) {
 		kill(j->warden, SIGKILL);
-		ended = end_awaited(j, now_ms() + CLOSE_KILLED_MS);
+		ended = await_end(j, CLOSE_KILLED_MS);
 	}
 	if (!ended)
 		err_set(e,
@@ -195,7 +188,9 @@ int jail_close(struct jail *j, struct err *e)
 	while (waitpid(j->warden, NULL, ended ? 0 : WNOHANG) < 0 &&
 		errno == EINTR)
 		;
-	queue_free(j);
+	for (size_t i = 0; i < j->n; i++)
+		jail_event_close(&j->queue[i]);
+	free(j->queue);
 	free(j);
 	return ended ? 0 : -1;
 }
@@ -212,26 +207,22 @@ static int gone(struct jail *j, struct err *e)
 		       WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		si.si_pid == 0 && now_ms() < end)
 		poll(NULL, 0, 1);
-	if (si.si_code == CLD_KILLED && si.si_status == SIGALRM)
-		err_set(e, "the session hung, and was ended");
-	else
-		err_set(e, "the session's warden is gone");
-	err_kind_set(e, ERR_JAIL);
-	return -1;
+	err_set(e, si.si_code == CLD_KILLED && si.si_status == SIGALRM
+			   ? "the session hung, and was ended"
+			   : "the session's warden is gone");
+	return err_kind_set(e, ERR_JAIL);
 }
 
 /* A slot names a descriptor of the message by index; give it that one. */
 static int slot_take(int slot, int *fds)
 {
-	if (slot < 0 || slot >= IO_FDS_MAX)
-		return -1;
-	return fd_take(&fds[slot]);
+	return slot < 0 || slot >= IO_FDS_MAX ? -1 : fd_take(&fds[slot]);
 }
 
 /* 1 taken, 0 nothing there, -1 the warden is gone. */
 static int receive(struct jail *j, struct wire_event *m, struct err *e)
 {
-	int fds[IO_FDS_MAX];
+	int fds[IO_FDS_MAX], r;
 	ssize_t n = io_recv_fds(
 		j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
 
@@ -239,17 +230,15 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 		return 0;
 	if (n <= 0)
 		return gone(j, e);
-	if (wire_event_check(m, (size_t)n, e) < 0) {
-		for (int i = 0; i < IO_FDS_MAX; i++)
-			fd_drop(&fds[i]);
-		return -1;
+	r = wire_event_check(m, (size_t)n, e);
+	if (r == 0) {
+		for (int i = 0; i < 4; i++)
+			m->event.fds[i] = slot_take(m->event.fds[i], fds);
+		m->event.fd = slot_take(m->event.fd, fds);
 	}
-	for (int i = 0; i < 4; i++)
-		m->event.fds[i] = slot_take(m->event.fds[i], fds);
-	m->event.fd = slot_take(m->event.fd, fds);
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
-	return 1;
+	return r < 0 ? -1 : 1;
 }
 
 int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
@@ -262,7 +251,7 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		memmove(j->queue, j->queue + 1, --j->n * sizeof(*j->queue));
 		return 1;
 	}
-	/* A reply nobody waits for any more is dropped. */
+	/* A reply that no call waits for is dropped. */
 	while ((r = receive(j, &m, e)) == 1 && m.event.type == WIRE_REPLY)
 		jail_event_close(&m.event);
 	if (r == 1)
@@ -288,10 +277,11 @@ int jail_wait(
 
 /* ---- sending ---- */
 
-static int request_send(
-	struct jail *j, struct wire_front *m, int fd, struct err *e)
+/* Send a request, with a descriptor (borrowed) or -1. */
+static int tell(struct jail *j, struct wire_front m, int fd, struct err *e)
 {
-	if (io_send_fds(j->sock, m, sizeof(*m), &fd, fd >= 0, 0) == 0)
+	m.seq = ++j->seq;
+	if (io_send_fds(j->sock, &m, sizeof(m), &fd, fd >= 0, 0) == 0)
 		return 0;
 	if (errno == ETOOMANYREFS)
 		return err_errno(e, "hand it over to the session");
@@ -310,36 +300,37 @@ static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
 }
 
 /* Send a request and wait for its reply; other events are kept. */
-static int call(struct jail *j, struct wire_front *m, int fd,
+static int call_with(struct jail *j, struct wire_front m, int fd,
 	struct wire_event *reply, struct err *e)
 {
-	m->seq = ++j->seq;
-	reply->event.fd = -1;
-	if (request_send(j, m, fd, e) < 0)
-		return -1;
-	for (;;) {
-		int r = receive(j, reply, e);
+	int r = tell(j, m, fd, e);
 
-		if (r < 0)
-			return -1;
-		if (r == 0) {
+	while (r >= 0) {
+		r = receive(j, reply, e);
+		if (r == 0)
 			wait_readable(j, -1);
-			continue;
-		}
-		if (reply->event.type == WIRE_REPLY &&
-			reply->reply.seq == m->seq)
+		else if (r > 0 && reply->event.type != WIRE_REPLY)
+			r = queue_add(j, &reply->event, e);
+		else if (r > 0 && reply->reply.seq == j->seq)
 			break;
-		if (reply->event.type == WIRE_REPLY)
+		else if (r > 0)
 			jail_event_close(&reply->event);
-		else if (queue_add(j, &reply->event, e) < 0)
-			return -1;
 	}
-	if (reply->reply.ok)
+	if (r > 0 && reply->reply.ok)
 		return 0;
-	if (e)
+	if (r > 0 && e)
 		*e = reply->reply.err;
-	jail_event_close(&reply->event);
+	if (r > 0)
+		jail_event_close(&reply->event);
 	return -1;
+}
+
+static int call(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
+	struct wire_event *reply, struct err *e)
+{
+	const struct wire_front m = {.type = type, .a = a, .b = b};
+
+	return call_with(j, m, -1, reply, e);
 }
 
 static int call_path(struct jail *j, enum wire_front_type type,
@@ -350,59 +341,46 @@ static int call_path(struct jail *j, enum wire_front_type type,
 	if (strlen(path) >= sizeof(m.path))
 		return err_set(e, "%.60s…: name too long", path);
 	memcpy(m.path, path, strlen(path) + 1);
-	return call(j, &m, -1, reply, e);
-}
-
-static int call_plain(struct jail *j, enum wire_front_type type, int64_t a,
-	int64_t b, struct wire_event *reply, struct err *e)
-{
-	struct wire_front m = {.type = type, .a = a, .b = b};
-
-	return call(j, &m, -1, reply, e);
-}
-
-static int tell(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
-	struct err *e)
-{
-	struct wire_front m = {.type = type, .a = a, .b = b};
-
-	return request_send(j, &m, -1, e);
+	return call_with(j, m, -1, reply, e);
 }
 
 int jail_run(
 	struct jail *j, uint32_t cell, const char *src, size_t n, struct err *e)
 {
-	struct wire_front m = {.type = FRONT_RUN, .a = cell};
+	const struct wire_front m = {.type = FRONT_RUN, .a = cell};
 	auto_close int fd = io_sealed_memfd("cellblock-cell", src, n);
 
 	if (fd < 0)
 		return err_errno(e, "hold the cell");
-	return request_send(j, &m, fd, e);
+	return tell(j, m, fd, e);
 }
 
 int jail_interrupt(struct jail *j, struct err *e)
 {
-	return tell(j, FRONT_INTERRUPT, 0, 0, e);
+	return tell(j, (struct wire_front){.type = FRONT_INTERRUPT}, -1, e);
 }
 
 int jail_kill(struct jail *j, struct err *e)
 {
-	return tell(j, FRONT_KILL, 0, 0, e);
+	return tell(j, (struct wire_front){.type = FRONT_KILL}, -1, e);
 }
 
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
 {
-	return tell(j, FRONT_RESIZE, rows, cols, NULL);
+	const struct wire_front m = {
+		.type = FRONT_RESIZE, .a = rows, .b = cols};
+
+	return tell(j, m, -1, NULL);
 }
 
 int jail_touch(struct jail *j)
 {
-	return tell(j, FRONT_TOUCH, 0, 0, NULL);
+	return tell(j, (struct wire_front){.type = FRONT_TOUCH}, -1, NULL);
 }
 
 int jail_start_program(struct jail *j, struct err *e)
 {
-	return tell(j, FRONT_START, 0, 0, e);
+	return tell(j, (struct wire_front){.type = FRONT_START}, -1, e);
 }
 
 /* The whole text of a memfd, NUL-terminated; takes fd. */
@@ -427,29 +405,29 @@ static int text_take(int fd, char **text, size_t *n, struct err *e)
 int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 	char **answer, size_t *answer_n, struct err *e)
 {
-	struct wire_front m = {.type = FRONT_ASK, .a = q};
+	const struct wire_front m = {.type = FRONT_ASK, .a = q};
 	auto_close int fd = io_sealed_memfd("cellblock-ask", text, n);
 	struct wire_event reply;
 
 	if (fd < 0)
 		return err_errno(e, "hold the question");
-	if (call(j, &m, fd, &reply, e) < 0)
+	if (call_with(j, m, fd, &reply, e) < 0)
 		return -1;
-	return text_take(fd_take(&reply.event.fd), answer, answer_n, e);
+	return text_take(reply.event.fd, answer, answer_n, e);
 }
 
 int jail_return_keys(struct jail *j)
 {
 	struct wire_event reply;
 
-	return call_plain(j, FRONT_KEYS, 0, 0, &reply, NULL);
+	return call(j, FRONT_KEYS, 0, 0, &reply, NULL);
 }
 
 int jail_reset(struct jail *j, struct err *e)
 {
 	struct wire_event reply;
 
-	return call_plain(j, FRONT_RESET, 0, 0, &reply, e);
+	return call(j, FRONT_RESET, 0, 0, &reply, e);
 }
 
 int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
@@ -457,7 +435,7 @@ int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
 {
 	struct wire_event reply;
 
-	if (call_plain(j, FRONT_UNDO, n, 0, &reply, e) < 0)
+	if (call(j, FRONT_UNDO, n, 0, &reply, e) < 0)
 		return -1;
 	*back_to = (uint32_t)reply.reply.a;
 	*names = (uint32_t)reply.reply.b;
@@ -468,7 +446,7 @@ int jail_usage(struct jail *j, struct jail_usage *u, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call_plain(j, FRONT_USAGE, 0, 0, &reply, e) < 0)
+	if (call(j, FRONT_USAGE, 0, 0, &reply, e) < 0)
 		return -1;
 	*u = reply.reply.usage;
 	return 0;
@@ -500,14 +478,14 @@ int jail_home_commit(struct jail *j, uint32_t token, int replace, struct err *e)
 {
 	struct wire_event reply;
 
-	return call_plain(j, FRONT_HOME_COMMIT, token, replace, &reply, e);
+	return call(j, FRONT_HOME_COMMIT, token, replace, &reply, e);
 }
 
 int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
 {
 	struct wire_event reply;
 
-	return call_plain(j, FRONT_HOME_ABORT, token, 0, &reply, e);
+	return call(j, FRONT_HOME_ABORT, token, 0, &reply, e);
 }
 
 int jail_home_remove(struct jail *j, const char *path, struct err *e)
@@ -549,8 +527,8 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 	size_t n = 0, room = 0;
 
 	*out = (struct jail_files){0};
-	if (call_plain(j, FRONT_HOME_LIST, 0, 0, &reply, e) < 0 ||
-		text_take(fd_take(&reply.event.fd), &text, &n, e) < 0)
+	if (call(j, FRONT_HOME_LIST, 0, 0, &reply, e) < 0 ||
+		text_take(reply.event.fd, &text, &n, e) < 0)
 		return -1;
 	out->truncated = (int)reply.reply.a;
 	for (size_t at = 0; at < n; at++)

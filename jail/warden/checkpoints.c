@@ -21,6 +21,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* The guest sees that its hanging copy was killed; a checkpoint that was given
+ * up is gone; a checkpoint wakes up. */
+#define UNHANG_MS 300
+#define END_MS 400
+#define WAKE_MS 4000
+
 void checkpoints_init(struct checkpoints *c, struct warden_jail *j,
 	struct guest *g, const struct limits *l)
 {
@@ -124,8 +130,7 @@ static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 	r = guest_await_fair(g, g->ctl, m, deadline);
 	if (r == 0) {
 		unhang(c, asked);
-		r = guest_await_fair(
-			g, g->ctl, m, now_ms() + c->link->deadlines->unhang_ms);
+		r = guest_await_fair(g, g->ctl, m, now_ms() + UNHANG_MS);
 	}
 	if (r == SESSION_OVER)
 		return r;
@@ -236,7 +241,7 @@ void checkpoints_give_up_newest(struct checkpoints *c)
 
 int checkpoints_await_ended(struct checkpoints *c)
 {
-	int64_t deadline = now_ms() + c->link->deadlines->end_ms;
+	int64_t deadline = now_ms() + END_MS;
 	struct wire_init m;
 	int ready, r = 0;
 
@@ -339,7 +344,7 @@ static int wake(
 int checkpoints_wake_newest(
 	struct checkpoints *c, struct checkpoint *woken, int32_t *killed)
 {
-	int64_t deadline = now_ms() + c->link->deadlines->wake_ms;
+	int64_t deadline = now_ms() + WAKE_MS;
 	int r = -1;
 
 	while (c->n > 0) {

@@ -19,6 +19,10 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+/* What a question may take, and then what follows its interrupt. */
+#define ASK_MS 1000
+#define ASK_GRACE_MS 300
+
 struct request {
 	struct wire_front m;
 	int fd; /* what came with it, or -1 */
@@ -147,14 +151,13 @@ static int ask_failed(struct warden *w, struct request *q, int hung)
 /* Wait for the answer, in the end with an interrupt. As guest_await(). */
 static int ask_await(struct warden *w, struct guest_message *m)
 {
-	const struct deadlines *d = w->link.deadlines;
 	struct guest *g = &w->guest;
-	int r = guest_await(g, g->ctl, m, now_ms() + d->ask_ms);
+	int r = guest_await(g, g->ctl, m, now_ms() + ASK_MS);
 
 	if (r != 0)
 		return r;
 	pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
-	return guest_await(g, g->ctl, m, now_ms() + d->ask_grace_ms);
+	return guest_await(g, g->ctl, m, now_ms() + ASK_GRACE_MS);
 }
 
 static int serve_ask(struct warden *w, struct request *q)

@@ -19,6 +19,16 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+/* Python starts, and says READY. */
+#define BOOT_MS 30000
+/* A wait that is fair: between two looks at the jail, and how much longer it
+ * may be than another. */
+#define FAIR_LOOK_MS 200
+#define FAIR_MS 30000
+/* A stuck guest writes down its stacks, and each line of them. */
+#define STACK_MS 1000
+#define STACK_SILENT_MS 250
+
 void guest_init(struct guest *g, struct link *l, const struct warden_jail *j)
 {
 	*g = (struct guest){.link = l, .jail = j, .ctl = -1, .stack = -1};
@@ -44,7 +54,7 @@ int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e)
 
 int guest_spawn_await(struct guest *g, struct err *e)
 {
-	int64_t deadline = now_ms() + g->link->deadlines->boot_ms;
+	int64_t deadline = now_ms() + BOOT_MS;
 	struct wire_init m = {0};
 	int r = link_await(g->link, INIT_SPAWNED, &m, deadline);
 
@@ -93,7 +103,7 @@ int guest_start_await(struct guest *g, struct guest_message *m, struct err *e)
 
 	if (r < 0)
 		return r;
-	r = guest_await(g, g->ctl, m, now_ms() + g->link->deadlines->boot_ms);
+	r = guest_await(g, g->ctl, m, now_ms() + BOOT_MS);
 	if (r == SESSION_OVER)
 		return r;
 	if (r != 1 || m->wire.type != GUEST_READY) {
@@ -195,21 +205,18 @@ static int is_held_back(struct guest *g, int64_t *cpu_ms)
 		live.state == 'D')
 		p.ready--;
 	*cpu_ms = p.cpu_ms;
-	return p.ready > 0 &&
-	       (was < 0 ||
-		       p.cpu_ms - was < g->link->deadlines->fair_look_ms / 2);
+	return p.ready > 0 && (was < 0 || p.cpu_ms - was < FAIR_LOOK_MS / 2);
 }
 
 int guest_await_fair(
 	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
 {
-	const struct deadlines *d = g->link->deadlines;
-	int64_t end = deadline_ms + d->fair_ms, cpu_ms = -1;
+	int64_t end = deadline_ms + FAIR_MS, cpu_ms = -1;
 	int r;
 
 	while ((r = guest_await(g, sock, m, deadline_ms)) == 0 &&
 		now_ms() < end && is_held_back(g, &cpu_ms))
-		deadline_ms = now_ms() + d->fair_look_ms;
+		deadline_ms = now_ms() + FAIR_LOOK_MS;
 	return r;
 }
 
@@ -239,8 +246,7 @@ static int stack_is_whole(const char *text)
 /* The driver's handler writes every stack, from C, into the stack file. */
 size_t guest_read_stack(struct guest *g, char *text)
 {
-	const struct deadlines *d = g->link->deadlines;
-	int64_t now = now_ms(), end = now + d->stack_ms, grown = now;
+	int64_t now = now_ms(), end = now + STACK_MS, grown = now;
 	size_t n = 0;
 
 	memset(text, 0, GUEST_STACK_MAX + 1);
@@ -252,7 +258,7 @@ size_t guest_read_stack(struct guest *g, char *text)
 		return 0;
 	/* A busy machine may delay the next line. */
 	while (!stack_is_whole(text) && now < end &&
-		now < grown + d->stack_silent_ms) {
+		now < grown + STACK_SILENT_MS) {
 		link_poll(NULL, 0, 2);
 		now = now_ms();
 		if (pread(g->stack, text, GUEST_STACK_MAX, 0) !=

@@ -74,7 +74,7 @@ LINK_CHECKED int guest_await(struct guest *g, int sock, struct guest_message *m,
 	int64_t deadline_ms);
 
 /* The same, where no answer costs the variables: the deadline is put off for
- * as long as the jail is kept from running, up to deadlines.fair_ms. */
+ * as long as the jail is kept from running, half a minute at most. */
 LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
 	struct guest_message *m, int64_t deadline_ms);
 

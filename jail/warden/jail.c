@@ -28,6 +28,18 @@
 #include <sys/wait.h>
 #include <termios.h>
 
+/* Init builds the jail; answers STOP; answers KILL, which takes longer than to
+ * kill what can be killed at all. */
+#define BUILD_MS 20000
+#define STOP_MS 3000
+#define KILL_MS 25000
+/* Without a /proc in the jail: everything is seen stopped. */
+#define VERIFY_MS 50
+/* The freezer has frozen all that can be frozen: a process that has used up
+ * its share of the CPU freezes when it gets more. */
+#define FREEZE_MS 1000
+/* Between two looks at a jail that is stopped. */
+#define QUIET_MS 1000
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
@@ -95,7 +107,7 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 	int *slots[] = {&j->tty_master, &j->tty_slave, &j->line, &j->tmp[0],
 		&j->tmp[1], &j->proc};
 	enum { SLOTS = sizeof(slots) / sizeof(slots[0]) };
-	int64_t deadline = now_ms() + j->link->deadlines->build_ms;
+	int64_t deadline = now_ms() + BUILD_MS;
 	int fds[SLOTS], ready = 0, r = -1;
 	struct wire_init m;
 
@@ -149,8 +161,7 @@ void warden_jail_end(struct warden_jail *j)
 void warden_jail_thaw(struct warden_jail *j)
 {
 	if (j->frozen)
-		cgroup_freeze(&j->site->cgroup, 0,
-			j->link->deadlines->freeze_ms, NULL);
+		cgroup_freeze(&j->site->cgroup, 0, FREEZE_MS, NULL);
 	j->frozen = 0;
 	j->baseline_at = 0;
 }
@@ -158,7 +169,7 @@ void warden_jail_thaw(struct warden_jail *j)
 int warden_jail_kill(
 	struct warden_jail *j, const struct link_pids *kept, int32_t *killed)
 {
-	int64_t deadline = now_ms() + j->link->deadlines->kill_ms;
+	int64_t deadline = now_ms() + KILL_MS;
 	struct wire_init m;
 	int r;
 
@@ -179,7 +190,7 @@ int warden_jail_kill(
 static int verify(struct warden_jail *j, const struct link_pids *kept,
 	pid_t live, int32_t *killed)
 {
-	int64_t end = now_ms() + j->link->deadlines->verify_ms;
+	int64_t end = now_ms() + VERIFY_MS;
 	struct link_pids spared = *kept;
 	struct procs p;
 	int r;
@@ -205,12 +216,11 @@ static int sweep(struct warden_jail *j, const struct link_pids *kept,
 	int r;
 
 	j->swept = 1;
-	j->look_ms = now + j->link->deadlines->quiet_ms;
+	j->look_ms = now + QUIET_MS;
 	j->stopped_cpu_ms = -1;
 	if (link_ask(j->link, INIT_STOP, kept, NULL, 0) < 0)
 		return -1;
-	r = link_await(
-		j->link, INIT_STOPPED, &m, now + j->link->deadlines->stop_ms);
+	r = link_await(j->link, INIT_STOPPED, &m, now + STOP_MS);
 	if (r < 0)
 		return r;
 	if (m.unseen)
@@ -228,8 +238,7 @@ int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	j->baseline_at = 0;
 	if (cgroup_can_freeze(cg)) {
 		j->frozen = 1;
-		if (cgroup_freeze(cg, 1, j->link->deadlines->freeze_ms, NULL) ==
-			0)
+		if (cgroup_freeze(cg, 1, FREEZE_MS, NULL) == 0)
 			return 0;
 		/* Something does not freeze: sweep, which kills it. */
 		warden_jail_thaw(j);
@@ -262,7 +271,7 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 	*due_ms = j->swept ? j->look_ms - now : INT64_MAX;
 	if (*due_ms > 0)
 		return 0;
-	*due_ms = j->link->deadlines->quiet_ms;
+	*due_ms = QUIET_MS;
 	j->look_ms = now + *due_ms;
 	if (procs_sample(&j->procs, 0, &p, NULL) < 0)
 		return 0;

@@ -21,9 +21,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-void link_open(struct link *l, int front, const struct deadlines *d)
+void link_open(struct link *l, int front)
 {
-	*l = (struct link){.deadlines = d, .front = front, .init = -1};
+	*l = (struct link){.front = front, .init = -1};
 }
 
 void link_attach(struct link *l, int init)

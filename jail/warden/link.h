@@ -5,7 +5,6 @@
 #ifndef JAIL_WARDEN_LINK_H
 #define JAIL_WARDEN_LINK_H
 
-#include "deadlines.h"
 #include "jail/jail.h"
 #include "jail/wire/wire.h"
 
@@ -36,7 +35,6 @@ struct link_death {
 
 /* Only link.c writes it. */
 struct link {
-	const struct deadlines *deadlines;
 	int front;	   /* socket to the front end; -1: no front end yet */
 	int init;	   /* socket to init; -1: no jail */
 	int over;	   /* the front end is gone */
@@ -48,7 +46,7 @@ struct link {
 };
 
 /* Takes `front`. */
-void link_open(struct link *l, int front, const struct deadlines *d);
+void link_open(struct link *l, int front);
 
 /* The link to the init of a new jail, and its end. Takes `init`. */
 void link_attach(struct link *l, int init);

@@ -155,7 +155,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 	struct jail_event ev = {.type = JAIL_FAILED};
 	struct warden w = {.site = {.home = {.root = -1}}};
 
-	warden_init(&w, spec, front, &deadlines_default);
+	warden_init(&w, spec, front);
 	if (site_open(&w.site, spec, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;

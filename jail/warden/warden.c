@@ -19,14 +19,17 @@
 /* How often a guest is asked for a checkpoint: each that does not answer is
  * replaced first. */
 #define PARK_TRIES 3
+/* What the guest and its copy may take for it; and those that replaced a guest
+ * that did not answer. */
+#define PARK_MS 2000
+#define PARK_AGAIN_MS 700
 
-void warden_init(struct warden *w, const struct jail_spec *spec, int front,
-	const struct deadlines *d)
+void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 {
 	w->spec = spec;
 	w->next_cell = 1;
 	w->cells = w->broken = w->ran_on = 0;
-	link_open(&w->link, front, d);
+	link_open(&w->link, front);
 	warden_jail_init(&w->jail, &w->link, &w->site);
 	guest_init(&w->guest, &w->link, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);
@@ -237,7 +240,6 @@ int warden_check_stopped(struct warden *w, int64_t *due_ms)
  * from within. */
 static int take(struct warden *w, enum jail_no_checkpoint *why)
 {
-	const struct deadlines *d = w->link.deadlines;
 	char what[80];
 
 	*why = checkpoints_skip(&w->checkpoints);
@@ -245,7 +247,7 @@ static int take(struct warden *w, enum jail_no_checkpoint *why)
 		return 0;
 	*why = NO_CHECKPOINT_FAILED;
 	for (int i = 0; i < PARK_TRIES; i++) {
-		int64_t ms = i == 0 ? d->park_ms : d->park_again_ms;
+		int64_t ms = i == 0 ? PARK_MS : PARK_AGAIN_MS;
 		int r = checkpoints_take(
 			&w->checkpoints, w->next_cell, now_ms() + ms);
 

@@ -34,8 +34,7 @@ struct warden {
 };
 
 /* Nothing of it runs yet. Takes `front`. */
-void warden_init(struct warden *w, const struct jail_spec *spec, int front,
-	const struct deadlines *d);
+void warden_init(struct warden *w, const struct jail_spec *spec, int front);
 
 /* Build a jail, and have Python started in it (in a session). 0, or -1 with e:
  * then nothing of it is left; SESSION_OVER. */

@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			0 ||
 		io_send_fds(init[1], &death, sizeof(death), NULL, 0, 0) < 0)
 		abort();
-	link_open(&w.link, -1, &deadlines_default);
+	link_open(&w.link, -1);
 	link_attach(&w.link, init[0]);
 	guest_init(&w.guest, &w.link, &w.jail);
 	guest_become(&w.guest, LIVE);

@@ -9,6 +9,7 @@
 
 #define W (&P.w)
 #define SOURCE "print(1)\n"
+#define DYING_MS 3000 /* how long cell.c waits for a death */
 
 static int run_cell(uint32_t cell)
 {
@@ -57,6 +58,7 @@ static const struct {
 	{"TOOK %u|!died 768", HOW_EXITED, BACK, 3},
 	{"TOOK %u|!died 11", HOW_CRASHED, BACK, 11},
 	{"TOOK %u|!died 9", HOW_CRASHED, BACK, 9},
+	{"TOOK %u|!orphan 11", HOW_CRASHED, BACK, 11},
 	{"TOOK %u|!wait 200|!died 6", HOW_CRASHED, BACK, 6},
 	{"TOOK %u|!died 64", HOW_LOST, BACK, 64}, /* WIRE_STACK_SIGNAL */
 	{"TOOK %u|!close", HOW_LOST, BACK, 0},
@@ -145,8 +147,8 @@ static void a_death_that_never_comes_is_not_waited_for(void **state)
 	P.cell = "TOOK %u|!close";
 	assert_int_equal(run_cell(1), 0);
 	assert_int_equal(verdict(&stacks).how, HOW_LOST);
-	assert_true(P.now_ms - began >= deadlines_default.dying_ms);
-	assert_true(P.now_ms - began < deadlines_default.dying_ms + 1000);
+	assert_true(P.now_ms - began >= DYING_MS);
+	assert_true(P.now_ms - began < DYING_MS + 1000);
 }
 
 static void a_source_that_cannot_be_run_is_refused(void **state)
@@ -417,6 +419,11 @@ static void what_a_cell_leaves_is_told_once(void **state)
 		;
 	assert_int_equal(run_cell(2), 0);
 	assert_int_equal(verdict(&stacks).leftovers, 0);
+	P.cell = "TOOK %u|!left 3|DONE %u ok 3 0 0 1";
+	while (next_event(&(struct wire_event){0}))
+		;
+	assert_int_equal(run_cell(3), 0);
+	assert_int_equal(verdict(&stacks).leftovers, 1);
 	assert_int_equal(P.count[INIT_KILL], 0);
 }
 
@@ -434,6 +441,21 @@ static void what_a_cell_leaves_is_ended_where_so_configured(void **state)
 	assert_int_equal(P.count[INIT_KILL], 1);
 	assert_int_equal(P.pids.n, 2); /* the guest and its new checkpoint */
 	assert_int_equal(d.after, AFTER_KEPT);
+}
+
+static void the_cpu_time_of_a_cell_is_its_own(void **state)
+{
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!busy 500|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).cpu_ms, 500);
+	P.cell = DONE_OK;
+	while (next_event(&(struct wire_event){0}))
+		;
+	assert_int_equal(run_cell(2), 0);
+	assert_int_equal(verdict(&stacks).cpu_ms, 0);
 }
 
 static void keys_that_a_cell_did_not_read_come_back(void **state)
@@ -549,6 +571,7 @@ int main(void)
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(what_a_cell_leaves_is_told_once),
 		TEST_UP(what_a_cell_leaves_is_ended_where_so_configured),
+		TEST_UP(the_cpu_time_of_a_cell_is_its_own),
 		TEST_UP(keys_that_a_cell_did_not_read_come_back),
 		cmocka_unit_test(a_program_has_a_verdict),
 		TEST(a_program_that_cannot_start_says_why),

@@ -12,6 +12,7 @@
  *
  *	!wait N    the rest comes N milliseconds later
  *	!died N    init reports the speaker's death, with this status
+ *	!orphan N  the same, while a child of it holds its link open
  *	!close     the speaker's link breaks
  *	!fd        its next message brings a descriptor
  *	!front N   the front end sends request N (an enum wire_front_type)
@@ -241,16 +242,21 @@ static void init_says(const struct wire_init *m, const int *fds, int nfds)
 		io_send_fds(P.init, m, sizeof(*m), fds, nfds, MSG_DONTWAIT);
 }
 
-static void guest_dies(int who, int status)
+static void guest_orphans(int who, int status)
 {
 	struct wire_init m = {.type = INIT_DIED,
 		.npids = 1,
 		.pids = {P.guest[who].pid},
 		.status = status};
 
-	fd_drop(&P.guest[who].sock);
 	proc_gone(P.guest[who].pid);
 	init_says(&m, NULL, 0);
+}
+
+static void guest_dies(int who, int status)
+{
+	fd_drop(&P.guest[who].sock);
+	guest_orphans(who, status);
 }
 
 static void jail_dies(void)
@@ -341,6 +347,8 @@ static int script_event(
 	}
 	if (!strcmp(name, "died"))
 		guest_dies(who, n);
+	else if (!strcmp(name, "orphan"))
+		guest_orphans(who, n);
 	else if (!strcmp(name, "close"))
 		fd_drop(&P.guest[who].sock);
 	else if (!strcmp(name, "front"))
@@ -618,7 +626,7 @@ static int play_open(void **state)
 	P.w.site.spec = &P.spec;
 	P.w.site.home.root = -1;
 	cgroup_place(&P.w.site.cgroup, &none, NULL, NULL);
-	warden_init(&P.w, &P.spec, pair[1], &deadlines_default);
+	warden_init(&P.w, &P.spec, pair[1]);
 	return 0;
 }
 
