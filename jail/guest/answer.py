@@ -18,6 +18,9 @@ VALUE_MAX = 60
 SUFFIXES = (".py", ".so", ".pyc")
 IDENT = r"[^\W\d]\w*"
 DOTTED = IDENT + r"(?:\." + IDENT + ")*"
+# The real ones, whatever a metaclass of the user's defines.
+mro_of = type.__dict__["__mro__"].__get__
+dict_of = type.__dict__["__dict__"].__get__
 S.listed = {}  # directory -> (mtime, the modules in it)
 
 
@@ -82,9 +85,9 @@ def stored(o, name):
     "(True, value) of an attribute, if no code of the user's is needed for it"
     kind = type(o)
     if issubclass(kind, type):
-        for c in type.__dict__["__mro__"].__get__(o):
-            if name in type.__dict__["__dict__"].__get__(c):
-                return plain(type.__dict__["__dict__"].__get__(c)[name])
+        for c in mro_of(o):
+            if name in dict_of(c):
+                return plain(dict_of(c)[name])
     else:
         try:
             own = object.__getattribute__(o, "__dict__")
@@ -92,10 +95,9 @@ def stored(o, name):
             own = None
         if type(own) is dict and name in own:
             return True, own[name]
-    for c in type.__dict__["__mro__"].__get__(kind):
-        space = type.__dict__["__dict__"].__get__(c)
-        if name in space:
-            value = space[name]
+    for c in mro_of(kind):
+        if name in dict_of(c):
+            value = dict_of(c)[name]
             if type(value).__name__ in ("getset_descriptor",
                                         "member_descriptor"):
                 try:
@@ -110,8 +112,7 @@ def plain(value):
     kind = type(value)
     if kind in (staticmethod, classmethod):
         return True, value.__func__
-    special = any("__get__" in type.__dict__["__dict__"].__get__(c)
-                  for c in type.__dict__["__mro__"].__get__(kind))
+    special = any("__get__" in dict_of(c) for c in mro_of(kind))
     if special and kind.__name__ not in (
             "function", "method_descriptor", "builtin_function_or_method",
             "wrapper_descriptor", "classmethod_descriptor", "type"):
@@ -259,7 +260,7 @@ def in_string(before, quote, typed):
 # ---- modules, without importing any ----
 
 def import_names(typed):
-    "import a, b.c<TAB>   from b.c<TAB>"
+    "import a, b.c<TAB>, and from b.c<TAB>"
     package, dot, name = typed.rpartition(".")
     return name, starting(name, submodules(package) if dot else top_modules())
 

@@ -262,16 +262,22 @@ def are_twins(a, b):
         fcntl.fcntl(a, fcntl.F_SETFL, was)
 
 
-def lock_of(fd):
-    "the flock() lock on this open file, or None"
+def on_file(path, flags, f, *args):
+    "call f on a file that is open for this only; None where that fails"
     try:
-        info = posix_open("/proc/self/fdinfo/%d" % fd, O_CLOEXEC)
+        fd = posix_open(path, flags | O_CLOEXEC)
         try:
-            words = read(info, 4096).split()
+            return f(fd, *args)
         finally:
-            close(info)
+            close(fd)
     except OSError:
         return None
+
+
+def lock_of(fd):
+    "the flock() lock on this open file, or None"
+    words = (on_file("/proc/self/fdinfo/%d" % fd, 0, read, 4096)
+             or b"").split()
     if b"FLOCK" not in words:
         return None
     return fcntl.LOCK_EX if b"WRITE" in words else fcntl.LOCK_SH
@@ -292,24 +298,13 @@ def quiet_device(st):
 
 
 def reopened(fd, flags, inherit):
-    try:
-        at = lseek(fd, 0, 1)
-        own = posix_open("/proc/self/fd/%d" % fd, flags | O_CLOEXEC)
-        lseek(own, at, 0)
+    def replace(own):
+        lseek(own, lseek(fd, 0, 1), 0)
         dup2(own, fd, inherit)
-        close(own)
         return True
-    except OSError:
-        return False
+    return on_file("/proc/self/fd/%d" % fd, flags, replace)
 
 
 def oom_score(value):
     "which process the kernel kills first for memory; some kernels refuse"
-    try:
-        fd = posix_open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)
-        try:
-            write(fd, value)
-        finally:
-            close(fd)
-    except OSError:
-        pass
+    on_file("/proc/self/oom_score_adj", O_WRONLY, write, value)

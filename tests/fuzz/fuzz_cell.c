@@ -24,12 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- what the taking of a message leans on ---- */
 
-int spawn_open_driver(int *fds, struct err *e)
-{
-	(void)fds;
-	return err_set(e, "no guest is started here");
-}
-
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	(void)s, (void)pid, (void)st;
