@@ -14,20 +14,19 @@
 
 static int resize(void *array, size_t room, size_t element_bytes)
 {
+	size_t bytes;
 	void *v;
 
+	if (__builtin_mul_overflow(room, element_bytes, &bytes)) {
+		errno = ENOMEM;
+		return -1;
+	}
 	memcpy(&v, array, sizeof(v));
-	v = reallocarray(v, room, element_bytes);
+	v = realloc(v, bytes);
 	if (!v)
 		return -1;
 	memcpy(array, &v, sizeof(v));
 	return 0;
-}
-
-static int too_many(void)
-{
-	errno = ENOMEM;
-	return -1;
 }
 
 /* There is room for 8 elements, and otherwise for the next power of two. So an
@@ -37,9 +36,8 @@ int array_grow(void *array, size_t n, size_t element_bytes)
 {
 	if (n && (n < 8 || (n & (n - 1))))
 		return 0;
-	if (n > SIZE_MAX / 2)
-		return too_many();
-	return resize(array, n ? 2 * n : 8, element_bytes);
+	return n ? resize(array, n, 2 * element_bytes)
+		 : resize(array, 8, element_bytes);
 }
 
 int array_reserve(void *array, size_t *room, size_t n, size_t element_bytes)
@@ -48,10 +46,8 @@ int array_reserve(void *array, size_t *room, size_t n, size_t element_bytes)
 
 	if (n <= *room)
 		return 0;
-	if (n > SIZE_MAX / 2)
-		return too_many();
 	while (more < n)
-		more *= 2;
+		more = more > SIZE_MAX / 2 ? SIZE_MAX : 2 * more;
 	if (resize(array, more, element_bytes) < 0)
 		return -1;
 	*room = more;

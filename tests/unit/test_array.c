@@ -57,7 +57,7 @@ static void what_does_not_fit_is_refused_and_spared(void **state)
 	was = v;
 	assert_int_equal(array_grow(&v, 8, SIZE_MAX / 8), -1);
 	assert_int_equal(errno, ENOMEM);
-	assert_int_equal(array_grow(&v, SIZE_MAX / 2 + 1, 1), -1);
+	assert_int_equal(array_grow(&v, SIZE_MAX / 2 + 1, 4), -1);
 	assert_int_equal(errno, ENOMEM);
 	assert_ptr_equal(v, was);
 	free(v);
@@ -76,7 +76,7 @@ static void room_is_made_for_many_at_once(void **state)
 		if (v)
 			memset(v, 'x', room);
 	}
-	assert_int_equal(array_reserve(&v, &room, SIZE_MAX, 1), -1);
+	assert_int_equal(array_reserve(&v, &room, SIZE_MAX, 2), -1);
 	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(array_reserve(&v, &room, 1 << 20, SIZE_MAX / 8), -1);
 	assert_int_equal(errno, ENOMEM);
