@@ -68,7 +68,9 @@ void config_fini(struct config *cfg)
 	*cfg = (struct config){0};
 }
 
-int config_copy(struct config *to, const struct config *from)
+/* Copy all values and sources. 0, or -1 with errno; the caller ends with
+ * config_fini(to) either way. */
+static int copy(struct config *to, const struct config *from)
 {
 	*to = (struct config){0};
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
@@ -83,7 +85,8 @@ int config_copy(struct config *to, const struct config *from)
 	return strlist_copy(&to->env_sources, &from->env_sources);
 }
 
-size_t config_variable(const struct config *cfg, const char *name)
+/* The place of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
+static size_t find_variable(const struct config *cfg, const char *name)
 {
 	size_t i = 0, n = strlen(name);
 
@@ -102,7 +105,7 @@ const char *config_source(const struct config *cfg, const char *name)
 	if (!key)
 		return NULL;
 	if (key->type == CONFIG_VARIABLE) {
-		i = config_variable(cfg, name + strlen("python.env."));
+		i = find_variable(cfg, name + strlen("python.env."));
 		if (i < cfg->env.n)
 			source = cfg->env_sources.items[i];
 	} else {
@@ -275,7 +278,7 @@ static bool is_variable_name(const char *s)
 	       !s[strspn(s, LETTERS "0123456789")];
 }
 
-/* Whether a variable may be set here and now. Adds the reason if not. */
+/* True if the variable may be set here; else adds the reason. */
 static bool may_set_variable(struct merge *m, const struct config_line *line,
 	const char *name, size_t at, size_t max)
 {
@@ -306,7 +309,7 @@ static void apply_variable(struct merge *m, const struct config_key *key,
 	const struct config_line *line, const char *value)
 {
 	const char *name = line->name + strlen("env.");
-	size_t at = config_variable(m->cfg, name);
+	size_t at = find_variable(m->cfg, name);
 	auto_free char *text = NULL;
 
 	if (!may_set_variable(m, line, name, at, (size_t)key->max))
@@ -445,10 +448,10 @@ static void apply_line(void *ctx, const struct config_line *line)
 	config_value_fini(&v, key);
 }
 
-/* ---- what follows from other values ---- */
+/* ---- values that depend on others ---- */
 
-/* Whoever gives a cell more time wants it used: CPU time that nobody set
- * follows the timeout. */
+/* More time for a cell is meant to be used: CPU time that no source sets is at
+ * least the timeout. */
 static bool cpu_follows(struct config *cfg)
 {
 	const struct config_key *cpu = config_keys_find("cell", "cpu");
@@ -466,7 +469,7 @@ static void lock(struct merge *m)
 	if (m->locked || !m->cfg->locked)
 		return;
 	m->locked = true;
-	if (config_copy(&m->base, m->cfg) < 0)
+	if (copy(&m->base, m->cfg) < 0)
 		out_of_memory(m, "policy.locked");
 	cpu_follows(&m->base);
 }
@@ -493,8 +496,8 @@ static int64_t home_most(int64_t memory)
 	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
 }
 
-/* True if whoever set the home's size knew the memory: both come from the
- * command line or from the same file, or nobody set the memory. */
+/* True if the home's size was set with the memory in mind: on the command line,
+ * in the same file, or with the built-in memory. */
 static bool is_meant(const char *home, const char *memory)
 {
 	size_t n = strcspn(home, ":");
@@ -630,8 +633,8 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Load NAME.conf for each of `people` from the directory `sub`, or without
- * people all its fragments: in the order of the names, by bytes whatever the
- * locale. Groups have no other order that a person knows. */
+ * people all its fragments. They come in the order of their names, by bytes in
+ * any locale: groups have no other order that a person knows. */
 static void load_dir(
 	struct merge *m, int top, const char *sub, const struct strlist *people)
 {
@@ -716,7 +719,7 @@ static void load_set(struct merge *m, const char *set)
 		near ? "?" : "");
 }
 
-/* What the person says: a file and --set. */
+/* Load the person's sources: a file and --set. */
 static void load_persons(struct merge *m)
 {
 	const struct config_where *where = m->where;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.h - what the administrator, the person and the command line want
+ * config.h - the configuration: files, options and policy
  *
  * The merged configuration, and the source of each value. The table in keys.c
  * says which keys there are.
@@ -101,10 +101,6 @@ int config_init(struct config *cfg);
 /* Free what `cfg` owns; it may be initialised again. */
 void config_fini(struct config *cfg);
 
-/* Copy all values and sources into `to`, which is overwritten. 0, or -1 with
- * errno; the caller ends with config_fini(to) either way. */
-int config_copy(struct config *to, const struct config *from);
-
 /* Read every source in order into `cfg`, which needs no config_init. 0, or -1
  * with at least one error added. The caller ends with config_fini() and
  * config_errors_fini() either way. */
@@ -115,9 +111,6 @@ int config_load(struct config *cfg, const struct config_where *where,
  * "/etc/cellblock/cellblock.conf:4", "--set" or "built in". Borrowed. NULL
  * for a key that does not exist. */
 const char *config_source(const struct config *cfg, const char *name);
-
-/* The place of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
-size_t config_variable(const struct config *cfg, const char *name);
 
 /* True if the policy allows the session command `name` (without its colon). */
 bool config_allows_command(const struct config *cfg, const char *name);

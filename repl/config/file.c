@@ -6,8 +6,8 @@
  * Trusts:    the kernel's word on who owns an open file; no path, no content
  * Leaves:    lines, each with its number, and every error that was found
  *
- * The file is checked by its descriptor, so that what is read is what was
- * checked. The open does not wait: a FIFO is refused.
+ * The checks use the descriptor that is read, not the path. The open does not
+ * wait: a FIFO is refused.
  *
  * inih reads the lines. As it is usually built it gives the handler no line
  * number and the caller only the first error, cuts long lines in two, and
@@ -32,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether only `uid` and root can have written this. 0, or -1. */
+/* 0 if only `uid` and root can have written this, or -1 with an error. */
 static int check_system_owner(const struct stat *st, uid_t uid,
 	const char *shown, struct config_errors *errors)
 {

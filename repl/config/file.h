@@ -15,7 +15,7 @@ struct config_errors;
 #define CONFIG_FILE_MAX (1 << 20)
 #define CONFIG_LINE_MAX 190
 
-/* What a file must be before it is read. */
+/* The condition for reading a file. */
 enum config_trust {
 	CONFIG_TRUST_SYSTEM, /* owned by `uid`, writable by it alone, no link */
 	CONFIG_TRUST_OWN,    /* owned by the person or root */

@@ -32,7 +32,7 @@ enum config_type {
 	CONFIG_VARIABLE, /* python.env.NAME: struct strlist of NAME=value */
 };
 
-/* What a person may still do to a value that the administrator locked. */
+/* The changes that a person may still make to a locked value. */
 enum config_tighten {
 	TIGHTEN_ANY,	/* harmless either way */
 	TIGHTEN_LOWER,	/* a smaller number */

@@ -24,7 +24,7 @@
 /* What an option does. */
 enum take {
 	TAKE_MODE,	/* set the mode; only one option may */
-	TAKE_INFO,	/* set the mode, whatever the other options are */
+	TAKE_INFO,	/* set the mode, over all other options */
 	TAKE_FLAG,	/* set a bool of struct options */
 	TAKE_CONFIG,	/* name the configuration */
 	TAKE_PYTHON,	/* name the interpreter */
@@ -39,7 +39,7 @@ enum take {
 struct rule {
 	const char *name; /* --name, or NULL */
 	char letter;	  /* -x, or '\0' */
-	const char *arg;  /* what the help calls its argument, or NULL */
+	const char *arg;  /* name of its argument in the help, or NULL */
 	enum take take;
 	enum options_mode mode; /* of TAKE_MODE and TAKE_INFO */
 	size_t flag;		/* of TAKE_FLAG: offset in struct options */

@@ -77,7 +77,7 @@ static void *field(struct config *cfg, const struct config_key *key)
 	return (char *)cfg + key->offset;
 }
 
-/* What `cfg` has for `key`; text and items stay in `cfg`. */
+/* The value in `cfg`; its text and items stay there. */
 static union config_value peek(
 	const struct config *cfg, const struct config_key *key)
 {
@@ -369,8 +369,8 @@ static int check_demand(const char *word, struct err *e)
 	return err_set(e, "expected words among %s", words);
 }
 
-/* Judge one item of a list, and turn it into what is kept, in `item`, which
- * has room for PATH_MAX bytes. */
+/* Check one item of a list, and clean a path in place. `item` has room for
+ * PATH_MAX bytes. */
 static int parse_item(const struct config_key *key, char *item,
 	const char *home, struct err *e)
 {
@@ -438,7 +438,7 @@ static int parse_range(const struct config_key *key, const char *text,
 	if (lo < key->min || hi > key->max)
 		return err_set(e, "expected ids from %lld to %lld",
 			(long long)key->min, (long long)key->max);
-	/* 65534 is nobody, whom others share; 65535 is no id in 16 bits. */
+	/* 65534 is nobody, which others use too; 65535 is no id in 16 bits. */
 	if (lo <= 65535 && hi >= 65534)
 		return err_set(e, "expected a range without nobody (65534) "
 				  "and 65535");

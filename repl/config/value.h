@@ -36,7 +36,7 @@ void config_value_fini(union config_value *v, const struct config_key *key);
 /* True if a key that comes again adds to its value. */
 bool config_value_is_list(const struct config_key *key);
 
-/* Move `v` into `cfg` and free what was there. `v` is empty afterwards. */
+/* Move `v` into `cfg` and free the value there. `v` is empty afterwards. */
 void config_value_store(struct config *cfg, const struct config_key *key,
 	union config_value *v);
 
@@ -45,12 +45,12 @@ void config_value_store(struct config *cfg, const struct config_key *key,
 int config_value_append(struct config *cfg, const struct config_key *key,
 	const union config_value *v);
 
-/* Copy the value of `key`; what `to` had is overwritten, not freed. 0, or -1
+/* Copy the value of `key`; that of `to` is overwritten, not freed. 0, or -1
  * with errno. */
 int config_value_copy(struct config *to, const struct config *from,
 	const struct config_key *key);
 
-/* True if `v` is no looser than what `base` has for `key`. */
+/* True if `v` is no looser than the value in `base`. */
 bool config_value_tightens(const struct config *base,
 	const struct config_key *key, const union config_value *v);
 

@@ -40,7 +40,7 @@ static void part_add(struct lexer_part *p, char c, bool literal)
 	strbuf_add(&p->pattern, &c, 1);
 }
 
-/* What \ and `c` stand for inside "…"; 0: for themselves. */
+/* The meaning of \ and `c` inside "…"; 0: themselves. */
 static char escape_in_quotes(char c)
 {
 	switch (c) {

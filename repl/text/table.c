@@ -156,7 +156,7 @@ static int longest_word(const char *s)
 	return longest;
 }
 
-/* Write what fits of `s` into `room` columns, with dots where it is cut. */
+/* Write the start of `s` that fits into `room` columns, with dots if cut. */
 static void put_cut(struct strbuf *b, const char *s, int room)
 {
 	size_t all = strlen(s), n = layout_fit(s, all, room);

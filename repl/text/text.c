@@ -76,7 +76,7 @@ size_t text_safe(char *buf, size_t size, const char *s, size_t n)
 #define PART 512
 #define TAB 8
 
-/* Append what stands between two tabs. Returns its columns. */
+/* Append the text between two tabs. Returns its columns. */
 static int add_safe(struct strbuf *b, const char *s, size_t n)
 {
 	char safe[4 * PART + 8];

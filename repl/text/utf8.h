@@ -2,8 +2,7 @@
 /*
  * utf8.h - UTF-8 in and out, and which characters a person can see
  *
- * Independent of the locale: the same bytes are the same characters whatever
- * the environment says.
+ * Independent of the locale and the environment.
  */
 #ifndef REPL_TEXT_UTF8_H
 #define REPL_TEXT_UTF8_H
@@ -20,8 +19,8 @@
  * cannot (overlong, surrogate, stray). */
 int utf8_get(const void *s, size_t n, uint32_t *c);
 
-/* Encode one character, or UTF8_BAD in place of what is none. Returns the
- * bytes written. */
+/* Encode one character, or UTF8_BAD if `c` is none. Returns the bytes
+ * written. */
 size_t utf8_put(uint32_t c, char out[static 4]);
 
 /* True of a byte that continues a character. */
