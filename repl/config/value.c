@@ -118,8 +118,9 @@ static int scan_share(const char *text, int64_t *n)
 {
 	int scale = 1000;
 
-	if (take_digits(&text, n) < 0 || __builtin_mul_overflow(*n, 1000, n))
+	if (take_digits(&text, n) < 0 || *n >= INT64_MAX / 1000)
 		return -1;
+	*n *= 1000;
 	if (*text == '.') {
 		for (text++; isdigit((unsigned char)*text) && scale > 1; text++)
 			*n += (*text - '0') * (scale /= 10);

@@ -190,9 +190,13 @@ static void values_out_of_range_say_the_range(void **state)
 	put(w, "cellblock.conf",
 		"[cell]\ntimeout = 25h\noutput = 2G\nundo = 17\n"
 		"[session]\nmemory = 1M\ncpus = 0\n");
+	add_set(w, "session.cpus=9223372036854775.999");
+	add_set(w, "session.cpus=9223372036854774.999");
 	LOAD_FAILS(w, "cell.timeout: expected 10ms to 24h, not \"25h\"",
 		"cell.output: expected 0 to 1G", "cell.undo: expected 0 to 16",
 		"session.memory: expected 16M to 1024G",
+		"session.cpus: expected 0.01 to 1024",
+		"session.cpus: expected a number of cores",
 		"session.cpus: expected 0.01 to 1024");
 }
 
