@@ -8,6 +8,10 @@
 # bytes of source)}, and behind it the code and the source of each part. Any
 # other Python compiles the source. Python parses this text at every start, so
 # it is short.
+#
+# What the two refinements are worth, from Python's exec (best of 80 starts on
+# two cores): compiled parts save 1.0 ms of 6.3 to READY and 2.1 ms of 8.8 to
+# the first answer; READY before the rest of the driver (boot.py) saves 0.7 ms.
 import sys
 from marshal import loads
 from posix import pread
