@@ -11,6 +11,8 @@
 #include "jail/jail.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
+#include "repl/session/cell.h"
+#include "repl/session/record.h"
 #include "repl/session/session.h"
 #include "repl/session/verdict.h"
 #include "repl/text/lexer.h"
@@ -53,9 +55,7 @@ int cells_undo(
 	if (jail_undo(s->jail, (int)n, &back_to, &names, e) < 0)
 		return -1;
 	/* What was undone is no part of what :save writes. */
-	for (size_t i = 0; i < s->n_cells; i++)
-		if (s->cells[i].no >= back_to)
-			s->cells[i].ok = false;
+	record_undo(s->record, back_to);
 	session_frame(s, "%s", verdict_undo(text, back_to, names));
 	return 0;
 }
@@ -66,7 +66,7 @@ int cells_reset(
 	(void)line;
 	if (jail_reset(s->jail, e) < 0)
 		return -1;
-	session_restarted(s);
+	cell_restarted(s);
 	session_frame(s, "a fresh Python · files in the home are as they are");
 	return 0;
 }
@@ -154,18 +154,18 @@ static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
 
 int cells_out(struct session *s, const struct command_line *line, struct err *e)
 {
-	const struct session_out *o;
+	const struct record_output *o;
 	struct strbuf text = {0};
 	char size[TEXT_HUMAN];
 	long no;
 
 	if (take_number(line, 0, &no, e) < 0)
 		return -1;
-	o = session_find_out(s, (uint32_t)no);
+	o = record_find_output(s->record, no ? (uint32_t)no : s->cell_no);
 	if (!o) {
 		err_set(e, "the output of that cell is not kept");
 		return err_hint(
-			e, "that of the last %d cells is", SESSION_OUTS);
+			e, "that of the last %d cells is", RECORD_OUTPUTS);
 	}
 	if (!o->bytes.n)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
@@ -182,16 +182,14 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 int cells_edit(
 	struct session *s, const struct command_line *line, struct err *e)
 {
+	const struct record_cell *c;
 	long no;
 
 	if (take_number(line, 0, &no, e) < 0)
 		return -1;
-	for (size_t i = s->n_cells; i-- > 0;) {
-		const struct session_cell *c = &s->cells[i];
-
-		if (!no || c->no == (uint32_t)no)
-			return editor_prefill(s->editor, c->src, c->n);
-	}
+	c = record_find(s->record, (uint32_t)no);
+	if (c)
+		return editor_prefill(s->editor, c->src, c->n);
 	return err_set(
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
 }
@@ -199,17 +197,19 @@ int cells_edit(
 int cells_time(
 	struct session *s, const struct command_line *line, struct err *e)
 {
+	const struct jail_done *done;
 	char wall[TEXT_HUMAN], cpu[TEXT_HUMAN], peak[TEXT_HUMAN];
 
-	if (session_cell(s, line->rest, line->rest_n, e) < 0)
+	if (cell_run(s, line->rest, line->rest_n, e) < 0)
 		return -1;
-	if (!s->ended)
+	done = cell_done(s);
+	if (!done)
 		return 0;
-	text_time(wall, s->done.wall_ms);
-	text_time(cpu, s->done.cpu_ms);
-	if (s->done.peak_bytes > 0)
+	text_time(wall, done->wall_ms);
+	text_time(cpu, done->cpu_ms);
+	if (done->peak_bytes > 0)
 		session_frame(s, "%s · CPU %s · memory peak %s", wall, cpu,
-			text_size(peak, (uint64_t)s->done.peak_bytes));
+			text_size(peak, (uint64_t)done->peak_bytes));
 	else
 		session_frame(s, "%s · CPU %s", wall, cpu);
 	return 0;

@@ -14,8 +14,12 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "repl/files/hostfs.h"
 #include "repl/files/transfer.h"
+#include "repl/session/cell.h"
+#include "repl/session/record.h"
 #include "repl/session/session.h"
+#include "repl/term/signals.h"
 #include "repl/text/lexer.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
@@ -41,7 +45,7 @@ static void say(void *arg, const char *line)
 
 static void refuse(void *arg, const struct err *e)
 {
-	session_frame(arg, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
+	session_refuse(arg, e);
 }
 
 bool files_overwrite(void *arg, const char *name)

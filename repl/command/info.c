@@ -16,6 +16,7 @@
 #include "repl/config/value.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
+#include "repl/text/strbuf.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
 

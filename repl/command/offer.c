@@ -15,6 +15,8 @@
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/pyscan.h"
+#include "repl/files/hostfs.h"
+#include "repl/session/event.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/wide.h"
@@ -250,6 +252,6 @@ int offer_cell(void *ctx, const char *text, size_t n, size_t cursor,
 		r = complete_python(s, text, cursor, 0, out);
 	/* What the warden said meanwhile waits in the queue, not in the
 	 * descriptor that the editor polls. */
-	session_take_events(s);
+	event_take_all(s);
 	return r;
 }

@@ -11,10 +11,14 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/newfile.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/files/hostfs.h"
+#include "repl/session/cell.h"
+#include "repl/session/record.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
+#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <stdlib.h>
@@ -83,6 +87,7 @@ int script_load(
 {
 	size_t max = (size_t)s->cfg->limits.source_bytes, n = 0;
 	auto_free char *script = read_script(s, line->words[0].s, &n, e);
+	const struct jail_done *done;
 	const char *p, *end;
 	int cells = 0;
 
@@ -97,10 +102,11 @@ int script_load(
 				"cell %d of the script is longer than "
 				"cell.source",
 				cells + 1);
-		if (session_cell(s, p, (size_t)(next - p), e) < 0)
+		if (cell_run(s, p, (size_t)(next - p), e) < 0)
 			return -1;
 		cells++;
-		if (s->done.how != HOW_OK && next < end) {
+		done = cell_done(s);
+		if (done && done->how != HOW_OK && next < end) {
 			session_frame(
 				s, "stopped at cell %d of the script", cells);
 			break;
@@ -112,9 +118,10 @@ int script_load(
 
 static void add_cells(const struct session *s, struct strbuf *b)
 {
-	for (size_t i = 0; i < s->n_cells; i++) {
-		const struct session_cell *c = &s->cells[i];
+	size_t n;
+	const struct record_cell *c = record_cells(s->record, &n);
 
+	for (; n > 0; n--, c++) {
 		if (!c->ok)
 			continue;
 		strbuf_puts(b, CELL_MARK "\n");

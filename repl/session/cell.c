@@ -3,83 +3,116 @@
  * cell.c - a cell from hand-over to verdict
  *
  * Runs in:   front end
- * Holds:     the terminal in raw mode, while the cell runs and until somebody
- *            wants it otherwise: what is typed between cells stays bytes
- * Trusts:    the warden for when it ended and how. The guest's end mark only
- *            says where its output ends, and is waited for no longer than
- *            the tty says something
- * Leaves:    the screen's modes as they were, however the cell ended
+ * Trusts:    the warden for when a cell ended and how. The end mark is the
+ *            guest's: it is waited for no longer than the tty says something
  */
-#include "session.h"
+#include "cell.h"
 
-#include "jail/base/array.h"
+#include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/jail.h"
 #include "log.h"
+#include "record.h"
 #include "repl/config/config.h"
-#include "repl/edit/editor.h"
-#include "repl/text/text.h"
+#include "repl/text/strbuf.h"
+#include "screen.h"
+#include "session.h"
 #include "verdict.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Without a mark: this long without a byte ends a cell's output, and whatever
- * still comes, this long after its end is background. */
+/* Without a mark, this long without a byte ends a cell's output. */
 #define SILENCE_MS 50
 /* The same when every writer is known to be dead: only what is still on its
  * way through the kernel can come. */
 #define DEAD_SILENCE_MS 10
+/* What comes this long after the cell's end is background output. */
 #define OUTPUT_END_MS 2000
-/* A terminal that takes nothing for so long is not waited for; nor so long
- * when we are to end. */
-#define FLUSH_MS 10000
-#define FLUSH_END_MS 500
 
-static int silence_ms(const struct session *s)
+struct cell {
+	bool ended; /* JAIL_DONE has come: `done` */
+	struct jail_done done;
+	int64_t ended_ms;
+	struct strbuf stack; /* where a stuck cell was, until the verdict */
+	bool startup_due;    /* this Python has not run python.startup yet */
+	bool restarting;     /* it was announced; JAIL_UP will follow */
+};
+
+int cell_open(struct session *s, struct err *e)
 {
-	return s->done.after == AFTER_KEPT ? SILENCE_MS : DEAD_SILENCE_MS;
+	s->cell = calloc(1, sizeof(*s->cell));
+	if (!s->cell)
+		return err_errno(e, "open a session");
+	s->cell->startup_due = true;
+	return 0;
 }
 
-static bool output_is_over(const struct session *s, int64_t now)
+void cell_close(struct session *s)
 {
-	if (!s->ended)
-		return false;
-	if (s->relay.tty < 0 || !s->running || output_is_marked(&s->output))
-		return true;
-	return now - s->quiet_since_ms >= silence_ms(s) ||
-	       now - s->ended_ms >= OUTPUT_END_MS;
+	if (s->cell)
+		strbuf_free(&s->cell->stack);
+	free(s->cell);
+	s->cell = NULL;
 }
 
-static void poll_once(struct session *s, int timeout)
-{
-	struct pollfd p[RELAY_POLLS];
+/* ---- what the warden says ---- */
 
-	if (relay_turn(&s->relay, p, RELAY_POLLS, timeout) < 0)
-		return;
-	/* A tty that is not read, because the terminal does not drain, is not
-	 * silent. */
-	if (s->relay.moved || (s->relay.tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
-		s->quiet_since_ms = now_ms();
-	if (s->relay.keys_ended || s->relay.broken)
-		session_end_by(s, SIGHUP);
+void cell_take_up(struct session *s, bool restarted)
+{
+	struct cell *c = s->cell;
+
+	/* A restart that a cell or a command brought about is known already. */
+	if (restarted && !c->restarting)
+		c->startup_due = true;
+	c->restarting = false;
+}
+
+void cell_take_done(struct session *s, const struct jail_done *done)
+{
+	s->cell->done = *done;
+	s->cell->ended = true;
+	s->cell->ended_ms = now_ms();
+}
+
+void cell_take_stack(struct session *s, const char *text, size_t n)
+{
+	strbuf_add(&s->cell->stack, text, n);
+}
+
+/* ---- running one ---- */
+
+static int silence_ms(const struct cell *c)
+{
+	return c->done.after == AFTER_KEPT ? SILENCE_MS : DEAD_SILENCE_MS;
+}
+
+static bool output_is_over(const struct session *s)
+{
+	const struct cell *c = s->cell;
+	int64_t now = now_ms(), quiet = screen_heard_ms(s);
+
+	if (!c->ended || screen_is_over(s))
+		return c->ended;
+	if (quiet < c->ended_ms)
+		quiet = c->ended_ms;
+	return now - quiet >= silence_ms(c) ||
+	       now - c->ended_ms >= OUTPUT_END_MS;
 }
 
 static void wait_for_end(struct session *s)
 {
-	while (!s->over && !output_is_over(s, now_ms()))
-		poll_once(s, s->ended ? silence_ms(s) : -1);
-	while (!s->over && !relay_is_flushed(&s->relay))
-		poll_once(s, -1);
-}
+	const struct cell *c = s->cell;
 
-static void frame(void *arg, const char *text)
-{
-	session_frame(arg, "%s", text);
+	while (!s->over && !output_is_over(s))
+		screen_turn(s, c->ended ? silence_ms(c) : -1);
+	while (!s->over && !screen_is_flushed(s))
+		screen_turn(s, -1);
 }
 
 static void show_verdict(struct session *s)
 {
+	struct cell *c = s->cell;
 	const char *source = config_source(s->cfg, "session.memory");
 	struct verdict_about about = {.limits = &s->cfg->limits};
 	char text[VERDICT_MAX];
@@ -87,158 +120,112 @@ static void show_verdict(struct session *s)
 
 	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
 		about.memory_source = source;
-	verdict_line(text, &s->done, &about);
-	log_limit(s->log, s->done.limit);
+	verdict_line(text, &c->done, &about);
+	log_limit(s->log, c->done.limit);
 	if (text[0])
 		session_frame(s, "%s", text);
 	if (log_cell_end(s->log, text, &e) < 0)
 		session_frame(s, "%s", e.msg);
-	if (s->stack.n)
-		session_print_foreign(s, s->stack.s, s->stack.n);
-	s->stack.n = 0;
+	if (c->stack.n)
+		session_print_foreign(s, c->stack.s, c->stack.n);
+	c->stack.n = 0;
 }
 
-static void finish_output(struct session *s)
+/* Whether the session goes on after this cell. */
+static void follow_up(struct session *s)
 {
-	struct output_report r;
+	const struct jail_done *done = &s->cell->done;
+	bool leaves = done->how == HOW_EXIT;
 
-	if (!s->running)
-		return;
-	output_end(&s->output, &r);
-	s->running = false;
-	output_summary(&r, frame, s);
-	session_tell_background(s);
+	if (done->after == AFTER_RESTARTED)
+		cell_restarted(s);
+	if (!leaves)
+		session_stay(s);
+	if (done->after == AFTER_ENDED)
+		session_end(s, leaves ? done->status : 1);
+	else if (leaves)
+		session_leave(s, done->status);
 }
 
-static int remember(struct session *s, const char *src, size_t n)
-{
-	struct session_cell *c;
-
-	if (array_grow(&s->cells, s->n_cells, sizeof(*s->cells)) < 0)
-		return -1;
-	c = &s->cells[s->n_cells];
-	*c = (struct session_cell){.no = s->cell, .n = n};
-	c->src = malloc(n + 1);
-	if (!c->src)
-		return -1;
-	memcpy(c->src, src, n);
-	c->src[n] = '\0';
-	c->ok = s->done.how == HOW_OK;
-	s->n_cells++;
-	return 0;
-}
-
-static void begin(struct session *s)
-{
-	char keys[RELAY_IN];
-
-	s->in_cell = true;
-	s->running = s->ended = false;
-	s->stack.n = s->late.n = 0;
-	memset(&s->done, 0, sizeof(s->done));
-	signals_read(s->signals);
-	s->signals->interrupt = false;
-	relay_follow_window(&s->relay); /* changed since the cell was sent */
-	relay_begin(&s->relay);
-	s->relay.keys = s->term->in_tty;
-	terminal_raw(s->term);
-	relay_type(&s->relay, keys,
-		editor_take_input(s->editor, keys, sizeof(keys)));
-}
-
-/* Give the editor what the cell did not read: first what was on its way to the
- * tty when the warden last looked, then what never left. */
-static void give_back(struct session *s)
-{
-	char keys[RELAY_IN];
-	size_t fresh = s->relay.fresh, n;
-
-	if (s->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
-		session_take_events(s);
-	strbuf_add(&s->ahead, keys, relay_untype(&s->relay, keys));
-	n = s->ahead.n < fresh ? s->ahead.n : fresh;
-	if (n && !s->ahead.failed)
-		editor_prefill(s->editor, s->ahead.s + s->ahead.n - n, n);
-	strbuf_free(&s->ahead);
-}
-
-static void end(struct session *s)
-{
-	finish_output(s);
-	if (s->ended)
-		show_verdict(s);
-	relay_flush(&s->relay, FLUSH_MS, FLUSH_END_MS);
-	s->in_cell = false;
-	session_tell_limited(s);
-	if (s->next_tty >= 0)
-		session_set_tty(s, fd_take(&s->next_tty));
-	give_back(s);
-}
-
-/* Cell s->cell, from hand-over to verdict. */
+/* Cell s->cell_no, from hand-over to verdict. */
 static int run(struct session *s, const char *src, size_t n, struct err *e)
 {
-	if (jail_run(s->jail, s->cell, src, n, e) < 0)
+	struct cell *c = s->cell;
+
+	if (jail_run(s->jail, s->cell_no, src, n, e) < 0)
 		return -1;
-	log_cell(s->log, s->cell, src, n);
-	begin(s);
+	log_cell(s->log, s->cell_no, src, n);
+	c->ended = false;
+	c->done = (struct jail_done){0};
+	c->stack.n = 0;
+	screen_begin(s);
 	wait_for_end(s);
-	end(s);
-	if (s->done.after == AFTER_RESTARTED)
-		session_restarted(s);
-	if (s->done.how != HOW_EXIT)
-		s->warned = false;
-	if (s->done.after == AFTER_ENDED) {
-		s->over = true;
-		s->status = s->done.how == HOW_EXIT ? s->done.status : 1;
-	} else if (s->done.how == HOW_EXIT) {
-		session_leave(s, s->done.status);
-	}
+	screen_end_output(s);
+	if (c->ended)
+		show_verdict(s);
+	screen_end(s);
+	session_tell_limited(s);
+	follow_up(s);
 	return 0;
 }
 
-void session_restarted(struct session *s)
+int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 {
-	s->startup_due = s->restarting = true;
+	struct cell *c = s->cell;
+
+	cell_run_startup(s);
+	if (s->over)
+		return 0;
+	/* The cell may ask at once how large the window is. */
+	screen_follow_window(s);
+	s->cell_no++;
+	if (run(s, src, n, e) < 0) {
+		s->cell_no--;
+		return -1;
+	}
+	if (c->done.how == HOW_REFUSED)
+		s->cell_no--;
+	else
+		record_add(
+			s->record, s->cell_no, src, n, c->done.how == HOW_OK);
+	return 0;
+}
+
+const struct jail_done *cell_done(const struct session *s)
+{
+	return s->cell->ended ? &s->cell->done : NULL;
+}
+
+/* ---- python.startup ---- */
+
+void cell_restarted(struct session *s)
+{
+	s->cell->startup_due = s->cell->restarting = true;
+}
+
+bool cell_startup_is_due(const struct session *s)
+{
+	return s->cell->startup_due;
 }
 
 /* A startup that costs Python its life is not tried again. */
-void session_startup(struct session *s)
+void cell_run_startup(struct session *s)
 {
+	struct cell *c = s->cell;
 	const char *src = s->cfg->startup;
 	struct err e = {0};
+	bool due = c->startup_due;
 	int r;
 
-	if (!s->startup_due)
+	c->startup_due = false;
+	if (!due || !src || !*src)
 		return;
-	s->startup_due = false;
-	if (!src || !*src)
-		return;
-	/* A fresh session's first cell is 1 with and without it. */
-	s->cell += s->n_cells > 0 || s->cell > 0;
+	/* A fresh session's first cell is 1 with and without a startup. */
+	s->cell_no += s->cell_no > 0;
 	r = run(s, src, strlen(src), &e);
-	s->startup_due = false;
-	if (r == 0 && s->done.how == HOW_OK)
+	c->startup_due = false;
+	if (r == 0 && c->done.how == HOW_OK)
 		return;
 	session_frame(s, "python.startup did not end well: it is set in %s",
 		config_source(s->cfg, "python.startup"));
-}
-
-int session_cell(struct session *s, const char *src, size_t n, struct err *e)
-{
-	session_startup(s);
-	if (s->over)
-		return 0;
-	/* First the window: the cell may ask at once how large it is. */
-	relay_follow_window(&s->relay);
-	s->cell++;
-	if (run(s, src, n, e) < 0) {
-		s->cell--;
-		return -1;
-	}
-	if (s->done.how == HOW_REFUSED)
-		s->cell--;
-	else
-		remember(s, src, n);
-	return 0;
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.c - prompt, banner, what happens between cells
+ * session.c - printing, asking, leaving
  *
  * Runs in:   front end, confined
- * Holds:     the terminal, the editor, the history
+ * Holds:     the terminal
  * Trusts:    the person, as far as the configuration lets them; the warden
  * Leaves:    the terminal as it was
  */
 #include "session.h"
 
 #include "jail/base/io.h"
-#include "jail/base/path.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
-#include "repl/edit/history.h"
 #include "repl/term/keys.h"
+#include "repl/term/output.h"
+#include "repl/term/relay.h"
+#include "repl/term/signals.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
 #include "repl/text/table.h"
 #include "repl/text/text.h"
-#include "setup.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -31,31 +34,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROMPT2 "... "
-/* How long the first prompt waits for the jail. Most stand by then, and what
- * the host cannot enforce is said above the prompt. One that fails later ends
- * the session all the same. */
-#define BUILT_MS 2
-
 /* ---- printing ---- */
+
+/* Add text for a terminal in raw mode. */
+static void add_returning(struct strbuf *b, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\n')
+			strbuf_puts(b, "\r\n");
+		else
+			strbuf_add(b, &text[i], 1);
+}
 
 void session_print(struct session *s, const char *text, size_t n)
 {
-	if (!s->in_cell) {
+	struct strbuf b = {0};
+
+	if (!s->relay) {
 		editor_print_above(s->editor, text, n);
 		return;
 	}
-	while (n) {
-		const char *nl = memchr(text, '\n', n);
-		size_t line = nl ? (size_t)(nl - text) : n;
-
-		relay_put(&s->relay, text, line);
-		if (!nl)
-			return;
-		relay_put(&s->relay, "\r\n", 2);
-		text += line + 1;
-		n -= line + 1;
-	}
+	add_returning(&b, text, n);
+	if (b.n && !b.failed)
+		relay_put(s->relay, b.s, b.n);
+	strbuf_free(&b);
 }
 
 void session_printf(struct session *s, const char *fmt, ...)
@@ -72,43 +74,38 @@ void session_printf(struct session *s, const char *fmt, ...)
 	free(text);
 }
 
-/* Where output does not go to a terminal, what we say goes beside it. */
-static void say_aside(const struct session *s, const char *text)
-{
-	struct output_look look = {.end = s->term->raw ? "\r\n" : "\n"};
-	struct strbuf b = {0};
-
-	output_frame(&b, text, &look);
-	if (!b.failed)
-		io_write_full(STDERR_FILENO, b.s, b.n);
-	strbuf_free(&b);
-}
-
-static void say_here(struct session *s, const char *text)
-{
-	struct output_look look = {.colour = s->term->colour, .end = "\n"};
-	struct strbuf b = {0};
-	int rows;
-
-	editor_size(s->editor, &rows, &look.columns);
-	output_frame(&b, text, &look);
-	if (!b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
-}
-
+/* Where output does not go to a terminal, lines of ours go to standard
+ * error. */
 void session_frame(struct session *s, const char *fmt, ...)
 {
+	struct output_look look = {.end = "\n"};
+	struct strbuf b = {0};
 	char text[2048];
 	va_list ap;
+	int rows;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (s->term->out_tty)
-		say_here(s, text);
+	if (s->term->out_tty) {
+		look.colour = s->term->colour;
+		editor_size(s->editor, &rows, &look.columns);
+	} else if (s->term->raw) {
+		look.end = "\r\n";
+	}
+	output_frame(&b, text, &look);
+	if (b.failed)
+		;
+	else if (s->term->out_tty)
+		session_print(s, b.s, b.n);
 	else
-		say_aside(s, text);
+		io_write_full(STDERR_FILENO, b.s, b.n);
+	strbuf_free(&b);
+}
+
+void session_refuse(struct session *s, const struct err *e)
+{
+	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
 }
 
 void session_print_foreign(struct session *s, const char *text, size_t n)
@@ -120,6 +117,8 @@ void session_print_foreign(struct session *s, const char *text, size_t n)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
 }
+
+/* ---- asking ---- */
 
 int session_wait_key(struct session *s)
 {
@@ -159,7 +158,8 @@ int session_wait_key(struct session *s)
 	}
 }
 
-static void ask(const struct session *s, const char *text)
+/* Write to whoever answers, in raw mode. */
+static void put(const struct session *s, const char *text)
 {
 	if (s->term->out_tty)
 		terminal_puts(s->term, text);
@@ -167,19 +167,19 @@ static void ask(const struct session *s, const char *text)
 		io_write_full(STDERR_FILENO, text, strlen(text));
 }
 
-/* The same, folded where it is longer than a line. */
-static void ask_folded(const struct session *s, const char *text)
+/* Ask, folded where the question is longer than a line. */
+static void ask(const struct session *s, const char *text)
 {
-	struct strbuf b = {0};
+	struct strbuf folded = {0}, b = {0};
 	int rows, columns;
 
 	editor_size(s->editor, &rows, &columns);
-	table_wrap(&b, text, 0, columns);
-	for (char *p = b.s, *nl; p && (nl = strchr(p, '\n')); p = nl + 1) {
-		*nl = '\0';
-		ask(s, p);
-		ask(s, nl[1] ? "\r\n" : "");
-	}
+	table_wrap(&folded, text, 0, columns);
+	if (folded.n) /* the answer stands behind it */
+		add_returning(&b, folded.s, folded.n - 1);
+	if (b.n && !b.failed)
+		put(s, b.s);
+	strbuf_free(&folded);
 	strbuf_free(&b);
 }
 
@@ -192,103 +192,40 @@ bool session_confirm(struct session *s, const char *question)
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
-	ask_folded(s, line);
+	ask(s, line);
 	key = session_wait_key(s);
 	yes = key == 'y' || key == 'Y';
-	ask(s, yes ? "y\r\n" : "n\r\n");
+	put(s, yes ? "y\r\n" : "n\r\n");
 	terminal_restore(s->term);
 	return yes;
 }
 
-/* ---- finding ---- */
+/* ---- what the host lacks ---- */
 
-const struct session_out *session_find_out(const struct session *s, uint32_t no)
-{
-	const struct session_out *o;
-
-	if (!no)
-		no = s->cell;
-	o = &s->outs[no % SESSION_OUTS];
-	return no && o->no == no ? o : NULL;
-}
-
-/* ---- the banner ---- */
-
-/* Once, and never into the output of a cell. */
 void session_tell_limited(struct session *s)
 {
-	if (!s->limited[0] || s->told_limits || s->in_cell || s->opt->quiet)
+	if (!s->limited[0] || s->told_limited || s->relay || s->opt->quiet)
 		return;
 	session_frame(s, "here %s · see cellblock --check", s->limited);
-	s->told_limits = true;
+	s->told_limited = true;
 }
 
-/* "Python 3.11", as far as the name of the interpreter tells; it is never run
- * just to ask. */
-static void python_name(const struct session *s, char *buf, size_t size)
+void session_set_limited(struct session *s, const char *limited)
 {
-	char real[PATH_MAX];
-	const char *base;
-
-	snprintf(buf, size, "Python");
-	if (!s->python || !realpath(s->python, real))
-		return;
-	base = path_last(real);
-	if (!strncmp(base, "python", 6) && isdigit((unsigned char)base[6]) &&
-		strspn(base + 6, "0123456789.") == strlen(base + 6))
-		snprintf(buf, size, "Python %.16s", base + 6);
-}
-
-static void banner(struct session *s)
-{
-	const struct limits *l = &s->cfg->limits;
-	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
-		tasks[TEXT_HUMAN];
-	char first[256], second[256];
-	const char *net = "no network", *files = "no host files";
-	struct strbuf b = {0};
-	int rows, columns;
-
-	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
-		return;
-	if (l->network == NETWORK_LOOPBACK)
-		net = "no network but its own loopback";
-	if (s->cfg->expose.n)
-		files = "no host files but those exposed";
-	python_name(s, python, sizeof(python));
-	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
-		CELLBLOCK_VERSION, python, net, files);
-	snprintf(second, sizeof(second),
-		"%s · %s · %s a cell · home %s, in memory only · :help",
-		text_size(memory, (uint64_t)l->memory_bytes),
-		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
-			"process", "processes"),
-		text_time(wall, l->cell_wall_ms),
-		text_size(home, (uint64_t)l->home_bytes));
-	editor_size(s->editor, &rows, &columns);
-	table_wrap(&b, first, 0, columns);
-	table_wrap(&b, second, 0, columns);
-	if (!b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
+	snprintf(s->limited, sizeof(s->limited), "%s", limited);
 	session_tell_limited(s);
-}
-
-static void tell_no_history(struct session *s)
-{
-	if (s->no_history[0] && !s->opt->quiet)
-		session_frame(s, "%s", s->no_history);
 }
 
 /* ---- leaving ---- */
 
+/* Whether files would be lost: then say which. */
 static bool warn_unsaved(struct session *s)
 {
 	struct jail_files files = {0};
 	size_t which[3], n;
 	char names[600] = "", safe[160], count[64];
 
-	if (!s->cell || jail_home_list(s->jail, &files, NULL) < 0)
+	if (!s->cell_no || jail_home_list(s->jail, &files, NULL) < 0)
 		return false;
 	n = ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {
@@ -308,13 +245,24 @@ static bool warn_unsaved(struct session *s)
 	return true;
 }
 
-void session_end_by(struct session *s, int sig)
+void session_end(struct session *s, int status)
 {
 	s->over = true;
-	s->status = 128 + sig;
+	s->status = status;
 }
 
-static void finish(struct session *s)
+void session_end_by(struct session *s, int sig)
+{
+	session_end(s, 128 + sig);
+}
+
+void session_fail(struct session *s, const struct err *e)
+{
+	s->over = true;
+	s->why = *e;
+}
+
+void session_finish(struct session *s)
 {
 	terminal_restore(s->term);
 	if (s->calls->finish(s) < 0 && !s->status)
@@ -324,7 +272,7 @@ static void finish(struct session *s)
 void session_leave(struct session *s, int status)
 {
 	s->status = status;
-	finish(s);
+	session_finish(s);
 	if (s->over)
 		return;
 	if (!s->warned && warn_unsaved(s)) {
@@ -335,212 +283,7 @@ void session_leave(struct session *s, int status)
 	s->over = s->finished = true;
 }
 
-/* ---- a line ---- */
-
-static void say_error(struct session *s, const struct err *e)
+void session_stay(struct session *s)
 {
-	session_frame(s, "%s%s%s", e->msg, e->hint[0] ? " · " : "", e->hint);
-}
-
-/* One line as if it had been typed: a command, or a cell. */
-static void run_line(struct session *s, const char *src, size_t n)
-{
-	struct err e = {0};
-	int r;
-
-	session_tell_background(s);
-	r = s->calls->line(s, src, n, &e);
-	if (r > 0)
-		r = session_cell(s, src, n, &e);
-	if (r < 0)
-		say_error(s, &e);
-	session_take_events(s);
-}
-
-static int take_signals(void *arg)
-{
-	struct session *s = arg;
-
-	struct signals *sig = s->signals;
-
-	signals_read(sig);
-	if (sig->resized)
-		editor_resized(s->editor);
-	if (sig->interrupt)
-		editor_interrupt(s->editor);
-	sig->resized = sig->interrupt = false;
-	if (sig->end)
-		session_end_by(s, sig->end);
-	return s->over;
-}
-
-static int take_jail(void *arg)
-{
-	struct session *s = arg;
-
-	session_take_events(s);
-	return s->over || s->startup_due;
-}
-
-static bool is_blank(const char *src, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!isspace((unsigned char)src[i]))
-			return false;
-	return true;
-}
-
-/* Keys are lines from now on. Those that came just before were not echoed:
- * they are shown behind the prompt. */
-static void read_lines(struct session *s)
-{
-	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
-	char keys[RELAY_IN];
-	ssize_t n = 0;
-
-	if (!s->term->raw)
-		return;
-	terminal_restore(s->term);
-	if (poll(&p, 1, 0) > 0)
-		n = read(s->term->in, keys, sizeof(keys));
-	if (n > 0)
-		editor_prefill(s->editor, keys, (size_t)n);
-}
-
-static void read_and_run(struct session *s)
-{
-	auto_free char *src = NULL;
-	struct err e = {0};
-	size_t n = 0;
-
-	if (editor_is_plain(s->editor))
-		read_lines(s);
-	else
-		terminal_raw(s->term);
-	switch (editor_read(s->editor, &src, &n, &e)) {
-	case EDITOR_CELL:
-		jail_touch(s->jail);
-		if (is_blank(src, n))
-			break;
-		history_add(s->history, src, n, NULL);
-		run_line(s, src, n);
-		break;
-	case EDITOR_INTERRUPT:
-		jail_touch(s->jail);
-		break;
-	case EDITOR_EOF:
-		if (s->term->in_tty)
-			session_leave(s, 0);
-		else
-			s->over = true;
-		break;
-	case EDITOR_GO_ON:
-	case EDITOR_EVENT:
-		break;
-	case EDITOR_HUP:
-		session_end_by(s, SIGHUP);
-		break;
-	case EDITOR_ERROR:
-		s->why = e;
-		s->over = true;
-		break;
-	}
-}
-
-static void take_events(void *arg)
-{
-	struct session *s = arg;
-
-	if (s->signals->end)
-		session_end_by(s, s->signals->end);
-	session_take_events(s);
-}
-
-static int open_parts(struct session *s, struct err *e)
-{
-	struct editor_opts opts = {
-		.prompt = s->cfg->prompt,
-		.prompt2 = PROMPT2,
-		.colour = s->term->colour,
-		.max_bytes = (size_t)s->cfg->limits.source_bytes,
-		.history = s->history,
-		.in = STDIN_FILENO,
-		.out = STDOUT_FILENO,
-		.takes_cell = s->calls->takes_cell,
-		.takes_cell_ctx = s,
-	};
-
-	s->tty = s->next_tty = -1;
-	if (output_open(&s->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
-		return -1;
-	relay_init(&s->relay, &(struct relay_opts){
-				      .term = s->term,
-				      .jail = s->jail,
-				      .signals = s->signals,
-				      .output = &s->output,
-				      .bytes = session_tty_bytes,
-				      .events = take_events,
-				      .arg = s,
-			      });
-	session_begin_output(s, NULL, false);
-	if (editor_open(&s->editor, &opts, e) < 0)
-		return -1;
-	editor_set_complete_cb(s->editor, s->calls->complete, s);
-	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
-	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
-	return 0;
-}
-
-static void close_parts(struct session *s)
-{
-	if (s->editor)
-		session_set_tty(s, -1);
-	fd_drop(&s->next_tty);
-	editor_close(s->editor);
-	output_close(&s->output);
-	relay_free(&s->relay);
-	strbuf_free(&s->above);
-	strbuf_free(&s->late);
-	strbuf_free(&s->ahead);
-	strbuf_free(&s->stack);
-	for (size_t i = 0; i < s->n_cells; i++)
-		free(s->cells[i].src);
-	free(s->cells);
-	for (size_t i = 0; i < SESSION_OUTS; i++)
-		strbuf_free(&s->outs[i].bytes);
-	ledger_free(&s->ledger);
-}
-
-int session_run(struct session *s, struct err *e)
-{
-	int r = open_parts(s, e);
-
-	if (r == 0)
-		r = setup_wait_built(
-			s->jail, BUILT_MS, s->limited, sizeof(s->limited), e);
-	if (r == 0)
-		r = s->calls->ready(s, e);
-	if (r == 0) {
-		banner(s);
-		tell_no_history(s);
-		s->calls->start(s);
-		s->startup_due = true;
-		while (!s->over) {
-			session_take_events(s);
-			if (!s->over)
-				session_startup(s);
-			if (!s->over)
-				read_and_run(s);
-		}
-		session_tell_background(s);
-		if (!s->finished && !s->why.msg[0])
-			finish(s);
-		r = s->status;
-		if (s->why.msg[0]) {
-			*e = s->why;
-			r = -1;
-		}
-	}
-	close_parts(s);
-	return r;
+	s->warned = false;
 }

@@ -2,56 +2,41 @@
 /*
  * session.h - the person's view of a session
  *
- *	session.c        prompt, banner, what happens between cells
- *	session_cell.c   a cell from hand-over to verdict
- *	session_event.c  what the warden says
+ *	session.c	printing, asking, leaving
+ *	prompt.c	the whole from banner to end
+ *	cell.c		a cell from hand-over to verdict
+ *	screen.c	what comes from the jail's tty, and goes to it
+ *	event.c		what the warden says
+ *	record.c	what ran, and what it wrote
  *
- * The warden is the session; all that lives here is what a view needs: the
- * terminal, the editor, what was typed and shown.
+ * The warden is the session. A view has the terminal, the editor, and what was
+ * typed and shown.
  */
 #ifndef REPL_SESSION_SESSION_H
 #define REPL_SESSION_SESSION_H
 
 #include "jail/base/err.h"
-#include "jail/jail.h"
-#include "repl/files/hostfs.h"
 #include "repl/files/ledger.h"
-#include "repl/term/output.h"
-#include "repl/term/relay.h"
-#include "repl/term/signals.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct cell;
 struct complete_list;
 struct config;
 struct editor;
 struct history;
+struct hostfs;
+struct jail;
 struct log;
 struct options;
+struct record;
+struct relay;
+struct screen;
 struct session;
-
-/* Cells whose full output is kept for :out, and how much of each. */
-#define SESSION_OUTS 4
-#define SESSION_OUT_MAX ((size_t)8 << 20)
-
-/* A cell that was run: its number and its source. */
-struct session_cell {
-	uint32_t no;
-	char *src;
-	size_t n;
-	bool ok; /* it ran to its end */
-};
-
-/* What a cell wrote, as it came. */
-struct session_out {
-	uint32_t no;
-	struct strbuf bytes;
-	uint64_t total; /* more than bytes.n when it was too much */
-};
+struct signals;
+struct terminal;
 
 /* What the layer above does for a session: the commands, and what the command
  * line asks for around it. The void pointers are the session. */
@@ -71,8 +56,9 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
-/* Caller's storage; fill the first part and call session_run(). */
+/* Caller's storage: fill in the first part and call prompt_run(). */
 struct session {
+	/* Borrowed, and the same throughout. */
 	const struct session_calls *calls;
 	const struct config *cfg;
 	const struct options *opt;
@@ -85,54 +71,34 @@ struct session {
 	const char *no_history; /* why none is kept; "": it is */
 	const char *python;	/* the interpreter's path on the host */
 
+	/* Each is the business of the file of its name, which also writes
+	 * what stands behind it. */
+	struct cell *cell;
+	uint32_t cell_no; /* the last number given */
+	struct record *record;
+	struct screen *screen;
+	struct relay *relay; /* has the terminal; NULL: the editor has it */
 	struct editor *editor;
 	struct ledger ledger;
-	struct relay relay;
-	struct output output;
-	struct strbuf above; /* background output for above the prompt */
-	struct strbuf late;  /* what came behind the end mark */
-	struct strbuf ahead; /* keys that the cell did not read */
-	struct strbuf stack; /* where a stuck cell was, until the verdict */
-	int tty, next_tty;   /* owned */
-	char version[64];    /* of Python, once it is known */
 
-	/* the cell under way */
-	uint32_t cell; /* the last number given */
-	bool in_cell;  /* the terminal is raw and the relay has it */
-	bool running;  /* it was handed over; its output is expected */
-	bool ended;    /* JAIL_DONE has come */
-	struct jail_done done;
-	int64_t quiet_since_ms, ended_ms;
-	uint64_t out_total;
-
-	struct session_cell *cells;
-	size_t n_cells;
-	struct session_out outs[SESSION_OUTS];
-
-	struct output_report behind; /* background output not summed up yet */
-	bool line_ended;	     /* its last line, by us */
-
-	char limited[256]; /* what this host cannot enforce; then empty */
-	bool told_limits;
-	bool warned;	  /* :quit was tried with files not downloaded */
-	bool startup_due; /* a Python that has not run python.startup yet */
-	bool restarting;  /* that Python was announced; JAIL_UP will follow */
+	/* session.c writes these, others may read `over`. */
 	bool over;
-	bool finished;	/* what -d asks for was downloaded */
-	int status;	/* exit status */
-	struct err why; /* why it is over; msg empty: nothing to say */
+	int status;	   /* exit status */
+	struct err why;	   /* why it is over; msg empty: nothing to say */
+	bool warned;	   /* leaving was tried with files not downloaded */
+	bool finished;	   /* calls->finish() was called for the last time */
+	char limited[256]; /* what this host cannot enforce */
+	bool told_limited;
 };
 
-/* A session from banner to end. The jail was opened; there is no prompt before
- * it stands.
- * Returns the exit status, or -1 with e. */
-int session_run(struct session *s, struct err *e);
-
-/* ---- for the commands ---- */
+/* ---- printing ---- */
 
 /* Print a line of ours in brackets, above the prompt when there is one. */
 void session_frame(struct session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same for an error, with its hint. */
+void session_refuse(struct session *s, const struct err *e);
 
 /* Print text that is safe for a terminal; lines end with "\n". */
 void session_print(struct session *s, const char *text, size_t n);
@@ -142,29 +108,6 @@ void session_printf(struct session *s, const char *fmt, ...)
 /* Print foreign text of many lines, each made safe. */
 void session_print_foreign(struct session *s, const char *text, size_t n);
 
-/* Run a cell and wait for its end; s->done has the verdict. 0, or -1. */
-int session_cell(struct session *s, const char *src, size_t n, struct err *e);
-
-/* Python is being replaced by a fresh one, which JAIL_UP will confirm. */
-void session_restarted(struct session *s);
-
-/* Run python.startup where it is due. */
-void session_startup(struct session *s);
-
-/* Download what -d asks for, and leave with `status`; after one warning when
- * other files were not downloaded. */
-void session_leave(struct session *s, int status);
-
-/* Sum up what came from the background, if anything of it was left out. */
-void session_tell_background(struct session *s);
-
-/* Take what the warden has to say. */
-void session_take_events(struct session *s);
-
-/* The kept output of cell `no`, 0 for the last one; NULL when there is none. */
-const struct session_out *session_find_out(
-	const struct session *s, uint32_t no);
-
 /* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
  * other key; 0 when no key will come: SIGINT, or the session is over. The
  * terminal is raw. */
@@ -173,15 +116,25 @@ int session_wait_key(struct session *s);
 /* Ask the person something that is answered with y or n; no is the default. */
 bool session_confirm(struct session *s, const char *question);
 
-/* ---- between the files of the session ---- */
-
-/* It is over, because of a signal or because the terminal is gone. */
-void session_end_by(struct session *s, int sig);
-
-void session_set_tty(struct session *s, int tty);
-void session_sink(void *arg, const void *buf, size_t n);
+/* What this host cannot enforce is said once, and never into the output of a
+ * cell. */
+void session_set_limited(struct session *s, const char *limited);
 void session_tell_limited(struct session *s);
-void session_begin_output(struct session *s, const uint8_t *mark, bool cell);
-void session_tty_bytes(void *arg, const char *buf, size_t n);
+
+/* ---- leaving ---- */
+
+/* Download what -d asks for, and leave with `status`; after one warning when
+ * other files were not downloaded. session_stay(): warn again next time. */
+void session_leave(struct session *s, int status);
+void session_stay(struct session *s);
+
+/* Download what -d asks for, the terminal in its own modes. */
+void session_finish(struct session *s);
+
+/* It is over: with an exit status, by a signal (the terminal's end is SIGHUP),
+ * or because something failed. */
+void session_end(struct session *s, int status);
+void session_end_by(struct session *s, int sig);
+void session_fail(struct session *s, const struct err *e);
 
 #endif

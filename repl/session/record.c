@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.c - the cells that ran, and what the last of them wrote
+ *
+ * Runs in:   front end
+ * Trusts:    nothing: the output is a guest's, and kept as it came
+ */
+#include "record.h"
+
+#include "jail/base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So much of a cell's output is kept. */
+#define OUTPUT_MAX ((size_t)8 << 20)
+
+struct record {
+	struct record_cell *cells;
+	size_t n;
+	struct record_output outputs[RECORD_OUTPUTS]; /* by number */
+	struct record_output *writing;
+};
+
+struct record *record_new(void)
+{
+	return calloc(1, sizeof(struct record));
+}
+
+void record_free(struct record *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->cells[i].src);
+	free(r->cells);
+	for (size_t i = 0; i < RECORD_OUTPUTS; i++)
+		strbuf_free(&r->outputs[i].bytes);
+	free(r);
+}
+
+int record_add(
+	struct record *r, uint32_t no, const char *src, size_t n, bool ok)
+{
+	struct record_cell c = {.no = no, .n = n, .ok = ok};
+
+	if (array_grow(&r->cells, r->n, sizeof(*r->cells)) < 0)
+		return -1;
+	c.src = malloc(n + 1);
+	if (!c.src)
+		return -1;
+	memcpy(c.src, src, n);
+	c.src[n] = '\0';
+	r->cells[r->n++] = c;
+	return 0;
+}
+
+const struct record_cell *record_cells(const struct record *r, size_t *n)
+{
+	*n = r->n;
+	return r->cells;
+}
+
+const struct record_cell *record_find(const struct record *r, uint32_t no)
+{
+	for (size_t i = r->n; i-- > 0;)
+		if (!no || r->cells[i].no == no)
+			return &r->cells[i];
+	return NULL;
+}
+
+void record_undo(struct record *r, uint32_t back_to)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->cells[i].no >= back_to)
+			r->cells[i].ok = false;
+}
+
+void record_begin_output(struct record *r, uint32_t no)
+{
+	r->writing = &r->outputs[no % RECORD_OUTPUTS];
+	strbuf_free(&r->writing->bytes);
+	r->writing->no = no;
+	r->writing->total = 0;
+}
+
+void record_add_output(struct record *r, const void *buf, size_t n)
+{
+	struct record_output *o = r->writing;
+	size_t room = OUTPUT_MAX - o->bytes.n;
+
+	o->total += n;
+	strbuf_add(&o->bytes, buf, n < room ? n : room);
+}
+
+const struct record_output *record_find_output(
+	const struct record *r, uint32_t no)
+{
+	const struct record_output *o = &r->outputs[no % RECORD_OUTPUTS];
+
+	return no && o->no == no ? o : NULL;
+}

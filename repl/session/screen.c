@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * screen.c - the terminal, between the editor and the jail's tty
+ *
+ * Runs in:   front end
+ * Holds:     the master of the tty; the terminal in raw mode while a cell runs,
+ *            and until somebody wants it otherwise: what is typed between
+ *            cells stays bytes
+ * Trusts:    nothing that comes from the tty. The guest's end mark only says
+ *            where its output ends
+ * Leaves:    the screen's modes as they were, however the cell ended
+ */
+#include "screen.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "log.h"
+#include "record.h"
+#include "repl/config/config.h"
+#include "repl/edit/editor.h"
+#include "repl/term/output.h"
+#include "repl/term/relay.h"
+#include "repl/term/signals.h"
+#include "repl/term/terminal.h"
+#include "session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LATE_MAX (256u << 10)
+#define CTRL_D 0x04
+/* A terminal that takes nothing for so long is given up; sooner when a signal
+ * ends us. */
+#define FLUSH_MS 10000
+#define FLUSH_END_MS 500
+
+/* Who has the terminal. */
+enum holder {
+	EDITOR,	 /* no cell was sent */
+	SESSION, /* a cell was sent, but does not write yet or any more */
+	CELL,	 /* a cell writes */
+};
+
+struct screen {
+	enum holder holder;
+	int fd, next_fd; /* owned; the next one waits for the cell's end */
+	struct relay relay;
+	struct output output;
+	int64_t heard_ms;
+	struct strbuf above; /* background output that is not printed yet */
+	struct strbuf late;  /* what came behind the end mark */
+	struct strbuf ahead; /* keys that the cell did not read */
+	struct output_report behind; /* background output not summed up yet */
+	bool line_ended;	     /* its last line, by us */
+};
+
+/* ---- output ---- */
+
+/* What the filter lets through. */
+static void sink(void *arg, const void *buf, size_t n)
+{
+	struct screen *sc = ((struct session *)arg)->screen;
+
+	if (sc->holder == CELL)
+		relay_put(&sc->relay, buf, n);
+	else
+		strbuf_add(&sc->above, buf, n);
+}
+
+/* A cell's own bytes. */
+static void tap(void *arg, const void *buf, size_t n)
+{
+	struct session *s = arg;
+
+	log_output(s->log, buf, n);
+	record_add_output(s->record, buf, n);
+}
+
+static enum vt_mode filter_mode(const struct config *cfg)
+{
+	switch (cfg->escapes) {
+	case ESCAPES_SAFE:
+		return VT_SAFE;
+	case ESCAPES_PLAIN:
+		return VT_PLAIN;
+	case ESCAPES_RAW:
+		return VT_RAW;
+	}
+	return VT_SAFE;
+}
+
+/* Without a mark: output of no cell. */
+static void begin_output(struct session *s, const uint8_t *mark)
+{
+	struct output_opts opts = {
+		.mode = filter_mode(s->cfg),
+		.colour = s->term->colour,
+		.columns = s->term->cols,
+		.head_bytes = (uint64_t)s->cfg->limits.output_bytes,
+		.mark = mark,
+		.cell = mark ? s->cell_no : 0,
+		.sink = sink,
+		.tap = mark ? tap : NULL,
+		.arg = s,
+	};
+
+	s->screen->line_ended = false;
+	output_begin(&s->screen->output, &opts);
+}
+
+/* Length of the line's end that a piece of output begins with. */
+static size_t line_end(const char *buf, size_t n)
+{
+	if (n > 1 && buf[0] == '\r' && buf[1] == '\n')
+		return 2;
+	return n > 0 && buf[0] == '\n';
+}
+
+/* Show background output. A piece that does not end its line gets an end from
+ * us, because the prompt stands below it; the line's own end is then left
+ * out. */
+static void show_behind(struct session *s, const char *buf, size_t n)
+{
+	struct screen *sc = s->screen;
+	size_t shown = sc->line_ended ? line_end(buf, n) : 0;
+	struct output_report r;
+
+	output_background(&sc->output, buf + shown, n - shown, &r);
+	output_background_add(&sc->behind, &r);
+	sc->line_ended = r.newline_added;
+	if (sc->above.n)
+		session_print(s, sc->above.s, sc->above.n);
+	sc->above.n = 0;
+}
+
+static void frame(void *arg, const char *text)
+{
+	session_frame(arg, "%s", text);
+}
+
+void screen_tell_background(struct session *s)
+{
+	struct screen *sc = s->screen;
+
+	if (sc->late.n)
+		show_behind(s, sc->late.s, sc->late.n);
+	sc->late.n = 0;
+	output_background_summary(&sc->behind, frame, s);
+	sc->behind = (struct output_report){0};
+}
+
+static void take_bytes(void *arg, const char *buf, size_t n)
+{
+	struct session *s = arg;
+	struct screen *sc = s->screen;
+	size_t own = 0;
+
+	if (sc->holder != CELL) {
+		show_behind(s, buf, n);
+		return;
+	}
+	own = output_feed(&sc->output, buf, n);
+	/* What is typed from now on is for the next prompt. */
+	if (output_is_marked(&sc->output))
+		relay_hold(&sc->relay);
+	if (own == n)
+		return;
+	if (sc->late.n < LATE_MAX)
+		strbuf_add(&sc->late, buf + own, n - own);
+	else
+		sc->behind.cut += n - own;
+}
+
+/* ---- the master ---- */
+
+static void set_fd(struct session *s, int fd);
+
+/* Background output while the person edits. */
+static int take_at_prompt(void *arg)
+{
+	struct session *s = arg;
+	char buf[RELAY_READ];
+	ssize_t n = read(s->screen->fd, buf, sizeof(buf));
+
+	if (n > 0)
+		show_behind(s, buf, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		set_fd(s, -1);
+	return 0;
+}
+
+static void set_fd(struct session *s, int fd)
+{
+	struct screen *sc = s->screen;
+
+	if (sc->fd >= 0)
+		editor_unwatch_fd(s->editor, sc->fd);
+	fd_drop(&sc->fd);
+	sc->fd = fd;
+	relay_set_tty(&sc->relay, fd);
+	if (fd >= 0)
+		editor_watch_fd(s->editor, fd, take_at_prompt, s);
+}
+
+void screen_replace(struct session *s, int fd)
+{
+	struct screen *sc = s->screen;
+
+	if (sc->holder == CELL && sc->fd >= 0) {
+		fd_drop(&sc->next_fd);
+		sc->next_fd = fd;
+	} else {
+		set_fd(s, fd);
+	}
+}
+
+int screen_open(struct session *s, void (*events)(void *session), struct err *e)
+{
+	struct screen *sc = calloc(1, sizeof(*sc));
+	struct relay_opts opts = {.term = s->term,
+		.jail = s->jail,
+		.signals = s->signals,
+		.bytes = take_bytes,
+		.events = events,
+		.arg = s};
+
+	if (!sc)
+		return err_errno(e, "open a session");
+	s->screen = sc;
+	sc->fd = sc->next_fd = -1;
+	opts.output = &sc->output;
+	relay_init(&sc->relay, &opts);
+	if (output_open(&sc->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
+		return -1;
+	begin_output(s, NULL);
+	return 0;
+}
+
+void screen_close(struct session *s)
+{
+	struct screen *sc = s->screen;
+
+	if (!sc)
+		return;
+	fd_drop(&sc->fd);
+	fd_drop(&sc->next_fd);
+	output_close(&sc->output);
+	relay_free(&sc->relay);
+	strbuf_free(&sc->above);
+	strbuf_free(&sc->late);
+	strbuf_free(&sc->ahead);
+	free(sc);
+	s->screen = NULL;
+}
+
+/* ---- a cell ---- */
+
+void screen_follow_window(struct session *s)
+{
+	relay_follow_window(&s->screen->relay);
+}
+
+void screen_begin(struct session *s)
+{
+	struct screen *sc = s->screen;
+	char keys[RELAY_IN];
+
+	sc->holder = SESSION;
+	s->relay = &sc->relay;
+	sc->late.n = 0;
+	signals_read(s->signals);
+	s->signals->interrupt = false;
+	screen_follow_window(s); /* changed since the cell was sent */
+	relay_begin(&sc->relay);
+	sc->relay.keys = s->term->in_tty;
+	terminal_raw(s->term);
+	relay_type(&sc->relay, keys,
+		editor_take_input(s->editor, keys, sizeof(keys)));
+}
+
+static int hex(char c)
+{
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+void screen_run(struct session *s, const char *mark)
+{
+	uint8_t bytes[OUTPUT_MARK_BYTES];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] =
+			(uint8_t)(hex(mark[2 * i]) << 4 | hex(mark[2 * i + 1]));
+	record_begin_output(s->record, s->cell_no);
+	begin_output(s, bytes);
+	s->screen->holder = CELL;
+	/* Released any sooner, these keys would count as typed before the
+	 * cell. */
+	relay_release(&s->screen->relay);
+}
+
+void screen_turn(struct session *s, int timeout_ms)
+{
+	struct relay *r = &s->screen->relay;
+	struct pollfd p[RELAY_POLLS];
+
+	if (relay_turn(r, p, RELAY_POLLS, timeout_ms) < 0)
+		return;
+	/* A tty that is not read, because the terminal does not drain, is not
+	 * silent. */
+	if (r->moved || (r->tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
+		s->screen->heard_ms = now_ms();
+	if (r->keys_ended || r->broken)
+		session_end_by(s, SIGHUP);
+}
+
+bool screen_is_over(const struct session *s)
+{
+	const struct screen *sc = s->screen;
+
+	return sc->relay.tty < 0 || sc->holder != CELL ||
+	       output_is_marked(&sc->output);
+}
+
+int64_t screen_heard_ms(const struct session *s)
+{
+	return s->screen->heard_ms;
+}
+
+bool screen_is_flushed(const struct session *s)
+{
+	return relay_is_flushed(&s->screen->relay);
+}
+
+void screen_end_output(struct session *s)
+{
+	struct output_report r;
+
+	if (s->screen->holder != CELL)
+		return;
+	output_end(&s->screen->output, &r);
+	s->screen->holder = SESSION;
+	output_summary(&r, frame, s);
+	screen_tell_background(s);
+}
+
+/* Give the editor what the cell did not read: first what was on its way to the
+ * tty when the warden last looked, then what never left. */
+static void give_back(struct session *s)
+{
+	struct screen *sc = s->screen;
+	size_t fresh = sc->relay.fresh, n;
+	char keys[RELAY_IN];
+
+	if (sc->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
+		sc->relay.with.events(s);
+	strbuf_add(&sc->ahead, keys, relay_untype(&sc->relay, keys));
+	n = sc->ahead.n < fresh ? sc->ahead.n : fresh;
+	if (n && !sc->ahead.failed)
+		editor_prefill(s->editor, sc->ahead.s + sc->ahead.n - n, n);
+	strbuf_free(&sc->ahead);
+}
+
+void screen_end(struct session *s)
+{
+	struct screen *sc = s->screen;
+
+	relay_flush(&sc->relay, FLUSH_MS, FLUSH_END_MS);
+	sc->holder = EDITOR;
+	s->relay = NULL;
+	if (sc->next_fd >= 0)
+		set_fd(s, fd_take(&sc->next_fd));
+	give_back(s);
+}
+
+/* ---- at any time ---- */
+
+/* An end of file that nobody read comes back as a NUL. Where the person typed
+ * no NUL, it was a Ctrl-D. */
+void screen_take_keys(struct session *s, char *keys, size_t n)
+{
+	struct screen *sc = s->screen;
+
+	for (size_t i = 0; i < n && !sc->relay.nul; i++)
+		keys[i] = keys[i] ? keys[i] : CTRL_D;
+	strbuf_add(&sc->ahead, keys, n);
+}
