@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What every test here asks after a hostile cell: the session is still there,
-and what it says of itself is true."""
+"""Shared by all tests of hostile cells: the session must still work after such
+a cell, and everything the session says about itself must be true."""
 import re
 
 import hosttree
 LOST = "variables lost"
-# What the session says of a cell: between brackets, and not a value.
+# A line of the session about a cell: text between brackets, not a value.
 FRAME = re.compile(r"^\[[^\[\]]*(?: · | left behind|ended|killed|be taken"
                    r"|dropped:)[^\[\]]*\]$", re.M)
 
-# Finds the driver's sockets without /proc, which not every jail has.
+# Finds the driver's sockets. It does not use /proc, because some jails have
+# none.
 FIND = """\
 import os, stat, socket
 def sockets():
@@ -25,7 +26,7 @@ def control():
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0,
                          os.dup(sockets()[-1]))"""
 
-# In a child, or in the guest itself: only its first thread ends.
+# Ends the first thread of a process and leaves its other threads running.
 END_FIRST_THREAD = """\
 import ctypes, threading
 def end_first_thread():
@@ -37,7 +38,8 @@ SWALLOW = ("while True:\n    try:\n        while True: pass\n"
            "    except BaseException: pass")
 
 
-# A handler of libc's fork() that hangs: before it, behind it, or in the child.
+# Registers a handler of libc's fork() that hangs: before the fork, after it in
+# the parent, or after it in the child.
 HANG = """\
 import ctypes, os
 libc = ctypes.CDLL(None)
@@ -47,7 +49,7 @@ mine = 'too'"""
 
 
 def start(cb, *args, **more):
-    """A session with something to lose, and short clocks."""
+    """A session with short clocks, one variable and one file in the home."""
     s = cb.session("--set", "cell.timeout=1500ms", "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "256M", *args,
                    **more)
@@ -57,41 +59,43 @@ def start(cb, *args, **more):
 
 
 def said_since(s, row):
-    """What stands on the screen since `row`, wrapped lines joined."""
+    """The text on the screen from `row` on, with wrapped lines joined."""
     return "".join(s.screen.rows(row))
 
 
 def value(s, expression, deadline=25):
-    """The value of an expression, without what was said of an earlier cell
-    before it, or of what goes on in the background behind it."""
+    """The value of an expression. The lines that the session prints around the
+    value, about an earlier cell or about the background, are left out."""
     lines = FRAME.sub("", s.run(expression, deadline)).rstrip().split("\n")
     return lines[-1]
 
 
 def wait_stopped(tree):
-    """Until every process of the jail is stopped or frozen."""
+    """Wait until every process of the jail is stopped or frozen."""
     hosttree.until(lambda: all(map(hosttree.is_stopped, tree.guests())),
                    "the jail to be stopped")
 
 
 def is_whole(s, row, must_keep=True):
-    """Works, the home is kept, and the variables too, or their loss was said
-    since `row`. Returns whether they were kept."""
+    """Assert that the session works and has kept its home. It has also kept
+    its variables, or has reported their loss since `row`. Returns whether the
+    variables were kept."""
     assert value(s, "6 * 7") == "42", s.picture()
     out = value(s, "kept")
     assert value(s, "open('kept.txt').read()") == "'in the home'"
     lost = LOST in said_since(s, row)
     if "NameError" in out:
-        assert lost, "variables are gone, and nothing was said"
+        assert lost, "the variables are lost without a word"
         assert not must_keep, s.picture()
         return False
     assert out == "{'cell': 1}", out
-    assert not lost, "said to be lost, and are there"
+    assert not lost, "said to be lost, but the variables exist"
     return True
 
 
 def recovers(s, cell, must_keep=True, deadline=25):
-    """Run it, and be whole afterwards. Returns what it said."""
+    """Run a cell and assert that the session is whole afterwards. Returns the
+    output of the cell."""
     row = s.screen.here()
     out = s.run(cell, deadline)
     is_whole(s, row, must_keep)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Questions to the guest between cells: Tab, :who, NAME?. They run the user's
-code under a short clock, and cost nothing when it hangs."""
+"""Questions to the guest between cells: Tab, :who, NAME?. A question may run
+code of the user. A short time limit applies, and code that hangs costs the
+session nothing."""
 import pytest
 
 from hostile import is_whole, start, value, wait_stopped
@@ -48,13 +49,13 @@ HANGS = {
 
 
 def back_at_the_prompt(s):
-    """The line is dropped, whatever the Tab did to it."""
+    """Drop the line, whatever Tab has made of it."""
     s.type("\x03")
     s.wait_prompt(25)
 
 
 @pytest.mark.parametrize("name", HANGS)
-def test_tab(cb, name):
+def test_tab_costs_nothing_when_the_guest_misbehaves(cb, name):
     s = start(cb)
     s.run(HANGS[name], 25)
     row = s.screen.here()
@@ -82,7 +83,7 @@ WHO = {
 
 @pytest.mark.parametrize("name", WHO)
 @pytest.mark.parametrize("command", [":who", "a?", "a??", ":doc a"])
-def test_question(cb, name, command):
+def test_a_question_costs_nothing_when_the_guest_misbehaves(cb, name, command):
     s = start(cb)
     s.run(WHO[name], 25)
     row = s.screen.here()

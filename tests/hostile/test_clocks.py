@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which time counts: CPU of all processes, the wall clock unless the person is
-waited for, the session's own limits, announced before they strike."""
+"""The clocks of a cell and of a session. The CPU clock counts all processes.
+The wall clock pauses while the cell waits for the person. The limits of the
+session are announced before they strike."""
 import pytest
 
 from hostile import is_whole, start, value
@@ -44,7 +45,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize("name", WAITS)
-def test_the_wall_clock_rests_while_the_person_is_waited_for(cb, name):
+def test_the_wall_clock_pauses_while_a_cell_waits_for_the_person(cb, name):
     s = start(cb, "--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
     row = s.enter(WAITS[name])
     s.expect_since(row, r"^\?")
@@ -76,7 +77,7 @@ PRETENDS = {
 
 
 @pytest.mark.parametrize("name", PRETENDS)
-def test_the_wall_clock_goes_on_for_who_only_pretends(cb, name):
+def test_the_wall_clock_runs_for_a_cell_that_only_pretends_to_wait(cb, name):
     s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.cpu=60s")
     row = s.enter(PRETENDS[name])
     s.expect_since(row, r"time limit: 1 s", 20)
@@ -84,7 +85,7 @@ def test_the_wall_clock_goes_on_for_who_only_pretends(cb, name):
     is_whole(s, row)
 
 
-def test_waiting_is_bounded_by_the_idle_limit(cb):
+def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb):
     s = start(cb, "--set", "cell.timeout=1s", "--set", "session.idle=3s")
     row = s.enter("input('? ')")
     s.expect_since(row, r"time limit: 1 s", 20)
@@ -97,7 +98,7 @@ def test_a_short_idle_limit_is_announced_at_once(cb):
     assert "idle limit: 4 s" in s.all_text()
 
 
-def test_the_lifetime_is_announced_once_whatever_the_person_does(cb):
+def test_the_lifetime_limit_is_announced_once_while_the_person_works(cb):
     s = cb.session("--set", "session.lifetime=5s")
     for i in range(5):
         s.run(str(i))
@@ -107,7 +108,7 @@ def test_the_lifetime_is_announced_once_whatever_the_person_does(cb):
     assert "lifetime limit: 5 s" in text
 
 
-def test_the_lifetime_is_announced_and_strikes_in_a_cell_too(cb):
+def test_the_lifetime_limit_is_announced_during_a_cell(cb):
     s = cb.session("--set", "session.lifetime=63s", "--set",
                    "cell.timeout=100s", "--set", "session.idle=10m")
     row = s.enter("input('? ')")
@@ -115,16 +116,17 @@ def test_the_lifetime_is_announced_and_strikes_in_a_cell_too(cb):
     assert s.process.poll() is None
 
 
-def test_typing_keeps_the_session_from_idling(cb):
-    """The idle limit is never near, although more time passes than that."""
+def test_typing_restarts_the_idle_clock(cb):
+    """The session runs for longer than the idle limit, yet the idle limit is
+    never announced."""
     s = cb.session("--set", "session.idle=62s", "--set", "session.lifetime=65s")
     while "lifetime limit" not in s.all_text():
         assert value(s, "1 + 1") == "2"
     assert "idle limit" not in s.all_text()
-    s.wait_notice("idle")       # the control: nobody types
+    s.wait_notice("idle")       # the control: now nobody types
 
 
-def test_the_end_of_a_long_cell_is_no_idle_time(cb):
+def test_a_long_cell_does_not_end_the_session_by_its_idle_limit(cb):
     s = cb.session("--set", "session.idle=3s", "--set", "cell.timeout=9s")
     row = s.enter("import time; time.sleep(3.5)")
     s.expect_since(row, r"the session ends in [23] s: idle limit")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""However the connection ends, at whatever byte, and whoever of the session's
-processes is killed: nothing of it is left."""
+"""The connection may end at any byte, and any process of the session may be
+killed. In every case nothing of the session is left on the host."""
 import os
 import random
 import signal
@@ -34,7 +34,8 @@ def hang_up(s):
     os.close(s.master)
     os.close(s.slave)
     s.closed = True
-    hosttree.until(lambda: s.process.poll() is not None, "its end", 20)
+    hosttree.until(lambda: s.process.poll() is not None,
+                   "the session to end", 20)
 
 
 VICTIMS = {
@@ -56,8 +57,9 @@ def janitor(s):
 
 
 def kill(s, name):
-    """Who is who may change while one looks, a checkpoint with every cell."""
-    def struck():
+    """The pid behind a name can change at any moment: each cell makes a new
+    checkpoint. So a pid that is gone is looked up again."""
+    def is_sent():
         try:
             os.kill(VICTIMS[name](s), signal.SIGKILL)
             return True
@@ -65,12 +67,12 @@ def kill(s, name):
             return False
         except PermissionError:
             pytest.skip(f"no ordinary user may signal the {name}")
-    s.wait(struck, f"the {name}")
+    s.wait(is_sent, f"the {name}")
 
 
 @pytest.mark.parametrize("name", VICTIMS)
 @pytest.mark.parametrize("when", ["in a cell", "at the prompt"])
-def test_sigkill_of(cb, name, when):
+def test_sigkill_of_any_process_leaves_nothing(cb, name, when):
     if when == "in a cell":
         s = busy(cb)
     else:
@@ -92,16 +94,17 @@ def test_sigkill_of(cb, name, when):
         s.tree.look()
     hang_up(s)
     if name == "janitor":
-        hosttree.until(lambda: not s.tree.alive(), "all deaths", 20)
+        hosttree.until(lambda: not s.tree.alive(),
+                       "every process of the session to end", 20)
         assert cb.run("-c", "pass").code == 0
     s.tree.wait_gone(20)
 
 
 @pytest.mark.parametrize("also", [None, "warden"])
-def test_the_next_janitor_removes_what_a_killed_one_could_not(cb, also):
-    """And until then what lives is left alone: both the session without its
-    janitor, and one beside it."""
-    # With checkpoints a busy machine may start Python anew.
+def test_the_next_janitor_cleans_up_after_a_killed_janitor(cb, also):
+    """Until the killed session ends, a new janitor removes nothing of it, and
+    nothing of another running session."""
+    # On a busy machine a session with checkpoints may restart Python.
     s, beside = (cb.session("--set", "cell.checkpoint=never") for _ in "12")
     for one in (s, beside):
         one.run("kept = 6 * 7")
@@ -114,19 +117,21 @@ def test_the_next_janitor_removes_what_a_killed_one_could_not(cb, also):
         s.wait_exit()
     else:
         s.leave()
-    assert any(map(os.path.exists, s.tree.cgroups)), "nothing to be removed"
+    assert any(map(os.path.exists, s.tree.cgroups)), \
+        "no cgroup is left for the next janitor to remove"
     assert cb.run("-c", "pass").code == 0
     s.tree.wait_gone()
     assert "42" in beside.run("kept")
 
 
-# As a container has it, or a service with a /run of its own.
+# A /run of its own, as a container or a systemd service may have it.
 OWN_RUN = ("unshare", "--mount", "sh", "-c",
            'mount -t tmpfs t /run && exec "$@"', "sh")
 
 
-def test_a_janitor_with_locks_of_its_own_leaves_ours_alone(cb):
-    """It cannot know which of us live by our locks: to it they are free."""
+def test_a_janitor_with_another_run_directory_spares_our_sessions(cb):
+    """That janitor sees other lock files. To it every id of ours looks
+    free."""
     if os.geteuid():
         pytest.skip("an ordinary user's sessions claim no ids")
     s, other = cb.session(), cb.session(wrapper=OWN_RUN)
@@ -135,13 +140,13 @@ def test_a_janitor_with_locks_of_its_own_leaves_ours_alone(cb):
         left.run("7")
         tree = cb.tree(one)
         one.leave()
-        tree.wait_gone()        # its janitor is the last of it
+        tree.wait_gone()        # the janitor is the last process to end
         assert left.run("_") == "7"
 
 
 @pytest.mark.parametrize("sig", ["SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT",
                                  "SIGKILL", "SIGABRT", "SIGSEGV"])
-def test_a_signal_to_the_front_end(cb, sig):
+def test_a_signal_to_the_front_end_leaves_nothing(cb, sig):
     s = busy(cb)
     s.process.send_signal(getattr(signal, sig))
     if sig in ("SIGINT", "SIGQUIT"):
@@ -151,8 +156,9 @@ def test_a_signal_to_the_front_end(cb, sig):
     s.tree.wait_gone(20)
 
 
-def test_the_terminal_goes_away_at_any_byte(cb):
-    """In the middle of the banner, of an edited line, of a cell's output."""
+def test_a_terminal_that_closes_at_any_byte_leaves_nothing(cb):
+    """The terminal closes in the middle of the banner, of an edited line, or
+    of the output of a cell."""
     dice = random.Random(7)
     script = ("x = 1\rprint('abc' * 1000)\r:limits\rimport time\r"
               "while True: pass\r")
@@ -167,13 +173,14 @@ def test_the_terminal_goes_away_at_any_byte(cb):
         os.close(s.master)
         os.close(s.slave)
         s.closed = True
-        hosttree.until(lambda: s.process.poll() is not None, "its end", 20)
+        hosttree.until(lambda: s.process.poll() is not None,
+                       "the session to end", 20)
         tree.wait_gone(20)
 
 
-def test_a_terminal_that_does_not_drain_holds_nobody_else_up(cb):
-    """Nothing is read from the terminal: the cell's clock strikes all the
-    same, and when reading goes on the session is there."""
+def test_a_terminal_that_nobody_reads_does_not_hold_up_the_clock(cb):
+    """Nobody reads from the terminal. The time limit of the cell strikes all
+    the same, and the session works once the terminal is read again."""
     s = start(cb)
     s.enter("while True: print('x' * 1000)")
     t = cb.tree(s)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Cells that break the driver they run beside: its link to the warden, its
-tools, its habits. The session recovers or restarts, and says which."""
+"""Cells that break the driver in their own process: its link to the warden,
+the modules that it uses, the hooks that it sets. The session recovers, or
+restarts Python and says so."""
 import pytest
 
 from hostile import FIND, is_whole, start, value
 
-# What is written to the control socket, found among the descriptors.
+# Cells that attack the descriptors of the driver, above all the control
+# socket.
 LINK = {
     "forged_done": "control().send(b'DONE 3 ok 0 0 0 1')",
     "forged_done_then_works_on":
@@ -31,7 +33,7 @@ LINK = {
         "import array\nc = control()\nfor n in 1, 4, 30, 250:\n"
         "    c.sendmsg([b'DONE 3 ok 0 0 0 1'], [(socket.SOL_SOCKET,"
         " socket.SCM_RIGHTS, array.array('i', [0] * n))])",
-    "descriptors_in_silence":
+    "descriptors_and_then_no_answer":
         "import array\ncontrol().sendmsg([b'TOOK 3'], [(socket.SOL_SOCKET,"
         " socket.SCM_RIGHTS, array.array('i', [0]))])\nwhile True: pass",
     "flood": "c = control()\nwhile True: c.send(b'TOOK 3')",
@@ -51,18 +53,18 @@ LINK = {
         "    except OSError: line = False\n"
         "    if line: threading.Thread(target=steal, args=(n,), daemon=True)"
         ".start()",
-    "source_of_its_own":
+    "forged_source":
         "for n in range(500, 600):\n    try:\n"
         "        if os.isatty(n): os.write(n, b'x' * 3000)\n"
         "    except OSError: pass",
-    "the_line_is_cooked":
+    "source_line_in_cooked_mode":
         "import termios\nfor n in range(500, 600):\n    try:\n"
         "        t = termios.tcgetattr(n); t[0] |= 0o777; t[3] = 0o7777\n"
         "        termios.tcsetattr(n, 0, t)\n"
         "    except (OSError, termios.error): pass",
     "shut_down": "control().shutdown(socket.SHUT_RDWR)",
-    "shut_down_to_read": "control().shutdown(socket.SHUT_RD)",
-    "shut_down_to_write": "control().shutdown(socket.SHUT_WR)",
+    "shut_down_for_reading": "control().shutdown(socket.SHUT_RD)",
+    "shut_down_for_writing": "control().shutdown(socket.SHUT_WR)",
     "closed": "os.close(sockets()[-1])",
     "closed_and_replaced":
         "n = sockets()[-1]; a, b = socket.socketpair()\nos.dup2(a.fileno(), n)",
@@ -90,19 +92,20 @@ LINK = {
 
 
 @pytest.mark.parametrize("name", LINK)
-def test_link(cb, name):
+def test_an_attack_on_the_link_costs_no_session(cb, name):
     s = start(cb)
     row = s.screen.here()
     s.run(FIND + "\n" + LINK[name], 25)
     if name.startswith("stolen"):
-        # The thief strikes when it is faster; no thread comes back.
+        # The thread that reads the link may win the race only in a later cell.
+        # The undo removes it: no thread survives a rollback.
         s.run("1", 25)
         s.run(":undo", 25)
     is_whole(s, row)
 
 
 PATCHES = {
-    "builtins": "import builtins\nfor n in list(vars(builtins)):\n"
+    "builtins_deleted": "import builtins\nfor n in list(vars(builtins)):\n"
                 "    if n not in ('vars', 'list'): delattr(builtins, n)",
     "builtins_replaced": "import builtins\n"
                          "for n in 'compile', 'exec', 'len', 'print', 'repr',"
@@ -120,8 +123,9 @@ PATCHES = {
     "sys_modules_poisoned":
         "import sys\nfor n in list(sys.modules):\n"
         "    if n not in ('sys', 'builtins'): sys.modules[n] = None",
-    "sys_path": "import sys; sys.path[:] = [None, 1, '/home']; sys.path = 3",
-    "sys_streams": "import sys\nsys.stdout = sys.stderr = sys.stdin ="
+    "sys_path_broken":
+        "import sys; sys.path[:] = [None, 1, '/home']; sys.path = 3",
+    "sys_streams_replaced": "import sys\nsys.stdout = sys.stderr = sys.stdin ="
                    " sys.__stdout__ = sys.__stderr__ = None",
     "sys_streams_that_raise":
         "import sys\nclass W:\n    def __getattr__(s, n): raise RuntimeError\n"
@@ -141,15 +145,16 @@ PATCHES = {
     "excepthook_raises":
         "import sys\ndef h(*a): raise SystemExit(5)\nsys.excepthook = h\n"
         "1 / 0",
-    "unraisablehook":
+    "unraisablehook_hangs":
         "import sys\ndef h(*a):\n    while True: pass\n"
         "sys.unraisablehook = h\nclass A:\n    def __del__(s): 1 / 0\nA()",
-    "settrace": "import sys; sys.settrace(lambda *a: 1 / 0)",
+    "settrace_that_raises": "import sys; sys.settrace(lambda *a: 1 / 0)",
     "settrace_that_hangs":
         "import sys\ndef t(*a):\n    while True: pass\nsys.settrace(t)",
-    "setprofile": "import sys\ndef p(*a): raise KeyboardInterrupt\n"
-                  "sys.setprofile(p)",
-    "threading_settrace":
+    "setprofile_that_interrupts":
+        "import sys\ndef p(*a): raise KeyboardInterrupt\n"
+        "sys.setprofile(p)",
+    "threading_settrace_that_raises":
         "import threading\ndef t(*a): 1 / 0\nthreading.settrace(t)\n"
         "threading.Thread(target=print).start()",
     "audit_hook_raises":
@@ -160,11 +165,11 @@ PATCHES = {
         "sys.addaudithook(h)",
     "recursion_limit": "import sys; sys.setrecursionlimit(60)",
     "switch_interval": "import sys; sys.setswitchinterval(1e9)",
-    "os": "import os\nfor n in list(vars(os)):\n"
+    "os_emptied": "import os\nfor n in list(vars(os)):\n"
           "    if n[:2] != '__': setattr(os, n, None)",
-    "posix": "import posix\nfor n in list(vars(posix)):\n"
+    "posix_emptied": "import posix\nfor n in list(vars(posix)):\n"
              "    if n[:2] != '__': setattr(posix, n, None)",
-    "signal": "import signal, _signal\nfor m in signal, _signal:\n"
+    "signal_emptied": "import signal, _signal\nfor m in signal, _signal:\n"
               "    for n in list(vars(m)):\n"
               "        if n[:2] != '__': setattr(m, n, None)",
     "signal_handlers_that_raise":
@@ -189,17 +194,18 @@ PATCHES = {
         "import gc\ndef c(*a): raise SystemExit\n"
         "gc.callbacks.append(c); gc.set_threshold(1)",
     "gc_off": "import gc; gc.disable(); gc.get_objects = None",
-    "socket": "import socket, _socket\nsocket.socket = _socket.socket = None",
-    "random": "import random\nrandom._inst = random.seed = None",
+    "socket_replaced":
+        "import socket, _socket\nsocket.socket = _socket.socket = None",
+    "random_replaced": "import random\nrandom._inst = random.seed = None",
     "random_state_raises":
         "import random\ndef g(*a): raise SystemExit\n"
         "random._inst = type('R', (), {'getstate': g})()",
-    "threading": "import threading\nfor n in list(vars(threading)):\n"
+    "threading_emptied": "import threading\nfor n in list(vars(threading)):\n"
                  "    if n[:2] != '__': setattr(threading, n, None)",
-    "atexit": "import atexit\ndef h():\n    while True: pass\n"
+    "atexit_that_hangs": "import atexit\ndef h():\n    while True: pass\n"
               "atexit.register(h)",
-    "linecache": "import linecache; linecache.cache = None\n1 / 0",
-    "traceback": "import traceback\n"
+    "linecache_broken": "import linecache; linecache.cache = None\n1 / 0",
+    "traceback_broken": "import traceback\n"
                  "traceback.format_exception = traceback.TracebackException"
                  " = None\n1 / 0",
     "at_fork_raises":
@@ -235,18 +241,19 @@ PATCHES = {
         "    for n in list(f.f_globals):\n"
         "        if n[:2] != '__' and n != 'f': f.f_globals[n] = None\n"
         "    f = f.f_back",
-    "driver_state_through_gc":
+    "driver_state_cleared_through_gc":
         "import gc\nfor o in gc.get_objects():\n"
         "    if type(o) is dict and 'CELLS_KEPT' in o and o is not globals():\n"
         "        o.clear()",
-    "type_ahead_of_the_driver":
+    "interrupt_set_from_c":
         "import ctypes\nctypes.pythonapi.PyErr_SetInterrupt()",
 }
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_patch(cb, name):
-    """Whatever it does to the cells that come: it can be left behind."""
+def test_a_patched_driver_is_replaced_by_reset(cb, name):
+    """The patch may break later cells. After :reset the session works
+    again."""
     s = start(cb)
     s.run(PATCHES[name], 25)
     s.run("1", 25)
@@ -256,7 +263,7 @@ def test_patch(cb, name):
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_patch_is_undone_with_its_cell(cb, name):
+def test_a_patched_driver_is_restored_by_undo(cb, name):
     s = start(cb)
     row = s.screen.here()
     s.run(PATCHES[name], 25)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An interrupt, a time limit, an end of output belong to one cell."""
+"""An interrupt, a time limit and an end mark affect one cell only."""
 import random
 import re
 
@@ -12,7 +12,7 @@ SEED = 20240229
 
 
 @pytest.mark.limit(150)
-def test_ctrl_c_at_random_moments_costs_nothing(cb):
+def test_ctrl_c_at_random_moments_loses_no_variable(cb):
     """Enter and Ctrl-C race each other a few hundred times."""
     s = start(cb, "--set", "cell.timeout=20s")
     dice = random.Random(SEED)
@@ -24,7 +24,7 @@ def test_ctrl_c_at_random_moments_costs_nothing(cb):
         for _ in range(dice.randrange(1, 4)):
             s.type("\x03")
             s._pump(dice.random() * 0.02)
-    # Whatever still runs is interrupted, and then the prompt is there.
+    # Interrupt the cell that still runs, until the prompt appears.
     for _ in range(20):
         s.type("\x03")
         try:
@@ -52,7 +52,7 @@ def test_an_interrupt_never_reaches_the_next_cell(cb):
         assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
 
 
-def test_an_interrupt_as_the_cell_ends_is_nobodys(cb):
+def test_an_interrupt_as_the_cell_ends_does_no_harm(cb):
     s = start(cb, "--set", "cell.timeout=20s")
     dice = random.Random(SEED + 2)
     for i in range(40):
@@ -65,7 +65,7 @@ def test_an_interrupt_as_the_cell_ends_is_nobodys(cb):
     is_whole(s, row)
 
 
-def test_three_ctrl_c_end_what_will_not_end(cb):
+def test_repeated_ctrl_c_ends_a_cell_that_swallows_the_interrupt(cb):
     s = start(cb, "--set", "cell.timeout=50s", "--set", "cell.cpu=50s")
     row = s.enter("print('on')\nwhile True:\n    try:\n        while True: pass"
                   "\n    except BaseException: pass")
@@ -89,8 +89,9 @@ def test_a_time_limit_never_reaches_the_next_cell(cb):
         assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
 
 
-def test_an_end_mark_of_an_earlier_cell_ends_nothing(cb):
-    """What a cell can see of its own mark is of no use in the next."""
+def test_the_end_mark_of_an_earlier_cell_does_not_end_a_later_cell(cb):
+    """A cell can find its own end mark in memory. The mark has no effect in
+    the next cell."""
     s = start(cb)
     s.run("import gc\nmarks = [o for o in gc.get_objects()"
           " if type(o) is tuple and len(o) == 2 and type(o[1]) is str"
@@ -101,9 +102,10 @@ def test_an_end_mark_of_an_earlier_cell_ends_nothing(cb):
     assert value(s, "6 * 7") == "42"
 
 
-def test_a_stolen_mark_only_hides_the_thief(cb):
-    """A cell that writes its own mark early is cut off from its output, which
-    is shown as background; the next cell is as ever."""
+def test_a_cell_that_writes_its_own_end_mark_loses_only_its_own_output(cb):
+    """A cell that writes its own end mark early only loses its own output:
+    what it writes later is shown as background output. The next cell is
+    unaffected."""
     s = start(cb)
     s.run("import gc\nfor o in gc.get_objects():\n"
           "    if type(o) is tuple and len(o) == 2 and type(o[1]) is str"
@@ -114,7 +116,7 @@ def test_a_stolen_mark_only_hides_the_thief(cb):
     assert re.search("^after", s.all_text(), re.M)
 
 
-def test_a_cell_that_says_it_is_over_can_be_interrupted(cb):
+def test_a_cell_that_claims_to_have_ended_can_be_interrupted(cb):
     s = start(cb, "--set", "cell.timeout=300s", "--set", "cell.cpu=300s")
     s.run("import gc, os")
     row = s.enter("print('on', flush=True)\nfor o in gc.get_objects():\n"
@@ -127,6 +129,6 @@ def test_a_cell_that_says_it_is_over_can_be_interrupted(cb):
     s.type("\x03")
     s.type("x")
     s.wait(lambda: s.screen.here() > row and ">>> x" in s.screen.cursor_row(),
-           "the prompt with what was typed")
+           "the prompt with the typed key")
     s.type("\x03")
     assert value(s, "6 * 7") == "42"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Memory of every kind: the cell meets the limit, and everybody is told the
-truth about it; the front end and the warden stay small."""
+"""Memory of every kind: the cell meets the memory limit, and the session
+reports it truthfully. The front end and the warden stay small."""
 import pytest
 
 import hosttree
@@ -49,9 +49,9 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.limit(90)
-def test_memory_of(cb, name):
-    """It ends in an error or a kill that says so, never in silence or lies;
-    and then everything goes on."""
+def test_memory_of_every_kind_is_limited(cb, name):
+    """The cell ends with an error, or is killed and the session says why. Then
+    the session goes on."""
     s = start(cb, "--set", "cell.timeout=8s", "-M", "128M")
     t = cb.tree(s)
     small = {p: resident(p) for p in (s.pid, t.warden)}
@@ -82,15 +82,18 @@ def test_the_verdict_names_limit_and_peak_and_where_it_was_set(cb):
 
 
 @pytest.mark.parametrize("checkpoint", ["auto", "always"])
-def test_the_checkpoint_goes_first_and_that_is_told(cb, checkpoint):
-    """A cell that copies all the session's memory, near the limit: it fits
-    without the checkpoint, so it runs; and a crash in it says what is lost."""
+def test_the_checkpoint_is_given_up_before_the_cell_and_the_session_says_so(
+        cb, checkpoint):
+    """A cell writes to all memory of the session, near the limit. There is
+    enough memory only without the checkpoint, so the checkpoint is given up
+    and the cell runs. When a later cell crashes, the session says what is
+    lost."""
     s = cb.session("-M", "400M", "--set", "cell.timeout=20s",
                    "--set", "cell.cpu=20s",
                    "--set", f"cell.checkpoint={checkpoint}")
     s.run("import os, time; kept = {'cell': 1}\n"
           "big = bytearray(b'x') * (230 << 20)")
-    # Not faster than memory is looked at.
+    # Slowly enough that the warden, which polls, sees the memory grow.
     out = s.run("for i in range(0, len(big), 4096):\n"
                 "    big[i] = 1\n"
                 "    if i % (8 << 20) == 0: time.sleep(0.05)\n\nbig[5]", 40)
@@ -104,7 +107,7 @@ def test_the_checkpoint_goes_first_and_that_is_told(cb, checkpoint):
     assert value(s, "6 * 7") == "42"
 
 
-def test_a_child_that_the_kernel_took_is_told(cb):
+def test_a_child_that_the_kernel_killed_for_memory_is_reported(cb):
     s = start(cb, "-M", "128M", "--set", "cell.timeout=8s")
     out = s.run("import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
                 " 'x = []\\nwhile True: x.append(bytearray(1 << 20))'])"
@@ -118,18 +121,18 @@ def test_a_child_that_the_kernel_took_is_told(cb):
 FLOODS = {
     "no_newline": "while True: sys.stdout.write('x' * 65536)",
     "newlines": "while True: sys.stdout.write('\\n' * 65536)",
-    "one_line_of_much": "sys.stdout.write('x' * (200 << 20))",
+    "one_long_line": "sys.stdout.write('x' * (200 << 20))",
     "nul": "while True: os.write(1, bytes(65536))",
     "invalid": "while True: os.write(1, b'\\xff\\xc0\\x80' * 20000)",
     "escapes": "while True: os.write(1, b'\\x1b[1;2;3m\\x1b]0;' * 5000)",
-    "unended_sequence": "os.write(1, b'\\x1b]0;')\n"
+    "unended_title": "os.write(1, b'\\x1b]0;')\n"
                         "while True: os.write(1, b'a' * 65536)",
-    "parameters": "os.write(1, b'\\x1b[')\n"
+    "unended_parameters": "os.write(1, b'\\x1b[')\n"
                   "while True: os.write(1, b'1;' * 30000)",
     "half_a_mark": "while True: os.write(1, b'\\x1b_' + b'0' * 31)",
     "from_children": "for i in range(6): os.fork()\n"
                      "while True: os.write(1, b'y' * 4096)",
-    "after_the_cell": "import threading\ndef f():\n"
+    "threads_after_the_cell": "import threading\ndef f():\n"
                       "    while True: os.write(1, b'z' * 4096)\n"
                       "for i in range(4): threading.Thread(target=f,"
                       " daemon=True).start()",
@@ -138,14 +141,14 @@ FLOODS = {
 
 @pytest.mark.parametrize("name", FLOODS)
 @pytest.mark.limit(90)
-def test_output_flood(cb, name):
+def test_a_flood_of_output_costs_no_session(cb, name):
     s = start(cb, "--set", "cell.timeout=2s", "--set", "cell.undo=2")
     t = cb.tree(s)
     small = {p: resident(p) for p in (s.pid, t.warden)}
     row = s.screen.here()
     s.run("import sys, os\n" + FLOODS[name], 40)
     s.run("1", 40)
-    # What goes on in the background is left behind with the cell.
+    # An undo also ends what the cell left running in the background.
     s.run(":undo", 25)
     s.run(":undo", 25)
     is_whole(s, row)
@@ -154,22 +157,24 @@ def test_output_flood(cb, name):
 
 
 HOMES = {
-    "bytes": "open('big', 'wb').write(bytes(200 << 20))",
-    "names": "for i in range(10**6): open(f'n{i}', 'w').close()",
-    "sparse": "f = open('sparse', 'wb'); f.truncate(60 << 20)\n"
+    "large_file": "open('big', 'wb').write(bytes(200 << 20))",
+    "many_names": "for i in range(10**6): open(f'n{i}', 'w').close()",
+    "sparse_file": "f = open('sparse', 'wb'); f.truncate(60 << 20)\n"
               "f.seek(50 << 20); f.write(b'x'); f.close()",
-    "deep": "import os\nfor i in range(3000):\n    os.mkdir('d')\n"
+    "deep_tree": "import os\nfor i in range(3000):\n    os.mkdir('d')\n"
             "    os.chdir('d')",
-    "odd": "import os\nfor n in b'a\\nb', b'\\xff\\xfe', b'\\x1b[2J', b' ',"
+    "odd_names":
+        "import os\nfor n in b'a\\nb', b'\\xff\\xfe', b'\\x1b[2J', b' ',"
            " b'-rf', b'x' * 255:\n    os.close(os.open(n, os.O_CREAT))",
-    "fifos": "import os\nos.mkfifo('fifo'); os.symlink('/etc/passwd', 'out')\n"
+    "fifos_and_links":
+        "import os\nos.mkfifo('fifo'); os.symlink('/etc/passwd', 'out')\n"
              "os.symlink('loop', 'loop')",
 }
 
 
 @pytest.mark.parametrize("name", HOMES)
 @pytest.mark.limit(90)
-def test_home_of(cb, name):
+def test_a_hostile_home_costs_no_session(cb, name):
     s = start(cb, "--set", "cell.timeout=15s", "--set", "cell.cpu=15s")
     s.run(HOMES[name], 40)
     assert value(s, "6 * 7") == "42"
@@ -180,7 +185,7 @@ def test_home_of(cb, name):
     assert b"\x1b[2J" not in s.raw
 
 
-def test_a_name_that_begins_with_blanks_is_listed_whole(cb):
+def test_a_file_whose_name_begins_with_blanks_can_be_removed(cb):
     s = start(cb)
     s.run("open('  two', 'w').close(); open('two', 'w').close()")
     s.run(":rm '  two'", 25)
@@ -188,7 +193,7 @@ def test_a_name_that_begins_with_blanks_is_listed_whole(cb):
 
 
 @pytest.mark.limit(90)
-def test_a_home_of_long_paths_is_listed_and_said_to_be_cut(cb):
+def test_a_home_of_many_long_paths_can_be_listed(cb):
     s = start(cb, "--set", "home.files=30000", "--set", "home.size=200M",
               "--set", "cell.timeout=20s", "--set", "cell.cpu=20s")
     s.run("import os\nd = '/'.join(['d' * 250] * 14)\nos.makedirs(d)\n"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What no program can tell: that it runs in cells, with copies beside it, and
-that a cell that died was ever begun. Each row is a list of cells, and what the
-last of them shows; plain Python, which runs them one after the other but for
-those that die, must show the same."""
+"""A program cannot tell that it runs in cells, that checkpoints are copied
+from it, or that a cell died and was rolled back. Each row is a list of cells
+and the output of the last one. Plain Python runs the same cells one after the
+other, without those that die, and must show the same output."""
 import json
 import signal
 import subprocess
@@ -15,7 +15,8 @@ from world import PYTHON
 DIES = "os._exit(1)"
 ROLLBACK = "import os; " + DIES
 
-# Runs cells in a row, as a module of their own, and shows what a prompt would.
+# Runs cells in a row in the __main__ module, and shows what a prompt would
+# show.
 PLAIN = """\
 def run(cells):
     import ast
@@ -35,7 +36,7 @@ run(json.loads(sys.argv.pop()))
 
 
 def plain(cells, where):
-    """What plain Python shows of the last cell."""
+    """The output of plain Python for the last cell."""
     cells = [cell for cell in cells if not cell.endswith(DIES)]
     out = subprocess.run(
         [PYTHON, "-c", PLAIN, json.dumps(cells)], cwd=where, text=True,
@@ -45,13 +46,13 @@ def plain(cells, where):
 
 
 ROWS = {
-    "wait_sees_only_ones_own": (
+    "wait_sees_only_own_children": (
         ["import os", "p = os.fork()\nif not p: os._exit(7)",
          "os.waitstatus_to_exitcode(os.wait()[1])"], "7"),
     "no_child_to_wait_for": (
         ["import os", "try: os.wait()\nexcept ChildProcessError: x = 'none'",
          "x"], "'none'"),
-    "sigchld_handler_counts_only_ones_own": (
+    "sigchld_handler_sees_only_own_children": (
         ["import signal, os, time; n = []",
          "signal.signal(signal.SIGCHLD, lambda *a: n.append(os.wait()[0]))",
          "1", "2",
@@ -66,13 +67,13 @@ ROWS = {
          "p.stdin.write(b'one ') and p.stdin.flush()",
          "p.stdin.write(b'two')", "out = p.communicate()", "out"],
         "(b'one two', None)"),
-    "pipe_end_is_seen": (
+    "pipe_reports_end_of_file": (
         ["import os; r, w = os.pipe()", "os.write(w, b'x')", "os.close(w)",
          "os.read(r, 9), os.read(r, 9)"], "(b'x', b'')"),
-    "socketpair_end_is_seen": (
+    "socketpair_reports_end_of_file": (
         ["import socket; a, b = socket.socketpair()", "1", "a.close()",
          "b.recv(9)"], "b''"),
-    "flock_is_let_go": (
+    "flock_is_released": (
         ["import fcntl; f = open('l', 'w'); fcntl.flock(f, 2)", "1",
          "f.close()", "g = open('l', 'w'); fcntl.flock(g, 6)"], ""),
     "flock_is_held": (
@@ -82,7 +83,7 @@ ROWS = {
          " stderr=-3).returncode", "fcntl.flock(f, 2)",
          "a = refused(4 | 1)", "fcntl.flock(f, 1)",
          "a, refused(4 | 1), refused(4 | 2)"], "(1, 0, 1)"),
-    "lockf_is_ones_own": (
+    "lockf_is_held_by_the_session": (
         ["import fcntl; f = open('l', 'w'); fcntl.lockf(f, 2)", "1",
          "import subprocess, sys\nsubprocess.run([sys.executable, '-c',"
          "'import fcntl; fcntl.lockf(open(\"l\", \"r+\"), 6)'],"
@@ -97,7 +98,7 @@ ROWS = {
         ["open('h', 'wb').write(bytes(range(99))); f = open('h', 'rb', 0)",
          "f.read(3)", "import os; f.read(50); os._exit(1)", "f.read(1)"],
         "b'\\x03'"),
-    "an_offset_that_two_share": (
+    "duplicates_share_their_offset": (
         ["import os; open('h', 'w').write('0123456789')\n"
          "f = os.open('h', 0); g = os.dup(f); h = os.open('h', 0)",
          "os.read(f, 2)", "os.read(g, 2)",
@@ -145,15 +146,15 @@ ROWS = {
         ["import random; random.seed(1); a = [random.random() for i in"
          " range(4)]; random.seed(1)", "b = random.random()", ROLLBACK,
          "random.random() == a[1]"], "True"),
-    "numpy_like_c_state_is_kept": (
+    "state_of_a_c_library_is_kept": (
         ["import ctypes; c = ctypes.CDLL(None); c.srand(1); a = [c.rand() for"
          " i in range(3)]; c.srand(1)", "b = [c.rand()]",
          "b.append(c.rand())", "b == a[:2]"], "True"),
-    "timers_strike_in_the_cell": (
+    "timers_fire_in_the_cell": (
         ["import signal, time; n = []\n"
          "signal.signal(signal.SIGALRM, lambda *a: n.append(1))",
          "signal.alarm(1); time.sleep(1.3)", "n"], "[1]"),
-    "umask_cwd_environment": (
+    "umask_cwd_and_environment_stay": (
         ["import os; os.umask(0o77); os.mkdir('w'); os.chdir('w');"
          " os.environ['A'] = 'b'", ROLLBACK,
          "os.path.basename(os.getcwd()), os.environ['A'], oct(os.umask(0))"],
@@ -173,18 +174,18 @@ ROWS = {
     "signal_handler_stays": (
         ["import signal\ndef h(*a): pass\nsignal.signal(2, h)", "1",
          "signal.getsignal(2) is h"], "True"),
-    "interrupt_handler_is_pythons": (
+    "interrupt_handler_is_the_default": (
         ["import signal", "1",
          "signal.getsignal(2) is signal.default_int_handler"], "True"),
     "signal_mask_stays": (
         ["import signal; signal.pthread_sigmask(0, [10])", "1",
          "signal.pthread_sigmask(0, [])"], "{<Signals.SIGUSR1: 10>}"),
-    "no_descriptor_more_or_less": (
+    "no_descriptor_is_added_or_lost": (
         ["import os\ndef fds(): return [n for n in range(400) if ok(n)]\n"
          "def ok(n):\n    try: os.fstat(n); return True\n"
          "    except OSError: return False", "a = fds()", "1", "2",
          "a == fds() == [0, 1, 2]"], "True"),
-    "main_is_main": (
+    "main_module_is_the_namespace": (
         ["import __main__; class_ = type('C', (), {})", "1",
          "__name__, __main__.__dict__ is globals(), class_.__module__"],
         "('__main__', True, '__main__')"),
@@ -233,7 +234,7 @@ ROWS = {
          "\na = [np.random.rand() for i in range(3)]; np.random.seed(1)",
          "b = [np.random.rand()]", "b.append(np.random.rand())",
          "b == a[:2], round(float(g.random()), 6)"], "(True, 0.261612)"),
-    "ones_own_random_goes_on": (
+    "private_random_generator_goes_on": (
         ["import random; r = random.Random(3); s = random.Random(3)",
          "a = [r.random()]", "a.append(r.random())",
          "a == [s.random(), s.random()]"], "True"),
@@ -253,11 +254,11 @@ ROWS = {
          "t.write(b'one ')", "t.write(b'two')",
          "t.seek(0), t.read(), os.path.exists(t.name), t.close(),"
          " os.path.exists(t.name)"], "(0, b'one two', True, None, False)"),
-    "atexit_waits_for_the_exit": (
+    "atexit_functions_do_not_run_in_a_copy": (
         ["import atexit, os\n"
          "f = atexit.register(lambda: open('x', 'w').close())", "1", "2",
          "os.path.exists('x')"], "False"),
-    "finalizers_wait": (
+    "finalizers_do_not_run_in_a_copy": (
         ["import os, weakref\nclass A:\n"
          "    def __del__(s): open('y', 'w').close()\n"
          "a = A(); w = weakref.finalize(a, lambda: open('x', 'w').close())",
@@ -299,19 +300,21 @@ ROWS = {
          "tracemalloc.get_traced_memory()[0] > 10 ** 6"], "True"),
 }
 
-# Of these a cell that dies takes nothing with it that is not in the copy.
+# Rows that give the same result when a cell dies before their last cell: their
+# state is in the checkpoint.
 ROLLED_BACK = """
-    flock_is_let_go flock_is_held buffered_file_is_written_once
-    half_read_file_goes_on an_offset_that_two_share
-    generator_goes_on sqlite tempfile tempdir_is_not_removed_by_a_copy
-    weakref_finalize_runs_once random_goes_on numpy_like_c_state_is_kept
-    signal_handler_stays interrupt_handler_is_pythons signal_mask_stays
-    no_descriptor_more_or_less main_is_main pickle_of_a_class_of_a_cell
-    no_child_to_wait_for no_zombies shared_value_over_cells
-    thread_local_over_cells context_variable decimal_context
-    numpy_random_goes_on ones_own_random_goes_on secrets_and_uuids_differ
-    hashes_and_identities_stay clocks_go_on temporary_file_goes_on
-    atexit_waits_for_the_exit finalizers_wait mapped_file shelve
+    flock_is_released flock_is_held buffered_file_is_written_once
+    half_read_file_goes_on duplicates_share_their_offset generator_goes_on
+    sqlite tempfile tempdir_is_not_removed_by_a_copy weakref_finalize_runs_once
+    random_goes_on state_of_a_c_library_is_kept signal_handler_stays
+    interrupt_handler_is_the_default signal_mask_stays
+    no_descriptor_is_added_or_lost main_module_is_the_namespace
+    pickle_of_a_class_of_a_cell no_child_to_wait_for no_zombies
+    shared_value_over_cells thread_local_over_cells context_variable
+    decimal_context numpy_random_goes_on private_random_generator_goes_on
+    secrets_and_uuids_differ hashes_and_identities_stay clocks_go_on
+    temporary_file_goes_on atexit_functions_do_not_run_in_a_copy
+    finalizers_do_not_run_in_a_copy mapped_file shelve
     a_suspended_generator_is_not_closed logging_to_a_file
     compressed_file_is_written_once profile_over_cells trace_over_cells
     traced_memory asyncio_subprocess
@@ -319,7 +322,8 @@ ROLLED_BACK = """
 
 
 def shows(cb, cells, where):
-    """What a session shows of the last cell, and that it is no different."""
+    """The output of a session for the last cell. Asserts that plain Python
+    gives the same."""
     s = cb.session("--set", "cell.timeout=8s")
     for cell in cells[:-1]:
         s.run(cell, 30)
@@ -335,14 +339,14 @@ def skip_without(cells):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_plain(cb, tmp_path, name):
+def test_cells_behave_as_in_plain_python(cb, tmp_path, name):
     cells, last = ROWS[name]
     skip_without(cells)
     assert shows(cb, cells, tmp_path) == last
 
 
 @pytest.mark.parametrize("name", ROLLED_BACK)
-def test_plain_after_a_cell_that_died(cb, tmp_path, name):
+def test_cells_behave_as_in_plain_python_after_a_rollback(cb, tmp_path, name):
     cells, last = ROWS[name]
     skip_without(cells)
     cells = [*cells[:-1], ROLLBACK, cells[-1]]
@@ -350,7 +354,7 @@ def test_plain_after_a_cell_that_died(cb, tmp_path, name):
 
 
 def test_a_port_is_free_once_it_is_closed(cb):
-    """No copy keeps the session's sockets open."""
+    """No checkpoint keeps the sockets of the session open."""
     s = cb.session("--set", "jail.network=loopback")
     s.run("import socket\nl = socket.socket(); l.bind(('127.0.0.1', 8000));"
           " l.listen()")
@@ -363,7 +367,7 @@ def test_a_port_is_free_once_it_is_closed(cb):
     s.run("l.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)")
     out = s.run("l.bind(('127.0.0.1', 8000)); l.listen(); 'bound'")
     assert out == "'bound'", out
-    # And is free after a rollback as well: the socket went with its state.
+    # The port is free after a rollback, too: the rollback closed the socket.
     s.run("import os; os._exit(1)", 25)
     assert value(s, "m = socket.socket(); m.setsockopt(socket.SOL_SOCKET,"
                     " socket.SO_REUSEADDR, 1);"
@@ -371,7 +375,7 @@ def test_a_port_is_free_once_it_is_closed(cb):
 
 
 @pytest.mark.limit(90)
-def test_a_multiprocessing_pool_over_cells(cb):
+def test_a_multiprocessing_pool_works_over_several_cells(cb):
     s = cb.session("--set", "cell.timeout=15s", "--set", "cell.cpu=15s",
                    "-M", "400M")
     s.run("import multiprocessing as mp")
@@ -387,8 +391,9 @@ def test_a_multiprocessing_pool_over_cells(cb):
     assert value(s, "'joined'") == "'joined'"
 
 
-def test_what_a_rollback_takes_with_it_fails_cleanly(cb):
-    """Pipes and sockets of before lead nowhere; nothing hangs."""
+def test_pipes_and_sockets_lost_by_a_rollback_fail_without_hanging(cb):
+    """After a rollback, pipes and sockets from before it are dead. Their use
+    fails at once and does not hang."""
     s = cb.session("--set", "cell.timeout=8s")
     s.run("import os, socket, subprocess as sp\nr, w = os.pipe()\n"
           "a, b = socket.socketpair()\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Processes that will not stop, will not die, hide, or are not what they
-claim: the cell's clock bounds them, and the session outlives them."""
+"""Processes that resist being stopped or killed, and processes that hide. The
+time limit of the cell ends them, and the session survives them."""
 import subprocess
 import sys
 
@@ -23,13 +23,13 @@ CELLS = {
         "        except BaseException: pass\nsignal.signal(2, h)\n"
         "os.kill(os.getpid(), 2)",
     "stops_itself": "os.kill(os.getpid(), signal.SIGSTOP)",
-    "stops_its_group": "os.kill(0, signal.SIGSTOP)",
-    "kills_its_group": "os.kill(0, 9)",
-    "hangs_up_its_group": "os.kill(0, signal.SIGHUP)",
-    "own_session": "os.fork() and os.wait()\n"
+    "stops_its_process_group": "os.kill(0, signal.SIGSTOP)",
+    "kills_its_process_group": "os.kill(0, 9)",
+    "hangs_up_its_process_group": "os.kill(0, signal.SIGHUP)",
+    "child_in_a_session_of_its_own": "os.fork() and os.wait()\n"
                    "os.setsid() if os.getpid() != os.getpgrp() else 0\n"
                    "while True: pass",
-    "own_group": "os.setpgid(0, 0)\nwhile True: pass",
+    "leaves_its_process_group": "os.setpgid(0, 0)\nwhile True: pass",
     "child_takes_the_terminal":
         "p = os.fork()\nif not p:\n    os.setpgid(0, 0)\n"
         "    signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n"
@@ -48,21 +48,21 @@ CELLS = {
         "            try: signal.signal(n, signal.SIG_IGN)\n"
         "            except (OSError, ValueError): pass\n"
         "        while True: pass",
-    "sigcont_game":
+    "children_continue_each_other":
         "kids = []\nfor i in range(6):\n    p = os.fork()\n"
         "    if not p:\n        me = os.getpid()\n"
         "        while True:\n            for q in range(me - 7, me + 7):\n"
         "                if q > 2 and q != me:\n"
         "                    try: os.kill(q, signal.SIGCONT)\n"
         "                    except OSError: pass\n",
-    "sigstop_game":
+    "children_stop_everyone":
         "for i in range(6):\n    p = os.fork()\n"
         "    if not p:\n        me = os.getpid()\n"
         "        while True:\n            for q in range(2, me + 7):\n"
         "                if q != me:\n"
         "                    try: os.kill(q, signal.SIGSTOP)\n"
         "                    except OSError: pass\nwhile True: pass",
-    "sigcont_game_of_threads":
+    "children_continue_each_other_from_threads":
         "import threading\nr, w = os.pipe()\nkids = []\n"
         "def cont(all):\n    while True:\n        for q in all:\n"
         "            try: os.kill(q, signal.SIGCONT)\n"
@@ -83,7 +83,7 @@ CELLS = {
         END_FIRST_THREAD + "def spin():\n    while True: pass\n"
         "for i in range(3):\n    if not os.fork():\n"
         "        threading.Thread(target=spin).start(); end_first_thread()",
-    "sigcont_game_without_first_threads":
+    "children_without_first_threads_continue_each_other":
         END_FIRST_THREAD +
         "r, w = os.pipe()\nkids = []\n"
         "def cont():\n    all = [int(q) for q in os.read(r, 99).split()]\n"
@@ -96,7 +96,7 @@ CELLS = {
         "for i in range(3):\n"
         "    os.write(w, b'%6d %6d %6d '.ljust(99) % tuple(kids))\n"
         "time.sleep(0.3)",
-    "pid_game":
+    "pids_used_up_quickly":
         "end = time.time() + 1\nwhile time.time() < end:\n"
         "    p = os.fork()\n    if not p: os._exit(0)\n    os.waitpid(p, 0)",
     "fork_and_forget":
@@ -108,42 +108,44 @@ CELLS = {
         "            if os.fork(): os._exit(0)\n            os._exit(0)\n"
         "        os.wait()\n    except OSError: pass",
     "fork_bomb": "while True:\n    try: os.fork()\n    except OSError: pass",
-    "fork_bomb_in_sessions":
+    "fork_bomb_with_a_session_for_each":
         "while True:\n    try:\n        os.fork(); os.setsid()\n"
         "    except OSError: pass",
     "vfork_that_hangs":
         "import subprocess\nsubprocess.Popen(['sh', '-c',"
         " 'while :; do :; done'])\nwhile True: pass",
-    "traced_by_nobody": "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
-                        "os.kill(os.getpid(), signal.SIGSTOP)",
+    "asks_to_be_traced_and_stops_itself":
+        "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)",
     "thread_storm":
         "import threading\nwhile True:\n    try:\n"
         "        threading.Thread(target=time.sleep, args=(99,),"
         " daemon=True).start()\n    except RuntimeError: pass",
-    "in_c": "10 ** 10 ** 8 % 7",
-    "in_c_without_the_gil":
+    "hangs_in_c": "10 ** 10 ** 8 % 7",
+    "hangs_in_c_without_the_gil":
         "import ctypes; ctypes.CDLL(None).sleep(99); ctypes.CDLL(None).pause()"
         "\nwhile True: ctypes.CDLL(None).pause()",
-    "in_del": "class A:\n    def __del__(s):\n        while True:\n"
+    "hangs_in_del": "class A:\n    def __del__(s):\n        while True:\n"
               "            try: time.sleep(9)\n"
               "            except BaseException: pass\na = A()\ndel a",
-    "in_repr": "class A:\n    def __repr__(s):\n        while True:\n"
+    "hangs_in_repr": "class A:\n    def __repr__(s):\n        while True:\n"
                "            try: time.sleep(9)\n"
                "            except BaseException: pass\nA()",
-    "in_str_of_an_exception":
+    "hangs_in_str_of_an_exception":
         "class A(Exception):\n    def __str__(s):\n        while True:\n"
         "            try: time.sleep(9)\n"
         "            except BaseException: pass\nraise A",
-    "in_a_signal_handler":
+    "hangs_in_a_signal_handler":
         "def h(*a):\n    while True: pass\n"
         "signal.signal(signal.SIGALRM, h); signal.setitimer(0, 0.01)\n"
         "while True: pass",
-    "waits_for_what_never_comes":
+    "deadlocks_and_swallows_the_interrupt":
         "import threading\nwhile True:\n    try: threading.Lock().acquire()"
         " and threading.Event().wait()\n    except BaseException: pass",
-    "exit_that_hangs": "import atexit\ndef h():\n    while True: pass\n"
-                       "atexit.register(h); os.kill(os.getpid(), 15)",
-    "abort": "os.abort()",
+    "atexit_function_that_hangs":
+        "import atexit\ndef h():\n    while True: pass\n"
+        "atexit.register(h); os.kill(os.getpid(), 15)",
+    "calls_abort": "os.abort()",
     "stack_overflow_in_c":
         "import sys; sys.setrecursionlimit(10**8)\n"
         "class A:\n    def __getattr__(s, n): return getattr(s, n)\nA().x",
@@ -151,21 +153,22 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_process(cb, name):
+def test_a_process_that_resists_costs_no_session(cb, name):
     s = start(cb)
     recovers(s, DETACH + CELLS[name], deadline=30)
 
 
 WITHOUT_FIRST = ["without_its_first_thread",
                  "children_without_their_first_thread",
-                 "sigcont_game_without_first_threads"]
+                 "children_without_first_threads_continue_each_other"]
 
 
 @pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
-                                  "sigcont_game", "sigcont_game_of_threads",
+                                  "children_continue_each_other",
+                                  "children_continue_each_other_from_threads",
                                   "child_takes_the_terminal", "thread_storm",
                                   *WITHOUT_FIRST])
-def test_nothing_runs_at_the_prompt(cb, name):
+def test_no_process_of_the_jail_runs_at_the_prompt(cb, name):
     s = start(cb, "--set", "session.idle=61s")
     s.run(DETACH + CELLS[name], 30)
     t = cb.tree(s)
@@ -176,19 +179,20 @@ def test_nothing_runs_at_the_prompt(cb, name):
 
 
 @pytest.mark.parametrize("name", WITHOUT_FIRST)
-def test_what_is_killed_is_gone(cb, name):
+def test_a_killed_process_without_its_first_thread_is_gone(cb, name):
     s = start(cb)
     s.run(DETACH + CELLS[name], 30)
     s.run("import os; os._exit(1)", 25)
     assert value(s, "kept") == "{'cell': 1}"
     t = cb.tree(s)
-    headless = [p for p in t.guests() if "Z" in hosttree.thread_states(p)
+    left = [p for p in t.guests() if "Z" in hosttree.thread_states(p)
                 and hosttree.is_alive(p, t.seen[p])]
-    assert not headless, hosttree.describe(headless)
+    assert not left, hosttree.describe(left)
 
 
 def leave_no_descriptor(pid):
-    """As whoever the process runs as: even root may lack the capability."""
+    """Set the limit as the user of the process: even root may lack the
+    capability."""
     ids = [int(hosttree.status_of(pid)[k].split()[0]) for k in ("Uid", "Gid")]
     code = ("import os, resource, sys\npid, uid, gid = map(int, sys.argv[1:])\n"
             "if os.getuid() == 0:\n    os.setgroups([])\n"
@@ -198,9 +202,10 @@ def leave_no_descriptor(pid):
                    check=True)
 
 
-def test_who_cannot_look_keeps_nothing(cb):
-    """Init without a descriptor left sees nobody: neither that all is stopped
-    nor that all is dead may be taken for granted. Python starts anew."""
+def test_python_is_restarted_when_init_cannot_read_proc(cb):
+    """Without a free descriptor init cannot read /proc. So init may assume
+    neither that all processes are stopped nor that all are dead. Python is
+    restarted."""
     s = start(cb)
     t = cb.tree(s)
     old = {p: t.seen[p] for p in t.guests() if p in t.seen}
@@ -217,9 +222,9 @@ def test_who_cannot_look_keeps_nothing(cb):
 
 
 @pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
-                                  "sigcont_game", "fork_bomb",
+                                  "children_continue_each_other", "fork_bomb",
                                   "thread_storm", "stops_itself"])
-def test_the_end_leaves_nothing(cb, name):
+def test_a_killed_front_end_leaves_no_process(cb, name):
     s = start(cb)
     s.enter(DETACH + CELLS[name])
     t = cb.tree(s)
@@ -229,9 +234,9 @@ def test_the_end_leaves_nothing(cb, name):
     t.wait_gone()
 
 
-@pytest.mark.parametrize("name", ["daemons", "sigcont_game", "fork_bomb",
-                                  "ignores_every_signal"])
-def test_reset_leaves_nothing(cb, name):
+@pytest.mark.parametrize("name", ["daemons", "children_continue_each_other",
+                                  "fork_bomb", "ignores_every_signal"])
+def test_reset_leaves_no_process(cb, name):
     s = start(cb)
     s.run(DETACH + CELLS[name], 30)
     t = cb.tree(s)
@@ -254,7 +259,7 @@ def test_ctrl_c_reaches_the_cell_after_a_rollback(cb):
     s.wait_prompt()
 
 
-def test_ctrl_c_reaches_the_cell_after_the_terminal_was_given_away(cb):
+def test_ctrl_c_reaches_the_cell_after_a_child_took_the_terminal(cb):
     s = start(cb, "--set", "cell.timeout=20s")
     s.run(DETACH + CELLS["child_takes_the_terminal_and_dies"], 25)
     row = s.enter("print('on')\nwhile True: pass")
@@ -268,14 +273,14 @@ def test_ctrl_c_reaches_the_cell_after_the_terminal_was_given_away(cb):
     s.expect_since(row, "^'read'")
 
 
-def test_a_time_limit_after_a_rollback_only_interrupts(cb):
+def test_a_time_limit_after_a_rollback_interrupts_and_does_not_kill(cb):
     s = start(cb)
     s.run("import os; os._exit(1)")
     out = s.run("while True: pass")
     assert "interrupted · variables kept" in out, out
 
 
-def test_a_killed_checkpoint_is_told_at_once_and_after(cb):
+def test_a_killed_checkpoint_is_reported_at_once_and_at_the_rollback(cb):
     s = start(cb, "--set", "cell.timeout=4s")
     out = s.run("import os\nme = os.getpid()\nfor p in range(2, 400):\n"
                 "    if p != me:\n        try: os.kill(p, 9)\n"
@@ -287,8 +292,8 @@ def test_a_killed_checkpoint_is_told_at_once_and_after(cb):
     assert s.run("open('kept.txt').read()") == "'in the home'"
 
 
-def test_the_last_of_seventeen_checkpoints_is_as_good_as_the_first(cb):
-    """And all of them leave the cells as many processes as there may be."""
+def test_undo_of_sixteen_cells_works(cb):
+    """The checkpoints do not count against the process limit of the cells."""
     s = cb.session("--set", "cell.undo=16", "-M", "400M",
                    "--set", "session.processes=8")
     s.run("import subprocess")
@@ -301,7 +306,7 @@ def test_the_last_of_seventeen_checkpoints_is_as_good_as_the_first(cb):
     assert s.run("x") == "3"
 
 
-def test_an_older_checkpoint_takes_over_for_one_that_does_not_answer(cb):
+def test_an_older_checkpoint_takes_over_for_a_dead_one(cb):
     s = start(cb, "--set", "cell.undo=3", "--set", "cell.timeout=8s")
     s.run("x = 1")
     out = s.run("import os, signal\nme = os.getpid()\nlast = 0\n"
@@ -313,7 +318,7 @@ def test_an_older_checkpoint_takes_over_for_one_that_does_not_answer(cb):
     assert s.run("kept") == "{'cell': 1}"
 
 
-def test_processes_left_behind_are_told_by_their_own_cell_only(cb):
+def test_processes_left_behind_are_reported_after_their_own_cell_only(cb):
     s = start(cb)
     out = s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
     assert "1 process left behind" in out, out
@@ -322,23 +327,23 @@ def test_processes_left_behind_are_told_by_their_own_cell_only(cb):
     assert "1 process left behind" in out, out
 
 
-def test_background_kill_ends_what_is_left(cb):
+def test_background_kill_ends_leftover_processes(cb):
     s = start(cb, "--set", "cell.background=kill")
     out = s.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
     assert "leftover process was ended" in out, out
     assert s.run("p.wait()") == "-9"
 
 
-def test_background_run_runs_on(cb):
+def test_background_run_lets_leftover_processes_run(cb):
     s = start(cb, "--set", "cell.background=run")
     s.run("import subprocess; p = subprocess.Popen("
           "['sh', '-c', 'sleep 0.5; echo x > done'])")
-    # Files are listed without a cell: nothing but the background runs.
-    hosttree.until(lambda: "done" in s.run(":files"), "the file to be there")
+    # :files runs no cell, so only the background process runs meanwhile.
+    hosttree.until(lambda: "done" in s.run(":files"), "the file to exist")
     assert s.run("open('done').read()") == r"'x\n'"
 
 
-def test_checkpoint_never_says_so_before_and_after(cb):
+def test_checkpoint_never_is_announced_and_named_after_a_crash(cb):
     s = start(cb, "--set", "cell.checkpoint=never")
     assert "checkpoints are off · a crash would lose" in s.all_text()
     out = s.run("import os; os._exit(1)").replace("\n", "")
@@ -346,20 +351,21 @@ def test_checkpoint_never_says_so_before_and_after(cb):
     assert s.run("open('kept.txt').read()") == "'in the home'"
 
 
-# Where a handler of libc's fork() hangs, and what then is at a standstill.
+# Where a handler of libc's fork() hangs.
 HUNG_FORKS = {
-    "before_the_copy": "hang, None, None",
-    "behind_the_copy": "None, hang, None",
+    "before_the_fork": "hang, None, None",
+    "in_the_parent": "None, hang, None",
     "in_the_copy": "None, None, hang",
 }
 
 
 @pytest.mark.parametrize("name", HUNG_FORKS)
-def test_a_fork_that_hangs_in_the_copy_costs_no_variable(cb, name):
-    """As with a library whose handlers do not get along with threads."""
+def test_a_fork_handler_that_hangs_costs_no_variable(cb, name):
+    """A real library can do this, if its fork handlers deadlock with
+    threads."""
     s = start(cb)
     if s.run("import os; os.path.exists('/proc/self')") != "True":
-        pytest.skip("without /proc the copy that hangs is not found")
+        pytest.skip("without /proc init cannot find the copy that hangs")
     s.run(HANG % HUNG_FORKS[name], 25)
     assert value(s, "mine") == "'too'"
     assert "no checkpoint could be taken" in s.all_text().replace("\n", "")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A cell that says random things to the warden, many times over. The seed is
-fixed: a failure can be had again."""
+"""Many cells send random messages to the warden. The seed is fixed, so a
+failure can be reproduced."""
 import random
 
 import pytest
@@ -24,7 +24,7 @@ def number(dice, cell):
 
 
 def message(dice, cell):
-    """One that is nearly right, or not at all."""
+    """A message that is nearly valid, or random bytes."""
     if dice.random() < 0.1:
         return dice.randbytes(dice.choice([0, 1, 17, 300, 65536, 65537]))
     parts = [dice.choice(WORDS)]
@@ -38,8 +38,8 @@ def message(dice, cell):
 
 
 def true_looking(dice, cell):
-    """What the driver itself could say at this moment; not that the cell
-    called exit(), which ends a session."""
+    """A message that the driver itself could send now. The message that the
+    cell called exit() is left out, because it ends the session."""
     return dice.choice([
         b"DONE %d ok 3 0 0 1" % cell, b"DONE %d raised 3 0 7 0" % cell,
         b"BAD %d short" % cell, b"PARKED %d ok" % (cell + 1),
@@ -48,7 +48,8 @@ def true_looking(dice, cell):
 
 
 def a_round(dice, cell):
-    """The source of a cell: some messages, and how it goes on from there."""
+    """The source of a cell that sends some messages and then does something
+    else."""
     lines = [FIND, "import time", "c = control()"]
     for _ in range(dice.randrange(1, 6)):
         m = true_looking(dice, cell) if dice.random() < 0.4 \

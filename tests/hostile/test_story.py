@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One session through everything that a cell can do to itself, with a
-dictionary that was made in cell 1."""
+"""One session runs every kind of bad cell, one after the other. A dictionary
+from cell 1 survives them all."""
 import random
 
 import pytest
@@ -19,20 +19,20 @@ def fill_memory(s):
 
 
 STORY = {
-    "an endless loop that swallows everything":
+    "an endless loop that swallows every exception":
         lambda s: s.run(SWALLOW, 20),
     "a null pointer":
         lambda s: s.run("import ctypes; ctypes.string_at(0)", 20),
-    "memory": fill_memory,
+    "all memory used": fill_memory,
     "a fork bomb":
         lambda s: s.run("import os\nwhile True:\n    try: os.fork()\n"
                         "    except OSError: pass", 40),
-    "kill of its group":
+    "a kill of the process group":
         lambda s: s.run("import os; os.kill(0, 9)", 20),
     "every descriptor closed":
         lambda s: s.run("import os; os.closerange(0, 65536)", 20),
     "stdout closed":
-        # As in plain Python nothing is shown from then on: put it right.
+        # As in plain Python, nothing is shown until stdout is opened again.
         lambda s: (s.run("import sys; sys.stdout.close()", 20),
                    s.run("sys.stdout = open(1, 'w', closefd=False)")),
     "a thread that never ends":
@@ -44,18 +44,18 @@ STORY = {
 
 
 @pytest.mark.limit(240)
-def test_a_dictionary_of_cell_1_outlives_them_all(cb):
+def test_a_dictionary_of_cell_1_outlives_every_bad_cell(cb):
     s = cb.session("--set", "cell.timeout=1500ms", "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "192M",
                    size=(40, 100))
     s.run("kept = " + KEPT)
     for what, do in STORY.items():
         do(s)
-        # What an earlier cell left behind may speak, too.
+        # A process that an earlier cell left behind may print, too.
         assert KEPT in s.run("kept", 30).split("\n"), f"after {what}"
 
 
-def test_random_is_plain_pythons_from_cell_to_cell(cb):
+def test_random_numbers_are_those_of_plain_python(cb):
     s = cb.session()
     s.run("import random; random.seed(1)")
     assert s.run("random.random()") == repr(random.Random(1).random())
@@ -70,6 +70,6 @@ def test_a_busy_thread_uses_no_cpu_while_the_prompt_waits(cb):
     before = t.cpu_ticks()
     s.wait_notice("idle")
     assert t.cpu_ticks() == before
-    # The control: it is there, and runs on with the next cell.
+    # The control: the thread exists and runs again during the next cell.
     s.run("import time; time.sleep(0.3)")
     assert t.cpu_ticks() > before

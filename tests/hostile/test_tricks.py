@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Cells that end, lie or hang in ways of their own making: what is said of
-them is true, and said in time."""
+"""Cells that end Python or break its link in unusual ways. The session reports
+the true cause in time."""
 import pytest
 
 from hostile import FIND, is_whole, start, value
 
 
 @pytest.mark.limit(120)
-def test_every_exit_status_is_the_cells_own(cb):
+def test_every_exit_status_is_reported_as_the_cell_gave_it(cb):
     s = start(cb, size=(40, 120))
     s.run("import os")
     for status in range(256):
@@ -38,7 +38,7 @@ UNLINKED = {
 
 
 @pytest.mark.parametrize("name", UNLINKED)
-def test_a_broken_link_is_called_one(cb, name):
+def test_a_broken_link_is_reported_as_a_broken_link(cb, name):
     s = start(cb)
     row = s.screen.here()
     out = s.run(FIND + "\n" + UNLINKED[name], 25).replace("\n", "")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Nobody makes the warden itself wait: whatever a guest does to its own end of
-a link, the cell ends at its clock, the keys go on working, and nothing is left
-when the front end is killed."""
+"""No guest can make the warden itself wait, whatever the guest does to its end
+of a link. The cell still ends at its time limit, the keys still work, and
+nothing is left when the front end is killed."""
 import contextlib
 import ctypes
 import os
@@ -20,14 +20,14 @@ GRACE = 0.3         # hostile.start()
 SOON = GRACE + 2
 
 
-def killed_front_end_leaves_nothing(cb, s):
+def assert_a_killed_front_end_leaves_nothing(cb, s):
     tree = cb.tree(s)
     s.process.kill()
     s.process.wait()
     tree.wait_gone(SOON)
 
 
-# ---- links that are not read, terminals that block, descriptors that linger
+# ---- links that the guest does not read, terminals that block, slow closes
 
 NEVER_READS = """\
 line = [n for n in range(500, 600) if os.isatty(n)
@@ -45,9 +45,9 @@ while True:
     done()"""
 
 
-def test_a_guest_that_answers_and_never_reads(cb):
-    """What the warden sends it piles up; when the queue is full, the link is
-    taken for broken."""
+def test_a_guest_that_answers_and_never_reads_does_not_block_the_warden(cb):
+    """Messages from the warden pile up. When the queue is full, the warden
+    treats the link as broken."""
     s = start(cb, "--set", "cell.timeout=3s")
     s.run(FIND)
     row = s.screen.here()
@@ -59,7 +59,7 @@ def test_a_guest_that_answers_and_never_reads(cb):
     else:
         pytest.fail("the queue never filled\n" + s.picture())
     is_whole(s, row)
-    killed_front_end_leaves_nothing(cb, s)
+    assert_a_killed_front_end_leaves_nothing(cb, s)
 
 
 SPINS = """\
@@ -80,9 +80,9 @@ for _ in range(2):
 """
 
 
-def test_a_terminal_made_to_block(cb):
-    """Children set it back to blocking, and to wait for 255 keys, as fast as
-    they can, while the warden takes back what was typed ahead."""
+def test_a_terminal_set_to_blocking_reads_does_not_block_the_warden(cb):
+    """Children set the terminal to blocking reads of 255 keys, again and
+    again, while the warden takes back the keys that were typed ahead."""
     s = start(cb, "--set", "cell.checkpoint=never", "--set", "cell.cpu=60s")
     s.run(SPINS)
     for _ in range(25):
@@ -94,7 +94,7 @@ def test_a_terminal_made_to_block(cb):
         s.type("\x15")
         s.wait_prompt()
     assert value(s, "kept") == "{'cell': 1}"
-    killed_front_end_leaves_nothing(cb, s)
+    assert_a_killed_front_end_leaves_nothing(cb, s)
 
 
 KCMP = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
@@ -104,8 +104,9 @@ def kcmp_file(a, fd_a, b, fd_b):
     return ctypes.CDLL(None).syscall(KCMP, a, b, 0, fd_a, fd_b)
 
 
-def test_the_guest_holds_no_open_file_of_the_wardens(cb):
-    """Its modes would be the warden's: O_NONBLOCK belongs to who holds it."""
+def test_the_guest_shares_no_open_file_with_the_warden(cb):
+    """O_NONBLOCK belongs to the open file. A guest that shared an open file
+    with the warden could make the warden block."""
     if not world.IS_ROOT:
         pytest.skip("looking into the warden needs root")
     s = start(cb)
@@ -116,7 +117,7 @@ def test_the_guest_holds_no_open_file_of_the_wardens(cb):
     ttys = [n for n, to in ends[tree.warden].items() if "pts/" in to]
     guest = tree.guests()[0]
     assert ttys and any("pts/" in to for to in ends[guest].values())
-    assert kcmp_file(guest, 0, guest, 1) == 0       # the control: it is one
+    assert kcmp_file(guest, 0, guest, 1) == 0       # the control
     for p, held in ends.items():
         for n, to in held.items():
             if p != tree.warden and "pts/" in to:
@@ -153,7 +154,7 @@ os.dup2(0, a.fileno())
 
 
 @pytest.mark.parametrize("then", ["", "while True: time.sleep(1)"])
-def test_a_descriptor_whose_close_blocks(cb, then):
+def test_a_descriptor_with_a_slow_close_does_not_block_the_warden(cb, then):
     s = start(cb, "--set", "jail.network=loopback")
     row = s.screen.here()
     began = time.monotonic()
@@ -161,10 +162,10 @@ def test_a_descriptor_whose_close_blocks(cb, then):
     assert time.monotonic() - began < (1.5 + SOON + 2) * world.PATIENCE
     assert "refused" in out
     is_whole(s, row)
-    killed_front_end_leaves_nothing(cb, s)
+    assert_a_killed_front_end_leaves_nothing(cb, s)
 
 
-# ---- nothing runs without a clock
+# ---- a guest that runs between cells is ended
 
 BREAKS_AGAIN = FIND + """
 import array, time
@@ -198,15 +199,16 @@ serve(c)"""
 
 
 @pytest.mark.parametrize("then", ["wait", "cell", "reset", "kill"])
-def test_a_guest_whose_copy_is_as_broken_as_itself(cb, then):
-    """It burns whenever a checkpoint is asked for, and so does what replaces
-    it: after the second time it is not asked again."""
+def test_a_guest_that_burns_at_every_checkpoint_is_bounded(cb, then):
+    """The guest burns CPU whenever the warden asks for a checkpoint, and so
+    does its replacement. After the second time the warden does not ask
+    again."""
     s = start(cb, "--set", "session.idle=63s")
     row = s.enter(BREAKS_AGAIN)
     s.expect_since(row, "Python spoke out of turn and was killed", 10)
     tree = cb.tree(s)
     if then == "kill":
-        killed_front_end_leaves_nothing(cb, s)
+        assert_a_killed_front_end_leaves_nothing(cb, s)
         return
     wait_stopped(tree)
     before = tree.cpu_ticks()
@@ -220,7 +222,7 @@ def test_a_guest_whose_copy_is_as_broken_as_itself(cb, then):
         is_whole(s, row)
 
 
-RESUMED = """\
+BURNING_CHILD = """\
 import os, time
 child = os.fork()
 if child == 0:
@@ -228,15 +230,15 @@ if child == 0:
 """
 
 
-def ran(tree, seconds):
-    """CPU ticks that the jail used in so many seconds."""
+def ticks_used(tree, seconds):
+    """The CPU ticks that the jail uses within the given seconds."""
     before = tree.cpu_ticks()
     time.sleep(seconds)
     return tree.cpu_ticks() - before
 
 
 def outside(tree, inside):
-    """The pid out here of a process of the jail."""
+    """The pid on the host of the process with the pid `inside` in the jail."""
     for pid in tree.guests():
         with open(f"/proc/{pid}/status") as f:
             status = f.read()
@@ -246,31 +248,31 @@ def outside(tree, inside):
 
 
 def child_of(s, tree):
-    """RESUMED's child, out here."""
+    """The pid on the host of the child that BURNING_CHILD has made."""
     inside = int(value(s, "child"))
     wait_stopped(tree)
     return outside(tree, inside)
 
 
-def test_what_is_continued_from_outside_is_stopped_again(cb):
+def test_a_process_continued_from_outside_is_stopped_again(cb):
     s = start(cb, "--set", "cell.checkpoint=never")
-    s.run(RESUMED)
+    s.run(BURNING_CHILD)
     tree = cb.tree(s)
     os.kill(child_of(s, tree), signal.SIGCONT)
-    hosttree.until(lambda: s._pump(0.1) or ran(tree, 1) == 0,
-                   "the jail to be at rest")
+    hosttree.until(lambda: s._pump(0.1) or ticks_used(tree, 1) == 0,
+                   "the jail to use no CPU")
     assert value(s, "os.waitpid(child, os.WNOHANG)") == "(0, 0)"
     assert value(s, "kept") == "{'cell': 1}"
 
 
-def test_what_does_not_stay_stopped_is_killed(cb):
+def test_a_process_that_does_not_stay_stopped_is_killed(cb):
     s = start(cb)
     s.run("1")
-    s.run(RESUMED)
+    s.run(BURNING_CHILD)
     tree = cb.tree(s)
     burner = child_of(s, tree)
     if hosttree.stat_of(burner)[0] != b"T":
-        pytest.skip("the freezer holds it, whatever it is sent")
+        pytest.skip("the freezer holds the process in spite of SIGCONT")
     row = s.screen.here()
     started = int(hosttree.stat_of(burner)[19])
 
@@ -280,13 +282,14 @@ def test_what_does_not_stay_stopped_is_killed(cb):
         s._pump(0.2)
         return not hosttree.is_alive(burner, started)
 
-    hosttree.until(is_killed, "what does not rest to be killed", 20)
+    hosttree.until(is_killed, "the process that is continued to be killed", 20)
     s.expect_since(row, "ran on between cells and was killed")
     is_whole(s, row)
 
 
-# Of children that are init's: each has used most of a tick of the CPU, so it
-# has used none, and after its death init's children have used one more.
+# Children of init that have each used most of one CPU tick. The kernel rounds
+# that down to none while the child lives. After its death the sum over the
+# children of init, which is rounded later, is one tick higher.
 ROUNDED = """\
 import os, signal, time
 def child():
@@ -304,7 +307,7 @@ children = [start() for _ in range(5)]
 """
 
 
-def test_a_death_is_not_taken_for_running_on(cb):
+def test_a_death_between_cells_is_not_taken_for_cpu_use(cb):
     s = start(cb, "--set", "session.idle=61300ms")
     row = s.screen.here()
     s.run(ROUNDED)
@@ -313,19 +316,19 @@ def test_a_death_is_not_taken_for_running_on(cb):
     children = [outside(tree, number) for number in eval(value(s, "children"))]
     wait_stopped(tree)
     if hosttree.stat_of(children[0])[0] != b"T":
-        pytest.skip("the freezer holds it: nobody looks")
+        pytest.skip("the freezer holds the jail: the warden counts no ticks")
     for pid in children:
         os.kill(pid, signal.SIGKILL)
-        s.type("\r")            # somebody is there: the idle clock starts again
+        s.type("\r")            # a key: the idle clock starts again
         s.wait_notice("idle")   # by then the warden has looked
         assert "ran on" not in said_since(s, row)
     is_whole(s, row)
 
 
-# ---- what is kept when something is refused, or hangs
+# ---- nothing is lost when a checkpoint is refused or hangs
 
 def test_a_refused_undo_changes_nothing(cb):
-    """Not even where there is no checkpoint, and none can be taken."""
+    """There is no checkpoint to go back to, and none can be taken."""
     s = start(cb, "--set", "cell.timeout=20s")
     s.run(HANG % "hang, None, None", 30)
     assert value(s, "mine") == "'too'"
@@ -336,7 +339,7 @@ def test_a_refused_undo_changes_nothing(cb):
     assert value(s, "kept") == "{'cell': 1}"
 
 
-def test_a_copy_that_hangs_costs_no_child_of_the_users(cb):
+def test_a_checkpoint_that_hangs_costs_the_user_no_child(cb):
     s = start(cb, "--set", "cell.timeout=20s")
     s.run("import subprocess; p = subprocess.Popen(['sleep', '1000'])")
     s.run(HANG % "hang, None, None", 30)
@@ -346,8 +349,8 @@ def test_a_copy_that_hangs_costs_no_child_of_the_users(cb):
 
 # ---- a program
 
-def test_a_program_that_waits_for_the_person_is_waited_for(cb):
-    """Its time limit is long over when its lifetime ends it."""
+def test_the_time_limit_pauses_while_a_program_waits_for_the_person(cb):
+    """The lifetime limit ends the program, not the shorter time limit."""
     (cb.work / "p.py").write_text("print('got', input('? '))\n")
     s = cb.session("-t", "1s", "--set", "session.lifetime=3s", "p.py",
                    start=False)
@@ -361,10 +364,11 @@ def test_a_program_that_waits_for_the_person_is_waited_for(cb):
     assert "got late" in s.all_text()
 
 
-# ---- the front end's own clock
+# ---- the front end watches the warden
 
-def test_a_warden_that_hung_is_ended_by_its_alarm(cb):
-    """As the alarm ends it, and all the jail with it; the front end says so."""
+def test_a_warden_that_hangs_is_ended_by_its_alarm(cb):
+    """The test sends the alarm itself. The alarm ends the warden and with it
+    the jail, and the front end says so."""
     s = start(cb)
     tree = cb.tree(s)
     os.kill(tree.warden, signal.SIGALRM)
@@ -374,9 +378,9 @@ def test_a_warden_that_hung_is_ended_by_its_alarm(cb):
 
 
 @pytest.mark.limit(90)
-def test_a_warden_that_does_not_end_is_not_waited_for_for_ever(cb):
-    """Stopped, it does not even die of its alarm. Who may kill it does so; who
-    may not, as the front end that root started, says what may be left."""
+def test_the_front_end_does_not_wait_for_ever_for_the_warden(cb):
+    """A stopped warden does not die of its alarm. The front end kills it where
+    it may. A front end that root started may not, and names the process."""
     s = cb.session()
     tree = cb.tree(s)
     warden = tree.warden
@@ -393,7 +397,7 @@ def test_a_warden_that_does_not_end_is_not_waited_for_for_ever(cb):
     tree.wait_gone(SOON)
 
 
-# ---- descriptors on their way, of which each user may have so many
+# ---- descriptors in flight, which the kernel limits for each user
 
 FLIES = """
 import array, os, signal, socket, time
@@ -420,7 +424,7 @@ def with_descriptors(limit):
     return ("sh", "-c", f'ulimit {limit} 1024; exec "$@"', "sh")
 
 
-def test_descriptors_on_their_way_keep_out_no_others(cb):
+def test_descriptors_in_flight_do_not_block_the_session(cb):
     s = start(cb, wrapper=with_descriptors("-Sn"))
     s.run(FLIES)
     row = s.screen.here()
@@ -436,17 +440,19 @@ def test_descriptors_on_their_way_keep_out_no_others(cb):
     is_whole(s, row)
 
 
-def test_where_the_limit_cannot_be_raised_they_cost_no_session(cb):
+def test_descriptors_in_flight_cost_no_session_under_a_low_hard_limit(cb):
     s = start(cb, wrapper=with_descriptors("-n"))
     s.run(FLIES)
     row = s.screen.here()
     assert "fly: Too many references" in s.run("fly()", 25)
-    # None is left for the checkpoint.
-    s.wait(lambda: "stopped answering" in said_since(s, row), "the news")
+    # No descriptor is left for the checkpoint.
+    s.wait(lambda: "stopped answering" in said_since(s, row),
+           "the failed checkpoint to be reported")
     s.wait_prompt()
     s.enter("fly(); time.sleep(0.7)")
     s.type("abc")
-    s.wait(lambda: "typed ahead is lost" in said_since(s, row), "the news")
+    s.wait(lambda: "typed ahead is lost" in said_since(s, row),
+           "the lost keys to be reported")
     s.wait_prompt()
     assert "killed · back to the state before" in s.run(STUCK, SOON + 5)
     is_whole(s, row)
