@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What every suite under pytest shares: a clock for each test, a private
-world, a report that the runner adds up, and how to run a failure again."""
+"""Shared by every pytest suite: a deadline for each test, a private world, a
+report for the runner, and the command that runs a failed test again."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ SECONDS = 60 * world_module.PATIENCE
 
 
 class TooLong(Exception):
-    """A test that did not end."""
+    """A test did not end before its deadline."""
 
 
 def _ring(signum, frame):
@@ -54,7 +54,7 @@ def pytest_runtest_makereport(item, call):
 
 
 class Counts:
-    """One line a test: passed, failed or skipped, whatever phase it was."""
+    """Counts each test once over all its phases."""
 
     def __init__(self):
         self.passed, self.failed, self.skipped = [], [], []

@@ -3,8 +3,8 @@
  * seccomp_gen.c - the filters of jail/walls/seccomp_rules.h as BPF, in C
  *
  * Runs in:   the build, on the building machine
- * Trusts:    the rules; but compares every filter with them, call by call,
- *            before it prints anything
+ * Trusts:    the rules; compares every filter with them, call by call, before
+ *            it prints anything
  *
  * libseccomp supplies the number of every call on every architecture. It does
  * not make the filter, because it cannot express what the rules need most:
@@ -48,7 +48,7 @@ struct check {
 	struct rules_case cases[CASES_MAX];
 };
 
-/* What happens to one call: an action of the rules, or a check. */
+/* The fate of one call: an action of the rules, or a check. */
 struct fate {
 	int action;
 	const struct check *check;
@@ -180,10 +180,10 @@ static uint32_t arg_offset(int arg, int half)
 			  8 * (size_t)arg + 4 * (size_t)half);
 }
 
-/* Emit one test: execution falls through when the test holds. The jumps for
- * when it fails are noted in `patch`, because the end of the case is not known
- * yet. `loaded`: the accumulator holds the lower half of this argument; -1 of
- * none. */
+/* Emit one test: execution falls through when the test holds. The jumps for a
+ * test that fails are noted in `patch`, because the end of the case is not
+ * known yet. `loaded` is the argument whose lower half the accumulator holds,
+ * or -1. */
 static void emit_test(struct program *p, const struct rules_test *t,
 	int *loaded, size_t *patch, int *n)
 {
@@ -283,7 +283,7 @@ static void emit_tree(struct program *p, const struct runs *r,
 	emit_tree(p, r, fates, lo, mid);
 	p->code[jump].k = (uint32_t)(p->n - jump - 1);
 	if (p->code[jump].k <= 255 - 1) {
-		/* Near enough: one conditional jump will do. */
+		/* Within reach: one conditional jump is enough. */
 		memmove(&p->code[jump], &p->code[jump + 1],
 			(p->n - jump - 1) * sizeof(p->code[0]));
 		p->n--;
@@ -419,7 +419,7 @@ static void program_make(
 
 /* ---- the check: does the filter do what the rules say? ---- */
 
-/* What the kernel would return for this call. */
+/* The value that the kernel would return for this call. */
 static uint32_t program_run(
 	const struct program *p, const struct seccomp_data *d)
 {
@@ -457,7 +457,7 @@ static uint32_t program_run(
 	return 0;
 }
 
-/* What the rules say about it. */
+/* The value that the rules demand for this call. */
 static int test_holds(const struct rules_test *t, const uint64_t *args)
 {
 	uint32_t low = (uint32_t)args[t->arg];

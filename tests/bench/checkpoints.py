@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Measure what checkpoints cost, and print a table. Nothing here passes or
+"""Measure the cost of checkpoints, and print a table. Nothing here passes or
 fails. `tests/bench/checkpoints.py [ROUNDS]`; $BUILD names the build directory.
 
-All of it is seen from the terminal: from Enter to the bytes that answer."""
+Each time is measured at the terminal, from Enter to the bytes of the
+answer."""
 import pathlib
 import shutil
 import statistics
@@ -21,7 +22,7 @@ from world import World  # noqa: E402
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
 LARGE = ("-M", "2G", "--set", "cell.timeout=60s", "--set", "cell.cpu=60s")
 BIG = "big = bytearray(b'x') * (500 << 20)"
-# About 350 MB of floats and the list that holds them.
+# The floats and their list take about 350 MB.
 SMALL_OBJECTS = "many = [float(i) for i in range(11_000_000)]"
 READ = "sum(many)"
 
@@ -37,7 +38,8 @@ def row(what, values):
 
 
 def timed(s, cell, wanted):
-    """From Enter to `wanted`, and to the prompt that follows."""
+    """The seconds from Enter to `wanted`, and from Enter to the next
+    prompt."""
     s.wait_prompt()
     s.type(cell)
     s.expect(lambda text: text.rstrip().endswith(cell))
@@ -57,10 +59,11 @@ def product(i):
 
 
 def cells(s, what, tree, n=ROUNDS):
-    """A person reads before they type: the checkpoint is taken by then."""
+    """Cells of a person who reads before typing, so that the checkpoint is
+    taken by then; and cells typed at once."""
     times = []
     for i in range(n):
-        until(tree.at_rest, "the jail to rest")
+        until(tree.nothing_runs, "the jail to be stopped")
         times.append(timed(s, *product(i)))
     row(f"{what}: Enter -> answer", [a for a, _ in times])
     row(f"{what}: Enter -> next prompt", [p for _, p in times])
@@ -69,7 +72,7 @@ def cells(s, what, tree, n=ROUNDS):
 
 
 def rollbacks(s, what, n=5):
-    """The cell that answers is typed behind the one that dies."""
+    """The time from the Enter of a cell that dies to the next prompt."""
     times = []
     s.run("import os")
     for i in range(n):

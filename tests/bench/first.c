@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first.c - how soon a session answers, and how soon a bare Python is through
+ * first.c - the time until a session answers, and until a bare Python has ended
  *
- * Usage: first CELLBLOCK PYTHON. The two take turns in terminals of their own,
- * so that whatever else the host does strikes both. Prints
+ * Usage: first CELLBLOCK PYTHON. The two programs take turns, each in a new
+ * terminal, so that other load on the host slows both. Prints
  * "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds from exec.
  */
 #include "table.h"
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define ROUNDS 60
-/* Between two of them, for the last one's end to be over: microseconds. */
-#define REST 60000
+/* The pause after each session, in which its processes end. */
+#define PAUSE_US 60000
 
 struct screen {
 	int fd;
@@ -47,10 +47,10 @@ static void end(struct screen *s)
 {
 	close(s->fd);
 	waitpid(s->pid, NULL, 0);
-	usleep(REST);
+	usleep(PAUSE_US);
 }
 
-/* The moment when `text` has come, after what was there before. */
+/* Read until `text` has come. Returns the time of that moment. */
 static double seen(struct screen *s, const char *text)
 {
 	size_t from = s->n;

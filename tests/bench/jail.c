@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jail.c - what the jail takes, without the front end
+ * jail.c - the times of the jail alone, without the front end
  *
- * Prints "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds:
- * building it, up to a Python that answers, and a cell's round trip.
+ * Prints "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds: until
+ * the jail is built, until Python answers, and a cell's round trip.
  */
 #include "jail/jail.h"
 #include "jail/base/err.h"
@@ -24,7 +24,7 @@ static void fail(const struct err *e)
 	exit(1);
 }
 
-/* The moment when that has happened. */
+/* Wait for an event. Returns the time of that moment. */
 static double await(struct jail *j, enum jail_event_type wanted)
 {
 	struct jail_event ev;
@@ -40,7 +40,7 @@ static double await(struct jail *j, enum jail_event_type wanted)
 	return now();
 }
 
-/* Keeps the tty, whose other end hangs up otherwise. */
+/* Wait for the tty, and keep it open: closing it would hang up the guest. */
 static int await_tty(struct jail *j)
 {
 	struct jail_event ev;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		.uid_hi = 2130771967,
 		.rows = 24,
 		.cols = 80};
-	static double built[JAILS], up[JAILS], cell[CELLS], rest[CELLS];
+	static double built[JAILS], up[JAILS], cell[CELLS], parked[CELLS];
 	struct err e = {0};
 	struct jail *j;
 
@@ -89,10 +89,10 @@ int main(int argc, char **argv)
 			fail(&e);
 		done = await(j, JAIL_DONE);
 		cell[i] = done - start;
-		rest[i] = await(j, JAIL_PARKED) - done;
+		parked[i] = await(j, JAIL_PARKED) - done;
 	}
 	jail_close(j, &e);
 	print("jail: a cell, handed over -> done", cell, CELLS);
-	print("jail: done -> checkpoint taken, at rest", rest, CELLS);
+	print("jail: done -> checkpoint taken, stopped", parked, CELLS);
 	return 0;
 }

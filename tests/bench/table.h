@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * table.h - what the benchmarks measure with, and the lines they print
+ * table.h - the clock of the benchmarks, and the lines that they print
  */
 #ifndef BENCH_TABLE_H
 #define BENCH_TABLE_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Milliseconds, from some time on. */
+/* The monotonic clock in milliseconds. */
 static inline double now(void)
 {
 	struct timespec t;
@@ -25,7 +25,7 @@ static inline int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* "WHAT MEDIAN BEST 95%" of `n` values, which are sorted for it. */
+/* Sort `n` values and print "WHAT MEDIAN BEST 95%". */
 static inline void print(const char *what, double *v, int n)
 {
 	qsort(v, (size_t)n, sizeof(*v), compare);

@@ -276,7 +276,7 @@ def test_a_swept_jail_stops_between_cells(cb, no_cgroup):
     s.wait(stopped, "every process of the jail to be stopped")
     before = tree.cpu_ticks()
     for _ in range(20):
-        assert tree.at_rest()
+        assert tree.nothing_runs()
     assert tree.cpu_ticks() == before
     assert "True" in s.run("n > 0")
 

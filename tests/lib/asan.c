@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asan.c - what AddressSanitizer is told, where no environment arrives
+ * asan.c - the options of AddressSanitizer, compiled in
  *
- * A login scrubs its environment, ASAN_OPTIONS with it. What is freed is kept
- * for a while, but not so much of it that bounds on memory could not be tested.
+ * A login scrubs its environment, and ASAN_OPTIONS with it. The quarantine of
+ * freed memory is kept small, or else tests of memory limits could not pass.
  */
 
 const char *__asan_default_options(void);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A cgroup of version 2 handed to a user, as systemd does for Delegate=yes:
-theirs to divide, with the controllers that sessions use, and a leaf to be in.
+"""A cgroup v2 delegated to a user, as systemd does it for Delegate=yes. The
+user may divide the cgroup. The cgroup has the controllers that sessions use,
+and a leaf for the user's processes.
 """
 import os
 import pathlib
@@ -8,13 +9,14 @@ import secrets
 
 MOUNT = pathlib.Path("/sys/fs/cgroup")
 WANTED = ("memory", "pids", "cpu")
-# What systemd gives away (cgroups(7), "Delegating a hierarchy").
-HANDED = ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads")
+# The files that systemd delegates (cgroups(7), "Delegating a hierarchy").
+DELEGATED_FILES = ("", "cgroup.procs", "cgroup.subtree_control",
+                   "cgroup.threads")
 
 
 class Delegated:
-    """Raises OSError where that cannot be: not root, no version 2, or without
-    its controllers."""
+    """Raises OSError where delegation is impossible: without root, without
+    cgroup v2, or without the controllers."""
 
     def __init__(self, uid):
         offered = (MOUNT / "cgroup.controllers").read_text().split()
@@ -24,20 +26,21 @@ class Delegated:
         self.leaf = self.top / "leaf"
         self.inside = -1
         try:
-            hand_on(MOUNT)
+            enable_controllers(MOUNT)
             self.leaf.mkdir(parents=True)
-            hand_on(self.top)
-            for name in HANDED:
+            enable_controllers(self.top)
+            for name in DELEGATED_FILES:
                 os.chown(self.top / name, uid, uid)
                 os.chown(self.leaf / name, uid, uid)
-            # Who opens it decides whom it may move.
+            # The kernel checks the rights of the opener, not of the writer.
             self.inside = os.open(self.leaf / "cgroup.procs", os.O_WRONLY)
         except OSError:
             self.remove()
             raise
 
     def enter(self):
-        """Before exec, in a process of anybody's."""
+        """Move the calling process into the leaf. Works for any user; called
+        before exec."""
         os.write(self.inside, b"0")
 
     def remove(self):
@@ -50,6 +53,6 @@ class Delegated:
                 pass
 
 
-def hand_on(place):
+def enable_controllers(place):
     (place / "cgroup.subtree_control").write_text(
         " ".join(f"+{name}" for name in WANTED))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The processes of a session, seen from the host.
 
-Only what any user may read: /proc/PID/stat and status. A process is known by
-its number and start time, so that a number used again fools nobody.
+This module reads only files that any user may read: /proc/PID/stat and status.
+A process is identified by its pid and start time, because a pid can be reused.
 """
 import os
 import re
@@ -14,7 +14,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def stat_of(pid):
-    """The fields behind the name, or None: [0] state, [1] parent…"""
+    """The fields of /proc/PID/stat after the name, or None: [0] is the state,
+    [1] the parent."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as f:
             return f.read().rpartition(b")")[2].split()
@@ -23,7 +24,7 @@ def stat_of(pid):
 
 
 def status_of(pid):
-    """/proc/PID/status as a dict, {} when it is gone."""
+    """/proc/PID/status as a dict, {} when the process is gone."""
     try:
         with open(f"/proc/{pid}/status") as f:
             return dict(line.rstrip("\n").split(":\t", 1)
@@ -37,7 +38,7 @@ def all_pids():
 
 
 def descendants(root):
-    """Every process below `root`, not itself, as (pid, start time)."""
+    """Every process below `root`, without `root` itself: {pid: start time}."""
     parents = {}
     for pid in all_pids():
         s = stat_of(pid)
@@ -52,7 +53,7 @@ def descendants(root):
 
 
 def cgroups():
-    """Directories that cellblock made below /sys/fs/cgroup."""
+    """The directories that cellblock has made below /sys/fs/cgroup."""
     found = set()
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         found.update(path for path in (os.path.join(top, d) for d in dirs)
@@ -61,7 +62,7 @@ def cgroups():
 
 
 def cgroups_of(pid):
-    """Those among them that a process is in."""
+    """The cgroups of cellblock that a process is in."""
     try:
         with open(f"/proc/{pid}/cgroup") as f:
             names = tuple(re.findall(r"/cellblock.*$", f.read(), re.M))
@@ -71,9 +72,10 @@ def cgroups_of(pid):
 
 
 def new_cgroups(before):
-    """Without those of sessions that somebody else has on this host: what
-    holds a process not below this one, the like of it in other hierarchies,
-    and what is above."""
+    """The cgroups made since `before`, without those of other people's
+    sessions. A cgroup is another session's if it holds a process that does not
+    descend from this one. Its namesakes in other hierarchies and its parents
+    are, too."""
     mine, new = descendants(os.getpid()), cgroups() - before
     theirs = {os.path.basename(path) for path in new
               if _members(path) - set(mine)}
@@ -83,7 +85,7 @@ def new_cgroups(before):
 
 
 def wait_removed(look, seconds=10):
-    """Until none of what look() finds is there any more."""
+    """Wait until look() finds nothing any more."""
     until(lambda: not look(),
           lambda: f"the removal of {' '.join(sorted(look()))}", seconds)
 
@@ -97,8 +99,8 @@ def _members(cgroup):
 
 
 def thread_states(pid):
-    """The state of each thread, in a string: a process whose first has ended
-    lives in the others."""
+    """The state letters of all threads, in one string. A process whose first
+    thread has ended lives on in the others."""
     try:
         tids = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -114,7 +116,7 @@ def is_alive(pid, start):
 
 
 def cgroup_v2_of(pid):
-    """Its directory below the one mount of version 2, or None."""
+    """The directory of the process's cgroup below the v2 mount, or None."""
     try:
         with open(f"/proc/{pid}/cgroup") as f:
             own = [line.rstrip("\n")[4:] for line in f
@@ -125,8 +127,8 @@ def cgroup_v2_of(pid):
 
 
 def is_stopped(pid):
-    """Every thread stopped, frozen or dead. The frozen of version 2 look
-    asleep."""
+    """Whether every thread is stopped, frozen or dead. Threads frozen by
+    cgroup v2 look asleep, so cgroup.events is read for them."""
     if not thread_states(pid).strip("TtDZX"):
         return True
     try:
@@ -137,8 +139,8 @@ def is_stopped(pid):
 
 
 def until(condition, what, seconds=10):
-    """Wait for a condition on the host; asked again every few ms. `what` it
-    is may be a function, asked when the time is over."""
+    """Wait for a condition on the host, which is checked every few ms. `what`
+    names the condition; it may be a function that is called on failure."""
     end = time.monotonic() + seconds * PATIENCE
     while True:
         value = condition()
@@ -150,7 +152,7 @@ def until(condition, what, seconds=10):
 
 
 class Tree:
-    """A session by the pid of its front end."""
+    """The processes of a session, found from the pid of its front end."""
 
     def __init__(self, front):
         self.front = front
@@ -169,7 +171,7 @@ class Tree:
         return now
 
     def inside(self):
-        """Processes of the jail: those with a number of their own in it."""
+        """The processes of the jail: [(pid in the jail, pid on the host)]."""
         depth = len(status_of(os.getpid())["NSpid"].split())
         found = []
         for pid in self.look():
@@ -192,7 +194,7 @@ class Tree:
         return [pid for number, pid in self.inside() if number != 1]
 
     def cpu_ticks(self):
-        """CPU time of everything in the jail."""
+        """The CPU ticks that all processes of the jail have used."""
         total = 0
         for _, pid in self.inside():
             s = stat_of(pid)
@@ -200,7 +202,7 @@ class Tree:
                 total += int(s[11]) + int(s[12])
         return total
 
-    def at_rest(self):
+    def nothing_runs(self):
         """Whether no process of the jail is running."""
         return all("R" not in thread_states(p) for p in self.guests())
 
@@ -208,7 +210,7 @@ class Tree:
         return sorted(p for p, t in self.seen.items() if is_alive(p, t))
 
     def wait_gone(self, seconds=10):
-        """Nothing that was ever seen of the session is left."""
+        """Wait until every process and cgroup of the session is gone."""
         until(lambda: not self.alive(),
               lambda: f"the end of {describe(self.alive())}", seconds)
         wait_removed(lambda: {c for c in self.cgroups if os.path.exists(c)},

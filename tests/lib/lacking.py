@@ -3,13 +3,13 @@
 
     lacking.py userns|proc COMMAND [ARG]...
 
-In a user namespace of its own, where root is still root, with every id of the
-host, and anybody else is themselves. What it lacks:
+The command runs in a new user namespace. Root keeps every id of the host in
+it, and any other user keeps their own id. The host then lacks:
 
-    userns   namespaces like it: none can be made below
-    proc     a /proc to hand on, as in many containers: a part of it is covered
-             up, and the kernel refuses a fresh one to whoever does not own
-             that cover
+    userns   user namespaces: none can be made below this one
+    proc     a mountable /proc, as in many containers: a mount covers a part of
+             /proc, and the kernel refuses a new /proc to a namespace that
+             does not own that mount
 """
 import ctypes
 import os
@@ -41,7 +41,8 @@ def map_ids(pid, uid, gid):
 
 
 def unshare(flags):
-    """Root's maps are written from outside."""
+    """Unshare and write the id maps. Only a process outside the namespace may
+    write the maps of root."""
     uid, gid, me = os.geteuid(), os.getegid(), os.getpid()
     ready, unshared = os.pipe()
     helper = os.fork()

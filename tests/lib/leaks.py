@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a run leaves behind: nothing, or it is a failure.
+"""Checks that a run leaves nothing behind.
 
-The runner adopts orphans (PR_SET_CHILD_SUBREAPER), so that whatever any suite
-started, however it was detached, stays below it and can be found.
+The runner adopts orphans (PR_SET_CHILD_SUBREAPER). So every process that a
+suite has started stays a descendant of the runner and can be found, however
+the process was detached.
 """
 import ctypes
 import os
@@ -14,7 +15,7 @@ import hosttree
 
 PR_SET_CHILD_SUBREAPER = 36
 PLACES = ("/tmp", "/dev/shm", "/run", "/var/tmp", "/run/lock")
-# Host ids that jails of root's sessions get (jail.uids).
+# The host ids of jails that root starts (jail.uids).
 JAIL_UIDS = range(2130706432, 2130771968)
 
 
@@ -33,8 +34,8 @@ def _reap():
 
 
 def reap_orphans(but):
-    """Reap what was adopted and has ended; not those in `but`, which others
-    wait for."""
+    """Reap adopted processes that have ended. Processes in `but` are left to
+    the threads that wait for them."""
     me = os.getpid()
     for pid in hosttree.all_pids():
         s = hosttree.stat_of(pid)
@@ -61,7 +62,7 @@ class Snapshot:
 
 
 def _new_files(before, people):
-    """New entries that are the product's: by name, or by owner."""
+    """New files of the product, recognised by name or by owner."""
     made = {p.entry.pw_uid for p in people if p.made}
     return sorted(
         path for path, uid in _files().items()
@@ -71,8 +72,8 @@ def _new_files(before, people):
 
 
 def _is_lock_directory(path):
-    """The locks that say which ids are taken stay, empty: everybody has to
-    find the same file."""
+    """Whether `path` is the directory of the id locks. Its empty lock file
+    stays, because all sessions must lock the same file."""
     if path != "/run/cellblock":
         return False
     try:
@@ -95,7 +96,7 @@ def _left(before, people):
 
 
 def check(before, people, tally):
-    """Four tests: no process, no cgroup, no mount, no file."""
+    """Four tests: no process, cgroup, mount or file is left behind."""
     end = time.monotonic() + 10 * hosttree.PATIENCE
     left = _left(before, people)
     while any(left.values()) and time.monotonic() < end:
@@ -111,7 +112,7 @@ def check(before, people, tally):
 
 
 def end_descendants():
-    """Kill whatever is still there, until nothing is."""
+    """Kill all descendants, until none is left."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
         _reap()

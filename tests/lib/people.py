@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whom the suites run as: the caller, and a user made for the run."""
+"""The users that run the suites: the caller, and a user made for the run."""
 import os
 import pathlib
 import pwd
@@ -18,12 +18,12 @@ PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "CELLBLOCK_TEST_PATIENCE",
 class Person:
     def __init__(self, who, directory, top, binary, entry, identity):
         self.who = who                      # "root" or "user"
-        self.directory = directory          # theirs, for what tests write
-        self.top = top                      # the tree they can read
+        self.directory = directory          # for files that tests write
+        self.top = top                      # the tree that the person can read
         self.identity = identity            # for subprocess
         self.entry = entry
         self.made = bool(identity)
-        self.cgroup = None                  # handed to them
+        self.cgroup = None                  # delegated to the person
         self.env = {
             "PATH": PATH, "LANG": "C.UTF-8", "HOME": entry.pw_dir,
             "USER": entry.pw_name, "LOGNAME": entry.pw_name,
@@ -62,8 +62,8 @@ class Person:
 
 
 def make_person(directory, build):
-    """A fresh unprivileged user with copies of what they need to read.
-    (person, None), or (None, why not)."""
+    """Make an unprivileged user, with a readable copy of the tree. Returns
+    (person, None), or (None, the reason why not)."""
     name = f"cellblock-test-{secrets.token_hex(2)}"
     home = directory / "home"
     made = subprocess.run(
@@ -96,7 +96,7 @@ def make_person(directory, build):
 
 
 def remove_accounts_below(directory):
-    """Accounts that a suite made and, being killed, could not remove."""
+    """Remove accounts of suites that were killed before they could do so."""
     for entry in pwd.getpwall():
         if entry.pw_name.startswith("cellblock-test-") \
                 and pathlib.Path(entry.pw_dir).is_relative_to(directory):

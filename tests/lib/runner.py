@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The runner: suites, who runs them, sums.
+"""The runner: which suites run, as which users, and the sums.
 
-A job is one suite as one person. Two jobs run at a time, because most tests
-wait for a clock and not for a CPU. The output of a job is shown when it ends.
+A job is one suite run as one person. Two jobs run at a time, because most
+tests wait for a clock and not for a CPU. The output of a job is shown when the
+job ends.
 """
 import collections
 import os
@@ -24,8 +25,8 @@ from tally import Tally, failures, forgive, read_report
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 JOBS = 2
-# A suite may take long on a busy machine, but not in silence: each test has a
-# clock of its own (conftest.py).
+# On a busy machine a suite may take long, but it may not be silent for long:
+# each test has a deadline of its own (conftest.py).
 SUITE_SECONDS = 1800 * PATIENCE
 SILENT_SECONDS = 300 * PATIENCE
 
@@ -81,8 +82,8 @@ class Job:
     # ---- one command ----
 
     def command(self, argv, person, env=None, seconds=SUITE_SECONDS):
-        """Run it in a process group of its own.
-        Returns (exit status or None when it took too long or hung, output)."""
+        """Run a command in its own process group. Returns (exit status,
+        output). The status is None if the command took too long or hung."""
         p = self.run.start(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, cwd=person.top,
@@ -126,8 +127,8 @@ class Job:
         self._by_lines(suite, status, out, "tests/fuzz/run --short")
 
     def _by_lines(self, suite, status, out, again):
-        """A script says `ok NAME`, `FAIL NAME: why` or `SKIP NAME: why` for
-        each of its tests."""
+        """Count the lines of a script: `ok NAME`, `FAIL NAME: why` or
+        `SKIP NAME: why` for each of its tests."""
         lines = re.findall(r"^(ok|FAIL|SKIP) +([^\s:]+)(?:: )?(.*)$",
                            out.decode("utf-8", "replace"), re.M)
         for word, name, why in lines:
@@ -140,7 +141,7 @@ class Job:
         if status is None:
             self.tally.fail(suite, "took too long", again)
         elif not lines:
-            self.tally.fail(suite, f"said nothing, status {status}", again)
+            self.tally.fail(suite, f"printed no result, status {status}", again)
         elif status not in (0, 77) and "FAIL" not in {w for w, _, _ in lines}:
             self.tally.fail(suite, f"ended with status {status}", again)
 
@@ -163,7 +164,7 @@ class Job:
         text = out.decode("utf-8", "replace")
         ok = re.findall(r"^ok \d+ - \S+", text, re.M)
         bad = re.findall(r"^not ok \d+ - (\S+)", text, re.M)
-        # It says why, and then, strangely, that it is not ok.
+        # cmocka prints the reason first, and then "not ok" even for a skip.
         skipped = re.findall(r"^(?:SKIP: (.*)\n)?(?:not )?ok \d+ # SKIP (\S+)",
                              text, re.M)
         self.tally.add(len(ok))
@@ -202,7 +203,7 @@ class Job:
 
 
 class Run:
-    """All jobs, two at a time, and their sum."""
+    """Runs all jobs, two at a time, and adds up their results."""
 
     def __init__(self, directory, forgiven):
         self.directory = directory
@@ -245,7 +246,7 @@ class Run:
             self.alive.pop(p.pid)
 
     def stop(self):
-        """End what runs; nothing starts any more."""
+        """Kill every running command, and start no more."""
         with self.lock:
             self.stopping = True
             for pid in self.alive:
@@ -261,7 +262,7 @@ class Run:
                 job.go()
             except Interrupted:
                 return
-            except Exception as e:  # a broken runner is no green run
+            except Exception as e:  # a broken runner must not look green
                 self.tally.fail(job.title(), f"the runner failed: {e!r}")
 
     def all(self, jobs):
@@ -283,7 +284,7 @@ class Run:
 
 
 def _read_for(stream, seconds):
-    """Bytes, b"" at the end, None when nothing came in time."""
+    """Bytes, b"" at end of file, None when nothing came in time."""
     ready, _, _ = polling.select([stream], [], [], seconds)
     if not ready:
         return None
@@ -291,8 +292,8 @@ def _read_for(stream, seconds):
 
 
 def parse(argv):
-    """Who, how many tests may be forgiven, and what: {suite: the tests picked
-    from it, [] for all}."""
+    """Returns (person, number of tests that may be forgiven, tests). The tests
+    are {suite: the tests picked from it, [] for all}."""
     who, forgiven, picked = None, 0, {}
     for word in argv:
         if word in ("--root", "--user"):
@@ -315,7 +316,7 @@ def parse(argv):
 
 
 def choose_people(who, directory, tally):
-    """Those the suites run as, the caller first."""
+    """The people that the suites run as, the caller first."""
     me = Person.caller(directory, BUILD)
     if not me.is_root:
         tally.skip("everything, as root", "the run was not started by root")

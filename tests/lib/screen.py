@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a person sees: a terminal emulator that keeps what scrolled away.
+"""What a person sees: a terminal emulator that keeps rows that scroll away.
 
 pyte's Screen, plus the alternate screen (full-screen programs), the bracketed
 paste mode, and the answers a real terminal gives to queries. Every row has an
@@ -13,15 +13,15 @@ BRACKETED_PASTE = 2004 << 5
 
 class Terminal(pyte.Screen):
     def __init__(self, columns, lines, answer=None):
-        self.scrolled = []          # rows that left at the top
-        self.other = None           # the main screen, while the other is up
+        self.scrolled = []          # rows that have left the screen at the top
+        self.other = None           # the main screen, during the alternate one
         self.saved_cursor = None
         self.bells = 0
         self.titles = []
         self.answer = answer
         super().__init__(columns, lines)
 
-    # ---- what pyte leaves out ----
+    # ---- features that pyte lacks ----
 
     def write_process_input(self, data):
         if self.answer:
@@ -61,8 +61,8 @@ class Terminal(pyte.Screen):
                 self.other = None
 
     def resize(self, lines=None, columns=None):
-        """As terminals do it: rows leave at the top only as far as the cursor
-        would not fit."""
+        """Resize as terminals do: rows leave at the top only if the row of the
+        cursor would not fit."""
         lines, columns = lines or self.lines, columns or self.columns
         while self.cursor.y >= lines:
             self.scrolled.append(self._row(0))

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The host's own sshd, for servers and configurations of ours."""
+"""The sshd of the host, for tests that start a server or check a
+configuration."""
 import os
 import shutil
 
 PATH = "/usr/sbin:/usr/local/sbin:/sbin"
-#: Root's starts with this directory alone. Its service makes it; on a machine
-#: where that has never run it is missing.
+# sshd refuses to start as root without this directory. The system service
+# makes it, so it is missing on a machine where that service has never run.
 EMPTY = "/run/sshd"
 
 
 def find():
-    """Where it is, ready to be started, or None."""
+    """The path of an sshd that can be started, or None."""
     path = shutil.which("sshd", path=PATH)
     if path and os.geteuid() == 0:
         os.makedirs(EMPTY, exist_ok=True)

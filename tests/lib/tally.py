@@ -26,7 +26,7 @@ class Tally:
         return found
 
     def finish(self, seconds):
-        """Print what is to be said; the exit status."""
+        """Print the result. Returns the exit status."""
         ran = self.passed + len(self.failed)
         if not ran:
             self.fail("the run", "no test ran")
@@ -46,7 +46,7 @@ class Tally:
 
 
 def failures(path):
-    """The names of what failed, [] when there is no whole report."""
+    """The names of the failed tests, [] when the report is missing or cut."""
     try:
         return [name for name, _ in json.loads(path.read_text())["failed"]]
     except (OSError, ValueError):
@@ -54,7 +54,7 @@ def failures(path):
 
 
 def forgive(tally, path, second):
-    """A failure of the first report that passed in the second is forgiven."""
+    """Forgive each failure of the first report that passed in the second."""
     try:
         again = json.loads(second.read_text())
     except (OSError, ValueError):
@@ -69,7 +69,7 @@ def forgive(tally, path, second):
 
 
 def read_report(tally, path, suite, status, again):
-    """Add what conftest.py wrote. No report, or an empty one, is a failure."""
+    """Add the report of conftest.py. A missing or empty one is a failure."""
     try:
         report = json.loads(path.read_text())
     except (OSError, ValueError):

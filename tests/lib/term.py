@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A person at a terminal: types, reads the screen, waits for conditions.
 
-Nothing here sleeps and hopes: every wait is for a condition, with a deadline,
-and says what it saw when the deadline passes.
+Every wait is for a condition and has a deadline. A wait that fails shows the
+screen.
 """
 import fcntl
 import os
@@ -21,7 +21,7 @@ from screen import Terminal
 
 PATIENCE = float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
 DEADLINE = 20 * PATIENCE
-# Said once, with the first cell, where the host lacks something.
+# Shown once, with the first cell, on a host that lacks something.
 HOST_NOTICE = re.compile(r"(^|\n)(¦ )?\[here\s[^]]*\]")
 
 
@@ -30,8 +30,9 @@ class NotSeen(AssertionError):
 
 
 def wants_blank_line(cell):
-    """Whether Enter behind this cell opens a line: it ends in a block, or in
-    a statement that may go on. `while True: pass` runs at once."""
+    """Whether Enter at the end of this cell opens a line, because the cell
+    ends in a block or in a statement that may go on. `while True: pass` runs
+    at once."""
     last = cell.split("\n")[-1]
     return last.rstrip().endswith(":") or bool(re.match(
         r"[ \t]+\S|(if|try|elif|else|except|finally|case)\b.*:", last))
@@ -42,15 +43,15 @@ def _end(line):
 
 
 class Session:
-    """A command on a pty of its own. A context manager; close() ends it."""
+    """A command on a new pty. A context manager; close() ends the command."""
 
     def __init__(self, argv, env, size=(24, 80), cwd=None, prompt=">>> ",
                  **popen):
         self.master, self.slave = pty.openpty()
         self.prompt = prompt
-        self.raw = bytearray()      # everything that came, as it came
+        self.raw = bytearray()      # every byte that came
         self.closed = False
-        self.notices = {}           # how many of each were waited for
+        self.notices = {}           # {limit: number of notices waited for}
         self.screen = Terminal(size[1], size[0], self._answer)
         self.stream = pyte.ByteStream(self.screen)
         self._set_size(*size)
@@ -77,7 +78,7 @@ class Session:
     def pid(self):
         return self.process.pid
 
-    # ---- the wire ----
+    # ---- the pty ----
 
     def _set_size(self, lines, columns):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ,
@@ -88,7 +89,7 @@ class Session:
             os.write(self.master, text.encode())
 
     def _pump(self, timeout):
-        """Take what is there. True when something came."""
+        """Read what has arrived. True when there was something."""
         ready, _, _ = select.select([self.master], [], [], max(timeout, 0))
         if not ready:
             return False
@@ -117,7 +118,7 @@ class Session:
                 if value:
                     return value
                 raise NotSeen(
-                    f"waited for {what}, but it ended with status "
+                    f"waited for {what}, but the command ended with status "
                     f"{self.process.returncode}\n{self.picture()}")
 
     def picture(self):
@@ -143,7 +144,7 @@ class Session:
             self._pump(0)
 
     def paste(self, text):
-        """As a terminal does it: in brackets where that was asked for."""
+        """Paste as a terminal does: in brackets if the program wants them."""
         text = text.replace("\n", "\r")
         if self.screen.bracketed_paste:
             text = "\x1b[200~" + text + "\x1b[201~"
@@ -169,7 +170,7 @@ class Session:
     expect_screen = expect
 
     def expect_since(self, row, wanted, deadline=None):
-        """The same, in the rows from absolute number `row` on."""
+        """Like expect(), in the rows from absolute number `row` on."""
         pattern = re.compile(wanted, re.M)
         return self.wait(
             lambda: pattern.search("\n".join(self.screen.rows(row))),
@@ -188,9 +189,9 @@ class Session:
         return self
 
     def wait_notice(self, limit):
-        """Wait until the session says once more that `limit` ("idle" or
-        "lifetime") is near. The notice comes 60 s before the limit strikes, so
-        a test lets 2 s pass with a limit of 62 s."""
+        """Wait until the session announces `limit` ("idle" or "lifetime") once
+        more. The notice comes 60 s before the limit strikes, so with a limit
+        of 62 s this waits for 2 s."""
         text = f"s: {limit} limit"
         self.notices[limit] = self.notices.get(limit, 0) + 1
         self.wait(lambda: self.all_text().count(text) >= self.notices[limit],
@@ -222,7 +223,7 @@ class Session:
             self.type("\r")
             self.wait(lambda: self.screen.here() > row
                       and self.screen.cursor_row() == "...",
-                      "an empty line that goes on")
+                      "an empty continuation line")
         row = self.screen.here() + 1
         # A cell that fills its last row leaves the cursor on the next one.
         if self.screen.cursor.x == 0 and \
@@ -233,13 +234,13 @@ class Session:
         return row
 
     def _tail(self, first):
-        """The edited text so far; a wrapped line reads as one."""
+        """The edited text so far, with wrapped lines joined."""
         start = max(first, self.screen.here() - 3)
         return "".join(r.ljust(self.screen.columns) for r in
                        self.screen.rows(start, self.screen.here() + 1))
 
     def run(self, cell, deadline=None):
-        """Run a cell. Returns what stands between it and the next prompt."""
+        """Run a cell. Returns the text between it and the next prompt."""
         row = self.enter(cell)
         self.wait(lambda: self.screen.here() >= row and self.at_prompt(),
                   f"the prompt after {cell[-60:]!r}", deadline)
@@ -248,8 +249,9 @@ class Session:
         return self._without_notice(above, text, cell)
 
     def _without_notice(self, above, text, cell):
-        """Where the jail stood only after the cell was typed, the notice came
-        above it and moved it down."""
+        """The output without the host notice. If the jail was ready only after
+        the cell was typed, the notice has appeared above the cell and moved it
+        down."""
         notice = HOST_NOTICE.search(text)
         if notice and text[:notice.start()]:
             return text[:notice.start()] + text[notice.end():]
@@ -275,7 +277,8 @@ class Session:
         end = time.monotonic() + (deadline or DEADLINE)
         while self.process.poll() is None:
             if time.monotonic() > end:
-                raise NotSeen(f"waited for its end\n{self.picture()}")
+                raise NotSeen(
+                    f"waited for the command to end\n{self.picture()}")
             self._pump(0.05)
         while self._pump(0):
             pass

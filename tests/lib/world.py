@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the binary is, and a private place for each test to start it from."""
+"""The path of the binary, and a private place for each test to start it in."""
 import os
 import pathlib
 import subprocess
@@ -17,7 +17,7 @@ PATIENCE = term.PATIENCE
 
 
 class Ended:
-    """How a run ended. out and err are bytes, text and said strings."""
+    """The result of a run. out and err are bytes, text and said strings."""
 
     def __init__(self, args, code, out, err):
         self.args, self.code, self.out, self.err = args, code, out, err
@@ -36,7 +36,7 @@ class Ended:
 
 
 class World:
-    """A home directory and an environment that nothing else uses."""
+    """A home, a working directory and an environment for one test."""
 
     def __init__(self, base):
         self.base = pathlib.Path(base)
@@ -59,14 +59,14 @@ class World:
         self.open = []
 
     def config(self, text):
-        """The person's own configuration file. Returns its path."""
+        """Write the person's configuration file. Returns its path."""
         path = self.home / ".config" / "cellblock" / "cellblock.conf"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
     def let_in(self, path):
-        """Let everybody reach `path`, as they do a directory of packages."""
+        """Make `path` readable for everybody, like a directory of packages."""
         for p in (path, *path.parents):
             if p.stat().st_uid == os.geteuid() and not p.stat().st_mode & 1:
                 p.chmod(p.stat().st_mode | 0o55)
@@ -75,7 +75,7 @@ class World:
 
     def session(self, *args, size=(24, 80), env=None, wrapper=(), start=True,
                 **more):
-        """cellblock on a terminal, at its first prompt."""
+        """Start cellblock on a terminal and wait for its first prompt."""
         s = term.Session([*wrapper, CELLBLOCK, *args],
                          env={**self.env, **(env or {})}, size=size,
                          cwd=self.work, **more)
@@ -87,7 +87,7 @@ class World:
     # ---- a program ----
 
     def run(self, *args, stdin=b"", env=None, timeout=30, wrapper=(), **more):
-        """cellblock without a terminal, to its end."""
+        """Run cellblock without a terminal until it ends."""
         if isinstance(stdin, str):
             stdin = stdin.encode()
         argv = [*wrapper, CELLBLOCK, *args]
