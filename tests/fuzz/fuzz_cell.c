@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: jail/wire/wire.c jail/warden/link.c jail/warden/guest.c
- * jail/warden/deadlines.c */
+/* fuzz-sources: jail/wire/wire.c jail/warden/link.c jail/warden/guest.c */
 /*
  * fuzz_cell.c - a running cell, and whatever its guest sends meanwhile
  *
