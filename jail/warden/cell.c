@@ -105,17 +105,13 @@ static void write_source(struct cell *c)
 		c->at += (size_t)n;
 }
 
-/* What the session had used before. */
+/* The session's CPU time before. */
 static int64_t note_start(struct cell *c)
 {
 	struct warden *w = c->w;
-	const struct warden_jail_usage *u;
-	int fresh;
+	const struct warden_jail_usage *u = warden_baseline(w);
 
 	warden_note_cell(w, c->done.cell);
-	u = warden_jail_baseline(&w->jail, &fresh);
-	if (fresh)
-		checkpoints_weigh_start(&w->checkpoints);
 	warden_jail_note_oom(&w->jail, u->oom_kills);
 	c->oom_start = w->jail.oom_seen;
 	c->fork_fails_start = u->fork_fails;

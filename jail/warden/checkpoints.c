@@ -4,7 +4,8 @@
  *
  * Runs in:   warden
  * Trusts:    what the kernel says of lives and deaths; a checkpoint's own
- *            words only as far as its own session goes
+ *            words only as far as its own session goes; the kernel's counts of
+ *            pages
  *
  * The live guest is never replaced in ordinary use: the copy is the
  * checkpoint. Going back means that init kills everything but the kept
@@ -20,12 +21,32 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* The guest sees that its hanging copy was killed; a checkpoint that was given
  * up is gone; a checkpoint wakes up. */
 #define UNHANG_MS 300
 #define END_MS 400
 #define WAKE_MS 4000
+
+/* Memory is near its limit from here on, in parts of the limit. */
+#define NEAR_NUM 3
+#define NEAR_DEN 4
+/* Private pages worth giving a checkpoint up for, as a part of the limit. */
+#define PRIVATE_DEN 10
+/* Bytes of pages, of 4 to 64 KiB, that faulted, before it is worth asking how
+ * many of them were copies. */
+#define FAULTS_MIN_BYTES (16 << 20)
+/* What copying a page costs, and each KiB of it; and the least that is worth a
+ * checkpoint. */
+#define COPY_NS 5000
+#define COPY_KIB_NS 250
+#define COPY_MIN_MS 20
+/* Copying may take this part of a cell's time. */
+#define COPY_DEN 4
+/* Cells to go without after that, and at most. */
+#define SKIP_FIRST 8
+#define SKIP_MAX 64
 
 void checkpoints_init(struct checkpoints *c, struct warden_jail *j,
 	struct guest *g, const struct limits *l)
@@ -111,7 +132,8 @@ static const char *reason(const char *word)
  * waits for its copy, so the copy is killed and the guest goes on. */
 static void unhang(struct checkpoints *c, int64_t asked_ms)
 {
-	weigh_note_hung(&c->weigh);
+	c->skip = SKIP_FIRST;
+	c->skip_why = NO_CHECKPOINT_FAILED;
 	link_ask_unhang(c->link, now_ms() - asked_ms);
 }
 
@@ -192,24 +214,21 @@ enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
 {
 	if (c->limits->checkpoint == CHECKPOINT_NEVER)
 		return NO_CHECKPOINT_OFF;
-	return weigh_skip(&c->weigh);
+	return c->skip > 0 && c->skip-- ? c->skip_why : NO_CHECKPOINT_NONE;
 }
 
-void checkpoints_note_taken(struct checkpoints *c)
-{
-	c->none = NO_CHECKPOINT_NONE;
-	c->told_none = 0;
-}
-
-void checkpoints_note_none(struct checkpoints *c, enum jail_no_checkpoint why)
+void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why)
 {
 	const char *words =
 		why == NO_CHECKPOINT_OFF ? "checkpoints are off" : c->failed;
 
-	if (c->n == 0)
+	if (why == NO_CHECKPOINT_NONE)
+		c->told_none = 0;
+	if (why == NO_CHECKPOINT_NONE || c->n == 0)
 		c->none = why;
 	/* That copying costs too much was said when it did. */
-	if (c->told_none || why == NO_CHECKPOINT_COST)
+	if (c->told_none || why == NO_CHECKPOINT_NONE ||
+		why == NO_CHECKPOINT_COST)
 		return;
 	c->told_none = 1;
 	if (c->n == 0)
@@ -256,29 +275,82 @@ int checkpoints_await_ended(struct checkpoints *c)
 	return 0;
 }
 
+/* ---- what they cost ---- */
+
+/*
+ * A checkpoint shares every page with the live guest until one of them writes
+ * to it; then the page is copied. Right after parking the live guest has no
+ * page for itself (but for the few of jail/guest/copy.c). So what is private
+ * to it later, less what it has grown by, was copied: that is both the memory
+ * that the checkpoints cost and the copying they have caused. Python writes to
+ * what it only reads (reference counts), so a cell that walks through 350 MB
+ * of small objects copies 350 MB.
+ */
+
 void checkpoints_weigh_start(struct checkpoints *c)
 {
-	if (c->n > 0)
-		weigh_start(&c->weigh, &c->jail->procs, c->guest->pid);
+	struct procstat st;
+
+	if (c->n == 0 || procs_stat(&c->jail->procs, c->guest->pid, &st) < 0)
+		return;
+	c->faults = st.minor_faults;
+	c->rss_bytes = st.rss_bytes;
+}
+
+/* Bytes the live guest has copied since it was parked; 0 where that is not
+ * worth asking: counting pages takes a while. */
+static int64_t copied_bytes(struct checkpoints *c)
+{
+	const struct procs_source *s = &c->jail->procs;
+	int64_t bytes = 0, grown;
+	struct procstat st;
+
+	if (procs_stat(s, c->guest->pid, &st) < 0 ||
+		(st.minor_faults - c->faults) * sysconf(_SC_PAGESIZE) <
+			FAULTS_MIN_BYTES)
+		return 0;
+	c->faults = st.minor_faults;
+	if (procs_memory(s, c->guest->pid, &bytes, NULL) < 0)
+		return 0;
+	grown = st.rss_bytes - c->rss_bytes;
+	return grown > 0 ? bytes - grown : bytes;
+}
+
+static int64_t copy_ms(int64_t bytes)
+{
+	int64_t pages = bytes / sysconf(_SC_PAGESIZE);
+
+	return (pages * COPY_NS + bytes / 1024 * COPY_KIB_NS) / 1000000;
 }
 
 void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
 	int64_t ran_ms)
 {
-	enum jail_no_checkpoint why;
+	const struct limits *l = c->limits;
+	int64_t copied, cost_ms;
 
 	if (c->n == 0 || !c->guest->pid)
 		return;
-	why = weigh_look(&c->weigh, &c->jail->procs, c->guest->pid, c->limits,
-		u->bytes, ran_ms);
-	if (why == NO_CHECKPOINT_NONE)
-		return;
-	checkpoints_give_up(c, 0, why);
-	if (why == NO_CHECKPOINT_MEMORY)
+	copied = copied_bytes(c);
+	cost_ms = copy_ms(copied);
+	if (copied > l->memory_bytes / PRIVATE_DEN &&
+		u->bytes > l->memory_bytes / NEAR_DEN * NEAR_NUM) {
+		checkpoints_give_up(c, 0, NO_CHECKPOINT_MEMORY);
 		link_notice(c->link,
 			"memory is nearly used up: the checkpoint was given "
 			"up · a crash would now lose the variables");
-	else if (!c->told_cost++)
+		return;
+	}
+	if (l->checkpoint != CHECKPOINT_AUTO || cost_ms < COPY_MIN_MS ||
+		cost_ms < ran_ms / COPY_DEN)
+		return;
+	checkpoints_give_up(c, 0, NO_CHECKPOINT_COST);
+	c->skip_next = c->skip_next ? c->skip_next * 2 : SKIP_FIRST;
+	if (c->skip_next > SKIP_MAX)
+		c->skip_next = SKIP_MAX;
+	c->skip = c->skip_next;
+	c->skip_why = NO_CHECKPOINT_COST;
+	if (!c->told_cost++)
 		link_notice(c->link,
 			"copying memory for checkpoints costs more than it is "
 			"worth here: some cells go without · a crash in one "

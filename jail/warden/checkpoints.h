@@ -6,7 +6,6 @@
 #define JAIL_WARDEN_CHECKPOINTS_H
 
 #include "link.h"
-#include "weigh.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,7 +43,12 @@ struct checkpoints {
 	const char *failed; /* why the last could not be taken, in words */
 	int told_none;	    /* that there is no new one was said */
 	int told_cost;	    /* that they cost too much was said */
-	struct weigh weigh;
+
+	/* what they cost */
+	int64_t faults;	     /* the live guest's, when last looked at */
+	int64_t rss_bytes;   /* its size when the cell began */
+	int skip, skip_next; /* cells to go without one */
+	enum jail_no_checkpoint skip_why;
 };
 
 void checkpoints_init(struct checkpoints *c, struct warden_jail *j,
@@ -68,10 +72,9 @@ LINK_CHECKED int checkpoints_take(
  * not. */
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c);
 
-/* One was taken, or was not: note why, and say before a crash shows it what
- * that would cost. */
-void checkpoints_note_taken(struct checkpoints *c);
-void checkpoints_note_none(struct checkpoints *c, enum jail_no_checkpoint why);
+/* One was taken (NO_CHECKPOINT_NONE) or not, for this reason: say what a crash
+ * would cost, once, before it shows. */
+void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why);
 
 /* ---- giving up ---- */
 

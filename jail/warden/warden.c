@@ -144,6 +144,17 @@ void warden_continue(struct warden *w)
 	warden_jail_continue(&w->jail, &kept);
 }
 
+const struct warden_jail_usage *warden_baseline(struct warden *w)
+{
+	int fresh;
+	const struct warden_jail_usage *u =
+		warden_jail_baseline(&w->jail, &fresh);
+
+	if (fresh)
+		checkpoints_weigh_start(&w->checkpoints);
+	return u;
+}
+
 /* ---- recovering ---- */
 
 int warden_recover(struct warden *w, struct jail_done *d)
@@ -269,14 +280,11 @@ int warden_park(struct warden *w)
 	struct checkpoints *c = &w->checkpoints;
 	enum jail_no_checkpoint why;
 	int32_t killed = 0;
-	int taken = take(w, &why), fresh;
+	int taken = take(w, &why);
 
 	if (taken == SESSION_OVER)
 		return SESSION_OVER;
-	if (taken)
-		checkpoints_note_taken(c);
-	else
-		checkpoints_note_none(c, why);
+	checkpoints_note_taken(c, taken ? NO_CHECKPOINT_NONE : why);
 	checkpoints_give_up(c, w->spec->limits.undo + 1, c->none);
 	/* Before a cell that was typed meanwhile nothing is stopped. */
 	if (link_request_peek(&w->link) != FRONT_RUN) {
@@ -288,11 +296,8 @@ int warden_park(struct warden *w)
 	ev.done.no_checkpoint = c->none;
 	ev.done.names = w->guest.names;
 	link_event(&w->link, &ev, NULL, 0);
-	if (w->jail.frozen || w->jail.swept) {
-		warden_jail_baseline(&w->jail, &fresh);
-		if (fresh)
-			checkpoints_weigh_start(c);
-	}
+	if (w->jail.frozen || w->jail.swept)
+		warden_baseline(w);
 	return 0;
 }
 

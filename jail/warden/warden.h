@@ -56,6 +56,9 @@ LINK_CHECKED int warden_stop(struct warden *w, int32_t *killed);
 
 void warden_continue(struct warden *w);
 
+/* What the next cell starts from. */
+const struct warden_jail_usage *warden_baseline(struct warden *w);
+
 /* Take a checkpoint, stop the jail, tell JAIL_PARKED. */
 LINK_CHECKED int warden_park(struct warden *w);
 

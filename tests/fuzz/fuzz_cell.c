@@ -51,8 +51,7 @@ NEVER(void, warden_continue, struct warden *w)
 NEVER(int, warden_recover, struct warden *w, struct jail_done *d)
 NEVER(int, warden_restart, struct warden *w)
 NEVER(int, warden_park, struct warden *w)
-NEVER(const struct warden_jail_usage *, warden_jail_baseline,
-	struct warden_jail *j, int *fresh)
+NEVER(const struct warden_jail_usage *, warden_baseline, struct warden *w)
 NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
 NEVER(void, warden_jail_measure, struct warden_jail *j, unsigned flags,
@@ -62,7 +61,6 @@ NEVER(int, warden_jail_kill, struct warden_jail *j,
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)
 NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
 NEVER(void, checkpoints_note_deaths, struct checkpoints *c)
-NEVER(void, checkpoints_weigh_start, struct checkpoints *c)
 NEVER(void, watch_start, struct watch *wa, struct warden *w, int64_t cpu,
 	int64_t grace)
 NEVER(int, watch_wait, struct watch *wa)

@@ -197,7 +197,7 @@ static void a_checkpoint_that_is_not_taken_is_said(void **state)
 		assert_int_equal(P.count[INIT_KILL_FORK], none_taken[i].unhung);
 		assert_int_equal(P.jails, 1);
 		/* Once is enough. */
-		W->checkpoints.weigh.skip = 0;
+		W->checkpoints.skip = 0;
 		assert_int_equal(warden_park(W), 0);
 		expect_parked(NO_CHECKPOINT_FAILED);
 		play_close(state);
