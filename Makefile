@@ -94,9 +94,11 @@ $(BUILD)/%.o: %.c | $(GEN)
 
 # The guest: the loader's text, the driver's parts compiled for the Python of
 # this host, and the library that the driver loads.
+# (no columns for tracebacks: nobody sees the driver's frames, and a session
+# starts where no file may be larger than 128 KiB)
 $(BUILD)/gen/guest_parts: tools/freeze $(GUEST_PARTS)
 	@mkdir -p $(@D)
-	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
+	$(PYTHON) -X no_debug_ranges $^ > $@.tmp && mv $@.tmp $@
 
 $(BUILD)/gen/guest_load: jail/guest/load.py
 	@mkdir -p $(@D)
