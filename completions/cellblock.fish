@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # fish completion for cellblock(1)
 
-# Behind the program everything is the program's own.
+# After the program, every word belongs to the program.
 function __cellblock_before_program
 	set -l words (commandline -opc)[2..]
 	while set -q words[1]
@@ -22,7 +22,7 @@ end
 
 complete -c cellblock -n __cellblock_before_program -s f -l config -r -F -d 'Configuration instead of the usual files'
 complete -c cellblock -n __cellblock_before_program -s t -l timeout -x -a '1s 10s 1m 5m 1h' -d 'Time for each cell'
-complete -c cellblock -n __cellblock_before_program -s M -l memory -x -a '128M 256M 512M 1G 2G' -d 'Memory for all of it'
+complete -c cellblock -n __cellblock_before_program -s M -l memory -x -a '128M 256M 512M 1G 2G' -d 'Memory for the whole jail'
 complete -c cellblock -n __cellblock_before_program -s u -l upload -r -F -d 'Copy a file into the jail before the start'
 complete -c cellblock -n __cellblock_before_program -s d -l download -x -d 'Copy files out after the end'
 complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Another interpreter'
@@ -31,9 +31,9 @@ complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more
 complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check as JSON'
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
-complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; a last expression is shown'
+complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
-complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and who set what'
+complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
 complete -c cellblock -n __cellblock_before_program -s V -l version -d 'Version'
 

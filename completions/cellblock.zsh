@@ -54,18 +54,18 @@ _arguments -s -S \
 	'(-f --config)'{-f,--config}'[configuration instead of the usual files]:file:_files' \
 	'*'{-s,--set}'[set one key of the configuration]:key:_cellblock_keys' \
 	'(-t --timeout)'{-t,--timeout}'[time for each cell]:time:(1s 10s 1m 5m 1h)' \
-	'(-M --memory)'{-M,--memory}'[memory for all of it]:size:(128M 256M 512M 1G 2G)' \
+	'(-M --memory)'{-M,--memory}'[memory for the whole jail]:size:(128M 256M 512M 1G 2G)' \
 	'*'{-u,--upload}'[copy a file into the jail before the start]:file:_files' \
 	'*'{-d,--download}'[copy files out after the end]:pattern:' \
 	'(-p --python)'{-p,--python}'[another interpreter]:interpreter:_files' \
-	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, nothing about the host]' \
+	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
 	'--json[answer of --check as JSON]' \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
-	'-e[one cell; a last expression is shown]:cell:' \
+	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--check[what this host enforces]' \
-	'--check-config[the configuration, and who set what]' \
+	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \
 	'(- *)'{-V,--version}'[version]' \
 	'1:program:_files' \
