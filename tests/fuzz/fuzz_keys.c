@@ -25,7 +25,7 @@ static void look(const struct key *out, int n, bool paste)
 	for (int i = 0; i < n; i++) {
 		wchar_t c = out[i].c;
 
-		check(out[i].code > 0 && out[i].code < KEY_PASTE_END);
+		check(out[i].code > 0 && out[i].code <= KEY_PASTE_END);
 		if (out[i].code == KEY_TEXT)
 			check(c >= 0x20 && c != 0x7F);
 		else if (out[i].code == KEY_PASTE_TEXT)
