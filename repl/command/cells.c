@@ -3,7 +3,7 @@
  * cells.c - :undo :reset :history :out :edit :time :quit
  *
  * Runs in:   front end, between cells
- * Trusts:    the warden; kept output is a guest's and is made safe again
+ * Trusts:    the warden; not kept output, which is a guest's and is made safe
  */
 #include "command.h"
 
@@ -54,7 +54,7 @@ int cells_undo(
 		return -1;
 	if (jail_undo(s->jail, (int)n, &back_to, &names, e) < 0)
 		return -1;
-	/* What was undone is no part of what :save writes. */
+	/* :save does not write the cells that were undone. */
 	record_undo(s->record, back_to);
 	session_frame(s, "%s", verdict_undo(text, back_to, names));
 	return 0;
@@ -89,7 +89,7 @@ static bool history_matches(
 	return memmem(src, n, line->rest, line->rest_n) != NULL;
 }
 
-/* How many there were before this command, which would find itself. */
+/* How many entries there are without this command, which would find itself. */
 static size_t history_before(struct session *s)
 {
 	size_t n, count = history_count(s->history);
@@ -128,8 +128,7 @@ int cells_history(
 	return 0;
 }
 
-/* Append output without its colours, which text that is made safe cannot have:
- * nobody wants to read "\x1b[31m". */
+/* Append output without its colours: made safe, they would read "\x1b[31m". */
 static void add_uncoloured(struct strbuf *b, const char *s, size_t n)
 {
 	const char *end = s + n, *esc;

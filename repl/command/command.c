@@ -3,7 +3,7 @@
  * command.c - the table of `:` commands, and running one
  *
  * Runs in:   front end, between cells
- * Trusts:    the person, as far as [policy] commands goes
+ * Trusts:    the person with the commands that [policy] commands allows
  */
 #include "command.h"
 
@@ -116,7 +116,6 @@ const struct command *command_find(
 	return found;
 }
 
-/* The wrong number of arguments is said in terms of the right ones. */
 static int check_count(const struct command *c, int n, struct err *e)
 {
 	if (n >= c->min && (c->max < 0 || n <= c->max))

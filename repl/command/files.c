@@ -87,7 +87,7 @@ static void sum_up(
 			what);
 }
 
-/* Whether it can only be meant for a place in the home. */
+/* Whether the name can only mean a place in the home. */
 static bool is_of_the_home(struct session *s, const char *name)
 {
 	return name[strlen(name) - 1] == '/' ||
@@ -95,7 +95,7 @@ static bool is_of_the_home(struct session *s, const char *name)
 	       transfer_home_has_dir(s->jail, name);
 }
 
-/* With more than one word, the last may say where to. */
+/* Of several words the last may be the target in the home. */
 static const char *upload_target(
 	struct session *s, const struct command_line *line, int *n)
 {
@@ -108,7 +108,7 @@ static const char *upload_target(
 	if (line->n < 2 || last->is_pattern || !last->s[0] ||
 		!is_of_the_home(s, last->s))
 		return NULL;
-	/* A file of the host by that name is meant as one more file. */
+	/* If the host has a file of that name, it is one more file to copy. */
 	path = hostfs_expand(s->host, last->s);
 	fd = path ? hostfs_open_file(s->host, path, &st, NULL) : -1;
 	if (fd >= 0) {
@@ -131,7 +131,7 @@ int files_upload(
 	return r;
 }
 
-/* A place that is certainly the host's, whether there is something or not. */
+/* Whether the name can only mean a place on the host, existing or not. */
 static bool is_of_the_host(const char *s)
 {
 	return s[0] == '~' || !strncmp(s, "../", 3) ||
@@ -182,8 +182,8 @@ int files_ready(struct session *s, struct err *e)
 	return 0;
 }
 
-/* It may be asked for more than once: by a person who stays after a warning,
- * and then by a signal, which is no reason to leave a result behind. */
+/* May be called more than once: the person stays after a warning, and then a
+ * signal ends the session. Even then the results are downloaded. */
 int files_finish(struct session *s)
 {
 	const struct options *o = s->opt;
@@ -301,8 +301,8 @@ int files_show(
 	return 0;
 }
 
-/* Remove what is listed and meant; without a word all of it. How many entries
- * are gone, or -1. */
+/* Remove the listed entries that the word means; without a word, all of them.
+ * How many entries are gone, or -1. */
 static int remove_listed(struct session *s, const struct jail_files *files,
 	const struct lexer_word *w, struct err *e)
 {
@@ -324,8 +324,9 @@ static int remove_listed(struct session *s, const struct jail_files *files,
 	return n;
 }
 
-/* What there is more of than is listed comes up in the next list. *more: the
- * last was not of all, or what runs on makes files as fast as they go. */
+/* Entries that do not fit in one list come up in the next one. *more: there
+ * are entries that were never listed, or a process in the jail makes files as
+ * fast as they are removed. */
 static int remove_meant(
 	struct session *s, const struct lexer_word *w, int *more, struct err *e)
 {
@@ -348,7 +349,7 @@ static int remove_meant(
 	return total;
 }
 
-/* Remove what has this very name and was not listed. As above. */
+/* Remove the entry of exactly this name, which was not listed. */
 static int remove_named(
 	struct session *s, const struct lexer_word *w, int *more, struct err *e)
 {

@@ -3,9 +3,9 @@
  * offer.c - what Tab offers
  *
  * Runs in:   front end, inside editor_read()
- * Trusts:    nothing a guest answers: its candidates are text, checked by
- *            complete_add(), and never run. In a locked session names of
- *            host files are never offered
+ * Trusts:    no answer of a guest: its candidates are text, checked by
+ *            complete_add(), and never run
+ * Leaves:    names of host files unsaid in a locked session
  */
 #include "command.h"
 #include "jail/base/err.h"
@@ -27,8 +27,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define NAMES_MAX 2000
 
 int offer_parse_answer(
 	const char *answer, size_t n, size_t cursor, struct complete_list *out)
@@ -52,7 +50,8 @@ int offer_parse_answer(
 	return 0;
 }
 
-/* The quote, and the bracket, that the only candidate wants behind it. */
+/* Note the quote and the bracket that are still missing behind the only
+ * candidate. */
 static void close_candidate(
 	const char *text, size_t start, struct complete_list *out)
 {
@@ -83,7 +82,7 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 	return r;
 }
 
-/* Offer `name` for the word begun at out->start. */
+/* Offer `name`, quoted as the word begun at out->start is. */
 static void offer(struct complete_list *out, const char *name, char open)
 {
 	auto_free char *quoted = lexer_quote(name, open);
@@ -155,14 +154,14 @@ static void complete_home(struct session *s, const char *word, char open,
 
 	if (jail_home_list(s->jail, &files, NULL) < 0)
 		return;
-	for (size_t i = 0; i < files.n && out->count < NAMES_MAX; i++)
+	for (size_t i = 0; i < files.n; i++)
 		if (!strncmp(files.v[i].path, word, n) &&
 			files.v[i].type != 'd')
 			offer(out, files.v[i].path, open);
 	jail_files_free(&files);
 }
 
-/* With a blank behind those that take arguments, where those may follow. */
+/* `blank`: put one behind the commands that take arguments. */
 static void complete_commands(struct session *s, const char *word, bool blank,
 	struct complete_list *out)
 {
@@ -176,27 +175,6 @@ static void complete_commands(struct session *s, const char *word, bool blank,
 		if (!strncmp(c->name, word, n) &&
 			config_allows_command(s->cfg, c->name))
 			complete_add(out, name, (size_t)len);
-	}
-}
-
-/* The last argument of the command, which Tab was pressed behind. */
-static void complete_argument(struct session *s, const struct command *c,
-	const char *word, char open, struct complete_list *out)
-{
-	switch (c->arg) {
-	case ARG_NONE:
-	case ARG_PYTHON:
-	case ARG_CELL:
-		return;
-	case ARG_HOST:
-		complete_host(s, word, open, out);
-		return;
-	case ARG_HOME:
-		complete_home(s, word, open, out);
-		return;
-	case ARG_COMMAND:
-		complete_commands(s, word, false, out);
-		return;
 	}
 }
 
@@ -234,7 +212,12 @@ static int complete_command(struct session *s, const char *text, size_t n,
 		word = w.v[w.n - 1].s;
 		out->start = name_at + w.v[w.n - 1].start;
 	}
-	complete_argument(s, c, word, w.open, out);
+	if (c->arg == ARG_HOST)
+		complete_host(s, word, w.open, out);
+	else if (c->arg == ARG_HOME)
+		complete_home(s, word, w.open, out);
+	else if (c->arg == ARG_COMMAND)
+		complete_commands(s, word, false, out);
 	lexer_words_free(&w);
 	return 0;
 }
@@ -250,8 +233,8 @@ int offer_cell(void *ctx, const char *text, size_t n, size_t cursor,
 		r = complete_command(s, text, n, cursor, out);
 	else
 		r = complete_python(s, text, cursor, 0, out);
-	/* What the warden said meanwhile waits in the queue, not in the
-	 * descriptor that the editor polls. */
+	/* The warden's messages of that time were queued: the editor's poll of
+	 * the descriptor would not see them. */
 	event_take_all(s);
 	return r;
 }

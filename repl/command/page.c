@@ -74,9 +74,9 @@ static size_t take_rows(const char *text, size_t n, int rows, int columns)
 
 	while (rows > 0 && at < n) {
 		const char *nl = strchr(text + at, '\n');
-		int width;
+		size_t line = (size_t)(nl - text) - at;
+		int width = layout_columns(text + at, line);
 
-		width = layout_columns(text + at, (size_t)(nl - text) - at);
 		rows -= width > columns ? (width + columns - 1) / columns : 1;
 		at = (size_t)(nl - text) + 1;
 	}
@@ -87,7 +87,7 @@ static void page_lines(struct session *s, char *text, size_t n)
 {
 	int page, rows, columns;
 
-	/* It may have another size since the last cell. */
+	/* The terminal may have another size since the last cell. */
 	editor_size(s->editor, &rows, &columns);
 	page = s->term->rows && rows > 2 ? rows - 1 : 0;
 	if (!page || !s->term->in_tty || !s->term->out_tty || s->term->dumb) {

@@ -75,7 +75,7 @@ static char *read_script(
 	return buf;
 }
 
-/* Some editors begin a file with a mark that is no Python. */
+/* Some editors begin a file with a byte order mark, which is not Python. */
 static const char *behind_mark(const char *script, size_t n)
 {
 	return n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? script + 3

@@ -148,7 +148,7 @@ void complete_key(struct editor *ed)
 	if (!ed->complete)
 		return;
 	text = wide_to_utf8(t.s, t.n, &n);
-	if (text && ed->complete(ed->complete_ctx, text, n, before, &c) == 0 &&
+	if (text && ed->complete(ed->ctx, text, n, before, &c) == 0 &&
 		c.count > 0 && c.start <= before)
 		apply(ed, &c, text, before);
 	else if (c.dropped)

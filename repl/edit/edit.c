@@ -186,9 +186,7 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 			return n;
 		name[len++] = (char)s[i];
 	}
-	return ed->takes_cell && ed->takes_cell(ed->takes_cell_ctx, name, len)
-		       ? i
-		       : n;
+	return ed->takes_cell && ed->takes_cell(ed->ctx, name, len) ? i : n;
 }
 
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)

@@ -60,7 +60,8 @@ int editor_open(
 		return err_errno(e, "editor");
 	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
 	ed->takes_cell = opts->takes_cell;
-	ed->takes_cell_ctx = opts->takes_cell_ctx;
+	ed->complete = opts->complete;
+	ed->ctx = opts->ctx;
 	ed->recall.history = opts->history;
 	ed->view.out = opts->out;
 	ed->view.out_is_tty = isatty(opts->out);
@@ -288,15 +289,6 @@ int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
 void editor_unwatch_fd(struct editor *ed, int fd)
 {
 	input_unwatch(&ed->input, fd);
-}
-
-void editor_set_complete_cb(struct editor *ed,
-	int (*cb)(void *ctx, const char *text, size_t n, size_t cursor,
-		struct complete_list *out),
-	void *ctx)
-{
-	ed->complete = cb;
-	ed->complete_ctx = ctx;
 }
 
 void editor_resized(struct editor *ed)

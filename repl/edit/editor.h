@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct complete_list;
 struct editor;
 struct err;
 struct history;
@@ -40,7 +41,14 @@ struct editor_opts {
 	/* Whether the command of this name takes a cell, whose end is then
 	 * judged as that of any cell. NULL: no command does. */
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
-	void *takes_cell_ctx;
+
+	/* Asks for candidates when Tab is pressed behind a word: `text` is the
+	 * whole cell, `cursor` an offset in it, in bytes. May call
+	 * editor_print_above(). Any return but 0 means no candidates. NULL:
+	 * Tab completes nothing. */
+	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
+		struct complete_list *out);
+	void *ctx; /* of both */
 };
 
 /* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to
@@ -110,13 +118,5 @@ int complete_add(struct complete_list *c, const char *s, size_t n);
 
 /* Free the candidates. */
 void complete_free(struct complete_list *c);
-
-/* Ask cb for candidates when Tab is pressed behind a word: `text` is the whole
- * cell, `cursor` an offset in it, in bytes. cb may call editor_print_above().
- * Any return other than 0 means no candidates. */
-void editor_set_complete_cb(struct editor *ed,
-	int (*cb)(void *ctx, const char *text, size_t n, size_t cursor,
-		struct complete_list *out),
-	void *ctx);
 
 #endif

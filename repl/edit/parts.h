@@ -246,11 +246,10 @@ struct editor {
 	struct recall recall;
 	struct edit edit;
 
+	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
 		struct complete_list *out);
-	void *complete_ctx;
-	bool (*takes_cell)(void *ctx, const char *name, size_t n);
-	void *takes_cell_ctx;
+	void *ctx; /* of both */
 
 	bool reading;
 	enum editor_result result; /* of the drawn read under way */

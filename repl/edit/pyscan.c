@@ -4,7 +4,7 @@
  *
  * Runs in:   the front end
  * Holds:     nothing
- * Trusts:    nothing: any characters may come, and every loop advances
+ * Trusts:    no character of the text; every loop advances
  * Leaves:    nothing
  */
 #include "pyscan.h"
@@ -42,7 +42,7 @@ static bool is_in(wchar_t c, const wchar_t *set)
 	return c && wcschr(set, c);
 }
 
-/* A string whose first quote is at `at`. */
+/* Find the end of a string whose first quote is at `at`. */
 static void string_end(
 	const wchar_t *s, size_t n, size_t at, struct pyscan_token *t)
 {
@@ -67,7 +67,7 @@ static void string_end(
 			return;
 		}
 	}
-	/* "abc\ at the end of the text goes on in the next line. */
+	/* "abc\ at the end of the text continues on the next line. */
 	t->open = triple || i > n;
 	t->broken = !t->open;
 	t->end = n;
@@ -222,22 +222,22 @@ void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours)
 	}
 }
 
-/* One logical line: a statement, over as many lines as brackets take. */
+/* One logical line: a statement, which brackets may spread over many rows. */
 struct pyscan_line {
 	size_t indent_at, indent_n;
 	struct pyscan_token first;
 	struct pyscan_token last;
-	bool any;   /* has a token other than blanks and comments */
-	bool colon; /* one of them a colon outside brackets */
+	bool any;   /* it has a token other than blanks and comments */
+	bool colon; /* one of them is a colon outside brackets */
 };
 
 struct pyscan_walk {
 	const wchar_t *s;
 	size_t n;
-	struct pyscan_line line; /* the one that is not finished */
-	struct pyscan_line done; /* the last finished one with a token */
-	size_t lines;		 /* finished ones with a token */
-	size_t row;		 /* where the present row begins */
+	struct pyscan_line line; /* not finished yet */
+	struct pyscan_line done; /* the last finished line with a token */
+	size_t lines;		 /* how many finished lines with a token */
+	size_t row;		 /* where this row begins */
 	size_t row_indent;	 /* its blanks */
 	bool row_any;		 /* a token, or a comment, is on it */
 	bool row_code;		 /* a token is on it */
@@ -330,8 +330,8 @@ static void walk(struct pyscan_walk *w, const wchar_t *s, size_t n)
 			break;
 		case PYSCAN_JOIN:
 			w->inside |= t.open;
-			/* A blank row after it ends the statement, as in
-			 * Python's own prompt. */
+			/* A blank row behind a backslash ends the
+			 * statement, as at Python's own prompt. */
 			if (t.end < n)
 				walk_row_begin(w, t.end);
 			break;
@@ -360,7 +360,7 @@ static bool ends_with(
 	return l->last.kind == PYSCAN_OPERATOR && w->s[l->last.start] == c;
 }
 
-/* A statement on one line that a clause may follow, or that is a clause. */
+/* Whether a clause such as `else` may follow the line: `if x: y`. */
 static bool may_go_on(const struct pyscan_walk *w, const struct pyscan_line *l)
 {
 	static const wchar_t *const words[] = {L"if", L"try", L"elif", L"else",
@@ -429,8 +429,8 @@ struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n)
 	return in;
 }
 
-/* Where the expression begins that an open f-string, whose quotes are at
- * `quote`, ends inside; 0: none. */
+/* Where the last open expression of an open f-string begins, behind its brace;
+ * the string's quotes are at `quote`. 0: there is none. */
 static size_t in_braces(
 	const wchar_t *s, const struct pyscan_token *t, size_t quote)
 {
@@ -448,8 +448,8 @@ static size_t in_braces(
 /* What a text ends with. */
 struct pyscan_tail {
 	struct pyscan_token last;
-	bool is_key;  /* right behind NAME[ */
-	bool is_open; /* a string that does not end */
+	bool is_key;  /* it stands right behind NAME[ */
+	bool is_open; /* it is a string without an end */
 	size_t quote; /* where its quotes begin */
 };
 

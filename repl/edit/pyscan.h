@@ -3,8 +3,8 @@
  * pyscan.h - as much of Python's grammar as an editor needs
  *
  * Tokens for colouring, whether a cell is complete, and how far a new line is
- * indented. Pure, and never the judge of correctness: what it cannot make
- * sense of counts as complete, so that Python itself says what is wrong.
+ * indented. Pure. The scanner does not judge correctness: text that it cannot
+ * parse counts as complete, so that Python itself reports the error.
  */
 #ifndef REPL_EDIT_PYSCAN_H
 #define REPL_EDIT_PYSCAN_H
@@ -31,10 +31,10 @@ struct pyscan_token {
 	enum pyscan_kind kind;
 	size_t start, end;
 	bool open;   /* the text ends inside it (triple quotes, a join) */
-	bool broken; /* a string of one line that does not end on it */
+	bool broken; /* a one-line string without an end */
 };
 
-/* The token at `at`; PYSCAN_END at the end. Never empty otherwise. */
+/* The token at `at`, never empty; PYSCAN_END at the end. */
 struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
 
 enum pyscan_colour {
@@ -52,9 +52,9 @@ void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours);
 enum pyscan_state {
 	PYSCAN_EMPTY,	 /* blanks and comments only */
 	PYSCAN_COMPLETE, /* can run */
-	PYSCAN_BLOCK,	 /* can run; may go on: a blank line ends it */
-	PYSCAN_HEADER,	 /* a body, or what is decorated, must follow */
-	PYSCAN_INSIDE,	 /* in brackets, a triple-quoted string, or joined */
+	PYSCAN_BLOCK,	 /* can run, or go on: a blank line ends it */
+	PYSCAN_HEADER,	 /* a body, or a decorated definition, must follow */
+	PYSCAN_INSIDE,	 /* in brackets, in """, or behind a backslash */
 };
 
 struct pyscan {
@@ -65,10 +65,10 @@ struct pyscan {
 /* Look at a whole cell. */
 struct pyscan pyscan_cell(const wchar_t *s, size_t n);
 
-/* What is still missing behind a key or a file name that the text ends with:
- * the quote of an open string, and the bracket where it is all that stands
- * behind NAME[. Nothing behind a directory. Looks into the braces of an
- * f-string. */
+/* Find what is still missing behind a key or a file name that the text ends
+ * with: the quote of an open string, and the bracket if the string or number
+ * stands right behind NAME[. Behind a directory nothing is missing. Looks into
+ * the braces of an f-string. */
 #define PYSCAN_CLOSER 5
 void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
 

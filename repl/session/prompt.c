@@ -229,7 +229,8 @@ static int open_parts(struct session *s, struct err *e)
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,
 		.takes_cell = s->calls->takes_cell,
-		.takes_cell_ctx = s,
+		.complete = s->calls->complete,
+		.ctx = s,
 	};
 
 	s->record = record_new();
@@ -238,7 +239,6 @@ static int open_parts(struct session *s, struct err *e)
 	if (cell_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
 		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
-	editor_set_complete_cb(s->editor, s->calls->complete, s);
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
 	return 0;

@@ -44,7 +44,7 @@ struct session_calls {
 	/* Run a line that is a command. 0, or -1 with e; 1: it is a cell. */
 	int (*line)(
 		struct session *s, const char *src, size_t n, struct err *e);
-	/* What the editor asks: editor_opts and editor_set_complete_cb(). */
+	/* What the editor asks: editor_opts. */
 	bool (*takes_cell)(void *session, const char *name, size_t n);
 	int (*complete)(void *session, const char *text, size_t n,
 		size_t cursor, struct complete_list *out);
