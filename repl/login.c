@@ -23,6 +23,7 @@
 #include "login.h"
 
 #include "jail/base/err.h"
+#include "repl/config/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,17 @@ int login_decide(
 	else if (argc > 2 && !strcmp(argv[1], "--login"))
 		return refuse_options(e);
 	return 0;
+}
+
+void login_options(const struct login *login, bool terminal, struct options *o)
+{
+	static char *no_args[] = {NULL};
+
+	*o = (struct options){.args = no_args, .text = login->command};
+	if (login->command)
+		o->mode = OPTIONS_CELL;
+	else
+		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
 }
 
 /* Whether one of the words after the first is an option of single letters

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct err;
+struct options;
 
 enum login_kind {
 	LOGIN_NOT,     /* an ordinary run: options.h */
@@ -34,6 +35,10 @@ struct login {
  * which it cannot have. */
 int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
+
+/* What a login asked for, as options: a session, a cell, or (without a
+ * terminal) a program on standard input. Borrows the command. */
+void login_options(const struct login *login, bool terminal, struct options *o);
 
 /* The service that `command` asks for, such as "sftp", when it is not a cell
  * but the far end of a file transfer; else NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - argv → what to do
+ * main.c - from argv to what is done
  *
  * Runs in:   front end; forks the warden
  * Holds:     everything the person has, until confine_front()
@@ -19,6 +19,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "login.h"
+#include "person.h"
 #include "repl/command/command.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
@@ -29,34 +30,16 @@
 #include "repl/session/prompt.h"
 #include "repl/session/session.h"
 #include "repl/session/setup.h"
-#include "repl/session/slots.h"
 #include "repl/term/signals.h"
 #include "repl/term/terminal.h"
-#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define GROUPS_MAX 256
-
-/* Who started us. */
-struct person {
-	char *name, *shell;
-	char *account_home; /* as the password entry has it */
-	char *home;	    /* as the environment says, where that may */
-	char *groups[GROUPS_MAX];
-	size_t n_groups;
-	char config_file[PATH_MAX];
-	char state_dir[PATH_MAX];
-};
 
 /* Everything that lives as long as the process. */
 struct run {
@@ -92,41 +75,26 @@ static int exit_status_of(const struct err *e)
 	return 1;
 }
 
-/* Say foreign text line by line, each made safe. */
-static void complain(const char *text)
-{
-	char line[1200] = "cellblock: ";
-	size_t at = strlen(line);
-
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-
-		text_safe(line + at, sizeof(line) - at, text, n);
-		terminal_print_line(stderr, line);
-		text += n + (text[n] == '\n');
-	}
-}
-
-/* The same for what is there to be copied: never folded. */
-static void hint(const char *text)
-{
-	char safe[1200];
-
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-
-		text_safe(safe, sizeof(safe), text, n);
-		fprintf(stderr, "  %s\n", safe);
-		text += n + (text[n] == '\n');
-	}
-}
-
 /* Say why, once, and end. */
 static _Noreturn void die(const struct err *e)
 {
-	complain(e->msg);
-	hint(e->hint);
+	terminal_refuse(e);
 	exit(exit_status_of(e));
+}
+
+/* `r` is what a step returned: below 0, it failed. */
+static void must(int r, const struct err *e)
+{
+	if (r < 0)
+		die(e);
+}
+
+/* The same for a step without which there is no jail. */
+static void must_for_jail(int r, struct err *e)
+{
+	if (r < 0)
+		err_kind_set(e, ERR_JAIL);
+	must(r, e);
 }
 
 /* A descriptor that is not there would be taken by the next file opened, and
@@ -151,91 +119,7 @@ static void set_locale(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* ---- the person ---- */
-
-static void find_groups(struct person *p, const struct passwd *pw)
-{
-	gid_t gids[GROUPS_MAX];
-	int n = GROUPS_MAX;
-
-	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
-		n = GROUPS_MAX;
-	for (int i = 0; i < n; i++) {
-		const struct group *g = getgrgid(gids[i]);
-
-		if (g)
-			p->groups[p->n_groups++] = strdup(g->gr_name);
-	}
-}
-
-static void find_person(struct person *p)
-{
-	const struct passwd *pw = getpwuid(getuid());
-
-	if (!pw)
-		return;
-	p->name = strdup(pw->pw_name);
-	p->account_home = strdup(pw->pw_dir);
-	p->home = strdup(pw->pw_dir);
-	p->shell = strdup(pw->pw_shell);
-}
-
-/* Whoever is no login may have another home for the time being. */
-static void prefer_home(struct person *p, const char *home)
-{
-	if (!home || home[0] != '/')
-		return;
-	free(p->home);
-	p->home = strdup(home);
-}
-
-/* Names of groups cost a look at the name service: only where there are files
- * for groups at all. */
-static void find_person_groups(struct person *p)
-{
-	const struct passwd *pw;
-
-	if (access(CONFIG_SYSTEM_DIR "/groups", F_OK) < 0)
-		return;
-	pw = getpwuid(getuid());
-	if (pw)
-		find_groups(p, pw);
-}
-
-static void free_person(struct person *p)
-{
-	free(p->name);
-	free(p->account_home);
-	free(p->home);
-	free(p->shell);
-	for (size_t i = 0; i < p->n_groups; i++)
-		free(p->groups[i]);
-}
-
-static bool is_this_program(const char *path)
-{
-	struct stat a, b;
-
-	return path && stat(path, &a) == 0 && stat("/proc/self/exe", &b) == 0 &&
-	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 /* ---- what to do ---- */
-
-/* What a login asked for: a session, a cell, or a program on its input. */
-static void login_options(struct run *r, bool terminal)
-{
-	struct options *o = &r->opt;
-	static char *no_args[] = {NULL};
-
-	*o = (struct options){.args = no_args};
-	if (r->login.command) {
-		o->mode = OPTIONS_CELL;
-		o->text = r->login.command;
-	} else {
-		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
-	}
-}
 
 /* The arguments where they are not overwritten, as they are in pid 1 of a jail
  * (init.c): one block, NULL without memory. */
@@ -262,17 +146,15 @@ static void decide(struct run *r, int argc, char **argv)
 	struct login_start start = {.argc = argc,
 		.argv = argv,
 		.original = getenv("SSH_ORIGINAL_COMMAND"),
-		.shell_is_us = is_this_program(r->person.shell)};
+		.shell_is_us = person_shell_is_us(&r->person)};
 	struct err e = {0};
 	const char *service;
 	char refusal[1024];
 
-	if (login_decide(&start, &r->login, &e) < 0)
-		die(&e);
+	must(login_decide(&start, &r->login, &e), &e);
 	if (r->login.kind == LOGIN_NOT) {
-		prefer_home(&r->person, getenv("HOME"));
-		if (options_parse(&r->opt, argc, argv, isatty(0), &e) < 0)
-			die(&e);
+		person_prefer_home(&r->person, getenv("HOME"));
+		must(options_parse(&r->opt, argc, argv, isatty(0), &e), &e);
 		return;
 	}
 	service = r->login.command ? login_service(r->login.command) : NULL;
@@ -281,7 +163,7 @@ static void decide(struct run *r, int argc, char **argv)
 		fputs(refusal, stderr);
 		exit(1);
 	}
-	login_options(r, isatty(0));
+	login_options(&r->login, isatty(0), &r->opt);
 	r->login_env = login_scrub_env(environ, r->person.home, r->person.name);
 	if (!r->login_env) {
 		err_errno(&e, "prepare the environment");
@@ -308,7 +190,7 @@ static void load_config(struct run *r)
 	};
 	struct person *p = &r->person;
 
-	find_person_groups(p);
+	person_find_groups(p);
 	where.ngroups = p->n_groups;
 	if (config_user_file(getenv("XDG_CONFIG_HOME"), p->home, p->config_file,
 		    sizeof(p->config_file)) == 0)
@@ -324,10 +206,10 @@ static void load_config(struct run *r)
 
 /* ---- a session or a program ---- */
 
-/* One of the person's places; held until the process ends. They are counted
- * beside the history, but where an administrator set the number, the person's
- * environment says nothing about where, and who cannot be counted stays out.
- */
+/* Take one of the person's places until the process ends. They are counted
+ * beside the history. Where an administrator set their number, the person's
+ * environment does not decide where, and a session that cannot be counted does
+ * not start. */
 static void claim_slot(const struct run *r)
 {
 	bool bound = config_is_bound(&r->cfg);
@@ -346,7 +228,7 @@ static void claim_slot(const struct run *r)
 	}
 	if (fd >= 0) {
 		close(fd);
-		fd = slots_claim(dir, r->cfg.limits.per_user, &e);
+		fd = setup_claim_slot(dir, r->cfg.limits.per_user, &e);
 	}
 	if (fd < 0 && bound)
 		err_kind_set(&e, ERR_CONFIG);
@@ -376,8 +258,10 @@ static void open_history(struct run *r)
 		p->state_dir[0] = '\0';
 }
 
+/* From the configuration to a confined front end and a warden that builds. */
 static void start_jail(struct run *r, enum spec_mode mode)
 {
+	bool session = mode == SPEC_SESSION;
 	struct err e = {0};
 	struct confine c = {.cfg = &r->cfg,
 		.opt = &r->opt,
@@ -385,37 +269,24 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		.state_dir = r->person.state_dir};
 
 	terminal_open(&r->term, r->cfg.colour);
-	if (setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term, mode,
-		    &e) < 0)
-		die(&e);
-	if (mode == SPEC_PROGRAM) {
+	must(setup_spec(
+		     &r->spec, &r->setup, &r->cfg, &r->opt, &r->term, mode, &e),
+		&e);
+	if (!session) {
 		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
-		if (!r->argv)
-			die(&e);
+		must(r->argv ? 0 : -1, &e);
 		r->spec.argv = r->argv;
 	}
-	if (jail_open(&r->jail, &r->spec, &e) < 0) {
-		err_kind_set(&e, ERR_JAIL);
-		die(&e);
-	}
+	must_for_jail(jail_open(&r->jail, &r->spec, &e), &e);
 	set_locale(); /* while the warden builds */
-	if (log_open(&r->log, &r->cfg, r->person.name, mode == SPEC_SESSION,
-		    &e) < 0)
-		die(&e);
-	if (signals_open(&r->signals, mode == SPEC_SESSION, &e) < 0) {
-		err_kind_set(&e, ERR_JAIL);
-		die(&e);
-	}
-	if (hostfs_open(&r->host, &r->cfg, r->person.home, &e) < 0)
-		die(&e);
-	if (mode == SPEC_SESSION) {
+	must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	must_for_jail(signals_open(&r->signals, session, &e), &e);
+	must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
+	if (session) {
 		claim_slot(r);
 		open_history(r);
 	}
-	if (confine_front(&c, &e) < 0) {
-		err_kind_set(&e, ERR_JAIL);
-		die(&e);
-	}
+	must_for_jail(confine_front(&c, &e), &e);
 }
 
 static int run_session(struct run *r, struct err *e)
@@ -464,14 +335,13 @@ static int run_in_jail(struct run *r)
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
 	if (jail_close(r->jail, &left) < 0)
-		complain(left.msg);
+		terminal_complain(NULL, left.msg);
 	hostfs_close(&r->host);
 	history_free(r->history);
 	free(r->argv);
 	signals_close(&r->signals);
 	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
-	if (status < 0)
-		die(&e);
+	must(status, &e);
 	return status;
 }
 
@@ -480,12 +350,11 @@ static int run_check(struct run *r)
 	struct err e = {0};
 	int status;
 
-	if (setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
-		    SPEC_PROGRAM, &e) < 0)
-		die(&e);
+	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+		     SPEC_PROGRAM, &e),
+		&e);
 	status = check_run(&r->spec, r->opt.json, r->opt.verbose, &e);
-	if (status < 0)
-		die(&e);
+	must(status, &e);
 	return status;
 }
 
@@ -535,7 +404,7 @@ static int close_stdout(int status)
 			err_errno(&e, "write standard output");
 		else
 			err_set(&e, "standard output was not written whole");
-		complain(e.msg);
+		terminal_complain(NULL, e.msg);
 	}
 	return status ? status : 1;
 }
@@ -549,14 +418,14 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	if (!r || !args)
 		return 1;
-	find_person(&r->person);
+	person_find(&r->person);
 	decide(r, argc, args);
 	status = run(r);
 	status = close_stdout(status);
 	options_fini(&r->opt);
 	config_fini(&r->cfg);
 	login_env_free(r->login_env);
-	free_person(&r->person);
+	person_free(&r->person);
 	free(r);
 	free(args);
 	return status;

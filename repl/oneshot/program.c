@@ -29,7 +29,6 @@
 #include "repl/term/relay.h"
 #include "repl/term/signals.h"
 #include "repl/term/terminal.h"
-#include "repl/text/text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -116,17 +115,6 @@ int program_exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* A line of ours, on standard error. */
-static void complain(const char *what, const char *text)
-{
-	char safe[1024], line[1200];
-
-	text_safe(safe, sizeof(safe), text, strlen(text));
-	snprintf(line, sizeof(line), "cellblock: %s%s%s", what,
-		what[0] ? ": " : "", safe);
-	terminal_print_line(stderr, line);
-}
-
 /* ---- files, before and after ---- */
 
 static void say_nothing(void *arg, const char *line)
@@ -146,9 +134,7 @@ static void refuse_start(void *arg, const struct err *e)
 static void refuse(void *arg, const struct err *e)
 {
 	(void)arg;
-	complain("", e->msg);
-	if (e->hint[0])
-		fprintf(stderr, "  %s\n", e->hint);
+	terminal_refuse(e);
 }
 
 static struct transfer transfer_for(struct program *p)
@@ -304,7 +290,7 @@ static void take(struct program *p, struct jail_event *ev)
 	case JAIL_UP:
 		take_up(p, ev);
 		if (p->start->opt->verbose && ev->limited[0])
-			complain("on this host", ev->limited);
+			terminal_complain("on this host", ev->limited);
 		break;
 	case JAIL_EXITED:
 		p->how = ev->program;
@@ -316,7 +302,7 @@ static void take(struct program *p, struct jail_event *ev)
 		p->gone = true;
 		break;
 	case JAIL_NOTICE:
-		complain("", ev->text);
+		terminal_complain(NULL, ev->text);
 		break;
 	case JAIL_LIMIT:
 		p->how = (struct jail_program){
@@ -452,7 +438,7 @@ static int status_of(struct program *p)
 	if (is_interrupted(p) || p->cancelled)
 		return 128 + SIGINT;
 	if (out_error && out_error != EPIPE) {
-		complain("write standard output", strerror(out_error));
+		terminal_complain("write standard output", strerror(out_error));
 		return 1;
 	}
 	if (!p->exited)
@@ -468,7 +454,7 @@ static int status_of(struct program *p)
 	log_limit(start->log, p->how.limit);
 	verdict_limit(text, p->how.limit, &start->cfg->limits);
 	strncat(text, set, sizeof(text) - strlen(text) - 1);
-	complain("the program was ended", text);
+	terminal_complain("the program was ended", text);
 	return 128 + SIGKILL;
 }
 

@@ -3,20 +3,27 @@
  * setup.c - from the configuration to a jail that stands
  *
  * Runs in:   front end, before and just after the warden is forked
- * Trusts:    the merged configuration; of the environment only TERM, and that
- *            only when it looks like the name of a terminal
+ * Trusts:    the merged configuration; of the environment only a TERM that
+ *            looks like the name of a terminal; the person's state directory,
+ *            as far as counting sessions goes: somebody who can write there
+ *            without Cellblock is not bound by the count
  */
 #include "setup.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/term/terminal.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A terminal's name: no slash, no blank, nothing that terminfo would take
  * for a path. */
@@ -99,4 +106,37 @@ int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
 	}
 	jail_event_close(&ev);
 	return r;
+}
+
+/* A slot is a lock on one byte, which the kernel drops with the descriptor. */
+int setup_claim_slot(const char *dir, int most, struct err *e)
+{
+	auto_close int fd = -1;
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/sessions", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+		0600);
+	if (fd < 0)
+		return err_errno(e, "count the sessions in %s", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(e, "count the sessions in %s: not a file", path);
+	for (int i = 0; i < most; i++) {
+		struct flock place = {.l_type = F_WRLCK,
+			.l_whence = SEEK_SET,
+			.l_start = i,
+			.l_len = 1};
+
+		if (fcntl(fd, F_OFD_SETLK, &place) == 0)
+			return fd_take(&fd);
+		if (errno != EAGAIN && errno != EACCES)
+			return err_errno(e, "count the sessions in %s", path);
+	}
+	err_set(e,
+		most == 1 ? "there is %d session already"
+			  : "there are %d sessions already",
+		most);
+	err_hint(e, "leave one of them; session.per_user = %d", most);
+	return err_kind_set(e, ERR_CONFIG);
 }

@@ -47,4 +47,9 @@ int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
 /* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
 int setup_failed(struct err *e, const struct err *why);
 
+/* Take one of `most` places in the file `sessions` of a directory. Returns a
+ * descriptor that holds the place until it is closed or the process ends; -1
+ * with e (ERR_CONFIG) when all are taken, or when the file cannot be used. */
+int setup_claim_slot(const char *dir, int most, struct err *e);
+
 #endif

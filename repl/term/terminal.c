@@ -13,9 +13,11 @@
  */
 #include "terminal.h"
 
+#include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/table.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -175,6 +177,33 @@ void terminal_print_line(FILE *f, const char *line)
 	if (!b.failed)
 		fputs(b.s, f);
 	strbuf_free(&b);
+}
+
+void terminal_complain(const char *what, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		char safe[1024], line[1200];
+
+		text_safe(safe, sizeof(safe), text, n);
+		snprintf(line, sizeof(line), "cellblock: %s%s%s",
+			what ? what : "", what ? ": " : "", safe);
+		terminal_print_line(stderr, line);
+		text += n + (text[n] == '\n');
+	}
+}
+
+void terminal_refuse(const struct err *e)
+{
+	terminal_complain(NULL, e->msg);
+	for (const char *p = e->hint; *p;) {
+		size_t n = strcspn(p, "\n");
+		char safe[1200];
+
+		text_safe(safe, sizeof(safe), p, n);
+		fprintf(stderr, "  %s\n", safe);
+		p += n + (p[n] == '\n');
+	}
 }
 
 /* To a blocking descriptor no more is written than poll(2) promises: a terminal

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <termios.h>
 
+struct err;
+
 /* Caller's storage. */
 struct terminal {
 	int in;	     /* standard input */
@@ -63,6 +65,14 @@ int terminal_columns(int fd);
 /* Write a line of ours; where `f` is a terminal, it is folded at words and goes
  * on below its third column. */
 void terminal_print_line(FILE *f, const char *line);
+
+/* Write lines of ours to standard error, each "cellblock: WHAT: LINE" and made
+ * safe; `what` is NULL or ours. */
+void terminal_complain(const char *what, const char *text);
+
+/* The same for an error, with its hint. A hint is there to be copied, so it is
+ * never folded. */
+void terminal_refuse(const struct err *e);
 
 /* Write everything, waiting at most `timeout_ms` at a time for a terminal that
  * does not drain. 0, or -1: the terminal is gone, or stuck. */

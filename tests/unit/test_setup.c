@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_slots.c - a person has so many sessions and no more
+ * test_setup.c - a person has so many sessions and no more
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
-#include "repl/session/slots.h"
+#include "repl/session/setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,15 +47,16 @@ static void the_last_place_is_the_last(void **state)
 {
 	struct place *p = *state;
 	struct err e = {0};
-	int a = slots_claim(p->dir, 2, &e), b = slots_claim(p->dir, 2, &e);
+	int a = setup_claim_slot(p->dir, 2, &e),
+	    b = setup_claim_slot(p->dir, 2, &e);
 
 	assert_true(a >= 0);
 	assert_true(b >= 0);
-	assert_int_equal(slots_claim(p->dir, 2, &e), -1);
+	assert_int_equal(setup_claim_slot(p->dir, 2, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFIG);
 	assert_non_null(strstr(e.msg, "2 sessions"));
 	close(a);
-	a = slots_claim(p->dir, 2, &e);
+	a = setup_claim_slot(p->dir, 2, &e);
 	assert_true(a >= 0);
 	close(a);
 	close(b);
@@ -68,11 +69,11 @@ static void a_place_is_free_when_its_process_ends(void **state)
 	int fd;
 
 	if (pid == 0)
-		_exit(slots_claim(p->dir, 1, NULL) < 0);
+		_exit(setup_claim_slot(p->dir, 1, NULL) < 0);
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &fd, 0), pid);
 	assert_int_equal(fd, 0);
-	fd = slots_claim(p->dir, 1, NULL);
+	fd = setup_claim_slot(p->dir, 1, NULL);
 	assert_true(fd >= 0);
 	close(fd);
 }
@@ -84,7 +85,7 @@ static void a_planted_fifo_is_refused(void **state)
 
 	snprintf(path, sizeof(path), "%s/sessions", p->dir);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(slots_claim(p->dir, 1, NULL), -1);
+	assert_int_equal(setup_claim_slot(p->dir, 1, NULL), -1);
 }
 
 int main(void)
@@ -99,5 +100,5 @@ int main(void)
 			a_planted_fifo_is_refused, make_dir, remove_dir),
 	};
 
-	return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
 }
