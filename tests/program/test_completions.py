@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the shells offer, asked of the shells themselves."""
+"""The completions for bash, fish and zsh, as the shells themselves offer
+them."""
 import pathlib
 import re
 import shutil
@@ -18,7 +19,7 @@ class Bash:
         self.cb = cb
 
     def offers(self, *words):
-        """Candidates for the last word, as completion's caller gets them."""
+        """The candidates for the last word, in COMPREPLY."""
         quoted = " ".join(f"'{w}'" for w in words)
         script = (f"source {HERE}/cellblock.bash; COMP_WORDS=({quoted}); "
                   f"COMP_CWORD={len(words) - 1}; "
@@ -39,7 +40,7 @@ class Fish:
 
 
 class Zsh:
-    """At a prompt: its completion has no other door."""
+    """A zsh at a prompt: its completion works nowhere else."""
 
     def __init__(self, cb):
         place = cb.base / "zsh"
@@ -56,9 +57,9 @@ class Zsh:
 
     def offers(self, *words):
         s, line = self.session, " ".join(words)
-        s.type(line + "\x04")           # list, complete nothing
+        s.type(line + "\x04")           # Ctrl-D lists the candidates
         s.wait(lambda: len(s.screen.shown()) > 1 and
-               s.screen.cursor_row() == f"% {line}".rstrip(), "choices")
+               s.screen.cursor_row() == f"% {line}".rstrip(), "the candidates")
         rows = [r.split(" -- ")[0].split() for r in s.screen.shown()[1:]]
         return [word for row in rows for word in row]
 
@@ -86,21 +87,21 @@ def test_every_long_option_of_the_help_is_offered_and_no_other(cb, shell):
         == wanted
 
 
-def test_keys_are_offered_for_set(shell):
+def test_configuration_keys_are_offered_for_set(shell):
     offered = shell.offers("cellblock", "--set", "session.")
     assert {key.rstrip("=") for key in offered} == {
         "session.memory", "session.processes", "session.cpus", "session.idle",
         "session.lifetime", "session.per_user"}
 
 
-def test_files_are_offered_for_the_program(cb, shell):
+def test_files_are_offered_as_the_program(cb, shell):
     (cb.work / "homework.py").write_text("")
     (cb.work / "homework.txt").write_text("")
     assert sorted(shell.offers("cellblock", "-q", "home")) == [
         "homework.py", "homework.txt"]
 
 
-def test_behind_the_program_no_option_of_ours_is_offered(cb, shell):
+def test_no_option_of_cellblock_is_offered_after_the_program(cb, shell):
     (cb.work / "--its-own").write_text("")
     (cb.work / "--its-other").write_text("")
     assert sorted(shell.offers("cellblock", "prog.py", "--")) == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is shipped for the host, by the programs that read it."""
+"""The files in etc/, checked by the programs that read them."""
 import grp
 import os
 import pathlib
@@ -24,7 +24,7 @@ def program(name):
     return path
 
 
-def test_sshd_takes_the_snippet(tmp_path):
+def test_sshd_accepts_the_snippet(tmp_path):
     path = sshd.find()
     if not path:
         pytest.skip("there is no sshd")
@@ -55,7 +55,7 @@ def test_sshd_takes_the_snippet(tmp_path):
     assert "\nforcecommand none\n" in control, control
 
 
-def test_sysusers_makes_the_group(tmp_path):
+def test_systemd_sysusers_makes_the_group(tmp_path):
     (tmp_path / "etc").mkdir()
     r = subprocess.run(
         [program("systemd-sysusers"), f"--root={tmp_path}",
@@ -83,7 +83,7 @@ def test_the_slice_has_only_settings_that_systemd_knows(tmp_path):
     assert complaints(text) == []
 
 
-def test_apparmor_takes_the_profile():
+def test_apparmor_accepts_the_profile():
     parser = program("apparmor_parser")
     r = subprocess.run([parser, "-QK", str(ETC / "apparmor.d/cellblock")],
                        capture_output=True, text=True, check=False)
@@ -93,7 +93,7 @@ def test_apparmor_takes_the_profile():
 
 
 def test_remedies_name_files_that_are_shipped():
-    """What messages tell people to run is there."""
+    """The make targets and files that messages name exist."""
     makefile = (TESTS.parent / "Makefile")
     if not makefile.exists():
         pytest.skip("this copy of the tree has no Makefile")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cellblock instead of python3: arguments, streams, statuses."""
+"""cellblock in place of python3: arguments, streams, exit statuses."""
 import os
 import signal
 import subprocess
@@ -11,38 +11,38 @@ import pytest
 import hosttree
 
 
-def test_code(cb):
+def test_code_runs(cb):
     r = cb.run("-c", "print(6 * 7)")
     assert (r.code, r.out, r.err) == (0, b"42\n", b""), r
 
 
-def test_code_with_arguments(cb):
+def test_code_gets_its_arguments(cb):
     r = cb.run("-c", "import sys; print(sys.argv)", "a b", "--flag", "-t")
     assert r.text == "['-c', 'a b', '--flag', '-t']\n", r
 
 
-def test_file_with_arguments(cb):
+def test_a_file_gets_its_arguments(cb):
     cb.work.joinpath("prog.py").write_text(
         "import sys\nprint(sys.argv[1:], __name__)\n")
     r = cb.run("prog.py", "x", "-c", "--help")
     assert r.text == "['x', '-c', '--help'] __main__\n", r
 
 
-def test_file_by_absolute_path_outside_the_jail(cb):
+def test_a_file_may_be_given_by_an_absolute_host_path(cb):
     path = cb.home / "prog.py"
     path.write_text("print('read by the front end')\n")
     r = cb.run(str(path))
     assert r.text == "read by the front end\n", r
 
 
-def test_file_that_does_not_exist(cb):
+def test_a_missing_file_is_an_error(cb):
     r = cb.run("missing.py")
     assert r.code == 2 and "missing.py" in r.said, r
     assert r.said.startswith("cellblock: ")
 
 
 @pytest.mark.parametrize("kind", ["a directory", "a FIFO"])
-def test_file_that_is_none_is_told_from_standard_input(cb, kind):
+def test_a_directory_or_fifo_is_refused_as_a_program(cb, kind):
     (os.mkdir if kind == "a directory" else os.mkfifo)(cb.work / "thing")
     r = cb.run("thing")
     assert (r.code, r.out) == (2, b""), r
@@ -53,33 +53,33 @@ def test_file_that_is_none_is_told_from_standard_input(cb, kind):
     assert ("DIR/*" in r.said) == (kind == "a directory"), r
 
 
-def test_upload_that_does_not_exist(cb):
+def test_a_missing_upload_is_an_error(cb):
     r = cb.run("-u", "missing.csv", "-c", "print(1)")
     assert (r.code, r.out) == (2, b"") and "missing.csv" in r.said, r
 
 
-def test_cell_that_is_too_long(cb):
+def test_a_cell_beyond_the_source_limit_is_refused(cb):
     r = cb.run("-s", "cell.source=9", "-e", "123456789")
     assert r.text == "123456789\n", r
     r = cb.run("-s", "cell.source=9", "-e", "1234567890")
     assert (r.code, r.out) == (2, b"") and "cell.source" in r.said, r
 
 
-def test_program_from_standard_input(cb):
+def test_a_program_may_come_from_standard_input(cb):
     r = cb.run(stdin="print('from stdin')\nprint(2)\n")
     assert (r.code, r.text) == (0, "from stdin\n2\n"), r
     r = cb.run("-", stdin="print(__name__)")
     assert r.text == "__main__\n", r
 
 
-def test_module(cb):
+def test_a_module_runs(cb):
     r = cb.run("-m", "base64", "-t")
     assert r.code == 0 and b"Aladdin" in r.out, r
     r = cb.run("-m", "json.tool", stdin='{"a":1}')
     assert r.text == '{\n    "a": 1\n}\n', r
 
 
-def test_cell_shows_its_last_expression(cb):
+def test_a_cell_shows_its_last_expression(cb):
     assert cb.run("-e", "2**100").text == "1267650600228229401496703205376\n"
     assert cb.run("-e", "x = 20\nx + 1").text == "21\n"
     assert cb.run("-e", "x = 20").text == ""
@@ -91,13 +91,13 @@ def test_cell_shows_its_last_expression(cb):
     ("1/0", 1), ("x = = 1", 1), ("raise SystemExit('why')", 1),
     ("import sys; sys.exit(300)", 300 & 255),
 ])
-def test_exit_status_is_the_programs_own(cb, code, status):
+def test_the_exit_status_is_that_of_the_program(cb, code, status):
     assert cb.run("-c", code).code == status
 
 
 @pytest.mark.parametrize("sig", ["SIGTERM", "SIGSEGV", "SIGABRT", "SIGKILL",
                                  "SIGPIPE", "SIGHUP"])
-def test_status_is_128_and_the_signal(cb, sig):
+def test_the_exit_status_after_a_signal_is_128_plus_the_signal(cb, sig):
     r = cb.run("-c", f"import os, signal; signal.signal(signal.SIGPIPE, "
                      f"signal.SIG_DFL); os.kill(os.getpid(), signal.{sig})")
     assert r.code == 128 + getattr(signal, sig), r
@@ -108,30 +108,30 @@ def test_stdout_and_stderr_are_separate(cb):
     assert (r.out, r.err) == (b"out\n", b"err\n"), r
 
 
-def test_streams_are_no_terminals(cb):
+def test_piped_streams_are_not_terminals(cb):
     r = cb.run("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)])")
     assert r.text == "[False, False, False]\n", r
 
 
-def test_streams_are_binary_clean(cb):
+def test_streams_carry_any_bytes(cb):
     data = os.urandom(5_000_000)
     r = cb.run("-c", "import shutil, sys; shutil.copyfileobj(sys.stdin.buffer,"
                      " sys.stdout.buffer)", stdin=data)
     assert r.code == 0 and r.out == data, (len(r.out), r.said)
 
 
-def test_standard_input_ends(cb):
+def test_the_end_of_standard_input_is_passed_on(cb):
     r = cb.run("-c", "import sys; print(len(sys.stdin.read()))", stdin=b"x" * 9)
     assert r.text == "9\n", r
 
 
-def test_partial_read_of_a_large_input(cb):
+def test_a_program_need_not_read_all_its_input(cb):
     r = cb.run("-c", "import sys; print(sys.stdin.readline().strip())",
                stdin=b"first\n" + b"x" * 3_000_000)
     assert (r.code, r.text) == (0, "first\n"), r
 
 
-def test_reader_that_goes_away_ends_it(cb):
+def test_a_program_ends_when_its_reader_goes_away(cb):
     p = cb.popen("-c", "while True: print('y' * 1000)",
                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                  stderr=subprocess.PIPE)
@@ -139,12 +139,13 @@ def test_reader_that_goes_away_ends_it(cb):
     assert p.stdout.read(10) == b"y" * 10
     tree.look()
     p.stdout.close()
-    hosttree.until(lambda: p.poll() is not None, "its end")
+    hosttree.until(lambda: p.poll() is not None, "the program to end")
     tree.wait_gone()
 
 
 def is_still_waiting(process):
-    """Whether it outlasts by far whatever it gave a silent program."""
+    """Whether the process still waits after 3 s, far longer than the grace of
+    a silent program."""
     try:
         process.wait(3)
     except subprocess.TimeoutExpired:
@@ -152,7 +153,7 @@ def is_still_waiting(process):
     return False
 
 
-def test_slow_reader_gets_everything(cb):
+def test_a_slow_reader_gets_all_output(cb):
     p = cb.popen("-c", "import os; os.write(2, b'on'); print('x' * 150_000)",
                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                  stderr=subprocess.PIPE)
@@ -162,21 +163,21 @@ def test_slow_reader_gets_everything(cb):
     assert p.wait(30) == 0
 
 
-def test_slow_terminal_gets_everything(cb):
+def test_a_slow_terminal_gets_all_output(cb):
     s = cb.session("-c", "print('x' * 80_000)", start=False)
     assert is_still_waiting(s.process)
     assert s.wait_exit() == 0
     assert s.raw.count(b"x") == 80_000
 
 
-def test_waiting_for_a_reader_can_be_interrupted(cb):
+def test_ctrl_c_ends_the_wait_for_a_slow_terminal(cb):
     s = cb.session("-c", "print('x' * 80_000)", start=False)
     assert is_still_waiting(s.process)
     s.type("\x03")
     assert s.wait_exit() == 128 + signal.SIGINT
 
 
-def test_full_disk_is_told(cb):
+def test_a_full_disk_is_reported(cb):
     r = cb.run("-c", "while True: print('y' * 1000)",
                wrapper=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
     assert r.code == 1, r
@@ -189,7 +190,7 @@ def test_full_disk_is_told(cb):
 
 @pytest.mark.parametrize("what", ["--help", "--version", "--check",
                                   "--check-config"])
-def test_help_that_cannot_be_written_is_told(cb, what):
+def test_help_that_cannot_be_written_is_reported(cb, what):
     r = cb.run(what, wrapper=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
     assert r.code == 1, r
     assert r.said == ("cellblock: write standard output: "
@@ -198,18 +199,18 @@ def test_help_that_cannot_be_written_is_told(cb, what):
 
 
 def piped(cb, code, to="cat"):
-    """A program at a terminal, whose output goes through a pipe."""
+    """A program on a terminal, with its output in a pipe."""
     return cb.session("-c", code, start=False,
                       wrapper=("sh", "-c", f'trap : INT; "$@" | {{ {to}; }}', "sh"))
 
 
-def test_output_through_a_pipe_begins_at_the_left(cb):
+def test_output_through_a_pipe_begins_in_the_first_column(cb):
     s = piped(cb, "for i in range(3): print(i)")
     assert s.wait_exit() == 0
     assert s.screen.shown() == ["0", "1", "2"]
 
 
-def test_a_line_for_a_program_with_piped_output_is_echoed_once(cb):
+def test_input_is_echoed_once_when_output_is_piped(cb):
     s = piped(cb, "import sys; print('got', input('? '));"
                   " sys.stdout.flush(); print(sys.stdin.read())")
     s.expect(r"^\?")
@@ -221,7 +222,7 @@ def test_a_line_for_a_program_with_piped_output_is_echoed_once(cb):
         ["? bob   é", "got bob é", "rest", "rest"]
 
 
-def test_a_password_is_not_echoed_where_output_is_piped(cb):
+def test_a_password_is_not_echoed_when_output_is_piped(cb):
     s = piped(cb, "from getpass import getpass; p = getpass();"
                   " print(p == 'se' + 'cret', input())")
     s.expect("^Password:")
@@ -233,7 +234,7 @@ def test_a_password_is_not_echoed_where_output_is_piped(cb):
     assert s.screen.shown() == ["Password:", "shown", "True shown"]
 
 
-def test_a_pager_keeps_the_terminal(cb):
+def test_a_pager_behind_the_pipe_keeps_its_terminal_modes(cb):
     pager = ("read first; stty -icanon -echo </dev/tty; echo ready; "
              "key=$(dd bs=1 count=1 2>/dev/null </dev/tty); "
              "cat >/dev/null; echo key $key $(stty -a </dev/tty | "
@@ -254,14 +255,14 @@ def test_ctrl_c_reaches_a_program_with_piped_output(cb):
     s.wait_exit()
 
 
-def test_program_in_the_background_is_not_stopped(cb):
+def test_a_program_in_the_background_is_not_stopped(cb):
     s = cb.session("-c", "print('done')", start=False, wrapper=(
         "sh", "-mc", '"$@" >out & wait $!; echo "status $?"', "sh"))
     s.expect("status 0")
     assert cb.work.joinpath("out").read_text() == "done\n"
 
 
-def test_program_brought_to_the_front_gets_the_keys(cb):
+def test_a_program_brought_to_the_foreground_gets_the_keys(cb):
     s = cb.session("-c", "print('got', input('? '))", start=False, wrapper=(
         "sh", "-mc", '"$@" & read go; fg %1', "sh"))
     s.expect(r"^\?")
@@ -273,44 +274,44 @@ def test_program_brought_to_the_front_gets_the_keys(cb):
     assert s.wait_exit() == 0
 
 
-def test_time_limit_is_137_and_a_line(cb):
+def test_the_time_limit_gives_status_137_and_one_line(cb):
     r = cb.run("-t", "500ms", "-c", "print('a', flush=True)\nwhile True: pass")
     assert r.code == 137, r
     assert r.text == "a\n"
     assert "time limit: 500 ms" in r.said and r.said.count("\n") == 1, r
 
 
-def test_time_limit_of_a_program_that_sleeps(cb):
+def test_the_time_limit_ends_a_program_that_sleeps(cb):
     r = cb.run("-t", "500ms", "-c", "import time; time.sleep(50)")
     assert r.code == 137 and "time limit" in r.said, r
 
 
-def test_memory_limit_is_told(cb):
+def test_memory_limit_is_reported(cb):
     r = cb.run("-M", "64M", "-c", "x = []\n"
                "while True: x.append(bytearray(1 << 20))", timeout=40)
     assert r.code in (1, 137), r
     assert "MemoryError" in r.said or "memory limit: 64 MiB" in r.said, r
 
 
-def test_closed_standard_input(cb):
+def test_a_closed_standard_input_is_allowed(cb):
     r = cb.run("-c", "import sys; print(sys.stdin and sys.stdin.read())",
                wrapper=("sh", "-c", 'exec "$@" <&-', "sh"))
     assert r.code == 0 and r.text in ("\n", "None\n"), r
 
 
-def test_closed_standard_output(cb):
+def test_a_closed_standard_output_is_allowed(cb):
     r = cb.run("-c", "import sys; sys.stderr.write('still here')",
                wrapper=("sh", "-c", 'exec "$@" >&-', "sh"))
     assert "still here" in r.said, r
 
 
-def test_closed_standard_error(cb):
+def test_a_closed_standard_error_is_allowed(cb):
     r = cb.run("-c", "print('still here')",
                wrapper=("sh", "-c", 'exec "$@" 2>&-', "sh"))
     assert r.text == "still here\n", r
 
 
-def test_descriptors_of_the_caller_are_not_held(cb):
+def test_the_program_holds_no_descriptor_of_the_caller(cb):
     secret = cb.work / "secret"
     secret.write_text("host file")
     with open(secret, "r+b") as f:
@@ -327,7 +328,7 @@ def test_descriptors_of_the_caller_are_not_held(cb):
     assert all(k[1] in ("0o1", "0o2") for k in kinds), r
 
 
-def test_file_behind_stdout_cannot_be_touched(cb):
+def test_the_program_can_only_write_to_the_file_behind_stdout(cb):
     out = cb.work / "out.txt"
     out.write_text("")
     out.chmod(0o640)
@@ -353,7 +354,7 @@ def test_traceback_names_the_script(cb):
     assert "ZeroDivisionError" in r.said
 
 
-def test_upload_and_download(cb):
+def test_the_upload_and_download_options_work(cb):
     cb.work.joinpath("in.csv").write_text("1\n2\n3\n")
     r = cb.run("-u", "in.csv", "-d", "total.txt", "-c",
                "open('total.txt', 'w').write("
@@ -362,7 +363,7 @@ def test_upload_and_download(cb):
     assert cb.work.joinpath("total.txt").read_text() == "6"
 
 
-def test_upload_under_another_name_and_download_into_a_directory(cb):
+def test_upload_takes_another_name_and_download_a_directory(cb):
     cb.work.joinpath("in.csv").write_text("x")
     (cb.work / "res").mkdir()
     r = cb.run("-u", "in.csv:data/d.csv", "-d", "*.out:res", "-c",
@@ -372,7 +373,7 @@ def test_upload_under_another_name_and_download_into_a_directory(cb):
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_the_upload(cb, sig):
+def test_a_signal_during_the_upload_sets_the_exit_status(cb, sig):
     with open(cb.work / "big", "wb") as f:
         f.truncate(1 << 30)
     p = cb.popen("-s", "files.max_file=2G", "-M", "2G", "-s", "home.size=1200M",
@@ -383,17 +384,17 @@ def test_a_signal_during_the_upload(cb, sig):
     time.sleep(0.1)
     p.send_signal(sig)
     out, said = p.communicate(timeout=30)
-    # Had it arrived later, the program would have been ended: the same.
+    # A signal after the upload would end the program with the same status.
     assert p.returncode == 128 + sig, said
 
 
-def test_upload_of_a_missing_file_starts_nothing(cb):
+def test_a_missing_upload_starts_no_program(cb):
     r = cb.run("-u", "missing.csv", "-c", "print('ran')")
     assert r.code != 0 and b"ran" not in r.out and "missing.csv" in r.said, r
 
 
 @pytest.mark.parametrize("where", ["missing", "not a directory", "read-only"])
-def test_download_to_nowhere_starts_nothing(cb, where):
+def test_a_bad_download_directory_starts_no_program(cb, where):
     to = cb.work / "res"
     if where == "not a directory":
         to.write_text("")
@@ -406,7 +407,7 @@ def test_download_to_nowhere_starts_nothing(cb, where):
     assert r.said.startswith("cellblock: run a program: download to"), r
 
 
-def test_download_asks_for_a_directory_and_leaves_nothing_in_it(cb):
+def test_the_check_of_the_download_directory_leaves_no_file_in_it(cb):
     (cb.work / "res").mkdir()
     assert cb.run("-d", "*.out:res", "-c", "open('a.out', 'w')").code == 0
     assert os.listdir(cb.work / "res") == ["a.out"]
@@ -436,7 +437,7 @@ def test_ctrl_c_reaches_the_program(cb):
     assert p.returncode in (130, 1) and b"KeyboardInterrupt" in err, err
 
 
-def test_sigterm_ends_it_and_nothing_is_left(cb):
+def test_sigterm_ends_the_program_and_leaves_nothing(cb):
     p = cb.popen("-c", "import time; print('on', flush=True); time.sleep(50)",
                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert p.stdout.readline() == b"on\n"
@@ -446,14 +447,14 @@ def test_sigterm_ends_it_and_nothing_is_left(cb):
     tree.wait_gone()
 
 
-def test_program_on_a_terminal_has_one(cb):
+def test_a_program_on_a_terminal_has_a_terminal(cb):
     s = cb.session("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)],"
                    " os.get_terminal_size().columns)", start=False)
     assert s.wait_exit() == 0
     assert "[True, True, True] 80" in s.all_text()
 
 
-def test_program_on_a_terminal_reads_it(cb):
+def test_a_program_on_a_terminal_reads_from_it(cb):
     s = cb.session("-c", "print('got', input('? '))", start=False)
     s.expect(r"^\?")
     s.type("it\r")
@@ -461,7 +462,7 @@ def test_program_on_a_terminal_reads_it(cb):
     assert s.wait_exit() == 0
 
 
-def test_only_what_is_a_terminal_is_one(cb):
+def test_redirected_streams_are_not_terminals(cb):
     s = cb.session("-c", "import os; print([os.isatty(n) for n in (0, 1, 2)])",
                    start=False, wrapper=("sh", "-c",
                                          '"$@" </dev/null 2>&1 | cat', "sh"))
@@ -476,11 +477,11 @@ def test_numpy_works(cb):
     assert r.text == "27000000.0\n", r
 
 
-def test_a_login_reads_no_tables_of_the_persons(cb):
+def test_a_login_reads_no_locale_of_the_person(cb):
     locale = cb.base / "locale"
     for name in ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8"):
         (locale / name).mkdir(parents=True)
-        # Whoever opened it would wait for a writer.
+        # Opening the FIFO would block, because it has no writer.
         os.mkfifo(locale / name / "LC_CTYPE")
     r = cb.run("--login", env={
         "LOCPATH": str(locale), "LC_ALL": "en_US.UTF-8",

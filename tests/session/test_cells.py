@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ordinary Python at the prompt."""
+"""Ordinary Python cells at the prompt."""
 import re
 
 OURS = re.compile(r"guest\.py|<driver>|exec\(|_cellblock|runpy|<string>")
@@ -20,12 +20,12 @@ def test_quiet_shows_no_banner(cb):
     assert s.all_text().strip() == ">>>"
 
 
-def test_expression_value_is_shown_and_underscore_is_set(session):
+def test_the_value_of_an_expression_is_shown_and_kept_in_underscore(session):
     assert session.run("6 * 7") == "42"
     assert session.run("_ + 1") == "43"
 
 
-def test_none_is_not_shown_and_underscore_stays(session):
+def test_none_is_not_shown_and_does_not_change_underscore(session):
     assert session.run("5") == "5"
     assert session.run("None") == ""
     assert session.run("_") == "5"
@@ -36,7 +36,7 @@ def test_an_assignment_shows_nothing(session):
     assert session.run("x + 1") == "42"
 
 
-def test_function_over_several_lines_used_two_cells_later(session):
+def test_a_function_of_several_lines_can_be_used_two_cells_later(session):
     session.run("def area(r):\n    import math\n    return math.pi * r**2")
     assert session.run("a = 1") == ""
     assert session.run("round(area(2), 3)") == "12.566"
@@ -46,7 +46,7 @@ def test_last_expression_of_several_statements_is_shown(session):
     assert session.run("a = 1\nb = 2\na + b") == "3"
 
 
-def test_traceback_shows_source_lines_and_nothing_of_ours(session):
+def test_traceback_shows_source_lines_and_no_frame_of_the_driver(session):
     session.run("def area(r):\n    return 3.14 * r**2")
     out = session.run('area("x")')
     assert 'File "<cell 2>", line 1, in <module>' in out
@@ -57,27 +57,27 @@ def test_traceback_shows_source_lines_and_nothing_of_ours(session):
     assert out.count("File ") == 2
 
 
-def test_chained_exceptions_show_nothing_of_ours(session):
+def test_chained_exceptions_show_no_frame_of_the_driver(session):
     out = session.run("try: 1/0\nexcept Exception as e: raise KeyError(2) from e")
     assert "ZeroDivisionError" in out and "KeyError: 2" in out
     assert "direct cause" in out
     assert not OURS.search(out), out
 
 
-def test_traceback_module_and_inspect_see_the_source(session):
+def test_inspect_finds_the_source_of_a_function(session):
     session.run("def f():\n    return 'found me'")
     out = session.run("import inspect; print(inspect.getsource(f))")
     assert "return 'found me'" in out
 
 
-def test_syntax_error_cell(session):
+def test_a_syntax_error_is_shown_and_the_session_goes_on(session):
     out = session.run("x = = 3")
     assert "SyntaxError: invalid syntax" in out
     assert "x = = 3" in out and not OURS.search(out)
     assert session.run("1 + 1") == "2"
 
 
-def test_syntax_error_in_a_long_cell_runs_none_of_it(session):
+def test_a_cell_with_a_syntax_error_runs_no_line(session):
     out = session.run("ran = True\nx = = 3")
     assert "SyntaxError" in out
     assert "NameError" in session.run("ran")
@@ -90,7 +90,7 @@ def test_import_and_standard_library_work(session):
         == "Decimal('0.3333333333333333333333333333')"
 
 
-def test_name_is_main_and_classes_pickle(session):
+def test_name_is_main_and_classes_can_be_pickled(session):
     assert session.run("__name__") == "'__main__'"
     session.run("class P:\n    v = 7")
     assert session.run(
@@ -120,7 +120,7 @@ def test_warnings_name_the_cell(session):
     assert "<cell 1>" in out and "careful" in out
 
 
-def test_async_at_the_top_through_asyncio_run(session):
+def test_asyncio_run_works_in_a_cell(session):
     session.run("import asyncio")
     assert session.run("asyncio.run(asyncio.sleep(0, 'slept'))") == "'slept'"
 
@@ -135,12 +135,12 @@ def test_output_without_a_newline_leaves_the_prompt_on_its_own_line(session):
     assert session.run("1") == "1"
 
 
-def test_system_exit_leaves_with_its_status(session):
+def test_system_exit_ends_the_session_with_its_status(session):
     session.enter("raise SystemExit(7)")
     assert session.wait_exit() == 7
 
 
-def test_exit_and_quit_leave(cb):
+def test_exit_and_quit_end_the_session(cb):
     for word in ("exit()", "quit()"):
         s = cb.session("-q")
         s.enter(word)
@@ -172,14 +172,14 @@ def test_threads_work_within_a_cell(session):
     assert out == "[5]"
 
 
-def test_fork_in_a_cell_leaves_one_session(session):
+def test_a_forked_child_does_not_become_a_second_session(session):
     out = session.run("import os; pid = os.fork()\n"
                       "if pid: print(os.waitpid(pid, 0)[1])")
     assert out.strip() == "0"
     assert session.run("1 + 1") == "2"
 
 
-def test_nul_bytes(session):
+def test_a_nul_in_the_output_does_no_harm(session):
     out = session.run("print('a\\0b')")
     assert "a" in out and "b" in out
     assert session.run("1 + 1") == "2"
@@ -193,13 +193,13 @@ def test_a_nul_in_the_source_does_no_harm(session):
     assert session.run("40 + 2") == "42"
 
 
-def test_invalid_utf8(session):
+def test_invalid_utf8_in_the_output_is_shown_escaped(session):
     out = session.run("import os; os.write(1, b'<\\xff\\xfe>\\n')")
     assert "\\xff" in out.lower() and "\\xfe" in out.lower(), out
     assert session.run("'ä€😀'") == "'ä€😀'"
 
 
-def test_megabyte_source(cb):
+def test_a_script_of_one_megabyte_runs(cb):
     cb.work.joinpath("big.py").write_text(
         "x = '" + "a" * 1_000_000 + "'\nprint(len(x))\n")
     s = cb.session()
@@ -207,11 +207,11 @@ def test_megabyte_source(cb):
     assert "1000000" in out, out[-300:]
 
 
-def test_source_beyond_the_limit_is_refused_and_the_session_lives(cb):
+def test_source_beyond_the_limit_is_refused_and_the_session_goes_on(cb):
     cb.work.joinpath("big.py").write_text("x = 1 #" + "a" * 20_000 + "\n")
     s = cb.session("--set", "cell.source=10K")
     out = s.run(":load big.py")
-    assert out.strip(), "it says nothing"
+    assert out.strip(), "the session says nothing"
     assert "NameError" in s.run("x")
 
 

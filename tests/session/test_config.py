@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Configuration and the host: what is said before anything starts."""
+"""Configuration, the checks of the host, and the errors before a session
+starts."""
 import os
 import re
 
@@ -20,21 +21,21 @@ def test_config_errors_are_all_reported_with_file_and_line(cb):
     assert r.out == b""
 
 
-def test_config_errors_stop_a_session_too(cb):
+def test_config_errors_also_prevent_a_session(cb):
     cb.config("[cell]\ntimeot = 3s\n")
     s = cb.session(start=False)
     assert s.wait_exit() == 78
     assert "cellblock.conf:2" in s.all_text().replace("\n", "")
 
 
-def test_the_persons_file_is_used(cb):
+def test_the_configuration_file_of_the_person_is_used(cb):
     cb.config("[terminal]\nprompt = \"py> \"\nbanner = no\n")
     s = cb.session(start=False, prompt="py> ")
     s.wait_prompt()
     assert s.run("6 * 7") == "42"
 
 
-def test_set_wins_over_the_file(cb):
+def test_set_overrides_the_configuration_file(cb):
     cb.config("[cell]\ntimeout = 20s\n")
     r = cb.run("--set", "cell.timeout=77s", "--check-config")
     assert r.code == 0, r
@@ -49,7 +50,7 @@ def test_check_config_names_the_source_of_each_value(cb):
     assert f"{path}:2" in r.text and "built in" in r.text
 
 
-def test_check_config_of_a_bad_file(cb):
+def test_check_config_reports_the_errors_of_a_file(cb):
     bad = cb.work / "bad.conf"
     bad.write_text("[cell]\nundo = many\n")
     r = cb.run("--check-config", str(bad))
@@ -57,7 +58,7 @@ def test_check_config_of_a_bad_file(cb):
     assert "bad.conf:2:" in r.said + r.text
 
 
-def test_bad_set_is_an_error(cb):
+def test_a_bad_value_of_set_is_an_error(cb):
     r = cb.run("--set", "cell.timeout=soon", "-c", "pass")
     assert r.code in (2, 78), r
     assert "cell.timeout" in r.said and "--set" in r.said
@@ -69,31 +70,32 @@ def test_unknown_option_is_a_usage_error(cb):
     assert r.said.startswith("cellblock: ") and "frobnicate" in r.said
 
 
-def test_config_file_that_does_not_exist(cb):
+def test_a_missing_config_file_is_an_error(cb):
     r = cb.run("-f", "/nonexistent/cb.conf", "-c", "pass")
     assert r.code == 78, r
     assert "/nonexistent/cb.conf" in r.said
 
 
-def test_interpreter_that_does_not_exist(cb):
+def test_a_missing_interpreter_is_an_error(cb):
     r = cb.run("--set", "python.executable=/nonexistent/python3", "-c", "1")
     assert r.code in (78, 125), r
     assert "/nonexistent/python3" in r.said
     assert r.said.startswith("cellblock: ")
 
 
-def test_interpreter_that_is_no_interpreter_ends_the_session_clearly(cb):
+def test_a_program_that_is_no_interpreter_is_named_in_the_error(cb):
     s = cb.session("--set", "python.executable=/bin/true", start=False)
     assert s.wait_exit() in (78, 125)
     assert "/bin/true" in s.all_text().replace("\n", "")
 
 
 def without_user_namespaces():
-    """A command to run something where no user namespace can be made."""
+    """A command prefix: the command runs where no user namespace can be
+    made."""
     return (PYTHON, "-B", str(TESTS / "lib" / "lacking.py"), "userns")
 
 
-def test_host_without_user_namespaces(cb):
+def test_a_host_without_user_namespaces_runs_no_program(cb):
     r = cb.run("-c", "print('ran')", wrapper=without_user_namespaces())
     assert r.code == 125, r
     assert b"ran" not in r.out
@@ -103,7 +105,7 @@ def test_host_without_user_namespaces(cb):
     assert "max_user_namespaces" in r.said, "the hint names the setting"
 
 
-def test_host_without_user_namespaces_ends_a_session_clearly(cb):
+def test_a_host_without_user_namespaces_runs_no_session(cb):
     s = cb.session(wrapper=without_user_namespaces(), start=False)
     assert s.wait_exit() == 125
     assert "user namespace" in s.all_text()
@@ -116,14 +118,14 @@ def test_check_reports_every_limit(cb):
         assert word.lower() in r.text.lower(), f"{word} is not in:\n{r.text}"
 
 
-def test_check_as_json(cb):
+def test_check_prints_json(cb):
     import json
     r = cb.run("--check", "--json")
     assert r.code == 0, r
     assert isinstance(json.loads(r.text), dict)
 
 
-def test_check_says_why_no_session_of_this_configuration_starts(cb):
+def test_check_says_why_this_configuration_starts_no_session(cb):
     import json
     shown = "jail.expose=/var/gone"
     ran = cb.run("--set", shown, "-c", "print('ran')")
@@ -136,7 +138,7 @@ def test_check_says_why_no_session_of_this_configuration_starts(cb):
     assert "/var/gone: No such file" in ran.said, ran
 
 
-def test_requirement_that_the_host_lacks_refuses_to_start(cb):
+def test_an_unknown_requirement_is_refused_with_the_known_ones(cb):
     r = cb.run("--set", "jail.require=no-such-thing", "-c", "print('ran')")
     assert r.code == 78, r
     assert b"ran" not in r.out and "no-such-thing" in r.said
@@ -144,7 +146,7 @@ def test_requirement_that_the_host_lacks_refuses_to_start(cb):
         assert word in r.said, r
 
 
-def test_requirement_is_met_exactly_where_check_says_so(cb):
+def test_a_requirement_is_met_exactly_if_check_calls_it_strong(cb):
     import json
     rows = json.loads(cb.run("--check", "--json").text)["checks"]
     words = {row["word"]: row["strength"] for row in rows if row["word"]}
@@ -160,7 +162,7 @@ def test_requirement_is_met_exactly_where_check_says_so(cb):
             assert word in ran.said and word in check.text, (ran, check)
 
 
-def test_help_and_version(cb):
+def test_help_and_version_are_printed(cb):
     r = cb.run("--help")
     assert r.code == 0 and "cellblock [OPTIONS]" in r.text and not r.err
     r = cb.run("--version")
@@ -178,7 +180,7 @@ def test_environment_reaches_python_only_from_the_configuration(cb):
 def test_startup_cell_runs(cb):
     s = cb.session("--set", "python.startup=import math; tau = math.tau")
     assert s.run("round(tau, 4)") == "6.2832"
-    assert "<cell 2>" in s.run("1/0"), "it takes no number"
+    assert "<cell 2>" in s.run("1/0"), "the startup cell was counted"
 
 
 def test_startup_cell_runs_in_every_fresh_python(cb):
@@ -190,10 +192,11 @@ def test_startup_cell_runs_in_every_fresh_python(cb):
     s.run("tau = 8")
     assert "variables lost" in s.run("import os; os._exit(1)")
     assert s.run("tau") == "6"
-    assert "tau = 6" not in s.run(":history tau"), "nobody typed it"
+    assert "tau = 6" not in s.run(":history tau"), \
+        "the startup cell is in the history"
 
 
-def test_startup_cell_that_ends_python_is_not_tried_again(cb):
+def test_a_startup_cell_that_ends_python_is_not_run_again(cb):
     s = cb.session("--set", "python.startup=import os; os._exit(3)", "--set",
                    "cell.checkpoint=never")
     assert "python.startup did not end well" in s.all_text()
@@ -202,14 +205,14 @@ def test_startup_cell_that_ends_python_is_not_tried_again(cb):
     assert s.all_text().count("did not end well") == 1
 
 
-def test_skeleton_is_in_the_home(cb):
+def test_skeleton_files_are_in_the_home(cb):
     (cb.work / "skel").mkdir()
     (cb.work / "skel" / "readme.txt").write_text("welcome")
     s = cb.session("--set", f"home.skeleton={cb.work}/skel")
     assert s.run("open('readme.txt').read()") == "'welcome'"
 
 
-def test_skeleton_is_copied_whole(cb):
+def test_skeleton_is_copied_in_spite_of_the_transfer_limits(cb):
     skel = cb.work / "skel"
     (skel / "lib" / ".deep").mkdir(parents=True)
     for name in (".netrc", "[a]*", "lib/m.py", "lib/.deep/x"):
@@ -261,6 +264,6 @@ def test_errors_are_folded_at_words_on_a_terminal(cb):
     assert s.wait_exit() == 78
     assert s.screen.shown() == [
         "cellblock: --set cel.x=1: no section", "  cel; did you mean cell?"]
-    # The control: what is no terminal gets lines as they are.
+    # The control: without a terminal the lines are not folded.
     assert cb.run("--nope").said.startswith(
         "cellblock: unknown or ambiguous option '--nope'\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The editor, as seen on the screen. What it is made of has its own tests."""
+"""The editor as a person sees it on the screen. Its parts have unit tests."""
 import re
 
 import pytest
@@ -16,7 +16,7 @@ def test_bracketed_paste_runs_nothing_until_enter(session):
     assert "one" in session.all_text().splitlines()
 
 
-def test_a_paste_that_stalls_runs_nothing(session):
+def test_an_unfinished_paste_runs_nothing(session):
     session.type("\x1b[200~print('one')\r")
     session.expect("more of the paste is awaited")
     session.type("print('two')\r")
@@ -50,11 +50,11 @@ def test_ctrl_c_at_the_prompt_clears_the_line(session):
     assert "never" not in [r.strip() for r in session.screen.rows()]
 
 
-def test_ctrl_d_leaves(session):
+def test_ctrl_d_ends_the_session(session):
     assert session.leave() == 0
 
 
-def test_ctrl_d_on_a_line_with_text_does_not_leave(session):
+def test_ctrl_d_on_a_line_with_text_does_not_end_the_session(session):
     session.type("12")
     session.expect(">>> 12")
     session.type("\x04")
@@ -64,7 +64,7 @@ def test_ctrl_d_on_a_line_with_text_does_not_leave(session):
     session.wait_prompt()
 
 
-def test_utf8_editing(session):
+def test_wide_and_accented_characters_can_be_edited(session):
     session.type("s = 'äö漢字x'")
     session.expect("äö漢字x")
     session.type("\x1b[D\x1b[D\x7f\x7f")
@@ -90,7 +90,7 @@ def test_keys_move_within_the_line(session):
     session.wait_prompt()
 
 
-def test_up_recalls_a_cell_of_several_lines_whole(session):
+def test_up_recalls_all_lines_of_a_cell(session):
     session.run("def f():\n    return 5")
     session.type("\x1b[A")
     session.expect(r">>> def f\(\):\n\.\.\.     return 5")
@@ -98,7 +98,7 @@ def test_up_recalls_a_cell_of_several_lines_whole(session):
     session.wait_prompt()
 
 
-def test_history_is_there_in_the_next_run(cb):
+def test_history_is_kept_for_the_next_session(cb):
     s = cb.session()
     s.run("'remember ' + 'me'")
     assert s.leave() == 0
@@ -110,7 +110,7 @@ def test_history_is_there_in_the_next_run(cb):
     s.wait_prompt()
 
 
-def test_history_says_what_it_does_not_show(cb):
+def test_history_counts_the_cells_that_are_not_shown(cb):
     state = cb.home / ".local" / "state" / "cellblock"
     state.mkdir(parents=True, mode=0o700)
     cells = "".join(f"x = {i}\n" for i in range(60))
@@ -125,7 +125,7 @@ def test_history_says_what_it_does_not_show(cb):
     assert s.run(":history 61").startswith("[nothing in the history matches]")
 
 
-def test_history_that_cannot_be_kept_is_said_and_sessions_count(cb):
+def test_a_history_that_cannot_be_kept_is_reported(cb):
     state = cb.home / ".local/state/cellblock"
     state.mkdir(parents=True)
     for parent in (state, *state.parents):
@@ -167,16 +167,16 @@ def test_enter_on_an_incomplete_cell_opens_an_indented_line(session):
 
 
 @pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
-def test_a_cell_to_be_timed_may_have_many_lines(cb, kind):
+def test_time_accepts_a_cell_of_several_lines(cb, kind):
     s = cb.session(env={"TERM": kind})
     row = s.screen.here()
     s.type(":time for i in range(3):")
     s.expect(r"range\(3\):$")
     s.type("\r")
-    s.wait(lambda: s.screen.cursor_row() == "...", "a line that goes on")
+    s.wait(lambda: s.screen.cursor_row() == "...", "a continuation line")
     s.type("    print(i)\r" if kind == "dumb" else "print(i)\r")
     s.wait(lambda: s.screen.here() == row + 2
-           and s.screen.cursor_row() == "...", "another one")
+           and s.screen.cursor_row() == "...", "another continuation line")
     s.type("\r")
     s.expect(r"^0\n1\n2\n(.*\n)*.*CPU ")
     s.wait_prompt()
@@ -192,7 +192,7 @@ def test_tab_completes_a_name(session):
     session.wait_prompt()
 
 
-def test_tab_lists_what_may_follow_where_nothing_is_sure(session):
+def test_tab_lists_the_candidates_when_there_are_several(session):
     session.run("import string")
     session.type("string.ascii\t")
     session.expect(r">>> string\.ascii_$")
@@ -240,7 +240,7 @@ def test_tab_completes_a_key_and_closes_the_bracket(session):
     completes(session, "f'{d[\"al", "f'{d[\"alpha\"]")
 
 
-def test_tab_closes_nothing_that_is_closed_already(session):
+def test_tab_does_not_close_a_string_that_is_closed_already(session):
     session.run("d = {'alpha': 1}")
     session.type("d['al']\x02\x02\t")
     session.expect(r"^>>> d\['alpha'\]$")
@@ -250,7 +250,7 @@ def test_tab_closes_nothing_that_is_closed_already(session):
     session.wait_prompt()
 
 
-def test_tab_closes_no_string_while_there_is_a_choice(session):
+def test_tab_closes_no_string_while_there_are_several_candidates(session):
     session.run("d = {'alpha': 1, 'alpine': 2}")
     completes(session, "d['a", "d['alp")
 
@@ -264,7 +264,8 @@ def test_tab_at_the_start_of_a_line_indents(session):
 
 @pytest.mark.parametrize("doc, source", [("area?", "area??"),
                                          ("?area", "??area")])
-def test_question_mark_shows_the_doc(session, doc, source):
+def test_one_question_mark_shows_the_doc_and_two_the_source(
+        session, doc, source):
     session.run("def area(r):\n    'the area of a circle'")
     out = session.run(doc)
     assert "area(r)" in out and "the area of a circle" in out
@@ -272,7 +273,7 @@ def test_question_mark_shows_the_doc(session, doc, source):
     assert "def area(r):" in session.run(source)
 
 
-def test_narrow_terminal(cb):
+def test_a_narrow_terminal_works(cb):
     s = cb.session(size=(6, 20))
     assert s.run("'x' * 3") == "'xxx'"
     s.type("abcdefghijklmnopqrstuvwxyz0123456789")
@@ -282,7 +283,7 @@ def test_narrow_terminal(cb):
     assert s.run("1 + 1") == "2"
 
 
-def test_no_row_is_left_behind_text_that_fills_its_own(cb):
+def test_text_that_fills_its_row_leaves_no_empty_row(cb):
     s = cb.session(size=(10, 30))
     s.type("print('" + "x" * 17 + "')\r")
     s.expect(r"^>>> print\('x{17}'\)\nx{17}$")
@@ -304,7 +305,8 @@ def words_at(cb, columns, command):
 @pytest.mark.parametrize("columns", [24, 40, 80])
 def test_no_word_is_broken_at_any_width(cb, command, columns):
     at_ease, narrow = (words_at(cb, c, command) for c in (200, columns))
-    volatile = re.compile(r"[\d.]+|([KMG]i)?B|m?s|min|h")     # what is used now
+    # The current usage changes between the two runs.
+    volatile = re.compile(r"[\d.]+|([KMG]i)?B|m?s|min|h")
     assert [w for w in narrow if not volatile.fullmatch(w)] == \
         [w for w in at_ease if not volatile.fullmatch(w)]
 
@@ -316,19 +318,19 @@ def test_banner_breaks_between_words(cb):
         set(words), words
 
 
-def test_wide_terminal(cb):
+def test_a_wide_terminal_works(cb):
     s = cb.session(size=(24, 200))
     assert s.run("'y' * 150") == "'" + "y" * 150 + "'"
 
 
-def test_dumb_terminal(cb):
+def test_a_dumb_terminal_gets_no_escape_sequence(cb):
     s = cb.session(env={"TERM": "dumb"})
     assert s.run("6 * 7") == "42"
     assert b"\x1b" not in s.raw
     assert s.leave() == 0
 
 
-def test_what_a_dumb_terminal_shows_stands_on_lines(cb):
+def test_a_dumb_terminal_gets_each_message_on_its_own_line(cb):
     s = cb.session("--set", "cell.source=40", env={"TERM": "dumb"},
                    size=(10, 80))
     s.run("for i in range(20): print(i)")
@@ -343,7 +345,7 @@ def test_what_a_dumb_terminal_shows_stands_on_lines(cb):
     assert s.leave() == 0
 
 
-def test_a_dumb_terminal_is_asked_again_below_what_came_between(cb):
+def test_a_dumb_terminal_gets_a_new_prompt_after_background_output(cb):
     s = cb.session("--set", "cell.background=run", env={"TERM": "dumb"})
     s.run("import threading")
     s.run("t = threading.Timer(1, print, ['behind']); t.start()")
@@ -352,7 +354,7 @@ def test_a_dumb_terminal_is_asked_again_below_what_came_between(cb):
     assert s.run("6 * 7") == "42"
 
 
-def test_a_background_line_in_pieces_is_one_line(cb):
+def test_a_background_line_that_comes_in_pieces_is_shown_as_one_line(cb):
     s = cb.session("--set", "cell.background=run")
     s.run("""\
 def behind():
@@ -367,7 +369,7 @@ import os, threading, time""")
         ["o", "ne", "", "two", "three"]
 
 
-def test_ctrl_c_at_a_dumb_prompt_gives_the_line_up(cb):
+def test_ctrl_c_at_a_dumb_prompt_drops_the_line(cb):
     s = cb.session(env={"TERM": "dumb"})
     s.type("print('never')")
     s.expect("never")
@@ -377,7 +379,7 @@ def test_ctrl_c_at_a_dumb_prompt_gives_the_line_up(cb):
     assert "never" not in [r.strip() for r in s.screen.rows()]
 
 
-def test_what_was_typed_ahead_is_shown_at_a_dumb_prompt(cb):
+def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
     s = cb.session(env={"TERM": "dumb"})
     row = s.enter("import time; print('go'); time.sleep(0.5)")
     s.expect_since(row, "^go")
@@ -388,7 +390,7 @@ def test_what_was_typed_ahead_is_shown_at_a_dumb_prompt(cb):
     assert s.run("x") == "3"
 
 
-def test_a_resize_draws_the_cell_anew_at_once(session):
+def test_a_resize_redraws_the_cell_at_once(session):
     session.type("x = '" + "0123456789" * 6 + "'")
     session.expect("789'")
     session.resize(24, 40)
@@ -396,7 +398,7 @@ def test_a_resize_draws_the_cell_anew_at_once(session):
                    r"\n^12345678901234567890123456789'$")
 
 
-def test_pages_are_as_long_as_the_terminal_is_now(cb):
+def test_a_page_is_as_long_as_the_resized_terminal(cb):
     s = cb.session(size=(24, 80))
     s.run("for i in range(30): print(i)")
     s.resize(10, 80)
@@ -408,7 +410,7 @@ def test_pages_are_as_long_as_the_terminal_is_now(cb):
     s.wait_prompt()
 
 
-def test_each_key_of_a_page_is_one(cb):
+def test_each_key_scrolls_the_pager_once(cb):
     s = cb.session(size=(10, 80))
     s.run("for i in range(60): print(i)")
     s.type(":out\r")
@@ -425,7 +427,7 @@ def test_each_key_of_a_page_is_one(cb):
     assert s.screen.shown()[-2:] == ["59", ">>>"]
 
 
-def test_what_is_shown_again_has_tabs_and_no_colours(session):
+def test_text_that_is_shown_again_has_expanded_tabs_and_no_colours(session):
     session.run(r"print('a\tb\n12345678\tc\n漢\té'); "
                 r"print('\x1b[1;31mred\x1b[m \x1b]0;x\x07')")
     table = ["a       b", "12345678        c", "漢      é"]
@@ -438,11 +440,11 @@ def test_what_is_shown_again_has_tabs_and_no_colours(session):
         ["def f():", "        return 1"]
 
 
-def test_unknown_terminal(cb):
+def test_an_unknown_terminal_works(cb):
     s = cb.session(env={"TERM": "no-such-terminal"})
     assert s.run("6 * 7") == "42"
 
 
-def test_no_term_at_all(cb):
+def test_an_empty_term_variable_works(cb):
     s = cb.session(env={"TERM": ""})
     assert s.run("6 * 7") == "42"

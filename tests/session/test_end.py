@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""However a session ends, nothing of it is left on the host."""
+"""A session may end in many ways. Nothing of it is ever left on the host."""
 import os
 import signal
 
@@ -13,7 +13,7 @@ BUSY = ("import subprocess, os; subprocess.Popen(['sleep', '300'],"
 
 @pytest.fixture
 def busy(cb):
-    """A session with a checkpoint, in a cell that waits and has a daemon."""
+    """A session with a checkpoint and a daemon, in a cell that waits."""
     before = hosttree.mounts()
     s = cb.session()
     s.run("x = 1")
@@ -25,7 +25,7 @@ def busy(cb):
     return s
 
 
-def nothing_is_left(s):
+def assert_nothing_is_left(s):
     s.tree.wait_gone()
     assert hosttree.mounts() == s.mounts
 
@@ -37,13 +37,13 @@ def test_nothing_is_left_after_the_exit(cb):
     s.tree, s.mounts = cb.tree(s), before
     assert s.tree.guests()
     assert s.leave() == 0
-    nothing_is_left(s)
+    assert_nothing_is_left(s)
 
 
 def test_nothing_is_left_after_sigkill_of_the_front_end(busy):
     busy.tree.kill(busy.pid)
     busy.wait_exit()
-    nothing_is_left(busy)
+    assert_nothing_is_left(busy)
 
 
 def test_nothing_is_left_after_sigkill_of_the_warden(busy):
@@ -52,7 +52,7 @@ def test_nothing_is_left_after_sigkill_of_the_warden(busy):
     busy.tree.kill(busy.tree.warden)
     assert busy.wait_exit() != 0
     assert "cellblock: " in busy.all_text() or "[" in busy.all_text()
-    nothing_is_left(busy)
+    assert_nothing_is_left(busy)
 
 
 def may_signal(pid):
@@ -63,7 +63,7 @@ def may_signal(pid):
         return False
 
 
-def test_sigkill_of_init_restarts_or_ends_and_nothing_is_left(busy):
+def test_sigkill_of_init_restarts_python_or_ends_the_session(busy):
     if os.geteuid() != 0 and not may_signal(busy.tree.init):
         pytest.skip("the kernel lets no ordinary user signal init")
     old = busy.tree.inside()
@@ -77,7 +77,7 @@ def test_sigkill_of_init_restarts_or_ends_and_nothing_is_left(busy):
         assert busy.run("6 * 7") == "42"
         busy.tree.look()
         busy.leave()
-    nothing_is_left(busy)
+    assert_nothing_is_left(busy)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP],
@@ -85,12 +85,12 @@ def test_sigkill_of_init_restarts_or_ends_and_nothing_is_left(busy):
 def test_nothing_is_left_after_a_signal(busy, sig):
     busy.process.send_signal(sig)
     busy.wait_exit()
-    nothing_is_left(busy)
+    assert_nothing_is_left(busy)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP],
                          ids=lambda s: s.name)
-def test_a_signal_in_a_cell_leaves_the_terminal_as_it_was(session, sig):
+def test_a_signal_during_a_cell_restores_the_terminal(session, sig):
     session.enter(r"import time; print('\x1b[?1049h\x1b[?25l\x1b[31mon',"
                   " flush=True); time.sleep(50)")
     session.expect("^on")
@@ -102,16 +102,16 @@ def test_a_signal_in_a_cell_leaves_the_terminal_as_it_was(session, sig):
     assert session.terminal_modes() == session.before
 
 
-def test_nothing_is_left_when_the_terminal_goes_away(busy):
+def test_nothing_is_left_after_a_hangup(busy):
     os.close(busy.master)
     os.close(busy.slave)
     busy.closed = True
     hosttree.until(lambda: busy.process.poll() is not None,
-                   "its end after the hangup")
-    nothing_is_left(busy)
+                   "the session to end after the hangup")
+    assert_nothing_is_left(busy)
 
 
-def test_a_signal_at_a_question_is_the_status(session):
+def test_a_signal_at_a_question_sets_the_exit_status(session):
     session.run("open('a', 'w').close()")
     row = session.enter(":wipe")
     session.expect_since(row, r"\[y/N\]")
@@ -120,7 +120,7 @@ def test_a_signal_at_a_question_is_the_status(session):
     assert session.terminal_modes() == session.before
 
 
-def test_exit_during_a_fork_bomb_leaves_nothing(cb):
+def test_nothing_is_left_after_sigkill_during_a_fork_bomb(cb):
     before = hosttree.mounts()
     s = cb.session("--set", "session.processes=30")
     row = s.enter("import os; print('on')\nwhile True:\n"
@@ -129,16 +129,16 @@ def test_exit_during_a_fork_bomb_leaves_nothing(cb):
     s.tree, s.mounts = cb.tree(s), before
     s.process.kill()
     s.wait_exit()
-    nothing_is_left(s)
+    assert_nothing_is_left(s)
 
 
-def test_quit_command_leaves(cb):
+def test_the_quit_command_ends_the_session(cb):
     s = cb.session()
     s.enter(":quit")
     assert s.wait_exit() == 0
 
 
-def test_ctrl_z_does_not_stop_the_session_in_a_cell(session):
+def test_ctrl_z_in_a_cell_does_not_stop_the_session(session):
     row = session.enter("x = input('? ')")
     session.expect_since(row, r"^\?")
     session.type("\x1a")
@@ -147,7 +147,7 @@ def test_ctrl_z_does_not_stop_the_session_in_a_cell(session):
     assert hosttree.stat_of(session.pid)[0] != b"T"
 
 
-def test_guests_are_nobody_on_the_host(cb):
+def test_guests_have_no_privilege_on_the_host(cb):
     s = cb.session()
     s.run("x = 1")
     t = cb.tree(s)
@@ -163,7 +163,7 @@ def test_guests_are_nobody_on_the_host(cb):
         assert status["Seccomp"] == "2"
 
 
-def test_front_end_has_no_capability_and_cannot_exec(cb):
+def test_the_front_end_has_no_capability_and_a_seccomp_filter(cb):
     s = cb.session()
     status = hosttree.status_of(s.pid)
     for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
@@ -171,7 +171,7 @@ def test_front_end_has_no_capability_and_cannot_exec(cb):
     assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
 
 
-def test_two_sessions_do_not_share_an_id_or_files(cb):
+def test_two_sessions_share_no_id_and_no_files(cb):
     a, b = cb.session(), cb.session()
     a.run("open('/tmp/mine', 'w').write('a'); open('/dev/shm/m', 'w').close()")
     assert b.run("import os; os.listdir('/tmp'), os.listdir('/dev/shm'),"

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Files in, files out."""
+"""Uploads, downloads and the commands for files."""
 import os
 import signal
 
 import pytest
 
 
-def test_write_file_reset_read_file(session):
+def test_a_file_survives_a_reset(session):
     assert session.run("open('notes', 'w').write('still here')") == "10"
     session.run(":reset", 40)
     assert session.run("open('notes').read()") == "'still here'"
 
 
-def test_upload_csv_compute_download(cb):
+def test_an_uploaded_file_can_be_used_and_a_result_downloaded(cb):
     cb.work.joinpath("grades.csv").write_text("name,points\nann,3\nbob,4\n")
     s = cb.session()
     out = s.run(":upload grades.csv")
@@ -27,7 +27,7 @@ def test_upload_csv_compute_download(cb):
     assert cb.work.joinpath("sum.txt").read_text() == "7"
 
 
-def test_upload_by_absolute_path_and_to_another_name(cb):
+def test_upload_takes_an_absolute_path_and_another_name(cb):
     source = cb.home / "data file.bin"
     source.write_bytes(bytes(range(256)))
     s = cb.session()
@@ -35,7 +35,7 @@ def test_upload_by_absolute_path_and_to_another_name(cb):
     assert s.run("open('in.bin', 'rb').read() == bytes(range(256))") == "True"
 
 
-def test_upload_with_a_pattern(cb):
+def test_upload_takes_a_pattern(cb):
     for name in ("a.txt", "b.txt", "c.log"):
         cb.work.joinpath(name).write_text(name)
     s = cb.session()
@@ -46,7 +46,7 @@ def test_upload_with_a_pattern(cb):
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "device",
                                   "unreadable"])
-def test_upload_of_what_is_no_file_is_refused_clearly(cb, kind):
+def test_upload_of_anything_but_a_readable_file_is_refused(cb, kind):
     path = cb.work / "thing"
     if kind == "directory":
         path.mkdir()
@@ -66,7 +66,7 @@ def test_upload_of_what_is_no_file_is_refused_clearly(cb, kind):
     assert s.run("1 + 1") == "2"
 
 
-def test_upload_larger_than_the_limit_is_refused_whole(cb):
+def test_upload_larger_than_the_limit_leaves_no_file(cb):
     cb.work.joinpath("big").write_bytes(b"x" * 300_000)
     s = cb.session("--set", "files.max_file=100K")
     out = s.run(":upload big")
@@ -74,7 +74,7 @@ def test_upload_larger_than_the_limit_is_refused_whole(cb):
     assert s.run("import os; os.listdir('/home')") == "[]"
 
 
-def test_upload_that_fills_the_home_leaves_no_half_file(cb):
+def test_upload_that_fills_the_home_leaves_no_partial_file(cb):
     cb.work.joinpath("big").write_bytes(b"x" * 3_000_000)
     s = cb.session("--set", "home.size=1M")
     out = s.run(":upload big")
@@ -91,7 +91,7 @@ def test_download_of_a_link_to_etc_passwd_is_refused(cb):
     assert "root:" not in s.all_text()
 
 
-def test_download_through_a_link_that_stays_inside_works(cb):
+def test_download_through_a_link_within_the_home_works(cb):
     s = cb.session()
     s.run("import os; open('real', 'w').write('ok'); os.symlink('real', 'l')")
     s.run(":download l")
@@ -106,7 +106,7 @@ def test_download_through_a_link_that_stays_inside_works(cb):
     "import os; os.symlink('../etc/hosts', 'odd')",
     "import socket; socket.socket(socket.AF_UNIX).bind('odd')",
 ])
-def test_download_of_what_is_no_file_is_refused(cb, cell):
+def test_download_of_anything_but_a_regular_file_is_refused(cb, cell):
     s = cb.session()
     s.run(cell)
     out = s.run(":download odd")
@@ -116,7 +116,7 @@ def test_download_of_what_is_no_file_is_refused(cb, cell):
     assert s.run("1 + 1") == "2"
 
 
-def test_download_does_not_overwrite_unasked(cb):
+def test_download_does_not_overwrite_without_asking(cb):
     cb.work.joinpath("f").write_text("mine")
     s = cb.session()
     s.run("open('f', 'w').write('theirs')")
@@ -131,7 +131,7 @@ def test_download_does_not_overwrite_unasked(cb):
     assert cb.work.joinpath("f").read_text() == "mine"
 
 
-def test_a_question_is_folded_at_words(cb):
+def test_a_long_question_is_folded_at_words(cb):
     cb.work.joinpath("a-rather-long-name").write_text("mine")
     s = cb.session(size=(24, 40))
     s.run("open('a-rather-long-name', 'w').close()")
@@ -170,7 +170,7 @@ def test_overwriting_keeps_the_permissions(cb):
     assert cb.work.joinpath("priv").read_text() == "new\n"
 
 
-def test_download_with_a_pattern_into_a_directory(cb):
+def test_download_takes_a_pattern_and_a_directory(cb):
     (cb.work / "out").mkdir()
     s = cb.session()
     s.run("for n in 'ab': open(n + '.png', 'w').write(n)")
@@ -186,7 +186,7 @@ def test_download_never_leaves_its_directory(cb):
     assert not (cb.work / "passwd").exists()
 
 
-def test_names_with_escapes_are_shown_safely(cb):
+def test_file_names_with_escape_sequences_are_shown_escaped(cb):
     s = cb.session()
     s.run(r"open('a\x1b]0;owned\x07\nb', 'w').close()")
     out = s.run(":files")
@@ -194,14 +194,14 @@ def test_names_with_escapes_are_shown_safely(cb):
     assert "\\x1b" in out or "\\e" in out or "^[" in out, out
 
 
-def test_show_and_rm(session):
+def test_show_prints_a_file_and_rm_removes_it(session):
     session.run("open('f', 'w').write('line one\\nline two\\n')")
     assert "line two" in session.run(":show f")
     session.run(":rm f")
     assert session.run("import os; os.listdir('/home')") == "[]"
 
 
-def test_save_and_load_cells(cb):
+def test_saved_cells_can_be_loaded_in_another_session(cb):
     s = cb.session()
     s.run("def twice(x):\n    return 2 * x")
     s.run("twice(4)")
@@ -233,7 +233,7 @@ def test_exit_warns_once_of_files_never_downloaded(cb):
     assert s.wait_exit() == 4
 
 
-def test_arrow_key_is_no_answer_and_leaves_nothing_behind(session):
+def test_an_arrow_key_at_a_question_means_no_and_types_nothing(session):
     session.run("open('a', 'w').close()")
     row = session.enter(":wipe")
     session.expect_since(row, r"\[y/N\]")
@@ -242,7 +242,7 @@ def test_arrow_key_is_no_answer_and_leaves_nothing_behind(session):
     assert session.run("1 + 1") == "2"
 
 
-def test_with_output_elsewhere_what_we_say_is_still_seen(cb):
+def test_messages_reach_the_terminal_when_output_goes_to_a_file(cb):
     out = cb.work / "out.txt"
     out.touch()
     s = cb.session(wrapper=("sh", "-c", 'exec "$@" > out.txt', "sh"),
@@ -272,7 +272,7 @@ def test_with_output_elsewhere_what_we_say_is_still_seen(cb):
     assert "[" not in out.read_text()
 
 
-def test_download_option_of_a_session(cb):
+def test_the_download_option_of_a_session_works_even_after_sigterm(cb):
     (cb.work / "res").mkdir()
     s = cb.session("-d", "*.csv:res")
     s.run("for n in ('a.csv', 'b.csv', 'c.txt'): print(n, file=open(n, 'w'))")
@@ -285,7 +285,7 @@ def test_download_option_of_a_session(cb):
     assert "left alone" not in s.all_text()
 
 
-def test_each_download_at_the_end_has_its_own_place(cb):
+def test_each_download_option_has_its_own_directory(cb):
     for name in ("x", "y"):
         cb.work.joinpath(name).mkdir()
     s = cb.session("-d", "a*:x", "-d", "a.txt:y")
@@ -303,7 +303,7 @@ def test_download_option_to_nowhere_starts_no_session(cb):
     assert "cellblock: download to: missing" in s.all_text()
 
 
-def test_limits_names_what_enforces_each(session):
+def test_limits_lists_the_limits_and_their_sources(session):
     out = session.run(":limits")
     for word in ("memory", "512 MiB", "processes", "64", "built in"):
         assert word in out, out
@@ -322,13 +322,13 @@ def test_help_lists_every_command(session):
         assert f":{name}" in out, name
 
 
-def test_unknown_command_is_said(session):
+def test_an_unknown_command_is_named(session):
     out = session.run(":uplaod x")
     assert "uplaod" in out
     assert "SyntaxError" not in out
 
 
-def test_rm_of_everything_leaves_nothing(session):
+def test_rm_of_a_recursive_pattern_empties_the_home(session):
     session.run("import os; os.makedirs('a/b')")
     session.run("for n in ('a.txt', 'a/x', 'a/b/y', 'a-z', 'z'):"
                 " open(n, 'w').close()")
@@ -343,7 +343,7 @@ def test_download_from_a_directory_with_a_star_in_its_name(cb):
     assert (cb.work / "out.png").exists()
 
 
-def test_a_source_that_is_missing_is_no_destination(cb):
+def test_a_missing_upload_source_is_not_taken_for_the_destination(cb):
     for name in ("a.csv", "c.csv"):
         cb.work.joinpath(name).write_text(name)
     s = cb.session()
@@ -359,7 +359,7 @@ def test_a_source_that_is_missing_is_no_destination(cb):
         assert s.run(f"os.listdir('/home/{where}')") == "[]", there
 
 
-def test_a_name_with_home_before_it_is_the_same(cb):
+def test_a_name_with_or_without_home_means_the_same_file(cb):
     session = cb.session()
     session.run("import os; os.mkdir('d'); open('d/a', 'w').write('within')")
     for name in ("d/a", "./d/a", "/home/d/a"):
@@ -371,7 +371,7 @@ def test_a_name_with_home_before_it_is_the_same(cb):
         session.run("open('d/a', 'w').write('within')")
 
 
-def test_too_many_files_are_counted_and_not_listed(cb):
+def test_files_beyond_the_limit_are_counted_and_not_listed(cb):
     s = cb.session("-s", "files.max_count=5")
     for i in range(8):
         (cb.work / f"up{i}").touch()
@@ -384,14 +384,14 @@ def test_too_many_files_are_counted_and_not_listed(cb):
     assert out.count("4 files were left out: no more than 5") == 1, out
 
 
-def test_download_through_a_link_tells_the_bytes_of_the_file(cb):
+def test_download_through_a_link_shows_the_size_of_the_file(cb):
     s = cb.session()
     s.run("import os; open('f', 'w').write('y' * 5000); os.symlink('f', 'l')")
     assert "l   4.9 KiB   → ./l" in s.run(":download l")
     assert (cb.work / "l").stat().st_size == 5000
 
 
-def test_a_directory_that_cannot_be_written_is_named(cb):
+def test_a_destination_that_cannot_be_written_is_named(cb):
     if os.geteuid() == 0:
         there = cb.base / "theirs"
         there.mkdir(mode=0o755)
@@ -407,7 +407,7 @@ def test_a_directory_that_cannot_be_written_is_named(cb):
         assert ("has no capability" in out) == (os.geteuid() == 0), out
 
 
-def test_load_takes_a_script_cell_by_cell(cb):
+def test_load_limits_each_cell_of_a_script_and_not_the_script(cb):
     (cb.work / "many.py").write_bytes(
         b"\xef\xbb\xbfa = 1\n# %%\n" + b"a += 1\n" * 40 + b"# %%\na\n")
     s = cb.session("-s", "cell.source=300")
@@ -418,14 +418,14 @@ def test_load_takes_a_script_cell_by_cell(cb):
     assert s.run("b") == "1"
 
 
-def test_show_cuts_no_line(cb):
+def test_show_prints_a_long_line_whole(cb):
     s = cb.session(size=(200, 100))
     s.run("open('wide', 'w').write('x' + 'é' * 6000 + '.')")
     out = s.run(":show wide").replace("\n", "")
     assert out == "x" + "é" * 6000 + ".", len(out)
 
 
-def test_candidates_on_the_host_are_in_order(cb):
+def test_completed_host_files_are_sorted(cb):
     names = [f"f{c}" for c in "tkzaqmbyxc"]
     for name in names:
         (cb.work / name).touch()

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Paths of the home, and of what is shown beside it: every one can be seen and
-removed, none leads elsewhere, and what is not the session's stays."""
+"""Paths in the home, and exposed host paths below /home. The person can see
+and remove every file of the home. No path leads out of the home, and exposed
+files of the host stay."""
 import os
 
 import pytest
 
 
 def wipe(s):
-    """:wipe, and yes if it asks. Returns what it said last."""
+    """Run :wipe, and answer yes if it asks. Returns what it prints."""
     row = s.enter(":wipe")
     s.expect_since(row, r"\[y/N\]|\[the home is empty\]")
     if "[y/N]" in s.all_text():
         s.type("y")
-    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the end", 60)
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(),
+           "the prompt after :wipe", 60)
     return "\n".join(s.screen.rows(row))
 
 
 LISTED = "sorted(os.listdir('/home'))"
 
 
-def test_no_name_hides_a_file_from_its_person(session):
+def test_no_file_name_hides_a_file_from_the_person(session):
     s = session
     s.run("import os; open('.cellblock-x', 'w').write('1');"
           " os.mkdir('.cellblock-d'); open('.cellblock-d/f', 'w').close()")
@@ -50,7 +52,7 @@ def test_a_tree_of_any_depth_is_removed(session):
     assert "0 B" in listing and "more files" not in listing, listing
     assert "1 entry removed" in s.run(":rm d")
     assert s.run(LISTED) == "[]"
-    # No path is as long as this is deep.
+    # This tree is deeper than the longest possible path.
     s.run("deep(3000)")
     assert "more files than are listed" in s.run(":files")
     wipe(s)
@@ -61,15 +63,15 @@ def test_a_tree_of_any_depth_is_removed(session):
 MANY = "for i in range(25000): os.mknod(f'n{i}')"
 
 
-def test_many_names_are_removed_to_the_last(cb):
-    """There are more than are listed at a time."""
+def test_a_home_of_many_names_can_be_emptied(cb):
+    """There are more names than :files lists at a time."""
     s = cb.session("--set", "home.files=60000", "-M", "1G")
     s.run("import os")
     s.run(MANY, 60)
     assert "more files than are listed" in s.run(":files no")
     assert "more files than are listed" in s.run(":rm no*")
     assert "no: there is no such file" in s.run(":rm no")
-    # A name is found wherever it is.
+    # A name is found even where it is not listed.
     assert "[2 entries removed]" in s.run(":rm n0 /home/n24999")
     assert "24998 entries removed" in s.run(":rm n*", 60)
     assert s.run(LISTED) == "[]"
@@ -78,7 +80,7 @@ def test_many_names_are_removed_to_the_last(cb):
     assert s.run(LISTED) == "[]"
 
 
-# A /home of the host's that holds what a session may be shown.
+# A /home on the host with files that a session may expose.
 OWN_HOME = ["unshare", "--mount", *(
     [] if os.geteuid() == 0
     else ["--user", "--map-current-user", "--keep-caps"]),
@@ -87,16 +89,16 @@ OWN_HOME = ["unshare", "--mount", *(
 
 
 @pytest.mark.parametrize("expose, file, place", [
-    ("/home/u/lib", "/home/u/lib/f", "u"),      # deeper
-    ("/home/u", "/home/u/lib/f", "u"),          # a place of its own
-    ("/home/g", "/home/g", "g"),                # a file
+    ("/home/u/lib", "/home/u/lib/f", "u"),      # a deeper directory
+    ("/home/u", "/home/u/lib/f", "u"),          # a directory in /home
+    ("/home/g", "/home/g", "g"),                # a file in /home
 ])
-def test_what_is_shown_below_home_is_not_the_persons_to_lose(
+def test_exposed_paths_below_home_cannot_be_removed(
         cb, expose, file, place):
     s = cb.session("--set", f"jail.expose={expose}", wrapper=OWN_HOME)
     s.run("import os; open('mine', 'w').close()")
     assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
-    # The guest cannot take it away, and neither can its person.
+    # Neither the guest nor the person can remove the exposed path.
     for cell in (f"os.rename('{place}', 'away')",
                  f"os.rmdir('{place}')", f"os.remove('{place}')",
                  f"open('{place}', 'w')", f"open('{file}', 'w')"):
@@ -106,14 +108,14 @@ def test_what_is_shown_below_home_is_not_the_persons_to_lose(
     assert "no such file" in s.run(f":rm {place}")
     wipe(s)
     assert s.run(LISTED) == f"['{place}']"
-    # The next jail has it again, whatever was tried in between.
+    # The next jail has the path again, whatever the guest has tried.
     assert "Error" in s.run(f"os.symlink('/tmp', '{place}')")
     s.run(":reset", 40)
     assert s.run(f"open('{file}').read()") in (r"'f\n'", r"'g\n'")
 
 
 @pytest.mark.parametrize("leads_to", ["/", "/proc", "/run", "/sys/fs/cgroup"])
-def test_a_link_shows_no_more_than_what_it_leads_to(cb, leads_to):
+def test_an_exposed_link_is_checked_by_its_target(cb, leads_to):
     data = cb.base / "data"
     data.mkdir()
     (data / "f").write_text("data")

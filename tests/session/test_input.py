@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that talk with the person through the terminal."""
+"""Cells that read from the person and control the terminal."""
 import random
 import termios
 import time
@@ -19,7 +19,7 @@ def test_input_works(session):
     assert session.run("name") == "'Ada'"
 
 
-def test_input_echoes_and_edits_lines(session):
+def test_a_line_for_input_can_be_edited(session):
     row = session.enter("x = input('? ')")
     session.expect_since(row, r"^\?")
     session.type("abX")
@@ -29,7 +29,7 @@ def test_input_echoes_and_edits_lines(session):
     assert session.run("x") == "'abc'"
 
 
-def test_keys_typed_right_behind_a_cell_reach_its_input(session):
+def test_keys_typed_right_after_a_cell_reach_its_input(session):
     session.type("x = input()")
     session.expect(r"input\(\)$")
     session.type("\r")
@@ -94,7 +94,7 @@ def test_curses_program_works_and_the_screen_is_restored(session):
     assert session.run("_") == "'k'"
 
 
-def test_a_program_that_leaves_the_alternate_screen_on_is_put_right(session):
+def test_the_screen_is_restored_after_a_cell_that_changed_it(session):
     session.run("print('BEFORE')")
     out = session.enter(r"print('\x1b[?1049h\x1b[?25l\x1b[31mMESS', end='')")
     assert out
@@ -107,20 +107,21 @@ def test_a_program_that_leaves_the_alternate_screen_on_is_put_right(session):
     assert session.screen.buffer[row][0].fg == "default"
 
 
-def test_window_size_follows(session):
+def test_a_resize_at_the_prompt_reaches_python(session):
     assert session.run("import os; os.get_terminal_size().columns") == "80"
     session.resize(30, 100)
     session.wait_prompt()
     assert session.run("tuple(os.get_terminal_size())") == "(100, 30)"
 
 
-def test_window_size_follows_while_a_cell_runs(session):
+def test_a_resize_during_a_cell_reaches_python(session):
     session.run("import os, signal, time; seen = []")
     session.run("def told(*_):\n"
                 "    os.write(1, b'WINCH %d %d\\n' % os.get_terminal_size())\n"
                 "    seen.append(1)")
     session.run("old = signal.signal(signal.SIGWINCH, told)")
-    # Not in input(): a signal just before its read() is only seen after it.
+    # A loop and not input(): a signal just before read() is handled only after
+    # it.
     row = session.enter("print('ready')\nwhile not seen: time.sleep(0.01)")
     session.expect_since(row, "^ready")
     session.resize(20, 90)
@@ -146,8 +147,8 @@ def typed_while_running(session, keys):
 
 
 def interrupt_input(session, row):
-    """Ctrl-C, until it is seen: just before its read(), Python sees it only
-    after that."""
+    """Type Ctrl-C until Python handles it. A signal just before read() is
+    handled only after the read."""
     for _ in range(4):
         session.type("\x03")
         try:
@@ -157,7 +158,7 @@ def interrupt_input(session, row):
     raise NotSeen(session.picture())
 
 
-def test_ctrl_c_takes_what_was_typed_before_it(session):
+def test_ctrl_c_drops_the_keys_typed_before_it(session):
     row = session.enter("input('? ')")
     session.expect_since(row, r"^\?")
     session.type("never")
@@ -167,7 +168,7 @@ def test_ctrl_c_takes_what_was_typed_before_it(session):
     assert session.run("6 * 7") == "42"
 
 
-def test_what_is_typed_behind_a_ctrl_c_is_for_the_prompt(session):
+def test_keys_typed_after_ctrl_c_go_to_the_prompt(session):
     row = session.enter("import time\n"
                         "try: print('go'); time.sleep(9)\n"
                         "except KeyboardInterrupt: print('caught');"
@@ -181,7 +182,7 @@ def test_what_is_typed_behind_a_ctrl_c_is_for_the_prompt(session):
     session.wait_prompt()
 
 
-def test_a_line_begun_ahead_is_a_line(session):
+def test_a_second_line_typed_ahead_becomes_part_of_the_cell(session):
     typed_while_running(session, "x = 1\x1b\rx")
     session.expect(r"^>>> x = 1\n\.\.\. x$")
     session.type("\r")
@@ -191,8 +192,8 @@ def test_a_line_begun_ahead_is_a_line(session):
 
 @pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
 def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
-    """A short cell and a number right behind it, digit by digit: before the
-    cell runs, while it runs, and at any step of its end."""
+    """A short cell, and then the digits of a number. The digits come before
+    the cell runs, while it runs, and at every step of its end."""
     s = cb.session(env={"TERM": kind})
     dice = random.Random(SEED)
     for _ in range(40):
@@ -212,12 +213,12 @@ def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
         s.wait_prompt()
 
 
-def test_ctrl_d_typed_ahead_leaves_at_the_next_prompt(session):
+def test_ctrl_d_typed_ahead_ends_the_session_at_the_next_prompt(session):
     typed_while_running(session, "\x04")
     assert session.wait_exit() == 0
 
 
-def test_ctrl_d_in_one_breath_with_a_cell_leaves_after_it(session):
+def test_ctrl_d_typed_with_a_cell_ends_the_session_after_it(session):
     session.type("6 * 7\r\x04")
     assert session.wait_exit() == 0
     assert "42" in session.all_text().splitlines()
@@ -231,7 +232,7 @@ def test_ctrl_d_typed_ahead_warns_of_files_as_at_the_prompt(session):
     assert session.leave() == 0
 
 
-def test_ctrl_d_typed_ahead_behind_text_does_not_leave(session):
+def test_ctrl_d_typed_ahead_after_text_does_not_end_the_session(session):
     typed_while_running(session, "12\x04")
     session.expect(r"^>>> 12$")
     session.type("3")
@@ -240,13 +241,13 @@ def test_ctrl_d_typed_ahead_behind_text_does_not_leave(session):
     session.wait_prompt()
 
 
-def test_ctrl_space_typed_ahead_is_no_ctrl_d(session):
+def test_ctrl_space_typed_ahead_is_not_taken_for_ctrl_d(session):
     typed_while_running(session, "\x00")
     session.wait_prompt()
     assert session.run("6 * 7") == "42"
 
 
-def test_ctrl_d_that_a_cell_reads_is_not_kept(session):
+def test_ctrl_d_that_a_cell_has_read_does_not_end_the_session(session):
     row = session.enter("import sys; print('go'); s = sys.stdin.read()")
     session.expect_since(row, "^go")
     session.type("one\r\x04")
@@ -265,7 +266,7 @@ def test_raw_mode_program_gets_single_keys(session):
     session.wait_prompt()
 
 
-def same_modes(session, cell, deadline=None):
+def assert_same_modes(session, cell, deadline=None):
     before = session.terminal_modes()
     session.run(cell, deadline)
     assert session.terminal_modes() == before
@@ -275,17 +276,17 @@ def test_terminal_modes_are_the_same_at_every_prompt(session):
     for cell in ("1", "1/0", "print('\\x1b[?1h\\x1b=')",
                  "import tty; tty.setraw(0)",
                  "import os; os.system('stty raw -echo')"):
-        same_modes(session, cell)
+        assert_same_modes(session, cell)
 
 
-def test_terminal_modes_outlive_a_cell_that_dies_in_raw_mode(session):
-    same_modes(session, "import tty, os; tty.setraw(0); os.abort()", 30)
-    same_modes(session, "import tty, os; tty.setraw(0); os.kill(os.getpid(), 9)",
-               30)
+def test_terminal_modes_are_restored_after_a_cell_dies_in_raw_mode(session):
+    assert_same_modes(session, "import tty, os; tty.setraw(0); os.abort()", 30)
+    assert_same_modes(
+        session, "import tty, os; tty.setraw(0); os.kill(os.getpid(), 9)", 30)
     assert session.run("1 + 1") == "2"
 
 
-def test_echo_is_on_for_the_cell_after_one_that_died_in_raw_mode(session):
+def test_echo_is_on_after_a_cell_that_died_in_raw_mode(session):
     session.run("import tty, os; tty.setraw(0); os.abort()", 30)
     row = session.enter("x = input('? ')")
     session.expect_since(row, r"^\?")
@@ -295,7 +296,7 @@ def test_echo_is_on_for_the_cell_after_one_that_died_in_raw_mode(session):
     session.wait_prompt()
 
 
-def test_stty_outside_is_unchanged_after_the_session(cb):
+def test_the_outer_terminal_modes_are_unchanged_after_the_session(cb):
     for cell in ("1", "import tty, os; tty.setraw(0); os.abort()"):
         s = cb.session()
         before = list(s.before)
@@ -304,7 +305,7 @@ def test_stty_outside_is_unchanged_after_the_session(cb):
         assert s.terminal_modes() == before
 
 
-def test_stty_outside_is_unchanged_when_the_session_is_terminated(cb):
+def test_the_outer_terminal_modes_are_unchanged_after_a_signal(cb):
     import signal
     for sig in (signal.SIGTERM, signal.SIGHUP):
         s = cb.session()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Limits of a cell: what strikes, what is said, what stays."""
+"""The limits of a cell and of a session: when they strike, what the session
+says, and what it keeps."""
 import re
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import hosttree
 from world import PATIENCE
 
-# For what takes long where everything does.
+# For cells that take long on a slow machine.
 UNHURRIED = ("--set", f"cell.timeout={30 * PATIENCE:.0f}s",
              "--set", f"cell.cpu={30 * PATIENCE:.0f}s")
 SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
@@ -32,7 +33,7 @@ def test_ctrl_c_interrupts_a_busy_loop(session):
     session.wait_prompt()
 
 
-def test_ctrl_c_belongs_to_one_cell(session):
+def test_ctrl_c_does_not_reach_the_next_cell(session):
     row = session.enter("import time; print('on'); time.sleep(30)")
     session.expect_since(row, "^on")
     session.type("\x03")
@@ -62,7 +63,7 @@ def test_ctrl_c_three_times_ends_a_cell_that_swallows_it(cb):
     assert s.run("kept") == "'yes'"
 
 
-def test_time_limit_interrupts(cb):
+def test_time_limit_interrupts_a_busy_cell(cb):
     s = cb.session("--set", "cell.timeout=500ms")
     s.run("kept = 'yes'")
     out = s.run("while True: pass")
@@ -77,7 +78,7 @@ def test_time_limit_interrupts_a_sleep(cb):
     assert "time limit: 500 ms · interrupted" in out
 
 
-def test_time_limit_kills_what_swallows_the_interrupt(cb):
+def test_time_limit_kills_a_cell_that_swallows_the_interrupt(cb):
     s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
                    size=(24, 160))
     s.run("kept = 'yes'")
@@ -87,7 +88,7 @@ def test_time_limit_kills_what_swallows_the_interrupt(cb):
     assert s.run("kept") == "'yes'"
 
 
-def test_what_is_killed_shows_all_of_where_it_was(cb):
+def test_a_killed_cell_shows_its_whole_stack(cb):
     s = cb.session("--set", "cell.timeout=500ms", "--set", "cell.grace=300ms",
                    size=(90, 100))
     s.run("import threading, time\ne = threading.Event()\n"
@@ -101,7 +102,7 @@ def test_what_is_killed_shows_all_of_where_it_was(cb):
     assert " in session" not in out, out
 
 
-def test_cpu_limit_strikes_without_a_wall_clock(cb):
+def test_cpu_limit_strikes_before_the_wall_clock(cb):
     s = cb.session("--set", "cell.timeout=40s", "--set", "cell.cpu=500ms")
     s.run("kept = 'yes'")
     out = s.run("while True: pass", 35)
@@ -109,7 +110,7 @@ def test_cpu_limit_strikes_without_a_wall_clock(cb):
     assert s.run("kept") == "'yes'"
 
 
-def test_waiting_for_the_person_does_not_count(cb):
+def test_time_spent_waiting_for_the_person_does_not_count(cb):
     s = cb.session("--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
     row = s.enter("x = input('? ')")
     s.expect_since(row, r"^\?")
@@ -145,7 +146,7 @@ def test_the_traceback_after_a_flood_is_shown(cb):
     assert "ZeroDivisionError: division by zero" in out
 
 
-def test_out_pages_a_truncated_cell(cb):
+def test_out_pages_the_output_of_a_truncated_cell(cb):
     s = cb.session("--set", "cell.output=1K", "--set", "cell.tail=100",
                    size=(24, 80))
     s.run("for i in range(2000): print(i)")
@@ -159,7 +160,7 @@ def test_out_pages_a_truncated_cell(cb):
     s.wait_prompt()
 
 
-def test_memory_limit_is_told(cb):
+def test_memory_limit_is_reported(cb):
     s = cb.session("-M", "128M")
     s.run("kept = 'yes'")
     out = s.run("x = bytearray(4 << 30)", 40)
@@ -167,38 +168,38 @@ def test_memory_limit_is_told(cb):
     assert s.run("kept") == "'yes'"
 
 
-def test_fork_bomb_is_stopped_and_the_session_lives(cb):
+def test_a_fork_bomb_is_stopped_and_the_session_goes_on(cb):
     s = cb.session("--set", "session.processes=20",
                    "--set", "cell.timeout=5s")
     out = s.run("import os\nwhile True: os.fork()", 40)
     assert "Resource temporarily unavailable" in out, out
-    # Children that were stopped on their way out go on with the next cell.
+    # Children that were stopped before they could exit do so in the next cell.
     assert s.run("40 + 2").endswith("42")
     assert s.run("40 + 2") == "42"
 
 
-def test_process_limit_is_said_and_what_is_left_is_ended(cb):
+def test_process_limit_is_reported_and_leftover_processes_are_ended(cb):
     s = cb.session("--set", "session.processes=20", size=(24, 160))
     out = s.run("import os, time\nfor _ in range(99):\n"
                 "    if not os.fork(): time.sleep(99); os._exit(0)", 40)
     assert "Resource temporarily unavailable" in out, out
     assert re.search(r"\[process limit: 20 · the cell's \d+ leftover "
                      r"processes were ended\]", out), out
-    # Their parent has not waited for them, so they still count, and what
-    # that means for a checkpoint is said above the answer.
+    # Their parent has not waited for them, so they still count. The notice
+    # about the checkpoint that could not be taken appears above the answer.
     assert s.run("40 + 2").endswith("42")
     left = [p for p in cb.tree(s).guests()
             if hosttree.stat_of(p)[0] not in (b"Z", b"X")]
     assert len(left) <= 3, hosttree.describe(left)
 
 
-def test_recursion_limit_is_a_recursionerror(session):
+def test_endless_recursion_raises_recursionerror(session):
     session.run("def f(): return f()")
     assert "RecursionError" in session.run("f()")
     assert session.run("1 + 1") == "2"
 
 
-def test_full_home_is_an_oserror_and_session_lives(cb):
+def test_a_full_home_raises_oserror_and_the_session_goes_on(cb):
     s = cb.session("--set", "home.size=1M")
     out = s.run("open('big', 'wb').write(b'x' * (8 << 20))")
     assert "OSError" in out and "No space left" in out, out
@@ -208,7 +209,7 @@ def test_full_home_is_an_oserror_and_session_lives(cb):
 
 
 def test_a_full_home_leaves_python_room_to_start(cb):
-    """The home outlives Python, so it must not take all of the memory."""
+    """The home outlives Python, so it must not use up all memory."""
     fill = ("import os; fd = os.open('big', os.O_CREAT | os.O_WRONLY | "
             "os.O_APPEND)\nwhile True: os.write(fd, bytes(65536))")
     s = cb.session("-M", "64M", "--set", "cell.checkpoint=never")
@@ -228,7 +229,7 @@ def test_a_home_too_large_for_the_memory_is_refused(cb):
     assert cb.run("-M", "64M", "--set", "home.size=32M", "-c", "1").code == 0
 
 
-def test_home_full_of_names_is_an_oserror_and_session_lives(cb):
+def test_a_home_full_of_names_raises_oserror_and_the_session_goes_on(cb):
     s = cb.session("--set", "home.files=100")
     out = s.run("for i in range(300): open(f'f{i}', 'w').close()")
     assert "OSError" in out and "No space left" in out, out
@@ -254,7 +255,7 @@ def test_background_process_uses_no_cpu_at_the_prompt(cb):
     s.run("import subprocess; p = subprocess.Popen("
           "['sh', '-c', 'while :; do :; done'])")
     t = cb.tree(s)
-    quiet_at_the_prompt(s, t)
+    assert_no_cpu_at_the_prompt(s, t)
 
 
 def test_background_thread_uses_no_cpu_at_the_prompt(cb):
@@ -263,31 +264,34 @@ def test_background_thread_uses_no_cpu_at_the_prompt(cb):
     s.run("import threading; threading.Thread(target=spin, daemon=True)"
           ".start()")
     t = cb.tree(s)
-    quiet_at_the_prompt(s, t)
+    assert_no_cpu_at_the_prompt(s, t)
     first = int(s.run("n"))
     assert int(s.run("import time; time.sleep(0.3); n")) > first
 
 
-def quiet_at_the_prompt(s, t):
-    """No CPU is used while the person takes their time over a line."""
+def assert_no_cpu_at_the_prompt(s, t):
+    """Assert that the jail uses no CPU while the person slowly types a
+    line."""
     before = [None]
 
     def settled():
-        """The checkpoint was taken and all is stopped: not a tick in a while
-        of typing. What runs on never gets here."""
+        """Whether the checkpoint is taken and the jail is stopped: the jail
+        uses no tick during some typing. A jail that runs on never gets
+        there."""
         before[0] = t.cpu_ticks()
-        take_time(s, "and then ")
+        type_slowly(s, "and then ")
         return t.cpu_ticks() == before[0]
 
-    hosttree.until(settled, "the jail to come to rest")
-    take_time(s, "for n in range(10)")
+    hosttree.until(settled, "the jail to be stopped")
+    type_slowly(s, "for n in range(10)")
     assert t.cpu_ticks() == before[0]
     s.type("\x03")
     s.wait_prompt()
 
 
-def take_time(s, word):
-    """Type it as people do, a key at a time: some tenths of a second."""
+def type_slowly(s, word):
+    """Type a word key by key, as people do. It takes some tenths of a
+    second."""
     for letter in word:
         at = (s.screen.here(), s.screen.cursor.x)
         s.type(letter)
@@ -296,13 +300,13 @@ def take_time(s, word):
         s.wait(lambda: not s._pump(0.02), "the terminal to be quiet")
 
 
-def test_idle_session_is_ended_and_told(cb):
+def test_an_idle_session_is_ended_and_the_limit_is_named(cb):
     s = cb.session("--set", "session.idle=1s")
     s.wait_exit(15)
     assert "idle limit: 1 s" in s.all_text()
 
 
-def test_lifetime_ends_a_session_and_is_told(cb):
+def test_the_lifetime_limit_ends_a_session_and_is_named(cb):
     s = cb.session("--set", "session.lifetime=2s")
     s.wait_exit(15)
     assert "lifetime limit: 2 s" in s.all_text()
@@ -316,7 +320,7 @@ def transcript(cb, *limits, wrapper=()):
     return s, path
 
 
-def test_transcript_holds_of_a_cell_what_is_shown(cb):
+def test_the_transcript_holds_as_much_of_a_cell_as_the_screen(cb):
     s, path = transcript(cb, "-s", "cell.output=4K", "-s", "cell.tail=1K")
     s.run("print('few')")
     s.run("print('y' * 50_000)")
@@ -328,7 +332,7 @@ def test_transcript_holds_of_a_cell_what_is_shown(cb):
     assert f"\n# {written} more bytes are not written down\n" in text
 
 
-def test_transcript_that_cannot_be_written_is_said_once(cb):
+def test_a_transcript_that_cannot_be_written_is_reported_once(cb):
     s, path = transcript(cb, wrapper=(
         "sh", "-c", 'ulimit -f 256; exec "$@"', "sh"))
     assert "has a gap: File too large" in s.run("print('y' * 180_000)")
@@ -337,7 +341,7 @@ def test_transcript_that_cannot_be_written_is_said_once(cb):
     assert path.stat().st_size == 256 * 512
 
 
-def test_background_output_that_is_left_out_is_counted(cb):
+def test_background_output_beyond_the_limit_is_counted(cb):
     s = cb.session("-s", "cell.background=run", "-s", "cell.output=4K")
     s.run(r"""import threading, time, os
 def later():
@@ -350,7 +354,7 @@ threading.Thread(target=later).start()""")
     s.wait_prompt()
 
     def told(pattern):
-        s.run(":files")             # with a line it is told what came before
+        s.run(":files")             # each line also shows earlier notices
         return re.search(pattern, "\n".join(s.screen.rows(row)))
 
     hosttree.until(lambda: told("1 terminal sequence dropped: clipboard"),
@@ -359,7 +363,7 @@ threading.Thread(target=later).start()""")
                                 r"\d.* not"), "the count")
 
 
-def test_a_stack_without_a_frame_of_the_cell_is_not_shown(cb):
+def test_a_stack_of_driver_frames_only_is_not_shown(cb):
     s = cb.session("-t", "500ms", "-s", "cell.grace=100ms")
     # Killed while the driver flushes: every frame is the driver's.
     out = s.run("import functools, signal, sys, time\n"

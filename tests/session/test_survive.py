@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A bad cell costs that cell: variables and home outlive it."""
+"""A bad cell costs nothing but that cell: variables and home survive."""
 import re
 
 import pytest
@@ -15,11 +15,11 @@ def session_to_lose(cb, timeout):
 
 @pytest.fixture
 def kept(cb):
-    """A session with something to lose."""
+    """A session with a variable and a file in the home."""
     return session_to_lose(cb, "2s")
 
 
-def nothing_is_lost(s):
+def assert_nothing_is_lost(s):
     assert s.run("kept") == "[1, 2, 3]"
     assert s.run("open('kept.txt').read()") == "'in the home'"
     assert s.run("6 * 7") == "42"
@@ -28,7 +28,7 @@ def nothing_is_lost(s):
 SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
            "    except BaseException: pass")
 
-# name: (cell, what is said)
+# name: (cell, a pattern in the message of the session)
 BAD_CELLS = {
     "timeout": (SWALLOW, r"time limit: 2 s · killed · back to the state"),
     "segfault": ("import ctypes; ctypes.string_at(0)",
@@ -40,9 +40,11 @@ BAD_CELLS = {
                           r"crashed: Killed · back to the state"),
     "sigterm_of_itself": ("import os; os.kill(os.getpid(), 15)",
                           r"crashed: Terminated · back to the state"),
-    "kill0": ("import os; os.kill(0, 9)", r"back to the state"),
-    "closerange": ("import os; os.closerange(3, 1000)", r""),
-    "closerange_of_all": ("import os; os.closerange(0, 1000)", r""),
+    "sigkill_of_the_process_group": (
+        "import os; os.kill(0, 9)", r"back to the state"),
+    "all_descriptors_but_the_first_three_closed": (
+        "import os; os.closerange(3, 1000)", r""),
+    "all_descriptors_closed": ("import os; os.closerange(0, 1000)", r""),
     "stack_overflow": (
         "import sys; sys.setrecursionlimit(10**8)\n"
         "class A:\n    def __repr__(self): return repr(self)\nrepr(A())",
@@ -57,33 +59,33 @@ BAD_CELLS = {
 
 
 @pytest.mark.parametrize("name", BAD_CELLS)
-def test_variables_survive(kept, name):
+def test_variables_survive_a_bad_cell(kept, name):
     cell, said = BAD_CELLS[name]
     out = kept.run(cell, 40)
     assert re.search(said, out), out
-    nothing_is_lost(kept)
+    assert_nothing_is_lost(kept)
 
 
 def test_variables_survive_stdout_close(kept):
     kept.run("import sys; sys.stdout.close()")
     kept.run("sys.stdout = open(1, 'w', closefd=False)")
-    nothing_is_lost(kept)
+    assert_nothing_is_lost(kept)
 
 
-def test_variables_survive_memory(cb):
+def test_variables_survive_the_memory_limit(cb):
     kept = session_to_lose(cb, "40s")
     out = kept.run("x = []\nwhile True: x.append(bytearray(1 << 20))", 40)
     assert "memory limit: 256 MiB" in out or "MemoryError" in out, out
     if "MemoryError" in out:
         kept.run("x = None")
-    nothing_is_lost(kept)
+    assert_nothing_is_lost(kept)
 
 
 def test_variables_survive_a_fork_bomb(kept):
     out = kept.run("import os\nwhile True:\n    try: os.fork()\n"
                    "    except OSError: pass", 50)
     assert "limit" in out, out
-    # What is left of the bomb may still be talking.
+    # Processes left of the bomb may still print.
     assert "[1, 2, 3]" in kept.run("kept", 40).splitlines()
     kept.run(":reset", 40)
     assert kept.run("open('kept.txt').read()") == "'in the home'"
@@ -94,8 +96,8 @@ def test_variables_survive_a_fork_bomb_that_detaches(kept):
                    "        if not os.fork():\n            os.setsid()\n"
                    "            while True: pass\n"
                    "    except OSError: break", 50)
-    assert out, "nothing is said"
-    # That no checkpoint could be taken among them is said above the answer.
+    assert out, "the session says nothing"
+    # The notice that no checkpoint could be taken appears above the answer.
     assert "[1, 2, 3]" in kept.run("kept").splitlines()
     kept.run(":reset", 40)
     assert kept.run("open('kept.txt').read()") == "'in the home'"
@@ -107,21 +109,21 @@ def test_kill_of_every_process_is_refused_or_survived(kept):
     assert kept.run("open('kept.txt').read()") == "'in the home'"
 
 
-def test_two_bad_cells_in_a_row(kept):
+def test_variables_survive_two_bad_cells_in_a_row(kept):
     kept.run("import os; os._exit(1)", 40)
     kept.run("import os; os.abort()", 40)
-    nothing_is_lost(kept)
+    assert_nothing_is_lost(kept)
 
 
-def test_state_made_after_a_rollback_survives_the_next(kept):
+def test_variables_made_after_a_rollback_survive_the_next_rollback(kept):
     kept.run("import os; os._exit(1)", 40)
     kept.run("later = 'too'")
     kept.run("import os; os._exit(1)", 40)
     assert kept.run("later") == "'too'"
-    nothing_is_lost(kept)
+    assert_nothing_is_lost(kept)
 
 
-def test_the_killed_cell_leaves_no_trace_in_the_variables(kept):
+def test_a_killed_cell_changes_no_variable(kept):
     kept.run("import os; kept.append(4); other = 1; os._exit(1)", 40)
     assert kept.run("kept") == "[1, 2, 3]"
     assert "NameError" in kept.run("other")
@@ -160,7 +162,7 @@ def test_undo_goes_back_one_cell(session):
     assert session.run("x") == "1"
 
 
-def test_undo_of_several_cells(cb):
+def test_undo_goes_back_several_cells(cb):
     s = cb.session("--set", "cell.undo=3")
     for n in range(4):
         s.run(f"x = {n}")
@@ -200,7 +202,7 @@ def test_wipe_empties_the_home(session):
     assert session.run("import os; os.listdir('/home')") == "[]"
 
 
-def test_random_state_goes_on_as_in_plain_python(session):
+def test_the_random_state_advances_as_in_plain_python(session):
     import random
     session.run("import random; random.seed(42)")
     r = random.Random(42)
@@ -208,7 +210,7 @@ def test_random_state_goes_on_as_in_plain_python(session):
         assert session.run("random.random()") == repr(r.random())
 
 
-def test_random_state_is_rolled_back_with_the_rest(session):
+def test_the_random_state_is_rolled_back_with_the_variables(session):
     import random
     session.run("import random; random.seed(42)")
     session.run("import os; random.random(); os._exit(1)", 40)
@@ -229,7 +231,7 @@ def test_a_thread_goes_on_in_the_next_cell(session):
     assert session.run("n") == "99"
 
 
-def test_a_thread_lost_by_a_rollback_is_told(session):
+def test_a_thread_lost_by_a_rollback_is_reported(session):
     session.run("import threading, os, time")
     session.run("threading.Thread(target=time.sleep, args=(99,),"
                 " daemon=True).start()")
@@ -237,13 +239,13 @@ def test_a_thread_lost_by_a_rollback_is_told(session):
     assert "1 thread" in out and "gone" in out, out
 
 
-def test_a_child_is_waited_for_in_a_later_cell(session):
+def test_a_later_cell_can_wait_for_a_child(session):
     session.run("import subprocess; p = subprocess.Popen(['sh', '-c',"
                 " 'exit 5'])")
     assert session.run("p.wait()") == "5"
 
 
-def test_os_wait_sees_no_stranger(session):
+def test_os_wait_sees_no_child_of_the_session(session):
     session.run("1")
     assert "ChildProcessError" in session.run("import os; os.wait()")
 
@@ -259,13 +261,13 @@ RSS_MIB = ("import resource; int(open('/proc/self/statm').read().split()[1])"
            " * resource.getpagesize() >> 20")
 
 
-def test_memory_that_a_cell_frees_goes_back_as_in_plain_python(session):
-    session.run("1/0")      # now the driver is there whole
+def test_freed_memory_is_returned_to_the_kernel_as_in_plain_python(session):
+    session.run("1/0")      # this loads all parts of the driver
     if "Error" in (said := session.run(RSS_MIB)):
         pytest.skip("the jail has no /proc")
     before = int(said)
     session.run("held = [bytearray(1 << 20) for _ in range(60)]")
     assert int(session.run(RSS_MIB)) >= before + 60
-    # What lies above would keep a heap from shrinking.
+    # Memory in use above a freed block would keep the heap from shrinking.
     session.run("above = [bytes(1000) for _ in range(5000)]; del held")
     assert int(session.run(RSS_MIB)) < before + 30
