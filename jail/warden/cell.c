@@ -76,7 +76,8 @@ static void tell_done(struct cell *c)
 	link_event(&c->w->link, &ev, NULL, 0);
 }
 
-/* A cell that never ran. One was perhaps expected: then the jail runs. */
+/* A cell that never ran. A jail that was left running, because this request was
+ * waiting, is stopped. */
 static int refuse(struct cell *c)
 {
 	int32_t killed;
@@ -120,7 +121,7 @@ static int64_t note_start(struct cell *c)
 
 /* ---- what ends it ---- */
 
-/* The live guest is dead: by what? */
+/* The live guest is dead: say of what. */
 static void died(struct cell *c)
 {
 	int status = c->w->guest.status;
@@ -128,7 +129,7 @@ static void died(struct cell *c)
 	struct cgroup_usage u;
 
 	cgroup_usage(&c->w->site.cgroup, &u);
-	c->watch.over = 1;
+	c->watch.ended = 1;
 	if (WIFEXITED(status)) {
 		d->status = WEXITSTATUS(status);
 		d->how = HOW_EXITED;
@@ -168,7 +169,7 @@ static void lost(struct cell *c)
 		return;
 	}
 	c->done.how = HOW_LOST;
-	c->watch.over = 1;
+	c->watch.ended = 1;
 }
 
 /* First TOOK or BAD, then DONE, each once: nothing that can be repeated, so
@@ -197,7 +198,7 @@ static void hear_guest(struct cell *c)
 		c->took = c->watch.may_pause = 1;
 		return;
 	}
-	c->watch.over = 1;
+	c->watch.ended = 1;
 	if (m.wire.type == GUEST_BAD) {
 		d->how = HOW_REFUSED;
 		snprintf(d->text, sizeof(d->text),
@@ -240,23 +241,23 @@ static int run(struct cell *c)
 	struct warden *w = c->w;
 	struct watch *wa = &c->watch;
 
-	while (!wa->over) {
+	while (!wa->ended) {
 		wa->p[WATCH_LINE].fd = c->at < c->n ? w->jail.line : -1;
 		if (watch_wait(wa) == SESSION_OVER)
 			return SESSION_OVER;
-		/* What it said before it died counts. */
+		/* First the messages that the guest sent before it died. */
 		if (wa->p[WATCH_GUEST].revents)
 			hear_guest(c);
 		if (watch_init(wa, w) < 0) {
 			guest_become(&w->guest, 0);
 			c->done.how = HOW_LOST;
-			wa->over = 1;
+			wa->ended = 1;
 		}
-		if (!guest_is_alive(&w->guest) && !wa->over)
+		if (!guest_is_alive(&w->guest) && !wa->ended)
 			died(c);
 		if (wa->p[WATCH_LINE].revents)
 			write_source(c);
-		/* Requests that come with its end are for what follows. */
+		/* A request that comes with the end is not for this cell. */
 		if (watch_serve(wa, w) == SESSION_OVER)
 			return SESSION_OVER;
 	}

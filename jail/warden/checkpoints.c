@@ -83,8 +83,8 @@ static void end(struct checkpoints *c, int i)
 
 /* ---- deaths ---- */
 
-/* The kernel, short of memory, takes a checkpoint only where the cell has seen
- * to it that it looks larger than the cell. */
+/* The kernel kills a checkpoint for memory only where the cell has made it look
+ * larger than the cell itself. */
 static enum jail_no_checkpoint killed_by(struct checkpoints *c)
 {
 	struct cgroup_usage u;
@@ -265,7 +265,7 @@ int checkpoints_await_ended(struct checkpoints *c)
 	int ready, r = 0;
 
 	while (c->ending && (int32_t)(c->link->answered - c->ending) < 0 &&
-		r >= 0 && link_left(deadline) > 0) {
+		r >= 0 && link_ms_until(deadline) > 0) {
 		if (link_wait(c->link, -1, deadline, &ready) == SESSION_OVER)
 			return SESSION_OVER;
 		r = link_take(c->link, &m, NULL, 0);

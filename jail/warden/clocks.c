@@ -30,7 +30,8 @@ void clocks_touch(struct clocks *c)
 	c->announced &= ~(1u << LIMIT_IDLE);
 }
 
-int64_t clocks_left(struct clocks *c, enum jail_limit limit, int64_t *due_ms)
+int64_t clocks_remaining_ms(
+	struct clocks *c, enum jail_limit limit, int64_t *due_ms)
 {
 	int idle = limit == LIMIT_IDLE;
 	int64_t left = idle ? c->touched_ms + c->limits->idle_ms

@@ -30,6 +30,7 @@ void clocks_touch(struct clocks *c);
 
 /* What is left of LIMIT_IDLE or LIMIT_LIFETIME, in milliseconds: 0 or less,
  * it has struck. Says, once, that it is near. *due_ms: when to look again. */
-int64_t clocks_left(struct clocks *c, enum jail_limit limit, int64_t *due_ms);
+int64_t clocks_remaining_ms(
+	struct clocks *c, enum jail_limit limit, int64_t *due_ms);
 
 #endif

@@ -180,17 +180,17 @@ int guest_await(
 			return -1;
 		if (r)
 			return guest_receive(sock, m) == 1 ? 1 : -1;
-		/* A child of the dead may hold the other end open. */
+		/* A child of a dead guest may hold the other end open. */
 		if (!guest_is_alive(g))
 			return -1;
-		if (!init_ready && link_left(deadline_ms) == 0)
+		if (!init_ready && link_ms_until(deadline_ms) == 0)
 			return 0;
 	}
 }
 
-/* Whether the jail would go on, if only it could: something in it does not
- * sleep, and all of it has had less than half of a CPU since the last look;
- * *cpu_ms was -1 before the first. */
+/* Whether the jail is kept from running: something in it does not sleep, and
+ * yet all of it has had less than half of a CPU since the last look. *cpu_ms is
+ * -1 before the first look. */
 static int is_held_back(struct guest *g, int64_t *cpu_ms)
 {
 	int64_t was = *cpu_ms;

@@ -111,7 +111,7 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 	int fds[SLOTS], ready = 0, r = -1;
 	struct wire_init m;
 
-	while (!ready && link_left(deadline) > 0)
+	while (!ready && link_ms_until(deadline) > 0)
 		if (link_wait(j->link, -1, deadline, &ready) == SESSION_OVER)
 			return SESSION_OVER;
 	if (ready)
@@ -296,7 +296,7 @@ static int64_t files_bytes(const struct warden_jail *j)
 	return bytes + home;
 }
 
-int warden_jail_is_watched(const struct warden_jail *j)
+int warden_jail_is_uncounted(const struct warden_jail *j)
 {
 	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
 }
@@ -304,7 +304,7 @@ int warden_jail_is_watched(const struct warden_jail *j)
 void warden_jail_measure(
 	struct warden_jail *j, unsigned flags, struct warden_jail_usage *u)
 {
-	int watched = warden_jail_is_watched(j);
+	int watched = warden_jail_is_uncounted(j);
 	struct cgroup_usage c;
 	struct procs p = {0};
 

@@ -78,7 +78,7 @@ LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
 
-/* Thaw only: for a jail whose processes are going to be killed. */
+/* Thaw only: its processes are going to be killed. */
 void warden_jail_thaw(struct warden_jail *j);
 
 /* Kill all but `kept`, and leave those stopped. 0; 1: some would not die; -1:
@@ -89,8 +89,8 @@ LINK_CHECKED int warden_jail_kill(
 /* Continue one process, as the foreground of the tty. 0, or -1. */
 int warden_jail_resume(struct warden_jail *j, pid_t pid);
 
-/* When *due_ms is over: 1 if the jail, which is stopped, has run since the
- * last look. Sets *due_ms. */
+/* 1 if the jail, which is stopped, has run since the last look. *due_ms: when
+ * to look again. */
 int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 
 /* ---- what it uses ---- */
@@ -112,8 +112,8 @@ int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
 /* A cell has left so many processes. */
 void warden_jail_note_left(struct warden_jail *j, int n);
 
-/* Whether no cgroup counts its memory: then the warden must. */
-int warden_jail_is_watched(const struct warden_jail *j);
+/* Whether no cgroup counts its memory: then the warden adds it up. */
+int warden_jail_is_uncounted(const struct warden_jail *j);
 
 /* ---- the person's tty ---- */
 

@@ -64,7 +64,7 @@ int link_poll(struct pollfd *p, nfds_t n, int timeout_ms)
 	return 0;
 }
 
-int link_left(int64_t deadline_ms)
+int link_ms_until(int64_t deadline_ms)
 {
 	int64_t left = deadline_ms - now_ms();
 
@@ -77,7 +77,7 @@ int link_wait(struct link *l, int fd, int64_t deadline_ms, int *init_ready)
 		{.fd = l->front, .events = POLLRDHUP},
 		{.fd = l->init, .events = POLLIN}};
 
-	if (l->over || link_poll(p, 3, link_left(deadline_ms)) < 0 ||
+	if (l->over || link_poll(p, 3, link_ms_until(deadline_ms)) < 0 ||
 		p[1].revents & (POLLHUP | POLLERR | POLLRDHUP)) {
 		l->over = 1;
 		return SESSION_OVER;
@@ -268,7 +268,7 @@ int link_await(struct link *l, enum wire_init_type type, struct wire_init *m,
 			return -1;
 		if (r > 0)
 			continue;
-		if (link_left(deadline_ms) == 0)
+		if (link_ms_until(deadline_ms) == 0)
 			return -1;
 		if (link_wait(l, -1, deadline_ms, &ready) == SESSION_OVER)
 			return SESSION_OVER;

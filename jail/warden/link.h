@@ -58,7 +58,7 @@ void link_detach(struct link *l);
 int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
 
 /* Milliseconds until then, 0 if it is over, at most what poll(2) takes. */
-int link_left(int64_t deadline_ms);
+int link_ms_until(int64_t deadline_ms);
 
 /* Wait for `fd` (-1: for none) or init: 1 if `fd` is ready, 0 if not, or at
  * the deadline; SESSION_OVER. */

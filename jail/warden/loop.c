@@ -20,7 +20,7 @@
 
 /* Each of these returns 0 or SESSION_OVER. */
 
-/* Between cells nothing should happen in the jail. What does is a death, or a
+/* Nothing should happen in the jail between cells. Something has: a death, or a
  * guest that breaks the protocol. */
 static int on_broken(struct warden *w)
 {
@@ -55,7 +55,7 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 	for (size_t i = 0; i < 2; i++) {
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 
-		if (clocks_left(&w->clocks, limits[i], &due) <= 0) {
+		if (clocks_remaining_ms(&w->clocks, limits[i], &due) <= 0) {
 			link_event(&w->link, &ev, NULL, 0);
 			return SESSION_OVER;
 		}

@@ -61,7 +61,7 @@ static int start(struct warden *w, struct err *e)
 	return r;
 }
 
-/* It is dead: of what? */
+/* It is dead: say of what. */
 static void died(
 	struct warden *w, struct watch *wa, struct jail_program *result)
 {
@@ -69,7 +69,7 @@ static void died(
 	int status = w->guest.status;
 
 	warden_jail_measure(&w->jail, 0, &u);
-	wa->over = 1;
+	wa->ended = 1;
 	wa->peak_bytes = u.peak_bytes;
 	if (u.cpu_ms > wa->cpu_ms)
 		wa->cpu_ms = u.cpu_ms;
@@ -82,11 +82,11 @@ static void died(
 static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 {
 	wa->may_pause = w->spec->tty_bits & 1;
-	while (!wa->over) {
+	while (!wa->ended) {
 		if (watch_wait(wa) == SESSION_OVER)
 			return SESSION_OVER;
 		if (watch_init(wa, w) < 0)
-			wa->killed = wa->over = 1;
+			wa->killed = wa->ended = 1;
 		else if (!guest_is_alive(&w->guest))
 			died(w, wa, result);
 		if (watch_serve(wa, w) == SESSION_OVER)

@@ -90,8 +90,8 @@ static int leave_root(
 	cgroup_probe(caps, getppid());
 	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
-	/* The lock stays open here too: should the janitor be killed, the uid
-	 * is ours as long as we live, and then the next janitor's business. */
+	/* The lock stays open here too. Should the janitor be killed, the uid
+	 * is ours while we live; after that the next janitor cleans up. */
 	return ident_become(uid, uid, e);
 }
 
@@ -102,9 +102,9 @@ static void no_cgroup(struct cgroup *cg)
 	cgroup_place(cg, &none, NULL, NULL);
 }
 
-/* Started by anyone else: what was delegated to them, if anything was
- * (systemd-run --user --scope -p Delegate=yes). A cgroup that cannot be used
- * is none: the session is watched, says so, and jail.require is not met. */
+/* Started by anyone else: a cgroup that was delegated to them, if there is one
+ * (systemd-run --user --scope -p Delegate=yes). Where it cannot be used the
+ * session starts without: the warden watches the memory, and says so. */
 static void use_delegated(struct site *s, int front, struct cgroup_caps *caps)
 {
 	struct err why;

@@ -74,13 +74,13 @@ LINK_CHECKED int warden_recover(struct warden *w, struct jail_done *d);
 /* Between cells: recover or restart, and say so. `what` happened. */
 LINK_CHECKED int warden_replace(struct warden *w, const char *what);
 
-/* The same, where nobody had asked the guest for anything. What is broken may
- * be broken in its copies too: the one of the state now is not woken, and what
- * breaks again before the next cell makes way for a fresh Python. */
+/* The same, where nobody had asked the guest for anything. Its copies may be
+ * broken too: the copy of the state now is not woken, and when a guest breaks
+ * again before the next cell, a fresh Python takes its place. */
 LINK_CHECKED int warden_replace_broken(struct warden *w, const char *what);
 
-/* Between cells, when *due_ms is over: see that what was stopped is. Sets
- * *due_ms. */
+/* Between cells: see that a stopped jail is still stopped. *due_ms: when to
+ * look again. */
 LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
 
 /* Go back n cells: *back_to is the first that is undone. 0; -1 with e: so many
@@ -89,7 +89,7 @@ LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
 LINK_CHECKED int warden_undo(
 	struct warden *w, int n, uint32_t *back_to, struct err *e);
 
-/* A cell begins; it never ran. */
+/* A cell begins; a cell never ran. */
 void warden_note_cell(struct warden *w, uint32_t cell);
 void warden_note_refused(struct warden *w, uint32_t cell);
 

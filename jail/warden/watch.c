@@ -29,9 +29,9 @@
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
 
-/* Often where much can go wrong between two looks: memory that only we count,
- * and the copying that a large session's checkpoints may cost. At random, so
- * that nothing can arrange to be asleep at each look. */
+/* Looks are frequent where much can go wrong between two: where only we count
+ * the memory, and while a large session may copy much for its checkpoints. They
+ * are at random times, so that no cell can arrange to be asleep at each. */
 static int64_t next_tick(struct warden *w, int64_t now, int64_t ran_ms)
 {
 	const struct checkpoints *c = &w->checkpoints;
@@ -40,7 +40,7 @@ static int64_t next_tick(struct warden *w, int64_t now, int64_t ran_ms)
 	uint8_t dice = 0;
 
 	(void)!getrandom(&dice, 1, GRND_NONBLOCK);
-	if (warden_jail_is_watched(&w->jail) || copying)
+	if (warden_jail_is_uncounted(&w->jail) || copying)
 		now += TICK_OFTEN_MS;
 	else
 		now += TICK_MS;
@@ -76,8 +76,9 @@ int watch_wait(struct watch *wa)
 
 	if (wa->tick_ms < due)
 		due = wa->tick_ms;
-	return link_poll(wa->p, WATCH_FDS, link_left(due)) < 0 ? SESSION_OVER
-							       : 0;
+	return link_poll(wa->p, WATCH_FDS, link_ms_until(due)) < 0
+		       ? SESSION_OVER
+		       : 0;
 }
 
 int watch_init(struct watch *wa, struct warden *w)
@@ -96,7 +97,7 @@ int watch_init(struct watch *wa, struct warden *w)
 static void strike_dead(struct watch *wa, enum jail_limit why)
 {
 	wa->limit = why;
-	wa->killed = wa->over = 1;
+	wa->killed = wa->ended = 1;
 }
 
 static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
@@ -139,11 +140,11 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	checkpoints_weigh(&w->checkpoints, &u, now - wa->start_ms);
-	if (warden_jail_is_watched(&w->jail) && u.bytes > l->memory_bytes)
+	if (warden_jail_is_uncounted(&w->jail) && u.bytes > l->memory_bytes)
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (wa->cpu_ms > l->cell_cpu_ms)
 		strike(wa, w, LIMIT_CPU);
-	if (clocks_left(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
+	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
 }
@@ -154,7 +155,7 @@ static void look_at_clocks(struct watch *wa, struct warden *w)
 
 	if (now >= wa->tick_ms)
 		tick(wa, w, now);
-	if (wa->over)
+	if (wa->ended)
 		return;
 	if (wa->kill_ms && now >= wa->kill_ms)
 		strike_dead(wa, wa->limit);
@@ -227,12 +228,11 @@ static int serve_front(struct watch *wa, struct warden *w)
 
 int watch_serve(struct watch *wa, struct warden *w)
 {
-	if (wa->over)
+	if (wa->ended)
 		return 0;
-	/* A front end that is gone is readable too. */
 	if (wa->p[WATCH_FRONT].revents && serve_front(wa, w) == SESSION_OVER)
 		return SESSION_OVER;
-	if (!wa->over)
+	if (!wa->ended)
 		look_at_clocks(wa, w);
 	return 0;
 }

@@ -20,7 +20,7 @@ enum { WATCH_FRONT, WATCH_INIT, WATCH_GUEST, WATCH_LINE, WATCH_FDS };
 struct watch {
 	struct pollfd p[WATCH_FDS];
 	int may_pause; /* (caller) the wall clock may be paused */
-	int over;      /* (caller too) it has ended */
+	int ended;     /* (caller too) */
 
 	/* what struck */
 	enum jail_limit limit;

@@ -108,7 +108,7 @@ static void check(const struct cell *c)
 		d->cell != CELL || d->status < 0 || d->status > 255 ||
 		!memchr(d->text, '\0', sizeof(d->text)))
 		abort();
-	if (c->watch.over && d->how != HOW_LOST && d->how != HOW_REFUSED &&
+	if (c->watch.ended && d->how != HOW_LOST && d->how != HOW_REFUSED &&
 		!c->took)
 		abort(); /* it claims an end without a beginning */
 }
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	guest_become(&w.guest, LIVE);
 	guest_become_awake(&w.guest, ctl[0], 0);
 	before = lowest_free();
-	for (int i = 0; i < MESSAGES_MAX && !c.watch.over; i++) {
+	for (int i = 0; i < MESSAGES_MAX && !c.watch.ended; i++) {
 		n = next(&data, &size, &with);
 		if (n == SIZE_MAX ||
 			io_send_fds(ctl[1], data, n, fds, with ? 4 : 0, 0) < 0)
