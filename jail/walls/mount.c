@@ -9,15 +9,14 @@
  *
  * A source is copied into a detached tree and restricted before it is attached,
  * so the jail never holds a writable one. A kernel before 5.12 cannot do that:
- * remount.c then restricts the tree in place. Until the root is finished only
- * our own code runs in the jail.
+ * there the tree is restricted in place. Until the root is finished only our
+ * own code runs in the jail.
  */
 #include "mount.h"
 
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/base/sys.h"
-#include "remount.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -193,26 +192,18 @@ static int fail_fs(int fs, const char *what, const char *on, struct err *e)
 /* Set options that look like "a=1,b". */
 static int set_options(int fs, const char *options)
 {
-	char buf[256], *save = NULL;
+	auto_free char *text = strdup(options);
+	char *rest = text, *value;
+	int r = text ? 0 : -1;
 
-	if (strlen(options) >= sizeof(buf)) {
-		errno = E2BIG;
-		return -1;
-	}
-	strcpy(buf, options);
-	for (char *o = strtok_r(buf, ",", &save); o;
-		o = strtok_r(NULL, ",", &save)) {
-		char *value = strchr(o, '=');
-		int r;
+	while (r == 0 && (value = strsep(&rest, ","))) {
+		char *key = strsep(&value, "=");
 
-		if (value)
-			*value++ = '\0';
-		r = value ? sys_fsconfig_string(fs, o, value)
-			  : sys_fsconfig_flag(fs, o);
-		if (r < 0)
-			return -1;
+		if (*key)
+			r = value ? sys_fsconfig_string(fs, key, value)
+				  : sys_fsconfig_flag(fs, key);
 	}
-	return 0;
+	return r;
 }
 
 /* A detached mount of a new file system. */
@@ -262,6 +253,135 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	auto_close int fd = mount_new(fstype, to, options, attrs, target, e);
 
 	return fd < 0 ? -1 : 0;
+}
+
+/* ---- where mount_setattr is missing: one mount after the other ---- */
+
+#define MOUNTINFO_MAX (4 * 1024 * 1024)
+#define TREE_MAX 1024
+
+/* Flags that a mount keeps; the same bits for statvfs(3) and mount(2). */
+#define KEPT                                                                   \
+	(MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |           \
+		MS_NODIRATIME)
+_Static_assert((ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC | ST_NOATIME |
+		       ST_NODIRATIME) == KEPT,
+	"statvfs and mount agree");
+_Static_assert(SYS_ATTR_RDONLY == MS_RDONLY && SYS_ATTR_NOSUID == MS_NOSUID &&
+		       SYS_ATTR_NODEV == MS_NODEV &&
+		       SYS_ATTR_NOEXEC == MS_NOEXEC,
+	"attributes and mount agree");
+
+/* MS_REMOUNT replaces all flags, so the present ones are read first. Those that
+ * are set stay: they are locked where the mount came from a more privileged
+ * namespace. */
+static int remount_one(const char *path, unsigned attrs, struct err *e)
+{
+	unsigned long flags = MS_REMOUNT | MS_BIND | attrs;
+	struct statvfs st;
+
+	if (statvfs(path, &st) < 0)
+		return err_errno(e, "restrict %s", path);
+	flags |= st.f_flag & KEPT;
+	if (st.f_flag & ST_RELATIME)
+		flags |= MS_RELATIME;
+	if (mount(NULL, path, NULL, flags, NULL) < 0)
+		return err_errno(e, "restrict %s", path);
+	return 0;
+}
+
+/* The kernel's id of the mount that fd is in, or -1. */
+static int mount_id(int fd)
+{
+	auto_free char *text = NULL;
+	char path[64], *at;
+	size_t n;
+	int id;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (io_read_file(AT_FDCWD, path, 4096, &text, &n) < 0)
+		return -1;
+	at = strstr(text, "mnt_id:");
+	return at && sscanf(at, "mnt_id: %d", &id) == 1 ? id : -1;
+}
+
+/* Undo the octal escapes of a mount point (space, tab, newline, backslash). */
+static void unescape(char *from)
+{
+	char *to = from;
+
+	for (; *from; from++) {
+		*to = *from;
+		if (*from == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (char)((from[1] - '0') << 6 |
+				     (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 3;
+		}
+		to++;
+	}
+	*to = '\0';
+}
+
+static int is_in(const int *ids, size_t n, int id)
+{
+	while (n > 0)
+		if (ids[--n] == id)
+			return 1;
+	return 0;
+}
+
+/* Restrict each mount below the mount `top`. `text` is /proc/self/mountinfo,
+ * which lists a parent before its children. */
+static int remount_below(int top, char *text, unsigned attrs, struct err *e)
+{
+	int ids[TREE_MAX] = {top};
+	size_t n = 1;
+
+	while (text && *text) {
+		char *line = strsep(&text, "\n"), *path;
+		int id, parent, at = 0;
+
+		if (sscanf(line, "%d %d %*u:%*u %*s %n", &id, &parent, &at) <
+				2 ||
+			at == 0)
+			return err_set(e, "read the list of mounts: malformed");
+		path = line + at;
+		path[strcspn(path, " ")] = '\0';
+		unescape(path);
+		if (!is_in(ids, n, parent) || is_in(ids, n, id))
+			continue;
+		if (n == TREE_MAX)
+			return err_set(e, "more than %d mounts below %s",
+				TREE_MAX, path);
+		ids[n++] = id;
+		if (remount_one(path, attrs, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Add attributes to the mount at a target, which `fd` is the top of, and with
+ * `below` to each mount below it. */
+static int remount(const struct mount_root *r, int fd, const char *target,
+	unsigned attrs, int below, struct err *e)
+{
+	auto_free char *text = NULL;
+	char path[PATH_MAX];
+	size_t n;
+	int id;
+
+	if (snprintf(path, sizeof(path), "%s%s", r->path,
+		    strcmp(target, "/") ? target : "") >= (int)sizeof(path))
+		return err_set(e, "restrict %s: path too long", target);
+	if (remount_one(path, attrs, e) < 0)
+		return -1;
+	if (!below)
+		return 0;
+	id = mount_id(fd);
+	if (id < 0 || io_read_file(AT_FDCWD, "/proc/self/mountinfo",
+			      MOUNTINFO_MAX, &text, &n) < 0)
+		return err_errno(e, "read the list of mounts");
+	return remount_below(id, text, attrs, e);
 }
 
 /* ---- binds ---- */
@@ -344,7 +464,7 @@ static int attach(const struct mount_root *r, int tree, int to,
 		return err_errno(e, "restrict %s", target);
 	if (sys_move_mount_fd(tree, to) < 0)
 		return err_errno(e, "show %s", target);
-	return done ? 0 : remount_tree(tree, r->path, target, attrs, below, e);
+	return done ? 0 : remount(r, tree, target, attrs, below, e);
 }
 
 static int is_bindable(mode_t mode)
@@ -498,7 +618,7 @@ int mount_restrict(const struct mount_root *r, const char *target,
 
 	if (done < 0)
 		return err_errno(e, "restrict %s", target);
-	return done ? 0 : remount_tree(fd, r->path, target, attrs, 0, e);
+	return done ? 0 : remount(r, fd, target, attrs, 0, e);
 }
 
 /* ---- the namespace ---- */

@@ -20,13 +20,12 @@ struct mount_root {
 	int no_setattr; /* do not use mount_setattr(2) (Linux 5.12) */
 };
 
-/* Make every mount of this namespace private: no mount event crosses its
- * border. */
+/* Make every mount of this namespace private: no mount event leaves it. */
 int mount_private_all(struct err *e);
 
 /* Mount a new tmpfs over the directory `at` of this process's own root.
- * Options as "size=1048576,mode=0755", attributes SYS_ATTR_*. Returns a
- * descriptor of its top directory (caller closes), or -1 with e. */
+ * Options as "size=1048576,mode=0755", attributes SYS_ATTR_*. A descriptor of
+ * its top directory (caller closes), or -1 with e. */
 int mount_tmpfs_over(
 	const char *at, const char *options, unsigned attrs, struct err *e);
 
@@ -63,14 +62,12 @@ int mount_attach(const struct mount_root *r, int copy, const char *target,
 int mount_restrict(const struct mount_root *r, const char *target,
 	unsigned attrs, struct err *e);
 
-/* Make a symbolic link; an identical one may exist already. */
+/* Make a symbolic link (an identical one may exist already), or a small file;
+ * open a directory for reading: descriptor, or -1 with e. */
 int mount_symlink(const struct mount_root *r, const char *text,
 	const char *target, struct err *e);
-/* Make a small file. */
 int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e);
-
-/* Open a directory of the new root for reading: descriptor, or -1 with e. */
 int mount_open_dir(
 	const struct mount_root *r, const char *target, struct err *e);
 
