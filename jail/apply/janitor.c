@@ -14,7 +14,6 @@
 #include "janitor.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <errno.h>
@@ -69,7 +68,7 @@ static int detach(void)
 
 static int is_dead(const char *name, void *lock_fd)
 {
-	return claim_is_free(*(int *)lock_fd, name);
+	return ident_claim_is_free(*(int *)lock_fd, name);
 }
 
 static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
@@ -94,7 +93,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	}
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
 	/* Nobody waits for the rest. */
-	claim_release(lock_fd);
+	ident_claim_release(lock_fd);
 	fd_drop(&done_fd);
 	cgroup_clear_dead(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ident.h - what a process is allowed to do, and how it gives that up for good
+ * ident.h - who a process is, and how it gives up what it is allowed to do
  *
  * Each drop is verified by an attempt to undo it. If the attempt succeeds, the
  * call fails, and nothing of the jail may start.
@@ -11,6 +11,36 @@
 #include "jail/base/err.h"
 
 #include <sys/types.h>
+
+/* ---- an outside uid of its own for each session that root starts ---- */
+
+/* The directory that holds the file of locks. */
+#define IDENT_CLAIMS "/run/cellblock"
+
+enum { IDENT_NAME_MAX = 64 };
+
+/* Root only: pick a uid of [lo, hi] that no other session holds and that no
+ * process on this host has; never 0, 65534 or -1. The claim lasts until it is
+ * released or the last copy of *lock_fd is closed (caller closes). `dir` is
+ * IDENT_CLAIMS, or a directory of a test. */
+int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
+	struct err *e);
+
+/* Give back every uid that is claimed through lock_fd. */
+void ident_claim_release(int lock_fd);
+
+/* What a claimed uid is called where others see it, as in the name of a cgroup:
+ * the number, and which file holds the lock. Where /run is another one (a
+ * container, a service with a private /run) a lock on the same number says
+ * nothing about this one. */
+int ident_claim_name(
+	int lock_fd, uid_t uid, char name[IDENT_NAME_MAX], struct err *e);
+
+/* Whether `name` is the name of a uid of our file of locks that no session
+ * holds. If so it is claimed from then on, so that no session takes it. */
+int ident_claim_is_free(int lock_fd, const char *name);
+
+/* ---- becoming somebody, and giving everything up ---- */
 
 /* After unshare(CLONE_NEWUSER): map one uid and one gid of the new namespace
  * to the ids that the caller had in its parent, with setgroups denied. The

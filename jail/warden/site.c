@@ -16,7 +16,6 @@
 #include "jail/apply/apply.h"
 #include "jail/apply/facts.h"
 #include "jail/apply/janitor.h"
-#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <errno.h>
@@ -80,12 +79,12 @@ static int leave_root(
 {
 	const struct jail_spec *spec = s->spec;
 	int lock = -1;
-	char name[CLAIM_NAME_MAX];
+	char name[IDENT_NAME_MAX];
 	uid_t uid;
 
-	if (claim_uid(CLAIM_DIR, spec->uid_lo, spec->uid_hi, &uid, &lock, e) <
-			0 ||
-		claim_name(lock, uid, name, e) < 0)
+	if (ident_claim(IDENT_CLAIMS, spec->uid_lo, spec->uid_hi, &uid, &lock,
+		    e) < 0 ||
+		ident_claim_name(lock, uid, name, e) < 0)
 		return -1;
 	cgroup_probe(caps, getppid());
 	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)

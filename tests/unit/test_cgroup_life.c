@@ -5,7 +5,6 @@
 #include "cgroup_world.h"
 
 #include "jail/apply/janitor.h"
-#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <poll.h>
@@ -312,14 +311,14 @@ struct claimed_world {
 static void claimed_start(struct claimed_world *sw, struct claimed *s)
 {
 	struct world *w = sw->w;
-	char name[CLAIM_NAME_MAX];
+	char name[IDENT_NAME_MAX];
 	struct err e;
 	uid_t uid;
 
-	if (claim_uid(sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) <
+	if (ident_claim(sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) <
 		0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(claim_name(s->lock, uid, name, &e), 0);
+	assert_int_equal(ident_claim_name(s->lock, uid, name, &e), 0);
 	if (open_named(w, &s->cg, name, &e) < 0)
 		fail_msg("%s", e.msg);
 	s->c = child_start(do_nothing);
@@ -363,7 +362,7 @@ static int claimed_world_end(void **state)
 
 static int is_free(const char *name, void *lock)
 {
-	return claim_is_free(*(int *)lock, name);
+	return ident_claim_is_free(*(int *)lock, name);
 }
 
 static void the_dead_are_cleared_and_the_living_spared(void **state)
@@ -382,7 +381,7 @@ static void the_dead_are_cleared_and_the_living_spared(void **state)
 	assert_int_equal(mkdir(foreign, 0755), 0);
 	/* The state after a janitor and a warden were killed at a prompt. */
 	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
-	claim_release(s[DEAD].lock);
+	ident_claim_release(s[DEAD].lock);
 	cgroup_close(&s[DEAD].cg);
 
 	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
@@ -395,7 +394,7 @@ static void the_dead_are_cleared_and_the_living_spared(void **state)
 	assert_true(is_alive(s[LIVING].c.pid));
 
 	/* control: that one was spared for either of its locks */
-	claim_release(s[LIVING].lock);
+	ident_claim_release(s[LIVING].lock);
 	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	cgroup_close(&s[LIVING].cg);

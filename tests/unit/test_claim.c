@@ -4,7 +4,6 @@
  */
 #include "forked.h"
 
-#include "jail/walls/claim.h"
 #include "jail/walls/ident.h"
 
 #include <dirent.h>
@@ -51,21 +50,21 @@ static void no_two_sessions_share_a_uid(void **state)
 	if (geteuid() != 0)
 		SKIP("only root claims uids");
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(claim_uid(c->dir, SOME_UID, SOME_UID + 2,
+		assert_int_equal(ident_claim(c->dir, SOME_UID, SOME_UID + 2,
 					 &uid[i], &fd[i], &e),
 			0);
 	assert_int_not_equal(uid[0], uid[1]);
 	assert_int_not_equal(uid[0], uid[2]);
 	assert_int_not_equal(uid[1], uid[2]);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+		ident_claim(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
 		-1);
 	assert_non_null(strstr(e.msg, "in use"));
 	assert_non_null(strstr(e.hint, "uids"));
 	/* control: a uid that was given back can be claimed */
 	close(fd[1]);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+		ident_claim(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
 		0);
 	assert_int_equal(more, uid[1]);
 	close(again);
@@ -84,18 +83,18 @@ static void a_uid_is_held_by_its_last_holder(void **state)
 	if (geteuid() != 0)
 		SKIP("only root claims uids");
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
 	pid = fork(); /* as the janitor is */
 	if (pid == 0)
 		for (;;)
 			pause();
 	close(fd);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), -1);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), -1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), 0);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), 0);
 	close(again);
 }
 
@@ -105,38 +104,38 @@ static void a_uid_is_free_when_nobody_holds_it(void **state)
 	static const char *const never[] = {"", "0", "65534", "4294967295",
 		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
 	int mine, theirs, elsewhere = memfd_create("uids", 0);
-	char name[CLAIM_NAME_MAX], number[16], wrong[CLAIM_NAME_MAX + 16];
+	char name[IDENT_NAME_MAX], number[16], wrong[IDENT_NAME_MAX + 16];
 	struct err e;
 	uid_t uid;
 
 	if (geteuid() != 0)
 		SKIP("only root claims uids");
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e), 0);
-	assert_int_equal(
-		claim_uid(c->dir, SOME_UID + 1, SOME_UID + 1, &uid, &mine, &e),
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e), 0);
+	assert_int_equal(ident_claim(c->dir, SOME_UID + 1, SOME_UID + 1, &uid,
+				 &mine, &e),
 		0);
-	assert_int_equal(claim_name(mine, SOME_UID, name, &e), 0);
-	assert_false(claim_is_free(mine, name));
+	assert_int_equal(ident_claim_name(mine, SOME_UID, name, &e), 0);
+	assert_false(ident_claim_is_free(mine, name));
 	snprintf(number, sizeof(number), "%u", SOME_UID);
 	assert_int_equal(strncmp(name, number, strlen(number)), 0);
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
-		assert_false(claim_is_free(mine, never[i]));
+		assert_false(ident_claim_is_free(mine, never[i]));
 		snprintf(wrong, sizeof(wrong), "%s%s", never[i],
 			name + strlen(number));
-		assert_false(claim_is_free(mine, wrong));
+		assert_false(ident_claim_is_free(mine, wrong));
 	}
 	/* control: it is free once they have given it back */
-	claim_release(theirs);
-	assert_false(claim_is_free(mine, number));
-	assert_true(claim_is_free(mine, name));
+	ident_claim_release(theirs);
+	assert_false(ident_claim_is_free(mine, number));
+	assert_true(ident_claim_is_free(mine, name));
 	/* but not for a holder of another file of locks */
-	assert_false(claim_is_free(elsewhere, name));
+	assert_false(ident_claim_is_free(elsewhere, name));
 	close(elsewhere);
 	/* from then on it is claimed */
-	assert_false(claim_is_free(theirs, name));
+	assert_false(ident_claim_is_free(theirs, name));
 	close(mine);
-	assert_true(claim_is_free(theirs, name));
+	assert_true(ident_claim_is_free(theirs, name));
 	close(theirs);
 }
 
@@ -171,11 +170,11 @@ static void a_uid_that_still_runs_is_passed_over(void **state)
 		_exit(sleep_as(ready));
 	assert_int_equal(read(ready[0], &ch, 1), 1);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
 	close(fd);
 }
 
@@ -191,7 +190,7 @@ static void root_and_nobody_are_never_claimed(void **state)
 		SKIP("only root claims uids");
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(
-			claim_uid(c->dir, never[i], never[i], &uid, &fd, &e),
+			ident_claim(c->dir, never[i], never[i], &uid, &fd, &e),
 			-1);
 }
 
@@ -206,12 +205,12 @@ static void a_lock_directory_of_others_is_refused(void **state)
 		SKIP("only root claims uids");
 	chmod(c->dir, 0777);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 	assert_non_null(strstr(e.msg, "must be root's"));
 	chmod(c->dir, 0700);
 	assert_int_equal(chown(c->dir, SOME_UID, 0), 0);
 	assert_int_equal(
-		claim_uid(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, claims_begin, claims_end)

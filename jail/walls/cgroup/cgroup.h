@@ -87,8 +87,9 @@ void cgroup_probe(struct cgroup_caps *caps, pid_t with);
 
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a
- * file name that no living session shares (claim_name()); NULL: a name from the
- * caller's pid. With CGROUP_NONE the call succeeds and `cg` is empty. */
+ * file name that no living session shares (ident_claim_name()); NULL: a name
+ * from the caller's pid. With CGROUP_NONE the call succeeds and `cg` is empty.
+ */
 int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	const char *name, struct err *e);
 
