@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every attempt, one row each."""
+"""All attempts, as one list of rows."""
 import attempts_files
 import attempts_kernel
 import attempts_namespaces

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Out of the jail by files: reading the host, writing where nobody may."""
+"""Attempts to escape through files: reading host files, and writing outside
+the home."""
 from rows import (ABSENT, CALLS, DENIED, EPERM, READ_ONLY, READS, WRITES,
                   Table)
 
@@ -75,27 +76,28 @@ add("only_harmless_names_in_etc",
     " group hosts host.conf resolv.conf nsswitch.conf'.split() and not n.startswith('python3')}\n"
     "expect(not extra, str(extra))", ".*", "succeed(os.listdir, '/etc')")
 for path in ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf"):
-    add("own" + path.replace("/", "_").replace(".", "_"),
+    add("nothing_of_the_host_in" + path.replace("/", "_").replace(".", "_"),
         f"t = read({path!r}, 9999).decode() if os.path.exists({path!r})"
         " else ''\n"
         "expect('nameserver' not in t and HOSTNAME not in t, t)", ".*")
-add("passwd_names_nobody_of_the_host",
+add("passwd_names_no_user_of_the_host",
     "names = read('/etc/passwd', 9999).decode()\n"
     "expect(names.count('\\n') <= 4 and 'daemon' not in names)", ".*")
 add("mount_table_names_no_private_path",
     "text = read('/proc/self/mountinfo', 99999).decode()\n"
     "expect(os.path.dirname(SECRET) not in text)", ".*",
     "succeed(read, '/proc/self/mountinfo')")
-add("descriptors_are_the_expected_ones",
+add("no_directory_is_open",
     "extra = []\n"
     "for n in range(3, 4096):\n"
     "    try: s = os.fstat(n)\n"
     "    except OSError: continue\n"
     "    if s.st_mode >> 12 == 4: extra.append(n)\n"
     "expect(not extra, str(extra))", ".*", "succeed(os.fstat, 0)")
-# The driver's own begin at 500: a terminal, a socket, and memory that is sealed,
-# or it could grow and hide; nothing of the host's.
-add("no_descriptor_is_of_a_file_outside",
+# The driver's descriptors begin at 500: a terminal, a socket and memory files.
+# A memory file is sealed, or the cell could hide data in it. No descriptor is
+# a host file.
+add("no_descriptor_is_a_host_file",
     "import fcntl\n"
     "def is_sealed(n):\n"
     "    try: return fcntl.fcntl(n, 1034) & 6 == 6\n"
@@ -177,7 +179,7 @@ add("descriptor_of_usr_reopened_for_writing",
     "f = os.open('/usr/bin/env', os.O_RDONLY)\n"
     "attempt(os.open, f'/proc/self/fd/{f}', os.O_RDWR)",
     READ_ONLY + "|ETXTBSY")
-add("own_executable", "attempt(rewrite, '/proc/self/exe')",
+add("executable_of_this_process", "attempt(rewrite, '/proc/self/exe')",
     READ_ONLY + "|ETXTBSY")
 add("executable_of_init", "attempt(rewrite, '/proc/1/exe')", DENIED)
 add("memory_of_init", "attempt(rewrite, '/proc/1/mem')", DENIED)
@@ -190,9 +192,10 @@ for path in ("sys/kernel/core_pattern", "sys/kernel/hostname",
 for path in ("uid_map", "gid_map", "setgroups", "projid_map", "loginuid",
              "timens_offsets"):
     data = "b'deny'" if path == "setgroups" else "b'0 0 1'"
-    add(f"own_{path}", f"attempt(rewrite, '/proc/self/{path}', {data})",
+    add(f"rewrite_{path}_of_this_process",
+        f"attempt(rewrite, '/proc/self/{path}', {data})",
         DENIED + "|EINVAL")
-add("oom_score_below_what_was_set",
+add("oom_score_below_the_configured_one",
     "attempt(rewrite, '/proc/self/oom_score_adj', b'-1000')", DENIED)
 for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory/release_agent",
              "/sys/kernel/uevent_helper", "/sys/kernel/security",
@@ -207,7 +210,7 @@ add("no_cgroup_file_is_visible",
     "    seen += [f for f in files if f.startswith(('cgroup.', 'memory.',"
     " 'pids.', 'cpu.', 'release_agent'))]\n"
     "expect(not seen, str(seen[:3]))", ".*")
-add("no_bus_of_the_persons_is_visible",
+add("no_bus_or_agent_of_the_person_is_visible",
     "expect(not any(n in os.environ for n in ('DBUS_SESSION_BUS_ADDRESS',"
     " 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'DISPLAY')))", ".*")
 

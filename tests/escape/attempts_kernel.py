@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernel surface, privilege, terminals."""
+"""Attempts by system calls, by sockets, and to gain privilege."""
 from rows import CALLS, DENIED, EPERM, FORKS, Table
 
 kernel = Table("kernel surface", CALLS)
@@ -30,7 +30,7 @@ for name, args in {
 add("seccomp_by_prctl", "call('prctl', 22, 2, 0, 0, 0)", EPERM)
 add("personality", "call('personality', 0x0040000)", EPERM,
     "works('personality', 0xffffffff)")
-# (335 is uretprobe, which the kernel keeps from every filter.)
+# (335 is uretprobe; the kernel applies no filter to that call.)
 for number in (400, 600, 1000, 4095, 0xfffff):
     add(f"unknown_call_{number}",
         f"r, e = raw({number})\n"
@@ -69,8 +69,8 @@ for name, protocol in {"audit": 9, "netfilter": 12, "uevent": 15,
                        "sock_diag": 4, "xfrm": 6, "connector": 11,
                        "generic": 16, "crypto": 21}.items():
     add(f"netlink_{name}", f"call('socket', 16, 3, {protocol})", EPERM)
-# What is not read of its answers is memory that no limit counts; names are
-# found without it.
+# Unread answers of netlink are memory that no limit counts. The control: host
+# names resolve without netlink.
 add("netlink_route", "call('socket', 16, 3, 0)", EPERM,
     "import socket\nsucceed(socket.getaddrinfo, 'localhost', 80)")
 for name, args in {"raw_icmp": "2, 3, 1", "raw_any": "2, 3, 255",
@@ -79,7 +79,7 @@ for name, args in {"raw_icmp": "2, 3, 1", "raw_any": "2, 3, 255",
                    "udplite": "2, 2, 136"}.items():
     add(f"protocol_{name}", f"call('socket', {args})",
         "EPERM|EACCES|EPROTONOSUPPORT")
-# Each would have the kernel look for a module, as root.
+# Each of these would make the kernel load a module, as root.
 for name, args in {"dccp": "2, 6, 0", "dccp6": "10, 6, 0", "sctp": "2, 5, 0",
                    "sctp_closed_on_exec": "2, 5 | 1 << 19, 0",
                    "rdm": "2, 4, 0", "packet": "2, 10, 0", "none": "2, 0, 0",
@@ -100,7 +100,7 @@ add("packet_filter",
 add("bpf_filter",
     "import socket\ns = socket.socketpair()[0]\n"
     "attempt(s.setsockopt, 1, 50, b'\\0' * 4)", EPERM)
-# Memory that no limit counts either.
+# These options take memory that no limit counts.
 for name, (level, option) in {
         "ipv6_packet_options": (41, 6), "ipv6_group": (41, 20),
         "ipv6_anycast": (41, 27), "ipv6_flow_label": (41, 32),
@@ -218,16 +218,16 @@ add("only_four_places_are_writable",
     " '/home /tmp /dev/shm /dev/pts /proc /dev/null /dev/zero /dev/full"
     " /dev/random /dev/urandom /dev/tty /dev/ptmx'.split()]\n"
     "expect(not bad, str(bad))", ".*")
-add("file_capability",
+add("capability_on_a_file",
     "write('/home/capfile')\n"
     "attempt(os.setxattr, '/home/capfile', 'security.capability',"
     " b'\\1\\0\\0\\2' + b'\\xff' * 16)", "EPERM|EINVAL|ENOTSUP",
     "succeed(write, '/home/capfile2')")
-add("uid_is_plain", "expect(os.getresuid() == (1000,) * 3 and"
+add("ids_in_the_jail_are_1000", "expect(os.getresuid() == (1000,) * 3 and"
     " os.getresgid() == (1000,) * 3, str(os.getresuid()))", ".*")
 add("no_group_of_the_host",
     "expect(set(os.getgroups()) <= {1000, 65534}, str(os.getgroups()))", ".*")
-add("one_id_is_mapped",
+add("exactly_one_id_is_mapped",
     "m = open('/proc/self/uid_map').read().split()\n"
     "expect(len(m) == 3 and m[2] == '1', str(m))", ".*")
 add("outside_id_is_not_root",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Out of the jail by mounts and namespaces."""
+"""Attempts to escape by mounts and namespaces."""
 from rows import CALLS, DENIED, EPERM, FORKS, Table
 
 FLAGS = {"newuser": 0x10000000, "newns": 0x00020000, "newpid": 0x20000000,
@@ -11,7 +11,7 @@ namespaces = Table("namespaces", FORKS)
 add = namespaces.add
 for name, flag in FLAGS.items():
     add(f"unshare_{name}", f"call('unshare', {flag:#x})", EPERM)
-    if name != "newtime":       # clone(2) has its signal in those bits
+    if name != "newtime":       # clone(2) uses those bits for the exit signal
         add(f"clone_{name}", f"forked('clone', {flag | SIGCHLD:#x})", EPERM)
 add("unshare_user_and_the_rest", "call('unshare', 0x7c020000)", EPERM)
 add("unshare_with_high_bits", "call('unshare', 0x10000000 | 1 << 40)",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Other processes: reaching into them, signalling them, outliving the stop."""
+"""Attempts to reach into other processes, to signal them, and to run while the
+jail is stopped."""
 from rows import CALLS, DENIED, EPERM, FORKS, Table
 
 ALIVE = ("import signal\n"
@@ -57,7 +58,7 @@ add("setpriority_of_the_group", "call('setpriority', 1, 0, 19)", EPERM,
     "works('setpriority', 0, 0, 19)")
 add("priority_above_normal", "attempt(os.nice, -5)", "EPERM|EACCES",
     "succeed(os.nice, 1)")
-add("realtime_for_itself",
+add("realtime_for_this_process",
     "p = ctypes.c_int(50)\n"
     "call('sched_setscheduler', 0, 1, ctypes.byref(p))", EPERM)
 add("limit_raised_again",
@@ -67,8 +68,9 @@ add("limit_raised_again",
     "EPERM|ValueError",
     "import resource\n"
     "succeed(resource.setrlimit, resource.RLIMIT_NOFILE, (50, 50))")
-# Programs that hold secrets ask for 0, and take no refusal.
-add("core_limit_is_for_good",
+# Programs that hold secrets set the limit to 0 and abort if that fails. So the
+# call succeeds and changes nothing.
+add("core_limit_cannot_be_changed",
     "import resource as r\n"
     "was = r.getrlimit(r.RLIMIT_CORE)\n"
     "for l in (0, 0), (0, 1), (-1, -1): r.setrlimit(r.RLIMIT_CORE, l)\n"
@@ -87,9 +89,9 @@ add("memory_of_any_process",
 
 signals = Table("signals", ALIVE)
 add = signals.add
-add("kill_everyone", "call('kill', -1, 9)", EPERM)
-add("kill_everyone_with_high_bits", "call('kill', 0xffffffff, 9)", EPERM)
-add("stop_everyone", "call('kill', -1, 19)", EPERM)
+add("kill_every_process", "call('kill', -1, 9)", EPERM)
+add("kill_every_process_with_high_bits", "call('kill', 0xffffffff, 9)", EPERM)
+add("stop_every_process", "call('kill', -1, 19)", EPERM)
 for sig in (9, 19, 15, 11):
     add(f"init_survives_signal_{sig}",
         f"raw(number_of('kill'), 1, {sig})\n"
@@ -101,7 +103,7 @@ add("init_survives_a_pidfd_signal",
 add("init_survives_tkill",
     "raw(number_of('tkill'), 1, 9); raw(number_of('tgkill'), 1, 1, 9)\n"
     "expect(status(1)['State'][0] in 'SRD')", ".*")
-add("no_process_but_the_jails_answers",
+add("no_pid_outside_the_jail_can_be_signalled",
     "there = set()\n"
     "for p in range(1, 70000):\n"
     "    try: os.kill(p, 0); there.add(p)\n"
@@ -110,28 +112,30 @@ add("no_process_but_the_jails_answers",
     "listed = {int(t) for p in os.listdir('/proc') if p.isdigit()"
     " for t in os.listdir(f'/proc/{p}/task')}\n"
     "expect(there <= listed and len(there) < 64, str(there - listed))", ".*")
-add("parent_of_init_is_nobody",
+add("init_has_no_visible_parent",
     "expect(status(1)['PPid'] == '0', status(1)['PPid'])", ".*")
 add("no_process_of_the_host_is_listed",
     "pids = [p for p in os.listdir('/proc') if p.isdigit()]\n"
     "expect(len(pids) < 20, str(pids))", ".*")
 
-cont = Table("going on while stopped", CALLS)
+cont = Table("running while the jail is stopped", CALLS)
 add = cont.add
 SIGCONT = 18
-add("timer_that_continues",
+add("timer_that_sends_sigcont",
     "e = (ctypes.c_int * 16)(0, 0, 18, 0)\nt = ctypes.c_int()\n"
     "call('timer_create', 1, e, ctypes.byref(t))", EPERM)
-add("message_that_continues", "call('mq_notify', 0, 0)", "EPERM|EBADF")
-add("io_signal_that_continues",
+add("message_queue_that_sends_sigcont",
+    "call('mq_notify', 0, 0)", "EPERM|EBADF")
+add("io_signal_set_to_sigcont",
     "import fcntl\nr, w = os.pipe()\n"
     "attempt(fcntl.fcntl, r, 10, 18)", EPERM,
     "import fcntl\nr, w = os.pipe()\nsucceed(fcntl.fcntl, r, fcntl.F_GETFL)")
-add("io_signal_with_high_bits",
+add("io_signal_set_to_sigcont_with_high_bits",
     "r, w = os.pipe()\ncall('fcntl', r, 10 | 1 << 40, 18)", EPERM)
-add("death_signal_that_continues", "call('prctl', 1, 18, 0, 0, 0)", EPERM,
+add("parent_death_signal_set_to_sigcont",
+    "call('prctl', 1, 18, 0, 0, 0)", EPERM,
     "works('prctl', 1, 9, 0, 0, 0)")
-add("exit_signal_that_continues", "forked('clone', 18)", EPERM, FORKS)
+add("exit_signal_set_to_sigcont", "forked('clone', 18)", EPERM, FORKS)
 add("becoming_a_reaper", "call('prctl', 36, 1, 0, 0, 0)", EPERM)
 add("hiding_from_proc", "call('prctl', 4, 0, 0, 0, 0)", EPERM)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Through the terminal: requests that type, steal or break it. Each is made
-on every descriptor, on /dev/tty, and on a fresh pty of the jail's own."""
+"""Attempts on the terminal: ioctl requests that type into it, take it over or
+break it. Each request is made on every descriptor, on /dev/tty, and on a new
+pty of the jail."""
 from rows import EPERM, Table
 
 SIZE = ("import fcntl, termios\n"
@@ -54,7 +55,7 @@ UNKNOWN = {
     "fitrim": 0xc0185879, "blkroset": 0x125d, "loop_set_fd": 0x4c00,
     "ns_get_parent": 0xb702, "tun_setiff": 0x400454ca,
     "rndaddentropy": 0x40085203, "rndclearpool": 0x5206,
-    "ficlone_unknown_neighbour": 0x40049410, "evio_grab": 0x40044590,
+    "ficlone_neighbour": 0x40049410, "evio_grab": 0x40044590,
 }
 for name, request in UNKNOWN.items():
     add(name, ON_ALL.format(request=hex(request), arg="b''", value="arg"),
@@ -67,10 +68,10 @@ add("terminal_of_another_session",
     "    print(f'REFUSED:{name_of(e)}' if r == -1 else 'ESCAPED')\n"
     "    sys.stdout.flush(); os._exit(0)\n"
     "os.wait()", "EPERM|ENOTTY", where="session")
-add("ptys_of_the_host_are_not_there",
+add("no_pty_of_the_host_is_visible",
     "names = set(os.listdir('/dev/pts'))\n"
     "expect(len(names) <= 6, str(names))", ".*")
-add("ptys_are_counted",
+add("number_of_ptys_is_limited",
     "fds = []\n"
     "def many():\n"
     "    for _ in range(64): fds.extend(os.openpty())\n"

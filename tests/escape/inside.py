@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Runs inside the jail: makes every attempt in a process of its own and says
-what came of it. Reads {"numbers", "given", "seconds", "rows": [[name, code]
-...]} from the file named first, writes {name: result} as JSON to the file
-named second, or to standard output.
+"""Runs inside the jail. Makes each attempt in a process of its own, and
+reports the results. Reads {"numbers", "given", "seconds", "rows": [[name,
+code] ...]} from the file that is the first argument. Writes {name: result} as
+JSON to the file that is the second argument, or to standard output.
 
-An attempt prints REFUSED:<errno or reason> or ESCAPED:<what>; a control OK.
+An attempt prints REFUSED:<errno or reason> or ESCAPED:<what>; a control prints
+OK.
 """
 import ctypes
 import errno
@@ -92,7 +93,7 @@ def write(path, data=b"x"):
 
 
 def rewrite(path, data=b"x"):
-    """Write to what is there already."""
+    """Write to a file that exists already."""
     fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     try:
         return os.write(fd, data)
@@ -101,7 +102,7 @@ def rewrite(path, data=b"x"):
 
 
 def forked(name, flags):
-    """clone(2) with flags. The child must never be."""
+    """clone(2) with flags. No child may come into being."""
     args = (flags, 0, 0, 0, 0)
     result, e = raw(number_of(name), *args)
     if result == 0:
@@ -120,7 +121,8 @@ def status(pid="self"):
 
 
 def identity(pid="self"):
-    """What every process of the jail must show."""
+    """Whether a process has no capability, no_new_privs and a filter, as every
+    process of the jail must."""
     s = status(pid)
     caps = [s[c] for c in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
     right = all(int(c, 16) == 0 for c in caps) \
@@ -129,7 +131,7 @@ def identity(pid="self"):
 
 
 def machine_code(code):
-    """Run a few bytes; what they leave in eax."""
+    """Run machine code. Returns the value that it leaves in eax."""
     import mmap
     page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
                      mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -138,8 +140,9 @@ def machine_code(code):
     return ctypes.CFUNCTYPE(ctypes.c_int)(address)()
 
 
-# write(1, ...); exit(0): by processor and bits, the number of the machine in an
-# ELF header, and the code; what it writes stands in front of that.
+# The code of write(1, ...); exit(0) for each processor and word size, with the
+# machine number of the ELF header. The text to write stands in front of the
+# code.
 WRITES_OK = {
     ("x86_64", 64): (62, "bf01000000 be78000100 ba04000000 b801000000 0f05"
                          "31ff b83c000000 0f05"),
@@ -153,7 +156,7 @@ WRITES_OK = {
 
 
 def become_a_program(bits):
-    """Become a program of so many bits, which writes OK: and ends."""
+    """Execute a program of `bits` bits, which writes OK: and ends."""
     machine, code = WRITES_OK[platform.machine(), bits]
     wide = bits == 64
     at, size = 0x10000, 0x78 if wide else 0x54
@@ -174,7 +177,7 @@ def become_a_program(bits):
 
 
 def isolated(code, seconds):
-    """Run code in a child; its output, or how it died."""
+    """Run code in a child. Returns its output, or how the child died."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -196,8 +199,8 @@ def isolated(code, seconds):
     while how is None and time.monotonic() < end:
         done, status = os.waitpid(pid, os.WNOHANG)
         how = status if done else None
-        # A process that it left behind may hold the pipe open: what is there
-        # once it has ended is all.
+        # A process that the child left behind may hold the pipe open. So after
+        # the child has ended, only the bytes already in the pipe are read.
         while select.select([r], [], [], 0 if done else 0.02)[0]:
             data = os.read(r, 4096)
             if not data:

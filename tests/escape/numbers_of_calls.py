@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""System call numbers: x86-64, arm64 (None: it has no such call)."""
+"""System call numbers: (x86-64, arm64), None where there is no such call."""
 
 NUMBERS = {
     "_sysctl": (156, None),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a row of the tables is.
+"""The rows of the tables of attempts.
 
-An attempt is code for inside.py that must print REFUSED:…, matching
-`expected`, or ABSENT:… when what it needs is not installed; its control is
-code that must print OK:…, so that a jail in which nothing works passes
-nothing.
+An attempt is code for inside.py. It must print REFUSED:… with a reason that
+matches `expected`, or ABSENT:… when a program that it needs is not installed.
+Its control is code that must print OK:…, so that a jail in which nothing works
+passes no test.
 """
 import dataclasses
 import re
@@ -30,7 +30,7 @@ class Row:
 
 
 class Table(list):
-    """Rows of one group with one control, unless a row has its own."""
+    """The rows of one group. They share a control; a row may have its own."""
 
     def __init__(self, group, control):
         super().__init__()

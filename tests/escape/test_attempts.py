@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every attempt of the tables, refused; every control, let through. All of
-them in one jail, each in a process of its own; once as a program with pipes,
-once as a cell of a session with a terminal."""
+"""Every attempt in the tables is refused, and every control succeeds. All
+attempts run in one jail, each in a process of its own: once as a program with
+pipes, and once as a cell of a session with a terminal."""
 import json
 import os
 import pathlib
@@ -22,7 +22,7 @@ LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
 
 
 class Host:
-    """What the jail must not reach."""
+    """Things on the host that the jail must not reach."""
 
     def __init__(self, base):
         self.secret = base / "secret.txt"
@@ -44,7 +44,7 @@ class Host:
 
 
 def controls(mode):
-    """Each control once, by its code."""
+    """Each control once: {code: name}."""
     found = {}
     for row in rows_of(mode):
         found.setdefault(row.control, f"control {len(found)}")
@@ -78,7 +78,7 @@ def run_session(cb):
 
 
 def batch(mode, base):
-    """Every row and control of a mode: {name: what was seen}."""
+    """Run every row and control of a mode. Returns {name: result}."""
     base.mkdir()
     cb = World(base)
     host = Host(base)
@@ -106,12 +106,12 @@ class Batches:
         if mode not in self.seen:
             try:
                 self.seen[mode] = batch(mode, self.base / mode)
-            except Exception as e:  # test_batch_runs tells
+            except Exception as e:  # reported by the batch's own test
                 self.seen[mode] = e
         return self.seen[mode]
 
     def report(self):
-        """attempt, expected, seen: one line each, for people."""
+        """A report with one line for each attempt: expected and seen."""
         lines = []
         for mode, results in self.seen.items():
             if isinstance(results, Exception):
@@ -141,7 +141,7 @@ PAIRS = [(mode, row) for mode in MODES for row in rows_of(mode)]
 
 @pytest.mark.limit(260)
 @pytest.mark.parametrize("mode", MODES)
-def test_batch_runs(batches, mode):
+def test_the_batch_of_attempts_runs(batches, mode):
     results = batches.results(mode)
     if isinstance(results, Exception):
         raise results
@@ -149,13 +149,13 @@ def test_batch_runs(batches, mode):
 
 @pytest.mark.parametrize("mode, row", PAIRS,
                          ids=[f"{m}-{r.name}" for m, r in PAIRS])
-def test_refused(batches, mode, row):
+def test_the_attempt_is_refused(batches, mode, row):
     results = batches.results(mode)
     if isinstance(results, Exception):
         pytest.skip(f"the attempts of the {mode} did not run")
     control = results.get(row.control, "nothing")
     assert control.startswith("OK:"), \
-        f"its control failed: {row.control!r}: {control}"
+        f"the control of this row failed: {row.control!r}: {control}"
     seen = results.get(row.name, "nothing")
     if is_absent(seen):
         pytest.skip(f"the jail has no {seen.partition(':')[2]}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What can only be judged from the host: neighbours, signals, cores, what a
-jail leaves for the next."""
+"""Promises that are checked from the host: neighbouring sessions, signals,
+core dumps, and traces that one jail leaves for the next."""
 import ctypes
 import fcntl
 import os
@@ -79,8 +79,9 @@ def test_posix_message_queues_are_not_shared(cb):
 
 
 @pytest.fixture
-def own_locks():
-    """What is shown has locks of its own where this can be done (5.11)."""
+def separate_locks():
+    """Skips unless overlays can be mounted (Linux 5.11): only then do exposed
+    files have locks of their own."""
     overlay = ("unshare", "-Urm", "mount", "-t", "overlay", "-o",
                "lowerdir=/usr/bin:/usr/lib", "overlay", "/tmp")
     r = subprocess.run(overlay, capture_output=True, text=True)
@@ -89,7 +90,7 @@ def own_locks():
 
 
 def test_file_locks_on_shared_files_do_not_reach_a_neighbour(
-        own_locks, neighbours):
+        separate_locks, neighbours):
     a, b = neighbours
     take = ("import fcntl; f = open('/usr/bin/env', 'rb');"
             " fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); 'free'")
@@ -97,7 +98,7 @@ def test_file_locks_on_shared_files_do_not_reach_a_neighbour(
     assert b.run(take) == "'free'"
 
 
-def test_file_locks_on_shared_files_do_not_reach_the_host(own_locks, cb):
+def test_file_locks_on_shared_files_do_not_reach_the_host(separate_locks, cb):
     s = cb.session("-q")
     s.run("import fcntl; f = open('/usr/bin/env', 'rb');"
           " fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); 'free'")
@@ -130,8 +131,9 @@ RAISES = "import resource as r; r.setrlimit(4, (0, 0)); r.setrlimit(4, (1, 1))"
 
 @pytest.mark.parametrize("hard", [-1, 0])
 def test_no_core_dump_lands_anywhere(cb, hard):
-    """Nor is it piped to a program of the host, which 0 would not keep the
-    kernel from: where that is what there is, only root can do better."""
+    """No core dump is piped to a program of the host either. A limit of 0 does
+    not prevent that, a limit of 1 does. If the hard limit is 0, only root can
+    raise it to 1."""
     if hard and resource.getrlimit(resource.RLIMIT_CORE)[1] != hard:
         pytest.skip("there is a hard limit on core dumps")
     least = "(1, 1)" if hard or subprocess.run(
@@ -146,7 +148,7 @@ def test_no_core_dump_lands_anywhere(cb, hard):
     assert not list(cb.work.rglob("*")) + list(cb.home.rglob("core*"))
 
 
-def test_directory_on_standard_input_leads_nowhere(cb):
+def test_a_directory_on_standard_input_gives_no_access_to_the_host(cb):
     secret = cb.work / "secret"
     secret.write_text("host")
     directory = os.open(cb.work, os.O_RDONLY | os.O_DIRECTORY)
@@ -165,7 +167,7 @@ def test_directory_on_standard_input_leads_nowhere(cb):
     assert b"done" in out or p.returncode != 0, (out, err)
 
 
-def test_inherited_descriptors_reach_no_process_of_the_jail(cb):
+def test_inherited_descriptors_do_not_reach_the_jail(cb):
     secret = cb.work / "secret"
     secret.write_text("host")
     f = os.open(secret, os.O_RDWR)
@@ -180,7 +182,7 @@ def test_inherited_descriptors_reach_no_process_of_the_jail(cb):
     assert "secret" not in out.replace("\n", "")
 
 
-def test_nothing_planted_outlives_a_reset(cb):
+def test_no_planted_file_takes_effect_after_a_reset(cb):
     s = cb.session("-q")
     s.run("import os; os.makedirs('/tmp/usr/lib'); os.symlink('/', '/tmp/r');"
           " open('/dev/shm/plant', 'w').close()")
@@ -195,7 +197,7 @@ def test_nothing_planted_outlives_a_reset(cb):
     assert s.run("os.listdir('/proc/self/root') == os.listdir('/')") == "True"
 
 
-def test_modules_in_the_home_do_not_shadow_what_the_driver_uses(cb):
+def test_modules_in_the_home_do_not_shadow_modules_of_the_driver(cb):
     s = cb.session("-q")
     for name in ("ast", "codeop", "linecache", "traceback", "random", "json"):
         s.run(f"open('/home/{name}.py', 'w').write('print(\"shadow\")')")
@@ -204,7 +206,7 @@ def test_modules_in_the_home_do_not_shadow_what_the_driver_uses(cb):
     assert "ZeroDivisionError" in s.run("1/0")
 
 
-def test_environment_of_the_host_is_not_there(cb):
+def test_the_environment_of_the_host_is_not_in_the_jail(cb):
     s = cb.session("-q", env={"SECRET_TOKEN": "hunter2", "PYTHONPATH": "/x",
                               "PYTHONSTARTUP": "/x", "BASH_ENV": "/x"})
     assert s.run("import os; sorted(k for k in os.environ if k in ("
@@ -212,8 +214,8 @@ def test_environment_of_the_host_is_not_there(cb):
                  " 'BASH_ENV'))") == "[]"
 
 
-def test_front_end_is_not_reachable_from_the_warden_side(cb):
-    """No process of the jail holds a descriptor of the host's terminal."""
+def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
+    """Otherwise a guest could type into the terminal of the front end."""
     s = cb.session("-q")
     mine = os.ttyname(s.slave)
     s.run("x = 1")
@@ -229,7 +231,8 @@ def test_front_end_is_not_reachable_from_the_warden_side(cb):
 
 
 def directories_of(pid):
-    """(where, whether its own mount table has it) of each that it holds."""
+    """(path, whether the mount is in the process's own mount table) of each
+    directory that the process has open."""
     with open(f"/proc/{pid}/mountinfo") as f:
         inside = {line.split()[0] for line in f}
     for n in os.listdir(f"/proc/{pid}/fd"):
@@ -240,7 +243,8 @@ def directories_of(pid):
 
 
 def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
-    """A directory of a mount elsewhere would: its .. is the host's root."""
+    """A directory on a mount of the host would lead out: its .. leads to the
+    host's root."""
     if os.geteuid() != 0:
         pytest.skip("only root may look at the descriptors of the jail")
     s = cb.session("-q")
@@ -250,20 +254,20 @@ def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
         try:
             seen += directories_of(pid)
         except (FileNotFoundError, ProcessLookupError):
-            # One that only lives while a checkpoint is taken.
+            # This process lived only while a checkpoint was taken.
             assert pid != t.init
     assert ("/home", True) in seen, seen
     assert not [where for where, inside in seen if not inside], seen
 
 
-def test_clock_of_the_host_is_untouched(cb):
+def test_the_clock_of_the_host_cannot_be_set(cb):
     before = time.time() - time.monotonic()
     cb.run("-c", "import time\ntry: time.clock_settime(0, 1)\n"
            "except OSError: print('refused')")
     assert abs(time.time() - time.monotonic() - before) < 60
 
 
-def test_ten_starts_leave_nothing(cb):
+def test_ten_starts_leave_no_cgroup_and_no_mount(cb):
     cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
     for _ in range(10):
         assert cb.run("-c", "pass").code == 0

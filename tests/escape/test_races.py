@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Files that are exchanged for links while they are copied: on the host by the
-person of a locked session, in the home by what runs in the background."""
+"""Files are exchanged for links while they are copied: on the host by the
+person of a locked session, and in the home by a background process."""
 import os
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import sys
 import pytest
 
 COPIES = 40
-# Exchanges two names as fast as it can, until it is killed. The system call is
-# 316 or 276: renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE).
+# Exchanges two names again and again, until it is killed. The system call 316
+# or 276 is renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE).
 EXCHANGE = """\
 import ctypes, os, sys
 def exchange(a, b, times=-1):
@@ -47,7 +47,8 @@ def exchanging(cb):
 
 @pytest.fixture
 def locked(cb):
-    """A locked session that may use up/ and down/; and what lies outside."""
+    """A locked session that may only use up/ and down/, beside a directory
+    outside/."""
     for name in ("up", "down", "outside"):
         cb.base.joinpath(name).mkdir()
     cb.base.joinpath("outside", "f").write_text("secret")
@@ -63,7 +64,8 @@ def contents(s, pattern):
 
 
 @pytest.mark.parametrize("what", ["file", "directory"])
-def test_an_upload_never_leaves_its_directory(cb, locked, exchanging, what):
+def test_an_upload_never_reads_outside_its_directory(
+        cb, locked, exchanging, what):
     up, outside = cb.base / "up", cb.base / "outside"
     source = up / "f" if what == "file" else up / "d" / "f"
     source.parent.mkdir(exist_ok=True)
@@ -80,8 +82,8 @@ def test_an_upload_never_leaves_its_directory(cb, locked, exchanging, what):
     assert "secret" not in locked.all_text()
 
 
-def test_what_is_not_exchanged_is_uploaded(cb, locked):
-    """The control: and a link alone is not."""
+def test_a_file_that_is_not_exchanged_is_uploaded(cb, locked):
+    """The control: a file is uploaded, and a link out of up/ is not."""
     cb.base.joinpath("up", "f").write_text("mine")
     cb.base.joinpath("up", "l").symlink_to(cb.base / "outside" / "f")
     locked.run(f":upload {cb.base}/up/f /home/n1")
@@ -90,7 +92,7 @@ def test_what_is_not_exchanged_is_uploaded(cb, locked):
     assert contents(locked, "/home/n*") == "['mine']"
 
 
-def test_a_download_never_leaves_its_directory(cb, locked, exchanging):
+def test_a_download_never_writes_outside_its_directory(cb, locked, exchanging):
     down, outside = cb.base / "down", cb.base / "outside"
     (down / "d").mkdir()
     locked.run(f"for n in range({COPIES + 1}): open(f'n{{n}}', 'w').write('x')")
@@ -106,8 +108,8 @@ def test_a_download_never_leaves_its_directory(cb, locked, exchanging):
 
 @pytest.fixture
 def racing(cb):
-    """A session whose home goes on changing between cells: f and d are ours
-    and links out of the home by turns."""
+    """A session whose home changes between cells: f and d alternate with links
+    out of the home."""
     outside = cb.base / "outside"
     outside.mkdir()
     (outside / "f").write_text("secret")
@@ -122,7 +124,7 @@ def racing(cb):
     assert s.run("os.waitpid(pid, os.WNOHANG)") == "(0, 0)"
 
 
-def test_a_download_never_leaves_the_home(cb, racing):
+def test_a_download_never_reads_outside_the_home(cb, racing):
     for n in range(COPIES):
         cb.work.joinpath(f"n{n}").mkdir()
         racing.run(f":download {'f' if n % 2 else 'd/f'} n{n}/")
@@ -131,7 +133,7 @@ def test_a_download_never_leaves_the_home(cb, racing):
     assert not any(p.is_symlink() for p in got)
 
 
-def test_an_upload_never_leaves_the_home(cb, racing):
+def test_an_upload_never_writes_outside_the_home(cb, racing):
     cb.work.joinpath("new").write_text("theirs")
     for n in range(COPIES):
         racing.run(f":upload new /home/d/n{n}")
@@ -140,8 +142,8 @@ def test_an_upload_never_leaves_the_home(cb, racing):
     assert os.listdir(cb.base / "outside") == ["f"]
 
 
-def test_what_is_removed_is_the_homes(cb, racing):
-    """:rm of a path whose directory is a link out of the home by turns."""
+def test_rm_never_removes_a_file_outside_the_home(cb, racing):
+    """:rm of a path whose directory alternates with a link out of the home."""
     outside = cb.base / "outside"
     racing.run("open('/home/n0', 'w').close()")
     for n in range(COPIES):

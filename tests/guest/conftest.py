@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Guests for the tests; each is ended with its own process and no other."""
+"""Guests for the tests. A test ends only the processes of its own guests."""
 import pathlib
 import sys
 
@@ -17,7 +17,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def make(home):
-    """Make guests, in ways of the test's choosing."""
+    """A function that makes guests with given options."""
     guests = []
 
     def one(**how):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A guest without a jail: the driver, its socket, its terminals.
 
-Whoever holds a Guest stands where the warden stands.
+A test plays the warden for its Guest.
 
 $GUEST_PYTHON names another interpreter to test the driver with.
 """
@@ -32,7 +32,7 @@ MARK = "0123456789abcdef0123456789abcdef"
 
 
 def until(condition, what):
-    """Wait for a condition; a test that waits in vain fails and says for what."""
+    """Wait for a condition. On timeout the test fails and names it."""
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         got = condition()
@@ -43,7 +43,7 @@ def until(condition, what):
 
 
 def plain_python(code, python=PYTHON):
-    """What a program prints without any of ours: the control."""
+    """The output of a program under plain Python: the control."""
     return subprocess.run(
         [python, "-s", "-c", code], capture_output=True, text=True,
         check=True, env={"PATH": "/usr/bin:/bin"}).stdout
@@ -118,7 +118,7 @@ class Guest:
                 try:
                     os.set_inheritable(int(fd), int(fd) < 3 or int(fd) in fds)
                 except OSError:
-                    pass  # the one that listed them
+                    pass  # this descriptor listed the directory and is closed
             os.chdir(self.home)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.execve(self.python, [
@@ -141,7 +141,7 @@ class Guest:
             os.close(fd)
         self.ctl.close()
 
-    # ---- what the person sees ----
+    # ---- the terminal, and messages of the guest ----
 
     def drain(self):
         while select.select([self.master], [], [], 0)[0]:
@@ -159,13 +159,13 @@ class Guest:
         return self.ctl.recv(65536)
 
     def screen(self):
-        """What appeared on the terminal since the last look, without marks."""
+        """The new text on the terminal since the last call, without marks."""
         self.drain()
         seen, self.seen = self.seen, b""
         return seen.replace(b"\33_%s\33\\" % MARK.encode(), b"").decode(
             "utf-8", "replace")
 
-    # ---- what the warden says ----
+    # ---- messages of the warden ----
 
     def start(self, source):
         if isinstance(source, str):
@@ -185,7 +185,7 @@ class Guest:
         assert self.say() == b"TOOK %d" % self.cells
 
     def started(self, source):
-        """Start a cell, and wait until it says that it has."""
+        """Start a cell, and wait until the cell prints."""
         self.screen()
         self.start("print('go', flush=True)\n" + source)
 
@@ -202,7 +202,7 @@ class Guest:
         return how.decode()
 
     def run(self, source):
-        """Run a cell: how it ended. Its output is in self.out."""
+        """Run a cell. Returns how it ended; its output is in self.out."""
         self.screen()
         self.start(source)
         how = self.done()
@@ -210,7 +210,7 @@ class Guest:
         return how
 
     def out_of(self, source):
-        """The output of a cell that must end well."""
+        """Run a cell that must succeed. Returns its output."""
         how = self.run(source)
         assert how == "ok", self.out
         return self.out
@@ -231,12 +231,12 @@ class Guest:
             ours.close()
             return None
         point = Checkpoint(self, ours, receive(ours))
-        self.bury()
+        self.reap_orphans_of_the_fork()
         return point
 
-    def bury(self):
-        """What stood between the guest and the copy is ours, as it is init's
-        in a jail."""
+    def reap_orphans_of_the_fork(self):
+        """Reap the processes between the guest and its copy, as init does in a
+        jail."""
         dead = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while True:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver without a jail around it: answers to questions."""
+"""The driver without a jail: answers to questions."""
 from driver import until
 
 def test_names_attributes_and_keywords_complete(guest):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the driver is loaded."""
+"""Loading of the driver, compiled or from source."""
 import pytest
 
 from driver import until

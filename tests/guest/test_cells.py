@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver without a jail around it: its boot, and what becomes of a cell."""
+"""The driver without a jail: its start, and running cells."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def test_sys_path_is_that_of_plain_python(guest):
     assert json.loads(guest.out_of(code)) == json.loads(plain_python(code))
 
 
-def test_a_venv_is_one(make, tmp_path):
+def test_a_venv_has_the_paths_of_plain_python(make, tmp_path):
     venv = tmp_path / "venv"
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", venv], check=True)
     code = ("import sys, json;"
@@ -58,13 +58,13 @@ def test_pth_lines_that_import_run_before_the_first_import(make, tmp_path):
     assert guest.out_of("%r in sys.path" % str(tmp_path)) == "True\n"
 
 
-def test_the_builtins_of_site_are_there(guest):
+def test_the_builtins_of_site_exist(guest):
     assert guest.out_of("print(exit, license)").startswith("Use exit()")
     assert guest.out_of("[n for n in 'quit exit help copyright credits license'"
                         ".split() if n not in dir(__builtins__)]") == "[]\n"
 
 
-def test_the_namespace_is_that_of_a_prompt(guest):
+def test_the_namespace_is_that_of_a_python_prompt(guest):
     names = plain_python(
         "import subprocess, sys, pty, os\n"
         "r = subprocess.run([sys.executable, '-i', '-q', '-S', '-I'],"
@@ -76,7 +76,7 @@ def test_the_namespace_is_that_of_a_prompt(guest):
 
 
 def test_a_session_holds_only_the_expected_descriptors(guest):
-    guest.run("0")      # READY is said before the driver is there
+    guest.run("0")      # READY comes before all of the driver is loaded
     fds = {}
     for fd in os.listdir("/proc/%d/fd" % guest.pid):
         with open("/proc/%d/fdinfo/%s" % (guest.pid, fd)) as f:
@@ -108,7 +108,7 @@ def test_done_counts_names_and_threads(guest):
     assert guest.threads == 0
 
 
-def test_the_mark_follows_the_output(guest):
+def test_the_end_mark_follows_the_output(guest):
     guest.start("print('out', end='')\n'shown'")
     assert guest.done() == "ok"
     assert guest.marked == 1
@@ -116,7 +116,7 @@ def test_the_mark_follows_the_output(guest):
     assert guest.seen == b"out'shown'\n\33_%s\33\\" % MARK.encode()
 
 
-def test_the_mark_survives_a_full_nonblocking_tty(guest):
+def test_the_end_mark_is_written_to_a_full_nonblocking_tty(guest):
     assert guest.out_of(
         "import os\nos.set_blocking(0, False)\n"
         "try:\n  while True: os.write(1, b'x' * 1000)\n"
@@ -124,7 +124,7 @@ def test_the_mark_survives_a_full_nonblocking_tty(guest):
     assert guest.marked == 1
 
 
-def test_without_the_tty_there_is_no_mark_and_that_is_said(guest):
+def test_the_guest_reports_that_it_could_not_write_the_end_mark(guest):
     guest.run("import os\nfor fd in range(500, 600):\n"
               "  try:\n    if os.isatty(fd) and os.ttyname(fd) == "
               "os.ttyname(0): os.close(fd)\n  except OSError: pass")
@@ -138,7 +138,7 @@ def test_a_long_cell_arrives_whole(guest):
     assert guest.out_of("len(x), x[-1]") == "(60000, 59999)\n"
 
 
-def test_a_wrong_checksum_runs_nothing(guest):
+def test_a_cell_with_a_wrong_checksum_does_not_run(guest):
     guest.ctl.send(b"CELL 1 6 12345 " + MARK.encode())
     os.write(guest.line, b"x = 99")
     assert guest.say() == b"BAD 1 crc"
@@ -147,7 +147,7 @@ def test_a_wrong_checksum_runs_nothing(guest):
     assert "NameError" in guest.out
 
 
-def test_a_line_that_ends_is_an_error_and_not_a_hang(guest):
+def test_a_source_line_that_ends_early_is_an_error_and_not_a_hang(guest):
     guest.ctl.send(b"CELL 1 60 12345 " + MARK.encode())
     os.write(guest.line, b"x = 99")
     os.close(guest.line)
@@ -155,7 +155,7 @@ def test_a_line_that_ends_is_an_error_and_not_a_hang(guest):
     guest.line = os.dup(guest.slave)
 
 
-def test_future_imports_persist(guest):
+def test_future_imports_stay_in_force(guest):
     guest.run("from __future__ import annotations")
     assert guest.out_of("def f(a: nowhere): pass\nf.__annotations__") == \
         "{'a': 'nowhere'}\n"
@@ -172,7 +172,7 @@ def test_pickle_dataclasses_and_multiprocessing_find_main(guest):
     ) == "[0, 1, 4, 9]\n"
 
 
-def test_a_module_in_the_home_is_found_and_stands_in_for_none_of_ours(
+def test_a_module_in_the_home_is_found_but_never_by_the_driver(
         make, tmp_path):
     for name in "mine", "traceback", "linecache", "re", "keyword", "inspect":
         (tmp_path / (name + ".py")).write_text("here = 1\n")
@@ -208,7 +208,7 @@ def test_chained_and_grouped_exceptions_are_shown_whole(guest):
 
 
 @pytest.mark.skipif(VERSION < (3, 10), reason="suggestions came with 3.10")
-def test_what_was_meant_is_suggested(guest):
+def test_a_misspelt_name_gets_a_suggestion(guest):
     guest.run("pritn(1)")
     assert guest.out.endswith("name 'pritn' is not defined. "
                               "Did you mean: 'print'?\n")
@@ -220,7 +220,7 @@ def test_an_exception_that_cannot_be_shown_is_named(guest):
     assert guest.out.splitlines()[-1].startswith("E: <")
 
 
-def test_endless_recursion_is_shown_short(guest):
+def test_endless_recursion_gives_a_short_traceback(guest):
     assert guest.run("def f(): f()\nf()") == "raised"
     assert "RecursionError" in guest.out and len(guest.out) < 2000
     guest.run("import sys; sys.setrecursionlimit(60)")
@@ -236,13 +236,13 @@ def test_endless_recursion_is_shown_short(guest):
     ("x = '\0'", "SyntaxError: source code string cannot contain null bytes"),
     (b"x = '\xff'", "SyntaxError: (unicode error) 'utf-8' codec can't decode"),
 ])
-def test_what_does_not_compile_runs_nothing(guest, source, said):
+def test_a_cell_that_does_not_compile_runs_nothing(guest, source, said):
     assert guest.run(source) == "syntax"
     assert said in guest.out
     assert guest.out.startswith('  File "<cell 1>", line ')
 
 
-def test_a_syntax_error_has_its_caret(guest):
+def test_a_syntax_error_shows_its_caret(guest):
     guest.run("x = = 1")
     assert guest.out.startswith(
         '  File "<cell 1>", line 1\n    x = = 1\n        ^\n')
@@ -279,7 +279,7 @@ def test_functions_and_old_cells_keep_their_source(guest):
     assert "    linecache.checkcache(); f(1)" in guest.out
 
 
-def test_the_oldest_sources_are_let_go(guest):
+def test_the_oldest_sources_are_dropped(guest):
     guest.run("def f(): 1/0")
     for i in range(5):
         guest.run("'" + "x" * (900 << 10) + "'; 0")
@@ -288,7 +288,7 @@ def test_the_oldest_sources_are_let_go(guest):
     assert "def f(): 1/0" not in guest.out
 
 
-def test_an_error_reaches_the_person_whatever_stderr_is(guest):
+def test_an_error_is_shown_even_if_stderr_is_broken(guest):
     for spoiled in ("sys.stderr.close()", "sys.stderr = None",
                     "sys.stderr = 5", "del sys.stderr"):
         guest.run("import sys\n" + spoiled)
@@ -297,7 +297,7 @@ def test_an_error_reaches_the_person_whatever_stderr_is(guest):
     assert guest.marked == 1
 
 
-def test_an_error_is_shown_without_the_modules_for_it(guest):
+def test_an_error_is_shown_even_if_no_module_can_be_imported(guest):
     guest.run("import sys, builtins\nsys.meta_path.clear(); sys.modules.clear()")
     assert guest.run("def f(): 1/0\nf()") == "raised"
     assert 'File "<cell 2>", line 1, in f' in guest.out
@@ -310,13 +310,13 @@ def test_an_error_is_shown_without_the_modules_for_it(guest):
     ("exit()", 0, ""), ("raise SystemExit(3)", 3, ""), ("exit(-1)", 255, ""),
     ("import sys; sys.exit('bye')", 1, "bye\n"), ("quit(None)", 0, ""),
 ])
-def test_exit_is_told_and_leaves_the_session_whole(guest, source, status, said):
+def test_exit_is_reported_and_the_guest_goes_on(guest, source, status, said):
     assert guest.run(source) == "exit"
     assert (guest.status, guest.out) == (status, said)
     assert guest.out_of("import sys; sys.stdin.closed, 1") == "(False, 1)\n"
 
 
-def test_a_forked_child_that_comes_back_leaves_quietly(guest):
+def test_a_forked_child_exits_at_the_end_of_its_cell(guest):
     assert guest.out_of(
         "import os\npid = os.fork()\n"
         "if pid == 0: print('child', flush=False)\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver without a jail around it: interrupts, and cells that break it."""
+"""The driver without a jail: interrupts, and cells that break it."""
 import os
 import random
 import signal
@@ -11,7 +11,7 @@ from driver import until
 
 # ---- interrupts ----
 
-def test_an_interrupt_ends_the_cell_and_keeps_everything(guest):
+def test_an_interrupt_ends_the_cell_and_keeps_the_variables(guest):
     guest.run("x = 5")
     guest.started("while True: pass")
     guest.interrupt()
@@ -20,7 +20,7 @@ def test_an_interrupt_ends_the_cell_and_keeps_everything(guest):
     assert guest.out_of("x") == "5\n"
 
 
-def test_an_interrupt_between_cells_goes_nowhere(guest):
+def test_an_interrupt_between_cells_has_no_effect(guest):
     guest.run("x = 1")
     for _ in range(20):
         guest.interrupt()
@@ -42,7 +42,7 @@ def test_the_users_interrupt_handler_is_kept_and_used(guest):
     assert guest.done() == "interrupted"
 
 
-def test_what_shows_the_end_can_be_interrupted(guest):
+def test_an_excepthook_or_flush_that_hangs_can_be_interrupted(guest):
     guest.run("import sys\ndef hook(*a):\n  print('hooked', flush=True)\n"
               "  while True: pass\nsys.excepthook = hook")
     guest.screen()
@@ -64,7 +64,8 @@ def test_what_shows_the_end_can_be_interrupted(guest):
 @pytest.mark.parametrize("source", [
     "pass", "1/0", "x = [i for i in range(2000)]", "print('text')", "1 +"])
 def test_no_interrupt_escapes_its_cell(guest, source):
-    """Interrupts at random moments: each cell is answered once, in order."""
+    """Interrupts come at random moments. Each cell is answered once, in
+    order."""
     chance = random.Random(source)
     for _ in range(150):
         guest.start(source)
@@ -92,7 +93,7 @@ def test_handlers_that_raise_between_cells_lose_no_message(guest):
     assert guest.out_of("3 + 3").endswith("6\n")
 
 
-# ---- hostile cells, the ordinary kind ----
+# ---- cells that break modules, streams or hooks ----
 
 @pytest.mark.parametrize("source", [
     "import builtins\nbuiltins.print = builtins.len = None",
@@ -123,7 +124,7 @@ def test_handlers_that_raise_between_cells_lose_no_message(guest):
     "import atexit, threading\nthreading.excepthook = None\n"
     "threading.Thread(target=lambda: 1/0).start()",
 ])
-def test_the_driver_outlives(guest, source):
+def test_the_driver_survives_a_cell_that_breaks_python(guest, source):
     guest.run("import os; hold = os.getpid")
     how = guest.run(source)
     assert how in ("ok", "raised", "exit"), guest.out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver without a jail around it: checkpoints."""
+"""The driver without a jail: checkpoints."""
 import os
 import random
 import re
@@ -13,10 +13,10 @@ KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 
 @pytest.fixture(params=["copied", "forked_twice"])
 def guest(request, make):
-    """With and without the library that copies."""
+    """A guest with and one without the library that copies the process."""
     return make(library=request.param == "copied")
 
-def test_a_checkpoint_is_the_state_it_was_taken_in(guest):
+def test_a_resumed_checkpoint_has_the_state_it_was_taken_in(guest):
     guest.run("x = 1\ny = 2")
     point = guest.park()
     assert (point.names, point.threads) == (2, 0)
@@ -46,7 +46,7 @@ def test_the_live_guest_goes_on_as_the_same_process(guest):
     assert guest.threads == 1
 
 
-def test_a_checkpoint_goes_when_its_socket_does(guest):
+def test_a_checkpoint_ends_when_its_socket_is_closed(guest):
     point = guest.park()
     point.sock.close()
 
@@ -79,7 +79,7 @@ few, many = bytearray(200 * PAGE), bytearray(4000 * PAGE)
 
 @pytest.mark.skipif(KERNEL < (5, 14),
                     reason="wants MADV_POPULATE_WRITE, of Linux 5.14")
-def test_what_a_cell_wrote_is_copied_before_the_next(make):
+def test_pages_that_a_cell_wrote_are_copied_before_the_next_cell(make):
     guest = make(library=True)
     guest.run(OWN)
     kept = [guest.park()]
@@ -90,10 +90,10 @@ def test_what_a_cell_wrote_is_copied_before_the_next(make):
     guest.run("many[:] = bytes(len(many))")
     kept.append(guest.park())
     assert guest.out_of("own(place(few), 199), own(place(many), 3999)") \
-        == "(0, 0)\n", "too much"
+        == "(0, 0)\n", "a large write was copied, too"
 
 
-# Seen from a cell: what the driver does with the next copy.
+# A cell that records the driver's steps at the next checkpoint.
 ORDER = """\
 import sys
 driver = sys._getframe(1).f_globals
@@ -108,8 +108,9 @@ driver['say'], S.copy_pages = told, taken
 """
 
 
-def test_the_warden_has_its_answer_before_pages_are_copied(make):
-    """It waits for that; the pages are only for the next cell."""
+def test_the_warden_gets_its_answer_before_pages_are_copied(make):
+    """The warden waits for the answer, but only the next cell needs the
+    pages."""
     guest = make(library=True)
     kept = [guest.park()]
     guest.run(ORDER)
@@ -117,7 +118,7 @@ def test_the_warden_has_its_answer_before_pages_are_copied(make):
     assert guest.out_of("order") == "['DONE', 'PARKED', 'pages', 'TOOK']\n"
 
 
-def test_random_goes_on_in_both(guest):
+def test_random_goes_on_in_the_guest_and_in_the_checkpoint(guest):
     guest.run("import random; random.seed(5); random.random()")
     r = random.Random(5)
     expected = [r.random() for _ in range(3)]
@@ -128,7 +129,7 @@ def test_random_goes_on_in_both(guest):
     assert guest.out_of("random.random()") == "%r\n" % expected[1]
 
 
-def test_no_child_of_ours_is_seen(guest):
+def test_a_program_sees_no_child_of_the_driver(guest):
     guest.run("import os, signal, subprocess\nnews = []\n"
               "signal.signal(signal.SIGCHLD, lambda *a: news.append(a[0]))")
     for _ in range(10):
@@ -140,21 +141,21 @@ def test_no_child_of_ours_is_seen(guest):
     assert guest.out_of("len(news)") == "1\n"
 
 
-# What a program could see of a copy: some of its code, and what that shows in
-# the end, with copies made in between or without.
+# Ways for a program to notice a copy: (code before, expression after). The
+# expression must show the same with and without copies in between.
 TRACES = {
-    "a_thread_that_waits": (
+    "a_thread_in_wait": (
         "import os, threading, time\np = os.fork()\n"
         "if not p:\n  time.sleep(60); os._exit(0)\ngot = []\n"
         "def wait():\n  while True:\n    try: got.append(os.wait()[0] == p)\n"
         "    except ChildProcessError: break\n"
         "t = threading.Thread(target=wait); t.start()",
         "os.kill(p, 9), t.join(), got"),
-    "hooks": (
+    "fork_hooks": (
         "import os\nn = []\nos.register_at_fork(before=lambda: n.append(1),"
         " after_in_parent=lambda: n.append(2),"
         " after_in_child=lambda: n.append(3))", "n"),
-    "hooks_of_ones_own_fork": (
+    "fork_hooks_at_the_programs_own_fork": (
         "import os\nn = []\nos.register_at_fork(before=lambda: n.append(1),"
         " after_in_parent=lambda: n.append(2),"
         " after_in_child=lambda: os._exit(len(n)))",
@@ -190,10 +191,10 @@ TRACES = {
         "def wait(): n.append(signal.sigwait([17, 10]))\n"
         "t = threading.Thread(target=wait); t.start()",
         "signal.pthread_kill(t.ident, 10), t.join(), n"),
-    "sigpending": (
+    "no_pending_sigchld": (
         "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [17])",
         "signal.sigpending(), os.kill(os.getpid(), 17), signal.sigpending()"),
-    "sigpending_of_ones_own": (
+    "pending_sigchld_of_the_program": (
         "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [17])\n"
         "os.kill(os.getpid(), 17)", "signal.sigpending()"),
     "signalfd": (
@@ -205,7 +206,7 @@ TRACES = {
         "import select, signal, socket\na, b = socket.socketpair()\n"
         "b.setblocking(False)\nsignal.signal(17, print)\n"
         "signal.set_wakeup_fd(b.fileno())", "select.select([a], [], [], 0)[0]"),
-    "what_children_used": (
+    "cpu_time_of_children": (
         "import os, resource as r",
         "os.times()[2:4], tuple(r.getrusage(r.RUSAGE_CHILDREN))[:9]"),
     "interval_timers": (
@@ -216,7 +217,7 @@ TRACES = {
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_no_trace_of_a_copy(make, name):
+def test_a_program_cannot_notice_that_it_was_copied(make, name):
     before, after = TRACES[name]
     plain = plain_python("%s\nprint((%s))" % (before, after))
     guest = make()
@@ -229,10 +230,10 @@ def test_no_trace_of_a_copy(make, name):
 
 
 @pytest.mark.parametrize("name", [
-    "hooks", "hooks_of_ones_own_fork", "audit_events", "sigchld",
-    "sigchld_handled_in_c", "sigchld_flags", "sigpending",
-    "what_children_used"])
-def test_no_trace_of_a_copy_in_the_copy(make, name):
+    "fork_hooks", "fork_hooks_at_the_programs_own_fork", "audit_events",
+    "sigchld", "sigchld_handled_in_c", "sigchld_flags", "no_pending_sigchld",
+    "cpu_time_of_children"])
+def test_a_resumed_program_cannot_notice_that_it_is_a_copy(make, name):
     before, after = TRACES[name]
     plain = plain_python("%s\nprint((%s))" % (before, after))
     guest = make()
@@ -243,7 +244,7 @@ def test_no_trace_of_a_copy_in_the_copy(make, name):
     assert guest.out == plain
 
 
-def test_a_copy_is_told_on_which_cpu_it_runs(guest):
+def test_getcpu_is_right_in_a_copy(guest):
     guest.run("import os, ctypes\ncpus = os.sched_getaffinity(0)\n"
               "def at(cpu):\n  os.sched_setaffinity(0, [cpu])\n"
               "  return ctypes.CDLL(None).sched_getcpu() == cpu")
@@ -251,7 +252,7 @@ def test_a_copy_is_told_on_which_cpu_it_runs(guest):
     assert guest.out_of("all(at(cpu) for cpu in cpus)") == "True\n"
 
 
-def test_news_of_the_users_own_child_is_kept(guest):
+def test_a_pending_sigchld_of_the_users_child_is_kept(guest):
     guest.run("import os, signal, time\nnews = []\n"
               "signal.signal(signal.SIGCHLD, lambda *a: news.append(a[0]))\n"
               "r, w = os.pipe()\npid = os.fork()\n"
@@ -283,7 +284,7 @@ def test_buffered_writes_are_written_once(guest, home):
     assert (home / "log").read_text() == "one three"
 
 
-def test_a_writer_wrapped_later_is_found(guest, home):
+def test_a_writer_made_from_an_older_descriptor_is_flushed(guest, home):
     guest.run("import os, gc\nfd = os.open('log', os.O_RDWR | os.O_CREAT)")
     assert guest.park()
     guest.run("f = os.fdopen(fd, 'w'); n = f.write('one ')")
@@ -294,7 +295,7 @@ def test_a_writer_wrapped_later_is_found(guest, home):
     assert (home / "log").read_text() == "one three"
 
 
-def test_a_half_read_file_goes_on_where_it_was(guest, home):
+def test_a_half_read_file_keeps_its_offset(guest, home):
     (home / "in").write_text("".join("%05d\n" % i for i in range(20000)))
     guest.run("f = open('in')\nfirst = [next(f) for _ in range(3)]\n"
               "import os; g = os.open('in', os.O_RDONLY); os.read(g, 6)")
@@ -305,7 +306,7 @@ def test_a_half_read_file_goes_on_where_it_was(guest, home):
         "('00003\\n', b'00001\\n')\n"
 
 
-def test_the_checkpoint_holds_nothing_that_others_feel(guest, home):
+def test_the_checkpoint_holds_no_pipe_socket_lock_or_terminal(guest, home):
     guest.run("import subprocess, socket, fcntl, os, pty\n"
               "cat = subprocess.Popen(['cat'], stdin=subprocess.PIPE,"
               " stdout=subprocess.DEVNULL)\n"
@@ -314,19 +315,19 @@ def test_the_checkpoint_holds_nothing_that_others_feel(guest, home):
               "lock = open('lock', 'w'); fcntl.flock(lock, fcntl.LOCK_EX)\n"
               "m, sl = pty.openpty()")
     assert guest.park()
-    # If the checkpoint held its pipe, cat would wait for ever.
+    # If the checkpoint held cat's pipe open, cat would wait for ever.
     assert guest.out_of("cat.stdin.close(); cat.wait(10)") == "0\n"
     assert guest.out_of("s.close(); s = socket.socket(); s.bind(addr);"
                         "s.listen(); s.getsockname() == addr") == "True\n"
     assert guest.out_of("lock.close(); lock = open('lock', 'w');"
                         "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)"
                         ) == ""
-    # A hung-up terminal: only when nobody holds its other side.
+    # The terminal hangs up only if no process holds its other side.
     assert guest.run("os.close(m); os.write(sl, b'x')") == "raised"
     assert "OSError" in guest.out
 
 
-def test_pipes_of_a_resumed_session_are_dead_and_do_not_hang(guest):
+def test_pipes_of_a_resumed_checkpoint_are_dead_and_do_not_hang(guest):
     guest.run("import os, asyncio\nr, w = os.pipe()")
     point = guest.park()
     point.resume()
@@ -336,7 +337,7 @@ def test_pipes_of_a_resumed_session_are_dead_and_do_not_hang(guest):
         "'new loop'\n"
 
 
-def test_the_interrupt_handler_goes_with_the_checkpoint(guest):
+def test_the_interrupt_handler_is_restored_with_the_checkpoint(guest):
     guest.run("import signal\nhits = []\n"
               "signal.signal(signal.SIGINT, lambda *a: hits.append(1))")
     point = guest.park()
@@ -355,7 +356,7 @@ def test_parking_with_threads_shows_no_warning(guest):
     assert guest.out_of("warnings.filters == before") == "True\n"
 
 
-def test_a_refused_fork_is_told_and_costs_nothing(guest):
+def test_a_refused_fork_is_reported_and_costs_nothing(guest):
     guest.run("x = 1\nimport posix\ncount = 0")
     assert guest.park()
     guest.run("import os, resource\nif not os.getuid(): os.setuid(54321)\n"
@@ -366,7 +367,7 @@ def test_a_refused_fork_is_told_and_costs_nothing(guest):
     assert guest.run("__import__('os').wait()") == "raised"
 
 
-def test_a_checkpoint_answers_and_parks_as_the_first_did(guest):
+def test_a_resumed_checkpoint_answers_and_can_be_parked_again(guest):
     guest.run("class C:\n  apple = 1\nc = C()")
     guest.park().resume()
     assert guest.complete("c.a") == (1, ["apple"])
@@ -378,7 +379,7 @@ def test_a_checkpoint_answers_and_parks_as_the_first_did(guest):
 def test_a_stuck_guest_writes_its_stack(guest):
     guest.started("def stuck():\n  while True: pass\nstuck()")
 
-    def written():      # not at the first look, if the cell is not there yet
+    def written():      # the first try may come before the call of stuck()
         os.kill(guest.pid, 64)
         return b'File "<cell 1>", line 3 in stuck\n' in \
             os.pread(guest.stack, 1 << 20, 0)

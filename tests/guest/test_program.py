@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver as a program: one cell, without a session."""
+"""The driver as a program: one cell without a session."""
 import os
 import signal
 import subprocess
@@ -50,7 +50,7 @@ def test_a_program_cell_runs_exit_functions_and_reads_stdin():
     assert r.stdout == "'cba'\nlast\n"
 
 
-def test_a_traceback_shows_where_a_cell_has_broken_stderr():
+def test_a_traceback_is_shown_even_if_the_cell_has_broken_stderr():
     r = program("import sys; sys.stderr = None\n1/0")
     assert r.stderr.endswith("ZeroDivisionError: division by zero\n")
     assert r.returncode == 1
@@ -58,11 +58,11 @@ def test_a_traceback_shows_where_a_cell_has_broken_stderr():
 
 def test_a_program_cell_holds_no_descriptor_of_the_driver():
     r = program("import os; sorted(os.listdir('/proc/self/fd'))")
-    assert r.stdout == "['0', '1', '2', '3']\n"  # 3 lists them
+    assert r.stdout == "['0', '1', '2', '3']\n"  # 3: the directory
 
 
 @pytest.mark.parametrize("version", [(3, 7, 16), (3, 8, 18)])
-def test_a_python_that_is_too_old_says_so(version):
+def test_a_python_that_is_too_old_is_refused(version):
     r = program("1", before=f"import sys; sys.version_info = {version}\n",
                 parts=FOREIGN_PARTS)
     assert (r.stdout, r.returncode) == ("", 1)
@@ -70,7 +70,7 @@ def test_a_python_that_is_too_old_says_so(version):
     assert r.stderr.count("\n") == 1
 
 
-def test_a_python_that_is_new_enough_is_not_too_old():
+def test_the_oldest_supported_python_is_accepted():
     r = program("1", before="import sys; sys.version_info = (3, 9, 0)\n",
                 parts=FOREIGN_PARTS)
     assert (r.stdout, r.stderr) == ("1\n", "")

@@ -179,7 +179,7 @@ def test_download_takes_a_pattern_and_a_directory(cb):
     assert (cb.work / "out" / "b.png").read_text() == "b"
 
 
-def test_download_never_leaves_its_directory(cb):
+def test_download_of_a_path_outside_the_home_is_refused(cb):
     s = cb.session()
     out = s.run(":download ../etc/passwd")
     assert out.strip()

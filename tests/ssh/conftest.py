@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An ssh server of our own on loopback, with two accounts: one whose shell is
-the product, and one with a plain shell and a ForceCommand."""
+"""An ssh server on loopback with two accounts: the login shell of one is
+cellblock; the other has a plain shell and a ForceCommand."""
 import os
 import pathlib
 import pwd
@@ -96,7 +96,7 @@ class Account:
                 *options, "--", f"{self.user.pw_name}@127.0.0.1"]
 
     def run(self, *command, stdin=b"", options=(), env=None):
-        """ssh lab COMMAND < stdin, without a terminal."""
+        """Run ssh lab COMMAND < stdin without a terminal."""
         return subprocess.run(
             [*self.argv("-T", *options), *command], input=stdin,
             capture_output=True, timeout=40, check=False,
@@ -109,7 +109,7 @@ class Account:
         return s
 
     def processes(self):
-        """Processes of this account on the host, sshd's own aside."""
+        """The processes of this account on the host, without those of sshd."""
         found = []
         for pid in hosttree.all_pids():
             status = hosttree.status_of(pid)

@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""ssh lab: as a login shell and as a forced command."""
+"""ssh to a host where cellblock is the login shell or a forced command."""
 import pytest
 
 import hosttree
 
 
-def test_remote_command_is_a_cell(lab):
+def test_a_remote_command_runs_as_a_cell(lab):
     r = lab.run("2**100")
     assert (r.returncode, r.stdout, r.stderr) == \
         (0, b"1267650600228229401496703205376\n", b""), r
 
 
-def test_command_of_several_lines(lab):
+def test_a_command_may_have_several_lines(lab):
     r = lab.run("x = 20\nfor i in range(2):\n    x += i\nx")
     assert r.stdout == b"21\n", r
 
 
-def test_program_on_standard_input(lab):
+def test_standard_input_without_a_command_is_a_program(lab):
     r = lab.run(stdin=b"import sys\nprint('homework')\n"
                       b"print('err', file=sys.stderr)\nsys.exit(7)\n")
     assert (r.returncode, r.stdout, r.stderr) == \
         (7, b"homework\n", b"err\n"), r
 
 
-def test_command_reads_the_clients_input(lab):
+def test_a_command_reads_the_input_of_the_client(lab):
     r = lab.run("import sys; sys.stdin.read().upper()", stdin=b"abc")
     assert r.stdout == b"'ABC'\n", r
 
 
 @pytest.mark.parametrize("command, error", [
     ("cat < /etc/passwd", b"SyntaxError"), ("ls -la", b"NameError"),
-    ("cat /etc/passwd", b"NameError")])     # a division, to Python
-def test_shell_commands_are_errors_of_python(lab, command, error):
+    ("cat /etc/passwd", b"NameError")])     # to Python this is a division
+def test_a_shell_command_is_a_python_error(lab, command, error):
     r = lab.run(command)
     assert r.returncode == 1 and error in r.stderr, r
     assert b"root:" not in r.stdout + r.stderr
@@ -42,7 +42,7 @@ def test_shell_commands_are_errors_of_python(lab, command, error):
     "-s cell.timeout=99h", "--set policy.locked=no", "-u /etc/passwd",
     "-p /bin/sh", "; id", "$(id)", "`id`", "| id", "&& id", "-",
     "'\n--help"])
-def test_options_of_the_client_are_python(lab, command):
+def test_options_from_the_client_are_python_and_not_options(lab, command):
     r = lab.run(command)
     assert r.returncode == 1, r
     assert b"Error" in r.stderr, r
@@ -53,7 +53,7 @@ def test_options_of_the_client_are_python(lab, command):
     "scp -t /tmp", "scp -f /etc/passwd", "/usr/lib/openssh/sftp-server",
     "rsync --server -e.Lsfx . /tmp", "git-upload-pack 'x'",
     "git-receive-pack 'x'"])
-def test_file_transfer_services_are_refused_clearly(lab, command):
+def test_a_file_transfer_service_is_refused_by_name(lab, command):
     r = lab.run(command)
     assert r.returncode not in (0, 255), r
     service = command.split()[0].split("/")[-1].split("-")[0]
@@ -61,25 +61,25 @@ def test_file_transfer_services_are_refused_clearly(lab, command):
     assert r.stdout == b""
 
 
-def test_sftp_subsystem_is_refused(lab):
+def test_the_sftp_subsystem_is_refused(lab):
     r = lab.run("sftp", options=("-s",))
     assert r.returncode not in (0, 255), r
     assert r.stdout == b"", r
 
 
-def test_session_on_a_terminal(lab):
+def test_a_login_on_a_terminal_starts_a_session(lab):
     s = lab.session().start()
     assert "512 MiB" in s.all_text()
     assert s.run("6 * 7") == "42"
     assert s.leave() == 0
 
 
-def test_window_size_comes_through(lab):
+def test_the_window_size_reaches_the_session(lab):
     s = lab.session().start()
     assert s.run("import os; os.get_terminal_size().columns") == "80"
 
 
-def test_ctrl_z_is_inert(lab):
+def test_ctrl_z_has_no_effect(lab):
     s = lab.session().start()
     s.type("\x1a")
     s.type("1+1")
@@ -98,7 +98,7 @@ def test_ctrl_c_interrupts_a_cell(lab):
     s.wait_prompt()
 
 
-def test_dropped_connection_leaves_nothing(lab):
+def test_a_dropped_connection_leaves_no_process(lab):
     s = lab.session().start()
     row = s.enter("import time; print('on'); time.sleep(50)")
     s.expect_since(row, "^on")
@@ -112,13 +112,13 @@ def test_dropped_connection_leaves_nothing(lab):
 @pytest.mark.parametrize("name", [
     "LD_PRELOAD", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "TERMINFO",
     "BASH_ENV", "GCONV_PATH", "EDITOR", "XDG_CONFIG_HOME", "SECRET"])
-def test_environment_of_the_client_does_not_reach_the_jail(lab, name):
+def test_the_environment_of_the_client_does_not_reach_the_jail(lab, name):
     r = lab.run(f"import os; os.environ.get({name!r})",
                 options=("-o", f"SetEnv={name}=/nonexistent/x"))
     assert r.stdout == b"" and r.returncode == 0, r
 
 
-def test_file_of_the_persons_own_is_not_read(lab):
+def test_the_configuration_file_of_the_account_is_not_read(lab):
     path = lab.home / ".config" / "cellblock" / "cellblock.conf"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[cell]\nnonsense = yes\n")
@@ -128,19 +128,19 @@ def test_file_of_the_persons_own_is_not_read(lab):
         path.unlink()
 
 
-def test_nothing_of_the_account_is_in_the_jail(lab):
+def test_files_of_the_account_are_not_in_the_jail(lab):
     (lab.home / "private.txt").write_text("mine")
     r = lab.run(f"open({str(lab.home / 'private.txt')!r})")
     assert b"FileNotFoundError" in r.stderr, r
 
 
-def test_original_command_set_by_hand_changes_nothing(lab):
+def test_a_client_cannot_set_the_original_command_variable(lab):
     r = lab.run("1 + 1", options=(
         "-o", "SetEnv=SSH_ORIGINAL_COMMAND=print('planted')"))
     assert r.stdout == b"2\n", r
 
 
-def test_two_sessions_at_once(lab):
+def test_two_sessions_of_an_account_are_separate(lab):
     a, b = lab.session().start(), lab.session().start()
     a.run("x = 'a'")
     assert "NameError" in b.run("x")
