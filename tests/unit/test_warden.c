@@ -446,6 +446,7 @@ static void a_checkpoint_is_woken_or_it_is_not(void **state)
 				    strcmp(wakes[i].wake, "!jail")));
 		if (d.after == AFTER_ROLLED_BACK) {
 			assert_int_equal(d.names, 2);
+			assert_false(W->jail.swept); /* it runs */
 			assert_int_equal(d.back_to, 1);
 			assert_int_equal(d.threads_gone, 1);
 			assert_int_equal(W->guest.pid, 41);

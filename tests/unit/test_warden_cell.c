@@ -389,6 +389,7 @@ static void near_the_memory_limit_the_checkpoint_goes_first(void **state)
 	expect_event(JAIL_DONE, &m);
 	assert_int_equal(m.event.done.how, HOW_OK);
 	assert_int_equal(m.event.done.limit, LIMIT_NONE);
+	assert_int_equal(P.count[INIT_DISCARD], 1);
 }
 
 static void a_restart_that_fails_after_a_cell_ends_the_session(void **state)
@@ -425,6 +426,19 @@ static void what_a_cell_leaves_is_told_once(void **state)
 	assert_int_equal(run_cell(3), 0);
 	assert_int_equal(verdict(&stacks).leftovers, 1);
 	assert_int_equal(P.count[INIT_KILL], 0);
+}
+
+static void what_a_killed_cell_started_is_ended_with_it(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!left 2|!wait 100|!front 2";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.how, HOW_KILLED);
+	assert_int_equal(d.leftovers_ended, 2);
 }
 
 static void what_a_cell_leaves_is_ended_where_so_configured(void **state)
@@ -570,6 +584,7 @@ int main(void)
 		TEST_UP(near_the_memory_limit_the_checkpoint_goes_first),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(what_a_cell_leaves_is_told_once),
+		TEST_UP(what_a_killed_cell_started_is_ended_with_it),
 		TEST_UP(what_a_cell_leaves_is_ended_where_so_configured),
 		TEST_UP(the_cpu_time_of_a_cell_is_its_own),
 		TEST_UP(keys_that_a_cell_did_not_read_come_back),

@@ -214,16 +214,19 @@ static void proc_is(int pid, int busy_ms, int faults)
 		pid, pid, faults, (int)(busy_ms * sysconf(_SC_CLK_TCK) / 1000));
 }
 
-static void proc_gone(int pid)
+/* 1 if there was one. */
+static int proc_gone(int pid)
 {
+	int r = -1;
 	char path[128];
 	static const char *const names[] = {
 		"/stat", "/status", "/smaps_rollup", ""};
 
 	for (size_t i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%d%s", P.proc, pid, names[i]);
-		remove(path);
+		r = remove(path);
 	}
+	return r == 0;
 }
 
 static int guest_new(int sock)
@@ -484,7 +487,7 @@ static void init_kills(const struct wire_init *m, int but)
 		}
 	}
 	for (int pid = 900; pid < 999; pid++)
-		proc_gone(pid);
+		r.killed += proc_gone(pid);
 	if (!but)
 		return;
 	r.all_gone = P.kill && strcmp(P.kill, "some") != 0;
