@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the asserts of whole.py compare is shown, as those of tests are."""
+"""Makes pytest show the compared values of asserts in whole.py, as in
+tests."""
 import pytest
 
 pytest.register_assert_rewrite("whole")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A host whose AppArmor restricts user namespaces, as Ubuntu's does from 24.04
-on: what is said there, and that doing what it says helps.
+"""A host whose AppArmor restricts user namespaces, as Ubuntu's does since
+24.04: cellblock names a remedy, and the remedy helps.
 
-All of it is real: the restriction is switched on, cellblock is installed and
-profiles are loaded. So it runs only on a host that is forgotten afterwards, as
-that of tests/vm/ubuntu.
+These tests switch the restriction on, install cellblock and load profiles. So
+they run only on a host that is thrown away afterwards, as that of
+tests/vm/ubuntu.
 """
 import os
 import pathlib
@@ -28,7 +28,7 @@ PEOPLE = {
     "user": ("setpriv", f"--reuid={USER}", f"--regid={USER}",
              "--clear-groups")}
 
-# Of a program that AppArmor knows, and lets do everything else.
+# A profile that allows everything but user namespaces.
 OTHER = """
 abi <abi/4.0>,
 profile cellblocktest {
@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.limit(200),
     pytest.mark.skipif(
         not (IS_ROOT and os.environ.get("CELLBLOCK_TEST_MAY_INSTALL")),
-        reason="the host would not be the same afterwards: tests/vm/ubuntu"),
+        reason="these tests change the host: run tests/vm/ubuntu"),
     pytest.mark.skipif(
         not RESTRICTION.exists(),
         reason="this kernel's AppArmor does not restrict user namespaces")]
@@ -55,17 +55,17 @@ def make(*targets):
 
 
 def at(path):
-    """The cellblock at `path` instead of the one that is tested."""
+    """A command prefix that runs the cellblock at `path` instead."""
     return ("sh", "-c", 'shift; exec "$0" "$@"', str(path))
 
 
-@pytest.fixture(params=["refused", "fettered"])
+@pytest.fixture(params=["refused", "without_privilege"])
 def restricted(request):
-    """Namespaces are refused; or, with a profile that Ubuntu has for it, can
-    be made, and nothing can be done in them."""
+    """User namespaces are refused; or, with a profile of Ubuntu, they can be
+    made but give no privilege."""
     before = RESTRICTION.read_text()
     RESTRICTION.write_text("1")
-    if request.param == "fettered":
+    if request.param == "without_privilege":
         apparmor("-r", PROFILES / "unprivileged_userns")
     yield
     for name in ("cellblock", "cellblocktest", "unprivileged_userns"):
@@ -93,7 +93,8 @@ def processes_of_user():
 
 
 def remedy(cb, wrapper):
-    """What it says to do, in a session and when it is checked."""
+    """The make targets that a refused program names as the remedy. --check
+    names the same targets."""
     r = refused(cb, wrapper, "user namespace: ", RESTRICTION.name + " = 1")
     said = re.search(r":  sudo make( [a-z -]+?)  ", r.said)
     assert said, r
@@ -105,7 +106,7 @@ def remedy(cb, wrapper):
     return said[1].split()
 
 
-def test_what_is_said_helps(cb, restricted, person):
+def test_each_step_of_the_remedy_helps(cb, restricted, person):
     elsewhere = cb.base / "cellblock"
     shutil.copy(CELLBLOCK, elsewhere)
     here = (*person, *at(elsewhere))
@@ -120,16 +121,16 @@ def test_what_is_said_helps(cb, restricted, person):
     assert answer["code"] == 0 and answer["jail"], answer
     for wall in ("jail", "/proc", "landlock", "system calls"):
         assert answer["rows"][wall]["strength"] == "strong", answer
-    # It is the profile, and for that program alone.
+    # The profile has helped, and only the installed program.
     assert remedy(cb, here) == ["install", "install-apparmor"]
 
 
-def test_the_whole_remedy_helps(cb, restricted, person):
+def test_the_remedy_helps_when_done_at_once(cb, restricted, person):
     make(*remedy(cb, (*person, *at(shutil.copy(CELLBLOCK, cb.base / "c")))))
     walls_are_up(cb, (*person, *at(INSTALLED)))
 
 
-def test_another_profile_is_named(cb, restricted, person):
+def test_another_profile_in_the_way_is_named(cb, restricted, person):
     (PROFILES / "cellblocktest").write_text(OTHER)
     apparmor("-r", PROFILES / "cellblocktest")
     under = (*person, "aa-exec", "-p", "cellblocktest", "--",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Hosts that lack something: each runs whole sessions without it and says so,
-or refuses with a message that says what to do.
+"""Hosts that lack a feature. Either cellblock runs whole sessions without the
+feature and says so, or it refuses with a message that names a remedy.
 
-Every way of lacking it is made here, by a filter on system calls or in
-namespaces, and has a control: the same person, the same host, with it.
+The tests remove a feature with a filter on system calls or in namespaces. The
+control is the same person on the same host with the feature.
 """
 import os
 import pathlib
@@ -29,13 +29,14 @@ LACKING = (PYTHON, "-B", str(TESTS / "lib" / "lacking.py"))
 NO_PROC, NO_USERNS = (*LACKING, "proc"), (*LACKING, "userns")
 NO_CGROUP = ("unshare", "-m", "sh", "-c",
              'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
-# What nobody may unmount can be put out of sight.
-OUT_OF_SIGHT = ("unshare", "-UC", "--map-current-user")
+# An ordinary user cannot unmount the cgroups, but a cgroup namespace hides
+# them.
+HIDDEN_CGROUP = ("unshare", "-UC", "--map-current-user")
 
 
 # ---- control ----
 
-def test_with_everything(cb):
+def test_a_whole_session_runs_under_a_filter_that_removes_nothing_needed(cb):
     whole_session(cb, without("ENOSYS", "io_uring_setup"))
 
 
@@ -45,12 +46,13 @@ def test_with_everything(cb):
 @pytest.mark.parametrize("call", [
     "mount_setattr", "close_range", "clone3", "landlock_create_ruleset",
     "pidfd_open", "keyctl", "faccessat2"])
-def test_goes_without(cb, call, kind):
+def test_a_whole_session_runs_without_the_call(cb, call, kind):
     whole_session(cb, without(kind, call))
 
 
 def test_every_mount_is_restricted_without_mount_setattr(cb):
-    """One by one, and those below what is shown too."""
+    """The mounts are then restricted one by one, with those below exposed
+    paths."""
     code = ("import os\n"
             "for line in open('/proc/self/mountinfo'):\n"
             "    f = line.split(' - ')[0].split()\n"
@@ -61,7 +63,7 @@ def test_every_mount_is_restricted_without_mount_setattr(cb):
     assert there.text == here.text
 
 
-def test_landlock_is_only_the_second_wall(cb):
+def test_landlock_is_optional_and_can_be_required(cb):
     no = without("ENOSYS", "landlock_create_ruleset")
     if checked(cb, ())["rows"]["landlock"]["strength"] != "strong":
         pytest.skip("this kernel has no Landlock")
@@ -72,24 +74,24 @@ def test_landlock_is_only_the_second_wall(cb):
     assert cb.run("-s", "jail.require=landlock", "-c", "1").code == 0
 
 
-# ---- calls that nothing can stand in for ----
+# ---- calls without a substitute ----
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call, step", [
     ("fsopen", "mount tmpfs"), ("open_tree", "copy the mount"),
     ("move_mount", "mount tmpfs"), ("pivot_root", "make it the root"),
     ("seccomp", "seccomp"), ("memfd_create", "memory")])
-def test_refuses_without(cb, call, step, kind):
+def test_a_program_is_refused_without_the_call(cb, call, step, kind):
     refused(cb, without(kind, call), step)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_says_what_openat2_is_for(cb, kind):
+def test_without_openat2_only_transfers_are_refused(cb, kind):
     no = without(kind, "openat2")
     cb.work.joinpath("up.txt").write_text("up")
     walls_are_up(cb, no)
-    # What cannot be uploaded is told before the program begins, as python3
-    # does of a script.
+    # A failed upload is reported before the program starts, with the status 2
+    # that python3 gives for a missing script.
     for status, args in ((2, ("-u", "up.txt")), (1, ("-d", "*.txt"))):
         r = cb.run(*args, "-c", "open('a.txt', 'w')", wrapper=no)
         assert r.code == status and "openat2(2): Linux 5.6" in r.said, r
@@ -102,7 +104,7 @@ def test_says_what_openat2_is_for(cb, kind):
 @pytest.mark.parametrize("calls", [
     ("unshare",), ("unshare", "clone&" + CLONE_NEWUSER),
     ("clone&" + CLONE_NEWUSER,)])
-def test_names_a_containers_filter(cb, calls):
+def test_the_filter_of_a_container_is_named(cb, calls):
     no = without("EPERM", *calls)
     refused(cb, no, "namespace", "--security-opt seccomp=unconfined")
     answer = checked(cb, no)
@@ -111,11 +113,11 @@ def test_names_a_containers_filter(cb, calls):
     assert checked(cb, ())["code"] == 0
 
 
-def test_names_a_kernel_without_user_namespaces(cb):
+def test_a_kernel_without_user_namespaces_is_named(cb):
     refused(cb, without("EINVAL", "unshare"), "CONFIG_USER_NS")
 
 
-def test_names_the_switch_that_allows_none(cb):
+def test_a_sysctl_that_allows_no_user_namespaces_is_named(cb):
     refused(cb, NO_USERNS, "user.max_user_namespaces = 0",
             "sudo sysctl -w user.max_user_namespaces=")
     answer = checked(cb, NO_USERNS)
@@ -125,7 +127,7 @@ def test_names_the_switch_that_allows_none(cb):
 
 # ---- /proc ----
 
-def test_sessions_without_proc(cb):
+def test_a_whole_session_runs_without_proc(cb):
     whole_session(cb, NO_PROC)
     r = cb.run("-c", "import os; print(os.listdir('/proc'))", wrapper=NO_PROC)
     assert r.text == "[]\n", r
@@ -142,7 +144,7 @@ def test_a_stuck_cell_is_ended_without_proc(cb):
     assert "42" in s.run("x * 7")
 
 
-def test_missing_proc_is_told_and_can_be_required(cb):
+def test_a_missing_proc_is_reported_and_can_be_required(cb):
     row = checked(cb, NO_PROC)["rows"]["/proc"]
     assert row["strength"] == "none" and row["remedy"], row
     assert checked(cb, ())["rows"]["/proc"]["strength"] == "strong"
@@ -160,12 +162,12 @@ def no_cgroup(cb):
         pytest.skip("there is no unshare(1)")
     if IS_ROOT:
         return NO_CGROUP
-    # Most people's sessions have none in the first place.
+    # On most hosts an ordinary user has no cgroup anyway.
     has = checked(cb, ())["rows"]["cgroup"]["strength"] == "strong"
-    return OUT_OF_SIGHT if has else ()
+    return HIDDEN_CGROUP if has else ()
 
 
-def test_sessions_without_a_cgroup(cb, no_cgroup):
+def test_a_whole_session_runs_without_a_cgroup(cb, no_cgroup):
     whole_session(cb, no_cgroup)
 
 
@@ -179,7 +181,7 @@ def test_memory_is_watched_without_a_cgroup(cb, no_cgroup):
     assert "42" in s.run("x * 2")
 
 
-def test_missing_cgroup_is_told_and_can_be_required(cb, no_cgroup):
+def test_a_missing_cgroup_is_reported_and_can_be_required(cb, no_cgroup):
     rows = checked(cb, no_cgroup)["rows"]
     assert rows["memory"]["strength"] == "weak", rows
     assert rows["memory"]["remedy"] and rows["cores"]["remedy"], rows
@@ -191,8 +193,8 @@ STRONG = ("-s", "jail.require=cgroup memory processes cpus cpu freezer",
           "-c", "print(1)")
 
 
-def test_cgroups_are_used_where_they_can_be(cb):
-    """The control of those above."""
+def test_cgroups_are_used_where_possible(cb):
+    """The control of the tests above."""
     rows = checked(cb, ())["rows"]
     if rows["memory"]["strength"] != "strong":
         pytest.skip("no cgroup for this user here: "
@@ -205,9 +207,9 @@ CROWDED = 'echo 0 > "$0"/cgroup.procs && "$@"; exit $?'
 ALONE = 'echo 0 > "$0"/cgroup.procs && exec "$@"'
 
 
-def test_a_delegated_cgroup_with_others_in_it(cb):
-    """Nobody is moved out of the way but this program; what is in a slice is
-    no leaf of ours."""
+def test_a_delegated_cgroup_with_other_processes_is_not_divided(cb):
+    """Cellblock moves only itself into another cgroup, and no other process. A
+    slice with other processes in it cannot be divided."""
     own = hosttree.cgroup_v2_of("self")
     if IS_ROOT or not own or not os.access(os.path.dirname(own), os.W_OK):
         pytest.skip("no cgroup of version 2 is delegated to this user")
@@ -224,7 +226,7 @@ def test_a_delegated_cgroup_with_others_in_it(cb):
         r = cb.run(*STRONG, wrapper=crowded)
         assert r.code == 125 and "other processes" in r.said, r
         assert not [d for d in scope.iterdir() if d.is_dir()]
-        # control: alone there it moves aside
+        # control: alone in the cgroup, cellblock moves itself aside
         r = cb.run(*STRONG, wrapper=("sh", "-c", ALONE, scope))
         assert (r.code, r.text) == (0, "1\n"), r
         assert [d.name for d in scope.iterdir() if d.is_dir()] \
@@ -242,12 +244,13 @@ exec unshare -mC sh -c 'umount -l /sys/fs/cgroup &&
 """
 
 
-def test_a_container_that_is_in_its_own_way(cb):
-    """Root's, where the root of what it sees holds processes."""
+def test_a_container_whose_top_cgroup_holds_processes_has_weak_limits(cb):
+    """A container of root: the top cgroup that it sees holds processes, and so
+    cannot be divided."""
     mount = pathlib.Path("/sys/fs/cgroup")
     if not IS_ROOT or not (mount / "cgroup.controllers").exists():
-        pytest.skip("only root, and with version 2 alone, makes cgroups here")
-    assert cb.run(*STRONG).code == 0, "control, which also hands on"
+        pytest.skip("making cgroups here takes root and cgroup v2")
+    assert cb.run(*STRONG).code == 0, "the control, which enables controllers"
     container = mount / "cbtest-container"
     container.mkdir()
     try:
@@ -261,8 +264,8 @@ def test_a_container_that_is_in_its_own_way(cb):
         container.rmdir()
 
 
-def test_a_swept_jail_stops_between_cells(cb, no_cgroup):
-    """Without a freezer, by signals from pid 1."""
+def test_a_jail_without_a_freezer_is_stopped_between_cells(cb, no_cgroup):
+    """Without a freezer pid 1 stops the processes by signals."""
     s = cb.session(wrapper=no_cgroup)
     s.run("import threading")
     s.run("n = 0")
@@ -281,8 +284,8 @@ def test_a_swept_jail_stops_between_cells(cb, no_cgroup):
     assert "True" in s.run("n > 0")
 
 
-def test_the_ways_of_lacking_do_lack(cb):
-    """Or every test above would pass for nothing."""
+def test_control_the_removed_features_are_missing(cb):
+    """The control of all tests above: the feature is really missing."""
     for kind in KINDS:
         r = subprocess.run(
             [*without(kind, "mkdirat"), PYTHON, "-c", "import os\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What holds on every host: a session does it all, its walls are up; or it is
-refused, and `--check` says so."""
+"""Checks for every host: a session works and all its walls are up; or the
+session is refused, and `--check` says so."""
 import json
 
 WALLS = """
@@ -35,7 +35,8 @@ def walls_are_up(cb, wrapper):
 
 
 def whole_session(cb, wrapper):
-    """Cells, a rollback, an undo, a restart, the home; and its walls."""
+    """Run cells, a rollback, an undo and a restart; check the home and the
+    walls."""
     s = cb.session(wrapper=wrapper)
     s.run("x = 41")
     assert "42" in s.run("x + 1")
@@ -54,7 +55,7 @@ def whole_session(cb, wrapper):
 
 
 def checked(cb, wrapper, *args):
-    """What --check --json says there, by row."""
+    """The answer of --check --json, with its rows by name."""
     r = cb.run(*args, "--check", "--json", wrapper=wrapper)
     answer = json.loads(r.text)
     answer["code"] = r.code

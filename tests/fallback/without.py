@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Run a command where some system calls do not work, as on an older kernel or
-under a container's own filter.
+"""Run a command while some system calls fail, as on an older kernel or under
+the filter of a container.
 
     without.py ERRNO CALL... -- COMMAND [ARG]...
 
-ERRNO is ENOSYS or EPERM. CALL is a name, or NAME&MASK: then only where the
-first argument has one of these bits.
+ERRNO is ENOSYS or EPERM. CALL is a name, or NAME&MASK: the call then fails
+only if its first argument has one of these bits.
 """
 import ctypes
 import ctypes.util
@@ -37,7 +37,7 @@ def instruction(code, value, yes=0, no=0):
 
 
 def build(calls, code):
-    """For each call: skip what follows unless it is this one."""
+    """The filter: for each call, a test and a return of the errno."""
     refuse = instruction(RETURN, ERRNO | code)
     out = b""
     for call in calls:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Every system call of the set-up, made to fail once, and to be the last.
+"""Each system call of the set-up is made to fail once, and each process is
+killed before each of its calls.
 
-tracer.c lists the calls that each process makes from the fork of the warden to
-the moment Python begins; then each of them fails with EPERM in a run of its
-own. What must hold every time:
+tracer.c lists the calls that each process makes from the fork of the warden
+until Python starts. Then each call fails with EPERM in a run of its own. In
+each run:
 
-  - the program runs in a whole jail, because the call was one that may fail
-    (`inside` below finds every wall up), or exit status 125 and a message;
+  - either the call may fail, and the program runs in a whole jail (INSIDE below
+    finds every wall up); or the exit status is 125, with a message;
   - nothing is left: no process, no mount, no cgroup;
-  - it ends.
+  - the run ends.
 
-And before each of them its process is killed in a run of its own: nothing is
-left, then either.
+Then the process is killed before each of these calls, in a run of its own.
+Again nothing is left.
 """
 import collections
 import concurrent.futures
@@ -28,25 +29,24 @@ from world import CELLBLOCK, PYTHON, TESTS
 
 TRACER = TESTS / "inject" / "tracer.c"
 ROLES = ("front", "warden", "janitor", "init", "guest")
-# Calls made in a loop over signals, capabilities or paths fail the same way
-# every time: so many of them, the first and the last among them, stand for
-# all.
+# Calls in a loop over signals, capabilities or paths all fail in the same way.
+# So only this many of them are tried, the first and the last among them.
 SAMPLE = 8
 SECONDS = 30
-# The C library itself aborts when it may not wake others, of whom there are
-# none: setlocale() asks it to. And so does AddressSanitizer's allocator when it
-# is given no memory.
+# The C library aborts when its futex call fails, which setlocale() makes even
+# without other threads. AddressSanitizer's allocator aborts when it gets no
+# memory.
 FATAL = {"futex"}
 if b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes():
     FATAL.add("mmap")
 MESSAGE = re.compile(r"(?m)^cellblock: \S.{10,}$")
 
-# With locks of its own, what it leaves is no business of other sessions of
-# root's that end beside it.
+# With a /run of its own, the session has its own id locks. So no other session
+# of root cleans up what this one leaves.
 OWN_RUN = ("unshare", "--mount", "sh", "-c",
            'mount -t tmpfs t /run && exec "$@"', "sh")
 
-# Run inside: says WHOLE only in a jail with every wall up.
+# Runs in the jail, and prints WHOLE only if every wall is up.
 INSIDE = r"""
 import os, resource, socket
 bad = []
@@ -106,7 +106,7 @@ print('BROKEN ' + ', '.join(bad) if bad else 'WHOLE')
 
 
 class Injector:
-    """The tracer, and what it found that can be made to fail."""
+    """Runs cellblock under the tracer."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -128,8 +128,9 @@ class Injector:
                  "LANG": "C.UTF-8"})
 
     def survey(self):
-        """{role: [(name, nth)]}, in the order they are made. It ends with
-        Python's start, which the janitor may sleep through."""
+        """The calls of each role in order: {role: [(name, nth)]}. The survey
+        ends when Python starts. If the janitor has hardly run by then, the
+        survey is repeated."""
         for _ in range(4):
             found = self.survey_once()
             if len(found["janitor"]) > 10 or os.geteuid() != 0:
@@ -157,8 +158,8 @@ class Injector:
         return found
 
     def kill(self, role, name, nth):
-        """None when nothing is left, "-" when the call was not made, or
-        what is left of it."""
+        """Kill a process before a call. Returns None if nothing is left, "-"
+        if the call was not made, or else a description of what is left."""
         cgroups = hosttree.cgroups()
         report = self.directory / f"killed-{role}-{name}-{nth}"
         alone = os.geteuid() == 0 and role != "janitor"
@@ -166,14 +167,15 @@ class Injector:
             r = self.run(report, role, name, str(nth), "kill",
                          wrapper=OWN_RUN if alone else ())
         except subprocess.TimeoutExpired:
-            return "it hung"
+            return "the run hung"
         said = report.read_text()
         report.unlink()
         left = re.findall(r"^left \d+ (.*)$", said, re.M)
         if left:
             return f"left behind: {left}, status {r.returncode}: {r.stderr}"
         if role == "janitor":
-            # Nobody can then remove it, before the janitor of another.
+            # Without its janitor, only that of another session removes the
+            # cgroup.
             next_session(self.directory)
         try:
             hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
@@ -182,13 +184,13 @@ class Injector:
         return "-" if "not reached" in said else None
 
     def attempt(self, role, name, nth):
-        """None when all is well, "-" when the call was not made this time,
-        or what was broken."""
+        """Make a call fail. Returns None if all is well, "-" if the call was
+        not made this time, or else a description of what is broken."""
         report = self.directory / f"report-{role}-{name}-{nth}"
         try:
             r = self.run(report, role, name, str(nth), str(errno.EPERM))
         except subprocess.TimeoutExpired:
-            return "it hung"
+            return "the run hung"
         said = report.read_text()
         left = re.findall(r"^left \d+ (.*)$", said, re.M)
         report.unlink()
@@ -205,8 +207,8 @@ class Injector:
 
 
 def insist(attempt, *call):
-    """Try again when the call was not made: some, such as a wait, depend on who
-    was faster."""
+    """Try again if the call was not made. Some calls, such as a wait, depend
+    on which process was faster."""
     result = "-"
     for _ in range(4):
         if result == "-":
@@ -253,7 +255,8 @@ def calls_of(calls, role):
 
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("role", ROLES)
-def test_any_call_may_fail(injector, calls, role):
+def test_a_call_that_fails_leaves_a_whole_jail_or_a_refusal(
+        injector, calls, role):
     todo = calls_of(calls, role)
     cgroups, mounts = hosttree.cgroups(), hosttree.mounts()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -265,14 +268,16 @@ def test_any_call_may_fail(injector, calls, role):
     assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
-    assert missed <= len(todo) // 10, f"{missed} of {len(todo)} never made"
+    assert missed <= len(todo) // 10, \
+        f"{missed} of {len(todo)} calls were never made"
     print(f"{role}: {len(todo) - missed} calls were made to fail")
 
 
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("role", ROLES)
-def test_killed_before_any_call(injector, calls, role):
-    """One at a time: the next session would remove what is left."""
+def test_a_kill_before_any_call_leaves_nothing(injector, calls, role):
+    """One run at a time: a session beside it would remove what this one
+    leaves."""
     todo = calls_of(calls, role)
     mounts, missed = hosttree.mounts(), 0
     for name, nth in todo:
@@ -280,10 +285,11 @@ def test_killed_before_any_call(injector, calls, role):
         assert why in (None, "-"), f"{name} #{nth}: {why}"
         missed += why == "-"
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
-    assert missed <= len(todo) // 10, f"{missed} of {len(todo)} never made"
+    assert missed <= len(todo) // 10, \
+        f"{missed} of {len(todo)} calls were never made"
 
 
-def test_control_a_hole_is_seen(injector):
+def test_control_missing_walls_are_found(injector):
     """The same code outside a jail finds every wall missing."""
     r = subprocess.run([PYTHON, "-c", injector.code], capture_output=True,
                        text=True, check=False, cwd=injector.directory)

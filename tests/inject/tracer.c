@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tracer.c - run cellblock, and make one system call of its set-up fail, or
- * its process die there
+ * kill the process that makes the call
  *
  *	tracer REPORT survey COMMAND [ARG]...
  *	tracer REPORT ROLE CALL NTH ERRNO COMMAND [ARG]...
  *	tracer REPORT ROLE CALL NTH kill COMMAND [ARG]...
  *
- * The first form lists into REPORT, as "ROLE CALL NTH ARG0" lines, every call
- * made from the fork of the warden to the moment Python begins. The second
- * makes the nth CALL of that role's process not happen and return the errno,
- * the third kills the process that is about to make it. From then on nothing is
- * traced any more: what follows runs at full speed.
+ * The first form writes a "ROLE CALL NTH ARG0" line into REPORT for every call
+ * from the fork of the warden until Python starts. The second form skips the
+ * nth CALL of the role's process and returns ERRNO from it. The third form
+ * kills the process that is about to make the call. After that the tracer
+ * detaches, and everything runs at full speed.
  *
  * Roles: front, warden, janitor, init, guest (the child before exec).
  *
- * As the parent of every orphan below it, it waits until nothing is left of
- * the command, or says in REPORT what is. Exit status: the command's, 128 + n
- * for a signal, 99 when the tracer itself is at fault.
+ * The tracer adopts every orphan. It waits until no process of the command is
+ * left, or names the remaining processes in REPORT. Exit status: that of the
+ * command, 128 + n for a signal, 99 when the tracer itself failed.
  */
 #include <elf.h>
 #include <errno.h>
@@ -37,7 +37,7 @@
 
 #define TASKS_MAX 64
 #define CALLS_MAX 512
-/* What the dying may take after the command has ended. */
+/* The time that other processes have to end after the command has ended. */
 #define LEFT_SECONDS 10
 
 enum role { FRONT, WARDEN, JANITOR, INIT, GUEST, OTHER };
@@ -48,7 +48,7 @@ struct task {
 	pid_t pid;
 	enum role role;
 	int counts[CALLS_MAX];
-	int skipping; /* the call under way does not happen */
+	int skipping; /* the current call is skipped */
 };
 
 struct tracer {
@@ -56,8 +56,8 @@ struct tracer {
 	struct task tasks[TASKS_MAX];
 	int n;
 	int armed;   /* the warden exists: the set-up has begun */
-	int settled; /* the janitor waits for the end */
-	pid_t held;  /* the guest, stopped until then */
+	int settled; /* the janitor waits for the end of the session */
+	pid_t held;  /* the guest, stopped until the janitor settles */
 	int over;    /* nothing more to trace */
 	int survey;
 	enum role role;
@@ -97,7 +97,7 @@ static struct task *find(struct tracer *t, pid_t pid)
 	return NULL;
 }
 
-/* Who a process is, by who made it. */
+/* The role of a process follows from the role of its parent. */
 static enum role role_of(struct tracer *t, pid_t pid)
 {
 	char text[128];
@@ -148,7 +148,7 @@ static void regs_move(int request, pid_t pid, int set, void *regs, size_t size)
 		fail("registers");
 }
 
-/* At its entry: the call does not happen. */
+/* Skip the call, at its entry. */
 static void call_skip(pid_t pid)
 {
 #if defined(__x86_64__)
@@ -163,11 +163,11 @@ static void call_skip(pid_t pid)
 	regs_move(
 		PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL, &none, sizeof(none));
 #else
-#error "how a call is skipped is known for x86-64 and arm64 only"
+#error "only x86-64 and arm64 are supported"
 #endif
 }
 
-/* At its exit: what it returns. */
+/* Set the return value of the call, at its exit. */
 static void call_return(pid_t pid, int value)
 {
 	struct user_regs_struct regs;
@@ -181,7 +181,7 @@ static void call_return(pid_t pid, int value)
 	regs_move(PTRACE_SETREGSET, pid, NT_PRSTATUS, &regs, sizeof(regs));
 }
 
-/* Never to be made to fail: without them a process cannot even end. */
+/* These calls never fail: without them a process cannot even end. */
 static int is_spared(long nr)
 {
 	return nr == SCMP_SYS(exit) || nr == SCMP_SYS(exit_group) ||
@@ -212,7 +212,7 @@ static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 		t->over = 1;
 		return;
 	}
-	/* A close that fails closes all the same. */
+	/* A close that fails still closes the descriptor. */
 	if (nr != SCMP_SYS(close))
 		call_skip(task->pid);
 	task->skipping = 1;
@@ -249,8 +249,9 @@ static int janitor_settles(const struct tracer *t)
 	return 0;
 }
 
-/* A child is met at once: its own first stop may be slow to come. The set-up is
- * over when Python begins and the janitor, whom nobody waits for, is ready. */
+/* A new child is registered at once, because its own first stop may come late.
+ * The set-up is over when Python starts and the janitor is ready. No process
+ * waits for the janitor, so the tracer does. */
 static void on_event(struct tracer *t, struct task *task, int event)
 {
 	unsigned long child;
@@ -324,7 +325,7 @@ static pid_t start(char **argv)
 	return pid;
 }
 
-/* Say what is left, and end it. */
+/* Name the remaining processes in the report, and kill them. */
 static void name_left(struct tracer *t)
 {
 	char name[64], path[64];

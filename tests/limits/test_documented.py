@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What SECURITY.md says is not promised: true as well, so that nobody is
-surprised and the page does not rot."""
+"""SECURITY.md also says what is not promised. These tests check that it is
+still right."""
 import os
 import socket
 import threading
@@ -18,8 +18,9 @@ except OSError as e:
 
 
 def is_overlay(cb, path):
-    """Whether the jail shows it through an overlay, with inodes of its own:
-    not through the host's, should all its files be on one."""
+    """Whether the jail shows `path` through an overlay of its own, with
+    separate inodes. An overlay of the host, which may hold all of its files,
+    does not count."""
     r = cb.run("-s", f"jail.expose={path}", "-c",
                "print(open('/proc/self/mountinfo').read())")
     lines = [x for x in r.text.splitlines() if f" {path} " in x]
@@ -28,8 +29,9 @@ def is_overlay(cb, path):
     return " - overlay " in lines[-1] and host not in lines[-1]  # the topmost
 
 
-def test_a_socket_in_an_exposed_directory(cb):
-    """Can be connected to, unless the directory is shown by an overlay."""
+def test_a_socket_in_an_exposed_directory_can_be_reached(cb):
+    """The socket accepts connections from the jail, unless the jail shows the
+    directory through an overlay."""
     place = cb.base / "shown"
     place.mkdir()
     path = str(place / "socket")
@@ -47,21 +49,21 @@ def test_a_socket_in_an_exposed_directory(cb):
                 pass
         thread = threading.Thread(target=serve)
         thread.start()
-        # control: not exposed, not there
+        # control: a directory that is not exposed does not exist
         r = cb.run("-c", CONNECT, path)
         assert r.text == "FileNotFoundError\n", r
         r = cb.run("-s", f"jail.expose={place}", "-c", CONNECT, path)
         if is_overlay(cb, place):
             assert r.text == "ConnectionRefusedError\n", r
             with socket.socket(socket.AF_UNIX) as host:
-                host.connect(path)      # control: somebody is there
+                host.connect(path)      # control: the server still runs
                 assert host.recv(10) == b"served"
         else:
             assert r.text == "b'served'\n", r
         thread.join()
 
 
-def test_what_would_lift_the_limits_is_never_exposed(cb):
+def test_paths_that_would_lift_the_limits_are_never_exposed(cb):
     for path in ("/sys/fs/cgroup", "/run/dbus", "/", "/proc"):
         r = cb.run("-s", f"jail.expose={path}", "-c", "print('ran')")
         assert r.code == 78 and not r.out, r

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The limits of a session, by real attempts to exceed them.
+"""The limits of a session, checked by real attempts to exceed them.
 
-Each attempt takes memory of one kind, step by step, and says how much it has.
-With a cgroup it gets what the limit leaves and no more. Without one it is
-watched, which is weak: there it is bounded too, but later, or because the kind
-is refused. Each has a control that takes less and gets it.
+Each attempt takes memory of one kind, step by step, and prints how much it
+has. With a cgroup it never gets more than the limit. Without a cgroup the
+warden only watches the memory, which is weak: the attempt is stopped later, or
+this kind of memory is refused. Each attempt has a control that takes less
+memory and gets it.
 """
 import os
 import pathlib
@@ -19,7 +20,8 @@ from world import IS_ROOT, PATIENCE, PYTHON
 
 MIB = 1 << 20
 LIMIT = 160 * MIB
-# What a watched jail may take before it is seen, beside the limit itself.
+# Without a cgroup a jail may exceed the limit by this much before the warden
+# sees it.
 WATCH_SLACK = 160 * MIB
 
 SETUP = """
@@ -85,7 +87,8 @@ def semaphores():
     return 32000 * 64
 
 def tables():
-    # of zeros that are all one page; each, of 8 bytes an entry, is one too
+    # Page tables of mappings of the one zero page. A table is one page of
+    # 8-byte entries.
     page = mmap.PAGESIZE
     span = page // 8 * page
     size = STEP // page * span
@@ -96,7 +99,7 @@ def tables():
     for at in range(0, size, span): m[at]
 
 def paged_out():
-    # into swap, where there is any
+    # Into swap, if there is any.
     m = mmap.mmap(-1, STEP, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     m[:] = block
     m.madvise(21)
@@ -111,7 +114,7 @@ def child(first=True):
     if os.fork() == 0:
         if first: hold()
         threading.Thread(target=hold).start()
-        # and only the first thread ends
+        # Only the first thread ends.
         libc.syscall({{'x86_64': 60, 'aarch64': 93}}[os.uname().machine], 0)
     os.close(w)
     # The kernel may have killed an older one to make room.
@@ -140,7 +143,7 @@ KINDS = {
     "sockets": "n = sock()",
     "tmp": "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY))",
     "shm": "fill(os.open('/dev/shm/f%d' % got, os.O_CREAT | os.O_WRONLY))",
-    # It cannot be larger than what is left after it, so the heap goes on.
+    # The home must be smaller than the memory, so the rest is heap.
     "home": "fill(os.open('/home/f%d' % got, os.O_CREAT | os.O_WRONLY)) "
             "if got < 96 << 20 else held.append(bytearray(block))",
     "paged out": "paged_out()",
@@ -153,7 +156,7 @@ KINDS = {
                    "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY));"
                    " n = 2 * STEP",
 }
-# Refused as a whole where nobody could count them.
+# These kinds are refused altogether where no cgroup counts them.
 UNCOUNTED = {"shared map", "memfd", "system v", "semaphores", "shared zeros"}
 
 
@@ -173,7 +176,7 @@ def strong(cb):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_is_bounded(cb, kind):
+def test_memory_of_each_kind_is_bounded(cb, kind):
     r, got = attempt(cb, kind, 8 * LIMIT)
     most = LIMIT if strong(cb) else LIMIT + WATCH_SLACK
     assert got <= most, f"{got // MIB} MiB: {r!r}"
@@ -184,7 +187,7 @@ def test_memory_is_bounded(cb, kind):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_quarter_of_it_is_there_for_everybody(cb, kind):
+def test_less_memory_than_the_limit_is_granted(cb, kind):
     want = LIMIT // 5 if kind not in ("pipes", "sockets") else 4 * MIB
     if kind in UNCOUNTED and not strong(cb):
         r, got = attempt(cb, kind, want)
@@ -196,7 +199,7 @@ def test_a_quarter_of_it_is_there_for_everybody(cb, kind):
     assert r.code == 0 and got >= want and "refused" not in r.text, r
 
 
-# What is sent and never read, from socket to socket.
+# Sends from socket to socket without ever reading.
 SENT = """
 import socket, struct
 held, got, address = [], 0, ('127.0.0.1', 0)
@@ -230,13 +233,13 @@ print(got)
 
 
 @pytest.mark.parametrize("kind", ["tcp", "udp"])
-def test_what_is_on_its_way_is_bounded(cb, kind):
+def test_unread_data_in_sockets_is_bounded(cb, kind):
     if not strong(cb):
-        pytest.skip("no cgroup counts it")
+        pytest.skip("no cgroup counts socket buffers")
     counted = pathlib.Path("/sys/fs/cgroup/memory"
                            "/memory.kmem.tcp.usage_in_bytes")
     if counted.parent.is_dir() and not counted.exists():
-        pytest.skip("this kernel does not count it")
+        pytest.skip("this kernel does not count socket buffers")
     r = cb.run("-M", str(LIMIT), "-s", "jail.network=loopback", "-c",
                SENT.format(want=2 * LIMIT, kind=kind), timeout=50)
     assert r.code == 0, r
@@ -244,7 +247,8 @@ def test_what_is_on_its_way_is_bounded(cb, kind):
 
 
 def cgroup_of(pid, controller):
-    """Where a process of a jail is: under version 2 one place for all."""
+    """The cgroup of a process for one controller. Under v2 all controllers
+    share it."""
     place = pathlib.Path(hosttree.cgroup_v2_of(pid) or "/")
     if "cellblock" in str(place):
         return place
@@ -273,7 +277,7 @@ def numbers_of(path):
 def test_the_cgroup_holds_what_was_configured(cb):
     s = cb.session("-M", "200M", "-s", "session.processes=20",
                    "-s", "session.cpus=0.5")
-    s.run("None")       # the prompt is there before the jail
+    s.run("None")       # the prompt appears before the jail is ready
     memory = session_cgroup(s, "memory")
     cpu = session_cgroup(s, "cpu")
     if (memory / "memory.max").exists():
@@ -289,7 +293,7 @@ def test_the_cgroup_holds_what_was_configured(cb):
         assert (number(cpu / "cpu.cfs_quota_us") * 2
                 == number(cpu / "cpu.cfs_period_us"))
     assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 24
-    # and what is in the jail is in there
+    # Every guest is in the cgroup.
     def all_inside():
         guests = hosttree.Tree(s.pid).guests()
         return guests and all(
@@ -298,7 +302,7 @@ def test_the_cgroup_holds_what_was_configured(cb):
 
 
 def freezer_of(place):
-    """What version 1 calls it."""
+    """The state of the freezer, in the words of cgroup v1."""
     state = place / "freezer.state"
     if state.exists():
         return state.read_text().strip()
@@ -315,17 +319,17 @@ def test_the_freezer_holds_the_guests_between_cells(cb):
     place = cgroup_of(tree.guests()[0], "freezer")
     hosttree.until(lambda: freezer_of(place) == "FROZEN",
                    "the freezer to be closed")
-    # (What has just ended may still be there for init to see.)
+    # (A process that has just ended stays in the cgroup until init reaps it.)
     hosttree.until(lambda: numbers_of(place / "cgroup.procs")
                    == set(tree.guests()), "every guest in the freezer")
     assert tree.init not in numbers_of(place / "cgroup.procs")
-    # control: it is opened for a cell
+    # control: the freezer is open during a cell
     row = s.enter("print('on'); input()")
     s.expect_since(row, "^on")
     assert freezer_of(place) == "THAWED"
 
 
-# One process has used up the jail's share of the CPU when the cell ends on
+# One process uses up the jail's share of the CPU. Then the cell ends on
 # another core, where a little of an earlier share is left.
 SHORT_OF_CPU = """\
 import os, time
@@ -354,22 +358,23 @@ def share_cpu(cpu, share_us, period_us):
     (cpu / "cpu.cfs_quota_us").write_text(str(share_us))
 
 
-def held_up(place):
-    """For how long what should be frozen is not, because it does not run."""
+def seconds_until_frozen(place):
+    """The time from the freezing of the jail until it is frozen, in seconds. A
+    throttled process freezes late, because it does not run."""
     asked = None
 
-    def rests():
+    def is_frozen():
         nonlocal asked
         if asked is None and freezer_of(place) == "FREEZING":
             asked = time.monotonic()
         return freezer_of(place) == "FROZEN"
-    hosttree.until(rests, "the freezer to be closed")
+    hosttree.until(is_frozen, "the freezer to be closed")
     return time.monotonic() - asked if asked else 0
 
 
-def test_what_is_short_of_cpu_is_frozen_later_and_not_killed(cb):
+def test_a_throttled_process_is_frozen_late_and_not_killed(cb):
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("wants two cores")
+        pytest.skip("this test needs two cores")
     s = cb.session("-s", "cell.checkpoint=never")
     s.run("kept = 5")
     place = cgroup_of(hosttree.Tree(s.pid).guests()[0], "freezer")
@@ -384,20 +389,21 @@ def test_what_is_short_of_cpu_is_frozen_later_and_not_killed(cb):
         s.expect_since(row, "second", 20)
         before = throttled(cpu)
         hosttree.until(lambda: throttled(cpu) > before,
-                       "its share to be used up")
+                       "the CPU share of the jail to be used up")
         s.type("\r")
-        late = held_up(place)
+        late = seconds_until_frozen(place)
         share_cpu(cpu, 100000, 100000)
         s.wait_prompt()
         assert s.run("os.waitpid(burner, os.WNOHANG), kept") == "((0, 0), 5)"
         if late > 0.2:
             return
         s.run("os.kill(burner, 9); os.wait()")
-    pytest.skip("nothing is held back for long here")
+    pytest.skip("no process is throttled for long on this host")
 
 
-# What libc does before it makes a copy takes CPU, of which there is so little:
-# seconds, with a hundredth of one. (It takes less than these calls do.)
+# libc runs fork handlers before it makes the copy. These handlers take so much
+# CPU that the fork lasts seconds with a hundredth of a core. (A handler costs
+# less CPU when libc calls it than when Python does.)
 SLOW_TO_COPY = """\
 import ctypes, time
 libc = ctypes.CDLL(None)
@@ -412,7 +418,7 @@ input('go on')
 """
 
 
-def test_what_is_short_of_cpu_keeps_its_variables(cb):
+def test_a_throttled_session_keeps_its_variables(cb):
     s = cb.session("-s", "cell.timeout=60s")
     s.run("None")
     cpu = session_cgroup(s, "cpu")
@@ -431,8 +437,8 @@ def test_what_is_short_of_cpu_keeps_its_variables(cb):
     assert s.run("kept") == "5"
 
 
-def test_cores_are_shared_out(cb):
-    """A session that wants more than its share is held back."""
+def test_cpu_use_is_limited_to_the_configured_share(cb):
+    """A session that wants more than its share is throttled."""
     s = cb.session("-s", "session.cpus=0.2")
     s.run("None")
     cpu = session_cgroup(s, "cpu")
@@ -441,12 +447,13 @@ def test_cores_are_shared_out(cb):
                 "end = time.process_time() + 0.2\n"
                 "while time.process_time() < end: pass\n"
                 "0.2 / (time.time() - start)")
-    # A host too busy to give much more holds everybody back. (Alone it would
-    # get 1.0; what passes the share within a tick is not held back.)
+    # On a busy host the session may get no more than its share anyway. (Alone
+    # it would get 1.0. The kernel does not throttle what exceeds the share
+    # within a tick.)
     assert throttled(cpu) > before or float(got) <= 0.25
 
 
-def test_two_sessions_of_roots_are_two_users(cb):
+def test_two_sessions_of_root_have_two_host_ids(cb):
     if not IS_ROOT:
         pytest.skip("a person's sessions run as that person")
     uids = set()
@@ -464,14 +471,14 @@ def test_two_sessions_of_roots_are_two_users(cb):
     assert len(numbers) == 2 and not numbers & {0, 65534}, uids
     low, high = 2130706432, 2130771967
     assert all(low <= uid <= high for uid in numbers), uids
-    # control: one and the same inside
+    # control: inside the jails the ids are the same
     for s in sessions:
         assert s.run("import os; os.getuid(), os.getgid()") == "(1000, 1000)"
 
 
-def test_the_front_end_keeps_no_capability(cb):
+def test_the_front_end_and_the_jail_keep_no_capability(cb):
     s = cb.session()
-    s.run("0")              # the jail stands
+    s.run("0")              # now the jail is ready
     for pid in [s.pid, *[p for _, p in hosttree.Tree(s.pid).inside()]]:
         status = hosttree.status_of(pid)
         for key in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
@@ -481,8 +488,9 @@ def test_the_front_end_keeps_no_capability(cb):
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
 
 
-def test_real_time_is_not_inherited(cb):
-    """Or a cell could keep everything else of the host from running."""
+def test_real_time_scheduling_is_not_inherited(cb):
+    """A cell in real time could keep all other programs of the host from
+    running."""
     def in_real_time():
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     if not IS_ROOT:
@@ -493,7 +501,7 @@ def test_real_time_is_not_inherited(cb):
                                  text=True, preexec_fn=in_real_time,
                                  check=True)
     except (PermissionError, subprocess.SubprocessError) as e:
-        pytest.skip(f"no real time to give here: {e}")
+        pytest.skip(f"real time is not available here: {e}")
     assert control.stdout.startswith(f"{os.SCHED_FIFO} "), control
     nice = os.nice(0)
     r = cb.run("-c", code, preexec_fn=in_real_time)
@@ -502,7 +510,7 @@ def test_real_time_is_not_inherited(cb):
     assert r.text == f"{os.SCHED_OTHER} {max(5, nice - 10)}\n", r
 
 
-def test_guests_are_what_the_kernel_kills_for_memory(cb):
+def test_the_kernel_kills_guests_first_when_memory_runs_out(cb):
     score = "oom_score_adj"
     own = pathlib.Path("/proc/self", score).read_text()
     r = cb.run("-c", f"for p in ('self', 1): print(open(f'/proc/{{p}}/{score}')"
