@@ -76,6 +76,16 @@ def wait_stopped(tree):
                    "the jail to be stopped")
 
 
+def uses_no_cpu(s, tree):
+    """Assert that the jail uses no CPU between two notices of the idle limit,
+    which the test has set to little more than 60 s."""
+    s.wait_notice("idle")
+    before = tree.cpu_ticks()
+    s.type("\r")
+    s.wait_notice("idle")
+    assert tree.cpu_ticks() == before
+
+
 def is_whole(s, row, must_keep=True):
     """Assert that the session works and has kept its home. It has also kept
     its variables, or has reported their loss since `row`. Returns whether the

@@ -53,12 +53,20 @@ def descendants(root):
 
 
 def cgroups():
-    """The directories that cellblock has made below /sys/fs/cgroup."""
+    """The directories that cellblock has made below /sys/fs/cgroup for this
+    user. Tests of another user run at the same time."""
     found = set()
     for top, dirs, _ in os.walk("/sys/fs/cgroup"):
         found.update(path for path in (os.path.join(top, d) for d in dirs)
-                     if "cellblock" in path)
+                     if "cellblock" in path and _is_mine(path))
     return found
+
+
+def _is_mine(path):
+    try:
+        return os.stat(path).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def cgroups_of(pid):

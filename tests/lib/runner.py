@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The runner: which suites run, as which users, and the sums.
 
-A job is one suite run as one person. Two jobs run at a time, because most
-tests wait for a clock and not for a CPU. The output of a job is shown when the
-job ends.
+A job is one suite run as one person. The jobs of one person run one after the
+other. The two people's jobs run at the same time, because most tests wait for a
+clock and not for a CPU. The output of a job is shown when the job ends.
 """
-import collections
 import os
 import pathlib
 import re
@@ -24,7 +23,6 @@ from tally import Tally, failures, forgive, read_report
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
-JOBS = 2
 # On a busy machine a suite may take long, but it may not be silent for long:
 # each test has a deadline of its own (conftest.py).
 SUITE_SECONDS = 1800 * PATIENCE
@@ -69,6 +67,10 @@ class Job:
         each = SUITES[self.suite][1]
         return (self.suite + (f", as {self.person.who}" if each else "")
                 + (", with a cgroup" if each and self.person.cgroup else ""))
+
+    def lane(self):
+        return "nobody" if self.suite in ("layers", "docs", "fuzz") \
+            else self.person.who
 
     def go(self):
         started = time.monotonic()
@@ -253,11 +255,7 @@ class Run:
                 os.killpg(pid, signal.SIGKILL)
 
     def _work(self, jobs):
-        while True:
-            with self.lock:
-                if not jobs or self.stopping:
-                    return
-                job = jobs.popleft()
+        for job in jobs:
             try:
                 job.go()
             except Interrupted:
@@ -266,9 +264,13 @@ class Run:
                 self.tally.fail(job.title(), f"the runner failed: {e!r}")
 
     def all(self, jobs):
-        jobs = collections.deque(jobs)
-        workers = [threading.Thread(target=self._work, args=(jobs,),
-                                    daemon=True) for _ in range(JOBS)]
+        """Run the jobs in lanes: one for each person, and one for the suites
+        that start no session."""
+        lanes = {}
+        for job in jobs:
+            lanes.setdefault(job.lane(), []).append(job)
+        workers = [threading.Thread(target=self._work, args=(lane,),
+                                    daemon=True) for lane in lanes.values()]
         for w in workers:
             w.start()
         try:
