@@ -125,7 +125,7 @@ add("dot_dot_from_every_descriptor",
     "expect(not got, str(got))", ".*")
 add("hard_link_to_a_host_file", "attempt(os.link, SECRET, '/home/h1')",
     ABSENT)
-add("hard_link_to_a_shown_file",
+add("hard_link_to_a_host_program",
     "attempt(os.link, os.path.realpath(sys.executable), '/home/h2')",
     "EXDEV|EPERM|EROFS|EACCES", "open('/home/h3', 'w').close();"
     " succeed(os.link, '/home/h3', '/home/h4')")
@@ -143,7 +143,7 @@ for kind, mode, device in (("block", 0o060600, 0x800), ("char", 0o020600,
         f"attempt(os.mknod, '/home/node', {mode:#o}, {device})", EPERM,
         "succeed(os.mkfifo, '/home/fifo')")
 
-writing = Table("writing anywhere else", WRITES)
+writing = Table("writing outside the home", WRITES)
 add = writing.add
 for path in ("/x", "/usr/x", "/usr/bin/x", "/usr/lib/x", "/etc/x", "/dev/x",
              "/bin/x", "/lib/x", "/dev/pts/x", "/proc/x"):
@@ -154,21 +154,21 @@ for path in ("/etc/passwd", "/etc/group", "/usr/bin/env", "/usr/bin/python3",
     add("rewrite" + path.replace("/", "_").replace(".", ""),
         f"attempt(rewrite, {path!r})", READ_ONLY + "|ETXTBSY")
 for what, code in {
-        "chmod": "os.chmod, '/usr/bin/env', 0o777",
-        "chown": "os.chown, '/usr/bin/env', 1000, 1000",
-        "utime": "os.utime, '/usr/bin/env', (1, 1)",
-        "truncate": "os.truncate, '/usr/bin/env', 0",
-        "unlink": "os.unlink, '/usr/bin/env'",
-        "rename": "os.rename, '/usr/bin/env', '/usr/bin/env2'",
-        "rename_out": "os.rename, '/usr/bin/env', '/home/env'",
-        "mkdir": "os.mkdir, '/usr/dir'",
-        "mkdir_root": "os.mkdir, '/dir'",
-        "rmdir_home": "os.rmdir, '/home'",
-        "rename_home": "os.rename, '/home', '/home2'",
-        "symlink": "os.symlink, 'x', '/usr/link'",
-        "setxattr": "os.setxattr, '/usr/bin/env', 'user.x', b'1'",
-        "mkfifo": "os.mkfifo, '/usr/fifo'"}.items():
-    add(f"{what}_in_usr", f"attempt({code})", READ_ONLY + "|EXDEV|EBUSY",
+        "chmod_in_usr": "os.chmod, '/usr/bin/env', 0o777",
+        "chown_in_usr": "os.chown, '/usr/bin/env', 1000, 1000",
+        "utime_in_usr": "os.utime, '/usr/bin/env', (1, 1)",
+        "truncate_in_usr": "os.truncate, '/usr/bin/env', 0",
+        "unlink_in_usr": "os.unlink, '/usr/bin/env'",
+        "rename_in_usr": "os.rename, '/usr/bin/env', '/usr/bin/env2'",
+        "rename_out_of_usr": "os.rename, '/usr/bin/env', '/home/env'",
+        "mkdir_in_usr": "os.mkdir, '/usr/dir'",
+        "mkdir_in_the_root": "os.mkdir, '/dir'",
+        "rmdir_of_the_home": "os.rmdir, '/home'",
+        "rename_of_the_home": "os.rename, '/home', '/home2'",
+        "symlink_in_usr": "os.symlink, 'x', '/usr/link'",
+        "setxattr_in_usr": "os.setxattr, '/usr/bin/env', 'user.x', b'1'",
+        "mkfifo_in_usr": "os.mkfifo, '/usr/fifo'"}.items():
+    add(what, f"attempt({code})", READ_ONLY + "|EXDEV|EBUSY",
         "write('/home/c'); succeed(os.chmod, '/home/c', 0o600)")
 add("shared_writable_mapping_of_usr",
     "import mmap\n"

@@ -212,7 +212,7 @@ add("nodev_on_every_mount_but_dev",
     " if 'nodev' not in l.split()[5].split(',')"
     " and not l.split()[4].startswith('/dev')]\n"
     "expect(not bad, str(bad))", ".*")
-add("only_four_places_are_writable",
+add("only_the_expected_mounts_are_writable",
     "bad = [l.split()[4] for l in open('/proc/self/mountinfo')"
     " if 'ro' not in l.split()[5].split(',') and l.split()[4] not in"
     " '/home /tmp /dev/shm /dev/pts /proc /dev/null /dev/zero /dev/full"

@@ -13,7 +13,7 @@ for name, flag in FLAGS.items():
     add(f"unshare_{name}", f"call('unshare', {flag:#x})", EPERM)
     if name != "newtime":       # clone(2) uses those bits for the exit signal
         add(f"clone_{name}", f"forked('clone', {flag | SIGCHLD:#x})", EPERM)
-add("unshare_user_and_the_rest", "call('unshare', 0x7c020000)", EPERM)
+add("unshare_all_namespaces", "call('unshare', 0x7c020000)", EPERM)
 add("unshare_with_high_bits", "call('unshare', 0x10000000 | 1 << 40)",
     "EPERM|EINVAL")
 add("clone_user_with_high_bits",
@@ -48,7 +48,7 @@ add("unshare_program",
     "r = subprocess.run(['unshare', '-Ur', 'true'], capture_output=True)\n"
     "expect(r.returncode != 0, r.stderr.decode())", ".*")
 add("setgroups", "call('setgroups', 0, 0)", EPERM)
-add("setgroups_of_some", "attempt(os.setgroups, [0, 4, 27])", EPERM)
+add("setgroups_to_host_groups", "attempt(os.setgroups, [0, 4, 27])", EPERM)
 add("hostname", "call('sethostname', b'owned', 5)", EPERM)
 add("domainname", "call('setdomainname', b'owned', 5)", EPERM)
 add("hostname_is_not_the_hosts",

@@ -130,7 +130,7 @@ RAISES = "import resource as r; r.setrlimit(4, (0, 0)); r.setrlimit(4, (1, 1))"
 
 
 @pytest.mark.parametrize("hard", [-1, 0])
-def test_no_core_dump_lands_anywhere(cb, hard):
+def test_a_crash_leaves_no_core_dump(cb, hard):
     """No core dump is piped to a program of the host either. A limit of 0 does
     not prevent that, a limit of 1 does. If the hard limit is 0, only root can
     raise it to 1."""

@@ -140,7 +140,7 @@ def test_no_line_of_a_guest_is_faint_like_a_line_of_the_session(cb):
                re.findall(r"\x1b\[([\d;:]*)m", bytes(s.raw[before:]).decode()))
 
 
-def test_without_colour_no_line_of_a_guest_begins_like_one_of_the_session(cb):
+def test_without_colour_no_guest_line_begins_like_a_session_line(cb):
     s = cb.session("-q", "--set", "terminal.colour=never")
     out = s.run(r"import os; print('\xa6 [home kept]'); os.write(1, b'\xc2');"
                 r" os.write(1, b'\xa6 [home kept]\n'); None")

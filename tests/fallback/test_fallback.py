@@ -36,7 +36,7 @@ HIDDEN_CGROUP = ("unshare", "-UC", "--map-current-user")
 
 # ---- control ----
 
-def test_a_whole_session_runs_under_a_filter_that_removes_nothing_needed(cb):
+def test_control_a_whole_session_runs_with_every_feature(cb):
     whole_session(cb, without("ENOSYS", "io_uring_setup"))
 
 

@@ -6,8 +6,8 @@ tracer.c lists the calls that each process makes from the fork of the warden
 until Python starts. Then each call fails with EPERM in a run of its own. In
 each run:
 
-  - either the call may fail, and the program runs in a whole jail (INSIDE below
-    finds every wall up); or the exit status is 125, with a message;
+  - either the call may fail, and the program runs in a whole jail (INSIDE
+    below finds every wall up); or the exit status is 125, with a message;
   - nothing is left: no process, no mount, no cgroup;
   - the run ends.
 

@@ -274,7 +274,7 @@ def numbers_of(path):
     return {int(p) for p in path.read_text().split()}
 
 
-def test_the_cgroup_holds_what_was_configured(cb):
+def test_the_cgroup_has_the_configured_limits(cb):
     s = cb.session("-M", "200M", "-s", "session.processes=20",
                    "-s", "session.cpus=0.5")
     s.run("None")       # the prompt appears before the jail is ready

@@ -5,7 +5,7 @@ import re
 OURS = re.compile(r"guest\.py|<driver>|exec\(|_cellblock|runpy|<string>")
 
 
-def test_prompt_appears(session):
+def test_the_prompt_appears(session):
     assert session.screen.cursor_row() == ">>>"
 
 

@@ -177,13 +177,13 @@ def test_environment_reaches_python_only_from_the_configuration(cb):
     assert r.text.split("\n")[0] == "hello there None None", r
 
 
-def test_startup_cell_runs(cb):
+def test_the_startup_cell_runs(cb):
     s = cb.session("--set", "python.startup=import math; tau = math.tau")
     assert s.run("round(tau, 4)") == "6.2832"
     assert "<cell 2>" in s.run("1/0"), "the startup cell was counted"
 
 
-def test_startup_cell_runs_in_every_fresh_python(cb):
+def test_the_startup_cell_runs_in_every_new_python(cb):
     s = cb.session("--set", "python.startup=tau = 6", "--set",
                    "cell.checkpoint=never")
     s.run("tau = 7")

@@ -297,7 +297,7 @@ def test_each_download_option_has_its_own_directory(cb):
         == ["result", "result", "b"]
 
 
-def test_download_option_to_nowhere_starts_no_session(cb):
+def test_a_bad_download_directory_starts_no_session(cb):
     s = cb.session("-d", "*.csv:missing", start=False)
     assert s.wait_exit() == 1
     assert "cellblock: download to: missing" in s.all_text()
@@ -336,7 +336,7 @@ def test_rm_of_a_recursive_pattern_empties_the_home(session):
     assert session.run("os.listdir('/home')") == "[]"
 
 
-def test_download_from_a_directory_with_a_star_in_its_name(cb):
+def test_download_works_from_a_directory_with_a_star_in_its_name(cb):
     s = cb.session()
     s.run("import os; os.mkdir('a*b'); open('a*b/out.png', 'w').close()")
     assert "→ ./out.png" in s.run(r":download a\*b/*.png")

@@ -255,7 +255,7 @@ def test_ctrl_d_that_a_cell_has_read_does_not_end_the_session(session):
     assert session.run("s") == "'one\\n'"
 
 
-def test_raw_mode_program_gets_single_keys(session):
+def test_a_program_in_raw_mode_gets_single_keys(session):
     session.run("import tty, termios, sys, os")
     row = session.enter(
         "old = termios.tcgetattr(0); tty.setraw(0); print('raw', end='\\r\\n');"

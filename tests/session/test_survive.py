@@ -170,7 +170,7 @@ def test_undo_goes_back_several_cells(cb):
     assert s.run("x") == "0"
 
 
-def test_undo_beyond_what_is_kept_says_so(session):
+def test_undo_beyond_the_oldest_checkpoint_is_refused(session):
     session.run("x = 1")
     session.run("x = 2")
     session.run(":undo")
