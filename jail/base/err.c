@@ -13,18 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-int err_set(struct err *e, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!e)
-		return -1;
-	memset(e, 0, sizeof(*e));
-	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
-	return -1;
-}
+/* Format the arguments behind `fmt` into the array `buf`. */
+#define FORMAT(buf, fmt)                                                       \
+	do {                                                                   \
+		va_list ap_;                                                   \
+                                                                               \
+		va_start(ap_, fmt);                                            \
+		vsnprintf(buf, sizeof(buf), fmt, ap_);                         \
+		va_end(ap_);                                                   \
+	} while (0)
 
 /* Put ": text" behind the message. */
 static void append(struct err *e, const char *text)
@@ -34,18 +31,24 @@ static void append(struct err *e, const char *text)
 	snprintf(e->msg + n, sizeof(e->msg) - n, ": %s", text);
 }
 
+int err_set(struct err *e, const char *fmt, ...)
+{
+	if (!e)
+		return -1;
+	memset(e, 0, sizeof(*e));
+	FORMAT(e->msg, fmt);
+	return -1;
+}
+
 int err_errno(struct err *e, const char *fmt, ...)
 {
 	int code = errno;
-	va_list ap;
 
 	if (!e)
 		return -1;
 	memset(e, 0, sizeof(*e));
 	e->code = code;
-	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
+	FORMAT(e->msg, fmt);
 	append(e, strerror(code));
 	errno = code;
 	return -1;
@@ -54,27 +57,19 @@ int err_errno(struct err *e, const char *fmt, ...)
 int err_wrap(struct err *e, const char *fmt, ...)
 {
 	char inner[sizeof(e->msg)];
-	va_list ap;
 
 	if (!e)
 		return -1;
 	memcpy(inner, e->msg, sizeof(inner));
-	va_start(ap, fmt);
-	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
-	va_end(ap);
+	FORMAT(e->msg, fmt);
 	append(e, inner);
 	return -1;
 }
 
 int err_hint(struct err *e, const char *fmt, ...)
 {
-	va_list ap;
-
-	if (!e)
-		return -1;
-	va_start(ap, fmt);
-	vsnprintf(e->hint, sizeof(e->hint), fmt, ap);
-	va_end(ap);
+	if (e)
+		FORMAT(e->hint, fmt);
 	return -1;
 }
 

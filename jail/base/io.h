@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * io.h - descriptors: ownership, whole reads and writes, passing
+ * io.h - descriptors: ownership, whole reads and writes, passing; the clock
  *
  * Every descriptor made here is close-on-exec.
  */
 #ifndef JAIL_BASE_IO_H
 #define JAIL_BASE_IO_H
 
-#include "now.h"
-
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
+
+/* The time of CLOCK_MONOTONIC. */
+static inline int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t now_ms(void)
+{
+	return now_ns() / 1000000;
+}
 
 /* Most descriptors of a message. */
 #define IO_FDS_MAX 6
@@ -83,5 +97,22 @@ int io_set_nonblock(int fd, int on);
 /* A memory file that holds `buf`, sealed against any change, at offset 0.
  * Descriptor, or -1 with errno. */
 int io_sealed_memfd(const char *name, const void *buf, size_t n);
+
+/* A file that gets its name when it is whole. */
+struct io_newfile {
+	int dir, fd; /* the directory, and the file, open for writing */
+	char temp[40];
+};
+
+/* Begin a file in `dir`, of which a duplicate is kept, under a temporary name
+ * that nobody can guess. 0, or -1 with errno. */
+int io_newfile_create(struct io_newfile *f, int dir, mode_t mode);
+
+/* Give the file its name. Without `replace`, what has the name already stays:
+ * -1 with EEXIST. 0, and `f` is closed; or -1 with errno. */
+int io_newfile_commit(struct io_newfile *f, const char *name, bool replace);
+
+/* Remove the file, if it has no name yet, and close it. */
+void io_newfile_abort(struct io_newfile *f);
 
 #endif

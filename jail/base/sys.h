@@ -76,4 +76,8 @@ int sys_pivot_root(const char *new_root, const char *put_old);
  * where it is switched off. */
 int sys_landlock_abi(void);
 
+/* Start a child that was just forked at once, on another CPU than the caller's
+ * if it may use one. Afterwards the child may run anywhere. */
+void sys_run_beside(pid_t child);
+
 #endif

@@ -11,8 +11,8 @@
 #include "jail/jail.h"
 
 #include "jail/base/array.h"
-#include "jail/base/cpu.h"
 #include "jail/base/io.h"
+#include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
 #include "jail/warden/link.h"
@@ -100,7 +100,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 		free(j);
 		return -1;
 	}
-	cpu_run_beside(j->warden);
+	sys_run_beside(j->warden);
 	*out = j;
 	return 0;
 }

@@ -175,7 +175,7 @@ int home_create(
 	dir = parent_open(h, path, 0755, e);
 	if (dir < 0)
 		return -1;
-	if (newfile_create(&u->file, dir, 0644) < 0)
+	if (io_newfile_create(&u->file, dir, 0644) < 0)
 		return err_errno(e, "%s", path);
 	strcpy(u->name, path_last(path));
 	*token = u->token = ++h->last_token;
@@ -189,10 +189,10 @@ int home_commit(struct home *h, uint32_t token, int replace, struct err *e)
 
 	if (!u)
 		return err_set(e, "no such upload");
-	r = newfile_commit(&u->file, u->name, replace);
+	r = io_newfile_commit(&u->file, u->name, replace);
 	if (r < 0)
 		err_errno(e, "%s", u->name);
-	newfile_abort(&u->file);
+	io_newfile_abort(&u->file);
 	u->token = 0;
 	return r;
 }
@@ -203,7 +203,7 @@ int home_abort(struct home *h, uint32_t token, struct err *e)
 
 	if (!u)
 		return err_set(e, "no such upload");
-	newfile_abort(&u->file);
+	io_newfile_abort(&u->file);
 	u->token = 0;
 	return 0;
 }

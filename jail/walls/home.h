@@ -8,7 +8,7 @@
 #ifndef JAIL_WALLS_HOME_H
 #define JAIL_WALLS_HOME_H
 
-#include "jail/base/newfile.h"
+#include "jail/base/io.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct err;
 /* A file that is being written, under a temporary name. */
 struct home_upload {
 	uint32_t token; /* 0: the slot is free */
-	struct newfile file;
+	struct io_newfile file;
 	char name[NAME_MAX + 1];
 };
 

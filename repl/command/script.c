@@ -10,7 +10,6 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/base/newfile.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/files/hostfs.h"
@@ -138,7 +137,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	const char *name = slash ? slash + 1 : path;
 	auto_free char *dir = NULL;
 	auto_close int fd = -1;
-	struct newfile f;
+	struct io_newfile f;
 	int r;
 
 	if (!*name)
@@ -158,7 +157,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	r = io_write_full(f.fd, b->s, b->n) < 0
 		    ? err_errno(e, "write %s", path)
 		    : hostfs_commit(&f, name, true, e);
-	newfile_abort(&f);
+	io_newfile_abort(&f);
 	return r;
 }
 

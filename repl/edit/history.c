@@ -25,7 +25,6 @@
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/base/newfile.h"
 #include "jail/base/path.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/utf8.h"
@@ -208,20 +207,20 @@ static const char *keep_from(const char *s, size_t n)
 static int file_compact(const struct history *h, struct err *e)
 {
 	auto_free char *s = NULL;
-	struct newfile f;
+	struct io_newfile f;
 	const char *from;
 	size_t n;
 	int r = 0;
 
 	if (file_read(h, &s, &n, e) < 0 || !s)
 		return -1;
-	if (newfile_create(&f, h->dirfd, 0600) < 0)
+	if (io_newfile_create(&f, h->dirfd, 0600) < 0)
 		return err_errno(e, "compact %s", h->name);
 	from = keep_from(s, n);
 	if (io_write_full(f.fd, from, (size_t)(s + n - from)) < 0 ||
-		newfile_commit(&f, h->name, true) < 0)
+		io_newfile_commit(&f, h->name, true) < 0)
 		r = err_errno(e, "compact %s", h->name);
-	newfile_abort(&f);
+	io_newfile_abort(&f);
 	return r;
 }
 

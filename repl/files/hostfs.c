@@ -7,7 +7,7 @@
  * Trusts:    the person of an ordinary session. In a locked session nobody:
  *            openat2(2) resolves each path beneath a root, without links, so
  *            no rename can win a race
- * Leaves:    nothing; jail/base/newfile.h makes the files
+ * Leaves:    nothing; jail/base/io.h makes the files
  */
 #include "hostfs.h"
 
@@ -235,14 +235,14 @@ bool hostfs_is_dir(
 /* The permissions are set at creation: the front end's seccomp filter refuses
  * chmod(2). */
 int hostfs_create(
-	struct newfile *f, int dir, const char *replaces, struct err *e)
+	struct io_newfile *f, int dir, const char *replaces, struct err *e)
 {
 	struct stat st;
 	bool exact = replaces &&
 		     !fstatat(dir, replaces, &st, AT_SYMLINK_NOFOLLOW) &&
 		     S_ISREG(st.st_mode);
 	mode_t mask = exact ? umask(0) : 0;
-	int r = newfile_create(f, dir, exact ? st.st_mode & 0777 : 0666);
+	int r = io_newfile_create(f, dir, exact ? st.st_mode & 0777 : 0666);
 
 	if (r < 0)
 		err_errno(e, "create a file");
@@ -255,10 +255,11 @@ int hostfs_create(
 }
 
 int hostfs_commit(
-	struct newfile *f, const char *name, bool replace, struct err *e)
+	struct io_newfile *f, const char *name, bool replace, struct err *e)
 {
-	return newfile_commit(f, name, replace) < 0 ? err_errno(e, "%s", name)
-						    : 0;
+	return io_newfile_commit(f, name, replace) < 0
+		       ? err_errno(e, "%s", name)
+		       : 0;
 }
 
 bool hostfs_has(int dir, const char *name)

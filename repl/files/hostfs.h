@@ -10,7 +10,7 @@
 #ifndef REPL_FILES_HOSTFS_H
 #define REPL_FILES_HOSTFS_H
 
-#include "jail/base/newfile.h"
+#include "jail/base/io.h"
 #include "repl/config/config.h"
 
 #include <limits.h>
@@ -72,12 +72,12 @@ int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 /* Begin a new file in the directory `dir`. It gets the permissions of the file
  * `replaces` (NULL: none) in that directory. */
 int hostfs_create(
-	struct newfile *f, int dir, const char *replaces, struct err *e);
+	struct io_newfile *f, int dir, const char *replaces, struct err *e);
 
-/* Give the file its name, as newfile_commit(); -1 with e. newfile_abort() must
- * follow either way. */
+/* Give the file its name, as io_newfile_commit(); -1 with e. io_newfile_abort()
+ * must follow either way. */
 int hostfs_commit(
-	struct newfile *f, const char *name, bool replace, struct err *e);
+	struct io_newfile *f, const char *name, bool replace, struct err *e);
 
 /* Whether `dir` has an entry of that name, link or not. */
 bool hostfs_has(int dir, const char *name);

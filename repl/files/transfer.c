@@ -468,7 +468,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	int in, struct err *e)
 {
 	const struct jail_file *file = d->file;
-	struct newfile f;
+	struct io_newfile f;
 	int r;
 
 	if (hostfs_create(&f, dir, replace ? name : NULL, e) < 0)
@@ -477,7 +477,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 	d->bytes = lseek(f.fd, 0, SEEK_CUR);
 	if (r == 0)
 		r = hostfs_commit(&f, name, replace, e);
-	newfile_abort(&f);
+	io_newfile_abort(&f);
 	return r;
 }
 
@@ -612,7 +612,7 @@ int transfer_check_target(
 {
 	auto_free char *path = hostfs_expand(host, to ? to : ".");
 	auto_close int dir = -1;
-	struct newfile f;
+	struct io_newfile f;
 
 	if (!path)
 		return err_errno(e, "download");
@@ -621,7 +621,7 @@ int transfer_check_target(
 		return err_wrap(e, "download to");
 	if (hostfs_create(&f, dir, NULL, e) < 0)
 		return err_wrap(e, "download to %s", path);
-	newfile_abort(&f);
+	io_newfile_abort(&f);
 	return 0;
 }
 

@@ -2,8 +2,6 @@
 /*
  * test_newfile.c - a file that gets its name when it is whole
  */
-#include "jail/base/newfile.h"
-
 #include "jail/base/io.h"
 
 #include <dirent.h>
@@ -42,9 +40,10 @@ static int teardown(void **state)
 	return rmdir(p->name);
 }
 
-static void write_one(struct newfile *f, const struct play *p, const char *text)
+static void write_one(
+	struct io_newfile *f, const struct play *p, const char *text)
 {
-	assert_int_equal(newfile_create(f, p->fd, 0640), 0);
+	assert_int_equal(io_newfile_create(f, p->fd, 0640), 0);
 	assert_int_equal(io_write_full(f->fd, text, strlen(text)), 0);
 }
 
@@ -72,14 +71,14 @@ static int count(const struct play *p)
 static void it_has_no_name_before_it_is_whole(void **state)
 {
 	const struct play *p = *state;
-	struct newfile f;
+	struct io_newfile f;
 	struct stat st;
 
 	write_one(&f, p, "one");
 	assert_int_equal(fstatat(p->fd, "a", &st, 0), -1);
-	assert_int_equal(newfile_commit(&f, "a", false), 0);
+	assert_int_equal(io_newfile_commit(&f, "a", false), 0);
 	assert_int_equal(f.fd, -1);
-	newfile_abort(&f); /* does nothing now */
+	io_newfile_abort(&f); /* does nothing now */
 	assert_holds(p, "one");
 	assert_int_equal(fstatat(p->fd, "a", &st, 0), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
@@ -89,26 +88,26 @@ static void it_has_no_name_before_it_is_whole(void **state)
 static void it_replaces_only_if_asked(void **state)
 {
 	const struct play *p = *state;
-	struct newfile f;
+	struct io_newfile f;
 
 	write_one(&f, p, "one");
-	assert_int_equal(newfile_commit(&f, "a", false), 0);
+	assert_int_equal(io_newfile_commit(&f, "a", false), 0);
 	write_one(&f, p, "two");
-	assert_int_equal(newfile_commit(&f, "a", false), -1);
+	assert_int_equal(io_newfile_commit(&f, "a", false), -1);
 	assert_int_equal(errno, EEXIST);
 	assert_holds(p, "one");
-	assert_int_equal(newfile_commit(&f, "a", true), 0);
+	assert_int_equal(io_newfile_commit(&f, "a", true), 0);
 	assert_holds(p, "two");
 }
 
 static void one_that_is_given_up_leaves_nothing(void **state)
 {
 	const struct play *p = *state;
-	struct newfile f;
+	struct io_newfile f;
 
 	write_one(&f, p, "half");
 	assert_int_equal(count(p), 1);
-	newfile_abort(&f);
+	io_newfile_abort(&f);
 	assert_int_equal(count(p), 0);
 	assert_true(f.fd < 0 && f.dir < 0);
 }
@@ -117,13 +116,13 @@ static void one_that_is_given_up_leaves_nothing(void **state)
 static void a_link_is_not_followed(void **state)
 {
 	const struct play *p = *state;
-	struct newfile f;
+	struct io_newfile f;
 	struct stat st;
 
 	assert_int_equal(symlinkat("/dev/null", p->fd, "a"), 0);
 	write_one(&f, p, "mine");
-	assert_int_equal(newfile_commit(&f, "a", false), -1);
-	assert_int_equal(newfile_commit(&f, "a", true), 0);
+	assert_int_equal(io_newfile_commit(&f, "a", false), -1);
+	assert_int_equal(io_newfile_commit(&f, "a", true), 0);
 	assert_int_equal(fstatat(p->fd, "a", &st, AT_SYMLINK_NOFOLLOW), 0);
 	assert_true(S_ISREG(st.st_mode));
 }
