@@ -17,7 +17,7 @@
 #include "jail/spec.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
+#include "repl/text/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -144,21 +144,21 @@ static int print_people(const struct check *c, struct err *e)
 {
 	static const char *const heads[] = {
 		"what", "enforced by", "strength", "jail.require"};
-	struct table t = {
+	struct text_table t = {
 		.columns = 4, .width = terminal_columns(STDOUT_FILENO)};
 	struct strbuf b = {0};
 	int r;
 
-	table_add(&t, heads);
+	text_table_add(&t, heads);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct enforce *row = &c->rows[i].is;
 
-		table_add(&t, (const char *[]){row->what, row->by,
-				      enforce_strength_name(row->strength),
-				      row->word});
-		table_note(&t, row->remedy);
+		text_table_add(&t, (const char *[]){row->what, row->by,
+					   enforce_strength_name(row->strength),
+					   row->word});
+		text_table_note(&t, row->remedy);
 	}
-	table_write(&t, &b);
+	text_table_write(&t, &b);
 	strbuf_puts(&b, c->can_build ? "A jail can be built here.\n"
 				     : "No jail can be built here.\n");
 	if (!c->is_met)

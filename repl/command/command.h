@@ -26,7 +26,7 @@ struct err;
 struct lexer_word;
 struct session;
 struct session_calls;
-struct table;
+struct text_table;
 
 /* What Tab offers for an argument. */
 enum command_arg {
@@ -120,7 +120,7 @@ int offer_parse_answer(
 	const char *answer, size_t n, size_t cursor, struct complete_list *out);
 
 /* Print a table as wide as the terminal is, and empty it. */
-void page_table(struct session *s, struct table *t);
+void page_table(struct session *s, struct text_table *t);
 
 /* Show foreign text a screenful at a time; short text without a stop. */
 void page_text(struct session *s, const char *text, size_t n);

@@ -21,7 +21,6 @@
 #include "repl/session/session.h"
 #include "repl/term/signals.h"
 #include "repl/text/lexer.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <errno.h>
@@ -245,8 +244,8 @@ static bool wanted(const struct command_line *line, const struct jail_file *f)
 	return line->n ? is_meant(&line->words[0], f->path) : f->type != 'd';
 }
 
-static void add_file(
-	const struct session *s, struct table *t, const struct jail_file *f)
+static void add_file(const struct session *s, struct text_table *t,
+	const struct jail_file *f)
 {
 	char name[256], size[TEXT_HUMAN] = "", buf[64], status[80];
 	bool sparse = f->type == 'f' && f->blocks_bytes + 4096 < f->bytes;
@@ -256,13 +255,13 @@ static void add_file(
 		text_size(size, (uint64_t)f->bytes);
 	snprintf(status, sizeof(status), "%s%s",
 		status_words(s, f, buf, sizeof(buf)), sparse ? ", sparse" : "");
-	table_add(t, (const char *[]){name, size, status});
+	text_table_add(t, (const char *[]){name, size, status});
 }
 
 int files_list(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	struct table t = {.columns = 3, .right = 1 << 1};
+	struct text_table t = {.columns = 3, .right = 1 << 1};
 	struct jail_files files = {0};
 
 	if (jail_home_list(s->jail, &files, e) < 0)

@@ -17,24 +17,23 @@
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void add_command(struct table *t, const struct command *c)
+static void add_command(struct text_table *t, const struct command *c)
 {
 	char usage[64];
 
 	snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
-	table_add(t, (const char *[]){usage, c->help});
+	text_table_add(t, (const char *[]){usage, c->help});
 }
 
 static int help_one(struct session *s, const char *name, struct err *e)
 {
-	struct table t = {.columns = 2};
+	struct text_table t = {.columns = 2};
 	const struct command *c;
 
 	if (name[0] == ':')
@@ -53,7 +52,7 @@ int info_help(struct session *s, const struct command_line *line, struct err *e)
 		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
 		"searches, Alt-Enter begins a new line, Ctrl-C stops a cell, "
 		"three times ends it.";
-	struct table t = {.columns = 2}, last = {.columns = 1};
+	struct text_table t = {.columns = 2}, last = {.columns = 1};
 
 	if (line->n)
 		return help_one(s, line->words[0].s, e);
@@ -61,7 +60,7 @@ int info_help(struct session *s, const struct command_line *line, struct err *e)
 		if (config_allows_command(s->cfg, c->name))
 			add_command(&t, c);
 	page_table(s, &t);
-	table_add(&last, (const char *[]){more});
+	text_table_add(&last, (const char *[]){more});
 	page_table(s, &last);
 	return 0;
 }
@@ -69,7 +68,7 @@ int info_help(struct session *s, const struct command_line *line, struct err *e)
 int info_usage(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	struct table t = {.columns = 2};
+	struct text_table t = {.columns = 2};
 	struct jail_usage u;
 	char one[TEXT_HUMAN], two[TEXT_HUMAN] = "unknown", text[160];
 
@@ -80,26 +79,26 @@ int info_usage(
 		text_size(two, (uint64_t)u.memory_peak_bytes);
 	snprintf(text, sizeof(text), "%s, peak %s",
 		text_size(one, (uint64_t)u.memory_bytes), two);
-	table_add(&t, (const char *[]){"memory", text});
+	text_table_add(&t, (const char *[]){"memory", text});
 	snprintf(text, sizeof(text), "%d", u.processes);
-	table_add(&t, (const char *[]){"processes", text});
-	table_add(&t, (const char *[]){"CPU", text_time(one, u.cpu_ms)});
+	text_table_add(&t, (const char *[]){"processes", text});
+	text_table_add(&t, (const char *[]){"CPU", text_time(one, u.cpu_ms)});
 	snprintf(text, sizeof(text), "%s in %s",
 		text_size(one, (uint64_t)u.home_bytes),
 		text_count(two, sizeof(two), (uint64_t)u.home_files, "file",
 			NULL));
-	table_add(&t, (const char *[]){"home", text});
+	text_table_add(&t, (const char *[]){"home", text});
 	snprintf(text, sizeof(text), "%d, checkpoints %d", u.cells,
 		u.checkpoints);
-	table_add(&t, (const char *[]){"cells", text});
+	text_table_add(&t, (const char *[]){"cells", text});
 	text_time(one, u.up_ms / 1000 * 1000);
-	table_add(&t, (const char *[]){"session", one});
+	text_table_add(&t, (const char *[]){"session", one});
 	page_table(s, &t);
 	return 0;
 }
 
 /* One row of the answer: name TAB type TAB size TAB value. */
-static void add_variable(struct table *t, const char *row, size_t n)
+static void add_variable(struct text_table *t, const char *row, size_t n)
 {
 	char safe[4][400];
 
@@ -111,12 +110,12 @@ static void add_variable(struct table *t, const char *row, size_t n)
 		row += tab ? len + 1 : len;
 		n -= tab ? len + 1 : len;
 	}
-	table_add(t, (const char *[]){safe[0], safe[1], safe[2], safe[3]});
+	text_table_add(t, (const char *[]){safe[0], safe[1], safe[2], safe[3]});
 }
 
 int info_who(struct session *s, const struct command_line *line, struct err *e)
 {
-	struct table t = {.columns = 4, .right = 1 << 2, .cut = true};
+	struct text_table t = {.columns = 4, .right = 1 << 2, .cut = true};
 	auto_free char *answer = NULL;
 	size_t n;
 
@@ -221,7 +220,7 @@ int info_limits(
 {
 	static const char *const heads[] = {
 		"what", "limit", "used", "enforced by", "set in"};
-	struct table t = {.columns = 5};
+	struct text_table t = {.columns = 5};
 	struct jail_usage u = {0};
 	int r = jail_usage(s->jail, &u, e);
 	const int64_t uses[] = {
@@ -235,7 +234,7 @@ int info_limits(
 	(void)line;
 	if (r < 0)
 		return -1;
-	table_add(&t, heads);
+	text_table_add(&t, heads);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct config_key *key =
 			config_keys_find_full(rows[i].key);
@@ -252,8 +251,8 @@ int info_limits(
 			by = enforce_by((enum enforce_limit)rows[i].by,
 				u.by[rows[i].by]);
 		text_safe(set_in, sizeof(set_in), source, strlen(source));
-		table_add(&t, (const char *[]){
-				      rows[i].what, limit, used, by, set_in});
+		text_table_add(&t, (const char *[]){rows[i].what, limit, used,
+					   by, set_in});
 	}
 	page_table(s, &t);
 	return 0;

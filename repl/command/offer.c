@@ -19,7 +19,7 @@
 #include "repl/session/event.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,14 +55,14 @@ int offer_parse_answer(
 static void close_candidate(
 	const char *text, size_t start, struct complete_list *out)
 {
-	struct wide w = {0};
+	struct utf8_wide w = {0};
 	const char *item = out->items[0];
 
 	_Static_assert(sizeof(out->close) >= PYSCAN_CLOSER, "it fits");
-	if (wide_add_utf8(&w, text, start) == 0 &&
-		wide_add_utf8(&w, item, strlen(item)) == 0)
+	if (utf8_wide_decode(&w, text, start) == 0 &&
+		utf8_wide_decode(&w, item, strlen(item)) == 0)
 		pyscan_closer(w.s, w.n, out->close);
-	wide_free(&w);
+	utf8_wide_free(&w);
 }
 
 static int complete_python(struct session *s, const char *text, size_t cursor,

@@ -14,7 +14,6 @@
 #include "repl/term/terminal.h"
 #include "repl/text/layout.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <limits.h>
@@ -116,13 +115,13 @@ void page_text(struct session *s, const char *text, size_t n)
 	strbuf_free(&b);
 }
 
-void page_table(struct session *s, struct table *t)
+void page_table(struct session *s, struct text_table *t)
 {
 	struct strbuf b = {0};
 	int rows;
 
 	editor_size(s->editor, &rows, &t->width);
-	table_write(t, &b);
+	text_table_write(t, &b);
 	if (!b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);

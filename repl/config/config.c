@@ -68,8 +68,8 @@ void config_fini(struct config *cfg)
 	*cfg = (struct config){0};
 }
 
-/* Copy all values and sources. 0, or -1 with errno; the caller ends with
- * config_fini(to) either way. */
+/* Copy all values, and the sources of all but variables. 0, or -1 with errno;
+ * the caller ends with config_fini(to) either way. */
 static int copy(struct config *to, const struct config *from)
 {
 	*to = (struct config){0};
@@ -82,7 +82,7 @@ static int copy(struct config *to, const struct config *from)
 		if (!to->sources[i])
 			return -1;
 	}
-	return strlist_copy(&to->env_sources, &from->env_sources);
+	return 0;
 }
 
 /* The place of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
@@ -304,6 +304,21 @@ static bool may_set_variable(struct merge *m, const struct config_line *line,
 	return false;
 }
 
+/* Put a copy in the place of item `i`, or at the end if there is none. */
+static int put(struct strlist *l, size_t i, const char *s)
+{
+	char *copy;
+
+	if (i >= l->n)
+		return strlist_add(l, s);
+	copy = strdup(s);
+	if (!copy)
+		return -1;
+	free(l->items[i]);
+	l->items[i] = copy;
+	return 0;
+}
+
 /* python.env.NAME: each name is a key. */
 static void apply_variable(struct merge *m, const struct config_key *key,
 	const struct config_line *line, const char *value)
@@ -317,8 +332,8 @@ static void apply_variable(struct merge *m, const struct config_key *key,
 	if (asprintf(&text, "%s=%s", name, value) < 0)
 		text = NULL;
 	if (!text || strlist_add(&m->seen_env, name) < 0 ||
-		strlist_put(&m->cfg->env, at, text) < 0 ||
-		strlist_put(&m->cfg->env_sources, at, line->place) < 0)
+		put(&m->cfg->env, at, text) < 0 ||
+		put(&m->cfg->env_sources, at, line->place) < 0)
 		out_of_memory(m, line->place);
 }
 

@@ -14,7 +14,7 @@
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
+#include "repl/text/text.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -402,12 +402,12 @@ void options_print_help(FILE *f, int width)
 {
 	static const char last[] = "In a session, :help explains its commands. "
 				   "See also cellblock(1).";
-	struct table t = {.columns = 2, .width = width};
+	struct text_table t = {.columns = 2, .width = width};
 	struct strbuf b = {0};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		table_add(&t, forms[i]);
-	table_write(&t, &b);
+		text_table_add(&t, forms[i]);
+	text_table_write(&t, &b);
 	strbuf_puts(&b, "\n");
 	for (int i = 0; i < NRULES; i++) {
 		const struct rule *r = &rules[i];
@@ -417,12 +417,12 @@ void options_print_help(FILE *f, int width)
 			continue;
 		snprintf(option, sizeof(option), "  -%c, --%s%s%s", r->letter,
 			r->name, r->arg ? " " : "", r->arg ? r->arg : "");
-		table_add(&t, (const char *[]){option, r->help});
+		text_table_add(&t, (const char *[]){option, r->help});
 	}
 	t.below = 6;
-	table_write(&t, &b);
+	text_table_write(&t, &b);
 	strbuf_puts(&b, "\n");
-	table_wrap(&b, last, 0, width);
+	text_wrap(&b, last, 0, width);
 	if (!b.failed)
 		fputs(b.s, f);
 	strbuf_free(&b);

@@ -529,17 +529,28 @@ int config_value_copy(struct config *to, const struct config *from,
 	union config_value v = peek(from, key), copy = v;
 	int r = 0;
 
+	if (kinds[key->type].shape == LIST)
+		copy.list = (struct strlist){0};
+	for (size_t i = 0; kinds[key->type].shape == LIST && i < v.list.n; i++)
+		r |= strlist_add(&copy.list, v.list.items[i]);
 	if (kinds[key->type].shape == TEXT && v.text) {
 		copy.text = strdup(v.text);
 		r = copy.text ? 0 : -1;
 	}
-	if (kinds[key->type].shape == LIST)
-		r = strlist_copy(&copy.list, &v.list);
 	memcpy(field(to, key), &copy, kinds[key->type].bytes);
 	return r;
 }
 
 /* ---- compared ---- */
+
+/* True if `outer` has every item. */
+static bool is_within(const struct strlist *l, const struct strlist *outer)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strlist_has(outer, l->items[i]))
+			return false;
+	return true;
+}
 
 static bool is_same(const struct config_key *key, const union config_value *a,
 	const union config_value *b)
@@ -552,8 +563,8 @@ static bool is_same(const struct config_key *key, const union config_value *a,
 		return a->text && b->text ? !strcmp(a->text, b->text)
 					  : a->text == b->text;
 	case LIST:
-		return strlist_is_within(&a->list, &b->list) &&
-		       strlist_is_within(&b->list, &a->list);
+		return is_within(&a->list, &b->list) &&
+		       is_within(&b->list, &a->list);
 	}
 	return false;
 }
@@ -576,7 +587,7 @@ bool config_value_tightens(const struct config *base,
 	case TIGHTEN_RANK:
 		return word_of(key, n)->rank <= word_of(key, was)->rank;
 	case TIGHTEN_SUBSET:
-		return strlist_is_within(&v->list, &locked.list) ||
+		return is_within(&v->list, &locked.list) ||
 		       (key->type == CONFIG_NAMES &&
 			       strlist_has(&locked.list, "all"));
 	case TIGHTEN_NEVER:

@@ -102,11 +102,11 @@ static void list(struct view *v, const struct complete_list *c)
 /* Put `n` bytes of a candidate in place of [start, cursor). */
 static void replace(struct engine *en, size_t start, const char *s, size_t n)
 {
-	struct wide w = {0};
+	struct utf8_wide w = {0};
 
-	if (wide_add_utf8(&w, s, n) == 0 && engine_fits(en, w.s, w.n))
+	if (utf8_wide_decode(&w, s, n) == 0 && engine_fits(en, w.s, w.n))
 		engine_replace(en, start, engine_text(en).cursor, w.s, w.n);
-	wide_free(&w);
+	utf8_wide_free(&w);
 }
 
 /* Put the only candidate there, and close what it stands in. */
@@ -141,13 +141,13 @@ static void apply(struct editor *ed, const struct complete_list *c,
 void complete_key(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t n, before = wide_utf8_size(t.s, t.cursor);
+	size_t n, before = utf8_size(t.s, t.cursor);
 	struct complete_list c = {.start = before};
 	auto_free char *text = NULL;
 
 	if (!ed->complete)
 		return;
-	text = wide_to_utf8(t.s, t.n, &n);
+	text = utf8_from_wide(t.s, t.n, &n);
 	if (text && ed->complete(ed->ctx, text, n, before, &c) == 0 &&
 		c.count > 0 && c.start <= before)
 		apply(ed, &c, text, before);

@@ -25,7 +25,7 @@ void edit_begin(struct editor *ed)
 void edit_free(struct edit *e)
 {
 	undo_free(&e->undo);
-	wide_free(&e->killed);
+	utf8_wide_free(&e->killed);
 }
 
 /* Insert at the cursor, within the limit. */
@@ -229,16 +229,16 @@ static enum editor_result key_newline(struct editor *ed)
 	const wchar_t *indent = t.s + in.start;
 	bool tabs = in.n > 0 && indent[in.n - 1] == '\t';
 	size_t unit = tabs ? 1 : INDENT, n = in.n;
-	struct wide line = {0};
+	struct utf8_wide line = {0};
 
 	if (in.change < 0)
 		n = n >= unit ? n - unit : 0;
-	wide_add(&line, L"\n", 1);
-	wide_add(&line, indent, n);
+	utf8_wide_add(&line, L"\n", 1);
+	utf8_wide_add(&line, indent, n);
 	if (in.change > 0)
-		wide_add(&line, tabs ? L"\t" : L"    ", unit);
+		utf8_wide_add(&line, tabs ? L"\t" : L"    ", unit);
 	insert(ed, line.s, line.n);
-	wide_free(&line);
+	utf8_wide_free(&line);
 	return EDITOR_GO_ON;
 }
 
@@ -426,17 +426,17 @@ static const struct edit_command commands[256] = {
 static void keep_killed(
 	struct edit *e, const struct engine_text *t, size_t from, size_t to)
 {
-	struct wide now = {0};
+	struct utf8_wide now = {0};
 	bool more = commands[e->last_code].what == EDIT_KILL;
 
 	if (from == to)
 		return;
 	if (more && from == t->cursor)
-		wide_add(&now, e->killed.s, e->killed.n);
-	wide_add(&now, t->s + from, to - from);
+		utf8_wide_add(&now, e->killed.s, e->killed.n);
+	utf8_wide_add(&now, t->s + from, to - from);
 	if (more && from != t->cursor)
-		wide_add(&now, e->killed.s, e->killed.n);
-	wide_free(&e->killed);
+		utf8_wide_add(&now, e->killed.s, e->killed.n);
+	utf8_wide_free(&e->killed);
 	e->killed = now;
 }
 

@@ -92,7 +92,7 @@ void editor_close(struct editor *ed)
 	input_free(&ed->input);
 	edit_free(&ed->edit);
 	recall_free(&ed->recall);
-	wide_free(&ed->kept);
+	utf8_wide_free(&ed->kept);
 	free(ed);
 }
 
@@ -101,7 +101,7 @@ void editor_close(struct editor *ed)
 static enum editor_result cell_out(
 	struct editor *ed, const wchar_t *s, size_t n, char **cell, size_t *len)
 {
-	*cell = wide_to_utf8(s, edit_trim(s, n), len);
+	*cell = utf8_from_wide(s, edit_trim(s, n), len);
 	if (*cell)
 		return EDITOR_CELL;
 	err_set(ed->input.err, "editor: out of memory");
@@ -125,7 +125,7 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 		break;
 	case EDITOR_EVENT:
 		view_erase(&ed->view);
-		wide_set(&ed->kept, t.s, t.n);
+		utf8_wide_set(&ed->kept, t.s, t.n);
 		ed->kept_cursor = t.cursor;
 		break;
 	case EDITOR_GO_ON:
@@ -142,7 +142,7 @@ static enum editor_result read_drawn(
 	static const char paste_on[] = "\033[?2004h";
 	static const char paste_off[] = "\033[?2004l";
 	enum editor_result r = EDITOR_ERROR;
-	struct wide start = ed->kept;
+	struct utf8_wide start = ed->kept;
 	struct termios before;
 	int ran;
 
@@ -151,14 +151,14 @@ static enum editor_result read_drawn(
 		err_errno(e, "modes of the terminal");
 		return r;
 	}
-	ed->kept = (struct wide){0};
+	ed->kept = (struct utf8_wide){0};
 	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed);
 	recall_begin(ed);
 	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
 	ran = engine_run(ed->engine, start.s, start.n, ed->kept_cursor);
-	wide_free(&start);
+	utf8_wide_free(&start);
 	if (ran < 0)
 		err_set(e, "modes of the terminal");
 	else
@@ -182,7 +182,7 @@ static void say_too_long(struct editor *ed)
 }
 
 /* Lines up to the end of a cell, after those in `cell`. */
-static enum editor_result read_lines(struct editor *ed, struct wide *cell)
+static enum editor_result read_lines(struct editor *ed, struct utf8_wide *cell)
 {
 	enum editor_result r;
 	bool fits = true;
@@ -209,11 +209,11 @@ static enum editor_result read_lines(struct editor *ed, struct wide *cell)
 
 static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 {
-	struct wide text = ed->kept;
+	struct utf8_wide text = ed->kept;
 	enum editor_result r;
 	char rest[INPUT_QUEUE];
 
-	ed->kept = (struct wide){0};
+	ed->kept = (struct utf8_wide){0};
 	r = read_lines(ed, &text);
 	if (r == EDITOR_CELL) {
 		r = cell_out(ed, text.s, text.n, cell, n);
@@ -227,7 +227,7 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	} else if (r == EDITOR_EOF && ed->view.out_is_tty) {
 		view_write(&ed->view, "\n", 1);
 	}
-	wide_free(&text);
+	utf8_wide_free(&text);
 	return r;
 }
 
@@ -235,20 +235,20 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
  * came before any text. */
 static bool take_ahead(struct editor *ed)
 {
-	struct wide text = {0}, old = ed->kept;
+	struct utf8_wide text = {0}, old = ed->kept;
 	size_t at = old.n ? ed->kept_cursor : 0;
 	bool end = input_take_ahead(&ed->input, &text) && !old.n;
 
 	if (text.n) {
-		ed->kept = (struct wide){0};
+		ed->kept = (struct utf8_wide){0};
 		ed->kept_cursor = at + text.n;
-		wide_add(&ed->kept, old.s, at);
-		wide_add(&ed->kept, text.s, text.n);
+		utf8_wide_add(&ed->kept, old.s, at);
+		utf8_wide_add(&ed->kept, text.s, text.n);
 		if (old.n > at)
-			wide_add(&ed->kept, old.s + at, old.n - at);
-		wide_free(&old);
+			utf8_wide_add(&ed->kept, old.s + at, old.n - at);
+		utf8_wide_free(&old);
 	}
-	wide_free(&text);
+	utf8_wide_free(&text);
 	return end;
 }
 

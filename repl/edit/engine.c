@@ -196,18 +196,18 @@ void engine_move(struct engine *en, size_t to)
 int engine_replace(
 	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n)
 {
-	struct wide copy = {0};
+	struct utf8_wide copy = {0};
 	int r = 0;
 
 	/* libedit wants a NUL; `s` may lie in the buffer that changes. */
-	if (wide_set(&copy, s, n) < 0)
+	if (utf8_wide_set(&copy, s, n) < 0)
 		return -1;
 	engine_move(en, to);
 	if (to > from)
 		el_deletestr(en->el, (int)(to - from));
 	if (n)
 		r = el_winsertstr(en->el, copy.s);
-	wide_free(&copy);
+	utf8_wide_free(&copy);
 	return r;
 }
 
@@ -224,5 +224,5 @@ bool engine_fits(const struct engine *en, const wchar_t *s, size_t n)
 	struct engine_text t = engine_text(en);
 
 	return (t.n + n) * 4 <= en->max_bytes ||
-	       wide_utf8_size(t.s, t.n) + wide_utf8_size(s, n) <= en->max_bytes;
+	       utf8_size(t.s, t.n) + utf8_size(s, n) <= en->max_bytes;
 }

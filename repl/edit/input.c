@@ -34,7 +34,7 @@ void input_init(struct input *in, int fd, size_t max_bytes,
 
 void input_free(struct input *in)
 {
-	wide_free(&in->paste);
+	utf8_wide_free(&in->paste);
 	strbuf_free(&in->ahead);
 }
 
@@ -118,7 +118,8 @@ static enum editor_result fill(struct input *in, int timeout_ms)
 /* A pasted character; more of them than a cell may have are not kept. */
 static void add_pasted(struct input *in, wchar_t c)
 {
-	if (in->paste.n >= in->max_bytes || wide_add(&in->paste, &c, 1) < 0)
+	if (in->paste.n >= in->max_bytes ||
+		utf8_wide_add(&in->paste, &c, 1) < 0)
 		in->paste_cut = true;
 }
 
@@ -144,7 +145,7 @@ enum editor_result input_key(struct input *in, struct key *key)
 		if (key->code == KEY_PASTE_TEXT) {
 			add_pasted(in, key->c);
 		} else if (key->code == KEY_PASTE_BEGIN) {
-			wide_free(&in->paste);
+			utf8_wide_free(&in->paste);
 			in->paste_cut = false;
 		} else {
 			return EDITOR_GO_ON;
@@ -152,7 +153,8 @@ enum editor_result input_key(struct input *in, struct key *key)
 	}
 }
 
-enum editor_result input_line(struct input *in, struct wide *cell, bool *fits)
+enum editor_result input_line(
+	struct input *in, struct utf8_wide *cell, bool *fits)
 {
 	enum editor_result r;
 
@@ -162,7 +164,7 @@ enum editor_result input_line(struct input *in, struct wide *cell, bool *fits)
 
 			if (cell->n >= in->max_bytes)
 				*fits = false;
-			if (c && *fits && wide_add(cell, &c, 1) < 0) {
+			if (c && *fits && utf8_wide_add(cell, &c, 1) < 0) {
 				err_set(in->err, "out of memory");
 				return EDITOR_ERROR;
 			}
@@ -229,7 +231,7 @@ int input_add_ahead(struct input *in, const char *s, size_t n)
 }
 
 /* One key of that text. */
-static void add_typed(struct wide *text, const struct key *k)
+static void add_typed(struct utf8_wide *text, const struct key *k)
 {
 	wchar_t c = k->c;
 
@@ -243,12 +245,12 @@ static void add_typed(struct wide *text, const struct key *k)
 	else if (k->code == '\t')
 		c = '\t';
 	if (c)
-		wide_add(text, &c, 1);
+		utf8_wide_add(text, &c, 1);
 }
 
 /* The bytes came in pieces, and a key may lie in two of them: they are decoded
  * only now. */
-bool input_take_ahead(struct input *in, struct wide *text)
+bool input_take_ahead(struct input *in, struct utf8_wide *text)
 {
 	struct key out[KEYS_OUT_MAX];
 	struct keys keys;

@@ -25,7 +25,7 @@
 #include "repl/term/keys.h"
 #include "repl/text/layout.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 static inline bool edit_is_word(wchar_t c)
 {
@@ -39,10 +39,10 @@ static inline bool edit_is_word(wchar_t c)
 
 struct undo_edit {
 	size_t at;
-	struct wide removed; /* the characters that were there */
-	size_t inserted;     /* how many characters replaced them */
-	size_t cursor;	     /* where the cursor was before */
-	bool typed;	     /* letters of one word are undone together */
+	struct utf8_wide removed; /* the characters that were there */
+	size_t inserted;	  /* how many characters replaced them */
+	size_t cursor;		  /* where the cursor was before */
+	bool typed;		  /* letters of one word are undone together */
 };
 
 /* All zero is an empty text without a past. */
@@ -50,7 +50,7 @@ struct undo {
 	struct undo_edit edits[UNDO_MAX];
 	size_t n;
 	size_t chars;
-	struct wide now;
+	struct utf8_wide now;
 	size_t cursor;
 };
 
@@ -79,7 +79,7 @@ struct engine_text {
 struct view {
 	int out;
 	bool out_is_tty, colour;
-	struct wide prompt, prompt2;
+	struct utf8_wide prompt, prompt2;
 	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
 
 	/* the cell on the screen */
@@ -96,8 +96,8 @@ struct view {
 	size_t colours_cap;
 
 	/* lines read plainly */
-	const struct wide *asked; /* the last prompt written; NULL: none */
-	bool covered;		  /* something was printed below it since */
+	const struct utf8_wide *asked; /* the last prompt written; NULL: none */
+	bool covered; /* something was printed below it since */
 };
 
 /* 0, or -1 (no memory). */
@@ -122,7 +122,8 @@ void view_clear_screen(struct view *v);
 /* Print above the cell, or below a plain prompt. */
 void view_print(struct view *v, const char *s, size_t n);
 /* Write a plain prompt, and the text that the cell begins with (or NULL). */
-void view_ask(struct view *v, const struct wide *prompt, const struct wide *t);
+void view_ask(struct view *v, const struct utf8_wide *prompt,
+	const struct utf8_wide *t);
 /* Write the prompt again if something covers it. */
 void view_ask_again(struct view *v);
 /* No plain prompt is waiting for an answer. */
@@ -153,8 +154,8 @@ struct input {
 	struct keys keys;
 	struct key ready[KEYS_OUT_MAX];
 	int ready_at, ready_end;
-	struct wide paste; /* the last one */
-	bool paste_cut;	   /* it was too long and is refused */
+	struct utf8_wide paste; /* the last one */
+	bool paste_cut;		/* it was too long and is refused */
 
 	struct input_watch watch[EDITOR_WATCH_MAX];
 	bool interrupted;
@@ -170,7 +171,8 @@ void input_begin(struct input *in, bool plain, struct err *e);
 enum editor_result input_key(struct input *in, struct key *key);
 /* Append a line, its end included: EDITOR_GO_ON; any other result ends the
  * read. *fits becomes false when the cell is too long. */
-enum editor_result input_line(struct input *in, struct wide *cell, bool *fits);
+enum editor_result input_line(
+	struct input *in, struct utf8_wide *cell, bool *fits);
 /* Whether the key just read came in the middle of a burst. */
 bool input_is_burst(const struct input *in);
 /* End the read as Ctrl-C does. */
@@ -180,7 +182,7 @@ size_t input_take(struct input *in, char *buf, size_t max);
 /* Bytes that were typed elsewhere, for input_take_ahead(). 0, or -1. */
 int input_add_ahead(struct input *in, const char *s, size_t n);
 /* Append the text typed ahead. True if Ctrl-D came before any text. */
-bool input_take_ahead(struct input *in, struct wide *text);
+bool input_take_ahead(struct input *in, struct utf8_wide *text);
 int input_watch(struct input *in, int fd, int (*cb)(void *ctx), void *ctx);
 void input_unwatch(struct input *in, int fd);
 
@@ -215,12 +217,12 @@ bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
 struct recall {
 	struct history *history; /* borrowed; NULL: none */
 	size_t entry;		 /* shown; its count: the person's own text */
-	struct wide draft;	 /* that text, while an entry is shown */
+	struct utf8_wide draft;	 /* that text, while an entry is shown */
 	bool recalled;		 /* the text began as an entry */
 
 	bool searching;
-	struct wide pattern;
-	struct wide old; /* the text before the search */
+	struct utf8_wide pattern;
+	struct utf8_wide old; /* the text before the search */
 	size_t old_cursor;
 	size_t found; /* the entry that matched */
 };
@@ -229,7 +231,7 @@ struct recall {
 
 struct edit {
 	struct undo undo;
-	struct wide killed;
+	struct utf8_wide killed;
 	struct key key; /* the one being handled */
 	int last_code;	/* of the one before */
 	int goal;	/* the column that Up and Down keep to */
@@ -253,7 +255,7 @@ struct editor {
 
 	bool reading;
 	enum editor_result result; /* of the drawn read under way */
-	struct wide kept;	   /* text for the next read to begin with */
+	struct utf8_wide kept;	   /* text for the next read to begin with */
 	size_t kept_cursor;
 };
 

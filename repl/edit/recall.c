@@ -29,37 +29,38 @@ void recall_begin(struct editor *ed)
 	ed->recall.entry = NO_ENTRY;
 	ed->recall.recalled = false;
 	ed->recall.searching = false;
-	wide_free(&ed->recall.draft);
+	utf8_wide_free(&ed->recall.draft);
 }
 
 void recall_free(struct recall *re)
 {
-	wide_free(&re->draft);
-	wide_free(&re->pattern);
-	wide_free(&re->old);
+	utf8_wide_free(&re->draft);
+	utf8_wide_free(&re->pattern);
+	utf8_wide_free(&re->old);
 }
 
 static void show_entry(struct editor *ed, size_t entry, size_t cursor)
 {
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
-	struct wide text = {0};
+	struct utf8_wide text = {0};
 	const char *s;
 	size_t n;
 
 	if (re->entry == NO_ENTRY)
-		wide_set(&re->draft, t.s, t.n);
+		utf8_wide_set(&re->draft, t.s, t.n);
 	s = history_get(re->history, entry, &n);
-	if (!s || wide_add_utf8(&text, s, n) < 0)
+	if (!s || utf8_wide_decode(&text, s, n) < 0)
 		return;
 	re->entry = entry;
 	re->recalled = true;
 	engine_set(
 		ed->engine, text.s, text.n, cursor < text.n ? cursor : text.n);
-	wide_free(&text);
+	utf8_wide_free(&text);
 }
 
-static void show_own(struct editor *ed, const struct wide *text, size_t cursor)
+static void show_own(
+	struct editor *ed, const struct utf8_wide *text, size_t cursor)
 {
 	ed->recall.entry = NO_ENTRY;
 	ed->recall.recalled = false;
@@ -97,7 +98,7 @@ static void search_step(struct editor *ed, size_t before)
 {
 	struct recall *re = &ed->recall;
 	size_t n, len, hit = NO_ENTRY;
-	auto_free char *s = wide_to_utf8(re->pattern.s, re->pattern.n, &n);
+	auto_free char *s = utf8_from_wide(re->pattern.s, re->pattern.n, &n);
 	const char *entry, *match;
 
 	if (!s)
@@ -121,7 +122,7 @@ enum editor_result recall_search(struct editor *ed)
 
 	if (!re->history)
 		return EDITOR_GO_ON;
-	wide_set(&re->old, t.s, t.n);
+	utf8_wide_set(&re->old, t.s, t.n);
 	re->old_cursor = t.cursor;
 	re->pattern.n = 0;
 	re->found = entries(re);
@@ -139,7 +140,7 @@ bool recall_search_key(struct editor *ed, const struct key *key)
 	switch (key->code) {
 	case KEY_TEXT:
 		if (re->pattern.n < SEARCH_MAX)
-			wide_add(&re->pattern, &key->c, 1);
+			utf8_wide_add(&re->pattern, &key->c, 1);
 		/* The entry shown may match the longer pattern, too. */
 		search_step(ed, re->found + (re->found < entries(re)));
 		return true;
@@ -156,6 +157,6 @@ bool recall_search_key(struct editor *ed, const struct key *key)
 	re->searching = false;
 	if (key->code == CTRL('C') || key->code == CTRL('G'))
 		show_own(ed, &re->old, re->old_cursor);
-	wide_free(&re->old);
+	utf8_wide_free(&re->old);
 	return key->code == CTRL('C') || key->code == CTRL('G');
 }

@@ -14,7 +14,7 @@
 static void undo_drop_oldest(struct undo *u)
 {
 	u->chars -= u->edits[0].removed.n;
-	wide_free(&u->edits[0].removed);
+	utf8_wide_free(&u->edits[0].removed);
 	memmove(u->edits, u->edits + 1, --u->n * sizeof(*u->edits));
 }
 
@@ -33,8 +33,8 @@ static int undo_push(struct undo *u, struct undo_edit *e, size_t removed)
 {
 	if (removed > UNDO_CHARS_MAX)
 		return -1;
-	if (wide_set(&e->removed, removed ? u->now.s + e->at : NULL, removed) <
-		0)
+	if (utf8_wide_set(&e->removed, removed ? u->now.s + e->at : NULL,
+		    removed) < 0)
 		return -1;
 	while (u->n &&
 		(u->n == UNDO_MAX || u->chars + removed > UNDO_CHARS_MAX))
@@ -46,7 +46,7 @@ static int undo_push(struct undo *u, struct undo_edit *e, size_t removed)
 
 int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
 {
-	const struct wide *old = &u->now;
+	const struct utf8_wide *old = &u->now;
 	struct undo_edit e = {.cursor = u->cursor};
 	size_t tail = 0, least = n < old->n ? n : old->n;
 
@@ -63,29 +63,29 @@ int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor)
 	if (!undo_merge(u, &e, e.typed ? s[e.at] : 0) &&
 		undo_push(u, &e, old->n - tail - e.at) < 0)
 		return -1;
-	return wide_set(&u->now, s, n);
+	return utf8_wide_set(&u->now, s, n);
 }
 
 bool undo_pop(struct undo *u)
 {
 	struct undo_edit *e = u->n ? &u->edits[u->n - 1] : NULL;
-	struct wide t = {0};
+	struct utf8_wide t = {0};
 	size_t rest;
 
 	if (!e)
 		return false;
 	rest = e->at + e->inserted;
-	if (wide_add(&t, u->now.s, e->at) < 0 ||
-		wide_add(&t, e->removed.s, e->removed.n) < 0 ||
-		wide_add(&t, u->now.s + rest, u->now.n - rest) < 0) {
-		wide_free(&t);
+	if (utf8_wide_add(&t, u->now.s, e->at) < 0 ||
+		utf8_wide_add(&t, e->removed.s, e->removed.n) < 0 ||
+		utf8_wide_add(&t, u->now.s + rest, u->now.n - rest) < 0) {
+		utf8_wide_free(&t);
 		return false;
 	}
-	wide_free(&u->now);
+	utf8_wide_free(&u->now);
 	u->now = t;
 	u->cursor = e->cursor;
 	u->chars -= e->removed.n;
-	wide_free(&e->removed);
+	utf8_wide_free(&e->removed);
 	u->n--;
 	return true;
 }
@@ -94,6 +94,6 @@ void undo_free(struct undo *u)
 {
 	while (u->n)
 		undo_drop_oldest(u);
-	wide_free(&u->now);
+	utf8_wide_free(&u->now);
 	u->cursor = 0;
 }

@@ -42,15 +42,15 @@ static const char *const sgr[] = {
 int view_set_prompts(struct view *v, const char *prompt, const char *prompt2)
 {
 	v->prompt.n = v->prompt2.n = 0;
-	if (wide_add_utf8(&v->prompt, prompt, strlen(prompt)) < 0)
+	if (utf8_wide_decode(&v->prompt, prompt, strlen(prompt)) < 0)
 		return -1;
-	return wide_add_utf8(&v->prompt2, prompt2, strlen(prompt2));
+	return utf8_wide_decode(&v->prompt2, prompt2, strlen(prompt2));
 }
 
 void view_free(struct view *v)
 {
-	wide_free(&v->prompt);
-	wide_free(&v->prompt2);
+	utf8_wide_free(&v->prompt);
+	utf8_wide_free(&v->prompt2);
 	layout_free(&v->layout);
 	strbuf_free(&v->frame);
 	free(v->widths);
@@ -92,7 +92,7 @@ void view_status(struct view *v, const char *fmt, ...)
 /* Write as many characters as `limit` columns hold (b NULL: none); the columns
  * they take. */
 static int add_glyphs(
-	struct strbuf *b, const struct wide *text, int limit, int cols)
+	struct strbuf *b, const struct utf8_wide *text, int limit, int cols)
 {
 	struct layout_glyph g;
 	int col = 0;
@@ -109,7 +109,7 @@ static int add_glyphs(
 }
 
 /* A prompt takes at most half of the width, and is cut there. */
-static int prompt_width(const struct view *v, const struct wide *prompt)
+static int prompt_width(const struct view *v, const struct utf8_wide *prompt)
 {
 	return add_glyphs(NULL, prompt, v->cols / 2, v->cols);
 }
@@ -155,15 +155,15 @@ static void add_row(const struct view *v, struct strbuf *b,
 /* The line of ours below the cell; its columns. */
 static int add_status(const struct view *v, struct strbuf *b)
 {
-	struct wide line = {0};
+	struct utf8_wide line = {0};
 	int col;
 
-	wide_add_utf8(&line, v->status, strlen(v->status));
+	utf8_wide_decode(&line, v->status, strlen(v->status));
 	add_sgr(v, b, SGR_STATUS);
 	col = add_glyphs(b, &line, v->cols - 1, v->cols);
 	add_sgr(v, b, SGR_END);
 	strbuf_puts(b, "\033[K");
-	wide_free(&line);
+	utf8_wide_free(&line);
 	return col;
 }
 
@@ -395,7 +395,7 @@ void view_print(struct view *v, const char *s, size_t n)
 	v->covered = v->asked != NULL;
 }
 
-static void add_plain_prompt(struct strbuf *b, const struct wide *prompt)
+static void add_plain_prompt(struct strbuf *b, const struct utf8_wide *prompt)
 {
 	char one[4];
 
@@ -405,7 +405,8 @@ static void add_plain_prompt(struct strbuf *b, const struct wide *prompt)
 
 /* One write, or the terminal's echo would get between prompt and text. The
  * person can only add to this text. */
-void view_ask(struct view *v, const struct wide *prompt, const struct wide *t)
+void view_ask(struct view *v, const struct utf8_wide *prompt,
+	const struct utf8_wide *t)
 {
 	struct strbuf b = {0};
 

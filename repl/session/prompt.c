@@ -24,7 +24,6 @@
 #include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 #include "screen.h"
 #include "session.h"
@@ -90,8 +89,8 @@ static void banner(struct session *s, const char *limited)
 		text_time(wall, l->cell_wall_ms),
 		text_size(home, (uint64_t)l->home_bytes));
 	editor_size(s->editor, &rows, &columns);
-	table_wrap(&b, first, 0, columns);
-	table_wrap(&b, second, 0, columns);
+	text_wrap(&b, first, 0, columns);
+	text_wrap(&b, second, 0, columns);
 	if (!b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);

@@ -20,7 +20,6 @@
 #include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <ctype.h>
@@ -174,7 +173,7 @@ static void ask(const struct session *s, const char *text)
 	int rows, columns;
 
 	editor_size(s->editor, &rows, &columns);
-	table_wrap(&folded, text, 0, columns);
+	text_wrap(&folded, text, 0, columns);
 	if (folded.n) /* the answer stands behind it */
 		add_returning(&b, folded.s, folded.n - 1);
 	if (b.n && !b.failed)

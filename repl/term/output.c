@@ -15,7 +15,6 @@
 
 #include "jail/base/err.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 #include "repl/text/utf8.h"
 
@@ -358,7 +357,7 @@ static void fold(
 	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));
 
 	memcpy(line + n, "]", 2);
-	table_wrap(b, line, at, l->columns);
+	text_wrap(b, line, at, l->columns);
 }
 
 void output_frame(

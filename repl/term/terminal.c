@@ -16,7 +16,6 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/text/strbuf.h"
-#include "repl/text/table.h"
 #include "repl/text/text.h"
 
 #include <errno.h>
@@ -173,7 +172,7 @@ void terminal_print_line(FILE *f, const char *line)
 	struct strbuf b = {0};
 
 	strbuf_add(&b, line, hang);
-	table_wrap(&b, line + hang, (int)hang, terminal_columns(fileno(f)));
+	text_wrap(&b, line + hang, (int)hang, terminal_columns(fileno(f)));
 	if (!b.failed)
 		fputs(b.s, f);
 	strbuf_free(&b);

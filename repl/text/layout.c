@@ -62,30 +62,21 @@ void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
 		glyph_set(g, c == '\t' ? " " : "?");
 }
 
-static struct layout_row *row_new(struct layout *l, size_t at, int col)
+static struct layout_row *row_new(
+	struct layout *l, size_t at, int col, bool prompt)
 {
 	if (array_grow(&l->rows, l->n, sizeof(*l->rows)) < 0)
 		return NULL;
 	l->rows[l->n] = (struct layout_row){
-		.start = at, .end = at, .width = col, .prompt = col >= 0};
+		.start = at, .end = at, .width = col, .prompt = prompt};
 	return &l->rows[l->n++];
-}
-
-/* A row that goes on where the one before was full: no prompt. */
-static struct layout_row *row_wrap(struct layout *l, size_t at)
-{
-	struct layout_row *r = row_new(l, at, 0);
-
-	if (r)
-		r->prompt = false;
-	return r;
 }
 
 static struct layout_row *layout_cursor(
 	struct layout *l, struct layout_row *r, size_t at, int cols)
 {
 	if (r->width >= cols)
-		r = row_wrap(l, at);
+		r = row_new(l, at, 0, false);
 	if (!r)
 		return NULL;
 	l->cursor_row = l->n - 1;
@@ -100,12 +91,12 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 	struct layout_glyph g;
 
 	l->n = 0;
-	r = row_new(l, 0, shape->prompt);
+	r = row_new(l, 0, shape->prompt, true);
 	for (size_t i = 0; r && i <= n; i++) {
 		if (i < n && s[i] != '\n') {
 			layout_glyph(s[i], r->width, shape->cols, &g);
 			if (r->width + g.width > shape->cols) {
-				r = row_wrap(l, i);
+				r = row_new(l, i, 0, false);
 				layout_glyph(s[i], 0, shape->cols, &g);
 			}
 		}
@@ -114,7 +105,7 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 		if (!r || i == n)
 			break;
 		if (s[i] == '\n') {
-			r = row_new(l, i + 1, shape->prompt2);
+			r = row_new(l, i + 1, shape->prompt2, true);
 			continue;
 		}
 		/* The cursor may have moved a mark to a row of its own. */
@@ -143,15 +134,14 @@ static int take_columns(const char **s, size_t n, int room)
 	struct layout_glyph g;
 	int col = 0;
 
-	while (*s < end) {
+	for (const char *p = *s; p < end; *s = p) {
 		uint32_t c;
-		int len = utf8_get(*s, (size_t)(end - *s), &c);
 
-		layout_glyph(len > 0 ? (wchar_t)c : UTF8_BAD, col, INT_MAX, &g);
+		utf8_next(&p, end, &c);
+		layout_glyph((wchar_t)c, col, INT_MAX, &g);
 		if (g.width > room - col)
 			break;
 		col += g.width;
-		*s += len > 0 ? len : 1;
 	}
 	return col;
 }

@@ -5,8 +5,11 @@
 #ifndef REPL_TEXT_STRLIST_H
 #define REPL_TEXT_STRLIST_H
 
+#include "jail/base/array.h"
+
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Owned strings. All zero is empty. */
 struct strlist {
@@ -15,21 +18,33 @@ struct strlist {
 };
 
 /* Append a copy. 0, or -1 with errno. */
-int strlist_add(struct strlist *l, const char *s);
+static inline int strlist_add(struct strlist *l, const char *s)
+{
+	if (array_grow(&l->items, l->n, sizeof(*l->items)) < 0)
+		return -1;
+	l->items[l->n] = strdup(s);
+	if (!l->items[l->n])
+		return -1;
+	l->n++;
+	return 0;
+}
 
-/* Put a copy in the place of item `i`, or at the end if there is none. */
-int strlist_put(struct strlist *l, size_t i, const char *s);
+static inline bool strlist_has(const struct strlist *l, const char *s)
+{
+	size_t i = 0;
 
-bool strlist_has(const struct strlist *l, const char *s);
-
-/* True if `outer` has every item. */
-bool strlist_is_within(const struct strlist *l, const struct strlist *outer);
-
-/* Copy into `to`, which is overwritten. 0, or -1 with errno; the caller ends
- * with strlist_fini() either way. */
-int strlist_copy(struct strlist *to, const struct strlist *from);
+	while (i < l->n && strcmp(l->items[i], s) != 0)
+		i++;
+	return i < l->n;
+}
 
 /* Free the items; the list is empty. */
-void strlist_fini(struct strlist *l);
+static inline void strlist_fini(struct strlist *l)
+{
+	while (l->n)
+		free(l->items[--l->n]);
+	free(l->items);
+	l->items = NULL;
+}
 
 #endif

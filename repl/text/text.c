@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.c - text for people: foreign text made harmless, sizes, times, counts
+ * text.c - text for people: foreign text made harmless, numbers, tables
  *
  * Runs in:   the front end
  * Trusts:    no text: a guest chooses the names of files and variables, the
@@ -9,13 +9,14 @@
  */
 #include "text.h"
 
+#include "jail/base/array.h"
 #include "layout.h"
 #include "strbuf.h"
 #include "utf8.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Write to `out` how one character, or one invalid byte, is shown. Returns the
@@ -127,6 +128,18 @@ void text_lines(struct strbuf *b, const char *text, size_t n)
 	}
 }
 
+/* Write tenths of a unit, without the decimal if `whole`. */
+static const char *show_tenths(char buf[static TEXT_HUMAN], uint64_t tenths,
+	bool whole, const char *unit)
+{
+	if (whole)
+		snprintf(buf, TEXT_HUMAN, "%" PRIu64 " %s", tenths / 10, unit);
+	else
+		snprintf(buf, TEXT_HUMAN, "%" PRIu64 ".%" PRIu64 " %s",
+			tenths / 10, tenths % 10, unit);
+	return buf;
+}
+
 const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 {
 	static const char *const units[] = {
@@ -137,11 +150,9 @@ const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 	while (unit < 6 && bytes >> (10 * (unit + 1)))
 		unit++;
 	shift = 10 * unit;
-	if (!(bytes & ((UINT64_C(1) << shift) - 1))) {
-		snprintf(buf, TEXT_HUMAN, "%" PRIu64 " %s", bytes >> shift,
-			units[unit]);
-		return buf;
-	}
+	if (!(bytes & ((UINT64_C(1) << shift) - 1)))
+		return show_tenths(
+			buf, (bytes >> shift) * 10, true, units[unit]);
 	/* Ten times the value, rounded. The unit below keeps the product of
 	 * the largest number in 64 bits. */
 	tenths = ((bytes >> (shift - 10)) * 10 + 512) >> 10;
@@ -149,53 +160,280 @@ const char *text_size(char buf[static TEXT_HUMAN], uint64_t bytes)
 		tenths = 10;
 		unit++;
 	}
-	snprintf(buf, TEXT_HUMAN, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10,
-		tenths % 10, units[unit]);
-	return buf;
+	return show_tenths(buf, tenths, false, units[unit]);
 }
 
 const char *text_time(char buf[static TEXT_HUMAN], int64_t ms)
 {
-	static const struct {
-		int64_t ms;
+	static const struct unit {
+		uint64_t ms;
 		const char *name;
 	} units[] = {{3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
-	enum { UNITS = sizeof(units) / sizeof(*units) };
-	int64_t v = ms < 0 ? 0 : ms, tenths;
-	int near = 0;
+	const struct unit *near = units, *last = units + 3;
+	uint64_t v = ms < 0 ? 0 : (uint64_t)ms;
 
-	while (near < UNITS - 1 && v < units[near].ms)
+	while (near < last && v < near->ms)
 		near++;
-	for (int i = near; i < UNITS; i++) {
-		int64_t whole = v / units[i].ms, rest = v % units[i].ms;
+	for (const struct unit *u = near; u <= last; u++) {
+		uint64_t whole = v / u->ms, rest = v % u->ms;
 
-		if (i > near && whole >= 600)
+		if (u > near && whole >= 600)
 			break;
-		if (rest == 0) {
-			snprintf(buf, TEXT_HUMAN, "%" PRId64 " %s", whole,
-				units[i].name);
-			return buf;
-		}
-		if (rest * 10 % units[i].ms == 0) {
-			snprintf(buf, TEXT_HUMAN, "%" PRId64 ".%" PRId64 " %s",
-				whole, rest * 10 / units[i].ms, units[i].name);
-			return buf;
-		}
+		if (rest * 10 % u->ms == 0)
+			return show_tenths(buf, whole * 10 + rest * 10 / u->ms,
+				rest == 0, u->name);
 	}
-	tenths =
-		v / units[near].ms * 10 +
-		(v % units[near].ms * 10 + units[near].ms / 2) / units[near].ms;
-	snprintf(buf, TEXT_HUMAN, "%" PRId64 ".%" PRId64 " %s", tenths / 10,
-		tenths % 10, units[near].name);
-	return buf;
+	return show_tenths(buf,
+		v / near->ms * 10 +
+			(v % near->ms * 10 + near->ms / 2) / near->ms,
+		false, near->name);
 }
 
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many)
 {
-	bool s = n != 1 && !many;
-
 	snprintf(buf, size, "%" PRIu64 " %s%s", n, n != 1 && many ? many : one,
-		s ? "s" : "");
+		n != 1 && !many ? "s" : "");
 	return buf;
+}
+
+/* ---- tables ---- */
+
+#define GAP 2
+#define INDENT 2
+/* A last cell is text: it stays beside the others when it has this many
+ * columns. */
+#define TEXT_MIN 24
+/* A cell longer than this, and than half of the terminal, does not widen its
+ * column: the next cell goes to the next line. */
+#define CELL_MIN 16
+
+struct place {
+	int at, width;
+	bool below; /* begins a line */
+};
+
+static int columns_of(const char *s)
+{
+	return layout_columns(s, strlen(s));
+}
+
+/* Cells of a row and its note. */
+static size_t stride(const struct text_table *t)
+{
+	return (size_t)t->columns + 1;
+}
+
+void text_table_add(struct text_table *t, const char *const *cells)
+{
+	for (int i = 0; i <= t->columns && !t->failed; i++) {
+		bool empty = i == t->columns || !cells[i];
+		char *copy = strdup(empty ? "" : cells[i]);
+
+		t->failed = !copy ||
+			    array_grow(&t->cells, t->n, sizeof(*t->cells)) < 0;
+		if (t->failed)
+			free(copy);
+		else
+			t->cells[t->n++] = copy;
+	}
+}
+
+void text_table_note(struct text_table *t, const char *text)
+{
+	if (t->failed || !t->n || !text)
+		return;
+	free(t->cells[t->n - 1]);
+	t->cells[t->n - 1] = strdup(text);
+	t->failed = !t->cells[t->n - 1];
+}
+
+static int widest(const struct text_table *t, int column, int cap)
+{
+	int width = 0;
+
+	for (size_t i = (size_t)column; i < t->n; i += stride(t)) {
+		int w = columns_of(t->cells[i]);
+
+		if (w <= cap && w > width)
+			width = w;
+	}
+	return width;
+}
+
+static int column_below(const struct text_table *t)
+{
+	return t->below ? t->below : INDENT;
+}
+
+static void place_columns(const struct text_table *t, struct place *p)
+{
+	int cap = t->width ? t->width / 2 : 2 * TEXT_MIN, x = 0;
+
+	cap = cap > CELL_MIN ? cap : CELL_MIN;
+	for (int i = 0; i < t->columns; i++) {
+		bool last = i + 1 == t->columns;
+		int width = widest(t, i, last ? 1 << 20 : cap);
+		int need = last && width > TEXT_MIN ? TEXT_MIN : width;
+		bool below = i > 0 && t->width && x + need > t->width;
+
+		x = below ? column_below(t) : x;
+		p[i] = (struct place){.at = x, .width = width, .below = below};
+		x += width + GAP;
+	}
+}
+
+static void blanks(struct strbuf *b, int n)
+{
+	strbuf_printf(b, "%*s", n > 0 ? n : 0, "");
+}
+
+/* Bytes of a word and of the dot after it: no line begins with a dot. */
+static size_t word_length(const char *s)
+{
+	static const char dot[] = " ·";
+	size_t n = strcspn(s, " ");
+
+	if (!strncmp(s + n, dot, sizeof(dot) - 1) &&
+		strchr(" ", s[n + sizeof(dot) - 1]))
+		n += sizeof(dot) - 1;
+	return n;
+}
+
+void text_wrap(struct strbuf *b, const char *text, int at, int width)
+{
+	int x = at;
+
+	for (const char *p = text; *p;) {
+		int gap = (int)strspn(p, " ");
+		size_t n = word_length(p + gap);
+		int w = layout_columns(p + gap, n);
+
+		if (x > at && width && x + gap + w > width) {
+			strbuf_puts(b, "\n");
+			blanks(b, at);
+			x = at;
+			gap = 0;
+		}
+		p += strspn(p, " ");
+		blanks(b, gap);
+		strbuf_add(b, p, n);
+		x += gap + w;
+		p += n;
+	}
+	strbuf_puts(b, "\n");
+}
+
+/* Columns of the longest word, which no line may break. */
+static int longest_word(const char *s)
+{
+	int longest = 0;
+
+	while (*s) {
+		size_t n = strcspn(s, " ");
+		int w = layout_columns(s, n);
+
+		longest = w > longest ? w : longest;
+		s += n + (s[n] == ' ');
+	}
+	return longest;
+}
+
+/* Write the start of `s` that fits into `room` columns, with dots if cut. */
+static void put_cut(struct strbuf *b, const char *s, int room)
+{
+	size_t all = strlen(s), n = layout_fit(s, all, room);
+
+	if (n < all) {
+		n = layout_fit(s, all, room - 1);
+		while (n && s[n - 1] == ' ')
+			n--;
+	}
+	strbuf_add(b, s, n);
+	strbuf_puts(b, n < all ? "…" : "");
+}
+
+/* The cursor is at column `x`; the cell belongs at column `at`. */
+static void write_last(const struct text_table *t, struct strbuf *b,
+	const char *cell, int x, int at)
+{
+	if (t->cut && t->width) {
+		blanks(b, at - x);
+		put_cut(b, cell, t->width - at);
+		strbuf_puts(b, "\n");
+		return;
+	}
+	if (t->width && at > column_below(t) &&
+		longest_word(cell) > t->width - at) {
+		strbuf_puts(b, x ? "\n" : "");
+		x = 0;
+		at = column_below(t) + INDENT;
+	}
+	blanks(b, at - x);
+	text_wrap(b, cell, at, t->width);
+}
+
+static void write_row(const struct text_table *t, const struct place *p,
+	char *const *cells, struct strbuf *b)
+{
+	bool below = false;
+	int x = 0;
+
+	for (int i = 0; i < t->columns; i++) {
+		int width = columns_of(cells[i]), at = p[i].at;
+
+		below |= p[i].below;
+		if (!cells[i][0])
+			continue;
+		if (x && i + 1 < t->columns && t->width &&
+			at + width > t->width) {
+			at = column_below(t);
+			below = true;
+		}
+		if (x && (below || x > at - GAP)) {
+			strbuf_puts(b, "\n");
+			x = 0;
+		}
+		below = false;
+		if (t->right >> i & 1 && width < p[i].width)
+			at += p[i].width - width;
+		if (i + 1 == t->columns) {
+			write_last(t, b, cells[i], x, at);
+			return;
+		}
+		blanks(b, at - x);
+		strbuf_puts(b, cells[i]);
+		x = at + width;
+	}
+	strbuf_puts(b, "\n");
+}
+
+static void write_note(struct strbuf *b, const char *note)
+{
+	while (*note) {
+		size_t n = strcspn(note, "\n");
+
+		blanks(b, 2 * INDENT);
+		strbuf_add(b, note, n);
+		strbuf_puts(b, "\n");
+		note += n + (note[n] == '\n');
+	}
+}
+
+void text_table_write(struct text_table *t, struct strbuf *b)
+{
+	struct place places[TEXT_COLUMNS_MAX];
+
+	if (!t->failed)
+		place_columns(t, places);
+	for (size_t i = 0; !t->failed && i < t->n; i += stride(t)) {
+		write_row(t, places, t->cells + i, b);
+		write_note(b, t->cells[i + (size_t)t->columns]);
+	}
+	b->failed |= t->failed;
+	for (size_t i = 0; i < t->n; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	t->cells = NULL;
+	t->n = 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.h - text for people: foreign text made harmless, sizes, times, counts
+ * text.h - text for people: foreign text made harmless, numbers, tables
  *
- * Pure. Only the columns of a tab depend on the locale.
+ * Pure. Only the columns of a character depend on the locale.
  */
 #ifndef REPL_TEXT_TEXT_H
 #define REPL_TEXT_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +39,38 @@ const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
  * NULL. Returns `buf`. */
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many);
+
+#define TEXT_COLUMNS_MAX 5
+
+/* Rows of cells, laid out for a terminal of any width. A column that does not
+ * fit beside the others goes below them, indented; no word is broken. The cells
+ * are safe for a terminal. Caller's storage; the caller fills the first part,
+ * all else is zero. */
+struct text_table {
+	int width;	/* of the terminal; 0: no terminal, nothing folds */
+	int columns;	/* at most TEXT_COLUMNS_MAX */
+	unsigned right; /* bit i: column i is aligned to the right */
+	bool cut;	/* cut a last cell that is too long; else wrap it */
+	int below;	/* indent of cells that go below; 0: the usual */
+
+	char **cells; /* owned; the last of each row is its note */
+	size_t n;
+	bool failed;
+};
+
+/* Add a row: as many cells as there are columns, copied; NULL is empty. */
+void text_table_add(struct text_table *t, const char *const *cells);
+
+/* Put lines below the last row, indented but not folded, so that a person can
+ * copy them. NULL or "": none. */
+void text_table_note(struct text_table *t, const char *text);
+
+/* Write the rows and free them. */
+void text_table_write(struct text_table *t, struct strbuf *b);
+
+/* Write `text` and a newline in lines of at most `width` columns (0: one
+ * line). The cursor is at column `at`, where every line begins. No line begins
+ * with the dot that joins two parts. */
+void text_wrap(struct strbuf *b, const char *text, int at, int width);
 
 #endif

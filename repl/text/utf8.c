@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * utf8.c - the one decoder of UTF-8
+ * utf8.c - the one decoder of UTF-8, and wide strings
  *
  * Runs in:   the front end
  * Trusts:    nothing: any byte may come
@@ -8,7 +8,10 @@
  */
 #include "utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "jail/base/array.h"
 
 int utf8_get(const void *bytes, size_t n, uint32_t *c)
 {
@@ -46,6 +49,16 @@ int utf8_get(const void *bytes, size_t n, uint32_t *c)
 	return need;
 }
 
+bool utf8_next(const char **s, const char *end, uint32_t *c)
+{
+	int len = utf8_get(*s, (size_t)(end - *s), c);
+
+	if (len <= 0)
+		*c = UTF8_BAD;
+	*s += len > 0 ? len : 1;
+	return len > 0;
+}
+
 static bool is_character(uint32_t c)
 {
 	return c <= 0x10FFFF && (c < 0xD800 || c >= 0xE000);
@@ -79,16 +92,12 @@ size_t utf8_start(const char *s, size_t at)
 
 size_t utf8_count(const char *s, size_t n)
 {
+	const char *end = s + n;
 	size_t count = 0;
 	uint32_t c;
 
-	for (; n; count++) {
-		int len = utf8_get(s, n, &c);
-
-		len = len > 0 ? len : 1;
-		s += len;
-		n -= (size_t)len;
-	}
+	for (; s < end; count++)
+		utf8_next(&s, end, &c);
 	return count;
 }
 
@@ -99,16 +108,13 @@ static bool is_control(uint32_t c)
 
 bool utf8_is_text(const char *s, size_t n, const char *controls)
 {
-	while (n) {
-		uint32_t c;
-		int len = utf8_get(s, n, &c);
+	const char *end = s + n;
+	uint32_t c;
 
-		if (len <= 0 ||
-			(is_control(c) && (!*s || !strchr(controls, *s))))
+	while (s < end)
+		if (!utf8_next(&s, end, &c) ||
+			(is_control(c) && (!c || !strchr(controls, (int)c))))
 			return false;
-		s += len;
-		n -= (size_t)len;
-	}
 	return true;
 }
 
@@ -152,14 +158,80 @@ bool utf8_is_visible(uint32_t c)
 
 bool utf8_is_visible_text(const char *s, size_t n)
 {
-	while (n) {
-		uint32_t c;
-		int len = utf8_get(s, n, &c);
+	const char *end = s + n;
+	uint32_t c;
 
-		if (len <= 0 || !utf8_is_visible(c))
+	while (s < end)
+		if (!utf8_next(&s, end, &c) || !utf8_is_visible(c))
 			return false;
-		s += len;
-		n -= (size_t)len;
-	}
 	return true;
+}
+
+/* ---- wide strings ---- */
+
+/* Room for `n` characters and a NUL. */
+static int reserve(struct utf8_wide *t, size_t n)
+{
+	return array_reserve(&t->s, &t->cap, n + 1, sizeof(*t->s));
+}
+
+int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n)
+{
+	if (reserve(t, t->n + n) < 0)
+		return -1;
+	if (n)
+		wmemcpy(t->s + t->n, s, n);
+	t->n += n;
+	t->s[t->n] = 0;
+	return 0;
+}
+
+int utf8_wide_set(struct utf8_wide *t, const wchar_t *s, size_t n)
+{
+	t->n = 0;
+	return utf8_wide_add(t, s, n);
+}
+
+int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n)
+{
+	const char *end = s + n;
+	uint32_t c;
+
+	if (reserve(t, t->n + n) < 0)
+		return -1;
+	while (s < end) {
+		utf8_next(&s, end, &c);
+		t->s[t->n++] = (wchar_t)c;
+	}
+	t->s[t->n] = 0;
+	return 0;
+}
+
+void utf8_wide_free(struct utf8_wide *t)
+{
+	free(t->s);
+	*t = (struct utf8_wide){0};
+}
+
+size_t utf8_size(const wchar_t *s, size_t n)
+{
+	size_t size = 0;
+	char out[4];
+
+	for (size_t i = 0; i < n; i++)
+		size += utf8_put((uint32_t)s[i], out);
+	return size;
+}
+
+char *utf8_from_wide(const wchar_t *s, size_t n, size_t *len)
+{
+	char *out = malloc(utf8_size(s, n) + 4);
+
+	if (!out)
+		return NULL;
+	*len = 0;
+	for (size_t i = 0; i < n; i++)
+		*len += utf8_put((uint32_t)s[i], out + *len);
+	out[*len] = 0;
+	return out;
 }

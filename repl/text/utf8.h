@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * utf8.h - UTF-8 in and out, and which characters a person can see
+ * utf8.h - UTF-8, wide characters, and which of them a person can see
  *
  * Independent of the locale and the environment.
  */
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <wchar.h>
 
 /* Stands for bytes that are no character. */
 #define UTF8_BAD 0xFFFD
@@ -18,6 +19,10 @@
  * and *c; 0 when the bytes begin a character that is cut short; -1 when they
  * cannot (overlong, surrogate, stray). */
 int utf8_get(const void *s, size_t n, uint32_t *c);
+
+/* Decode the character at *s, which is before `end`, and step over it. False,
+ * and *c is UTF8_BAD, for one byte that is no character. */
+bool utf8_next(const char **s, const char *end, uint32_t *c);
 
 /* Encode one character, or UTF8_BAD if `c` is none. Returns the bytes
  * written. */
@@ -49,5 +54,30 @@ bool utf8_is_visible(uint32_t c);
 
 /* True of `n` bytes that are valid and hold such characters alone. */
 bool utf8_is_visible_text(const char *s, size_t n);
+
+/* A growing string of wide characters. All zero is empty; `s` is
+ * NUL-terminated once set. */
+struct utf8_wide {
+	wchar_t *s;
+	size_t n;
+	size_t cap;
+};
+
+/* Replace the contents by, or append, `n` characters. 0, or -1 (ENOMEM). */
+int utf8_wide_set(struct utf8_wide *t, const wchar_t *s, size_t n);
+int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n);
+
+/* Append UTF-8; each byte that is not valid becomes UTF8_BAD. 0, or -1. */
+int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n);
+
+/* Release the memory; the text is empty and usable again. */
+void utf8_wide_free(struct utf8_wide *t);
+
+/* Bytes that `n` characters take in UTF-8. */
+size_t utf8_size(const wchar_t *s, size_t n);
+
+/* `n` characters as a new NUL-terminated UTF-8 string (caller frees) of *len
+ * bytes; NULL when there is no memory. */
+char *utf8_from_wide(const wchar_t *s, size_t n, size_t *len);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "repl/term/keys.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include "repl/edit/parts.h"
 #include "repl/text/layout.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +23,7 @@ static void check(int ok)
 }
 
 static void try_layout(
-	const struct wide *t, size_t cursor, int cols, int prompt)
+	const struct utf8_wide *t, size_t cursor, int cols, int prompt)
 {
 	struct layout_shape shape = {
 		.cols = cols, .prompt = prompt, .prompt2 = prompt / 2};
@@ -43,7 +43,7 @@ static void try_layout(
 }
 
 /* The text grows character by character, then all of it is taken back. */
-static void try_undo(const struct wide *t)
+static void try_undo(const struct utf8_wide *t)
 {
 	struct undo u = {0};
 	size_t n = t->n < 300 ? t->n : 300;
@@ -59,14 +59,14 @@ static void try_undo(const struct wide *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct wide t = {0};
+	struct utf8_wide t = {0};
 	int cols;
 
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (size < 4)
 		return 0;
 	cols = 1 + data[0] + (data[1] & 1) * 256;
-	wide_add_utf8(&t, (const char *)data + 4, size - 4);
+	utf8_wide_decode(&t, (const char *)data + 4, size - 4);
 	try_layout(&t, t.n ? data[3] * 7919u % (t.n + 1) : 0, cols,
 		data[2] % cols);
 	for (size_t at = 0; at < t.n;) {
@@ -77,6 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at = next;
 	}
 	try_undo(&t);
-	wide_free(&t);
+	utf8_wide_free(&t);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "repl/command/command.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
-#include "repl/text/wide.h"
+#include "repl/text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,20 +70,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* Copies of the exact size, so that reading past the end is seen. */
 	char *bytes = malloc(size + 1);
-	struct wide text = {0};
+	struct utf8_wide text = {0};
 	wchar_t *cell;
 
 	memcpy(bytes, data, size);
 	bytes[size] = 0;
 	try_words(bytes, size);
 	coding_check((const char *)data, size, "script", NULL);
-	wide_add_utf8(&text, bytes, size);
+	utf8_wide_decode(&text, bytes, size);
 	cell = malloc((text.n + 1) * sizeof(*cell));
 	wmemcpy(cell, text.s, text.n);
 	cell = reallocarray(cell, text.n ? text.n : 1, sizeof(*cell));
 	try_cell(cell, text.n);
 	free(cell);
-	wide_free(&text);
+	utf8_wide_free(&text);
 	free(bytes);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * test_table.c - columns that fit, fold, wrap and are cut
  */
-#include "repl/text/table.h"
+#include "repl/text/text.h"
 
 #include "repl/text/strbuf.h"
 
@@ -22,16 +22,16 @@ static const char *const people[][3] = {
 	{"Łukasiewicz", "7", ""},
 };
 
-static void expect(struct table t, const char *want)
+static void expect(struct text_table t, const char *want)
 {
 	struct strbuf b = {0};
 
 	t.columns = 3;
 	t.right = 1 << 1;
 	for (size_t i = 0; i < sizeof(people) / sizeof(people[0]); i++)
-		table_add(&t, people[i]);
-	table_note(&t, "a note that is never wrapped\nnor joined");
-	table_write(&t, &b);
+		text_table_add(&t, people[i]);
+	text_table_note(&t, "a note that is never wrapped\nnor joined");
+	text_table_write(&t, &b);
 	assert_string_equal(b.s, want);
 	strbuf_free(&b);
 }
@@ -39,7 +39,7 @@ static void expect(struct table t, const char *want)
 static void columns_are_as_wide_as_what_is_in_them(void **state)
 {
 	(void)state;
-	expect((struct table){.width = 0},
+	expect((struct text_table){.width = 0},
 		"name         age  what they do\n"
 		"Ada           36  writes programs for an engine\n"
 		"Łukasiewicz    7\n"
@@ -50,7 +50,7 @@ static void columns_are_as_wide_as_what_is_in_them(void **state)
 static void a_last_cell_is_wrapped_at_words(void **state)
 {
 	(void)state;
-	expect((struct table){.width = 42},
+	expect((struct text_table){.width = 42},
 		"name         age  what they do\n"
 		"Ada           36  writes programs for an\n"
 		"                  engine\n"
@@ -62,7 +62,7 @@ static void a_last_cell_is_wrapped_at_words(void **state)
 static void or_cut(void **state)
 {
 	(void)state;
-	expect((struct table){.width = 42, .cut = true},
+	expect((struct text_table){.width = 42, .cut = true},
 		"name         age  what they do\n"
 		"Ada           36  writes programs for an…\n"
 		"Łukasiewicz    7\n"
@@ -73,37 +73,40 @@ static void or_cut(void **state)
 static void what_does_not_fit_goes_below(void **state)
 {
 	(void)state;
-	expect((struct table){.width = 20}, "name         age\n"
-					    "  what they do\n"
-					    "Ada           36\n"
-					    "  writes programs\n"
-					    "  for an engine\n"
-					    "Łukasiewicz    7\n"
-					    "    a note that is never wrapped\n"
-					    "    nor joined\n");
-	expect((struct table){.width = 14}, "name\n"
-					    "  age\n"
-					    "  what they do\n"
-					    "Ada\n"
-					    "   36\n"
-					    "  writes\n"
-					    "  programs for\n"
-					    "  an engine\n"
-					    "Łukasiewicz\n"
-					    "    7\n"
-					    "    a note that is never wrapped\n"
-					    "    nor joined\n");
+	expect((struct text_table){.width = 20},
+		"name         age\n"
+		"  what they do\n"
+		"Ada           36\n"
+		"  writes programs\n"
+		"  for an engine\n"
+		"Łukasiewicz    7\n"
+		"    a note that is never wrapped\n"
+		"    nor joined\n");
+	expect((struct text_table){.width = 14},
+		"name\n"
+		"  age\n"
+		"  what they do\n"
+		"Ada\n"
+		"   36\n"
+		"  writes\n"
+		"  programs for\n"
+		"  an engine\n"
+		"Łukasiewicz\n"
+		"    7\n"
+		"    a note that is never wrapped\n"
+		"    nor joined\n");
 }
 
 static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
 {
-	struct table t = {.columns = 2, .width = 40};
+	struct text_table t = {.columns = 2, .width = 40};
 	struct strbuf b = {0};
 
 	(void)state;
-	table_add(&t, (const char *[]){"short", "1"});
-	table_add(&t, (const char *[]){"much-longer-than-half-of-it", "2"});
-	table_write(&t, &b);
+	text_table_add(&t, (const char *[]){"short", "1"});
+	text_table_add(
+		&t, (const char *[]){"much-longer-than-half-of-it", "2"});
+	text_table_write(&t, &b);
 	assert_string_equal(b.s, "short  1\n"
 				 "much-longer-than-half-of-it\n"
 				 "       2\n");
@@ -112,15 +115,16 @@ static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
 
 static void a_cell_without_room_goes_below_too(void **state)
 {
-	struct table t = {.columns = 3, .width = 30, .below = 4};
+	struct text_table t = {.columns = 3, .width = 30, .below = 4};
 	struct strbuf b = {0};
 
 	(void)state;
-	table_add(&t, (const char *[]){"kernel", "Linux 6.1", "yes"});
-	table_add(&t, (const char *[]){"files", "mounts, as they are", ""});
-	table_add(&t,
+	text_table_add(&t, (const char *[]){"kernel", "Linux 6.1", "yes"});
+	text_table_add(
+		&t, (const char *[]){"files", "mounts, as they are", ""});
+	text_table_add(&t,
 		(const char *[]){"system calls", "3 instructions more", "no"});
-	table_write(&t, &b);
+	text_table_write(&t, &b);
 	assert_string_equal(b.s, "kernel        Linux 6.1  yes\n"
 				 "files\n"
 				 "    mounts, as they are\n"
@@ -131,14 +135,14 @@ static void a_cell_without_room_goes_below_too(void **state)
 
 static void a_word_without_room_has_a_line_to_itself(void **state)
 {
-	struct table t = {.columns = 2, .width = 40};
+	struct text_table t = {.columns = 2, .width = 40};
 	struct strbuf b = {0};
 
 	(void)state;
-	table_add(&t, (const char *[]){"a limit", "built in"});
-	table_add(&t, (const char *[]){"another",
-			      "/etc/cellblock/groups/students.conf:4"});
-	table_write(&t, &b);
+	text_table_add(&t, (const char *[]){"a limit", "built in"});
+	text_table_add(&t, (const char *[]){"another",
+				   "/etc/cellblock/groups/students.conf:4"});
+	text_table_write(&t, &b);
 	assert_string_equal(b.s, "a limit  built in\n"
 				 "another\n"
 				 "    /etc/cellblock/groups/students.conf:4\n");
@@ -150,7 +154,7 @@ static void no_line_begins_with_a_dot(void **state)
 	struct strbuf b = {0};
 
 	(void)state;
-	table_wrap(&b, "one · two · three  3 · ·x four ·", 2, 12);
+	text_wrap(&b, "one · two · three  3 · ·x four ·", 2, 12);
 	assert_string_equal(b.s, "one ·\n  two ·\n  three  3 ·\n  ·x four ·\n");
 	strbuf_free(&b);
 }
@@ -159,14 +163,15 @@ static void no_width_and_no_text_break_it(void **state)
 {
 	(void)state;
 	for (int width = 0; width < 100; width++) {
-		struct table t = {.columns = 3, .width = width};
+		struct text_table t = {.columns = 3, .width = width};
 		struct strbuf b = {0};
 
 		t.cut = width & 1;
-		table_add(&t, (const char *[]){NULL, NULL, NULL});
-		table_add(&t, (const char *[]){"漢字漢字", " ", "漢 字 漢字"});
-		table_add(&t, (const char *[]){"", "x", "  a  b  "});
-		table_write(&t, &b);
+		text_table_add(&t, (const char *[]){NULL, NULL, NULL});
+		text_table_add(
+			&t, (const char *[]){"漢字漢字", " ", "漢 字 漢字"});
+		text_table_add(&t, (const char *[]){"", "x", "  a  b  "});
+		text_table_write(&t, &b);
 		assert_false(b.failed);
 		assert_non_null(strstr(b.s, "漢字漢字"));
 		strbuf_free(&b);
