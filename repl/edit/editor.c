@@ -256,17 +256,13 @@ enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e)
 {
 	bool plain = editor_is_plain(ed);
-	enum editor_result r;
 
 	*cell = NULL;
 	*n = 0;
 	if (take_ahead(ed))
 		return EDITOR_EOF;
 	input_begin(&ed->input, plain, e);
-	ed->reading = true;
-	r = plain ? read_plain(ed, cell, n) : read_drawn(ed, cell, n, e);
-	ed->reading = false;
-	return r;
+	return plain ? read_plain(ed, cell, n) : read_drawn(ed, cell, n, e);
 }
 
 /* ---- for the caller, mostly between reads ---- */
@@ -298,8 +294,7 @@ void editor_resized(struct editor *ed)
 
 void editor_interrupt(struct editor *ed)
 {
-	if (ed->reading)
-		input_interrupt(&ed->input);
+	input_interrupt(&ed->input);
 }
 
 bool editor_is_plain(struct editor *ed)

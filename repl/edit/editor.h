@@ -84,8 +84,8 @@ int editor_prefill(struct editor *ed, const char *s, size_t n);
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx);
 void editor_unwatch_fd(struct editor *ed, int fd);
 
-/* For a watcher: the terminal has another size; SIGINT has come, which gives
- * up the text as Ctrl-C does. */
+/* For a watcher, while a cell is read: the terminal has another size; SIGINT
+ * has come, which gives up the text as Ctrl-C does. */
 void editor_resized(struct editor *ed);
 void editor_interrupt(struct editor *ed);
 

@@ -253,7 +253,6 @@ struct editor {
 		struct complete_list *out);
 	void *ctx; /* of both */
 
-	bool reading;
 	enum editor_result result; /* of the drawn read under way */
 	struct utf8_wide kept;	   /* text for the next read to begin with */
 	size_t kept_cursor;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The editor as a person sees it on the screen. Its parts have unit tests."""
 import re
+import signal
 
 import pytest
 
@@ -425,6 +426,27 @@ def test_each_key_scrolls_the_pager_once(cb):
     s.type("G")
     s.wait_prompt()
     assert s.screen.shown()[-2:] == ["59", ">>>"]
+
+
+def test_an_interrupt_closes_one_page_and_not_the_next(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(30): print(i)")
+    for _ in range(2):
+        s.type(":out\r")
+        s.expect(r"^8\n-- more: Space, Enter, q --$")
+        s.process.send_signal(signal.SIGINT)
+        s.wait_prompt()
+        s.type("\x0c")
+        s.wait_prompt()
+
+
+def test_a_signal_at_the_pager_ends_the_session_with_its_status(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(30): print(i)")
+    s.type(":out\r")
+    s.expect(r"^8\n-- more: Space, Enter, q --$")
+    s.process.send_signal(signal.SIGTERM)
+    assert s.wait_exit() == 128 + signal.SIGTERM
 
 
 def test_text_that_is_shown_again_has_expanded_tabs_and_no_colours(session):
