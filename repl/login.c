@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * login.c - whether somebody came in from outside, and what they asked for
+ * login.c - what somebody who comes in from outside asked for
  *
  * Runs in:   front end, before the command line is looked at
  * Trusts:    argv[0] and the number of arguments, which sshd, login and su
@@ -9,16 +9,16 @@
  *
  * sshd starts the account's shell as "-name" for a session and as "name", "-c",
  * COMMAND for everything else, ForceCommand included: then COMMAND is what the
- * administrator wrote, and what the person asked for is in
- * SSH_ORIGINAL_COMMAND. Where the shell is some other one and ForceCommand
- * names us, we are started by that shell, so with no arguments at all, or with
- * --login, which says it even when the person asked for nothing.
+ * administrator wrote, and the person's request is in SSH_ORIGINAL_COMMAND.
+ * Where ForceCommand names us and the account has another shell, that shell
+ * starts us: without arguments, or with --login, which marks a login even when
+ * the person asked for nothing.
  *
  * "-c CODE" typed at another shell looks the same as sshd's, so the password
- * entry decides: an account whose shell is this program has no other shell to
- * type it at. SSH_CONNECTION would prove nothing, since it stays set in
- * everything started from an ssh session, and cron and su start shells without
- * it. Being wrong makes a run stricter, never looser.
+ * entry decides: an account whose shell is this program has no other shell
+ * where somebody could type it. SSH_CONNECTION would prove nothing, since it
+ * stays set in everything started from an ssh session, and cron and su start
+ * shells without it. Being wrong makes a run stricter, never looser.
  */
 #include "login.h"
 
@@ -54,7 +54,7 @@ static bool word_is(const char *s, size_t n, const char *word)
 	return strlen(word) == n && !memcmp(s, word, n);
 }
 
-/* ForceCommand named us, and our account's shell, us again, is to run it. */
+/* Whether ForceCommand names us where we are the account's shell, too. */
 static bool names_ourselves(const char *command)
 {
 	const char *base;
@@ -217,7 +217,7 @@ static bool is_address(const char *s)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:%- ")];
 }
 
-/* Of all that no-color.org allows. */
+/* no-color.org allows any value; this is the usual one. */
 static bool is_one(const char *s)
 {
 	return !strcmp(s, "1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * login.h - whether somebody came in from outside, and what they asked for
+ * login.h - what somebody who comes in from outside asked for
  */
 #ifndef REPL_LOGIN_H
 #define REPL_LOGIN_H

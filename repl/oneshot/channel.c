@@ -4,11 +4,11 @@
  *
  * Runs in:   front end, while a program runs
  * Holds:     at most CHANNEL_BYTES that have been read and not yet written
- * Trusts:    nothing in the bytes, which it does not look at
+ * Trusts:    nothing: the bytes are not looked at
  *
- * The caller's descriptors may be blocking, and that flag is shared with
- * whoever else has them, so it is left alone: no more is written to them at a
- * time than poll(2) has promised room for.
+ * The caller's descriptors may be blocking. Other processes share that flag, so
+ * it stays as it is: one write is never larger than the room that poll(2)
+ * promises.
  */
 #include "channel.h"
 
@@ -78,7 +78,7 @@ void channel_poll(const struct channel *c, struct pollfd p[static 2])
 		.fd = over ? -1 : c->to, .events = (short)(c->n ? POLLOUT : 0)};
 }
 
-/* The other side takes nothing any more. */
+/* Nothing can be written any more. */
 static void broken(struct channel *c, int error)
 {
 	c->to_error = error;
@@ -92,8 +92,8 @@ static ssize_t write_some(struct channel *c)
 
 	if (c->to_socket)
 		return send(c->to, p, c->n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* A pipe that is writable has room for PIPE_BUF, a terminal for less:
-	 * it says so with room for 256. */
+	/* A writable pipe has room for PIPE_BUF, a writable terminal only for
+	 * 256. */
 	if (c->to_terminal && c->n > 256)
 		return write(c->to, p, 256);
 	return write(c->to, p, c->n < PIPE_BUF ? c->n : PIPE_BUF);
@@ -125,7 +125,7 @@ static void at_end(struct channel *c)
 		end_to(c);
 }
 
-/* 1: done, or nothing to do now; 0: copy instead. */
+/* 1: done, or nothing to do now; 0: the caller must copy. */
 static int move_spliced(struct channel *c)
 {
 	ssize_t n;
@@ -144,8 +144,8 @@ static int move_spliced(struct channel *c)
 		broken(c, EPIPE);
 		return 1;
 	}
-	/* EAGAIN may be either end: a copy finds out which. EINVAL and the
-	 * like: these two cannot be spliced. */
+	/* EAGAIN may come from either end; a copy finds out which. Other
+	 * errors, such as EINVAL: these two cannot be spliced. */
 	if (errno != EAGAIN && errno != EINTR)
 		c->copies = true;
 	return 0;

@@ -17,7 +17,7 @@
 
 /* Caller's storage. */
 struct channel {
-	int from, to; /* -1: that end is done with */
+	int from, to; /* -1: that end is closed */
 	bool own_from, own_to;
 	bool copies; /* splice(2) does not work here */
 	bool to_socket, to_terminal;

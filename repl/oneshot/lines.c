@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines.c - a terminal that is not only ours
+ * lines.c - a terminal that another program may read, too
  *
  * Runs in:   front end, while a program runs whose output goes elsewhere
- * Trusts:    nothing: the modes of the tty are what the program made them
+ * Trusts:    nothing: the program sets the modes of the tty
  * Leaves:    the terminal to whoever has changed its modes
  */
 #include "lines.h"
@@ -29,13 +29,13 @@ static bool has_lines(int fd, tcflag_t flags)
 	return tcgetattr(fd, &now) == 0 && (now.c_lflag & flags) == flags;
 }
 
-/* Whether nobody else reads keys of it just now. */
+/* Whether nobody else is reading keys from the terminal. */
 static bool is_free(const struct terminal *t)
 {
 	return terminal_is_in_front(t) && has_lines(t->in, ICANON);
 }
 
-/* The terminal is ours while the tty is not one for lines. */
+/* Take the terminal while the program wants keys, not lines. */
 static void follow(struct lines *l)
 {
 	bool lines = has_lines(l->relay->tty, ICANON | ECHO);
@@ -63,7 +63,7 @@ void lines_poll(const struct lines *l, struct pollfd *p)
 	*p = (struct pollfd){.fd = reads ? l->term->in : -1, .events = POLLIN};
 }
 
-/* The terminal has echoed the line, and the tty will again. */
+/* Note the echo that the tty will repeat: the terminal has shown it. */
 static void note_echo(struct lines *l, const char *s, size_t n)
 {
 	l->echo_n = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lines.h - a terminal that is not only ours
+ * lines.h - a terminal that another program may read, too
  *
- * "cellblock prog.py | less": less draws on the terminal and reads its keys. So
- * while standard output goes elsewhere the terminal keeps its modes, and lines
- * are what is read of it. Only while the program wants keys, or no echo, is it
- * taken, as it is all the time where output goes there.
+ * In "cellblock prog.py | less", less draws on the terminal and reads its keys.
+ * So while standard output goes elsewhere, the terminal keeps its modes and is
+ * read line by line. It is put into raw mode only while the program wants
+ * single keys, or no echo.
  */
 #ifndef REPL_ONESHOT_LINES_H
 #define REPL_ONESHOT_LINES_H
@@ -24,11 +24,11 @@ struct terminal;
 struct lines {
 	struct terminal *term; /* borrowed, as below; NULL: off */
 	struct relay *relay;
-	char echo[2 * LINES_READ]; /* that the jail's tty owes for a line */
+	char echo[2 * LINES_READ]; /* what the jail's tty will echo */
 	size_t echo_n;
 };
 
-/* Whether the terminal may be another program's, too. */
+/* Whether another program may read the terminal, too. */
 bool lines_are_wanted(const struct terminal *t);
 
 /* Begin, with the tty that the relay has. */
@@ -40,8 +40,8 @@ void lines_poll(const struct lines *l, struct pollfd *p);
 /* Read the line that poll(2) found. */
 void lines_move(struct lines *l, const struct pollfd *p);
 
-/* What the tty says is about to be shown: follow its modes, and find the echo
- * that the terminal has shown already: *n bytes of `buf`, NULL for none. */
+/* Before bytes of the tty are shown: follow its modes, and find the echo that
+ * the terminal has shown already: *n bytes of `buf`, NULL for none. */
 const char *lines_said(
 	struct lines *l, const char *buf, size_t size, size_t *n);
 

@@ -5,7 +5,7 @@
  * Runs in:   front end, confined
  * Holds:     our ends of the program's pipes, and the master of its tty
  * Trusts:    the warden for how it ended
- * Leaves:    the caller's descriptors as they were; the program never had them
+ * Leaves:    the caller's descriptors as they were: the program never has them
  *
  * Standard output and standard error belong to the program: nothing of ours
  * goes to the first, and to the second only lines that begin "cellblock: ".
@@ -64,14 +64,15 @@ struct program {
 	struct err why; /* it could not be run, or not to its end */
 };
 
-/* What Python is told a program is; a file is told by its name. */
+/* Python's argv[0] for each mode: "" stands for the file's own name, NULL for
+ * a mode that runs no program. */
 static const char *const sources[] = {
 	[OPTIONS_FILE] = "",
 	[OPTIONS_CODE] = "-c",
 	[OPTIONS_MODULE] = "-m",
 	[OPTIONS_CELL] = "-e",
 	[OPTIONS_STDIN] = "-",
-	[OPTIONS_VERSION] = NULL,
+	[OPTIONS_VERSION] = NULL, /* the last mode */
 };
 
 bool program_is_wanted(const struct options *opt)
@@ -123,7 +124,7 @@ static void say_nothing(void *arg, const char *line)
 	(void)line;
 }
 
-/* Before the program an error is the end, and main.c says it. */
+/* An error before the program starts ends the run; main.c prints it. */
 static void refuse_start(void *arg, const struct err *e)
 {
 	struct program *p = arg;
@@ -174,12 +175,12 @@ static int upload_all(struct program *p, struct err *e)
 			&t, o->uploads[i].from, o->uploads[i].to);
 	if (r == 0)
 		return 0;
-	p->cancelled = !p->why.msg[0]; /* whatever else it is, is said */
+	p->cancelled = !p->why.msg[0]; /* every other failure has a message */
 	*e = p->why;
 	return err_kind_set(e, ERR_USAGE); /* as python3 has it */
 }
 
-/* A result that has nowhere to go is known before it is computed. */
+/* Find out before the program runs whether its results can be written. */
 static int check_targets(struct program *p, struct err *e)
 {
 	const struct options *o = p->start->opt;
@@ -250,13 +251,13 @@ static int tty_open(struct program *p, struct err *e)
 
 /* ---- running ---- */
 
-/* Keys are ours, and the terminal's modes, only while we are in front: to
- * touch them from the background would suspend us. */
+/* Take keys and the terminal's modes only while we are in the foreground:
+ * touching them from the background would suspend us. */
 static void take_keys(struct program *p)
 {
 	struct terminal *t = p->start->term;
 
-	t->raw = false; /* whatever it was: a shell may have had it since */
+	t->raw = false; /* a shell may have changed the modes since */
 	if (lines_are_wanted(t)) {
 		lines_begin(&p->lines, t, &p->relay);
 		return;
@@ -331,7 +332,6 @@ static void take_events(void *arg)
 	if (sig->continued && p->tty >= 0)
 		take_keys(p);
 	sig->continued = false;
-	/* Up to what ends it, which says why. */
 	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
 		if (r < 0)
 			p->gone = true;
@@ -339,7 +339,7 @@ static void take_events(void *arg)
 			take(p, &ev);
 }
 
-/* Nobody is left to interrupt but ourselves, who wait for a reader. */
+/* Whether Ctrl-C came after the program's end, while we wait for a reader. */
 static bool is_interrupted(const struct program *p)
 {
 	return p->exited &&
@@ -352,8 +352,8 @@ static bool is_given_up(const struct program *p)
 	       p->relay.broken || is_interrupted(p);
 }
 
-/* However slow the reader is: everything that was written is delivered. The
- * pipes end by themselves, for the jail is gone when JAIL_EXITED comes. */
+/* Everything that was written is delivered, however slow the reader is. The
+ * pipes end by themselves: the jail is gone when JAIL_EXITED comes. */
 static bool is_over(const struct program *p)
 {
 	if (is_given_up(p))

@@ -17,7 +17,7 @@ struct options;
 struct signals;
 struct terminal;
 
-/* Everything it needs, borrowed. */
+/* What a program runs with; all borrowed. */
 struct program_start {
 	const struct config *cfg;
 	const struct options *opt;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.c - what the administrator asked to be written down
+ * log.c - syslog and the transcript, where the administrator wants them
  *
- * Runs in:   front end; opened before it confines itself, because afterwards
- *            it can open neither a socket nor that directory
+ * Runs in:   front end; opened before it confines itself, because a confined
+ *            front end can open neither a socket nor that directory
  * Holds:     the connection to syslog, one file open for appending
- * Trusts:    the configuration. What a cell wrote goes into the transcript as
- *            it is: whoever reads that on a terminal should make it safe
+ * Trusts:    the configuration. A cell's output goes into the transcript
+ *            unfiltered: it is not safe to show on a terminal
  */
 #include "log.h"
 
@@ -113,8 +113,8 @@ void log_limit(const struct log *l, enum jail_limit limit)
 		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
 }
 
-/* One that cannot be written now may be later: a disk may be full for a while.
- * What is missing has been told. */
+/* A failed write does not end the transcript: a disk may be full for a while.
+ * log_cell_end() reports the gap. */
 static void transcribe(struct log *l, const void *buf, size_t n)
 {
 	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)

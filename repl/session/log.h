@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * log.h - what the administrator asked to be written down
+ * log.h - syslog and the transcript, where the administrator wants them
  *
  *	log.syslog	who, when, which limit struck
- *	log.transcript	a file for each session: its cells, what they wrote,
- *			what became of them
+ *	log.transcript	a file for each session: its cells, their output, and
+ *			their verdicts
  */
 #ifndef REPL_SESSION_LOG_H
 #define REPL_SESSION_LOG_H
@@ -25,9 +25,9 @@ struct log {
 	int transcript;
 	const char *user;   /* borrowed */
 	uint64_t cell_max;  /* bytes of a cell's output that are written down */
-	uint64_t cell_seen; /* that there were */
+	uint64_t cell_seen; /* bytes that the cell wrote */
 	int error;	    /* why the transcript has a gap */
-	bool told;	    /* and that was said */
+	bool told;	    /* the gap was reported */
 };
 
 /* Begin, before the front end confines itself. Only a session has a
@@ -42,10 +42,10 @@ void log_close(struct log *l, int status);
 /* A limit struck. */
 void log_limit(const struct log *l, enum jail_limit limit);
 
-/* For the transcript: a cell's number and source; bytes that it wrote, as they
- * came, no more than cell.output and cell.tail together; how many there were
- * beyond that, and the verdict ("": none). -1 with e, once, when something
- * could not be written down. */
+/* For the transcript: a cell's number and source; its output, unfiltered, at
+ * most cell.output and cell.tail together; how many bytes there were beyond
+ * that, and the verdict ("": none). -1 with e, once, when the transcript has a
+ * gap. */
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
 void log_output(struct log *l, const void *buf, size_t n);
 int log_cell_end(struct log *l, const char *verdict, struct err *e);

@@ -3,12 +3,12 @@
  * verdict.c - what became of a cell, in one line
  *
  * Runs in:   front end, after every cell
- * Trusts:    the warden, whose measurements these are. The number of names is
- *            the guest's word, and only a number
+ * Trusts:    the warden, which measured all of it but the number of names: that
+ *            comes from the guest, and is only a number
  *
- * The line has up to five parts, joined by dots: what struck, what was done
- * about it, what the session stands on now, what was lost with it, and what
- * the cell left behind.
+ * The line has up to five parts, joined by dots: which limit struck, what was
+ * done, which state the session has now, what was lost, and which processes the
+ * cell left behind.
  */
 #include "verdict.h"
 
@@ -167,7 +167,7 @@ static bool stopped_by_the_clock(const struct jail_done *d)
 	return d->how == HOW_KILLED && d->limit != LIMIT_MEMORY;
 }
 
-/* What the session stands on. */
+/* Which state the session has now. */
 static void add_after(struct line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];
@@ -202,7 +202,7 @@ static void add_after(struct line *l, const struct jail_done *d)
 	}
 }
 
-/* What went with the state that was left. */
+/* What was lost with the old state. */
 static void add_lost(struct line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];
