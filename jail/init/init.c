@@ -142,7 +142,7 @@ static int build(struct pid1 *p, struct err *e)
 	struct wire_init m = {.type = INIT_BUILT};
 	struct stat ns;
 	const int ours[] = {0, 1, 2, p->in.sock, p->in.home_fd,
-		cgroup_freezer_fd(p->in.cgroup)};
+		p->in.cgroup->enter[CGROUP_FREEZER]};
 	int fds[IO_FDS_MAX], nfds = 0;
 
 	/* The warden is not, and init must write files in its own /proc. */
@@ -152,7 +152,7 @@ static int build(struct pid1 *p, struct err *e)
 		return err_errno(e, "look at the pid namespace");
 	m.ns_dev = ns.st_dev;
 	m.ns_ino = ns.st_ino;
-	if (hide_command_line(e) < 0 || cgroup_enter(p->in.cgroup, e) < 0 ||
+	if (hide_command_line(e) < 0 || cgroup_enter(p->in.cgroup, 0, e) < 0 ||
 		ident_close_fds(ours, 6, e) < 0)
 		return -1;
 	if (unshare(CLONE_NEWCGROUP) < 0)

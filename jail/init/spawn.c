@@ -252,7 +252,7 @@ static int child_exec(
 	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
 	struct argv a = {.v = {s->spec->python}, .n = 1};
 
-	if (cgroup_enter_freezer(s->cgroup, e) < 0)
+	if (cgroup_enter(s->cgroup, 1, e) < 0)
 		return -1;
 	setpgid(0, 0);
 	if (signal(SIGTTOU, SIG_IGN) == SIG_ERR)

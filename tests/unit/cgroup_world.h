@@ -13,8 +13,7 @@
 
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/cgroup/dir.h"
-#include "jail/walls/cgroup/ops.h"
+#include "jail/walls/cgroup/impl.h"
 #include "jail/walls/ident.h"
 
 #include <fcntl.h>
@@ -64,7 +63,7 @@ static inline int world_end(void **state)
 		for (size_t i_ = 0; i_ < sizeof(need) / sizeof(need[0]); i_++) \
 			if (!((w)->caps.usable & 1u << need[i_]))              \
 				SKIP("no %s cgroup may be made here (%s)",     \
-					cgroup_dir_controllers[need[i_]],      \
+					cgroup_controllers[need[i_]],      \
 					(w)->caps.why);                        \
 	} while (0)
 

@@ -150,7 +150,7 @@ static int enter_by_itself(void *arg)
 	CHILD_CHECK(pids_read(pids) == 0, "control: %d inside before",
 		pids_read(pids));
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
-	CHILD_CHECK(cgroup_enter(&w->cg, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(cgroup_enter(&w->cg, 0, &e) == 0, "%s", e.msg);
 	CHILD_CHECK(pids_read(pids) == 1, "%d processes", pids_read(pids));
 	return 0;
 }

@@ -10,20 +10,19 @@
  * Leaves:    directories, for the janitor; after the janitor, nothing
  *
  * Only directories of our own (`cellblock`, or `cellblock-NAME` in a delegated
- * subtree) are written to. v2 needs one exception: see v2.c.
+ * subtree) are written to. v2 needs one exception: see versions.c.
  */
 #include "cgroup.h"
 
-#include "dir.h"
+#include "impl.h"
 #include "jail/base/io.h"
-#include "ops.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MOUNTS_MAX 16
 /* Names of sessions without a claimed uid begin with this. */
 #define BY_PID "pid-"
 
@@ -35,49 +34,37 @@ static const struct cgroup_ops *const versions[] = {
 
 /* ---- what this host offers ---- */
 
-/* 1 if the line is of a cgroup file system. The fields are: id, parent,
- * device, root, mount point, options, optional ones, "-", type, source,
- * options of the super block. */
-static int mount_parse(char *line, struct cgroup_mount *m)
+/* Look with one version: how many mounts it has. */
+static int probe_version(struct cgroup_caps *caps, const struct cgroup_ops *ops)
 {
-	char *dash = strstr(line, " - ");
-	char type[32];
-
-	if (!dash || sscanf(dash, " - %31s %*s %255s", type, m->options) != 2 ||
-		(strcmp(type, "cgroup") && strcmp(type, "cgroup2")))
-		return 0;
-	m->v2 = !strcmp(type, "cgroup2");
-	return sscanf(line, "%*s %*s %*s %*s %511s", m->point) == 1;
-}
-
-static int mounts_read(struct cgroup_mount *m, int max)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	auto_free char *line = NULL;
-	size_t size = 0;
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	const struct mntent *m;
 	int n = 0;
 
-	while (f && n < max && getline(&line, &size, f) > 0)
-		n += mount_parse(line, &m[n]);
+	while (f && (m = getmntent(f)))
+		if (!strcmp(m->mnt_type, ops->fstype)) {
+			n++;
+			if (ops->probe(caps, m))
+				break;
+		}
 	if (f)
-		fclose(f);
+		endmntent(f);
 	return n;
 }
 
 void cgroup_probe(struct cgroup_caps *caps, pid_t with)
 {
-	struct cgroup_mount mounts[MOUNTS_MAX];
-	int n = mounts_read(mounts, MOUNTS_MAX);
+	int n;
 
 	*caps = (struct cgroup_caps){.with = {with}};
-	if (cgroup_v2.probe(caps, mounts, n) > 0 ||
-		cgroup_v1.probe(caps, mounts, n) > 0)
-		return;
-	caps->kind = CGROUP_NONE;
-	if (!caps->why[0])
-		snprintf(caps->why, sizeof(caps->why),
-			n ? "no cgroup here may be written to"
-			  : "no cgroup file system is mounted");
+	n = probe_version(caps, &cgroup_v2);
+	if (caps->kind == CGROUP_NONE)
+		n += probe_version(caps, &cgroup_v1);
+	if (caps->kind == CGROUP_NONE && !caps->why[0])
+		strcpy(caps->why,
+			geteuid() != 0 ? "no cgroup is delegated to this user"
+			: n	       ? "no cgroup here may be written to"
+				       : "no cgroup file system is mounted");
 }
 
 /* ---- making ---- */
@@ -142,6 +129,18 @@ int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	return 0;
 }
 
+static void open_files(struct cgroup *cg, const struct cgroup_ops *ops)
+{
+	for (int i = 0; i < CGROUP_FILES; i++) {
+		int dir = cgroup_fd_of(cg, ops->files[i].in);
+		int mode = i == CGROUP_F_FREEZE ? O_RDWR : O_RDONLY;
+
+		if (dir >= 0)
+			cg->file[i] = openat(
+				dir, ops->files[i].name, mode | O_CLOEXEC);
+	}
+}
+
 int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	const struct limits *l, struct err *e)
 {
@@ -150,6 +149,7 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	if (!ops)
 		return 0;
 	if (ops->make(cg, caps, e) == 0) {
+		open_files(cg, ops);
 		cg->enforced = ops->limit(cg, l);
 		return 0;
 	}
@@ -171,35 +171,29 @@ void cgroup_close(struct cgroup *cg)
 
 /* ---- in use ---- */
 
-static int enter_one(const struct cgroup *cg, int c, struct err *e)
-{
-	if (cg->enter[c] >= 0 && cgroup_dir_rewrite(cg->enter[c], "0") < 0)
-		return err_errno(e, "cgroup: enter that of %s",
-			cgroup_dir_controllers[c]);
-	return 0;
-}
-
-int cgroup_enter(const struct cgroup *cg, struct err *e)
+int cgroup_enter(const struct cgroup *cg, int freezer, struct err *e)
 {
 	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
-		if (c != CGROUP_FREEZER && enter_one(cg, c, e) < 0)
-			return -1;
+		if ((c == CGROUP_FREEZER) == freezer && cg->enter[c] >= 0 &&
+			cgroup_dir_rewrite(cg->enter[c], "0") < 0)
+			return err_errno(e, "cgroup: enter that of %s",
+				cgroup_controllers[c]);
 	return 0;
-}
-
-int cgroup_enter_freezer(const struct cgroup *cg, struct err *e)
-{
-	return enter_one(cg, CGROUP_FREEZER, e);
-}
-
-int cgroup_freezer_fd(const struct cgroup *cg)
-{
-	return cg->enter[CGROUP_FREEZER];
 }
 
 int cgroup_can_freeze(const struct cgroup *cg)
 {
 	return cg->file[CGROUP_F_FREEZE] >= 0;
+}
+
+static int is_frozen(
+	const struct cgroup *cg, const struct cgroup_ops *ops, int on)
+{
+	char buf[256];
+
+	return cgroup_dir_reread(cg->file[CGROUP_F_EVENTS], buf, sizeof(buf)) >
+		       0 &&
+	       strstr(buf, ops->frozen[on]);
 }
 
 int cgroup_freeze(
@@ -211,12 +205,11 @@ int cgroup_freeze(
 
 	if (!ops || !cgroup_can_freeze(cg))
 		return err_set(e, "cgroup: there is no freezer");
-	if (cgroup_dir_rewrite(cg->file[CGROUP_F_FREEZE], ops->freeze[!!on]) <
-		0)
+	if (cgroup_dir_rewrite(cg->file[CGROUP_F_FREEZE], ops->freeze[on]) < 0)
 		return err_errno(e, "cgroup: %s", verb);
 	/* v1 has no notification, and looks itself only when it is read; the
 	 * kernel holds the notification of v2 back for up to 10 ms. */
-	while (!ops->is_frozen(cg, on)) {
+	while (!is_frozen(cg, ops, on)) {
 		if (now_ms() >= until) {
 			errno = ETIMEDOUT;
 			return err_errno(e, "cgroup: %s", verb);
@@ -231,53 +224,46 @@ static int64_t at_least_0(int64_t v)
 	return v < 0 ? 0 : v;
 }
 
-static int64_t file_number(int fd)
-{
-	char buf[64];
-
-	if (cgroup_dir_reread(fd, buf, sizeof(buf)) <= 0)
-		return 0;
-	return at_least_0(strtoll(buf, NULL, 10));
-}
-
-static int64_t file_key(int fd, const char *key)
+/* The number after `key` in a file that is open, or, with NULL, that the file
+ * holds alone; -1 unknown. */
+static int64_t file_number(int fd, const char *key)
 {
 	char buf[4096];
 
 	if (cgroup_dir_reread(fd, buf, sizeof(buf)) <= 0)
-		return 0;
-	return at_least_0(cgroup_dir_key(buf, key));
+		return -1;
+	return key ? cgroup_dir_key(buf, key) : strtoll(buf, NULL, 10);
 }
 
 /* The page cache of files, which the kernel takes back when memory is short.
  * tmpfs is not part of it. */
-static int64_t reclaimable(const struct cgroup *cg, const char *prefix)
+static int64_t reclaimable(int fd, const char *const keys[2])
 {
-	static const char *const keys[] = {"inactive_file", "active_file"};
-	int64_t sum = 0;
-	char buf[8192], key[32];
+	char buf[8192];
 
-	cgroup_dir_reread(cg->file[CGROUP_F_MEMORY_STAT], buf, sizeof(buf));
-	for (int i = 0; i < 2; i++) {
-		snprintf(key, sizeof(key), "%s%s", prefix, keys[i]);
-		sum += at_least_0(cgroup_dir_key(buf, key));
-	}
-	return sum;
+	cgroup_dir_reread(fd, buf, sizeof(buf));
+	return at_least_0(cgroup_dir_key(buf, keys[0])) +
+	       at_least_0(cgroup_dir_key(buf, keys[1]));
 }
 
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 {
 	const struct cgroup_ops *ops = versions[cg->kind];
+	const int *file = cg->file;
 
 	*u = (struct cgroup_usage){.cpu_ns = -1};
 	if (!ops)
 		return;
-	u->memory_bytes = at_least_0(file_number(cg->file[CGROUP_F_MEMORY]) -
-				     reclaimable(cg, ops->stat_prefix));
-	u->peak_bytes = file_number(cg->file[CGROUP_F_PEAK]);
-	u->cpu_ns = ops->cpu_ns(cg);
-	u->oom_kills = file_key(cg->file[CGROUP_F_OOM], "oom_kill");
-	u->fork_fails = file_key(cg->file[CGROUP_F_PIDS_EVENTS], "max");
+	u->memory_bytes = at_least_0(
+		at_least_0(file_number(file[CGROUP_F_MEMORY], NULL)) -
+		reclaimable(file[CGROUP_F_MEMORY_STAT], ops->cache));
+	u->peak_bytes = at_least_0(file_number(file[CGROUP_F_PEAK], NULL));
+	u->cpu_ns = file_number(file[CGROUP_F_CPU], ops->cpu_key);
+	if (u->cpu_ns > 0)
+		u->cpu_ns *= ops->cpu_unit_ns;
+	u->oom_kills = at_least_0(file_number(file[CGROUP_F_OOM], "oom_kill"));
+	u->fork_fails =
+		at_least_0(file_number(file[CGROUP_F_PIDS_EVENTS], "max"));
 }
 
 /* ---- the end ---- */

@@ -104,17 +104,11 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
  * those of a dead session. */
 void cgroup_close(struct cgroup *cg);
 
-/* Move the calling process, which must have one thread, into every cgroup but
- * the freezer's. Under v1 entering is far cheaper than being moved: for a move
- * the kernel waits until nobody else forks or execs. */
-int cgroup_enter(const struct cgroup *cg, struct err *e);
-
-/* The same for the freezer. The guests are in it; pid 1, which must go on
- * serving, is not. */
-int cgroup_enter_freezer(const struct cgroup *cg, struct err *e);
-
-/* The descriptor that cgroup_enter_freezer() needs, or -1. */
-int cgroup_freezer_fd(const struct cgroup *cg);
+/* Move the calling process, which must have one thread, into the freezer's
+ * cgroup, or into all others. The guests are in the freezer's; pid 1, which
+ * must go on serving, is not. Under v1 entering is far cheaper than being
+ * moved: for a move the kernel waits until nobody else forks or execs. */
+int cgroup_enter(const struct cgroup *cg, int freezer, struct err *e);
 
 /* 1 if cgroup_freeze() works here. */
 int cgroup_can_freeze(const struct cgroup *cg);

@@ -9,7 +9,7 @@
  *            namespaces divide this host, and the kernel lets go for the dead
  * Leaves:    what would not die in time, for the next janitor
  */
-#include "dir.h"
+#include "impl.h"
 
 #include "jail/base/io.h"
 
@@ -24,15 +24,6 @@
 #include <time.h>
 
 #define NAP_NS 200000
-#define GUESTS_PATH_MAX (CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS))
-
-const char *const cgroup_dir_controllers[CGROUP_CONTROLLERS] = {
-	[CGROUP_MEMORY] = "memory",
-	[CGROUP_PIDS] = "pids",
-	[CGROUP_CPU] = "cpu",
-	[CGROUP_CPUACCT] = "cpuacct",
-	[CGROUP_FREEZER] = "freezer",
-};
 
 /* ---- files ---- */
 
@@ -238,35 +229,29 @@ static int clear_one(const char *path, int timeout_ms)
 	return 0;
 }
 
-static void guests_path(char guests[GUESTS_PATH_MAX], const char *path)
-{
-	snprintf(guests, GUESTS_PATH_MAX, "%s/" CGROUP_GUESTS, path);
-}
-
 int cgroup_dir_clear(const char *path, int timeout_ms)
 {
-	char guests[GUESTS_PATH_MAX];
+	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
 
-	guests_path(guests, path);
+	snprintf(guests, sizeof(guests), "%s/" CGROUP_GUESTS, path);
 	return clear_one(guests, timeout_ms) < 0 ? -1
 						 : clear_one(path, timeout_ms);
 }
 
 /* A process outside our pid namespace is listed as 0. */
-static int lists_unseen(const char *path)
+static int lists_unseen(int dir, const char *file)
 {
-	auto_close int dir = cgroup_dir_open(path);
 	char buf[64];
 
-	return dir >= 0 &&
-	       cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) > 0 &&
+	return cgroup_dir_read(dir, file, buf, sizeof(buf)) > 0 &&
 	       strtol(buf, NULL, 10) == 0;
 }
 
 int cgroup_dir_is_foreign(const char *path)
 {
-	char guests[GUESTS_PATH_MAX];
+	auto_close int dir = cgroup_dir_open(path);
 
-	guests_path(guests, path);
-	return lists_unseen(path) || lists_unseen(guests);
+	return dir >= 0 &&
+	       (lists_unseen(dir, "cgroup.procs") ||
+		       lists_unseen(dir, CGROUP_GUESTS "/cgroup.procs"));
 }

@@ -1,35 +1,74 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dir.h - one directory of a cgroup file system, and the files in it
+ * impl.h - one directory of a cgroup file system, and how the versions differ
  *
- * For cgroup.c and the two versions alone.
+ * For the files of this folder alone. cgroup.c chooses a version.
  */
-#ifndef JAIL_WALLS_CGROUP_DIR_H
-#define JAIL_WALLS_CGROUP_DIR_H
+#ifndef JAIL_WALLS_CGROUP_IMPL_H
+#define JAIL_WALLS_CGROUP_IMPL_H
 
 #include "cgroup.h"
 
+#include <mntent.h>
 #include <stddef.h>
 
-/* The kernel's names of the controllers. */
-extern const char *const cgroup_dir_controllers[CGROUP_CONTROLLERS];
-
+/* In a delegated cgroup our names begin with this. */
+#define CGROUP_PREFIX "cellblock-"
 /* (v2) The leaf for the guests, in the session's directory. */
 #define CGROUP_GUESTS "guests"
 /* How long the remains of a dead session may take to die on a busy machine,
  * and another process may take to remove them, milliseconds. */
 #define CGROUP_CLEAR_MS 2000
 
-/* ---- files ---- */
+/* ---- the versions: versions.c ---- */
 
-/* Write `text` to a file of a directory: 0, or -1 with errno. */
+struct cgroup_ops {
+	const char *fstype;
+	/* Look for usable controllers in one mount; set kind, usable, dir and
+	 * shared, or why there are none. Makes nothing. 1: look no further. */
+	int (*probe)(struct cgroup_caps *caps, const struct mntent *m);
+	/* Make the directories that were placed, and open `enter`. */
+	int (*make)(struct cgroup *cg, const struct cgroup_caps *caps,
+		struct err *e);
+	/* Set the limits: the CGROUP_LIMIT_* that the kernel keeps. */
+	unsigned (*limit)(const struct cgroup *cg, const struct limits *l);
+	/* The files that the warden keeps open. */
+	struct {
+		enum cgroup_controller in;
+		const char *name;
+	} files[CGROUP_FILES];
+	/* What to write into CGROUP_F_FREEZE: [0] to thaw, [1] to freeze; and
+	 * what CGROUP_F_EVENTS says when all have followed. */
+	const char *freeze[2], *frozen[2];
+	/* The key of the CPU time, NULL where that stands alone; its unit. */
+	const char *cpu_key;
+	int cpu_unit_ns;
+	/* The keys in memory.stat for the page cache of files, of the cgroups
+	 * below too. */
+	const char *cache[2];
+};
+
+extern const struct cgroup_ops cgroup_v1, cgroup_v2;
+
+/* The kernel's names of the controllers. */
+extern const char *const cgroup_controllers[CGROUP_CONTROLLERS];
+
+/* The descriptor of a controller's directory, -1 where there is none. */
+static inline int cgroup_fd_of(
+	const struct cgroup *cg, enum cgroup_controller c)
+{
+	return cg->at[c] < 0 ? -1 : cg->held[cg->at[c]];
+}
+
+/* ---- files: dir.c ---- */
+
+/* Write `text` to a file of a directory, or to an open file: 0, or -1 with
+ * errno. */
 int cgroup_dir_write(int dir, const char *file, const char *text);
+int cgroup_dir_rewrite(int fd, const char *text);
 
 /* Read a small file: length, or -1 with errno. `buf` always ends with NUL. */
 ssize_t cgroup_dir_read(int dir, const char *file, char *buf, size_t size);
-
-/* The same for a file that stays open. */
-int cgroup_dir_rewrite(int fd, const char *text);
 ssize_t cgroup_dir_reread(int fd, char *buf, size_t size);
 
 /* Write a number and read it back, because some hosts accept a limit and
@@ -43,7 +82,7 @@ int cgroup_dir_set_text(int dir, const char *file, const char *text);
 /* The number after `key` in "key value" lines; -1 if there is none. */
 int64_t cgroup_dir_key(const char *text, const char *key);
 
-/* ---- the directory ---- */
+/* ---- a directory: dir.c ---- */
 
 /* The directory above `path`. */
 void cgroup_dir_parent(char parent[CGROUP_PATH_MAX], const char *path);

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * versions.c - how the two versions of cgroups differ
+ *
+ * Runs in:   warden, see cgroup.c
+ * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller
+ *            v2: MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME
+ *            (delegated), with `guests` in it; the controllers handed on above
+ *            it; in a delegated cgroup that was ours alone, the leaf we moved
+ *            into
+ */
+#include "impl.h"
+
+#include "jail/base/io.h"
+#include "jail/host/host.h"
+#include "jail/plan/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The period of a CPU share, microseconds. */
+#define CPU_PERIOD 100000
+/* (v2) The leaf that this program moves into. */
+#define HOST CGROUP_PREFIX "host"
+/* (v1) Socket buffers may take this part of the memory limit, beyond it. */
+#define SOCKETS_DEN 8
+
+const char *const cgroup_controllers[CGROUP_CONTROLLERS] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPU] = "cpu",
+	[CGROUP_CPUACCT] = "cpuacct",
+	[CGROUP_FREEZER] = "freezer",
+};
+
+static int64_t most_processes(const struct limits *l)
+{
+	return (int64_t)l->processes + plan_spare_processes(l);
+}
+
+static int cpu_quota(const struct limits *l)
+{
+	return l->cpus_milli * (CPU_PERIOD / 1000);
+}
+
+/* ---- v1: a hierarchy for each controller; for root alone ---- */
+
+static int v1_probe(struct cgroup_caps *caps, const struct mntent *m)
+{
+	/* v1 has no safe delegation. */
+	if (geteuid() != 0 ||
+		faccessat(AT_FDCWD, m->mnt_dir, W_OK | X_OK, AT_EACCESS) < 0)
+		return 0;
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++) {
+		if (caps->dir[c][0] || !hasmntopt(m, cgroup_controllers[c]))
+			continue;
+		if (snprintf(caps->dir[c], CGROUP_PATH_MAX, "%s/cellblock",
+			    m->mnt_dir) >= CGROUP_PATH_MAX)
+			continue;
+		caps->usable |= 1u << c;
+		caps->kind = CGROUP_V1;
+	}
+	return 0; /* each controller may have a mount of its own */
+}
+
+static int v1_make(
+	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
+{
+	(void)caps;
+	for (int c = CGROUP_CONTROLLERS - 1; c >= 0; c--) {
+		int i = cg->at[c];
+
+		/* Of controllers that are mounted together the first makes the
+		 * directory. */
+		if (i < 0 || cg->held[i] >= 0)
+			continue;
+		cg->held[i] = cgroup_dir_make(cg->dirs[i], e);
+		if (cg->held[i] < 0)
+			return -1;
+		cg->enter[c] =
+			openat(cg->held[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (cg->enter[c] < 0)
+			return err_errno(e, "cgroup: open tasks of %s",
+				cgroup_controllers[c]);
+	}
+	return 0;
+}
+
+static unsigned v1_limit_memory(int dir, const struct limits *l)
+{
+	static const char memsw[] = "memory.memsw.limit_in_bytes";
+	unsigned kept = 0;
+
+	if (cgroup_dir_set_number(
+		    dir, "memory.limit_in_bytes", l->memory_bytes))
+		kept |= CGROUP_LIMIT_MEMORY;
+	/* TCP and UDP buffers inside the jail are counted apart, and only once
+	 * they have a limit. */
+	cgroup_dir_set_number(dir, "memory.kmem.tcp.limit_in_bytes",
+		l->memory_bytes / SOCKETS_DEN);
+	cgroup_dir_write(dir, "memory.swappiness", "0");
+	/* Memory and swap together; does not exist with swapaccount=0. */
+	if (faccessat(dir, memsw, F_OK, 0) == 0
+			? cgroup_dir_set_number(dir, memsw, l->memory_bytes)
+			: !host_has_swap())
+		kept |= CGROUP_LIMIT_SWAP;
+	return kept;
+}
+
+static unsigned v1_limit(const struct cgroup *cg, const struct limits *l)
+{
+	int memory = cgroup_fd_of(cg, CGROUP_MEMORY),
+	    pids = cgroup_fd_of(cg, CGROUP_PIDS);
+	int cpu = cgroup_fd_of(cg, CGROUP_CPU);
+	unsigned kept = 0;
+
+	if (memory >= 0)
+		kept |= v1_limit_memory(memory, l);
+	if (pids >= 0 &&
+		cgroup_dir_set_number(pids, "pids.max", most_processes(l)))
+		kept |= CGROUP_LIMIT_PIDS;
+	if (cpu >= 0 &&
+		cgroup_dir_set_number(cpu, "cpu.cfs_period_us", CPU_PERIOD) &&
+		cgroup_dir_set_number(cpu, "cpu.cfs_quota_us", cpu_quota(l)))
+		kept |= CGROUP_LIMIT_CPU;
+	return kept;
+}
+
+const struct cgroup_ops cgroup_v1 = {
+	.fstype = "cgroup",
+	.probe = v1_probe,
+	.make = v1_make,
+	.limit = v1_limit,
+	.files =
+		{
+			[CGROUP_F_MEMORY] = {CGROUP_MEMORY,
+				"memory.usage_in_bytes"},
+			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY, "memory.stat"},
+			[CGROUP_F_PEAK] = {CGROUP_MEMORY,
+				"memory.max_usage_in_bytes"},
+			[CGROUP_F_OOM] = {CGROUP_MEMORY, "memory.oom_control"},
+			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS, "pids.events"},
+			[CGROUP_F_CPU] = {CGROUP_CPUACCT, "cpuacct.usage"},
+			[CGROUP_F_FREEZE] = {CGROUP_FREEZER, "freezer.state"},
+			[CGROUP_F_EVENTS] = {CGROUP_FREEZER, "freezer.state"},
+		},
+	.freeze = {"THAWED", "FROZEN"},
+	.frozen = {"THAWED\n", "FROZEN\n"},
+	.cpu_unit_ns = 1,
+	.cache = {"total_inactive_file", "total_active_file"},
+};
+
+/* ---- v2: one hierarchy, in a part of it that was delegated to us ---- */
+
+/*
+ * The limits are those of NAME. Pid 1 is in NAME, and the guests are in its
+ * only leaf, which has no controller. So the limits count them together, and
+ * the leaf can be frozen while pid 1 goes on serving.
+ *
+ * A cgroup with processes of its own cannot hand controllers on. So either we
+ * are in a leaf of the delegated cgroup, or that holds nothing but this program
+ * (as under systemd-run --scope -p Delegate=yes), which then moves itself into
+ * a leaf. Processes of others are never moved.
+ */
+
+/* The cgroup this process is in, below the mount; empty if that is out of
+ * sight (the root of our cgroup namespace lies elsewhere). */
+static void own_path(char *path, size_t size)
+{
+	char buf[8192] = "\n"; /* so that each line begins after a newline */
+	char *p;
+
+	path[0] = '\0';
+	if (cgroup_dir_read(AT_FDCWD, "/proc/self/cgroup", buf + 1,
+		    sizeof(buf) - 1) <= 0)
+		return;
+	p = strstr(buf, "\n0::");
+	if (!p)
+		return;
+	p += strlen("\n0::");
+	p[strcspn(p, "\n")] = '\0';
+	if (strncmp(p, "/..", 3))
+		snprintf(path, size, "%s", strcmp(p, "/") ? p : "");
+}
+
+static int is_slice(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && !strcmp(dot, ".slice");
+}
+
+/* The controllers that a file of a cgroup names, as bits. */
+static unsigned controllers(int dir, const char *file)
+{
+	char buf[512];
+	char *save = NULL;
+	unsigned found = 0;
+
+	if (cgroup_dir_read(dir, file, buf, sizeof(buf)) < 0)
+		return 0;
+	for (char *w = strtok_r(buf, " \n", &save); w;
+		w = strtok_r(NULL, " \n", &save))
+		for (int c = 0; c <= CGROUP_CPU; c++)
+			if (!strcmp(w, cgroup_controllers[c]))
+				found |= 1u << c;
+	return found;
+}
+
+/* Whether a cgroup is delegated to us as a whole: we may make others in it,
+ * hand controllers on, and move ourselves about below it. */
+static int is_delegated(int dir)
+{
+	return faccessat(dir, ".", W_OK, AT_EACCESS) == 0 &&
+	       faccessat(dir, "cgroup.subtree_control", W_OK, AT_EACCESS) ==
+		       0 &&
+	       faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+}
+
+/* Whether all processes of a cgroup are ourselves or in `with`; with `move`
+ * they move into its leaf HOST. */
+static int is_ours(int dir, const pid_t *with, int move)
+{
+	char buf[4096], text[16];
+	char *end;
+
+	if (cgroup_dir_read(dir, "cgroup.procs", buf, sizeof(buf)) < 0)
+		return 0;
+	for (char *p = buf; *p; p = end + 1) {
+		long pid = strtol(p, &end, 10);
+
+		if (*end != '\n' || pid == 0 ||
+			(pid != getpid() && pid != with[0] && pid != with[1]))
+			return 0;
+		snprintf(text, sizeof(text), "%ld", pid);
+		if (move &&
+			cgroup_dir_write(dir, HOST "/cgroup.procs", text) < 0)
+			return 0;
+	}
+	return 1;
+}
+
+/* Whether a cgroup can hand controllers on: it does so already, or it is the
+ * root of all (which has no cgroup.events), or no process of others is in it.
+ */
+static int has_room(int dir, const pid_t *with)
+{
+	return controllers(dir, "cgroup.subtree_control") &
+		       1u << CGROUP_MEMORY ||
+	       (faccessat(dir, "cgroup.events", F_OK, 0) < 0 &&
+		       errno == ENOENT) ||
+	       is_ours(dir, with, 0);
+}
+
+static int use_base(struct cgroup_caps *caps, const char *base)
+{
+	auto_close int dir = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char place[CGROUP_PATH_MAX];
+	unsigned usable;
+
+	if (dir < 0 || !is_delegated(dir))
+		return 0;
+	/* Without the memory controller, v1 may offer more. */
+	usable = controllers(dir, "cgroup.controllers");
+	if (!(usable & 1u << CGROUP_MEMORY))
+		return 0;
+	caps->shared = geteuid() != 0;
+	if (!has_room(dir, caps->with)) {
+		strcpy(caps->why,
+			caps->shared
+				? "the cgroup delegated to you holds other "
+				  "processes: start cellblock alone in one:  "
+				  "systemd-run --user --scope -p Delegate=yes "
+				  "cellblock"
+				: "processes are in the cgroup that sessions "
+				  "would go below: move them into a leaf of "
+				  "it");
+		return 0;
+	}
+	if (snprintf(place, sizeof(place), "%s%s", base,
+		    caps->shared ? "" : "/cellblock") >= CGROUP_PATH_MAX)
+		return 0;
+	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
+		strcpy(caps->dir[c], place);
+	caps->kind = CGROUP_V2;
+	caps->usable = usable | 1u << CGROUP_CPUACCT | 1u << CGROUP_FREEZER;
+	caps->why[0] = '\0';
+	return 1;
+}
+
+/* Root's sessions go below the mount. A user's sessions go into the cgroup that
+ * was delegated to them: the one they are in, or its parent. Never into a slice
+ * of systemd, which takes controllers away from slices as it sees fit. */
+static int v2_probe(struct cgroup_caps *caps, const struct mntent *m)
+{
+	char own[CGROUP_PATH_MAX], base[CGROUP_PATH_MAX * 2];
+	char *slash;
+
+	if (geteuid() == 0)
+		return use_base(caps, m->mnt_dir);
+	own_path(own, sizeof(own));
+	if (!own[0] || snprintf(base, sizeof(base), "%s%s", m->mnt_dir, own) >=
+			       (int)sizeof(base))
+		return 0;
+	if (use_base(caps, base))
+		return 1;
+	slash = strrchr(base, '/');
+	if (slash == base + strlen(m->mnt_dir))
+		return 0;
+	*slash = '\0';
+	return !is_slice(base) && use_base(caps, base);
+}
+
+/* Hand the controllers on from `path` to the cgroups below it. Where one cannot
+ * be handed on (cpu, with real-time processes) its limit is not set, and
+ * reading back shows that. Without memory there is no point in going on. */
+static int hand_on(
+	const char *path, const struct cgroup_caps *caps, struct err *e)
+{
+	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int room = 0;
+
+	if (dir < 0)
+		return err_errno(e, "cgroup: open %s", path);
+	for (int c = 0; c <= CGROUP_CPU; c++) {
+		char text[16];
+
+		if (!(caps->usable & 1u << c))
+			continue;
+		snprintf(text, sizeof(text), "+%s", cgroup_controllers[c]);
+		if (cgroup_dir_write(dir, "cgroup.subtree_control", text) == 0)
+			continue;
+		if (errno == EBUSY && !room++) {
+			if (mkdirat(dir, HOST, 0755) < 0 && errno != EEXIST)
+				return err_errno(e, "cgroup: make " HOST);
+			if (!is_ours(dir, caps->with, 1))
+				return err_set(e, "cgroup: other processes are "
+						  "in the delegated one");
+			c--; /* again */
+		} else if (c == CGROUP_MEMORY) {
+			return err_errno(
+				e, "cgroup: hand on memory in %s", path);
+		}
+	}
+	return 0;
+}
+
+/* Our directory comes first, because it keeps others from removing the one
+ * above. A controller that is handed on later reaches it too. */
+static int v2_make(
+	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
+{
+	int dir = cg->held[0] = cgroup_dir_make(cg->dirs[0], e);
+	char above[CGROUP_PATH_MAX];
+
+	if (dir < 0)
+		return -1;
+	cgroup_dir_parent(above, caps->dir[0]);
+	if ((!caps->shared && hand_on(above, caps, e) < 0) ||
+		hand_on(caps->dir[0], caps, e) < 0)
+		return -1;
+	if (mkdirat(dir, CGROUP_GUESTS, 0755) < 0)
+		return err_errno(e, "cgroup: make that of the guests");
+	cg->enter[CGROUP_MEMORY] =
+		openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	cg->enter[CGROUP_FREEZER] = openat(
+		dir, CGROUP_GUESTS "/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (cg->enter[CGROUP_MEMORY] < 0 || cg->enter[CGROUP_FREEZER] < 0)
+		return err_errno(e, "cgroup: open cgroup.procs");
+	return 0;
+}
+
+/* A controller that is not there has no files either. */
+static unsigned v2_limit(const struct cgroup *cg, const struct limits *l)
+{
+	int dir = cg->held[0];
+	unsigned kept = 0;
+	char share[48];
+
+	if (cgroup_dir_set_number(dir, "memory.max", l->memory_bytes))
+		kept |= CGROUP_LIMIT_MEMORY;
+	/* Does not exist without swap accounting. */
+	if (cgroup_dir_set_text(dir, "memory.swap.max", "0"))
+		kept |= CGROUP_LIMIT_SWAP;
+	/* The kernel kills one process, not all: the checkpoint must live. */
+	cgroup_dir_write(dir, "memory.oom.group", "0");
+	if (cgroup_dir_set_number(dir, "pids.max", most_processes(l)))
+		kept |= CGROUP_LIMIT_PIDS;
+	snprintf(share, sizeof(share), "%d %d", cpu_quota(l), CPU_PERIOD);
+	if (cgroup_dir_set_text(dir, "cpu.max", share))
+		kept |= CGROUP_LIMIT_CPU;
+	return kept;
+}
+
+const struct cgroup_ops cgroup_v2 = {
+	.fstype = "cgroup2",
+	.probe = v2_probe,
+	.make = v2_make,
+	.limit = v2_limit,
+	.files =
+		{
+			[CGROUP_F_MEMORY] = {CGROUP_MEMORY, "memory.current"},
+			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY, "memory.stat"},
+			[CGROUP_F_PEAK] = {CGROUP_MEMORY,
+				"memory.peak"}, /* 5.19 */
+			[CGROUP_F_OOM] = {CGROUP_MEMORY, "memory.events"},
+			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS, "pids.events"},
+			[CGROUP_F_CPU] = {CGROUP_CPU, "cpu.stat"},
+			[CGROUP_F_FREEZE] = {CGROUP_FREEZER,
+				CGROUP_GUESTS "/cgroup.freeze"},
+			[CGROUP_F_EVENTS] = {CGROUP_FREEZER,
+				CGROUP_GUESTS "/cgroup.events"},
+		},
+	.freeze = {"0", "1"},
+	.frozen = {"frozen 0\n", "frozen 1\n"},
+	.cpu_key = "usage_usec",
+	.cpu_unit_ns = 1000,
+	.cache = {"inactive_file", "active_file"},
+};
