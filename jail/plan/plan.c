@@ -16,7 +16,6 @@
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/spec.h"
-#include "show.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -33,6 +32,20 @@
 #define SHOW_ATTRS (SYS_ATTR_RDONLY | SYS_ATTR_NOSUID | SYS_ATTR_NODEV)
 #define NODE_ATTRS (SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC)
 
+/* Why a directory is shown. */
+enum show_from {
+	SHOW_PYTHON,   /* the interpreter needs it */
+	SHOW_PACKAGES, /* python.packages */
+	SHOW_EXPOSED,  /* jail.expose */
+};
+
+/* One directory or file, and its path without links. */
+struct shown {
+	const char *path, *real;
+	enum show_from from;
+};
+#define SHOW_MAX 64
+
 /* Most directories right below /home that something is shown in. */
 #define HOME_PARTS_MAX 8
 
@@ -42,7 +55,8 @@ struct maker {
 	struct plan *p;
 	const struct jail_spec *spec;
 	const struct host *h;
-	struct plan_show show;
+	struct shown shown[SHOW_MAX]; /* see show_settle() */
+	int nshown;
 	const char *parts[HOME_PARTS_MAX]; /* see gather_parts() */
 	int nparts;
 	enum plan_stage stage;
@@ -96,18 +110,138 @@ static struct plan_op *add_tmpfs(
 
 /* ---- what is shown of the host ---- */
 
-static int is_root_path(const struct maker *m, const char *path)
+/* No jail shows this path; with `below`, nothing under it either. */
+static const struct {
+	const char *path;
+	int below;
+	const char *why;
+} forbidden[] = {
+	{"/", 0, "it is the whole host"},
+	{"/proc", 1, "it would hide the jail's own"},
+	{"/dev", 1, "it would hide the jail's own"},
+	{"/sys", 1, "limits can be lifted from there"},
+	{"/run", 1, "services of the host listen there"},
+	{"/var/run", 1, "services of the host listen there"},
+	{"/home", 0, "it would hide the session's home"},
+	{"/tmp", 0, "it would hide the jail's own"},
+	{"/etc", 0, "it would hide the jail's own; name the files you need"},
+	{"/etc/passwd", 1, "it would hide the jail's own"},
+	{"/etc/group", 1, "it would hide the jail's own"},
+	{"/etc/hosts", 1, "it would hide the jail's own"},
+	{"/etc/host.conf", 1, "it would hide the jail's own"},
+	{"/etc/nsswitch.conf", 1, "it would hide the jail's own"},
+	{"/etc/resolv.conf", 1, "it would hide the jail's own"},
+	{"/var", 0, "it is too much of the host; name the directories"},
+};
+
+/* Whether path_clean() leaves the path as it is. */
+static bool is_plain(const char *path)
 {
-	for (int i = 0; i < HOST_ROOTS; i++)
-		if (m->h->roots[i].path && !strcmp(m->h->roots[i].path, path))
+	char clean[PATH_MAX];
+
+	if (strlen(path) >= sizeof(clean))
+		return false;
+	strcpy(clean, path);
+	return path_clean(clean, false) == 0 && !strcmp(clean, path);
+}
+
+/* Whether the host's `path` may be shown in a jail: an absolute path, without
+ * "..", that hides nothing of the jail's own. */
+static int check_path(const char *path, struct err *e)
+{
+	if (path[0] != '/')
+		return err_set(e, "%s cannot be shown: not an absolute path",
+			path[0] ? path : "''");
+	if (!is_plain(path))
+		return err_set(e,
+			"%s cannot be shown: write it without //, . and ..",
+			path);
+	for (size_t i = 0; i < COUNT(forbidden); i++)
+		if (forbidden[i].below
+				? path_is_beneath(path, forbidden[i].path)
+				: !strcmp(path, forbidden[i].path))
+			return err_set(e, "%s cannot be shown: %s", path,
+				forbidden[i].why);
+	return 0;
+}
+
+/* Directories that hold a person's own things. An interpreter installed right
+ * in one (prefix = $HOME) would show all of it. */
+static int is_personal(const char *path)
+{
+	return !strcmp(path, "/root") ||
+	       (path_is_beneath(path, "/home") && !strchr(path + 6, '/'));
+}
+
+/* A path of the configuration must not be forbidden under any of its names. The
+ * files of /etc that Python needs may lie anywhere on the host. */
+static int check_show(
+	const char *path, const char *real, enum show_from from, struct err *e)
+{
+	if (check_path(path, e) < 0)
+		return -1;
+	if (from != SHOW_PYTHON && check_path(real, e) < 0)
+		return strcmp(real, path)
+			       ? err_wrap(e, "%s leads elsewhere", path)
+			       : -1;
+	if (from == SHOW_PYTHON && is_personal(path)) {
+		err_set(e, "%s cannot be shown: it is somebody's home", path);
+		return err_hint(e, "install Python, or make the virtual "
+				   "environment, in a directory of its own");
+	}
+	return 0;
+}
+
+static int show_add(
+	struct maker *m, const char *path, enum show_from from, struct err *e)
+{
+	static const char *const named[] = {
+		[SHOW_PYTHON] = "python",
+		[SHOW_PACKAGES] = "python.packages",
+		[SHOW_EXPOSED] = "jail.expose",
+	};
+	const char *real = host_real(m->h, path);
+
+	if (check_show(path, real, from, e) < 0) {
+		err_kind_set(e, ERR_CONFIG);
+		return err_wrap(e, "%s", named[from]);
+	}
+	if (m->nshown == SHOW_MAX) {
+		err_set(e, "%s: more than %d directories to show", named[from],
+			SHOW_MAX);
+		return err_kind_set(e, ERR_CONFIG);
+	}
+	m->shown[m->nshown++] = (struct shown){path, real, from};
+	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct shown *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : (int)x->from - (int)y->from;
+}
+
+/* Whether one of the paths shows `path`. */
+static int is_shown(const struct maker *m, const char *path)
+{
+	for (int i = 0; i < m->nshown; i++)
+		if (path_is_beneath(path, m->shown[i].path))
 			return 1;
 	return 0;
 }
 
-static int show_add(struct maker *m, const char *path, enum plan_show_from from,
-	struct err *e)
+/* Sort, and drop each path that another path already shows. */
+static void show_settle(struct maker *m)
 {
-	return plan_show_add(&m->show, path, host_real(m->h, path), from, e);
+	int n = m->nshown;
+
+	qsort(m->shown, (size_t)n, sizeof(m->shown[0]), by_path);
+	m->nshown = 0; /* those that stay */
+	for (int i = 0; i < n; i++)
+		if (!is_shown(m, m->shown[i].path))
+			m->shown[m->nshown++] = m->shown[i];
 }
 
 static int gather(struct maker *m, struct err *e)
@@ -131,7 +265,7 @@ static int gather(struct maker *m, struct err *e)
 	for (; expose && *expose; expose++)
 		if (show_add(m, *expose, SHOW_EXPOSED, e) < 0)
 			return -1;
-	plan_show_settle(&m->show);
+	show_settle(m);
 	return 0;
 }
 
@@ -143,8 +277,8 @@ static int choose_over(struct maker *m, struct err *e)
 		const char *dir = m->h->attach[i];
 		int hides = 0;
 
-		for (int k = 0; k < m->show.n && !hides; k++)
-			hides = path_is_beneath(m->show.v[k].real, dir);
+		for (int k = 0; k < m->nshown && !hides; k++)
+			hides = path_is_beneath(m->shown[k].real, dir);
 		if (!hides) {
 			m->p->over = dir;
 			return 0;
@@ -156,10 +290,18 @@ static int choose_over(struct maker *m, struct err *e)
 	return err_kind_set(e, ERR_JAIL);
 }
 
+static int is_root_path(const struct maker *m, const char *path)
+{
+	for (int i = 0; i < HOST_ROOTS; i++)
+		if (m->h->roots[i].path && !strcmp(m->h->roots[i].path, path))
+			return 1;
+	return 0;
+}
+
 /* Links on the interpreter's way that nothing shown contains. */
 static int link_is_needed(const struct maker *m, const char *path)
 {
-	return !is_root_path(m, path) && !plan_show_has(&m->show, path);
+	return !is_root_path(m, path) && !is_shown(m, path);
 }
 
 /* Why a link of the host cannot be made in the jail, or NULL. */
@@ -222,8 +364,8 @@ static void gather_parts(struct maker *m)
 {
 	const struct host_python *py = &m->h->python;
 
-	for (int i = 0; i < m->show.n; i++)
-		part_add(m, m->show.v[i].path);
+	for (int i = 0; i < m->nshown; i++)
+		part_add(m, m->shown[i].path);
 	for (int i = 0; i < py->nlinks; i++)
 		if (link_is_needed(m, py->links[i].path))
 			part_add(m, py->links[i].path);
@@ -234,14 +376,14 @@ static void gather_parts(struct maker *m)
 static void show_parts(struct maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
-		if (!plan_show_has(&m->show, m->parts[i]))
+		if (!is_shown(m, m->parts[i]))
 			add_tmpfs(m, m->parts[i], 64 * KIB, 256, 0755);
 }
 
 static void close_parts(struct maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
-		if (!plan_show_has(&m->show, m->parts[i]))
+		if (!is_shown(m, m->parts[i]))
 			add(m, PLAN_RESTRICT, .target = m->parts[i],
 				.attrs = SYS_ATTR_RDONLY);
 }
@@ -254,7 +396,7 @@ static void keep_parts(struct maker *m)
 		struct plan_op *op = add(m, PLAN_HOME_KEEP,
 			.target = m->parts[i], .attrs = SHOW_ATTRS);
 
-		if (plan_show_has(&m->show, op->target))
+		if (is_shown(m, op->target))
 			op->source = host_real(m->h, op->target);
 		else
 			op->options = "size=4096,nr_inodes=1,mode=0755";
@@ -265,8 +407,8 @@ static void show_host(struct maker *m)
 {
 	const struct host_python *py = &m->h->python;
 
-	for (int i = 0; i < m->show.n; i++) {
-		const struct plan_shown *s = &m->show.v[i];
+	for (int i = 0; i < m->nshown; i++) {
+		const struct shown *s = &m->shown[i];
 
 		add(m, PLAN_SHOW, .target = s->path, .source = s->real,
 			.attrs = SHOW_ATTRS,

@@ -407,7 +407,7 @@ static int walk_to_source(const char *source, int flags)
 
 /*
  * Open a source, an absolute path, without following a link. Whoever named the
- * source has checked where it leads and whether it may be shown (plan/show.c);
+ * source has checked where it leads and whether it may be shown (plan.c);
  * a link that was put in its way since is refused.
  */
 static int open_source(const char *source, int flags)

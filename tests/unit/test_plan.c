@@ -10,7 +10,6 @@
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
-#include "jail/plan/show.h"
 #include "jail/spec.h"
 
 #include "defaults.h"
@@ -418,6 +417,22 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 
 /* ---- what may be shown ---- */
 
+/* Plan a jail with `path` in jail.expose. */
+static int expose(const char *path, struct err *e)
+{
+	const char *const list[] = {path, NULL};
+	struct world *w = world_new();
+	struct plan p;
+	int r;
+
+	w->spec.expose = list;
+	r = plan_make(&p, &w->spec, &w->host, e);
+	if (r == 0)
+		plan_fini(&p);
+	world_free(w);
+	return r;
+}
+
 static void paths_that_hide_the_jails_own_are_refused(void **state)
 {
 	static const char *const bad[] = {"/", "/proc", "/proc/self", "/sys",
@@ -429,7 +444,7 @@ static void paths_that_hide_the_jails_own_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memset(&e, 0, sizeof(e));
-		if (plan_show_check(bad[i], &e) == 0)
+		if (expose(bad[i], &e) == 0)
 			fail_msg("%s was let through", bad[i]);
 		assert_non_null(strstr(e.msg, bad[i]));
 	}
@@ -443,7 +458,7 @@ static void paths_with_dots_or_extra_slashes_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (plan_show_check(bad[i], NULL) == 0)
+		if (expose(bad[i], NULL) == 0)
 			fail_msg("'%s' was let through", bad[i]);
 }
 
@@ -455,45 +470,61 @@ static void other_paths_can_be_shown(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		if (plan_show_check(good[i], NULL) < 0)
+		if (expose(good[i], NULL) < 0)
 			fail_msg("%s was refused", good[i]);
 }
 
 static void paths_beneath_another_are_dropped(void **state)
 {
-	struct plan_show s = {.n = 0};
+	static const char *const list[] = {
+		"/data/b/c", "/data/a", "/data/b", "/data/b-side", NULL};
+	static const char *const want[] = {
+		"/data/a", "/data/b", "/data/b-side", NULL};
+	struct world *w = world_new();
+	struct plan p;
+	size_t n = 0;
 
 	(void)state;
-	plan_show_add(&s, "/opt/b/c", "/opt/b/c", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b", "/opt/b", SHOW_PYTHON, NULL);
-	plan_show_add(&s, "/opt/a", "/opt/a", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b", "/opt/b", SHOW_EXPOSED, NULL);
-	plan_show_add(&s, "/opt/b-side", "/opt/b-side", SHOW_EXPOSED, NULL);
-	plan_show_settle(&s);
-	assert_int_equal(s.n, 3);
-	assert_string_equal(s.v[0].path, "/opt/a");
-	assert_string_equal(s.v[1].path, "/opt/b");
-	assert_int_equal(s.v[1].from, SHOW_PYTHON);
-	assert_string_equal(s.v[2].path, "/opt/b-side");
-	assert_true(plan_show_has(&s, "/opt/b/x"));
-	assert_false(plan_show_has(&s, "/opt/bx"));
+	w->spec.expose = list;
+	w->host.python.prefixes[w->host.python.nprefixes++] = copy("/data/b");
+	p = make(w);
+	for (size_t i = 0; i < p.n; i++) {
+		if (p.ops[i].type != PLAN_SHOW ||
+			strncmp(p.ops[i].target, "/data/", 6) != 0)
+			continue;
+		assert_non_null(want[n]);
+		assert_string_equal(p.ops[i].target, want[n]);
+		/* Python comes first: a path it needs is not the person's. */
+		assert_int_equal(p.ops[i].flags,
+			strcmp(want[n], "/data/b") ? PLAN_F_EXPOSED : 0);
+		n++;
+	}
+	assert_null(want[n]);
+	plan_fini(&p);
+	world_free(w);
 }
 
 static void too_many_paths_are_an_error(void **state)
 {
-	struct plan_show s = {.n = 0};
-	char name[PLAN_SHOW_MAX + 1][16];
+	enum { MAX = 64 - 4 }; /* /usr, Python's prefix, two of /etc */
+	char name[MAX + 1][16];
+	const char *list[MAX + 2] = {NULL};
+	struct world *w = world_new();
+	struct plan p;
+	struct err e = {0};
 
 	(void)state;
-	for (int i = 0; i < PLAN_SHOW_MAX; i++) {
+	for (int i = 0; i < MAX; i++) {
 		snprintf(name[i], sizeof(name[i]), "/d%d", i);
-		assert_int_equal(
-			plan_show_add(&s, name[i], name[i], SHOW_EXPOSED, NULL),
-			0);
+		list[i] = name[i];
 	}
-	assert_int_equal(
-		plan_show_add(&s, "/one/more", "/one/more", SHOW_EXPOSED, NULL),
-		-1);
+	w->spec.expose = list;
+	assert_int_equal(plan_make(&p, &w->spec, &w->host, &e), 0);
+	plan_fini(&p);
+	list[MAX] = "/one/more";
+	assert_int_equal(plan_make(&p, &w->spec, &w->host, &e), -1);
+	assert_non_null(strstr(e.msg, "more than 64"));
+	world_free(w);
 }
 
 static void too_many_homes_are_an_error(void **state)
