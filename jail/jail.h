@@ -148,8 +148,8 @@ struct jail_event {
 
 /* Fork the warden and return at once; the outcome arrives as an event. Borrows
  * the spec until then. Nothing of the spec may lie in argv: pid 1 of the jail
- * overwrites its command line. Call with one thread, and before cage_close().
- * -1 with e when the fork fails. */
+ * overwrites its command line. Call with one thread, and before
+ * jail_cage_close(). -1 with e when the fork fails. */
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
 
 /* The descriptor to poll for events (POLLIN). */
@@ -285,5 +285,30 @@ int jail_start_program(struct jail *j, struct err *e);
  * line an operation. -1 with e when the spec asks for what no jail can have. */
 int jail_print_plan(const struct jail_spec *spec,
 	const struct enforce_facts *facts, FILE *f, struct err *e);
+
+/* ---- the confinement of the front end ---- */
+
+#define JAIL_CAGE_PATHS 256
+
+enum jail_cage_access {
+	JAIL_CAGE_READ,	  /* read files, list directories */
+	JAIL_CAGE_WRITE,  /* also create, remove, rename; no device nodes */
+	JAIL_CAGE_DEVICE, /* read, write and ioctl on device files */
+};
+
+/* What stays reachable: each path, and everything beneath it. All zero is
+ * nothing; a path that does not exist is skipped. */
+struct jail_cage {
+	struct {
+		const char *path; /* borrowed */
+		enum jail_cage_access access;
+	} v[JAIL_CAGE_PATHS];
+	size_t n;
+};
+
+/* Give up, for good: every capability, exec, fork, sockets, and, where the
+ * kernel has Landlock, every path that was not allowed. Call after jail_open()
+ * and with one thread. On -1 with e the process must end. */
+int jail_cage_close(const struct jail_cage *c, struct err *e);
 
 #endif

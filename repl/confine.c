@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, once, after the warden was forked
  * Trusts:    the configuration
- * Leaves:    a process in its cage (jail/cage.h)
+ * Leaves:    a process in its cage (jail_cage_close())
  *
  * An ordinary session may download wherever the person may write, so there
  * Landlock takes away only executing and device nodes. Root may write
@@ -14,56 +14,66 @@
 #include "confine.h"
 
 #include "jail/base/err.h"
-#include "jail/cage.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 
 #include <time.h>
 #include <unistd.h>
 
-static void allow_list(
-	struct cage *cage, const struct strlist *dirs, enum cage_access access)
+/* Add a path. NULL and "" are nothing. What does not fit stays out of reach. */
+static void allow(
+	struct jail_cage *c, const char *path, enum jail_cage_access access)
+{
+	if (!path || !path[0] || c->n == JAIL_CAGE_PATHS)
+		return;
+	c->v[c->n].path = path;
+	c->v[c->n++].access = access;
+}
+
+static void allow_list(struct jail_cage *cage, const struct strlist *dirs,
+	enum jail_cage_access access)
 {
 	for (size_t i = 0; i < dirs->n; i++)
-		cage_allow(cage, dirs->items[i], access);
+		allow(cage, dirs->items[i], access);
 }
 
-static void allow_ordinary(struct cage *cage, const struct confine *c)
+static void allow_ordinary(struct jail_cage *cage, const struct confine *c)
 {
 	if (geteuid() != 0) {
-		cage_allow(cage, "/", CAGE_WRITE);
+		allow(cage, "/", JAIL_CAGE_WRITE);
 		return;
 	}
-	cage_allow(cage, "/", CAGE_READ);
-	cage_allow(cage, ".", CAGE_WRITE);
-	cage_allow(cage, c->home, CAGE_WRITE);
-	cage_allow(cage, "/tmp", CAGE_WRITE);
+	allow(cage, "/", JAIL_CAGE_READ);
+	allow(cage, ".", JAIL_CAGE_WRITE);
+	allow(cage, c->home, JAIL_CAGE_WRITE);
+	allow(cage, "/tmp", JAIL_CAGE_WRITE);
 	for (size_t i = 0; i < c->opt->ndownloads; i++)
-		cage_allow(cage, c->opt->downloads[i].to, CAGE_WRITE);
+		allow(cage, c->opt->downloads[i].to, JAIL_CAGE_WRITE);
 }
 
-static void allow_locked(struct cage *cage, const struct confine *c)
+static void allow_locked(struct jail_cage *cage, const struct confine *c)
 {
-	allow_list(cage, &c->cfg->upload_from, CAGE_READ);
-	allow_list(cage, &c->cfg->download_to, CAGE_WRITE);
-	cage_allow(cage, c->cfg->skeleton, CAGE_READ);
+	allow_list(cage, &c->cfg->upload_from, JAIL_CAGE_READ);
+	allow_list(cage, &c->cfg->download_to, JAIL_CAGE_WRITE);
+	allow(cage, c->cfg->skeleton, JAIL_CAGE_READ);
 	/* The C library may still look these up. */
-	cage_allow(cage, "/etc/localtime", CAGE_READ);
-	cage_allow(cage, "/usr/share/zoneinfo", CAGE_READ);
-	cage_allow(cage, "/usr/lib/locale", CAGE_READ);
-	cage_allow(cage, "/usr/share/locale", CAGE_READ);
+	allow(cage, "/etc/localtime", JAIL_CAGE_READ);
+	allow(cage, "/usr/share/zoneinfo", JAIL_CAGE_READ);
+	allow(cage, "/usr/lib/locale", JAIL_CAGE_READ);
+	allow(cage, "/usr/share/locale", JAIL_CAGE_READ);
 }
 
 int confine_front(const struct confine *c, struct err *e)
 {
-	struct cage cage = {.n = 0};
+	struct jail_cage cage = {.n = 0};
 
 	tzset();
 	if (c->cfg->locked)
 		allow_locked(&cage, c);
 	else
 		allow_ordinary(&cage, c);
-	cage_allow(&cage, c->state_dir, CAGE_WRITE);
-	cage_allow(&cage, "/dev/null", CAGE_DEVICE);
-	return cage_close(&cage, e);
+	allow(&cage, c->state_dir, JAIL_CAGE_WRITE);
+	allow(&cage, "/dev/null", JAIL_CAGE_DEVICE);
+	return jail_cage_close(&cage, e);
 }

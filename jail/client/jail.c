@@ -15,6 +15,9 @@
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
+#include "jail/walls/ident.h"
+#include "jail/walls/landlock.h"
+#include "jail/walls/seccomp.h"
 #include "jail/warden/link.h"
 #include "jail/warden/loop.h"
 #include "jail/wire/wire.h"
@@ -550,4 +553,31 @@ void jail_files_free(struct jail_files *f)
 		free(f->v[i].path);
 	free(f->v);
 	*f = (struct jail_files){0};
+}
+
+/* ---- the confinement of the front end ---- */
+
+static const enum landlock_class classes[] = {
+	[JAIL_CAGE_READ] = LANDLOCK_READ,
+	[JAIL_CAGE_WRITE] = LANDLOCK_WRITE,
+	[JAIL_CAGE_DEVICE] = LANDLOCK_DEVICE,
+};
+
+/* Afterwards the process cannot start another or open a socket
+ * (invariant 7). */
+int jail_cage_close(const struct jail_cage *c, struct err *e)
+{
+	struct landlock_rule rules[JAIL_CAGE_PATHS];
+
+	for (size_t i = 0; i < c->n; i++)
+		rules[i] = (struct landlock_rule){.path = c->v[i].path,
+			.fd = -1,
+			.cls = classes[c->v[i].access],
+			.optional = 1};
+	if (ident_drop_front(e) < 0 ||
+		landlock_confine(rules, c->n, LANDLOCK_NO_TCP, LANDLOCK_ABI_ANY,
+			e) < 0 ||
+		seccomp_load(SECCOMP_FRONT, e) < 0)
+		return err_wrap(e, "confine the front end");
+	return 0;
 }

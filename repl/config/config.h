@@ -8,7 +8,7 @@
 #ifndef REPL_CONFIG_CONFIG_H
 #define REPL_CONFIG_CONFIG_H
 
-#include "jail/limits.h"
+#include "jail/spec.h"
 #include "keys.h"
 #include "repl/text/strlist.h"
 

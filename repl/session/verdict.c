@@ -12,7 +12,7 @@
  */
 #include "verdict.h"
 
-#include "jail/limits.h"
+#include "jail/spec.h"
 #include "repl/config/config.h"
 #include "repl/text/text.h"
 

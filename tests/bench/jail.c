@@ -7,7 +7,6 @@
  */
 #include "jail/jail.h"
 #include "jail/base/err.h"
-#include "jail/limits.h"
 #include "jail/spec.h"
 #include "table.h"
 

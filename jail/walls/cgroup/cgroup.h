@@ -10,7 +10,7 @@
 #define JAIL_WALLS_CGROUP_CGROUP_H
 
 #include "jail/base/err.h"
-#include "jail/limits.h"
+#include "jail/spec.h"
 
 #include <stdint.h>
 #include <sys/types.h>
