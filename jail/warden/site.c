@@ -14,9 +14,9 @@
 #include "site.h"
 
 #include "jail/apply/apply.h"
-#include "jail/apply/facts.h"
 #include "jail/apply/janitor.h"
 #include "jail/walls/ident.h"
+#include "jail/walls/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +130,43 @@ static int own_namespaces(struct err *e)
 	return ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e);
 }
 
+/* What the host offers. Whether user namespaces work and the jail can have a
+ * /proc shows only when a jail is built; until then both are assumed. */
+static void know_host(struct enforce_facts *f, const struct host *h)
+{
+	*f = (struct enforce_facts){
+		.known = 1,
+		.kernel_major = h->kernel_major,
+		.kernel_minor = h->kernel_minor,
+		.jail = 1,
+		.no_host_swap = !host_has_swap(),
+		.nproc_own = h->nproc_own,
+		.landlock_abi = h->landlock_abi,
+		.mount_setattr = h->mount_setattr,
+		.proc = !h->no_proc,
+		.seccomp = seccomp_size(SECCOMP_GUEST),
+		.root = h->euid == 0,
+	};
+}
+
+/* What the session's cgroup keeps of its limits, as they were read back. */
+static void know_cgroup(struct enforce_facts *f, const struct cgroup *cg,
+	const struct cgroup_caps *caps)
+{
+	static const int versions[] = {
+		[CGROUP_NONE] = 0, [CGROUP_V1] = 1, [CGROUP_V2] = 2};
+
+	f->cgroup = versions[cg->kind];
+	f->memory = !!(cg->enforced & CGROUP_LIMIT_MEMORY);
+	f->swap = !!(cg->enforced & CGROUP_LIMIT_SWAP);
+	f->pids = !!(cg->enforced & CGROUP_LIMIT_PIDS);
+	f->cpus = !!(cg->enforced & CGROUP_LIMIT_CPU);
+	f->cpu = cg->file[CGROUP_F_CPU] >= 0;
+	f->freezer = cgroup_can_freeze(cg);
+	f->delegated = caps->shared;
+	snprintf(f->cgroup_why, sizeof(f->cgroup_why), "%s", caps->why);
+}
+
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e)
 {
@@ -141,13 +178,13 @@ int site_open(
 	if (detach(front, e) < 0 || host_probe(&s->host, spec->python, e) < 0)
 		return -1;
 	host_resolve(&s->host, spec);
-	facts_of_host(&s->facts, &s->host);
+	know_host(&s->facts, &s->host);
 	if (!ident_is_root())
 		use_delegated(s, front, &caps);
 	else if (leave_root(s, front, &caps, e) < 0)
 		return -1;
 	/* Whether there can be a /proc is known when init has tried. */
-	facts_of_cgroup(&s->facts, &s->cgroup, &caps);
+	know_cgroup(&s->facts, &s->cgroup, &caps);
 	if (enforce_require(spec->require, &s->facts, ENFORCE_PROC, e) < 0)
 		return -1;
 	s->host.cgroup_memory = !!(s->cgroup.enforced & CGROUP_LIMIT_MEMORY);
