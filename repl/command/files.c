@@ -208,7 +208,8 @@ static const char *status_words(const struct session *s,
 	char clock[16] = "";
 	struct tm tm;
 	time_t when;
-	enum ledger_status status = ledger_status(&s->ledger, f, &when);
+	enum transfer_ledger_status status =
+		transfer_ledger_status(&s->ledger, f, &when);
 
 	if (f->type == 'l')
 		return "link";
@@ -219,14 +220,14 @@ static const char *status_words(const struct session *s,
 	if (when && localtime_r(&when, &tm))
 		strftime(clock, sizeof(clock), "%H:%M", &tm);
 	switch (status) {
-	case LEDGER_NEW:
+	case TRANSFER_NEW:
 		return "new";
-	case LEDGER_CHANGED:
+	case TRANSFER_CHANGED:
 		return "changed";
-	case LEDGER_UPLOADED:
+	case TRANSFER_UPLOADED:
 		snprintf(buf, size, "uploaded %s", clock);
 		return buf;
-	case LEDGER_DOWNLOADED:
+	case TRANSFER_DOWNLOADED:
 		snprintf(buf, size, "downloaded %s", clock);
 		return buf;
 	}

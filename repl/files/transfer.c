@@ -9,16 +9,18 @@
  *            nothing a name promises: a file is opened without waiting, then
  *            looked at. The administrator, who named the skeleton
  * Leaves:    files that are whole, or not there
+ *
+ * A cell that restores a file's size and time can make the file look unchanged
+ * in the ledger, which misleads only its own session.
  */
 #include "transfer.h"
 
 #include "hostfs.h"
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "jail/limits.h"
-#include "ledger.h"
 #include "repl/term/progress.h"
 #include "repl/term/signals.h"
 #include "repl/text/lexer.h"
@@ -129,6 +131,88 @@ bool transfer_home_has_dir(struct jail *j, const char *name)
 	}
 	jail_files_free(&files);
 	return has;
+}
+
+/* ---- the ledger ---- */
+
+static struct transfer_ledger_entry *find(
+	const struct transfer_ledger *l, const char *path)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i].path, path))
+			return &l->v[i];
+	return NULL;
+}
+
+/* Note that the file `f` was just uploaded or downloaded. Without memory for it
+ * the file counts as new. */
+static void note(struct transfer_ledger *l, const struct jail_file *f,
+	enum transfer_ledger_status status)
+{
+	struct transfer_ledger_entry *entry = find(l, f->path);
+
+	if (!entry) {
+		if (array_grow(&l->v, l->n, sizeof(*l->v)) < 0)
+			return;
+		entry = &l->v[l->n];
+		entry->path = strdup(f->path);
+		if (!entry->path)
+			return;
+		l->n++;
+	}
+	entry->status = status;
+	entry->bytes = f->bytes;
+	entry->mtime = f->mtime;
+	entry->when = time(NULL);
+}
+
+enum transfer_ledger_status transfer_ledger_status(
+	const struct transfer_ledger *l, const struct jail_file *f,
+	time_t *when)
+{
+	const struct transfer_ledger_entry *entry = find(l, f->path);
+
+	*when = entry ? entry->when : 0;
+	if (!entry)
+		return TRANSFER_NEW;
+	if (entry->bytes != f->bytes || entry->mtime != f->mtime)
+		return TRANSFER_CHANGED;
+	return entry->status;
+}
+
+/* Programs keep such files for themselves; the person made none of them. */
+static bool is_hidden(const char *path)
+{
+	return path[0] == '.' || strstr(path, "/.");
+}
+
+size_t transfer_ledger_unsaved(const struct transfer_ledger *l,
+	const struct jail_files *files, size_t *which, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		enum transfer_ledger_status status;
+		time_t when;
+
+		if (files->v[i].type != 'f' || is_hidden(files->v[i].path))
+			continue;
+		status = transfer_ledger_status(l, &files->v[i], &when);
+		if (status != TRANSFER_NEW && status != TRANSFER_CHANGED)
+			continue;
+		if (n < max)
+			which[n] = i;
+		n++;
+	}
+	return n;
+}
+
+void transfer_ledger_free(struct transfer_ledger *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->v[i].path);
+	free(l->v);
+	*l = (struct transfer_ledger){0};
 }
 
 /* ---- telling ---- */
@@ -356,8 +440,8 @@ static void upload_end(struct transfer *t)
 			for (size_t k = 0; k < files.n; k++)
 				if (!strcmp(files.v[k].path,
 					    t->arrived->items[i]))
-					ledger_note(t->ledger, &files.v[k],
-						LEDGER_UPLOADED);
+					note(t->ledger, &files.v[k],
+						TRANSFER_UPLOADED);
 		jail_files_free(&files);
 	}
 	strlist_fini(t->arrived);
@@ -437,8 +521,8 @@ static bool is_saved(const struct down *d, int dir, const char *name)
 	time_t when;
 
 	return d->t->skip_saved &&
-	       ledger_status(d->t->ledger, d->file, &when) ==
-		       LEDGER_DOWNLOADED &&
+	       transfer_ledger_status(d->t->ledger, d->file, &when) ==
+		       TRANSFER_DOWNLOADED &&
 	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       st.st_size == d->file->bytes;
 }
@@ -514,7 +598,7 @@ static void download_one(struct down *d)
 		return;
 	}
 	arrived(d->t, d->file->path, d->bytes, d->place);
-	ledger_note(d->t->ledger, d->file, LEDGER_DOWNLOADED);
+	note(d->t->ledger, d->file, TRANSFER_DOWNLOADED);
 }
 
 /* Whether `w` takes the file, and how much of its path is not kept on the host.
@@ -698,6 +782,7 @@ int transfer_skeleton(const struct transfer *with, const char *dir)
 	struct limits limits = *with->limits;
 	struct strlist names = {0};
 	struct tree w = {.t = &t};
+	struct err e = {0};
 
 	if (!dir)
 		return 0;
@@ -707,8 +792,14 @@ int transfer_skeleton(const struct transfer *with, const char *dir)
 	t.host = &free_host;
 	t.say = say_nothing;
 	t.arrived = &names;
-	w.root = (size_t)snprintf(w.path, sizeof(w.path), "%s", dir);
-	tree_walk(&w, w.root, 0);
+	w.root = strlen(dir);
+	if (w.root < sizeof(w.path)) {
+		strcpy(w.path, dir);
+		tree_walk(&w, w.root, 0);
+	} else {
+		err_set(&e, "home.skeleton: the path is too long");
+		refuse(&t, &e);
+	}
 	upload_end(&t);
 	return t.failed ? -1 : 0;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct err;
 struct hostfs;
@@ -18,7 +19,6 @@ struct strlist;
 struct jail;
 struct jail_file;
 struct jail_files;
-struct ledger;
 struct lexer_word;
 struct limits;
 struct progress;
@@ -31,7 +31,7 @@ struct transfer {
 	struct jail *jail;
 	const struct hostfs *host;
 	const struct limits *limits;
-	struct ledger *ledger;
+	struct transfer_ledger *ledger;
 	struct terminal *term;	 /* for the bar; NULL: none */
 	struct signals *signals; /* Ctrl-C */
 	void (*say)(void *arg, const char *line);
@@ -91,5 +91,40 @@ bool transfer_matches(const char *pattern, const char *path);
 /* How many bytes of a path that matches `pattern` are leading directories
  * without wildcards. Its name on the host leaves them out. Pure. */
 size_t transfer_prefix(const char *pattern);
+
+/* ---- the ledger: what was transferred, and what has changed since ---- */
+
+/* What a file of the home is to the person. */
+enum transfer_ledger_status {
+	TRANSFER_NEW,	     /* made in the jail, never downloaded */
+	TRANSFER_CHANGED,    /* since it was uploaded or downloaded */
+	TRANSFER_UPLOADED,   /* as it was uploaded */
+	TRANSFER_DOWNLOADED, /* as it was downloaded */
+};
+
+struct transfer_ledger_entry {
+	char *path; /* owned */
+	enum transfer_ledger_status status;
+	int64_t bytes, mtime; /* of the file in the home, then */
+	time_t when;
+};
+
+/* All zero is empty. */
+struct transfer_ledger {
+	struct transfer_ledger_entry *v;
+	size_t n;
+};
+
+/* The status of a file, and since when (0 for TRANSFER_NEW). */
+enum transfer_ledger_status transfer_ledger_status(
+	const struct transfer_ledger *l, const struct jail_file *f,
+	time_t *when);
+
+/* Count the regular files that exist only in the home. The indices of the first
+ * `max` go into `which`. */
+size_t transfer_ledger_unsaved(const struct transfer_ledger *l,
+	const struct jail_files *files, size_t *which, size_t max);
+
+void transfer_ledger_free(struct transfer_ledger *l);
 
 #endif

@@ -21,7 +21,6 @@
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/files/hostfs.h"
-#include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
 #include "repl/session/log.h"
 #include "repl/session/verdict.h"
@@ -55,7 +54,7 @@ struct program {
 	struct relay relay;
 	struct lines lines; /* where the terminal is not only ours */
 	struct output output;
-	struct ledger ledger;
+	struct transfer_ledger ledger;
 	int tty; /* owned */
 	bool exited, gone;
 	bool cancelled; /* by a signal, before it was started */
@@ -480,7 +479,7 @@ int program_run(const struct program_start *start, struct err *e)
 	fd_drop(&p->tty);
 	output_close(&p->output);
 	relay_free(&p->relay);
-	ledger_free(&p->ledger);
+	transfer_ledger_free(&p->ledger);
 	free(p);
 	return r;
 }

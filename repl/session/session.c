@@ -226,7 +226,7 @@ static bool warn_unsaved(struct session *s)
 
 	if (!s->cell_no || jail_home_list(s->jail, &files, NULL) < 0)
 		return false;
-	n = ledger_unsaved(&s->ledger, &files, which, 3);
+	n = transfer_ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {
 		const char *path = files.v[which[i]].path;
 

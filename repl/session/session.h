@@ -16,7 +16,7 @@
 #define REPL_SESSION_SESSION_H
 
 #include "jail/base/err.h"
-#include "repl/files/ledger.h"
+#include "repl/files/transfer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ struct session {
 	struct screen *screen;
 	struct relay *relay; /* has the terminal; NULL: the editor has it */
 	struct editor *editor;
-	struct ledger ledger;
+	struct transfer_ledger ledger;
 
 	/* session.c writes these, others may read `over`. */
 	bool over;

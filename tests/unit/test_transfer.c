@@ -10,7 +10,6 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/files/hostfs.h"
-#include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
 #include "repl/text/lexer.h"
 
@@ -112,7 +111,7 @@ struct scene {
 	struct jail jail;
 	struct hostfs hostfs;
 	struct limits limits;
-	struct ledger ledger;
+	struct transfer_ledger ledger;
 	struct transfer t;
 	char said[4096], refused[4096];
 	bool may_overwrite;
@@ -172,7 +171,7 @@ static int tear_down(void **state)
 	char command[128];
 
 	close(s->jail.root);
-	ledger_free(&s->ledger);
+	transfer_ledger_free(&s->ledger);
 	hostfs_close(&s->hostfs);
 	snprintf(command, sizeof(command), "rm -rf '%s'", s->top);
 	assert_int_equal(system(command), 0);
@@ -410,6 +409,29 @@ static void a_missing_file_is_reported(void **state)
 
 /* ---- the ledger ---- */
 
+static void a_skeleton_whose_path_is_too_long_is_refused(void **state)
+{
+	struct scene *s = *state;
+	char dir[2 * PATH_MAX];
+
+	put(s->host, "a", "1");
+	/* The longest path that fits: its files are refused one by one. */
+	memset(dir, '/', sizeof(dir));
+	strcpy(dir + PATH_MAX - 1 - strlen(s->host), s->host);
+	assert_int_equal(strlen(dir), PATH_MAX - 1);
+	assert_int_equal(transfer_skeleton(&s->t, dir), -1);
+	assert_int_equal(strncmp(s->refused, "//", 2), 0);
+	s->refused[0] = '\0';
+	memset(dir, '/', sizeof(dir));
+	strcpy(dir + sizeof(dir) - 1 - strlen(s->host), s->host);
+	assert_int_equal(transfer_skeleton(&s->t, dir), -1);
+	assert_string_equal(
+		s->refused, "home.skeleton: the path is too long\n");
+	assert_int_equal(entries(s->home), 0);
+	assert_int_equal(transfer_skeleton(&s->t, s->host), 0);
+	expect(s->home, "a", "1");
+}
+
 static void the_ledger_lists_files_that_were_never_downloaded(void **state)
 {
 	struct scene *s = *state;
@@ -422,7 +444,8 @@ static void the_ledger_lists_files_that_were_never_downloaded(void **state)
 	put(s->home, "lost", "3");
 	download(s, "kept");
 	assert_int_equal(jail_home_list(&s->jail, &files, NULL), 0);
-	assert_int_equal(ledger_unsaved(&s->ledger, &files, which, 4), 1);
+	assert_int_equal(
+		transfer_ledger_unsaved(&s->ledger, &files, which, 4), 1);
 	assert_string_equal(files.v[which[0]].path, "lost");
 	jail_files_free(&files);
 }
@@ -581,6 +604,7 @@ int main(void)
 		SCENE(hostile_names_become_harmless),
 		SCENE(special_files_of_the_home_are_refused),
 		SCENE(a_missing_file_is_reported),
+		SCENE(a_skeleton_whose_path_is_too_long_is_refused),
 		SCENE(the_ledger_lists_files_that_were_never_downloaded),
 		SCENE(a_locked_session_stays_in_its_directories),
 		SCENE(a_locked_session_is_told_the_full_place),
