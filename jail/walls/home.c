@@ -362,9 +362,11 @@ static int remove_name(int dir, const char *name)
 									 : -1;
 }
 
-/* Takes `d`, which may be NULL. */
-static int removal_enter(struct removal *r, DIR *d)
+/* Takes `fd`, which may be -1. */
+static int removal_enter(struct removal *r, int fd)
 {
+	DIR *d = dir_stream(fd);
+
 	if (!d)
 		return -1;
 	closedir(r->at);
@@ -380,7 +382,7 @@ static int removal_down(struct removal *r, const char *name)
 		fstat(dirfd(r->at), &st) < 0)
 		return -1;
 	r->above[r->depth++] = st.st_ino;
-	return removal_enter(r, dir_stream(dir_fd(dirfd(r->at), name)));
+	return removal_enter(r, dir_fd(dirfd(r->at), name));
 }
 
 static int removal_up(struct removal *r)
@@ -395,7 +397,7 @@ static int removal_up(struct removal *r)
 		errno = EAGAIN; /* it was moved */
 		return -1;
 	}
-	return removal_enter(r, dir_stream(fd_take(&fd)));
+	return removal_enter(r, fd_take(&fd));
 }
 
 /* Remove the names in the directory up to a directory that is not empty, and

@@ -164,45 +164,42 @@ int ident_claim_is_free(int lock_fd, const char *name)
 
 /* ---- user namespace maps ---- */
 
-static int map_write(int dirfd, const char *file, const char *text)
+static int self_write(const char *path, const char *text)
 {
-	auto_close int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC);
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return -1;
-	return io_write_full(fd, text, strlen(text));
+	return fd < 0 ? -1 : io_write_full(fd, text, strlen(text));
 }
 
-static int map_ids(int dirfd, uid_t inside_uid, uid_t outside_uid,
-	gid_t inside_gid, gid_t outside_gid, struct err *e)
+static int map_id(
+	const char *kind, unsigned inside, unsigned outside, struct err *e)
 {
-	char line[64];
+	char path[32], line[64];
 
+	snprintf(path, sizeof(path), "/proc/self/%s_map", kind);
+	snprintf(line, sizeof(line), "%u %u 1\n", inside, outside);
+	if (self_write(path, line) < 0)
+		return err_errno(e, "user namespace: map %s %u to %u", kind,
+			inside, outside);
+	return 0;
+}
+
+static int map_ids(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
+	gid_t outside_gid, struct err *e)
+{
 	/* Must come before gid_map, or the kernel refuses that
 	 * (CVE-2014-8989). */
-	if (map_write(dirfd, "setgroups", "deny") < 0)
+	if (self_write("/proc/self/setgroups", "deny") < 0)
 		return err_errno(e, "user namespace: deny setgroups");
-	snprintf(line, sizeof(line), "%u %u 1\n", inside_uid, outside_uid);
-	if (map_write(dirfd, "uid_map", line) < 0)
-		return err_errno(e, "user namespace: map uid %u to %u",
-			inside_uid, outside_uid);
-	snprintf(line, sizeof(line), "%u %u 1\n", inside_gid, outside_gid);
-	if (map_write(dirfd, "gid_map", line) < 0)
-		return err_errno(e, "user namespace: map gid %u to %u",
-			inside_gid, outside_gid);
-	return 0;
+	if (map_id("uid", inside_uid, outside_uid, e) < 0)
+		return -1;
+	return map_id("gid", inside_gid, outside_gid, e);
 }
 
 int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 	gid_t outside_gid, struct err *e)
 {
-	auto_close int dir =
-		open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (dir < 0)
-		return err_errno(e, "user namespace: open /proc/self");
-	if (map_ids(dir, inside_uid, outside_uid, inside_gid, outside_gid, e) <
-		0)
+	if (map_ids(inside_uid, outside_uid, inside_gid, outside_gid, e) < 0)
 		return host_explain_userns(e);
 	if (getuid() != inside_uid || geteuid() != inside_uid ||
 		getgid() != inside_gid || getegid() != inside_gid)
@@ -414,20 +411,14 @@ static int drop_rest(struct err *e)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(e, "identity: set no_new_privs");
-	if (drop_caps(e) < 0)
-		return -1;
-	if (verify_caps(e) < 0)
+	if (drop_caps(e) < 0 || verify_caps(e) < 0)
 		return -1;
 	return verify_ids(e);
 }
 
 int ident_drop(struct err *e)
 {
-	if (drop_keyring(e) < 0)
-		return -1;
-	if (drop_with_setpcap(e) < 0)
-		return -1;
-	if (drop_rest(e) < 0)
+	if (drop_keyring(e) < 0 || drop_with_setpcap(e) < 0 || drop_rest(e) < 0)
 		return -1;
 	return verify_bounds(e);
 }
@@ -494,11 +485,11 @@ static int close_between_slowly(unsigned lo, unsigned hi)
 
 static int close_between(unsigned lo, unsigned hi)
 {
-	if (syscall(SYS_close_range, lo, hi, 0) == 0)
-		return 0;
-	if (errno != ENOSYS && errno != EPERM)
-		return -1;
-	return close_between_slowly(lo, hi);
+	int r = (int)syscall(SYS_close_range, lo, hi, 0);
+
+	return r < 0 && (errno == ENOSYS || errno == EPERM)
+		       ? close_between_slowly(lo, hi)
+		       : r;
 }
 
 int ident_close_fds(const int *keep, int n, struct err *e)

@@ -25,7 +25,6 @@
 #define ECHOKE 0004000
 #endif
 
-#define KEY_OFF 0 /* _POSIX_VDISABLE on Linux */
 #define KEY(c) ((c)&0x1f)
 
 #define FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -56,26 +55,6 @@ int pty_open_pair(int pts_dirfd, int *master, int *slave, struct err *e)
 	return 0;
 }
 
-static void keys_set(cc_t *cc)
-{
-	cc[VINTR] = KEY('C');
-	cc[VQUIT] = KEY('\\');
-	cc[VERASE] = 0x7f;
-	cc[VKILL] = KEY('U');
-	cc[VEOF] = KEY('D');
-	cc[VWERASE] = KEY('W');
-	cc[VLNEXT] = KEY('V');
-	cc[VREPRINT] = KEY('R');
-	cc[VSUSP] = KEY_OFF;
-	cc[VSTART] = KEY_OFF;
-	cc[VSTOP] = KEY_OFF;
-	cc[VDISCARD] = KEY_OFF;
-	cc[VEOL] = KEY_OFF;
-	cc[VEOL2] = KEY_OFF;
-	cc[VMIN] = 1;
-	cc[VTIME] = 0;
-}
-
 static int apply(int fd, struct termios *t)
 {
 	cfsetispeed(t, B38400);
@@ -91,9 +70,18 @@ int pty_set_cooked(int fd, struct err *e)
 		.c_cflag = CS8 | CREAD,
 		.c_lflag = ISIG | ICANON | IEXTEN | NOFLSH | ECHO | ECHOE |
 			   ECHOK | ECHOCTL | ECHOKE,
+		/* The others are 0, _POSIX_VDISABLE on Linux: off. */
+		.c_cc = {[VINTR] = KEY('C'),
+			[VQUIT] = KEY('\\'),
+			[VERASE] = 0x7f,
+			[VKILL] = KEY('U'),
+			[VEOF] = KEY('D'),
+			[VWERASE] = KEY('W'),
+			[VLNEXT] = KEY('V'),
+			[VREPRINT] = KEY('R'),
+			[VMIN] = 1},
 	};
 
-	keys_set(t.c_cc);
 	if (apply(fd, &t) < 0)
 		return err_errno(e, "set the terminal of a cell");
 	/* A guest may have stopped output (TCOOFF): termios does not hold that.
@@ -105,9 +93,8 @@ int pty_set_cooked(int fd, struct err *e)
 
 int pty_set_raw(int fd, struct err *e)
 {
-	struct termios t = {.c_cflag = CS8 | CREAD};
+	struct termios t = {.c_cflag = CS8 | CREAD, .c_cc = {[VMIN] = 1}};
 
-	t.c_cc[VMIN] = 1;
 	if (apply(fd, &t) < 0)
 		return err_errno(e, "set a terminal raw");
 	return 0;

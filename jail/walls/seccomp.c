@@ -18,27 +18,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LENGTH(a) ((unsigned short)(sizeof(a) / sizeof((a)[0])))
+#define CODE(a) a, (unsigned short)(sizeof(a) / sizeof((a)[0]))
 
-struct seccomp_entry {
+static const struct {
 	const char *name;
 	const struct sock_filter *code;
 	unsigned short n;
-};
-
-#ifdef SECCOMP_BPF_NONE
-static const struct seccomp_entry entries[SECCOMP_PROFILES];
-#else
-static const struct seccomp_entry entries[SECCOMP_PROFILES] = {
-	[SECCOMP_GUEST] = {"guest", seccomp_bpf_guest,
-		LENGTH(seccomp_bpf_guest)},
+} entries[SECCOMP_PROFILES] = {
+#ifndef SECCOMP_BPF_NONE
+	[SECCOMP_GUEST] = {"guest", CODE(seccomp_bpf_guest)},
 	[SECCOMP_GUEST_NOMEM] = {"guest without a memory cgroup",
-		seccomp_bpf_guest_nomem, LENGTH(seccomp_bpf_guest_nomem)},
-	[SECCOMP_INIT] = {"init", seccomp_bpf_init, LENGTH(seccomp_bpf_init)},
-	[SECCOMP_FRONT] = {"front end", seccomp_bpf_front,
-		LENGTH(seccomp_bpf_front)},
-};
+		CODE(seccomp_bpf_guest_nomem)},
+	[SECCOMP_INIT] = {"init", CODE(seccomp_bpf_init)},
+	[SECCOMP_FRONT] = {"front end", CODE(seccomp_bpf_front)},
 #endif
+};
 
 int seccomp_size(enum seccomp_profile profile)
 {
@@ -59,13 +53,13 @@ static int seccomp_verify(const char *name, struct err *e)
 
 int seccomp_load(enum seccomp_profile profile, struct err *e)
 {
-	const struct seccomp_entry *p = &entries[profile];
+	const char *name = entries[profile].name;
 	/* The kernel only reads the code; its structure is not const. */
-	struct sock_fprog prog = {
-		.len = p->n, .filter = (struct sock_filter *)p->code};
+	struct sock_fprog prog = {.len = entries[profile].n,
+		.filter = (struct sock_filter *)entries[profile].code};
 	long r;
 
-	if (!p->code) {
+	if (!prog.filter) {
 		err_set(e, "seccomp: no filters for this processor");
 		return err_hint(e, "x86-64 and arm64 are supported");
 	}
@@ -78,10 +72,10 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 		return err_set(
 			e, "seccomp: thread %ld has a filter of its own", r);
 	if (r < 0) {
-		err_errno(e, "seccomp: load the %s filter", p->name);
+		err_errno(e, "seccomp: load the %s filter", name);
 		if (errno == EINVAL || errno == ENOSYS)
 			err_hint(e, "the kernel needs CONFIG_SECCOMP_FILTER");
 		return -1;
 	}
-	return seccomp_verify(p->name, e);
+	return seccomp_verify(name, e);
 }
