@@ -157,15 +157,9 @@ const char *enforce_by(enum enforce_limit limit, int number)
 
 const char *enforce_strength_name(enum enforce_strength s)
 {
-	switch (s) {
-	case ENFORCE_NONE:
-		return "none";
-	case ENFORCE_WEAK:
-		return "weak";
-	case ENFORCE_STRONG:
-		return "strong";
-	}
-	return "?";
+	static const char *const names[] = {"none", "weak", "strong"};
+
+	return names[s];
 }
 
 /* ---- jail.require ---- */

@@ -9,7 +9,7 @@
  * its cgroup and namespaces and everything the configuration shows in it, and
  * is ended before Python starts.
  */
-#include "check.h"
+#include "main.h"
 
 #include "jail/base/err.h"
 #include "jail/enforce.h"
@@ -84,17 +84,6 @@ static int try_jail(struct check *c, struct err *e)
 	return 0;
 }
 
-static int find_out(struct check *c, struct err *e)
-{
-	if (try_jail(c, e) < 0)
-		return -1;
-	c->can_build =
-		c->facts.jail && c->facts.seccomp && kernel_is_new(&c->facts);
-	c->is_met = enforce_require(
-			    c->spec->require, &c->facts, -1, &c->unmet) == 0;
-	return 0;
-}
-
 /* ---- rows ---- */
 
 static void add_kernel(struct check *c)
@@ -111,9 +100,11 @@ static void add_kernel(struct check *c)
 }
 
 /* Some rows can say more than the table does. */
-static void add_detail(
-	const struct check *c, enum enforce_limit limit, struct row *r)
+static void add_limit(struct check *c, enum enforce_limit limit)
 {
+	struct row *r = &c->rows[c->n++];
+
+	r->is = enforce_look(limit, &c->facts, NULL);
 	if (limit == ENFORCE_JAIL && c->why[0])
 		r->is.remedy = c->why;
 	if (limit == ENFORCE_CALLS && c->facts.seccomp)
@@ -125,17 +116,6 @@ static void add_detail(
 	else
 		return;
 	r->is.by = r->by;
-}
-
-static void add_limits(struct check *c)
-{
-	for (int i = 0; i < ENFORCE_LIMITS; i++) {
-		enum enforce_limit limit = (enum enforce_limit)i;
-		struct row *r = &c->rows[c->n++];
-
-		r->is = enforce_look(limit, &c->facts, NULL);
-		add_detail(c, limit, r);
-	}
 }
 
 /* ---- telling ---- */
@@ -198,25 +178,25 @@ static int print_json(const struct check *c, struct err *e)
 	return r;
 }
 
-/* What is done to build a jail, step by step. */
-static int print_plan(const struct check *c, struct err *e)
-{
-	putchar('\n');
-	return jail_print_plan(c->spec, &c->facts, stdout, e);
-}
-
 int check_run(
 	const struct jail_spec *spec, bool json, bool verbose, struct err *e)
 {
 	struct check c = {.spec = spec};
 
-	if (find_out(&c, e) < 0)
+	if (try_jail(&c, e) < 0)
 		return err_kind_set(e, ERR_JAIL);
+	c.can_build =
+		c.facts.jail && c.facts.seccomp && kernel_is_new(&c.facts);
+	c.is_met = enforce_require(spec->require, &c.facts, -1, &c.unmet) == 0;
 	add_kernel(&c);
-	add_limits(&c);
+	for (int i = 0; i < ENFORCE_LIMITS; i++)
+		add_limit(&c, (enum enforce_limit)i);
 	if (json ? print_json(&c, e) < 0 : print_people(&c, e) < 0)
 		return -1;
-	if (verbose && !json && print_plan(&c, e) < 0)
-		return -1;
+	if (verbose && !json) {
+		putchar('\n');
+		if (jail_print_plan(spec, &c.facts, stdout, e) < 0)
+			return -1;
+	}
 	return c.can_build && c.is_met ? 0 : 125;
 }

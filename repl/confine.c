@@ -11,7 +11,7 @@
  * everywhere: root keeps the working directory, the home directory, /tmp, and
  * the targets of -d.
  */
-#include "confine.h"
+#include "main.h"
 
 #include "jail/base/err.h"
 #include "jail/jail.h"

@@ -13,8 +13,8 @@
  * prompt may come a moment before the jail stands, a program never starts
  * before it does.
  */
-#include "check.h"
-#include "confine.h"
+#include "main.h"
+
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"

@@ -750,17 +750,14 @@ static void print_field(
 	FILE *f, char field, const struct plan *p, const struct plan_op *op)
 {
 	switch (field) {
-	case 't':
-		print_text(f, op->target);
-		break;
-	case 's':
-		print_text(f, op->source);
-		break;
 	case 'h':
-		if (op->source && strcmp(op->source, op->target) != 0) {
-			fputs("  from ", f);
-			print_text(f, op->source);
-		}
+		if (!op->source || !strcmp(op->source, op->target))
+			break;
+		fputs("  from ", f);
+		/* fall through */
+	case 's':
+	case 't':
+		print_text(f, field == 't' ? op->target : op->source);
 		break;
 	case 'o':
 		if (op->options)
@@ -790,8 +787,6 @@ static void print_field(
 		break;
 	case 'f':
 		fputs(filter_names[op->which], f);
-		break;
-	default:
 		break;
 	}
 }

@@ -6,7 +6,7 @@
  * the test is run by root, and as nobody in particular. The same attempts by
  * a child that is free are the control.
  */
-#include "repl/confine.h"
+#include "repl/main.h"
 
 #include "forked.h"
 #include "jail/base/err.h"

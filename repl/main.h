@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine.h - what the front end may still reach once a session runs
+ * main.h - what main.c calls in repl/ itself: check.c, confine.c
  */
-#ifndef REPL_CONFINE_H
-#define REPL_CONFINE_H
+#ifndef REPL_MAIN_H
+#define REPL_MAIN_H
+
+#include <stdbool.h>
 
 struct config;
 struct err;
+struct jail_spec;
 struct options;
+
+/* Print the table for people, or with `json` one object for programs. Returns
+ * the exit status: 0 if a session can start here, 125 if no jail can be built
+ * or a limit in jail.require is not strong; -1 with e. */
+int check_run(
+	const struct jail_spec *spec, bool json, bool verbose, struct err *e);
 
 /* What decides; NULL is nothing. */
 struct confine {
