@@ -10,7 +10,7 @@ HOST_CC  ?= $(CC)
 PYTHON   ?= /usr/bin/python3
 
 WARN     := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wformat=2 \
-            -Wswitch-enum -Wvla
+            -Wswitch-enum -Wvla -Wno-missing-field-initializers
 # What this compiler and machine know of it.
 HARDEN   := $(shell for f in -fPIE -fstack-protector-strong \
               -fcf-protection=full -mbranch-protection=standard \
