@@ -13,7 +13,6 @@
 #include "jail/enforce.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
-#include "repl/config/value.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/strbuf.h"

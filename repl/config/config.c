@@ -5,7 +5,8 @@
  * Runs in:   front end, before the warden is forked
  * Trusts:    files that root alone can write; under a lock, of all later
  *            sources only the stricter values
- * Leaves:    a whole configuration, or every reason why there is none
+ * Leaves:    a whole configuration, or every reason why there is none; as a
+ *            file, text that the parser reads back to the same values
  *
  * Later wins: built in, cellblock.conf, conf.d in the order of the names,
  * groups in the order of the names, the system's file for the user, the
@@ -14,12 +15,11 @@
  */
 #include "config.h"
 
-#include "file.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
+#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
-#include "value.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -128,41 +128,25 @@ bool config_allows_command(const struct config *cfg, const char *name)
 	       strlist_has(&cfg->commands, name);
 }
 
-/* The configured path that is `wanted`, or ends in it. */
-static const char *configured_python(
-	const struct config *cfg, const char *wanted)
-{
-	for (size_t i = 0; i < cfg->executable.n; i++) {
-		const char *item = cfg->executable.items[i];
-
-		if (!strcmp(item, wanted) || !strcmp(path_last(item), wanted))
-			return item;
-	}
-	return NULL;
-}
-
-static int refuse_python(
-	const struct config *cfg, const char *wanted, struct err *e)
-{
-	const struct config_key *key = config_keys_find("python", "executable");
-	char list[400];
-
-	config_value_format(cfg, key, list, sizeof(list));
-	err_set(e, "%s is not one of python.executable", wanted);
-	err_hint(e, "configured are: %s", list);
-	return err_kind_set(e, cfg->locked ? ERR_CONFIG : ERR_USAGE);
-}
-
 int config_choose_python(const struct config *cfg, const char *wanted,
 	char *path, size_t size, struct err *e)
 {
-	const char *known = wanted ? configured_python(cfg, wanted)
-				   : cfg->executable.items[0];
-	char dir[PATH_MAX] = "";
+	const struct config_key *key = config_keys_find("python", "executable");
+	const struct strlist *l = &cfg->executable;
+	const char *known = wanted ? NULL : l->items[0];
+	char dir[PATH_MAX] = "", list[400];
 	int n;
 
-	if (!known && (cfg->locked || !strchr(wanted, '/')))
-		return refuse_python(cfg, wanted, e);
+	for (size_t i = 0; !known && i < l->n; i++)
+		if (!strcmp(l->items[i], wanted) ||
+			!strcmp(path_last(l->items[i]), wanted))
+			known = l->items[i];
+	if (!known && (cfg->locked || !strchr(wanted, '/'))) {
+		config_value_format(cfg, key, list, sizeof(list));
+		err_set(e, "%s is not one of python.executable", wanted);
+		err_hint(e, "configured are: %s", list);
+		return err_kind_set(e, cfg->locked ? ERR_CONFIG : ERR_USAGE);
+	}
 	if (!known && wanted[0] != '/' && !getcwd(dir, sizeof(dir)))
 		return err_errno(e, "find the current directory");
 	n = snprintf(path, size, "%s%s%s", dir, dir[0] ? "/" : "",
@@ -203,15 +187,14 @@ int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
 int config_errors_add(
 	struct config_errors *errors, const char *place, const char *fmt, ...)
 {
-	char message[1024], line[PATH_MAX + 1100], safe[PATH_MAX + 1100];
+	char line[PATH_MAX + 1100], safe[sizeof(line)];
+	int n = snprintf(line, sizeof(line), "%.*s: ", PATH_MAX + 32, place);
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
+	vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
 	va_end(ap);
-	n = snprintf(line, sizeof(line), "%s: %s", place, message);
-	text_safe(safe, sizeof(safe), line, strnlen(line, (size_t)n));
+	text_safe(safe, sizeof(safe), line, strlen(line));
 	if (errors->list.n == CONFIG_ERRORS_MAX ||
 		strlist_add(&errors->list, safe) < 0)
 		errors->dropped++;
@@ -252,18 +235,23 @@ struct merge {
 	const struct config_where *where;
 	const char *home; /* what ~ stands for in this source */
 	struct config_errors *errors;
-	bool locked;		 /* values may only be stricter than base */
-	struct config base;	 /* the values when the lock closed */
-	bool again;		 /* a key may come twice: --set */
-	int seen[CONFIG_NKEYS];	 /* its line in this file; 0 is none */
-	struct strlist seen_env; /* variables in this file */
+	bool locked;	    /* values may only be stricter than base */
+	struct config base; /* the values when the lock closed */
+	bool again;	    /* a key may come twice: --set */
+	/* the line of a key in this file, 0 is none; then of each of cfg->env
+	 */
+	int seen[CONFIG_NKEYS + CONFIG_VARIABLES_MAX + 1];
 };
+
+/* Add "SECTION.KEY: message" for a line. */
+#define refuse(m, line, fmt, ...)                                              \
+	config_errors_add((m)->errors, (line)->place, "%s.%s: " fmt,           \
+		(line)->section, (line)->name, ##__VA_ARGS__)
 
 /* A new file begins, or with `again` the command line. */
 static void start_source(struct merge *m, bool again)
 {
 	memset(m->seen, 0, sizeof(m->seen));
-	strlist_fini(&m->seen_env);
 	m->again = again;
 }
 
@@ -278,63 +266,48 @@ static bool is_variable_name(const char *s)
 	       !s[strspn(s, LETTERS "0123456789")];
 }
 
-/* True if the variable may be set here; else adds the reason. */
-static bool may_set_variable(struct merge *m, const struct config_line *line,
-	const char *name, size_t at, size_t max)
+/* Put a copy in the place of item `i`, or at the end if there is none. */
+static int put(struct strlist *l, size_t i, const char *s)
 {
+	if (strlist_add(l, s) < 0)
+		return -1;
+	if (i + 1 < l->n) {
+		free(l->items[i]);
+		l->items[i] = l->items[--l->n];
+	}
+	return 0;
+}
+
+/* python.env.NAME: each name is a key. */
+static void apply_variable(
+	struct merge *m, const struct config_line *line, const char *value)
+{
+	const char *name = line->name + strlen("env.");
+	size_t at = find_variable(m->cfg, name);
+	int *seen = &m->seen[CONFIG_NKEYS + at];
+	auto_free char *text = NULL;
+
 	if (!is_variable_name(name))
 		config_errors_add(m->errors, line->place,
 			"python.env.NAME: expected a name of letters, digits "
 			"and _, not \"%.*s\"",
 			SHOWN_MAX, name);
-	else if (!m->again && strlist_has(&m->seen_env, name))
-		config_errors_add(m->errors, line->place,
-			"python.env.%s: expected only once in a file", name);
+	else if (!m->again && *seen)
+		refuse(m, line, "expected only once in a file");
 	else if (m->locked)
-		config_errors_add(m->errors, line->place,
-			"python.env.%s: the configuration is locked (%s); the "
-			"environment of Python may not be changed",
-			name, config_source(&m->base, "policy.locked"));
-	else if (at >= max)
-		config_errors_add(m->errors, line->place,
-			"python.env.%s: expected at most %zu variables", name,
-			max);
-	else
-		return true;
-	return false;
-}
-
-/* Put a copy in the place of item `i`, or at the end if there is none. */
-static int put(struct strlist *l, size_t i, const char *s)
-{
-	char *copy;
-
-	if (i >= l->n)
-		return strlist_add(l, s);
-	copy = strdup(s);
-	if (!copy)
-		return -1;
-	free(l->items[i]);
-	l->items[i] = copy;
-	return 0;
-}
-
-/* python.env.NAME: each name is a key. */
-static void apply_variable(struct merge *m, const struct config_key *key,
-	const struct config_line *line, const char *value)
-{
-	const char *name = line->name + strlen("env.");
-	size_t at = find_variable(m->cfg, name);
-	auto_free char *text = NULL;
-
-	if (!may_set_variable(m, line, name, at, (size_t)key->max))
-		return;
-	if (asprintf(&text, "%s=%s", name, value) < 0)
-		text = NULL;
-	if (!text || strlist_add(&m->seen_env, name) < 0 ||
-		put(&m->cfg->env, at, text) < 0 ||
-		put(&m->cfg->env_sources, at, line->place) < 0)
+		refuse(m, line,
+			"the configuration is locked (%s); the environment of "
+			"Python may not be changed",
+			config_source(&m->base, "policy.locked"));
+	else if (at == CONFIG_VARIABLES_MAX)
+		refuse(m, line, "expected at most %d variables",
+			CONFIG_VARIABLES_MAX);
+	else if (asprintf(&text, "%s=%s", name, value) < 0 ||
+		 put(&m->cfg->env_sources, at, line->place) < 0 ||
+		 put(&m->cfg->env, at, text) < 0)
 		out_of_memory(m, line->place);
+	else
+		*seen = line->line;
 }
 
 static void refuse_unknown(struct merge *m, const struct config_line *line)
@@ -348,37 +321,23 @@ static void refuse_unknown(struct merge *m, const struct config_line *line)
 		near ? "." : "", near ? near->name : "", near ? "?" : "");
 }
 
-static const char *direction(enum config_tighten tighten)
-{
-	switch (tighten) {
-	case TIGHTEN_ANY:
-	case TIGHTEN_UNION:
-		return "it may be changed";
-	case TIGHTEN_LOWER:
-		return "it may only be lowered";
-	case TIGHTEN_HIGHER:
-		return "it may only be switched on";
-	case TIGHTEN_RANK:
-		return "it may only be stricter";
-	case TIGHTEN_SUBSET:
-		return "it may only name fewer";
-	case TIGHTEN_NEVER:
-		return "it may not be changed";
-	}
-	return "";
-}
-
 static void refuse_loosening(struct merge *m, const struct config_key *key,
 	const struct config_line *line)
 {
+	static const char *const directions[] = {
+		[TIGHTEN_LOWER] = "it may only be lowered",
+		[TIGHTEN_HIGHER] = "it may only be switched on",
+		[TIGHTEN_RANK] = "it may only be stricter",
+		[TIGHTEN_SUBSET] = "it may only name fewer",
+		[TIGHTEN_NEVER] = "it may not be changed",
+	};
 	const char *source = m->base.sources[config_keys_index(key)];
 	char locked[256];
 
 	config_value_format(&m->base, key, locked, sizeof(locked));
-	config_errors_add(m->errors, line->place,
-		"%s.%s: \"%.*s\" is looser than the locked \"%s\" (%s); %s",
-		key->section, key->name, SHOWN_MAX, line->value, locked,
-		source ? source : CONFIG_BUILT_IN, direction(key->tighten));
+	refuse(m, line, "\"%.*s\" is looser than the locked \"%s\" (%s); %s",
+		SHOWN_MAX, line->value, locked,
+		source ? source : CONFIG_BUILT_IN, directions[key->tighten]);
 }
 
 /* Put the value where it belongs, with its source. */
@@ -392,9 +351,8 @@ static void keep(struct merge *m, const struct config_key *key,
 
 	if (!source || (add && config_value_append(m->cfg, key, v) < 0)) {
 		if (source && errno == E2BIG)
-			config_errors_add(m->errors, line->place,
-				"%s.%s: expected at most %lld items",
-				key->section, key->name, (long long)key->max);
+			refuse(m, line, "expected at most %lld items",
+				(long long)key->max);
 		else
 			out_of_memory(m, line->place);
 		free(source);
@@ -413,9 +371,8 @@ static void apply_value(struct merge *m, const struct config_key *key,
 	int seen = m->seen[config_keys_index(key)];
 
 	if (seen && !m->again && !config_value_is_list(key))
-		config_errors_add(m->errors, line->place,
-			"%s.%s: expected only once in a file; line %d has it",
-			key->section, key->name, seen);
+		refuse(m, line, "expected only once in a file; line %d has it",
+			seen);
 	else if (m->locked && !config_value_tightens(&m->base, key, v))
 		refuse_loosening(m, key, line);
 	else
@@ -445,19 +402,17 @@ static void apply_line(void *ctx, const struct config_line *line)
 		return;
 	}
 	if (is_cut(key, line)) {
-		config_errors_add(m->errors, line->place,
-			"%s.%s: expected the text in double quotes, because a "
-			"; after a blank begins a comment",
-			key->section, line->name);
+		refuse(m, line,
+			"expected the text in double quotes, because a ; after "
+			"a blank begins a comment");
 		return;
 	}
 	r = config_value_parse(&v, key, line->value, m->home, &e);
 	if (r < 0)
-		config_errors_add(m->errors, line->place,
-			"%s.%s: %s, not \"%.*s\"", key->section, line->name,
-			e.msg, SHOWN_MAX, line->value);
+		refuse(m, line, "%s, not \"%.*s\"", e.msg, SHOWN_MAX,
+			line->value);
 	else if (key->type == CONFIG_VARIABLE)
-		apply_variable(m, key, line, v.list.items[0]);
+		apply_variable(m, line, v.list.items[0]);
 	else
 		apply_value(m, key, line, &v);
 	config_value_fini(&v, key);
@@ -583,6 +538,7 @@ static void check_together(struct merge *m)
 			m, config_keys_find("cell", "cpu"), "cell.timeout");
 	check_commands(m);
 }
+
 /* ---- the sources ---- */
 
 /* Load the file `name` of the directory `dir`, which `dirfd` holds; "" and
@@ -597,38 +553,6 @@ static void load_file(struct merge *m, int dirfd, const char *dir,
 	snprintf(shown, sizeof(shown), "%s%s%s", dir, *dir ? "/" : "", name);
 	start_source(m, false);
 	config_file_read(&file, apply_line, m, m->errors);
-}
-
-static bool is_fragment(const char *name)
-{
-	size_t n = strlen(name);
-
-	return name[0] != '.' && n > 5 && !strcmp(name + n - 5, ".conf");
-}
-
-/* Add the names of the fragments in a directory. 0, or an errno. */
-static int list_fragments(int dirfd, struct strlist *names)
-{
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-
-	if (!d) {
-		r = errno;
-		fd_drop(&fd);
-		return r;
-	}
-	while (errno = 0, r == 0 && (de = readdir(d))) {
-		if (!is_fragment(de->d_name))
-			continue;
-		if (names->n == FRAGMENTS_MAX)
-			r = E2BIG;
-		else if (strlist_add(names, de->d_name) < 0)
-			r = ENOMEM;
-	}
-	r = r ? r : errno;
-	closedir(d);
-	return r;
 }
 
 /* Add the name of a group or user, once. No file can have some names. */
@@ -647,38 +571,63 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int is_fragment(const struct dirent *de)
+{
+	size_t n = strlen(de->d_name);
+
+	return de->d_name[0] != '.' && n > 5 &&
+	       !strcmp(de->d_name + n - 5, ".conf");
+}
+
+static int compare_fragments(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Load all fragments of the directory that `fd` holds. */
+static void load_fragments(struct merge *m, int fd, const char *dir)
+{
+	struct dirent **found = NULL;
+	int n = scandirat(fd, ".", &found, is_fragment, compare_fragments);
+
+	if (n < 0)
+		config_errors_add(m->errors, dir, "list: %s", strerror(errno));
+	else if (n > FRAGMENTS_MAX)
+		config_errors_add(m->errors, dir, "expected at most %d files",
+			FRAGMENTS_MAX);
+	for (int i = 0; i < n; i++) {
+		if (n <= FRAGMENTS_MAX)
+			load_file(m, fd, dir, found[i]->d_name,
+				CONFIG_TRUST_SYSTEM);
+		free(found[i]);
+	}
+	free(found);
+}
+
 /* Load NAME.conf for each of `people` from the directory `sub`, or without
  * people all its fragments. They come in the order of their names, by bytes in
  * any locale: groups have no other order that a person knows. */
 static void load_dir(
-	struct merge *m, int top, const char *sub, const struct strlist *people)
+	struct merge *m, int top, const char *sub, struct strlist *people)
 {
-	struct strlist fragments = {0};
-	const struct strlist *names = people ? people : &fragments;
 	char dir[PATH_MAX], file[NAME_MAX + 1];
 	auto_close int fd = -1;
-	int r = 0;
 
 	snprintf(dir, sizeof(dir), "%s/%s", m->where->system_dir, sub);
 	if (config_file_open_dir(
 		    top, sub, dir, m->where->system_uid, &fd, m->errors) <= 0)
 		return;
-	if (!people)
-		r = list_fragments(fd, &fragments);
-	if (r == E2BIG)
-		config_errors_add(m->errors, dir, "expected at most %d files",
-			FRAGMENTS_MAX);
-	else if (r)
-		config_errors_add(m->errors, dir, "list: %s", strerror(r));
-	else if (names->n)
-		qsort(names->items, names->n, sizeof(*names->items),
+	if (!people) {
+		load_fragments(m, fd, dir);
+		return;
+	}
+	if (people->n)
+		qsort(people->items, people->n, sizeof(*people->items),
 			compare_names);
-	for (size_t i = 0; r == 0 && i < names->n; i++) {
-		snprintf(file, sizeof(file), "%s%s", names->items[i],
-			people ? ".conf" : "");
+	for (size_t i = 0; i < people->n; i++) {
+		snprintf(file, sizeof(file), "%s.conf", people->items[i]);
 		load_file(m, fd, dir, file, CONFIG_TRUST_SYSTEM);
 	}
-	strlist_fini(&fragments);
 }
 
 static void load_system(struct merge *m)
@@ -774,7 +723,73 @@ int config_load(struct config *cfg, const struct config_where *where,
 	if (!where->login)
 		load_persons(&m);
 	check_together(&m);
-	strlist_fini(&m.seen_env);
 	config_fini(&m.base);
 	return errors->list.n + errors->dropped == before ? 0 : -1;
+}
+
+/* ---- printed ---- */
+
+/* Print one line. `value` is emptied. */
+static void print_line(FILE *f, const char *prefix, const char *name, int len,
+	struct strbuf *value, const char *source)
+{
+	int n = fprintf(f, "%s%.*s =%s%s", prefix, len, name,
+		value->n ? " " : "", value->n ? value->s : "");
+
+	fprintf(f, "%*s ; %s\n", n < 40 ? 40 - n : 0, "", source);
+	strbuf_free(value);
+}
+
+static void print_variables(FILE *f, const struct config *cfg)
+{
+	for (size_t i = 0; i < cfg->env.n; i++) {
+		const char *var = cfg->env.items[i];
+		size_t len = strcspn(var, "=");
+		struct strbuf b = {0};
+
+		config_value_quote(&b, var + len + 1, QUOTES_COMMENTED);
+		print_line(f, "env.", var, (int)len, &b,
+			cfg->env_sources.items[i]);
+	}
+}
+
+/* A list prints an item a line: a line of a file may not be long. */
+static void print_key(
+	FILE *f, const struct config *cfg, const struct config_key *k)
+{
+	const void *at = (const char *)cfg + k->offset;
+	const struct strlist *l = config_value_is_list(k) ? at : NULL;
+	const char *source = cfg->sources[config_keys_index(k)];
+	struct strbuf b = {0};
+	size_t i = 0;
+
+	source = source ? source : CONFIG_BUILT_IN;
+	do {
+		if (l && l->n)
+			config_value_quote(&b, l->items[i], QUOTES_ITEM);
+		else if (k->type == CONFIG_STRING && *(char *const *)at)
+			config_value_quote(
+				&b, *(char *const *)at, QUOTES_COMMENTED);
+		else
+			config_value_write(cfg, k, &b);
+		print_line(f, "", k->name, (int)strlen(k->name), &b, source);
+	} while (l && ++i < l->n);
+}
+
+void config_print_merged(FILE *f, const struct config *cfg)
+{
+	const char *section = "";
+
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		const struct config_key *k = &config_keys[i];
+
+		if (strcmp(section, k->section) != 0) {
+			fprintf(f, "%s[%s]\n", i ? "\n" : "", k->section);
+			section = k->section;
+		}
+		if (k->type == CONFIG_VARIABLE)
+			print_variables(f, cfg);
+		else
+			print_key(f, cfg, k);
+	}
 }

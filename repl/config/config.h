@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config.h - the configuration: files, options and policy
+ * config.h - the configuration: its keys, their values and sources, its files
  *
- * The merged configuration, and the source of each value. The table in keys.c
- * says which keys there are.
+ * The parser, --check-config, :limits, the manual page, the sample file and
+ * the shell completions follow the table in keys.c. test_config_docs.c
+ * compares the last three with it.
  */
 #ifndef REPL_CONFIG_CONFIG_H
 #define REPL_CONFIG_CONFIG_H
 
 #include "jail/spec.h"
-#include "keys.h"
 #include "repl/text/strlist.h"
 
 #include <stdbool.h>
@@ -19,12 +19,87 @@
 #include <sys/types.h>
 
 struct err;
+struct strbuf;
 
 /* Where the administrator's files live. */
 #define CONFIG_SYSTEM_DIR "/etc/cellblock"
 
 /* The source of a value that no file and no option set. */
 #define CONFIG_BUILT_IN "built in"
+
+/* ---- the keys: keys.c ---- */
+
+/* How a value is written, and the member of struct config that holds it. */
+enum config_type {
+	CONFIG_INT,	 /* int */
+	CONFIG_SIZE,	 /* int64_t, bytes */
+	CONFIG_TIME,	 /* int64_t, milliseconds */
+	CONFIG_SHARE,	 /* int, thousandths */
+	CONFIG_BOOL,	 /* bool */
+	CONFIG_WORD,	 /* an enum */
+	CONFIG_STRING,	 /* char * */
+	CONFIG_DIR,	 /* char *, an absolute path */
+	CONFIG_DIRS,	 /* struct strlist of absolute paths */
+	CONFIG_NAMES,	 /* struct strlist of names, or "all" */
+	CONFIG_DEMANDS,	 /* struct strlist of words of enforce.h */
+	CONFIG_RANGE,	 /* struct config_range */
+	CONFIG_VARIABLE, /* python.env.NAME: struct strlist of NAME=value */
+};
+
+/* The changes that a person may still make to a locked value. */
+enum config_tighten {
+	TIGHTEN_ANY,	/* harmless either way */
+	TIGHTEN_LOWER,	/* a smaller number */
+	TIGHTEN_HIGHER, /* a larger one; for a switch, on */
+	TIGHTEN_RANK,	/* a word of no higher rank */
+	TIGHTEN_SUBSET, /* some of the items, or none */
+	TIGHTEN_UNION,	/* more items; they add to the locked ones */
+	TIGHTEN_NEVER,	/* the same value alone */
+};
+
+/* A word of a CONFIG_WORD; the lower the rank, the stricter. */
+struct config_word {
+	const char *name;
+	int value;
+	int rank;
+};
+
+struct config_key {
+	const char *section;
+	const char *name;
+	enum config_type type;
+	size_t offset;	 /* in struct config */
+	const char *def; /* as a file would have it */
+	int64_t min,
+		max; /* of numbers; else bytes of a text, items of a list */
+	enum config_tighten tighten;
+	const char *help;		 /* one line */
+	const struct config_word *words; /* ends with a NULL name */
+};
+
+#define CONFIG_NKEYS 39
+/* Most variables of python.env. */
+#define CONFIG_VARIABLES_MAX 64
+
+extern const struct config_key config_keys[CONFIG_NKEYS];
+
+/* A key's place in the table. */
+size_t config_keys_index(const struct config_key *key);
+
+/* The key, or NULL. "env.ANYTHING" finds the key of all variables; no name the
+ * first key of the section. */
+const struct config_key *config_keys_find(
+	const char *section, const char *name);
+
+/* The same for "section.name". */
+const struct config_key *config_keys_find_full(const char *full);
+
+/* The key that the person probably meant, or without a name one of the section;
+ * NULL when nothing is near. */
+const struct config_key *config_keys_nearest(
+	const char *section, const char *name);
+
+/* ---- the merged configuration: config.c ---- */
 
 enum config_escapes { ESCAPES_SAFE, ESCAPES_PLAIN, ESCAPES_RAW };
 enum config_colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
@@ -147,5 +222,116 @@ void config_errors_print(const struct config_errors *errors, const char *prefix,
 	void (*print)(FILE *f, const char *line), FILE *f);
 
 void config_errors_fini(struct config_errors *errors);
+
+/* ---- one value: value.c ---- */
+
+/* Longest value. A line of a file is shorter; --set may be longer. */
+#define CONFIG_VALUE_MAX 4095
+
+union config_value {
+	int64_t n;  /* also a switch or a word */
+	char *text; /* NULL when absent */
+	struct strlist list;
+	struct config_range range;
+};
+
+/* Parse `text` for `key`; `home` is what ~ stands for, or NULL. 0, or -1 with
+ * "expected …" in `e`. The text of a variable is a list of one item. The caller
+ * ends with config_value_fini() either way. */
+int config_value_parse(union config_value *v, const struct config_key *key,
+	const char *text, const char *home, struct err *e);
+
+void config_value_fini(union config_value *v, const struct config_key *key);
+
+/* True if a key that comes again adds to its value. */
+bool config_value_is_list(const struct config_key *key);
+
+/* Move `v` into `cfg` and free the value there. `v` is empty afterwards. */
+void config_value_store(struct config *cfg, const struct config_key *key,
+	union config_value *v);
+
+/* Append the items of `v` to the list in `cfg`. 0, or -1 with errno: E2BIG when
+ * the list would be longer than its key allows. */
+int config_value_append(struct config *cfg, const struct config_key *key,
+	const union config_value *v);
+
+/* Copy the value of `key`; that of `to` is overwritten, not freed. 0, or -1
+ * with errno. */
+int config_value_copy(struct config *to, const struct config *from,
+	const struct config_key *key);
+
+/* True if `v` is no looser than the value in `base`. */
+bool config_value_tightens(const struct config *base,
+	const struct config_key *key, const union config_value *v);
+
+/* The number that `cfg` has for `key`; a key of another type has none. */
+int64_t config_value_number(
+	const struct config *cfg, const struct config_key *key);
+
+/* Write `n` as a file would have it, such as 512M or 10s. Returns `buf`, or a
+ * constant. */
+const char *config_value_format_number(
+	const struct config_key *key, int64_t n, char *buf, size_t size);
+
+/* Write the value that `cfg` has for `key` as a file would have it. A value
+ * that does not fit ends in "...". Returns `buf`. */
+const char *config_value_format(const struct config *cfg,
+	const struct config_key *key, char *buf, size_t size);
+
+/* The same, appended to `b`. */
+void config_value_write(const struct config *cfg, const struct config_key *key,
+	struct strbuf *b);
+
+/* When a text needs quotes: to be a value, to be one item of a list, or to have
+ * a comment behind it. */
+enum config_value_quotes { QUOTES_VALUE, QUOTES_ITEM, QUOTES_COMMENTED };
+
+/* Append `text` as a file would have it. */
+void config_value_quote(
+	struct strbuf *b, const char *text, enum config_value_quotes when);
+
+/* ---- one file: file.c ---- */
+
+/* Largest file, and longest line in it. */
+#define CONFIG_FILE_MAX (1 << 20)
+#define CONFIG_LINE_MAX 190
+
+/* The condition for reading a file. */
+enum config_trust {
+	CONFIG_TRUST_SYSTEM, /* owned by `uid`, writable by it alone, no link */
+	CONFIG_TRUST_OWN,    /* owned by the person or root */
+	CONFIG_TRUST_NAMED,  /* any regular file: the person named it */
+};
+
+/* A file to read. The pointers are borrowed. */
+struct config_file {
+	int dirfd;	   /* where `name` is resolved */
+	const char *name;  /* of the file in there */
+	const char *shown; /* its name in errors */
+	enum config_trust trust;
+	uid_t uid; /* for CONFIG_TRUST_SYSTEM */
+};
+
+/* One KEY = VALUE; borrowed for the call. */
+struct config_line {
+	const char *place; /* file:line */
+	const char *section;
+	const char *name;
+	const char *value;
+	int line;
+	bool commented; /* a comment follows the value */
+};
+
+/* Hand each KEY = VALUE of the file, if there is one, to `take`. Any other line
+ * is an error. A section that does not exist is one error, and its keys are
+ * passed over. */
+void config_file_read(const struct config_file *file,
+	void (*take)(void *ctx, const struct config_line *line), void *ctx,
+	struct config_errors *errors);
+
+/* Open a directory of the system's; `shown` is its name in errors. 1 with a
+ * descriptor; 0 when there is none; -1 with an error added. */
+int config_file_open_dir(int dirfd, const char *name, const char *shown,
+	uid_t uid, int *fd, struct config_errors *errors);
 
 #endif

@@ -14,12 +14,10 @@
  * joins an indented line to the one before. So the lines that it asks for are
  * counted, trimmed and judged on their way.
  */
-#include "file.h"
-
 #include "config.h"
+
 #include "jail/base/io.h"
 #include "repl/text/utf8.h"
-#include "value.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,19 +54,14 @@ static int check_file(const struct config_file *file, const struct stat *st,
 			S_ISDIR(st->st_mode)	? "directory"
 			: S_ISFIFO(st->st_mode) ? "pipe"
 						: "device or socket");
-	switch (file->trust) {
-	case CONFIG_TRUST_SYSTEM:
+	if (file->trust == CONFIG_TRUST_SYSTEM)
 		return check_system_owner(st, file->uid, file->shown, errors);
-	case CONFIG_TRUST_OWN:
-		if (st->st_uid == 0 || st->st_uid == geteuid())
-			return 0;
+	if (file->trust == CONFIG_TRUST_OWN && st->st_uid != 0 &&
+		st->st_uid != geteuid())
 		return config_errors_add(errors, file->shown,
 			"expected to belong to you, but belongs to user %u",
 			st->st_uid);
-	case CONFIG_TRUST_NAMED:
-		return 0;
-	}
-	return -1;
+	return 0;
 }
 
 /* A missing file is an error only where the person named it. */

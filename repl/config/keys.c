@@ -12,8 +12,6 @@
  * users mapped by SSSD up to 2000200000. From 2147352576 on systemd keeps
  * foreign ids, and from 2^31 on some programs see a negative number.
  */
-#include "keys.h"
-
 #include "config.h"
 
 #include <string.h>
@@ -87,7 +85,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_NEVER, "directory of packages, read-only in the jail", NULL},
 	{"python", "startup", CONFIG_STRING, FIELD(startup), "", 0, 4096,
 		TIGHTEN_ANY, "a cell run at the start of a session", NULL},
-	{"python", "env.NAME", CONFIG_VARIABLE, FIELD(env), "", 0, 64,
+	{"python", "env.NAME", CONFIG_VARIABLE, FIELD(env), "", 0, CONFIG_VARIABLES_MAX,
 		TIGHTEN_NEVER, "an environment variable of Python", NULL},
 	{"python", "recursion", CONFIG_INT, LIMIT(recursion), "1000", 50, 1000 * 1000,
 		TIGHTEN_LOWER, "Python's recursion limit", NULL},

@@ -10,7 +10,7 @@
  * A value is reached through the offset in its key, so that a new key is a row
  * of the table in keys.c and nothing here.
  */
-#include "value.h"
+#include "config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -72,19 +72,39 @@ static const struct kind {
 
 _Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any item");
 
-static void *field(struct config *cfg, const struct config_key *key)
-{
-	return (char *)cfg + key->offset;
-}
-
 /* The value in `cfg`; its text and items stay there. */
 static union config_value peek(
 	const struct config *cfg, const struct config_key *key)
 {
-	union config_value v;
+	const void *at = (const char *)cfg + key->offset;
+	size_t bytes = kinds[key->type].bytes;
+	union config_value v = {.list = {0}};
 
-	memcpy(&v, (const char *)cfg + key->offset, kinds[key->type].bytes);
+	if (kinds[key->type].shape != NUMBER)
+		memcpy(&v, at, bytes);
+	else if (bytes == sizeof(int64_t))
+		v.n = *(const int64_t *)at;
+	else
+		v.n = bytes == sizeof(int) ? *(const int *)at
+					   : *(const bool *)at;
 	return v;
+}
+
+/* Overwrite the value in `cfg`. */
+static void poke(struct config *cfg, const struct config_key *key,
+	const union config_value *v)
+{
+	void *at = (char *)cfg + key->offset;
+	size_t bytes = kinds[key->type].bytes;
+
+	if (kinds[key->type].shape != NUMBER)
+		memcpy(at, v, bytes);
+	else if (bytes == sizeof(int64_t))
+		*(int64_t *)at = v->n;
+	else if (bytes == sizeof(int))
+		*(int *)at = (int)v->n;
+	else
+		*(bool *)at = v->n;
 }
 
 /* ---- numbers, times, sizes, switches and words ---- */
@@ -211,39 +231,10 @@ const char *config_value_format_number(
 	return buf;
 }
 
-static int64_t number_at(const union config_value *v, enum config_type type)
-{
-	if (kinds[type].shape != NUMBER)
-		return 0;
-	switch (kinds[type].bytes) {
-	case sizeof(v->large):
-		return v->large;
-	case sizeof(v->small):
-		return v->small;
-	}
-	return v->on;
-}
-
-static void set_number(union config_value *v, enum config_type type, int64_t n)
-{
-	switch (kinds[type].bytes) {
-	case sizeof(v->large):
-		v->large = n;
-		break;
-	case sizeof(v->small):
-		v->small = (int)n;
-		break;
-	default:
-		v->on = n;
-	}
-}
-
 int64_t config_value_number(
 	const struct config *cfg, const struct config_key *key)
 {
-	const union config_value v = peek(cfg, key);
-
-	return number_at(&v, key->type);
+	return peek(cfg, key).n;
 }
 
 /* ---- text, paths and lists ---- */
@@ -450,8 +441,6 @@ static int parse_range(const struct config_key *key, const char *text,
 int config_value_parse(union config_value *v, const struct config_key *key,
 	const char *text, const char *home, struct err *e)
 {
-	int64_t n;
-
 	*v = (union config_value){.list = {0}};
 	if (strlen(text) > CONFIG_VALUE_MAX)
 		return err_set(
@@ -461,10 +450,7 @@ int config_value_parse(union config_value *v, const struct config_key *key,
 				  "characters");
 	switch (kinds[key->type].shape) {
 	case NUMBER:
-		if (parse_number(key, text, &n, e) < 0)
-			return -1;
-		set_number(v, key->type, n);
-		return 0;
+		return parse_number(key, text, &v->n, e);
 	case TEXT:
 		return parse_text(key, text, home, &v->text, e);
 	case LIST:
@@ -499,14 +485,14 @@ void config_value_store(
 	union config_value old = peek(cfg, key);
 
 	config_value_fini(&old, key);
-	memcpy(field(cfg, key), v, kinds[key->type].bytes);
+	poke(cfg, key, v);
 	memset(v, 0, sizeof(*v));
 }
 
 int config_value_append(struct config *cfg, const struct config_key *key,
 	const union config_value *v)
 {
-	struct strlist *l = field(cfg, key);
+	struct strlist *l = (void *)((char *)cfg + key->offset);
 
 	for (size_t i = 0; i < v->list.n; i++) {
 		const char *s = v->list.items[i];
@@ -537,7 +523,7 @@ int config_value_copy(struct config *to, const struct config *from,
 		copy.text = strdup(v.text);
 		r = copy.text ? 0 : -1;
 	}
-	memcpy(field(to, key), &copy, kinds[key->type].bytes);
+	poke(to, key, &copy);
 	return r;
 }
 
@@ -557,8 +543,9 @@ static bool is_same(const struct config_key *key, const union config_value *a,
 {
 	switch (kinds[key->type].shape) {
 	case NUMBER:
+		return a->n == b->n;
 	case RANGE:
-		return !memcmp(a, b, kinds[key->type].bytes);
+		return !memcmp(&a->range, &b->range, sizeof(a->range));
 	case TEXT:
 		return a->text && b->text ? !strcmp(a->text, b->text)
 					  : a->text == b->text;
@@ -573,19 +560,17 @@ bool config_value_tightens(const struct config *base,
 	const struct config_key *key, const union config_value *v)
 {
 	const union config_value locked = peek(base, key);
-	int64_t was = number_at(&locked, key->type);
-	int64_t n = number_at(v, key->type);
 
 	switch (key->tighten) {
 	case TIGHTEN_ANY:
 	case TIGHTEN_UNION:
 		return true;
 	case TIGHTEN_LOWER:
-		return n <= was;
+		return v->n <= locked.n;
 	case TIGHTEN_HIGHER:
-		return n >= was;
+		return v->n >= locked.n;
 	case TIGHTEN_RANK:
-		return word_of(key, n)->rank <= word_of(key, was)->rank;
+		return word_of(key, v->n)->rank <= word_of(key, locked.n)->rank;
 	case TIGHTEN_SUBSET:
 		return is_within(&v->list, &locked.list) ||
 		       (key->type == CONFIG_NAMES &&
@@ -635,9 +620,8 @@ void config_value_write(const struct config *cfg, const struct config_key *key,
 
 	switch (kinds[key->type].shape) {
 	case NUMBER:
-		strbuf_puts(b, config_value_format_number(key,
-				       number_at(&v, key->type), number,
-				       sizeof(number)));
+		strbuf_puts(b, config_value_format_number(
+				       key, v.n, number, sizeof(number)));
 		break;
 	case TEXT:
 		if (v.text)

@@ -9,8 +9,6 @@
  * printed as a file that is accepted and prints the same.
  */
 #include "repl/config/config.h"
-#include "repl/config/file.h"
-#include "repl/config/value.h"
 #include "repl/text/utf8.h"
 
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #define TESTS_UNIT_CONFIG_WORLD_H
 
 #include "repl/config/config.h"
-#include "repl/config/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * test_config.c - what a configuration may say, and what it may never do
  */
 #include "config_world.h"
-#include "repl/config/value.h"
+#include "repl/config/config.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #include "config_world.h"
 
 #include "jail/base/err.h"
-#include "repl/config/value.h"
+#include "repl/config/config.h"
 #include "repl/text/utf8.h"
 
 #include <fcntl.h>
