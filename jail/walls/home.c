@@ -124,14 +124,6 @@ static int parent_open(
 
 /* ---- use ---- */
 
-/* Inodes in use, the root's too; 0 when unknown. */
-static int64_t inodes_used(int root)
-{
-	struct statfs s;
-
-	return fstatfs(root, &s) < 0 ? 0 : (int64_t)(s.f_files - s.f_ffree);
-}
-
 void home_usage(const struct home *h, int64_t *bytes, int *files)
 {
 	struct statfs s;
@@ -141,7 +133,7 @@ void home_usage(const struct home *h, int64_t *bytes, int *files)
 	if (fstatfs(h->root, &s) < 0)
 		return;
 	*bytes = (int64_t)(s.f_blocks - s.f_bfree) * (int64_t)s.f_bsize;
-	*files = (int)inodes_used(h->root) - h->own;
+	*files = (int)(s.f_files - s.f_ffree) - h->own;
 }
 
 /* ---- uploads: written under a temporary name, then renamed ---- */
@@ -210,7 +202,10 @@ int home_abort(struct home *h, uint32_t token, struct err *e)
 
 void home_init(struct home *h, int root)
 {
-	*h = (struct home){.root = root, .own = (int)inodes_used(root)};
+	int64_t bytes;
+
+	*h = (struct home){.root = root};
+	home_usage(h, &bytes, &h->own);
 }
 
 void home_fini(struct home *h)

@@ -253,6 +253,10 @@ struct rules_check {
 	IF(action, EQ(1, SOL_SOCKET), ONE_OF(2, SO_LINGER, SO_ATTACH_FILTER, SO_ATTACH_BPF, \
 		RULES_SO_ATTACH_REUSEPORT_CBPF, RULES_SO_ATTACH_REUSEPORT_EBPF))
 
+#define NOT_A_DEVICE(n) \
+	IF(ALLOW, BITS(n, S_IFMT, S_IFIFO)), IF(ALLOW, BITS(n, S_IFMT, S_IFREG)), \
+	IF(ALLOW, BITS(n, S_IFMT, S_IFSOCK)), IF(ALLOW, BITS(n, S_IFMT, 0))
+
 /* For each of these options the kernel keeps up to net.core.optmem_max a
  * socket; of flow labels it has a small number for the whole host. */
 #define KEEP_MUCH(action) \
@@ -469,18 +473,12 @@ static const struct rules_check rules_checks[] = {
 	{JAIL, REFUSE,
 	 "no device nodes",
 	 "mknod", {
-		IF(ALLOW, BITS(1, S_IFMT, S_IFIFO)),
-		IF(ALLOW, BITS(1, S_IFMT, S_IFREG)),
-		IF(ALLOW, BITS(1, S_IFMT, S_IFSOCK)),
-		IF(ALLOW, BITS(1, S_IFMT, 0))}},
+		NOT_A_DEVICE(1)}},
 
 	{JAIL, REFUSE,
 	 "no device nodes",
 	 "mknodat", {
-		IF(ALLOW, BITS(2, S_IFMT, S_IFIFO)),
-		IF(ALLOW, BITS(2, S_IFMT, S_IFREG)),
-		IF(ALLOW, BITS(2, S_IFMT, S_IFSOCK)),
-		IF(ALLOW, BITS(2, S_IFMT, 0))}},
+		NOT_A_DEVICE(2)}},
 
 	{FRONT, REFUSE,
 	 "only the times of an open file",

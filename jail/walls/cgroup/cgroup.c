@@ -27,7 +27,6 @@
 #define BY_PID "pid-"
 
 static const struct cgroup_ops *const versions[] = {
-	[CGROUP_NONE] = NULL,
 	[CGROUP_V1] = &cgroup_v1,
 	[CGROUP_V2] = &cgroup_v2,
 };
