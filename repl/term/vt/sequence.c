@@ -10,7 +10,7 @@
  * Two tables list the sequences that are known, one the modes. A sequence that
  * no table lists is dropped as unknown.
  */
-#include "sequence.h"
+#include "vt.h"
 
 #include <string.h>
 
@@ -176,12 +176,6 @@ static enum verdict act_window(struct vt *v)
 	return n == 22 || n == 23 ? SWALLOW : REFUSE;
 }
 
-static enum verdict act_next_line(struct vt *v)
-{
-	move_to(v, 0);
-	return PASS;
-}
-
 static enum verdict act_designate(struct vt *v)
 {
 	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = v->final != 'B';
@@ -266,7 +260,8 @@ static enum verdict act_sgr(struct vt *v)
 
 /* ---- modes ---- */
 
-/* Whether a guest may set and reset a mode. In raw mode it may do both. */
+/* Whether a guest may set and reset a mode. In raw mode it may do both. A mouse
+ * mode may only be reset. */
 enum allow { ALLOW_BOTH, ALLOW_RESET, ALLOW_IGNORE };
 
 struct mode {
@@ -274,35 +269,34 @@ struct mode {
 	bool initial;
 	bool alternate; /* a name of the alternate screen */
 	enum allow allow;
-	enum vt_drop drop;
 };
 
 /* The row of a mode that the filter itself asks for. */
 enum { MODE_WRAP = 2 };
 
 static const struct mode modes[] = {
-	{1, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* cursor keys */
-	{5, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* reverse screen */
-	[MODE_WRAP] = {7, true, false, ALLOW_BOTH, VT_DROP_MODE},
-	{25, true, false, ALLOW_BOTH, VT_DROP_MODE},  /* visible cursor */
-	{47, false, true, ALLOW_BOTH, VT_DROP_MODE},  /* alternate screen */
-	{66, false, false, ALLOW_BOTH, VT_DROP_MODE}, /* keypad */
-	{1047, false, true, ALLOW_BOTH, VT_DROP_MODE},
-	{1049, false, true, ALLOW_BOTH, VT_DROP_MODE},
+	{1, false, false, ALLOW_BOTH}, /* cursor keys */
+	{5, false, false, ALLOW_BOTH}, /* reverse screen */
+	[MODE_WRAP] = {7, true, false, ALLOW_BOTH},
+	{25, true, false, ALLOW_BOTH},	/* visible cursor */
+	{47, false, true, ALLOW_BOTH},	/* alternate screen */
+	{66, false, false, ALLOW_BOTH}, /* keypad */
+	{1047, false, true, ALLOW_BOTH},
+	{1049, false, true, ALLOW_BOTH},
 	/* Readline in a cell asks for pastes in brackets at each input(). */
-	{2004, false, false, ALLOW_BOTH, VT_DROP_MODE},
+	{2004, false, false, ALLOW_BOTH},
 	/* Blinking is the person's own choice. Curses sends it with 25. */
-	{12, false, false, ALLOW_IGNORE, VT_DROP_MODE},
-	{9, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1000, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1001, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1002, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1003, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1004, false, false, ALLOW_RESET, VT_DROP_MOUSE}, /* focus */
-	{1005, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1006, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1015, false, false, ALLOW_RESET, VT_DROP_MOUSE},
-	{1016, false, false, ALLOW_RESET, VT_DROP_MOUSE},
+	{12, false, false, ALLOW_IGNORE},
+	{9, false, false, ALLOW_RESET},
+	{1000, false, false, ALLOW_RESET},
+	{1001, false, false, ALLOW_RESET},
+	{1002, false, false, ALLOW_RESET},
+	{1003, false, false, ALLOW_RESET},
+	{1004, false, false, ALLOW_RESET}, /* focus */
+	{1005, false, false, ALLOW_RESET},
+	{1006, false, false, ALLOW_RESET},
+	{1015, false, false, ALLOW_RESET},
+	{1016, false, false, ALLOW_RESET},
 };
 #define MODES ((int)COUNT(modes))
 _Static_assert(MODES <= 32, "struct vt has a bit for each mode");
@@ -351,19 +345,12 @@ static bool mode_set(struct vt *v, int number, bool on, bool *counted)
 		}
 		if (modes[i].allow == ALLOW_IGNORE)
 			return false;
-		drop = modes[i].drop;
+		drop = VT_DROP_MOUSE;
 	}
 	if (!*counted)
 		vt_count(v, drop);
 	*counted = true;
 	return false;
-}
-
-/* ?1048 is another name of ESC 7 and ESC 8. */
-static bool mode_cursor(struct vt *v, bool on)
-{
-	(on ? act_save : act_restore)(v);
-	return true;
 }
 
 /* DECSET and DECRST: leave only the modes that a guest may change in
@@ -378,9 +365,11 @@ static enum verdict act_private_mode(struct vt *v)
 	for (int i = 0; i < v->n_params; i++) {
 		int16_t n = v->params[i];
 
-		if (n == 1048 ? mode_cursor(v, on)
-			      : mode_set(v, n, on, &counted))
-			v->params[kept++] = n;
+		if (n == 1048) /* another name of ESC 7 and ESC 8 */
+			(on ? act_save : act_restore)(v);
+		else if (!mode_set(v, n, on, &counted))
+			continue;
+		v->params[kept++] = n;
 	}
 	v->n_params = kept;
 	return kept ? PASS : SWALLOW;
@@ -495,7 +484,7 @@ static const struct rule esc_rules[] = {
 	{0, 0, "7", 0, VT_DROP_FORMAT, act_save},
 	{0, 0, "8", 0, VT_DROP_FORMAT, act_restore},
 	{0, 0, "DM", 0, VT_DROP_FORMAT, act_pass},
-	{0, 0, "E", 0, VT_DROP_FORMAT, act_next_line},
+	{0, 0, "E", 0, VT_DROP_FORMAT, act_move},
 	{0, 0, "=>", 0, VT_DROP_MODE, act_keypad},
 	{0, 0, "\\", 0, VT_DROP_UNKNOWN, act_swallow}, /* ends nothing */
 	{0, '(', "B0", 0, VT_DROP_CHARSET, act_designate},

@@ -20,7 +20,6 @@
 #include <wchar.h>
 
 #include "repl/text/utf8.h"
-#include "sequence.h"
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
@@ -36,32 +35,12 @@ void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 	v->arg = arg;
 }
 
-static const char *const drop_names[] = {
-	[VT_DROP_TITLE] = "title",
-	[VT_DROP_CLIPBOARD] = "clipboard",
-	[VT_DROP_HYPERLINK] = "hyperlink",
-	[VT_DROP_OSC] = "OSC",
-	[VT_DROP_DCS] = "DCS",
-	[VT_DROP_APC] = "APC",
-	[VT_DROP_PM] = "PM",
-	[VT_DROP_SOS] = "SOS",
-	[VT_DROP_QUERY] = "query",
-	[VT_DROP_WINDOW] = "window operation",
-	[VT_DROP_MOUSE] = "mouse",
-	[VT_DROP_MODE] = "mode",
-	[VT_DROP_CHARSET] = "character set",
-	[VT_DROP_SCROLLBACK] = "scrollback erase",
-	[VT_DROP_FORMAT] = "formatting",
-	[VT_DROP_C1] = "C1 control",
-	[VT_DROP_CONTROL] = "control character",
-	[VT_DROP_BELL] = "bell",
-	[VT_DROP_UNKNOWN] = "unknown",
-	[VT_DROP_UNFINISHED] = "unfinished",
-};
-
 const char *vt_drop_name(enum vt_drop kind)
 {
-	return drop_names[kind];
+#define NAME(_, name) name,
+	static const char *const names[] = {VT_DROPS(NAME)};
+
+	return names[kind];
 }
 
 /* ---- output ---- */
@@ -125,21 +104,22 @@ static void advance_char(struct vt *v, uint32_t cp)
 	vt_advance(v, (size_t)width);
 }
 
+static void put_columns(struct vt *v, const void *s, size_t n)
+{
+	vt_put(v, s, n);
+	vt_advance(v, n);
+}
+
 static void show_byte(struct vt *v, uint8_t c)
 {
 	static const char hex[] = "0123456789abcdef";
-	char s[4] = {'\\', 'x', hex[c >> 4], hex[c & 15]};
 
-	vt_put(v, s, 4);
-	vt_advance(v, 4);
+	put_columns(v, (char[4]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
 }
 
 static void show_control(struct vt *v, uint8_t c)
 {
-	char s[2] = {'^', (char)(c ^ 0x40)};
-
-	vt_put(v, s, 2);
-	vt_advance(v, 2);
+	put_columns(v, (char[2]){'^', (char)(c ^ 0x40)}, 2);
 }
 
 /* ---- text and controls ---- */
@@ -152,12 +132,6 @@ static void show_broken(struct vt *v)
 	for (int i = 0; i < v->u_n; i++)
 		show_byte(v, v->u[i]);
 	v->u_n = 0;
-}
-
-static void put_ascii(struct vt *v, const uint8_t *s, size_t n)
-{
-	vt_put(v, (const char *)s, n);
-	vt_advance(v, n);
 }
 
 static void take_character(struct vt *v, uint8_t c)
@@ -221,37 +195,35 @@ static void take_control(struct vt *v, uint8_t c)
 	case '\n':
 		if (v->lf_returns)
 			v->pen.column = 0;
-		vt_put(v, "\n", 1);
 		break;
 	case '\r':
 		v->pen.column = 0;
-		vt_put(v, "\r", 1);
 		break;
 	case '\b':
 		if (v->pen.column > 0)
 			v->pen.column--;
-		vt_put(v, "\b", 1);
 		break;
 	case '\t':
 		tab(v);
-		vt_put(v, "\t", 1);
 		break;
 	case '\a':
 		bell(v);
-		break;
+		return;
 	case 0x0e:
 	case 0x0f:
 		shift(v, c);
-		break;
+		return;
 	case 0x00:
 		vt_count(v, VT_DROP_CONTROL);
-		break;
+		return;
 	case 0x05:
 		vt_count(v, VT_DROP_QUERY);
-		break;
+		return;
 	default:
 		show_control(v, c);
+		return;
 	}
+	vt_put(v, (const char *)&c, 1);
 }
 
 /* ---- states ---- */
@@ -286,7 +258,7 @@ static bool step_ground(struct vt *v, uint8_t c)
 	else if (c < 0x20 || c == DEL)
 		take_control(v, c);
 	else if (c < 0x80)
-		put_ascii(v, &c, 1);
+		put_columns(v, &c, 1);
 	else
 		take_character(v, c);
 	return true;
@@ -489,7 +461,7 @@ void vt_feed(struct vt *v, const void *buf, size_t n)
 			while (p < end && *p >= 0x20 && *p < DEL)
 				p++;
 		if (p > text)
-			put_ascii(v, text, (size_t)(p - text));
+			put_columns(v, text, (size_t)(p - text));
 		else
 			step(v, *p++);
 	}

@@ -44,30 +44,31 @@ enum vt_reserve {
 	VT_RESERVE_BAR,	  /* U+00A6, broken bar, is shown as \xa6 */
 };
 
-/* What was dropped. */
-enum vt_drop {
-	VT_DROP_TITLE,
-	VT_DROP_CLIPBOARD,
-	VT_DROP_HYPERLINK,
-	VT_DROP_OSC, /* any other */
-	VT_DROP_DCS,
-	VT_DROP_APC,
-	VT_DROP_PM,
-	VT_DROP_SOS,
-	VT_DROP_QUERY, /* a terminal would answer it */
-	VT_DROP_WINDOW,
-	VT_DROP_MOUSE,
-	VT_DROP_MODE,
-	VT_DROP_CHARSET,
-	VT_DROP_SCROLLBACK, /* would erase lines that are not the cell's */
-	VT_DROP_FORMAT,	    /* colour or movement: malformed, or in plain */
-	VT_DROP_C1,
-	VT_DROP_CONTROL,
-	VT_DROP_BELL,
-	VT_DROP_UNKNOWN,
-	VT_DROP_UNFINISHED, /* the cell ended inside a sequence */
-	VT_DROP_KINDS,
-};
+/* What was dropped, and its name. */
+#define VT_DROPS(X)                                                            \
+	X(TITLE, "title")                                                      \
+	X(CLIPBOARD, "clipboard")                                              \
+	X(HYPERLINK, "hyperlink")                                              \
+	X(OSC, "OSC") /* any other */                                          \
+	X(DCS, "DCS")                                                          \
+	X(APC, "APC")                                                          \
+	X(PM, "PM")                                                            \
+	X(SOS, "SOS")                                                          \
+	X(QUERY, "query") /* a terminal would answer it */                     \
+	X(WINDOW, "window operation")                                          \
+	X(MOUSE, "mouse")                                                      \
+	X(MODE, "mode")                                                        \
+	X(CHARSET, "character set")                                            \
+	X(SCROLLBACK, "scrollback erase") /* lines that are not the cell's */  \
+	X(FORMAT, "formatting")		  /* malformed, or in plain */         \
+	X(C1, "C1 control")                                                    \
+	X(CONTROL, "control character")                                        \
+	X(BELL, "bell")                                                        \
+	X(UNKNOWN, "unknown")                                                  \
+	X(UNFINISHED, "unfinished") /* the cell ended inside a sequence */
+
+#define VT_DROP_ENUM(kind, name) VT_DROP_##kind,
+enum vt_drop { VT_DROPS(VT_DROP_ENUM) VT_DROP_KINDS };
 
 enum vt_state { VT_GROUND, VT_ESC, VT_CSI, VT_STRING, VT_STRING_ESC };
 
@@ -137,5 +138,36 @@ void vt_undo(struct vt *v);
 
 /* "title", "clipboard" ... */
 const char *vt_drop_name(enum vt_drop kind);
+
+/*
+ * What vt.c and sequence.c share; nobody else calls these. vt.c finds where a
+ * sequence begins and ends. sequence.c knows what the sequence means and what
+ * it leaves behind.
+ */
+
+/* Emit bytes of text or of a sequence. Nothing in raw mode, where the guest's
+ * own bytes are out already. */
+void vt_put(struct vt *v, const char *s, size_t n);
+
+/* Emit in every mode. */
+void vt_put_always(struct vt *v, const char *s, size_t n);
+
+/* Count something that is not passed on. */
+void vt_count(struct vt *v, enum vt_drop kind);
+
+/* Move the cursor right by `n` columns of text. */
+void vt_advance(struct vt *v, size_t n);
+
+/* Pass on or drop a whole control sequence, and remember what it changes. */
+void vt_sequence_csi(struct vt *v);
+
+/* The same for a whole escape sequence, of v->inter and v->final. */
+void vt_sequence_esc(struct vt *v);
+
+/* Whether text runs on into the next line at the right edge. */
+bool vt_sequence_wraps(const struct vt *v);
+
+/* vt_undo() without the flush. */
+void vt_sequence_undo(struct vt *v);
 
 #endif
