@@ -30,7 +30,6 @@
 #include "repl/session/prompt.h"
 #include "repl/session/session.h"
 #include "repl/session/setup.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 
 #include <errno.h>
@@ -280,7 +279,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	must_for_jail(jail_open(&r->jail, &r->spec, &e), &e);
 	set_locale(); /* while the warden builds */
 	must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
-	must_for_jail(signals_open(&r->signals, session, &e), &e);
+	must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session) {
 		claim_slot(r);
@@ -339,7 +338,7 @@ static int run_in_jail(struct run *r)
 	hostfs_close(&r->host);
 	history_free(r->history);
 	free(r->argv);
-	signals_close(&r->signals);
+	terminal_signals_close(&r->signals);
 	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
 	must(status, &e);
 	return status;

@@ -10,7 +10,6 @@
 #include "jail/base/err.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
 #include "repl/text/text.h"

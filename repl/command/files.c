@@ -19,7 +19,7 @@
 #include "repl/session/cell.h"
 #include "repl/session/record.h"
 #include "repl/session/session.h"
-#include "repl/term/signals.h"
+#include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
 #include "repl/text/text.h"
 

@@ -10,7 +10,6 @@
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 #include "repl/term/keys.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/layout.h"
 #include "repl/text/strbuf.h"

@@ -21,8 +21,7 @@
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "repl/term/progress.h"
-#include "repl/term/signals.h"
+#include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
 #include "repl/text/text.h"
 
@@ -280,6 +279,49 @@ static void report_left(struct transfer *t)
 	refuse(t, &e);
 }
 
+/* ---- a bar for copies that take longer than half a second ---- */
+
+#define PATIENCE_MS 500
+#define REDRAW_MS 100
+struct progress {
+	struct terminal *term; /* borrowed; NULL: never drawn */
+	char name[64];	       /* safe */
+	int64_t start_ms, drawn_ms;
+	uint64_t total; /* 0: not known */
+};
+
+static void progress_draw(const struct progress *p, uint64_t done, int64_t ms)
+{
+	char have[TEXT_HUMAN], all[TEXT_HUMAN], rate[TEXT_HUMAN], text[300];
+	char bar[] = "--------------------";
+	size_t full = 0, width = sizeof(bar) - 1;
+
+	if (p->total)
+		full = done >= p->total ? width : done * width / p->total;
+	memset(bar, '#', full);
+	text_size(have, done);
+	if (p->term->cols && p->term->cols < 72)
+		snprintf(text, sizeof(text), "\r[%s] %s\x1b[K", bar, have);
+	else
+		snprintf(text, sizeof(text),
+			"\r%.24s [%s] %s of %s, %s/s\x1b[K", p->name, bar, have,
+			p->total ? text_size(all, p->total) : "?",
+			text_size(rate, done * 1000 / (uint64_t)ms));
+	terminal_puts(p->term, text);
+}
+
+static void progress_update(struct progress *p, uint64_t done)
+{
+	int64_t now = now_ms();
+
+	if (!p->term || !p->term->out_tty || p->term->dumb ||
+		now - p->start_ms < PATIENCE_MS ||
+		now - p->drawn_ms < REDRAW_MS)
+		return;
+	progress_draw(p, done, now - p->start_ms);
+	p->drawn_ms = now;
+}
+
 /* ---- copying ---- */
 
 int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
@@ -310,7 +352,7 @@ int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
 			return err_errno(e, "write");
 		if (p)
 			progress_update(p, (uint64_t)done);
-		if (signals && signals_cancelled(signals)) {
+		if (signals && terminal_signals_cancelled(signals)) {
 			err_set(e, "interrupted");
 			if (e)
 				e->code = EINTR;
@@ -322,13 +364,18 @@ int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
 static int copy_shown(struct transfer *t, const char *name, int64_t bytes,
 	int in, int out, struct err *e)
 {
-	struct progress bar;
+	struct progress bar = {
+		.term = t->term,
+		.start_ms = now_ms(),
+		.total = (uint64_t)bytes,
+	};
 	int r;
 
-	progress_begin(&bar, t->term, name, (uint64_t)bytes);
+	text_safe(bar.name, sizeof(bar.name), name, strlen(name));
 	r = transfer_copy(
 		t->signals, &bar, in, out, t->limits->max_file_bytes, e);
-	progress_end(&bar);
+	if (bar.drawn_ms)
+		terminal_puts(t->term, "\r\x1b[K");
 	return r;
 }
 

@@ -26,7 +26,6 @@
 #include "repl/session/verdict.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 
 #include <errno.h>

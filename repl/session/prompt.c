@@ -21,7 +21,6 @@
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
 #include "repl/term/relay.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
@@ -125,7 +124,7 @@ static int take_signals(void *arg)
 	struct session *s = arg;
 	struct signals *sig = s->signals;
 
-	signals_read(sig);
+	terminal_signals_read(sig);
 	if (sig->resized)
 		editor_resized(s->editor);
 	if (sig->interrupt)

@@ -21,7 +21,6 @@
 #include "repl/edit/editor.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "session.h"
 
@@ -272,7 +271,7 @@ void screen_begin(struct session *s)
 	sc->holder = SESSION;
 	s->relay = &sc->relay;
 	sc->late.n = 0;
-	signals_read(s->signals);
+	terminal_signals_read(s->signals);
 	s->signals->interrupt = false;
 	screen_follow_window(s); /* changed since the cell was sent */
 	relay_begin(&sc->relay);

@@ -17,7 +17,6 @@
 #include "repl/term/keys.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
-#include "repl/term/signals.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
@@ -133,7 +132,7 @@ int session_wait_key(struct session *s)
 
 		if (n < 0 && errno != EINTR)
 			return 0;
-		signals_read(s->signals);
+		terminal_signals_read(s->signals);
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
 		if (s->over || s->signals->interrupt)

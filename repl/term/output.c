@@ -25,12 +25,11 @@
 int output_open(struct output *o, size_t tail_bytes, struct err *e)
 {
 	memset(o, 0, sizeof(*o));
-	o->tail = malloc(tail_bytes ? tail_bytes : 1);
-	if (!o->tail)
-		return err_errno(
-			e, "output: keep a tail of %zu bytes", tail_bytes);
 	o->tail_size = tail_bytes;
-	return 0;
+	o->tail = malloc(tail_bytes ? tail_bytes : 1);
+	return o->tail ? 0
+		       : err_errno(e, "output: keep a tail of %zu bytes",
+				 tail_bytes);
 }
 
 void output_close(struct output *o)
@@ -85,13 +84,11 @@ void output_resize(struct output *o, int columns)
 
 static void keep_tail(struct output *o, const uint8_t *p, size_t n)
 {
-	size_t first;
+	size_t skip = n > o->tail_size ? n - o->tail_size : 0;
+	size_t first = o->tail_size - o->tail_at;
 
-	if (n > o->tail_size) {
-		p += n - o->tail_size;
-		n = o->tail_size;
-	}
-	first = o->tail_size - o->tail_at;
+	p += skip;
+	n -= skip;
 	if (first > n)
 		first = n;
 	memcpy(o->tail + o->tail_at, p, first);
@@ -233,6 +230,14 @@ static void feed_tail(struct output *o, size_t n, size_t skip)
 	vt_feed(&o->vt, o->tail, n - first);
 }
 
+/* Report what the filter dropped, and go back to column 0. */
+static void finish(struct output *o, struct output_report *r, bool cut)
+{
+	vt_finish(&o->vt, cut);
+	r->newline_added = tidy(o);
+	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
+}
+
 void output_end(struct output *o, struct output_report *r)
 {
 	uint64_t past;
@@ -243,23 +248,17 @@ void output_end(struct output *o, struct output_report *r)
 	o->held = 0;
 	past = o->total - o->head;
 	kept = past < o->tail_size ? (size_t)past : o->tail_size;
-	memset(r, 0, sizeof(*r));
-	r->total = o->total;
-	r->head = o->head;
-	r->marked = o->marked;
+	*r = (struct output_report){.head = o->head, .shown = o->total};
 	if (past > kept) {
 		skip = tail_skip(o, kept);
 		r->cut = past - (kept - skip);
-		r->shown = r->total - r->cut;
+		r->shown -= r->cut;
 		vt_finish(&o->vt, true);
 		tidy(o);
 		say_cut(o, r);
 	}
-	r->shown = r->total - r->cut;
 	feed_tail(o, kept, skip);
-	vt_finish(&o->vt, false);
-	r->newline_added = tidy(o);
-	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
+	finish(o, r, false);
 	r->faint_first = o->vt.faint && !o->faint_said;
 	o->faint_said |= r->faint_first;
 }
@@ -270,17 +269,13 @@ void output_background(
 	uint64_t room = o->opts.head_bytes - o->background;
 	size_t shown = n < room ? n : (size_t)room;
 
-	memset(r, 0, sizeof(*r));
 	o->background += shown;
-	r->total = n;
-	r->head = r->shown = shown;
-	r->cut = n - shown;
+	*r = (struct output_report){
+		.head = shown, .shown = shown, .cut = n - shown};
 	start_filter(o);
 	o->vt.lf_returns = true; /* the sink prints line by line */
 	vt_feed(&o->vt, buf, shown);
-	vt_finish(&o->vt, r->cut > 0);
-	r->newline_added = tidy(o);
-	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
+	finish(o, r, r->cut > 0);
 }
 
 /* "2 title, 1 clipboard", or just "clipboard" for a single kind. */
@@ -328,7 +323,6 @@ void output_summary(const struct output_report *r, output_line *line, void *arg)
 void output_background_add(
 	struct output_report *sum, const struct output_report *r)
 {
-	sum->total += r->total;
 	sum->shown += r->shown;
 	sum->cut += r->cut;
 	for (int i = 0; i < VT_DROP_KINDS; i++)
@@ -349,17 +343,6 @@ void output_background_summary(
 	output_summary(sum, line, arg);
 }
 
-/* `text` on as many lines as needed, each from column `at` on. */
-static void fold(
-	struct strbuf *b, const char *text, int at, const struct output_look *l)
-{
-	char line[FRAME_MAX];
-	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));
-
-	memcpy(line + n, "]", 2);
-	text_wrap(b, line, at, l->columns);
-}
-
 void output_frame(
 	struct strbuf *b, const char *text, const struct output_look *look)
 {
@@ -367,9 +350,12 @@ void output_frame(
 	const char *after = look->colour ? "\x1b[0m" : "";
 	int at = look->colour ? 1 : 3; /* behind the bracket */
 	struct strbuf folded = {0};
+	char line[FRAME_MAX];
+	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));
 	const char *p, *nl;
 
-	fold(&folded, text, at, look);
+	memcpy(line + n, "]", 2);
+	text_wrap(&folded, line, at, look->columns);
 	for (p = folded.s; p && (nl = strchr(p, '\n')); p = nl + 1) {
 		bool first = p == folded.s;
 

@@ -52,12 +52,10 @@ struct output_opts {
 };
 
 struct output_report {
-	uint64_t total; /* bytes the cell wrote, without the mark */
 	uint64_t head;	/* shown as they came */
 	uint64_t shown; /* head and tail */
-	uint64_t cut;	/* total - shown */
+	uint64_t cut;	/* the rest of what the cell wrote */
 	uint64_t dropped[VT_DROP_KINDS];
-	bool marked;	    /* the end mark was seen */
 	bool newline_added; /* because the cursor was not in column 0 */
 	bool faint_first;   /* faint text was shown plain, a first time */
 };

@@ -10,7 +10,6 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "output.h"
-#include "signals.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -176,12 +175,9 @@ static void tty_read(struct relay *r)
 
 static void out_write(struct relay *r)
 {
-	size_t n = r->out.n - r->out_at;
-	ssize_t w;
+	ssize_t w = terminal_write_some(
+		r->with.term, r->out.s + r->out_at, r->out.n - r->out_at);
 
-	if (!r->with.term->own && n > 256)
-		n = 256;
-	w = write(r->with.term->out, r->out.s + r->out_at, n);
 	if (w < 0 && errno != EAGAIN && errno != EINTR)
 		r->broken = true;
 	if (w > 0)
@@ -220,7 +216,7 @@ static void take_signals(struct relay *r)
 {
 	struct signals *sig = r->with.signals;
 
-	signals_read(sig);
+	terminal_signals_read(sig);
 	if (sig->interrupt) {
 		jail_interrupt(r->with.jail, NULL);
 		relay_interrupted(r);
@@ -266,7 +262,7 @@ void relay_flush(struct relay *r, int stuck_ms, int end_ms)
 		p[RELAY_POLL_JAIL].fd = -1;
 		if (poll(p, RELAY_POLLS, (int)(until - now)) > 0 && !sig->end)
 			until = now_ms() + stuck_ms;
-		signals_read(sig);
+		terminal_signals_read(sig);
 		move(r, p);
 	}
 }

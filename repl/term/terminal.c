@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terminal.c - the person's own terminal
+ * terminal.c - the person's own terminal, and signals as something to poll
  *
  * Runs in:   front end; opened before it confines itself
  * Trusts:    of the environment only NO_COLOR, and TERM where it names a
- *            terminal without escape sequences
+ *            terminal without escape sequences; anybody whom the kernel lets
+ *            may send us a signal
  * Leaves:    the modes as they were found, after every cell and at the end
  *
  * The terminal is opened again for output, because that must be non-blocking:
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,14 +45,8 @@ static bool colour_wanted(enum config_colour colour, bool out_tty)
 {
 	const char *none = getenv("NO_COLOR");
 
-	switch (colour) {
-	case COLOUR_ALWAYS:
-		return true;
-	case COLOUR_NEVER:
-		return false;
-	case COLOUR_AUTO:
-		break;
-	}
+	if (colour != COLOUR_AUTO)
+		return colour == COLOUR_ALWAYS;
 	return out_tty && !(none && *none) && !terminal_is_dumb();
 }
 
@@ -93,16 +89,15 @@ void terminal_use_any(struct terminal *t)
 void terminal_open(struct terminal *t, enum config_colour colour)
 {
 	*t = (struct terminal){
-		.in = STDIN_FILENO, .out = STDOUT_FILENO, .modes_fd = -1};
-	t->in_tty = isatty(STDIN_FILENO);
-	t->out_tty = isatty(STDOUT_FILENO);
-	t->err_tty = isatty(STDERR_FILENO);
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.in_tty = isatty(STDIN_FILENO),
+		.out_tty = isatty(STDOUT_FILENO),
+		.err_tty = isatty(STDERR_FILENO),
+		.dumb = terminal_is_dumb(),
+	};
 	t->colour = colour_wanted(colour, t->out_tty);
-	t->dumb = terminal_is_dumb();
-	if (t->in_tty)
-		t->modes_fd = STDIN_FILENO;
-	if (t->modes_fd >= 0)
-		t->saved = tcgetattr(t->modes_fd, &t->modes) == 0;
+	t->saved = t->in_tty && tcgetattr(t->in, &t->modes) == 0;
 	if (t->out_tty)
 		use_for_output(t, STDOUT_FILENO);
 	terminal_measure(t);
@@ -123,7 +118,7 @@ void terminal_raw(struct terminal *t)
 	if (!t->saved || t->raw)
 		return;
 	cfmakeraw(&raw);
-	t->raw = tcsetattr(t->modes_fd, TCSADRAIN, &raw) == 0;
+	t->raw = tcsetattr(t->in, TCSADRAIN, &raw) == 0;
 }
 
 /* A terminal that is not our controlling terminal has no jobs. */
@@ -138,8 +133,7 @@ void terminal_restore(struct terminal *t)
 {
 	if (!t->saved || !t->raw)
 		return;
-	while (tcsetattr(t->modes_fd, TCSADRAIN, &t->modes) < 0 &&
-		errno == EINTR)
+	while (tcsetattr(t->in, TCSADRAIN, &t->modes) < 0 && errno == EINTR)
 		;
 	t->raw = false;
 }
@@ -178,38 +172,42 @@ void terminal_print_line(FILE *f, const char *line)
 	strbuf_free(&b);
 }
 
+/* Take the first line of *text and make it safe; false at the end. */
+static bool next_line(const char **text, char *safe, size_t size)
+{
+	size_t n = strcspn(*text, "\n");
+
+	if (!**text)
+		return false;
+	text_safe(safe, size, *text, n);
+	*text += n + ((*text)[n] == '\n');
+	return true;
+}
+
 void terminal_complain(const char *what, const char *text)
 {
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		char safe[1024], line[1200];
+	char safe[1024], line[1200];
 
-		text_safe(safe, sizeof(safe), text, n);
+	while (next_line(&text, safe, sizeof(safe))) {
 		snprintf(line, sizeof(line), "cellblock: %s%s%s",
 			what ? what : "", what ? ": " : "", safe);
 		terminal_print_line(stderr, line);
-		text += n + (text[n] == '\n');
 	}
 }
 
 void terminal_refuse(const struct err *e)
 {
-	terminal_complain(NULL, e->msg);
-	for (const char *p = e->hint; *p;) {
-		size_t n = strcspn(p, "\n");
-		char safe[1200];
+	const char *hint = e->hint;
+	char safe[1200];
 
-		text_safe(safe, sizeof(safe), p, n);
+	terminal_complain(NULL, e->msg);
+	while (next_line(&hint, safe, sizeof(safe)))
 		fprintf(stderr, "  %s\n", safe);
-		p += n + (p[n] == '\n');
-	}
 }
 
-/* To a blocking descriptor no more is written than poll(2) promises: a terminal
- * is writable while it has room for a few hundred bytes. */
-static size_t piece(const struct terminal *t, size_t n)
+ssize_t terminal_write_some(const struct terminal *t, const char *s, size_t n)
 {
-	return t->own || n < 256 ? n : 256;
+	return write(t->out, s, t->own || n < 256 ? n : 256);
 }
 
 int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms)
@@ -223,7 +221,7 @@ int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms)
 			continue;
 		if (r <= 0 || (p.revents & (POLLERR | POLLNVAL)))
 			return -1;
-		w = write(t->out, s, piece(t, n));
+		w = terminal_write_some(t, s, n);
 		if (w < 0 && errno != EAGAIN && errno != EINTR)
 			return -1;
 		if (w > 0) {
@@ -237,4 +235,81 @@ int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms)
 void terminal_puts(struct terminal *t, const char *s)
 {
 	terminal_write(t, s, strlen(s), 2000);
+}
+
+/* ---- signals ---- */
+
+static const int ending[] = {SIGTERM, SIGHUP, SIGQUIT};
+#define N_ENDING (sizeof(ending) / sizeof(ending[0]))
+
+/* nohup(1) makes us ignore SIGHUP, and that is respected. */
+static bool is_ignored(int sig)
+{
+	struct sigaction a;
+
+	return sigaction(sig, NULL, &a) == 0 && a.sa_handler == SIG_IGN;
+}
+
+int terminal_signals_open(struct signals *s, bool session, struct err *e)
+{
+	sigset_t set;
+
+	*s = (struct signals){.fd = -1};
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGWINCH);
+	for (size_t i = 0; i < N_ENDING; i++)
+		if (!is_ignored(ending[i]))
+			sigaddset(&set, ending[i]);
+	if (!session)
+		sigaddset(&set, SIGCONT);
+	sigprocmask(SIG_BLOCK, &set, &s->before);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	if (session) {
+		signal(SIGTSTP, SIG_IGN);
+		signal(SIGTTIN, SIG_IGN);
+		signal(SIGTTOU, SIG_IGN);
+	}
+	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->fd < 0)
+		return err_errno(e, "open a descriptor for signals");
+	return 0;
+}
+
+void terminal_signals_close(struct signals *s)
+{
+	if (s->fd < 0)
+		return;
+	fd_drop(&s->fd);
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
+void terminal_signals_read(struct signals *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		int sig = (int)si.ssi_signo;
+
+		if (sig == SIGINT)
+			s->interrupt = true;
+		else if (sig == SIGWINCH)
+			s->resized = true;
+		else if (sig == SIGCONT)
+			s->continued = true;
+		else
+			s->end = sig;
+	}
+}
+
+bool terminal_signals_cancelled(struct signals *s)
+{
+	bool was;
+
+	terminal_signals_read(s);
+	was = s->interrupt || s->end;
+	s->interrupt = false;
+	return was;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terminal.h - the person's own terminal
+ * terminal.h - the person's own terminal, and signals as something to poll
  */
 #ifndef REPL_TERM_TERMINAL_H
 #define REPL_TERM_TERMINAL_H
 
 #include "repl/config/config.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,9 +26,8 @@ struct terminal {
 	bool err_tty;
 	bool colour; /* our own lines may have colour */
 	bool dumb;   /* output is written line by line */
-	bool saved;  /* `modes` holds the modes to restore */
+	bool saved;  /* `modes` holds the modes of `in` to restore */
 	bool raw;
-	int modes_fd; /* the terminal whose modes we change; -1: none */
 	struct termios modes;
 	unsigned short rows, cols; /* 0: not known */
 };
@@ -80,5 +80,38 @@ int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms);
 
 /* Write a string, waiting at most two seconds at a time. */
 void terminal_puts(struct terminal *t, const char *s);
+
+/* Write at most what poll(2) promises: a blocking terminal is writable while it
+ * has room for a few hundred bytes. Returns what write(2) returned. */
+ssize_t terminal_write_some(const struct terminal *t, const char *s, size_t n);
+
+/*
+ * Signals that end or interrupt us are blocked and read from a descriptor. So
+ * no code of ours ever runs in a handler.
+ */
+
+/* Caller's storage. A flag stays set until the caller clears it. */
+struct signals {
+	int fd;
+	sigset_t before;
+	bool interrupt; /* SIGINT */
+	int end;	/* SIGTERM, SIGHUP or SIGQUIT; 0: none */
+	bool resized;	/* SIGWINCH */
+	bool continued; /* SIGCONT: we may be in the foreground now */
+};
+
+/* Block SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH, which become flags, and
+ * ignore SIGPIPE and SIGXFSZ, so that a failed write is an error. A session
+ * also ignores SIGTSTP, SIGTTIN and SIGTTOU, so that nothing suspends it; for a
+ * program SIGCONT becomes a flag too. Call it after jail_open(), or the warden
+ * would inherit all this. */
+int terminal_signals_open(struct signals *s, bool session, struct err *e);
+void terminal_signals_close(struct signals *s);
+
+/* Set the flags of signals that have come. Never blocks. */
+void terminal_signals_read(struct signals *s);
+
+/* Whether SIGINT or a signal that ends us has come. Clears SIGINT. */
+bool terminal_signals_cancelled(struct signals *s);
 
 #endif
