@@ -77,6 +77,8 @@ def step():
     pthread_sigmask(SIG_SETMASK, S.mask)
     try:
         recv(1, 2)  # MSG_PEEK: a handler may raise, and no message is lost
+    except BlockingIOError:  # a cell has set O_NONBLOCK
+        return S.sock.setblocking(True)
     except OSError:
         unlinked()
     pthread_sigmask(SIG_BLOCK, SIGNALS)

@@ -104,6 +104,14 @@ def test_an_attack_on_the_link_costs_no_session(cb, name):
     is_whole(s, row)
 
 
+def test_a_link_that_a_cell_made_non_blocking_blocks_again(cb):
+    s = start(cb)
+    s.run(FIND + "\n" + LINK["non_blocking"], 25)
+    s.run("mine = 1")
+    assert value(s, "mine") == "1"
+    assert "killed" not in s.all_text() and "died" not in s.all_text()
+
+
 PATCHES = {
     "builtins_deleted": "import builtins\nfor n in list(vars(builtins)):\n"
                 "    if n not in ('vars', 'list'): delattr(builtins, n)",
