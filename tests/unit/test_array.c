@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-static void an_array_holds_all_that_was_added(void **state)
+static void an_array_holds_everything_added(void **state)
 {
 	int *v = NULL;
 
@@ -28,7 +28,7 @@ static void an_array_holds_all_that_was_added(void **state)
 }
 
 /* Lengths go up and down; AddressSanitizer sees a write without room. */
-static void one_that_was_shortened_grows_again(void **state)
+static void a_shortened_array_grows_again(void **state)
 {
 	static const size_t lengths[] = {100, 5, 17, 16, 40, 0, 9, 8, 64, 63};
 	long *v = NULL;
@@ -48,7 +48,7 @@ static void one_that_was_shortened_grows_again(void **state)
 	free(v);
 }
 
-static void what_does_not_fit_is_refused_and_spared(void **state)
+static void a_size_that_overflows_is_refused_and_the_array_stays(void **state)
 {
 	char *v = NULL, *was;
 
@@ -63,7 +63,7 @@ static void what_does_not_fit_is_refused_and_spared(void **state)
 	free(v);
 }
 
-static void room_is_made_for_many_at_once(void **state)
+static void an_array_grows_by_many_at_once(void **state)
 {
 	static const size_t wanted[] = {0, 1, 64, 65, 1000, 3, 100000};
 	size_t room = 0;
@@ -87,10 +87,11 @@ static void room_is_made_for_many_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_array_holds_all_that_was_added),
-		cmocka_unit_test(one_that_was_shortened_grows_again),
-		cmocka_unit_test(room_is_made_for_many_at_once),
-		cmocka_unit_test(what_does_not_fit_is_refused_and_spared),
+		cmocka_unit_test(an_array_holds_everything_added),
+		cmocka_unit_test(a_shortened_array_grows_again),
+		cmocka_unit_test(an_array_grows_by_many_at_once),
+		cmocka_unit_test(
+			a_size_that_overflows_is_refused_and_the_array_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static int fork_many(void)
 	return n;
 }
 
-static void the_process_limit_holds(void **state)
+static void the_process_limit_is_enforced(void **state)
 {
 	struct world *w = *state;
 	struct cgroup_usage u;
@@ -72,7 +72,7 @@ static int touch_128m(void)
 	return touch(128 * MIB);
 }
 
-static void the_memory_limit_holds_and_is_told(void **state)
+static void the_memory_limit_is_enforced_and_its_kills_are_counted(void **state)
 {
 	struct world *w = *state;
 	struct cgroup_usage u;
@@ -111,7 +111,7 @@ static int burn_200ms(void)
 	return 1;
 }
 
-static void cpu_time_outlives_the_process_that_used_it(void **state)
+static void cpu_time_of_an_ended_process_is_counted(void **state)
 {
 	struct world *w = *state;
 	struct cgroup_usage u;
@@ -129,7 +129,7 @@ static void cpu_time_outlives_the_process_that_used_it(void **state)
 	assert_true(u.cpu_ns >= 150000000);
 }
 
-static void the_cpu_share_is_kept(void **state)
+static void the_cpu_share_counts_as_enforced(void **state)
 {
 	struct world *w = *state;
 
@@ -147,7 +147,7 @@ static void the_cpu_share_is_kept(void **state)
 
 /* A limit that the kernel does not keep must not count as enforced. No kernel
  * keeps a negative one. */
-static void a_limit_that_is_not_kept_is_reported(void **state)
+static void a_limit_that_the_kernel_does_not_keep_is_reported(void **state)
 {
 	struct world *w = *state;
 
@@ -160,7 +160,7 @@ static void a_limit_that_is_not_kept_is_reported(void **state)
 		assert_true(w->cg.enforced & CGROUP_LIMIT_MEMORY);
 }
 
-static void names_cannot_lead_elsewhere(void **state)
+static void a_cgroup_name_cannot_leave_its_directory(void **state)
 {
 	static const char *const names[] = {"", ".", "..", "../x", "a/b"};
 	struct world *w = *state;
@@ -175,7 +175,7 @@ static void names_cannot_lead_elsewhere(void **state)
 	w->cg.kind = CGROUP_NONE;
 }
 
-static void without_cgroups_all_is_empty(void **state)
+static void without_cgroups_nothing_is_enforced_or_measured(void **state)
 {
 	struct world *w = *state;
 	struct cgroup_usage u;
@@ -192,7 +192,7 @@ static void without_cgroups_all_is_empty(void **state)
 	assert_int_equal(cgroup_remove(&w->cg, 0, &e), 0);
 }
 
-static void nobody_special_is_offered_no_v1(void **state)
+static void an_ordinary_user_is_offered_no_version_1(void **state)
 {
 	struct world *w = *state;
 
@@ -255,7 +255,7 @@ static void put(const char *dir, const char *name, const char *text)
 
 /* Plain files stand in for the kernel's: one keeps the newline that the kernel
  * would add, the other does not read back as it was written. */
-static void a_text_counts_only_if_it_reads_back(void **state)
+static void a_written_limit_counts_only_if_it_reads_back(void **state)
 {
 	char dir[] = "/tmp/cellblock-test-XXXXXX";
 	auto_close int fd = -1;
@@ -277,7 +277,7 @@ static void a_text_counts_only_if_it_reads_back(void **state)
 /* A cgroup that holds processes of others is of no use, unless it is the root
  * of all, which has no cgroup.events. A failure to read cgroup.events is not
  * the same. */
-static void only_the_root_of_all_may_hold_others(void **state)
+static void only_the_root_cgroup_may_hold_foreign_processes(void **state)
 {
 	static const char *const names[] = {"cgroup.controllers",
 		"cgroup.subtree_control", "cgroup.procs", "cgroup.events"};
@@ -318,17 +318,17 @@ static void only_the_root_of_all_may_hold_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_process_limit_holds),
-		TEST(the_memory_limit_holds_and_is_told),
-		TEST(cpu_time_outlives_the_process_that_used_it),
-		TEST(the_cpu_share_is_kept),
-		TEST(a_limit_that_is_not_kept_is_reported),
-		TEST(names_cannot_lead_elsewhere),
-		TEST(without_cgroups_all_is_empty),
-		TEST(nobody_special_is_offered_no_v1),
+		TEST(the_process_limit_is_enforced),
+		TEST(the_memory_limit_is_enforced_and_its_kills_are_counted),
+		TEST(cpu_time_of_an_ended_process_is_counted),
+		TEST(the_cpu_share_counts_as_enforced),
+		TEST(a_limit_that_the_kernel_does_not_keep_is_reported),
+		TEST(a_cgroup_name_cannot_leave_its_directory),
+		TEST(without_cgroups_nothing_is_enforced_or_measured),
+		TEST(an_ordinary_user_is_offered_no_version_1),
 		TEST(version_2_files_are_understood),
-		TEST(a_text_counts_only_if_it_reads_back),
-		TEST(only_the_root_of_all_may_hold_others),
+		TEST(a_written_limit_counts_only_if_it_reads_back),
+		TEST(only_the_root_cgroup_may_hold_foreign_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

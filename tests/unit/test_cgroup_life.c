@@ -51,7 +51,7 @@ static int64_t cpu_now(struct world *w)
 	return u.cpu_ns;
 }
 
-static void the_frozen_use_no_cpu_and_go_on(void **state)
+static void frozen_processes_use_no_cpu_and_continue_when_thawed(void **state)
 {
 	struct world *w = *state;
 	int64_t frozen, deadline;
@@ -125,7 +125,7 @@ static int use_without_privilege(void *arg)
 	return 0;
 }
 
-static void the_warden_needs_no_privilege_later(void **state)
+static void an_open_cgroup_is_used_without_privilege(void **state)
 {
 	struct world *w = *state;
 	struct child c;
@@ -177,7 +177,7 @@ static int dirs_exist(const struct cgroup *cg)
 	return n;
 }
 
-static void remains_of_a_dead_session_are_removed(void **state)
+static void the_cgroup_of_a_dead_session_is_removed(void **state)
 {
 	struct world *w = *state;
 	struct cgroup old, other;
@@ -204,7 +204,7 @@ static void remains_of_a_dead_session_are_removed(void **state)
 }
 
 /* A process that waits for its share of the cores dies late. */
-static void the_dying_are_not_held_to_their_share(void **state)
+static void the_cpu_limit_is_lifted_before_removal(void **state)
 {
 	struct world *w = *state;
 	char path[CGROUP_PATH_MAX + 32], text[64];
@@ -247,7 +247,7 @@ static int apart_make(void **state)
 	return 0;
 }
 
-static void the_janitor_kills_and_removes_at_the_end(void **state)
+static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 {
 	struct world *w = *state;
 	int hold, lock[2], done[2];
@@ -365,7 +365,7 @@ static int is_free(const char *name, void *lock)
 	return ident_claim_is_free(*(int *)lock, name);
 }
 
-static void the_dead_are_cleared_and_the_living_spared(void **state)
+static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 {
 	struct claimed_world *sw = *state;
 	struct claimed *s = sw->s;
@@ -442,7 +442,7 @@ static int delegated_end(void **state)
 	return top[0] ? rmdir(top) : 0;
 }
 
-static void in_a_delegated_cgroup_what_nobody_holds_is_cleared(void **state)
+static void in_a_delegated_cgroup_only_dead_sessions_are_cleared(void **state)
 {
 	static const char *const foreign[] = {"cellblock-host",
 		"cellblock-pid-", "cellblock-pid-1x", "pid-4"};
@@ -523,21 +523,21 @@ static void version_2_freezes_and_kills(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_frozen_use_no_cpu_and_go_on),
+		TEST(frozen_processes_use_no_cpu_and_continue_when_thawed),
 		TEST(a_frozen_cgroup_can_be_killed),
-		TEST(the_warden_needs_no_privilege_later),
+		TEST(an_open_cgroup_is_used_without_privilege),
 		TEST(a_process_can_enter_by_itself),
-		TEST(remains_of_a_dead_session_are_removed),
-		TEST(the_dying_are_not_held_to_their_share),
+		TEST(the_cgroup_of_a_dead_session_is_removed),
+		TEST(the_cpu_limit_is_lifted_before_removal),
 		cmocka_unit_test_setup_teardown(
-			the_janitor_kills_and_removes_at_the_end, apart_make,
-			world_end),
+			the_janitor_kills_the_processes_and_removes_the_cgroup,
+			apart_make, world_end),
 		cmocka_unit_test_setup_teardown(
-			the_dead_are_cleared_and_the_living_spared,
+			only_cgroups_of_dead_sessions_are_cleared,
 			claimed_world_make, claimed_world_end),
 		TEST(version_2_freezes_and_kills),
 		cmocka_unit_test_setup_teardown(
-			in_a_delegated_cgroup_what_nobody_holds_is_cleared,
+			in_a_delegated_cgroup_only_dead_sessions_are_cleared,
 			delegated_make, delegated_end),
 	};
 

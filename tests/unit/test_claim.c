@@ -72,7 +72,7 @@ static void no_two_sessions_share_a_uid(void **state)
 	close(fd[2]);
 }
 
-static void a_uid_is_held_by_its_last_holder(void **state)
+static void a_uid_stays_claimed_until_the_last_holder_ends(void **state)
 {
 	struct claims *c = *state;
 	int fd, again;
@@ -98,7 +98,7 @@ static void a_uid_is_held_by_its_last_holder(void **state)
 	close(again);
 }
 
-static void a_uid_is_free_when_nobody_holds_it(void **state)
+static void a_uid_without_a_holder_is_free(void **state)
 {
 	struct claims *c = *state;
 	static const char *const never[] = {"", "0", "65534", "4294967295",
@@ -153,7 +153,7 @@ static int sleep_as(void *arg)
 	return 0;
 }
 
-static void a_uid_that_still_runs_is_passed_over(void **state)
+static void a_uid_with_running_processes_is_not_claimed(void **state)
 {
 	struct claims *c = *state;
 	int ready[2], fd = -1;
@@ -194,7 +194,7 @@ static void root_and_nobody_are_never_claimed(void **state)
 			-1);
 }
 
-static void a_lock_directory_of_others_is_refused(void **state)
+static void a_lock_directory_of_another_user_is_refused(void **state)
 {
 	struct claims *c = *state;
 	struct err e;
@@ -219,11 +219,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(no_two_sessions_share_a_uid),
-		TEST(a_uid_is_held_by_its_last_holder),
-		TEST(a_uid_is_free_when_nobody_holds_it),
-		TEST(a_uid_that_still_runs_is_passed_over),
+		TEST(a_uid_stays_claimed_until_the_last_holder_ends),
+		TEST(a_uid_without_a_holder_is_free),
+		TEST(a_uid_with_running_processes_is_not_claimed),
 		TEST(root_and_nobody_are_never_claimed),
-		TEST(a_lock_directory_of_others_is_refused),
+		TEST(a_lock_directory_of_another_user_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static int check(const char *script, struct err *e)
 	return r;
 }
 
-static void utf8_is_taken(void **state)
+static void a_utf8_script_is_accepted(void **state)
 {
 	static const char *const scripts[] = {
 		"",
@@ -55,7 +55,7 @@ static void utf8_is_taken(void **state)
 			fail_msg("%s: %s", scripts[i], e.msg);
 }
 
-static void what_is_ascii_alone_is_the_same_in_other_encodings(void **state)
+static void a_pure_ascii_script_may_name_another_encoding(void **state)
 {
 	struct err e;
 
@@ -103,9 +103,8 @@ static void bytes_that_are_not_utf8_are_refused_with_their_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(utf8_is_taken),
-		cmocka_unit_test(
-			what_is_ascii_alone_is_the_same_in_other_encodings),
+		cmocka_unit_test(a_utf8_script_is_accepted),
+		cmocka_unit_test(a_pure_ascii_script_may_name_another_encoding),
 		cmocka_unit_test(other_encodings_are_refused_by_name),
 		cmocka_unit_test(
 			bytes_that_are_not_utf8_are_refused_with_their_line),

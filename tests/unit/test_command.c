@@ -38,14 +38,14 @@ static void every_command_is_found_by_its_name(void **state)
 	}
 }
 
-static void a_beginning_that_is_the_only_one_will_do(void **state)
+static void a_unique_prefix_finds_its_command(void **state)
 {
 	(void)state;
 	assert_string_equal(find("q", NULL)->name, "quit");
 	assert_string_equal(find("upl", NULL)->name, "upload");
 }
 
-static void a_beginning_of_several_names_them(void **state)
+static void an_ambiguous_prefix_names_its_commands(void **state)
 {
 	struct err e = {0};
 
@@ -54,7 +54,7 @@ static void a_beginning_of_several_names_them(void **state)
 	assert_string_equal(e.msg, ":u could be :upload :usage :undo");
 }
 
-static void what_is_no_command_is_said_safely(void **state)
+static void an_unknown_command_is_reported_with_escapes(void **state)
 {
 	struct err e = {0};
 
@@ -64,7 +64,7 @@ static void what_is_no_command_is_said_safely(void **state)
 	assert_null(find("", &e));
 }
 
-static void policy_takes_commands_away(void **state)
+static void policy_disables_commands(void **state)
 {
 	static char files[] = "files";
 	static char *items[] = {files};
@@ -104,8 +104,7 @@ static void answer(
 	struct complete_list out = {.start = cursor};
 
 	assert_int_equal(
-		offer_parse_answer(text, strlen(text), cursor, &out),
-		result);
+		offer_parse_answer(text, strlen(text), cursor, &out), result);
 	if (result == 0) {
 		assert_int_equal(out.start, start);
 		assert_int_equal(out.count, count);
@@ -113,7 +112,7 @@ static void answer(
 	complete_free(&out);
 }
 
-static void a_guests_answer_is_checked(void **state)
+static void the_guests_completions_are_checked(void **state)
 {
 	(void)state;
 	answer("2\nprint\nproperty\n", 2, 0, 0, 2);
@@ -156,7 +155,7 @@ static void a_program_gets_its_arguments(void **state)
 	free(argv);
 }
 
-static void the_exit_status_is_the_programs(void **state)
+static void the_exit_status_is_that_of_the_program(void **state)
 {
 	(void)state;
 	assert_int_equal(program_exit_status(0), 0);
@@ -169,14 +168,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_command_is_found_by_its_name),
-		cmocka_unit_test(a_beginning_that_is_the_only_one_will_do),
-		cmocka_unit_test(a_beginning_of_several_names_them),
-		cmocka_unit_test(what_is_no_command_is_said_safely),
-		cmocka_unit_test(policy_takes_commands_away),
+		cmocka_unit_test(a_unique_prefix_finds_its_command),
+		cmocka_unit_test(an_ambiguous_prefix_names_its_commands),
+		cmocka_unit_test(an_unknown_command_is_reported_with_escapes),
+		cmocka_unit_test(policy_disables_commands),
 		cmocka_unit_test(arguments_are_counted_before_anything_runs),
-		cmocka_unit_test(a_guests_answer_is_checked),
+		cmocka_unit_test(the_guests_completions_are_checked),
 		cmocka_unit_test(a_program_gets_its_arguments),
-		cmocka_unit_test(the_exit_status_is_the_programs),
+		cmocka_unit_test(the_exit_status_is_that_of_the_program),
 	};
 
 	if (config_init(&cfg) < 0)

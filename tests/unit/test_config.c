@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-static void nothing_set_is_the_table(void **state)
+static void an_empty_configuration_gives_the_defaults(void **state)
 {
 	struct world *w = *state;
 	const struct limits *l = &w->cfg.limits;
@@ -51,7 +51,7 @@ static void nothing_set_is_the_table(void **state)
 	assert_int_equal(w->cfg.uids.hi, 2130771967);
 }
 
-static void every_default_is_written_as_the_table_says(void **state)
+static void every_default_prints_as_in_the_table(void **state)
 {
 	struct world *w = *state;
 
@@ -66,7 +66,7 @@ static void every_default_is_written_as_the_table_says(void **state)
 	}
 }
 
-static void later_sources_win(void **state)
+static void later_sources_override_earlier_ones(void **state)
 {
 	struct world *w = *state;
 	const char *groups[] = {"zoo", "ant-eater", "ant", "zoo"};
@@ -110,7 +110,7 @@ static void later_sources_win(void **state)
 	assert_null(config_source(&w->cfg, "cell.nonsense"));
 }
 
-static void a_name_with_a_slash_is_no_file(void **state)
+static void a_user_name_with_a_slash_names_no_file(void **state)
 {
 	struct world *w = *state;
 
@@ -183,7 +183,7 @@ static void every_error_is_reported_with_its_line(void **state)
 		"--set: no key home.sise; did you mean home.size?");
 }
 
-static void values_out_of_range_say_the_range(void **state)
+static void errors_name_the_allowed_range(void **state)
 {
 	struct world *w = *state;
 
@@ -200,7 +200,7 @@ static void values_out_of_range_say_the_range(void **state)
 		"session.cpus: expected 0.01 to 1024");
 }
 
-static void a_home_leaves_python_room(void **state)
+static void the_home_leaves_memory_for_python(void **state)
 {
 	struct world *w = *state;
 
@@ -248,7 +248,7 @@ static void cpu_time_follows_the_clock_unless_it_is_set(void **state)
 	assert_value(w, "cell", "cpu", "20s");
 }
 
-static void units_mean_what_they_say(void **state)
+static void units_are_converted(void **state)
 {
 	struct world *w = *state;
 
@@ -269,7 +269,7 @@ static void units_mean_what_they_say(void **state)
 	assert_false(w->cfg.banner);
 }
 
-static void lists_add_up_in_a_file_and_are_replaced_by_the_next(void **state)
+static void lists_add_up_in_a_file_and_later_files_replace_them(void **state)
 {
 	struct world *w = *state;
 
@@ -287,7 +287,7 @@ static void lists_add_up_in_a_file_and_are_replaced_by_the_next(void **state)
 	assert_value(w, "jail", "expose", "/z");
 }
 
-static void paths_must_be_plain(void **state)
+static void paths_must_be_absolute_and_plain(void **state)
 {
 	struct world *w = *state;
 
@@ -304,7 +304,7 @@ static void paths_must_be_plain(void **state)
 		"python.executable: expected at least one path");
 }
 
-static void text_keeps_its_blanks_in_quotes(void **state)
+static void quoted_text_keeps_its_blanks(void **state)
 {
 	struct world *w = *state;
 
@@ -329,7 +329,7 @@ static void text_keeps_its_blanks_in_quotes(void **state)
 	assert_string_equal(config_source(&w->cfg, "python.env.A"), "--set");
 }
 
-static void text_is_never_cut_at_a_comment(void **state)
+static void a_comment_sign_never_cuts_a_value(void **state)
 {
 	struct world *w = *state;
 
@@ -344,7 +344,7 @@ static void text_is_never_cut_at_a_comment(void **state)
 	assert_int_equal(w->cfg.limits.cell_wall_ms, 5000);
 }
 
-static void a_quote_left_open_hides_no_comment(void **state)
+static void an_unclosed_quote_hides_no_comment(void **state)
 {
 	struct world *w = *state;
 
@@ -372,7 +372,7 @@ static void bad_variables_are_refused(void **state)
 		":6: python.env.C: expected only once");
 }
 
-static void nobody_is_in_no_range(void **state)
+static void a_uid_range_excludes_nobody(void **state)
 {
 	struct world *w = *state;
 
@@ -386,7 +386,7 @@ static void nobody_is_in_no_range(void **state)
 	assert_int_equal(w->cfg.uids.hi, 70010);
 }
 
-static void the_printed_result_reads_back_the_same(void **state)
+static void a_printed_configuration_reads_back_unchanged(void **state)
 {
 	struct world *w = *state;
 	char *text, *again;
@@ -429,23 +429,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(nothing_set_is_the_table),
-		TEST(every_default_is_written_as_the_table_says),
-		TEST(later_sources_win),
-		TEST(a_name_with_a_slash_is_no_file),
+		TEST(an_empty_configuration_gives_the_defaults),
+		TEST(every_default_prints_as_in_the_table),
+		TEST(later_sources_override_earlier_ones),
+		TEST(a_user_name_with_a_slash_names_no_file),
 		TEST(every_error_is_reported_with_its_line),
-		TEST(values_out_of_range_say_the_range),
-		TEST(a_home_leaves_python_room),
+		TEST(errors_name_the_allowed_range),
+		TEST(the_home_leaves_memory_for_python),
 		TEST(cpu_time_follows_the_clock_unless_it_is_set),
-		TEST(units_mean_what_they_say),
-		TEST(lists_add_up_in_a_file_and_are_replaced_by_the_next),
-		TEST(paths_must_be_plain),
-		TEST(text_keeps_its_blanks_in_quotes),
-		TEST(text_is_never_cut_at_a_comment),
-		TEST(a_quote_left_open_hides_no_comment),
+		TEST(units_are_converted),
+		TEST(lists_add_up_in_a_file_and_later_files_replace_them),
+		TEST(paths_must_be_absolute_and_plain),
+		TEST(quoted_text_keeps_its_blanks),
+		TEST(a_comment_sign_never_cuts_a_value),
+		TEST(an_unclosed_quote_hides_no_comment),
 		TEST(bad_variables_are_refused),
-		TEST(nobody_is_in_no_range),
-		TEST(the_printed_result_reads_back_the_same),
+		TEST(a_uid_range_excludes_nobody),
+		TEST(a_printed_configuration_reads_back_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,7 @@ static int has_word(const char *text, const char *word)
 	return 0;
 }
 
-static void completions_have_every_key_and_option(void **state)
+static void the_completions_have_every_key_and_option(void **state)
 {
 	static const char *const files[] = {"completions/cellblock.bash",
 		"completions/cellblock.zsh", "completions/cellblock.fish"};
@@ -179,7 +179,7 @@ static void quote_help(char *out, const char *help, const char *quote, bool zsh)
 	strcpy(out, "'");
 }
 
-static void completions_describe_keys_as_the_table_does(void **state)
+static void the_completions_describe_keys_as_the_table_does(void **state)
 {
 	char *zsh = slurp("completions/cellblock.zsh");
 	char *fish = slurp("completions/cellblock.fish");
@@ -210,8 +210,9 @@ int main(void)
 			the_sample_uncommented_changes_nothing, setup,
 			teardown),
 		cmocka_unit_test(the_manual_has_every_key_with_its_default),
-		cmocka_unit_test(completions_have_every_key_and_option),
-		cmocka_unit_test(completions_describe_keys_as_the_table_does),
+		cmocka_unit_test(the_completions_have_every_key_and_option),
+		cmocka_unit_test(
+			the_completions_describe_keys_as_the_table_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

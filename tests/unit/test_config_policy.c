@@ -15,7 +15,7 @@
 
 #define LOCKED "[policy]\nlocked = yes\n"
 
-static void a_file_others_can_write_is_refused(void **state)
+static void a_file_that_others_can_write_is_refused(void **state)
 {
 	struct world *w = *state;
 
@@ -29,7 +29,7 @@ static void a_file_others_can_write_is_refused(void **state)
 	load_ok(w);
 }
 
-static void a_directory_others_can_write_is_refused(void **state)
+static void a_directory_that_others_can_write_is_refused(void **state)
 {
 	struct world *w = *state;
 
@@ -45,7 +45,7 @@ static void a_directory_others_can_write_is_refused(void **state)
 	LOAD_FAILS(w, ": expected to be writable by its owner alone");
 }
 
-static void a_file_of_somebody_else_is_refused(void **state)
+static void a_file_of_another_user_is_refused(void **state)
 {
 	struct world *w = *state;
 
@@ -64,7 +64,7 @@ static void a_file_of_somebody_else_is_refused(void **state)
 	LOAD_FAILS(w, "expected to belong to you, but belongs to user 1234");
 }
 
-static void what_is_no_file_is_refused_at_once(void **state)
+static void only_a_regular_file_is_read(void **state)
 {
 	struct world *w = *state;
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -94,7 +94,7 @@ static void a_directory_that_is_a_link_is_refused(void **state)
 	LOAD_FAILS(w, "/conf.d: expected a directory, and no symbolic link");
 }
 
-static void ones_own_file_may_be_a_link_but_not_a_pipe(void **state)
+static void the_persons_file_may_be_a_link_but_not_a_fifo(void **state)
 {
 	struct world *w = *state;
 
@@ -133,7 +133,7 @@ static void hostile_bytes_are_refused(void **state)
 		"6.conf: expected at most 1048576 bytes");
 }
 
-static void a_thousand_errors_are_counted(void **state)
+static void errors_beyond_the_list_are_counted(void **state)
 {
 	struct world *w = *state;
 	char *text = malloc(2001);
@@ -213,7 +213,7 @@ static void as_file(const char *set, char *buf, size_t size)
 	snprintf(buf, size, "[%.*s]\n%s\n", (int)dot, set, set + dot + 1);
 }
 
-static void a_lock_only_lets_values_be_stricter(void **state)
+static void a_locked_key_accepts_only_stricter_values(void **state)
 {
 	struct world *w = *state;
 
@@ -262,7 +262,7 @@ static void a_refusal_names_the_locked_value_and_its_source(void **state)
 	assert_non_null(strstr(w->errors.list.items[0], "/cellblock.conf:4)"));
 }
 
-static void cpu_time_is_locked_at_what_it_follows(void **state)
+static void locked_cpu_time_is_at_most_the_locked_timeout(void **state)
 {
 	struct world *w = *state;
 
@@ -274,7 +274,7 @@ static void cpu_time_is_locked_at_what_it_follows(void **state)
 	LOAD_FAILS(w, "--set: cell.cpu: \"61s\" is looser than the locked");
 }
 
-static void ones_own_stricter_value_is_not_a_lock(void **state)
+static void the_persons_stricter_value_is_not_a_lock(void **state)
 {
 	struct world *w = *state;
 
@@ -285,7 +285,7 @@ static void ones_own_stricter_value_is_not_a_lock(void **state)
 	assert_value(w, "cell", "timeout", "8s");
 }
 
-static void demands_add_to_locked_ones(void **state)
+static void a_locked_require_accepts_additions(void **state)
 {
 	struct world *w = *state;
 
@@ -310,7 +310,7 @@ static void a_later_system_file_may_unlock(void **state)
 	assert_value(w, "cell", "timeout", "1h");
 }
 
-static void a_named_file_stands_in_for_all_others(void **state)
+static void a_named_file_replaces_all_other_files(void **state)
 {
 	struct world *w = *state;
 	char named[128];
@@ -351,7 +351,7 @@ static void a_named_file_cannot_escape_a_lock(void **state)
 	assert_value(w, "cell", "timeout", "3s");
 }
 
-static void a_login_reads_the_system_alone(void **state)
+static void a_login_reads_only_system_files(void **state)
 {
 	struct world *w = *state;
 
@@ -364,7 +364,7 @@ static void a_login_reads_the_system_alone(void **state)
 	assert_value(w, "cell", "timeout", "2s");
 }
 
-static void locked_python_is_a_configured_one(void **state)
+static void a_locked_session_runs_only_a_configured_python(void **state)
 {
 	struct world *w = *state;
 	char path[PATH_MAX];
@@ -404,7 +404,7 @@ static void locked_python_is_a_configured_one(void **state)
 		0);
 }
 
-static void commands_are_all_or_those_named(void **state)
+static void policy_allows_all_commands_or_the_named_ones(void **state)
 {
 	struct world *w = *state;
 
@@ -423,7 +423,7 @@ static bool is_help(const char *name)
 	return !strcmp(name, "help");
 }
 
-static void a_command_that_does_not_exist_is_an_error(void **state)
+static void an_unknown_command_in_policy_is_an_error(void **state)
 {
 	struct world *w = *state;
 
@@ -434,7 +434,7 @@ static void a_command_that_does_not_exist_is_an_error(void **state)
 		      "commands, not \"hlep\"");
 }
 
-static void the_own_file_is_where_xdg_says(void **state)
+static void the_persons_file_is_found_by_xdg(void **state)
 {
 	char path[64];
 
@@ -453,7 +453,7 @@ static void the_own_file_is_where_xdg_says(void **state)
 	assert_int_equal(config_state_dir(NULL, NULL, path, sizeof(path)), -1);
 }
 
-static void the_environment_moves_no_locked_home(void **state)
+static void the_environment_cannot_move_a_locked_home(void **state)
 {
 	struct world *w = *state;
 
@@ -471,30 +471,30 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_file_others_can_write_is_refused),
-		TEST(a_directory_others_can_write_is_refused),
-		TEST(a_file_of_somebody_else_is_refused),
-		TEST(what_is_no_file_is_refused_at_once),
+		TEST(a_file_that_others_can_write_is_refused),
+		TEST(a_directory_that_others_can_write_is_refused),
+		TEST(a_file_of_another_user_is_refused),
+		TEST(only_a_regular_file_is_read),
 		TEST(a_directory_that_is_a_link_is_refused),
-		TEST(ones_own_file_may_be_a_link_but_not_a_pipe),
+		TEST(the_persons_file_may_be_a_link_but_not_a_fifo),
 		TEST(hostile_bytes_are_refused),
-		TEST(a_thousand_errors_are_counted),
+		TEST(errors_beyond_the_list_are_counted),
 		TEST(errors_are_safe_to_show),
 		TEST(contradictions_are_errors),
-		TEST(a_lock_only_lets_values_be_stricter),
+		TEST(a_locked_key_accepts_only_stricter_values),
 		TEST(a_refusal_names_the_locked_value_and_its_source),
-		TEST(cpu_time_is_locked_at_what_it_follows),
-		TEST(ones_own_stricter_value_is_not_a_lock),
-		TEST(demands_add_to_locked_ones),
+		TEST(locked_cpu_time_is_at_most_the_locked_timeout),
+		TEST(the_persons_stricter_value_is_not_a_lock),
+		TEST(a_locked_require_accepts_additions),
 		TEST(a_later_system_file_may_unlock),
-		TEST(a_named_file_stands_in_for_all_others),
+		TEST(a_named_file_replaces_all_other_files),
 		TEST(a_named_file_cannot_escape_a_lock),
-		TEST(a_login_reads_the_system_alone),
-		TEST(locked_python_is_a_configured_one),
-		TEST(commands_are_all_or_those_named),
-		TEST(a_command_that_does_not_exist_is_an_error),
-		TEST(the_own_file_is_where_xdg_says),
-		TEST(the_environment_moves_no_locked_home),
+		TEST(a_login_reads_only_system_files),
+		TEST(a_locked_session_runs_only_a_configured_python),
+		TEST(policy_allows_all_commands_or_the_named_ones),
+		TEST(an_unknown_command_in_policy_is_an_error),
+		TEST(the_persons_file_is_found_by_xdg),
+		TEST(the_environment_cannot_move_a_locked_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,7 +327,7 @@ static void on(struct world *w, int (*fn)(void *), int want)
 	world_remove(w);
 }
 
-static void every_way_out_is_refused(void **state)
+static void every_escape_is_refused_to_the_front_end(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -394,7 +394,7 @@ static int a_locked_session_keeps_to_its_directories(void *arg)
 	return 0;
 }
 
-static void only_the_allowed_files_are_reached(void **state)
+static void the_front_end_reaches_only_the_allowed_files(void **state)
 {
 	struct world root = {.user = 0}, user = {.user = 1};
 	struct world locked = {.user = 1, .locked = 1};
@@ -439,7 +439,7 @@ static int no_capability_is_left(void *arg)
 	return n;
 }
 
-static void no_capability_is_kept(void **state)
+static void the_front_end_keeps_no_capability(void **state)
 {
 	struct world root = {.user = 0}, user = {.user = 1};
 
@@ -454,9 +454,9 @@ static void no_capability_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_way_out_is_refused),
-		cmocka_unit_test(only_the_allowed_files_are_reached),
-		cmocka_unit_test(no_capability_is_kept),
+		cmocka_unit_test(every_escape_is_refused_to_the_front_end),
+		cmocka_unit_test(the_front_end_reaches_only_the_allowed_files),
+		cmocka_unit_test(the_front_end_keeps_no_capability),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static cpu_set_t of_child(void)
 	return set;
 }
 
-static void it_may_run_wherever_we_may(void **state)
+static void a_child_may_run_on_every_cpu_of_its_parent(void **state)
 {
 	cpu_set_t ours, its = of_child();
 
@@ -39,7 +39,7 @@ static void it_may_run_wherever_we_may(void **state)
 	assert_true(CPU_EQUAL(&ours, &its));
 }
 
-static void and_nowhere_else(void **state)
+static void a_child_runs_on_no_other_cpu(void **state)
 {
 	cpu_set_t all, one, its;
 
@@ -56,8 +56,8 @@ static void and_nowhere_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_may_run_wherever_we_may),
-		cmocka_unit_test(and_nowhere_else),
+		cmocka_unit_test(a_child_may_run_on_every_cpu_of_its_parent),
+		cmocka_unit_test(a_child_runs_on_no_other_cpu),
 	};
 
 	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);

@@ -105,7 +105,7 @@ static void the_best_enforcer_is_named(void **state)
 	assert_string_equal(enforce_by(ENFORCE_TIME, 3), "?");
 }
 
-static void a_host_without_swap_needs_no_limit_of_it(void **state)
+static void a_host_without_swap_needs_no_swap_limit(void **state)
 {
 	struct enforce_facts f = everything;
 	struct err e;
@@ -117,7 +117,7 @@ static void a_host_without_swap_needs_no_limit_of_it(void **state)
 	assert_int_equal(required("noswap", &f, &e), 0);
 }
 
-static void each_word_refuses_what_it_names(void **state)
+static void each_word_of_require_refuses_a_missing_limit(void **state)
 {
 	struct enforce_facts nothing = {0};
 	struct err e;
@@ -144,7 +144,7 @@ static void a_limit_that_is_not_known_yet_is_skipped(void **state)
 	assert_int_equal(enforce_require(words, &f, -1, &e), -1);
 }
 
-static void unknown_words_are_refused(void **state)
+static void unknown_words_of_require_are_refused(void **state)
 {
 	static const char *const others[] = {
 		"", "Memory", "memory=kernel", "swap", "cgroup v1"};
@@ -182,10 +182,10 @@ int main(void)
 		cmocka_unit_test(every_limit_is_strong_on_a_full_host),
 		cmocka_unit_test(a_limit_that_is_not_strong_has_a_remedy),
 		cmocka_unit_test(the_best_enforcer_is_named),
-		cmocka_unit_test(a_host_without_swap_needs_no_limit_of_it),
-		cmocka_unit_test(each_word_refuses_what_it_names),
+		cmocka_unit_test(a_host_without_swap_needs_no_swap_limit),
+		cmocka_unit_test(each_word_of_require_refuses_a_missing_limit),
 		cmocka_unit_test(a_limit_that_is_not_known_yet_is_skipped),
-		cmocka_unit_test(unknown_words_are_refused),
+		cmocka_unit_test(unknown_words_of_require_are_refused),
 		cmocka_unit_test(long_texts_are_cut),
 	};
 

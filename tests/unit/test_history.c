@@ -97,7 +97,7 @@ static void put(const struct place *p, const char *name, const char *s)
 	assert_int_equal(io_write_full(fd, s, strlen(s)), 0);
 }
 
-static void cells_come_back_tomorrow(void **state)
+static void cells_are_there_in_the_next_session(void **state)
 {
 	static const char *const cells[] = {"1 + 1", "def f():\n\treturn '\\n'",
 		"日本 = 1", "back\\slash\\\n\\", " leading and trailing "};
@@ -117,7 +117,7 @@ static void cells_come_back_tomorrow(void **state)
 	history_free(h);
 }
 
-static void the_file_is_the_persons_alone(void **state)
+static void only_the_person_may_read_the_file(void **state)
 {
 	struct place *p = *state;
 	struct history *h = attached(p);
@@ -151,7 +151,7 @@ static void missing_directories_are_made_private(void **state)
 	history_free(h);
 }
 
-static void repeats_and_nothing_are_not_kept(void **state)
+static void repeated_and_empty_cells_are_not_kept(void **state)
 {
 	struct history *h = attached(*state);
 
@@ -264,7 +264,7 @@ static void bad_records_are_skipped_and_counted(void **state)
 	history_free(h);
 }
 
-static void the_file_stays_small_and_keeps_the_newest(void **state)
+static void the_file_stays_small_and_keeps_the_newest_cells(void **state)
 {
 	struct place *p = *state;
 	struct history *h = attached(p);
@@ -290,7 +290,7 @@ static void the_file_stays_small_and_keeps_the_newest(void **state)
 	history_free(h);
 }
 
-static void a_huge_cell_is_kept_in_memory_and_said(void **state)
+static void a_huge_cell_is_kept_in_memory_only_and_reported(void **state)
 {
 	struct history *h = attached(*state);
 	char *cell = malloc(HISTORY_ENTRY_MAX + 2);
@@ -363,7 +363,7 @@ static size_t expect_no_gaps(struct history *h)
 	return history_count(h);
 }
 
-static void sessions_side_by_side_lose_nothing(void **state)
+static void parallel_sessions_lose_no_cell(void **state)
 {
 	struct history *h = after_writers(*state, 1000);
 
@@ -371,7 +371,7 @@ static void sessions_side_by_side_lose_nothing(void **state)
 	history_free(h);
 }
 
-static void sessions_side_by_side_survive_compaction(void **state)
+static void parallel_sessions_survive_compaction(void **state)
 {
 	struct history *h = after_writers(*state, 15000);
 	size_t n = expect_no_gaps(h);
@@ -466,7 +466,7 @@ static void a_cell_is_not_written_to_a_replaced_file(void **state)
 }
 
 /* A session that was stopped while it held the lock. */
-static void a_lock_that_is_never_given_up_is_said(void **state)
+static void a_lock_that_is_never_released_is_reported(void **state)
 {
 	struct place *p = *state;
 	struct history *h = attached(p);
@@ -489,20 +489,20 @@ static void a_lock_that_is_never_given_up_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(cells_come_back_tomorrow),
-		test(the_file_is_the_persons_alone),
+		test(cells_are_there_in_the_next_session),
+		test(only_the_person_may_read_the_file),
 		test(missing_directories_are_made_private),
-		test(repeats_and_nothing_are_not_kept),
+		test(repeated_and_empty_cells_are_not_kept),
 		test(the_newest_match_is_found),
 		test(hostile_files_are_refused_and_left_alone),
 		test(a_link_planted_later_is_not_followed),
 		test(bad_records_are_skipped_and_counted),
-		test(the_file_stays_small_and_keeps_the_newest),
-		test(a_huge_cell_is_kept_in_memory_and_said),
-		test(sessions_side_by_side_lose_nothing),
-		test(sessions_side_by_side_survive_compaction),
+		test(the_file_stays_small_and_keeps_the_newest_cells),
+		test(a_huge_cell_is_kept_in_memory_only_and_reported),
+		test(parallel_sessions_lose_no_cell),
+		test(parallel_sessions_survive_compaction),
 		test(a_cell_is_not_written_to_a_replaced_file),
-		test(a_lock_that_is_never_given_up_is_said),
+		test(a_lock_that_is_never_released_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("history", tests, NULL, NULL);

@@ -270,25 +270,25 @@ static void a_tree_that_no_path_reaches_is_removed(void **state)
 	own_ns_run(child_long, NULL);
 }
 
-static void a_full_list_names_what_is_at_the_top(void **state)
+static void a_truncated_list_names_the_top_level(void **state)
 {
 	(void)state;
 	own_ns_run(child_many, NULL);
 }
 
-static void only_an_upload_under_way_is_hidden(void **state)
+static void only_an_unfinished_upload_is_hidden(void **state)
 {
 	(void)state;
 	own_ns_run(child_upload, NULL);
 }
 
-static void what_is_mounted_in_the_home_is_not_the_sessions(void **state)
+static void a_mount_in_the_home_is_not_listed_or_removed(void **state)
 {
 	(void)state;
 	own_ns_run(child_mount, NULL);
 }
 
-static void a_tree_that_moves_leads_nowhere_else(void **state)
+static void a_moving_tree_does_not_lead_removal_outside(void **state)
 {
 	(void)state;
 	own_ns_run(child_moving, NULL);
@@ -299,11 +299,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_deep_tree_is_listed_and_removed),
 		cmocka_unit_test(a_tree_that_no_path_reaches_is_removed),
-		cmocka_unit_test(a_full_list_names_what_is_at_the_top),
-		cmocka_unit_test(only_an_upload_under_way_is_hidden),
-		cmocka_unit_test(
-			what_is_mounted_in_the_home_is_not_the_sessions),
-		cmocka_unit_test(a_tree_that_moves_leads_nowhere_else),
+		cmocka_unit_test(a_truncated_list_names_the_top_level),
+		cmocka_unit_test(only_an_unfinished_upload_is_hidden),
+		cmocka_unit_test(a_mount_in_the_home_is_not_listed_or_removed),
+		cmocka_unit_test(a_moving_tree_does_not_lead_removal_outside),
 	};
 
 	return cmocka_run_group_tests_name("home", tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void links_to_files_and_directories_are_noted(void **state)
 	host_python_fini(&p);
 }
 
-static void dots_in_a_link_are_walked(void **state)
+static void dots_in_a_link_are_resolved(void **state)
 {
 	struct host_python p;
 
@@ -153,7 +153,7 @@ static void dots_in_a_link_are_walked(void **state)
 	host_python_fini(&p);
 }
 
-static void a_virtual_environment_brings_its_base_along(void **state)
+static void a_virtual_environment_shows_its_base_too(void **state)
 {
 	struct host_python p;
 	char cfg[PATH_MAX];
@@ -174,7 +174,7 @@ static void a_virtual_environment_brings_its_base_along(void **state)
 	host_python_fini(&p);
 }
 
-static void a_copied_interpreter_still_brings_its_base_along(void **state)
+static void a_copied_interpreter_shows_its_base_too(void **state)
 {
 	struct host_python p;
 	char cfg[PATH_MAX];
@@ -190,7 +190,7 @@ static void a_copied_interpreter_still_brings_its_base_along(void **state)
 	host_python_fini(&p);
 }
 
-static void an_environment_whose_base_is_gone_is_an_error(void **state)
+static void an_environment_without_its_base_is_an_error(void **state)
 {
 	struct host_python p;
 	struct err e = {0};
@@ -225,7 +225,7 @@ static void a_missing_interpreter_says_what_to_do(void **state)
 	fails_saying(at("/bin/python3"), "No such file", "apt install");
 }
 
-static void what_is_no_interpreter_is_an_error(void **state)
+static void a_file_that_is_no_interpreter_is_an_error(void **state)
 {
 	(void)state;
 	put("/shims/python", "#!/usr/bin/env bash\n", 0755);
@@ -246,7 +246,7 @@ static void a_circle_of_links_is_an_error(void **state)
 	fails_saying(at("/a"), "symbolic links", "");
 }
 
-static void a_path_without_end_is_an_error(void **state)
+static void an_endless_path_is_an_error(void **state)
 {
 	char path[2 * PATH_MAX];
 
@@ -259,7 +259,7 @@ static void a_path_without_end_is_an_error(void **state)
 	fails_saying(path, "too long", "");
 }
 
-static void this_host_is_seen_as_it_is(void **state)
+static void the_probe_describes_this_host(void **state)
 {
 	struct err e = {0};
 	struct host h;
@@ -279,7 +279,7 @@ static void this_host_is_seen_as_it_is(void **state)
 	host_fini(&h);
 }
 
-static void what_is_to_be_shown_is_followed_to_its_end(void **state)
+static void links_of_shown_paths_are_resolved(void **state)
 {
 	char dir[] = "/tmp/host-XXXXXX", link[64], below[64];
 	const char *const expose[] = {link, below, "/usr", "/no/such", NULL};
@@ -317,16 +317,16 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_top, remove_top)
 		TEST(the_directory_above_bin_is_shown),
 		TEST(links_to_files_and_directories_are_noted),
-		TEST(dots_in_a_link_are_walked),
-		TEST(a_virtual_environment_brings_its_base_along),
-		TEST(a_copied_interpreter_still_brings_its_base_along),
-		TEST(an_environment_whose_base_is_gone_is_an_error),
+		TEST(dots_in_a_link_are_resolved),
+		TEST(a_virtual_environment_shows_its_base_too),
+		TEST(a_copied_interpreter_shows_its_base_too),
+		TEST(an_environment_without_its_base_is_an_error),
 		TEST(a_missing_interpreter_says_what_to_do),
-		TEST(what_is_no_interpreter_is_an_error),
+		TEST(a_file_that_is_no_interpreter_is_an_error),
 		TEST(a_circle_of_links_is_an_error),
-		TEST(a_path_without_end_is_an_error),
-		cmocka_unit_test(this_host_is_seen_as_it_is),
-		cmocka_unit_test(what_is_to_be_shown_is_followed_to_its_end),
+		TEST(an_endless_path_is_an_error),
+		cmocka_unit_test(the_probe_describes_this_host),
+		cmocka_unit_test(links_of_shown_paths_are_resolved),
 		cmocka_unit_test(an_error_about_namespaces_gets_a_remedy),
 	};
 

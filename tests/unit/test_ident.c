@@ -123,7 +123,7 @@ static int drop_all(void *arg)
 	return 0;
 }
 
-static void dropping_leaves_no_capability_and_no_way_back(void **state)
+static void a_drop_leaves_no_capability_and_is_final(void **state)
 {
 	(void)state;
 	IN_NAMESPACE(drop_all);
@@ -142,7 +142,7 @@ static int drop_without_right(void *arg)
 	return 0;
 }
 
-static void a_drop_that_cannot_be_made_is_an_error(void **state)
+static void a_failed_drop_is_an_error(void **state)
 {
 	(void)state;
 	IN_NAMESPACE(drop_without_right);
@@ -195,7 +195,7 @@ static int drop_front(void *arg)
 	return 0;
 }
 
-static void the_front_end_drops_whoever_started_it(void **state)
+static void the_front_end_drops_privilege_for_every_user(void **state)
 {
 	(void)state;
 	assert_int_equal(forked(drop_front, NULL), 0);
@@ -227,7 +227,7 @@ static int become(void *arg)
 	return 0;
 }
 
-static void root_becomes_someone_for_good(void **state)
+static void root_becomes_another_user_for_good(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
@@ -246,7 +246,7 @@ static int become_root(void *arg)
 	return 0;
 }
 
-static void nobody_becomes_root(void **state)
+static void becoming_root_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(forked(become_root, NULL), 0);
@@ -303,12 +303,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_namespace_maps_one_id),
 		cmocka_unit_test(mapping_another_id_is_refused),
-		cmocka_unit_test(dropping_leaves_no_capability_and_no_way_back),
-		cmocka_unit_test(a_drop_that_cannot_be_made_is_an_error),
+		cmocka_unit_test(a_drop_leaves_no_capability_and_is_final),
+		cmocka_unit_test(a_failed_drop_is_an_error),
 		cmocka_unit_test(the_persons_keyring_is_left_behind),
-		cmocka_unit_test(the_front_end_drops_whoever_started_it),
-		cmocka_unit_test(root_becomes_someone_for_good),
-		cmocka_unit_test(nobody_becomes_root),
+		cmocka_unit_test(the_front_end_drops_privilege_for_every_user),
+		cmocka_unit_test(root_becomes_another_user_for_good),
+		cmocka_unit_test(becoming_root_is_refused),
 		cmocka_unit_test(undumpable_hides_proc_self),
 		cmocka_unit_test(every_other_descriptor_is_closed),
 	};

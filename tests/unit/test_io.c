@@ -21,7 +21,7 @@ static int peer_of_the_dead(void)
 	return pair[0];
 }
 
-static void last_words_are_heard(void **state)
+static void a_message_before_a_reset_is_received(void **state)
 {
 	char buf[16];
 	int sock;
@@ -43,7 +43,7 @@ static void last_words_are_heard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(last_words_are_heard),
+		cmocka_unit_test(a_message_before_a_reset_is_received),
 	};
 
 	return cmocka_run_group_tests_name("io", tests, NULL, NULL);

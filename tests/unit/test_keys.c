@@ -72,7 +72,7 @@ static void text_is_decoded(void **state)
 	expect("\x01\x1a\x7f", "<1><26><127>");
 }
 
-static void bad_utf8_is_one_mark_and_swallows_nothing(void **state)
+static void bad_utf8_becomes_one_mark_and_swallows_no_key(void **state)
 {
 	(void)state;
 	expect("a\xC3z", "a\uFFFDz");
@@ -101,7 +101,7 @@ static void sequences_become_keys(void **state)
 	expect_key("\033\033[A", KEY_UP);
 }
 
-static void what_a_terminal_answers_is_not_text(void **state)
+static void a_terminals_reply_is_not_text(void **state)
 {
 	static const char *const answers[] = {"\033[?1;2c", "\033[24;80R",
 		"\033[>0;276;0c", "\033]11;rgb:0000/0000/0000\033\\",
@@ -142,7 +142,7 @@ static void a_paste_is_text_and_only_text(void **state)
 	expect("\033[200~\xC3\033[201~", "{\uFFFD}");
 }
 
-static void what_never_ends_is_ended_by_time(void **state)
+static void a_timeout_ends_an_unfinished_sequence(void **state)
 {
 	static const struct {
 		const char *begun, *want;
@@ -176,7 +176,7 @@ static void pause(struct keys *k, char *out)
 	assert_int_equal(keys_wait_ms(k), -1);
 }
 
-static void a_paste_that_stalls_stays_one(void **state)
+static void a_stalled_paste_stays_a_paste(void **state)
 {
 	char got[64] = "";
 	struct keys k;
@@ -191,7 +191,7 @@ static void a_paste_that_stalls_stays_one(void **state)
 	assert_string_equal(got, "{a\n}{b\n}{}<13>");
 }
 
-static void interrupt_ends_a_paste_that_stalls(void **state)
+static void interrupt_ends_a_stalled_paste(void **state)
 {
 	char got[64] = "";
 	struct keys k;
@@ -232,14 +232,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_decoded),
-		cmocka_unit_test(bad_utf8_is_one_mark_and_swallows_nothing),
+		cmocka_unit_test(bad_utf8_becomes_one_mark_and_swallows_no_key),
 		cmocka_unit_test(sequences_become_keys),
-		cmocka_unit_test(what_a_terminal_answers_is_not_text),
+		cmocka_unit_test(a_terminals_reply_is_not_text),
 		cmocka_unit_test(interrupt_works_inside_any_sequence),
 		cmocka_unit_test(a_paste_is_text_and_only_text),
-		cmocka_unit_test(a_paste_that_stalls_stays_one),
-		cmocka_unit_test(interrupt_ends_a_paste_that_stalls),
-		cmocka_unit_test(what_never_ends_is_ended_by_time),
+		cmocka_unit_test(a_stalled_paste_stays_a_paste),
+		cmocka_unit_test(interrupt_ends_a_stalled_paste),
+		cmocka_unit_test(a_timeout_ends_an_unfinished_sequence),
 		cmocka_unit_test(huge_parameters_are_harmless),
 	};
 

@@ -143,7 +143,7 @@ static int files(void *arg)
 	return 0;
 }
 
-static void what_no_rule_names_is_denied(void **state)
+static void a_path_without_a_rule_is_denied(void **state)
 {
 	if (sys_landlock_abi() < 1)
 		SKIP("this kernel has no Landlock");
@@ -189,7 +189,7 @@ static int refer_or_nothing(void *arg)
 	return abi;
 }
 
-static void who_needs_renames_goes_without_on_the_first_abi(void **state)
+static void landlock_stays_off_where_renames_need_a_newer_abi(void **state)
 {
 	struct tree *t = *state;
 
@@ -217,7 +217,7 @@ static int truncates(void *arg)
 	return 0;
 }
 
-static void truncation_is_denied_where_the_kernel_can(void **state)
+static void truncation_is_denied_where_the_kernel_supports_it(void **state)
 {
 	struct tree *t = *state;
 
@@ -239,7 +239,7 @@ static int connects(void *arg)
 	return errno_of(connect(s, (struct sockaddr *)&to, sizeof(to)));
 }
 
-static void tcp_is_denied_when_asked(void **state)
+static void tcp_is_denied_on_request(void **state)
 {
 	struct tree *t = *state;
 	int control;
@@ -262,7 +262,7 @@ static int signals_parent(void *arg)
 	return errno_of(kill(getppid(), 0));
 }
 
-static void signals_stay_inside_when_asked(void **state)
+static void signals_stay_inside_on_request(void **state)
 {
 	struct tree *t = *state;
 
@@ -292,7 +292,7 @@ static int execs(void *arg)
 	return errno;
 }
 
-static void execution_needs_its_class(void **state)
+static void execution_is_denied_without_an_exec_rule(void **state)
 {
 	struct tree *t = *state;
 
@@ -317,7 +317,7 @@ static int missing(void *arg)
 	return 0;
 }
 
-static void a_rule_that_must_hold_and_cannot_is_an_error(void **state)
+static void a_required_rule_for_a_missing_path_is_an_error(void **state)
 {
 	(void)state;
 	if (sys_landlock_abi() < 1)
@@ -330,14 +330,14 @@ static void a_rule_that_must_hold_and_cannot_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_no_rule_names_is_denied),
+		TEST(a_path_without_a_rule_is_denied),
 		TEST(renames_across_directories_need_the_second_abi),
-		TEST(who_needs_renames_goes_without_on_the_first_abi),
-		TEST(truncation_is_denied_where_the_kernel_can),
-		TEST(tcp_is_denied_when_asked),
-		TEST(signals_stay_inside_when_asked),
-		TEST(execution_needs_its_class),
-		TEST(a_rule_that_must_hold_and_cannot_is_an_error),
+		TEST(landlock_stays_off_where_renames_need_a_newer_abi),
+		TEST(truncation_is_denied_where_the_kernel_supports_it),
+		TEST(tcp_is_denied_on_request),
+		TEST(signals_stay_inside_on_request),
+		TEST(execution_is_denied_without_an_exec_rule),
+		TEST(a_required_rule_for_a_missing_path_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

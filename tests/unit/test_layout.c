@@ -47,7 +47,7 @@ static void the_cursor_is_where_the_text_is(void **state)
 	expect(L"\n\n", 2, 3, 2, 4);
 }
 
-static void a_full_row_puts_the_cursor_on_the_next(void **state)
+static void a_full_row_puts_the_cursor_on_the_next_row(void **state)
 {
 	(void)state;
 	expect(L"abcdef", 5, 1, 0, 9);
@@ -67,7 +67,7 @@ static void wide_characters_do_not_straddle_the_margin(void **state)
 	expect(L"abcde日", 5, 2, 1, 0);
 }
 
-static void marks_stay_with_their_letter(void **state)
+static void combining_marks_stay_with_their_letter(void **state)
 {
 	static const wchar_t s[] = L"abcdee\x301";
 
@@ -81,7 +81,7 @@ static void marks_stay_with_their_letter(void **state)
 	assert_int_equal(layout_next(L"a", 1, 1), 1);
 }
 
-static void what_a_terminal_would_obey_is_shown(void **state)
+static void control_characters_are_shown_not_sent(void **state)
 {
 	static const struct {
 		wchar_t c;
@@ -136,7 +136,7 @@ static void rows_cover_the_text_once_and_in_order(void **state)
 	}
 }
 
-static void utf8_is_strict_and_comes_back(void **state)
+static void utf8_is_strict_and_round_trips(void **state)
 {
 	static const char *const bad[] = {"\xC0\x80", "\xE0\x80\x80",
 		"\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\x80", "\xC3",
@@ -176,7 +176,7 @@ static void note(struct undo *u, const wchar_t *s)
 	assert_int_equal(undo_note(u, s, wcslen(s), wcslen(s)), 0);
 }
 
-static void undo_goes_back_change_by_change(void **state)
+static void undo_reverts_one_change_at_a_time(void **state)
 {
 	struct undo u = {0};
 
@@ -203,7 +203,7 @@ static void undo_goes_back_change_by_change(void **state)
 	undo_free(&u);
 }
 
-static void undo_keeps_only_so_much(void **state)
+static void undo_keeps_a_bounded_history(void **state)
 {
 	struct undo u = {0};
 	wchar_t s[2] = {0};
@@ -224,14 +224,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cursor_is_where_the_text_is),
-		cmocka_unit_test(a_full_row_puts_the_cursor_on_the_next),
+		cmocka_unit_test(a_full_row_puts_the_cursor_on_the_next_row),
 		cmocka_unit_test(wide_characters_do_not_straddle_the_margin),
-		cmocka_unit_test(marks_stay_with_their_letter),
-		cmocka_unit_test(what_a_terminal_would_obey_is_shown),
+		cmocka_unit_test(combining_marks_stay_with_their_letter),
+		cmocka_unit_test(control_characters_are_shown_not_sent),
 		cmocka_unit_test(rows_cover_the_text_once_and_in_order),
-		cmocka_unit_test(utf8_is_strict_and_comes_back),
-		cmocka_unit_test(undo_goes_back_change_by_change),
-		cmocka_unit_test(undo_keeps_only_so_much),
+		cmocka_unit_test(utf8_is_strict_and_round_trips),
+		cmocka_unit_test(undo_reverts_one_change_at_a_time),
+		cmocka_unit_test(undo_keeps_a_bounded_history),
 	};
 
 	return cmocka_run_group_tests_name("layout", tests, set_locale, NULL);

@@ -41,7 +41,7 @@ static void words_are_split_at_blanks(void **state)
 	expect_words("日本 é", "日本|é");
 }
 
-static void quotes_keep_blanks_and_are_taken_off(void **state)
+static void quotes_keep_blanks_and_are_removed(void **state)
 {
 	(void)state;
 	expect_words("'a b' \"c d\"", "a b|c d");
@@ -51,7 +51,7 @@ static void quotes_keep_blanks_and_are_taken_off(void **state)
 	expect_words("'' x \"\"", "|x|");
 }
 
-static void an_open_quote_is_refused_but_its_word_is_there(void **state)
+static void an_unclosed_quote_is_refused_but_its_word_is_returned(void **state)
 {
 	static const struct {
 		const char *line;
@@ -115,7 +115,7 @@ static void quoted_stars_are_not_patterns(void **state)
 	lexer_words_free(&w);
 }
 
-static void a_quoted_word_comes_back_the_same(void **state)
+static void a_quoted_word_round_trips(void **state)
 {
 	static const char *const words[] = {"a", "a b", "it's", "\"q\" 'q'",
 		"*", "", "back\\slash", "new\nline", ":x", "日本", "a'\t\"\\"};
@@ -165,7 +165,7 @@ static const char *state_name(enum pyscan_state s)
 	return "?";
 }
 
-static void cells_are_known_to_be_complete_or_not(void **state)
+static void complete_cells_are_recognised(void **state)
 {
 	static const struct {
 		const wchar_t *cell;
@@ -253,7 +253,7 @@ static void a_blank_last_line_is_seen(void **state)
 	assert_false(pyscan_cell(L"   ", 3).last_blank);
 }
 
-static void new_lines_are_indented_as_python_wants(void **state)
+static void a_new_line_is_indented_as_python_requires(void **state)
 {
 	static const struct {
 		const wchar_t *before;
@@ -294,7 +294,7 @@ static void new_lines_are_indented_as_python_wants(void **state)
 	}
 }
 
-static void what_a_candidate_stands_in_is_closed(void **state)
+static void a_completion_closes_its_quote_and_bracket(void **state)
 {
 	static const struct {
 		const wchar_t *text;
@@ -358,17 +358,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_split_at_blanks),
-		cmocka_unit_test(quotes_keep_blanks_and_are_taken_off),
+		cmocka_unit_test(quotes_keep_blanks_and_are_removed),
 		cmocka_unit_test(
-			an_open_quote_is_refused_but_its_word_is_there),
+			an_unclosed_quote_is_refused_but_its_word_is_returned),
 		cmocka_unit_test(controls_and_floods_are_refused),
 		cmocka_unit_test(quoted_stars_are_not_patterns),
-		cmocka_unit_test(a_quoted_word_comes_back_the_same),
+		cmocka_unit_test(a_quoted_word_round_trips),
 		cmocka_unit_test(a_colon_makes_a_command),
-		cmocka_unit_test(cells_are_known_to_be_complete_or_not),
+		cmocka_unit_test(complete_cells_are_recognised),
 		cmocka_unit_test(a_blank_last_line_is_seen),
-		cmocka_unit_test(new_lines_are_indented_as_python_wants),
-		cmocka_unit_test(what_a_candidate_stands_in_is_closed),
+		cmocka_unit_test(a_new_line_is_indented_as_python_requires),
+		cmocka_unit_test(a_completion_closes_its_quote_and_bracket),
 		cmocka_unit_test(colours_follow_the_tokens),
 	};
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static void starts_are_told_apart(void **state)
+static void a_login_is_recognised_from_its_arguments(void **state)
 {
 	static const struct {
 		char *argv[5];
@@ -109,7 +109,7 @@ static void a_login_with_options_is_refused(void **state)
 	}
 }
 
-static void no_arguments_at_all_is_survived(void **state)
+static void a_login_without_argv_0_is_survived(void **state)
 {
 	struct login_start start = {.argv = (char *[]){NULL}};
 	struct login login;
@@ -119,7 +119,7 @@ static void no_arguments_at_all_is_survived(void **state)
 	assert_int_equal(login.kind, LOGIN_NOT);
 }
 
-static void far_ends_of_transfers_are_known(void **state)
+static void sftp_scp_rsync_and_git_are_recognised(void **state)
 {
 	static const struct {
 		const char *command;
@@ -236,10 +236,10 @@ static void a_terminal_type_is_a_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(starts_are_told_apart),
+		cmocka_unit_test(a_login_is_recognised_from_its_arguments),
 		cmocka_unit_test(a_login_with_options_is_refused),
-		cmocka_unit_test(no_arguments_at_all_is_survived),
-		cmocka_unit_test(far_ends_of_transfers_are_known),
+		cmocka_unit_test(a_login_without_argv_0_is_survived),
+		cmocka_unit_test(sftp_scp_rsync_and_git_are_recognised),
 		cmocka_unit_test(the_environment_is_an_allowlist),
 		cmocka_unit_test(a_terminal_type_is_a_name),
 	};

@@ -112,7 +112,7 @@ static int child_restrict(void *no_setattr)
 	return 0;
 }
 
-static void what_is_shown_is_read_only_to_the_last_submount(void **state)
+static void every_submount_of_a_shown_path_is_read_only(void **state)
 {
 	(void)state;
 	twice(child_read_only);
@@ -124,7 +124,7 @@ static void locked_flags_of_inherited_mounts_stay(void **state)
 	twice(child_locked);
 }
 
-static void one_mount_is_restricted_and_not_those_below(void **state)
+static void restricting_a_mount_spares_its_submounts(void **state)
 {
 	(void)state;
 	twice(child_restrict);
@@ -178,7 +178,7 @@ static int child_link(void *arg)
 	return 0;
 }
 
-static void no_link_is_followed_to_what_is_shown(void **state)
+static void a_link_in_a_source_path_is_refused(void **state)
 {
 	(void)state;
 	own_ns_run(child_link, NULL);
@@ -240,7 +240,7 @@ static int child_links(void *arg)
 	return 0;
 }
 
-static void a_link_in_the_way_of_a_target_is_never_followed(void **state)
+static void a_link_in_a_target_path_is_refused(void **state)
 {
 	(void)state;
 	own_ns_run(child_links, NULL);
@@ -258,7 +258,7 @@ static int child_same_link(void *arg)
 	return 0;
 }
 
-static void a_link_may_be_there_already_if_it_is_the_same(void **state)
+static void an_identical_link_may_exist_already(void **state)
 {
 	(void)state;
 	own_ns_run(child_same_link, NULL);
@@ -312,7 +312,7 @@ static int child_bad_option(void *arg)
 	return 0;
 }
 
-static void what_cannot_be_mounted_is_named(void **state)
+static void a_failed_mount_names_its_file_system_and_target(void **state)
 {
 	(void)state;
 	own_ns_run(child_bad_option, NULL);
@@ -359,19 +359,18 @@ static void nothing_of_the_host_is_left_after_the_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_is_shown_is_read_only_to_the_last_submount),
+		cmocka_unit_test(every_submount_of_a_shown_path_is_read_only),
 		cmocka_unit_test(a_mount_with_an_odd_name_is_restricted_too),
 		cmocka_unit_test(locked_flags_of_inherited_mounts_stay),
-		cmocka_unit_test(one_mount_is_restricted_and_not_those_below),
+		cmocka_unit_test(restricting_a_mount_spares_its_submounts),
 		cmocka_unit_test(a_file_and_a_device_can_be_shown),
-		cmocka_unit_test(no_link_is_followed_to_what_is_shown),
+		cmocka_unit_test(a_link_in_a_source_path_is_refused),
 		cmocka_unit_test(sockets_and_fifos_cannot_be_shown),
-		cmocka_unit_test(
-			a_link_in_the_way_of_a_target_is_never_followed),
-		cmocka_unit_test(a_link_may_be_there_already_if_it_is_the_same),
+		cmocka_unit_test(a_link_in_a_target_path_is_refused),
+		cmocka_unit_test(an_identical_link_may_exist_already),
 		cmocka_unit_test(copies_of_the_home_are_the_same_home),
-		cmocka_unit_test(what_cannot_be_mounted_is_named),
+		cmocka_unit_test(
+			a_failed_mount_names_its_file_system_and_target),
 		cmocka_unit_test(nothing_of_the_host_is_left_after_the_switch),
 	};
 

@@ -200,7 +200,8 @@ static int child_no_room(void *no_setattr)
 	return 0;
 }
 
-static void a_shown_directory_has_locks_of_its_own(void **state)
+static void locks_in_a_shown_directory_are_not_shared_with_the_host(
+	void **state)
 {
 	(void)state;
 	twice_with_overlay(child_directory_locks);
@@ -224,13 +225,14 @@ static void a_directory_that_cannot_be_overlaid_is_bound(void **state)
 	twice_with_overlay(child_refused);
 }
 
-static void a_shown_file_has_locks_of_its_own_unless_large(void **state)
+static void locks_of_a_small_shown_file_are_not_shared_with_the_host(
+	void **state)
 {
 	(void)state;
 	twice(child_file_locks);
 }
 
-static void a_file_the_root_has_no_room_for_is_bound(void **state)
+static void a_file_too_large_for_the_root_is_bound(void **state)
 {
 	(void)state;
 	twice(child_no_room);
@@ -239,13 +241,14 @@ static void a_file_the_root_has_no_room_for_is_bound(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_shown_directory_has_locks_of_its_own),
+		cmocka_unit_test(
+			locks_in_a_shown_directory_are_not_shared_with_the_host),
 		cmocka_unit_test(a_shown_directory_stays_noexec),
 		cmocka_unit_test(a_directory_with_mounts_below_is_shown_whole),
 		cmocka_unit_test(a_directory_that_cannot_be_overlaid_is_bound),
 		cmocka_unit_test(
-			a_shown_file_has_locks_of_its_own_unless_large),
-		cmocka_unit_test(a_file_the_root_has_no_room_for_is_bound),
+			locks_of_a_small_shown_file_are_not_shared_with_the_host),
+		cmocka_unit_test(a_file_too_large_for_the_root_is_bound),
 	};
 
 	return cmocka_run_group_tests_name("mount_show", tests, NULL, NULL);

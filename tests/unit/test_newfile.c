@@ -68,7 +68,7 @@ static int count(const struct play *p)
 	return n - 2;
 }
 
-static void it_has_no_name_before_it_is_whole(void **state)
+static void a_file_has_no_name_before_it_is_whole(void **state)
 {
 	const struct play *p = *state;
 	struct io_newfile f;
@@ -85,7 +85,7 @@ static void it_has_no_name_before_it_is_whole(void **state)
 	assert_int_equal(count(p), 1);
 }
 
-static void it_replaces_only_if_asked(void **state)
+static void a_file_replaces_another_only_on_request(void **state)
 {
 	const struct play *p = *state;
 	struct io_newfile f;
@@ -100,7 +100,7 @@ static void it_replaces_only_if_asked(void **state)
 	assert_holds(p, "two");
 }
 
-static void one_that_is_given_up_leaves_nothing(void **state)
+static void an_aborted_file_leaves_nothing(void **state)
 {
 	const struct play *p = *state;
 	struct io_newfile f;
@@ -131,11 +131,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			it_has_no_name_before_it_is_whole, setup, teardown),
+			a_file_has_no_name_before_it_is_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			it_replaces_only_if_asked, setup, teardown),
+			a_file_replaces_another_only_on_request, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
-			one_that_is_given_up_leaves_nothing, setup, teardown),
+			an_aborted_file_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_link_is_not_followed, setup, teardown),
 	};

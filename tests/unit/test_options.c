@@ -31,7 +31,7 @@ static int parse(struct options *o, bool terminal, char *const *argv)
 #define ARGV(...) ((char *[]){"cellblock", __VA_ARGS__ __VA_OPT__(, ) NULL})
 #define PARSE_OK(o, ...) assert_int_equal(parse(o, true, ARGV(__VA_ARGS__)), 0)
 
-static void no_words_is_a_session_or_standard_input(void **state)
+static void without_arguments_a_terminal_gets_a_session(void **state)
 {
 	struct options o;
 
@@ -87,7 +87,7 @@ static void options_end_at_the_program(void **state)
 	}
 }
 
-static void shorthands_are_sets_in_their_order(void **state)
+static void short_options_become_sets_in_order(void **state)
 {
 	struct options o;
 
@@ -126,7 +126,7 @@ static void transfers_split_at_the_last_colon(void **state)
 	options_fini(&o);
 }
 
-static void modes_are_told_apart(void **state)
+static void each_mode_has_its_option(void **state)
 {
 	struct options o;
 
@@ -155,7 +155,7 @@ static void modes_are_told_apart(void **state)
 	options_fini(&o);
 }
 
-static void mistakes_are_named(void **state)
+static void each_mistake_has_its_message(void **state)
 {
 	static const struct {
 		char *argv[6];
@@ -207,7 +207,7 @@ static void mistakes_are_named(void **state)
 	}
 }
 
-static void no_name_at_all_is_survived(void **state)
+static void a_command_line_without_argv_0_is_survived(void **state)
 {
 	struct options o;
 	char *argv[] = {NULL};
@@ -249,13 +249,13 @@ static void help_fits_a_screen_and_names_every_option(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_words_is_a_session_or_standard_input),
+		cmocka_unit_test(without_arguments_a_terminal_gets_a_session),
 		cmocka_unit_test(options_end_at_the_program),
-		cmocka_unit_test(shorthands_are_sets_in_their_order),
+		cmocka_unit_test(short_options_become_sets_in_order),
 		cmocka_unit_test(transfers_split_at_the_last_colon),
-		cmocka_unit_test(modes_are_told_apart),
-		cmocka_unit_test(mistakes_are_named),
-		cmocka_unit_test(no_name_at_all_is_survived),
+		cmocka_unit_test(each_mode_has_its_option),
+		cmocka_unit_test(each_mistake_has_its_message),
+		cmocka_unit_test(a_command_line_without_argv_0_is_survived),
 		cmocka_unit_test(help_fits_a_screen_and_names_every_option),
 	};
 

@@ -154,7 +154,7 @@ static void the_mark_is_found_after_anything(void **state)
 	shows(VT_RAW, "a\x1b]0;abc", "z", "a\x1b]0;abc\x18\x1b\\\r\n");
 }
 
-static void another_mark_is_an_apc_like_any_other(void **state)
+static void a_wrong_mark_is_treated_as_any_apc(void **state)
 {
 	static const char other[] =
 		"a\x1b_ff0102030405060708090a0b0c0d0e0f\x1b\\b\r\n";
@@ -185,7 +185,7 @@ static void the_mark_of_one_cell_does_not_end_the_next(void **state)
 	fixture_free(f);
 }
 
-static void bytes_held_for_a_mark_that_never_came_are_the_cells(void **state)
+static void held_bytes_without_a_mark_belong_to_the_cell(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
 
@@ -198,7 +198,7 @@ static void bytes_held_for_a_mark_that_never_came_are_the_cells(void **state)
 	fixture_free(f);
 }
 
-static void what_is_ready_is_shown_at_once(void **state)
+static void output_is_shown_at_once(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
 
@@ -250,7 +250,7 @@ static void past_the_limit_the_last_lines_are_shown(void **state)
 	fixture_free(f);
 }
 
-static void output_that_head_and_tail_hold_is_shown_whole(void **state)
+static void output_that_fits_head_and_tail_is_shown_whole(void **state)
 {
 	struct fixture *f = fixture_new(25, 975);
 	static char whole[1001];
@@ -274,7 +274,7 @@ static void output_that_head_and_tail_hold_is_shown_whole(void **state)
 	fixture_free(f);
 }
 
-static void no_tail_and_no_head_are_limits_too(void **state)
+static void a_tail_or_a_head_may_be_zero(void **state)
 {
 	struct fixture *f = fixture_new(20, 0);
 
@@ -335,7 +335,7 @@ static void a_gigabyte_without_a_newline_is_counted(void **state)
 	fixture_free(f);
 }
 
-static void the_terminal_is_as_it_was(void **state)
+static void the_terminal_is_restored_after_a_cell(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
 
@@ -392,7 +392,7 @@ static void background_output_is_bounded_until_the_next_cell(void **state)
 	fixture_free(f);
 }
 
-static void what_was_dropped_is_said(void **state)
+static void the_summary_names_dropped_output(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
 	static const char clip[] = "\x1b]52;c;cm0gLXJm\x07hello\r\n";
@@ -423,7 +423,7 @@ static void what_was_dropped_is_said(void **state)
 	fixture_free(f);
 }
 
-static void faint_text_is_said_once_a_session(void **state)
+static void faint_text_is_mentioned_once_a_session(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
 
@@ -542,22 +542,21 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_mark_ends_the_cell_wherever_it_is_split),
 		cmocka_unit_test(the_mark_is_found_after_anything),
-		cmocka_unit_test(another_mark_is_an_apc_like_any_other),
+		cmocka_unit_test(a_wrong_mark_is_treated_as_any_apc),
 		cmocka_unit_test(the_mark_of_one_cell_does_not_end_the_next),
-		cmocka_unit_test(
-			bytes_held_for_a_mark_that_never_came_are_the_cells),
-		cmocka_unit_test(what_is_ready_is_shown_at_once),
+		cmocka_unit_test(held_bytes_without_a_mark_belong_to_the_cell),
+		cmocka_unit_test(output_is_shown_at_once),
 		cmocka_unit_test(past_the_limit_the_last_lines_are_shown),
-		cmocka_unit_test(output_that_head_and_tail_hold_is_shown_whole),
-		cmocka_unit_test(no_tail_and_no_head_are_limits_too),
+		cmocka_unit_test(output_that_fits_head_and_tail_is_shown_whole),
+		cmocka_unit_test(a_tail_or_a_head_may_be_zero),
 		cmocka_unit_test(a_cut_leaves_no_sequence_or_character_open),
 		cmocka_unit_test(a_gigabyte_without_a_newline_is_counted),
-		cmocka_unit_test(the_terminal_is_as_it_was),
+		cmocka_unit_test(the_terminal_is_restored_after_a_cell),
 		cmocka_unit_test(the_width_may_change_while_a_cell_runs),
 		cmocka_unit_test(
 			background_output_is_bounded_until_the_next_cell),
-		cmocka_unit_test(what_was_dropped_is_said),
-		cmocka_unit_test(faint_text_is_said_once_a_session),
+		cmocka_unit_test(the_summary_names_dropped_output),
+		cmocka_unit_test(faint_text_is_mentioned_once_a_session),
 		cmocka_unit_test(a_guest_cannot_write_a_frame_line),
 		cmocka_unit_test(frame_lines_are_in_brackets_and_safe),
 		cmocka_unit_test(frame_lines_are_folded_at_words),

@@ -141,7 +141,7 @@ static const struct path_walk ways[] = {
 		.resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS},
 };
 
-static void what_is_missing_is_made_if_asked(void **state)
+static void missing_directories_are_made_on_request(void **state)
 {
 	const struct play *p = *state;
 	struct stat there, walked;
@@ -168,7 +168,7 @@ static void what_is_missing_is_made_if_asked(void **state)
 	}
 }
 
-static void nothing_leads_out(void **state)
+static void dots_and_links_do_not_leave_the_directory(void **state)
 {
 	const struct play *p = *state;
 
@@ -195,9 +195,11 @@ int main(void)
 		cmocka_unit_test(a_clean_path_is_the_shortest),
 		cmocka_unit_test(a_name_is_one_component),
 		cmocka_unit_test_setup_teardown(
-			what_is_missing_is_made_if_asked, setup, teardown),
+			missing_directories_are_made_on_request, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
-			nothing_leads_out, setup, teardown),
+			dots_and_links_do_not_leave_the_directory, setup,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

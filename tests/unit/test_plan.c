@@ -433,7 +433,7 @@ static int expose(const char *path, struct err *e)
 	return r;
 }
 
-static void paths_that_hide_the_jails_own_are_refused(void **state)
+static void paths_that_would_hide_the_jails_own_files_are_refused(void **state)
 {
 	static const char *const bad[] = {"/", "/proc", "/proc/self", "/sys",
 		"/sys/fs/cgroup", "/dev", "/dev/sda", "/run", "/run/user/1000",
@@ -462,7 +462,7 @@ static void paths_with_dots_or_extra_slashes_are_refused(void **state)
 			fail_msg("'%s' was let through", bad[i]);
 }
 
-static void other_paths_can_be_shown(void **state)
+static void ordinary_paths_can_be_shown(void **state)
 {
 	static const char *const good[] = {"/data", "/home/me", "/home/me/x",
 		"/opt", "/etc/ssl", "/tmp/venv", "/runner", "/developer",
@@ -555,9 +555,9 @@ static const struct CMUnitTest promises[] = {
 	cmocka_unit_test(walls_are_built_in_order),
 	cmocka_unit_test(stages_are_in_order),
 	cmocka_unit_test(the_process_limit_leaves_room_for_checkpoints),
-	cmocka_unit_test(paths_that_hide_the_jails_own_are_refused),
+	cmocka_unit_test(paths_that_would_hide_the_jails_own_files_are_refused),
 	cmocka_unit_test(paths_with_dots_or_extra_slashes_are_refused),
-	cmocka_unit_test(other_paths_can_be_shown),
+	cmocka_unit_test(ordinary_paths_can_be_shown),
 	cmocka_unit_test(paths_beneath_another_are_dropped),
 	cmocka_unit_test(too_many_paths_are_an_error),
 	cmocka_unit_test(too_many_homes_are_an_error),

@@ -14,7 +14,7 @@
 
 /* ---- stat ---- */
 
-static void an_end_that_has_begun_shows(void **state)
+static void an_exiting_process_is_recognised(void **state)
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct procs_source s;
@@ -180,13 +180,13 @@ static int look_at_one_of_two(void *arg)
 	return 0;
 }
 
-static void who_sleeps_is_not_ready(void **state)
+static void a_sleeping_process_is_not_ready(void **state)
 {
 	(void)state;
 	run_in_jail(look_at_one_of_two, NULL);
 }
 
-static void a_process_lives_in_any_of_its_threads(void **state)
+static void a_process_lives_while_any_thread_lives(void **state)
 {
 	(void)state;
 	run_in_jail(look_at_headless, NULL);
@@ -230,7 +230,7 @@ static int count_tables(void *arg)
 	return 0;
 }
 
-static void the_tables_that_map_memory_count(void **state)
+static void page_tables_count_as_memory(void **state)
 {
 	(void)state;
 	run_in_jail(count_tables, NULL);
@@ -239,11 +239,11 @@ static void the_tables_that_map_memory_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_end_that_has_begun_shows),
+		cmocka_unit_test(an_exiting_process_is_recognised),
 		cmocka_unit_test(memory_and_cpu_are_summed),
-		cmocka_unit_test(a_process_lives_in_any_of_its_threads),
-		cmocka_unit_test(who_sleeps_is_not_ready),
-		cmocka_unit_test(the_tables_that_map_memory_count),
+		cmocka_unit_test(a_process_lives_while_any_thread_lives),
+		cmocka_unit_test(a_sleeping_process_is_not_ready),
+		cmocka_unit_test(page_tables_count_as_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,7 +183,7 @@ static int wait_case_run(void *arg)
 	return 0;
 }
 
-static void waiting_for_the_person_is_seen(void **state)
+static void a_process_that_reads_the_terminal_waits_for_the_person(void **state)
 {
 	struct wait_case cases[] = {
 		{"read", read_line, 1},
@@ -197,7 +197,7 @@ static void waiting_for_the_person_is_seen(void **state)
 		run_in_jail(wait_case_run, &cases[i]);
 }
 
-static void anything_else_is_not_waiting(void **state)
+static void other_processes_do_not_wait_for_the_person(void **state)
 {
 	struct wait_case cases[] = {
 		{"sleep", do_sleep, 0},
@@ -233,7 +233,7 @@ static int other_tty(void *arg)
 	return 0;
 }
 
-static void it_is_this_terminal_and_these_processes(void **state)
+static void only_this_terminal_and_these_processes_are_considered(void **state)
 {
 	(void)state;
 	run_in_jail(other_tty, NULL);
@@ -242,9 +242,11 @@ static void it_is_this_terminal_and_these_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(waiting_for_the_person_is_seen),
-		cmocka_unit_test(anything_else_is_not_waiting),
-		cmocka_unit_test(it_is_this_terminal_and_these_processes),
+		cmocka_unit_test(
+			a_process_that_reads_the_terminal_waits_for_the_person),
+		cmocka_unit_test(other_processes_do_not_wait_for_the_person),
+		cmocka_unit_test(
+			only_this_terminal_and_these_processes_are_considered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

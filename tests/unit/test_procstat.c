@@ -18,7 +18,7 @@
 	" S 1 7 7 34816 9 4194304 100 0 0 0 150 50 20 30 20 0 3 0 100 1000 "   \
 	"2 18446744073709551615 0 0"
 
-static void a_name_can_hold_anything(void **state)
+static void a_process_name_may_hold_any_byte(void **state)
 {
 	static const char *const lines[] = {
 		"7 (python3)" REST,
@@ -62,7 +62,7 @@ static void half_a_line_is_refused(void **state)
 
 /* ---- the kernel's own ---- */
 
-static void a_process_reads_its_own(void **state)
+static void a_process_reads_its_own_stat(void **state)
 {
 	extern char **environ;
 	struct procstat st;
@@ -81,7 +81,7 @@ static void a_process_reads_its_own(void **state)
 	assert_true(st.args_end == (uintptr_t)environ[0]);
 }
 
-static void what_is_missing_and_what_is_odd_differ(void **state)
+static void a_missing_file_and_a_malformed_line_differ(void **state)
 {
 	struct procstat st;
 
@@ -97,10 +97,10 @@ static void what_is_missing_and_what_is_odd_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_can_hold_anything),
+		cmocka_unit_test(a_process_name_may_hold_any_byte),
 		cmocka_unit_test(half_a_line_is_refused),
-		cmocka_unit_test(a_process_reads_its_own),
-		cmocka_unit_test(what_is_missing_and_what_is_odd_differ),
+		cmocka_unit_test(a_process_reads_its_own_stat),
+		cmocka_unit_test(a_missing_file_and_a_malformed_line_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

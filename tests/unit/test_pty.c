@@ -182,7 +182,7 @@ static int child_raw(void *arg)
 	return 0;
 }
 
-static void a_raw_line_carries_every_byte(void **state)
+static void a_raw_tty_carries_every_byte(void **state)
 {
 	(void)state;
 	own_ns_run(child_raw, NULL);
@@ -212,7 +212,7 @@ static int child_open(void *arg)
 	return 0;
 }
 
-static void a_pair_is_private_sized_and_bounded(void **state)
+static void a_pty_is_private_sized_and_bounded(void **state)
 {
 	(void)state;
 	own_ns_run(child_open, NULL);
@@ -223,8 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cell_starts_with_an_ordinary_terminal),
 		cmocka_unit_test(ctrl_c_interrupts_and_ctrl_z_does_not_stop),
-		cmocka_unit_test(a_raw_line_carries_every_byte),
-		cmocka_unit_test(a_pair_is_private_sized_and_bounded),
+		cmocka_unit_test(a_raw_tty_carries_every_byte),
+		cmocka_unit_test(a_pty_is_private_sized_and_bounded),
 	};
 
 	return cmocka_run_group_tests_name("pty", tests, NULL, NULL);

@@ -24,7 +24,7 @@
 
 /* Calls that without the filter succeed for anyone (the control), or fail with
  * another errno. */
-static void guest_is_refused_what_would_work_without(void **state)
+static void a_guest_is_refused_calls_that_work_without_a_filter(void **state)
 {
 	static char byte;
 	const struct trial trials[] = {
@@ -97,7 +97,7 @@ static void guest_is_refused_what_would_work_without(void **state)
 	RUN(trials);
 }
 
-static void guest_gets_no_family_but_three(void **state)
+static void a_guest_gets_only_three_socket_families(void **state)
 {
 	const struct trial trials[] = {
 		{"unix", SECCOMP_GUEST, SYS_socket, {AF_UNIX, SOCK_STREAM}, 0},
@@ -160,7 +160,7 @@ static void namespaces_and_death_signals_are_refused_in_clone(void **state)
 	}
 }
 
-static void what_could_continue_a_stopped_process_is_refused(void **state)
+static void a_guest_cannot_continue_a_stopped_process(void **state)
 {
 	struct sigevent ev = {
 		.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
@@ -180,7 +180,7 @@ static void what_could_continue_a_stopped_process_is_refused(void **state)
 
 /* On a pipe every terminal request fails with ENOTTY, but the filter answers
  * first. */
-static void typing_for_the_person_is_refused_in_any_spelling(void **state)
+static void terminal_input_cannot_be_faked_in_any_encoding(void **state)
 {
 	const unsigned long refused[] = {
 		TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCEXCL};
@@ -208,7 +208,7 @@ static void typing_for_the_person_is_refused_in_any_spelling(void **state)
 	close(p[1]);
 }
 
-static void requests_nobody_knows_are_no_terminal_requests(void **state)
+static void unknown_ioctls_fail_with_enotty(void **state)
 {
 	int fd = open("/dev/null", O_RDONLY), n = 0;
 	const struct trial trials[] = {
@@ -227,7 +227,7 @@ static void requests_nobody_knows_are_no_terminal_requests(void **state)
 	close(fd);
 }
 
-static void uncounted_memory_is_refused_where_nothing_counts(void **state)
+static void without_a_memory_cgroup_uncounted_memory_is_refused(void **state)
 {
 	const long anon = MAP_SHARED | MAP_ANONYMOUS;
 	const long private = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -301,7 +301,7 @@ static void a_guest_loads_its_filter_under_inits(void **state)
 
 /* A guest has init's filter and its own: a call that init's filter refuses is
  * refused to every guest, whatever the guest's own filter says. */
-static void init_allows_whatever_a_guest_may(void **state)
+static void inits_filter_allows_every_call_of_a_guest(void **state)
 {
 	(void)state;
 	/* 335 and 336 are the kernel's own (uprobes), past any filter. */
@@ -369,20 +369,19 @@ static void loading_without_no_new_privs_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_is_refused_what_would_work_without),
-		cmocka_unit_test(guest_gets_no_family_but_three),
+		cmocka_unit_test(
+			a_guest_is_refused_calls_that_work_without_a_filter),
+		cmocka_unit_test(a_guest_gets_only_three_socket_families),
 		cmocka_unit_test(
 			namespaces_and_death_signals_are_refused_in_clone),
+		cmocka_unit_test(a_guest_cannot_continue_a_stopped_process),
 		cmocka_unit_test(
-			what_could_continue_a_stopped_process_is_refused),
+			terminal_input_cannot_be_faked_in_any_encoding),
+		cmocka_unit_test(unknown_ioctls_fail_with_enotty),
 		cmocka_unit_test(
-			typing_for_the_person_is_refused_in_any_spelling),
-		cmocka_unit_test(
-			requests_nobody_knows_are_no_terminal_requests),
-		cmocka_unit_test(
-			uncounted_memory_is_refused_where_nothing_counts),
+			without_a_memory_cgroup_uncounted_memory_is_refused),
 		cmocka_unit_test(a_guest_loads_its_filter_under_inits),
-		cmocka_unit_test(init_allows_whatever_a_guest_may),
+		cmocka_unit_test(inits_filter_allows_every_call_of_a_guest),
 		cmocka_unit_test(filters_are_small),
 		cmocka_unit_test(loading_without_no_new_privs_is_an_error),
 	};

@@ -31,7 +31,7 @@ static void the_front_end_cannot_exec_and_others_can(void **state)
 			profile == SECCOMP_FRONT ? EPERM : 0);
 }
 
-static void the_front_end_is_caged(void **state)
+static void the_front_end_filter_refuses_dangerous_calls(void **state)
 {
 	char dir[] = "/tmp/cellblock-seccomp-XXXXXX", file[64];
 	struct timespec now[2] = {
@@ -99,7 +99,7 @@ static int call_i386(void *arg)
 	return r > 0 ? 0 : (int)-r;
 }
 
-static void foreign_entries_kill(void **state)
+static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 {
 	int none = NO_FILTER;
 	struct trial x32 = {"x32 getpid", SECCOMP_GUEST,
@@ -116,7 +116,7 @@ static void foreign_entries_kill(void **state)
 	}
 }
 #else
-static void foreign_entries_kill(void **state)
+static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 {
 	(void)state;
 	SKIP("the other entries are of x86");
@@ -165,7 +165,7 @@ static int run_python(void *arg)
 	return 255;
 }
 
-static void python_is_not_in_the_way(void **state)
+static void ordinary_python_code_works_under_the_filter(void **state)
 {
 	(void)state;
 	if (access("/usr/bin/python3", X_OK) < 0)
@@ -179,9 +179,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_front_end_cannot_exec_and_others_can),
-		cmocka_unit_test(the_front_end_is_caged),
-		cmocka_unit_test(foreign_entries_kill),
-		cmocka_unit_test(python_is_not_in_the_way),
+		cmocka_unit_test(the_front_end_filter_refuses_dangerous_calls),
+		cmocka_unit_test(
+			system_calls_of_a_foreign_abi_kill_the_process),
+		cmocka_unit_test(ordinary_python_code_works_under_the_filter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

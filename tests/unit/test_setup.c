@@ -43,7 +43,7 @@ static int remove_dir(void **state)
 	return rmdir(p->dir);
 }
 
-static void the_last_place_is_the_last(void **state)
+static void a_session_beyond_the_limit_is_refused(void **state)
 {
 	struct place *p = *state;
 	struct err e = {0};
@@ -62,7 +62,7 @@ static void the_last_place_is_the_last(void **state)
 	close(b);
 }
 
-static void a_place_is_free_when_its_process_ends(void **state)
+static void a_slot_is_free_when_its_process_ends(void **state)
 {
 	struct place *p = *state;
 	pid_t pid = fork();
@@ -92,9 +92,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			the_last_place_is_the_last, make_dir, remove_dir),
+			a_session_beyond_the_limit_is_refused, make_dir,
+			remove_dir),
 		cmocka_unit_test_setup_teardown(
-			a_place_is_free_when_its_process_ends, make_dir,
+			a_slot_is_free_when_its_process_ends, make_dir,
 			remove_dir),
 		cmocka_unit_test_setup_teardown(
 			a_planted_fifo_is_refused, make_dir, remove_dir),

@@ -44,7 +44,7 @@ static void spawn_fini(struct spawn *s)
 	close(s->null);
 }
 
-static void every_variable_arrives_or_nothing_starts(void **state)
+static void every_variable_is_passed_or_nothing_starts(void **state)
 {
 	struct spawn s;
 	struct err e = {0};
@@ -61,7 +61,7 @@ static void every_variable_arrives_or_nothing_starts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_variable_arrives_or_nothing_starts),
+		cmocka_unit_test(every_variable_is_passed_or_nothing_starts),
 	};
 
 	return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);

@@ -129,7 +129,8 @@ static int sweep_headless(int proc)
 	return 0;
 }
 
-static void what_lives_without_its_first_thread_is_seen(void **state)
+static void a_process_without_its_first_thread_is_stopped_and_killed(
+	void **state)
 {
 	(void)state;
 	trial_run(sweep_headless);
@@ -151,7 +152,7 @@ static int sweep_dead(int proc)
 	return 0;
 }
 
-static void the_dead_are_not(void **state)
+static void a_zombie_does_not_count_as_running(void **state)
 {
 	(void)state;
 	trial_run(sweep_dead);
@@ -177,7 +178,7 @@ static int sweep_vfork(int proc)
 	return 0;
 }
 
-static void what_waits_in_the_kernel_is_not_killed_for_it(void **state)
+static void a_process_blocked_in_the_kernel_is_not_killed(void **state)
 {
 	(void)state;
 	trial_run(sweep_vfork);
@@ -202,7 +203,7 @@ static int sweep_blind(int proc)
 	return 0;
 }
 
-static void what_cannot_be_seen_is_not_said_to_be_still(void **state)
+static void an_unreadable_proc_does_not_count_as_stopped(void **state)
 {
 	(void)state;
 	trial_run(sweep_blind);
@@ -211,10 +212,11 @@ static void what_cannot_be_seen_is_not_said_to_be_still(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_lives_without_its_first_thread_is_seen),
-		cmocka_unit_test(the_dead_are_not),
-		cmocka_unit_test(what_waits_in_the_kernel_is_not_killed_for_it),
-		cmocka_unit_test(what_cannot_be_seen_is_not_said_to_be_still),
+		cmocka_unit_test(
+			a_process_without_its_first_thread_is_stopped_and_killed),
+		cmocka_unit_test(a_zombie_does_not_count_as_running),
+		cmocka_unit_test(a_process_blocked_in_the_kernel_is_not_killed),
+		cmocka_unit_test(an_unreadable_proc_does_not_count_as_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

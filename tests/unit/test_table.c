@@ -36,7 +36,7 @@ static void expect(struct text_table t, const char *want)
 	strbuf_free(&b);
 }
 
-static void columns_are_as_wide_as_what_is_in_them(void **state)
+static void columns_are_as_wide_as_their_text(void **state)
 {
 	(void)state;
 	expect((struct text_table){.width = 0},
@@ -59,7 +59,7 @@ static void a_last_cell_is_wrapped_at_words(void **state)
 		"    nor joined\n");
 }
 
-static void or_cut(void **state)
+static void a_last_cell_is_cut_on_request(void **state)
 {
 	(void)state;
 	expect((struct text_table){.width = 42, .cut = true},
@@ -70,7 +70,7 @@ static void or_cut(void **state)
 		"    nor joined\n");
 }
 
-static void what_does_not_fit_goes_below(void **state)
+static void a_column_that_does_not_fit_goes_below(void **state)
 {
 	(void)state;
 	expect((struct text_table){.width = 20},
@@ -97,7 +97,7 @@ static void what_does_not_fit_goes_below(void **state)
 		"    nor joined\n");
 }
 
-static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
+static void an_overlong_cell_moves_later_columns_below(void **state)
 {
 	struct text_table t = {.columns = 2, .width = 40};
 	struct strbuf b = {0};
@@ -113,7 +113,7 @@ static void a_cell_that_is_too_long_pushes_the_rest_down(void **state)
 	strbuf_free(&b);
 }
 
-static void a_cell_without_room_goes_below_too(void **state)
+static void a_last_cell_without_room_goes_below(void **state)
 {
 	struct text_table t = {.columns = 3, .width = 30, .below = 4};
 	struct strbuf b = {0};
@@ -133,7 +133,7 @@ static void a_cell_without_room_goes_below_too(void **state)
 	strbuf_free(&b);
 }
 
-static void a_word_without_room_has_a_line_to_itself(void **state)
+static void an_overlong_word_has_its_own_line(void **state)
 {
 	struct text_table t = {.columns = 2, .width = 40};
 	struct strbuf b = {0};
@@ -159,7 +159,7 @@ static void no_line_begins_with_a_dot(void **state)
 	strbuf_free(&b);
 }
 
-static void no_width_and_no_text_break_it(void **state)
+static void no_width_or_text_breaks_the_table(void **state)
 {
 	(void)state;
 	for (int width = 0; width < 100; width++) {
@@ -181,15 +181,15 @@ static void no_width_and_no_text_break_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns_are_as_wide_as_what_is_in_them),
+		cmocka_unit_test(columns_are_as_wide_as_their_text),
 		cmocka_unit_test(a_last_cell_is_wrapped_at_words),
-		cmocka_unit_test(or_cut),
-		cmocka_unit_test(what_does_not_fit_goes_below),
-		cmocka_unit_test(a_cell_that_is_too_long_pushes_the_rest_down),
-		cmocka_unit_test(a_cell_without_room_goes_below_too),
-		cmocka_unit_test(a_word_without_room_has_a_line_to_itself),
+		cmocka_unit_test(a_last_cell_is_cut_on_request),
+		cmocka_unit_test(a_column_that_does_not_fit_goes_below),
+		cmocka_unit_test(an_overlong_cell_moves_later_columns_below),
+		cmocka_unit_test(a_last_cell_without_room_goes_below),
+		cmocka_unit_test(an_overlong_word_has_its_own_line),
 		cmocka_unit_test(no_line_begins_with_a_dot),
-		cmocka_unit_test(no_width_and_no_text_break_it),
+		cmocka_unit_test(no_width_or_text_breaks_the_table),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

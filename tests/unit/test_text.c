@@ -22,7 +22,7 @@
 		assert_int_equal(n_, strlen(want));                            \
 	} while (0)
 
-static void text_is_left_alone(void **state)
+static void ordinary_text_is_unchanged(void **state)
 {
 	(void)state;
 	SAFE("", "");
@@ -59,7 +59,7 @@ static void invalid_utf8_is_shown_as_escapes(void **state)
 	SAFE("\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80");
 }
 
-static void what_cannot_be_seen_is_shown(void **state)
+static void invisible_characters_are_shown_as_escapes(void **state)
 {
 	(void)state;
 	SAFE("a\xe2\x80\xae"
@@ -167,10 +167,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_keep_their_tabs_and_whole_characters),
-		cmocka_unit_test(text_is_left_alone),
+		cmocka_unit_test(ordinary_text_is_unchanged),
 		cmocka_unit_test(controls_are_shown_as_escapes),
 		cmocka_unit_test(invalid_utf8_is_shown_as_escapes),
-		cmocka_unit_test(what_cannot_be_seen_is_shown),
+		cmocka_unit_test(invisible_characters_are_shown_as_escapes),
 		cmocka_unit_test(long_text_ends_in_an_ellipsis_within_bounds),
 		cmocka_unit_test(sizes_read_well),
 		cmocka_unit_test(times_read_well),

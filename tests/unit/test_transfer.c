@@ -338,7 +338,7 @@ static void a_download_arrives_whole(void **state)
 	assert_int_equal(entries(s->out), 1);
 }
 
-static void nothing_is_overwritten_unasked(void **state)
+static void nothing_is_overwritten_without_a_request(void **state)
 {
 	struct scene *s = *state;
 
@@ -355,7 +355,7 @@ static void nothing_is_overwritten_unasked(void **state)
 }
 
 /* A link of that name is something that is there: it is never followed. */
-static void a_link_in_the_way_is_not_followed(void **state)
+static void a_link_at_the_target_is_not_followed(void **state)
 {
 	struct scene *s = *state;
 	char link[128];
@@ -496,7 +496,7 @@ static void a_locked_session_stays_in_its_directories(void **state)
 	expect(s->home, "mine", "m");
 }
 
-static void a_locked_session_is_told_the_full_place(void **state)
+static void a_locked_session_prints_the_full_path(void **state)
 {
 	struct lexer_word w = {.s = "a", .pattern = "a"};
 	struct scene *s = *state;
@@ -547,7 +547,7 @@ static void patterns_match_like_a_shell(void **state)
 }
 
 /* Many "**" against a long path must not take for ever. */
-static void a_pattern_cannot_take_for_ever(void **state)
+static void a_pattern_has_bounded_time(void **state)
 {
 	char pattern[400] = "", path[400] = "";
 
@@ -571,7 +571,7 @@ static void the_fixed_part_of_a_pattern_is_left_out(void **state)
 	assert_int_equal(transfer_prefix("a//b/*"), 4);
 }
 
-static void a_name_that_cannot_be_one_is_refused(void **state)
+static void an_invalid_name_is_refused(void **state)
 {
 	char out[NAME_MAX + 1], longest[NAME_MAX + 2];
 
@@ -599,20 +599,20 @@ int main(void)
 		SCENE(a_copy_stops_at_its_limit),
 		SCENE(more_files_than_allowed_are_refused),
 		SCENE(a_download_arrives_whole),
-		SCENE(nothing_is_overwritten_unasked),
-		SCENE(a_link_in_the_way_is_not_followed),
+		SCENE(nothing_is_overwritten_without_a_request),
+		SCENE(a_link_at_the_target_is_not_followed),
 		SCENE(hostile_names_become_harmless),
 		SCENE(special_files_of_the_home_are_refused),
 		SCENE(a_missing_file_is_reported),
 		SCENE(a_skeleton_whose_path_is_too_long_is_refused),
 		SCENE(the_ledger_lists_files_that_were_never_downloaded),
 		SCENE(a_locked_session_stays_in_its_directories),
-		SCENE(a_locked_session_is_told_the_full_place),
+		SCENE(a_locked_session_prints_the_full_path),
 		SCENE(the_root_is_a_directory_like_any_other),
 		cmocka_unit_test(patterns_match_like_a_shell),
-		cmocka_unit_test(a_pattern_cannot_take_for_ever),
+		cmocka_unit_test(a_pattern_has_bounded_time),
 		cmocka_unit_test(the_fixed_part_of_a_pattern_is_left_out),
-		cmocka_unit_test(a_name_that_cannot_be_one_is_refused),
+		cmocka_unit_test(an_invalid_name_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

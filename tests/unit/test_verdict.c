@@ -26,7 +26,7 @@ static void expect(
 	assert_string_equal(verdict_line(line, d, &about), wanted);
 }
 
-static void nothing_is_said_about_a_good_cell(void **state)
+static void a_successful_cell_has_no_verdict(void **state)
 {
 	static const enum jail_how quiet[] = {
 		HOW_OK, HOW_RAISED, HOW_SYNTAX, HOW_INTERRUPTED, HOW_EXIT};
@@ -36,7 +36,7 @@ static void nothing_is_said_about_a_good_cell(void **state)
 		expect(&(struct jail_done){.how = quiet[i]}, NULL, "");
 }
 
-static void time_limit_interrupted(void **state)
+static void an_interrupted_cell_names_the_time_limit(void **state)
 {
 	struct jail_done d = {.how = HOW_INTERRUPTED, .limit = LIMIT_WALL};
 
@@ -47,7 +47,7 @@ static void time_limit_interrupted(void **state)
 	expect(&d, NULL, "time limit: 10 s · interrupted · variables kept");
 }
 
-static void time_limit_killed(void **state)
+static void a_killed_cell_names_the_limit_it_reached(void **state)
 {
 	struct jail_done d = {.how = HOW_KILLED,
 		.limit = LIMIT_WALL,
@@ -83,7 +83,7 @@ static void a_crash_names_its_signal(void **state)
 		"(1 name)");
 }
 
-static void memory_limit_rolled_back(void **state)
+static void a_roll_back_names_its_memory_limit_and_losses(void **state)
 {
 	struct jail_done d = {.how = HOW_KILLED,
 		.limit = LIMIT_MEMORY,
@@ -104,7 +104,7 @@ static void memory_limit_rolled_back(void **state)
 		"/etc/cellblock/cellblock.conf:4");
 }
 
-static void a_restart_says_why(void **state)
+static void a_restart_names_its_reason(void **state)
 {
 	struct jail_done d = {.how = HOW_KILLED,
 		.limit = LIMIT_MEMORY,
@@ -120,7 +120,7 @@ static void a_restart_says_why(void **state)
 }
 
 /* Whatever the reason, it is said: no two restarts read the same. */
-static void every_restart_reads_differently(void **state)
+static void every_restart_reason_has_its_own_text(void **state)
 {
 	char lines[NO_CHECKPOINT_SILENT + 1][VERDICT_MAX];
 	struct verdict_about about = {.limits = &limits};
@@ -138,7 +138,7 @@ static void every_restart_reads_differently(void **state)
 	}
 }
 
-static void os_exit_and_a_lost_link(void **state)
+static void os_exit_and_a_lost_link_have_their_verdicts(void **state)
 {
 	struct jail_done d = {.how = HOW_EXITED,
 		.status = 3,
@@ -157,7 +157,7 @@ static void os_exit_and_a_lost_link(void **state)
 		"the state before cell 2 (0 names)");
 }
 
-static void process_limit_with_leftovers(void **state)
+static void the_process_limit_is_named_with_ended_leftovers(void **state)
 {
 	struct jail_done d = {.how = HOW_RAISED,
 		.process_limit_hit = 1,
@@ -173,7 +173,7 @@ static void process_limit_with_leftovers(void **state)
 	expect(&d, NULL, "the cell's 1 leftover process was ended");
 }
 
-static void leftovers_that_stay_are_told(void **state)
+static void leftover_processes_are_counted(void **state)
 {
 	struct jail_done d = {.how = HOW_OK, .leftovers = 2};
 
@@ -189,7 +189,7 @@ static void leftovers_that_stay_are_told(void **state)
 		"2 background processes could not be stopped and were ended");
 }
 
-static void a_refused_cell_says_why(void **state)
+static void a_refused_cell_names_its_reason(void **state)
 {
 	struct jail_done d = {.how = HOW_REFUSED};
 
@@ -208,7 +208,7 @@ static void the_end_of_a_session_names_the_limit(void **state)
 	assert_string_equal(verdict_limit(line, LIMIT_NONE, &limits), "");
 }
 
-static void undo_says_what_it_left_alone(void **state)
+static void undo_says_that_files_are_unchanged(void **state)
 {
 	char line[VERDICT_MAX];
 
@@ -244,19 +244,20 @@ static void a_verdict_always_fits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_said_about_a_good_cell),
-		cmocka_unit_test(time_limit_interrupted),
-		cmocka_unit_test(time_limit_killed),
+		cmocka_unit_test(a_successful_cell_has_no_verdict),
+		cmocka_unit_test(an_interrupted_cell_names_the_time_limit),
+		cmocka_unit_test(a_killed_cell_names_the_limit_it_reached),
 		cmocka_unit_test(a_crash_names_its_signal),
-		cmocka_unit_test(memory_limit_rolled_back),
-		cmocka_unit_test(a_restart_says_why),
-		cmocka_unit_test(every_restart_reads_differently),
-		cmocka_unit_test(os_exit_and_a_lost_link),
-		cmocka_unit_test(process_limit_with_leftovers),
-		cmocka_unit_test(leftovers_that_stay_are_told),
-		cmocka_unit_test(a_refused_cell_says_why),
+		cmocka_unit_test(a_roll_back_names_its_memory_limit_and_losses),
+		cmocka_unit_test(a_restart_names_its_reason),
+		cmocka_unit_test(every_restart_reason_has_its_own_text),
+		cmocka_unit_test(os_exit_and_a_lost_link_have_their_verdicts),
+		cmocka_unit_test(
+			the_process_limit_is_named_with_ended_leftovers),
+		cmocka_unit_test(leftover_processes_are_counted),
+		cmocka_unit_test(a_refused_cell_names_its_reason),
 		cmocka_unit_test(the_end_of_a_session_names_the_limit),
-		cmocka_unit_test(undo_says_what_it_left_alone),
+		cmocka_unit_test(undo_says_that_files_are_unchanged),
 		cmocka_unit_test(a_verdict_always_fits),
 	};
 

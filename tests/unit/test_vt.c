@@ -109,7 +109,7 @@ static int column_after(const char *in, int columns)
 	return v.pen.column;
 }
 
-static void text_passes(void **state)
+static void ordinary_text_passes(void **state)
 {
 	(void)state;
 	PASSES("");
@@ -147,7 +147,7 @@ static void modes_of_a_full_screen_program_pass(void **state)
 	BECOMES("\x1b[34h\x1b[?25h", "\x1b[?25h");
 }
 
-static void strings_are_dropped_by_kind(void **state)
+static void control_strings_are_dropped_and_counted_by_kind(void **state)
 {
 	(void)state;
 	DROPS("a\x1b]0;owned\x07z", "az", VT_DROP_TITLE);
@@ -181,7 +181,7 @@ static void queries_are_dropped(void **state)
 			VT_DROP_QUERY, 1);
 }
 
-static void what_would_reach_past_the_cell_is_dropped(void **state)
+static void sequences_with_effects_beyond_the_cell_are_dropped(void **state)
 {
 	(void)state;
 	DROPS("\x1b[8;1;1t", "", VT_DROP_WINDOW);
@@ -316,7 +316,7 @@ static void parameters_without_end_are_bounded(void **state)
 		"", VT_DROP_UNKNOWN);
 }
 
-static void faint_is_ours_alone(void **state)
+static void a_guest_cannot_write_faint_text(void **state)
 {
 	static struct capture c;
 	static struct vt v;
@@ -332,7 +332,7 @@ static void faint_is_ours_alone(void **state)
 	assert_int_equal(v.faint, 3);
 }
 
-static void the_broken_bar_is_ours_where_it_is_reserved(void **state)
+static void a_guest_cannot_write_a_reserved_broken_bar(void **state)
 {
 	static struct capture c = {.n = 0};
 	static struct vt v;
@@ -381,7 +381,7 @@ static void raw_passes_every_byte(void **state)
 	check(VT_RAW, "\x1b]0;t", 5, "\x1b]0;t\x18\x1b\\", NO_DROP, 0);
 }
 
-static void what_was_left_on_is_undone_and_no_more(void **state)
+static void only_modes_left_on_are_undone(void **state)
 {
 	(void)state;
 	check_undo(VT_SAFE, "text\r\n", "");
@@ -453,12 +453,14 @@ static void the_column_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_passes),
+		cmocka_unit_test(ordinary_text_passes),
 		cmocka_unit_test(colours_and_movement_pass),
 		cmocka_unit_test(modes_of_a_full_screen_program_pass),
-		cmocka_unit_test(strings_are_dropped_by_kind),
+		cmocka_unit_test(
+			control_strings_are_dropped_and_counted_by_kind),
 		cmocka_unit_test(queries_are_dropped),
-		cmocka_unit_test(what_would_reach_past_the_cell_is_dropped),
+		cmocka_unit_test(
+			sequences_with_effects_beyond_the_cell_are_dropped),
 		cmocka_unit_test(c1_controls_are_shown_and_counted),
 		cmocka_unit_test(invalid_utf8_is_shown),
 		cmocka_unit_test(controls_are_shown_or_counted),
@@ -467,11 +469,11 @@ int main(void)
 		cmocka_unit_test(
 			an_unterminated_string_does_not_swallow_the_output),
 		cmocka_unit_test(parameters_without_end_are_bounded),
-		cmocka_unit_test(faint_is_ours_alone),
-		cmocka_unit_test(the_broken_bar_is_ours_where_it_is_reserved),
+		cmocka_unit_test(a_guest_cannot_write_faint_text),
+		cmocka_unit_test(a_guest_cannot_write_a_reserved_broken_bar),
 		cmocka_unit_test(plain_passes_only_text),
 		cmocka_unit_test(raw_passes_every_byte),
-		cmocka_unit_test(what_was_left_on_is_undone_and_no_more),
+		cmocka_unit_test(only_modes_left_on_are_undone),
 		cmocka_unit_test(the_column_is_known),
 	};
 

@@ -179,7 +179,7 @@ static const struct {
 		"no checkpoint could be taken" WOULD_LOSE, 0},
 };
 
-static void a_checkpoint_that_is_not_taken_is_said(void **state)
+static void a_failed_checkpoint_is_reported(void **state)
 {
 	for (size_t i = 0; i < sizeof(none_taken) / sizeof(none_taken[0]);
 		i++) {
@@ -263,7 +263,7 @@ static void undo_keeps_as_many_as_configured(void **state)
 }
 
 /* A second one of the same state takes the first one's place. */
-static void one_checkpoint_for_each_state(void **state)
+static void each_state_has_one_checkpoint(void **state)
 {
 	(void)state;
 	assert_int_equal(warden_park(W), 0);
@@ -271,7 +271,7 @@ static void one_checkpoint_for_each_state(void **state)
 	assert_int_equal(P.count[INIT_DISCARD], 1);
 }
 
-static void no_checkpoint_is_asked_for_where_they_are_off(void **state)
+static void no_checkpoint_is_asked_for_when_disabled(void **state)
 {
 	struct err e = {0};
 
@@ -286,7 +286,7 @@ static void no_checkpoint_is_asked_for_where_they_are_off(void **state)
 	assert_int_equal(P.nguests, 1);
 }
 
-static void a_cell_that_waits_is_not_kept_waiting_for_a_stop(void **state)
+static void a_waiting_cell_starts_without_a_stop(void **state)
 {
 	(void)state;
 	front_sends((struct wire_front){.type = FRONT_RUN, .a = 2});
@@ -298,7 +298,7 @@ static void a_cell_that_waits_is_not_kept_waiting_for_a_stop(void **state)
 
 /* ---- stopping ---- */
 
-static void a_jail_that_does_not_stop_makes_way(void **state)
+static void a_jail_that_does_not_stop_is_replaced(void **state)
 {
 	static const char *const how[] = {NULL, "unseen", "die"};
 
@@ -316,7 +316,7 @@ static void a_jail_that_does_not_stop_makes_way(void **state)
 	}
 }
 
-static void a_late_answer_is_not_taken_for_the_next(void **state)
+static void a_late_answer_is_ignored(void **state)
 {
 	const struct wire_init late = {
 		.type = INIT_STOPPED, .seq = W->link.seq, .unseen = 1};
@@ -340,7 +340,7 @@ static void a_jail_that_runs_in_the_background_is_not_stopped(void **state)
 
 /* ---- deaths ---- */
 
-static void the_death_of_the_last_checkpoint_is_said(void **state)
+static void the_death_of_the_last_checkpoint_is_reported(void **state)
 {
 	struct jail_done d = {0};
 
@@ -359,7 +359,7 @@ static void the_death_of_the_last_checkpoint_is_said(void **state)
 	assert_int_equal(d.no_checkpoint, NO_CHECKPOINT_KILLED);
 }
 
-static void the_death_of_an_older_checkpoint_is_not_said(void **state)
+static void the_death_of_an_older_checkpoint_is_not_reported(void **state)
 {
 	(void)state;
 	warden_note_cell(W, 1);
@@ -394,7 +394,7 @@ static void an_old_death_is_forgotten(void **state)
 	assert_int_equal(W->checkpoints.n, 2);
 }
 
-static void more_deaths_than_are_kept_are_no_overrun(void **state)
+static void more_deaths_than_the_queue_holds_do_not_overrun(void **state)
 {
 	struct wire_init got;
 
@@ -430,7 +430,7 @@ static const struct {
 	{"!jail", AFTER_RESTARTED, NO_CHECKPOINT_SILENT},
 };
 
-static void a_checkpoint_is_woken_or_it_is_not(void **state)
+static void a_checkpoint_wakes_or_python_restarts(void **state)
 {
 	for (size_t i = 0; i < sizeof(wakes) / sizeof(wakes[0]); i++) {
 		struct jail_done d = {0};
@@ -456,7 +456,7 @@ static void a_checkpoint_is_woken_or_it_is_not(void **state)
 	}
 }
 
-static void what_cannot_be_killed_is_not_gone_back_from(void **state)
+static void no_checkpoint_wakes_when_the_guest_cannot_be_killed(void **state)
 {
 	static const char *const how[] = {NULL, "some"};
 
@@ -496,7 +496,7 @@ static void an_older_checkpoint_is_woken_where_the_newest_is_dead(void **state)
 	assert_int_equal(W->guest.pid, 41);
 }
 
-static void undo_goes_back_as_far_as_is_kept(void **state)
+static void undo_goes_back_to_the_oldest_checkpoint(void **state)
 {
 	uint32_t back_to = 0;
 	struct err e;
@@ -516,7 +516,7 @@ static void undo_goes_back_as_far_as_is_kept(void **state)
 	assert_int_equal(P.jails, 1);
 }
 
-static void undo_to_a_state_that_does_not_answer(void **state)
+static void undo_to_a_silent_checkpoint_restarts_python(void **state)
 {
 	uint32_t back_to = 0;
 	struct err e;
@@ -564,7 +564,7 @@ static void then(const char *what)
 	P.boot = text;
 }
 
-static void what_happens_between_cells_is_said(void **state)
+static void events_between_cells_are_reported(void **state)
 {
 	static const struct {
 		const char *what, *notice;
@@ -598,7 +598,7 @@ static void what_happens_between_cells_is_said(void **state)
 	}
 }
 
-static void idle_is_announced_and_strikes(void **state)
+static void the_idle_limit_is_announced_and_strikes(void **state)
 {
 	int64_t began = P.now_ms;
 
@@ -609,7 +609,7 @@ static void idle_is_announced_and_strikes(void **state)
 	assert_int_equal(P.now_ms - began, P.spec.limits.idle_ms);
 }
 
-static void a_person_who_is_there_puts_idle_off(void **state)
+static void activity_of_the_person_postpones_the_idle_limit(void **state)
 {
 	char touch[40];
 	int64_t began = P.now_ms;
@@ -623,7 +623,7 @@ static void a_person_who_is_there_puts_idle_off(void **state)
 	assert_int_equal(P.now_ms - began, P.spec.limits.idle_ms + 600000);
 }
 
-static void lifetime_strikes_whoever_is_there(void **state)
+static void the_lifetime_limit_strikes_an_active_person_too(void **state)
 {
 	(void)state;
 	P.spec.limits.lifetime_ms = 1000;
@@ -647,7 +647,7 @@ static void what_runs_between_cells_is_stopped_again_and_then_killed(
 	assert_int_equal(P.count[INIT_STOP], 3); /* parked, again, parked */
 }
 
-static void a_death_is_not_taken_for_running_on(void **state)
+static void a_dead_guest_is_not_mistaken_for_background_work(void **state)
 {
 	(void)state;
 	P.boot = "READY %p 3.11.2|!wait 5000|!busy 20|!wait 5000|!gone";
@@ -708,7 +708,7 @@ static void each_request_has_one_reply(void **state)
 	expect_nothing();
 }
 
-static void undo_by_request(void **state)
+static void undo_works_by_request(void **state)
 {
 	struct wire_event m;
 
@@ -754,7 +754,7 @@ static const struct {
 	{"!fd|ANSWER %u 2\nok", ENDED, 0},
 };
 
-static void a_question_is_answered_or_costs_the_guest(void **state)
+static void a_guest_answers_a_question_or_is_replaced(void **state)
 {
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		const char *notice = questions[i].notice;
@@ -803,36 +803,37 @@ int main(void)
 		cmocka_unit_test(a_session_that_cannot_start_says_why),
 		cmocka_unit_test(the_session_is_over_when_the_front_end_goes),
 		TEST_UP(a_parked_session_is_stopped_and_has_a_checkpoint),
-		cmocka_unit_test(a_checkpoint_that_is_not_taken_is_said),
+		cmocka_unit_test(a_failed_checkpoint_is_reported),
 		cmocka_unit_test(a_guest_that_cannot_be_parked_is_replaced),
 		TEST_UP(undo_keeps_as_many_as_configured),
-		TEST_UP(one_checkpoint_for_each_state),
-		TEST(no_checkpoint_is_asked_for_where_they_are_off),
-		TEST_UP(a_cell_that_waits_is_not_kept_waiting_for_a_stop),
-		cmocka_unit_test(a_jail_that_does_not_stop_makes_way),
-		TEST_UP(a_late_answer_is_not_taken_for_the_next),
+		TEST_UP(each_state_has_one_checkpoint),
+		TEST(no_checkpoint_is_asked_for_when_disabled),
+		TEST_UP(a_waiting_cell_starts_without_a_stop),
+		cmocka_unit_test(a_jail_that_does_not_stop_is_replaced),
+		TEST_UP(a_late_answer_is_ignored),
 		TEST_UP(a_jail_that_runs_in_the_background_is_not_stopped),
-		TEST_UP(the_death_of_the_last_checkpoint_is_said),
-		TEST_UP(the_death_of_an_older_checkpoint_is_not_said),
+		TEST_UP(the_death_of_the_last_checkpoint_is_reported),
+		TEST_UP(the_death_of_an_older_checkpoint_is_not_reported),
 		TEST_UP(an_old_death_is_forgotten),
-		TEST_UP(more_deaths_than_are_kept_are_no_overrun),
-		cmocka_unit_test(a_checkpoint_is_woken_or_it_is_not),
-		cmocka_unit_test(what_cannot_be_killed_is_not_gone_back_from),
+		TEST_UP(more_deaths_than_the_queue_holds_do_not_overrun),
+		cmocka_unit_test(a_checkpoint_wakes_or_python_restarts),
+		cmocka_unit_test(
+			no_checkpoint_wakes_when_the_guest_cannot_be_killed),
 		TEST_UP(the_front_end_may_go_while_a_checkpoint_wakes),
 		TEST_UP(an_older_checkpoint_is_woken_where_the_newest_is_dead),
-		TEST_UP(undo_goes_back_as_far_as_is_kept),
-		TEST_UP(undo_to_a_state_that_does_not_answer),
+		TEST_UP(undo_goes_back_to_the_oldest_checkpoint),
+		TEST_UP(undo_to_a_silent_checkpoint_restarts_python),
 		TEST_UP(a_restart_that_fails_ends_the_session),
-		cmocka_unit_test(what_happens_between_cells_is_said),
-		TEST(idle_is_announced_and_strikes),
-		TEST(a_person_who_is_there_puts_idle_off),
-		TEST(lifetime_strikes_whoever_is_there),
+		cmocka_unit_test(events_between_cells_are_reported),
+		TEST(the_idle_limit_is_announced_and_strikes),
+		TEST(activity_of_the_person_postpones_the_idle_limit),
+		TEST(the_lifetime_limit_strikes_an_active_person_too),
 		TEST(what_runs_between_cells_is_stopped_again_and_then_killed),
-		TEST(a_death_is_not_taken_for_running_on),
+		TEST(a_dead_guest_is_not_mistaken_for_background_work),
 		TEST_UP(each_request_has_one_reply),
-		TEST_UP(undo_by_request),
+		TEST_UP(undo_works_by_request),
 		TEST_UP(a_malformed_request_ends_the_session),
-		cmocka_unit_test(a_question_is_answered_or_costs_the_guest),
+		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
 		TEST_UP(the_front_end_may_go_while_python_is_asked),
 	};
 

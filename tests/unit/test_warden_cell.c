@@ -123,7 +123,7 @@ static void a_flood_ends_with_its_second_message(void **state)
 	assert_int_equal(verdict(&stacks).how, HOW_LOST);
 }
 
-static void a_guest_that_is_dying_is_waited_for(void **state)
+static void a_dying_guest_is_waited_for(void **state)
 {
 	struct jail_done d;
 	int stacks;
@@ -137,7 +137,7 @@ static void a_guest_that_is_dying_is_waited_for(void **state)
 	assert_int_equal(d.signal, 11);
 }
 
-static void a_death_that_never_comes_is_not_waited_for(void **state)
+static void a_guest_that_does_not_die_is_not_waited_for(void **state)
 {
 	int64_t began = P.now_ms;
 	int stacks;
@@ -175,7 +175,7 @@ static void a_source_that_cannot_be_run_is_refused(void **state)
 	(void)large;
 }
 
-static void a_source_that_arrived_broken_keeps_its_number(void **state)
+static void a_damaged_source_keeps_its_cell_number(void **state)
 {
 	int stacks;
 
@@ -239,7 +239,7 @@ static void each_limit_strikes_in_time(void **state)
 	}
 }
 
-static void lifetime_ends_the_session_with_the_cell(void **state)
+static void the_lifetime_limit_ends_the_cell_and_the_session(void **state)
 {
 	struct wire_event m;
 
@@ -261,7 +261,7 @@ static void the_front_end_may_go_while_a_cell_runs(void **state)
 	assert_int_equal(run_cell(1), SESSION_OVER);
 }
 
-static void the_front_end_may_go_with_the_verdict(void **state)
+static void the_front_end_may_go_before_it_reads_the_verdict(void **state)
 {
 	(void)state;
 	P.cell = "!gone|TOOK %u|DONE %u ok 3 0 0 1";
@@ -285,7 +285,7 @@ static void a_person_may_interrupt_as_often_as_they_like(void **state)
 }
 
 /* What comes while a cell runs is refused, each in its own way. */
-static void a_cell_that_runs_is_alone(void **state)
+static void requests_are_refused_while_a_cell_runs(void **state)
 {
 	struct wire_event m;
 	char text[200];
@@ -313,7 +313,7 @@ static void a_cell_that_runs_is_alone(void **state)
 
 /* ---- checkpoints ---- */
 
-static void without_a_checkpoint_a_killed_cell_costs_the_variables(void **state)
+static void without_a_checkpoint_a_killed_cell_loses_the_variables(void **state)
 {
 	struct wire_event m;
 	struct jail_done d;
@@ -332,7 +332,7 @@ static void without_a_checkpoint_a_killed_cell_costs_the_variables(void **state)
 	expect_event(JAIL_PARKED, &m);
 }
 
-static void a_cell_that_kills_its_checkpoint_is_told(void **state)
+static void a_cell_that_kills_its_checkpoint_is_reported(void **state)
 {
 	struct wire_event m;
 	struct jail_done d;
@@ -352,7 +352,7 @@ static void a_cell_that_kills_its_checkpoint_is_told(void **state)
 	assert_int_equal(W->checkpoints.n, 1);
 }
 
-static void copying_that_costs_too_much_costs_the_checkpoint(void **state)
+static void checkpoints_are_skipped_when_copying_costs_too_much(void **state)
 {
 	struct wire_event m;
 
@@ -375,7 +375,7 @@ static void copying_that_costs_too_much_costs_the_checkpoint(void **state)
 	assert_int_equal(W->checkpoints.n, 1);
 }
 
-static void near_the_memory_limit_the_checkpoint_goes_first(void **state)
+static void near_the_memory_limit_the_checkpoint_is_dropped_first(void **state)
 {
 	struct wire_event m;
 
@@ -407,7 +407,7 @@ static void a_restart_that_fails_after_a_cell_ends_the_session(void **state)
 
 /* ---- what a cell leaves ---- */
 
-static void what_a_cell_leaves_is_told_once(void **state)
+static void leftover_processes_are_reported_once(void **state)
 {
 	int stacks;
 
@@ -428,7 +428,7 @@ static void what_a_cell_leaves_is_told_once(void **state)
 	assert_int_equal(P.count[INIT_KILL], 0);
 }
 
-static void what_a_killed_cell_started_is_ended_with_it(void **state)
+static void processes_of_a_killed_cell_are_ended(void **state)
 {
 	struct jail_done d;
 	int stacks;
@@ -441,7 +441,7 @@ static void what_a_killed_cell_started_is_ended_with_it(void **state)
 	assert_int_equal(d.leftovers_ended, 2);
 }
 
-static void what_a_cell_leaves_is_ended_where_so_configured(void **state)
+static void leftover_processes_are_ended_when_configured(void **state)
 {
 	struct jail_done d;
 	int stacks;
@@ -472,7 +472,7 @@ static void the_cpu_time_of_a_cell_is_its_own(void **state)
 	assert_int_equal(verdict(&stacks).cpu_ms, 0);
 }
 
-static void keys_that_a_cell_did_not_read_come_back(void **state)
+static void unread_keys_return_to_the_prompt(void **state)
 {
 	struct wire_event m;
 	int found = 0;
@@ -546,7 +546,7 @@ static void a_program_that_cannot_start_says_why(void **state)
 }
 
 /* Near its lifetime it prints nothing: what it prints is the program's. */
-static void a_program_is_not_told_of_its_lifetime(void **state)
+static void a_program_prints_no_lifetime_notice(void **state)
 {
 	struct wire_event m;
 
@@ -568,29 +568,29 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_end_of_a_cell_has_its_verdict),
 		TEST_UP(a_flood_ends_with_its_second_message),
-		TEST_UP(a_guest_that_is_dying_is_waited_for),
-		TEST_UP(a_death_that_never_comes_is_not_waited_for),
+		TEST_UP(a_dying_guest_is_waited_for),
+		TEST_UP(a_guest_that_does_not_die_is_not_waited_for),
 		TEST_UP(a_source_that_cannot_be_run_is_refused),
-		TEST_UP(a_source_that_arrived_broken_keeps_its_number),
+		TEST_UP(a_damaged_source_keeps_its_cell_number),
 		cmocka_unit_test(each_limit_strikes_in_time),
-		TEST_UP(lifetime_ends_the_session_with_the_cell),
+		TEST_UP(the_lifetime_limit_ends_the_cell_and_the_session),
 		TEST_UP(the_front_end_may_go_while_a_cell_runs),
-		TEST_UP(the_front_end_may_go_with_the_verdict),
+		TEST_UP(the_front_end_may_go_before_it_reads_the_verdict),
 		TEST_UP(a_person_may_interrupt_as_often_as_they_like),
-		TEST_UP(a_cell_that_runs_is_alone),
-		TEST_UP(without_a_checkpoint_a_killed_cell_costs_the_variables),
-		TEST_UP(a_cell_that_kills_its_checkpoint_is_told),
-		TEST_UP(copying_that_costs_too_much_costs_the_checkpoint),
-		TEST_UP(near_the_memory_limit_the_checkpoint_goes_first),
+		TEST_UP(requests_are_refused_while_a_cell_runs),
+		TEST_UP(without_a_checkpoint_a_killed_cell_loses_the_variables),
+		TEST_UP(a_cell_that_kills_its_checkpoint_is_reported),
+		TEST_UP(checkpoints_are_skipped_when_copying_costs_too_much),
+		TEST_UP(near_the_memory_limit_the_checkpoint_is_dropped_first),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
-		TEST_UP(what_a_cell_leaves_is_told_once),
-		TEST_UP(what_a_killed_cell_started_is_ended_with_it),
-		TEST_UP(what_a_cell_leaves_is_ended_where_so_configured),
+		TEST_UP(leftover_processes_are_reported_once),
+		TEST_UP(processes_of_a_killed_cell_are_ended),
+		TEST_UP(leftover_processes_are_ended_when_configured),
 		TEST_UP(the_cpu_time_of_a_cell_is_its_own),
-		TEST_UP(keys_that_a_cell_did_not_read_come_back),
+		TEST_UP(unread_keys_return_to_the_prompt),
 		cmocka_unit_test(a_program_has_a_verdict),
 		TEST(a_program_that_cannot_start_says_why),
-		TEST(a_program_is_not_told_of_its_lifetime),
+		TEST(a_program_prints_no_lifetime_notice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,14 +114,14 @@ static void an_oversize_message_is_refused(void **state)
 	assert_int_equal(wire_guest_decode(&m, big, sizeof(big), NULL), -1);
 }
 
-static void the_checksum_is_zlibs(void **state)
+static void the_checksum_equals_zlibs(void **state)
 {
 	(void)state;
 	assert_int_equal(wire_crc32("123456789", 9), 0xcbf43926);
 	assert_int_equal(wire_crc32("", 0), 0);
 }
 
-static void our_own_messages_are_checked_for_shape(void **state)
+static void messages_of_trusted_processes_have_a_checked_shape(void **state)
 {
 	struct wire_front f = {.type = FRONT_RUN};
 	struct wire_init i = {.type = INIT_DIED, .npids = 1};
@@ -150,8 +150,9 @@ int main(void)
 		cmocka_unit_test(every_other_message_is_refused),
 		cmocka_unit_test(a_message_cut_anywhere_is_refused),
 		cmocka_unit_test(an_oversize_message_is_refused),
-		cmocka_unit_test(the_checksum_is_zlibs),
-		cmocka_unit_test(our_own_messages_are_checked_for_shape),
+		cmocka_unit_test(the_checksum_equals_zlibs),
+		cmocka_unit_test(
+			messages_of_trusted_processes_have_a_checked_shape),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
