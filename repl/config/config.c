@@ -68,23 +68,6 @@ void config_fini(struct config *cfg)
 	*cfg = (struct config){0};
 }
 
-/* Copy all values, and the sources of all but variables. 0, or -1 with errno;
- * the caller ends with config_fini(to) either way. */
-static int copy(struct config *to, const struct config *from)
-{
-	*to = (struct config){0};
-	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
-		if (config_value_copy(to, from, &config_keys[i]) < 0)
-			return -1;
-		if (!from->sources[i])
-			continue;
-		to->sources[i] = strdup(from->sources[i]);
-		if (!to->sources[i])
-			return -1;
-	}
-	return 0;
-}
-
 /* The place of python.env.NAME in cfg->env; cfg->env.n when it is not set. */
 static size_t find_variable(const struct config *cfg, const char *name)
 {
@@ -247,13 +230,6 @@ struct merge {
 #define refuse(m, line, fmt, ...)                                              \
 	config_errors_add((m)->errors, (line)->place, "%s.%s: " fmt,           \
 		(line)->section, (line)->name, ##__VA_ARGS__)
-
-/* A new file begins, or with `again` the command line. */
-static void start_source(struct merge *m, bool again)
-{
-	memset(m->seen, 0, sizeof(m->seen));
-	m->again = again;
-}
 
 static int out_of_memory(struct merge *m, const char *place)
 {
@@ -439,8 +415,16 @@ static void lock(struct merge *m)
 	if (m->locked || !m->cfg->locked)
 		return;
 	m->locked = true;
-	if (copy(&m->base, m->cfg) < 0)
-		out_of_memory(m, "policy.locked");
+	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
+		const char *source = m->cfg->sources[i];
+
+		if (source)
+			m->base.sources[i] = strdup(source);
+		if ((source && !m->base.sources[i]) ||
+			config_value_copy(&m->base, m->cfg, &config_keys[i]) <
+				0)
+			out_of_memory(m, "policy.locked");
+	}
 	cpu_follows(&m->base);
 }
 
@@ -551,7 +535,7 @@ static void load_file(struct merge *m, int dirfd, const char *dir,
 		dirfd, name, shown, trust, m->where->system_uid};
 
 	snprintf(shown, sizeof(shown), "%s%s%s", dir, *dir ? "/" : "", name);
-	start_source(m, false);
+	memset(m->seen, 0, sizeof(m->seen));
 	config_file_read(&file, apply_line, m, m->errors);
 }
 
@@ -702,7 +686,8 @@ static void load_persons(struct merge *m)
 	else if (where->user_file)
 		load_file(m, AT_FDCWD, "", where->user_file, CONFIG_TRUST_OWN);
 	lock(m);
-	start_source(m, true);
+	memset(m->seen, 0, sizeof(m->seen));
+	m->again = true;
 	for (size_t i = 0; i < where->nsets; i++)
 		load_set(m, where->sets[i]);
 }

@@ -200,13 +200,11 @@ bool config_is_bound(const struct config *cfg);
 int config_choose_python(const struct config *cfg, const char *wanted,
 	char *path, size_t size, struct err *e);
 
-/* The person's own file, from XDG_CONFIG_HOME and HOME (either may be NULL).
- * 0, or -1 when neither gives an absolute path. */
+/* The person's own file, from XDG_CONFIG_HOME and HOME (either may be NULL);
+ * the directory of the history, from XDG_STATE_HOME and HOME. 0, or -1 when
+ * neither gives an absolute path. */
 int config_user_file(
 	const char *xdg, const char *home, char *path, size_t size);
-
-/* The directory of the history, from XDG_STATE_HOME and HOME. 0 or -1, as
- * above. */
 int config_state_dir(
 	const char *xdg, const char *home, char *path, size_t size);
 

@@ -144,6 +144,7 @@ struct pass {
 	const char *next; /* the line to read next */
 	int line;
 	bool commented; /* a comment follows the value of this line */
+	char value[CONFIG_LINE_MAX + 1];
 	void (*take)(void *ctx, const struct config_line *line);
 	void *ctx;
 	struct config_errors *errors;
@@ -156,24 +157,13 @@ static const char *place(struct pass *p)
 	return p->place;
 }
 
-/* inih would begin a comment at a ; between quotes. A control character, which
- * no line has, stands for it until the line comes back. */
-#define QUOTED_SEMICOLON '\x01'
-
-static void show_quoted(char *s)
-{
-	for (; *s; s++)
-		if (*s == QUOTED_SEMICOLON)
-			*s = ';';
-}
-
 static bool is_comment(const char *line, const char *at)
 {
 	return *at == ';' && at > line && strchr(" \t", at[-1]);
 }
 
-/* Cut a comment off a line, and hide each ; between quotes. A quote that
- * nothing closes hides nothing. */
+/* Cut a comment, and the blanks before it, off a line. No comment begins
+ * between quotes, but a quote that nothing closes hides nothing. */
 static void cut_comment(struct pass *p, char *s)
 {
 	char *quote = NULL; /* the open one */
@@ -184,31 +174,26 @@ static void cut_comment(struct pass *p, char *s)
 			quote = quote ? NULL : at;
 		else if (quote && *at == '\\' && at[1])
 			at++;
-		else if (quote && *at == ';')
-			*at = QUOTED_SEMICOLON;
 	}
-	if (quote) {
-		show_quoted(quote);
+	if (quote)
 		for (at = quote; *at && !is_comment(s, at); at++)
 			;
-	}
 	p->commented = *at;
+	while (at > s && strchr(" \t", at[-1]))
+		at--;
 	*at = '\0';
 }
 
-/* inih hands back a KEY = VALUE. */
+/* inih hands back a key and its section. */
 static int handle(
 	void *user, const char *section, const char *name, const char *value)
 {
 	struct pass *p = user;
-	char text[CONFIG_LINE_MAX + 1];
 	struct config_line line = {
-		place(p), section, name, text, p->line, p->commented};
+		place(p), section, name, p->value, p->line, p->commented};
 
 	if (!value) /* some builds of inih announce a section so */
 		return 1;
-	snprintf(text, sizeof(text), "%s", value);
-	show_quoted(text);
 	if (!section[0])
 		config_errors_add(p->errors, line.place,
 			"expected a [section] before the first key");
@@ -261,12 +246,15 @@ static bool check_line(struct pass *p, const char *s, size_t n, int room)
 	return false;
 }
 
-/* inih asks for a line: give it the next one, trimmed, or an empty one. */
+/* inih asks for a line: give it the next one, trimmed, or an empty one. The
+ * value stays here: inih would begin a comment at a ; between quotes. */
 static char *feed(char *str, int room, void *stream)
 {
 	struct pass *p = stream;
 	const char *s = p->next + strspn(p->next, " \t");
 	size_t n = strcspn(s, "\n");
+	char *sign;
+	const char *at;
 
 	if (!*p->next)
 		return NULL;
@@ -283,11 +271,17 @@ static char *feed(char *str, int room, void *stream)
 		return str;
 	}
 	cut_comment(p, str);
-	if (!strpbrk(str, "=:")) {
+	sign = strpbrk(str, "=:");
+	for (at = str; at < sign && !is_comment(str, at); at++)
+		;
+	if (at != sign) {
 		config_errors_add(p->errors, place(p),
 			"expected [section], or key = value");
 		str[0] = '\0';
+		return str;
 	}
+	strcpy(p->value, sign + 1 + strspn(sign + 1, " \t"));
+	sign[1] = '\0';
 	return str;
 }
 

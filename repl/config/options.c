@@ -17,7 +17,6 @@
 #include "repl/text/text.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,19 +97,9 @@ const char *options_name(size_t n, char *letter)
 /* ---- what an option does ---- */
 
 /* Record an error of usage. Returns -1. */
-__attribute__((format(printf, 2, 3))) static int usage(
-	struct err *e, const char *fmt, ...)
-{
-	char message[sizeof(e->msg)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
-	va_end(ap);
-	err_set(e, "%s", message);
-	err_hint(e, "try 'cellblock -h'");
-	return err_kind_set(e, ERR_USAGE);
-}
+#define usage(e, ...)                                                          \
+	(err_set(e, __VA_ARGS__), err_hint(e, "try 'cellblock -h'"),           \
+		err_kind_set(e, ERR_USAGE))
 
 static int out_of_memory(struct err *e)
 {
@@ -285,47 +274,36 @@ static int parse_options(
 	return 0;
 }
 
-static int refuse_word(const char *word, const char *after, struct err *e)
-{
-	return usage(
-		e, "nothing may follow %s, but there is '%s'", after, word);
-}
-
 /* Take the words after the options. */
 static int parse_words(struct options *o, bool terminal, struct err *e)
 {
+	static const struct {
+		const char *after; /* NULL: any number may come */
+		int most;
+	} words[OPTIONS_VERSION + 1] = {
+		[OPTIONS_CELL] = {"-e CELL", 0},
+		[OPTIONS_CHECK] = {"--check", 0},
+		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
+	};
 	const char *first = o->nargs ? o->args[0] : NULL;
+	const char *after = words[o->mode].after;
+	int most = words[o->mode].most;
 
-	switch (o->mode) {
-	case OPTIONS_SESSION:
-		if (!first) {
-			o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
-			return 0;
-		}
-		o->mode = strcmp(first, "-") ? OPTIONS_FILE : OPTIONS_STDIN;
-		o->text = o->mode == OPTIONS_FILE ? first : NULL;
-		o->args++;
-		o->nargs--;
-		return 0;
-	case OPTIONS_CELL:
-		return first ? refuse_word(first, "-e CELL", e) : 0;
-	case OPTIONS_CHECK:
-		return first ? refuse_word(first, "--check", e) : 0;
-	case OPTIONS_CHECK_CONFIG:
-		if (!first)
-			return 0;
-		if (o->nargs > 1)
-			return refuse_word(
-				o->args[1], "--check-config FILE", e);
+	if (after && o->nargs > most)
+		return usage(e, "nothing may follow %s, but there is '%s'",
+			after, o->args[most]);
+	if (first && o->mode == OPTIONS_CHECK_CONFIG)
 		return set_config(o, first, e);
-	case OPTIONS_FILE:
-	case OPTIONS_CODE:
-	case OPTIONS_MODULE:
-	case OPTIONS_STDIN:
-	case OPTIONS_HELP:
-	case OPTIONS_VERSION:
+	if (o->mode != OPTIONS_SESSION)
+		return 0;
+	if (!first) {
+		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
 		return 0;
 	}
+	o->mode = strcmp(first, "-") ? OPTIONS_FILE : OPTIONS_STDIN;
+	o->text = o->mode == OPTIONS_FILE ? first : NULL;
+	o->args++;
+	o->nargs--;
 	return 0;
 }
 
@@ -334,18 +312,17 @@ static int check_together(const struct options *o, struct err *e)
 {
 	bool check =
 		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
+	const char *why =
+		o->json && o->mode != OPTIONS_CHECK
+			? "--json goes with --check alone"
+		: o->nuploads && check	 ? "-u does not go with a check"
+		: o->ndownloads && check ? "-d does not go with a check"
+		: o->quiet && o->verbose ? "-q and -v contradict each other"
+					 : NULL;
 
-	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
+	if (!why || o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
-	if (o->json && o->mode != OPTIONS_CHECK)
-		return usage(e, "--json goes with --check alone");
-	if (o->nuploads && check)
-		return usage(e, "-u does not go with a check");
-	if (o->ndownloads && check)
-		return usage(e, "-d does not go with a check");
-	if (o->quiet && o->verbose)
-		return usage(e, "-q and -v contradict each other");
-	return 0;
+	return usage(e, "%s", why);
 }
 
 int options_parse(struct options *o, int argc, char *const *argv, bool terminal,

@@ -70,7 +70,7 @@ static const struct kind {
 	[CONFIG_VARIABLE] = {LIST, sizeof(struct strlist), NULL, NULL},
 };
 
-_Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any item");
+_Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any value");
 
 /* The value in `cfg`; its text and items stay there. */
 static union config_value peek(
@@ -287,30 +287,26 @@ static int take_whole(const char *text, char *out, struct err *e)
 	return 0;
 }
 
-static int keep_text(char **text, const char *s, struct err *e)
-{
-	*text = strdup(s);
-	return *text ? 0 : err_errno(e, "remember a value");
-}
-
-/* An absolute path out of `item`, with ~ replaced, into `out[PATH_MAX]`. */
-static int parse_path(
-	const char *item, const char *home, char *out, struct err *e)
+/* Make `item`, which has room for PATH_MAX bytes, an absolute path: replace ~
+ * and clean it. */
+static int parse_path(char *item, const char *home, struct err *e)
 {
 	bool tilde = item[0] == '~' && (!item[1] || item[1] == '/');
+	char path[PATH_MAX];
 	int n;
 
 	if (tilde && (!home || home[0] != '/'))
 		return err_set(e, "expected a path without ~: there is no "
 				  "home directory here");
-	n = snprintf(out, PATH_MAX, "%s%s", tilde ? home : "",
+	n = snprintf(path, sizeof(path), "%s%s", tilde ? home : "",
 		tilde ? item + 1 : item);
-	if (out[0] != '/')
+	if (path[0] != '/')
 		return err_set(e, "expected an absolute path");
 	if (n >= PATH_MAX)
 		return err_set(e, "expected a shorter path");
-	if (path_clean(out, false) < 0)
+	if (path_clean(path, false) < 0)
 		return err_set(e, "expected a path without \"..\"");
+	strcpy(item, path);
 	return 0;
 }
 
@@ -319,20 +315,19 @@ static int parse_path(
 static int parse_text(const struct config_key *key, const char *text,
 	const char *home, char **value, struct err *e)
 {
-	char item[CONFIG_VALUE_MAX + 1], path[PATH_MAX];
+	char item[PATH_MAX];
 
 	if (take_whole(text, item, e) < 0)
 		return -1;
 	if (!item[0] && !key->def[0])
 		return 0;
-	if (key->type == CONFIG_DIR)
-		return parse_path(item, home, path, e) < 0
-			       ? -1
-			       : keep_text(value, path, e);
-	if ((int64_t)strlen(item) > key->max)
+	if (key->type == CONFIG_DIR && parse_path(item, home, e) < 0)
+		return -1;
+	if (key->type == CONFIG_STRING && (int64_t)strlen(item) > key->max)
 		return err_set(
 			e, "expected at most %lld bytes", (long long)key->max);
-	return keep_text(value, item, e);
+	*value = strdup(item);
+	return *value ? 0 : err_errno(e, "remember a value");
 }
 
 /* True of a place that shows the host itself; no jail can want it. */
@@ -342,51 +337,47 @@ static bool is_host_surface(const char *path)
 	       path_is_beneath(path, "/sys") || path_is_beneath(path, "/dev");
 }
 
-static int check_command(const char *name, struct err *e)
-{
-	if (*name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
-					"0123456789_-")])
-		return 0;
-	return err_set(
-		e, "expected all, or names of commands without their colon");
-}
-
-static int check_demand(const char *word, struct err *e)
-{
-	char words[256];
-
-	if (enforce_word_is_known(word))
-		return 0;
-	enforce_words(words, sizeof(words));
-	return err_set(e, "expected words among %s", words);
-}
-
 /* Check one item of a list, and clean a path in place. `item` has room for
  * PATH_MAX bytes. */
 static int parse_item(const struct config_key *key, char *item,
 	const char *home, struct err *e)
 {
-	char path[PATH_MAX];
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	char words[256];
 
 	if (key->type == CONFIG_NAMES)
-		return check_command(item, e);
-	if (key->type == CONFIG_DEMANDS)
-		return check_demand(item, e);
-	if (parse_path(item, home, path, e) < 0)
+		return *item && !item[strspn(item, letters)]
+			       ? 0
+			       : err_set(e, "expected all, or names of "
+					    "commands without their colon");
+	if (key->type == CONFIG_DEMANDS) {
+		if (enforce_word_is_known(item))
+			return 0;
+		enforce_words(words, sizeof(words));
+		return err_set(e, "expected words among %s", words);
+	}
+	if (parse_path(item, home, e) < 0)
 		return -1;
 	if (key->offset == offsetof(struct config, expose) &&
-		is_host_surface(path))
-		return err_set(e, "expected something other than %s", path);
-	strcpy(item, path);
+		is_host_surface(item))
+		return err_set(e, "expected something other than %s", item);
 	return 0;
 }
 
+/* The text of a variable is the only item. */
 static int parse_list(const struct config_key *key, const char *text,
 	const char *home, struct strlist *l, struct err *e)
 {
 	char item[PATH_MAX];
 	int got;
 
+	if (key->type == CONFIG_VARIABLE) {
+		if (take_whole(text, item, e) < 0)
+			return -1;
+		return strlist_add(l, item) < 0
+			       ? err_errno(e, "remember a value")
+			       : 0;
+	}
 	while ((got = take_item(&text, false, item)) > 0) {
 		if (parse_item(key, item, home, e) < 0)
 			return -1;
@@ -405,16 +396,6 @@ static int parse_list(const struct config_key *key, const char *text,
 	if (l->n > 1 && strlist_has(l, "all"))
 		return err_set(e, "expected all, or names, but not both");
 	return 0;
-}
-
-/* A variable's text, as a list of one item. */
-static int parse_variable(const char *text, struct strlist *l, struct err *e)
-{
-	char item[CONFIG_VALUE_MAX + 1];
-
-	if (take_whole(text, item, e) < 0)
-		return -1;
-	return strlist_add(l, item) < 0 ? err_errno(e, "remember a value") : 0;
 }
 
 static int parse_range(const struct config_key *key, const char *text,
@@ -454,9 +435,7 @@ int config_value_parse(union config_value *v, const struct config_key *key,
 	case TEXT:
 		return parse_text(key, text, home, &v->text, e);
 	case LIST:
-		return key->type == CONFIG_VARIABLE
-			       ? parse_variable(text, &v->list, e)
-			       : parse_list(key, text, home, &v->list, e);
+		return parse_list(key, text, home, &v->list, e);
 	case RANGE:
 		return parse_range(key, text, &v->range, e);
 	}
@@ -512,19 +491,18 @@ int config_value_append(struct config *cfg, const struct config_key *key,
 int config_value_copy(struct config *to, const struct config *from,
 	const struct config_key *key)
 {
-	union config_value v = peek(from, key), copy = v;
-	int r = 0;
+	enum shape shape = kinds[key->type].shape;
+	const union config_value v = peek(from, key);
+	union config_value copy = v;
 
-	if (kinds[key->type].shape == LIST)
+	if (shape == LIST)
 		copy.list = (struct strlist){0};
-	for (size_t i = 0; kinds[key->type].shape == LIST && i < v.list.n; i++)
-		r |= strlist_add(&copy.list, v.list.items[i]);
-	if (kinds[key->type].shape == TEXT && v.text) {
+	if (shape == TEXT && v.text)
 		copy.text = strdup(v.text);
-		r = copy.text ? 0 : -1;
-	}
 	poke(to, key, &copy);
-	return r;
+	if (shape == LIST)
+		return config_value_append(to, key, &v);
+	return shape == TEXT && v.text && !copy.text ? -1 : 0;
 }
 
 /* ---- compared ---- */

@@ -43,16 +43,10 @@ static void part_add(struct lexer_part *p, char c, bool literal)
 /* The meaning of \ and `c` inside "…"; 0: themselves. */
 static char escape_in_quotes(char c)
 {
-	switch (c) {
-	case '"':
-	case '\\':
-		return c;
-	case 'n':
-		return '\n';
-	case 't':
-		return '\t';
-	}
-	return 0;
+	static const char names[] = "\"\\nt", meant[] = "\"\\\n\t";
+	const char *at = c ? strchr(names, c) : NULL;
+
+	return at ? meant[at - names] : 0;
 }
 
 /* Take the character, or the escape of two, at s[i]. Returns the bytes taken.
@@ -61,30 +55,18 @@ static size_t part_take(struct lexer_part *p, const char *s, size_t n, size_t i)
 {
 	char c = s[i], known;
 
-	if (p->quote) {
-		if (c == p->quote) {
-			p->quote = 0;
-			return 1;
-		}
-		if (c == '\\' && p->quote == '"' && i + 1 < n) {
-			known = escape_in_quotes(s[i + 1]);
-			if (known) {
-				part_add(p, known, true);
-				return 2;
-			}
-		}
-		part_add(p, c, true);
+	if (p->quote ? c == p->quote : c == '\'' || c == '"') {
+		p->quote = p->quote ? 0 : c;
 		return 1;
 	}
-	if (c == '\'' || c == '"') {
-		p->quote = c;
-		return 1;
+	if (c == '\\' && i + 1 < n && p->quote != '\'') {
+		known = p->quote ? escape_in_quotes(s[i + 1]) : s[i + 1];
+		if (known) {
+			part_add(p, known, true);
+			return 2;
+		}
 	}
-	if (c == '\\' && i + 1 < n) {
-		part_add(p, s[i + 1], true);
-		return 2;
-	}
-	part_add(p, c, c == '\\');
+	part_add(p, c, p->quote || c == '\\');
 	return 1;
 }
 

@@ -261,11 +261,6 @@ static int widest(const struct text_table *t, int column, int cap)
 	return width;
 }
 
-static int column_below(const struct text_table *t)
-{
-	return t->below ? t->below : INDENT;
-}
-
 static void place_columns(const struct text_table *t, struct place *p)
 {
 	int cap = t->width ? t->width / 2 : 2 * TEXT_MIN, x = 0;
@@ -277,7 +272,7 @@ static void place_columns(const struct text_table *t, struct place *p)
 		int need = last && width > TEXT_MIN ? TEXT_MIN : width;
 		bool below = i > 0 && t->width && x + need > t->width;
 
-		x = below ? column_below(t) : x;
+		x = below ? t->below : x;
 		p[i] = (struct place){.at = x, .width = width, .below = below};
 		x += width + GAP;
 	}
@@ -363,11 +358,10 @@ static void write_last(const struct text_table *t, struct strbuf *b,
 		strbuf_puts(b, "\n");
 		return;
 	}
-	if (t->width && at > column_below(t) &&
-		longest_word(cell) > t->width - at) {
+	if (t->width && at > t->below && longest_word(cell) > t->width - at) {
 		strbuf_puts(b, x ? "\n" : "");
 		x = 0;
-		at = column_below(t) + INDENT;
+		at = t->below + INDENT;
 	}
 	blanks(b, at - x);
 	text_wrap(b, cell, at, t->width);
@@ -387,7 +381,7 @@ static void write_row(const struct text_table *t, const struct place *p,
 			continue;
 		if (x && i + 1 < t->columns && t->width &&
 			at + width > t->width) {
-			at = column_below(t);
+			at = t->below;
 			below = true;
 		}
 		if (x && (below || x > at - GAP)) {
@@ -424,6 +418,7 @@ void text_table_write(struct text_table *t, struct strbuf *b)
 {
 	struct place places[TEXT_COLUMNS_MAX];
 
+	t->below = t->below ? t->below : INDENT;
 	if (!t->failed)
 		place_columns(t, places);
 	for (size_t i = 0; !t->failed && i < t->n; i += stride(t)) {
