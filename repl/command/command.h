@@ -7,9 +7,8 @@
  *	script.c   scripts of the host
  *	coding.c   the encoding that a script declares
  *	cells.c    cells and the session
- *	info.c     what there is, and what is allowed
+ *	info.c     what there is, and what is allowed; tables and pages
  *	offer.c    what Tab offers
- *	page.c     tables and pages of text
  *
  * One table gives each command its name, arguments, completion, help and
  * function; :help, Tab and the manual page's check follow it.
@@ -120,9 +119,9 @@ int offer_parse_answer(
 	const char *answer, size_t n, size_t cursor, struct complete_list *out);
 
 /* Print a table as wide as the terminal is, and empty it. */
-void page_table(struct session *s, struct text_table *t);
+void info_table(struct session *s, struct text_table *t);
 
 /* Show foreign text a screenful at a time; short text without a stop. */
-void page_text(struct session *s, const char *text, size_t n);
+void info_page(struct session *s, const char *text, size_t n);
 
 #endif

@@ -271,7 +271,7 @@ int files_list(
 		if (wanted(line, &files.v[i]))
 			add_file(s, &t, &files.v[i]);
 	if (t.n)
-		page_table(s, &t);
+		info_table(s, &t);
 	else
 		session_frame(s, line->n ? "nothing in the home matches"
 					 : "the home is empty");
@@ -295,7 +295,7 @@ int files_show(
 	n = buf ? io_read_full(fd, buf, SHOW_MAX) : -1;
 	if (n < 0)
 		return err_errno(e, "read %s", name);
-	page_text(s, buf, (size_t)n);
+	info_page(s, buf, (size_t)n);
 	if (n == SHOW_MAX)
 		session_frame(s, "only the beginning is shown");
 	return 0;

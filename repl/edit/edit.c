@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * edit.c - what each key does to the text
+ * edit.c - what each key does to the text; the history, and the search in it
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     killed text and the past of the text
- * Trusts:    nothing in the text
+ * Holds:     killed text and the past of the text; the person's own text while
+ *            an entry of the history is shown
+ * Trusts:    nothing in the text; the history's entries to be UTF-8 without
+ *            controls
  * Leaves:    a text no longer than a cell may be
  */
+#include <string.h>
+
+#include "history.h"
+#include "jail/base/io.h"
 #include "parts.h"
 #include "pyscan.h"
 
@@ -14,22 +20,32 @@
 #define INDENT 4
 /* Longer than any name of a command. */
 #define COMMAND_MAX 32
+#define SEARCH_MAX 200
+#define NO_ENTRY ((size_t)-1)
 
+/* The history is not read before it is wanted: NO_ENTRY stands for its end. */
 void edit_begin(struct editor *ed)
 {
 	ed->edit.last_code = 0;
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
+	ed->recall.entry = NO_ENTRY;
+	ed->recall.recalled = false;
+	ed->recall.searching = false;
+	utf8_wide_free(&ed->recall.draft);
 }
 
-void edit_free(struct edit *e)
+void edit_free(struct editor *ed)
 {
-	undo_free(&e->undo);
-	utf8_wide_free(&e->killed);
+	undo_free(&ed->edit.undo);
+	utf8_wide_free(&ed->edit.killed);
+	utf8_wide_free(&ed->recall.draft);
+	utf8_wide_free(&ed->recall.pattern);
+	utf8_wide_free(&ed->recall.old);
 }
 
 /* Insert at the cursor, within the limit. */
-static enum editor_result insert(struct editor *ed, const wchar_t *s, size_t n)
+static void insert(struct editor *ed, const wchar_t *s, size_t n)
 {
 	size_t at = engine_text(ed->engine).cursor;
 
@@ -39,7 +55,6 @@ static enum editor_result insert(struct editor *ed, const wchar_t *s, size_t n)
 			ed->max_bytes);
 	else if (engine_replace(ed->engine, at, at, s, n) < 0)
 		view_status(&ed->view, "[no memory: not inserted]");
-	return EDITOR_GO_ON;
 }
 
 /* ---- places ---- */
@@ -118,12 +133,139 @@ static size_t level_left(const struct engine_text *t)
 	return at - (n ? n : INDENT);
 }
 
+/* ---- earlier cells ---- */
+
+static size_t entries(const struct editor *ed)
+{
+	return ed->history ? history_count(ed->history) : 0;
+}
+
+static void show_entry(struct editor *ed, size_t entry, size_t cursor)
+{
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
+	struct utf8_wide text = {0};
+	const char *s;
+	size_t n;
+
+	if (re->entry == NO_ENTRY)
+		utf8_wide_set(&re->draft, t.s, t.n);
+	s = history_get(ed->history, entry, &n);
+	if (!s || utf8_wide_decode(&text, s, n) < 0)
+		return;
+	re->entry = entry;
+	re->recalled = true;
+	engine_set(
+		ed->engine, text.s, text.n, cursor < text.n ? cursor : text.n);
+	utf8_wide_free(&text);
+}
+
+static void show_own(
+	struct editor *ed, const struct utf8_wide *text, size_t cursor)
+{
+	ed->recall.entry = NO_ENTRY;
+	ed->recall.recalled = false;
+	engine_set(ed->engine, text->s, text->n, cursor);
+}
+
+static void older(struct editor *ed)
+{
+	const struct recall *re = &ed->recall;
+	size_t at = re->entry == NO_ENTRY ? entries(ed) : re->entry;
+
+	if (at > 0)
+		show_entry(ed, at - 1, NO_ENTRY);
+}
+
+static void newer(struct editor *ed)
+{
+	const struct recall *re = &ed->recall;
+
+	if (re->entry == NO_ENTRY)
+		return;
+	if (re->entry + 1 < entries(ed))
+		show_entry(ed, re->entry + 1, NO_ENTRY);
+	else
+		show_own(ed, &re->draft, re->draft.n);
+}
+
+/* ---- the search ---- */
+
+/* Show the newest match before `before`; where there is none, the text stays
+ * as it is. */
+static void search_step(struct editor *ed, size_t before)
+{
+	struct recall *re = &ed->recall;
+	size_t n, len, hit = NO_ENTRY;
+	auto_free char *s = utf8_from_wide(re->pattern.s, re->pattern.n, &n);
+	const char *entry, *match;
+
+	if (!s)
+		return;
+	if (n)
+		hit = history_find(ed->history, before, s, n);
+	view_status(&ed->view, "%s: %s",
+		n && hit == NO_ENTRY ? "no match" : "search", s);
+	if (hit == NO_ENTRY)
+		return;
+	re->found = hit;
+	entry = history_get(ed->history, hit, &len);
+	match = memmem(entry, len, s, n);
+	show_entry(ed, hit, utf8_count(entry, (size_t)(match - entry)));
+}
+
+static void search(struct editor *ed)
+{
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
+
+	if (!ed->history)
+		return;
+	utf8_wide_set(&re->old, t.s, t.n);
+	re->old_cursor = t.cursor;
+	re->pattern.n = 0;
+	re->found = entries(ed);
+	re->searching = true;
+	view_status(&ed->view, "search: ");
+}
+
+/* A key during a search: true when the search has used it. */
+static bool search_key(struct editor *ed, const struct key *key)
+{
+	struct recall *re = &ed->recall;
+
+	if (!re->searching)
+		return false;
+	switch (key->code) {
+	case KEY_TEXT:
+		if (re->pattern.n < SEARCH_MAX)
+			utf8_wide_add(&re->pattern, &key->c, 1);
+		/* The entry shown may match the longer pattern, too. */
+		search_step(ed, re->found + (re->found < entries(ed)));
+		return true;
+	case 0x7F:
+	case CTRL('H'):
+		if (re->pattern.n)
+			re->pattern.s[--re->pattern.n] = 0;
+		search_step(ed, entries(ed));
+		return true;
+	case CTRL('R'):
+		search_step(ed, re->found);
+		return true;
+	}
+	re->searching = false;
+	if (key->code == CTRL('C') || key->code == CTRL('G'))
+		show_own(ed, &re->old, re->old_cursor);
+	utf8_wide_free(&re->old);
+	return key->code == CTRL('C') || key->code == CTRL('G');
+}
+
 /* ---- Up and Down ---- */
 
 /* Go to the place in the line [start, end) that is nearest to the column which
  * Up and Down keep to. */
-static enum editor_result move_to_line(struct editor *ed,
-	const struct engine_text *t, size_t start, size_t line_end)
+static void move_to_line(struct editor *ed, const struct engine_text *t,
+	size_t start, size_t line_end)
 {
 	struct edit *e = &ed->edit;
 	int last = e->last_code, col = 0;
@@ -139,27 +281,28 @@ static enum editor_result move_to_line(struct editor *ed,
 		col += g.width;
 	}
 	engine_move(ed->engine, start);
-	return EDITOR_GO_ON;
 }
 
-static enum editor_result key_up(struct editor *ed)
+static void key_up(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t at = home(&t);
 
 	if (at == 0)
-		return recall_older(ed);
-	return move_to_line(ed, &t, engine_line_start(&t, at - 1), at - 1);
+		older(ed);
+	else
+		move_to_line(ed, &t, engine_line_start(&t, at - 1), at - 1);
 }
 
-static enum editor_result key_down(struct editor *ed)
+static void key_down(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t at = end(&t);
 
 	if (at == t.n)
-		return recall_newer(ed);
-	return move_to_line(ed, &t, at + 1, engine_line_end(&t, at + 1));
+		newer(ed);
+	else
+		move_to_line(ed, &t, at + 1, engine_line_end(&t, at + 1));
 }
 
 /* ---- Enter and indentation ---- */
@@ -194,17 +337,8 @@ bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)
 	size_t at = python_at(ed, s, n);
 	struct pyscan scan = pyscan_cell(s + at, n - at);
 
-	switch (scan.state) {
-	case PYSCAN_EMPTY:
-	case PYSCAN_COMPLETE:
-		return true;
-	case PYSCAN_BLOCK:
-	case PYSCAN_HEADER:
-		return scan.last_blank;
-	case PYSCAN_INSIDE:
-		return false;
-	}
-	return true;
+	return scan.state == PYSCAN_EMPTY || scan.state == PYSCAN_COMPLETE ||
+	       (scan.state != PYSCAN_INSIDE && scan.last_blank);
 }
 
 size_t edit_trim(const wchar_t *s, size_t n)
@@ -222,7 +356,7 @@ size_t edit_trim(const wchar_t *s, size_t n)
 	}
 }
 
-static enum editor_result key_newline(struct editor *ed)
+static void key_newline(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	struct pyscan_indent in = pyscan_indent(t.s, t.cursor);
@@ -239,44 +373,44 @@ static enum editor_result key_newline(struct editor *ed)
 		utf8_wide_add(&line, tabs ? L"\t" : L"    ", unit);
 	insert(ed, line.s, line.n);
 	utf8_wide_free(&line);
-	return EDITOR_GO_ON;
 }
 
 /* A line end in the middle of a burst is text: a paste without brackets. */
-static enum editor_result key_enter(struct editor *ed)
+static void key_enter(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	bool one_line = engine_line_end(&t, 0) == t.n;
 	bool command = t.n && python_at(ed, t.s, t.n) == t.n;
 	size_t at = t.cursor;
 
-	if (input_is_burst(&ed->input))
-		return insert(ed, L"\n", 1);
 	while (at < t.n && is_blank(t.s[at]))
 		at++;
-	if (at < t.n && !one_line && !command)
-		return key_newline(ed);
-	if (!edit_runs(ed, t.s, t.n) && !(ed->recall.recalled && at == t.n))
-		return key_newline(ed);
-	return EDITOR_CELL;
+	if (ed->input.in_burst)
+		insert(ed, L"\n", 1);
+	else if (at < t.n && !one_line && !command)
+		key_newline(ed);
+	else if (edit_runs(ed, t.s, t.n) || (ed->recall.recalled && at == t.n))
+		ed->edit.result = EDITOR_CELL;
+	else
+		key_newline(ed);
 }
 
-static enum editor_result key_tab(struct editor *ed)
+static void key_tab(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t start = home(&t), at = start;
 
-	if (input_is_burst(&ed->input))
-		return insert(ed, L"\t", 1);
 	while (at < t.cursor && (t.s[at] == ' ' || t.s[at] == '\t'))
 		at++;
-	if (at == t.cursor)
-		return insert(ed, L"    ", INDENT - (at - start) % INDENT);
-	complete_key(ed);
-	return EDITOR_GO_ON;
+	if (ed->input.in_burst)
+		insert(ed, L"\t", 1);
+	else if (at == t.cursor)
+		insert(ed, L"    ", INDENT - (at - start) % INDENT);
+	else
+		complete_key(ed);
 }
 
-static enum editor_result key_back_tab(struct editor *ed)
+static void key_back_tab(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t start = home(&t), n = 0, cursor = t.cursor;
@@ -287,17 +421,16 @@ static enum editor_result key_back_tab(struct editor *ed)
 		n = 1;
 	engine_replace(ed->engine, start, start + n, NULL, 0);
 	engine_move(ed->engine, cursor < start + n ? start : cursor - n);
-	return EDITOR_GO_ON;
 }
 
 /* ---- other keys ---- */
 
-static enum editor_result key_text(struct editor *ed)
+static void key_text(struct editor *ed)
 {
-	return insert(ed, &ed->edit.key.c, 1);
+	insert(ed, &ed->edit.key.c, 1);
 }
 
-static enum editor_result key_paste(struct editor *ed)
+static void key_paste(struct editor *ed)
 {
 	const struct input *in = &ed->input;
 
@@ -305,49 +438,45 @@ static enum editor_result key_paste(struct editor *ed)
 		view_status(&ed->view,
 			"[a cell has at most %zu bytes: not pasted]",
 			ed->max_bytes);
-		return EDITOR_GO_ON;
+		return;
 	}
 	insert(ed, in->paste.s, in->paste.n);
 	if (in->keys.stalled)
 		view_status(&ed->view,
 			"[more of the paste is awaited: Ctrl-C ends it]");
-	return EDITOR_GO_ON;
 }
 
-static enum editor_result key_yank(struct editor *ed)
+static void key_yank(struct editor *ed)
 {
-	return insert(ed, ed->edit.killed.s, ed->edit.killed.n);
+	insert(ed, ed->edit.killed.s, ed->edit.killed.n);
 }
 
-static enum editor_result key_undo(struct editor *ed)
+static void key_undo(struct editor *ed)
 {
 	struct undo *u = &ed->edit.undo;
 
 	if (undo_pop(u))
 		engine_set(ed->engine, u->now.s, u->now.n, u->cursor);
-	return EDITOR_GO_ON;
 }
 
-static enum editor_result key_clear(struct editor *ed)
+static void key_clear(struct editor *ed)
 {
 	view_clear_screen(&ed->view);
-	return EDITOR_GO_ON;
 }
 
-static enum editor_result key_interrupt(struct editor *ed)
+static void key_interrupt(struct editor *ed)
 {
-	(void)ed;
-	return EDITOR_INTERRUPT;
+	ed->edit.result = EDITOR_INTERRUPT;
 }
 
-static enum editor_result key_ctrl_d(struct editor *ed)
+static void key_ctrl_d(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 
 	if (t.n == 0)
-		return EDITOR_EOF;
-	engine_replace(ed->engine, t.cursor, right(&t), NULL, 0);
-	return EDITOR_GO_ON;
+		ed->edit.result = EDITOR_EOF;
+	else
+		engine_replace(ed->engine, t.cursor, right(&t), NULL, 0);
 }
 
 /* ---- the table ---- */
@@ -359,67 +488,50 @@ enum edit_what { EDIT_RUN, EDIT_MOVE, EDIT_CUT, EDIT_KILL };
 struct edit_command {
 	enum edit_what what;
 	size_t (*to)(const struct engine_text *t);
-	enum editor_result (*run)(struct editor *ed);
+	void (*run)(struct editor *ed);
 };
 
-#define RUN(f)                                                                 \
-	{                                                                      \
-		EDIT_RUN, NULL, f                                              \
-	}
-#define MOVE(f)                                                                \
-	{                                                                      \
-		EDIT_MOVE, f, NULL                                             \
-	}
-#define CUT(f)                                                                 \
-	{                                                                      \
-		EDIT_CUT, f, NULL                                              \
-	}
-#define KILL(f)                                                                \
-	{                                                                      \
-		EDIT_KILL, f, NULL                                             \
-	}
-
 static const struct edit_command commands[256] = {
-	['\r'] = RUN(key_enter),
-	['\n'] = RUN(key_enter),
-	['\t'] = RUN(key_tab),
-	[0x7F] = CUT(level_left),
-	[CTRL('A')] = MOVE(home),
-	[CTRL('B')] = MOVE(left),
-	[CTRL('C')] = RUN(key_interrupt),
-	[CTRL('D')] = RUN(key_ctrl_d),
-	[CTRL('E')] = MOVE(end),
-	[CTRL('F')] = MOVE(right),
-	[CTRL('H')] = CUT(level_left),
-	[CTRL('K')] = KILL(end_or_next),
-	[CTRL('L')] = RUN(key_clear),
-	[CTRL('N')] = RUN(key_down),
-	[CTRL('O')] = RUN(key_newline),
-	[CTRL('P')] = RUN(key_up),
-	[CTRL('R')] = RUN(recall_search),
-	[CTRL('U')] = KILL(home),
-	[CTRL('W')] = KILL(word_left),
-	[CTRL('Y')] = RUN(key_yank),
-	[CTRL('_')] = RUN(key_undo),
-	[KEY_TEXT] = RUN(key_text),
-	[KEY_UP] = RUN(key_up),
-	[KEY_DOWN] = RUN(key_down),
-	[KEY_LEFT] = MOVE(left),
-	[KEY_RIGHT] = MOVE(right),
-	[KEY_HOME] = MOVE(home),
-	[KEY_END] = MOVE(end),
-	[KEY_DELETE] = CUT(right),
-	[KEY_PAGE_UP] = RUN(recall_older),
-	[KEY_PAGE_DOWN] = RUN(recall_newer),
-	[KEY_WORD_LEFT] = MOVE(word_left),
-	[KEY_WORD_RIGHT] = MOVE(word_right),
-	[KEY_TOP] = MOVE(top),
-	[KEY_BOTTOM] = MOVE(bottom),
-	[KEY_ALT_ENTER] = RUN(key_newline),
-	[KEY_ALT_BACKSPACE] = KILL(word_left),
-	[KEY_ALT_D] = KILL(word_right),
-	[KEY_BACK_TAB] = RUN(key_back_tab),
-	[KEY_PASTE_END] = RUN(key_paste),
+	['\r'] = {.run = key_enter},
+	['\n'] = {.run = key_enter},
+	['\t'] = {.run = key_tab},
+	[0x7F] = {EDIT_CUT, level_left},
+	[CTRL('A')] = {EDIT_MOVE, home},
+	[CTRL('B')] = {EDIT_MOVE, left},
+	[CTRL('C')] = {.run = key_interrupt},
+	[CTRL('D')] = {.run = key_ctrl_d},
+	[CTRL('E')] = {EDIT_MOVE, end},
+	[CTRL('F')] = {EDIT_MOVE, right},
+	[CTRL('H')] = {EDIT_CUT, level_left},
+	[CTRL('K')] = {EDIT_KILL, end_or_next},
+	[CTRL('L')] = {.run = key_clear},
+	[CTRL('N')] = {.run = key_down},
+	[CTRL('O')] = {.run = key_newline},
+	[CTRL('P')] = {.run = key_up},
+	[CTRL('R')] = {.run = search},
+	[CTRL('U')] = {EDIT_KILL, home},
+	[CTRL('W')] = {EDIT_KILL, word_left},
+	[CTRL('Y')] = {.run = key_yank},
+	[CTRL('_')] = {.run = key_undo},
+	[KEY_TEXT] = {.run = key_text},
+	[KEY_UP] = {.run = key_up},
+	[KEY_DOWN] = {.run = key_down},
+	[KEY_LEFT] = {EDIT_MOVE, left},
+	[KEY_RIGHT] = {EDIT_MOVE, right},
+	[KEY_HOME] = {EDIT_MOVE, home},
+	[KEY_END] = {EDIT_MOVE, end},
+	[KEY_DELETE] = {EDIT_CUT, right},
+	[KEY_PAGE_UP] = {.run = older},
+	[KEY_PAGE_DOWN] = {.run = newer},
+	[KEY_WORD_LEFT] = {EDIT_MOVE, word_left},
+	[KEY_WORD_RIGHT] = {EDIT_MOVE, word_right},
+	[KEY_TOP] = {EDIT_MOVE, top},
+	[KEY_BOTTOM] = {EDIT_MOVE, bottom},
+	[KEY_ALT_ENTER] = {.run = key_newline},
+	[KEY_ALT_BACKSPACE] = {EDIT_KILL, word_left},
+	[KEY_ALT_D] = {EDIT_KILL, word_right},
+	[KEY_BACK_TAB] = {.run = key_back_tab},
+	[KEY_PASTE_END] = {.run = key_paste},
 };
 
 /* Kills in a row add up, each on its side. */
@@ -440,43 +552,41 @@ static void keep_killed(
 	e->killed = now;
 }
 
-static enum editor_result do_command(
-	struct editor *ed, const struct edit_command *c)
+static void do_command(struct editor *ed, const struct edit_command *c)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t to, from;
 
 	if (c->run)
-		return c->run(ed);
+		c->run(ed);
 	if (!c->to)
-		return EDITOR_GO_ON;
+		return;
 	to = c->to(&t);
 	if (c->what == EDIT_MOVE) {
 		engine_move(ed->engine, to);
-		return EDITOR_GO_ON;
+		return;
 	}
 	from = to < t.cursor ? to : t.cursor;
 	to = to < t.cursor ? t.cursor : to;
 	if (c->what == EDIT_KILL)
 		keep_killed(&ed->edit, &t, from, to);
 	engine_replace(ed->engine, from, to, NULL, 0);
-	return EDITOR_GO_ON;
 }
 
 enum editor_result edit_key(struct editor *ed, const struct key *key)
 {
 	struct edit *e = &ed->edit;
-	enum editor_result r;
 	struct engine_text t;
 
 	e->key = *key;
+	e->result = EDITOR_GO_ON;
 	view_status(&ed->view, "%s", "");
-	if (recall_search_key(ed, key))
+	if (search_key(ed, key))
 		return EDITOR_GO_ON;
-	r = do_command(ed, &commands[key->code & 0xFF]);
+	do_command(ed, &commands[key->code & 0xFF]);
 	e->last_code = key->code;
 	t = engine_text(ed->engine);
 	if (undo_note(&e->undo, t.s, t.n, t.cursor) < 0)
 		undo_free(&e->undo);
-	return r;
+	return e->result;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * editor.c - opening, reading, closing
+ * editor.c - opening, closing, and reading: keys, lines, events beside them
  *
  * Runs in:   the front end
- * Holds:     the terminal's modes, while it reads
- * Trusts:    its caller about the descriptors and prompts
+ * Holds:     the terminal's modes, while it reads; bytes that are not keys yet
+ * Trusts:    its caller about the descriptors and prompts; no byte from the
+ *            terminal
  * Leaves:    the terminal's modes and the signals as they were
  */
 #include "editor.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -21,15 +24,19 @@
 #include "repl/term/terminal.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
+/* More than this in one read, and more bytes behind the key: a paste without
+ * brackets, whose Enter and Tab are text. */
+#define BURST_BYTES 16
+#define CTRL_D 0x04
 
-/* ---- what the parts call back ---- */
+/* ---- keys and lines ---- */
 
-static void draw(void *ctx)
+/* Show what the person is asked for, before the editor waits. */
+static void draw(struct editor *ed)
 {
-	struct editor *ed = ctx;
 	struct engine_text t;
 
-	if (ed->input.plain) {
+	if (ed->lines) {
 		view_ask_again(&ed->view);
 		return;
 	}
@@ -37,13 +44,161 @@ static void draw(void *ctx)
 	view_draw(&ed->view, &t);
 }
 
+/* Call the watchers whose descriptor has something. */
+static enum editor_result call_watchers(
+	struct input *in, const struct pollfd *p)
+{
+	bool stop = false, interrupted;
+
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
+		struct input_watch *w = &in->watch[i];
+
+		/* A watcher called before may have taken this one off. */
+		if (p[i].revents && w->fd >= 0 && w->fd == p[i].fd)
+			stop |= w->cb(w->ctx) != 0;
+	}
+	interrupted = in->interrupted;
+	in->interrupted = false;
+	if (stop)
+		return EDITOR_EVENT;
+	return interrupted ? EDITOR_INTERRUPT : EDITOR_GO_ON;
+}
+
+static enum editor_result read_bytes(struct editor *ed)
+{
+	struct input *in = &ed->input;
+	ssize_t n = read(ed->in, in->queue, sizeof(in->queue));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return EDITOR_GO_ON;
+	if (n < 0 && errno != EIO) {
+		err_errno(ed->err, "read the terminal");
+		return EDITOR_ERROR;
+	}
+	if (n <= 0)
+		return ed->lines ? EDITOR_EOF : EDITOR_HUP;
+	in->queue_at = 0;
+	in->queue_end = (size_t)n;
+	in->burst = n > BURST_BYTES;
+	return EDITOR_GO_ON;
+}
+
+/* Wait until there are bytes in the queue, or the time is up. */
+static enum editor_result fill(struct editor *ed, int timeout_ms)
+{
+	struct input *in = &ed->input;
+	struct pollfd p[EDITOR_WATCH_MAX + 1];
+	enum editor_result r = EDITOR_GO_ON;
+	int n;
+
+	while (r == EDITOR_GO_ON && in->queue_at == in->queue_end) {
+		if (ed->lines || !in->keys.paste)
+			draw(ed);
+		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+			p[i] = (struct pollfd){
+				.fd = in->watch[i].fd, .events = POLLIN};
+		p[EDITOR_WATCH_MAX] =
+			(struct pollfd){.fd = ed->in, .events = POLLIN};
+		n = poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
+		if (n == 0)
+			break;
+		if (n < 0 && errno != EINTR) {
+			err_errno(ed->err, "wait for the terminal");
+			return EDITOR_ERROR;
+		}
+		if (n > 0)
+			r = call_watchers(in, p);
+		if (n > 0 && r == EDITOR_GO_ON && p[EDITOR_WATCH_MAX].revents)
+			r = read_bytes(ed);
+	}
+	return r;
+}
+
+/* A pasted character; more of them than a cell may have are not kept. */
+static void add_pasted(struct editor *ed, wchar_t c)
+{
+	struct input *in = &ed->input;
+
+	if (in->paste.n >= ed->max_bytes ||
+		utf8_wide_add(&in->paste, &c, 1) < 0)
+		in->paste_cut = true;
+}
+
+/* The next key: EDITOR_GO_ON; any other result ends the read. */
+static enum editor_result next_key(struct editor *ed, struct key *key)
+{
+	struct input *in = &ed->input;
+	enum editor_result r;
+
+	for (;;) {
+		if (in->ready_at == in->ready_end) {
+			r = fill(ed, keys_wait_ms(&in->keys));
+			if (r != EDITOR_GO_ON)
+				return r;
+			in->ready_at = 0;
+			in->ready_end =
+				in->queue_at < in->queue_end
+					? keys_feed(&in->keys,
+						  in->queue[in->queue_at++],
+						  in->ready)
+					: keys_timeout(&in->keys, in->ready);
+			continue;
+		}
+		*key = in->ready[in->ready_at++];
+		if (key->code == KEY_PASTE_TEXT) {
+			add_pasted(ed, key->c);
+		} else if (key->code == KEY_PASTE_BEGIN) {
+			utf8_wide_free(&in->paste);
+			in->paste_cut = false;
+		} else {
+			in->in_burst = in->burst &&
+				       (in->ready_at < in->ready_end ||
+					       in->queue_at < in->queue_end);
+			return EDITOR_GO_ON;
+		}
+	}
+}
+
+/* Append a line, its end included: EDITOR_GO_ON; any other result ends the
+ * read. *fits becomes false when the cell is too long. */
+static enum editor_result next_line(
+	struct editor *ed, struct utf8_wide *cell, bool *fits)
+{
+	struct input *in = &ed->input;
+	enum editor_result r;
+
+	for (;;) {
+		while (in->ready_at < in->ready_end) {
+			wchar_t c = in->ready[in->ready_at++].c;
+
+			if (cell->n >= ed->max_bytes)
+				*fits = false;
+			if (c && *fits && utf8_wide_add(cell, &c, 1) < 0) {
+				err_set(ed->err, "out of memory");
+				return EDITOR_ERROR;
+			}
+			if (c == '\n')
+				return EDITOR_GO_ON;
+		}
+		r = fill(ed, -1);
+		if (r != EDITOR_GO_ON)
+			return r;
+		/* As in a paste: text only, no keys, one kind of line end. */
+		in->keys.paste = true;
+		in->ready_at = 0;
+		in->ready_end = keys_feed(
+			&in->keys, in->queue[in->queue_at++], in->ready);
+	}
+}
+
+/* The engine's call: the keys of a whole read. */
 static void handle_keys(void *ctx)
 {
 	struct editor *ed = ctx;
 	struct key key;
 
 	do {
-		ed->result = input_key(&ed->input, &key);
+		ed->result = next_key(ed, &key);
 		if (ed->result == EDITOR_GO_ON)
 			ed->result = edit_key(ed, &key);
 	} while (ed->result == EDITOR_GO_ON);
@@ -62,11 +217,14 @@ int editor_open(
 	ed->takes_cell = opts->takes_cell;
 	ed->complete = opts->complete;
 	ed->ctx = opts->ctx;
-	ed->recall.history = opts->history;
+	ed->history = opts->history;
+	ed->in = opts->in;
 	ed->view.out = opts->out;
 	ed->view.out_is_tty = isatty(opts->out);
 	ed->view.colour = opts->colour;
-	input_init(&ed->input, opts->in, ed->max_bytes, draw, ed);
+	keys_init(&ed->input.keys);
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		ed->input.watch[i].fd = -1;
 	/* Where the cursor cannot be addressed, lines are read. */
 	ed->plain =
 		!ed->view.out_is_tty || !isatty(opts->in) || terminal_is_dumb();
@@ -89,9 +247,9 @@ void editor_close(struct editor *ed)
 		return;
 	engine_close(ed->engine);
 	view_free(&ed->view);
-	input_free(&ed->input);
-	edit_free(&ed->edit);
-	recall_free(&ed->recall);
+	utf8_wide_free(&ed->input.paste);
+	strbuf_free(&ed->input.ahead);
+	edit_free(ed);
 	utf8_wide_free(&ed->kept);
 	free(ed);
 }
@@ -104,7 +262,7 @@ static enum editor_result cell_out(
 	*cell = utf8_from_wide(s, edit_trim(s, n), len);
 	if (*cell)
 		return EDITOR_CELL;
-	err_set(ed->input.err, "editor: out of memory");
+	err_set(ed->err, "editor: out of memory");
 	return EDITOR_ERROR;
 }
 
@@ -136,8 +294,7 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 	return ed->result;
 }
 
-static enum editor_result read_drawn(
-	struct editor *ed, char **cell, size_t *n, struct err *e)
+static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 {
 	static const char paste_on[] = "\033[?2004h";
 	static const char paste_off[] = "\033[?2004l";
@@ -146,25 +303,24 @@ static enum editor_result read_drawn(
 	struct termios before;
 	int ran;
 
-	if (tcgetattr(ed->input.fd, &before) < 0) {
+	if (tcgetattr(ed->in, &before) < 0) {
 		r = errno == EIO ? EDITOR_HUP : EDITOR_ERROR;
-		err_errno(e, "modes of the terminal");
+		err_errno(ed->err, "modes of the terminal");
 		return r;
 	}
 	ed->kept = (struct utf8_wide){0};
 	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed);
-	recall_begin(ed);
 	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
 	ran = engine_run(ed->engine, start.s, start.n, ed->kept_cursor);
 	utf8_wide_free(&start);
 	if (ran < 0)
-		err_set(e, "modes of the terminal");
+		err_set(ed->err, "modes of the terminal");
 	else
 		r = end_drawn(ed, cell, n);
 	view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
-	tcsetattr(ed->input.fd, TCSADRAIN, &before);
+	tcsetattr(ed->in, TCSADRAIN, &before);
 	return r;
 }
 
@@ -189,7 +345,7 @@ static enum editor_result read_lines(struct editor *ed, struct utf8_wide *cell)
 
 	view_ask(&ed->view, &ed->view.prompt, cell);
 	for (;;) {
-		r = input_line(&ed->input, cell, &fits);
+		r = next_line(ed, cell, &fits);
 		if (r == EDITOR_EOF && cell->n > 0)
 			r = EDITOR_CELL; /* its last line has no end */
 		if (r == EDITOR_GO_ON &&
@@ -222,7 +378,7 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 		ed->kept_cursor = text.n;
 		return r;
 	} else if (r == EDITOR_INTERRUPT) {
-		input_take(&ed->input, rest, sizeof(rest));
+		editor_take_input(ed, rest, sizeof(rest));
 		view_write(&ed->view, "\n", 1);
 	} else if (r == EDITOR_EOF && ed->view.out_is_tty) {
 		view_write(&ed->view, "\n", 1);
@@ -231,13 +387,53 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	return r;
 }
 
+/* One key of the text typed ahead. */
+static void add_typed(struct utf8_wide *text, const struct key *k)
+{
+	wchar_t c = k->c;
+
+	if (k->code == 0x7F || k->code == '\b') {
+		if (text->n)
+			text->s[--text->n] = 0;
+		return;
+	}
+	if (k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER)
+		c = '\n';
+	else if (k->code == '\t')
+		c = '\t';
+	if (c)
+		utf8_wide_add(text, &c, 1);
+}
+
+/* The bytes came in pieces, and a key may lie in two of them: they are decoded
+ * only when they are read. Append that text; true if Ctrl-D came before any. */
+static bool decode_ahead(struct editor *ed, struct utf8_wide *text)
+{
+	struct strbuf *ahead = &ed->input.ahead;
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys;
+	bool end = false;
+
+	keys_init(&keys);
+	for (size_t i = 0; i < ahead->n && text->n < ed->max_bytes; i++) {
+		int n = keys_feed(&keys, (unsigned char)ahead->s[i], out);
+
+		for (int j = 0; j < n; j++) {
+			end |= out[j].code == CTRL_D && !text->n;
+			add_typed(text, &out[j]);
+		}
+	}
+	strbuf_free(ahead);
+	return end;
+}
+
 /* Put the text typed ahead at the cursor of the text kept. True if Ctrl-D
  * came before any text. */
 static bool take_ahead(struct editor *ed)
 {
 	struct utf8_wide text = {0}, old = ed->kept;
 	size_t at = old.n ? ed->kept_cursor : 0;
-	bool end = input_take_ahead(&ed->input, &text) && !old.n;
+	bool end = decode_ahead(ed, &text) && !old.n;
 
 	if (text.n) {
 		ed->kept = (struct utf8_wide){0};
@@ -261,30 +457,51 @@ enum editor_result editor_read(
 	*n = 0;
 	if (take_ahead(ed))
 		return EDITOR_EOF;
-	input_begin(&ed->input, plain, e);
-	return plain ? read_plain(ed, cell, n) : read_drawn(ed, cell, n, e);
+	if (plain != ed->lines)
+		keys_init(&ed->input.keys);
+	ed->lines = plain;
+	ed->err = e;
+	ed->input.interrupted = false;
+	return plain ? read_plain(ed, cell, n) : read_drawn(ed, cell, n);
 }
 
 /* ---- for the caller, mostly between reads ---- */
 
 size_t editor_take_input(struct editor *ed, char *buf, size_t max)
 {
-	return input_take(&ed->input, buf, max);
+	struct input *in = &ed->input;
+	size_t n = in->queue_end - in->queue_at;
+
+	n = n < max ? n : max;
+	memcpy(buf, in->queue + in->queue_at, n);
+	in->queue_at += n;
+	return n;
 }
 
 int editor_prefill(struct editor *ed, const char *s, size_t n)
 {
-	return input_add_ahead(&ed->input, s, n);
+	strbuf_add(&ed->input.ahead, s, n);
+	return ed->input.ahead.failed ? -1 : 0;
 }
 
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
 {
-	return input_watch(&ed->input, fd, cb, ctx);
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
+		struct input_watch *w = &ed->input.watch[i];
+
+		if (w->fd >= 0)
+			continue;
+		*w = (struct input_watch){.fd = fd, .cb = cb, .ctx = ctx};
+		return 0;
+	}
+	return -1;
 }
 
 void editor_unwatch_fd(struct editor *ed, int fd)
 {
-	input_unwatch(&ed->input, fd);
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		if (ed->input.watch[i].fd == fd)
+			ed->input.watch[i].fd = -1;
 }
 
 void editor_resized(struct editor *ed)
@@ -294,7 +511,7 @@ void editor_resized(struct editor *ed)
 
 void editor_interrupt(struct editor *ed)
 {
-	input_interrupt(&ed->input);
+	ed->input.interrupted = true;
 }
 
 bool editor_is_plain(struct editor *ed)

@@ -2,18 +2,16 @@
 /*
  * parts.h - the parts of the editor
  *
- *	editor.c    open, read, close
- *	edit.c      what each key does; Enter and indentation
+ *	editor.c    open, read, close; watched descriptors, text typed ahead
+ *	edit.c      what each key does; Enter, the history and its search
  *	complete.c  Tab behind a word
- *	recall.c    the history, and the search in it
  *	engine.c    libedit: the terminal's modes and the text
- *	input.c     bytes to keys, watched descriptors, text typed ahead
  *	view.c      the drawing
  *	undo.c      earlier texts
  *
- * Each part is a struct. Only the file named after the struct writes its
- * fields; the other files may read them. Calls go down this list, never up:
- * the engine and the input call back what editor.c hands them.
+ * Each part is a struct. Only one file writes its fields; the other files may
+ * read them. Calls go down this list, never up: the engine calls back what
+ * editor.c hands it.
  */
 #ifndef REPL_EDIT_PARTS_H
 #define REPL_EDIT_PARTS_H
@@ -130,62 +128,6 @@ void view_ask_again(struct view *v);
 void view_asked(struct view *v);
 void view_write(struct view *v, const char *s, size_t n);
 
-/* ---- input.c ---- */
-
-#define INPUT_QUEUE 4096
-
-struct input_watch {
-	int fd; /* -1: free */
-	int (*cb)(void *ctx);
-	void *ctx;
-};
-
-struct input {
-	int fd;
-	size_t max_bytes; /* of a paste, or of text typed ahead */
-	void (*before_wait)(void *ctx);
-	void *ctx;
-	bool plain;	 /* lines are read, not keys */
-	struct err *err; /* of the read under way */
-
-	unsigned char queue[INPUT_QUEUE];
-	size_t queue_at, queue_end;
-	bool burst; /* one read brought more than a person types */
-	struct keys keys;
-	struct key ready[KEYS_OUT_MAX];
-	int ready_at, ready_end;
-	struct utf8_wide paste; /* the last one */
-	bool paste_cut;		/* it was too long and is refused */
-
-	struct input_watch watch[EDITOR_WATCH_MAX];
-	bool interrupted;
-	struct strbuf ahead; /* bytes typed while nobody read */
-};
-
-void input_init(struct input *in, int fd, size_t max_bytes,
-	void (*before_wait)(void *ctx), void *ctx);
-void input_free(struct input *in);
-/* A read begins. */
-void input_begin(struct input *in, bool plain, struct err *e);
-/* The next key: EDITOR_GO_ON; any other result ends the read. */
-enum editor_result input_key(struct input *in, struct key *key);
-/* Append a line, its end included: EDITOR_GO_ON; any other result ends the
- * read. *fits becomes false when the cell is too long. */
-enum editor_result input_line(
-	struct input *in, struct utf8_wide *cell, bool *fits);
-/* Whether the key just read came in the middle of a burst. */
-bool input_is_burst(const struct input *in);
-/* End the read as Ctrl-C does. */
-void input_interrupt(struct input *in);
-/* Take up to `max` bytes that were read and not decoded. */
-size_t input_take(struct input *in, char *buf, size_t max);
-/* Bytes that were typed elsewhere, for input_take_ahead(). 0, or -1. */
-int input_add_ahead(struct input *in, const char *s, size_t n);
-/* Append the text typed ahead. True if Ctrl-D came before any text. */
-bool input_take_ahead(struct input *in, struct utf8_wide *text);
-int input_watch(struct input *in, int fd, int (*cb)(void *ctx), void *ctx);
-void input_unwatch(struct input *in, int fd);
-
 /* ---- engine.c: the only file that knows libedit ---- */
 
 struct engine;
@@ -212,13 +154,12 @@ void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
 /* Whether `n` more characters keep the cell within its limit. */
 bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
 
-/* ---- recall.c ---- */
+/* ---- edit.c ---- */
 
 struct recall {
-	struct history *history; /* borrowed; NULL: none */
-	size_t entry;		 /* shown; its count: the person's own text */
-	struct utf8_wide draft;	 /* that text, while an entry is shown */
-	bool recalled;		 /* the text began as an entry */
+	size_t entry;		/* shown; its count: the person's own text */
+	struct utf8_wide draft; /* that text, while an entry is shown */
+	bool recalled;		/* the text began as an entry */
 
 	bool searching;
 	struct utf8_wide pattern;
@@ -227,21 +168,48 @@ struct recall {
 	size_t found; /* the entry that matched */
 };
 
-/* ---- edit.c ---- */
-
 struct edit {
 	struct undo undo;
 	struct utf8_wide killed;
-	struct key key; /* the one being handled */
-	int last_code;	/* of the one before */
-	int goal;	/* the column that Up and Down keep to */
+	struct key key;		   /* the one being handled */
+	enum editor_result result; /* of this key */
+	int last_code;		   /* of the one before */
+	int goal;		   /* the column that Up and Down keep to */
 };
 
 /* ---- editor.c ---- */
 
+#define INPUT_QUEUE 4096
+
+struct input_watch {
+	int fd; /* -1: free */
+	int (*cb)(void *ctx);
+	void *ctx;
+};
+
+struct input {
+	unsigned char queue[INPUT_QUEUE];
+	size_t queue_at, queue_end;
+	bool burst;    /* one read brought more than a person types */
+	bool in_burst; /* the key just read came in the middle of one */
+	struct keys keys;
+	struct key ready[KEYS_OUT_MAX];
+	int ready_at, ready_end;
+	struct utf8_wide paste; /* the last one */
+	bool paste_cut;		/* it was too long and is refused */
+
+	struct input_watch watch[EDITOR_WATCH_MAX];
+	bool interrupted;
+	struct strbuf ahead; /* bytes typed while nobody read */
+};
+
 struct editor {
-	size_t max_bytes;
-	bool plain; /* the cursor cannot be addressed */
+	int in;
+	size_t max_bytes;	 /* of a cell, a paste, or text typed ahead */
+	bool plain;		 /* the cursor cannot be addressed */
+	bool lines;		 /* lines are read now, not keys */
+	struct err *err;	 /* of the read under way */
+	struct history *history; /* borrowed; NULL: none */
 	struct view view;
 	struct input input;
 	struct engine *engine; /* NULL when plain */
@@ -260,22 +228,13 @@ struct editor {
 
 /* A drawn read begins: forget the texts of the read before. */
 void edit_begin(struct editor *ed);
-void edit_free(struct edit *e);
+void edit_free(struct editor *ed);
 /* Do what the key means: EDITOR_GO_ON, or the result of the read. */
 enum editor_result edit_key(struct editor *ed, const struct key *key);
 /* Whether Enter at the end of this text runs it. */
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The length of the text without the blank lines at its end. */
 size_t edit_trim(const wchar_t *s, size_t n);
-
-void recall_begin(struct editor *ed);
-void recall_free(struct recall *re);
-enum editor_result recall_older(struct editor *ed);
-enum editor_result recall_newer(struct editor *ed);
-enum editor_result recall_search(struct editor *ed);
-/* A key during a search: true when the search has used it. */
-bool recall_search_key(struct editor *ed, const struct key *key);
-
 /* Offer what may stand before the cursor. */
 void complete_key(struct editor *ed);
 
