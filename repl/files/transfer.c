@@ -324,10 +324,11 @@ static void progress_update(struct progress *p, uint64_t done)
 
 /* ---- copying ---- */
 
-int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
-	int64_t max, struct err *e)
+static int copy_bytes(const struct transfer *t, struct progress *bar, int in,
+	int out, struct err *e)
 {
 	auto_free char *buf = malloc(COPY_BYTES);
+	const int64_t max = t->limits->max_file_bytes;
 	char limit[TEXT_HUMAN];
 	int64_t done = 0;
 
@@ -350,19 +351,19 @@ int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
 		}
 		if (io_write_full(out, buf, (size_t)n) < 0)
 			return err_errno(e, "write");
-		if (p)
-			progress_update(p, (uint64_t)done);
-		if (signals && terminal_signals_cancelled(signals)) {
+		progress_update(bar, (uint64_t)done);
+		if (t->signals && terminal_signals_cancelled(t->signals)) {
 			err_set(e, "interrupted");
-			if (e)
-				e->code = EINTR;
+			e->code = EINTR;
 			return -1;
 		}
 	}
 }
 
-static int copy_shown(struct transfer *t, const char *name, int64_t bytes,
-	int in, int out, struct err *e)
+/* Copy from `in` to `out` until the end, with a bar. 0; -1 with e: the copy
+ * failed, was interrupted (EINTR), or the file is larger than is allowed. */
+static int copy(struct transfer *t, const char *name, int64_t bytes, int in,
+	int out, struct err *e)
 {
 	struct progress bar = {
 		.term = t->term,
@@ -372,8 +373,7 @@ static int copy_shown(struct transfer *t, const char *name, int64_t bytes,
 	int r;
 
 	text_safe(bar.name, sizeof(bar.name), name, strlen(name));
-	r = transfer_copy(
-		t->signals, &bar, in, out, t->limits->max_file_bytes, e);
+	r = copy_bytes(t, &bar, in, out, e);
 	if (bar.drawn_ms)
 		terminal_puts(t->term, "\r\x1b[K");
 	return r;
@@ -389,7 +389,7 @@ static int copy_to_home(struct transfer *t, int in, const char *from,
 
 	if (out < 0)
 		return -1;
-	if (copy_shown(t, from, bytes, in, out, e) < 0) {
+	if (copy(t, from, bytes, in, out, e) < 0) {
 		jail_home_abort(t->jail, token, NULL);
 		return err_wrap(e, "%s", from);
 	}
@@ -604,7 +604,7 @@ static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
 
 	if (hostfs_create(&f, dir, replace ? name : NULL, e) < 0)
 		return -1;
-	r = copy_shown(d->t, file->path, file->bytes, in, f.fd, e);
+	r = copy(d->t, file->path, file->bytes, in, f.fd, e);
 	d->bytes = lseek(f.fd, 0, SEEK_CUR);
 	if (r == 0)
 		r = hostfs_commit(&f, name, replace, e);

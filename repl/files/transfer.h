@@ -21,7 +21,6 @@ struct jail_file;
 struct jail_files;
 struct lexer_word;
 struct limits;
-struct progress;
 struct signals;
 struct terminal;
 
@@ -78,11 +77,6 @@ int transfer_download_pair(
  * with e. */
 int transfer_check_target(
 	const struct hostfs *host, const char *to, struct err *e);
-
-/* Copy from `in` to `out` until the end. 0; -1 with e: the copy failed, was
- * interrupted (EINTR), or there were more than `max` bytes. */
-int transfer_copy(struct signals *signals, struct progress *p, int in, int out,
-	int64_t max, struct err *e);
 
 /* Whether a path of the home matches a pattern: fnmatch(3) by components,
  * '*' never a leading dot, "**" any number of directories. Pure. */
