@@ -231,14 +231,11 @@ int io_newfile_create(struct io_newfile *f, int dir, mode_t mode)
 	snprintf(f->temp, sizeof(f->temp), ".cellblock-%016llx.part",
 		(unsigned long long)r);
 	f->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	if (f->dir < 0)
-		return -1;
-	f->fd = create(f->dir, f->temp, mode);
-	if (f->fd < 0) {
-		fd_drop(&f->dir);
-		return -1;
-	}
-	return 0;
+	f->fd = f->dir < 0 ? -1 : create(f->dir, f->temp, mode);
+	if (f->fd >= 0)
+		return 0;
+	fd_drop(&f->dir);
+	return -1;
 }
 
 /* Where the file system knows no rename that spares what is there: take the

@@ -30,11 +30,6 @@ const char *path_beneath(const char *path, const char *dir)
 	return path + strspn(path, "/");
 }
 
-bool path_is_beneath(const char *path, const char *dir)
-{
-	return path_beneath(path, dir) != NULL;
-}
-
 const char *path_last(const char *path)
 {
 	const char *slash = strrchr(path, '/');

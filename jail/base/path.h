@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,7 +18,10 @@
 const char *path_beneath(const char *path, const char *dir);
 
 /* Whether `path` is the directory `dir`, or lies beneath it. */
-bool path_is_beneath(const char *path, const char *dir);
+static inline bool path_is_beneath(const char *path, const char *dir)
+{
+	return path_beneath(path, dir) != NULL;
+}
 
 /* What stands behind the last slash. */
 const char *path_last(const char *path);

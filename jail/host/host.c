@@ -251,9 +251,9 @@ struct walk {
 	const char *path; /* the whole way */
 };
 
-static int too_long(const struct host_python *p, struct err *e)
+static int fail(const struct host_python *p, int code, struct err *e)
 {
-	errno = ENAMETOOLONG;
+	errno = code;
 	return err_errno(e, "%s", p->path);
 }
 
@@ -263,17 +263,15 @@ static int walk_link(struct host_python *p, struct walk *w, const char *at,
 {
 	char rest[PATH_MAX];
 
-	if (++w->links > LINKS_MAX) {
-		errno = ELOOP;
-		return err_errno(e, "%s", p->path);
-	}
+	if (++w->links > LINKS_MAX)
+		return fail(p, ELOOP, e);
 	if (link_add(p, at, text, e) < 0)
 		return -1;
 	if (text[0] == '/')
 		w->real[0] = '\0';
 	if (snprintf(rest, sizeof(rest), "%s/%s", text, w->rest) >=
 		(int)sizeof(rest))
-		return too_long(p, e);
+		return fail(p, ENAMETOOLONG, e);
 	strcpy(w->rest, rest);
 	return 0;
 }
@@ -287,7 +285,7 @@ static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 
 	if (path_next(&rest, name) < 0 ||
 		strlen(w->real) + strlen(name) + 2 > sizeof(at))
-		return too_long(p, e);
+		return fail(p, ENAMETOOLONG, e);
 	memmove(w->rest, rest, strlen(rest) + 1);
 	if (!name[0] || !strcmp(name, "."))
 		return 0;
@@ -318,7 +316,7 @@ static int walk(struct host_python *p, const char *path, char real[PATH_MAX],
 	struct walk w = {.path = path};
 
 	if (strlen(path) >= sizeof(w.rest))
-		return too_long(p, e);
+		return fail(p, ENAMETOOLONG, e);
 	strcpy(w.rest, path);
 	while (w.rest[0])
 		if (walk_step(p, &w, e) < 0)
@@ -463,15 +461,20 @@ int host_python_resolve(struct host_python *p, const char *path, struct err *e)
 	return err_wrap(e, "python");
 }
 
+static void links_free(struct host_link *links, int n)
+{
+	for (int i = 0; i < n; i++) {
+		free(links[i].path);
+		free(links[i].text);
+	}
+}
+
 void host_python_fini(struct host_python *p)
 {
 	free(p->path);
 	for (int i = 0; i < p->nprefixes; i++)
 		free(p->prefixes[i]);
-	for (int i = 0; i < p->nlinks; i++) {
-		free(p->links[i].path);
-		free(p->links[i].text);
-	}
+	links_free(p->links, p->nlinks);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -484,11 +487,10 @@ int host_probe(struct host *h, const char *python, struct err *e)
 	probe_roots(h);
 	probe_etc(h);
 	probe_attach(h);
-	if (host_python_resolve(&h->python, python, e) < 0) {
-		host_fini(h);
-		return -1;
-	}
-	return 0;
+	if (host_python_resolve(&h->python, python, e) == 0)
+		return 0;
+	host_fini(h);
+	return -1;
 }
 
 void host_fini(struct host *h)
@@ -497,10 +499,7 @@ void host_fini(struct host *h)
 		free(h->roots[i].link);
 	for (int i = 0; i < h->netc; i++)
 		free(h->etc[i]);
-	for (int i = 0; i < h->nreals; i++) {
-		free(h->reals[i].path);
-		free(h->reals[i].text);
-	}
+	links_free(h->reals, h->nreals);
 	host_python_fini(&h->python);
 	memset(h, 0, sizeof(*h));
 }

@@ -47,14 +47,10 @@ void relay_begin(struct relay *r)
 static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
-
 	bool keys = r->keys && !r->keys_ended;
-	short tty = 0;
+	short tty = (short)((relay_has_room(r) ? POLLIN : 0) |
+			    (r->in_n && !r->held ? POLLOUT : 0));
 
-	if (relay_has_room(r))
-		tty |= POLLIN;
-	if (r->in_n && !r->held)
-		tty |= POLLOUT;
 	p[RELAY_POLL_KEYS] =
 		(struct pollfd){.fd = keys ? term->in : -1, .events = POLLIN};
 	p[RELAY_POLL_TTY] =

@@ -78,12 +78,8 @@ static void use_for_output(struct terminal *t, int fd)
 
 void terminal_use_any(struct terminal *t)
 {
-	if (t->out_tty)
-		return;
-	if (t->err_tty)
-		use_for_output(t, STDERR_FILENO);
-	else if (t->in_tty)
-		use_for_output(t, STDIN_FILENO);
+	if (!t->out_tty && (t->err_tty || t->in_tty))
+		use_for_output(t, t->err_tty ? STDERR_FILENO : STDIN_FILENO);
 }
 
 void terminal_open(struct terminal *t, enum config_colour colour)
