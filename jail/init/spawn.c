@@ -144,6 +144,8 @@ int spawn_open_driver(int *fds, struct err *e)
 	if (fds[SPAWN_LIBRARY] >= 0)
 		return 0;
 	err_errno(e, "hold the driver in memory");
+	if (e && e->code == EFBIG)
+		err_hint(e, "allow larger files:  ulimit -f unlimited");
 	fd_drop(&fds[SPAWN_PARTS]);
 	return -1;
 }
@@ -238,6 +240,7 @@ static void signals_reset(int session)
 	sigset_t none;
 
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGTTOU, SIG_DFL);
 	if (session)
 		signal(SIGINT, SIG_IGN);

@@ -53,7 +53,9 @@ static int detach(int front, struct err *e)
 		signal(for_groups[i], SIG_IGN);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
+	/* A write that fails is an error, not the end of the session. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	return 0;

@@ -188,6 +188,19 @@ def test_a_full_disk_is_reported(cb):
     assert r.code == 1 and "File too large" in r.said, r
 
 
+def test_a_file_size_limit_that_is_too_small_is_named(cb):
+    small = ("sh", "-c", 'ulimit -f 16; exec "$@"', "sh")
+    r = cb.run("-c", "print(1)", wrapper=small)
+    assert r.code == 125, r
+    assert "File too large" in r.said and "ulimit -f" in r.said, r
+    # A cell's own limit strikes as it does in plain Python.
+    cell = ("import resource, subprocess\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))\n"
+            "print(subprocess.run(['sh', '-c', 'yes > f']).returncode)")
+    r = cb.run("-c", cell)
+    assert r.text in ("-25\n", "153\n"), r
+
+
 @pytest.mark.parametrize("what", ["--help", "--version", "--check",
                                   "--check-config"])
 def test_help_that_cannot_be_written_is_reported(cb, what):
