@@ -474,8 +474,8 @@ static void fit_home(struct merge *m)
 
 	if (l->home_bytes <= most)
 		return;
+	l->home_bytes = most;
 	if (!source || !is_meant(source, from)) {
-		l->home_bytes = most;
 		set_followed(m, home, "session.memory");
 		return;
 	}

@@ -78,6 +78,9 @@ static char *print(struct config *cfg, size_t *n)
 	FILE *f = open_memstream(&text, n);
 
 	must(!!f);
+	/* Read back, the built-in undo would be one that the file sets. */
+	if (cfg->limits.checkpoint == CHECKPOINT_NEVER)
+		cfg->limits.undo = 0;
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		free(cfg->sources[i]);
 		cfg->sources[i] = NULL;
