@@ -27,7 +27,6 @@
 #include "repl/files/hostfs.h"
 #include "repl/oneshot/program.h"
 #include "repl/session/log.h"
-#include "repl/session/prompt.h"
 #include "repl/session/session.h"
 #include "repl/session/setup.h"
 #include "repl/term/terminal.h"
@@ -304,7 +303,7 @@ static int run_session(struct run *r, struct err *e)
 		.python = r->setup.python,
 	};
 
-	return prompt_run(&s, e);
+	return session_run(&s, e);
 }
 
 static int run_program(struct run *r, struct err *e)

@@ -11,8 +11,6 @@
 #include "jail/jail.h"
 #include "repl/edit/editor.h"
 #include "repl/edit/history.h"
-#include "repl/session/cell.h"
-#include "repl/session/record.h"
 #include "repl/session/session.h"
 #include "repl/session/verdict.h"
 #include "repl/text/lexer.h"

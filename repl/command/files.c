@@ -16,8 +16,6 @@
 #include "repl/config/options.h"
 #include "repl/files/hostfs.h"
 #include "repl/files/transfer.h"
-#include "repl/session/cell.h"
-#include "repl/session/record.h"
 #include "repl/session/session.h"
 #include "repl/term/terminal.h"
 #include "repl/text/lexer.h"

@@ -16,7 +16,6 @@
 #include "repl/edit/editor.h"
 #include "repl/edit/pyscan.h"
 #include "repl/files/hostfs.h"
-#include "repl/session/event.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
@@ -235,6 +234,6 @@ int offer_cell(void *ctx, const char *text, size_t n, size_t cursor,
 		r = complete_python(s, text, cursor, 0, out);
 	/* The warden's messages of that time were queued: the editor's poll of
 	 * the descriptor would not see them. */
-	event_take_all(s);
+	cell_take_events(s);
 	return r;
 }

@@ -13,8 +13,6 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/files/hostfs.h"
-#include "repl/session/cell.h"
-#include "repl/session/record.h"
 #include "repl/session/session.h"
 #include "repl/text/lexer.h"
 #include "repl/text/strbuf.h"

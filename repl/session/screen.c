@@ -10,19 +10,17 @@
  *            where its output ends
  * Leaves:    the screen's modes as they were, however the cell ended
  */
-#include "screen.h"
+#include "session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "log.h"
-#include "record.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
 #include "repl/term/terminal.h"
-#include "session.h"
 
 #include <errno.h>
 #include <signal.h>

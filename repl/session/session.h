@@ -2,11 +2,9 @@
 /*
  * session.h - the person's view of a session
  *
- *	session.c	printing, asking, leaving
- *	prompt.c	the whole from banner to end
- *	cell.c		a cell from hand-over to verdict
+ *	session.c	from banner to end; printing, asking, leaving
+ *	cell.c		a cell from hand-over to verdict; what the warden says
  *	screen.c	what comes from the jail's tty, and goes to it
- *	event.c		what the warden says
  *	record.c	what ran, and what it wrote
  *
  * The warden is the session. A view has the terminal, the editor, and what was
@@ -17,6 +15,7 @@
 
 #include "jail/base/err.h"
 #include "repl/files/transfer.h"
+#include "repl/text/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +28,7 @@ struct editor;
 struct history;
 struct hostfs;
 struct jail;
+struct jail_done;
 struct log;
 struct options;
 struct record;
@@ -56,7 +56,7 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
-/* Caller's storage: fill in the first part and call prompt_run(). */
+/* Caller's storage: fill in the first part and call session_run(). */
 struct session {
 	/* Borrowed, and the same throughout. */
 	const struct session_calls *calls;
@@ -90,6 +90,10 @@ struct session {
 	char limited[256]; /* what this host cannot enforce */
 	bool told_limited;
 };
+
+/* A session, in a jail that was opened. The first prompt may come a moment
+ * before the jail stands. Returns the exit status, or -1 with e. */
+int session_run(struct session *s, struct err *e);
 
 /* ---- printing ---- */
 
@@ -136,5 +140,122 @@ void session_finish(struct session *s);
 void session_end(struct session *s, int status);
 void session_end_by(struct session *s, int sig);
 void session_fail(struct session *s, const struct err *e);
+
+/* ---- cell.c: a cell from hand-over to verdict ---- */
+
+/* Make s->cell, for a Python that has not run python.startup yet. 0, or -1
+ * with e. */
+int cell_open(struct session *s, struct err *e);
+void cell_close(struct session *s);
+
+/* Run a cell and wait for its end. 0, or -1 with e: it was not handed over. */
+int cell_run(struct session *s, const char *src, size_t n, struct err *e);
+
+/* What became of the last cell; NULL where that is not known. */
+const struct jail_done *cell_done(const struct session *s);
+
+/* Run python.startup where it is due. */
+void cell_run_startup(struct session *s);
+bool cell_startup_is_due(const struct session *s);
+
+/* Python is being replaced by a fresh one, which JAIL_UP will confirm. */
+void cell_restarted(struct session *s);
+
+/* Take every event there is. A warden that is gone ends the session. */
+void cell_take_events(struct session *s);
+
+/* ---- screen.c: the terminal, between the editor and the jail's tty ---- */
+
+/* Make s->screen, without a tty yet. `events` takes what the warden says. 0, or
+ * -1 with e. */
+int screen_open(
+	struct session *s, void (*events)(void *session), struct err *e);
+void screen_close(struct session *s);
+
+/* Another master (owned from now on), or -1. While a cell writes, the end of
+ * its output is read from the old one first. */
+void screen_replace(struct session *s, int fd);
+
+/* For a cell, in this order. */
+
+/* A cell was sent: the terminal is raw, and keys wait for the cell. */
+void screen_begin(struct session *s);
+
+/* The cell runs: what comes is its output, up to `mark` (hexadecimal). */
+void screen_run(struct session *s, const char *mark);
+
+/* Wait at most `timeout_ms` (-1: without end), then take signals, events and
+ * bytes. */
+void screen_turn(struct session *s, int timeout_ms);
+
+/* Whether a cell's output, if it had any, is known to be over. */
+bool screen_is_over(const struct session *s);
+
+/* When the tty last had something to say (now_ms()). */
+int64_t screen_heard_ms(const struct session *s);
+
+/* Whether the terminal has taken everything. */
+bool screen_is_flushed(const struct session *s);
+
+/* The output is over: undo its modes and say what was left out. */
+void screen_end_output(struct session *s);
+
+/* The cell is over: let everything out. Then the editor has the terminal, and
+ * the keys that the cell did not read. */
+void screen_end(struct session *s);
+
+/* Keys that the warden found unread. */
+void screen_take_keys(struct session *s, char *keys, size_t n);
+
+/* The window may be larger or smaller. */
+void screen_follow_window(struct session *s);
+
+/* Say what of the background output was left out, if anything. */
+void screen_tell_background(struct session *s);
+
+/* ---- record.c: the cells that ran, and what the last of them wrote ---- */
+
+/* Cells whose full output is kept for :out. */
+#define RECORD_OUTPUTS 4
+
+/* A cell that ran; `src` ends with a NUL. */
+struct record_cell {
+	uint32_t no;
+	char *src;
+	size_t n;
+	bool ok; /* it ran to its end, and was not undone */
+};
+
+/* What a cell wrote, unfiltered. */
+struct record_output {
+	uint32_t no;
+	struct strbuf bytes;
+	uint64_t total; /* more than bytes.n when it was too much */
+};
+
+/* NULL without memory. */
+struct record *record_new(void);
+void record_free(struct record *r);
+
+/* Add a cell that ran. 0, or -1 (no memory). */
+int record_add(
+	struct record *r, uint32_t no, const char *src, size_t n, bool ok);
+
+/* All cells, the oldest first. */
+const struct record_cell *record_cells(const struct record *r, size_t *n);
+
+/* Cell `no`, 0 for the last one; NULL when there is none. */
+const struct record_cell *record_find(const struct record *r, uint32_t no);
+
+/* The cells from `back_to` on were undone. */
+void record_undo(struct record *r, uint32_t back_to);
+
+/* Cell `no` begins to write; more of what it wrote. */
+void record_begin_output(struct record *r, uint32_t no);
+void record_add_output(struct record *r, const void *buf, size_t n);
+
+/* The output of cell `no`; NULL when it is not kept. */
+const struct record_output *record_find_output(
+	const struct record *r, uint32_t no);
 
 #endif
