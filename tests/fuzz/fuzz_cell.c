@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: jail/wire/wire.c jail/warden/link.c jail/warden/guest.c */
 /*
- * fuzz_cell.c - a running cell, and whatever its guest sends meanwhile
+ * fuzz_cell.c - a running cell, and any message of its guest
  *
  * The input is cut into messages, each behind two bytes of length, and played
  * into the control socket of a cell that runs; some carry descriptors. The
@@ -21,12 +21,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- what the taking of a message leans on ---- */
+/* ---- stand-ins that taking a message calls ---- */
 
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	(void)s, (void)pid, (void)st;
-	return -1; /* gone, as init reports next */
+	return -1; /* the guest is dead, as init reports next */
 }
 
 void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
@@ -35,7 +35,7 @@ void cgroup_usage(const struct cgroup *c, struct cgroup_usage *u)
 	memset(u, 0, sizeof(*u));
 }
 
-/* ---- what only the rest of a cell's life needs, and is never called ---- */
+/* ---- stand-ins that are linked and never called ---- */
 
 #define NEVER(type, name, ...)                                                 \
 	type name(__VA_ARGS__)                                                 \

@@ -5,8 +5,8 @@
 /*
  * fuzz_config.c - any bytes as a configuration file
  *
- * Beyond not crashing: every error is safe to show, and what was accepted is
- * printed as a file that is accepted and prints the same.
+ * Every error is safe to show. An accepted configuration prints as a file that
+ * is accepted and prints the same.
  */
 #include "repl/config/config.h"
 #include "repl/text/utf8.h"
@@ -21,8 +21,7 @@
 #include "jail/walls/cgroup/cgroup.h"
 #include "jail/walls/seccomp.h"
 
-/* The table of what keeps each limit is linked for its words; what it asks of
- * a host is never asked here. */
+/* enforce.c is linked for its words; this probe of the host is never called. */
 int cgroup_can_freeze(const struct cgroup *cg)
 {
 	(void)cg;
@@ -48,7 +47,8 @@ static void must(int claim)
 		abort();
 }
 
-/* Read `text` as a named file over the built-in values; how many errors. */
+/* Read `text` as a named file over the built-in values. Returns the count of
+ * errors. */
 static size_t read_text(struct config *cfg, const char *text, size_t n)
 {
 	char path[64];
@@ -71,7 +71,7 @@ static size_t read_text(struct config *cfg, const char *text, size_t n)
 	return count;
 }
 
-/* Print without sources, which differ; caller frees. */
+/* Print without the sources, because they differ; caller frees. */
 static char *print(struct config *cfg, size_t *n)
 {
 	char *text;
@@ -92,7 +92,7 @@ static char *print(struct config *cfg, size_t *n)
 	return text;
 }
 
-/* Lines of the print may be longer than a file's: quotes and sources. */
+/* Quotes and sources can make a printed line longer than a file's line. */
 static int fits(const char *text)
 {
 	for (size_t len; *text; text += len + (text[len] == '\n')) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/term/keys.c */
 /*
- * fuzz_keys.c - keys out of any bytes, with pauses anywhere
+ * fuzz_keys.c - keys decoded from any bytes, with pauses anywhere
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ static void check(int ok)
 		abort();
 }
 
-/* Text is text: no key hides in it, and it can be encoded. */
+/* Text holds no key code and can be encoded. */
 static void look(const struct key *out, int n, bool paste)
 {
 	check(n >= 0 && n <= KEYS_OUT_MAX);
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		bool paste = k.paste || k.stalled;
 
-		/* 0xFE is no byte of a terminal's: here it is a pause. */
+		/* No terminal sends 0xFE: here it stands for a pause. */
 		if (data[i] == 0xFE && keys_wait_ms(&k) >= 0)
 			look(out, keys_timeout(&k, out), paste);
 		else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/edit/undo.c */
 /*
- * fuzz_layout.c - rows out of any text at any width; the past of a text
+ * fuzz_layout.c - rows of any text at any width, and undo
  *
  * The first four bytes are the shape, the rest is the text.
  */
@@ -42,7 +42,7 @@ static void try_layout(
 	layout_free(&l);
 }
 
-/* The text grows character by character, then all of it is taken back. */
+/* The text grows character by character, then undo removes all of it. */
 static void try_undo(const struct utf8_wide *t)
 {
 	struct undo u = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/edit/pyscan.c repl/command/coding.c */
 /*
- * fuzz_lexer.c - command words and Python cells out of any bytes
+ * fuzz_lexer.c - command words and Python cells from any bytes
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -68,7 +68,8 @@ static void try_cell(const wchar_t *s, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Copies of the exact size, so that reading past the end is seen. */
+	/* Copies of the exact size, so that AddressSanitizer sees a read past
+	 * the end. */
 	char *bytes = malloc(size + 1);
 	struct utf8_wide text = {0};
 	wchar_t *cell;

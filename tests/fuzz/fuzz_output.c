@@ -2,10 +2,10 @@
 /* fuzz-sources: repl/term/output.c repl/term/vt/vt.c
  * repl/term/vt/sequence.c */
 /*
- * fuzz_output.c - the end mark is found wherever it is, and every byte before
- *                 it is accounted for
+ * fuzz_output.c - the end mark is found anywhere, and every byte before it is
+ *                 accounted for
  *
- * Four bytes choose mode, limits, where the mark goes and how the rest is
+ * Four bytes choose mode, limits, where the mark goes and where the input is
  * split. A 'M' in the input stands for the first 35 bytes of the mark, which
  * a fuzzer would not guess.
  */
@@ -96,7 +96,8 @@ static void check_report(const struct output_report *r, const struct seen *s,
 	must(r->head <= head && r->shown <= head + tail);
 	must(r->cut > 0 || r->shown == cell);
 	must((r->cut > 0) == (s->lines > 0));
-	/* \xNN makes four of one byte; and the undo and newlines are ours. */
+	/* \xNN makes four bytes of one; the filter adds the undo and newlines.
+	 */
 	must(s->shown <= 4 * r->shown + 300);
 }
 

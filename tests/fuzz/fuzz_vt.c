@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c */
 /*
- * fuzz_vt.c - whatever a guest writes, the terminal gets only what is allowed
+ * fuzz_vt.c - the terminal gets only allowed sequences from any output
  *
- * The first byte chooses the mode, what is reserved and where the rest is
- * split. Then, of what came out:
+ * The first byte chooses the mode, the reserved characters and the split. Then
+ * the output is checked:
  *
- *	- a small checker that shares nothing with the parser finds only text
+ *	- a small checker that shares no code with the parser finds only text
  *	  and sequences of the kinds that may pass;
  *	- filtering it again changes nothing and drops nothing;
- *	- where the input was split made no difference;
- *	- after the undo there is nothing left to undo.
+ *	- the place of the split makes no difference;
+ *	- a second undo is empty.
  */
 #include <locale.h>
 #include <stddef.h>
@@ -118,7 +118,7 @@ static void check_output(
 	}
 }
 
-/* What is still on after the undo, by a parser that saw it all. */
+/* A second parser reads output and undo: no mode may stay on. */
 static void check_undo(struct vt *v, struct bytes *out, enum vt_mode mode)
 {
 	static struct vt again;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: jail/wire/wire.c */
 /*
- * fuzz_wire.c - whatever a guest, or anyone, sends on a socket
+ * fuzz_wire.c - any message on a socket
  *
- * Decoding never reads outside the message, and what it accepts is bounded.
+ * Decoding never reads outside the message and accepts only bounded values.
  */
 #include "jail/wire/wire.h"
 

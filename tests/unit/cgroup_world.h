@@ -19,7 +19,7 @@
 #include <fcntl.h>
 
 #define MIB (1024 * 1024)
-/* Patience for what happens soon: a deadline, not a measure. */
+/* A generous deadline; it measures nothing. */
 #define SOON_MS 10000
 
 struct world {
@@ -63,7 +63,7 @@ static inline int world_end(void **state)
 		for (size_t i_ = 0; i_ < sizeof(need) / sizeof(need[0]); i_++) \
 			if (!((w)->caps.usable & 1u << need[i_]))              \
 				SKIP("no %s cgroup may be made here (%s)",     \
-					cgroup_controllers[need[i_]],      \
+					cgroup_controllers[need[i_]],          \
 					(w)->caps.why);                        \
 	} while (0)
 

@@ -120,7 +120,7 @@ static inline void load_ok(struct world *w)
 	assert_int_equal(r, 0);
 }
 
-/* The whole list of errors is these, each given by a part of its text. */
+/* Loading fails with exactly these errors, each named by a part of its text. */
 static inline void load_fails(
 	struct world *w, const char *const *parts, size_t n)
 {

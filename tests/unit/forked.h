@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forked.h - do something irrevocable in a child, and learn how it went
+ * forked.h - run a function in a child and return its result
  *
- * What a filter, a namespace or a change of identity does cannot be taken
- * back, so each trial gets a process of its own.
+ * A filter, a namespace or a change of identity cannot be undone, so each
+ * trial runs in a process of its own.
  */
 #ifndef TESTS_FORKED_H
 #define TESTS_FORKED_H
@@ -25,8 +25,8 @@
 /* A child that died by a signal. */
 #define FORKED_SIGNAL 1000
 
-/* cmocka catches these in order to go on with the next test: the child must
- * die of them, or there would be two of us. */
+/* cmocka catches these signals and continues with the next test. The child must
+ * die of them, or two processes would run the tests. */
 static inline void forked_signals(void)
 {
 	static const int caught[] = {
@@ -70,7 +70,7 @@ static inline int errno_of(long r)
 		skip();                                                        \
 	} while (0)
 
-/* A check in a child: says what failed, and ends it. */
+/* A check in a child: print the failure and exit. */
 #define CHILD_CHECK(cond, ...)                                                 \
 	do {                                                                   \
 		if (!(cond)) {                                                 \

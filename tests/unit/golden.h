@@ -30,7 +30,7 @@ static inline int golden_diff_exec(void *paths)
 	return 2;
 }
 
-/* diff's own words, for a person; 0 when there is no difference. */
+/* Print the output of diff; 0 when there is no difference. */
 static inline int golden_diff(const char *path, const char *got)
 {
 	char temp[] = "/tmp/golden-XXXXXX";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * small_jail.h - a jail with one guest, and both ways to look into it
+ * small_jail.h - a jail with one guest, and both sources of its processes
  *
  * A user namespace for the warden, another with a pid namespace and its own
  * /proc below it, and a real pty.
@@ -23,10 +23,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Patience for what happens soon: a deadline, not a measure. */
+/* A generous deadline; it measures nothing. */
 #define SOON_MS 10000
 
-/* What the guest does, after it said (by a byte on `ready`) that it starts. */
+/* The guest writes a byte to `ready`, then runs this. */
 struct guest {
 	void (*run)(struct guest *g);
 	int ready;
@@ -138,7 +138,7 @@ static inline void say_ready(const struct guest *g)
 		_exit(1);
 }
 
-/* Both ways of looking: the jail's own /proc, and the warden's. */
+/* Both sources: the jail's own /proc, and the warden's. */
 static inline int sources(const struct jail *j, struct procs_source *s)
 {
 	int n = 0, host = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,7 +160,7 @@ static inline void run_in_jail(int (*fn)(void *), void *arg)
 	if (got == 254)
 		SKIP("no user namespaces here");
 	if (got == 253)
-		SKIP("this kernel does not tell what a process waits for");
+		SKIP("this kernel does not report the wait of a process");
 	assert_int_equal(got, 0);
 }
 

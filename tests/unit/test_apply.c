@@ -39,7 +39,7 @@ static int is_there(const char *path)
 	return stat(path, &st) == 0;
 }
 
-/* As pid 1 of a pid namespace, or there is no fresh /proc at all. */
+/* Only pid 1 of a pid namespace can mount a new /proc. */
 static int child_proc(void *arg)
 {
 	struct err e = {0};
@@ -47,8 +47,8 @@ static int child_proc(void *arg)
 	(void)arg;
 	CHILD_CHECK(with_proc("subset=no-such", 1, &e) == -2, "required");
 	CHILD_CHECK(with_proc("subset=no-such", 0, &e) == -1, "not required");
-	CHILD_CHECK(!is_there("/tmp/proc/meminfo"), "a whole one");
-	CHILD_CHECK(!is_there("/tmp/proc/1"), "another one");
+	CHILD_CHECK(!is_there("/tmp/proc/meminfo"), "a whole /proc is there");
+	CHILD_CHECK(!is_there("/tmp/proc/1"), "another /proc is there");
 	if (with_proc("subset=pid", 0, &e) < 0)
 		return OWN_NS_NONE;
 	CHILD_CHECK(is_there("/tmp/proc/1"), "control");

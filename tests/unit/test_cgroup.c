@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cgroup.c - limits that the kernel keeps, and what it reports
+ * test_cgroup.c - limits that the kernel enforces, and its counters
  */
 #include "cgroup_world.h"
 #include "jail/plan/plan.h"
@@ -82,7 +82,7 @@ static void the_memory_limit_is_enforced_and_its_kills_are_counted(void **state)
 	NEED(w, CGROUP_MEMORY);
 	open_ok(w);
 	assert_true(w->cg.enforced & CGROUP_LIMIT_MEMORY);
-	/* control: half of it can be had, and is counted */
+	/* control: half of the memory is granted and counted */
 	start_inside(w, &c, touch_32m);
 	assert_int_equal(child_result(&c), 1);
 	cgroup_usage(&w->cg, &u);
@@ -125,7 +125,7 @@ static void cpu_time_of_an_ended_process_is_counted(void **state)
 	assert_int_equal(child_result(&c), 1);
 	child_end(&c);
 	cgroup_usage(&w->cg, &u);
-	/* the kernel may sum up a little late */
+	/* the kernel may count the time a little late */
 	assert_true(u.cpu_ns >= 150000000);
 }
 
@@ -146,7 +146,7 @@ static void the_cpu_share_counts_as_enforced(void **state)
 }
 
 /* A limit that the kernel does not keep must not count as enforced. No kernel
- * keeps a negative one. */
+ * keeps a negative limit. */
 static void a_limit_that_the_kernel_does_not_keep_is_reported(void **state)
 {
 	struct world *w = *state;
@@ -197,7 +197,7 @@ static void an_ordinary_user_is_offered_no_version_1(void **state)
 	struct world *w = *state;
 
 	if (geteuid() == 0)
-		SKIP("for those who are not root");
+		SKIP("root may use version 1");
 	if (w->caps.kind == CGROUP_V2)
 		SKIP("a version 2 cgroup is delegated to this user");
 	assert_int_equal(w->caps.kind, CGROUP_NONE);
@@ -274,9 +274,9 @@ static void a_written_limit_counts_only_if_it_reads_back(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* A cgroup that holds processes of others is of no use, unless it is the root
- * of all, which has no cgroup.events. A failure to read cgroup.events is not
- * the same. */
+/* A cgroup that holds foreign processes is unusable, except the root cgroup,
+ * which has no cgroup.events. A failure to read cgroup.events does not make a
+ * cgroup the root. */
 static void only_the_root_cgroup_may_hold_foreign_processes(void **state)
 {
 	static const char *const names[] = {"cgroup.controllers",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cgroup_life.c - entering, stopping and ending; and nothing is left
+ * test_cgroup_life.c - entering, freezing, killing and removing a cgroup
  */
 #include "cgroup_world.h"
 
@@ -66,8 +66,8 @@ static void frozen_processes_use_no_cpu_and_continue_when_thawed(void **state)
 	if (cgroup_freeze(&w->cg, 1, SOON_MS, &e) < 0)
 		fail_msg("%s", e.msg);
 	frozen = cpu_now(w);
-	/* A running process would use all of this time. A little is used until
-	 * it stops. */
+	/* A running process would use all of this time. A process uses a little
+	 * until it is frozen. */
 	usleep(100000);
 	assert_true(cpu_now(w) - frozen < 10000000);
 	/* control: it did run, and runs again */
@@ -106,8 +106,8 @@ struct lesser {
 	pid_t pid;
 };
 
-/* What the warden does without privilege: all of it through descriptors that
- * were opened before. */
+/* The unprivileged calls of the warden. All use descriptors that were opened
+ * before. */
 static int use_without_privilege(void *arg)
 {
 	struct lesser *l = arg;
@@ -115,7 +115,7 @@ static int use_without_privilege(void *arg)
 	struct err e;
 
 	CHILD_CHECK(ident_become(2130600001, 2130600001, &e) == 0, "%s", e.msg);
-	/* control: it is unprivileged, or this would open */
+	/* control: without privilege this open fails */
 	CHILD_CHECK(open(l->w->cg.dirs[0], O_RDONLY) < 0 && errno == EACCES,
 		"control: still privileged");
 	move_in(&l->w->cg, l->pid);
@@ -189,7 +189,7 @@ static void the_cgroup_of_a_dead_session_is_removed(void **state)
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);
 	old = w->cg;
-	/* control: it lives, and no session of the same name may touch it */
+	/* control: no session of the same name may touch a living session */
 	assert_int_equal(open_named(w, &w->cg, w->name, &e), -1);
 	assert_non_null(strstr(e.msg, "busy"));
 	assert_int_equal(cgroup_place(&other, &w->caps, w->name, &e), 0);
@@ -203,7 +203,7 @@ static void the_cgroup_of_a_dead_session_is_removed(void **state)
 	child_end(&c);
 }
 
-/* A process that waits for its share of the cores dies late. */
+/* A throttled process dies late. */
 static void the_cpu_limit_is_lifted_before_removal(void **state)
 {
 	struct world *w = *state;
@@ -220,7 +220,7 @@ static void the_cpu_limit_is_lifted_before_removal(void **state)
 	/* control: there was a limit before */
 	assert_true(cgroup_dir_read(AT_FDCWD, path, text, sizeof(text)) > 0);
 	assert_string_not_equal(text, lifted);
-	/* This keeps the directory, so that the file can be read. */
+	/* A subdirectory prevents the removal, so that the file can be read. */
 	snprintf(path, sizeof(path), "%s/stays", dir);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(cgroup_remove(&w->cg, 0, &e), -1);
@@ -269,7 +269,8 @@ static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 		fail_msg("%s", e.msg);
 	start_inside(w, &c, count_for_ever);
 	assert_int_equal(child_result(&c), 1);
-	/* control: while someone holds on, all stays, even after SIGTERM */
+	/* control: while a holder lives, nothing is removed, even after SIGTERM
+	 */
 	kill(janitor, SIGTERM);
 	p = (struct pollfd){.fd = done[0], .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 50), 0);
@@ -393,7 +394,7 @@ static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	assert_true(is_alive(s[LIVING].c.pid));
 
-	/* control: that one was spared for either of its locks */
+	/* control: either lock alone spares the session */
 	ident_claim_release(s[LIVING].lock);
 	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
@@ -418,7 +419,7 @@ static const char *v2_mount(void)
 	return geteuid() == 0 && access(path, W_OK) == 0 ? mount : NULL;
 }
 
-/* What an ordinary user has: one cgroup, for sessions and everything else. */
+/* An ordinary user has one cgroup, for sessions and everything else. */
 static int delegated_make(void **state)
 {
 	const char *mount = v2_mount();
@@ -481,7 +482,7 @@ static void in_a_delegated_cgroup_only_dead_sessions_are_cleared(void **state)
 			foreign[i]);
 		assert_int_equal(rmdir(path), 0);
 	}
-	/* control: that one was spared for its lock */
+	/* control: the lock alone spared the session */
 	cgroup_close(&living);
 	cgroup_clear_dead(&w->cg, NULL, NULL);
 	assert_int_equal(dirs_exist(&living), 0);

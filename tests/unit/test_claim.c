@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Below the range that sessions get theirs from. */
+/* Below the range of uids for sessions. */
 #define SOME_UID 2130600001
 
 struct claims {
@@ -129,7 +129,7 @@ static void a_uid_without_a_holder_is_free(void **state)
 	ident_claim_release(theirs);
 	assert_false(ident_claim_is_free(mine, number));
 	assert_true(ident_claim_is_free(mine, name));
-	/* but not for a holder of another file of locks */
+	/* a lock in another lock file does not count */
 	assert_false(ident_claim_is_free(elsewhere, name));
 	close(elsewhere);
 	/* from then on it is claimed */

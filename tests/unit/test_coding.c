@@ -15,7 +15,8 @@
 #include "jail/base/err.h"
 #include "repl/command/command.h"
 
-/* Without a byte behind it, so that reading past the end is seen. */
+/* The copy has no byte behind the script, so that AddressSanitizer sees a read
+ * past the end. */
 static int check(const char *script, struct err *e)
 {
 	size_t n = strlen(script);
@@ -40,7 +41,7 @@ static void a_utf8_script_is_accepted(void **state)
 		"#!/usr/bin/python3\r\n# -*- coding: UTF8 -*-\r\nx = 'é'\r\n",
 		"# vim: set fileencoding=utf-8-sig :\n'é'",
 		"# coding:",
-		"# encoding = latin-1\n'é'",	 /* a blank is none of it */
+		"# encoding = latin-1\n'é'",	 /* no blank before "=" */
 		"x = 1\n# coding: latin-1\n'é'", /* below code */
 		"x = 1 # coding: latin-1\n'é'",
 		"'''\n# coding: latin-1\n''' + 'é'",
@@ -83,7 +84,7 @@ static void other_encodings_are_refused_by_name(void **state)
 		assert_int_equal(check(script, &e), -1);
 		assert_string_equal(e.msg, "x.py: expected UTF-8, but it is "
 					   "declared to be latin-1");
-		/* nor is UTF-8 taken for what it does not say it is */
+		/* UTF-8 text under another declaration is refused too */
 		snprintf(script, sizeof(script), "%s'é'\n", heads[i]);
 		assert_int_equal(check(script, &e), -1);
 	}

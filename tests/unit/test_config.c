@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_config.c - what a configuration may say, and what it may never do
+ * test_config.c - values, their sources and their errors
  */
 #include "config_world.h"
 #include "repl/config/config.h"
@@ -61,7 +61,7 @@ static void every_default_prints_as_in_the_table(void **state)
 		char buf[256];
 
 		config_value_format(&w->cfg, k, buf, sizeof(buf));
-		/* the one that has two spellings */
+		/* only this value has two spellings */
 		assert_string_equal(buf, strcmp(k->def, "1.0") ? k->def : "1");
 	}
 }
@@ -218,7 +218,7 @@ static void the_home_leaves_memory_for_python(void **state)
 	assert_string_equal(
 		config_source(&w->cfg, "home.size"), CONFIG_BUILT_IN);
 	put(w, "cellblock.conf", "[home]\nsize = 96M\n");
-	load_ok(w); /* it was set for more memory */
+	load_ok(w); /* 96M suited the larger memory */
 	assert_value(w, "home", "size", "64M");
 	assert_string_equal(
 		config_source(&w->cfg, "home.size"), "--set (session.memory)");

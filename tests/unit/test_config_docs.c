@@ -2,7 +2,7 @@
 /*
  * test_config_docs.c - manual, sample file and completions know every key
  *
- * Reads the source tree: started from its top, or told by CELLBLOCK_SRC.
+ * Reads the source tree in the working directory or in CELLBLOCK_SRC.
  */
 #include "config_world.h"
 
@@ -123,7 +123,7 @@ static void the_manual_has_every_key_with_its_default(void **state)
 	free(text);
 }
 
-/* A key ends where no other could go on. */
+/* A whole word: no character of a key stands on either side. */
 static int has_word(const char *text, const char *word)
 {
 	static const char more[] = "abcdefghijklmnopqrstuvwxyz_-.";

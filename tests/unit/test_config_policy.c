@@ -174,7 +174,7 @@ static void contradictions_are_errors(void **state)
 
 /* A value for each locked key: stricter passes, looser does not. */
 static const struct {
-	const char *system; /* what the administrator says */
+	const char *system; /* the administrator's value */
 	const char *stricter;
 	const char *looser;
 } directions[] = {
@@ -242,7 +242,7 @@ static void a_locked_key_accepts_only_stricter_values(void **state)
 		put_own(w, "");
 		add_set(w, directions[i].looser);
 		LOAD_FAILS(w, "--set: ");
-		/* unlocked, the same is nobody's business */
+		/* without a lock the same value is allowed */
 		put(w, "conf.d/lock.conf", "");
 		if (!strstr(directions[i].looser, "locked"))
 			load_ok(w);
@@ -344,7 +344,7 @@ static void a_named_file_cannot_escape_a_lock(void **state)
 	load_ok(w);
 	assert_value(w, "cell", "timeout", "2s");
 	assert_value(w, "cell", "cpu", "3s");
-	/* to be judged by itself, as the system's file it may become */
+	/* check a file before it is installed as the system's file */
 	put(w, "named.conf", "[cell]\ntimeout = 3s\n");
 	w->where.checking = true;
 	load_ok(w);

@@ -2,9 +2,9 @@
 /*
  * test_confine.c - the front end's own cage, from inside it
  *
- * A child closes the cage around itself and tries to get out, as root where
- * the test is run by root, and as nobody in particular. The same attempts by
- * a child that is free are the control.
+ * A child confines itself and tries to escape, as root where root runs the
+ * test, and as an ordinary user. The same attempts by an unconfined child are
+ * the control.
  */
 #include "repl/main.h"
 
@@ -36,7 +36,7 @@ struct world {
 	int free;   /* control: no cage */
 };
 
-/* ---- what is tried; each returns what the call returned ---- */
+/* ---- the attempts; each returns the result of its call ---- */
 
 static const char *at(const struct world *w, const char *name)
 {
@@ -183,7 +183,7 @@ static long try_setuid(const struct world *w)
 		w->user ? 0 : SOMEBODY);
 }
 
-/* Refused whoever it is, and however the session is configured. */
+/* Refused to every user in every configuration. */
 static const struct {
 	const char *what;
 	long (*call)(const struct world *);
@@ -246,8 +246,8 @@ static void world_remove(struct world *w)
 	assert_int_equal(nftw(w->top, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* In the child: be who the test asks for, in the working directory out/, and
- * close the cage. */
+/* In the child: take the identity, enter the working directory out/ and
+ * confine the process. */
 static void enter(const struct world *w)
 {
 	static char *in[1], *out[1];
@@ -276,7 +276,7 @@ static void enter(const struct world *w)
 		CHILD_CHECK(confine_front(&c, &e) == 0, "%s", e.msg);
 }
 
-/* Whether a call was refused and not merely impossible. */
+/* Whether an errno means a refusal; other errors mean an impossible call. */
 static int is_refusal(int code)
 {
 	return code == EPERM || code == EACCES || code == ENOSYS;
@@ -296,7 +296,7 @@ static int all_are_refused(void *arg)
 	return 0;
 }
 
-/* How many of the calls that any user can make work in the free. */
+/* How many of the attempts of an ordinary user work without confinement. */
 static int some_work_in_the_free(void *arg)
 {
 	const struct world *w = arg;
@@ -362,7 +362,7 @@ static int an_open_session_works_where_the_person_is(void *arg)
 	return 0;
 }
 
-/* Root could write everywhere: Landlock is all that holds it. */
+/* Root could write everywhere; only Landlock prevents it. */
 static int root_writes_only_where_it_is(void *arg)
 {
 	const struct world *w = arg;
@@ -410,7 +410,7 @@ static void the_front_end_reaches_only_the_allowed_files(void **state)
 	on(&locked_root, a_locked_session_keeps_to_its_directories, 0);
 }
 
-/* ---- who it is ---- */
+/* ---- identity ---- */
 
 static int no_capability_is_left(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_cpu.c - a child that is told where to begin may go anywhere
+ * test_cpu.c - a child that starts on one CPU may run on every CPU
  */
 #include "jail/base/sys.h"
 
@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-/* The CPUs of a child that was run beside us. */
+/* The CPUs of a child that started on this CPU. */
 static cpu_set_t of_child(void)
 {
 	cpu_set_t set;

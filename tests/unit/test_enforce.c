@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* A host that has it all. */
+/* A host with every mechanism. */
 static const struct enforce_facts everything = {
 	.jail = 1,
 	.cgroup = 2,
@@ -90,7 +90,7 @@ static void the_best_enforcer_is_named(void **state)
 	f.cgroup = 1;
 	assert_string_equal(
 		enforce_look(ENFORCE_MEMORY, &f, NULL).by, "cgroup v1");
-	f.memory = 0; /* set, and not kept */
+	f.memory = 0; /* the limit is set, and not enforced */
 	assert_int_equal(
 		enforce_look(ENFORCE_MEMORY, &f, NULL).strength, ENFORCE_WEAK);
 	f.pids = 0;

@@ -256,7 +256,7 @@ static void bad_records_are_skipped_and_counted(void **state)
 	expect(h, 0, "good");
 	expect(h, 1, "good too");
 	assert_int_equal(history_skipped(h), 6);
-	/* What was cut off does not swallow the next record. */
+	/* The truncated record does not swallow the next one. */
 	add(h, "new");
 	history_free(h);
 	h = attached(p);
@@ -308,7 +308,7 @@ static void a_huge_cell_is_kept_in_memory_only_and_reported(void **state)
 #define WRITERS 4
 #define CELLS_EACH 60
 
-/* Add cells of `size` bytes that say whose they are and which. */
+/* Add cells of `size` bytes that name their writer and number. */
 static void writer(struct place *p, int who, size_t size)
 {
 	struct history *h = history_new();
@@ -340,8 +340,8 @@ static struct history *after_writers(struct place *p, size_t size)
 	return attached(p);
 }
 
-/* From its first cell that is there, each writer's cells are in order, with
- * no gap, to its last. Returns how many there are. */
+/* The kept cells of each writer are in order and without a gap, up to the last.
+ * Returns the count of cells. */
 static size_t expect_no_gaps(struct history *h)
 {
 	int next[WRITERS] = {-1, -1, -1, -1};
@@ -454,8 +454,8 @@ static void a_cell_is_not_written_to_a_replaced_file(void **state)
 	struct place *p = *state;
 	struct history *h;
 
-	/* The writer gives up when this process is kept from the lock's
-	 * release for too long: then once more. */
+	/* The writer gives up when this process releases the lock too late.
+	 * Then try again. */
 	for (int i = 0; !append_during_rename(p); i++)
 		assert_true(i < 100);
 	h = attached(p);

@@ -70,7 +70,7 @@ static const char *read_list(int fd, size_t *n)
 	return text;
 }
 
-/* How many entries are listed; *has is whether `path` is one. */
+/* The count of entries listed; *has tells whether `path` is among them. */
 static int list(struct home *h, const char *path, int *has, int *truncated)
 {
 	struct err e = {0};
@@ -152,8 +152,7 @@ static int child_many(void *arg)
 	return 0;
 }
 
-/* Only a file that is being written is hidden, whatever other files are called.
- */
+/* Only an unfinished upload is hidden; a file of a similar name is not. */
 static int child_upload(void *arg)
 {
 	struct home h = play();
@@ -216,8 +215,8 @@ static void make_crowd(void)
 	}
 }
 
-/* Play a guest that goes on running: while the crowd is removed it moves the
- * directory to the top of the home, where ".." leads out of the tree. */
+/* Play a running guest. During the removal it moves the directory to the top
+ * of the home, where ".." leads out of the tree. */
 static void move_up(void)
 {
 	char last[64];

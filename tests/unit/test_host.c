@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_host.c - what must be shown for an interpreter to start
+ * test_host.c - paths that an interpreter needs in order to start
  *
  * Interpreters here are files that begin as a program does, in a directory
- * that each test makes and removes. Nothing is ever run.
+ * that each test makes and removes. No interpreter is run.
  */
 #include "jail/host/host.h"
 #include "jail/spec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_ident.c - what a process gives up is gone for good
+ * test_ident.c - a process cannot regain what it gave up
  */
 #include "forked.h"
 
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Below the range that sessions get theirs from. */
+/* Below the range of uids for sessions. */
 #define SOME_UID 2130600001
 
 /* A user namespace in which this process is 1000 and can do everything. */
@@ -65,7 +65,8 @@ static int map_and_look(void *arg)
 	CHILD_CHECK(getuid() == 1000 && getgid() == 1000, "not 1000");
 	CHILD_CHECK(setgroups(0, NULL) < 0, "setgroups is possible");
 	CHILD_CHECK(setuid(0) < 0, "there is a root inside");
-	/* control: powerful inside, or the rest proves nothing */
+	/* control: without capabilities inside, the later checks prove nothing
+	 */
 	CHILD_CHECK(unshare(CLONE_NEWNS) == 0, "no capabilities inside");
 	return 0;
 }
@@ -136,7 +137,7 @@ static int drop_without_right(void *arg)
 	(void)arg;
 	enter_namespace();
 	CHILD_CHECK(ident_drop(&e) == 0, "%s", e.msg);
-	/* a second time there is no CAP_SETPCAP to do it with */
+	/* a second drop fails for want of CAP_SETPCAP */
 	CHILD_CHECK(ident_drop(&e) < 0, "claimed to have dropped again");
 	CHILD_CHECK(strstr(e.msg, "bounding set"), "message: %s", e.msg);
 	return 0;
@@ -218,7 +219,7 @@ static int become(void *arg)
 		setuid(0) < 0 && seteuid(0) < 0 && setgid(0) < 0, "root again");
 	CHILD_CHECK(chroot("/") < 0, "capabilities are left");
 	CHILD_CHECK(open("/etc/shadow", O_RDONLY) < 0, "root's files are read");
-	/* what the warden does next */
+	/* the next step of the warden */
 	CHILD_CHECK(unshare(CLONE_NEWUSER) == 0, "no user namespace");
 	CHILD_CHECK(ident_map_self(1000, SOME_UID, 1000, SOME_UID, &e) == 0,
 		"%s", e.msg);

@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* A peer that says why it ends, and has not read all by then. */
+/* A peer that sends a message and ends with unread data: that resets the
+ * socket. */
 static int peer_of_the_dead(void)
 {
 	int pair[2];
@@ -27,7 +28,7 @@ static void a_message_before_a_reset_is_received(void **state)
 	int sock;
 
 	(void)state;
-	/* control: the kernel has other news first */
+	/* control: recv() reports the reset first */
 	sock = peer_of_the_dead();
 	assert_int_equal(recv(sock, buf, sizeof(buf), 0), -1);
 	assert_int_equal(errno, ECONNRESET);

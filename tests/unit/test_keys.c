@@ -14,8 +14,8 @@
 #include "repl/term/keys.h"
 #include "repl/text/utf8.h"
 
-/* What bytes decode to, readably: text as itself, keys as <code>, pasted text
- * between { and }. */
+/* Show decoded keys: text as itself, keys as <code>, pasted text between { and
+ * }. */
 static void show(const struct key *k, int n, char *out)
 {
 	for (int i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_landlock.c - what no rule allows is denied, on every ABI
+ * test_landlock.c - access without a rule is denied on every ABI
  */
 #include "forked.h"
 
@@ -277,7 +277,7 @@ static void signals_stay_inside_on_request(void **state)
 static int execs(void *arg)
 {
 	struct tree *t = arg;
-	/* libraries are allowed: only the class of /bin differs */
+	/* libraries may be executed; only the class of / differs */
 	struct landlock_rule rules[] = {
 		{.path = "/", .cls = LANDLOCK_READ},
 		{.path = "/usr", .cls = LANDLOCK_READ_EXEC},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_layout.c - text to rows; wide characters; the past of a text
+ * test_layout.c - text to rows, wide characters, undo
  */
 #include <locale.h>
 #include <setjmp.h>

@@ -185,16 +185,16 @@ static void complete_cells_are_recognised(void **state)
 		{L"'''a'''", "complete"},
 		{L"''", "complete"},
 		{L"''''''", "complete"},
-		{L"r'\\'", "complete"}, /* not closed: Python says so */
+		{L"r'\\'", "complete"}, /* unclosed: Python reports the error */
 		{L"rb'''x", "inside"},
 		{L"f'{x}' f\"\"\"{", "inside"},
-		{L"'abc", "complete"}, /* not closed: Python says so */
+		{L"'abc", "complete"}, /* unclosed: Python reports the error */
 		{L"'abc\\", "inside"},
 		{L"'abc\\\ndef'", "complete"},
 		{L"x = 1 + \\", "inside"},
 		{L"x = 1 + \\\n2", "complete"},
 		{L"x = 1 + \\\n", "complete"},
-		{L")", "complete"}, /* Python's to complain about */
+		{L")", "complete"}, /* Python reports the error */
 		{L"(]", "complete"},
 		{L"def f():", "header"},
 		{L"def f(): # why", "header"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_login.c - a login is recognised, and gives its client no options
+ * test_login.c - a login is recognised, and its client can pass no option
  */
 #include "repl/login.h"
 

@@ -148,13 +148,13 @@ static int child_file(void *arg)
 	return 0;
 }
 
-/* A link, at the end and on the way. */
+/* Errors for a link at the end and in the middle of a path. */
 static int is_refused(int code)
 {
 	return code == ELOOP || code == ENOTDIR;
 }
 
-/* The link led elsewhere when the source was checked. */
+/* The source became a link after it was checked. */
 static int child_link(void *arg)
 {
 	static const char *const links[] = {
@@ -303,9 +303,10 @@ static int child_bad_option(void *arg)
 	struct err e = {0};
 
 	(void)arg;
-	CHILD_CHECK(mount_fs(&r, "tmpfs", "/t", "size=lots", 0, &e) < 0, "ok?");
+	CHILD_CHECK(mount_fs(&r, "tmpfs", "/t", "size=lots", 0, &e) < 0,
+		"bad size");
 	CHILD_CHECK(strstr(e.msg, "mount tmpfs on /t"), "%s", e.msg);
-	CHILD_CHECK(mount_fs(&r, "nosuchfs", "/t", "", 0, &e) < 0, "ok?");
+	CHILD_CHECK(mount_fs(&r, "nosuchfs", "/t", "", 0, &e) < 0, "bad type");
 	CHILD_CHECK(strstr(e.msg, "nosuchfs"), "%s", e.msg);
 	CHILD_CHECK(mount_fs(&r, "tmpfs", "/t", "size=4096", 0, &e) == 0, "%s",
 		e.msg);
@@ -346,7 +347,7 @@ static int child_pivot(void *arg)
 	CHILD_CHECK(chroot("/d") == 0 && fchdir(fd) == 0, "%m");
 	for (int i = 0; i < 16; i++)
 		CHILD_CHECK(chdir("..") == 0, "%m");
-	CHILD_CHECK(stat("usr", &st) < 0 && stat("mine", &st) == 0, "out");
+	CHILD_CHECK(stat("usr", &st) < 0 && stat("mine", &st) == 0, "escaped");
 	return 0;
 }
 

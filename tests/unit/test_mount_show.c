@@ -183,7 +183,7 @@ static int child_file_locks(void *no_setattr)
 	return 0;
 }
 
-/* With a root that is nearly full, no half of a file is left. */
+/* A nearly full root holds no partial copy of a file. */
 static int child_no_room(void *no_setattr)
 {
 	struct mount_root r;

@@ -112,7 +112,7 @@ static void an_aborted_file_leaves_nothing(void **state)
 	assert_true(f.fd < 0 && f.dir < 0);
 }
 
-/* A name that is a link gets replaced, and what it leads to stays. */
+/* A link of that name is replaced; the target of the link is unchanged. */
 static void a_link_is_not_followed(void **state)
 {
 	const struct play *p = *state;

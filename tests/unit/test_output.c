@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_output.c - a cell's output ends where its mark is, in bounds, on a
- *                 terminal that is as it was; and what is missing is said
+ * test_output.c - a cell's output ends at its mark, is bounded, restores
+ *                 the terminal, and names what was dropped
  */
 #include <locale.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const uint8_t mark[OUTPUT_MARK_BYTES] = {
 struct screen {
 	char buf[1 << 16];
 	size_t n;
-	uint64_t all; /* more than buf may have come */
+	uint64_t all; /* may exceed buf */
 	uint64_t tapped;
 };
 
@@ -95,7 +95,7 @@ static void begin(struct fixture *f)
 	output_begin(&f->o, &f->opts);
 }
 
-/* Show `in`, read in two parts; what follows the mark must be left over. */
+/* Show `in`, read in two parts; the bytes after the mark must be left over. */
 static void show(struct fixture *f, const char *in, size_t n, size_t split,
 	size_t want_used)
 {
@@ -265,7 +265,7 @@ static void output_that_fits_head_and_tail_is_shown_whole(void **state)
 	assert_int_equal(f->r.shown, 1000);
 	fixture_free(f);
 
-	/* One byte less, and something must be missing and said. */
+	/* One byte less: output is dropped, and the drop is reported. */
 	f = fixture_new(25, 974);
 	feed_lines(f);
 	assert_int_equal(f->r.shown + f->r.cut, 1000);
@@ -305,7 +305,7 @@ static void a_cut_leaves_no_sequence_or_character_open(void **state)
 			struct fixture *f = fixture_new(head, tail);
 
 			show(f, in, sizeof(in) - 1, 0, sizeof(in) - 1);
-			/* Head and tail may only hold what `in` does, whole. */
+			/* Head and tail hold whole characters of `in`. */
 			assert_null(strstr(f->s.buf, "\\x"));
 			assert_null(strstr(f->s.buf, "\x1b[<"));
 			assert_int_equal(f->r.shown + f->r.cut, sizeof(in) - 1);
@@ -471,7 +471,7 @@ static void a_guest_cannot_write_a_frame_line(void **state)
 		show(f, line, n, 0, n);
 		assert_non_null(strstr(f->s.buf, text));
 		assert_null(strstr(f->s.buf, line));
-		/* The control: in raw it can. */
+		/* control: a raw cell can */
 		f->opts.mode = VT_RAW;
 		show(f, line, n, 0, n);
 		assert_non_null(strstr(f->s.buf, line));

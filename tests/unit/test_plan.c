@@ -2,9 +2,9 @@
 /*
  * test_plan.c - the promises of every plan, and the golden files in tests/plan
  *
- * A NAME.spec there is a host and a session in a few words; beside it NAME.plan
- * is the plan that must come out, or NAME.err the error. What a file does not
- * say is as in host_usual().
+ * A NAME.spec describes a host and a session. NAME.plan beside it holds the
+ * expected plan, or NAME.err the expected error. host_usual() gives the values
+ * that a file leaves out.
  */
 #include "jail/base/io.h"
 #include "jail/base/sys.h"
@@ -415,7 +415,7 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 	world_free(w);
 }
 
-/* ---- what may be shown ---- */
+/* ---- paths to show ---- */
 
 /* Plan a jail with `path` in jail.expose. */
 static int expose(const char *path, struct err *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_procs.c - what the jail's processes use, as the warden sees it
+ * test_procs.c - CPU and memory of the jail's processes, as the warden counts
+ * them
  */
 #include "small_jail.h"
 
@@ -85,7 +86,8 @@ static int sum_up(void *arg)
 		CHILD_CHECK(private < 8 * MIB, "%lld", (long long)private);
 		CHILD_CHECK(procs_stat(&s[i], 2, &st) == 0, "stat");
 		CHILD_CHECK(procs_stat(&s[i], 99, &st) < 0, "there is no 99");
-		CHILD_CHECK(procs_memory(&s[i], 99, NULL, NULL) < 0, "nor 99");
+		CHILD_CHECK(procs_memory(&s[i], 99, NULL, NULL) < 0,
+			"memory of 99, which does not exist");
 	}
 	CHILD_CHECK(n == 2 || j.proc < 0, "sources");
 	return 0;
@@ -192,8 +194,8 @@ static void a_process_lives_while_any_thread_lives(void **state)
 	run_in_jail(look_at_headless, NULL);
 }
 
-/* Nothing is resident but the tables: 16 MiB of them, each a page that has an
- * entry of 8 bytes for each page of zeros. */
+/* Only page tables are resident: 16 MiB, with 8 bytes for each page of
+ * zeros. */
 static void hold_tables(struct guest *g)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);

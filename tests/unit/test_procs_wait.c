@@ -12,7 +12,7 @@ static int waits(const struct procs_source *s, const struct jail *j)
 	return procs_waits_for_tty(s, j->tty, NULL, 0);
 }
 
-/* Ask until the answer is as wanted, or time is up. */
+/* Ask until the answer is the wanted one, or the deadline passes. */
 static int waits_soon(
 	const struct procs_source *s, const struct jail *j, int want)
 {
@@ -136,8 +136,8 @@ static void read_while_a_child_works(struct guest *g)
 
 static void read_in_the_background(struct guest *g)
 {
-	/* ignored, so that the read is not answered by SIGTTIN; it fails, and
-	 * the group that has the terminal is another */
+	/* SIGTTIN is ignored, so the read fails with EIO: another group is in
+	 * the foreground */
 	signal(SIGTTIN, SIG_IGN);
 	if (fork() == 0) {
 		char c;
@@ -173,7 +173,7 @@ static int wait_case_run(void *arg)
 		if (got < 0)
 			_exit(253);
 		CHILD_CHECK(got == wc->want, "%s: %d", wc->name, got);
-		/* a refusal has to last */
+		/* a negative answer must last */
 		for (int k = 0; k < 20 && !wc->want; k++) {
 			usleep(1000);
 			CHILD_CHECK(

@@ -43,7 +43,7 @@ static struct pair pair_open(void)
 	return p;
 }
 
-/* Read until the bytes end with `want`, or time is up. */
+/* Read until the bytes end with `want`, or the deadline passes. */
 static int comes(int fd, const char *want)
 {
 	char got[256];

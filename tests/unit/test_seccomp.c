@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_seccomp.c - what each filter refuses and what it allows
+ * test_seccomp.c - system calls that each filter refuses or allows
  *
  * Every trial is a system call in a child of its own: once without the filter,
  * where that is harmless, and once with it. A call that also fails without the
@@ -218,7 +218,7 @@ static void unknown_ioctls_fail_with_enotty(void **state)
 		{"FIONBIO", SECCOMP_GUEST, SYS_ioctl, {fd, FIONBIO, (long)&n},
 			0},
 		/* musl hands a request over as a signed int */
-		{"TIOCGPTN of what is no pty", SECCOMP_GUEST, SYS_ioctl,
+		{"TIOCGPTN of a non-pty", SECCOMP_GUEST, SYS_ioctl,
 			{fd, (long)(int)TIOCGPTN, (long)&n}, ENOTTY},
 	};
 
@@ -304,7 +304,7 @@ static void a_guest_loads_its_filter_under_inits(void **state)
 static void inits_filter_allows_every_call_of_a_guest(void **state)
 {
 	(void)state;
-	/* 335 and 336 are the kernel's own (uprobes), past any filter. */
+	/* 335 and 336 are uprobe calls, which no filter sees. */
 	for (long nr = 0; nr < 480; nr += nr == 334 ? 3 : 1) {
 		/* with these arguments every call fails or does nothing */
 		struct trial t = {"", SECCOMP_GUEST, nr, {-1, -1, -1, -1}, 0};

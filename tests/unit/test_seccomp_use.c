@@ -110,7 +110,8 @@ static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 	for (int profile = 0; profile < SECCOMP_PROFILES; profile++) {
 		x32.profile = profile;
 		run_trials(&x32, 1);
-		/* without 32-bit emulation the kernel faults: good too */
+		/* without 32-bit emulation the kernel sends SIGSEGV, which is
+		 * fine too */
 		assert_true(forked(call_i386, &profile) ==
 			    FORKED_SIGNAL + (control ? SIGSEGV : SIGSYS));
 	}
@@ -119,11 +120,11 @@ static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 {
 	(void)state;
-	SKIP("the other entries are of x86");
+	SKIP("only x86-64 has foreign system call ABIs");
 }
 #endif
 
-/* What people do in a cell. */
+/* Ordinary code of a cell. */
 static const char *const python_script =
 	"import asyncio, ctypes, multiprocessing as mp, os, pty, select\n"
 	"import signal, socket, sqlite3, ssl, subprocess, tempfile, threading\n"

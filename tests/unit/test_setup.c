@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_setup.c - a person has so many sessions and no more
+ * test_setup.c - the number of sessions of a person is limited
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_spawn.c - what every start of Python is given
+ * test_spawn.c - the environment of every Python process
  */
 #include "jail/init/spawn.h"
 

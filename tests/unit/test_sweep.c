@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_sweep.c - everything in the jail stopped and killed, from a pid 1
+ * test_sweep.c - pid 1 stops and kills every process of the jail
  *
- * Each test is pid 1 of a pid namespace of its own: what is swept is all that
- * it has forked.
+ * Each test is pid 1 of a pid namespace of its own and sweeps the processes
+ * that it has forked.
  */
 #include "own_ns.h"
 
@@ -16,14 +16,14 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-/* Patience for what happens soon: a deadline, not a measure. */
+/* A generous deadline; it measures nothing. */
 #define SOON_MS 10000
 
 struct trial {
 	int (*run)(int proc);
 };
 
-/* As pid 1: nothing here may run as anything else. */
+/* Runs as pid 1 of the namespace. */
 static int trial_inside(void *arg)
 {
 	struct trial *t = arg;
@@ -125,7 +125,8 @@ static int sweep_headless(int proc)
 	wait_for(proc, pid, "ZRR");
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
 	CHILD_CHECK(killed == 1, "%d", killed);
-	CHILD_CHECK(kill(pid, 0) < 0 && errno == ESRCH, "it is there");
+	CHILD_CHECK(
+		kill(pid, 0) < 0 && errno == ESRCH, "the process still exists");
 	return 0;
 }
 
@@ -158,7 +159,8 @@ static void a_zombie_does_not_count_as_running(void **state)
 	trial_run(sweep_dead);
 }
 
-/* It waits in the kernel for the exec of a child that is stopped before. */
+/* The parent waits in the kernel for the exec of a child that is stopped first.
+ */
 static int sweep_vfork(int proc)
 {
 	struct sweep s = {.proc_fd = proc};
@@ -184,7 +186,7 @@ static void a_process_blocked_in_the_kernel_is_not_killed(void **state)
 	trial_run(sweep_vfork);
 }
 
-/* A /proc that cannot be read, as when there is no descriptor left. */
+/* An unreadable /proc, as when no descriptor is left. */
 static int sweep_blind(int proc)
 {
 	struct sweep s = {.proc_fd = open("/dev/null", O_RDONLY)};
@@ -195,8 +197,10 @@ static int sweep_blind(int proc)
 		for (;;)
 			pause();
 	wait_for(proc, pid, "S");
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) < 0, "all seen to be still");
-	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 0, "all seen gone");
+	CHILD_CHECK(sweep_stop(&s, &seen, &killed) < 0,
+		"an unreadable /proc counts as stopped");
+	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 0,
+		"an unreadable /proc counts as killed");
 	s.proc_fd = proc;
 	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "control");
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "control");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_text.c - foreign text is harmless on a line of ours; sizes and times
- *               read as people write them
+ * test_text.c - foreign text is harmless on the program's lines; sizes and
+ * times are readable
  */
 #include <setjmp.h>
 #include <stdarg.h>

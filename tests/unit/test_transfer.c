@@ -234,7 +234,7 @@ static int download(struct scene *s, const char *pattern)
 	return transfer_download(&s->t, &w, 1, s->out, NULL);
 }
 
-/* ---- up ---- */
+/* ---- uploads ---- */
 
 static void an_upload_arrives_whole(void **state)
 {
@@ -323,7 +323,7 @@ static void more_files_than_allowed_are_refused(void **state)
 		strstr(s->refused, "1 file was left out: no more than 2"));
 }
 
-/* ---- down ---- */
+/* ---- downloads ---- */
 
 static void a_download_arrives_whole(void **state)
 {
@@ -351,7 +351,7 @@ static void nothing_is_overwritten_without_a_request(void **state)
 	assert_int_equal(entries(s->out), 1);
 }
 
-/* A link of that name is something that is there: it is never followed. */
+/* A link of that name counts as an existing file and is never followed. */
 static void a_link_at_the_target_is_not_followed(void **state)
 {
 	struct scene *s = *state;
@@ -485,7 +485,7 @@ static void a_locked_session_stays_in_its_directories(void **state)
 		hostfs_open_file(&s->hostfs, "/etc/passwd", &st, NULL), -1);
 	assert_int_equal(
 		hostfs_open_dir(&s->hostfs, HOSTFS_WRITE, s->host, NULL), -1);
-	/* The control: what is allowed works, by path and by name alone. */
+	/* control: allowed files work, by path and by name alone */
 	fd = hostfs_open_file(&s->hostfs, "mine", &st, NULL);
 	assert_true(fd >= 0);
 	close(fd);
@@ -543,7 +543,7 @@ static void patterns_match_like_a_shell(void **state)
 	assert_false(transfer_matches("a", "a/b"));
 }
 
-/* Many "**" against a long path must not take for ever. */
+/* Many "**" against a long path must end in bounded time. */
 static void a_pattern_has_bounded_time(void **state)
 {
 	char pattern[400] = "", path[400] = "";

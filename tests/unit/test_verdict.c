@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_verdict.c - every way a cell can end is told, in these words
+ * test_verdict.c - each end of a cell has its text
  */
 #include "repl/session/verdict.h"
 
@@ -42,7 +42,7 @@ static void an_interrupted_cell_names_the_time_limit(void **state)
 
 	(void)state;
 	expect(&d, NULL, "time limit: 10 s · interrupted · variables kept");
-	/* A cell that caught the interrupt and ended is told the same. */
+	/* A cell that caught the interrupt and ended has the same verdict. */
 	d.how = HOW_OK;
 	expect(&d, NULL, "time limit: 10 s · interrupted · variables kept");
 }
@@ -119,7 +119,7 @@ static void a_restart_names_its_reason(void **state)
 		"(4 files)");
 }
 
-/* Whatever the reason, it is said: no two restarts read the same. */
+/* Each reason for a restart has a text of its own. */
 static void every_restart_reason_has_its_own_text(void **state)
 {
 	char lines[NO_CHECKPOINT_SILENT + 1][VERDICT_MAX];
@@ -218,7 +218,7 @@ static void undo_says_that_files_are_unchanged(void **state)
 		"home are as they are");
 }
 
-/* The longest line there can be is cut, and never overruns. */
+/* The longest possible line is cut and does not overrun. */
 static void a_verdict_always_fits(void **state)
 {
 	char source[4 * VERDICT_MAX];

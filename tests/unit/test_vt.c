@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_vt.c - nothing a guest writes makes the terminal do more than show it
+ * test_vt.c - a guest's output makes the terminal do no more than show it
  *
  * Every case is fed whole, and again split at each of its bytes: the result
  * and the counts must be the same.
@@ -80,7 +80,7 @@ static void check(enum vt_mode mode, const char *in, size_t n, const char *want,
 #define PLAIN(in, want, kind, n)                                               \
 	check(VT_PLAIN, in, sizeof(in) - 1, want, kind, n)
 
-/* The terminal as a cell that wrote `in` left it, and what undoes that. */
+/* A cell writes `in`; `want` restores the terminal after it. */
 static void check_undo(enum vt_mode mode, const char *in, const char *want)
 {
 	static struct capture c;
@@ -139,7 +139,7 @@ static void modes_of_a_full_screen_program_pass(void **state)
 	PASSES("\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>\x1b[?7h");
 	PASSES("\x1b[?1000l\x1b[?1002;1006l");
 	PASSES("\x1b[?2004h\x1b[?2004l\x1b[4h\x1b[4l");
-	/* What terminfo adds to them, and nobody would miss. */
+	/* terminfo adds parameters that are safe to drop. */
 	BECOMES("\x1b[?1049h\x1b[22;0;0t", "\x1b[?1049h");
 	BECOMES("\x1b[?12l\x1b[?25h", "\x1b[?25h");
 	BECOMES("\x1b[?12;25h", "\x1b[?25h");
@@ -377,7 +377,7 @@ static void raw_passes_every_byte(void **state)
 		assert_int_equal(total_dropped(&v), 0);
 		assert_int_equal(v.faint, 0);
 	}
-	/* ... and still brings the terminal out of what was not finished. */
+	/* Raw mode also ends an unfinished sequence. */
 	check(VT_RAW, "\x1b]0;t", 5, "\x1b]0;t\x18\x1b\\", NO_DROP, 0);
 }
 
@@ -403,7 +403,7 @@ static void only_modes_left_on_are_undone(void **state)
 	check_undo(VT_SAFE, "\x1b[?1h\x1b=", "\x1b[?1l\x1b>");
 	check_undo(VT_SAFE, "\x1b[4h\x1b[?5h\x1b[?2004h",
 		"\x1b[?5l\x1b[?2004l\x1b[4l");
-	/* Restoring what this cell saved; and what it did not save. */
+	/* A restore after this cell's save, and a restore without a save. */
 	check_undo(VT_SAFE,
 		"\x1b"
 		"7\x1b[31m\x1b"
@@ -413,7 +413,7 @@ static void only_modes_left_on_are_undone(void **state)
 		"\x1b"
 		"8",
 		"\x1b[m\x1b(B\x1b)B\x0f");
-	/* What was refused needs no undoing. */
+	/* Dropped sequences need no undo. */
 	check_undo(VT_SAFE, "\x1b[?1000h\x1b[2m", "");
 	check_undo(VT_PLAIN, "\x1b[31m\x1b[?1049h\x0e", "");
 	check_undo(VT_RAW, "\x1b[?1002h\x1b[?1006h", "\x1b[?1002l\x1b[?1006l");
@@ -433,7 +433,7 @@ static void the_column_is_known(void **state)
 	assert_int_equal(column_after("\t\t", 12), 11);
 	assert_int_equal(column_after("abc\b\b", 80), 1);
 	assert_int_equal(column_after("\xff", 80), 4);
-	/* At the right edge: full is not yet the next line. */
+	/* A full line does not move the cursor to the next line yet. */
 	assert_int_equal(column_after("0123456789", 10), 10);
 	assert_int_equal(column_after("0123456789a", 10), 1);
 	assert_int_equal(column_after("012345678数", 10), 2);

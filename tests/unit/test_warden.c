@@ -196,7 +196,7 @@ static void a_failed_checkpoint_is_reported(void **state)
 		expect_parked(NO_CHECKPOINT_FAILED);
 		assert_int_equal(P.count[INIT_KILL_FORK], none_taken[i].unhung);
 		assert_int_equal(P.jails, 1);
-		/* Once is enough. */
+		/* A second failure is not reported. */
 		W->checkpoints.skip = 0;
 		assert_int_equal(warden_park(W), 0);
 		expect_parked(NO_CHECKPOINT_FAILED);
@@ -216,8 +216,8 @@ static const struct {
 	{"!died 11", "died"},
 };
 
-/* Guest and copies are broken alike: a checkpoint is asked of each in turn,
- * and only so often. */
+/* The guest and its copies are broken in the same way. The warden asks each for
+ * a checkpoint, a limited number of times. */
 static void a_guest_that_cannot_be_parked_is_replaced(void **state)
 {
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
@@ -242,7 +242,7 @@ static void a_guest_that_cannot_be_parked_is_replaced(void **state)
 		expect_notice("no checkpoint could be taken" WOULD_LOSE);
 		expect_parked(NO_CHECKPOINT_FAILED);
 		assert_int_equal(P.jails, 3);
-		/* A copy that hangs may be why it is silent. */
+		/* A copy that hangs may keep the guest silent. */
 		assert_int_equal(
 			P.count[INIT_KILL_FORK], broken[i].park ? 0 : 3);
 		play_close(state);
@@ -306,7 +306,7 @@ static void a_jail_that_does_not_stop_is_replaced(void **state)
 		play_up(state);
 		warden_note_cell(W, 1);
 		P.stop = how[i];
-		/* Nor does the fresh one: the session is over. */
+		/* The new jail does not stop either: the session is over. */
 		assert_int_equal(warden_park(W), SESSION_OVER);
 		expect_notice("the jail could not be stopped · " RESTARTED);
 		expect_up(1);
@@ -375,8 +375,8 @@ static void the_death_of_an_older_checkpoint_is_not_reported(void **state)
 	assert_int_equal(W->checkpoints.kept[0].before, 2);
 }
 
-/* Pids are used again: a death that concerned nobody must not strike a later
- * process of the same number. */
+/* Pids are reused: an old death must not strike a later process of the same
+ * pid. */
 static void an_old_death_is_forgotten(void **state)
 {
 	struct wire_init m = {
@@ -446,7 +446,7 @@ static void a_checkpoint_wakes_or_python_restarts(void **state)
 				    strcmp(wakes[i].wake, "!jail")));
 		if (d.after == AFTER_ROLLED_BACK) {
 			assert_int_equal(d.names, 2);
-			assert_false(W->jail.swept); /* it runs */
+			assert_false(W->jail.swept); /* the guest runs */
 			assert_int_equal(d.back_to, 1);
 			assert_int_equal(d.threads_gone, 1);
 			assert_int_equal(W->guest.pid, 41);
@@ -585,8 +585,8 @@ static void events_between_cells_are_reported(void **state)
 		play_open(state);
 		then(t[i].what);
 		serve();
-		/* The copy of a guest that lives is as broken; that of one that
-		 * died is not. */
+		/* The copy of a silent guest is as broken as the guest. The
+		 * copy of a dead guest is not. */
 		snprintf(text, sizeof(text), "%s · %s", t[i].notice,
 			died ? "back to the state before cell 1 (2 names)"
 			     : RESTARTED);
@@ -698,7 +698,7 @@ static void each_request_has_one_reply(void **state)
 	expect_up(1);
 	expect_parked(NO_CHECKPOINT_NONE);
 	expect_nothing();
-	/* These are told, and not answered. */
+	/* These requests have no reply. */
 	request(FRONT_INTERRUPT, 0, -1);
 	assert_int_equal(front_serve(W), 0);
 	request(FRONT_TOUCH, 0, -1);

@@ -52,7 +52,7 @@ static const struct {
 	{"TOOK %u|DONE %u exit 3 0 7 0", HOW_EXIT, KEPT, 7},
 	{"TOOK %u|!wait 500|DONE %u ok 3 0 0 1", HOW_OK, KEPT, 0},
 	{"BAD %u crc", HOW_REFUSED, KEPT, 0},
-	/* DONE counts, and the death behind it is between cells. */
+	/* DONE counts; the death after it falls between cells. */
 	{"TOOK %u|!wait 20|DONE %u ok 3 0 0 1|!died 9", HOW_OK, KEPT, 0},
 	{"!died 0", HOW_EXITED, BACK, 0},
 	{"TOOK %u|!died 768", HOW_EXITED, BACK, 3},
@@ -101,7 +101,7 @@ static void each_end_of_a_cell_has_its_verdict(void **state)
 			assert_int_equal(d.names, 2);
 			assert_int_equal(d.threads_gone, 1);
 		}
-		/* Whatever happened, there is a live guest to run the next. */
+		/* A live guest runs the next cell in every case. */
 		P.cell = DONE_OK;
 		assert_int_equal(run_cell(2), 0);
 		P.nlater = 0;
@@ -109,7 +109,7 @@ static void each_end_of_a_cell_has_its_verdict(void **state)
 	}
 }
 
-/* A guest that floods is lost at its second message, whatever else waits. */
+/* A flooding guest is lost at its second message, whatever else is pending. */
 static void a_flood_ends_with_its_second_message(void **state)
 {
 	char text[900] = "TOOK %u";
@@ -196,7 +196,7 @@ static const struct {
 	int interrupts, stacks;
 	int64_t wall_ms; /* at least; at most 100 more */
 } strikes[] = {
-	/* Interrupted in time; or not. */
+	/* The cell ends after the interrupt, or is killed. */
 	{"TOOK %u|!wait 10100|DONE %u interrupted 3 0 0 1", HOW_INTERRUPTED,
 		LIMIT_WALL, 1, 0, 10100},
 	{"TOOK %u|!wait 10100|DONE %u ok 3 0 0 1", HOW_OK, LIMIT_WALL, 1, 0,
@@ -231,8 +231,8 @@ static void each_limit_strikes_in_time(void **state)
 			d.after, d.how == HOW_KILLED || d.how == HOW_CRASHED
 					 ? AFTER_ROLLED_BACK
 					 : AFTER_KEPT);
-		/* A stuck cell is asked where it is; one that has too much
-		 * memory is not given the time. */
+		/* A stuck cell is asked for its stack. A cell over the memory
+		 * limit is killed at once. */
 		assert_int_equal(P.count[INIT_WRITE_STACK],
 			d.how == HOW_KILLED && d.limit != LIMIT_MEMORY);
 		play_close(state);
@@ -284,7 +284,7 @@ static void a_person_may_interrupt_as_often_as_they_like(void **state)
 	assert_int_equal(d.limit, LIMIT_NONE);
 }
 
-/* What comes while a cell runs is refused, each in its own way. */
+/* Each request is refused in its own way while a cell runs. */
 static void requests_are_refused_while_a_cell_runs(void **state)
 {
 	struct wire_event m;
@@ -366,7 +366,7 @@ static void checkpoints_are_skipped_when_copying_costs_too_much(void **state)
 	expect_event(JAIL_DONE, &m);
 	expect_event(JAIL_PARKED, &m);
 	assert_int_equal(m.event.done.no_checkpoint, NO_CHECKPOINT_COST);
-	/* Eight cells go without, and then it is tried again. */
+	/* Eight cells run without a checkpoint; the next attempt follows. */
 	P.cell = DONE_OK;
 	for (uint32_t cell = 2; cell < 9; cell++)
 		assert_int_equal(run_cell(cell), 0);
@@ -405,7 +405,7 @@ static void a_restart_that_fails_after_a_cell_ends_the_session(void **state)
 	expect_event(JAIL_FAILED, &m);
 }
 
-/* ---- what a cell leaves ---- */
+/* ---- leftovers of a cell ---- */
 
 static void leftover_processes_are_reported_once(void **state)
 {
@@ -545,7 +545,8 @@ static void a_program_that_cannot_start_says_why(void **state)
 	assert_string_equal(m.event.err.msg, "execute python3: no");
 }
 
-/* Near its lifetime it prints nothing: what it prints is the program's. */
+/* Near the lifetime limit nothing is printed: the output belongs to the
+ * program. */
 static void a_program_prints_no_lifetime_notice(void **state)
 {
 	struct wire_event m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_wire.c - what a guest may say is decoded, and nothing else is
+ * test_wire.c - valid messages of a guest are decoded, all others are refused
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,9 +8,9 @@
  *
  * A script is a list of messages with '|' between them. In a message %u is the
  * number that it answers and %p the pid of the guest. A message that begins
- * with '!' is something that happens:
+ * with '!' is an event:
  *
- *	!wait N    the rest comes N milliseconds later
+ *	!wait N    the remaining script runs N milliseconds later
  *	!died N    init reports the speaker's death, with this status
  *	!orphan N  the same, while a child of it holds its link open
  *	!close     the speaker's link breaks
@@ -96,12 +96,12 @@ static struct play {
 	/* what was asked for */
 	int jails;
 	int count[INIT_DISCARDED + 1];
-	struct link_pids pids; /* of the last request that named some */
+	struct link_pids pids; /* named by the last request */
 	int interrupts;
 	uint32_t seq;
 } P;
 
-/* ---- the clock, and what the warden calls to wait ---- */
+/* ---- the clock and the waiting calls of the warden ---- */
 
 static void play_step(void);
 
@@ -158,7 +158,7 @@ int poll(struct pollfd *p, nfds_t n, int ms)
 			continue;
 		}
 		if (ms < 0) {
-			/* Nothing can come any more: the front end goes. */
+			/* No event is left: the front end goes. */
 			shutdown(P.front, SHUT_RDWR);
 			continue;
 		}
@@ -217,7 +217,7 @@ static void proc_is(int pid, int busy_ms, int faults)
 		pid, pid, faults, (int)(busy_ms * sysconf(_SC_CLK_TCK) / 1000));
 }
 
-/* 1 if there was one. */
+/* Returns 1 if the process existed. */
 static int proc_gone(int pid)
 {
 	int r = -1;
@@ -290,7 +290,7 @@ pid_t init_start(const struct init *in, struct err *e)
 	assert_int_equal(pipe(closed), 0);
 	pid = fork();
 	if (pid == 0) {
-		/* Its death is waited for; nothing else matters. */
+		/* The warden only waits for its death. */
 		syscall(SYS_close_range, 0u, ~0u, 0u);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
@@ -306,7 +306,7 @@ pid_t init_start(const struct init *in, struct err *e)
 	fds[1] = dup(P.slave);
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);
 	fds[2] = line;
-	/* File systems in memory that hold nothing. */
+	/* Empty file systems in memory. */
 	fds[3] = open("/proc", O_RDONLY | O_DIRECTORY);
 	fds[4] = open("/proc", O_RDONLY | O_DIRECTORY);
 	proc = fds[5] = open(P.proc, O_RDONLY | O_DIRECTORY);
@@ -326,7 +326,7 @@ pid_t init_start(const struct init *in, struct err *e)
 	return pid;
 }
 
-/* ---- what the parts say ---- */
+/* ---- messages of the parts ---- */
 
 static void front_sends(struct wire_front m)
 {
@@ -334,7 +334,7 @@ static void front_sends(struct wire_front m)
 	io_send_fds(P.front, &m, sizeof(m), NULL, 0, MSG_DONTWAIT);
 }
 
-/* Something that happens. 1: the rest of the script comes later. */
+/* Run an event. Returns 1 if the remaining script runs later. */
 static int script_event(
 	int who, unsigned no, const char *word, const char *rest)
 {
@@ -597,7 +597,7 @@ static void play_step(void)
 #define ASLEEP "ASLEEP %p 3 1"
 #define DONE_OK "TOOK %u|DONE %u ok 3 0 0 1"
 
-/* A session whose every part does what it should. */
+/* A session in which every part answers as it should. */
 static int play_open(void **state)
 {
 	struct cgroup_caps none = {.kind = CGROUP_NONE};
@@ -687,7 +687,7 @@ static void expect_nothing(void)
 		fail_msg("event %d: %s", m.event.type, m.event.text);
 }
 
-/* A session that is up, parked before cell 1, and has told so. */
+/* A session that is up and parked before cell 1; its events are read. */
 static int play_up(void **state)
 {
 	struct wire_event m;
