@@ -74,8 +74,9 @@ deps:
 check: everything
 	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
 
-# What the tests need built.
-everything: build $(UNIT)
+# What the tests need built, and the benchmarks, which are to stay buildable.
+BENCH    := $(BUILD)/tests/bench/first $(BUILD)/tests/bench/jail
+everything: build $(UNIT) $(BENCH)
 
 ## make unit       the unit tests alone
 unit: $(UNIT)
@@ -151,7 +152,7 @@ fuzz:
 	@tests/fuzz/run $(or $(FUZZ_SECONDS),60)
 
 ## make bench      measure, print the table
-bench: build $(BUILD)/tests/bench/first $(BUILD)/tests/bench/jail
+bench: build $(BENCH)
 	@tests/bench/run
 
 ## make tidy       clang-tidy and cppcheck

@@ -9,6 +9,7 @@
 #include "jail/base/err.h"
 #include "jail/spec.h"
 #include "table.h"
+#include "tests/lib/defaults.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	struct jail *j;
 
-	limits_init(&spec.limits);
+	spec.limits = default_limits();
 	for (int i = 0; i < JAILS; i++) {
 		double start = now();
 

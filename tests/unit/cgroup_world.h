@@ -8,7 +8,7 @@
 #ifndef TESTS_CGROUP_WORLD_H
 #define TESTS_CGROUP_WORLD_H
 
-#include "defaults.h"
+#include "tests/lib/defaults.h"
 #include "forked.h"
 
 #include "jail/base/io.h"

@@ -12,8 +12,8 @@
 #include "jail/plan/plan.h"
 #include "jail/spec.h"
 
-#include "defaults.h"
 #include "golden.h"
+#include "tests/lib/defaults.h"
 
 #include <glob.h>
 

@@ -5,13 +5,13 @@
  * The home is a directory of the test's own, behind the same calls that the
  * warden answers.
  */
-#include "defaults.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/files/hostfs.h"
 #include "repl/files/transfer.h"
 #include "repl/text/lexer.h"
+#include "tests/lib/defaults.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  */
 #include "repl/session/verdict.h"
 
-#include "defaults.h"
+#include "tests/lib/defaults.h"
 
 #include <setjmp.h>
 #include <signal.h>

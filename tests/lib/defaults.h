@@ -2,8 +2,8 @@
 /*
  * defaults.h - the limits of a session that configures nothing
  */
-#ifndef TESTS_UNIT_DEFAULTS_H
-#define TESTS_UNIT_DEFAULTS_H
+#ifndef TESTS_LIB_DEFAULTS_H
+#define TESTS_LIB_DEFAULTS_H
 
 #include "repl/config/config.h"
 
