@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - the table of `:` commands, and running one
+ * command.c - the table of `:` commands, running one, and what Tab offers
  *
  * Runs in:   front end, between cells
- * Trusts:    the person with the commands that [policy] commands allows
+ * Trusts:    the person with the commands that [policy] commands allows;
+ *            no answer of a guest: its candidates are text, checked by
+ *            complete_add(), and never run
+ * Leaves:    names of host files unsaid in a locked session
  */
 #include "command.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/path.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
+#include "repl/edit/editor.h"
+#include "repl/edit/pyscan.h"
+#include "repl/files/hostfs.h"
 #include "repl/session/session.h"
 #include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
 #include "repl/text/text.h"
+#include "repl/text/utf8.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* clang-format off */
 const struct command commands[] = {
@@ -75,20 +90,11 @@ bool command_exists(const char *name)
 	return false;
 }
 
-static int unknown(const char *name, size_t n, struct err *e)
-{
-	char safe[64];
-
-	text_safe(safe, sizeof(safe), name, n);
-	err_set(e, "there is no command :%s", safe);
-	return err_hint(e, ":help lists the commands");
-}
-
 const struct command *command_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e)
 {
 	const struct command *found = NULL;
-	char names[128] = "";
+	char names[128] = "", safe[64];
 	size_t at = 0;
 	int many = 0;
 
@@ -105,7 +111,9 @@ const struct command *command_find(
 		many++;
 	}
 	if (!n || !found) {
-		unknown(name, n, e);
+		text_safe(safe, sizeof(safe), name, n);
+		err_set(e, "there is no command :%s", safe);
+		err_hint(e, ":help lists the commands");
 		return NULL;
 	}
 	if (many > 1) {
@@ -192,6 +200,219 @@ static bool is_question(const char **name, size_t *n, bool *source)
 	return true;
 }
 
+/* ---- what Tab offers ---- */
+
+int command_parse_answer(
+	const char *answer, size_t n, size_t cursor, struct complete_list *out)
+{
+	const char *p = answer, *end = answer + n;
+	size_t replace = 0;
+
+	while (p < end && *p >= '0' && *p <= '9' && replace <= cursor)
+		replace = replace * 10 + (size_t)(*p++ - '0');
+	if (p == answer || replace > cursor || (p < end && *p != '\n'))
+		return -1;
+	out->start = cursor - replace;
+	while (p++ < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
+
+		if (len && complete_add(out, p, len) < 0)
+			return -1;
+		p += len;
+	}
+	return 0;
+}
+
+/* Note the quote and the bracket that are still missing behind the only
+ * candidate. */
+static void close_candidate(
+	const char *text, size_t start, struct complete_list *out)
+{
+	struct utf8_wide w = {0};
+	const char *item = out->items[0];
+
+	_Static_assert(sizeof(out->close) >= PYSCAN_CLOSER, "it fits");
+	if (utf8_wide_decode(&w, text, start) == 0 &&
+		utf8_wide_decode(&w, item, strlen(item)) == 0)
+		pyscan_closer(w.s, w.n, out->close);
+	utf8_wide_free(&w);
+}
+
+static int complete_python(struct session *s, const char *text, size_t cursor,
+	size_t offset, struct complete_list *out)
+{
+	auto_free char *answer = NULL;
+	size_t n;
+	int r;
+
+	if (jail_ask(s->jail, ASK_COMPLETE, text, cursor, &answer, &n, NULL) <
+		0)
+		return -1;
+	r = command_parse_answer(answer, n, cursor, out);
+	if (r == 0 && out->count == 1)
+		close_candidate(text, out->start, out);
+	out->start += offset;
+	return r;
+}
+
+/* Offer `name`, quoted as the word begun at out->start is. */
+static void offer(struct complete_list *out, const char *name, char open)
+{
+	auto_free char *quoted = lexer_quote(name, open);
+
+	if (quoted)
+		complete_add(out, quoted, strlen(quoted));
+	else
+		out->dropped++;
+}
+
+static bool is_dir(int dir, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type == DT_DIR)
+		return true;
+	if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+		return false;
+	return fstatat(dir, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void complete_host(struct session *s, const char *word, char open,
+	struct complete_list *out)
+{
+	const char *base = path_last(word);
+	size_t dir_n = (size_t)(base - word), base_n = strlen(base);
+	auto_free char *dir = strndup(word, dir_n);
+	auto_free char *path = dir ? hostfs_expand(s->host, dir) : NULL;
+	const struct dirent *entry;
+	DIR *d;
+	int fd, looks = 0;
+
+	if (s->cfg->locked || !path)
+		return;
+	fd = hostfs_open_dir(s->host, HOSTFS_READ, path[0] ? path : ".", NULL);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(d)) && looks++ < 100000) {
+		auto_free char *full = NULL;
+
+		if (strncmp(entry->d_name, base, base_n) != 0 ||
+			(entry->d_name[0] == '.' && base[0] != '.'))
+			continue;
+		if (path_is_dots(entry->d_name))
+			continue;
+		if (asprintf(&full, "%s%s%s", dir, entry->d_name,
+			    is_dir(dirfd(d), entry) ? "/" : "") >= 0)
+			offer(out, full, open);
+	}
+	closedir(d);
+	if (out->count)
+		qsort(out->items, out->count, sizeof(*out->items), by_name);
+}
+
+static void complete_home(struct session *s, const char *word, char open,
+	struct complete_list *out)
+{
+	struct jail_files files = {0};
+	size_t n = strlen(word);
+
+	if (jail_home_list(s->jail, &files, NULL) < 0)
+		return;
+	for (size_t i = 0; i < files.n; i++)
+		if (!strncmp(files.v[i].path, word, n) &&
+			files.v[i].type != 'd')
+			offer(out, files.v[i].path, open);
+	jail_files_free(&files);
+}
+
+/* `blank`: put one behind the commands that take arguments. */
+static void complete_commands(struct session *s, const char *word, bool blank,
+	struct complete_list *out)
+{
+	size_t n = strlen(word);
+
+	for (const struct command *c = commands; c->name; c++) {
+		char name[32];
+		int len = snprintf(name, sizeof(name), "%s%s", c->name,
+			blank && c->args[0] ? " " : "");
+
+		if (!strncmp(c->name, word, n) &&
+			config_allows_command(s->cfg, c->name))
+			complete_add(out, name, (size_t)len);
+	}
+}
+
+static int complete_command(struct session *s, const char *text, size_t n,
+	size_t cursor, struct complete_list *out)
+{
+	struct lexer_words w = {0};
+	const struct command *c;
+	const char *colon = memchr(text, ':', cursor);
+	const char *word = "";
+	size_t name_at, name_n = 0;
+
+	if (!colon)
+		return -1;
+	name_at = (size_t)(colon - text) + 1;
+	while (name_at + name_n < cursor && text[name_at + name_n] != ' ')
+		name_n++;
+	if (name_at + name_n == cursor) {
+		auto_free char *name = strndup(text + name_at, name_n);
+
+		out->start = name_at;
+		if (name)
+			complete_commands(s, name, cursor == n, out);
+		return 0;
+	}
+	c = command_find(s->cfg, text + name_at, name_n, NULL);
+	if (!c)
+		return -1;
+	name_at += name_n + 1;
+	if (c->arg == ARG_PYTHON || c->arg == ARG_CELL)
+		return complete_python(
+			s, text + name_at, cursor - name_at, name_at, out);
+	lexer_split(text + name_at, cursor - name_at, &w, NULL);
+	if (w.n && w.v[w.n - 1].end == cursor - name_at) {
+		word = w.v[w.n - 1].s;
+		out->start = name_at + w.v[w.n - 1].start;
+	}
+	if (c->arg == ARG_HOST)
+		complete_host(s, word, w.open, out);
+	else if (c->arg == ARG_HOME)
+		complete_home(s, word, w.open, out);
+	else if (c->arg == ARG_COMMAND)
+		complete_commands(s, word, false, out);
+	lexer_words_free(&w);
+	return 0;
+}
+
+static int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
+	struct complete_list *out)
+{
+	struct session *s = ctx;
+	int r;
+
+	jail_touch(s->jail);
+	if (lexer_is_command(text, n))
+		r = complete_command(s, text, n, cursor, out);
+	else
+		r = complete_python(s, text, cursor, 0, out);
+	/* The warden's messages of that time were queued: the editor's poll of
+	 * the descriptor would not see them. */
+	cell_take_events(s);
+	return r;
+}
+
 /* ---- what session_calls promises ---- */
 
 static int run_line(struct session *s, const char *src, size_t n, struct err *e)
@@ -220,7 +441,7 @@ static bool takes_cell(void *session, const char *name, size_t n)
 const struct session_calls command_calls = {
 	.line = run_line,
 	.takes_cell = takes_cell,
-	.complete = offer_cell,
+	.complete = complete_cell,
 	.ready = files_ready,
 	.start = files_start,
 	.finish = files_finish,

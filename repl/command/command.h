@@ -2,13 +2,12 @@
 /*
  * command.h - the `:` commands
  *
- *	command.c  the table: find, split, run
+ *	command.c  the table: find, split, run; what Tab offers
  *	files.c    between host and home, and in the home
  *	script.c   scripts of the host
  *	coding.c   the encoding that a script declares
  *	cells.c    cells and the session
  *	info.c     what there is, and what is allowed; tables and pages
- *	offer.c    what Tab offers
  *
  * One table gives each command its name, arguments, completion, help and
  * function; :help, Tab and the manual page's check follow it.
@@ -108,14 +107,9 @@ int coding_check(const char *s, size_t n, const char *name, struct err *e);
 int info_question(struct session *s, bool source, const char *name, size_t n,
 	struct err *e);
 
-/* Candidates for the text before the cursor: the editor's callback. 0, or not
- * 0 for none. */
-int offer_cell(void *session, const char *text, size_t n, size_t cursor,
-	struct complete_list *out);
-
 /* Read a guest's answer: the first line is how many bytes to replace, each
  * further line a candidate. Pure. 0, or -1: the answer makes no sense. */
-int offer_parse_answer(
+int command_parse_answer(
 	const char *answer, size_t n, size_t cursor, struct complete_list *out);
 
 /* Print a table as wide as the terminal is, and empty it. */

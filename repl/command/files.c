@@ -217,19 +217,11 @@ static const char *status_words(const struct session *s,
 		return "special";
 	if (when && localtime_r(&when, &tm))
 		strftime(clock, sizeof(clock), "%H:%M", &tm);
-	switch (status) {
-	case TRANSFER_NEW:
-		return "new";
-	case TRANSFER_CHANGED:
-		return "changed";
-	case TRANSFER_UPLOADED:
-		snprintf(buf, size, "uploaded %s", clock);
-		return buf;
-	case TRANSFER_DOWNLOADED:
-		snprintf(buf, size, "downloaded %s", clock);
-		return buf;
-	}
-	return "";
+	if (status == TRANSFER_NEW || status == TRANSFER_CHANGED)
+		return status == TRANSFER_NEW ? "new" : "changed";
+	snprintf(buf, size, "%s %s",
+		status == TRANSFER_UPLOADED ? "uploaded" : "downloaded", clock);
+	return buf;
 }
 
 static bool is_meant(const struct lexer_word *w, const char *path)
@@ -299,6 +291,19 @@ int files_show(
 	return 0;
 }
 
+/* Remove an entry: 1; 0 when there is none of this name; -1. */
+static int remove_entry(struct session *s, const char *path, struct err *e)
+{
+	struct err why = {0};
+
+	if (jail_home_remove(s->jail, path, &why) == 0)
+		return 1;
+	if (why.code == ENOENT)
+		return 0;
+	*e = why;
+	return -1;
+}
+
 /* Remove the listed entries that the word means; without a word, all of them.
  * How many entries are gone, or -1. */
 static int remove_listed(struct session *s, const struct jail_files *files,
@@ -308,16 +313,14 @@ static int remove_listed(struct session *s, const struct jail_files *files,
 
 	for (size_t i = 0; i < files->n; i++) {
 		const char *path = files->v[i].path;
-		struct err why = {0};
+		int r;
 
 		if (w ? !is_meant(w, path) : strchr(path, '/') != NULL)
 			continue;
-		if (jail_home_remove(s->jail, path, &why) == 0) {
-			n++;
-		} else if (why.code != ENOENT) { /* gone with its directory */
-			*e = why;
+		r = remove_entry(s, path, e); /* 0: went with its directory */
+		if (r < 0)
 			return -1;
-		}
+		n += r;
 	}
 	return n;
 }
@@ -347,21 +350,6 @@ static int remove_meant(
 	return total;
 }
 
-/* Remove the entry of exactly this name, which was not listed. */
-static int remove_named(
-	struct session *s, const struct lexer_word *w, int *more, struct err *e)
-{
-	struct err why = {0};
-
-	*more = 0;
-	if (jail_home_remove(s->jail, transfer_home_name(w->s), &why) == 0)
-		return 1;
-	if (why.code == ENOENT)
-		return 0;
-	*e = why;
-	return -1;
-}
-
 int files_rm(struct session *s, const struct command_line *line, struct err *e)
 {
 	char count[64];
@@ -371,8 +359,11 @@ int files_rm(struct session *s, const struct command_line *line, struct err *e)
 		const struct lexer_word *w = &line->words[i];
 		int more, n = remove_meant(s, w, &more, e);
 
-		if (n == 0 && more && !w->is_pattern)
-			n = remove_named(s, w, &more, e);
+		/* It may have an entry of exactly this name, not listed. */
+		if (n == 0 && more && !w->is_pattern) {
+			n = remove_entry(s, transfer_home_name(w->s), e);
+			more = 0;
+		}
 		if (n < 0)
 			return -1;
 		if (more)

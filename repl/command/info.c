@@ -146,21 +146,6 @@ static void add_command(struct text_table *t, const struct command *c)
 	text_table_add(t, (const char *[]){usage, c->help});
 }
 
-static int help_one(struct session *s, const char *name, struct err *e)
-{
-	struct text_table t = {.columns = 2};
-	const struct command *c;
-
-	if (name[0] == ':')
-		name++;
-	c = command_find(s->cfg, name, strlen(name), e);
-	if (!c)
-		return -1;
-	add_command(&t, c);
-	info_table(s, &t);
-	return 0;
-}
-
 int info_help(struct session *s, const struct command_line *line, struct err *e)
 {
 	static const char more[] =
@@ -168,13 +153,21 @@ int info_help(struct session *s, const struct command_line *line, struct err *e)
 		"searches, Alt-Enter begins a new line, Ctrl-C stops a cell, "
 		"three times ends it.";
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
+	const char *name = line->n ? line->words[0].s : NULL;
+	const struct command *only = NULL;
 
-	if (line->n)
-		return help_one(s, line->words[0].s, e);
+	if (name) {
+		name += name[0] == ':';
+		only = command_find(s->cfg, name, strlen(name), e);
+		if (!only)
+			return -1;
+	}
 	for (const struct command *c = commands; c->name; c++)
-		if (config_allows_command(s->cfg, c->name))
+		if (only ? c == only : config_allows_command(s->cfg, c->name))
 			add_command(&t, c);
 	info_table(s, &t);
+	if (only)
+		return 0;
 	text_table_add(&last, (const char *[]){more});
 	info_table(s, &last);
 	return 0;

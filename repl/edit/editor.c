@@ -367,7 +367,6 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 {
 	struct utf8_wide text = ed->kept;
 	enum editor_result r;
-	char rest[INPUT_QUEUE];
 
 	ed->kept = (struct utf8_wide){0};
 	r = read_lines(ed, &text);
@@ -378,7 +377,7 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 		ed->kept_cursor = text.n;
 		return r;
 	} else if (r == EDITOR_INTERRUPT) {
-		editor_take_input(ed, rest, sizeof(rest));
+		ed->input.queue_at = ed->input.queue_end;
 		view_write(&ed->view, "\n", 1);
 	} else if (r == EDITOR_EOF && ed->view.out_is_tty) {
 		view_write(&ed->view, "\n", 1);
@@ -516,7 +515,7 @@ void editor_interrupt(struct editor *ed)
 
 bool editor_is_plain(struct editor *ed)
 {
-	view_measure(&ed->view);
+	view_size(&ed->view, &ed->view.rows, &ed->view.cols);
 	return ed->plain || !engine_can(ed->view.rows, ed->view.cols);
 }
 

@@ -93,12 +93,11 @@ static int set_up(struct engine *en)
 	/* -d is in force while a cell is edited: keys stay keys, and CR and LF
 	 * do not change places. -x is in force afterwards: the bytes stay
 	 * untouched until the next reader has set the terminal up. */
-	static const struct {
-		const wchar_t *when, *mode;
-	} off[] = {{L"-d", L"-isig"}, {L"-d", L"-ixon"}, {L"-d", L"-inlcr"},
-		{L"-d", L"-icrnl"}, {L"-x", L"-isig"}, {L"-x", L"-ixon"},
-		{L"-x", L"-inlcr"}, {L"-x", L"-icrnl"}, {L"-x", L"-icanon"},
-		{L"-x", L"-echo"}, {L"-x", L"-iexten"}};
+	static const wchar_t *const off[][2] = {{L"-d", L"-isig"},
+		{L"-d", L"-ixon"}, {L"-d", L"-inlcr"}, {L"-d", L"-icrnl"},
+		{L"-x", L"-isig"}, {L"-x", L"-ixon"}, {L"-x", L"-inlcr"},
+		{L"-x", L"-icrnl"}, {L"-x", L"-icanon"}, {L"-x", L"-echo"},
+		{L"-x", L"-iexten"}};
 	EditLine *el = en->el;
 	int r = 0;
 
@@ -108,7 +107,7 @@ static int set_up(struct engine *en)
 	r |= el_wset(el, EL_GETCFN, all_keys);
 	r |= el_wset(el, EL_PROMPT, no_prompt);
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++)
-		r |= el_wset(el, EL_SETTY, off[i].when, off[i].mode, NULL);
+		r |= el_wset(el, EL_SETTY, off[i][0], off[i][1], NULL);
 	return r;
 }
 

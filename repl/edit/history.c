@@ -115,13 +115,8 @@ static int file_open(
 	auto_close int fd = openat(h->dirfd, h->name,
 		flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
 
-	if (fd < 0) {
-		int code = errno;
-
-		err_errno(e, "open %s", h->name);
-		errno = code;
-		return -1;
-	}
+	if (fd < 0)
+		return err_errno(e, "open %s", h->name);
 	if (fstat(fd, st) < 0)
 		return err_errno(e, "%s", h->name);
 	if (check(st, h->name, e) < 0) {
@@ -249,8 +244,7 @@ static int file_append(
 		return err_errno(e, "history: write %s", h->name);
 	r = write(fd, record->s, record->n);
 	if (r < 0 || (size_t)r < record->n) {
-		if (r >= 0)
-			errno = ENOSPC;
+		errno = r < 0 ? errno : ENOSPC;
 		err_errno(e, "history: write %s", h->name);
 		/* Should this fail, file_heal() ends the half record. */
 		if (r > 0)

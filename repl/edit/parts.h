@@ -103,8 +103,6 @@ int view_set_prompts(struct view *v, const char *prompt, const char *prompt2);
 void view_free(struct view *v);
 /* Ask the terminal for its size; 24 by 80 where it does not know. */
 void view_size(const struct view *v, int *rows, int *cols);
-/* The same, into v->rows and v->cols. */
-void view_measure(struct view *v);
 /* Set the line below the cell; an empty one is not shown. */
 void view_status(struct view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -181,27 +181,17 @@ static bool is_keyword(const wchar_t *s, size_t n)
 static enum pyscan_colour colour_of(
 	const wchar_t *s, const struct pyscan_token *t)
 {
-	switch (t->kind) {
-	case PYSCAN_NAME:
-		return is_keyword(s + t->start, t->end - t->start)
-			       ? PYSCAN_COLOUR_KEYWORD
-			       : PYSCAN_COLOUR_NONE;
-	case PYSCAN_STRING:
-		return PYSCAN_COLOUR_STRING;
-	case PYSCAN_COMMENT:
-		return PYSCAN_COLOUR_COMMENT;
-	case PYSCAN_NUMBER:
-		return PYSCAN_COLOUR_NUMBER;
-	case PYSCAN_END:
-	case PYSCAN_NEWLINE:
-	case PYSCAN_SPACE:
-	case PYSCAN_JOIN:
-	case PYSCAN_OPEN:
-	case PYSCAN_CLOSE:
-	case PYSCAN_OPERATOR:
-		break;
-	}
-	return PYSCAN_COLOUR_NONE;
+	static const enum pyscan_colour colours[] = {
+		[PYSCAN_STRING] = PYSCAN_COLOUR_STRING,
+		[PYSCAN_COMMENT] = PYSCAN_COLOUR_COMMENT,
+		[PYSCAN_NUMBER] = PYSCAN_COLOUR_NUMBER,
+		[PYSCAN_OPERATOR] = PYSCAN_COLOUR_NONE,
+	};
+
+	if (t->kind == PYSCAN_NAME &&
+		is_keyword(s + t->start, t->end - t->start))
+		return PYSCAN_COLOUR_KEYWORD;
+	return colours[t->kind];
 }
 
 void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours)
@@ -239,7 +229,6 @@ struct pyscan_walk {
 	size_t lines;		 /* how many finished lines with a token */
 	size_t row;		 /* where this row begins */
 	size_t row_indent;	 /* its blanks */
-	bool row_any;		 /* a token, or a comment, is on it */
 	bool row_code;		 /* a token is on it */
 	int depth;
 	wchar_t closers[PYSCAN_DEPTH_MAX];
@@ -270,7 +259,6 @@ static void walk_row_begin(struct pyscan_walk *w, size_t at)
 {
 	w->row = at;
 	w->row_indent = run_end(w->s, w->n, at, is_blank) - at;
-	w->row_any = false;
 	w->row_code = false;
 }
 
@@ -288,7 +276,7 @@ static void walk_code(struct pyscan_walk *w, const struct pyscan_token *t)
 {
 	struct pyscan_line *line = &w->line;
 
-	w->row_any = w->row_code = true;
+	w->row_code = true;
 	if (!line->any) {
 		line->any = true;
 		line->first = *t;
@@ -317,32 +305,18 @@ static void walk(struct pyscan_walk *w, const wchar_t *s, size_t n)
 	walk_row_begin(w, 0);
 	for (size_t at = 0; !w->broken; at = t.end) {
 		t = pyscan_next(s, n, at);
-		switch (t.kind) {
-		case PYSCAN_END:
+		if (t.kind == PYSCAN_END)
 			return;
-		case PYSCAN_SPACE:
-			break;
-		case PYSCAN_COMMENT:
-			w->row_any = true;
-			break;
-		case PYSCAN_NEWLINE:
+		if (t.kind == PYSCAN_NEWLINE) {
 			walk_newline(w, t.end);
-			break;
-		case PYSCAN_JOIN:
+		} else if (t.kind == PYSCAN_JOIN) {
 			w->inside |= t.open;
 			/* A blank row behind a backslash ends the
 			 * statement, as at Python's own prompt. */
 			if (t.end < n)
 				walk_row_begin(w, t.end);
-			break;
-		case PYSCAN_NAME:
-		case PYSCAN_NUMBER:
-		case PYSCAN_STRING:
-		case PYSCAN_OPEN:
-		case PYSCAN_CLOSE:
-		case PYSCAN_OPERATOR:
+		} else if (t.kind != PYSCAN_SPACE && t.kind != PYSCAN_COMMENT) {
 			walk_code(w, &t);
-			break;
 		}
 	}
 }

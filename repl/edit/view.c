@@ -73,11 +73,6 @@ void view_size(const struct view *v, int *rows, int *cols)
 	*cols = w.ws_col ? w.ws_col : 80;
 }
 
-void view_measure(struct view *v)
-{
-	view_size(v, &v->rows, &v->cols);
-}
-
 void view_status(struct view *v, const char *fmt, ...)
 {
 	va_list ap;
@@ -337,7 +332,7 @@ void view_resized(struct view *v)
 	size_t top = v->top;
 	int above = 0;
 
-	view_measure(v);
+	view_size(v, &v->rows, &v->cols);
 	if (!v->painted)
 		return;
 	for (int r = 0; r < v->cursor_row; r++)

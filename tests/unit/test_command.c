@@ -104,7 +104,7 @@ static void answer(
 	struct complete_list out = {.start = cursor};
 
 	assert_int_equal(
-		offer_parse_answer(text, strlen(text), cursor, &out), result);
+		command_parse_answer(text, strlen(text), cursor, &out), result);
 	if (result == 0) {
 		assert_int_equal(out.start, start);
 		assert_int_equal(out.count, count);
