@@ -20,7 +20,7 @@
  * stays set in everything started from an ssh session, and cron and su start
  * shells without it. Being wrong makes a run stricter, never looser.
  */
-#include "login.h"
+#include "main.h"
 
 #include "jail/base/err.h"
 #include "repl/config/options.h"

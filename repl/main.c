@@ -18,8 +18,6 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "login.h"
-#include "person.h"
 #include "repl/command/command.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
@@ -33,11 +31,29 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <locale.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define PERSON_GROUPS_MAX 256
+
+/* Who started us. Strings are owned, and NULL where there is no password entry.
+ */
+struct person {
+	char *name, *shell;
+	char *account_home; /* of the password entry */
+	char *home;	    /* of the environment, where that may say so */
+	char *groups[PERSON_GROUPS_MAX];
+	size_t n_groups;
+	char config_file[PATH_MAX];
+	char state_dir[PATH_MAX];
+};
 
 /* Everything that lives as long as the process. */
 struct run {
@@ -115,6 +131,78 @@ static void set_locale(void)
 	unsetenv("LOCPATH");
 	unsetenv("GCONV_PATH");
 	setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* ---- who started us: the entries of the real user id ---- */
+
+static void find_groups(struct person *p, const struct passwd *pw)
+{
+	gid_t gids[PERSON_GROUPS_MAX];
+	int n = PERSON_GROUPS_MAX;
+
+	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
+		n = PERSON_GROUPS_MAX;
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(gids[i]);
+
+		if (g)
+			p->groups[p->n_groups++] = strdup(g->gr_name);
+	}
+}
+
+static void person_find(struct person *p)
+{
+	const struct passwd *pw = getpwuid(getuid());
+
+	if (!pw)
+		return;
+	p->name = strdup(pw->pw_name);
+	p->account_home = strdup(pw->pw_dir);
+	p->home = strdup(pw->pw_dir);
+	p->shell = strdup(pw->pw_shell);
+}
+
+/* Somebody who is no login may have another home for now: HOME, if that is an
+ * absolute path. */
+static void person_prefer_home(struct person *p, const char *home)
+{
+	if (!home || home[0] != '/')
+		return;
+	free(p->home);
+	p->home = strdup(home);
+}
+
+/* Find the names of the groups. That asks the name service, so nothing is done
+ * where no configuration for groups exists. */
+static void person_find_groups(struct person *p)
+{
+	const struct passwd *pw;
+
+	if (access(CONFIG_SYSTEM_DIR "/groups", F_OK) < 0)
+		return;
+	pw = getpwuid(getuid());
+	if (pw)
+		find_groups(p, pw);
+}
+
+static void person_free(struct person *p)
+{
+	free(p->name);
+	free(p->account_home);
+	free(p->home);
+	free(p->shell);
+	for (size_t i = 0; i < p->n_groups; i++)
+		free(p->groups[i]);
+}
+
+/* Whether the shell of the password entry is this program. */
+static bool person_shell_is_us(const struct person *p)
+{
+	struct stat a, b;
+
+	return p->shell && stat(p->shell, &a) == 0 &&
+	       stat("/proc/self/exe", &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 /* ---- what to do ---- */

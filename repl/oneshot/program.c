@@ -4,7 +4,8 @@
  *
  * Runs in:   front end, confined
  * Holds:     our ends of the program's pipes, and the master of its tty
- * Trusts:    the warden for how it ended
+ * Trusts:    the warden for how it ended; no byte, and no mode of the tty,
+ *            that comes from the program
  * Leaves:    the caller's descriptors as they were: the program never has them
  *
  * Standard output and standard error belong to the program: nothing of ours
@@ -12,12 +13,10 @@
  */
 #include "program.h"
 
-#include "channel.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "lines.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/files/hostfs.h"
@@ -29,12 +28,327 @@
 #include "repl/term/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
+
+/* ---- one direction of the program's input or output ----
+ *
+ * Binary clean, and without copying where the kernel can splice. The caller's
+ * descriptors may be blocking. Other processes share that flag, so it stays as
+ * it is: one write is never larger than the room that poll(2) promises. */
+
+#define CHANNEL_BYTES 65536
+#define CHANNEL_POLLS 2
+
+struct channel {
+	int from, to; /* -1: that end is closed */
+	bool own_from, own_to;
+	bool copies; /* splice(2) does not work here */
+	bool to_socket, to_terminal;
+	int to_error; /* why nothing can be written any more; EPIPE: nobody
+		       * reads it */
+	size_t at, n; /* bytes of buf that wait */
+	char buf[CHANNEL_BYTES];
+};
+
+/* Begin; owned descriptors are closed by the channel. One end at least is a
+ * pipe of ours, and is made non-blocking. */
+static void channel_init(
+	struct channel *c, int from, bool own_from, int to, bool own_to)
+{
+	struct stat st;
+
+	c->from = from;
+	c->to = to;
+	c->own_from = own_from;
+	c->own_to = own_to;
+	c->to_error = 0;
+	c->at = c->n = 0;
+	c->to_socket = to >= 0 && fstat(to, &st) == 0 && S_ISSOCK(st.st_mode);
+	c->to_terminal = to >= 0 && isatty(to);
+	/* Splicing to a blocking one of these may block. */
+	c->copies = c->to_socket || c->to_terminal;
+	if (own_from && from >= 0)
+		io_set_nonblock(from, 1);
+	if (own_to && to >= 0)
+		io_set_nonblock(to, 1);
+}
+
+static void end_from(struct channel *c)
+{
+	if (c->own_from)
+		fd_drop(&c->from);
+	c->from = -1;
+}
+
+static void end_to(struct channel *c)
+{
+	if (c->own_to)
+		fd_drop(&c->to);
+	c->to = -1;
+}
+
+static void channel_close(struct channel *c)
+{
+	end_from(c);
+	end_to(c);
+}
+
+static bool channel_is_over(const struct channel *c)
+{
+	return c->to < 0 || (c->from < 0 && !c->n);
+}
+
+/* What to wait for; entries that do not matter have fd -1. */
+static void channel_poll(const struct channel *c, struct pollfd p[static 2])
+{
+	bool over = channel_is_over(c);
+
+	p[0] = (struct pollfd){
+		.fd = over || c->n ? -1 : c->from, .events = POLLIN};
+	/* Without events a reader that went away is still reported. */
+	p[1] = (struct pollfd){
+		.fd = over ? -1 : c->to, .events = (short)(c->n ? POLLOUT : 0)};
+}
+
+/* Nothing can be written any more. */
+static void broken(struct channel *c, int error)
+{
+	c->to_error = error;
+	c->n = 0;
+	channel_close(c);
+}
+
+static ssize_t write_some(struct channel *c)
+{
+	const char *p = c->buf + c->at;
+
+	if (c->to_socket)
+		return send(c->to, p, c->n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* A writable pipe has room for PIPE_BUF, a writable terminal only for
+	 * 256. */
+	if (c->to_terminal && c->n > 256)
+		return write(c->to, p, 256);
+	return write(c->to, p, c->n < PIPE_BUF ? c->n : PIPE_BUF);
+}
+
+static void move_out(struct channel *c)
+{
+	ssize_t w = write_some(c);
+
+	if (w < 0 && errno != EAGAIN && errno != EINTR) {
+		broken(c, errno);
+		return;
+	}
+	if (w > 0) {
+		c->at += (size_t)w;
+		c->n -= (size_t)w;
+	}
+	if (!c->n) {
+		c->at = 0;
+		if (c->from < 0)
+			end_to(c);
+	}
+}
+
+static void at_end(struct channel *c)
+{
+	end_from(c);
+	if (!c->n)
+		end_to(c);
+}
+
+/* 1: done, or nothing to do now; 0: the caller must copy. */
+static int move_spliced(struct channel *c)
+{
+	ssize_t n;
+
+	if (c->copies)
+		return 0;
+	n = splice(c->from, NULL, c->to, NULL, CHANNEL_BYTES,
+		SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n > 0)
+		return 1;
+	if (n == 0) {
+		at_end(c);
+		return 1;
+	}
+	if (errno == EPIPE) {
+		broken(c, EPIPE);
+		return 1;
+	}
+	/* EAGAIN may come from either end; a copy finds out which. Other
+	 * errors, such as EINVAL: these two cannot be spliced. */
+	if (errno != EAGAIN && errno != EINTR)
+		c->copies = true;
+	return 0;
+}
+
+static void move_in(struct channel *c)
+{
+	ssize_t n;
+
+	if (move_spliced(c))
+		return;
+	n = read(c->from, c->buf, sizeof(c->buf));
+	if (n > 0) {
+		c->at = 0;
+		c->n = (size_t)n;
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		at_end(c);
+	}
+}
+
+/* Move what poll(2) found ready. */
+static void channel_move(struct channel *c, const struct pollfd p[static 2])
+{
+	if (p[1].fd >= 0 && (p[1].revents & (POLLERR | POLLNVAL))) {
+		broken(c, EPIPE);
+		return;
+	}
+	if (p[1].fd >= 0 && c->n && (p[1].revents & POLLOUT))
+		move_out(c);
+	if (p[0].fd >= 0 && !c->n && p[0].revents)
+		move_in(c);
+}
+
+/* ---- a terminal that another program may read, too ----
+ *
+ * In "cellblock prog.py | less", less draws on the terminal and reads its keys.
+ * So while standard output goes elsewhere, the terminal keeps its modes and is
+ * read line by line. It is put into raw mode only while the program wants
+ * single keys, or no echo, and is left to whoever has changed its modes. */
+
+#define CTRL_D '\x04'
+/* A line. */
+#define LINES_READ 1024
+
+/* All zero: off. */
+struct lines {
+	struct terminal *term; /* borrowed, as below; NULL: off */
+	struct relay *relay;
+	char echo[2 * LINES_READ]; /* what the jail's tty will echo */
+	size_t echo_n;
+};
+
+static bool lines_are_wanted(const struct terminal *t)
+{
+	return t->in_tty && t->saved && !t->out_tty;
+}
+
+static bool has_lines(int fd, tcflag_t flags)
+{
+	struct termios now;
+
+	return tcgetattr(fd, &now) == 0 && (now.c_lflag & flags) == flags;
+}
+
+/* Whether nobody else is reading keys from the terminal. */
+static bool is_free(const struct terminal *t)
+{
+	return terminal_is_in_front(t) && has_lines(t->in, ICANON);
+}
+
+/* Take the terminal while the program wants keys, not lines. */
+static void follow(struct lines *l)
+{
+	bool lines = has_lines(l->relay->tty, ICANON | ECHO);
+
+	if (l->relay->tty < 0)
+		return;
+	if (lines && l->term->raw)
+		terminal_restore(l->term);
+	else if (!lines && !l->term->raw && is_free(l->term))
+		terminal_raw(l->term);
+	l->relay->keys = l->term->raw;
+}
+
+static void lines_begin(
+	struct lines *l, struct terminal *t, struct relay *relay)
+{
+	*l = (struct lines){.term = t, .relay = relay};
+	follow(l);
+}
+
+/* Fill in what to wait for; fd -1 where nothing is to be read. */
+static void lines_poll(const struct lines *l, struct pollfd *p)
+{
+	bool reads = l->term && !l->term->raw && l->relay->tty >= 0 &&
+		     !l->relay->keys_ended && is_free(l->term);
+
+	*p = (struct pollfd){.fd = reads ? l->term->in : -1, .events = POLLIN};
+}
+
+/* Note the echo that the tty will repeat: the terminal has shown it. */
+static void note_echo(struct lines *l, const char *s, size_t n)
+{
+	l->echo_n = 0;
+	if (!has_lines(l->relay->tty, ICANON | ECHO))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		bool control = (unsigned char)s[i] < 0x20 || s[i] == 0x7f;
+
+		if (s[i] == '\n')
+			l->echo[l->echo_n++] = '\r';
+		else if (control && s[i] != '\t')
+			l->echo[l->echo_n++] = '^';
+		l->echo[l->echo_n++] = control && s[i] != '\n' && s[i] != '\t'
+					       ? (char)(s[i] ^ 0x40)
+					       : s[i];
+	}
+}
+
+/* Read the line that poll(2) found. */
+static void lines_move(struct lines *l, const struct pollfd *p)
+{
+	char line[LINES_READ];
+	ssize_t n;
+
+	if (p->fd < 0 || !p->revents || !is_free(l->term))
+		return;
+	n = read(l->term->in, line, sizeof(line));
+	if (n < 0 || (n == 0 && p->revents & POLLHUP)) {
+		l->relay->keys_ended = true;
+		return;
+	}
+	if (n == 0)
+		line[n++] = CTRL_D;
+	else
+		note_echo(l, line, (size_t)n);
+	relay_type(l->relay, line, (size_t)n);
+}
+
+/* Before bytes of the tty are shown: follow its modes, and find the echo that
+ * the terminal has shown already: *n bytes of `buf`, NULL for none. */
+static const char *lines_said(
+	struct lines *l, const char *buf, size_t size, size_t *n)
+{
+	const char *echo = NULL;
+
+	if (!l->term)
+		return NULL;
+	follow(l);
+	if (l->echo_n)
+		echo = memmem(buf, size, l->echo, l->echo_n);
+	*n = l->echo_n;
+	if (echo)
+		l->echo_n = 0;
+	return echo;
+}
+
+/* ---- the program ---- */
 
 /* The tty has no end of file of its own while the warden holds it. Once the
  * program is gone, this much silence while we listen is its end. */

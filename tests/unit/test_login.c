@@ -2,7 +2,7 @@
 /*
  * test_login.c - a login is recognised, and its client can pass no option
  */
-#include "repl/login.h"
+#include "repl/main.h"
 
 #include "jail/base/err.h"
 
