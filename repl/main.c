@@ -391,7 +391,7 @@ static int run_session(struct run *r, struct err *e)
 		.python = r->setup.python,
 	};
 
-	return session_run(&s, e);
+	return prompt_run(&s, e);
 }
 
 static int run_program(struct run *r, struct err *e)

@@ -2,7 +2,8 @@
 /*
  * session.h - the person's view of a session
  *
- *	session.c	from banner to end; printing, asking, leaving
+ *	prompt.c	the whole from banner to end
+ *	session.c	printing, asking, leaving
  *	cell.c		a cell from hand-over to verdict; what the warden says
  *	screen.c	what comes from the jail's tty, and goes to it
  *	record.c	what ran, and what it wrote
@@ -56,7 +57,7 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
-/* Caller's storage: fill in the first part and call session_run(). */
+/* Caller's storage: fill in the first part and call prompt_run(). */
 struct session {
 	/* Borrowed, and the same throughout. */
 	const struct session_calls *calls;
@@ -93,7 +94,7 @@ struct session {
 
 /* A session, in a jail that was opened. The first prompt may come a moment
  * before the jail stands. Returns the exit status, or -1 with e. */
-int session_run(struct session *s, struct err *e);
+int prompt_run(struct session *s, struct err *e);
 
 /* ---- printing ---- */
 

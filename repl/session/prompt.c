@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * prompt.c - a session from banner to end
+ *
+ * Runs in:   front end, confined
+ * Holds:     the terminal, the editor, the history
+ * Trusts:    the person, as far as the configuration lets them; the warden
+ * Leaves:    the terminal as it was
+ */
+#include "session.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/path.h"
+#include "jail/jail.h"
+#include "repl/config/config.h"
+#include "repl/config/options.h"
+#include "repl/edit/editor.h"
+#include "repl/edit/history.h"
+#include "repl/term/relay.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+#include "setup.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROMPT2 "... "
+/* How long the first prompt waits for the jail. Most stand by then, and what
+ * the host cannot enforce is said above the prompt. One that fails later ends
+ * the session all the same. */
+#define BUILT_MS 2
+
+/* ---- the banner ---- */
+
+/* "Python 3.11", as far as the interpreter's file name tells the version:
+ * nothing is run only to ask for it. */
+static void python_name(const struct session *s, char *buf, size_t size)
+{
+	char real[PATH_MAX];
+	const char *base;
+
+	snprintf(buf, size, "Python");
+	if (!s->python || !realpath(s->python, real))
+		return;
+	base = path_last(real);
+	if (!strncmp(base, "python", 6) && isdigit((unsigned char)base[6]) &&
+		strspn(base + 6, "0123456789.") == strlen(base + 6))
+		snprintf(buf, size, "Python %.16s", base + 6);
+}
+
+static void banner(struct session *s, const char *limited)
+{
+	const struct limits *l = &s->cfg->limits;
+	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
+		tasks[TEXT_HUMAN];
+	char first[256], second[256];
+	const char *net = "no network", *files = "no host files";
+	struct strbuf b = {0};
+	int rows, columns;
+
+	if (!s->cfg->banner || s->opt->quiet || !s->term->out_tty)
+		return;
+	if (l->network == NETWORK_LOOPBACK)
+		net = "no network but its own loopback";
+	if (s->cfg->expose.n)
+		files = "no host files but those exposed";
+	python_name(s, python, sizeof(python));
+	snprintf(first, sizeof(first), "cellblock %s · %s in a jail: %s, %s",
+		CELLBLOCK_VERSION, python, net, files);
+	snprintf(second, sizeof(second),
+		"%s · %s · %s a cell · home %s, in memory only · :help",
+		text_size(memory, (uint64_t)l->memory_bytes),
+		text_count(tasks, sizeof(tasks), (uint64_t)l->processes,
+			"process", "processes"),
+		text_time(wall, l->cell_wall_ms),
+		text_size(home, (uint64_t)l->home_bytes));
+	editor_size(s->editor, &rows, &columns);
+	text_wrap(&b, first, 0, columns);
+	text_wrap(&b, second, 0, columns);
+	if (!b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+	session_set_limited(s, limited);
+}
+
+static void tell_no_history(struct session *s)
+{
+	if (s->no_history[0] && !s->opt->quiet)
+		session_frame(s, "%s", s->no_history);
+}
+
+/* ---- a line ---- */
+
+/* One line as if it had been typed: a command, or a cell. */
+static void run_line(struct session *s, const char *src, size_t n)
+{
+	struct err e = {0};
+	int r;
+
+	screen_tell_background(s);
+	r = s->calls->line(s, src, n, &e);
+	if (r > 0)
+		r = cell_run(s, src, n, &e);
+	if (r < 0)
+		session_refuse(s, &e);
+	cell_take_events(s);
+}
+
+static int take_signals(void *arg)
+{
+	struct session *s = arg;
+	struct signals *sig = s->signals;
+
+	terminal_signals_read(sig);
+	if (sig->resized)
+		editor_resized(s->editor);
+	if (sig->interrupt)
+		editor_interrupt(s->editor);
+	sig->resized = sig->interrupt = false;
+	if (sig->end)
+		session_end_by(s, sig->end);
+	return s->over;
+}
+
+static int take_jail(void *arg)
+{
+	struct session *s = arg;
+
+	cell_take_events(s);
+	return s->over || cell_startup_is_due(s);
+}
+
+static bool is_blank(const char *src, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isspace((unsigned char)src[i]))
+			return false;
+	return true;
+}
+
+/* Keys are lines from now on. Those that came just before were not echoed:
+ * they are shown behind the prompt. */
+static void read_lines(struct session *s)
+{
+	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
+	char keys[RELAY_IN];
+	ssize_t n = 0;
+
+	if (!s->term->raw)
+		return;
+	terminal_restore(s->term);
+	if (poll(&p, 1, 0) > 0)
+		n = read(s->term->in, keys, sizeof(keys));
+	if (n > 0)
+		editor_prefill(s->editor, keys, (size_t)n);
+}
+
+static void read_and_run(struct session *s)
+{
+	auto_free char *src = NULL;
+	struct err e = {0};
+	size_t n = 0;
+
+	if (editor_is_plain(s->editor))
+		read_lines(s);
+	else
+		terminal_raw(s->term);
+	switch (editor_read(s->editor, &src, &n, &e)) {
+	case EDITOR_CELL:
+		jail_touch(s->jail);
+		if (is_blank(src, n))
+			break;
+		history_add(s->history, src, n, NULL);
+		run_line(s, src, n);
+		break;
+	case EDITOR_INTERRUPT:
+		jail_touch(s->jail);
+		break;
+	case EDITOR_EOF:
+		if (s->term->in_tty)
+			session_leave(s, 0);
+		else
+			session_end(s, s->status);
+		break;
+	case EDITOR_GO_ON:
+	case EDITOR_EVENT:
+		break;
+	case EDITOR_HUP:
+		session_end_by(s, SIGHUP);
+		break;
+	case EDITOR_ERROR:
+		session_fail(s, &e);
+		break;
+	}
+}
+
+static void take_events(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->signals->end)
+		session_end_by(s, s->signals->end);
+	cell_take_events(s);
+}
+
+static int open_parts(struct session *s, struct err *e)
+{
+	struct editor_opts opts = {
+		.prompt = s->cfg->prompt,
+		.prompt2 = PROMPT2,
+		.colour = s->term->colour,
+		.max_bytes = (size_t)s->cfg->limits.source_bytes,
+		.history = s->history,
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.takes_cell = s->calls->takes_cell,
+		.complete = s->calls->complete,
+		.ctx = s,
+	};
+
+	s->record = record_new();
+	if (!s->record)
+		return err_errno(e, "open a session");
+	if (cell_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
+		editor_open(&s->editor, &opts, e) < 0)
+		return -1;
+	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
+	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
+	return 0;
+}
+
+static void close_parts(struct session *s)
+{
+	screen_close(s);
+	editor_close(s->editor);
+	cell_close(s);
+	record_free(s->record);
+	transfer_ledger_free(&s->ledger);
+}
+
+static int run(struct session *s, struct err *e)
+{
+	char limited[sizeof(s->limited)] = "";
+
+	if (setup_wait_built(s->jail, BUILT_MS, limited, sizeof(limited), e) <
+			0 ||
+		s->calls->ready(s, e) < 0)
+		return -1;
+	banner(s, limited);
+	tell_no_history(s);
+	s->calls->start(s);
+	while (!s->over) {
+		cell_take_events(s);
+		if (!s->over)
+			cell_run_startup(s);
+		if (!s->over)
+			read_and_run(s);
+	}
+	screen_tell_background(s);
+	if (s->why.msg[0]) {
+		*e = s->why;
+		return -1;
+	}
+	if (!s->finished)
+		session_finish(s);
+	return s->status;
+}
+
+int prompt_run(struct session *s, struct err *e)
+{
+	int r = open_parts(s, e);
+
+	if (r == 0)
+		r = run(s, e);
+	close_parts(s);
+	return r;
+}
