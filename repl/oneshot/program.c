@@ -597,6 +597,13 @@ static void take_up(struct program *p, struct jail_event *ev)
 	ev->fds[1] = ev->fds[2] = ev->fds[3] = -1;
 }
 
+static void ended(struct program *p, struct jail_program how)
+{
+	p->how = how;
+	p->exited = true;
+	p->exited_ms = now_ms();
+}
+
 static void take(struct program *p, struct jail_event *ev)
 {
 	switch (ev->type) {
@@ -606,9 +613,7 @@ static void take(struct program *p, struct jail_event *ev)
 			terminal_complain("on this host", ev->limited);
 		break;
 	case JAIL_EXITED:
-		p->how = ev->program;
-		p->exited = true;
-		p->exited_ms = now_ms();
+		ended(p, ev->program);
 		break;
 	case JAIL_FAILED:
 		p->why = ev->err;
@@ -618,10 +623,8 @@ static void take(struct program *p, struct jail_event *ev)
 		terminal_complain(NULL, ev->text);
 		break;
 	case JAIL_LIMIT:
-		p->how = (struct jail_program){
-			.status = SIGKILL, .limit = ev->limit};
-		p->exited = true;
-		p->exited_ms = now_ms();
+		ended(p, (struct jail_program){
+				 .status = SIGKILL, .limit = ev->limit});
 		break;
 	case JAIL_BUILT:
 	case JAIL_RUNNING:

@@ -23,31 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The words of syslog, by enum jail_limit. */
-static const char *limit_key(enum jail_limit limit)
-{
-	switch (limit) {
-	case LIMIT_NONE:
-		return NULL;
-	case LIMIT_WALL:
-		return "cell.timeout";
-	case LIMIT_CPU:
-		return "cell.cpu";
-	case LIMIT_MEMORY:
-		return "session.memory";
-	case LIMIT_PROCESSES:
-		return "session.processes";
-	case LIMIT_PERSON:
-		return "interrupt";
-	case LIMIT_IDLE:
-		return "session.idle";
-	case LIMIT_LIFETIME:
-		return "session.lifetime";
-	case LIMIT_OUTPUT:
-		return "cell.output";
-	}
-	return NULL;
-}
+/* The words of syslog; LIMIT_NONE has none. */
+static const char *const limit_keys[] = {
+	[LIMIT_WALL] = "cell.timeout",
+	[LIMIT_CPU] = "cell.cpu",
+	[LIMIT_MEMORY] = "session.memory",
+	[LIMIT_PROCESSES] = "session.processes",
+	[LIMIT_PERSON] = "interrupt",
+	[LIMIT_IDLE] = "session.idle",
+	[LIMIT_LIFETIME] = "session.lifetime",
+	[LIMIT_OUTPUT] = "cell.output",
+};
 
 /* USER-20261121-101500-4711.log; a user's name is no path. */
 static int transcript_open(
@@ -107,10 +93,11 @@ void log_close(struct log *l, int status)
 
 void log_limit(const struct log *l, enum jail_limit limit)
 {
-	const char *key = limit_key(limit);
+	size_t n = sizeof(limit_keys) / sizeof(limit_keys[0]);
 
-	if (l->to_syslog && key)
-		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
+	if (l->to_syslog && limit < n && limit_keys[limit])
+		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user,
+			limit_keys[limit]);
 }
 
 /* A failed write does not end the transcript: a disk may be full for a while.

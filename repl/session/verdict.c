@@ -233,18 +233,11 @@ static void add_memory(struct line *l, const struct jail_done *d,
 	}
 }
 
-static const char *left_doing(enum limits_background background)
-{
-	switch (background) {
-	case BACKGROUND_STOP:
-		return "stopped until the next cell";
-	case BACKGROUND_RUN:
-		return "running on";
-	case BACKGROUND_KILL:
-		return "being ended";
-	}
-	return "";
-}
+static const char *const left_doing[] = {
+	[BACKGROUND_STOP] = "stopped until the next cell",
+	[BACKGROUND_RUN] = "running on",
+	[BACKGROUND_KILL] = "being ended",
+};
 
 /* The processes that the cell left behind. */
 static void add_leftovers(struct line *l, const struct jail_done *d,
@@ -264,7 +257,7 @@ static void add_leftovers(struct line *l, const struct jail_done *d,
 		part(l);
 		add(l, "%" PRIu32 " %s left behind, %s", left - ended,
 			left - ended == 1 ? "process" : "processes",
-			left_doing(about->limits->background));
+			left_doing[about->limits->background]);
 		if (ended) {
 			part(l);
 			add(l, "%" PRIu32 " ended", ended);
