@@ -386,6 +386,11 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	return r;
 }
 
+static bool is_enter(const struct key *k)
+{
+	return k->code == '\r' || k->code == '\n';
+}
+
 /* One key of the text typed ahead. */
 static void add_typed(struct utf8_wide *text, const struct key *k)
 {
@@ -396,7 +401,7 @@ static void add_typed(struct utf8_wide *text, const struct key *k)
 			text->s[--text->n] = 0;
 		return;
 	}
-	if (k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER)
+	if (is_enter(k) || k->code == KEY_ALT_ENTER)
 		c = '\n';
 	else if (k->code == '\t')
 		c = '\t';
@@ -405,7 +410,8 @@ static void add_typed(struct utf8_wide *text, const struct key *k)
 }
 
 /* The bytes came in pieces, and a key may lie in two of them: they are decoded
- * only when they are read. Append that text; true if Ctrl-D came before any. */
+ * only when they are read. Append that text; true if Ctrl-D came before any.
+ * Enter before any text does nothing, as at an empty prompt. */
 static bool decode_ahead(struct editor *ed, struct utf8_wide *text)
 {
 	struct strbuf *ahead = &ed->input.ahead;
@@ -418,8 +424,11 @@ static bool decode_ahead(struct editor *ed, struct utf8_wide *text)
 		int n = keys_feed(&keys, (unsigned char)ahead->s[i], out);
 
 		for (int j = 0; j < n; j++) {
+			bool empty = !text->n && !ed->kept.n;
+
 			end |= out[j].code == CTRL_D && !text->n;
-			add_typed(text, &out[j]);
+			if (!empty || !is_enter(&out[j]))
+				add_typed(text, &out[j]);
 		}
 	}
 	strbuf_free(ahead);

@@ -232,6 +232,17 @@ def test_ctrl_d_typed_ahead_warns_of_files_as_at_the_prompt(session):
     assert session.leave() == 0
 
 
+def test_enter_typed_ahead_leaves_the_prompt_empty(session):
+    typed_while_running(session, "\r\r")
+    session.wait_prompt()
+    session.type("42")
+    session.expect(r"^>>> 42$")
+    session.type("\x03")
+    session.wait_prompt()
+    typed_while_running(session, "\r\x04")
+    assert session.wait_exit() == 0
+
+
 def test_ctrl_d_typed_ahead_after_text_does_not_end_the_session(session):
     typed_while_running(session, "12\x04")
     session.expect(r"^>>> 12$")
