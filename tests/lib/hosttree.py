@@ -123,6 +123,13 @@ def is_alive(pid, start):
         and bool(thread_states(pid).strip("ZX"))
 
 
+def is_exiting(pid):
+    """Whether the process is gone or in exit(2). There it closes its
+    descriptors first, so others may know of its end before it is a zombie."""
+    s = stat_of(pid)
+    return not s or bool(int(s[6]) & 4)     # PF_EXITING
+
+
 def cgroup_v2_of(pid):
     """The directory of the process's cgroup below the v2 mount, or None."""
     try:
