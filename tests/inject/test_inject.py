@@ -266,6 +266,9 @@ def test_a_call_that_fails_leaves_a_whole_jail_or_a_refusal(
            for (name, nth), why in zip(todo, results) if why not in (None, "-")]
     missed = results.count("-")
     assert not bad, "\n".join([f"{len(bad)} of {len(todo)}:", *bad])
+    if role == "janitor":
+        # Of what a janitor could not remove, the next session's takes care.
+        next_session(injector.directory)
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
     assert missed <= len(todo) // 10, \
