@@ -295,6 +295,17 @@ static bool begin_string(struct vt *v, uint8_t c)
 	return false;
 }
 
+/* The final letter has come: act on the sequence, or count it. */
+static void end_sequence(struct vt *v, uint8_t c, void (*act)(struct vt *))
+{
+	v->state = VT_GROUND;
+	v->final = (char)c;
+	if (v->malformed)
+		vt_count(v, VT_DROP_UNKNOWN);
+	else
+		act(v);
+}
+
 /* The byte behind ESC and its intermediate bytes. */
 static void esc_byte(struct vt *v, uint8_t c)
 {
@@ -304,12 +315,7 @@ static void esc_byte(struct vt *v, uint8_t c)
 	}
 	if (!v->inter && begin_string(v, c))
 		return;
-	v->state = VT_GROUND;
-	v->final = (char)c;
-	if (v->malformed)
-		vt_count(v, VT_DROP_UNKNOWN);
-	else
-		vt_sequence_esc(v);
+	end_sequence(v, c, vt_sequence_esc);
 }
 
 static void param_digit(struct vt *v, uint8_t c)
@@ -355,12 +361,7 @@ static void csi_byte(struct vt *v, uint8_t c)
 			v->malformed = true;
 		return;
 	}
-	v->state = VT_GROUND;
-	v->final = (char)c;
-	if (v->malformed)
-		vt_count(v, VT_DROP_UNKNOWN);
-	else
-		vt_sequence_csi(v);
+	end_sequence(v, c, vt_sequence_csi);
 }
 
 static bool step_sequence(struct vt *v, uint8_t c)
