@@ -5,7 +5,7 @@
  * Runs in:   front end, between cells
  * Trusts:    the person with the commands that [policy] commands allows;
  *            no answer of a guest: its candidates are text, checked by
- *            complete_add(), and never run
+ *            complete_check(), and never run
  * Leaves:    names of host files unsaid in a locked session
  */
 #include "command.h"
@@ -16,7 +16,6 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/edit/pyscan.h"
 #include "repl/files/hostfs.h"
 #include "repl/session/session.h"
 #include "repl/term/terminal.h"
@@ -202,58 +201,17 @@ static bool is_question(const char **name, size_t *n, bool *source)
 
 /* ---- what Tab offers ---- */
 
-int command_parse_answer(
-	const char *answer, size_t n, size_t cursor, struct complete_list *out)
-{
-	const char *p = answer, *end = answer + n;
-	size_t replace = 0;
-
-	while (p < end && *p >= '0' && *p <= '9' && replace <= cursor)
-		replace = replace * 10 + (size_t)(*p++ - '0');
-	if (p == answer || replace > cursor || (p < end && *p != '\n'))
-		return -1;
-	out->start = cursor - replace;
-	while (p++ < end) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
-
-		if (len && complete_add(out, p, len) < 0)
-			return -1;
-		p += len;
-	}
-	return 0;
-}
-
-/* Note the quote and the bracket that are still missing behind the only
- * candidate. */
-static void close_candidate(
-	const char *text, size_t start, struct complete_list *out)
-{
-	struct utf8_wide w = {0};
-	const char *item = out->items[0];
-
-	_Static_assert(sizeof(out->close) >= PYSCAN_CLOSER, "it fits");
-	if (utf8_wide_decode(&w, text, start) == 0 &&
-		utf8_wide_decode(&w, item, strlen(item)) == 0)
-		pyscan_closer(w.s, w.n, out->close);
-	utf8_wide_free(&w);
-}
-
 static int complete_python(struct session *s, const char *text, size_t cursor,
-	size_t offset, struct complete_list *out)
+	size_t from, struct complete_list *out)
 {
 	auto_free char *answer = NULL;
 	size_t n;
-	int r;
 
-	if (jail_ask(s->jail, ASK_COMPLETE, text, cursor, &answer, &n, NULL) <
-		0)
+	if (jail_ask(s->jail, ASK_COMPLETE, text + from, cursor - from, &answer,
+		    &n, NULL) < 0)
 		return -1;
-	r = command_parse_answer(answer, n, cursor, out);
-	if (r == 0 && out->count == 1)
-		close_candidate(text, out->start, out);
-	out->start += offset;
-	return r;
+	out->python = from;
+	return complete_answer(out, answer, n);
 }
 
 /* Offer `name`, quoted as the word begun at out->start is. */
@@ -320,8 +278,10 @@ static void complete_host(struct session *s, const char *word, char open,
 		qsort(out->items, out->count, sizeof(*out->items), by_name);
 }
 
+/* `more`: names that :download would take for a place on the host are left
+ * out, because it has a file before them. */
 static void complete_home(struct session *s, const char *word, char open,
-	struct complete_list *out)
+	bool more, struct complete_list *out)
 {
 	struct jail_files files = {0};
 	size_t n = strlen(word);
@@ -330,7 +290,8 @@ static void complete_home(struct session *s, const char *word, char open,
 		return;
 	for (size_t i = 0; i < files.n; i++)
 		if (!strncmp(files.v[i].path, word, n) &&
-			files.v[i].type != 'd')
+			files.v[i].type != 'd' &&
+			(!more || !files_is_target(s, files.v[i].path)))
 			offer(out, files.v[i].path, open);
 	jail_files_free(&files);
 }
@@ -360,6 +321,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 	const char *colon = memchr(text, ':', cursor);
 	const char *word = "";
 	size_t name_at, name_n = 0;
+	bool typed;
 
 	if (!colon)
 		return -1;
@@ -379,17 +341,18 @@ static int complete_command(struct session *s, const char *text, size_t n,
 		return -1;
 	name_at += name_n + 1;
 	if (c->arg == ARG_PYTHON || c->arg == ARG_CELL)
-		return complete_python(
-			s, text + name_at, cursor - name_at, name_at, out);
+		return complete_python(s, text, cursor, name_at, out);
 	lexer_split(text + name_at, cursor - name_at, &w, NULL);
-	if (w.n && w.v[w.n - 1].end == cursor - name_at) {
+	typed = w.n && w.v[w.n - 1].end == cursor - name_at;
+	if (typed) {
 		word = w.v[w.n - 1].s;
 		out->start = name_at + w.v[w.n - 1].start;
 	}
 	if (c->arg == ARG_HOST)
 		complete_host(s, word, w.open, out);
 	else if (c->arg == ARG_HOME)
-		complete_home(s, word, w.open, out);
+		complete_home(s, word, w.open,
+			c->run == files_download && w.n > typed, out);
 	else if (c->arg == ARG_COMMAND)
 		complete_commands(s, word, false, out);
 	lexer_words_free(&w);

@@ -96,6 +96,10 @@ int files_ready(struct session *s, struct err *e);
 void files_start(struct session *s);
 int files_finish(struct session *s);
 
+/* Whether the last of several words of :download, `name`, would be the place on
+ * the host that the files go to. */
+bool files_is_target(struct session *s, const char *name);
+
 /* Ask whether the file `name` of the host may be overwritten. */
 bool files_overwrite(void *session, const char *name);
 
@@ -106,11 +110,6 @@ int coding_check(const char *s, size_t n, const char *name, struct err *e);
 /* "NAME?" and "NAME??": the documentation of a name, or its source. */
 int info_question(struct session *s, bool source, const char *name, size_t n,
 	struct err *e);
-
-/* Read a guest's answer: the first line is how many bytes to replace, each
- * further line a candidate. Pure. 0, or -1: the answer makes no sense. */
-int command_parse_answer(
-	const char *answer, size_t n, size_t cursor, struct complete_list *out);
 
 /* Print a table as wide as the terminal is, and empty it. */
 void info_table(struct session *s, struct text_table *t);

@@ -128,11 +128,15 @@ int files_upload(
 	return r;
 }
 
-/* Whether the name can only mean a place on the host, existing or not. */
-static bool is_of_the_host(const char *s)
+bool files_is_target(struct session *s, const char *name)
 {
-	return s[0] == '~' || !strncmp(s, "../", 3) ||
-	       (s[0] == '/' && strncmp(s, "/home/", 6) != 0);
+	auto_free char *path = NULL;
+
+	if (name[0] == '~' || !strncmp(name, "../", 3) ||
+		(name[0] == '/' && strncmp(name, "/home/", 6) != 0))
+		return true;
+	path = hostfs_expand(s->host, name);
+	return path && hostfs_is_dir(s->host, HOSTFS_WRITE, path);
 }
 
 int files_download(
@@ -141,16 +145,11 @@ int files_download(
 	struct transfer t = transfer_for(s);
 	const struct lexer_word *last = &line->words[line->n - 1];
 	const char *to = NULL;
-	auto_free char *path = NULL;
 	int n = line->n, r;
 
-	if (n > 1 && !last->is_pattern) {
-		path = hostfs_expand(s->host, last->s);
-		if (is_of_the_host(last->s) ||
-			(path && hostfs_is_dir(s->host, HOSTFS_WRITE, path))) {
-			to = last->s;
-			n--;
-		}
+	if (n > 1 && !last->is_pattern && files_is_target(s, last->s)) {
+		to = last->s;
+		n--;
 	}
 	r = transfer_download(&t, line->words, n, to, e);
 	sum_up(s, &t, "downloaded");

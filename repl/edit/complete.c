@@ -5,8 +5,9 @@
  * Runs in:   the front end, inside editor_read()
  * Holds:     the candidates, for the time of one key
  * Trusts:    no candidate: the names come from the guest, which may call
- *            anything anything
- * Leaves:    only visible characters in the text and on the screen
+ *            anything anything, and answer whatever it likes
+ * Leaves:    behind what the person typed, a continuation of its last word;
+ * only visible characters in the text and on the screen
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
+#include "pyscan.h"
+#include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
 
 #define CANDIDATE_BYTES_MAX 4096
@@ -45,6 +48,94 @@ void complete_free(struct complete_list *c)
 	free(c->items);
 	*c = (struct complete_list){0};
 }
+
+int complete_answer(struct complete_list *c, const char *answer, size_t n)
+{
+	const char *p = answer, *end = answer + n;
+	size_t replace = 0, room = c->start - c->python;
+
+	while (p < end && *p >= '0' && *p <= '9' && replace <= room)
+		replace = replace * 10 + (size_t)(*p++ - '0');
+	if (p == answer || replace > room || (p < end && *p != '\n'))
+		return -1;
+	c->is_python = true;
+	c->start -= replace;
+	while (p++ < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t len = nl ? (size_t)(nl - p) : (size_t)(end - p);
+
+		if (len && complete_add(c, p, len) < 0)
+			return -1;
+		p += len;
+	}
+	return 0;
+}
+
+/* ---- what may stand in the text ---- */
+
+/* What is typed of the cell, for candidates that Python offers. */
+struct complete_typed {
+	const char *word; /* the last word, as far as it is typed */
+	size_t word_n;
+	struct utf8_wide python;
+	struct pyscan_tail tail;
+};
+
+static bool continues_python(const struct complete_typed *t, const char *item)
+{
+	struct utf8_wide rest = {0};
+	bool ok = !strncmp(item, t->word, t->word_n) &&
+		  utf8_wide_decode(&rest, item + t->word_n,
+			  strlen(item) - t->word_n) == 0 &&
+		  pyscan_continues(
+			  &t->tail, t->python.s, t->python.n, rest.s, rest.n);
+
+	utf8_wide_free(&rest);
+	return ok;
+}
+
+/* As the lexer reads them, the candidate is one word, and begins with the word
+ * that is typed. */
+static bool continues_word(const struct complete_typed *t, const char *item)
+{
+	struct lexer_words typed, whole;
+	bool ok;
+
+	lexer_split(t->word, t->word_n, &typed, NULL);
+	ok = lexer_split(item, strlen(item), &whole, NULL) == 0 &&
+	     whole.n == 1 && typed.n <= 1 &&
+	     (!typed.n || !strncmp(whole.v[0].s, typed.v[0].s,
+				  strlen(typed.v[0].s)));
+	lexer_words_free(&typed);
+	lexer_words_free(&whole);
+	return ok;
+}
+
+void complete_check(struct complete_list *c, const char *text, size_t cursor)
+{
+	struct complete_typed t = {
+		.word = text + c->start, .word_n = cursor - c->start};
+	size_t kept = 0;
+	bool ok = !c->is_python || utf8_wide_decode(&t.python, text + c->python,
+					   cursor - c->python) == 0;
+
+	if (c->is_python)
+		t.tail = pyscan_tail(t.python.s, t.python.n);
+	for (size_t i = 0; i < c->count; i++) {
+		char *item = c->items[i];
+
+		if (ok && (c->is_python ? continues_python(&t, item)
+					: continues_word(&t, item)))
+			c->items[kept++] = item;
+		else
+			free(item);
+	}
+	c->dropped += c->count - kept;
+	c->count = kept;
+	utf8_wide_free(&t.python);
+}
+
+/* ---- the list, and the text ---- */
 
 /* Bytes that all candidates begin with, whole characters. */
 static size_t common_prefix(const struct complete_list *c)
@@ -109,16 +200,15 @@ static void replace(struct engine *en, size_t start, const char *s, size_t n)
 	utf8_wide_free(&w);
 }
 
-/* Put the only candidate there, and close what it stands in. */
-static void replace_whole(
-	struct engine *en, size_t start, const struct complete_list *c)
+/* Close the string and the bracket that the only candidate stands in. */
+static void close_behind(struct engine *en, size_t python)
 {
-	struct engine_text t;
+	struct engine_text t = engine_text(en);
+	char close[PYSCAN_CLOSER];
 
-	replace(en, start, c->items[0], strlen(c->items[0]));
-	t = engine_text(en);
-	if (c->close[0] && (t.cursor == t.n || t.s[t.cursor] != c->close[0]))
-		replace(en, t.cursor, c->close, strlen(c->close));
+	pyscan_closer(t.s + python, t.cursor - python, close);
+	if (close[0] && (t.cursor == t.n || t.s[t.cursor] != close[0]))
+		replace(en, t.cursor, close, strlen(close));
 }
 
 /* `text` up to the cursor is `before` bytes. */
@@ -131,11 +221,13 @@ static void apply(struct editor *ed, const struct complete_list *c,
 		n > typed && !memcmp(c->items[0], text + c->start, typed);
 
 	if (c->count == 1)
-		replace_whole(ed->engine, start, c);
+		replace(ed->engine, start, c->items[0], strlen(c->items[0]));
 	else if (extends)
 		replace(ed->engine, start, c->items[0], n);
 	else
 		list(&ed->view, c);
+	if (c->count == 1 && c->is_python)
+		close_behind(ed->engine, utf8_count(text, c->python));
 }
 
 void complete_key(struct editor *ed)
@@ -144,12 +236,15 @@ void complete_key(struct editor *ed)
 	size_t n, before = utf8_size(t.s, t.cursor);
 	struct complete_list c = {.start = before};
 	auto_free char *text = NULL;
+	bool ok;
 
 	if (!ed->complete)
 		return;
 	text = utf8_from_wide(t.s, t.n, &n);
-	if (text && ed->complete(ed->ctx, text, n, before, &c) == 0 &&
-		c.count > 0 && c.start <= before)
+	ok = text && ed->complete(ed->ctx, text, n, before, &c) == 0;
+	if (ok)
+		complete_check(&c, text, before);
+	if (ok && c.count > 0)
 		apply(ed, &c, text, before);
 	else if (c.dropped)
 		view_status(

@@ -104,17 +104,26 @@ void editor_size(const struct editor *ed, int *rows, int *cols);
 
 /* Candidates for the text between `start` and the cursor. */
 struct complete_list {
-	size_t start; /* byte offset; preset to the cursor */
+	size_t start;	/* byte offset; preset to the cursor */
+	size_t python;	/* byte offset at which Python begins */
+	bool is_python; /* or words of a command */
 	char **items;
 	size_t count;
 	size_t dropped; /* candidates not taken: unsafe, or too many */
-	char close[8];	/* ASCII; put behind the only candidate, unless its
-			 * first character stands there already */
 };
 
 /* Add a candidate (copied). A candidate that is not valid UTF-8, or holds
  * controls or invisible characters, is counted and dropped. 0, or -1. */
 int complete_add(struct complete_list *c, const char *s, size_t n);
+
+/* Add the candidates of a guest's answer, for Python that begins at c->python
+ * and is typed up to c->start. A line with the number of bytes that are typed
+ * of each candidate, then one candidate a line. 0, or -1 (no such answer). */
+int complete_answer(struct complete_list *c, const char *answer, size_t n);
+
+/* Drop the candidates that do more than continue the word between c->start and
+ * the cursor. The editor does so with every list it gets. */
+void complete_check(struct complete_list *c, const char *text, size_t cursor);
 
 /* Free the candidates. */
 void complete_free(struct complete_list *c);

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "repl/text/utf8.h"
+
 /* Python itself refuses more nesting than 200. */
 #define PYSCAN_DEPTH_MAX 200
 
@@ -419,14 +421,6 @@ static size_t in_braces(
 	return brace;
 }
 
-/* What a text ends with. */
-struct pyscan_tail {
-	struct pyscan_token last;
-	bool is_key;  /* it stands right behind NAME[ */
-	bool is_open; /* it is a string without an end */
-	size_t quote; /* where its quotes begin */
-};
-
 static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
 {
 	struct pyscan_token next, t = {.end = from}, bracket = {0}, name = {0};
@@ -438,6 +432,7 @@ static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
 		t = next;
 	}
 	tail = (struct pyscan_tail){.last = t,
+		.before = bracket,
 		.is_key = name.kind == PYSCAN_NAME &&
 			  bracket.kind == PYSCAN_OPEN &&
 			  s[bracket.start] == '[',
@@ -448,17 +443,93 @@ static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
 	return tail;
 }
 
-void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER])
+struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n)
 {
 	struct pyscan_tail t = tail_of(s, n, 0);
-	size_t brace, quotes = 1, i = 0;
+	wchar_t outer[3] = L"";
+	size_t brace;
 
 	for (int depth = 0; depth < 8 && t.is_open; depth++) {
 		brace = in_braces(s, &t.last, t.quote);
 		if (!brace)
 			break;
+		for (size_t i = t.quote; i < brace; i++)
+			if (is_in(s[i], L"\"'") && !is_in(s[i], outer))
+				outer[outer[0] ? 1 : 0] = s[i];
 		t = tail_of(s, n, brace);
 	}
+	wmemcpy(t.outer, outer, 3);
+	return t;
+}
+
+/* Whether a string may hold `c` where it stands. In the braces of an f-string
+ * some versions of Python know neither the outer quote nor a backslash. */
+static bool may_hold(const struct pyscan_tail *t, wchar_t c)
+{
+	return !t->outer[0] || (!is_in(c, t->outer) && !is_in(c, L"\\{}"));
+}
+
+/* In a string with a prefix, braces may hold an expression. */
+static bool string_continues(const struct pyscan_tail *t, const wchar_t *s,
+	size_t n, const wchar_t *rest, size_t rest_n)
+{
+	bool prefix = t->quote && is_name(s[t->quote - 1]), escaped = false;
+
+	while (n > t->quote && s[n - 1] == '\\') {
+		escaped = !escaped;
+		n--;
+	}
+	for (size_t i = 0; i < rest_n; i++) {
+		wchar_t c = rest[i];
+
+		if (!may_hold(t, c) || (prefix && is_in(c, L"{}")) ||
+			(!escaped && c == s[t->quote]))
+			return false;
+		escaped = !escaped && c == '\\';
+	}
+	return !escaped;
+}
+
+/* A number below zero, or a whole string. */
+static bool key_continues(
+	const struct pyscan_tail *t, const wchar_t *rest, size_t n)
+{
+	struct pyscan_token key = pyscan_next(rest, n, 0);
+
+	for (size_t i = 0; i < n; i++)
+		if (!may_hold(t, rest[i]))
+			return false;
+	if (key.kind == PYSCAN_STRING)
+		return key.end == n && !key.open && !key.broken &&
+		       is_in(rest[rest[0] == 'b'], L"\"'");
+	return n > 1 && rest[0] == '-' && run_end(rest, n, 1, is_digit) == n;
+}
+
+bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
+	const wchar_t *rest, size_t rest_n)
+{
+	enum pyscan_kind last = t->last.kind;
+
+	if (t->is_open)
+		return string_continues(t, s, n, rest, rest_n);
+	if (last == PYSCAN_OPEN && s[t->last.start] == '[' &&
+		t->before.kind == PYSCAN_NAME && key_continues(t, rest, rest_n))
+		return true;
+	/* Outside strings Python knows characters beyond ASCII only as parts
+	 * of names. */
+	for (size_t i = 0; i < rest_n; i++)
+		if (!is_name(rest[i]) || utf8_is_unseen((uint32_t)rest[i]))
+			return false;
+	return last == PYSCAN_NAME || last == PYSCAN_SPACE ||
+	       last == PYSCAN_OPEN || last == PYSCAN_OPERATOR ||
+	       (last == PYSCAN_NUMBER && t->is_key);
+}
+
+void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER])
+{
+	struct pyscan_tail t = pyscan_tail(s, n);
+	size_t quotes = 1, i = 0;
+
 	if (t.is_open && t.quote + 2 < n && s[t.quote + 1] == s[t.quote] &&
 		s[t.quote + 2] == s[t.quote])
 		quotes = 3;

@@ -65,10 +65,29 @@ struct pyscan {
 /* Look at a whole cell. */
 struct pyscan pyscan_cell(const wchar_t *s, size_t n);
 
+/* What a text ends with, for what may be put behind it. */
+struct pyscan_tail {
+	struct pyscan_token last, before;
+	bool is_key;  /* it stands right behind NAME[ */
+	bool is_open; /* it is a string without an end */
+	size_t quote; /* where its quotes begin */
+	/* In the braces of an f-string: the quotes that stand before them. */
+	wchar_t outer[3];
+};
+
+/* Look at the end of a text, and into the braces of an f-string. */
+struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n);
+
+/* Whether `rest`, put behind the text of this tail, only continues its last
+ * word: a name goes on with characters of names, a string with what neither
+ * ends it nor opens a brace. Behind NAME[ the rest may be a whole string or
+ * number. */
+bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
+	const wchar_t *rest, size_t rest_n);
+
 /* Find what is still missing behind a key or a file name that the text ends
  * with: the quote of an open string, and the bracket if the string or number
- * stands right behind NAME[. Behind a directory nothing is missing. Looks into
- * the braces of an f-string. */
+ * stands right behind NAME[. Behind a directory nothing is missing. */
 #define PYSCAN_CLOSER 5
 void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
 

@@ -96,37 +96,6 @@ static void arguments_are_counted_before_anything_runs(void **state)
 	assert_string_equal(e.msg, "x is not a number from 1 on");
 }
 
-/* ---- completion ---- */
-
-static void answer(
-	const char *text, size_t cursor, int result, size_t start, size_t count)
-{
-	struct complete_list out = {.start = cursor};
-
-	assert_int_equal(
-		command_parse_answer(text, strlen(text), cursor, &out), result);
-	if (result == 0) {
-		assert_int_equal(out.start, start);
-		assert_int_equal(out.count, count);
-	}
-	complete_free(&out);
-}
-
-static void the_guests_completions_are_checked(void **state)
-{
-	(void)state;
-	answer("2\nprint\nproperty\n", 2, 0, 0, 2);
-	answer("0\nx", 5, 0, 5, 1);
-	answer("0", 5, 0, 5, 0);
-	answer("", 5, -1, 0, 0);
-	answer("-1\nx", 5, -1, 0, 0);
-	answer("6\nx", 5, -1, 0, 0);
-	answer("99999999999999999999999999\nx", 5, -1, 0, 0);
-	answer("1 x", 5, -1, 0, 0);
-	/* Escapes are no candidates. */
-	answer("0\n\x1b[31m\nok", 0, 0, 0, 1);
-}
-
 /* ---- programs ---- */
 
 static void a_program_gets_its_arguments(void **state)
@@ -173,7 +142,6 @@ int main(void)
 		cmocka_unit_test(an_unknown_command_is_reported_with_escapes),
 		cmocka_unit_test(policy_disables_commands),
 		cmocka_unit_test(arguments_are_counted_before_anything_runs),
-		cmocka_unit_test(the_guests_completions_are_checked),
 		cmocka_unit_test(a_program_gets_its_arguments),
 		cmocka_unit_test(the_exit_status_is_that_of_the_program),
 	};

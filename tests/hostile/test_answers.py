@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""Cells that answer the editor's questions in the driver's place. Whatever is
+answered, it only continues the word that the person typed: the line never
+becomes a command, and nothing is copied or run that they did not type."""
+import re
+
+import pytest
+
+from hostile import start, value
+
+# Puts a function of the cell's in the place of the driver's completer. `said`
+# is what it answers; %(n)d stands for the length of the question.
+REPLACE = """\
+import sys
+def replace():
+    f = sys._getframe()
+    while 'TABLE' not in f.f_globals:
+        f = f.f_back
+    f.f_globals['part']('answer')
+    f.f_globals['KINDS']['complete'] = lambda text: said % {'n': len(text)}
+replace()"""
+UPLOAD = ":upload ~/.secret"
+
+
+def hostile_session(cb):
+    (cb.home / ".secret").write_text("a secret of the host")
+    s = start(cb)
+    s.run("said = '0\\n'")
+    s.run(REPLACE)
+    return s
+
+
+def answers(s, said):
+    s.run(f"said = {said!a}")
+
+
+def tab(s, typed, further="!", tabs=1):
+    """The line in the editor after `typed`, Tab and `further`, which shows
+    that the Tab was dealt with. A Tab within a burst of keys is text."""
+    s.type(typed)
+    s.expect(re.escape(typed) + "$")
+    for _ in range(tabs):
+        s.type("\t")
+    s.type(further)
+    return s.wait(lambda: further in s.screen.cursor_row() and
+                  s.screen.cursor_row(), "the key behind the Tab")
+
+
+def after_tab(s, typed):
+    row = tab(s, typed)
+    s.type("\x03")
+    s.wait_prompt()
+    return row.rstrip()
+
+
+def enter(s, expected):
+    """Enter, and wait for `expected` and the next prompt."""
+    row = s.screen.here()
+    s.type("\r")
+    s.expect_since(row, expected)
+    s.wait_prompt()
+
+
+def test_tab_and_enter_run_no_command_of_a_cell(cb):
+    s = hostile_session(cb)
+    for said in f"%(n)d\n{UPLOAD}\n", f"%(n)d\n{UPLOAD}\n{UPLOAD}s\n":
+        answers(s, said)
+        tab(s, "pri", "m", tabs=2)
+        enter(s, "NameError: name 'prim'")
+    assert value(s, "__import__('os').listdir('/home')") == "['kept.txt']"
+    assert not re.search("^:upload", s.run(":history"), re.M)
+    # the control: typed, the command does run
+    assert ".secret" in s.run(UPLOAD)
+
+
+def test_tab_and_enter_write_no_file_to_the_host(cb):
+    s = hostile_session(cb)
+    s.run("open('.bash_profile', 'w').write('echo owned')")
+    answers(s, "%(n)d\n:download .bash_profile ~\n")
+    tab(s, "pri", "m")
+    enter(s, "NameError: name 'prim'")
+    assert not (cb.home / ".bash_profile").exists()
+    # the control: typed, the command does write it
+    s.run(":download .bash_profile ~")
+    assert (cb.home / ".bash_profile").exists()
+
+
+# typed, answer: nothing of the answer may arrive.
+REFUSED = [
+    ("pri", f"%(n)d\n{UPLOAD}\n"),
+    ("pri", f"3\n{UPLOAD}\n"),
+    ("pri", f"0\n{UPLOAD}\n"),
+    ("pri", "0\n?\n"),
+    ("pri", "3\npri?\n"),
+    ("pri", "3\nprint()\n"),
+    ("pri", "3\nprint x\n"),
+    ("pri", "3\nprint;x\n"),
+    ("pri", "3\nprint#\n"),
+    ("pri", "3\nprint\r:upload\n"),
+    ("pri", "3\nprint\x00\n"),
+    ("pri", "3\nprint\x1b[2K\n"),
+    ("pri", "3\nprint\u2028\n"),
+    ("pri", "3\nprint\u200d\n"),
+    ("pri", "3\nprint\u202e\n"),
+    ("pri", "3\nPRINT\n"),
+    ("pri", "2\nprint\n"),
+    ("pri", "4\nprint\n"),
+    ("x = 1", "1\n10\n"),
+    ("x = 'a", "1\na' + y\n"),
+    ("x = f'a", "1\na{y}\n"),
+    ("x = 'a", "1\na\\\n"),
+    ("x = f'{d[\"a", "1\na' + y\n"),
+    ("d[", "0\n1 + y\n"),
+    ("d[", "0\n'a' + y\n"),
+    ("d[", "0\nf'{y}'\n"),
+    (":doc pri", "3\npri ~\n"),
+    (":time pri", "3\npri()\n"),
+    ("größe", "5\ngr\u0301\n"),
+]
+# typed, answer, what the line is then
+TAKEN = [
+    ("pri", "3\nprint\n", "print!"),
+    ("pri", "3\nprint\nprintable\n", "print!"),
+    ("x.", "0\ny_1\n", "x.y_1!"),
+    ("grö", "4\ngröße\n", "größe!"),
+    ("import os.pa", "2\npath\n", "import os.path!"),
+    ("x = 'a", "1\na b: c?.csv\n", "x = 'a b: c?.csv!"),
+    ("d['a", "1\na\\'b\n", "d['a\\'b']!"),
+    ("d[", "0\n'a b'\n", "d['a b']!"),
+    ("d[", "0\n-5\n", "d[-5!"),
+    ("f'{d[\"a", "1\nab\n", "f'{d[\"ab\"]!"),
+    (":doc pri", "3\nprint\n", ":doc print!"),
+]
+
+
+def test_an_answer_does_no_more_than_continue_the_word(cb):
+    s = hostile_session(cb)
+    for typed, said in REFUSED:
+        answers(s, said)
+        assert after_tab(s, typed) == f">>> {typed}!", said
+    for typed, said, wanted in TAKEN:
+        answers(s, said)
+        row = after_tab(s, typed)
+        assert row.replace("'!", "!") == f">>> {wanted}", said
+
+
+def test_an_answer_leaves_the_other_lines_and_the_end_of_the_line_alone(cb):
+    s = hostile_session(cb)
+    # Enter behind the colon goes on to the next line.
+    for said in f"%(n)d\n{UPLOAD}\n", "0\n\n:y\n", "%(n)d\nif 1:\n:y\n":
+        answers(s, said)
+        s.type("if kept:\r")
+        s.expect(r"^\.\.\. ")
+        tab(s, "pri", "m")
+        s.type("\r")
+        enter(s, "NameError: name 'prim'")
+    answers(s, "3\nprint\n")
+    s.type("pri(6 * 7)")
+    s.type("\x02" * 7)
+    s.type("\t")
+    s.expect(r">>> print\(6 \* 7\)")
+    s.type("\x05")
+    enter(s, "^42$")
+    assert value(s, "__import__('os').listdir('/home')") == "['kept.txt']"
+
+
+@pytest.mark.parametrize("name", ["~ab", "~/.ssh", "results"])
+def test_tab_names_no_place_of_the_host_behind_the_files_of_download(cb, name):
+    """The last word of several is where :download writes to."""
+    (cb.work / "results").mkdir()
+    s = start(cb)
+    s.run("import os; os.makedirs('~', exist_ok=True)" if "/" in name else "0")
+    s.run(f"open({name!r}, 'w').close(); open('plain', 'w').close()")
+    assert after_tab(s, f":download kept.txt {name[:2]}") == \
+        f">>> :download kept.txt {name[:2]}!"
+    # the controls: as the first word it names a file of the home only, and
+    # other names are completed everywhere
+    assert after_tab(s, f":download {name[:2]}") == f">>> :download {name}!"
+    assert after_tab(s, ":download kept.txt pl") == \
+        ">>> :download kept.txt plain!"
+
+
+def test_tab_quotes_whatever_a_file_is_called(cb):
+    """One word, which names that file and nothing else."""
+    s = start(cb)
+    names = ["-rf", "a b ~", "c' ~ 'x", 'd" ~ "x', "e;:wipe", "f*", ":wipe",
+             "g\\", "h\n:wipe"]
+    s.run(f"for n in {names!r}: open(n, 'w').close()")
+    for name in names:
+        tab(s, ":rm " + name[:1], " ")
+        enter(s, r"\[1 entry removed\]")
+    assert value(s, "__import__('os').listdir('/home')") == "['kept.txt']"
