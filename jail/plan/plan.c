@@ -594,6 +594,9 @@ static void plan_guest(struct maker *m)
 	add_rlimit(m, RLIMIT_MEMLOCK, 64 * KIB);
 	add_rlimit(m, RLIMIT_MSGQUEUE, 0);
 	add_rlimit(m, RLIMIT_RTPRIO, 0);
+	/* The kernel counts pending signals for all processes of a user, also
+	 * of the person's outside. */
+	add_rlimit(m, RLIMIT_SIGPENDING, 512);
 	/* For each process by itself: this slows a burst, it is no wall. */
 	if (!m->h->cgroup_memory)
 		add_rlimit(m, RLIMIT_DATA, l->memory_bytes);
@@ -672,6 +675,7 @@ static const char *const rlimit_names[RLIM_NLIMITS] = {
 	[RLIMIT_NOFILE] = "nofile",
 	[RLIMIT_NPROC] = "nproc",
 	[RLIMIT_RTPRIO] = "rtprio",
+	[RLIMIT_SIGPENDING] = "sigpending",
 	[RLIMIT_STACK] = "stack",
 };
 

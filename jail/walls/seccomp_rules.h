@@ -58,7 +58,8 @@ static const struct rules_group rules_groups[] = {
 		"read write readv writev pread64 pwrite64 preadv pwritev "
 		"preadv2 pwritev2 lseek close close_range dup dup2 dup3 "
 		"pipe pipe2 fsync fdatasync ftruncate fallocate fadvise64 "
-		"flock sendfile splice tee copy_file_range"},
+		"flock copy_file_range"},
+	{FRONT, ALLOW, "a program's input and output", "splice"},
 	{ALL, ALLOW, "reading files; the mounts and Landlock decide which",
 		"open openat openat2 creat access faccessat faccessat2 stat "
 		"lstat fstat newfstatat statx statfs fstatfs readlink "
@@ -72,23 +73,23 @@ static const struct rules_group rules_groups[] = {
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown "
 		"lchown fchownat link linkat symlink symlinkat utime utimes "
 		"utimensat futimesat readahead sync_file_range cachestat"},
-	{JAIL, ALLOW, "extended attributes of those files",
-		"getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr "
-		"listxattr llistxattr flistxattr removexattr lremovexattr "
-		"fremovexattr"},
+	{JAIL, ALLOW, "extended attributes, of which no file has any",
+		"getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr "
+		"removexattr lremovexattr fremovexattr"},
 	{ALL, ALLOW, "waiting for descriptors",
 		"poll ppoll select pselect6 epoll_create epoll_create1 "
 		"epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
 		"eventfd2 timerfd_create timerfd_settime timerfd_gettime "
 		"signalfd signalfd4"},
-	{JAIL, ALLOW,
-		"watching files; the kernel counts watches per user namespace",
+	{GUEST | INIT, ALLOW,
+		"watching files; the kernel counts watches per user namespace, "
+		"and only a cgroup counts the events that nobody has read",
 		"inotify_init inotify_init1 inotify_add_watch "
 		"inotify_rm_watch"},
 	{ALL, ALLOW, "memory",
 		"brk munmap mremap madvise mincore msync membarrier"},
 	{GUEST | INIT, ALLOW, "kinds of memory that only a cgroup counts",
-		"shmget msgget semget vmsplice"},
+		"shmget msgget semget"},
 	{JAIL, ALLOW, "memory: protection, and locking within RLIMIT_MEMLOCK",
 		"mprotect pkey_alloc pkey_free pkey_mprotect mlock mlock2 "
 		"munlock mlockall munlockall mseal map_shadow_stack "
@@ -147,7 +148,16 @@ static const struct rules_group rules_groups[] = {
 	{NOMEM, REFUSE,
 		"memory that is in no process's map: without a cgroup the "
 		"warden adds up maps, and would not see it",
-		"memfd_create shmget msgget semget vmsplice"},
+		"memfd_create shmget msgget semget"},
+	{JAIL, EOPNOTSUPP,
+		"a list of access rights takes up to 64 KiB of memory that no "
+		"cgroup counts. Programs that copy files go on without it",
+		"setxattr lsetxattr fsetxattr"},
+	{JAIL, EINVAL,
+		"pages that a pipe or a socket refers to stay in memory after "
+		"their file is gone, or as long as it is the host's, and no "
+		"limit counts them. With this errno programs copy instead",
+		"splice tee vmsplice sendfile"},
 	{GUEST | NOMEM | FRONT, REFUSE, "only our own code loads filters",
 		"seccomp"},
 	{ALL, REFUSE, "mounts, by the old and the new interface",
@@ -258,8 +268,10 @@ struct rules_check {
 	IF(ALLOW, BITS(n, S_IFMT, S_IFSOCK)), IF(ALLOW, BITS(n, S_IFMT, 0))
 
 /* For each of these options the kernel keeps up to net.core.optmem_max a
- * socket; of flow labels it has a small number for the whole host. */
+ * socket; of flow labels it has a small number for the whole host. With
+ * SO_ZEROCOPY a socket refers to pages. */
 #define KEEP_MUCH(action) \
+	IF(action, EQ(1, SOL_SOCKET), EQ(2, SO_ZEROCOPY)), \
 	IF(action, EQ(1, IPPROTO_IPV6), ONE_OF(2, IPV6_2292PKTOPTIONS, IPV6_JOIN_GROUP, \
 		IPV6_JOIN_ANYCAST, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP, \
 		RULES_IPV6_FLOWLABEL_MGR)), \
@@ -416,7 +428,8 @@ static const struct rules_check rules_checks[] = {
 		IF(ALLOW, EQ(0, PR_CAP_AMBIENT), EQ(1, PR_CAP_AMBIENT_IS_SET)),
 		IF(ALLOW, ONE_OF(0, PR_SVE_SET_VL, PR_SVE_GET_VL, RULES_PR_GET_SPECULATION_CTRL,
 			RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL,
-			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_SET_VMA, RULES_PR_GET_AUXV))}},
+			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_GET_AUXV)),
+		IF(EINVAL, EQ(0, RULES_PR_SET_VMA))}},
 
 	{INIT, ALLOW,
 	 "pid 1 prepares its guests; it never edits its memory map",

@@ -168,7 +168,7 @@ for what, code in {
         "symlink_in_usr": "os.symlink, 'x', '/usr/link'",
         "setxattr_in_usr": "os.setxattr, '/usr/bin/env', 'user.x', b'1'",
         "mkfifo_in_usr": "os.mkfifo, '/usr/fifo'"}.items():
-    add(what, f"attempt({code})", READ_ONLY + "|EXDEV|EBUSY",
+    add(what, f"attempt({code})", READ_ONLY + "|EXDEV|EBUSY|ENOTSUP",
         "write('/home/c'); succeed(os.chmod, '/home/c', 0o600)")
 add("shared_writable_mapping_of_usr",
     "import mmap\n"
@@ -214,4 +214,60 @@ add("no_bus_or_agent_of_the_person_is_visible",
     "expect(not any(n in os.environ for n in ('DBUS_SESSION_BUS_ADDRESS',"
     " 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'DISPLAY')))", ".*")
 
-ROWS = reading + writing
+# What no limit counts: lists of access rights, and pages that a pipe or a
+# socket refers to. The controls: programs that copy files and data go on
+# without them.
+kernel = Table("memory of the kernel",
+               "import shutil\nwrite('/home/k', b'kept')\n"
+               "shutil.copy2('/home/k', '/home/k2')\n"
+               "succeed(read, '/home/k2')")
+for what in ("system.posix_acl_access", "system.posix_acl_default", "user.x"):
+    kernel.add("setxattr_of_" + what.replace(".", "_"),
+               f"attempt(os.setxattr, '/home', {what!r},"
+               " b'\\2\\0\\0\\0' + bytes.fromhex("
+               "'01000700ffffffff 04000700ffffffff 20000700ffffffff'))",
+               "ENOTSUP|EOPNOTSUPP")
+kernel.add("setxattr_of_a_descriptor",
+           "attempt(os.setxattr, os.open('/home', os.O_RDONLY), 'user.x',"
+           " b'')", "ENOTSUP|EOPNOTSUPP")
+kernel.add("setxattrat", "call('setxattrat', -100, b'/home', 0, b'user.x', 0,"
+           " 0)", "ENOSYS")
+kernel.add("splice",
+           "write('/home/s'); r, w = os.pipe()\n"
+           "call('splice', os.open('/home/s', os.O_RDONLY), 0, w, 0, 1, 0)",
+           "EINVAL")
+kernel.add("tee", "r, w = os.pipe(); r2, w2 = os.pipe(); os.write(w, b'x')\n"
+           "call('tee', r, w2, 1, 2)", "EINVAL")
+kernel.add("vmsplice",
+           "r, w = os.pipe(); b = ctypes.create_string_buffer(8)\n"
+           "v = (ctypes.c_void_p * 2)(ctypes.addressof(b), 8)\n"
+           "call('vmsplice', w, v, 1, 0)", "EINVAL")
+kernel.add("sendfile",
+           "import socket\na, b = socket.socketpair()\nwrite('/home/s')\n"
+           "attempt(os.sendfile, a.fileno(), os.open('/home/s', 0), 0, 1)",
+           "EINVAL",
+           "import socket\na, b = socket.socketpair()\nwrite('/home/s')\n"
+           "assert a.sendfile(open('/home/s', 'rb')) == 1\n"
+           "succeed(b.recv, 9)")
+kernel.add("zerocopy",
+           "import socket\ns = socket.socket()\n"
+           "attempt(s.setsockopt, socket.SOL_SOCKET, 60, 1)", EPERM,
+           "import socket\ns = socket.socket()\n"
+           "succeed(s.setsockopt, socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)")
+kernel.add("name_of_a_mapping",
+           "import mmap\nm = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE)\n"
+           "a = ctypes.addressof(ctypes.c_char.from_buffer(m))\n"
+           "call('prctl', 0x53564d41, 0, a, 4096, b'name')", "EINVAL",
+           "works('prctl', 15, b'name', 0, 0, 0)")
+# The kernel counts pending signals of a user, also outside the jail.
+kernel.add("more_than_512_pending_signals",
+           "import signal\n"
+           "signal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
+           "sent = [LIBC.sigqueue(os.getpid(), 40, None) for i in range(600)]\n"
+           "e = ctypes.get_errno()\n"
+           "expect(-1 in sent and e == errno.EAGAIN, name_of(e))", ".*",
+           "import signal\n"
+           "signal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
+           "succeed(LIBC.sigqueue, os.getpid(), 40, None)")
+
+ROWS = reading + writing + kernel
