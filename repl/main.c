@@ -292,7 +292,8 @@ static void load_config(struct run *r)
 
 /* ---- a session or a program ---- */
 
-/* Take one of the person's places until the process ends. They are counted
+/* Take one of the person's places until the process ends: for a session, and
+ * for a program where a login is all that the person has. They are counted
  * beside the history. Where an administrator set their number, the person's
  * environment does not decide where, and a session that cannot be counted does
  * not start. */
@@ -368,10 +369,10 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
 	must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
-	if (session) {
+	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		claim_slot(r);
+	if (session)
 		open_history(r);
-	}
 	must_for_jail(confine_front(&c, &e), &e);
 }
 

@@ -32,7 +32,9 @@ class Server:
         shutil.copy(CELLBLOCK, self.binary)
         self.users, self.process = {}, None
 
-    def start(self):
+    def start(self, policy=None):
+        """With a policy, the server and the sessions see it as the
+        administrator's configuration."""
         tag = secrets.token_hex(2)
         self.add_user("shell", f"cellblock-test-s{tag}", self.binary)
         self.add_user("forced", f"cellblock-test-f{tag}", "/bin/sh")
@@ -55,8 +57,16 @@ Match User {self.users['forced'].pw_name}
     ForceCommand {self.binary} --login
 """)
         self.log = open(self.dir / "log", "wb")
+        argv = [SSHD, "-D", "-e", "-f", str(self.dir / "config")]
+        if policy:
+            place = self.dir / "etc" / "cellblock"
+            place.mkdir(parents=True)
+            (place / "cellblock.conf").write_text(policy)
+            argv = ["unshare", "-m", "sh", "-c",
+                    "mount -t overlay -o lowerdir=$0/etc:/etc x /etc && "
+                    'exec "$@"', str(self.dir), *argv]
         self.process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(self.dir / "config")],
+            argv,
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         hosttree.until(self.is_up, "the ssh server")
 
@@ -126,22 +136,38 @@ class Account:
                        f"the end of the sessions of {self.user.pw_name}")
 
 
-@pytest.fixture(scope="session")
-def server():
+def serve(policy=None):
     if os.geteuid() != 0:
         pytest.skip("making accounts for an ssh server takes root")
     if not SSHD:
         pytest.skip("sshd is not installed")
     s = Server()
     try:
-        s.start()
+        s.start(policy)
         yield s
     finally:
         s.stop()
 
 
+@pytest.fixture(scope="session")
+def server():
+    yield from serve()
+
+
+@pytest.fixture(scope="session")
+def locked_server():
+    yield from serve("[session]\nper_user = 2\n[policy]\nlocked = yes\n")
+
+
 @pytest.fixture(params=["shell", "forced"])
 def lab(server, request):
     account = Account(server, request.param)
+    yield account
+    account.close()
+
+
+@pytest.fixture(params=["shell", "forced"])
+def locked_lab(locked_server, request):
+    account = Account(locked_server, request.param)
     yield account
     account.close()

@@ -145,3 +145,33 @@ def test_two_sessions_of_an_account_are_separate(lab):
     a.run("x = 'a'")
     assert "NameError" in b.run("x")
     assert a.run("x") == "'a'"
+
+
+WAIT = "import time; print('on', flush=True); time.sleep(40)"
+
+
+@pytest.mark.parametrize("late", ["command", "program", "session"])
+def test_every_command_of_a_locked_login_counts_as_a_session(locked_lab, late):
+    """Of session.per_user = 2. The control: one that ends makes room."""
+    first, second = locked_lab.session(WAIT), locked_lab.session(WAIT)
+    first.expect("^on")
+    second.expect("^on")
+    if late == "session":
+        s = locked_lab.session()
+        code, said = s.wait_exit(), s.all_text()
+    else:
+        r = locked_lab.run("1 + 1") if late == "command" else \
+            locked_lab.run(stdin=b"print(2)\n")
+        code, said = r.returncode, r.stderr.decode()
+        assert r.stdout == b""
+    assert code == 78 and "there are 2 sessions already" in said, said
+    first.close()
+    hosttree.until(lambda: locked_lab.run("1 + 1").stdout == b"2\n",
+                   "room for one more")
+
+
+def test_commands_of_a_login_that_is_not_locked_are_not_counted(lab):
+    """The control of the test above: 4 sessions are allowed."""
+    waiting = [lab.session(WAIT) for _ in range(5)]
+    for s in waiting:
+        s.expect("^on")
