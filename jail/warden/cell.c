@@ -202,7 +202,7 @@ static void hear_guest(struct cell *c)
 	if (m.wire.type == GUEST_BAD) {
 		d->how = HOW_REFUSED;
 		snprintf(d->text, sizeof(d->text),
-			"its source did not arrive whole (%s)", m.wire.text);
+			"its source did not arrive whole");
 		return;
 	}
 	d->how = m.wire.how;

@@ -22,13 +22,16 @@
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
+/* Begins our own lines where there is no colour (output.h). */
+#define FRAME_BAR "¦"
 
 int complete_add(struct complete_list *c, const char *s, size_t n)
 {
 	char *copy;
 
 	if (c->count >= COMPLETE_MAX || n == 0 || n > CANDIDATE_BYTES_MAX ||
-		!utf8_is_visible_text(s, n)) {
+		!utf8_is_visible_text(s, n) ||
+		memmem(s, n, FRAME_BAR, strlen(FRAME_BAR))) {
 		c->dropped++;
 		return 0;
 	}

@@ -39,8 +39,10 @@ static void the_guests_answers_are_checked(void **state)
 	answer("6\nx", -1, 0, 0);
 	answer("99999999999999999999999999\nx", -1, 0, 0);
 	answer("1 x", -1, 0, 0);
-	/* Escapes are no candidates. */
-	answer("0\n\x1b[31m\nok", 0, 5, 1);
+	/* Escapes and the mark of our own lines are no candidates. */
+	answer("0\n\x1b[31m\n\xc2\xa6 [killed]\nok", 0, 5, 1);
+	/* Characters that cannot be seen, and invalid UTF-8, are none. */
+	answer("0\na\xe2\x80\xae\na\xe2\x80\x8b\na\xff\n\xc3", 0, 5, 0);
 }
 
 static void an_answer_does_not_reach_back_over_where_python_begins(void **state)
