@@ -79,6 +79,7 @@ static void make_empty(struct cgroup *cg)
 	memset(cg, 0, sizeof(*cg));
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		cg->at[i] = cg->enter[i] = cg->held[i] = -1;
+	cg->enter[CGROUP_ABOVE] = -1;
 	for (int i = 0; i < CGROUP_FILES; i++)
 		cg->file[i] = -1;
 }
@@ -164,6 +165,7 @@ void cgroup_close(struct cgroup *cg)
 		fd_drop(&cg->enter[i]);
 		fd_drop(&cg->held[i]);
 	}
+	fd_drop(&cg->enter[CGROUP_ABOVE]);
 	for (int i = 0; i < CGROUP_FILES; i++)
 		fd_drop(&cg->file[i]);
 }
@@ -172,7 +174,7 @@ void cgroup_close(struct cgroup *cg)
 
 int cgroup_enter(const struct cgroup *cg, int freezer, struct err *e)
 {
-	for (int c = 0; c < CGROUP_CONTROLLERS; c++)
+	for (int c = 0; c <= CGROUP_ABOVE; c++)
 		if ((c == CGROUP_FREEZER) == freezer && cg->enter[c] >= 0 &&
 			cgroup_dir_rewrite(cg->enter[c], "0") < 0)
 			return err_errno(e, "cgroup: enter that of %s",

@@ -28,6 +28,8 @@ enum cgroup_controller {
 	CGROUP_FREEZER,
 };
 #define CGROUP_CONTROLLERS 5
+/* (v1) Where pid 1 is in the freezer's hierarchy: above the guests. */
+#define CGROUP_ABOVE 5
 
 /* What this process could make here. Under v2 every cgroup has cpuacct and
  * freezer. */
@@ -56,7 +58,7 @@ enum cgroup_file {
 struct cgroup {
 	enum cgroup_kind kind;
 	unsigned enforced; /* CGROUP_LIMIT_*: limits that were read back */
-	int enter[CGROUP_CONTROLLERS]; /* tasks (v1) or cgroup.procs (v2) */
+	int enter[CGROUP_ABOVE + 1]; /* tasks (v1) or cgroup.procs (v2) */
 	int file[CGROUP_FILES];
 	int ndirs; /* directories of the session, the freezer's first */
 	char dirs[CGROUP_CONTROLLERS][CGROUP_PATH_MAX];

@@ -14,7 +14,8 @@
 
 /* In a delegated cgroup our names begin with this. */
 #define CGROUP_PREFIX "cellblock-"
-/* (v2) The leaf for the guests, in the session's directory. */
+/* The leaf for the guests, in the session's directory; under v1 only the
+ * freezer has one. */
 #define CGROUP_GUESTS "guests"
 /* How long the remains of a dead session may take to die on a busy machine,
  * and another process may take to remove them, milliseconds. */
@@ -51,7 +52,7 @@ struct cgroup_ops {
 extern const struct cgroup_ops cgroup_v1, cgroup_v2;
 
 /* The kernel's names of the controllers. */
-extern const char *const cgroup_controllers[CGROUP_CONTROLLERS];
+extern const char *const cgroup_controllers[CGROUP_ABOVE + 1];
 
 /* The descriptor of a controller's directory, -1 where there is none. */
 static inline int cgroup_fd_of(

@@ -3,7 +3,8 @@
  * versions.c - how the two versions of cgroups differ
  *
  * Runs in:   warden, see cgroup.c
- * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller
+ * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller, in
+ *            the freezer's with `guests` in it
  *            v2: MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME
  *            (delegated), with `guests` in it; the controllers handed on above
  *            it; in a delegated cgroup that was ours alone, the leaf we moved
@@ -28,12 +29,13 @@
 /* (v1) Socket buffers may take this part of the memory limit, beyond it. */
 #define SOCKETS_DEN 8
 
-const char *const cgroup_controllers[CGROUP_CONTROLLERS] = {
+const char *const cgroup_controllers[CGROUP_ABOVE + 1] = {
 	[CGROUP_MEMORY] = "memory",
 	[CGROUP_PIDS] = "pids",
 	[CGROUP_CPU] = "cpu",
 	[CGROUP_CPUACCT] = "cpuacct",
 	[CGROUP_FREEZER] = "freezer",
+	[CGROUP_ABOVE] = "freezer",
 };
 
 static int64_t most_processes(const struct limits *l)
@@ -66,6 +68,17 @@ static int v1_probe(struct cgroup_caps *caps, const struct mntent *m)
 	return 0; /* each controller may have a mount of its own */
 }
 
+/* Pid 1 enters the directory, and only the guests are frozen. So the root of
+ * the jail's cgroup namespace is the directory, and /proc in the jail does not
+ * show the path to it. */
+static void v1_make_leaf(struct cgroup *cg, int dir)
+{
+	mkdirat(dir, CGROUP_GUESTS, 0755);
+	cg->enter[CGROUP_ABOVE] = cg->enter[CGROUP_FREEZER];
+	cg->enter[CGROUP_FREEZER] =
+		openat(dir, CGROUP_GUESTS "/tasks", O_WRONLY | O_CLOEXEC);
+}
+
 static int v1_make(
 	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
 {
@@ -82,6 +95,8 @@ static int v1_make(
 			return -1;
 		cg->enter[c] =
 			openat(cg->held[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (c == CGROUP_FREEZER)
+			v1_make_leaf(cg, cg->held[i]);
 		if (cg->enter[c] < 0)
 			return err_errno(e, "cgroup: open tasks of %s",
 				cgroup_controllers[c]);
@@ -144,8 +159,10 @@ const struct cgroup_ops cgroup_v1 = {
 			[CGROUP_F_OOM] = {CGROUP_MEMORY, "memory.oom_control"},
 			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS, "pids.events"},
 			[CGROUP_F_CPU] = {CGROUP_CPUACCT, "cpuacct.usage"},
-			[CGROUP_F_FREEZE] = {CGROUP_FREEZER, "freezer.state"},
-			[CGROUP_F_EVENTS] = {CGROUP_FREEZER, "freezer.state"},
+			[CGROUP_F_FREEZE] = {CGROUP_FREEZER,
+				CGROUP_GUESTS "/freezer.state"},
+			[CGROUP_F_EVENTS] = {CGROUP_FREEZER,
+				CGROUP_GUESTS "/freezer.state"},
 		},
 	.freeze = {"THAWED", "FROZEN"},
 	.frozen = {"THAWED\n", "FROZEN\n"},
