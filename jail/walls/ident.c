@@ -254,6 +254,21 @@ int ident_is_root(void)
 	return sum > 1;
 }
 
+/*
+ * Join a new session keyring, so that no session possesses root's keys: user
+ * namespaces do not separate keyrings. It counts for the new uid, which has no
+ * other. A person's own session keeps the person's keyring: one for each
+ * session would use up their quota. In both, the filter refuses every call that
+ * names a key. In a container keyrings may be out of reach.
+ */
+static int leave_keyring(struct err *e)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 &&
+		errno != ENOSYS && errno != EPERM)
+		return err_errno(e, "identity: leave the session keyring");
+	return 0;
+}
+
 int ident_become(uid_t uid, gid_t gid, struct err *e)
 {
 	if (uid == 0 || gid == 0)
@@ -267,38 +282,11 @@ int ident_become(uid_t uid, gid_t gid, struct err *e)
 		return err_errno(e, "identity: become gid %u", gid);
 	if (setresuid(uid, uid, uid) < 0)
 		return err_errno(e, "identity: become uid %u", uid);
-	if (become_verify(uid, gid, e) < 0)
+	if (become_verify(uid, gid, e) < 0 || leave_keyring(e) < 0)
 		return -1;
 	/* The change of uid cleared this; without it root owns /proc/self. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return err_errno(e, "identity: become dumpable");
-	return 0;
-}
-
-/* ---- keyring ---- */
-
-/* Join a new session keyring, so that nothing in the jail possesses the
- * person's keys (Kerberos tickets, eCryptfs): user namespaces do not separate
- * keyrings. Where keyrings do not exist or are out of reach (a container
- * without keyctl) there is nothing to leave. */
-static int drop_keyring(struct err *e)
-{
-	long before = syscall(
-		SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
-	long after;
-
-	if (before < 0 && (errno == ENOSYS || errno == EPERM))
-		return 0;
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0) {
-		err_errno(e, "identity: leave the session keyring");
-		if (errno == EDQUOT)
-			err_hint(e, "raise kernel.keys.maxkeys");
-		return -1;
-	}
-	after = syscall(
-		SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0);
-	if (after < 0 || after == before)
-		return err_set(e, "identity: still in the old keyring");
 	return 0;
 }
 
@@ -418,7 +406,7 @@ static int drop_rest(struct err *e)
 
 int ident_drop(struct err *e)
 {
-	if (drop_keyring(e) < 0 || drop_with_setpcap(e) < 0 || drop_rest(e) < 0)
+	if (drop_with_setpcap(e) < 0 || drop_rest(e) < 0)
 		return -1;
 	return verify_bounds(e);
 }

@@ -53,20 +53,19 @@ int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
  * namespace that maps a single id cannot: outside it is an ordinary user. */
 int ident_is_root(void);
 
-/* Root only: become uid and gid, without supplementary groups, capabilities or
- * a way back. The process is dumpable afterwards, because the maps of a user
- * namespace cannot be written otherwise: call ident_set_undumpable() once they
- * are written. */
+/* Root only: become uid and gid, without supplementary groups, capabilities,
+ * root's keyring or a way back. The process is dumpable afterwards, because the
+ * maps of a user namespace cannot be written otherwise: call
+ * ident_set_undumpable() once they are written. */
 int ident_become(uid_t uid, gid_t gid, struct err *e);
 
-/* Give up everything: a new anonymous session keyring, five empty capability
- * sets, locked securebits, no_new_privs. Needs CAP_SETPCAP in the current
- * user namespace. */
+/* Give up everything: five empty capability sets, locked securebits,
+ * no_new_privs. Needs CAP_SETPCAP in the current user namespace. */
 int ident_drop(struct err *e);
 
 /* The same for the front end, which may never have had a capability: then what
  * only CAP_SETPCAP could change stays as it is, and no_new_privs makes it
- * harmless. The person's keyring stays too. */
+ * harmless. */
 int ident_drop_front(struct err *e);
 
 /* No core dumps, no ptrace by equals, /proc/self owned by root. */
