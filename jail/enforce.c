@@ -74,6 +74,13 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 		.by = {{"seccomp", STRONG, FACT(seccomp)},
 			{"nothing: no session can start"}}},
 	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
+	[ENFORCE_INODES] = {"inodes", "inodes",
+		.remedy = "they can be locked, not watched or changed. Started "
+			  "by root, on Linux 5.11 or later, a session has its "
+			  "own, unless other mounts lie below a directory that "
+			  "is shown",
+		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},
+			{"none: shared with the host", WEAK}}},
 	[ENFORCE_MOUNTS] = {"read-only mounts",
 		.by = {{"mount_setattr", STRONG, FACT(mount_setattr)},
 			{"one mount at a time", STRONG}}},

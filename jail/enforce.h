@@ -26,12 +26,13 @@ enum enforce_limit {
 	ENFORCE_NETWORK,
 	ENFORCE_CALLS,
 	ENFORCE_FILES,
+	ENFORCE_INODES,
 	ENFORCE_MOUNTS,
 	ENFORCE_LANDLOCK,
 	ENFORCE_PROC,
 	ENFORCE_STOPPING,
 };
-#define ENFORCE_LIMITS 16
+#define ENFORCE_LIMITS 17
 
 /* Strong: the kernel enforces the limit, whatever a cell does. Weak: ordinary
  * code keeps within the limit; hostile code can exceed it for a while. */
@@ -49,7 +50,9 @@ struct enforce_facts {
 	int nproc_own;	  /* RLIMIT_NPROC counts this session alone */
 	int landlock_abi;
 	int mount_setattr;
-	int proc;    /* the jail has a /proc */
+	int own_nodes;	/* the device nodes are the session's own */
+	int own_inodes; /* and so are the inodes of all that is shown */
+	int proc;	/* the jail has a /proc */
 	int seccomp; /* instructions of the filter, 0: none for this machine */
 	int root, delegated;  /* a cgroup was delegated to this user */
 	char cgroup_why[256]; /* why there is no better cgroup; or empty */

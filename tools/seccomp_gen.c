@@ -39,7 +39,8 @@ static const struct arch arches[] = {
 	{"__aarch64__", "arm64", SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64, 0},
 };
 
-static const char *const profiles[] = {"guest", "guest_nomem", "init", "front"};
+static const char *const profiles[] = {"guest", "guest_nomem", "init", "front",
+	"init_shared"};
 
 /* A check of the rules with a case for each value of a list. */
 struct check {

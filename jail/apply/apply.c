@@ -83,7 +83,11 @@ static int apply_private(struct err *e)
 
 static int apply_hostname(const struct plan_op *op, struct err *e)
 {
-	if (sethostname(op->target, strlen(op->target)) < 0)
+	/* The NIS domain is copied from the host; this is what a new one is. */
+	static const char none[] = "(none)";
+
+	if (sethostname(op->target, strlen(op->target)) < 0 ||
+		setdomainname(none, strlen(none)) < 0)
 		return err_errno(e, "set the host name");
 	return 0;
 }
@@ -99,6 +103,16 @@ static int apply_loopback(struct err *e)
 			return 0;
 	}
 	return err_errno(e, "bring up the loopback interface");
+}
+
+static int apply_nodes(struct apply *a, const struct plan_op *op, struct err *e)
+{
+	auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const struct mount_root host = {.fd = root, .path = "/"};
+	int r = mount_attach(&host, a->ctx->nodes_fd, op->target, e);
+
+	fd_drop(&a->ctx->nodes_fd);
+	return r;
 }
 
 static int apply_home_make(
@@ -170,9 +184,10 @@ static int apply_root(struct apply *a, const struct plan_op *op, struct err *e)
 
 static int apply_show(struct apply *a, const struct plan_op *op, struct err *e)
 {
-	if (mount_show(&a->root, op->source, op->target, op->attrs, e) < 0)
-		return explain_show(op, e);
-	return 0;
+	int own = mount_show(&a->root, op->source, op->target, op->attrs, e);
+
+	a->ctx->shared |= own == 0;
+	return own < 0 ? explain_show(op, e) : 0;
 }
 
 static int apply_tmpfs(struct apply *a, const struct plan_op *op, struct err *e)
@@ -206,17 +221,22 @@ static int apply_devpts(
  * fresh /proc (EPERM), or allows one only as restricted as the old one: hence
  * the second try, read-only. Without subset=pid (Linux 5.8) the jail gets no
  * /proc: a whole one shows much of the host.
+ *
+ * Guests get it read-only, because they could lower their oom_score_adj. Init
+ * writes that for them, through a mount of its own.
  */
 static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 {
-	const unsigned attrs[] = {op->attrs, op->attrs | SYS_ATTR_RDONLY};
+	const unsigned attrs[] = {op->attrs & ~SYS_ATTR_RDONLY, op->attrs};
 
 	for (int i = 0; i < 2; i++) {
 		if (mount_fs(&a->root, "proc", op->target, op->options,
 			    attrs[i], e) < 0)
 			continue;
-		a->ctx->proc_fd = mount_open_dir(&a->root, op->target, e);
-		return a->ctx->proc_fd < 0 ? -1 : 0;
+		a->ctx->proc_fd = mount_open_copy(&a->root, op->target, e);
+		return a->ctx->proc_fd < 0 ? -1
+					   : mount_restrict(&a->root,
+						     op->target, op->attrs, e);
 	}
 	if (op->number)
 		return err_hint(e, "jail.require asks for proc; a container "
@@ -265,8 +285,9 @@ static int apply_rlimit(const struct plan_op *op, struct err *e)
 static int apply_oom(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	a->ctx->guest_oom = (int)op->number;
-	a->ctx->oom_fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	if (a->ctx->oom_fd < 0 && errno != ENOENT && errno != EROFS)
+	a->ctx->oom_fd = openat(
+		a->ctx->proc_fd, "self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (a->ctx->oom_fd < 0 && a->ctx->proc_fd >= 0 && errno != EROFS)
 		return err_errno(e, "open oom_score_adj");
 	return 0;
 }
@@ -319,6 +340,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 		return apply_identity(op, e);
 	case PLAN_PRIVATE:
 		return apply_private(e);
+	case PLAN_NODES:
+		return apply_nodes(a, op, e);
 	case PLAN_HOME_MAKE:
 		return apply_home_make(a, op, e);
 	case PLAN_HOME_KEEP:
@@ -334,6 +357,7 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_FILE:
 		return mount_file(&a->root, op->target, op->source, e);
 	case PLAN_BIND:
+		a->ctx->shared |= !a->plan->own_nodes;
 		return mount_bind(
 			&a->root, op->source, op->target, op->attrs, e);
 	case PLAN_SHOW:
@@ -372,6 +396,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_LANDLOCK:
 		return apply_landlock(a, op, e);
 	case PLAN_SECCOMP:
+		if (a->ctx->shared && op->which == PLAN_FILTER_INIT)
+			return seccomp_load(SECCOMP_INIT_SHARED, e);
 		return seccomp_load(filters[op->which], e);
 	}
 	return err_set(e, "unknown operation %d", (int)op->type);

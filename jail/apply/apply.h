@@ -15,9 +15,14 @@
 struct apply_ctx {
 	/* Top of the home: WARDEN sets it, JAIL takes and closes it. */
 	int home_fd;
+	/* The session's device nodes, not mounted yet: WARDEN takes and closes
+	 * it. -1 without. */
+	int nodes_fd;
 	/* JAIL sets the others. */
-	int pts_fd;		  /* top of the jail's devpts */
-	int proc_fd;		  /* top of the jail's /proc; -1 without */
+	int pts_fd;  /* top of the jail's devpts */
+	int proc_fd; /* top of the jail's /proc, which guests see
+		      * read-only; -1 without */
+	int shared;  /* inodes of the host are shown, or of its device nodes */
 	int tmp_fds[APPLY_TMPFS]; /* file systems that count as memory */
 	int ntmp;
 	int oom_fd;    /* own oom_score_adj; -1 without */

@@ -120,6 +120,7 @@ int jail_print_plan(const struct jail_spec *spec,
 	host_resolve(&host, spec);
 	host.no_proc = !facts->proc;
 	host.cgroup_memory = facts->memory;
+	host.own_nodes = facts->own_nodes;
 	r = plan_make(&plan, spec, &host, e);
 	if (r == 0) {
 		plan_print(&plan, f);

@@ -14,8 +14,7 @@
 # children, a thread in os.wait() and a SIGCHLD handler may see that process,
 # and an audit hook sees os.fork.
 from posix import (O_ACCMODE, O_APPEND, O_CLOEXEC, O_DIRECTORY,
-                   O_NONBLOCK, O_PATH, O_SYNC, O_WRONLY,
-                   waitstatus_to_exitcode)
+                   O_NONBLOCK, O_PATH, O_SYNC, waitstatus_to_exitcode)
 from errno import EAGAIN, ENOMEM
 from _signal import SIGCHLD, sigtimedwait
 from _thread import get_ident
@@ -23,7 +22,6 @@ from _stat import S_ISCHR, S_ISDIR, S_ISREG
 fcntl = stdlib("fcntl")
 
 REOPEN = O_ACCMODE | O_APPEND | O_DIRECTORY | O_NONBLOCK | O_SYNC
-OOM_LIVE, OOM_ASLEEP = b"500", b"0"
 REFUSED = {-EAGAIN: "processes", -ENOMEM: "memory"}
 S.writers = {}  # descriptor -> (device, inode), weak references to its files
 
@@ -59,7 +57,6 @@ def park(no, sock):
     dup2(sock, S.ctl, False)
     close(sock)
     shared, locks = seal()
-    oom_score(OOM_ASLEEP)
     say("ASLEEP %d %d %d" % (S.pid, count, others))
     try:
         order = recv(64)
@@ -71,7 +68,6 @@ def park(no, sock):
         lseek(fd, at, 0)
     for fd, kind in locks:
         lock_again(fd, kind)
-    oom_score(OOM_LIVE)
     say("AWAKE %d %d" % (S.pid, count))
 
 
@@ -303,8 +299,3 @@ def reopened(fd, flags, inherit):
         dup2(own, fd, inherit)
         return True
     return on_file("/proc/self/fd/%d" % fd, flags, replace)
-
-
-def oom_score(value):
-    "which process the kernel kills first for memory; some kernels refuse"
-    on_file("/proc/self/oom_score_adj", O_WRONLY, write, value)

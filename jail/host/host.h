@@ -58,6 +58,9 @@ struct host {
 	/* The cgroup enforces the limit. Set by the code that makes the cgroup.
 	 */
 	int cgroup_memory;
+	/* The session has device nodes of its own. Set by the code that makes
+	 * them. */
+	int own_nodes;
 
 	struct host_root roots[HOST_ROOTS];
 	char *etc[HOST_LIST_MAX]; /* paths in /etc that exist */

@@ -44,6 +44,8 @@
 
 /* Most processes reaped before init listens to the warden again. */
 #define REAP_MAX 256
+/* A checkpoint's oom_score_adj, more than init's: 1/10 of the memory. */
+#define OOM_ASLEEP 100
 /* How long to wait for discarded checkpoints to be gone. */
 #define DISCARD_MS 200
 
@@ -171,6 +173,7 @@ static int build(struct pid1 *p, struct err *e)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
 	m.no_proc = p->ctx.proc_fd < 0;
+	m.shared = p->ctx.shared;
 	fds[nfds++] = tty_master;
 	fds[nfds++] = tty_peer;
 	fds[nfds++] = line_master;
@@ -214,10 +217,26 @@ static int reap(struct pid1 *p)
 	return n == REAP_MAX;
 }
 
+/* When memory runs out the kernel kills a guest that runs, then a checkpoint,
+ * then init. A guest cannot write its score: it sees /proc read-only. */
+static void oom_set(const struct pid1 *p, pid_t pid, int score)
+{
+	auto_close int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d/oom_score_adj", (int)pid);
+	fd = openat(p->ctx.proc_fd, path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		dprintf(fd, "%d", score);
+}
+
 /* The checkpoints that exist now. One that died before init knew of it is
  * reported dead. */
 static void note_checkpoints(struct pid1 *p, const struct wire_init *m)
 {
+	for (int i = 0; i < m->npids; i++)
+		if (m->pids[i] > 1 && !is_checkpoint(p, m->pids[i]))
+			oom_set(p, m->pids[i], p->spawn.oom_own + OOM_ASLEEP);
 	p->ncheckpoints = 0;
 	for (int i = 0; i < m->npids; i++) {
 		if (m->pids[i] <= 1)
@@ -274,6 +293,7 @@ static void on_resume(struct pid1 *p, const struct wire_init *m)
 	if (m->npids != 1 || m->pids[0] <= 1)
 		return;
 	p->live = m->pids[0];
+	oom_set(p, p->live, p->spawn.oom_guest);
 	/* The dead guest may have left part of a cell unread. */
 	tcflush(p->line, TCIFLUSH);
 	tcsetpgrp(p->tty, p->live);

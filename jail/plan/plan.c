@@ -30,7 +30,8 @@
 
 #define TMPFS_ATTRS (SYS_ATTR_NOSUID | SYS_ATTR_NODEV)
 #define SHOW_ATTRS (SYS_ATTR_RDONLY | SYS_ATTR_NOSUID | SYS_ATTR_NODEV)
-#define NODE_ATTRS (SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC)
+/* Read-only: a node can be written to, and its times and mode stay. */
+#define NODE_ATTRS (SYS_ATTR_RDONLY | SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC)
 
 /* Why a directory is shown. */
 enum show_from {
@@ -438,6 +439,8 @@ static void plan_warden(struct maker *m)
 			l->home_bytes, l->home_files + 1 + m->nparts),
 		.attrs = TMPFS_ATTRS);
 	keep_parts(m);
+	if (m->h->own_nodes)
+		add(m, PLAN_NODES, .target = "/dev");
 }
 
 static const struct {
@@ -456,7 +459,7 @@ static const struct {
 
 #define ZERO "/dev/zero"
 
-static const char *const nodes[] = {"/dev/null", ZERO, "/dev/full",
+const char *const plan_nodes[PLAN_NODES_MAX] = {"/dev/null", ZERO, "/dev/full",
 	"/dev/random", "/dev/urandom", "/dev/tty"};
 
 static const struct {
@@ -471,13 +474,13 @@ static const struct {
 
 static void plan_dev(struct maker *m)
 {
-	for (size_t i = 0; i < COUNT(nodes); i++) {
-		struct plan_op *op = add(m, PLAN_BIND, .source = nodes[i],
-			.target = nodes[i], .attrs = NODE_ATTRS);
+	for (size_t i = 0; i < COUNT(plan_nodes); i++) {
+		struct plan_op *op = add(m, PLAN_BIND, .source = plan_nodes[i],
+			.target = plan_nodes[i], .attrs = NODE_ATTRS);
 
 		/* A shared mapping of /dev/zero holds pages that nothing
 		 * counts. /dev/full reads the same and cannot be mapped. */
-		if (!m->h->cgroup_memory && !strcmp(nodes[i], ZERO))
+		if (!m->h->cgroup_memory && !strcmp(plan_nodes[i], ZERO))
 			op->source = "/dev/full";
 	}
 	/* Ptys come from a pool of the whole host: hence max=. */
@@ -516,8 +519,7 @@ static void plan_root(struct maker *m)
 	plan_dev(m);
 	if (!m->h->no_proc || needs_proc)
 		add(m, PLAN_PROC, .target = "/proc", .options = "subset=pid",
-			.attrs = SYS_ATTR_NOSUID | SYS_ATTR_NODEV |
-				 SYS_ATTR_NOEXEC,
+			.attrs = SHOW_ATTRS | SYS_ATTR_NOEXEC,
 			.number = needs_proc);
 	add(m, PLAN_HOME_SHOW, .target = "/home");
 	show_parts(m);
@@ -616,6 +618,7 @@ int plan_make(struct plan *p, const struct jail_spec *spec,
 	struct maker m = {.p = p, .spec = spec, .h = h};
 
 	*p = (struct plan){.remount = !h->mount_setattr,
+		.own_nodes = h->own_nodes,
 		.tmp_bytes = spec->limits.memory_bytes / 4,
 		.processes_hard = spec->limits.processes +
 				  plan_spare_processes(&spec->limits)};
@@ -686,6 +689,7 @@ static const char *const rlimit_names[RLIM_NLIMITS] = {
 static const char *const forms[] = {
 	[PLAN_IDENTITY] = "identity   %n",
 	[PLAN_PRIVATE] = "private",
+	[PLAN_NODES] = "nodes      %t",
 	[PLAN_HOME_MAKE] = "home       %s%o%a",
 	[PLAN_HOME_KEEP] = "keep       %t%h%o%a%1",
 	[PLAN_HOSTNAME] = "hostname   %t",

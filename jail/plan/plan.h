@@ -37,6 +37,7 @@ enum plan_stage {
 enum plan_op_type {
 	PLAN_IDENTITY,	 /* be uid and gid `number`; in JAIL also pid 1 */
 	PLAN_PRIVATE,	 /* every mount private */
+	PLAN_NODES,	 /* mount the session's own device nodes on target */
 	PLAN_HOME_MAKE,	 /* mount the home over source; options, attrs */
 	PLAN_HOME_KEEP,	 /* mount source, or else an empty tmpfs, on target in
 			  * the home; options, attrs */
@@ -53,8 +54,8 @@ enum plan_op_type {
 			  * as a bind */
 	PLAN_TMPFS,	 /* mount tmpfs on target; options, attrs */
 	PLAN_DEVPTS,	 /* mount devpts on target; options, attrs */
-	PLAN_PROC,	 /* mount proc on target, if the kernel allows it;
-			  * `number` 1: or fail */
+	PLAN_PROC,	 /* mount proc on target, if the kernel allows it,
+			  * with attrs for all but init; `number` 1: or fail */
 	PLAN_HOME_SHOW,	 /* attach the copy of HOME_COPY at target */
 	PLAN_RESTRICT,	 /* add attrs to the one mount at target */
 	PLAN_PIVOT,	 /* make the new root the root, unmount the host's */
@@ -69,7 +70,8 @@ enum plan_op_type {
 	PLAN_ALLOW,	 /* Landlock: target may be used for `which` (enum
 			  * plan_use) */
 	PLAN_LANDLOCK,	 /* nothing else may be used; by the ABI `number` */
-	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter) */
+	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter); INIT has
+			  * no inotify if an inode of the host is shown */
 };
 
 /* What Landlock allows beneath a directory. USE_WRITE writes to existing files
@@ -79,6 +81,10 @@ enum plan_use { PLAN_USE_READ_EXEC, PLAN_USE_WRITE_EXEC, PLAN_USE_WRITE };
 
 enum plan_filter { PLAN_FILTER_INIT, PLAN_FILTER_GUEST, PLAN_FILTER_NOMEM };
 #define PLAN_FILTERS 3
+
+/* The device nodes of a jail. */
+#define PLAN_NODES_MAX 6
+extern const char *const plan_nodes[PLAN_NODES_MAX];
 
 struct plan_op {
 	enum plan_op_type type;
@@ -101,6 +107,7 @@ struct plan {
 	char *texts[PLAN_TEXTS_MAX]; /* strings made for the plan, owned */
 	int ntexts;
 	int remount;	   /* no mount_setattr: restrict mounts one by one */
+	int own_nodes;	   /* what BIND shows is the session's own */
 	const char *over;  /* the host directory everything is built over */
 	int64_t tmp_bytes; /* size of /tmp, and of /dev/shm */
 	int64_t processes_hard; /* the value of RLIMIT_NPROC or the cgroup's */

@@ -255,6 +255,33 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	return fd < 0 ? -1 : 0;
 }
 
+static int copy_node(int dir, const char *path)
+{
+	const char *name = path_last(path);
+	struct stat st;
+
+	if (stat(path, &st) < 0 ||
+		mknodat(dir, name, S_IFCHR | 0666, st.st_rdev) < 0)
+		return -1;
+	return fchmodat(dir, name, 0666, 0); /* whatever the umask is */
+}
+
+/* Nodes on a file system that a user namespace mounts cannot be opened. */
+int mount_make_nodes(const char *const *paths, size_t n, struct err *e)
+{
+	auto_close int fd = make_fs("tmpfs", "size=4096,mode=0755",
+		SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC, "/dev", e);
+	auto_close int node = -1;
+
+	for (size_t i = 0; fd >= 0 && i < n; i++)
+		if (copy_node(fd, paths[i]) < 0)
+			return err_errno(e, "make a node like %s", paths[i]);
+	/* A container may let nodes be made and not used. */
+	if (fd >= 0)
+		node = openat(fd, path_last(paths[0]), O_RDWR | O_CLOEXEC);
+	return node < 0 ? err_errno(e, "use nodes of our own") : fd_take(&fd);
+}
+
 /* ---- where mount_setattr is missing: one mount after the other ---- */
 
 #define MOUNTINFO_MAX (4 * 1024 * 1024)
@@ -491,7 +518,20 @@ int mount_bind(const struct mount_root *r, const char *source,
 	return attach(r, tree, to, target, attrs, 1, e);
 }
 
-/* ---- with file locks of the jail's own ---- */
+int mount_open_copy(
+	const struct mount_root *r, const char *target, struct err *e)
+{
+	auto_close int at = open_target(r, target, O_PATH);
+	auto_close int copy = clone_source(at, 0);
+	int fd = copy < 0 ? -1
+			  : openat(copy, ".",
+				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? err_errno(e, "open a copy of the jail's %s", target)
+		      : fd;
+}
+
+/* ---- with inodes of the jail's own ---- */
 
 /* Larger files are not copied: the root has room for a few of this size. */
 #define COPY_MAX (1024 * 1024)
@@ -531,26 +571,32 @@ static int show_copy(
 }
 
 /*
- * Mount an overlay of the directory `shown` over that directory. An overlay
- * that cannot be written to needs a second layer: the empty mount point
- * beneath. 0, or -1: before Linux 5.11 a user namespace may not mount overlays,
- * and some file systems cannot be part of one.
+ * Put an overlay of the directory `shown` in the place of that directory, so
+ * that the table of mounts does not name the disk and the path of the host. An
+ * overlay that cannot be written to needs a second layer: the empty mount point
+ * beneath. 1 done; 0 not: before Linux 5.11 a user namespace may not mount
+ * overlays, and some file systems cannot be part of one; -1 with e.
  */
-static int cover(int shown, int point, const char *target, unsigned attrs)
+static int cover(
+	int shown, int point, const char *target, unsigned attrs, struct err *e)
 {
 	auto_close int fd = -1;
 	struct statvfs st;
-	char options[96];
+	char options[96], path[32];
 
 	if (fstatvfs(shown, &st) < 0)
-		return -1;
+		return 0;
 	if (st.f_flag & ST_NOEXEC)
 		attrs |= SYS_ATTR_NOEXEC;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", shown);
 	snprintf(options, sizeof(options),
-		"lowerdir=/proc/self/fd/%d:/proc/self/fd/%d,userxattr", shown,
-		point);
+		"lowerdir=%s:/proc/self/fd/%d,userxattr", path, point);
 	fd = make_fs("overlay", options, attrs, target, NULL);
-	return fd < 0 ? -1 : sys_move_mount_fd(fd, shown);
+	if (fd < 0)
+		return 0;
+	if (umount2(path, MNT_DETACH) < 0 || sys_move_mount_fd(fd, point) < 0)
+		return err_errno(e, "show %s", target);
+	return 1;
 }
 
 /*
@@ -570,7 +616,7 @@ static int show_directory(const struct mount_root *r, int from,
 	to = open_point(r, target, 1);
 	if (attach(r, alone, to, target, attrs, 0, e) < 0)
 		return -1;
-	return cover(alone, to, target, attrs) == 0;
+	return cover(alone, to, target, attrs, e);
 }
 
 int mount_show(const struct mount_root *r, const char *source,

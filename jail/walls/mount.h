@@ -33,6 +33,11 @@ int mount_tmpfs_over(
 int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
 	const char *options, unsigned attrs, struct err *e);
 
+/* Make a file system with device nodes like the `n` of the host at `paths`,
+ * for mount_attach(): a descriptor (caller closes), or -1 with e. Only real
+ * root can, and not in every container. */
+int mount_make_nodes(const char *const *paths, size_t n, struct err *e);
+
 /* Show the host's `source` and everything mounted below it at a target, with at
  * least these attributes on every mount. The path of `source` must have no link
  * in it. Regular files, directories and character devices only. */
@@ -42,9 +47,9 @@ int mount_bind(const struct mount_root *r, const char *source,
 /*
  * Show the host's `source` at a target, with what was mounted below it when
  * this namespace was made. Where possible it gets inodes of its own, and so
- * file locks of its own: a directory becomes an overlay of itself, a small file
- * a copy. Returns 1 if so, 0 if it is bound and shares the host's locks, -1
- * with e.
+ * locks and watches of its own: a directory becomes an overlay of itself, a
+ * small file a copy. Returns 1 if so, 0 if it is bound and shares the host's
+ * inodes, -1 with e.
  */
 int mount_show(const struct mount_root *r, const char *source,
 	const char *target, unsigned attrs, struct err *e);
@@ -69,6 +74,11 @@ int mount_symlink(const struct mount_root *r, const char *text,
 int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e);
 int mount_open_dir(
+	const struct mount_root *r, const char *target, struct err *e);
+
+/* The same through a copy of the mount at a target, which no path leads to and
+ * which no later restriction of the mount reaches. */
+int mount_open_copy(
 	const struct mount_root *r, const char *target, struct err *e);
 
 /* Make the new root this process's root, and detach the old one for good. */

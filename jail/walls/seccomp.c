@@ -31,6 +31,7 @@ static const struct {
 		CODE(seccomp_bpf_guest_nomem)},
 	[SECCOMP_INIT] = {"init", CODE(seccomp_bpf_init)},
 	[SECCOMP_FRONT] = {"front end", CODE(seccomp_bpf_front)},
+	[SECCOMP_INIT_SHARED] = {"init", CODE(seccomp_bpf_init_shared)},
 #endif
 };
 

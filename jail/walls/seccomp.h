@@ -15,8 +15,10 @@ enum seccomp_profile {
 	SECCOMP_INIT,	     /* pid 1 of a finished jail; allows all that GUEST
 			      * allows, because guests inherit it and add theirs */
 	SECCOMP_FRONT,	     /* the front end: no exec, no sockets */
+	SECCOMP_INIT_SHARED, /* INIT in a jail that shares inodes with the host:
+			      * without inotify */
 };
-#define SECCOMP_PROFILES 4
+#define SECCOMP_PROFILES 5
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
  * SECCOMP_FRONT sets itself. Verified by a call that every profile refuses. */

@@ -33,8 +33,10 @@
 enum {
 	GUEST = 1,
 	NOMEM = 2,
-	INIT = 4,
+	OWN = 4,
 	FRONT = 8,
+	SHARED = 16,
+	INIT = OWN | SHARED,
 	JAIL = GUEST | NOMEM | INIT,
 	ALL = JAIL | FRONT,
 };
@@ -57,9 +59,14 @@ static const struct rules_group rules_groups[] = {
 	{ALL, ALLOW, "descriptors and their bytes",
 		"read write readv writev pread64 pwrite64 preadv pwritev "
 		"preadv2 pwritev2 lseek close close_range dup dup2 dup3 "
-		"pipe pipe2 fsync fdatasync ftruncate fallocate fadvise64 "
-		"flock copy_file_range"},
+		"pipe pipe2 ftruncate fallocate flock copy_file_range"},
 	{FRONT, ALLOW, "a program's input and output", "splice"},
+	{FRONT, ALLOW, "writing out the person's files",
+		"fsync fdatasync msync fadvise64"},
+	{JAIL, PRETEND,
+		"all that the jail can change is in memory. On a file of the "
+		"host these would keep the host's disk busy",
+		"fsync fdatasync sync_file_range"},
 	{ALL, ALLOW, "reading files; the mounts and Landlock decide which",
 		"open openat openat2 creat access faccessat faccessat2 stat "
 		"lstat fstat newfstatat statx statfs fstatfs readlink "
@@ -72,7 +79,7 @@ static const struct rules_group rules_groups[] = {
 	{JAIL, ALLOW, "changing files, all on tmpfs of the jail's own",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown "
 		"lchown fchownat link linkat symlink symlinkat utime utimes "
-		"utimensat futimesat readahead sync_file_range cachestat"},
+		"utimensat futimesat readahead"},
 	{JAIL, ALLOW, "extended attributes, of which no file has any",
 		"getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr "
 		"removexattr lremovexattr fremovexattr"},
@@ -81,13 +88,15 @@ static const struct rules_group rules_groups[] = {
 		"epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd "
 		"eventfd2 timerfd_create timerfd_settime timerfd_gettime "
 		"signalfd signalfd4"},
-	{GUEST | INIT, ALLOW,
+	{GUEST | OWN, ALLOW,
 		"watching files; the kernel counts watches per user namespace, "
-		"and only a cgroup counts the events that nobody has read",
+		"and only a cgroup counts the events that nobody has read. "
+		"Where a jail shares inodes with the host, pid 1 and with it "
+		"every guest gets ENOSYS: a watch shows what the host does, "
+		"and slows it down",
 		"inotify_init inotify_init1 inotify_add_watch "
 		"inotify_rm_watch"},
-	{ALL, ALLOW, "memory",
-		"brk munmap mremap madvise mincore msync membarrier"},
+	{ALL, ALLOW, "memory", "brk munmap mremap madvise mincore membarrier"},
 	{GUEST | INIT, ALLOW, "kinds of memory that only a cgroup counts",
 		"shmget msgget semget"},
 	{JAIL, ALLOW, "memory: protection, and locking within RLIMIT_MEMLOCK",
@@ -295,6 +304,9 @@ struct rules_check {
 #define RULES_PR_SET_VMA 0x53564d41
 #define RULES_PR_GET_AUXV 0x41555856
 #define RULES_IOPRIO_WHO_PROCESS 1
+#define RULES_F_SETDELEG 1040
+
+#define WATCHES F_SETSIG, F_NOTIFY, F_SETLEASE, RULES_F_SETDELEG
 
 /* clang-format off */
 static const struct rules_check rules_checks[] = {
@@ -332,14 +344,27 @@ static const struct rules_check rules_checks[] = {
 			SIOCGIFHWADDR))}},
 
 	{GUEST | INIT | FRONT, ALLOW,
-	 "F_SETSIG could turn SIGIO into SIGCONT",
+	 "F_SETSIG could turn SIGIO into SIGCONT. The others watch a file, or make "
+	 "those wait who open it",
 	 "fcntl", {
-		IF(REFUSE, EQ(1, F_SETSIG))}},
+		IF(REFUSE, ONE_OF(1, WATCHES))}},
 
 	{NOMEM, ALLOW,
-	 "F_SETSIG could turn SIGIO into SIGCONT; no cgroup counts larger pipes",
+	 "as above; and no cgroup counts larger pipes",
 	 "fcntl", {
-		IF(REFUSE, ONE_OF(1, F_SETSIG, F_SETPIPE_SZ))}},
+		IF(REFUSE, ONE_OF(1, WATCHES, F_SETPIPE_SZ))}},
+
+	{JAIL, ALLOW,
+	 "as fsync: a shared mapping writes out the file of the host even through "
+	 "an overlay",
+	 "msync", {
+		IF(PRETEND, ANY(2, MS_SYNC))}},
+
+	{JAIL, ALLOW,
+	 "dropping a file of the host from the cache would make the host read it "
+	 "again; advice may be ignored",
+	 "fadvise64", {
+		IF(PRETEND, EQ(3, POSIX_FADV_DONTNEED))}},
 
 	{GUEST | INIT, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them",
@@ -508,7 +533,6 @@ struct rules_number {
 };
 
 static const struct rules_number rules_numbers[] = {
-	{"cachestat", 451},
 	{"fchmodat2", 452},
 	{"map_shadow_stack", 453},
 	{"futex_wake", 454},

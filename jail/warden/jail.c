@@ -127,6 +127,7 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 	if (m.type != INIT_BUILT)
 		return err_set(e, "build the jail: unexpected message");
 	j->no_proc = m.no_proc;
+	j->shared = m.shared;
 	io_set_nonblock(j->line, 1);
 	return look_through(j, &m, e);
 }

@@ -41,6 +41,7 @@ struct warden_jail {
 	dev_t tty_dev;
 	struct procs_source procs;
 	int no_proc;
+	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
 	int left;	   /* processes that cells left, as last counted */
 

@@ -140,7 +140,9 @@ int warden_loop_serve(struct warden *w, struct err *e)
 
 	if (r < 0)
 		return r;
-	site_note_proc(&w->site, !w->jail.no_proc);
+	site_note_jail(&w->site, !w->jail.no_proc, !w->jail.shared);
+	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
+		return -1;
 	ev.facts = w->site.facts;
 	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
 	link_event(&w->link, &ev, NULL, 0);

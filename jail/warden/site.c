@@ -16,6 +16,7 @@
 #include "jail/apply/apply.h"
 #include "jail/apply/janitor.h"
 #include "jail/walls/ident.h"
+#include "jail/walls/mount.h"
 #include "jail/walls/seccomp.h"
 
 #include <errno.h>
@@ -76,8 +77,8 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 
 /* Started by root: the limits while we may still set them, and then an id that
  * nobody else has. */
-static int leave_root(
-	struct site *s, int front, struct cgroup_caps *caps, struct err *e)
+static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
+	int *nodes, struct err *e)
 {
 	const struct jail_spec *spec = s->spec;
 	int lock = -1;
@@ -91,6 +92,8 @@ static int leave_root(
 	cgroup_probe(caps, getppid());
 	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
+	/* A container may allow no nodes: then the jail shows the host's. */
+	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
 	/* The lock stays open here too. Should the janitor be killed, the uid
 	 * is ours while we live; after that the next janitor cleans up. */
 	return ident_become(uid, uid, e);
@@ -172,7 +175,7 @@ static void know_cgroup(struct enforce_facts *f, const struct cgroup *cg,
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e)
 {
-	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
+	struct apply_ctx ctx = {.home_fd = -1, .nodes_fd = -1};
 	struct cgroup_caps caps = {.kind = CGROUP_NONE};
 
 	*s = (struct site){.spec = spec, .janitor = -1, .home = {.root = -1}};
@@ -183,8 +186,10 @@ int site_open(
 	know_host(&s->facts, &s->host);
 	if (!ident_is_root())
 		use_delegated(s, front, &caps);
-	else if (leave_root(s, front, &caps, e) < 0)
+	else if (leave_root(s, front, &caps, &ctx.nodes_fd, e) < 0)
 		return -1;
+	s->host.own_nodes = s->facts.own_nodes = ctx.nodes_fd >= 0;
+	s->facts.own_inodes = s->facts.own_nodes;
 	/* Whether there can be a /proc is known when init has tried. */
 	know_cgroup(&s->facts, &s->cgroup, &caps);
 	if (enforce_require(spec->require, &s->facts, ENFORCE_PROC, e) < 0)
@@ -199,9 +204,10 @@ int site_open(
 	return 0;
 }
 
-void site_note_proc(struct site *s, int has_proc)
+void site_note_jail(struct site *s, int has_proc, int own_inodes)
 {
 	s->facts.proc = has_proc;
+	s->facts.own_inodes = own_inodes;
 	enforce_say(&s->facts, s->limited, sizeof(s->limited));
 }
 

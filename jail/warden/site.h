@@ -34,8 +34,9 @@ struct site {
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
 
-/* A jail stands, and it is known whether it could have a /proc. */
-void site_note_proc(struct site *s, int has_proc);
+/* A jail stands, and it is known whether it could have a /proc, and inodes of
+ * its own. */
+void site_note_jail(struct site *s, int has_proc, int own_inodes);
 
 void site_close(struct site *s);
 

@@ -195,8 +195,30 @@ for path in ("uid_map", "gid_map", "setgroups", "projid_map", "loginuid",
     add(f"rewrite_{path}_of_this_process",
         f"attempt(rewrite, '/proc/self/{path}', {data})",
         DENIED + "|EINVAL")
-add("oom_score_below_the_configured_one",
-    "attempt(rewrite, '/proc/self/oom_score_adj', b'-1000')", DENIED)
+for score in (-1000, 0, 499):
+    add(f"oom_score_of_{score}",
+        f"attempt(rewrite, '/proc/self/oom_score_adj', b'{score}')", DENIED,
+        "succeed(read, '/proc/self/oom_score_adj')")
+# An inode of the host may be behind these.
+for node in "null zero full random urandom tty".split():
+    add(f"times_of_{node}", f"attempt(os.utime, '/dev/{node}')", READ_ONLY,
+        "succeed(write, '/dev/null')")
+for name, (command, value, where) in {
+        "directory_notification": (1026, 4, "/usr"),
+        "lease_on_a_file": (1024, 0, "/usr/bin/env"),
+        "lease_on_a_directory": (1040, 0, "/usr")}.items():
+    add(name, f"call('fcntl', os.open({where!r}, 0), {command}, {value})",
+        EPERM, f"works('fcntl', os.open({where!r}, 0), 3)")
+add("residency_of_the_hosts_page_cache",
+    "call('cachestat', 0, 0, 0, 0)", "ENOSYS")
+# These would reach the disk or the cache of the host. They seem to succeed, so
+# that it shows in a descriptor that does not exist.
+for name, args in {"fsync": "-1", "fdatasync": "-1", "sync_file_range":
+                   "-1, 0, 0, 0", "msync": "0, 4096, 4",
+                   "fadvise64": "-1, 0, 0, 4"}.items():
+    add(f"{name}_reaches_no_file",
+        f"expect(raw(number_of({name!r}), {args}) == (0, 0))", ".*",
+        "f = open('/home/synced', 'wb')\nsucceed(os.fsync, f)")
 for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory/release_agent",
              "/sys/kernel/uevent_helper", "/sys/kernel/security",
              "/sys/fs/cgroup/cgroup.procs"):
@@ -210,6 +232,9 @@ add("no_cgroup_file_is_visible",
     "    seen += [f for f in files if f.startswith(('cgroup.', 'memory.',"
     " 'pids.', 'cpu.', 'release_agent'))]\n"
     "expect(not seen, str(seen[:3]))", ".*")
+add("cgroup_path_of_the_host",
+    "expect('cellblock' not in open('/proc/self/cgroup').read())", ".*",
+    "succeed(read, '/proc/self/cgroup')")
 add("no_bus_or_agent_of_the_person_is_visible",
     "expect(not any(n in os.environ for n in ('DBUS_SESSION_BUS_ADDRESS',"
     " 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'DISPLAY')))", ".*")

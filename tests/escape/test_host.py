@@ -3,6 +3,7 @@
 core dumps, and traces that one jail leaves for the next."""
 import ctypes
 import fcntl
+import json
 import os
 import re
 import resource
@@ -105,6 +106,128 @@ def test_file_locks_on_shared_files_do_not_reach_the_host(separate_locks, cb):
     with open("/usr/bin/env", "rb") as f:
         fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(f, fcntl.LOCK_UN)
+
+
+@pytest.fixture
+def own_inodes(cb):
+    """Whether nothing that the jail shows is an inode of the host."""
+    rows = json.loads(cb.run("--check", "--json").text)["checks"]
+    return {r["what"]: r["strength"] for r in rows}["inodes"] == "strong"
+
+
+WATCH = """
+import ctypes, os
+def watch(path):
+    fd = inotify_init()
+    wd = ctypes.CDLL(None).inotify_add_watch(fd, path.encode(), 0xfff)
+    return fd if wd > 0 else 'no watch'
+def inotify_init():
+    l = ctypes.CDLL(None, use_errno=True)
+    fd = l.inotify_init1(os.O_NONBLOCK)
+    if fd < 0: raise OSError(ctypes.get_errno(), 'inotify_init1')
+    return fd
+def seen(fd):
+    try: return len(os.read(fd, 4096))
+    except BlockingIOError: return 0
+"""
+
+
+def test_no_cell_sees_what_the_host_opens(own_inodes, cb):
+    """Where the inodes are the host's there is no inotify."""
+    paths = ["/dev/null", "/dev/zero", "/dev/urandom", "/usr", "/usr/bin",
+             "/usr/bin/env"]
+    s = cb.session("-q")
+    for line in WATCH.strip().split("\ndef "):
+        s.run(line if line.startswith("import") else "def " + line)
+    out = s.run(f"fds = [watch(p) for p in {paths}]; fds")
+    if not own_inodes:
+        assert "Errno 38" in s.run("inotify_init()"), out
+        assert s.run("open('/dev/null', 'w').write('control')") == "7"
+        return
+    assert "no watch" not in out and "Error" not in out, out
+    for path in paths:
+        os.listdir(path) if os.path.isdir(path) else open(path, "rb").close()
+    assert s.run("[seen(fd) for fd in fds]") == "[0, 0, 0, 0, 0, 0]"
+    s.run("open('/dev/null', 'w').close(); open('/usr/bin/env').close()")
+    assert "0" not in s.run("seen(fds[0]), seen(fds[5])"), "the control"
+
+
+def test_nothing_of_a_cell_stays_at_a_device_node_of_the_host(own_inodes, cb):
+    """No watch, no lock, no time, by root's sessions not even a trace in a
+    watch of the host's own."""
+    nodes = ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom"]
+    before = [os.stat(n) for n in nodes]
+    libc = ctypes.CDLL(None, use_errno=True)
+    observer = libc.inotify_init1(os.O_NONBLOCK)
+    watched = libc.inotify_add_watch(observer, b"/dev/full", 0xfff)
+    assert observer >= 0 and watched > 0, os.strerror(ctypes.get_errno())
+    s = cb.session("-q")
+    s.run("import fcntl, os")
+    s.run(f"fs = [open(n, 'r+b', 0) for n in {nodes}]")
+    s.run("[fcntl.flock(f, fcntl.LOCK_EX) for f in fs]")
+    s.run("[fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1) for f in fs]")
+    assert "Read-only" in s.run("os.utime('/dev/null')")
+    assert s.run("len(fs[2].read(5))") == "5"
+    after = [os.stat(n) for n in nodes]
+    assert [(x.st_mode, x.st_atime_ns, x.st_mtime_ns) for x in before] \
+        == [(x.st_mode, x.st_atime_ns, x.st_mtime_ns) for x in after]
+    if not own_inodes:
+        os.close(observer)
+        pytest.skip("locks and opens reach the host's nodes here; --check says"
+                    " so")
+    for n in nodes:
+        with open(n, "r+b", 0) as f:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+    events = os.read(observer, 65536)
+    os.close(observer)
+    # Ours alone: one open and one close of /dev/full (and a read on no path).
+    assert len(events) == 2 * 16, events
+
+
+def test_the_mounts_of_a_jail_name_no_disk_of_the_host(own_inodes, cb):
+    if not own_inodes:
+        pytest.skip("without overlays the kernel names the disk of each bind;"
+                    " without nodes of its own, the host's devtmpfs")
+    r = cb.run("-c", "print(open('/proc/self/mountinfo').read())")
+    types = {line.partition(" - ")[2].split()[0]
+             for line in r.text.splitlines() if line}
+    assert types == {"tmpfs", "devpts", "proc", "overlay"}, r.text
+
+
+def keys_of(uid):
+    """How many keys count for a user."""
+    with open("/proc/key-users") as f:
+        for line in f:
+            user, _, _, used, *_ = line.split()
+            if int(user.rstrip(":")) == uid:
+                return int(used.partition("/")[0])
+    return 0
+
+
+def test_no_session_takes_a_key_of_the_person(cb):
+    """A person has 200 keys (kernel.keys.maxkeys)."""
+    if not os.path.exists("/proc/key-users"):
+        pytest.skip("this kernel has no keyrings")
+    before = keys_of(os.geteuid())
+    sessions = [cb.session("-q") for _ in range(4)]
+    assert [s.run("6 * 7") for s in sessions] == ["42"] * 4
+    assert keys_of(os.geteuid()) - before < 4
+
+
+def test_the_nis_domain_of_the_host_is_not_in_the_jail(cb):
+    wrapper = ("unshare", "-u", "sh", "-c", "echo of-the-host >"
+               " /proc/sys/kernel/domainname && exec \"$@\"", "sh")
+    if os.geteuid() != 0:
+        pytest.skip("only root can give the host a NIS domain")
+    code = ("import ctypes; b = ctypes.create_string_buffer(390);"
+            " ctypes.CDLL(None).uname(b); print(b.raw[325:].split(b'\\0')[0],"
+            " b.raw[65:].split(b'\\0')[0])")
+    control = subprocess.run([*wrapper, PYTHON, "-c", code],
+                             capture_output=True, text=True, check=True)
+    assert control.stdout.startswith("b'of-the-host'"), control
+    r = cb.run("-c", code, wrapper=wrapper)
+    assert r.text == "b'(none)' b'cellblock'\n", r
 
 
 def test_signals_do_not_reach_the_host(cb):
@@ -231,15 +354,18 @@ def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
 
 
 def directories_of(pid):
-    """(path, whether the mount is in the process's own mount table) of each
-    directory that the process has open."""
+    """(path, whether the mount is in the process's own mount table, or another
+    mount of the jail's own /proc) of each directory that the process has
+    open."""
     with open(f"/proc/{pid}/mountinfo") as f:
         inside = {line.split()[0] for line in f}
+    proc = os.stat(f"/proc/{pid}/root/proc").st_dev
     for n in os.listdir(f"/proc/{pid}/fd"):
         if stat.S_ISDIR(os.stat(f"/proc/{pid}/fd/{n}").st_mode):
             with open(f"/proc/{pid}/fdinfo/{n}") as f:
                 mount = re.search(r"mnt_id:\s*(\d+)", f.read()).group(1)
-            yield os.readlink(f"/proc/{pid}/fd/{n}"), mount in inside
+            yield os.readlink(f"/proc/{pid}/fd/{n}"), mount in inside \
+                or os.stat(f"/proc/{pid}/fd/{n}/..").st_dev == proc
 
 
 def test_no_descriptor_of_the_jail_leads_out_of_it(cb):

@@ -74,6 +74,22 @@ def test_landlock_is_optional_and_can_be_required(cb):
     assert cb.run("-s", "jail.require=landlock", "-c", "1").code == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_the_device_nodes_are_the_hosts_there_is_no_inotify(cb, kind):
+    no = without(kind, "mknodat")
+    whole_session(cb, no)
+    row = checked(cb, no)["rows"]["inodes"]
+    assert row["strength"] == "weak", row
+    r = cb.run("-s", "jail.require=inodes", "-c", "1", wrapper=no)
+    assert r.code == 125 and "inodes" in r.said, r
+    code = ("import ctypes, os; print(ctypes.CDLL(None).inotify_init1(0) > 0,"
+            " os.open('/dev/null', os.O_RDWR) > 0)")
+    assert cb.run("-c", code, wrapper=no).text == "False True\n"
+    if checked(cb, ())["rows"]["inodes"]["strength"] == "strong":
+        assert cb.run("-c", code).text == "True True\n"
+        assert cb.run("-s", "jail.require=inodes", "-c", "1").code == 0
+
+
 # ---- calls without a substitute ----
 
 @pytest.mark.parametrize("kind", KINDS)

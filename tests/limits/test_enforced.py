@@ -516,3 +516,18 @@ def test_the_kernel_kills_guests_first_when_memory_runs_out(cb):
     r = cb.run("-c", f"for p in ('self', 1): print(open(f'/proc/{{p}}/{score}')"
                      ".read(), end='')")
     assert (r.code, r.text) == (0, "500\n" + own), r
+
+
+def test_the_kernel_kills_a_checkpoint_later_than_a_cell(cb):
+    """And pid 1 last. The state after a rollback is no exception."""
+    def score_of(pid):
+        try:
+            return int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+
+    own, s = score_of("self"), cb.session("-q")
+    for cell in ("1", "import os; os.abort()", "1"):
+        s.run(cell)
+        hosttree.until(lambda: {score_of(p) for p in cb.tree(s).guests()}
+                       == {500, own + 100}, "the scores")

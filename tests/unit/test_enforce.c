@@ -28,12 +28,14 @@ static const struct enforce_facts everything = {
 	.landlock_abi = 6,
 	.mount_setattr = 1,
 	.proc = 1,
+	.own_inodes = 1,
 	.seccomp = 500,
 	.root = 1,
 };
 
 static const char *const all_words[] = {"cgroup", "memory", "noswap",
-	"processes", "cpus", "cpu", "landlock", "proc", "freezer"};
+	"processes", "cpus", "cpu", "landlock", "proc", "freezer",
+	"inodes"};
 #define WORDS (sizeof(all_words) / sizeof(all_words[0]))
 
 static int required(

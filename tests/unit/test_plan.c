@@ -190,6 +190,7 @@ static void set_without(struct world *w, char *v)
 static void set_cgroup(struct world *w, char *v)
 {
 	w->host.cgroup_memory = strstr(v, "memory") != NULL;
+	w->host.own_nodes = strstr(v, "nodes") != NULL;
 }
 
 static const struct {
