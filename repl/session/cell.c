@@ -15,6 +15,7 @@
 #include "jail/jail.h"
 #include "log.h"
 #include "repl/config/config.h"
+#include "repl/term/relay.h"
 #include "repl/text/strbuf.h"
 #include "setup.h"
 #include "verdict.h"
@@ -124,8 +125,12 @@ static void take_stack(struct session *s, int fd)
 		session_print_foreign(s, text, n);
 }
 
-static void take_done(struct cell *c, const struct jail_done *done)
+/* What is typed from now on is for the next prompt. */
+static void take_done(struct session *s, const struct jail_done *done)
 {
+	struct cell *c = s->cell;
+
+	relay_hold(s->relay);
 	c->done = *done;
 	c->ended = true;
 	c->ended_ms = now_ms();
@@ -163,7 +168,7 @@ static void take(struct session *s, struct jail_event *ev)
 		break;
 	case JAIL_DONE:
 		if (s->relay)
-			take_done(s->cell, &ev->done);
+			take_done(s, &ev->done);
 		break;
 	case JAIL_TYPEAHEAD:
 		take_typeahead(s, ev->fd);

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
-#define CTRL_D 0x04
 /* A terminal that takes nothing for so long is given up; sooner when a signal
  * ends us. */
 #define FLUSH_MS 10000
@@ -50,7 +49,7 @@ struct screen {
 	int64_t heard_ms;
 	struct strbuf above; /* background output that is not printed yet */
 	struct strbuf late;  /* what came behind the end mark */
-	struct strbuf ahead; /* keys that the cell did not read */
+	struct strbuf left;  /* what the tty still held of the keys */
 	struct output_report behind; /* background output not summed up yet */
 	bool line_ended;	     /* its last line, by us */
 };
@@ -249,7 +248,7 @@ void screen_close(struct session *s)
 	relay_free(&sc->relay);
 	strbuf_free(&sc->above);
 	strbuf_free(&sc->late);
-	strbuf_free(&sc->ahead);
+	strbuf_free(&sc->left);
 	free(sc);
 	s->screen = NULL;
 }
@@ -344,21 +343,27 @@ void screen_end_output(struct session *s)
 	screen_tell_background(s);
 }
 
-/* Give the editor what the cell did not read: first what was on its way to the
- * tty when the warden last looked, then what never left. */
+/* Give the editor the keys that the cell did not read. What is left of them is
+ * first what was on its way to the tty when the warden last looked, then what
+ * never left. */
 static void give_back(struct session *s)
 {
 	struct screen *sc = s->screen;
-	size_t fresh = sc->relay.fresh, n;
-	char keys[RELAY_IN];
+	char unsent[RELAY_IN];
+	const char *keys;
+	size_t n;
 
-	if (sc->relay.typed && !s->over && jail_return_keys(s->jail) == 0)
+	if (sc->relay.wrote && !s->over && jail_return_keys(s->jail) == 0)
 		sc->relay.with.events(s);
-	strbuf_add(&sc->ahead, keys, relay_untype(&sc->relay, keys));
-	n = sc->ahead.n < fresh ? sc->ahead.n : fresh;
-	if (n && !sc->ahead.failed)
-		editor_prefill(s->editor, sc->ahead.s + sc->ahead.n - n, n);
-	strbuf_free(&sc->ahead);
+	strbuf_add(&sc->left, unsent, relay_untype(&sc->relay, unsent));
+	if (sc->left.failed || !typed_unread(&sc->relay.typed, sc->left.s,
+				       sc->left.n, &keys, &n))
+		session_frame(s, "what was typed ahead is dropped: the cell "
+				 "changed how its terminal reads keys");
+	else if (n)
+		editor_prefill(s->editor, keys, n);
+	typed_forget(&sc->relay.typed);
+	strbuf_free(&sc->left);
 }
 
 void screen_end(struct session *s)
@@ -375,13 +380,7 @@ void screen_end(struct session *s)
 
 /* ---- at any time ---- */
 
-/* An end of file that nobody read comes back as a NUL. Where the person typed
- * no NUL, it was a Ctrl-D. */
-void screen_take_keys(struct session *s, char *keys, size_t n)
+void screen_take_keys(struct session *s, const char *keys, size_t n)
 {
-	struct screen *sc = s->screen;
-
-	for (size_t i = 0; i < n && !sc->relay.nul; i++)
-		keys[i] = keys[i] ? keys[i] : CTRL_D;
-	strbuf_add(&sc->ahead, keys, n);
+	strbuf_add(&s->screen->left, keys, n);
 }

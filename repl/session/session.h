@@ -205,8 +205,8 @@ void screen_end_output(struct session *s);
  * the keys that the cell did not read. */
 void screen_end(struct session *s);
 
-/* Keys that the warden found unread. */
-void screen_take_keys(struct session *s, char *keys, size_t n);
+/* What the warden found unread in the tty. */
+void screen_take_keys(struct session *s, const char *keys, size_t n);
 
 /* The window may be larger or smaller. */
 void screen_follow_window(struct session *s);

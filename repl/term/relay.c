@@ -26,6 +26,7 @@ void relay_init(struct relay *r, const struct relay_opts *with)
 void relay_free(struct relay *r)
 {
 	strbuf_free(&r->out);
+	typed_forget(&r->typed);
 }
 
 void relay_set_tty(struct relay *r, int tty)
@@ -39,8 +40,8 @@ void relay_begin(struct relay *r)
 {
 	r->in_n = 0;
 	r->held = true;
-	r->over = r->moved = r->typed = r->nul = false;
-	r->fresh = RELAY_ALL;
+	r->over = r->moved = r->wrote = false;
+	typed_forget(&r->typed);
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
@@ -84,7 +85,7 @@ static void tty_write(struct relay *r)
 	w = write(r->tty, r->in, r->in_n);
 	if (w <= 0)
 		return;
-	r->typed = true;
+	r->wrote = true;
 	r->in_n -= (size_t)w;
 	memmove(r->in, r->in + w, r->in_n);
 }
@@ -109,21 +110,6 @@ size_t relay_untype(struct relay *r, char *buf)
 	return n;
 }
 
-/* Ctrl-C discards what was typed before it, as on any tty. The jail's tty does
- * not do that (NOFLSH), because output would be lost too. A key that erases
- * takes another key with it. */
-static void note_fresh(struct relay *r, char key)
-{
-	if (key == CTRL_C)
-		r->fresh = 0;
-	else if (r->fresh == RELAY_ALL)
-		return;
-	else if (key == '\x7f' || key == '\b')
-		r->fresh -= r->fresh > 0;
-	else
-		r->fresh++;
-}
-
 /* A full queue drops keys, as a terminal's own queue does, but an interrupt
  * always gets through. */
 void relay_type(struct relay *r, const char *s, size_t n)
@@ -133,10 +119,9 @@ void relay_type(struct relay *r, const char *s, size_t n)
 
 	memcpy(r->in + r->in_n, s, take);
 	r->in_n += take;
-	r->nul |= memchr(s, 0, n) != NULL;
+	typed_add(&r->typed, s, take);
 	tty_write(r);
 	for (size_t i = 0; i < n; i++) {
-		note_fresh(r, s[i]);
 		if (s[i] != CTRL_C)
 			continue;
 		if (stuck || i >= take)

@@ -13,6 +13,7 @@
 #define REPL_TERM_RELAY_H
 
 #include "repl/text/strbuf.h"
+#include "typed.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -41,8 +42,6 @@ enum {
 /* So many interrupts within this time kill. */
 #define RELAY_KILL_PRESSES 3
 #define RELAY_KILL_MS 2000
-/* relay.fresh as long as nobody has pressed Ctrl-C. */
-#define RELAY_ALL SIZE_MAX
 
 /* What a relay works with; all borrowed. */
 struct relay_opts {
@@ -67,9 +66,8 @@ struct relay {
 	bool over;	 /* keys wait for good: they are for the next cell */
 	bool broken;	 /* nothing can be written to the terminal any more */
 	bool moved;	 /* the last relay_turn() read bytes of the tty */
-	bool typed;	 /* keys were written to the tty since relay_begin() */
-	bool nul;	 /* a NUL was typed since relay_begin() */
-	size_t fresh;	 /* keys that were typed after the last Ctrl-C */
+	bool wrote;	 /* keys were written to the tty since relay_begin() */
+	struct typed typed; /* keys since relay_begin() */
 	struct strbuf out;
 	size_t out_at;
 	char in[RELAY_IN];

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""A cell may do anything to the line discipline of its tty. The keys that the
+person types ahead come back to the prompt as they were typed, or are dropped,
+which is said. No byte of the tty's ends the session, and the next cell finds
+the tty as every cell finds it."""
+import pytest
+
+from hostile import is_whole, start, value
+
+SAID = "what was typed ahead is dropped"
+KEYS = "xx\u0144x"
+
+TTY = """\
+import fcntl, os, struct, sys, termios, time
+def change(what):
+    t = termios.tcgetattr(0)
+    what(t)
+    termios.tcsetattr(0, termios.TCSANOW, t)
+def on(i, bits):
+    change(lambda t: t.__setitem__(i, t[i] | bits))
+def off(i, bits):
+    change(lambda t: t.__setitem__(i, t[i] & ~bits))
+def key(number, c=b'x'):
+    change(lambda t: t[6].__setitem__(number, c))
+def wait(row='go'):
+    print(row, flush=True)
+    time.sleep(0.5)
+def stripped():
+    off(3, termios.ICANON); on(0, termios.ISTRIP)
+    print('go', flush=True); os.read(0, 1); time.sleep(0.5)"""
+
+TRICKS = {
+    "nothing": "wait()",
+    "end_of_file": "key(termios.VEOF); wait()",
+    "end_of_line": "key(termios.VEOL); wait()",
+    "second_end_of_line": "key(termios.VEOL2); wait()",
+    "erase": "key(termios.VERASE); wait()",
+    "kill": "key(termios.VKILL); wait()",
+    "erase_word": "key(termios.VWERASE); wait()",
+    "literal": "key(termios.VLNEXT); wait()",
+    "reprint": "key(termios.VREPRINT); wait()",
+    "suspend": "key(termios.VSUSP); wait()",
+    "quit": "import signal; signal.signal(signal.SIGQUIT, signal.SIG_IGN);"
+            " key(termios.VQUIT); wait()",
+    "stop": "on(0, termios.IXON); key(termios.VSTOP); wait()",
+    "no_lines": "off(3, termios.ICANON); wait()",
+    "lines_later": "off(3, termios.ICANON); wait(); on(3, termios.ICANON)",
+    "stripped": "stripped()",
+    "marked": "on(0, termios.PARMRK); wait()",
+    "lower_case": "on(0, 0o1000); wait()",
+    "no_returns": "on(0, termios.IGNCR | termios.INLCR); wait()",
+    "external": "on(3, 0o200000); wait()",
+    "hung_up": "change(lambda t: t.__setitem__(4, 0)); wait()",
+    "raw": "import tty; tty.setraw(0); wait()",
+    "flushed": "wait(); termios.tcflush(0, termios.TCIFLUSH)",
+}
+
+
+@pytest.mark.limit(120)
+def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
+    """The cell may read the first of them, or spoil them all. What comes back
+    is then the last of the person's own keys, or nothing."""
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    given = {}
+    for trick, cell in TRICKS.items():
+        row = s.enter(cell)
+        s.expect_since(row, "^go")
+        s.type(KEYS)
+        s.wait(lambda: s.screen.here() > row
+               and s.screen.cursor_row().startswith(">>>"), "the prompt")
+        given[trick] = s.screen.cursor_row()[4:].strip()
+        s.type("\x03")
+        s.wait_prompt()
+    for trick, keys in given.items():
+        assert KEYS.endswith(keys), trick
+    # The controls: no cell read these, and each tty can still tell.
+    for trick in ("nothing", "no_lines", "raw"):
+        assert given[trick] == KEYS, trick
+    assert given["end_of_file"] == ""
+    assert SAID in s.all_text()
+    is_whole(s, 0)
+
+
+def test_a_key_made_the_end_of_file_does_not_end_the_session(cb):
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    row = s.enter("key(termios.VEOF); wait()")
+    s.expect_since(row, "^go")
+    s.type("x")
+    s.expect_since(row, SAID)
+    s.wait_prompt()
+    row = s.enter("stripped()")
+    s.expect_since(row, "^go")
+    s.type("\u0144")                # 0xc5 0x84 becomes E and Ctrl-D
+    s.expect_since(row, SAID)
+    s.wait_prompt()
+    # The control: the person's own Ctrl-D does.
+    row = s.enter("wait()")
+    s.expect_since(row, "^go")
+    s.type("\x04")
+    s.expect("never downloaded: kept.txt")
+    s.wait_prompt()
+    assert s.leave() == 0
+
+
+def test_text_before_ctrl_d_that_a_cell_reads_does_not_leave_it_alone(cb):
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    row = s.enter("off(3, termios.ICANON); print('go', flush=True);"
+                  " os.read(0, 2); time.sleep(0.3)")
+    s.expect_since(row, "^go")
+    s.type("12\x04")
+    s.wait_prompt()
+    assert value(s, "6 * 7") == "42"
+    assert "never downloaded" not in s.all_text()
+
+
+SPOILS = {
+    "raw": "import tty; tty.setraw(0)",
+    "size": "fcntl.ioctl(0, termios.TIOCSWINSZ,"
+            " struct.pack('4H', 3, 7, 0, 0))",
+    "blocking": "os.set_blocking(0, False)",
+    "output_off": "termios.tcflow(0, termios.TCOOFF)",
+    "no_echo": "off(3, termios.ECHO); key(termios.VEOF)",
+    "hung_up": "change(lambda t: t.__setitem__(4, 0))",
+    "group": "signal.signal(signal.SIGTTOU, signal.SIG_IGN);"
+             " p = subprocess.Popen(['sleep', '99'], preexec_fn=os.setpgrp);"
+             " os.tcsetpgrp(0, p.pid)",
+}
+
+
+@pytest.mark.limit(120)
+def test_the_next_cell_finds_the_tty_as_every_cell_does(cb):
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    s.run("import signal, subprocess; before = termios.tcgetattr(0)")
+    for spoil in SPOILS.values():
+        s.run(spoil)
+        assert value(s, "termios.tcgetattr(0) == before") == "True", spoil
+        assert value(s, "tuple(os.get_terminal_size())") == "(80, 24)", spoil
+        row = s.enter("x = input('? ')")
+        s.expect_since(row, r"^\?")
+        s.type("seen")
+        s.expect_since(row, "seen")
+        s.type("\r")
+        s.wait_prompt()
+        assert value(s, "x") == "'seen'", spoil
+        row = s.enter("print('go', flush=True); time.sleep(9)")
+        s.expect_since(row, "^go")
+        s.type("\x03")
+        s.expect_since(row, "^KeyboardInterrupt")
+        s.wait_prompt()
