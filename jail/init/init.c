@@ -335,12 +335,14 @@ static void on_kill_fork(struct pid1 *p, const struct wire_init *m)
 }
 
 /* As a shell does after each job: the last cell may have given the terminal,
- * and with it Ctrl-C, to another group. */
+ * and with it Ctrl-C, to another group, or set O_NONBLOCK for all who share
+ * this open file. */
 static void on_foreground(struct pid1 *p, const struct wire_init *m)
 {
 	pid_t group = p->live ? getpgid(p->live) : -1;
 
 	(void)m;
+	io_set_nonblock(p->tty, 0);
 	if (group > 1 && tcgetpgrp(p->tty) != group)
 		tcsetpgrp(p->tty, group);
 }

@@ -14,7 +14,6 @@
 #include "cell.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/pty.h"
 #include "warden.h"
 #include "watch.h"
 
@@ -220,10 +219,7 @@ static void start(struct cell *c, int64_t cpu_start_ms)
 
 	mark_make(ev.mark);
 	warden_jail_return_keys(&w->jail);
-	pty_set_cooked(w->jail.tty_slave, NULL);
-	/* The line's modes outlive a guest, and any of its code can set them.
-	 */
-	pty_set_raw(w->jail.line, NULL);
+	warden_jail_set_ttys(&w->jail);
 	link_event(&w->link, &ev, NULL, 0);
 	link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 	warden_continue(w);

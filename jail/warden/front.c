@@ -197,8 +197,8 @@ static int serve_run(struct warden *w, struct request *q)
 
 static int serve_resize(struct warden *w, struct request *q)
 {
-	pty_set_size(w->jail.tty_slave, (unsigned short)q->m.a,
-		(unsigned short)q->m.b, NULL);
+	warden_jail_resize(
+		&w->jail, (unsigned short)q->m.a, (unsigned short)q->m.b);
 	return 0;
 }
 

@@ -128,6 +128,10 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 		return err_set(e, "build the jail: unexpected message");
 	j->no_proc = m.no_proc;
 	j->shared = m.shared;
+	if (!j->rows) {
+		j->rows = j->site->spec->rows;
+		j->cols = j->site->spec->cols;
+	}
 	io_set_nonblock(j->line, 1);
 	return look_through(j, &m, e);
 }
@@ -354,11 +358,36 @@ void warden_jail_note_left(struct warden_jail *j, int n)
 
 /* ---- the person's tty ---- */
 
+static void set_size(const struct warden_jail *j)
+{
+	if (j->rows > 0)
+		pty_set_size(j->tty_slave, j->rows, j->cols, NULL);
+}
+
+void warden_jail_resize(
+	struct warden_jail *j, unsigned short rows, unsigned short cols)
+{
+	j->rows = rows;
+	j->cols = cols;
+	set_size(j);
+}
+
+void warden_jail_set_ttys(struct warden_jail *j)
+{
+	pty_set_cooked(j->tty_slave, NULL);
+	set_size(j);
+	pty_set_raw(j->line, NULL);
+}
+
 int warden_jail_waits_for_person(
 	const struct warden_jail *j, const struct link_pids *kept)
 {
+	struct pollfd written = {.fd = j->tty_master, .events = POLLIN};
 	int waiting = 0;
 
+	/* A process that sleeps until its output is read is not idle. */
+	if (poll(&written, 1, 0) != 0)
+		return 0;
 	if (procs_waits_for_tty(&j->procs, j->tty_dev, kept->v, kept->n) != 1)
 		return 0;
 	return ioctl(j->tty_slave, FIONREAD, &waiting) < 0 || waiting == 0;

@@ -39,6 +39,7 @@ struct warden_jail {
 	int tty_slave; /* an open file of our own: no guest can make it block */
 	int tmp[APPLY_TMPFS]; /* its /tmp and /dev/shm, to see how full */
 	dev_t tty_dev;
+	unsigned short rows, cols; /* of the person's window; 0: not known */
 	struct procs_source procs;
 	int no_proc;
 	int shared;	   /* inodes of the host are in the jail */
@@ -118,8 +119,17 @@ int warden_jail_is_uncounted(const struct warden_jail *j);
 
 /* ---- the person's tty ---- */
 
+/* The person's window has another size. */
+void warden_jail_resize(
+	struct warden_jail *j, unsigned short rows, unsigned short cols);
+
+/* Set the tty and the line as every cell finds them. Their settings outlive a
+ * guest, and any code in the jail can change them. */
+void warden_jail_set_ttys(struct warden_jail *j);
+
 /* Whether every process but `kept` sleeps, one of the foreground reads the
- * tty, and there is nothing to read. A sample. */
+ * tty, there is nothing to read, and the front end has read all that was
+ * written. A sample. */
 int warden_jail_waits_for_person(
 	const struct warden_jail *j, const struct link_pids *kept);
 

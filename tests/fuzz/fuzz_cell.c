@@ -59,6 +59,7 @@ NEVER(void, warden_jail_measure, struct warden_jail *j, unsigned flags,
 NEVER(int, warden_jail_kill, struct warden_jail *j,
 	const struct link_pids *kept, int32_t *killed)
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)
+NEVER(void, warden_jail_set_ttys, struct warden_jail *j)
 NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
 NEVER(void, checkpoints_note_deaths, struct checkpoints *c)
 NEVER(void, watch_start, struct watch *wa, struct warden *w, int64_t cpu,
@@ -69,8 +70,6 @@ NEVER(int, watch_serve, struct watch *wa, struct warden *w)
 NEVER(int64_t, watch_wall_ms, const struct watch *wa)
 NEVER(void, clocks_touch, struct clocks *c)
 NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)
-NEVER(int, pty_set_cooked, int fd, struct err *e)
-NEVER(int, pty_set_raw, int fd, struct err *e)
 NEVER(int, spawn_open_driver, int *fds, struct err *e)
 NEVER(int, procs_sample, const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
