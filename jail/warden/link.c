@@ -23,7 +23,13 @@
 
 void link_open(struct link *l, int front)
 {
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
 	*l = (struct link){.front = front, .init = -1};
+	if (getsockopt(front, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
+		clock_getcpuclockid(peer.pid, &l->front_cpu) != 0)
+		l->front_cpu = -1;
 }
 
 void link_attach(struct link *l, int init)
@@ -151,6 +157,15 @@ void link_reply(
 			return;
 	}
 	l->over = 1;
+}
+
+int64_t link_front_cpu_ms(const struct link *l)
+{
+	struct timespec t;
+
+	if (clock_gettime(l->front_cpu, &t) < 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 int link_request(struct link *l, struct wire_front *m, int *fds)

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* The most that the warden does between two waits, or an alarm ends it. The
  * longest work is to remove millions of files from a home. */
@@ -35,12 +36,13 @@ struct link_death {
 
 /* Only link.c writes it. */
 struct link {
-	int front;	   /* socket to the front end; -1: no front end yet */
-	int init;	   /* socket to init; -1: no jail */
-	int over;	   /* the front end is gone */
-	uint32_t seq;	   /* number of the last request to init */
-	uint32_t answered; /* number of the last request init has answered */
-	uint32_t traffic;  /* messages to and from init */
+	int front;	     /* socket to the front end; -1: no front end yet */
+	clockid_t front_cpu; /* of the process at the other end */
+	int init;	     /* socket to init; -1: no jail */
+	int over;	     /* the front end is gone */
+	uint32_t seq;	     /* number of the last request to init */
+	uint32_t answered;   /* number of the last request init has answered */
+	uint32_t traffic;    /* messages to and from init */
 	int ndeaths;
 	struct link_death deaths[WIRE_PIDS_MAX];
 };
@@ -77,6 +79,9 @@ void link_notice(struct link *l, const char *fmt, ...)
 /* Answer request `seq`, with a descriptor (taken) or -1. */
 void link_reply(
 	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd);
+
+/* CPU time of the front end so far. */
+int64_t link_front_cpu_ms(const struct link *l);
 
 /* Take the next request, waiting for it; `fds` has IO_FDS_MAX places. 0, or
  * SESSION_OVER. */

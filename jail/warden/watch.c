@@ -57,7 +57,8 @@ void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 		.deadline_ms = now + w->spec->limits.cell_wall_ms,
 		.tick_ms = next_tick(w, now, 0),
 		.grace_ms = grace_ms,
-		.cpu_start_ms = cpu_start_ms};
+		.cpu_start_ms = cpu_start_ms,
+		.front_start_ms = link_front_cpu_ms(&w->link)};
 	for (int i = 0; i < WATCH_FDS; i++)
 		wa->p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	wa->p[WATCH_FRONT].fd = w->link.front;
@@ -111,15 +112,29 @@ static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
 	}
 }
 
+/* What the jail writes, the front end reads, filters and draws: that work is
+ * the cell's too. Returns the work since the last look. */
+static int64_t charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
+{
+	int64_t before = wa->worked_ms;
+
+	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
+	wa->worked_ms =
+		wa->cpu_ms + link_front_cpu_ms(&w->link) - wa->front_start_ms;
+	return wa->worked_ms > before ? wa->worked_ms - before : 0;
+}
+
 /* The wall clock is paused while the jail waits for the person: every process
- * is asleep or reads the tty. */
-static void pause_clock(struct watch *wa, struct warden *w, int64_t now)
+ * is asleep or reads the tty. A sample does not see what was done before it:
+ * the clock runs for as long as that took. */
+static void pause_clock(
+	struct watch *wa, struct warden *w, int64_t now, int64_t worked_ms)
 {
 	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
-	int64_t slice = now - wa->looked_ms;
+	int64_t slice = now - wa->looked_ms - worked_ms;
 
 	wa->looked_ms = now;
-	if (!wa->may_pause || wa->kill_ms ||
+	if (!wa->may_pause || wa->kill_ms || slice <= 0 ||
 		wa->paused_ms + slice > w->spec->limits.idle_ms ||
 		!warden_jail_waits_for_person(&w->jail, &kept))
 		return;
@@ -133,16 +148,15 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	struct warden_jail_usage u;
 	int64_t due;
 
-	pause_clock(wa, w, now);
 	warden_jail_measure(&w->jail, WARDEN_JAIL_MEMORY, &u);
-	wa->cpu_ms = u.cpu_ms - wa->cpu_start_ms;
+	pause_clock(wa, w, now, charge(wa, w, u.cpu_ms));
 	wa->peak_bytes = u.peak_bytes;
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	checkpoints_weigh(&w->checkpoints, &u, now - wa->start_ms);
 	if (warden_jail_is_uncounted(&w->jail) && u.bytes > l->memory_bytes)
 		strike_dead(wa, LIMIT_MEMORY);
-	else if (wa->cpu_ms > l->cell_cpu_ms)
+	else if (wa->worked_ms > l->cell_cpu_ms)
 		strike(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
@@ -200,8 +214,8 @@ static int serve_front(struct watch *wa, struct warden *w)
 		strike_dead(wa, LIMIT_PERSON);
 		break;
 	case FRONT_RESIZE:
-		pty_set_size(w->jail.tty_slave, (unsigned short)m.a,
-			(unsigned short)m.b, NULL);
+		warden_jail_resize(
+			&w->jail, (unsigned short)m.a, (unsigned short)m.b);
 		break;
 	case FRONT_TOUCH:
 		clocks_touch(&w->clocks);

@@ -34,7 +34,9 @@ struct watch {
 
 	/* what it took, as far as seen */
 	int64_t cpu_start_ms, cpu_ms, peak_bytes;
-	int slots_peak; /* of what the process limit counts */
+	int64_t front_start_ms; /* CPU time of the front end */
+	int64_t worked_ms;	/* CPU time of both, as charged */
+	int slots_peak;		/* of what the process limit counts */
 };
 
 /* The clocks start. `cpu_start_ms`: of the session's CPU time, not its own. */

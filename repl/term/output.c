@@ -113,6 +113,26 @@ static void take(struct output *o, const void *buf, size_t n)
 	keep_tail(o, p + head, n - head);
 }
 
+/* Where the mark may begin: all of it stands there, or its beginning at the end
+ * of the bytes. NULL: nowhere. */
+static const uint8_t *find_mark(
+	const struct output *o, const uint8_t *p, size_t n)
+{
+	const uint8_t *whole, *end = p + n;
+
+	if (!o->mark[0])
+		return NULL;
+	whole = memmem(p, n, o->mark, OUTPUT_MARK_LENGTH);
+	if (whole)
+		return whole;
+	if (n >= OUTPUT_MARK_LENGTH)
+		p = end - (OUTPUT_MARK_LENGTH - 1);
+	for (; p < end; p++)
+		if (!memcmp(p, o->mark, (size_t)(end - p)))
+			return p;
+	return NULL;
+}
+
 /*
  * The bytes held so far, and the next byte, are not the mark. The mark's second
  * ESC may be the first one of the real mark, so that one stays held.
@@ -131,10 +151,8 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 
 	while (p < end && !o->marked) {
 		if (!o->held) {
-			const uint8_t *esc = NULL;
+			const uint8_t *esc = find_mark(o, p, (size_t)(end - p));
 
-			if (o->mark[0])
-				esc = memchr(p, ESC, (size_t)(end - p));
 			take(o, p, (size_t)((esc ? esc : end) - p));
 			o->held = esc != NULL;
 			p = esc ? esc + 1 : end;

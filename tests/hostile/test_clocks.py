@@ -2,6 +2,7 @@
 """The clocks of a cell and of a session. The CPU clock counts all processes.
 The wall clock pauses while the cell waits for the person. The limits of the
 session are announced before they strike."""
+import hosttree
 import pytest
 
 from hostile import is_whole, start, value
@@ -73,6 +74,15 @@ PRETENDS = {
         "import select; print('? ')\n"
         "while True: select.select([0], [], [], 0.05)",
     "sleeps": "import time; print('? '); time.sleep(99)",
+    "a_child_writes_text":
+        "import os\nif not os.fork():\n    b = b'a' * 65536\n"
+        "    while True: os.write(1, b)\ninput('? ')",
+    "a_child_writes_what_is_dropped":
+        "import os\nif not os.fork():\n    b = b'\\x1b' * 65536\n"
+        "    while True: os.write(2, b)\ninput('? ')",
+    "a_child_writes_and_waits_for_it_to_be_read":
+        "import os, termios\nif not os.fork():\n    b = b'\\x1b]' * 2000\n"
+        "    while True: os.write(1, b); termios.tcdrain(1)\ninput('? ')",
 }
 
 
@@ -83,6 +93,23 @@ def test_the_wall_clock_runs_for_a_cell_that_only_pretends_to_wait(cb, name):
     s.expect_since(row, r"time limit: 1 s", 20)
     s.wait_prompt()
     is_whole(s, row)
+
+
+def test_the_wall_clock_runs_while_output_waits_to_be_read(cb):
+    """The terminal takes nothing more, so all that a child does is to sleep.
+    It has written, all the same: the cell does not wait for the person
+    alone."""
+    s = start(cb, "--set", "cell.timeout=1s", "--set", "cell.cpu=60s")
+    tree = cb.tree(s)
+
+    def yes():
+        states = map(hosttree.status_of, tree.guests())
+        return [p for p in states if p.get("Name") == "yes"
+                and not p["State"].startswith("Z")]
+    row = s.enter("import subprocess; p = subprocess.Popen('yes'); input('? ')")
+    hosttree.until(yes, "the child")
+    hosttree.until(lambda: not yes(), "the end of the child")
+    s.expect_since(row, r"time limit: 1 s", 20)
 
 
 def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb):

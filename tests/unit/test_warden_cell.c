@@ -207,6 +207,10 @@ static const struct {
 	{"TOOK %u|!wait 1000|!busy 10500|!wait 500|DONE %u interrupted 3 0 0 1",
 		HOW_INTERRUPTED, LIMIT_CPU, 1, 0, 1500},
 	{"TOOK %u|!wait 1000|!busy 10500", HOW_KILLED, LIMIT_CPU, 1, 0, 2000},
+	/* What the front end does for the cell is the cell's work. */
+	{"TOOK %u|!wait 1000|!drawn 10500", HOW_KILLED, LIMIT_CPU, 1, 0, 2000},
+	{"TOOK %u|!wait 1000|!busy 6000|!drawn 6000", HOW_KILLED, LIMIT_CPU, 1,
+		0, 2000},
 	{"TOOK %u|!wait 1000|!grown 600", HOW_KILLED, LIMIT_MEMORY, 0, 0, 1000},
 	{"TOOK %u|!wait 1000|!front 2", HOW_KILLED, LIMIT_PERSON, 0, 0, 1000},
 };

@@ -19,6 +19,7 @@
  *	!gone      the front end goes
  *	!jail      init's link breaks
  *	!busy N    the process has used N milliseconds of CPU
+ *	!drawn N   the front end has used N milliseconds of CPU
  *	!grown N   it has N MiB
  *	!copied N  it has copied N MiB that it shared with its checkpoint
  *	!left N    so many processes run beside the guests
@@ -69,6 +70,7 @@ static struct play {
 	struct warden w;
 	struct jail_spec spec;
 	int64_t now_ms;
+	int64_t drawn_ms; /* CPU time of the front end */
 
 	/* scripts, NULL for silence */
 	const char *build; /* "ok", "error", "odd", "die" */
@@ -107,8 +109,10 @@ static void play_step(void);
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
-	(void)clock;
-	*ts = (struct timespec){P.now_ms / 1000, P.now_ms % 1000 * 1000000};
+	/* The clock of another process has a negative number. */
+	int64_t ms = clock < 0 ? P.drawn_ms : P.now_ms;
+
+	*ts = (struct timespec){ms / 1000, ms % 1000 * 1000000};
 	return 0;
 }
 
@@ -365,6 +369,8 @@ static int script_event(
 		jail_dies();
 	else if (!strcmp(name, "busy"))
 		proc_is(pid, n, 0);
+	else if (!strcmp(name, "drawn"))
+		P.drawn_ms = n;
 	else if (!strcmp(name, "grown"))
 		proc_write(pid, "status",
 			"Name:\tpython3\nVmRSS: 1 kB\nVmPTE: %d kB\n",
