@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * procstat.c - one line of /proc/PID/stat
+ * procstat.c - one line of /proc/PID/stat, and the numbers in a directory
  *
  * Runs in:   warden, init
  * Trusts:    the kernel's numbers; the name of a process is the guest's
@@ -10,6 +10,7 @@
 
 #include "io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -105,4 +106,29 @@ int procstat_read(int dirfd, const char *path, struct procstat *st)
 		return 0;
 	errno = EBADMSG;
 	return -1;
+}
+
+int procstat_each(int dirfd, const char *path, int least,
+	int (*visit)(int, void *), void *arg)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+	int r = d ? 0 : -1, saved;
+
+	while (!r && (errno = 0, de = readdir(d))) {
+		int number = atoi(de->d_name);
+
+		if (de->d_name[0] != '.' && number >= least)
+			r = visit(number, arg);
+	}
+	if (!r && errno)
+		r = -1;
+	saved = errno;
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * procstat.h - one line of /proc/PID/stat
+ * procstat.h - one line of /proc/PID/stat, and the numbers in a directory
  */
 #ifndef JAIL_BASE_PROCSTAT_H
 #define JAIL_BASE_PROCSTAT_H
@@ -30,5 +30,11 @@ int procstat_parse(const char *text, size_t n, struct procstat *st);
 /* Read the stat file `path` beneath `dirfd`. 0, or -1 with errno: ENOENT or
  * ESRCH when the process is gone, EBADMSG when the text is not understood. */
 int procstat_read(int dirfd, const char *path, struct procstat *st);
+
+/* Visit every number in a directory that is not below `least`, until a visit
+ * returns another value than 0. That value, or -1 with errno when not all could
+ * be seen. */
+int procstat_each(int dirfd, const char *path, int least,
+	int (*visit)(int, void *), void *arg);
 
 #endif

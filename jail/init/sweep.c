@@ -23,7 +23,6 @@
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -49,33 +48,6 @@
 #define UNREADABLE_MS 2000
 /* No process has a higher number (PID_MAX_LIMIT). */
 #define PID_LAST 4194304
-
-/* Visit every number above 1 in a directory, until a visit returns another
- * value than 0. That value, or -1 with errno when not all could be seen. */
-static int each_number(
-	int dirfd, const char *path, int (*visit)(pid_t, void *), void *arg)
-{
-	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *de;
-	int r = d ? 0 : -1, saved;
-
-	while (!r && (errno = 0, de = readdir(d))) {
-		pid_t pid = atoi(de->d_name);
-
-		if (pid > 1)
-			r = visit(pid, arg);
-	}
-	if (!r && errno)
-		r = -1;
-	saved = errno;
-	if (d)
-		closedir(d);
-	else if (fd >= 0)
-		close(fd);
-	errno = saved;
-	return r;
-}
 
 /* ---- what a process can do ---- */
 
@@ -137,7 +109,7 @@ static enum life life_of_threads(int proc_fd, pid_t pid)
 	char path[32];
 
 	snprintf(path, sizeof(path), "%d/task", (int)pid);
-	if (each_number(proc_fd, path, visit_thread, &t) < 0)
+	if (procstat_each(proc_fd, path, 2, visit_thread, &t) < 0)
 		return is_gone() ? DEAD : RUNS;
 	return t.most;
 }
@@ -184,7 +156,7 @@ static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 	int r = 0;
 
 	if (s->proc_fd >= 0)
-		return each_number(s->proc_fd, ".", visit, arg);
+		return procstat_each(s->proc_fd, ".", 2, visit, arg);
 	last = last_pid(s);
 	for (pid_t pid = 2; !r && pid <= last; pid++)
 		if (kill(pid, 0) == 0)
