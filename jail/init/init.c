@@ -23,6 +23,7 @@
 #include "jail/walls/ident.h"
 #include "jail/walls/pty.h"
 #include "jail/wire/wire.h"
+#include "locks.h"
 #include "spawn.h"
 #include "sweep.h"
 
@@ -56,6 +57,7 @@ struct pid1 {
 	int tty, line; /* slaves */
 	struct sweep sweep;
 	struct spawn spawn;
+	struct locks locks;
 	/* Only the deaths of these are reported: the thousands of a fork bomb
 	 * must not flood the warden. */
 	pid_t live;
@@ -172,6 +174,8 @@ static int build(struct pid1 *p, struct err *e)
 		follow_warden(p, e) < 0)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
+	p->locks.proc_fd = p->ctx.proc_fd;
+	p->locks.fd = p->ctx.locks_fd;
 	m.no_proc = p->ctx.proc_fd < 0;
 	m.shared = p->ctx.shared;
 	fds[nfds++] = tty_master;
@@ -386,13 +390,14 @@ static void serve_one(struct pid1 *p)
 
 static _Noreturn void serve(struct pid1 *p)
 {
-	struct pollfd pf[2] = {{.fd = p->in.sock, .events = POLLIN},
-		{.fd = p->sigfd, .events = POLLIN}};
+	struct pollfd pf[3] = {{.fd = p->in.sock, .events = POLLIN},
+		{.fd = p->sigfd, .events = POLLIN},
+		{.fd = p->locks.fd, .events = POLLIN}};
 	struct signalfd_siginfo si;
 	int more = 0;
 
 	for (;;) {
-		if (poll(pf, 2, more ? 0 : -1) < 0 && errno != EINTR)
+		if (poll(pf, 3, more ? 0 : -1) < 0 && errno != EINTR)
 			_exit(1);
 		if (pf[1].revents || more) {
 			(void)!read(p->sigfd, &si, sizeof(si));
@@ -400,6 +405,8 @@ static _Noreturn void serve(struct pid1 *p)
 		}
 		if (pf[0].revents)
 			serve_one(p);
+		if (pf[2].revents)
+			locks_serve(&p->locks);
 	}
 }
 

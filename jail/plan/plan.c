@@ -574,6 +574,7 @@ static void plan_jail(struct maker *m)
 	add(m, PLAN_DROP);
 	plan_landlock(m);
 	add(m, PLAN_UNDUMPABLE);
+	add(m, PLAN_LOCKS);
 	add(m, PLAN_SECCOMP, .which = PLAN_FILTER_INIT);
 }
 
@@ -715,6 +716,7 @@ static const char *const forms[] = {
 	[PLAN_CHDIR] = "chdir      %t",
 	[PLAN_ALLOW] = "allow      %t  %u",
 	[PLAN_LANDLOCK] = "landlock   ABI %n",
+	[PLAN_LOCKS] = "locks",
 	[PLAN_SECCOMP] = "seccomp    %f",
 };
 

@@ -70,6 +70,7 @@ enum plan_op_type {
 	PLAN_ALLOW,	 /* Landlock: target may be used for `which` (enum
 			  * plan_use) */
 	PLAN_LANDLOCK,	 /* nothing else may be used; by the ABI `number` */
+	PLAN_LOCKS,	 /* guests ask before each record lock */
 	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter); INIT has
 			  * no inotify if an inode of the host is shown */
 };

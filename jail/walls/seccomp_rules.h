@@ -14,9 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <linux/fs.h>
 #include <linux/random.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -58,9 +60,9 @@ static const struct rules_group rules_groups[] = {
 	/* ---- allowed ---- */
 	{ALL, ALLOW, "descriptors and their bytes",
 		"read write readv writev pread64 pwrite64 preadv pwritev "
-		"preadv2 pwritev2 lseek close close_range dup dup2 dup3 "
+		"preadv2 pwritev2 lseek close dup dup2 dup3 "
 		"pipe pipe2 ftruncate fallocate flock copy_file_range"},
-	{FRONT, ALLOW, "a program's input and output", "splice"},
+	{FRONT, ALLOW, "a program's input and output", "splice close_range"},
 	{FRONT, ALLOW, "writing out the person's files",
 		"fsync fdatasync msync fadvise64"},
 	{JAIL, PRETEND,
@@ -312,9 +314,11 @@ struct rules_check {
 static const struct rules_check rules_checks[] = {
 	{JAIL, REFUSE,
 	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
-	 "signal, never SIGCONT",
+	 "signal, never SIGCONT. Threads share one table of descriptors: init "
+	 "counts locks by it (locks.c)",
 	 "clone", {
 		IF(REFUSE, ANY(0, NAMESPACES)),
+		IF(REFUSE, BITS(0, CLONE_THREAD | CLONE_FILES, CLONE_THREAD)),
 		IF(ALLOW, BITS(0, CSIGNAL, SIGCHLD)),
 		IF(ALLOW, BITS(0, CSIGNAL, 0))}},
 
@@ -335,6 +339,8 @@ static const struct rules_check rules_checks[] = {
 		/* ptys; TIOCSIG sends INT, QUIT or TSTP, to one's own pty only */
 		IF(ALLOW, ONE_OF(1, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, RULES_TIOCGPTPEER,
 			TIOCPKT, TIOCGPKT, TIOCSIG)),
+		/* init answers on a descriptor that only init has (locks.c) */
+		IF(ALLOW, ONE_OF(1, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND)),
 		/* files */
 		IF(ALLOW, ONE_OF(1, FIGETBSZ, FICLONE, FICLONERANGE, FS_IOC_GETFLAGS,
 			RNDGETENTCNT)),
@@ -342,6 +348,11 @@ static const struct rules_check rules_checks[] = {
 		IF(ALLOW, ONE_OF(1, SIOCATMARK, SIOCGIFNAME, SIOCGIFINDEX, SIOCGIFCONF,
 			SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMTU,
 			SIOCGIFHWADDR))}},
+
+	{JAIL, ALLOW,
+	 "threads share one table of descriptors (see clone)",
+	 "close_range", {
+		IF(REFUSE, ANY(2, CLOSE_RANGE_UNSHARE))}},
 
 	{GUEST | INIT | FRONT, ALLOW,
 	 "F_SETSIG could turn SIGIO into SIGCONT. The others watch a file, or make "

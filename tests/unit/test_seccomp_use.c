@@ -124,6 +124,33 @@ static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 }
 #endif
 
+/* The second to listen gets nothing, and no lock without an answer. */
+static int lock_when_somebody_listens(void *arg)
+{
+	struct flock l = {.l_type = F_WRLCK};
+	int outer = *(int *)arg, first = -1, fd = -1;
+	struct err e;
+
+	CHILD_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "nnp");
+	CHILD_CHECK(
+		!outer || (seccomp_hear_locks(&first, &e) == 0 && first > 0),
+		"%s", e.msg);
+	CHILD_CHECK(seccomp_hear_locks(&fd, &e) == 0, "%s", e.msg);
+	CHILD_CHECK((fd >= 0) == !outer, "listens: %d", fd);
+	CHILD_CHECK(fcntl(0, F_GETFD) >= 0, "other commands");
+	return outer ? errno_of(fcntl(0, F_SETLK, &l)) : 0;
+}
+
+static void without_a_listener_record_locks_are_refused(void **state)
+{
+	int outer = 0;
+
+	(void)state;
+	assert_int_equal(forked(lock_when_somebody_listens, &outer), 0);
+	outer = 1;
+	assert_int_equal(forked(lock_when_somebody_listens, &outer), ENOLCK);
+}
+
 /* Ordinary code of a cell. */
 static const char *const python_script =
 	"import asyncio, ctypes, multiprocessing as mp, os, pty, select\n"
@@ -183,6 +210,7 @@ int main(void)
 		cmocka_unit_test(the_front_end_filter_refuses_dangerous_calls),
 		cmocka_unit_test(
 			system_calls_of_a_foreign_abi_kill_the_process),
+		cmocka_unit_test(without_a_listener_record_locks_are_refused),
 		cmocka_unit_test(ordinary_python_code_works_under_the_filter),
 	};
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locks.c - how many record locks the guests hold
+ *
+ * Runs in:   init
+ * Trusts:    the kernel's lists in /proc
+ *
+ * The kernel takes any number of record locks (fcntl(F_SETLK)) and counts their
+ * memory for nobody, no cgroup either: gigabytes in seconds. Databases need
+ * them. So a filter (seccomp_hear_locks()) has each call wait for init, which
+ * lets it through while the guests cannot hold too many. A call makes at most
+ * two locks more: it may cut one in three. When that sum is too high, init
+ * counts the locks that exist.
+ *
+ * What is counted cannot be hidden. A lock goes when its process closes any
+ * descriptor of the file, threads share one table of descriptors (the filter
+ * sees to that), and every new lock has to ask.
+ */
+#include "locks.h"
+
+#include "jail/base/io.h"
+#include "jail/base/procstat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* A lock takes about 200 bytes. */
+#define LOCKS_MAX 32768
+/* Without a /proc nothing can be counted: the calls of a jail's whole life. */
+#define LOCKS_BLIND 262144
+#define LOCKS_OF_A_CALL 2
+/* The CPU that one count may take: what takes longer is too many. Guests that
+ * arrange for that get a tenth of init's time. */
+#define COUNT_MS 50
+#define COUNT_SHARE 10
+/* Larger than any version of the kernel's structs. */
+#define ROOM 512
+
+struct count {
+	int proc_fd;
+	int pid, tid; /* the table that is read */
+	int fds;      /* descriptors seen in it */
+	int locks;
+	int64_t end_ms; /* in CPU time of this process */
+};
+
+/* ---- counting: each of these returns 1 when there are too many ---- */
+
+static int64_t cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A process that is gone holds nothing. One that hides is as good as full. */
+static int unreadable(void)
+{
+	return errno != ENOENT && errno != ESRCH;
+}
+
+static int count_fd(int number, void *arg)
+{
+	struct count *c = arg;
+	char path[64], line[256];
+	struct statx st;
+	FILE *f;
+	int fd;
+
+	c->fds++;
+	if (cpu_ms() > c->end_ms)
+		return 1;
+	snprintf(
+		path, sizeof(path), "%d/task/%d/fd/%d", c->pid, c->tid, number);
+	if (statx(c->proc_fd, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+		return unreadable();
+	/* To show an epoll the kernel waits for a lock that a guest can hold.
+	 * All of these share one inode, and a list of locks on one inode gets
+	 * too slow to grow large. */
+	if (!(st.stx_mode & S_IFMT))
+		return 0;
+	snprintf(path, sizeof(path), "%d/task/%d/fdinfo/%d", c->pid, c->tid,
+		number);
+	fd = openat(c->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f)
+		return unreadable();
+	while (fgets(line, sizeof(line), f))
+		c->locks += !strncmp(line, "lock:", 5);
+	fclose(f);
+	return c->locks >= LOCKS_MAX;
+}
+
+/* One thread stands for all, but for those that have ended: they no longer have
+ * the table, and nobody may read what they have. */
+static int count_thread(int tid, void *arg)
+{
+	struct count *c = arg;
+	struct procstat st;
+	char path[64];
+	int r;
+
+	if (c->fds)
+		return 0;
+	snprintf(path, sizeof(path), "%d/task/%d/stat", c->pid, tid);
+	if (procstat_read(c->proc_fd, path, &st) < 0)
+		return unreadable();
+	if (st.exiting)
+		return 0;
+	c->tid = tid;
+	snprintf(path, sizeof(path), "%d/task/%d/fd", c->pid, tid);
+	r = procstat_each(c->proc_fd, path, 0, count_fd, c);
+	return r < 0 ? unreadable() : r;
+}
+
+static int count_process(int pid, void *arg)
+{
+	struct count *c = arg;
+	char path[32];
+	int r;
+
+	c->pid = pid;
+	c->fds = 0;
+	snprintf(path, sizeof(path), "%d/task", pid);
+	r = procstat_each(c->proc_fd, path, 1, count_thread, c);
+	return r < 0 ? unreadable() : r;
+}
+
+static int count(int proc_fd)
+{
+	struct count c = {.proc_fd = proc_fd, .end_ms = cpu_ms() + COUNT_MS};
+
+	return procstat_each(proc_fd, ".", 2, count_process, &c) ? LOCKS_MAX
+								 : c.locks;
+}
+
+/* ---- answering ---- */
+
+static int has_room(const struct locks *l)
+{
+	int max = l->proc_fd < 0 ? LOCKS_BLIND : LOCKS_MAX;
+
+	return l->most + LOCKS_OF_A_CALL <= max;
+}
+
+/* Only files have locks: a device would share them with the host. */
+static int is_file(
+	const struct locks *l, const struct seccomp_data *call, pid_t tid)
+{
+	char path[64];
+	struct statx st;
+
+	if (l->proc_fd < 0)
+		return 1;
+	snprintf(path, sizeof(path), "%d/fd/%u", (int)tid,
+		(unsigned)call->args[0]);
+	return statx(l->proc_fd, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) ==
+		       0 &&
+	       S_ISREG(st.stx_mode);
+}
+
+static int grant(struct locks *l)
+{
+	int64_t now = now_ms();
+
+	if (!has_room(l) && l->proc_fd >= 0 && now >= l->due_ms) {
+		l->most = count(l->proc_fd);
+		l->due_ms = now_ms() + (now_ms() - now) * COUNT_SHARE;
+	}
+	if (!has_room(l))
+		return -ENOLCK;
+	l->most += LOCKS_OF_A_CALL;
+	return 0;
+}
+
+void locks_serve(struct locks *l)
+{
+	union {
+		struct seccomp_notif asked;
+		char room[ROOM];
+	} in = {0};
+	union {
+		struct seccomp_notif_resp said;
+		char room[ROOM];
+	} out = {0};
+
+	/* The call may have been interrupted meanwhile. */
+	if (ioctl(l->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
+		return;
+	out.said.id = in.asked.id;
+	out.said.error = is_file(l, &in.asked.data, (pid_t)in.asked.pid)
+				 ? grant(l)
+				 : -EINVAL;
+	if (!out.said.error)
+		out.said.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	ioctl(l->fd, SECCOMP_IOCTL_NOTIF_SEND, &out);
+}

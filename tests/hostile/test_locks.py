@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The kernel counts record locks for nobody: a session holds a bounded number,
+however they are made and hidden."""
+import pytest
+
+MOST = 32768
+
+SETUP = """
+import ctypes, errno, fcntl, os, struct, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+files = iter(range(100000))
+
+def new():
+    return os.open(f'/home/{os.getpid()}-{next(files)}',
+                   os.O_RDWR | os.O_CREAT)
+
+def fill(want, lock=fcntl.lockf):
+    # Locks on every second byte, 2,000 in a file.
+    got = 0
+    try:
+        while got < want:
+            fd = new()
+            for i in range(2000): lock(fd, fcntl.LOCK_EX, 1, 2 * i)
+            got += 2000
+    except OSError as e:
+        print(errno.errorcode[e.errno], flush=True)
+        got += i
+    return got
+
+def in_a_child(held, after=lambda: None):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        n = held()
+        os.write(w, b'%d' % n)
+        os.close(w)
+        after()
+        time.sleep(999)
+    os.close(w)
+    return int(os.read(r, 9) or 0)
+"""
+
+WAYS = {
+    "one_process": "print(fill(200000))",
+    "many_processes":
+        "print(sum(in_a_child(lambda: fill(20000)) for _ in range(10)))",
+    # The first thread of the process ends; its descriptors live on.
+    "a_process_without_a_first_thread": """
+r, w = os.pipe()
+number = {'x86_64': 60, 'aarch64': 93}[os.uname().machine]
+if os.fork() == 0:
+    def work():
+        time.sleep(0.2)
+        os.write(w, b'%d' % fill(200000))
+        time.sleep(999)
+    threading.Thread(target=work).start()
+    libc.syscall(number, 0)
+os.close(w)
+print(int(os.read(r, 9)))
+""",
+    # Each call of the last kind splits one lock into three.
+    "splitting": """
+fd, got = new(), 0
+fcntl.lockf(fd, fcntl.LOCK_EX, 1 << 30, 0)
+try:
+    for i in range(100000):
+        fcntl.lockf(fd, fcntl.LOCK_SH, 1, 2 * i); got += 2
+except OSError as e: print(errno.errorcode[e.errno])
+print(got)
+""",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_record_locks_are_bounded(cb, way):
+    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c", SETUP + WAYS[way],
+               timeout=90)
+    words = r.text.split()
+    assert r.code == 0 and "ENOLCK" in words, r
+    assert MOST / 2 <= int(words[-1]) <= MOST, r
+
+
+def test_locks_that_are_given_back_do_not_count(cb):
+    """As a database does: lock, unlock, and never hold many."""
+    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c", SETUP + """
+fd = new()
+for i in range(50000):
+    fcntl.lockf(fd, fcntl.LOCK_EX, 1, i)
+    fcntl.lockf(fd, fcntl.LOCK_UN, 1, i)
+fill(200000)
+os.closerange(3, 1000)
+fd = new()
+while True:
+    # Init does not count all the time.
+    try: fcntl.lockf(fd, fcntl.LOCK_EX); break
+    except OSError: time.sleep(0.01)
+if os.fork() == 0:
+    fd = os.open(f'/home/{os.getppid()}-{next(files) - 1}', os.O_RDWR)
+    try: fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as e: os.write(1, errno.errorcode[e.errno].encode())
+    os._exit(0)
+os.wait()
+""", timeout=90)
+    assert r.code == 0 and r.text.split() == ["ENOLCK", "EAGAIN"], r
+
+
+HIDDEN = {
+    # A lock of a description may travel with it, where nobody counts it.
+    "a_lock_of_a_description":
+        "fcntl.fcntl(new(), 37, struct.pack('hhqqi4x', 1, 0, 0, 1, 0))",
+    # A thread with descriptors of its own.
+    "a_table_of_a_thread":
+        "r = libc.close_range(900, 901, 2)\n"
+        "if r: raise OSError(ctypes.get_errno(), '')",
+    "a_thread_with_a_table":
+        "r = libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine],"
+        " 0x10900, 0, 0, 0, 0)\n"
+        "if r < 0: raise OSError(ctypes.get_errno(), '')",
+    "a_lock_on_a_device":
+        "fcntl.lockf(os.open('/dev/null', os.O_RDWR), fcntl.LOCK_EX)",
+}
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_no_lock_hides(cb, way):
+    r = cb.run("-c", SETUP + f"""
+fcntl.lockf(new(), fcntl.LOCK_EX)                       # control
+threading.Thread(target=print, args=('control',)).start()
+try:
+    {HIDDEN[way].replace(chr(10), chr(10) + '    ')}
+    print('made')
+except OSError as e:
+    print(errno.errorcode[e.errno])
+""")
+    assert r.code == 0 and r.text.split() in (
+        ["control", "EINVAL"], ["control", "EPERM"]), r
