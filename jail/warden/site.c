@@ -27,6 +27,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
 /* A session of our own, and nothing of the caller's but the one socket. */
 static int detach(int front, struct err *e)
 {
@@ -132,7 +136,14 @@ static int own_namespaces(struct err *e)
 		host_explain_userns(e);
 		return -1;
 	}
-	return ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e);
+	if (ident_map_self(PLAN_ID, uid, PLAN_ID, gid, e) < 0)
+		return -1;
+	/* Only for an inode of the session's own in /proc/self/ns, where a cell
+	 * could lock the host's. Some kernels have no time namespaces; some
+	 * services may not use them. Our children will be in it. */
+	if (unshare(CLONE_NEWTIME) < 0 && errno != EINVAL && errno != EPERM)
+		return err_errno(e, "create a time namespace");
+	return 0;
 }
 
 /* What the host offers. Whether user namespaces work and the jail can have a

@@ -99,6 +99,16 @@ def test_file_locks_on_shared_files_do_not_reach_a_neighbour(
     assert b.run(take) == "'free'"
 
 
+def test_locks_on_namespaces_do_not_reach_a_neighbour(neighbours):
+    a, b = neighbours
+    take = ("import fcntl, os; fs = [open(f.path, 'rb') for f in"
+            " os.scandir('/proc/self/ns')];"
+            " [fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB) for f in"
+            " {os.fstat(f.fileno()).st_ino: f for f in fs}.values()]; 'free'")
+    assert a.run(take) == "'free'"
+    assert b.run(take) == "'free'"
+
+
 def test_file_locks_on_shared_files_do_not_reach_the_host(separate_locks, cb):
     s = cb.session("-q")
     s.run("import fcntl; f = open('/usr/bin/env', 'rb');"
