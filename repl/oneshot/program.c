@@ -548,6 +548,7 @@ static int tty_open(struct program *p, struct err *e)
 			: cfg->escapes == ESCAPES_PLAIN ? VT_PLAIN
 							: VT_RAW,
 		.colour = true,
+		.alone = true,
 		.columns = p->start->term->cols,
 		.lf_returns = !p->start->term->saved,
 		.head_bytes = UINT64_MAX / 2,

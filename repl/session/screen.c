@@ -51,7 +51,8 @@ struct screen {
 	struct strbuf late;  /* what came behind the end mark */
 	struct strbuf left;  /* what the tty still held of the keys */
 	struct output_report behind; /* background output not summed up yet */
-	bool line_ended;	     /* its last line, by us */
+	int room; /* rows that it may take below the line that announces it */
+	bool line_ended; /* its last line, by us */
 };
 
 /* ---- output ---- */
@@ -95,7 +96,9 @@ static void begin_output(struct session *s, const uint8_t *mark)
 	struct output_opts opts = {
 		.mode = filter_mode(s->cfg),
 		.colour = s->term->colour,
+		.rows = s->term->rows,
 		.columns = s->term->cols,
+		.one_screen = s->term->one_screen,
 		.head_bytes = (uint64_t)s->cfg->limits.output_bytes,
 		.mark = mark,
 		.cell = mark ? s->cell_no : 0,
@@ -108,6 +111,26 @@ static void begin_output(struct session *s, const uint8_t *mark)
 	output_begin(&s->screen->output, &opts);
 }
 
+/* Bytes that take at most *room rows of the terminal, less those rows. */
+static size_t take_rows(
+	const struct terminal *t, const char *buf, size_t n, int *room)
+{
+	int columns = t->cols ? t->cols : 80, column = 0;
+	size_t i = 0;
+
+	while (i<n && * room> 0) {
+		bool one = buf[i] >= ' ' && buf[i] < 0x7f;
+
+		column += one ? 1 : 4; /* as much as it may become */
+		if (buf[i++] == '\n' || column >= columns) {
+			column = 0;
+			--*room;
+		}
+	}
+	*room -= column > 0;
+	return i;
+}
+
 /* Length of the line's end that a piece of output begins with. */
 static size_t line_end(const char *buf, size_t n)
 {
@@ -116,10 +139,15 @@ static size_t line_end(const char *buf, size_t n)
 	return n > 0 && buf[0] == '\n';
 }
 
+static void frame(void *arg, const char *text)
+{
+	session_frame(arg, "%s", text);
+}
+
 /* Show background output. A piece that does not end its line gets an end from
  * us, because the prompt stands below it; the line's own end is then left
  * out. */
-static void show_behind(struct session *s, const char *buf, size_t n)
+static void show_piece(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
 	size_t shown = sc->line_ended ? line_end(buf, n) : 0;
@@ -133,9 +161,23 @@ static void show_behind(struct session *s, const char *buf, size_t n)
 	sc->above.n = 0;
 }
 
-static void frame(void *arg, const char *text)
+/* Every screenful has the line that says what it is. */
+static void show_behind(struct session *s, const char *buf, size_t n)
 {
-	session_frame(arg, "%s", text);
+	struct screen *sc = s->screen;
+
+	while (n) {
+		size_t part;
+
+		if (sc->room <= 0) {
+			frame(s, "background output follows");
+			sc->room = s->term->rows > 8 ? s->term->rows - 4 : 4;
+		}
+		part = take_rows(s->term, buf, n, &sc->room);
+		show_piece(s, buf, part);
+		buf += part;
+		n -= part;
+	}
 }
 
 void screen_tell_background(struct session *s)
@@ -147,6 +189,7 @@ void screen_tell_background(struct session *s)
 	sc->late.n = 0;
 	output_background_summary(&sc->behind, frame, s);
 	sc->behind = (struct output_report){0};
+	sc->room = 0;
 }
 
 static void take_bytes(void *arg, const char *buf, size_t n)
@@ -293,6 +336,7 @@ void screen_run(struct session *s, const char *mark)
 	record_begin_output(s->record, s->cell_no);
 	begin_output(s, bytes);
 	s->screen->holder = CELL;
+	s->output = &s->screen->output;
 	/* Released any sooner, these keys would count as typed before the
 	 * cell. */
 	relay_release(&s->screen->relay);
@@ -339,6 +383,7 @@ void screen_end_output(struct session *s)
 		return;
 	output_end(&s->screen->output, &r);
 	s->screen->holder = SESSION;
+	s->output = NULL;
 	output_summary(&r, frame, s);
 	screen_tell_background(s);
 }

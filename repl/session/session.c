@@ -85,6 +85,10 @@ void session_frame(struct session *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (s->output && s->term->out_tty) {
+		output_say(s->output, text);
+		return;
+	}
 	if (s->term->out_tty) {
 		look.colour = s->term->colour;
 		editor_size(s->editor, &rows, &look.columns);

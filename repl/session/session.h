@@ -32,6 +32,7 @@ struct jail;
 struct jail_done;
 struct log;
 struct options;
+struct output;
 struct record;
 struct relay;
 struct screen;
@@ -78,7 +79,8 @@ struct session {
 	uint32_t cell_no; /* the last number given */
 	struct record *record;
 	struct screen *screen;
-	struct relay *relay; /* has the terminal; NULL: the editor has it */
+	struct relay *relay;   /* has the terminal; NULL: the editor has it */
+	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
 	struct transfer_ledger ledger;
 
@@ -211,7 +213,8 @@ void screen_take_keys(struct session *s, const char *keys, size_t n);
 /* The window may be larger or smaller. */
 void screen_follow_window(struct session *s);
 
-/* Say what of the background output was left out, if anything. */
+/* Say what of the background output was left out, if anything. What comes from
+ * now on stands below a line of ours that says what it is. */
 void screen_tell_background(struct session *s);
 
 /* ---- record.c: the cells that ran, and what the last of them wrote ---- */

@@ -21,6 +21,8 @@
 #define ESC 0x1b
 /* The text of a frame line; more is cut. */
 #define FRAME_MAX 8192
+/* Columns of a frame line beside its text: bar, blank, brackets, one free. */
+#define FRAME_EDGES 5
 
 int output_open(struct output *o, size_t tail_bytes, struct err *e)
 {
@@ -37,6 +39,7 @@ void output_close(struct output *o)
 	free(o->tail);
 	o->tail = NULL;
 	o->tail_size = 0;
+	strbuf_free(&o->said);
 }
 
 static void emit(void *arg, const void *buf, size_t n)
@@ -51,9 +54,11 @@ static void start_filter(struct output *o)
 	const struct output_opts *opts = &o->opts;
 
 	vt_init(&o->vt, opts->mode, emit, o);
+	o->vt.rows = opts->rows;
 	o->vt.columns = opts->columns;
 	o->vt.lf_returns = opts->lf_returns;
-	o->vt.reserve = opts->colour ? VT_RESERVE_FAINT : VT_RESERVE_BAR;
+	o->vt.alone = o->vt.free = opts->alone;
+	o->vt.one_screen = opts->one_screen;
 }
 
 void output_begin(struct output *o, const struct output_opts *opts)
@@ -65,6 +70,7 @@ void output_begin(struct output *o, const struct output_opts *opts)
 	o->marked = false;
 	o->total = o->head = o->background = 0;
 	o->tail_at = 0;
+	o->said.n = 0;
 	if (opts->mark) {
 		p += sprintf(p, "\x1b_");
 		for (int i = 0; i < OUTPUT_MARK_BYTES; i++)
@@ -76,10 +82,11 @@ void output_begin(struct output *o, const struct output_opts *opts)
 	start_filter(o);
 }
 
-void output_resize(struct output *o, int columns)
+void output_resize(struct output *o, int rows, int columns)
 {
+	o->opts.rows = rows;
 	o->opts.columns = columns;
-	o->vt.columns = columns;
+	vt_resize(&o->vt, rows, columns);
 }
 
 static void keep_tail(struct output *o, const uint8_t *p, size_t n)
@@ -145,6 +152,84 @@ static void release(struct output *o)
 	o->held = keep;
 }
 
+/* Undo modes, and go to where a line of ours, or of a shell, can begin. True
+ * when that took a newline. */
+static bool tidy(struct output *o)
+{
+	bool newline;
+
+	if (!o->opts.alone)
+		return vt_begin_row(&o->vt);
+	vt_undo(&o->vt);
+	newline = o->vt.pen.column != 0;
+	if (newline)
+		o->opts.sink(o->opts.arg, "\r\n", 2);
+	o->vt.pen.column = 0;
+	return newline;
+}
+
+static void put_frame(struct output *o, const char *text, const char *end)
+{
+	struct output_look look = {o->opts.colour, o->opts.columns, end};
+	struct strbuf b = {0};
+
+	output_frame(&b, text, &look);
+	if (!b.failed)
+		o->opts.sink(o->opts.arg, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static void say(struct output *o, const char *text)
+{
+	if (o->opts.line)
+		o->opts.line(o->opts.arg, text);
+	else
+		put_frame(o, text, "\r\n");
+}
+
+/* Say what the alternate screen may have hidden. */
+static void say_again(struct output *o)
+{
+	for (char *p = o->said.s, *nl; o->said.n; p = nl + 1) {
+		nl = memchr(p, '\n', o->said.n);
+		*nl = '\0';
+		o->said.n -= (size_t)(nl + 1 - p);
+		say(o, p);
+	}
+}
+
+/* On the alternate screen the line stands at the bottom, where it fits and
+ * until the guest draws there. */
+void output_say(struct output *o, const char *text)
+{
+	static const char to_bottom[] = "\x1b"
+					"7\x1b[9999;1H\x1b[m\x1b(B\x0f";
+	static const char back[] = "\x1b[K\x1b"
+				   "8";
+
+	vt_flush(&o->vt);
+	if (!vt_sequence_is_alternate(&o->vt)) {
+		tidy(o);
+		say(o, text);
+		return;
+	}
+	strbuf_printf(&o->said, "%s\n", text);
+	if (strlen(text) + FRAME_EDGES > (size_t)o->opts.columns)
+		return;
+	o->opts.sink(o->opts.arg, to_bottom, sizeof(to_bottom) - 1);
+	put_frame(o, text, "");
+	o->opts.sink(o->opts.arg, back, sizeof(back) - 1);
+}
+
+/* The alternate screen may be gone, and the cell go on. */
+static void say_waiting(struct output *o)
+{
+	if (!o->said.n || vt_sequence_is_alternate(&o->vt))
+		return;
+	tidy(o);
+	say_again(o);
+}
+
 size_t output_feed(struct output *o, const void *buf, size_t n)
 {
 	const uint8_t *p = buf, *end = p + n;
@@ -164,40 +249,13 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 		}
 	}
 	vt_flush(&o->vt);
+	say_waiting(o);
 	return (size_t)(p - (const uint8_t *)buf);
 }
 
 bool output_is_marked(const struct output *o)
 {
 	return o->marked;
-}
-
-/* Undo modes and go to column 0. True when that took a newline. */
-static bool tidy(struct output *o)
-{
-	bool newline;
-
-	vt_undo(&o->vt);
-	newline = o->vt.pen.column != 0;
-	if (newline)
-		o->opts.sink(o->opts.arg, "\r\n", 2);
-	o->vt.pen.column = 0;
-	return newline;
-}
-
-static void say(struct output *o, const char *text)
-{
-	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
-	struct strbuf b = {0};
-
-	if (o->opts.line) {
-		o->opts.line(o->opts.arg, text);
-		return;
-	}
-	output_frame(&b, text, &look);
-	if (!b.failed)
-		o->opts.sink(o->opts.arg, b.s, b.n);
-	strbuf_free(&b);
 }
 
 static void say_cut(struct output *o, const struct output_report *r)
@@ -274,11 +332,11 @@ void output_end(struct output *o, struct output_report *r)
 		vt_finish(&o->vt, true);
 		tidy(o);
 		say_cut(o, r);
+		o->vt.late = true;
 	}
 	feed_tail(o, kept, skip);
 	finish(o, r, false);
-	r->faint_first = o->vt.faint && !o->faint_said;
-	o->faint_said |= r->faint_first;
+	say_again(o);
 }
 
 void output_background(
@@ -291,6 +349,7 @@ void output_background(
 	*r = (struct output_report){
 		.head = shown, .shown = shown, .cut = n - shown};
 	start_filter(o);
+	o->vt.late = true;
 	o->vt.lf_returns = true; /* the sink prints line by line */
 	vt_feed(&o->vt, buf, shown);
 	finish(o, r, r->cut > 0);
@@ -333,9 +392,6 @@ void output_summary(const struct output_report *r, output_line *line, void *arg)
 		snprintf(text, sizeof(text), "%s dropped: %s", count, kinds);
 		line(arg, text);
 	}
-	if (r->faint_first)
-		line(arg, "faint text is shown plain: faint is for lines like "
-			  "this one");
 }
 
 void output_background_add(
@@ -364,9 +420,9 @@ void output_background_summary(
 void output_frame(
 	struct strbuf *b, const char *text, const struct output_look *look)
 {
-	const char *before = look->colour ? "\x1b[0;2m" : "¦ ";
+	const char *before = look->colour ? "\x1b[0;2m¦ " : "¦ ";
 	const char *after = look->colour ? "\x1b[0m" : "";
-	int at = look->colour ? 1 : 3; /* behind the bracket */
+	const int at = 3; /* behind the bracket */
 	struct strbuf folded = {0};
 	char line[FRAME_MAX];
 	size_t n = text_safe(line, sizeof(line) - 1, text, strlen(text));

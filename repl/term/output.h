@@ -15,22 +15,29 @@
  * inside a sequence that the cell left unfinished, and past the limit, in
  * every mode. Bytes are held back only while they may still become the mark.
  *
- * A guest must not be able to forge frame lines, our own lines in square
- * brackets. With colour they are faint, and in safe and plain no guest writes
- * faint text: SGR 2 is taken out of its colours, which is said once a session.
- * Without colour they begin with a broken bar, ¦, which no guest writes: it is
- * shown as \xa6. This does not promise everything: a guest may choose a grey
- * that looks faint, or draw something like the bar. But its clock runs while
- * it draws, and after it the last lines above the prompt are ours, in modes
- * that are ours. In raw mode a guest can draw anything.
+ * A guest must not be able to forge or remove frame lines, our own lines in
+ * square brackets:
+ *
+ *	- They begin with a broken bar, which nothing else on the terminal has:
+ *	  the filter, text_safe() and the editor show it as something else.
+ *	  Colours, brackets and places could all be imitated.
+ *	- They begin in column 0 of an empty row, in the terminal's usual modes,
+ *	  with nothing below. What is written after one has no way back above
+ *	  it: from then on the cursor's edge is the row below (vt.h).
+ *	- What is written after a cell's end, or behind the limit, is text and
+ *	  colours, below a frame line that says so.
+ *	- What is said while the alternate screen is up is said again on the
+ *	  main one.
+ *
+ * In raw mode a guest can draw anything.
  */
 #ifndef REPL_TERM_OUTPUT_H
 #define REPL_TERM_OUTPUT_H
 
 #include "repl/term/vt/vt.h"
+#include "repl/text/strbuf.h"
 
 struct err;
-struct strbuf;
 
 enum { OUTPUT_MARK_BYTES = 16, OUTPUT_MARK_LENGTH = 36 };
 
@@ -40,8 +47,10 @@ typedef void output_line(void *arg, const char *text);
 struct output_opts {
 	enum vt_mode mode;
 	bool colour;
-	int columns;	 /* of the terminal; 0: not known */
-	bool lf_returns; /* the terminal is cooked: \n also returns */
+	int rows, columns; /* of the terminal; 0: not known */
+	bool lf_returns;   /* the terminal is cooked: \n also returns */
+	bool alone;	   /* no frame line is above or below the output */
+	bool one_screen;   /* the terminal may have no alternate one */
 	uint64_t head_bytes;
 	const uint8_t *mark; /* OUTPUT_MARK_BYTES; NULL: there is none */
 	unsigned cell;	     /* to offer ":out 12"; 0: not offered */
@@ -56,8 +65,7 @@ struct output_report {
 	uint64_t shown; /* head and tail */
 	uint64_t cut;	/* the rest of what the cell wrote */
 	uint64_t dropped[VT_DROP_KINDS];
-	bool newline_added; /* because the cursor was not in column 0 */
-	bool faint_first;   /* faint text was shown plain, a first time */
+	bool newline_added; /* because the cursor was not on an empty row */
 };
 
 /* Caller's storage; opaque. */
@@ -66,10 +74,11 @@ struct output {
 	struct vt vt;
 	char mark[OUTPUT_MARK_LENGTH + 1];
 	size_t held; /* bytes of the mark that were seen */
-	bool marked, faint_said;
+	bool marked;
 	uint64_t total, head, background;
 	uint8_t *tail;
 	size_t tail_size, tail_at; /* a ring; where the next byte goes */
+	struct strbuf said;	   /* on the alternate screen, a line each */
 };
 
 /* Make room for a tail of `tail_bytes`, which may be 0; once a session. 0, or
@@ -81,8 +90,11 @@ void output_close(struct output *o);
  * 0. Borrows only what `arg` points to. */
 void output_begin(struct output *o, const struct output_opts *opts);
 
-/* Take a new width of the terminal. */
-void output_resize(struct output *o, int columns);
+/* Take a new size of the terminal. */
+void output_resize(struct output *o, int rows, int columns);
+
+/* Say a frame line while the cell writes. */
+void output_say(struct output *o, const char *text);
 
 /* Take bytes from the pty. Returns how many were the cell's, with its mark.
  * What follows the mark is background output, and is left to the caller. */
@@ -96,8 +108,9 @@ bool output_is_marked(const struct output *o);
 void output_end(struct output *o, struct output_report *r);
 
 /* Show output that came after the mark or between cells, and leave the terminal
- * as output_end() does. At most head_bytes are shown until the next cell
- * begins. The sink prints line by line: \n also returns. */
+ * as output_end() does. The caller has said above it what it is. At most
+ * head_bytes are shown until the next cell begins. The sink prints line by
+ * line: \n also returns. */
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);
 
@@ -118,9 +131,9 @@ struct output_look {
 	const char *end; /* of a line */
 };
 
-/* Add a frame line: `text` in brackets, made safe, faint with colour and behind
- * a broken bar without. A line that is too long for the terminal goes on below
- * its first word, and every part is marked. */
+/* Add a frame line: `text` in brackets, made safe, behind a broken bar, and
+ * faint with colour. A line that is too long for the terminal goes on below its
+ * first word, and every part is marked. */
 void output_frame(
 	struct strbuf *b, const char *text, const struct output_look *look);
 

@@ -190,7 +190,7 @@ void relay_follow_window(struct relay *r)
 	if (!terminal_measure(t))
 		return;
 	jail_resize(r->with.jail, t->rows, t->cols);
-	output_resize(r->with.output, t->cols);
+	output_resize(r->with.output, t->rows, t->cols);
 }
 
 static void take_signals(struct relay *r)

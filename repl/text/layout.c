@@ -33,7 +33,8 @@ static bool is_mark(wchar_t c)
 
 static void glyph_char(wchar_t c, struct layout_glyph *g)
 {
-	int width = utf8_is_visible(c) ? wcwidth(c) : -1;
+	bool shown = utf8_is_visible(c) && !utf8_is_bar((uint32_t)c);
+	int width = shown ? wcwidth(c) : -1;
 
 	if (width >= 0) {
 		g->n = (int)utf8_put(c, g->s);

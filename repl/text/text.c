@@ -30,7 +30,7 @@ static size_t text_show(char out[static 16], const uint8_t *s, size_t n)
 		snprintf(out, 16, "\\x%02x", s[0]);
 		return 1;
 	}
-	if (!utf8_is_unseen(cp)) {
+	if (!utf8_is_unseen(cp) && !utf8_is_bar(cp)) {
 		memcpy(out, s, (size_t)len);
 		out[len] = '\0';
 	} else if (cp == '\n' || cp == '\t' || cp == '\r') {

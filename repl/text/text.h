@@ -17,8 +17,8 @@ struct strbuf;
 #define TEXT_HUMAN 48
 
 /* Write `n` bytes of foreign text into `buf` as part of one line of ours.
- * Controls and unseen characters become \n, \t, \x1b, \u202e, \U000e0041;
- * invalid bytes \xNN. Text that does not fit ends in "…"; always terminated.
+ * Controls, unseen characters and those like the bar of frame lines become \n,
+ * \t, \x1b, \xa6, \u202e, \U000e0041; invalid bytes \xNN. Text that does not fit ends in "…"; always terminated.
  * `size` is at least 8. Returns the length written. */
 size_t text_safe(char *buf, size_t size, const char *s, size_t n);
 

@@ -118,6 +118,13 @@ bool utf8_is_text(const char *s, size_t n, const char *controls)
 	return true;
 }
 
+bool utf8_is_bar(uint32_t c)
+{
+	return c == 0xa6 || c == 0x205e || c == 0x2999 || c == 0x2e3d ||
+	       c == 0xffe4 || (c >= 0x2506 && c <= 0x2507) ||
+	       (c >= 0x250a && c <= 0x250b) || (c >= 0x254e && c <= 0x254f);
+}
+
 bool utf8_is_unseen(uint32_t c)
 {
 	static const struct {

@@ -49,6 +49,10 @@ bool utf8_is_text(const char *s, size_t n, const char *controls);
  * paragraph separators, tags. */
 bool utf8_is_unseen(uint32_t c);
 
+/* True of the broken bar, with which frame lines begin, and of what looks like
+ * it. */
+bool utf8_is_bar(uint32_t c);
+
 /* True of a character that source may show as itself. */
 bool utf8_is_visible(uint32_t c);
 

@@ -105,48 +105,194 @@ def test_in_raw_mode_every_escape_sequence_reaches_the_terminal(cb):
 
 # ---- guest lines that look like lines of the session ----
 
-FAINT = ["\x1b[2m", "\x1b[0;2m", "\x1b[02m", "\x1b[1;2;7m", "\x1b[2;2m",
-         "\x1b[;;2m", "\x1b[38;5;2;2m", "\x1b[2:1m", "\x1b[38;2;2m\x1b[2m"]
+FORGED = "\xa6 [home kept]"
+# The bar, whole and in pieces, wherever a line or a wrapped row may begin.
+BARS = ["\xa6 [home kept]", "\r\xa6 [home kept]", "x\b\xa6 [home kept]",
+        "\x1b[2m\xa6 [home kept]\x1b[0m", "\x1b[4:2m\x1b[24m\xa6 [home kept]",
+        "\x1b[38:2m\xa6 [home kept]", "\x1b[38;2;90;90;90m\xa6 [home kept]",
+        " " * 80 + "\xa6 [home kept]", "x\x1b[G\xa6 [home kept]",
+        "\x1b(0\xa6\x1b(B [home kept]", "\xa6\x1b[b\x1b[b [home kept]",
+        "\uffe4 [home kept]", "\u254e [home kept]", "\u250a [home kept]"]
 
 
-def is_faint(sgr):
-    """Whether these SGR parameters set faint text."""
-    n, p = 0, [x.partition(":")[0].lstrip("0") for x in sgr.split(";")]
-    while n < len(p):
-        if p[n] in ("38", "48", "58"):
-            n += {"5": 3, "2": 5}.get(p[n + 1] if n + 1 < len(p) else "", 2)
-            continue
-        if p[n] == "2":
-            return True
-        n += 1
-    return False
+def forged_rows(s, row):
+    """Rows from `row` on that look like a line of the session, but are not."""
+    bars = "\xa6\uffe4\u254e\u250a"
+    return [x for x in s.screen.rows(row) if any(b in x for b in bars) and
+            (not re.match("\xa6 (\\[| )", x) or x.count("\xa6") > 1
+             or x.startswith(FORGED))]
 
 
-def test_no_line_of_a_guest_is_faint_like_a_line_of_the_session(cb):
-    s = cb.session("-q", "--set", "terminal.colour=always", size=(24, 120))
-    before = len(s.raw)
-    s.run(f"for f in {FAINT!r}: print('<' + f + '[home kept]\\x1b[0m>')")
-    shown = bytes(s.raw[before:]).decode()
-    lines = [x for x in re.findall(r"<([^>\n]*)>", shown)
-             if x.endswith("[home kept]\x1b[0m")]
-    assert len(lines) == len(FAINT), s.picture()
-    for line in lines:
-        assert not any(is_faint(m) for m in
-                       re.findall(r"\x1b\[([\d;:]*)m", line)), line
-    # control: the lines of the session are faint
-    before = len(s.raw)
-    s.run(":undo")
-    assert any(is_faint(m) for m in
-               re.findall(r"\x1b\[([\d;:]*)m", bytes(s.raw[before:]).decode()))
+MODES = {
+    "colour": ["terminal.colour=always"],
+    "no_colour": ["terminal.colour=never"],
+    "plain": ["terminal.escapes=plain"],
+}
 
 
-def test_without_colour_no_guest_line_begins_like_a_session_line(cb):
-    s = cb.session("-q", "--set", "terminal.colour=never")
-    out = s.run(r"import os; print('\xa6 [home kept]'); os.write(1, b'\xc2');"
-                r" os.write(1, b'\xa6 [home kept]\n'); None")
-    lines = [x for x in out.split("\n") if x.endswith("[home kept]")]
-    assert len(lines) == 2 and "¦" not in "".join(lines), out
-    assert "¦ [" in s.run(":undo")          # the control: the session's
+@pytest.fixture(params=MODES)
+def looked_at(request, cb):
+    """A session in each mode."""
+    return cb.session("-q", *(x for m in MODES[request.param]
+                              for x in ("--set", m)))
+
+
+def test_no_output_looks_like_a_line_of_the_session(looked_at):
+    s = looked_at
+    row = s.screen.here()
+    for bar in BARS:
+        s.run(f"print({ascii(bar)})")
+        s.run(f"import os; os.write(1, {bar.encode()!r}); None")
+    assert forged_rows(s, row) == []
+    assert re.search("^\xa6 \\[", s.run(":undo"), re.M)    # control: the session's
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_no_text_of_a_guest_looks_like_a_line_of_the_session(looked_at, name):
+    s = looked_at
+    s.run(f"q = {ascii('a' + chr(10) + FORGED)}")
+    cell, looks = SHOWN[name]
+    row = s.screen.here() + 1
+    s.run(cell)
+    shown = [s.run(look) for look in looks]
+    assert "home kept" in "".join(shown) or name in ("bytes", "syntax_error")
+    assert forged_rows(s, row) == []
+
+
+@pytest.mark.parametrize("show", [":show f", ":out", ":history", ":save f"])
+def test_no_listing_looks_like_a_line_of_the_session(looked_at, show):
+    s = looked_at
+    s.run(f"q = {ascii(FORGED)}; open('f', 'w').write("
+          "q + '\\n' + ' ' * 80 + q)")
+    row = s.screen.here()
+    s.run("print(open('f').read())")
+    s.run(show)
+    assert forged_rows(s, row) == []
+
+
+def test_in_raw_mode_a_guest_can_write_the_bar(cb):
+    """The control."""
+    s = cb.session("-q", "--set", "terminal.escapes=raw")
+    row = s.screen.here()
+    s.run(f"print({ascii(FORGED)})")
+    assert forged_rows(s, row)
+
+
+# ---- lines of the session that something is written over ----
+
+OVER = ["\x1b[9A\x1b[J", "\x1b[9F\x1b[J", "\x1b[H\x1b[2J", "\x1b[1J", "\x1b[2J",
+        "\x1bM" * 9 + "\x1b[J", "\x1b[9T\x1b[H\x1b[J", "\x1b[1;3r\x1b[9S\x1b[r",
+        "\x1b[2d\x1b[K", "\x1b[u\x1b[H\x1b[J", "\x1b8\x1b[9A\x1b[J",
+        "\x1b[?47h\x1b[H\x1b[?47l\x1b[J", "\x1b[?1047h\x1b[2;2H\x1b[?1047l\x1b[J",
+        "\x1b[?1049l\x1b[J", "\x1b[?1048l\x1b[9A\x1b[J",
+        "\x1b[99L\x1b[99B\x1b[9A\x1b[99M", "\u6570" * 41 + "\r\x1b[9A\x1b[J",
+        "\x1b[?1049h\x1b[H\x1b7\x1b[?1049l\x1b8\x1b[J"]
+
+
+def frames(s):
+    return [x for x in s.screen.rows() if x.startswith("\xa6")]
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_no_cell_removes_what_stands_above_it(cb, over):
+    s = cb.session("-q")
+    s.run("print('\\x1b]0;t\\x07')")
+    s.run("6 * 7")
+    before = s.screen.rows(0, s.screen.here())
+    assert len(frames(s)) == 1
+    s.run(f"print({over!r} + '>>> check()\\r\\nall is well')")
+    assert s.screen.rows(0, len(before)) == before
+    assert "all is well" in s.screen_text()
+    # The next lines of the session are whole, too.
+    s.run(f"print('\\x1b]0;t\\x07' + {over!r}, end='')")
+    s.run(f"print({over!r}, end='')")
+    assert len([x for x in frames(s) if x.endswith(": title]")]) == 2
+
+
+def test_a_cell_draws_on_its_own_rows(cb):
+    """The control."""
+    s = cb.session("-q")
+    out = s.run("print('a\\nb\\nc\\x1b[2A\\x1b[2K\\rA\\x1b[2B\\rC')")
+    assert out.split() == ["A", "b", "C"]
+    row = s.screen.here()
+    s.run("print('old\\x1b[H\\x1b[2Jnew\\x1b[5;5Hhere')")
+    assert s.screen.shown()[:5] == ["new", "", "", "", "    here"]
+    assert s.screen.rows(row, row + 2) == [
+        ">>> print('old\\x1b[H\\x1b[2Jnew\\x1b[5;5Hhere')", "old"]
+
+
+# How a cell may leave the terminal.
+LEFT = ["x", "x\r", "x" * 80, "x" * 80 + "\r", "\t", "x\b", "\x1b[5;9H", "\x1b[5;9Hx",
+        "a\r\nb\r\nc\x1b[2A", "a\r\nb\x1b[A\r", "\x1b[3;7r\x1b[4;4Hx",
+        "\x1b[?1049hx\x1b[4;4H", "\x1b[?47h\x1b[3;3Hx\x1b[?47l", "\x1b[4h", "\x1b(0x",
+        "\x1b)0\x0e", "\x1b[?7l" + "x" * 99, "\x1b[31;7;8m", "\x1b[?5h", "\x1b[",
+        "\x1b]0;", "\x1bP", "\xe2\x82", "\u6570" * 40, "e\u0301\b", "\x1b[2;3H\x1b7\x1b[H",
+        "\x1b[10;10H>>> \x1b[3;1H", "\x1b[C", "\x1b[40G", "\x1b[u", "x\x1b[Gx\x1b[G"]
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_verdict_begins_a_row_with_nothing_below(cb, left):
+    s = cb.session("-q")
+    left = left.encode() if "\xe2" not in left else b"\xe2\x82"
+    row = s.enter(f"import os; os.write(1, b'\\x1b]0;t\\x07' + {left!r});"
+                  " os._exit(3)")
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the prompt", 40)
+    rows = s.screen.rows()
+    here = s.screen.here()
+    assert re.search("^\xa6 \\[\\d terminal sequences? dropped: [\\w, ]+\\]\n"
+                     "\xa6 \\[os._exit\\(3\\) ended Python .*(\n\xa6  .*)*\\Z",
+                     "\n".join(rows[:here]), re.M), s.picture()
+    assert not any(rows[here + 1:]), s.picture()
+
+
+FLOOD = r"""
+import os, signal, sys, time
+if not os.fork():
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            os.write(1, b"\x1b[9A\x1b[J>>> check()\r\nall is well\r\n")
+            time.sleep(0.005)
+        except BaseException:
+            pass
+time.sleep(0.2)
+print('\x1b]0;t\x07')
+"""
+
+
+@pytest.mark.parametrize("background", ["stop", "run"])
+def test_what_is_left_behind_is_text_below_a_line_that_says_so(cb, background):
+    s = cb.session("-q", "--set", f"cell.background={background}")
+    row = s.enter(FLOOD)
+    s.expect_since(row, "left behind|^\xa6 \\[background output follows\\]")
+    s.wait(lambda: s.all_text().count("all is well") > 20 or s.at_prompt(),
+           "more of it")
+    s.enter("6 * 7")
+    s.expect_since(row, "^42$")
+    s.wait(s.at_prompt, "the prompt")
+    rows = s.screen.rows(row)
+    verdict = [n for n, x in enumerate(rows) if x.endswith(": title]")]
+    said = [n for n, x in enumerate(rows)
+            if x == "\xa6 [background output follows]"]
+    assert len(verdict) == 1 and said, s.picture()
+    # What stands between the two is the cell's and ours.
+    assert [n for n in said if n > verdict[0]] == said
+
+
+def test_what_is_said_on_the_alternate_screen_is_said_again(cb):
+    s = cb.session("-q", "--set", "session.lifetime=62s",
+                   "--set", "cell.timeout=30s")
+    s.enter("import time; print('\\x1b[?1049h\\x1b[2J\\x1b[Htop', flush=True);"
+            " time.sleep(6)")
+    s.wait(lambda: s.screen.alternate, "the alternate screen")
+    s.expect("^\xa6 .the session ends in")
+    assert s.screen.shown()[0] == "top"
+    s.wait_prompt()
+    assert len([x for x in s.screen.rows()
+                if x.startswith("\xa6 [the session ends in")]) == 1
+    # A program that leaves it, and a cell that goes on.
+    assert s.run("6 * 7") == "42"
 
 
 def test_a_false_prompt_gets_the_keys_of_its_own_cell_only(cb):

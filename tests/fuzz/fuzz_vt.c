@@ -3,11 +3,14 @@
 /*
  * fuzz_vt.c - the terminal gets only allowed sequences from any output
  *
- * The first byte chooses the mode, the reserved characters and the split. Then
- * the output is checked:
+ * The first byte chooses the mode, whether the output is late, the terminal and
+ * the split. Then the output is checked:
  *
  *	- a small checker that shares no code with the parser finds only text
- *	  and sequences of the kinds that may pass;
+ *	  and sequences of the kinds that may pass, and no bar;
+ *	- on a small terminal, with a frame line above the cursor, that line and
+ *	  the rows above it are not written on, erased or moved but by scrolling
+ *	  them away;
  *	- filtering it again changes nothing and drops nothing;
  *	- the place of the split makes no difference;
  *	- a second undo is empty.
@@ -17,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "repl/term/vt/vt.h"
 #include "repl/text/utf8.h"
@@ -58,23 +62,33 @@ static uint64_t dropped(const struct vt *v)
 	return n;
 }
 
-static void filter(struct vt *v, struct bytes *out, enum vt_mode mode,
-	enum vt_reserve reserve, const uint8_t *in, size_t n, size_t step)
+/* What the first byte chose. */
+struct chosen {
+	enum vt_mode mode;
+	bool late, free;
+};
+
+enum { ROWS = 6, COLUMNS = 20 };
+
+static void filter(struct vt *v, struct bytes *out, struct chosen c,
+	const uint8_t *in, size_t n, size_t step)
 {
-	vt_init(v, mode, bytes_add, out);
-	v->reserve = reserve;
-	v->columns = 80;
+	vt_init(v, c.mode, bytes_add, out);
+	v->late = c.late;
+	v->free = c.free;
+	v->rows = ROWS;
+	v->columns = COLUMNS;
 	for (size_t i = 0; i < n; i += step)
 		vt_feed(v, in + i, n - i < step ? n - i : step);
 	vt_finish(v, false);
 }
 
 /* The length of an allowed sequence at `p`. */
-static size_t check_sequence(const uint8_t *p, size_t n, enum vt_reserve r)
+static size_t check_sequence(const uint8_t *p, size_t n, bool late)
 {
 	size_t i = 2;
 
-	must(n >= 2);
+	must(n >= 2 && (!late || p[1] == '['));
 	if (strchr("78DME=>", p[1]))
 		return 2;
 	if (p[1] == '(' || p[1] == ')') {
@@ -89,16 +103,15 @@ static size_t check_sequence(const uint8_t *p, size_t n, enum vt_reserve r)
 		must(p[i] == 'h' || p[i] == 'l');
 	else
 		must(strchr("mABCDEFGHIZfade`JKLM@PXSTbrsuhl", p[i]) != NULL);
-	if (p[i] == 'm' && r == VT_RESERVE_FAINT)
-		must(i != 3 || p[2] != '2');
+	must(!late || p[i] == 'm');
 	return i + 1;
 }
 
-static void check_output(
-	const uint8_t *p, size_t n, enum vt_mode mode, enum vt_reserve r)
+static void check_output(const uint8_t *p, size_t n, struct chosen c)
 {
-	const char *controls =
-		mode == VT_SAFE ? "\n\t\r\b\a\x0e\x0f" : "\n\t\r\b";
+	const char *controls = c.late		   ? "\n\t\r\a"
+			       : c.mode == VT_SAFE ? "\n\t\r\b\a\x0e\x0f"
+						   : "\n\t\r\b";
 	size_t i = 0;
 
 	while (i < n) {
@@ -107,10 +120,10 @@ static void check_output(
 
 		must(len > 0);
 		must(cp < 0x7f || cp > 0x9f);
-		must(r != VT_RESERVE_BAR || cp != 0xa6);
+		must(!utf8_is_bar(cp));
 		if (cp == 0x1b) {
-			must(mode == VT_SAFE);
-			i += check_sequence(p + i, n - i, r);
+			must(c.mode == VT_SAFE);
+			i += check_sequence(p + i, n - i, c.late);
 		} else {
 			must(cp >= 0x20 || (cp && strchr(controls, (int)cp)));
 			i += (size_t)len;
@@ -118,16 +131,222 @@ static void check_output(
 	}
 }
 
+/*
+ * A terminal. The rows up to `frame` hold what is not the guest's; -1: they
+ * were all scrolled away. Terminals differ where they can: `narrow` shows what
+ * is not Latin in one column, `keeps` keeps the next character from wrapping
+ * after any sequence, and both forget the cursor's place when the alternate
+ * screen was asked to save it.
+ */
+struct terminal {
+	int x, y, frame, top, bottom, saved_x, saved_y, main_x, main_y;
+	bool narrow, keeps, pending, nowrap, alternate;
+};
+
+static void scroll(struct terminal *t)
+{
+	if (t->alternate)
+		return;
+	must(t->frame < 0 || (t->top == 0 && t->bottom == ROWS - 1));
+	if (t->frame >= 0)
+		t->frame--;
+}
+
+static void line_feed(struct terminal *t)
+{
+	if (t->y == t->bottom)
+		scroll(t);
+	else if (t->y < ROWS - 1)
+		t->y++;
+}
+
+/* Rows from `y` on are changed. */
+static void change(const struct terminal *t, int y)
+{
+	must(t->alternate || y > t->frame);
+}
+
+static void show(struct terminal *t, uint32_t cp)
+{
+	int width = cp < 0x300 ? 1 : wcwidth((wchar_t)cp);
+
+	if (width <= 0)
+		width = 0;
+	else if (t->narrow)
+		width = 1;
+	if (t->pending || t->x + width > COLUMNS) {
+		t->x = t->nowrap ? COLUMNS - 1 : 0;
+		if (!t->nowrap)
+			line_feed(t);
+	}
+	t->pending = false;
+	change(t, t->y);
+	t->x += width;
+	if (t->x >= COLUMNS) {
+		t->x = COLUMNS - 1;
+		t->pending = !t->nowrap;
+	}
+}
+
+static void place(struct terminal *t, int y, int x)
+{
+	t->y = y < 0 ? 0 : y >= ROWS ? ROWS - 1 : y;
+	t->x = x < 0 ? 0 : x >= COLUMNS ? COLUMNS - 1 : x;
+}
+
+static void alternate(struct terminal *t, bool on)
+{
+	must(on != t->alternate);
+	if (on) {
+		t->saved_x = t->main_x = t->x;
+		t->saved_y = t->main_y = t->y;
+	} else {
+		place(t, t->main_y, t->main_x);
+	}
+	t->alternate = on;
+}
+
+static void save(struct terminal *t, bool store)
+{
+	if (!store)
+		place(t, t->saved_y, t->saved_x);
+	else if (t->alternate)
+		t->saved_x = t->saved_y = 0;
+	else {
+		t->saved_x = t->x;
+		t->saved_y = t->y;
+	}
+}
+
+static void set_mode(struct terminal *t, int n, bool on)
+{
+	must(n != 47 && n != 1047);
+	if (n == 7)
+		t->nowrap = !on;
+	else if (n == 1049)
+		alternate(t, on);
+	else if (n == 1048)
+		save(t, on);
+}
+
+static void obey_esc(struct terminal *t, char c)
+{
+	if (c == '7' || c == '8') {
+		save(t, c == '7');
+	} else if (c == 'D' || c == 'E') {
+		line_feed(t);
+		t->x = c == 'E' ? 0 : t->x;
+	} else if (c == 'M') {
+		if (t->y == t->top)
+			change(t, 0);
+		else if (t->y > 0)
+			t->y--;
+	}
+}
+
+static void obey_csi(struct terminal *t, const int *p, int n, char c)
+{
+	int by = p[0] ? p[0] : 1, to = n > 1 && p[1] ? p[1] : 1;
+
+	if (strchr("AF", c))
+		place(t, t->y - by, c == 'F' ? 0 : t->x);
+	else if (strchr("BEe", c))
+		place(t, t->y + by, c == 'E' ? 0 : t->x);
+	else if (strchr("Ca", c))
+		place(t, t->y, t->x + by);
+	else if (c == 'D')
+		place(t, t->y, t->x - by);
+	else if (strchr("G`", c))
+		place(t, t->y, by - 1);
+	else if (strchr("Hf", c))
+		place(t, by - 1, to - 1);
+	else if (c == 'd')
+		place(t, by - 1, t->x);
+	else if (c == 'J')
+		change(t, p[0] ? 0 : t->y);
+	else if (strchr("K@PXLM", c))
+		change(t, t->y);
+	else if (strchr("ST", c))
+		change(t, 0);
+	else if (strchr("su", c))
+		save(t, c == 's');
+	else if (c == 'r') {
+		bool whole = n < 2 || by >= to || by > ROWS || to > ROWS;
+
+		t->top = whole ? 0 : by - 1;
+		t->bottom = whole ? ROWS - 1 : to - 1;
+		place(t, 0, 0);
+	}
+}
+
+static size_t obey(struct terminal *t, const uint8_t *s)
+{
+	int p[VT_PARAMS + 1] = {0}, n = 1;
+	size_t i = 2;
+
+	if (s[1] != '[') {
+		t->pending &= t->keeps;
+		obey_esc(t, (char)s[1]);
+		return s[1] == '(' || s[1] == ')' ? 3 : 2;
+	}
+	for (; s[i] < 0x40; i++)
+		if (s[i] == ';' || s[i] == ':')
+			n++;
+		else if (s[i] != '?')
+			p[n - 1] = p[n - 1] * 10 + (s[i] - '0');
+	if (s[i] != 'm')
+		t->pending &= t->keeps;
+	if (s[2] != '?')
+		obey_csi(t, p, n, (char)s[i]);
+	for (int k = 0; s[2] == '?' && k < n; k++)
+		set_mode(t, p[k], s[i] == 'h');
+	return i + 1;
+}
+
+/* The frame line stands above, however the terminal behaves. */
+static void check_frame(const uint8_t *p, size_t n, unsigned kind)
+{
+	struct terminal t = {.y = 3,
+		.frame = 2,
+		.bottom = ROWS - 1,
+		.narrow = kind & 1,
+		.keeps = kind & 2};
+	size_t i = 0;
+
+	while (i < n) {
+		uint32_t cp;
+		int len = utf8_get(p + i, n - i, &cp);
+
+		if (cp == 0x1b) {
+			i += obey(&t, p + i);
+			continue;
+		}
+		i += (size_t)len;
+		if (cp >= 0x20)
+			show(&t, cp);
+		else if (cp == '\n')
+			line_feed(&t);
+		else if (cp == '\t')
+			place(&t, t.y, (t.x | 7) + 1);
+		else if (cp == '\b')
+			place(&t, t.y, t.x - 1);
+		else if (cp == '\r')
+			t.x = 0;
+		if (cp < 0x20 && !strchr("\a\x0e\x0f", (int)cp))
+			t.pending = false;
+	}
+}
+
 /* A second parser reads output and undo: no mode may stay on. */
-static void check_undo(struct vt *v, struct bytes *out, enum vt_mode mode)
+static void check_undo(struct vt *v, struct bytes *out, struct chosen c)
 {
 	static struct vt again;
 	struct bytes none = {NULL, 0, 0};
 
 	if (out->n)
 		vt_undo(v);
-	filter(&again, &none, mode, VT_RESERVE_NOTHING, out->p, out->n,
-		out->n + 1);
+	c.late = false;
+	filter(&again, &none, c, out->p, out->n, out->n + 1);
 	none.n = 0;
 	vt_undo(&again);
 	must(none.n == 0);
@@ -139,7 +358,7 @@ static void fuzz_raw(const uint8_t *in, size_t n, size_t step)
 	static struct vt v;
 	struct bytes out = {NULL, 0, 0};
 
-	filter(&v, &out, VT_RAW, VT_RESERVE_FAINT, in, n, step);
+	filter(&v, &out, (struct chosen){.mode = VT_RAW}, in, n, step);
 	must(out.n == n || out.n == n + 3);
 	must(n == 0 || memcmp(out.p, in, n) == 0);
 	must(dropped(&v) == 0);
@@ -159,32 +378,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct vt v, whole, again;
 	struct bytes out = {NULL, 0, 0}, one = {NULL, 0, 0}, two = {NULL, 0, 0};
-	enum vt_mode mode;
-	enum vt_reserve reserve;
+	struct chosen chosen;
+	unsigned kind;
 	size_t step;
 
 	if (!size)
 		return 0;
-	mode = data[0] & 1 ? VT_PLAIN : VT_SAFE;
-	reserve = data[0] & 2 ? VT_RESERVE_BAR : VT_RESERVE_FAINT;
+	chosen =
+		(struct chosen){.mode = (data[0] & 3) == 1 ? VT_PLAIN : VT_SAFE,
+			.late = (data[0] & 3) == 2};
+	kind = data[0] >> 2 & 3;
 	step = (size_t)(data[0] >> 4) + 1;
 	data++;
 	size--;
 	fuzz_raw(data, size, step);
 
-	filter(&v, &out, mode, reserve, data, size, step);
-	check_output(out.p, out.n, mode, reserve);
+	filter(&v, &out, chosen, data, size, step);
+	check_output(out.p, out.n, chosen);
+	check_frame(out.p, out.n, kind);
 
-	filter(&whole, &one, mode, reserve, data, size, size + 1);
+	filter(&whole, &one, chosen, data, size, size + 1);
 	must(out.n == one.n && (!one.n || !memcmp(out.p, one.p, one.n)));
 	must(!memcmp(v.dropped, whole.dropped, sizeof(v.dropped)));
 
-	filter(&again, &two, mode, reserve, out.p, out.n, out.n + 1);
+	chosen.free = true;
+	filter(&again, &two, chosen, out.p, out.n, out.n + 1);
 	must(two.n == out.n && (!out.n || !memcmp(out.p, two.p, out.n)));
-	must(dropped(&again) == 0 && again.faint == 0);
+	must(dropped(&again) == 0);
 	must(again.pen.column == v.pen.column);
 
-	check_undo(&v, &out, mode);
+	check_undo(&v, &out, chosen);
 	free(out.p);
 	free(one.p);
 	free(two.p);

@@ -6,7 +6,7 @@ import re
 import hosttree
 LOST = "variables lost"
 # A line of the session about a cell: text between brackets, not a value.
-FRAME = re.compile(r"^\[[^\[\]]*(?: · | left behind|ended|killed|be taken"
+FRAME = re.compile(r"^¦ \[[^\[\]]*(?: · | left behind|ended|killed|be taken"
                    r"|dropped:)[^\[\]]*\]$", re.M)
 
 # Finds the driver's sockets. It does not use /proc, because some jails have

@@ -12,7 +12,7 @@ def test_every_exit_status_is_reported_as_the_cell_gave_it(cb):
     s.run("import os")
     for status in range(256):
         out = s.run(f"os._exit({status})", 25)
-        assert out.startswith(f"[os._exit({status}) ended Python · back to"), \
+        assert out.startswith(f"¦ [os._exit({status}) ended Python · back to"), \
             out
     assert value(s, "kept") == "{'cell': 1}"
 

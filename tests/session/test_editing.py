@@ -119,11 +119,11 @@ def test_history_counts_the_cells_that_are_not_shown(cb):
     (state / "history").chmod(0o600)
     s = cb.session(size=(80, 80))
     rows = s.run(":history").splitlines()
-    assert rows == ["[the last 50 of 60]", *(f"x = {i}" for i in range(10, 60)),
-                    "[2 lines of the history file could not be read]"]
+    assert rows == ["¦ [the last 50 of 60]", *(f"x = {i}" for i in range(10, 60)),
+                    "¦ [2 lines of the history file could not be read]"]
     rows = s.run(":history 59").splitlines()
     assert rows[0] == "x = 59" and len(rows) == 2
-    assert s.run(":history 61").startswith("[nothing in the history matches]")
+    assert s.run(":history 61").startswith("¦ [nothing in the history matches]")
 
 
 def test_a_history_that_cannot_be_kept_is_reported(cb):
@@ -368,7 +368,7 @@ import os, threading, time""")
     s.expect_since(row, "^three$")
     s.wait_prompt()
     assert s.screen.rows(row, s.screen.here()) == \
-        ["o", "ne", "", "two", "three"]
+        ["¦ [background output follows]", "o", "ne", "", "two", "three"]
 
 
 def test_ctrl_c_at_a_dumb_prompt_drops_the_line(cb):

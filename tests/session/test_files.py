@@ -143,7 +143,7 @@ def test_a_long_question_is_folded_at_words(cb):
     s.wait_prompt()
     assert s.screen.rows(row, row + 4) == [
         "./a-rather-long-name is there already.", "Overwrite? [y/N] n",
-        "[./a-rather-long-name is there already", " and was left alone]"]
+        "¦ [./a-rather-long-name is there already", "¦  and was left alone]"]
 
 
 def test_overwriting_keeps_the_permissions(cb):

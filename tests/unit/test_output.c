@@ -345,7 +345,7 @@ static void the_terminal_is_restored_after_a_cell(void **state)
 		f->s.buf, "\x1b[?25l\x1b[31mred\x1b[?25h\x1b[m\r\n");
 	assert_true(f->r.newline_added);
 	show(f, "\x1b[?1049hscreen", 14, 0, 14);
-	assert_string_equal(f->s.buf, "\x1b[?1049hscreen\x1b[?1049l");
+	assert_string_equal(f->s.buf, "\x1b[?1049hscreen\x1b[?1049l\r\x1b[J");
 	assert_false(f->r.newline_added);
 	fixture_free(f);
 }
@@ -359,7 +359,7 @@ static void the_width_may_change_while_a_cell_runs(void **state)
 	begin(f);
 	output_feed(&f->o, "0123456789a", 11);
 	assert_int_equal(f->o.vt.pen.column, 1);
-	output_resize(&f->o, 20);
+	output_resize(&f->o, 24, 20);
 	output_feed(&f->o, "0123456789", 10);
 	assert_int_equal(f->o.vt.pen.column, 11);
 	output_end(&f->o, &f->r);
@@ -423,22 +423,6 @@ static void the_summary_names_dropped_output(void **state)
 	fixture_free(f);
 }
 
-static void faint_text_is_mentioned_once_a_session(void **state)
-{
-	struct fixture *f = fixture_new(1000, 100);
-
-	(void)state;
-	show(f, "\x1b[2mx\x1b[0m\r\n", 11, 0, 11);
-	output_summary(&f->r, screen_line, &f->s);
-	assert_string_equal(f->s.buf,
-		"x\x1b[0m\r\n<faint text is shown plain: faint is for lines "
-		"like this one>");
-	show(f, "\x1b[2mx\x1b[0m\r\n", 11, 0, 11);
-	output_summary(&f->r, screen_line, &f->s);
-	assert_string_equal(f->s.buf, "x\x1b[0m\r\n");
-	fixture_free(f);
-}
-
 /* A frame line as a string; the caller frees. */
 static char *frame(const char *text, bool colour, int columns)
 {
@@ -485,7 +469,7 @@ static void frame_lines_are_in_brackets_and_safe(void **state)
 	char text[10000], *line;
 
 	(void)state;
-	FRAME("home kept", true, 80, "\x1b[0;2m[home kept]\x1b[0m\n");
+	FRAME("home kept", true, 80, "\x1b[0;2m¦ [home kept]\x1b[0m\n");
 	FRAME("home kept", false, 80, "¦ [home kept]\n");
 	FRAME("file \x1b]0;x\x07\n", false, 80, "¦ [file \\x1b]0;x\\x07\\n]\n");
 	memset(text, 'x', sizeof(text));
@@ -501,15 +485,16 @@ static void frame_lines_are_folded_at_words(void **state)
 
 	(void)state;
 	FRAME(text, true, 0,
-		"\x1b[0;2m[CPU limit: 10 s · killed · home kept]\x1b[0m\n");
-	FRAME(text, true, 38,
-		"\x1b[0;2m[CPU limit: 10 s · killed · home kept]\x1b[0m\n");
-	FRAME(text, true, 37,
-		"\x1b[0;2m[CPU limit: 10 s · killed · home\x1b[0m\n"
-		"\x1b[0;2m kept]\x1b[0m\n");
+		"\x1b[0;2m¦ [CPU limit: 10 s · killed · home kept]\x1b[0m\n");
+	FRAME(text, true, 40,
+		"\x1b[0;2m¦ [CPU limit: 10 s · killed · home kept]\x1b[0m\n");
+	FRAME(text, true, 39,
+		"\x1b[0;2m¦ [CPU limit: 10 s · killed · home\x1b[0m\n"
+		"\x1b[0;2m¦  kept]\x1b[0m\n");
 	FRAME(text, true, 20,
-		"\x1b[0;2m[CPU limit: 10 s ·\x1b[0m\n"
-		"\x1b[0;2m killed · home kept]\x1b[0m\n");
+		"\x1b[0;2m¦ [CPU limit: 10 s ·\x1b[0m\n"
+		"\x1b[0;2m¦  killed · home\x1b[0m\n"
+		"\x1b[0;2m¦  kept]\x1b[0m\n");
 	FRAME(text, false, 20,
 		"¦ [CPU limit: 10 s ·\n"
 		"¦  killed · home\n"
@@ -527,13 +512,13 @@ static void without_a_line_function_the_sink_gets_the_frame(void **state)
 	f->opts.line = NULL;
 	show(f, "abcdef", 6, 0, 6);
 	assert_string_equal(f->s.buf,
-		"abc\r\n\x1b[0;2m[output limit: 3 B shown, 3 B not"
+		"abc\r\n\x1b[0;2m¦ [output limit: 3 B shown, 3 B not"
 		" · :out 12 for more]\x1b[0m\r\n");
 	f->opts.columns = 40;
 	show(f, "abcdef", 6, 0, 6);
-	assert_string_equal(f->s.buf, "abc\r\n\x1b[0;2m[output limit: 3 B "
-				      "shown, 3 B not · :out\x1b[0m"
-				      "\r\n\x1b[0;2m 12 for more]\x1b[0m\r\n");
+	assert_string_equal(f->s.buf,
+		"abc\r\n\x1b[0;2m¦ [output limit: 3 B shown, 3 B not ·"
+		"\x1b[0m\r\n\x1b[0;2m¦  :out 12 for more]\x1b[0m\r\n");
 	fixture_free(f);
 }
 
@@ -556,7 +541,6 @@ int main(void)
 		cmocka_unit_test(
 			background_output_is_bounded_until_the_next_cell),
 		cmocka_unit_test(the_summary_names_dropped_output),
-		cmocka_unit_test(faint_text_is_mentioned_once_a_session),
 		cmocka_unit_test(a_guest_cannot_write_a_frame_line),
 		cmocka_unit_test(frame_lines_are_in_brackets_and_safe),
 		cmocka_unit_test(frame_lines_are_folded_at_words),

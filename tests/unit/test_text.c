@@ -72,6 +72,14 @@ static void invisible_characters_are_shown_as_escapes(void **state)
 	SAFE("\xf3\xa0\x81\x81", "\\U000e0041");
 }
 
+static void the_bar_of_frame_lines_is_shown_as_an_escape(void **state)
+{
+	(void)state;
+	SAFE("¦ [home kept]", "\\xa6 [home kept]");
+	SAFE("┊￤", "\\u250a\\uffe4");
+	SAFE("|│", "|│");
+}
+
 static void long_text_ends_in_an_ellipsis_within_bounds(void **state)
 {
 	char out[32], in[64];
@@ -171,6 +179,7 @@ int main(void)
 		cmocka_unit_test(controls_are_shown_as_escapes),
 		cmocka_unit_test(invalid_utf8_is_shown_as_escapes),
 		cmocka_unit_test(invisible_characters_are_shown_as_escapes),
+		cmocka_unit_test(the_bar_of_frame_lines_is_shown_as_an_escape),
 		cmocka_unit_test(long_text_ends_in_an_ellipsis_within_bounds),
 		cmocka_unit_test(sizes_read_well),
 		cmocka_unit_test(times_read_well),

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void run(struct vt *v, struct capture *c, enum vt_mode mode,
 	c->n = 0;
 	c->buf[0] = '\0';
 	vt_init(v, mode, capture_emit, c);
-	v->reserve = VT_RESERVE_FAINT;
+	v->free = true;
 	vt_feed(v, in, split);
 	vt_flush(v);
 	vt_feed(v, in + split, n - split);
@@ -136,7 +137,7 @@ static void modes_of_a_full_screen_program_pass(void **state)
 {
 	(void)state;
 	PASSES("\x1b[?1049h\x1b[?25l\x1b[?1h\x1b=\x1b[?7l");
-	PASSES("\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>\x1b[?7h");
+	PASSES("\x1b[?1049h\x1b[?1049l\x1b[?25h\x1b[?1l\x1b>\x1b[?7h");
 	PASSES("\x1b[?1000l\x1b[?1002;1006l");
 	PASSES("\x1b[?2004h\x1b[?2004l\x1b[4h\x1b[4l");
 	/* terminfo adds parameters that are safe to drop. */
@@ -316,34 +317,183 @@ static void parameters_without_end_are_bounded(void **state)
 		"", VT_DROP_UNKNOWN);
 }
 
-static void a_guest_cannot_write_faint_text(void **state)
+static void a_guest_cannot_write_a_broken_bar(void **state)
+{
+	(void)state;
+	BECOMES("¦ [time limit: 10 s]", "\\xa6 [time limit: 10 s]");
+	BECOMES("\x1b[2m\xc2\xa6", "\x1b[2m\\xa6");
+	BECOMES("┆┇┊┋╎╏⁞⦙⸽￤", "::::::::::");
+	PLAIN("¦ x", "\\xa6 x", NO_DROP, 0);
+	PASSES("|│║§");
+}
+
+/* What a cell writes on a terminal of 10 columns and 3 rows, on which others'
+ * rows stand above. */
+static const char *bounded(const char *in)
 {
 	static struct capture c;
 	static struct vt v;
-	static const char in[] = "\x1b[2mx\x1b[0;2;31my\x1b[02m\x1b[38;5;2m";
 
-	(void)state;
-	BECOMES("\x1b[2mx", "x");
-	BECOMES("\x1b[0;2;31mx", "\x1b[0;31mx");
-	BECOMES("\x1b[00002m", "");
-	DROPS("\x1b[1;2:2m", "\x1b[1m", VT_DROP_FORMAT);
-	PASSES("\x1b[38;5;2m\x1b[48;2;2;2;2m\x1b[22m");
-	run(&v, &c, VT_SAFE, in, sizeof(in) - 1, 0);
-	assert_int_equal(v.faint, 3);
+	c.n = 0;
+	c.buf[0] = '\0';
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.rows = 3;
+	v.columns = 10;
+	vt_feed(&v, in, strlen(in));
+	vt_flush(&v);
+	return c.buf;
 }
 
-static void a_guest_cannot_write_a_reserved_broken_bar(void **state)
+#define BOUNDED(in, want) assert_string_equal(bounded(in), want)
+#define CLAIMED "\x1b[9999;1H\n\n\n\x1b[H"
+
+static void the_cursor_does_not_go_above_the_first_row(void **state)
+{
+	(void)state;
+	BOUNDED("\x1b[9Ax", "x");
+	BOUNDED("a\r\nb\r\n\x1b[9Ax", "a\r\nb\r\n\x1b[2Ax");
+	BOUNDED("a\r\n\x1b[A\x1b[Ax", "a\r\n\x1b[Ax");
+	BOUNDED("a\r\n\x1b[F\x1b[9Fx", "a\r\n\x1b[F\rx");
+	BOUNDED("\x1bMa\r\n\x1bM\x1bMx", "a\r\n\x1bMx");
+	BOUNDED("\x1b"
+		"D\x1b"
+		"E\x1b[9A",
+		"\x1b"
+		"D\x1b"
+		"E\x1b[2A");
+	/* Down is known as far as the cursor has been. */
+	BOUNDED("\x1b[5B\x1b[A", "\x1b[5B");
+	BOUNDED("\n\n\x1b[2A\x1b[9B\x1b[9A", "\n\n\x1b[2A\x1b[9B\x1b[2A");
+	BOUNDED("\n\x1b"
+		"7\n\x1b"
+		"8\x1b[9A",
+		"\n\x1b"
+		"7\n\x1b"
+		"8\x1b[A");
+}
+
+static void only_sure_wraps_count_as_rows(void **state)
+{
+	(void)state;
+	BOUNDED("0123456789a\x1b[9A", "0123456789a\x1b[A");
+	BOUNDED("0123456789\x1b[9A", "0123456789");
+	BOUNDED("0123456789éa\x1b[9A", "0123456789éa\x1b[A");
+	BOUNDED("数数数数数数\x1b[9A", "数数数数数数");
+	BOUNDED("数\r0123456789a\x1b[9A", "数\r0123456789a\x1b[A");
+	BOUNDED("0123456789\x1b[Da\x1b[9A", "0123456789\x1b[Da");
+	BOUNDED("0123456789\bab\x1b[9A", "0123456789\bab");
+	BOUNDED("0123456789\x1b[Ka\x1b[9A", "0123456789\x1b[Ka");
+	BOUNDED("0123456789\na\x1b[9A", "0123456789\na\x1b[A");
+	BOUNDED("x\x1b[30b\x1b[9A", "x\x1b[30b");
+	BOUNDED("\x1b[?7l0123456789a\x1b[9A", "\x1b[?7l0123456789a");
+}
+
+static void rows_of_others_are_scrolled_away_before_they_are_drawn_on(
+	void **state)
+{
+	static const char *const whole[] = {"\x1b[H", "\x1b[2;3H", "\x1b[2d",
+		"\x1b[1J", "\x1b[2J", "\x1b[S", "\x1b[T", "\x1b[2;3r",
+		"\x1b[2;3f", "\x1b[u", "\x1b[?1048l"};
+	char want[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+		snprintf(want, sizeof(want), CLAIMED "%s", whole[i]);
+		assert_string_equal(bounded(whole[i]), want);
+	}
+	BOUNDED("a\x1b[H\x1b[2J\x1b[9A", "a" CLAIMED "\x1b[H\x1b[2J\x1b[9A");
+	BOUNDED("\x1b[J\x1b[K\x1b[L", "\x1b[J\x1b[K\x1b[L");
+}
+
+/* However it is called, it gives the main screen's cursor back. */
+static void the_alternate_screen_is_free_and_left_as_it_was_entered(
+	void **state)
+{
+	(void)state;
+	BOUNDED("\x1b[?47h\x1b[H\x1b[9A\x1b[2J",
+		"\x1b[?1049h\x1b[H\x1b[9A\x1b[2J");
+	BOUNDED("\x1b[?1047h\x1b[?47l\x1b[9Ax", "\x1b[?1049h\x1b[?1049lx");
+	BOUNDED("\x1b[?1049h\x1b[1;2r\x1b[?1049lx",
+		"\x1b[?1049h\x1b[1;2r\x1b[r\x1b[?1049lx");
+	BOUNDED("\x1b[?1049l\x1b[?47lx", "x");
+	BOUNDED("\x1b[?1049h\x1b"
+		"7\x1b[?1049l\x1b"
+		"8",
+		"\x1b[?1049h\x1b"
+		"7\x1b[?1049l" CLAIMED "\x1b"
+		"8");
+}
+
+/* Where the alternate screen may be the main one, nothing is left on it. */
+static void without_an_alternate_screen_the_main_one_is_scrolled_away(
+	void **state)
 {
 	static struct capture c = {.n = 0};
 	static struct vt v;
+	static const char in[] = "\x1b[?1049hx\x1b[?1049l";
 
 	(void)state;
-	PASSES("¦ [time limit: 10 s]");
 	vt_init(&v, VT_SAFE, capture_emit, &c);
-	v.reserve = VT_RESERVE_BAR;
-	vt_feed(&v, "\x1b[2m¦ x", 8);
+	v.rows = 3;
+	v.one_screen = true;
+	vt_feed(&v, in, sizeof(in) - 1);
+	vt_begin_row(&v);
+	assert_string_equal(c.buf, CLAIMED "\x1b[?1049hx\x1b[?1049l\r\n\x1b[J");
+}
+
+static void late_output_is_text_and_colours(void **state)
+{
+	static struct capture c = {.n = 0};
+	static struct vt v;
+	static const char in[] = "\x1b[9A\x1b[J\x1b[31mred\x1b[m\b\x1b[H\x1b[2J"
+				 "\x1b[?1049h\x1bM\x1b(0\x0e\x1b"
+				 "8\rx\t\n";
+
+	(void)state;
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.late = true;
+	vt_feed(&v, in, sizeof(in) - 1);
 	vt_finish(&v, false);
-	assert_string_equal(c.buf, "\x1b[2m\\xa6 x");
+	assert_string_equal(c.buf, "\x1b[31mred\x1b[m^H\rx\t\n");
+	assert_int_equal(total_dropped(&v), 9);
+}
+
+/* What is written after a cell's end begins an empty row. */
+static const char *row_after(const char *in)
+{
+	static struct capture c;
+	static struct vt v;
+
+	c.n = 0;
+	c.buf[0] = '\0';
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.columns = 10;
+	vt_feed(&v, in, strlen(in));
+	vt_finish(&v, false);
+	c.n = 0;
+	c.buf[0] = '\0';
+	vt_begin_row(&v);
+	return c.buf;
+}
+
+static void a_row_begins_empty_and_with_nothing_below(void **state)
+{
+	(void)state;
+	assert_string_equal(row_after(""), "");
+	assert_string_equal(row_after("a\r\n"), "");
+	assert_string_equal(row_after("a"), "\r\n");
+	assert_string_equal(row_after("a\r"), "\r\n");
+	assert_string_equal(row_after("0123456789"), "\r\n");
+	assert_string_equal(row_after("a\r\x1b[K"), "");
+	assert_string_equal(row_after("a\x1b[2K\r"), "");
+	assert_string_equal(row_after("a\r\nb\r\n\x1b[2A"), "\r\n\x1b[J");
+	assert_string_equal(row_after("a\r\nb\r\n\x1b[2A\x1b[2K"), "\r\x1b[J");
+	assert_string_equal(row_after("\x1b[2;5H"), "\r\n\x1b[J");
+	assert_string_equal(row_after("\x1b[?1049hx\x1b[?1049l"), "\r\x1b[J");
+	assert_string_equal(
+		row_after("a\r\n\x1b[?1049hx"), "\x1b[?1049l\r\x1b[J");
+	assert_string_equal(
+		row_after("a\x1b[?1049hx\x1b[H"), "\x1b[?1049l\r\n\x1b[J");
 }
 
 static void plain_passes_only_text(void **state)
@@ -375,7 +525,6 @@ static void raw_passes_every_byte(void **state)
 		assert_int_equal(c.n, sizeof(in) - 1);
 		assert_memory_equal(c.buf, in, sizeof(in) - 1);
 		assert_int_equal(total_dropped(&v), 0);
-		assert_int_equal(v.faint, 0);
 	}
 	/* Raw mode also ends an unfinished sequence. */
 	check(VT_RAW, "\x1b]0;t", 5, "\x1b]0;t\x18\x1b\\", NO_DROP, 0);
@@ -414,7 +563,7 @@ static void only_modes_left_on_are_undone(void **state)
 		"8",
 		"\x1b[m\x1b(B\x1b)B\x0f");
 	/* Dropped sequences need no undo. */
-	check_undo(VT_SAFE, "\x1b[?1000h\x1b[2m", "");
+	check_undo(VT_SAFE, "\x1b[?1000h\x1b[3J", "");
 	check_undo(VT_PLAIN, "\x1b[31m\x1b[?1049h\x0e", "");
 	check_undo(VT_RAW, "\x1b[?1002h\x1b[?1006h", "\x1b[?1002l\x1b[?1006l");
 	check_undo(VT_RAW, "\x1b[6 q", "\x1b[!p\x1b[>4m\x1b[<8u\x1b[0 q");
@@ -469,8 +618,17 @@ int main(void)
 		cmocka_unit_test(
 			an_unterminated_string_does_not_swallow_the_output),
 		cmocka_unit_test(parameters_without_end_are_bounded),
-		cmocka_unit_test(a_guest_cannot_write_faint_text),
-		cmocka_unit_test(a_guest_cannot_write_a_reserved_broken_bar),
+		cmocka_unit_test(a_guest_cannot_write_a_broken_bar),
+		cmocka_unit_test(the_cursor_does_not_go_above_the_first_row),
+		cmocka_unit_test(only_sure_wraps_count_as_rows),
+		cmocka_unit_test(
+			rows_of_others_are_scrolled_away_before_they_are_drawn_on),
+		cmocka_unit_test(
+			the_alternate_screen_is_free_and_left_as_it_was_entered),
+		cmocka_unit_test(
+			without_an_alternate_screen_the_main_one_is_scrolled_away),
+		cmocka_unit_test(late_output_is_text_and_colours),
+		cmocka_unit_test(a_row_begins_empty_and_with_nothing_below),
 		cmocka_unit_test(plain_passes_only_text),
 		cmocka_unit_test(raw_passes_every_byte),
 		cmocka_unit_test(only_modes_left_on_are_undone),

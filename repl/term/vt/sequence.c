@@ -15,6 +15,8 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* More than any screen has. */
+#define ROWS_UNKNOWN 200
 
 /* What becomes of a sequence. */
 enum verdict {
@@ -74,21 +76,67 @@ static void emit_csi(struct vt *v)
 	vt_put(v, s, (size_t)(p - s));
 }
 
-/* ---- the cursor ---- */
+/* ---- the cursor ----
+ *
+ * The rows above the output are not the guest's. How far below its first row
+ * the cursor is, the filter counts as a lower bound: what terminals may
+ * disagree about counts as nothing.
+ */
+
+/* Make every row on the screen the guest's: scroll away what stands there. The
+ * cursor goes to the top, as it would in a screen of its own. */
+static void claim(struct vt *v)
+{
+	int rows = v->rows ? v->rows : ROWS_UNKNOWN;
+
+	v->moved = true;
+	if (v->free || vt_sequence_is_alternate(v))
+		return;
+	v->free = true;
+	vt_put(v, "\x1b[9999;1H", 9);
+	while (rows--)
+		vt_put(v, "\n", 1);
+	vt_put(v, "\x1b[H", 3);
+	v->pen.column = 0;
+}
+
+/* Up by `n` rows. Returns how many of them there are. */
+static int ascend(struct vt *v, int n)
+{
+	v->moved = v->dirty = true;
+	if (v->free || vt_sequence_is_alternate(v))
+		return n;
+	n = n < v->pen.below ? n : v->pen.below;
+	v->pen.below -= n;
+	return n;
+}
+
+/* Down by `n` rows, at most to the bottom of the screen. */
+static void go_down(struct vt *v, int n)
+{
+	int room = v->deepest - v->pen.below;
+
+	v->moved = v->dirty = true;
+	if (!vt_sequence_is_alternate(v))
+		v->pen.below += n < room ? n : room;
+}
 
 static enum verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
-	v->has_saved = true;
+	v->has_saved = !vt_sequence_is_alternate(v);
 	return PASS;
 }
 
 static enum verdict act_restore(struct vt *v)
 {
 	/* This cell saved nothing: an earlier cell may have. */
-	static const struct vt_pen unknown = {-1, true, true, true, true};
+	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
 
+	if (!v->has_saved)
+		claim(v);
 	v->pen = v->has_saved ? v->saved : unknown;
+	v->moved = v->dirty = v->guessed = true;
 	return PASS;
 }
 
@@ -118,16 +166,13 @@ static enum verdict act_move(struct vt *v)
 	int n = param(v, 0, 1), column = v->pen.column;
 
 	switch (v->final) {
-	case 'E':
-	case 'F':
-		move_to(v, 0);
-		break;
 	case 'G':
 	case '`':
 		move_to(v, n - 1);
 		break;
 	case 'H':
 	case 'f':
+		claim(v);
 		move_to(v, param(v, 1, 1) - 1);
 		break;
 	case 'C':
@@ -145,10 +190,68 @@ static enum verdict act_move(struct vt *v)
 	return PASS;
 }
 
-/* 3J would erase lines from before Cellblock started. */
+/* To another row, relative to this one. */
+static enum verdict act_row(struct vt *v)
+{
+	int n = param(v, 0, 1), up;
+
+	if (v->final == 'E' || v->final == 'F')
+		move_to(v, 0);
+	if (v->final != 'A' && v->final != 'F') {
+		go_down(v, n);
+		return PASS;
+	}
+	up = ascend(v, n);
+	v->n_params = up > 1;
+	v->params[0] = (int16_t)up;
+	if (!up && v->final == 'F')
+		vt_put(v, "\r", 1);
+	return up ? PASS : SWALLOW;
+}
+
+/* ESC D, E and M: at the edge of the screen they scroll. */
+static enum verdict act_scroll_row(struct vt *v)
+{
+	if (v->final == 'M')
+		return ascend(v, 1) ? PASS : SWALLOW;
+	if (v->final == 'E')
+		move_to(v, 0);
+	vt_descend(v, 1);
+	return PASS;
+}
+
+/* Rows from anywhere on the screen, but not lines that have left it. */
+static enum verdict act_erase_rows(struct vt *v)
+{
+	int what = param(v, 0, 0);
+
+	if (what > 2)
+		return REFUSE;
+	if (what)
+		claim(v);
+	return PASS;
+}
+
 static enum verdict act_erase(struct vt *v)
 {
-	return param(v, 0, 0) > 2 ? REFUSE : PASS;
+	int what = param(v, 0, 0);
+
+	if (what == 2 || (what == 0 && v->pen.column == 0 && !v->guessed))
+		v->dirty = false;
+	return what > 2 ? REFUSE : PASS;
+}
+
+static enum verdict act_screen(struct vt *v)
+{
+	claim(v);
+	return PASS;
+}
+
+/* Insert and delete rows below. */
+static enum verdict act_rows(struct vt *v)
+{
+	v->moved = v->dirty = true;
+	return act_move(v);
 }
 
 /* Seven bytes must not make the terminal draw millions of characters. */
@@ -156,12 +259,14 @@ static enum verdict act_repeat(struct vt *v)
 {
 	if (param(v, 0, 1) > 1024)
 		v->params[0] = 1024;
+	v->guessed = true; /* not every terminal knows it */
 	vt_advance(v, (size_t)param(v, 0, 1));
 	return PASS;
 }
 
 static enum verdict act_region(struct vt *v)
 {
+	claim(v);
 	v->region = param(v, 0, 1) > 1 || param(v, 1, 0) > 0;
 	move_to(v, 0);
 	return PASS;
@@ -197,11 +302,8 @@ static bool sgr_is_known(int n)
 	return false;
 }
 
-/*
- * How many parameters from the `i`th on make one attribute; 0 for none. A
- * colour must be whole: of a cut 38;2 a terminal may obey the 2 alone, and SGR
- * 2 is faint.
- */
+/* How many parameters from the `i`th on make one attribute; 0 for none. A
+ * colour must be whole: of a cut 38;2 a terminal may obey the 2 alone. */
 static int sgr_length(const struct vt *v, int i)
 {
 	int n = param(v, i, 0), kind = param(v, i + 1, 0), len = 1;
@@ -226,24 +328,17 @@ static enum verdict act_sgr(struct vt *v)
 {
 	int n = v->n_params, kept = 0, len;
 	uint32_t colons = 0;
-	bool bad = false, faint = false;
+	bool bad = false;
 
 	if (!n)
 		v->pen.style = false;
 	for (int i = 0; i < n; i += len) {
-		int attribute = param(v, i, 0);
-
 		len = sgr_length(v, i);
 		if (!len) {
 			bad = true;
 			break;
 		}
-		if (len == 1 && attribute == 2 &&
-			v->reserve == VT_RESERVE_FAINT) {
-			faint = true;
-			continue;
-		}
-		v->pen.style = attribute != 0;
+		v->pen.style = param(v, i, 0) != 0;
 		for (int k = i; k < i + len; k++, kept++) {
 			if (v->colons >> k & 1)
 				colons |= UINT32_C(1) << kept;
@@ -252,7 +347,6 @@ static enum verdict act_sgr(struct vt *v)
 	}
 	if (bad)
 		vt_count(v, VT_DROP_FORMAT);
-	v->faint += faint && v->mode != VT_RAW;
 	v->n_params = kept;
 	v->colons = colons;
 	return n && !kept ? SWALLOW : PASS;
@@ -271,8 +365,8 @@ struct mode {
 	enum allow allow;
 };
 
-/* The row of a mode that the filter itself asks for. */
-enum { MODE_WRAP = 2 };
+/* The rows of modes that the filter itself asks for. */
+enum { MODE_WRAP = 2, MODE_ALTERNATE = 7 };
 
 static const struct mode modes[] = {
 	{1, false, false, ALLOW_BOTH}, /* cursor keys */
@@ -282,7 +376,7 @@ static const struct mode modes[] = {
 	{47, false, true, ALLOW_BOTH},	/* alternate screen */
 	{66, false, false, ALLOW_BOTH}, /* keypad */
 	{1047, false, true, ALLOW_BOTH},
-	{1049, false, true, ALLOW_BOTH},
+	[MODE_ALTERNATE] = {1049, false, true, ALLOW_BOTH},
 	/* Readline in a cell asks for pastes in brackets at each input(). */
 	{2004, false, false, ALLOW_BOTH},
 	/* Blinking is the person's own choice. Curses sends it with 25. */
@@ -306,51 +400,88 @@ bool vt_sequence_wraps(const struct vt *v)
 	return !(v->modes & UINT32_C(1) << MODE_WRAP);
 }
 
+/* In raw mode a guest may use each of the three names. */
+bool vt_sequence_is_alternate(const struct vt *v)
+{
+	uint32_t bits = 0;
+
+	for (int i = 0; i < MODES; i++)
+		bits |= (uint32_t)modes[i].alternate << i;
+	return v->modes & bits;
+}
+
+/* Enter or leave the alternate screen: 1049 saves the cursor of the main screen
+ * and restores it. */
+static void alternate_record(struct vt *v, bool on)
+{
+	if (on) {
+		act_save(v);
+		v->main_pen = v->pen;
+		v->main_dirty = v->dirty;
+		return;
+	}
+	v->moved = true;
+	v->pen.column = v->one_screen ? -1 : v->main_pen.column;
+	v->pen.below = v->main_pen.below;
+	v->dirty = v->main_dirty;
+	for (int i = 0; i < MODES; i++)
+		if (modes[i].alternate)
+			v->modes &= ~(UINT32_C(1) << i);
+}
+
 static void mode_record(struct vt *v, int row, bool on)
 {
-	const struct mode *m = &modes[row];
-
-	if (m->alternate && on && m->number == 1049) {
-		v->alternate_column = v->pen.column;
-		act_save(v);
-	}
-	if (m->alternate && !on) {
-		/* Each of the three names leaves it; 1049 moves the cursor. */
-		if (v->modes & UINT32_C(1) << row && m->number == 1049)
-			v->pen.column = v->alternate_column;
-		else if (m->number == 1049)
-			v->pen.column = -1;
-		for (int i = 0; i < MODES; i++)
-			if (modes[i].alternate)
-				v->modes &= ~(UINT32_C(1) << i);
-	}
-	if (on != m->initial)
+	if (modes[row].alternate && on != vt_sequence_is_alternate(v))
+		alternate_record(v, on);
+	if (on != modes[row].initial)
 		v->modes |= UINT32_C(1) << row;
 	else
 		v->modes &= ~(UINT32_C(1) << row);
 }
 
-/* Judge one mode; true keeps it in the sequence. */
-static bool mode_set(struct vt *v, int number, bool on, bool *counted)
+/*
+ * The alternate screen has three names, and two of them leave the main screen's
+ * cursor where the guest last had it. So 1049 stands for all of them. It passes
+ * when it changes something: to leave a screen that is not up moves the cursor.
+ * A scroll region would stay, and is undone before. 0: nothing passes.
+ */
+static int16_t alternate_set(struct vt *v, bool on)
+{
+	if (on == vt_sequence_is_alternate(v))
+		return 0;
+	if (v->one_screen && on)
+		claim(v);
+	if (v->region && !on) {
+		vt_put(v, "\x1b[r", 3);
+		v->region = false;
+	}
+	mode_record(v, MODE_ALTERNATE, on);
+	return modes[MODE_ALTERNATE].number;
+}
+
+/* Judge one mode. Returns the mode to set or reset; 0: none. */
+static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 {
 	enum vt_drop drop = VT_DROP_MODE;
 
 	for (int i = 0; i < MODES; i++) {
 		if (modes[i].number != number)
 			continue;
+		if (v->mode != VT_RAW && modes[i].alternate)
+			return alternate_set(v, on);
 		if (v->mode == VT_RAW || modes[i].allow == ALLOW_BOTH ||
 			(modes[i].allow == ALLOW_RESET && !on)) {
 			mode_record(v, i, on);
-			return true;
+			return number;
 		}
 		if (modes[i].allow == ALLOW_IGNORE)
-			return false;
+			return 0;
 		drop = VT_DROP_MOUSE;
 	}
 	if (!*counted)
 		vt_count(v, drop);
 	*counted = true;
-	return false;
+	return 0;
 }
 
 /* DECSET and DECRST: leave only the modes that a guest may change in
@@ -367,9 +498,10 @@ static enum verdict act_private_mode(struct vt *v)
 
 		if (n == 1048) /* another name of ESC 7 and ESC 8 */
 			(on ? act_save : act_restore)(v);
-		else if (!mode_set(v, n, on, &counted))
-			continue;
-		v->params[kept++] = n;
+		else
+			n = mode_set(v, n, on, &counted);
+		if (n > 0)
+			v->params[kept++] = n;
 	}
 	v->n_params = kept;
 	return kept ? PASS : SWALLOW;
@@ -443,10 +575,14 @@ void vt_sequence_undo(struct vt *v)
 
 static const struct rule csi_rules[] = {
 	{0, 0, "m", VT_PARAMS, VT_DROP_FORMAT, act_sgr},
-	{0, 0, "CDEFGIZ`aLM", 1, VT_DROP_FORMAT, act_move},
+	{0, 0, "CDGIZ`a", 1, VT_DROP_FORMAT, act_move},
 	{0, 0, "Hf", 2, VT_DROP_FORMAT, act_move},
-	{0, 0, "ABde@PXST", 1, VT_DROP_FORMAT, act_pass},
-	{0, 0, "J", 1, VT_DROP_SCROLLBACK, act_erase},
+	{0, 0, "ABEFe", 1, VT_DROP_FORMAT, act_row},
+	{0, 0, "LM", 1, VT_DROP_FORMAT, act_rows},
+	{0, 0, "@PX", 1, VT_DROP_FORMAT, act_pass},
+	{0, 0, "dST", 1, VT_DROP_FORMAT, act_screen},
+	/* 3J would erase lines from before Cellblock started. */
+	{0, 0, "J", 1, VT_DROP_SCROLLBACK, act_erase_rows},
 	{0, 0, "K", 1, VT_DROP_FORMAT, act_erase},
 	{0, 0, "b", 1, VT_DROP_FORMAT, act_repeat},
 	{0, 0, "r", 2, VT_DROP_FORMAT, act_region},
@@ -483,8 +619,7 @@ static const struct rule csi_rules[] = {
 static const struct rule esc_rules[] = {
 	{0, 0, "7", 0, VT_DROP_FORMAT, act_save},
 	{0, 0, "8", 0, VT_DROP_FORMAT, act_restore},
-	{0, 0, "DM", 0, VT_DROP_FORMAT, act_pass},
-	{0, 0, "E", 0, VT_DROP_FORMAT, act_move},
+	{0, 0, "DEM", 0, VT_DROP_FORMAT, act_scroll_row},
 	{0, 0, "=>", 0, VT_DROP_MODE, act_keypad},
 	{0, 0, "\\", 0, VT_DROP_UNKNOWN, act_swallow}, /* ends nothing */
 	{0, '(', "B0", 0, VT_DROP_CHARSET, act_designate},
@@ -507,7 +642,10 @@ static const struct rule *find(
 		if (!strchr(r->finals, v->final) || r->prefix != prefix ||
 			r->inter != v->inter)
 			continue;
-		if (r->act && (v->mode != VT_PLAIN || r->act == act_swallow))
+		if (r->act == act_swallow)
+			return r;
+		if (r->act && v->mode != VT_PLAIN &&
+			(!v->late || r->act == act_sgr))
 			return r;
 		vt_count(v, r->drop);
 		return NULL;
@@ -516,12 +654,21 @@ static const struct rule *find(
 	return NULL;
 }
 
+/* At the right edge, terminals disagree about what moves the cursor, and about
+ * what keeps the next character from wrapping. */
+static void note_edge(struct vt *v)
+{
+	v->guessed |= v->pen.column >= v->columns;
+}
+
 void vt_sequence_csi(struct vt *v)
 {
 	const struct rule *r = find(v, csi_rules, COUNT(csi_rules), v->prefix);
 
 	if (!r)
 		return;
+	if (r->act != act_sgr)
+		note_edge(v);
 	if (v->n_params > r->most || (v->colons && r->act != act_sgr)) {
 		vt_count(v, r->drop);
 		return;
@@ -543,6 +690,7 @@ void vt_sequence_esc(struct vt *v)
 	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
 	char s[3] = {'\x1b', v->inter, v->final};
 
+	note_edge(v);
 	if (!r || r->act(v) != PASS)
 		return;
 	s[1] = v->inter ? v->inter : v->final;

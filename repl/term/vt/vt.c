@@ -25,6 +25,12 @@ enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
 /* Columns are counted up to this: a line may have no end. */
 #define COLUMN_MAX (1 << 30)
+#define ROW_MAX (1 << 30)
+/* Characters before this one take one column on every terminal, all but the
+ * soft hyphen. */
+#define WIDTH_SURE_MAX 0x300
+#define SOFT_HYPHEN 0xad
+#define BAR 0xa6
 
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 {
@@ -33,6 +39,15 @@ void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 	v->mode = mode;
 	v->emit = emit;
 	v->arg = arg;
+}
+
+void vt_resize(struct vt *v, int rows, int columns)
+{
+	v->rows = rows;
+	v->columns = columns;
+	v->pen.below = v->main_pen.below = v->deepest = 0;
+	v->has_saved = false;
+	v->guessed = true;
 }
 
 const char *vt_drop_name(enum vt_drop kind)
@@ -78,16 +93,31 @@ void vt_count(struct vt *v, enum vt_drop kind)
 		v->exotic = true;
 }
 
+void vt_descend(struct vt *v, int n)
+{
+	v->pen.below += n < ROW_MAX - v->pen.below ? n : 0;
+	if (v->pen.below > v->deepest)
+		v->deepest = v->pen.below;
+	v->dirty = false;
+}
+
 void vt_advance(struct vt *v, size_t n)
 {
 	struct vt_pen *pen = &v->pen;
 	size_t width = (size_t)v->columns;
 
+	v->dirty = true;
 	if (pen->column < 0 || !n)
 		return;
 	n += (size_t)pen->column;
-	if (width && n > width)
-		n = vt_sequence_wraps(v) ? (n - 1) % width + 1 : width;
+	if (width && n > width) {
+		bool wraps = vt_sequence_wraps(v);
+
+		if (wraps && !v->guessed)
+			vt_descend(v, (int)((n - 1) / width));
+		v->dirty = true;
+		n = wraps ? (n - 1) % width + 1 : width;
+	}
 	pen->column = n < COLUMN_MAX ? (int)n : COLUMN_MAX;
 }
 
@@ -96,6 +126,7 @@ static void advance_char(struct vt *v, uint32_t cp)
 {
 	int width = wcwidth((wchar_t)cp);
 
+	v->guessed |= cp >= WIDTH_SURE_MAX || cp == SOFT_HYPHEN;
 	if (width < 0)
 		width = 1;
 	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
@@ -151,8 +182,10 @@ static void take_character(struct vt *v, uint8_t c)
 	if (cp < 0xa0) {
 		vt_count(v, VT_DROP_C1);
 		show_byte(v, (uint8_t)cp);
-	} else if (cp == 0xa6 && v->reserve == VT_RESERVE_BAR) {
+	} else if (!v->alone && cp == BAR) {
 		show_byte(v, (uint8_t)cp);
+	} else if (!v->alone && utf8_is_bar(cp)) {
+		put_columns(v, ":", 1);
 	} else {
 		vt_put(v, (const char *)v->u, (size_t)len);
 		advance_char(v, cp);
@@ -161,6 +194,7 @@ static void take_character(struct vt *v, uint8_t c)
 
 static void tab(struct vt *v)
 {
+	v->guessed = true;
 	if (v->pen.column < 0)
 		return;
 	v->pen.column = (v->pen.column | 7) + 1;
@@ -181,7 +215,7 @@ static void bell(struct vt *v)
 /* Shift out: the designated line drawing set. Shift in: letters again. */
 static void shift(struct vt *v, uint8_t c)
 {
-	if (v->mode == VT_PLAIN) {
+	if (v->mode == VT_PLAIN || v->late) {
 		vt_count(v, VT_DROP_CHARSET);
 		return;
 	}
@@ -189,19 +223,39 @@ static void shift(struct vt *v, uint8_t c)
 	vt_put(v, (const char *)&c, 1);
 }
 
+static void return_carriage(struct vt *v)
+{
+	v->pen.column = 0;
+	v->guessed = false;
+}
+
+/* Some terminals go up from the left edge. */
+static bool backspace(struct vt *v)
+{
+	if (v->late)
+		show_control(v, '\b');
+	if (v->late || !v->pen.column)
+		return false;
+	v->guessed |= v->pen.column >= v->columns;
+	v->pen.column -= v->pen.column > 0;
+	return true;
+}
+
 static void take_control(struct vt *v, uint8_t c)
 {
 	switch (c) {
 	case '\n':
+		v->guessed |= v->pen.column >= v->columns;
+		vt_descend(v, 1);
 		if (v->lf_returns)
-			v->pen.column = 0;
+			return_carriage(v);
 		break;
 	case '\r':
-		v->pen.column = 0;
+		return_carriage(v);
 		break;
 	case '\b':
-		if (v->pen.column > 0)
-			v->pen.column--;
+		if (!backspace(v))
+			return;
 		break;
 	case '\t':
 		tab(v);
@@ -487,4 +541,19 @@ void vt_undo(struct vt *v)
 {
 	vt_sequence_undo(v);
 	vt_flush(v);
+}
+
+bool vt_begin_row(struct vt *v)
+{
+	bool newline;
+
+	vt_sequence_undo(v);
+	newline = v->pen.column != 0 || v->dirty;
+	vt_put_always(v, "\r\n", newline ? 2 : v->moved || v->guessed);
+	if (v->moved)
+		vt_put_always(v, "\x1b[J", 3);
+	vt_flush(v);
+	v->pen.column = v->pen.below = v->deepest = 0;
+	v->guessed = v->dirty = v->moved = v->has_saved = v->free = false;
+	return newline;
 }

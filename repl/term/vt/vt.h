@@ -15,6 +15,13 @@
  *	raw	everything, unchanged; parsed only to know what to undo.
  *
  * In safe and plain:
+ *	- the rows above the one where the output began are out of reach: the
+ *	  cursor stops at their edge. Before it goes to a place on the screen,
+ *	  or before rows are erased or scrolled that may be others', all that
+ *	  the screen shows is scrolled away, and the whole screen is free;
+ *	- of late output, SGR is all that passes of safe's sequences;
+ *	- the broken bar, with which frame lines begin, is shown as \xa6, and
+ *	  what looks like it (utf8_is_bar()) as a colon;
  *	- a byte that is not UTF-8 is shown as \xNN. So is a C1 control in
  *	  either form, which is counted too;
  *	- other controls are shown as ^X; NUL and ENQ are dropped and counted;
@@ -36,13 +43,6 @@
 enum { VT_BELLS = 8, VT_SEQUENCE_MAX = 4096, VT_PARAMS = 32, VT_OUT = 8192 };
 
 enum vt_mode { VT_SAFE, VT_PLAIN, VT_RAW };
-
-/* What only frame lines may use; see output.h. */
-enum vt_reserve {
-	VT_RESERVE_NOTHING,
-	VT_RESERVE_FAINT, /* a guest's SGR 2 is taken out */
-	VT_RESERVE_BAR,	  /* U+00A6, broken bar, is shown as \xa6 */
-};
 
 /* What was dropped, and its name. */
 #define VT_DROPS(X)                                                            \
@@ -79,14 +79,19 @@ struct vt_pen {
 	int column;	 /* 0 is the left edge, -1 is not known */
 	bool style;	 /* some SGR is on */
 	bool g0, g1, so; /* line drawing designated; shifted out */
+	int below;	 /* it surely is so many rows below the first one */
 };
 
 /* Caller's storage. Others read it; only the filter writes it, but for the
  * first part, which the caller may set after vt_init(). */
 struct vt {
 	enum vt_mode mode;
-	enum vt_reserve reserve;
-	int columns;	 /* of the terminal; 0: text never wraps */
+	int rows;	 /* of the terminal; 0: not known */
+	int columns;	 /* the same; 0: text never wraps */
+	bool late;	 /* lines of ours stand right above the output */
+	bool alone;	 /* no line of ours stands anywhere: the bar passes */
+	bool free;	 /* no row on the screen is anybody else's */
+	bool one_screen; /* the alternate screen may be the main one */
 	bool lf_returns; /* a cooked terminal makes \r\n of \n */
 	vt_emit *emit;
 	void *arg;
@@ -105,20 +110,27 @@ struct vt {
 
 	struct vt_pen pen, saved;
 	bool has_saved;
-	int alternate_column; /* the cursor's before the alternate screen */
-	uint32_t modes;	      /* changed ones: a bit per row of the table */
+	bool guessed;		/* terminals may disagree about pen.column */
+	bool dirty;		/* the cursor's row may hold text */
+	bool moved;		/* and so may the rows below it */
+	int deepest;		/* the largest pen.below */
+	struct vt_pen main_pen; /* before the alternate screen */
+	bool main_dirty;
+	uint32_t modes; /* changed ones: a bit per row of the table */
 	bool keypad, insert, region, exotic;
 	unsigned bells;
 
 	uint64_t dropped[VT_DROP_KINDS];
-	uint64_t faint; /* sequences that lost their SGR 2 */
 	size_t out_n;
 	char out[VT_OUT];
 };
 
-/* Start on a terminal with its usual modes and the cursor in column 0. Output
- * goes to `emit`, in pieces of any size. */
+/* Start on a terminal with its usual modes, the cursor in column 0 and nothing
+ * below it. Output goes to `emit`, in pieces of any size. */
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg);
+
+/* Take a new size of the terminal, which has moved the rows it shows. */
+void vt_resize(struct vt *v, int rows, int columns);
 
 /* Filter `n` bytes. The output may wait for vt_flush(). */
 void vt_feed(struct vt *v, const void *buf, size_t n);
@@ -135,6 +147,13 @@ void vt_finish(struct vt *v, bool cut);
  * cursor, scroll region, character sets, modes. Emits nothing where nothing is
  * on. */
 void vt_undo(struct vt *v);
+
+/* Undo all that, and go to column 0 of an empty row with nothing below it, from
+ * which the output begins anew. True when that took a newline. */
+bool vt_begin_row(struct vt *v);
+
+/* Whether the alternate screen is up. */
+bool vt_sequence_is_alternate(const struct vt *v);
 
 /* "title", "clipboard" ... */
 const char *vt_drop_name(enum vt_drop kind);
@@ -166,6 +185,9 @@ void vt_sequence_esc(struct vt *v);
 
 /* Whether text runs on into the next line at the right edge. */
 bool vt_sequence_wraps(const struct vt *v);
+
+/* The cursor went down by `n` rows; the last one was scrolled if need be. */
+void vt_descend(struct vt *v, int n);
 
 /* vt_undo() without the flush. */
 void vt_sequence_undo(struct vt *v);
