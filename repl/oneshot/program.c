@@ -368,7 +368,8 @@ struct program {
 	struct lines lines; /* where the terminal is not only ours */
 	struct output output;
 	struct transfer_ledger ledger;
-	int tty; /* owned */
+	int tty;	       /* owned */
+	struct strbuf notices; /* said when the terminal is free again */
 	bool exited, gone;
 	bool cancelled; /* by a signal, before it was started */
 	int64_t exited_ms;
@@ -621,7 +622,10 @@ static void take(struct program *p, struct jail_event *ev)
 		p->gone = true;
 		break;
 	case JAIL_NOTICE:
-		terminal_complain(NULL, ev->text);
+		if (p->tty < 0)
+			terminal_complain(NULL, ev->text);
+		else
+			strbuf_printf(&p->notices, "%s\n", ev->text);
 		break;
 	case JAIL_LIMIT:
 		ended(p, (struct jail_program){
@@ -638,6 +642,17 @@ static void take(struct program *p, struct jail_event *ev)
 	jail_event_close(ev);
 }
 
+/* A shell takes the terminal until SIGCONT. The program goes on, and may draw
+ * itself again when it hears of a window. */
+static void suspend(struct program *p)
+{
+	if (p->tty >= 0)
+		output_suspend(&p->output);
+	relay_flush(&p->relay);
+	terminal_restore(p->start->term);
+	raise(SIGSTOP);
+}
+
 static void take_events(void *arg)
 {
 	struct program *p = arg;
@@ -645,6 +660,9 @@ static void take_events(void *arg)
 	struct jail_event ev;
 	int r;
 
+	if (sig->suspend)
+		suspend(p);
+	sig->suspend = false;
 	if (sig->continued && p->tty >= 0)
 		take_keys(p);
 	sig->continued = false;
@@ -709,6 +727,7 @@ static void tty_finish(struct program *p)
 	output_end(&p->output, &r);
 	while (!relay_is_flushed(&p->relay) && !is_given_up(p))
 		poll_once(p);
+	relay_flush(&p->relay);
 	output_close(&p->output);
 }
 
@@ -736,6 +755,8 @@ static int run(struct program *p, struct err *e)
 		poll_once(p);
 	tty_finish(p);
 	terminal_restore(start->term);
+	if (p->notices.n && !p->notices.failed)
+		terminal_complain(NULL, p->notices.s);
 	if (!p->gone || p->exited)
 		return 0;
 	*e = p->why;
@@ -796,6 +817,7 @@ int program_run(const struct program_start *start, struct err *e)
 	fd_drop(&p->tty);
 	output_close(&p->output);
 	relay_free(&p->relay);
+	strbuf_free(&p->notices);
 	transfer_ledger_free(&p->ledger);
 	free(p);
 	return r;

@@ -29,10 +29,6 @@
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
-/* A terminal that takes nothing for so long is given up; sooner when a signal
- * ends us. */
-#define FLUSH_MS 10000
-#define FLUSH_END_MS 500
 
 /* Who has the terminal. */
 enum holder {
@@ -415,7 +411,7 @@ void screen_end(struct session *s)
 {
 	struct screen *sc = s->screen;
 
-	relay_flush(&sc->relay, FLUSH_MS, FLUSH_END_MS);
+	relay_flush(&sc->relay);
 	sc->holder = EDITOR;
 	s->relay = NULL;
 	if (sc->next_fd >= 0)

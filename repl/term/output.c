@@ -306,6 +306,11 @@ static void feed_tail(struct output *o, size_t n, size_t skip)
 	vt_feed(&o->vt, o->tail, n - first);
 }
 
+void output_suspend(struct output *o)
+{
+	tidy(o);
+}
+
 /* Report what the filter dropped, and go back to column 0. */
 static void finish(struct output *o, struct output_report *r, bool cut)
 {

@@ -120,6 +120,10 @@ void output_background_add(
 void output_background_summary(
 	const struct output_report *sum, output_line *line, void *arg);
 
+/* Undo the modes for somebody else who takes the terminal while the guest
+ * still writes. */
+void output_suspend(struct output *o);
+
 /* Say below the output what was dropped, if anything was. */
 void output_summary(
 	const struct output_report *r, output_line *line, void *arg);

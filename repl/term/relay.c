@@ -17,6 +17,10 @@
 #include <unistd.h>
 
 #define CTRL_C 0x03
+/* A terminal that takes nothing for so long is given up; sooner when a signal
+ * ends us. */
+#define FLUSH_MS 10000
+#define FLUSH_END_MS 500
 
 void relay_init(struct relay *r, const struct relay_opts *with)
 {
@@ -225,24 +229,25 @@ int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 	return ready;
 }
 
-void relay_flush(struct relay *r, int stuck_ms, int end_ms)
+void relay_flush(struct relay *r)
 {
 	struct signals *sig = r->with.signals;
-	int64_t until = now_ms() + stuck_ms;
+	int64_t took = now_ms();
 
 	while (!relay_is_flushed(r)) {
 		struct pollfd p[RELAY_POLLS];
-		int64_t now = now_ms();
+		int64_t left = took - now_ms();
 
-		if (sig->end && until > now + end_ms)
-			until = now + end_ms;
-		if (now >= until)
+		left += sig->end ? FLUSH_END_MS : FLUSH_MS;
+		if (left <= 0)
 			break;
 		fill(r, p);
 		p[RELAY_POLL_KEYS].fd = p[RELAY_POLL_TTY].fd = -1;
 		p[RELAY_POLL_JAIL].fd = -1;
-		if (poll(p, RELAY_POLLS, (int)(until - now)) > 0 && !sig->end)
-			until = now_ms() + stuck_ms;
+		if (poll(p, RELAY_POLLS, (int)left) < 0)
+			continue;
+		if (p[RELAY_POLL_OUT].revents)
+			took = now_ms();
 		terminal_signals_read(sig);
 		move(r, p);
 	}

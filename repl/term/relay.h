@@ -100,9 +100,9 @@ size_t relay_untype(struct relay *r, char *buf);
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms);
 
 /* Write what waits for the terminal, and take nothing but signals. Gives up
- * when the terminal takes nothing for `stuck_ms`, or `end_ms` after a signal
- * that ends us. */
-void relay_flush(struct relay *r, int stuck_ms, int end_ms);
+ * when the terminal takes nothing for ten seconds, or for half a second after a
+ * signal that ends us. */
+void relay_flush(struct relay *r);
 
 /* Measure the window, and pass a new size on. */
 void relay_follow_window(struct relay *r);

@@ -270,8 +270,10 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 	for (size_t i = 0; i < N_ENDING; i++)
 		if (!is_ignored(ending[i]))
 			sigaddset(&set, ending[i]);
-	if (!session)
+	if (!session) {
 		sigaddset(&set, SIGCONT);
+		sigaddset(&set, SIGTSTP);
+	}
 	sigprocmask(SIG_BLOCK, &set, &s->before);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
@@ -306,6 +308,8 @@ void terminal_signals_read(struct signals *s)
 			s->interrupt = true;
 		else if (sig == SIGWINCH)
 			s->resized = true;
+		else if (sig == SIGTSTP)
+			s->suspend = true;
 		else if (sig == SIGCONT)
 			s->continued = true;
 		else

@@ -20,7 +20,8 @@ struct layout_glyph {
 
 /* How `c` is shown at column `col` (tabs depend on it) of a terminal `cols`
  * wide. A control becomes ^X, a character that cannot be shown, would reorder
- * the line or looks like the bar of frame lines <XXXX>, one wider than the terminal a question mark. */
+ * the line or looks like the bar of frame lines <XXXX>, one wider than the
+ * terminal a question mark. */
 void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
 
 struct layout_row {

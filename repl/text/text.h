@@ -18,8 +18,9 @@ struct strbuf;
 
 /* Write `n` bytes of foreign text into `buf` as part of one line of ours.
  * Controls, unseen characters and those like the bar of frame lines become \n,
- * \t, \x1b, \xa6, \u202e, \U000e0041; invalid bytes \xNN. Text that does not fit ends in "…"; always terminated.
- * `size` is at least 8. Returns the length written. */
+ * \t, \x1b, \xa6, \u202e, \U000e0041; invalid bytes \xNN. Text that does not
+ * fit ends in "…"; always terminated. `size` is at least 8. Returns the length
+ * written. */
 size_t text_safe(char *buf, size_t size, const char *s, size_t n);
 
 /* Append `n` bytes of foreign text, each line as text_safe() shows it, but

@@ -501,3 +501,90 @@ def test_a_login_reads_no_locale_of_the_person(cb):
         "LOCPATH": str(locale), "LC_ALL": "en_US.UTF-8",
         "SSH_ORIGINAL_COMMAND": "6 * 7"})
     assert r.out == b"42\n", r
+
+
+# ---- however a program ends, the terminal is as it was ----
+
+MODES = ("\x1b[?1049h\x1b[?25l\x1b[?1;7h\x1b[?7l\x1b=\x1b[?2004h\x1b[4h"
+         "\x1b[2;5r\x1b)0\x0e\x1b(0\x1b[31;7mdrawn")
+
+
+def drawing(cb, code, *args, wrapper=(), to="sys.stdout"):
+    """A program that has changed all modes there are."""
+    s = cb.session(*args, "-c", f"import sys, time; print({MODES!r}, end='',"
+                   f" file={to}, flush=True); {code}",
+                   start=False, wrapper=wrapper)
+    s.wait(lambda: b"\x1b[31;7mdrawn" in s.raw, "a drawing")
+    return s
+
+
+def assert_restored(s):
+    """Nothing that the modes change is left, on the screen or the line."""
+    assert s.terminal_modes() == s.before
+    undone = bytes(s.raw).rpartition(b"drawn")[2]
+    for off in ("[?1049l", "[?25h", "[?1l", "[?7h", ">", "[?2004l", "[4l",
+                "[r", ")B", "(B", "[m"):
+        assert b"\x1b" + off.encode() in undone, (off, undone)
+    assert b"\x0f" in undone
+    s.stream.feed(b"here")
+    assert "here" in s.screen_text() and not s.screen.alternate
+    assert not s.screen.buffer[s.screen.cursor.y][s.screen.cursor.x - 1].reverse
+
+
+ENDS = {
+    # name: (code, what ends it, exit status)
+    "sigterm": ("time.sleep(60)", signal.SIGTERM, 128 + signal.SIGTERM),
+    "sighup": ("time.sleep(60)", signal.SIGHUP, 128 + signal.SIGHUP),
+    "sigquit": ("time.sleep(60)", signal.SIGQUIT, 128 + signal.SIGQUIT),
+    "sigint": ("time.sleep(60)", signal.SIGINT, 130),
+    "a_signal_in_a_flood": ("\nwhile True: print('x' * 99)", signal.SIGTERM,
+                            128 + signal.SIGTERM),
+    "exit": ("sys.exit(3)", None, 3),
+    "crash": ("import os; os.abort()", None, 128 + signal.SIGABRT),
+    "time_limit": ("time.sleep(60)", None, 137),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_terminal_is_as_it_was_after(cb, name):
+    code, sig, status = ENDS[name]
+    s = drawing(cb, code, "-t", "1500ms" if name == "time_limit" else "60s")
+    if sig:
+        s.process.send_signal(sig)
+    assert s.wait_exit() == status
+    assert_restored(s)
+
+
+def test_the_terminal_is_as_it_was_after_the_warden_dies(cb):
+    s = drawing(cb, "time.sleep(60)")
+    os.kill(cb.tree(s.process).warden, signal.SIGKILL)
+    assert s.wait_exit() == 125
+    assert_restored(s)
+
+
+def test_the_terminal_is_as_it_was_when_the_reader_goes_away(cb):
+    s = drawing(cb, "\nwhile True: print('x', flush=True)", to="sys.stderr",
+                wrapper=("bash", "-c", '"$@" | head -1; exit ${PIPESTATUS[0]}',
+                         "sh"))
+    assert s.wait_exit() == 128 + signal.SIGPIPE
+    assert_restored(s)
+
+
+def test_a_signal_restores_a_terminal_that_is_not_standard_output(cb):
+    s = drawing(cb, "time.sleep(60)", to="sys.stderr",
+                wrapper=("bash", "-c", 'exec "$@" > out', "sh"))
+    s.process.send_signal(signal.SIGTERM)
+    assert s.wait_exit() == 128 + signal.SIGTERM
+    assert_restored(s)
+
+
+def test_a_program_that_is_suspended_leaves_the_terminal_as_it_was(cb):
+    s = drawing(cb, "time.sleep(1); print('went on')")
+    s.process.send_signal(signal.SIGTSTP)
+    hosttree.until(lambda: "T" in hosttree.thread_states(s.pid), "a stop")
+    s.wait(lambda: s.raw.endswith(b"\x1b>"), "the modes to be undone")
+    assert_restored(s)
+    s.process.send_signal(signal.SIGCONT)
+    s.expect("went on")
+    assert s.wait_exit() == 0
+    assert s.terminal_modes() == s.before

@@ -88,7 +88,8 @@ def test_nothing_is_left_after_a_signal(busy, sig):
     assert_nothing_is_left(busy)
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP],
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP,
+                                 signal.SIGQUIT],
                          ids=lambda s: s.name)
 def test_a_signal_during_a_cell_restores_the_terminal(session, sig):
     session.enter(r"import time; print('\x1b[?1049h\x1b[?25l\x1b[31mon',"
