@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/term/typed.c repl/term/keys.c */
+/*
+ * fuzz_typed.c - keys typed ahead, and anything that comes back from the tty
+ *
+ * The first two bytes say how many of the others were typed; the rest comes
+ * back. Whatever that is: no key is handed over that was not typed.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "repl/term/typed.h"
+
+#define CTRL_C 0x03
+#define CTRL_D 0x04
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* Whether each of these keys was typed, in this order. */
+static int were_typed(const char *keys, size_t n, const char *typed, size_t all)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++, at++) {
+		char c = keys[i];
+
+		/* Line ends are \n, and what means nothing is 0. */
+		while (at < all && typed[at] != c &&
+			!(c == '\n' && typed[at] == '\r') &&
+			!(c == 0 && ((unsigned char)typed[at] < 0x20 ||
+					    typed[at] == 0x7f)))
+			at++;
+		if (at == all)
+			return 0;
+	}
+	return 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct strbuf left = {0};
+	struct typed t = {0};
+	const char *keys, *typed, *after;
+	size_t n, all;
+
+	if (size < 2)
+		return 0;
+	all = (size_t)data[0] << 8 | data[1];
+	size -= 2;
+	all = all < size ? all : size;
+	typed = (const char *)data + 2;
+	typed_add(&t, typed, all);
+	strbuf_add(&left, typed + all, size - all);
+	check(typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
+	after = memrchr(typed, CTRL_C, all);
+	if (after) {
+		all -= (size_t)(after + 1 - typed);
+		typed = after + 1;
+	}
+	check(n <= all && were_typed(keys, n, typed, all));
+	check(!n || !memchr(keys, CTRL_C, n));
+	check(!n || !memchr(keys, CTRL_D, n) || memchr(typed, CTRL_D, all));
+	typed_forget(&t);
+	strbuf_free(&left);
+	return 0;
+}
