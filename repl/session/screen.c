@@ -26,9 +26,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
+/* Between two looks at the background's output. */
+#define REST_NS (20 * 1000 * 1000)
 
 /* Who has the terminal. */
 enum holder {
@@ -40,6 +43,7 @@ enum holder {
 struct screen {
 	enum holder holder;
 	int fd, next_fd; /* owned; the next one waits for the cell's end */
+	int timer;	 /* owned; the end of a rest */
 	struct relay relay;
 	struct output output;
 	int64_t heard_ms;
@@ -213,17 +217,49 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 /* ---- the master ---- */
 
 static void set_fd(struct session *s, int fd);
+static int take_at_prompt(void *arg);
+
+static int end_rest(void *arg)
+{
+	struct session *s = arg;
+	struct screen *sc = s->screen;
+
+	editor_unwatch_fd(s->editor, sc->timer);
+	editor_unwatch_fd(s->editor, sc->fd);
+	if (sc->fd >= 0)
+		editor_watch_fd(s->editor, sc->fd, take_at_prompt, s);
+	return 0;
+}
+
+/* Between cells no clock runs. What is read and drawn then is bounded by
+ * looking at the tty only now and then. */
+static void begin_rest(struct session *s)
+{
+	const struct itimerspec t = {.it_value = {.tv_nsec = REST_NS}};
+	struct screen *sc = s->screen;
+
+	if (timerfd_settime(sc->timer, 0, &t, NULL) < 0)
+		return;
+	editor_unwatch_fd(s->editor, sc->fd);
+	editor_watch_fd(s->editor, sc->timer, end_rest, s);
+}
 
 /* Background output while the person edits. */
 static int take_at_prompt(void *arg)
 {
 	struct session *s = arg;
 	char buf[RELAY_READ];
-	ssize_t n = read(s->screen->fd, buf, sizeof(buf));
+	size_t taken = 0;
+	ssize_t n = 1;
 
-	if (n > 0)
-		show_behind(s, buf, (size_t)n);
-	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	for (; n > 0 && taken < sizeof(buf); taken += (size_t)n) {
+		n = read(s->screen->fd, buf, sizeof(buf));
+		if (n > 0)
+			show_behind(s, buf, (size_t)n);
+	}
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		begin_rest(s);
+	else
 		set_fd(s, -1);
 	return 0;
 }
@@ -267,6 +303,7 @@ int screen_open(struct session *s, void (*events)(void *session), struct err *e)
 		return err_errno(e, "open a session");
 	s->screen = sc;
 	sc->fd = sc->next_fd = -1;
+	sc->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	opts.output = &sc->output;
 	relay_init(&sc->relay, &opts);
 	if (output_open(&sc->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
@@ -283,6 +320,7 @@ void screen_close(struct session *s)
 		return;
 	fd_drop(&sc->fd);
 	fd_drop(&sc->next_fd);
+	fd_drop(&sc->timer);
 	output_close(&sc->output);
 	relay_free(&sc->relay);
 	strbuf_free(&sc->above);

@@ -112,6 +112,23 @@ def test_the_wall_clock_runs_while_output_waits_to_be_read(cb):
     s.expect_since(row, r"time limit: 1 s", 20)
 
 
+def test_output_between_cells_is_read_slowly(cb):
+    """With cell.background = run nothing bounds what a thread writes at the
+    prompt but how often the front end looks."""
+    s = cb.session("--set", "cell.background=run", "--set", "session.idle=62s")
+    s.run("""\
+import os, threading
+written = 0
+def flood():
+    global written
+    while True: written += os.write(1, b'\\x1b' * 4096)""")
+    s.run("threading.Thread(target=flood, daemon=True).start()")
+    s.wait_notice("idle")           # two seconds at the prompt
+    row = s.enter(r"print(f'\nwritten: {written}.')")
+    written = s.expect_since(row, r"written: (\d+)\.")
+    assert 0 < int(written[1]) < 16 << 20
+
+
 def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb):
     s = start(cb, "--set", "cell.timeout=1s", "--set", "session.idle=3s")
     row = s.enter("input('? ')")
