@@ -92,11 +92,27 @@ static int apply_hostname(const struct plan_op *op, struct err *e)
 	return 0;
 }
 
-static int apply_loopback(struct err *e)
+/* In our network namespace. A container may show /proc/sys read-only. */
+static void tcp_set_sizes(const char *sizes)
+{
+	static const char *const files[] = {
+		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"};
+
+	for (int i = 0; i < 2; i++) {
+		auto_close int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+
+		if (fd >= 0)
+			(void)!write(fd, sizes, strlen(sizes));
+	}
+}
+
+static int apply_loopback(const struct plan_op *op, struct err *e)
 {
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq r = {.ifr_name = "lo"};
 
+	if (op->options)
+		tcp_set_sizes(op->options);
 	if (fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &r) == 0) {
 		r.ifr_flags |= IFF_UP | IFF_RUNNING;
 		if (ioctl(fd, SIOCSIFFLAGS, &r) == 0)
@@ -349,7 +365,7 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_HOSTNAME:
 		return apply_hostname(op, e);
 	case PLAN_LOOPBACK:
-		return apply_loopback(e);
+		return apply_loopback(op, e);
 	case PLAN_ROOT:
 		return apply_root(a, op, e);
 	case PLAN_LINK:

@@ -36,6 +36,8 @@
 /* Where page tables are larger than this part of what is resident, walking
  * them takes long and tells little. */
 #define TABLES_DEN 8
+/* So many descriptors of a process are not counted as memory. */
+#define FDS_FREE 64
 /* Most descriptors of one poll() that are looked at; a prompt waits for one. */
 #define POLL_MAX 16
 /* The tty that stands for a process's own controlling terminal. */
@@ -312,6 +314,21 @@ static int64_t memory_whole(int fd)
 	return is_gone() ? 0 : tables + whole;
 }
 
+/*
+ * What the kernel may hold for the descriptors of a process, beyond those that
+ * any program has: 8 KiB in a pipe, or 50 bytes for each that an epoll watches,
+ * which grows with the square. Linux 6.2 tells their number; before that they
+ * do not count.
+ */
+static int64_t descriptors_bytes(int fd)
+{
+	struct stat st;
+
+	if (fstatat(fd, "fd", &st, 0) < 0 || st.st_size <= FDS_FREE)
+		return 0;
+	return st.st_size * 8192 + st.st_size * st.st_size * 50;
+}
+
 static void count_process(
 	int fd, unsigned flags, struct procs *out, int64_t *ticks)
 {
@@ -336,7 +353,8 @@ static void count_process(
 	/* The first thread has ended and shows no memory; another does. */
 	if (!is_alive(st.state))
 		thread = thread_find(fd, is_alive);
-	out->bytes += memory_whole(thread < 0 ? fd : thread);
+	out->bytes += memory_whole(thread < 0 ? fd : thread) +
+		      descriptors_bytes(thread < 0 ? fd : thread);
 }
 
 int procs_sample(const struct procs_source *s, unsigned flags,

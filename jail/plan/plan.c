@@ -564,7 +564,10 @@ static void plan_jail(struct maker *m)
 	add(m, PLAN_IDENTITY, .number = PLAN_ID);
 	add(m, PLAN_HOSTNAME, .target = "cellblock");
 	if (m->spec->limits.network == NETWORK_LOOPBACK)
-		add(m, PLAN_LOOPBACK);
+		/* A TCP socket would grow to megabytes. */
+		add(m, PLAN_LOOPBACK,
+			.options = m->h->cgroup_memory ? NULL
+						       : "4096 65536 131072");
 	plan_root(m);
 	add(m, PLAN_OOM, .number = 500);
 	/* From here on the limit counts processes of this user namespace. Set
@@ -694,7 +697,7 @@ static const char *const forms[] = {
 	[PLAN_HOME_MAKE] = "home       %s%o%a",
 	[PLAN_HOME_KEEP] = "keep       %t%h%o%a%1",
 	[PLAN_HOSTNAME] = "hostname   %t",
-	[PLAN_LOOPBACK] = "loopback",
+	[PLAN_LOOPBACK] = "loopback%o",
 	[PLAN_HOME_COPY] = "home       copy of %s",
 	[PLAN_ROOT] = "root       %s%o%a",
 	[PLAN_LINK] = "link       %t  %s",

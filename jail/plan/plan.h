@@ -42,7 +42,8 @@ enum plan_op_type {
 	PLAN_HOME_KEEP,	 /* mount source, or else an empty tmpfs, on target in
 			  * the home; options, attrs */
 	PLAN_HOSTNAME,	 /* set the host name target */
-	PLAN_LOOPBACK,	 /* bring lo up */
+	PLAN_LOOPBACK,	 /* bring lo up; options: the sizes of TCP's buffers,
+			  * where /proc/sys can be written */
 	PLAN_HOME_COPY,	 /* copy the home's mount, at source, and the mounts
 			  * of HOME_KEEP in it */
 	PLAN_ROOT,	 /* mount the new root over source; options, attrs */

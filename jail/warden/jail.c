@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -43,6 +44,10 @@
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
+/* What a socket holds, sent and not yet read: net.core.wmem_default and what
+ * the kernel needs to keep it. */
+#define SOCKET_BYTES (256 << 10)
+#define SOCKETS_DEN 8
 /* Keys handed back at most: what a tty holds, and what is on its way there. */
 #define KEYS_MAX (64 * 1024)
 
@@ -286,10 +291,35 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 
 /* ---- what it uses ---- */
 
-/* What is kept in files. A page that is mapped too counts twice. */
+/*
+ * What the sockets of the jail may hold, beyond a part of the memory limit that
+ * is theirs, as it is where a cgroup counts them. The kernel tells only their
+ * number. It includes those that no process has any more, as long as their data
+ * waits to be read.
+ */
+static int64_t sockets_bytes(const struct warden_jail *j)
+{
+	int64_t free = j->site->spec->limits.memory_bytes / SOCKETS_DEN;
+	char path[48], text[512];
+	long long n = 0;
+	auto_close int fd = -1;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "%d/net/sockstat", (int)j->procs.self);
+	fd = openat(j->proc, path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[got < 0 ? 0 : got] = '\0';
+	if (sscanf(text, "sockets: used %lld", &n) != 1 ||
+		n * SOCKET_BYTES <= free)
+		return 0;
+	return n * SOCKET_BYTES - free;
+}
+
+/* What is kept in files, and in sockets. A page that is mapped too counts
+ * twice. */
 static int64_t files_bytes(const struct warden_jail *j)
 {
-	int64_t bytes = 0, home = 0;
+	int64_t bytes = sockets_bytes(j), home = 0;
 	struct statfs st;
 	int files;
 

@@ -20,6 +20,7 @@ from world import IS_ROOT, PATIENCE, PYTHON
 
 MIB = 1 << 20
 LIMIT = 160 * MIB
+STEP = 4 * MIB
 # Without a cgroup a jail may exceed the limit by this much before the warden
 # sees it.
 WATCH_SLACK = 160 * MIB
@@ -122,6 +123,83 @@ def child(first=True):
         raise MemoryError('a child was killed')
     return STEP * 2
 
+def unaccepted():
+    # Data for a listener, from sockets that are closed.
+    if not held:
+        held.append(socket.socket(socket.AF_UNIX))
+        held[0].bind(chr(0) + 'l')
+        held[0].listen(4096)
+    n = 0
+    while n < STEP:
+        c = socket.socket(socket.AF_UNIX)
+        c.setblocking(False)
+        c.connect(chr(0) + 'l')
+        try:
+            while True: n += c.send(block[:65536])
+        except BlockingIOError: c.close()
+    return n
+
+def forked(work):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        n = work()
+        os.write(w, b'%d' % n)
+        os.close(w)
+        threading.Event().wait()
+    os.close(w)
+    n = int(os.read(r, 20) or 0)
+    os.close(r)
+    if not n: raise MemoryError('a child was killed')
+    return n
+
+def watches():
+    import select
+    events = [os.eventfd(0) for _ in range(480)]
+    n = 0
+    while n < 480 * 480:
+        held.append(select.epoll())
+        for e in events: held[-1].register(e, 1)
+        n += len(events)
+    return n * 200
+
+def many_pipes():
+    n = 0
+    try:
+        while True:
+            r, w = os.pipe()
+            os.set_blocking(w, False)
+            try:
+                while True: n += os.write(w, block[:65536])
+            except BlockingIOError: os.close(w)
+    except OSError: return n
+
+def record_locks():
+    import fcntl
+    fd = os.open('/home/l%d' % got, os.O_RDWR | os.O_CREAT)
+    for i in range(1000): fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * i)
+    return 200 * 1000
+
+def access_list():
+    import struct
+    def entry(tag): return struct.pack('<HHI', tag, 7, -1 % 2 ** 32)
+    user = struct.pack('<HHI', 2, 7, 1000)
+    name = '/home/d%d' % got
+    os.mkdir(name)
+    os.setxattr(name, 'system.posix_acl_access', struct.pack('<I', 2)
+        + entry(1) + user * 8000 + entry(4) + entry(16) + entry(32))
+    return 64000
+
+def spliced():
+    f = os.open('/tmp/spliced', os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    r, w = os.pipe()
+    held.append(r)
+    for i in range(16):
+        os.pwrite(f, block[:4096], i * 4096)
+        if libc.splice(f, ctypes.byref(ctypes.c_long(i * 4096)), w, None, 1, 0) < 0:
+            raise OSError(ctypes.get_errno(), 'splice')
+    os.close(w)
+    return 65536
+
 try:
     while got < WANT:
         n = STEP
@@ -152,16 +230,26 @@ KINDS = {
     "shared zeros": "zeros()",
     "semaphores": "n = semaphores()",
     "page tables": "tables()",
+    "unaccepted data": "n = unaccepted()",
+    "watches of children": "n = forked(watches)",
+    "pipes of children": "n = forked(many_pipes)",
     "all at once": "held.append(bytearray(block)); "
                    "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY));"
                    " n = 2 * STEP",
+}
+# No cgroup counts these kinds.
+NEVER_COUNTED = {
+    "record locks": "n = record_locks()",
+    "access lists": "n = access_list()",
+    "spliced pages": "n = spliced()",
 }
 # These kinds are refused altogether where no cgroup counts them.
 UNCOUNTED = {"shared map", "memfd", "system v", "semaphores", "shared zeros"}
 
 
 def attempt(cb, kind, want):
-    code = SETUP.format(want=want, step="        " + KINDS[kind])
+    code = SETUP.format(want=want,
+                        step="        " + (KINDS | NEVER_COUNTED)[kind])
     r = cb.run("-M", str(LIMIT), "-s", "home.size=128M", "-s",
                "session.processes=100", "-t", f"{20 * PATIENCE:.0f}s", "-c",
                code, timeout=50)
@@ -197,6 +285,15 @@ def test_less_memory_than_the_limit_is_granted(cb, kind):
         return
     r, got = attempt(cb, kind, want)
     assert r.code == 0 and got >= want and "refused" not in r.text, r
+
+
+@pytest.mark.parametrize("kind", NEVER_COUNTED)
+def test_what_nothing_counts_is_refused_early(cb, kind):
+    r, got = attempt(cb, kind, 2 * LIMIT)
+    assert r.code == 0 and "refused OSError" in r.text, r
+    assert got <= LIMIT // 16, r
+    # control: the same file system takes files
+    assert attempt(cb, "tmp", STEP)[1] == STEP
 
 
 # Sends from socket to socket without ever reading.
