@@ -38,6 +38,9 @@
  * and init needs the CPU to see it: so passes count as well as time. */
 #define STOP_MS 250
 #define STOP_PASSES 20
+/* A process that still waits in the kernel then waits for something that only
+ * another process can end. It stops when it comes out. */
+#define STOP_WAITS_MS 50
 /* No process can refuse to be killed. One that has not exited yet has not been
  * scheduled yet; the passes must not take the CPU from it. */
 #define KILL_MS 20000
@@ -169,6 +172,7 @@ struct pass {
 	int seen, killed;
 	int awake; /* neither stopped nor dead */
 	int kill;
+	enum life calm; /* as good as stopped */
 };
 
 /* A process that waits in the kernel is not killed: it may wait for the exec of
@@ -179,7 +183,7 @@ static int visit_stopped(pid_t pid, void *arg)
 	enum life life = life_of(p->proc_fd, pid);
 
 	p->seen += life != DEAD;
-	p->awake += life > STILL;
+	p->awake += life > p->calm;
 	if (life == RUNS && p->kill && kill(pid, SIGKILL) == 0)
 		p->killed++;
 	return 0;
@@ -197,6 +201,8 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 			return 0;
 		p.seen = p.awake = p.killed = 0;
 		p.kill = now_ms() >= end && passes++ >= STOP_PASSES;
+		p.calm = now_ms() >= end - STOP_MS + STOP_WAITS_MS ? WAITS
+								   : STILL;
 		blind = each(s, visit_stopped, &p) < 0;
 		calm = blind || p.awake ? 0 : calm + 1;
 		/* One that takes a while to die is killed more than once. */
