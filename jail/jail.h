@@ -105,6 +105,7 @@ enum jail_event_type {
 		       * as they are known; the session is over */
 	JAIL_UP,      /* the guest answers; fds: see below */
 	JAIL_RUNNING, /* a cell was handed over; `mark` ends its output */
+	JAIL_TOOK,    /* the cell begins: keys and interrupts reach it */
 	JAIL_DONE,    /* a cell ended: `done` */
 	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
 	JAIL_STACK,	/* stacks of a stuck cell: `fd` holds text (guest's) */
@@ -177,10 +178,12 @@ int jail_close(struct jail *j, struct err *e);
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
 	struct err *e);
 
-/* Interrupt the running cell (SIGINT to the foreground group). */
+/* Interrupt the last cell or program that was sent (SIGINT to the foreground
+ * group), and nothing after it. A cell that has not begun never runs: its
+ * JAIL_DONE says HOW_REFUSED. */
 int jail_interrupt(struct jail *j, struct err *e);
 
-/* Kill the running cell now, without waiting for its limit. */
+/* Kill it now, without waiting for its limit. */
 int jail_kill(struct jail *j, struct err *e);
 
 /* The window has this size now; the foreground group gets SIGWINCH. */
@@ -195,6 +198,12 @@ int jail_touch(struct jail *j);
  * of its own. Events that arrive meanwhile are kept for jail_next(). Call them
  * between cells.
  */
+
+/* While a call waits, watch `fd` too: `cb` takes its input and returns whether
+ * the person does not want to wait. The warden then refuses what it has not
+ * begun, and hurries what it has. */
+void jail_watch_interrupt(
+	struct jail *j, int fd, int (*cb)(void *arg), void *arg);
 
 /* Ask for the keys that the tty still holds, as JAIL_TYPEAHEAD: they were on
  * their way when the cell ended. */

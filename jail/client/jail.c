@@ -45,7 +45,10 @@
 struct jail {
 	int sock;
 	pid_t warden;
-	uint32_t seq;
+	uint32_t seq, last; /* requests; `last` can be interrupted */
+	int interrupt_fd;   /* watched while a call waits; -1: none */
+	int (*interrupt_cb)(void *arg);
+	void *interrupt_arg;
 	/* Events that came while a call waited for its reply. */
 	struct jail_event *queue;
 	size_t n;
@@ -92,6 +95,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	j->sock = pair[0];
+	j->interrupt_fd = -1;
 	j->warden = fork();
 	if (j->warden == 0)
 		warden_loop_run(pair[1], spec);
@@ -151,6 +155,25 @@ static int wait_readable(struct jail *j, int64_t timeout_ms)
 		r = poll(&p, 1, (int)timeout_ms);
 	while (r < 0 && errno == EINTR);
 	return r;
+}
+
+void jail_watch_interrupt(
+	struct jail *j, int fd, int (*cb)(void *arg), void *arg)
+{
+	j->interrupt_fd = fd;
+	j->interrupt_cb = cb;
+	j->interrupt_arg = arg;
+}
+
+/* Wait for the warden's answer, and tell it when the person interrupts. */
+static void wait_reply(struct jail *j)
+{
+	struct pollfd p[2] = {{.fd = j->sock, .events = POLLIN},
+		{.fd = j->interrupt_fd, .events = POLLIN}};
+
+	if (poll(p, 2, -1) > 0 && p[1].revents &&
+		j->interrupt_cb(j->interrupt_arg))
+		jail_interrupt(j, NULL);
 }
 
 /* Read and forget until the other end is closed: 1, or 0 after so long. */
@@ -292,6 +315,13 @@ static int tell(struct jail *j, struct wire_front m, int fd, struct err *e)
 	return gone(j, e);
 }
 
+/* The same, for what an interrupt is meant for from now on. */
+static int tell_last(struct jail *j, struct wire_front m, int fd, struct err *e)
+{
+	j->last = j->seq + 1;
+	return tell(j, m, fd, e);
+}
+
 /* Keep an event for jail_next(); takes what it holds. */
 static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
 {
@@ -307,15 +337,16 @@ static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
 static int call_with(struct jail *j, struct wire_front m, int fd,
 	struct wire_event *reply, struct err *e)
 {
-	int r = tell(j, m, fd, e);
+	int r = tell_last(j, m, fd, e);
+	const uint32_t seq = j->seq;
 
 	while (r >= 0) {
 		r = receive(j, reply, e);
 		if (r == 0)
-			wait_readable(j, -1);
+			wait_reply(j);
 		else if (r > 0 && reply->event.type != WIRE_REPLY)
 			r = queue_add(j, &reply->event, e);
-		else if (r > 0 && reply->reply.seq == j->seq)
+		else if (r > 0 && reply->reply.seq == seq)
 			break;
 		else if (r > 0)
 			jail_event_close(&reply->event);
@@ -356,17 +387,21 @@ int jail_run(
 
 	if (fd < 0)
 		return err_errno(e, "hold the cell");
-	return tell(j, m, fd, e);
+	return tell_last(j, m, fd, e);
 }
 
 int jail_interrupt(struct jail *j, struct err *e)
 {
-	return tell(j, (struct wire_front){.type = FRONT_INTERRUPT}, -1, e);
+	const struct wire_front m = {.type = FRONT_INTERRUPT, .a = j->last};
+
+	return tell(j, m, -1, e);
 }
 
 int jail_kill(struct jail *j, struct err *e)
 {
-	return tell(j, (struct wire_front){.type = FRONT_KILL}, -1, e);
+	const struct wire_front m = {.type = FRONT_KILL, .a = j->last};
+
+	return tell(j, m, -1, e);
 }
 
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
@@ -384,7 +419,7 @@ int jail_touch(struct jail *j)
 
 int jail_start_program(struct jail *j, struct err *e)
 {
-	return tell(j, (struct wire_front){.type = FRONT_START}, -1, e);
+	return tell_last(j, (struct wire_front){.type = FRONT_START}, -1, e);
 }
 
 /* The whole text of a memfd, NUL-terminated; takes fd. */

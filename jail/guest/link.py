@@ -39,6 +39,8 @@ def cell(no, size, crc, mark):
         source += got
     if crc32(source) != int(crc):
         return say("BAD %s crc" % no)
+    # An interrupt that comes from now on waits, blocked, for call().
+    signal(SIGINT, S.on_int)
     say("TOOK " + no)
     S.owed = no, mark
     if any(w in source for w in NEEDS_SITE):

@@ -263,7 +263,7 @@ static int is_awake(char state)
 
 static int is_ready(char state)
 {
-	return state == 'R' || state == 'D';
+	return state == 'R';
 }
 
 /* The directory of a thread whose state passes the test, or -1. */

@@ -41,7 +41,7 @@ struct procs {
 	int zombies;
 	int threads;
 	int running;   /* processes with a thread that is not stopped or dead */
-	int ready;     /* processes with a thread in state R or D */
+	int ready;     /* processes with a thread that wants a CPU */
 	int64_t bytes; /* proportional memory (PSS) and page tables */
 	int64_t cpu_ms; /* of all that live, and of children they reaped */
 };

@@ -73,6 +73,8 @@ static void tell_done(struct cell *c)
 		.type = JAIL_DONE, .cell = c->done.cell, .done = c->done};
 
 	link_event(&c->w->link, &ev, NULL, 0);
+	/* What the person interrupts from now on is something else. */
+	link_served(&c->w->link);
 }
 
 /* A cell that never ran. A jail that was left running, because this request was
@@ -180,6 +182,13 @@ static int is_expected(const struct cell *c, enum wire_guest_type type)
 	return type == GUEST_DONE && c->took;
 }
 
+static void tell_took(struct cell *c)
+{
+	const struct jail_event ev = {.type = JAIL_TOOK, .cell = c->done.cell};
+
+	link_event(&c->w->link, &ev, NULL, 0);
+}
+
 static void hear_guest(struct cell *c)
 {
 	struct guest *g = &c->w->guest;
@@ -195,6 +204,8 @@ static void hear_guest(struct cell *c)
 	}
 	if (m.wire.type == GUEST_TOOK) {
 		c->took = c->watch.may_pause = 1;
+		tell_took(c);
+		watch_ready(&c->watch, c->w);
 		return;
 	}
 	c->watch.ended = 1;
@@ -375,6 +386,7 @@ static int finish(struct cell *c)
 	int64_t bytes;
 	int files;
 
+	warden_note_end(w, watch_left_ms(&c->watch, &w->spec->limits));
 	if (settle(c) == SESSION_OVER)
 		return SESSION_OVER;
 	if (is_alive_after(d->how)) {

@@ -152,7 +152,7 @@ static int ask_failed(struct warden *w, struct request *q, int hung)
 static int ask_await(struct warden *w, struct guest_message *m)
 {
 	struct guest *g = &w->guest;
-	int r = guest_await(g, g->ctl, m, now_ms() + ASK_MS);
+	int r = guest_await_hurried(g, g->ctl, m, now_ms() + ASK_MS, now_ms());
 
 	if (r != 0)
 		return r;
@@ -223,18 +223,19 @@ static int serve_nothing(struct warden *w, struct request *q)
 	return 0;
 }
 
-/* What may be asked: who serves it, whether it is answered, and whether it is
- * about a live guest, which a program's session does not have. */
+/* What may be asked: who serves it, whether it is answered, whether it is about
+ * a live guest, which a program's session does not have, and whether any moment
+ * suits. */
 static const struct {
 	int (*serve)(struct warden *, struct request *);
-	int answered, guest;
+	int answered, guest, aside;
 } requests[] = {
 	[FRONT_RUN] = {serve_run, 0, 1},
 	[FRONT_INTERRUPT] = {serve_nothing, 0, 0}, /* its cell has ended */
 	[FRONT_KILL] = {serve_nothing, 0, 0},
-	[FRONT_RESIZE] = {serve_resize, 0, 0},
-	[FRONT_TOUCH] = {serve_nothing, 0, 0},
-	[FRONT_KEYS] = {serve_keys, 1, 1},
+	[FRONT_RESIZE] = {serve_resize, 0, 0, 1},
+	[FRONT_TOUCH] = {serve_nothing, 0, 0, 1},
+	[FRONT_KEYS] = {serve_keys, 1, 1, 1},
 	[FRONT_ASK] = {serve_ask, 1, 1},
 	[FRONT_RESET] = {serve_reset, 1, 1},
 	[FRONT_UNDO] = {serve_undo, 1, 1},
@@ -248,6 +249,28 @@ static const struct {
 	[FRONT_START] = {serve_start, 0, 0},
 };
 
+static int serve(struct warden *w, struct request *q)
+{
+	int r;
+
+	clocks_touch(&w->clocks);
+	if (requests[q->m.type].guest && w->spec->mode != SPEC_SESSION)
+		r = err_set(&q->reply.err, "this is not a session");
+	else
+		r = requests[q->m.type].serve(w, q);
+	q->reply.ok = r >= 0;
+	if (requests[q->m.type].answered && !q->replied && r != SESSION_OVER)
+		reply_send(w, q);
+	return r < 0 && r != SESSION_OVER ? 0 : r;
+}
+
+int front_serve_aside(void *warden, const struct wire_front *m)
+{
+	struct request q = {.m = *m, .fd = -1, .reply_fd = -1};
+
+	return requests[m->type].aside && serve(warden, &q) == 0;
+}
+
 int front_serve(struct warden *w)
 {
 	struct request q = {.reply_fd = -1};
@@ -255,16 +278,10 @@ int front_serve(struct warden *w)
 
 	if (link_request(&w->link, &q.m, fds) == SESSION_OVER)
 		return SESSION_OVER;
+	link_serve(&w->link, &q.m);
 	q.fd = fds[0];
-	clocks_touch(&w->clocks);
-	if (requests[q.m.type].guest && w->spec->mode != SPEC_SESSION)
-		r = err_set(&q.reply.err, "this is not a session");
-	else
-		r = requests[q.m.type].serve(w, &q);
-	q.reply.ok = r >= 0;
-	if (requests[q.m.type].answered && !q.replied && r != SESSION_OVER)
-		reply_send(w, &q);
+	r = serve(w, &q);
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
-	return r < 0 && r != SESSION_OVER ? 0 : r;
+	return r;
 }

@@ -21,10 +21,13 @@
 
 /* Python starts, and says READY. */
 #define BOOT_MS 30000
-/* A wait that is fair: between two looks at the jail, and how much longer it
- * may be than another. */
-#define FAIR_LOOK_MS 200
-#define FAIR_MS 30000
+/* A wait that is fair: between two looks at the jail; how much CPU time the
+ * jail may have in it, and how much longer it may be than another; how long it
+ * is when the person does not want to wait. */
+#define FAIR_LOOK_MS 100
+#define FAIR_CPU_MS 300
+#define FAIR_MS 10000
+#define FAIR_LEAST_MS 400
 /* A stuck guest writes down its stacks, and each line of them. */
 #define STACK_MS 1000
 #define STACK_SILENT_MS 250
@@ -168,6 +171,12 @@ int guest_receive(int sock, struct guest_message *m)
 int guest_await(
 	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
 {
+	return guest_await_hurried(g, sock, m, deadline_ms, deadline_ms);
+}
+
+int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
+	int64_t deadline_ms, int64_t least_ms)
+{
 	struct wire_init im;
 
 	for (;;) {
@@ -176,6 +185,8 @@ int guest_await(
 
 		if (r == SESSION_OVER)
 			return r;
+		if (least_ms < deadline_ms && link_interrupt_take(g->link))
+			deadline_ms = least_ms;
 		if (init_ready && link_take(g->link, &im, NULL, 0) < 0)
 			return -1;
 		if (r)
@@ -188,33 +199,29 @@ int guest_await(
 	}
 }
 
-/* Whether the jail is kept from running: something in it does not sleep, and
- * yet all of it has had less than half of a CPU since the last look. *cpu_ms is
- * -1 before the first look. */
+/* Whether the host keeps the jail from running: something in it wants a CPU,
+ * and all of it has had little since the first look. What waits in the kernel
+ * does not count: a guest can wait there for its own child as long as it likes.
+ * *cpu_ms is -1 before the first look. */
 static int is_held_back(struct guest *g, int64_t *cpu_ms)
 {
-	int64_t was = *cpu_ms;
-	struct procstat live;
 	struct procs p;
 
 	if (procs_sample(&g->jail->procs, PROCS_READY, &p, NULL) < 0)
 		return 0;
-	/* The guest itself waits for the copy in the making, as after vfork().
-	 */
-	if (procs_stat(&g->jail->procs, g->pid, &live) == 0 &&
-		live.state == 'D')
-		p.ready--;
-	*cpu_ms = p.cpu_ms;
-	return p.ready > 0 && (was < 0 || p.cpu_ms - was < FAIR_LOOK_MS / 2);
+	if (*cpu_ms < 0)
+		*cpu_ms = p.cpu_ms;
+	return p.ready > 0 && p.cpu_ms - *cpu_ms < FAIR_CPU_MS;
 }
 
 int guest_await_fair(
 	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
 {
 	int64_t end = deadline_ms + FAIR_MS, cpu_ms = -1;
+	int64_t least = now_ms() + FAIR_LEAST_MS;
 	int r;
 
-	while ((r = guest_await(g, sock, m, deadline_ms)) == 0 &&
+	while ((r = guest_await_hurried(g, sock, m, deadline_ms, least)) == 0 &&
 		now_ms() < end && is_held_back(g, &cpu_ms))
 		deadline_ms = now_ms() + FAIR_LOOK_MS;
 	return r;

@@ -73,8 +73,13 @@ int guest_receive(int sock, struct guest_message *m);
 LINK_CHECKED int guest_await(struct guest *g, int sock, struct guest_message *m,
 	int64_t deadline_ms);
 
-/* The same, where no answer costs the variables: the deadline is put off for
- * as long as the jail is kept from running, half a minute at most. */
+/* The same, and once the person has interrupted it, only until `least_ms`. */
+LINK_CHECKED int guest_await_hurried(struct guest *g, int sock,
+	struct guest_message *m, int64_t deadline_ms, int64_t least_ms);
+
+/* The same, where no answer costs the variables: an interrupt leaves the guest
+ * a moment, and the deadline is put off for as long as the host keeps the jail
+ * from running, ten seconds at most. */
 LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
 	struct guest_message *m, int64_t deadline_ms);
 

@@ -39,6 +39,7 @@
 /* The freezer has frozen all that can be frozen: a process that has used up
  * its share of the CPU freezes when it gets more. */
 #define FREEZE_MS 1000
+#define FREEZE_LOOK_MS 50
 /* Between two looks at a jail that is stopped. */
 #define QUIET_MS 1000
 /* CPU time that stopped processes may seem to use: the time of one that died
@@ -239,20 +240,32 @@ static int sweep(struct warden_jail *j, const struct link_pids *kept,
 	return j->no_proc ? verify(j, kept, live, killed) : 0;
 }
 
+/* -1: something does not freeze, and all is thawed. A cell that comes meanwhile
+ * does not wait for it. */
+static int freeze(struct warden_jail *j)
+{
+	int64_t end = now_ms() + FREEZE_MS;
+	int next = -1;
+
+	j->frozen = 1;
+	while (cgroup_freeze(&j->site->cgroup, 1, FREEZE_LOOK_MS, NULL) < 0) {
+		next = link_request_peek(j->link);
+		if (next != FRONT_RUN && now_ms() < end)
+			continue;
+		warden_jail_thaw(j);
+		return next == FRONT_RUN ? 0 : -1;
+	}
+	return 0;
+}
+
 int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	pid_t live, int32_t *killed)
 {
-	const struct cgroup *cg = &j->site->cgroup;
-
 	*killed = 0;
 	j->baseline_at = 0;
-	if (cgroup_can_freeze(cg)) {
-		j->frozen = 1;
-		if (cgroup_freeze(cg, 1, FREEZE_MS, NULL) == 0)
-			return 0;
-		/* Something does not freeze: sweep, which kills it. */
-		warden_jail_thaw(j);
-	}
+	if (cgroup_can_freeze(&j->site->cgroup) && freeze(j) == 0)
+		return 0;
+	/* What does not freeze is killed by the sweep. */
 	return sweep(j, kept, live, killed);
 }
 

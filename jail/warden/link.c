@@ -32,6 +32,12 @@ void link_open(struct link *l, int front)
 		l->front_cpu = -1;
 }
 
+void link_serve_aside(struct link *l, link_aside *aside, void *arg)
+{
+	l->aside = aside;
+	l->aside_arg = arg;
+}
+
 void link_attach(struct link *l, int init)
 {
 	link_detach(l);
@@ -77,10 +83,13 @@ int link_ms_until(int64_t deadline_ms)
 	return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
 }
 
+static int listen_once(struct link *l);
+
 int link_wait(struct link *l, int fd, int64_t deadline_ms, int *init_ready)
 {
+	short listens = l->nwaiting < LINK_REQUESTS ? POLLIN : 0;
 	struct pollfd p[3] = {{.fd = fd, .events = POLLIN},
-		{.fd = l->front, .events = POLLRDHUP},
+		{.fd = l->front, .events = (short)(POLLRDHUP | listens)},
 		{.fd = l->init, .events = POLLIN}};
 
 	if (l->over || link_poll(p, 3, link_ms_until(deadline_ms)) < 0 ||
@@ -88,6 +97,8 @@ int link_wait(struct link *l, int fd, int64_t deadline_ms, int *init_ready)
 		l->over = 1;
 		return SESSION_OVER;
 	}
+	if (p[1].revents && listen_once(l) == SESSION_OVER)
+		return SESSION_OVER;
 	*init_ready = p[2].revents != 0;
 	return p[0].revents != 0;
 }
@@ -146,6 +157,8 @@ void link_reply(
 		m.event.fds[i] = -1;
 	m.event.fd = own >= 0 ? 0 : -1;
 	m.reply.seq = seq;
+	if (seq == l->serving)
+		link_served(l);
 	if (l->over ||
 		io_send_fds(l->front, &m, sizeof(m), &own, own >= 0, 0) == 0)
 		return;
@@ -168,33 +181,143 @@ int64_t link_front_cpu_ms(const struct link *l)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-int link_request(struct link *l, struct wire_front *m, int *fds)
+static void fds_drop(int *fds)
 {
-	struct pollfd p = {.fd = l->front, .events = POLLIN};
-	int r = 0;
-	ssize_t n;
-
 	for (int i = 0; i < IO_FDS_MAX; i++)
-		fds[i] = -1;
-	while (!l->over && r == 0)
-		r = link_poll(&p, 1, -1);
-	if (r > 0) {
-		n = io_recv_fds(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
-		if (n > 0 && wire_front_check(m, (size_t)n, NULL) == 0)
-			return 0;
-		for (int i = 0; i < IO_FDS_MAX; i++)
-			fd_drop(&fds[i]);
-	}
+		fd_drop(&fds[i]);
+}
+
+/* Take what has come from the front end. */
+static int receive(struct link *l, struct wire_front *m, int *fds)
+{
+	ssize_t n = io_recv_fds(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
+
+	if (n > 0 && wire_front_check(m, (size_t)n, NULL) == 0)
+		return 0;
+	fds_drop(fds);
 	l->over = 1;
 	return SESSION_OVER;
 }
 
-int link_request_peek(const struct link *l)
+static void waiting_remove(struct link *l, int i)
 {
-	struct wire_front m;
-	ssize_t n = recv(l->front, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT);
+	memmove(&l->waiting[i], &l->waiting[i + 1],
+		(size_t)(--l->nwaiting - i) * sizeof(l->waiting[0]));
+}
 
-	return n == sizeof(m) ? (int)m.type : -1;
+/* It was not begun, and never will be. */
+static void refuse(struct link *l, int i, const char *why)
+{
+	const struct wire_front *m = &l->waiting[i].m;
+	struct jail_event ev = {.type = JAIL_DONE, .cell = (uint32_t)m->a};
+	struct wire_reply reply = {0};
+
+	ev.done = (struct jail_done){.cell = ev.cell, .how = HOW_REFUSED};
+	snprintf(ev.done.text, sizeof(ev.done.text), "%s", why);
+	err_set(&reply.err, "%s", why);
+	if (m->type == FRONT_RUN)
+		link_event(l, &ev, NULL, 0);
+	else
+		link_reply(l, m->seq, &reply, -1);
+	fds_drop(l->waiting[i].fds);
+	waiting_remove(l, i);
+}
+
+void link_refuse(struct link *l, enum wire_front_type type, const char *why)
+{
+	for (int i = l->nwaiting - 1; i >= 0; i--)
+		if (l->waiting[i].m.type == type)
+			refuse(l, i, why);
+}
+
+/* What the person waits for is given up, or what it waits for is hurried. */
+static void interrupt(struct link *l, const struct wire_front *m)
+{
+	l->interrupted |= link_is_served(l, m);
+	for (int i = l->nwaiting - 1; i >= 0; i--)
+		if (l->waiting[i].m.seq == (uint32_t)m->a) {
+			l->interrupted = 1;
+			refuse(l, i, "interrupted before it began");
+		}
+}
+
+/* Whatever else goes on, an interrupt counts at once, and for nothing else
+ * than what it was meant for. */
+static int listen_once(struct link *l)
+{
+	struct link_request *q = &l->waiting[l->nwaiting];
+
+	if (receive(l, &q->m, q->fds) == SESSION_OVER)
+		return SESSION_OVER;
+	if (q->m.type == FRONT_INTERRUPT || q->m.type == FRONT_KILL)
+		interrupt(l, &q->m);
+	else if (!l->aside || !l->aside(l->aside_arg, &q->m))
+		l->nwaiting++;
+	else
+		fds_drop(q->fds);
+	/* What a reset ends is not waited for. */
+	l->interrupted |= q->m.type == FRONT_RESET;
+	return 0;
+}
+
+int link_request(struct link *l, struct wire_front *m, int *fds)
+{
+	struct pollfd p = {.fd = l->front, .events = POLLIN};
+	int r = 0;
+
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fds[i] = -1;
+	if (!l->over && l->nwaiting > 0) {
+		*m = l->waiting[0].m;
+		memcpy(fds, l->waiting[0].fds, sizeof(l->waiting[0].fds));
+		waiting_remove(l, 0);
+		return 0;
+	}
+	while (!l->over && r == 0)
+		r = link_poll(&p, 1, -1);
+	if (r > 0)
+		return receive(l, m, fds);
+	l->over = 1;
+	return SESSION_OVER;
+}
+
+int link_request_peek(struct link *l)
+{
+	struct pollfd p = {.fd = l->front, .events = POLLIN};
+
+	while (!l->over && l->nwaiting == 0 && link_poll(&p, 1, 0) > 0)
+		if (listen_once(l) == SESSION_OVER)
+			break;
+	return !l->over && l->nwaiting ? (int)l->waiting[0].m.type : -1;
+}
+
+int link_patience_ms(const struct link *l, int ms)
+{
+	return l->nwaiting ? 0 : ms;
+}
+
+void link_serve(struct link *l, const struct wire_front *m)
+{
+	l->serving = m->seq;
+	l->interrupted = 0;
+}
+
+void link_served(struct link *l)
+{
+	l->serving = 0;
+}
+
+int link_is_served(const struct link *l, const struct wire_front *interrupt)
+{
+	return l->serving && (uint32_t)interrupt->a == l->serving;
+}
+
+int link_interrupt_take(struct link *l)
+{
+	int was = l->interrupted;
+
+	l->interrupted = 0;
+	return was;
 }
 
 /* ---- init ---- */

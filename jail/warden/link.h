@@ -5,6 +5,7 @@
 #ifndef JAIL_WARDEN_LINK_H
 #define JAIL_WARDEN_LINK_H
 
+#include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/wire/wire.h"
 
@@ -28,11 +29,24 @@ struct link_pids {
 	int32_t v[WIRE_PIDS_MAX];
 };
 
+/* Serve a request that any moment suits, whatever else goes on: 1 served, 0 it
+ * is none of these. */
+typedef int link_aside(void *arg, const struct wire_front *m);
+
 /* A death that init has reported and that nobody has asked for yet. */
 struct link_death {
 	int32_t pid;
 	int status;
 };
+
+/* A request of the front end's, with its descriptors. */
+struct link_request {
+	struct wire_front m;
+	int fds[IO_FDS_MAX];
+};
+
+/* The front end sends one request that takes time, and then waits. */
+#define LINK_REQUESTS 2
 
 /* Only link.c writes it. */
 struct link {
@@ -40,15 +54,24 @@ struct link {
 	clockid_t front_cpu; /* of the process at the other end */
 	int init;	     /* socket to init; -1: no jail */
 	int over;	     /* the front end is gone */
-	uint32_t seq;	     /* number of the last request to init */
-	uint32_t answered;   /* number of the last request init has answered */
-	uint32_t traffic;    /* messages to and from init */
+	struct link_request waiting[LINK_REQUESTS]; /* taken, not served yet */
+	int nwaiting;
+	uint32_t serving;  /* number of the request that is served; 0: none */
+	int interrupted;   /* the person does not want to wait any longer */
+	link_aside *aside; /* serves some requests at any time; may be NULL */
+	void *aside_arg;
+	uint32_t seq;	   /* number of the last request to init */
+	uint32_t answered; /* number of the last request init has answered */
+	uint32_t traffic;  /* messages to and from init */
 	int ndeaths;
 	struct link_death deaths[WIRE_PIDS_MAX];
 };
 
 /* Takes `front`. */
 void link_open(struct link *l, int front);
+
+/* Have `aside` serve what comes during a wait. */
+void link_serve_aside(struct link *l, link_aside *aside, void *arg);
 
 /* The link to the init of a new jail, and its end. Takes `init`. */
 void link_attach(struct link *l, int init);
@@ -63,7 +86,9 @@ int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
 int link_ms_until(int64_t deadline_ms);
 
 /* Wait for `fd` (-1: for none) or init: 1 if `fd` is ready, 0 if not, or at
- * the deadline; SESSION_OVER. */
+ * the deadline; SESSION_OVER. Meanwhile the front end is listened to: what it
+ * asks for waits, and what the person interrupts is given up. May return 0
+ * before the deadline. */
 LINK_CHECKED int link_wait(
 	struct link *l, int fd, int64_t deadline_ms, int *init_ready);
 
@@ -88,7 +113,25 @@ int64_t link_front_cpu_ms(const struct link *l);
 LINK_CHECKED int link_request(struct link *l, struct wire_front *m, int *fds);
 
 /* What the next request asks for, if there is one already; or -1. */
-int link_request_peek(const struct link *l);
+int link_request_peek(struct link *l);
+
+/* How long a poll for the front end may wait: not when a request waits. */
+int link_patience_ms(const struct link *l, int ms);
+
+/* A request is served from here to its reply, to link_served(), or to the next
+ * one. */
+void link_serve(struct link *l, const struct wire_front *m);
+void link_served(struct link *l);
+
+/* Whether an interrupt, which names the request that it is for, is for the one
+ * that is served. */
+int link_is_served(const struct link *l, const struct wire_front *interrupt);
+
+/* 1, once, if the person has interrupted what they waited for. */
+int link_interrupt_take(struct link *l);
+
+/* Refuse a request of this type that waits. */
+void link_refuse(struct link *l, enum wire_front_type type, const char *why);
 
 /* ---- init ---- */
 

@@ -78,6 +78,7 @@ static int wait_once(struct warden *w)
 	p[0].fd = w->link.front;
 	p[1].fd = w->link.init;
 	p[2].fd = w->guest.ctl;
+	wait_ms = link_patience_ms(&w->link, wait_ms);
 	if (link_poll(p, 3, wait_ms) < 0)
 		return SESSION_OVER;
 	if (p[1].revents && link_take(&w->link, &m, NULL, 0) < 0) {
@@ -88,7 +89,7 @@ static int wait_once(struct warden *w)
 			r = on_broken(w);
 	}
 	/* Whatever else happens, the front end has its turn. */
-	if (r == 0 && p[0].revents)
+	if (r == 0 && (p[0].revents || link_patience_ms(&w->link, 1) == 0))
 		r = front_serve(w);
 	return r == SESSION_OVER ? r : 0;
 }
@@ -136,8 +137,10 @@ static int serve_program(struct warden *w)
 int warden_loop_serve(struct warden *w, struct err *e)
 {
 	struct jail_event ev = {.type = JAIL_BUILT};
-	int r = warden_build(w, e);
+	int r;
 
+	link_serve_aside(&w->link, front_serve_aside, w);
+	r = warden_build(w, e);
 	if (r < 0)
 		return r;
 	site_note_jail(&w->site, !w->jail.no_proc, !w->jail.shared);

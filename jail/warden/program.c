@@ -82,6 +82,9 @@ static void died(
 static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 {
 	wa->may_pause = w->spec->tty_bits & 1;
+	if (link_interrupt_take(&w->link))
+		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	watch_ready(wa, w);
 	while (!wa->ended) {
 		if (watch_wait(wa) == SESSION_OVER)
 			return SESSION_OVER;

@@ -19,9 +19,11 @@
 /* How often a guest is asked for a checkpoint: each that does not answer is
  * replaced first. */
 #define PARK_TRIES 3
-/* What the guest and its copy may take for it; and those that replaced a guest
- * that did not answer. */
-#define PARK_MS 2000
+/* What the guest and its copy may take for it: what is left of the cell's
+ * clocks, within bounds; and those that replaced a guest that did not answer.
+ */
+#define PARK_MS 1500
+#define PARK_LEAST_MS 700
 #define PARK_AGAIN_MS 700
 
 void warden_init(struct warden *w, const struct jail_spec *spec, int front)
@@ -29,6 +31,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	w->spec = spec;
 	w->next_cell = 1;
 	w->cells = w->broken = w->ran_on = 0;
+	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
 	warden_jail_init(&w->jail, &w->link, &w->site);
 	guest_init(&w->guest, &w->link, &w->jail);
@@ -41,6 +44,13 @@ void warden_note_cell(struct warden *w, uint32_t cell)
 	w->next_cell = cell + 1;
 	w->cells++;
 	w->broken = w->ran_on = 0;
+}
+
+void warden_note_end(struct warden *w, int64_t left_ms)
+{
+	w->left_ms = left_ms < PARK_LEAST_MS ? PARK_LEAST_MS
+		     : left_ms > PARK_MS     ? PARK_MS
+					     : left_ms;
 }
 
 void warden_note_refused(struct warden *w, uint32_t cell)
@@ -197,6 +207,10 @@ int warden_replace(struct warden *w, const char *what)
 
 	if (warden_recover(w, &d) == SESSION_OVER)
 		return SESSION_OVER;
+	/* It would undo more than the person saw. */
+	link_request_peek(&w->link);
+	link_refuse(&w->link, FRONT_UNDO,
+		"undo: Python has just been replaced · nothing was undone");
 	if (d.after == AFTER_ROLLED_BACK) {
 		link_notice(&w->link,
 			"%s · back to the state before cell %u (%u name%s)",
@@ -246,6 +260,12 @@ int warden_check_stopped(struct warden *w, int64_t *due_ms)
 
 /* ---- parking ---- */
 
+/* Whether what is there now ends with the next request. */
+static int is_reset_next(struct warden *w)
+{
+	return link_request_peek(&w->link) == FRONT_RESET;
+}
+
 /* A checkpoint after this cell? 1 taken; 0 none, and *why; SESSION_OVER. A
  * guest that does not answer where its driver always would has been broken
  * from within. */
@@ -258,12 +278,14 @@ static int take(struct warden *w, enum jail_no_checkpoint *why)
 		return 0;
 	*why = NO_CHECKPOINT_FAILED;
 	for (int i = 0; i < PARK_TRIES; i++) {
-		int64_t ms = i == 0 ? PARK_MS : PARK_AGAIN_MS;
+		int64_t ms = i == 0 ? w->left_ms : PARK_AGAIN_MS;
 		int r = checkpoints_take(
 			&w->checkpoints, w->next_cell, now_ms() + ms);
 
 		if (r != -1)
 			return r;
+		if (is_reset_next(w))
+			return 0;
 		snprintf(what, sizeof(what), "Python %s after cell %u",
 			guest_is_alive(&w->guest) ? "stopped answering"
 						  : "died",
@@ -280,10 +302,12 @@ int warden_park(struct warden *w)
 	struct checkpoints *c = &w->checkpoints;
 	enum jail_no_checkpoint why;
 	int32_t killed = 0;
-	int taken = take(w, &why);
+	int taken = is_reset_next(w) ? 0 : take(w, &why);
 
 	if (taken == SESSION_OVER)
 		return SESSION_OVER;
+	if (is_reset_next(w))
+		return 0;
 	checkpoints_note_taken(c, taken ? NO_CHECKPOINT_NONE : why);
 	checkpoints_give_up(c, w->spec->limits.undo + 1, c->none);
 	/* Before a cell that was typed meanwhile nothing is stopped. */

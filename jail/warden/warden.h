@@ -31,6 +31,7 @@ struct warden {
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */
 	int broken, ran_on; /* how often since the last cell */
+	int64_t left_ms;    /* of that cell's clocks, for its checkpoint */
 };
 
 /* Nothing of it runs yet. Takes `front`. */
@@ -89,8 +90,10 @@ LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
 LINK_CHECKED int warden_undo(
 	struct warden *w, int n, uint32_t *back_to, struct err *e);
 
-/* A cell begins; a cell never ran. */
+/* A cell begins; a cell has ended, and so much of its clocks is left; a cell
+ * never ran. */
 void warden_note_cell(struct warden *w, uint32_t cell);
+void warden_note_end(struct warden *w, int64_t left_ms);
 void warden_note_refused(struct warden *w, uint32_t cell);
 
 #endif

@@ -25,6 +25,8 @@
 #define TICK_OFTEN_MS 15
 /* How much later than due a look may be. */
 #define TICK_RANDOM_MS 10
+/* What a guest may take to begin a cell that was interrupted meanwhile. */
+#define BEGIN_MS 400
 /* A session this large may copy much of itself at the start of a cell. */
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
@@ -71,6 +73,14 @@ int64_t watch_wall_ms(const struct watch *wa)
 	return now_ms() - wa->start_ms - wa->paused_ms;
 }
 
+int64_t watch_left_ms(const struct watch *wa, const struct limits *l)
+{
+	int64_t wall = wa->deadline_ms - now_ms();
+	int64_t cpu = l->cell_cpu_ms - wa->cpu_ms;
+
+	return wall < cpu ? wall : cpu;
+}
+
 int watch_wait(struct watch *wa)
 {
 	int64_t due = wa->kill_ms ? wa->kill_ms : wa->deadline_ms;
@@ -99,6 +109,29 @@ static void strike_dead(struct watch *wa, enum jail_limit why)
 {
 	wa->limit = why;
 	wa->killed = wa->ended = 1;
+}
+
+/* The person's Ctrl-C. The driver would ignore it until the cell begins. */
+static void interrupt(struct watch *wa, struct warden *w)
+{
+	if (wa->ready) {
+		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	} else if (!wa->kill_ms) {
+		wa->limit = LIMIT_PERSON;
+		wa->kill_ms = now_ms() + BEGIN_MS;
+	}
+}
+
+void watch_ready(struct watch *wa, struct warden *w)
+{
+	int due = wa->kill_ms && wa->limit == LIMIT_PERSON;
+
+	wa->ready = 1;
+	if (!due)
+		return;
+	wa->kill_ms = 0;
+	wa->limit = LIMIT_NONE;
+	interrupt(wa, w);
 }
 
 static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
@@ -208,10 +241,12 @@ static int serve_front(struct watch *wa, struct warden *w)
 		fd_drop(&fds[i]);
 	switch (m.type) {
 	case FRONT_INTERRUPT:
-		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+		if (link_is_served(&w->link, &m))
+			interrupt(wa, w);
 		break;
 	case FRONT_KILL:
-		strike_dead(wa, LIMIT_PERSON);
+		if (link_is_served(&w->link, &m))
+			strike_dead(wa, LIMIT_PERSON);
 		break;
 	case FRONT_RESIZE:
 		warden_jail_resize(

@@ -20,6 +20,7 @@ enum { WATCH_FRONT, WATCH_INIT, WATCH_GUEST, WATCH_LINE, WATCH_FDS };
 struct watch {
 	struct pollfd p[WATCH_FDS];
 	int may_pause; /* (caller) the wall clock may be paused */
+	int ready;     /* an interrupt reaches it */
 	int ended;     /* (caller too) */
 
 	/* what struck */
@@ -43,6 +44,9 @@ struct watch {
 void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 	int64_t grace_ms);
 
+/* It has begun, and an interrupt reaches it: also one that came before. */
+void watch_ready(struct watch *wa, struct warden *w);
+
 /* Wait until something happens, or is due: wa->p. 0, or SESSION_OVER. */
 LINK_CHECKED int watch_wait(struct watch *wa);
 
@@ -52,6 +56,9 @@ int watch_init(struct watch *wa, struct warden *w);
 /* Unless it is over: serve the front end, look at the clocks. 0, or
  * SESSION_OVER. */
 LINK_CHECKED int watch_serve(struct watch *wa, struct warden *w);
+
+/* What is left of its clocks. */
+int64_t watch_left_ms(const struct watch *wa, const struct limits *l);
 
 /* Milliseconds that it ran, pauses left out. */
 int64_t watch_wall_ms(const struct watch *wa);

@@ -141,10 +141,10 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
 /* ---- front end ---- */
 
 enum wire_front_type {
-	FRONT_RUN, /* a = cell; fd: sealed memfd with the source */
-	FRONT_INTERRUPT,
-	FRONT_KILL,
-	FRONT_RESIZE, /* a = rows, b = columns */
+	FRONT_RUN,	 /* a = cell; fd: sealed memfd with the source */
+	FRONT_INTERRUPT, /* a = seq of the request that it is for */
+	FRONT_KILL,	 /* the same */
+	FRONT_RESIZE,	 /* a = rows, b = columns */
 	FRONT_TOUCH,
 	FRONT_KEYS,
 	FRONT_ASK, /* a = question; fd: memfd with the text */
@@ -162,7 +162,7 @@ enum wire_front_type {
 
 struct wire_front {
 	enum wire_front_type type;
-	uint32_t seq; /* of requests that are answered */
+	uint32_t seq; /* counts requests; its answer repeats it */
 	int64_t a, b;
 	char path[JAIL_PATH_MAX]; /* NUL-terminated */
 };

@@ -366,10 +366,17 @@ static int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
 	int r;
 
 	jail_touch(s->jail);
+	s->signals->interrupt = false;
+	terminal_raw_interrupt(s->term, true);
 	if (lexer_is_command(text, n))
 		r = complete_command(s, text, n, cursor, out);
 	else
 		r = complete_python(s, text, cursor, 0, out);
+	terminal_raw_interrupt(s->term, false);
+	terminal_signals_read(s->signals);
+	if (s->signals->interrupt)
+		editor_interrupt(s->editor);
+	s->signals->interrupt = false;
 	/* The warden's messages of that time were queued: the editor's poll of
 	 * the descriptor would not see them. */
 	cell_take_events(s);

@@ -44,11 +44,20 @@ static void draw(struct editor *ed)
 	view_draw(&ed->view, &t);
 }
 
+static enum editor_result take_interrupt(struct input *in)
+{
+	bool interrupted = in->interrupted;
+
+	in->interrupted = false;
+	return interrupted ? EDITOR_INTERRUPT : EDITOR_GO_ON;
+}
+
 /* Call the watchers whose descriptor has something. */
 static enum editor_result call_watchers(
 	struct input *in, const struct pollfd *p)
 {
-	bool stop = false, interrupted;
+	enum editor_result r;
+	bool stop = false;
 
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++) {
 		struct input_watch *w = &in->watch[i];
@@ -57,11 +66,8 @@ static enum editor_result call_watchers(
 		if (p[i].revents && w->fd >= 0 && w->fd == p[i].fd)
 			stop |= w->cb(w->ctx) != 0;
 	}
-	interrupted = in->interrupted;
-	in->interrupted = false;
-	if (stop)
-		return EDITOR_EVENT;
-	return interrupted ? EDITOR_INTERRUPT : EDITOR_GO_ON;
+	r = take_interrupt(in);
+	return stop ? EDITOR_EVENT : r;
 }
 
 static enum editor_result read_bytes(struct editor *ed)
@@ -92,6 +98,9 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 	int n;
 
 	while (r == EDITOR_GO_ON && in->queue_at == in->queue_end) {
+		/* An interrupt that came while a key was served. */
+		if (in->interrupted)
+			return take_interrupt(in);
 		if (ed->lines || !in->keys.paste)
 			draw(ed);
 		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
@@ -520,6 +529,8 @@ void editor_resized(struct editor *ed)
 void editor_interrupt(struct editor *ed)
 {
 	ed->input.interrupted = true;
+	/* Ctrl-C discards what was typed before it, as on any tty. */
+	ed->input.queue_at = ed->input.queue_end;
 }
 
 bool editor_is_plain(struct editor *ed)

@@ -633,6 +633,7 @@ static void take(struct program *p, struct jail_event *ev)
 		break;
 	case JAIL_BUILT:
 	case JAIL_RUNNING:
+	case JAIL_TOOK:
 	case JAIL_DONE:
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:

@@ -166,6 +166,10 @@ static void take(struct session *s, struct jail_event *ev)
 		if (s->relay)
 			screen_run(s, ev->mark);
 		break;
+	case JAIL_TOOK:
+		if (s->relay)
+			relay_release(s->relay);
+		break;
 	case JAIL_DONE:
 		if (s->relay)
 			take_done(s, &ev->done);

@@ -111,6 +111,7 @@ static void run_line(struct session *s, const char *src, size_t n)
 		r = cell_run(s, src, n, &e);
 	if (r < 0)
 		session_refuse(s, &e);
+	s->signals->interrupt = false; /* it was for this line */
 	cell_take_events(s);
 }
 
@@ -202,6 +203,15 @@ static void read_and_run(struct session *s)
 	}
 }
 
+/* Whether a command is not to be waited for. */
+static int is_interrupted(void *arg)
+{
+	const struct session *s = arg;
+
+	terminal_signals_read(s->signals);
+	return s->signals->interrupt || s->signals->end;
+}
+
 static void take_events(void *arg)
 {
 	struct session *s = arg;
@@ -234,6 +244,7 @@ static int open_parts(struct session *s, struct err *e)
 		return -1;
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
 	editor_watch_fd(s->editor, s->signals->fd, take_signals, s);
+	jail_watch_interrupt(s->jail, s->signals->fd, is_interrupted, s);
 	return 0;
 }
 

@@ -371,9 +371,6 @@ void screen_run(struct session *s, const char *mark)
 	begin_output(s, bytes);
 	s->screen->holder = CELL;
 	s->output = &s->screen->output;
-	/* Released any sooner, these keys would count as typed before the
-	 * cell. */
-	relay_release(&s->screen->relay);
 }
 
 void screen_turn(struct session *s, int timeout_ms)

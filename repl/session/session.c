@@ -227,8 +227,10 @@ static bool warn_unsaved(struct session *s)
 	size_t which[3], n;
 	char names[600] = "", safe[160], count[64];
 
-	if (!s->cell_no || jail_home_list(s->jail, &files, NULL) < 0)
+	if (!s->cell_no)
 		return false;
+	if (jail_home_list(s->jail, &files, NULL) < 0)
+		return s->signals->interrupt;
 	n = transfer_ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {
 		const char *path = files.v[which[i]].path;
@@ -278,7 +280,7 @@ void session_leave(struct session *s, int status)
 	if (s->over)
 		return;
 	if (!s->warned && warn_unsaved(s)) {
-		s->warned = true;
+		s->warned = !s->signals->interrupt;
 		s->status = 0;
 		return;
 	}

@@ -114,13 +114,40 @@ size_t relay_untype(struct relay *r, char *buf)
 	return n;
 }
 
+/* Ctrl-C before the cell begins: no tty is there to echo it, or to make it a
+ * signal, and what was typed before it is gone. Returns how many of these keys
+ * that are. */
+static size_t interrupt_early(struct relay *r, const char *s, size_t n)
+{
+	while (n > 0 && s[n - 1] != CTRL_C)
+		n--;
+	if (n == 0)
+		return 0;
+	r->in_n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == CTRL_C) {
+			jail_interrupt(r->with.jail, NULL);
+			relay_interrupted(r);
+		}
+	if (r->with.term->out_tty)
+		relay_put(r, "^C\r\n", 4);
+	typed_forget(&r->typed);
+	return n;
+}
+
 /* A full queue drops keys, as a terminal's own queue does, but an interrupt
  * always gets through. */
 void relay_type(struct relay *r, const char *s, size_t n)
 {
-	size_t room = RELAY_IN - r->in_n, take = n < room ? n : room;
-	bool stuck = r->in_n > 0 || r->over;
+	size_t early = r->held && !r->over ? interrupt_early(r, s, n) : 0;
+	size_t room, take;
+	bool stuck;
 
+	s += early;
+	n -= early;
+	room = RELAY_IN - r->in_n;
+	take = n < room ? n : room;
+	stuck = r->in_n > 0 || r->over;
 	memcpy(r->in + r->in_n, s, take);
 	r->in_n += take;
 	typed_add(&r->typed, s, take);

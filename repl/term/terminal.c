@@ -130,6 +130,18 @@ void terminal_raw(struct terminal *t)
 	t->raw = tcsetattr(t->in, TCSADRAIN, &raw) == 0;
 }
 
+void terminal_raw_interrupt(const struct terminal *t, bool on)
+{
+	struct termios m;
+
+	if (!t->raw || tcgetattr(t->in, &m) < 0)
+		return;
+	m.c_lflag = on ? m.c_lflag | ISIG : m.c_lflag & ~(tcflag_t)ISIG;
+	m.c_cc[VINTR] = 'C' & 0x1f;
+	m.c_cc[VQUIT] = m.c_cc[VSUSP] = _POSIX_VDISABLE;
+	tcsetattr(t->in, TCSANOW, &m);
+}
+
 /* A terminal that is not our controlling terminal has no jobs. */
 bool terminal_is_in_front(const struct terminal *t)
 {

@@ -51,6 +51,9 @@ void terminal_close(struct terminal *t);
  */
 void terminal_raw(struct terminal *t);
 
+/* While nobody reads keys in raw mode: Ctrl-C is SIGINT, or a key again. */
+void terminal_raw_interrupt(const struct terminal *t, bool on);
+
 /* Whether the terminal's keys are ours: false for a job in the background. */
 bool terminal_is_in_front(const struct terminal *t);
 

@@ -14,7 +14,10 @@
 static int run_cell(uint32_t cell)
 {
 	auto_close int fd = io_sealed_memfd("c", SOURCE, sizeof(SOURCE) - 1);
+	const struct wire_front m = {.type = FRONT_RUN, .seq = ++P.seq};
 
+	P.last = m.seq;
+	link_serve(&W->link, &m);
 	return warden_cell_run(W, cell, fd);
 }
 
@@ -286,6 +289,57 @@ static void a_person_may_interrupt_as_often_as_they_like(void **state)
 	assert_int_equal(P.interrupts, 2);
 	assert_int_equal(d.how, HOW_INTERRUPTED);
 	assert_int_equal(d.limit, LIMIT_NONE);
+	assert_int_equal(P.took, 1);
+}
+
+/* The driver ignores SIGINT until the cell begins. */
+static void an_interrupt_waits_until_the_cell_begins(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.cell = "!wait 20|!front 1|!front 1|!wait 200|TOOK %u|"
+		 "!wait 5000|DONE %u interrupted 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(P.interrupts, 1);
+	assert_int_equal(d.how, HOW_INTERRUPTED);
+	assert_int_equal(d.limit, LIMIT_NONE);
+}
+
+static void a_guest_that_does_not_begin_is_not_waited_for(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.cell = "!wait 20|!front 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.how, HOW_KILLED);
+	assert_int_equal(d.limit, LIMIT_PERSON);
+	assert_int_equal(d.after, AFTER_ROLLED_BACK);
+	assert_true(d.wall_ms < 1000);
+	assert_int_equal(P.took, 0);
+}
+
+/* What was meant for an earlier cell, or for one that never ran. */
+static void an_interrupt_of_another_cell_counts_for_nothing(void **state)
+{
+	struct wire_event m;
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	assert_int_equal(run_cell(1), 0);
+	verdict(&stacks);
+	expect_event(JAIL_PARKED, &m);
+	P.cell = "TOOK %u|!wait 10|!late|!wait 100|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(2), 0);
+	d = verdict(&stacks);
+	assert_int_equal(P.interrupts, 0);
+	assert_int_equal(d.how, HOW_OK);
 }
 
 /* Each request is refused in its own way while a cell runs. */
@@ -582,6 +636,9 @@ int main(void)
 		TEST_UP(the_front_end_may_go_while_a_cell_runs),
 		TEST_UP(the_front_end_may_go_before_it_reads_the_verdict),
 		TEST_UP(a_person_may_interrupt_as_often_as_they_like),
+		TEST_UP(an_interrupt_waits_until_the_cell_begins),
+		TEST_UP(a_guest_that_does_not_begin_is_not_waited_for),
+		TEST_UP(an_interrupt_of_another_cell_counts_for_nothing),
 		TEST_UP(requests_are_refused_while_a_cell_runs),
 		TEST_UP(without_a_checkpoint_a_killed_cell_loses_the_variables),
 		TEST_UP(a_cell_that_kills_its_checkpoint_is_reported),

@@ -16,6 +16,8 @@
  *	!close     the speaker's link breaks
  *	!fd        its next message brings a descriptor
  *	!front N   the front end sends request N (an enum wire_front_type)
+ *	!late      the front end interrupts and kills the request before the
+ *	           last
  *	!gone      the front end goes
  *	!jail      init's link breaks
  *	!busy N    the process has used N milliseconds of CPU
@@ -100,7 +102,8 @@ static struct play {
 	int count[INIT_DISCARDED + 1];
 	struct link_pids pids; /* named by the last request */
 	int interrupts;
-	uint32_t seq;
+	int took;	    /* events that say that a cell begins */
+	uint32_t seq, last; /* requests; the last that can be interrupted */
 } P;
 
 /* ---- the clock and the waiting calls of the warden ---- */
@@ -335,6 +338,10 @@ pid_t init_start(const struct init *in, struct err *e)
 static void front_sends(struct wire_front m)
 {
 	m.seq = ++P.seq;
+	if (m.type == FRONT_INTERRUPT || m.type == FRONT_KILL)
+		m.a = P.last;
+	else
+		P.last = m.seq;
 	io_send_fds(P.front, &m, sizeof(m), NULL, 0, MSG_DONTWAIT);
 }
 
@@ -363,7 +370,12 @@ static int script_event(
 		fd_drop(&P.guest[who].sock);
 	else if (!strcmp(name, "front"))
 		front_sends((struct wire_front){.type = n});
-	else if (!strcmp(name, "gone"))
+	else if (!strcmp(name, "late")) {
+		P.last--;
+		front_sends((struct wire_front){.type = FRONT_INTERRUPT});
+		front_sends((struct wire_front){.type = FRONT_KILL});
+		P.last++;
+	} else if (!strcmp(name, "gone"))
 		shutdown(P.front, SHUT_RDWR);
 	else if (!strcmp(name, "jail"))
 		jail_dies();
@@ -657,7 +669,8 @@ static int play_close(void **state)
 	return 0;
 }
 
-/* The next event for the front end; 0 when there is none. */
+/* The next event for the front end, JAIL_TOOK only counted; 0 when there is
+ * none. */
 static int next_event(struct wire_event *m)
 {
 	int fds[IO_FDS_MAX];
@@ -666,7 +679,10 @@ static int next_event(struct wire_event *m)
 
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
-	return n == sizeof(*m);
+	if (n != sizeof(*m) || m->event.type != JAIL_TOOK)
+		return n == sizeof(*m);
+	P.took++;
+	return next_event(m);
 }
 
 static void expect_event(enum jail_event_type type, struct wire_event *m)
