@@ -102,7 +102,10 @@ add("bpf_filter",
     "attempt(s.setsockopt, 1, 50, b'\\0' * 4)", EPERM)
 # These options take memory that no limit counts.
 for name, (level, option) in {
-        "ipv6_packet_options": (41, 6), "ipv6_group": (41, 20),
+        "ip_group": (0, 35), "ip_group_of_source": (0, 39),
+        "ip_sources": (0, 41), "ip_any_group": (0, 42),
+        "ip_any_group_of_source": (0, 46), "ip_any_sources": (0, 48),
+        "tcp_layer": (6, 31), "ipv6_packet_options": (41, 6), "ipv6_group": (41, 20),
         "ipv6_anycast": (41, 27), "ipv6_flow_label": (41, 32),
         "ipv6_any_group": (41, 42), "ipv6_group_of_source": (41, 46),
         "tcp_md5": (6, 14), "tcp_md5_of_net": (6, 32),
