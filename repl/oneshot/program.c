@@ -581,6 +581,17 @@ static void take_keys(struct program *p)
 		terminal_raw(t);
 }
 
+/* While a program may have changed the terminal's modes, they are undone before
+ * we are stopped. */
+static void hold_suspend(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 static void take_up(struct program *p, struct jail_event *ev)
 {
 	struct terminal *t = p->start->term;
@@ -589,6 +600,7 @@ static void take_up(struct program *p, struct jail_event *ev)
 	if (p->tty >= 0) {
 		relay_set_tty(&p->relay, p->tty);
 		jail_resize(p->start->jail, t->rows, t->cols);
+		hold_suspend(true);
 		take_keys(p);
 	}
 	if (ev->fds[1] >= 0)
@@ -643,15 +655,17 @@ static void take(struct program *p, struct jail_event *ev)
 	jail_event_close(ev);
 }
 
-/* A shell takes the terminal until SIGCONT. The program goes on, and may draw
- * itself again when it hears of a window. */
+/* A shell takes the terminal until SIGCONT. Where there is none, the kernel
+ * does not stop us. The program goes on in both cases. */
 static void suspend(struct program *p)
 {
-	if (p->tty >= 0)
-		output_suspend(&p->output);
+	output_suspend(&p->output);
 	relay_flush(&p->relay);
 	terminal_restore(p->start->term);
-	raise(SIGSTOP);
+	raise(SIGTSTP);
+	hold_suspend(false);
+	hold_suspend(true);
+	take_keys(p);
 }
 
 static void take_events(void *arg)
@@ -756,6 +770,7 @@ static int run(struct program *p, struct err *e)
 		poll_once(p);
 	tty_finish(p);
 	terminal_restore(start->term);
+	hold_suspend(false);
 	if (p->notices.n && !p->notices.failed)
 		terminal_complain(NULL, p->notices.s);
 	if (!p->gone || p->exited)

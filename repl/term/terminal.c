@@ -282,11 +282,11 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 	for (size_t i = 0; i < N_ENDING; i++)
 		if (!is_ignored(ending[i]))
 			sigaddset(&set, ending[i]);
-	if (!session) {
+	if (!session)
 		sigaddset(&set, SIGCONT);
-		sigaddset(&set, SIGTSTP);
-	}
 	sigprocmask(SIG_BLOCK, &set, &s->before);
+	if (!session)
+		sigaddset(&set, SIGTSTP);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

@@ -108,8 +108,8 @@ struct signals {
 /* Block SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH, which become flags, and
  * ignore SIGPIPE and SIGXFSZ, so that a failed write is an error. A session
  * also ignores SIGTSTP, SIGTTIN and SIGTTOU, so that nothing suspends it; for a
- * program SIGTSTP and SIGCONT become flags too. Call it after jail_open(), or
- * the warden would inherit all this. */
+ * program SIGCONT becomes a flag too, and SIGTSTP where the caller blocks it.
+ * Call it after jail_open(), or the warden would inherit all this. */
 int terminal_signals_open(struct signals *s, bool session, struct err *e);
 void terminal_signals_close(struct signals *s);
 

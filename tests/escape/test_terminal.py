@@ -170,6 +170,21 @@ def test_no_listing_looks_like_a_line_of_the_session(looked_at, show):
     assert forged_rows(s, row) == []
 
 
+@pytest.mark.parametrize("line", ["odd['", "open('"])
+def test_no_completion_looks_like_a_line_of_the_session(looked_at, line):
+    s = looked_at
+    s.run(f"q = {ascii(FORGED)}; odd = {{q: 1, q + ' c': 2}}")
+    s.run("for n in 'cd': open(q + n, 'w').close()")
+    row = s.screen.here()
+    s.type(line)
+    s.expect(re.escape(line))
+    s.type("\t\t")
+    s.expect("00A6|xa6")
+    s.type("\x15")
+    s.wait_prompt()
+    assert forged_rows(s, row) == []
+
+
 def test_in_raw_mode_a_guest_can_write_the_bar(cb):
     """The control."""
     s = cb.session("-q", "--set", "terminal.escapes=raw")

@@ -579,12 +579,18 @@ def test_a_signal_restores_a_terminal_that_is_not_standard_output(cb):
 
 
 def test_a_program_that_is_suspended_leaves_the_terminal_as_it_was(cb):
-    s = drawing(cb, "time.sleep(1); print('went on')")
-    s.process.send_signal(signal.SIGTSTP)
-    hosttree.until(lambda: "T" in hosttree.thread_states(s.pid), "a stop")
-    s.wait(lambda: s.raw.endswith(b"\x1b>"), "the modes to be undone")
+    s = drawing(cb, "sys.stdin.readline(); print('went on')", wrapper=(
+        "bash", "-mc", '"$@"; echo stopped; read; fg >/dev/null; echo "=$?"',
+        "sh"))
+    front = min(hosttree.descendants(s.pid))
+    os.kill(front, signal.SIGTSTP)
+    s.expect("stopped")
+    assert hosttree.is_stopped(front)
     assert_restored(s)
-    s.process.send_signal(signal.SIGCONT)
+    s.type("\r")
+    hosttree.until(lambda: s.terminal_modes() != s.before, "the program")
+    s.type("\r")
     s.expect("went on")
+    s.expect("^=0")
     assert s.wait_exit() == 0
     assert s.terminal_modes() == s.before

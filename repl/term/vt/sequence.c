@@ -361,36 +361,37 @@ enum allow { ALLOW_BOTH, ALLOW_RESET, ALLOW_IGNORE };
 struct mode {
 	int16_t number;
 	bool initial;
-	bool alternate; /* a name of the alternate screen */
 	enum allow allow;
 };
 
 /* The rows of modes that the filter itself asks for. */
-enum { MODE_WRAP = 2, MODE_ALTERNATE = 7 };
+enum { MODE_WRAP = 2, MODE_47 = 4, MODE_1047 = 6, MODE_1049 };
+/* The names of the alternate screen. */
+#define ALTERNATE (1u << MODE_47 | 1u << MODE_1047 | 1u << MODE_1049)
 
 static const struct mode modes[] = {
-	{1, false, false, ALLOW_BOTH}, /* cursor keys */
-	{5, false, false, ALLOW_BOTH}, /* reverse screen */
-	[MODE_WRAP] = {7, true, false, ALLOW_BOTH},
-	{25, true, false, ALLOW_BOTH},	/* visible cursor */
-	{47, false, true, ALLOW_BOTH},	/* alternate screen */
-	{66, false, false, ALLOW_BOTH}, /* keypad */
-	{1047, false, true, ALLOW_BOTH},
-	[MODE_ALTERNATE] = {1049, false, true, ALLOW_BOTH},
+	{1, false, ALLOW_BOTH}, /* cursor keys */
+	{5, false, ALLOW_BOTH}, /* reverse screen */
+	[MODE_WRAP] = {7, true, ALLOW_BOTH},
+	{25, true, ALLOW_BOTH},		     /* visible cursor */
+	[MODE_47] = {47, false, ALLOW_BOTH}, /* alternate screen */
+	{66, false, ALLOW_BOTH},	     /* keypad */
+	[MODE_1047] = {1047, false, ALLOW_BOTH},
+	[MODE_1049] = {1049, false, ALLOW_BOTH},
 	/* Readline in a cell asks for pastes in brackets at each input(). */
-	{2004, false, false, ALLOW_BOTH},
+	{2004, false, ALLOW_BOTH},
 	/* Blinking is the person's own choice. Curses sends it with 25. */
-	{12, false, false, ALLOW_IGNORE},
-	{9, false, false, ALLOW_RESET},
-	{1000, false, false, ALLOW_RESET},
-	{1001, false, false, ALLOW_RESET},
-	{1002, false, false, ALLOW_RESET},
-	{1003, false, false, ALLOW_RESET},
-	{1004, false, false, ALLOW_RESET}, /* focus */
-	{1005, false, false, ALLOW_RESET},
-	{1006, false, false, ALLOW_RESET},
-	{1015, false, false, ALLOW_RESET},
-	{1016, false, false, ALLOW_RESET},
+	{12, false, ALLOW_IGNORE},
+	{9, false, ALLOW_RESET},
+	{1000, false, ALLOW_RESET},
+	{1001, false, ALLOW_RESET},
+	{1002, false, ALLOW_RESET},
+	{1003, false, ALLOW_RESET},
+	{1004, false, ALLOW_RESET}, /* focus */
+	{1005, false, ALLOW_RESET},
+	{1006, false, ALLOW_RESET},
+	{1015, false, ALLOW_RESET},
+	{1016, false, ALLOW_RESET},
 };
 #define MODES ((int)COUNT(modes))
 _Static_assert(MODES <= 32, "struct vt has a bit for each mode");
@@ -403,11 +404,7 @@ bool vt_sequence_wraps(const struct vt *v)
 /* In raw mode a guest may use each of the three names. */
 bool vt_sequence_is_alternate(const struct vt *v)
 {
-	uint32_t bits = 0;
-
-	for (int i = 0; i < MODES; i++)
-		bits |= (uint32_t)modes[i].alternate << i;
-	return v->modes & bits;
+	return v->modes & ALTERNATE;
 }
 
 /* Enter or leave the alternate screen: 1049 saves the cursor of the main screen
@@ -424,14 +421,12 @@ static void alternate_record(struct vt *v, bool on)
 	v->pen.column = v->one_screen ? -1 : v->main_pen.column;
 	v->pen.below = v->main_pen.below;
 	v->dirty = v->main_dirty;
-	for (int i = 0; i < MODES; i++)
-		if (modes[i].alternate)
-			v->modes &= ~(UINT32_C(1) << i);
+	v->modes &= ~ALTERNATE;
 }
 
 static void mode_record(struct vt *v, int row, bool on)
 {
-	if (modes[row].alternate && on != vt_sequence_is_alternate(v))
+	if (ALTERNATE >> row & 1 && on != vt_sequence_is_alternate(v))
 		alternate_record(v, on);
 	if (on != modes[row].initial)
 		v->modes |= UINT32_C(1) << row;
@@ -455,8 +450,8 @@ static int16_t alternate_set(struct vt *v, bool on)
 		vt_put(v, "\x1b[r", 3);
 		v->region = false;
 	}
-	mode_record(v, MODE_ALTERNATE, on);
-	return modes[MODE_ALTERNATE].number;
+	mode_record(v, MODE_1049, on);
+	return 1049;
 }
 
 /* Judge one mode. Returns the mode to set or reset; 0: none. */
@@ -467,7 +462,7 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 	for (int i = 0; i < MODES; i++) {
 		if (modes[i].number != number)
 			continue;
-		if (v->mode != VT_RAW && modes[i].alternate)
+		if (v->mode != VT_RAW && ALTERNATE >> i & 1)
 			return alternate_set(v, on);
 		if (v->mode == VT_RAW || modes[i].allow == ALLOW_BOTH ||
 			(modes[i].allow == ALLOW_RESET && !on)) {
@@ -526,13 +521,12 @@ static enum verdict act_keypad(struct vt *v)
 	return PASS;
 }
 
-static void undo_modes(struct vt *v, bool alternate)
+static void undo_modes(struct vt *v, uint32_t which)
 {
 	char s[16] = "\x1b[?", *p;
 
 	for (int i = 0; i < MODES; i++) {
-		if (!(v->modes & UINT32_C(1) << i) ||
-			modes[i].alternate != alternate)
+		if (!(v->modes & which & UINT32_C(1) << i))
 			continue;
 		p = put_number(s + 3, modes[i].number);
 		*p++ = modes[i].initial ? 'h' : 'l';
@@ -562,8 +556,8 @@ void vt_sequence_undo(struct vt *v)
 	};
 
 	/* The alternate screen first: to leave it moves the cursor back. */
-	undo_modes(v, true);
-	undo_modes(v, false);
+	undo_modes(v, ALTERNATE);
+	undo_modes(v, ~ALTERNATE);
 	for (size_t i = 0; i < COUNT(undo); i++)
 		if (undo[i].on)
 			vt_put_always(v, undo[i].off, strlen(undo[i].off));
