@@ -283,7 +283,7 @@ def test_a_killed_checkpoint_is_reported_at_once_and_at_the_rollback(cb):
                 "    if p != me:\n        try: os.kill(p, 9)\n"
                 "        except OSError: pass\n"
                 "import time; time.sleep(0.5); os._exit(1)")
-    out = out.replace("\n", "")
+    out = out.replace("\n¦ ", "")
     assert "the checkpoint was killed from within" in out, out
     assert "variables lost: the cell killed its own checkpoint" in out, out
     assert s.run("open('kept.txt').read()") == "'in the home'"
@@ -343,7 +343,7 @@ def test_background_run_lets_leftover_processes_run(cb):
 def test_checkpoint_never_is_announced_and_named_after_a_crash(cb):
     s = start(cb, "--set", "cell.checkpoint=never")
     assert "checkpoints are off · a crash would lose" in s.all_text()
-    out = s.run("import os; os._exit(1)").replace("\n", "")
+    out = s.run("import os; os._exit(1)").replace("\n¦ ", "")
     assert "variables lost: checkpoints are off" in out, out
     assert s.run("open('kept.txt').read()") == "'in the home'"
 
