@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 #include "parts.h"
 #include "repl/term/output.h"
 #include "repl/term/terminal.h"
@@ -89,9 +90,20 @@ static enum editor_result read_bytes(struct editor *ed)
 	return EDITOR_GO_ON;
 }
 
+/* What is left of `timeout_ms`; -1: for ever. */
+static int left_ms(int timeout_ms, int64_t since_ms)
+{
+	int64_t gone = now_ms() - since_ms;
+
+	if (timeout_ms < 0)
+		return -1;
+	return gone < timeout_ms ? (int)(timeout_ms - gone) : 0;
+}
+
 /* Wait until there are bytes in the queue, or the time is up. */
 static enum editor_result fill(struct editor *ed, int timeout_ms)
 {
+	int64_t since = now_ms();
 	struct input *in = &ed->input;
 	struct pollfd p[EDITOR_WATCH_MAX + 1];
 	enum editor_result r = EDITOR_GO_ON;
@@ -108,7 +120,7 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 				.fd = in->watch[i].fd, .events = POLLIN};
 		p[EDITOR_WATCH_MAX] =
 			(struct pollfd){.fd = ed->in, .events = POLLIN};
-		n = poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
+		n = poll(p, EDITOR_WATCH_MAX + 1, left_ms(timeout_ms, since));
 		if (n == 0)
 			break;
 		if (n < 0 && errno != EINTR) {

@@ -32,6 +32,19 @@ def test_an_unfinished_paste_runs_nothing(session):
     assert "one" in session.all_text().splitlines()
 
 
+def test_an_unfinished_paste_ends_while_the_background_writes(cb):
+    s = cb.session("--set", "cell.background=run", "--set", "cell.output=100")
+    s.run("def behind():\n    while True: os.write(1, b'x'); time.sleep(0.05)\n"
+          "import os, threading, time")
+    s.run("threading.Thread(target=behind, daemon=True).start()")
+    s.type("\x1b[200~print('one')")
+    s.expect("more of the paste is awaited")
+    s.type("\x03")
+    s.expect(r">>> print\('one'\)")
+    s.type("\r")
+    s.expect("^one$")
+
+
 def test_a_pasted_function_is_not_indented_again(session):
     session.run("def f(x):\n    if x:\n        return 1\n    return 2")
     assert session.run("f(1), f(0)") == "(1, 2)"
