@@ -161,12 +161,13 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 	sc->above.n = 0;
 }
 
-/* Every screenful has the line that says what it is. */
+/* Every screenful has the line that says what it is. Past the output limit
+ * nothing is shown, and so nothing is said. */
 static void show_behind(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
 
-	while (n) {
+	while (n && !output_background_is_over(&sc->output)) {
 		size_t part;
 
 		if (sc->room <= 0) {
@@ -178,6 +179,8 @@ static void show_behind(struct session *s, const char *buf, size_t n)
 		buf += part;
 		n -= part;
 	}
+	if (n)
+		show_piece(s, buf, n);
 }
 
 void screen_tell_background(struct session *s)

@@ -399,6 +399,11 @@ void output_summary(const struct output_report *r, output_line *line, void *arg)
 	}
 }
 
+bool output_background_is_over(const struct output *o)
+{
+	return o->background >= o->opts.head_bytes;
+}
+
 void output_background_add(
 	struct output_report *sum, const struct output_report *r)
 {

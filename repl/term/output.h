@@ -114,6 +114,9 @@ void output_end(struct output *o, struct output_report *r);
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);
 
+/* Whether no more of it is shown until the next cell begins. */
+bool output_background_is_over(const struct output *o);
+
 /* Add `r` to `sum`, then report several pieces of background together. */
 void output_background_add(
 	struct output_report *sum, const struct output_report *r);

@@ -377,6 +377,7 @@ static void background_output_is_bounded_until_the_next_cell(void **state)
 	output_background(&f->o, "\x1b[31mtick", 9, &f->r);
 	assert_string_equal(f->s.buf, "\x1b[31mtick\x1b[m\r\n");
 	assert_int_equal(f->r.cut, 0);
+	assert_false(output_background_is_over(&f->o));
 	f->s.n = 0;
 	output_background(&f->o, "tock", 4, &f->r);
 	assert_string_equal(f->s.buf, "t\r\n");
@@ -386,6 +387,7 @@ static void background_output_is_bounded_until_the_next_cell(void **state)
 	output_background(&f->o, "tick", 4, &f->r);
 	assert_string_equal(f->s.buf, "");
 	assert_int_equal(f->r.cut, 4);
+	assert_true(output_background_is_over(&f->o));
 	begin(f);
 	output_background(&f->o, "tick", 4, &f->r);
 	assert_string_equal(f->s.buf, "tick\r\n");
