@@ -132,6 +132,12 @@ static bool edit(struct edited *ed, char c)
 	return false;
 }
 
+/* A control that stands for a key, even where it was typed literally. */
+static bool is_control(char c)
+{
+	return c != '\t' && iscntrl((unsigned char)c);
+}
+
 /* Edit the keys as a tty in its usual modes would. Keys that were edited once
  * stay as they are, so it does not matter which of them the tty has edited.
  * Returns how many are left. */
@@ -144,7 +150,7 @@ static size_t edit_all(char *s, size_t n)
 
 		if (c == KEY('V') && i + 1 < n) {
 			c = s[++i];
-			put(&ed, (unsigned char)c < 0x20 || c == DEL ? 0 : c);
+			put(&ed, is_control(c) ? 0 : c);
 		} else if (!edit(&ed, c)) {
 			put(&ed, c);
 		}

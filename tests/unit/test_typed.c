@@ -74,6 +74,7 @@ static void test_keys_that_erase_take_others_with_them(void **state)
 	GIVES("a\r\x7f\x7f\x7f"
 	      "b",
 		"a\nb", "a\nb");
+	GIVES("a\x16\tb", "a\tb", "a\tb");
 	GIVES("a\x12"
 	      "b",
 		"ab", "ab");
