@@ -232,6 +232,16 @@ static int apply_devpts(
 	return a->ctx->pts_fd < 0 ? -1 : 0;
 }
 
+/* Add a rule for Landlock. */
+static int allow(
+	struct apply *a, const struct landlock_rule *rule, struct err *e)
+{
+	if (a->nrules == RULES_MAX)
+		return err_set(e, "more than %d Landlock rules", RULES_MAX);
+	a->rules[a->nrules++] = *rule;
+	return 0;
+}
+
 /*
  * Inside some containers parts of /proc are covered. There the kernel refuses a
  * fresh /proc (EPERM), or allows one only as restricted as the old one: hence
@@ -239,20 +249,23 @@ static int apply_devpts(
  * /proc: a whole one shows much of the host.
  *
  * Guests get it read-only, because they could lower their oom_score_adj. Init
- * writes that for them, through a mount of its own.
+ * writes that for them, through a /proc of its own, which is mounted nowhere.
+ * The warden looks through it too: the one in the jail has inodes whose locks a
+ * guest can hold for long, when it lists a directory into memory that it keeps
+ * from being mapped.
  */
 static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 {
 	const unsigned attrs[] = {op->attrs & ~SYS_ATTR_RDONLY, op->attrs};
+	struct landlock_rule rule = {.fd = -1, .cls = LANDLOCK_WRITE};
 
-	for (int i = 0; i < 2; i++) {
-		if (mount_fs(&a->root, "proc", op->target, op->options,
-			    attrs[i], e) < 0)
-			continue;
-		a->ctx->proc_fd = mount_open_copy(&a->root, op->target, e);
-		return a->ctx->proc_fd < 0 ? -1
-					   : mount_restrict(&a->root,
-						     op->target, op->attrs, e);
+	if (mount_fs(&a->root, "proc", op->target, op->options, op->attrs, e) ==
+		0) {
+		for (int i = 0; i < 2 && rule.fd < 0; i++)
+			rule.fd = mount_detached(
+				"proc", op->options, attrs[i], op->target, e);
+		a->ctx->proc_fd = rule.fd;
+		return rule.fd < 0 ? -1 : allow(a, &rule, e);
 	}
 	if (op->number)
 		return err_hint(e, "jail.require asks for proc; a container "
@@ -327,13 +340,12 @@ static int apply_chdir(const struct plan_op *op, struct err *e)
 
 static int apply_allow(struct apply *a, const struct plan_op *op, struct err *e)
 {
-	if (a->nrules == RULES_MAX)
-		return err_set(e, "more than %d Landlock rules", RULES_MAX);
-	a->rules[a->nrules++] = (struct landlock_rule){.path = op->target,
+	const struct landlock_rule rule = {.path = op->target,
 		.fd = -1,
 		.cls = uses[op->which],
 		.optional = 1};
-	return 0;
+
+	return allow(a, &rule, e);
 }
 
 static int apply_landlock(

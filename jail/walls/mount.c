@@ -206,8 +206,7 @@ static int set_options(int fs, const char *options)
 	return r;
 }
 
-/* A detached mount of a new file system. */
-static int make_fs(const char *fstype, const char *options, unsigned attrs,
+int mount_detached(const char *fstype, const char *options, unsigned attrs,
 	const char *on, struct err *e)
 {
 	auto_close int fs = sys_fsopen(fstype);
@@ -230,7 +229,7 @@ static int mount_new(const char *fstype, int to, const char *options,
 
 	if (to < 0)
 		return err_errno(e, "mount %s on %s", fstype, on);
-	fd = make_fs(fstype, options, attrs, on, e);
+	fd = mount_detached(fstype, options, attrs, on, e);
 	if (fd < 0)
 		return -1;
 	if (sys_move_mount_fd(fd, to) < 0)
@@ -269,7 +268,7 @@ static int copy_node(int dir, const char *path)
 /* Nodes on a file system that a user namespace mounts cannot be opened. */
 int mount_make_nodes(const char *const *paths, size_t n, struct err *e)
 {
-	auto_close int fd = make_fs("tmpfs", "size=4096,mode=0755",
+	auto_close int fd = mount_detached("tmpfs", "size=4096,mode=0755",
 		SYS_ATTR_NOSUID | SYS_ATTR_NOEXEC, "/dev", e);
 	auto_close int node = -1;
 
@@ -518,19 +517,6 @@ int mount_bind(const struct mount_root *r, const char *source,
 	return attach(r, tree, to, target, attrs, 1, e);
 }
 
-int mount_open_copy(
-	const struct mount_root *r, const char *target, struct err *e)
-{
-	auto_close int at = open_target(r, target, O_PATH);
-	auto_close int copy = clone_source(at, 0);
-	int fd = copy < 0 ? -1
-			  : openat(copy, ".",
-				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? err_errno(e, "open a copy of the jail's %s", target)
-		      : fd;
-}
-
 /* ---- with inodes of the jail's own ---- */
 
 /* Larger files are not copied: the root has room for a few of this size. */
@@ -591,7 +577,7 @@ static int cover(
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", shown);
 	snprintf(options, sizeof(options),
 		"lowerdir=%s:/proc/self/fd/%d,userxattr", path, point);
-	fd = make_fs("overlay", options, attrs, target, NULL);
+	fd = mount_detached("overlay", options, attrs, target, NULL);
 	if (fd < 0)
 		return 0;
 	if (umount2(path, MNT_DETACH) < 0 || sys_move_mount_fd(fd, point) < 0)

@@ -38,6 +38,11 @@ int mount_fs(const struct mount_root *r, const char *fstype, const char *target,
  * root can, and not in every container. */
 int mount_make_nodes(const char *const *paths, size_t n, struct err *e);
 
+/* Make a new file system that is mounted nowhere: a descriptor of its top
+ * directory (caller closes), or -1 with e, which names the place `on`. */
+int mount_detached(const char *fstype, const char *options, unsigned attrs,
+	const char *on, struct err *e);
+
 /* Show the host's `source` and everything mounted below it at a target, with at
  * least these attributes on every mount. The path of `source` must have no link
  * in it. Regular files, directories and character devices only. */
@@ -74,11 +79,6 @@ int mount_symlink(const struct mount_root *r, const char *text,
 int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e);
 int mount_open_dir(
-	const struct mount_root *r, const char *target, struct err *e);
-
-/* The same through a copy of the mount at a target, which no path leads to and
- * which no later restriction of the mount reaches. */
-int mount_open_copy(
 	const struct mount_root *r, const char *target, struct err *e);
 
 /* Make the new root this process's root, and detach the old one for good. */
