@@ -2,12 +2,17 @@
 /*
  * procs.c - what the jail's processes do and use, read from /proc
  *
- * Runs in:   warden
+ * Runs in:   warden; what may wait for a guest, in the warden's stand-in alone
  * Holds:     CAP_SYS_PTRACE over the jail, as the owner of the user namespace
  *            above it: /proc/PID/smaps_rollup, syscall and mem need it
  * Trusts:    the kernel's numbers. Names are the guest's and may hold any
  *            byte; memory of the guest is only compared.
  * Leaves:    nothing
+ *
+ * The files stat, status and task of a process are read without waiting. The
+ * files smaps_rollup, syscall, mem and what fd/N leads to have locks that a
+ * guest can hold: threads that change its memory map without end, an exec that
+ * waits for them, a file that it writes to.
  *
  * Whether the jail waits for the person is sampled at random times. A guest
  * can only pretend to wait while all of it really sleeps, and then it does
@@ -33,9 +38,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Where page tables are larger than this part of what is resident, walking
- * them takes long and tells little. */
-#define TABLES_DEN 8
 /* So many descriptors of a process are not counted as memory. */
 #define FDS_FREE 64
 /* Most descriptors of one poll() that are looked at; a prompt waits for one. */
@@ -210,24 +212,6 @@ static int64_t kb_after(const char *text, const char *key)
 	return p ? strtoll(p + strlen(key), NULL, 10) * 1024 : 0;
 }
 
-/* Swapped pages count as memory. */
-static int memory_read(int dirfd, int64_t *private_bytes, int64_t *pss_bytes)
-{
-	char buf[2048];
-
-	errno = ESRCH; /* for an empty file: the process is gone */
-	if (file_read(dirfd, "smaps_rollup", buf, sizeof(buf)) <= 0)
-		return -1;
-	if (pss_bytes)
-		*pss_bytes =
-			kb_after(buf, "\nPss:") + kb_after(buf, "\nSwapPss:");
-	if (private_bytes)
-		*private_bytes = kb_after(buf, "\nPrivate_Clean:") +
-				 kb_after(buf, "\nPrivate_Dirty:") +
-				 kb_after(buf, "\nSwapPss:");
-	return 0;
-}
-
 /* Open the directory of one process. */
 static int proc_open(const struct procs_source *s, pid_t pid)
 {
@@ -292,26 +276,34 @@ static int any_thread(int fd, const struct procstat *st, int (*is)(char state))
 	return thread >= 0;
 }
 
+/* smaps_rollup waits for a lock that the guest can hold. */
+static int rollup_read(int dirfd, char *buf, size_t size)
+{
+	return file_read(dirfd, "smaps_rollup", buf, size) > 0;
+}
+
 /*
  * The memory of a process, read from its directory or from a thread's. Page
- * tables count: a guest can make large ones that map nothing. The pages count
- * as if nothing were shared where the tables are large, and where the maps of
- * a program that nobody may read are closed even to the warden.
+ * tables count: a guest can make large ones that map nothing. Files do not:
+ * those of the jail's own are counted where they are kept. Swapped pages do. By
+ * weight a page counts in part for each of those who share it after a fork,
+ * otherwise for each of them as a whole; so it does in a program that nobody
+ * may read, whose maps are closed even to the warden.
  */
-static int64_t memory_whole(int fd)
+static int64_t memory_read(int fd, int by_weight)
 {
-	int64_t tables, whole, pss;
-	char buf[4096];
+	char status[4096], maps[2048];
+	int64_t tables, pages;
 
-	if (file_read(fd, "status", buf, sizeof(buf)) <= 0)
+	if (file_read(fd, "status", status, sizeof(status)) <= 0)
 		return 0;
-	tables = kb_after(buf, "\nVmPTE:");
-	whole = kb_after(buf, "\nVmRSS:") + kb_after(buf, "\nVmSwap:");
-	if (tables > whole / TABLES_DEN)
-		return tables + whole;
-	if (memory_read(fd, NULL, &pss) == 0)
-		return tables + pss;
-	return is_gone() ? 0 : tables + whole;
+	tables = kb_after(status, "\nVmPTE:");
+	pages = kb_after(status, "\nRssAnon:") + kb_after(status, "\nVmSwap:");
+	if (by_weight && rollup_read(fd, maps, sizeof(maps)) &&
+		strstr(maps, "\nPss_Anon:"))
+		pages = kb_after(maps, "\nPss_Anon:") +
+			kb_after(maps, "\nSwapPss:");
+	return tables + pages;
 }
 
 /*
@@ -348,12 +340,13 @@ static void count_process(
 		out->running += any_thread(fd, &st, is_awake);
 	if (flags & PROCS_READY)
 		out->ready += any_thread(fd, &st, is_ready);
-	if (!(flags & PROCS_MEMORY))
+	if (!(flags & (PROCS_MEMORY | PROCS_WEIGHT)))
 		return;
 	/* The first thread has ended and shows no memory; another does. */
 	if (!is_alive(st.state))
 		thread = thread_find(fd, is_alive);
-	out->bytes += memory_whole(thread < 0 ? fd : thread) +
+	out->bytes += memory_read(thread < 0 ? fd : thread,
+			      (flags & PROCS_WEIGHT) != 0) +
 		      descriptors_bytes(thread < 0 ? fd : thread);
 }
 
@@ -382,19 +375,23 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	return 0;
 }
 
-int procs_memory(const struct procs_source *s, pid_t pid,
-	int64_t *private_bytes, int64_t *pss_bytes)
-{
-	auto_close int fd = proc_open(s, pid);
-
-	return fd < 0 ? -1 : memory_read(fd, private_bytes, pss_bytes);
-}
-
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
 {
 	auto_close int fd = proc_open(s, pid);
 
 	return fd < 0 ? -1 : procstat_read(fd, "stat", st);
+}
+
+int64_t procs_private(const struct procs_source *s, pid_t pid)
+{
+	auto_close int fd = proc_open(s, pid);
+	char maps[2048];
+
+	if (fd < 0 || !rollup_read(fd, maps, sizeof(maps)))
+		return -1;
+	return kb_after(maps, "\nPrivate_Clean:") +
+	       kb_after(maps, "\nPrivate_Dirty:") +
+	       kb_after(maps, "\nSwapPss:");
 }
 
 /* ---- waiting for the person ---- */

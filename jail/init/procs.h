@@ -42,31 +42,34 @@ struct procs {
 	int threads;
 	int running;   /* processes with a thread that is not stopped or dead */
 	int ready;     /* processes with a thread that wants a CPU */
-	int64_t bytes; /* proportional memory (PSS) and page tables */
+	int64_t bytes; /* memory and page tables */
 	int64_t cpu_ms; /* of all that live, and of children they reaped */
 };
 
 enum {
-	PROCS_MEMORY = 1, /* fill in bytes: walks page tables */
+	PROCS_MEMORY = 1, /* fill in bytes: what a fork shares, for each */
 	PROCS_RUNNING = 2,
 	PROCS_READY = 4,
+	PROCS_WEIGHT = 8, /* (waits) fill in bytes: what a fork shares, once */
 };
+
+/* A guest can keep whoever calls what is marked `waits` waiting, until a signal
+ * kills the caller. */
 
 /* Sum up every process of the jail but init. A process that comes or goes
  * meanwhile is no error. 0, or -1 when /proc cannot be read. */
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e);
 
-/* Private (unshared) and proportional bytes of one process. -1 if it is gone
- * or cannot be read. Each result may be NULL. */
-int procs_memory(const struct procs_source *s, pid_t pid,
-	int64_t *private_bytes, int64_t *pss_bytes);
+/* (waits) Private (unshared) bytes of one process. -1 if it is gone or cannot
+ * be read. */
+int64_t procs_private(const struct procs_source *s, pid_t pid);
 
 /* The stat of one process. -1 if it is gone. */
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 
-/* Whether the jail waits for the person: every thread of every process but
- * init and `skip` sleeps, and one of the tty's foreground group is inside
+/* (waits) Whether the jail waits for the person: every thread of every process
+ * but init and `skip` sleeps, and one of the tty's foreground group is inside
  * read(), or select() or poll() without a timeout, on that tty and nothing
  * else. 1 yes, 0 no, -1 this kernel does not say. A sample, not a proof: take
  * several at random times. `tty` is st_rdev of the slave. The caller checks

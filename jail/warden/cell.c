@@ -23,8 +23,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A cell shorter than this is not measured: measuring would cost more. */
-#define MEASURE_MS 10
+/* The memory of a cell shorter than this is not weighed: it would cost more;
+ * and how long an answer may take, for a peak that is only shown. */
+#define WEIGH_AFTER_MS 10
+#define WEIGH_MS 20
 /* A death that has begun; processes that are on their way out. */
 #define DYING_MS 3000
 #define LEAVE_MS 50
@@ -149,7 +151,8 @@ static int is_dying(struct warden *w)
 {
 	struct procstat st;
 
-	return procs_stat(&w->jail.procs, w->guest.pid, &st) < 0 || st.exiting;
+	return procs_stat(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
+	       st.exiting;
 }
 
 /* Its link broke. If it is dying, its death says more. */
@@ -306,7 +309,7 @@ static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 
 	while (u->processes - ours > before && now_ms() < end) {
 		link_poll(NULL, 0, 2);
-		warden_jail_measure(&w->jail, 0, u);
+		warden_jail_measure(&w->jail, u);
 	}
 	return u->processes > ours ? u->processes - ours : 0;
 }
@@ -340,8 +343,9 @@ static int settle(struct cell *c)
 	int n, before = w->jail.left, slots = c->watch.slots_peak;
 
 	d->wall_ms = watch_wall_ms(&c->watch);
-	warden_jail_measure(&w->jail,
-		d->wall_ms >= MEASURE_MS ? WARDEN_JAIL_MEMORY : 0, &u);
+	if (d->wall_ms >= WEIGH_AFTER_MS)
+		warden_jail_weigh(&w->jail, WEIGH_MS);
+	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
 	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;
 	if (!is_alive_after(d->how))

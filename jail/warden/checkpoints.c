@@ -293,29 +293,34 @@ void checkpoints_weigh_start(struct checkpoints *c)
 {
 	struct procstat st;
 
-	if (c->n == 0 || procs_stat(&c->jail->procs, c->guest->pid, &st) < 0)
+	if (c->n == 0 ||
+		procs_stat(&c->jail->place.procs, c->guest->pid, &st) < 0)
 		return;
 	c->faults = st.minor_faults;
 	c->rss_bytes = st.rss_bytes;
 }
 
-/* Bytes the live guest has copied since it was parked; 0 where that is not
- * worth asking: counting pages takes a while. */
-static int64_t copied_bytes(struct checkpoints *c)
+int checkpoints_are_worth_weighing(const struct checkpoints *c)
 {
-	const struct procs_source *s = &c->jail->procs;
-	int64_t bytes = 0, grown;
 	struct procstat st;
 
-	if (procs_stat(s, c->guest->pid, &st) < 0 ||
-		(st.minor_faults - c->faults) * sysconf(_SC_PAGESIZE) <
-			FAULTS_MIN_BYTES)
+	return c->n > 0 && c->guest->pid &&
+	       procs_stat(&c->jail->place.procs, c->guest->pid, &st) == 0 &&
+	       (st.minor_faults - c->faults) * sysconf(_SC_PAGESIZE) >=
+		       FAULTS_MIN_BYTES;
+}
+
+/* Bytes the live guest has copied since it was parked. */
+static int64_t copied_bytes(struct checkpoints *c, int64_t private_bytes)
+{
+	int64_t grown;
+	struct procstat st;
+
+	if (procs_stat(&c->jail->place.procs, c->guest->pid, &st) < 0)
 		return 0;
 	c->faults = st.minor_faults;
-	if (procs_memory(s, c->guest->pid, &bytes, NULL) < 0)
-		return 0;
 	grown = st.rss_bytes - c->rss_bytes;
-	return grown > 0 ? bytes - grown : bytes;
+	return grown > 0 ? private_bytes - grown : private_bytes;
 }
 
 static int64_t copy_ms(int64_t bytes)
@@ -326,14 +331,14 @@ static int64_t copy_ms(int64_t bytes)
 }
 
 void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	int64_t ran_ms)
+	int64_t private_bytes, int64_t ran_ms)
 {
 	const struct limits *l = c->limits;
 	int64_t copied, cost_ms;
 
 	if (c->n == 0 || !c->guest->pid)
 		return;
-	copied = copied_bytes(c);
+	copied = copied_bytes(c, private_bytes);
 	cost_ms = copy_ms(copied);
 	if (copied > l->memory_bytes / PRIVATE_DEN &&
 		u->bytes > l->memory_bytes / NEAR_DEN * NEAR_NUM) {

@@ -89,10 +89,13 @@ void checkpoints_give_up_newest(struct checkpoints *c);
  * as what a cell left behind. 0, or SESSION_OVER. */
 LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
 
-/* A cell begins; and while it runs: give them up where they cost too much. */
+/* A cell begins. While it runs: whether it is worth asking how many of the live
+ * guest's pages are private to it, for counting them takes a while; and with
+ * that number give the checkpoints up where they cost too much. */
 void checkpoints_weigh_start(struct checkpoints *c);
+int checkpoints_are_worth_weighing(const struct checkpoints *c);
 void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	int64_t ran_ms);
+	int64_t private_bytes, int64_t ran_ms);
 
 /* ---- going back ---- */
 

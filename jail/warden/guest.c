@@ -207,7 +207,7 @@ static int is_held_back(struct guest *g, int64_t *cpu_ms)
 {
 	struct procs p;
 
-	if (procs_sample(&g->jail->procs, PROCS_READY, &p, NULL) < 0)
+	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0)
 		return 0;
 	if (*cpu_ms < 0)
 		*cpu_ms = p.cpu_ms;

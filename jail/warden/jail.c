@@ -22,7 +22,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -63,6 +64,7 @@ void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
 		.line = -1,
 		.proc = -1,
 		.tmp = {-1, -1}};
+	standin_init(&j->standin);
 }
 
 int warden_jail_start(struct warden_jail *j, struct err *e)
@@ -94,15 +96,17 @@ static int look_through(
 
 	if (fstat(j->tty_slave, &st) < 0)
 		return err_errno(e, "look at the tty");
-	j->tty_dev = st.st_rdev;
+	j->place.tty_master = j->tty_master;
+	j->place.tty_slave = j->tty_slave;
+	j->place.tty_dev = st.st_rdev;
 	if (j->proc >= 0) {
-		procs_source_jail(&j->procs, j->proc);
+		procs_source_jail(&j->place.procs, j->proc);
 		return 0;
 	}
 	j->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (j->proc < 0)
 		return err_errno(e, "open /proc");
-	procs_source_host(&j->procs, j->proc, j->init, (dev_t)m->ns_dev,
+	procs_source_host(&j->place.procs, j->proc, j->init, (dev_t)m->ns_dev,
 		(ino_t)m->ns_ino);
 	return 0;
 }
@@ -148,15 +152,17 @@ void warden_jail_end(struct warden_jail *j)
 
 	if (j->init > 0) {
 		if (j->proc >= 0) {
-			warden_jail_measure(j, 0, &u);
+			warden_jail_measure(j, &u);
 			j->cpu_gone_ms = j->cpu_ms;
 		}
 		kill(j->init, SIGKILL);
 		warden_jail_thaw(j); /* a frozen process does not die */
 		waitpid(j->init, NULL, 0);
 	}
+	standin_end(&j->standin);
 	j->init = 0;
-	j->swept = j->left = 0;
+	j->swept = j->left = j->weighed = 0;
+	j->weight_bytes = 0;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -206,7 +212,8 @@ static int verify(struct warden_jail *j, const struct link_pids *kept,
 	struct procs p;
 	int r;
 
-	while ((r = procs_sample(&j->procs, PROCS_RUNNING, &p, NULL)) == 0 &&
+	while ((r = procs_sample(&j->place.procs, PROCS_RUNNING, &p, NULL)) ==
+			0 &&
 		p.running > 0) {
 		if (now_ms() < end) {
 			link_poll(NULL, 0, 1);
@@ -296,7 +303,7 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 		return 0;
 	*due_ms = QUIET_MS;
 	j->look_ms = now + *due_ms;
-	if (procs_sample(&j->procs, 0, &p, NULL) < 0)
+	if (procs_sample(&j->place.procs, 0, &p, NULL) < 0)
 		return 0;
 	j->stopped_cpu_ms = p.cpu_ms;
 	return was >= 0 && p.cpu_ms > was + ROUND_MS;
@@ -318,7 +325,8 @@ static int64_t sockets_bytes(const struct warden_jail *j)
 	auto_close int fd = -1;
 	ssize_t got;
 
-	snprintf(path, sizeof(path), "%d/net/sockstat", (int)j->procs.self);
+	snprintf(path, sizeof(path), "%d/net/sockstat",
+		(int)j->place.procs.self);
 	fd = openat(j->proc, path, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[got < 0 ? 0 : got] = '\0';
@@ -328,8 +336,7 @@ static int64_t sockets_bytes(const struct warden_jail *j)
 	return n * SOCKET_BYTES - free;
 }
 
-/* What is kept in files, and in sockets. A page that is mapped too counts
- * twice. */
+/* What is kept in files, and in sockets. */
 static int64_t files_bytes(const struct warden_jail *j)
 {
 	int64_t bytes = sockets_bytes(j), home = 0;
@@ -349,31 +356,156 @@ int warden_jail_is_uncounted(const struct warden_jail *j)
 	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
 }
 
-void warden_jail_measure(
-	struct warden_jail *j, unsigned flags, struct warden_jail_usage *u)
+/* Pages that the kernel has not added to a process's count yet: since Linux 6.2
+ * it counts for each core first (percpu_counter_batch). */
+static int64_t unseen_bytes(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_CONF);
+
+	return cores * (cores < 16 ? 32 : 2 * cores) * sysconf(_SC_PAGESIZE);
+}
+
+/* Memory of the whole host that belongs to processes, or -1. */
+static int64_t host_bytes(void)
+{
+	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	static const char *const keys[] = {
+		"\nAnonPages:", "\nSwapTotal:", "\nSwapFree:"};
+	int64_t kib[3] = {0};
+	char text[4096];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	for (int i = 0; i < 3; i++) {
+		const char *at = strstr(text, keys[i]);
+
+		if (!at)
+			return -1;
+		kib[i] = strtoll(at + strlen(keys[i]), NULL, 10);
+	}
+	return (kib[0] + kib[1] - kib[2]) * 1024;
+}
+
+/*
+ * Where no cgroup counts memory, the sum over all processes is an upper bound
+ * that is always at hand. Beyond the limit the stand-in weighs, because a page
+ * that a fork shares is in that sum more than once. Memory is over the limit
+ * when its answer says so, when it does not come to an answer, and when it may
+ * not work so soon again, while the host's processes have grown by as much as
+ * the limit.
+ */
+static int is_over(struct warden_jail *j)
+{
+	int64_t limit = j->site->spec->limits.memory_bytes, now = host_bytes();
+	int weighed = j->weighed;
+
+	j->weighed = 0;
+	if (j->most_bytes <= limit || weighed > 0)
+		j->host_bytes = now;
+	if (j->most_bytes <= limit)
+		return 0;
+	if (weighed > 0)
+		return j->weight_bytes > limit;
+	if (weighed == 0 && (standin_is_free(&j->standin, 1) ||
+				    now - j->host_bytes <= limit))
+		return 0;
+	j->weight_bytes = 0; /* not known any more; at least the limit */
+	if (j->peak_bytes < limit)
+		j->peak_bytes = limit;
+	return 1;
+}
+
+/* Memory as it was weighed, and what it has grown by since. */
+static int64_t weight_now(const struct warden_jail *j)
+{
+	int64_t grown = j->most_bytes - j->weight_most;
+	int64_t bytes = j->weight_bytes + (grown > 0 ? grown : 0);
+
+	return j->weight_bytes && bytes < j->most_bytes ? bytes : j->most_bytes;
+}
+
+void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	int watched = warden_jail_is_uncounted(j);
 	struct cgroup_usage c;
 	struct procs p = {0};
 
 	cgroup_usage(&j->site->cgroup, &c);
-	procs_sample(&j->procs,
-		flags & WARDEN_JAIL_MEMORY && watched ? PROCS_MEMORY : 0, &p,
-		NULL);
-	*u = (struct warden_jail_usage){
-		.bytes = watched ? p.bytes + files_bytes(j) : c.memory_bytes,
+	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
+	*u = (struct warden_jail_usage){.bytes = c.memory_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
 					: j->cpu_gone_ms + p.cpu_ms,
 		.processes = p.n,
 		.slots = p.threads + p.zombies + 1,
 		.fork_fails = c.fork_fails,
 		.oom_kills = c.oom_kills};
+	if (watched) {
+		j->most_bytes = p.bytes + p.n * unseen_bytes() + files_bytes(j);
+		u->over = is_over(j);
+		u->bytes = weight_now(j);
+	}
 	if (u->cpu_ms > j->cpu_ms)
 		j->cpu_ms = u->cpu_ms;
-	if (u->bytes > j->peak_bytes)
+	if (!watched && u->bytes > j->peak_bytes)
 		j->peak_bytes = u->bytes;
 	u->peak_bytes =
 		!watched && c.peak_bytes > 0 ? c.peak_bytes : j->peak_bytes;
+}
+
+/* Whether memory may have passed its limit since it was weighed. */
+static int is_doubtful(const struct warden_jail *j)
+{
+	int64_t limit = j->site->spec->limits.memory_bytes;
+	int64_t room = limit - j->weight_bytes;
+
+	return j->most_bytes > limit &&
+	       (!j->weight_bytes || host_bytes() - j->host_bytes > room ||
+		       j->most_bytes - j->weight_most > room);
+}
+
+void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
+	pid_t pid, const struct link_pids *kept)
+{
+	struct standin_question q = {.what = soon, .pid = pid, .kept = *kept};
+
+	if (warden_jail_is_uncounted(j)) {
+		later |= STANDIN_WEIGHT;
+		if (is_doubtful(j))
+			q.what |= STANDIN_WEIGHT;
+	}
+	if (standin_is_free(&j->standin, 0))
+		q.what |= later;
+	if (q.what && standin_is_free(&j->standin, 1) &&
+		standin_ask(&j->standin, &j->place, &q) < 0)
+		j->weighed = -1;
+}
+
+int warden_jail_hear(
+	struct warden_jail *j, int timeout_ms, struct standin_answer *a)
+{
+	int r = standin_take(&j->standin, timeout_ms, a);
+
+	if (r < 0)
+		j->weighed = -1;
+	if (r <= 0 || !(a->what & STANDIN_WEIGHT))
+		return r;
+	j->weighed = 1;
+	j->weight_bytes = a->weight_bytes + files_bytes(j);
+	j->weight_most = j->most_bytes;
+	if (j->weight_bytes > j->peak_bytes)
+		j->peak_bytes = j->weight_bytes;
+	return r;
+}
+
+void warden_jail_weigh(struct warden_jail *j, int timeout_ms)
+{
+	const struct link_pids none = {0};
+	struct standin_answer a;
+
+	if (!warden_jail_is_uncounted(j))
+		return;
+	warden_jail_ask(j, STANDIN_WEIGHT, 0, 0, &none);
+	warden_jail_hear(j, timeout_ms, &a);
 }
 
 const struct warden_jail_usage *warden_jail_baseline(
@@ -381,7 +513,7 @@ const struct warden_jail_usage *warden_jail_baseline(
 {
 	*fresh = !j->baseline_at || j->baseline_at != j->link->traffic;
 	if (*fresh)
-		warden_jail_measure(j, 0, &j->baseline);
+		warden_jail_measure(j, &j->baseline);
 	j->baseline_at = j->frozen || j->swept ? j->link->traffic : 0;
 	return &j->baseline;
 }
@@ -420,20 +552,6 @@ void warden_jail_set_ttys(struct warden_jail *j)
 	pty_set_cooked(j->tty_slave, NULL);
 	set_size(j);
 	pty_set_raw(j->line, NULL);
-}
-
-int warden_jail_waits_for_person(
-	const struct warden_jail *j, const struct link_pids *kept)
-{
-	struct pollfd written = {.fd = j->tty_master, .events = POLLIN};
-	int waiting = 0;
-
-	/* A process that sleeps until its output is read is not idle. */
-	if (poll(&written, 1, 0) != 0)
-		return 0;
-	if (procs_waits_for_tty(&j->procs, j->tty_dev, kept->v, kept->n) != 1)
-		return 0;
-	return ioctl(j->tty_slave, FIONREAD, &waiting) < 0 || waiting == 0;
 }
 
 void warden_jail_return_keys(struct warden_jail *j)

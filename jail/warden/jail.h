@@ -11,6 +11,7 @@
 #include "jail/apply/apply.h"
 #include "jail/init/procs.h"
 #include "link.h"
+#include "standin.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,9 +21,8 @@ struct site;
 
 /* What the jail uses. */
 struct warden_jail_usage {
-	/* Memory; 0 where WARDEN_JAIL_MEMORY was not asked for and no cgroup
-	 * counts it. */
 	int64_t bytes, peak_bytes;
+	int over;	/* no cgroup counts memory, and it is over its limit */
 	int64_t cpu_ms; /* of the session so far */
 	int processes;	/* beside init, zombies not counted */
 	int slots;	/* what the process limit counts: threads, zombies */
@@ -37,10 +37,10 @@ struct warden_jail {
 	pid_t init; /* in our pids; 0 when there is none */
 	int tty_master, line, proc;
 	int tty_slave; /* an open file of our own: no guest can make it block */
-	int tmp[APPLY_TMPFS]; /* its /tmp and /dev/shm, to see how full */
-	dev_t tty_dev;
-	unsigned short rows, cols; /* of the person's window; 0: not known */
-	struct procs_source procs;
+	int tmp[APPLY_TMPFS];	    /* its /tmp and /dev/shm, to see how full */
+	unsigned short rows, cols;  /* of the person's window; 0: not known */
+	struct standin_place place; /* where the stand-in and we look */
+	struct standin standin;
 	int no_proc;
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
@@ -50,6 +50,13 @@ struct warden_jail {
 	int64_t look_ms, stopped_cpu_ms;
 	struct warden_jail_usage baseline;
 	uint32_t baseline_at; /* link.traffic then; 0: there is none */
+
+	/* memory where no cgroup counts it */
+	int64_t most_bytes;   /* what a fork shares counted for each */
+	int64_t weight_bytes; /* by the stand-in's last answer */
+	int64_t weight_most;  /* most_bytes then */
+	int64_t host_bytes;   /* of the whole host, when we last knew ours */
+	int weighed; /* since last measured: 1 answered, -1 in vain, 0 not */
 
 	/* of all jails of the session */
 	int64_t peak_bytes;
@@ -97,10 +104,22 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 
 /* ---- what it uses ---- */
 
-enum { WARDEN_JAIL_MEMORY = 1 }; /* even where that walks page tables */
+/* What can be seen without waiting, and what the stand-in has answered. */
+void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
-void warden_jail_measure(
-	struct warden_jail *j, unsigned flags, struct warden_jail_usage *u);
+/* Have the stand-in look: at what must be known soon, and at what can wait for
+ * as long as its work is not paid for (STANDIN_*). `pid` and `kept` as in
+ * struct standin_question. */
+void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
+	pid_t pid, const struct link_pids *kept);
+
+/* Take its answer, as standin_take(). */
+int warden_jail_hear(
+	struct warden_jail *j, int timeout_ms, struct standin_answer *a);
+
+/* Have memory weighed, where no cgroup counts it, and wait for that at most
+ * timeout_ms. */
+void warden_jail_weigh(struct warden_jail *j, int timeout_ms);
 
 /* What the next cell starts from. It is measured when the jail is stopped,
  * and again only if something has moved since, so that no cell waits for it.
@@ -126,12 +145,6 @@ void warden_jail_resize(
 /* Set the tty and the line as every cell finds them. Their settings outlive a
  * guest, and any code in the jail can change them. */
 void warden_jail_set_ttys(struct warden_jail *j);
-
-/* Whether every process but `kept` sleeps, one of the foreground reads the
- * tty, there is nothing to read, and the front end has read all that was
- * written. A sample. */
-int warden_jail_waits_for_person(
-	const struct warden_jail *j, const struct link_pids *kept);
 
 /* Keys that a cell did not read go back to the editor. They are taken from the
  * tty without waiting, and never run by themselves. */

@@ -68,7 +68,7 @@ static void died(
 	struct warden_jail_usage u;
 	int status = w->guest.status;
 
-	warden_jail_measure(&w->jail, 0, &u);
+	warden_jail_measure(&w->jail, &u);
 	wa->ended = 1;
 	wa->peak_bytes = u.peak_bytes;
 	if (u.cpu_ms > wa->cpu_ms)

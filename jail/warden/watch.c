@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 /* Between two looks. */
 #define TICK_MS 50
@@ -27,6 +28,10 @@
 #define TICK_RANDOM_MS 10
 /* What a guest may take to begin a cell that was interrupted meanwhile. */
 #define BEGIN_MS 400
+/* Looks take at most one part in so many of a core. */
+#define TICK_SHARE_DEN 32
+/* The longest time that one sample may stand for. */
+#define SAMPLE_MS 1000
 /* A session this large may copy much of itself at the start of a cell. */
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
@@ -146,54 +151,85 @@ static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
 }
 
 /* What the jail writes, the front end reads, filters and draws: that work is
- * the cell's too. Returns the work since the last look. */
-static int64_t charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
+ * the cell's too. */
+static void charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
-	int64_t before = wa->worked_ms;
-
 	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
 	wa->worked_ms =
 		wa->cpu_ms + link_front_cpu_ms(&w->link) - wa->front_start_ms;
-	return wa->worked_ms > before ? wa->worked_ms - before : 0;
 }
 
 /* The wall clock is paused while the jail waits for the person: every process
- * is asleep or reads the tty. A sample does not see what was done before it:
- * the clock runs for as long as that took. */
-static void pause_clock(
-	struct watch *wa, struct warden *w, int64_t now, int64_t worked_ms)
+ * is asleep or reads the tty. The stand-in's sample stands for the time since
+ * the last one. A sample does not see what was done before it: the clock runs
+ * for as long as that took. */
+static void pause_clock(struct watch *wa, struct warden *w, int heard,
+	const struct standin_answer *a)
 {
-	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
-	int64_t slice = now - wa->looked_ms - worked_ms;
+	int64_t since = wa->looked_ms, worked = wa->looked_worked_ms, slice;
 
-	wa->looked_ms = now;
-	if (!wa->may_pause || wa->kill_ms || slice <= 0 ||
-		wa->paused_ms + slice > w->spec->limits.idle_ms ||
-		!warden_jail_waits_for_person(&w->jail, &kept))
+	if (heard == 0 || (heard > 0 && a->began_ms < since))
+		return;
+	wa->looked_ms = heard > 0 ? a->began_ms : now_ms();
+	wa->looked_worked_ms = wa->worked_ms;
+	slice = wa->looked_ms - since;
+	if (slice > SAMPLE_MS)
+		slice = SAMPLE_MS;
+	slice -= wa->worked_ms - worked;
+	if (heard < 0 || !a->waits || !wa->may_pause || wa->kill_ms ||
+		slice <= 0 || wa->paused_ms + slice > w->spec->limits.idle_ms)
 		return;
 	wa->paused_ms += slice;
 	wa->deadline_ms += slice;
 }
 
+/* Ask the stand-in what the next look will want to know. */
+static void ask(struct watch *wa, struct warden *w)
+{
+	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
+	int waits = wa->may_pause && !wa->kill_ms;
+	int private = checkpoints_are_worth_weighing(&w->checkpoints);
+
+	warden_jail_ask(&w->jail, waits ? STANDIN_WAITS : 0,
+		private ? STANDIN_PRIVATE : 0, w->guest.pid, &kept);
+}
+
+static int64_t cpu_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void tick(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
+	int64_t cpu_ns = cpu_now_ns(), due;
 	struct warden_jail_usage u;
-	int64_t due;
+	struct standin_answer a;
+	int heard = warden_jail_hear(&w->jail, 0, &a);
 
-	warden_jail_measure(&w->jail, WARDEN_JAIL_MEMORY, &u);
-	pause_clock(wa, w, now, charge(wa, w, u.cpu_ms));
+	warden_jail_measure(&w->jail, &u);
+	charge(wa, w, u.cpu_ms);
+	pause_clock(wa, w, heard, &a);
 	wa->peak_bytes = u.peak_bytes;
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
-	checkpoints_weigh(&w->checkpoints, &u, now - wa->start_ms);
-	if (warden_jail_is_uncounted(&w->jail) && u.bytes > l->memory_bytes)
+	if (heard > 0 && a.what & STANDIN_PRIVATE && a.began_ms > wa->start_ms)
+		checkpoints_weigh(&w->checkpoints, &u, a.private_bytes,
+			now - wa->start_ms);
+	if (u.over)
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (wa->worked_ms > l->cell_cpu_ms)
 		strike(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
+	ask(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
+	due = now + (cpu_now_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;
+	if (wa->tick_ms < due)
+		wa->tick_ms = due;
 }
 
 static void look_at_clocks(struct watch *wa, struct warden *w)

@@ -31,7 +31,9 @@ struct watch {
 	int64_t grace_ms; /* from a limit's interrupt to the kill; -1: a limit
 			   * kills at once */
 	int64_t kill_ms;  /* 0 until it was interrupted */
-	int64_t tick_ms, looked_ms, paused_ms;
+	int64_t tick_ms, paused_ms;
+	int64_t looked_ms;	  /* of the last sample of who waits */
+	int64_t looked_worked_ms; /* worked_ms then */
 
 	/* what it took, as far as seen */
 	int64_t cpu_start_ms, cpu_ms, peak_bytes;

@@ -48,7 +48,7 @@ static void hold_memory(struct guest *g)
 	do
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	while (t.tv_sec == 0 && t.tv_nsec < 100000000);
-	/* shared by two: each has half of it */
+	/* shared by two: it counts for each, and by weight for both together */
 	if (fork() == 0)
 		for (;;)
 			pause();
@@ -65,7 +65,7 @@ static int sum_up(void *arg)
 	struct procs p;
 	struct jail j;
 	struct err e;
-	int64_t private, pss;
+	int64_t private;
 	int n;
 
 	(void)arg;
@@ -75,18 +75,20 @@ static int sum_up(void *arg)
 		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY, &p, &e) == 0,
 			"%s", e.msg);
 		CHILD_CHECK(p.n == 2 && p.threads == 2, "%d processes", p.n);
-		CHILD_CHECK(p.bytes >= 32 * MIB && p.bytes < 48 * MIB,
+		CHILD_CHECK(p.bytes >= 64 * MIB && p.bytes < 80 * MIB,
 			"%lld bytes", (long long)p.bytes);
+		CHILD_CHECK(procs_sample(&s[i], PROCS_WEIGHT, &p, &e) == 0,
+			"%s", e.msg);
+		CHILD_CHECK(p.bytes >= 32 * MIB && p.bytes < 48 * MIB,
+			"%lld bytes by weight", (long long)p.bytes);
 		CHILD_CHECK(p.cpu_ms >= 80 && p.cpu_ms < 5000, "%lld ms",
 			(long long)p.cpu_ms);
-		CHILD_CHECK(procs_memory(&s[i], 2, &private, &pss) == 0,
-			"memory of the guest");
-		CHILD_CHECK(pss >= 16 * MIB && pss < 24 * MIB, "%lld",
-			(long long)pss);
-		CHILD_CHECK(private < 8 * MIB, "%lld", (long long)private);
+		private = procs_private(&s[i], 2);
+		CHILD_CHECK(private >= 0 && private < 8 * MIB, "%lld private",
+			(long long)private);
 		CHILD_CHECK(procs_stat(&s[i], 2, &st) == 0, "stat");
 		CHILD_CHECK(procs_stat(&s[i], 99, &st) < 0, "there is no 99");
-		CHILD_CHECK(procs_memory(&s[i], 99, NULL, NULL) < 0,
+		CHILD_CHECK(procs_private(&s[i], 99) < 0,
 			"memory of 99, which does not exist");
 	}
 	CHILD_CHECK(n == 2 || j.proc < 0, "sources");

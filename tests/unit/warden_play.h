@@ -96,6 +96,8 @@ static struct play {
 	struct actor guest[GUESTS_MAX];
 	int nlater;
 	struct later later[LATER_MAX];
+	struct standin_place place;	  /* where it looks */
+	struct standin_question question; /* the last */
 
 	/* what was asked for */
 	int jails;
@@ -331,6 +333,49 @@ pid_t init_start(const struct init *in, struct err *e)
 	for (int i = 0; i < 6; i++)
 		close(fds[i]);
 	return pid;
+}
+
+/* The real one is a process, for which the time of the play does not pass. */
+void standin_init(struct standin *s)
+{
+	*s = (struct standin){.sock = -1};
+}
+
+int standin_is_free(const struct standin *s, int urgent)
+{
+	(void)urgent;
+	return !s->asked_ms;
+}
+
+int standin_ask(struct standin *s, const struct standin_place *p,
+	const struct standin_question *q)
+{
+	s->asked_ms = P.now_ms;
+	P.place = *p;
+	P.question = *q;
+	return 0;
+}
+
+int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a)
+{
+	const struct standin_question *q = &P.question;
+	struct procs p;
+
+	(void)timeout_ms;
+	if (!s->asked_ms)
+		return 0;
+	*a = (struct standin_answer){.what = q->what, .began_ms = s->asked_ms};
+	s->asked_ms = 0;
+	assert_int_equal(
+		procs_sample(&P.place.procs, PROCS_WEIGHT, &p, NULL), 0);
+	a->weight_bytes = p.bytes;
+	a->private_bytes = procs_private(&P.place.procs, q->pid);
+	return 1;
+}
+
+void standin_end(struct standin *s)
+{
+	s->asked_ms = 0;
 }
 
 /* ---- messages of the parts ---- */

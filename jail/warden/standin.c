@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * standin.c - a child of the warden that may be kept waiting in its place
+ *
+ * Runs in:   warden, and a child of it for each jail
+ * Holds:     as the warden; the child keeps the jail's /proc and tty
+ * Trusts:    the kernel's numbers. A guest can hold the locks that some files
+ * of /proc and calls on its tty wait for, as long as it likes Leaves: nothing:
+ * the child dies with the warden or with its jail
+ *
+ * The warden must not wait, because nobody else looks at the clocks. The
+ * stand-in is killed when it has not answered in time, and then the warden goes
+ * by what it sees itself: the clock runs on, and memory counts in full. The
+ * stand-in's work is limited to a share of a core.
+ */
+#include "standin.h"
+
+#include "jail/base/io.h"
+#include "jail/base/procstat.h"
+#include "jail/walls/ident.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* It has answered by then, unless something holds it, or it has much to do, or
+ * the machine has. */
+#define ANSWER_MS 300
+#define BUSY_MS 3000
+/* A sample is one look, not a walk that a guest interrupts as it likes. */
+#define SAMPLE_MS 20
+/* Its work takes one part in so many of a core, and may be paid for so much
+ * later. */
+#define SHARE_DEN 32
+#define CREDIT_MS 4000
+
+/* ---- the child ---- */
+
+/* Whether the person has typed nothing that is not read, and the front end has
+ * read all that was written: a process that sleeps until its output is read is
+ * not idle. */
+static int tty_is_empty(const struct standin_place *p)
+{
+	struct pollfd written = {.fd = p->tty_master, .events = POLLIN};
+	int typed = 0;
+
+	return poll(&written, 1, 0) == 0 &&
+	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
+}
+
+static void look(const struct standin_place *p,
+	const struct standin_question *q, struct standin_answer *a)
+{
+	struct procs all;
+
+	*a = (struct standin_answer){.began_ms = now_ms()};
+	if (q->what & STANDIN_WAITS) {
+		a->waits = procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
+				   q->kept.n) == 1 &&
+			   tty_is_empty(p) &&
+			   now_ms() - a->began_ms <= SAMPLE_MS;
+		a->what |= STANDIN_WAITS;
+	}
+	if (q->what & STANDIN_WEIGHT &&
+		procs_sample(&p->procs, PROCS_WEIGHT, &all, NULL) == 0) {
+		a->weight_bytes = all.bytes;
+		a->what |= STANDIN_WEIGHT;
+	}
+	if (q->what & STANDIN_PRIVATE) {
+		a->private_bytes = procs_private(&p->procs, q->pid);
+		if (a->private_bytes >= 0)
+			a->what |= STANDIN_PRIVATE;
+	}
+}
+
+static _Noreturn void serve(
+	const struct standin_place *p, int sock, pid_t warden)
+{
+	const int keep[] = {
+		sock, p->procs.proc_fd, p->tty_master, p->tty_slave};
+	struct standin_question q;
+	struct standin_answer a;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		getppid() != warden || ident_close_fds(keep, 4, NULL) < 0)
+		_exit(1);
+	prctl(PR_SET_NAME, "cellblock-stand", 0, 0, 0);
+	while (recv(sock, &q, sizeof(q), 0) == sizeof(q)) {
+		look(p, &q, &a);
+		if (send(sock, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a))
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- the warden ---- */
+
+void standin_init(struct standin *s)
+{
+	*s = (struct standin){.sock = -1};
+}
+
+/* 0, or -1. */
+static int start(struct standin *s, const struct standin_place *p)
+{
+	pid_t warden = getpid();
+	int pair[2];
+
+	if (s->pid > 0 && waitpid(s->pid, NULL, WNOHANG) != s->pid)
+		return -1; /* it was killed, and does not wake to that yet */
+	s->pid = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	s->pid = fork();
+	if (s->pid == 0)
+		serve(p, pair[1], warden);
+	close(pair[1]);
+	if (s->pid > 0 && clock_getcpuclockid(s->pid, &s->cpu) == 0) {
+		s->sock = pair[0];
+		return 0;
+	}
+	close(pair[0]);
+	return -1;
+}
+
+/* Begin to end it. */
+static void end(struct standin *s)
+{
+	if (s->sock >= 0)
+		kill(s->pid, SIGKILL);
+	fd_drop(&s->sock);
+	s->asked_ms = 0;
+}
+
+static int64_t cpu_now_ns(const struct standin *s)
+{
+	struct timespec t;
+
+	if (clock_gettime(s->cpu, &t) < 0)
+		return s->cpu_ns;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int standin_is_free(const struct standin *s, int urgent)
+{
+	return !s->asked_ms &&
+	       s->paid_ms <= now_ms() + (urgent ? CREDIT_MS : 0);
+}
+
+int standin_ask(struct standin *s, const struct standin_place *p,
+	const struct standin_question *q)
+{
+	if (s->asked_ms || (s->sock < 0 && start(s, p) < 0))
+		return -1;
+	s->cpu_ns = cpu_now_ns(s);
+	if (send(s->sock, q, sizeof(*q), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+		sizeof(*q)) {
+		end(s);
+		return -1;
+	}
+	s->asked_ms = now_ms();
+	return 0;
+}
+
+/* The question is over, one way or the other. */
+static void settle(struct standin *s)
+{
+	int64_t now = now_ms();
+	int64_t work_ns = cpu_now_ns(s) - s->cpu_ns;
+
+	s->paid_ms = s->paid_ms > now ? s->paid_ms : now;
+	s->paid_ms += work_ns * SHARE_DEN / 1000000;
+	s->asked_ms = 0;
+}
+
+/* Whether it waits for something, or has had all the time it may take. */
+static int is_held(const struct standin *s)
+{
+	int64_t took = now_ms() - s->asked_ms;
+	struct procstat st;
+	char path[32];
+
+	if (took < ANSWER_MS)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)s->pid);
+	return took >= BUSY_MS || procstat_read(AT_FDCWD, path, &st) < 0 ||
+	       st.state != 'R';
+}
+
+int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a)
+{
+	struct pollfd p = {.fd = s->sock, .events = POLLIN};
+	ssize_t n;
+
+	if (!s->asked_ms)
+		return 0;
+	if (timeout_ms > 0)
+		link_poll(&p, 1, timeout_ms);
+	n = recv(s->sock, a, sizeof(*a), MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN && !is_held(s))
+		return 0;
+	settle(s);
+	if (n == sizeof(*a))
+		return 1;
+	end(s);
+	return -1;
+}
+
+void standin_end(struct standin *s)
+{
+	end(s);
+	if (s->pid > 0)
+		waitpid(s->pid, NULL, 0);
+	s->pid = 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * standin.h - a child of the warden that may be kept waiting in its place
+ *
+ * One question at a time. The warden asks, goes on, and takes the answer when
+ * it looks again.
+ */
+#ifndef JAIL_WARDEN_STANDIN_H
+#define JAIL_WARDEN_STANDIN_H
+
+#include "jail/init/procs.h"
+#include "link.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* Where it looks. Everything is borrowed. */
+struct standin_place {
+	struct procs_source procs;
+	int tty_master, tty_slave;
+	dev_t tty_dev;
+};
+
+/* What may be asked, bit by bit. */
+enum {
+	STANDIN_WAITS = 1,   /* does the jail wait for the person? */
+	STANDIN_WEIGHT = 2,  /* how much memory does it use? */
+	STANDIN_PRIVATE = 4, /* how much of it is private to `pid`? */
+};
+
+struct standin_question {
+	unsigned what;
+	pid_t pid;
+	struct link_pids kept; /* these do not count for STANDIN_WAITS */
+};
+
+struct standin_answer {
+	unsigned what;	  /* what could be answered */
+	int64_t began_ms; /* when it looked */
+	int waits;
+	int64_t weight_bytes, private_bytes;
+};
+
+/* Only standin.c writes it. */
+struct standin {
+	pid_t pid; /* 0: none */
+	int sock;  /* -1: none, or it was killed and is not gone yet */
+	clockid_t cpu;
+	int64_t cpu_ns;	  /* its CPU time before the question */
+	int64_t asked_ms; /* 0: nothing is asked */
+	int64_t paid_ms;  /* when its work is paid for */
+};
+
+void standin_init(struct standin *s);
+
+/* Whether it is free to work. All its work takes a small share of a core. What
+ * is urgent may come a little before the work until now is paid for. */
+int standin_is_free(const struct standin *s, int urgent);
+
+/* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
+int standin_ask(struct standin *s, const struct standin_place *p,
+	const struct standin_question *q);
+
+/* Take the answer, after a wait of at most timeout_ms. 1; 0 there is none yet,
+ * or nothing was asked; -1 it did not answer in time and was killed. */
+int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a);
+
+/* End it, when no process of the jail is left that could hold it. */
+void standin_end(struct standin *s);
+
+#endif
