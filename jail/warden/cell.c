@@ -397,6 +397,8 @@ static int finish(struct cell *c)
 		d->after = AFTER_KEPT;
 		d->names = w->guest.names;
 	} else {
+		/* The tty echoes what the person presses meanwhile. */
+		warden_jail_set_ttys(&w->jail);
 		if (d->how == HOW_KILLED && d->limit != LIMIT_MEMORY &&
 			guest_is_alive(&w->guest))
 			tell_stack(c);

@@ -4,7 +4,7 @@ that caused it: it ends by itself, Ctrl-C is answered meanwhile, and neither it
 nor the keys pressed during it strike a later cell."""
 import pytest
 
-from hostile import is_whole, start, value
+from hostile import is_whole, said_since, start, value
 
 # The driver's own functions, and one in the place of its park().
 DRIVER = """\
@@ -93,6 +93,29 @@ def test_ctrl_c_gives_up_a_cell_that_waits_and_no_other(cb, name):
     assert value(s, "6 * 7", 15) == "42"
     assert "Ctrl-C three times" not in s.all_text()
     is_whole(s, row)
+
+
+def test_ctrl_c_is_answered_while_a_checkpoint_does_not_wake(cb):
+    s = start(cb)
+    s.run(DRIVER + "driver['part']('park')\nme, recv = os.getpid(),"
+          " driver['recv']\ndef wake_never(n, *flags):\n"
+          "    order = recv(n, *flags)\n"
+          "    while os.getpid() != me: time.sleep(9)\n"
+          "    return order\ndriver['recv'] = wake_never")
+    s.run("import termios")
+    row = s.enter("t = termios.tcgetattr(0); t[3] &= ~termios.ECHO;"
+                  " termios.tcsetattr(0, 0, t); signal.signal(2, 1);"
+                  " print('on', flush=True); os.kill(os.getpid(), 11)")
+    s.expect_since(row, "^on")
+
+    def is_answered():
+        s.type("\x03")             # the first may come before the crash
+        return "^C" in said_since(s, row)
+    s.wait(is_answered, "an answer to Ctrl-C")
+    s.expect_since(row, r"^(¦ )?\[crashed")
+    s.wait_prompt()
+    assert "did not answer" in said_since(s, row)
+    assert value(s, "6 * 7") == "42"
 
 
 @pytest.mark.parametrize("line", [":undo", ":reset", ":files", ":who"])
