@@ -114,7 +114,9 @@ def test_ctrl_c_is_answered_while_a_checkpoint_does_not_wake(cb):
     s.wait(is_answered, "an answer to Ctrl-C")
     s.expect_since(row, r"^(¦ )?\[crashed")
     s.wait_prompt()
-    assert "did not answer" in said_since(s, row)
+    said = said_since(s, row)
+    assert "did not answer" in said
+    assert said.index("^C") < said.index("[crashed"), s.picture()
     assert value(s, "6 * 7") == "42"
 
 
