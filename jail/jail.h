@@ -127,17 +127,20 @@ struct jail_program {
  *   SPEC_SESSION  fds[0] master of the tty (a new one after each restart)
  *   SPEC_PROGRAM  fds[0] master of the tty, if any of stdio is a terminal;
  *                 fds[1..3] our ends of the stdin, stdout, stderr pipes
- * `text` is the interpreter's version ("3.11.2", checked). `restarted`: this
- * Python replaces an earlier one. `limited` says in words what this host cannot
+ * (merged: no stderr); fds[4] what the driver reports, with a source `text` is
+ * the interpreter's version ("3.11.2", checked). `restarted`: this Python
+ * replaces an earlier one. `limited` says in words what this host cannot
  * enforce (the warden's words; empty if nothing).
  */
+#define JAIL_UP_FDS 5
+
 struct jail_event {
 	enum jail_event_type type;
 	uint32_t cell;
 	char mark[JAIL_MARK_LEN + 1];
 	enum jail_limit limit;
 	int restarted;
-	int fds[4];
+	int fds[JAIL_UP_FDS];
 	int fd;
 	char text[256];
 	char limited[256];
@@ -153,6 +156,10 @@ struct jail_event {
  * jail_cage_close(). -1 with e when the fork fails. */
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
 
+/* The same for a session whose warden another process has forked: `sock` is
+ * its socket (taken). */
+int jail_adopt(struct jail **out, int sock, struct err *e);
+
 /* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);
 
@@ -166,6 +173,10 @@ int jail_wait(
 
 /* Close the descriptors that the event still holds. */
 void jail_event_close(struct jail_event *ev);
+
+/* Begin to end the session: everything in the jail is killed. Nothing may be
+ * asked any more; jail_close() follows. */
+void jail_end(struct jail *j);
 
 /* End the session: kill everything in the jail, wait until the jail is gone (a
  * few milliseconds), free j. A warden that does not end within seconds is
@@ -287,8 +298,22 @@ int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
 /* Remove a file, a link, or a whole directory of the home. */
 int jail_home_remove(struct jail *j, const char *path, struct err *e);
 
-/* SPEC_PROGRAM: start the program now (after uploads). */
-int jail_start_program(struct jail *j, struct err *e);
+/* How a program starts. All borrowed for the call. */
+struct jail_start {
+	const char *const *argv; /* after the interpreter; ends with NULL */
+	const char *const *env;	 /* NAME=VALUE unless python.env sets NAME; ends
+				  * with NULL, or is NULL */
+	/* Instead of `argv`: what the driver runs and reports on, as request.py
+	 * reads it; or NULL. */
+	const void *source;
+	size_t source_n;
+	int merged;	 /* stdout and stderr are one pipe, fds[2] */
+	int64_t wall_ms; /* stricter than cell.timeout; 0: as configured */
+};
+
+/* SPEC_PROGRAM: start the program now (after uploads), once. */
+int jail_start_program(
+	struct jail *j, const struct jail_start *start, struct err *e);
 
 /* Print the plan of a jail for `spec` on this host, which offers `facts`: one
  * line an operation. -1 with e when the spec asks for what no jail can have. */

@@ -67,10 +67,12 @@ struct jail_spec {
 	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */
 	unsigned short rows, cols;  /* the terminal at the start; 0 unknown */
 
-	/* SPEC_PROGRAM: the arguments after the interpreter; and bits 0, 1, 2
-	 * for each of stdin, stdout, stderr that is a terminal. */
-	const char *const *argv;
+	/* SPEC_PROGRAM: bits 0, 1, 2 for each of stdin, stdout, stderr that is
+	 * a terminal. */
 	unsigned tty_bits;
+
+	pid_t front; /* the front end, where it is not the warden's parent; or 0
+		      */
 };
 
 #endif

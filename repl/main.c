@@ -362,7 +362,6 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	if (!session) {
 		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
 		must(r->argv ? 0 : -1, &e);
-		r->spec.argv = r->argv;
 	}
 	must_for_jail(jail_open(&r->jail, &r->spec, &e), &e);
 	set_locale(); /* while the warden builds */
@@ -405,6 +404,7 @@ static int run_program(struct run *r, struct err *e)
 		.term = &r->term,
 		.signals = &r->signals,
 		.log = &r->log,
+		.argv = r->argv,
 	};
 
 	if (setup_wait_built(r->jail, -1, NULL, 0, e) < 0)

@@ -12,14 +12,13 @@
 
 #include "jail/base/array.h"
 #include "jail/base/io.h"
-#include "jail/base/sys.h"
 #include "jail/host/host.h"
+#include "jail/maker/maker.h"
 #include "jail/plan/plan.h"
 #include "jail/walls/ident.h"
 #include "jail/walls/landlock.h"
 #include "jail/walls/seccomp.h"
 #include "jail/warden/link.h"
-#include "jail/warden/loop.h"
 #include "jail/wire/wire.h"
 
 #include <errno.h>
@@ -28,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,7 +42,7 @@
 
 struct jail {
 	int sock;
-	pid_t warden;
+	pid_t warden; /* 0: not our child */
 	uint32_t seq, last; /* requests; `last` can be interrupted */
 	int interrupt_fd;   /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
@@ -54,60 +52,30 @@ struct jail {
 	size_t n;
 };
 
-/* The kernel counts the descriptors on their way through sockets for each user,
- * and refuses more than RLIMIT_NOFILE of the sender. A guest, with a limit of
- * its own, can keep as many on their way: ours must not be refused for it. */
-static void raise_descriptors(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
-}
-
-/* A guest's limit is 1: with 0 the kernel dumps more (plan.c). Root may have 1
- * whatever the limit was. */
-static void raise_core(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_CORE, &r) == 0 && r.rlim_max == 0)
-		setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
-}
-
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 {
-	struct jail *j = calloc(1, sizeof(*j));
-	sigset_t all, before;
-	int pair[2];
+	struct jail *j = NULL;
+	pid_t warden;
+	int sock;
 
-	if (!j || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) <
-			  0) {
-		free(j);
+	warden = maker_make(spec, &sock, e);
+	if (warden < 0 || jail_adopt(&j, sock, e) < 0)
+		return -1;
+	j->warden = warden;
+	*out = j;
+	return 0;
+}
+
+int jail_adopt(struct jail **out, int sock, struct err *e)
+{
+	struct jail *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		close(sock);
 		return err_errno(e, "start a session");
 	}
-	raise_descriptors();
-	raise_core();
-	/* A Ctrl-C of the terminal's is for the caller's group. The warden is
-	 * in it until it has one of its own. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	j->sock = pair[0];
+	j->sock = sock;
 	j->interrupt_fd = -1;
-	j->warden = fork();
-	if (j->warden == 0)
-		warden_loop_run(pair[1], spec);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(pair[1]);
-	if (j->warden < 0) {
-		err_errno(e, "start a session");
-		close(j->sock);
-		free(j);
-		return -1;
-	}
-	sys_run_beside(j->warden);
 	*out = j;
 	return 0;
 }
@@ -141,7 +109,7 @@ int jail_fd(const struct jail *j)
 
 void jail_event_close(struct jail_event *ev)
 {
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < JAIL_UP_FDS; i++)
 		fd_drop(&ev->fds[i]);
 	fd_drop(&ev->fd);
 }
@@ -192,18 +160,31 @@ static int await_end(struct jail *j, int timeout_ms)
 	return 1;
 }
 
+void jail_end(struct jail *j)
+{
+	/* The warden ends at our end of file. The warden, and its janitor if
+	 * there is one, hold the other end until nothing is left. */
+	shutdown(j->sock, SHUT_WR);
+}
+
+static void reap(pid_t warden, int ended)
+{
+	while (waitpid(warden, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
+		;
+}
+
 int jail_close(struct jail *j, struct err *e)
 {
 	int ended;
 
 	if (!j)
 		return 0;
-	/* The warden ends at our end of file. The warden, and its janitor if
-	 * there is one, hold the other end until nothing is left. */
-	shutdown(j->sock, SHUT_WR);
+	jail_end(j);
 	ended = await_end(j, CLOSE_MS);
 	if (!ended) {
-		kill(j->warden, SIGKILL);
+		/* One that is not ours ends by its alarm. */
+		if (j->warden)
+			kill(j->warden, SIGKILL);
 		ended = await_end(j, CLOSE_KILLED_MS);
 	}
 	if (!ended)
@@ -212,9 +193,8 @@ int jail_close(struct jail *j, struct err *e)
 			"started, may still run",
 			(int)j->warden);
 	close(j->sock);
-	while (waitpid(j->warden, NULL, ended ? 0 : WNOHANG) < 0 &&
-		errno == EINTR)
-		;
+	if (j->warden)
+		reap(j->warden, ended);
 	for (size_t i = 0; i < j->n; i++)
 		jail_event_close(&j->queue[i]);
 	free(j->queue);
@@ -259,7 +239,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 		return gone(j, e);
 	r = wire_event_check(m, (size_t)n, e);
 	if (r == 0) {
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < JAIL_UP_FDS; i++)
 			m->event.fds[i] = slot_take(m->event.fds[i], fds);
 		m->event.fd = slot_take(m->event.fd, fds);
 	}
@@ -417,9 +397,14 @@ int jail_touch(struct jail *j)
 	return tell(j, (struct wire_front){.type = FRONT_TOUCH}, -1, NULL);
 }
 
-int jail_start_program(struct jail *j, struct err *e)
+int jail_start_program(
+	struct jail *j, const struct jail_start *start, struct err *e)
 {
-	return tell_last(j, (struct wire_front){.type = FRONT_START}, -1, e);
+	const struct wire_front m = {
+		.type = FRONT_START, .a = start->wall_ms, .b = start->merged};
+	auto_close int fd = wire_start_seal(start, e);
+
+	return fd < 0 ? -1 : tell_last(j, m, fd, e);
 }
 
 /* The whole text of a memfd, NUL-terminated; takes fd. */

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# boot.py - the driver's start: as a session, or as one cell (-e)
+# boot.py - the driver's start: as a session, one cell (-e), one request (-j)
 #
 # Runs in:   the jail's Python, started as -I -S -c <load.py> with:
 #              parts ctl line mark library [stack] recursion   a session
 #              parts -e CELL [ARG...]                          one cell
+#              parts -j file at bytes report                   request.py
 # Holds:     parts    the driver itself (load.py)
 #            ctl      the socket to the warden, one message a read (wire.h)
 #            line     a raw pty slave on which the source of a cell arrives
@@ -28,7 +29,7 @@ GUEST = globals()
 STACK_SIGNAL = 64  # WIRE_STACK_SIGNAL
 SIGNALS = valid_signals() - {STACK_SIGNAL}
 ARGS = sys.argv[1:]
-if ARGS[0] != "-e":
+if ARGS[0][0] != "-":
     for name in "_socket", "binascii":
         if name not in sys.builtin_module_names:
             __import__(name)
@@ -38,8 +39,8 @@ if ARGS[0] != "-e":
 part("cells")
 
 
-def program(source):
-    "-e: what escapes from the cell ends Python as it ends a program"
+def program(source, done=lambda: None):
+    "what escapes from the cell ends Python as it ends a program"
     for name in "customize", "errors":
         part(name)
     close(PARTS)
@@ -51,6 +52,7 @@ def program(source):
     except OSError:
         S.tty = None
     execute("<cell 1>", source)
+    done()
     e = S.error
     if e is None:
         return
@@ -70,6 +72,9 @@ if hasattr(sys, "orig_argv"):
 if ARGS[0] == "-e":
     sys.argv = ["-e"] + ARGS[2:]
     program(ARGS[1].encode("utf-8", "surrogateescape"))
+elif ARGS[0] == "-j":
+    part("request")
+    request()
 else:
     part("link")
     # Until 3.9 a frame takes the builtins of its caller when both have the

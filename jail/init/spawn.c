@@ -17,6 +17,7 @@
 #include "jail/plan/plan.h"
 #include "jail/spec.h"
 #include "jail/walls/cgroup/cgroup.h"
+#include "jail/wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,14 +54,22 @@ static const char *const thread_pools[] = {
 	"NUMEXPR_NUM_THREADS",
 };
 
-/* Set a variable, NAME=VALUE (borrowed), in place of one of the same name. */
-static int env_set(struct spawn *s, const char *text, struct err *e)
+/* Where the variable of NAME=VALUE is, or the place behind all. */
+static int env_place(const struct spawn *s, const char *text)
 {
 	size_t len = strcspn(text, "=") + 1;
 	int at = 0;
 
 	while (s->env[at] && strncmp(s->env[at], text, len) != 0)
 		at++;
+	return at;
+}
+
+/* Set a variable, NAME=VALUE (borrowed), in place of one of the same name. */
+static int env_set(struct spawn *s, const char *text, struct err *e)
+{
+	int at = env_place(s, text);
+
 	if (at >= SPAWN_ENV_MAX - 1)
 		return err_set(e, "python.env: too many variables");
 	s->env[at] = text;
@@ -133,15 +142,15 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
-int spawn_open_driver(int *fds, struct err *e)
+int spawn_open_driver(int *fds, int library, struct err *e)
 {
 	fds[SPAWN_LIBRARY] = -1;
 	fds[SPAWN_PARTS] = io_sealed_memfd(
 		"cellblock-driver", guest_parts, guest_parts_len);
-	if (fds[SPAWN_PARTS] >= 0)
+	if (fds[SPAWN_PARTS] >= 0 && library)
 		fds[SPAWN_LIBRARY] = io_sealed_memfd(
 			"cellblock-library", guest_copy_so, guest_copy_so_len);
-	if (fds[SPAWN_LIBRARY] >= 0)
+	if (fds[SPAWN_PARTS] >= 0 && (fds[SPAWN_LIBRARY] >= 0 || !library))
 		return 0;
 	err_errno(e, "hold the driver in memory");
 	if (e && e->code == EFBIG)
@@ -151,7 +160,7 @@ int spawn_open_driver(int *fds, struct err *e)
 }
 
 struct argv {
-	const char *v[SPAWN_ARGS_MAX + 16];
+	const char *v[WIRE_ARGS_MAX + 16];
 	char numbers[7][16];
 	int n, nnumbers;
 };
@@ -208,10 +217,24 @@ static int child_session(const struct spawn *s, int tty, int line,
 	return stdio_set((const int[]){tty, tty, tty}, e);
 }
 
-static int child_program(const struct spawn *s, int tty, const int *fds,
-	struct argv *a, struct err *e)
+/* What the driver runs is in the file of the arguments, behind them. */
+static int argv_request(struct argv *a, const struct wire_start *start,
+	const int *fds, struct err *e)
 {
-	const char *const *args = s->spec->argv;
+	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
+		return -1;
+	a->v[a->n++] = "-j";
+	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0)
+		return -1;
+	argv_number(a, (int)start->source_at);
+	argv_number(a, (int)start->source_n);
+	return argv_fd(a, fds[SPAWN_REPORT], e);
+}
+
+static int child_program(const struct spawn *s, int tty, const int *fds,
+	const struct wire_start *start, struct argv *a, struct err *e)
+{
+	const char **args = start->argv;
 	int stdio[3];
 
 	for (int i = 0; i < 3; i++) {
@@ -220,15 +243,15 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 
 		stdio[i] = from < 0 ? s->null : from;
 	}
-	if (args && args[0] && !strcmp(args[0], "-e") &&
-		argv_driver(a, fds[SPAWN_PARTS], e) < 0)
-		return -1;
-	for (int i = 0; args && args[i]; i++) {
-		if (i >= SPAWN_ARGS_MAX)
-			return err_set(
-				e, "more than %d arguments", SPAWN_ARGS_MAX);
-		a->v[a->n++] = args[i];
+	if (start->source_n) {
+		if (argv_request(a, start, fds, e) < 0)
+			return -1;
+	} else if (args[0] && !strcmp(args[0], "-e")) {
+		if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
+			return -1;
 	}
+	for (int i = 0; args[i]; i++)
+		a->v[a->n++] = args[i];
 	return stdio_set(stdio, e);
 }
 
@@ -248,8 +271,8 @@ static void signals_reset(int session)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int child_exec(
-	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
+	const struct wire_start *program, struct err *e)
 {
 	int session = s->spec->mode == SPEC_SESSION;
 	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
@@ -263,7 +286,7 @@ static int child_exec(
 	if (tcsetpgrp(tty, getpid()) < 0)
 		return err_errno(e, "become the foreground group of the tty");
 	if (session ? child_session(s, tty, line, fds, &a, e)
-		    : child_program(s, tty, fds, &a, e))
+		    : child_program(s, tty, fds, program, &a, e))
 		return -1;
 	a.v[a.n] = NULL;
 	signals_reset(session);
@@ -277,14 +300,14 @@ static int child_exec(
  * After vfork the child runs in init's memory, and init waits, until it execs.
  * That is quick, and the child's error arrives in `e`.
  */
-static pid_t start(
-	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+static pid_t start(const struct spawn *s, int tty, int line, const int *fds,
+	const struct wire_start *program, struct err *e)
 {
 	volatile int failed = 0;
 	pid_t pid = vfork();
 
 	if (pid == 0) {
-		child_exec(s, tty, line, fds, e);
+		child_exec(s, tty, line, fds, program, e);
 		failed = 1;
 		_exit(127);
 	}
@@ -296,17 +319,47 @@ static pid_t start(
 	return -1;
 }
 
-pid_t spawn_start(
-	const struct spawn *s, int tty, int line, const int *fds, struct err *e)
+/* Add the variables that come with the arguments and are not set already.
+ * *before: how many there were. */
+static int env_add(
+	struct spawn *s, const struct wire_start *w, int *before, struct err *e)
+{
+	*before = env_place(s, "");
+	for (int i = 0; w->env[i]; i++)
+		if (!s->env[env_place(s, w->env[i])] &&
+			env_set(s, w->env[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+static pid_t start_guest(struct spawn *s, int tty, int line, const int *fds,
+	const struct wire_start *program, struct err *e)
 {
 	pid_t pid;
 
 	if (oom_write(s, s->oom_guest, e) < 0)
 		return -1;
-	pid = start(s, tty, line, fds, e);
+	pid = start(s, tty, line, fds, program, e);
 	if (oom_write(s, s->oom_own, pid < 0 ? NULL : e) == 0 || pid < 0)
 		return pid;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return -1;
+}
+
+pid_t spawn_start(
+	struct spawn *s, int tty, int line, const int *fds, struct err *e)
+{
+	struct wire_start program = {0};
+	int before = SPAWN_ENV_MAX - 1;
+	pid_t pid = -1;
+
+	if (s->spec->mode == SPEC_SESSION)
+		return start_guest(s, tty, line, fds, &program, e);
+	if (wire_start_read(&program, fds[SPAWN_ARGS], e) == 0 &&
+		env_add(s, &program, &before, e) == 0)
+		pid = start_guest(s, tty, line, fds, &program, e);
+	s->env[before] = NULL;
+	wire_start_fini(&program);
+	return pid;
 }

@@ -13,8 +13,6 @@ struct err;
 struct jail_spec;
 struct plan;
 
-/* Most arguments of a program. */
-#define SPAWN_ARGS_MAX 4096
 #define SPAWN_ENV_MAX 128
 
 struct spawn {
@@ -35,26 +33,30 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
 
-/* The descriptors of a start. SPEC_SESSION: control socket and stack file.
- * SPEC_PROGRAM: stdio; where tty_bits says so the terminal takes its place. */
+/* The descriptors of a start. SPEC_SESSION: the library, control socket and
+ * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may
+ * put the terminal in its place; the pipe for the driver's report. */
 enum {
 	SPAWN_PARTS,
 	SPAWN_LIBRARY,
 	SPAWN_CTL,
 	SPAWN_STACK,
+	SPAWN_ARGS = SPAWN_LIBRARY,
 	SPAWN_STDIO = SPAWN_CTL,
-	SPAWN_FDS = SPAWN_STDIO + 3,
+	SPAWN_REPORT = SPAWN_STDIO + 3,
+	SPAWN_FDS,
 };
 
-/* Fill fds[SPAWN_PARTS] and fds[SPAWN_LIBRARY]: the driver, in sealed memory
- * files. The caller closes both. 0, or -1 with e and neither open. */
-int spawn_open_driver(int *fds, struct err *e);
+/* Fill fds[SPAWN_PARTS] and, with `library`, fds[SPAWN_LIBRARY] (else -1): the
+ * driver, in sealed memory files. The caller closes both. 0, or -1 with e and
+ * neither open. */
+int spawn_open_driver(int *fds, int library, struct err *e);
 
 /*
  * Start Python as the foreground group of the tty, on SPAWN_FDS descriptors
  * (borrowed). Returns its pid once exec has succeeded, or -1 with e.
  */
-pid_t spawn_start(const struct spawn *s, int tty, int line, const int *fds,
-	struct err *e);
+pid_t spawn_start(
+	struct spawn *s, int tty, int line, const int *fds, struct err *e);
 
 #endif

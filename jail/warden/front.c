@@ -14,6 +14,7 @@
 #include "cell.h"
 #include "jail/base/io.h"
 #include "jail/walls/pty.h"
+#include "program.h"
 #include "warden.h"
 
 #include <signal.h>
@@ -207,9 +208,9 @@ static int serve_resize(struct warden *w, struct request *q)
 
 static int serve_start(struct warden *w, struct request *q)
 {
-	(void)w;
-	(void)q;
-	return FRONT_STARTS;
+	if (w->spec->mode != SPEC_PROGRAM || !w->jail.init)
+		return 0;
+	return warden_program_run(w, q->fd, q->m.a, q->m.b != 0);
 }
 
 static int serve_keys(struct warden *w, struct request *q)

@@ -9,14 +9,10 @@
 
 struct warden;
 
-/* The request was FRONT_START: the program is to start. */
-#define FRONT_STARTS 1
-
 /* A link_aside: serve a request that any moment suits. */
 int front_serve_aside(void *warden, const struct wire_front *m);
 
-/* Wait for a request of the front end's and serve it. 0, FRONT_STARTS, or
- * SESSION_OVER. */
+/* Wait for a request of the front end's and serve it. 0, or SESSION_OVER. */
 LINK_CHECKED int front_serve(struct warden *w);
 
 #endif

@@ -39,20 +39,29 @@ void guest_init(struct guest *g, struct link *l, const struct warden_jail *j)
 
 /* ---- life ---- */
 
-int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e)
+/* `second` is the second descriptor (borrowed), or -1: the driver's library. */
+static int spawn(
+	struct guest *g, int second, const int *fds, int nfds, struct err *e)
 {
-	int pass[SPAWN_FDS], r;
+	int pass[SPAWN_FDS], own[2], r;
 
-	if (spawn_open_driver(pass, e) < 0)
+	if (spawn_open_driver(own, second < 0, e) < 0)
 		return -1;
+	pass[SPAWN_PARTS] = own[SPAWN_PARTS];
+	pass[SPAWN_LIBRARY] = second < 0 ? own[SPAWN_LIBRARY] : second;
 	for (int i = 0; i < nfds; i++)
 		pass[SPAWN_CTL + i] = fds[i];
 	r = link_ask(g->link, INIT_SPAWN, NULL, pass, SPAWN_CTL + nfds);
 	if (r < 0)
 		err_errno(e, "start Python");
-	close(pass[SPAWN_PARTS]);
-	close(pass[SPAWN_LIBRARY]);
+	fd_drop(&own[SPAWN_PARTS]);
+	fd_drop(&own[SPAWN_LIBRARY]);
 	return r;
+}
+
+int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e)
+{
+	return spawn(g, fds[0], fds + 1, nfds - 1, e);
 }
 
 int guest_spawn_await(struct guest *g, struct err *e)
@@ -94,7 +103,7 @@ int guest_start(struct guest *g, struct err *e)
 	io_refuse_fds(g->ctl);
 	g->stack = stack_file(e);
 	if (g->stack >= 0)
-		r = guest_spawn(g, (const int[]){pair[1], g->stack}, 2, e);
+		r = spawn(g, -1, (const int[]){pair[1], g->stack}, 2, e);
 	close(pair[1]);
 	return r;
 }

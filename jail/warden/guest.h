@@ -38,9 +38,9 @@ void guest_init(struct guest *g, struct link *l, const struct warden_jail *j);
 
 /* ---- life ---- */
 
-/* Have init start Python on these descriptors (borrowed; spawn.h) as soon as
- * the jail stands, and wait until it has. 0, or -1 with e; the wait may
- * return SESSION_OVER. */
+/* Have init start a program on these descriptors (borrowed): SPAWN_ARGS, stdio,
+ * and the report where there is one. And wait until it has, or the driver has.
+ * 0, or -1 with e; the wait may return SESSION_OVER. */
 int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e);
 LINK_CHECKED int guest_spawn_await(struct guest *g, struct err *e);
 

@@ -112,7 +112,7 @@ void link_event(
 	int pass[IO_FDS_MAX], n = 0;
 
 	/* A slot holds the index of its descriptor in the message. */
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < JAIL_UP_FDS; i++)
 		m.event.fds[i] = -1;
 	m.event.fd = -1;
 	for (int i = 0; i < nfds; i++) {
@@ -153,7 +153,7 @@ void link_reply(
 	struct wire_event m = {.event = {.type = WIRE_REPLY}, .reply = *reply};
 	auto_close int own = fd;
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < JAIL_UP_FDS; i++)
 		m.event.fds[i] = -1;
 	m.event.fd = own >= 0 ? 0 : -1;
 	m.reply.seq = seq;

@@ -10,7 +10,6 @@
 
 #include "front.h"
 #include "jail/base/io.h"
-#include "program.h"
 #include "warden.h"
 
 #include <stdio.h>
@@ -122,14 +121,9 @@ static int serve_session(struct warden *w)
  * after; the session ends when the front end has them. */
 static int serve_program(struct warden *w)
 {
-	int r;
+	int r = 0;
 
-	do
-		r = front_serve(w);
-	while (r == 0);
-	if (r == FRONT_STARTS)
-		r = warden_program_run(w);
-	while (r != SESSION_OVER)
+	while (r == 0)
 		r = front_serve(w);
 	return r;
 }

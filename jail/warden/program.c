@@ -19,12 +19,21 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* Three pipes: the program's ends in `inner`, the front end's in `outer`. */
-static int pipes_open(int *inner, int *outer, struct err *e)
+/* stdin, stdout, stderr, the driver's report */
+#define PIPES 4
+
+/* The program's ends in `inner`, the front end's in `outer`. */
+static int pipes_open(int *inner, int *outer, int merged, struct err *e)
 {
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < PIPES; i++) {
 		int p[2];
 
+		if (i == 2 && merged) {
+			inner[i] = fcntl(inner[1], F_DUPFD_CLOEXEC, 3);
+			if (inner[i] < 0)
+				return err_errno(e, "duplicate a pipe");
+			continue;
+		}
 		if (pipe2(p, O_CLOEXEC) < 0)
 			return err_errno(e, "create a pipe");
 		inner[i] = i == 0 ? p[0] : p[1];
@@ -33,29 +42,32 @@ static int pipes_open(int *inner, int *outer, struct err *e)
 	return 0;
 }
 
-static int start(struct warden *w, struct err *e)
+static int start(struct warden *w, int args, int merged, struct err *e)
 {
 	struct jail_event ev = {.type = JAIL_UP};
 	unsigned tty = w->spec->tty_bits;
-	int inner[3] = {-1, -1, -1}, outer[3] = {-1, -1, -1}, up[4];
+	int inner[PIPES + 1] = {args, -1, -1, -1, -1};
+	int outer[PIPES] = {-1, -1, -1, -1}, up[JAIL_UP_FDS];
 	int r;
 
 	if (tty)
 		pty_set_cooked(w->jail.tty_slave, NULL);
-	r = pipes_open(inner, outer, e);
+	r = wire_start_check(args, e);
 	if (r == 0)
-		r = guest_spawn(&w->guest, inner, 3, e);
+		r = pipes_open(inner + 1, outer, merged, e);
+	if (r == 0)
+		r = guest_spawn(&w->guest, inner, PIPES + 1, e);
 	if (r == 0)
 		r = guest_spawn_await(&w->guest, e);
 	up[0] = tty ? w->jail.tty_master : -1;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < PIPES; i++)
 		up[i + 1] = tty & (1u << i) ? -1 : outer[i];
 	if (r == 0) {
 		snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
-		link_event(&w->link, &ev, up, 4);
+		link_event(&w->link, &ev, up, JAIL_UP_FDS);
 	}
-	for (int i = 0; i < 3; i++) {
-		fd_drop(&inner[i]);
+	for (int i = 0; i < PIPES; i++) {
+		fd_drop(&inner[i + 1]);
 		fd_drop(&outer[i]);
 	}
 	return r;
@@ -104,14 +116,18 @@ static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 	return 0;
 }
 
-int warden_program_run(struct warden *w)
+int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	struct watch wa;
 	int r;
 
+	/* The jail may have been made long before. */
+	clocks_start(&w->clocks, &w->link, w->spec);
 	watch_start(&wa, w, 0, -1);
-	r = start(w, &ev.err);
+	if (wall_ms > 0 && wall_ms < w->spec->limits.cell_wall_ms)
+		wa.deadline_ms = wa.start_ms + wall_ms;
+	r = start(w, args, merged, &ev.err);
 	if (r == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w->link, &ev, NULL, 0);

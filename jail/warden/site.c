@@ -93,7 +93,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		    e) < 0 ||
 		ident_claim_name(lock, uid, name, e) < 0)
 		return -1;
-	cgroup_probe(caps, getppid());
+	cgroup_probe(caps, getppid(), s->spec->front);
 	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
 	/* A container may allow no nodes: then the jail shows the host's. */
@@ -117,7 +117,7 @@ static void use_delegated(struct site *s, int front, struct cgroup_caps *caps)
 {
 	struct err why;
 
-	cgroup_probe(caps, getppid());
+	cgroup_probe(caps, getppid(), s->spec->front);
 	if (caps->kind == CGROUP_NONE ||
 		limit_by_cgroup(s, front, caps, NULL, -1, &why) == 0)
 		return;

@@ -8,8 +8,14 @@
  */
 #include "wire.h"
 
+#include "jail/base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 /* ---- the guest's lines ---- */
 
@@ -223,6 +229,121 @@ uint32_t wire_crc32(const void *buf, size_t n)
 	for (size_t i = 0; i < n; i++)
 		crc = table[(crc ^ p[i]) & 0xff] ^ (crc >> 8);
 	return ~crc;
+}
+
+/* ---- the start of a program ---- */
+
+/* Most variables that come with a start, and most bytes of it: cell.source has
+ * at most 16 MiB, the kernel takes at most 6 MiB of arguments. */
+#define START_ENV_MAX 16
+#define START_BYTES_MAX (64 << 20)
+#define START_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* The memfd: this, the strings with their NULs, the source. */
+struct start_head {
+	uint32_t nargs, nenv, source_n;
+};
+
+static uint32_t count(const char *const *list)
+{
+	uint32_t n = 0;
+
+	while (list && list[n] && n <= WIRE_ARGS_MAX)
+		n++;
+	return n;
+}
+
+static int write_strings(int fd, const char *const *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (io_write_full(fd, list[i], strlen(list[i]) + 1) < 0)
+			return -1;
+	return 0;
+}
+
+int wire_start_seal(const struct jail_start *s, struct err *e)
+{
+	const struct start_head head = {.nargs = count(s->argv),
+		.nenv = count(s->env),
+		.source_n = (uint32_t)s->source_n};
+	auto_close int fd = -1;
+
+	if (head.nargs > WIRE_ARGS_MAX)
+		return err_set(e, "more than %d arguments", WIRE_ARGS_MAX);
+	fd = memfd_create("cellblock-start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || io_write_full(fd, &head, sizeof(head)) < 0 ||
+		write_strings(fd, s->argv, head.nargs) < 0 ||
+		write_strings(fd, s->env, head.nenv) < 0 ||
+		io_write_full(fd, s->source, s->source_n) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | START_SEALS) < 0)
+		return err_errno(e, "hold the arguments");
+	return fd_take(&fd);
+}
+
+int wire_start_check(int fd, struct err *e)
+{
+	struct stat st;
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & START_SEALS) != START_SEALS ||
+		fstat(fd, &st) < 0 || st.st_size > START_BYTES_MAX ||
+		st.st_size < (off_t)sizeof(struct start_head))
+		return err_set(e, "malformed start");
+	return 0;
+}
+
+/* The next `n` strings, from *at on. NULL where there are not as many. */
+static const char **strings(
+	const struct wire_start *s, size_t *at, size_t end, uint32_t n)
+{
+	const char **list = calloc((size_t)n + 1, sizeof(*list));
+
+	for (uint32_t i = 0; list && i < n; i++) {
+		const char *nul = memchr(s->bytes + *at, '\0', end - *at);
+
+		if (!nul) {
+			free(list);
+			return NULL;
+		}
+		list[i] = s->bytes + *at;
+		*at = (size_t)(nul - s->bytes) + 1;
+	}
+	return list;
+}
+
+int wire_start_read(struct wire_start *s, int fd, struct err *e)
+{
+	struct start_head head;
+	size_t at = sizeof(head), n;
+	struct stat st;
+
+	*s = (struct wire_start){0};
+	if (wire_start_check(fd, e) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_errno(e, "read the arguments");
+	n = (size_t)st.st_size;
+	s->bytes = malloc(n);
+	if (!s->bytes || pread(fd, s->bytes, n, 0) != st.st_size)
+		return err_errno(e, "read the arguments");
+	memcpy(&head, s->bytes, sizeof(head));
+	if (head.nargs > WIRE_ARGS_MAX || head.nenv > START_ENV_MAX)
+		return err_set(e, "malformed start");
+	s->argv = strings(s, &at, n, head.nargs);
+	s->env = s->argv ? strings(s, &at, n, head.nenv) : NULL;
+	if (!s->env || n - at != head.source_n)
+		return err_set(e, "malformed start");
+	s->source_at = at;
+	s->source_n = head.source_n;
+	return 0;
+}
+
+void wire_start_fini(struct wire_start *s)
+{
+	free(s->argv);
+	free(s->env);
+	free(s->bytes);
+	*s = (struct wire_start){0};
 }
 
 /* ---- our own structures ---- */

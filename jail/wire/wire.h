@@ -89,6 +89,8 @@ uint32_t wire_crc32(const void *buf, size_t n);
 /* ---- init ---- */
 
 #define WIRE_PIDS_MAX 20
+/* Most arguments of a program. */
+#define WIRE_ARGS_MAX 4096
 /* On this signal the driver writes the stack of every thread into its stack
  * file, from C, whatever Python is doing. A guest whose link is gone kills
  * itself with this signal. */
@@ -157,7 +159,7 @@ enum wire_front_type {
 	FRONT_HOME_COMMIT, /* a = token, b = replace */
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
-	FRONT_START, /* SPEC_PROGRAM */
+	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
 };
 
 struct wire_front {
@@ -168,6 +170,27 @@ struct wire_front {
 };
 
 int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
+
+/* How a program starts: arguments, variables and a source. FRONT_START brings
+ * it in a sealed memfd, which INIT_SPAWN hands on to init. */
+struct wire_start {
+	char *bytes;	   /* owned: all of the memfd */
+	const char **argv; /* owned; each of the two ends with NULL */
+	const char **env;
+	size_t source_at, source_n; /* where the source is in the memfd */
+};
+
+/* A sealed memfd for `s`, or -1 with e. */
+int wire_start_seal(const struct jail_start *s, struct err *e);
+
+/* Whether the descriptor is a memfd of bounded size that nobody can change any
+ * more. 0, or -1. */
+int wire_start_check(int fd, struct err *e);
+
+/* Read and check what it holds. 0, or -1 with e. wire_start_fini() either way;
+ * all zero is nothing. */
+int wire_start_read(struct wire_start *s, int fd, struct err *e);
+void wire_start_fini(struct wire_start *s);
 
 /* The type of an event that carries the reply to a request. jail_next() never
  * returns one. */

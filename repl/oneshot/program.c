@@ -764,7 +764,8 @@ static int run(struct program *p, struct err *e)
 		return -1;
 	if (upload_all(p, e) < 0)
 		return p->cancelled ? 0 : -1;
-	if (jail_start_program(start->jail, e) < 0)
+	if (jail_start_program(start->jail,
+		    &(struct jail_start){.argv = start->argv}, e) < 0)
 		return -1;
 	while (!is_over(p))
 		poll_once(p);

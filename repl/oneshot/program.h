@@ -26,6 +26,7 @@ struct program_start {
 	struct terminal *term;
 	struct signals *signals;
 	const struct log *log;
+	const char *const *argv; /* of the program: program_argv() */
 };
 
 /* Whether the options ask for a program. */

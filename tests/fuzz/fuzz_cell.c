@@ -70,7 +70,7 @@ NEVER(int, watch_serve, struct watch *wa, struct warden *w)
 NEVER(int64_t, watch_wall_ms, const struct watch *wa)
 NEVER(void, clocks_touch, struct clocks *c)
 NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)
-NEVER(int, spawn_open_driver, int *fds, struct err *e)
+NEVER(int, spawn_open_driver, int *fds, int library, struct err *e)
 NEVER(int, procs_sample, const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 

@@ -8,8 +8,8 @@
 #ifndef TESTS_CGROUP_WORLD_H
 #define TESTS_CGROUP_WORLD_H
 
-#include "tests/lib/defaults.h"
 #include "forked.h"
+#include "tests/lib/defaults.h"
 
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
@@ -36,7 +36,7 @@ static inline int world_make(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	snprintf(w->name, sizeof(w->name), "pid-%d", (int)getpid());
-	cgroup_probe(&w->caps, 0);
+	cgroup_probe(&w->caps, 0, 0);
 	w->limits = default_limits();
 	w->limits.memory_bytes = 64 * MIB;
 	w->limits.processes = 10;

@@ -545,14 +545,27 @@ static void unread_keys_return_to_the_prompt(void **state)
 
 /* ---- programs ---- */
 
-static void serve_program(void)
+static void serve_program_within(int64_t wall_ms)
 {
+	const struct wire_front m = {
+		.type = FRONT_START, .a = wall_ms, .seq = ++P.seq};
+	const char *const argv[] = {"-c", "pass", NULL};
 	struct err e = {0};
+	int fd = wire_start_seal(&(struct jail_start){.argv = argv}, &e);
 
+	assert_true(fd >= 0);
+	P.last = m.seq;
 	P.spec.mode = SPEC_PROGRAM;
 	clocks_start(&W->clocks, &W->link, &P.spec);
-	front_sends((struct wire_front){.type = FRONT_START});
+	assert_int_equal(
+		io_send_fds(P.front, &m, sizeof(m), &fd, 1, MSG_DONTWAIT), 0);
+	close(fd);
 	assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+}
+
+static void serve_program(void)
+{
+	serve_program_within(0);
 }
 
 static void a_program_has_a_verdict(void **state)
@@ -589,6 +602,40 @@ static void a_program_has_a_verdict(void **state)
 		expect_nothing();
 		play_close(state);
 	}
+}
+
+/* The front end may shorten the clock, never lengthen it. */
+static void a_start_may_only_be_stricter(void **state)
+{
+	static const int64_t asked[] = {300, 20000}, is[] = {300, 10000};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct wire_event m;
+
+		play_open(state);
+		P.boot = NULL;
+		serve_program_within(asked[i]);
+		expect_event(JAIL_BUILT, &m);
+		expect_event(JAIL_UP, &m);
+		expect_event(JAIL_EXITED, &m);
+		assert_int_equal(m.event.program.limit, LIMIT_WALL);
+		assert_in_range(m.event.program.wall_ms, is[i], is[i] + 100);
+		play_close(state);
+	}
+}
+
+static void a_start_without_arguments_is_refused(void **state)
+{
+	struct wire_event m;
+	struct err e = {0};
+
+	(void)state;
+	P.spec.mode = SPEC_PROGRAM;
+	front_sends((struct wire_front){.type = FRONT_START});
+	assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+	expect_event(JAIL_BUILT, &m);
+	expect_event(JAIL_FAILED, &m);
+	assert_string_equal(m.event.err.msg, "malformed start");
 }
 
 static void a_program_that_cannot_start_says_why(void **state)
@@ -651,6 +698,8 @@ int main(void)
 		TEST_UP(the_cpu_time_of_a_cell_is_its_own),
 		TEST_UP(unread_keys_return_to_the_prompt),
 		cmocka_unit_test(a_program_has_a_verdict),
+		cmocka_unit_test(a_start_may_only_be_stricter),
+		TEST(a_start_without_arguments_is_refused),
 		TEST(a_program_that_cannot_start_says_why),
 		TEST(a_program_prints_no_lifetime_notice),
 	};

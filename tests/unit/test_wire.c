@@ -11,8 +11,11 @@
 
 #include "jail/wire/wire.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int decode(struct wire_guest *m, const char *text)
 {
@@ -143,9 +146,79 @@ static void messages_of_trusted_processes_have_a_checked_shape(void **state)
 	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), -1);
 }
 
+static int start_fd(const char *bytes, size_t n, int seals)
+{
+	int fd = memfd_create("start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(write(fd, bytes, n), n);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void a_start_arrives_as_it_was_sent(void **state)
+{
+	const char *const argv[] = {"-c", "", "pass", NULL};
+	const char *const env[] = {"A=1", NULL};
+	const struct jail_start out = {
+		.argv = argv, .env = env, .source = "a\0b", .source_n = 3};
+	struct wire_start in;
+	int fd = wire_start_seal(&out, NULL);
+
+	(void)state;
+	assert_int_equal(wire_start_read(&in, fd, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(in.argv[i], argv[i]);
+	assert_null(in.argv[3]);
+	assert_string_equal(in.env[0], "A=1");
+	assert_null(in.env[1]);
+	assert_int_equal(in.source_n, 3);
+	assert_memory_equal(in.bytes + in.source_at, "a\0b", 3);
+	wire_start_fini(&in);
+	close(fd);
+}
+
+static void a_malformed_start_is_refused(void **state)
+{
+	enum { ALL = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+	static const struct {
+		uint32_t head[3];
+		const char *rest;
+		size_t n;
+		int seals, r;
+	} t[] = {
+		{{1, 0, 0}, "a", 2, ALL, 0},
+		{{1, 0, 0}, "a", 2, F_SEAL_WRITE, -1}, /* may still grow */
+		{{1, 0, 0}, "a", 1, ALL, -1},	       /* no NUL */
+		{{2, 0, 0}, "a", 2, ALL, -1},
+		{{0, 0, 0}, "a", 1, ALL, -1}, /* more than it says */
+		{{0, 0, 9}, "a", 1, ALL, -1}, /* less */
+		{{WIRE_ARGS_MAX + 1, 0, 0}, "a", 2, ALL, -1},
+		{{0, 99, 0}, "a", 2, ALL, -1},
+		{{0xffffffff, 0xffffffff, 0xffffffff}, "a", 2, ALL, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		char bytes[32];
+		struct wire_start s;
+		int fd;
+
+		memcpy(bytes, t[i].head, 12);
+		memcpy(bytes + 12, t[i].rest, t[i].n);
+		fd = start_fd(bytes, 12 + t[i].n, t[i].seals);
+		assert_int_equal(wire_start_read(&s, fd, NULL), t[i].r);
+		wire_start_fini(&s);
+		close(fd);
+	}
+	assert_int_equal(wire_start_check(-1, NULL), -1);
+	assert_int_equal(wire_start_check(0, NULL), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_start_arrives_as_it_was_sent),
+		cmocka_unit_test(a_malformed_start_is_refused),
 		cmocka_unit_test(every_message_of_the_guest_is_decoded),
 		cmocka_unit_test(every_other_message_is_refused),
 		cmocka_unit_test(a_message_cut_anywhere_is_refused),

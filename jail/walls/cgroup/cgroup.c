@@ -51,11 +51,11 @@ static int probe_version(struct cgroup_caps *caps, const struct cgroup_ops *ops)
 	return n;
 }
 
-void cgroup_probe(struct cgroup_caps *caps, pid_t with)
+void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also)
 {
 	int n;
 
-	*caps = (struct cgroup_caps){.with = {with}};
+	*caps = (struct cgroup_caps){.with = {with, 0, also}};
 	n = probe_version(caps, &cgroup_v2);
 	if (caps->kind == CGROUP_NONE)
 		n += probe_version(caps, &cgroup_v1);

@@ -37,7 +37,7 @@ struct cgroup_caps {
 	enum cgroup_kind kind;
 	unsigned usable; /* bits 1 << enum cgroup_controller */
 	int shared;	 /* delegated: `dir` may hold cgroups of others */
-	pid_t with[2];	 /* (v2) may be moved aside with the caller, 0 none */
+	pid_t with[3];	 /* (v2) may be moved aside with the caller, 0 none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
@@ -82,10 +82,11 @@ struct cgroup_usage {
 	int64_t fork_fails;   /* forks refused by the process limit */
 };
 
-/* Look at what this host offers. `with` is the first of caps->with: the front
- * end of the calling warden. Makes nothing and never fails: without a usable
- * cgroup caps->kind is CGROUP_NONE and caps->why says why. */
-void cgroup_probe(struct cgroup_caps *caps, pid_t with);
+/* Look at what this host offers. `with` and `also` become
+ * caps->with[0] and [2]: the front end of the calling warden, and its maker.
+ * Makes nothing and never fails: without a usable cgroup caps->kind is
+ * CGROUP_NONE and caps->why says why. */
+void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also);
 
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a

@@ -250,7 +250,8 @@ static int is_ours(int dir, const pid_t *with, int move)
 		long pid = strtol(p, &end, 10);
 
 		if (*end != '\n' || pid == 0 ||
-			(pid != getpid() && pid != with[0] && pid != with[1]))
+			(pid != getpid() && pid != with[0] && pid != with[1] &&
+				pid != with[2]))
 			return 0;
 		snprintf(text, sizeof(text), "%ld", pid);
 		if (move &&

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+#
+# request.py - one request (--eval): a cell with variables, and what it made
+#
+# Runs in:   the jail's Python, started with: parts -j file at bytes report
+# Holds:     file    a marshalled (source, variables, shows) at that place
+#            report  a pipe to the front end
+# Trusts:    the front end. What it reports is the user's: anything
+# Leaves:    in the report, each piece after a line "NAME BYTES":
+#              type   the name of the last value's type
+#              json   the value as json.dumps() writes it, if it can
+#              repr   the value as repr() writes it
+#              png    a picture for each figure of matplotlib's that is open
+FILE, AT, BYTES, REPORT = map(int, ARGS[1:])
+MOST = 1000000  # bytes of a value
+FIGURES = 20
+
+
+def request():
+    source, variables, shows = loads(pread(FILE, BYTES, AT))
+    close(FILE)
+    NS.update(variables)
+    S.value = None
+    shown = sys.displayhook
+
+    def keep_value(value):
+        S.value = value
+        if shows:
+            shown(value)
+
+    sys.displayhook = keep_value
+    program(source, lambda: tell_all(shows))
+
+
+def tell_all(shows):
+    if shows and S.value is not None:
+        tell_value(S.value)
+    S.value = None
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt is not None:
+        tell_figures(plt)
+    close(REPORT)
+
+
+def piece(name, data):
+    data = b"%s %d\n" % (name, len(data)) + data
+    while data:
+        data = data[write(REPORT, data):]
+
+
+def tell_value(value):
+    try:
+        piece(b"type", type(value).__name__.encode()[:200])
+        text = repr(value)[:MOST]
+        piece(b"repr", text.encode("utf-8", "backslashreplace"))
+        text = as_json(value)
+        if len(text) <= MOST:
+            piece(b"json", text.encode())
+    except Exception:
+        pass
+
+
+def as_json(value):
+    "what json.dumps() does, without loading json"
+    json = stdlib("_json")
+    return "".join(json.make_encoder(
+        {}, unknown, json.encode_basestring_ascii, None, ": ", ", ",
+        False, False, False)(value, 0))
+
+
+def unknown(value):
+    raise TypeError
+
+
+def tell_figures(plt):
+    try:
+        import io
+        for number in plt.get_fignums()[:FIGURES]:
+            data = io.BytesIO()
+            plt.figure(number).savefig(data, format="png")
+            piece(b"png", data.getvalue())
+    except Exception:
+        pass
