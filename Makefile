@@ -171,6 +171,7 @@ install: build
 	install -Dm644 man/cellblock.1 $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1
 	install -Dm644 man/cellblock.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5
 	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
+	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock

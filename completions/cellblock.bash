@@ -5,6 +5,7 @@ _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
 session.processes session.cpus session.idle session.lifetime session.per_user
 home.size home.files home.skeleton files.max_file files.max_count
+files.pattern files.timeout
 files.upload_from files.download_to
 python.executable python.packages python.startup python.env.NAME
 python.recursion jail.expose jail.network jail.uids jail.require
@@ -12,7 +13,7 @@ terminal.escapes terminal.prompt terminal.colour terminal.banner log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --quiet --verbose --help --version --check --json --check-config
+--set --quiet --verbose --help --version --eval --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.

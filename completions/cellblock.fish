@@ -32,6 +32,7 @@ complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --chec
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
+complete -c cellblock -n __cellblock_before_program -l eval -d 'JSON requests from standard input'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -60,6 +61,8 @@ function __cellblock_keys
 		home.skeleton 'directory copied into the home at the start' \
 		files.max_file 'largest file in a transfer' \
 		files.max_count 'largest number of files in a transfer' \
+		files.pattern 'which files of the home an answer of --eval has' \
+		files.timeout 'time to put files into an answer of --eval' \
 		files.upload_from 'host directories a locked session may upload from' \
 		files.download_to 'host directories a locked session may download to' \
 		python.executable 'interpreters; the first is the default' \

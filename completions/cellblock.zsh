@@ -27,6 +27,8 @@ _cellblock_keys()
 		'home.skeleton:directory copied into the home at the start'
 		'files.max_file:largest file in a transfer'
 		'files.max_count:largest number of files in a transfer'
+		'files.pattern:which files of the home an answer of --eval has'
+		'files.timeout:time to put files into an answer of --eval'
 		'files.upload_from:host directories a locked session may upload from'
 		'files.download_to:host directories a locked session may download to'
 		'python.executable:interpreters; the first is the default'
@@ -64,6 +66,7 @@ _arguments -s -S \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
+	'--eval[JSON requests from standard input]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

@@ -286,11 +286,12 @@ void jail_files_free(struct jail_files *f);
  * link that leaves the home, a FIFO, a device and a directory are refused. */
 int jail_home_open(struct jail *j, const char *path, struct err *e);
 
-/* Begin a file: a descriptor to a temporary file, which *token names. Missing
- * directories are made. jail_home_commit() renames the file into place; without
- * `replace` it refuses to overwrite. jail_home_abort() removes the file. */
-int jail_home_create(
-	struct jail *j, const char *path, uint32_t *token, struct err *e);
+/* Begin a file with these permissions: a descriptor to a temporary file, which
+ * *token names. Missing directories are made. jail_home_commit() renames the
+ * file into place; without `replace` it refuses to overwrite. jail_home_abort()
+ * removes the file. */
+int jail_home_create(struct jail *j, const char *path, int mode,
+	uint32_t *token, struct err *e);
 int jail_home_commit(
 	struct jail *j, uint32_t token, int replace, struct err *e);
 int jail_home_abort(struct jail *j, uint32_t token, struct err *e);

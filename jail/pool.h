@@ -8,11 +8,12 @@
 #ifndef JAIL_POOL_H
 #define JAIL_POOL_H
 
+#include "spec.h"
+
 #include <stddef.h>
 
 struct err;
 struct jail;
-struct jail_spec;
 struct pool;
 
 /* What is made: sessions of `spec`, with one of `pythons` each. Borrowed for
@@ -27,14 +28,14 @@ struct pool_offer {
 /* Fork the process that makes sessions. 0, or -1 with e. */
 int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e);
 
-/* Have a session with interpreter number `python` made ahead, unless one is;
- * returns at once. */
+/* Have a session for a program, with interpreter number `python`, made ahead,
+ * unless one is; returns at once. */
 void pool_prepare(struct pool *p, unsigned python);
 
-/* Take a session: the one that was made ahead, if it has this interpreter. It
- * may still be building. 0, or -1 with e. */
-int pool_take(
-	struct pool *p, unsigned python, struct jail **out, struct err *e);
+/* Take a session: the one that was made ahead, if it fits. It may still be
+ * building. 0, or -1 with e. */
+int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
+	struct jail **out, struct err *e);
 
 /* End a session without waiting for it, and free it. */
 void pool_end(struct pool *p, struct jail *j);

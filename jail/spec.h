@@ -43,6 +43,7 @@ struct limits {
 	/* [files] */
 	int64_t max_file_bytes;
 	int max_count;
+	int64_t files_ms; /* timeout: to put files into an answer */
 	/* [python] */
 	int recursion;
 	/* [jail] */

@@ -23,6 +23,7 @@
 #include "repl/config/options.h"
 #include "repl/edit/history.h"
 #include "repl/files/hostfs.h"
+#include "repl/json/eval.h"
 #include "repl/oneshot/program.h"
 #include "repl/session/log.h"
 #include "repl/session/session.h"
@@ -432,6 +433,41 @@ static int run_in_jail(struct run *r)
 	return status;
 }
 
+/* Where home.skeleton is, is all that requests leave to read. */
+static void confine_eval(const struct run *r, struct err *e)
+{
+	struct jail_cage cage = {.n = 0};
+
+	if (r->cfg.skeleton)
+		cage.v[cage.n++].path = r->cfg.skeleton;
+	must_for_jail(jail_cage_close(&cage, e), e);
+}
+
+/* The maker is forked before anything is confined, and nothing is read before
+ * everything is. */
+static int run_eval(struct run *r)
+{
+	struct err e = {0}, left = {0};
+	struct eval ev;
+	int status;
+
+	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+		     SPEC_PROGRAM, &e),
+		&e);
+	r->spec.term = "dumb";
+	must_for_jail(eval_open(&ev, &r->cfg, &r->spec, &e), &e);
+	set_locale();
+	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	ev.log = &r->log;
+	confine_eval(r, &e);
+	status = eval_run(&ev, &e);
+	if (eval_close(&ev, &left) < 0)
+		terminal_complain(NULL, left.msg);
+	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
+	must(status, &e);
+	return status;
+}
+
 static int run_check(struct run *r)
 {
 	struct err e = {0};
@@ -464,6 +500,9 @@ static int run(struct run *r)
 		load_config(r);
 		set_locale();
 		return run_check(r);
+	case OPTIONS_EVAL:
+		load_config(r);
+		return run_eval(r);
 	case OPTIONS_SESSION:
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:

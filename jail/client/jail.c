@@ -42,7 +42,7 @@
 
 struct jail {
 	int sock;
-	pid_t warden; /* 0: not our child */
+	pid_t warden;	    /* 0: not our child */
 	uint32_t seq, last; /* requests; `last` can be interrupted */
 	int interrupt_fd;   /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
@@ -349,9 +349,9 @@ static int call(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
 }
 
 static int call_path(struct jail *j, enum wire_front_type type,
-	const char *path, struct wire_event *reply, struct err *e)
+	const char *path, int mode, struct wire_event *reply, struct err *e)
 {
-	struct wire_front m = {.type = type};
+	struct wire_front m = {.type = type, .a = mode};
 
 	if (strlen(path) >= sizeof(m.path))
 		return err_set(e, "%.60s…: name too long", path);
@@ -404,7 +404,7 @@ int jail_start_program(
 		.type = FRONT_START, .a = start->wall_ms, .b = start->merged};
 	auto_close int fd = wire_start_seal(start, e);
 
-	return fd < 0 ? -1 : tell_last(j, m, fd, e);
+	return fd < 0 ? err_kind_set(e, ERR_JAIL) : tell_last(j, m, fd, e);
 }
 
 /* The whole text of a memfd, NUL-terminated; takes fd. */
@@ -482,17 +482,17 @@ int jail_home_open(struct jail *j, const char *path, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call_path(j, FRONT_HOME_OPEN, path, &reply, e) < 0)
+	if (call_path(j, FRONT_HOME_OPEN, path, 0, &reply, e) < 0)
 		return -1;
 	return reply.event.fd;
 }
 
-int jail_home_create(
-	struct jail *j, const char *path, uint32_t *token, struct err *e)
+int jail_home_create(struct jail *j, const char *path, int mode,
+	uint32_t *token, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call_path(j, FRONT_HOME_CREATE, path, &reply, e) < 0)
+	if (call_path(j, FRONT_HOME_CREATE, path, mode, &reply, e) < 0)
 		return -1;
 	*token = (uint32_t)reply.reply.a;
 	return reply.event.fd;
@@ -516,7 +516,7 @@ int jail_home_remove(struct jail *j, const char *path, struct err *e)
 {
 	struct wire_event reply;
 
-	return call_path(j, FRONT_HOME_REMOVE, path, &reply, e);
+	return call_path(j, FRONT_HOME_REMOVE, path, 0, &reply, e);
 }
 
 /* One record of a listing; its path points into the text. */

@@ -55,7 +55,7 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 
 void pool_prepare(struct pool *p, unsigned python)
 {
-	if (p->asked || maker_ask(p->maker, python, NULL) < 0)
+	if (p->asked || maker_ask(p->maker, python, SPEC_PROGRAM, NULL) < 0)
 		return;
 	p->asked = 1;
 	p->python = python;
@@ -97,11 +97,12 @@ static void drop_ahead(struct pool *p)
 		pool_end(p, j);
 }
 
-int pool_take(struct pool *p, unsigned python, struct jail **out, struct err *e)
+int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
+	struct jail **out, struct err *e)
 {
-	if (p->asked && p->python != python)
+	if (p->asked && (p->python != python || mode != SPEC_PROGRAM))
 		drop_ahead(p);
-	if (!p->asked && maker_ask(p->maker, python, e) < 0)
+	if (!p->asked && maker_ask(p->maker, python, mode, e) < 0)
 		return -1;
 	return answer(p, out, e);
 }

@@ -217,10 +217,12 @@ static int child_session(const struct spawn *s, int tty, int line,
 	return stdio_set((const int[]){tty, tty, tty}, e);
 }
 
-/* What the driver runs is in the file of the arguments, behind them. */
+/* What the driver runs is in the file of the arguments, behind them. Output is
+ * not buffered: what was printed when a limit strikes is in the answer. */
 static int argv_request(struct argv *a, const struct wire_start *start,
 	const int *fds, struct err *e)
 {
+	a->v[a->n++] = "-u";
 	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	a->v[a->n++] = "-j";

@@ -6,7 +6,7 @@
  *            child of the front end that was forked before the cage closed
  * Holds:     what the front end held at its start: as root, everything
  * Trusts:    the configuration it was forked with. Of its front end it reads
- *            one number, in messages of one size: a front end that has been
+ *            two numbers, in messages of one size: a front end that has been
  *            taken over gets sessions as the configuration allows them, at
  *            most so many at a time, and nothing else
  * Leaves:    wardens, each of which ends with the socket that was handed over;
@@ -32,6 +32,7 @@
 /* One question and its answer, which brings the socket when `ok`. */
 struct question {
 	uint32_t python;
+	enum spec_mode mode;
 };
 
 struct answer {
@@ -126,18 +127,21 @@ static int detach(int sock, struct err *e)
 	return ident_set_undumpable(e);
 }
 
-static pid_t make(struct maker *m, uint32_t python, int *sock, struct err *e)
+static pid_t make(
+	struct maker *m, const struct question *q, int *sock, struct err *e)
 {
 	struct jail_spec spec = *m->offer->spec;
 	pid_t pid;
 
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		m->living--;
-	if (python >= m->offer->npythons)
+	if (q->python >= m->offer->npythons ||
+		(q->mode != SPEC_PROGRAM && q->mode != SPEC_SESSION))
 		return err_set(e, "malformed request");
 	if (m->living >= m->offer->most)
 		return err_set(e, "there are %d sessions already", m->living);
-	spec.python = m->offer->pythons[python];
+	spec.python = m->offer->pythons[q->python];
+	spec.mode = q->mode;
 	spec.front = m->front;
 	pid = maker_make(&spec, sock, e);
 	m->living += pid > 0;
@@ -154,7 +158,7 @@ static _Noreturn void serve(struct maker *m)
 
 		if (n != (ssize_t)sizeof(q))
 			_exit(0);
-		a.ok = make(m, q.python, &sock, &a.err) > 0;
+		a.ok = make(m, &q, &sock, &a.err) > 0;
 		if (io_send_fds(m->sock, &a, sizeof(a), &sock, a.ok, 0) < 0)
 			_exit(0);
 	}
@@ -187,9 +191,9 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
 
 /* ---- its front end ---- */
 
-int maker_ask(int sock, uint32_t python, struct err *e)
+int maker_ask(int sock, uint32_t python, enum spec_mode mode, struct err *e)
 {
-	const struct question q = {.python = python};
+	const struct question q = {.python = python, .mode = mode};
 
 	if (io_send_fds(sock, &q, sizeof(q), NULL, 0, 0) == 0)
 		return 0;

@@ -32,7 +32,7 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e);
 
 /* Ask for a session with interpreter number `python`; returns at once. 0, or -1
  * with e. */
-int maker_ask(int sock, uint32_t python, struct err *e);
+int maker_ask(int sock, uint32_t python, enum spec_mode mode, struct err *e);
 
 /* Wait for the answer to the oldest question: the socket to the warden, or -1
  * with e. */

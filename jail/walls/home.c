@@ -156,8 +156,8 @@ static int is_upload(const struct home *h, const char *name)
 	return 0;
 }
 
-int home_create(
-	struct home *h, const char *path, uint32_t *token, struct err *e)
+int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
+	struct err *e)
 {
 	struct home_upload *u = upload_find(h, 0);
 	auto_close int dir = -1;
@@ -167,8 +167,13 @@ int home_create(
 	dir = parent_open(h, path, 0755, e);
 	if (dir < 0)
 		return -1;
-	if (io_newfile_create(&u->file, dir, 0644) < 0)
+	if (io_newfile_create(&u->file, dir, mode) < 0)
 		return err_errno(e, "%s", path);
+	if (fchmod(u->file.fd, mode) < 0) {
+		err_errno(e, "%s", path);
+		io_newfile_abort(&u->file);
+		return -1;
+	}
 	strcpy(u->name, path_last(path));
 	*token = u->token = ++h->last_token;
 	return fd_take(&u->file.fd);

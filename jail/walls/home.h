@@ -43,8 +43,8 @@ void home_fini(struct home *h);
 int home_open(struct home *h, const char *path, struct err *e);
 
 /* Begin, end and give up writing a file; see jail_home_create(). */
-int home_create(
-	struct home *h, const char *path, uint32_t *token, struct err *e);
+int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
+	struct err *e);
 int home_commit(struct home *h, uint32_t token, int replace, struct err *e);
 int home_abort(struct home *h, uint32_t token, struct err *e);
 

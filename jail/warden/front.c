@@ -82,8 +82,8 @@ static int serve_create(struct warden *w, struct request *q)
 {
 	uint32_t token = 0;
 
-	q->reply_fd =
-		home_create(&w->site.home, q->m.path, &token, &q->reply.err);
+	q->reply_fd = home_create(&w->site.home, q->m.path,
+		(mode_t)q->m.a & 0777, &token, &q->reply.err);
 	q->reply.a = token;
 	return q->reply_fd < 0 ? -1 : 0;
 }

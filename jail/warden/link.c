@@ -172,6 +172,11 @@ void link_reply(
 	l->over = 1;
 }
 
+void link_forget_front_cpu(struct link *l)
+{
+	l->front_cpu = -1;
+}
+
 int64_t link_front_cpu_ms(const struct link *l)
 {
 	struct timespec t;

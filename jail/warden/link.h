@@ -105,8 +105,9 @@ void link_notice(struct link *l, const char *fmt, ...)
 void link_reply(
 	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd);
 
-/* CPU time of the front end so far. */
+/* CPU time of the front end so far; always 0 where it serves others too. */
 int64_t link_front_cpu_ms(const struct link *l);
+void link_forget_front_cpu(struct link *l);
 
 /* Take the next request, waiting for it; `fds` has IO_FDS_MAX places. 0, or
  * SESSION_OVER. */

@@ -276,7 +276,7 @@ int wire_start_seal(const struct jail_start *s, struct err *e)
 		write_strings(fd, s->env, head.nenv) < 0 ||
 		io_write_full(fd, s->source, s->source_n) < 0 ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | START_SEALS) < 0)
-		return err_errno(e, "hold the arguments");
+		return err_errno(e, "hold the arguments in memory");
 	return fd_take(&fd);
 }
 

@@ -155,7 +155,7 @@ enum wire_front_type {
 	FRONT_USAGE,
 	FRONT_HOME_LIST,
 	FRONT_HOME_OPEN,
-	FRONT_HOME_CREATE,
+	FRONT_HOME_CREATE, /* a = permissions */
 	FRONT_HOME_COMMIT, /* a = token, b = replace */
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,

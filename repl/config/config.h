@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 39
+#define CONFIG_NKEYS 41
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -116,6 +116,7 @@ struct config {
 	/* [home] */
 	char *skeleton; /* directory, or NULL */
 	/* [files] */
+	char *pattern;		    /* of files in an answer */
 	struct strlist upload_from; /* directories */
 	struct strlist download_to;
 	/* [python] */

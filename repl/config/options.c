@@ -74,6 +74,7 @@ static const struct rule rules[] = {
 	{NULL, 'c', "CODE", MODE(CODE), .ends = true},
 	{NULL, 'm', "MODULE", MODE(MODULE), .ends = true},
 	{NULL, 'e', "CELL", MODE(CELL)},
+	{"eval", '\0', NULL, MODE(EVAL)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -153,8 +154,9 @@ static int take(
 	switch (r->take) {
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
-			return usage(e, "only one of -c, -m, -e, --check and "
-					"--check-config makes sense");
+			return usage(e, "only one of -c, -m, -e, --eval, "
+					"--check and --check-config makes "
+					"sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -282,6 +284,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		int most;
 	} words[OPTIONS_VERSION + 1] = {
 		[OPTIONS_CELL] = {"-e CELL", 0},
+		[OPTIONS_EVAL] = {"--eval", 0},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -312,9 +315,12 @@ static int check_together(const struct options *o, struct err *e)
 {
 	bool check =
 		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
+	bool eval = o->mode == OPTIONS_EVAL;
 	const char *why =
 		o->json && o->mode != OPTIONS_CHECK
 			? "--json goes with --check alone"
+		: o->nuploads && eval	 ? "-u does not go with --eval"
+		: o->ndownloads && eval	 ? "-d does not go with --eval"
 		: o->nuploads && check	 ? "-u does not go with a check"
 		: o->ndownloads && check ? "-d does not go with a check"
 		: o->quiet && o->verbose ? "-q and -v contradict each other"
@@ -370,6 +376,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] -m MODULE [ARG...]", "a module as a program"},
 	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
+	{"cellblock [OPTIONS] --eval < REQUESTS",
+		"JSON requests, each in a fresh jail"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

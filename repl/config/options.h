@@ -19,6 +19,7 @@ enum options_mode {
 	OPTIONS_MODULE,	      /* text: module, -m */
 	OPTIONS_CELL,	      /* text: source, -e */
 	OPTIONS_STDIN,	      /* a program from standard input */
+	OPTIONS_EVAL,	      /* JSON requests from standard input */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,

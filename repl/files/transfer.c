@@ -385,7 +385,7 @@ static int copy_to_home(struct transfer *t, int in, const char *from,
 	int64_t bytes, const char *path, struct err *e)
 {
 	uint32_t token;
-	auto_close int out = jail_home_create(t->jail, path, &token, e);
+	auto_close int out = jail_home_create(t->jail, path, 0644, &token, e);
 
 	if (out < 0)
 		return -1;

@@ -385,6 +385,7 @@ static const char *const sources[] = {
 	[OPTIONS_MODULE] = "-m",
 	[OPTIONS_CELL] = "-e",
 	[OPTIONS_STDIN] = "-",
+	[OPTIONS_EVAL] = NULL,
 	[OPTIONS_VERSION] = NULL, /* the last mode */
 };
 

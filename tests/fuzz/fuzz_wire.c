@@ -7,10 +7,30 @@
  */
 #include "jail/wire/wire.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The same bytes as the start of a program. */
+static void start(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct wire_start s;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
+		fcntl(fd, F_ADD_SEALS,
+			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		abort();
+	if (wire_start_read(&s, fd, NULL) == 0 &&
+		s.source_at + s.source_n != size)
+		abort();
+	wire_start_fini(&s);
+	close(fd);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,5 +54,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wire_front_check((const void *)copy,
 		size == sizeof(struct wire_front) ? size : 0, &e);
 	free(copy);
+	start(data, size);
 	return 0;
 }

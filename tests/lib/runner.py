@@ -36,6 +36,7 @@ SUITES = {
     "guest": ("pytest", False),
     "session": ("pytest", True),
     "program": ("pytest", True),
+    "json": ("pytest", True),
     "escape": ("pytest", True),
     "hostile": ("pytest", True),
     "inject": ("pytest", True),

@@ -163,7 +163,7 @@ static int child_upload(void *arg)
 	(void)arg;
 	make_file("/tmp/home/.cellblock-1");
 	mkdir("/tmp/home/.cellblock-d", 0700);
-	fd = home_create(&h, "new", &token, &e);
+	fd = home_create(&h, "new", 0644, &token, &e);
 	CHILD_CHECK(fd >= 0, "%s", e.msg);
 	CHILD_CHECK(list(&h, ".cellblock-1", &has, &truncated) == 2, "a list");
 	CHILD_CHECK(has, "a guest's file is hidden");

@@ -172,8 +172,8 @@ static void each_mistake_has_its_message(void **state)
 			"--set wants SECTION.KEY=VALUE, not 'x'"},
 		{{"cellblock", "--check", "x"},
 			"nothing may follow --check, but there is 'x'"},
-		{{"cellblock", "--eval"},
-			"unknown or ambiguous option '--eval'"},
+		{{"cellblock", "--evil"},
+			"unknown or ambiguous option '--evil'"},
 		{{"cellblock", "-e", "1", "x"},
 			"nothing may follow -e CELL, but there is 'x'"},
 		{{"cellblock", "--check-config", "a", "b"},
@@ -182,7 +182,7 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
 		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --check and "
+			"only one of -c, -m, -e, --eval, --check and "
 			"--check-config makes sense"},
 		{{"cellblock", "--json"}, "--json goes with --check alone"},
 		{{"cellblock", "--check", "-u", "x"},

@@ -79,9 +79,10 @@ int jail_home_open(struct jail *j, const char *path, struct err *e)
 	return fd < 0 ? err_errno(e, "%s", path) : fd;
 }
 
-int jail_home_create(
-	struct jail *j, const char *path, uint32_t *token, struct err *e)
+int jail_home_create(struct jail *j, const char *path, int mode,
+	uint32_t *token, struct err *e)
 {
+	(void)mode;
 	(void)e;
 	*token = 7;
 	snprintf(j->pending, sizeof(j->pending), "%s", path);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * answer.c - what became of a request, in JSON
+ *
+ * Runs in:   front end, confined
+ * Trusts:    the warden for the figures; all texts and files are a program's
+ */
+#include "answer.h"
+
+#include "attach.h"
+#include "base64.h"
+#include "json_text.h"
+#include "repl/config/config.h"
+#include "repl/session/verdict.h"
+#include "report.h"
+#include "request.h"
+#include "run.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void answer_add_refusal(
+	struct strbuf *b, const char *title, const char *description, size_t n)
+{
+	strbuf_puts(b, "{\"title\": ");
+	json_text_add(b, title, strlen(title));
+	strbuf_puts(b, ", \"description\": ");
+	json_text_add(b, description, n);
+	strbuf_puts(b, "}");
+}
+
+static int exit_status(const struct jail_program *p)
+{
+	if (WIFSIGNALED(p->status))
+		return 128 + WTERMSIG(p->status);
+	return WEXITSTATUS(p->status);
+}
+
+static const char *add_files(struct strbuf *b, const struct run *r,
+	struct jail *j, const struct config *cfg, bool kind)
+{
+	const struct attach_rules rules = {.limits = &cfg->limits,
+		.pattern = cfg->pattern,
+		.sent = r->files,
+		.nsent = r->nfiles};
+
+	return attach_files(b, j, &rules, kind);
+}
+
+/* ---- snekbox's form ---- */
+
+size_t answer_unify_lines(char *s, size_t n)
+{
+	size_t to = 0;
+	char before = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = s[i];
+
+		if (c != '\n' || before != '\r')
+			s[to++] = c == '\r' ? '\n' : c;
+		before = c;
+	}
+	return to;
+}
+
+/* Nothing but a message: there is no return code. */
+static void add_message(struct strbuf *b, const char *text)
+{
+	strbuf_puts(b, "{\"stdout\": ");
+	json_text_add(b, text, strlen(text));
+	strbuf_puts(b, ", \"returncode\": null, \"files\": []}");
+}
+
+static void add_snekbox(struct strbuf *b, const struct run *r, struct jail *j,
+	const struct config *cfg)
+{
+	struct strbuf out = {0};
+	size_t before = b->n;
+	const char *why;
+
+	if (!json_text_is_valid(r->out.text.s, r->out.text.n)) {
+		add_message(b,
+			"UnicodeDecodeError: invalid Unicode in output pipe");
+		return;
+	}
+	strbuf_add(&out, r->out.text.s, r->out.text.n);
+	strbuf_puts(b, "{\"stdout\": ");
+	json_text_add(b, out.s ? out.s : "",
+		out.s ? answer_unify_lines(out.s, out.n) : 0);
+	strbuf_free(&out);
+	strbuf_printf(b, ", \"returncode\": %d, \"files\": [",
+		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));
+	why = add_files(b, r, j, cfg, false);
+	strbuf_puts(b, "]}");
+	if (why) {
+		b->n = before;
+		add_message(b, why);
+	}
+}
+
+/* ---- our form ---- */
+
+/* A stream; one that is longer than it may be says so at its end. */
+static void add_stream(
+	struct strbuf *b, const char *key, const struct capture *c)
+{
+	static const char cut[] = "\n...[truncated]";
+	struct strbuf text = {0};
+	size_t n = c->text.n;
+
+	strbuf_printf(b, "\"%s\": ", key);
+	if (c->cut) {
+		n = n > 32 ? n - 32 : 0;
+		strbuf_add(&text, c->text.s, n);
+		strbuf_puts(&text, cut);
+		json_text_add(b, text.s ? text.s : "", text.n);
+		strbuf_free(&text);
+	} else {
+		json_text_add(b, n ? c->text.s : "", n);
+	}
+	strbuf_puts(b, ", ");
+}
+
+/* The value as JSON, if that is what the report says. */
+static bool add_json(struct strbuf *b, struct report_piece json)
+{
+	json_t *v = json.p ? json_loadb(json.p, json.n,
+				     JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+			   : NULL;
+	char *text =
+		v ? json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+
+	if (text)
+		strbuf_puts(b, text);
+	free(text);
+	json_decref(v);
+	return text != NULL;
+}
+
+static void add_text_or_null(struct strbuf *b, struct report_piece text)
+{
+	if (text.p)
+		json_text_add(b, text.p, text.n);
+	else
+		strbuf_puts(b, "null");
+}
+
+static void add_report(struct strbuf *b, const struct capture *c)
+{
+	struct report p;
+
+	report_parse(&p, c->text.s, c->text.n);
+	strbuf_puts(b, "\"result\": ");
+	if (!add_json(b, p.json))
+		add_text_or_null(b, p.repr);
+	strbuf_puts(b, ", \"result_type\": ");
+	add_text_or_null(b, p.type);
+	strbuf_puts(b, ", \"images\": [");
+	for (size_t i = 0; i < p.npng; i++) {
+		strbuf_puts(b, i ? ", \"" : "\"");
+		base64_add(b, p.png[i].p, p.png[i].n);
+		strbuf_puts(b, "\"");
+	}
+	strbuf_puts(b, "], ");
+}
+
+/* The key of each limit that can end a program. */
+static const char *limit_key(enum jail_limit limit)
+{
+	switch (limit) {
+	case LIMIT_WALL:
+		return "cell.timeout";
+	case LIMIT_CPU:
+		return "cell.cpu";
+	case LIMIT_MEMORY:
+		return "session.memory";
+	case LIMIT_PROCESSES:
+		return "session.processes";
+	case LIMIT_LIFETIME:
+		return "session.lifetime";
+	case LIMIT_IDLE:
+		return "session.idle";
+	case LIMIT_OUTPUT:
+		return "cell.output";
+	case LIMIT_NONE:
+	case LIMIT_PERSON:
+		return NULL;
+	}
+	return NULL;
+}
+
+void answer_add_limit(struct strbuf *b, const struct request *q,
+	enum jail_limit limit, const struct config *cfg)
+{
+	const char *key = limit_key(limit), *source;
+	struct limits limits = cfg->limits;
+	char text[VERDICT_MAX];
+
+	strbuf_puts(b, "\"limit\": ");
+	if (!key) {
+		strbuf_puts(b, "null, ");
+		return;
+	}
+	source = config_source(cfg, key);
+	if (limit == LIMIT_WALL && q->timeout_ms < limits.cell_wall_ms) {
+		limits.cell_wall_ms = q->timeout_ms;
+		key = "timeout_ms";
+		source = "request";
+	}
+	verdict_limit(text, limit, &limits);
+	strbuf_printf(b, "{\"key\": \"%s\", \"text\": ", key);
+	json_text_add(b, text, strlen(text));
+	strbuf_puts(b, ", \"source\": ");
+	json_text_add(b, source, strlen(source));
+	strbuf_puts(b, "}, ");
+}
+
+static void add_ours(struct strbuf *b, const struct request *q,
+	const struct run *r, struct jail *j, const struct config *cfg)
+{
+	const struct jail_program *p = &r->program;
+	bool late = p->limit == LIMIT_WALL;
+	const char *why;
+
+	strbuf_puts(b, "{");
+	add_stream(b, "stdout", &r->out);
+	add_stream(b, "stderr", &r->err_out);
+	if (late)
+		strbuf_puts(b, "\"exit_code\": null, ");
+	else
+		strbuf_printf(b, "\"exit_code\": %d, ", exit_status(p));
+	strbuf_printf(b, "\"timed_out\": %s, \"duration_ms\": %lld, ",
+		late ? "true" : "false", (long long)p->wall_ms);
+	add_report(b, &r->report);
+	answer_add_limit(b, q, p->limit, cfg);
+	strbuf_printf(b, "\"cpu_ms\": %lld, ", (long long)p->cpu_ms);
+	if (p->peak_bytes > 0)
+		strbuf_printf(b, "\"memory_peak_bytes\": %lld, ",
+			(long long)p->peak_bytes);
+	else
+		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
+	strbuf_puts(b, "\"files\": [");
+	why = add_files(b, r, j, cfg, true);
+	strbuf_puts(b, "], \"files_error\": ");
+	add_text_or_null(b, (struct report_piece){why, why ? strlen(why) : 0});
+	strbuf_puts(b, "}");
+}
+
+/* ---- both ---- */
+
+enum answer_kind answer_add(struct strbuf *b, const struct request *q,
+	const struct run *r, struct jail *j, const struct config *cfg)
+{
+	bool ours = q->form == REQUEST_OURS;
+
+	switch (r->how) {
+	case RUN_ENDED:
+	case RUN_CUT:
+		if (ours)
+			add_ours(b, q, r, j, cfg);
+		else
+			add_snekbox(b, r, j, cfg);
+		return ANSWER_RAN;
+	case RUN_NOTHING:
+		if (!ours) {
+			add_message(b, r->message);
+			return ANSWER_RAN;
+		}
+		answer_add_refusal(b, "Request file is invalid", r->message,
+			strlen(r->message));
+		return ANSWER_REFUSED;
+	case RUN_FAILED:
+		if (ours)
+			answer_add_refusal(b, "The jail failed", r->err.msg,
+				strlen(r->err.msg));
+		else
+			strbuf_puts(b, "{\"stdout\": \"\", \"returncode\": "
+				       "255, \"files\": []}");
+		return ANSWER_FAILED;
+	}
+	return ANSWER_FAILED;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.c - files of the home that go into an answer
+ *
+ * Runs in:   front end, confined, after the program's end
+ * Trusts:    nothing of the home: names are any bytes, a length says nothing
+ *            about what is allocated, a tree is as deep as there are names
+ */
+#include "attach.h"
+
+#include "base64.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "json_text.h"
+#include "repl/files/transfer.h"
+#include "run.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* Python gives up at about this depth. */
+#define DEPTH_MAX 900
+
+static const char too_deep[] = "FileParsingError: Exceeded directory depth "
+			       "limit while parsing attachments";
+static const char too_late[] =
+	"TimeoutError: Exceeded time limit while parsing attachments";
+static const char bad_name[] =
+	"FileParsingError: invalid bytes in filename while parsing attachments";
+static const char unknown[] =
+	"FileParsingError: Unknown error while parsing attachments";
+
+struct attach {
+	struct strbuf *b;
+	struct jail *jail;
+	const struct attach_rules *rules;
+	bool kind;
+	int64_t end_ms;
+	int64_t total;
+	int n;
+};
+
+static bool was_sent(
+	const struct attach *a, const char *path, const struct stat *st)
+{
+	for (size_t i = 0; i < a->rules->nsent; i++) {
+		const struct run_file *f = &a->rules->sent[i];
+
+		if (!strcmp(f->path, path) &&
+			f->mtime.tv_sec == st->st_mtim.tv_sec &&
+			f->mtime.tv_nsec == st->st_mtim.tv_nsec)
+			return true;
+	}
+	return false;
+}
+
+/* Multiples of three bytes, so that the pieces join. */
+#define PIECE (3 * 16384)
+
+static const char *add_content(struct attach *a, int fd, int64_t size)
+{
+	char piece[PIECE];
+
+	for (int64_t at = 0; at < size; at += PIECE) {
+		int64_t want = size - at < PIECE ? size - at : PIECE;
+
+		if (pread(fd, piece, (size_t)want, at) != want)
+			return unknown;
+		base64_add(a->b, piece, (size_t)want);
+		if (now_ms() > a->end_ms)
+			return too_late;
+	}
+	return NULL;
+}
+
+static const char *add_file(
+	struct attach *a, const char *path, int fd, int64_t size)
+{
+	const char *why;
+
+	if (!json_text_is_valid(path, strlen(path)))
+		return bad_name;
+	strbuf_puts(a->b, a->n ? ", {" : "{");
+	strbuf_puts(a->b, "\"path\": ");
+	json_text_add(a->b, path, strlen(path));
+	if (a->kind)
+		strbuf_puts(a->b, ", \"kind\": \"file\"");
+	strbuf_printf(
+		a->b, ", \"size\": %lld, \"content\": \"", (long long)size);
+	why = add_content(a, fd, size);
+	strbuf_puts(a->b, "\"}");
+	a->n++;
+	a->total += size;
+	return a->b->failed ? unknown : why;
+}
+
+/* Look at one entry. *full: it and all further ones stay out. */
+static const char *look(struct attach *a, const struct jail_file *f, bool *full)
+{
+	const struct limits *l = a->rules->limits;
+	auto_close int fd = -1;
+	struct stat st;
+
+	if ((f->type != 'f' && f->type != 'l') ||
+		!transfer_matches(a->rules->pattern, f->path))
+		return NULL;
+	/* A link that leaves the home, or to a directory, cannot be opened. */
+	fd = jail_home_open(a->jail, f->path, NULL);
+	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, &st) ||
+		st.st_size > l->max_file_bytes)
+		return NULL;
+	*full = a->n >= l->max_count || a->total + st.st_size > l->home_bytes;
+	return *full ? NULL : add_file(a, f->path, fd, st.st_size);
+}
+
+static int depth_of(const char *path)
+{
+	int n = 0;
+
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
+
+static const char *look_at_all(struct attach *a, const struct jail_files *files)
+{
+	bool full = false;
+	const char *why = NULL;
+
+	for (size_t i = 0; i < files->n; i++)
+		if (depth_of(files->v[i].path) > DEPTH_MAX)
+			return too_deep;
+	for (size_t i = 0; i < files->n && !why && !full; i++)
+		why = now_ms() > a->end_ms ? too_late
+					   : look(a, &files->v[i], &full);
+	return why;
+}
+
+const char *attach_files(struct strbuf *b, struct jail *j,
+	const struct attach_rules *rules, bool kind)
+{
+	struct attach a = {.b = b,
+		.jail = j,
+		.rules = rules,
+		.kind = kind,
+		.end_ms = now_ms() + rules->limits->files_ms};
+	struct jail_files files;
+	size_t before = b->n;
+	const char *why;
+
+	if (jail_home_list(j, &files, NULL) < 0)
+		return unknown;
+	why = look_at_all(&a, &files);
+	if (why)
+		b->n = before;
+	jail_files_free(&files);
+	return why;
+}

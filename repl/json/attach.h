@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - files of the home that go into an answer
+ */
+#ifndef REPL_JSON_ATTACH_H
+#define REPL_JSON_ATTACH_H
+
+#include "jail/spec.h"
+#include "repl/text/strbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jail;
+struct run_file;
+
+/* Which files. Borrowed. */
+struct attach_rules {
+	const struct limits *limits;
+	const char *pattern;	     /* files.pattern, for transfer_matches() */
+	const struct run_file *sent; /* left out unless they changed */
+	size_t nsent;
+};
+
+/* Append `{"path", "size", "content"}` of each file, with commas between;
+ * `kind` adds "kind". NULL; or why there are none, in snekbox's words. */
+const char *attach_files(struct strbuf *b, struct jail *j,
+	const struct attach_rules *rules, bool kind);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture.c - what a program writes, as far as an answer has it
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: any bytes, any number of them
+ * Leaves:    the beginning of the output, and whether there was more
+ *
+ * snekbox reads chunks of 10,000 characters and adds up what Python needs to
+ * hold each: about 50 bytes, and 1, 2 or 4 for each character, whichever the
+ * widest takes. It stops after the chunk that is too much.
+ */
+#include "capture.h"
+
+#include "jail/base/io.h"
+#include "repl/text/utf8.h"
+
+#include <errno.h>
+
+#define CHUNK_CHARS 10000
+#define CHUNK_BYTES 50
+
+void capture_open(struct capture *c, int fd, uint64_t max, bool counts)
+{
+	*c = (struct capture){
+		.fd = fd, .max = max, .counts = counts, .width = 1};
+	if (fd >= 0)
+		io_set_nonblock(fd, 1);
+}
+
+void capture_close(struct capture *c)
+{
+	fd_drop(&c->fd);
+	strbuf_free(&c->text);
+}
+
+static unsigned width_of(unsigned char lead)
+{
+	return lead < 0xc4 ? 1 : lead < 0xf0 ? 2 : 4;
+}
+
+/* How many of these bytes come before the end of the last chunk. */
+static size_t count(struct capture *c, const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (utf8_continues(p[i]))
+			continue;
+		if (c->chars == CHUNK_CHARS) {
+			c->chunks += CHUNK_BYTES + CHUNK_CHARS * c->width;
+			c->chars = 0;
+			c->width = 1;
+			if (c->chunks > c->max)
+				return i;
+		}
+		c->chars++;
+		if (width_of((unsigned char)p[i]) > c->width)
+			c->width = width_of((unsigned char)p[i]);
+	}
+	return n;
+}
+
+static void keep(struct capture *c, const char *p, size_t n)
+{
+	uint64_t room = c->max - c->text.n;
+	size_t kept = c->counts ? count(c, p, n) : n < room ? n : (size_t)room;
+
+	strbuf_add(&c->text, p, kept);
+	c->cut = kept < n;
+}
+
+void capture_read(struct capture *c)
+{
+	char buf[64 << 10];
+	ssize_t n = read(c->fd, buf, sizeof(buf));
+
+	if (n > 0 && !c->cut)
+		keep(c, buf, (size_t)n);
+	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		fd_drop(&c->fd);
+}

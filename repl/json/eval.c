@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eval.c - cellblock --eval
+ *
+ * Runs in:   front end; confined before it reads the first request: it can open
+ *            no file, and start nothing but sessions, through the maker
+ * Trusts:    nobody whose request it reads, no program
+ * Leaves:    an answer for each request, in order, and no session
+ *
+ * The next session is made while a request runs, or while nobody asks for
+ * anything: a request pays for its code, not for its jail.
+ */
+#include "eval.h"
+
+#include "answer.h"
+#include "cells.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "jail/pool.h"
+#include "repl/config/config.h"
+#include "repl/session/log.h"
+#include "request.h"
+#include "run.h"
+#include "stream.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sessions at a time: the one that runs, the next, those on their way out. */
+#define SESSIONS_MAX 8
+
+/* ---- ready ---- */
+
+/* One that is missing counts all the same: that it is missing is told when its
+ * jail is built. */
+static int add_python(struct eval *ev, const char *path, struct err *e)
+{
+	char *real;
+
+	if (ev->npythons == EVAL_PYTHONS)
+		return 0;
+	real = realpath(path, NULL);
+	if (!real)
+		real = strdup(path);
+	if (!real)
+		return err_errno(e, "find the interpreters");
+	ev->pythons[ev->npythons] = path;
+	ev->resolved[ev->npythons++] = real;
+	return 0;
+}
+
+int eval_open(struct eval *ev, const struct config *cfg,
+	const struct jail_spec *spec, struct err *e)
+{
+	struct pool_offer offer = {.spec = spec, .most = SESSIONS_MAX};
+
+	*ev = (struct eval){.cfg = cfg};
+	if (add_python(ev, spec->python, e) < 0)
+		return -1;
+	for (size_t i = 0; i < cfg->executable.n; i++)
+		if (add_python(ev, cfg->executable.items[i], e) < 0)
+			return -1;
+	offer.pythons = ev->pythons;
+	offer.npythons = ev->npythons;
+	if (pool_open(&ev->pool, &offer, e) < 0)
+		return -1;
+	pool_prepare(ev->pool, 0);
+	return 0;
+}
+
+int eval_close(struct eval *ev, struct err *e)
+{
+	int r = pool_close(ev->pool, e);
+
+	for (size_t i = 0; i < ev->npythons; i++)
+		free((char *)ev->resolved[i]);
+	*ev = (struct eval){0};
+	return r;
+}
+
+/* ---- one request ---- */
+
+/* What the requests of a stream share. */
+struct state {
+	struct eval *ev;
+	struct stream in;
+	struct jail *jail; /* of the session, if there is one */
+	struct cells *cells;
+	int served;
+	bool refused; /* one was not in order */
+	bool failed;  /* a jail failed: `err` */
+	struct err err;
+};
+
+static int write_answer(struct strbuf *b, struct err *e)
+{
+	int r;
+
+	strbuf_puts(b, "\n");
+	r = b->failed ? err_set(e, "write an answer: out of memory")
+	    : io_write_full(STDOUT_FILENO, b->s, b->n) < 0
+		    ? err_errno(e, "write an answer")
+		    : 0;
+	strbuf_free(b);
+	return r;
+}
+
+static int refuse(struct state *s, const char *title, const char *description,
+	size_t n, struct err *e)
+{
+	struct strbuf b = {0};
+
+	s->refused = true;
+	answer_add_refusal(&b, title, description ? description : "", n);
+	return write_answer(&b, e);
+}
+
+/* Run it in a session of its own, and answer. */
+static int serve_alone(struct state *s, const struct request *q, struct err *e)
+{
+	struct eval *ev = s->ev;
+	struct jail *j = NULL;
+	struct strbuf b = {0};
+	struct run r;
+
+	if (pool_take(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, e) < 0)
+		return err_kind_set(e, ERR_JAIL);
+	if (stream_may_go_on(&s->in))
+		pool_prepare(ev->pool, 0);
+	run_request(&r, j, q, ev->cfg);
+	switch (answer_add(&b, q, &r, j, ev->cfg)) {
+	case ANSWER_RAN:
+		break;
+	case ANSWER_REFUSED:
+		s->refused = true;
+		break;
+	case ANSWER_FAILED:
+		s->failed = true;
+		s->err = r.err;
+		break;
+	}
+	if (ev->log && r.how == RUN_ENDED && r.program.limit != LIMIT_NONE)
+		log_limit(ev->log, r.program.limit);
+	pool_end(ev->pool, j);
+	run_fini(&r);
+	return write_answer(&b, e);
+}
+
+/* ---- a session ---- */
+
+/* The session broke: answer so, and end with e. */
+static int broken(struct strbuf *b, const char *title, const struct err *e)
+{
+	answer_add_refusal(b, title, e->msg, strlen(e->msg));
+	write_answer(b, NULL);
+	return -1;
+}
+
+static int begin_session(struct state *s, struct err *e)
+{
+	static const char late[] =
+		"session: goes alone, on the first line of a "
+		"stream";
+	struct eval *ev = s->ev;
+	struct strbuf b = {0};
+
+	if (s->served > 0)
+		return refuse(s, "Request data failed validation", late,
+			sizeof(late) - 1, e);
+	if (pool_take(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
+		return err_kind_set(e, ERR_JAIL);
+	if (cells_open(&s->cells, s->jail, ev->cfg, &b, e) == 0)
+		return write_answer(&b, e);
+	b.n = 0;
+	return broken(&b, "The jail failed", e);
+}
+
+static int serve_in_session(
+	struct state *s, const struct request *q, struct err *e)
+{
+	struct strbuf b = {0};
+
+	switch (cells_serve(s->cells, q, &b, e)) {
+	case ANSWER_RAN:
+		return write_answer(&b, e);
+	case ANSWER_REFUSED:
+		s->refused = true;
+		return write_answer(&b, e);
+	case ANSWER_FAILED:
+		break;
+	}
+	if (!e->msg[0])
+		err_set(e, "the session ended unexpectedly");
+	err_kind_set(e, ERR_JAIL);
+	b.n = 0;
+	return broken(&b, "The session is over", e);
+}
+
+static void end_session(struct state *s)
+{
+	cells_close(s->cells);
+	pool_end(s->ev->pool, s->jail);
+}
+
+/* ---- all requests ---- */
+
+static int take(struct state *s, const char *text, size_t n, struct err *e)
+{
+	struct eval *ev = s->ev;
+	const struct request_rules rules = {.limits = &ev->cfg->limits,
+		.pythons = ev->pythons,
+		.resolved = ev->resolved,
+		.npythons = ev->npythons,
+		.locked = ev->cfg->locked,
+		.session = s->cells != NULL};
+	struct request_refusal why;
+	struct request q;
+	int r;
+
+	if (request_parse(&q, text, n, &rules, &why) < 0)
+		r = refuse(
+			s, why.title, why.description.s, why.description.n, e);
+	else if (s->cells)
+		r = serve_in_session(s, &q, e);
+	else if (q.form == REQUEST_SESSION)
+		r = begin_session(s, e);
+	else
+		r = serve_alone(s, &q, e);
+	request_fini(&q);
+	strbuf_free(&why.description);
+	return r;
+}
+
+/* Base64 takes four characters for three bytes, JSON up to six for one. */
+static size_t longest(const struct limits *l)
+{
+	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
+}
+
+static int refuse_size(struct state *s, const char *words, struct err *e)
+{
+	return refuse(s, "Request is too large", words, strlen(words), e);
+}
+
+/* The next request of the stream: 1 served, 0 there is none, -1 with e. */
+static int next(struct state *s, struct err *e)
+{
+	const char *text;
+	size_t n;
+	int r = 0;
+
+	if (!s->cells && stream_is_empty(&s->in))
+		pool_prepare(s->ev->pool, 0);
+	switch (stream_next(&s->in, &text, &n)) {
+	case STREAM_END:
+		return 0;
+	case STREAM_FAILED:
+		return err_errno(e, "read standard input");
+	case STREAM_LONG:
+		r = refuse_size(
+			s, "it is longer than any that can be in order", e);
+		break;
+	case STREAM_DEEP:
+		r = refuse_size(s, "it is nested more than 200 deep", e);
+		break;
+	case STREAM_REQUEST:
+		r = take(s, text, n, e);
+		break;
+	}
+	s->served++;
+	return r < 0 ? -1 : 1;
+}
+
+int eval_run(struct eval *ev, struct err *e)
+{
+	static const char empty[] = "JSON document body was empty";
+	struct state s = {.ev = ev};
+	int r;
+
+	/* A write that fails is an error. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	stream_open(&s.in, STDIN_FILENO, longest(&ev->cfg->limits),
+		REQUEST_DEPTH_MAX);
+	do
+		r = next(&s, e);
+	while (r > 0);
+	stream_close(&s.in);
+	end_session(&s);
+	if (r == 0 && s.served == 0)
+		r = refuse(&s, "Invalid JSON", empty, sizeof(empty) - 1, e);
+	/* The reader went away. */
+	if (r < 0 && e->code == EPIPE)
+		return 128 + SIGPIPE;
+	if (r < 0)
+		return -1;
+	if (!s.failed)
+		return s.refused ? 2 : 0;
+	*e = s.err;
+	return err_kind_set(e, e->kind == ERR_CONFIG ? ERR_CONFIG : ERR_JAIL);
+}

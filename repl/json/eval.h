@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * eval.h - cellblock --eval: requests from standard input, answers to standard
+ * output
+ */
+#ifndef REPL_JSON_EVAL_H
+#define REPL_JSON_EVAL_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct config;
+struct err;
+struct jail_spec;
+struct log;
+struct pool;
+
+/* Most interpreters of a configuration. */
+#define EVAL_PYTHONS 64
+
+/* What requests are served with. Caller's storage. */
+struct eval {
+	const struct config *cfg; /* borrowed */
+	struct pool *pool;
+	const struct log *log;		    /* borrowed */
+	const char *pythons[EVAL_PYTHONS];  /* to start */
+	const char *resolved[EVAL_PYTHONS]; /* without links; owned */
+	size_t npythons;
+};
+
+/* Get ready, before the cage closes: fork the maker, and have a first session
+ * made. `spec` is that of the default interpreter. 0, or -1 with e. */
+int eval_open(struct eval *ev, const struct config *cfg,
+	const struct jail_spec *spec, struct err *e);
+
+/* Serve all requests. The exit status: 0; 2 when one was not in order; or -1
+ * with e, when no session could be made or no answer written. */
+int eval_run(struct eval *ev, struct err *e);
+
+/* End every session, and wait until it is gone. -1 with e when something may
+ * be left. */
+int eval_close(struct eval *ev, struct err *e);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report.c - what the driver reports of a request
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: the driver shares its process with the code that it ran
+ */
+#include "report.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* A decimal number and a line end at *at, which moves behind them. -1 for
+ * anything else. */
+static int take_length(const char *s, size_t n, size_t *at, size_t *length)
+{
+	size_t v = 0, digits = 0;
+
+	for (; *at < n && s[*at] >= '0' && s[*at] <= '9'; digits++)
+		v = v * 10 + (size_t)(s[(*at)++] - '0');
+	if (digits == 0 || digits > 12 || *at == n || s[(*at)++] != '\n')
+		return -1;
+	*length = v;
+	return 0;
+}
+
+static void keep(struct report *r, const char *name, struct report_piece piece)
+{
+	if (!memcmp(name, "type ", 5))
+		r->type = piece;
+	else if (!memcmp(name, "json ", 5))
+		r->json = piece;
+	else if (!memcmp(name, "repr ", 5))
+		r->repr = piece;
+	else if (!memcmp(name, "png ", 4) && r->npng < REPORT_PICTURES)
+		r->png[r->npng++] = piece;
+}
+
+void report_parse(struct report *r, const char *s, size_t n)
+{
+	size_t at = 0, length;
+
+	*r = (struct report){0};
+	/* The shortest head is as long as "png 0" and its line end. */
+	while (n - at >= 6) {
+		const char *name = s + at;
+		const char *blank = memchr(name, ' ', 5);
+
+		if (!blank)
+			return;
+		at += (size_t)(blank - name) + 1;
+		if (take_length(s, n, &at, &length) < 0 || length > n - at)
+			return;
+		keep(r, name, (struct report_piece){s + at, length});
+		at += length;
+	}
+}

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - one JSON request: two forms, checked in every field
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: a request is a stranger's
+ * Leaves:    a request of which every field is in order, or words
+ *
+ * snekbox checks with Python's jsonschema, which looks for all mistakes and
+ * tells one: of the least deep, the one whose path comes last in the order of
+ * the alphabet. Its clients are told the same mistake here, in the same words.
+ */
+#include "request.h"
+
+#include "base64.h"
+#include "jail/spec.h"
+#include "python.h"
+#include "repl/text/utf8.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Longest description: it may repeat the request. */
+#define DESCRIPTION_MAX 65536
+/* The kernel's limit on one argument; ours on their number (wire.h), and on all
+ * of them together, which is below the kernel's. */
+#define ARG_BYTES_MAX (128 << 10)
+#define ARGS_MAX 4096
+#define ARGS_BYTES_MAX (1 << 20)
+/* Most stars in one name of a pattern: fnmatch(3) tries all that each of them
+ * can stand for. */
+#define STARS_MAX 2
+
+static const char invalid[] = "Request data failed validation";
+static const char bad_file[] = "Request file is invalid";
+
+int request_refuse(
+	struct request_refusal *why, const char *title, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	why->title = title;
+	strbuf_puts(&why->description, text);
+	return -1;
+}
+
+/* ---- the words of jsonschema ---- */
+
+/* The value, as Python prints it, and what is wrong with it. */
+static int wrong(struct request_refusal *why, const json_t *v, const char *what)
+{
+	struct strbuf *b = &why->description;
+
+	why->title = invalid;
+	python_repr(b, v);
+	if (b->n > DESCRIPTION_MAX) {
+		b->n = DESCRIPTION_MAX;
+		while (b->n > 0 && ((unsigned char)b->s[b->n] & 0xc0) == 0x80)
+			b->n--;
+		strbuf_puts(b, "...");
+	}
+	strbuf_printf(b, " %s", what);
+	return -1;
+}
+
+static int check_type(
+	struct request_refusal *why, const json_t *v, json_type type)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "is not of type 'object'",
+		[JSON_ARRAY] = "is not of type 'array'",
+		[JSON_STRING] = "is not of type 'string'",
+	};
+
+	return !v || json_typeof(v) == type ? 0 : wrong(why, v, names[type]);
+}
+
+/* Every item of a list; the last mistake counts. */
+static int check_items(
+	struct request_refusal *why, const json_t *list, json_type type)
+{
+	for (size_t i = json_array_size(list); i-- > 0;)
+		if (check_type(why, json_array_get(list, i), type) < 0)
+			return -1;
+	return 0;
+}
+
+static int check_files_items(struct request_refusal *why, const json_t *files)
+{
+	for (size_t i = json_array_size(files); i-- > 0;) {
+		const json_t *f = json_array_get(files, i);
+
+		if (check_type(why, f, JSON_OBJECT) < 0)
+			return -1;
+		if (!json_object_get(f, "path"))
+			return request_refuse(
+				why, invalid, "'path' is a required property");
+	}
+	return 0;
+}
+
+/* The pattern ^(?!/)(?!.*\\0).*$ as re.search() has it: no slash in front, no
+ * backslash before a zero in the first line, which is the only one. */
+static bool path_matches(const char *s, size_t n)
+{
+	const char *nl = memchr(s, '\n', n);
+	size_t line = nl ? (size_t)(nl - s) : n;
+
+	return (n == 0 || s[0] != '/') && !memmem(s, line, "\\0", 2) &&
+	       line + 1 >= n;
+}
+
+static int check_file(struct request_refusal *why, const json_t *f)
+{
+	const json_t *path = json_object_get(f, "path");
+
+	if (check_type(why, path, JSON_STRING) < 0)
+		return -1;
+	if (!path_matches(json_string_value(path), json_string_length(path)))
+		return wrong(
+			why, path, "does not match '^(?!/)(?!.*\\\\\\\\0).*$'");
+	return check_type(why, json_object_get(f, "content"), JSON_STRING);
+}
+
+static int check_files(struct request_refusal *why, const json_t *files)
+{
+	for (size_t i = json_array_size(files); i-- > 0;)
+		if (check_file(why, json_array_get(files, i)) < 0)
+			return -1;
+	return 0;
+}
+
+/* From the least deep to the deepest. */
+static int check_snekbox(struct request_refusal *why, const json_t *root)
+{
+	const json_t *files, *args;
+
+	if (check_type(why, root, JSON_OBJECT) < 0)
+		return -1;
+	files = json_object_get(root, "files");
+	args = json_object_get(root, "args");
+	if (!args && !json_object_get(root, "input"))
+		return wrong(why, root,
+			"is not valid under any of the given schemas");
+	if (check_type(why, json_object_get(root, "input"), JSON_STRING) < 0 ||
+		check_type(why, files, JSON_ARRAY) < 0 ||
+		check_type(why, json_object_get(root, "executable_path"),
+			JSON_STRING) < 0 ||
+		check_type(why, args, JSON_ARRAY) < 0 ||
+		check_files_items(why, files) < 0 ||
+		check_items(why, args, JSON_STRING) < 0)
+		return -1;
+	return check_files(why, files);
+}
+
+/* ---- files ---- */
+
+/* Take "." and ".." out of a path of the home, without looking at any file.
+ * NULL: it leads out of the home. */
+static char *clean_path(const char *path)
+{
+	size_t n = 0, len;
+	/* As if the home were /home. */
+	char *to = malloc(strlen(path) + 8);
+
+	if (!to)
+		return NULL;
+	strcpy(to, "/home");
+	n = 5;
+	for (; *path; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		if (len == 0 || (len == 1 && path[0] == '.'))
+			continue;
+		if (len == 2 && !memcmp(path, "..", 2)) {
+			while (n > 0 && to[--n] != '/')
+				;
+			to[n] = '\0';
+			continue;
+		}
+		to[n++] = '/';
+		memcpy(to + n, path, len);
+		n += len;
+		to[n] = '\0';
+	}
+	if (strncmp(to, "/home", 5) != 0 || (to[5] && to[5] != '/')) {
+		free(to);
+		return NULL;
+	}
+	/* The home itself is no file; the warden says so. */
+	memmove(to, to[5] ? to + 6 : ".", strlen(to[5] ? to + 6 : ".") + 1);
+	return to;
+}
+
+static int take_content(struct request_file *f, const json_t *content,
+	const struct request_rules *rules, struct request_refusal *why)
+{
+	size_t n = content ? json_string_length(content) : 0;
+
+	f->content = malloc(BASE64_ROOM(n));
+	if (!f->content)
+		return request_refuse(why, bad_file, "out of memory");
+	if (n && base64_decode(
+			 json_string_value(content), n, f->content, &f->n) < 0)
+		return request_refuse(why, bad_file,
+			"Invalid base64 encoding for file '%.900s'", f->path);
+	if ((int64_t)f->n > rules->limits->max_file_bytes)
+		return request_refuse(why, bad_file,
+			"File '%.900s' is larger than files.max_file", f->path);
+	return 0;
+}
+
+static int take_file(struct request_file *f, const json_t *file,
+	const struct request_rules *rules, struct request_refusal *why)
+{
+	const json_t *path = json_object_get(file, "path");
+
+	f->path = json_string_value(path);
+	if (strlen(f->path) != json_string_length(path))
+		return request_refuse(why, bad_file,
+			"File path '%.900s' may not hold a NUL", f->path);
+	f->clean = clean_path(f->path);
+	if (!f->clean)
+		return request_refuse(why, bad_file,
+			"File path '%.900s' may not traverse beyond root",
+			f->path);
+	return take_content(f, json_object_get(file, "content"), rules, why);
+}
+
+static int take_files(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	const json_t *files = json_object_get(r->root, "files");
+	size_t n = json_array_size(files);
+
+	if (n > (size_t)rules->limits->max_count)
+		return request_refuse(why, bad_file,
+			"%zu files are more than files.max_count, %d", n,
+			rules->limits->max_count);
+	r->files = calloc(n + 1, sizeof(*r->files));
+	if (!r->files)
+		return request_refuse(why, bad_file, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		r->nfiles = i + 1;
+		if (take_file(&r->files[i], json_array_get(files, i), rules,
+			    why) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- snekbox's form ---- */
+
+static void take_argument(struct request *r, size_t *n, const json_t *text)
+{
+	const char *s = json_string_value(text);
+
+	if (*n == 0 && json_string_length(text) == 0)
+		return;
+	r->has_nul |= strlen(s) != json_string_length(text);
+	r->args[(*n)++] = s;
+}
+
+static bool find_python(
+	struct request *r, const char *path, const struct request_rules *rules)
+{
+	for (size_t i = 0; i < rules->npythons; i++) {
+		if (strcmp(rules->pythons[i], path) != 0 &&
+			strcmp(rules->resolved[i], path) != 0)
+			continue;
+		r->python = i;
+		return true;
+	}
+	return false;
+}
+
+static int check_args(
+	const struct request *r, size_t n, struct request_refusal *why)
+{
+	size_t total = 0, len = 0;
+
+	for (size_t i = 0; i < n && len < ARG_BYTES_MAX; i++) {
+		len = strlen(r->args[i]) + 1;
+		total += len;
+	}
+	if (len <= ARG_BYTES_MAX && total <= ARGS_BYTES_MAX && n <= ARGS_MAX)
+		return 0;
+	return request_refuse(why, invalid, "the arguments are too long");
+}
+
+/* The interpreter that the request names, if it may be used. Where the
+ * configuration is locked, what else the host has is nobody's business. */
+static int take_python(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	static const char missing[] = "executable_path does not exist";
+	const char *path =
+		json_string_value(json_object_get(r->root, "executable_path"));
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!path || !*path || find_python(r, path, rules))
+		return 0;
+	if (rules->locked || !realpath(path, real) || stat(real, &st) < 0)
+		return request_refuse(why, missing, "%.900s", path);
+	if (!S_ISREG(st.st_mode))
+		return request_refuse(
+			why, "executable_path is not a file", "%.900s", path);
+	if (find_python(r, real, rules))
+		return 0;
+	return request_refuse(why, "executable_path is not executable",
+		st.st_mode & 0111 ? "%.900s is not one of python.executable"
+				  : "%.900s",
+		path);
+}
+
+static int take_snekbox(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	const json_t *args = json_object_get(r->root, "args");
+	const json_t *input = json_object_get(r->root, "input");
+	size_t n = 0;
+
+	if (check_snekbox(why, r->root) < 0 || take_python(r, rules, why) < 0)
+		return -1;
+	r->args = calloc(json_array_size(args) + 3, sizeof(*r->args));
+	if (!r->args)
+		return request_refuse(why, invalid, "out of memory");
+	for (size_t i = 0; i < json_array_size(args); i++)
+		take_argument(r, &n, json_array_get(args, i));
+	if (input && !args)
+		r->args[n++] = "-c";
+	if (input)
+		take_argument(r, &n, input);
+	if (check_args(r, n, why) < 0)
+		return -1;
+	return take_files(r, rules, why);
+}
+
+/* ---- our form ---- */
+
+/* Every key, with its type; JSON_NULL: other rules hold. */
+static const struct {
+	const char *name;
+	json_type type;
+} keys[] = {
+	{"code", JSON_STRING},
+	{"stdin", JSON_NULL},
+	{"timeout_ms", JSON_INTEGER},
+	{"last_line_interactive", JSON_TRUE},
+	{"files", JSON_ARRAY},
+	{"variables", JSON_OBJECT},
+	{"session", JSON_TRUE},
+};
+
+static int check_key(
+	struct request_refusal *why, const char *name, const json_t *v)
+{
+	struct strbuf *b = &why->description;
+	size_t i = 0;
+
+	while (i < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[i].name, name))
+		i++;
+	if (i == sizeof(keys) / sizeof(keys[0])) {
+		why->title = invalid;
+		python_repr_text(b, name, strlen(name));
+		strbuf_puts(b, " is not a key of this form of request");
+		return -1;
+	}
+	if (keys[i].type == JSON_NULL ? json_is_null(v) || json_is_string(v)
+		: keys[i].type == JSON_TRUE ? json_is_boolean(v)
+					    : json_typeof(v) == keys[i].type)
+		return 0;
+	strbuf_printf(b, "%s: ", name);
+	return wrong(why, v,
+		keys[i].type == JSON_TRUE      ? "is not of type 'boolean'"
+		: keys[i].type == JSON_INTEGER ? "is not of type 'integer'"
+		: keys[i].type == JSON_ARRAY   ? "is not of type 'array'"
+		: keys[i].type == JSON_OBJECT  ? "is not of type 'object'"
+					       : "is not of type 'string'");
+}
+
+static int check_keys(struct request_refusal *why, json_t *root)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach(root, name, v)
+	{
+		if (check_key(why, name, v) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_identifier(const char *s)
+{
+	size_t n = strlen(s);
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+	if (n == 0 || !strchr(letters, s[0]))
+		return false;
+	/* The names that belong to Python. */
+	if (n > 4 && !strncmp(s, "__", 2) && !strcmp(s + n - 2, "__"))
+		return false;
+	for (; *s; s++)
+		if (!strchr(letters, *s) && (*s < '0' || *s > '9'))
+			return false;
+	return true;
+}
+
+static int check_variables(struct request_refusal *why, json_t *variables)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach(variables, name, v)
+	{
+		if (is_identifier(name))
+			continue;
+		why->title = invalid;
+		strbuf_puts(&why->description, "variables: ");
+		python_repr_text(&why->description, name, strlen(name));
+		strbuf_puts(&why->description, " is not a name");
+		return -1;
+	}
+	return 0;
+}
+
+static int take_timeout(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	const json_t *v = json_object_get(r->root, "timeout_ms");
+	json_int_t most = rules->limits->cell_wall_ms;
+
+	r->timeout_ms = v ? json_integer_value(v) : most;
+	if (r->timeout_ms < 1)
+		return wrong(why, v, "is less than the minimum of 1");
+	if (r->timeout_ms > most)
+		return request_refuse(why, invalid,
+			"timeout_ms exceeds maximum of %lld ms",
+			(long long)most);
+	return 0;
+}
+
+static void take_input(struct request *r)
+{
+	const json_t *input = json_object_get(r->root, "stdin");
+
+	if (!json_is_string(input))
+		return;
+	r->input = json_string_value(input);
+	r->input_n = json_string_length(input);
+}
+
+/* What request.py reads. */
+static int make_source(struct request *r, struct request_refusal *why)
+{
+	const json_t *variables = json_object_get(r->root, "variables");
+	const json_t *shows = json_object_get(r->root, "last_line_interactive");
+	struct strbuf *b = &r->source;
+
+	python_marshal_tuple(b, 3);
+	python_marshal_bytes(b, r->code, r->code_n);
+	if (variables)
+		python_marshal(b, variables);
+	else
+		strbuf_puts(b, "{0");
+	strbuf_puts(b, json_is_false(shows) ? "F" : "T");
+	return b->failed ? request_refuse(why, invalid, "out of memory") : 0;
+}
+
+static int take_ours(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	const json_t *code = json_object_get(r->root, "code");
+	const json_t *files = json_object_get(r->root, "files");
+
+	if (check_keys(why, r->root) < 0 || check_files_items(why, files) < 0 ||
+		check_files(why, files) < 0 ||
+		check_variables(why, json_object_get(r->root, "variables")) <
+			0 ||
+		take_timeout(r, rules, why) < 0)
+		return -1;
+	r->code = json_string_value(code);
+	r->code_n = json_string_length(code);
+	if ((int64_t)r->code_n > rules->limits->source_bytes)
+		return request_refuse(
+			why, invalid, "code: longer than cell.source");
+	take_input(r);
+	return take_files(r, rules, why);
+}
+
+static int take_alone(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	if (json_is_true(json_object_get(r->root, "session")))
+		return request_refuse(why, invalid,
+			"session: goes alone, on the first line of a stream");
+	if (take_ours(r, rules, why) < 0)
+		return -1;
+	r->form = REQUEST_OURS;
+	return make_source(r, why);
+}
+
+/* ---- sessions ---- */
+
+/* What is typed at a cell must not be keys: Ctrl-C would interrupt it. */
+static int take_cell(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	static const char *const others[] = {
+		"variables", "last_line_interactive", "session"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (json_object_get(r->root, others[i]))
+			return request_refuse(why, invalid,
+				"%s: not in a session", others[i]);
+	if (take_ours(r, rules, why) < 0)
+		return -1;
+	if (r->input_n && !utf8_is_text(r->input, r->input_n, "\t\n"))
+		return request_refuse(why, invalid,
+			"stdin: no control characters in a session");
+	r->form = REQUEST_CELL;
+	return 0;
+}
+
+static int check_pattern(const char *p, struct request_refusal *why)
+{
+	int stars = 0;
+
+	for (; *p; p++) {
+		if (*p == '/')
+			stars = 0;
+		else if (*p == '*' && ++stars > STARS_MAX)
+			return request_refuse(why, invalid,
+				"read: more than two stars in one name");
+	}
+	return 0;
+}
+
+/* A command is one key. */
+static int take_command(struct request *r, struct request_refusal *why)
+{
+	const json_t *undo = json_object_get(r->root, "undo");
+	const json_t *pattern = json_object_get(r->root, "read");
+
+	if (json_object_size(r->root) != 1) {
+		return wrong(why, r->root,
+			"is neither a cell nor one of undo, reset and read");
+	} else if (json_is_integer(undo)) {
+		r->form = REQUEST_UNDO;
+		r->undo = json_integer_value(undo) < 1 ||
+					  json_integer_value(undo) > 1000
+				  ? 0
+				  : (int)json_integer_value(undo);
+	} else if (json_is_true(json_object_get(r->root, "reset"))) {
+		r->form = REQUEST_RESET;
+	} else if (json_is_string(pattern)) {
+		r->form = REQUEST_READ;
+		r->pattern = json_string_value(pattern);
+		return check_pattern(r->pattern, why);
+	} else {
+		return wrong(why, r->root,
+			"is neither a cell nor one of undo, reset and read");
+	}
+	return 0;
+}
+
+static int take_session(struct request *r, struct request_refusal *why)
+{
+	r->form = REQUEST_SESSION;
+	return json_object_size(r->root) == 1
+		       ? 0
+		       : request_refuse(why, invalid,
+				 "session: goes alone, on the first line of a "
+				 "stream");
+}
+
+/* ---- both ---- */
+
+int request_parse(struct request *r, const char *text, size_t n,
+	const struct request_rules *rules, struct request_refusal *why)
+{
+	json_error_t e;
+
+	*r = (struct request){0};
+	*why = (struct request_refusal){0};
+	r->root = json_loadb(text, n,
+		JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+	if (!r->root)
+		return request_refuse(why, "Invalid JSON",
+			"Could not parse JSON body - %.900s", e.text);
+	if (rules->session)
+		return json_object_get(r->root, "code")
+			       ? take_cell(r, rules, why)
+			       : take_command(r, why);
+	if (json_object_get(r->root, "code"))
+		return take_alone(r, rules, why);
+	if (json_is_true(json_object_get(r->root, "session")))
+		return take_session(r, why);
+	return take_snekbox(r, rules, why);
+}
+
+void request_fini(struct request *r)
+{
+	for (size_t i = 0; i < r->nfiles; i++) {
+		free(r->files[i].clean);
+		free(r->files[i].content);
+	}
+	free(r->files);
+	free(r->args);
+	strbuf_free(&r->source);
+	json_decref(r->root);
+	*r = (struct request){0};
+}

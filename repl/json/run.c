@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - one request in one jail
+ *
+ * Runs in:   front end, confined
+ * Holds:     our ends of the program's pipes
+ * Trusts:    the warden for how the program ended; no byte that comes from it
+ * Leaves:    the jail without processes, and its home
+ */
+#include "run.h"
+
+#include "jail/base/io.h"
+#include "repl/config/config.h"
+#include "repl/files/transfer.h"
+#include "repl/term/terminal.h"
+#include "request.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What snekbox's programs are given, unless python.env says otherwise: the
+ * order of output and errors shows in its answers. */
+static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
+	"PYTHONIOENCODING=utf-8:strict", "PYTHON_COLORS=1", NULL};
+
+static void fail(struct run *r, const struct err *e)
+{
+	r->how = RUN_FAILED;
+	r->gone = true;
+	r->err = *e;
+}
+
+/* ---- files into the home ---- */
+
+/* Python's name of an error of the system. */
+static const char *class_of(int code)
+{
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = {
+		{EISDIR, "IsADirectoryError"},
+		{ENOTDIR, "NotADirectoryError"},
+		{EEXIST, "FileExistsError"},
+		{ENOENT, "FileNotFoundError"},
+		{EACCES, "PermissionError"},
+		{EPERM, "PermissionError"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].code == code)
+			return names[i].name;
+	return "OSError";
+}
+
+static int put_file(struct run *r, struct jail *j, const struct request_file *f,
+	struct err *e)
+{
+	auto_close int fd = -1;
+	struct stat st;
+	uint32_t token;
+
+	if (!strcmp(f->clean, ".")) {
+		e->code = EISDIR;
+		return -1;
+	}
+	fd = jail_home_create(j, f->clean, 0777, &token, e);
+	if (fd < 0)
+		return -1;
+	if (io_write_full(fd, f->content, f->n) < 0 || fstat(fd, &st) < 0) {
+		err_errno(e, "write");
+		jail_home_abort(j, token, NULL);
+		return -1;
+	}
+	if (jail_home_commit(j, token, 1, e) < 0)
+		return -1;
+	r->files[r->nfiles++] = (struct run_file){f->clean, st.st_mtim};
+	return 0;
+}
+
+static void refuse_skeleton(void *arg, const struct err *e)
+{
+	(void)arg;
+	terminal_refuse(e);
+}
+
+void run_put_skeleton(struct jail *j, const struct config *cfg)
+{
+	struct transfer_ledger ledger = {0};
+	const struct transfer t = {.jail = j,
+		.limits = &cfg->limits,
+		.ledger = &ledger,
+		.refuse = refuse_skeleton};
+
+	if (cfg->skeleton)
+		transfer_skeleton(&t, cfg->skeleton);
+	transfer_ledger_free(&ledger);
+}
+
+int run_put_files(struct run *r, struct jail *j, const struct request *q)
+{
+	r->files = calloc(q->nfiles + 1, sizeof(*r->files));
+	for (size_t i = 0; r->files && i < q->nfiles; i++) {
+		struct err e = {0};
+
+		if (put_file(r, j, &q->files[i], &e) == 0)
+			continue;
+		r->how = RUN_NOTHING;
+		snprintf(r->message, sizeof(r->message),
+			"%s: Failed to create file '%.1000s'.",
+			class_of(e.code), q->files[i].path);
+		return -1;
+	}
+	return r->files ? 0 : -1;
+}
+
+/* ---- the program ---- */
+
+static void take_up(
+	struct run *r, struct jail_event *ev, const struct request *q)
+{
+	bool merged = q->form == REQUEST_SNEKBOX;
+
+	r->in = fd_take(&ev->fds[1]);
+	if (r->in >= 0)
+		io_set_nonblock(r->in, 1);
+	capture_open(&r->out, fd_take(&ev->fds[2]), r->max, merged);
+	capture_open(&r->err_out, fd_take(&ev->fds[3]), r->max, false);
+	capture_open(&r->report, fd_take(&ev->fds[4]), r->report_max, false);
+}
+
+/* Take what the warden tells, while there is something. */
+static void take_events(struct run *r, struct jail *j, const struct request *q)
+{
+	struct jail_event ev;
+	struct err e = {0};
+	int got = 0;
+
+	while (!r->gone && (got = jail_next(j, &ev, &e)) > 0) {
+		if (ev.type == JAIL_UP)
+			take_up(r, &ev, q);
+		else if (ev.type == JAIL_FAILED)
+			fail(r, &ev.err);
+		else if (ev.type == JAIL_EXITED)
+			r->program = ev.program;
+		if (ev.type == JAIL_EXITED)
+			r->how = r->out.cut && r->out.counts ? RUN_CUT
+							     : RUN_ENDED;
+		r->gone |= ev.type == JAIL_EXITED;
+		jail_event_close(&ev);
+	}
+	if (got < 0)
+		fail(r, &e);
+}
+
+/* Write what the program reads, as far as it takes it. */
+static void feed(struct run *r, const struct request *q)
+{
+	ssize_t n = 0;
+
+	if (r->in_at < q->input_n)
+		n = write(r->in, q->input + r->in_at, q->input_n - r->in_at);
+	if (n > 0)
+		r->in_at += (size_t)n;
+	if (r->in_at == q->input_n ||
+		(n < 0 && errno != EAGAIN && errno != EINTR))
+		fd_drop(&r->in);
+}
+
+enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN, WAITS };
+
+static void turn(struct run *r, struct jail *j, const struct request *q)
+{
+	struct capture *c[] = {&r->out, &r->err_out, &r->report};
+	struct pollfd p[WAITS];
+	bool was_cut = r->out.cut;
+
+	for (int i = 0; i < WAITS; i++)
+		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(j);
+	for (int i = 0; i < 3; i++)
+		p[WAIT_OUT + i].fd = c[i]->fd;
+	p[WAIT_IN] = (struct pollfd){.fd = r->in, .events = POLLOUT};
+	if (poll(p, WAITS, -1) < 0)
+		return;
+	for (int i = 0; i < 3; i++)
+		if (p[WAIT_OUT + i].revents)
+			capture_read(c[i]);
+	if (p[WAIT_IN].revents)
+		feed(r, q);
+	if (r->out.cut && !was_cut && r->out.counts)
+		jail_kill(j, NULL);
+	if (p[WAIT_JAIL].revents)
+		take_events(r, j, q);
+}
+
+static bool is_over(const struct run *r)
+{
+	/* The pipes end by themselves: the jail is gone when the warden says
+	 * that the program is. */
+	return r->how == RUN_FAILED ||
+	       (r->gone && r->out.fd < 0 && r->err_out.fd < 0 &&
+		       r->report.fd < 0);
+}
+
+static int start(struct jail *j, const struct request *q, struct err *e)
+{
+	const struct jail_start snekbox = {
+		.argv = q->args, .env = env_snekbox, .merged = 1};
+	const struct jail_start ours = {.source = q->source.s,
+		.source_n = q->source.n,
+		.wall_ms = q->timeout_ms};
+
+	return jail_start_program(
+		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
+}
+
+/* Wait until the jail stands. */
+static int await_built(struct run *r, struct jail *j)
+{
+	struct jail_event ev;
+	struct err e = {0};
+	int got = jail_wait(j, &ev, -1, &e);
+
+	if (got > 0 && ev.type == JAIL_BUILT)
+		return 0;
+	if (got > 0 && ev.type == JAIL_FAILED)
+		e = ev.err;
+	if (got > 0)
+		jail_event_close(&ev);
+	fail(r, &e);
+	return -1;
+}
+
+void run_request(struct run *r, struct jail *j, const struct request *q,
+	const struct config *cfg)
+{
+	struct err e = {0};
+
+	*r = (struct run){.in = -1,
+		.max = (uint64_t)cfg->limits.output_bytes,
+		.report_max = (uint64_t)cfg->limits.home_bytes,
+		.out = {.fd = -1},
+		.err_out = {.fd = -1},
+		.report = {.fd = -1}};
+	if (r->max > RUN_OUTPUT_MAX)
+		r->max = RUN_OUTPUT_MAX;
+	if (await_built(r, j) < 0)
+		return;
+	run_put_skeleton(j, cfg);
+	if (run_put_files(r, j, q) < 0)
+		return;
+	if (q->has_nul) {
+		r->how = RUN_NOTHING;
+		snprintf(r->message, sizeof(r->message),
+			"ValueError: embedded null byte");
+		return;
+	}
+	if (start(j, q, &e) < 0) {
+		fail(r, &e);
+		return;
+	}
+	while (!is_over(r))
+		turn(r, j, q);
+	fd_drop(&r->in);
+}
+
+void run_fini(struct run *r)
+{
+	capture_close(&r->out);
+	capture_close(&r->err_out);
+	capture_close(&r->report);
+	fd_drop(&r->in);
+	free(r->files);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.h - one request in one jail
+ */
+#ifndef REPL_JSON_RUN_H
+#define REPL_JSON_RUN_H
+
+#include "capture.h"
+#include "jail/base/err.h"
+#include "jail/jail.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+struct config;
+struct request;
+
+enum run_how {
+	RUN_ENDED,   /* `program` */
+	RUN_CUT,     /* ended for its output (snekbox) */
+	RUN_NOTHING, /* nothing was run: `message` */
+	RUN_FAILED,  /* the jail failed: `err` */
+};
+
+/* A file that was put into the home. */
+struct run_file {
+	const char *path; /* borrowed from the request */
+	struct timespec mtime;
+};
+
+/* Caller's storage; run_fini(). */
+struct run {
+	enum run_how how;
+	struct jail_program program;
+	struct capture out, err_out, report;
+	struct run_file *files;
+	size_t nfiles;
+	char message[1200];
+	struct err err;
+	uint64_t max, report_max; /* bytes kept */
+	bool gone;		  /* the program is over */
+	int in;			  /* the program's standard input; -1: closed */
+	size_t in_at;
+};
+
+/* Most bytes kept of each stream. */
+#define RUN_OUTPUT_MAX 1000000
+
+/* Run the request. `j` is a session of SPEC_PROGRAM, which may still be
+ * building, and whose home can be read afterwards unless r->how is RUN_FAILED.
+ */
+void run_request(struct run *r, struct jail *j, const struct request *q,
+	const struct config *cfg);
+
+void run_fini(struct run *r);
+
+/* The steps before it: the files of the skeleton; those of the request. The
+ * second returns -1 with r->how and r->message. */
+void run_put_skeleton(struct jail *j, const struct config *cfg);
+int run_put_files(struct run *r, struct jail *j, const struct request *q);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.c - requests, one after the other, from a descriptor
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: whatever the bytes are, a request is bounded, and where
+ *            one ends does not depend on whether it is in order
+ *
+ * JSON has no line end in a string. One there ends the request, which is then
+ * malformed, so that a forgotten quote does not take the next requests along.
+ */
+#include "stream.h"
+
+#include "jail/base/array.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES (64 << 10)
+
+void stream_open(struct stream *s, int fd, size_t max, int depth_max)
+{
+	*s = (struct stream){.fd = fd, .max = max, .depth_max = depth_max};
+}
+
+void stream_close(struct stream *s)
+{
+	free(s->buf);
+	*s = (struct stream){.fd = -1};
+}
+
+/* Look at one character. True when the request ends before it. */
+static bool look(struct stream *s, char c)
+{
+	if (c == '\n' && (s->text || s->depth <= 0))
+		return s->something;
+	if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+		s->something = true;
+	if (s->text) {
+		s->text = s->escaped || c != '"';
+		s->escaped = !s->escaped && c == '\\';
+		return false;
+	}
+	s->text = c == '"';
+	if (c == '{' || c == '[')
+		s->too_deep |= ++s->depth > s->depth_max;
+	else if (c == '}' || c == ']')
+		s->depth--;
+	return false;
+}
+
+/* Look on. True when a request ends at s->at. */
+static bool scan(struct stream *s)
+{
+	for (; s->at < s->n; s->at++)
+		if (look(s, s->buf[s->at]))
+			return true;
+	return s->ended && s->something;
+}
+
+/* Forget what is behind us; and what nobody will ask for. */
+static void compact(struct stream *s)
+{
+	if (s->at - s->used > s->max || s->long_) {
+		s->long_ = true;
+		s->used = s->at;
+	}
+	if (s->used == 0)
+		return;
+	memmove(s->buf, s->buf + s->used, s->n - s->used);
+	s->n -= s->used;
+	s->at -= s->used;
+	s->used = 0;
+}
+
+/* Read more. -1 with errno. */
+static int fill(struct stream *s)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+	ssize_t r = 0;
+
+	compact(s);
+	if (array_reserve(&s->buf, &s->room, s->n + READ_BYTES, 1) < 0)
+		return -1;
+	do {
+		if (r < 0 && errno == EAGAIN)
+			poll(&p, 1, -1);
+		r = read(s->fd, s->buf + s->n, READ_BYTES);
+	} while (r < 0 && (errno == EINTR || errno == EAGAIN));
+	if (r < 0)
+		return -1;
+	s->n += (size_t)r;
+	s->ended = r == 0;
+	return 0;
+}
+
+bool stream_is_empty(const struct stream *s)
+{
+	return !s->ended &&
+	       (s->at == s->n || !memchr(s->buf + s->at, '\n', s->n - s->at));
+}
+
+bool stream_may_go_on(struct stream *s)
+{
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+
+	/* What can be read without waiting may be the end. */
+	if (stream_is_empty(s) && poll(&p, 1, 0) > 0 && fill(s) < 0)
+		return false;
+	return !s->ended || s->at < s->n;
+}
+
+/* A request ends here: the next begins. */
+static enum stream_next finish(struct stream *s, const char **text, size_t *n)
+{
+	enum stream_next what = STREAM_REQUEST;
+
+	*text = s->buf + s->used;
+	*n = s->at - s->used;
+	if (s->long_ || *n > s->max)
+		what = STREAM_LONG;
+	else if (s->too_deep)
+		what = STREAM_DEEP;
+	s->at += s->at < s->n; /* the line end */
+	s->used = s->at;
+	s->depth = 0;
+	s->text = s->escaped = s->something = false;
+	s->long_ = s->too_deep = false;
+	return what;
+}
+
+enum stream_next stream_next(struct stream *s, const char **text, size_t *n)
+{
+	for (;;) {
+		if (scan(s))
+			return finish(s, text, n);
+		if (s->ended)
+			return STREAM_END;
+		if (fill(s) < 0)
+			return STREAM_FAILED;
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.h - requests, one after the other, from a descriptor
+ *
+ * A request ends with the line on which its brackets close. A line without a
+ * bracket is a request of its own.
+ */
+#ifndef REPL_JSON_STREAM_H
+#define REPL_JSON_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Caller's storage; only stream.c writes it. */
+struct stream {
+	int fd;		 /* borrowed */
+	size_t max;	 /* longest request that is kept */
+	int depth_max;	 /* deepest nesting */
+	char *buf;	 /* owned */
+	size_t n, room;	 /* bytes that were read */
+	size_t at, used; /* up to here looked at; taken by earlier requests */
+	int depth;
+	bool text, escaped;   /* within a string, after a backslash */
+	bool something;	      /* a character that is no blank */
+	bool long_, too_deep; /* what is wrong with it */
+	bool ended;
+};
+
+enum stream_next {
+	STREAM_END,	/* no more */
+	STREAM_REQUEST, /* *text, *n: borrowed until the next call */
+	STREAM_LONG,	/* one that is too long was passed over */
+	STREAM_DEEP,	/* one that is nested too deep */
+	STREAM_FAILED,	/* errno */
+};
+
+void stream_open(struct stream *s, int fd, size_t max, int depth_max);
+void stream_close(struct stream *s);
+
+/* Whether stream_next() would have to read first. */
+bool stream_is_empty(const struct stream *s);
+
+/* Whether another request may come, as far as can be said without waiting. What
+ * stream_next() gave is no longer valid then. */
+bool stream_may_go_on(struct stream *s);
+
+/* The next request; blocks until there is one. */
+enum stream_next stream_next(struct stream *s, const char **text, size_t *n);
+
+#endif

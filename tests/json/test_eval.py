@@ -1,0 +1,558 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --eval: requests in, answers out, each in a jail of its own."""
+import base64
+import json
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+import hosttree
+import world
+
+
+class Eval:
+    def __init__(self, cb):
+        self.cb = cb
+        self.code = self.said = None
+
+    def __call__(self, *requests, args=()):
+        """The answer, or the answers to several requests."""
+        text = "".join((r if isinstance(r, str) else json.dumps(r)) + "\n"
+                       for r in requests)
+        r = self.cb.run(*args, "--eval", stdin=text)
+        self.code, self.said = r.code, r.said
+        answers = [json.loads(line) for line in r.text.splitlines()]
+        assert len(answers) == len(requests), r
+        return answers[0] if len(requests) == 1 else answers
+
+
+@pytest.fixture(name="ev")
+def _ev(cb):
+    return Eval(cb)
+
+
+def packed(data):
+    return base64.b64encode(
+        data if isinstance(data, bytes) else data.encode()).decode()
+
+
+def unpacked(answer):
+    """{path: content} of an answer's files."""
+    files = {}
+    for f in answer["files"]:
+        files[f["path"]] = base64.b64decode(f["content"], validate=True)
+        assert f["size"] == len(files[f["path"]])
+    assert list(files) == sorted(files)
+    return files
+
+
+# ---- the form of snekbox ----
+
+def test_input_runs_as_code(ev):
+    assert ev({"input": "print(6 * 7)"}) == {
+        "stdout": "42\n", "returncode": 0, "files": []}
+    assert (ev.code, ev.said) == (0, "")
+
+
+def test_args_are_the_interpreters(ev):
+    r = ev({"args": ["", "-c", "import sys; print(sys.argv)", "a b", ""]},
+           {"args": ["-I", "-c"], "input": "import sys; print(sys.flags.isolated)"},
+           {"args": ["-m", "this"]}, {"args": [], "input": "--version"})
+    assert r[0]["stdout"] == "['-c', 'a b', '']\n"
+    assert r[1]["stdout"] == "1\n"
+    assert "Beautiful is better" in r[2]["stdout"]
+    assert r[3]["stdout"].startswith("Python 3.")
+
+
+def test_output_and_errors_are_one_stream_in_order(ev):
+    r = ev({"input": "import sys\nprint('a')\nprint('b', file=sys.stderr)\n"
+                     "print('c')\nsys.stdout.write('d\\r\\ne\\rf')\n1/0"})
+    assert r["stdout"].startswith("a\nb\nc\nd\ne\nfTraceback (most recent")
+    assert r["stdout"].endswith("ZeroDivisionError: division by zero\n")
+    assert r["returncode"] == 1
+
+
+def test_return_codes(ev):
+    codes = {"exit(3)": 3, "import os; os.kill(os.getpid(), 11)": 139,
+             "import os; os.kill(os.getpid(), 9)": 137,
+             "import ctypes; ctypes.string_at(0)": 139,
+             "import time; time.sleep(60)": 137}
+    answers = ev(*({"input": c} for c in codes), args=("-t", "500ms"))
+    assert [a["returncode"] for a in answers] == list(codes.values())
+    assert ev({"input": "x = bytearray(2**30)\nprint(len(x))"},
+              args=("-M", "64M"))["returncode"] in (1, 137)
+
+
+def test_a_flood_is_cut_and_ended(ev):
+    r = ev({"input": "while True: print('x' * 99)"})
+    assert r["returncode"] == 143
+    assert len(r["stdout"]) == 1000000
+    r = ev({"input": "while True: print('x' * 99)"},
+           args=("-s", "cell.output=20000"))
+    assert r["returncode"] == 143 and len(r["stdout"]) == 20000, len(
+        r["stdout"])
+
+
+def test_a_program_that_ends_in_time_is_not_cut(ev):
+    r = ev({"input": "print('x' * 900000)"})
+    assert r["returncode"] == 0 and len(r["stdout"]) == 900001
+
+
+def test_what_cannot_be_run_or_told_has_no_return_code(ev):
+    r = ev({"input": "a\0b"},
+           {"input": "import sys; sys.stdout.buffer.write(b'\\xff')"},
+           {"input": "", "files": [{"path": "d/x"}, {"path": "d"}]},
+           {"input": "", "files": [{"path": "x"}, {"path": "x/y"}]},
+           {"input": "", "files": [{"path": ""}]},
+           {"input": "", "files": [{"path": "x" * 300}]})
+    assert [a["returncode"] for a in r] == [None] * 6
+    assert [a["stdout"] for a in r[:5]] == [
+        "ValueError: embedded null byte",
+        "UnicodeDecodeError: invalid Unicode in output pipe",
+        "IsADirectoryError: Failed to create file 'd'.",
+        "NotADirectoryError: Failed to create file 'x/y'.",
+        "IsADirectoryError: Failed to create file ''."]
+    assert r[5]["stdout"].startswith("OSError: Failed to create file 'xxx")
+    assert ev.code == 0
+
+
+def test_the_environment_is_snekboxs_unless_configured(ev):
+    code = ("import os, sys; print(os.environ['PYTHON_COLORS'], "
+            "os.getcwd(), os.environ['HOME'], sys.stdout.errors)")
+    assert ev({"input": code})["stdout"] == "1 /home /home strict\n"
+    assert ev({"input": code}, args=("-s", "python.env.PYTHON_COLORS=0"))[
+        "stdout"] == "0 /home /home strict\n"
+
+
+def test_arguments_may_be_long_but_not_too_long(ev):
+    fits = "#" * 131071
+    r = ev({"input": fits}, {"input": fits + "#"},
+           {"args": ["-c", "1"] + ["x" * 1000] * 2000},
+           {"args": ["-c", "import sys; print(len(sys.argv))"] + [""] * 4094},
+           {"args": [""] + ["-c", "1"] + [""] * 4095},
+           {"code": "#" * 500000 + "\n6 * 7"})
+    assert [a.get("returncode") for a in r] == [0, None, None, 0, None, None]
+    assert r[3]["stdout"] == "4095\n" and r[5]["result"] == 42
+    for a in r[1], r[2], r[4]:
+        assert a["description"] == "the arguments are too long"
+
+
+# ---- files ----
+
+def test_files_go_in_and_come_out(ev):
+    r = ev({"args": ["main.py"], "files": [
+        {"path": "main.py", "content": packed(
+            "import os\n"
+            "assert os.stat('main.py').st_mode & 0o7777 == 0o777\n"
+            "print(open('d/e/in.txt').read(), os.listdir('empty'))\n"
+            "open('out.txt', 'w').write('new')\n"
+            "open('d/e/in.txt', 'a').write('!')\n"
+            "open('old.txt', 'r').read()\n")},
+        {"path": "d/e/in.txt", "content": packed("été")},
+        {"path": "old.txt", "content": packed("old")},
+        {"path": "x/../empty/../old2.txt"},
+        {"path": "empty/.keep", "content": ""}]})
+    assert r["stdout"] == "été ['.keep']\n", r
+    assert unpacked(r) == {"d/e/in.txt": "été!".encode(), "out.txt": b"new"}
+
+
+def test_which_files_come_out(ev):
+    code = ("import os\n"
+            "os.makedirs('a/.h/b'); os.makedirs('_d')\n"
+            "for p in ('x', '.x', '_x', 'a/y', 'a/_y', 'a/.h/b/z', '_d/w'):\n"
+            "    open(p, 'w').write(p)\n"
+            "os.symlink('x', 'l'); os.symlink('/etc/passwd', 'l2')\n"
+            "os.symlink('a', 'l3'); os.symlink('nowhere', 'l4')\n"
+            "os.mkfifo('fifo'); os.mkdir('z')\n")
+    r = ev({"input": code})
+    assert (r["stdout"], r["returncode"]) == ("", 0)
+    assert unpacked(r) == {"x": b"x", "a/y": b"a/y", "_d/w": b"_d/w",
+                           "l": b"x"}
+    r = ev({"input": code}, args=("-s", "files.pattern=a/*"))
+    assert list(unpacked(r)) == ["a/_y", "a/y"]
+
+
+def test_files_have_limits(ev):
+    many = "for i in range(30): open('%02d' % i, 'w').write('x' * 10)\n"
+    r = ev({"input": many}, args=("-s", "files.max_count=7"))
+    assert list(unpacked(r)) == ["%02d" % i for i in range(7)]
+    sparse = ("for name in 'abcde':\n    with open(name, 'w') as f:\n"
+              "        f.truncate(1500000 if name in 'bd' else 1)\n")
+    r = ev({"input": sparse}, args=("-s", "home.size=2M", "-s",
+                                    "files.max_file=1M"))
+    assert list(unpacked(r)) == ["a", "c", "e"], "b and d are too large"
+    r = ev({"input": sparse}, args=("-s", "home.size=2M"))
+    assert list(unpacked(r)) == ["a", "b", "c"], "with d it is too much"
+    r = ev({"input": many}, args=("-s", "files.timeout=1ms"))
+    assert r["returncode"] in (None, 0)
+
+
+def test_files_that_cannot_be_listed(ev):
+    deep = ("import os\nfor i in range(1200):\n"
+            "    os.mkdir('d'); os.chdir('d')\n")
+    name = "import os\nopen(b'\\xff', 'w').close()\n"
+    r = ev({"input": deep}, {"input": name}, args=("-s", "home.files=5000"))
+    assert r[0]["stdout"] == ("FileParsingError: Exceeded directory depth "
+                              "limit while parsing attachments")
+    assert r[1]["stdout"] == ("FileParsingError: invalid bytes in filename "
+                              "while parsing attachments")
+    assert [a["returncode"] for a in r] == [None, None]
+    r = ev({"code": name})
+    assert r["exit_code"] == 0 and r["files"] == []
+    assert r["files_error"].startswith("FileParsingError: invalid bytes")
+
+
+def test_the_skeleton_is_there(ev, cb):
+    skeleton = cb.base / "skeleton"
+    skeleton.mkdir()
+    skeleton.joinpath("s.txt").write_text("from the skeleton")
+    cb.let_in(skeleton)
+    r = ev({"code": "open('s.txt').read()"}, {"input": "print(1)"},
+           args=("-s", f"home.skeleton={skeleton}"))
+    assert r[0]["result"] == "from the skeleton", r
+
+
+# ---- our form ----
+
+def test_code_has_separate_streams_and_a_result(ev):
+    r = ev({"code": "import sys\nprint(sys.stdin.read())\n"
+                    "print('e', file=sys.stderr)\n{'x': x, 'y': [1.5, None]}",
+            "stdin": "in é\0", "variables": {"x": "\u20ac"}})
+    assert r["stdout"] == "in é\0\n{'x': '€', 'y': [1.5, None]}\n"
+    assert (r["stderr"], r["exit_code"], r["timed_out"]) == ("e\n", 0, False)
+    assert r["result"] == {"x": "€", "y": [1.5, None]}
+    assert r["result_type"] == "dict"
+    assert (r["limit"], r["images"], r["files"]) == (None, [], [])
+    assert r["duration_ms"] >= 0 and r["cpu_ms"] >= 0
+
+
+def test_results_that_are_no_json(ev):
+    r = ev({"code": "2**100"}, {"code": "{1, 2}"}, {"code": "'{1, 2}'"},
+           {"code": "None"}, {"code": "1", "last_line_interactive": False})
+    assert [(a["result"], a["result_type"]) for a in r] == [
+        ("1267650600228229401496703205376", "int"), ("{1, 2}", "set"),
+        ("{1, 2}", "str"), (None, None), (None, None)]
+    assert r[4]["stdout"] == ""
+
+
+def test_what_a_guest_reports_is_only_a_claim(ev):
+    forge = ("import os\nfor fd in range(3, 1024):\n"
+             "    try: os.write(fd, %r)\n    except OSError: pass\n1")
+    r = ev({"code": forge % b"json 4\n]]}}type 3\n\n\n\n"},
+           {"code": forge % b"json 99999999999\n"},
+           {"code": forge % (b"json 2001\n" + b"[" * 2001)},
+           {"code": forge % b"png 3\n\xff\0\n"})
+    assert [a["exit_code"] for a in r] == [0] * 4, r
+    assert r[3]["images"] == [packed(b"\xff\0\n")]
+
+
+def test_limits_say_who_set_them(ev, cb):
+    cb.config("[cell]\ntimeout = 2s\n[session]\nmemory = 64M\n")
+    spin = "import time\nprint('before')\nwhile True: time.sleep(1)"
+    r = ev({"code": spin, "timeout_ms": 300}, {"code": spin})
+    assert [a["limit"]["key"] for a in r] == ["timeout_ms", "cell.timeout"]
+    assert [a["exit_code"] for a in r] == [None, None]
+    assert r[0]["timed_out"] and r[1]["timed_out"]
+    assert r[0]["stdout"] == "before\n", "what was printed until then"
+    assert r[0]["limit"]["source"] == "request"
+    assert r[0]["limit"]["text"] == "time limit: 300 ms"
+    assert 300 <= r[0]["duration_ms"] < 2000 * world.PATIENCE
+    assert r[1]["limit"]["source"].endswith("cellblock.conf:2")
+    r = ev({"code": "while True: pass"},
+           {"code": "x = [bytearray(2**20) for _ in range(9999)]"},
+           args=("-t", "50s", "-s", "cell.cpu=300ms"))
+    assert (r[0]["limit"]["key"], r[0]["limit"]["source"]) == (
+        "cell.cpu", "--set")
+    assert (r[0]["exit_code"], r[0]["timed_out"]) == (137, False)
+    # Without a cgroup each process has a limit of its own, and may learn of
+    # it before the warden does.
+    if r[1]["limit"]:
+        assert r[1]["limit"]["key"] == "session.memory"
+        assert r[1]["limit"]["source"].endswith("cellblock.conf:4")
+    else:
+        assert "MemoryError" in r[1]["stderr"]
+    assert ev.code == 0
+
+
+def test_long_streams_are_cut_each(ev):
+    r = ev({"code": "import sys\nsys.stdout.write('o' * 2000000)\n"
+                    "sys.stderr.write('é' * 500000)\n"
+                    "open('end', 'w').close()"})
+    assert r["stdout"] == "o" * (1000000 - 32) + "\n...[truncated]"
+    assert r["stderr"] == "é" * 500000
+    assert list(unpacked(r)) == ["end"], "it ran to its end"
+
+
+def test_files_of_code(ev):
+    r = ev({"code": "open('b', 'w').write(open('a').read())\nNone",
+            "files": [{"path": "a", "content": packed("A")}]})
+    assert r["files"] == [{"path": "b", "kind": "file", "size": 1,
+                           "content": packed("A")}], r
+    assert r["files_error"] is None
+    r = ev({"code": "", "files": [{"path": "d/x"}, {"path": "d"}]})
+    assert ev.code == 2 and r == {
+        "title": "Request file is invalid",
+        "description": "IsADirectoryError: Failed to create file 'd'."}
+
+
+def test_figures_become_pictures(ev, cb):
+    if cb.run("-c", "import matplotlib").code:
+        pytest.skip("matplotlib is not installed")
+    r = ev({"code": "import matplotlib.pyplot as plt\n"
+                    "plt.plot([1, 2])\nplt.figure()\nplt.show()\nNone"},
+           args=("-t", "60s"))
+    assert len(r["images"]) == 2, r
+    for image in r["images"]:
+        assert base64.b64decode(image).startswith(b"\x89PNG\r\n")
+
+
+# ---- many requests ----
+
+def test_each_request_has_a_jail_of_its_own(ev):
+    leave = {"input": "import os\nif os.fork(): os._exit(0)\n"
+                      "import time\nopen('left', 'w')\ntime.sleep(99)"}
+    look = {"code": "import os\n[os.listdir('/home'), os.listdir('/tmp'), "
+                    "len([p for p in os.listdir('/proc') if p.isdigit()])]"}
+    r = ev(leave, look, leave, look)
+    assert r[1]["result"] == r[3]["result"] == [[], [], 2]
+
+
+def test_answers_come_in_order_and_at_once(cb):
+    p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for i in range(3):
+        p.stdin.write(b'{"code": "%d"}\n' % i)
+        p.stdin.flush()
+        assert json.loads(p.stdout.readline())["result"] == i
+    p.stdin.close()
+    assert p.wait(20) == 0
+
+
+def test_a_request_may_have_many_lines(ev):
+    both = json.dumps({"code": "1"}, indent=4) + "\n" + json.dumps(
+        {"code": "2"}, indent=1)
+    r = ev.cb.run("--eval", stdin=both)
+    assert [json.loads(x)["result"] for x in r.text.splitlines()] == [1, 2]
+
+
+# ---- a session ----
+
+START = {"session": True}
+
+
+def test_a_session_keeps_its_variables_and_files(ev):
+    r = ev(START, {"code": "x = 20"}, {"code": "x += 1\nprint('p')\n2 * x"},
+           {"code": "open('f', 'w').write('1')"}, {"read": "*"},
+           {"code": "print('a', end='')"})
+    assert r[0]["session"] is True and r[0]["python"].startswith("3.")
+    assert [a.get("output") for a in r[1:]] == [
+        "", "p\n42\n", "1\n", None, "a"]
+    assert [a.get("cell") for a in r[1:]] == [1, 2, 3, None, 4]
+    assert r[2]["how"] == "ok" and r[2]["after"] == "kept"
+    assert (r[2]["names"], r[2]["limit"], r[2]["verdict"]) == (1, None, "")
+    assert unpacked(r[4]) == {"f": b"1"}
+    assert ev.code == 0
+
+
+def test_output_of_a_cell_is_plain_text_up_to_its_limit(ev):
+    r = ev(START, {"code": "print('\\x1b[31mred\\x1b[0m \\x07é')"},
+           {"code": "print('x' * 3000, '\\nend')"}, {"code": "1"},
+           args=("-s", "cell.output=100", "-s", "cell.tail=20"))
+    assert r[1]["output"] == "red é\n"
+    assert r[2]["output"].startswith("x" * 100) and "output limit" in \
+        r[2]["output"] and r[2]["output"].endswith("end\n"), r[2]
+    assert r[3]["output"] == "1\n"
+
+
+def test_a_cell_that_fails_says_how(ev):
+    r = ev(START, {"code": "x = 1"}, {"code": "1/0"}, {"code": "1 +"},
+           {"code": "import os; os.abort()"}, {"code": "x"},
+           {"code": "while True: pass", "timeout_ms": 300},
+           {"code": "import time\nwhile True:\n    try: time.sleep(9)\n"
+                    "    except KeyboardInterrupt: pass"},
+           {"code": "x"}, args=("-t", "1s", "-s", "cell.grace=200ms"))
+    assert [a.get("how") for a in r[1:]] == [
+        "ok", "raised", "syntax", "crashed", "ok", "interrupted", "killed",
+        "ok"]
+    assert [a.get("after") for a in r[4:]] == [
+        "rolled back", "kept", "kept", "rolled back", "kept"]
+    assert r[5]["output"] == r[8]["output"] == "1\n"
+    assert "back to the state before cell" in r[4]["verdict"]
+    assert r[6]["verdict"] == ("time limit: 300 ms · interrupted · variables "
+                               "kept")
+    assert r[6]["limit"]["source"] == "request"
+    assert r[7]["limit"] == {"key": "cell.timeout", "source": "--set",
+                             "text": "time limit: 1 s"}
+
+
+def test_standard_input_of_a_cell_ends(ev):
+    r = ev(START, {"code": "[input(), input()]", "stdin": "a\té\nb"},
+           {"code": "input()"}, {"code": "import sys; sys.stdin.read()",
+                                 "stdin": "x\ny"}, {"code": "1"},
+           {"code": "while True:\n    try: input()\n"
+                    "    except EOFError: pass"}, {"code": "2"},
+           args=("-t", "2s"))
+    assert r[1]["output"].endswith("['a\\té', 'b']\n"), r[1]
+    assert r[2]["how"] == "raised" and "EOFError" in r[2]["output"]
+    assert r[3]["output"].endswith("'x\\ny\\n'\n"), r[3]
+    assert r[4]["output"] == "1\n"
+    assert r[5]["how"] == "interrupted" and r[5]["limit"], r[5]
+    assert r[6]["output"] == "2\n"
+
+
+def test_cells_can_be_undone(ev):
+    r = ev(START, {"code": "x = 1"}, {"code": "x = 2"}, {"undo": 1},
+           {"code": "x"}, {"undo": 9}, {"undo": 0}, {"reset": True},
+           {"code": "x"}, {"code": "y = 1"})
+    assert r[3]["undo"] == 1 and r[3]["back_to"] == 2
+    assert r[4]["output"] == "1\n"
+    assert r[5]["title"] == r[6]["title"] == "Nothing was undone"
+    assert r[7]["reset"] is True and "NameError" in r[8]["output"]
+    assert ev.code == 2
+
+
+def test_a_session_that_was_left_is_over(ev):
+    r = ev(START, {"code": "exit(3)"}, {"code": "1"}, {"undo": 1})
+    assert (r[1]["how"], r[1]["exit_code"]) == ("exit", 3)
+    assert [a["title"] for a in r[2:]] == ["The session is over"] * 2
+    r = ev(START, {"code": "import os; os._exit(4)"}, {"code": "1"})
+    assert (r[1]["how"], r[1]["exit_code"]) == ("exited", 4)
+    assert r[2]["output"] == "1\n"
+
+
+def test_files_go_into_a_session(ev):
+    r = ev(START, {"code": "open('d/a').read()", "files": [
+        {"path": "d/a", "content": packed("A")}]},
+        {"code": "1", "files": [{"path": "d"}]}, {"read": "d/*"})
+    assert r[1]["output"] == "'A'\n"
+    assert r[2]["title"] == "Request file is invalid"
+    assert unpacked(r[3]) == {"d/a": b"A"}
+
+
+def test_only_the_first_line_begins_a_session(ev):
+    r = ev({"code": "1"}, START)
+    assert "first line" in r[1]["description"] and ev.code == 2
+    r = ev(START, START, {"input": "1"}, "nope", {"code": "1"})
+    assert [a.get("title") for a in r[1:]] == [
+        "Request data failed validation", "Request data failed validation",
+        "Invalid JSON", None]
+
+
+@pytest.mark.limit(120)
+def test_no_output_is_lost_between_cells(ev):
+    n = 200
+    r = ev(START, *({"code": str(i)} for i in range(n)))
+    assert [a["output"] for a in r[1:]] == [f"{i}\n" for i in range(n)]
+
+
+# ---- bad input ----
+
+@pytest.mark.parametrize("text, title", [
+    ("nope", "Invalid JSON"),
+    ("", "Invalid JSON"),
+    ("{", "Invalid JSON"),
+    ('{"input": "1", "input": "2"}', "Invalid JSON"),
+    ('{"input": 1e999}', "Invalid JSON"),
+    ("[" * 5000, "Request is too large"),
+    ('{"code": "1", "variables": {"x": %s}}' % ("[" * 300 + "]" * 300),
+     "Request is too large"),
+    ("7", "Request data failed validation"),
+    ('{"stuff": 1}', "Request data failed validation"),
+    ('{"code": "1", "session": true}', "Request data failed validation"),
+    ('{"code": "1", "timeout_ms": 11000}', "Request data failed validation"),
+    ('{"input": "1", "files": [{"path": "../../etc/x"}]}',
+     "Request file is invalid"),
+    ('{"input": "1", "files": [{"path": "x", "content": "!"}]}',
+     "Request file is invalid"),
+    ('{"input": "1", "executable_path": "/bin/sh"}',
+     "executable_path is not executable"),
+])
+def test_a_request_that_is_not_in_order_is_refused(cb, text, title):
+    r = cb.run("--eval", stdin=text)
+    answer = json.loads(r.text)
+    assert (r.code, r.said) == (2, ""), r
+    assert answer["title"] == title and set(answer) == {"title",
+                                                        "description"}
+
+
+def test_a_bad_request_leaves_the_others_alone(ev):
+    r = ev({"code": "1"}, "nope", '{"code": "', {"code": "2"}, [], {"input": 5},
+           {"code": "3"})
+    assert [a.get("result") for a in r] == [1, None, None, 2, None, None, 3]
+    assert ev.code == 2
+
+
+def test_a_long_request_is_passed_over(cb):
+    long = json.dumps({"code": "1", "stdin": "x" * 3000000})
+    r = cb.run("-s", "home.size=64K", "-s", "cell.source=1K", "--eval",
+               stdin=long + '\n{"code": "2"}\n')
+    first, second = map(json.loads, r.text.splitlines())
+    assert first["title"] == "Request is too large" and second["result"] == 2
+    assert r.code == 2
+
+
+def test_options_that_make_no_sense_are_refused(cb):
+    for args in (["-u", "x"], ["-d", "x"], ["-c", "1"]):
+        r = cb.run(*args, "--eval") if args[0] != "-c" \
+            else cb.run("--eval", *args)
+        assert r.code == 2 and r.out == b"" and r.said, r
+
+
+# ---- what goes wrong ----
+
+def test_a_jail_that_cannot_be_built_is_told(ev):
+    args = ("-s", "jail.expose=/no/such/place")
+    r = ev({"input": "1"}, args=args)
+    assert r == {"stdout": "", "returncode": 255, "files": []}, ev.said
+    assert ev.code in (78, 125) and "/no/such/place" in ev.said
+    r = ev({"code": "1"}, args=args)
+    assert r["title"] == "The jail failed" and ev.code in (78, 125)
+    r = ev({"session": True}, args=args)
+    assert r["title"] == "The jail failed" and ev.code in (78, 125)
+
+
+def test_a_session_that_is_killed_is_told(cb):
+    p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    p.stdin.write(b'{"session": true}\n{"code": "6 * 7"}\n')
+    p.stdin.flush()
+    p.stdout.readline()
+    assert json.loads(p.stdout.readline())["output"] == "42\n"
+    tree = cb.tree(p)
+    tree.kill(tree.warden)
+    p.stdin.write(b'{"code": "1"}\n')
+    p.stdin.flush()
+    assert json.loads(p.stdout.readline())["title"] == "The session is over"
+    p.stdin.close()
+    assert p.wait(30) in (2, 125)
+    tree.wait_gone()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_no_jail_outlives_its_front_end(cb, how):
+    p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdin.write(b'{"code": "import time\\ntime.sleep(60)"}\n')
+    p.stdin.flush()
+    tree = cb.tree(p)
+    # Two jails: the one that runs, with a guest, and the next one.
+    hosttree.until(lambda: tree.look() and len(tree.guests()) == 1 and
+                   len(tree.inside()) == 3, "the jails stand")
+    p.send_signal(how)
+    p.wait(20)
+    tree.wait_gone()
+
+
+def test_the_reader_of_requests_can_do_nothing(cb):
+    """It has no file, no capability, and starts nothing."""
+    p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdin.write(b'{"code": "1"}\n')
+    p.stdin.flush()
+    assert json.loads(p.stdout.readline())["result"] == 1
+    status = pathlib.Path(f"/proc/{p.pid}/status").read_text()
+    assert re.search(r"^Seccomp:\s+2$", status, re.M), status
+    assert re.search(r"^CapEff:\s+0+$", status, re.M), status
+    assert re.search(r"^NoNewPrivs:\s+1$", status, re.M), status
+    p.stdin.close()
+    assert p.wait(20) == 0
