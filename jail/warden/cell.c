@@ -224,6 +224,20 @@ static void hear_guest(struct cell *c)
 	guest_note_done(g, &m.wire);
 }
 
+/* The ttys, as a cell finds them. A guest that was left running may hold one of
+ * them: it is stopped first. 0, or SESSION_OVER. */
+static int prepare(struct warden *w)
+{
+	int32_t killed;
+
+	if (warden_jail_set_ttys(&w->jail) == 0)
+		return 0;
+	if (warden_hold(w, &killed) == SESSION_OVER)
+		return SESSION_OVER;
+	warden_jail_set_ttys(&w->jail);
+	return 0;
+}
+
 static void start(struct cell *c, int64_t cpu_start_ms)
 {
 	struct warden *w = c->w;
@@ -232,8 +246,6 @@ static void start(struct cell *c, int64_t cpu_start_ms)
 	size_t n;
 
 	mark_make(ev.mark);
-	warden_jail_return_keys(&w->jail);
-	warden_jail_set_ttys(&w->jail);
 	link_event(&w->link, &ev, NULL, 0);
 	link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 	warden_continue(w);
@@ -430,8 +442,11 @@ int warden_cell_run(struct warden *w, uint32_t cell, int source_fd)
 		free(c.src);
 		return refuse(&c);
 	}
-	start(&c, note_start(&c));
-	r = run(&c);
+	r = prepare(w);
+	if (r == 0) {
+		start(&c, note_start(&c));
+		r = run(&c);
+	}
 	free(c.src);
 	return r == SESSION_OVER ? r : finish(&c);
 }

@@ -408,6 +408,7 @@ static int wake(
 	int r;
 
 	guest_become(g, k->pid);
+	guest_clear_stack(g);
 	if (warden_jail_resume(c->jail, k->pid) < 0 ||
 		io_send_fds(k->sock, m.bytes, n, NULL, 0, MSG_DONTWAIT) < 0)
 		return -1;

@@ -228,11 +228,12 @@ static int serve_nothing(struct warden *w, struct request *q)
 }
 
 /* What may be asked: who serves it, whether it is answered, whether it is about
- * a live guest, which a program's session does not have, and whether any moment
- * suits. */
+ * a live guest, which a program's session does not have, whether any moment
+ * suits, and whether it waits for locks of files that a guest can hold while it
+ * runs. */
 static const struct {
 	int (*serve)(struct warden *, struct request *);
-	int answered, guest, aside;
+	int answered, guest, aside, held;
 } requests[] = {
 	[FRONT_RUN] = {serve_run, 0, 1},
 	[FRONT_INTERRUPT] = {serve_nothing, 0, 0}, /* its cell has ended */
@@ -244,24 +245,32 @@ static const struct {
 	[FRONT_RESET] = {serve_reset, 1, 1},
 	[FRONT_UNDO] = {serve_undo, 1, 1},
 	[FRONT_USAGE] = {serve_usage, 1, 1},
-	[FRONT_HOME_LIST] = {serve_list, 1, 0},
-	[FRONT_HOME_OPEN] = {serve_open, 1, 0},
-	[FRONT_HOME_CREATE] = {serve_create, 1, 0},
-	[FRONT_HOME_COMMIT] = {serve_commit, 1, 0},
-	[FRONT_HOME_ABORT] = {serve_abort, 1, 0},
-	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0},
+	[FRONT_HOME_LIST] = {serve_list, 1, 0, 0, 1},
+	[FRONT_HOME_OPEN] = {serve_open, 1, 0, 0, 1},
+	[FRONT_HOME_CREATE] = {serve_create, 1, 0, 0, 1},
+	[FRONT_HOME_COMMIT] = {serve_commit, 1, 0, 0, 1},
+	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
+	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
 	[FRONT_START] = {serve_start, 0, 0},
 };
 
 static int serve(struct warden *w, struct request *q)
 {
+	/* Otherwise everything is stopped already. */
+	int hold = requests[q->m.type].held && w->guest.pid &&
+		   w->spec->limits.background == BACKGROUND_RUN;
+	int32_t killed;
 	int r;
 
 	clocks_touch(&w->clocks);
+	if (hold && warden_hold(w, &killed) == SESSION_OVER)
+		return SESSION_OVER;
 	if (requests[q->m.type].guest && w->spec->mode != SPEC_SESSION)
 		r = err_set(&q->reply.err, "this is not a session");
 	else
 		r = requests[q->m.type].serve(w, q);
+	if (hold)
+		warden_continue(w);
 	q->reply.ok = r >= 0;
 	if (requests[q->m.type].answered && !q->replied && r != SESSION_OVER)
 		reply_send(w, q);

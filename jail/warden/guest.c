@@ -259,6 +259,15 @@ static int stack_is_whole(const char *text)
 	return 0;
 }
 
+void guest_clear_stack(struct guest *g)
+{
+	static const char empty[GUEST_STACK_MAX];
+
+	if (pwrite(g->stack, empty, sizeof(empty), 0) < 0 ||
+		lseek(g->stack, 0, SEEK_SET) < 0)
+		fd_drop(&g->stack);
+}
+
 /* The driver's handler writes every stack, from C, into the stack file. */
 size_t guest_read_stack(struct guest *g, char *text)
 {
@@ -266,11 +275,7 @@ size_t guest_read_stack(struct guest *g, char *text)
 	size_t n = 0;
 
 	memset(text, 0, GUEST_STACK_MAX + 1);
-	/* The file's offset is the guest's too. */
-	if (g->stack < 0 ||
-		pwrite(g->stack, text, GUEST_STACK_MAX, 0) != GUEST_STACK_MAX ||
-		lseek(g->stack, 0, SEEK_SET) < 0 ||
-		link_ask_pid(g->link, INIT_WRITE_STACK, g->pid) < 0)
+	if (g->stack < 0 || link_ask_pid(g->link, INIT_WRITE_STACK, g->pid) < 0)
 		return 0;
 	/* A busy machine may delay the next line. */
 	while (!stack_is_whole(text) && now < end &&

@@ -86,6 +86,10 @@ LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
 /* It has said DONE: note its counts. */
 void guest_note_done(struct guest *g, const struct wire_guest *m);
 
+/* Empty the file for that. Only while every guest is stopped: one that runs can
+ * hold the locks of the file. */
+void guest_clear_stack(struct guest *g);
+
 /* Have it write down where it is, as long as that takes: `text` has room for
  * GUEST_STACK_MAX + 1 bytes and is hostile. Length, 0 for nothing. */
 size_t guest_read_stack(struct guest *g, char *text);

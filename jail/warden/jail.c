@@ -16,7 +16,6 @@
 
 #include "jail/base/io.h"
 #include "jail/init/init.h"
-#include "jail/walls/pty.h"
 #include "site.h"
 
 #include <fcntl.h>
@@ -50,8 +49,8 @@
  * the kernel needs to keep it. */
 #define SOCKET_BYTES (256 << 10)
 #define SOCKETS_DEN 8
-/* Keys handed back at most: what a tty holds, and what is on its way there. */
-#define KEYS_MAX (64 * 1024)
+/* The stand-in has worked on a tty by then, unless a guest holds it. */
+#define TTY_MS 300
 
 /* ---- life ---- */
 
@@ -96,6 +95,7 @@ static int look_through(
 
 	if (fstat(j->tty_slave, &st) < 0)
 		return err_errno(e, "look at the tty");
+	j->place.line = j->line;
 	j->place.tty_master = j->tty_master;
 	j->place.tty_slave = j->tty_slave;
 	j->place.tty_dev = st.st_rdev;
@@ -268,12 +268,18 @@ static int freeze(struct warden_jail *j)
 int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	pid_t live, int32_t *killed)
 {
+	int r = -1;
+
 	*killed = 0;
 	j->baseline_at = 0;
-	if (cgroup_can_freeze(&j->site->cgroup) && freeze(j) == 0)
-		return 0;
+	if (cgroup_can_freeze(&j->site->cgroup))
+		r = freeze(j);
 	/* What does not freeze is killed by the sweep. */
-	return sweep(j, kept, live, killed);
+	if (r < 0)
+		r = sweep(j, kept, live, killed);
+	if (r == 0 && j->keys_owed)
+		warden_jail_return_keys(j);
+	return r;
 }
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
@@ -466,45 +472,67 @@ static int is_doubtful(const struct warden_jail *j)
 void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
 	pid_t pid, const struct link_pids *kept)
 {
-	struct standin_question q = {.what = soon, .pid = pid, .kept = *kept};
+	struct chore q = {.what = soon,
+		.pid = pid,
+		.kept = *kept,
+		.rows = j->rows,
+		.cols = j->cols};
 
+	if (j->size_owed)
+		q.what |= CHORE_SIZE;
 	if (warden_jail_is_uncounted(j)) {
-		later |= STANDIN_WEIGHT;
+		later |= CHORE_WEIGHT;
 		if (is_doubtful(j))
-			q.what |= STANDIN_WEIGHT;
+			q.what |= CHORE_WEIGHT;
 	}
 	if (standin_is_free(&j->standin, 0))
 		q.what |= later;
-	if (q.what && standin_is_free(&j->standin, 1) &&
-		standin_ask(&j->standin, &j->place, &q) < 0)
+	if (!q.what || !standin_is_free(&j->standin, 1))
+		return;
+	j->size_owed = 0;
+	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		j->weighed = -1;
 }
 
-int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct standin_answer *a)
+static void note_answer(struct warden_jail *j, const struct chore_result *a)
 {
-	int r = standin_take(&j->standin, timeout_ms, a);
+	const struct jail_event ev = {.type = JAIL_TYPEAHEAD};
 
-	if (r < 0)
-		j->weighed = -1;
-	if (r <= 0 || !(a->what & STANDIN_WEIGHT))
-		return r;
+	auto_close int keys = -1;
+
+	if (a->nkeys > 0)
+		keys = io_sealed_memfd("cellblock-keys", a->keys, a->nkeys);
+	if (keys >= 0)
+		link_event(j->link, &ev, &keys, 1);
+	if (!(a->what & CHORE_WEIGHT))
+		return;
 	j->weighed = 1;
 	j->weight_bytes = a->weight_bytes + files_bytes(j);
 	j->weight_most = j->most_bytes;
 	if (j->weight_bytes > j->peak_bytes)
 		j->peak_bytes = j->weight_bytes;
+}
+
+int warden_jail_hear(
+	struct warden_jail *j, int timeout_ms, struct chore_result *a)
+{
+	int r = standin_take(&j->standin, timeout_ms, a);
+
+	if (r < 0)
+		j->weighed = -1;
+	if (r > 0)
+		note_answer(j, a);
 	return r;
 }
 
 void warden_jail_weigh(struct warden_jail *j, int timeout_ms)
 {
 	const struct link_pids none = {0};
-	struct standin_answer a;
+	struct chore_result a;
 
 	if (!warden_jail_is_uncounted(j))
 		return;
-	warden_jail_ask(j, STANDIN_WEIGHT, 0, 0, &none);
+	warden_jail_ask(j, CHORE_WEIGHT, 0, 0, &none);
 	warden_jail_hear(j, timeout_ms, &a);
 }
 
@@ -533,10 +561,22 @@ void warden_jail_note_left(struct warden_jail *j, int n)
 
 /* ---- the person's tty ---- */
 
-static void set_size(const struct warden_jail *j)
+/* Work on the ttys, whose locks a guest that runs can hold. 0, or -1 when one
+ * does. */
+static int work(struct warden_jail *j, unsigned what)
 {
-	if (j->rows > 0)
-		pty_set_size(j->tty_slave, j->rows, j->cols, NULL);
+	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
+	struct chore_result a;
+
+	if (j->frozen || j->swept) {
+		chore_do(&j->place, &q, &a);
+		note_answer(j, &a);
+		return 0;
+	}
+	warden_jail_hear(j, TTY_MS, &a); /* what was asked before */
+	if (standin_ask(&j->standin, &j->place, &q) < 0)
+		return -1;
+	return warden_jail_hear(j, TTY_MS, &a) > 0 ? 0 : -1;
 }
 
 void warden_jail_resize(
@@ -544,35 +584,19 @@ void warden_jail_resize(
 {
 	j->rows = rows;
 	j->cols = cols;
-	set_size(j);
+	/* In a cell the stand-in does it when it is asked next. */
+	j->size_owed = !j->frozen && !j->swept;
+	if (!j->size_owed)
+		work(j, CHORE_SIZE);
 }
 
-void warden_jail_set_ttys(struct warden_jail *j)
+int warden_jail_set_ttys(struct warden_jail *j)
 {
-	pty_set_cooked(j->tty_slave, NULL);
-	set_size(j);
-	pty_set_raw(j->line, NULL);
+	j->size_owed = j->keys_owed = 0;
+	return work(j, CHORE_KEYS | CHORE_TTYS);
 }
 
 void warden_jail_return_keys(struct warden_jail *j)
 {
-	const struct jail_event ev = {.type = JAIL_TYPEAHEAD};
-	char buf[KEYS_MAX];
-	size_t n = 0;
-	ssize_t r;
-	int fd;
-
-	/* Reading, unlike FIONREAD, waits for bytes that were written and are
-	 * still on their way through the kernel. */
-	pty_set_raw(j->tty_slave, NULL);
-	while (n < sizeof(buf) &&
-		(r = read(j->tty_slave, buf + n, sizeof(buf) - n)) > 0)
-		n += (size_t)r;
-	if (n == 0)
-		return;
-	fd = io_sealed_memfd("cellblock-keys", buf, n);
-	if (fd < 0)
-		return;
-	link_event(j->link, &ev, &fd, 1);
-	close(fd);
+	j->keys_owed = work(j, CHORE_KEYS) < 0;
 }

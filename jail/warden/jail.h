@@ -37,9 +37,10 @@ struct warden_jail {
 	pid_t init; /* in our pids; 0 when there is none */
 	int tty_master, line, proc;
 	int tty_slave; /* an open file of our own: no guest can make it block */
-	int tmp[APPLY_TMPFS];	    /* its /tmp and /dev/shm, to see how full */
-	unsigned short rows, cols;  /* of the person's window; 0: not known */
-	struct standin_place place; /* where the stand-in and we look */
+	int tmp[APPLY_TMPFS];	   /* its /tmp and /dev/shm, to see how full */
+	unsigned short rows, cols; /* of the person's window; 0: not known */
+	int size_owed, keys_owed;  /* the tty has yet to be told; has some */
+	struct chore_place place;  /* where the stand-in and we look */
 	struct standin standin;
 	int no_proc;
 	int shared;	   /* inodes of the host are in the jail */
@@ -108,14 +109,14 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
 /* Have the stand-in look: at what must be known soon, and at what can wait for
- * as long as its work is not paid for (STANDIN_*). `pid` and `kept` as in
- * struct standin_question. */
+ * as long as its work is not paid for (CHORE_*). `pid` and `kept` as in
+ * struct chore. */
 void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
 	pid_t pid, const struct link_pids *kept);
 
 /* Take its answer, as standin_take(). */
 int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct standin_answer *a);
+	struct warden_jail *j, int timeout_ms, struct chore_result *a);
 
 /* Have memory weighed, where no cgroup counts it, and wait for that at most
  * timeout_ms. */
@@ -142,12 +143,14 @@ int warden_jail_is_uncounted(const struct warden_jail *j);
 void warden_jail_resize(
 	struct warden_jail *j, unsigned short rows, unsigned short cols);
 
-/* Set the tty and the line as every cell finds them. Their settings outlive a
- * guest, and any code in the jail can change them. */
-void warden_jail_set_ttys(struct warden_jail *j);
+/* Set the tty and the line as every cell finds them, after the keys in the tty
+ * went back to the editor. Their settings outlive a guest, and any code in the
+ * jail can change them. 0, or -1: a guest that runs holds one of them. */
+int warden_jail_set_ttys(struct warden_jail *j);
 
-/* Keys that a cell did not read go back to the editor. They are taken from the
- * tty without waiting, and never run by themselves. */
+/* Keys that a cell did not read go back to the editor, and never run by
+ * themselves. While a guest that runs holds the tty they stay where they are.
+ */
 void warden_jail_return_keys(struct warden_jail *j);
 
 #endif

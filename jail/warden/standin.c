@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,8 +32,6 @@
  * the machine has. */
 #define ANSWER_MS 300
 #define BUSY_MS 3000
-/* A sample is one look, not a walk that a guest interrupts as it likes. */
-#define SAMPLE_MS 20
 /* Its work takes one part in so many of a core, and may be paid for so much
  * later. */
 #define SHARE_DEN 32
@@ -42,58 +39,21 @@
 
 /* ---- the child ---- */
 
-/* Whether the person has typed nothing that is not read, and the front end has
- * read all that was written: a process that sleeps until its output is read is
- * not idle. */
-static int tty_is_empty(const struct standin_place *p)
-{
-	struct pollfd written = {.fd = p->tty_master, .events = POLLIN};
-	int typed = 0;
-
-	return poll(&written, 1, 0) == 0 &&
-	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
-}
-
-static void look(const struct standin_place *p,
-	const struct standin_question *q, struct standin_answer *a)
-{
-	struct procs all;
-
-	*a = (struct standin_answer){.began_ms = now_ms()};
-	if (q->what & STANDIN_WAITS) {
-		a->waits = procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
-				   q->kept.n) == 1 &&
-			   tty_is_empty(p) &&
-			   now_ms() - a->began_ms <= SAMPLE_MS;
-		a->what |= STANDIN_WAITS;
-	}
-	if (q->what & STANDIN_WEIGHT &&
-		procs_sample(&p->procs, PROCS_WEIGHT, &all, NULL) == 0) {
-		a->weight_bytes = all.bytes;
-		a->what |= STANDIN_WEIGHT;
-	}
-	if (q->what & STANDIN_PRIVATE) {
-		a->private_bytes = procs_private(&p->procs, q->pid);
-		if (a->private_bytes >= 0)
-			a->what |= STANDIN_PRIVATE;
-	}
-}
-
-static _Noreturn void serve(
-	const struct standin_place *p, int sock, pid_t warden)
+static _Noreturn void serve(const struct chore_place *p, int sock, pid_t warden)
 {
 	const int keep[] = {
-		sock, p->procs.proc_fd, p->tty_master, p->tty_slave};
-	struct standin_question q;
-	struct standin_answer a;
+		sock, p->procs.proc_fd, p->tty_master, p->tty_slave, p->line};
+	struct chore q;
+	struct chore_result a;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
-		getppid() != warden || ident_close_fds(keep, 4, NULL) < 0)
+		getppid() != warden || ident_close_fds(keep, 5, NULL) < 0)
 		_exit(1);
 	prctl(PR_SET_NAME, "cellblock-stand", 0, 0, 0);
 	while (recv(sock, &q, sizeof(q), 0) == sizeof(q)) {
-		look(p, &q, &a);
-		if (send(sock, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a))
+		chore_do(p, &q, &a);
+		if (send(sock, &a, sizeof(a) - sizeof(a.keys) + a.nkeys,
+			    MSG_NOSIGNAL) < 0)
 			break;
 	}
 	_exit(0);
@@ -107,7 +67,7 @@ void standin_init(struct standin *s)
 }
 
 /* 0, or -1. */
-static int start(struct standin *s, const struct standin_place *p)
+static int start(struct standin *s, const struct chore_place *p)
 {
 	pid_t warden = getpid();
 	int pair[2];
@@ -153,8 +113,8 @@ int standin_is_free(const struct standin *s, int urgent)
 	       s->paid_ms <= now_ms() + (urgent ? CREDIT_MS : 0);
 }
 
-int standin_ask(struct standin *s, const struct standin_place *p,
-	const struct standin_question *q)
+int standin_ask(
+	struct standin *s, const struct chore_place *p, const struct chore *q)
 {
 	if (s->asked_ms || (s->sock < 0 && start(s, p) < 0))
 		return -1;
@@ -193,7 +153,7 @@ static int is_held(const struct standin *s)
 	       st.state != 'R';
 }
 
-int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a)
+int standin_take(struct standin *s, int timeout_ms, struct chore_result *a)
 {
 	struct pollfd p = {.fd = s->sock, .events = POLLIN};
 	ssize_t n;
@@ -206,7 +166,7 @@ int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a)
 	if (n < 0 && errno == EAGAIN && !is_held(s))
 		return 0;
 	settle(s);
-	if (n == sizeof(*a))
+	if (n > 0)
 		return 1;
 	end(s);
 	return -1;

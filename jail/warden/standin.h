@@ -8,39 +8,11 @@
 #ifndef JAIL_WARDEN_STANDIN_H
 #define JAIL_WARDEN_STANDIN_H
 
-#include "jail/init/procs.h"
-#include "link.h"
+#include "chore.h"
 
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
-
-/* Where it looks. Everything is borrowed. */
-struct standin_place {
-	struct procs_source procs;
-	int tty_master, tty_slave;
-	dev_t tty_dev;
-};
-
-/* What may be asked, bit by bit. */
-enum {
-	STANDIN_WAITS = 1,   /* does the jail wait for the person? */
-	STANDIN_WEIGHT = 2,  /* how much memory does it use? */
-	STANDIN_PRIVATE = 4, /* how much of it is private to `pid`? */
-};
-
-struct standin_question {
-	unsigned what;
-	pid_t pid;
-	struct link_pids kept; /* these do not count for STANDIN_WAITS */
-};
-
-struct standin_answer {
-	unsigned what;	  /* what could be answered */
-	int64_t began_ms; /* when it looked */
-	int waits;
-	int64_t weight_bytes, private_bytes;
-};
 
 /* Only standin.c writes it. */
 struct standin {
@@ -59,12 +31,12 @@ void standin_init(struct standin *s);
 int standin_is_free(const struct standin *s, int urgent);
 
 /* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
-int standin_ask(struct standin *s, const struct standin_place *p,
-	const struct standin_question *q);
+int standin_ask(
+	struct standin *s, const struct chore_place *p, const struct chore *q);
 
 /* Take the answer, after a wait of at most timeout_ms. 1; 0 there is none yet,
  * or nothing was asked; -1 it did not answer in time and was killed. */
-int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a);
+int standin_take(struct standin *s, int timeout_ms, struct chore_result *a);
 
 /* End it, when no process of the jail is left that could hold it. */
 void standin_end(struct standin *s);

@@ -136,12 +136,16 @@ static int stop(struct warden *w, int32_t *killed)
 
 int warden_stop(struct warden *w, int32_t *killed)
 {
-	int r;
-
 	*killed = 0;
-	if (w->spec->limits.background == BACKGROUND_RUN)
-		return 0;
-	r = stop(w, killed);
+	return w->spec->limits.background == BACKGROUND_RUN
+		       ? 0
+		       : warden_hold(w, killed);
+}
+
+int warden_hold(struct warden *w, int32_t *killed)
+{
+	int r = stop(w, killed);
+
 	if (r != -1)
 		return r;
 	link_notice(&w->link, "the jail could not be stopped · Python "

@@ -55,6 +55,9 @@ void warden_end_jail(struct warden *w);
  * told. */
 LINK_CHECKED int warden_stop(struct warden *w, int32_t *killed);
 
+/* The same whatever cell.background says, until warden_continue(). */
+LINK_CHECKED int warden_hold(struct warden *w, int32_t *killed);
+
 void warden_continue(struct warden *w);
 
 /* What the next cell starts from. */

@@ -164,7 +164,7 @@ static void charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
  * the last one. A sample does not see what was done before it: the clock runs
  * for as long as that took. */
 static void pause_clock(struct watch *wa, struct warden *w, int heard,
-	const struct standin_answer *a)
+	const struct chore_result *a)
 {
 	int64_t since = wa->looked_ms, worked = wa->looked_worked_ms, slice;
 
@@ -190,8 +190,8 @@ static void ask(struct watch *wa, struct warden *w)
 	int waits = wa->may_pause && !wa->kill_ms;
 	int private = checkpoints_are_worth_weighing(&w->checkpoints);
 
-	warden_jail_ask(&w->jail, waits ? STANDIN_WAITS : 0,
-		private ? STANDIN_PRIVATE : 0, w->guest.pid, &kept);
+	warden_jail_ask(&w->jail, waits ? CHORE_WAITS : 0,
+		private ? CHORE_PRIVATE : 0, w->guest.pid, &kept);
 }
 
 static int64_t cpu_now_ns(void)
@@ -207,7 +207,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	const struct limits *l = &w->spec->limits;
 	int64_t cpu_ns = cpu_now_ns(), due;
 	struct warden_jail_usage u;
-	struct standin_answer a;
+	struct chore_result a;
 	int heard = warden_jail_hear(&w->jail, 0, &a);
 
 	warden_jail_measure(&w->jail, &u);
@@ -216,7 +216,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	wa->peak_bytes = u.peak_bytes;
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
-	if (heard > 0 && a.what & STANDIN_PRIVATE && a.began_ms > wa->start_ms)
+	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
 		checkpoints_weigh(&w->checkpoints, &u, a.private_bytes,
 			now - wa->start_ms);
 	if (u.over)

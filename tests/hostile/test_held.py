@@ -63,15 +63,38 @@ def makes(k):
 start(lists, 6)
 start(makes, 3)
 time.sleep(1000)""",
+    # The person changes the size of the window meanwhile.
+    "the_size_of_the_window": """\
+def asks(k):
+    while True: libc.ioctl(0, 0x5413, missing(k))
+start(asks, 12)
+time.sleep(1000)""",
+    # Reads, and somebody who waits to change how the terminal reads. The person
+    # types meanwhile.
+    "the_terminal": """\
+import termios, tty
+tty.setraw(0)
+modes = termios.tcgetattr(0)
+def reads(k):
+    while True: libc.read(0, missing(k), size(4096))
+def sets(k):
+    while True: termios.tcsetattr(0, termios.TCSANOW, modes)
+start(reads, 12)
+start(sets, 2)
+time.sleep(1000)""",
 }
 
 
-def waits_often(pid, seconds=2):
-    """Whether a process is mostly in a wait that no signal ends at once."""
+def waits_often(s, pid, keys, seconds=2):
+    """Whether a process is mostly in a wait that no signal ends at once, while
+    the person types and changes the size of the window."""
     seen, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
+        if len(seen) % 20 == 0:
+            s.resize(24 + len(seen) // 20 % 2, 80)
+            s.type(keys)
+        s._pump(0.01)
         seen.append(hosttree.stat_of(pid)[0] == b"D")
-        time.sleep(0.01)
     return sum(seen) > len(seen) / 4
 
 
@@ -87,8 +110,12 @@ def test_the_warden_waits_for_no_lock_of_a_cell(cb, name):
     # The control: the guest has its threads.
     hosttree.until(lambda: max(map(threads, tree.guests())) > 20,
                    "the threads", 10)
-    assert not waits_often(tree.warden)
-    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "a prompt", 25)
+    keys = "x" * 150 if name == "the_terminal" else ""
+    assert not waits_often(s, tree.warden, keys)
+    s.wait(lambda: s.screen.here() > row
+           and s.screen.cursor_row().startswith(">>>"), "a prompt", 25)
+    s.type("\x15")
+    s.wait_prompt()
     is_whole(s, row)
 
 

@@ -96,8 +96,8 @@ static struct play {
 	struct actor guest[GUESTS_MAX];
 	int nlater;
 	struct later later[LATER_MAX];
-	struct standin_place place;	  /* where it looks */
-	struct standin_question question; /* the last */
+	struct chore_place place; /* of the stand-in */
+	struct chore chore;	  /* its last */
 
 	/* what was asked for */
 	int jails;
@@ -347,29 +347,22 @@ int standin_is_free(const struct standin *s, int urgent)
 	return !s->asked_ms;
 }
 
-int standin_ask(struct standin *s, const struct standin_place *p,
-	const struct standin_question *q)
+int standin_ask(
+	struct standin *s, const struct chore_place *p, const struct chore *q)
 {
 	s->asked_ms = P.now_ms;
 	P.place = *p;
-	P.question = *q;
+	P.chore = *q;
 	return 0;
 }
 
-int standin_take(struct standin *s, int timeout_ms, struct standin_answer *a)
+int standin_take(struct standin *s, int timeout_ms, struct chore_result *r)
 {
-	const struct standin_question *q = &P.question;
-	struct procs p;
-
 	(void)timeout_ms;
 	if (!s->asked_ms)
 		return 0;
-	*a = (struct standin_answer){.what = q->what, .began_ms = s->asked_ms};
 	s->asked_ms = 0;
-	assert_int_equal(
-		procs_sample(&P.place.procs, PROCS_WEIGHT, &p, NULL), 0);
-	a->weight_bytes = p.bytes;
-	a->private_bytes = procs_private(&P.place.procs, q->pid);
+	chore_do(&P.place, &P.chore, r);
 	return 1;
 }
 
