@@ -350,6 +350,11 @@ static void count_process(
 		      descriptors_bytes(thread < 0 ? fd : thread);
 }
 
+static int64_t ticks_ms(int64_t ticks)
+{
+	return ticks * 1000 / sysconf(_SC_CLK_TCK);
+}
+
 int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 {
@@ -367,11 +372,12 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	walk_end(&w);
 	if (r < 0)
 		return err_errno(e, "processes: read /proc");
-	/* Orphans that init has reaped. */
 	snprintf(path, sizeof(path), "%d/stat", (int)s->self);
-	if (procstat_read(s->proc_fd, path, &init) == 0)
-		ticks += init.dead_ticks;
-	out->cpu_ms = ticks * 1000 / sysconf(_SC_CLK_TCK);
+	if (procstat_read(s->proc_fd, path, &init) == 0) {
+		ticks += init.dead_ticks; /* orphans that it has reaped */
+		out->init_ms = ticks_ms(init.cpu_ticks);
+	}
+	out->cpu_ms = ticks_ms(ticks);
 	return 0;
 }
 

@@ -440,7 +440,7 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	*u = (struct warden_jail_usage){.bytes = c.memory_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
-					: j->cpu_gone_ms + p.cpu_ms,
+					: j->cpu_gone_ms + p.cpu_ms + p.init_ms,
 		.processes = p.n,
 		.slots = p.threads + p.zombies + 1,
 		.fork_fails = c.fork_fails,

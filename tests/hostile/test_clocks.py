@@ -26,6 +26,18 @@ def test_cpu_limit_counts_threads_of_children(cb):
     is_whole(s, row)
 
 
+def test_cpu_limit_counts_what_pid_1_does_for_a_cell(cb):
+    """It answers each call that locks a record."""
+    s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=2s")
+    work = ("import fcntl, time\nf = open('/home/f', 'w')\n"
+            "end = time.process_time() + 1.5\n"
+            "while time.process_time() < end: %s")
+    row = s.screen.here()
+    assert "limit" not in s.run(work % "fcntl.fcntl(f, fcntl.F_GETFD)", 25)
+    assert "CPU limit: 2 s" in s.run(work % "fcntl.lockf(f, fcntl.LOCK_EX)", 25)
+    is_whole(s, row)
+
+
 def test_an_earlier_cells_cpu_is_not_counted_again(cb):
     s = start(cb, "--set", "cell.timeout=30s", "--set", "cell.cpu=1500ms")
     burn = ("import time\nend = time.process_time() + 0.6\n"
