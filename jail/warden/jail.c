@@ -45,9 +45,11 @@
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
-/* What a socket holds, sent and not yet read: net.core.wmem_default and what
- * the kernel needs to keep it. */
-#define SOCKET_BYTES (256 << 10)
+/* What the kernel needs to keep what a socket holds. */
+#define SOCKET_MORE (48 << 10)
+/* The most that one socket counts for, and what all may have for nothing: parts
+ * of the limit. */
+#define SOCKET_DEN 32
 #define SOCKETS_DEN 8
 /* The stand-in has worked on a tty by then, unless a guest holds it. */
 #define TTY_MS 300
@@ -317,6 +319,20 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 
 /* ---- what it uses ---- */
 
+/* What a socket holds, sent and not yet read: net.core.wmem_default, as our own
+ * socket has it. Where that is large, a few sockets must not use up the limit.
+ */
+static int64_t socket_bytes(const struct warden_jail *j)
+{
+	int64_t most = j->site->spec->limits.memory_bytes / SOCKET_DEN;
+	socklen_t size = sizeof(int);
+	int n = 0;
+
+	getsockopt(j->link->front, SOL_SOCKET, SO_SNDBUF, &n, &size);
+	n += SOCKET_MORE;
+	return n < most ? n : most;
+}
+
 /*
  * What the sockets of the jail may hold, beyond a part of the memory limit that
  * is theirs, as it is where a cgroup counts them. The kernel tells only their
@@ -336,10 +352,10 @@ static int64_t sockets_bytes(const struct warden_jail *j)
 	fd = openat(j->proc, path, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[got < 0 ? 0 : got] = '\0';
-	if (sscanf(text, "sockets: used %lld", &n) != 1 ||
-		n * SOCKET_BYTES <= free)
+	if (sscanf(text, "sockets: used %lld", &n) != 1)
 		return 0;
-	return n * SOCKET_BYTES - free;
+	n *= socket_bytes(j);
+	return n > free ? n - free : 0;
 }
 
 /* What is kept in files, and in sockets. */
