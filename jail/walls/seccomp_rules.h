@@ -100,7 +100,7 @@ static const struct rules_group rules_groups[] = {
 		"inotify_rm_watch"},
 	{ALL, ALLOW, "memory", "brk munmap mremap madvise mincore membarrier"},
 	{GUEST | INIT, ALLOW, "kinds of memory that only a cgroup counts",
-		"shmget msgget semget"},
+		"shmget msgget"},
 	{JAIL, ALLOW, "memory: protection, and locking within RLIMIT_MEMLOCK",
 		"mprotect pkey_alloc pkey_free pkey_mprotect mlock mlock2 "
 		"munlock mlockall munlockall mseal map_shadow_stack "
@@ -109,7 +109,7 @@ static const struct rules_group rules_groups[] = {
 		"memfd_create"},
 	{JAIL, ALLOW,
 		"System V and POSIX IPC, in an IPC namespace of the jail's own",
-		"shmat shmdt shmctl semop semtimedop semctl msgsnd "
+		"shmat shmdt shmctl msgsnd "
 		"msgrcv msgctl mq_open mq_unlink mq_timedsend "
 		"mq_timedreceive mq_getsetattr"},
 	{JAIL, ALLOW, "starting and ending processes",
@@ -159,7 +159,12 @@ static const struct rules_group rules_groups[] = {
 	{NOMEM, REFUSE,
 		"memory that is in no process's map: without a cgroup the "
 		"warden adds up maps, and would not see it",
-		"memfd_create shmget msgget semget"},
+		"memfd_create shmget msgget"},
+	{JAIL, ENOSYS,
+		"System V semaphores, which no cgroup counts before Linux "
+		"5.15: "
+		"2 MiB in each of 32,000 sets. POSIX semaphores are files",
+		"semget semop semtimedop semctl"},
 	{JAIL, EOPNOTSUPP,
 		"a list of access rights takes up to 64 KiB of memory that no "
 		"cgroup counts. Programs that copy files go on without it",

@@ -228,7 +228,6 @@ KINDS = {
     "children": "n = child()",
     "children without a first thread": "n = child(False)",
     "shared zeros": "zeros()",
-    "semaphores": "n = semaphores()",
     "page tables": "tables()",
     "unaccepted data": "n = unaccepted()",
     "watches of children": "n = forked(watches)",
@@ -239,12 +238,13 @@ KINDS = {
 }
 # No cgroup counts these kinds.
 NEVER_COUNTED = {
+    "semaphores": "n = semaphores()",
     "record locks": "n = record_locks()",
     "access lists": "n = access_list()",
     "spliced pages": "n = spliced()",
 }
 # These kinds are refused altogether where no cgroup counts them.
-UNCOUNTED = {"shared map", "memfd", "system v", "semaphores", "shared zeros"}
+UNCOUNTED = {"shared map", "memfd", "system v", "shared zeros"}
 
 
 def attempt(cb, kind, want):
