@@ -168,23 +168,19 @@ static bool tidy(struct output *o)
 	return newline;
 }
 
-static void put_frame(struct output *o, const char *text, const char *end)
+static void say(struct output *o, const char *text)
 {
-	struct output_look look = {o->opts.colour, o->opts.columns, end};
+	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
 	struct strbuf b = {0};
 
+	if (o->opts.line) {
+		o->opts.line(o->opts.arg, text);
+		return;
+	}
 	output_frame(&b, text, &look);
 	if (!b.failed)
 		o->opts.sink(o->opts.arg, b.s, b.n);
 	strbuf_free(&b);
-}
-
-static void say(struct output *o, const char *text)
-{
-	if (o->opts.line)
-		o->opts.line(o->opts.arg, text);
-	else
-		put_frame(o, text, "\r\n");
 }
 
 /* Say what the alternate screen may have hidden. */
@@ -199,13 +195,12 @@ static void say_again(struct output *o)
 }
 
 /* On the alternate screen the line stands at the bottom, where it fits and
- * until the guest draws there. */
+ * until the guest draws there. It has no bar: the guest could write behind
+ * it. */
 void output_say(struct output *o, const char *text)
 {
-	static const char to_bottom[] = "\x1b"
-					"7\x1b[9999;1H\x1b[m\x1b(B\x0f";
-	static const char back[] = "\x1b[K\x1b"
-				   "8";
+	char safe[200], line[256];
+	int n;
 
 	vt_flush(&o->vt);
 	if (!vt_sequence_is_alternate(&o->vt)) {
@@ -214,11 +209,11 @@ void output_say(struct output *o, const char *text)
 		return;
 	}
 	strbuf_printf(&o->said, "%s\n", text);
-	if (strlen(text) + FRAME_EDGES > (size_t)o->opts.columns)
-		return;
-	o->opts.sink(o->opts.arg, to_bottom, sizeof(to_bottom) - 1);
-	put_frame(o, text, "");
-	o->opts.sink(o->opts.arg, back, sizeof(back) - 1);
+	text_safe(safe, sizeof(safe), text, strlen(text));
+	n = snprintf(line, sizeof(line),
+		"\0337\033[9999;1H\033[m\033(B\017[%s]\033[K\0338", safe);
+	if (strlen(text) + 2 < (size_t)o->opts.columns)
+		o->opts.sink(o->opts.arg, line, (size_t)n);
 }
 
 /* The alternate screen may be gone, and the cell go on. */

@@ -3,9 +3,10 @@
  * terminal.c - the person's own terminal, and signals as something to poll
  *
  * Runs in:   front end; opened before it confines itself
- * Trusts:    of the environment only NO_COLOR, and TERM and TMUX for what the
- *            terminal lacks; anybody whom the kernel lets may send us a signal
- * Leaves:    the modes as they were found, after every cell and at the end
+ * Trusts:    of the environment only NO_COLOR, and TERM, TMUX and STY for what
+ *            the terminal lacks; anybody whom the kernel lets may send us a
+ * signal Leaves:    the modes as they were found, after every cell and at the
+ * end
  *
  * The terminal is opened again for output, because that must be non-blocking:
  * on the inherited descriptor the shell that started us would share O_NONBLOCK
@@ -41,7 +42,8 @@ bool terminal_is_dumb(void)
 }
 
 /* GNU screen obeys the sequences of its alternate screen only where it is told
- * to. */
+ * to. tmux uses its name, but says who it is. One of them may run in the
+ * other. */
 static bool has_one_screen(void)
 {
 	static const char *const names[] = {"screen", "linux", "vt", "ansi"};
@@ -49,7 +51,7 @@ static bool has_one_screen(void)
 
 	for (size_t i = 0; term && i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(term, names[i], strlen(names[i])))
-			return i > 0 || !getenv("TMUX");
+			return i > 0 || !getenv("TMUX") || getenv("STY");
 	return false;
 }
 

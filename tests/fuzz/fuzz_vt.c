@@ -89,7 +89,7 @@ static size_t check_sequence(const uint8_t *p, size_t n, bool late)
 	size_t i = 2;
 
 	must(n >= 2 && (!late || p[1] == '['));
-	if (strchr("78DME=>", p[1]))
+	if (strchr("78M=>", p[1]))
 		return 2;
 	if (p[1] == '(' || p[1] == ')') {
 		must(n >= 3 && (p[2] == 'B' || p[2] == '0'));
@@ -102,7 +102,7 @@ static size_t check_sequence(const uint8_t *p, size_t n, bool late)
 	if (p[2] == '?')
 		must(p[i] == 'h' || p[i] == 'l');
 	else
-		must(strchr("mABCDEFGHIZfade`JKLM@PXSTbrsuhl", p[i]) != NULL);
+		must(strchr("mABCDHIZfdJKLM@PXSTbrhl", p[i]) != NULL);
 	must(!late || p[i] == 'm');
 	return i + 1;
 }
@@ -134,13 +134,15 @@ static void check_output(const uint8_t *p, size_t n, struct chosen c)
 /*
  * A terminal. The rows up to `frame` hold what is not the guest's; -1: they
  * were all scrolled away. Terminals differ where they can: `narrow` shows what
- * is not Latin in one column, `keeps` keeps the next character from wrapping
- * after any sequence, and both forget the cursor's place when the alternate
- * screen was asked to save it.
+ * is not Latin in no column, and `keeps` keeps the next character from wrapping
+ * after any sequence. Both go up from the left edge, know no REP, have a saved
+ * cursor of the alternate screen's own, and save with the cursor whether text
+ * wraps.
  */
 struct terminal {
 	int x, y, frame, top, bottom, saved_x, saved_y, main_x, main_y;
 	bool narrow, keeps, pending, nowrap, alternate;
+	bool saved_nowrap, main_nowrap;
 };
 
 static void scroll(struct terminal *t)
@@ -170,10 +172,8 @@ static void show(struct terminal *t, uint32_t cp)
 {
 	int width = cp < 0x300 ? 1 : wcwidth((wchar_t)cp);
 
-	if (width <= 0)
+	if (width <= 0 || (t->narrow && cp >= 0x300))
 		width = 0;
-	else if (t->narrow)
-		width = 1;
 	if (t->pending || t->x + width > COLUMNS) {
 		t->x = t->nowrap ? COLUMNS - 1 : 0;
 		if (!t->nowrap)
@@ -194,48 +194,55 @@ static void place(struct terminal *t, int y, int x)
 	t->x = x < 0 ? 0 : x >= COLUMNS ? COLUMNS - 1 : x;
 }
 
+static void left(struct terminal *t, int n)
+{
+	if (n > t->x && !t->nowrap)
+		place(t, t->y - 1, t->x - n + COLUMNS);
+	else
+		place(t, t->y, t->x - n);
+}
+
 static void alternate(struct terminal *t, bool on)
 {
 	must(on != t->alternate);
 	if (on) {
-		t->saved_x = t->main_x = t->x;
-		t->saved_y = t->main_y = t->y;
+		t->main_x = t->x;
+		t->main_y = t->y;
+		t->main_nowrap = t->nowrap;
 	} else {
 		place(t, t->main_y, t->main_x);
+		t->nowrap = t->main_nowrap;
 	}
 	t->alternate = on;
 }
 
 static void save(struct terminal *t, bool store)
 {
-	if (!store)
+	if (!store) {
 		place(t, t->saved_y, t->saved_x);
-	else if (t->alternate)
+		t->nowrap = t->saved_nowrap;
+	} else if (t->alternate) {
 		t->saved_x = t->saved_y = 0;
-	else {
+	} else {
 		t->saved_x = t->x;
 		t->saved_y = t->y;
+		t->saved_nowrap = t->nowrap;
 	}
 }
 
 static void set_mode(struct terminal *t, int n, bool on)
 {
-	must(n != 47 && n != 1047);
+	must(n != 47 && n != 1047 && n != 1048);
 	if (n == 7)
 		t->nowrap = !on;
 	else if (n == 1049)
 		alternate(t, on);
-	else if (n == 1048)
-		save(t, on);
 }
 
 static void obey_esc(struct terminal *t, char c)
 {
 	if (c == '7' || c == '8') {
 		save(t, c == '7');
-	} else if (c == 'D' || c == 'E') {
-		line_feed(t);
-		t->x = c == 'E' ? 0 : t->x;
 	} else if (c == 'M') {
 		if (t->y == t->top)
 			change(t, 0);
@@ -248,16 +255,14 @@ static void obey_csi(struct terminal *t, const int *p, int n, char c)
 {
 	int by = p[0] ? p[0] : 1, to = n > 1 && p[1] ? p[1] : 1;
 
-	if (strchr("AF", c))
-		place(t, t->y - by, c == 'F' ? 0 : t->x);
-	else if (strchr("BEe", c))
-		place(t, t->y + by, c == 'E' ? 0 : t->x);
-	else if (strchr("Ca", c))
+	if (c == 'A')
+		place(t, t->y - by, t->x);
+	else if (c == 'B')
+		place(t, t->y + by, t->x);
+	else if (c == 'C')
 		place(t, t->y, t->x + by);
 	else if (c == 'D')
-		place(t, t->y, t->x - by);
-	else if (strchr("G`", c))
-		place(t, t->y, by - 1);
+		left(t, by);
 	else if (strchr("Hf", c))
 		place(t, by - 1, to - 1);
 	else if (c == 'd')
@@ -268,8 +273,6 @@ static void obey_csi(struct terminal *t, const int *p, int n, char c)
 		change(t, t->y);
 	else if (strchr("ST", c))
 		change(t, 0);
-	else if (strchr("su", c))
-		save(t, c == 's');
 	else if (c == 'r') {
 		bool whole = n < 2 || by >= to || by > ROWS || to > ROWS;
 
@@ -329,7 +332,7 @@ static void check_frame(const uint8_t *p, size_t n, unsigned kind)
 		else if (cp == '\t')
 			place(&t, t.y, (t.x | 7) + 1);
 		else if (cp == '\b')
-			place(&t, t.y, t.x - 1);
+			left(&t, 1);
 		else if (cp == '\r')
 			t.x = 0;
 		if (cp < 0x20 && !strchr("\a\x0e\x0f", (int)cp))

@@ -114,7 +114,7 @@ static void ordinary_text_passes(void **state)
 {
 	(void)state;
 	PASSES("");
-	PASSES("hello\r\n\tworld\b!");
+	PASSES("hello\r\n\tworld\r\n!\b?");
 	PASSES("näïve 数 🐍");
 	PASSES("\xef\xbf\xbf \xf4\x8f\xbf\xbf");
 }
@@ -124,13 +124,35 @@ static void colours_and_movement_pass(void **state)
 	(void)state;
 	PASSES("\x1b[m\x1b[0;10m\x1b[0;1;31mred\x1b[39;49m");
 	PASSES("\x1b[38;5;208mx\x1b[48;2;1;2;3my\x1b[38:2::1:2:3;4:3mz");
-	PASSES("\x1b[H\x1b[2J\x1b[3;4H\x1b[A\x1b[2B\x1b[C\x1b[D\x1b[K\x1b[1K");
-	PASSES("\x1b[2;10r\x1b[L\x1b[M\x1b[@\x1b[P\x1b[X\x1b[S\x1b[T\x1bM\x1b"
-	       "D");
-	PASSES("\x1b"
-	       "7\x1b"
-	       "8\x1b[s\x1b[u");
+	PASSES("\x1b[H\x1b[2J\x1b[3;4H\x1b[A\x1b[2B\x1b[C\x1b[2D\x1b[K\x1b[1K");
+	PASSES("\x1b[2;10r\x1b[L\x1b[M\x1b[@\x1b[P\x1b[X\x1b[S\x1b[T\x1bM\n");
+	PASSES("\0337\0338");
 	PASSES("\x1b(0lqk\x1b(B\x1b)0\x0eq\x0f");
+}
+
+/* What a terminal ignores must not be counted as done. */
+static void a_movement_goes_out_in_the_form_that_every_terminal_knows(
+	void **state)
+{
+	(void)state;
+	BECOMES("\x1b[5G\x1b[1G\x1b[G\x1b[3`", "\r\x1b[4C\r\r\r\x1b[2C");
+	BECOMES("\x1b[2a\x1b[2e\x1b[E\x1b[3E\x1b[2F",
+		"\x1b[2C\x1b[2B\r\x1b[B\r\x1b[3B\r\x1b[2A");
+	BECOMES("\x1b[s\x1b[u\x1b[?1048h\x1b[?25;1048l",
+		"\0337\0338\0337\0338\x1b[?25l");
+	BECOMES("\033D\033E", "\n\r\n");
+	BECOMES("ab\x1b[D\x1b[9D\x1b[D\b", "ab\b\b");
+}
+
+/* At the left edge a terminal may go on in the row above, but not while text
+ * does not run on. */
+static void a_step_to_the_left_stays_in_its_row(void **state)
+{
+	(void)state;
+	BECOMES("数\b\x1b[3D", "数\x1b[?7l\b\x1b[?7h\x1b[?7l\x1b[3D\x1b[?7h");
+	BECOMES("\tx\b\rx\b\b", "\tx\x1b[?7l\b\x1b[?7h\rx\b");
+	BECOMES("\x1b[?7l数\b", "\x1b[?7l数\b");
+	PLAIN("\tx\b\rx\b\b", "\tx^H\rx\b", NO_DROP, 0);
 }
 
 static void modes_of_a_full_screen_program_pass(void **state)
@@ -353,17 +375,14 @@ static void the_cursor_does_not_go_above_the_first_row(void **state)
 	BOUNDED("\x1b[9Ax", "x");
 	BOUNDED("a\r\nb\r\n\x1b[9Ax", "a\r\nb\r\n\x1b[2Ax");
 	BOUNDED("a\r\n\x1b[A\x1b[Ax", "a\r\n\x1b[Ax");
-	BOUNDED("a\r\n\x1b[F\x1b[9Fx", "a\r\n\x1b[F\rx");
+	BOUNDED("a\r\n\x1b[F\x1b[9Fx", "a\r\n\r\x1b[A\rx");
 	BOUNDED("\x1bMa\r\n\x1bM\x1bMx", "a\r\n\x1bMx");
-	BOUNDED("\x1b"
-		"D\x1b"
-		"E\x1b[9A",
-		"\x1b"
-		"D\x1b"
-		"E\x1b[2A");
+	BOUNDED("\033D\033E\x1b[9A", "\n\r\n\x1b[2A");
 	/* Down is known as far as the cursor has been. */
 	BOUNDED("\x1b[5B\x1b[A", "\x1b[5B");
 	BOUNDED("\n\n\x1b[2A\x1b[9B\x1b[9A", "\n\n\x1b[2A\x1b[9B\x1b[2A");
+	BOUNDED("\x1b[?1049h\n\n\x1b[?1049l\x1b[9B\x1b[9Ax",
+		"\x1b[?1049h\n\n\x1b[?1049l\x1b[9Bx");
 	BOUNDED("\n\x1b"
 		"7\n\x1b"
 		"8\x1b[9A",
@@ -380,12 +399,14 @@ static void only_sure_wraps_count_as_rows(void **state)
 	BOUNDED("0123456789éa\x1b[9A", "0123456789éa\x1b[A");
 	BOUNDED("数数数数数数\x1b[9A", "数数数数数数");
 	BOUNDED("数\r0123456789a\x1b[9A", "数\r0123456789a\x1b[A");
-	BOUNDED("0123456789\x1b[Da\x1b[9A", "0123456789\x1b[Da");
-	BOUNDED("0123456789\bab\x1b[9A", "0123456789\bab");
+	BOUNDED("0123456789\x1b[Da\x1b[9A", "0123456789\x1b[?7l\b\x1b[?7ha");
 	BOUNDED("0123456789\x1b[Ka\x1b[9A", "0123456789\x1b[Ka");
 	BOUNDED("0123456789\na\x1b[9A", "0123456789\na\x1b[A");
 	BOUNDED("x\x1b[30b\x1b[9A", "x\x1b[30b");
 	BOUNDED("\x1b[?7l0123456789a\x1b[9A", "\x1b[?7l0123456789a");
+	/* Some terminals have saved whether text runs on. */
+	BOUNDED("\x1b[?7l\0337\x1b[?7h\0338\r0123456789a\x1b[9A",
+		"\x1b[?7l\0337\x1b[?7h\0338\r0123456789a");
 }
 
 static void rows_of_others_are_scrolled_away_before_they_are_drawn_on(
@@ -393,7 +414,7 @@ static void rows_of_others_are_scrolled_away_before_they_are_drawn_on(
 {
 	static const char *const whole[] = {"\x1b[H", "\x1b[2;3H", "\x1b[2d",
 		"\x1b[1J", "\x1b[2J", "\x1b[S", "\x1b[T", "\x1b[2;3r",
-		"\x1b[2;3f", "\x1b[u", "\x1b[?1048l"};
+		"\x1b[2;3f", "\0338"};
 	char want[64];
 
 	(void)state;
@@ -416,6 +437,8 @@ static void the_alternate_screen_is_free_and_left_as_it_was_entered(
 	BOUNDED("\x1b[?1049h\x1b[1;2r\x1b[?1049lx",
 		"\x1b[?1049h\x1b[1;2r\x1b[r\x1b[?1049lx");
 	BOUNDED("\x1b[?1049l\x1b[?47lx", "x");
+	BOUNDED("\0337\x1b[?1049h\x1b[?1049l\0338",
+		"\0337\x1b[?1049h\x1b[?1049l" CLAIMED "\0338");
 	BOUNDED("\x1b[?1049h\x1b"
 		"7\x1b[?1049l\x1b"
 		"8",
@@ -456,6 +479,26 @@ static void late_output_is_text_and_colours(void **state)
 	vt_finish(&v, false);
 	assert_string_equal(c.buf, "\x1b[31mred\x1b[m^H\rx\t\n");
 	assert_int_equal(total_dropped(&v), 9);
+}
+
+/* Rows that were scrolled away may be back. */
+static void after_a_new_size_nothing_is_known(void **state)
+{
+	static const char in[] = "a\n\n\0337\x1b[2;3r";
+	static struct capture c = {.n = 0};
+	static struct vt v;
+
+	(void)state;
+	vt_init(&v, VT_SAFE, capture_emit, &c);
+	v.rows = 3;
+	v.columns = 10;
+	vt_feed(&v, in, sizeof(in) - 1);
+	vt_flush(&v);
+	c.n = 0;
+	vt_resize(&v, 3, 20);
+	vt_feed(&v, "\x1b[9A\x1b[H\n", 8);
+	vt_flush(&v);
+	assert_string_equal(c.buf, "\0337\x1b[r\0338" CLAIMED "\x1b[H\n");
 }
 
 /* What is written after a cell's end begins an empty row. */
@@ -499,7 +542,7 @@ static void a_row_begins_empty_and_with_nothing_below(void **state)
 static void plain_passes_only_text(void **state)
 {
 	(void)state;
-	PLAIN("a\r\n\tb\bé", "a\r\n\tb\bé", NO_DROP, 0);
+	PLAIN("a\r\n\tb\r\bc\bé", "a\r\n\tb\rc\bé", NO_DROP, 0);
 	PLAIN("\x1b[31mred\x1b[m", "red", VT_DROP_FORMAT, 2);
 	PLAIN("\x1b[?1049hx", "x", VT_DROP_MODE, 1);
 	PLAIN("\x1b[6n", "", VT_DROP_QUERY, 1);
@@ -561,7 +604,7 @@ static void only_modes_left_on_are_undone(void **state)
 	check_undo(VT_SAFE,
 		"\x1b"
 		"8",
-		"\x1b[m\x1b(B\x1b)B\x0f");
+		"\x1b[?7h\x1b[m\x1b(B\x1b)B\x0f");
 	/* Dropped sequences need no undo. */
 	check_undo(VT_SAFE, "\x1b[?1000h\x1b[3J", "");
 	check_undo(VT_PLAIN, "\x1b[31m\x1b[?1049h\x0e", "");
@@ -604,6 +647,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ordinary_text_passes),
 		cmocka_unit_test(colours_and_movement_pass),
+		cmocka_unit_test(
+			a_movement_goes_out_in_the_form_that_every_terminal_knows),
+		cmocka_unit_test(a_step_to_the_left_stays_in_its_row),
 		cmocka_unit_test(modes_of_a_full_screen_program_pass),
 		cmocka_unit_test(
 			control_strings_are_dropped_and_counted_by_kind),
@@ -627,6 +673,7 @@ int main(void)
 			the_alternate_screen_is_free_and_left_as_it_was_entered),
 		cmocka_unit_test(
 			without_an_alternate_screen_the_main_one_is_scrolled_away),
+		cmocka_unit_test(after_a_new_size_nothing_is_known),
 		cmocka_unit_test(late_output_is_text_and_colours),
 		cmocka_unit_test(a_row_begins_empty_and_with_nothing_below),
 		cmocka_unit_test(plain_passes_only_text),

@@ -80,7 +80,9 @@ static void emit_csi(struct vt *v)
  *
  * The rows above the output are not the guest's. How far below its first row
  * the cursor is, the filter counts as a lower bound: what terminals may
- * disagree about counts as nothing.
+ * disagree about counts as nothing. Where there are several sequences for a
+ * movement, the one that every terminal knows stands for all of them: what a
+ * terminal ignores must not count either.
  */
 
 /* Make every row on the screen the guest's: scroll away what stands there. The
@@ -125,7 +127,9 @@ static enum verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
 	v->has_saved = !vt_sequence_is_alternate(v);
-	return PASS;
+	v->saved_nowrap |= !vt_sequence_wraps(v);
+	vt_put(v, "\0337", 2);
+	return SWALLOW;
 }
 
 static enum verdict act_restore(struct vt *v)
@@ -133,11 +137,15 @@ static enum verdict act_restore(struct vt *v)
 	/* This cell saved nothing: an earlier cell may have. */
 	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
 
-	if (!v->has_saved)
+	if (!v->has_saved) {
 		claim(v);
+		v->saved_nowrap = true;
+	}
 	v->pen = v->has_saved ? v->saved : unknown;
 	v->moved = v->dirty = v->guessed = true;
-	return PASS;
+	v->wrap_unsure |= v->saved_nowrap;
+	vt_put(v, "\0338", 2);
+	return SWALLOW;
 }
 
 static void move_to(struct vt *v, int column)
@@ -161,52 +169,89 @@ static enum verdict act_swallow(struct vt *v)
 	return SWALLOW;
 }
 
-static enum verdict act_move(struct vt *v)
+/* Emit a movement by `n` with this final letter; 0: nothing. */
+static void put_move(struct vt *v, char final, int n)
 {
-	int n = param(v, 0, 1), column = v->pen.column;
+	v->final = final;
+	v->n_params = n > 1;
+	v->params[0] = (int16_t)n;
+	if (n)
+		emit_csi(v);
+}
+
+/* At the left edge some terminals go on in the row above, but only where text
+ * runs on from one row into the next. */
+void vt_sequence_left(struct vt *v, int n)
+{
+	bool sure = !v->guessed && v->pen.column >= 0;
+	bool hold = !sure && !v->alone && vt_sequence_wraps(v);
+
+	if (sure && n > v->pen.column)
+		n = v->pen.column;
+	if (v->pen.column >= 0)
+		move_to(v, v->pen.column - n);
+	if (hold)
+		vt_put(v, "\x1b[?7l", 5);
+	if (n == 1)
+		vt_put(v, "\b", 1);
+	else
+		put_move(v, 'D', n);
+	if (hold)
+		vt_put(v, "\x1b[?7h", 5);
+}
+
+static enum verdict act_column(struct vt *v)
+{
+	int n = param(v, 0, 1);
 
 	switch (v->final) {
+	case 'D':
+		vt_sequence_left(v, n);
+		return SWALLOW;
 	case 'G':
 	case '`':
-		move_to(v, n - 1);
-		break;
-	case 'H':
-	case 'f':
-		claim(v);
-		move_to(v, param(v, 1, 1) - 1);
-		break;
+		vt_return(v);
+		if (n-- == 1)
+			break;
+		/* fallthrough */
 	case 'C':
 	case 'a':
-		if (column >= 0)
-			move_to(v, column + n);
+		if (v->pen.column >= 0)
+			move_to(v, v->pen.column + n);
+		put_move(v, 'C', n);
 		break;
-	case 'D':
-		if (column >= 0)
-			move_to(v, column - n);
-		break;
-	default: /* by tab stops, or where terminals disagree */
-		v->pen.column = -1;
 	}
+	return SWALLOW;
+}
+
+/* By tab stops, or where terminals disagree. */
+static enum verdict act_tabs(struct vt *v)
+{
+	v->pen.column = -1;
+	return PASS;
+}
+
+static enum verdict act_place(struct vt *v)
+{
+	claim(v);
+	move_to(v, param(v, 1, 1) - 1);
 	return PASS;
 }
 
 /* To another row, relative to this one. */
 static enum verdict act_row(struct vt *v)
 {
-	int n = param(v, 0, 1), up;
+	int n = param(v, 0, 1);
+	bool up = v->final == 'A' || v->final == 'F';
 
 	if (v->final == 'E' || v->final == 'F')
-		move_to(v, 0);
-	if (v->final != 'A' && v->final != 'F') {
+		vt_return(v);
+	if (up)
+		n = ascend(v, n);
+	else
 		go_down(v, n);
-		return PASS;
-	}
-	up = ascend(v, n);
-	v->n_params = up > 1;
-	v->params[0] = (int16_t)up;
-	if (!up && v->final == 'F')
-		vt_put(v, "\r", 1);
-	return up ? PASS : SWALLOW;
+	put_move(v, up ? 'A' : 'B', n);
+	return SWALLOW;
 }
 
 /* ESC D, E and M: at the edge of the screen they scroll. */
@@ -215,9 +260,9 @@ static enum verdict act_scroll_row(struct vt *v)
 	if (v->final == 'M')
 		return ascend(v, 1) ? PASS : SWALLOW;
 	if (v->final == 'E')
-		move_to(v, 0);
-	vt_descend(v, 1);
-	return PASS;
+		vt_return(v);
+	vt_line_feed(v);
+	return SWALLOW;
 }
 
 /* Rows from anywhere on the screen, but not lines that have left it. */
@@ -251,7 +296,7 @@ static enum verdict act_screen(struct vt *v)
 static enum verdict act_rows(struct vt *v)
 {
 	v->moved = v->dirty = true;
-	return act_move(v);
+	return act_tabs(v);
 }
 
 /* Seven bytes must not make the terminal draw millions of characters. */
@@ -411,13 +456,16 @@ bool vt_sequence_is_alternate(const struct vt *v)
  * and restores it. */
 static void alternate_record(struct vt *v, bool on)
 {
+	/* Some terminals save the cursor where ESC 7 does, others do not. */
+	v->has_saved = false;
 	if (on) {
-		act_save(v);
+		v->saved_nowrap |= !vt_sequence_wraps(v);
 		v->main_pen = v->pen;
 		v->main_dirty = v->dirty;
 		return;
 	}
 	v->moved = true;
+	v->wrap_unsure |= v->saved_nowrap;
 	v->pen.column = v->one_screen ? -1 : v->main_pen.column;
 	v->pen.below = v->main_pen.below;
 	v->dirty = v->main_dirty;
@@ -428,6 +476,7 @@ static void mode_record(struct vt *v, int row, bool on)
 {
 	if (ALTERNATE >> row & 1 && on != vt_sequence_is_alternate(v))
 		alternate_record(v, on);
+	v->wrap_unsure &= row != MODE_WRAP;
 	if (on != modes[row].initial)
 		v->modes |= UINT32_C(1) << row;
 	else
@@ -491,10 +540,11 @@ static enum verdict act_private_mode(struct vt *v)
 	for (int i = 0; i < v->n_params; i++) {
 		int16_t n = v->params[i];
 
-		if (n == 1048) /* another name of ESC 7 and ESC 8 */
+		if (n == 1048) { /* another name of ESC 7 and ESC 8 */
 			(on ? act_save : act_restore)(v);
-		else
-			n = mode_set(v, n, on, &counted);
+			continue;
+		}
+		n = mode_set(v, n, on, &counted);
 		if (n > 0)
 			v->params[kept++] = n;
 	}
@@ -535,16 +585,21 @@ static void undo_modes(struct vt *v, uint32_t which)
 	}
 }
 
+/* Setting the region moves the cursor. */
+void vt_sequence_whole(struct vt *v)
+{
+	if (!v->region || vt_sequence_is_alternate(v))
+		return;
+	vt_put_always(v, "\0337\033[r\0338", 7);
+	v->region = false;
+}
+
 void vt_sequence_undo(struct vt *v)
 {
 	const struct {
 		bool on;
 		const char *off;
 	} undo[] = {
-		/* Setting the region moves the cursor. */
-		{v->region, "\x1b"
-			    "7\x1b[r\x1b"
-			    "8"},
 		{v->pen.style, "\x1b[m"},
 		{v->pen.g0, "\x1b(B"},
 		{v->pen.g1, "\x1b)B"},
@@ -557,11 +612,14 @@ void vt_sequence_undo(struct vt *v)
 
 	/* The alternate screen first: to leave it moves the cursor back. */
 	undo_modes(v, ALTERNATE);
+	vt_sequence_whole(v);
+	if (v->wrap_unsure)
+		v->modes |= UINT32_C(1) << MODE_WRAP;
 	undo_modes(v, ~ALTERNATE);
 	for (size_t i = 0; i < COUNT(undo); i++)
 		if (undo[i].on)
 			vt_put_always(v, undo[i].off, strlen(undo[i].off));
-	v->region = v->insert = v->keypad = v->exotic = false;
+	v->insert = v->keypad = v->exotic = false;
 	v->pen.style = v->pen.g0 = v->pen.g1 = v->pen.so = false;
 }
 
@@ -569,8 +627,9 @@ void vt_sequence_undo(struct vt *v)
 
 static const struct rule csi_rules[] = {
 	{0, 0, "m", VT_PARAMS, VT_DROP_FORMAT, act_sgr},
-	{0, 0, "CDGIZ`a", 1, VT_DROP_FORMAT, act_move},
-	{0, 0, "Hf", 2, VT_DROP_FORMAT, act_move},
+	{0, 0, "CDG`a", 1, VT_DROP_FORMAT, act_column},
+	{0, 0, "IZ", 1, VT_DROP_FORMAT, act_tabs},
+	{0, 0, "Hf", 2, VT_DROP_FORMAT, act_place},
 	{0, 0, "ABEFe", 1, VT_DROP_FORMAT, act_row},
 	{0, 0, "LM", 1, VT_DROP_FORMAT, act_rows},
 	{0, 0, "@PX", 1, VT_DROP_FORMAT, act_pass},
@@ -648,13 +707,6 @@ static const struct rule *find(
 	return NULL;
 }
 
-/* At the right edge, terminals disagree about what moves the cursor, and about
- * what keeps the next character from wrapping. */
-static void note_edge(struct vt *v)
-{
-	v->guessed |= v->pen.column >= v->columns;
-}
-
 void vt_sequence_csi(struct vt *v)
 {
 	const struct rule *r = find(v, csi_rules, COUNT(csi_rules), v->prefix);
@@ -662,7 +714,7 @@ void vt_sequence_csi(struct vt *v)
 	if (!r)
 		return;
 	if (r->act != act_sgr)
-		note_edge(v);
+		vt_note_edge(v);
 	if (v->n_params > r->most || (v->colons && r->act != act_sgr)) {
 		vt_count(v, r->drop);
 		return;
@@ -684,7 +736,7 @@ void vt_sequence_esc(struct vt *v)
 	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
 	char s[3] = {'\x1b', v->inter, v->final};
 
-	note_edge(v);
+	vt_note_edge(v);
 	if (!r || r->act(v) != PASS)
 		return;
 	s[1] = v->inter ? v->inter : v->final;

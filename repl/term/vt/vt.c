@@ -48,6 +48,11 @@ void vt_resize(struct vt *v, int rows, int columns)
 	v->pen.below = v->main_pen.below = v->deepest = 0;
 	v->has_saved = false;
 	v->guessed = true;
+	if (v->alone)
+		return;
+	/* Rows may have come back from where they were scrolled to. */
+	v->free = false;
+	vt_sequence_whole(v);
 }
 
 const char *vt_drop_name(enum vt_drop kind)
@@ -93,12 +98,37 @@ void vt_count(struct vt *v, enum vt_drop kind)
 		v->exotic = true;
 }
 
-void vt_descend(struct vt *v, int n)
+static void descend(struct vt *v, int n)
 {
+	v->dirty = false;
+	if (vt_sequence_is_alternate(v))
+		return;
 	v->pen.below += n < ROW_MAX - v->pen.below ? n : 0;
 	if (v->pen.below > v->deepest)
 		v->deepest = v->pen.below;
-	v->dirty = false;
+}
+
+void vt_note_edge(struct vt *v)
+{
+	v->guessed |= v->columns && v->pen.column >= v->columns;
+}
+
+void vt_line_feed(struct vt *v)
+{
+	vt_note_edge(v);
+	descend(v, 1);
+	vt_put(v, "\n", 1);
+	if (!v->lf_returns)
+		return;
+	v->pen.column = 0;
+	v->guessed = false;
+}
+
+void vt_return(struct vt *v)
+{
+	v->pen.column = 0;
+	v->guessed = false;
+	vt_put(v, "\r", 1);
 }
 
 void vt_advance(struct vt *v, size_t n)
@@ -113,8 +143,9 @@ void vt_advance(struct vt *v, size_t n)
 	if (width && n > width) {
 		bool wraps = vt_sequence_wraps(v);
 
+		v->guessed |= v->wrap_unsure;
 		if (wraps && !v->guessed)
-			vt_descend(v, (int)((n - 1) / width));
+			descend(v, (int)((n - 1) / width));
 		v->dirty = true;
 		n = wraps ? (n - 1) % width + 1 : width;
 	}
@@ -223,43 +254,32 @@ static void shift(struct vt *v, uint8_t c)
 	vt_put(v, (const char *)&c, 1);
 }
 
-static void return_carriage(struct vt *v)
-{
-	v->pen.column = 0;
-	v->guessed = false;
-}
-
 /* Some terminals go up from the left edge. */
-static bool backspace(struct vt *v)
+static void backspace(struct vt *v)
 {
-	if (v->late)
+	vt_note_edge(v);
+	if (v->late || (v->mode == VT_PLAIN && v->guessed))
 		show_control(v, '\b');
-	if (v->late || !v->pen.column)
-		return false;
-	v->guessed |= v->pen.column >= v->columns;
-	v->pen.column -= v->pen.column > 0;
-	return true;
+	else
+		vt_sequence_left(v, 1);
 }
 
 static void take_control(struct vt *v, uint8_t c)
 {
 	switch (c) {
 	case '\n':
-		v->guessed |= v->pen.column >= v->columns;
-		vt_descend(v, 1);
-		if (v->lf_returns)
-			return_carriage(v);
-		break;
+		vt_line_feed(v);
+		return;
 	case '\r':
-		return_carriage(v);
-		break;
+		vt_return(v);
+		return;
 	case '\b':
-		if (!backspace(v))
-			return;
-		break;
+		backspace(v);
+		return;
 	case '\t':
 		tab(v);
-		break;
+		vt_put(v, "\t", 1);
+		return;
 	case '\a':
 		bell(v);
 		return;
@@ -275,9 +295,7 @@ static void take_control(struct vt *v, uint8_t c)
 		return;
 	default:
 		show_control(v, c);
-		return;
 	}
-	vt_put(v, (const char *)&c, 1);
 }
 
 /* ---- states ---- */
@@ -555,5 +573,6 @@ bool vt_begin_row(struct vt *v)
 	vt_flush(v);
 	v->pen.column = v->pen.below = v->deepest = 0;
 	v->guessed = v->dirty = v->moved = v->has_saved = v->free = false;
+	v->saved_nowrap = false;
 	return newline;
 }

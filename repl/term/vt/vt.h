@@ -110,10 +110,12 @@ struct vt {
 
 	struct vt_pen pen, saved;
 	bool has_saved;
-	bool guessed;		/* terminals may disagree about pen.column */
-	bool dirty;		/* the cursor's row may hold text */
-	bool moved;		/* and so may the rows below it */
-	int deepest;		/* the largest pen.below */
+	bool guessed;	   /* terminals may disagree about pen.column */
+	bool dirty;	   /* the cursor's row may hold text */
+	bool moved;	   /* and so may the rows below it */
+	bool saved_nowrap; /* some terminals save that text does not wrap */
+	bool wrap_unsure;  /* and they may have brought that back */
+	int deepest;	   /* the largest pen.below */
 	struct vt_pen main_pen; /* before the alternate screen */
 	bool main_dirty;
 	uint32_t modes; /* changed ones: a bit per row of the table */
@@ -186,8 +188,21 @@ void vt_sequence_esc(struct vt *v);
 /* Whether text runs on into the next line at the right edge. */
 bool vt_sequence_wraps(const struct vt *v);
 
-/* The cursor went down by `n` rows; the last one was scrolled if need be. */
-void vt_descend(struct vt *v, int n);
+/* At the right edge, terminals disagree about what moves the cursor, and about
+ * what keeps the next character from wrapping. */
+void vt_note_edge(struct vt *v);
+
+/* Go to the next row; the last one is scrolled. */
+void vt_line_feed(struct vt *v);
+
+/* Go to column 0. */
+void vt_return(struct vt *v);
+
+/* Go left by `n` columns, and not beyond the left edge. */
+void vt_sequence_left(struct vt *v, int n);
+
+/* Let the whole screen scroll, where a part of it does. */
+void vt_sequence_whole(struct vt *v);
 
 /* vt_undo() without the flush. */
 void vt_sequence_undo(struct vt *v);
