@@ -98,7 +98,7 @@ static const struct rules_group rules_groups[] = {
 		"and slows it down",
 		"inotify_init inotify_init1 inotify_add_watch "
 		"inotify_rm_watch"},
-	{ALL, ALLOW, "memory", "brk munmap mremap madvise mincore membarrier"},
+	{ALL, ALLOW, "memory", "brk munmap mremap mincore membarrier"},
 	{GUEST | INIT, ALLOW, "kinds of memory that only a cgroup counts",
 		"shmget msgget"},
 	{JAIL, ALLOW, "memory: protection, and locking within RLIMIT_MEMLOCK",
@@ -384,6 +384,12 @@ static const struct rules_check rules_checks[] = {
 	 "again; advice may be ignored",
 	 "fadvise64", {
 		IF(PRETEND, EQ(3, POSIX_FADV_DONTNEED))}},
+
+	{ALL, ALLOW,
+	 "nor may it be read again, or written to a swap, because a process drops "
+	 "its pages. Nor does the host look for equal pages in the jail",
+	 "madvise", {
+		IF(EINVAL, ONE_OF(2, MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE))}},
 
 	{GUEST | INIT, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them",

@@ -219,6 +219,11 @@ for name, args in {"fsync": "-1", "fdatasync": "-1", "sync_file_range":
     add(f"{name}_reaches_no_file",
         f"expect(raw(number_of({name!r}), {args}) == (0, 0))", ".*",
         "f = open('/home/synced', 'wb')\nsucceed(os.fsync, f)")
+MAPPED = "mmap.mmap(os.open('/usr/bin/env', 0), 4096, prot=1).madvise, "
+for name, advice in {"merge": 12, "make_cold": 20, "page_out": 21}.items():
+    add(f"advice_to_{name}_shown_pages",
+        f"import mmap\nattempt({MAPPED}{advice})", "EINVAL",
+        f"import mmap\nsucceed({MAPPED}mmap.MADV_DONTNEED)")
 for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory/release_agent",
              "/sys/kernel/uevent_helper", "/sys/kernel/security",
              "/sys/fs/cgroup/cgroup.procs"):
