@@ -63,6 +63,8 @@ static const struct rules_group rules_groups[] = {
 		"preadv2 pwritev2 lseek close dup dup2 dup3 "
 		"pipe pipe2 ftruncate fallocate flock copy_file_range"},
 	{FRONT, ALLOW, "a program's input and output", "splice close_range"},
+	{FRONT, ALLOW, "opening the person's files", "open openat openat2"},
+	{JAIL, ENOSYS, "the flags are in memory (see openat)", "openat2"},
 	{FRONT, ALLOW, "writing out the person's files",
 		"fsync fdatasync msync fadvise64"},
 	{JAIL, PRETEND,
@@ -70,7 +72,7 @@ static const struct rules_group rules_groups[] = {
 		"host these would keep the host's disk busy",
 		"fsync fdatasync sync_file_range"},
 	{ALL, ALLOW, "reading files; the mounts and Landlock decide which",
-		"open openat openat2 creat access faccessat faccessat2 stat "
+		"creat access faccessat faccessat2 stat "
 		"lstat fstat newfstatat statx statfs fstatfs readlink "
 		"readlinkat getdents getdents64 getcwd chdir fchdir umask"},
 	{ALL, ALLOW,
@@ -316,6 +318,7 @@ struct rules_check {
 #define RULES_IOPRIO_WHO_PROCESS 1
 #define RULES_F_SETDELEG 1040
 
+#define SET_DIRECT IF(EINVAL, EQ(1, F_SETFL), ANY(2, O_DIRECT))
 #define WATCHES F_SETSIG, F_NOTIFY, F_SETLEASE, RULES_F_SETDELEG
 
 /* clang-format off */
@@ -362,16 +365,25 @@ static const struct rules_check rules_checks[] = {
 	 "close_range", {
 		IF(REFUSE, ANY(2, CLOSE_RANGE_UNSHARE))}},
 
+	{JAIL, ALLOW,
+	 "O_DIRECT reads past the cache, as often as a process likes: the disk of "
+	 "the host would have no rest. Not every file system knows the flag",
+	 "open", {
+		IF(EINVAL, ANY(1, O_DIRECT))}},
+
+	{JAIL, ALLOW, "as open", "openat", {
+		IF(EINVAL, ANY(2, O_DIRECT))}},
+
 	{GUEST | INIT | FRONT, ALLOW,
 	 "F_SETSIG could turn SIGIO into SIGCONT. The others watch a file, or make "
 	 "those wait who open it",
 	 "fcntl", {
-		IF(REFUSE, ONE_OF(1, WATCHES))}},
+		IF(REFUSE, ONE_OF(1, WATCHES)), SET_DIRECT}},
 
 	{NOMEM, ALLOW,
 	 "as above; and no cgroup counts larger pipes",
 	 "fcntl", {
-		IF(REFUSE, ONE_OF(1, WATCHES, F_SETPIPE_SZ))}},
+		IF(REFUSE, ONE_OF(1, WATCHES, F_SETPIPE_SZ)), SET_DIRECT}},
 
 	{JAIL, ALLOW,
 	 "as fsync: a shared mapping writes out the file of the host even through "

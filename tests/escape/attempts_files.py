@@ -219,6 +219,13 @@ for name, args in {"fsync": "-1", "fdatasync": "-1", "sync_file_range":
     add(f"{name}_reaches_no_file",
         f"expect(raw(number_of({name!r}), {args}) == (0, 0))", ".*",
         "f = open('/home/synced', 'wb')\nsucceed(os.fsync, f)")
+for name, code in {
+        "opened": "attempt(os.open, '/usr/bin/env', os.O_DIRECT)",
+        "set_later": "import fcntl\nf = os.open('/usr/bin/env', 0)\n"
+                     "attempt(fcntl.fcntl, f, fcntl.F_SETFL, os.O_DIRECT)",
+}.items():
+    add(f"reads_past_the_cache_{name}", code, "EINVAL",
+        "succeed(read, '/usr/bin/env')")
 MAPPED = "mmap.mmap(os.open('/usr/bin/env', 0), 4096, prot=1).madvise, "
 for name, advice in {"merge": 12, "make_cold": 20, "page_out": 21}.items():
     add(f"advice_to_{name}_shown_pages",
