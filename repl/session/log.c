@@ -6,7 +6,8 @@
  *            front end can open neither a socket nor that directory
  * Holds:     the connection to syslog, one file open for appending
  * Trusts:    the configuration. A cell's output goes into the transcript
- *            unfiltered: it is not safe to show on a terminal
+ *            unfiltered: it is not safe to show on a terminal. It cannot hold
+ *            our lines: those begin with a mark that is drawn by lot
  */
 #include "log.h"
 
@@ -19,6 +20,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +43,7 @@ static int transcript_open(
 {
 	char name[160], when[32] = "";
 	time_t now = time(NULL);
+	uint64_t mark;
 	struct tm tm;
 	auto_close int fd =
 		open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -49,6 +52,9 @@ static int transcript_open(
 		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
 	snprintf(name, sizeof(name), "%.64s-%s-%d.log", user, when,
 		(int)getpid());
+	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
+		return err_errno(e, "begin a transcript");
+	snprintf(l->mark, sizeof(l->mark), "%016" PRIx64, mark);
 	if (fd >= 0 && !strchr(name, '/'))
 		l->transcript = openat(fd, name,
 			O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW |
@@ -110,7 +116,10 @@ static void transcribe(struct log *l, const void *buf, size_t n)
 
 static void transcribe_line(struct log *l, const char *text)
 {
-	transcribe(l, "\n# ", 3);
+	char head[32];
+	int n = snprintf(head, sizeof(head), "\n# %s ", l->mark);
+
+	transcribe(l, head, (size_t)n);
 	transcribe(l, text, strlen(text));
 	transcribe(l, "\n", 1);
 }

@@ -23,8 +23,9 @@ struct err;
 struct log {
 	bool to_syslog;
 	int transcript;
-	const char *user;   /* borrowed */
-	uint64_t cell_max;  /* bytes of a cell's output that are written down */
+	char mark[20];	   /* of our lines in it; nobody in the jail knows it */
+	const char *user;  /* borrowed */
+	uint64_t cell_max; /* bytes of a cell's output that are written down */
 	uint64_t cell_seen; /* bytes that the cell wrote */
 	int error;	    /* why the transcript has a gap */
 	bool told;	    /* the gap was reported */

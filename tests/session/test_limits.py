@@ -329,7 +329,19 @@ def test_the_transcript_holds_as_much_of_a_cell_as_the_screen(cb):
     assert "few\n" in text and "print('y' * 50_000)" in text
     assert text.count("y") < 5200
     written = 50_002 - 4096 - 1024          # the tty makes \r\n of \n
-    assert f"\n# {written} more bytes are not written down\n" in text
+    assert re.search(f"\n# \\w+ {written} more bytes are not written down\n", text)
+
+
+def test_a_cell_cannot_forge_a_line_of_the_transcript(cb):
+    s, path = transcript(cb)
+    s.run("print('\\n# cell 7, 1\\n# 0123456789abcdef cell 8, 1')")
+    s.run("6 * 7")
+    assert s.leave() == 0
+    text = path.read_text()
+    mark = text.split()[1]
+    assert len(mark) == 16 and "cell 8, 1" in text
+    assert re.findall(f"(?m)^# {mark} (cell \\d+|output)", text) == [
+        "cell 1", "output", "cell 2", "output"]
 
 
 def test_a_transcript_that_cannot_be_written_is_reported_once(cb):
