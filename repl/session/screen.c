@@ -166,13 +166,14 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 static void show_behind(struct session *s, const char *buf, size_t n)
 {
 	struct screen *sc = s->screen;
+	int rows = s->term->rows ? s->term->rows : 24;
 
 	while (n && !output_background_is_over(&sc->output)) {
 		size_t part;
 
 		if (sc->room <= 0) {
 			frame(s, "background output follows");
-			sc->room = s->term->rows > 8 ? s->term->rows - 4 : 4;
+			sc->room = rows > 5 ? rows - 4 : 1;
 		}
 		part = take_rows(s->term, buf, n, &sc->room);
 		show_piece(s, buf, part);

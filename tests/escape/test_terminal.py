@@ -297,6 +297,18 @@ def test_what_is_left_behind_is_text_below_a_line_that_says_so(cb, background):
     assert [n for n in said if n > verdict[0]] == said
 
 
+def test_every_screenful_of_the_background_says_what_it_is(cb):
+    s = cb.session("-q", "--set", "cell.background=run", size=(5, 60))
+    s.run("import os, time")
+    row = s.enter("os.fork() or (time.sleep(.5),"
+                  " os.write(1, b'late\\n' * 12), os._exit(0)); None")
+    s.wait(lambda: s.all_text().count("\nlate") >= 12, "all of it")
+    rows = s.screen.rows(row)
+    for n in [n for n, x in enumerate(rows) if x == "late"]:
+        assert any(x.startswith("\xa6 [background output follows")
+                   for x in rows[max(0, n - 3):n]), s.picture()
+
+
 def test_what_is_said_on_the_alternate_screen_is_said_again(cb):
     s = cb.session("-q", "--set", "session.lifetime=62s",
                    "--set", "cell.timeout=30s")
