@@ -93,8 +93,14 @@ def call(f, *args):
         S.tracing, S.profiling = tracing
     S.mask = mask
     if handler is not None:
-        S.on_int = handler
+        S.on_int = default_int_handler if is_pdbs(handler) else handler
     return error
+
+
+def is_pdbs(handler):
+    """pdb leaves its handler behind when it lets the program go on. In a later
+    cell Ctrl-C would open a debugger that nobody asked for."""
+    return type(handler).__name__ == "method" and handler.__module__ == "pdb"
 
 
 def compiled(name, source):

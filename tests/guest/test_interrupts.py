@@ -42,6 +42,17 @@ def test_the_users_interrupt_handler_is_kept_and_used(guest):
     assert guest.done() == "interrupted"
 
 
+def test_pdb_leaves_no_interrupt_handler_for_later_cells(guest):
+    guest.out_of("import io, pdb, signal\n"
+                 "debugger = pdb.Pdb(None, io.StringIO('c\\n'), io.StringIO())\n"
+                 "debugger.set_trace()\n"
+                 "a = signal.getsignal(signal.SIGINT)")
+    assert guest.out_of("a.__name__") == "'sigint_handler'\n"
+    guest.started("while True: pass")
+    guest.interrupt()
+    assert guest.done() == "interrupted"
+
+
 def test_an_excepthook_or_flush_that_hangs_can_be_interrupted(guest):
     guest.run("import sys\ndef hook(*a):\n  print('hooked', flush=True)\n"
               "  while True: pass\nsys.excepthook = hook")
