@@ -54,12 +54,12 @@ NEVER(int, warden_park, struct warden *w)
 NEVER(const struct warden_jail_usage *, warden_baseline, struct warden *w)
 NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
-NEVER(void, warden_jail_measure, struct warden_jail *j, unsigned flags,
+NEVER(void, warden_jail_measure, struct warden_jail *j,
 	struct warden_jail_usage *u)
 NEVER(int, warden_jail_kill, struct warden_jail *j,
 	const struct link_pids *kept, int32_t *killed)
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)
-NEVER(void, warden_jail_set_ttys, struct warden_jail *j)
+NEVER(int, warden_jail_set_ttys, struct warden_jail *j)
 NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
 NEVER(void, checkpoints_note_deaths, struct checkpoints *c)
 NEVER(void, watch_start, struct watch *wa, struct warden *w, int64_t cpu,
@@ -68,6 +68,7 @@ NEVER(int, watch_wait, struct watch *wa)
 NEVER(int, watch_init, struct watch *wa, struct warden *w)
 NEVER(int, watch_serve, struct watch *wa, struct warden *w)
 NEVER(int64_t, watch_wall_ms, const struct watch *wa)
+NEVER(void, watch_ready, struct watch *wa, struct warden *w)
 NEVER(void, clocks_touch, struct clocks *c)
 NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)
 NEVER(int, spawn_open_driver, int *fds, int library, struct err *e)

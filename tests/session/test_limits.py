@@ -346,11 +346,11 @@ def test_a_cell_cannot_forge_a_line_of_the_transcript(cb):
 
 def test_a_transcript_that_cannot_be_written_is_reported_once(cb):
     s, path = transcript(cb, wrapper=(
-        "sh", "-c", 'ulimit -f 256; exec "$@"', "sh"))
-    assert "has a gap: File too large" in s.run("print('y' * 180_000)")
+        "sh", "-c", 'ulimit -f 512; exec "$@"', "sh"))
+    assert "has a gap: File too large" in s.run("print('y' * 360_000)")
     assert "gap" not in s.run("print('more')")
     assert s.run("1 + 1") == "2"
-    assert path.stat().st_size == 256 * 512
+    assert path.stat().st_size == 512 * 512
 
 
 def test_background_output_beyond_the_limit_is_counted(cb):
