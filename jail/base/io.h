@@ -28,6 +28,15 @@ static inline int64_t now_ms(void)
 	return now_ns() / 1000000;
 }
 
+/* CPU time of this process so far. */
+static inline int64_t io_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Most descriptors of a message. */
 #define IO_FDS_MAX 6
 

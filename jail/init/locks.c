@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 /* A lock takes about 200 bytes. */
 #define LOCKS_MAX 32768
@@ -51,14 +50,6 @@ struct count {
 };
 
 /* ---- counting: each of these returns 1 when there are too many ---- */
-
-static int64_t cpu_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* A process that is gone holds nothing. One that hides is as good as full. */
 static int unreadable(void)
@@ -84,7 +75,7 @@ static int count_fd(int number, void *arg)
 	int fd;
 
 	c->fds++;
-	if (cpu_ms() > c->end_ms)
+	if (io_cpu_ns() / 1000000 > c->end_ms)
 		return 1;
 	snprintf(
 		path, sizeof(path), "%d/task/%d/fd/%d", c->pid, c->tid, number);
@@ -144,7 +135,8 @@ static int count_process(int pid, void *arg)
 
 static int count(int proc_fd)
 {
-	struct count c = {.proc_fd = proc_fd, .end_ms = cpu_ms() + COUNT_MS};
+	struct count c = {
+		.proc_fd = proc_fd, .end_ms = io_cpu_ns() / 1000000 + COUNT_MS};
 
 	return procstat_each(proc_fd, ".", 2, count_process, &c) ? LOCKS_MAX
 								 : c.locks;

@@ -290,20 +290,21 @@ static int rollup_read(int dirfd, char *buf, size_t size)
  * otherwise for each of them as a whole; so it does in a program that nobody
  * may read, whose maps are closed even to the warden.
  */
-static int64_t memory_read(int fd, int by_weight)
+static void memory_read(int fd, int by_weight, struct procs *out)
 {
 	char status[4096], maps[2048];
 	int64_t tables, pages;
 
 	if (file_read(fd, "status", status, sizeof(status)) <= 0)
-		return 0;
+		return;
 	tables = kb_after(status, "\nVmPTE:");
 	pages = kb_after(status, "\nRssAnon:") + kb_after(status, "\nVmSwap:");
 	if (by_weight && rollup_read(fd, maps, sizeof(maps)) &&
 		strstr(maps, "\nPss_Anon:"))
 		pages = kb_after(maps, "\nPss_Anon:") +
 			kb_after(maps, "\nSwapPss:");
-	return tables + pages;
+	out->bytes += tables + pages;
+	out->own_bytes += tables;
 }
 
 /*
@@ -326,6 +327,7 @@ static void count_process(
 {
 	auto_close int thread = -1;
 	struct procstat st;
+	int64_t descriptors;
 
 	if (procstat_read(fd, "stat", &st) < 0)
 		return;
@@ -345,9 +347,12 @@ static void count_process(
 	/* The first thread has ended and shows no memory; another does. */
 	if (!is_alive(st.state))
 		thread = thread_find(fd, is_alive);
-	out->bytes += memory_read(thread < 0 ? fd : thread,
-			      (flags & PROCS_WEIGHT) != 0) +
-		      descriptors_bytes(thread < 0 ? fd : thread);
+	if (thread >= 0)
+		fd = thread;
+	memory_read(fd, (flags & PROCS_WEIGHT) != 0, out);
+	descriptors = descriptors_bytes(fd);
+	out->bytes += descriptors;
+	out->own_bytes += descriptors;
 }
 
 static int64_t ticks_ms(int64_t ticks)

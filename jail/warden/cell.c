@@ -159,15 +159,18 @@ static int is_dying(struct warden *w)
 static void lost(struct cell *c)
 {
 	struct warden *w = c->w;
-	int64_t end = now_ms() + DYING_MS;
-	struct pollfd p = {.fd = w->link.init, .events = POLLIN};
+	int64_t now = now_ms(), end = now + DYING_MS, due;
 	struct wire_init m;
+	int ready;
 
-	while (guest_is_alive(&w->guest) && is_dying(w) && now_ms() < end) {
-		link_poll(&p, 1, 5);
-		if (link_take(&w->link, &m, NULL, 0) < 0)
+	/* A guest can be as if dying for as long as it likes. */
+	for (; guest_is_alive(&w->guest) && is_dying(w) && now < end;
+		now = now_ms())
+		if (link_wait(&w->link, -1, now + 5, &ready) == SESSION_OVER ||
+			link_interrupt_take(&w->link) ||
+			warden_jail_is_over(&w->jail, &due) ||
+			link_take(&w->link, &m, NULL, 0) < 0)
 			break;
-	}
 	if (!guest_is_alive(&w->guest)) {
 		died(c);
 		return;

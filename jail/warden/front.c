@@ -145,7 +145,10 @@ static int ask_failed(struct warden *w, struct request *q, int hung)
 {
 	err_set(&q->reply.err, "Python did not answer in time");
 	if (warden_replace(w, hung ? "a question to Python hung · killed"
-				   : "a question to Python was its end") ==
+			      : w->jail.over
+				      ? "a question to Python used too much "
+					"memory · killed"
+				      : "a question to Python was its end") ==
 			SESSION_OVER ||
 		warden_park(w) == SESSION_OVER)
 		return SESSION_OVER;

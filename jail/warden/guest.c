@@ -32,7 +32,7 @@
 #define STACK_MS 1000
 #define STACK_SILENT_MS 250
 
-void guest_init(struct guest *g, struct link *l, const struct warden_jail *j)
+void guest_init(struct guest *g, struct link *l, struct warden_jail *j)
 {
 	*g = (struct guest){.link = l, .jail = j, .ctl = -1, .stack = -1};
 }
@@ -189,9 +189,13 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 	struct wire_init im;
 
 	for (;;) {
-		int init_ready = 0;
-		int r = link_wait(g->link, sock, deadline_ms, &init_ready);
+		int init_ready = 0, r;
+		int64_t due, now = now_ms();
 
+		if (warden_jail_is_over(g->jail, &due))
+			return -1;
+		due = due < deadline_ms - now ? now + due : deadline_ms;
+		r = link_wait(g->link, sock, due, &init_ready);
 		if (r == SESSION_OVER)
 			return r;
 		if (least_ms < deadline_ms && link_interrupt_take(g->link))

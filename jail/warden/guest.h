@@ -20,7 +20,7 @@ struct warden_jail;
 /* Only guest.c writes it. */
 struct guest {
 	struct link *link;
-	const struct warden_jail *jail;
+	struct warden_jail *jail;
 	int ctl;    /* our end of its control socket */
 	int stack;  /* memfd it writes its stacks to when told */
 	pid_t pid;  /* in the jail; 0: it is dead: ask guest_is_alive() */
@@ -34,7 +34,7 @@ struct guest_message {
 	char bytes[WIRE_GUEST_MAX];
 };
 
-void guest_init(struct guest *g, struct link *l, const struct warden_jail *j);
+void guest_init(struct guest *g, struct link *l, struct warden_jail *j);
 
 /* ---- life ---- */
 
@@ -69,7 +69,7 @@ int guest_send(struct guest *g, const char *buf, size_t n, int fd);
 int guest_receive(int sock, struct guest_message *m);
 
 /* Wait for one message on `sock`: 1 taken, 0 at the deadline, -1 gone or
- * malformed; SESSION_OVER. */
+ * malformed, or the jail takes too much memory; SESSION_OVER. */
 LINK_CHECKED int guest_await(struct guest *g, int sock, struct guest_message *m,
 	int64_t deadline_ms);
 

@@ -42,6 +42,10 @@
 #define FREEZE_LOOK_MS 50
 /* Between two looks at a jail that is stopped. */
 #define QUIET_MS 1000
+/* Between two looks at the memory of a jail in which no cell runs; they take at
+ * most one part in so many of a core. */
+#define MEMORY_MS 100
+#define MEMORY_SHARE_DEN 32
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
@@ -81,6 +85,7 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 	in.sock = pair[1];
 	link_attach(j->link, pair[0]);
 	j->init = init_start(&in, e);
+	j->memory_ms = now_ms() + MEMORY_MS;
 	close(pair[1]);
 	if (j->init > 0)
 		return 0;
@@ -156,6 +161,7 @@ void warden_jail_end(struct warden_jail *j)
 		if (j->proc >= 0) {
 			warden_jail_measure(j, &u);
 			j->cpu_gone_ms = j->cpu_ms;
+			memset(j->sums_ms, 0, sizeof(j->sums_ms));
 		}
 		kill(j->init, SIGKILL);
 		warden_jail_thaw(j); /* a frozen process does not die */
@@ -290,6 +296,7 @@ void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 	if (j->swept)
 		link_ask(j->link, INIT_CONTINUE, kept, NULL, 0);
 	j->swept = 0;
+	j->memory_ms = now_ms() + MEMORY_MS;
 }
 
 int warden_jail_resume(struct warden_jail *j, pid_t pid)
@@ -414,9 +421,9 @@ static int64_t host_bytes(void)
  * that a fork shares is in that sum more than once. Memory is over the limit
  * when its answer says so, when it does not come to an answer, and when it may
  * not work so soon again, while the host's processes have grown by as much as
- * the limit.
+ * the limit, or what no fork shares passes it alone.
  */
-static int is_over(struct warden_jail *j)
+static int is_over(struct warden_jail *j, int64_t own_bytes)
 {
 	int64_t limit = j->site->spec->limits.memory_bytes, now = host_bytes();
 	int weighed = j->weighed;
@@ -428,8 +435,9 @@ static int is_over(struct warden_jail *j)
 		return 0;
 	if (weighed > 0)
 		return j->weight_bytes > limit;
-	if (weighed == 0 && (standin_is_free(&j->standin, 1) ||
-				    now - j->host_bytes <= limit))
+	if (weighed == 0 && own_bytes <= limit &&
+		(standin_is_free(&j->standin, 1) ||
+			now - j->host_bytes <= limit))
 		return 0;
 	j->weight_bytes = 0; /* not known any more; at least the limit */
 	if (j->peak_bytes < limit)
@@ -446,6 +454,26 @@ static int64_t weight_now(const struct warden_jail *j)
 	return j->weight_bytes && bytes < j->most_bytes ? bytes : j->most_bytes;
 }
 
+/*
+ * A parent that ignores the deaths of its children takes over nothing of their
+ * CPU time, and the sum falls: that much is kept. While a parent does take it
+ * over, a single sum may have it twice or not at all, so the middle one of
+ * three counts.
+ */
+static void keep_cpu(struct warden_jail *j, int64_t sum_ms)
+{
+	int64_t *s = j->sums_ms, least, most, middle;
+
+	least = s[0] < s[1] ? s[0] : s[1];
+	most = s[0] < s[1] ? s[1] : s[0];
+	middle = sum_ms < least ? least : sum_ms > most ? most : sum_ms;
+	if (middle < s[2])
+		j->cpu_gone_ms += s[2] - middle;
+	s[0] = s[1];
+	s[1] = sum_ms;
+	s[2] = middle;
+}
+
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	int watched = warden_jail_is_uncounted(j);
@@ -453,7 +481,9 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	struct procs p = {0};
 
 	cgroup_usage(&j->site->cgroup, &c);
-	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
+	if (procs_sample(
+		    &j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL) == 0)
+		keep_cpu(j, p.cpu_ms);
 	*u = (struct warden_jail_usage){.bytes = c.memory_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
 					: j->cpu_gone_ms + p.cpu_ms + p.init_ms,
@@ -462,8 +492,10 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 		.fork_fails = c.fork_fails,
 		.oom_kills = c.oom_kills};
 	if (watched) {
-		j->most_bytes = p.bytes + p.n * unseen_bytes() + files_bytes(j);
-		u->over = is_over(j);
+		int64_t files = files_bytes(j);
+
+		j->most_bytes = p.bytes + p.n * unseen_bytes() + files;
+		u->over = is_over(j, p.own_bytes + files);
 		u->bytes = weight_now(j);
 	}
 	if (u->cpu_ms > j->cpu_ms)
@@ -550,6 +582,38 @@ void warden_jail_weigh(struct warden_jail *j, int timeout_ms)
 		return;
 	warden_jail_ask(j, CHORE_WEIGHT, 0, 0, &none);
 	warden_jail_hear(j, timeout_ms, &a);
+}
+
+int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
+{
+	const struct link_pids none = {0};
+	int stopped = j->frozen || j->swept, doubtful;
+	int64_t now = now_ms(), cpu_ns = io_cpu_ns(), cost_ms;
+	struct warden_jail_usage u;
+	struct chore_result a;
+
+	j->over = 0;
+	*due_ms = INT64_MAX;
+	/* A jail that is stopped was measured then. */
+	if (!warden_jail_is_uncounted(j) ||
+		(stopped &&
+			j->most_bytes <= j->site->spec->limits.memory_bytes))
+		return 0;
+	*due_ms = j->memory_ms - now;
+	if (*due_ms > 0)
+		return 0;
+	warden_jail_hear(j, 0, &a);
+	warden_jail_measure(j, &u);
+	doubtful = is_doubtful(j);
+	if (doubtful)
+		warden_jail_ask(j, 0, 0, 0, &none);
+	cost_ms = (io_cpu_ns() - cpu_ns) * MEMORY_SHARE_DEN / 1000000;
+	*due_ms = cost_ms > MEMORY_MS ? cost_ms : MEMORY_MS;
+	j->memory_ms = now + *due_ms;
+	if (stopped && !doubtful)
+		*due_ms = INT64_MAX;
+	j->over = u.over;
+	return u.over;
 }
 
 const struct warden_jail_usage *warden_jail_baseline(

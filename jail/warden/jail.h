@@ -58,10 +58,14 @@ struct warden_jail {
 	int64_t weight_most;  /* most_bytes then */
 	int64_t host_bytes;   /* of the whole host, when we last knew ours */
 	int weighed; /* since last measured: 1 answered, -1 in vain, 0 not */
+	int64_t memory_ms; /* when to look at it next, beside a cell */
+	int over;	   /* what that said */
 
 	/* of all jails of the session */
 	int64_t peak_bytes;
 	int64_t cpu_gone_ms; /* CPU time of those that ended */
+	int64_t sums_ms[3];  /* of those that live: the last two, and the middle
+			      * one of the last three */
 	int64_t cpu_ms;	     /* as last measured */
 	int64_t oom_seen;    /* kills for memory that are accounted for */
 };
@@ -121,6 +125,10 @@ int warden_jail_hear(
 /* Have memory weighed, where no cgroup counts it, and wait for that at most
  * timeout_ms. */
 void warden_jail_weigh(struct warden_jail *j, int timeout_ms);
+
+/* While no cell does: look at memory, where no cgroup counts it. 1 if it is
+ * over its limit. *due_ms: when to look again. */
+int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
 
 /* What the next cell starts from. It is measured when the jail is stopped,
  * and again only if something has moved since, so that no cell waits for it.

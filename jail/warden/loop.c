@@ -51,6 +51,10 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 		return SESSION_OVER;
 	if (due < wait)
 		wait = due;
+	if (warden_check_memory(w, &due) == SESSION_OVER)
+		return SESSION_OVER;
+	if (due < wait)
+		wait = due;
 	for (size_t i = 0; i < 2; i++) {
 		struct jail_event ev = {.type = JAIL_LIMIT, .limit = limits[i]};
 

@@ -239,7 +239,7 @@ int warden_replace_broken(struct warden *w, const char *what)
 			what);
 		return warden_restart(w);
 	}
-	if (guest_is_alive(&w->guest) &&
+	if (guest_is_alive(&w->guest) && !w->jail.over &&
 		checkpoints_newest_is_now(&w->checkpoints, w->next_cell))
 		checkpoints_give_up_newest(&w->checkpoints);
 	return warden_replace(w, what);
@@ -264,6 +264,19 @@ int warden_check_stopped(struct warden *w, int64_t *due_ms)
 			"%d process%s ran on between cells: killed", killed,
 			killed == 1 ? "" : "es");
 	return 0;
+}
+
+int warden_check_memory(struct warden *w, int64_t *due_ms)
+{
+	if (w->jail.frozen || w->jail.swept)
+		warden_baseline(w);
+	if (!warden_jail_is_over(&w->jail, due_ms))
+		return 0;
+	if (warden_replace_broken(w, "the jail used too much memory between "
+				     "cells and was killed") == SESSION_OVER)
+		return SESSION_OVER;
+	*due_ms = 0;
+	return warden_park(w);
 }
 
 /* ---- parking ---- */
@@ -295,8 +308,9 @@ static int take(struct warden *w, enum jail_no_checkpoint *why)
 		if (is_reset_next(w))
 			return 0;
 		snprintf(what, sizeof(what), "Python %s after cell %u",
-			guest_is_alive(&w->guest) ? "stopped answering"
-						  : "died",
+			w->jail.over		    ? "used too much memory"
+			: guest_is_alive(&w->guest) ? "stopped answering"
+						    : "died",
 			w->next_cell - 1);
 		if (warden_replace_broken(w, what) == SESSION_OVER)
 			return SESSION_OVER;

@@ -79,13 +79,18 @@ LINK_CHECKED int warden_recover(struct warden *w, struct jail_done *d);
 LINK_CHECKED int warden_replace(struct warden *w, const char *what);
 
 /* The same, where nobody had asked the guest for anything. Its copies may be
- * broken too: the copy of the state now is not woken, and when a guest breaks
- * again before the next cell, a fresh Python takes its place. */
+ * broken too: the copy of the state now is not woken, unless all that is wrong
+ * is memory, and when a guest breaks again before the next cell, a fresh Python
+ * takes its place. */
 LINK_CHECKED int warden_replace_broken(struct warden *w, const char *what);
 
 /* Between cells: see that a stopped jail is still stopped. *due_ms: when to
  * look again. */
 LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
+
+/* Between cells: see that the jail does not take too much memory. *due_ms: when
+ * to look again. */
+LINK_CHECKED int warden_check_memory(struct warden *w, int64_t *due_ms);
 
 /* Go back n cells: *back_to is the first that is undone. 0; -1 with e: so many
  * are not kept, and nothing has changed; 1 with e: Python was restarted;

@@ -19,7 +19,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* Between two looks. */
 #define TICK_MS 50
@@ -194,18 +193,10 @@ static void ask(struct watch *wa, struct warden *w)
 		private ? CHORE_PRIVATE : 0, w->guest.pid, &kept);
 }
 
-static int64_t cpu_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void tick(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
-	int64_t cpu_ns = cpu_now_ns(), due;
+	int64_t cpu_ns = io_cpu_ns(), due;
 	struct warden_jail_usage u;
 	struct chore_result a;
 	int heard = warden_jail_hear(&w->jail, 0, &a);
@@ -227,7 +218,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 		strike_dead(wa, LIMIT_LIFETIME);
 	ask(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
-	due = now + (cpu_now_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;
+	due = now + (io_cpu_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;
 	if (wa->tick_ms < due)
 		wa->tick_ms = due;
 }

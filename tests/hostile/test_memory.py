@@ -118,6 +118,52 @@ def test_a_child_that_the_kernel_killed_for_memory_is_reported(cb):
         in out, out
 
 
+CHILDREN = """\
+import os, time
+for i in range(8):
+    if not os.fork():
+        while not os.path.exists('/tmp/go'): time.sleep(0.01)
+        x = bytearray(b'x') * (60 << 20)
+        time.sleep(1000)
+"""
+BESIDE = {
+    "while_it_is_parked": ("""\
+import sys
+frame = sys._getframe()
+while 'PARTS' not in frame.f_globals: frame = frame.f_back
+driver = frame.f_globals
+def park(no, sock):
+    open('/tmp/go', 'w'); time.sleep(0.5); driver['say']('PARKED %s fork' % no)
+driver['part']('park'); driver['park'] = park
+""", "stop"),
+    "in_the_background": ("""\
+if not os.fork():
+    time.sleep(0.5); open('/tmp/go', 'w'); os._exit(0)
+""", "run"),
+}
+
+
+def memory_of(tree):
+    """KiB of each process that lives."""
+    found = [hosttree.status_of(p).get("RssAnon") for p in tree.guests()]
+    return [int(kib.split()[0]) for kib in found if kib]
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_memory_is_limited_while_no_cell_runs(cb, name):
+    """Either what takes too much is killed, or it is stopped before that."""
+    cell, background = BESIDE[name]
+    s = start(cb, "-M", "128M", "--set", f"cell.background={background}")
+    t = cb.tree(s)
+    s.run(CHILDREN)
+    assert len(memory_of(t)) > 8    # the control
+    row = s.screen.here()
+    s.run(cell)
+    s.wait(lambda: len(memory_of(t)) < 6 or sum(memory_of(t)) < 128 << 10
+           and all(map(hosttree.is_stopped, t.guests())), "memory to be freed")
+    is_whole(s, row)
+
+
 FLOODS = {
     "no_newline": "while True: sys.stdout.write('x' * 65536)",
     "newlines": "while True: sys.stdout.write('\\n' * 65536)",

@@ -154,6 +154,19 @@ static void a_guest_that_does_not_die_is_not_waited_for(void **state)
 	assert_true(P.now_ms - began < DYING_MS + 1000);
 }
 
+static void a_person_need_not_wait_for_a_death(void **state)
+{
+	int64_t began = P.now_ms;
+	int stacks;
+
+	(void)state;
+	proc_gone(40);
+	P.cell = "TOOK %u|!close|!wait 100|!front 2";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).how, HOW_LOST);
+	assert_true(P.now_ms - began < DYING_MS);
+}
+
 static void a_source_that_cannot_be_run_is_refused(void **state)
 {
 	struct wire_event m;
@@ -244,6 +257,53 @@ static void each_limit_strikes_in_time(void **state)
 			d.how == HOW_KILLED && d.limit != LIMIT_MEMORY);
 		play_close(state);
 	}
+}
+
+/* Page tables, which no fork shares, count although nobody has weighed. */
+static void what_no_fork_shares_is_memory_at_once(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.resting = 1;
+	P.cell = "TOOK %u|!wait 1000|!grown 600";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.limit, LIMIT_MEMORY);
+	assert_true(d.wall_ms <= 1100);
+}
+
+/* As a child that burns, and whose parent ignores that it dies. */
+static void cpu_time_that_no_process_shows_any_more_counts(void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!busy 6000|!wait 500|!busy 0|!wait 500|!busy 6000";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.limit, LIMIT_CPU);
+	assert_true(d.wall_ms <= 2100);
+}
+
+/* As a child that a sample sees both alive and taken over by its parent, or
+ * neither. */
+static void cpu_time_that_one_sample_shows_differently_does_not_count(
+	void **state)
+{
+	struct jail_done d;
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!busy 4000|!wait 500|!busy 8000|!wait 20|!busy 4000|"
+		 "!wait 500|!busy 100|!wait 20|!busy 4000|!wait 500|"
+		 "DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	d = verdict(&stacks);
+	assert_int_equal(d.limit, LIMIT_NONE);
+	assert_true(d.cpu_ms <= 4100);
 }
 
 static void the_lifetime_limit_ends_the_cell_and_the_session(void **state)
@@ -676,10 +736,14 @@ int main(void)
 		TEST_UP(a_flood_ends_with_its_second_message),
 		TEST_UP(a_dying_guest_is_waited_for),
 		TEST_UP(a_guest_that_does_not_die_is_not_waited_for),
+		TEST_UP(a_person_need_not_wait_for_a_death),
 		TEST_UP(a_source_that_cannot_be_run_is_refused),
 		TEST_UP(a_damaged_source_keeps_its_cell_number),
 		cmocka_unit_test(each_limit_strikes_in_time),
 		TEST_UP(the_lifetime_limit_ends_the_cell_and_the_session),
+		TEST_UP(cpu_time_that_one_sample_shows_differently_does_not_count),
+		TEST_UP(cpu_time_that_no_process_shows_any_more_counts),
+		TEST_UP(what_no_fork_shares_is_memory_at_once),
 		TEST_UP(the_front_end_may_go_while_a_cell_runs),
 		TEST_UP(the_front_end_may_go_before_it_reads_the_verdict),
 		TEST_UP(a_person_may_interrupt_as_often_as_they_like),

@@ -23,6 +23,7 @@ static int64_t park(void)
 {
 	int64_t began = P.now_ms;
 
+	warden_continue(W);
 	warden_note_cell(W, 1);
 	assert_int_equal(warden_park(W), 0);
 	return P.now_ms - began;
@@ -96,6 +97,15 @@ static void parking_is_part_of_the_cell(void **state)
 		assert_int_equal(P.guest[0].sock >= 0, t[i].taken);
 		play_close(state);
 	}
+}
+
+static void memory_is_looked_at_meanwhile(void **state)
+{
+	(void)state;
+	P.park = "!wait 200|!grown 600|!wait 1000|PARKED %u ok";
+	assert_true(park() < BOUND_MS);
+	expect_notice("Python used too much memory after cell 1 · back to the "
+		      "state before cell 1 (2 names)");
 }
 
 static void what_waits_for_parking_can_be_given_up(void **state)
@@ -223,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_guest_that_hangs_is_not_waited_for),
 		cmocka_unit_test(parking_is_part_of_the_cell),
+		TEST_UP(memory_is_looked_at_meanwhile),
 		TEST_UP(what_waits_for_parking_can_be_given_up),
 		TEST_UP(a_command_that_waits_can_be_given_up),
 		TEST_UP(an_interrupt_hurries_what_it_waits_for),

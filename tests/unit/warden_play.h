@@ -73,6 +73,7 @@ static struct play {
 	struct jail_spec spec;
 	int64_t now_ms;
 	int64_t drawn_ms; /* CPU time of the front end */
+	int resting;	  /* the stand-in has worked too much to be asked */
 
 	/* scripts, NULL for silence */
 	const char *build; /* "ok", "error", "odd", "die" */
@@ -344,7 +345,7 @@ void standin_init(struct standin *s)
 int standin_is_free(const struct standin *s, int urgent)
 {
 	(void)urgent;
-	return !s->asked_ms;
+	return !s->asked_ms && !P.resting;
 }
 
 int standin_ask(
