@@ -24,6 +24,11 @@
 
 #define CELL_MARK "# %%"
 
+static bool is_mark(const char *line, size_t n)
+{
+	return n >= 4 && !memcmp(line, CELL_MARK, 4);
+}
+
 /* Where the next cell of a script begins: behind the next line "# %%". */
 static const char *next_cell(const char *p, const char *end)
 {
@@ -33,7 +38,7 @@ static const char *next_cell(const char *p, const char *end)
 		if (!nl)
 			return end;
 		p = nl + 1;
-		if (end - p >= 4 && !memcmp(p, CELL_MARK, 4))
+		if (is_mark(p, (size_t)(end - p)))
 			return p;
 	}
 	return end;
@@ -121,7 +126,9 @@ static void add_cells(const struct session *s, struct strbuf *b)
 	for (; n > 0; n--, c++) {
 		if (!c->ok)
 			continue;
-		strbuf_puts(b, CELL_MARK "\n");
+		/* A cell of a script that was loaded begins with its own. */
+		if (!is_mark(c->src, c->n))
+			strbuf_puts(b, CELL_MARK "\n");
 		strbuf_add(b, c->src, c->n);
 		strbuf_puts(b, "\n\n");
 	}

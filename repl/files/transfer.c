@@ -182,7 +182,8 @@ enum transfer_ledger_status transfer_ledger_status(
 /* Programs keep such files for themselves; the person made none of them. */
 static bool is_hidden(const char *path)
 {
-	return path[0] == '.' || strstr(path, "/.");
+	return path[0] == '.' || strstr(path, "/.") ||
+	       strstr(path, "__pycache__/");
 }
 
 size_t transfer_ledger_unsaved(const struct transfer_ledger *l,

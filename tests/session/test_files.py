@@ -214,6 +214,18 @@ def test_saved_cells_can_be_loaded_in_another_session(cb):
     assert s.run("twice(21)") == "42"
 
 
+def test_a_script_that_was_loaded_and_saved_has_the_same_cells(cb):
+    script = "# %% one\na = 1\n\n# %%\nb = 2\n\n"
+    cb.work.joinpath("a.py").write_text(script)
+    s = cb.session()
+    s.run(":load a.py")
+    s.run("c = 3")
+    s.run(":save b.py")
+    text = cb.work.joinpath("b.py").read_text()
+    assert [line for line in text.split("\n") if line] == [
+        "# %% one", "a = 1", "# %%", "b = 2", "# %%", "c = 3"]
+
+
 def test_quit_warns_once_of_files_never_downloaded(cb):
     s = cb.session()
     s.run("open('notes.txt', 'w').write('x')")

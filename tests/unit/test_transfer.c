@@ -435,11 +435,16 @@ static void the_ledger_lists_files_that_were_never_downloaded(void **state)
 	struct scene *s = *state;
 	struct jail_files files;
 	size_t which[4];
+	char cache[400];
 
 	put(s->host, "given", "1");
 	upload(s, "given", NULL);
 	put(s->home, "kept", "2");
 	put(s->home, "lost", "3");
+	put(s->home, ".viminfo", "4");
+	snprintf(cache, sizeof(cache), "%s/__pycache__", s->home);
+	assert_int_equal(mkdir(cache, 0700), 0);
+	put(cache, "lost.cpython-311.pyc", "5");
 	download(s, "kept");
 	assert_int_equal(jail_home_list(&s->jail, &files, NULL), 0);
 	assert_int_equal(
