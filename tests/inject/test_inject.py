@@ -55,7 +55,8 @@ try:
                   if ':\t' in l)
 except OSError:
     status = {}
-    if os.listdir('/proc'): bad.append('half of a /proc')
+    if os.path.exists('/proc') and os.listdir('/proc'):
+        bad.append('half of a /proc')
 def is_(key, value):
     if status and status[key].split()[0] != value:
         bad.append(key + ' ' + status[key].strip())
@@ -82,7 +83,7 @@ for call in (lambda: os.chroot('/usr'), lambda: os.setuid(0),
     try:
         call(); bad.append('a call that is refused')
     except OSError: pass
-if len([d for d in os.listdir('/proc') if d.isdigit()]) > 2:
+if status and len([d for d in os.listdir('/proc') if d.isdigit()]) > 2:
     bad.append('host processes')
 if socket.gethostname() != 'cellblock': bad.append('host name')
 for n in range(1, 1000):
