@@ -61,9 +61,13 @@ static size_t count(struct capture *c, const char *p, size_t n)
 
 static void keep(struct capture *c, const char *p, size_t n)
 {
-	uint64_t room = c->max - c->text.n;
-	size_t kept = c->counts ? count(c, p, n) : n < room ? n : (size_t)room;
+	/* A character has at most four bytes. What is none may not be counted,
+	 * and is kept up to as many bytes as characters could have. */
+	uint64_t max = c->counts ? 4 * (c->max + CHUNK_CHARS) : c->max;
+	uint64_t room = max - c->text.n;
+	size_t kept = c->counts ? count(c, p, n) : n;
 
+	kept = kept < room ? kept : (size_t)room;
 	strbuf_add(&c->text, p, kept);
 	c->cut = kept < n;
 }

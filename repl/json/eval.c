@@ -266,6 +266,9 @@ static int next(struct state *s, struct err *e)
 	case STREAM_DEEP:
 		r = refuse_size(s, "it is nested more than 200 deep", e);
 		break;
+	case STREAM_MANY:
+		r = refuse_size(s, "it has more than 1000000 values", e);
+		break;
 	case STREAM_REQUEST:
 		r = take(s, text, n, e);
 		break;
@@ -284,7 +287,7 @@ int eval_run(struct eval *ev, struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	stream_open(&s.in, STDIN_FILENO, longest(&ev->cfg->limits),
-		REQUEST_DEPTH_MAX);
+		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
 	do
 		r = next(&s, e);
 	while (r > 0);

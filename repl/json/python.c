@@ -20,6 +20,18 @@
 
 /* ---- repr ---- */
 
+/* Python escapes every blank but one, and what has no meaning of its own. */
+static bool is_printable(uint32_t c)
+{
+	if (c < 0x80)
+		return c >= 0x20 && c < 0x7f;
+	if (c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200f) ||
+		c == 0x202f || c == 0x205f || c == 0x3000)
+		return false;
+	return utf8_is_visible(c) && !(c >= 0xe000 && c < 0xf900) &&
+	       c < 0xf0000;
+}
+
 static void repr_character(struct strbuf *b, uint32_t c, char quote)
 {
 	char utf8[4];
@@ -31,7 +43,7 @@ static void repr_character(struct strbuf *b, uint32_t c, char quote)
 			c == '\n'   ? 'n'
 			: c == '\r' ? 'r'
 				    : 't');
-	else if (c < 0x80 ? c >= 0x20 && c < 0x7f : utf8_is_visible(c))
+	else if (is_printable(c))
 		strbuf_add(b, utf8, utf8_put(c, utf8));
 	else
 		strbuf_printf(b,
@@ -48,7 +60,7 @@ void python_repr_text(struct strbuf *b, const char *s, size_t n)
 	uint32_t c;
 
 	strbuf_add(b, &quote, 1);
-	while (s < end) {
+	while (s < end && b->n <= PYTHON_REPR_MAX) {
 		utf8_next(&s, end, &c);
 		repr_character(b, c, quote);
 	}
@@ -77,7 +89,8 @@ static void repr_real(struct strbuf *b, double d)
 static void repr_list(struct strbuf *b, const json_t *v)
 {
 	strbuf_puts(b, "[");
-	for (size_t i = 0; i < json_array_size(v); i++) {
+	for (size_t i = 0; i < json_array_size(v) && b->n <= PYTHON_REPR_MAX;
+		i++) {
 		strbuf_puts(b, i ? ", " : "");
 		python_repr(b, json_array_get(v, i));
 	}
@@ -89,7 +102,8 @@ static void repr_dict(struct strbuf *b, const json_t *v)
 	const char *sep = "";
 
 	strbuf_puts(b, "{");
-	for (void *i = json_object_iter((json_t *)v); i;
+	for (void *i = json_object_iter((json_t *)v);
+		i && b->n <= PYTHON_REPR_MAX;
 		i = json_object_iter_next((json_t *)v, i)) {
 		strbuf_puts(b, sep);
 		python_repr_text(b, json_object_iter_key(i),

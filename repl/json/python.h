@@ -10,7 +10,9 @@
 
 struct strbuf;
 
-/* Append what Python's repr() says of the value. */
+/* Append what Python's repr() says of the value. It may end anywhere once there
+ * is more text than this. */
+#define PYTHON_REPR_MAX 65536
 void python_repr(struct strbuf *b, const json_t *v);
 void python_repr_text(struct strbuf *b, const char *s, size_t n);
 

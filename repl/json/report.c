@@ -26,6 +26,8 @@ static int take_length(const char *s, size_t n, size_t *at, size_t *length)
 
 static void keep(struct report *r, const char *name, struct report_piece piece)
 {
+	if (piece.n > REPORT_TEXT_MAX && memcmp(name, "png ", 4) != 0)
+		return;
 	if (!memcmp(name, "type ", 5))
 		r->type = piece;
 	else if (!memcmp(name, "json ", 5))

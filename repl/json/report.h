@@ -7,8 +7,10 @@
 
 #include <stddef.h>
 
-/* Most pictures of an answer. */
+/* Most pictures of an answer, and most bytes of a text: parsed, JSON takes
+ * fifty times its bytes. */
 #define REPORT_PICTURES 20
+#define REPORT_TEXT_MAX 1000000
 
 /* Bytes within the report. */
 struct report_piece {

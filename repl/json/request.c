@@ -24,8 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Longest description: it may repeat the request. */
-#define DESCRIPTION_MAX 65536
 /* The kernel's limit on one argument; ours on their number (wire.h), and on all
  * of them together, which is below the kernel's. */
 #define ARG_BYTES_MAX (128 << 10)
@@ -34,6 +32,8 @@
 /* Most stars in one name of a pattern: fnmatch(3) tries all that each of them
  * can stand for. */
 #define STARS_MAX 2
+/* Most bytes of code and variables together: no start takes more (wire.h). */
+#define SOURCE_MAX (32 << 20)
 
 static const char invalid[] = "Request data failed validation";
 static const char bad_file[] = "Request file is invalid";
@@ -61,8 +61,8 @@ static int wrong(struct request_refusal *why, const json_t *v, const char *what)
 
 	why->title = invalid;
 	python_repr(b, v);
-	if (b->n > DESCRIPTION_MAX) {
-		b->n = DESCRIPTION_MAX;
+	if (b->n > PYTHON_REPR_MAX) {
+		b->n = PYTHON_REPR_MAX;
 		while (b->n > 0 && ((unsigned char)b->s[b->n] & 0xc0) == 0x80)
 			b->n--;
 		strbuf_puts(b, "...");
@@ -286,7 +286,7 @@ static int check_args(
 {
 	size_t total = 0, len = 0;
 
-	for (size_t i = 0; i < n && len < ARG_BYTES_MAX; i++) {
+	for (size_t i = 0; i < n && len <= ARG_BYTES_MAX; i++) {
 		len = strlen(r->args[i]) + 1;
 		total += len;
 	}
@@ -301,14 +301,16 @@ static int take_python(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why)
 {
 	static const char missing[] = "executable_path does not exist";
-	const char *path =
-		json_string_value(json_object_get(r->root, "executable_path"));
+	const json_t *v = json_object_get(r->root, "executable_path");
+	const char *path = json_string_value(v);
+	bool has_nul = path && strlen(path) != json_string_length(v);
 	char real[PATH_MAX];
 	struct stat st;
 
-	if (!path || !*path || find_python(r, path, rules))
+	if (!path || (!has_nul && (!*path || find_python(r, path, rules))))
 		return 0;
-	if (rules->locked || !realpath(path, real) || stat(real, &st) < 0)
+	if (rules->locked || has_nul || !realpath(path, real) ||
+		stat(real, &st) < 0)
 		return request_refuse(why, missing, "%.900s", path);
 	if (!S_ISREG(st.st_mode))
 		return request_refuse(
@@ -475,6 +477,9 @@ static int make_source(struct request *r, struct request_refusal *why)
 	else
 		strbuf_puts(b, "{0");
 	strbuf_puts(b, json_is_false(shows) ? "F" : "T");
+	if (b->n > SOURCE_MAX)
+		return request_refuse(
+			why, invalid, "variables: longer than 32 MiB");
 	return b->failed ? request_refuse(why, invalid, "out of memory") : 0;
 }
 
@@ -567,6 +572,9 @@ static int take_command(struct request *r, struct request_refusal *why)
 	} else if (json_is_string(pattern)) {
 		r->form = REQUEST_READ;
 		r->pattern = json_string_value(pattern);
+		if (strlen(r->pattern) != json_string_length(pattern))
+			return request_refuse(
+				why, invalid, "read: may not hold a NUL");
 		return check_pattern(r->pattern, why);
 	} else {
 		return wrong(why, r->root,

@@ -17,8 +17,9 @@
 
 struct limits;
 
-/* Deepest nesting of a request. */
+/* Deepest nesting of a request, and most values in it. */
 #define REQUEST_DEPTH_MAX 200
+#define REQUEST_VALUES_MAX 1000000
 
 enum request_form {
 	REQUEST_SNEKBOX, /* `input`, `args` */

@@ -171,6 +171,10 @@ static void feed(struct run *r, const struct request *q)
 		fd_drop(&r->in);
 }
 
+/* How often we look at once. Afterwards we wait a moment each time: a program
+ * that writes byte by byte, or without end, does not keep us busy. */
+#define TURNS 1000
+
 enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN, WAITS };
 
 static void turn(struct run *r, struct jail *j, const struct request *q)
@@ -187,6 +191,8 @@ static void turn(struct run *r, struct jail *j, const struct request *q)
 	p[WAIT_IN] = (struct pollfd){.fd = r->in, .events = POLLOUT};
 	if (poll(p, WAITS, -1) < 0)
 		return;
+	if (!r->gone && ++r->turns > TURNS)
+		poll(NULL, 0, 1);
 	for (int i = 0; i < 3; i++)
 		if (p[WAIT_OUT + i].revents)
 			capture_read(c[i]);

@@ -39,6 +39,7 @@ struct run {
 	struct err err;
 	uint64_t max, report_max; /* bytes kept */
 	bool gone;		  /* the program is over */
+	int turns;		  /* how often something came */
 	int in;			  /* the program's standard input; -1: closed */
 	size_t in_at;
 };

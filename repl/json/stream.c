@@ -6,6 +6,8 @@
  * Trusts:    nobody: whatever the bytes are, a request is bounded, and where
  *            one ends does not depend on whether it is in order
  *
+ * Parsed, a value of two bytes takes a hundred: hence a limit on their number.
+ *
  * JSON has no line end in a string. One there ends the request, which is then
  * malformed, so that a forgotten quote does not take the next requests along.
  */
@@ -14,6 +16,7 @@
 #include "jail/base/array.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +24,13 @@
 
 #define READ_BYTES (64 << 10)
 
-void stream_open(struct stream *s, int fd, size_t max, int depth_max)
+void stream_open(
+	struct stream *s, int fd, size_t max, int depth_max, int values_max)
 {
-	*s = (struct stream){.fd = fd, .max = max, .depth_max = depth_max};
+	*s = (struct stream){.fd = fd,
+		.max = max,
+		.depth_max = depth_max,
+		.values_max = values_max};
 }
 
 void stream_close(struct stream *s)
@@ -45,10 +52,14 @@ static bool look(struct stream *s, char c)
 		return false;
 	}
 	s->text = c == '"';
+	if (c == '{' || c == '[' || c == ',')
+		s->values += s->values <= s->values_max;
+	/* Of one that is passed over, no count may overflow. */
 	if (c == '{' || c == '[')
-		s->too_deep |= ++s->depth > s->depth_max;
+		s->depth += s->depth < INT_MAX;
 	else if (c == '}' || c == ']')
-		s->depth--;
+		s->depth -= s->depth > INT_MIN;
+	s->too_deep |= s->depth > s->depth_max;
 	return false;
 }
 
@@ -124,9 +135,11 @@ static enum stream_next finish(struct stream *s, const char **text, size_t *n)
 		what = STREAM_LONG;
 	else if (s->too_deep)
 		what = STREAM_DEEP;
+	else if (s->values > s->values_max)
+		what = STREAM_MANY;
 	s->at += s->at < s->n; /* the line end */
 	s->used = s->at;
-	s->depth = 0;
+	s->depth = s->values = 0;
 	s->text = s->escaped = s->something = false;
 	s->long_ = s->too_deep = false;
 	return what;

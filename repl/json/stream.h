@@ -16,13 +16,15 @@ struct stream {
 	int fd;		 /* borrowed */
 	size_t max;	 /* longest request that is kept */
 	int depth_max;	 /* deepest nesting */
+	int values_max;	 /* most values */
 	char *buf;	 /* owned */
 	size_t n, room;	 /* bytes that were read */
 	size_t at, used; /* up to here looked at; taken by earlier requests */
-	int depth;
-	bool text, escaped;   /* within a string, after a backslash */
-	bool something;	      /* a character that is no blank */
-	bool long_, too_deep; /* what is wrong with it */
+	int depth, values;
+	bool text, escaped; /* within a string, after a backslash */
+	bool something;	    /* a character that is no blank */
+	bool long_;	    /* what is wrong with it */
+	bool too_deep;
 	bool ended;
 };
 
@@ -31,10 +33,12 @@ enum stream_next {
 	STREAM_REQUEST, /* *text, *n: borrowed until the next call */
 	STREAM_LONG,	/* one that is too long was passed over */
 	STREAM_DEEP,	/* one that is nested too deep */
+	STREAM_MANY,	/* one with too many values */
 	STREAM_FAILED,	/* errno */
 };
 
-void stream_open(struct stream *s, int fd, size_t max, int depth_max);
+void stream_open(
+	struct stream *s, int fd, size_t max, int depth_max, int values_max);
 void stream_close(struct stream *s);
 
 /* Whether stream_next() would have to read first. */

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	memcpy(copy, data, n);
 	take_report(copy, n);
 	free(copy);
-	stream_open(&s, fd, MAX, 20);
+	stream_open(&s, fd, MAX, 20, 1000);
 	while ((next = stream_next(&s, &text, &len)) != STREAM_END) {
 		must(next != STREAM_FAILED);
 		if (next == STREAM_REQUEST) {

@@ -2,6 +2,7 @@
 """cellblock --eval: requests in, answers out, each in a jail of its own."""
 import base64
 import json
+import os
 import pathlib
 import re
 import signal
@@ -133,10 +134,11 @@ def test_arguments_may_be_long_but_not_too_long(ev):
            {"args": ["-c", "1"] + ["x" * 1000] * 2000},
            {"args": ["-c", "import sys; print(len(sys.argv))"] + [""] * 4094},
            {"args": [""] + ["-c", "1"] + [""] * 4095},
+           {"args": ["-c", "1", fits, fits + "#"]},
            {"code": "#" * 500000 + "\n6 * 7"})
-    assert [a.get("returncode") for a in r] == [0, None, None, 0, None, None]
-    assert r[3]["stdout"] == "4095\n" and r[5]["result"] == 42
-    for a in r[1], r[2], r[4]:
+    assert [a.get("returncode") for a in r] == [0, None, None, 0] + [None] * 3
+    assert r[3]["stdout"] == "4095\n" and r[6]["result"] == 42
+    for a in r[1], r[2], r[4], r[5]:
         assert a["description"] == "the arguments are too long"
 
 
@@ -335,6 +337,91 @@ def test_a_request_may_have_many_lines(ev):
         {"code": "2"}, indent=1)
     r = ev.cb.run("--eval", stdin=both)
     assert [json.loads(x)["result"] for x in r.text.splitlines()] == [1, 2]
+
+
+# ---- what would be too much for the reader ----
+
+class Stream:
+    """A stream whose reader is looked at between the requests."""
+
+    def __init__(self, cb, *args):
+        self.p = cb.popen(*args, "--eval", stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE)
+        assert self({"code": "1"})["result"] == 1
+
+    def __call__(self, request):
+        if not isinstance(request, bytes):
+            request = json.dumps(request).encode()
+        self.p.stdin.write(request + b"\n")
+        self.p.stdin.flush()
+        return json.loads(self.p.stdout.readline())
+
+    def peak(self):
+        status = pathlib.Path(f"/proc/{self.p.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+
+    def cpu(self):
+        stat = pathlib.Path(f"/proc/{self.p.pid}/stat").read_text()
+        words = stat.rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self):
+        self.p.stdin.close()
+        return self.p.wait(20)
+
+
+# The report is the pipe that is not standard input, output or error.
+REPORT = '''
+import os, stat, time
+def is_pipe(fd):
+    try: return stat.S_ISFIFO(os.fstat(fd).st_mode)
+    except OSError: return False
+report = next(filter(is_pipe, range(3, 1024)))
+def send(data):
+    while data: data = data[os.write(report, data):]
+'''
+
+
+def test_no_program_makes_the_reader_large(cb):
+    s = Stream(cb, "-t", "20s")
+    lists = "b'[' + b'[],' * %d + b'0]'"
+    code = (REPORT + "data = " + lists + "\n"
+            "send(b'json %%d\\n' %% len(data) + data)\nos._exit(0)")
+    assert len(s({"code": code % 1000})["result"]) == 1001
+    assert s({"code": code % 3000000})["result"] is None
+    assert s({"input": "import os\nb = b'\\x80' * 65536\n"
+                       "while True: os.write(1, b)"}) == {
+        "stdout": "UnicodeDecodeError: invalid Unicode in output pipe",
+        "returncode": None, "files": []}
+    assert s.peak() < 64 << 20
+    assert s.close() == 0
+
+
+def test_no_request_makes_the_reader_large(cb):
+    s = Stream(cb)
+    lists = b'{"code": "len(x)", "variables": {"x": [%b0]}}'
+    assert s(lists % (b"[]," * 1000))["result"] == 1001
+    assert s(lists % (b"[]," * 3000000)) == {
+        "title": "Request is too large",
+        "description": "it has more than 1000000 values"}
+    assert s.peak() < 64 << 20
+    r = s({"code": "1", "variables": {"x": "x" * (33 << 20)}})
+    assert r["description"] == "variables: longer than 32 MiB"
+    assert s({"code": "2"})["result"] == 2
+    assert s.close() == 2
+
+
+@pytest.mark.parametrize("fd", ["1", "report"])
+def test_no_program_keeps_the_reader_busy(cb, fd):
+    s = Stream(cb, "-t", "30s")
+    before = s.cpu()
+    r = s({"code": REPORT + "end = time.process_time() + 1\n"
+                            "while time.process_time() < end:\n"
+                            "    for _ in range(999): os.write(%s, b'x')\n"
+                            "open('end', 'w').close()" % fd})
+    assert list(unpacked(r)) == ["end"], r
+    assert s.cpu() - before < 0.25
+    assert s.close() == 0
 
 
 # ---- a session ----

@@ -163,6 +163,8 @@ static void mistakes_are_told_in_the_words_of_jsonschema(void **state)
 	} t[] = {
 		{"{\"stuff\": \"foo\"}",
 			"{'stuff': 'foo'} is not valid under any of the given schemas"},
+		{"{\"args\": \"\\u00a0\\u200d\\ue000\\u3000\\u20ac\"}",
+			"'\\xa0\\u200d\\ue000\\u3000\xe2\x82\xac' is not of type 'array'"},
 		{"{\"args\": 400}",
 			"400 is not of type 'array'"},
 		{"{\"input\": 1}",
@@ -287,6 +289,9 @@ static void each_mistake_is_told(void **state)
 		 "\"/usr/bin/id\"}",
 			"executable_path is not executable: /usr/bin/id is not "
 			"one of python.executable"},
+		{"{\"input\": \"\", \"executable_path\": "
+		 "\"/usr/bin/env\\u0000x\"}",
+			"executable_path does not exist: /usr/bin/env"},
 		{"{\"code\": \"1\"}", NULL},
 		{"{\"code\": 1}", INVALID "code: 1 is not of type 'string'"},
 		{"{\"code\": \"\", \"input\": \"\"}",
@@ -461,7 +466,8 @@ static void arguments_are_put_together_as_snekbox_does(void **state)
 
 /* ---- the stream ---- */
 
-/* What arrives, one letter a request: its length as a digit, L long, D deep. */
+/* What arrives, one letter a request: its length as a digit, L long, D deep,
+ * M too many values. */
 static void requests_are_told_apart(void **state)
 {
 	static const struct {
@@ -479,6 +485,9 @@ static void requests_are_told_apart(void **state)
 		{"\"{\"\n}\n{}\n", "312"},  /* a bracket in a string */
 		{"{} {}\n", "5"},	    /* is not in order, but one */
 		{"[[[[\n]]]]\n{}\n", "D2"}, /* too deep */
+		{"[1,1,1,1]\n{}\n", "92"},
+		{"[1,1,1,1,1]\n{}\n", "M2"},
+		{"\",,,,,,\"\n{}\n", "82"},
 		{"\"123456789012345\"\n{}\n", "L2"},
 		{"123456789012345678901234567890\n{}\n", "L2"},
 	};
@@ -496,10 +505,11 @@ static void requests_are_told_apart(void **state)
 		assert_int_equal(write(p[1], t[i].text, strlen(t[i].text)),
 			strlen(t[i].text));
 		close(p[1]);
-		stream_open(&s, p[0], 12, 3);
+		stream_open(&s, p[0], 12, 3, 4);
 		while ((next = stream_next(&s, &text, &n)) != STREAM_END)
 			is[at++] = next == STREAM_LONG	 ? 'L'
 				   : next == STREAM_DEEP ? 'D'
+				   : next == STREAM_MANY ? 'M'
 							 : (char)('0' + n);
 		assert_string_equal(is, t[i].is);
 		stream_close(&s);
@@ -549,6 +559,30 @@ static void output_is_counted_as_snekbox_counts(void **state)
 	}
 }
 
+/* Bytes that belong to no character are not counted as snekbox counts, but
+ * they are not kept for ever either. */
+static void bytes_that_are_no_characters_end_too(void **state)
+{
+	char block[12000];
+	struct capture c;
+	int p[2];
+
+	(void)state;
+	memset(block, 0x80, sizeof(block));
+	assert_int_equal(pipe(p), 0);
+	capture_open(&c, p[0], 100000, true);
+	for (int i = 0; i < 100 && !c.cut; i++) {
+		assert_int_equal(
+			write(p[1], block, sizeof(block)), sizeof(block));
+		capture_read(&c);
+	}
+	assert_true(c.cut);
+	assert_int_equal(c.text.n, 440000);
+	close(p[1]);
+	capture_close(&c);
+	close(p[0]);
+}
+
 static void lines_end_with_a_line_feed(void **state)
 {
 	char text[] = "a\r\nb\rc\n\r\r\n\nd";
@@ -592,6 +626,28 @@ static void a_report_is_believed_as_far_as_it_goes(void **state)
 	}
 }
 
+static void a_text_of_a_report_has_a_limit(void **state)
+{
+	static const char *const names[] = {"json", "repr", "type", "png"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (size_t more = 0; more < 2; more++) {
+			struct strbuf b = {0};
+			struct report r;
+			size_t n = REPORT_TEXT_MAX + more;
+
+			strbuf_printf(&b, "%s %zu\n", names[i], n);
+			while (n-- > 0)
+				strbuf_puts(&b, "1");
+			report_parse(&r, b.s, b.n);
+			assert_int_equal(r.json.p || r.repr.p || r.type.p,
+				i < 3 && !more);
+			assert_int_equal(r.npng, i == 3);
+			strbuf_free(&b);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -607,7 +663,9 @@ int main(void)
 		cmocka_unit_test(arguments_are_put_together_as_snekbox_does),
 		cmocka_unit_test(requests_are_told_apart),
 		cmocka_unit_test(output_is_counted_as_snekbox_counts),
+		cmocka_unit_test(bytes_that_are_no_characters_end_too),
 		cmocka_unit_test(lines_end_with_a_line_feed),
+		cmocka_unit_test(a_text_of_a_report_has_a_limit),
 		cmocka_unit_test(a_report_is_believed_as_far_as_it_goes),
 	};
 
