@@ -26,7 +26,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <termios.h>
 
 /* Init builds the jail; answers STOP; answers KILL, which takes longer than to
@@ -165,7 +164,7 @@ void warden_jail_end(struct warden_jail *j)
 		}
 		kill(j->init, SIGKILL);
 		warden_jail_thaw(j); /* a frozen process does not die */
-		waitpid(j->init, NULL, 0);
+		link_reap(j->init);
 	}
 	standin_end(&j->standin);
 	j->init = 0;

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 void link_open(struct link *l, int front)
 {
@@ -74,6 +75,13 @@ int link_poll(struct pollfd *p, nfds_t n, int timeout_ms)
 	for (nfds_t i = 0; i < n; i++)
 		p[i].revents = 0;
 	return 0;
+}
+
+void link_reap(pid_t pid)
+{
+	alarm_set(0);
+	waitpid(pid, NULL, 0);
+	alarm_set(LINK_WORK_MS);
 }
 
 int link_ms_until(int64_t deadline_ms)

@@ -82,6 +82,10 @@ void link_detach(struct link *l);
 /* poll(2), and the only way to wait. -1 if it fails; a signal is no failure. */
 int link_poll(struct pollfd *p, nfds_t n, int timeout_ms);
 
+/* Wait for a child that was killed. All that is waited for is the kernel, which
+ * may need long to free what the child has mapped: no alarm here either. */
+void link_reap(pid_t pid);
+
 /* Milliseconds until then, 0 if it is over, at most what poll(2) takes. */
 int link_ms_until(int64_t deadline_ms);
 

@@ -176,6 +176,6 @@ void standin_end(struct standin *s)
 {
 	end(s);
 	if (s->pid > 0)
-		waitpid(s->pid, NULL, 0);
+		link_reap(s->pid);
 	s->pid = 0;
 }

@@ -542,6 +542,20 @@ static void a_restart_that_fails_ends_the_session(void **state)
 	assert_int_equal(W->jail.init, 0);
 }
 
+/* The death of a large jail takes long, and is no hang of the warden's. */
+static void no_alarm_cuts_the_death_of_a_jail_short(void **state)
+{
+	struct itimerval t = {0};
+
+	(void)state;
+	P.alarmed = 0;
+	assert_int_equal(warden_restart(W), 0);
+	assert_int_equal(P.jails, 2);
+	assert_int_equal(P.alarmed, 0);
+	getitimer(ITIMER_REAL, &t);
+	assert_true(t.it_value.tv_sec > 0); /* of its other work */
+}
+
 /* ---- between cells ---- */
 
 static void serve(void)
@@ -824,6 +838,7 @@ int main(void)
 		TEST_UP(undo_goes_back_to_the_oldest_checkpoint),
 		TEST_UP(undo_to_a_silent_checkpoint_restarts_python),
 		TEST_UP(a_restart_that_fails_ends_the_session),
+		TEST_UP(no_alarm_cuts_the_death_of_a_jail_short),
 		cmocka_unit_test(events_between_cells_are_reported),
 		TEST(the_idle_limit_is_announced_and_strikes),
 		TEST(activity_of_the_person_postpones_the_idle_limit),
