@@ -208,11 +208,12 @@ static const struct rules_group rules_groups[] = {
 	{ALL, REFUSE, "they would write out the disks of the host",
 		"sync syncfs"},
 	{ALL, REFUSE, "the user namespace denies it anyway", "setgroups"},
-	{ALL, REFUSE,
-		"a timer or notification can send SIGCONT later, and so "
-		"continue a process that was stopped",
+	{ALL, ENOSYS,
+		"a timer can send SIGCONT later, and so continue a process "
+		"that was stopped. With this errno timeout(1) takes an alarm",
 		"timer_create timer_settime timer_gettime timer_getoverrun "
-		"timer_delete mq_notify"},
+		"timer_delete"},
+	{ALL, REFUSE, "a notification can send SIGCONT, too", "mq_notify"},
 	{FRONT, REFUSE, "the front end starts nothing",
 		"execve execveat fork vfork clone"},
 	{FRONT, REFUSE, "the front end already has the only socket it needs",

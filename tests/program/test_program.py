@@ -491,6 +491,13 @@ def test_numpy_works(cb):
     assert r.text == "27000000.0\n", r
 
 
+def test_timeout_says_nothing_about_timers(cb):
+    r = cb.run("-c", "import os; print(os.system('timeout 20 true')); "
+               "print(os.waitstatus_to_exitcode("
+               "os.system('timeout .1 sleep 20')))")
+    assert (r.text, r.err) == ("0\n124\n", b""), r
+
+
 def test_a_login_reads_no_locale_of_the_person(cb):
     locale = cb.base / "locale"
     for name in ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8"):
