@@ -404,6 +404,10 @@ static void only_sure_wraps_count_as_rows(void **state)
 	BOUNDED("0123456789\na\x1b[9A", "0123456789\na\x1b[A");
 	BOUNDED("x\x1b[30b\x1b[9A", "x\x1b[30b");
 	BOUNDED("\x1b[?7l0123456789a\x1b[9A", "\x1b[?7l0123456789a");
+	/* What is dropped leaves the cursor where it was. */
+	BOUNDED("0123456789\033Ra\x1b[9A", "0123456789a\x1b[A");
+	BOUNDED("0123456789\x1b[Aa\x1b[9A", "0123456789a\x1b[A");
+	BOUNDED("0123456789\x1b[?1049la\x1b[9A", "0123456789a\x1b[A");
 	/* Some terminals have saved whether text runs on. */
 	BOUNDED("\x1b[?7l\0337\x1b[?7h\0338\r0123456789a\x1b[9A",
 		"\x1b[?7l\0337\x1b[?7h\0338\r0123456789a");
@@ -591,6 +595,9 @@ static void only_modes_left_on_are_undone(void **state)
 		"7\x1b[r\x1b"
 		"8");
 	check_undo(VT_SAFE, "\x1b[2;5r\x1b[r", "");
+	/* Some terminals restore with the cursor whether text runs on. */
+	check_undo(VT_SAFE, "\x1b[?7l\0337\x1b[?7h\x1b[2;5r",
+		"\0337\x1b[r\0338\x1b[?7h");
 	check_undo(VT_SAFE, "\x1b(0\x1b)0\x0e", "\x1b(B\x1b)B\x0f");
 	check_undo(VT_SAFE, "\x1b[?1h\x1b=", "\x1b[?1l\x1b>");
 	check_undo(VT_SAFE, "\x1b[4h\x1b[?5h\x1b[?2004h",

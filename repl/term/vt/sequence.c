@@ -591,6 +591,7 @@ void vt_sequence_whole(struct vt *v)
 	if (!v->region || vt_sequence_is_alternate(v))
 		return;
 	vt_put_always(v, "\0337\033[r\0338", 7);
+	v->wrap_unsure |= v->saved_nowrap;
 	v->region = false;
 }
 
@@ -707,19 +708,33 @@ static const struct rule *find(
 	return NULL;
 }
 
+/* At the right edge, a sequence that goes out may move the cursor or keep the
+ * next character from wrapping; one of which nothing goes out does not. */
+static enum verdict obey(struct vt *v, const struct rule *r)
+{
+	bool guessed = v->guessed;
+	enum verdict verdict;
+
+	v->put = false;
+	if (r->act != act_sgr)
+		vt_note_edge(v);
+	verdict = r->act(v);
+	if (verdict != PASS && !v->put)
+		v->guessed = guessed;
+	return verdict;
+}
+
 void vt_sequence_csi(struct vt *v)
 {
 	const struct rule *r = find(v, csi_rules, COUNT(csi_rules), v->prefix);
 
 	if (!r)
 		return;
-	if (r->act != act_sgr)
-		vt_note_edge(v);
 	if (v->n_params > r->most || (v->colons && r->act != act_sgr)) {
 		vt_count(v, r->drop);
 		return;
 	}
-	switch (r->act(v)) {
+	switch (obey(v, r)) {
 	case PASS:
 		emit_csi(v);
 		break;
@@ -736,8 +751,7 @@ void vt_sequence_esc(struct vt *v)
 	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
 	char s[3] = {'\x1b', v->inter, v->final};
 
-	vt_note_edge(v);
-	if (!r || r->act(v) != PASS)
+	if (!r || obey(v, r) != PASS)
 		return;
 	s[1] = v->inter ? v->inter : v->final;
 	vt_put(v, s, v->inter ? 3 : 2);

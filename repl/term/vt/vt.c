@@ -86,6 +86,7 @@ void vt_put_always(struct vt *v, const char *s, size_t n)
 
 void vt_put(struct vt *v, const char *s, size_t n)
 {
+	v->put = true;
 	if (v->mode != VT_RAW)
 		vt_put_always(v, s, n);
 }

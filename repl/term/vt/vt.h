@@ -110,6 +110,7 @@ struct vt {
 
 	struct vt_pen pen, saved;
 	bool has_saved;
+	bool put;	   /* something went out for this sequence */
 	bool guessed;	   /* terminals may disagree about pen.column */
 	bool dirty;	   /* the cursor's row may hold text */
 	bool moved;	   /* and so may the rows below it */
