@@ -363,19 +363,27 @@ def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
             or os.stat(f"/proc/{pid}/fd/0").st_dev != os.fstat(s.slave).st_dev
 
 
+def is_detached_proc(directory):
+    """Whether it is a /proc of another pid namespace, which has none of our
+    processes, and is mounted nowhere: its .. leads to itself."""
+    return os.path.samestat(os.stat(directory), os.stat(directory + "/..")) \
+        and "self" in os.listdir(directory) \
+        and not os.path.exists(directory + "/self")
+
+
 def directories_of(pid):
-    """(path, whether the mount is in the process's own mount table, or another
-    mount of the jail's own /proc) of each directory that the process has
+    """(path, whether the mount is in the process's own mount table, or a
+    detached /proc of the jail's own) of each directory that the process has
     open."""
     with open(f"/proc/{pid}/mountinfo") as f:
         inside = {line.split()[0] for line in f}
-    proc = os.stat(f"/proc/{pid}/root/proc").st_dev
     for n in os.listdir(f"/proc/{pid}/fd"):
-        if stat.S_ISDIR(os.stat(f"/proc/{pid}/fd/{n}").st_mode):
+        where = f"/proc/{pid}/fd/{n}"
+        if stat.S_ISDIR(os.stat(where).st_mode):
             with open(f"/proc/{pid}/fdinfo/{n}") as f:
                 mount = re.search(r"mnt_id:\s*(\d+)", f.read()).group(1)
-            yield os.readlink(f"/proc/{pid}/fd/{n}"), mount in inside \
-                or os.stat(f"/proc/{pid}/fd/{n}/..").st_dev == proc
+            yield os.readlink(where), \
+                mount in inside or is_detached_proc(where)
 
 
 def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
