@@ -30,7 +30,6 @@ enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
  * soft hyphen. */
 #define WIDTH_SURE_MAX 0x300
 #define SOFT_HYPHEN 0xad
-#define BAR 0xa6
 
 void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg)
 {
@@ -213,8 +212,6 @@ static void take_character(struct vt *v, uint8_t c)
 	v->u_n = 0;
 	if (cp < 0xa0) {
 		vt_count(v, VT_DROP_C1);
-		show_byte(v, (uint8_t)cp);
-	} else if (!v->alone && cp == BAR) {
 		show_byte(v, (uint8_t)cp);
 	} else if (!v->alone && utf8_is_bar(cp)) {
 		put_columns(v, ":", 1);

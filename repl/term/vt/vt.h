@@ -20,8 +20,8 @@
  *	  or before rows are erased or scrolled that may be others', all that
  *	  the screen shows is scrolled away, and the whole screen is free;
  *	- of late output, SGR is all that passes of safe's sequences;
- *	- the broken bar, with which frame lines begin, is shown as \xa6, and
- *	  what looks like it (utf8_is_bar()) as a colon;
+ *	- the broken bar, with which frame lines begin, is shown as a
+ *	  colon, and so is what looks like it (utf8_is_bar());
  *	- a byte that is not UTF-8 is shown as \xNN. So is a C1 control in
  *	  either form, which is counted too;
  *	- other controls are shown as ^X; NUL and ENQ are dropped and counted;
