@@ -124,13 +124,17 @@ static int serve_alone(struct state *s, const struct request *q, struct err *e)
 	struct eval *ev = s->ev;
 	struct jail *j = NULL;
 	struct strbuf b = {0};
+	struct err why = {0};
 	struct run r;
 
-	if (pool_take(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, e) < 0)
-		return err_kind_set(e, ERR_JAIL);
-	if (stream_may_go_on(&s->in))
-		pool_prepare(ev->pool, 0);
-	run_request(&r, j, q, ev->cfg);
+	if (pool_take(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, &why) <
+		0) {
+		run_fail(&r, &why);
+	} else {
+		if (stream_may_go_on(&s->in))
+			pool_prepare(ev->pool, 0);
+		run_request(&r, j, q, ev->cfg);
+	}
 	switch (answer_add(&b, q, &r, j, ev->cfg)) {
 	case ANSWER_RAN:
 		break;
@@ -171,8 +175,8 @@ static int begin_session(struct state *s, struct err *e)
 		return refuse(s, "Request data failed validation", late,
 			sizeof(late) - 1, e);
 	if (pool_take(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
-		return err_kind_set(e, ERR_JAIL);
-	if (cells_open(&s->cells, s->jail, ev->cfg, &b, e) == 0)
+		err_kind_set(e, ERR_JAIL);
+	else if (cells_open(&s->cells, s->jail, ev->cfg, &b, e) == 0)
 		return write_answer(&b, e);
 	b.n = 0;
 	return broken(&b, "The jail failed", e);
@@ -295,8 +299,8 @@ int eval_run(struct eval *ev, struct err *e)
 	end_session(&s);
 	if (r == 0 && s.served == 0)
 		r = refuse(&s, "Invalid JSON", empty, sizeof(empty) - 1, e);
-	/* The reader went away. */
-	if (r < 0 && e->code == EPIPE)
+	/* The reader went away; a maker that did is a failure. */
+	if (r < 0 && e->code == EPIPE && e->kind != ERR_JAIL)
 		return 128 + SIGPIPE;
 	if (r < 0)
 		return -1;

@@ -275,6 +275,16 @@ void run_request(struct run *r, struct jail *j, const struct request *q,
 	fd_drop(&r->in);
 }
 
+void run_fail(struct run *r, const struct err *e)
+{
+	*r = (struct run){.how = RUN_FAILED,
+		.err = *e,
+		.in = -1,
+		.out = {.fd = -1},
+		.err_out = {.fd = -1},
+		.report = {.fd = -1}};
+}
+
 void run_fini(struct run *r)
 {
 	capture_close(&r->out);

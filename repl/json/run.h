@@ -53,6 +53,9 @@ struct run {
 void run_request(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg);
 
+/* The same when there is no jail to run it in. */
+void run_fail(struct run *r, const struct err *e);
+
 void run_fini(struct run *r);
 
 /* The steps before it: the files of the skeleton; those of the request. The

@@ -631,6 +631,27 @@ def test_no_jail_outlives_its_front_end(cb, how):
     tree.wait_gone()
 
 
+def test_every_request_is_answered_without_a_maker(cb):
+    p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE)
+    p.stdin.write(b'{"code": "1"}\n')
+    p.stdin.flush()
+    assert json.loads(p.stdout.readline())["result"] == 1
+    maker, = [int(c) for c in pathlib.Path(
+        f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()]
+    os.kill(maker, signal.SIGKILL)
+    hosttree.until(lambda: " Z " in pathlib.Path(
+        f"/proc/{maker}/stat").read_text(), "the maker is dead")
+    out, said = p.communicate(b'{"input": "1"}\n{"code": "1"}\n' * 2,
+                              timeout=20)
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert len(answers) == 4, "a jail may have been made before"
+    assert answers[2] == {"stdout": "", "returncode": 255, "files": []}
+    assert answers[3]["title"] == "The jail failed"
+    assert p.returncode == 125
+    assert said.startswith(b"cellblock: "), said
+
+
 def test_the_reader_of_requests_can_do_nothing(cb):
     """It has no file, no capability, and starts nothing."""
     p = cb.popen("--eval", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
