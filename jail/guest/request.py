@@ -39,7 +39,10 @@ def tell_all(shows):
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
         tell_figures(plt)
-    close(REPORT)
+    try:
+        close(REPORT)
+    except OSError:  # the cell closed it, as it may
+        pass
 
 
 def piece(name, data):

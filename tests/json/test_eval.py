@@ -251,6 +251,14 @@ def test_what_a_guest_reports_is_only_a_claim(ev):
     assert r[3]["images"] == [packed(b"\xff\0\n")]
 
 
+def test_a_cell_may_close_what_it_does_not_know(ev):
+    r = ev({"code": "import os\nos.closerange(3, 1024)\n6 * 7"},
+           {"code": "6 * 7"})
+    assert [(a["exit_code"], a["stdout"], a["stderr"]) for a in r] == [
+        (0, "42\n", "")] * 2
+    assert [a["result"] for a in r] == [None, 42]
+
+
 def test_limits_say_who_set_them(ev, cb):
     cb.config("[cell]\ntimeout = 2s\n[session]\nmemory = 64M\n")
     spin = "import time\nprint('before')\nwhile True: time.sleep(1)"
