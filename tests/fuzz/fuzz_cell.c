@@ -44,6 +44,14 @@ void watch_ready(struct watch *wa, struct warden *w)
 	wa->ready = 1;
 }
 
+/* The jail keeps within its memory. */
+int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
+{
+	(void)j;
+	*due_ms = INT64_MAX;
+	return 0;
+}
+
 /* ---- stand-ins that are linked and never called ---- */
 
 #define NEVER(type, name, ...)                                                 \
