@@ -152,6 +152,9 @@ static void a_step_to_the_left_stays_in_its_row(void **state)
 	BECOMES("数\b\x1b[3D", "数\x1b[?7l\b\x1b[?7h\x1b[?7l\x1b[3D\x1b[?7h");
 	BECOMES("\tx\b\rx\b\b", "\tx\x1b[?7l\b\x1b[?7h\rx\b");
 	BECOMES("\x1b[?7l数\b", "\x1b[?7l数\b");
+	/* Some terminals restore with the cursor that text runs on. */
+	BECOMES("\0337\x1b[?7l\0338\b\x1b[2D",
+		"\0337\x1b[?7l\0338\x1b[?7l\b\x1b[2D");
 	PLAIN("\tx\b\rx\b\b", "\tx^H\rx\b", NO_DROP, 0);
 }
 

@@ -123,6 +123,13 @@ static void go_down(struct vt *v, int n)
 		v->pen.below += n < room ? n : room;
 }
 
+/* A cursor was restored. Some terminals keep with it whether text wraps, so it
+ * may be either, unless it has always been on. */
+static void doubt_wrap(struct vt *v)
+{
+	v->wrap_unsure |= v->saved_nowrap || !vt_sequence_wraps(v);
+}
+
 static enum verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
@@ -143,7 +150,7 @@ static enum verdict act_restore(struct vt *v)
 	}
 	v->pen = v->has_saved ? v->saved : unknown;
 	v->moved = v->dirty = v->guessed = true;
-	v->wrap_unsure |= v->saved_nowrap;
+	doubt_wrap(v);
 	vt_put(v, "\0338", 2);
 	return SWALLOW;
 }
@@ -184,7 +191,8 @@ static void put_move(struct vt *v, char final, int n)
 void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
-	bool hold = !sure && !v->alone && vt_sequence_wraps(v);
+	bool wraps = vt_sequence_wraps(v);
+	bool hold = !sure && !v->alone && (wraps || v->wrap_unsure);
 
 	if (sure && n > v->pen.column)
 		n = v->pen.column;
@@ -196,8 +204,9 @@ void vt_sequence_left(struct vt *v, int n)
 		vt_put(v, "\b", 1);
 	else
 		put_move(v, 'D', n);
-	if (hold)
+	if (hold && wraps)
 		vt_put(v, "\x1b[?7h", 5);
+	v->wrap_unsure &= !hold;
 }
 
 static enum verdict act_column(struct vt *v)
@@ -465,7 +474,7 @@ static void alternate_record(struct vt *v, bool on)
 		return;
 	}
 	v->moved = true;
-	v->wrap_unsure |= v->saved_nowrap;
+	doubt_wrap(v);
 	v->pen.column = v->one_screen ? -1 : v->main_pen.column;
 	v->pen.below = v->main_pen.below;
 	v->dirty = v->main_dirty;
@@ -591,7 +600,7 @@ void vt_sequence_whole(struct vt *v)
 	if (!v->region || vt_sequence_is_alternate(v))
 		return;
 	vt_put_always(v, "\0337\033[r\0338", 7);
-	v->wrap_unsure |= v->saved_nowrap;
+	doubt_wrap(v);
 	v->region = false;
 }
 
