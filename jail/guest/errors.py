@@ -48,6 +48,11 @@ def formatted(e):
     while tb and tb.tb_frame.f_globals is GUEST:
         tb = tb.tb_next
     BaseException.with_traceback(e, tb)
+    frame = tb
+    while frame:  # nor those of ours between the user's: a displayhook
+        while frame.tb_next and frame.tb_next.tb_frame.f_globals is GUEST:
+            frame.tb_next = frame.tb_next.tb_next
+        frame = frame.tb_next
     publish()
     if tb is None and not e.__context__ and not e.__cause__:
         lines = S.traceback.format_exception_only(type(e), e)

@@ -259,6 +259,14 @@ def test_a_cell_may_close_what_it_does_not_know(ev):
     assert [a["result"] for a in r] == [None, 42]
 
 
+def test_a_traceback_has_no_frame_of_the_driver(ev, cb):
+    code = "class A:\n    def __repr__(self): 1/0\nA()"
+    r = ev({"code": code})
+    assert "ZeroDivisionError" in r["stderr"] and r["exit_code"] == 1
+    assert "<cellblock>" not in r["stderr"], r
+    assert r["stderr"] == cb.run("-e", code).said
+
+
 def test_limits_say_who_set_them(ev, cb):
     cb.config("[cell]\ntimeout = 2s\n[session]\nmemory = 64M\n")
     spin = "import time\nprint('before')\nwhile True: time.sleep(1)"
