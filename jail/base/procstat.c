@@ -24,8 +24,7 @@ enum {
 	SESSION,
 	TTY,
 	TPGID,
-	FLAGS,
-	MINFLT,
+	MINFLT = 10,
 	UTIME = 14,
 	STIME,
 	CUTIME,
@@ -37,9 +36,6 @@ enum {
 	ARG_END,
 	FIELDS,
 };
-
-/* A flag of the kernel's own (include/linux/sched.h), never renumbered. */
-#define PF_EXITING 0x4
 
 /* The device number as the kernel packs it for user space. */
 static dev_t tty_of(uint64_t packed)
@@ -76,7 +72,6 @@ int procstat_parse(const char *text, size_t n, struct procstat *st)
 	st->session = (pid_t)f[SESSION];
 	st->tpgid = (pid_t)f[TPGID];
 	st->tty = tty_of(f[TTY]);
-	st->exiting = (f[FLAGS] & PF_EXITING) != 0;
 	st->minor_faults = (int64_t)f[MINFLT];
 	st->cpu_ticks = (int64_t)(f[UTIME] + f[STIME]);
 	st->dead_ticks = (int64_t)(f[CUTIME] + f[CSTIME]);

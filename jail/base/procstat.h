@@ -14,7 +14,6 @@ struct procstat {
 	pid_t pid, ppid, pgrp, session, tpgid;
 	dev_t tty;	      /* controlling terminal, 0 none */
 	char state;	      /* R S D T t Z X I */
-	int exiting;	      /* on its way to Z or X */
 	int64_t minor_faults; /* pages touched first, or copied */
 	int64_t cpu_ticks;    /* user and system, of the process itself */
 	int64_t dead_ticks;   /* of children it has waited for */

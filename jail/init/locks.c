@@ -18,9 +18,11 @@
  */
 #include "locks.h"
 
+#include "apart.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/base/procstat.h"
+#include "jail/base/procstatus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,9 +36,10 @@
 /* Without a /proc nothing can be counted: the calls of a jail's whole life. */
 #define LOCKS_BLIND 262144
 #define LOCKS_OF_A_CALL 2
-/* The CPU that one count may take: what takes longer is too many. Guests that
- * arrange for that get a tenth of init's time. */
+/* The CPU, and the time, that one count may take: what takes longer is too
+ * many. Guests that arrange for that get a tenth of init's time. */
 #define COUNT_MS 50
+#define COUNT_WALL_MS 1500
 #define COUNT_SHARE 10
 /* Larger than any version of the kernel's structs. */
 #define ROOM 512
@@ -103,16 +106,16 @@ static int count_fd(int number, void *arg)
 static int count_thread(int tid, void *arg)
 {
 	struct count *c = arg;
-	struct procstat st;
+	struct procstatus st;
 	char path[64];
 	int r;
 
 	if (c->fds)
 		return 0;
-	snprintf(path, sizeof(path), "%d/task/%d/stat", c->pid, tid);
-	if (procstat_read(c->proc_fd, path, &st) < 0)
+	snprintf(path, sizeof(path), "%d/task/%d/status", c->pid, tid);
+	if (procstatus_read(c->proc_fd, path, &st) < 0)
 		return unreadable();
-	if (st.exiting)
+	if (!st.has_memory)
 		return 0;
 	c->tid = tid;
 	snprintf(path, sizeof(path), "%d/task/%d/fd", c->pid, tid);
@@ -133,13 +136,22 @@ static int count_process(int pid, void *arg)
 	return r < 0 ? unreadable() : r;
 }
 
+static int64_t count_all(void *arg)
+{
+	struct count *c = arg;
+
+	c->end_ms = io_cpu_ns() / 1000000 + COUNT_MS;
+	return procstat_each(c->proc_fd, ".", 2, count_process, c) ? LOCKS_MAX
+								   : c->locks;
+}
+
+/* To follow a link in /proc may mean to wait for an exec of its process. */
 static int count(int proc_fd)
 {
-	struct count c = {
-		.proc_fd = proc_fd, .end_ms = io_cpu_ns() / 1000000 + COUNT_MS};
+	struct count c = {.proc_fd = proc_fd};
+	int64_t n = apart_do(count_all, &c, COUNT_WALL_MS);
 
-	return procstat_each(proc_fd, ".", 2, count_process, &c) ? LOCKS_MAX
-								 : c.locks;
+	return n < 0 ? LOCKS_MAX : (int)n;
 }
 
 /* ---- answering ---- */

@@ -9,10 +9,11 @@
  *            byte; memory of the guest is only compared.
  * Leaves:    nothing
  *
- * The files stat, status and task of a process are read without waiting. The
- * files smaps_rollup, syscall, mem and what fd/N leads to have locks that a
- * guest can hold: threads that change its memory map without end, an exec that
- * waits for them, a file that it writes to.
+ * The files status and task of a process are read without waiting. The files
+ * smaps_rollup, syscall, mem, in newer kernels also stat and all links, and
+ * what fd/N leads to have locks that a guest can hold: threads that change its
+ * memory map without end, an exec that waits for them, a file that it writes
+ * to.
  *
  * Whether the jail waits for the person is sampled at random times. A guest
  * can only pretend to wait while all of it really sleeps, and then it does
@@ -22,6 +23,7 @@
 
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
+#include "jail/base/procstatus.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -99,34 +101,15 @@ static pid_t entry_number(const char *name)
 /* The number of a process in the jail, or -1 if it is not in the jail. */
 static pid_t jail_pid(const struct procs_source *s, int dirfd, pid_t pid)
 {
-	char buf[4096];
-	const char *p;
+	struct procstatus st;
 	struct stat ns;
-	pid_t inside = -1;
 
 	if (!s || !s->foreign)
 		return pid;
 	if (fstatat(dirfd, "ns/pid", &ns, 0) < 0 || ns.st_dev != s->ns_dev ||
 		ns.st_ino != s->ns_ino)
 		return -1;
-	/* The last number after NSpid is that in the process's own namespace,
-	 * which is the jail's. Name comes earlier; the kernel escapes newlines
-	 * in it. */
-	if (file_read(dirfd, "status", buf, sizeof(buf)) <= 0)
-		return -1;
-	p = strstr(buf, "\nNSpid:");
-	if (!p)
-		return -1;
-	for (p += strlen("\nNSpid:"); *p && *p != '\n';) {
-		char *end;
-		long v = strtol(p, &end, 10);
-
-		if (end == p)
-			break;
-		inside = (pid_t)v;
-		p = end;
-	}
-	return inside;
+	return procstatus_read(dirfd, "status", &st) < 0 ? -1 : st.inside;
 }
 
 /* Walk the numbers in a directory. 0, or -1 with errno; end the walk only if it
@@ -253,20 +236,21 @@ static int is_ready(char state)
 /* The directory of a thread whose state passes the test, or -1. */
 static int thread_find(int proc, int (*is)(char state))
 {
-	struct procstat st;
+	struct procstatus st;
 	struct walk w;
 	int fd = -1;
 
 	if (walk_threads(&w, proc) < 0)
 		return -1;
 	while (fd < 0 && walk_next(&w) > 0)
-		if (procstat_read(w.fd, "stat", &st) == 0 && is(st.state))
+		if (procstatus_read(w.fd, "status", &st) == 0 && is(st.state))
 			fd = fd_take(&w.fd);
 	walk_end(&w);
 	return fd;
 }
 
-static int any_thread(int fd, const struct procstat *st, int (*is)(char state))
+static int any_thread(
+	int fd, const struct procstatus *st, int (*is)(char state))
 {
 	auto_close int thread = -1;
 
@@ -283,28 +267,25 @@ static int rollup_read(int dirfd, char *buf, size_t size)
 }
 
 /*
- * The memory of a process, read from its directory or from a thread's. Page
- * tables count: a guest can make large ones that map nothing. Files do not:
- * those of the jail's own are counted where they are kept. Swapped pages do. By
- * weight a page counts in part for each of those who share it after a fork,
- * otherwise for each of them as a whole; so it does in a program that nobody
- * may read, whose maps are closed even to the warden.
+ * The memory of a process, by its directory or a thread's. Page tables count: a
+ * guest can make large ones that map nothing. Files do not: those of the jail's
+ * own are counted where they are kept. Swapped pages do. By weight a page
+ * counts in part for each of those who share it after a fork, otherwise for
+ * each of them as a whole; so it does in a program that nobody may read, whose
+ * maps are closed even to the warden.
  */
-static void memory_read(int fd, int by_weight, struct procs *out)
+static void count_pages(
+	int fd, const struct procstatus *st, int by_weight, struct procs *out)
 {
-	char status[4096], maps[2048];
-	int64_t tables, pages;
+	int64_t pages = st->pages_bytes;
+	char maps[2048];
 
-	if (file_read(fd, "status", status, sizeof(status)) <= 0)
-		return;
-	tables = kb_after(status, "\nVmPTE:");
-	pages = kb_after(status, "\nRssAnon:") + kb_after(status, "\nVmSwap:");
 	if (by_weight && rollup_read(fd, maps, sizeof(maps)) &&
 		strstr(maps, "\nPss_Anon:"))
 		pages = kb_after(maps, "\nPss_Anon:") +
 			kb_after(maps, "\nSwapPss:");
-	out->bytes += tables + pages;
-	out->own_bytes += tables;
+	out->bytes += pages + st->tables_bytes;
+	out->own_bytes += st->tables_bytes;
 }
 
 /*
@@ -322,16 +303,37 @@ static int64_t descriptors_bytes(int fd)
 	return st.st_size * 8192 + st.st_size * st.st_size * 50;
 }
 
+static void count_memory(int fd, const struct procstatus *first, unsigned flags,
+	struct procs *out)
+{
+	auto_close int thread = -1;
+	struct procstatus st = *first;
+	int64_t descriptors;
+
+	/* The first thread has ended and shows no memory; another does. */
+	if (!is_alive(st.state))
+		thread = thread_find(fd, is_alive);
+	if (thread >= 0) {
+		fd = thread;
+		if (procstatus_read(fd, "status", &st) < 0)
+			return;
+	}
+	count_pages(fd, &st, (flags & PROCS_WEIGHT) != 0, out);
+	descriptors = descriptors_bytes(fd);
+	out->bytes += descriptors;
+	out->own_bytes += descriptors;
+}
+
 static void count_process(
 	int fd, unsigned flags, struct procs *out, int64_t *ticks)
 {
-	auto_close int thread = -1;
-	struct procstat st;
-	int64_t descriptors;
+	struct procstatus st;
+	struct procstat cpu;
 
-	if (procstat_read(fd, "stat", &st) < 0)
+	if (procstatus_read(fd, "status", &st) < 0)
 		return;
-	*ticks += st.cpu_ticks + st.dead_ticks;
+	if (flags & PROCS_CPU && procstat_read(fd, "stat", &cpu) == 0)
+		*ticks += cpu.cpu_ticks + cpu.dead_ticks;
 	if (!is_alive(st.state) && st.threads < 2) {
 		out->zombies++;
 		return;
@@ -342,17 +344,8 @@ static void count_process(
 		out->running += any_thread(fd, &st, is_awake);
 	if (flags & PROCS_READY)
 		out->ready += any_thread(fd, &st, is_ready);
-	if (!(flags & (PROCS_MEMORY | PROCS_WEIGHT)))
-		return;
-	/* The first thread has ended and shows no memory; another does. */
-	if (!is_alive(st.state))
-		thread = thread_find(fd, is_alive);
-	if (thread >= 0)
-		fd = thread;
-	memory_read(fd, (flags & PROCS_WEIGHT) != 0, out);
-	descriptors = descriptors_bytes(fd);
-	out->bytes += descriptors;
-	out->own_bytes += descriptors;
+	if (flags & (PROCS_MEMORY | PROCS_WEIGHT))
+		count_memory(fd, &st, flags, out);
 }
 
 static int64_t ticks_ms(int64_t ticks)
@@ -384,6 +377,13 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	}
 	out->cpu_ms = ticks_ms(ticks);
 	return 0;
+}
+
+int procs_status(const struct procs_source *s, pid_t pid, struct procstatus *st)
+{
+	auto_close int fd = proc_open(s, pid);
+
+	return fd < 0 ? -1 : procstatus_read(fd, "status", st);
 }
 
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)

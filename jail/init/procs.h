@@ -12,6 +12,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/procstat.h"
+#include "jail/base/procstatus.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -53,6 +54,7 @@ enum {
 	PROCS_RUNNING = 2,
 	PROCS_READY = 4,
 	PROCS_WEIGHT = 8, /* (waits) fill in bytes: what a fork shares, once */
+	PROCS_CPU = 16,	  /* (waits) fill in cpu_ms */
 };
 
 /* A guest can keep whoever calls what is marked `waits` waiting, until a signal
@@ -67,7 +69,11 @@ int procs_sample(const struct procs_source *s, unsigned flags,
  * be read. */
 int64_t procs_private(const struct procs_source *s, pid_t pid);
 
-/* The stat of one process. -1 if it is gone. */
+/* The status of one process. -1 if it is gone. */
+int procs_status(
+	const struct procs_source *s, pid_t pid, struct procstatus *st);
+
+/* (waits) The stat of one process. -1 if it is gone. */
 int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 
 /* (waits) Whether the jail waits for the person: every thread of every process

@@ -20,8 +20,10 @@
  */
 #include "sweep.h"
 
+#include "apart.h"
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
+#include "jail/base/procstatus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +51,8 @@
 /* Without a /proc the dead cannot be told from the living. */
 #define BLIND_MS 100
 #define UNREADABLE_MS 2000
+/* To find the newest child. */
+#define NEWEST_MS 300
 /* No process has a higher number (PID_MAX_LIMIT). */
 #define PID_LAST 4194304
 
@@ -67,8 +71,8 @@ static int is_gone(void)
 	return errno == ENOENT || errno == ESRCH;
 }
 
-/* From what procstat_read() returned. */
-static enum life life_read(int r, const struct procstat *st)
+/* From what procstatus_read() returned. */
+static enum life life_read(int r, const struct procstatus *st)
 {
 	if (r < 0)
 		return is_gone() ? DEAD : RUNS;
@@ -77,14 +81,6 @@ static enum life life_read(int r, const struct procstat *st)
 	if (strchr("Tt", st->state))
 		return STILL;
 	return st->state == 'D' ? WAITS : RUNS;
-}
-
-static int stat_read(int proc_fd, pid_t pid, struct procstat *st)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "%d/stat", (int)pid);
-	return procstat_read(proc_fd, path, st);
 }
 
 struct threads {
@@ -96,12 +92,13 @@ struct threads {
 static int visit_thread(pid_t tid, void *arg)
 {
 	struct threads *t = arg;
-	struct procstat st;
+	struct procstatus st;
 	char path[64];
 	enum life life;
 
-	snprintf(path, sizeof(path), "%d/task/%d/stat", (int)t->pid, (int)tid);
-	life = life_read(procstat_read(t->proc_fd, path, &st), &st);
+	snprintf(
+		path, sizeof(path), "%d/task/%d/status", (int)t->pid, (int)tid);
+	life = life_read(procstatus_read(t->proc_fd, path, &st), &st);
 	t->most = life > t->most ? life : t->most;
 	return t->most == RUNS;
 }
@@ -121,9 +118,12 @@ static enum life life_of_threads(int proc_fd, pid_t pid)
  * has other threads. */
 static enum life life_of(int proc_fd, pid_t pid)
 {
-	struct procstat st = {.threads = 0};
-	enum life life = life_read(stat_read(proc_fd, pid, &st), &st);
+	struct procstatus st = {.threads = 0};
+	enum life life;
+	char path[32];
 
+	snprintf(path, sizeof(path), "%d/status", (int)pid);
+	life = life_read(procstatus_read(proc_fd, path, &st), &st);
 	return st.threads > 1 && life < RUNS ? life_of_threads(proc_fd, pid)
 					     : life;
 }
@@ -304,14 +304,24 @@ static int visit_newest(pid_t pid, void *arg)
 {
 	struct newest *n = arg;
 	struct procstat st;
+	char path[32];
 
-	if (is_kept(pid, n->keep, n->nkeep) ||
-		stat_read(n->proc_fd, pid, &st) < 0 || st.ppid != n->parent ||
-		st.start_ticks < n->started)
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	if (is_kept(pid, n->keep, n->nkeep) || pid == getpid() ||
+		procstat_read(n->proc_fd, path, &st) < 0 ||
+		st.ppid != n->parent || st.start_ticks < n->started)
 		return 0;
 	n->pid = pid;
 	n->started = st.start_ticks;
 	return 0;
+}
+
+static int64_t look_for_newest(void *arg)
+{
+	struct newest *n = arg;
+
+	procstat_each(n->proc_fd, ".", 2, visit_newest, n);
+	return n->pid;
 }
 
 pid_t sweep_newest_child(
@@ -323,7 +333,9 @@ pid_t sweep_newest_child(
 		.nkeep = nkeep,
 		.started = ticks_before(ms)};
 
+	int64_t pid = 0;
+
 	if (s->proc_fd >= 0)
-		each(s, visit_newest, &n);
-	return n.pid;
+		pid = apart_do(look_for_newest, &n, NEWEST_MS);
+	return pid > 0 ? (pid_t)pid : 0;
 }

@@ -24,9 +24,9 @@
 #include <sys/wait.h>
 
 /* The memory of a cell shorter than this is not weighed: it would cost more;
- * and how long an answer may take, for a peak that is only shown. */
+ * and how long an answer may take, for numbers that are only shown. */
 #define WEIGH_AFTER_MS 10
-#define WEIGH_MS 20
+#define LOOK_MS 20
 /* A death that has begun; processes that are on their way out. */
 #define DYING_MS 3000
 #define LEAVE_MS 50
@@ -149,10 +149,10 @@ static void died(struct cell *c)
 /* Its end has begun, though init has not reported it yet. */
 static int is_dying(struct warden *w)
 {
-	struct procstat st;
+	struct procstatus st;
 
-	return procs_stat(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
-	       st.exiting;
+	return procs_status(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
+	       (!st.has_memory && st.threads < 2);
 }
 
 /* Its link broke. If it is dying, its death says more. */
@@ -358,8 +358,8 @@ static int settle(struct cell *c)
 	int n, before = w->jail.left, slots = c->watch.slots_peak;
 
 	d->wall_ms = watch_wall_ms(&c->watch);
-	if (d->wall_ms >= WEIGH_AFTER_MS)
-		warden_jail_weigh(&w->jail, WEIGH_MS);
+	warden_jail_look(&w->jail,
+		d->wall_ms >= WEIGH_AFTER_MS ? CHORE_WEIGHT : 0, LOOK_MS);
 	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
 	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;

@@ -34,9 +34,6 @@
 #define NEAR_DEN 4
 /* Private pages worth giving a checkpoint up for, as a part of the limit. */
 #define PRIVATE_DEN 10
-/* Bytes of pages, of 4 to 64 KiB, that faulted, before it is worth asking how
- * many of them were copies. */
-#define FAULTS_MIN_BYTES (16 << 20)
 /* What copying a page costs, and each KiB of it; and the least that is worth a
  * checkpoint. */
 #define COPY_NS 5000
@@ -293,34 +290,29 @@ void checkpoints_weigh_start(struct checkpoints *c)
 {
 	struct procstat st;
 
-	if (c->n == 0 ||
+	c->faults = -1;
+	if (c->n == 0 || !warden_jail_is_stopped(c->jail) ||
 		procs_stat(&c->jail->place.procs, c->guest->pid, &st) < 0)
 		return;
 	c->faults = st.minor_faults;
 	c->rss_bytes = st.rss_bytes;
 }
 
-int checkpoints_are_worth_weighing(const struct checkpoints *c)
+/* Bytes the live guest has copied since it was parked; 0 where that is not
+ * worth counting. */
+static int64_t copied_bytes(struct checkpoints *c, const struct chore_result *r)
 {
-	struct procstat st;
+	int64_t grown = r->rss_bytes - c->rss_bytes;
 
-	return c->n > 0 && c->guest->pid &&
-	       procs_stat(&c->jail->place.procs, c->guest->pid, &st) == 0 &&
-	       (st.minor_faults - c->faults) * sysconf(_SC_PAGESIZE) >=
-		       FAULTS_MIN_BYTES;
-}
-
-/* Bytes the live guest has copied since it was parked. */
-static int64_t copied_bytes(struct checkpoints *c, int64_t private_bytes)
-{
-	int64_t grown;
-	struct procstat st;
-
-	if (procs_stat(&c->jail->place.procs, c->guest->pid, &st) < 0)
+	if (c->faults < 0) {
+		c->faults = r->faults;
+		c->rss_bytes = r->rss_bytes;
 		return 0;
-	c->faults = st.minor_faults;
-	grown = st.rss_bytes - c->rss_bytes;
-	return grown > 0 ? private_bytes - grown : private_bytes;
+	}
+	if (r->private_bytes < 0)
+		return 0;
+	c->faults = r->faults;
+	return grown > 0 ? r->private_bytes - grown : r->private_bytes;
 }
 
 static int64_t copy_ms(int64_t bytes)
@@ -331,14 +323,14 @@ static int64_t copy_ms(int64_t bytes)
 }
 
 void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	int64_t private_bytes, int64_t ran_ms)
+	const struct chore_result *r, int64_t ran_ms)
 {
 	const struct limits *l = c->limits;
 	int64_t copied, cost_ms;
 
 	if (c->n == 0 || !c->guest->pid)
 		return;
-	copied = copied_bytes(c, private_bytes);
+	copied = copied_bytes(c, r);
 	cost_ms = copy_ms(copied);
 	if (copied > l->memory_bytes / PRIVATE_DEN &&
 		u->bytes > l->memory_bytes / NEAR_DEN * NEAR_NUM) {

@@ -12,6 +12,7 @@
 
 struct guest;
 struct warden_jail;
+struct chore_result;
 struct warden_jail_usage;
 
 /* cell.undo is at most this; one more is kept to roll back to, and one more
@@ -45,8 +46,8 @@ struct checkpoints {
 	int told_cost;	    /* that they cost too much was said */
 
 	/* what they cost */
-	int64_t faults;	     /* the live guest's, when last looked at */
-	int64_t rss_bytes;   /* its size when the cell began */
+	int64_t faults;	   /* the live guest's when last counted; -1 unknown */
+	int64_t rss_bytes; /* its size when the cell began */
 	int skip, skip_next; /* cells to go without one */
 	enum jail_no_checkpoint skip_why;
 };
@@ -89,13 +90,11 @@ void checkpoints_give_up_newest(struct checkpoints *c);
  * as what a cell left behind. 0, or SESSION_OVER. */
 LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
 
-/* A cell begins. While it runs: whether it is worth asking how many of the live
- * guest's pages are private to it, for counting them takes a while; and with
- * that number give the checkpoints up where they cost too much. */
+/* A cell begins. While it runs, what the stand-in has counted (CHORE_PRIVATE):
+ * give them up where they cost too much. */
 void checkpoints_weigh_start(struct checkpoints *c);
-int checkpoints_are_worth_weighing(const struct checkpoints *c);
 void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	int64_t private_bytes, int64_t ran_ms);
+	const struct chore_result *r, int64_t ran_ms);
 
 /* ---- going back ---- */
 

@@ -4,7 +4,7 @@
  *
  * Runs in:   the warden's stand-in; the warden itself while the jail is stopped
  * Trusts:    the kernel's numbers. A guest that runs can hold the locks of its
- *            memory map and of its tty for as long as it likes
+ *            memory map, of an exec and of its tty for as long as it likes
  * Leaves:    the ttys as they are to be
  */
 #include "chore.h"
@@ -17,6 +17,9 @@
 
 /* A sample is one look, not a walk that a guest interrupts as it likes. */
 #define SAMPLE_MS 20
+/* Bytes of pages, of 4 to 64 KiB, that faulted, before it is worth counting
+ * those that are private. */
+#define FAULTS_MIN_BYTES (16 << 20)
 
 /* Whether the person has typed nothing that is not read, and the front end has
  * read all that was written: a process that sleeps until its output is read is
@@ -30,11 +33,39 @@ static int tty_is_empty(const struct chore_place *p)
 	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
 }
 
+static void sum(const struct chore_place *p, const struct chore *q,
+	struct chore_result *r)
+{
+	unsigned flags = (q->what & CHORE_WEIGHT ? PROCS_WEIGHT : 0) |
+			 (q->what & CHORE_CPU ? PROCS_CPU : 0);
+	struct procs all;
+
+	if (procs_sample(&p->procs, flags, &all, NULL) < 0)
+		return;
+	r->what |= q->what & (CHORE_WEIGHT | CHORE_CPU);
+	r->weight_bytes = all.bytes;
+	r->cpu_ms = all.cpu_ms + all.init_ms;
+}
+
+static void count_private(const struct chore_place *p, const struct chore *q,
+	struct chore_result *r)
+{
+	struct procstat st;
+
+	if (procs_stat(&p->procs, q->pid, &st) < 0)
+		return;
+	r->what |= CHORE_PRIVATE;
+	r->faults = st.minor_faults;
+	r->rss_bytes = st.rss_bytes;
+	r->private_bytes = -1;
+	if ((st.minor_faults - q->faults) * sysconf(_SC_PAGESIZE) >=
+		FAULTS_MIN_BYTES)
+		r->private_bytes = procs_private(&p->procs, q->pid);
+}
+
 static void look(const struct chore_place *p, const struct chore *q,
 	struct chore_result *r)
 {
-	struct procs all;
-
 	if (q->what & CHORE_WAITS) {
 		r->waits = procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
 				   q->kept.n) == 1 &&
@@ -42,16 +73,10 @@ static void look(const struct chore_place *p, const struct chore *q,
 			   now_ms() - r->began_ms <= SAMPLE_MS;
 		r->what |= CHORE_WAITS;
 	}
-	if (q->what & CHORE_WEIGHT &&
-		procs_sample(&p->procs, PROCS_WEIGHT, &all, NULL) == 0) {
-		r->weight_bytes = all.bytes;
-		r->what |= CHORE_WEIGHT;
-	}
-	if (q->what & CHORE_PRIVATE) {
-		r->private_bytes = procs_private(&p->procs, q->pid);
-		if (r->private_bytes >= 0)
-			r->what |= CHORE_PRIVATE;
-	}
+	if (q->what & (CHORE_WEIGHT | CHORE_CPU))
+		sum(p, q, r);
+	if (q->what & CHORE_PRIVATE)
+		count_private(p, q, r);
 }
 
 /* Reading, unlike FIONREAD, waits for bytes that were written and are still on

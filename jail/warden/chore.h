@@ -23,6 +23,7 @@ enum {
 	CHORE_WAITS = 1,   /* does the jail wait for the person? */
 	CHORE_WEIGHT = 2,  /* how much memory does it use? */
 	CHORE_PRIVATE = 4, /* how much of it is private to `pid`? */
+	CHORE_CPU = 64,	   /* how much CPU time has it used? */
 	CHORE_KEYS = 8,	   /* take the keys that a cell did not read */
 	CHORE_TTYS = 16,   /* set the tty and the line as a cell finds them */
 	CHORE_SIZE = 32,   /* tell the tty the size of the window */
@@ -31,6 +32,7 @@ enum {
 struct chore {
 	unsigned what;
 	pid_t pid;
+	int64_t faults; /* not worth counting its pages before it has more */
 	struct link_pids kept;	   /* these do not count for CHORE_WAITS */
 	unsigned short rows, cols; /* of the window; 0: not known */
 };
@@ -42,7 +44,9 @@ struct chore_result {
 	unsigned what;	  /* which of the questions have an answer */
 	int64_t began_ms; /* when it was begun */
 	int waits;
-	int64_t weight_bytes, private_bytes;
+	int64_t weight_bytes, cpu_ms;
+	/* CHORE_PRIVATE: minor faults, size, and private bytes, or -1 */
+	int64_t faults, rss_bytes, private_bytes;
 	size_t nkeys;
 	char keys[CHORE_KEYS_MAX];
 };

@@ -23,8 +23,9 @@
 /* What a question may take, and then what follows its interrupt. */
 #define ASK_MS 1000
 #define ASK_GRACE_MS 300
-/* How long an answer about memory may take, for a number that is only shown. */
-#define WEIGH_MS 200
+/* How long an answer about the jail may take, for numbers that are only shown.
+ */
+#define LOOK_MS 200
 
 struct request {
 	struct wire_front m;
@@ -47,7 +48,7 @@ static int serve_usage(struct warden *w, struct request *q)
 	struct jail_usage *u = &q->reply.usage;
 	struct warden_jail_usage now;
 
-	warden_jail_weigh(&w->jail, WEIGH_MS);
+	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_MS);
 	warden_jail_measure(&w->jail, &now);
 	u->memory_bytes = now.bytes;
 	u->memory_peak_bytes = now.peak_bytes;

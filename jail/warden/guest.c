@@ -218,13 +218,17 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
  * *cpu_ms is -1 before the first look. */
 static int is_held_back(struct guest *g, int64_t *cpu_ms)
 {
+	struct warden_jail_usage u;
 	struct procs p;
 
-	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0)
+	/* A jail that nobody can look into holds itself back. */
+	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0 ||
+		warden_jail_look(g->jail, 0, FAIR_LOOK_MS) < 0)
 		return 0;
+	warden_jail_measure(g->jail, &u);
 	if (*cpu_ms < 0)
-		*cpu_ms = p.cpu_ms;
-	return p.ready > 0 && p.cpu_ms - *cpu_ms < FAIR_CPU_MS;
+		*cpu_ms = u.cpu_ms;
+	return p.ready > 0 && u.cpu_ms - *cpu_ms < FAIR_CPU_MS;
 }
 
 int guest_await_fair(

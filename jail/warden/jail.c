@@ -169,7 +169,7 @@ void warden_jail_end(struct warden_jail *j)
 	standin_end(&j->standin);
 	j->init = 0;
 	j->swept = j->left = j->weighed = 0;
-	j->weight_bytes = 0;
+	j->weight_bytes = j->procs_ms = 0;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -289,6 +289,11 @@ int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	return r;
 }
 
+int warden_jail_is_stopped(const struct warden_jail *j)
+{
+	return j->frozen || j->swept;
+}
+
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 {
 	warden_jail_thaw(j);
@@ -317,7 +322,7 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 		return 0;
 	*due_ms = QUIET_MS;
 	j->look_ms = now + *due_ms;
-	if (procs_sample(&j->place.procs, 0, &p, NULL) < 0)
+	if (procs_sample(&j->place.procs, PROCS_CPU, &p, NULL) < 0)
 		return 0;
 	j->stopped_cpu_ms = p.cpu_ms;
 	return was >= 0 && p.cpu_ms > was + ROUND_MS;
@@ -473,6 +478,21 @@ static void keep_cpu(struct warden_jail *j, int64_t sum_ms)
 	s[2] = middle;
 }
 
+static void note_cpu(struct warden_jail *j, int64_t sum_ms)
+{
+	keep_cpu(j, sum_ms);
+	j->procs_ms = sum_ms;
+}
+
+/* Nothing holds whoever looks at a jail that is stopped. */
+static void look_stopped(struct warden_jail *j)
+{
+	struct procs p;
+
+	if (procs_sample(&j->place.procs, PROCS_CPU, &p, NULL) == 0)
+		note_cpu(j, p.cpu_ms + p.init_ms);
+}
+
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	int watched = warden_jail_is_uncounted(j);
@@ -480,12 +500,12 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	struct procs p = {0};
 
 	cgroup_usage(&j->site->cgroup, &c);
-	if (procs_sample(
-		    &j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL) == 0)
-		keep_cpu(j, p.cpu_ms);
+	if (c.cpu_ns < 0 && warden_jail_is_stopped(j))
+		look_stopped(j);
+	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	*u = (struct warden_jail_usage){.bytes = c.memory_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
-					: j->cpu_gone_ms + p.cpu_ms + p.init_ms,
+					: j->cpu_gone_ms + j->procs_ms,
 		.processes = p.n,
 		.slots = p.threads + p.zombies + 1,
 		.fork_fails = c.fork_fails,
@@ -516,24 +536,23 @@ static int is_doubtful(const struct warden_jail *j)
 		       j->most_bytes - j->weight_most > room);
 }
 
-void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
-	pid_t pid, const struct link_pids *kept)
+void warden_jail_ask(
+	struct warden_jail *j, const struct chore *soon, unsigned later)
 {
-	struct chore q = {.what = soon,
-		.pid = pid,
-		.kept = *kept,
-		.rows = j->rows,
-		.cols = j->cols};
+	struct chore q = *soon;
 
+	q.rows = j->rows;
+	q.cols = j->cols;
 	if (j->size_owed)
 		q.what |= CHORE_SIZE;
-	if (warden_jail_is_uncounted(j)) {
-		later |= CHORE_WEIGHT;
-		if (is_doubtful(j))
-			q.what |= CHORE_WEIGHT;
-	}
+	if (j->site->cgroup.file[CGROUP_F_CPU] < 0)
+		q.what |= CHORE_CPU;
 	if (standin_is_free(&j->standin, 0))
 		q.what |= later;
+	if (!warden_jail_is_uncounted(j))
+		q.what &= ~(unsigned)CHORE_WEIGHT;
+	else if (is_doubtful(j))
+		q.what |= CHORE_WEIGHT;
 	if (!q.what || !standin_is_free(&j->standin, 1))
 		return;
 	j->size_owed = 0;
@@ -551,6 +570,8 @@ static void note_answer(struct warden_jail *j, const struct chore_result *a)
 		keys = io_sealed_memfd("cellblock-keys", a->keys, a->nkeys);
 	if (keys >= 0)
 		link_event(j->link, &ev, &keys, 1);
+	if (a->what & CHORE_CPU)
+		note_cpu(j, a->cpu_ms);
 	if (!(a->what & CHORE_WEIGHT))
 		return;
 	j->weighed = 1;
@@ -572,21 +593,19 @@ int warden_jail_hear(
 	return r;
 }
 
-void warden_jail_weigh(struct warden_jail *j, int timeout_ms)
+int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms)
 {
-	const struct link_pids none = {0};
-	struct chore_result a;
+	const struct chore q = {.what = warden_jail_is_uncounted(j) ? what : 0};
+	struct chore_result r;
 
-	if (!warden_jail_is_uncounted(j))
-		return;
-	warden_jail_ask(j, CHORE_WEIGHT, 0, 0, &none);
-	warden_jail_hear(j, timeout_ms, &a);
+	warden_jail_ask(j, &q, 0);
+	return warden_jail_hear(j, timeout_ms, &r);
 }
 
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 {
-	const struct link_pids none = {0};
-	int stopped = j->frozen || j->swept, doubtful;
+	const struct chore nothing = {0};
+	int stopped = warden_jail_is_stopped(j), doubtful;
 	int64_t now = now_ms(), cpu_ns = io_cpu_ns(), cost_ms;
 	struct warden_jail_usage u;
 	struct chore_result a;
@@ -605,7 +624,7 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	warden_jail_measure(j, &u);
 	doubtful = is_doubtful(j);
 	if (doubtful)
-		warden_jail_ask(j, 0, 0, 0, &none);
+		warden_jail_ask(j, &nothing, 0);
 	cost_ms = (io_cpu_ns() - cpu_ns) * MEMORY_SHARE_DEN / 1000000;
 	*due_ms = cost_ms > MEMORY_MS ? cost_ms : MEMORY_MS;
 	j->memory_ms = now + *due_ms;
@@ -621,7 +640,7 @@ const struct warden_jail_usage *warden_jail_baseline(
 	*fresh = !j->baseline_at || j->baseline_at != j->link->traffic;
 	if (*fresh)
 		warden_jail_measure(j, &j->baseline);
-	j->baseline_at = j->frozen || j->swept ? j->link->traffic : 0;
+	j->baseline_at = warden_jail_is_stopped(j) ? j->link->traffic : 0;
 	return &j->baseline;
 }
 
@@ -647,7 +666,7 @@ static int work(struct warden_jail *j, unsigned what)
 	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
 	struct chore_result a;
 
-	if (j->frozen || j->swept) {
+	if (warden_jail_is_stopped(j)) {
 		chore_do(&j->place, &q, &a);
 		note_answer(j, &a);
 		return 0;
@@ -664,7 +683,7 @@ void warden_jail_resize(
 	j->rows = rows;
 	j->cols = cols;
 	/* In a cell the stand-in does it when it is asked next. */
-	j->size_owed = !j->frozen && !j->swept;
+	j->size_owed = !warden_jail_is_stopped(j);
 	if (!j->size_owed)
 		work(j, CHORE_SIZE);
 }

@@ -61,6 +61,8 @@ struct warden_jail {
 	int64_t memory_ms; /* when to look at it next, beside a cell */
 	int over;	   /* what that said */
 
+	int64_t procs_ms; /* CPU time where no cgroup counts it, as last seen */
+
 	/* of all jails of the session */
 	int64_t peak_bytes;
 	int64_t cpu_gone_ms; /* CPU time of those that ended */
@@ -90,6 +92,8 @@ void warden_jail_end(struct warden_jail *j);
 LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
 	const struct link_pids *kept, pid_t live, int32_t *killed);
 
+int warden_jail_is_stopped(const struct warden_jail *j);
+
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
 
 /* Thaw only: its processes are going to be killed. */
@@ -112,19 +116,18 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 /* What can be seen without waiting, and what the stand-in has answered. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
-/* Have the stand-in look: at what must be known soon, and at what can wait for
- * as long as its work is not paid for (CHORE_*). `pid` and `kept` as in
- * struct chore. */
-void warden_jail_ask(struct warden_jail *j, unsigned soon, unsigned later,
-	pid_t pid, const struct link_pids *kept);
+/* Have the stand-in do what must be done soon, and what can wait for as long as
+ * its work is not paid for (CHORE_*), and look at what no cgroup counts. */
+void warden_jail_ask(
+	struct warden_jail *j, const struct chore *soon, unsigned later);
 
 /* Take its answer, as standin_take(). */
 int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct chore_result *a);
+	struct warden_jail *j, int timeout_ms, struct chore_result *r);
 
-/* Have memory weighed, where no cgroup counts it, and wait for that at most
- * timeout_ms. */
-void warden_jail_weigh(struct warden_jail *j, int timeout_ms);
+/* Both, with a wait of at most timeout_ms: what no cgroup counts, CHORE_WEIGHT
+ * only if it is in `what`. -1: the jail holds the stand-in. */
+int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms);
 
 /* While no cell does: look at memory, where no cgroup counts it. 1 if it is
  * over its limit. *due_ms: when to look again. */

@@ -154,8 +154,8 @@ static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
 static void charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
 	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
-	wa->worked_ms =
-		wa->cpu_ms + link_front_cpu_ms(&w->link) - wa->front_start_ms;
+	wa->worked_ms = wa->cpu_ms + wa->unseen_ms +
+			link_front_cpu_ms(&w->link) - wa->front_start_ms;
 }
 
 /* The wall clock is paused while the jail waits for the person: every process
@@ -170,8 +170,11 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 	if (heard == 0 || (heard > 0 && a->began_ms < since))
 		return;
 	wa->looked_ms = heard > 0 ? a->began_ms : now_ms();
-	wa->looked_worked_ms = wa->worked_ms;
 	slice = wa->looked_ms - since;
+	/* Nobody saw what it did: it counts as work. */
+	if (heard < 0)
+		wa->unseen_ms += slice;
+	wa->looked_worked_ms = wa->worked_ms;
 	if (slice > SAMPLE_MS)
 		slice = SAMPLE_MS;
 	slice -= wa->worked_ms - worked;
@@ -185,12 +188,15 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 /* Ask the stand-in what the next look will want to know. */
 static void ask(struct watch *wa, struct warden *w)
 {
-	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
-	int waits = wa->may_pause && !wa->kill_ms;
-	int private = checkpoints_are_worth_weighing(&w->checkpoints);
+	const struct checkpoints *c = &w->checkpoints;
+	const struct chore q = {
+		.what = wa->may_pause && !wa->kill_ms ? CHORE_WAITS : 0,
+		.kept = checkpoints_pids(c),
+		.pid = w->guest.pid,
+		.faults = c->faults < 0 ? INT64_MAX : c->faults};
 
-	warden_jail_ask(&w->jail, waits ? CHORE_WAITS : 0,
-		private ? CHORE_PRIVATE : 0, w->guest.pid, &kept);
+	warden_jail_ask(&w->jail, &q,
+		CHORE_WEIGHT | (c->n > 0 && q.pid ? CHORE_PRIVATE : 0));
 }
 
 static void tick(struct watch *wa, struct warden *w, int64_t now)
@@ -208,8 +214,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
-		checkpoints_weigh(&w->checkpoints, &u, a.private_bytes,
-			now - wa->start_ms);
+		checkpoints_weigh(&w->checkpoints, &u, &a, now - wa->start_ms);
 	if (u.over)
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (wa->worked_ms > l->cell_cpu_ms)

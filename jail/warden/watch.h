@@ -38,7 +38,8 @@ struct watch {
 	/* what it took, as far as seen */
 	int64_t cpu_start_ms, cpu_ms, peak_bytes;
 	int64_t front_start_ms; /* CPU time of the front end */
-	int64_t worked_ms;	/* CPU time of both, as charged */
+	int64_t unseen_ms;	/* while the jail held who looked at it */
+	int64_t worked_ms;	/* CPU time of all, as charged */
 	int slots_peak;		/* of what the process limit counts */
 };
 

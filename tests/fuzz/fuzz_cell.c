@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- stand-ins that taking a message calls ---- */
 
-int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st)
+int procs_status(
+	const struct procs_source *s, pid_t pid, struct procstatus *st)
 {
 	(void)s, (void)pid, (void)st;
 	return -1; /* the guest is dead, as init reports next */
@@ -62,6 +63,7 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 
 #pragma clang diagnostic ignored "-Wunused-parameter"
 NEVER(int, warden_stop, struct warden *w, int32_t *killed)
+NEVER(int, warden_hold, struct warden *w, int32_t *killed)
 NEVER(void, warden_note_cell, struct warden *w, uint32_t cell)
 NEVER(void, warden_note_refused, struct warden *w, uint32_t cell)
 NEVER(void, warden_continue, struct warden *w)
@@ -73,6 +75,8 @@ NEVER(int, warden_jail_note_oom, struct warden_jail *j, int64_t kills)
 NEVER(void, warden_jail_note_left, struct warden_jail *j, int n)
 NEVER(void, warden_jail_measure, struct warden_jail *j,
 	struct warden_jail_usage *u)
+NEVER(int, warden_jail_look, struct warden_jail *j, unsigned what,
+	int timeout_ms)
 NEVER(int, warden_jail_kill, struct warden_jail *j,
 	const struct link_pids *kept, int32_t *killed)
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)

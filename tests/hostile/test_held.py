@@ -63,6 +63,13 @@ def makes(k):
 start(lists, 6)
 start(makes, 3)
 time.sleep(1000)""",
+    # Children that share the memory map until they have begun their programs.
+    "the_start_of_a_program": """\
+import subprocess
+def runs(k):
+    while True: subprocess.run(['/bin/true'])
+start(runs, 8)
+time.sleep(1000)""",
     # The person changes the size of the window meanwhile.
     "the_size_of_the_window": """\
 def asks(k):

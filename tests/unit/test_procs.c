@@ -13,13 +13,13 @@
 
 #define MIB (1024 * 1024)
 
-/* ---- stat ---- */
+/* ---- status ---- */
 
 static void an_exiting_process_is_recognised(void **state)
 {
 	auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct procs_source s;
-	struct procstat st;
+	struct procstatus st;
 	siginfo_t si;
 	pid_t pid = fork();
 
@@ -27,11 +27,11 @@ static void an_exiting_process_is_recognised(void **state)
 	if (pid == 0)
 		_exit(0);
 	procs_source_jail(&s, proc);
-	assert_int_equal(procs_stat(&s, getpid(), &st), 0);
-	assert_false(st.exiting);
+	assert_int_equal(procs_status(&s, getpid(), &st), 0);
+	assert_true(st.has_memory);
 	assert_int_equal(waitid(P_PID, pid, &si, WEXITED | WNOWAIT), 0);
-	assert_int_equal(procs_stat(&s, pid, &st), 0);
-	assert_true(st.exiting);
+	assert_int_equal(procs_status(&s, pid, &st), 0);
+	assert_false(st.has_memory);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -72,12 +72,14 @@ static int sum_up(void *arg)
 	jail_make(&j, &g);
 	n = sources(&j, s);
 	for (int i = 0; i < n; i++) {
-		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY, &p, &e) == 0,
+		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY | PROCS_CPU, &p,
+				    &e) == 0,
 			"%s", e.msg);
 		CHILD_CHECK(p.n == 2 && p.threads == 2, "%d processes", p.n);
 		CHILD_CHECK(p.bytes >= 64 * MIB && p.bytes < 80 * MIB,
 			"%lld bytes", (long long)p.bytes);
-		CHILD_CHECK(procs_sample(&s[i], PROCS_WEIGHT, &p, &e) == 0,
+		CHILD_CHECK(procs_sample(&s[i], PROCS_WEIGHT | PROCS_CPU, &p,
+				    &e) == 0,
 			"%s", e.msg);
 		CHILD_CHECK(p.bytes >= 32 * MIB && p.bytes < 48 * MIB,
 			"%lld bytes by weight", (long long)p.bytes);

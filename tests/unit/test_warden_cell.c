@@ -297,8 +297,9 @@ static void cpu_time_that_one_sample_shows_differently_does_not_count(
 	int stacks;
 
 	(void)state;
-	P.cell = "TOOK %u|!busy 4000|!wait 500|!busy 8000|!wait 20|!busy 4000|"
-		 "!wait 500|!busy 100|!wait 20|!busy 4000|!wait 500|"
+	/* 14 ms: less than there are between two samples. */
+	P.cell = "TOOK %u|!busy 4000|!wait 500|!busy 8000|!wait 14|!busy 4000|"
+		 "!wait 500|!busy 100|!wait 14|!busy 4000|!wait 500|"
 		 "DONE %u ok 3 0 0 1";
 	assert_int_equal(run_cell(1), 0);
 	d = verdict(&stacks);

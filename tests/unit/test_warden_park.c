@@ -57,11 +57,8 @@ static void a_guest_that_hangs_is_not_waited_for(void **state)
 		int64_t ms;
 
 		play_up(state);
-		proc_write(950, "stat",
-			"950 (x) %c 1 950 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 "
-			"0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
-			"0 0 0\n",
-			state_of[i]);
+		proc_is(950, 0, 0);
+		proc_shows(950, state_of[i], 0);
 		P.park = "";
 		ms = park();
 		/* One that wants a CPU and gets none is. */

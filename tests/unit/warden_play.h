@@ -231,12 +231,21 @@ static void proc_write(int pid, const char *name, const char *fmt, ...)
 	fclose(f);
 }
 
+static void proc_shows(int pid, char state, int mib)
+{
+	proc_write(pid, "status",
+		"Name:\tpython3\nState:\t%c\nThreads:\t1\nVmSize:\t1 kB\n"
+		"VmPTE:\t%d kB\n",
+		state, mib * 1024);
+}
+
 static void proc_is(int pid, int busy_ms, int faults)
 {
 	proc_write(pid, "stat",
 		"%d (python3) S 1 %d 1 0 -1 0 %d 0 0 0 %d 0 0 0 20 0 1 0 5 0 "
 		"100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		pid, pid, faults, (int)(busy_ms * sysconf(_SC_CLK_TCK) / 1000));
+	proc_shows(pid, 'S', 0);
 }
 
 /* Returns 1 if the process existed. */
@@ -435,9 +444,7 @@ static int script_event(
 	else if (!strcmp(name, "drawn"))
 		P.drawn_ms = n;
 	else if (!strcmp(name, "grown"))
-		proc_write(pid, "status",
-			"Name:\tpython3\nVmRSS: 1 kB\nVmPTE: %d kB\n",
-			n * 1024);
+		proc_shows(pid, 'S', n);
 	else if (!strcmp(name, "copied")) {
 		proc_is(pid, 0, n * 256);
 		proc_write(pid, "smaps_rollup",

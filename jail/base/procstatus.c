@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * procstatus.c - what /proc/PID/status tells
+ *
+ * Runs in:   warden, init
+ * Trusts:    the kernel's numbers; the name of a process is the guest's
+ */
+#include "procstatus.h"
+
+#include "io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What stands after "KEY:" at the start of a line, or NULL. Name is the first
+ * line, and the kernel escapes newlines in it. */
+static const char *value(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+
+	while ((text = strchr(text, '\n')) && *++text)
+		if (!strncmp(text, key, n) && text[n] == ':')
+			return text + n + 1;
+	return NULL;
+}
+
+static int64_t number(const char *text, const char *key)
+{
+	const char *at = value(text, key);
+
+	return at ? strtoll(at, NULL, 10) : 0;
+}
+
+/* The last of the numbers in a line. */
+static pid_t last_number(const char *at)
+{
+	long n = 0;
+	char *end;
+
+	while (at && *at != '\n') {
+		long v = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		n = v;
+		at = end;
+	}
+	return (pid_t)n;
+}
+
+int procstatus_parse(const char *text, struct procstatus *st)
+{
+	const char *state = value(text, "State");
+
+	if (!state || *state != '\t' || !state[1])
+		return -1;
+	*st = (struct procstatus){.state = state[1],
+		.threads = (int)number(text, "Threads"),
+		.inside = last_number(value(text, "NSpid")),
+		.has_memory = value(text, "VmSize") != NULL,
+		.pages_bytes =
+			(number(text, "RssAnon") + number(text, "VmSwap")) *
+			1024,
+		.tables_bytes = number(text, "VmPTE") * 1024};
+	return 0;
+}
+
+int procstatus_read(int dirfd, const char *path, struct procstatus *st)
+{
+	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return -1;
+	text[n] = '\0';
+	if (procstatus_parse(text, st) == 0)
+		return 0;
+	errno = n == 0 ? ESRCH : EBADMSG;
+	return -1;
+}
