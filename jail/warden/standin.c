@@ -5,8 +5,8 @@
  * Runs in:   warden, and a child of it for each jail
  * Holds:     as the warden; the child keeps the jail's /proc and tty
  * Trusts:    the kernel's numbers. A guest can hold the locks that some files
- * of /proc and calls on its tty wait for, as long as it likes Leaves: nothing:
- * the child dies with the warden or with its jail
+ *            of /proc and calls on its tty wait for, as long as it likes
+ * Leaves:    nothing: the child dies with the warden or with its jail
  *
  * The warden must not wait, because nobody else looks at the clocks. The
  * stand-in is killed when it has not answered in time, and then the warden goes
