@@ -511,7 +511,7 @@ handler = ctypes.cast(libc.clock, ctypes.c_void_p)
 start = time.process_time()
 for _ in range(2000):
     libc.clock()
-for _ in range(int(0.15 * 2000 / (time.process_time() - start))):
+for _ in range(int(0.08 * 2000 / (time.process_time() - start))):
     libc.__register_atfork(handler, None, None, None)
 kept = 5
 input('go on')
