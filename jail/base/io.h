@@ -14,13 +14,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The time of CLOCK_MONOTONIC. */
-static inline int64_t now_ns(void)
+/* The time of a clock; -1 when it is gone, as a process's is. */
+static inline int64_t io_clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (clock_gettime(clock, &t) < 0)
+		return -1;
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t now_ns(void)
+{
+	return io_clock_ns(CLOCK_MONOTONIC);
 }
 
 static inline int64_t now_ms(void)
@@ -31,10 +37,7 @@ static inline int64_t now_ms(void)
 /* CPU time of this process so far. */
 static inline int64_t io_cpu_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return io_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Most descriptors of a message. */

@@ -187,11 +187,9 @@ void link_forget_front_cpu(struct link *l)
 
 int64_t link_front_cpu_ms(const struct link *l)
 {
-	struct timespec t;
+	int64_t ns = io_clock_ns(l->front_cpu);
 
-	if (clock_gettime(l->front_cpu, &t) < 0)
-		return 0;
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return ns < 0 ? 0 : ns / 1000000;
 }
 
 static void fds_drop(int *fds)

@@ -100,11 +100,9 @@ static void end(struct standin *s)
 
 static int64_t cpu_now_ns(const struct standin *s)
 {
-	struct timespec t;
+	int64_t ns = io_clock_ns(s->cpu);
 
-	if (clock_gettime(s->cpu, &t) < 0)
-		return s->cpu_ns;
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return ns < 0 ? s->cpu_ns : ns;
 }
 
 int standin_is_free(const struct standin *s, int urgent)
