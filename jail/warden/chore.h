@@ -23,10 +23,10 @@ enum {
 	CHORE_WAITS = 1,   /* does the jail wait for the person? */
 	CHORE_WEIGHT = 2,  /* how much memory does it use? */
 	CHORE_PRIVATE = 4, /* how much of it is private to `pid`? */
-	CHORE_CPU = 64,	   /* how much CPU time has it used? */
-	CHORE_KEYS = 8,	   /* take the keys that a cell did not read */
-	CHORE_TTYS = 16,   /* set the tty and the line as a cell finds them */
-	CHORE_SIZE = 32,   /* tell the tty the size of the window */
+	CHORE_CPU = 8,	   /* how much CPU time has it used? */
+	CHORE_KEYS = 16,   /* take the keys that a cell did not read */
+	CHORE_TTYS = 32,   /* set the tty and the line as a cell finds them */
+	CHORE_SIZE = 64,   /* tell the tty the size of the window */
 };
 
 struct chore {

@@ -268,7 +268,7 @@ int warden_check_stopped(struct warden *w, int64_t *due_ms)
 
 int warden_check_memory(struct warden *w, int64_t *due_ms)
 {
-	if (w->jail.frozen || w->jail.swept)
+	if (warden_jail_is_stopped(&w->jail))
 		warden_baseline(w);
 	if (!warden_jail_is_over(&w->jail, due_ms))
 		return 0;
@@ -342,7 +342,7 @@ int warden_park(struct warden *w)
 	ev.done.no_checkpoint = c->none;
 	ev.done.names = w->guest.names;
 	link_event(&w->link, &ev, NULL, 0);
-	if (w->jail.frozen || w->jail.swept)
+	if (warden_jail_is_stopped(&w->jail))
 		warden_baseline(w);
 	return 0;
 }
