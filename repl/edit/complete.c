@@ -7,7 +7,7 @@
  * Trusts:    no candidate: the names come from the guest, which may call
  *            anything anything, and answer whatever it likes
  * Leaves:    behind what the person typed, a continuation of its last word;
- * only visible characters in the text and on the screen
+ *            only visible characters in the text and on the screen
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
-/* Begins our own lines where there is no colour (output.h). */
+/* Begins our own lines (output.h). */
 #define FRAME_BAR "¦"
 
 int complete_add(struct complete_list *c, const char *s, size_t n)
