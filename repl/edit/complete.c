@@ -5,7 +5,7 @@
  * Runs in:   the front end, inside editor_read()
  * Holds:     the candidates, for the time of one key
  * Trusts:    no candidate: the names come from the guest, which may call
- *            anything anything, and answer whatever it likes
+ *            anything a name, and answer whatever it likes
  * Leaves:    behind what the person typed, a continuation of its last word;
  *            only visible characters in the text and on the screen
  */

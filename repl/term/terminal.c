@@ -5,8 +5,8 @@
  * Runs in:   front end; opened before it confines itself
  * Trusts:    of the environment only NO_COLOR, and TERM, TMUX and STY for what
  *            the terminal lacks; anybody whom the kernel lets may send us a
- * signal Leaves:    the modes as they were found, after every cell and at the
- * end
+ *            signal
+ * Leaves:    the modes as they were found, after every cell and at the end
  *
  * The terminal is opened again for output, because that must be non-blocking:
  * on the inherited descriptor the shell that started us would share O_NONBLOCK
