@@ -171,12 +171,19 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 int jail_wait(
 	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
 
+/* Have jail_next() return the event again, behind others that it has not taken.
+ * Takes what the event holds; -1 with e when it is lost. */
+int jail_keep(struct jail *j, struct jail_event *ev, struct err *e);
+
 /* Close the descriptors that the event still holds. */
 void jail_event_close(struct jail_event *ev);
 
 /* Begin to end the session: everything in the jail is killed. Nothing may be
  * asked any more; jail_close() follows. */
 void jail_end(struct jail *j);
+
+/* After jail_end(): whether jail_close() would return at once. */
+int jail_is_over(struct jail *j);
 
 /* End the session: kill everything in the jail, wait until the jail is gone (a
  * few milliseconds), free j. A warden that does not end within seconds is
@@ -339,6 +346,7 @@ struct jail_cage {
 		enum jail_cage_access access;
 	} v[JAIL_CAGE_PATHS];
 	size_t n;
+	int serves; /* accepting clients, on sockets that listen, is left */
 };
 
 /* Give up, for good: every capability, exec, fork, sockets, and, where the

@@ -4,12 +4,14 @@
  *
  * A process of its own makes them, so that the caller may close its cage
  * (jail_cage_close()) before it reads its first request. Each is used once.
+ * Nothing but pool_await() and pool_close() waits.
  */
 #ifndef JAIL_POOL_H
 #define JAIL_POOL_H
 
 #include "spec.h"
 
+#include <poll.h>
 #include <stddef.h>
 
 struct err;
@@ -22,23 +24,42 @@ struct pool_offer {
 	const struct jail_spec *spec;
 	const char *const *pythons;
 	size_t npythons;
-	int most; /* sessions at a time */
+	int most; /* sessions at a time, with those on their way out */
 };
 
 /* Fork the process that makes sessions. 0, or -1 with e. */
 int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e);
 
-/* Have a session for a program, with interpreter number `python`, made ahead,
- * unless one is; returns at once. */
-void pool_prepare(struct pool *p, unsigned python);
+/* Keep `n` sessions of this kind ready or in the making, and no more. Fewer
+ * while there are too many of all kinds. */
+void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int n);
 
-/* Take a session: the one that was made ahead, if it fits. It may still be
- * building. 0, or -1 with e. */
+/* Take a session of this kind; it may still be building, or have failed to,
+ * which its events say. 1, 0: there is none yet, -1 with e: none could be
+ * made. */
 int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
+	struct jail **out, struct err *e);
+
+/* The same, but wait for one, while not all that there may be are taken. No
+ * other of this kind is wanted then. 0, or -1 with e. */
+int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
 	struct jail **out, struct err *e);
 
 /* End a session without waiting for it, and free it. */
 void pool_end(struct pool *p, struct jail *j);
+
+/* What to poll: at most `max` entries of `v` are filled. Their number. */
+size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max);
+
+/* Take what has come; see to it that what is wanted gets made. */
+void pool_turn(struct pool *p);
+
+/* How many sessions there are: ready, and on their way out. */
+struct pool_count {
+	int ready, making, taken, ending;
+};
+
+void pool_count(const struct pool *p, struct pool_count *c);
 
 /* End everything, and wait until it is gone. -1 with e when something may be
  * left. */

@@ -26,6 +26,7 @@
 #include "repl/json/eval.h"
 #include "repl/oneshot/program.h"
 #include "repl/session/log.h"
+#include "repl/serve/serve.h"
 #include "repl/session/session.h"
 #include "repl/session/setup.h"
 #include "repl/term/terminal.h"
@@ -468,6 +469,40 @@ static int run_eval(struct run *r)
 	return status;
 }
 
+/* As above; and nobody is accepted before everything is confined. */
+static int run_serve(struct run *r)
+{
+	struct jail_cage cage = {.n = 0, .serves = 1};
+	struct err e = {0}, left = {0};
+	struct serve *s = NULL;
+	int status;
+
+	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+		     SPEC_PROGRAM, &e),
+		&e);
+	r->spec.term = "dumb";
+	must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
+	set_locale();
+	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
+	if (r->cfg.skeleton)
+		cage.v[cage.n++].path = r->cfg.skeleton;
+	must_for_jail(jail_cage_close(&cage, &e), &e);
+	if (!r->opt.quiet)
+		fprintf(stderr, "cellblock: serving at %s%s\n",
+			serve_address(s),
+			serve_is_open(s) ? ", to everybody who can reach it "
+					   "(serve.token_file)"
+					 : "");
+	status = serve_run(s, &r->signals, &r->log, &e);
+	if (serve_close(s, &left) < 0)
+		terminal_complain(NULL, left.msg);
+	terminal_signals_close(&r->signals);
+	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
+	must(status, &e);
+	return status;
+}
+
 static int run_check(struct run *r)
 {
 	struct err e = {0};
@@ -503,6 +538,9 @@ static int run(struct run *r)
 	case OPTIONS_EVAL:
 		load_config(r);
 		return run_eval(r);
+	case OPTIONS_SERVE:
+		load_config(r);
+		return run_serve(r);
 	case OPTIONS_SESSION:
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:

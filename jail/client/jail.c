@@ -167,6 +167,17 @@ void jail_end(struct jail *j)
 	shutdown(j->sock, SHUT_WR);
 }
 
+int jail_is_over(struct jail *j)
+{
+	ssize_t n;
+	char byte;
+
+	do
+		n = recv(j->sock, &byte, 1, MSG_TRUNC | MSG_DONTWAIT);
+	while (n > 0);
+	return n == 0 || errno != EAGAIN;
+}
+
 static void reap(pid_t warden, int ended)
 {
 	while (waitpid(warden, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
@@ -302,8 +313,7 @@ static int tell_last(struct jail *j, struct wire_front m, int fd, struct err *e)
 	return tell(j, m, fd, e);
 }
 
-/* Keep an event for jail_next(); takes what it holds. */
-static int queue_add(struct jail *j, struct jail_event *ev, struct err *e)
+int jail_keep(struct jail *j, struct jail_event *ev, struct err *e)
 {
 	if (array_grow(&j->queue, j->n, sizeof(*j->queue)) < 0) {
 		jail_event_close(ev);
@@ -325,7 +335,7 @@ static int call_with(struct jail *j, struct wire_front m, int fd,
 		if (r == 0)
 			wait_reply(j);
 		else if (r > 0 && reply->event.type != WIRE_REPLY)
-			r = queue_add(j, &reply->event, e);
+			r = jail_keep(j, &reply->event, e);
 		else if (r > 0 && reply->reply.seq == seq)
 			break;
 		else if (r > 0)
@@ -598,7 +608,7 @@ int jail_cage_close(const struct jail_cage *c, struct err *e)
 	if (ident_drop_front(e) < 0 ||
 		landlock_confine(rules, c->n, LANDLOCK_NO_TCP, LANDLOCK_ABI_ANY,
 			e) < 0 ||
-		seccomp_load(SECCOMP_FRONT, e) < 0)
+		seccomp_load(c->serves ? SECCOMP_SERVER : SECCOMP_FRONT, e) < 0)
 		return err_wrap(e, "confine the front end");
 	return 0;
 }

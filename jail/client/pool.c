@@ -3,35 +3,58 @@
  * pool.c - sessions made ahead, for a front end that serves many requests
  *
  * Runs in:   front end, confined but for pool_open()
- * Holds:     the socket to the maker; one session ahead; those that are ending
+ * Holds:     the socket to the maker; sessions ahead; those that are ending
  * Trusts:    the maker
  * Leaves:    nothing: pool_close() waits for every session
  *
  * A session takes a while to go: its namespaces are taken down. Nobody waits
- * for that before the next request, only when several are on their way out.
+ * for that before the next request; but those that are on their way out count,
+ * so that no more is begun than can be ended.
  */
 #include "jail/pool.h"
 
+#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/maker/maker.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
-/* Most sessions on their way out. */
-#define ENDING_MAX 4
+/* More than the maker is asked for: it sees a session's end a little later. */
+#define SLACK 8
+/* How long a failure keeps us from trying again. */
+#define FAILURE_MS 1000
+
+struct kind {
+	unsigned python;
+	enum spec_mode mode;
+	int n; /* wanted */
+};
+
+/* A session ahead. Until the maker answers it has no jail. */
+struct ahead {
+	struct kind kind;
+	struct jail *jail;
+	bool built;
+	int64_t failed_ms; /* since when it is of no use; 0: it is */
+};
 
 struct pool {
 	int maker;
 	pid_t pid; /* of the maker */
-	int asked; /* one has been asked for, with this interpreter: */
-	unsigned python;
-	struct jail *ending[ENDING_MAX]; /* the oldest first */
-	int nending;
-	struct err left; /* something may be left */
+	int most, taken;
+	struct kind *kinds;
+	size_t nkinds;
+	struct ahead *ahead; /* those without a jail in the order of asking */
+	size_t nahead;
+	struct jail **ending; /* the oldest first */
+	size_t nending;
+	struct err refusal; /* the maker's last, */
+	int64_t refused_ms; /* and when; 0: none since the last session */
+	struct err left;    /* something may be left */
 };
 
 int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
@@ -39,11 +62,12 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	const struct maker_offer o = {.spec = offer->spec,
 		.pythons = offer->pythons,
 		.npythons = offer->npythons,
-		.most = offer->most};
+		.most = offer->most + SLACK};
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_errno(e, "start the maker");
+	p->most = offer->most;
 	p->pid = maker_start(&o, &p->maker, e);
 	if (p->pid < 0) {
 		free(p);
@@ -53,58 +77,270 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	return 0;
 }
 
-void pool_prepare(struct pool *p, unsigned python)
+static bool is_kind(const struct kind *k, unsigned python, enum spec_mode mode)
 {
-	if (p->asked || maker_ask(p->maker, python, SPEC_PROGRAM, NULL) < 0)
-		return;
-	p->asked = 1;
-	p->python = python;
+	return k->python == python && k->mode == mode;
 }
 
-/* The answer to what was asked. */
-static int answer(struct pool *p, struct jail **out, struct err *e)
-{
-	int sock = maker_answer(p->maker, e);
-
-	p->asked = 0;
-	return sock < 0 ? -1 : jail_adopt(out, sock, e);
-}
+/* ---- those that end ---- */
 
 /* Wait for the oldest that is on its way out. */
-static void end_oldest(struct pool *p)
+static void end_oldest(struct pool *p, size_t i)
 {
-	jail_close(p->ending[0], p->left.msg[0] ? NULL : &p->left);
-	memmove(p->ending, p->ending + 1,
-		(size_t)--p->nending * sizeof(*p->ending));
+	jail_close(p->ending[i], p->left.msg[0] ? NULL : &p->left);
+	memmove(p->ending + i, p->ending + i + 1,
+		(--p->nending - i) * sizeof(*p->ending));
+}
+
+static void reap(struct pool *p)
+{
+	for (size_t i = 0; i < p->nending;)
+		if (jail_is_over(p->ending[i]))
+			end_oldest(p, i);
+		else
+			i++;
+}
+
+static void end(struct pool *p, struct jail *j)
+{
+	jail_end(j);
+	reap(p);
+	if (array_grow(&p->ending, p->nending, sizeof(*p->ending)) < 0)
+		jail_close(j, &p->left);
+	else
+		p->ending[p->nending++] = j;
 }
 
 void pool_end(struct pool *p, struct jail *j)
 {
 	if (!j)
 		return;
-	jail_end(j);
-	if (p->nending == ENDING_MAX)
-		end_oldest(p);
-	p->ending[p->nending++] = j;
+	p->taken--;
+	end(p, j);
 }
 
-/* End the session that was made ahead, which nobody can use. */
-static void drop_ahead(struct pool *p)
-{
-	struct jail *j = NULL;
+/* ---- those ahead ---- */
 
-	if (p->asked && answer(p, &j, NULL) == 0)
-		pool_end(p, j);
+static struct ahead ahead_remove(struct pool *p, size_t i)
+{
+	struct ahead a = p->ahead[i];
+
+	memmove(p->ahead + i, p->ahead + i + 1,
+		(--p->nahead - i) * sizeof(*p->ahead));
+	return a;
+}
+
+static void ask(struct pool *p, const struct kind *k)
+{
+	if (array_grow(&p->ahead, p->nahead, sizeof(*p->ahead)) < 0 ||
+		maker_ask(p->maker, k->python, k->mode, &p->refusal) < 0) {
+		p->refused_ms = now_ms();
+		return;
+	}
+	p->ahead[p->nahead++] = (struct ahead){.kind = *k};
+}
+
+/* One too many: those that are only asked for come anyway. */
+static bool drop_surplus(struct pool *p, const struct kind *k)
+{
+	for (size_t i = p->nahead; i-- > 0;) {
+		struct ahead *a = &p->ahead[i];
+
+		if (a->jail && is_kind(&a->kind, k->python, k->mode)) {
+			end(p, ahead_remove(p, i).jail);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Ask for what is missing, as far as there may be more. */
+static void fill(struct pool *p)
+{
+	int64_t now = now_ms();
+
+	for (size_t i = 0; i < p->nkinds; i++) {
+		const struct kind *k = &p->kinds[i];
+		int have = 0;
+
+		for (size_t a = 0; a < p->nahead; a++)
+			have += is_kind(&p->ahead[a].kind, k->python, k->mode);
+		while (have > k->n && drop_surplus(p, k))
+			have--;
+		if (p->refused_ms && now - p->refused_ms < FAILURE_MS)
+			continue;
+		for (; have < k->n &&
+			p->nahead + p->nending + (size_t)p->taken <
+				(size_t)p->most;
+			have++)
+			ask(p, k);
+	}
+}
+
+void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int n)
+{
+	size_t i = 0;
+
+	while (i < p->nkinds && !is_kind(&p->kinds[i], python, mode))
+		i++;
+	if (i == p->nkinds) {
+		if (array_grow(&p->kinds, i, sizeof(*p->kinds)) < 0)
+			return;
+		p->nkinds++;
+	}
+	p->kinds[i] = (struct kind){python, mode, n};
+	fill(p);
+}
+
+/* The maker's answer to the oldest question. */
+static void take_answer(struct pool *p)
+{
+	size_t i = 0;
+	int sock;
+
+	while (i < p->nahead && p->ahead[i].jail)
+		i++;
+	sock = maker_answer(p->maker, &p->refusal);
+	if (i == p->nahead)
+		p->refused_ms = now_ms();
+	else if (sock < 0 ||
+		 jail_adopt(&p->ahead[i].jail, sock, &p->refusal) < 0) {
+		ahead_remove(p, i);
+		p->refused_ms = now_ms();
+	} else {
+		p->refused_ms = 0;
+	}
+}
+
+/* What a session says before it is taken is kept for who takes it. */
+static void hear(struct ahead *a)
+{
+	struct jail_event ev;
+	int r = jail_next(a->jail, &ev, NULL);
+
+	if (r == 0)
+		return;
+	if (r > 0 && ev.type == JAIL_BUILT && !a->built)
+		a->built = true;
+	else
+		a->failed_ms = now_ms();
+	if (r > 0)
+		jail_keep(a->jail, &ev, NULL);
+}
+
+static bool is_asked(const struct pool *p)
+{
+	for (size_t i = 0; i < p->nahead; i++)
+		if (!p->ahead[i].jail)
+			return true;
+	return false;
+}
+
+static bool has_answer(const struct pool *p, int timeout_ms)
+{
+	struct pollfd v = {.fd = p->maker, .events = POLLIN};
+
+	return is_asked(p) && poll(&v, 1, timeout_ms) > 0;
+}
+
+void pool_turn(struct pool *p)
+{
+	int64_t now = now_ms();
+
+	while (has_answer(p, 0))
+		take_answer(p);
+	for (size_t i = 0; i < p->nahead;) {
+		struct ahead *a = &p->ahead[i];
+
+		if (a->jail && !a->failed_ms)
+			hear(a);
+		if (a->failed_ms && now - a->failed_ms > FAILURE_MS)
+			end(p, ahead_remove(p, i).jail);
+		else
+			i++;
+	}
+	reap(p);
+	fill(p);
+}
+
+static void add_poll(struct pollfd *v, size_t max, size_t *n, int fd)
+{
+	if (*n < max)
+		v[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
+{
+	size_t n = 0;
+
+	if (is_asked(p))
+		add_poll(v, max, &n, p->maker);
+	for (size_t i = 0; i < p->nahead; i++)
+		if (p->ahead[i].jail && !p->ahead[i].failed_ms)
+			add_poll(v, max, &n, jail_fd(p->ahead[i].jail));
+	for (size_t i = 0; i < p->nending; i++)
+		add_poll(v, max, &n, jail_fd(p->ending[i]));
+	return n;
+}
+
+/* ---- taking ---- */
+
+/* The best: one that is built, then one that is building, then one that failed
+ * and says why. */
+static int worth(const struct ahead *a)
+{
+	return !a->jail ? 0 : a->failed_ms ? 1 : !a->built ? 2 : 3;
 }
 
 int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	struct jail **out, struct err *e)
 {
-	if (p->asked && (p->python != python || mode != SPEC_PROGRAM))
-		drop_ahead(p);
-	if (!p->asked && maker_ask(p->maker, python, mode, e) < 0)
-		return -1;
-	return answer(p, out, e);
+	size_t best = 0;
+	int most = 0;
+
+	for (size_t i = 0; i < p->nahead; i++)
+		if (is_kind(&p->ahead[i].kind, python, mode) &&
+			worth(&p->ahead[i]) > most) {
+			best = i;
+			most = worth(&p->ahead[i]);
+		}
+	if (most > 0) {
+		*out = ahead_remove(p, best).jail;
+		p->taken++;
+		return 1;
+	}
+	if (!p->refused_ms || now_ms() - p->refused_ms > FAILURE_MS)
+		return 0;
+	if (e)
+		*e = p->refusal;
+	return -1;
+}
+
+int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
+	struct jail **out, struct err *e)
+{
+	int r = pool_take(p, python, mode, out, e);
+
+	while (r == 0) {
+		pool_want(p, python, mode, 1);
+		/* With too many on their way out, nothing was asked for. */
+		if (!is_asked(p) && p->nending > 0)
+			end_oldest(p, 0);
+		else if (has_answer(p, -1))
+			take_answer(p);
+		r = pool_take(p, python, mode, out, e);
+	}
+	pool_want(p, python, mode, 0);
+	return r < 0 ? -1 : 0;
+}
+
+void pool_count(const struct pool *p, struct pool_count *c)
+{
+	*c = (struct pool_count){.taken = p->taken, .ending = (int)p->nending};
+	for (size_t i = 0; i < p->nahead; i++)
+		*(p->ahead[i].built && !p->ahead[i].failed_ms ? &c->ready
+							      : &c->making) +=
+			1;
 }
 
 int pool_close(struct pool *p, struct err *e)
@@ -113,15 +349,22 @@ int pool_close(struct pool *p, struct err *e)
 
 	if (!p)
 		return 0;
-	drop_ahead(p);
+	/* What was asked for comes, or the maker is gone. */
+	while (is_asked(p))
+		take_answer(p);
+	while (p->nahead > 0)
+		end(p, ahead_remove(p, 0).jail);
 	while (p->nending > 0)
-		end_oldest(p);
+		end_oldest(p, 0);
 	close(p->maker);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	r = p->left.msg[0] ? -1 : 0;
 	if (r < 0 && e)
 		*e = p->left;
+	free(p->kinds);
+	free(p->ahead);
+	free(p->ending);
 	free(p);
 	return r;
 }

@@ -17,11 +17,12 @@ enum seccomp_profile {
 	SECCOMP_FRONT,	     /* the front end: no exec, no sockets */
 	SECCOMP_INIT_SHARED, /* INIT in a jail that shares inodes with the host:
 			      * without inotify */
+	SECCOMP_SERVER,	     /* FRONT that accepts clients */
 };
-#define SECCOMP_PROFILES 5
+#define SECCOMP_PROFILES 6
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
- * SECCOMP_FRONT sets itself. Verified by a call that every profile refuses. */
+ * SECCOMP_FRONT and SECCOMP_SERVER set themselves. Verified by a call that every profile refuses. */
 int seccomp_load(enum seccomp_profile profile, struct err *e);
 
 /* From now on each fcntl() that sets a record lock, by this process or by one

@@ -36,8 +36,10 @@ enum {
 	GUEST = 1,
 	NOMEM = 2,
 	OWN = 4,
-	FRONT = 8,
+	PERSONS = 8,
 	SHARED = 16,
+	SERVER = 32,
+	FRONT = PERSONS | SERVER,
 	INIT = OWN | SHARED,
 	JAIL = GUEST | NOMEM | INIT,
 	ALL = JAIL | FRONT,
@@ -217,7 +219,10 @@ static const struct rules_group rules_groups[] = {
 	{FRONT, REFUSE, "the front end starts nothing",
 		"execve execveat fork vfork clone"},
 	{FRONT, REFUSE, "the front end already has the only socket it needs",
-		"socket socketpair connect bind listen accept accept4"},
+		"socket socketpair connect bind listen accept"},
+	{PERSONS, REFUSE, "the same", "accept4"},
+	{SERVER, ALLOW, "clients come to the socket that already listens",
+		"accept4"},
 	{FRONT, REFUSE, "changes to files that Landlock does not check",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown lchown "
 		"fchownat utime utimes futimesat setxattr lsetxattr fsetxattr "

@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 41
+#define CONFIG_NKEYS 52
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -110,6 +110,17 @@ struct config_range {
 	uint32_t hi;
 };
 
+/* [serve] */
+struct config_serve {
+	int concurrent, queue, spare, clients;
+	int64_t request; /* bytes */
+	int64_t upload, storage;
+	int files;
+	int64_t keep_ms;
+	char *directory;
+	char *token_file; /* or NULL */
+};
+
 /* Strings that may be absent are NULL, never empty. */
 struct config {
 	struct limits limits;
@@ -129,6 +140,7 @@ struct config {
 	struct strlist expose;
 	struct config_range uids;
 	struct strlist require; /* word, or word=word */
+	struct config_serve serve;
 	/* [terminal] */
 	enum config_escapes escapes;
 	enum config_colour colour;

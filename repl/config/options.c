@@ -75,6 +75,7 @@ static const struct rule rules[] = {
 	{NULL, 'm', "MODULE", MODE(MODULE), .ends = true},
 	{NULL, 'e', "CELL", MODE(CELL)},
 	{"eval", '\0', NULL, MODE(EVAL)},
+	{"serve", '\0', NULL, MODE(SERVE)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -155,8 +156,8 @@ static int take(
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
 			return usage(e, "only one of -c, -m, -e, --eval, "
-					"--check and --check-config makes "
-					"sense");
+					"--serve, --check and --check-config "
+					"makes sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -285,6 +286,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 	} words[OPTIONS_VERSION + 1] = {
 		[OPTIONS_CELL] = {"-e CELL", 0},
 		[OPTIONS_EVAL] = {"--eval", 0},
+		[OPTIONS_SERVE] = {"--serve ADDRESS", 1},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -297,6 +299,8 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 			after, o->args[most]);
 	if (first && o->mode == OPTIONS_CHECK_CONFIG)
 		return set_config(o, first, e);
+	if (first && o->mode == OPTIONS_SERVE)
+		o->text = first;
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
 	if (!first) {
@@ -316,11 +320,14 @@ static int check_together(const struct options *o, struct err *e)
 	bool check =
 		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
 	bool eval = o->mode == OPTIONS_EVAL;
+	bool serve = o->mode == OPTIONS_SERVE;
 	const char *why =
 		o->json && o->mode != OPTIONS_CHECK
 			? "--json goes with --check alone"
 		: o->nuploads && eval	 ? "-u does not go with --eval"
 		: o->ndownloads && eval	 ? "-d does not go with --eval"
+		: o->nuploads && serve	 ? "-u does not go with --serve"
+		: o->ndownloads && serve ? "-d does not go with --serve"
 		: o->nuploads && check	 ? "-u does not go with a check"
 		: o->ndownloads && check ? "-d does not go with a check"
 		: o->quiet && o->verbose ? "-q and -v contradict each other"
@@ -378,6 +385,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
 	{"cellblock [OPTIONS] --eval < REQUESTS",
 		"JSON requests, each in a fresh jail"},
+	{"cellblock [OPTIONS] --serve [ADDRESS:PORT | unix:PATH]",
+		"the same over HTTP"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

@@ -38,14 +38,15 @@ static int exit_status(const struct jail_program *p)
 }
 
 static const char *add_files(struct strbuf *b, const struct run *r,
-	struct jail *j, const struct config *cfg, bool kind)
+	const struct attach_store *store, bool kind)
 {
-	const struct attach_rules rules = {.limits = &cfg->limits,
-		.pattern = cfg->pattern,
+	const struct attach_rules rules = {.limits = &r->cfg->limits,
+		.pattern = r->cfg->pattern,
 		.sent = r->files,
-		.nsent = r->nfiles};
+		.nsent = r->nfiles,
+		.store = store};
 
-	return attach_files(b, j, &rules, kind);
+	return attach_files(b, r->jail, &rules, kind);
 }
 
 /* ---- snekbox's form ---- */
@@ -73,8 +74,7 @@ static void add_message(struct strbuf *b, const char *text)
 	strbuf_puts(b, ", \"returncode\": null, \"files\": []}");
 }
 
-static void add_snekbox(struct strbuf *b, const struct run *r, struct jail *j,
-	const struct config *cfg)
+static void add_snekbox(struct strbuf *b, const struct run *r)
 {
 	struct strbuf out = {0};
 	size_t before = b->n;
@@ -92,7 +92,7 @@ static void add_snekbox(struct strbuf *b, const struct run *r, struct jail *j,
 	strbuf_free(&out);
 	strbuf_printf(b, ", \"returncode\": %d, \"files\": [",
 		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));
-	why = add_files(b, r, j, cfg, false);
+	why = add_files(b, r, NULL, false);
 	strbuf_puts(b, "]}");
 	if (why) {
 		b->n = before;
@@ -217,8 +217,8 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 	strbuf_puts(b, "}, ");
 }
 
-static void add_ours(struct strbuf *b, const struct request *q,
-	const struct run *r, struct jail *j, const struct config *cfg)
+static void add_ours(
+	struct strbuf *b, const struct run *r, const struct attach_store *store)
 {
 	const struct jail_program *p = &r->program;
 	bool late = p->limit == LIMIT_WALL;
@@ -234,7 +234,7 @@ static void add_ours(struct strbuf *b, const struct request *q,
 	strbuf_printf(b, "\"timed_out\": %s, \"duration_ms\": %lld, ",
 		late ? "true" : "false", (long long)p->wall_ms);
 	add_report(b, &r->report);
-	answer_add_limit(b, q, p->limit, cfg);
+	answer_add_limit(b, r->request, p->limit, r->cfg);
 	strbuf_printf(b, "\"cpu_ms\": %lld, ", (long long)p->cpu_ms);
 	if (p->peak_bytes > 0)
 		strbuf_printf(b, "\"memory_peak_bytes\": %lld, ",
@@ -242,7 +242,7 @@ static void add_ours(struct strbuf *b, const struct request *q,
 	else
 		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
 	strbuf_puts(b, "\"files\": [");
-	why = add_files(b, r, j, cfg, true);
+	why = add_files(b, r, store, true);
 	strbuf_puts(b, "], \"files_error\": ");
 	add_text_or_null(b, (struct report_piece){why, why ? strlen(why) : 0});
 	strbuf_puts(b, "}");
@@ -250,18 +250,18 @@ static void add_ours(struct strbuf *b, const struct request *q,
 
 /* ---- both ---- */
 
-enum answer_kind answer_add(struct strbuf *b, const struct request *q,
-	const struct run *r, struct jail *j, const struct config *cfg)
+enum answer_kind answer_add(
+	struct strbuf *b, const struct run *r, const struct attach_store *store)
 {
-	bool ours = q->form == REQUEST_OURS;
+	bool ours = r->request->form == REQUEST_OURS;
 
 	switch (r->how) {
 	case RUN_ENDED:
 	case RUN_CUT:
 		if (ours)
-			add_ours(b, q, r, j, cfg);
+			add_ours(b, r, store);
 		else
-			add_snekbox(b, r, j, cfg);
+			add_snekbox(b, r);
 		return ANSWER_RAN;
 	case RUN_NOTHING:
 		if (!ours) {

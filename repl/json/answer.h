@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+struct attach_store;
 struct config;
 struct request;
 struct run;
@@ -21,10 +22,10 @@ enum answer_kind {
 	ANSWER_FAILED,	/* the jail failed */
 };
 
-/* Append the answer to a request that was run in `j`, a JSON object without a
- * line end. */
-enum answer_kind answer_add(struct strbuf *b, const struct request *q,
-	const struct run *r, struct jail *j, const struct config *cfg);
+/* Append the answer to a request that was run, a JSON object without a line
+ * end. With `store` (and `code`), files are stored instead of contained. */
+enum answer_kind answer_add(struct strbuf *b, const struct run *r,
+	const struct attach_store *store);
 
 /* Append "limit", with a comma behind it: which limit struck (LIMIT_NONE:
  * null), in words, and who set it. */

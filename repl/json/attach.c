@@ -76,6 +76,7 @@ static const char *add_content(struct attach *a, int fd, int64_t size)
 static const char *add_file(
 	struct attach *a, const char *path, int fd, int64_t size)
 {
+	const struct attach_store *store = a->rules->store;
 	const char *why;
 
 	if (!json_text_is_valid(path, strlen(path)))
@@ -85,10 +86,16 @@ static const char *add_file(
 	json_text_add(a->b, path, strlen(path));
 	if (a->kind)
 		strbuf_puts(a->b, ", \"kind\": \"file\"");
-	strbuf_printf(
-		a->b, ", \"size\": %lld, \"content\": \"", (long long)size);
-	why = add_content(a, fd, size);
-	strbuf_puts(a->b, "\"}");
+	strbuf_printf(a->b, ", \"size\": %lld, ", (long long)size);
+	if (store) {
+		strbuf_puts(a->b, "\"file_id\": ");
+		why = store->put(store->arg, a->b, path, fd, size);
+	} else {
+		strbuf_puts(a->b, "\"content\": \"");
+		why = add_content(a, fd, size);
+		strbuf_puts(a->b, "\"");
+	}
+	strbuf_puts(a->b, "}");
 	a->n++;
 	a->total += size;
 	return a->b->failed ? unknown : why;

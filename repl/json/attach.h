@@ -15,15 +15,24 @@
 struct jail;
 struct run_file;
 
+/* Who takes the files. put() appends a file's id (JSON), or says why not. */
+struct attach_store {
+	const char *(*put)(void *arg, struct strbuf *b, const char *path,
+		int fd, int64_t size);
+	void *arg;
+};
+
 /* Which files. Borrowed. */
 struct attach_rules {
 	const struct limits *limits;
 	const char *pattern;	     /* files.pattern, for transfer_matches() */
 	const struct run_file *sent; /* left out unless they changed */
 	size_t nsent;
+	const struct attach_store *store; /* or NULL */
 };
 
-/* Append `{"path", "size", "content"}` of each file, with commas between;
+/* Append `{"path", "size", "content"}`, or with a store `{"path", "size",
+ * "file_id"}`, of each file, with commas between;
  * `kind` adds "kind". NULL; or why there are none, in snekbox's words. */
 const char *attach_files(struct strbuf *b, struct jail *j,
 	const struct attach_rules *rules, bool kind);

@@ -26,7 +26,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Sessions at a time: the one that runs, the next, those on their way out. */
@@ -34,40 +33,19 @@
 
 /* ---- ready ---- */
 
-/* One that is missing counts all the same: that it is missing is told when its
- * jail is built. */
-static int add_python(struct eval *ev, const char *path, struct err *e)
-{
-	char *real;
-
-	if (ev->npythons == EVAL_PYTHONS)
-		return 0;
-	real = realpath(path, NULL);
-	if (!real)
-		real = strdup(path);
-	if (!real)
-		return err_errno(e, "find the interpreters");
-	ev->pythons[ev->npythons] = path;
-	ev->resolved[ev->npythons++] = real;
-	return 0;
-}
-
 int eval_open(struct eval *ev, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e)
 {
 	struct pool_offer offer = {.spec = spec, .most = SESSIONS_MAX};
 
 	*ev = (struct eval){.cfg = cfg};
-	if (add_python(ev, spec->python, e) < 0)
+	if (pythons_find(&ev->pythons, spec, cfg, e) < 0)
 		return -1;
-	for (size_t i = 0; i < cfg->executable.n; i++)
-		if (add_python(ev, cfg->executable.items[i], e) < 0)
-			return -1;
-	offer.pythons = ev->pythons;
-	offer.npythons = ev->npythons;
+	offer.pythons = ev->pythons.v;
+	offer.npythons = ev->pythons.n;
 	if (pool_open(&ev->pool, &offer, e) < 0)
 		return -1;
-	pool_prepare(ev->pool, 0);
+	pool_want(ev->pool, 0, SPEC_PROGRAM, 1);
 	return 0;
 }
 
@@ -75,8 +53,7 @@ int eval_close(struct eval *ev, struct err *e)
 {
 	int r = pool_close(ev->pool, e);
 
-	for (size_t i = 0; i < ev->npythons; i++)
-		free((char *)ev->resolved[i]);
+	pythons_free(&ev->pythons);
 	*ev = (struct eval){0};
 	return r;
 }
@@ -127,15 +104,17 @@ static int serve_alone(struct state *s, const struct request *q, struct err *e)
 	struct err why = {0};
 	struct run r;
 
-	if (pool_take(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, &why) <
+	if (pool_await(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, &why) <
 		0) {
-		run_fail(&r, &why);
+		run_fail(&r, q, &why);
 	} else {
 		if (stream_may_go_on(&s->in))
-			pool_prepare(ev->pool, 0);
-		run_request(&r, j, q, ev->cfg);
+			pool_want(ev->pool, 0, SPEC_PROGRAM, 1);
+		run_begin(&r, j, q, ev->cfg);
 	}
-	switch (answer_add(&b, q, &r, j, ev->cfg)) {
+	while (!run_is_over(&r))
+		run_wait(&r);
+	switch (answer_add(&b, &r, NULL)) {
 	case ANSWER_RAN:
 		break;
 	case ANSWER_REFUSED:
@@ -174,7 +153,8 @@ static int begin_session(struct state *s, struct err *e)
 	if (s->served > 0)
 		return refuse(s, "Request data failed validation", late,
 			sizeof(late) - 1, e);
-	if (pool_take(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
+	pool_want(ev->pool, 0, SPEC_PROGRAM, 0);
+	if (pool_await(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
 		err_kind_set(e, ERR_JAIL);
 	else if (cells_open(&s->cells, s->jail, ev->cfg, &b, e) == 0)
 		return write_answer(&b, e);
@@ -215,9 +195,9 @@ static int take(struct state *s, const char *text, size_t n, struct err *e)
 {
 	struct eval *ev = s->ev;
 	const struct request_rules rules = {.limits = &ev->cfg->limits,
-		.pythons = ev->pythons,
-		.resolved = ev->resolved,
-		.npythons = ev->npythons,
+		.pythons = ev->pythons.v,
+		.resolved = ev->pythons.resolved,
+		.npythons = ev->pythons.n,
 		.locked = ev->cfg->locked,
 		.session = s->cells != NULL};
 	struct request_refusal why;
@@ -257,7 +237,7 @@ static int next(struct state *s, struct err *e)
 	int r = 0;
 
 	if (!s->cells && stream_is_empty(&s->in))
-		pool_prepare(s->ev->pool, 0);
+		pool_want(s->ev->pool, 0, SPEC_PROGRAM, 1);
 	switch (stream_next(&s->in, &text, &n)) {
 	case STREAM_END:
 		return 0;

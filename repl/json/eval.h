@@ -6,8 +6,7 @@
 #ifndef REPL_JSON_EVAL_H
 #define REPL_JSON_EVAL_H
 
-#include <limits.h>
-#include <stddef.h>
+#include "pythons.h"
 
 struct config;
 struct err;
@@ -15,17 +14,12 @@ struct jail_spec;
 struct log;
 struct pool;
 
-/* Most interpreters of a configuration. */
-#define EVAL_PYTHONS 64
-
 /* What requests are served with. Caller's storage. */
 struct eval {
 	const struct config *cfg; /* borrowed */
 	struct pool *pool;
-	const struct log *log;		    /* borrowed */
-	const char *pythons[EVAL_PYTHONS];  /* to start */
-	const char *resolved[EVAL_PYTHONS]; /* without links; owned */
-	size_t npythons;
+	const struct log *log; /* borrowed */
+	struct pythons pythons;
 };
 
 /* Get ready, before the cage closes: fork the maker, and have a first session

@@ -13,6 +13,7 @@
 #include "request.h"
 
 #include "base64.h"
+#include "jail/base/array.h"
 #include "jail/spec.h"
 #include "python.h"
 #include "repl/text/utf8.h"
@@ -223,6 +224,7 @@ static int take_file(struct request_file *f, const json_t *file,
 	const json_t *path = json_object_get(file, "path");
 
 	f->path = json_string_value(path);
+	f->fd = -1;
 	if (strlen(f->path) != json_string_length(path))
 		return request_refuse(why, bad_file,
 			"File path '%.900s' may not hold a NUL", f->path);
@@ -595,6 +597,23 @@ static int take_session(struct request *r, struct request_refusal *why)
 
 /* ---- both ---- */
 
+bool request_is_deep(const char *text, size_t n)
+{
+	bool quoted = false;
+	int depth = 0;
+
+	for (size_t i = 0; i < n && depth <= REQUEST_DEPTH_MAX; i++) {
+		if (quoted && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			quoted = !quoted;
+		else if (!quoted)
+			depth += (text[i] == '{' || text[i] == '[') -
+				 (text[i] == '}' || text[i] == ']');
+	}
+	return depth > REQUEST_DEPTH_MAX;
+}
+
 int request_parse(struct request *r, const char *text, size_t n,
 	const struct request_rules *rules, struct request_refusal *why)
 {
@@ -616,6 +635,37 @@ int request_parse(struct request *r, const char *text, size_t n,
 	if (json_is_true(json_object_get(r->root, "session")))
 		return take_session(r, why);
 	return take_snekbox(r, rules, why);
+}
+
+int request_take(struct request *r, json_t *root,
+	const struct request_rules *rules, struct request_refusal *why)
+{
+	*r = (struct request){.root = root};
+	*why = (struct request_refusal){0};
+	return take_alone(r, rules, why);
+}
+
+int request_add_file(struct request *r, const char *path, int fd, size_t n,
+	const struct request_rules *rules, struct request_refusal *why)
+{
+	struct request_file *f;
+
+	if (r->nfiles >= (size_t)rules->limits->max_count ||
+		array_grow(&r->files, r->nfiles, sizeof(*r->files)) < 0)
+		return request_refuse(why, bad_file,
+			"there are more files than files.max_count, %d",
+			rules->limits->max_count);
+	if ((int64_t)n > rules->limits->max_file_bytes)
+		return request_refuse(why, bad_file,
+			"File '%.900s' is larger than files.max_file", path);
+	f = &r->files[r->nfiles++];
+	*f = (struct request_file){.path = path, .fd = fd, .n = n};
+	f->clean = clean_path(path);
+	return f->clean ? 0
+			: request_refuse(why, bad_file,
+				  "File path '%.900s' may not traverse beyond "
+				  "root",
+				  path);
 }
 
 void request_fini(struct request *r)

@@ -36,6 +36,7 @@ struct request_file {
 	const char *path; /* as it was sent; borrowed */
 	char *clean;	  /* in the home, without "..": owned */
 	char *content;	  /* owned */
+	int fd;		  /* instead of it; borrowed; -1: none */
 	size_t n;
 };
 
@@ -78,9 +79,21 @@ struct request_refusal {
 	struct strbuf description;
 };
 
+/* Whether a text is nested deeper than a request may be. */
+bool request_is_deep(const char *text, size_t n);
+
 /* Parse and check `n` bytes. 0, or -1 with *why. The caller ends with
  * request_fini() and frees the description either way. */
 int request_parse(struct request *r, const char *text, size_t n,
+	const struct request_rules *rules, struct request_refusal *why);
+
+/* The same for a request with `code` that was parsed already (`root` is taken).
+ * Its files come with request_add_file(). */
+int request_take(struct request *r, json_t *root,
+	const struct request_rules *rules, struct request_refusal *why);
+
+/* Add a file of `n` bytes; `path` and `fd` are borrowed. */
+int request_add_file(struct request *r, const char *path, int fd, size_t n,
 	const struct request_rules *rules, struct request_refusal *why);
 
 void request_fini(struct request *r);

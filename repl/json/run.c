@@ -16,7 +16,6 @@
 #include "request.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +56,25 @@ static const char *class_of(int code)
 	return "OSError";
 }
 
+/* A piece at a time from a file of ours, or what the request held. */
+static int write_file(int to, const struct request_file *f)
+{
+	char piece[64 << 10];
+
+	if (f->fd < 0)
+		return io_write_full(to, f->content, f->n);
+	for (size_t at = 0; at < f->n;) {
+		ssize_t n = pread(f->fd, piece, sizeof(piece), (off_t)at);
+
+		if (n == 0)
+			errno = EIO;
+		if (n <= 0 || io_write_full(to, piece, (size_t)n) < 0)
+			return -1;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
 static int put_file(struct run *r, struct jail *j, const struct request_file *f,
 	struct err *e)
 {
@@ -71,7 +89,7 @@ static int put_file(struct run *r, struct jail *j, const struct request_file *f,
 	fd = jail_home_create(j, f->clean, 0777, &token, e);
 	if (fd < 0)
 		return -1;
-	if (io_write_full(fd, f->content, f->n) < 0 || fstat(fd, &st) < 0) {
+	if (write_file(fd, f) < 0 || fstat(fd, &st) < 0) {
 		err_errno(e, "write");
 		jail_home_abort(j, token, NULL);
 		return -1;
@@ -133,26 +151,62 @@ static void take_up(
 	capture_open(&r->report, fd_take(&ev->fds[4]), r->report_max, false);
 }
 
+static int start(struct jail *j, const struct request *q, struct err *e)
+{
+	const struct jail_start snekbox = {
+		.argv = q->args, .env = env_snekbox, .merged = 1};
+	const struct jail_start ours = {.source = q->source.s,
+		.source_n = q->source.n,
+		.wall_ms = q->timeout_ms};
+
+	return jail_start_program(
+		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
+}
+
+/* The jail stands: its home gets its files, and the program begins. */
+static void begin(struct run *r)
+{
+	const struct request *q = r->request;
+	struct err e = {0};
+
+	run_put_skeleton(r->jail, r->cfg);
+	if (run_put_files(r, r->jail, q) < 0) {
+		r->gone = true;
+	} else if (q->has_nul) {
+		r->how = RUN_NOTHING;
+		r->gone = true;
+		snprintf(r->message, sizeof(r->message),
+			"ValueError: embedded null byte");
+	} else if (start(r->jail, q, &e) < 0) {
+		fail(r, &e);
+	}
+}
+
+static void take(struct run *r, struct jail_event *ev)
+{
+	if (ev->type == JAIL_BUILT) {
+		begin(r);
+	} else if (ev->type == JAIL_UP) {
+		take_up(r, ev, r->request);
+	} else if (ev->type == JAIL_FAILED) {
+		fail(r, &ev->err);
+	} else if (ev->type == JAIL_EXITED) {
+		r->program = ev->program;
+		r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
+		r->gone = true;
+	}
+	jail_event_close(ev);
+}
+
 /* Take what the warden tells, while there is something. */
-static void take_events(struct run *r, struct jail *j, const struct request *q)
+static void take_events(struct run *r)
 {
 	struct jail_event ev;
 	struct err e = {0};
 	int got = 0;
 
-	while (!r->gone && (got = jail_next(j, &ev, &e)) > 0) {
-		if (ev.type == JAIL_UP)
-			take_up(r, &ev, q);
-		else if (ev.type == JAIL_FAILED)
-			fail(r, &ev.err);
-		else if (ev.type == JAIL_EXITED)
-			r->program = ev.program;
-		if (ev.type == JAIL_EXITED)
-			r->how = r->out.cut && r->out.counts ? RUN_CUT
-							     : RUN_ENDED;
-		r->gone |= ev.type == JAIL_EXITED;
-		jail_event_close(&ev);
-	}
+	while (!r->gone && (got = jail_next(r->jail, &ev, &e)) > 0)
+		take(r, &ev);
 	if (got < 0)
 		fail(r, &e);
 }
@@ -175,36 +229,51 @@ static void feed(struct run *r, const struct request *q)
  * that writes byte by byte, or without end, does not keep us busy. */
 #define TURNS 1000
 
-enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN, WAITS };
+enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN };
 
-static void turn(struct run *r, struct jail *j, const struct request *q)
+void run_polls(const struct run *r, struct pollfd *p)
 {
-	struct capture *c[] = {&r->out, &r->err_out, &r->report};
-	struct pollfd p[WAITS];
-	bool was_cut = r->out.cut;
+	const struct capture *c[] = {&r->out, &r->err_out, &r->report};
 
-	for (int i = 0; i < WAITS; i++)
+	for (int i = 0; i < RUN_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(j);
+	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(r->jail);
 	for (int i = 0; i < 3; i++)
 		p[WAIT_OUT + i].fd = c[i]->fd;
 	p[WAIT_IN] = (struct pollfd){.fd = r->in, .events = POLLOUT};
-	if (poll(p, WAITS, -1) < 0)
-		return;
-	if (!r->gone && ++r->turns > TURNS)
-		poll(NULL, 0, 1);
+}
+
+void run_turn(struct run *r, const struct pollfd *p)
+{
+	struct capture *c[] = {&r->out, &r->err_out, &r->report};
+	bool was_cut = r->out.cut;
+
 	for (int i = 0; i < 3; i++)
 		if (p[WAIT_OUT + i].revents)
 			capture_read(c[i]);
 	if (p[WAIT_IN].revents)
-		feed(r, q);
+		feed(r, r->request);
 	if (r->out.cut && !was_cut && r->out.counts)
-		jail_kill(j, NULL);
+		jail_kill(r->jail, NULL);
 	if (p[WAIT_JAIL].revents)
-		take_events(r, j, q);
+		take_events(r);
+	if (run_is_over(r))
+		fd_drop(&r->in);
 }
 
-static bool is_over(const struct run *r)
+void run_wait(struct run *r)
+{
+	struct pollfd p[RUN_POLLS];
+
+	run_polls(r, p);
+	if (poll(p, RUN_POLLS, -1) <= 0)
+		return;
+	if (!r->gone && ++r->turns > TURNS)
+		poll(NULL, 0, 1);
+	run_turn(r, p);
+}
+
+bool run_is_over(const struct run *r)
 {
 	/* The pipes end by themselves: the jail is gone when the warden says
 	 * that the program is. */
@@ -213,41 +282,13 @@ static bool is_over(const struct run *r)
 		       r->report.fd < 0);
 }
 
-static int start(struct jail *j, const struct request *q, struct err *e)
-{
-	const struct jail_start snekbox = {
-		.argv = q->args, .env = env_snekbox, .merged = 1};
-	const struct jail_start ours = {.source = q->source.s,
-		.source_n = q->source.n,
-		.wall_ms = q->timeout_ms};
-
-	return jail_start_program(
-		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
-}
-
-/* Wait until the jail stands. */
-static int await_built(struct run *r, struct jail *j)
-{
-	struct jail_event ev;
-	struct err e = {0};
-	int got = jail_wait(j, &ev, -1, &e);
-
-	if (got > 0 && ev.type == JAIL_BUILT)
-		return 0;
-	if (got > 0 && ev.type == JAIL_FAILED)
-		e = ev.err;
-	if (got > 0)
-		jail_event_close(&ev);
-	fail(r, &e);
-	return -1;
-}
-
-void run_request(struct run *r, struct jail *j, const struct request *q,
+void run_begin(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg)
 {
-	struct err e = {0};
-
 	*r = (struct run){.in = -1,
+		.jail = j,
+		.request = q,
+		.cfg = cfg,
 		.max = (uint64_t)cfg->limits.output_bytes,
 		.report_max = (uint64_t)cfg->limits.home_bytes,
 		.out = {.fd = -1},
@@ -255,29 +296,14 @@ void run_request(struct run *r, struct jail *j, const struct request *q,
 		.report = {.fd = -1}};
 	if (r->max > RUN_OUTPUT_MAX)
 		r->max = RUN_OUTPUT_MAX;
-	if (await_built(r, j) < 0)
-		return;
-	run_put_skeleton(j, cfg);
-	if (run_put_files(r, j, q) < 0)
-		return;
-	if (q->has_nul) {
-		r->how = RUN_NOTHING;
-		snprintf(r->message, sizeof(r->message),
-			"ValueError: embedded null byte");
-		return;
-	}
-	if (start(j, q, &e) < 0) {
-		fail(r, &e);
-		return;
-	}
-	while (!is_over(r))
-		turn(r, j, q);
-	fd_drop(&r->in);
+	/* It may stand already. */
+	take_events(r);
 }
 
-void run_fail(struct run *r, const struct err *e)
+void run_fail(struct run *r, const struct request *q, const struct err *e)
 {
 	*r = (struct run){.how = RUN_FAILED,
+		.request = q,
 		.err = *e,
 		.in = -1,
 		.out = {.fd = -1},

@@ -9,6 +9,7 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -30,6 +31,9 @@ struct run_file {
 
 /* Caller's storage; run_fini(). */
 struct run {
+	struct jail *jail; /* borrowed, as the next two */
+	const struct request *request;
+	const struct config *cfg;
 	enum run_how how;
 	struct jail_program program;
 	struct capture out, err_out, report;
@@ -47,14 +51,24 @@ struct run {
 /* Most bytes kept of each stream. */
 #define RUN_OUTPUT_MAX 1000000
 
-/* Run the request. `j` is a session of SPEC_PROGRAM, which may still be
- * building, and whose home can be read afterwards unless r->how is RUN_FAILED.
- */
-void run_request(struct run *r, struct jail *j, const struct request *q,
+/* Begin to run the request. `j` is a session of SPEC_PROGRAM, which may still
+ * be building, and whose home can be read afterwards unless r->how is
+ * RUN_FAILED. All is borrowed until run_fini(), which may come at any time. */
+void run_begin(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg);
 
 /* The same when there is no jail to run it in. */
-void run_fail(struct run *r, const struct err *e);
+void run_fail(struct run *r, const struct request *q, const struct err *e);
+
+bool run_is_over(const struct run *r);
+
+/* Until then: poll these RUN_POLLS, and hand them over when one is ready. */
+#define RUN_POLLS 5
+void run_polls(const struct run *r, struct pollfd *p);
+void run_turn(struct run *r, const struct pollfd *p);
+
+/* The same for who has nothing else to wait for. */
+void run_wait(struct run *r);
 
 void run_fini(struct run *r);
 

@@ -386,6 +386,7 @@ static const char *const sources[] = {
 	[OPTIONS_CELL] = "-e",
 	[OPTIONS_STDIN] = "-",
 	[OPTIONS_EVAL] = NULL,
+	[OPTIONS_SERVE] = NULL,
 	[OPTIONS_VERSION] = NULL, /* the last mode */
 };
 

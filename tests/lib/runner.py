@@ -37,6 +37,7 @@ SUITES = {
     "session": ("pytest", True),
     "program": ("pytest", True),
     "json": ("pytest", True),
+    "serve": ("pytest", True),
     "escape": ("pytest", True),
     "hostile": ("pytest", True),
     "inject": ("pytest", True),

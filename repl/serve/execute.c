@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * execute.c - the body of POST /v1/execute
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: a request is a stranger's
+ * Leaves:    a request of which every field is in order, or FastAPI's words
+ *
+ * A service with FastAPI and pydantic tells all that is wrong with a body, in a
+ * list. Its clients are told the same here.
+ */
+#include "execute.h"
+
+#include "jail/base/array.h"
+#include "jail/base/io.h"
+#include "jail/spec.h"
+#include "repl/json/json_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNPROCESSABLE 422
+/* What a request that says nothing may take. */
+#define TIMEOUT_MS 2000
+/* Longest value that is repeated in a mistake. */
+#define INPUT_MAX 4096
+
+void execute_add_detail(struct strbuf *b, const char *words, size_t n)
+{
+	strbuf_puts(b, "{\"detail\": ");
+	json_text_add(b, words, n);
+	strbuf_puts(b, "}");
+}
+
+/* ---- what is wrong, as pydantic says it ---- */
+
+struct mistakes {
+	struct strbuf *b;
+	int n;
+};
+
+static void add_input(struct strbuf *b, const json_t *v)
+{
+	char *text =
+		v ? json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+
+	strbuf_puts(b, text && strlen(text) <= INPUT_MAX ? text : "null");
+	free(text);
+}
+
+/* `where` continues ["body". */
+static void add(struct mistakes *m, const char *type, const char *where,
+	const char *words, const json_t *input)
+{
+	strbuf_puts(m->b, m->n++ ? ", " : "{\"detail\": [");
+	strbuf_printf(m->b, "{\"type\": \"%s\", \"loc\": [\"body\"%s], ", type,
+		where);
+	strbuf_printf(m->b, "\"msg\": \"%s\", \"input\": ", words);
+	add_input(m->b, input);
+	strbuf_puts(m->b, "}");
+}
+
+static int finish(struct mistakes *m)
+{
+	if (m->n)
+		strbuf_puts(m->b, "]}");
+	return m->n ? UNPROCESSABLE : 0;
+}
+
+void execute_add_missing(struct strbuf *b, const char *field)
+{
+	struct mistakes m = {.b = b};
+	char where[64];
+
+	snprintf(where, sizeof(where), ", \"%s\"", field);
+	add(&m, "missing", where, "Field required", NULL);
+	finish(&m);
+}
+
+static void check_text(struct mistakes *m, const json_t *owner, const json_t *v,
+	const char *where)
+{
+	if (!v)
+		add(m, "missing", where, "Field required", owner);
+	else if (!json_is_string(v))
+		add(m, "string_type", where, "Input should be a valid string",
+			v);
+}
+
+static void check_timeout(struct mistakes *m, const json_t *v)
+{
+	if (v && !json_is_integer(v))
+		add(m, "int_type", ", \"timeout_ms\"",
+			"Input should be a valid integer", v);
+	else if (v && json_integer_value(v) < 1)
+		add(m, "greater_than_equal", ", \"timeout_ms\"",
+			"Input should be greater than or equal to 1", v);
+}
+
+static void check_file(struct mistakes *m, const json_t *f, size_t i)
+{
+	static const char *const keys[] = {"path", "file_id"};
+	char where[64];
+
+	snprintf(where, sizeof(where), ", \"files\", %zu", i);
+	if (!json_is_object(f)) {
+		add(m, "model_attributes_type", where,
+			"Input should be a valid dictionary or object to "
+			"extract fields from",
+			f);
+		return;
+	}
+	for (int k = 0; k < 2; k++) {
+		snprintf(where, sizeof(where), ", \"files\", %zu, \"%s\"", i,
+			keys[k]);
+		check_text(m, f, json_object_get(f, keys[k]), where);
+	}
+}
+
+static int check(const json_t *root, struct strbuf *words)
+{
+	struct mistakes m = {.b = words};
+	const json_t *code = json_object_get(root, "code");
+	const json_t *input = json_object_get(root, "stdin");
+	const json_t *shows = json_object_get(root, "last_line_interactive");
+	const json_t *files = json_object_get(root, "files");
+
+	if (!json_is_object(root)) {
+		add(&m, "model_attributes_type", "",
+			"Input should be a valid dictionary or object to "
+			"extract fields from",
+			root);
+		return finish(&m);
+	}
+	check_text(&m, root, code, ", \"code\"");
+	if (input && !json_is_null(input))
+		check_text(&m, root, input, ", \"stdin\"");
+	check_timeout(&m, json_object_get(root, "timeout_ms"));
+	if (shows && !json_is_boolean(shows))
+		add(&m, "bool_type", ", \"last_line_interactive\"",
+			"Input should be a valid boolean", shows);
+	if (files && !json_is_array(files))
+		add(&m, "list_type", ", \"files\"",
+			"Input should be a valid list", files);
+	for (size_t i = 0; i < json_array_size(files) && m.n < 100; i++)
+		check_file(&m, json_array_get(files, i), i);
+	return finish(&m);
+}
+
+/* ---- files ---- */
+
+static int refuse(struct strbuf *words, int status, const char *text)
+{
+	execute_add_detail(words, text, strlen(text));
+	return status;
+}
+
+static const char *wrong_path(const json_t *path)
+{
+	const char *p = json_string_value(path), *part;
+
+	if (strlen(p) != json_string_length(path))
+		return "File path must not hold a NUL.";
+	if (!p[strspn(p, "./")])
+		return strstr(p, "..") ? "File paths must not contain '..'."
+		       : *p == '/'     ? "File paths must be relative."
+				       : "File path must not be empty.";
+	if (*p == '/')
+		return "File paths must be relative.";
+	for (part = p; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (!strncmp(part, "..", 2) && (!part[2] || part[2] == '/'))
+			return "File paths must not contain '..'.";
+	}
+	return NULL;
+}
+
+static int take_file(struct request *q, struct execute_files *files,
+	const json_t *file, const struct request_rules *rules,
+	struct strbuf *words)
+{
+	const json_t *path = json_object_get(file, "path");
+	const char *id = json_string_value(json_object_get(file, "file_id"));
+	const char *wrong = wrong_path(path), *p = json_string_value(path);
+	struct store_file *f;
+	struct request_refusal why = {0};
+	char text[1024];
+	int r;
+
+	if (wrong)
+		return refuse(words, UNPROCESSABLE, wrong);
+	f = store_find(files->store, id);
+	if (!f) {
+		snprintf(text, sizeof(text),
+			"File with ID '%.100s' not found for path '%.800s'.",
+			id, p);
+		return refuse(words, 404, text);
+	}
+	if (array_grow(&files->v, files->n, sizeof(*files->v)) < 0)
+		return refuse(words, 503, "out of memory");
+	store_hold(f);
+	files->v[files->n++] = f;
+	r = request_add_file(q, p, f->fd, (size_t)f->size, rules, &why);
+	if (r < 0)
+		execute_add_detail(words,
+			why.description.s ? why.description.s : "",
+			why.description.n);
+	strbuf_free(&why.description);
+	return r < 0 ? UNPROCESSABLE : 0;
+}
+
+void execute_release(struct execute_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		store_release(files->store, files->v[i]);
+	free(files->v);
+	files->v = NULL;
+	files->n = 0;
+}
+
+/* ---- all of it ---- */
+
+static int not_json(struct strbuf *words, const json_error_t *e)
+{
+
+	strbuf_printf(words,
+		"{\"detail\": [{\"type\": \"json_invalid\", \"loc\": "
+		"[\"body\", %d], \"msg\": \"JSON decode error\", \"input\": "
+		"{}, \"ctx\": {\"error\": ",
+		e->position > 0 ? e->position : 0);
+	json_text_add(words, e->text, strlen(e->text));
+	strbuf_puts(words, "}}]}");
+	return UNPROCESSABLE;
+}
+
+/* The request of --eval that stands for it: other keys are passed over. */
+static json_t *translate(const json_t *root, int64_t timeout_ms)
+{
+	static const char *const keys[] = {
+		"code", "stdin", "last_line_interactive", "variables"};
+	json_t *to = json_object();
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_t *v = json_object_get(root, keys[i]);
+
+		if (v && json_object_set(to, keys[i], v) < 0)
+			break;
+	}
+	json_object_set_new(to, "timeout_ms", json_integer(timeout_ms));
+	return to;
+}
+
+static int take(struct request *q, struct execute_files *files,
+	const json_t *root, const struct request_rules *rules,
+	struct strbuf *words)
+{
+	const json_t *timeout = json_object_get(root, "timeout_ms");
+	const json_t *list = json_object_get(root, "files");
+	int64_t most = rules->limits->cell_wall_ms, ms = TIMEOUT_MS;
+	struct request_refusal why;
+	char text[80];
+	int r;
+
+	if (timeout)
+		ms = json_integer_value(timeout);
+	if (timeout && ms > most) {
+		snprintf(text, sizeof(text),
+			"timeout_ms exceeds maximum of %lld ms",
+			(long long)most);
+		return refuse(words, UNPROCESSABLE, text);
+	}
+	r = request_take(
+		q, translate(root, ms < most ? ms : most), rules, &why);
+	if (r < 0)
+		execute_add_detail(words,
+			why.description.s ? why.description.s : "",
+			why.description.n);
+	strbuf_free(&why.description);
+	if (r < 0)
+		return UNPROCESSABLE;
+	r = 0;
+	for (size_t i = 0; i < json_array_size(list) && r == 0; i++)
+		r = take_file(q, files, json_array_get(list, i), rules, words);
+	return r;
+}
+
+int execute_parse(struct request *q, struct execute_files *files,
+	const struct strbuf *body, const struct request_rules *rules,
+	struct strbuf *words)
+{
+	struct mistakes m = {.b = words};
+	json_error_t e;
+	json_t *root;
+	int r;
+
+	*q = (struct request){0};
+	if (body->n == 0) {
+		add(&m, "missing", "", "Field required", NULL);
+		return finish(&m);
+	}
+	root = json_loadb(body->s, body->n,
+		JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+	if (!root)
+		return not_json(words, &e);
+	r = check(root, words);
+	if (r == 0)
+		r = take(q, files, root, rules, words);
+	/* Paths of files are borrowed from it. */
+	if (q->root)
+		json_object_set_new(q->root, "files",
+			json_incref(json_object_get(root, "files")));
+	json_decref(root);
+	return r;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jobs.c - requests that wait for a jail, or run in one
+ *
+ * Runs in:   front end, confined
+ * Trusts:    the warden for how a program ended; no byte that comes from it
+ * Leaves:    an answer for each request whose client is still there, and no
+ * jail for those whose client is not
+ */
+#include "jobs.h"
+
+#include "http.h"
+#include "jail/base/io.h"
+#include "jail/pool.h"
+#include "repl/config/config.h"
+#include "repl/json/answer.h"
+#include "repl/json/attach.h"
+#include "repl/json/json_text.h"
+#include "repl/json/run.h"
+#include "repl/session/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct job {
+	struct job *next;
+	struct exchange *exchange; /* NULL: nobody waits for it */
+	struct request request;
+	struct execute_files files;
+	bool stores, runs;
+	struct jail *jail;
+	struct run run;
+	int64_t since_ns;
+};
+
+struct jobs {
+	struct jobs_rules rules;
+	struct job *first; /* the oldest */
+	size_t running, waiting;
+	const struct log *log;
+	size_t *wanted; /* waiting for each interpreter */
+};
+
+int jobs_open(struct jobs **out, const struct jobs_rules *rules)
+{
+	struct jobs *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->wanted = calloc(rules->npythons + 1, sizeof(*s->wanted));
+	if (!s || !s->wanted) {
+		free(s);
+		return -1;
+	}
+	s->rules = *rules;
+	*out = s;
+	return 0;
+}
+
+void jobs_set_log(struct jobs *s, const struct log *log)
+{
+	s->log = log;
+}
+
+/* Take it out of the list, and free it. Its jail ends. */
+static void drop(struct jobs *s, struct job *j)
+{
+	struct job **at = &s->first;
+
+	while (*at != j)
+		at = &(*at)->next;
+	*at = j->next;
+	if (j->runs) {
+		pool_end(s->rules.pool, j->jail);
+		run_fini(&j->run);
+		s->running--;
+	} else {
+		s->wanted[j->request.python]--;
+		s->waiting--;
+	}
+	request_fini(&j->request);
+	execute_release(&j->files);
+	free(j);
+}
+
+void jobs_close(struct jobs *s)
+{
+	if (!s)
+		return;
+	while (s->first)
+		drop(s, s->first);
+	free(s->wanted);
+	free(s);
+}
+
+bool jobs_have_room(const struct jobs *s)
+{
+	const struct config_serve *c = &s->rules.cfg->serve;
+
+	return s->running + s->waiting <
+	       (size_t)c->concurrent + (size_t)c->queue;
+}
+
+int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
+	struct execute_files *files, bool stores)
+{
+	struct job *j = calloc(1, sizeof(*j)), **at = &s->first;
+
+	if (!j)
+		return -1;
+	j->exchange = x;
+	j->request = *q;
+	j->files = *files;
+	j->stores = stores;
+	j->since_ns = now_ns();
+	*q = (struct request){0};
+	files->v = NULL;
+	files->n = 0;
+	while (*at)
+		at = &(*at)->next;
+	*at = j;
+	s->waiting++;
+	s->wanted[j->request.python]++;
+	http_set_own(x, j);
+	return 0;
+}
+
+void jobs_cancel(struct jobs *s, struct exchange *x)
+{
+	struct job *j = http_own(x);
+
+	if (!j)
+		return;
+	http_set_own(x, NULL);
+	metrics_gone(s->rules.metrics);
+	drop(s, j);
+}
+
+size_t jobs_running(const struct jobs *s)
+{
+	return s->running;
+}
+
+size_t jobs_waiting(const struct jobs *s)
+{
+	return s->waiting;
+}
+
+/* ---- the answer ---- */
+
+static const char *put(
+	void *arg, struct strbuf *b, const char *path, int fd, int64_t size)
+{
+	static const char full[] = "there is no room for more files";
+	struct store *store = arg;
+	struct store_file *f = store_begin(store);
+	const char *name = strrchr(path, '/');
+	char piece[64 << 10];
+
+	if (!f)
+		return full;
+	for (int64_t at = 0; at < size;) {
+		ssize_t n = pread(fd, piece, sizeof(piece), at);
+
+		if (n <= 0 ||
+			store_write(store, f, piece, (size_t)n) != STORE_FINE) {
+			store_release(store, f);
+			return full;
+		}
+		at += n;
+	}
+	if (store_finish(store, f, name ? name + 1 : path) < 0) {
+		store_release(store, f);
+		return full;
+	}
+	json_text_add(b, f->id, strlen(f->id));
+	return NULL;
+}
+
+/* /v1/execute: 422 when nothing was run, 500 when the jail failed. */
+static int answer_detail(struct strbuf *b, const struct run *r)
+{
+	char text[1400];
+
+	b->n = 0;
+	snprintf(text, sizeof(text), "%s%s",
+		r->how == RUN_FAILED ? "The jail failed: " : "",
+		r->how == RUN_FAILED ? r->err.msg : r->message);
+	execute_add_detail(b, text, strlen(text));
+	return r->how == RUN_FAILED ? 500 : 422;
+}
+
+static int make_answer(struct jobs *s, struct job *j, struct strbuf *b)
+{
+	const struct attach_store store = {.put = put, .arg = s->rules.store};
+
+	switch (answer_add(b, &j->run, j->stores ? &store : NULL)) {
+	case ANSWER_RAN:
+		return 200;
+	case ANSWER_REFUSED:
+		return j->stores ? answer_detail(b, &j->run) : 400;
+	case ANSWER_FAILED:
+		if (j->request.form == REQUEST_SNEKBOX)
+			return 200;
+		return j->stores ? answer_detail(b, &j->run) : 500;
+	}
+	return 500;
+}
+
+/* Answer, and forget it. */
+static void finish(struct jobs *s, struct job *j)
+{
+	const struct run *r = &j->run;
+	bool ran = r->how == RUN_ENDED || r->how == RUN_CUT;
+	enum jail_limit limit = ran ? r->program.limit : LIMIT_NONE;
+	struct exchange *x = j->exchange;
+	struct strbuf b = {0};
+	int status = make_answer(s, j, &b);
+
+	metrics_ran(s->rules.metrics, limit, r->how == RUN_FAILED,
+		now_ns() - j->since_ns);
+	if (s->log && limit != LIMIT_NONE)
+		log_limit(s->log, limit);
+	http_set_own(x, NULL);
+	drop(s, j);
+	http_answer(x, status, "application/json", &b);
+}
+
+/* ---- running ---- */
+
+size_t jobs_polls(const struct jobs *s, struct pollfd *p, size_t max)
+{
+	size_t n = 0;
+
+	for (struct job *j = s->first; j && n + RUN_POLLS <= max; j = j->next) {
+		if (!j->runs)
+			continue;
+		run_polls(&j->run, p + n);
+		n += RUN_POLLS;
+	}
+	return n;
+}
+
+void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n)
+{
+	struct job *j = s->first, *next;
+
+	for (size_t at = 0; j && at + RUN_POLLS <= n; j = next) {
+		next = j->next;
+		if (!j->runs)
+			continue;
+		run_turn(&j->run, p + at);
+		at += RUN_POLLS;
+		if (run_is_over(&j->run))
+			finish(s, j);
+	}
+}
+
+/* No jail for it: a run that failed before it began. */
+static void fail(struct jobs *s, struct job *j, const struct err *e)
+{
+	j->run = (struct run){.request = &j->request,
+		.cfg = s->rules.cfg,
+		.how = RUN_FAILED,
+		.err = *e,
+		.in = -1,
+		.out = {.fd = -1},
+		.err_out = {.fd = -1},
+		.report = {.fd = -1}};
+}
+
+static bool start(struct jobs *s, struct job *j)
+{
+	struct err e = {0};
+	int r = pool_take(s->rules.pool, (unsigned)j->request.python,
+		SPEC_PROGRAM, &j->jail, &e);
+
+	if (r == 0)
+		return false;
+	s->wanted[j->request.python]--;
+	s->waiting--;
+	s->running++;
+	j->runs = true;
+	if (r < 0)
+		fail(s, j, &e);
+	else
+		run_begin(&j->run, j->jail, &j->request, s->rules.cfg);
+	if (run_is_over(&j->run))
+		finish(s, j);
+	return true;
+}
+
+void jobs_start(struct jobs *s)
+{
+	const struct config_serve *c = &s->rules.cfg->serve;
+	struct job *next;
+	int room;
+
+	for (struct job *j = s->first; j; j = next) {
+		next = j->next;
+		if (s->running >= (size_t)c->concurrent)
+			break;
+		if (!j->runs)
+			start(s, j);
+	}
+	room = c->concurrent - (int)s->running;
+	for (size_t i = 0; i < s->rules.npythons; i++) {
+		int n = (int)s->wanted[i] < room ? (int)s->wanted[i] : room;
+
+		pool_want(s->rules.pool, (unsigned)i, SPEC_PROGRAM,
+			n + (i == 0 ? c->spare : 0));
+	}
+}

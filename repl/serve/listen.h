@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * listen.h - the socket to which clients come
+ */
+#ifndef REPL_SERVE_LISTEN_H
+#define REPL_SERVE_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+
+#define LISTEN_DEFAULT "127.0.0.1:8060"
+
+/* Where we listen. Caller's storage. */
+struct listen {
+	int fd;
+	char shown[256]; /* as it can be given to --serve */
+	bool local;	 /* no other host can reach it */
+};
+
+/* Listen at ADDRESS:PORT (the address a number, IPv6 in brackets; port 0 is any
+ * that is free) or unix:PATH. 0, or -1 with e. */
+int listen_open(struct listen *l, const char *where, struct err *e);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * metrics.c - figures for Prometheus
+ *
+ * Runs in:   front end, confined
+ * Leaves:    its text format, version 0.0.4
+ */
+#include "metrics.h"
+
+#include "jail/pool.h"
+#include "repl/text/strbuf.h"
+
+static const double bounds[METRICS_BOUNDS] = {
+	.002, .003, .005, .01, .015, .025, .05, .1, .25, 1, 5, 30};
+
+static const char *const limits[LIMIT_OUTPUT + 1] = {
+	[LIMIT_WALL] = "cell.timeout",
+	[LIMIT_CPU] = "cell.cpu",
+	[LIMIT_MEMORY] = "session.memory",
+	[LIMIT_PROCESSES] = "session.processes",
+	[LIMIT_IDLE] = "session.idle",
+	[LIMIT_LIFETIME] = "session.lifetime",
+	[LIMIT_OUTPUT] = "cell.output",
+};
+
+void metrics_answered(struct metrics *m, int status)
+{
+	m->statuses[status / 100 % 6]++;
+}
+
+void metrics_ran(
+	struct metrics *m, enum jail_limit limit, int failed, int64_t took_ns)
+{
+	double s = (double)took_ns / 1e9;
+	int i = 0;
+
+	m->runs++;
+	m->failed += (uint64_t)failed;
+	m->limits[limit]++;
+	m->seconds += s;
+	while (i < METRICS_BOUNDS && s > bounds[i])
+		i++;
+	m->took[i]++;
+}
+
+void metrics_gone(struct metrics *m)
+{
+	m->gone++;
+}
+
+static void head(
+	struct strbuf *b, const char *name, const char *type, const char *help)
+{
+	strbuf_printf(b, "# HELP cellblock_%s %s\n# TYPE cellblock_%s %s\n",
+		name, help, name, type);
+}
+
+static void one(struct strbuf *b, const char *name, const char *type,
+	const char *help, unsigned long long n)
+{
+	head(b, name, type, help);
+	strbuf_printf(b, "cellblock_%s %llu\n", name, n);
+}
+
+static void print_time(struct strbuf *b, const struct metrics *m)
+{
+	static const char name[] = "request_seconds";
+	unsigned long long n = 0;
+
+	head(b, name, "histogram",
+		"Time from a whole request to its answer, of those that ran.");
+	for (int i = 0; i < METRICS_BOUNDS; i++) {
+		n += m->took[i];
+		strbuf_printf(b, "cellblock_%s_bucket{le=\"%g\"} %llu\n", name,
+			bounds[i], n);
+	}
+	strbuf_printf(b,
+		"cellblock_%s_bucket{le=\"+Inf\"} %llu\n"
+		"cellblock_%s_sum %.9g\ncellblock_%s_count %llu\n",
+		name, (unsigned long long)m->runs, name, m->seconds, name,
+		(unsigned long long)m->runs);
+}
+
+void metrics_print(struct strbuf *b, const struct metrics *m,
+	const struct metrics_now *now)
+{
+	const struct pool_count *c = now->jails;
+
+	head(b, "answers_total", "counter", "Answers, by status.");
+	for (int i = 1; i < 6; i++)
+		strbuf_printf(b,
+			"cellblock_answers_total{status=\"%dxx\"} %llu\n", i,
+			(unsigned long long)m->statuses[i]);
+	head(b, "limits_total", "counter", "Programs that a limit ended.");
+	for (int i = 0; i <= LIMIT_OUTPUT; i++)
+		if (limits[i])
+			strbuf_printf(b,
+				"cellblock_limits_total{limit=\"%s\"} %llu\n",
+				limits[i], (unsigned long long)m->limits[i]);
+	one(b, "jails_failed_total", "counter",
+		"Requests whose jail could not be built.", m->failed);
+	one(b, "clients_gone_total", "counter",
+		"Requests whose client went away.", m->gone);
+	one(b, "clients", "gauge", "Clients that are connected.", now->clients);
+	one(b, "running", "gauge", "Requests that run.", now->running);
+	one(b, "waiting", "gauge", "Requests that wait.", now->waiting);
+	head(b, "jails", "gauge", "Jails.");
+	strbuf_printf(b,
+		"cellblock_jails{state=\"spare\"} %d\n"
+		"cellblock_jails{state=\"building\"} %d\n"
+		"cellblock_jails{state=\"taken\"} %d\n"
+		"cellblock_jails{state=\"ending\"} %d\n",
+		c->ready, c->making, c->taken, c->ending);
+	print_time(b, m);
+}

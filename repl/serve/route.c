@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * route.c - what is answered to whom, under which path
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody
+ * Leaves:    an answer, or a job that will answer
+ *
+ * /eval is answered as snekbox does (falcon), what is below /v1 as Onyx's code
+ * interpreter does (FastAPI): so the two differ in how they say no.
+ */
+#include "route.h"
+
+#include "http.h"
+#include "jail/pool.h"
+#include "jobs.h"
+#include "repl/json/answer.h"
+#include "repl/json/json_text.h"
+#include "store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define JSON "application/json"
+#define FILES "/v1/files/"
+
+static void answer(struct exchange *x, int status, struct strbuf *b)
+{
+	http_answer(x, status, JSON, b);
+}
+
+/* ---- no ---- */
+
+static bool is_v1(const struct exchange *x)
+{
+	return !strncmp(http_path(x), "/v1/", 4) ||
+	       !strcmp(http_path(x), "/health");
+}
+
+static const char *reason(int status)
+{
+	return status == 401   ? "Unauthorized"
+	       : status == 404 ? "Not Found"
+	       : status == 405 ? "Method Not Allowed"
+	       : status == 413 ? "Content Too Large"
+	       : status == 415 ? "Unsupported Media Type"
+	       : status == 507 ? "Insufficient Storage"
+			       : "Service Unavailable";
+}
+
+/* `words` may be NULL. */
+static void refuse(struct exchange *x, int status, const char *words)
+{
+	struct strbuf b = {0};
+	char title[64];
+
+	snprintf(title, sizeof(title), "%d %s", status, reason(status));
+	if (is_v1(x)) {
+		if (!words)
+			words = reason(status);
+		execute_add_detail(&b, words, strlen(words));
+	} else if (words) {
+		answer_add_refusal(&b, title, words, strlen(words));
+	} else {
+		strbuf_printf(&b, "{\"title\": \"%s\"}", title);
+	}
+	answer(x, status, &b);
+}
+
+static void refuse_busy(struct exchange *x, const char *words)
+{
+	http_add_header(x, "Retry-After", "1");
+	refuse(x, 503, words);
+}
+
+/* ---- yes ---- */
+
+static void add_file(struct strbuf *b, const struct store_file *f, bool full)
+{
+	strbuf_printf(b, "{\"file_id\": \"%s\", \"filename\": ", f->id);
+	json_text_add(b, f->name, strlen(f->name));
+	strbuf_printf(b, ", \"size_bytes\": %lld", (long long)f->size);
+	if (full)
+		strbuf_printf(b, ", \"upload_time\": %.6f", f->time);
+	strbuf_puts(b, "}");
+}
+
+static void get_health(struct route *r, struct exchange *x)
+{
+	struct strbuf b = {0};
+
+	if (r->draining) {
+		refuse_busy(x, "ending");
+		return;
+	}
+	strbuf_puts(&b, "{\"status\": \"ok\"}");
+	answer(x, 200, &b);
+}
+
+static void get_metrics(struct route *r, struct exchange *x)
+{
+	struct pool_count count;
+	const struct metrics_now now = {.jails = &count,
+		.clients = http_clients(r->http),
+		.running = jobs_running(r->jobs),
+		.waiting = jobs_waiting(r->jobs)};
+	struct strbuf b = {0};
+
+	pool_count(r->pool, &count);
+	metrics_print(&b, r->metrics, &now);
+	http_answer(x, 200, "text/plain; version=0.0.4", &b);
+}
+
+static void submit(struct route *r, struct exchange *x, struct request *q,
+	struct execute_files *files, bool stores)
+{
+	if (r->draining)
+		refuse_busy(x, "the server is ending");
+	else if (!jobs_have_room(r->jobs))
+		refuse_busy(x, "too many requests wait");
+	else if (jobs_add(r->jobs, x, q, files, stores) < 0)
+		refuse_busy(x, "out of memory");
+	request_fini(q);
+	execute_release(files);
+}
+
+static void post_eval(struct route *r, struct exchange *x)
+{
+	static const char empty[] = "Could not parse an empty JSON body";
+	static const char deep[] = "it is nested more than 200 deep";
+	static const char session[] =
+		"session: only in a stream of requests (--eval)";
+	const struct strbuf *body = http_body(x);
+	struct execute_files none = {0};
+	struct request_refusal why = {0};
+	struct strbuf b = {0};
+	struct request q = {0};
+
+	if (body->n == 0)
+		answer_add_refusal(&b, "Empty JSON", empty, strlen(empty));
+	else if (request_is_deep(body->s, body->n))
+		answer_add_refusal(
+			&b, "Request is too large", deep, strlen(deep));
+	else if (request_parse(&q, body->s, body->n, r->rules, &why) < 0)
+		answer_add_refusal(&b, why.title,
+			why.description.s ? why.description.s : "",
+			why.description.n);
+	else if (q.form == REQUEST_SESSION)
+		answer_add_refusal(&b, "Request data failed validation",
+			session, strlen(session));
+	strbuf_free(&why.description);
+	if (b.n == 0) {
+		submit(r, x, &q, &none, false);
+		return;
+	}
+	request_fini(&q);
+	answer(x, 400, &b);
+}
+
+static void post_execute(struct route *r, struct exchange *x)
+{
+	const struct strbuf *body = http_body(x);
+	struct execute_files files = {.store = r->store};
+	struct strbuf b = {0};
+	struct request q = {0};
+	int status;
+
+	if (body->n && request_is_deep(body->s, body->n)) {
+		refuse(x, 422, "nested more than 200 deep");
+		return;
+	}
+	status = execute_parse(&q, &files, body, r->rules, &b);
+	if (status == 0) {
+		submit(r, x, &q, &files, true);
+		return;
+	}
+	request_fini(&q);
+	execute_release(&files);
+	answer(x, status, &b);
+}
+
+static void post_file(struct route *r, struct exchange *x)
+{
+	struct store_file *f;
+	struct strbuf b = {0};
+	const char *name;
+	char words[80];
+
+	switch (http_file(x, &f, &name)) {
+	case STORE_FILE_FULL:
+		snprintf(words, sizeof(words),
+			"File size exceeds maximum of %lld MB",
+			(long long)(r->upload >> 20));
+		refuse(x, 413, words);
+		return;
+	case STORE_FULL:
+		refuse(x, 507, "There is no room for more files");
+		return;
+	case STORE_FINE:
+		break;
+	}
+	if (!f) {
+		execute_add_missing(&b, "file");
+		answer(x, 422, &b);
+	} else if (store_finish(r->store, f, name) < 0) {
+		store_release(r->store, f);
+		refuse(x, 507, "There is no room for more files");
+	} else {
+		add_file(&b, f, false);
+		answer(x, 201, &b);
+	}
+}
+
+static void get_files(struct route *r, struct exchange *x)
+{
+	struct store_file *f = NULL;
+	struct strbuf b = {0};
+
+	strbuf_puts(&b, "{\"files\": [");
+	for (int n = 0; (f = store_next(r->store, f)); n++) {
+		strbuf_puts(&b, n ? ", " : "");
+		add_file(&b, f, true);
+	}
+	strbuf_puts(&b, "]}");
+	answer(x, 200, &b);
+}
+
+/* The file that the path names; or NULL, and that was answered. */
+static struct store_file *find(struct route *r, struct exchange *x)
+{
+	const char *id = http_path(x) + strlen(FILES);
+	struct store_file *f = store_find(r->store, id);
+	char words[160];
+
+	if (f)
+		return f;
+	snprintf(words, sizeof(words), "File with ID '%.100s' not found", id);
+	refuse(x, 404, words);
+	return NULL;
+}
+
+/* A name that can stand between quotes in a header. */
+static void add_disposition(struct exchange *x, const char *name)
+{
+	char value[200];
+	size_t n = (size_t)snprintf(
+		value, sizeof(value), "attachment; filename=\"");
+
+	for (; *name && n < sizeof(value) - 2; name++)
+		value[n++] = *name >= ' ' && *name < 0x7f && *name != '"' &&
+					     *name != '\\'
+				     ? *name
+				     : '_';
+	strcpy(value + n, "\"");
+	http_add_header(x, "Content-Disposition", value);
+}
+
+static void get_file(struct route *r, struct exchange *x)
+{
+	struct store_file *f = find(r, x);
+
+	if (!f)
+		return;
+	add_disposition(x, f->name);
+	http_answer_file(x, f);
+}
+
+static void delete_file(struct route *r, struct exchange *x)
+{
+	struct store_file *f = find(r, x);
+	struct strbuf b = {0};
+
+	if (!f)
+		return;
+	store_drop(r->store, f);
+	http_answer(x, 204, NULL, &b);
+}
+
+/* ---- who is asked ---- */
+
+enum body { BODY_NONE, BODY_JSON, BODY_FORM };
+
+static const struct place {
+	const char *path; /* with a slash at its end: one name more */
+	const char *method;
+	enum body body;
+	bool open; /* without the token too */
+	void (*serve)(struct route *r, struct exchange *x);
+} places[] = {
+	{"/eval", "POST", BODY_JSON, false, post_eval},
+	{"/health", "GET", BODY_NONE, true, get_health},
+	{"/metrics", "GET", BODY_NONE, false, get_metrics},
+	{"/v1/execute", "POST", BODY_JSON, false, post_execute},
+	{"/v1/files", "POST", BODY_FORM, false, post_file},
+	{"/v1/files", "GET", BODY_NONE, false, get_files},
+	{FILES, "GET", BODY_NONE, false, get_file},
+	{FILES, "DELETE", BODY_NONE, false, delete_file},
+};
+
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static bool is_at(const struct place *p, const char *path)
+{
+	size_t n = strlen(p->path);
+
+	if (p->path[n - 1] != '/')
+		return !strcmp(p->path, path);
+	return !strncmp(p->path, path, n) && path[n] && !strchr(path + n, '/');
+}
+
+/* The place that is asked for; *allowed: the methods of its path. */
+static const struct place *place_of(
+	const struct exchange *x, char *allowed, size_t size)
+{
+	const struct place *found = NULL;
+
+	*allowed = '\0';
+	for (size_t i = 0; i < PLACES; i++) {
+		size_t n = strlen(allowed);
+
+		if (!is_at(&places[i], http_path(x)))
+			continue;
+		snprintf(allowed + n, size - n, "%s%s", n ? ", " : "",
+			places[i].method);
+		if (!strcmp(places[i].method, http_method(x)))
+			found = &places[i];
+	}
+	return found;
+}
+
+/* In a time that does not depend on where the two differ. */
+static bool is_same(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned char differ = n != m;
+
+	for (size_t i = 0; i < n; i++)
+		differ |= (unsigned char)(a[i] ^ b[m ? i % m : 0]);
+	return m && !differ;
+}
+
+static bool may(const struct route *r, const struct exchange *x)
+{
+	const char *h = http_header(x, "Authorization");
+
+	return !r->token ||
+	       (h && !strncasecmp(h, "Bearer ", 7) && is_same(r->token, h + 7));
+}
+
+static bool is_json(const char *type)
+{
+	size_t n = strcspn(type, "; \t");
+
+	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
+}
+
+/* Whether the body is what it should be; if not, that was answered. A page in a
+ * browser can send forms to us unasked, but no JSON. */
+static bool check_type(struct exchange *x)
+{
+	const char *type = http_header(x, "Content-Type");
+	char words[200];
+
+	if (type ? is_json(type) : !is_v1(x))
+		return true;
+	if (is_v1(x)) {
+		refuse(x, 422, "expected application/json");
+	} else {
+		snprintf(words, sizeof(words),
+			"%.100s is an unsupported media type.", type);
+		refuse(x, 415, words);
+	}
+	return false;
+}
+
+static void refuse_method(struct exchange *x, const char *allowed)
+{
+	struct strbuf b = {0};
+	char more[80];
+
+	if (!is_v1(x) && !strcmp(http_method(x), "OPTIONS")) {
+		http_add_header(x, "Allow", allowed);
+		http_answer(x, 200, NULL, &b);
+		return;
+	}
+	snprintf(more, sizeof(more), "%s%s", allowed,
+		is_v1(x) ? "" : ", OPTIONS");
+	http_add_header(x, "Allow", more);
+	refuse(x, 405, NULL);
+}
+
+void route_head(void *arg, struct exchange *x)
+{
+	struct route *r = arg;
+	char allowed[64];
+	const struct place *p = place_of(x, allowed, sizeof(allowed));
+
+	if (!p && !*allowed) {
+		refuse(x, 404, NULL);
+	} else if (!p) {
+		refuse_method(x, allowed);
+	} else if (!p->open && !may(r, x)) {
+		http_add_header(x, "WWW-Authenticate", "Bearer");
+		refuse(x, 401, NULL);
+	} else if (p->body == BODY_JSON && check_type(x)) {
+		http_take_body(x);
+	} else if (p->body == BODY_FORM) {
+		http_take_file(x);
+	}
+}
+
+void route_whole(void *arg, struct exchange *x)
+{
+	char allowed[64];
+	const struct place *p = place_of(x, allowed, sizeof(allowed));
+
+	p->serve(arg, x);
+}
+
+void route_over(void *arg, struct exchange *x)
+{
+	struct route *r = arg;
+
+	if (http_status(x))
+		metrics_answered(r->metrics, http_status(x));
+	jobs_cancel(r->jobs, x);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * route.h - what is answered to whom, under which path
+ */
+#ifndef REPL_SERVE_ROUTE_H
+#define REPL_SERVE_ROUTE_H
+
+#include "metrics.h"
+#include "repl/json/request.h"
+
+#include <stdbool.h>
+
+struct exchange;
+struct http;
+struct jobs;
+struct pool;
+struct store;
+
+/* Borrowed. */
+struct route {
+	const struct http *http;
+	struct jobs *jobs;
+	struct store *store;
+	const struct pool *pool;
+	struct metrics *metrics;
+	const struct request_rules *rules;
+	const char *token; /* NULL: anybody */
+	int64_t upload;	   /* largest, for the words */
+	bool draining;
+};
+
+/* For struct http_calls: `arg` is a struct route. */
+void route_head(void *arg, struct exchange *x);
+void route_whole(void *arg, struct exchange *x);
+void route_over(void *arg, struct exchange *x);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve.c - cellblock --serve
+ *
+ * Runs in:   front end; confined before it accepts the first client: it can
+ *            open no file, and start nothing but sessions, through the maker
+ * Trusts:    nobody whose request it reads, no program
+ * Leaves:    an answer for each request that was accepted, and no session
+ *
+ * One loop: clients, programs and jails that are made or end are polled
+ * together, and nothing waits for one of them.
+ */
+#include "serve.h"
+
+#include "http.h"
+#include "jail/base/array.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/pool.h"
+#include "jobs.h"
+#include "listen.h"
+#include "repl/config/config.h"
+#include "repl/json/pythons.h"
+#include "repl/json/run.h"
+#include "repl/term/terminal.h"
+#include "route.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Longest token. */
+#define TOKEN_MAX 4096
+/* When we end: how long a client may take for its answer. */
+#define DRAIN_MS 10000
+
+struct serve {
+	const struct config *cfg;
+	struct pythons pythons;
+	struct request_rules rules;
+	struct listen listen;
+	struct pool *pool;
+	struct store *store;
+	struct jobs *jobs;
+	struct http *http;
+	struct http_calls calls;
+	struct metrics metrics;
+	struct route route;
+	char *token;
+	struct pollfd *polls;
+	size_t room;
+	int64_t swept_ms, drained_ms;
+};
+
+/* ---- ready ---- */
+
+/* A descriptor for each client, each file, and all that jails take. */
+static void raise_descriptors(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int read_token(struct serve *s, const char *path, struct err *e)
+{
+	size_t n;
+
+	if (!path)
+		return 0;
+	if (io_read_file(AT_FDCWD, path, TOKEN_MAX, &s->token, &n) < 0)
+		return err_errno(e, "serve.token_file: read %s", path);
+	while (n > 0 && strchr(" \t\r\n", s->token[n - 1]))
+		s->token[--n] = '\0';
+	if (n == 0 || strlen(s->token) != n)
+		return err_set(e, "serve.token_file: %s holds no word", path);
+	return 0;
+}
+
+static int open_pool(
+	struct serve *s, const struct jail_spec *spec, struct err *e)
+{
+	const struct config_serve *c = &s->cfg->serve;
+	struct pool_offer offer = {.spec = spec,
+		/* as many may be on their way out as run */
+		.most = 2 * c->concurrent + c->spare + 4};
+
+	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
+		return -1;
+	offer.pythons = s->pythons.v;
+	offer.npythons = s->pythons.n;
+	if (pool_open(&s->pool, &offer, e) < 0)
+		return -1;
+	pool_want(s->pool, 0, SPEC_PROGRAM, c->spare);
+	return 0;
+}
+
+static int open_http(struct serve *s, struct err *e)
+{
+	const struct config_serve *c = &s->cfg->serve;
+	const struct jobs_rules jobs = {.cfg = s->cfg,
+		.pool = s->pool,
+		.store = s->store,
+		.metrics = &s->metrics,
+		.npythons = s->pythons.n};
+	const struct http_rules http = {.fd = s->listen.fd,
+		.clients = c->clients,
+		.body = (size_t)c->request,
+		.store = s->store,
+		.calls = &s->calls};
+
+	s->calls = (struct http_calls){.head = route_head,
+		.whole = route_whole,
+		.over = route_over,
+		.arg = &s->route};
+	s->rules = (struct request_rules){.limits = &s->cfg->limits,
+		.pythons = s->pythons.v,
+		.resolved = s->pythons.resolved,
+		.npythons = s->pythons.n,
+		.locked = s->cfg->locked};
+	if (jobs_open(&s->jobs, &jobs) < 0)
+		return err_errno(e, "serve");
+	if (http_open(&s->http, &http, e) < 0)
+		return -1;
+	s->route = (struct route){.http = s->http,
+		.jobs = s->jobs,
+		.store = s->store,
+		.pool = s->pool,
+		.metrics = &s->metrics,
+		.rules = &s->rules,
+		.token = s->token,
+		.upload = c->upload};
+	return 0;
+}
+
+int serve_open(struct serve **out, const struct config *cfg,
+	const struct jail_spec *spec, const char *where, struct err *e)
+{
+	struct serve *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_errno(e, "serve");
+	s->cfg = cfg;
+	s->listen.fd = -1;
+	*out = s;
+	raise_descriptors();
+	/* What the maker would inherit comes behind it. */
+	if (open_pool(s, spec, e) < 0 ||
+		read_token(s, cfg->serve.token_file, e) < 0 ||
+		listen_open(&s->listen, where, e) < 0 ||
+		store_open(&s->store, &cfg->serve, e) < 0)
+		return -1;
+	return open_http(s, e);
+}
+
+const char *serve_address(const struct serve *s)
+{
+	return s->listen.shown;
+}
+
+int serve_is_open(const struct serve *s)
+{
+	return !s->listen.local && !s->token;
+}
+
+int serve_close(struct serve *s, struct err *e)
+{
+	int r;
+
+	http_close(s->http);
+	jobs_close(s->jobs);
+	store_close(s->store);
+	r = pool_close(s->pool, e);
+	pythons_free(&s->pythons);
+	free(s->token);
+	free(s->polls);
+	free(s);
+	return r;
+}
+
+/* ---- the loop ---- */
+
+/* What is polled, in this order. */
+struct places {
+	size_t http, jobs, pool, n;
+};
+
+static int fill(struct serve *s, int signals, struct places *at)
+{
+	struct pool_count c;
+	size_t most;
+
+	pool_count(s->pool, &c);
+	most = 3 + http_exchanges(s->http) + RUN_POLLS * jobs_running(s->jobs) +
+	       (size_t)(c.ready + c.making + c.ending);
+	if (array_reserve(&s->polls, &s->room, most, sizeof(*s->polls)) < 0)
+		return -1;
+	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
+	at->http = 1;
+	at->jobs = at->http +
+		   http_polls(s->http, s->polls + at->http, most - at->http);
+	at->pool = at->jobs +
+		   jobs_polls(s->jobs, s->polls + at->jobs, most - at->jobs);
+	at->n = at->pool +
+		pool_polls(s->pool, s->polls + at->pool, most - at->pool);
+	return 0;
+}
+
+static void turn(struct serve *s, const struct places *at)
+{
+	bool pool = false;
+
+	for (size_t i = at->pool; i < at->n; i++)
+		pool |= s->polls[i].revents != 0;
+	jobs_turn(s->jobs, s->polls + at->jobs, at->pool - at->jobs);
+	if (pool)
+		pool_turn(s->pool);
+	http_turn(s->http, s->polls + at->http, at->jobs - at->http);
+	jobs_start(s->jobs);
+	if (now_ms() - s->swept_ms < 1000)
+		return;
+	s->swept_ms = now_ms();
+	pool_turn(s->pool);
+	store_sweep(s->store);
+}
+
+/* True when nothing is left to do, or was asked not to be done. */
+static bool drain(struct serve *s, struct signals *signals)
+{
+	int64_t now = now_ms();
+
+	terminal_signals_read(signals);
+	if (terminal_signals_cancelled(signals)) {
+		signals->end = 0;
+		if (s->route.draining)
+			return true;
+		s->route.draining = true;
+		http_drain(s->http);
+		s->drained_ms = now;
+	}
+	if (!s->route.draining)
+		return false;
+	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) > 0)
+		s->drained_ms = now;
+	return http_exchanges(s->http) == 0 || now - s->drained_ms > DRAIN_MS;
+}
+
+int serve_run(struct serve *s, struct signals *signals, const struct log *log,
+	struct err *e)
+{
+	struct places at;
+
+	jobs_set_log(s->jobs, log);
+	while (!drain(s, signals)) {
+		if (fill(s, signals->fd, &at) < 0)
+			return err_errno(e, "serve");
+		if (poll(s->polls, at.n, http_timeout_ms(s->http)) < 0 &&
+			errno != EINTR)
+			return err_errno(e, "wait for clients");
+		turn(s, &at);
+	}
+	return 0;
+}
