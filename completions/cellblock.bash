@@ -9,11 +9,13 @@ files.pattern files.timeout
 files.upload_from files.download_to
 python.executable python.packages python.startup python.env.NAME
 python.recursion jail.expose jail.network jail.uids jail.require
+serve.concurrent serve.queue serve.spare serve.request serve.clients
+serve.upload serve.storage serve.files serve.keep serve.directory serve.token_file
 terminal.escapes terminal.prompt terminal.colour terminal.banner log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --quiet --verbose --help --version --eval --check --json --check-config
+--set --quiet --verbose --help --version --eval --serve --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.

@@ -33,6 +33,7 @@ complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
 complete -c cellblock -n __cellblock_before_program -l eval -d 'JSON requests from standard input'
+complete -c cellblock -n __cellblock_before_program -l serve -d 'JSON requests over HTTP'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -74,6 +75,17 @@ function __cellblock_keys
 		jail.network 'no interface at all, or the jail\'s own loopback' \
 		jail.uids 'host ids for the jails of sessions started by root' \
 		jail.require 'what this host must enforce strongly; otherwise nothing starts' \
+		serve.concurrent 'requests of --serve that run at a time' \
+		serve.queue 'requests of --serve that may wait' \
+		serve.spare 'jails that --serve makes ahead' \
+		serve.request 'largest request of --serve, but for uploads' \
+		serve.clients 'clients of --serve at a time' \
+		serve.upload 'largest file that is uploaded to --serve' \
+		serve.storage 'all files that --serve keeps together' \
+		serve.files 'how many files --serve keeps' \
+		serve.keep 'how long --serve keeps a file' \
+		serve.directory 'where --serve keeps its files, which have no names' \
+		serve.token_file 'file with the word that clients of --serve must know' \
 		terminal.escapes 'which terminal sequences of a cell reach the terminal' \
 		terminal.prompt 'the prompt' \
 		terminal.colour 'colour of the prompt, the input and our own lines' \

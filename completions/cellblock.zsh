@@ -40,6 +40,17 @@ _cellblock_keys()
 		'jail.network:no interface at all, or the jail'\''s own loopback'
 		'jail.uids:host ids for the jails of sessions started by root'
 		'jail.require:what this host must enforce strongly; otherwise nothing starts'
+		'serve.concurrent:requests of --serve that run at a time'
+		'serve.queue:requests of --serve that may wait'
+		'serve.spare:jails that --serve makes ahead'
+		'serve.request:largest request of --serve, but for uploads'
+		'serve.clients:clients of --serve at a time'
+		'serve.upload:largest file that is uploaded to --serve'
+		'serve.storage:all files that --serve keeps together'
+		'serve.files:how many files --serve keeps'
+		'serve.keep:how long --serve keeps a file'
+		'serve.directory:where --serve keeps its files, which have no names'
+		'serve.token_file:file with the word that clients of --serve must know'
 		'terminal.escapes:which terminal sequences of a cell reach the terminal'
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'
@@ -67,6 +78,7 @@ _arguments -s -S \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--eval[JSON requests from standard input]' \
+	'--serve[JSON requests over HTTP]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

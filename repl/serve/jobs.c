@@ -255,19 +255,6 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n)
 	}
 }
 
-/* No jail for it: a run that failed before it began. */
-static void fail(struct jobs *s, struct job *j, const struct err *e)
-{
-	j->run = (struct run){.request = &j->request,
-		.cfg = s->rules.cfg,
-		.how = RUN_FAILED,
-		.err = *e,
-		.in = -1,
-		.out = {.fd = -1},
-		.err_out = {.fd = -1},
-		.report = {.fd = -1}};
-}
-
 static bool start(struct jobs *s, struct job *j)
 {
 	struct err e = {0};
@@ -281,7 +268,7 @@ static bool start(struct jobs *s, struct job *j)
 	s->running++;
 	j->runs = true;
 	if (r < 0)
-		fail(s, j, &e);
+		run_fail(&j->run, &j->request, &e);
 	else
 		run_begin(&j->run, j->jail, &j->request, s->rules.cfg);
 	if (run_is_over(&j->run))
