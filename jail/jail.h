@@ -171,7 +171,7 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 int jail_wait(
 	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
 
-/* Have jail_next() return the event again, behind others that it has not taken.
+/* Have jail_next() return the event again, before all that come from now on.
  * Takes what the event holds; -1 with e when it is lost. */
 int jail_keep(struct jail *j, struct jail_event *ev, struct err *e);
 

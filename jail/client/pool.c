@@ -38,8 +38,9 @@ struct kind {
 struct ahead {
 	struct kind kind;
 	struct jail *jail;
-	bool built;
-	int64_t failed_ms; /* since when it is of no use; 0: it is */
+	bool built, said;
+	struct jail_event event; /* `said`: the last, for who takes it */
+	int64_t failed_ms;	 /* since when it is of no use; 0: it is */
 };
 
 struct pool {
@@ -140,6 +141,15 @@ static void ask(struct pool *p, const struct kind *k)
 	p->ahead[p->nahead++] = (struct ahead){.kind = *k};
 }
 
+static void end_ahead(struct pool *p, size_t i)
+{
+	struct ahead a = ahead_remove(p, i);
+
+	if (a.said)
+		jail_event_close(&a.event);
+	end(p, a.jail);
+}
+
 /* One too many: those that are only asked for come anyway. */
 static bool drop_surplus(struct pool *p, const struct kind *k)
 {
@@ -147,7 +157,7 @@ static bool drop_surplus(struct pool *p, const struct kind *k)
 		struct ahead *a = &p->ahead[i];
 
 		if (a->jail && is_kind(&a->kind, k->python, k->mode)) {
-			end(p, ahead_remove(p, i).jail);
+			end_ahead(p, i);
 			return true;
 		}
 	}
@@ -224,8 +234,10 @@ static void hear(struct ahead *a)
 		a->built = true;
 	else
 		a->failed_ms = now_ms();
-	if (r > 0)
-		jail_keep(a->jail, &ev, NULL);
+	if (a->said)
+		jail_event_close(&a->event);
+	a->said = r > 0;
+	a->event = ev;
 }
 
 static bool is_asked(const struct pool *p)
@@ -255,7 +267,7 @@ void pool_turn(struct pool *p)
 		if (a->jail && !a->failed_ms)
 			hear(a);
 		if (a->failed_ms && now - a->failed_ms > FAILURE_MS)
-			end(p, ahead_remove(p, i).jail);
+			end_ahead(p, i);
 		else
 			i++;
 	}
@@ -295,6 +307,7 @@ static int worth(const struct ahead *a)
 int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	struct jail **out, struct err *e)
 {
+	struct ahead a;
 	size_t best = 0;
 	int most = 0;
 
@@ -305,7 +318,10 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 			most = worth(&p->ahead[i]);
 		}
 	if (most > 0) {
-		*out = ahead_remove(p, best).jail;
+		a = ahead_remove(p, best);
+		*out = a.jail;
+		if (a.said)
+			jail_keep(a.jail, &a.event, NULL);
 		p->taken++;
 		return 1;
 	}
@@ -353,7 +369,7 @@ int pool_close(struct pool *p, struct err *e)
 	while (is_asked(p))
 		take_answer(p);
 	while (p->nahead > 0)
-		end(p, ahead_remove(p, 0).jail);
+		end_ahead(p, 0);
 	while (p->nending > 0)
 		end_oldest(p, 0);
 	close(p->maker);

@@ -384,7 +384,7 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
 	{"cellblock [OPTIONS] --eval | --serve",
-		"JSON requests from standard input, over HTTP"},
+		"JSON requests, each in a fresh jail"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

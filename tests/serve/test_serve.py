@@ -1,0 +1,521 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve: clients of two services, and those who mean no good."""
+import base64
+import contextlib
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+import hosttree
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:2000]!r}"
+
+
+class Server:
+    """One that runs, and a client of urllib."""
+
+    def __init__(self, cb, *args, where="127.0.0.1:0"):
+        self.process = cb.popen(*args, "--serve", where,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE)
+        self.said = self.process.stderr.readline().decode()
+        found = re.search(r"serving at (?:127\.0\.0\.1:(\d+)|unix:(\S+))",
+                          self.said)
+        assert found, (self.said, self.process.stderr.read())
+        self.port = int(found[1] or 0)
+        self.path = found[2]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.tree = cb.tree(self.process)
+
+    def __call__(self, method, path, body=None, headers=None, timeout=50):
+        if body is not None and not isinstance(body, bytes):
+            body, headers = json.dumps(body).encode(), headers or JSON
+        request = urllib.request.Request(self.url + path, body, headers or {},
+                                         method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as r:
+                return Answer(r.status, r.headers, r.read())
+        except urllib.error.HTTPError as e:
+            with e:
+                return Answer(e.code, e.headers, e.read())
+
+    def run(self, code, **more):
+        return self("POST", "/v1/execute", {"code": code, **more})
+
+    def connect(self):
+        if self.path:
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(50)
+            s.connect(self.path)
+            return s
+        return socket.create_connection(("127.0.0.1", self.port), 50)
+
+    def raw(self, data):
+        """All that is answered to these bytes until the server closes."""
+        with self.connect() as s:
+            s.sendall(data)
+            return read_all(s)
+
+    def upload(self, data, name="f.txt", field="file"):
+        body = (f'--XX\r\nContent-Disposition: form-data; name="{field}"; '
+                f'filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
+                ).encode() + data + b"\r\n--XX--\r\n"
+        return self("POST", "/v1/files", body,
+                    {"Content-Type": "multipart/form-data; boundary=XX"})
+
+    def figures(self):
+        text = self("GET", "/metrics").body.decode()
+        return {k: float(v) for k, v in re.findall(
+            r"^cellblock_(\S+) ([\d.e+]+)$", text, re.M)}
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(50)
+        self.tree.wait_gone()
+        return code
+
+
+def read_all(s):
+    data = b""
+    with contextlib.suppress(ConnectionResetError):
+        while more := s.recv(65536):
+            data += more
+    return data
+
+
+def request(method, path, body=b"", *headers):
+    head = [f"{method} {path} HTTP/1.1", "Host: x", *headers]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+def evaluation(code, *headers):
+    body = json.dumps({"input": code}).encode()
+    return request("POST", "/eval", body, "Content-Type: application/json",
+                   f"Content-Length: {len(body)}", *headers)
+
+
+@pytest.fixture(name="serve")
+def _serve(cb):
+    servers = []
+
+    def start(*args, **more):
+        servers.append(Server(cb, *args, **more))
+        return servers[-1]
+
+    yield start
+    for s in servers:
+        assert s.end() == 0, s.process.stderr.read()
+
+
+@pytest.fixture(name="server")
+def _server(serve):
+    return serve()
+
+
+# ---- as snekbox answers ----
+
+def test_eval_answers_as_snekbox(server):
+    r = server("POST", "/eval", {"input": "print(6 * 7)"})
+    assert (r.status, r.json) == (
+        200, {"stdout": "42\n", "returncode": 0, "files": []})
+    assert r.headers["Content-Type"] == "application/json"
+    r = server("POST", "/eval", {
+        "args": ["main.py"], "files": [
+            {"path": "main.py", "content": base64.b64encode(
+                b"open('out', 'w').write('x'); exit(3)").decode()}]})
+    assert r.json["returncode"] == 3
+    assert [f["path"] for f in r.json["files"]] == ["out"]
+
+
+def test_eval_refuses_as_snekbox(server):
+    r = server("POST", "/eval", {"stuff": "foo"})
+    assert (r.status, r.json) == (400, {
+        "title": "Request data failed validation",
+        "description":
+            "{'stuff': 'foo'} is not valid under any of the given schemas"})
+    r = server("POST", "/eval", b"<x/>", {"Content-Type": "application/xml"})
+    assert (r.status, r.json) == (415, {
+        "title": "415 Unsupported Media Type",
+        "description": "application/xml is an unsupported media type."})
+    for bad in b"", b"{", b"[" * 1000, b'{"input": "1", "input": "2"}':
+        r = server("POST", "/eval", bad, JSON)
+        assert r.status == 400 and set(r.json) == {"title", "description"}, r
+    r = server("POST", "/eval", {"session": True})
+    assert r.status == 400 and "--eval" in r.json["description"], r
+
+
+def test_eval_has_one_method(server):
+    for method in "GET", "PUT", "DELETE", "PATCH":
+        r = server(method, "/eval")
+        assert (r.status, r.headers["Allow"]) == (405, "POST, OPTIONS"), r
+    r = server("OPTIONS", "/eval")
+    assert (r.status, r.headers["Allow"], r.body) == (200, "POST", b"")
+    r = server("GET", "/nothing")
+    assert (r.status, r.json) == (404, {"title": "404 Not Found"})
+
+
+# ---- as Onyx's code interpreter answers ----
+
+def test_execute_answers_with_both_streams(server):
+    r = server.run("import sys\nprint('a')\nprint('b', file=sys.stderr)\n6 * 7")
+    a = r.json
+    assert r.status == 200
+    assert (a["stdout"], a["stderr"], a["exit_code"], a["timed_out"]) == (
+        "a\n42\n", "b\n", 0, False)
+    assert isinstance(a["duration_ms"], int) and a["files"] == []
+    assert server.run("6", last_line_interactive=False).json["stdout"] == ""
+    assert server.run("print(input())", stdin="x\n").json["stdout"] == "x\n"
+    a = server.run("while True: pass", timeout_ms=200).json
+    assert a["timed_out"] and a["exit_code"] is None
+
+
+def test_files_come_and_go(server):
+    r = server.upload(b"hello\0" * 10000, "a b.txt")
+    assert r.status == 201, r
+    up = r.json
+    assert up["filename"] == "a b.txt" and up["size_bytes"] == 60000
+    listed = server("GET", "/v1/files").json["files"]
+    assert listed[0]["file_id"] == up["file_id"]
+    assert abs(listed[0]["upload_time"] - time.time()) < 100
+    r = server("GET", f"/v1/files/{up['file_id']}")
+    assert r.body == b"hello\0" * 10000
+    assert r.headers["Content-Disposition"] == \
+        'attachment; filename="a b.txt"'
+    assert r.headers["Content-Type"] == "application/octet-stream"
+    a = server.run("d = open('d/x', 'rb').read()\n"
+                   "open('new', 'wb').write(d[:6])\nlen(d)",
+                   files=[{"path": "d/x", "file_id": up["file_id"]}]).json
+    assert a["result"] == 60000, a
+    assert [(f["path"], f["kind"]) for f in a["files"]] == [("new", "file")]
+    made = a["files"][0]["file_id"]
+    assert server("GET", f"/v1/files/{made}").body == b"hello\0"
+    for known in made, up["file_id"]:
+        assert server("DELETE", f"/v1/files/{known}").status == 204
+        for method in "GET", "DELETE":
+            r = server(method, f"/v1/files/{known}")
+            assert (r.status, r.json["detail"]) == (
+                404, f"File with ID '{known}' not found")
+    assert server("GET", "/v1/files").json == {"files": []}
+
+
+def test_execute_refuses_as_fastapi(server):
+    r = server("POST", "/v1/execute", {"timeout_ms": "5", "files": [{}, 1]})
+    assert r.status == 422
+    assert [(d["type"], d["loc"]) for d in r.json["detail"]] == [
+        ("missing", ["body", "code"]), ("int_type", ["body", "timeout_ms"]),
+        ("missing", ["body", "files", 0, "path"]),
+        ("missing", ["body", "files", 0, "file_id"]),
+        ("model_attributes_type", ["body", "files", 1])]
+    for bad in b"", b"{", b"5", b"[" * 1000 + b"]" * 1000:
+        r = server("POST", "/v1/execute", bad, JSON)
+        assert r.status == 422 and r.json["detail"], r
+    r = server("POST", "/v1/execute", b"{}", {"Content-Type": "text/plain"})
+    assert r.status == 422
+    for path, words in (("/x", "File paths must be relative."),
+                        ("a/../b", "File paths must not contain '..'."),
+                        ("", "File path must not be empty.")):
+        r = server.run("1", files=[{"path": path, "file_id": "x"}])
+        assert (r.status, r.json) == (422, {"detail": words})
+    r = server.run("1", files=[{"path": "p", "file_id": "nope"}])
+    assert (r.status, r.json["detail"]) == (
+        404, "File with ID 'nope' not found for path 'p'.")
+    r = server.run("1", timeout_ms=10001)
+    assert (r.status, r.json["detail"]) == (
+        422, "timeout_ms exceeds maximum of 10000 ms")
+    r = server("GET", "/v1/execute")
+    assert (r.status, r.json) == (405, {"detail": "Method Not Allowed"})
+    assert server("GET", "/v1/x").json == {"detail": "Not Found"}
+    assert server.upload(b"x", field="other").status == 422
+
+
+def test_uploads_are_bounded(serve):
+    server = serve("-s", "serve.upload=1M", "-s", "serve.storage=2M",
+                   "-s", "serve.files=4")
+    r = server.upload(b"x" * (1 << 20) + b"y")
+    assert (r.status, r.json["detail"]) == (
+        413, "File size exceeds maximum of 1 MB")
+    ids = [server.upload(b"x" * (1 << 20)).json["file_id"] for _ in range(2)]
+    assert server.upload(b"x").status == 507
+    assert server("DELETE", f"/v1/files/{ids[0]}").status == 204
+    assert [server.upload(b"x").status for _ in range(4)] == [201] * 3 + [507]
+
+
+def test_files_are_forgotten(serve):
+    server = serve("-s", "serve.keep=1s")
+    assert server.upload(b"x").status == 201
+    hosttree.until(lambda: not server("GET", "/v1/files").json["files"],
+                   "the file is forgotten")
+
+
+# ---- who may, and how many ----
+
+def test_health_and_metrics(server):
+    assert server("GET", "/health").json == {"status": "ok"}
+    server.run("1")
+    now = server.figures()
+    assert now["request_seconds_count"] == 1
+    assert now['answers_total{status="2xx"}'] >= 2
+    hosttree.until(lambda: server.figures()['jails{state="spare"}'] == 4,
+                   "the spares are built")
+
+
+def test_a_token_is_asked_for(serve, cb):
+    word = cb.base / "token"
+    word.write_text("sesame\n")
+    server = serve("-s", f"serve.token_file={word}")
+    assert server("GET", "/health").status == 200
+    for headers in {}, {"Authorization": "Bearer sesam"}, \
+            {"Authorization": "Bearer sesamesesame"}:
+        r = server("POST", "/eval", b'{"input": "1"}', {**JSON, **headers})
+        assert r.status == 401 and r.headers["WWW-Authenticate"] == "Bearer"
+    r = server("POST", "/eval", b'{"input": "1"}',
+               {**JSON, "Authorization": "Bearer sesame"})
+    assert r.status == 200
+    r = cb.run("-s", "serve.token_file=/dev/null", "--serve", "127.0.0.1:0")
+    assert r.code != 0 and "serve.token_file" in r.said, r
+
+
+def test_many_at_a_time_and_no_more(serve):
+    server = serve("-s", "serve.concurrent=2", "-s", "serve.queue=1")
+    got = []
+
+    def ask():
+        got.append(server("POST", "/eval", {
+            "input": "import time; time.sleep(3); print(1)"}))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    done = [r for r in got if r.status == 200]
+    busy = [r for r in got if r.status == 503]
+    assert len(done) >= 3 and len(done) + len(busy) == 8 and busy, got
+    assert all(r.json["stdout"] == "1\n" for r in done)
+    assert all(int(r.headers["Retry-After"]) > 0 and r.json["title"]
+               for r in busy)
+    assert server.run("1").status == 200
+
+
+def test_a_request_is_bounded(serve):
+    server = serve("-s", "serve.request=100K")
+    r = server("POST", "/eval", {"input": "1", "x": "y" * 90000})
+    assert r.status == 200
+    big = b'{"input": "' + b"x" * 200000 + b'"}'
+    got = server.raw(request(
+        "POST", "/eval", b"", "Content-Type: application/json",
+        f"Content-Length: {len(big)}"))
+    assert got.startswith(b"HTTP/1.1 413 "), got
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(c), c) for c in
+                       (big[:60000], big[60000:120000], big[120000:])) + \
+        b"0\r\n\r\n"
+    got = server.raw(request(
+        "POST", "/eval", chunked, "Content-Type: application/json",
+        "Transfer-Encoding: chunked", "Connection: close"))
+    assert got.startswith(b"HTTP/1.1 413 "), got
+
+
+def test_a_socket_in_the_file_system(serve, cb):
+    path = cb.base / "s"
+    for _ in range(2):  # the second takes over what the first left
+        server = serve(where=f"unix:{path}")
+        got = server.raw(evaluation("print(1)", "Connection: close"))
+        assert got.startswith(b"HTTP/1.1 200 ") and b'"1\\n"' in got
+        assert server.end() == 0
+    server = serve(where=f"unix:{path}")
+    r = cb.run("--serve", f"unix:{path}")
+    assert r.code != 0 and str(path) in r.said, "it is in use"
+    for bad in "x", "localhost:80", "1.2.3.4", "unix:", "::1:80", ":80":
+        r = cb.run("--serve", bad)
+        assert r.code != 0 and r.said, r
+
+
+# ---- clients that go, are slow, or lie ----
+
+def test_a_client_that_goes_takes_its_jail_along(server):
+    code = "import time; time.sleep(9)"
+    with server.connect() as s:
+        s.sendall(evaluation(code))
+        hosttree.until(lambda: server.tree.look() and
+                       len(server.tree.guests()) == 1, "it runs")
+    hosttree.until(lambda: server.tree.look() and not server.tree.guests(),
+                   "it is gone", 5)
+    assert server.figures()["clients_gone_total"] == 1
+    assert server.run("1").status == 200
+
+
+def test_an_answer_that_nobody_reads_costs_nobody_else(server):
+    code = "print('x' * 900000)"
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            s = stack.enter_context(server.connect())
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.sendall(evaluation(code))
+        assert server.run("1").json["result"] == 1
+
+
+def test_idle_and_slow_clients_cost_a_descriptor(server):
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(server.connect()) for _ in range(1000)]
+        for i, s in enumerate(slow):
+            if i % 3 == 1:
+                s.sendall(b"POST /eval HTTP/1.1\r\nHost: x\r\nX-")
+            elif i % 3 == 2:
+                s.sendall(evaluation("print(1)")[:-5])
+        assert server.run("1").json["result"] == 1
+        assert server.figures()["clients"] >= 1000
+    hosttree.until(lambda: server.figures()["clients"] < 10, "they are gone")
+
+
+def test_requests_of_one_connection_are_answered_in_order(server):
+    many = b"".join(evaluation(f"print({i})") for i in range(5)) + \
+        evaluation("print(5)", "Connection: close")
+    with server.connect() as s:
+        s.sendall(many)
+        got = read_all(s)
+    assert re.findall(rb'"stdout": "(\d)', got) == [b"%d" % i
+                                                   for i in range(6)], got
+
+
+def test_what_ends_where_is_beyond_doubt(server):
+    hidden = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    bad = [
+        ("Content-Length: 0", "Transfer-Encoding: chunked"),
+        ("Content-Length: 5", "Content-Length: 0"),
+        ("Content-Length: 0", "Content-Length: 0"),
+        ("Content-Length: +0",), ("Content-Length: -1",),
+        ("Content-Length: 0x10",), ("Content-Length: 1,1",),
+        ("Content-Length: 99999999999999999999999",),
+        ("Transfer-Encoding: xchunked",),
+        ("Transfer-Encoding: chunked, identity",),
+        ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+        ("Content-Length : 0",), ("Host: y",),
+    ]
+    for headers in bad:
+        got = server.raw(request("POST", "/eval", b"0\r\n\r\n" + hidden,
+                                 "Content-Type: application/json", *headers))
+        assert not re.search(rb"HTTP/1.1 2\d\d", got), (headers, got)
+        assert b"# HELP" not in got, (headers, got)
+    assert server.run("1").status == 200
+
+
+def test_nonsense_is_answered_or_dropped(server):
+    for bad in (b"\0" * 100, b"\r\n" * 1000, b"GET\r\n\r\n",
+                b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0" * 20,
+                b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10000 + b"\r\n",
+                request("POST", "/eval", b"zz\r\n", "Connection: close",
+                        "Transfer-Encoding: chunked"),
+                request("POST", "/v1/files", b"--X\r\nnonsense",
+                        "Content-Type: multipart/form-data; boundary=X",
+                        "Content-Length: 13", "Connection: close"),
+                request("GET", "/v1/files/../../etc/passwd", b"",
+                        "Connection: close"),
+                request("GET", "/v1/files/%2e%2e%2fx", b"",
+                        "Connection: close")):
+        with server.connect() as s:
+            with contextlib.suppress(OSError):
+                s.sendall(bad)
+                s.shutdown(socket.SHUT_WR)
+            got = read_all(s)
+        assert not got or re.match(rb"HTTP/1\.[01] [45]\d\d ", got), (bad, got)
+    assert server.run("1").status == 200
+
+
+# ---- the end ----
+
+def test_sigterm_answers_those_that_wait(serve):
+    server = serve()
+    got = []
+    t = threading.Thread(target=lambda: got.append(server(
+        "POST", "/eval", {"input": "import time; time.sleep(2); print(1)"})))
+    t.start()
+    hosttree.until(lambda: server.tree.look() and
+                   len(server.tree.guests()) == 1, "it runs")
+    server.process.send_signal(signal.SIGTERM)
+    t.join()
+    assert got[0].json["stdout"] == "1\n"
+    assert got[0].headers["Connection"] == "close"
+    assert server.process.wait(30) == 0
+    with pytest.raises(OSError):
+        server.connect()
+
+
+@pytest.mark.parametrize("times", [2, 0])
+def test_no_jail_outlives_it(cb, times):
+    server = Server(cb)
+    with server.connect() as s:
+        s.sendall(evaluation("import time; time.sleep(60)"))
+        hosttree.until(lambda: server.tree.look() and
+                       len(server.tree.guests()) == 1, "it runs")
+        if times == 0:
+            server.process.kill()
+        for _ in range(times):
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(.5)
+        server.process.wait(30)
+    server.tree.wait_gone()
+
+
+def test_it_survives_the_death_of_a_jail(server):
+    got = []
+    t = threading.Thread(target=lambda: got.append(server.run(
+        "import time; time.sleep(9)", timeout_ms=9500)))
+    t.start()
+    hosttree.until(lambda: server.tree.look() and
+                   len(server.tree.guests()) == 1, "it runs")
+    guest = server.tree.guests()[0]
+    init = int(hosttree.stat_of(guest)[1])
+    server.tree.kill(int(hosttree.stat_of(init)[1]))
+    t.join()
+    assert got[0].status == 500 and "jail failed" in got[0].json["detail"]
+    hosttree.until(lambda: server.run("1").status == 200, "a new jail is there")
+
+
+def test_nothing_grows(serve):
+    server = serve("-s", "serve.spare=2")
+    fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
+
+    def settled():
+        hosttree.until(lambda: server.figures()['jails{state="spare"}'] == 2 and
+                       server.figures()['jails{state="ending"}'] == 0 and
+                       server.figures()["clients"] == 1, "it is at rest")
+        return len(list(fds.iterdir()))
+
+    server.run("1")
+    before = settled()
+    for i in range(20):
+        assert server("POST", "/eval", {"input": f"print({i})"}).status == 200
+    assert settled() == before
+
+
+def test_the_reader_of_http_can_do_nothing(server):
+    server.run("1")
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    assert re.search(r"^Seccomp:\s+2$", status, re.M), status
+    assert re.search(r"^CapEff:\s+0+$", status, re.M), status
+    assert re.search(r"^NoNewPrivs:\s+1$", status, re.M), status
+    assert re.search(r"^Threads:\s+1$", status, re.M), status
