@@ -423,7 +423,7 @@ def test_what_ends_where_is_beyond_doubt(server):
 
 
 def test_nonsense_is_answered_or_dropped(server):
-    for bad in (b"\0" * 100, b"\r\n" * 1000, b"GET\r\n\r\n",
+    for bad in (b"\0" * 100 + b"\r\n\r\n", b"\r\n" * 1000, b"GET\r\n\r\n",
                 b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0" * 20,
                 b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
                 b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10000 + b"\r\n",
