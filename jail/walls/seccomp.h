@@ -22,7 +22,8 @@ enum seccomp_profile {
 #define SECCOMP_PROFILES 6
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
- * SECCOMP_FRONT and SECCOMP_SERVER set themselves. Verified by a call that every profile refuses. */
+ * SECCOMP_FRONT and SECCOMP_SERVER set themselves. Verified by a call that
+ * every profile refuses. */
 int seccomp_load(enum seccomp_profile profile, struct err *e);
 
 /* From now on each fcntl() that sets a record lock, by this process or by one

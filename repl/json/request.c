@@ -600,9 +600,11 @@ static int take_session(struct request *r, struct request_refusal *why)
 bool request_is_deep(const char *text, size_t n)
 {
 	bool quoted = false;
-	int depth = 0;
+	int depth = 0, values = 0;
 
-	for (size_t i = 0; i < n && depth <= REQUEST_DEPTH_MAX; i++) {
+	for (size_t i = 0; i < n && depth <= REQUEST_DEPTH_MAX &&
+			   values <= REQUEST_VALUES_MAX;
+		i++) {
 		if (quoted && text[i] == '\\')
 			i++;
 		else if (text[i] == '"')
@@ -610,8 +612,9 @@ bool request_is_deep(const char *text, size_t n)
 		else if (!quoted)
 			depth += (text[i] == '{' || text[i] == '[') -
 				 (text[i] == '}' || text[i] == ']');
+		values += !quoted && strchr(",[{", text[i]) && text[i];
 	}
-	return depth > REQUEST_DEPTH_MAX;
+	return depth > REQUEST_DEPTH_MAX || values > REQUEST_VALUES_MAX;
 }
 
 int request_parse(struct request *r, const char *text, size_t n,

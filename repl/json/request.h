@@ -79,7 +79,7 @@ struct request_refusal {
 	struct strbuf description;
 };
 
-/* Whether a text is nested deeper than a request may be. */
+/* Whether a text is nested deeper, or has more values, than a request may. */
 bool request_is_deep(const char *text, size_t n);
 
 /* Parse and check `n` bytes. 0, or -1 with *why. The caller ends with

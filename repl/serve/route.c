@@ -128,7 +128,8 @@ static void submit(struct route *r, struct exchange *x, struct request *q,
 static void post_eval(struct route *r, struct exchange *x)
 {
 	static const char empty[] = "Could not parse an empty JSON body";
-	static const char deep[] = "it is nested more than 200 deep";
+	static const char deep[] =
+		"it is nested more than 200 deep, or has too many values";
 	static const char session[] =
 		"session: only in a stream of requests (--eval)";
 	const struct strbuf *body = http_body(x);
@@ -167,7 +168,7 @@ static void post_execute(struct route *r, struct exchange *x)
 	int status;
 
 	if (body->n && request_is_deep(body->s, body->n)) {
-		refuse(x, 422, "nested more than 200 deep");
+		refuse(x, 422, "nested more than 200 deep, or too many values");
 		return;
 	}
 	status = execute_parse(&q, &files, body, r->rules, &b);
