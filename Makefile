@@ -175,6 +175,7 @@ install: build
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
+	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
 	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
 	install -Dm644 completions/cellblock.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock
 	install -Dm644 completions/cellblock.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock
