@@ -192,9 +192,11 @@ int jail_close(struct jail *j, struct err *e);
 
 /* Run a cell. The caller numbers cells from 1. A cell that comes while the
  * warden takes a checkpoint waits; a cell that comes during another, or is too
- * long, is refused in its JAIL_DONE. -1: the warden is gone. */
+ * long, is refused in its JAIL_DONE. `report` is a pipe (borrowed) for what the
+ * driver reports of the cell before its JAIL_DONE, or -1. The bytes are the
+ * guest's. -1: the warden is gone. */
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
-	struct err *e);
+	int report, struct err *e);
 
 /* Interrupt the last cell or program that was sent (SIGINT to the foreground
  * group), and nothing after it. A cell that has not begun never runs: its

@@ -295,15 +295,26 @@ int jail_wait(
 
 /* ---- sending ---- */
 
-/* Send a request, with a descriptor (borrowed) or -1. */
-static int tell(struct jail *j, struct wire_front m, int fd, struct err *e)
+/* Send a request, with descriptors (borrowed; the first that is -1 ends them).
+ */
+static int tell_fds(struct jail *j, struct wire_front m, const int *fds,
+	int nfds, struct err *e)
 {
+	int n = 0;
+
+	while (n < nfds && fds[n] >= 0)
+		n++;
 	m.seq = ++j->seq;
-	if (io_send_fds(j->sock, &m, sizeof(m), &fd, fd >= 0, 0) == 0)
+	if (io_send_fds(j->sock, &m, sizeof(m), fds, n, 0) == 0)
 		return 0;
 	if (errno == ETOOMANYREFS)
 		return err_errno(e, "hand it over to the session");
 	return gone(j, e);
+}
+
+static int tell(struct jail *j, struct wire_front m, int fd, struct err *e)
+{
+	return tell_fds(j, m, &fd, 1, e);
 }
 
 /* The same, for what an interrupt is meant for from now on. */
@@ -369,15 +380,17 @@ static int call_path(struct jail *j, enum wire_front_type type,
 	return call_with(j, m, -1, reply, e);
 }
 
-int jail_run(
-	struct jail *j, uint32_t cell, const char *src, size_t n, struct err *e)
+int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
+	int report, struct err *e)
 {
 	const struct wire_front m = {.type = FRONT_RUN, .a = cell};
 	auto_close int fd = io_sealed_memfd("cellblock-cell", src, n);
+	const int fds[] = {fd, report};
 
 	if (fd < 0)
 		return err_errno(e, "hold the cell");
-	return tell_last(j, m, fd, e);
+	j->last = j->seq + 1;
+	return tell_fds(j, m, fds, 2, e);
 }
 
 int jail_interrupt(struct jail *j, struct err *e)

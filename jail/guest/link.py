@@ -27,7 +27,7 @@ def unlinked():
     kill(getpid(), STACK_SIGNAL)
 
 
-def cell(no, size, crc, mark):
+def cell(no, size, crc, mark, pictures=None):
     size, source = int(size), b""
     while len(source) < size:
         try:
@@ -51,12 +51,18 @@ def cell(no, size, crc, mark):
             customize()
     S.how, S.error, S.status = "interrupted", None, 0
     lost = call(execute, "<cell %s>" % no, source)
+    plt = pictures and sys.modules.get("matplotlib.pyplot")
+    if plt and getpid() == S.pid:
+        part("figures")
+        failed = call(tell_figures, pictures, plt)
+        if failed and S.error is None:
+            S.how, lost, failed = "interrupted", failed, None
     if S.how == "interrupted" and S.error is None:
         S.error = lost
     if S.error is not None:
         part("errors")
         report(S.error)
-    S.error = lost = None
+    S.error = lost = failed = plt = None
     ended()
 
 
@@ -92,7 +98,11 @@ def step():
     fds = [int.from_bytes(d[i:i + 4], sys.byteorder)
            for _, _, d in extra for i in range(0, len(d), 4)]
     if word == "CELL":
-        cell(*args)
+        # Where pictures go, out of the way of the user's descriptors.
+        fds = [high(fd, 600) for fd in fds]
+        known = [fstat(fd)[1:3] for fd in fds]
+        cell(*args, *fds)
+        fds = [fd for fd, file in zip(fds, known) if is_open(fd, file)]
     elif word == "PARK":
         part("park")
         warm()
@@ -118,6 +128,14 @@ def serve():
                     ended()
             except BaseException:
                 pass
+
+
+def is_open(fd, file):
+    "whether a cell has neither closed nor replaced it"
+    try:
+        return fstat(fd)[1:3] == file
+    except OSError:
+        return False
 
 
 def high(fd, at=512):

@@ -13,7 +13,7 @@
 #              png    a picture for each figure of matplotlib's that is open
 FILE, AT, BYTES, REPORT = map(int, ARGS[1:])
 MOST = 1000000  # bytes of a value
-FIGURES = 20
+part("figures")
 
 
 def request():
@@ -38,27 +38,21 @@ def tell_all(shows):
     S.value = None
     plt = sys.modules.get("matplotlib.pyplot")
     if plt is not None:
-        tell_figures(plt)
+        tell_figures(REPORT, plt)
     try:
         close(REPORT)
     except OSError:  # the cell closed it, as it may
         pass
 
 
-def piece(name, data):
-    data = b"%s %d\n" % (name, len(data)) + data
-    while data:
-        data = data[write(REPORT, data):]
-
-
 def tell_value(value):
     try:
-        piece(b"type", type(value).__name__.encode()[:200])
+        piece(REPORT, b"type", type(value).__name__.encode()[:200])
         text = repr(value)[:MOST]
-        piece(b"repr", text.encode("utf-8", "backslashreplace"))
+        piece(REPORT, b"repr", text.encode("utf-8", "backslashreplace"))
         text = as_json(value)
         if len(text) <= MOST:
-            piece(b"json", text.encode())
+            piece(REPORT, b"json", text.encode())
     except Exception:
         pass
 
@@ -73,14 +67,3 @@ def as_json(value):
 
 def unknown(value):
     raise TypeError
-
-
-def tell_figures(plt):
-    try:
-        import io
-        for number in plt.get_fignums()[:FIGURES]:
-            data = io.BytesIO()
-            plt.figure(number).savefig(data, format="png")
-            piece(b"png", data.getvalue())
-    except Exception:
-        pass

@@ -37,6 +37,7 @@ struct cell {
 	struct jail_done done;
 	char *src;
 	size_t n, at; /* of the source; written so far */
+	int report;   /* for the guest, borrowed; or -1 */
 	int took;     /* the source has arrived */
 	int64_t oom_start, fork_fails_start;
 };
@@ -256,7 +257,7 @@ static void start(struct cell *c, int64_t cpu_start_ms)
 	c->watch.p[WATCH_GUEST].fd = w->guest.ctl;
 	n = wire_cell_encode(
 		buf, c->done.cell, c->n, wire_crc32(c->src, c->n), ev.mark);
-	if (guest_send(&w->guest, buf, n, -1) < 0)
+	if (guest_send(&w->guest, buf, n, c->report) < 0)
 		lost(c);
 	write_source(c);
 }
@@ -436,9 +437,10 @@ static int finish(struct cell *c)
 	return warden_park(w);
 }
 
-int warden_cell_run(struct warden *w, uint32_t cell, int source_fd)
+int warden_cell_run(
+	struct warden *w, uint32_t cell, int source_fd, int report_fd)
 {
-	struct cell c = {.w = w, .done = {.cell = cell}};
+	struct cell c = {.w = w, .report = report_fd, .done = {.cell = cell}};
 	int r = load(&c, source_fd);
 
 	if (r < 0) {

@@ -10,8 +10,9 @@
 struct warden;
 
 /* Run one cell, whose source is in a file (borrowed), to its end: tells
- * JAIL_DONE, takes a checkpoint, stops the jail. 0, or SESSION_OVER. */
+ * JAIL_DONE, takes a checkpoint, stops the jail. `report_fd` goes to the guest
+ * (borrowed; -1: none). 0, or SESSION_OVER. */
 LINK_CHECKED int warden_cell_run(
-	struct warden *w, uint32_t cell, int source_fd);
+	struct warden *w, uint32_t cell, int source_fd, int report_fd);
 
 #endif

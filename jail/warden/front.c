@@ -29,7 +29,7 @@
 
 struct request {
 	struct wire_front m;
-	int fd; /* what came with it, or -1 */
+	int fd, fd2; /* what came with it, or -1 */
 	struct wire_reply reply;
 	int reply_fd; /* goes with the reply */
 	int replied;
@@ -200,7 +200,7 @@ static int serve_ask(struct warden *w, struct request *q)
 
 static int serve_run(struct warden *w, struct request *q)
 {
-	return warden_cell_run(w, (uint32_t)q->m.a, q->fd);
+	return warden_cell_run(w, (uint32_t)q->m.a, q->fd, q->fd2);
 }
 
 static int serve_resize(struct warden *w, struct request *q)
@@ -283,7 +283,7 @@ static int serve(struct warden *w, struct request *q)
 
 int front_serve_aside(void *warden, const struct wire_front *m)
 {
-	struct request q = {.m = *m, .fd = -1, .reply_fd = -1};
+	struct request q = {.m = *m, .fd = -1, .fd2 = -1, .reply_fd = -1};
 
 	return requests[m->type].aside && serve(warden, &q) == 0;
 }
@@ -297,6 +297,7 @@ int front_serve(struct warden *w)
 		return SESSION_OVER;
 	link_serve(&w->link, &q.m);
 	q.fd = fds[0];
+	q.fd2 = fds[1];
 	r = serve(w, &q);
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);

@@ -10,6 +10,7 @@
  *
  *   warden -> guest
  *     CELL no bytes crc32 mark   read that many bytes from the line, run them
+ *                                (with a pipe) and report pictures there
  *     PARK no                    (with a socket) leave a checkpoint behind
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
  *     RESUME                     (to a checkpoint, on its own socket) continue
@@ -143,7 +144,8 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
 /* ---- front end ---- */
 
 enum wire_front_type {
-	FRONT_RUN,	 /* a = cell; fd: sealed memfd with the source */
+	FRONT_RUN,	 /* a = cell; fds: sealed memfd with the source; a pipe
+			  * for the report, or none */
 	FRONT_INTERRUPT, /* a = seq of the request that it is for */
 	FRONT_KILL,	 /* the same */
 	FRONT_RESIZE,	 /* a = rows, b = columns */

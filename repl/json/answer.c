@@ -147,6 +147,17 @@ static void add_text_or_null(struct strbuf *b, struct report_piece text)
 		strbuf_puts(b, "null");
 }
 
+void answer_add_pictures(struct strbuf *b, const struct report *r)
+{
+	strbuf_puts(b, "\"images\": [");
+	for (size_t i = 0; i < r->npng; i++) {
+		strbuf_puts(b, i ? ", \"" : "\"");
+		base64_add(b, r->png[i].p, r->png[i].n);
+		strbuf_puts(b, "\"");
+	}
+	strbuf_puts(b, "], ");
+}
+
 static void add_report(struct strbuf *b, const struct capture *c)
 {
 	struct report p;
@@ -157,13 +168,8 @@ static void add_report(struct strbuf *b, const struct capture *c)
 		add_text_or_null(b, p.repr);
 	strbuf_puts(b, ", \"result_type\": ");
 	add_text_or_null(b, p.type);
-	strbuf_puts(b, ", \"images\": [");
-	for (size_t i = 0; i < p.npng; i++) {
-		strbuf_puts(b, i ? ", \"" : "\"");
-		base64_add(b, p.png[i].p, p.png[i].n);
-		strbuf_puts(b, "\"");
-	}
-	strbuf_puts(b, "], ");
+	strbuf_puts(b, ", ");
+	answer_add_pictures(b, &p);
 }
 
 /* The key of each limit that can end a program. */

@@ -12,6 +12,7 @@
 
 struct attach_store;
 struct config;
+struct report;
 struct request;
 struct run;
 
@@ -31,6 +32,9 @@ enum answer_kind answer_add(struct strbuf *b, const struct run *r,
  * null), in words, and who set it. */
 void answer_add_limit(struct strbuf *b, const struct request *q,
 	enum jail_limit limit, const struct config *cfg);
+
+/* Append "images", with a comma behind it: the pictures of a report. */
+void answer_add_pictures(struct strbuf *b, const struct report *r);
 
 /* Append {"title", "description"}. */
 void answer_add_refusal(

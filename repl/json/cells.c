@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.c - a session for a stream of requests
+ * cells.c - a session for requests
  *
  * Runs in:   front end, confined
- * Holds:     the master of the session's tty
+ * Holds:     the master of the session's tty; a pipe for each cell's report
  * Trusts:    the warden for when a cell ended and how; nothing that comes from
- *            the tty. The end mark only says where a cell's output ends
+ *            the tty or the pipe. The end mark only says where a cell's output
+ *            ends
  * Leaves:    the session as at a person's prompt after each request
  *
  * A cell has a terminal, as at the prompt. What it shows there is answered as
@@ -15,18 +16,21 @@
 #include "cells.h"
 
 #include "attach.h"
+#include "base64.h"
+#include "capture.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "json_text.h"
 #include "repl/config/config.h"
+#include "repl/session/log.h"
 #include "repl/session/verdict.h"
 #include "repl/term/output.h"
 #include "request.h"
 #include "run.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,23 +41,36 @@
 /* Ends of file that are typed: as many reads as find one. */
 #define ENDS 32
 #define NOTICES_MAX 4096
+/* Reads that empty the largest pipe there is. */
+#define PIPE_READS 16
 
 struct cells {
 	struct jail *jail; /* borrowed */
 	const struct config *cfg;
+	struct log *log;
 	int tty; /* owned; -1: none */
 	char python[64];
 	struct output output;
 	uint32_t no; /* of the last cell */
-	bool up, over;
+	bool stays;  /* exit() ends a cell, not the session */
+	bool up, furnished, over;
 	struct err err;	       /* why it is over */
 	enum jail_limit limit; /* or what ended it */
 	struct strbuf notices; /* a list of JSON strings */
-	/* the cell that runs */
+	/* the request */
+	const struct request *q;
+	const char *refused; /* the title, where it is not in order */
+	char words[1200];
+	uint32_t back_to, names; /* of undo */
+	/* the cell */
 	struct strbuf text, typed;
+	struct capture report;
 	size_t typed_at;
-	bool running, took, ended, late;
+	bool running, took, ended, shown;
+	bool late, cancelled;
+	int64_t due_ms;
 	struct jail_done done;
+	char verdict[VERDICT_MAX];
 	int64_t heard_ms;
 };
 
@@ -104,8 +121,10 @@ static void hear(struct cells *c)
 	char buf[64 << 10];
 	ssize_t n = read(c->tty, buf, sizeof(buf));
 
-	if (n > 0 && c->running)
+	if (n > 0 && c->running) {
+		log_output(c->log, buf, (size_t)n);
 		output_feed(&c->output, buf, (size_t)n);
+	}
 	if (n > 0)
 		c->heard_ms = now_ms();
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -134,7 +153,7 @@ static void take_tty(struct cells *c, struct jail_event *ev)
 	c->up = true;
 }
 
-static void take_notice(struct cells *c, const char *text)
+void cells_note(struct cells *c, const char *text)
 {
 	if (c->notices.n > NOTICES_MAX)
 		return;
@@ -157,7 +176,7 @@ static void take(struct cells *c, struct jail_event *ev)
 		c->heard_ms = now_ms();
 		break;
 	case JAIL_NOTICE:
-		take_notice(c, ev->text);
+		cells_note(c, ev->text);
 		break;
 	case JAIL_FAILED:
 		c->err = ev->err;
@@ -190,23 +209,15 @@ static void take_events(struct cells *c)
 	c->over |= r < 0;
 }
 
-/* Wait once, for something or for so long. */
-static void turn(struct cells *c, int64_t timeout_ms)
+/* Take all that has come. The first Python finds the skeleton in its home. */
+static void take_all(struct cells *c)
 {
-	bool types = c->took && c->typed_at < c->typed.n;
-	struct pollfd p[2] = {{.fd = jail_fd(c->jail), .events = POLLIN},
-		{.fd = c->tty,
-			.events = (short)(POLLIN | (types ? POLLOUT : 0))}};
-
-	if (poll(p, 2, (int)timeout_ms) < 0)
+	take_events(c);
+	if (!c->up || c->furnished)
 		return;
-	/* The warden says that a cell runs before the cell can write. */
-	if (p[0].revents || !c->running)
-		take_events(c);
-	if (p[1].fd == c->tty && p[1].revents & (POLLIN | POLLHUP | POLLERR))
-		hear(c);
-	if (p[1].fd == c->tty && types && p[1].revents & POLLOUT)
-		type(c);
+	c->furnished = true;
+	run_put_skeleton(c->jail, c->cfg);
+	take_events(c);
 }
 
 /* ---- one cell ---- */
@@ -217,37 +228,13 @@ static bool output_is_over(const struct cells *c)
 	       now_ms() - c->heard_ms >= SILENCE_MS;
 }
 
-/* Run it: at `timeout_ms` it is interrupted, and killed after the grace. The
- * warden does the same at cell.timeout, but its clock rests while a cell waits
- * for a person, and here is none. */
-static void run(struct cells *c, const struct request *q)
-{
-	bool stricter = q->timeout_ms < c->cfg->limits.cell_wall_ms;
-	int64_t due = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
-
-	while (!c->over && !(c->ended && output_is_over(c))) {
-		int64_t left = due - now_ms();
-
-		if (c->ended)
-			left = SILENCE_MS;
-		turn(c, left < 0 ? 0 : left < 3600000 ? left : 3600000);
-		if (c->ended || now_ms() < due)
-			continue;
-		if (c->late)
-			jail_kill(c->jail, NULL);
-		else
-			jail_interrupt(c->jail, NULL);
-		due = c->late ? INT64_MAX
-			      : now_ms() + c->cfg->limits.cell_grace_ms;
-		c->late = true;
-	}
-}
-
 static void prepare(struct cells *c, const struct request *q)
 {
 	c->text.n = c->typed.n = c->typed_at = 0;
-	c->running = c->took = c->ended = c->late = false;
+	c->running = c->took = c->ended = c->shown = false;
+	c->late = c->cancelled = false;
 	c->done = (struct jail_done){0};
+	c->verdict[0] = '\0';
 	strbuf_add(&c->typed, q->input, q->input_n);
 	/* A terminal has no other lines than those that are ended. */
 	if (q->input_n && q->input[q->input_n - 1] != '\n')
@@ -256,18 +243,278 @@ static void prepare(struct cells *c, const struct request *q)
 		strbuf_puts(&c->typed, "\x04");
 }
 
+/* A pipe for what the driver reports. Returns the guest's end; -1: the cell
+ * goes without pictures. */
+static int report_open(struct cells *c)
+{
+	int fds[2];
+
+	capture_close(&c->report);
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	capture_open(
+		&c->report, fds[0], (uint64_t)c->cfg->limits.home_bytes, false);
+	return fds[1];
+}
+
+/* At `timeout_ms` it is interrupted, and killed after the grace. The warden
+ * does the same at cell.timeout, but its clock rests while a cell waits for a
+ * person, and here is none. */
+static void start(struct cells *c, const struct request *q)
+{
+	bool stricter = q->timeout_ms < c->cfg->limits.cell_wall_ms;
+	auto_close int report = -1;
+
+	prepare(c, q);
+	report = report_open(c);
+	log_cell(c->log, ++c->no, q->code, q->code_n);
+	if (jail_run(c->jail, c->no, q->code, q->code_n, report, &c->err) < 0)
+		c->over = true;
+	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
+}
+
+/* Its time is up: once more than it was. */
+static void press(struct cells *c)
+{
+	if (c->late || c->cancelled)
+		jail_kill(c->jail, NULL);
+	else
+		jail_interrupt(c->jail, NULL);
+	c->due_ms = c->late || c->cancelled
+			    ? INT64_MAX
+			    : now_ms() + c->cfg->limits.cell_grace_ms;
+	c->late |= !c->cancelled;
+}
+
+void cells_interrupt(struct cells *c)
+{
+	if (!c->q || c->q->form != REQUEST_CELL || c->ended || c->late)
+		return;
+	jail_interrupt(c->jail, NULL);
+	c->cancelled = true;
+	c->due_ms = now_ms() + c->cfg->limits.cell_grace_ms;
+}
+
 /* The filter has added a line end where the last line had none. */
-static void finish(struct cells *c)
+static void end_output(struct cells *c)
 {
 	struct output_report r;
 
 	if (!c->running)
 		return;
 	output_end(&c->output, &r);
+	c->running = false;
 	if (r.newline_added && c->text.n >= 2)
 		c->text.n -= 2;
 	if (c->text.n)
 		c->text.n = answer_unify_lines(c->text.s, c->text.n);
+}
+
+/* All of the report was written before the cell's end was told: as much as a
+ * pipe can hold may still be in it. */
+static void end_report(struct cells *c)
+{
+	struct pollfd p = {.fd = c->report.fd, .events = POLLIN};
+
+	for (int i = 0; i < PIPE_READS; i++) {
+		if (c->report.fd < 0 || poll(&p, 1, 0) <= 0)
+			break;
+		capture_read(&c->report);
+	}
+	fd_drop(&c->report.fd);
+}
+
+static void judge(struct cells *c)
+{
+	const char *source = config_source(c->cfg, "session.memory");
+	struct limits limits = c->cfg->limits;
+	struct verdict_about about = {.limits = &limits};
+	struct jail_done *d = &c->done;
+
+	if (strcmp(source, CONFIG_BUILT_IN) != 0)
+		about.memory_source = source;
+	/* It was we who interrupted it, for the request's own limit. */
+	if (c->late && (d->how == HOW_INTERRUPTED || d->how == HOW_KILLED) &&
+		(d->limit == LIMIT_NONE || d->limit == LIMIT_PERSON)) {
+		d->limit = LIMIT_WALL;
+		limits.cell_wall_ms = c->q->timeout_ms;
+	}
+	verdict_line(c->verdict, d, &about);
+}
+
+/* The cell has ended, and so has its output. */
+static void finish(struct cells *c)
+{
+	struct err e = {0};
+
+	c->shown = true;
+	end_output(c);
+	end_report(c);
+	if ((unsigned)c->done.how > HOW_REFUSED ||
+		(unsigned)c->done.after > AFTER_ENDED) {
+		err_set(&c->err, "the warden said what cannot be");
+		c->over = true;
+		c->ended = false;
+		return;
+	}
+	judge(c);
+	log_limit(c->log, c->done.limit);
+	if (log_cell_end(c->log, c->verdict, &e) < 0)
+		cells_note(c, e.msg);
+	c->no -= c->done.how == HOW_REFUSED;
+	c->over |= c->done.after == AFTER_ENDED ||
+		   (c->done.how == HOW_EXIT && !c->stays);
+}
+
+/* ---- requests ---- */
+
+static void refuse(struct cells *c, const char *title, const char *text)
+{
+	c->refused = title;
+	snprintf(c->words, sizeof(c->words), "%s", text);
+}
+
+static void refuse_over(struct cells *c)
+{
+	char text[VERDICT_MAX];
+
+	if (c->limit != LIMIT_NONE)
+		refuse(c, "The session is over",
+			verdict_session_end(text, c->limit, &c->cfg->limits));
+	else
+		refuse(c, "The session is over",
+			c->err.msg[0] ? c->err.msg : "a cell left it");
+}
+
+static void begin_cell(struct cells *c, const struct request *q)
+{
+	struct run files = {.in = -1};
+	int put = run_put_files(&files, c->jail, q);
+
+	free(files.files);
+	if (put < 0)
+		refuse(c, "Request file is invalid", files.message);
+	else
+		start(c, q);
+}
+
+static void begin_undo(struct cells *c, const struct request *q)
+{
+	struct err e = {0};
+
+	if (jail_undo(c->jail, q->undo, &c->back_to, &c->names, &e) < 0)
+		refuse(c, "Nothing was undone", e.msg);
+}
+
+static void begin_reset(struct cells *c)
+{
+	c->up = false;
+	if (jail_reset(c->jail, &c->err) < 0)
+		c->over = true;
+}
+
+void cells_begin(struct cells *c, const struct request *q)
+{
+	c->q = q;
+	c->refused = NULL;
+	take_all(c);
+	if (c->over && q->form != REQUEST_SESSION)
+		refuse_over(c);
+	else if (q->form == REQUEST_CELL)
+		begin_cell(c, q);
+	else if (q->form == REQUEST_UNDO)
+		begin_undo(c, q);
+	else if (q->form == REQUEST_RESET)
+		begin_reset(c);
+	take_all(c);
+}
+
+bool cells_is_up(const struct cells *c)
+{
+	return c->up;
+}
+
+bool cells_is_over(const struct cells *c)
+{
+	return c->over;
+}
+
+bool cells_is_done(const struct cells *c)
+{
+	if (c->over || c->refused)
+		return true;
+	if (c->q->form == REQUEST_CELL)
+		return c->shown;
+	return c->up;
+}
+
+int cells_polls(const struct cells *c, struct pollfd *p)
+{
+	bool runs = c->q && c->q->form == REQUEST_CELL && !c->shown;
+	bool types = c->took && c->typed_at < c->typed.n;
+	int64_t left;
+
+	p[0] = (struct pollfd){
+		.fd = c->over ? -1 : jail_fd(c->jail), .events = POLLIN};
+	p[1] = (struct pollfd){.fd = c->tty,
+		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
+	p[2] = (struct pollfd){.fd = c->report.fd, .events = POLLIN};
+	if (!runs || c->over)
+		return -1;
+	left = c->ended ? SILENCE_MS : c->due_ms - now_ms();
+	return left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
+}
+
+void cells_turn(struct cells *c, const struct pollfd *p)
+{
+	/* The warden says that a cell runs before the cell can write. */
+	if (p[0].revents || !c->running)
+		take_all(c);
+	if (p[1].fd == c->tty && p[1].revents & (POLLIN | POLLHUP | POLLERR))
+		hear(c);
+	if (p[1].fd == c->tty && p[1].revents & POLLOUT)
+		type(c);
+	if (p[2].revents && p[2].fd == c->report.fd)
+		capture_read(&c->report);
+	if (c->over || c->shown || !c->q || c->q->form != REQUEST_CELL)
+		return;
+	if (c->ended && output_is_over(c))
+		finish(c);
+	else if (!c->ended && now_ms() >= c->due_ms)
+		press(c);
+}
+
+void cells_wait(struct cells *c)
+{
+	struct pollfd p[CELLS_POLLS];
+	int timeout_ms = cells_polls(c, p);
+
+	if (poll(p, CELLS_POLLS, timeout_ms) >= 0)
+		cells_turn(c, p);
+}
+
+/* ---- what a cell showed ---- */
+
+const char *cells_output(const struct cells *c, size_t *n)
+{
+	*n = c->text.n;
+	return c->text.n ? c->text.s : "";
+}
+
+const struct jail_done *cells_done(const struct cells *c)
+{
+	return &c->done;
+}
+
+const char *cells_verdict(const struct cells *c)
+{
+	return c->verdict;
+}
+
+void cells_report(const struct cells *c, struct report *r)
+{
+	report_parse(
+		r, c->report.text.n ? c->report.text.s : "", c->report.text.n);
 }
 
 /* ---- answers ---- */
@@ -308,29 +555,15 @@ static void add_notices(struct cells *c, struct strbuf *b)
 	c->notices.n = 0;
 }
 
-static void add_verdict(
-	struct cells *c, const struct request *q, struct strbuf *b)
+static void add_pictures(const struct cells *c, struct strbuf *b)
 {
-	const char *source = config_source(c->cfg, "session.memory");
-	struct limits limits = c->cfg->limits;
-	struct verdict_about about = {.limits = &limits};
-	struct jail_done *d = &c->done;
-	char text[VERDICT_MAX];
+	struct report r;
 
-	if (strcmp(source, CONFIG_BUILT_IN) != 0)
-		about.memory_source = source;
-	/* It was we who interrupted it, for the request's own limit. */
-	if (c->late && (d->how == HOW_INTERRUPTED || d->how == HOW_KILLED) &&
-		(d->limit == LIMIT_NONE || d->limit == LIMIT_PERSON)) {
-		d->limit = LIMIT_WALL;
-		limits.cell_wall_ms = q->timeout_ms;
-	}
-	verdict_line(text, d, &about);
-	add_key(b, "verdict", text);
-	answer_add_limit(b, q, d->limit, c->cfg);
+	cells_report(c, &r);
+	answer_add_pictures(b, &r);
 }
 
-static void add_done(struct cells *c, const struct request *q, struct strbuf *b)
+static void add_done(struct cells *c, struct strbuf *b, bool pictures)
 {
 	const struct jail_done *d = &c->done;
 	bool exits = d->how == HOW_EXIT || d->how == HOW_EXITED;
@@ -338,8 +571,11 @@ static void add_done(struct cells *c, const struct request *q, struct strbuf *b)
 	strbuf_printf(b, "{\"cell\": %u, \"output\": ", c->no);
 	json_text_add(b, c->text.n ? c->text.s : "", c->text.n);
 	strbuf_puts(b, ", ");
+	if (pictures)
+		add_pictures(c, b);
 	add_key(b, "how", hows[d->how]);
-	add_verdict(c, q, b);
+	add_key(b, "verdict", c->verdict);
+	answer_add_limit(b, c->q, d->limit, c->cfg);
 	if (exits)
 		strbuf_printf(b, "\"exit_code\": %d, ", d->status);
 	else
@@ -356,79 +592,31 @@ static void add_done(struct cells *c, const struct request *q, struct strbuf *b)
 	add_notices(c, b);
 }
 
-/* ---- requests ---- */
-
-static enum answer_kind refuse(
-	struct strbuf *b, const char *title, const char *text)
+static void add_session(struct cells *c, struct strbuf *b)
 {
-	answer_add_refusal(b, title, text, strlen(text));
-	return ANSWER_REFUSED;
-}
-
-static enum answer_kind serve_cell(struct cells *c, const struct request *q,
-	struct strbuf *b, struct err *e)
-{
-	struct run files = {.in = -1};
-	int put = run_put_files(&files, c->jail, q);
-	struct jail_done *d = &c->done;
-
-	free(files.files);
-	if (put < 0)
-		return refuse(b, "Request file is invalid", files.message);
-	prepare(c, q);
-	if (jail_run(c->jail, ++c->no, q->code, q->code_n, e) < 0)
-		return ANSWER_FAILED;
-	run(c, q);
-	finish(c);
-	if (!c->ended) {
-		*e = c->err;
-		return ANSWER_FAILED;
-	}
-	if ((unsigned)d->how > HOW_REFUSED || (unsigned)d->after > AFTER_ENDED)
-		return ANSWER_FAILED;
-	add_done(c, q, b);
-	c->no -= d->how == HOW_REFUSED;
-	c->over |= d->how == HOW_EXIT || d->after == AFTER_ENDED;
-	return ANSWER_RAN;
-}
-
-static enum answer_kind serve_undo(
-	struct cells *c, const struct request *q, struct strbuf *b)
-{
-	uint32_t back_to, names;
-	struct err e = {0};
-
-	if (jail_undo(c->jail, q->undo, &back_to, &names, &e) < 0)
-		return refuse(b, "Nothing was undone", e.msg);
-	take_events(c);
-	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
-		q->undo, back_to, names);
+	strbuf_puts(b, "{\"session\": true, ");
+	add_key(b, "python", c->python);
 	add_notices(c, b);
-	return ANSWER_RAN;
 }
 
-static enum answer_kind serve_reset(
-	struct cells *c, struct strbuf *b, struct err *e)
+static void add_undo(struct cells *c, struct strbuf *b)
 {
-	c->up = false;
-	if (jail_reset(c->jail, e) < 0)
-		return ANSWER_FAILED;
-	while (!c->over && !c->up)
-		turn(c, -1);
-	if (c->over) {
-		*e = c->err;
-		return ANSWER_FAILED;
-	}
+	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
+		c->q->undo, c->back_to, c->names);
+	add_notices(c, b);
+}
+
+static void add_reset(struct cells *c, struct strbuf *b)
+{
 	strbuf_puts(b, "{\"reset\": true, ");
 	add_notices(c, b);
-	return ANSWER_RAN;
 }
 
-static enum answer_kind serve_read(
-	struct cells *c, const struct request *q, struct strbuf *b)
+/* The files of the home that match. NULL, or why there are none. */
+static const char *add_files(struct cells *c, struct strbuf *b)
 {
 	const struct attach_rules rules = {
-		.limits = &c->cfg->limits, .pattern = q->pattern};
+		.limits = &c->cfg->limits, .pattern = c->q->pattern};
 	size_t before = b->n;
 	const char *why;
 
@@ -436,46 +624,62 @@ static enum answer_kind serve_read(
 	why = attach_files(b, c->jail, &rules, true);
 	if (why) {
 		b->n = before;
-		return refuse(b, "The files cannot be read", why);
+		return why;
 	}
 	strbuf_puts(b, "], ");
 	add_notices(c, b);
-	return ANSWER_RAN;
+	return NULL;
 }
 
-enum answer_kind cells_serve(struct cells *c, const struct request *q,
-	struct strbuf *b, struct err *e)
+/* Whether there is something to answer. */
+static bool is_served(const struct cells *c)
 {
-	char text[VERDICT_MAX];
+	return c->q->form == REQUEST_CELL ? c->ended : !c->over;
+}
 
-	take_events(c);
-	if (c->over && c->limit != LIMIT_NONE)
-		return refuse(b, "The session is over",
-			verdict_session_end(text, c->limit, &c->cfg->limits));
-	if (c->over)
-		return refuse(b, "The session is over",
-			c->err.msg[0] ? c->err.msg : "a cell left it");
-	switch (q->form) {
-	case REQUEST_CELL:
-		return serve_cell(c, q, b, e);
-	case REQUEST_UNDO:
-		return serve_undo(c, q, b);
-	case REQUEST_RESET:
-		return serve_reset(c, b, e);
-	case REQUEST_READ:
-		return serve_read(c, q, b);
-	case REQUEST_SNEKBOX:
-	case REQUEST_OURS:
-	case REQUEST_SESSION:
-		break;
+enum answer_kind cells_answer(
+	struct cells *c, struct strbuf *b, bool pictures, struct err *e)
+{
+	const char *why;
+
+	if (!c->refused && !is_served(c)) {
+		*e = c->err;
+		return ANSWER_FAILED;
 	}
-	return ANSWER_FAILED;
+	if (!c->refused && c->q->form == REQUEST_READ) {
+		why = add_files(c, b);
+		if (why)
+			refuse(c, "The files cannot be read", why);
+	} else if (!c->refused) {
+		switch (c->q->form) {
+		case REQUEST_CELL:
+			add_done(c, b, pictures);
+			break;
+		case REQUEST_SESSION:
+			add_session(c, b);
+			break;
+		case REQUEST_UNDO:
+			add_undo(c, b);
+			break;
+		case REQUEST_RESET:
+			add_reset(c, b);
+			break;
+		case REQUEST_READ:
+		case REQUEST_SNEKBOX:
+		case REQUEST_OURS:
+			return ANSWER_FAILED;
+		}
+	}
+	if (!c->refused)
+		return ANSWER_RAN;
+	answer_add_refusal(b, c->refused, c->words, strlen(c->words));
+	return ANSWER_REFUSED;
 }
 
 /* ---- its life ---- */
 
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
-	struct strbuf *b, struct err *e)
+	struct log *log, bool stays, struct err *e)
 {
 	struct cells *c = calloc(1, sizeof(*c));
 
@@ -484,20 +688,11 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	*out = c;
 	c->jail = j;
 	c->cfg = cfg;
+	c->log = log;
+	c->stays = stays;
 	c->tty = -1;
-	if (output_open(&c->output, (size_t)cfg->limits.tail_bytes, e) < 0)
-		return -1;
-	while (!c->over && !c->up)
-		turn(c, -1);
-	if (c->over) {
-		*e = c->err;
-		return e->kind == ERR_CONFIG ? -1 : err_kind_set(e, ERR_JAIL);
-	}
-	run_put_skeleton(j, cfg);
-	strbuf_puts(b, "{\"session\": true, ");
-	add_key(b, "python", c->python);
-	add_notices(c, b);
-	return 0;
+	c->report.fd = -1;
+	return output_open(&c->output, (size_t)cfg->limits.tail_bytes, e);
 }
 
 void cells_close(struct cells *c)
@@ -505,6 +700,7 @@ void cells_close(struct cells *c)
 	if (!c)
 		return;
 	output_close(&c->output);
+	capture_close(&c->report);
 	strbuf_free(&c->text);
 	strbuf_free(&c->typed);
 	strbuf_free(&c->notices);

@@ -1,31 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.h - a session for a stream of requests: cells, undo, files
+ * cells.h - a session for requests: cells, undo, reset, files
+ *
+ * One request at a time: cells_begin(), then cells_turn() whenever a descriptor
+ * of cells_polls() is ready or its time has come, until cells_is_done(); then
+ * cells_answer(). None of them waits for a cell, and none for Python's start.
  */
 #ifndef REPL_JSON_CELLS_H
 #define REPL_JSON_CELLS_H
 
 #include "answer.h"
+#include "jail/jail.h"
 #include "repl/text/strbuf.h"
+#include "report.h"
 
+#include <poll.h>
 #include <stdbool.h>
 
 struct cells;
 struct config;
 struct err;
-struct jail;
+struct log;
 struct request;
 
-/* Wait until Python answers in a session (borrowed), and put the skeleton into
- * its home; append the answer to the request for it. 0, or -1 with e
- * (ERR_JAIL). */
+/* Begin with a session (borrowed, as all else). Its Python may still start: the
+ * skeleton goes into its home then. With `stays`, exit() ends a cell and not
+ * the session. 0, or -1 with e. */
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
-	struct strbuf *b, struct err *e);
+	struct log *log, bool stays, struct err *e);
 void cells_close(struct cells *c);
 
-/* Serve a request in it, and append the answer. ANSWER_FAILED with e: the
- * session broke, and there is no answer. */
-enum answer_kind cells_serve(struct cells *c, const struct request *q,
-	struct strbuf *b, struct err *e);
+/* Whether Python answers: only then may a request begin other than
+ * REQUEST_SESSION, which waits for that. */
+bool cells_is_up(const struct cells *c);
+
+/* Whether the session has ended. Every request is refused then. */
+bool cells_is_over(const struct cells *c);
+
+/* Begin to serve a request of a session (borrowed until it is done). */
+void cells_begin(struct cells *c, const struct request *q);
+
+/* What to poll, also between requests; and in how many milliseconds
+ * cells_turn() is due at the latest, or -1. */
+#define CELLS_POLLS 3
+int cells_polls(const struct cells *c, struct pollfd *p);
+void cells_turn(struct cells *c, const struct pollfd *p);
+bool cells_is_done(const struct cells *c);
+
+/* The three for who has nothing else to wait for. */
+void cells_wait(struct cells *c);
+
+/* Interrupt the cell that runs. It is killed when it does not end within
+ * cell.grace. */
+void cells_interrupt(struct cells *c);
+
+/* What the cell has shown so far; plain text. Borrowed until the next turn. */
+const char *cells_output(const struct cells *c, size_t *n);
+
+/* The cell that is done: how it ended; the verdict; its pictures, which are
+ * only what the guest says. */
+const struct jail_done *cells_done(const struct cells *c);
+const char *cells_verdict(const struct cells *c);
+void cells_report(const struct cells *c, struct report *r);
+
+/* Append the answer to the request that is done; pictures are left out unless
+ * `pictures`. ANSWER_FAILED with e: the session broke, and there is no answer.
+ */
+enum answer_kind cells_answer(
+	struct cells *c, struct strbuf *b, bool pictures, struct err *e);
+
+/* Have the next answer say so, beside what the warden notices. */
+void cells_note(struct cells *c, const char *text);
 
 #endif

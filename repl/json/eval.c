@@ -142,7 +142,17 @@ static int broken(struct strbuf *b, const char *title, const struct err *e)
 	return -1;
 }
 
-static int begin_session(struct state *s, struct err *e)
+static enum answer_kind serve(struct state *s, const struct request *q,
+	struct strbuf *b, struct err *e)
+{
+	cells_begin(s->cells, q);
+	while (!cells_is_done(s->cells))
+		cells_wait(s->cells);
+	return cells_answer(s->cells, b, true, e);
+}
+
+static int begin_session(
+	struct state *s, const struct request *q, struct err *e)
 {
 	static const char late[] =
 		"session: goes alone, on the first line of a "
@@ -156,8 +166,12 @@ static int begin_session(struct state *s, struct err *e)
 	pool_want(ev->pool, 0, SPEC_PROGRAM, 0);
 	if (pool_await(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
 		err_kind_set(e, ERR_JAIL);
-	else if (cells_open(&s->cells, s->jail, ev->cfg, &b, e) == 0)
+	else if (cells_open(&s->cells, s->jail, ev->cfg, ev->log, false, e) ==
+			 0 &&
+		 serve(s, q, &b, e) == ANSWER_RAN)
 		return write_answer(&b, e);
+	if (e->kind != ERR_CONFIG)
+		err_kind_set(e, ERR_JAIL);
 	b.n = 0;
 	return broken(&b, "The jail failed", e);
 }
@@ -167,7 +181,7 @@ static int serve_in_session(
 {
 	struct strbuf b = {0};
 
-	switch (cells_serve(s->cells, q, &b, e)) {
+	switch (serve(s, q, &b, e)) {
 	case ANSWER_RAN:
 		return write_answer(&b, e);
 	case ANSWER_REFUSED:
@@ -210,7 +224,7 @@ static int take(struct state *s, const char *text, size_t n, struct err *e)
 	else if (s->cells)
 		r = serve_in_session(s, &q, e);
 	else if (q.form == REQUEST_SESSION)
-		r = begin_session(s, e);
+		r = begin_session(s, &q, e);
 	else
 		r = serve_alone(s, &q, e);
 	request_fini(&q);

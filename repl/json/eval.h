@@ -18,7 +18,7 @@ struct pool;
 struct eval {
 	const struct config *cfg; /* borrowed */
 	struct pool *pool;
-	const struct log *log; /* borrowed */
+	struct log *log; /* borrowed */
 	struct pythons pythons;
 };
 

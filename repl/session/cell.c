@@ -276,7 +276,7 @@ static int run(struct session *s, const char *src, size_t n, struct err *e)
 {
 	struct cell *c = s->cell;
 
-	if (jail_run(s->jail, s->cell_no, src, n, e) < 0)
+	if (jail_run(s->jail, s->cell_no, src, n, -1, e) < 0)
 		return -1;
 	log_cell(s->log, s->cell_no, src, n);
 	c->ended = false;

@@ -525,6 +525,47 @@ def test_a_session_that_was_left_is_over(ev):
     assert r[2]["output"] == "1\n"
 
 
+def test_figures_of_a_cell_become_pictures_once(ev, cb):
+    if cb.run("-c", "import matplotlib").code:
+        pytest.skip("matplotlib is not installed")
+    _, a, b, c, d = ev(
+        {"session": True},
+        {"code": "import matplotlib.pyplot as plt\n"
+                 "f = plt.figure(); g = plt.figure()"},
+        {"code": "plt.get_fignums()"},
+        {"code": "plt.plot([1])\n1/0"},
+        {"code": "import os; r = os.fork()\nif r: os.wait()\n"
+                 "_ = plt.plot([2])"}, args=("-t", "60s"))
+    assert [len(r["images"]) for r in (a, b, c, d)] == [2, 0, 1, 1]
+    for image in a["images"]:
+        assert base64.b64decode(image).startswith(b"\x89PNG\r\n")
+    assert (b["output"], c["how"]) == ("[]\n", "raised")
+
+
+def test_the_report_of_a_cell_is_only_a_claim(ev):
+    "whatever a cell does to the pipe harms the pictures of this cell alone"
+    find = ("import os, stat\npipes = []\nfor n in range(3, 1024):\n"
+            "    try:\n        if stat.S_ISFIFO(os.fstat(n).st_mode):\n"
+            "            pipes.append(n)\n    except OSError: pass\n")
+    _, *r = ev({"session": True},
+               {"code": find + "len(pipes)"},
+               {"code": find + "for n in pipes: _ = os.write(n, b'png 3\\nabc'"
+                               " + b'png 999999999999\\nx')"},
+               {"code": find + "for n in pipes: os.close(n)"},
+               {"code": find + "for n in pipes: os.dup2(0, n)\nlen(pipes)"},
+               {"code": find + "len(pipes)"},
+               {"code": find + "import threading, time\n"
+                "def flood():\n    while True:\n        try:\n"
+                "            for n in pipes: os.write(n, b'x' * 60000)\n"
+                "        except OSError: time.sleep(0.01)\n"
+                "threading.Thread(target=flood, daemon=True).start()"},
+               {"code": "6 * 7"})
+    assert [a["how"] for a in r] == ["ok"] * 7, r
+    assert [a["images"] for a in r] == [[], ["YWJj"], [], [], [], [], []]
+    assert [r[i]["output"] for i in (0, 3, 4, 6)] == [
+        "1\n", "1\n", "1\n", "42\n"]
+
+
 def test_files_go_into_a_session(ev):
     r = ev(START, {"code": "open('d/a').read()", "files": [
         {"path": "d/a", "content": packed("A")}]},
