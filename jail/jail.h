@@ -113,6 +113,8 @@ enum jail_event_type {
 	JAIL_NOTICE,	/* the person should know: `text` (the warden's) */
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
 	JAIL_EXITED,	/* SPEC_PROGRAM: the program ended: `program` */
+	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
+			 * done.back_to and done.names */
 };
 
 /* SPEC_PROGRAM: how the program ended. */
@@ -139,7 +141,7 @@ struct jail_event {
 	uint32_t cell;
 	char mark[JAIL_MARK_LEN + 1];
 	enum jail_limit limit;
-	int restarted;
+	int restarted, ok;
 	int fds[JAIL_UP_FDS];
 	int fd;
 	char text[256];
@@ -252,6 +254,19 @@ int jail_reset(struct jail *j, struct err *e);
 /* Back to the state n cells ago (1 = before the last cell).
  * *back_to, *names: as in jail_done. */
 int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
+	struct err *e);
+
+/* For who has other things to do than to wait: the same, and JAIL_REPLY says
+ * when it is done. No other call before that. */
+enum jail_call {
+	CALL_READY, /* all that was asked before is done: no call waits for it
+		     */
+	CALL_RESET,
+	CALL_UNDO,   /* `n` cells */
+	CALL_REMOVE, /* `path`; as jail_home_remove() */
+};
+
+int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	struct err *e);
 
 /* What the session uses now, and what enforces each limit. */

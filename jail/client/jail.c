@@ -44,6 +44,7 @@ struct jail {
 	int sock;
 	pid_t warden;	    /* 0: not our child */
 	uint32_t seq, last; /* requests; `last` can be interrupted */
+	uint32_t sent;	    /* by jail_send() */
 	int interrupt_fd;   /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
 	void *interrupt_arg;
@@ -269,11 +270,18 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		memmove(j->queue, j->queue + 1, --j->n * sizeof(*j->queue));
 		return 1;
 	}
-	/* A reply that no call waits for is dropped. */
-	while ((r = receive(j, &m, e)) == 1 && m.event.type == WIRE_REPLY)
+	/* A reply that nobody waits for is dropped. */
+	while ((r = receive(j, &m, e)) == 1 && m.event.type == JAIL_REPLY &&
+		m.reply.seq != j->sent)
 		jail_event_close(&m.event);
 	if (r == 1)
 		*ev = m.event;
+	if (r == 1 && ev->type == JAIL_REPLY) {
+		ev->ok = m.reply.ok;
+		ev->err = m.reply.err;
+		ev->done.back_to = (uint32_t)m.reply.a;
+		ev->done.names = (uint32_t)m.reply.b;
+	}
 	return r;
 }
 
@@ -345,7 +353,7 @@ static int call_with(struct jail *j, struct wire_front m, int fd,
 		r = receive(j, reply, e);
 		if (r == 0)
 			wait_reply(j);
-		else if (r > 0 && reply->event.type != WIRE_REPLY)
+		else if (r > 0 && reply->event.type != JAIL_REPLY)
 			r = jail_keep(j, &reply->event, e);
 		else if (r > 0 && reply->reply.seq == seq)
 			break;
@@ -369,15 +377,45 @@ static int call(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
 	return call_with(j, m, -1, reply, e);
 }
 
+static int front_path(struct wire_front *m, enum wire_front_type type,
+	const char *path, struct err *e)
+{
+	*m = (struct wire_front){.type = type};
+	if (strlen(path) >= sizeof(m->path))
+		return err_set(e, "%.60s…: name too long", path);
+	memcpy(m->path, path, strlen(path) + 1);
+	return 0;
+}
+
 static int call_path(struct jail *j, enum wire_front_type type,
 	const char *path, int mode, struct wire_event *reply, struct err *e)
 {
-	struct wire_front m = {.type = type, .a = mode};
+	struct wire_front m;
 
-	if (strlen(path) >= sizeof(m.path))
-		return err_set(e, "%.60s…: name too long", path);
-	memcpy(m.path, path, strlen(path) + 1);
+	if (front_path(&m, type, path, e) < 0)
+		return -1;
+	m.a = mode;
 	return call_with(j, m, -1, reply, e);
+}
+
+int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
+	struct err *e)
+{
+	static const enum wire_front_type types[] = {
+		[CALL_READY] = FRONT_READY,
+		[CALL_RESET] = FRONT_RESET,
+		[CALL_UNDO] = FRONT_UNDO,
+		[CALL_REMOVE] = FRONT_HOME_REMOVE,
+	};
+	struct wire_front m;
+	int r = front_path(&m, types[call], path ? path : "", e);
+
+	m.a = n;
+	if (r == 0)
+		r = tell_last(j, m, -1, e);
+	if (r == 0)
+		j->sent = j->seq;
+	return r;
 }
 
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,

@@ -256,6 +256,7 @@ static const struct {
 	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
 	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
 	[FRONT_START] = {serve_start, 0, 0},
+	[FRONT_READY] = {serve_nothing, 1, 0},
 };
 
 static int serve(struct warden *w, struct request *q)

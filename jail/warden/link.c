@@ -158,7 +158,7 @@ void link_notice(struct link *l, const char *fmt, ...)
 void link_reply(
 	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd)
 {
-	struct wire_event m = {.event = {.type = WIRE_REPLY}, .reply = *reply};
+	struct wire_event m = {.event = {.type = JAIL_REPLY}, .reply = *reply};
 	auto_close int own = fd;
 
 	for (int i = 0; i < JAIL_UP_FDS; i++)

@@ -301,6 +301,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_HOME_COMMIT:
 	case FRONT_HOME_ABORT:
 	case FRONT_HOME_REMOVE:
+	case FRONT_READY:
 		refuse(w, &m);
 		break;
 	}

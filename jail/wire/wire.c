@@ -368,7 +368,7 @@ int wire_front_check(const struct wire_front *m, size_t n, struct err *e)
 {
 	if (n != sizeof(*m))
 		return err_set(e, "request of %zu bytes", n);
-	if ((unsigned)m->type > FRONT_START ||
+	if ((unsigned)m->type > FRONT_READY ||
 		!memchr(m->path, '\0', sizeof(m->path)))
 		return err_set(e, "malformed request");
 	return 0;
@@ -380,7 +380,7 @@ int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 
 	if (n != sizeof(*m))
 		return err_set(e, "event of %zu bytes", n);
-	if ((unsigned)ev->type > WIRE_REPLY ||
+	if ((unsigned)ev->type > JAIL_REPLY ||
 		!memchr(ev->mark, '\0', sizeof(ev->mark)) ||
 		!memchr(ev->text, '\0', sizeof(ev->text)) ||
 		!memchr(ev->limited, '\0', sizeof(ev->limited)) ||

@@ -162,6 +162,7 @@ enum wire_front_type {
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
 	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
+	FRONT_READY, /* nothing but a reply */
 };
 
 struct wire_front {
@@ -193,10 +194,6 @@ int wire_start_check(int fd, struct err *e);
  * all zero is nothing. */
 int wire_start_read(struct wire_start *s, int fd, struct err *e);
 void wire_start_fini(struct wire_start *s);
-
-/* The type of an event that carries the reply to a request. jail_next() never
- * returns one. */
-#define WIRE_REPLY ((enum jail_event_type)(JAIL_EXITED + 1))
 
 struct wire_reply {
 	uint32_t seq;

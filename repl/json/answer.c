@@ -51,10 +51,10 @@ static const char *add_files(struct strbuf *b, const struct run *r,
 
 /* ---- snekbox's form ---- */
 
-size_t answer_unify_lines(char *s, size_t n)
+size_t answer_unify_lines(char *s, size_t n, char *last)
 {
 	size_t to = 0;
-	char before = 0;
+	char before = *last;
 
 	for (size_t i = 0; i < n; i++) {
 		char c = s[i];
@@ -63,6 +63,7 @@ size_t answer_unify_lines(char *s, size_t n)
 			s[to++] = c == '\r' ? '\n' : c;
 		before = c;
 	}
+	*last = before;
 	return to;
 }
 
@@ -79,6 +80,7 @@ static void add_snekbox(struct strbuf *b, const struct run *r)
 	struct strbuf out = {0};
 	size_t before = b->n;
 	const char *why;
+	char last = 0;
 
 	if (!json_text_is_valid(r->out.text.s, r->out.text.n)) {
 		add_message(b,
@@ -88,7 +90,7 @@ static void add_snekbox(struct strbuf *b, const struct run *r)
 	strbuf_add(&out, r->out.text.s, r->out.text.n);
 	strbuf_puts(b, "{\"stdout\": ");
 	json_text_add(b, out.s ? out.s : "",
-		out.s ? answer_unify_lines(out.s, out.n) : 0);
+		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
 	strbuf_free(&out);
 	strbuf_printf(b, ", \"returncode\": %d, \"files\": [",
 		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));

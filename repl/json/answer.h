@@ -41,7 +41,8 @@ void answer_add_refusal(
 	struct strbuf *b, const char *title, const char *description, size_t n);
 
 /* A program's output as snekbox has it: every line ends with one line feed. The
- * new length. */
-size_t answer_unify_lines(char *s, size_t n);
+ * new length. It may come in pieces: *last, 0 at first, leads from one to the
+ * next. */
+size_t answer_unify_lines(char *s, size_t n, char *last);
 
 #endif

@@ -12,6 +12,10 @@
  * A cell has a terminal, as at the prompt. What it shows there is answered as
  * plain text. Nobody sits there: once what was sent as its standard input is
  * typed, every further read finds an end of file.
+ *
+ * Who serves many sessions must not wait for one. So a request has steps, and
+ * between them the warden or the cell has its time. Calls that wait for the
+ * warden are made only when it has nothing else to do.
  */
 #include "cells.h"
 
@@ -43,6 +47,16 @@
 #define NOTICES_MAX 4096
 /* Reads that empty the largest pipe there is. */
 #define PIPE_READS 16
+/* A buffer that was larger is not kept for the next cell. */
+#define TEXT_KEPT (64 << 10)
+
+/* What a request waits for. */
+enum step {
+	STEP_DONE,  /* nothing */
+	STEP_UP,    /* Python */
+	STEP_REPLY, /* the warden */
+	STEP_CELL,  /* the end of a cell, and of its output */
+};
 
 struct cells {
 	struct jail *jail; /* borrowed */
@@ -53,20 +67,25 @@ struct cells {
 	struct output output;
 	uint32_t no; /* of the last cell */
 	bool stays;  /* exit() ends a cell, not the session */
-	bool up, furnished, over;
+	bool up, furnishes, furnished, over;
 	struct err err;	       /* why it is over */
 	enum jail_limit limit; /* or what ended it */
+	char why[VERDICT_MAX]; /* the same in words */
 	struct strbuf notices; /* a list of JSON strings */
 	/* the request */
 	const struct request *q;
 	const char *refused; /* the title, where it is not in order */
 	char words[1200];
-	uint32_t back_to, names; /* of undo */
+	enum step step;
+	bool replied;
+	struct jail_event reply; /* to jail_send() */
+	int file;		 /* that was opened; owned */
 	/* the cell */
 	struct strbuf text, typed;
 	struct capture report;
 	size_t typed_at;
-	bool running, took, ended, shown;
+	char last; /* character of its output */
+	bool running, took, ended;
 	bool late, cancelled;
 	int64_t due_ms;
 	struct jail_done done;
@@ -79,8 +98,12 @@ struct cells {
 static void sink(void *arg, const void *buf, size_t n)
 {
 	struct cells *c = arg;
+	size_t at = c->text.n;
 
 	strbuf_add(&c->text, buf, n);
+	if (c->text.n > at)
+		c->text.n =
+			at + answer_unify_lines(c->text.s + at, n, &c->last);
 }
 
 static void line(void *arg, const char *text)
@@ -88,6 +111,7 @@ static void line(void *arg, const char *text)
 	struct cells *c = arg;
 
 	strbuf_printf(&c->text, "[%s]\n", text);
+	c->last = '\n';
 }
 
 static uint8_t hex(char c)
@@ -189,6 +213,10 @@ static void take(struct cells *c, struct jail_event *ev)
 	case JAIL_TOOK:
 		c->took = true;
 		break;
+	case JAIL_REPLY:
+		c->replied = true;
+		c->reply = *ev;
+		break;
 	case JAIL_BUILT:
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
@@ -209,11 +237,31 @@ static void take_events(struct cells *c)
 	c->over |= r < 0;
 }
 
+static void ask(struct cells *c, enum jail_call call, int n, const char *path)
+{
+	c->replied = false;
+	if (jail_send(c->jail, call, n, path, &c->reply.err) == 0)
+		return;
+	c->replied = true;
+	c->reply.ok = false;
+	if (c->reply.err.kind != ERR_JAIL)
+		return;
+	c->over = true;
+	c->err = c->reply.err;
+}
+
 /* Take all that has come. The first Python finds the skeleton in its home. */
 static void take_all(struct cells *c)
 {
 	take_events(c);
-	if (!c->up || c->furnished)
+	if (!c->up || c->furnished || c->over)
+		return;
+	if (c->cfg->skeleton && !c->furnishes) {
+		c->furnishes = true;
+		ask(c, CALL_READY, 0, NULL);
+		return;
+	}
+	if (c->furnishes && !c->replied)
 		return;
 	c->furnished = true;
 	run_put_skeleton(c->jail, c->cfg);
@@ -230,8 +278,11 @@ static bool output_is_over(const struct cells *c)
 
 static void prepare(struct cells *c, const struct request *q)
 {
+	if (c->text.cap > TEXT_KEPT)
+		strbuf_free(&c->text);
 	c->text.n = c->typed.n = c->typed_at = 0;
-	c->running = c->took = c->ended = c->shown = false;
+	c->last = 0;
+	c->running = c->took = c->ended = false;
 	c->late = c->cancelled = false;
 	c->done = (struct jail_done){0};
 	c->verdict[0] = '\0';
@@ -266,6 +317,7 @@ static void start(struct cells *c, const struct request *q)
 	auto_close int report = -1;
 
 	prepare(c, q);
+	c->step = STEP_CELL;
 	report = report_open(c);
 	log_cell(c->log, ++c->no, q->code, q->code_n);
 	if (jail_run(c->jail, c->no, q->code, q->code_n, report, &c->err) < 0)
@@ -273,26 +325,26 @@ static void start(struct cells *c, const struct request *q)
 	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
 }
 
-/* Its time is up: once more than it was. */
+/* Interrupt it; the second time, kill it. */
 static void press(struct cells *c)
 {
-	if (c->late || c->cancelled)
+	bool again = c->late || c->cancelled;
+
+	if (again)
 		jail_kill(c->jail, NULL);
 	else
 		jail_interrupt(c->jail, NULL);
-	c->due_ms = c->late || c->cancelled
-			    ? INT64_MAX
-			    : now_ms() + c->cfg->limits.cell_grace_ms;
-	c->late |= !c->cancelled;
+	c->due_ms = again ? INT64_MAX : now_ms() + c->cfg->limits.cell_grace_ms;
 }
 
 void cells_interrupt(struct cells *c)
 {
-	if (!c->q || c->q->form != REQUEST_CELL || c->ended || c->late)
-		return;
-	jail_interrupt(c->jail, NULL);
-	c->cancelled = true;
-	c->due_ms = now_ms() + c->cfg->limits.cell_grace_ms;
+	if (c->step == STEP_CELL && !c->ended) {
+		press(c);
+		c->cancelled = !c->late;
+	} else if (c->step != STEP_DONE) {
+		jail_interrupt(c->jail, NULL);
+	}
 }
 
 /* The filter has added a line end where the last line had none. */
@@ -304,10 +356,8 @@ static void end_output(struct cells *c)
 		return;
 	output_end(&c->output, &r);
 	c->running = false;
-	if (r.newline_added && c->text.n >= 2)
-		c->text.n -= 2;
-	if (c->text.n)
-		c->text.n = answer_unify_lines(c->text.s, c->text.n);
+	if (r.newline_added && c->text.n)
+		c->text.n--;
 }
 
 /* All of the report was written before the cell's end was told: as much as a
@@ -333,10 +383,12 @@ static void judge(struct cells *c)
 
 	if (strcmp(source, CONFIG_BUILT_IN) != 0)
 		about.memory_source = source;
-	/* It was we who interrupted it, for the request's own limit. */
-	if (c->late && (d->how == HOW_INTERRUPTED || d->how == HOW_KILLED) &&
+	/* It was we who interrupted it, for the request's own limit or because
+	 * we were told to: nobody pressed a key. */
+	if ((c->late || c->cancelled) &&
+		(d->how == HOW_INTERRUPTED || d->how == HOW_KILLED) &&
 		(d->limit == LIMIT_NONE || d->limit == LIMIT_PERSON)) {
-		d->limit = LIMIT_WALL;
+		d->limit = c->late ? LIMIT_WALL : LIMIT_NONE;
 		limits.cell_wall_ms = c->q->timeout_ms;
 	}
 	verdict_line(c->verdict, d, &about);
@@ -347,7 +399,6 @@ static void finish(struct cells *c)
 {
 	struct err e = {0};
 
-	c->shown = true;
 	end_output(c);
 	end_report(c);
 	if ((unsigned)c->done.how > HOW_REFUSED ||
@@ -368,70 +419,110 @@ static void finish(struct cells *c)
 
 /* ---- requests ---- */
 
+static const char no_files[] = "The files cannot be read";
+
 static void refuse(struct cells *c, const char *title, const char *text)
 {
 	c->refused = title;
 	snprintf(c->words, sizeof(c->words), "%s", text);
 }
 
-static void refuse_over(struct cells *c)
+const char *cells_why_over(struct cells *c)
 {
-	char text[VERDICT_MAX];
-
 	if (c->limit != LIMIT_NONE)
-		refuse(c, "The session is over",
-			verdict_session_end(text, c->limit, &c->cfg->limits));
-	else
-		refuse(c, "The session is over",
-			c->err.msg[0] ? c->err.msg : "a cell left it");
+		return verdict_session_end(c->why, c->limit, &c->cfg->limits);
+	return c->err.msg[0] ? c->err.msg : "a cell left it";
 }
 
-static void begin_cell(struct cells *c, const struct request *q)
+static bool put_files(struct cells *c)
 {
 	struct run files = {.in = -1};
-	int put = run_put_files(&files, c->jail, q);
+	int put = run_put_files(&files, c->jail, c->q);
 
 	free(files.files);
 	if (put < 0)
 		refuse(c, "Request file is invalid", files.message);
-	else
-		start(c, q);
+	return put == 0;
 }
 
-static void begin_undo(struct cells *c, const struct request *q)
+static void open_file(struct cells *c)
 {
 	struct err e = {0};
 
-	if (jail_undo(c->jail, q->undo, &c->back_to, &c->names, &e) < 0)
-		refuse(c, "Nothing was undone", e.msg);
+	fd_drop(&c->file);
+	c->file = jail_home_open(c->jail, c->q->path, &e);
+	if (c->file < 0)
+		refuse(c, no_files, e.msg);
 }
 
-static void begin_reset(struct cells *c)
+/* The warden has done what it was asked to, or has time for us. */
+static void take_reply(struct cells *c)
 {
-	c->up = false;
-	if (jail_reset(c->jail, &c->err) < 0)
-		c->over = true;
+	enum request_form form = c->q->form;
+
+	c->step = form == REQUEST_RESET ? STEP_UP : STEP_DONE;
+	if (!c->reply.ok)
+		refuse(c,
+			form == REQUEST_UNDO ? "Nothing was undone"
+			: form == REQUEST_REMOVE
+				? "The file cannot be removed"
+				: "The request was interrupted",
+			c->reply.err.msg);
+	else if (form == REQUEST_CELL && put_files(c))
+		start(c, c->q);
+	else if (form == REQUEST_WRITE)
+		put_files(c);
+	else if (form == REQUEST_OPEN)
+		open_file(c);
+}
+
+static void wait_for_cell(struct cells *c)
+{
+	if (!c->ended && now_ms() >= c->due_ms) {
+		press(c);
+		c->late = !c->cancelled;
+	}
+	if (!c->over && !(c->ended && output_is_over(c)))
+		return;
+	c->step = STEP_DONE;
+	if (c->ended)
+		finish(c);
+}
+
+static void go_on(struct cells *c)
+{
+	if (c->step == STEP_REPLY && c->replied && !c->over)
+		take_reply(c);
+	if (c->step == STEP_CELL)
+		wait_for_cell(c);
+	else if (c->over || (c->step == STEP_UP && cells_is_up(c)))
+		c->step = STEP_DONE;
 }
 
 void cells_begin(struct cells *c, const struct request *q)
 {
 	c->q = q;
 	c->refused = NULL;
+	c->step = q->form == REQUEST_SESSION ? STEP_UP : STEP_REPLY;
 	take_all(c);
 	if (c->over && q->form != REQUEST_SESSION)
-		refuse_over(c);
-	else if (q->form == REQUEST_CELL)
-		begin_cell(c, q);
+		refuse(c, "The session is over", cells_why_over(c));
+	else if (q->form == REQUEST_CELL && q->nfiles == 0)
+		start(c, q);
 	else if (q->form == REQUEST_UNDO)
-		begin_undo(c, q);
-	else if (q->form == REQUEST_RESET)
-		begin_reset(c);
-	take_all(c);
+		ask(c, CALL_UNDO, q->undo, NULL);
+	else if (q->form == REQUEST_REMOVE)
+		ask(c, CALL_REMOVE, 0, q->path);
+	else if (q->form != REQUEST_SESSION)
+		ask(c, q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
+			NULL);
+	c->up &= q->form != REQUEST_RESET;
+	go_on(c);
 }
 
 bool cells_is_up(const struct cells *c)
 {
-	return c->up;
+	return c->up && c->furnished;
 }
 
 bool cells_is_over(const struct cells *c)
@@ -441,22 +532,19 @@ bool cells_is_over(const struct cells *c)
 
 bool cells_is_done(const struct cells *c)
 {
-	if (c->over || c->refused)
-		return true;
-	if (c->q->form == REQUEST_CELL)
-		return c->shown;
-	return c->up;
+	return c->refused || c->step == STEP_DONE;
 }
 
 int cells_polls(const struct cells *c, struct pollfd *p)
 {
-	bool runs = c->q && c->q->form == REQUEST_CELL && !c->shown;
+	bool runs = c->step == STEP_CELL;
 	bool types = c->took && c->typed_at < c->typed.n;
 	int64_t left;
 
+	/* What is shown between cells is nobody's. */
 	p[0] = (struct pollfd){
 		.fd = c->over ? -1 : jail_fd(c->jail), .events = POLLIN};
-	p[1] = (struct pollfd){.fd = c->tty,
+	p[1] = (struct pollfd){.fd = runs ? c->tty : -1,
 		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
 	p[2] = (struct pollfd){.fd = c->report.fd, .events = POLLIN};
 	if (!runs || c->over)
@@ -476,12 +564,7 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 		type(c);
 	if (p[2].revents && p[2].fd == c->report.fd)
 		capture_read(&c->report);
-	if (c->over || c->shown || !c->q || c->q->form != REQUEST_CELL)
-		return;
-	if (c->ended && output_is_over(c))
-		finish(c);
-	else if (!c->ended && now_ms() >= c->due_ms)
-		press(c);
+	go_on(c);
 }
 
 void cells_wait(struct cells *c)
@@ -499,6 +582,26 @@ const char *cells_output(const struct cells *c, size_t *n)
 {
 	*n = c->text.n;
 	return c->text.n ? c->text.s : "";
+}
+
+bool cells_has_begun(const struct cells *c)
+{
+	return c->running;
+}
+
+int cells_take_file(struct cells *c)
+{
+	return fd_take(&c->file);
+}
+
+unsigned cells_count(const struct cells *c)
+{
+	return c->no;
+}
+
+const char *cells_python(const struct cells *c)
+{
+	return c->python;
 }
 
 const struct jail_done *cells_done(const struct cells *c)
@@ -568,9 +671,12 @@ static void add_done(struct cells *c, struct strbuf *b, bool pictures)
 	const struct jail_done *d = &c->done;
 	bool exits = d->how == HOW_EXIT || d->how == HOW_EXITED;
 
-	strbuf_printf(b, "{\"cell\": %u, \"output\": ", c->no);
-	json_text_add(b, c->text.n ? c->text.s : "", c->text.n);
-	strbuf_puts(b, ", ");
+	strbuf_printf(b, "{\"cell\": %u, ", c->no);
+	if (!c->q->streams) {
+		strbuf_puts(b, "\"output\": ");
+		json_text_add(b, c->text.n ? c->text.s : "", c->text.n);
+		strbuf_puts(b, ", ");
+	}
 	if (pictures)
 		add_pictures(c, b);
 	add_key(b, "how", hows[d->how]);
@@ -602,7 +708,7 @@ static void add_session(struct cells *c, struct strbuf *b)
 static void add_undo(struct cells *c, struct strbuf *b)
 {
 	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
-		c->q->undo, c->back_to, c->names);
+		c->q->undo, c->reply.done.back_to, c->reply.done.names);
 	add_notices(c, b);
 }
 
@@ -631,6 +737,38 @@ static const char *add_files(struct cells *c, struct strbuf *b)
 	return NULL;
 }
 
+static const char *kind_of(char type)
+{
+	return type == 'f'   ? "file"
+	       : type == 'd' ? "directory"
+	       : type == 'l' ? "link"
+			     : "other";
+}
+
+/* The names of all that is in the home. */
+static void add_names(struct cells *c, struct strbuf *b)
+{
+	struct jail_files files;
+	struct err e = {0};
+
+	if (jail_home_list(c->jail, &files, &e) < 0) {
+		refuse(c, no_files, e.msg);
+		return;
+	}
+	strbuf_puts(b, "{\"files\": [");
+	for (size_t i = 0; i < files.n; i++) {
+		const struct jail_file *f = &files.v[i];
+
+		strbuf_puts(b, i ? ", {\"path\": " : "{\"path\": ");
+		json_text_add(b, f->path, strlen(f->path));
+		strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld}",
+			kind_of(f->type), (long long)f->bytes);
+	}
+	strbuf_puts(b, "], ");
+	jail_files_free(&files);
+	add_notices(c, b);
+}
+
 /* Whether there is something to answer. */
 static bool is_served(const struct cells *c)
 {
@@ -649,7 +787,7 @@ enum answer_kind cells_answer(
 	if (!c->refused && c->q->form == REQUEST_READ) {
 		why = add_files(c, b);
 		if (why)
-			refuse(c, "The files cannot be read", why);
+			refuse(c, no_files, why);
 	} else if (!c->refused) {
 		switch (c->q->form) {
 		case REQUEST_CELL:
@@ -663,6 +801,15 @@ enum answer_kind cells_answer(
 			break;
 		case REQUEST_RESET:
 			add_reset(c, b);
+			break;
+		case REQUEST_LIST:
+			add_names(c, b);
+			break;
+		case REQUEST_OPEN:
+		case REQUEST_WRITE:
+		case REQUEST_REMOVE:
+			strbuf_puts(b, "{");
+			add_notices(c, b);
 			break;
 		case REQUEST_READ:
 		case REQUEST_SNEKBOX:
@@ -691,7 +838,7 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	c->log = log;
 	c->stays = stays;
 	c->tty = -1;
-	c->report.fd = -1;
+	c->report.fd = c->file = -1;
 	return output_open(&c->output, (size_t)cfg->limits.tail_bytes, e);
 }
 
@@ -705,5 +852,6 @@ void cells_close(struct cells *c)
 	strbuf_free(&c->typed);
 	strbuf_free(&c->notices);
 	fd_drop(&c->tty);
+	fd_drop(&c->file);
 	free(c);
 }

@@ -4,7 +4,8 @@
  *
  * One request at a time: cells_begin(), then cells_turn() whenever a descriptor
  * of cells_polls() is ready or its time has come, until cells_is_done(); then
- * cells_answer(). None of them waits for a cell, and none for Python's start.
+ * cells_answer(). None of them waits for a cell, for Python, or for what the
+ * warden does meanwhile.
  */
 #ifndef REPL_JSON_CELLS_H
 #define REPL_JSON_CELLS_H
@@ -37,6 +38,9 @@ bool cells_is_up(const struct cells *c);
 /* Whether the session has ended. Every request is refused then. */
 bool cells_is_over(const struct cells *c);
 
+/* Why, if it has. */
+const char *cells_why_over(struct cells *c);
+
 /* Begin to serve a request of a session (borrowed until it is done). */
 void cells_begin(struct cells *c, const struct request *q);
 
@@ -51,11 +55,21 @@ bool cells_is_done(const struct cells *c);
 void cells_wait(struct cells *c);
 
 /* Interrupt the cell that runs. It is killed when it does not end within
- * cell.grace. */
+ * cell.grace, or at the second time. Other requests are hurried. */
 void cells_interrupt(struct cells *c);
 
 /* What the cell has shown so far; plain text. Borrowed until the next turn. */
 const char *cells_output(const struct cells *c, size_t *n);
+
+/* Whether it runs: before, there can still be a refusal. */
+bool cells_has_begun(const struct cells *c);
+
+/* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
+int cells_take_file(struct cells *c);
+
+/* How many cells have run, and what runs them: "3.11.2". */
+unsigned cells_count(const struct cells *c);
+const char *cells_python(const struct cells *c);
 
 /* The cell that is done: how it ended; the verdict; its pictures, which are
  * only what the guest says. */

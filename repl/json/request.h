@@ -26,10 +26,14 @@ enum request_form {
 	REQUEST_OURS,	 /* `code` */
 	REQUEST_SESSION, /* `session`: true */
 	/* in a session */
-	REQUEST_CELL,  /* `code` */
-	REQUEST_UNDO,  /* `undo` */
-	REQUEST_RESET, /* `reset` */
-	REQUEST_READ,  /* `read` */
+	REQUEST_CELL,	/* `code` */
+	REQUEST_UNDO,	/* `undo` */
+	REQUEST_RESET,	/* `reset` */
+	REQUEST_READ,	/* `read` */
+	REQUEST_LIST,	/* names of files */
+	REQUEST_OPEN,	/* the file `path` */
+	REQUEST_WRITE,	/* `files` */
+	REQUEST_REMOVE, /* the file or directory `path` */
 };
 
 struct request_file {
@@ -57,10 +61,13 @@ struct request {
 	/* REQUEST_CELL, with the three above */
 	const char *code;
 	size_t code_n;
+	bool streams; /* its output is told meanwhile, not in the answer */
 	/* REQUEST_UNDO */
 	int undo;
 	/* REQUEST_READ */
 	const char *pattern;
+	/* REQUEST_OPEN, REQUEST_REMOVE */
+	const char *path;
 };
 
 /* What a request is held against. Borrowed. */

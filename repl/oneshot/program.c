@@ -652,6 +652,7 @@ static void take(struct program *p, struct jail_event *ev)
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
 	case JAIL_PARKED:
+	case JAIL_REPLY:
 		break;
 	}
 	jail_event_close(ev);

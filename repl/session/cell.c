@@ -154,6 +154,7 @@ static void take(struct session *s, struct jail_event *ev)
 	case JAIL_BUILT:
 	case JAIL_PARKED:
 	case JAIL_EXITED:
+	case JAIL_REPLY:
 		break;
 	case JAIL_FAILED:
 		setup_failed(&e, &ev->err);

@@ -586,12 +586,22 @@ static void bytes_that_are_no_characters_end_too(void **state)
 
 static void lines_end_with_a_line_feed(void **state)
 {
-	char text[] = "a\r\nb\rc\n\r\r\n\nd";
-	size_t n = answer_unify_lines(text, strlen(text));
+	static const char text[] = "a\r\nb\rc\n\r\r\n\nd";
+	const size_t len = strlen(text);
 
 	(void)state;
-	assert_int_equal(n, 10);
-	assert_memory_equal(text, "a\nb\nc\n\n\n\nd", n);
+	/* In two pieces, cut anywhere. */
+	for (size_t cut = 0; cut <= len; cut++) {
+		char b[sizeof(text)], last = 0;
+		size_t n;
+
+		memcpy(b, text, sizeof(text));
+		n = answer_unify_lines(b, cut, &last);
+		memmove(b + n, b + cut, len - cut);
+		n += answer_unify_lines(b + n, len - cut, &last);
+		assert_int_equal(n, 10);
+		assert_memory_equal(b, "a\nb\nc\n\n\n\nd", n);
+	}
 }
 
 static void a_report_is_believed_as_far_as_it_goes(void **state)

@@ -46,7 +46,7 @@ static void expect_reply(int ok, const char *why)
 {
 	struct wire_event m;
 
-	expect_event(WIRE_REPLY, &m);
+	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.seq, P.seq);
 	assert_int_equal(m.reply.ok, ok);
 	assert_string_equal(m.reply.err.msg, why);
@@ -703,7 +703,7 @@ static void each_request_has_one_reply(void **state)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		request(t[i].type, t[i].a, -1);
 		assert_int_equal(front_serve(W), 0);
-		expect_event(WIRE_REPLY, &m);
+		expect_event(JAIL_REPLY, &m);
 		assert_int_equal(m.reply.seq, P.seq);
 		assert_int_equal(m.reply.ok, t[i].ok);
 		if (t[i].type != FRONT_HOME_ABORT)
@@ -732,7 +732,7 @@ static void undo_works_by_request(void **state)
 	expect_parked(NO_CHECKPOINT_NONE);
 	request(FRONT_UNDO, 1, -1);
 	assert_int_equal(front_serve(W), 0);
-	expect_event(WIRE_REPLY, &m);
+	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.ok, 1);
 	assert_int_equal(m.reply.a, 1);
 	assert_int_equal(m.reply.b, 2);

@@ -421,7 +421,7 @@ static void requests_are_refused_while_a_cell_runs(void **state)
 	assert_int_equal(m.event.done.how, HOW_REFUSED);
 	assert_string_equal(m.event.done.text, "a cell is running");
 	for (int i = 0; i < 2; i++) {
-		expect_event(WIRE_REPLY, &m);
+		expect_event(JAIL_REPLY, &m);
 		assert_int_equal(m.reply.ok, 0);
 		assert_string_equal(m.reply.err.msg, "a cell is running");
 	}

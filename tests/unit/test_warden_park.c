@@ -42,7 +42,7 @@ static void expect_no_reply(const char *why)
 {
 	struct wire_event m;
 
-	expect_event(WIRE_REPLY, &m);
+	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.ok, 0);
 	assert_string_equal(m.reply.err.msg, why);
 }
@@ -186,7 +186,7 @@ static void what_needs_no_guest_is_served_meanwhile(void **state)
 		FRONT_RESIZE, FRONT_TOUCH, FRONT_KEYS);
 	P.park = text;
 	park();
-	expect_event(WIRE_REPLY, &m);
+	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.ok, 1);
 	expect_notice(BACK);
 }
@@ -203,7 +203,7 @@ static void a_reset_does_not_wait_for_what_it_ends(void **state)
 	expect_nothing();
 	P.park = "PARKED %u ok";
 	assert_int_equal(front_serve(W), 0);
-	expect_event(WIRE_REPLY, &m);
+	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.ok, 1);
 	expect_event(JAIL_UP, &m);
 	expect_event(JAIL_PARKED, &m);
