@@ -15,6 +15,10 @@
  * init is the parent of the copy too. The guest's thread waits meanwhile, so
  * its stack in the copy is intact, and the copy continues there by longjmp().
  *
+ * A copy that has nothing to close or reopen goes to sleep before Python runs
+ * in it. To run, Python writes to a few hundred pages, and each would be
+ * copied. For a small session that is a quarter of what a checkpoint costs.
+ *
  * Pages that the next cell would copy are copied ahead. After a fork the first
  * write to each page copies the page, and Python writes to the same two hundred
  * pages in each cell. A page that is private before a fork was written since
@@ -34,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #if __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
@@ -47,8 +52,8 @@ void PyOS_AfterFork_Child(void);
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int copy_make(void);
-EXPORT int copy_pages(void);
+EXPORT int copy_make(int sock, int ctl, const char *asleep);
+EXPORT int copy_pages(int ctl);
 
 /* ---- pages copied ahead ---- */
 
@@ -60,6 +65,8 @@ EXPORT int copy_pages(void);
 #define COPY_MAX 1024
 #define LOOK_MAX 32768
 #define RANGES_MAX 256
+/* How many ranges are copied before it is seen whether a cell waits. */
+#define LISTEN 8
 
 /* An entry of /proc/self/pagemap. */
 #define PRESENT (UINT64_C(1) << 63)
@@ -188,14 +195,52 @@ static int middle(void *pid)
 	return 0;
 }
 
-/* Returns 0 in the copy; in the guest the copy's pid, or minus an errno. */
-int copy_make(void)
+static void say_asleep(int sock, const char *rest)
+{
+	char line[128] = "ASLEEP ", digits[12];
+	size_t n = 7, more = strlen(rest), at = sizeof(digits);
+
+	for (pid_t pid = getpid(); pid > 0; pid /= 10)
+		digits[--at] = (char)('0' + pid % 10);
+	memcpy(line + n, digits + at, sizeof(digits) - at);
+	n += sizeof(digits) - at;
+	if (more > sizeof(line) - n)
+		_exit(0);
+	memcpy(line + n, rest, more);
+	if (send(sock, line, n + more, MSG_NOSIGNAL) < 0)
+		_exit(0);
+}
+
+/* In the copy: be a checkpoint until it is continued. Python has not run in the
+ * copy yet, so that the copy has written to no page of its own but a few. */
+static void sleep_here(int sock, int ctl, const char *asleep)
+{
+	char order[16];
+	ssize_t n;
+
+	if (setpgid(0, 0) < 0 || dup3(sock, ctl, O_CLOEXEC) < 0)
+		_exit(0);
+	close(sock);
+	say_asleep(ctl, asleep);
+	do
+		n = recv(ctl, order, sizeof(order), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != 6 || memcmp(order, "RESUME", 6) != 0)
+		_exit(0);
+}
+
+/* Returns 0 in the copy; in the guest the copy's pid, or minus an errno. With
+ * `asleep`, which follows the copy's pid in ASLEEP, the copy sleeps first, on
+ * `sock`, which takes the place of `ctl`: it returns when it is live. */
+int copy_make(int sock, int ctl, const char *asleep)
 {
 	pid_t pid = -ECHILD; /* the process in the middle was killed */
 
 	pages_remember();
 	PyOS_BeforeFork();
 	if (setjmp(here)) {
+		if (asleep)
+			sleep_here(sock, ctl, asleep);
 		rseq_register();
 		PyOS_AfterFork_Child();
 		return 0;
@@ -207,14 +252,18 @@ int copy_make(void)
 	return pid;
 }
 
-/* After copy_make(), in the guest and while no cell waits: copy the remembered
- * pages. Returns 0. */
-int copy_pages(void)
+/* After copy_make(), in the guest and until a message waits on `ctl`: copy the
+ * remembered pages. Returns 0. */
+int copy_pages(int ctl)
 {
+	char c;
+
 	for (int i = 0; i < nranges; i++)
-		if (madvise((void *)ranges[i].from,
-			    ranges[i].to - ranges[i].from,
-			    MADV_POPULATE_WRITE) < 0)
+		if ((i % LISTEN == 0 &&
+			    recv(ctl, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) ||
+			madvise((void *)ranges[i].from,
+				ranges[i].to - ranges[i].from,
+				MADV_POPULATE_WRITE) < 0)
 			break;
 	return 0;
 }

@@ -43,17 +43,25 @@ def warm():
 def park(no, sock):
     "make a checkpoint; returns in the live guest, and in a resumed checkpoint"
     count, others = names(), threads()
-    flush_writers()
+    # A thread could open a file before the copy is made.
+    plain = flush_writers(sock) and not others and S.copy is not twice
     S.parking = get_ident()
-    pid = S.copy()
+    pid = S.copy(sock, S.ctl, b" %d %d" % (count, others) if plain else None)
     S.parking = None
     if pid:
         close(sock)
         say("PARKED %s %s" % (
             no, "ok" if pid > 0 else REFUSED.get(pid, "fork")))
-        return S.copy_pages()
-    setpgid(0, 0)
+        return S.copy_pages(S.ctl)
     S.pid, S.lost = getpid(), _count()
+    if not plain:
+        sleep_sealed(sock, count, others)
+    say("AWAKE %d %d" % (S.pid, count))
+
+
+def sleep_sealed(sock, count, others):
+    "be a checkpoint, which holds nothing of the live guest's, until it is live"
+    setpgid(0, 0)
     dup2(sock, S.ctl, False)
     close(sock)
     shared, locks = seal()
@@ -68,7 +76,6 @@ def park(no, sock):
         lseek(fd, at, 0)
     for fd, kind in locks:
         lock_again(fd, kind)
-    say("AWAKE %d %d" % (S.pid, count))
 
 
 def library():
@@ -82,7 +89,7 @@ def library():
             for name in ("copy_make", "copy_pages")]
 
 
-def twice():
+def twice(*_):
     "without copy.c: 0 in the copy; here a positive number, or minus an errno"
     try:
         middle = quiet_fork()
@@ -135,16 +142,18 @@ def descriptors():
     return [fd for fd in fds if fd not in S.keep]
 
 
-def flush_writers():
+def flush_writers(sock):
     """Flush file objects, or live guest and checkpoint both write the buffer.
+    True when no descriptor but `sock` would have to be sealed in a copy.
 
     Finding them takes a walk over every object, which costs time and, worse,
     touches every page. So it is done only when a regular file is newly open
     for writing, and the youngest objects come first."""
-    new = {}
+    new, plain = {}, True
     for fd in descriptors():
         try:
             st = fstat(fd)
+            plain = plain and (fd == sock or quiet_device(st))
             if fd > 2 and S_ISREG(st.st_mode) and \
                     fcntl.fcntl(fd, fcntl.F_GETFL) & O_ACCMODE:
                 new[fd] = st.st_dev, st.st_ino
@@ -164,6 +173,7 @@ def flush_writers():
     for _, refs in S.writers.values():
         for ref in refs:
             flush_if_open(ref())
+    return plain
 
 
 def find_writers(objects, new):

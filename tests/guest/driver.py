@@ -168,13 +168,19 @@ class Guest:
     # ---- messages of the warden ----
 
     def start(self, source):
+        self.took(self.send(source))
+
+    def send(self, source):
+        """Announce a cell. Returns what took() writes."""
         if isinstance(source, str):
             source = source.encode()
         self.cells += 1
         self.ctl.send(b"CELL %d %d %d %s" % (
             self.cells, len(source), binascii.crc32(source), MARK.encode()))
         os.set_blocking(self.line, False)
+        return source
 
+    def took(self, source):
         def written():
             nonlocal source
             if source and select.select([], [self.line], [], 0)[1]:
@@ -218,14 +224,18 @@ class Guest:
     def interrupt(self):
         os.kill(self.pid, signal.SIGINT)
 
-    def park(self):
+    def send_park(self, sock):
+        """Ask for a checkpoint on a socket, which is taken."""
         self.parks += 1
-        ours, theirs = socket.socketpair(
-            socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ctl.sendmsg([b"PARK %d" % self.parks], [
             (socket.SOL_SOCKET, socket.SCM_RIGHTS,
-             array.array("i", [theirs.fileno()]))])
-        theirs.close()
+             array.array("i", [sock.fileno()]))])
+        sock.close()
+
+    def park(self):
+        ours, theirs = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.send_park(theirs)
         self.parked = self.say()
         if self.parked != b"PARKED %d ok" % self.parks:
             ours.close()

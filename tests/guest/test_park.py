@@ -3,6 +3,8 @@
 import os
 import random
 import re
+import signal
+import socket
 
 import pytest
 
@@ -60,6 +62,11 @@ def test_a_checkpoint_ends_when_its_socket_is_closed(guest):
     until(gone, "the checkpoint to end")
 
 
+def sleeps(guest):
+    with open("/proc/%d/stat" % guest.pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "S"
+
+
 OWN = """\
 import mmap, struct
 PAGE = mmap.PAGESIZE
@@ -86,11 +93,29 @@ def test_pages_that_a_cell_wrote_are_copied_before_the_next_cell(make):
     assert guest.out_of("own(place(many), 3999)") == "0\n", "control"
     guest.run("few[:] = bytes(len(few))")
     kept.append(guest.park())
+    until(lambda: sleeps(guest), "the guest to wait for a cell")
     assert guest.out_of("own(place(few), 199)") == "199\n"
     guest.run("many[:] = bytes(len(many))")
     kept.append(guest.park())
+    until(lambda: sleeps(guest), "the guest to wait for a cell")
     assert guest.out_of("own(place(few), 199), own(place(many), 3999)") \
         == "(0, 0)\n", "a large write was copied, too"
+
+
+def test_a_cell_that_waits_does_not_wait_for_pages(make):
+    guest = make(library=True)
+    guest.run(OWN)
+    kept = [guest.park()]
+    guest.run("few[:] = bytes(len(few))")
+    os.kill(guest.pid, signal.SIGSTOP)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    guest.send_park(theirs)
+    cell = guest.send("own(place(few), 199)")
+    os.kill(guest.pid, signal.SIGCONT)
+    assert guest.say() == b"PARKED %d ok" % guest.parks
+    guest.took(cell)
+    assert (guest.done(), guest.screen()) == ("ok", "0\n")
+    kept.append(ours)
 
 
 # A cell that records the driver's steps at the next checkpoint.
@@ -101,9 +126,9 @@ S, say, take, order = driver['S'], driver['say'], driver['S'].copy_pages, []
 def told(text, *more):
     order.append(text.split()[0])
     say(text, *more)
-def taken():
+def taken(ctl):
     order.append('pages')
-    return take()
+    return take(ctl)
 driver['say'], S.copy_pages = told, taken
 """
 
@@ -304,6 +329,17 @@ def test_a_half_read_file_keeps_its_offset(guest, home):
     point.resume()
     assert guest.out_of("next(f), os.read(g, 6)") == \
         "('00003\\n', b'00001\\n')\n"
+
+
+def test_standard_output_in_a_file_keeps_its_offset(guest, home):
+    guest.run("import os\nfd = os.open('o', os.O_WRONLY | os.O_CREAT)\n"
+              "os.dup2(fd, 1); os.close(fd)\nn = os.write(1, b'abc')")
+    point = guest.park()
+    guest.run("n = os.write(1, b'defg')")
+    assert (home / "o").read_text() == "abcdefg", "control"
+    point.resume()
+    guest.run("n = os.write(1, b'X')")
+    assert (home / "o").read_text() == "abcXefg"
 
 
 def test_the_checkpoint_holds_no_pipe_socket_lock_or_terminal(guest, home):
