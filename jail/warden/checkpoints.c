@@ -322,8 +322,8 @@ static int64_t copy_ms(int64_t bytes)
 	return (pages * COPY_NS + bytes / 1024 * COPY_KIB_NS) / 1000000;
 }
 
-void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	const struct chore_result *r, int64_t ran_ms)
+void checkpoints_weigh(
+	struct checkpoints *c, const struct chore_result *r, int64_t ran_ms)
 {
 	const struct limits *l = c->limits;
 	int64_t copied, cost_ms;
@@ -333,7 +333,8 @@ void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
 	copied = copied_bytes(c, r);
 	cost_ms = copy_ms(copied);
 	if (copied > l->memory_bytes / PRIVATE_DEN &&
-		u->bytes > l->memory_bytes / NEAR_DEN * NEAR_NUM) {
+		warden_jail_bytes(c->jail) >
+			l->memory_bytes / NEAR_DEN * NEAR_NUM) {
 		checkpoints_give_up(c, 0, NO_CHECKPOINT_MEMORY);
 		link_notice(c->link,
 			"memory is nearly used up: the checkpoint was given "

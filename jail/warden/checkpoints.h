@@ -13,7 +13,6 @@
 struct guest;
 struct warden_jail;
 struct chore_result;
-struct warden_jail_usage;
 
 /* cell.undo is at most this; one more is kept to roll back to, and one more
  * is there while the oldest has not been given up yet. */
@@ -93,8 +92,8 @@ LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
 /* A cell begins. While it runs, what the stand-in has counted (CHORE_PRIVATE):
  * give them up where they cost too much. */
 void checkpoints_weigh_start(struct checkpoints *c);
-void checkpoints_weigh(struct checkpoints *c, const struct warden_jail_usage *u,
-	const struct chore_result *r, int64_t ran_ms);
+void checkpoints_weigh(
+	struct checkpoints *c, const struct chore_result *r, int64_t ran_ms);
 
 /* ---- going back ---- */
 

@@ -50,7 +50,7 @@ static int serve_usage(struct warden *w, struct request *q)
 
 	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_MS);
 	warden_jail_measure(&w->jail, &now);
-	u->memory_bytes = now.bytes;
+	u->memory_bytes = warden_jail_bytes(&w->jail);
 	u->memory_peak_bytes = now.peak_bytes;
 	u->cpu_ms = w->jail.cpu_ms;
 	u->up_ms = now_ms() - w->clocks.started_ms;

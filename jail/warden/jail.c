@@ -493,36 +493,58 @@ static void look_stopped(struct warden_jail *j)
 		note_cpu(j, p.cpu_ms + p.init_ms);
 }
 
-void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
+int64_t warden_jail_bytes(const struct warden_jail *j)
 {
-	int watched = warden_jail_is_uncounted(j);
+	return warden_jail_is_uncounted(j) ? weight_now(j)
+					   : cgroup_memory(&j->site->cgroup);
+}
+
+/* What is counted for all processes together, the dead too. */
+static void count(struct warden_jail *j, struct warden_jail_usage *u)
+{
 	struct cgroup_usage c;
-	struct procs p = {0};
 
 	cgroup_usage(&j->site->cgroup, &c);
 	if (c.cpu_ns < 0 && warden_jail_is_stopped(j))
 		look_stopped(j);
-	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
-	*u = (struct warden_jail_usage){.bytes = c.memory_bytes,
+	*u = (struct warden_jail_usage){.peak_bytes = c.peak_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
 					: j->cpu_gone_ms + j->procs_ms,
-		.processes = p.n,
-		.slots = p.threads + p.zombies + 1,
 		.fork_fails = c.fork_fails,
 		.oom_kills = c.oom_kills};
+	if (u->cpu_ms > j->cpu_ms)
+		j->cpu_ms = u->cpu_ms;
+}
+
+/* The peak, where no cgroup has it: of what was measured. */
+static int64_t peak_bytes(struct warden_jail *j)
+{
+	int64_t now = 0;
+
+	if (!warden_jail_is_uncounted(j))
+		now = warden_jail_bytes(j);
+	if (now > j->peak_bytes)
+		j->peak_bytes = now;
+	return j->peak_bytes;
+}
+
+void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
+{
+	int watched = warden_jail_is_uncounted(j);
+	struct procs p = {0};
+
+	count(j, u);
+	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
+	u->processes = p.n;
+	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
 		int64_t files = files_bytes(j);
 
 		j->most_bytes = p.bytes + p.n * unseen_bytes() + files;
 		u->over = is_over(j, p.own_bytes + files);
-		u->bytes = weight_now(j);
 	}
-	if (u->cpu_ms > j->cpu_ms)
-		j->cpu_ms = u->cpu_ms;
-	if (!watched && u->bytes > j->peak_bytes)
-		j->peak_bytes = u->bytes;
-	u->peak_bytes =
-		!watched && c.peak_bytes > 0 ? c.peak_bytes : j->peak_bytes;
+	if (watched || u->peak_bytes <= 0)
+		u->peak_bytes = peak_bytes(j);
 }
 
 /* Whether memory may have passed its limit since it was weighed. */
@@ -638,8 +660,10 @@ const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh)
 {
 	*fresh = !j->baseline_at || j->baseline_at != j->link->traffic;
-	if (*fresh)
+	if (*fresh && warden_jail_is_stopped(j))
 		warden_jail_measure(j, &j->baseline);
+	else if (*fresh)
+		count(j, &j->baseline);
 	j->baseline_at = warden_jail_is_stopped(j) ? j->link->traffic : 0;
 	return &j->baseline;
 }

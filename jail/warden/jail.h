@@ -21,7 +21,7 @@ struct site;
 
 /* What the jail uses. */
 struct warden_jail_usage {
-	int64_t bytes, peak_bytes;
+	int64_t peak_bytes;
 	int over;	/* no cgroup counts memory, and it is over its limit */
 	int64_t cpu_ms; /* of the session so far */
 	int processes;	/* beside init, zombies not counted */
@@ -116,6 +116,9 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 /* What can be seen without waiting, and what the stand-in has answered. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
+/* Its memory, where no cgroup counts it as last measured. */
+int64_t warden_jail_bytes(const struct warden_jail *j);
+
 /* Have the stand-in do what must be done soon, and what can wait for as long as
  * its work is not paid for (CHORE_*), and look at what no cgroup counts. */
 void warden_jail_ask(
@@ -135,7 +138,8 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
 
 /* What the next cell starts from. It is measured when the jail is stopped,
  * and again only if something has moved since, so that no cell waits for it.
- * *fresh: it was measured now. */
+ * *fresh: it was measured now. Of a jail that is not stopped, because a cell
+ * follows at once, only what a cell adds to is known: times, and failures. */
 const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh);
 

@@ -214,7 +214,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
-		checkpoints_weigh(&w->checkpoints, &u, &a, now - wa->start_ms);
+		checkpoints_weigh(&w->checkpoints, &a, now - wa->start_ms);
 	if (u.over)
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (wa->worked_ms > l->cell_cpu_ms)

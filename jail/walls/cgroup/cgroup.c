@@ -255,9 +255,6 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	*u = (struct cgroup_usage){.cpu_ns = -1};
 	if (!ops)
 		return;
-	u->memory_bytes = at_least_0(
-		at_least_0(file_number(file[CGROUP_F_MEMORY], NULL)) -
-		reclaimable(file[CGROUP_F_MEMORY_STAT], ops->cache));
 	u->peak_bytes = at_least_0(file_number(file[CGROUP_F_PEAK], NULL));
 	u->cpu_ns = file_number(file[CGROUP_F_CPU], ops->cpu_key);
 	if (u->cpu_ns > 0)
@@ -265,6 +262,17 @@ void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u)
 	u->oom_kills = at_least_0(file_number(file[CGROUP_F_OOM], "oom_kill"));
 	u->fork_fails =
 		at_least_0(file_number(file[CGROUP_F_PIDS_EVENTS], "max"));
+}
+
+int64_t cgroup_memory(const struct cgroup *cg)
+{
+	const struct cgroup_ops *ops = versions[cg->kind];
+	const int *file = cg->file;
+
+	if (!ops)
+		return 0;
+	return at_least_0(at_least_0(file_number(file[CGROUP_F_MEMORY], NULL)) -
+			  reclaimable(file[CGROUP_F_MEMORY_STAT], ops->cache));
 }
 
 /* ---- the end ---- */

@@ -75,11 +75,10 @@ enum {
 };
 
 struct cgroup_usage {
-	int64_t memory_bytes; /* charged, without what could be reclaimed */
-	int64_t peak_bytes;   /* highest charge, 0 unknown */
-	int64_t cpu_ns;	      /* of all processes, the dead too; -1 unknown */
-	int64_t oom_kills;    /* processes the kernel killed for memory */
-	int64_t fork_fails;   /* forks refused by the process limit */
+	int64_t peak_bytes; /* highest charge, 0 unknown */
+	int64_t cpu_ns;	    /* of all processes, the dead too; -1 unknown */
+	int64_t oom_kills;  /* processes the kernel killed for memory */
+	int64_t fork_fails; /* forks refused by the process limit */
 };
 
 /* Look at what this host offers. `with` and `also` become
@@ -124,6 +123,10 @@ int cgroup_freeze(
 
 /* What the jail uses. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
+
+/* Bytes charged now, without what could be reclaimed. The kernel adds them up
+ * when it is asked: that can take longer than all of cgroup_usage(). */
+int64_t cgroup_memory(const struct cgroup *cg);
 
 /* For the janitor, by path: kill everything in the session's directories and
  * remove them, waiting at most timeout_ms for the dying; and remove the parent
