@@ -35,6 +35,8 @@
 #define HEAD_BYTES (32 << 10)
 /* Of a form's file, at a time. */
 #define FORM_BYTES (16 << 10)
+/* Of an answer that comes bit by bit, at a time. */
+#define STREAM_BYTES (16 << 10)
 #define SWEEP_MS 1000
 #define HEADERS_MAX 3
 /* So many of the longest bodies at a time. */
@@ -81,6 +83,7 @@ struct exchange {
 	const char *type;
 	struct strbuf answer;
 	struct store_file *answer_file;
+	bool streams;
 	struct header headers[HEADERS_MAX];
 	int nheaders;
 };
@@ -375,12 +378,41 @@ static ssize_t read_file(void *arg, uint64_t at, char *buf, size_t max)
 	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+/* libmicrohttpd has nothing to do for it until answered(). */
+static void hold(struct exchange *x)
+{
+	x->suspended = true;
+	if (x->client)
+		client_begin(x->client, PHASE_RUN, 0);
+	x->http->mhd.suspend_connection(x->connection);
+}
+
+static ssize_t read_stream(void *arg, uint64_t at, char *buf, size_t max)
+{
+	struct exchange *x = arg;
+	const struct http_calls *calls = x->http->rules.calls;
+	ssize_t n;
+
+	(void)at;
+	if (x->gone)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	n = calls->more(calls->arg, x, buf, max);
+	if (n == 0)
+		hold(x);
+	else if (n > 0 && x->client)
+		x->client->bytes += n;
+	return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
+}
+
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct mhd *m = &x->http->mhd;
 	struct strbuf *b = &x->answer;
 	struct MHD_Response *r;
 
+	if (x->streams)
+		return m->create_response_from_callback(
+			MHD_SIZE_UNKNOWN, STREAM_BYTES, read_stream, x, NULL);
 	if (x->answer_file)
 		return m->create_response_from_callback(
 			(uint64_t)x->answer_file->size, 64 << 10, read_file,
@@ -435,10 +467,7 @@ static enum MHD_Result take_end(struct exchange *x)
 	}
 	if (x->status)
 		return queue(x);
-	x->suspended = true;
-	if (x->client)
-		client_begin(x->client, PHASE_RUN, 0);
-	h->mhd.suspend_connection(x->connection);
+	hold(x);
 	return MHD_YES;
 }
 
@@ -470,6 +499,8 @@ static void answered(struct exchange *x)
 		return;
 	x->suspended = false;
 	h->again = true;
+	if (x->client)
+		client_begin(x->client, PHASE_ANSWER, 0);
 	h->mhd.resume_connection(x->connection);
 }
 
@@ -677,6 +708,20 @@ void http_answer_file(struct exchange *x, struct store_file *f)
 	x->status = 200;
 	x->type = "application/octet-stream";
 	answered(x);
+}
+
+void http_answer_stream(struct exchange *x, const char *type)
+{
+	x->streams = true;
+	x->status = 200;
+	x->type = type;
+	answered(x);
+}
+
+void http_go_on(struct exchange *x)
+{
+	if (x->streams)
+		answered(x);
 }
 
 int http_status(const struct exchange *x)

@@ -4,7 +4,7 @@
  *
  * An exchange is one request and its answer. The caller is told of its head, of
  * its end, and when it is over; it answers at any of the first two or later,
- * once.
+ * once, as a whole or bit by bit.
  */
 #ifndef REPL_SERVE_HTTP_H
 #define REPL_SERVE_HTTP_H
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 struct exchange;
@@ -27,6 +28,10 @@ struct http_calls {
 	void (*head)(void *arg, struct exchange *x);
 	/* All of it has come, and head() did not answer. */
 	void (*whole)(void *arg, struct exchange *x);
+	/* The client takes more of an answer that comes bit by bit: write at
+	 * most `max` bytes and return how many. 0: none yet, http_go_on() will
+	 * say when. -1: that was all. */
+	ssize_t (*more)(void *arg, struct exchange *x, char *p, size_t max);
 	/* The client is gone, or has its answer. */
 	void (*over)(void *arg, struct exchange *x);
 	void *arg;
@@ -92,6 +97,10 @@ void http_add_header(struct exchange *x, const char *name, const char *value);
 void http_answer(
 	struct exchange *x, int status, const char *type, struct strbuf *body);
 void http_answer_file(struct exchange *x, struct store_file *f);
+
+/* Answer bit by bit; there is more of it now. */
+void http_answer_stream(struct exchange *x, const char *type);
+void http_go_on(struct exchange *x);
 
 /* The status that was answered, or 0. */
 int http_status(const struct exchange *x);
