@@ -374,6 +374,7 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	if (procstat_read(s->proc_fd, path, &init) == 0) {
 		ticks += init.dead_ticks; /* orphans that it has reaped */
 		out->init_ms = ticks_ms(init.cpu_ticks);
+		out->ready += is_ready(init.state); /* guests wait for it */
 	}
 	out->cpu_ms = ticks_ms(ticks);
 	return 0;

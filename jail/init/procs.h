@@ -42,7 +42,7 @@ struct procs {
 	int zombies;
 	int threads;
 	int running;   /* processes with a thread that is not stopped or dead */
-	int ready;     /* processes with a thread that wants a CPU */
+	int ready;     /* processes, and init, with a thread that wants a CPU */
 	int64_t bytes; /* memory and page tables */
 	int64_t own_bytes; /* of these, what no fork shares */
 	int64_t cpu_ms;	   /* of all that live, and of children they reaped */

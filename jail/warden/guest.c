@@ -236,11 +236,14 @@ int guest_await_fair(
 {
 	int64_t end = deadline_ms + FAIR_MS, cpu_ms = -1;
 	int64_t least = now_ms() + FAIR_LEAST_MS;
-	int r;
+	int held = 1, r;
 
+	/* The answer may have come while the jail was looked at. */
 	while ((r = guest_await_hurried(g, sock, m, deadline_ms, least)) == 0 &&
-		now_ms() < end && is_held_back(g, &cpu_ms))
-		deadline_ms = now_ms() + FAIR_LOOK_MS;
+		held) {
+		held = now_ms() < end && is_held_back(g, &cpu_ms);
+		deadline_ms = now_ms() + (held ? FAIR_LOOK_MS : 0);
+	}
 	return r;
 }
 
