@@ -364,6 +364,17 @@ static const struct {
 	{"session", JSON_TRUE},
 };
 
+static int refuse_key(
+	struct request_refusal *why, const char *name, const char *what)
+{
+	struct strbuf *b = &why->description;
+
+	why->title = invalid;
+	python_repr_text(b, name, strlen(name));
+	strbuf_puts(b, what);
+	return -1;
+}
+
 static int check_key(
 	struct request_refusal *why, const char *name, const json_t *v)
 {
@@ -372,12 +383,9 @@ static int check_key(
 
 	while (i < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[i].name, name))
 		i++;
-	if (i == sizeof(keys) / sizeof(keys[0])) {
-		why->title = invalid;
-		python_repr_text(b, name, strlen(name));
-		strbuf_puts(b, " is not a key of this form of request");
-		return -1;
-	}
+	if (i == sizeof(keys) / sizeof(keys[0]))
+		return refuse_key(
+			why, name, " is not a key of this form of request");
 	if (keys[i].type == JSON_NULL ? json_is_null(v) || json_is_string(v)
 		: keys[i].type == JSON_TRUE ? json_is_boolean(v)
 					    : json_typeof(v) == keys[i].type)
@@ -400,6 +408,27 @@ static int check_keys(struct request_refusal *why, json_t *root)
 	{
 		if (check_key(why, name, v) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+/* A file that would be taken from a store is not silently an empty one. */
+static int check_files_keys(struct request_refusal *why, const json_t *files)
+{
+	size_t i;
+	json_t *file, *v;
+	const char *name;
+
+	json_array_foreach(files, i, file)
+	{
+		json_object_foreach(file, name, v)
+		{
+			if (strcmp(name, "path") != 0 &&
+				strcmp(name, "content") != 0)
+				return refuse_key(why, name,
+					" is not a key of a file here: it has "
+					"'path' and 'content'");
+		}
 	}
 	return 0;
 }
@@ -430,11 +459,8 @@ static int check_variables(struct request_refusal *why, json_t *variables)
 	{
 		if (is_identifier(name))
 			continue;
-		why->title = invalid;
 		strbuf_puts(&why->description, "variables: ");
-		python_repr_text(&why->description, name, strlen(name));
-		strbuf_puts(&why->description, " is not a name");
-		return -1;
+		return refuse_key(why, name, " is not a name");
 	}
 	return 0;
 }
@@ -493,6 +519,7 @@ static int take_ours(struct request *r, const struct request_rules *rules,
 
 	if (check_keys(why, r->root) < 0 || check_files_items(why, files) < 0 ||
 		check_files(why, files) < 0 ||
+		check_files_keys(why, files) < 0 ||
 		check_variables(why, json_object_get(r->root, "variables")) <
 			0 ||
 		take_timeout(r, rules, why) < 0)

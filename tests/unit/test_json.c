@@ -303,6 +303,16 @@ static const struct told of_ours[] = {
 	{"{\"code\": 1}", INVALID "code: 1 is not of type 'string'"},
 	{"{\"code\": \"\", \"input\": \"\"}",
 		INVALID "'input' is not a key of this form of request"},
+	{"{\"code\": \"\", \"files\": [{\"path\": \"b\", "
+	 "\"content\": \"eA==\"}]}",
+		NULL},
+	{"{\"code\": \"\", \"files\": [{\"path\": \"b\", "
+	 "\"file_id\": \"x\"}]}",
+		INVALID "'file_id' is not a key of a file here: it has "
+			"'path' and 'content'"},
+	{"{\"input\": \"\", \"files\": [{\"path\": \"b\", "
+	 "\"file_id\": \"x\"}]}",
+		NULL},
 	{"{\"code\": \"\", \"stdin\": null}", NULL},
 	{"{\"code\": \"\", \"stdin\": 5}",
 		INVALID "stdin: 5 is not of type 'string'"},
@@ -334,9 +344,6 @@ static const struct told of_ours[] = {
 			"stream"},
 	{"{\"code\": \"\", \"files\": [{\"path\": \"/x\"}]}",
 		INVALID "'/x' does not match '^(?!/)(?!.*\\\\\\\\0).*$'"},
-	{"{\"code\": \"\", \"files\": [{\"path\": \"x\", "
-	 "\"file_id\": \"1\"}]}",
-		NULL},
 };
 
 static void mistakes_are_told_in_the_words_of_jsonschema(void **state)
