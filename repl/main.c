@@ -294,35 +294,41 @@ static void load_config(struct run *r)
 
 /* ---- a session or a program ---- */
 
-/* Take one of the person's places until the process ends: for a session, and
- * for a program where a login is all that the person has. They are counted
- * beside the history. Where an administrator set their number, the person's
- * environment does not decide where, and a session that cannot be counted does
- * not start. */
-static void claim_slot(const struct run *r)
+/* A person's sessions are counted beside the history. Where an administrator
+ * set their number, the person's environment does not decide where, and a
+ * session that cannot be counted does not start. */
+static void find_slots(const struct run *r, struct setup_slots *s)
 {
 	bool bound = config_is_bound(&r->cfg);
 	const struct person *p = &r->person;
 	char dir[PATH_MAX];
-	struct err e = {0};
 	int fd;
 
+	*s = (struct setup_slots){
+		.fd = -1, .most = r->cfg.limits.per_user, .must = bound};
 	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
 		    bound ? p->account_home : p->home, dir, sizeof(dir)) < 0) {
-		fd = err_set(&e, "count the sessions: there is no home");
-	} else {
-		fd = history_open_dir(dir, &e);
-		if (fd < 0)
-			err_wrap(&e, "count the sessions");
+		err_set(&s->why, "count the sessions: there is no home");
+		return;
 	}
-	if (fd >= 0) {
-		close(fd);
-		fd = setup_claim_slot(dir, r->cfg.limits.per_user, &e);
+	fd = history_open_dir(dir, &s->why);
+	if (fd < 0) {
+		err_wrap(&s->why, "count the sessions");
+		return;
 	}
-	if (fd < 0 && bound)
-		err_kind_set(&e, ERR_CONFIG);
-	if (fd < 0 && e.kind == ERR_CONFIG)
-		die(&e);
+	close(fd);
+	s->fd = setup_open_slots(dir, &s->why);
+}
+
+/* Take one of the person's places: for a session, and for a program where a
+ * login is all that the person has. */
+static void claim_slot(const struct run *r)
+{
+	struct setup_slots s;
+	struct err e = {0};
+
+	find_slots(r, &s);
+	must(setup_claim_slot(&s, &e), &e);
 }
 
 /* Where the history is: made when it is missing, and not fatal when that
@@ -460,6 +466,7 @@ static int run_eval(struct run *r)
 	set_locale();
 	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	ev.log = &r->log;
+	find_slots(r, &ev.slots);
 	confine_eval(r, &e);
 	status = eval_run(&ev, &e);
 	if (eval_close(&ev, &left) < 0)

@@ -163,6 +163,8 @@ static int begin_session(
 	if (s->served > 0)
 		return refuse(s, "Request data failed validation", late,
 			sizeof(late) - 1, e);
+	if (setup_claim_slot(&ev->slots, e) < 0)
+		return broken(&b, "The session may not begin", e);
 	pool_want(ev->pool, 0, SPEC_PROGRAM, 0);
 	if (pool_await(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
 		err_kind_set(e, ERR_JAIL);

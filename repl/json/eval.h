@@ -7,6 +7,7 @@
 #define REPL_JSON_EVAL_H
 
 #include "pythons.h"
+#include "repl/session/setup.h"
 
 struct config;
 struct err;
@@ -18,7 +19,8 @@ struct pool;
 struct eval {
 	const struct config *cfg; /* borrowed */
 	struct pool *pool;
-	struct log *log; /* borrowed */
+	struct log *log;	  /* borrowed */
+	struct setup_slots slots; /* where a session is counted */
 	struct pythons pythons;
 };
 

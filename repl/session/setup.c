@@ -108,8 +108,7 @@ int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
 	return r;
 }
 
-/* A slot is a lock on one byte, which the kernel drops with the descriptor. */
-int setup_claim_slot(const char *dir, int most, struct err *e)
+int setup_open_slots(const char *dir, struct err *e)
 {
 	auto_close int fd = -1;
 	char path[PATH_MAX];
@@ -122,6 +121,12 @@ int setup_claim_slot(const char *dir, int most, struct err *e)
 		return err_errno(e, "count the sessions in %s", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(e, "count the sessions in %s: not a file", path);
+	return fd_take(&fd);
+}
+
+/* A slot is a lock on one byte, which the kernel drops with the descriptor. */
+static int claim(int fd, int most, struct err *e)
+{
 	for (int i = 0; i < most; i++) {
 		struct flock place = {.l_type = F_WRLCK,
 			.l_whence = SEEK_SET,
@@ -129,14 +134,26 @@ int setup_claim_slot(const char *dir, int most, struct err *e)
 			.l_len = 1};
 
 		if (fcntl(fd, F_OFD_SETLK, &place) == 0)
-			return fd_take(&fd);
+			return 0;
 		if (errno != EAGAIN && errno != EACCES)
-			return err_errno(e, "count the sessions in %s", path);
+			return err_errno(e, "count the sessions");
 	}
 	err_set(e,
 		most == 1 ? "there is %d session already"
 			  : "there are %d sessions already",
 		most);
 	err_hint(e, "leave one of them; session.per_user = %d", most);
+	return err_kind_set(e, ERR_CONFIG);
+}
+
+int setup_claim_slot(const struct setup_slots *s, struct err *e)
+{
+	struct err why = s->why;
+
+	if (s->fd >= 0 && claim(s->fd, s->most, &why) == 0)
+		return 0;
+	if (why.kind != ERR_CONFIG && !s->must)
+		return 0;
+	*e = why;
 	return err_kind_set(e, ERR_CONFIG);
 }

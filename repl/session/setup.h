@@ -5,14 +5,15 @@
 #ifndef REPL_SESSION_SETUP_H
 #define REPL_SESSION_SETUP_H
 
+#include "jail/base/err.h"
 #include "jail/spec.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct config;
 struct strlist;
-struct err;
 struct jail;
 struct options;
 struct terminal;
@@ -47,9 +48,19 @@ int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
 /* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
 int setup_failed(struct err *e, const struct err *why);
 
-/* Take one of `most` places in the file `sessions` of a directory. Returns a
- * descriptor that holds the place until it is closed or the process ends; -1
- * with e (ERR_CONFIG) when all are taken, or when the file cannot be used. */
-int setup_claim_slot(const char *dir, int most, struct err *e);
+/* Where a person's sessions are counted. */
+struct setup_slots {
+	int fd;		/* the file; it holds the place. -1: there is none */
+	int most;	/* places */
+	bool must;	/* who cannot be counted does not start */
+	struct err why; /* there is no file */
+};
+
+/* Open the file `sessions` of a directory. A descriptor, or -1 with e. */
+int setup_open_slots(const char *dir, struct err *e);
+
+/* Take a place, until the process ends. 0, also where nothing can be counted
+ * and need not be; -1 with e (ERR_CONFIG) when the session must not start. */
+int setup_claim_slot(const struct setup_slots *s, struct err *e);
 
 #endif

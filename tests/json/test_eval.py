@@ -360,10 +360,13 @@ def test_a_request_may_have_many_lines(ev):
 class Stream:
     """A stream whose reader is looked at between the requests."""
 
-    def __init__(self, cb, *args):
+    def __init__(self, cb, *args, begin=None):
         self.p = cb.popen(*args, "--eval", stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE)
-        assert self({"code": "1"})["result"] == 1
+        if begin:
+            assert self(begin)["session"] is True
+        else:
+            assert self({"code": "1"})["result"] == 1
 
     def __call__(self, request):
         if not isinstance(request, bytes):
@@ -523,6 +526,28 @@ def test_a_session_that_was_left_is_over(ev):
     r = ev(START, {"code": "import os; os._exit(4)"}, {"code": "1"})
     assert (r[1]["how"], r[1]["exit_code"]) == ("exited", 4)
     assert r[2]["output"] == "1\n"
+
+
+def test_a_session_counts_as_one_of_the_persons(cb):
+    """The control: a stream without a session does not, and one that ends
+    makes room."""
+    one = ("-s", "session.per_user=1")
+    first = Stream(cb, *one, begin=START)
+    r = cb.run(*one, "--eval", stdin=json.dumps(START) + '\n{"code": "1"}\n')
+    assert json.loads(r.text) == {
+        "title": "The session may not begin",
+        "description": "there is 1 session already"}
+    assert r.code == 78
+    assert "there is 1 session already" in r.said and "per_user" in r.said
+    s = cb.session(*one, start=False)
+    assert s.wait_exit() == 78 and "1 session already" in s.all_text()
+    r = cb.run(*one, "--eval", stdin='{"code": "1"}\n')
+    assert json.loads(r.text)["result"] == 1
+    assert first({"code": "2"})["output"] == "2\n"
+    assert first.close() == 0
+    s = cb.session(*one)
+    r = cb.run(*one, "--eval", stdin=json.dumps(START) + "\n")
+    assert r.code == 78, r
 
 
 def test_figures_of_a_cell_become_pictures_once(ev, cb):
