@@ -219,8 +219,8 @@ static const struct rules_group rules_groups[] = {
 	{FRONT, REFUSE, "the front end starts nothing",
 		"execve execveat fork vfork clone"},
 	{FRONT, REFUSE, "the front end already has the only socket it needs",
-		"socket socketpair connect bind listen accept"},
-	{PERSONS, REFUSE, "the same", "accept4"},
+		"socket connect bind listen accept"},
+	{PERSONS, REFUSE, "the same", "socketpair accept4"},
 	{SERVER, ALLOW, "clients come to the socket that already listens",
 		"accept4"},
 	{FRONT, REFUSE, "changes to files that Landlock does not check",
@@ -453,6 +453,12 @@ static const struct rules_check rules_checks[] = {
 	 "only this family has pairs that a guest needs",
 	 "socketpair", {
 		IF(ALLOW, EQ(0, AF_UNIX))}},
+
+	{SERVER, REFUSE,
+	 "the ends of such a pair reach each other and nothing else; one of datagrams "
+	 "could send to any socket that has a name",
+	 "socketpair", {
+		IF(ALLOW, EQ(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM))}},
 
 	{INIT | FRONT, ALLOW,
 	 "no packet filters, which are programs in the kernel; no SO_LINGER, which "

@@ -3,19 +3,17 @@
  * http.c - requests over HTTP, and what is answered
  *
  * Runs in:   front end; confined but for http_open()
- * Holds:     the socket that listens, one for each client
+ * Holds:     for each client that asks, one socket to the gate
  * Trusts:    nobody; libmicrohttpd to parse what nobody can be trusted with
  * Leaves:    no client that takes more than a descriptor and a bounded time
  *
- * libmicrohttpd looks for silence only. A client that sends a byte now and then
- * would stay for ever, so each request and each answer has a deadline, which
- * grows with the bytes that were moved. All bodies on their way here share a
- * bounded memory.
- *
- * While a request runs, libmicrohttpd does not look at its client; we do.
+ * The gate lets in only requests that are beyond doubt, one of a client at a
+ * time, and tells of clients that are gone. libmicrohttpd takes them apart, and
+ * writes answers. All bodies on their way here share a bounded memory.
  */
 #include "http.h"
 
+#include "gate.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "mhd.h"
@@ -26,36 +24,23 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-/* Seconds without a byte; milliseconds for a head, a body or an answer; and the
- * bytes that buy one more. */
-#define SILENCE_S 30
-#define PATIENCE_MS 60000
-#define BYTES_A_MS 64
-/* Of heads, for each client. */
-#define HEAD_BYTES (32 << 10)
+/* What libmicrohttpd has for the head and the answer of a client. */
+#define CLIENT_BYTES (32 << 10)
 /* Of a form's file, at a time. */
 #define FORM_BYTES (16 << 10)
 /* Of an answer that comes bit by bit, at a time. */
 #define STREAM_BYTES (16 << 10)
-#define SWEEP_MS 1000
+#define TURN_MS 1000
 #define HEADERS_MAX 3
+/* A body that nobody wants: so much of it is read all the same. */
+#define UNWANTED_BYTES (64 << 10)
 /* So many of the longest bodies at a time. */
 #define BODIES 8
 
-enum phase {
-	PHASE_HEAD, /* or no request at all */
-	PHASE_BODY,
-	PHASE_RUN, /* we make it wait */
-	PHASE_ANSWER,
-};
-
-/* One client. */
-struct client {
-	struct client *next, *before;
-	struct MHD_Connection *connection;
-	enum phase phase;
-	int64_t since_ms;
-	int64_t bytes; /* moved, or to move, in this phase */
+/* One connection of libmicrohttpd's. */
+struct link {
+	struct link *next, *before;
+	struct gate_client *client; /* NULL: gone */
 };
 
 struct header {
@@ -66,11 +51,12 @@ struct header {
 struct exchange {
 	struct http *http;
 	struct MHD_Connection *connection;
-	struct client *client;
+	struct link *link;
 	struct exchange *next, *before;
 	char *method, *path;
 	void *own;
-	bool keeps, long_, whole, suspended, gone;
+	bool keeps, whole, suspended, gone;
+	size_t unwanted; /* bytes after the answer was known */
 	struct strbuf body;
 	/* a form */
 	struct MHD_PostProcessor *form;
@@ -92,72 +78,70 @@ struct http {
 	struct mhd mhd;
 	struct http_rules rules;
 	struct MHD_Daemon *daemon;
-	struct client *clients;
+	struct gate *gate;
+	struct gate_client *coming; /* while libmicrohttpd is told of it */
+	struct link *links;
 	struct exchange *exchanges;
-	size_t nclients, nexchanges;
+	size_t nexchanges;
 	size_t held; /* bytes of bodies */
-	int64_t swept_ms;
 	int epoll;
 	bool draining, again;
 };
 
 /* ---- clients ---- */
 
-static void client_begin(struct client *c, enum phase phase, int64_t bytes)
+static int serve(void *arg, struct gate_client *c, int fd)
 {
-	c->phase = phase;
-	c->since_ms = now_ms();
-	c->bytes = bytes;
+	struct http *h = arg;
+	enum MHD_Result r;
+
+	h->coming = c;
+	r = h->mhd.add_connection(h->daemon, fd, NULL, 0);
+	h->coming = NULL;
+	return r == MHD_YES ? 0 : -1;
 }
 
 static void connected(void *arg, struct MHD_Connection *connection, void **own,
 	enum MHD_ConnectionNotificationCode what)
 {
 	struct http *h = arg;
-	struct client *c = *own;
+	struct link *l = *own;
 
+	(void)connection;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		c = calloc(1, sizeof(*c));
-		*own = c;
-		if (!c)
+		l = calloc(1, sizeof(*l));
+		*own = l;
+		if (!l)
 			return;
-		c->connection = connection;
-		client_begin(c, PHASE_HEAD, 0);
-		c->next = h->clients;
-		if (c->next)
-			c->next->before = c;
-		h->clients = c;
-		h->nclients++;
-	} else if (c) {
-		*(c->before ? &c->before->next : &h->clients) = c->next;
-		if (c->next)
-			c->next->before = c->before;
-		h->nclients--;
-		free(c);
+		l->client = h->coming;
+		l->next = h->links;
+		if (l->next)
+			l->next->before = l;
+		h->links = l;
+	} else if (l) {
+		*(l->before ? &l->before->next : &h->links) = l->next;
+		if (l->next)
+			l->next->before = l->before;
+		free(l);
 		*own = NULL;
 	}
 }
 
-static int socket_of(const struct http *h, struct MHD_Connection *connection)
-{
-	return h->mhd
-		.get_connection_info(
-			connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-		->connect_fd;
-}
+static void answered(struct exchange *x);
 
-/* Clients that take too long: libmicrohttpd finds them gone. */
-static void sweep(struct http *h)
+static void gone(void *arg, struct gate_client *c)
 {
-	int64_t now = now_ms();
+	struct http *h = arg;
 
-	if (now - h->swept_ms < SWEEP_MS)
-		return;
-	h->swept_ms = now;
-	for (struct client *c = h->clients; c; c = c->next)
-		if (c->phase != PHASE_RUN &&
-			now - c->since_ms > PATIENCE_MS + c->bytes / BYTES_A_MS)
-			shutdown(socket_of(h, c->connection), SHUT_RDWR);
+	for (struct link *l = h->links; l; l = l->next)
+		if (l->client == c)
+			l->client = NULL;
+	for (struct exchange *x = h->exchanges; x; x = x->next) {
+		if (x->link->client || x->gone)
+			continue;
+		x->gone = true;
+		answered(x);
+	}
 }
 
 /* ---- an exchange ---- */
@@ -165,15 +149,19 @@ static void sweep(struct http *h)
 static struct exchange *begin(struct http *h, struct MHD_Connection *connection,
 	const char *path, const char *method)
 {
-	struct exchange *x = calloc(1, sizeof(*x));
+	struct link *l = h->mhd.get_connection_info(connection,
+				       MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+				 ->socket_context;
+	struct exchange *x;
 
+	if (!l || !l->client)
+		return NULL;
+	x = calloc(1, sizeof(*x));
 	if (!x)
 		return NULL;
 	x->http = h;
 	x->connection = connection;
-	x->client = h->mhd.get_connection_info(connection,
-				  MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-			    ->socket_context;
+	x->link = l;
 	x->path = strdup(path);
 	x->method = strdup(method);
 	x->next = h->exchanges;
@@ -181,8 +169,6 @@ static struct exchange *begin(struct http *h, struct MHD_Connection *connection,
 		x->next->before = x;
 	h->exchanges = x;
 	h->nexchanges++;
-	if (x->client)
-		client_begin(x->client, PHASE_BODY, 0);
 	return x;
 }
 
@@ -205,8 +191,8 @@ static void end(struct exchange *x)
 		store_release(h->rules.store, x->file);
 	if (x->answer_file)
 		store_release(h->rules.store, x->answer_file);
-	if (x->client)
-		client_begin(x->client, PHASE_HEAD, 0);
+	if (x->link->client)
+		gate_next(x->link->client);
 	*(x->before ? &x->before->next : &h->exchanges) = x->next;
 	if (x->next)
 		x->next->before = x->before;
@@ -228,81 +214,84 @@ static void completed(void *arg, struct MHD_Connection *connection, void **own,
 	*own = NULL;
 }
 
-/* ---- the head ---- */
+/* ---- no ---- */
 
-struct framing {
-	int lengths, codings, hosts;
-	bool bad;
-};
-
-static enum MHD_Result look_at(
-	void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static void add_words(struct exchange *x, int status, const char *words)
 {
-	struct framing *f = arg;
-
-	(void)kind;
-	if (!strcasecmp(name, "Content-Length")) {
-		f->lengths++;
-		f->bad |=
-			!value || !*value || value[strspn(value, "0123456789")];
-	} else if (!strcasecmp(name, "Transfer-Encoding")) {
-		f->codings++;
-		f->bad |= !value || strcasecmp(value, "chunked") != 0;
-	} else if (!strcasecmp(name, "Host")) {
-		f->hosts++;
-	}
-	/* Some take a blank in a name for its end, and others do not. */
-	f->bad |= strpbrk(name, " \t") != NULL;
-	return MHD_YES;
-}
-
-/* What a proxy before us could understand differently: where it ends, or whom
- * it is for. */
-static bool is_ambiguous(const struct exchange *x)
-{
-	struct framing f = {0};
-
-	x->http->mhd.get_connection_values(
-		x->connection, MHD_HEADER_KIND, look_at, &f);
-	return f.bad || f.lengths + f.codings > 1 || f.hosts > 1;
-}
-
-static bool is_too_long(const struct exchange *x)
-{
-	const char *n = http_header(x, "Content-Length");
-
-	return x->keeps && n && strtoull(n, NULL, 10) > x->http->rules.body;
-}
-
-static void answer_words(struct exchange *x, int status, const char *words)
-{
+	const struct http_calls *c = x->http->rules.calls;
 	struct strbuf b = {0};
 
-	strbuf_printf(
-		&b, "{\"title\": \"%s\", \"detail\": \"%s\"}", words, words);
+	c->words(c->arg, x->path, status, words, &b);
 	http_answer(x, status, "application/json", &b);
 }
 
-static enum MHD_Result queue(struct exchange *x);
+/* A whole answer, without libmicrohttpd. */
+static void write_answer(const struct http *h, struct strbuf *whole, int status,
+	const struct header *headers, int n, const struct strbuf *body)
+{
+	strbuf_printf(whole,
+		"HTTP/1.1 %d %s\r\nConnection: close\r\n"
+		"Content-Type: application/json\r\nContent-Length: %zu\r\n",
+		status, h->mhd.get_reason_phrase_for((unsigned)status),
+		body->n);
+	for (int i = 0; i < n; i++)
+		strbuf_printf(
+			whole, "%s: %s\r\n", headers[i].name, headers[i].value);
+	strbuf_puts(whole, "\r\n");
+	strbuf_add(whole, body->s ? body->s : "", body->n);
+}
+
+static void refuse(void *arg, const char *path, int status, const char *words,
+	struct strbuf *answer)
+{
+	const struct http *h = arg;
+	const struct http_calls *c = h->rules.calls;
+	struct strbuf b = {0};
+
+	c->words(c->arg, path ? path : "", status, words, &b);
+	c->refused(c->arg, status);
+	write_answer(h, answer, status, NULL, 0, &b);
+	strbuf_free(&b);
+}
+
+/* The rest of a body is not waited for, if much of it may come: libmicrohttpd
+ * does not answer in the middle of one. */
+static enum MHD_Result answer_early(struct exchange *x)
+{
+	struct gate_client *c = x->link->client;
+	struct strbuf b = {0};
+
+	x->gone = true;
+	write_answer(
+		x->http, &b, x->status, x->headers, x->nheaders, &x->answer);
+	if (c) {
+		x->link->client = NULL;
+		gate_answer(c, &b);
+	}
+	strbuf_free(&b);
+	return MHD_NO;
+}
+
+/* ---- the head ---- */
+
+static uint64_t length_of(const struct exchange *x)
+{
+	const char *n = http_header(x, "Content-Length");
+
+	if (http_header(x, "Transfer-Encoding"))
+		return UINT64_MAX;
+	return n ? strtoull(n, NULL, 10) : 0;
+}
 
 static enum MHD_Result take_head(struct exchange *x)
 {
 	struct http *h = x->http;
+	uint64_t n = length_of(x);
 
-	if (is_ambiguous(x)) {
-		http_add_header(x, "Connection", "close");
-		answer_words(x, 400, "400 Bad Request");
-		return queue(x);
-	}
 	h->rules.calls->head(h->rules.calls->arg, x);
-	if (x->status)
-		return MHD_YES;
-	if (is_too_long(x)) {
-		http_add_header(x, "Connection", "close");
-		answer_words(x, 413, "413 Content Too Large");
-		return queue(x);
-	}
-	return MHD_YES;
+	if (!x->status && x->keeps && n != UINT64_MAX && n > h->rules.body)
+		add_words(x, 413, "the request is too long (serve.request)");
+	return x->status && n > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
 }
 
 /* ---- the body ---- */
@@ -312,17 +301,16 @@ static void keep(struct exchange *x, const char *p, size_t n)
 	struct http *h = x->http;
 
 	if (n > h->rules.body - x->body.n) {
-		x->long_ = true;
-		answer_words(x, 413, "413 Content Too Large");
+		add_words(x, 413, "the request is too long (serve.request)");
 	} else if (h->held + n > BODIES * h->rules.body) {
 		http_add_header(x, "Retry-After", "1");
-		answer_words(x, 503, "503 Service Unavailable");
+		add_words(x, 503, "too many long requests are on their way");
 	} else {
 		strbuf_add(&x->body, p, n);
 		h->held += n;
 		if (!x->body.failed)
 			return;
-		answer_words(x, 503, "503 Service Unavailable");
+		add_words(x, 503, "out of memory");
 	}
 	drop_body(x);
 }
@@ -355,17 +343,21 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind,
 	return MHD_YES;
 }
 
-static void take_data(struct exchange *x, const char *p, size_t n)
+static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
 {
-	if (x->status)
-		return;
-	if (x->client)
-		x->client->bytes += (int64_t)n;
+	const struct http_calls *c = x->http->rules.calls;
+
+	x->unwanted += x->status ? n : 0;
 	if (x->form)
 		x->malformed |=
 			x->http->mhd.post_process(x->form, p, n) != MHD_YES;
-	else if (x->keeps)
+	else if (x->keeps && !x->status)
 		keep(x, p, n);
+	if (!x->status && x->problem != STORE_FINE) {
+		x->whole = true;
+		c->whole(c->arg, x);
+	}
+	return x->unwanted > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
 }
 
 /* ---- the answer ---- */
@@ -382,8 +374,8 @@ static ssize_t read_file(void *arg, uint64_t at, char *buf, size_t max)
 static void hold(struct exchange *x)
 {
 	x->suspended = true;
-	if (x->client)
-		client_begin(x->client, PHASE_RUN, 0);
+	if (x->link->client)
+		gate_set_running(x->link->client);
 	x->http->mhd.suspend_connection(x->connection);
 }
 
@@ -399,8 +391,6 @@ static ssize_t read_stream(void *arg, uint64_t at, char *buf, size_t max)
 	n = calls->more(calls->arg, x, buf, max);
 	if (n == 0)
 		hold(x);
-	else if (n > 0 && x->client)
-		x->client->bytes += n;
 	return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
 }
 
@@ -429,15 +419,13 @@ static enum MHD_Result queue(struct exchange *x)
 {
 	struct http *h = x->http;
 	struct mhd *m = &h->mhd;
-	int64_t n =
-		x->answer_file ? x->answer_file->size : (int64_t)x->answer.n;
 	struct MHD_Response *r = make_response(x);
 	enum MHD_Result done;
 
 	if (!r)
 		return MHD_NO;
-	if (x->client)
-		client_begin(x->client, PHASE_ANSWER, n);
+	if (x->link->client)
+		gate_set_answering(x->link->client);
 	if (x->type)
 		m->add_response_header(r, "Content-Type", x->type);
 	for (int i = 0; i < x->nheaders; i++)
@@ -454,8 +442,6 @@ static enum MHD_Result take_end(struct exchange *x)
 {
 	struct http *h = x->http;
 
-	if (x->gone)
-		return MHD_NO;
 	if (x->form) {
 		x->malformed |=
 			h->mhd.destroy_post_processor(x->form) != MHD_YES;
@@ -483,10 +469,13 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
 		*own = x;
 		return x && x->path && x->method ? take_head(x) : MHD_NO;
 	}
+	if (x->gone)
+		return MHD_NO;
 	if (*n > 0) {
-		take_data(x, data, *n);
+		size_t came = *n;
+
 		*n = 0;
-		return MHD_YES;
+		return take_data(x, data, came);
 	}
 	return take_end(x);
 }
@@ -499,43 +488,49 @@ static void answered(struct exchange *x)
 		return;
 	x->suspended = false;
 	h->again = true;
-	if (x->client)
-		client_begin(x->client, PHASE_ANSWER, 0);
+	if (x->link->client)
+		gate_set_answering(x->link->client);
 	h->mhd.resume_connection(x->connection);
 }
 
 /* ---- open, close, turn ---- */
 
+static int start(struct http *h, struct err *e)
+{
+	const union MHD_DaemonInfo *info;
+
+	h->daemon = h->mhd.start_daemon(MHD_USE_EPOLL |
+						MHD_ALLOW_SUSPEND_RESUME |
+						MHD_USE_NO_LISTEN_SOCKET,
+		0, NULL, NULL, handle, h, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)h->rules.clients, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)CLIENT_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_CONNECTION, connected, h,
+		MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_END);
+	info = h->daemon ? h->mhd.get_daemon_info(
+				   h->daemon, MHD_DAEMON_INFO_EPOLL_FD)
+			 : NULL;
+	if (!info)
+		return err_set(e, "serve: libmicrohttpd does not start");
+	h->epoll = info->epoll_fd;
+	return 0;
+}
+
 int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	const union MHD_DaemonInfo *info;
+	const struct gate_calls calls = {
+		.serve = serve, .gone = gone, .refuse = refuse, .arg = h};
 
 	if (!h)
 		return err_errno(e, "serve");
 	h->rules = *rules;
-	if (mhd_load(&h->mhd, e) < 0) {
-		free(h);
+	if (mhd_load(&h->mhd, e) < 0 ||
+		gate_open(&h->gate, rules->fd, rules->clients, &calls, e) < 0 ||
+		start(h, e) < 0) {
+		http_close(h);
 		return -1;
 	}
-	h->daemon = h->mhd.start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
-			(rules->fd < 0 ? MHD_USE_NO_LISTEN_SOCKET : 0),
-		0, NULL, NULL, handle, h, MHD_OPTION_LISTEN_SOCKET, rules->fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)rules->clients,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-		connected, h, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
-		MHD_OPTION_END);
-	info = h->daemon ? h->mhd.get_daemon_info(
-				   h->daemon, MHD_DAEMON_INFO_EPOLL_FD)
-			 : NULL;
-	if (!info) {
-		free(h);
-		return err_set(e, "serve: libmicrohttpd does not start");
-	}
-	h->epoll = info->epoll_fd;
 	*out = h;
 	return 0;
 }
@@ -544,85 +539,60 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	/* Those that wait must not, when libmicrohttpd ends. */
-	for (struct exchange *x = h->exchanges; x; x = x->next) {
-		x->gone |= x->suspended;
-		answered(x);
+	/* Whoever waits must not, when libmicrohttpd ends. */
+	gate_close(h->gate);
+	if (h->daemon) {
+		h->mhd.run(h->daemon);
+		h->mhd.stop_daemon(h->daemon);
 	}
-	h->mhd.run(h->daemon);
-	h->mhd.stop_daemon(h->daemon);
 	free(h);
 }
 
 int http_add_client(struct http *h, int fd)
 {
-	return h->mhd.add_connection(h->daemon, fd, NULL, 0) == MHD_YES ? 0
-									: -1;
+	return gate_add(h->gate, fd);
 }
 
 void http_drain(struct http *h)
 {
-	int fd = h->draining ? -1 : (int)h->mhd.quiesce_daemon(h->daemon);
-
 	h->draining = true;
-	if (fd >= 0)
-		close(fd);
+	gate_drain(h->gate);
 }
 
-size_t http_exchanges(const struct http *h)
+bool http_is_idle(const struct http *h)
 {
-	return h->nexchanges;
+	return h->nexchanges == 0 && !gate_owes(h->gate);
 }
 
 size_t http_clients(const struct http *h)
 {
-	return h->nclients;
+	return gate_clients(h->gate);
 }
 
-size_t http_polls(const struct http *h, struct pollfd *p, size_t max)
+size_t http_polls(const struct http *h, struct pollfd *p)
 {
-	size_t n = 0;
-
-	p[n++] = (struct pollfd){.fd = h->epoll, .events = POLLIN};
-	for (struct exchange *x = h->exchanges; x && n < max; x = x->next)
-		if (x->suspended)
-			p[n++] = (struct pollfd){
-				.fd = socket_of(h, x->connection),
-				.events = POLLRDHUP};
-	return n;
+	p[0] = (struct pollfd){.fd = h->epoll, .events = POLLIN};
+	p[1] = (struct pollfd){.fd = gate_fd(h->gate), .events = POLLIN};
+	return HTTP_POLLS;
 }
 
 int http_timeout_ms(const struct http *h)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (h->again)
+	/* It reads a little of each client at a time. */
+	if (h->again ||
+		(h->mhd.get_timeout(h->daemon, &ms) == MHD_YES && ms < TURN_MS))
 		return 0;
-	if (h->mhd.get_timeout(h->daemon, &ms) != MHD_YES || ms > SWEEP_MS)
-		return SWEEP_MS;
-	return (int)ms;
+	return TURN_MS;
 }
 
-/* Its socket is ready only when nobody is at the other end. */
-static void forget(struct http *h, int fd)
+void http_turn(struct http *h)
 {
-	for (struct exchange *x = h->exchanges; x; x = x->next) {
-		if (!x->suspended || socket_of(h, x->connection) != fd)
-			continue;
-		x->gone = true;
-		answered(x);
-		return;
-	}
-}
-
-void http_turn(struct http *h, const struct pollfd *p, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (p[i].revents)
-			forget(h, p[i].fd);
+	gate_turn(h->gate);
 	h->again = false;
 	h->mhd.run(h->daemon);
-	sweep(h);
+	gate_turn(h->gate);
 }
 
 /* ---- one exchange ---- */

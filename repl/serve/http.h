@@ -34,12 +34,18 @@ struct http_calls {
 	ssize_t (*more)(void *arg, struct exchange *x, char *p, size_t max);
 	/* The client is gone, or has its answer. */
 	void (*over)(void *arg, struct exchange *x);
+	/* Append the body of an answer that says no, as clients of that path
+	 * expect it ("": nobody knows which). */
+	void (*words)(void *arg, const char *path, int status,
+		const char *words, struct strbuf *b);
+	/* Something that was no request was answered with that. */
+	void (*refused)(void *arg, int status);
 	void *arg;
 };
 
 /* Borrowed. */
 struct http_rules {
-	int fd; /* listens; -1: http_add_client() brings the clients */
+	int fd; /* listens (taken); -1: http_add_client() brings the clients */
 	int clients;
 	size_t body; /* longest */
 	struct store *store;
@@ -56,16 +62,17 @@ int http_add_client(struct http *h, int fd);
 /* No further clients, and the last answer for each that there is. */
 void http_drain(struct http *h);
 
-/* Exchanges that are not over; clients. */
-size_t http_exchanges(const struct http *h);
+/* Whether nobody asks for anything. */
+bool http_is_idle(const struct http *h);
 size_t http_clients(const struct http *h);
 
-/* What to poll, at most `max` of them (their number), and how long at most. */
-size_t http_polls(const struct http *h, struct pollfd *p, size_t max);
+/* What to poll (their number), and how long at most. */
+#define HTTP_POLLS 2
+size_t http_polls(const struct http *h, struct pollfd *p);
 int http_timeout_ms(const struct http *h);
 
-/* Do what can be done. `p` is what http_polls() gave. */
-void http_turn(struct http *h, const struct pollfd *p, size_t n);
+/* Do what can be done. */
+void http_turn(struct http *h);
 
 /* ---- one exchange ---- */
 

@@ -13,12 +13,10 @@ struct err;
 #define MHD_CALLS(X)                                                           \
 	X(start_daemon)                                                        \
 	X(stop_daemon)                                                         \
-	X(quiesce_daemon)                                                      \
 	X(get_daemon_info)                                                     \
 	X(get_timeout)                                                         \
 	X(run)                                                                 \
 	X(get_connection_info)                                                 \
-	X(get_connection_values)                                               \
 	X(lookup_connection_value)                                             \
 	X(suspend_connection)                                                  \
 	X(resume_connection)                                                   \
@@ -27,6 +25,7 @@ struct err;
 	X(create_response_from_callback)                                       \
 	X(add_response_header)                                                 \
 	X(destroy_response)                                                    \
+	X(get_reason_phrase_for)                                               \
 	X(create_post_processor)                                               \
 	X(post_process)                                                        \
 	X(destroy_post_processor)                                              \

@@ -32,39 +32,72 @@ static void answer(struct exchange *x, int status, struct strbuf *b)
 
 /* ---- no ---- */
 
-static bool is_v1(const struct exchange *x)
+static bool is_v1(const char *path)
 {
-	return !strncmp(http_path(x), "/v1/", 4) ||
-	       !strcmp(http_path(x), "/health");
+	return !strncmp(path, "/v1/", 4) || !strcmp(path, "/health");
 }
 
 static const char *reason(int status)
 {
-	return status == 401   ? "Unauthorized"
-	       : status == 404 ? "Not Found"
-	       : status == 405 ? "Method Not Allowed"
-	       : status == 413 ? "Content Too Large"
-	       : status == 415 ? "Unsupported Media Type"
-	       : status == 507 ? "Insufficient Storage"
-			       : "Service Unavailable";
+	static const struct {
+		int status;
+		const char *reason;
+	} reasons[] = {
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{408, "Request Timeout"},
+		{413, "Content Too Large"},
+		{414, "URI Too Long"},
+		{415, "Unsupported Media Type"},
+		{417, "Expectation Failed"},
+		{422, "Unprocessable Content"},
+		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
+		{501, "Not Implemented"},
+		{503, "Service Unavailable"},
+		{505, "HTTP Version Not Supported"},
+		{507, "Insufficient Storage"},
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Error";
+}
+
+void route_words(void *arg, const char *path, int status, const char *words,
+	struct strbuf *b)
+{
+	char title[64];
+
+	(void)arg;
+	snprintf(title, sizeof(title), "%d %s", status, reason(status));
+	if (is_v1(path)) {
+		if (!words)
+			words = reason(status);
+		execute_add_detail(b, words, strlen(words));
+	} else if (words) {
+		answer_add_refusal(b, title, words, strlen(words));
+	} else {
+		strbuf_printf(b, "{\"title\": \"%s\"}", title);
+	}
+}
+
+void route_refused(void *arg, int status)
+{
+	struct route *r = arg;
+
+	metrics_answered(r->metrics, status);
 }
 
 /* `words` may be NULL. */
 static void refuse(struct exchange *x, int status, const char *words)
 {
 	struct strbuf b = {0};
-	char title[64];
 
-	snprintf(title, sizeof(title), "%d %s", status, reason(status));
-	if (is_v1(x)) {
-		if (!words)
-			words = reason(status);
-		execute_add_detail(&b, words, strlen(words));
-	} else if (words) {
-		answer_add_refusal(&b, title, words, strlen(words));
-	} else {
-		strbuf_printf(&b, "{\"title\": \"%s\"}", title);
-	}
+	route_words(NULL, http_path(x), status, words, &b);
 	answer(x, status, &b);
 }
 
@@ -315,7 +348,11 @@ static const struct place *place_of(
 	const struct exchange *x, char *allowed, size_t size)
 {
 	const struct place *found = NULL;
+	const char *method = http_method(x);
 
+	/* libmicrohttpd leaves out the body. */
+	if (!strcmp(method, "HEAD"))
+		method = "GET";
 	*allowed = '\0';
 	for (size_t i = 0; i < PLACES; i++) {
 		size_t n = strlen(allowed);
@@ -324,7 +361,7 @@ static const struct place *place_of(
 			continue;
 		snprintf(allowed + n, size - n, "%s%s", n ? ", " : "",
 			places[i].method);
-		if (!strcmp(places[i].method, http_method(x)))
+		if (!strcmp(places[i].method, method))
 			found = &places[i];
 	}
 	return found;
@@ -363,9 +400,9 @@ static bool check_type(struct exchange *x)
 	const char *type = http_header(x, "Content-Type");
 	char words[200];
 
-	if (type ? is_json(type) : !is_v1(x))
+	if (type ? is_json(type) : !is_v1(http_path(x)))
 		return true;
-	if (is_v1(x)) {
+	if (is_v1(http_path(x))) {
 		refuse(x, 422, "expected application/json");
 	} else {
 		snprintf(words, sizeof(words),
@@ -380,13 +417,13 @@ static void refuse_method(struct exchange *x, const char *allowed)
 	struct strbuf b = {0};
 	char more[80];
 
-	if (!is_v1(x) && !strcmp(http_method(x), "OPTIONS")) {
+	if (!is_v1(http_path(x)) && !strcmp(http_method(x), "OPTIONS")) {
 		http_add_header(x, "Allow", allowed);
 		http_answer(x, 200, NULL, &b);
 		return;
 	}
 	snprintf(more, sizeof(more), "%s%s", allowed,
-		is_v1(x) ? "" : ", OPTIONS");
+		is_v1(http_path(x)) ? "" : ", OPTIONS");
 	http_add_header(x, "Allow", more);
 	refuse(x, 405, NULL);
 }

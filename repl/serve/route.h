@@ -33,5 +33,8 @@ struct route {
 void route_head(void *arg, struct exchange *x);
 void route_whole(void *arg, struct exchange *x);
 void route_over(void *arg, struct exchange *x);
+void route_words(void *arg, const char *path, int status, const char *words,
+	struct strbuf *b);
+void route_refused(void *arg, int status);
 
 #endif

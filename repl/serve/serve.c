@@ -116,6 +116,8 @@ static int open_http(struct serve *s, struct err *e)
 	s->calls = (struct http_calls){.head = route_head,
 		.whole = route_whole,
 		.over = route_over,
+		.words = route_words,
+		.refused = route_refused,
 		.arg = &s->route};
 	s->rules = (struct request_rules){.limits = &s->cfg->limits,
 		.pythons = s->pythons.v,
@@ -195,14 +197,13 @@ static int fill(struct serve *s, int signals, struct places *at)
 	size_t most;
 
 	pool_count(s->pool, &c);
-	most = 3 + http_exchanges(s->http) + RUN_POLLS * jobs_running(s->jobs) +
+	most = 3 + HTTP_POLLS + RUN_POLLS * jobs_running(s->jobs) +
 	       (size_t)(c.ready + c.making + c.ending);
 	if (array_reserve(&s->polls, &s->room, most, sizeof(*s->polls)) < 0)
 		return -1;
 	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	at->http = 1;
-	at->jobs = at->http +
-		   http_polls(s->http, s->polls + at->http, most - at->http);
+	at->jobs = at->http + http_polls(s->http, s->polls + at->http);
 	at->pool = at->jobs +
 		   jobs_polls(s->jobs, s->polls + at->jobs, most - at->jobs);
 	at->n = at->pool +
@@ -219,7 +220,7 @@ static void turn(struct serve *s, const struct places *at)
 	jobs_turn(s->jobs, s->polls + at->jobs, at->pool - at->jobs);
 	if (pool)
 		pool_turn(s->pool);
-	http_turn(s->http, s->polls + at->http, at->jobs - at->http);
+	http_turn(s->http);
 	jobs_start(s->jobs);
 	if (now_ms() - s->swept_ms < 1000)
 		return;
@@ -246,7 +247,7 @@ static bool drain(struct serve *s, struct signals *signals)
 		return false;
 	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) > 0)
 		s->drained_ms = now;
-	return http_exchanges(s->http) == 0 || now - s->drained_ms > DRAIN_MS;
+	return http_is_idle(s->http) || now - s->drained_ms > DRAIN_MS;
 }
 
 int serve_run(struct serve *s, struct signals *signals, const struct log *log,

@@ -2,138 +2,17 @@
 """cellblock --serve: clients of two services, and those who mean no good."""
 import base64
 import contextlib
-import json
 import pathlib
 import re
 import signal
 import socket
-import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 import hosttree
-
-JSON = {"Content-Type": "application/json"}
-
-
-class Answer:
-    def __init__(self, status, headers, body):
-        self.status, self.headers, self.body = status, headers, body
-
-    @property
-    def json(self):
-        return json.loads(self.body)
-
-    def __repr__(self):
-        return f"{self.status} {self.body[:2000]!r}"
-
-
-class Server:
-    """One that runs, and a client of urllib."""
-
-    def __init__(self, cb, *args, where="127.0.0.1:0"):
-        self.process = cb.popen(*args, "--serve", where,
-                                stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE)
-        self.said = self.process.stderr.readline().decode()
-        found = re.search(r"serving at (?:127\.0\.0\.1:(\d+)|unix:(\S+))",
-                          self.said)
-        assert found, (self.said, self.process.stderr.read())
-        self.port = int(found[1] or 0)
-        self.path = found[2]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.tree = cb.tree(self.process)
-
-    def __call__(self, method, path, body=None, headers=None, timeout=50):
-        if body is not None and not isinstance(body, bytes):
-            body, headers = json.dumps(body).encode(), headers or JSON
-        request = urllib.request.Request(self.url + path, body, headers or {},
-                                         method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=timeout) as r:
-                return Answer(r.status, r.headers, r.read())
-        except urllib.error.HTTPError as e:
-            with e:
-                return Answer(e.code, e.headers, e.read())
-
-    def run(self, code, **more):
-        return self("POST", "/v1/execute", {"code": code, **more})
-
-    def connect(self):
-        if self.path:
-            s = socket.socket(socket.AF_UNIX)
-            s.settimeout(50)
-            s.connect(self.path)
-            return s
-        return socket.create_connection(("127.0.0.1", self.port), 50)
-
-    def raw(self, data):
-        """All that is answered to these bytes until the server closes."""
-        with self.connect() as s:
-            s.sendall(data)
-            return read_all(s)
-
-    def upload(self, data, name="f.txt", field="file"):
-        body = (f'--XX\r\nContent-Disposition: form-data; name="{field}"; '
-                f'filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
-                ).encode() + data + b"\r\n--XX--\r\n"
-        return self("POST", "/v1/files", body,
-                    {"Content-Type": "multipart/form-data; boundary=XX"})
-
-    def figures(self):
-        text = self("GET", "/metrics").body.decode()
-        return {k: float(v) for k, v in re.findall(
-            r"^cellblock_(\S+) ([\d.e+]+)$", text, re.M)}
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(50)
-        self.tree.wait_gone()
-        return code
-
-
-def read_all(s):
-    data = b""
-    with contextlib.suppress(ConnectionResetError):
-        while more := s.recv(65536):
-            data += more
-    return data
-
-
-def request(method, path, body=b"", *headers):
-    head = [f"{method} {path} HTTP/1.1", "Host: x", *headers]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
-
-
-def evaluation(code, *headers):
-    body = json.dumps({"input": code}).encode()
-    return request("POST", "/eval", body, "Content-Type: application/json",
-                   f"Content-Length: {len(body)}", *headers)
-
-
-@pytest.fixture(name="serve")
-def _serve(cb):
-    servers = []
-
-    def start(*args, **more):
-        servers.append(Server(cb, *args, **more))
-        return servers[-1]
-
-    yield start
-    for s in servers:
-        assert s.end() == 0, s.process.stderr.read()
-
-
-@pytest.fixture(name="server")
-def _server(serve):
-    return serve()
-
+from client import JSON, Server, evaluation, read_all, request
 
 # ---- as snekbox answers ----
 
@@ -375,74 +254,6 @@ def test_an_answer_that_nobody_reads_costs_nobody_else(server):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             s.sendall(evaluation(code))
         assert server.run("1").json["result"] == 1
-
-
-def test_idle_and_slow_clients_cost_a_descriptor(server):
-    with contextlib.ExitStack() as stack:
-        slow = [stack.enter_context(server.connect()) for _ in range(1000)]
-        for i, s in enumerate(slow):
-            if i % 3 == 1:
-                s.sendall(b"POST /eval HTTP/1.1\r\nHost: x\r\nX-")
-            elif i % 3 == 2:
-                s.sendall(evaluation("print(1)")[:-5])
-        assert server.run("1").json["result"] == 1
-        assert server.figures()["clients"] >= 1000
-    hosttree.until(lambda: server.figures()["clients"] < 10, "they are gone")
-
-
-def test_requests_of_one_connection_are_answered_in_order(server):
-    many = b"".join(evaluation(f"print({i})") for i in range(5)) + \
-        evaluation("print(5)", "Connection: close")
-    with server.connect() as s:
-        s.sendall(many)
-        got = read_all(s)
-    assert re.findall(rb'"stdout": "(\d)', got) == [b"%d" % i
-                                                   for i in range(6)], got
-
-
-def test_what_ends_where_is_beyond_doubt(server):
-    hidden = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
-    bad = [
-        ("Content-Length: 0", "Transfer-Encoding: chunked"),
-        ("Content-Length: 5", "Content-Length: 0"),
-        ("Content-Length: 0", "Content-Length: 0"),
-        ("Content-Length: +0",), ("Content-Length: -1",),
-        ("Content-Length: 0x10",), ("Content-Length: 1,1",),
-        ("Content-Length: 99999999999999999999999",),
-        ("Transfer-Encoding: xchunked",),
-        ("Transfer-Encoding: chunked, identity",),
-        ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
-        ("Content-Length : 0",), ("Host: y",),
-    ]
-    for headers in bad:
-        got = server.raw(request("POST", "/eval", b"0\r\n\r\n" + hidden,
-                                 "Content-Type: application/json", *headers))
-        assert not re.search(rb"HTTP/1.1 2\d\d", got), (headers, got)
-        assert b"# HELP" not in got, (headers, got)
-    assert server.run("1").status == 200
-
-
-def test_nonsense_is_answered_or_dropped(server):
-    for bad in (b"\0" * 100 + b"\r\n\r\n", b"\r\n" * 1000, b"GET\r\n\r\n",
-                b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0" * 20,
-                b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
-                b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10000 + b"\r\n",
-                request("POST", "/eval", b"zz\r\n", "Connection: close",
-                        "Transfer-Encoding: chunked"),
-                request("POST", "/v1/files", b"--X\r\nnonsense",
-                        "Content-Type: multipart/form-data; boundary=X",
-                        "Content-Length: 13", "Connection: close"),
-                request("GET", "/v1/files/../../etc/passwd", b"",
-                        "Connection: close"),
-                request("GET", "/v1/files/%2e%2e%2fx", b"",
-                        "Connection: close")):
-        with server.connect() as s:
-            with contextlib.suppress(OSError):
-                s.sendall(bad)
-                s.shutdown(socket.SHUT_WR)
-            got = read_all(s)
-        assert not got or re.match(rb"HTTP/1\.[01] [45]\d\d ", got), (bad, got)
-    assert server.run("1").status == 200
 
 
 # ---- the end ----

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gate.c - clients, and what of their bytes is let in
+ *
+ * Runs in:   front end, confined but for gate_open()
+ * Holds:     a descriptor for each client, two more for one with a request
+ * Trusts:    nobody
+ * Leaves:    no client that takes more than that and a bounded time
+ *
+ * A client is not connected to libmicrohttpd but to us. head.c reads what it
+ * sends, and writes anew what libmicrohttpd gets, over a pair of sockets; what
+ * is wrong never gets there, and is answered here. Until a head is whole there
+ * is no pair: an idle or a slow client costs its descriptor. Bytes behind the
+ * end of a request stay in the kernel until that request is answered, so there
+ * is one request of a client at a time.
+ */
+#include "gate.h"
+
+#include "head.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* Milliseconds: between requests, and until the pair of sockets goes; for a
+ * head; for a body and for an answer, and the bytes that buy one more of these;
+ * to read what was still being sent. */
+#define IDLE_MS 60000
+#define QUIET_MS 5000
+#define HEAD_MS 20000
+#define PATIENCE_MS 60000
+#define BYTES_A_MS 64
+#define LINGER_MS 2000
+#define SWEEP_MS 1000
+#define PIECE (64 << 10)
+#define EVENTS 64
+/* In what an event carries, beside a pointer. */
+#define INNER UINT64_C(1)
+
+enum phase {
+	PHASE_IDLE, /* no byte of a request */
+	PHASE_HEAD,
+	PHASE_BODY,
+	PHASE_WAIT, /* for its answer */
+	PHASE_LAST, /* what is owed, and then the end */
+	PHASE_LINGER,
+	PHASE_GONE,
+};
+
+struct gate_client {
+	struct gate *gate;
+	struct gate_client *next, *before;
+	int fd, inner;
+	uint32_t fd_events, inner_events; /* watched */
+	struct gate_peer peer;
+	enum phase phase;
+	bool runs, served, answers;
+	struct head head;
+	struct strbuf out; /* owed */
+	size_t sent;
+	int64_t since_ms, bytes;     /* of this phase */
+	int64_t slow_ms, slow_bytes; /* since it has been owed something */
+};
+
+struct gate {
+	struct gate_calls calls;
+	int fd, epoll;
+	size_t most, n;
+	struct gate_client *clients, *gone;
+	int64_t swept_ms;
+	bool full; /* nobody is accepted until somebody goes */
+};
+
+/* What an event is of: a client's socket, or (INNER) the one behind. */
+static struct epoll_event event(
+	const struct gate_client *c, uint64_t which, uint32_t events)
+{
+	struct epoll_event ev = {.events = events};
+
+	ev.data.u64 = (uintptr_t)c | which;
+	return ev;
+}
+
+static void enter(struct gate_client *c, enum phase phase)
+{
+	c->phase = phase;
+	c->since_ms = now_ms();
+	c->bytes = 0;
+}
+
+/* ---- who comes ---- */
+
+static struct gate_peer find_peer(int fd)
+{
+	struct sockaddr_storage a = {0};
+	const struct sockaddr_in *v4 = (const void *)&a;
+	const struct sockaddr_in6 *v6 = (const void *)&a;
+	socklen_t n = sizeof(a);
+	struct ucred who = {0};
+	struct gate_peer p = {0};
+	uint32_t mapped;
+
+	if (getpeername(fd, (void *)&a, &n) < 0)
+		return p;
+	p.family = a.ss_family;
+	n = sizeof(who);
+	if (a.ss_family == AF_INET) {
+		p.key = v4->sin_addr.s_addr;
+	} else if (a.ss_family == AF_INET6 &&
+		   IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		p.family = AF_INET;
+		memcpy(&mapped, &v6->sin6_addr.s6_addr[12], sizeof(mapped));
+		p.key = mapped;
+	} else if (a.ss_family == AF_INET6) {
+		memcpy(&p.key, &v6->sin6_addr, sizeof(p.key));
+	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0) {
+		p.key = who.uid;
+	}
+	return p;
+}
+
+int gate_add(struct gate *g, int fd)
+{
+	struct gate_client *c = calloc(1, sizeof(*c));
+	struct epoll_event ev = event(c, 0, EPOLLIN);
+	int on = 1;
+
+	if (!c || epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		close(fd);
+		free(c);
+		return -1;
+	}
+	/* An answer's last bytes would wait for an acknowledgement. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	c->gate = g;
+	c->fd = fd;
+	c->fd_events = ev.events;
+	c->inner = -1;
+	c->peer = find_peer(fd);
+	enter(c, PHASE_IDLE);
+	c->next = g->clients;
+	if (c->next)
+		c->next->before = c;
+	g->clients = c;
+	g->n++;
+	return 0;
+}
+
+/* ---- who goes ---- */
+
+static void drop_inner(struct gate_client *c)
+{
+	if (c->served)
+		c->gate->calls.gone(c->gate->calls.arg, c);
+	c->served = c->runs = false;
+	fd_drop(&c->inner);
+	c->inner_events = 0;
+}
+
+/* It is freed later: another event may still name it. */
+static void drop(struct gate_client *c)
+{
+	struct gate *g = c->gate;
+
+	if (c->phase == PHASE_GONE)
+		return;
+	c->phase = PHASE_GONE;
+	drop_inner(c);
+	fd_drop(&c->fd);
+	head_reset(&c->head);
+	strbuf_free(&c->out);
+	*(c->before ? &c->before->next : &g->clients) = c->next;
+	if (c->next)
+		c->next->before = c->before;
+	c->next = g->gone;
+	g->gone = c;
+	g->n--;
+}
+
+static void free_gone(struct gate *g)
+{
+	struct gate_client *next;
+
+	for (; g->gone; g->gone = next) {
+		next = g->gone->next;
+		free(g->gone);
+	}
+}
+
+/* Of those that ask for nothing the one that has done so for longest. */
+static bool make_room(struct gate *g)
+{
+	struct gate_client *oldest = NULL;
+
+	for (struct gate_client *c = g->clients; c; c = c->next)
+		if ((c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER) &&
+			(!oldest || c->since_ms <= oldest->since_ms))
+			oldest = c;
+	if (oldest)
+		drop(oldest);
+	return oldest != NULL;
+}
+
+static void watch_listen(struct gate *g, bool on)
+{
+	struct epoll_event ev = {.events = on ? EPOLLIN : 0};
+
+	g->full = !on;
+	if (g->fd >= 0)
+		epoll_ctl(g->epoll, EPOLL_CTL_MOD, g->fd, &ev);
+}
+
+static void accept_some(struct gate *g)
+{
+	for (int i = 0; i < EVENTS; i++) {
+		int fd;
+
+		if (g->n >= g->most && !make_room(g)) {
+			watch_listen(g, false);
+			return;
+		}
+		fd = accept4(g->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			gate_add(g, fd);
+			continue;
+		}
+		/* Descriptors or memory: one more try when one is back. */
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			watch_listen(g, make_room(g));
+		return;
+	}
+}
+
+/* ---- what is waited for ---- */
+
+static bool wants_bytes(const struct gate_client *c)
+{
+	return c->phase <= PHASE_BODY && c->out.n == 0 &&
+	       (c->head.text.n == 0 || !head_is_whole(&c->head));
+}
+
+static void watch_fd(
+	struct gate_client *c, int fd, uint32_t *now, struct epoll_event ev)
+{
+	if (fd >= 0 && *now != ev.events)
+		epoll_ctl(c->gate->epoll, EPOLL_CTL_MOD, fd, &ev);
+	*now = ev.events;
+}
+
+static void watch(struct gate_client *c)
+{
+	uint32_t outer = c->runs ? EPOLLRDHUP : 0, inner = 0;
+
+	if (wants_bytes(c) || c->phase == PHASE_LINGER)
+		outer |= EPOLLIN;
+	if (c->out.n > 0)
+		outer |= EPOLLOUT;
+	else
+		inner |= EPOLLIN;
+	if (c->head.text.n > 0 && head_is_whole(&c->head))
+		inner |= EPOLLOUT;
+	watch_fd(c, c->fd, &c->fd_events, event(c, 0, outer));
+	watch_fd(c, c->inner, &c->inner_events, event(c, INNER, inner));
+}
+
+/* ---- no ---- */
+
+void gate_answer(struct gate_client *c, struct strbuf *answer)
+{
+	c->served = false;
+	drop_inner(c);
+	/* What is owed of an answer before this one comes first. */
+	strbuf_add(&c->out, answer->s ? answer->s : "", answer->n);
+	strbuf_free(answer);
+	enter(c, PHASE_LAST);
+	watch(c);
+}
+
+static void refuse(struct gate_client *c, int status, const char *words)
+{
+	const struct gate_calls *calls = &c->gate->calls;
+	struct strbuf b = {0};
+
+	if (c->served)
+		calls->gone(calls->arg, c);
+	/* An answer that has begun cannot be taken back. */
+	if (!c->answers)
+		calls->refuse(calls->arg, c->head.path, status, words, &b);
+	gate_answer(c, &b);
+}
+
+/* ---- bytes in ---- */
+
+static int open_inner(struct gate_client *c)
+{
+	struct epoll_event ev = event(c, INNER, EPOLLIN);
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		    pair) < 0)
+		return -1;
+	c->inner = pair[0];
+	c->inner_events = ev.events;
+	if (epoll_ctl(c->gate->epoll, EPOLL_CTL_ADD, c->inner, &ev) == 0 &&
+		c->gate->calls.serve(c->gate->calls.arg, c, pair[1]) == 0) {
+		c->served = true;
+		return 0;
+	}
+	fd_drop(&c->inner);
+	return -1;
+}
+
+/* What head.c wrote, on to libmicrohttpd. */
+static void pass_on(struct gate_client *c)
+{
+	struct strbuf *text = &c->head.text;
+	ssize_t n;
+
+	if (text->n == 0 || !head_is_whole(&c->head))
+		return;
+	if (c->inner < 0 && open_inner(c) < 0) {
+		refuse(c, 503, "too many clients");
+		return;
+	}
+	n = send(c->inner, text->s, text->n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0) {
+		text->n -= (size_t)n;
+		memmove(text->s, text->s + n, text->n);
+	}
+	/* It reads no further: its answer is on the way. */
+	if (n < 0 && errno != EAGAIN)
+		text->n = 0;
+}
+
+static void follow_head(struct gate_client *c)
+{
+	if (c->head.state == HEAD_WRONG)
+		refuse(c, c->head.status, c->head.words);
+	else if (c->head.state == HEAD_OVER)
+		enter(c, PHASE_WAIT);
+	else if (c->phase < PHASE_BODY && head_is_whole(&c->head))
+		enter(c, PHASE_BODY);
+	else if (c->phase == PHASE_IDLE)
+		enter(c, PHASE_HEAD);
+}
+
+static void end_of_input(struct gate_client *c)
+{
+	if (c->phase == PHASE_IDLE)
+		drop(c);
+	else
+		refuse(c, 400, "the request ends before its end");
+}
+
+static void take_bytes(struct gate_client *c)
+{
+	char buf[PIECE];
+	ssize_t n;
+
+	n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+	if (n == 0) {
+		end_of_input(c);
+	} else if (n < 0 && errno != EAGAIN) {
+		drop(c);
+	} else if (n > 0) {
+		n = (ssize_t)head_take(&c->head, buf, (size_t)n);
+		c->bytes += n;
+		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
+		follow_head(c);
+		pass_on(c);
+	}
+}
+
+/* ---- bytes out ---- */
+
+static void take_answer(struct gate_client *c)
+{
+	char buf[PIECE];
+	ssize_t n = recv(c->inner, buf, sizeof(buf), MSG_DONTWAIT);
+
+	if (n > 0) {
+		strbuf_add(&c->out, buf, (size_t)n);
+		if (c->out.failed)
+			drop(c);
+	} else if (n == 0 && (c->answers || c->phase < PHASE_BODY)) {
+		drop_inner(c);
+		enter(c, PHASE_LAST);
+	} else if (n == 0) {
+		refuse(c, 503, "out of memory");
+	}
+}
+
+static void send_owed(struct gate_client *c)
+{
+	ssize_t n = send(c->fd, c->out.s + c->sent, c->out.n - c->sent,
+		MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0 && errno != EAGAIN) {
+		drop(c);
+		return;
+	}
+	if (c->slow_ms == 0)
+		c->slow_ms = now_ms();
+	c->sent += n > 0 ? (size_t)n : 0;
+	c->slow_bytes += n > 0 ? n : 0;
+	if (c->sent < c->out.n)
+		return;
+	strbuf_free(&c->out);
+	c->sent = 0;
+	c->slow_ms = c->slow_bytes = 0;
+}
+
+/* Who closes a socket with unread bytes in it takes back what it sent. */
+static void linger(struct gate_client *c)
+{
+	char buf[PIECE];
+	ssize_t n;
+
+	if (c->phase == PHASE_LAST) {
+		shutdown(c->fd, SHUT_WR);
+		enter(c, PHASE_LINGER);
+	}
+	n = recv(c->fd, buf, sizeof(buf), MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN))
+		drop(c);
+}
+
+/* ---- a turn ---- */
+
+/* Answers first, so that they leave in the order of their requests. */
+static void serve(struct gate_client *c)
+{
+	if (c->inner >= 0 && c->out.n == 0)
+		take_answer(c);
+	if (c->phase < PHASE_LAST)
+		pass_on(c);
+	if (wants_bytes(c))
+		take_bytes(c);
+	if (c->phase != PHASE_GONE && c->out.n > 0)
+		send_owed(c);
+	if (c->phase == PHASE_LINGER ||
+		(c->phase == PHASE_LAST && c->out.n == 0))
+		linger(c);
+	if (c->phase != PHASE_GONE)
+		watch(c);
+}
+
+static void check_time(struct gate_client *c, int64_t now)
+{
+	int64_t took = now - c->since_ms;
+
+	if (c->slow_ms &&
+		now - c->slow_ms > PATIENCE_MS + c->slow_bytes / BYTES_A_MS)
+		drop(c);
+	else if ((c->phase == PHASE_IDLE && took > IDLE_MS) ||
+		 (c->phase == PHASE_LINGER && took > LINGER_MS))
+		drop(c);
+	else if (c->phase == PHASE_HEAD && took > HEAD_MS)
+		refuse(c, 408, "the head of the request took too long");
+	else if (c->phase == PHASE_BODY &&
+		 took > PATIENCE_MS + c->bytes / BYTES_A_MS)
+		refuse(c, 408, "the body of the request took too long");
+	else if (c->phase == PHASE_IDLE && took > QUIET_MS)
+		drop_inner(c);
+	else
+		return;
+	if (c->phase != PHASE_GONE)
+		serve(c);
+}
+
+static void sweep(struct gate *g)
+{
+	struct gate_client *next;
+	int64_t now = now_ms();
+
+	if (now - g->swept_ms < SWEEP_MS)
+		return;
+	g->swept_ms = now;
+	for (struct gate_client *c = g->clients; c; c = next) {
+		next = c->next;
+		check_time(c, now);
+	}
+	if (g->full)
+		watch_listen(g, true);
+}
+
+static struct gate_client *client_of(const struct epoll_event *ev)
+{
+	return (void *)(uintptr_t)(ev->data.u64 & ~INNER);
+}
+
+/* Whether nobody is there to be answered. A client that sends no more counts so
+ * while its request runs: most that do are gone. */
+static bool is_end(const struct gate_client *c, const struct epoll_event *ev)
+{
+	return !(ev->data.u64 & INNER) &&
+	       ((ev->events & (EPOLLHUP | EPOLLERR)) ||
+		       (c->runs && (ev->events & EPOLLRDHUP)));
+}
+
+void gate_turn(struct gate *g)
+{
+	struct epoll_event ev[EVENTS];
+	int n = epoll_wait(g->epoll, ev, EVENTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct gate_client *c = client_of(&ev[i]);
+
+		if (!c)
+			accept_some(g);
+		else if (c->phase == PHASE_GONE)
+			continue;
+		else if (is_end(c, &ev[i]))
+			drop(c);
+		else
+			serve(c);
+	}
+	sweep(g);
+	free_gone(g);
+}
+
+/* ---- open, close ---- */
+
+int gate_open(struct gate **out, int fd, int clients,
+	const struct gate_calls *calls, struct err *e)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct gate *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return err_errno(e, "serve");
+	g->calls = *calls;
+	g->fd = fd;
+	g->most = (size_t)clients;
+	g->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (g->epoll < 0 ||
+		(fd >= 0 && epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)) {
+		err_errno(e, "serve: wait for clients");
+		gate_close(g);
+		return -1;
+	}
+	*out = g;
+	return 0;
+}
+
+void gate_drain(struct gate *g)
+{
+	fd_drop(&g->fd);
+}
+
+void gate_close(struct gate *g)
+{
+	if (!g)
+		return;
+	gate_drain(g);
+	while (g->clients)
+		drop(g->clients);
+	free_gone(g);
+	fd_drop(&g->epoll);
+	free(g);
+}
+
+size_t gate_clients(const struct gate *g)
+{
+	return g->n;
+}
+
+bool gate_owes(const struct gate *g)
+{
+	for (const struct gate_client *c = g->clients; c; c = c->next)
+		if (c->out.n > 0 || c->phase == PHASE_WAIT)
+			return true;
+	return false;
+}
+
+int gate_fd(const struct gate *g)
+{
+	return g->epoll;
+}
+
+/* ---- one client ---- */
+
+struct gate_peer gate_peer(const struct gate_client *c)
+{
+	return c->peer;
+}
+
+void gate_set_running(struct gate_client *c)
+{
+	c->runs = true;
+	watch(c);
+}
+
+void gate_set_answering(struct gate_client *c)
+{
+	c->runs = false;
+	c->answers = true;
+	watch(c);
+}
+
+void gate_next(struct gate_client *c)
+{
+	/* An answer before the body's end is the last, and the socket's end
+	 * follows. */
+	if (c->head.state != HEAD_OVER)
+		return;
+	head_reset(&c->head);
+	c->runs = c->answers = false;
+	enter(c, PHASE_IDLE);
+	watch(c);
+}

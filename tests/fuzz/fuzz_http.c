@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/serve/head.c repl/serve/gate.c repl/serve/http.c
+ * repl/serve/mhd.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
+ * repl/serve/metrics.c repl/json/request.c repl/json/python.c
+ * repl/json/base64.c repl/json/json_text.c */
+/* fuzz-libs: -ljansson */
+/*
+ * fuzz_http.c - any bytes of a client
+ *
+ * They go all the way: to the gate, libmicrohttpd, the routes and the parsers
+ * of what is to be run. Programs are not run: an answer is made up. Whatever
+ * came, each answer has a status and a body in JSON, and nothing stays behind.
+ * The bytes come in pieces; 0xff ends one.
+ */
+#include "repl/serve/head.h"
+#include "repl/serve/http.h"
+#include "repl/serve/jobs.h"
+#include "repl/serve/route.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/pool.h"
+#include "jail/spec.h"
+#include "repl/config/config.h"
+#include "repl/json/answer.h"
+#include "repl/json/json_text.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void must(int claim)
+{
+	if (!claim)
+		abort();
+}
+
+/* ---- no program runs ---- */
+
+static struct exchange *waiting;
+
+bool jobs_have_room(const struct jobs *s)
+{
+	(void)s;
+	return !waiting;
+}
+
+int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
+	struct execute_files *files, bool stores)
+{
+	(void)s;
+	(void)files;
+	(void)stores;
+	must(!waiting && (q->code || q->args));
+	waiting = x;
+	return 0;
+}
+
+void jobs_cancel(struct jobs *s, struct exchange *x)
+{
+	(void)s;
+	if (waiting == x)
+		waiting = NULL;
+}
+
+size_t jobs_running(const struct jobs *s)
+{
+	(void)s;
+	return waiting != NULL;
+}
+
+size_t jobs_waiting(const struct jobs *s)
+{
+	(void)s;
+	return 0;
+}
+
+void pool_count(const struct pool *p, struct pool_count *count)
+{
+	(void)p;
+	*count = (struct pool_count){0};
+}
+
+void answer_add_refusal(
+	struct strbuf *b, const char *title, const char *description, size_t n)
+{
+	strbuf_printf(b, "{\"title\": \"%s\", \"description\": ", title);
+	json_text_add(b, description, n);
+	strbuf_puts(b, "}");
+}
+
+static void finish_job(void)
+{
+	struct exchange *x = waiting;
+	struct strbuf b = {0};
+
+	waiting = NULL;
+	if (!x)
+		return;
+	strbuf_puts(&b, "{\"stdout\": \"\"}");
+	http_answer(x, 200, "application/json", &b);
+}
+
+/* ---- a server ---- */
+
+static const struct limits limits = {.cell_wall_ms = 1000,
+	.source_bytes = 1000,
+	.home_bytes = 1000,
+	.max_file_bytes = 1000,
+	.max_count = 3};
+static const char *const pythons[] = {"/usr/bin/env"};
+static const struct request_rules rules = {.limits = &limits,
+	.pythons = pythons,
+	.resolved = pythons,
+	.npythons = 1};
+static struct config_serve serve = {.upload = 2000,
+	.storage = 3000,
+	.files = 4,
+	.keep_ms = 1000,
+	.directory = "/tmp"};
+static struct metrics metrics;
+static struct route route = {
+	.metrics = &metrics, .rules = &rules, .upload = 2000};
+static const struct http_calls calls = {.head = route_head,
+	.whole = route_whole,
+	.over = route_over,
+	.words = route_words,
+	.refused = route_refused,
+	.arg = &route};
+
+static struct http *server(void)
+{
+	static struct http *h;
+	struct http_rules with = {
+		.fd = -1, .clients = 8, .body = 4000, .calls = &calls};
+	struct err e = {0};
+
+	if (h)
+		return h;
+	must(store_open(&route.store, &serve, &e) == 0);
+	with.store = route.store;
+	must(http_open(&h, &with, &e) == 0);
+	route.http = h;
+	return h;
+}
+
+/* ---- a client ---- */
+
+static void take(int fd, struct strbuf *b)
+{
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		strbuf_add(b, buf, (size_t)n);
+}
+
+static size_t length_of(const char *head, const char *end)
+{
+	const char *p = strcasestr(head, "\r\nContent-Length: ");
+
+	return p && p < end ? strtoul(p + 18, NULL, 10) : 0;
+}
+
+/* Each is "HTTP/1.1 NNN", a head and a body, which is JSON if it is no file. A
+ * head without a body (HEAD) is followed by another head. */
+static void check(const struct strbuf *b)
+{
+	const char *p = b->n ? b->s : "", *end = p + b->n, *body;
+
+	while (p < end) {
+		size_t n;
+
+		must(!strncmp(p, "HTTP/1.1 ", 9) && p[9] >= '1' && p[9] <= '5');
+		body = memmem(p, (size_t)(end - p), "\r\n\r\n", 4);
+		must(body != NULL);
+		body += 4;
+		n = length_of(p, body);
+		if (body == end || !strncmp(body, "HTTP/1.1 ", 9))
+			n = 0;
+		must(n <= (size_t)(end - body));
+		if (n && *body == '{') {
+			json_t *v = json_loadb(body, n, JSON_ALLOW_NUL, NULL);
+
+			must(v != NULL);
+			json_decref(v);
+		}
+		must(p[9] < '4' || n == 0 || *body == '{');
+		p = body + n;
+	}
+}
+
+static void turn(struct http *h)
+{
+	do
+		http_turn(h);
+	while (http_timeout_ms(h) == 0);
+}
+
+static void serve_client(const uint8_t *data, size_t n)
+{
+	struct http *h = server();
+	struct strbuf got = {0};
+	int pair[2];
+
+	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+	must(http_add_client(h, pair[1]) == 0);
+	for (size_t at = 0; at < n;) {
+		const uint8_t *stop = memchr(data + at, 0xff, n - at);
+		size_t piece = stop ? (size_t)(stop - data) - at : n - at;
+
+		if (send(pair[0], data + at, piece, MSG_NOSIGNAL) < 0)
+			break;
+		at += piece + 1;
+		turn(h);
+		take(pair[0], &got);
+		finish_job();
+		turn(h);
+		take(pair[0], &got);
+	}
+	/* Whatever was refused is answered before the end. */
+	shutdown(pair[0], SHUT_WR);
+	turn(h);
+	finish_job();
+	turn(h);
+	take(pair[0], &got);
+	close(pair[0]);
+	turn(h);
+	check(&got);
+	must(http_clients(h) == 0 && http_is_idle(h) && !waiting);
+	strbuf_free(&got);
+}
+
+/* ---- the head alone ---- */
+
+/* What head.c wrote it reads again, and writes it the same. */
+static void check_head(const uint8_t *data, size_t n)
+{
+	struct head whole = {0}, parts = {0}, again = {0};
+	size_t used = head_take(&whole, (const char *)data, n), at = 0;
+
+	while (at < n && parts.state < HEAD_OVER)
+		at += head_take(&parts, (const char *)data + at, 1);
+	must(at == used && parts.state == whole.state &&
+		parts.status == whole.status);
+	must(whole.state != HEAD_WRONG || (whole.status >= 400 && whole.words));
+	if (whole.state == HEAD_OVER) {
+		must(head_take(&again, whole.text.s, whole.text.n) ==
+				whole.text.n &&
+			again.state == HEAD_OVER);
+		must(again.text.n == whole.text.n &&
+			!memcmp(again.text.s, whole.text.s, again.text.n));
+	}
+	head_reset(&whole);
+	head_reset(&parts);
+	head_reset(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	check_head(data, n);
+	serve_client(data, n);
+	return 0;
+}

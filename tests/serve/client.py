@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve, and clients of it."""
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:2000]!r}"
+
+
+class Server:
+    """One that runs, and a client of urllib."""
+
+    def __init__(self, cb, *args, where="127.0.0.1:0"):
+        self.process = cb.popen(*args, "--serve", where,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE)
+        self.said = self.process.stderr.readline().decode()
+        found = re.search(r"serving at (?:127\.0\.0\.1:(\d+)|unix:(\S+))",
+                          self.said)
+        assert found, (self.said, self.process.stderr.read())
+        self.port = int(found[1] or 0)
+        self.path = found[2]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.tree = cb.tree(self.process)
+
+    def __call__(self, method, path, body=None, headers=None, timeout=50):
+        if body is not None and not isinstance(body, bytes):
+            body, headers = json.dumps(body).encode(), headers or JSON
+        request = urllib.request.Request(self.url + path, body, headers or {},
+                                         method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as r:
+                return Answer(r.status, r.headers, r.read())
+        except urllib.error.HTTPError as e:
+            with e:
+                return Answer(e.code, e.headers, e.read())
+
+    def run(self, code, **more):
+        return self("POST", "/v1/execute", {"code": code, **more})
+
+    def connect(self):
+        if self.path:
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(50)
+            s.connect(self.path)
+            return s
+        return socket.create_connection(("127.0.0.1", self.port), 50)
+
+    def raw(self, data):
+        """All that is answered to these bytes until the server closes."""
+        with self.connect() as s:
+            s.sendall(data)
+            return read_all(s)
+
+    def upload(self, data, name="f.txt", field="file"):
+        body = (f'--XX\r\nContent-Disposition: form-data; name="{field}"; '
+                f'filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
+                ).encode() + data + b"\r\n--XX--\r\n"
+        return self("POST", "/v1/files", body,
+                    {"Content-Type": "multipart/form-data; boundary=XX"})
+
+    def figures(self):
+        text = self("GET", "/metrics").body.decode()
+        return {k: float(v) for k, v in re.findall(
+            r"^cellblock_(\S+) ([\d.e+]+)$", text, re.M)}
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(50)
+        self.tree.wait_gone()
+        return code
+
+
+def read_all(s):
+    data = b""
+    with contextlib.suppress(ConnectionResetError):
+        while more := s.recv(65536):
+            data += more
+    return data
+
+
+def request(method, path, body=b"", *headers):
+    head = [f"{method} {path} HTTP/1.1", "Host: x", *headers]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+def evaluation(code, *headers):
+    body = json.dumps({"input": code}).encode()
+    return request("POST", "/eval", body, "Content-Type: application/json",
+                   f"Content-Length: {len(body)}", *headers)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve: HTTP as nobody should send it."""
+import contextlib
+import json
+import re
+import socket
+import threading
+
+import pytest
+
+import hosttree
+from client import evaluation, read_all, request
+
+TYPE = "Content-Type: application/json"
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+def split(data):
+    """The answers in these bytes: (status, body), of answers with a length."""
+    answers = []
+    while data:
+        head, _, data = data.partition(b"\r\n\r\n")
+        status = int(re.match(rb"HTTP/1\.1 (\d\d\d) ", head)[1])
+        n = re.search(rb"\r\nContent-Length: (\d+)", head)
+        n = int(n[1]) if n else 0
+        answers.append((status, data[:n]))
+        data = data[n:]
+    return answers
+
+
+# What is sent, the status, and whether it is known to be for FastAPI's clients.
+WRONG = {
+    "nothing but zeros": (b"\0" * 100, 400, False),
+    "empty lines": (b"\r\n" * 1000, 400, False),
+    "HTTP/0.9": (b"GET /health\r\n", 400, False),
+    "HTTP/9.9": (b"GET / HTTP/9.9\r\n\r\n", 505, False),
+    "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0", 505, False),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"U" * 510, 400,
+            False),
+    "a long path": (b"GET /" + b"a" * 100000, 414, False),
+    "many fields": (request("GET", "/health", b"", *["X: y"] * 10000), 431,
+                    True),
+    "a long field": (request("GET", "/health", b"", "X: " + "y" * 100000), 431,
+                     True),
+    "no Host": (b"GET /health HTTP/1.1\r\n\r\n", 400, True),
+    "two hosts": (request("GET", "/v1/files", b"", "Host: y"), 400, True),
+    "a blank before the colon": (request("GET", "/v1/files", b"", "X : y"), 400,
+                                 True),
+    "a folded line": (request("POST", "/eval", b"", "X: y", " z"), 400, False),
+    "a line without a colon": (request("POST", "/eval", b"", "X"), 400, False),
+    "a zero in a field": (request("POST", "/eval", b"", "X: \0"), 400, False),
+    "line feeds alone": (b"GET /health HTTP/1.1\nHost: x\n\n", 400, False),
+    "two lengths": (request("POST", "/v1/execute", b"", "Content-Length: 1",
+                            "Content-Length: 1"), 400, True),
+    "a length of -1": (request("POST", "/eval", b"", "Content-Length: -1"), 400,
+                       False),
+    "a huge length": (request("POST", "/eval", b"", TYPE,
+                              "Content-Length: 99999999999999999"), 413, False),
+    "a length beyond all numbers": (
+        request("POST", "/eval", b"", "Content-Length: " + "9" * 30), 413,
+        False),
+    "a length and chunks": (request("POST", "/eval", b"", CHUNKED,
+                                    "Content-Length: 1"), 400, False),
+    "another coding": (request("POST", "/eval", b"",
+                               "Transfer-Encoding: gzip, chunked"), 501, False),
+    "a chunk without a length": (request("POST", "/eval", b"zz\r\n", TYPE,
+                                         CHUNKED), 400, False),
+    "a chunk that is longer": (request("POST", "/v1/execute", b"1\r\nabc\r\n",
+                                       TYPE, CHUNKED), 400, True),
+    "a huge chunk": (request("POST", "/eval", b"f" * 30 + b"\r\n", TYPE,
+                             CHUNKED), 413, False),
+    "a long line of a chunk": (request("POST", "/eval", b"1;" + b"a" * 1000,
+                                       TYPE, CHUNKED), 400, False),
+    "long trailers": (request("POST", "/eval", b"0\r\n" + b"X: y\r\n" * 10000,
+                              TYPE, CHUNKED), 431, False),
+    "an expectation": (request("POST", "/v1/execute", b"", "Expect: more"), 417,
+                       True),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_no_request_is_answered_in_json(server, what):
+    data, status, fastapi = WRONG[what]
+    with server.connect() as s:
+        with contextlib.suppress(OSError):
+            s.sendall(data)
+        (got, body), = split(read_all(s))
+    assert got == status
+    assert set(json.loads(body)) == (
+        {"detail"} if fastapi else {"title", "description"})
+    assert server("GET", "/health").status == 200
+
+
+def test_nonsense_that_ends_is_answered(server):
+    for start in b"GET", b"GET / HTTP/1.1\r\n", evaluation("1")[:-3]:
+        with server.connect() as s:
+            s.sendall(start)
+            s.shutdown(socket.SHUT_WR)
+            (got, body), = split(read_all(s))
+        assert got == 400 and "ends before" in json.loads(body)["description"]
+
+
+def test_wrong_follows_right_in_order(server):
+    with server.connect() as s:
+        s.sendall(evaluation("print('x' * 900000)") +
+                  request("GET", "/health") + request("GET", "/", b"", "X"))
+        got = split(read_all(s))
+    assert [status for status, _ in got] == [200, 200, 400]
+
+
+def test_what_a_client_still_sends_does_not_cost_it_the_answer(serve):
+    server = serve("-s", "serve.request=100K")
+    big = b'{"input": "' + b"x" * 9_000_000 + b'"}'
+    for headers, body in (
+            ([f"Content-Length: {len(big)}"], big),
+            ([CHUNKED], b"%x\r\n" % len(big) + big + b"\r\n0\r\n\r\n")):
+        with server.connect() as s:
+            with contextlib.suppress(OSError):
+                s.sendall(request("POST", "/eval", body, TYPE, *headers))
+            (got, body), = split(read_all(s))
+        assert got == 413 and "serve.request" in json.loads(body)["description"]
+
+
+def test_a_client_may_ask_first(server):
+    body = b'{"input": "print(1)"}'
+    with server.connect() as s:
+        s.sendall(request("POST", "/eval", b"", TYPE, "Expect: 100-continue",
+                          f"Content-Length: {len(body)}", "Connection: close"))
+        assert s.recv(100).startswith(b"HTTP/1.1 100 ")
+        s.sendall(body)
+        assert split(read_all(s))[0][0] == 200
+
+
+def test_head_is_get_without_a_body(server):
+    with server.connect() as s:
+        s.sendall(request("HEAD", "/health", b"", "Connection: close"))
+        got = read_all(s)
+    assert got.startswith(b"HTTP/1.1 200 ") and got.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.limit(180)
+def test_time_for_a_request_is_bounded(server):
+    """However often a byte comes. Others are served meanwhile."""
+    with server.connect() as slow, server.connect() as idle:
+        slow.sendall(b"GET /health HTTP/1.1\r\nX: ")
+        end = threading.Event()
+
+        def drip():
+            with contextlib.suppress(OSError):
+                while not end.wait(.5):
+                    slow.sendall(b"x")
+
+        t = threading.Thread(target=drip)
+        t.start()
+        assert server.run("1").status == 200
+        (got, body), = split(read_all(slow))
+        end.set()
+        t.join()
+        assert got == 408 and "too long" in json.loads(body)["detail"]
+        idle.sendall(request("GET", "/health", b"", "Connection: close"))
+        assert split(read_all(idle))[0][0] == 200, "who says nothing may stay"
+
+
+def test_whoever_asks_for_nothing_makes_room(serve):
+    server = serve("-s", "serve.clients=20")
+    with contextlib.ExitStack() as stack:
+        running = stack.enter_context(server.connect())
+        running.sendall(evaluation("import time; time.sleep(3); print(1)",
+                                   "Connection: close"))
+        hosttree.until(lambda: server.tree.look() and
+                       len(server.tree.guests()) == 1, "it runs")
+        for _ in range(50):
+            stack.enter_context(server.connect())
+        assert server.run("1").status == 200
+        assert b'"1\\n"' in read_all(running), "one that runs may stay"
+
+
+def test_idle_and_slow_clients_cost_a_descriptor(server):
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(server.connect()) for _ in range(1000)]
+        for i, s in enumerate(slow):
+            if i % 3 == 1:
+                s.sendall(b"POST /eval HTTP/1.1\r\nHost: x\r\nX-")
+            elif i % 3 == 2:
+                s.sendall(evaluation("print(1)")[:-5])
+        assert server.run("1").json["result"] == 1
+        assert server.figures()["clients"] >= 1000
+    hosttree.until(lambda: server.figures()["clients"] < 10, "they are gone")
+
+
+def test_requests_of_one_connection_are_answered_in_order(server):
+    many = b"".join(evaluation(f"print({i})") for i in range(5)) + \
+        evaluation("print(5)", "Connection: close")
+    with server.connect() as s:
+        s.sendall(many)
+        got = read_all(s)
+    assert re.findall(rb'"stdout": "(\d)', got) == [b"%d" % i
+                                                   for i in range(6)], got
+
+
+def test_what_ends_where_is_beyond_doubt(server):
+    hidden = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    bad = [
+        ("Content-Length: 0", "Transfer-Encoding: chunked"),
+        ("Content-Length: 5", "Content-Length: 0"),
+        ("Content-Length: 0", "Content-Length: 0"),
+        ("Content-Length: +0",), ("Content-Length: -1",),
+        ("Content-Length: 0x10",), ("Content-Length: 1,1",),
+        ("Content-Length: 99999999999999999999999",),
+        ("Transfer-Encoding: xchunked",),
+        ("Transfer-Encoding: chunked, identity",),
+        ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+        ("Content-Length : 0",), ("Host: y",),
+    ]
+    for headers in bad:
+        got = server.raw(request("POST", "/eval", b"0\r\n\r\n" + hidden,
+                                 "Content-Type: application/json", *headers))
+        assert not re.search(rb"HTTP/1.1 2\d\d", got), (headers, got)
+        assert b"# HELP" not in got, (headers, got)
+    assert server.run("1").status == 200
+
+
+def test_nonsense_is_answered_or_dropped(server):
+    for bad in (b"\0" * 100 + b"\r\n\r\n", b"\r\n" * 1000, b"GET\r\n\r\n",
+                b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0" * 20,
+                b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+                b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10000 + b"\r\n",
+                request("POST", "/eval", b"zz\r\n", "Connection: close",
+                        "Transfer-Encoding: chunked"),
+                request("POST", "/v1/files", b"--X\r\nnonsense",
+                        "Content-Type: multipart/form-data; boundary=X",
+                        "Content-Length: 13", "Connection: close"),
+                request("GET", "/v1/files/../../etc/passwd", b"",
+                        "Connection: close"),
+                request("GET", "/v1/files/%2e%2e%2fx", b"",
+                        "Connection: close")):
+        with server.connect() as s:
+            with contextlib.suppress(OSError):
+                s.sendall(bad)
+                s.shutdown(socket.SHUT_WR)
+            got = read_all(s)
+        assert not got or re.match(rb"HTTP/1\.[01] [45]\d\d ", got), (bad, got)
+    assert server.run("1").status == 200
