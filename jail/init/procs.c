@@ -40,8 +40,17 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* So many descriptors of a process are not counted as memory. */
+/* So many descriptors of a process are not counted as memory; the others as
+ * what a new pipe may hold. */
 #define FDS_FREE 64
+#define FD_BYTES 8192
+/* The most that the kernel keeps for a mapping, and for what an epoll watches.
+ * A mapping that was forked again and again takes more for each ancestor: so it
+ * counts in a process that has more mappings than ordinary programs. */
+#define MAP_BYTES 512
+#define MAP_FORK_BYTES 64
+#define MAPS_ORDINARY 512
+#define WATCH_BYTES 256
 /* Most descriptors of one poll() that are looked at; a prompt waits for one. */
 #define POLL_MAX 16
 /* The tty that stands for a process's own controlling terminal. */
@@ -290,9 +299,7 @@ static void count_pages(
 
 /*
  * What the kernel may hold for the descriptors of a process, beyond those that
- * any program has: 8 KiB in a pipe, or 50 bytes for each that an epoll watches,
- * which grows with the square. Linux 6.2 tells their number; before that they
- * do not count.
+ * any program has. Linux 6.2 tells their number; before that they do not count.
  */
 static int64_t descriptors_bytes(int fd)
 {
@@ -300,8 +307,76 @@ static int64_t descriptors_bytes(int fd)
 
 	if (fstatat(fd, "fd", &st, 0) < 0 || st.st_size <= FDS_FREE)
 		return 0;
-	return st.st_size * 8192 + st.st_size * st.st_size * 50;
+	return st.st_size * FD_BYTES;
 }
+
+/* ---- what the kernel keeps for a process ---- */
+
+struct kept {
+	int fd; /* the process */
+	int64_t maps, watches;
+	int hidden; /* there may be more that nobody sees */
+};
+
+static void keep_map(const char *line, struct kept *k)
+{
+	k->maps += strchr(line, '\n') != NULL;
+}
+
+/* A descriptor in a socket, on its way to another process, can be an epoll. */
+static void keep_watch(const char *line, struct kept *k)
+{
+	static const char in_flight[] = "scm_fds:";
+
+	k->watches += !strncmp(line, "tfd:", 4);
+	if (!strncmp(line, in_flight, sizeof(in_flight) - 1))
+		k->hidden |= atoi(line + sizeof(in_flight) - 1) > 0;
+}
+
+/* Files that wait for locks which a guest can hold. */
+static void keep_lines(struct kept *k, const char *path,
+	void (*keep)(const char *line, struct kept *k))
+{
+	int fd = openat(k->fd, path, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[256], room[16384];
+
+	if (!f) {
+		k->hidden |= !is_gone();
+		fd_drop(&fd);
+		return;
+	}
+	setvbuf(f, room, _IOFBF, sizeof(room));
+	while (fgets(line, sizeof(line), f))
+		keep(line, k);
+	k->hidden |= ferror(f) && !is_gone();
+	fclose(f);
+}
+
+static int keep_descriptor(int number, void *arg)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "fdinfo/%d", number);
+	keep_lines(arg, path, keep_watch);
+	return 0;
+}
+
+static void count_kept(int fd, int processes, struct procs *out)
+{
+	struct kept k = {.fd = fd};
+	int64_t map = MAP_BYTES;
+
+	keep_lines(&k, "maps", keep_map);
+	if (procstat_each(fd, "fdinfo", 0, keep_descriptor, &k) < 0)
+		k.hidden |= !is_gone();
+	if (k.maps > MAPS_ORDINARY)
+		map += MAP_FORK_BYTES * processes;
+	out->kernel_bytes += k.maps * map + k.watches * WATCH_BYTES;
+	out->hidden |= k.hidden;
+}
+
+/* ---- one sample ---- */
 
 static void count_memory(int fd, const struct procstatus *first, unsigned flags,
 	struct procs *out)
@@ -322,6 +397,8 @@ static void count_memory(int fd, const struct procstatus *first, unsigned flags,
 	descriptors = descriptors_bytes(fd);
 	out->bytes += descriptors;
 	out->own_bytes += descriptors;
+	if (flags & PROCS_WEIGHT)
+		count_kept(fd, out->n, out);
 }
 
 static void count_process(

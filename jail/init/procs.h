@@ -45,7 +45,11 @@ struct procs {
 	int ready;     /* processes, and init, with a thread that wants a CPU */
 	int64_t bytes; /* memory and page tables */
 	int64_t own_bytes; /* of these, what no fork shares */
-	int64_t cpu_ms;	   /* of all that live, and of children they reaped */
+	/* By weight: what the kernel keeps for mappings and for what epolls
+	 * watch; whether more of it may be where nobody sees it. */
+	int64_t kernel_bytes;
+	int hidden;
+	int64_t cpu_ms;	 /* of all that live, and of children they reaped */
 	int64_t init_ms; /* of init itself, which works for guests (locks.c) */
 };
 
@@ -53,7 +57,8 @@ enum {
 	PROCS_MEMORY = 1, /* fill in bytes: what a fork shares, for each */
 	PROCS_RUNNING = 2,
 	PROCS_READY = 4,
-	PROCS_WEIGHT = 8, /* (waits) fill in bytes: what a fork shares, once */
+	PROCS_WEIGHT = 8, /* (waits) fill in bytes: what a fork shares, once;
+			   * and kernel_bytes */
 	PROCS_CPU = 16,	  /* (waits) fill in cpu_ms */
 };
 

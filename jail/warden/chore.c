@@ -44,6 +44,8 @@ static void sum(const struct chore_place *p, const struct chore *q,
 		return;
 	r->what |= q->what & (CHORE_WEIGHT | CHORE_CPU);
 	r->weight_bytes = all.bytes;
+	r->kernel_bytes = all.kernel_bytes;
+	r->hidden = all.hidden;
 	r->cpu_ms = all.cpu_ms + all.init_ms;
 }
 

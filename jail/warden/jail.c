@@ -57,6 +57,33 @@
 /* The stand-in has worked on a tty by then, unless a guest holds it. */
 #define TTY_MS 300
 
+/* ---- the host ---- */
+
+/* Read how much memory of the whole host belongs to processes and to the kernel
+ * itself. */
+static void look_at_host(struct warden_jail *j)
+{
+	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	static const char *const keys[] = {
+		"\nAnonPages:", "\nSwapTotal:", "\nSwapFree:", "\nSUnreclaim:"};
+	int64_t kib[4] = {0};
+	char text[4096];
+	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	for (int i = 0; i < 4; i++) {
+		const char *at = strstr(text, keys[i]);
+
+		if (!at)
+			return;
+		kib[i] = strtoll(at + strlen(keys[i]), NULL, 10);
+	}
+	j->kernel_bytes = kib[3] * 1024;
+	j->host_bytes = (kib[0] + kib[1] - kib[2]) * 1024 + j->kernel_bytes;
+	if (j->kernel_bytes - j->kernel_others < j->kernel_ours)
+		j->kernel_others = j->kernel_bytes - j->kernel_ours;
+}
+
 /* ---- life ---- */
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
@@ -85,6 +112,8 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 	link_attach(j->link, pair[0]);
 	j->init = init_start(&in, e);
 	j->memory_ms = now_ms() + MEMORY_MS;
+	look_at_host(j);
+	j->kernel_others = j->kernel_bytes;
 	close(pair[1]);
 	if (j->init > 0)
 		return 0;
@@ -169,7 +198,7 @@ void warden_jail_end(struct warden_jail *j)
 	standin_end(&j->standin);
 	j->init = 0;
 	j->swept = j->left = j->weighed = 0;
-	j->weight_bytes = j->procs_ms = 0;
+	j->weight_bytes = j->procs_ms = j->kernel_ours = 0;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -398,50 +427,36 @@ static int64_t unseen_bytes(void)
 	return cores * (cores < 16 ? 32 : 2 * cores) * sysconf(_SC_PAGESIZE);
 }
 
-/* Memory of the whole host that belongs to processes, or -1. */
-static int64_t host_bytes(void)
+/* What the jail may have of the kernel's memory: what that has grown by. */
+static int64_t kernel_most(const struct warden_jail *j)
 {
-	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	static const char *const keys[] = {
-		"\nAnonPages:", "\nSwapTotal:", "\nSwapFree:"};
-	int64_t kib[3] = {0};
-	char text[4096];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-
-	text[n < 0 ? 0 : n] = '\0';
-	for (int i = 0; i < 3; i++) {
-		const char *at = strstr(text, keys[i]);
-
-		if (!at)
-			return -1;
-		kib[i] = strtoll(at + strlen(keys[i]), NULL, 10);
-	}
-	return (kib[0] + kib[1] - kib[2]) * 1024;
+	return j->kernel_bytes - j->kernel_others;
 }
 
 /*
- * Where no cgroup counts memory, the sum over all processes is an upper bound
- * that is always at hand. Beyond the limit the stand-in weighs, because a page
- * that a fork shares is in that sum more than once. Memory is over the limit
- * when its answer says so, when it does not come to an answer, and when it may
- * not work so soon again, while the host's processes have grown by as much as
- * the limit, or what no fork shares passes it alone.
+ * Where no cgroup counts memory, an upper bound is always at hand: the sum over
+ * all processes, and what the kernel's own memory has grown by on the whole
+ * host. Beyond the limit the stand-in weighs, because a page that a fork shares
+ * is in that sum more than once, and the host is not only ours. Memory is over
+ * the limit when its answer says so, when it does not come to an answer, and
+ * when it may not work so soon again, while the host's memory has grown by as
+ * much as the limit, or what no fork shares passes it alone.
  */
 static int is_over(struct warden_jail *j, int64_t own_bytes)
 {
-	int64_t limit = j->site->spec->limits.memory_bytes, now = host_bytes();
+	int64_t limit = j->site->spec->limits.memory_bytes;
 	int weighed = j->weighed;
 
 	j->weighed = 0;
 	if (j->most_bytes <= limit || weighed > 0)
-		j->host_bytes = now;
-	if (j->most_bytes <= limit)
-		return 0;
+		j->host_known = j->host_bytes;
 	if (weighed > 0)
 		return j->weight_bytes > limit;
+	if (j->most_bytes <= limit)
+		return 0;
 	if (weighed == 0 && own_bytes <= limit &&
 		(standin_is_free(&j->standin, 1) ||
-			now - j->host_bytes <= limit))
+			j->host_bytes - j->host_known <= limit))
 		return 0;
 	j->weight_bytes = 0; /* not known any more; at least the limit */
 	if (j->peak_bytes < limit)
@@ -449,13 +464,15 @@ static int is_over(struct warden_jail *j, int64_t own_bytes)
 	return 1;
 }
 
-/* Memory as it was weighed, and what it has grown by since. */
+/* Memory as it was weighed, and what it has grown by since. The host's growth
+ * is not known to be ours. */
 static int64_t weight_now(const struct warden_jail *j)
 {
 	int64_t grown = j->most_bytes - j->weight_most;
 	int64_t bytes = j->weight_bytes + (grown > 0 ? grown : 0);
+	int64_t seen = j->most_bytes - kernel_most(j) + j->kernel_ours;
 
-	return j->weight_bytes && bytes < j->most_bytes ? bytes : j->most_bytes;
+	return j->weight_bytes && bytes < seen ? bytes : seen;
 }
 
 /*
@@ -540,7 +557,9 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	if (watched) {
 		int64_t files = files_bytes(j);
 
-		j->most_bytes = p.bytes + p.n * unseen_bytes() + files;
+		look_at_host(j);
+		j->most_bytes =
+			p.bytes + p.n * unseen_bytes() + files + kernel_most(j);
 		u->over = is_over(j, p.own_bytes + files);
 	}
 	if (watched || u->peak_bytes <= 0)
@@ -554,7 +573,7 @@ static int is_doubtful(const struct warden_jail *j)
 	int64_t room = limit - j->weight_bytes;
 
 	return j->most_bytes > limit &&
-	       (!j->weight_bytes || host_bytes() - j->host_bytes > room ||
+	       (!j->weight_bytes || j->host_bytes - j->host_known > room ||
 		       j->most_bytes - j->weight_most > room);
 }
 
@@ -578,8 +597,25 @@ void warden_jail_ask(
 	if (!q.what || !standin_is_free(&j->standin, 1))
 		return;
 	j->size_owed = 0;
+	j->kernel_asked = j->kernel_bytes;
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		j->weighed = -1;
+}
+
+/* What the stand-in has seen, and, where it could not see everything, what the
+ * kernel's memory has grown by. The rest of that was not ours. */
+static void weigh(struct warden_jail *j, const struct chore_result *a)
+{
+	int64_t ours = a->kernel_bytes, most = kernel_most(j);
+
+	if (a->hidden && most > ours)
+		ours = most;
+	j->kernel_ours = ours;
+	j->kernel_others = j->kernel_asked - ours;
+	j->most_bytes += kernel_most(j) - most;
+	j->weighed = 1;
+	j->weight_bytes = a->weight_bytes + ours + files_bytes(j);
+	j->weight_most = j->most_bytes;
 }
 
 static void note_answer(struct warden_jail *j, const struct chore_result *a)
@@ -596,9 +632,7 @@ static void note_answer(struct warden_jail *j, const struct chore_result *a)
 		note_cpu(j, a->cpu_ms);
 	if (!(a->what & CHORE_WEIGHT))
 		return;
-	j->weighed = 1;
-	j->weight_bytes = a->weight_bytes + files_bytes(j);
-	j->weight_most = j->most_bytes;
+	weigh(j, a);
 	if (j->weight_bytes > j->peak_bytes)
 		j->peak_bytes = j->weight_bytes;
 }
@@ -645,8 +679,8 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	warden_jail_hear(j, 0, &a);
 	warden_jail_measure(j, &u);
 	doubtful = is_doubtful(j);
-	if (doubtful)
-		warden_jail_ask(j, &nothing, 0);
+	if (doubtful || !stopped)
+		warden_jail_ask(j, &nothing, CHORE_WEIGHT);
 	cost_ms = (io_cpu_ns() - cpu_ns) * MEMORY_SHARE_DEN / 1000000;
 	*due_ms = cost_ms > MEMORY_MS ? cost_ms : MEMORY_MS;
 	j->memory_ms = now + *due_ms;

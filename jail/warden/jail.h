@@ -56,7 +56,11 @@ struct warden_jail {
 	int64_t most_bytes;   /* what a fork shares counted for each */
 	int64_t weight_bytes; /* by the stand-in's last answer */
 	int64_t weight_most;  /* most_bytes then */
-	int64_t host_bytes;   /* of the whole host, when we last knew ours */
+	int64_t host_bytes;   /* of the whole host, as last measured */
+	int64_t host_known;   /* that, when we last knew ours */
+	/* of the host's kernel: as last measured; when the stand-in was asked;
+	 * without what is ours; and what is ours by its last answer */
+	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
 	int weighed; /* since last measured: 1 answered, -1 in vain, 0 not */
 	int64_t memory_ms; /* when to look at it next, beside a cell */
 	int over;	   /* what that said */

@@ -165,6 +165,38 @@ def watches():
         n += len(events)
     return n * 200
 
+def watches_of_numbers(after=lambda events, polls: None):
+    # An epoll watches one file once for each number that it has had.
+    import select
+    events = [os.eventfd(0) for _ in range(25)]
+    polls = [select.epoll() for _ in range(25)]
+    for number in range(100, 500):
+        for e in events:
+            os.dup2(e, number)
+            for p in polls: p.register(number, 1)
+            os.close(number)
+    held.append((events, polls, after(events, polls)))
+    return 400 * 25 * 25 * 200
+
+def send_away(events, polls):
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for fds in events, [p.fileno() for p in polls]:
+        socket.send_fds(a, [b'x'], fds)
+    for e in events: os.close(e)
+    for p in polls: p.close()
+    return a, b
+
+def mappings():
+    # Every second page has another protection.
+    libc.mmap.restype = ctypes.c_void_p
+    page = mmap.PAGESIZE
+    a = libc.mmap(None, ctypes.c_size_t(60000 * page), 1, 0x4022, -1,
+                  ctypes.c_long(0))
+    for i in range(0, 60000, 2):
+        if libc.mprotect(ctypes.c_void_p(a + i * page), ctypes.c_size_t(page), 0):
+            raise MemoryError
+    return 60000 * 200
+
 def many_pipes():
     n = 0
     try:
@@ -234,6 +266,10 @@ KINDS = {
     "page tables": "tables()",
     "unaccepted data": "n = unaccepted()",
     "watches of children": "n = forked(watches)",
+    "watches of many numbers": "n = forked(watches_of_numbers)",
+    "watches in flight":
+        "n = forked(lambda: watches_of_numbers(send_away))",
+    "mappings": "n = forked(mappings)",
     "pipes of children": "n = forked(many_pipes)",
     "all at once": "held.append(bytearray(block)); "
                    "fill(os.open('/tmp/f%d' % got, os.O_CREAT | os.O_WRONLY));"
@@ -279,7 +315,8 @@ def test_memory_of_each_kind_is_bounded(cb, kind):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_less_memory_than_the_limit_is_granted(cb, kind):
-    want = LIMIT // 5 if kind not in ("pipes", "sockets") else 4 * MIB
+    small = ("pipes", "sockets", "mappings")
+    want = LIMIT // 5 if kind not in small else 4 * MIB
     if kind in UNCOUNTED and not strong(cb):
         r, got = attempt(cb, kind, want)
         refused = "refused OSError" if kind == "shared zeros" \
