@@ -150,8 +150,8 @@ int info_help(struct session *s, const struct command_line *line, struct err *e)
 {
 	static const char more[] =
 		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
-		"searches, Alt-Enter begins a new line, Ctrl-C stops a cell, "
-		"three times ends it.";
+		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
+		"Ctrl-C stops it, three times ends it.";
 	struct text_table t = {.columns = 2}, last = {.columns = 1};
 	const char *name = line->n ? line->words[0].s : NULL;
 	const struct command *only = NULL;

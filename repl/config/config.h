@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 52
+#define CONFIG_NKEYS 53
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -145,7 +145,7 @@ struct config {
 	enum config_escapes escapes;
 	enum config_colour colour;
 	char *prompt;
-	bool banner;
+	bool banner, suggest;
 	/* [log] */
 	bool syslog;
 	char *transcript; /* directory, or NULL */

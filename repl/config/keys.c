@@ -136,6 +136,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 			{"never", COLOUR_NEVER, 0})},
 	{"terminal", "banner", CONFIG_BOOL, FIELD(banner), "yes", 0, 0,
 		TIGHTEN_ANY, "show the version and the limits when a session starts", NULL},
+	{"terminal", "suggest", CONFIG_BOOL, FIELD(suggest), "yes", 0, 0,
+		TIGHTEN_ANY, "show how the text went on in an earlier cell", NULL},
 	{"log", "syslog", CONFIG_BOOL, FIELD(syslog), "yes", 0, 0,
 		TIGHTEN_HIGHER, "record who had a session, when, and which limit was reached", NULL},
 	{"log", "transcript", CONFIG_DIR, FIELD(transcript), "", 0, 0,

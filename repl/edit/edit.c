@@ -14,7 +14,7 @@
 #include "history.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pyscan.h"
+#include "pyblock.h"
 
 #define CTRL(c) ((c)&0x1F)
 #define INDENT 4
@@ -22,6 +22,7 @@
 #define COMMAND_MAX 32
 #define SEARCH_MAX 200
 #define NO_ENTRY ((size_t)-1)
+#define NO_GOAL (-1)
 
 /* The history is not read before it is wanted: NO_ENTRY stands for its end. */
 void edit_begin(struct editor *ed)
@@ -42,6 +43,7 @@ void edit_free(struct editor *ed)
 	utf8_wide_free(&ed->recall.draft);
 	utf8_wide_free(&ed->recall.pattern);
 	utf8_wide_free(&ed->recall.old);
+	strbuf_free(&ed->recall.rest);
 }
 
 /* Insert at the cursor, within the limit. */
@@ -148,13 +150,16 @@ static void show_entry(struct editor *ed, size_t entry, size_t cursor)
 	const char *s;
 	size_t n;
 
-	if (re->entry == NO_ENTRY)
+	if (re->entry == NO_ENTRY) {
 		utf8_wide_set(&re->draft, t.s, t.n);
+		re->draft_cursor = t.cursor;
+	}
 	s = history_get(ed->history, entry, &n);
 	if (!s || utf8_wide_decode(&text, s, n) < 0)
 		return;
 	re->entry = entry;
 	re->recalled = true;
+	ed->edit.goal = NO_GOAL;
 	engine_set(
 		ed->engine, text.s, text.n, cursor < text.n ? cursor : text.n);
 	utf8_wide_free(&text);
@@ -168,25 +173,112 @@ static void show_own(
 	engine_set(ed->engine, text->s, text->n, cursor);
 }
 
+/* Show the entry before or behind the one shown that begins as the person's
+ * own text does before its cursor; `any`: whatever it begins with. An entry
+ * that looks like what is shown is passed over. Behind the last stands that
+ * text itself. */
+static void step(struct editor *ed, bool back, bool any)
+{
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
+	size_t count = entries(ed), at = re->entry, n, len;
+	bool own = at == NO_ENTRY;
+	auto_free char *shown = utf8_from_wide(t.s, t.n, &len);
+	size_t begin = any   ? 0
+		       : own ? utf8_size(t.s, t.cursor)
+			     : utf8_size(re->draft.s, re->draft_cursor);
+	auto_free char *prefix =
+		own ? utf8_from_wide(t.s, t.n, &n)
+		    : utf8_from_wide(re->draft.s, re->draft.n, &n);
+	const char *s;
+
+	if (!shown || !prefix || (own && !back))
+		return;
+	for (at = own ? count : at; back ? at > 0 : ++at < count;) {
+		at -= back;
+		s = history_get(ed->history, at, &n);
+		if (s && n >= begin && !memcmp(s, prefix, begin) &&
+			(n != len || memcmp(s, shown, n))) {
+			show_entry(ed, at, NO_ENTRY);
+			return;
+		}
+	}
+	if (!back)
+		show_own(ed, &re->draft, re->draft_cursor);
+}
+
+/* The newest entry that begins with this text and goes on; NULL: none. */
+static const char *longer_entry(struct editor *ed, const char *s, size_t n)
+{
+	const char *entry;
+	size_t len;
+
+	for (size_t at = entries(ed); at-- > 0;) {
+		entry = history_get(ed->history, at, &len);
+		if (entry && len > n && !memcmp(entry, s, n))
+			return entry;
+	}
+	return NULL;
+}
+
+/* Only the first line of what may follow is shown, but all of it is taken. */
+static void suggest(struct editor *ed)
+{
+	struct recall *re = &ed->recall;
+	struct engine_text t = engine_text(ed->engine);
+	const char *entry = NULL;
+	size_t n, first;
+	auto_free char *s = NULL;
+
+	strbuf_free(&re->rest);
+	if (re->suggests && !re->searching && re->entry == NO_ENTRY && t.n &&
+		t.cursor == t.n && (s = utf8_from_wide(t.s, t.n, &n)))
+		entry = longer_entry(ed, s, n);
+	if (entry)
+		strbuf_puts(&re->rest, entry + n);
+	first = entry ? strcspn(re->rest.s, "\n") : 0;
+	view_hint(&ed->view, entry ? re->rest.s : "", first);
+}
+
+static bool take_suggestion(struct editor *ed)
+{
+	struct utf8_wide text = {0};
+	struct strbuf *rest = &ed->recall.rest;
+	struct engine_text t = engine_text(ed->engine);
+
+	if (!rest->n || t.cursor != t.n ||
+		utf8_wide_decode(&text, rest->s, rest->n) < 0)
+		return false;
+	insert(ed, text.s, text.n);
+	utf8_wide_free(&text);
+	return true;
+}
+
+void edit_look(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	size_t at = t.cursor, pair[2];
+	bool paired = false;
+
+	/* The bracket under the cursor, or else the one before it. */
+	for (int i = 0; i < 2 && !paired; i++, at--) {
+		if (at < t.n && wcschr(L"()[]{}", t.s[at]))
+			paired = pyblock_match(t.s, t.n, at, pair);
+		if (!at)
+			break;
+	}
+	suggest(ed);
+	view_pair(&ed->view, paired ? pair : NULL);
+}
+
 static void older(struct editor *ed)
 {
-	const struct recall *re = &ed->recall;
-	size_t at = re->entry == NO_ENTRY ? entries(ed) : re->entry;
-
-	if (at > 0)
-		show_entry(ed, at - 1, NO_ENTRY);
+	step(ed, true, true);
 }
 
 static void newer(struct editor *ed)
 {
-	const struct recall *re = &ed->recall;
-
-	if (re->entry == NO_ENTRY)
-		return;
-	if (re->entry + 1 < entries(ed))
-		show_entry(ed, re->entry + 1, NO_ENTRY);
-	else
-		show_own(ed, &re->draft, re->draft.n);
+	step(ed, false, true);
 }
 
 /* ---- the search ---- */
@@ -252,12 +344,19 @@ static bool search_key(struct editor *ed, const struct key *key)
 	case CTRL('R'):
 		search_step(ed, re->found);
 		return true;
+	case '\r':
+	case '\n':
+		/* Whatever part of the entry matched. */
+		if (re->found < entries(ed))
+			ed->edit.result = EDITOR_CELL;
+		break;
 	}
 	re->searching = false;
 	if (key->code == CTRL('C') || key->code == CTRL('G'))
 		show_own(ed, &re->old, re->old_cursor);
 	utf8_wide_free(&re->old);
-	return key->code == CTRL('C') || key->code == CTRL('G');
+	return key->code == CTRL('C') || key->code == CTRL('G') ||
+	       ed->edit.result != EDITOR_GO_ON;
 }
 
 /* ---- Up and Down ---- */
@@ -271,8 +370,9 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 	int last = e->last_code, col = 0;
 	struct layout_glyph g;
 
-	if (last != KEY_UP && last != KEY_DOWN && last != CTRL('P') &&
-		last != CTRL('N'))
+	if (e->goal == NO_GOAL ||
+		(last != KEY_UP && last != KEY_DOWN && last != CTRL('P') &&
+			last != CTRL('N')))
 		e->goal = layout_width(t->s + home(t), t->cursor - home(t), 0);
 	for (; start < line_end; start++) {
 		layout_glyph(t->s[start], col, 1 << 20, &g);
@@ -289,7 +389,7 @@ static void key_up(struct editor *ed)
 	size_t at = home(&t);
 
 	if (at == 0)
-		older(ed);
+		step(ed, true, false);
 	else
 		move_to_line(ed, &t, engine_line_start(&t, at - 1), at - 1);
 }
@@ -300,7 +400,7 @@ static void key_down(struct editor *ed)
 	size_t at = end(&t);
 
 	if (at == t.n)
-		newer(ed);
+		step(ed, false, false);
 	else
 		move_to_line(ed, &t, at + 1, engine_line_end(&t, at + 1));
 }
@@ -335,10 +435,10 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)
 {
 	size_t at = python_at(ed, s, n);
-	struct pyscan scan = pyscan_cell(s + at, n - at);
+	struct pyblock scan = pyblock_cell(s + at, n - at);
 
-	return scan.state == PYSCAN_EMPTY || scan.state == PYSCAN_COMPLETE ||
-	       (scan.state != PYSCAN_INSIDE && scan.last_blank);
+	return scan.state == PYBLOCK_EMPTY || scan.state == PYBLOCK_COMPLETE ||
+	       (scan.state != PYBLOCK_INSIDE && scan.last_blank);
 }
 
 size_t edit_trim(const wchar_t *s, size_t n)
@@ -359,7 +459,7 @@ size_t edit_trim(const wchar_t *s, size_t n)
 static void key_newline(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	struct pyscan_indent in = pyscan_indent(t.s, t.cursor);
+	struct pyblock_indent in = pyblock_indent(t.s, t.cursor);
 	const wchar_t *indent = t.s + in.start;
 	bool tabs = in.n > 0 && indent[in.n - 1] == '\t';
 	size_t unit = tabs ? 1 : INDENT, n = in.n;
@@ -423,11 +523,53 @@ static void key_back_tab(struct editor *ed)
 	engine_move(ed->engine, cursor < start + n ? start : cursor - n);
 }
 
+/* Move the cursor's line to where its first word, or bracket, belongs. */
+static void dedent(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	const wchar_t *python = t.s + python_at(ed, t.s, t.cursor);
+	size_t start = home(&t), old = start;
+	struct pyblock_indent in;
+
+	if (t.cursor != end(&t) ||
+		!pyblock_dedent(python, (size_t)(t.s + t.cursor - python), &in))
+		return;
+	while (is_blank(t.s[old]))
+		old++;
+	engine_replace(ed->engine, start, old, python + in.start, in.n);
+	engine_move(ed->engine, t.cursor - (old - start) + in.n);
+}
+
 /* ---- other keys ---- */
 
 static void key_text(struct editor *ed)
 {
-	insert(ed, &ed->edit.key.c, 1);
+	wchar_t c = ed->edit.key.c;
+
+	insert(ed, &c, 1);
+	if (!ed->input.in_burst && wcschr(L":)]}", c))
+		dedent(ed);
+}
+
+static void key_right(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+
+	if (!take_suggestion(ed))
+		engine_move(ed->engine, right(&t));
+}
+
+static void key_end(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+
+	if (!take_suggestion(ed))
+		engine_move(ed->engine, end(&t));
+}
+
+static void key_run(struct editor *ed)
+{
+	ed->edit.result = EDITOR_CELL;
 }
 
 static void key_paste(struct editor *ed)
@@ -500,8 +642,8 @@ static const struct edit_command commands[256] = {
 	[CTRL('B')] = {EDIT_MOVE, left},
 	[CTRL('C')] = {.run = key_interrupt},
 	[CTRL('D')] = {.run = key_ctrl_d},
-	[CTRL('E')] = {EDIT_MOVE, end},
-	[CTRL('F')] = {EDIT_MOVE, right},
+	[CTRL('E')] = {.run = key_end},
+	[CTRL('F')] = {.run = key_right},
 	[CTRL('H')] = {EDIT_CUT, level_left},
 	[CTRL('K')] = {EDIT_KILL, end_or_next},
 	[CTRL('L')] = {.run = key_clear},
@@ -517,9 +659,9 @@ static const struct edit_command commands[256] = {
 	[KEY_UP] = {.run = key_up},
 	[KEY_DOWN] = {.run = key_down},
 	[KEY_LEFT] = {EDIT_MOVE, left},
-	[KEY_RIGHT] = {EDIT_MOVE, right},
+	[KEY_RIGHT] = {.run = key_right},
 	[KEY_HOME] = {EDIT_MOVE, home},
-	[KEY_END] = {EDIT_MOVE, end},
+	[KEY_END] = {.run = key_end},
 	[KEY_DELETE] = {EDIT_CUT, right},
 	[KEY_PAGE_UP] = {.run = older},
 	[KEY_PAGE_DOWN] = {.run = newer},
@@ -527,7 +669,7 @@ static const struct edit_command commands[256] = {
 	[KEY_WORD_RIGHT] = {EDIT_MOVE, word_right},
 	[KEY_TOP] = {EDIT_MOVE, top},
 	[KEY_BOTTOM] = {EDIT_MOVE, bottom},
-	[KEY_ALT_ENTER] = {.run = key_newline},
+	[KEY_ALT_ENTER] = {.run = key_run},
 	[KEY_ALT_BACKSPACE] = {EDIT_KILL, word_left},
 	[KEY_ALT_D] = {EDIT_KILL, word_right},
 	[KEY_BACK_TAB] = {.run = key_back_tab},
@@ -582,8 +724,10 @@ enum editor_result edit_key(struct editor *ed, const struct key *key)
 	e->result = EDITOR_GO_ON;
 	view_status(&ed->view, "%s", "");
 	if (search_key(ed, key))
-		return EDITOR_GO_ON;
+		return e->result;
 	do_command(ed, &commands[key->code & 0xFF]);
+	/* What the person has not seen is not taken. */
+	strbuf_free(&ed->recall.rest);
 	e->last_code = key->code;
 	t = engine_text(ed->engine);
 	if (undo_note(&e->undo, t.s, t.n, t.cursor) < 0)

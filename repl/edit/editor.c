@@ -41,6 +41,7 @@ static void draw(struct editor *ed)
 		view_ask_again(&ed->view);
 		return;
 	}
+	edit_look(ed);
 	t = engine_text(ed->engine);
 	view_draw(&ed->view, &t);
 }
@@ -239,6 +240,7 @@ int editor_open(
 	ed->complete = opts->complete;
 	ed->ctx = opts->ctx;
 	ed->history = opts->history;
+	ed->recall.suggests = opts->suggest && opts->colour;
 	ed->in = opts->in;
 	ed->view.out = opts->out;
 	ed->view.out_is_tty = isatty(opts->out);

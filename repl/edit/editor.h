@@ -34,7 +34,8 @@ enum editor_result {
 struct editor_opts {
 	const char *prompt, *prompt2; /* UTF-8, no escapes */
 	bool colour;
-	size_t max_bytes;	 /* longest cell; 0: 1 MiB */
+	bool suggest;	  /* show how the text went on in an earlier cell */
+	size_t max_bytes; /* longest cell; 0: 1 MiB */
 	struct history *history; /* borrowed; NULL: none */
 	int in, out;		 /* borrowed */
 

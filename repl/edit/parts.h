@@ -79,6 +79,9 @@ struct view {
 	bool out_is_tty, colour;
 	struct utf8_wide prompt, prompt2;
 	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
+	struct utf8_wide hint;	      /* faint, behind the text */
+	size_t pair[2];		      /* two brackets of the text */
+	bool paired;
 
 	/* the cell on the screen */
 	bool painted;
@@ -106,6 +109,11 @@ void view_size(const struct view *v, int *rows, int *cols);
 /* Set the line below the cell; an empty one is not shown. */
 void view_status(struct view *v, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Show this behind the text, where there are colours: it can be told from the
+ * text by nothing else. */
+void view_hint(struct view *v, const char *s, size_t n);
+/* Mark these two characters of the text; NULL: none. */
+void view_pair(struct view *v, const size_t *pair);
 /* Draw the cell, unless the screen shows it already. */
 void view_draw(struct view *v, const struct engine_text *t);
 /* Draw it for the last time, with `tail` behind it, and go below. */
@@ -157,13 +165,17 @@ bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
 struct recall {
 	size_t entry;		/* shown; its count: the person's own text */
 	struct utf8_wide draft; /* that text, while an entry is shown */
-	bool recalled;		/* the text began as an entry */
+	size_t draft_cursor;
+	bool recalled; /* the text began as an entry */
 
 	bool searching;
 	struct utf8_wide pattern;
 	struct utf8_wide old; /* the text before the search */
 	size_t old_cursor;
 	size_t found; /* the entry that matched */
+
+	bool suggests;
+	struct strbuf rest; /* of the entry that the text begins as */
 };
 
 struct edit {
@@ -172,7 +184,7 @@ struct edit {
 	struct key key;		   /* the one being handled */
 	enum editor_result result; /* of this key */
 	int last_code;		   /* of the one before */
-	int goal;		   /* the column that Up and Down keep to */
+	int goal; /* the column that Up and Down keep to; -1: this one */
 };
 
 /* ---- editor.c ---- */
@@ -229,6 +241,9 @@ void edit_begin(struct editor *ed);
 void edit_free(struct editor *ed);
 /* Do what the key means: EDITOR_GO_ON, or the result of the read. */
 enum editor_result edit_key(struct editor *ed, const struct key *key);
+/* Before the text is drawn: what stands around the cursor, and what may follow
+ * it. */
+void edit_look(struct editor *ed);
 /* Whether Enter at the end of this text runs it. */
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The length of the text without the blank lines at its end. */

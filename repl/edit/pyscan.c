@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pyscan.c - Python's tokens, brackets and blocks, for an editor
+ * pyscan.c - Python's tokens, for an editor
  *
  * Runs in:   the front end
  * Holds:     nothing
@@ -13,9 +13,6 @@
 #include <string.h>
 
 #include "repl/text/utf8.h"
-
-/* Python itself refuses more nesting than 200. */
-#define PYSCAN_DEPTH_MAX 200
 
 static bool is_blank(wchar_t c)
 {
@@ -159,7 +156,7 @@ struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at)
 	return t;
 }
 
-static bool is_word_of(const wchar_t *const *words, const wchar_t *s, size_t n)
+bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n)
 {
 	for (; *words; words++)
 		if (wcslen(*words) == n && !wmemcmp(*words, s, n))
@@ -177,7 +174,7 @@ static bool is_keyword(const wchar_t *s, size_t n)
 		L"pass", L"raise", L"return", L"try", L"while", L"with",
 		L"yield", NULL};
 
-	return is_word_of(words, s, n);
+	return pyscan_is_word(words, s, n);
 }
 
 static enum pyscan_colour colour_of(
@@ -212,197 +209,6 @@ void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours)
 		memset(colours + at, (int)colour_of(s, &t), t.end - at);
 		at = t.end;
 	}
-}
-
-/* One logical line: a statement, which brackets may spread over many rows. */
-struct pyscan_line {
-	size_t indent_at, indent_n;
-	struct pyscan_token first;
-	struct pyscan_token last;
-	bool any;   /* it has a token other than blanks and comments */
-	bool colon; /* one of them is a colon outside brackets */
-};
-
-struct pyscan_walk {
-	const wchar_t *s;
-	size_t n;
-	struct pyscan_line line; /* not finished yet */
-	struct pyscan_line done; /* the last finished line with a token */
-	size_t lines;		 /* how many finished lines with a token */
-	size_t row;		 /* where this row begins */
-	size_t row_indent;	 /* its blanks */
-	bool row_code;		 /* a token is on it */
-	int depth;
-	wchar_t closers[PYSCAN_DEPTH_MAX];
-	bool inside; /* the text ends in a string or after a join */
-	bool in_string;
-	bool broken;
-};
-
-static wchar_t closer_of(wchar_t c)
-{
-	return c == '(' ? ')' : c == '[' ? ']' : '}';
-}
-
-static void walk_bracket(struct pyscan_walk *w, const struct pyscan_token *t)
-{
-	if (t->kind == PYSCAN_OPEN) {
-		if (w->depth == PYSCAN_DEPTH_MAX)
-			w->broken = true;
-		else
-			w->closers[w->depth++] = closer_of(w->s[t->start]);
-	} else if (w->depth == 0 || w->closers[--w->depth] != w->s[t->start]) {
-		w->broken = true;
-		w->depth = 0;
-	}
-}
-
-static void walk_row_begin(struct pyscan_walk *w, size_t at)
-{
-	w->row = at;
-	w->row_indent = run_end(w->s, w->n, at, is_blank) - at;
-	w->row_code = false;
-}
-
-static void walk_newline(struct pyscan_walk *w, size_t at)
-{
-	if (w->depth == 0 && w->line.any) {
-		w->done = w->line;
-		w->lines++;
-		w->line = (struct pyscan_line){0};
-	}
-	walk_row_begin(w, at);
-}
-
-static void walk_code(struct pyscan_walk *w, const struct pyscan_token *t)
-{
-	struct pyscan_line *line = &w->line;
-
-	w->row_code = true;
-	if (!line->any) {
-		line->any = true;
-		line->first = *t;
-		line->indent_at = w->row;
-		line->indent_n = w->row_indent;
-	}
-	line->last = *t;
-	if (t->kind == PYSCAN_OPEN || t->kind == PYSCAN_CLOSE)
-		walk_bracket(w, t);
-	if (t->kind == PYSCAN_OPERATOR && w->s[t->start] == ':' &&
-		w->depth == 0)
-		line->colon = true;
-	if (t->kind == PYSCAN_STRING) {
-		w->broken |= t->broken;
-		w->inside |= t->open;
-		w->in_string |= t->open;
-	}
-}
-
-static void walk(struct pyscan_walk *w, const wchar_t *s, size_t n)
-{
-	struct pyscan_token t;
-
-	w->s = s;
-	w->n = n;
-	walk_row_begin(w, 0);
-	for (size_t at = 0; !w->broken; at = t.end) {
-		t = pyscan_next(s, n, at);
-		if (t.kind == PYSCAN_END)
-			return;
-		if (t.kind == PYSCAN_NEWLINE) {
-			walk_newline(w, t.end);
-		} else if (t.kind == PYSCAN_JOIN) {
-			w->inside |= t.open;
-			/* A blank row behind a backslash ends the
-			 * statement, as at Python's own prompt. */
-			if (t.end < n)
-				walk_row_begin(w, t.end);
-		} else if (t.kind != PYSCAN_SPACE && t.kind != PYSCAN_COMMENT) {
-			walk_code(w, &t);
-		}
-	}
-}
-
-static bool token_is(const struct pyscan_walk *w, const struct pyscan_token *t,
-	const wchar_t *const *words)
-{
-	return t->kind == PYSCAN_NAME &&
-	       is_word_of(words, w->s + t->start, t->end - t->start);
-}
-
-static bool ends_with(
-	const struct pyscan_walk *w, const struct pyscan_line *l, wchar_t c)
-{
-	return l->last.kind == PYSCAN_OPERATOR && w->s[l->last.start] == c;
-}
-
-/* Whether a clause such as `else` may follow the line: `if x: y`. */
-static bool may_go_on(const struct pyscan_walk *w, const struct pyscan_line *l)
-{
-	static const wchar_t *const words[] = {L"if", L"try", L"elif", L"else",
-		L"except", L"finally", L"case", NULL};
-
-	return l->colon && token_is(w, &l->first, words);
-}
-
-static enum pyscan_state walk_state(const struct pyscan_walk *w)
-{
-	const struct pyscan_line *l = w->line.any ? &w->line : &w->done;
-	size_t lines = w->lines + (w->line.any ? 1 : 0);
-
-	if (w->broken)
-		return PYSCAN_COMPLETE;
-	if (!l->any)
-		return w->inside ? PYSCAN_INSIDE : PYSCAN_EMPTY;
-	if (!w->in_string && ends_with(w, l, '?'))
-		return PYSCAN_COMPLETE;
-	if (w->inside || w->depth > 0)
-		return PYSCAN_INSIDE;
-	if (ends_with(w, l, ':'))
-		return PYSCAN_HEADER;
-	if (l->first.kind == PYSCAN_OPERATOR && w->s[l->first.start] == '@')
-		return PYSCAN_HEADER;
-	if ((l->indent_n > 0 && lines > 1) || may_go_on(w, l))
-		return PYSCAN_BLOCK;
-	return PYSCAN_COMPLETE;
-}
-
-struct pyscan pyscan_cell(const wchar_t *s, size_t n)
-{
-	struct pyscan_walk w = {0};
-	size_t row = n;
-
-	walk(&w, s, n);
-	while (row > 0 && s[row - 1] != '\n')
-		row--;
-	return (struct pyscan){.state = walk_state(&w),
-		.last_blank = row > 0 && run_end(s, n, row, is_blank) == n};
-}
-
-struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n)
-{
-	static const wchar_t *const leaves[] = {
-		L"return", L"pass", L"break", L"continue", L"raise", NULL};
-	struct pyscan_walk w = {0};
-	struct pyscan_indent in;
-
-	walk(&w, s, n);
-	in = (struct pyscan_indent){.start = w.row, .n = w.row_indent};
-	if (w.in_string || w.broken)
-		in.n = w.broken ? in.n : 0;
-	else if (w.depth > 0)
-		in.change = w.row_code && w.line.last.kind == PYSCAN_OPEN;
-	else if (w.inside)
-		in.change = w.row_code && w.line.indent_at == w.row;
-	else if (w.row_code && w.line.any) {
-		in.start = w.line.indent_at;
-		in.n = w.line.indent_n;
-		if (ends_with(&w, &w.line, ':'))
-			in.change = 1;
-		else if (token_is(&w, &w.line.first, leaves))
-			in.change = -1;
-	}
-	return in;
 }
 
 /* Where the last open expression of an open f-string begins, behind its brace;

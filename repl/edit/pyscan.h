@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pyscan.h - as much of Python's grammar as an editor needs
+ * pyscan.h - Python's tokens, as far as an editor needs them
  *
- * Tokens for colouring, whether a cell is complete, and how far a new line is
- * indented. Pure. The scanner does not judge correctness: text that it cannot
- * parse counts as complete, so that Python itself reports the error.
+ * For colours, and for what may stand behind a text. Pure. Nothing here judges
+ * correctness.
  */
 #ifndef REPL_EDIT_PYSCAN_H
 #define REPL_EDIT_PYSCAN_H
@@ -44,26 +43,15 @@ enum pyscan_colour {
 	PYSCAN_COLOUR_COMMENT,
 	PYSCAN_COLOUR_NUMBER,
 	PYSCAN_COLOUR_COMMAND, /* the name of a session command */
+	PYSCAN_COLOUR_MATCH,   /* a bracket and its other half */
 };
+
+/* Whether the `n` characters are one of the words, whose list ends with
+ * NULL. */
+bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n);
 
 /* Fill colours[0..n) with an enum pyscan_colour for each character. */
 void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours);
-
-enum pyscan_state {
-	PYSCAN_EMPTY,	 /* blanks and comments only */
-	PYSCAN_COMPLETE, /* can run */
-	PYSCAN_BLOCK,	 /* can run, or go on: a blank line ends it */
-	PYSCAN_HEADER,	 /* a body, or a decorated definition, must follow */
-	PYSCAN_INSIDE,	 /* in brackets, in """, or behind a backslash */
-};
-
-struct pyscan {
-	enum pyscan_state state;
-	bool last_blank; /* the last of several lines is blank */
-};
-
-/* Look at a whole cell. */
-struct pyscan pyscan_cell(const wchar_t *s, size_t n);
 
 /* What a text ends with, for what may be put behind it. */
 struct pyscan_tail {
@@ -90,13 +78,5 @@ bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
  * stands right behind NAME[. Behind a directory nothing is missing. */
 #define PYSCAN_CLOSER 5
 void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
-
-struct pyscan_indent {
-	size_t start, n; /* blanks of the cell to repeat */
-	int change;	 /* levels to add (1) or to take off (-1) */
-};
-
-/* How a line that begins after the first `n` characters is indented. */
-struct pyscan_indent pyscan_indent(const wchar_t *s, size_t n);
 
 #endif

@@ -37,6 +37,7 @@ static const char *const sgr[] = {
 	[PYSCAN_COLOUR_COMMENT] = "\033[90m",
 	[PYSCAN_COLOUR_NUMBER] = "\033[36m",
 	[PYSCAN_COLOUR_COMMAND] = "\033[35m",
+	[PYSCAN_COLOUR_MATCH] = "\033[1;4m",
 };
 
 int view_set_prompts(struct view *v, const char *prompt, const char *prompt2)
@@ -51,6 +52,7 @@ void view_free(struct view *v)
 {
 	utf8_wide_free(&v->prompt);
 	utf8_wide_free(&v->prompt2);
+	utf8_wide_free(&v->hint);
 	layout_free(&v->layout);
 	strbuf_free(&v->frame);
 	free(v->widths);
@@ -80,6 +82,19 @@ void view_status(struct view *v, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(v->status, sizeof(v->status), fmt, ap);
 	va_end(ap);
+}
+
+void view_hint(struct view *v, const char *s, size_t n)
+{
+	v->hint.n = 0;
+	utf8_wide_decode(&v->hint, s, n);
+}
+
+void view_pair(struct view *v, const size_t *pair)
+{
+	v->paired = pair != NULL;
+	for (int i = 0; pair && i < 2; i++)
+		v->pair[i] = pair[i];
 }
 
 /* ---- the parts of a frame ---- */
@@ -115,8 +130,9 @@ static void add_sgr(const struct view *v, struct strbuf *b, const char *escape)
 		strbuf_puts(b, escape);
 }
 
-/* One row of the layout, without its line end. */
-static void add_row(const struct view *v, struct strbuf *b,
+/* One row of the layout, without its line end; its columns. The hint stands
+ * behind the last. */
+static int add_row(const struct view *v, struct strbuf *b,
 	const struct engine_text *t, size_t row)
 {
 	const struct layout_row *r = &v->layout.rows[row];
@@ -143,8 +159,14 @@ static void add_row(const struct view *v, struct strbuf *b,
 	}
 	if (now != PYSCAN_COLOUR_NONE)
 		strbuf_puts(b, SGR_END);
+	if (v->hint.n && row == v->layout.n - 1) {
+		strbuf_puts(b, SGR_STATUS);
+		col += add_glyphs(b, &v->hint, v->cols - 1 - col, v->cols);
+		strbuf_puts(b, SGR_END);
+	}
 	if (col < v->cols)
 		strbuf_puts(b, "\033[K");
+	return col;
 }
 
 /* The line of ours below the cell; its columns. */
@@ -174,6 +196,8 @@ static int lay_out(struct view *v, const struct engine_text *t)
 		return -1;
 	if (v->colour && t->n)
 		pyscan_colours(t->s, t->n, v->colours);
+	for (int i = 0; v->colour && v->paired && i < 2; i++)
+		v->colours[v->pair[i]] = PYSCAN_COLOUR_MATCH;
 	return 0;
 }
 
@@ -197,22 +221,6 @@ static size_t window(struct view *v, size_t height, size_t *from)
 	return top + height;
 }
 
-/* `status`: the width of the line below the cell; -1: there is none. */
-static int note_widths(struct view *v, size_t from, size_t to, int status)
-{
-	size_t n = to - from + (status >= 0 ? 1 : 0);
-
-	if (array_reserve(&v->widths, &v->widths_cap, n, sizeof(*v->widths)) <
-		0)
-		return -1;
-	for (size_t r = from; r < to; r++)
-		v->widths[r - from] = v->layout.rows[r].width;
-	if (status >= 0)
-		v->widths[n - 1] = status;
-	v->n = n;
-	return 0;
-}
-
 /* Go to the first painted row. */
 static void add_top(const struct view *v, struct strbuf *b)
 {
@@ -227,19 +235,19 @@ static int paint(struct view *v, struct strbuf *b, const struct engine_text *t,
 	size_t from, size_t to, bool status)
 {
 	size_t was = v->painted ? v->n : 0;
-	int status_width = -1;
+	size_t n = to - from + (status ? 1 : 0);
 
+	if (array_reserve(&v->widths, &v->widths_cap, n, sizeof(*v->widths)) <
+		0)
+		return -1;
+	v->n = n;
 	strbuf_puts(b, "\033[?25l");
 	add_top(v, b);
-	for (size_t r = from; r < to; r++) {
-		add_row(v, b, t, r);
-		if (r + 1 < to || status)
-			strbuf_puts(b, "\r\n");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_puts(b, i ? "\r\n" : "");
+		v->widths[i] = from + i < to ? add_row(v, b, t, from + i)
+					     : add_status(v, b);
 	}
-	if (status)
-		status_width = add_status(v, b);
-	if (note_widths(v, from, to, status_width) < 0)
-		return -1;
 	if (was > v->n)
 		strbuf_puts(b, "\r\n\033[J\033[A");
 	return 0;
@@ -297,6 +305,8 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 {
 	struct strbuf b = {0};
 
+	view_hint(v, "", 0);
+	view_pair(v, NULL);
 	if (lay_out(v, t) == 0 &&
 		paint(v, &b, t, 0, rows_of_text(&v->layout), false) == 0) {
 		int col = v->widths[v->n - 1];

@@ -227,6 +227,7 @@ static int open_parts(struct session *s, struct err *e)
 		.prompt = s->cfg->prompt,
 		.prompt2 = PROMPT2,
 		.colour = s->term->colour,
+		.suggest = s->cfg->suggest,
 		.max_bytes = (size_t)s->cfg->limits.source_bytes,
 		.history = s->history,
 		.in = STDIN_FILENO,

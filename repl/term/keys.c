@@ -337,6 +337,8 @@ int keys_timeout(struct keys *k, struct key *out)
 
 	if (k->state == UTF8) {
 		n = end_text(k, out);
+	} else if (k->state == ESCAPE) {
+		n = emit(out, n, KEY_ESCAPE, 0);
 	} else if (k->state == GROUND && k->paste) {
 		k->paste = false;
 		k->stalled = true;

@@ -166,11 +166,31 @@ void layout_free(struct layout *l)
 	*l = (struct layout){0};
 }
 
+/* Two of these letters are one flag. */
+static bool is_flag_half(wchar_t c)
+{
+	return c >= 0x1F1E6 && c <= 0x1F1FF;
+}
+
+/* How many of them stand before `at`, up to it. */
+static size_t flag_halves(const wchar_t *s, size_t at)
+{
+	size_t n = 0;
+
+	while (at > 0 && is_flag_half(s[at - 1])) {
+		at--;
+		n++;
+	}
+	return n;
+}
+
 size_t layout_prev(const wchar_t *s, size_t at)
 {
 	if (at > 0)
 		at--;
 	while (at > 0 && is_mark(s[at]) && s[at - 1] != '\n')
+		at--;
+	if (is_flag_half(s[at]) && flag_halves(s, at) % 2)
 		at--;
 	return at;
 }
@@ -178,9 +198,11 @@ size_t layout_prev(const wchar_t *s, size_t at)
 size_t layout_next(const wchar_t *s, size_t n, size_t at)
 {
 	bool line_end = at < n && s[at] == '\n';
+	bool flag = at + 1 < n && is_flag_half(s[at]) &&
+		    is_flag_half(s[at + 1]) && flag_halves(s, at) % 2 == 0;
 
 	if (at < n)
-		at++;
+		at += flag ? 2 : 1;
 	while (at < n && !line_end && is_mark(s[at]))
 		at++;
 	return at;

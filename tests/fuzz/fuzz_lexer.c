@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "repl/command/command.h"
+#include "repl/edit/pyblock.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
@@ -46,6 +47,7 @@ static void try_cell(const wchar_t *s, size_t n)
 {
 	unsigned char *attr = malloc(n + 1);
 	char close[PYSCAN_CLOSER];
+	size_t pair[2];
 	size_t at = 0;
 
 	while (at < n) {
@@ -54,11 +56,15 @@ static void try_cell(const wchar_t *s, size_t n)
 		check(t.start == at && t.end > at && t.end <= n);
 		at = t.end;
 	}
-	pyscan_cell(s, n);
+	pyblock_cell(s, n);
 	for (size_t i = 0; i <= n; i += n / 8 + 1) {
-		struct pyscan_indent in = pyscan_indent(s, i);
+		struct pyblock_indent in = pyblock_indent(s, i);
 
 		check(in.start + in.n <= i);
+		if (pyblock_dedent(s, i, &in))
+			check(in.start + in.n <= i);
+		if (pyblock_match(s, n, i, pair))
+			check(pair[0] < pair[1] && pair[1] < n);
 	}
 	pyscan_closer(s, n, close);
 	check(strlen(close) < sizeof(close));

@@ -166,6 +166,119 @@ def test_ctrl_r_searches_history(session):
     session.wait_prompt()
 
 
+def test_enter_runs_what_the_search_found(session):
+    session.run("needle = 20")
+    session.run("for i in range(2):\n    needle += 1; print(needle)")
+    session.type("\x12ange(")
+    session.expect(r"search: ange\($")
+    session.type("\r")
+    session.expect(r">>> for i in range\(2\):\n.*needle\)\n23\n24$")
+    session.wait_prompt()
+
+
+def test_escape_goes_on_editing_what_the_search_found(session):
+    session.run("abc = 6")
+    session.type("\x12abc")
+    session.expect(r">>> abc = 6\nsearch: abc")
+    session.type("\x1b")
+    session.wait(lambda: "search:" not in session.screen_text(), "no search")
+    session.type("\x05 * 7\r")
+    session.wait_prompt()
+    assert session.run("abc") == "42"
+
+
+def test_up_recalls_cells_that_begin_with_the_text(session):
+    for cell in "aa = 1", "ab = 2", "b = 3", "ab = 2", "c = 4":
+        session.run(cell)
+    session.type("a\x1b[A")
+    session.expect(r">>> ab = 2$")
+    session.type("\x1b[A")
+    session.expect(r">>> aa = 1$")
+    session.type("\x1b[A")     # there is none before it
+    session.type("\x1b[B")
+    session.expect(r">>> ab = 2$")
+    session.type("\x1b[B!")
+    session.expect(r">>> a!$")
+    session.type("\x03")
+    session.wait_prompt()
+    session.type("\x1b[A")
+    session.expect(r">>> c = 4$")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_up_keeps_to_the_column_of_the_cell_it_recalled(session):
+    session.run("if 1:\n    x = 5\n    y = 6")
+    session.type("\x1b[A")
+    session.expect(r"y = 6$")
+    session.type("\x1b[A")
+    session.wait(lambda: "x = 5" in session.screen.cursor_row(), "one row up")
+    session.type("7\x1b\r")      # at its end; Alt-Enter, inside the cell
+    session.wait_prompt()
+    assert session.run("x") == "57"
+
+
+@pytest.mark.parametrize("opening, body, clause", [
+    ("if 0:", "pass", "else:"), ("try:", "1 / 0", "except ValueError:"),
+    ("try:", "1 / 0", "except ArithmeticError:"), ("try:", "pass", "finally:"),
+    ("for i in '':", "pass", "else:"), ("while 0:", "pass", "else:")])
+def test_a_clause_moves_back_as_it_is_typed(session, opening, body, clause):
+    session.type(opening + "\r")
+    session.wait(lambda: session.screen.cursor_row() == "...", "a line")
+    session.type(body + "\r")
+    session.wait(lambda: session.screen.cursor_row() == "...", "a line")
+    session.type(clause)
+    session.expect("^[.]{3} " + re.escape(clause) + "$")
+    session.type("\rprint(6 * 7)\r\r")
+    session.wait_prompt()
+    assert ("ZeroDivisionError" if "Value" in clause else "\n42\n") in (
+        session.screen_text())
+    assert "SyntaxError" not in session.screen_text()
+
+
+def test_a_line_inside_brackets_is_indented(session):
+    session.type("x = [1,\r")
+    session.wait(lambda: session.screen.cursor_row() == "...", "a line")
+    session.type("2,\r")
+    session.expect(r"^\.\.\.     2,$")
+    session.type("]")
+    session.expect(r"^\.\.\. \]")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("x") == "[1, 2]"
+
+
+def test_an_earlier_cell_is_suggested_and_taken(cb):
+    s = cb.session()
+    s.run("value = sum(range(4))\nvalue += 1")
+    s.type("val")
+    s.expect(r">>> value = sum\(range\(4\)\)$")
+    s.type("\r")                       # only what was typed runs
+    s.expect("NameError: name 'val'")
+    s.wait_prompt()
+    s.type("value = ")
+    s.wait(lambda: s.screen.cursor_row() == ">>> value = sum(range(4))",
+           "the suggestion")
+    s.type("\x1b[C")
+    s.wait(lambda: s.screen.cursor_row() == "... value += 1", "all of it")
+    s.type("\r")
+    s.wait_prompt()
+    assert s.run("value") == "7"
+
+
+@pytest.mark.parametrize("env, words", [
+    ({"NO_COLOR": "1"}, ()), ({}, ("-s", "terminal.suggest=no"))])
+def test_nothing_is_suggested_without_colours_or_by_configuration(
+        cb, env, words):
+    s = cb.session(*words, env=env)
+    s.run("value = 5")
+    s.type("val")
+    s.expect(">>> val$")
+    s.type("\x1b[C\x03")
+    s.expect(r"^>>> val\^C")
+    s.wait_prompt()
+
+
 def test_enter_on_an_incomplete_cell_opens_an_indented_line(session):
     session.type("def f():")
     session.expect(r"def f\(\):")
@@ -239,7 +352,7 @@ def completes(session, typed, wanted):
 
 
 def test_tab_completes_a_home_file_and_closes_the_string(session):
-    session.run("open('grades-2024.csv', 'w').close()")
+    session.run("f = open('grades-2024.csv', 'w'); f.close()")
     session.run("import os; os.mkdir('results')")
     completes(session, "open('grad", "open('grades-2024.csv'")
     completes(session, 'open("/home/grad', 'open("/home/grades-2024.csv"')

@@ -33,6 +33,9 @@ static void show(const struct key *k, int n, char *out)
 		case KEY_PASTE_END:
 			strcat(out, "}");
 			break;
+		case KEY_ESCAPE:
+			strcat(out, "Esc");
+			break;
 		default:
 			sprintf(out + strlen(out), "<%d>", k[i].code);
 		}
@@ -146,7 +149,7 @@ static void a_timeout_ends_an_unfinished_sequence(void **state)
 {
 	static const struct {
 		const char *begun, *want;
-	} cases[] = {{"\033", "z"}, {"\033[1;", "z"}, {"\033]0;a", "z"},
+	} cases[] = {{"\033", "Escz"}, {"\033[1;", "z"}, {"\033]0;a", "z"},
 		{"\xE2\x82", "\uFFFDz"}, {"\033[200~a", "{a}{z"},
 		{"\033[M!", "z"}};
 

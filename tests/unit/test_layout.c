@@ -78,6 +78,20 @@ static void combining_marks_stay_with_their_letter(void **state)
 	assert_int_equal(layout_next(L"\n\x301", 2, 0), 1);
 	assert_int_equal(layout_prev(L"\n\x301", 2), 1);
 	assert_int_equal(layout_prev(L"a", 0), 0);
+}
+
+static void the_cursor_steps_over_a_whole_flag(void **state)
+{
+	/* Two flags, and half of a third. */
+	static const wchar_t s[] = L"\x1F1E9\x1F1EA\x1F1EB\x1F1F7\x1F1E9";
+
+	(void)state;
+	assert_int_equal(layout_next(s, 5, 0), 2);
+	assert_int_equal(layout_next(s, 5, 2), 4);
+	assert_int_equal(layout_next(s, 5, 4), 5);
+	assert_int_equal(layout_prev(s, 5), 4);
+	assert_int_equal(layout_prev(s, 4), 2);
+	assert_int_equal(layout_prev(s, 2), 0);
 	assert_int_equal(layout_next(L"a", 1, 1), 1);
 }
 
@@ -227,6 +241,7 @@ int main(void)
 		cmocka_unit_test(a_full_row_puts_the_cursor_on_the_next_row),
 		cmocka_unit_test(wide_characters_do_not_straddle_the_margin),
 		cmocka_unit_test(combining_marks_stay_with_their_letter),
+		cmocka_unit_test(the_cursor_steps_over_a_whole_flag),
 		cmocka_unit_test(control_characters_are_shown_not_sent),
 		cmocka_unit_test(rows_cover_the_text_once_and_in_order),
 		cmocka_unit_test(utf8_is_strict_and_round_trips),

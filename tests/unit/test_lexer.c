@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
+#include "repl/edit/pyblock.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 
@@ -148,18 +149,18 @@ static void a_colon_makes_a_command(void **state)
 	assert_false(lexer_is_command("", 0));
 }
 
-static const char *state_name(enum pyscan_state s)
+static const char *state_name(enum pyblock_state s)
 {
 	switch (s) {
-	case PYSCAN_EMPTY:
+	case PYBLOCK_EMPTY:
 		return "empty";
-	case PYSCAN_COMPLETE:
+	case PYBLOCK_COMPLETE:
 		return "complete";
-	case PYSCAN_BLOCK:
+	case PYBLOCK_BLOCK:
 		return "block";
-	case PYSCAN_HEADER:
+	case PYBLOCK_HEADER:
 		return "header";
-	case PYSCAN_INSIDE:
+	case PYBLOCK_INSIDE:
 		return "inside";
 	}
 	return "?";
@@ -234,8 +235,8 @@ static void complete_cells_are_recognised(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pyscan s =
-			pyscan_cell(cases[i].cell, wcslen(cases[i].cell));
+		struct pyblock s =
+			pyblock_cell(cases[i].cell, wcslen(cases[i].cell));
 
 		if (strcmp(state_name(s.state), cases[i].want) != 0)
 			fail_msg("%ls: wanted %s, got %s", cases[i].cell,
@@ -246,11 +247,11 @@ static void complete_cells_are_recognised(void **state)
 static void a_blank_last_line_is_seen(void **state)
 {
 	(void)state;
-	assert_true(pyscan_cell(L"x:\n  y\n", 7).last_blank);
-	assert_true(pyscan_cell(L"x:\n  y\n   ", 10).last_blank);
-	assert_false(pyscan_cell(L"x:\n  y", 6).last_blank);
-	assert_false(pyscan_cell(L"", 0).last_blank);
-	assert_false(pyscan_cell(L"   ", 3).last_blank);
+	assert_true(pyblock_cell(L"x:\n  y\n", 7).last_blank);
+	assert_true(pyblock_cell(L"x:\n  y\n   ", 10).last_blank);
+	assert_false(pyblock_cell(L"x:\n  y", 6).last_blank);
+	assert_false(pyblock_cell(L"", 0).last_blank);
+	assert_false(pyblock_cell(L"   ", 3).last_blank);
 }
 
 static void a_new_line_is_indented_as_python_requires(void **state)
@@ -272,25 +273,106 @@ static void a_new_line_is_indented_as_python_requires(void **state)
 		{L"# comment:", 0},
 		{L"    # comment", 4},
 		{L"x = foo(", 4},
-		{L"x = foo(1,", 0},
+		{L"x = foo(1,", 4},
+		{L"    x = foo(1,", 8},
+		{L"x = foo(1,\n        2,", 8},
+		{L"x = foo([1,\n         2],", 9},
+		{L"x = foo(\n    bar(1,", 8},
+		{L"x = foo(\n    1,\n    bar(2,\n        3),", 8},
 		{L"x = foo(\n    1,", 4},
 		{L"x = foo(\n    1)", 0},
 		{L"def f(\n        a,\n        b):", 4},
 		{L"x = 1 + \\", 4},
 		{L"    ", 4},
-		{L"d = {1:", 0},
+		{L"d = {1:", 4},
 		{L"lambda: 1", 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pyscan_indent in =
-			pyscan_indent(cases[i].before, wcslen(cases[i].before));
+		struct pyblock_indent in =
+			pyblock_indent(cases[i].before, wcslen(cases[i].before));
 		int got = (int)in.n + 4 * in.change;
 
 		if ((got < 0 ? 0 : got) != cases[i].want)
 			fail_msg("%ls: wanted %d, got %d", cases[i].before,
 				cases[i].want, got);
+	}
+}
+
+static void a_clause_goes_back_to_its_block(void **state)
+{
+	static const struct {
+		const wchar_t *text;
+		int want; /* columns; -1: it stays */
+	} cases[] = {
+		{L"if x:\n    y\n    else:", 0},
+		{L"if x:\n    y\n    elif z:", 0},
+		{L"if x:\n    y\nelse:", -1},
+		{L"if x:\n    y\nelse:\n    z\n    else:", -1},
+		{L"else:", -1},
+		{L"    if x:\n        y\n        else:", 4},
+		{L"for x in y:\n    if x:\n        z\n        else:", 4},
+		{L"for x in y:\n    if x:\n        z\n    else:", -1},
+		{L"for x in y:\n    z\n    else:", 0},
+		{L"for x in y:\n    z\n    elif x:", -1},
+		{L"try:\n    x\n    except A as b:", 0},
+		{L"try:\n    x\nexcept A:\n    y\n    except B:", 0},
+		{L"try:\n    x\nexcept A:\n    y\n    else:", 0},
+		{L"try:\n    x\nexcept A:\n    y\nelse:\n    z\n    finally:", 0},
+		{L"try:\n    x\nfinally:\n    y\n    finally:", -1},
+		{L"try:\n    if a:\n        b\n    else:\n        c\n"
+		 L"        finally:",
+			0},
+		{L"match x:\n    case 1:", -1},
+		{L"match x:\n    case 1:\n        y\n        case 2:", 4},
+		{L"if x:\n\ty\n\telse:", 0},
+		{L"if x:\n    y\n    elsewhere:", -1},
+		{L"if x:\n    y = '''\n    else:", -1},
+		{L"if x:\n    y = {\n    else:", -1},
+		{L"if x:\n    else = 1", -1},
+		{L"f(\n    )", 0},
+		{L"    f(\n        a,\n        )", 4},
+		{L"f(\n    a)", -1},
+		{L"f(\n    ]", -1},
+		{L"f(\n)", -1},
+		{L"    )", -1},
+		{L"x = '''(\n    )", -1},
+		{L"", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pyblock_indent in = {0};
+		bool moves = pyblock_dedent(
+			cases[i].text, wcslen(cases[i].text), &in);
+		int got = moves ? (int)in.n : -1;
+
+		if (got != cases[i].want)
+			fail_msg("%ls: wanted %d, got %d", cases[i].text,
+				cases[i].want, got);
+	}
+}
+
+static void a_bracket_finds_its_other_half(void **state)
+{
+	static const wchar_t s[] = L"f([')'], {1: (2)}) ) (]";
+	static const int halves[][2] = {{1, 17}, {2, 6}, {9, 16}, {13, 15},
+		{4, -1}, {19, -1}, {21, -1}};
+	size_t pair[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(halves) / sizeof(*halves); i++) {
+		bool found = pyblock_match(
+			s, wcslen(s), (size_t)halves[i][0], pair);
+
+		assert_int_equal(found, halves[i][1] >= 0);
+		if (!found)
+			continue;
+		assert_int_equal(pair[0], halves[i][0]);
+		assert_int_equal(pair[1], halves[i][1]);
+		assert_true(pyblock_match(s, wcslen(s), pair[1], pair));
+		assert_int_equal(pair[0], halves[i][0]);
 	}
 }
 
@@ -368,6 +450,8 @@ int main(void)
 		cmocka_unit_test(complete_cells_are_recognised),
 		cmocka_unit_test(a_blank_last_line_is_seen),
 		cmocka_unit_test(a_new_line_is_indented_as_python_requires),
+		cmocka_unit_test(a_clause_goes_back_to_its_block),
+		cmocka_unit_test(a_bracket_finds_its_other_half),
 		cmocka_unit_test(a_completion_closes_its_quote_and_bracket),
 		cmocka_unit_test(colours_follow_the_tokens),
 	};
