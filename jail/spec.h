@@ -74,6 +74,8 @@ struct jail_spec {
 
 	pid_t front; /* the front end, where it is not the warden's parent; or 0
 		      */
+	int shared;  /* the front end serves several sessions at a time: what it
+		      * works is not charged to any of them */
 };
 
 #endif

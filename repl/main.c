@@ -488,6 +488,7 @@ static int run_serve(struct run *r)
 		     SPEC_PROGRAM, &e),
 		&e);
 	r->spec.term = "dumb";
+	r->spec.shared = 1;
 	must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
 	set_locale();
 	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);

@@ -28,9 +28,9 @@ void link_open(struct link *l, int front)
 	socklen_t n = sizeof(peer);
 
 	*l = (struct link){.front = front, .init = -1};
-	if (getsockopt(front, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 ||
-		clock_getcpuclockid(peer.pid, &l->front_cpu) != 0)
-		l->front_cpu = -1;
+	if (getsockopt(front, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		peer.pid = 0;
+	link_charge(l, peer.pid);
 }
 
 void link_serve_aside(struct link *l, link_aside *aside, void *arg)
@@ -180,9 +180,10 @@ void link_reply(
 	l->over = 1;
 }
 
-void link_forget_front_cpu(struct link *l)
+void link_charge(struct link *l, pid_t front)
 {
-	l->front_cpu = -1;
+	if (front <= 0 || clock_getcpuclockid(front, &l->front_cpu) != 0)
+		l->front_cpu = -1;
 }
 
 int64_t link_front_cpu_ms(const struct link *l)

@@ -51,7 +51,7 @@ struct link_request {
 /* Only link.c writes it. */
 struct link {
 	int front;	     /* socket to the front end; -1: no front end yet */
-	clockid_t front_cpu; /* of the process at the other end */
+	clockid_t front_cpu; /* -1: nobody's */
 	int init;	     /* socket to init; -1: no jail */
 	int over;	     /* the front end is gone */
 	struct link_request waiting[LINK_REQUESTS]; /* taken, not served yet */
@@ -109,9 +109,10 @@ void link_notice(struct link *l, const char *fmt, ...)
 void link_reply(
 	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd);
 
-/* CPU time of the front end so far; always 0 where it serves others too. */
+/* CPU time of the front end so far, which is the socket's peer or `front`;
+ * always 0 after 0. */
 int64_t link_front_cpu_ms(const struct link *l);
-void link_forget_front_cpu(struct link *l);
+void link_charge(struct link *l, pid_t front);
 
 /* Take the next request, waiting for it; `fds` has IO_FDS_MAX places. 0, or
  * SESSION_OVER. */

@@ -33,10 +33,9 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	w->cells = w->broken = w->ran_on = 0;
 	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
-	/* The peer of the socket is the maker, and the front end may serve many
-	 * sessions: neither's work is this session's. */
+	/* The peer of the socket is the maker. */
 	if (spec->front)
-		link_forget_front_cpu(&w->link);
+		link_charge(&w->link, spec->shared ? 0 : spec->front);
 	warden_jail_init(&w->jail, &w->link, &w->site);
 	guest_init(&w->guest, &w->link, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);

@@ -443,6 +443,19 @@ def test_no_program_keeps_the_reader_busy(cb, fd):
     assert s.close() == 0
 
 
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("begin", [None, {"session": True}],
+                         ids=["alone", "session"])
+def test_what_the_reader_does_for_a_cell_is_the_cells_work(cb, begin):
+    s = Stream(cb, "-t", "60s", "-s", "cell.cpu=1s", begin=begin)
+    loop = "import os, time\nwhile time.process_time() < 0.8: "
+    control = s({"code": loop + "pass"})
+    assert control["limit"] is None, control
+    r = s({"code": loop + "os.write(1, b'\\x1b[31mx' * 1000)"})
+    assert r["limit"]["key"] == "cell.cpu" and r["cpu_ms"] < 800, r["limit"]
+    assert s.close() == 0
+
+
 # ---- a session ----
 
 START = {"session": True}
