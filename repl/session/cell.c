@@ -37,9 +37,10 @@ struct cell {
 	bool ended; /* JAIL_DONE has come: `done` */
 	struct jail_done done;
 	int64_t ended_ms;
-	struct strbuf stack; /* where a stuck cell was, until the verdict */
-	bool startup_due;    /* this Python has not run python.startup yet */
-	bool restarting;     /* it was announced; JAIL_UP will follow */
+	struct record_cell running; /* borrowed; all zero: none */
+	struct strbuf stack;	    /* where it was stuck, until the verdict */
+	bool startup_due; /* this Python has not run python.startup yet */
+	bool restarting;  /* it was announced; JAIL_UP will follow */
 };
 
 int cell_open(struct session *s, struct err *e)
@@ -96,19 +97,13 @@ static void take_typeahead(struct session *s, int fd)
 		screen_take_keys(s, keys, n);
 }
 
-/* The frames below the cell's own are the driver's: leave them out. */
-static size_t cut_stack(const char *text, size_t n)
+static void show_stack(struct session *s)
 {
-	static const char cell[] = "File \"<cell ";
-	const char *last = NULL, *p = text, *nl;
+	struct strbuf *stack = &s->cell->stack;
 
-	while ((p = memmem(p, n - (size_t)(p - text), cell,
-			sizeof(cell) - 1)) != NULL)
-		last = p++;
-	if (!last)
-		return 0;
-	nl = memchr(last, '\n', n - (size_t)(last - text));
-	return nl ? (size_t)(nl + 1 - text) : n;
+	if (stack->n && !stack->failed)
+		session_print_foreign(s, stack->s, stack->n);
+	strbuf_free(stack);
 }
 
 static void take_stack(struct session *s, int fd)
@@ -118,11 +113,9 @@ static void take_stack(struct session *s, int fd)
 
 	if (!text || !n)
 		return;
-	n = cut_stack(text, n);
-	if (s->relay)
-		strbuf_add(&s->cell->stack, text, n);
-	else
-		session_print_foreign(s, text, n);
+	stack_add(&s->cell->stack, text, n, s->record, &s->cell->running);
+	if (!s->relay)
+		show_stack(s);
 }
 
 /* What is typed from now on is for the next prompt. */
@@ -251,9 +244,7 @@ static void show_verdict(struct session *s)
 		session_frame(s, "%s", text);
 	if (log_cell_end(s->log, text, &e) < 0)
 		session_frame(s, "%s", e.msg);
-	if (c->stack.n)
-		session_print_foreign(s, c->stack.s, c->stack.n);
-	c->stack.n = 0;
+	show_stack(s);
 }
 
 /* Whether the session goes on after this cell. */
@@ -282,13 +273,14 @@ static int run(struct session *s, const char *src, size_t n, struct err *e)
 	log_cell(s->log, s->cell_no, src, n);
 	c->ended = false;
 	c->done = (struct jail_done){0};
-	c->stack.n = 0;
+	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
 	screen_begin(s);
 	wait_for_end(s);
 	screen_end_output(s);
 	if (c->ended)
 		show_verdict(s);
 	screen_end(s);
+	c->running = (struct record_cell){0};
 	session_tell_limited(s);
 	follow_up(s);
 	return 0;

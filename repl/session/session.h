@@ -7,6 +7,7 @@
  *	cell.c		a cell from hand-over to verdict; what the warden says
  *	screen.c	what comes from the jail's tty, and goes to it
  *	record.c	what ran, and what it wrote
+ *	stack.c		where a killed cell was
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
@@ -261,5 +262,12 @@ void record_add_output(struct record *r, const void *buf, size_t n);
 /* The output of cell `no`; NULL when it is not kept. */
 const struct record_output *record_find_output(
 	const struct record *r, uint32_t no);
+
+/* ---- stack.c: where a cell was when it was killed ---- */
+
+/* Append a line for each place in the guest's stacks that lies in a cell, and
+ * the source that stands there. The text may hold anything. */
+void stack_add(struct strbuf *b, const char *text, size_t n,
+	const struct record *record, const struct record_cell *running);
 
 #endif
