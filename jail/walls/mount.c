@@ -557,30 +557,30 @@ static int show_copy(
 }
 
 /*
- * Put an overlay of the directory `shown` in the place of that directory, so
+ * Show an overlay of the directory `from` instead of the directory itself, so
  * that the table of mounts does not name the disk and the path of the host. An
  * overlay that cannot be written to needs a second layer: the empty mount point
  * beneath. 1 done; 0 not: before Linux 5.11 a user namespace may not mount
  * overlays, and some file systems cannot be part of one; -1 with e.
  */
 static int cover(
-	int shown, int point, const char *target, unsigned attrs, struct err *e)
+	int from, int point, const char *target, unsigned attrs, struct err *e)
 {
 	auto_close int fd = -1;
 	struct statvfs st;
-	char options[96], path[32];
+	char options[96];
 
-	if (fstatvfs(shown, &st) < 0)
+	if (fstatvfs(from, &st) < 0)
 		return 0;
 	if (st.f_flag & ST_NOEXEC)
 		attrs |= SYS_ATTR_NOEXEC;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", shown);
 	snprintf(options, sizeof(options),
-		"lowerdir=%s:/proc/self/fd/%d,userxattr", path, point);
+		"lowerdir=/proc/self/fd/%d:/proc/self/fd/%d,userxattr", from,
+		point);
 	fd = mount_detached("overlay", options, attrs, target, NULL);
 	if (fd < 0)
 		return 0;
-	if (umount2(path, MNT_DETACH) < 0 || sys_move_mount_fd(fd, point) < 0)
+	if (sys_move_mount_fd(fd, point) < 0)
 		return err_errno(e, "show %s", target);
 	return 1;
 }
@@ -588,21 +588,22 @@ static int cover(
 /*
  * An overlay does not show what is mounted inside its layers, so it may only
  * cover a directory without mounts below. The kernel tells: mounts that came
- * with our namespace are locked to their place, and such a directory cannot be
- * copied without them.
+ * with our namespace are locked to their place, and such a directory can
+ * neither be a layer (Linux 5.14) nor be copied without them.
  */
 static int show_directory(const struct mount_root *r, int from,
 	const char *source, const char *target, unsigned attrs, struct err *e)
 {
-	auto_close int alone = clone_source(from, 0);
-	auto_close int to = -1;
+	auto_close int to = open_point(r, target, 1);
+	auto_close int alone = -1;
+	int covered = to < 0 ? 0 : cover(from, to, target, attrs, e);
 
+	if (covered)
+		return covered;
+	alone = clone_source(from, 0);
 	if (alone < 0)
 		return mount_bind(r, source, target, attrs, e);
-	to = open_point(r, target, 1);
-	if (attach(r, alone, to, target, attrs, 0, e) < 0)
-		return -1;
-	return cover(alone, to, target, attrs, e);
+	return attach(r, alone, to, target, attrs, 0, e);
 }
 
 int mount_show(const struct mount_root *r, const char *source,
