@@ -112,7 +112,8 @@ enum jail_event_type {
 	JAIL_PARKED,	/* a checkpoint was taken, everything is stopped */
 	JAIL_NOTICE,	/* the person should know: `text` (the warden's) */
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
-	JAIL_EXITED,	/* SPEC_PROGRAM: the program ended: `program` */
+	JAIL_EXITED,	/* SPEC_PROGRAM: no process of the program is left:
+			 * `program` says how it ended */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * done.back_to and done.names */
 };
@@ -191,6 +192,10 @@ int jail_is_over(struct jail *j);
  * few milliseconds), free j. A warden that does not end within seconds is
  * killed; -1 with e when something may still be left then. */
 int jail_close(struct jail *j, struct err *e);
+
+/* The same for a program's session, without the wait when JAIL_EXITED has come:
+ * the warden removes the rest behind us. */
+int jail_leave(struct jail *j, struct err *e);
 
 /* Run a cell. The caller numbers cells from 1. A cell that comes while the
  * warden takes a checkpoint waits; a cell that comes during another, or is too

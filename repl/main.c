@@ -415,8 +415,6 @@ static int run_program(struct run *r, struct err *e)
 		.argv = r->argv,
 	};
 
-	if (setup_wait_built(r->jail, -1, NULL, 0, e) < 0)
-		return -1;
 	return program_run(&start, e);
 }
 
@@ -429,7 +427,7 @@ static int run_in_jail(struct run *r)
 	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
-	if (jail_close(r->jail, &left) < 0)
+	if (jail_leave(r->jail, &left) < 0)
 		terminal_complain(NULL, left.msg);
 	hostfs_close(&r->host);
 	history_free(r->history);

@@ -6,7 +6,8 @@
  * Trusts:    the warden for shape only: messages are checked, texts that came
  *            from a guest are passed on as bytes
  * Leaves:    no child: jail_close() waits for the warden, which waits for the
- *            jail; should it wait in vain, it says so
+ *            jail; should it wait in vain, it says so. jail_leave() leaves the
+ *            warden behind, with nothing left to run but its own end
  */
 #include "jail/jail.h"
 
@@ -45,6 +46,7 @@ struct jail {
 	pid_t warden;	    /* 0: not our child */
 	uint32_t seq, last; /* requests; `last` can be interrupted */
 	uint32_t sent;	    /* by jail_send() */
+	int exited;	    /* JAIL_EXITED has come */
 	int interrupt_fd;   /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
 	void *interrupt_arg;
@@ -185,6 +187,15 @@ static void reap(pid_t warden, int ended)
 		;
 }
 
+static void release(struct jail *j)
+{
+	close(j->sock);
+	for (size_t i = 0; i < j->n; i++)
+		jail_event_close(&j->queue[i]);
+	free(j->queue);
+	free(j);
+}
+
 int jail_close(struct jail *j, struct err *e)
 {
 	int ended;
@@ -204,14 +215,23 @@ int jail_close(struct jail *j, struct err *e)
 			"the session does not end: process %d, and what it "
 			"started, may still run",
 			(int)j->warden);
-	close(j->sock);
 	if (j->warden)
 		reap(j->warden, ended);
-	for (size_t i = 0; i < j->n; i++)
-		jail_event_close(&j->queue[i]);
-	free(j->queue);
-	free(j);
+	release(j);
 	return ended ? 0 : -1;
+}
+
+/*
+ * To take the namespaces and the cgroup apart needs milliseconds of the kernel.
+ * Whoever adopts orphans reaps the warden; the pid 1 of a container may do so
+ * for nobody, and its end is the end of all others.
+ */
+int jail_leave(struct jail *j, struct err *e)
+{
+	if (!j || !j->exited || getppid() <= 1)
+		return jail_close(j, e);
+	release(j);
+	return 0;
 }
 
 /* ---- receiving ---- */
@@ -251,6 +271,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 		return gone(j, e);
 	r = wire_event_check(m, (size_t)n, e);
 	if (r == 0) {
+		j->exited |= m->event.type == JAIL_EXITED;
 		for (int i = 0; i < JAIL_UP_FDS; i++)
 			m->event.fds[i] = slot_take(m->event.fds[i], fds);
 		m->event.fd = slot_take(m->event.fd, fds);

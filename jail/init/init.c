@@ -197,10 +197,24 @@ static int is_checkpoint(const struct pid1 *p, pid_t pid)
 	return 0;
 }
 
+/* Whether no other process is in the jail, not even a dead one: whose parent
+ * dies becomes our child before the parent can be reaped. */
+static int is_alone(void)
+{
+	siginfo_t si;
+
+	return waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT | __WALL) <
+		       0 &&
+	       errno == ECHILD;
+}
+
 static void tell_death(struct pid1 *p, pid_t pid, int status)
 {
-	struct wire_init m = {
-		.type = INIT_DIED, .npids = 1, .pids = {pid}, .status = status};
+	struct wire_init m = {.type = INIT_DIED,
+		.npids = 1,
+		.pids = {pid},
+		.status = status,
+		.all_gone = is_alone()};
 
 	tell(p, &m, NULL, 0);
 	if (pid == p->live)

@@ -94,11 +94,12 @@ static enum jail_no_checkpoint killed_by(struct checkpoints *c)
 
 void checkpoints_note_deaths(struct checkpoints *c)
 {
-	int status, had = c->n;
+	struct link_death d;
+	int had = c->n;
 
 	guest_is_alive(c->guest);
 	for (int i = c->n - 1; i >= 0; i--)
-		if (link_death_take(c->link, c->kept[i].pid, &status))
+		if (link_death_take(c->link, c->kept[i].pid, &d))
 			forget(c, i);
 	link_deaths_forget(c->link);
 	if (c->n > 0 || had == 0)

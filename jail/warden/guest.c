@@ -134,13 +134,18 @@ void guest_end(struct guest *g)
 {
 	fd_drop(&g->ctl);
 	fd_drop(&g->stack);
-	g->pid = 0;
+	g->pid = g->alone = 0;
 }
 
 int guest_is_alive(struct guest *g)
 {
-	if (g->pid && link_death_take(g->link, g->pid, &g->status))
+	struct link_death d;
+
+	if (g->pid && link_death_take(g->link, g->pid, &d)) {
 		g->pid = 0;
+		g->status = d.status;
+		g->alone = d.alone;
+	}
 	return g->pid != 0;
 }
 

@@ -25,6 +25,7 @@ struct guest {
 	int stack;  /* memfd it writes its stacks to when told */
 	pid_t pid;  /* in the jail; 0: it is dead: ask guest_is_alive() */
 	int status; /* once dead, as from waitpid() */
+	int alone;  /* its death left init alone in the jail */
 	uint32_t names, threads; /* its word */
 };
 

@@ -382,7 +382,8 @@ static void death_keep(struct link *l, const struct wire_init *m)
 		return;
 	if (l->ndeaths == WIRE_PIDS_MAX)
 		death_remove(l, 0);
-	l->deaths[l->ndeaths++] = (struct link_death){m->pids[0], m->status};
+	l->deaths[l->ndeaths++] =
+		(struct link_death){m->pids[0], m->status, m->all_gone};
 }
 
 int link_take(struct link *l, struct wire_init *m, int *fds, int nfds)
@@ -425,12 +426,12 @@ int link_await(struct link *l, enum wire_init_type type, struct wire_init *m,
 	}
 }
 
-int link_death_take(struct link *l, int32_t pid, int *status)
+int link_death_take(struct link *l, int32_t pid, struct link_death *d)
 {
 	for (int i = 0; i < l->ndeaths; i++) {
 		if (l->deaths[i].pid != pid)
 			continue;
-		*status = l->deaths[i].status;
+		*d = l->deaths[i];
 		death_remove(l, i);
 		return 1;
 	}

@@ -36,7 +36,8 @@ typedef int link_aside(void *arg, const struct wire_front *m);
 /* A death that init has reported and that nobody has asked for yet. */
 struct link_death {
 	int32_t pid;
-	int status;
+	int status; /* as from waitpid() */
+	int alone;  /* then init was the only process in the jail */
 };
 
 /* A request of the front end's, with its descriptors. */
@@ -159,9 +160,8 @@ int link_take(struct link *l, struct wire_init *m, int *fds, int nfds);
 LINK_CHECKED int link_await(struct link *l, enum wire_init_type type,
 	struct wire_init *m, int64_t deadline_ms);
 
-/* 1 if init has reported the death of this process, once. *status is as from
- * waitpid(). */
-int link_death_take(struct link *l, int32_t pid, int *status);
+/* 1 if init has reported the death of this process, once: *d is that. */
+int link_death_take(struct link *l, int32_t pid, struct link_death *d);
 
 /* Forget the deaths that concern nobody. */
 void link_deaths_forget(struct link *l);

@@ -122,11 +122,21 @@ static int serve_session(struct warden *w)
 }
 
 /* Files are put into the home before the program starts, and taken out of it
- * after; the session ends when the front end has them. */
-static int serve_program(struct warden *w)
+ * after; the session ends when the front end has them. What comes while init
+ * builds is served meanwhile. */
+static int serve_program(struct warden *w, struct err *e)
 {
-	int r = 0;
+	int built = 0, r = 0;
 
+	while (r == 0 && !w->stands) {
+		if (link_request_peek(&w->link) >= 0)
+			r = front_serve(w);
+		else if (built)
+			r = warden_stand(w, e);
+		else if (link_wait(&w->link, -1, now_ms() + LOOK_MS, &built) ==
+			 SESSION_OVER)
+			r = SESSION_OVER;
+	}
 	while (r == 0)
 		r = front_serve(w);
 	return r;
@@ -134,22 +144,16 @@ static int serve_program(struct warden *w)
 
 int warden_loop_serve(struct warden *w, struct err *e)
 {
-	struct jail_event ev = {.type = JAIL_BUILT};
 	int r;
 
 	link_serve_aside(&w->link, front_serve_aside, w);
-	r = warden_build(w, e);
-	if (r < 0)
-		return r;
-	site_note_jail(&w->site, !w->jail.no_proc, !w->jail.shared);
-	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
+	if (warden_build_begin(w, e) < 0)
 		return -1;
-	ev.facts = w->site.facts;
-	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
-	link_event(&w->link, &ev, NULL, 0);
 	if (w->spec->mode == SPEC_PROGRAM)
-		return serve_program(w);
-	r = warden_await_python(w, 0, e);
+		return serve_program(w, e);
+	r = warden_stand(w, e);
+	if (r == 0)
+		r = warden_await_python(w, 0, e);
 	return r < 0 ? r : serve_session(w);
 }
 

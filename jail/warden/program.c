@@ -45,35 +45,33 @@ static int pipes_open(int *inner, int *outer, int merged, struct err *e)
 	return 0;
 }
 
-static int start(struct warden *w, int args, int merged, struct err *e)
+/* Have init start it, at once or as soon as the jail is built. */
+static int ask(
+	struct warden *w, int args, int merged, int *outer, struct err *e)
 {
-	struct jail_event ev = {.type = JAIL_UP};
-	unsigned tty = w->spec->tty_bits;
 	int inner[PIPES + 1] = {args, -1, -1, -1, -1};
-	int outer[PIPES] = {-1, -1, -1, -1}, up[JAIL_UP_FDS];
-	int r;
+	int r = wire_start_check(args, e);
 
-	if (tty)
-		pty_set_cooked(w->jail.tty_slave, NULL);
-	r = wire_start_check(args, e);
 	if (r == 0)
 		r = pipes_open(inner + 1, outer, merged, e);
 	if (r == 0)
 		r = guest_spawn(&w->guest, inner, PIPES + 1, e);
-	if (r == 0)
-		r = guest_spawn_await(&w->guest, e);
-	up[0] = tty ? w->jail.tty_master : -1;
+	for (int i = 0; i < PIPES; i++)
+		fd_drop(&inner[i + 1]);
+	return r;
+}
+
+/* Python has been started: hand its pipes over. */
+static void tell_up(struct warden *w, const int *outer)
+{
+	struct jail_event ev = {.type = JAIL_UP};
+	unsigned tty = w->spec->tty_bits;
+	int up[JAIL_UP_FDS] = {tty ? w->jail.tty_master : -1};
+
 	for (int i = 0; i < PIPES; i++)
 		up[i + 1] = tty & (1u << i) ? -1 : outer[i];
-	if (r == 0) {
-		snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
-		link_event(&w->link, &ev, up, JAIL_UP_FDS);
-	}
-	for (int i = 0; i < PIPES; i++) {
-		fd_drop(&inner[i + 1]);
-		fd_drop(&outer[i]);
-	}
-	return r;
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
+	link_event(&w->link, &ev, up, JAIL_UP_FDS);
 }
 
 /* It is dead: say of what. */
@@ -120,27 +118,55 @@ static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 	return 0;
 }
 
+/* Start it: 0; -1 with e; SESSION_OVER. Init is asked at once, and starts it
+ * as soon as it has built the jail, unless it must be seen first that the jail
+ * keeps what is required. The clocks start when the jail stands. */
+static int start(
+	struct warden *w, struct watch *wa, int args, int merged, struct err *e)
+{
+	int outer[PIPES] = {-1, -1, -1, -1};
+	int r = w->spec->require ? warden_stand(w, e) : 0;
+
+	if (r == 0)
+		r = ask(w, args, merged, outer, e);
+	if (r == 0)
+		r = warden_stand(w, e);
+	if (r == 0) {
+		/* The jail may have been made long before. */
+		clocks_start(&w->clocks, &w->link, w->spec);
+		watch_start(wa, w, 0, -1);
+		r = guest_spawn_await(&w->guest, e);
+	}
+	if (r == 0)
+		tell_up(w, outer);
+	for (int i = 0; i < PIPES; i++)
+		fd_drop(&outer[i]);
+	return r;
+}
+
 int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	struct watch wa;
-	int r;
+	int r = start(w, &wa, args, merged, &ev.err);
 
-	/* The jail may have been made long before. */
-	clocks_start(&w->clocks, &w->link, w->spec);
-	watch_start(&wa, w, 0, -1);
-	if (wall_ms > 0 && wall_ms < w->spec->limits.cell_wall_ms)
-		wa.deadline_ms = wa.start_ms + wall_ms;
-	r = start(w, args, merged, &ev.err);
 	if (r == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
+		ev.facts = w->site.facts;
 		link_event(&w->link, &ev, NULL, 0);
 	}
-	if (r < 0 || run(w, &wa, &ev.program) == SESSION_OVER)
+	if (r < 0)
 		return SESSION_OVER;
-	/* What it left behind holds its pipes open: that ends first. */
-	warden_end_jail(w);
+	if (wall_ms > 0 && wall_ms < w->spec->limits.cell_wall_ms)
+		wa.deadline_ms = wa.start_ms + wall_ms;
+	if (run(w, &wa, &ev.program) == SESSION_OVER)
+		return SESSION_OVER;
+	/* What it left behind holds its pipes open: that ends first. Where it
+	 * left nothing, the front end need not wait for the jail's end. */
+	if (!w->guest.alone)
+		warden_end_jail(w);
 	ev.type = JAIL_EXITED;
 	link_event(&w->link, &ev, NULL, 0);
+	warden_end_jail(w);
 	return 0;
 }

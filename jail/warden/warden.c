@@ -30,7 +30,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 {
 	w->spec = spec;
 	w->next_cell = 1;
-	w->cells = w->broken = w->ran_on = 0;
+	w->cells = w->broken = w->ran_on = w->stands = 0;
 	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
 	/* The peer of the socket is the maker. */
@@ -63,15 +63,19 @@ void warden_note_refused(struct warden *w, uint32_t cell)
 
 /* ---- the jail and its Python ---- */
 
-int warden_build(struct warden *w, struct err *e)
+int warden_build_begin(struct warden *w, struct err *e)
+{
+	if (warden_jail_start(&w->jail, e) == 0)
+		return 0;
+	warden_end_jail(w);
+	return -1;
+}
+
+int warden_build_await(struct warden *w, struct err *e)
 {
 	struct err why = {0};
 	int asked, built;
 
-	if (warden_jail_start(&w->jail, e) < 0) {
-		warden_end_jail(w);
-		return -1;
-	}
 	/* Python is asked for while init builds; if both fail, what goes wrong
 	 * in the building says more. */
 	asked = w->spec->mode == SPEC_SESSION ? guest_start(&w->guest, &why)
@@ -83,6 +87,23 @@ int warden_build(struct warden *w, struct err *e)
 		*e = why;
 	warden_end_jail(w);
 	return built == SESSION_OVER ? built : -1;
+}
+
+int warden_stand(struct warden *w, struct err *e)
+{
+	struct jail_event ev = {.type = JAIL_BUILT};
+	int r = w->stands ? 0 : warden_build_await(w, e);
+
+	if (r < 0 || w->stands)
+		return r;
+	site_note_jail(&w->site, !w->jail.no_proc, !w->jail.shared);
+	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
+		return -1;
+	w->stands = 1;
+	ev.facts = w->site.facts;
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
+	link_event(&w->link, &ev, NULL, 0);
+	return 0;
 }
 
 int warden_await_python(struct warden *w, int restarted, struct err *e)
@@ -112,7 +133,9 @@ int warden_restart(struct warden *w)
 	int r;
 
 	warden_end_jail(w);
-	r = warden_build(w, &ev.err);
+	r = warden_build_begin(w, &ev.err);
+	if (r == 0)
+		r = warden_build_await(w, &ev.err);
 	if (r == 0)
 		r = warden_await_python(w, 1, &ev.err);
 	if (r != -1)

@@ -31,15 +31,22 @@ struct warden {
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */
 	int broken, ran_on; /* how often since the last cell */
+	int stands;	    /* the first jail: warden_stand() */
 	int64_t left_ms;    /* of that cell's clocks, for its checkpoint */
 };
 
 /* Nothing of it runs yet. Takes `front`. */
 void warden_init(struct warden *w, const struct jail_spec *spec, int front);
 
-/* Build a jail, and have Python started in it (in a session). 0, or -1 with e:
- * then nothing of it is left; SESSION_OVER. */
-LINK_CHECKED int warden_build(struct warden *w, struct err *e);
+/* Have init build a jail, and Python started in it (in a session). 0, or -1
+ * with e: then nothing of it is left. And wait until it is built: also
+ * SESSION_OVER. */
+int warden_build_begin(struct warden *w, struct err *e);
+LINK_CHECKED int warden_build_await(struct warden *w, struct err *e);
+
+/* Wait until the first jail is built, see that it keeps what is required, and
+ * tell JAIL_BUILT. Again it does nothing. */
+LINK_CHECKED int warden_stand(struct warden *w, struct err *e);
 
 /* Wait until Python answers, and tell JAIL_UP. 0; -1 with e; SESSION_OVER. */
 LINK_CHECKED int warden_await_python(

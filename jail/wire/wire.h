@@ -129,7 +129,7 @@ struct wire_init {
 	int32_t seen;		 /* STOPPED: processes */
 	int32_t killed;		 /* STOPPED, KILLED: processes */
 	int32_t unseen;		 /* STOPPED: not all could be looked at */
-	int32_t all_gone;	 /* KILLED */
+	int32_t all_gone;	 /* KILLED; DIED: init is alone */
 	int32_t within_ms;	 /* KILL_FORK */
 	int32_t no_proc;	 /* BUILT: the jail has no /proc */
 	int32_t shared;		 /* BUILT: it shares inodes with the host */

@@ -22,6 +22,7 @@
 #include "repl/files/hostfs.h"
 #include "repl/files/transfer.h"
 #include "repl/session/log.h"
+#include "repl/session/setup.h"
 #include "repl/session/verdict.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
@@ -749,6 +750,25 @@ static void tty_finish(struct program *p)
 	output_close(&p->output);
 }
 
+/* Have it started as soon as the jail stands. If both fail, what goes wrong in
+ * the building says more. */
+static int begin(struct program *p, struct err *e)
+{
+	const struct jail_start how = {.argv = p->start->argv};
+	struct jail *jail = p->start->jail;
+	struct err why = {0};
+	int r = upload_all(p, &why);
+
+	if (r == 0)
+		r = jail_start_program(jail, &how, &why);
+	if (setup_wait_built(jail, -1, NULL, 0, e) < 0)
+		return -1;
+	if (r == 0 || p->cancelled)
+		return 0;
+	*e = why;
+	return -1;
+}
+
 static int run(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
@@ -763,13 +783,10 @@ static int run(struct program *p, struct err *e)
 				      .events = take_events,
 				      .arg = p,
 			      });
-	if (tty_open(p, e) < 0 || check_targets(p, e) < 0)
+	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 || begin(p, e) < 0)
 		return -1;
-	if (upload_all(p, e) < 0)
-		return p->cancelled ? 0 : -1;
-	if (jail_start_program(start->jail,
-		    &(struct jail_start){.argv = start->argv}, e) < 0)
-		return -1;
+	if (p->cancelled)
+		return 0;
 	while (!is_over(p))
 		poll_once(p);
 	tty_finish(p);

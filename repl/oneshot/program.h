@@ -37,7 +37,7 @@ bool program_is_wanted(const struct options *opt);
 const char **program_argv(
 	const struct options *opt, const struct limits *limits, struct err *e);
 
-/* Upload, start, relay, download. The jail stands already. Returns the exit
+/* Upload and start, while the jail is built; relay; download. Returns the exit
  * status, or -1 with e when the program could not be run. */
 int program_run(const struct program_start *start, struct err *e);
 

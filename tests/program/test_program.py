@@ -426,19 +426,46 @@ def test_the_check_of_the_download_directory_leaves_no_file_in_it(cb):
     assert os.listdir(cb.work / "res") == ["a.out"]
 
 
-def test_exit_waits_for_the_jail_to_be_gone(cb):
-    p = cb.popen("-c", "import subprocess; subprocess.Popen(['sleep', '99'],"
-                 " start_new_session=True); print('on', flush=True); input()",
+LEAVES = {
+    "nothing": "",
+    "a process": "subprocess.Popen(['sleep', '99'], start_new_session=True)",
+    "a dead process": "subprocess.Popen(['true']); time.sleep(.2)",
+    "an orphan": "subprocess.run(['sh', '-c', 'setsid sleep 99 &'])",
+    "a stopped one": "os.kill(subprocess.Popen(['sleep', '99']).pid, 19)",
+}
+
+
+@pytest.mark.parametrize("what", LEAVES)
+def test_at_the_exit_no_process_of_the_program_is_left(cb, what):
+    p = cb.popen("-c", "import os, subprocess, time\n" + LEAVES[what] +
+                 "\nprint('on', flush=True); input()",
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                  stderr=subprocess.DEVNULL)
     assert p.stdout.readline() == b"on\n"
     tree = hosttree.Tree(p.pid)
-    assert len(tree.inside()) >= 3
+    guests = tree.guests()
+    assert guests
     p.stdin.close()
     p.wait(30)
-    inside = [p for p in tree.alive()
-              if p != tree.front and not hosttree.is_exiting(p)]
-    assert not inside, hosttree.describe(inside)
+    left = [g for g in guests if g in tree.alive()]
+    assert not left, hosttree.describe(left)
+    tree.wait_gone()
+
+
+# pid 1 of a container may be a program that reaps no orphans.
+PID1 = """import os, subprocess, sys
+assert os.getpid() == 1
+subprocess.run(sys.argv[1:], check=True)
+os.waitpid(-1, os.WNOHANG)"""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the janitor of root's sessions "
+                    "outlives cellblock, whatever its parent is")
+def test_a_pid_1_that_starts_it_inherits_no_process(cb):
+    r = cb.run("-c", "print(1)", wrapper=[
+        "unshare", "-Upf", "--map-current-user", "--mount-proc",
+        "/usr/bin/python3", "-c", PID1])
+    assert r.out == b"1\n" and b"No child processes" in r.err, r
 
 
 def test_ctrl_c_reaches_the_program(cb):

@@ -188,7 +188,8 @@ static void a_failed_checkpoint_is_reported(void **state)
 		play_open(state);
 		P.park = none_taken[i].park;
 		P.copy = none_taken[i].copy;
-		assert_int_equal(warden_build(W, &e), 0);
+		assert_int_equal(warden_build_begin(W, &e), 0);
+		assert_int_equal(warden_build_await(W, &e), 0);
 		assert_int_equal(warden_await_python(W, 0, &e), 0);
 		assert_int_equal(warden_park(W), 0);
 		expect_up(0);
@@ -277,7 +278,8 @@ static void no_checkpoint_is_asked_for_when_disabled(void **state)
 
 	(void)state;
 	P.spec.limits.checkpoint = CHECKPOINT_NEVER;
-	assert_int_equal(warden_build(W, &e), 0);
+	assert_int_equal(warden_build_begin(W, &e), 0);
+	assert_int_equal(warden_build_await(W, &e), 0);
 	assert_int_equal(warden_await_python(W, 0, &e), 0);
 	assert_int_equal(warden_park(W), 0);
 	expect_up(0);

@@ -774,7 +774,8 @@ static int play_up(void **state)
 	struct err e = {0};
 
 	play_open(state);
-	assert_int_equal(warden_build(&P.w, &e), 0);
+	assert_int_equal(warden_build_begin(&P.w, &e), 0);
+	assert_int_equal(warden_build_await(&P.w, &e), 0);
 	assert_int_equal(warden_await_python(&P.w, 0, &e), 0);
 	assert_int_equal(warden_park(&P.w), 0);
 	expect_event(JAIL_UP, &m);
