@@ -174,6 +174,10 @@ install: build
 	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for u in service socket; do sed 's|/usr/local/|$(PREFIX)/|' \
+		etc/systemd/cellblock-serve.$$u \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/cellblock-serve.$$u || exit; done
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
 	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
 	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf

@@ -77,6 +77,7 @@ function __cellblock_keys
 		jail.require 'what this host must enforce strongly; otherwise nothing starts' \
 		serve.concurrent 'requests of --serve that run at a time' \
 		serve.queue 'requests of --serve that may wait' \
+		serve.per_client 'requests of one client of --serve at a time' \
 		serve.spare 'jails that --serve makes ahead' \
 		serve.request 'largest request of --serve, but for uploads' \
 		serve.clients 'clients of --serve at a time' \

@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 53
+#define CONFIG_NKEYS 54
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -112,7 +112,7 @@ struct config_range {
 
 /* [serve] */
 struct config_serve {
-	int concurrent, queue, spare, clients;
+	int concurrent, queue, per_client, spare, clients;
 	int64_t request; /* bytes */
 	int64_t upload, storage;
 	int files;

@@ -106,6 +106,8 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_LOWER, "requests of --serve that run at a time", NULL},
 	{"serve", "queue", CONFIG_INT, FIELD(serve.queue), "64", 0, 100000,
 		TIGHTEN_LOWER, "requests of --serve that may wait", NULL},
+	{"serve", "per_client", CONFIG_INT, FIELD(serve.per_client), "100000", 1, 100000,
+		TIGHTEN_LOWER, "requests of one client of --serve at a time", NULL},
 	{"serve", "spare", CONFIG_INT, FIELD(serve.spare), "4", 0, 1000,
 		TIGHTEN_LOWER, "jails that --serve makes ahead", NULL},
 	{"serve", "request", CONFIG_SIZE, FIELD(serve.request), "16M", 1024, GIB,

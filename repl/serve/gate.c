@@ -41,6 +41,7 @@
 #define EVENTS 64
 /* In what an event carries, beside a pointer. */
 #define INNER UINT64_C(1)
+#define LISTENS UINT64_C(2)
 
 enum phase {
 	PHASE_IDLE, /* no byte of a request */
@@ -52,12 +53,17 @@ enum phase {
 	PHASE_GONE,
 };
 
+struct peer {
+	int family;
+	uint64_t key;
+};
+
 struct gate_client {
 	struct gate *gate;
 	struct gate_client *next, *before;
 	int fd, inner;
 	uint32_t fd_events, inner_events; /* watched */
-	struct gate_peer peer;
+	struct peer peer;
 	enum phase phase;
 	bool runs, served, answers;
 	struct head head;
@@ -69,7 +75,8 @@ struct gate_client {
 
 struct gate {
 	struct gate_calls calls;
-	int fd, epoll;
+	const int *fds; /* they listen */
+	int nfds, epoll;
 	size_t most, n;
 	struct gate_client *clients, *gone;
 	int64_t swept_ms;
@@ -95,14 +102,14 @@ static void enter(struct gate_client *c, enum phase phase)
 
 /* ---- who comes ---- */
 
-static struct gate_peer find_peer(int fd)
+static struct peer find_peer(int fd)
 {
 	struct sockaddr_storage a = {0};
 	const struct sockaddr_in *v4 = (const void *)&a;
 	const struct sockaddr_in6 *v6 = (const void *)&a;
 	socklen_t n = sizeof(a);
 	struct ucred who = {0};
-	struct gate_peer p = {0};
+	struct peer p = {0};
 	uint32_t mapped;
 
 	if (getpeername(fd, (void *)&a, &n) < 0)
@@ -206,32 +213,37 @@ static bool make_room(struct gate *g)
 	return oldest != NULL;
 }
 
-static void watch_listen(struct gate *g, bool on)
+/* Whether those who come are let in; how: EPOLL_CTL_ADD at first. */
+static int watch_listen(struct gate *g, int how, bool on)
 {
-	struct epoll_event ev = {.events = on ? EPOLLIN : 0};
-
 	g->full = !on;
-	if (g->fd >= 0)
-		epoll_ctl(g->epoll, EPOLL_CTL_MOD, g->fd, &ev);
+	for (int i = 0; i < g->nfds; i++) {
+		struct epoll_event ev = {.events = on ? EPOLLIN : 0};
+
+		ev.data.u64 = (uint64_t)i << 2 | LISTENS;
+		if (epoll_ctl(g->epoll, how, g->fds[i], &ev) < 0)
+			return -1;
+	}
+	return 0;
 }
 
-static void accept_some(struct gate *g)
+static void accept_some(struct gate *g, int from)
 {
 	for (int i = 0; i < EVENTS; i++) {
 		int fd;
 
 		if (g->n >= g->most && !make_room(g)) {
-			watch_listen(g, false);
+			watch_listen(g, EPOLL_CTL_MOD, false);
 			return;
 		}
-		fd = accept4(g->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept4(from, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			gate_add(g, fd);
 			continue;
 		}
 		/* Descriptors or memory: one more try when one is back. */
 		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			watch_listen(g, make_room(g));
+			watch_listen(g, EPOLL_CTL_MOD, make_room(g));
 		return;
 	}
 }
@@ -486,7 +498,7 @@ static void sweep(struct gate *g)
 		check_time(c, now);
 	}
 	if (g->full)
-		watch_listen(g, true);
+		watch_listen(g, EPOLL_CTL_MOD, true);
 }
 
 static struct gate_client *client_of(const struct epoll_event *ev)
@@ -511,8 +523,8 @@ void gate_turn(struct gate *g)
 	for (int i = 0; i < n; i++) {
 		struct gate_client *c = client_of(&ev[i]);
 
-		if (!c)
-			accept_some(g);
+		if (ev[i].data.u64 & LISTENS)
+			accept_some(g, g->fds[ev[i].data.u64 >> 2]);
 		else if (c->phase == PHASE_GONE)
 			continue;
 		else if (is_end(c, &ev[i]))
@@ -526,20 +538,19 @@ void gate_turn(struct gate *g)
 
 /* ---- open, close ---- */
 
-int gate_open(struct gate **out, int fd, int clients,
+int gate_open(struct gate **out, const int *fds, int nfds, int clients,
 	const struct gate_calls *calls, struct err *e)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
 	struct gate *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return err_errno(e, "serve");
 	g->calls = *calls;
-	g->fd = fd;
+	g->fds = fds;
+	g->nfds = nfds;
 	g->most = (size_t)clients;
 	g->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (g->epoll < 0 ||
-		(fd >= 0 && epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) < 0)) {
+	if (g->epoll < 0 || watch_listen(g, EPOLL_CTL_ADD, true) < 0) {
 		err_errno(e, "serve: wait for clients");
 		gate_close(g);
 		return -1;
@@ -550,7 +561,10 @@ int gate_open(struct gate **out, int fd, int clients,
 
 void gate_drain(struct gate *g)
 {
-	fd_drop(&g->fd);
+	for (int i = 0; i < g->nfds; i++)
+		epoll_ctl(g->epoll, EPOLL_CTL_DEL, g->fds[i], NULL);
+	g->nfds = 0;
+	g->full = false;
 }
 
 void gate_close(struct gate *g)
@@ -585,9 +599,9 @@ int gate_fd(const struct gate *g)
 
 /* ---- one client ---- */
 
-struct gate_peer gate_peer(const struct gate_client *c)
+bool gate_is_same(const struct gate_client *a, const struct gate_client *b)
 {
-	return c->peer;
+	return a->peer.family == b->peer.family && a->peer.key == b->peer.key;
 }
 
 void gate_set_running(struct gate_client *c)

@@ -14,13 +14,6 @@ struct gate;
 struct gate_client;
 struct strbuf;
 
-/* Whoever has one of these counts as one client: an address (of IPv6 its first
- * 64 bits), or a user at a socket in the file system. */
-struct gate_peer {
-	int family;
-	uint64_t key;
-};
-
 struct gate_calls {
 	/* Read requests from this socket (taken), and write answers to it. 0,
 	 * or -1. */
@@ -33,8 +26,8 @@ struct gate_calls {
 	void *arg;
 };
 
-/* Clients come to `fd`, which listens (taken), unless it is -1. */
-int gate_open(struct gate **out, int fd, int clients,
+/* Clients come to these sockets, which listen (borrowed). */
+int gate_open(struct gate **out, const int *fds, int nfds, int clients,
 	const struct gate_calls *calls, struct err *e);
 void gate_close(struct gate *g);
 
@@ -56,7 +49,9 @@ void gate_turn(struct gate *g);
 
 /* ---- one client ---- */
 
-struct gate_peer gate_peer(const struct gate_client *c);
+/* Whether two come from one address (of IPv6 its first 64 bits), or are of one
+ * user at a socket in the file system. */
+bool gate_is_same(const struct gate_client *a, const struct gate_client *b);
 
 /* Its request runs: should it go now, the call gone() says so. Its answer
  * begins: nothing else can be answered any more. */

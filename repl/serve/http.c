@@ -526,7 +526,8 @@ int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 		return err_errno(e, "serve");
 	h->rules = *rules;
 	if (mhd_load(&h->mhd, e) < 0 ||
-		gate_open(&h->gate, rules->fd, rules->clients, &calls, e) < 0 ||
+		gate_open(&h->gate, rules->fds, rules->nfds, rules->clients,
+			&calls, e) < 0 ||
 		start(h, e) < 0) {
 		http_close(h);
 		return -1;
@@ -638,6 +639,18 @@ enum store_problem http_file(
 		return x->problem;
 	x->file = NULL;
 	return STORE_FINE;
+}
+
+size_t http_of_client(const struct exchange *x)
+{
+	size_t n = 0;
+
+	if (!x->link->client)
+		return 0;
+	for (struct exchange *y = x->http->exchanges; y; y = y->next)
+		n += y->whole && y->link->client &&
+		     gate_is_same(y->link->client, x->link->client);
+	return n;
 }
 
 void http_set_own(struct exchange *x, void *own)

@@ -45,7 +45,8 @@ struct http_calls {
 
 /* Borrowed. */
 struct http_rules {
-	int fd; /* listens (taken); -1: http_add_client() brings the clients */
+	const int *fds; /* listen; none: http_add_client() brings the clients */
+	int nfds;
 	int clients;
 	size_t body; /* longest */
 	struct store *store;
@@ -93,6 +94,9 @@ const struct strbuf *http_body(const struct exchange *x);
  * go of it; the name is borrowed. */
 enum store_problem http_file(
 	struct exchange *x, struct store_file **file, const char **name);
+
+/* Whole requests of the same client that are not over, this one among them. */
+size_t http_of_client(const struct exchange *x);
 
 /* What the caller keeps with an exchange. */
 void http_set_own(struct exchange *x, void *own);

@@ -3,7 +3,8 @@
  * listen.c - the socket to which clients come
  *
  * Runs in:   front end, before its cage closes
- * Trusts:    the command line
+ * Trusts:    the command line; the environment for what a service manager
+ *            passed
  * Leaves:    a socket that listens; one in the file system is left behind, and
  *            taken over by the next that is to listen there
  */
@@ -14,6 +15,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,35 +33,67 @@ static int malformed(const char *where, struct err *e)
 	return err_kind_set(e, ERR_USAGE);
 }
 
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
 /* Nobody answers on a socket that a server left behind. */
 static bool is_left_behind(const struct sockaddr_un *a)
 {
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct stat st;
 
-	return lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       fd >= 0 && connect(fd, (const void *)a, sizeof(*a)) < 0 &&
+	return is_socket(a->sun_path) && fd >= 0 &&
+	       connect(fd, (const void *)a, sizeof(*a)) < 0 &&
 	       errno == ECONNREFUSED;
 }
 
-static int open_unix(struct listen *l, const char *path, struct err *e)
+/* Say what could not be done, and what to do about it. */
+static int refused(const char *where, const char *in_use, struct err *e)
+{
+	int why = errno;
+
+	err_errno(e, "listen at %s", where);
+	if (why == EADDRINUSE)
+		return err_hint(e, "%s", in_use);
+	if (why == EADDRNOTAVAIL)
+		return err_hint(e, "this host has no such address; those that "
+				   "it has: ip address");
+	if (why == EACCES && strncmp(where, "unix:", 5) != 0)
+		return err_hint(e, "ports below 1024 are root's; 8060 is not");
+	return -1;
+}
+
+static int open_unix(struct listen *l, const char *where, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	const char *path = where + 5;
+	mode_t mask;
+	int r;
 
 	if (!*path || strlen(path) >= sizeof(a.sun_path))
 		return err_set(e,
 			"listen at '%.120s': expected a path of 1 to %zu bytes",
 			path, sizeof(a.sun_path) - 1);
 	strcpy(a.sun_path, path);
-	l->local = true;
-	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	l->fds[l->n] =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fds[l->n] < 0)
+		return err_errno(e, "listen at %s", where);
 	if (is_left_behind(&a))
 		unlink(path);
-	if (l->fd < 0 || bind(l->fd, (void *)&a, sizeof(a)) < 0 ||
-		listen(l->fd, BACKLOG) < 0)
-		return err_errno(e, "listen at %s", path);
-	snprintf(l->shown, sizeof(l->shown), "unix:%s", path);
-	return 0;
+	/* For us and our group, whatever the umask. */
+	mask = umask(0117);
+	r = bind(l->fds[l->n++], (void *)&a, sizeof(a));
+	umask(mask);
+	if (r == 0 && listen(l->fds[0], BACKLOG) == 0)
+		return 0;
+	return refused(where,
+		is_socket(path) ? "another server answers there"
+				: "what is there is no socket, and stays",
+		e);
 }
 
 /* "ADDRESS:PORT" or "[ADDRESS]:PORT", taken apart. */
@@ -82,58 +116,127 @@ static int split(const char *where, char *host, size_t size, const char **port)
 	return 0;
 }
 
-static bool is_loopback(const struct sockaddr *a)
+static bool is_local(const struct sockaddr_storage *a)
 {
 	const struct sockaddr_in *v4 = (const void *)a;
 	const struct sockaddr_in6 *v6 = (const void *)a;
 
-	return a->sa_family == AF_INET
+	if (a->ss_family == AF_UNIX)
+		return true;
+	return a->ss_family == AF_INET
 		       ? ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
 		       : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
+/* One more address, as it can be given to --serve. */
 static void show(struct listen *l, const struct sockaddr_storage *a)
 {
 	const struct sockaddr_in *v4 = (const void *)a;
 	const struct sockaddr_in6 *v6 = (const void *)a;
+	const struct sockaddr_un *un = (const void *)a;
 	char text[INET6_ADDRSTRLEN];
+	size_t at = strlen(l->shown), room = sizeof(l->shown) - at;
+	char *p = l->shown + at;
 
+	if (at > 0) {
+		snprintf(p, room, " and ");
+		at = strlen(l->shown);
+		p = l->shown + at;
+		room = sizeof(l->shown) - at;
+	}
 	if (a->ss_family == AF_INET) {
 		inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
-		snprintf(l->shown, sizeof(l->shown), "%s:%d", text,
-			ntohs(v4->sin_port));
-	} else {
+		snprintf(p, room, "%s:%d", text, ntohs(v4->sin_port));
+	} else if (a->ss_family == AF_INET6) {
 		inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
-		snprintf(l->shown, sizeof(l->shown), "[%s]:%d", text,
-			ntohs(v6->sin6_port));
+		snprintf(p, room, "[%s]:%d", text, ntohs(v6->sin6_port));
+	} else {
+		snprintf(p, room, "unix:%s%.*s", un->sun_path[0] ? "" : "@",
+			(int)sizeof(un->sun_path) - 1,
+			un->sun_path + !un->sun_path[0]);
 	}
 }
 
-/* A client that vanishes without a word is found out by its silence. */
 static int open_tcp(struct listen *l, const struct addrinfo *a,
 	const char *where, struct err *e)
 {
-	struct sockaddr_storage own = {0};
-	socklen_t n = sizeof(own);
 	int on = 1;
-
-	l->fd = socket(
+	int fd = socket(
 		a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->fd < 0 ||
-		setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) <
-			0 ||
-		setsockopt(l->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) <
-			0 ||
-		bind(l->fd, a->ai_addr, a->ai_addrlen) < 0 ||
-		listen(l->fd, BACKLOG) < 0 ||
-		getsockname(l->fd, (void *)&own, &n) < 0)
+
+	if (fd < 0)
 		return err_errno(e, "listen at %s", where);
-	l->local = is_loopback((void *)&own);
-	show(l, &own);
+	l->fds[l->n++] = fd;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+		bind(fd, a->ai_addr, a->ai_addrlen) < 0 ||
+		listen(fd, BACKLOG) < 0)
+		return refused(where,
+			"another program listens there (ss -ltnp names it); "
+			"port 0 is any that is free",
+			e);
 	return 0;
 }
 
-int listen_open(struct listen *l, const char *where, struct err *e)
+/* ---- what a service manager passes ---- */
+
+/* Take the number out of the environment, which nobody else needs; -1. */
+static long take_number(const char *name)
+{
+	const char *s = getenv(name);
+	char *end;
+	long n = s && *s ? strtol(s, &end, 10) : -1;
+
+	if (s && *s && *end)
+		n = -1;
+	unsetenv(name);
+	return n;
+}
+
+static int option(int fd, int what)
+{
+	int v = -1;
+	socklen_t n = sizeof(v);
+
+	return getsockopt(fd, SOL_SOCKET, what, &v, &n) < 0 ? -1 : v;
+}
+
+static bool is_listening(int fd)
+{
+	int family = option(fd, SO_DOMAIN);
+
+	return option(fd, SO_ACCEPTCONN) == 1 &&
+	       option(fd, SO_TYPE) == SOCK_STREAM &&
+	       (family == AF_UNIX || family == AF_INET || family == AF_INET6);
+}
+
+/* sd_listen_fds(3): descriptors from 3 on, if they are meant for us. */
+static int take_passed(struct listen *l, struct err *e)
+{
+	long pid = take_number("LISTEN_PID"), n = take_number("LISTEN_FDS");
+
+	unsetenv("LISTEN_FDNAMES");
+	if (pid != getpid() || n <= 0)
+		return 0;
+	if (n > LISTEN_MAX)
+		return err_set(e, "LISTEN_FDS: %ld sockets, and %d may be", n,
+			LISTEN_MAX);
+	for (int fd = 3; fd < 3 + n; fd++) {
+		if (!is_listening(fd)) {
+			err_set(e, "LISTEN_FDS: descriptor %d does not listen",
+				fd);
+			return err_hint(e, "Accept=no, ListenStream=");
+		}
+		l->fds[l->n++] = fd;
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+			io_set_nonblock(fd, 1) < 0)
+			return err_errno(e, "LISTEN_FDS: descriptor %d", fd);
+	}
+	return 0;
+}
+
+/* ---- */
+
+static int open_where(struct listen *l, const char *where, struct err *e)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -142,15 +245,55 @@ int listen_open(struct listen *l, const char *where, struct err *e)
 	char host[64];
 	int r;
 
-	*l = (struct listen){.fd = -1};
-	if (!where)
-		where = LISTEN_DEFAULT;
 	if (!strncmp(where, "unix:", 5))
-		return open_unix(l, where + 5, e);
+		return open_unix(l, where, e);
 	if (split(where, host, sizeof(host), &port) < 0 ||
 		getaddrinfo(host, port, &hints, &a) != 0)
 		return malformed(where, e);
 	r = open_tcp(l, a, where, e);
 	freeaddrinfo(a);
 	return r;
+}
+
+/* A client that vanishes without a word is found out by its silence; what is
+ * accepted inherits the option. */
+static int finish(struct listen *l, struct err *e)
+{
+	int on = 1;
+
+	l->local = true;
+	for (int i = 0; i < l->n; i++) {
+		struct sockaddr_storage a = {0};
+		socklen_t n = sizeof(a);
+
+		if (getsockname(l->fds[i], (void *)&a, &n) < 0 ||
+			setsockopt(l->fds[i], SOL_SOCKET, SO_KEEPALIVE, &on,
+				sizeof(on)) < 0)
+			return err_errno(e, "listen");
+		l->local &= is_local(&a);
+		show(l, &a);
+	}
+	return 0;
+}
+
+int listen_open(struct listen *l, const char *where, struct err *e)
+{
+	*l = (struct listen){0};
+	if (take_passed(l, e) < 0)
+		return -1;
+	if (l->n > 0 && where) {
+		err_set(e, "--serve %.100s: a service manager passed sockets",
+			where);
+		return err_hint(
+			e, "leave out the address, or the .socket unit");
+	}
+	if (l->n == 0 && open_where(l, where ? where : LISTEN_DEFAULT, e) < 0)
+		return -1;
+	return finish(l, e);
+}
+
+void listen_close(struct listen *l)
+{
+	while (l->n > 0)
+		close(l->fds[--l->n]);
 }

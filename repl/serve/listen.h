@@ -12,15 +12,22 @@ struct err;
 
 #define LISTEN_DEFAULT "127.0.0.1:8060"
 
+/* Most sockets that a service manager passes. */
+#define LISTEN_MAX 8
+
 /* Where we listen. Caller's storage. */
 struct listen {
-	int fd;
+	int fds[LISTEN_MAX];
+	int n;
 	char shown[256]; /* as it can be given to --serve */
 	bool local;	 /* no other host can reach it */
 };
 
 /* Listen at ADDRESS:PORT (the address a number, IPv6 in brackets; port 0 is any
- * that is free) or unix:PATH. 0, or -1 with e. */
+ * that is free) or unix:PATH. NULL: at the sockets that a service manager
+ * passed, or else at the default. 0, or -1 with e. */
 int listen_open(struct listen *l, const char *where, struct err *e);
+
+void listen_close(struct listen *l);
 
 #endif

@@ -101,10 +101,15 @@ static void refuse(struct exchange *x, int status, const char *words)
 	answer(x, status, &b);
 }
 
-static void refuse_busy(struct exchange *x, const char *words)
+static void refuse_later(struct exchange *x, int status, const char *words)
 {
 	http_add_header(x, "Retry-After", "1");
-	refuse(x, 503, words);
+	refuse(x, status, words);
+}
+
+static void refuse_busy(struct exchange *x, const char *words)
+{
+	refuse_later(x, 503, words);
 }
 
 /* ---- yes ---- */
@@ -452,8 +457,12 @@ void route_whole(void *arg, struct exchange *x)
 {
 	char allowed[64];
 	const struct place *p = place_of(x, allowed, sizeof(allowed));
+	struct route *r = arg;
 
-	p->serve(arg, x);
+	if (p->body == BODY_JSON && http_of_client(x) > r->per_client)
+		refuse_later(x, 429, "too many requests of this client");
+	else
+		p->serve(r, x);
 }
 
 void route_over(void *arg, struct exchange *x)

@@ -26,6 +26,7 @@ struct route {
 	const struct request_rules *rules;
 	const char *token; /* NULL: anybody */
 	int64_t upload;	   /* largest, for the words */
+	size_t per_client; /* requests at a time */
 	bool draining;
 };
 

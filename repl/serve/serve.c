@@ -19,6 +19,7 @@
 #include "jail/pool.h"
 #include "jobs.h"
 #include "listen.h"
+#include "notify.h"
 #include "repl/config/config.h"
 #include "repl/json/pythons.h"
 #include "repl/json/run.h"
@@ -29,6 +30,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Longest token. */
 #define TOKEN_MAX 4096
@@ -48,6 +50,7 @@ struct serve {
 	struct metrics metrics;
 	struct route route;
 	char *token;
+	int notify;
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms, drained_ms;
@@ -68,15 +71,27 @@ static void raise_descriptors(void)
 
 static int read_token(struct serve *s, const char *path, struct err *e)
 {
-	size_t n;
+	auto_close int fd = -1;
+	struct stat st;
+	ssize_t n;
 
 	if (!path)
 		return 0;
-	if (io_read_file(AT_FDCWD, path, TOKEN_MAX, &s->token, &n) < 0)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	s->token = calloc(1, TOKEN_MAX + 1);
+	if (fd < 0 || !s->token || fstat(fd, &st) < 0)
+		return err_errno(e, "serve.token_file: open %s", path);
+	if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
+		(st.st_mode & (S_IWGRP | S_IRWXO))) {
+		err_set(e, "serve.token_file: %s is not a secret", path);
+		return err_hint(e, "chown it to root or yourself; chmod 600");
+	}
+	n = io_read_full(fd, s->token, TOKEN_MAX);
+	if (n < 0)
 		return err_errno(e, "serve.token_file: read %s", path);
 	while (n > 0 && strchr(" \t\r\n", s->token[n - 1]))
 		s->token[--n] = '\0';
-	if (n == 0 || strlen(s->token) != n)
+	if (n == 0 || strlen(s->token) != (size_t)n || n == TOKEN_MAX)
 		return err_set(e, "serve.token_file: %s holds no word", path);
 	return 0;
 }
@@ -107,7 +122,8 @@ static int open_http(struct serve *s, struct err *e)
 		.store = s->store,
 		.metrics = &s->metrics,
 		.npythons = s->pythons.n};
-	const struct http_rules http = {.fd = s->listen.fd,
+	const struct http_rules http = {.fds = s->listen.fds,
+		.nfds = s->listen.n,
 		.clients = c->clients,
 		.body = (size_t)c->request,
 		.store = s->store,
@@ -135,6 +151,7 @@ static int open_http(struct serve *s, struct err *e)
 		.metrics = &s->metrics,
 		.rules = &s->rules,
 		.token = s->token,
+		.per_client = (size_t)c->per_client,
 		.upload = c->upload};
 	return 0;
 }
@@ -147,13 +164,14 @@ int serve_open(struct serve **out, const struct config *cfg,
 	if (!s)
 		return err_errno(e, "serve");
 	s->cfg = cfg;
-	s->listen.fd = -1;
+	s->notify = -1;
 	*out = s;
 	raise_descriptors();
 	/* What the maker would inherit comes behind it. */
 	if (open_pool(s, spec, e) < 0 ||
 		read_token(s, cfg->serve.token_file, e) < 0 ||
 		listen_open(&s->listen, where, e) < 0 ||
+		notify_open(&s->notify, e) < 0 ||
 		store_open(&s->store, &cfg->serve, e) < 0)
 		return -1;
 	return open_http(s, e);
@@ -179,6 +197,8 @@ int serve_close(struct serve *s, struct err *e)
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
 	free(s->token);
+	listen_close(&s->listen);
+	fd_drop(&s->notify);
 	free(s->polls);
 	free(s);
 	return r;
@@ -241,6 +261,8 @@ static bool drain(struct serve *s, struct signals *signals)
 			return true;
 		s->route.draining = true;
 		http_drain(s->http);
+		listen_close(&s->listen);
+		notify_say(s->notify, "STOPPING=1");
 		s->drained_ms = now;
 	}
 	if (!s->route.draining)
@@ -256,6 +278,7 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct places at;
 
 	jobs_set_log(s->jobs, log);
+	notify_say(s->notify, "READY=1");
 	while (!drain(s, signals)) {
 		if (fill(s, signals->fd, &at) < 0)
 			return err_errno(e, "serve");

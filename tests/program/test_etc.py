@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 import sshd
-from world import TESTS
+from world import CELLBLOCK, TESTS
 
 ETC = TESTS.parent / "etc"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -102,3 +102,36 @@ def test_remedies_name_files_that_are_shipped():
     assert (ETC / "apparmor.d/cellblock").exists()
     for path in re.findall(r"install -Dm\d+ (etc/\S+)", text):
         assert (pathlib.Path(ETC).parent / path).exists(), path
+
+
+def test_the_units_have_only_settings_that_systemd_knows(tmp_path):
+    analyze = program("systemd-analyze")
+
+    def complaints(change):
+        for unit in "service", "socket":
+            text = (ETC / f"systemd/cellblock-serve.{unit}").read_text()
+            text = text.replace("/usr/local/bin/cellblock", str(CELLBLOCK))
+            (tmp_path / f"cellblock-serve.{unit}").write_text(
+                text.replace(*change))
+        r = subprocess.run(
+            [analyze, "verify", "--man=no",
+             *[str(tmp_path / f"cellblock-serve.{u}")
+               for u in ("service", "socket")]],
+            capture_output=True, text=True, check=False,
+            env={"PATH": PATH, "SYSTEMD_LOG_LEVEL": "warning"})
+        return [x for x in r.stderr.splitlines() if "cellblock-serve." in x]
+
+    assert complaints(("", "")) == []
+    assert complaints(("PrivateTmp=", "PrivateTmpp="))
+
+
+def test_the_service_is_hardened(tmp_path):
+    unit = tmp_path / "cellblock-serve.service"
+    unit.write_text((ETC / "systemd/cellblock-serve.service").read_text())
+    r = subprocess.run(
+        [program("systemd-analyze"), "security", "--offline=yes",
+         "--threshold=40", "--no-pager", str(unit)], capture_output=True,
+        text=True, check=False, env={"PATH": PATH})
+    if "unrecognized option" in r.stderr:
+        pytest.skip("this systemd-analyze judges only what runs")
+    assert r.returncode == 0 and "exposure level" in r.stdout, r

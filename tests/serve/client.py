@@ -27,13 +27,13 @@ class Answer:
 class Server:
     """One that runs, and a client of urllib."""
 
-    def __init__(self, cb, *args, where="127.0.0.1:0"):
+    def __init__(self, cb, *args, where="127.0.0.1:0", env=None):
         self.process = cb.popen(*args, "--serve", where,
                                 stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE)
+                                stderr=subprocess.PIPE, env=env)
         self.said = self.process.stderr.readline().decode()
-        found = re.search(r"serving at (?:127\.0\.0\.1:(\d+)|unix:(\S+))",
+        found = re.search(r"serving at (?:\S+:(\d+)|unix:(\S+))",
                           self.said)
         assert found, (self.said, self.process.stderr.read())
         self.port = int(found[1] or 0)

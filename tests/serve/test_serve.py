@@ -164,6 +164,9 @@ def test_health_and_metrics(server):
 def test_a_token_is_asked_for(serve, cb):
     word = cb.base / "token"
     word.write_text("sesame\n")
+    r = cb.run("-s", f"serve.token_file={word}", "--serve", "127.0.0.1:0")
+    assert r.code != 0 and "is not a secret" in r.said, r
+    word.chmod(0o600)
     server = serve("-s", f"serve.token_file={word}")
     assert server("GET", "/health").status == 200
     for headers in {}, {"Authorization": "Bearer sesam"}, \
@@ -197,6 +200,34 @@ def test_many_at_a_time_and_no_more(serve):
     assert all(int(r.headers["Retry-After"]) > 0 and r.json["title"]
                for r in busy)
     assert server.run("1").status == 200
+
+
+def test_one_client_gets_so_much_and_no_more(serve, cb):
+    """And whoever comes from elsewhere is none of its business."""
+    server = serve("-s", "serve.per_client=2")
+    slow = "import time; time.sleep(3); print(1)"
+    with contextlib.ExitStack() as stack:
+        mine = [stack.enter_context(server.connect()) for _ in range(4)]
+        for s in mine:
+            s.sendall(evaluation(slow, "Connection: close"))
+        heads = sorted(read_all(s).partition(b"\r\n\r\n") for s in mine)
+    assert [h[:13] for h, _, _ in heads] == [
+        b"HTTP/1.1 200 "] * 2 + [b"HTTP/1.1 429 "] * 2, heads
+    for head, _, body in heads[2:]:
+        assert b"\r\nRetry-After: 1\r\n" in head and b'"title"' in body
+    with server.connect() as s, socket.socket() as other:
+        s.sendall(evaluation(slow))
+        with server.connect() as s2:
+            s2.sendall(evaluation(slow))
+            hosttree.until(lambda: server.tree.look() and
+                           len(server.tree.guests()) == 2, "both run")
+            assert server.run("1").status == 429
+            assert server("GET", "/health").status == 200
+            other.bind(("127.0.0.2", 0))
+            other.settimeout(50)
+            other.connect(("127.0.0.1", server.port))
+            other.sendall(evaluation("print(1)", "Connection: close"))
+            assert read_all(other).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_request_is_bounded(serve):
@@ -320,7 +351,9 @@ def test_nothing_grows(serve):
     before = settled()
     for i in range(20):
         assert server("POST", "/eval", {"input": f"print({i})"}).status == 200
-    assert settled() == before
+    settled()
+    hosttree.until(lambda: len(list(fds.iterdir())) <= before,
+                   "the sockets of the last client are closed")
 
 
 def test_the_reader_of_http_can_do_nothing(server):

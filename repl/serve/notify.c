@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * notify.c - telling a service manager how far we are
+ *
+ * Runs in:   front end; notify_open() before its cage closes
+ * Trusts:    the environment
+ * Leaves:    a socket that is connected; nobody waits for an answer
+ *
+ * The protocol of sd_notify(3): one datagram for each piece of news.
+ */
+#include "notify.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+int notify_open(int *fd, struct err *e)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	auto_close int sock = -1;
+	size_t n = path ? strlen(path) : 0;
+
+	*fd = -1;
+	if (n == 0)
+		return 0;
+	if ((*path != '/' && *path != '@') || n >= sizeof(a.sun_path))
+		return err_set(e,
+			"NOTIFY_SOCKET: expected a path or @NAME of up to %zu "
+			"bytes, not '%.120s'",
+			sizeof(a.sun_path) - 1, path);
+	memcpy(a.sun_path, path, n);
+	/* A name without a path begins with a zero, and has no other at its
+	 * end. */
+	if (*path == '@')
+		a.sun_path[0] = '\0';
+	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0 ||
+		connect(sock, (void *)&a,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				    n)) < 0)
+		return err_errno(e, "NOTIFY_SOCKET: connect to %s", path);
+	*fd = fd_take(&sock);
+	return 0;
+}
+
+void notify_say(int fd, const char *what)
+{
+	if (fd >= 0)
+		(void)!send(fd, what, strlen(what), MSG_NOSIGNAL);
+}

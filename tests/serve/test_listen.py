@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve: where clients come, and what a service manager is told."""
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+
+import hosttree
+from client import Server, evaluation, read_all, request
+from world import CELLBLOCK
+
+HEALTH = request("GET", "/health", b"", "Connection: close")
+
+
+# ---- addresses ----
+
+def test_port_0_is_any_and_is_said(serve):
+    assert serve(where="127.0.0.1:0").port > 0
+
+
+def test_ipv6(serve):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("there is no IPv6")
+    server = serve(where="[::1]:0")
+    with socket.create_connection(("::1", server.port), 50) as s:
+        s.sendall(HEALTH)
+        assert read_all(s).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_busy_port_says_what_to_do(cb):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        r = cb.run("--serve", "127.0.0.1:%d" % s.getsockname()[1])
+    assert r.code != 0 and "in use" in r.said and "ss -ltnp" in r.said, r
+
+
+def test_an_address_of_another_host(cb):
+    r = cb.run("--serve", "192.0.2.1:8060")
+    assert r.code != 0 and "no such address" in r.said, r
+
+
+def test_whoever_serves_all_is_told(serve):
+    said = serve(where="0.0.0.0:0").said
+    assert "everybody" in said and "serve.token_file" in said
+    assert "everybody" not in serve().said
+
+
+def test_a_socket_is_for_owner_and_group(serve, cb):
+    path = cb.base / "s"
+    old = os.umask(0)
+    try:
+        server = serve(where=f"unix:{path}")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert server.raw(HEALTH).startswith(b"HTTP/1.1 200 ")
+
+
+def test_what_is_no_socket_stays(cb):
+    file = cb.base / "f"
+    file.write_text("mine")
+    link = cb.base / "l"
+    link.symlink_to(file)
+    for path in file, link, cb.base:
+        r = cb.run("--serve", f"unix:{path}")
+        assert r.code != 0 and "no socket, and stays" in r.said, r
+    assert file.read_text() == "mine"
+    for path in cb.base / ("x" * 200), cb.base / "no/such":
+        r = cb.run("--serve", f"unix:{path}")
+        assert r.code != 0 and "listen at" in r.said, r
+
+
+# ---- sockets that are passed ----
+
+def passed(sockets, *args, pid="$$"):
+    """What runs cellblock with these sockets as descriptors 3 and on."""
+    moves = " ".join(f"{3 + i}<&{s.fileno()}" for i, s in enumerate(sockets))
+    line = (f"export LISTEN_PID={pid} LISTEN_FDS={len(sockets)}; "
+            f"exec {CELLBLOCK} {' '.join(args)} {moves}")
+    return ["bash", "-c", line]
+
+
+def start(cb, sockets, *args, **more):
+    p = subprocess.Popen(
+        passed(sockets, *args), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        pass_fds=[s.fileno() for s in sockets], env=cb.env, **more)
+    return p, p.stderr.readline().decode()
+
+
+def end(p):
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(50) == 0, p.stderr.read()
+    p.stderr.close()
+
+
+@pytest.fixture(name="listeners")
+def _listeners(tmp_path):
+    """One of each kind, with descriptors that collide with nothing below 20."""
+    with contextlib.ExitStack() as stack:
+        made = []
+        for make in (lambda: socket.create_server(("127.0.0.1", 0)),
+                     lambda: socket.socket(socket.AF_UNIX)):
+            with make() as s:
+                if s.family == socket.AF_UNIX:
+                    s.bind(str(tmp_path / "s"))
+                    s.listen()
+                s = stack.enter_context(socket.socket(fileno=os.dup2(
+                    s.fileno(), 20 + len(made))))
+                made.append(s)
+        yield made
+
+
+def test_sockets_are_taken_over(cb, listeners):
+    p, said = start(cb, listeners, "--serve")
+    tcp, unix = listeners
+    port = tcp.getsockname()[1]
+    assert f"127.0.0.1:{port} and unix:{unix.getsockname()}" in said, said
+    for s in listeners:
+        with socket.socket(s.family) as c:
+            c.settimeout(50)
+            c.connect(s.getsockname())
+            c.sendall(evaluation("print(6 * 7)", "Connection: close"))
+            assert b'"42\\n"' in read_all(c)
+    end(p)
+    # It was ours all the time: the next server goes on with it.
+    p, said = start(cb, listeners, "--serve")
+    assert f":{port} " in said
+    end(p)
+
+
+def test_sockets_of_another_process_are_not_taken(cb, listeners):
+    r = subprocess.run(
+        passed(listeners, "--serve", "nowhere", pid="1"), env=cb.env,
+        pass_fds=[s.fileno() for s in listeners], capture_output=True,
+        text=True, check=False)
+    assert "wants ADDRESS:PORT" in r.stderr
+    r = subprocess.run(
+        passed(listeners, "--serve", "127.0.0.1:0"), env=cb.env,
+        pass_fds=[s.fileno() for s in listeners], capture_output=True,
+        text=True, check=False)
+    assert r.returncode != 0 and "service manager" in r.stderr
+
+
+def test_what_does_not_listen_is_refused(cb):
+    with socket.socket() as s, socket.socket(type=socket.SOCK_DGRAM) as d, \
+            open("/dev/null", encoding="ascii") as f:
+        for what in s, d, f:
+            with open(os.dup2(what.fileno(), 20), "rb", 0) as moved:
+                r = subprocess.run(
+                    passed([moved], "--serve"), env=cb.env, pass_fds=[20],
+                    capture_output=True, text=True, check=False)
+            assert r.returncode != 0, r
+            assert "descriptor 3 does not listen" in r.stderr, r
+
+
+def test_systemd_can_start_it(cb):
+    activate = shutil.which("systemd-socket-activate")
+    if not activate:
+        pytest.skip("there is no systemd-socket-activate")
+    path = cb.base / "activated"
+    p = subprocess.Popen(
+        [activate, "-l", str(path), *[f"-E{k}" for k in cb.env],
+         CELLBLOCK, "--serve"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, env=cb.env)
+    try:
+        hosttree.until(path.exists, "it listens")
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(50)
+            s.connect(str(path))
+            s.sendall(evaluation("print(6 * 7)", "Connection: close"))
+            assert b'"42\\n"' in read_all(s)
+    finally:
+        p.send_signal(signal.SIGTERM)
+        p.wait(50)
+        p.stderr.close()
+
+
+# ---- news ----
+
+@pytest.mark.parametrize("kind", ["path", "abstract"])
+def test_a_service_manager_is_told(cb, kind):
+    name = str(cb.base / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.settimeout(50)
+        s.bind(name if kind == "path" else "\0" + name)
+        server = Server(cb, env={
+            "NOTIFY_SOCKET": name if kind == "path" else "@" + name})
+        assert s.recv(100) == b"READY=1"
+        assert server("GET", "/health").status == 200
+        server.process.send_signal(signal.SIGTERM)
+        assert s.recv(100) == b"STOPPING=1"
+        assert server.process.wait(50) == 0
+
+
+def test_news_that_nobody_can_be_told(cb):
+    for name in "relative", "/no/such/socket", "@" + "x" * 200:
+        r = cb.run("--serve", "127.0.0.1:0", env={"NOTIFY_SOCKET": name})
+        assert r.code != 0 and "NOTIFY_SOCKET" in r.said, r
