@@ -42,7 +42,8 @@ OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
-GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h
+GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
+            $(BUILD)/gen/mcp_tools.h
 
 .PHONY: all deps build everything run test test-vm check unit asan fuzz \
         fuzz-short bench tidy format install install-apparmor uninstall clean help
@@ -113,6 +114,11 @@ $(BUILD)/gen/guest_copy.so: $(GUEST_SRC)
 
 $(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
 		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_copy.so
+	$^ > $@.tmp && mv $@.tmp $@
+
+# What the tools of --mcp are.
+$(BUILD)/gen/mcp_tools.h: tools/embed repl/mcp/tools.json
+	@mkdir -p $(@D)
 	$^ > $@.tmp && mv $@.tmp $@
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds

@@ -34,6 +34,7 @@ complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a prog
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
 complete -c cellblock -n __cellblock_before_program -l eval -d 'JSON requests from standard input'
 complete -c cellblock -n __cellblock_before_program -l serve -d 'JSON requests over HTTP'
+complete -c cellblock -n __cellblock_before_program -l mcp -d 'A session for an agent: Model Context Protocol'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'

@@ -81,6 +81,7 @@ _arguments -s -S \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--eval[JSON requests from standard input]' \
 	'--serve[JSON requests over HTTP]' \
+	'--mcp[a session for an agent: Model Context Protocol]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

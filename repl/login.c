@@ -14,6 +14,10 @@
  * starts us: without arguments, or with --login, which marks a login even when
  * the person asked for nothing.
  *
+ * One command is no cell: cellblock-mcp, or what the administrator wrote for
+ * the subsystem of that name, which sshd hands over as if it were the command.
+ * It is these words and nothing else, so that no option comes along.
+ *
  * "-c CODE" typed at another shell looks the same as sshd's, so the password
  * entry decides: an account whose shell is this program has no other shell
  * where somebody could type it. SSH_CONNECTION would prove nothing, since it
@@ -54,20 +58,27 @@ static bool word_is(const char *s, size_t n, const char *word)
 	return strlen(word) == n && !memcmp(s, word, n);
 }
 
-/* Whether ForceCommand names us where we are the account's shell, too. */
-static bool names_ourselves(const char *command)
+/* Whether the command is this program, alone or with the one word. */
+static bool is_program(const char *command, const char *name, const char *word)
 {
 	const char *base;
 	size_t len, n;
 
 	command += strspn(command, BLANKS);
 	n = first_word(command, &base, &len);
-	if (!word_is(base, len, "cellblock"))
+	if (!word_is(base, len, name))
 		return false;
 	command += n + strspn(command + n, BLANKS);
 	n = strcspn(command, BLANKS);
-	return (!n || word_is(command, n, "--login")) &&
+	return (word ? word_is(command, n, word) : !n) &&
 	       !command[n + strspn(command + n, BLANKS)];
+}
+
+/* Whether ForceCommand names us where we are the account's shell, too. */
+static bool names_ourselves(const char *command)
+{
+	return is_program(command, "cellblock", NULL) ||
+	       is_program(command, "cellblock", "--login");
 }
 
 static void set_command(
@@ -107,12 +118,20 @@ int login_decide(
 	return 0;
 }
 
+static bool asks_for_mcp(const char *command)
+{
+	return is_program(command, "cellblock-mcp", NULL) ||
+	       is_program(command, "cellblock", "--mcp");
+}
+
 void login_options(const struct login *login, bool terminal, struct options *o)
 {
 	static char *no_args[] = {NULL};
 
 	*o = (struct options){.args = no_args, .text = login->command};
-	if (login->command)
+	if (login->command && asks_for_mcp(login->command))
+		o->mode = OPTIONS_MCP;
+	else if (login->command)
 		o->mode = OPTIONS_CELL;
 	else
 		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;

@@ -24,6 +24,7 @@
 #include "repl/edit/history.h"
 #include "repl/files/hostfs.h"
 #include "repl/json/eval.h"
+#include "repl/mcp/mcp.h"
 #include "repl/oneshot/program.h"
 #include "repl/serve/serve.h"
 #include "repl/session/log.h"
@@ -474,6 +475,35 @@ static int run_eval(struct run *r)
 	return status;
 }
 
+/* The same for one session, which is counted and written down as one at a
+ * prompt. */
+static int run_mcp(struct run *r)
+{
+	struct err e = {0}, left = {0};
+	struct mcp *m = NULL;
+	int status;
+
+	if (r->cfg.limits.output_bytes > MCP_OUTPUT_MAX)
+		r->cfg.limits.output_bytes = MCP_OUTPUT_MAX;
+	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+		     SPEC_SESSION, &e),
+		&e);
+	r->spec.term = "dumb";
+	must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
+	set_locale();
+	must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
+	claim_slot(r);
+	confine_eval(r, &e);
+	status = mcp_run(m, &r->log, &e);
+	if (mcp_close(m, &left) < 0) {
+		terminal_complain(NULL, left.msg);
+		status = status ? status : exit_status_of(&left);
+	}
+	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
+	must(status, &e);
+	return status;
+}
+
 /* As above; and nobody is accepted before everything is confined. */
 static int run_serve(struct run *r)
 {
@@ -544,6 +574,9 @@ static int run(struct run *r)
 	case OPTIONS_EVAL:
 		load_config(r);
 		return run_eval(r);
+	case OPTIONS_MCP:
+		load_config(r);
+		return run_mcp(r);
 	case OPTIONS_SERVE:
 		load_config(r);
 		return run_serve(r);

@@ -76,6 +76,7 @@ static const struct rule rules[] = {
 	{NULL, 'e', "CELL", MODE(CELL)},
 	{"eval", '\0', NULL, MODE(EVAL)},
 	{"serve", '\0', NULL, MODE(SERVE)},
+	{"mcp", '\0', NULL, MODE(MCP)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -156,8 +157,8 @@ static int take(
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
 			return usage(e, "only one of -c, -m, -e, --eval, "
-					"--serve, --check and --check-config "
-					"makes sense");
+					"--serve, --mcp, --check and "
+					"--check-config makes sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -287,6 +288,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_CELL] = {"-e CELL", 0},
 		[OPTIONS_EVAL] = {"--eval", 0},
 		[OPTIONS_SERVE] = {"--serve ADDRESS", 1},
+		[OPTIONS_MCP] = {"--mcp", 0},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -321,11 +323,14 @@ static int check_together(const struct options *o, struct err *e)
 		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
 	bool eval = o->mode == OPTIONS_EVAL;
 	bool serve = o->mode == OPTIONS_SERVE;
+	bool mcp = o->mode == OPTIONS_MCP;
 	const char *why =
 		o->json && o->mode != OPTIONS_CHECK
 			? "--json goes with --check alone"
 		: o->nuploads && eval	 ? "-u does not go with --eval"
 		: o->ndownloads && eval	 ? "-d does not go with --eval"
+		: o->nuploads && mcp	 ? "-u does not go with --mcp"
+		: o->ndownloads && mcp	 ? "-d does not go with --mcp"
 		: o->nuploads && serve	 ? "-u does not go with --serve"
 		: o->ndownloads && serve ? "-d does not go with --serve"
 		: o->nuploads && check	 ? "-u does not go with a check"
@@ -383,8 +388,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] -m MODULE [ARG...]", "a module as a program"},
 	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
-	{"cellblock [OPTIONS] --eval | --serve",
-		"JSON requests, each in a fresh jail"},
+	{"cellblock [OPTIONS] --eval|--serve|--mcp",
+		"requests of programs and agents"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

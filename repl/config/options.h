@@ -20,6 +20,7 @@ enum options_mode {
 	OPTIONS_CELL,	      /* text: source, -e */
 	OPTIONS_STDIN,	      /* a program from standard input */
 	OPTIONS_EVAL,	      /* JSON requests from standard input */
+	OPTIONS_MCP,	      /* an agent on standard input */
 	OPTIONS_SERVE,	      /* text: where to listen, or NULL */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */

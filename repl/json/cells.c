@@ -530,6 +530,11 @@ bool cells_is_over(const struct cells *c)
 	return c->over;
 }
 
+const struct err *cells_error(const struct cells *c)
+{
+	return &c->err;
+}
+
 bool cells_is_done(const struct cells *c)
 {
 	return c->refused || c->step == STEP_DONE;

@@ -35,8 +35,10 @@ void cells_close(struct cells *c);
  * REQUEST_SESSION, which waits for that. */
 bool cells_is_up(const struct cells *c);
 
-/* Whether the session has ended. Every request is refused then. */
+/* Whether the session has ended. Every request is refused then. And why, if it
+ * failed: an empty message otherwise. */
 bool cells_is_over(const struct cells *c);
+const struct err *cells_error(const struct cells *c);
 
 /* Why, if it has. */
 const char *cells_why_over(struct cells *c);

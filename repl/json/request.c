@@ -622,6 +622,13 @@ static int take_session(struct request *r, struct request_refusal *why)
 				 "stream");
 }
 
+static int take_in_session(struct request *r, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	return json_object_get(r->root, "code") ? take_cell(r, rules, why)
+						: take_command(r, why);
+}
+
 /* ---- both ---- */
 
 bool request_is_deep(const char *text, size_t n)
@@ -657,9 +664,7 @@ int request_parse(struct request *r, const char *text, size_t n,
 		return request_refuse(why, "Invalid JSON",
 			"Could not parse JSON body - %.900s", e.text);
 	if (rules->session)
-		return json_object_get(r->root, "code")
-			       ? take_cell(r, rules, why)
-			       : take_command(r, why);
+		return take_in_session(r, rules, why);
 	if (json_object_get(r->root, "code"))
 		return take_alone(r, rules, why);
 	if (json_is_true(json_object_get(r->root, "session")))
@@ -667,12 +672,19 @@ int request_parse(struct request *r, const char *text, size_t n,
 	return take_snekbox(r, rules, why);
 }
 
+/* Base64 takes four characters for three bytes, JSON up to six for one. */
+size_t request_longest(const struct limits *l)
+{
+	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
+}
+
 int request_take(struct request *r, json_t *root,
 	const struct request_rules *rules, struct request_refusal *why)
 {
 	*r = (struct request){.root = root};
 	*why = (struct request_refusal){0};
-	return take_alone(r, rules, why);
+	return rules->session ? take_in_session(r, rules, why)
+			      : take_alone(r, rules, why);
 }
 
 int request_add_file(struct request *r, const char *path, int fd, size_t n,

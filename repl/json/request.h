@@ -86,6 +86,9 @@ struct request_refusal {
 	struct strbuf description;
 };
 
+/* Longest text that can be a request in order. */
+size_t request_longest(const struct limits *l);
+
 /* Whether a text is nested deeper, or has more values, than a request may. */
 bool request_is_deep(const char *text, size_t n);
 
@@ -94,8 +97,8 @@ bool request_is_deep(const char *text, size_t n);
 int request_parse(struct request *r, const char *text, size_t n,
 	const struct request_rules *rules, struct request_refusal *why);
 
-/* The same for a request with `code` that was parsed already (`root` is taken).
- * Its files come with request_add_file(). */
+/* The same for a request that was parsed already (`root` is taken); outside of
+ * a session one with `code`, whose files come with request_add_file(). */
 int request_take(struct request *r, json_t *root,
 	const struct request_rules *rules, struct request_refusal *why);
 

@@ -42,7 +42,7 @@ void stream_close(struct stream *s)
 /* Look at one character. True when the request ends before it. */
 static bool look(struct stream *s, char c)
 {
-	if (c == '\n' && (s->text || s->depth <= 0))
+	if (c == '\n' && (s->lines || s->text || s->depth <= 0))
 		return s->something;
 	if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
 		s->something = true;
@@ -87,8 +87,7 @@ static void compact(struct stream *s)
 	s->used = 0;
 }
 
-/* Read more. -1 with errno. */
-static int fill(struct stream *s)
+int stream_read(struct stream *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	ssize_t r = 0;
@@ -119,7 +118,7 @@ bool stream_may_go_on(struct stream *s)
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 
 	/* What can be read without waiting may be the end. */
-	if (stream_is_empty(s) && poll(&p, 1, 0) > 0 && fill(s) < 0)
+	if (stream_is_empty(s) && poll(&p, 1, 0) > 0 && stream_read(s) < 0)
 		return false;
 	return !s->ended || s->at < s->n;
 }
@@ -145,14 +144,19 @@ static enum stream_next finish(struct stream *s, const char **text, size_t *n)
 	return what;
 }
 
+enum stream_next stream_try(struct stream *s, const char **text, size_t *n)
+{
+	if (scan(s))
+		return finish(s, text, n);
+	return s->ended ? STREAM_END : STREAM_MORE;
+}
+
 enum stream_next stream_next(struct stream *s, const char **text, size_t *n)
 {
-	for (;;) {
-		if (scan(s))
-			return finish(s, text, n);
-		if (s->ended)
-			return STREAM_END;
-		if (fill(s) < 0)
+	enum stream_next what;
+
+	while ((what = stream_try(s, text, n)) == STREAM_MORE)
+		if (stream_read(s) < 0)
 			return STREAM_FAILED;
-	}
+	return what;
 }

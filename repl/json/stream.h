@@ -17,6 +17,7 @@ struct stream {
 	size_t max;	 /* longest request that is kept */
 	int depth_max;	 /* deepest nesting */
 	int values_max;	 /* most values */
+	bool lines;	 /* a request is a line, whatever it holds */
 	char *buf;	 /* owned */
 	size_t n, room;	 /* bytes that were read */
 	size_t at, used; /* up to here looked at; taken by earlier requests */
@@ -34,6 +35,7 @@ enum stream_next {
 	STREAM_LONG,	/* one that is too long was passed over */
 	STREAM_DEEP,	/* one that is nested too deep */
 	STREAM_MANY,	/* one with too many values */
+	STREAM_MORE,	/* (stream_try) none yet: stream_read() first */
 	STREAM_FAILED,	/* errno */
 };
 
@@ -47,6 +49,12 @@ bool stream_is_empty(const struct stream *s);
 /* Whether another request may come, as far as can be said without waiting. What
  * stream_next() gave is no longer valid then. */
 bool stream_may_go_on(struct stream *s);
+
+/* Read what is there, or wait until something is. 0, or -1 with errno. */
+int stream_read(struct stream *s);
+
+/* The next request of what was read. */
+enum stream_next stream_try(struct stream *s, const char **text, size_t *n);
 
 /* The next request; blocks until there is one. */
 enum stream_next stream_next(struct stream *s, const char **text, size_t *n);

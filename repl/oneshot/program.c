@@ -388,6 +388,7 @@ static const char *const sources[] = {
 	[OPTIONS_STDIN] = "-",
 	[OPTIONS_EVAL] = NULL,
 	[OPTIONS_SERVE] = NULL,
+	[OPTIONS_MCP] = NULL,
 	[OPTIONS_VERSION] = NULL, /* the last mode */
 };
 

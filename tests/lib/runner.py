@@ -38,6 +38,7 @@ SUITES = {
     "program": ("pytest", True),
     "json": ("pytest", True),
     "serve": ("pytest", True),
+    "mcp": ("pytest", True),
     "escape": ("pytest", True),
     "hostile": ("pytest", True),
     "inject": ("pytest", True),

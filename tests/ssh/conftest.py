@@ -53,6 +53,8 @@ AuthorizedKeysFile {self.dir}/client.pub
 PasswordAuthentication no
 AcceptEnv *
 Subsystem sftp /usr/lib/openssh/sftp-server
+Subsystem cellblock-mcp {self.binary} --mcp
+Subsystem cellblock-named cellblock-mcp
 Match User {self.users['forced'].pw_name}
     ForceCommand {self.binary} --login
 """)

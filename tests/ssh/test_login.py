@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ssh to a host where cellblock is the login shell or a forced command."""
+import json
+import subprocess
+
 import pytest
 
 import hosttree
@@ -65,6 +68,59 @@ def test_the_sftp_subsystem_is_refused(lab):
     r = lab.run("sftp", options=("-s",))
     assert r.returncode not in (0, 255), r
     assert r.stdout == b"", r
+
+
+AGENT = b"""\
+{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": \
+{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}}
+{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": \
+{"name": "run_cell", "arguments": {"code": "6 * 7"}}}
+"""
+
+
+def agent(lab, *command, options=()):
+    """The answers to an agent that leaves when it has them."""
+    with subprocess.Popen([*lab.argv("-T", *options), *command],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as p:
+        p.stdin.write(AGENT)
+        p.stdin.flush()
+        answers = [json.loads(p.stdout.readline() or "null")
+                   for _ in range(2)]
+        p.stdin.close()
+        assert p.wait(40) == 0, p.stderr.read()
+        assert p.stdout.read() == b""
+    return answers
+
+
+@pytest.mark.parametrize("command, options", [
+    ("cellblock-mcp", ("-s",)),     # a subsystem: a command line of sshd's
+    ("cellblock-named", ("-s",)),   # a subsystem: the name alone
+    ("cellblock-mcp", ()),          # a command, where sshd knows no subsystem
+    (" /opt/x/cellblock  --mcp ", ())])
+def test_an_agent_gets_a_session(lab, command, options):
+    first, second = agent(lab, command, options=options)
+    assert first["result"]["serverInfo"]["name"] == "cellblock"
+    assert second["result"]["content"] == [{"type": "text", "text": "42\n"}]
+
+
+@pytest.mark.parametrize("command", [
+    "cellblock-mcp -s cell.timeout=99h", "cellblock --mcp -p /bin/sh",
+    "cellblock -s session.memory=9G --mcp", "cellblock --mcp; id",
+    "cellblock-mcp\nimport os", "cellblock --mcp=1"])
+def test_options_do_not_come_with_an_agent(lab, command):
+    r = lab.run(command, stdin=AGENT)
+    assert r.returncode == 1 and b"Error" in r.stderr, r
+    assert b"jsonrpc" not in r.stdout
+
+
+def test_an_agent_counts_as_a_session(locked_lab):
+    s = [locked_lab.session().start() for _ in range(2)]
+    r = locked_lab.run("cellblock-mcp", stdin=AGENT)
+    assert r.returncode == 78 and b"per_user" in r.stderr, r
+    assert r.stdout == b""
+    s[0].leave()
+    hosttree.until(lambda: agent(locked_lab, "cellblock-mcp"), "a place")
 
 
 def test_a_login_on_a_terminal_starts_a_session(lab):

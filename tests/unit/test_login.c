@@ -5,6 +5,7 @@
 #include "repl/main.h"
 
 #include "jail/base/err.h"
+#include "repl/config/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,6 +83,36 @@ static void a_login_is_recognised_from_its_arguments(void **state)
 			assert_null(login.command);
 		else
 			assert_string_equal(login.command, cases[i].command);
+	}
+}
+
+static void an_agent_is_told_from_a_cell(void **state)
+{
+	static const struct {
+		const char *command;
+		enum options_mode mode;
+	} cases[] = {
+		{"cellblock-mcp", OPTIONS_MCP},
+		{"/usr/bin/cellblock --mcp", OPTIONS_MCP},
+		{" cellblock\t--mcp \n", OPTIONS_MCP},
+		{"cellblock-mcp --mcp", OPTIONS_CELL},
+		{"cellblock --mcp -s a.b=c", OPTIONS_CELL},
+		{"cellblock -q --mcp", OPTIONS_CELL},
+		{"cellblock --eval", OPTIONS_CELL},
+		{"xcellblock-mcp", OPTIONS_CELL},
+		{"--mcp", OPTIONS_CELL},
+		{"", OPTIONS_CELL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct login login = {
+			LOGIN_FORCED, cases[i].command};
+		struct options o;
+
+		login_options(&login, false, &o);
+		if (o.mode != cases[i].mode)
+			fail_msg("case %zu: mode %d", i, o.mode);
 	}
 }
 
@@ -237,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_login_is_recognised_from_its_arguments),
+		cmocka_unit_test(an_agent_is_told_from_a_cell),
 		cmocka_unit_test(a_login_with_options_is_refused),
 		cmocka_unit_test(a_login_without_argv_0_is_survived),
 		cmocka_unit_test(sftp_scp_rsync_and_git_are_recognised),

@@ -182,8 +182,8 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
 		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --serve, --check and "
-			"--check-config makes sense"},
+			"only one of -c, -m, -e, --eval, --serve, --mcp, "
+			"--check and --check-config makes sense"},
 		{{"cellblock", "--json"}, "--json goes with --check alone"},
 		{{"cellblock", "--check", "-u", "x"},
 			"-u does not go with a check"},

@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * calls.c - the session, and the call that is served in it
+ *
+ * Runs in:   front end, confined
+ * Holds:     the session's jail
+ * Trusts:    no argument of a call, and nothing that a cell shows: it is told
+ *            as text, in JSON of ours
+ * Leaves:    an answer for each call that was not dropped; a session for the
+ *            next, or words on why there is none
+ */
+#include "calls.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "jail/pool.h"
+#include "repl/config/config.h"
+#include "repl/json/base64.h"
+#include "repl/json/json_text.h"
+#include "repl/json/request.h"
+#include "repl/session/verdict.h"
+#include "repl/text/strbuf.h"
+#include "resource.h"
+#include "tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How often a client hears how far a call is; how much of a line it hears. */
+#define PROGRESS_MS 1000
+#define LINE_MAX_BYTES 200
+
+struct calls {
+	struct pool *pool; /* borrowed, as the next two */
+	const struct config *cfg;
+	struct log *log;
+	json_t *tools;	   /* owned */
+	struct jail *jail; /* owned, with the cells; NULL: there is none */
+	struct cells *cells;
+	struct err failed; /* the first jail that failed */
+	/* the call */
+	const struct call *call;
+	enum tools_tool tool;
+	struct request q;
+	bool asks;	/* the answer is the cells'; or else about files */
+	bool begun;	/* the cells serve it, or wait for the warden */
+	int code;	/* of the protocol's error, or 0 */
+	struct err why; /* why it is not served; empty: it is */
+	int64_t began_ms, told_ms;
+};
+
+/* ---- the session ---- */
+
+static void fail(struct calls *c, const struct err *e)
+{
+	if (c->failed.msg[0])
+		return;
+	c->failed = *e;
+	if (e->kind != ERR_CONFIG)
+		err_kind_set(&c->failed, ERR_JAIL);
+}
+
+static void end_session(struct calls *c)
+{
+	if (c->cells && cells_error(c->cells)->msg[0])
+		fail(c, cells_error(c->cells));
+	cells_close(c->cells);
+	pool_end(c->pool, c->jail);
+	c->cells = NULL;
+	c->jail = NULL;
+}
+
+static void begin_session(struct calls *c)
+{
+	struct err e = {0};
+
+	if (pool_await(c->pool, 0, SPEC_SESSION, &c->jail, &e) == 0 &&
+		cells_open(&c->cells, c->jail, c->cfg, c->log, true, &e) == 0)
+		return;
+	fail(c, &e);
+	end_session(c);
+}
+
+int calls_open(struct calls **out, struct pool *pool, const struct config *cfg,
+	struct log *log, struct err *e)
+{
+	struct calls *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_errno(e, "begin a session");
+	*out = c;
+	c->pool = pool;
+	c->cfg = cfg;
+	c->log = log;
+	c->tools = tools_load(e);
+	if (!c->tools)
+		return -1;
+	begin_session(c);
+	return 0;
+}
+
+int calls_close(struct calls *c, struct err *e)
+{
+	int r;
+
+	if (!c)
+		return 0;
+	end_session(c);
+	r = c->failed.msg[0] ? -1 : 0;
+	if (r < 0)
+		*e = c->failed;
+	request_fini(&c->q);
+	json_decref(c->tools);
+	free(c);
+	return r;
+}
+
+void calls_add_tools(const struct calls *c, struct strbuf *b)
+{
+	tools_add(b, c->tools);
+}
+
+bool calls_is_ready(const struct calls *c)
+{
+	return !c->call &&
+	       (!c->cells || cells_is_up(c->cells) || cells_is_over(c->cells));
+}
+
+/* ---- the beginning of a call ---- */
+
+/* A request of the session, of arguments that are its members (taken). */
+static void ask(struct calls *c, json_t *root)
+{
+	const struct request_rules rules = {
+		.limits = &c->cfg->limits, .session = true};
+	struct request_refusal why;
+
+	if (!root)
+		err_set(&c->why, "out of memory");
+	else if (request_take(&c->q, root, &rules, &why) < 0)
+		err_set(&c->why, "%.500s",
+			why.description.s ? why.description.s : why.title);
+	if (root)
+		strbuf_free(&why.description);
+}
+
+static const json_t *argument(const struct calls *c, const char *name)
+{
+	return json_object_get(
+		message_param(&c->call->m, "arguments", JSON_OBJECT), name);
+}
+
+static void begin_undo(struct calls *c)
+{
+	const json_t *cells = argument(c, "cells");
+
+	ask(c, json_pack("{s:I}", "undo",
+		       cells ? json_integer_value(cells) : (json_int_t)1));
+}
+
+/* A session that is over is replaced. */
+static void begin_reset(struct calls *c)
+{
+	c->q.form = REQUEST_RESET;
+	if (c->cells && !cells_is_over(c->cells))
+		return;
+	end_session(c);
+	begin_session(c);
+	c->q.form = REQUEST_SESSION;
+}
+
+static void begin_list(struct calls *c)
+{
+	const json_t *pattern = argument(c, "pattern");
+
+	if (pattern)
+		ask(c, json_pack("{s:O}", "read", pattern));
+}
+
+static void begin_tool(struct calls *c, const struct message *m)
+{
+	const json_t *arguments = json_object_get(m->params, "arguments");
+	const json_t *name = json_object_get(m->params, "name");
+
+	c->tool = tools_find(name);
+	if (c->tool == TOOLS_UNKNOWN) {
+		c->code = MESSAGE_BAD_PARAMS;
+		err_set(&c->why, "Unknown tool: %.100s",
+			json_is_string(name) ? json_string_value(name) : "?");
+	} else if (arguments && !json_is_object(arguments)) {
+		c->code = MESSAGE_BAD_PARAMS;
+		err_set(&c->why, "Invalid params: arguments is no object");
+	} else if (tools_check(c->tools, c->tool, arguments, &c->why) < 0) {
+		return;
+	} else if (c->tool == TOOLS_RUN_CELL) {
+		ask(c, json_incref((json_t *)arguments));
+	} else if (c->tool == TOOLS_UNDO) {
+		begin_undo(c);
+	} else if (c->tool == TOOLS_RESET) {
+		begin_reset(c);
+	} else if (c->tool == TOOLS_LIST_FILES) {
+		begin_list(c);
+	}
+	c->asks = c->tool == TOOLS_RUN_CELL || c->tool == TOOLS_UNDO ||
+		  c->tool == TOOLS_RESET;
+}
+
+void calls_begin(struct calls *c, const struct call *call)
+{
+	c->call = call;
+	c->asks = c->begun = false;
+	c->code = 0;
+	c->why = (struct err){0};
+	c->began_ms = c->told_ms = now_ms();
+	if (call->kind == CALLS_TOOL)
+		begin_tool(c, &call->m);
+	/* For files, wait until the warden has time. */
+	if (!c->asks)
+		c->q.form = REQUEST_LIST;
+	if (!c->why.msg[0] && !c->cells)
+		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
+	if (c->why.msg[0])
+		return;
+	cells_begin(c->cells, &c->q);
+	c->begun = true;
+}
+
+/* ---- while it lasts ---- */
+
+int calls_polls(const struct calls *c, struct pollfd p[static CELLS_POLLS])
+{
+	int timeout_ms = -1, due;
+
+	for (int i = 0; i < CELLS_POLLS; i++)
+		p[i] = (struct pollfd){.fd = -1};
+	if (c->cells)
+		timeout_ms = cells_polls(c->cells, p);
+	if (!c->call || !message_meta(&c->call->m, "progressToken"))
+		return timeout_ms;
+	due = (int)(c->told_ms + PROGRESS_MS - now_ms());
+	due = due < 0 ? 0 : due;
+	return timeout_ms < 0 || due < timeout_ms ? due : timeout_ms;
+}
+
+void calls_turn(struct calls *c, const struct pollfd *p)
+{
+	if (c->cells)
+		cells_turn(c->cells, p);
+}
+
+bool calls_is_done(const struct calls *c)
+{
+	return !c->begun || cells_is_done(c->cells);
+}
+
+void calls_interrupt(struct calls *c)
+{
+	if (c->begun)
+		cells_interrupt(c->cells);
+}
+
+/* The last line that the cell has shown. */
+static void add_last_line(struct calls *c, struct strbuf *b)
+{
+	size_t n, start;
+	const char *s = cells_output(c->cells, &n);
+
+	while (n > 0 && (s[n - 1] == '\n' || s[n - 1] == '\r'))
+		n--;
+	for (start = n; start > 0 && n - start < LINE_MAX_BYTES; start--)
+		if (s[start - 1] == '\n' || s[start - 1] == '\r')
+			break;
+	if (n == start)
+		return;
+	strbuf_puts(b, ", \"message\": ");
+	json_text_add(b, s + start, n - start);
+}
+
+void calls_add_progress(struct calls *c, struct strbuf *b)
+{
+	const json_t *token =
+		c->call ? message_meta(&c->call->m, "progressToken") : NULL;
+	int64_t now = now_ms();
+
+	if (!c->begun || c->call->dropped || now - c->told_ms < PROGRESS_MS ||
+		!(json_is_string(token) || json_is_integer(token)))
+		return;
+	c->told_ms = now;
+	strbuf_puts(b, "{\"jsonrpc\": \"2.0\", \"method\": "
+		       "\"notifications/progress\", \"params\": "
+		       "{\"progressToken\": ");
+	message_add_value(b, token);
+	strbuf_printf(
+		b, ", \"progress\": %.1f", (double)(now - c->began_ms) / 1000);
+	if (c->q.form == REQUEST_CELL && c->q.timeout_ms > 0)
+		strbuf_printf(
+			b, ", \"total\": %.1f", (double)c->q.timeout_ms / 1000);
+	add_last_line(c, b);
+	strbuf_puts(b, "}}");
+}
+
+/* ---- the answer of a tool ---- */
+
+static void add_text(struct strbuf *b, const char *text, size_t n)
+{
+	strbuf_puts(b, b->s[b->n - 1] == '[' ? "" : ", ");
+	strbuf_puts(b, "{\"type\": \"text\", \"text\": ");
+	json_text_add(b, text, n);
+	strbuf_puts(b, "}");
+}
+
+/* A line of ours. It is a block of its own, so that no cell can write it. */
+static void add_line(struct strbuf *b, const char *text)
+{
+	struct strbuf line = {0};
+
+	strbuf_printf(&line, "[%s]", text);
+	if (!line.failed)
+		add_text(b, line.s, line.n);
+	strbuf_free(&line);
+}
+
+static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
+{
+	size_t left_out = 0;
+	char text[100];
+	struct report r;
+
+	cells_report(c->cells, &r);
+	for (size_t i = 0; i < r.npng; i++) {
+		if (b->n + r.png[i].n / 3 * 4 + 100 > room) {
+			left_out++;
+			continue;
+		}
+		strbuf_puts(b, b->s[b->n - 1] == '[' ? "" : ", ");
+		strbuf_puts(b, "{\"type\": \"image\", \"data\": \"");
+		base64_add(b, r.png[i].p, r.png[i].n);
+		strbuf_puts(b, "\", \"mimeType\": \"image/png\"}");
+	}
+	snprintf(text, sizeof(text),
+		"pictures left out, for the length of the answer: %zu",
+		left_out);
+	if (left_out)
+		add_line(b, text);
+}
+
+/* Whether the cell did what it should. */
+static bool is_well(const struct jail_done *d)
+{
+	return d->how == HOW_OK || (d->how == HOW_EXIT && d->status == 0);
+}
+
+static void add_exit(struct strbuf *b, const struct jail_done *d)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "exit status %d · variables kept",
+		d->status);
+	if (d->how == HOW_EXIT)
+		add_line(b, text);
+}
+
+static uint32_t number(const json_t *structured, const char *key)
+{
+	return (uint32_t)json_integer_value(json_object_get(structured, key));
+}
+
+static void add_blocks(struct calls *c, struct strbuf *b,
+	const json_t *structured, size_t room)
+{
+	const char *verdict = cells_verdict(c->cells), *output;
+	char undo[VERDICT_MAX];
+	const json_t *v;
+	size_t n, i;
+
+	switch (c->q.form) {
+	case REQUEST_CELL:
+		output = cells_output(c->cells, &n);
+		if (n)
+			add_text(b, output, n);
+		if (verdict[0])
+			add_line(b, verdict);
+		add_exit(b, cells_done(c->cells));
+		add_pictures(c, b, room);
+		break;
+	case REQUEST_UNDO:
+		verdict_undo(undo, number(structured, "back_to"),
+			number(structured, "names"));
+		add_line(b, undo);
+		break;
+	case REQUEST_RESET:
+		add_line(b, "a fresh Python");
+		break;
+	case REQUEST_SESSION:
+		add_line(b, "a new session");
+		break;
+	case REQUEST_SNEKBOX:
+	case REQUEST_OURS:
+	case REQUEST_READ:
+	case REQUEST_LIST:
+	case REQUEST_OPEN:
+	case REQUEST_WRITE:
+	case REQUEST_REMOVE:
+		break;
+	}
+	json_array_foreach(json_object_get(structured, "notices"), i, v)
+		add_line(b, json_string_value(v));
+	if (b->s[b->n - 1] == '[')
+		add_line(b, "no output");
+}
+
+static void add_failure(struct strbuf *b, const char *text)
+{
+	strbuf_puts(b, "\"content\": [");
+	add_text(b, text, strlen(text));
+	strbuf_puts(b, "], \"isError\": true");
+}
+
+/* The cells refused it, or broke. */
+static void add_refusal(struct calls *c, struct strbuf *b,
+	enum answer_kind kind, const json_t *refusal, const struct err *e)
+{
+	const json_t *words = json_object_get(refusal, "description");
+	char text[1400];
+
+	snprintf(text, sizeof(text), "%s: %.1200s%s",
+		kind == ANSWER_FAILED
+			? "The session is over"
+			: json_string_value(json_object_get(refusal, "title")),
+		kind != ANSWER_FAILED ? json_string_value(words)
+		: e->msg[0]	      ? e->msg
+				      : "it ended unexpectedly",
+		cells_is_over(c->cells) ? "; reset begins a new one" : "");
+	add_failure(b, text);
+}
+
+/* The cells' answer; of a new session, as much as of a reset. */
+static void add_structured(struct calls *c, struct strbuf *b,
+	const struct strbuf *s, const json_t *structured)
+{
+	if (c->q.form != REQUEST_SESSION) {
+		strbuf_add(b, s->s, s->n);
+		return;
+	}
+	strbuf_puts(b, "{\"reset\": true, \"notices\": ");
+	message_add_value(b, json_object_get(structured, "notices"));
+	strbuf_puts(b, "}");
+}
+
+static void add_served(struct calls *c, struct strbuf *b)
+{
+	struct strbuf s = {0};
+	struct err e = {0};
+	enum answer_kind kind = cells_answer(c->cells, &s, false, &e);
+	json_t *structured = json_loadb(s.n ? s.s : "", s.n, 0, NULL);
+
+	if (kind != ANSWER_RAN) {
+		add_refusal(c, b, kind, structured, &e);
+	} else {
+		strbuf_puts(b, "\"content\": [");
+		add_blocks(c, b, structured, CALLS_ANSWER_MAX - s.n);
+		strbuf_puts(b, "], \"structuredContent\": ");
+		add_structured(c, b, &s, structured);
+		strbuf_printf(b, ", \"isError\": %s",
+			c->q.form != REQUEST_CELL ||
+					is_well(cells_done(c->cells))
+				? "false"
+				: "true");
+	}
+	json_decref(structured);
+	strbuf_free(&s);
+}
+
+static int add_listed(struct calls *c, struct strbuf *b, struct err *e)
+{
+	struct strbuf s = {0}, text = {0};
+	int r = resource_add_files(&s, &text, c->jail, c->q.pattern, e);
+
+	if (r == 0) {
+		strbuf_puts(b, "\"content\": [");
+		if (text.n)
+			add_text(b, text.s, text.n);
+		else
+			add_line(b, "no files");
+		strbuf_puts(b, "], \"structuredContent\": ");
+		strbuf_add(b, s.s, s.n);
+		strbuf_puts(b, ", \"isError\": false");
+	}
+	strbuf_free(&s);
+	strbuf_free(&text);
+	return r;
+}
+
+static int add_read(struct calls *c, struct strbuf *b, struct err *e)
+{
+	auto_free char *path = resource_from_name(argument(c, "path"), e);
+
+	strbuf_puts(b, "\"content\": [");
+	if (!path || resource_add(b, c->jail, path, &c->cfg->limits,
+			     RESOURCE_AS_BLOCK, e) < 0)
+		return -1;
+	strbuf_puts(b, "], \"isError\": false");
+	return 0;
+}
+
+static int add_written(struct calls *c, struct strbuf *b, struct err *e)
+{
+	auto_free char *path = resource_from_name(argument(c, "path"), e);
+	size_t bytes;
+	char text[64];
+
+	if (!path ||
+		resource_write(c->jail, path, argument(c, "text"),
+			argument(c, "content"), &c->cfg->limits, &bytes, e) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%zu bytes written", bytes);
+	strbuf_puts(b, "\"content\": [");
+	add_line(b, text);
+	strbuf_puts(b, "], \"isError\": false");
+	return 0;
+}
+
+/* Files can be read and written as long as the session lasts. */
+static int add_files_tool(struct calls *c, struct strbuf *b, struct err *e)
+{
+	if (c->tool == TOOLS_LIST_FILES)
+		return add_listed(c, b, e);
+	return c->tool == TOOLS_READ_FILE ? add_read(c, b, e)
+					  : add_written(c, b, e);
+}
+
+/* No file can be had any more. */
+static void note_over(struct calls *c)
+{
+	if (!c->why.msg[0] && cells_is_over(c->cells))
+		err_set(&c->why,
+			"The session is over: %.300s; reset begins a new one",
+			cells_why_over(c->cells));
+}
+
+static void add_tool(struct calls *c, struct strbuf *b)
+{
+	size_t before = b->n;
+	struct err e = {0};
+
+	if (!c->asks)
+		note_over(c);
+	if (c->why.msg[0]) {
+		add_failure(b, c->why.msg);
+	} else if (c->asks) {
+		add_served(c, b);
+	} else if (add_files_tool(c, b, &e) < 0) {
+		b->n = before;
+		add_failure(b, e.msg);
+	}
+	if (b->n - before <= CALLS_ANSWER_MAX)
+		return;
+	b->n = before;
+	add_failure(b, "the answer is longer than 8 MiB");
+}
+
+/* ---- resources ---- */
+
+static int add_page(struct calls *c, struct strbuf *b, struct err *e)
+{
+	const json_t *cursor = json_object_get(c->call->m.params, "cursor");
+
+	if (cursor)
+		c->code = MESSAGE_BAD_PARAMS;
+	if (cursor && !json_is_string(cursor))
+		return err_set(e, "Invalid params: cursor is no string");
+	return resource_add_page(b, c->jail, json_string_value(cursor), e);
+}
+
+static int add_contents(struct calls *c, struct strbuf *b, struct err *e)
+{
+	const json_t *uri = message_param(&c->call->m, "uri", JSON_STRING);
+	auto_free char *path = NULL;
+
+	if (!uri)
+		c->code = MESSAGE_BAD_PARAMS;
+	if (!uri)
+		return err_set(e, "Invalid params: uri is no string");
+	c->code = c->call->stateless ? MESSAGE_BAD_PARAMS : MESSAGE_NO_RESOURCE;
+	path = resource_from_uri(uri, e);
+	if (!path)
+		return -1;
+	strbuf_puts(b, "\"contents\": [");
+	if (resource_add(b, c->jail, path, &c->cfg->limits,
+		    RESOURCE_AS_CONTENTS, e) < 0)
+		return -1;
+	strbuf_puts(b, "]");
+	return 0;
+}
+
+/* ---- all answers ---- */
+
+static int add_result(struct calls *c, struct strbuf *b)
+{
+	if (c->code)
+		return -1;
+	if (c->call->kind == CALLS_TOOL) {
+		add_tool(c, b);
+		return 0;
+	}
+	c->code = MESSAGE_FAILED;
+	note_over(c);
+	if (c->why.msg[0])
+		return -1;
+	return c->call->kind == CALLS_READ ? add_contents(c, b, &c->why)
+					   : add_page(c, b, &c->why);
+}
+
+/* A client that cancels a call does not hear what became of its cell: the next
+ * answer says it. */
+static void note_dropped(struct calls *c)
+{
+	const struct jail_done *d;
+	char text[VERDICT_MAX + 64];
+
+	if (!c->begun || c->q.form != REQUEST_CELL)
+		return;
+	d = cells_done(c->cells);
+	snprintf(text, sizeof(text), "cell %u was cancelled: %s", d->cell,
+		cells_verdict(c->cells)[0] ? cells_verdict(c->cells)
+		: d->how == HOW_OK	   ? "it had ended before"
+					   : "variables kept");
+	cells_note(c->cells, text);
+}
+
+void calls_answer(struct calls *c, struct strbuf *b)
+{
+	const struct message *m = &c->call->m;
+	size_t before = b->n;
+
+	if (c->call->dropped) {
+		note_dropped(c);
+	} else {
+		message_add_result(b, m->id);
+		if (add_result(c, b) < 0) {
+			b->n = before;
+			message_add_error(b, m->id, c->code, c->why.msg);
+			strbuf_puts(b, "}}");
+		} else {
+			message_end(b, c->call->stateless,
+				c->call->kind == CALLS_TOOL ? MESSAGE_FOR_ONCE
+							    : MESSAGE_STALE);
+		}
+	}
+	request_fini(&c->q);
+	c->call = NULL;
+	c->begun = false;
+}

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mcp.c - cellblock --mcp
+ *
+ * Runs in:   front end; confined before it reads the first message: it can open
+ *            no file, and start nothing but sessions, through the maker
+ * Trusts:    nobody whose message it reads
+ * Leaves:    an answer for each request, whatever its line held, and no session
+ *
+ * Calls that need the session wait for each other, in order; all else is
+ * answered at once, also while a cell runs. Two kinds of clients come: those
+ * that begin with `initialize`, and those that send the protocol's version with
+ * each request (since 2026-07-28).
+ */
+#include "mcp.h"
+
+#include "calls.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/pool.h"
+#include "jail/spec.h"
+#include "message.h"
+#include "repl/config/config.h"
+#include "repl/json/json_text.h"
+#include "repl/json/request.h"
+#include "repl/json/stream.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+#include "resource.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sessions at a time: the one there is, and those on their way out. */
+#define SESSIONS_MAX 4
+/* Calls that wait. All their messages together are no longer than the longest
+ * may be. */
+#define CALLS_MAX 64
+/* A message that may be written without waiting (pipe(7): PIPE_BUF). */
+#define SMALL 4096
+
+/* The versions of the protocol, newest first; the first has no handshake. */
+static const char *const versions[] = {
+	"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+enum { STATELESS = 0, NEWEST = 1, BATCHES = 3 };
+enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
+
+/* Answers that go out together. */
+struct batch {
+	struct strbuf b;
+	int waiting; /* messages without an answer yet */
+};
+
+struct waiting {
+	struct call call;
+	struct batch *batch; /* NULL: the call came alone */
+	size_t bytes;	     /* of its message */
+};
+
+struct mcp {
+	struct pool *pool;
+	const struct config *cfg; /* borrowed */
+	struct stream in;
+	struct calls *calls;
+	int version; /* that was agreed on */
+	struct waiting *queue[CALLS_MAX];
+	size_t n, bytes; /* the calls that wait; of their messages */
+	bool begun;	 /* the first of them is being served */
+	bool failed;	 /* no answer can be written: `err` */
+	struct err err;
+};
+
+/* ---- answers ---- */
+
+static void emit(struct mcp *m, struct strbuf *b)
+{
+	strbuf_puts(b, "\n");
+	if (!m->failed && b->failed) {
+		m->failed = true;
+		err_set(&m->err, "write an answer: out of memory");
+	} else if (!m->failed && io_write_full(STDOUT_FILENO, b->s, b->n) < 0) {
+		m->failed = true;
+		err_errno(&m->err, "write an answer");
+	}
+	strbuf_free(b);
+}
+
+/* One message of a batch is done: `b` is its answer, or empty. */
+static void batch_done(struct mcp *m, struct batch *batch, struct strbuf *b)
+{
+	if (b->n) {
+		strbuf_puts(&batch->b, batch->b.n ? ", " : "[");
+		strbuf_add(&batch->b, b->s, b->n);
+		batch->b.failed |= b->failed;
+	}
+	strbuf_free(b);
+	if (--batch->waiting > 0)
+		return;
+	if (batch->b.n) {
+		strbuf_puts(&batch->b, "]");
+		emit(m, &batch->b);
+	}
+	free(batch);
+}
+
+/* `b` answers a message; empty: nothing does. */
+static void answer(struct mcp *m, struct batch *batch, struct strbuf *b)
+{
+	if (batch)
+		batch_done(m, batch, b);
+	else if (b->n)
+		emit(m, b);
+}
+
+static void add_error(
+	struct strbuf *b, const json_t *id, int code, const char *text)
+{
+	message_add_error(b, id, code, text);
+	strbuf_puts(b, "}}");
+}
+
+static void refuse(struct mcp *m, int code, const char *text)
+{
+	struct strbuf b = {0};
+
+	add_error(&b, NULL, code, text);
+	emit(m, &b);
+}
+
+/* ---- what is answered at once ---- */
+
+static void add_versions(struct strbuf *b)
+{
+	for (int i = 0; i < NVERSIONS; i++)
+		strbuf_printf(b, "%s\"%s\"", i ? ", " : "[", versions[i]);
+	strbuf_puts(b, "]");
+}
+
+/* What is the same for every client. */
+static void add_offer(struct mcp *m, struct strbuf *b)
+{
+	const struct limits *l = &m->cfg->limits;
+	char time[TEXT_HUMAN], memory[TEXT_HUMAN], home[TEXT_HUMAN];
+	struct strbuf text = {0};
+
+	strbuf_printf(&text,
+		"Python in a jail: no network, no files of the host. A cell "
+		"may take %s, the session %s of memory, files %s. Variables "
+		"and files last until the session ends.",
+		text_time(time, l->cell_wall_ms),
+		text_size(memory, (uint64_t)l->memory_bytes),
+		text_size(home, (uint64_t)l->home_bytes));
+	strbuf_puts(b, "\"capabilities\": {\"tools\": {}, \"resources\": {}}, "
+		       "\"instructions\": ");
+	json_text_add(b, text.n ? text.s : "", text.n);
+	strbuf_free(&text);
+}
+
+/* The version that was asked for, or the newest with a handshake. */
+static int add_initialize(
+	struct mcp *m, const struct message *q, struct strbuf *b)
+{
+	const json_t *asked = message_param(q, "protocolVersion", JSON_STRING);
+
+	if (!asked)
+		return -1;
+	m->version = NEWEST;
+	for (int i = NEWEST; i < NVERSIONS; i++)
+		if (!strcmp(versions[i], json_string_value(asked)))
+			m->version = i;
+	strbuf_printf(b, "\"protocolVersion\": \"%s\", ", versions[m->version]);
+	add_offer(m, b);
+	strbuf_puts(b, ", \"serverInfo\": ");
+	message_add_server(b);
+	return 0;
+}
+
+static int add_discover(
+	struct mcp *m, const struct message *q, struct strbuf *b)
+{
+	(void)q;
+	strbuf_puts(b, "\"supportedVersions\": ");
+	add_versions(b);
+	strbuf_puts(b, ", ");
+	add_offer(m, b);
+	return 0;
+}
+
+static int add_nothing(struct mcp *m, const struct message *q, struct strbuf *b)
+{
+	(void)m;
+	(void)q;
+	(void)b;
+	return 0;
+}
+
+static int add_tools(struct mcp *m, const struct message *q, struct strbuf *b)
+{
+	(void)q;
+	strbuf_puts(b, "\"tools\": ");
+	calls_add_tools(m->calls, b);
+	return 0;
+}
+
+static int add_templates(
+	struct mcp *m, const struct message *q, struct strbuf *b)
+{
+	(void)m;
+	(void)q;
+	strbuf_puts(b, "\"resourceTemplates\": [{\"uriTemplate\": "
+		       "\"" RESOURCE_TEMPLATE "\", \"name\": \"file\", "
+		       "\"title\": \"A file of the session's home\"}]");
+	return 0;
+}
+
+/* ---- methods ---- */
+
+/* Every method: what adds the members of its result, or -1 when its params are
+ * not in order; or which kind of call it is. */
+static const struct method {
+	const char *name;
+	int (*add)(struct mcp *m, const struct message *q, struct strbuf *b);
+	enum calls_kind kind;
+	enum message_cache cache;
+	bool handshake; /* only where there is one */
+} methods[] = {
+	{"initialize", add_initialize, .handshake = true},
+	{"server/discover", add_discover, .cache = MESSAGE_FOR_GOOD},
+	{"ping", add_nothing},
+	{"tools/list", add_tools, .cache = MESSAGE_FOR_GOOD},
+	{"tools/call", NULL, CALLS_TOOL},
+	{"resources/list", NULL, CALLS_RESOURCES},
+	{"resources/templates/list", add_templates, .cache = MESSAGE_FOR_GOOD},
+	{"resources/read", NULL, CALLS_READ},
+};
+
+static const struct method *method_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (!strcmp(methods[i].name, name))
+			return &methods[i];
+	return NULL;
+}
+
+/* The version that a request brings along is the one without a handshake. */
+static bool version_is_known(const json_t *version)
+{
+	const char *s = json_string_value(version);
+
+	return s && !strcmp(s, versions[STATELESS]);
+}
+
+static void add_version_error(
+	struct strbuf *b, const json_t *id, const json_t *version)
+{
+	message_add_error(
+		b, id, MESSAGE_NO_VERSION, "Unsupported protocol version");
+	strbuf_puts(b, ", \"data\": {\"supported\": ");
+	add_versions(b);
+	strbuf_puts(b, ", \"requested\": ");
+	message_add_value(b, version);
+	strbuf_puts(b, "}}}");
+}
+
+static bool is_in_use(const struct mcp *m, const json_t *id)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (json_equal(m->queue[i]->call.m.id, id))
+			return true;
+	return false;
+}
+
+/* Let a call wait for the session: takes the message. False when there are too
+ * many. */
+static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
+	const struct method *method, size_t bytes)
+{
+	size_t most = request_longest(&m->cfg->limits);
+	struct waiting *w = m->n < CALLS_MAX && m->bytes + bytes <= most
+				    ? calloc(1, sizeof(*w))
+				    : NULL;
+
+	if (!w)
+		return false;
+	w->call = (struct call){.m = *q,
+		.kind = method->kind,
+		.stateless = message_meta(q, "io.modelcontextprotocol/"
+					     "protocolVersion") != NULL};
+	w->batch = batch;
+	w->bytes = bytes;
+	m->bytes += bytes;
+	m->queue[m->n++] = w;
+	*q = (struct message){0};
+	return true;
+}
+
+/* Answer a request, or let it wait. */
+static void request(
+	struct mcp *m, struct message *q, struct batch *batch, size_t bytes)
+{
+	const json_t *version =
+		message_meta(q, "io.modelcontextprotocol/protocolVersion");
+	const struct method *method = method_find(q->method);
+	struct strbuf b = {0};
+	size_t before;
+
+	if (is_in_use(m, q->id)) {
+		add_error(&b, NULL, MESSAGE_NO_REQUEST,
+			"Invalid Request: the id of a request that is not "
+			"answered yet");
+	} else if (version && !version_is_known(version)) {
+		add_version_error(&b, q->id, version);
+	} else if (!method || (method->handshake && (version || batch))) {
+		add_error(&b, q->id, MESSAGE_NO_METHOD, "Method not found");
+	} else if (!method->add) {
+		if (enqueue(m, q, batch, method, bytes))
+			return;
+		add_error(&b, q->id, MESSAGE_FAILED,
+			"busy: too many calls wait for the session");
+	} else {
+		before = b.n;
+		message_add_result(&b, q->id);
+		if (method->add(m, q, &b) < 0) {
+			b.n = before;
+			add_error(&b, q->id, MESSAGE_BAD_PARAMS,
+				"Invalid params");
+		} else {
+			message_end(&b, version != NULL, method->cache);
+		}
+	}
+	answer(m, batch, &b);
+}
+
+/* ---- notifications ---- */
+
+/* Take a call out of the queue, and answer it with `b`. */
+static void dequeue(struct mcp *m, size_t at, struct strbuf *b)
+{
+	struct waiting *w = m->queue[at];
+
+	m->bytes -= w->bytes;
+	m->n--;
+	memmove(m->queue + at, m->queue + at + 1,
+		(m->n - at) * sizeof(*m->queue));
+	answer(m, w->batch, b);
+	message_fini(&w->call.m);
+	free(w);
+}
+
+static void cancel(struct mcp *m, const json_t *id)
+{
+	struct strbuf nothing = {0};
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!json_equal(m->queue[i]->call.m.id, id))
+			continue;
+		if (i > 0 || !m->begun) {
+			dequeue(m, i, &nothing);
+		} else if (!m->queue[i]->call.dropped) {
+			m->queue[i]->call.dropped = true;
+			calls_interrupt(m->calls);
+		}
+		return;
+	}
+}
+
+static void note(struct mcp *m, const struct message *q)
+{
+	const json_t *id = json_object_get(q->params, "requestId");
+
+	if (id && !strcmp(q->method, "notifications/cancelled"))
+		cancel(m, id);
+}
+
+/* ---- messages ---- */
+
+/* Takes the value. */
+static void take(struct mcp *m, json_t *root, struct batch *batch, size_t bytes)
+{
+	struct strbuf b = {0};
+	struct message q;
+
+	switch (message_take(&q, root)) {
+	case MESSAGE_REQUEST:
+		request(m, &q, batch, bytes);
+		break;
+	case MESSAGE_NOTE:
+		note(m, &q);
+		answer(m, batch, &b);
+		break;
+	case MESSAGE_ANSWER:
+		answer(m, batch, &b);
+		break;
+	case MESSAGE_BAD:
+		add_error(&b, q.id, q.code, q.why);
+		answer(m, batch, &b);
+		break;
+	}
+	message_fini(&q);
+}
+
+/* Several messages in a list, where the version has that. */
+static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
+{
+	struct batch *batch;
+	json_t *v;
+	size_t i;
+
+	if (m->version != BATCHES || json_array_size(list) == 0 ||
+		json_array_size(list) > CALLS_MAX) {
+		refuse(m, MESSAGE_NO_REQUEST,
+			json_array_size(list) > CALLS_MAX
+				? "Invalid Request: a batch of more than 64"
+				: "Invalid Request: no batch, in this version "
+				  "of the protocol");
+		return;
+	}
+	batch = calloc(1, sizeof(*batch));
+	if (!batch) {
+		refuse(m, MESSAGE_FAILED, "out of memory");
+		return;
+	}
+	/* One more, or the first could end the batch. */
+	batch->waiting = (int)json_array_size(list) + 1;
+	json_array_foreach(list, i, v) take(m, json_incref(v), batch, bytes);
+	batch_done(m, batch, &(struct strbuf){0});
+}
+
+static void take_line(struct mcp *m, const char *text, size_t n)
+{
+	char why[JSON_ERROR_TEXT_LENGTH + 32];
+	json_error_t e;
+	json_t *root = json_loadb(text, n,
+		JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &e);
+
+	if (!root) {
+		snprintf(why, sizeof(why), "Parse error: %s", e.text);
+		refuse(m, MESSAGE_NO_JSON, why);
+	} else if (json_is_array(root)) {
+		take_batch(m, root, n);
+		json_decref(root);
+	} else {
+		take(m, root, NULL, n);
+	}
+}
+
+/* Serve what was read. False at the end. */
+static bool take_lines(struct mcp *m)
+{
+	const char *text;
+	size_t n;
+
+	for (;;) {
+		switch (stream_try(&m->in, &text, &n)) {
+		case STREAM_MORE:
+			return true;
+		case STREAM_END:
+		case STREAM_FAILED:
+			return false;
+		case STREAM_REQUEST:
+			take_line(m, text, n);
+			break;
+		case STREAM_LONG:
+			refuse(m, MESSAGE_NO_REQUEST,
+				"Invalid Request: longer than any that can be "
+				"in order");
+			break;
+		case STREAM_DEEP:
+			refuse(m, MESSAGE_NO_REQUEST,
+				"Invalid Request: nested more than 200 deep");
+			break;
+		case STREAM_MANY:
+			refuse(m, MESSAGE_NO_REQUEST,
+				"Invalid Request: more than 1000000 values");
+			break;
+		}
+	}
+}
+
+/* ---- the loop ---- */
+
+/* Begin the calls whose turn it is, and answer those that are done. */
+static void advance(struct mcp *m)
+{
+	struct strbuf b;
+
+	while (m->n > 0 && !m->failed) {
+		if (!m->begun && !calls_is_ready(m->calls))
+			return;
+		if (!m->begun)
+			calls_begin(m->calls, &m->queue[0]->call);
+		m->begun = true;
+		if (!calls_is_done(m->calls))
+			return;
+		b = (struct strbuf){0};
+		calls_answer(m->calls, &b);
+		m->begun = false;
+		dequeue(m, 0, &b);
+	}
+}
+
+/* A client that does not read what it asked for goes without. */
+static void tell_progress(struct mcp *m)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	struct strbuf b = {0};
+
+	calls_add_progress(m->calls, &b);
+	if (b.n && b.n < SMALL && poll(&out, 1, 0) > 0)
+		emit(m, &b);
+	strbuf_free(&b);
+}
+
+/* 1; 0 when the client has gone; -1 with e. */
+static int turn(struct mcp *m, struct err *e)
+{
+	struct pollfd p[1 + CELLS_POLLS];
+	int timeout_ms = calls_polls(m->calls, p + 1);
+
+	p[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+	if (poll(p, 1 + CELLS_POLLS, timeout_ms) < 0)
+		return errno == EINTR ? 1 : err_errno(e, "wait for messages");
+	calls_turn(m->calls, p + 1);
+	if (p[0].revents && stream_read(&m->in) < 0)
+		return err_errno(e, "read standard input");
+	if (!take_lines(m))
+		return 0;
+	advance(m);
+	tell_progress(m);
+	if (m->failed)
+		*e = m->err;
+	return m->failed ? -1 : 1;
+}
+
+int mcp_run(struct mcp *m, struct log *log, struct err *e)
+{
+	int r;
+
+	/* A write that fails is an error. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	stream_open(&m->in, STDIN_FILENO, request_longest(&m->cfg->limits),
+		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
+	m->in.lines = true;
+	r = calls_open(&m->calls, m->pool, m->cfg, log, e);
+	while (r >= 0 && (r = turn(m, e)) > 0)
+		;
+	stream_close(&m->in);
+	if (r < 0 && e->code == EPIPE && e->kind == ERR_FAILED)
+		return 128 + SIGPIPE;
+	return r;
+}
+
+int mcp_open(struct mcp **out, const struct config *cfg,
+	const struct jail_spec *spec, struct err *e)
+{
+	struct pool_offer offer = {.spec = spec,
+		.pythons = &spec->python,
+		.npythons = 1,
+		.most = SESSIONS_MAX};
+	struct mcp *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return err_errno(e, "begin to serve");
+	*out = m;
+	m->cfg = cfg;
+	m->version = NEWEST;
+	if (pool_open(&m->pool, &offer, e) < 0)
+		return -1;
+	pool_want(m->pool, 0, SPEC_SESSION, 1);
+	return 0;
+}
+
+int mcp_close(struct mcp *m, struct err *e)
+{
+	struct strbuf nothing = {0};
+	int failed, r;
+
+	m->failed = true; /* nobody reads answers any more */
+	failed = calls_close(m->calls, e);
+	while (m->n > 0)
+		dequeue(m, m->n - 1, &nothing);
+	r = pool_close(m->pool, e);
+	free(m);
+	return failed < 0 ? -1 : r;
+}

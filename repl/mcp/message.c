@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * message.c - JSON-RPC 2.0, as the Model Context Protocol has it
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: a message is a stranger's
+ * Leaves:    a message whose parts have their types, or words
+ *
+ * Params are an object and never a list, an id is a string or an integer and
+ * never null: the protocol is stricter than JSON-RPC.
+ */
+#include "message.h"
+
+#include "repl/json/json_text.h"
+#include "repl/text/strbuf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum message_kind bad(struct message *m, int code, const char *why)
+{
+	m->code = code;
+	m->why = why;
+	return MESSAGE_BAD;
+}
+
+/* A string without a NUL, or NULL. */
+static const char *plain_text(const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	return s && strlen(s) == json_string_length(v) ? s : NULL;
+}
+
+enum message_kind message_take(struct message *m, json_t *root)
+{
+	const json_t *id = json_object_get(root, "id");
+	const json_t *method = json_object_get(root, "method");
+	const char *version = plain_text(json_object_get(root, "jsonrpc"));
+
+	*m = (struct message){.root = root};
+	if (!json_is_object(root))
+		return bad(m, MESSAGE_NO_REQUEST,
+			"Invalid Request: a message is an object");
+	if (json_is_string(id) || json_is_integer(id))
+		m->id = id;
+	if (!version || strcmp(version, "2.0") != 0)
+		return bad(m, MESSAGE_NO_REQUEST,
+			"Invalid Request: jsonrpc is not \"2.0\"");
+	if (id && !m->id)
+		return bad(m, MESSAGE_NO_REQUEST,
+			"Invalid Request: id is no string and no integer");
+	if (!method && (json_object_get(root, "result") ||
+			       json_object_get(root, "error")))
+		return MESSAGE_ANSWER;
+	m->method = plain_text(method);
+	if (!m->method)
+		return bad(m, MESSAGE_NO_REQUEST,
+			"Invalid Request: method is no name");
+	m->params = json_object_get(root, "params");
+	if (m->params && !json_is_object(m->params))
+		return bad(m, MESSAGE_BAD_PARAMS,
+			"Invalid params: params is no object");
+	return m->id ? MESSAGE_REQUEST : MESSAGE_NOTE;
+}
+
+void message_fini(struct message *m)
+{
+	json_decref(m->root);
+	*m = (struct message){0};
+}
+
+const json_t *message_param(
+	const struct message *m, const char *name, json_type type)
+{
+	const json_t *v = json_object_get(m->params, name);
+
+	return v && json_typeof(v) == type ? v : NULL;
+}
+
+const json_t *message_meta(const struct message *m, const char *name)
+{
+	return json_object_get(json_object_get(m->params, "_meta"), name);
+}
+
+void message_add_value(struct strbuf *b, const json_t *v)
+{
+	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	strbuf_puts(b, text ? text : "null");
+	free(text);
+}
+
+static void add_head(struct strbuf *b, const json_t *id)
+{
+	strbuf_puts(b, "{\"jsonrpc\": \"2.0\", \"id\": ");
+	message_add_value(b, id);
+}
+
+void message_add_result(struct strbuf *b, const json_t *id)
+{
+	add_head(b, id);
+	strbuf_puts(b, ", \"result\": {");
+}
+
+void message_add_error(
+	struct strbuf *b, const json_t *id, int code, const char *text)
+{
+	add_head(b, id);
+	strbuf_printf(b, ", \"error\": {\"code\": %d, \"message\": ", code);
+	json_text_add(b, text, strlen(text));
+}
+
+void message_end(struct strbuf *b, bool stateless, enum message_cache cache)
+{
+	static const char *const members[] = {
+		[MESSAGE_FOR_ONCE] = "",
+		[MESSAGE_STALE] = "\"ttlMs\": 0, \"cacheScope\": \"private\", ",
+		[MESSAGE_FOR_GOOD] =
+			"\"ttlMs\": 3600000, \"cacheScope\": \"public\", ",
+	};
+
+	if (stateless) {
+		strbuf_puts(b, b->s[b->n - 1] == '{' ? "" : ", ");
+		strbuf_puts(b, members[cache]);
+		strbuf_puts(b, "\"resultType\": \"complete\", \"_meta\": {"
+			       "\"io.modelcontextprotocol/serverInfo\": ");
+		message_add_server(b);
+		strbuf_puts(b, "}");
+	}
+	strbuf_puts(b, "}}");
+}
+
+void message_add_server(struct strbuf *b)
+{
+	strbuf_puts(b, "{\"name\": \"cellblock\", \"title\": \"Cellblock\", "
+		       "\"version\": \"" CELLBLOCK_VERSION "\"}");
+}

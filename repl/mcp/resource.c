@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resource.c - files of the home, as tools and as resources
+ *
+ * Runs in:   front end, confined, between cells
+ * Trusts:    nobody: URIs and names are a client's, files are a cell's. The
+ *            warden opens and names files, and lets nothing but regular files
+ *            of the home through
+ * Leaves:    a file whole or not at all
+ */
+#include "resource.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/files/transfer.h"
+#include "repl/json/base64.h"
+#include "repl/json/json_text.h"
+#include "repl/json/request.h"
+#include "repl/json/run.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+#include "uri.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Resources of one page. */
+#define PAGE 500
+
+/* ---- names ---- */
+
+char *resource_from_uri(const json_t *uri, struct err *e)
+{
+	const char *s = json_string_value(uri);
+
+	if (strlen(s) == json_string_length(uri))
+		return uri_path(s, e);
+	err_set(e, "a name may not hold a NUL");
+	return NULL;
+}
+
+char *resource_from_name(const json_t *name, struct err *e)
+{
+	const char *s = json_string_value(name);
+	const char *in_home = transfer_home_name(s);
+	char *path = NULL;
+
+	if (uri_is_ours(s))
+		return resource_from_uri(name, e);
+	if (strlen(s) != json_string_length(name))
+		err_set(e, "a name may not hold a NUL");
+	else if (in_home[0] == '/')
+		err_set(e, "%.200s is not below the home, /home", s);
+	else if (!(path = strdup(in_home)))
+		err_errno(e, "hold a name");
+	return path;
+}
+
+/* ---- lists ---- */
+
+static void add_resource(struct strbuf *b, const struct jail_file *f)
+{
+	strbuf_puts(b, "{\"uri\": ");
+	uri_add(b, f->path);
+	strbuf_puts(b, ", \"name\": ");
+	json_text_add(b, f->path, strlen(f->path));
+	strbuf_printf(b, ", \"size\": %lld}", (long long)f->bytes);
+}
+
+/* The cursor is the escaped path of the last file of the page before. */
+int resource_add_page(
+	struct strbuf *b, struct jail *j, const char *cursor, struct err *e)
+{
+	auto_free char *last = cursor ? strdup(cursor) : NULL;
+	const struct jail_file *end = NULL;
+	struct jail_files files;
+	size_t n = 0;
+
+	if (cursor && (!last || uri_unescape(last) < 0))
+		return err_set(e, "there is no such cursor");
+	if (jail_home_list(j, &files, e) < 0)
+		return -1;
+	strbuf_puts(b, "\"resources\": [");
+	for (size_t i = 0; i < files.n && n <= PAGE; i++) {
+		const struct jail_file *f = &files.v[i];
+
+		if (f->type != 'f' || (last && strcmp(f->path, last) <= 0) ||
+			n++ == PAGE)
+			continue;
+		strbuf_puts(b, end ? ", " : "");
+		add_resource(b, f);
+		end = f;
+	}
+	strbuf_puts(b, "]");
+	if (n > PAGE) {
+		strbuf_puts(b, ", \"nextCursor\": \"");
+		uri_escape(b, end->path);
+		strbuf_puts(b, "\"");
+	}
+	jail_files_free(&files);
+	return 0;
+}
+
+static void add_file(
+	struct strbuf *b, struct strbuf *text, const struct jail_file *f)
+{
+	char shown[1024];
+
+	strbuf_puts(b, "{\"path\": ");
+	json_text_add(b, f->path, strlen(f->path));
+	strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld, \"uri\": ",
+		f->type == 'f'	 ? "file"
+		: f->type == 'l' ? "link"
+				 : "other",
+		(long long)f->bytes);
+	uri_add(b, f->path);
+	strbuf_puts(b, "}");
+	text_safe(shown, sizeof(shown), f->path, strlen(f->path));
+	strbuf_printf(text, "%lld\t%s\n", (long long)f->bytes, shown);
+}
+
+int resource_add_files(struct strbuf *b, struct strbuf *text, struct jail *j,
+	const char *pattern, struct err *e)
+{
+	struct jail_files files;
+	bool any = false;
+
+	if (jail_home_list(j, &files, e) < 0)
+		return -1;
+	strbuf_puts(b, "{\"files\": [");
+	for (size_t i = 0; i < files.n; i++) {
+		const struct jail_file *f = &files.v[i];
+
+		if (f->type == 'd' ||
+			(pattern && !transfer_matches(pattern, f->path)))
+			continue;
+		strbuf_puts(b, any ? ", " : "");
+		add_file(b, text, f);
+		any = true;
+	}
+	strbuf_printf(
+		b, "], \"truncated\": %s}", files.truncated ? "true" : "false");
+	if (files.truncated)
+		strbuf_puts(text, "[there are more]\n");
+	jail_files_free(&files);
+	return 0;
+}
+
+/* ---- one file ---- */
+
+/* Pictures that clients show, by how they begin. */
+static const char *picture_type(const char *s, size_t n)
+{
+	static const struct {
+		const char *type, *start;
+		size_t at, length;
+	} types[] = {
+		{"image/png", "\x89PNG\r\n\x1a\n", 0, 8},
+		{"image/jpeg", "\xff\xd8\xff", 0, 3},
+		{"image/gif", "GIF8", 0, 4},
+		{"image/webp", "WEBP", 8, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (n >= types[i].at + types[i].length &&
+			!memcmp(s + types[i].at, types[i].start,
+				types[i].length))
+			return types[i].type;
+	return NULL;
+}
+
+static int read_file(struct strbuf *b, struct jail *j, const char *path,
+	const struct limits *limits, struct err *e)
+{
+	auto_close int fd = jail_home_open(j, path, e);
+	int64_t max = limits->max_file_bytes;
+	char piece[64 << 10];
+	struct stat st;
+	ssize_t n;
+
+	if (max > RESOURCE_MAX)
+		max = RESOURCE_MAX;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_errno(e, "look at %.200s", path);
+	if (st.st_size > max)
+		return err_set(e,
+			"%.200s has %lld bytes, and at most %lld are read: "
+			"read it in pieces, in a cell",
+			path, (long long)st.st_size, (long long)max);
+	while ((int64_t)b->n < st.st_size &&
+		(n = pread(fd, piece, sizeof(piece), (off_t)b->n)) > 0)
+		strbuf_add(b, piece, (size_t)n);
+	return b->failed ? err_set(e, "read %.200s: out of memory", path) : 0;
+}
+
+static void add_contents(struct strbuf *b, const char *path, const char *type,
+	const struct strbuf *file, bool text)
+{
+	const char *bytes = file->n ? file->s : "";
+
+	strbuf_puts(b, "{\"uri\": ");
+	uri_add(b, path);
+	strbuf_printf(b, ", \"mimeType\": \"%s\", \"%s\": ", type,
+		text ? "text" : "blob");
+	if (text) {
+		json_text_add(b, bytes, file->n);
+	} else {
+		strbuf_puts(b, "\"");
+		base64_add(b, bytes, file->n);
+		strbuf_puts(b, "\"");
+	}
+	strbuf_puts(b, "}");
+}
+
+int resource_add(struct strbuf *b, struct jail *j, const char *path,
+	const struct limits *limits, enum resource_as as, struct err *e)
+{
+	struct strbuf file = {0};
+	const char *picture, *type;
+	bool text;
+
+	if (read_file(&file, j, path, limits, e) < 0) {
+		strbuf_free(&file);
+		return -1;
+	}
+	picture = picture_type(file.s, file.n);
+	text = !picture && json_text_is_valid(file.s, file.n) &&
+	       !(file.n && memchr(file.s, '\0', file.n));
+	type = picture ? picture
+	       : text  ? "text/plain"
+		       : "application/octet-stream";
+	if (as == RESOURCE_AS_CONTENTS) {
+		add_contents(b, path, type, &file, text);
+	} else if (picture) {
+		strbuf_puts(b, "{\"type\": \"image\", \"data\": \"");
+		base64_add(b, file.s, file.n);
+		strbuf_printf(b, "\", \"mimeType\": \"%s\"}", type);
+	} else if (text && file.n) {
+		strbuf_puts(b, "{\"type\": \"text\", \"text\": ");
+		json_text_add(b, file.s, file.n);
+		strbuf_puts(b, "}");
+	} else {
+		strbuf_puts(b, "{\"type\": \"resource\", \"resource\": ");
+		add_contents(b, path, type, &file, text);
+		strbuf_puts(b, "}");
+	}
+	strbuf_free(&file);
+	return 0;
+}
+
+/* The content of a file: a copy of the text, or what the base64 says. */
+static char *content_of(
+	const json_t *text, const json_t *base64, size_t *n, struct err *e)
+{
+	const json_t *v = text ? text : base64;
+	size_t length = json_string_length(v);
+	char *content = malloc(length + BASE64_ROOM(0));
+
+	*n = length;
+	if (!content) {
+		err_errno(e, "hold the file");
+	} else if (text) {
+		memcpy(content, json_string_value(v), length);
+	} else if (base64_decode(json_string_value(v), length, content, n) <
+		   0) {
+		err_set(e, "content is no base64");
+		free(content);
+		content = NULL;
+	}
+	return content;
+}
+
+int resource_write(struct jail *j, const char *path, const json_t *text,
+	const json_t *base64, const struct limits *limits, size_t *bytes,
+	struct err *e)
+{
+	const struct request_rules rules = {.limits = limits};
+	struct request_refusal why = {0};
+	struct run put = {.in = -1};
+	struct request q = {0};
+	char *content;
+	int r = -1;
+
+	if (!text == !base64)
+		return err_set(e, "give either text or content");
+	content = content_of(text, base64, bytes, e);
+	if (!content)
+		return -1;
+	if (request_add_file(&q, path, -1, *bytes, &rules, &why) < 0) {
+		err_set(e, "%.480s", why.description.s);
+		if (q.nfiles == 0)
+			free(content);
+		else
+			q.files[0].content = content;
+	} else {
+		q.files[0].content = content;
+		r = run_put_files(&put, j, &q);
+		if (r < 0)
+			err_set(e, "%.480s", put.message);
+	}
+	free(put.files);
+	strbuf_free(&why.description);
+	request_fini(&q);
+	return r;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * resource.h - files of the home, as tools and as resources
+ */
+#ifndef REPL_MCP_RESOURCE_H
+#define REPL_MCP_RESOURCE_H
+
+#include "uri.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct err;
+struct jail;
+struct limits;
+struct strbuf;
+
+/* Longest file that is read: clients take messages of 10 MiB. */
+#define RESOURCE_MAX (6 << 20)
+
+/* The template of all URIs. */
+#define RESOURCE_TEMPLATE URI_SCHEME "{+path}"
+
+/* The path in the home that a URI, or the name of a file, stands for. Owned;
+ * NULL with e. */
+char *resource_from_uri(const json_t *uri, struct err *e);
+char *resource_from_name(const json_t *name, struct err *e);
+
+/* Append the members of a list of resources: one page, which begins behind the
+ * cursor (NULL: at the start). 0, or -1 with e. */
+int resource_add_page(
+	struct strbuf *b, struct jail *j, const char *cursor, struct err *e);
+
+/* Append {"files": ..., "truncated": ...} with the files that match (NULL:
+ * all), and the same as text. 0, or -1 with e. */
+int resource_add_files(struct strbuf *b, struct strbuf *text, struct jail *j,
+	const char *pattern, struct err *e);
+
+/* How a file is told. */
+enum resource_as {
+	RESOURCE_AS_CONTENTS, /* one of "contents" */
+	RESOURCE_AS_BLOCK,    /* a block of a tool's "content" */
+};
+
+/* Append a file. 0, or -1 with e. */
+int resource_add(struct strbuf *b, struct jail *j, const char *path,
+	const struct limits *limits, enum resource_as as, struct err *e);
+
+/* Write a file with the text, or the base64. 0 with *bytes, or -1 with e. */
+int resource_write(struct jail *j, const char *path, const json_t *text,
+	const json_t *base64, const struct limits *limits, size_t *bytes,
+	struct err *e);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tools.c - what the tools are called, take and give
+ *
+ * Runs in:   front end, confined
+ * Trusts:    tools.json, which is built in; no argument of a call
+ *
+ * What a client is told of a tool's arguments is what they are checked against.
+ */
+#include "tools.h"
+
+#include "jail/base/err.h"
+#include "message.h"
+#include "repl/text/strbuf.h"
+
+#include "mcp_tools.h"
+
+#include <string.h>
+
+static const char *const names[] = {
+	[TOOLS_RUN_CELL] = "run_cell",
+	[TOOLS_UNDO] = "undo",
+	[TOOLS_RESET] = "reset",
+	[TOOLS_LIST_FILES] = "list_files",
+	[TOOLS_READ_FILE] = "read_file",
+	[TOOLS_WRITE_FILE] = "write_file",
+};
+
+json_t *tools_load(struct err *e)
+{
+	json_error_t why;
+	json_t *tools =
+		json_loadb((const char *)tools_json, tools_json_len, 0, &why);
+
+	if (!tools)
+		err_set(e, "read the table of tools: %.400s", why.text);
+	return tools;
+}
+
+void tools_add(struct strbuf *b, const json_t *tools)
+{
+	message_add_value(b, tools);
+}
+
+enum tools_tool tools_find(const json_t *name)
+{
+	const char *s = json_string_value(name);
+	size_t n = json_string_length(name);
+	unsigned i = 0;
+
+	while (i < TOOLS_UNKNOWN &&
+		(!s || strlen(names[i]) != n || memcmp(s, names[i], n) != 0))
+		i++;
+	return (enum tools_tool)i;
+}
+
+static const json_t *schema_of(const json_t *tools, enum tools_tool tool)
+{
+	const json_t *found = NULL, *v;
+	size_t i;
+
+	json_array_foreach(tools, i, v)
+	{
+		const json_t *name = json_object_get(v, "name");
+
+		if (!strcmp(json_string_value(name), names[tool]))
+			found = json_object_get(v, "inputSchema");
+	}
+	return found;
+}
+
+static int check_type(
+	const char *name, const json_t *v, const json_t *schema, struct err *e)
+{
+	const char *type = json_string_value(json_object_get(schema, "type"));
+	const json_t *least = json_object_get(schema, "minimum");
+
+	if ((!strcmp(type, "string") && !json_is_string(v)) ||
+		(!strcmp(type, "integer") && !json_is_integer(v)) ||
+		(!strcmp(type, "array") && !json_is_array(v)))
+		return err_set(e, "%s is not of type '%s'", name, type);
+	if (least && json_integer_value(v) < json_integer_value(least))
+		return err_set(e, "%s is less than %lld", name,
+			(long long)json_integer_value(least));
+	return 0;
+}
+
+int tools_check(const json_t *tools, enum tools_tool tool,
+	const json_t *arguments, struct err *e)
+{
+	const json_t *schema = schema_of(tools, tool);
+	const json_t *properties = json_object_get(schema, "properties");
+	const json_t *required = json_object_get(schema, "required");
+	const char *name;
+	json_t *v;
+	size_t i;
+
+	json_object_foreach((json_t *)arguments, name, v)
+	{
+		const json_t *rule = json_object_get(properties, name);
+
+		if (!rule)
+			return err_set(e, "%s has no argument '%.100s'",
+				names[tool], name);
+		if (check_type(name, v, rule, e) < 0)
+			return -1;
+	}
+	json_array_foreach(required, i, v)
+	{
+		name = json_string_value(v);
+		if (!json_object_get(arguments, name))
+			return err_set(e, "%s wants the argument '%s'",
+				names[tool], name);
+	}
+	return 0;
+}
