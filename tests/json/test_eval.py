@@ -447,12 +447,13 @@ def test_no_program_keeps_the_reader_busy(cb, fd):
 @pytest.mark.parametrize("begin", [None, {"session": True}],
                          ids=["alone", "session"])
 def test_what_the_reader_does_for_a_cell_is_the_cells_work(cb, begin):
-    s = Stream(cb, "-t", "60s", "-s", "cell.cpu=1s", begin=begin)
-    loop = "import os, time\nwhile time.process_time() < 0.8: "
+    s = Stream(cb, "-t", "60s", "-s", "cell.cpu=500ms", begin=begin)
+    loop = ("import os, time\nend = time.process_time() + 0.4\n"
+            "while time.process_time() < end: ")
     control = s({"code": loop + "pass"})
     assert control["limit"] is None, control
     r = s({"code": loop + "os.write(1, b'\\x1b[31mx' * 1000)"})
-    assert r["limit"]["key"] == "cell.cpu" and r["cpu_ms"] < 800, r["limit"]
+    assert r["limit"]["key"] == "cell.cpu" and r["cpu_ms"] < 400, r["limit"]
     assert s.close() == 0
 
 
