@@ -423,8 +423,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 		return apply_allow(a, op, e);
 	case PLAN_LANDLOCK:
 		return apply_landlock(a, op, e);
-	case PLAN_LOCKS:
-		return seccomp_hear_locks(&a->ctx->locks_fd, e);
+	case PLAN_ASK:
+		return seccomp_hear(&a->ctx->asked_fd, op->number != 0, e);
 	case PLAN_SECCOMP:
 		if (a->ctx->shared && op->which == PLAN_FILTER_INIT)
 			return seccomp_load(SECCOMP_INIT_SHARED, e);
@@ -440,7 +440,7 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 		.plan = p, .ctx = ctx, .root = {.fd = -1}, .home = -1};
 
 	if (stage == PLAN_JAIL)
-		ctx->pts_fd = ctx->proc_fd = ctx->oom_fd = ctx->locks_fd = -1;
+		ctx->pts_fd = ctx->proc_fd = ctx->oom_fd = ctx->asked_fd = -1;
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->ops[i].stage != stage)
 			continue;

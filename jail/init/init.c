@@ -13,6 +13,7 @@
  */
 #include "init.h"
 
+#include "asked.h"
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
@@ -23,7 +24,6 @@
 #include "jail/walls/ident.h"
 #include "jail/walls/pty.h"
 #include "jail/wire/wire.h"
-#include "locks.h"
 #include "spawn.h"
 #include "sweep.h"
 
@@ -57,7 +57,7 @@ struct pid1 {
 	int tty, line; /* slaves */
 	struct sweep sweep;
 	struct spawn spawn;
-	struct locks locks;
+	struct asked asked;
 	/* Only the deaths of these are reported: the thousands of a fork bomb
 	 * must not flood the warden. */
 	pid_t live;
@@ -174,8 +174,10 @@ static int build(struct pid1 *p, struct err *e)
 		follow_warden(p, e) < 0)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
-	p->locks.proc_fd = p->ctx.proc_fd;
-	p->locks.fd = p->ctx.locks_fd;
+	p->asked = (struct asked){.fd = p->ctx.asked_fd,
+		.proc_fd = p->ctx.proc_fd,
+		.memory = p->in.memory,
+		.memory_max = p->in.spec->limits.memory_bytes};
 	m.no_proc = p->ctx.proc_fd < 0;
 	m.shared = p->ctx.shared;
 	fds[nfds++] = tty_master;
@@ -406,7 +408,7 @@ static _Noreturn void serve(struct pid1 *p)
 {
 	struct pollfd pf[3] = {{.fd = p->in.sock, .events = POLLIN},
 		{.fd = p->sigfd, .events = POLLIN},
-		{.fd = p->locks.fd, .events = POLLIN}};
+		{.fd = p->asked.fd, .events = POLLIN}};
 	struct signalfd_siginfo si;
 	int more = 0;
 
@@ -420,7 +422,7 @@ static _Noreturn void serve(struct pid1 *p)
 		if (pf[0].revents)
 			serve_one(p);
 		if (pf[2].revents)
-			locks_serve(&p->locks);
+			asked_serve(&p->asked);
 	}
 }
 

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+struct asked_memory;
 struct cgroup;
 struct err;
 struct jail_spec;
@@ -18,6 +19,8 @@ struct init {
 	const struct jail_spec *spec; /* borrowed */
 	const struct cgroup *cgroup;  /* borrowed; init enters it */
 	int home_fd;		      /* root of the home */
+	/* what guests are granted; NULL where a cgroup counts memory */
+	struct asked_memory *memory; /* shared with the warden; borrowed */
 };
 
 /*

@@ -51,6 +51,8 @@
 #define MAP_FORK_BYTES 64
 #define MAPS_ORDINARY 512
 #define WATCH_BYTES 256
+/* Anonymous shared memory is an open file without a name. */
+#define SHARED_BYTES 2048
 /* Most descriptors of one poll() that are looked at; a prompt waits for one. */
 #define POLL_MAX 16
 /* The tty that stands for a process's own controlling terminal. */
@@ -314,13 +316,14 @@ static int64_t descriptors_bytes(int fd)
 
 struct kept {
 	int fd; /* the process */
-	int64_t maps, watches;
+	int64_t maps, shared, watches;
 	int hidden; /* there may be more that nobody sees */
 };
 
 static void keep_map(const char *line, struct kept *k)
 {
 	k->maps += strchr(line, '\n') != NULL;
+	k->shared += strstr(line, " /dev/zero (deleted)\n") != NULL;
 }
 
 /* A descriptor in a socket, on its way to another process, can be an epoll. */
@@ -372,7 +375,9 @@ static void count_kept(int fd, int processes, struct procs *out)
 		k.hidden |= !is_gone();
 	if (k.maps > MAPS_ORDINARY)
 		map += MAP_FORK_BYTES * processes;
-	out->kernel_bytes += k.maps * map + k.watches * WATCH_BYTES;
+	out->kernel_bytes += k.maps * map + k.shared * SHARED_BYTES +
+			     k.watches * WATCH_BYTES;
+	out->shared += k.shared;
 	out->hidden |= k.hidden;
 }
 

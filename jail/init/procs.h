@@ -49,8 +49,9 @@ struct procs {
 	 * watch; whether more of it may be where nobody sees it. */
 	int64_t kernel_bytes;
 	int hidden;
+	int64_t shared;	 /* mappings of anonymous shared memory, by weight */
 	int64_t cpu_ms;	 /* of all that live, and of children they reaped */
-	int64_t init_ms; /* of init itself, which works for guests (locks.c) */
+	int64_t init_ms; /* of init itself, which works for guests (asked.c) */
 };
 
 enum {

@@ -577,7 +577,8 @@ static void plan_jail(struct maker *m)
 	add(m, PLAN_DROP);
 	plan_landlock(m);
 	add(m, PLAN_UNDUMPABLE);
-	add(m, PLAN_LOCKS);
+	add(m, PLAN_ASK, .number = !m->h->cgroup_memory,
+		.target = m->h->cgroup_memory ? "locks" : "locks,memory");
 	add(m, PLAN_SECCOMP, .which = PLAN_FILTER_INIT);
 }
 
@@ -719,7 +720,7 @@ static const char *const forms[] = {
 	[PLAN_CHDIR] = "chdir      %t",
 	[PLAN_ALLOW] = "allow      %t  %u",
 	[PLAN_LANDLOCK] = "landlock   ABI %n",
-	[PLAN_LOCKS] = "locks",
+	[PLAN_ASK] = "ask        %t",
 	[PLAN_SECCOMP] = "seccomp    %f",
 };
 

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,7 +86,7 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 	return seccomp_verify(name, e);
 }
 
-/* ---- record locks ---- */
+/* ---- what pid 1 is asked for ---- */
 
 #define READ(field)                                                            \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
@@ -95,20 +96,26 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 /* What allows everything else is the other filter. Locks of a description (OFD)
  * may travel with a descriptor that no process has, where nobody counts them.
  */
-static int load_locks(unsigned flags, unsigned action)
+static int load_hear(unsigned flags, unsigned lock, unsigned map)
 {
-	/* The kernel reads the lower half of the command. */
+	const unsigned shared = MAP_SHARED | MAP_ANONYMOUS;
+	/* The kernel reads the lower half of the command and of the flags. */
 	struct sock_filter code[] = {
 		READ(nr),
 		JUMP(SYS_fcntl, 0, 5),
 		READ(args[1]),
-		JUMP(F_SETLK, 5, 0),
-		JUMP(F_SETLKW, 4, 0),
-		JUMP(F_OFD_SETLK, 2, 0),
-		JUMP(F_OFD_SETLKW, 1, 0),
+		JUMP(F_SETLK, 9, 0),
+		JUMP(F_SETLKW, 8, 0),
+		JUMP(F_OFD_SETLK, 6, 0),
+		JUMP(F_OFD_SETLKW, 5, 4),
+		JUMP(SYS_mmap, 0, 3),
+		READ(args[3]),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, shared),
+		JUMP(shared, 3, 0),
 		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_ERRNO | EINVAL),
-		ANSWER(action),
+		ANSWER(lock),
+		ANSWER(map),
 	};
 	struct sock_fprog prog = {
 		.len = sizeof(code) / sizeof(code[0]), .filter = code};
@@ -116,11 +123,13 @@ static int load_locks(unsigned flags, unsigned action)
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
 
-int seccomp_hear_locks(int *fd, struct err *e)
+int seccomp_hear(int *fd, int maps, struct err *e)
 {
-	*fd = load_locks(
-		SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_RET_USER_NOTIF);
-	if (*fd < 0 && load_locks(0, SECCOMP_RET_ERRNO | ENOLCK) < 0)
+	const unsigned ask = SECCOMP_RET_USER_NOTIF, ok = SECCOMP_RET_ALLOW;
+
+	*fd = load_hear(SECCOMP_FILTER_FLAG_NEW_LISTENER, ask, maps ? ask : ok);
+	if (*fd < 0 && load_hear(0, SECCOMP_RET_ERRNO | ENOLCK,
+			       maps ? SECCOMP_RET_ERRNO | EPERM : ok) < 0)
 		return err_errno(e, "seccomp: watch over record locks");
 	/* The asking and the answering process take turns on one core, which
 	 * is faster (Linux 6.6). */

@@ -332,7 +332,7 @@ static const struct rules_check rules_checks[] = {
 	{JAIL, REFUSE,
 	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
 	 "signal, never SIGCONT. Threads share one table of descriptors: init "
-	 "counts locks by it (locks.c)",
+	 "counts locks by it (asked.c)",
 	 "clone", {
 		IF(REFUSE, ANY(0, NAMESPACES)),
 		IF(REFUSE, BITS(0, CLONE_THREAD | CLONE_FILES, CLONE_THREAD)),
@@ -356,7 +356,7 @@ static const struct rules_check rules_checks[] = {
 		/* ptys; TIOCSIG sends INT, QUIT or TSTP, to one's own pty only */
 		IF(ALLOW, ONE_OF(1, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, RULES_TIOCGPTPEER,
 			TIOCPKT, TIOCGPKT, TIOCSIG)),
-		/* init answers on a descriptor that only init has (locks.c) */
+		/* init answers on a descriptor that only init has (asked.c) */
 		IF(ALLOW, ONE_OF(1, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND)),
 		/* files */
 		IF(ALLOW, ONE_OF(1, FIGETBSZ, FICLONE, FICLONERANGE, FS_IOC_GETFLAGS,
@@ -409,8 +409,9 @@ static const struct rules_check rules_checks[] = {
 	 "madvise", {
 		IF(EINVAL, ONE_OF(2, MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE))}},
 
-	{GUEST | INIT, ALLOW,
-	 "huge pages come from a pool of the host, and no limit counts them",
+	{JAIL, ALLOW,
+	 "huge pages come from a pool of the host, and no limit counts them. Where "
+	 "no cgroup counts memory, pid 1 grants anonymous shared memory (asked.c)",
 	 "mmap", {
 		IF(REFUSE, ANY(3, MAP_HUGETLB))}},
 
@@ -418,15 +419,6 @@ static const struct rules_check rules_checks[] = {
 	 "huge pages come from a pool of the host, and no limit counts them",
 	 "memfd_create", {
 		IF(REFUSE, ANY(1, MFD_HUGETLB))}},
-
-	{NOMEM, ALLOW,
-	 "huge pages come from a pool of the host. Anonymous shared memory can "
-	 "hold pages that no process maps, which hides them from the warden; "
-	 "files in /dev/shm are counted and serve the same purpose",
-	 "mmap", {
-		IF(REFUSE, ANY(3, MAP_HUGETLB)),
-		IF(REFUSE, BITS(3, MAP_SHARED | MAP_ANONYMOUS,
-			MAP_SHARED | MAP_ANONYMOUS))}},
 
 	{FRONT, ALLOW,
 	 "no new code after the start",

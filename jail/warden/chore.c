@@ -46,6 +46,7 @@ static void sum(const struct chore_place *p, const struct chore *q,
 	r->weight_bytes = all.bytes;
 	r->kernel_bytes = all.kernel_bytes;
 	r->hidden = all.hidden;
+	r->shared = all.shared;
 	r->cpu_ms = all.cpu_ms + all.init_ms;
 }
 

@@ -45,8 +45,9 @@ struct chore_result {
 	int64_t began_ms; /* when it was begun */
 	int waits;
 	int64_t weight_bytes, cpu_ms;
-	int64_t kernel_bytes; /* beside the weight; both as in struct procs */
+	int64_t kernel_bytes; /* beside the weight; as in struct procs */
 	int hidden;
+	int64_t shared;
 	/* CHORE_PRIVATE: minor faults, size, and private bytes, or -1 */
 	int64_t faults, rss_bytes, private_bytes;
 	size_t nkeys;

@@ -15,6 +15,7 @@
 #include "jail.h"
 
 #include "jail/base/io.h"
+#include "jail/init/asked.h"
 #include "jail/init/init.h"
 #include "site.h"
 
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -64,27 +66,63 @@
 static void look_at_host(struct warden_jail *j)
 {
 	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	static const char *const keys[] = {
-		"\nAnonPages:", "\nSwapTotal:", "\nSwapFree:", "\nSUnreclaim:"};
-	int64_t kib[4] = {0};
+	static const char *const keys[] = {"\nAnonPages:", "\nSwapTotal:",
+		"\nSwapFree:", "\nShmem:", "\nSUnreclaim:"};
+	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+	int64_t bytes[KEYS], swapped;
 	char text[4096];
 	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
 
 	text[n < 0 ? 0 : n] = '\0';
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < KEYS; i++) {
 		const char *at = strstr(text, keys[i]);
 
 		if (!at)
 			return;
-		kib[i] = strtoll(at + strlen(keys[i]), NULL, 10);
+		bytes[i] = strtoll(at + strlen(keys[i]), NULL, 10) * 1024;
 	}
-	j->kernel_bytes = kib[3] * 1024;
-	j->host_bytes = (kib[0] + kib[1] - kib[2]) * 1024 + j->kernel_bytes;
+	swapped = bytes[1] - bytes[2];
+	j->shmem_bytes = bytes[3] + swapped;
+	j->kernel_bytes = bytes[4];
+	j->host_bytes = bytes[0] + swapped + j->kernel_bytes;
 	if (j->kernel_bytes - j->kernel_others < j->kernel_ours)
 		j->kernel_others = j->kernel_bytes - j->kernel_ours;
 }
 
+/* What the jail's own files take. */
+static int64_t tmpfs_bytes(const struct warden_jail *j)
+{
+	int64_t bytes = 0, home = 0;
+	struct statfs st;
+	int files;
+
+	for (int i = 0; i < APPLY_TMPFS; i++)
+		if (j->tmp[i] >= 0 && fstatfs(j->tmp[i], &st) == 0)
+			bytes += (int64_t)(st.f_blocks - st.f_bfree) *
+				 st.f_bsize;
+	home_usage(&j->site->home, &home, &files);
+	return bytes + home;
+}
+
 /* ---- life ---- */
+
+/* The page in which init says what it has granted. 0, or -1 with errno. */
+static int share_memory(struct warden_jail *j)
+{
+	void *page = j->memory;
+
+	if (!warden_jail_is_uncounted(j))
+		return 0;
+	if (!page)
+		page = mmap(NULL, sizeof(*j->memory), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return -1;
+	j->memory = page;
+	*j->memory = (struct asked_memory){0};
+	j->shared_asked = j->shared_left = j->shared_seen = 0;
+	return 0;
+}
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
 {
@@ -106,6 +144,9 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 		.home_fd = j->site->home.root};
 	int pair[2];
 
+	if (share_memory(j) < 0)
+		return err_errno(e, "share memory with the jail");
+	in.memory = j->memory;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "create a socket pair");
 	in.sock = pair[1];
@@ -114,6 +155,7 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 	j->memory_ms = now_ms() + MEMORY_MS;
 	look_at_host(j);
 	j->kernel_others = j->kernel_bytes;
+	j->shmem_others = j->shmem_bytes - tmpfs_bytes(j);
 	close(pair[1]);
 	if (j->init > 0)
 		return 0;
@@ -398,19 +440,33 @@ static int64_t sockets_bytes(const struct warden_jail *j)
 	return n > free ? n - free : 0;
 }
 
-/* What is kept in files, and in sockets. */
-static int64_t files_bytes(const struct warden_jail *j)
+/*
+ * What anonymous shared memory the jail may have: no more than init has granted
+ * since the last look, with what was left then; and than all shared memory of
+ * the host has grown by, but for the jail's files. Each may be too much, for
+ * memory that was granted is given back, and the host is not only ours.
+ */
+static int64_t shared_bytes(struct warden_jail *j, int64_t files)
 {
-	int64_t bytes = sockets_bytes(j), home = 0;
-	struct statfs st;
-	int files;
+	int64_t others = j->shmem_bytes - files, granted, left;
 
-	for (int i = 0; i < APPLY_TMPFS; i++)
-		if (j->tmp[i] >= 0 && fstatfs(j->tmp[i], &st) == 0)
-			bytes += (int64_t)(st.f_blocks - st.f_bfree) *
-				 st.f_bsize;
-	home_usage(&j->site->home, &home, &files);
-	return bytes + home;
+	if (others < j->shmem_others)
+		j->shmem_others = others;
+	if (!j->memory)
+		return 0;
+	others -= j->shmem_others;
+	granted = j->memory->bytes;
+	left = j->shared_left + granted - j->shared_seen;
+	granted = left < granted ? left : granted;
+	return granted < others ? granted : others;
+}
+
+/* What is kept in files, in sockets, and in anonymous shared memory. */
+static int64_t files_bytes(struct warden_jail *j)
+{
+	int64_t files = tmpfs_bytes(j);
+
+	return files + sockets_bytes(j) + shared_bytes(j, files);
 }
 
 int warden_jail_is_uncounted(const struct warden_jail *j)
@@ -555,9 +611,10 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	u->processes = p.n;
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
-		int64_t files = files_bytes(j);
+		int64_t files;
 
 		look_at_host(j);
+		files = files_bytes(j);
 		j->most_bytes =
 			p.bytes + p.n * unseen_bytes() + files + kernel_most(j);
 		u->over = is_over(j, p.own_bytes + files);
@@ -598,8 +655,19 @@ void warden_jail_ask(
 		return;
 	j->size_owed = 0;
 	j->kernel_asked = j->kernel_bytes;
+	j->shared_asked = j->memory ? j->memory->bytes : 0;
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		j->weighed = -1;
+}
+
+/* Each mapping may be all that is left of the largest that was granted. */
+static void note_shared(struct warden_jail *j, const struct chore_result *a)
+{
+	int64_t largest = j->memory ? j->memory->largest : 0;
+
+	j->shared_seen = j->shared_left = j->shared_asked;
+	if (!a->hidden && (!largest || a->shared < j->shared_asked / largest))
+		j->shared_left = a->shared * largest;
 }
 
 /* What the stand-in has seen, and, where it could not see everything, what the
@@ -610,6 +678,7 @@ static void weigh(struct warden_jail *j, const struct chore_result *a)
 
 	if (a->hidden && most > ours)
 		ours = most;
+	note_shared(j, a);
 	j->kernel_ours = ours;
 	j->kernel_others = j->kernel_asked - ours;
 	j->most_bytes += kernel_most(j) - most;

@@ -61,6 +61,13 @@ struct warden_jail {
 	/* of the host's kernel: as last measured; when the stand-in was asked;
 	 * without what is ours; and what is ours by its last answer */
 	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
+	/* anonymous shared memory: what init has granted; how much of that when
+	 * the stand-in was asked, and was left by its last answer, and granted
+	 * before that; shared memory of all kinds of the host, and without
+	 * what is ours */
+	struct asked_memory *memory; /* NULL: not needed */
+	int64_t shared_asked, shared_left, shared_seen;
+	int64_t shmem_bytes, shmem_others;
 	int weighed; /* since last measured: 1 answered, -1 in vain, 0 not */
 	int64_t memory_ms; /* when to look at it next, beside a cell */
 	int over;	   /* what that said */

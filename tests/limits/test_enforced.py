@@ -44,6 +44,24 @@ def mapping(flags):
     m[:] = block
     held.append(m)
 
+def left_of_map():
+    # The pages stay, and no process maps them.
+    libc.mmap.restype = ctypes.c_void_p
+    size = ctypes.c_size_t
+    a = libc.mmap(None, size(STEP), 3, 0x21, -1, ctypes.c_long(0))
+    if a == 2**64 - 1: raise OSError(ctypes.get_errno(), 'mmap')
+    ctypes.memset(a, 1, STEP)
+    libc.munmap(ctypes.c_void_p(a + 65536), size(STEP - 65536))
+
+def chained():
+    # Each holder hands the memory on to a child and is gone.
+    def work():
+        mapping(mmap.MAP_SHARED)
+        for _ in range(100):
+            if os.fork(): os._exit(0)
+        return STEP
+    return forked(work)
+
 def pipe():
     import fcntl
     r, w = os.pipe()
@@ -250,6 +268,8 @@ KINDS = {
     "heap": "held.append(bytearray(block))",
     "private map": "mapping(mmap.MAP_PRIVATE)",
     "shared map": "mapping(mmap.MAP_SHARED)",
+    "shared map, of which a page is left": "left_of_map()",
+    "shared map of a chain of children": "n = chained()",
     "memfd": "fd = os.memfd_create('m'); fill(fd); held.append(fd)",
     "system v": "sysv()",
     "pipes": "n = pipe()",
@@ -283,7 +303,7 @@ NEVER_COUNTED = {
     "spliced pages": "n = spliced()",
 }
 # These kinds are refused altogether where no cgroup counts them.
-UNCOUNTED = {"shared map", "memfd", "system v", "shared zeros"}
+UNCOUNTED = {"memfd", "system v", "shared zeros"}
 
 
 def attempt(cb, kind, want):
@@ -381,6 +401,36 @@ def test_unread_data_in_sockets_is_bounded(cb, kind):
                SENT.format(want=2 * LIMIT, kind=kind), timeout=50)
     assert r.code == 0, r
     assert 2 * MIB <= int(r.text) <= LIMIT, r
+
+
+SHARED = """
+import mmap, multiprocessing, os
+m = mmap.mmap(-1, 1 << 20)
+if os.fork() == 0:
+    m[:5] = b'child'
+    os._exit(0)
+os.wait()
+def f(queue): queue.put(len(mmap.mmap(-1, 1 << 20)))
+queue = multiprocessing.get_context('fork').SimpleQueue()
+p = multiprocessing.get_context('fork').Process(target=f, args=(queue,))
+p.start(); p.join()
+print(m[:5], queue.get())
+for _ in range(100):
+    mmap.mmap(-1, 8 << 20).write(bytes(8 << 20))
+try:
+    held = []
+    for _ in range(9): held.append(mmap.mmap(-1, 1 << 30))
+    print('granted')
+except OSError as e: print(e.errno)
+"""
+
+
+def test_anonymous_shared_memory_is_shared_and_given_back(cb):
+    """And a mapping that alone is larger than the limit is refused, where no
+    cgroup could stop it later."""
+    r = cb.run("-M", str(LIMIT), "-t", f"{20 * PATIENCE:.0f}s", "-c", SHARED)
+    assert r.text.split("\n")[0] == "b'child' 1048576", r
+    assert r.text.split("\n")[1] == ("granted" if strong(cb) else "12"), r
 
 
 def cgroup_of(pid, controller):

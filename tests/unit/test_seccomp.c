@@ -229,7 +229,6 @@ static void unknown_ioctls_fail_with_enotty(void **state)
 
 static void without_a_memory_cgroup_uncounted_memory_is_refused(void **state)
 {
-	const long anon = MAP_SHARED | MAP_ANONYMOUS;
 	const long private = MAP_PRIVATE | MAP_ANONYMOUS;
 	const long name = (long)"x";
 
@@ -241,8 +240,6 @@ static void without_a_memory_cgroup_uncounted_memory_is_refused(void **state)
 		struct trial trials[] = {
 			{"larger pipe", profile, SYS_fcntl,
 				{0, F_SETPIPE_SZ, 65536}, want},
-			{"shared anonymous", profile, SYS_mmap,
-				{0, 4096, PROT_READ, anon, -1, 0}, want},
 			{"private anonymous", profile, SYS_mmap,
 				{0, 4096, PROT_READ, private, -1, 0}, 0},
 			{"memfd", profile, SYS_memfd_create, {name, 0}, want},

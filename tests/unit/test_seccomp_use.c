@@ -133,7 +133,16 @@ static void system_calls_of_a_foreign_abi_kill_the_process(void **state)
 }
 #endif
 
-/* The second to listen gets nothing, and no lock without an answer. */
+static int shared_map_errno(void)
+{
+	void *p =
+		mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return errno_of(p == MAP_FAILED ? -1 : 0);
+}
+
+/* The second to listen gets nothing, and without an answer there is no lock and
+ * no shared memory. */
 static int lock_when_somebody_listens(void *arg)
 {
 	struct flock l = {.l_type = F_WRLCK};
@@ -141,12 +150,15 @@ static int lock_when_somebody_listens(void *arg)
 	struct err e;
 
 	CHILD_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "nnp");
-	CHILD_CHECK(
-		!outer || (seccomp_hear_locks(&first, &e) == 0 && first > 0),
+	CHILD_CHECK(!outer || (seccomp_hear(&first, 1, &e) == 0 && first > 0),
 		"%s", e.msg);
-	CHILD_CHECK(seccomp_hear_locks(&fd, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(seccomp_hear(&fd, 1, &e) == 0, "%s", e.msg);
 	CHILD_CHECK((fd >= 0) == !outer, "listens: %d", fd);
 	CHILD_CHECK(fcntl(0, F_GETFD) >= 0, "other commands");
+	CHILD_CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0) != MAP_FAILED,
+		"a private map");
+	CHILD_CHECK(!outer || shared_map_errno() == EPERM, "a shared map");
 	return outer ? errno_of(fcntl(0, F_SETLK, &l)) : 0;
 }
 

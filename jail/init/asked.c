@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * locks.c - how many record locks the guests hold
+ * asked.c - what guests must ask for: record locks, anonymous shared memory
  *
  * Runs in:   init
  * Trusts:    the kernel's lists in /proc
  *
+ * A filter (seccomp_hear()) has each call wait for init's answer.
+ *
  * The kernel takes any number of record locks (fcntl(F_SETLK)) and counts their
  * memory for nobody, no cgroup either: gigabytes in seconds. Databases need
- * them. So a filter (seccomp_hear_locks()) has each call wait for init, which
- * lets it through while the guests cannot hold too many. A call makes at most
- * two locks more: it may cut one in three. When that sum is too high, init
- * counts the locks that exist.
+ * them. So init lets a call through while the guests cannot hold too many. A
+ * call makes at most two locks more: it may cut one in three. When that sum is
+ * too high, init counts the locks that exist. What is counted cannot be hidden.
+ * A lock goes when its process closes any descriptor of the file, threads share
+ * one table of descriptors (the filter sees to that), and every new lock has to
+ * ask.
  *
- * What is counted cannot be hidden. A lock goes when its process closes any
- * descriptor of the file, threads share one table of descriptors (the filter
- * sees to that), and every new lock has to ask.
+ * Anonymous shared memory can hold pages that no process maps. Where no cgroup
+ * counts them, only the call that makes it tells its size: init adds the sizes
+ * up for the warden, and refuses what alone is more than the limit.
  */
-#include "locks.h"
+#include "asked.h"
 
 #include "apart.h"
 #include "jail/base/io.h"
@@ -30,6 +34,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A lock takes about 200 bytes. */
 #define LOCKS_MAX 32768
@@ -156,44 +162,61 @@ static int count(int proc_fd)
 
 /* ---- answering ---- */
 
-static int has_room(const struct locks *l)
+static int has_room(const struct asked *a)
 {
-	int max = l->proc_fd < 0 ? LOCKS_BLIND : LOCKS_MAX;
+	int max = a->proc_fd < 0 ? LOCKS_BLIND : LOCKS_MAX;
 
-	return l->most + LOCKS_OF_A_CALL <= max;
+	return a->locks + LOCKS_OF_A_CALL <= max;
 }
 
 /* Only files have locks: a device would share them with the host. */
 static int is_file(
-	const struct locks *l, const struct seccomp_data *call, pid_t tid)
+	const struct asked *a, const struct seccomp_data *call, pid_t tid)
 {
 	char path[64], name[64];
 
-	if (l->proc_fd < 0)
+	if (a->proc_fd < 0)
 		return 1;
 	snprintf(path, sizeof(path), "%d/fd/%u", (int)tid,
 		(unsigned)call->args[0]);
-	return link_read(l->proc_fd, path, name, sizeof(name)) == 0 &&
+	return link_read(a->proc_fd, path, name, sizeof(name)) == 0 &&
 	       name[0] == '/' &&
 	       (!path_is_beneath(name, "/dev") ||
 		       path_is_beneath(name, "/dev/shm"));
 }
 
-static int grant(struct locks *l)
+static int grant_lock(
+	struct asked *a, const struct seccomp_data *call, pid_t tid)
 {
 	int64_t now = now_ms();
 
-	if (!has_room(l) && l->proc_fd >= 0 && now >= l->due_ms) {
-		l->most = count(l->proc_fd);
-		l->due_ms = now_ms() + (now_ms() - now) * COUNT_SHARE;
+	if (!is_file(a, call, tid))
+		return -EINVAL;
+	if (!has_room(a) && a->proc_fd >= 0 && now >= a->due_ms) {
+		a->locks = count(a->proc_fd);
+		a->due_ms = now_ms() + (now_ms() - now) * COUNT_SHARE;
 	}
-	if (!has_room(l))
+	if (!has_room(a))
 		return -ENOLCK;
-	l->most += LOCKS_OF_A_CALL;
+	a->locks += LOCKS_OF_A_CALL;
 	return 0;
 }
 
-void locks_serve(struct locks *l)
+/* A guest that is interrupted asks again, and then it counts twice. */
+static int grant_memory(struct asked *a, uint64_t length)
+{
+	int64_t page = sysconf(_SC_PAGESIZE), bytes;
+
+	if (!a->memory || length > (uint64_t)a->memory_max)
+		return -ENOMEM;
+	bytes = ((int64_t)length + page - 1) / page * page;
+	if (bytes > a->memory->largest)
+		a->memory->largest = bytes;
+	a->memory->bytes += bytes;
+	return 0;
+}
+
+void asked_serve(struct asked *a)
 {
 	union {
 		struct seccomp_notif asked;
@@ -203,15 +226,16 @@ void locks_serve(struct locks *l)
 		struct seccomp_notif_resp said;
 		char room[ROOM];
 	} out = {0};
+	const struct seccomp_data *call = &in.asked.data;
 
 	/* The call may have been interrupted meanwhile. */
-	if (ioctl(l->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
+	if (ioctl(a->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return;
 	out.said.id = in.asked.id;
-	out.said.error = is_file(l, &in.asked.data, (pid_t)in.asked.pid)
-				 ? grant(l)
-				 : -EINVAL;
+	out.said.error = call->nr == SYS_mmap
+				 ? grant_memory(a, call->args[1])
+				 : grant_lock(a, call, (pid_t)in.asked.pid);
 	if (!out.said.error)
 		out.said.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	ioctl(l->fd, SECCOMP_IOCTL_NOTIF_SEND, &out);
+	ioctl(a->fd, SECCOMP_IOCTL_NOTIF_SEND, &out);
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * asked.h - what guests must ask for: record locks, anonymous shared memory
+ */
+#ifndef JAIL_INIT_ASKED_H
+#define JAIL_INIT_ASKED_H
+
+#include <stdint.h>
+
+/* Anonymous shared memory that guests were granted, in a page that init and the
+ * warden share. Only init writes it. */
+struct asked_memory {
+	_Atomic int64_t bytes;	 /* all of it, since the jail began */
+	_Atomic int64_t largest; /* the largest mapping; written first */
+};
+
+struct asked {
+	int fd;		/* where guests ask, from apply_ctx; -1: no guest may */
+	int proc_fd;	/* the jail's /proc, or -1; borrowed */
+	int locks;	/* no more than these exist */
+	int64_t due_ms; /* they are not counted again before this time */
+	struct asked_memory *memory; /* borrowed; NULL: a cgroup counts it */
+	int64_t memory_max;	     /* the largest mapping that is granted */
+};
+
+/* Answer a guest that waits for its fcntl(F_SETLK) or mmap(), if one does. */
+void asked_serve(struct asked *a);
+
+#endif
