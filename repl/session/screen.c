@@ -430,16 +430,17 @@ static void give_back(struct session *s)
 {
 	struct screen *sc = s->screen;
 	char unsent[RELAY_IN];
-	const char *keys;
+	const char *keys, *why;
 	size_t n;
 
 	if (sc->relay.wrote && !s->over && jail_return_keys(s->jail) == 0)
 		sc->relay.with.events(s);
 	strbuf_add(&sc->left, unsent, relay_untype(&sc->relay, unsent));
-	if (sc->left.failed || !typed_unread(&sc->relay.typed, sc->left.s,
-				       sc->left.n, &keys, &n))
-		session_frame(s, "what was typed ahead is dropped: the cell "
-				 "changed how its terminal reads keys");
+	why = sc->left.failed ? "out of memory"
+			      : typed_unread(&sc->relay.typed, sc->left.s,
+					sc->left.n, &keys, &n);
+	if (why)
+		session_frame(s, "what was typed ahead is dropped: %s", why);
 	else if (n)
 		editor_prefill(s->editor, keys, n);
 	typed_forget(&sc->relay.typed);

@@ -9,6 +9,7 @@
 #include "typed.h"
 
 #include "keys.h"
+#include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
 
 #include <ctype.h>
@@ -191,19 +192,39 @@ static size_t next_key(const char *s, size_t n, size_t at)
 	return i;
 }
 
-bool typed_unread(struct typed *t, char *left, size_t left_n, const char **keys,
-	size_t *n)
+/* The cell has read the beginning of a line, and the rest may be a command.
+ * Keys such as Left can make it one. */
+static bool is_cut_command(const char *s, size_t n, size_t at)
+{
+	bool colon = false, keys = false;
+
+	if (!at || s[at - 1] == '\n')
+		return false;
+	for (size_t i = at; i < n && s[i] != '\n'; i++) {
+		colon |= s[i] == ':';
+		keys |= is_control(s[i]);
+	}
+	return (colon && keys) || lexer_is_command(s + at, n - at);
+}
+
+const char *typed_unread(struct typed *t, char *left, size_t left_n,
+	const char **keys, size_t *n)
 {
 	char *s = t->keys.s;
 	size_t all = edit_all(s, t->keys.n), unread, at;
-	bool fits = !t->keys.failed;
+	bool fits = !t->keys.failed, cut;
 
 	left_n = edit_all(left, left_n);
 	unread = left_n < all ? left_n : all;
 	for (size_t i = 1; i <= unread && fits; i++)
 		fits = is_same(s[all - i], left[left_n - i]);
 	at = fits ? next_key(s, all, all - unread) : all;
+	cut = is_cut_command(s, all, at);
+	if (cut)
+		at = all;
 	*keys = s + at;
 	*n = all - at;
-	return fits;
+	if (!fits)
+		return "the cell changed how its terminal reads keys";
+	return cut ? "the cell read the beginning of its line" : NULL;
 }

@@ -31,12 +31,14 @@ void typed_add(struct typed *t, const char *s, size_t n);
  * The keys that were not read, edited as a tty in its usual modes edits lines:
  * keys that erase have taken others with them, and lines end with \n. A Ctrl-D
  * is among them only where a line was empty before it. `left` is what came back
- * from the tty, and is changed. False if those are not the last keys, because
- * the cell has changed how its tty reads them: then nobody knows which keys
- * were read. *keys (borrowed until typed_forget(), which comes next) has *n
- * bytes.
+ * from the tty, and is changed. *keys (borrowed until typed_forget(), which
+ * comes next) has *n bytes.
+ *
+ * Returns NULL, or why no keys come back: what the tty returned are not the
+ * last keys, because the cell has changed how its tty reads them; or the cell
+ * has read the beginning of a line, and the rest would be a command.
  */
-bool typed_unread(struct typed *t, char *left, size_t left_n, const char **keys,
-	size_t *n);
+const char *typed_unread(struct typed *t, char *left, size_t left_n,
+	const char **keys, size_t *n);
 
 #endif

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	typed = (const char *)data + 2;
 	typed_add(&t, typed, all);
 	strbuf_add(&left, typed + all, size - all);
-	check(typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
+	check(!typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
 	after = memrchr(typed, CTRL_C, all);
 	if (after) {
 		all -= (size_t)(after + 1 - typed);

@@ -116,6 +116,28 @@ def test_text_before_ctrl_d_that_a_cell_reads_does_not_leave_it_alone(cb):
     assert "never downloaded" not in s.all_text()
 
 
+def test_the_rest_of_a_line_that_a_cell_began_to_read_is_no_command(cb):
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    row = s.enter("import tty; tty.setraw(0); print('go', flush=True);"
+                  " os.read(0, 3); time.sleep(0.3)")
+    s.expect_since(row, "^go")
+    s.type("abc:quit\r")
+    s.expect_since(row, SAID + ": the cell read the beginning of its line")
+    s.wait_prompt()
+    s.type("\r")
+    is_whole(s, row)
+    # The control: what is left of another line comes back.
+    row = s.enter("tty.setraw(0); print('go', flush=True);"
+                  " os.read(0, 3); time.sleep(0.3)")
+    s.expect_since(row, "^go")
+    s.type("abc6 * 7")
+    s.wait(lambda: s.screen.cursor_row() == ">>> 6 * 7", "what was left")
+    s.type("\r")
+    s.expect_since(row, "^42$")
+    s.wait_prompt()
+
+
 SPOILS = {
     "raw": "import tty; tty.setraw(0)",
     "size": "fcntl.ioctl(0, termios.TIOCSWINSZ,"

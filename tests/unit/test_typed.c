@@ -29,7 +29,7 @@ static struct came_back type(
 	for (size_t i = 0; i < typed_n; i++)
 		typed_add(&t, typed + i, 1);
 	strbuf_add(&copy, left, left_n);
-	c.fits = typed_unread(&t, copy.s, copy.n, &keys, &c.n);
+	c.fits = !typed_unread(&t, copy.s, copy.n, &keys, &c.n);
 	assert_in_range(c.n, 0, sizeof(c.keys));
 	memcpy(c.keys, keys, c.n);
 	typed_forget(&t);
@@ -61,6 +61,19 @@ static void test_what_was_not_read_comes_back(void **state)
 	GIVES("yes\r", "", "");
 	GIVES("abc", "bc", "bc");
 	GIVES("", "", "");
+}
+
+static void test_the_rest_of_a_line_is_no_command(void **state)
+{
+	(void)state;
+	FITS_NOT("abc:quit\r", ":quit\n");
+	FITS_NOT("abc :quit\rx", " :quit\nx");
+	FITS_NOT("ab\rx:", ":");
+	FITS_NOT("abc\033[D:quit\r", "\033[D:quit\n");
+	GIVES("abc\r:quit\r", ":quit\n", ":quit\n");
+	GIVES(":quit\r", ":quit\n", ":quit\n");
+	GIVES("abc:quit\r:q\r", ":q\n", ":q\n");
+	GIVES("abc:quit\r", "c:quit\n", "c:quit\n");
 }
 
 static void test_keys_that_erase_take_others_with_them(void **state)
@@ -160,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_was_not_read_comes_back),
+		cmocka_unit_test(test_the_rest_of_a_line_is_no_command),
 		cmocka_unit_test(test_keys_that_erase_take_others_with_them),
 		cmocka_unit_test(test_ctrl_c_drops_what_came_before_it),
 		cmocka_unit_test(test_ctrl_d_counts_only_on_an_empty_line),
