@@ -23,6 +23,7 @@
 #include "repl/term/terminal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
+/* What processes that are stopped had still written takes at most so many rows
+ * until the next cell: the lines above it stay in a terminal's scrollback. */
+#define BEHIND_ROWS 500
 /* Between two looks at the background's output. */
 #define REST_NS (20 * 1000 * 1000)
 
@@ -52,6 +56,7 @@ struct screen {
 	struct strbuf left;  /* what the tty still held of the keys */
 	struct output_report behind; /* background output not summed up yet */
 	int room; /* rows that it may take below the line that announces it */
+	int rows; /* rows that it may take until the next cell begins */
 	bool line_ended; /* its last line, by us */
 };
 
@@ -108,6 +113,9 @@ static void begin_output(struct session *s, const uint8_t *mark)
 	};
 
 	s->screen->line_ended = false;
+	s->screen->rows = s->cfg->limits.background == BACKGROUND_RUN
+				  ? INT_MAX
+				  : BEHIND_ROWS;
 	output_begin(&s->screen->output, &opts);
 }
 
@@ -161,19 +169,32 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 	sc->above.n = 0;
 }
 
-/* Every screenful has the line that says what it is. Past the output limit
- * nothing is shown, and so nothing is said. */
-static void show_behind(struct session *s, const char *buf, size_t n)
+/* Say what follows, and for how many rows. False when it may take no more. */
+static bool announce(struct session *s)
 {
 	struct screen *sc = s->screen;
 	int rows = s->term->rows ? s->term->rows : 24;
 
+	rows = rows > 5 ? rows - 4 : 1;
+	sc->room = rows < sc->rows ? rows : sc->rows;
+	sc->rows -= sc->room;
+	if (sc->room > 0)
+		frame(s, "background output follows");
+	return sc->room > 0;
+}
+
+/* Every screenful has the line that says what it is. Past a limit nothing is
+ * shown, and so nothing is said. */
+static void show_behind(struct session *s, const char *buf, size_t n)
+{
+	struct screen *sc = s->screen;
+
 	while (n && !output_background_is_over(&sc->output)) {
 		size_t part;
 
-		if (sc->room <= 0) {
-			frame(s, "background output follows");
-			sc->room = rows > 5 ? rows - 4 : 1;
+		if (sc->room <= 0 && !announce(s)) {
+			sc->behind.cut += n;
+			return;
 		}
 		part = take_rows(s->term, buf, n, &sc->room);
 		show_piece(s, buf, part);

@@ -297,6 +297,28 @@ def test_what_is_left_behind_is_text_below_a_line_that_says_so(cb, background):
     assert [n for n in said if n > verdict[0]] == said
 
 
+def test_what_is_left_behind_does_not_bury_a_verdict(cb):
+    s = cb.session("-q")
+    row = s.enter("import os, threading; threading.Thread(target=lambda:"
+                  " [os.write(1, b'late\\n' * 900) for _ in range(10**6)],"
+                  " daemon=True).start(); print('\\x1b]0;t\\x07')")
+    s.expect_since(row, "^\xa6 .output limit: .* of the background shown, ")
+    s.wait_prompt()
+    rows = s.screen.rows(row)
+    verdict = [n for n, x in enumerate(rows) if x.endswith(": title]")]
+    assert len(verdict) == 1
+    assert 400 < rows[verdict[0]:].count("late") <= 500
+
+
+def test_in_a_background_that_runs_everything_is_shown(cb):
+    """The control."""
+    s = cb.session("-q", "--set", "cell.background=run")
+    s.run("import os, time")
+    s.enter("os.fork() or (time.sleep(.5), os.write(1, b'late\\n' * 900),"
+            " os._exit(0)); None")
+    s.wait(lambda: s.all_text().count("\nlate") == 900, "all of it")
+
+
 def test_every_screenful_of_the_background_says_what_it_is(cb):
     s = cb.session("-q", "--set", "cell.background=run", size=(5, 60))
     s.run("import os, time")
