@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
@@ -103,7 +104,6 @@ static void begin_output(struct session *s, const uint8_t *mark)
 		.colour = s->term->colour,
 		.rows = s->term->rows,
 		.columns = s->term->cols,
-		.one_screen = s->term->one_screen,
 		.head_bytes = (uint64_t)s->cfg->limits.output_bytes,
 		.mark = mark,
 		.cell = mark ? s->cell_no : 0,
@@ -217,6 +217,14 @@ void screen_tell_background(struct session *s)
 	sc->room = 0;
 }
 
+/* Who reads keys one by one, such as readline, draws what they change. */
+static bool reads_keys(int tty)
+{
+	struct termios t;
+
+	return tcgetattr(tty, &t) == 0 && !(t.c_lflag & ICANON);
+}
+
 static void take_bytes(void *arg, const char *buf, size_t n)
 {
 	struct session *s = arg;
@@ -227,6 +235,8 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 		show_behind(s, buf, n);
 		return;
 	}
+	if (reads_keys(sc->fd))
+		output_steer(&sc->output);
 	own = output_feed(&sc->output, buf, n);
 	/* What is typed from now on is for the next prompt. */
 	if (output_is_marked(&sc->output))

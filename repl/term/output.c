@@ -58,7 +58,6 @@ static void start_filter(struct output *o)
 	o->vt.columns = opts->columns;
 	o->vt.lf_returns = opts->lf_returns;
 	o->vt.alone = o->vt.free = opts->alone;
-	o->vt.one_screen = opts->one_screen;
 }
 
 void output_begin(struct output *o, const struct output_opts *opts)
@@ -223,6 +222,11 @@ static void say_waiting(struct output *o)
 		return;
 	tidy(o);
 	say_again(o);
+}
+
+void output_steer(struct output *o)
+{
+	o->vt.steers = true;
 }
 
 size_t output_feed(struct output *o, const void *buf, size_t n)

@@ -50,7 +50,6 @@ struct output_opts {
 	int rows, columns; /* of the terminal; 0: not known */
 	bool lf_returns;   /* the terminal is cooked: \n also returns */
 	bool alone;	   /* no frame line is above or below the output */
-	bool one_screen;   /* the terminal may have no alternate one */
 	uint64_t head_bytes;
 	const uint8_t *mark; /* OUTPUT_MARK_BYTES; NULL: there is none */
 	unsigned cell;	     /* to offer ":out 12"; 0: not offered */
@@ -95,6 +94,10 @@ void output_resize(struct output *o, int rows, int columns);
 
 /* Say a frame line while the cell writes. */
 void output_say(struct output *o, const char *text);
+
+/* What comes next draws lines again when keys are pressed: break those that are
+ * longer than the terminal is wide. */
+void output_steer(struct output *o);
 
 /* Take bytes from the pty. Returns how many were the cell's, with its mark.
  * What follows the mark is background output, and is left to the caller. */

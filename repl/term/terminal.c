@@ -3,9 +3,8 @@
  * terminal.c - the person's own terminal, and signals as something to poll
  *
  * Runs in:   front end; opened before it confines itself
- * Trusts:    of the environment only NO_COLOR, and TERM, TMUX and STY for what
- *            the terminal lacks; anybody whom the kernel lets may send us a
- *            signal
+ * Trusts:    of the environment only NO_COLOR, and TERM for what the terminal
+ *            lacks; anybody whom the kernel lets may send us a signal
  * Leaves:    the modes as they were found, after every cell and at the end
  *
  * The terminal is opened again for output, because that must be non-blocking:
@@ -39,20 +38,6 @@ bool terminal_is_dumb(void)
 		if (!strcmp(term, dumb[i]))
 			return true;
 	return !term;
-}
-
-/* GNU screen obeys the sequences of its alternate screen only where it is told
- * to. tmux uses its name, but says who it is. One of them may run in the
- * other. */
-static bool has_one_screen(void)
-{
-	static const char *const names[] = {"screen", "linux", "vt", "ansi"};
-	const char *term = getenv("TERM");
-
-	for (size_t i = 0; term && i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(term, names[i], strlen(names[i])))
-			return i > 0 || !getenv("TMUX") || getenv("STY");
-	return false;
 }
 
 static bool colour_wanted(enum config_colour colour, bool out_tty)
@@ -105,7 +90,6 @@ void terminal_open(struct terminal *t, enum config_colour colour)
 		.out_tty = isatty(STDOUT_FILENO),
 		.err_tty = isatty(STDERR_FILENO),
 		.dumb = terminal_is_dumb(),
-		.one_screen = has_one_screen(),
 	};
 	t->colour = colour_wanted(colour, t->out_tty);
 	t->saved = t->in_tty && tcgetattr(t->in, &t->modes) == 0;

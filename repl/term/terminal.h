@@ -24,10 +24,9 @@ struct terminal {
 	bool in_tty; /* standard input is a terminal */
 	bool out_tty;
 	bool err_tty;
-	bool colour;	 /* our own lines may have colour */
-	bool dumb;	 /* output is written line by line */
-	bool one_screen; /* it may have no alternate screen */
-	bool saved;	 /* `modes` holds the modes of `in` to restore */
+	bool colour; /* our own lines may have colour */
+	bool dumb;   /* output is written line by line */
+	bool saved;  /* `modes` holds the modes of `in` to restore */
 	bool raw;
 	struct termios modes;
 	unsigned short rows, cols; /* 0: not known */

@@ -226,6 +226,85 @@ def test_no_cell_removes_what_stands_above_it(cb, over):
     assert len([x for x in frames(s) if x.endswith(": title]")]) == 2
 
 
+# What a cell sends while the window gets another size: the terminal draws it
+# with a size that the session has not heard of yet.
+WIDER = [r"print(('x' * 81 + '\x1b[A') * 30, end='')",
+         r"print('\x1b[C' + ('x' * 81 + '\x1b[A') * 30, end='')",
+         r"print('x' * 800 + '\x1b[9A\x1b[J', end='')",
+         r"print('\x1b[C' + ('\xe9' * 81 + '\x1b[A\x1b[K') * 30, end='')",
+         "import termios, tty; m = termios.tcgetattr(0); tty.setraw(0);"
+         r" print(('x' * 81 + '\x1b[A') * 30, end='', flush=True);"
+         " termios.tcsetattr(0, 1, m)"]
+
+
+@pytest.mark.parametrize("cell", WIDER)
+def test_no_row_is_lost_to_a_window_that_gets_wider(cb, cell):
+    s = cb.session("-q")
+    for _ in range(3):
+        s.run("print('\\x1b]0;t\\x07')")
+    s.run("True or False")
+    before = s.screen.rows(0, s.screen.here())
+    assert len(frames(s)) == 3
+    s.wait_prompt()
+    s.screen.resize(24, 120)
+    s.enter(cell)
+    s.wait(lambda: s.at_prompt() and s.screen.here() > len(before), "a prompt")
+    assert s.screen.rows(0, len(before)) == before
+
+
+def test_long_lines_stay_whole_until_the_cursor_moves(cb):
+    """The control: a terminal knows which of its rows are one line."""
+    s = cb.session("-q")
+    s.run("print('x' * 200)")
+    assert b"x" * 200 in s.raw
+    s.run(r"print('\x1b[C' + 'y' * 200 + '\x1b[2A\x1b[K')")
+    assert b"y" * 79 + b"\r\n" + b"y" * 80 + b"\r\n" + b"y" * 41 in s.raw
+    assert b"\x1b[2A\x1b[K" in s.raw
+
+
+# Before and after.
+HIGHER = [(r"\x1b[H", r"\x1b[H\x1b[2J"), (r"\x1b[H", r"\x1bM\x1bM\x1b[J"),
+          (r"\x1b7", r"\x1b8\x1b[J"), (r"\x1b[H\x1b7", r"\x1b8\x1b[J"),
+          (r"\x1b[1;9r", r"\x1b[9;1H\n\n\n\x1b[r"),
+          (r"\x1b[?1049h", r"\x1b[H\x1b[2J")]
+
+
+@pytest.mark.parametrize("begin, again", HIGHER)
+@pytest.mark.parametrize("single", [False, True])
+def test_no_row_is_lost_to_a_window_that_gets_higher(cb, begin, again, single):
+    s = cb.session("-q")
+    s.screen.single = single
+    for _ in range(12):
+        s.run("print('\\x1b]0;t\\x07')")
+    before = s.screen.rows(0, s.screen.here())
+    s.enter(f"print('{begin}be' 'gun', end='', flush=True); input();"
+            f" print('{again}' * 3 + 'dra' 'wn', flush=True); input()")
+    s.expect("begun")
+    s.screen.heighten(50)
+    s.type("\r")
+    s.expect("drawn")
+    s.type("\r")
+    s.wait_prompt()
+    assert s.screen.rows(0, len(before)) == before
+
+
+@pytest.mark.parametrize("left", ["", r"\x1b[?1049l", r"\x1b[?1049l\x1b[9A\x1b[J"])
+def test_a_terminal_without_an_alternate_screen_keeps_what_stood_there(cb, left):
+    s = cb.session("-q")
+    s.screen.single = True
+    for _ in range(12):
+        s.run("print('\\x1b]0;t\\x07')")
+    before = s.screen.rows(0, s.screen.here())
+    s.run(rf"print('\x1b[?1049h\x1b[H' + 'drawn\x1b[K\r\n' * 20 + '{left}')")
+    assert s.screen.rows(0, len(before)) == before
+    assert "drawn" in s.screen_text()
+    # The control: where there is one, nothing is scrolled away.
+    s.screen.single = False
+    row = s.screen.here()
+    s.run(rf"print('\x1b[?1049h\x1b[H' + 'drawn\x1b[K\r\n' * 20 + '{left}')")
+    assert s.screen.here() - row < 4
+
+
 def test_a_cell_draws_on_its_own_rows(cb):
     """The control."""
     s = cb.session("-q")

@@ -10,7 +10,8 @@
  *	  and sequences of the kinds that may pass, and no bar;
  *	- on a small terminal, with a frame line above the cursor, that line and
  *	  the rows above it are not written on, erased or moved but by scrolling
- *	  them away;
+ *	  them away. The terminal may have another width than the filter knows,
+ *	  and gets another height before the filter hears of that;
  *	- filtering it again changes nothing and drops nothing;
  *	- the place of the split makes no difference;
  *	- a second undo is empty.
@@ -70,14 +71,19 @@ struct chosen {
 
 enum { ROWS = 6, COLUMNS = 20 };
 
-static void filter(struct vt *v, struct bytes *out, struct chosen c,
-	const uint8_t *in, size_t n, size_t step)
+static void filter_begin(struct vt *v, struct bytes *out, struct chosen c)
 {
 	vt_init(v, c.mode, bytes_add, out);
 	v->late = c.late;
 	v->free = c.free;
 	v->rows = ROWS;
 	v->columns = COLUMNS;
+}
+
+static void filter(struct vt *v, struct bytes *out, struct chosen c,
+	const uint8_t *in, size_t n, size_t step)
+{
+	filter_begin(v, out, c);
 	for (size_t i = 0; i < n; i += step)
 		vt_feed(v, in + i, n - i < step ? n - i : step);
 	vt_finish(v, false);
@@ -132,34 +138,55 @@ static void check_output(const uint8_t *p, size_t n, struct chosen c)
 }
 
 /*
- * A terminal. The rows up to `frame` hold what is not the guest's; -1: they
- * were all scrolled away. Terminals differ where they can: `narrow` shows what
- * is not Latin in no column, and `keeps` keeps the next character from wrapping
- * after any sequence. Both go up from the left edge, know no REP, have a saved
- * cursor of the alternate screen's own, and save with the cursor whether text
- * wraps.
+ * A terminal. The rows up to `frame` hold what is not the guest's; less than 0:
+ * they were scrolled away so far. Terminals differ where they can: `narrow`
+ * shows what is not Latin in no column, `keeps` keeps the next character from
+ * wrapping after any sequence, and `single` has no alternate screen. Those that
+ * are as wide as the filter knows go up from the left edge. All know no REP,
+ * have a saved cursor of the alternate screen's own, and save with the cursor
+ * whether text wraps. When they get
+ * higher, rows come back that were scrolled away, but the saved cursor stays.
+ * When they get lower, rows below the cursor go first.
  */
 struct terminal {
+	int rows, columns;
 	int x, y, frame, top, bottom, saved_x, saved_y, main_x, main_y;
-	bool narrow, keeps, pending, nowrap, alternate;
+	bool narrow, keeps, single, pending, nowrap, alternate;
 	bool saved_nowrap, main_nowrap;
 };
 
 static void scroll(struct terminal *t)
 {
+	bool whole = t->top == 0 && t->bottom == t->rows - 1;
+
 	if (t->alternate)
 		return;
-	must(t->frame < 0 || (t->top == 0 && t->bottom == ROWS - 1));
-	if (t->frame >= 0)
-		t->frame--;
+	must(t->frame < 0 || whole);
+	t->frame -= whole;
 }
 
 static void line_feed(struct terminal *t)
 {
 	if (t->y == t->bottom)
 		scroll(t);
-	else if (t->y < ROWS - 1)
+	else if (t->y < t->rows - 1)
 		t->y++;
+}
+
+static void resize(struct terminal *t, int rows)
+{
+	int *y = t->alternate ? &t->main_y : &t->y;
+	int by = rows - t->rows;
+
+	if (by < 0)
+		by = *y < rows ? 0 : rows - 1 - *y;
+	*y += by;
+	t->frame += by;
+	if (t->y >= rows)
+		t->y = rows - 1;
+	t->rows = rows;
+	t->top = 0;
+	t->bottom = rows - 1;
 }
 
 /* Rows from `y` on are changed. */
@@ -174,30 +201,30 @@ static void show(struct terminal *t, uint32_t cp)
 
 	if (width <= 0 || (t->narrow && cp >= 0x300))
 		width = 0;
-	if (t->pending || t->x + width > COLUMNS) {
-		t->x = t->nowrap ? COLUMNS - 1 : 0;
+	if (t->pending || t->x + width > t->columns) {
+		t->x = t->nowrap ? t->columns - 1 : 0;
 		if (!t->nowrap)
 			line_feed(t);
 	}
 	t->pending = false;
 	change(t, t->y);
 	t->x += width;
-	if (t->x >= COLUMNS) {
-		t->x = COLUMNS - 1;
+	if (t->x >= t->columns) {
+		t->x = t->columns - 1;
 		t->pending = !t->nowrap;
 	}
 }
 
 static void place(struct terminal *t, int y, int x)
 {
-	t->y = y < 0 ? 0 : y >= ROWS ? ROWS - 1 : y;
-	t->x = x < 0 ? 0 : x >= COLUMNS ? COLUMNS - 1 : x;
+	t->y = y < 0 ? 0 : y >= t->rows ? t->rows - 1 : y;
+	t->x = x < 0 ? 0 : x >= t->columns ? t->columns - 1 : x;
 }
 
 static void left(struct terminal *t, int n)
 {
-	if (n > t->x && !t->nowrap)
-		place(t, t->y - 1, t->x - n + COLUMNS);
+	if (n > t->x && !t->nowrap && t->columns == COLUMNS)
+		place(t, t->y - 1, t->x - n + t->columns);
 	else
 		place(t, t->y, t->x - n);
 }
@@ -235,7 +262,7 @@ static void set_mode(struct terminal *t, int n, bool on)
 	must(n != 47 && n != 1047 && n != 1048);
 	if (n == 7)
 		t->nowrap = !on;
-	else if (n == 1049)
+	else if (n == 1049 && !t->single)
 		alternate(t, on);
 }
 
@@ -274,10 +301,10 @@ static void obey_csi(struct terminal *t, const int *p, int n, char c)
 	else if (strchr("ST", c))
 		change(t, 0);
 	else if (c == 'r') {
-		bool whole = n < 2 || by >= to || by > ROWS || to > ROWS;
+		bool whole = n < 2 || by >= to || to > t->rows;
 
 		t->top = whole ? 0 : by - 1;
-		t->bottom = whole ? ROWS - 1 : to - 1;
+		t->bottom = whole ? t->rows - 1 : to - 1;
 		place(t, 0, 0);
 	}
 }
@@ -306,20 +333,33 @@ static size_t obey(struct terminal *t, const uint8_t *s)
 	return i + 1;
 }
 
-/* The frame line stands above, however the terminal behaves. */
-static void check_frame(const uint8_t *p, size_t n, unsigned kind)
+/* The heights that a window has one after the other, without a word. */
+static const int heights[4][2] = {{ROWS, ROWS}, {9 * ROWS, ROWS - 2},
+	{ROWS - 3, 9 * ROWS}, {4 * ROWS, 9 * ROWS}};
+
+/* The frame line stands above, however the terminal behaves. It gets another
+ * height after a third and after two thirds of the bytes before `told`. */
+static void check_frame(const uint8_t *p, size_t n, unsigned kind, size_t told)
 {
-	struct terminal t = {.y = 3,
+	static const int widths[4] = {
+		COLUMNS, 2 * COLUMNS, COLUMNS / 2, COLUMNS};
+	const int *height = heights[kind >> 4 & 3];
+	struct terminal t = {.rows = ROWS,
+		.columns = widths[kind >> 2 & 3],
+		.y = 3,
 		.frame = 2,
 		.bottom = ROWS - 1,
 		.narrow = kind & 1,
-		.keeps = kind & 2};
+		.keeps = kind & 2,
+		.single = (kind >> 2 & 3) == 3};
 	size_t i = 0;
 
 	while (i < n) {
 		uint32_t cp;
 		int len = utf8_get(p + i, n - i, &cp);
 
+		if (i >= told / 3)
+			resize(&t, height[i >= told / 3 * 2]);
 		if (cp == 0x1b) {
 			i += obey(&t, p + i);
 			continue;
@@ -338,6 +378,25 @@ static void check_frame(const uint8_t *p, size_t n, unsigned kind)
 		if (cp < 0x20 && !strchr("\a\x0e\x0f", (int)cp))
 			t.pending = false;
 	}
+}
+
+/* The same where the filter hears of the last size in the middle. */
+static void check_resized(
+	struct chosen c, const uint8_t *in, size_t n, unsigned kind)
+{
+	static struct vt v;
+	struct bytes out = {NULL, 0, 0};
+	size_t told;
+
+	filter_begin(&v, &out, c);
+	vt_feed(&v, in, n / 2);
+	vt_flush(&v);
+	told = out.n;
+	vt_resize(&v, heights[kind >> 4 & 3][1], COLUMNS);
+	vt_feed(&v, in + n / 2, n - n / 2);
+	vt_finish(&v, false);
+	check_frame(out.p, out.n, kind, told);
+	free(out.p);
 }
 
 /* A second parser reads output and undo: no mode may stay on. */
@@ -390,7 +449,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	chosen =
 		(struct chosen){.mode = (data[0] & 3) == 1 ? VT_PLAIN : VT_SAFE,
 			.late = (data[0] & 3) == 2};
-	kind = data[0] >> 2 & 3;
+	kind = data[0] >> 2;
 	step = (size_t)(data[0] >> 4) + 1;
 	data++;
 	size--;
@@ -398,7 +457,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	filter(&v, &out, chosen, data, size, step);
 	check_output(out.p, out.n, chosen);
-	check_frame(out.p, out.n, kind);
+	check_frame(out.p, out.n, kind, out.n);
+	check_resized(chosen, data, size, kind);
 
 	filter(&whole, &one, chosen, data, size, size + 1);
 	must(out.n == one.n && (!one.n || !memcmp(out.p, one.p, one.n)));

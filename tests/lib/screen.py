@@ -16,6 +16,7 @@ class Terminal(pyte.Screen):
         self.scrolled = []          # rows that have left the screen at the top
         self.other = None           # the main screen, during the alternate one
         self.saved_cursor = None
+        self.single = False         # told to have no alternate screen
         self.bells = 0
         self.titles = []
         self.answer = answer
@@ -44,7 +45,7 @@ class Terminal(pyte.Screen):
 
     def set_mode(self, *modes, **kwargs):
         super().set_mode(*modes, **kwargs)
-        if kwargs.get("private") and self.other is None:
+        if kwargs.get("private") and self.other is None and not self.single:
             if ALTERNATE & {m << 5 for m in modes}:
                 self.other = {y: dict(r) for y, r in self.buffer.items()}
                 self.saved_cursor = (self.cursor.x, self.cursor.y)
@@ -79,6 +80,31 @@ class Terminal(pyte.Screen):
         self.cursor.x = min(self.cursor.x, columns - 1)
         self.set_margins()
         self.dirty.update(range(lines))
+
+    def heighten(self, lines):
+        """Get higher as many terminals do: the rows that left the screen last
+        are back. A cursor that was saved keeps its place on the screen."""
+        back = min(lines - self.lines, len(self.scrolled))
+        rows = self.scrolled[len(self.scrolled) - back:]
+        del self.scrolled[len(self.scrolled) - back:]
+        main = self.buffer if self.other is None else self.other
+        below = {y + back: dict(main[y]) for y in main}
+        main.clear()
+        for y, row in enumerate(rows):
+            main[y] = {x: self.default_char._replace(data=c)
+                       for x, c in enumerate(row)}
+        main.update(below)
+        if self.other is None:
+            for y in list(main):
+                row, main[y] = main[y], pyte.screens.StaticDefaultDict(
+                    self.default_char)
+                main[y].update(row)
+            self.cursor.y += back
+        else:
+            x, y = self.saved_cursor
+            self.saved_cursor = x, y + back
+        self.lines = lines
+        self.set_margins()
 
     # ---- looking ----
 

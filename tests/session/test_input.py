@@ -66,6 +66,22 @@ def test_help_pager_works(session):
     assert session.run("1 + 1") == "2"
 
 
+def test_readline_draws_a_line_that_is_longer_than_the_terminal(session):
+    session.run("import readline")
+    row = session.enter("x = input('? ')")
+    session.expect_since(row, r"^\?")
+    session.type("a" * 200)
+    session.wait(lambda: "".join(session.screen.rows(row)).count("a") == 200,
+                 "the echo")
+    session.type("\x01" "b" * 3 + "\x05" + "\x7f" * 150)
+    session.wait(lambda: "".join(session.screen.rows(row)).count("a") == 50,
+                 "a shorter line")
+    assert session.screen.rows(row)[0] == "? bbb" + "a" * 50
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("len(x)") == "53"
+
+
 def test_end_of_file_at_input_is_an_eoferror(session):
     row = session.enter("input('? ')")
     session.expect_since(row, r"^\?")

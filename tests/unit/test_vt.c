@@ -144,20 +144,6 @@ static void a_movement_goes_out_in_the_form_that_every_terminal_knows(
 	BECOMES("ab\x1b[D\x1b[9D\x1b[D\b", "ab\b\b");
 }
 
-/* At the left edge a terminal may go on in the row above, but not while text
- * does not run on. */
-static void a_step_to_the_left_stays_in_its_row(void **state)
-{
-	(void)state;
-	BECOMES("数\b\x1b[3D", "数\x1b[?7l\b\x1b[?7h\x1b[?7l\x1b[3D\x1b[?7h");
-	BECOMES("\tx\b\rx\b\b", "\tx\x1b[?7l\b\x1b[?7h\rx\b");
-	BECOMES("\x1b[?7l数\b", "\x1b[?7l数\b");
-	/* Some terminals restore with the cursor that text runs on. */
-	BECOMES("\0337\x1b[?7l\0338\b\x1b[2D",
-		"\0337\x1b[?7l\0338\x1b[?7l\b\x1b[2D");
-	PLAIN("\tx\b\rx\b\b", "\tx^H\rx\b", NO_DROP, 0);
-}
-
 static void modes_of_a_full_screen_program_pass(void **state)
 {
 	(void)state;
@@ -370,7 +356,29 @@ static const char *bounded(const char *in)
 }
 
 #define BOUNDED(in, want) assert_string_equal(bounded(in), want)
-#define CLAIMED "\x1b[9999;1H\n\n\n\x1b[H"
+#define TEN "\n\n\n\n\n\n\n\n\n\n"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+/* Three rows, and a hundred that a higher window would bring back. */
+#define CLAIMED "\x1b[9999;1H\n\n\n" HUNDRED "\x1b[H"
+
+/* Where there is no alternate screen, the main one is scrolled away. */
+#define ALTERNATE "\x1b[?1049h" CLAIMED
+
+/* At the left edge a terminal may go on in the row above, but not while text
+ * does not run on. */
+static void a_step_to_the_left_stays_in_its_row(void **state)
+{
+	(void)state;
+	BOUNDED("数\b\x1b[3D", "数\x1b[?7l\b\x1b[?7h\x1b[?7l\x1b[3D\x1b[?7h");
+	BOUNDED("\tx\b\rx\b\b", "\tx\x1b[?7l\b\x1b[?7h\rx\b");
+	BOUNDED("\x1b[?7l数\b", "\x1b[?7l数\b");
+	/* Some terminals restore with the cursor that text runs on. */
+	BOUNDED("\x1b[?7l\x1b[?1049h\x1b[?1049l\b\x1b[2D",
+		"\x1b[?7l" ALTERNATE "\x1b[?1049l\x1b[?7l\b\x1b[2D");
+	/* A screen of the guest's own has no row above. */
+	BOUNDED("\x1b[?1049h数\b", ALTERNATE "数\b");
+	PLAIN("\tx\b\rx\b\b", "\tx^H\rx\b", NO_DROP, 0);
+}
 
 static void the_cursor_does_not_go_above_the_first_row(void **state)
 {
@@ -383,37 +391,56 @@ static void the_cursor_does_not_go_above_the_first_row(void **state)
 	BOUNDED("\033D\033E\x1b[9A", "\n\r\n\x1b[2A");
 	/* Down is known as far as the cursor has been. */
 	BOUNDED("\x1b[5B\x1b[A", "\x1b[5B");
-	BOUNDED("\n\n\x1b[2A\x1b[9B\x1b[9A", "\n\n\x1b[2A\x1b[9B\x1b[2A");
+	BOUNDED("\n\n\x1b[2A\x1b[9B\x1b[9A", "\n\n\x1b[2A\n\n\x1b[7B\x1b[2A");
 	BOUNDED("\x1b[?1049h\n\n\x1b[?1049l\x1b[9B\x1b[9Ax",
-		"\x1b[?1049h\n\n\x1b[?1049l\x1b[9Bx");
-	BOUNDED("\n\x1b"
-		"7\n\x1b"
-		"8\x1b[9A",
-		"\n\x1b"
-		"7\n\x1b"
-		"8\x1b[A");
+		"\x1b[?1049h" CLAIMED "\n\n\x1b[?1049l\x1b[9Bx");
+	/* Up goes to the top of the screen, from where down does not scroll. */
+	BOUNDED("\n\n\n\n\x1b[9A\x1b[9B", "\n\n\n\n\x1b[2A\n\n\x1b[7B");
 }
 
-static void only_sure_wraps_count_as_rows(void **state)
+/* A place on the screen may be another row when the window is higher. */
+static void a_cursor_is_saved_as_a_place_in_the_output(void **state)
 {
 	(void)state;
-	BOUNDED("0123456789a\x1b[9A", "0123456789a\x1b[A");
-	BOUNDED("0123456789\x1b[9A", "0123456789");
-	BOUNDED("0123456789éa\x1b[9A", "0123456789éa\x1b[A");
-	BOUNDED("数数数数数数\x1b[9A", "数数数数数数");
-	BOUNDED("数\r0123456789a\x1b[9A", "数\r0123456789a\x1b[A");
+	BOUNDED("ab\0337\ncd\n\x1b[31m\033(0\x0e\0338x",
+		"ab\ncd\n\x1b[31m\033(0\x0e\r\x1b[2A\x1b[2C\x1b[m\033(B\x0fx");
+	BOUNDED("\n\n\0337\x1b[2Aab\0338x", "\n\n\x1b[2Aab\r\n\nx");
+	BOUNDED("\n\0337\n\0338\x1b[9A", "\n\n\r\x1b[A\x1b[A");
+	BOUNDED("\0338", CLAIMED);
+	/* The whole screen is the guest's. */
+	BOUNDED("a\0337\x1b[3;1H\0338\0337\0338",
+		"a" CLAIMED "\0337\x1b[3;1H\0338\0337\0338");
+}
+
+/* Text that wraps may be one row when it is drawn, or later. */
+static void a_wrap_counts_as_a_row_where_a_line_feed_makes_it(void **state)
+{
+	(void)state;
+	BOUNDED("0123456789a\x1b[9A", "0123456789a");
+	BOUNDED("\x1b[31m0123456789a\x1b[9A", "\x1b[31m0123456789a");
+	BOUNDED("\x1b[K0123456789\x1b[9A", "\x1b[K0123456789");
+	BOUNDED("\x1b[K0123456789a\x1b[9A", "\x1b[K0123456789\r\na\x1b[A");
+	BOUNDED("\x1b[K0123456789\x1b[31ma\x1b[9A",
+		"\x1b[K0123456789\x1b[31m\r\na\x1b[A");
+	BOUNDED("\x1b[K0123456789éa\x1b[9A", "\x1b[K0123456789\r\néa\x1b[A");
+	BOUNDED("\x1b[K0123456789\xff\x1b[9A",
+		"\x1b[K0123456789\r\n\\xff\x1b[A");
+	BOUNDED("\x1b[K数数数数数数\x1b[9A", "\x1b[K数数数数数数");
+	BOUNDED("\x1b[K数\r0123456789a\x1b[9A",
+		"\x1b[K数\r0123456789\r\na\x1b[A");
 	BOUNDED("0123456789\x1b[Da\x1b[9A", "0123456789\x1b[?7l\b\x1b[?7ha");
 	BOUNDED("0123456789\x1b[Ka\x1b[9A", "0123456789\x1b[Ka");
 	BOUNDED("0123456789\na\x1b[9A", "0123456789\na\x1b[A");
 	BOUNDED("x\x1b[30b\x1b[9A", "x\x1b[30b");
 	BOUNDED("\x1b[?7l0123456789a\x1b[9A", "\x1b[?7l0123456789a");
 	/* What is dropped leaves the cursor where it was. */
-	BOUNDED("0123456789\033Ra\x1b[9A", "0123456789a\x1b[A");
-	BOUNDED("0123456789\x1b[Aa\x1b[9A", "0123456789a\x1b[A");
-	BOUNDED("0123456789\x1b[?1049la\x1b[9A", "0123456789a\x1b[A");
-	/* Some terminals have saved whether text runs on. */
-	BOUNDED("\x1b[?7l\0337\x1b[?7h\0338\r0123456789a\x1b[9A",
-		"\x1b[?7l\0337\x1b[?7h\0338\r0123456789a");
+	BOUNDED("0123456789\x1b[Aa\x1b[9A", "0123456789\r\na\x1b[A");
+	BOUNDED("0123456789\x1b[?1049la\x1b[9A", "0123456789\r\na\x1b[A");
+	/* A screen of the guest's own may wrap as it likes. */
+	BOUNDED("\x1b[H0123456789a", CLAIMED "\x1b[H0123456789a");
+	BOUNDED("\x1b[?1049h0123456789a", "\x1b[?1049h" CLAIMED "0123456789a");
+	BECOMES("\x1b[K012345678901234567890123",
+		"\x1b[K012345678901234567890123");
 }
 
 static void rows_of_others_are_scrolled_away_before_they_are_drawn_on(
@@ -421,8 +448,8 @@ static void rows_of_others_are_scrolled_away_before_they_are_drawn_on(
 {
 	static const char *const whole[] = {"\x1b[H", "\x1b[2;3H", "\x1b[2d",
 		"\x1b[1J", "\x1b[2J", "\x1b[S", "\x1b[T", "\x1b[2;3r",
-		"\x1b[2;3f", "\0338"};
-	char want[64];
+		"\x1b[2;3f"};
+	char want[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
@@ -439,36 +466,19 @@ static void the_alternate_screen_is_free_and_left_as_it_was_entered(
 {
 	(void)state;
 	BOUNDED("\x1b[?47h\x1b[H\x1b[9A\x1b[2J",
-		"\x1b[?1049h\x1b[H\x1b[9A\x1b[2J");
-	BOUNDED("\x1b[?1047h\x1b[?47l\x1b[9Ax", "\x1b[?1049h\x1b[?1049lx");
+		ALTERNATE "\x1b[H\x1b[9A\x1b[2J");
+	BOUNDED("\x1b[?1047h\x1b[?47l\x1b[9Ax", ALTERNATE "\x1b[?1049lx");
+	BOUNDED("\x1b[?25;1049;1h", ALTERNATE "\x1b[?25;1h");
 	BOUNDED("\x1b[?1049h\x1b[1;2r\x1b[?1049lx",
-		"\x1b[?1049h\x1b[1;2r\x1b[r\x1b[?1049lx");
+		ALTERNATE "\x1b[1;2r\x1b[r\x1b[?1049lx");
 	BOUNDED("\x1b[?1049l\x1b[?47lx", "x");
 	BOUNDED("\0337\x1b[?1049h\x1b[?1049l\0338",
-		"\0337\x1b[?1049h\x1b[?1049l" CLAIMED "\0338");
-	BOUNDED("\x1b[?1049h\x1b"
-		"7\x1b[?1049l\x1b"
-		"8",
-		"\x1b[?1049h\x1b"
-		"7\x1b[?1049l" CLAIMED "\x1b"
-		"8");
-}
-
-/* Where the alternate screen may be the main one, nothing is left on it. */
-static void without_an_alternate_screen_the_main_one_is_scrolled_away(
-	void **state)
-{
-	static struct capture c = {.n = 0};
-	static struct vt v;
-	static const char in[] = "\x1b[?1049hx\x1b[?1049l";
-
-	(void)state;
-	vt_init(&v, VT_SAFE, capture_emit, &c);
-	v.rows = 3;
-	v.one_screen = true;
-	vt_feed(&v, in, sizeof(in) - 1);
-	vt_begin_row(&v);
-	assert_string_equal(c.buf, CLAIMED "\x1b[?1049hx\x1b[?1049l\r\n\x1b[J");
+		ALTERNATE "\x1b[?1049l" CLAIMED);
+	BOUNDED("\x1b[?1049h\0337\x1b[?1049l\0338",
+		ALTERNATE "\0337\x1b[?1049l" CLAIMED);
+	/* Where it may be the main one, that is scrolled away already. */
+	BOUNDED("\x1b[H\x1b[?1049h\x1b[?1049l",
+		CLAIMED "\x1b[H\x1b[?1049h\x1b[?1049l");
 }
 
 static void late_output_is_text_and_colours(void **state)
@@ -491,7 +501,7 @@ static void late_output_is_text_and_colours(void **state)
 /* Rows that were scrolled away may be back. */
 static void after_a_new_size_nothing_is_known(void **state)
 {
-	static const char in[] = "a\n\n\0337\x1b[2;3r";
+	static const char in[] = "a\n\n\x1b[2;3r";
 	static struct capture c = {.n = 0};
 	static struct vt v;
 
@@ -506,6 +516,16 @@ static void after_a_new_size_nothing_is_known(void **state)
 	vt_feed(&v, "\x1b[9A\x1b[H\n", 8);
 	vt_flush(&v);
 	assert_string_equal(c.buf, "\0337\x1b[r\0338" CLAIMED "\x1b[H\n");
+	/* Where the alternate screen is the main one, its rows may, too. */
+	c.n = 0;
+	vt_feed(&v, "\x1b[?1049h\x1b[2;3r", 14);
+	vt_flush(&v);
+	c.n = 0;
+	vt_resize(&v, 3, 30);
+	vt_feed(&v, "\x1b[?1049lx", 9);
+	vt_flush(&v);
+	assert_string_equal(
+		c.buf, "\x1b[r" CLAIMED "\x1b[?1049l\x1b[9999;1H\nx");
 }
 
 /* What is written after a cell's end begins an empty row. */
@@ -647,7 +667,8 @@ static void the_column_is_known(void **state)
 	assert_int_equal(column_after("abc\x1b[99D", 80), 0);
 	assert_int_equal(column_after("abc\x1b[E", 80), 0);
 	assert_int_equal(column_after("ab\x1b[?1049hxyz\x1b[?1049l", 80), 2);
-	assert_int_equal(column_after("\x1b[u", 80), -1);
+	assert_int_equal(column_after("a\x1b[u", 80), 0);
+	assert_int_equal(column_after("\x1b[?1049h\x1b[u", 80), -1);
 	assert_int_equal(column_after("\x1b[u\r", 80), 0);
 	assert_int_equal(column_after("a\x1b[31mb\x1b]0;t\x07", 80), 2);
 }
@@ -659,7 +680,6 @@ int main(void)
 		cmocka_unit_test(colours_and_movement_pass),
 		cmocka_unit_test(
 			a_movement_goes_out_in_the_form_that_every_terminal_knows),
-		cmocka_unit_test(a_step_to_the_left_stays_in_its_row),
 		cmocka_unit_test(modes_of_a_full_screen_program_pass),
 		cmocka_unit_test(
 			control_strings_are_dropped_and_counted_by_kind),
@@ -675,14 +695,15 @@ int main(void)
 			an_unterminated_string_does_not_swallow_the_output),
 		cmocka_unit_test(parameters_without_end_are_bounded),
 		cmocka_unit_test(a_guest_cannot_write_a_broken_bar),
+		cmocka_unit_test(a_step_to_the_left_stays_in_its_row),
 		cmocka_unit_test(the_cursor_does_not_go_above_the_first_row),
-		cmocka_unit_test(only_sure_wraps_count_as_rows),
+		cmocka_unit_test(a_cursor_is_saved_as_a_place_in_the_output),
+		cmocka_unit_test(
+			a_wrap_counts_as_a_row_where_a_line_feed_makes_it),
 		cmocka_unit_test(
 			rows_of_others_are_scrolled_away_before_they_are_drawn_on),
 		cmocka_unit_test(
 			the_alternate_screen_is_free_and_left_as_it_was_entered),
-		cmocka_unit_test(
-			without_an_alternate_screen_the_main_one_is_scrolled_away),
 		cmocka_unit_test(after_a_new_size_nothing_is_known),
 		cmocka_unit_test(late_output_is_text_and_colours),
 		cmocka_unit_test(a_row_begins_empty_and_with_nothing_below),

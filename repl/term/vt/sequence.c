@@ -15,8 +15,9 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-/* More than any screen has. */
-#define ROWS_UNKNOWN 200
+/* The window may have got so much higher before we hear of that, and be so high
+ * where its size is not known. */
+#define ROWS_MORE 100
 
 /* What becomes of a sequence. */
 enum verdict {
@@ -83,18 +84,26 @@ static void emit_csi(struct vt *v)
  * disagree about counts as nothing. Where there are several sequences for a
  * movement, the one that every terminal knows stands for all of them: what a
  * terminal ignores must not count either.
+ *
+ * What goes out now may be drawn when the window has another size. So a row
+ * down counts only where a line feed goes out, no place on the screen is used
+ * while others' rows may stand there, and behind the rows that are the guest's
+ * enough empty ones have been scrolled away to come back.
  */
 
-/* Make every row on the screen the guest's: scroll away what stands there. The
- * cursor goes to the top, as it would in a screen of its own. */
-static void claim(struct vt *v)
+bool vt_sequence_is_bounded(const struct vt *v)
 {
-	int rows = v->rows ? v->rows : ROWS_UNKNOWN;
+	return !v->free && !vt_sequence_is_alternate(v);
+}
 
-	v->moved = true;
-	if (v->free || vt_sequence_is_alternate(v))
-		return;
-	v->free = true;
+/* Go to the top of an empty screen. */
+static void scroll_away(struct vt *v)
+{
+	int rows = v->rows + ROWS_MORE;
+
+	if (v->region)
+		vt_put(v, "\x1b[r", 3);
+	v->region = false;
 	vt_put(v, "\x1b[9999;1H", 9);
 	while (rows--)
 		vt_put(v, "\n", 1);
@@ -102,25 +111,34 @@ static void claim(struct vt *v)
 	v->pen.column = 0;
 }
 
-/* Up by `n` rows. Returns how many of them there are. */
-static int ascend(struct vt *v, int n)
+/* Make every row on the screen the guest's: scroll away what stands there. */
+static void claim(struct vt *v)
 {
-	v->moved = v->dirty = true;
-	if (v->free || vt_sequence_is_alternate(v))
-		return n;
-	n = n < v->pen.below ? n : v->pen.below;
-	v->pen.below -= n;
-	return n;
+	v->moved = true;
+	if (!vt_sequence_is_bounded(v))
+		return;
+	v->free = true;
+	scroll_away(v);
+	if (v->has_saved) {
+		v->saved = v->pen;
+		v->saved_nowrap |= !vt_sequence_wraps(v);
+		vt_put(v, "\0337", 2);
+	}
 }
 
-/* Down by `n` rows, at most to the bottom of the screen. */
-static void go_down(struct vt *v, int n)
+/* Up by `n` rows, at most to the top of the screen. Returns how many rows that
+ * surely are. */
+static int ascend(struct vt *v, int n)
 {
-	int room = v->deepest - v->pen.below;
+	int above = v->deepest - (v->rows ? v->rows : ROWS_MORE) + 1;
+	int room = v->pen.below - (above > 0 ? above : 0);
 
 	v->moved = v->dirty = true;
-	if (!vt_sequence_is_alternate(v))
-		v->pen.below += n < room ? n : room;
+	if (!vt_sequence_is_bounded(v))
+		return n;
+	n = n < room ? n : room;
+	v->pen.below -= n;
+	return n;
 }
 
 /* A cursor was restored. Some terminals keep with it whether text wraps, so it
@@ -130,28 +148,16 @@ static void doubt_wrap(struct vt *v)
 	v->wrap_unsure |= v->saved_nowrap || !vt_sequence_wraps(v);
 }
 
+/* A terminal saves a place on the screen. Where others' rows stand there, only
+ * the filter saves it. */
 static enum verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
 	v->has_saved = !vt_sequence_is_alternate(v);
+	if (vt_sequence_is_bounded(v))
+		return SWALLOW;
 	v->saved_nowrap |= !vt_sequence_wraps(v);
 	vt_put(v, "\0337", 2);
-	return SWALLOW;
-}
-
-static enum verdict act_restore(struct vt *v)
-{
-	/* This cell saved nothing: an earlier cell may have. */
-	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
-
-	if (!v->has_saved) {
-		claim(v);
-		v->saved_nowrap = true;
-	}
-	v->pen = v->has_saved ? v->saved : unknown;
-	v->moved = v->dirty = v->guessed = true;
-	doubt_wrap(v);
-	vt_put(v, "\0338", 2);
 	return SWALLOW;
 }
 
@@ -179,11 +185,14 @@ static enum verdict act_swallow(struct vt *v)
 /* Emit a movement by `n` with this final letter; 0: nothing. */
 static void put_move(struct vt *v, char final, int n)
 {
-	v->final = final;
-	v->n_params = n > 1;
-	v->params[0] = (int16_t)n;
-	if (n)
-		emit_csi(v);
+	char s[16] = "\x1b[", *p = s + 2;
+
+	if (!n)
+		return;
+	if (n > 1)
+		p = put_number(p, n);
+	*p++ = final;
+	vt_put(v, s, (size_t)(p - s));
 }
 
 /* At the left edge some terminals go on in the row above, but only where text
@@ -192,7 +201,8 @@ void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
 	bool wraps = vt_sequence_wraps(v);
-	bool hold = !sure && !v->alone && (wraps || v->wrap_unsure);
+	bool hold =
+		!sure && vt_sequence_is_bounded(v) && (wraps || v->wrap_unsure);
 
 	if (sure && n > v->pen.column)
 		n = v->pen.column;
@@ -207,6 +217,77 @@ void vt_sequence_left(struct vt *v, int n)
 	if (hold && wraps)
 		vt_put(v, "\x1b[?7h", 5);
 	v->wrap_unsure &= !hold;
+}
+
+/* Right by `n` columns, at most to the edge. */
+static void go_right(struct vt *v, int n)
+{
+	if (v->pen.column >= 0)
+		move_to(v, v->pen.column + n);
+	put_move(v, 'C', n);
+}
+
+/* Down by `n` rows, at most to the bottom of the screen. */
+static void go_down(struct vt *v, int n)
+{
+	int room = v->deepest - v->pen.below;
+
+	if (vt_sequence_is_bounded(v) && !v->lf_returns)
+		for (; n && room; n--, room--)
+			vt_line_feed(v);
+	v->moved = v->dirty = true;
+	put_move(v, 'B', n);
+}
+
+static void put_designation(struct vt *v, char set, bool drawing)
+{
+	vt_put(v, (char[3]){'\x1b', set, drawing ? '0' : 'B'}, 3);
+}
+
+/* Go back to what only the filter has saved. Of colours none can come back. */
+static void go_back(struct vt *v)
+{
+	const struct vt_pen *to = &v->saved;
+	int down = to->below - v->pen.below;
+
+	vt_return(v);
+	if (down < 0)
+		put_move(v, 'A', ascend(v, -down));
+	else
+		go_down(v, down);
+	go_right(v, to->column > 0 ? to->column : 0);
+	if (v->pen.style && !to->style)
+		vt_put(v, "\x1b[m", 3);
+	if (v->pen.g0 != to->g0)
+		put_designation(v, '(', to->g0);
+	if (v->pen.g1 != to->g1)
+		put_designation(v, ')', to->g1);
+	if (v->pen.so != to->so)
+		vt_put(v, to->so ? "\x0e" : "\x0f", 1);
+	v->pen.style &= to->style;
+	v->pen.g0 = to->g0;
+	v->pen.g1 = to->g1;
+	v->pen.so = to->so;
+}
+
+static enum verdict act_restore(struct vt *v)
+{
+	/* This cell saved nothing: an earlier cell may have. */
+	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
+
+	if (vt_sequence_is_bounded(v)) {
+		if (v->has_saved)
+			go_back(v);
+		else
+			claim(v);
+		return SWALLOW;
+	}
+	v->saved_nowrap |= !v->has_saved;
+	v->pen = v->has_saved ? v->saved : unknown;
+	v->moved = v->dirty = v->guessed = true;
+	doubt_wrap(v);
+	vt_put(v, "\0338", 2);
+	return SWALLOW;
 }
 
 static enum verdict act_column(struct vt *v)
@@ -225,9 +306,7 @@ static enum verdict act_column(struct vt *v)
 		/* fallthrough */
 	case 'C':
 	case 'a':
-		if (v->pen.column >= 0)
-			move_to(v, v->pen.column + n);
-		put_move(v, 'C', n);
+		go_right(v, n);
 		break;
 	}
 	return SWALLOW;
@@ -256,10 +335,9 @@ static enum verdict act_row(struct vt *v)
 	if (v->final == 'E' || v->final == 'F')
 		vt_return(v);
 	if (up)
-		n = ascend(v, n);
+		put_move(v, 'A', ascend(v, n));
 	else
 		go_down(v, n);
-	put_move(v, up ? 'A' : 'B', n);
 	return SWALLOW;
 }
 
@@ -461,8 +539,12 @@ bool vt_sequence_is_alternate(const struct vt *v)
 	return v->modes & ALTERNATE;
 }
 
-/* Enter or leave the alternate screen: 1049 saves the cursor of the main screen
- * and restores it. */
+/*
+ * The alternate screen was entered or left: 1049 saves the cursor of the main
+ * screen and restores it. A terminal may be told to have no alternate screen.
+ * So the new screen is scrolled away: where it is a screen of its own, that
+ * shows nothing, and where it is the main one, others' rows are out of reach.
+ */
 static void alternate_record(struct vt *v, bool on)
 {
 	/* Some terminals save the cursor where ESC 7 does, others do not. */
@@ -471,14 +553,19 @@ static void alternate_record(struct vt *v, bool on)
 		v->saved_nowrap |= !vt_sequence_wraps(v);
 		v->main_pen = v->pen;
 		v->main_dirty = v->dirty;
+		if (!v->free)
+			scroll_away(v);
 		return;
 	}
-	v->moved = true;
+	v->moved = v->guessed = true;
 	doubt_wrap(v);
-	v->pen.column = v->one_screen ? -1 : v->main_pen.column;
+	v->pen.column = v->main_pen.column;
 	v->pen.below = v->main_pen.below;
 	v->dirty = v->main_dirty;
 	v->modes &= ~ALTERNATE;
+	if (v->resized)
+		vt_put(v, "\x1b[9999;1H\n", 10);
+	v->resized = false;
 }
 
 static void mode_record(struct vt *v, int row, bool on)
@@ -496,23 +583,21 @@ static void mode_record(struct vt *v, int row, bool on)
  * The alternate screen has three names, and two of them leave the main screen's
  * cursor where the guest last had it. So 1049 stands for all of them. It passes
  * when it changes something: to leave a screen that is not up moves the cursor.
- * A scroll region would stay, and is undone before. 0: nothing passes.
+ * A scroll region would stay, and is undone before.
  */
-static int16_t alternate_set(struct vt *v, bool on)
+static void alternate_set(struct vt *v, bool on)
 {
 	if (on == vt_sequence_is_alternate(v))
-		return 0;
-	if (v->one_screen && on)
-		claim(v);
+		return;
 	if (v->region && !on) {
 		vt_put(v, "\x1b[r", 3);
 		v->region = false;
 	}
+	vt_put(v, on ? "\x1b[?1049h" : "\x1b[?1049l", 8);
 	mode_record(v, MODE_1049, on);
-	return 1049;
 }
 
-/* Judge one mode. Returns the mode to set or reset; 0: none. */
+/* Judge one mode. Returns the mode that is left to set or reset; 0: none. */
 static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 {
 	enum vt_drop drop = VT_DROP_MODE;
@@ -520,8 +605,10 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 	for (int i = 0; i < MODES; i++) {
 		if (modes[i].number != number)
 			continue;
-		if (v->mode != VT_RAW && ALTERNATE >> i & 1)
-			return alternate_set(v, on);
+		if (v->mode != VT_RAW && ALTERNATE >> i & 1) {
+			alternate_set(v, on);
+			return 0;
+		}
 		if (v->mode == VT_RAW || modes[i].allow == ALLOW_BOTH ||
 			(modes[i].allow == ALLOW_RESET && !on)) {
 			mode_record(v, i, on);
@@ -594,14 +681,26 @@ static void undo_modes(struct vt *v, uint32_t which)
 	}
 }
 
-/* Setting the region moves the cursor. */
-void vt_sequence_whole(struct vt *v)
+/* Let the whole screen scroll. Setting the region moves the cursor. */
+static void scroll_whole(struct vt *v)
 {
-	if (!v->region || vt_sequence_is_alternate(v))
+	if (!v->region)
 		return;
 	vt_put_always(v, "\0337\033[r\0338", 7);
 	doubt_wrap(v);
 	v->region = false;
+}
+
+/* Rows may have come back from where they were scrolled to. The cursor of the
+ * main screen may come back to a row that is not the guest's. */
+void vt_sequence_resize(struct vt *v)
+{
+	v->free = false;
+	v->resized = vt_sequence_is_alternate(v);
+	if (v->resized)
+		scroll_away(v);
+	else
+		scroll_whole(v);
 }
 
 void vt_sequence_undo(struct vt *v)
@@ -622,7 +721,7 @@ void vt_sequence_undo(struct vt *v)
 
 	/* The alternate screen first: to leave it moves the cursor back. */
 	undo_modes(v, ALTERNATE);
-	vt_sequence_whole(v);
+	scroll_whole(v);
 	if (v->wrap_unsure)
 		v->modes |= UINT32_C(1) << MODE_WRAP;
 	undo_modes(v, ~ALTERNATE);
@@ -730,6 +829,7 @@ static enum verdict obey(struct vt *v, const struct rule *r)
 	verdict = r->act(v);
 	if (verdict != PASS && !v->put)
 		v->guessed = guessed;
+	v->steers |= r->act != act_sgr;
 	return verdict;
 }
 

@@ -47,11 +47,8 @@ void vt_resize(struct vt *v, int rows, int columns)
 	v->pen.below = v->main_pen.below = v->deepest = 0;
 	v->has_saved = false;
 	v->guessed = true;
-	if (v->alone)
-		return;
-	/* Rows may have come back from where they were scrolled to. */
-	v->free = false;
-	vt_sequence_whole(v);
+	if (!v->alone)
+		vt_sequence_resize(v);
 }
 
 const char *vt_drop_name(enum vt_drop kind)
@@ -98,12 +95,12 @@ void vt_count(struct vt *v, enum vt_drop kind)
 		v->exotic = true;
 }
 
-static void descend(struct vt *v, int n)
+static void descend(struct vt *v)
 {
 	v->dirty = false;
 	if (vt_sequence_is_alternate(v))
 		return;
-	v->pen.below += n < ROW_MAX - v->pen.below ? n : 0;
+	v->pen.below += v->pen.below < ROW_MAX;
 	if (v->pen.below > v->deepest)
 		v->deepest = v->pen.below;
 }
@@ -116,7 +113,7 @@ void vt_note_edge(struct vt *v)
 void vt_line_feed(struct vt *v)
 {
 	vt_note_edge(v);
-	descend(v, 1);
+	descend(v);
 	vt_put(v, "\n", 1);
 	if (!v->lf_returns)
 		return;
@@ -141,35 +138,61 @@ void vt_advance(struct vt *v, size_t n)
 		return;
 	n += (size_t)pen->column;
 	if (width && n > width) {
-		bool wraps = vt_sequence_wraps(v);
-
 		v->guessed |= v->wrap_unsure;
-		if (wraps && !v->guessed)
-			descend(v, (int)((n - 1) / width));
-		v->dirty = true;
-		n = wraps ? (n - 1) % width + 1 : width;
+		n = vt_sequence_wraps(v) ? (n - 1) % width + 1 : width;
 	}
 	pen->column = n < COLUMN_MAX ? (int)n : COLUMN_MAX;
 }
 
+/*
+ * How many of `n` columns of text fit behind the cursor; not 0. What wraps by
+ * itself does not count as rows: in a window that has got wider it is one row.
+ * So where a guest moves the cursor, text that runs on goes to the next row by
+ * a line feed of ours. The lines of a guest that only prints stay whole.
+ */
+static size_t fit(struct vt *v, size_t n)
+{
+	size_t room;
+
+	if (!v->steers || v->guessed || !v->columns || v->pen.column < 0 ||
+		!vt_sequence_is_bounded(v) || !vt_sequence_wraps(v))
+		return n;
+	if (v->pen.column >= v->columns) {
+		vt_return(v);
+		vt_line_feed(v);
+	}
+	room = (size_t)(v->columns - v->pen.column);
+	return n < room ? n : room;
+}
+
+static void put_columns(struct vt *v, const void *s, size_t n)
+{
+	const char *p = s;
+
+	while (n) {
+		size_t some = fit(v, n);
+
+		vt_put(v, p, some);
+		vt_advance(v, some);
+		p += some;
+		n -= some;
+	}
+}
+
 /* A character of two columns does not fit in the last one. */
-static void advance_char(struct vt *v, uint32_t cp)
+static void put_char(struct vt *v, uint32_t cp, const void *s, size_t n)
 {
 	int width = wcwidth((wchar_t)cp);
 
 	v->guessed |= cp >= WIDTH_SURE_MAX || cp == SOFT_HYPHEN;
+	fit(v, 1);
+	vt_put(v, s, n);
 	if (width < 0)
 		width = 1;
 	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
 		vt_sequence_wraps(v))
 		v->pen.column = 0;
 	vt_advance(v, (size_t)width);
-}
-
-static void put_columns(struct vt *v, const void *s, size_t n)
-{
-	vt_put(v, s, n);
-	vt_advance(v, n);
 }
 
 static void show_byte(struct vt *v, uint8_t c)
@@ -216,8 +239,7 @@ static void take_character(struct vt *v, uint8_t c)
 	} else if (!v->alone && utf8_is_bar(cp)) {
 		put_columns(v, ":", 1);
 	} else {
-		vt_put(v, (const char *)v->u, (size_t)len);
-		advance_char(v, cp);
+		put_char(v, cp, v->u, (size_t)len);
 	}
 }
 
@@ -571,6 +593,6 @@ bool vt_begin_row(struct vt *v)
 	vt_flush(v);
 	v->pen.column = v->pen.below = v->deepest = 0;
 	v->guessed = v->dirty = v->moved = v->has_saved = v->free = false;
-	v->saved_nowrap = false;
+	v->saved_nowrap = v->steers = false;
 	return newline;
 }

@@ -18,7 +18,9 @@
  *	- the rows above the one where the output began are out of reach: the
  *	  cursor stops at their edge. Before it goes to a place on the screen,
  *	  or before rows are erased or scrolled that may be others', all that
- *	  the screen shows is scrolled away, and the whole screen is free;
+ *	  the screen shows is scrolled away, and the whole screen is free. This
+ *	  holds when the terminal draws the output in another size, and when it
+ *	  has no alternate screen;
  *	- of late output, SGR is all that passes of safe's sequences;
  *	- the broken bar, with which frame lines begin, is shown as a
  *	  colon, and so is what looks like it (utf8_is_bar());
@@ -91,8 +93,8 @@ struct vt {
 	bool late;	 /* lines of ours stand right above the output */
 	bool alone;	 /* no line of ours stands anywhere: the bar passes */
 	bool free;	 /* no row on the screen is anybody else's */
-	bool one_screen; /* the alternate screen may be the main one */
 	bool lf_returns; /* a cooked terminal makes \r\n of \n */
+	bool steers;	 /* the guest moves the cursor: we break its lines */
 	vt_emit *emit;
 	void *arg;
 
@@ -119,6 +121,7 @@ struct vt {
 	int deepest;	   /* the largest pen.below */
 	struct vt_pen main_pen; /* before the alternate screen */
 	bool main_dirty;
+	bool resized;	/* while the alternate screen is up */
 	uint32_t modes; /* changed ones: a bit per row of the table */
 	bool keypad, insert, region, exotic;
 	unsigned bells;
@@ -202,8 +205,11 @@ void vt_return(struct vt *v);
 /* Go left by `n` columns, and not beyond the left edge. */
 void vt_sequence_left(struct vt *v, int n);
 
-/* Let the whole screen scroll, where a part of it does. */
-void vt_sequence_whole(struct vt *v);
+/* Whether others' rows may stand on the screen that is up. */
+bool vt_sequence_is_bounded(const struct vt *v);
+
+/* The window has another size. */
+void vt_sequence_resize(struct vt *v);
 
 /* vt_undo() without the flush. */
 void vt_sequence_undo(struct vt *v);
