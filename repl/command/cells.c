@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.c - :undo :reset :history :out :edit :time :quit
+ * cells.c - :undo :reset :history :out :edit :time :timeit :quit
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden; not kept output, which is a guest's and is made safe
@@ -189,6 +189,35 @@ int cells_edit(
 		return editor_prefill(s->editor, c->src, c->n);
 	return err_set(
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
+}
+
+/* As python -m timeit, with as many loops as take 0.2 s; -n and -r as there. */
+int cells_timeit(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	static const char python[] =
+		"import re, timeit\n"
+		"options, code = re.match(r'((?:-[nr] *\\d+\\s+)*)(.*)', it, "
+		"re.S).groups()\n"
+		"options = {k: int(v) for k, v in "
+		"re.findall(r'-([nr]) *(\\d+)', options)}\n"
+		"timer = timeit.Timer(code, globals=names)\n"
+		"n, took = options.get('n'), 0\n"
+		"if not n: n, took = timer.autorange()\n"
+		"runs = timer.repeat(options.get('r', 7 if took < .5 else 3), "
+		"n)\n"
+		"each = [x / n for x in runs]\n"
+		"mean = sum(each) / len(each)\n"
+		"off = (sum((x - mean) ** 2 for x in each) / len(each)) ** .5\n"
+		"unit, factor = next(((u, f) for u, f in (('s', 1), "
+		"('ms', 1e3), ('µs', 1e6)) if mean * f >= .9995), ('ns', "
+		"1e9))\n"
+		"off *= factor\n"
+		"off = f'{off:.{0 if off >= 10 else 1}f} {unit}'\n"
+		"print(f'{mean * factor:.3g} {unit} ± {off} a loop '\n"
+		"      f'({len(runs)} runs of {n})')\n";
+
+	return habits_run(s, python, line->rest, line->rest_n, e);
 }
 
 int cells_time(

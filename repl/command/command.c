@@ -70,6 +70,9 @@ const struct command commands[] = {
 		"the last cell, or cell N, back in the editor", cells_edit},
 	{"time", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
 		"run a cell and say what it took", cells_time},
+	{"timeit", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
+		"run a cell many times and say what one run takes",
+		cells_timeit},
 	{"doc", "NAME", ARG_PYTHON, 1, COMMAND_VERBATIM,
 		"signature and docs; also NAME?, and NAME?? for source",
 		info_doc},
@@ -136,23 +139,16 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-int command_run(struct session *s, const char *src, size_t n, struct err *e)
+int command_run_named(struct session *s, const char *name, const char *rest,
+	size_t n, struct err *e)
 {
-	struct command_line line = {0};
+	const struct command *c = command_find(s->cfg, name, strlen(name), e);
+	struct command_line line = {.rest = rest, .rest_n = n};
 	struct lexer_words words = {0};
-	const struct command *c;
-	size_t name_n = 0;
 	int r = -1;
 
-	for (; n && (is_space(*src) || *src == ':'); n--)
-		src++;
-	while (name_n < n && !is_space(src[name_n]))
-		name_n++;
-	c = command_find(s->cfg, src, name_n, e);
 	if (!c)
 		return -1;
-	line.rest = src + name_n;
-	line.rest_n = n - name_n;
 	for (; line.rest_n && is_space(*line.rest); line.rest_n--)
 		line.rest++;
 	if (c->max == COMMAND_VERBATIM) {
@@ -170,6 +166,21 @@ int command_run(struct session *s, const char *src, size_t n, struct err *e)
 	}
 	lexer_words_free(&words);
 	return r;
+}
+
+int command_run(struct session *s, const char *src, size_t n, struct err *e)
+{
+	size_t name_n = 0;
+	auto_free char *name = NULL;
+
+	for (; n && (is_space(*src) || *src == ':'); n--)
+		src++;
+	while (name_n < n && !is_space(src[name_n]))
+		name_n++;
+	name = strndup(src, name_n);
+	if (!name)
+		return err_errno(e, "run a command");
+	return command_run_named(s, name, src + name_n, n - name_n, e);
 }
 
 /* "area?" and "?area" ask for documentation, two marks for the source. Reduces
@@ -392,7 +403,7 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 	size_t name_n = n;
 
 	if (!command && !is_question(&name, &name_n, &source))
-		return 1;
+		return habits_line(s, src, n, e);
 	terminal_restore(s->term);
 	/* An interrupt that came before is not meant for this command. */
 	s->signals->interrupt = false;

@@ -7,6 +7,7 @@
  *	script.c   scripts of the host
  *	coding.c   the encoding that a script declares
  *	cells.c    cells and the session
+ *	habits.c   what people type out of habit: %time, !ls
  *	info.c     what there is, and what is allowed; tables and pages
  *
  * One table gives each command its name, arguments, completion, help and
@@ -79,13 +80,17 @@ bool command_exists(const char *name);
 /* Run a line that begins with a colon. 0, or -1 with e. */
 int command_run(struct session *s, const char *src, size_t n, struct err *e);
 
+/* The same for the command of that name, with the text behind it. */
+int command_run_named(struct session *s, const char *name, const char *rest,
+	size_t n, struct err *e);
+
 /* ---- the functions in the table ---- */
 
 command_function files_upload, files_download, files_list, files_show, files_rm,
 	files_wipe;
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
-	cells_time, cells_quit;
+	cells_time, cells_timeit, cells_quit;
 command_function info_help, info_limits, info_usage, info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */
@@ -106,6 +111,15 @@ bool files_overwrite(void *session, const char *name);
 /* Whether Python would read the `n` bytes of a script as UTF-8, to the same
  * text. 0, or -1 with an error that says of which `name` and where. Pure. */
 int coding_check(const char *s, size_t n, const char *name, struct err *e);
+
+/* A line that is no Python, but %time, !ls or the like. 0, or -1 with e; 1: it
+ * is none of them. */
+int habits_line(struct session *s, const char *src, size_t n, struct err *e);
+
+/* Run Python as a cell, apart from the person's names: it has `names`, which
+ * are these, and `it`, which is the text. 0, or -1 with e. */
+int habits_run(struct session *s, const char *python, const char *it, size_t n,
+	struct err *e);
 
 /* "NAME?" and "NAME??": the documentation of a name, or its source. */
 int info_question(struct session *s, bool source, const char *name, size_t n,

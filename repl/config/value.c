@@ -33,7 +33,7 @@ struct unit {
 };
 
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
-static const struct unit time_units[] = {{"ms", 1}, {"s", 1000},
+static const struct unit time_units[] = {{"ms", 1}, {"", 1000}, {"s", 1000},
 	{"m", 60 * 1000}, {"h", 3600 * 1000}, {NULL, 0}};
 static const struct unit size_units[] = {{"", 1}, {"K", 1LL << 10},
 	{"M", 1LL << 20}, {"G", 1LL << 30}, {NULL, 0}};

@@ -412,9 +412,15 @@ static bool is_blank(wchar_t c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
+/* %%name, and a cell below it. */
+static bool is_cell_magic(const wchar_t *s, size_t n)
+{
+	return n > 1 && s[0] == '%' && s[1] == '%';
+}
+
 /* Where Python begins: behind a command that takes a cell; at the end of any
  * other command. A text is a command if its first character that is not a
- * blank is a colon. */
+ * blank is a colon; %name and !name, which are other prompts', are like one. */
 static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 {
 	char name[COMMAND_MAX];
@@ -422,6 +428,9 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 
 	while (i < n && (s[i] == ' ' || s[i] == '\t'))
 		i++;
+	if (i < n &&
+		(s[i] == '!' || (s[i] == '%' && !is_cell_magic(s + i, n - i))))
+		return n;
 	if (i == n || s[i] != ':')
 		return 0;
 	for (i++; i < n && !is_blank(s[i]); i++) {
@@ -437,6 +446,8 @@ bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)
 	size_t at = python_at(ed, s, n);
 	struct pyblock scan = pyblock_cell(s + at, n - at);
 
+	if (is_cell_magic(s, n))
+		return scan.last_blank;
 	return scan.state == PYBLOCK_EMPTY || scan.state == PYBLOCK_COMPLETE ||
 	       (scan.state != PYBLOCK_INSIDE && scan.last_blank);
 }

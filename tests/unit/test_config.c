@@ -253,6 +253,7 @@ static void units_are_converted(void **state)
 	struct world *w = *state;
 
 	add_set(w, "cell.timeout=1500ms");
+	add_set(w, "cell.grace=2"); /* seconds */
 	add_set(w, "cell.cpu=2M"); /* minutes: case does not matter */
 	add_set(w, "session.idle=2h");
 	add_set(w, "session.memory=1g");
@@ -261,6 +262,7 @@ static void units_are_converted(void **state)
 	add_set(w, "terminal.banner=OFF");
 	load_ok(w);
 	assert_int_equal(w->cfg.limits.cell_wall_ms, 1500);
+	assert_int_equal(w->cfg.limits.cell_grace_ms, 2000);
 	assert_int_equal(w->cfg.limits.cell_cpu_ms, 120000);
 	assert_int_equal(w->cfg.limits.idle_ms, 7200000);
 	assert_int_equal(w->cfg.limits.memory_bytes, 1 << 30);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * habits.c - what people type out of habit: %time, !ls, cd, pip
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the person. What runs, runs as a cell: a habit gives nobody more
+ *            than Python does
+ *
+ * Only lines that are no Python are taken: those that begin with % or !, and a
+ * few words of a shell that are no names in this session.
+ */
+#include "command.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/session/session.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Python to run with `it`, what stands behind the word. */
+#define SHELL                                                                  \
+	"import subprocess\n"                                                  \
+	"try: n = subprocess.call(it, shell=True)\n"                           \
+	"except KeyboardInterrupt: n = 0\n"                                    \
+	"if n: print(*('signal', -n) if n < 0 else ('exit status', n))"
+#define CD                                                                     \
+	"import os; os.chdir(os.path.expanduser(it or '~')); "                 \
+	"print(os.getcwd())"
+#define RUN                                                                    \
+	"import runpy; names.update((k, v) for k, v in runpy.run_path(it, "    \
+	"run_name='__main__').items() if k[:2] != '__')"
+#define WRITE                                                                  \
+	"name, _, text = it.partition('\\n'); "                                \
+	"f = open(name.strip(), 'w'); f.write(text + '\\n'); f.close()"
+
+#define NO_PIP                                                                 \
+	"packages come from the host · python.packages in the configuration " \
+	"adds some · help('modules') lists what is there"
+#define NOT_NEEDED "that is not needed here"
+
+/* A word, and one of: the command that does it, Python, what to say. */
+static const struct habit {
+	const char *word, *command, *python, *say;
+	bool whole; /* the word itself belongs to what runs */
+} habits[] = {
+	{"!", .python = SHELL},
+	{"%%bash", .python = SHELL},
+	{"%%sh", .python = SHELL},
+	{"%%time", "time"},
+	{"%%timeit", "timeit"},
+	{"%%writefile", .python = WRITE},
+	{"%autoreload", .say = "edit the file, then importlib.reload(module)"},
+	{"%cd", .python = CD},
+	{"%conda", .say = NO_PIP},
+	{"%cpaste", .say = "paste as it is: nothing of it runs before Enter"},
+	{"%debug", .say = "import pdb; pdb.pm()"},
+	{"%doctest_mode", .say = NOT_NEEDED},
+	{"%edit", "edit"},
+	{"%env", .say = "os.environ, of the jail alone"},
+	{"%hist", "history"},
+	{"%history", "history"},
+	{"%load", "load"},
+	{"%load_ext", .say = "there are no extensions · :help lists the "
+			     "commands"},
+	{"%ls", .python = SHELL, .whole = true},
+	{"%lsmagic", "help"},
+	{"%magic", "help"},
+	{"%matplotlib", .say = NOT_NEEDED},
+	{"%mkdir", .python = SHELL, .whole = true},
+	{"%paste", .say = "paste as it is: nothing of it runs before Enter"},
+	{"%pdb", .say = "import pdb; pdb.pm()"},
+	{"%pip", .say = NO_PIP},
+	{"%prun", .say = "import cProfile; cProfile.run('...')"},
+	{"%pwd", .python = "import os; print(os.getcwd())"},
+	{"%pylab", .say = "import matplotlib.pyplot as plt, numpy as np"},
+	{"%quickref", "help"},
+	{"%reset", "reset"},
+	{"%run", .python = RUN},
+	{"%save", "save"},
+	{"%time", "time"},
+	{"%timeit", "timeit"},
+	{"%who", "who"},
+	{"%whos", "who"},
+	{"cat", .python = SHELL, .whole = true},
+	{"cd", .python = CD},
+	{"conda", .say = NO_PIP},
+	{"ls", .python = SHELL, .whole = true},
+	{"mkdir", .python = SHELL, .whole = true},
+	{"pip", .say = NO_PIP},
+	{"pip3", .say = NO_PIP},
+	{"pwd", .python = SHELL, .whole = true},
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* Of a name of Python's. */
+static bool is_letter(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' ||
+	       (unsigned char)c >= 0x80;
+}
+
+/* A word of a shell is taken unless Python has such a name, or the line looks
+ * like one that makes it: `ls = 1`. */
+static bool is_python(
+	struct session *s, const char *word, const char *rest, size_t n)
+{
+	auto_free char *answer = NULL;
+	size_t len = strlen(word), answer_n;
+	const char *p;
+
+	if (n && !strchr("-./~*\"'$_", *rest) && !is_letter(*rest))
+		return true;
+	if (jail_ask(s->jail, ASK_COMPLETE, word, len, &answer, &answer_n,
+		    NULL) < 0)
+		return false;
+	for (p = memchr(answer, '\n', answer_n); p;
+		p = memchr(p, '\n', answer_n - (size_t)(p - answer)))
+		if (!strncmp(++p, word, len) &&
+			(size_t)(p - answer) + len < answer_n &&
+			!is_letter(p[len]))
+			return true;
+	return false;
+}
+
+/* The habit that the line begins as; *rest is what stands behind the word. */
+static const struct habit *find(
+	const char *src, size_t n, const char **rest, size_t *rest_n)
+{
+	size_t len = 0;
+
+	if (n && *src == '!')
+		len = 1;
+	while (len < n && *src != '!' && !is_blank(src[len]))
+		len++;
+	*rest = src + len;
+	for (*rest_n = n - len; *rest_n && is_blank(**rest); --*rest_n)
+		++*rest;
+	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++)
+		if (strlen(habits[i].word) == len &&
+			!memcmp(habits[i].word, src, len))
+			return &habits[i];
+	return NULL;
+}
+
+static void add_literal(struct strbuf *b, const char *s, size_t n)
+{
+	strbuf_puts(b, "\"");
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '"' || s[i] == '\\' || (unsigned char)s[i] < ' ')
+			strbuf_printf(b, "\\x%02x", (unsigned char)s[i]);
+		else
+			strbuf_add(b, &s[i], 1);
+	strbuf_puts(b, "\"");
+}
+
+int habits_run(struct session *s, const char *python, const char *it, size_t n,
+	struct err *e)
+{
+	struct strbuf b = {0};
+	int r = -1;
+
+	strbuf_puts(&b, "exec(");
+	add_literal(&b, python, strlen(python));
+	strbuf_puts(&b, ", {\"names\": globals(), \"it\": ");
+	add_literal(&b, it, n);
+	strbuf_puts(&b, "})");
+	if (b.failed)
+		err_set(e, "out of memory");
+	else
+		r = cell_run(s, b.s, b.n, e);
+	strbuf_free(&b);
+	return r;
+}
+
+int habits_line(struct session *s, const char *src, size_t n, struct err *e)
+{
+	const struct habit *h;
+	const char *rest;
+	size_t rest_n;
+	char safe[64];
+
+	for (; n && is_blank(*src); n--)
+		src++;
+	for (; n && is_blank(src[n - 1]); n--)
+		;
+	h = find(src, n, &rest, &rest_n);
+	if (h && !ispunct((unsigned char)*h->word) &&
+		is_python(s, h->word, rest, rest_n))
+		return 1;
+	if (!h && n && *src == '%') {
+		text_safe(safe, sizeof(safe), src, (size_t)(rest - src));
+		err_set(e, "there is no %s here", safe);
+		return err_hint(e, ":help lists the commands");
+	}
+	if (!h)
+		return 1;
+	if (h->say) {
+		session_frame(s, "%s", h->say);
+		return 0;
+	}
+	if (h->command)
+		return command_run_named(s, h->command, rest, rest_n, e);
+	if (h->whole) {
+		rest = src + (*src == '%');
+		rest_n = n - (*src == '%');
+	}
+	return habits_run(s, h->python, rest, rest_n, e);
+}
