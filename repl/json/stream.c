@@ -138,6 +138,7 @@ static enum stream_next finish(struct stream *s, const char **text, size_t *n)
 		what = STREAM_MANY;
 	s->at += s->at < s->n; /* the line end */
 	s->used = s->at;
+	s->found = s->values;
 	s->depth = s->values = 0;
 	s->text = s->escaped = s->something = false;
 	s->long_ = s->too_deep = false;

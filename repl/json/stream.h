@@ -22,6 +22,7 @@ struct stream {
 	size_t n, room;	 /* bytes that were read */
 	size_t at, used; /* up to here looked at; taken by earlier requests */
 	int depth, values;
+	int found;	    /* values of the last request */
 	bool text, escaped; /* within a string, after a backslash */
 	bool something;	    /* a character that is no blank */
 	bool long_;	    /* what is wrong with it */

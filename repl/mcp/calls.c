@@ -43,8 +43,9 @@ struct calls {
 	const struct call *call;
 	enum tools_tool tool;
 	struct request q;
-	bool asks;	/* the answer is the cells'; or else about files */
-	bool begun;	/* the cells serve it, or wait for the warden */
+	bool asks;  /* the answer is the cells'; or else about files */
+	bool begun; /* the cells serve it, or wait for the warden */
+	unsigned cells_before;
 	int code;	/* of the protocol's error, or 0 */
 	struct err why; /* why it is not served; empty: it is */
 	int64_t began_ms, told_ms;
@@ -222,11 +223,23 @@ void calls_begin(struct calls *c, const struct call *call)
 		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
 	if (c->why.msg[0])
 		return;
+	c->cells_before = cells_count(c->cells);
 	cells_begin(c->cells, &c->q);
 	c->begun = true;
 }
 
 /* ---- while it lasts ---- */
+
+/* What a client that wants to hear of the call knows it by; or NULL. */
+static const json_t *progress_token(const struct calls *c)
+{
+	const json_t *token =
+		c->begun && !c->call->dropped
+			? message_meta(&c->call->m, "progressToken")
+			: NULL;
+
+	return json_is_string(token) || json_is_integer(token) ? token : NULL;
+}
 
 int calls_polls(const struct calls *c, struct pollfd p[static CELLS_POLLS])
 {
@@ -236,7 +249,7 @@ int calls_polls(const struct calls *c, struct pollfd p[static CELLS_POLLS])
 		p[i] = (struct pollfd){.fd = -1};
 	if (c->cells)
 		timeout_ms = cells_polls(c->cells, p);
-	if (!c->call || !message_meta(&c->call->m, "progressToken"))
+	if (!progress_token(c))
 		return timeout_ms;
 	due = (int)(c->told_ms + PROGRESS_MS - now_ms());
 	due = due < 0 ? 0 : due;
@@ -279,12 +292,10 @@ static void add_last_line(struct calls *c, struct strbuf *b)
 
 void calls_add_progress(struct calls *c, struct strbuf *b)
 {
-	const json_t *token =
-		c->call ? message_meta(&c->call->m, "progressToken") : NULL;
+	const json_t *token = progress_token(c);
 	int64_t now = now_ms();
 
-	if (!c->begun || c->call->dropped || now - c->told_ms < PROGRESS_MS ||
-		!(json_is_string(token) || json_is_integer(token)))
+	if (!token || now - c->told_ms < PROGRESS_MS)
 		return;
 	c->told_ms = now;
 	strbuf_puts(b, "{\"jsonrpc\": \"2.0\", \"method\": "
@@ -329,7 +340,8 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 
 	cells_report(c->cells, &r);
 	for (size_t i = 0; i < r.npng; i++) {
-		if (b->n + r.png[i].n / 3 * 4 + 100 > room) {
+		if (!resource_is_png(r.png[i].p, r.png[i].n) ||
+			b->n + r.png[i].n / 3 * 4 + 100 > room) {
 			left_out++;
 			continue;
 		}
@@ -339,8 +351,7 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 		strbuf_puts(b, "\", \"mimeType\": \"image/png\"}");
 	}
 	snprintf(text, sizeof(text),
-		"pictures left out, for the length of the answer: %zu",
-		left_out);
+		"pictures left out, as too large or no PNG: %zu", left_out);
 	if (left_out)
 		add_line(b, text);
 }
@@ -619,7 +630,8 @@ static void note_dropped(struct calls *c)
 	const struct jail_done *d;
 	char text[VERDICT_MAX + 64];
 
-	if (!c->begun || c->q.form != REQUEST_CELL)
+	if (!c->begun || c->q.form != REQUEST_CELL ||
+		cells_count(c->cells) == c->cells_before)
 		return;
 	d = cells_done(c->cells);
 	snprintf(text, sizeof(text), "cell %u was cancelled: %s", d->cell,

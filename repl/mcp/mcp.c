@@ -36,9 +36,10 @@
 
 /* Sessions at a time: the one there is, and those on their way out. */
 #define SESSIONS_MAX 4
-/* Calls that wait. All their messages together are no longer than the longest
- * may be. */
+/* Calls that wait. All their messages together take no more than the longest
+ * may; and how many bytes a value counts for. */
 #define CALLS_MAX 64
+#define VALUE_BYTES 64
 /* A message that may be written without waiting (pipe(7): PIPE_BUF). */
 #define SMALL 4096
 
@@ -57,7 +58,7 @@ struct batch {
 struct waiting {
 	struct call call;
 	struct batch *batch; /* NULL: the call came alone */
-	size_t bytes;	     /* of its message */
+	size_t bytes;	     /* that its message takes */
 };
 
 struct mcp {
@@ -67,7 +68,7 @@ struct mcp {
 	struct calls *calls;
 	int version; /* that was agreed on */
 	struct waiting *queue[CALLS_MAX];
-	size_t n, bytes; /* the calls that wait; of their messages */
+	size_t n, bytes; /* the calls that wait; what they take */
 	bool begun;	 /* the first of them is being served */
 	bool failed;	 /* no answer can be written: `err` */
 	struct err err;
@@ -279,9 +280,8 @@ static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
 	const struct method *method, size_t bytes)
 {
 	size_t most = request_longest(&m->cfg->limits);
-	struct waiting *w = m->n < CALLS_MAX && m->bytes + bytes <= most
-				    ? calloc(1, sizeof(*w))
-				    : NULL;
+	bool fits = m->n == 0 || (m->n < CALLS_MAX && m->bytes + bytes <= most);
+	struct waiting *w = fits ? calloc(1, sizeof(*w)) : NULL;
 
 	if (!w)
 		return false;
@@ -431,6 +431,7 @@ static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
 
 static void take_line(struct mcp *m, const char *text, size_t n)
 {
+	size_t bytes = n + (size_t)m->in.found * VALUE_BYTES;
 	char why[JSON_ERROR_TEXT_LENGTH + 32];
 	json_error_t e;
 	json_t *root = json_loadb(text, n,
@@ -440,10 +441,10 @@ static void take_line(struct mcp *m, const char *text, size_t n)
 		snprintf(why, sizeof(why), "Parse error: %s", e.text);
 		refuse(m, MESSAGE_NO_JSON, why);
 	} else if (json_is_array(root)) {
-		take_batch(m, root, n);
+		take_batch(m, root, bytes);
 		json_decref(root);
 	} else {
-		take(m, root, NULL, n);
+		take(m, root, NULL, bytes);
 	}
 }
 

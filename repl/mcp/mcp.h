@@ -13,7 +13,7 @@ struct log;
 struct mcp;
 
 /* Most of a cell's output that is answered. */
-#define MCP_OUTPUT_MAX 1000000
+#define MCP_OUTPUT_MAX 500000
 
 /* Get ready, before the cage closes: fork the maker, and have the session made.
  * 0, or -1 with e. */

@@ -29,6 +29,8 @@
 
 /* Resources of one page. */
 #define PAGE 500
+/* Bytes of a list, beyond which it ends. */
+#define LIST_MAX (2 << 20)
 
 /* ---- names ---- */
 
@@ -77,7 +79,7 @@ int resource_add_page(
 	auto_free char *last = cursor ? strdup(cursor) : NULL;
 	const struct jail_file *end = NULL;
 	struct jail_files files;
-	size_t n = 0;
+	size_t n = 0, before = b->n;
 
 	if (cursor && (!last || uri_unescape(last) < 0))
 		return err_set(e, "there is no such cursor");
@@ -87,9 +89,12 @@ int resource_add_page(
 	for (size_t i = 0; i < files.n && n <= PAGE; i++) {
 		const struct jail_file *f = &files.v[i];
 
-		if (f->type != 'f' || (last && strcmp(f->path, last) <= 0) ||
-			n++ == PAGE)
+		if (f->type != 'f' || (last && strcmp(f->path, last) <= 0))
 			continue;
+		if (b->n - before > LIST_MAX)
+			n = PAGE;
+		if (n++ == PAGE)
+			break;
 		strbuf_puts(b, end ? ", " : "");
 		add_resource(b, f);
 		end = f;
@@ -137,6 +142,10 @@ int resource_add_files(struct strbuf *b, struct strbuf *text, struct jail *j,
 		if (f->type == 'd' ||
 			(pattern && !transfer_matches(pattern, f->path)))
 			continue;
+		if (b->n > LIST_MAX) {
+			files.truncated = 1;
+			break;
+		}
 		strbuf_puts(b, any ? ", " : "");
 		add_file(b, text, f);
 		any = true;
@@ -170,6 +179,13 @@ static const char *picture_type(const char *s, size_t n)
 				types[i].length))
 			return types[i].type;
 	return NULL;
+}
+
+bool resource_is_png(const char *s, size_t n)
+{
+	const char *type = picture_type(s, n);
+
+	return type && !strcmp(type, "image/png");
 }
 
 static int read_file(struct strbuf *b, struct jail *j, const char *path,
@@ -221,6 +237,7 @@ int resource_add(struct strbuf *b, struct jail *j, const char *path,
 	const struct limits *limits, enum resource_as as, struct err *e)
 {
 	struct strbuf file = {0};
+	size_t before = b->n;
 	const char *picture, *type;
 	bool text;
 
@@ -250,6 +267,11 @@ int resource_add(struct strbuf *b, struct jail *j, const char *path,
 		strbuf_puts(b, "}");
 	}
 	strbuf_free(&file);
+	if (b->n - before > RESOURCE_TOLD_MAX)
+		return err_set(e,
+			"%.200s takes more than 7 MiB as JSON: read it in "
+			"pieces, in a cell",
+			path);
 	return 0;
 }
 

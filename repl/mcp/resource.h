@@ -15,8 +15,10 @@ struct jail;
 struct limits;
 struct strbuf;
 
-/* Longest file that is read: clients take messages of 10 MiB. */
-#define RESOURCE_MAX (6 << 20)
+/* Longest file that is read, and most that is told of one: clients take
+ * messages of 10 MiB. */
+#define RESOURCE_MAX (5 << 20)
+#define RESOURCE_TOLD_MAX (7 << 20)
 
 /* The template of all URIs. */
 #define RESOURCE_TEMPLATE URI_SCHEME "{+path}"
@@ -45,6 +47,9 @@ enum resource_as {
 /* Append a file. 0, or -1 with e. */
 int resource_add(struct strbuf *b, struct jail *j, const char *path,
 	const struct limits *limits, enum resource_as as, struct err *e);
+
+/* Whether the bytes begin as a picture of this type does. */
+bool resource_is_png(const char *s, size_t n);
 
 /* Write a file with the text, or the base64. 0 with *bytes, or -1 with e. */
 int resource_write(struct jail *j, const char *path, const json_t *text,
