@@ -52,6 +52,8 @@ _cellblock_keys()
 		'serve.keep:how long --serve keeps a file'
 		'serve.directory:where --serve keeps its files, which have no names'
 		'serve.token_file:file with the word that clients of --serve must know'
+		'serve.sessions:sessions of --serve at a time'
+		'serve.name:what the ids of sessions of --serve begin with'
 		'terminal.escapes:which terminal sequences of a cell reach the terminal'
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'

@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 54
+#define CONFIG_NKEYS 56
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -112,13 +112,14 @@ struct config_range {
 
 /* [serve] */
 struct config_serve {
-	int concurrent, queue, per_client, spare, clients;
+	int concurrent, queue, per_client, spare, clients, sessions;
 	int64_t request; /* bytes */
 	int64_t upload, storage;
 	int files;
 	int64_t keep_ms;
 	char *directory;
 	char *token_file; /* or NULL */
+	char *name;	  /* or NULL: that of the host */
 };
 
 /* Strings that may be absent are NULL, never empty. */

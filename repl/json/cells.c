@@ -591,12 +591,17 @@ const char *cells_output(const struct cells *c, size_t *n)
 
 bool cells_has_begun(const struct cells *c)
 {
-	return c->running;
+	return c->step == STEP_CELL && c->took;
 }
 
 int cells_take_file(struct cells *c)
 {
 	return fd_take(&c->file);
+}
+
+const char *cells_refusal(const struct cells *c)
+{
+	return c->refused ? c->words : NULL;
 }
 
 unsigned cells_count(const struct cells *c)
@@ -717,6 +722,17 @@ static void add_undo(struct cells *c, struct strbuf *b)
 	add_notices(c, b);
 }
 
+/* The last file that was written, which is the only one. */
+static void add_written(struct cells *c, struct strbuf *b)
+{
+	const struct request_file *f = &c->q->files[c->q->nfiles - 1];
+
+	strbuf_puts(b, "{\"path\": ");
+	json_text_add(b, f->clean, strlen(f->clean));
+	strbuf_printf(b, ", \"size\": %zu, ", f->n);
+	add_notices(c, b);
+}
+
 static void add_reset(struct cells *c, struct strbuf *b)
 {
 	strbuf_puts(b, "{\"reset\": true, ");
@@ -810,8 +826,10 @@ enum answer_kind cells_answer(
 		case REQUEST_LIST:
 			add_names(c, b);
 			break;
-		case REQUEST_OPEN:
 		case REQUEST_WRITE:
+			add_written(c, b);
+			break;
+		case REQUEST_OPEN:
 		case REQUEST_REMOVE:
 			strbuf_puts(b, "{");
 			add_notices(c, b);

@@ -69,6 +69,9 @@ bool cells_has_begun(const struct cells *c);
 /* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
 int cells_take_file(struct cells *c);
 
+/* Why the request that is done was refused; NULL: it was not. */
+const char *cells_refusal(const struct cells *c);
+
 /* How many cells have run, and what runs them: "3.11.2". */
 unsigned cells_count(const struct cells *c);
 const char *cells_python(const struct cells *c);

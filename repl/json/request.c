@@ -710,6 +710,24 @@ int request_add_file(struct request *r, const char *path, int fd, size_t n,
 				  path);
 }
 
+int request_add_content(struct request *r, const char *path, const char *p,
+	size_t n, const struct request_rules *rules,
+	struct request_refusal *why)
+{
+	struct request_file *f;
+
+	if (request_add_file(r, path, -1, n, rules, why) < 0)
+		return -1;
+	f = &r->files[r->nfiles - 1];
+	f->path = r->path = f->clean;
+	f->content = malloc(n + 1);
+	if (!f->content)
+		return request_refuse(why, bad_file, "out of memory");
+	if (n)
+		memcpy(f->content, p, n);
+	return 0;
+}
+
 void request_fini(struct request *r)
 {
 	for (size_t i = 0; i < r->nfiles; i++) {

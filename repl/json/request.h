@@ -106,6 +106,11 @@ int request_take(struct request *r, json_t *root,
 int request_add_file(struct request *r, const char *path, int fd, size_t n,
 	const struct request_rules *rules, struct request_refusal *why);
 
+/* The same with these bytes, copied, as the path is; and as r->path. */
+int request_add_content(struct request *r, const char *path, const char *p,
+	size_t n, const struct request_rules *rules,
+	struct request_refusal *why);
+
 void request_fini(struct request *r);
 
 /* Refuse: record why. Returns -1. */

@@ -70,6 +70,7 @@ struct exchange {
 	struct strbuf answer;
 	struct store_file *answer_file;
 	bool streams;
+	uint64_t size; /* of a stream */
 	struct header headers[HEADERS_MAX];
 	int nheaders;
 };
@@ -402,7 +403,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 
 	if (x->streams)
 		return m->create_response_from_callback(
-			MHD_SIZE_UNKNOWN, STREAM_BYTES, read_stream, x, NULL);
+			x->size, STREAM_BYTES, read_stream, x, NULL);
 	if (x->answer_file)
 		return m->create_response_from_callback(
 			(uint64_t)x->answer_file->size, 64 << 10, read_file,
@@ -693,9 +694,10 @@ void http_answer_file(struct exchange *x, struct store_file *f)
 	answered(x);
 }
 
-void http_answer_stream(struct exchange *x, const char *type)
+void http_answer_stream(struct exchange *x, const char *type, int64_t size)
 {
 	x->streams = true;
+	x->size = size < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)size;
 	x->status = 200;
 	x->type = type;
 	answered(x);

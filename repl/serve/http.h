@@ -109,8 +109,9 @@ void http_answer(
 	struct exchange *x, int status, const char *type, struct strbuf *body);
 void http_answer_file(struct exchange *x, struct store_file *f);
 
-/* Answer bit by bit; there is more of it now. */
-void http_answer_stream(struct exchange *x, const char *type);
+/* Answer bit by bit, with `size` bytes or (-1) as many as come; there is more
+ * of it now. */
+void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
 
 /* The status that was answered, or 0. */

@@ -48,6 +48,17 @@ void metrics_gone(struct metrics *m)
 	m->gone++;
 }
 
+void metrics_session(struct metrics *m)
+{
+	m->sessions++;
+}
+
+void metrics_cell(struct metrics *m, enum jail_limit limit)
+{
+	m->cells++;
+	m->limits[limit]++;
+}
+
 static void head(
 	struct strbuf *b, const char *name, const char *type, const char *help)
 {
@@ -91,7 +102,8 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 		strbuf_printf(b,
 			"cellblock_answers_total{status=\"%dxx\"} %llu\n", i,
 			(unsigned long long)m->statuses[i]);
-	head(b, "limits_total", "counter", "Programs that a limit ended.");
+	head(b, "limits_total", "counter",
+		"Programs and cells that a limit ended.");
 	for (int i = 0; i <= LIMIT_OUTPUT; i++)
 		if (limits[i])
 			strbuf_printf(b,
@@ -104,6 +116,13 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 	one(b, "clients", "gauge", "Clients that are connected.", now->clients);
 	one(b, "running", "gauge", "Requests that run.", now->running);
 	one(b, "waiting", "gauge", "Requests that wait.", now->waiting);
+	one(b, "sessions", "gauge", "Sessions.", now->sessions);
+	one(b, "sessions_busy", "gauge", "Sessions that serve a request.",
+		now->busy);
+	one(b, "sessions_total", "counter", "Sessions that were begun.",
+		m->sessions);
+	one(b, "cells_total", "counter", "Cells of sessions that ended.",
+		m->cells);
 	head(b, "jails", "gauge", "Jails.");
 	strbuf_printf(b,
 		"cellblock_jails{state=\"spare\"} %d\n"

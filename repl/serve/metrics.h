@@ -19,6 +19,7 @@ struct metrics {
 	uint64_t statuses[6]; /* 0xx to 5xx */
 	uint64_t limits[LIMIT_OUTPUT + 1];
 	uint64_t runs, failed, gone;
+	uint64_t sessions, cells;
 	uint64_t took[METRICS_BOUNDS + 1]; /* from request to answer */
 	double seconds;
 };
@@ -27,12 +28,15 @@ struct metrics {
 struct metrics_now {
 	const struct pool_count *jails;
 	unsigned long clients, running, waiting;
+	unsigned long sessions, busy; /* serve a request */
 };
 
 void metrics_answered(struct metrics *m, int status);
 void metrics_ran(
 	struct metrics *m, enum jail_limit limit, int failed, int64_t took_ns);
 void metrics_gone(struct metrics *m);
+void metrics_session(struct metrics *m);
+void metrics_cell(struct metrics *m, enum jail_limit limit);
 
 void metrics_print(struct strbuf *b, const struct metrics *m,
 	const struct metrics_now *now);

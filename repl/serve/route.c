@@ -14,8 +14,10 @@
 #include "http.h"
 #include "jail/pool.h"
 #include "jobs.h"
+#include "openapi.h"
 #include "repl/json/answer.h"
 #include "repl/json/json_text.h"
+#include "sessions.h"
 #include "store.h"
 
 #include <stdio.h>
@@ -24,6 +26,7 @@
 
 #define JSON "application/json"
 #define FILES "/v1/files/"
+#define SESSIONS "/v1/sessions/"
 
 static void answer(struct exchange *x, int status, struct strbuf *b)
 {
@@ -142,12 +145,23 @@ static void get_metrics(struct route *r, struct exchange *x)
 	const struct metrics_now now = {.jails = &count,
 		.clients = http_clients(r->http),
 		.running = jobs_running(r->jobs),
-		.waiting = jobs_waiting(r->jobs)};
+		.waiting = jobs_waiting(r->jobs),
+		.sessions = sessions_count(r->sessions),
+		.busy = sessions_busy(r->sessions)};
 	struct strbuf b = {0};
 
 	pool_count(r->pool, &count);
 	metrics_print(&b, r->metrics, &now);
 	http_answer(x, 200, "text/plain; version=0.0.4", &b);
+}
+
+static void get_openapi(struct route *r, struct exchange *x)
+{
+	struct strbuf b = {0};
+
+	(void)r;
+	strbuf_add(&b, openapi_json, openapi_json_len);
+	answer(x, 200, &b);
 }
 
 static void submit(struct route *r, struct exchange *x, struct request *q,
@@ -163,11 +177,12 @@ static void submit(struct route *r, struct exchange *x, struct request *q,
 	execute_release(files);
 }
 
+static const char deep[] =
+	"it is nested more than 200 deep, or has too many values";
+
 static void post_eval(struct route *r, struct exchange *x)
 {
 	static const char empty[] = "Could not parse an empty JSON body";
-	static const char deep[] =
-		"it is nested more than 200 deep, or has too many values";
 	static const char session[] =
 		"session: only in a stream of requests (--eval)";
 	const struct strbuf *body = http_body(x);
@@ -206,7 +221,7 @@ static void post_execute(struct route *r, struct exchange *x)
 	int status;
 
 	if (body->n && request_is_deep(body->s, body->n)) {
-		refuse(x, 422, "nested more than 200 deep, or too many values");
+		refuse(x, 422, deep);
 		return;
 	}
 	status = execute_parse(&q, &files, body, r->rules, &b);
@@ -316,12 +331,200 @@ static void delete_file(struct route *r, struct exchange *x)
 	http_answer(x, 204, NULL, &b);
 }
 
+/* ---- sessions ---- */
+
+/* The session that the path names, in which a request can be served; or NULL,
+ * and that was answered. */
+static struct session *find_session(struct route *r, struct exchange *x)
+{
+	struct session *se =
+		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
+	const char *why = se ? sessions_why_over(se) : NULL;
+	char words[1200];
+
+	if (!se) {
+		refuse(x, 404, "Session not found");
+		return NULL;
+	}
+	if (!why)
+		return se;
+	snprintf(words, sizeof(words), "The session is over: %s", why);
+	refuse(x, 410, words);
+	return NULL;
+}
+
+static struct session *find_idle(struct route *r, struct exchange *x)
+{
+	struct session *se = find_session(r, x);
+
+	if (!se)
+		return NULL;
+	if (sessions_is_busy(se))
+		refuse(x, 409, "The session serves another request");
+	else if (r->draining)
+		refuse_busy(x, "the server is ending");
+	else
+		return se;
+	return NULL;
+}
+
+/* Serve a request that is a form of its own, and nothing else. */
+static void serve_form(
+	struct route *r, struct exchange *x, enum request_form form)
+{
+	struct request q = {.form = form, .undo = 1};
+	struct session *se = find_idle(r, x);
+
+	if (se)
+		sessions_serve(r->sessions, se, x, &q);
+}
+
+/* The same for one that is in the body. */
+static void serve_body(
+	struct route *r, struct exchange *x, enum request_form form)
+{
+	struct request_rules rules = *r->rules;
+	const struct strbuf *body = http_body(x);
+	const char *accept = http_header(x, "Accept");
+	struct session *se = find_idle(r, x);
+	struct request_refusal why = {0};
+	struct request q = {0};
+
+	rules.session = true;
+	if (!se)
+		return;
+	if (body->n && request_is_deep(body->s, body->n))
+		refuse(x, 422, deep);
+	else if (request_parse(
+			 &q, body->n ? body->s : "", body->n, &rules, &why) < 0)
+		refuse(x, 422, why.description.s ? why.description.s : "");
+	else if (q.form != form)
+		refuse(x, 422,
+			form == REQUEST_CELL ? "'code' is a required property"
+					     : "'undo' is a required property");
+	q.streams = accept && strcasestr(accept, "text/event-stream");
+	if (!http_status(x))
+		sessions_serve(r->sessions, se, x, &q);
+	request_fini(&q);
+	strbuf_free(&why.description);
+}
+
+/* The same for one about the file that the path names. */
+static void serve_path(
+	struct route *r, struct exchange *x, enum request_form form)
+{
+	const char *path =
+		strstr(http_path(x) + strlen(SESSIONS), "/files/") + 7;
+	const struct strbuf *body = http_body(x);
+	struct session *se = find_idle(r, x);
+	struct request_refusal why = {0};
+	struct request q = {.form = form};
+
+	if (!se)
+		return;
+	if (request_add_content(&q, path, body->s, body->n, r->rules, &why) < 0)
+		refuse(x, 422, why.description.s ? why.description.s : "");
+	else
+		sessions_serve(r->sessions, se, x, &q);
+	request_fini(&q);
+	strbuf_free(&why.description);
+}
+
+static void post_session(struct route *r, struct exchange *x)
+{
+	const struct strbuf *body = http_body(x);
+
+	if (body->n && strspn(body->s, " \t\r\n{}") != body->n)
+		refuse(x, 422, "expected nothing, or {}");
+	else if (r->draining)
+		refuse_busy(x, "the server is ending");
+	else if (!sessions_have_room(r->sessions))
+		refuse_busy(x, "there are too many sessions");
+	else if (sessions_begin(r->sessions, x) < 0)
+		refuse_busy(x, "out of memory");
+}
+
+static void get_session(struct route *r, struct exchange *x)
+{
+	struct session *se = find_session(r, x);
+	struct strbuf b = {0};
+
+	if (!se)
+		return;
+	sessions_add_state(&b, se);
+	answer(x, 200, &b);
+}
+
+static void delete_session(struct route *r, struct exchange *x)
+{
+	struct session *se =
+		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
+	struct strbuf b = {0};
+
+	if (!se) {
+		refuse(x, 404, "Session not found");
+		return;
+	}
+	sessions_end(r->sessions, se);
+	http_answer(x, 204, NULL, &b);
+}
+
+static void post_interrupt(struct route *r, struct exchange *x)
+{
+	struct session *se = find_session(r, x);
+	struct strbuf b = {0};
+
+	if (!se)
+		return;
+	sessions_interrupt(se);
+	http_answer(x, 204, NULL, &b);
+}
+
+static void post_cell(struct route *r, struct exchange *x)
+{
+	serve_body(r, x, REQUEST_CELL);
+}
+
+static void post_undo(struct route *r, struct exchange *x)
+{
+	if (http_body(x)->n)
+		serve_body(r, x, REQUEST_UNDO);
+	else
+		serve_form(r, x, REQUEST_UNDO);
+}
+
+static void post_reset(struct route *r, struct exchange *x)
+{
+	serve_form(r, x, REQUEST_RESET);
+}
+
+static void get_names(struct route *r, struct exchange *x)
+{
+	serve_form(r, x, REQUEST_LIST);
+}
+
+static void get_content(struct route *r, struct exchange *x)
+{
+	serve_path(r, x, REQUEST_OPEN);
+}
+
+static void put_content(struct route *r, struct exchange *x)
+{
+	serve_path(r, x, REQUEST_WRITE);
+}
+
+static void delete_content(struct route *r, struct exchange *x)
+{
+	serve_path(r, x, REQUEST_REMOVE);
+}
+
 /* ---- who is asked ---- */
 
-enum body { BODY_NONE, BODY_JSON, BODY_FORM };
+/* What becomes of a body: BODY_JSON wants that type, BODY_BYTES any. */
+enum body { BODY_NONE, BODY_JSON, BODY_BYTES, BODY_FORM };
 
 static const struct place {
-	const char *path; /* with a slash at its end: one name more */
+	const char *path; /* a star is one name, two are all that follows */
 	const char *method;
 	enum body body;
 	bool open; /* without the token too */
@@ -330,22 +533,38 @@ static const struct place {
 	{"/eval", "POST", BODY_JSON, false, post_eval},
 	{"/health", "GET", BODY_NONE, true, get_health},
 	{"/metrics", "GET", BODY_NONE, false, get_metrics},
+	{"/openapi.json", "GET", BODY_NONE, true, get_openapi},
 	{"/v1/execute", "POST", BODY_JSON, false, post_execute},
 	{"/v1/files", "POST", BODY_FORM, false, post_file},
 	{"/v1/files", "GET", BODY_NONE, false, get_files},
-	{FILES, "GET", BODY_NONE, false, get_file},
-	{FILES, "DELETE", BODY_NONE, false, delete_file},
+	{FILES "*", "GET", BODY_NONE, false, get_file},
+	{FILES "*", "DELETE", BODY_NONE, false, delete_file},
+	{"/v1/sessions", "POST", BODY_JSON, false, post_session},
+	{SESSIONS "*", "GET", BODY_NONE, false, get_session},
+	{SESSIONS "*", "DELETE", BODY_NONE, false, delete_session},
+	{SESSIONS "*/cells", "POST", BODY_JSON, false, post_cell},
+	{SESSIONS "*/interrupt", "POST", BODY_NONE, false, post_interrupt},
+	{SESSIONS "*/undo", "POST", BODY_JSON, false, post_undo},
+	{SESSIONS "*/reset", "POST", BODY_NONE, false, post_reset},
+	{SESSIONS "*/files", "GET", BODY_NONE, false, get_names},
+	{SESSIONS "*/files/**", "GET", BODY_NONE, false, get_content},
+	{SESSIONS "*/files/**", "PUT", BODY_BYTES, false, put_content},
+	{SESSIONS "*/files/**", "DELETE", BODY_NONE, false, delete_content},
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-static bool is_at(const struct place *p, const char *path)
+static bool is_at(const char *pattern, const char *path)
 {
-	size_t n = strlen(p->path);
-
-	if (p->path[n - 1] != '/')
-		return !strcmp(p->path, path);
-	return !strncmp(p->path, path, n) && path[n] && !strchr(path + n, '/');
+	for (; *pattern && *pattern != '*'; pattern++)
+		if (*pattern != *path++)
+			return false;
+	if (!*pattern)
+		return !*path;
+	if (!strcmp(pattern, "**"))
+		return *path;
+	return *path && *path != '/' &&
+	       is_at(pattern + 1, path + strcspn(path, "/"));
 }
 
 /* The place that is asked for; *allowed: the methods of its path. */
@@ -362,7 +581,7 @@ static const struct place *place_of(
 	for (size_t i = 0; i < PLACES; i++) {
 		size_t n = strlen(allowed);
 
-		if (!is_at(&places[i], http_path(x)))
+		if (!is_at(places[i].path, http_path(x)))
 			continue;
 		snprintf(allowed + n, size - n, "%s%s", n ? ", " : "",
 			places[i].method);
@@ -448,6 +667,8 @@ void route_head(void *arg, struct exchange *x)
 		refuse(x, 401, NULL);
 	} else if (p->body == BODY_JSON && check_type(x)) {
 		http_take_body(x);
+	} else if (p->body == BODY_BYTES) {
+		http_take_body(x);
 	} else if (p->body == BODY_FORM) {
 		http_take_file(x);
 	}
@@ -471,5 +692,12 @@ void route_over(void *arg, struct exchange *x)
 
 	if (http_status(x))
 		metrics_answered(r->metrics, http_status(x));
-	jobs_cancel(r->jobs, x);
+	if (http_own(x) && !sessions_cancel(r->sessions, x))
+		jobs_cancel(r->jobs, x);
+}
+
+ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max)
+{
+	(void)arg;
+	return sessions_more(x, p, max);
 }

@@ -9,17 +9,20 @@
 #include "repl/json/request.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct exchange;
 struct http;
 struct jobs;
 struct pool;
+struct sessions;
 struct store;
 
 /* Borrowed. */
 struct route {
 	const struct http *http;
 	struct jobs *jobs;
+	struct sessions *sessions;
 	struct store *store;
 	const struct pool *pool;
 	struct metrics *metrics;
@@ -33,6 +36,7 @@ struct route {
 /* For struct http_calls: `arg` is a struct route. */
 void route_head(void *arg, struct exchange *x);
 void route_whole(void *arg, struct exchange *x);
+ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max);
 void route_over(void *arg, struct exchange *x);
 void route_words(void *arg, const char *path, int status, const char *words,
 	struct strbuf *b);

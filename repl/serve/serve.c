@@ -25,6 +25,7 @@
 #include "repl/json/run.h"
 #include "repl/term/terminal.h"
 #include "route.h"
+#include "sessions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +46,7 @@ struct serve {
 	struct pool *pool;
 	struct store *store;
 	struct jobs *jobs;
+	struct sessions *sessions;
 	struct http *http;
 	struct http_calls calls;
 	struct metrics metrics;
@@ -102,7 +104,7 @@ static int open_pool(
 	const struct config_serve *c = &s->cfg->serve;
 	struct pool_offer offer = {.spec = spec,
 		/* as many may be on their way out as run */
-		.most = 2 * c->concurrent + c->spare + 4};
+		.most = 2 * (c->concurrent + c->sessions) + c->spare + 4};
 
 	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
 		return -1;
@@ -122,6 +124,8 @@ static int open_http(struct serve *s, struct err *e)
 		.store = s->store,
 		.metrics = &s->metrics,
 		.npythons = s->pythons.n};
+	const struct sessions_rules sessions = {
+		.cfg = s->cfg, .pool = s->pool, .metrics = &s->metrics};
 	const struct http_rules http = {.fds = s->listen.fds,
 		.nfds = s->listen.n,
 		.clients = c->clients,
@@ -131,6 +135,7 @@ static int open_http(struct serve *s, struct err *e)
 
 	s->calls = (struct http_calls){.head = route_head,
 		.whole = route_whole,
+		.more = route_more,
 		.over = route_over,
 		.words = route_words,
 		.refused = route_refused,
@@ -142,10 +147,12 @@ static int open_http(struct serve *s, struct err *e)
 		.locked = s->cfg->locked};
 	if (jobs_open(&s->jobs, &jobs) < 0)
 		return err_errno(e, "serve");
-	if (http_open(&s->http, &http, e) < 0)
+	if (sessions_open(&s->sessions, &sessions, e) < 0 ||
+		http_open(&s->http, &http, e) < 0)
 		return -1;
 	s->route = (struct route){.http = s->http,
 		.jobs = s->jobs,
+		.sessions = s->sessions,
 		.store = s->store,
 		.pool = s->pool,
 		.metrics = &s->metrics,
@@ -193,6 +200,7 @@ int serve_close(struct serve *s, struct err *e)
 
 	http_close(s->http);
 	jobs_close(s->jobs);
+	sessions_close(s->sessions);
 	store_close(s->store);
 	r = pool_close(s->pool, e);
 	pythons_free(&s->pythons);
@@ -208,7 +216,8 @@ int serve_close(struct serve *s, struct err *e)
 
 /* What is polled, in this order. */
 struct places {
-	size_t http, jobs, pool, n;
+	size_t http, jobs, sessions, pool, n;
+	int timeout_ms;
 };
 
 static int fill(struct serve *s, int signals, struct places *at)
@@ -218,14 +227,19 @@ static int fill(struct serve *s, int signals, struct places *at)
 
 	pool_count(s->pool, &c);
 	most = 3 + HTTP_POLLS + RUN_POLLS * jobs_running(s->jobs) +
+	       sessions_most_polls(s->sessions) +
 	       (size_t)(c.ready + c.making + c.ending);
 	if (array_reserve(&s->polls, &s->room, most, sizeof(*s->polls)) < 0)
 		return -1;
 	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	at->http = 1;
 	at->jobs = at->http + http_polls(s->http, s->polls + at->http);
-	at->pool = at->jobs +
-		   jobs_polls(s->jobs, s->polls + at->jobs, most - at->jobs);
+	at->sessions = at->jobs + jobs_polls(s->jobs, s->polls + at->jobs,
+					  most - at->jobs);
+	at->timeout_ms = http_timeout_ms(s->http);
+	at->pool = at->sessions + sessions_polls(s->sessions,
+					  s->polls + at->sessions,
+					  most - at->sessions, &at->timeout_ms);
 	at->n = at->pool +
 		pool_polls(s->pool, s->polls + at->pool, most - at->pool);
 	return 0;
@@ -237,11 +251,14 @@ static void turn(struct serve *s, const struct places *at)
 
 	for (size_t i = at->pool; i < at->n; i++)
 		pool |= s->polls[i].revents != 0;
-	jobs_turn(s->jobs, s->polls + at->jobs, at->pool - at->jobs);
+	jobs_turn(s->jobs, s->polls + at->jobs, at->sessions - at->jobs);
+	sessions_turn(
+		s->sessions, s->polls + at->sessions, at->pool - at->sessions);
 	if (pool)
 		pool_turn(s->pool);
 	http_turn(s->http);
 	jobs_start(s->jobs);
+	sessions_start(s->sessions);
 	if (now_ms() - s->swept_ms < 1000)
 		return;
 	s->swept_ms = now_ms();
@@ -267,7 +284,9 @@ static bool drain(struct serve *s, struct signals *signals)
 	}
 	if (!s->route.draining)
 		return false;
-	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) > 0)
+	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) +
+			sessions_busy(s->sessions) >
+		0)
 		s->drained_ms = now;
 	return http_is_idle(s->http) || now - s->drained_ms > DRAIN_MS;
 }
@@ -278,12 +297,12 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 	struct places at;
 
 	jobs_set_log(s->jobs, log);
+	sessions_set_log(s->sessions, log);
 	notify_say(s->notify, "READY=1");
 	while (!drain(s, signals)) {
 		if (fill(s, signals->fd, &at) < 0)
 			return err_errno(e, "serve");
-		if (poll(s->polls, at.n, http_timeout_ms(s->http)) < 0 &&
-			errno != EINTR)
+		if (poll(s->polls, at.n, at.timeout_ms) < 0 && errno != EINTR)
 			return err_errno(e, "wait for clients");
 		turn(s, &at);
 	}

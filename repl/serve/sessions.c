@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sessions.c - sessions that outlive a request
+ *
+ * Runs in:   front end, confined but for sessions_open()
+ * Trusts:    the warden for when a cell ended and how; no byte that comes from
+ *            a jail
+ * Leaves:    no more sessions than serve.sessions, and of those that are over
+ *            as many words why
+ *
+ * A session serves one request at a time, and keeps nothing for a client that
+ * reads slowly but what a cell may show at most (cell.output, cell.tail): a
+ * streamed answer is made as it is read. A client that goes away interrupts
+ * what it asked for. The session stays.
+ */
+#include "sessions.h"
+
+#include "execute.h"
+#include "http.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "jail/pool.h"
+#include "repl/config/config.h"
+#include "repl/json/base64.h"
+#include "repl/json/cells.h"
+#include "repl/json/json_text.h"
+#include "repl/session/log.h"
+#include "repl/text/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JSON "application/json"
+#define SECRET_BYTES 16
+#define NAME_MAX_LEN 64
+#define ID_MAX (NAME_MAX_LEN + 1 + 2 * SECRET_BYTES)
+/* Of a cell's output in one event. */
+#define EVENT_BYTES 8192
+/* So long without an event, and a proxy could believe that we are gone. */
+#define SILENCE_MS 10000
+
+static const char over[] = "The session is over";
+
+struct session {
+	struct session *next;
+	char id[ID_MAX + 1]; /* "": nobody can find it */
+	struct jail *jail;   /* NULL: it is being made, or it is over */
+	struct cells *cells; /* NULL as well */
+	struct log log;
+	int64_t born_ms, touched_ms;
+	char *why; /* it is over; owned */
+	/* the request */
+	struct exchange *exchange; /* who asked; NULL: nobody any more */
+	struct request request;
+	bool serves; /* it is not done */
+	bool known;  /* somebody was told the id */
+	bool begun;  /* to answer, bit by bit */
+	struct strbuf event;
+	size_t event_at, sent; /* of the event, of the cell's output */
+	size_t pictures;       /* told */
+	struct strbuf last;    /* event, once the cell is done */
+	bool told;	       /* that was taken */
+	int64_t told_ms;
+	int file;
+	off_t file_at, file_size;
+};
+
+struct sessions {
+	struct sessions_rules rules;
+	const struct log *log;
+	char name[NAME_MAX_LEN + 1];
+	struct session *first; /* the oldest */
+};
+
+/* ---- open and close ---- */
+
+int sessions_open(struct sessions **out, const struct sessions_rules *rules,
+	struct err *e)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	struct sessions *s = calloc(1, sizeof(*s));
+	const char *name = rules->cfg->serve.name;
+
+	if (!s)
+		return err_errno(e, "serve");
+	s->rules = *rules;
+	if (name)
+		snprintf(s->name, sizeof(s->name), "%s", name);
+	else if (gethostname(s->name, sizeof(s->name) - 1) < 0)
+		snprintf(s->name, sizeof(s->name), "host");
+	if (*s->name && !s->name[strspn(s->name, letters)]) {
+		*out = s;
+		return 0;
+	}
+	err_set(e,
+		"serve.name: '%s' has other characters than letters, "
+		"digits, '.', '_' and '-'",
+		s->name);
+	free(s);
+	return -1;
+}
+
+void sessions_set_log(struct sessions *s, const struct log *log)
+{
+	s->log = log;
+}
+
+static void end_jail(struct sessions *s, struct session *se)
+{
+	cells_close(se->cells);
+	pool_end(s->rules.pool, se->jail);
+	se->cells = NULL;
+	se->jail = NULL;
+}
+
+/* Take it out of the list, and free it. */
+static void forget(struct sessions *s, struct session *se)
+{
+	struct session **at = &s->first;
+
+	while (*at != se)
+		at = &(*at)->next;
+	*at = se->next;
+	end_jail(s, se);
+	request_fini(&se->request);
+	strbuf_free(&se->event);
+	strbuf_free(&se->last);
+	fd_drop(&se->file);
+	free(se->why);
+	free(se);
+}
+
+void sessions_close(struct sessions *s)
+{
+	if (!s)
+		return;
+	while (s->first)
+		forget(s, s->first);
+	free(s);
+}
+
+/* ---- which there are ---- */
+
+static bool is_over(const struct session *se)
+{
+	return se->why || !se->id[0];
+}
+
+size_t sessions_count(const struct sessions *s)
+{
+	size_t n = 0;
+
+	for (struct session *se = s->first; se; se = se->next)
+		n += !is_over(se);
+	return n;
+}
+
+size_t sessions_busy(const struct sessions *s)
+{
+	size_t n = 0;
+
+	for (struct session *se = s->first; se; se = se->next)
+		n += sessions_is_busy(se);
+	return n;
+}
+
+bool sessions_have_room(const struct sessions *s)
+{
+	return sessions_count(s) < (size_t)s->rules.cfg->serve.sessions;
+}
+
+/* In a time that does not depend on where the two differ. */
+static bool is_id(const struct session *se, const char *id, size_t n)
+{
+	unsigned char differ = 0;
+
+	if (!n || strlen(se->id) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		differ |= (unsigned char)(se->id[i] ^ id[i]);
+	return !differ;
+}
+
+struct session *sessions_find(const struct sessions *s, const char *path)
+{
+	size_t n = strcspn(path, "/");
+	struct session *found = NULL;
+
+	for (struct session *se = s->first; se; se = se->next)
+		if (is_id(se, path, n))
+			found = se;
+	return found;
+}
+
+const char *sessions_why_over(const struct session *se)
+{
+	return se->why;
+}
+
+bool sessions_is_busy(const struct session *se)
+{
+	return se->serves || se->exchange;
+}
+
+void sessions_add_state(struct strbuf *b, const struct session *se)
+{
+	const char *state = cells_has_begun(se->cells) ? "running"
+			    : sessions_is_busy(se)     ? "busy"
+						       : "idle";
+	int64_t now = now_ms();
+
+	strbuf_printf(b, "{\"id\": \"%s\", \"state\": \"%s\", ", se->id, state);
+	strbuf_puts(b, "\"python\": ");
+	json_text_add(
+		b, cells_python(se->cells), strlen(cells_python(se->cells)));
+	strbuf_printf(b,
+		", \"cells\": %u, \"age_ms\": %lld, \"idle_ms\": %lld}",
+		cells_count(se->cells), (long long)(now - se->born_ms),
+		(long long)(now - se->touched_ms));
+}
+
+/* Of those that are over, keep as many as there may be sessions. */
+static void forget_oldest(struct sessions *s)
+{
+	struct session *oldest = NULL;
+	int n = 0;
+
+	for (struct session *se = s->first; se; se = se->next) {
+		if (!se->why || se->exchange)
+			continue;
+		n++;
+		if (!oldest)
+			oldest = se;
+	}
+	if (n > s->rules.cfg->serve.sessions)
+		forget(s, oldest);
+}
+
+/* ---- answers ---- */
+
+static void answer(
+	struct session *se, int status, const char *type, struct strbuf *b)
+{
+	struct exchange *x = se->exchange;
+
+	se->exchange = NULL;
+	http_set_own(x, NULL);
+	http_answer(x, status, type, b);
+}
+
+/* {"detail": words}, with what was meant before them. */
+static void add_words(struct strbuf *b, const char *what, const char *words)
+{
+	struct strbuf t = {0};
+
+	strbuf_printf(&t, "%s%s%s", what, *what ? ": " : "", words);
+	execute_add_detail(b, t.n ? t.s : "", t.n);
+	strbuf_free(&t);
+}
+
+/* The last event of an answer that has begun. */
+static void end_events(struct session *se, const char *name, struct strbuf *b)
+{
+	strbuf_printf(&se->last, "event: %s\ndata: ", name);
+	strbuf_add(&se->last, b->s, b->n);
+	strbuf_puts(&se->last, "\n\n");
+	strbuf_free(b);
+	http_go_on(se->exchange);
+}
+
+/* Say no to who asked, if anybody still waits for it. */
+static void refuse(
+	struct session *se, int status, const char *what, const char *words)
+{
+	struct strbuf b = {0};
+
+	if (!se->exchange)
+		return;
+	add_words(&b, what, words);
+	if (!se->begun) {
+		answer(se, status, JSON, &b);
+	} else {
+		/* Nothing of what the cell showed is left to be told. */
+		se->sent = SIZE_MAX;
+		end_events(se, "error", &b);
+	}
+}
+
+static void begin_stream(struct session *se, const char *type, int64_t size)
+{
+	se->begun = true;
+	se->sent = se->pictures = se->event_at = se->event.n = se->last.n = 0;
+	se->told = false;
+	se->told_ms = now_ms();
+	http_answer_stream(se->exchange, type, size);
+}
+
+static void answer_file(struct session *se, int64_t max)
+{
+	struct stat st;
+
+	fd_drop(&se->file);
+	se->file = cells_take_file(se->cells);
+	if (se->file < 0 || fstat(se->file, &st) < 0) {
+		refuse(se, 404, "", "the file cannot be read");
+		return;
+	}
+	if (st.st_size > max) {
+		refuse(se, 422, "", "the file is larger than files.max_file");
+		return;
+	}
+	se->file_at = 0;
+	se->file_size = st.st_size;
+	begin_stream(se, "application/octet-stream", st.st_size);
+}
+
+/* What the request brought about, in the words of --eval. */
+static void answer_served(
+	const struct sessions *s, struct session *se, struct strbuf *b)
+{
+	struct strbuf whole = {0};
+
+	switch (se->request.form) {
+	case REQUEST_SESSION:
+		/* Its id is the first key. */
+		strbuf_printf(&whole, "{\"id\": \"%s\", ", se->id);
+		strbuf_add(&whole, b->s + 1, b->n - 1);
+		se->known = true;
+		answer(se, 201, JSON, &whole);
+		break;
+	case REQUEST_REMOVE:
+		answer(se, 204, NULL, &whole);
+		break;
+	case REQUEST_WRITE:
+		answer(se, 201, JSON, b);
+		return;
+	case REQUEST_OPEN:
+		answer_file(se, s->rules.cfg->limits.max_file_bytes);
+		break;
+	case REQUEST_CELL:
+	case REQUEST_UNDO:
+	case REQUEST_RESET:
+	case REQUEST_READ:
+	case REQUEST_LIST:
+	case REQUEST_SNEKBOX:
+	case REQUEST_OURS:
+		if (se->begun)
+			end_events(se, "done", b);
+		else
+			answer(se, 200, JSON, b);
+		return;
+	}
+	strbuf_free(b);
+}
+
+/* Why a request in order could not be served. */
+static int status_of(enum request_form form)
+{
+	return form == REQUEST_UNDO				? 409
+	       : form == REQUEST_OPEN || form == REQUEST_REMOVE ? 404
+								: 422;
+}
+
+/* It is done, well or not: answer who asked, if anybody still waits. */
+static void finish(struct sessions *s, struct session *se)
+{
+	enum request_form form = se->request.form;
+	struct cells *c = se->cells;
+	struct strbuf b = {0};
+	struct err e = {0};
+	enum answer_kind kind = cells_answer(c, &b, !se->request.streams, &e);
+
+	if (kind == ANSWER_RAN && se->request.streams && se->exchange &&
+		!se->begun)
+		begin_stream(se, "text/event-stream", -1);
+	if (form == REQUEST_CELL && kind == ANSWER_RAN)
+		metrics_cell(s->rules.metrics, cells_done(c)->limit);
+	if (se->exchange && kind == ANSWER_RAN)
+		answer_served(s, se, &b);
+	else if (form == REQUEST_SESSION && kind != ANSWER_RAN)
+		refuse(se, 500, "The jail failed", cells_why_over(c));
+	else if (cells_is_over(c) && kind != ANSWER_RAN)
+		refuse(se, 410, over, cells_why_over(c));
+	else if (kind != ANSWER_RAN)
+		refuse(se, status_of(form), "", cells_refusal(c));
+	strbuf_free(&b);
+	se->serves = false;
+	se->touched_ms = now_ms();
+}
+
+/* Nothing more is asked of a session that is over, and nothing read. */
+static void bury(struct sessions *s, struct session *se)
+{
+	if (!se->known) {
+		forget(s, se);
+		return;
+	}
+	se->why = strdup(cells_why_over(se->cells));
+	/* Without words it is as if it had never been. */
+	if (!se->why)
+		se->id[0] = '\0';
+	end_jail(s, se);
+	forget_oldest(s);
+}
+
+/* ---- an answer that is made as it is read ---- */
+
+static void add_output(struct session *se, const char *p, size_t n)
+{
+	size_t end = n - se->sent < EVENT_BYTES ? n : se->sent + EVENT_BYTES;
+
+	if (end < n)
+		end = utf8_start(p, end);
+	strbuf_puts(&se->event, "event: output\ndata: {\"text\": ");
+	json_text_add(&se->event, p + se->sent, end - se->sent);
+	strbuf_puts(&se->event, "}\n\n");
+	se->sent = end;
+}
+
+static bool add_picture(struct session *se)
+{
+	struct report r;
+
+	cells_report(se->cells, &r);
+	if (se->pictures >= r.npng)
+		return false;
+	strbuf_puts(&se->event, "event: image\ndata: {\"png\": \"");
+	base64_add(&se->event, r.png[se->pictures].p, r.png[se->pictures].n);
+	strbuf_puts(&se->event, "\"}\n\n");
+	se->pictures++;
+	return true;
+}
+
+/* The next event, if there is one yet: what was shown, then the pictures, then
+ * how it ended. */
+static void next_event(struct session *se)
+{
+	const char *p = NULL;
+	size_t n = 0;
+
+	se->event.n = se->event_at = 0;
+	if (se->cells)
+		p = cells_output(se->cells, &n);
+	if (se->sent < n) {
+		add_output(se, p, n);
+	} else if (se->last.n && se->cells && se->sent != SIZE_MAX &&
+		   add_picture(se)) {
+		;
+	} else if (se->last.n && !se->told) {
+		strbuf_add(&se->event, se->last.s, se->last.n);
+		se->told = true;
+	} else if (now_ms() - se->told_ms >= SILENCE_MS) {
+		strbuf_puts(&se->event, ":\n\n");
+	}
+	if (se->event.n)
+		se->told_ms = now_ms();
+}
+
+static ssize_t more_of_file(struct session *se, char *p, size_t max)
+{
+	size_t left = (size_t)(se->file_size - se->file_at);
+	ssize_t n = pread(se->file, p, left < max ? left : max, se->file_at);
+
+	if (n <= 0)
+		return -1;
+	se->file_at += n;
+	return n;
+}
+
+ssize_t sessions_more(struct exchange *x, char *p, size_t max)
+{
+	struct session *se = http_own(x);
+	size_t left;
+
+	if (!se)
+		return -1;
+	if (se->file >= 0)
+		return more_of_file(se, p, max);
+	if (se->event_at == se->event.n)
+		next_event(se);
+	left = se->event.n - se->event_at;
+	if (left == 0 || se->event.failed)
+		return se->told || se->event.failed ? -1 : 0;
+	left = left < max ? left : max;
+	memcpy(p, se->event.s + se->event_at, left);
+	se->event_at += left;
+	return (ssize_t)left;
+}
+
+bool sessions_cancel(struct sessions *s, struct exchange *x)
+{
+	struct session *se = s->first;
+
+	while (se && se->exchange != x)
+		se = se->next;
+	if (!se)
+		return false;
+	se->exchange = NULL;
+	se->touched_ms = now_ms();
+	se->begun = false;
+	fd_drop(&se->file);
+	if (!se->id[0] || !se->known) {
+		forget(s, se);
+		return true;
+	}
+	if (se->serves) {
+		metrics_gone(s->rules.metrics);
+		cells_interrupt(se->cells);
+	}
+	return true;
+}
+
+/* ---- what is asked ---- */
+
+static void make_id(const struct sessions *s, char *id)
+{
+	unsigned char r[SECRET_BYTES] = {0};
+	size_t n = (size_t)snprintf(id, ID_MAX + 1, "%s-", s->name);
+
+	/* Never fails for so few bytes once the system is up. */
+	(void)!getrandom(r, sizeof(r), 0);
+	for (size_t i = 0; i < sizeof(r); i++)
+		n += (size_t)snprintf(id + n, ID_MAX + 1 - n, "%02x", r[i]);
+}
+
+/* The exchange waits for an answer from this session. */
+static void take_exchange(struct session *se, struct exchange *x)
+{
+	se->exchange = x;
+	se->serves = true;
+	se->begun = false;
+	se->touched_ms = now_ms();
+	http_set_own(x, se);
+}
+
+int sessions_begin(struct sessions *s, struct exchange *x)
+{
+	struct session *se = calloc(1, sizeof(*se)), **at = &s->first;
+
+	if (!se)
+		return -1;
+	se->file = -1;
+	se->born_ms = now_ms();
+	se->request.form = REQUEST_SESSION;
+	se->log = *s->log;
+	make_id(s, se->id);
+	while (*at)
+		at = &(*at)->next;
+	*at = se;
+	take_exchange(se, x);
+	metrics_session(s->rules.metrics);
+	return 0;
+}
+
+/* A cell's output can be told once it runs: before, it can be refused. */
+static void go_on(struct sessions *s, struct session *se)
+{
+	size_t n;
+
+	if (se->exchange && !se->begun && se->request.streams &&
+		cells_has_begun(se->cells))
+		begin_stream(se, "text/event-stream", -1);
+	if (cells_is_done(se->cells)) {
+		finish(s, se);
+	} else if (se->exchange && se->begun) {
+		cells_output(se->cells, &n);
+		if (n > se->sent || now_ms() - se->told_ms >= SILENCE_MS)
+			http_go_on(se->exchange);
+	}
+}
+
+void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
+	struct request *q)
+{
+	request_fini(&se->request);
+	se->request = *q;
+	*q = (struct request){0};
+	take_exchange(se, x);
+	cells_begin(se->cells, &se->request);
+	go_on(s, se);
+}
+
+void sessions_interrupt(struct session *se)
+{
+	if (se->serves && se->cells)
+		cells_interrupt(se->cells);
+}
+
+void sessions_end(struct sessions *s, struct session *se)
+{
+	se->id[0] = '\0';
+	se->serves = false;
+	refuse(se, 410, over, "it was deleted");
+	if (!se->exchange)
+		forget(s, se);
+	else
+		end_jail(s, se);
+}
+
+/* ---- the loop ---- */
+
+size_t sessions_most_polls(const struct sessions *s)
+{
+	return CELLS_POLLS * sessions_count(s);
+}
+
+size_t sessions_polls(
+	const struct sessions *s, struct pollfd *p, size_t max, int *timeout_ms)
+{
+	size_t n = 0;
+
+	for (struct session *se = s->first; se; se = se->next) {
+		int ms;
+
+		if (!se->cells || n + CELLS_POLLS > max)
+			continue;
+		ms = cells_polls(se->cells, p + n);
+		n += CELLS_POLLS;
+		if (ms >= 0 && ms < *timeout_ms)
+			*timeout_ms = ms;
+	}
+	return n;
+}
+
+static bool is_ready(const struct pollfd *p)
+{
+	for (int i = 0; i < CELLS_POLLS; i++)
+		if (p[i].revents)
+			return true;
+	return false;
+}
+
+void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
+{
+	struct session *se = s->first, *next;
+
+	for (size_t at = 0; se && at + CELLS_POLLS <= n; se = next) {
+		next = se->next;
+		if (!se->cells)
+			continue;
+		if (se->serves || is_ready(p + at))
+			cells_turn(se->cells, p + at);
+		at += CELLS_POLLS;
+		if (se->serves)
+			go_on(s, se);
+		if (!sessions_is_busy(se) && cells_is_over(se->cells))
+			bury(s, se);
+	}
+}
+
+/* Give it a jail, if there is one. */
+static bool start(struct sessions *s, struct session *se)
+{
+	struct err e = {0};
+	int r = pool_take(s->rules.pool, 0, SPEC_SESSION, &se->jail, &e);
+
+	if (r == 0)
+		return false;
+	if (r > 0)
+		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
+			false, &e);
+	if (r < 0) {
+		refuse(se, 500, "The jail failed", e.msg);
+		forget(s, se);
+		return true;
+	}
+	cells_begin(se->cells, &se->request);
+	go_on(s, se);
+	return true;
+}
+
+void sessions_start(struct sessions *s)
+{
+	struct session *next;
+	int waiting = 0;
+
+	for (struct session *se = s->first; se; se = next) {
+		next = se->next;
+		if (!se->jail && se->serves && !start(s, se))
+			waiting++;
+	}
+	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting);
+}

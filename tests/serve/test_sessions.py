@@ -1,0 +1,560 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve: sessions that outlive a request, and what describes all
+of it."""
+import contextlib
+import json
+import pathlib
+import re
+import signal
+import socket
+import threading
+
+import pytest
+
+import hosttree
+from client import JSON, request
+
+SESSIONS = "/v1/sessions"
+
+
+class Session:
+    def __init__(self, server):
+        self.server = server
+        r = server("POST", SESSIONS, b"", JSON)
+        assert r.status == 201, r
+        self.first = r.json
+        self.path = f"{SESSIONS}/{self.first['id']}"
+
+    def __call__(self, method, path="", body=None, headers=None):
+        return self.server(method, self.path + path, body, headers)
+
+    def cell(self, code, **more):
+        return self("POST", "/cells", {"code": code, **more})
+
+    def show(self, code, **more):
+        r = self.cell(code, **more)
+        assert r.status == 200, r
+        return r.json["output"]
+
+    def ask(self, code, events=True, s=None, **more):
+        """A connection on which a cell is asked for."""
+        body = json.dumps({"code": code, **more}).encode()
+        accept = ["Accept: text/event-stream"] if events else []
+        s = s or self.server.connect()
+        s.sendall(request("POST", self.path + "/cells", body,
+                          "Content-Type: application/json",
+                          f"Content-Length: {len(body)}", *accept))
+        return s
+
+    def begin(self, code, events=False):
+        """The same, once it runs."""
+        s = self.ask(code, events)
+        hosttree.until(lambda: self("GET").json["state"] == "running", "it runs")
+        return s
+
+    def is_idle(self):
+        r = self("GET")
+        return r.status == 200 and r.json["state"] == "idle"
+
+    def wait_idle(self):
+        hosttree.until(self.is_idle, "the session is idle", 20)
+
+
+def unchunked(data):
+    """The body of an answer in chunks, and whether its end has come."""
+    head, _, rest = data.partition(b"\r\n\r\n")
+    assert b"chunked" in head, head
+    body = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        n = int(size or b"0", 16)
+        if n == 0:
+            return body, size == b"0"
+        body, rest = body + rest[:n], rest[n + 2:]
+    return body, False
+
+
+def events(data):
+    """[(name, data)...] of all whole events."""
+    body, _ = unchunked(data)
+    found = []
+    for text in body.decode("ascii").split("\n\n")[:-1]:
+        if text == ":":
+            continue
+        m = re.fullmatch(r"event: (\w+)\ndata: ([^\n]*)", text)
+        assert m, text
+        found.append((m[1], json.loads(m[2])))
+    return found
+
+
+def read_events(s):
+    data = b""
+    while b"0\r\n\r\n" not in data[-7:]:
+        more = s.recv(65536)
+        assert more, data[-2000:]
+        data += more
+    return events(data)
+
+
+def shown(found):
+    return "".join(d["text"] for name, d in found if name == "output")
+
+
+def answer_of(s):
+    """What is answered on a connection, which stays open."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += s.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    n = int(re.search(rb"Content-Length: (\d+)", head)[1])
+    while len(body) < n:
+        body += s.recv(65536)
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.fixture(name="session")
+def _session(server):
+    return Session(server)
+
+
+# ---- what it is for ----
+
+def test_a_session_keeps_its_state(session):
+    assert re.fullmatch(r"[\w.-]+-[0-9a-f]{32}", session.first["id"])
+    assert session.first["python"].startswith("3.")
+    assert session.cell("x = 41").json["how"] == "ok"
+    r = session.cell("x += 1\nx").json
+    assert (r["cell"], r["output"], r["after"]) == (2, "42\n", "kept")
+    assert session.show("input()", stdin="é\n").endswith("'é'\n")
+    state = session("GET").json
+    assert (state["cells"], state["state"]) == (3, "idle")
+    assert state["id"] == session.first["id"]
+    assert session("DELETE").status == 204
+    assert session("GET").status == 404
+
+
+def test_cells_are_undone_and_python_is_reset(serve):
+    session = Session(serve("-s", "cell.undo=3"))
+    for n in range(3):
+        session.cell(f"x = {n}")
+    assert session("POST", "/undo", b"", JSON).json["back_to"] == 3
+    assert session("POST", "/undo", {"undo": 1}).json["back_to"] == 2
+    assert session.show("x") == "0\n"
+    r = session("POST", "/undo", {"undo": 9})
+    assert r.status == 409 and r.json["detail"]
+    session.cell("open('kept', 'w').close()")
+    assert session("POST", "/reset").json["reset"] is True
+    assert "NameError" in session.show("x")
+    assert session.show("import os; os.listdir()") == "['kept']\n"
+
+
+def test_limits_strike_and_the_session_stays(serve):
+    session = Session(serve("-s", "session.memory=64M", "-s",
+                            "cell.grace=300ms"))
+    session.cell("x = 6")
+    r = session.cell("while True: pass", timeout_ms=300).json
+    assert r["how"] == "interrupted" and r["limit"]["key"] == "timeout_ms"
+    r = session.cell("import os; os.kill(os.getpid(), 11)").json
+    assert r["how"] == "crashed" and r["after"] == "rolled back"
+    r = session.cell("bytearray(1 << 30)").json
+    assert r["how"] in ("raised", "killed"), r
+    assert session.show("x") == "6\n"
+    assert session.server.figures()["cells_total"] == 5
+
+
+def test_files_go_in_and_out(session):
+    data = bytes(range(256)) * 100
+    r = session("PUT", "/files/a/b%20%C3%A9", data)
+    assert (r.status, r.json["path"], r.json["size"]) == (
+        201, "a/b é", len(data))
+    r = session("GET", "/files/a/b%20%C3%A9")
+    assert r.status == 200 and r.body == data
+    assert r.headers["Content-Length"] == str(len(data))
+    assert session.show("len(open('a/b é', 'rb').read())") == "25600\n"
+    session.cell("open('out', 'w').write('x')")
+    assert session("GET", "/files/out").body == b"x"
+    names = {f["path"]: f["kind"] for f in session("GET", "/files").json["files"]}
+    assert names == {"a": "directory", "a/b é": "file", "out": "file"}
+    assert session("DELETE", "/files/a").status == 204
+    assert session("DELETE", "/files/a").status == 404
+    assert session("GET", "/files/a/b%20%C3%A9").status == 404
+    assert session("PUT", "/files/empty", b"").status == 201
+    assert session("GET", "/files/empty").body == b""
+    assert session.cell("1", files=[{"path": "f", "content": "aGk="}]
+                        ).status == 200
+    assert session("GET", "/files/f").body == b"hi"
+
+
+# ---- as it runs ----
+
+def test_output_comes_while_the_cell_runs(session):
+    with session.begin("import time\nprint('é😀'*3)\ntime.sleep(.3)\n"
+                       "input()\ntime.sleep(9)", events=True) as s:
+        data = b""
+        while b"event: output" not in data:
+            data += s.recv(65536)
+        assert not session.is_idle(), "it still runs"
+        assert shown(events(data)) == "é😀é😀é😀\n"
+        assert session("POST", "/interrupt").status == 204
+        while b"0\r\n\r\n" not in data[-7:]:
+            data += s.recv(65536)
+    found = events(data)
+    assert found[-1][0] == "done" and found[-1][1]["how"] == "interrupted"
+    assert "output" not in found[-1][1] and found[-1][1]["names"] == 1
+    session.wait_idle()
+    assert session.show("6 * 7") == "42\n"
+
+
+def test_a_stream_is_what_the_answer_would_be(session):
+    """Whole characters; a flood is cut alike; nothing in it is an event."""
+    codes = [
+        "1", "print('a\\r\\nb\\rc', end='')", "print('\\n\\n')",
+        "print('data: x\\n\\nevent: done\\ndata: {}\\n\\n')",
+        "import sys; sys.stdout.buffer.write(bytes(range(256)) * 3)",
+        "print('😀' * 300000)", "for i in range(300000): print(i)",
+        "import os\nfor b in 'é😀'.encode() * 50:\n"
+        "    _ = os.write(1, bytes([b]))",
+        "1/0", "",
+    ]
+    for code in codes:
+        whole = session.cell(code).json
+        with session.ask(code) as s:
+            found = read_events(s)
+        assert shown(found) == re.sub(
+            rf"<cell {whole['cell']}>", f"<cell {whole['cell'] + 1}>",
+            whole["output"]), code
+        name, done = found[-1]
+        assert name == "done" and done["how"] == whole["how"], code
+        assert [n for n, _ in found[:-1]] == ["output"] * (len(found) - 1)
+
+
+def test_pictures_are_events(serve):
+    pytest.importorskip("matplotlib")
+    session = Session(serve("-t", "60s", "-s", "session.memory=1G",
+                            "-s", "cell.cpu=60s"))
+    code = ("import matplotlib; matplotlib.use('Agg')\n"
+            "import matplotlib.pyplot as p\n_ = p.plot([1])\n"
+            "p.figure(); _ = p.plot([2])")
+    with session.ask(code) as s:
+        found = read_events(s)
+    if found[-1][1]["how"] == "raised":
+        pytest.skip("matplotlib is not to be seen in the jail")
+    pictures = [d["png"] for name, d in found if name == "image"]
+    assert len(pictures) == 2, found[-1]
+    assert all(p.startswith("iVBORw0KGgo") for p in pictures)
+    assert "images" not in found[-1][1]
+
+
+def test_a_slow_reader_holds_nobody_up(serve):
+    """The flood ends as it would otherwise, in bounded memory."""
+    session = Session(serve("-s", "cell.output=12M"))
+    pid = session.server.process.pid
+
+    def memory():
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+
+    session.show("1")
+    before = memory()
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(50)
+        s.connect(("127.0.0.1", session.server.port))
+        session.ask("for i in range(3000000): print('x' * 99)", s=s)
+        assert session.server.run("1").json["result"] == 1
+        hosttree.until(
+            lambda: session.server.figures()["cells_total"] == 2,
+            "the cell is over although nobody reads", 20)
+        assert memory() - before < 60000
+        assert session.cell("1").status == 409
+        found = read_events(s)
+    assert found[-1][0] == "done"
+    assert "output" in shown(found)[-9000:], "it says that there was more"
+    assert session.show("6 * 7") == "42\n"
+
+
+# ---- one request at a time ----
+
+def test_another_request_meanwhile_is_refused(session):
+    with session.begin("import time; time.sleep(9)") as s:
+        for method, path, body in (
+                ("POST", "/cells", {"code": "1"}), ("POST", "/undo", None),
+                ("POST", "/reset", None), ("GET", "/files", None),
+                ("GET", "/files/x", None), ("PUT", "/files/x", b"y"),
+                ("DELETE", "/files/x", None)):
+            r = session(method, path, body,
+                        JSON if path == "/undo" else None)
+            assert r.status == 409 and r.json["detail"], (path, r)
+        assert session("POST", "/interrupt").status == 204
+        status, r = answer_of(s)
+        assert (status, r["how"], r["after"]) == (200, "interrupted", "kept")
+    assert session.show("1") == "1\n"
+
+
+def test_many_ask_at_once_and_one_is_served(session):
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(session.cell(
+        "import time; time.sleep(1)").status)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(set(got)) == [200, 409] and len(got) == 8, got
+    assert session("GET").json["cells"] == got.count(200)
+
+
+def test_a_cell_that_ignores_interrupts_is_killed(serve):
+    session = Session(serve("-s", "cell.grace=60s"))
+    stubborn = ("while True:\n try:\n  while True: pass\n"
+                " except KeyboardInterrupt: x = 1")
+    session.cell("y = 5")
+    with session.begin(stubborn) as s:
+        for _ in range(2):
+            assert session("POST", "/interrupt").status == 204
+        status, r = answer_of(s)
+    assert status == 200 and r["how"] == "killed", r
+    assert "Ctrl" not in r["verdict"] and r["limit"] is None
+    assert session.show("y") == "5\n"
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_client_that_goes_interrupts_its_cell(session, streams):
+    session.cell("x = 1")
+    session.begin("import time; time.sleep(9)", streams).close()
+    session.wait_idle()
+    assert session.show("x") == "1\n"
+    assert session.server.figures()["clients_gone_total"] == 1
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_session_is_deleted_while_a_cell_runs(session, streams):
+    with session.begin("print(1)\nimport time; time.sleep(9)", streams) as s:
+        assert session("DELETE").status == 204
+        if streams:
+            assert read_events(s)[-1][0] == "error"
+        else:
+            assert answer_of(s)[0] == 410
+    assert session("GET").status == 404
+    hosttree.until(lambda: session.server.tree.look() and
+                   not session.server.tree.guests(), "its jail is gone")
+
+
+# ---- how it ends ----
+
+def test_a_session_that_is_over_says_why(serve):
+    server = serve("-s", "session.idle=1s")
+    left, idle = Session(server), Session(server)
+    assert left.cell("exit(3)").json["exit_code"] == 3
+    r = left.cell("1")
+    assert r.status == 410 and "left it" in r.json["detail"], r
+    hosttree.until(lambda: idle("GET").status == 410, "it was idle", 20)
+    assert "idle limit: 1 s" in idle("GET").json["detail"]
+    assert server.figures()["sessions"] == 0
+    assert idle("DELETE").status == 204 and idle("GET").status == 404
+    other = Session(server)
+    assert other.first["id"] not in (left.first["id"], idle.first["id"])
+
+
+def test_a_session_that_lost_its_jail_says_so(server):
+    session = Session(server)
+    hosttree.until(lambda: server.tree.look() and
+                   len(server.tree.guests()) >= 1, "it is there")
+    with session.begin("import time; time.sleep(9)", True) as s:
+        server.tree.look()
+        for guest in server.tree.guests():
+            init = int(hosttree.stat_of(guest)[1])
+            with contextlib.suppress(ProcessLookupError):
+                server.tree.kill(int(hosttree.stat_of(init)[1]))
+        assert read_events(s)[-1][0] == "error"
+    r = session.cell("1")
+    assert r.status == 410 and "over" in r.json["detail"], r
+    assert Session(server).show("1") == "1\n"
+
+
+def test_there_are_so_many_and_no_more(serve):
+    server = serve("-s", "serve.sessions=2", "-s", "serve.name=lab-1.x")
+    two = [Session(server) for _ in range(2)]
+    assert all(s.first["id"].startswith("lab-1.x-") for s in two)
+    r = server("POST", SESSIONS, b"", JSON)
+    assert r.status == 503 and int(r.headers["Retry-After"]) > 0
+    assert two[0]("DELETE").status == 204
+    three = Session(server)
+    # Of those that are over only so many are remembered.
+    dead = []
+    for _ in range(4):
+        three.cell("exit()")
+        dead.append(three)
+        three = Session(server)
+    assert [s("GET").status for s in dead] == [404, 404, 410, 410]
+
+
+def test_bad_names_are_refused_at_the_start(cb):
+    for name in "a/b", "ä", "a b", '"':
+        r = cb.run("-s", f"serve.name={name}", "--serve", "127.0.0.1:0")
+        assert r.code != 0 and "serve.name" in r.said, r
+
+
+def test_sigterm_finishes_the_cell_that_runs(serve):
+    server = serve()
+    busy, idle = Session(server), Session(server)
+    with busy.begin("import time; time.sleep(2); print(1)", True) as s:
+        with server.connect() as late:
+            late.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+            server.process.send_signal(signal.SIGTERM)
+            found = read_events(s)
+    assert shown(found) == "1\n" and found[-1][1]["how"] == "ok"
+    assert idle.first["id"] and server.process.wait(30) == 0
+
+
+# ---- those who mean no good ----
+
+def test_ids_cannot_be_guessed(server):
+    session = Session(server)
+    name, _, secret = session.first["id"].rpartition("-")
+    bodies = set()
+    for bad in ("x", name, name + "-", name + "-" + "0" * 32,
+                session.first["id"][:-1], session.first["id"] + "0",
+                session.first["id"].upper() + "x", secret, "%2e%2e", "..",
+                session.first["id"] + "%00"):
+        for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/files"),
+                             ("POST", "/interrupt"), ("GET", "/files/x")):
+            r = server(method, f"{SESSIONS}/{bad}{path}")
+            assert r.status in (404, 400), (bad, method, path, r)
+            if r.status == 404:
+                bodies.add(r.body)
+    assert bodies == {b'{"detail": "Session not found"}'}, bodies
+    assert session.is_idle()
+
+
+def test_bodies_out_of_order_are_refused(session):
+    for body, words in (
+            (b"", "Could not parse"), (b"{", "Could not parse"),
+            (b"[]", ""), (b"{}", ""), (b'{"code": 1}', "is not of type"),
+            (b'{"undo": 1}', "'code' is a required"),
+            (b'{"code": "1", "code": "2"}', "duplicate"),
+            (b'{"code": "1", "what": 2}', "what"),
+            (b'{"code": "1", "timeout_ms": 99999999}', "exceeds"),
+            (b'{"code": "1", "stdin": "\\u0003"}', "control"),
+            (b"[" * 300, "nested"),
+            (b'{"code": "1", "files": [{"path": "../x"}]}', "traverse")):
+        r = session("POST", "/cells", body, JSON)
+        assert r.status == 422 and words in r.json["detail"], (body, r)
+    assert session("POST", "/cells", b"code=1",
+                   {"Content-Type": "text/plain"}).status == 422
+    assert session("POST", "/undo", {"code": "1"}).status == 422
+    assert session.server("POST", SESSIONS, b"x=1", {
+        "Content-Type": "application/x-www-form-urlencoded"}).status == 422
+    assert session.server("POST", SESSIONS, {"x": 1}).status == 422
+    assert session.server("GET", SESSIONS).status == 405
+    r = session.cell("1", files=[{"path": "a/"}, {"path": "a/b"}])
+    assert r.status == 422 and "Failed to create" in r.json["detail"], r
+    assert session("GET").json["cells"] == 0, "nothing ran"
+
+
+def test_files_lead_nowhere_else(session):
+    r = session.cell(
+                 "import os\nos.mkfifo('fifo'); os.mkdir('dir')\n"
+                 "os.symlink('/etc/passwd', 'out'); os.symlink('/', 'root')\n"
+                 "os.symlink('fifo', 'tofifo'); os.symlink('loop', 'loop')\n"
+                 "open('huge', 'w').truncate(17 << 20)\n"
+                 "open('in', 'w').write('x'); os.symlink('in', 'link')")
+    assert r.json["how"] == "ok", r
+    assert session("GET", "/files/link").body == b"x"
+    for name in ("fifo", "tofifo", "dir", "out", "root/etc/passwd", "loop",
+                 "huge", "no", "x" * 300, "a/" * 3000):
+        r = session("GET", f"/files/{name}")
+        assert r.status in (404, 422), (name, r)
+    for name in ("%2e%2e/x", "a/%2e%2e/%2e%2e/x", "..%2fx", "%2e%2e", "%2e",
+                 "root/x", "out/x", "a%00b", "", "dir", "x" * 300,
+                 "d/" * 3000 + "f"):
+        for method in "PUT", "DELETE":
+            if (method, name) == ("DELETE", "dir"):
+                continue
+            r = session(method, f"/files/{name}", b"evil")
+            assert 400 <= r.status < 500, (method, name, r)
+    assert session("PUT", "/files/out", b"mine").status == 201
+    assert "root:" in pathlib.Path("/etc/passwd").read_text()
+    assert session.show("open('out').read(), os.path.islink('out')") == \
+        "('mine', False)\n"
+    names = {f["path"] for f in session("GET", "/files").json["files"]}
+    assert names == {"fifo", "tofifo", "dir", "root", "loop", "huge", "in",
+                     "link", "out"}
+
+
+def test_a_home_that_is_full_says_so(serve):
+    session = Session(serve("-s", "home.size=1M", "-s", "files.max_file=2M"))
+    r = session("PUT", "/files/big", b"x" * (2 << 20))
+    assert r.status == 422 and r.json["detail"], r
+    r = session("PUT", "/files/big", b"x" * (3 << 20))
+    assert r.status == 422 and "files.max_file" in r.json["detail"], r
+    assert session("PUT", "/files/ok", b"x" * 1000).status == 201
+    assert [f["path"] for f in session("GET", "/files").json["files"]] == ["ok"]
+
+
+def test_a_hostile_cell_costs_its_own_session(server):
+    victim = Session(server)
+    victim.cell("x = 42")
+    hostile = [
+        "import os; os.closerange(0, 100000)",
+        "import os, signal\nwhile True: os.kill(-1, 9)",
+        "import os\nos.write(1, b'\\x1b_' + b'0' * 32 + b'\\x1b\\\\' * 9)",
+        "import os\nfor i in range(3, 2000):\n"
+        "    try: os.write(i, b'DONE 1 ok 0 0 0 1')\n"
+        "    except OSError: pass",
+        "import os\nwhile True: os.write(1, b'\\xff\\x00' * 4096)",
+        "while True: print(end='\\x1b]0;' * 999)",
+        "import os\nwhile os.fork() >= 0: pass",
+        "import threading, time\n[threading.Thread(target=time.sleep, "
+        "args=(9,)).start() for _ in range(9)]",
+        "import sys; sys.stdout.close()",
+        "raise SystemExit('x' * 10000)",
+    ]
+    for code in hostile:
+        session = Session(server)
+        with session.ask(code, timeout_ms=2000) as s:
+            found = read_events(s)
+        assert found[-1][0] in ("done", "error"), code
+        assert victim.show("x") == "42\n", code
+        session("DELETE")
+    assert victim("GET").status == 200
+
+
+def test_a_hundred_sessions_at_once(serve):
+    server = serve("-s", "serve.sessions=100", "-s", "session.memory=32M",
+                   "-s", "session.processes=8", "-s", "cell.checkpoint=never")
+    sessions = [Session(server) for _ in range(100)]
+    for i, s in enumerate(sessions):
+        s.cell(f"x = {i}")
+    assert server.figures()["sessions"] == 100
+    assert [int(s.show("x")) for s in sessions[::7]] == list(range(0, 100, 7))
+    assert server.run("1").json["result"] == 1
+    assert server("POST", SESSIONS, b"", JSON).status == 503
+
+
+def test_nothing_is_left_of_sessions(serve):
+    server = serve("-s", "serve.spare=1", "-s", "serve.sessions=4")
+    fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
+
+    def settled():
+        hosttree.until(lambda: server.figures()['jails{state="taken"}'] == 0 and
+                       server.figures()['jails{state="ending"}'] == 0 and
+                       server.figures()['jails{state="spare"}'] == 1 and
+                       server.figures()["clients"] == 1, "it is at rest")
+        return len(list(fds.iterdir()))
+
+    def live_and_die(i):
+        session = Session(server)
+        session.cell("x = 1")
+        if i % 3 == 0:
+            session.begin("import time; time.sleep(9)", i % 2 == 0).close()
+        elif i % 3 == 1:
+            session("PUT", "/files/x", b"y" * 1000)
+            session("GET", "/files/x")
+        assert session("DELETE").status == 204
+
+    for i in range(3):
+        live_and_die(i)
+    before = settled()
+    for i in range(12):
+        live_and_die(i)
+    hosttree.until(lambda: settled() <= before, "as many descriptors", 20)
