@@ -23,10 +23,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* The memory of a cell shorter than this is not weighed: it would cost more;
- * and how long an answer may take, for numbers that are only shown. */
+/* The memory of a cell shorter than this is not weighed: it would cost more. */
 #define WEIGH_AFTER_MS 10
-#define LOOK_MS 20
 /* A death that has begun; processes that are on their way out. */
 #define DYING_MS 3000
 #define LEAVE_MS 50
@@ -360,7 +358,7 @@ static int settle(struct cell *c)
 
 	d->wall_ms = watch_wall_ms(&c->watch);
 	warden_jail_look(&w->jail,
-		d->wall_ms >= WEIGH_AFTER_MS ? CHORE_WEIGHT : 0, LOOK_MS);
+		d->wall_ms >= WEIGH_AFTER_MS ? CHORE_WEIGHT : 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
 	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;

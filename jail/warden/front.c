@@ -23,9 +23,6 @@
 /* What a question may take, and then what follows its interrupt. */
 #define ASK_MS 1000
 #define ASK_GRACE_MS 300
-/* How long an answer about the jail may take, for numbers that are only shown.
- */
-#define LOOK_MS 200
 
 struct request {
 	struct wire_front m;
@@ -48,7 +45,7 @@ static int serve_usage(struct warden *w, struct request *q)
 	struct jail_usage *u = &q->reply.usage;
 	struct warden_jail_usage now;
 
-	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_MS);
+	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_SHOW_MS);
 	warden_jail_measure(&w->jail, &now);
 	u->memory_bytes = warden_jail_bytes(&w->jail);
 	u->memory_peak_bytes = now.peak_bytes;

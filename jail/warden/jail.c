@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jail.c - one jail: built, stopped, continued, measured and ended
+ * jail.c - one jail: built, stopped, continued, looked at and ended
  *
  * Runs in:   warden
  * Holds:     capabilities in the session's user namespace
@@ -15,19 +15,15 @@
 #include "jail.h"
 
 #include "jail/base/io.h"
-#include "jail/init/asked.h"
 #include "jail/init/init.h"
 #include "site.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <termios.h>
 
 /* Init builds the jail; answers STOP; answers KILL, which takes longer than to
@@ -50,79 +46,10 @@
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
-/* What the kernel needs to keep what a socket holds. */
-#define SOCKET_MORE (48 << 10)
-/* The most that one socket counts for, and what all may have for nothing: parts
- * of the limit. */
-#define SOCKET_DEN 32
-#define SOCKETS_DEN 8
 /* The stand-in has worked on a tty by then, unless a guest holds it. */
 #define TTY_MS 300
 
-/* ---- the host ---- */
-
-/* Read how much memory of the whole host belongs to processes and to the kernel
- * itself. */
-static void look_at_host(struct warden_jail *j)
-{
-	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	static const char *const keys[] = {"\nAnonPages:", "\nSwapTotal:",
-		"\nSwapFree:", "\nShmem:", "\nSUnreclaim:"};
-	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
-	int64_t bytes[KEYS], swapped;
-	char text[4096];
-	ssize_t n = fd < 0 ? -1 : io_read_full(fd, text, sizeof(text) - 1);
-
-	text[n < 0 ? 0 : n] = '\0';
-	for (int i = 0; i < KEYS; i++) {
-		const char *at = strstr(text, keys[i]);
-
-		if (!at)
-			return;
-		bytes[i] = strtoll(at + strlen(keys[i]), NULL, 10) * 1024;
-	}
-	swapped = bytes[1] - bytes[2];
-	j->shmem_bytes = bytes[3] + swapped;
-	j->kernel_bytes = bytes[4];
-	j->host_bytes = bytes[0] + swapped + j->kernel_bytes;
-	if (j->kernel_bytes - j->kernel_others < j->kernel_ours)
-		j->kernel_others = j->kernel_bytes - j->kernel_ours;
-}
-
-/* What the jail's own files take. */
-static int64_t tmpfs_bytes(const struct warden_jail *j)
-{
-	int64_t bytes = 0, home = 0;
-	struct statfs st;
-	int files;
-
-	for (int i = 0; i < APPLY_TMPFS; i++)
-		if (j->tmp[i] >= 0 && fstatfs(j->tmp[i], &st) == 0)
-			bytes += (int64_t)(st.f_blocks - st.f_bfree) *
-				 st.f_bsize;
-	home_usage(&j->site->home, &home, &files);
-	return bytes + home;
-}
-
 /* ---- life ---- */
-
-/* The page in which init says what it has granted. 0, or -1 with errno. */
-static int share_memory(struct warden_jail *j)
-{
-	void *page = j->memory;
-
-	if (!warden_jail_is_uncounted(j))
-		return 0;
-	if (!page)
-		page = mmap(NULL, sizeof(*j->memory), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
-		return -1;
-	j->memory = page;
-	*j->memory = (struct asked_memory){0};
-	j->shared_asked = j->shared_left = j->shared_seen = 0;
-	return 0;
-}
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
 {
@@ -134,6 +61,10 @@ void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
 		.proc = -1,
 		.tmp = {-1, -1}};
 	standin_init(&j->standin);
+	tally_init(&j->tally, &(struct tally_place){.home = &s->home,
+				      .procs = &j->place.procs,
+				      .tmp = j->tmp,
+				      .front = &l->front});
 }
 
 int warden_jail_start(struct warden_jail *j, struct err *e)
@@ -144,18 +75,16 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 		.home_fd = j->site->home.root};
 	int pair[2];
 
-	if (share_memory(j) < 0)
+	if (warden_jail_is_uncounted(j) &&
+		tally_begin(&j->tally, j->site->spec->limits.memory_bytes) < 0)
 		return err_errno(e, "share memory with the jail");
-	in.memory = j->memory;
+	in.memory = j->tally.memory;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "create a socket pair");
 	in.sock = pair[1];
 	link_attach(j->link, pair[0]);
 	j->init = init_start(&in, e);
 	j->memory_ms = now_ms() + MEMORY_MS;
-	look_at_host(j);
-	j->kernel_others = j->kernel_bytes;
-	j->shmem_others = j->shmem_bytes - tmpfs_bytes(j);
 	close(pair[1]);
 	if (j->init > 0)
 		return 0;
@@ -228,19 +157,16 @@ void warden_jail_end(struct warden_jail *j)
 	struct warden_jail_usage u;
 
 	if (j->init > 0) {
-		if (j->proc >= 0) {
+		if (j->proc >= 0)
 			warden_jail_measure(j, &u);
-			j->cpu_gone_ms = j->cpu_ms;
-			memset(j->sums_ms, 0, sizeof(j->sums_ms));
-		}
 		kill(j->init, SIGKILL);
 		warden_jail_thaw(j); /* a frozen process does not die */
 		link_reap(j->init);
 	}
 	standin_end(&j->standin);
 	j->init = 0;
-	j->swept = j->left = j->weighed = 0;
-	j->weight_bytes = j->procs_ms = j->kernel_ours = 0;
+	tally_end(&j->tally, j->cpu_ms);
+	j->swept = j->left = 0;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -401,160 +327,9 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 
 /* ---- what it uses ---- */
 
-/* What a socket holds, sent and not yet read: net.core.wmem_default, as our own
- * socket has it. Where that is large, a few sockets must not use up the limit.
- */
-static int64_t socket_bytes(const struct warden_jail *j)
-{
-	int64_t most = j->site->spec->limits.memory_bytes / SOCKET_DEN;
-	socklen_t size = sizeof(int);
-	int n = 0;
-
-	getsockopt(j->link->front, SOL_SOCKET, SO_SNDBUF, &n, &size);
-	n += SOCKET_MORE;
-	return n < most ? n : most;
-}
-
-/*
- * What the sockets of the jail may hold, beyond a part of the memory limit that
- * is theirs, as it is where a cgroup counts them. The kernel tells only their
- * number. It includes those that no process has any more, as long as their data
- * waits to be read.
- */
-static int64_t sockets_bytes(const struct warden_jail *j)
-{
-	int64_t free = j->site->spec->limits.memory_bytes / SOCKETS_DEN;
-	char path[48], text[512];
-	long long n = 0;
-	auto_close int fd = -1;
-	ssize_t got;
-
-	snprintf(path, sizeof(path), "%d/net/sockstat",
-		(int)j->place.procs.self);
-	fd = openat(j->proc, path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[got < 0 ? 0 : got] = '\0';
-	if (sscanf(text, "sockets: used %lld", &n) != 1)
-		return 0;
-	n *= socket_bytes(j);
-	return n > free ? n - free : 0;
-}
-
-/*
- * What anonymous shared memory the jail may have: no more than init has granted
- * since the last look, with what was left then; and than all shared memory of
- * the host has grown by, but for the jail's files. Each may be too much, for
- * memory that was granted is given back, and the host is not only ours.
- */
-static int64_t shared_bytes(struct warden_jail *j, int64_t files)
-{
-	int64_t others = j->shmem_bytes - files, granted, left;
-
-	if (others < j->shmem_others)
-		j->shmem_others = others;
-	if (!j->memory)
-		return 0;
-	others -= j->shmem_others;
-	granted = j->memory->bytes;
-	left = j->shared_left + granted - j->shared_seen;
-	granted = left < granted ? left : granted;
-	return granted < others ? granted : others;
-}
-
-/* What is kept in files, in sockets, and in anonymous shared memory. */
-static int64_t files_bytes(struct warden_jail *j)
-{
-	int64_t files = tmpfs_bytes(j);
-
-	return files + sockets_bytes(j) + shared_bytes(j, files);
-}
-
 int warden_jail_is_uncounted(const struct warden_jail *j)
 {
 	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
-}
-
-/* Pages that the kernel has not added to a process's count yet: since Linux 6.2
- * it counts for each core first (percpu_counter_batch). */
-static int64_t unseen_bytes(void)
-{
-	long cores = sysconf(_SC_NPROCESSORS_CONF);
-
-	return cores * (cores < 16 ? 32 : 2 * cores) * sysconf(_SC_PAGESIZE);
-}
-
-/* What the jail may have of the kernel's memory: what that has grown by. */
-static int64_t kernel_most(const struct warden_jail *j)
-{
-	return j->kernel_bytes - j->kernel_others;
-}
-
-/*
- * Where no cgroup counts memory, an upper bound is always at hand: the sum over
- * all processes, and what the kernel's own memory has grown by on the whole
- * host. Beyond the limit the stand-in weighs, because a page that a fork shares
- * is in that sum more than once, and the host is not only ours. Memory is over
- * the limit when its answer says so, when it does not come to an answer, and
- * when it may not work so soon again, while the host's memory has grown by as
- * much as the limit, or what no fork shares passes it alone.
- */
-static int is_over(struct warden_jail *j, int64_t own_bytes)
-{
-	int64_t limit = j->site->spec->limits.memory_bytes;
-	int weighed = j->weighed;
-
-	j->weighed = 0;
-	if (j->most_bytes <= limit || weighed > 0)
-		j->host_known = j->host_bytes;
-	if (weighed > 0)
-		return j->weight_bytes > limit;
-	if (j->most_bytes <= limit)
-		return 0;
-	if (weighed == 0 && own_bytes <= limit &&
-		(standin_is_free(&j->standin, 1) ||
-			j->host_bytes - j->host_known <= limit))
-		return 0;
-	j->weight_bytes = 0; /* not known any more; at least the limit */
-	if (j->peak_bytes < limit)
-		j->peak_bytes = limit;
-	return 1;
-}
-
-/* Memory as it was weighed, and what it has grown by since. The host's growth
- * is not known to be ours. */
-static int64_t weight_now(const struct warden_jail *j)
-{
-	int64_t grown = j->most_bytes - j->weight_most;
-	int64_t bytes = j->weight_bytes + (grown > 0 ? grown : 0);
-	int64_t seen = j->most_bytes - kernel_most(j) + j->kernel_ours;
-
-	return j->weight_bytes && bytes < seen ? bytes : seen;
-}
-
-/*
- * A parent that ignores the deaths of its children takes over nothing of their
- * CPU time, and the sum falls: that much is kept. While a parent does take it
- * over, a single sum may have it twice or not at all, so the middle one of
- * three counts.
- */
-static void keep_cpu(struct warden_jail *j, int64_t sum_ms)
-{
-	int64_t *s = j->sums_ms, least, most, middle;
-
-	least = s[0] < s[1] ? s[0] : s[1];
-	most = s[0] < s[1] ? s[1] : s[0];
-	middle = sum_ms < least ? least : sum_ms > most ? most : sum_ms;
-	if (middle < s[2])
-		j->cpu_gone_ms += s[2] - middle;
-	s[0] = s[1];
-	s[1] = sum_ms;
-	s[2] = middle;
-}
-
-static void note_cpu(struct warden_jail *j, int64_t sum_ms)
-{
-	keep_cpu(j, sum_ms);
-	j->procs_ms = sum_ms;
 }
 
 /* Nothing holds whoever looks at a jail that is stopped. */
@@ -563,12 +338,12 @@ static void look_stopped(struct warden_jail *j)
 	struct procs p;
 
 	if (procs_sample(&j->place.procs, PROCS_CPU, &p, NULL) == 0)
-		note_cpu(j, p.cpu_ms + p.init_ms);
+		tally_add_cpu(&j->tally, p.cpu_ms + p.init_ms);
 }
 
 int64_t warden_jail_bytes(const struct warden_jail *j)
 {
-	return warden_jail_is_uncounted(j) ? weight_now(j)
+	return warden_jail_is_uncounted(j) ? tally_bytes(&j->tally)
 					   : cgroup_memory(&j->site->cgroup);
 }
 
@@ -581,8 +356,7 @@ static void count(struct warden_jail *j, struct warden_jail_usage *u)
 	if (c.cpu_ns < 0 && warden_jail_is_stopped(j))
 		look_stopped(j);
 	*u = (struct warden_jail_usage){.peak_bytes = c.peak_bytes,
-		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000
-					: j->cpu_gone_ms + j->procs_ms,
+		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000 : j->tally.cpu_ms,
 		.fork_fails = c.fork_fails,
 		.oom_kills = c.oom_kills};
 	if (u->cpu_ms > j->cpu_ms)
@@ -592,10 +366,11 @@ static void count(struct warden_jail *j, struct warden_jail_usage *u)
 /* The peak, where no cgroup has it: of what was measured. */
 static int64_t peak_bytes(struct warden_jail *j)
 {
-	int64_t now = 0;
+	int64_t now;
 
-	if (!warden_jail_is_uncounted(j))
-		now = warden_jail_bytes(j);
+	if (warden_jail_is_uncounted(j))
+		return j->tally.peak_bytes;
+	now = warden_jail_bytes(j);
 	if (now > j->peak_bytes)
 		j->peak_bytes = now;
 	return j->peak_bytes;
@@ -610,28 +385,11 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	u->processes = p.n;
 	u->slots = p.threads + p.zombies + 1;
-	if (watched) {
-		int64_t files;
-
-		look_at_host(j);
-		files = files_bytes(j);
-		j->most_bytes =
-			p.bytes + p.n * unseen_bytes() + files + kernel_most(j);
-		u->over = is_over(j, p.own_bytes + files);
-	}
+	if (watched)
+		u->over = tally_add(
+			&j->tally, &p, standin_is_free(&j->standin, 1));
 	if (watched || u->peak_bytes <= 0)
 		u->peak_bytes = peak_bytes(j);
-}
-
-/* Whether memory may have passed its limit since it was weighed. */
-static int is_doubtful(const struct warden_jail *j)
-{
-	int64_t limit = j->site->spec->limits.memory_bytes;
-	int64_t room = limit - j->weight_bytes;
-
-	return j->most_bytes > limit &&
-	       (!j->weight_bytes || j->host_bytes - j->host_known > room ||
-		       j->most_bytes - j->weight_most > room);
 }
 
 void warden_jail_ask(
@@ -649,42 +407,14 @@ void warden_jail_ask(
 		q.what |= later;
 	if (!warden_jail_is_uncounted(j))
 		q.what &= ~(unsigned)CHORE_WEIGHT;
-	else if (is_doubtful(j))
+	else if (tally_is_doubtful(&j->tally))
 		q.what |= CHORE_WEIGHT;
 	if (!q.what || !standin_is_free(&j->standin, 1))
 		return;
 	j->size_owed = 0;
-	j->kernel_asked = j->kernel_bytes;
-	j->shared_asked = j->memory ? j->memory->bytes : 0;
+	tally_asked(&j->tally);
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
-		j->weighed = -1;
-}
-
-/* Each mapping may be all that is left of the largest that was granted. */
-static void note_shared(struct warden_jail *j, const struct chore_result *a)
-{
-	int64_t largest = j->memory ? j->memory->largest : 0;
-
-	j->shared_seen = j->shared_left = j->shared_asked;
-	if (!a->hidden && (!largest || a->shared < j->shared_asked / largest))
-		j->shared_left = a->shared * largest;
-}
-
-/* What the stand-in has seen, and, where it could not see everything, what the
- * kernel's memory has grown by. The rest of that was not ours. */
-static void weigh(struct warden_jail *j, const struct chore_result *a)
-{
-	int64_t ours = a->kernel_bytes, most = kernel_most(j);
-
-	if (a->hidden && most > ours)
-		ours = most;
-	note_shared(j, a);
-	j->kernel_ours = ours;
-	j->kernel_others = j->kernel_asked - ours;
-	j->most_bytes += kernel_most(j) - most;
-	j->weighed = 1;
-	j->weight_bytes = a->weight_bytes + ours + files_bytes(j);
-	j->weight_most = j->most_bytes;
+		tally_fail(&j->tally);
 }
 
 static void note_answer(struct warden_jail *j, const struct chore_result *a)
@@ -698,12 +428,9 @@ static void note_answer(struct warden_jail *j, const struct chore_result *a)
 	if (keys >= 0)
 		link_event(j->link, &ev, &keys, 1);
 	if (a->what & CHORE_CPU)
-		note_cpu(j, a->cpu_ms);
-	if (!(a->what & CHORE_WEIGHT))
-		return;
-	weigh(j, a);
-	if (j->weight_bytes > j->peak_bytes)
-		j->peak_bytes = j->weight_bytes;
+		tally_add_cpu(&j->tally, a->cpu_ms);
+	if (a->what & CHORE_WEIGHT)
+		tally_weigh(&j->tally, a);
 }
 
 int warden_jail_hear(
@@ -712,7 +439,7 @@ int warden_jail_hear(
 	int r = standin_take(&j->standin, timeout_ms, a);
 
 	if (r < 0)
-		j->weighed = -1;
+		tally_fail(&j->tally);
 	if (r > 0)
 		note_answer(j, a);
 	return r;
@@ -739,15 +466,14 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	*due_ms = INT64_MAX;
 	/* A jail that is stopped was measured then. */
 	if (!warden_jail_is_uncounted(j) ||
-		(stopped &&
-			j->most_bytes <= j->site->spec->limits.memory_bytes))
+		(stopped && j->tally.most_bytes <= j->tally.limit))
 		return 0;
 	*due_ms = j->memory_ms - now;
 	if (*due_ms > 0)
 		return 0;
 	warden_jail_hear(j, 0, &a);
 	warden_jail_measure(j, &u);
-	doubtful = is_doubtful(j);
+	doubtful = tally_is_doubtful(&j->tally);
 	if (doubtful || !stopped)
 		warden_jail_ask(j, &nothing, CHORE_WEIGHT);
 	cost_ms = (io_cpu_ns() - cpu_ns) * MEMORY_SHARE_DEN / 1000000;

@@ -12,6 +12,7 @@
 #include "jail/init/procs.h"
 #include "link.h"
 #include "standin.h"
+#include "tally.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -52,35 +53,14 @@ struct warden_jail {
 	struct warden_jail_usage baseline;
 	uint32_t baseline_at; /* link.traffic then; 0: there is none */
 
-	/* memory where no cgroup counts it */
-	int64_t most_bytes;   /* what a fork shares counted for each */
-	int64_t weight_bytes; /* by the stand-in's last answer */
-	int64_t weight_most;  /* most_bytes then */
-	int64_t host_bytes;   /* of the whole host, as last measured */
-	int64_t host_known;   /* that, when we last knew ours */
-	/* of the host's kernel: as last measured; when the stand-in was asked;
-	 * without what is ours; and what is ours by its last answer */
-	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
-	/* anonymous shared memory: what init has granted; how much of that when
-	 * the stand-in was asked, and was left by its last answer, and granted
-	 * before that; shared memory of all kinds of the host, and without
-	 * what is ours */
-	struct asked_memory *memory; /* NULL: not needed */
-	int64_t shared_asked, shared_left, shared_seen;
-	int64_t shmem_bytes, shmem_others;
-	int weighed; /* since last measured: 1 answered, -1 in vain, 0 not */
-	int64_t memory_ms; /* when to look at it next, beside a cell */
-	int over;	   /* what that said */
-
-	int64_t procs_ms; /* CPU time where no cgroup counts it, as last seen */
+	struct tally tally; /* where no cgroup counts */
+	int64_t memory_ms;  /* when to look at it next, beside a cell */
+	int over;	    /* what that said */
 
 	/* of all jails of the session */
-	int64_t peak_bytes;
-	int64_t cpu_gone_ms; /* CPU time of those that ended */
-	int64_t sums_ms[3];  /* of those that live: the last two, and the middle
-			      * one of the last three */
-	int64_t cpu_ms;	     /* as last measured */
-	int64_t oom_seen;    /* kills for memory that are accounted for */
+	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */
+	int64_t cpu_ms;	    /* as last measured */
+	int64_t oom_seen;   /* kills for memory that are accounted for */
 };
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s);
@@ -123,6 +103,11 @@ int warden_jail_resume(struct warden_jail *j, pid_t pid);
 int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 
 /* ---- what it uses ---- */
+
+/* How long a look may take for numbers that are only shown: at the end of a
+ * cell or a program, and where somebody asks for them. */
+#define LOOK_END_MS 20
+#define LOOK_SHOW_MS 200
 
 /* What can be seen without waiting, and what the stand-in has answered. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 /* The longest wait between two looks at the clocks. */
-#define LOOK_MS (3600 * 1000)
+#define LONGEST_MS (3600 * 1000)
 
 /* Each of these returns 0 or SESSION_OVER. */
 
@@ -45,7 +45,7 @@ static int on_jail_died(struct warden *w)
 static int look_at_clocks(struct warden *w, int *wait_ms)
 {
 	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
-	int64_t wait = LOOK_MS, due;
+	int64_t wait = LONGEST_MS, due;
 
 	if (warden_check_stopped(w, &due) == SESSION_OVER)
 		return SESSION_OVER;
@@ -133,8 +133,8 @@ static int serve_program(struct warden *w, struct err *e)
 			r = front_serve(w);
 		else if (built)
 			r = warden_stand(w, e);
-		else if (link_wait(&w->link, -1, now_ms() + LOOK_MS, &built) ==
-			 SESSION_OVER)
+		else if (link_wait(&w->link, -1, now_ms() + LONGEST_MS,
+				 &built) == SESSION_OVER)
 			r = SESSION_OVER;
 	}
 	while (r == 0)

@@ -21,9 +21,6 @@
 
 /* stdin, stdout, stderr, the driver's report */
 #define PIPES 4
-/* How long an answer about the jail may take, for numbers that are only shown.
- */
-#define LOOK_MS 20
 
 /* The program's ends in `inner`, the front end's in `outer`. */
 static int pipes_open(int *inner, int *outer, int merged, struct err *e)
@@ -81,7 +78,7 @@ static void died(
 	struct warden_jail_usage u;
 	int status = w->guest.status;
 
-	warden_jail_look(&w->jail, 0, LOOK_MS);
+	warden_jail_look(&w->jail, 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	wa->ended = 1;
 	wa->peak_bytes = u.peak_bytes;
