@@ -341,6 +341,17 @@ def test_a_verdict_begins_a_row_with_nothing_below(cb, left):
     assert not any(rows[here + 1:]), s.picture()
 
 
+def test_a_verdict_begins_a_row_in_a_window_that_got_wider(cb):
+    s = cb.session("-q")
+    s.screen.resize(24, 120)
+    row = s.enter("import os; os.write(1, b'x' * 90 + b'\\b' * 10 + b'\\x1b[K');"
+                  " os._exit(3)")
+    s.wait(lambda: s.screen.here() > row and s.at_prompt(), "the prompt", 40)
+    rows = s.screen.rows(row)
+    assert [x for x in rows if "ended Python" in x] == \
+        [x for x in rows if x.startswith("\xa6 [os._exit(3) ended Python")]
+
+
 FLOOD = r"""
 import os, signal, sys, time
 if not os.fork():

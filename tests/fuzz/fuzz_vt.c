@@ -338,8 +338,10 @@ static const int heights[4][2] = {{ROWS, ROWS}, {9 * ROWS, ROWS - 2},
 	{ROWS - 3, 9 * ROWS}, {4 * ROWS, 9 * ROWS}};
 
 /* The frame line stands above, however the terminal behaves. It gets another
- * height after a third and after two thirds of the bytes before `told`. */
-static void check_frame(const uint8_t *p, size_t n, unsigned kind, size_t told)
+ * height after a third and after two thirds of the bytes before `told`. Returns
+ * how it is left. */
+static struct terminal check_frame(
+	const uint8_t *p, size_t n, unsigned kind, size_t told)
 {
 	static const int widths[4] = {
 		COLUMNS, 2 * COLUMNS, COLUMNS / 2, COLUMNS};
@@ -378,14 +380,17 @@ static void check_frame(const uint8_t *p, size_t n, unsigned kind, size_t told)
 		if (cp < 0x20 && !strchr("\a\x0e\x0f", (int)cp))
 			t.pending = false;
 	}
+	return t;
 }
 
-/* The same where the filter hears of the last size in the middle. */
+/* The same where the filter hears of the last size in the middle. The next
+ * frame line begins a row below the first one. */
 static void check_resized(
 	struct chosen c, const uint8_t *in, size_t n, unsigned kind)
 {
 	static struct vt v;
 	struct bytes out = {NULL, 0, 0};
+	struct terminal t;
 	size_t told;
 
 	filter_begin(&v, &out, c);
@@ -395,7 +400,9 @@ static void check_resized(
 	vt_resize(&v, heights[kind >> 4 & 3][1], COLUMNS);
 	vt_feed(&v, in + n / 2, n - n / 2);
 	vt_finish(&v, false);
-	check_frame(out.p, out.n, kind, told);
+	vt_begin_row(&v);
+	t = check_frame(out.p, out.n, kind, told);
+	must(t.x == 0 && t.y > t.frame && !t.alternate && !t.nowrap);
 	free(out.p);
 }
 

@@ -196,7 +196,8 @@ static void put_move(struct vt *v, char final, int n)
 }
 
 /* At the left edge some terminals go on in the row above, but only where text
- * runs on from one row into the next. */
+ * runs on from one row into the next. The edge itself is reached by a return:
+ * where the window has another width, it may be elsewhere. */
 void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
@@ -204,8 +205,11 @@ void vt_sequence_left(struct vt *v, int n)
 	bool hold =
 		!sure && vt_sequence_is_bounded(v) && (wraps || v->wrap_unsure);
 
-	if (sure && n > v->pen.column)
-		n = v->pen.column;
+	if (sure && n >= v->pen.column) {
+		if (v->pen.column)
+			vt_return(v);
+		return;
+	}
 	if (v->pen.column >= 0)
 		move_to(v, v->pen.column - n);
 	if (hold)
