@@ -3,7 +3,7 @@
  * cells.c - a session for requests
  *
  * Runs in:   front end, confined
- * Holds:     the master of the session's tty; a pipe for each cell's report
+ * Holds:     the master of the session's tty; a pipe for what cells report
  * Trusts:    the warden for when a cell ended and how; nothing that comes from
  *            the tty or the pipe. The end mark only says where a cell's output
  *            ends
@@ -82,7 +82,8 @@ struct cells {
 	int file;		 /* that was opened; owned */
 	/* the cell */
 	struct strbuf text, typed;
-	struct capture report;
+	struct capture report; /* of pictures */
+	int report_in;	       /* the guest's end of its pipe; owned */
 	size_t typed_at;
 	char last; /* character of its output */
 	bool running, took, ended;
@@ -294,18 +295,27 @@ static void prepare(struct cells *c, const struct request *q)
 		strbuf_puts(&c->typed, "\x04");
 }
 
-/* A pipe for what the driver reports. Returns the guest's end; -1: the cell
- * goes without pictures. */
-static int report_open(struct cells *c)
+/* All of the report was written before the cell's end was told: as much as a
+ * pipe can hold may still be in it. */
+static void drain_report(struct cells *c)
 {
-	int fds[2];
+	struct pollfd p = {.fd = c->report.fd, .events = POLLIN};
 
-	capture_close(&c->report);
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	capture_open(
-		&c->report, fds[0], (uint64_t)c->cfg->limits.home_bytes, false);
-	return fds[1];
+	for (int i = 0; i < PIPE_READS; i++) {
+		if (p.fd < 0 || poll(&p, 1, 0) <= 0)
+			return;
+		capture_read(&c->report);
+	}
+}
+
+/* Forget what came before: an earlier cell may have kept the pipe. */
+static void report_begin(struct cells *c)
+{
+	drain_report(c);
+	if (c->report.text.cap > TEXT_KEPT)
+		strbuf_free(&c->report.text);
+	c->report.text.n = 0;
+	c->report.cut = false;
 }
 
 /* At `timeout_ms` it is interrupted, and killed after the grace. The warden
@@ -314,13 +324,13 @@ static int report_open(struct cells *c)
 static void start(struct cells *c, const struct request *q)
 {
 	bool stricter = q->timeout_ms < c->cfg->limits.cell_wall_ms;
-	auto_close int report = -1;
 
 	prepare(c, q);
 	c->step = STEP_CELL;
-	report = report_open(c);
+	report_begin(c);
 	log_cell(c->log, ++c->no, q->code, q->code_n);
-	if (jail_run(c->jail, c->no, q->code, q->code_n, report, &c->err) < 0)
+	if (jail_run(c->jail, c->no, q->code, q->code_n, c->report_in,
+		    &c->err) < 0)
 		c->over = true;
 	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
 }
@@ -360,20 +370,6 @@ static void end_output(struct cells *c)
 		c->text.n--;
 }
 
-/* All of the report was written before the cell's end was told: as much as a
- * pipe can hold may still be in it. */
-static void end_report(struct cells *c)
-{
-	struct pollfd p = {.fd = c->report.fd, .events = POLLIN};
-
-	for (int i = 0; i < PIPE_READS; i++) {
-		if (c->report.fd < 0 || poll(&p, 1, 0) <= 0)
-			break;
-		capture_read(&c->report);
-	}
-	fd_drop(&c->report.fd);
-}
-
 static void judge(struct cells *c)
 {
 	const char *source = config_source(c->cfg, "session.memory");
@@ -400,7 +396,7 @@ static void finish(struct cells *c)
 	struct err e = {0};
 
 	end_output(c);
-	end_report(c);
+	drain_report(c);
 	if ((unsigned)c->done.how > HOW_REFUSED ||
 		(unsigned)c->done.after > AFTER_ENDED) {
 		err_set(&c->err, "the warden said what cannot be");
@@ -551,7 +547,8 @@ int cells_polls(const struct cells *c, struct pollfd *p)
 		.fd = c->over ? -1 : jail_fd(c->jail), .events = POLLIN};
 	p[1] = (struct pollfd){.fd = runs ? c->tty : -1,
 		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
-	p[2] = (struct pollfd){.fd = c->report.fd, .events = POLLIN};
+	p[2] = (struct pollfd){
+		.fd = runs ? c->report.fd : -1, .events = POLLIN};
 	if (!runs || c->over)
 		return -1;
 	left = c->ended ? SILENCE_MS : c->due_ms - now_ms();
@@ -852,6 +849,7 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	struct log *log, bool stays, struct err *e)
 {
 	struct cells *c = calloc(1, sizeof(*c));
+	int fds[2];
 
 	if (!c)
 		return err_errno(e, "open a session");
@@ -861,7 +859,12 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	c->log = log;
 	c->stays = stays;
 	c->tty = -1;
-	c->report.fd = c->file = -1;
+	c->report.fd = c->report_in = c->file = -1;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_errno(e, "open a pipe for pictures");
+	capture_open(
+		&c->report, fds[0], (uint64_t)cfg->limits.home_bytes, false);
+	c->report_in = fds[1];
 	return output_open(&c->output, (size_t)cfg->limits.tail_bytes, e);
 }
 
@@ -871,6 +874,7 @@ void cells_close(struct cells *c)
 		return;
 	output_close(&c->output);
 	capture_close(&c->report);
+	fd_drop(&c->report_in);
 	strbuf_free(&c->text);
 	strbuf_free(&c->typed);
 	strbuf_free(&c->notices);

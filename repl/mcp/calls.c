@@ -446,17 +446,24 @@ static void add_refusal(struct calls *c, struct strbuf *b,
 	add_failure(b, text);
 }
 
-/* The cells' answer; of a new session, as much as of a reset. */
+/* The cells' answer; of a new session, as much as of a reset. Many clients show
+ * a model nothing else: it says whether there are pictures. */
 static void add_structured(struct calls *c, struct strbuf *b,
 	const struct strbuf *s, const json_t *structured)
 {
-	if (c->q.form != REQUEST_SESSION) {
+	struct report r;
+
+	if (c->q.form == REQUEST_SESSION) {
+		strbuf_puts(b, "{\"reset\": true, \"notices\": ");
+		message_add_value(b, json_object_get(structured, "notices"));
+		strbuf_puts(b, "}");
+	} else if (c->q.form == REQUEST_CELL) {
+		cells_report(c->cells, &r);
+		strbuf_printf(b, "{\"pictures\": %zu, ", r.npng);
+		strbuf_add(b, s->s + 1, s->n - 1);
+	} else {
 		strbuf_add(b, s->s, s->n);
-		return;
 	}
-	strbuf_puts(b, "{\"reset\": true, \"notices\": ");
-	message_add_value(b, json_object_get(structured, "notices"));
-	strbuf_puts(b, "}");
 }
 
 static void add_served(struct calls *c, struct strbuf *b)
@@ -532,13 +539,26 @@ static int add_written(struct calls *c, struct strbuf *b, struct err *e)
 	return 0;
 }
 
-/* Files can be read and written as long as the session lasts. */
-static int add_files_tool(struct calls *c, struct strbuf *b, struct err *e)
+static void add_shown(struct calls *c, struct strbuf *b)
+{
+	strbuf_puts(b, "\"content\": [");
+	add_pictures(c, b, CALLS_ANSWER_MAX);
+	if (b->s[b->n - 1] == '[')
+		add_line(b, "the last cell has no pictures");
+	strbuf_puts(b, "], \"isError\": false");
+}
+
+/* What runs nothing, and can be had as long as the session lasts. */
+static int add_kept(struct calls *c, struct strbuf *b, struct err *e)
 {
 	if (c->tool == TOOLS_LIST_FILES)
 		return add_listed(c, b, e);
-	return c->tool == TOOLS_READ_FILE ? add_read(c, b, e)
-					  : add_written(c, b, e);
+	if (c->tool == TOOLS_READ_FILE)
+		return add_read(c, b, e);
+	if (c->tool == TOOLS_WRITE_FILE)
+		return add_written(c, b, e);
+	add_shown(c, b);
+	return 0;
 }
 
 /* No file can be had any more. */
@@ -561,7 +581,7 @@ static void add_tool(struct calls *c, struct strbuf *b)
 		add_failure(b, c->why.msg);
 	} else if (c->asks) {
 		add_served(c, b);
-	} else if (add_files_tool(c, b, &e) < 0) {
+	} else if (add_kept(c, b, &e) < 0) {
 		b->n = before;
 		add_failure(b, e.msg);
 	}

@@ -19,6 +19,7 @@
 
 static const char *const names[] = {
 	[TOOLS_RUN_CELL] = "run_cell",
+	[TOOLS_SHOW_PICTURES] = "show_pictures",
 	[TOOLS_UNDO] = "undo",
 	[TOOLS_RESET] = "reset",
 	[TOOLS_LIST_FILES] = "list_files",

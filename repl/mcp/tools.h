@@ -12,6 +12,7 @@ struct strbuf;
 
 enum tools_tool {
 	TOOLS_RUN_CELL,
+	TOOLS_SHOW_PICTURES,
 	TOOLS_UNDO,
 	TOOLS_RESET,
 	TOOLS_LIST_FILES,

@@ -605,6 +605,18 @@ def test_the_report_of_a_cell_is_only_a_claim(ev):
         "1\n", "1\n", "1\n", "42\n"]
 
 
+def test_a_session_has_one_pipe_however_many_cells_keep_it(ev, cb):
+    keep = ("import os, stat\nfor n in range(3, 1024):\n    try:\n"
+            "        if stat.S_ISFIFO(os.fstat(n).st_mode):\n"
+            "            os.dup(n); os.write(n, b'png 999\\n'); break\n"
+            "    except OSError: pass\n")
+    _, *r = ev({"session": True}, *[{"code": keep}] * 20,
+               {"code": "len({os.fstat(n).st_ino for n in range(3, 1024) if "
+                        "os.path.exists('/proc/self/fd/%d' % n) and "
+                        "stat.S_ISFIFO(os.fstat(n).st_mode)})"})
+    assert r[-1]["output"] == "1\n" and r[-1]["images"] == [], r[-1]
+
+
 def test_files_go_into_a_session(ev):
     r = ev(START, {"code": "open('d/a').read()", "files": [
         {"path": "d/a", "content": packed("A")}]},

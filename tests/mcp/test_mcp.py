@@ -209,7 +209,7 @@ def test_the_tools_are_those_of_the_table(mcp):
         assert t["inputSchema"]["additionalProperties"] is False
         assert {"readOnlyHint", "openWorldHint"} <= set(t["annotations"])
         assert t["annotations"]["readOnlyHint"] == (
-            t["name"] in ("list_files", "read_file"))
+            t["name"] in ("list_files", "read_file", "show_pictures"))
 
 
 def test_a_session_keeps_its_variables(mcp):
@@ -264,7 +264,13 @@ def test_figures_are_pictures(cb):
     assert [b["mimeType"] for b in pictures] == ["image/png"]
     assert base64.b64decode(pictures[0]["data"]).startswith(b"\x89PNG\r\n")
     assert "images" not in r["structuredContent"]
+    assert r["structuredContent"]["pictures"] == 1
+    assert c.tool("show_pictures") == {"content": pictures, "isError": False}
+    c.tool("list_files")
+    assert c.tool("show_pictures")["content"] == pictures
     r = c.run("plt.get_fignums()")
+    assert r["structuredContent"]["pictures"] == 0
+    assert text_of(c.tool("show_pictures")).startswith("[the last cell")
     assert [b["type"] for b in r["content"]] == ["text"]
     assert text_of(r) == "[]\n"
 
