@@ -60,6 +60,7 @@ int procstatus_parse(const char *text, struct procstatus *st)
 		.threads = (int)number(text, "Threads"),
 		.inside = last_number(value(text, "NSpid")),
 		.has_memory = value(text, "VmSize") != NULL,
+		.rss_bytes = number(text, "VmRSS") * 1024,
 		.pages_bytes =
 			(number(text, "RssAnon") + number(text, "VmSwap")) *
 			1024,

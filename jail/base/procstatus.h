@@ -14,8 +14,9 @@
 struct procstatus {
 	char state; /* R S D T t Z X I */
 	int threads;
-	pid_t inside;	/* its number in its own pid namespace; 0 unknown */
-	int has_memory; /* 0: on its way out, or a thread of the kernel */
+	pid_t inside;	   /* its number in its own pid namespace; 0 unknown */
+	int has_memory;	   /* 0: on its way out, or a thread of the kernel */
+	int64_t rss_bytes; /* in memory */
 	int64_t pages_bytes;  /* not of files, in memory and swapped out */
 	int64_t tables_bytes; /* page tables */
 };

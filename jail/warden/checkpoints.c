@@ -289,14 +289,18 @@ int checkpoints_await_ended(struct checkpoints *c)
 
 void checkpoints_weigh_start(struct checkpoints *c)
 {
+	const struct procs_source *procs = &c->jail->place.procs;
+	struct procstatus now;
 	struct procstat st;
 
 	c->faults = -1;
-	if (c->n == 0 || !warden_jail_is_stopped(c->jail) ||
-		procs_stat(&c->jail->place.procs, c->guest->pid, &st) < 0)
+	if (c->n == 0 || procs_status(procs, c->guest->pid, &now) < 0)
 		return;
-	c->faults = st.minor_faults;
-	c->rss_bytes = st.rss_bytes;
+	c->rss_bytes = now.rss_bytes;
+	/* Of a guest that runs, only the stand-in may ask for the rest. */
+	if (warden_jail_is_stopped(c->jail) &&
+		procs_stat(procs, c->guest->pid, &st) == 0)
+		c->faults = st.minor_faults;
 }
 
 /* Bytes the live guest has copied since it was parked; 0 where that is not
@@ -307,7 +311,6 @@ static int64_t copied_bytes(struct checkpoints *c, const struct chore_result *r)
 
 	if (c->faults < 0) {
 		c->faults = r->faults;
-		c->rss_bytes = r->rss_bytes;
 		return 0;
 	}
 	if (r->private_bytes < 0)

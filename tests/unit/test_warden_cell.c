@@ -494,6 +494,24 @@ static void checkpoints_are_skipped_when_copying_costs_too_much(void **state)
 	assert_int_equal(W->checkpoints.n, 1);
 }
 
+/* Also when the cell came before anybody could look at the guest. */
+static void what_a_cell_adds_is_no_copy(void **state)
+{
+	static const char cell[] = "TOOK %u|!added 350|!wait 100|!added 400|"
+				   "!wait 100|DONE %u ok 3 0 0 1";
+
+	(void)state;
+	P.cell = cell;
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(W->checkpoints.n, 2);
+	for (uint32_t no = 2; no < 4; no++) {
+		proc_added(P.guest[0].pid, 0);
+		warden_continue(W);
+		assert_int_equal(run_cell(no), 0);
+		assert_int_equal(W->checkpoints.n, 2);
+	}
+}
+
 static void near_the_memory_limit_the_checkpoint_is_dropped_first(void **state)
 {
 	struct wire_event m;
@@ -754,6 +772,7 @@ int main(void)
 		TEST_UP(without_a_checkpoint_a_killed_cell_loses_the_variables),
 		TEST_UP(a_cell_that_kills_its_checkpoint_is_reported),
 		TEST_UP(checkpoints_are_skipped_when_copying_costs_too_much),
+		TEST_UP(what_a_cell_adds_is_no_copy),
 		TEST_UP(near_the_memory_limit_the_checkpoint_is_dropped_first),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(leftover_processes_are_reported_once),

@@ -24,6 +24,7 @@
  *	!drawn N   the front end has used N milliseconds of CPU
  *	!grown N   it has N MiB
  *	!copied N  it has copied N MiB that it shared with its checkpoint
+ *	!added N   it has added N MiB, and copied nothing
  *	!left N    so many processes run beside the guests
  */
 #ifndef TESTS_WARDEN_PLAY_H
@@ -248,6 +249,21 @@ static void proc_is(int pid, int busy_ms, int faults)
 	proc_shows(pid, 'S', 0);
 }
 
+static void proc_added(int pid, int mib)
+{
+	proc_write(pid, "stat",
+		"%d (python3) S 1 %d 1 0 -1 0 %d 0 0 0 0 0 0 0 20 0 1 0 5 0 "
+		"%ld 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		pid, pid, mib * 256, (mib << 20) / sysconf(_SC_PAGESIZE));
+	proc_write(pid, "status",
+		"Name:\tpython3\nState:\tS\nThreads:\t1\nVmSize:\t1 kB\n"
+		"VmRSS:\t%d kB\n",
+		mib * 1024);
+	proc_write(pid, "smaps_rollup",
+		"00-ff ---p 00 00:00 0 [rollup]\nPrivate_Dirty: %d kB\n",
+		mib * 1024);
+}
+
 /* Returns 1 if the process existed. */
 static int proc_gone(int pid)
 {
@@ -451,6 +467,8 @@ static int script_event(
 			"00-ff ---p 00 00:00 0 [rollup]\n"
 			"Private_Dirty: %d kB\n",
 			n * 1024);
+	} else if (!strcmp(name, "added")) {
+		proc_added(pid, n);
 	} else if (!strcmp(name, "left"))
 		for (int i = 0; i < n; i++)
 			proc_is(900 + i, 0, 0);
