@@ -145,13 +145,14 @@ static void died(struct cell *c)
 	}
 }
 
-/* Its end has begun, though init has not reported it yet. */
+/* Its end has begun, though init has not reported it yet. Its threads may be
+ * seen for longer than its memory. */
 static int is_dying(struct warden *w)
 {
 	struct procstatus st;
 
 	return procs_status(&w->jail.place.procs, w->guest.pid, &st) < 0 ||
-	       (!st.has_memory && st.threads < 2);
+	       !st.has_memory;
 }
 
 /* Its link broke. If it is dying, its death says more. */

@@ -507,6 +507,13 @@ def test_a_cell_that_fails_says_how(ev):
                              "text": "time limit: 1 s"}
 
 
+def test_a_crash_with_a_thread_is_a_crash(ev):
+    crash = ("import os, threading, time\nthreading.Thread("
+             "target=time.sleep, args=(9,), daemon=True).start()\nos.abort()")
+    r = ev(START, *[{"code": crash}] * 40)
+    assert {a["how"] for a in r[1:]} == {"crashed"}, r
+
+
 def test_standard_input_of_a_cell_ends(ev):
     r = ev(START, {"code": "[input(), input()]", "stdin": "a\té\nb"},
            {"code": "input()"}, {"code": "import sys; sys.stdin.read()",
