@@ -73,6 +73,13 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 		.remedy = "there is no filter for this machine",
 		.by = {{"seccomp", STRONG, FACT(seccomp)},
 			{"nothing: no session can start"}}},
+	[ENFORCE_LOCKS] = {"record locks",
+		.remedy = "a manager of containers listens to system calls "
+			  "itself: set security.syscalls.intercept.* to false "
+			  "in LXD or Incus. Until then SQLite and other "
+			  "databases cannot lock (ENOLCK)",
+		.by = {{"pid 1, which is asked", STRONG, FACT(asks)},
+			{"refused altogether"}}},
 	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
 	[ENFORCE_INODES] = {"inodes", "inodes",
 		.remedy = "they can be locked, not watched or changed. Started "

@@ -25,6 +25,7 @@ enum enforce_limit {
 	ENFORCE_HOME,
 	ENFORCE_NETWORK,
 	ENFORCE_CALLS,
+	ENFORCE_LOCKS,
 	ENFORCE_FILES,
 	ENFORCE_INODES,
 	ENFORCE_MOUNTS,
@@ -32,7 +33,7 @@ enum enforce_limit {
 	ENFORCE_PROC,
 	ENFORCE_STOPPING,
 };
-#define ENFORCE_LIMITS 17
+#define ENFORCE_LIMITS 18
 
 /* Strong: the kernel enforces the limit, whatever a cell does. Weak: ordinary
  * code keeps within the limit; hostile code can exceed it for a while. */
@@ -53,6 +54,7 @@ struct enforce_facts {
 	int own_nodes;	/* the device nodes are the session's own */
 	int own_inodes; /* and so are the inodes of all that is shown */
 	int proc;	/* the jail has a /proc */
+	int asks;	/* guests can ask pid 1 */
 	int seccomp; /* instructions of the filter, 0: none for this machine */
 	int root, delegated;  /* a cgroup was delegated to this user */
 	char cgroup_why[256]; /* why there is no better cgroup; or empty */

@@ -180,6 +180,7 @@ static int build(struct pid1 *p, struct err *e)
 		.memory_max = p->in.spec->limits.memory_bytes};
 	m.no_proc = p->ctx.proc_fd < 0;
 	m.shared = p->ctx.shared;
+	m.deaf = p->ctx.asked_fd < 0;
 	fds[nfds++] = tty_master;
 	fds[nfds++] = tty_peer;
 	fds[nfds++] = line_master;

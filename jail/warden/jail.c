@@ -144,6 +144,7 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 		return err_set(e, "build the jail: unexpected message");
 	j->no_proc = m.no_proc;
 	j->shared = m.shared;
+	j->deaf = m.deaf;
 	if (!j->rows) {
 		j->rows = j->site->spec->rows;
 		j->cols = j->site->spec->cols;

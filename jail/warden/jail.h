@@ -43,7 +43,7 @@ struct warden_jail {
 	int size_owed, keys_owed;  /* the tty has yet to be told; has some */
 	struct chore_place place;  /* where the stand-in and we look */
 	struct standin standin;
-	int no_proc;
+	int no_proc, deaf; /* guests cannot ask init */
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
 	int left;	   /* processes that cells left, as last counted */

@@ -160,6 +160,7 @@ static void know_host(struct enforce_facts *f, const struct host *h)
 		.landlock_abi = h->landlock_abi,
 		.mount_setattr = h->mount_setattr,
 		.proc = !h->no_proc,
+		.asks = 1,
 		.seccomp = seccomp_size(SECCOMP_GUEST),
 		.root = h->euid == 0,
 	};
@@ -215,10 +216,11 @@ int site_open(
 	return 0;
 }
 
-void site_note_jail(struct site *s, int has_proc, int own_inodes)
+void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks)
 {
 	s->facts.proc = has_proc;
 	s->facts.own_inodes = own_inodes;
+	s->facts.asks = asks;
 	enforce_say(&s->facts, s->limited, sizeof(s->limited));
 }
 

@@ -35,8 +35,8 @@ int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
 
 /* A jail stands, and it is known whether it could have a /proc, and inodes of
- * its own. */
-void site_note_jail(struct site *s, int has_proc, int own_inodes);
+ * its own, and whether guests can ask init. */
+void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks);
 
 void site_close(struct site *s);
 

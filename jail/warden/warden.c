@@ -96,7 +96,8 @@ int warden_stand(struct warden *w, struct err *e)
 
 	if (r < 0 || w->stands)
 		return r;
-	site_note_jail(&w->site, !w->jail.no_proc, !w->jail.shared);
+	site_note_jail(
+		&w->site, !w->jail.no_proc, !w->jail.shared, !w->jail.deaf);
 	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
 		return -1;
 	w->stands = 1;

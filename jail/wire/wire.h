@@ -133,6 +133,7 @@ struct wire_init {
 	int32_t within_ms;	 /* KILL_FORK */
 	int32_t no_proc;	 /* BUILT: the jail has no /proc */
 	int32_t shared;		 /* BUILT: it shares inodes with the host */
+	int32_t deaf;		 /* BUILT: guests cannot ask init */
 	uint32_t seq;		 /* of a request, repeated in its answer */
 	uint64_t ns_dev, ns_ino; /* BUILT: the jail's pid namespace */
 	struct err err;

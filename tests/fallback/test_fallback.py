@@ -27,6 +27,7 @@ def without(kind, *calls):
 
 LACKING = (PYTHON, "-B", str(TESTS / "lib" / "lacking.py"))
 NO_PROC, NO_USERNS = (*LACKING, "proc"), (*LACKING, "userns")
+NO_LISTENER = (*LACKING, "listener")
 NO_CGROUP = ("unshare", "-m", "sh", "-c",
              'umount -lR /sys/fs/cgroup && exec "$@"', "sh")
 # An ordinary user cannot unmount the cgroups, but a cgroup namespace hides
@@ -88,6 +89,26 @@ def test_where_the_device_nodes_are_the_hosts_there_is_no_inotify(cb, kind):
     if checked(cb, ())["rows"]["inodes"]["strength"] == "strong":
         assert cb.run("-c", code).text == "True True\n"
         assert cb.run("-s", "jail.require=inodes", "-c", "1").code == 0
+
+
+def test_where_somebody_listens_already_nothing_is_granted(cb):
+    """Record locks, and anonymous shared memory where no cgroup counts it."""
+    code = ("import errno, fcntl, mmap, os\n"
+            "fd = os.open('f', os.O_RDWR | os.O_CREAT)\n"
+            "for f in (lambda: fcntl.lockf(fd, fcntl.LOCK_EX),\n"
+            "          lambda: mmap.mmap(-1, 4096)):\n"
+            "    try: f(); print('granted')\n"
+            "    except OSError as e: print(errno.errorcode[e.errno])\n")
+    whole_session(cb, NO_LISTENER)
+    there = checked(cb, NO_LISTENER)["rows"]
+    row = there["record locks"]
+    assert row["strength"] == "none" and "ENOLCK" in row["remedy"], row
+    counted = there["memory"]["strength"] == "strong"
+    r = cb.run("-c", code, wrapper=NO_LISTENER)
+    assert r.text.split() == ["ENOLCK", "granted" if counted else "EPERM"], r
+    # control
+    assert checked(cb, ())["rows"]["record locks"]["strength"] == "strong"
+    assert cb.run("-c", code).text.split() == ["granted", "granted"]
 
 
 # ---- calls without a substitute ----

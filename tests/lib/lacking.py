@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Run a command on a host that lacks something.
 
-    lacking.py userns|proc COMMAND [ARG]...
+    lacking.py userns|proc|listener COMMAND [ARG]...
 
-The command runs in a new user namespace. Root keeps every id of the host in
-it, and any other user keeps their own id. The host then lacks:
+The command runs in a new user namespace (not with `listener`). Root keeps every
+id of the host in it, and any other user keeps their own id. The host then
+lacks:
 
     userns   user namespaces: none can be made below this one
     proc     a mountable /proc, as in many containers: a mount covers a part of
              /proc, and the kernel refuses a new /proc to a namespace that
              does not own that mount
+    listener the right to listen to system calls: somebody above does already,
+             as managers of containers do
 """
 import ctypes
 import os
+import struct
 import sys
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
@@ -72,6 +76,21 @@ def without_proc():
     call("mount", b"none", b"/proc/irq", b"tmpfs", 0, None)
 
 
+def without_listener():
+    """The caller stays and listens; the command runs in a child."""
+    allow = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
+    allow = ctypes.create_string_buffer(allow)
+    program = struct.pack("HxxxxxxP", 1, ctypes.addressof(allow))
+    seccomp = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+    call("prctl", 38, 1, 0, 0, 0)                   # no_new_privs
+    call("syscall", seccomp, 1, 8, program)         # a filter that hears
+    child = os.fork()
+    if child:
+        status = os.waitpid(child, 0)[1]
+        os._exit(os.waitstatus_to_exitcode(status) & 0xff)
+
+
 if __name__ == "__main__":
-    {"userns": without_userns, "proc": without_proc}[sys.argv[1]]()
+    {"userns": without_userns, "proc": without_proc,
+     "listener": without_listener}[sys.argv[1]]()
     os.execvp(sys.argv[2], sys.argv[2:])

@@ -29,6 +29,7 @@ static const struct enforce_facts everything = {
 	.mount_setattr = 1,
 	.proc = 1,
 	.own_inodes = 1,
+	.asks = 1,
 	.seccomp = 500,
 	.root = 1,
 };
