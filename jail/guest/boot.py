@@ -41,7 +41,7 @@ part("cells")
 
 def program(source, done=lambda: None):
     "what escapes from the cell ends Python as it ends a program"
-    for name in "customize", "errors":
+    for name in "customize", "errors", "awaits":
         part(name)
     close(PARTS)
     customize()

@@ -17,8 +17,9 @@
 # every other signal is blocked, except while the driver sleeps.
 import builtins
 # A cell may replace the functions in these modules: bind all of them now.
-from posix import (_exit, close, dup2, fork, fstat, kill, listdir, lseek,
-                   open as posix_open, read, set_inheritable, setpgid, waitpid)
+from posix import (_exit, close, dup2, fork, fstat, get_terminal_size, kill,
+                   listdir, lseek, open as posix_open, read, set_inheritable,
+                   setpgid, waitpid)
 from time import sleep
 from _signal import (SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGINT,
                      default_int_handler, getsignal, signal)
@@ -27,6 +28,10 @@ from sys import getprofile, gettrace, setprofile, settrace
 
 FUTURES = 0x1FE0000  # the code flags that __future__ imports set
 CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
+VALUES_KEPT = 100
+AWAITS = 0x2000  # compile(): await may stand outside of functions
+COROUTINE = 0x80  # the flag of code that has one there
+CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 S = type(sys.implementation)()  # the driver's state, in one place
 S.pid = getpid()
@@ -35,10 +40,14 @@ S.sources = {}
 S.site = False  # whether customize() has run
 S.warm = ()
 S.owed = None
+S.name = ""  # of the cell
+S.values = {}  # what cells showed
+S.loop = None  # where cells await
 S.sock = None
 S.linecache = S.traceback = S.tracing = S.profiling = None
 S.on_int = default_int_handler
 S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
+S.show = sys.displayhook
 S.main = sys.modules["__main__"]
 STDLIB = sys.path[:]
 
@@ -115,19 +124,60 @@ def compiled(name, source):
         raise SyntaxError("source code string cannot contain null bytes", (
             name, text.count("\n", 0, text.index("\0")) + 1, None, None))
     codes = []
-    tree = compile(text, name, "exec", 0x400 | S.flags, True)  # ONLY_AST
+    flags = AWAITS | S.flags
+    tree = compile(text, name, "exec", 0x400 | flags, True)  # ONLY_AST
     last = tree.body[-1:]
-    if last and type(last[0]).__name__ == "Expr":
+    if last and type(last[0]).__name__ == "Expr" and not is_quiet(text, last[0]):
         del tree.body[-1]
     else:
         last = None
     if tree.body or not last:
-        codes.append(compile(tree, name, "exec", S.flags, True))
+        codes.append(compile(tree, name, "exec", flags, True))
         S.flags |= codes[0].co_flags & FUTURES
     if last:
         tree = Interactive(last)
-        codes.append(compile(tree, name, "single", S.flags, True))
+        codes.append(compile(tree, name, "single", AWAITS | S.flags, True))
     return codes
+
+
+def is_quiet(text, last):
+    "a semicolon behind the last expression: it is not shown"
+    if ";" not in text:
+        return False
+    line = text.split("\n")[last.end_lineno - 1].encode()
+    return line[last.end_col_offset:].lstrip().startswith(b";")
+
+
+def display(value):
+    """sys.displayhook: as Python's own; the values before it are in __ and ___,
+    and that of cell N in _N and Out[N]"""
+    if value is None:
+        return
+    names = builtins.__dict__
+    before = names.get("_"), names.get("__")
+    shown = type(value) in CONTAINERS and repr(value)
+    if shown and len(shown) > columns():
+        part("values")
+        names["_"] = None
+        print(laid_out(value, shown))
+        names["_"] = value
+    else:
+        S.show(value)
+    names["__"], names["___"] = before
+    number = int(S.name[6:-1])  # <cell N>
+    names["Out"] = S.values
+    S.values[number] = names["_%d" % number] = value
+    while len(S.values) > VALUES_KEPT:
+        old = next(iter(S.values))
+        del S.values[old]
+        names.pop("_%d" % old, None)
+
+
+def columns():
+    try:
+        return get_terminal_size(S.mark).columns or 80
+    except OSError:
+        return 80
 
 
 def execute(name, source):
@@ -149,8 +199,13 @@ def execute(name, source):
             if callable(S.profiling):
                 setprofile(S.profiling)
             settrace(S.tracing)
+        S.name = name
         for code in codes:
-            exec(code, NS)
+            if code.co_flags & COROUTINE:
+                part("awaits")
+                awaited(eval(code, NS))
+            else:
+                exec(code, NS)
         S.how = "ok"
     except KeyboardInterrupt as e:
         S.error = e

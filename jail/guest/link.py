@@ -171,6 +171,7 @@ def session(*argv):
         import faulthandler
         faulthandler.register(STACK_SIGNAL, fd, True, False)
     sys.ps1, sys.ps2 = ">>> ", "... "
+    sys.displayhook = display
     sys.setrecursionlimit(int(argv[-1]))
     S.warm = ["traceback", "textwrap", "linecache", "tokenize", "re", "enum",
               "functools", "collections", "operator", "keyword", "types",

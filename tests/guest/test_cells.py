@@ -89,6 +89,70 @@ def test_a_session_holds_only_the_expected_descriptors(guest):
 
 # ---- cells ----
 
+def test_values_of_earlier_cells_are_at_hand(guest):
+    for no, cell in enumerate(("'a'", "x = 1", "None", "'b'", "'c'"), 1):
+        guest.out_of(cell)
+    assert guest.out_of("_, __, ___") == "('c', 'b', 'a')\n"
+    assert guest.out_of("_1 + _4 + Out[5]") == "'abc'\n"
+    assert guest.out_of("sorted(Out)") == "[1, 4, 5, 6, 7]\n"
+    assert guest.out_of("import builtins; [n for n in dir() if '_' == n[0]"
+                        " and n[1] != '_' or n == 'Out']") == "[]\n"
+
+
+def test_a_bounded_number_of_values_is_kept(guest):
+    for _ in range(103):
+        guest.out_of("'v'")
+    assert guest.out_of("len(Out), min(Out)") == "(100, 4)\n"
+    assert guest.out_of("import builtins as b; hasattr(b, '_3')") == "False\n"
+
+
+@pytest.mark.parametrize("cell, out", [
+    ("6 * 7;", ""), ("6 * 7 ; # seen;", ""), ("(6 *\n7) ;\n\n", ""),
+    ("'ü'; ';'", "';'\n"), ("6 # ;", "6\n"), ("';'", "';'\n"),
+    ("print(5);", "5\n"), ("x = 1;", "")])
+def test_a_semicolon_hides_the_value(guest, cell, out):
+    assert guest.out_of(cell) == out
+
+
+def test_a_wide_container_is_laid_out(guest):
+    out = guest.out_of("{i: ['some words'] * 3 for i in range(3)}")
+    assert out.count("\n") == 3 and eval(out) == {
+        i: ["some words"] * 3 for i in range(3)}
+    assert guest.out_of("type(_).__name__") == "'dict'\n"
+    out = guest.out_of("list(range(100))")
+    assert max(map(len, out.split("\n"))) <= 80 < len(out)
+    out = guest.out_of("['x' * 100] * 2000")
+    assert out.count("\n") == 1, "too much to lay out"
+    guest.out_of("class L(list): __repr__ = lambda s: 'L' * 300")
+    assert guest.out_of("L()") == "L" * 300 + "\n"
+
+
+def test_await_works_outside_of_functions(guest):
+    guest.out_of("import asyncio\n"
+                 "async def f(x): await asyncio.sleep(0.01); return x * 2")
+    assert guest.out_of("await f(4)") == "8\n"
+    assert guest.out_of("y = await f(5)\nasync with asyncio.Lock(): z = y\n"
+                        "[await f(i) async for i in g()] if 0 else z") == "10\n"
+    assert guest.out_of("t = asyncio.ensure_future(f(6), loop=None) "
+                        "if 0 else 1\nawait f(t)") == "2\n"
+    assert guest.run("async def bad(): 1 / 0\nawait bad()") == "raised"
+    assert re.sub(r"\n +[\^~]+", "", guest.out) == (
+        'Traceback (most recent call last):\n'
+        '  File "<cell 5>", line 2, in <module>\n    await bad()\n'
+        '  File "<cell 5>", line 1, in bad\n    async def bad(): 1 / 0\n'
+        'ZeroDivisionError: division by zero\n')
+
+
+def test_a_task_goes_on_while_a_later_cell_waits(guest):
+    guest.out_of("import asyncio\nseen = []\nasync def f():\n"
+                 "    for i in range(3): await asyncio.sleep(0); seen.append(i)")
+    guest.out_of("async def start(): return asyncio.create_task(f())\n"
+                 "t = await start()")
+    assert guest.out_of("await t; seen") == "[0, 1, 2]\n"
+    assert guest.out_of("asyncio.run(f()); len(seen)") == "6\n"
+    assert guest.out_of("await asyncio.sleep(0, 'still')") == "'still'\n"
+
+
 def test_a_last_expression_is_shown_and_kept(guest):
     assert guest.out_of("x = 20\nx + 1") == "21\n"
     assert guest.out_of("_ * 2") == "42\n"

@@ -271,3 +271,22 @@ def test_freed_memory_is_returned_to_the_kernel_as_in_plain_python(session):
     # Memory in use above a freed block would keep the heap from shrinking.
     session.run("above = [bytes(1000) for _ in range(5000)]; del held")
     assert int(session.run(RSS_MIB)) < before + 30
+
+
+def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
+    s = cb.session("-t", "1s", "-s", "cell.grace=300ms")
+    s.run("import asyncio, os\nasync def f(x):\n"
+          "    await asyncio.sleep(.01); return x + 1")
+    assert s.run("await f(1)") == "2"
+    assert "back to the state before" in s.run("os.kill(os.getpid(), 9)", 20)
+    assert s.run("await f(2)") == "3"
+    s.enter("print('go'); await asyncio.sleep(50)")
+    s.expect("^go$")
+    s.type("\x03")
+    s.wait_prompt()
+    assert "KeyboardInterrupt" in s.screen_text()
+    assert "base_events" not in s.screen_text()
+    assert "await asyncio.sleep(50)\n" in s.screen_text()
+    assert s.run("await f(3)") == "4"
+    assert "time limit" in s.run("await asyncio.sleep(50)", 20)
+    assert s.run("await f(4)") == "5"
