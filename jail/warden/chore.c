@@ -53,7 +53,7 @@ static void sum(const struct chore_place *p, const struct chore *q,
 static void count_private(const struct chore_place *p, const struct chore *q,
 	struct chore_result *r)
 {
-	struct procstat st;
+	struct procstat st, later;
 
 	if (procs_stat(&p->procs, q->pid, &st) < 0)
 		return;
@@ -61,9 +61,14 @@ static void count_private(const struct chore_place *p, const struct chore *q,
 	r->faults = st.minor_faults;
 	r->rss_bytes = st.rss_bytes;
 	r->private_bytes = -1;
-	if ((st.minor_faults - q->faults) * sysconf(_SC_PAGESIZE) >=
+	if ((st.minor_faults - q->faults) * sysconf(_SC_PAGESIZE) <
 		FAULTS_MIN_BYTES)
-		r->private_bytes = procs_private(&p->procs, q->pid);
+		return;
+	r->private_bytes = procs_private(&p->procs, q->pid);
+	/* What it grew by meanwhile would look like copies. */
+	if (procs_stat(&p->procs, q->pid, &later) == 0 &&
+		later.rss_bytes > r->rss_bytes)
+		r->rss_bytes = later.rss_bytes;
 }
 
 static void look(const struct chore_place *p, const struct chore *q,

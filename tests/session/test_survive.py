@@ -81,6 +81,17 @@ def test_variables_survive_the_memory_limit(cb):
     assert_nothing_is_lost(kept)
 
 
+def test_variables_survive_the_memory_limit_on_a_busy_host(cb):
+    """Growth that is seen between two looks is no copying."""
+    sessions = [session_to_lose(cb, "40s") for _ in range(4)]
+    for s in sessions:
+        s.enter("x = []\nwhile True: x.append(bytearray(1 << 20))")
+    for s in sessions:
+        s.expect("memory limit: 256 MiB", 40)
+        s.wait_prompt()
+        assert_nothing_is_lost(s)
+
+
 def test_variables_survive_a_fork_bomb(kept):
     out = kept.run("import os\nwhile True:\n    try: os.fork()\n"
                    "    except OSError: pass", 50)
