@@ -33,32 +33,29 @@ static const struct cgroup_ops *const versions[] = {
 
 /* ---- what this host offers ---- */
 
-/* Look with one version: how many mounts it has. */
-static int probe_version(struct cgroup_caps *caps, const struct cgroup_ops *ops)
+/* Look at a mount: 1 if it is of a cgroup file system. A version 2 that can be
+ * used takes the place of version 1. */
+static int probe_mount(struct cgroup_caps *caps, const struct mntent *m)
+{
+	for (int v = CGROUP_V1; v <= CGROUP_V2; v++)
+		if (!strcmp(m->mnt_type, versions[v]->fstype)) {
+			versions[v]->probe(caps, m);
+			return 1;
+		}
+	return 0;
+}
+
+void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
 	const struct mntent *m;
 	int n = 0;
 
-	while (f && (m = getmntent(f)))
-		if (!strcmp(m->mnt_type, ops->fstype)) {
-			n++;
-			if (ops->probe(caps, m))
-				break;
-		}
+	*caps = (struct cgroup_caps){.with = {with, 0, also}};
+	while (f && caps->kind != CGROUP_V2 && (m = getmntent(f)))
+		n += probe_mount(caps, m);
 	if (f)
 		endmntent(f);
-	return n;
-}
-
-void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also)
-{
-	int n;
-
-	*caps = (struct cgroup_caps){.with = {with, 0, also}};
-	n = probe_version(caps, &cgroup_v2);
-	if (caps->kind == CGROUP_NONE)
-		n += probe_version(caps, &cgroup_v1);
 	if (caps->kind == CGROUP_NONE && !caps->why[0])
 		strcpy(caps->why,
 			geteuid() != 0 ? "no cgroup is delegated to this user"
