@@ -45,6 +45,11 @@
 /* Ends of file that are typed: as many reads as find one. */
 #define ENDS 32
 #define NOTICES_MAX 4096
+/* After so many reads of so few bytes there is a rest before the next: a cell
+ * that writes byte by byte, or without end, does not keep us busy. */
+#define SMALL_READS 1000
+#define SMALL_BYTES 512
+#define REST_MS 2
 /* Reads that empty the largest pipe there is. */
 #define PIPE_READS 16
 /* A buffer that was larger is not kept for the next cell. */
@@ -88,7 +93,8 @@ struct cells {
 	char last; /* character of its output */
 	bool running, took, ended;
 	bool late, cancelled;
-	int64_t due_ms;
+	int small;		 /* reads of few bytes */
+	int64_t due_ms, rest_ms; /* nothing is read before */
 	struct jail_done done;
 	char verdict[VERDICT_MAX];
 	int64_t heard_ms;
@@ -140,6 +146,12 @@ static void begin(struct cells *c, const char *mark)
 	c->running = true;
 }
 
+static void note_read(struct cells *c, ssize_t n)
+{
+	if (n < SMALL_BYTES && ++c->small > SMALL_READS)
+		c->rest_ms = now_ms() + REST_MS;
+}
+
 /* What comes before a cell, or behind its mark, is no cell's output. */
 static void hear(struct cells *c)
 {
@@ -154,6 +166,7 @@ static void hear(struct cells *c)
 		c->heard_ms = now_ms();
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		fd_drop(&c->tty);
+	note_read(c, n);
 }
 
 static void type(struct cells *c)
@@ -285,6 +298,8 @@ static void prepare(struct cells *c, const struct request *q)
 	c->last = 0;
 	c->running = c->took = c->ended = false;
 	c->late = c->cancelled = false;
+	c->small = 0;
+	c->rest_ms = 0;
 	c->done = (struct jail_done){0};
 	c->verdict[0] = '\0';
 	strbuf_add(&c->typed, q->input, q->input_n);
@@ -540,23 +555,29 @@ int cells_polls(const struct cells *c, struct pollfd *p)
 {
 	bool runs = c->step == STEP_CELL;
 	bool types = c->took && c->typed_at < c->typed.n;
-	int64_t left;
+	int64_t now = now_ms(), left = c->due_ms - now;
+	bool rests = runs && !c->ended && now < c->rest_ms;
 
 	/* What is shown between cells is nobody's. */
 	p[0] = (struct pollfd){
 		.fd = c->over ? -1 : jail_fd(c->jail), .events = POLLIN};
-	p[1] = (struct pollfd){.fd = runs ? c->tty : -1,
+	p[1] = (struct pollfd){.fd = runs && !rests ? c->tty : -1,
 		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
 	p[2] = (struct pollfd){
-		.fd = runs ? c->report.fd : -1, .events = POLLIN};
+		.fd = runs && !rests ? c->report.fd : -1, .events = POLLIN};
 	if (!runs || c->over)
 		return -1;
-	left = c->ended ? SILENCE_MS : c->due_ms - now_ms();
+	if (c->ended)
+		left = SILENCE_MS;
+	else if (rests && c->rest_ms - now < left)
+		left = c->rest_ms - now;
 	return left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
 }
 
 void cells_turn(struct cells *c, const struct pollfd *p)
 {
+	size_t before;
+
 	/* The warden says that a cell runs before the cell can write. */
 	if (p[0].revents || !c->running)
 		take_all(c);
@@ -564,8 +585,11 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 		hear(c);
 	if (p[1].fd == c->tty && p[1].revents & POLLOUT)
 		type(c);
-	if (p[2].revents && p[2].fd == c->report.fd)
+	if (p[2].revents && p[2].fd == c->report.fd) {
+		before = c->report.text.n;
 		capture_read(&c->report);
+		note_read(c, (ssize_t)(c->report.text.n - before));
+	}
 	go_on(c);
 }
 

@@ -612,6 +612,22 @@ def test_the_report_of_a_cell_is_only_a_claim(ev):
         "1\n", "1\n", "1\n", "42\n"]
 
 
+@pytest.mark.parametrize("what", ["os.isatty(n)",
+                                  "stat.S_ISFIFO(os.fstat(n).st_mode)"])
+def test_no_cell_keeps_the_reader_busy(cb, what):
+    s = Stream(cb, "-t", "30s", begin={"session": True})
+    find = ("import os, stat, time\nfor n in range(1, 1024):\n    try:\n"
+            "        if %s: fd = n; break\n    except OSError: pass\n" % what)
+    before = s.cpu()
+    r = s({"code": find + "end = time.process_time() + 1\n"
+                          "while time.process_time() < end:\n"
+                          "    for _ in range(999): _ = os.write(fd, b'x')\n"
+                          "6 * 7"})
+    assert r["how"] == "ok" and r["output"].endswith("42\n"), r["how"]
+    assert s.cpu() - before < 0.25
+    assert s.close() == 0
+
+
 def test_a_session_has_one_pipe_however_many_cells_keep_it(ev, cb):
     keep = ("import os, stat\nfor n in range(3, 1024):\n    try:\n"
             "        if stat.S_ISFIFO(os.fstat(n).st_mode):\n"
