@@ -409,7 +409,7 @@ void warden_jail_ask(
 	if (!warden_jail_is_uncounted(j))
 		q.what &= ~(unsigned)CHORE_WEIGHT;
 	else if (tally_is_doubtful(&j->tally))
-		q.what |= CHORE_WEIGHT;
+		q.what |= CHORE_WEIGHT | later; /* checkpoints go first */
 	if (!q.what || !standin_is_free(&j->standin, 1))
 		return;
 	j->size_owed = 0;
