@@ -665,6 +665,82 @@ def test_no_output_is_lost_between_cells(ev):
     assert [a["output"] for a in r[1:]] == [f"{i}\n" for i in range(n)]
 
 
+# ---- many requests ----
+
+def held(pid):
+    """The processes below one, and how many descriptors each has, as far as
+    that may be known."""
+    found = []
+    for p in (pid, *hosttree.descendants(pid)):
+        status = hosttree.status_of(p)
+        if status and status["State"][0] != "Z":
+            try:
+                fds = len(os.listdir(f"/proc/{p}/fd"))
+            except OSError:
+                fds = None
+            found.append((status["Name"], fds))
+    return sorted(found, key=str)
+
+
+def rest(pid):
+    """Wait until nothing comes or goes any more."""
+    seen = []
+
+    def same():
+        seen.append(held(pid))
+        return len(seen) > 20 and len({str(s) for s in seen[-20:]}) == 1
+    hosttree.until(same, "the stream to rest")
+    return seen[-1]
+
+
+def size_kib(pid):
+    return int(hosttree.status_of(pid)["VmRSS"].split()[0])
+
+
+ALONE = [{"code": "1"}, {"input": "print(1)"}, "nope", {"stuff": 1},
+         {"code": "import os; os.abort()"}, {"input": "1", "files": 5},
+         {"code": "open('a', 'w').write('x')", "variables": {"x": "y" * 9999},
+          "files": [{"path": "b", "content": "eA=="}]},
+         {"code": "import os\nif not os.fork(): os.execlp('sleep', 'x', '9')"}]
+CELLS = [{"code": "x = 1"}, {"code": "1/0"}, "nope", {"undo": 1}, {"undo": 99},
+         {"code": "import os; os.abort()"}, {"read": "*"}, {"code": "print(7)"},
+         {"code": "open('a', 'w').write('x')", "files": [{"path": "b"}]}]
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("begin, requests", [(None, ALONE), (START, CELLS)],
+                         ids=["alone", "session"])
+def test_many_requests_leave_nothing_behind(cb, begin, requests):
+    s = Stream(cb, begin=begin)
+    tree = cb.tree(s.p)
+    ours = [s.p.pid]
+
+    def round_():
+        for request in requests:
+            s(request if isinstance(request, dict) else request.encode())
+            tree.look()
+
+    def left():
+        now = set().union(*map(hosttree.cgroups_of, tree.alive()))
+        return {c for c in tree.cgroups - now if os.path.exists(c)}
+    round_()
+    before = rest(s.p.pid)
+    if begin:
+        ours += [tree.warden, tree.init]
+    sizes = [size_kib(pid) for pid in ours]
+    for _ in range(8):
+        round_()
+    hosttree.until(lambda: held(s.p.pid) == before,
+                   lambda: f"{held(s.p.pid)} to become {before}")
+    hosttree.wait_removed(left)
+    for pid, size in zip(ours, sizes):
+        assert size_kib(pid) < size + 512, pid
+    if not begin:
+        assert len(tree.seen) > 8 * 5, "control: each had a jail of its own"
+    s.close()
+    tree.wait_gone()
+
+
 # ---- bad input ----
 
 @pytest.mark.parametrize("text, title", [
