@@ -40,6 +40,7 @@ static const char *const env_fixed[] = {
 	"LANG=C.UTF-8",
 	"LC_ALL=C.UTF-8",
 	"TMPDIR=/tmp",
+	"XDG_CACHE_HOME=/tmp/cache",
 	"LESSHISTFILE=-",
 	"MPLBACKEND=Agg",
 	"MPLCONFIGDIR=/tmp/matplotlib",

@@ -49,6 +49,20 @@ const char *const *setup_list(
 	return n ? to : NULL;
 }
 
+/* The configuration's variables; before them, so that they may change it, the
+ * person's wish for no colours. */
+static const char *const *environment(
+	const char *to[static SETUP_LIST + 2], const struct strlist *l)
+{
+	const char *wish = getenv("NO_COLOR");
+
+	if (!wish || !*wish)
+		return setup_list(to, l);
+	to[0] = "NO_COLOR=1";
+	setup_list(to + 1, l);
+	return to;
+}
+
 int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,
 	const struct terminal *t, enum spec_mode mode, struct err *e)
@@ -63,7 +77,7 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 		.python = s->python,
 		.packages = cfg->packages,
 		.expose = setup_list(s->expose, &cfg->expose),
-		.env = setup_list(s->env, &cfg->env),
+		.env = environment(s->env, &cfg->env),
 		.require = setup_list(s->require, &cfg->require),
 		.term = s->term,
 		.uid_lo = cfg->uids.lo,

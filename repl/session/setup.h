@@ -26,7 +26,7 @@ struct setup {
 	char python[PATH_MAX];
 	char term[64];
 	const char *expose[SETUP_LIST + 1];
-	const char *env[SETUP_LIST + 1];
+	const char *env[SETUP_LIST + 2];
 	const char *require[SETUP_LIST + 1];
 };
 

@@ -267,3 +267,17 @@ def test_errors_are_folded_at_words_on_a_terminal(cb):
     # The control: without a terminal the lines are not folded.
     assert cb.run("--nope").said.startswith(
         "cellblock: unknown or ambiguous option '--nope'\n")
+
+
+def test_a_wish_for_no_colours_reaches_the_jail(cb):
+    ask = "import os; os.environ.get('NO_COLOR')"
+    assert cb.session().run(ask) == ""
+    assert cb.session(env={"NO_COLOR": ""}).run(ask) == ""
+    assert cb.session(env={"NO_COLOR": "yes"}).run(ask) == "'1'"
+    again = cb.session("-s", "python.env.NO_COLOR=0", env={"NO_COLOR": "1"})
+    assert again.run(ask) == "'0'"
+
+
+def test_caches_are_not_in_the_home(session):
+    assert session.run("import os; os.environ['XDG_CACHE_HOME']") == (
+        "'/tmp/cache'")
