@@ -30,6 +30,7 @@
 #include "repl/session/log.h"
 #include "repl/session/session.h"
 #include "repl/session/setup.h"
+#include "repl/session/told.h"
 #include "repl/term/terminal.h"
 
 #include <errno.h>
@@ -71,6 +72,7 @@ struct run {
 	struct signals signals;
 	struct hostfs host;
 	struct history *history;
+	int told_fd;
 	struct err history_error;
 	struct log log;
 	struct jail *jail;
@@ -339,8 +341,9 @@ static void open_history(struct run *r)
 	struct person *p = &r->person;
 	struct err *e = &r->history_error;
 	char path[PATH_MAX + 16];
-	int n;
+	int n, dir;
 
+	r->told_fd = -1;
 	r->history = history_new();
 	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, p->state_dir,
 		sizeof(p->state_dir));
@@ -350,8 +353,15 @@ static void open_history(struct run *r)
 	} else {
 		err_set(e, "history not kept: there is no home");
 	}
-	if (n < 0)
+	if (n < 0) {
 		p->state_dir[0] = '\0';
+		return;
+	}
+	dir = history_open_dir(p->state_dir, NULL);
+	if (dir < 0)
+		return;
+	r->told_fd = told_open(dir);
+	close(dir);
 }
 
 /* From the configuration to a confined front end and a warden that builds. */
@@ -397,6 +407,7 @@ static int run_session(struct run *r, struct err *e)
 		.log = &r->log,
 		.history = r->history,
 		.no_history = r->history_error.msg,
+		.told_fd = r->told_fd,
 		.python = r->setup.python,
 	};
 

@@ -21,6 +21,7 @@
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
+#include "told.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -208,8 +209,12 @@ void session_tell_limited(struct session *s)
 {
 	if (!s->limited[0] || s->told_limited || s->relay || s->opt->quiet)
 		return;
-	session_frame(s, "here %s · see cellblock --check", s->limited);
 	s->told_limited = true;
+	if (told_before(s->told_fd, s->limited))
+		return;
+	session_frame(s,
+		"here %s · see :limits and cellblock --check · said once",
+		s->limited);
 }
 
 void session_set_limited(struct session *s, const char *limited)

@@ -72,6 +72,7 @@ struct session {
 	struct log *log;
 	struct history *history;
 	const char *no_history; /* why none is kept; "": it is */
+	int told_fd;		/* told.h; -1: none */
 	const char *python;	/* the interpreter's path on the host */
 
 	/* Each is the business of the file of its name, which also writes
@@ -124,8 +125,8 @@ int session_wait_key(struct session *s);
 /* Ask the person something that is answered with y or n; no is the default. */
 bool session_confirm(struct session *s, const char *question);
 
-/* What this host cannot enforce is said once, and never into the output of a
- * cell. */
+/* What this host cannot enforce is said once to each person, and never into the
+ * output of a cell. */
 void session_set_limited(struct session *s, const char *limited);
 void session_tell_limited(struct session *s);
 

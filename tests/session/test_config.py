@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from world import PYTHON, TESTS
+from world import IS_ROOT, PYTHON, TESTS
 
 
 def test_config_errors_are_all_reported_with_file_and_line(cb):
@@ -281,3 +281,21 @@ def test_a_wish_for_no_colours_reaches_the_jail(cb):
 def test_caches_are_not_in_the_home(session):
     assert session.run("import os; os.environ['XDG_CACHE_HOME']") == (
         "'/tmp/cache'")
+
+
+@pytest.mark.skipif(IS_ROOT, reason="root has a cgroup: nothing is watched")
+def test_what_a_host_lacks_is_said_once(cb):
+    first = cb.session()
+    first.run("0")
+    said = re.search(r"\[here (.*?) · see :limits", first.all_text(), re.S)
+    assert said and "memory is only watched" in first.all_text()
+    second = cb.session()
+    second.run("0")
+    assert "[here" not in second.all_text()
+    told = cb.home / ".local/state/cellblock/told"
+    assert told.stat().st_mode & 0o777 == 0o600
+    told.unlink()
+    told.symlink_to("/etc/passwd")
+    third = cb.session()
+    third.run("0")
+    assert "[here memory" in third.all_text()
