@@ -94,7 +94,8 @@ class Lab:
     def serve(self, name):
         host = HOSTS.index(name) + 1
         p = subprocess.Popen(self.nets[name].wrap(
-            CELLBLOCK, "--set", "serve.spare=2",
+            CELLBLOCK, "--set", f"serve.name={name}",
+            "--set", "serve.spare=2",
             "--set", f"serve.concurrent={CONCURRENT}",
             "--serve", f"10.8.0.{host}:8060"),
             env=self.cb.env, cwd=self.cb.work, stdin=subprocess.DEVNULL,
@@ -288,16 +289,32 @@ def refused(lab):
     return served(lab, 'answers_total{status="4xx"}')
 
 
+def cell(lab, session, code):
+    status, data = lab.ask("POST", f"/v1/sessions/{session}/cells",
+                           {"code": code})
+    return status, json.loads(data)
+
+
 def test_a_session_stays_on_its_host(lab):
-    for name in HOSTS:
-        before = refused(lab)
-        assert lab.ask("GET", f"/v1/sessions/{name}-0123")[0] == 404
-        after = refused(lab)
-        assert [n for n in HOSTS if after[n] > before[n]] == [name]
+    sessions = []
+    for i in range(6):
+        status, made = lab.ask("POST", "/v1/sessions", {})
+        assert status == 201, made
+        sessions.append(json.loads(made)["id"])
+        assert cell(lab, sessions[i], f"x = {i}")[0] == 200
+    for i, session in enumerate(sessions):
+        status, answer = cell(lab, session, "x * 2")
+        assert (status, answer["output"]) == (200, f"{i * 2}\n")
+    assert {s.rpartition("-")[0] for s in sessions} == set(HOSTS)
+
     lab.kill("lab1")
     before = refused(lab)
-    status, body = lab.ask("GET", "/v1/sessions/lab1-0123")
-    assert status == 503 and "cannot be reached" in json.loads(body)["detail"]
+    for i, session in enumerate(sessions):
+        status, answer = cell(lab, session, "x")
+        if session.startswith("lab1-"):
+            assert status == 503 and "cannot be reached" in answer["detail"]
+        else:
+            assert (status, answer["output"]) == (200, f"{i}\n")
     assert refused(lab) == before, "no other host is asked"
 
 
