@@ -52,6 +52,10 @@
 #define REST_MS 2
 /* Reads that empty the largest pipe there is. */
 #define PIPE_READS 16
+/* Pictures of a cell, together. */
+#define REPORT_BYTES (16 << 20)
+/* Names of a home, as JSON. */
+#define NAMES_BYTES (4 << 20)
 /* A buffer that was larger is not kept for the next cell. */
 #define TEXT_KEPT (64 << 10)
 
@@ -82,7 +86,7 @@ struct cells {
 	const char *refused; /* the title, where it is not in order */
 	char words[1200];
 	enum step step;
-	bool replied;
+	bool replied, hurried;
 	struct jail_event reply; /* to jail_send() */
 	int file;		 /* that was opened; owned */
 	/* the cell */
@@ -350,11 +354,14 @@ static void start(struct cells *c, const struct request *q)
 	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
 }
 
-/* Interrupt it; the second time, kill it. */
+/* Interrupt it; the second time, kill it. There is no third: the warden may not
+ * be able to listen, and we do not wait for it. */
 static void press(struct cells *c)
 {
 	bool again = c->late || c->cancelled;
 
+	if (c->due_ms == INT64_MAX)
+		return;
 	if (again)
 		jail_kill(c->jail, NULL);
 	else
@@ -367,8 +374,9 @@ void cells_interrupt(struct cells *c)
 	if (c->step == STEP_CELL && !c->ended) {
 		press(c);
 		c->cancelled = !c->late;
-	} else if (c->step != STEP_DONE) {
+	} else if (c->step == STEP_REPLY && !c->hurried) {
 		jail_interrupt(c->jail, NULL);
+		c->hurried = true;
 	}
 }
 
@@ -424,6 +432,8 @@ static void finish(struct cells *c)
 	if (log_cell_end(c->log, c->verdict, &e) < 0)
 		cells_note(c, e.msg);
 	c->no -= c->done.how == HOW_REFUSED;
+	if (c->done.after == AFTER_ENDED)
+		c->limit = c->done.limit;
 	c->over |= c->done.after == AFTER_ENDED ||
 		   (c->done.how == HOW_EXIT && !c->stays);
 }
@@ -514,6 +524,7 @@ void cells_begin(struct cells *c, const struct request *q)
 {
 	c->q = q;
 	c->refused = NULL;
+	c->hurried = false;
 	c->step = q->form == REQUEST_SESSION ? STEP_UP : STEP_REPLY;
 	take_all(c);
 	if (c->over && q->form != REQUEST_SESSION)
@@ -792,13 +803,14 @@ static void add_names(struct cells *c, struct strbuf *b)
 {
 	struct jail_files files;
 	struct err e = {0};
+	size_t i = 0;
 
 	if (jail_home_list(c->jail, &files, &e) < 0) {
 		refuse(c, no_files, e.msg);
 		return;
 	}
 	strbuf_puts(b, "{\"files\": [");
-	for (size_t i = 0; i < files.n; i++) {
+	for (; i < files.n && b->n < NAMES_BYTES; i++) {
 		const struct jail_file *f = &files.v[i];
 
 		strbuf_puts(b, i ? ", {\"path\": " : "{\"path\": ");
@@ -806,7 +818,8 @@ static void add_names(struct cells *c, struct strbuf *b)
 		strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld}",
 			kind_of(f->type), (long long)f->bytes);
 	}
-	strbuf_puts(b, "], ");
+	strbuf_printf(b, "], \"truncated\": %s, ",
+		i < files.n || files.truncated ? "true" : "false");
 	jail_files_free(&files);
 	add_notices(c, b);
 }
@@ -867,6 +880,16 @@ enum answer_kind cells_answer(
 	return ANSWER_REFUSED;
 }
 
+void cells_rest(struct cells *c)
+{
+	if (c->step != STEP_DONE)
+		return;
+	if (c->report.text.cap > TEXT_KEPT)
+		strbuf_free(&c->report.text);
+	if (c->text.cap > TEXT_KEPT)
+		strbuf_free(&c->text);
+}
+
 /* ---- its life ---- */
 
 int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
@@ -886,8 +909,7 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	c->report.fd = c->report_in = c->file = -1;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_errno(e, "open a pipe for pictures");
-	capture_open(
-		&c->report, fds[0], (uint64_t)cfg->limits.home_bytes, false);
+	capture_open(&c->report, fds[0], REPORT_BYTES, false);
 	c->report_in = fds[1];
 	return output_open(&c->output, (size_t)cfg->limits.tail_bytes, e);
 }

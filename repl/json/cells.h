@@ -88,6 +88,10 @@ void cells_report(const struct cells *c, struct report *r);
 enum answer_kind cells_answer(
 	struct cells *c, struct strbuf *b, bool pictures, struct err *e);
 
+/* Forget what the request that is done showed, where that is much: nobody will
+ * ask any more. */
+void cells_rest(struct cells *c);
+
 /* Have the next answer say so, beside what the warden notices. */
 void cells_note(struct cells *c, const char *text);
 

@@ -544,7 +544,7 @@ static const struct place {
 	{SESSIONS "*", "DELETE", BODY_NONE, false, delete_session},
 	{SESSIONS "*/cells", "POST", BODY_JSON, false, post_cell},
 	{SESSIONS "*/interrupt", "POST", BODY_NONE, false, post_interrupt},
-	{SESSIONS "*/undo", "POST", BODY_JSON, false, post_undo},
+	{SESSIONS "*/undo", "POST", BODY_BYTES, false, post_undo},
 	{SESSIONS "*/reset", "POST", BODY_NONE, false, post_reset},
 	{SESSIONS "*/files", "GET", BODY_NONE, false, get_names},
 	{SESSIONS "*/files/**", "GET", BODY_NONE, false, get_content},

@@ -648,7 +648,10 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 		at += CELLS_POLLS;
 		if (se->serves)
 			go_on(s, se);
-		if (!sessions_is_busy(se) && cells_is_over(se->cells))
+		if (sessions_is_busy(se))
+			continue;
+		cells_rest(se->cells);
+		if (cells_is_over(se->cells))
 			bury(s, se);
 	}
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: sessions that outlive a request, and what describes all
 of it."""
-import contextlib
 import json
+import os
 import pathlib
 import re
 import signal
@@ -137,7 +137,7 @@ def test_cells_are_undone_and_python_is_reset(serve):
     session = Session(serve("-s", "cell.undo=3"))
     for n in range(3):
         session.cell(f"x = {n}")
-    assert session("POST", "/undo", b"", JSON).json["back_to"] == 3
+    assert session("POST", "/undo").json["back_to"] == 3
     assert session("POST", "/undo", {"undo": 1}).json["back_to"] == 2
     assert session.show("x") == "0\n"
     r = session("POST", "/undo", {"undo": 9})
@@ -173,7 +173,9 @@ def test_files_go_in_and_out(session):
     assert session.show("len(open('a/b é', 'rb').read())") == "25600\n"
     session.cell("open('out', 'w').write('x')")
     assert session("GET", "/files/out").body == b"x"
-    names = {f["path"]: f["kind"] for f in session("GET", "/files").json["files"]}
+    listing = session("GET", "/files").json
+    assert listing["truncated"] is False
+    names = {f["path"]: f["kind"] for f in listing["files"]}
     assert names == {"a": "directory", "a/b é": "file", "out": "file"}
     assert session("DELETE", "/files/a").status == 204
     assert session("DELETE", "/files/a").status == 404
@@ -257,10 +259,10 @@ def test_a_slow_reader_holds_nobody_up(serve):
     session.show("1")
     before = memory()
     with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         s.settimeout(50)
         s.connect(("127.0.0.1", session.server.port))
-        session.ask("for i in range(3000000): print('x' * 99)", s=s)
+        session.ask("for i in range(500000): print('x' * 99)", s=s)
         assert session.server.run("1").json["result"] == 1
         hosttree.until(
             lambda: session.server.figures()["cells_total"] == 2,
@@ -355,16 +357,47 @@ def test_a_session_that_is_over_says_why(serve):
     assert other.first["id"] not in (left.first["id"], idle.first["id"])
 
 
+def test_a_lifetime_ends_a_session_and_its_cell(serve):
+    session = Session(serve("-s", "session.lifetime=2s"))
+    r = session.cell("import time; time.sleep(9)").json
+    assert r["limit"]["key"] == "session.lifetime" and r["after"] == "ended"
+    r = session("GET")
+    assert r.status == 410 and "lifetime limit: 2 s" in r.json["detail"], r
+
+
+def warden_of(server):
+    """The process that owns the only session there is."""
+    hosttree.until(lambda: server.tree.look() and server.tree.guests(),
+                   "it is there")
+    init = int(hosttree.stat_of(server.tree.guests()[0])[1])
+    return int(hosttree.stat_of(init)[1])
+
+
+def test_a_session_that_hangs_holds_nobody_up(server):
+    session = Session(server)
+    warden = warden_of(server)
+    other = Session(server)
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        with session.ask("1"):
+            hosttree.until(lambda: not session.is_idle(), "it was asked")
+            for _ in range(200):
+                assert session("POST", "/interrupt").status == 204
+            assert other.show("6 * 7") == "42\n"
+            assert session("GET", "/files").status == 409
+        assert session("DELETE").status == 204
+        assert other.show("6 * 7") == "42\n"
+    finally:
+        os.kill(warden, signal.SIGCONT)
+    hosttree.until(lambda: server.figures()['jails{state="ending"}'] == 0,
+                   "it is gone")
+
+
 def test_a_session_that_lost_its_jail_says_so(server):
     session = Session(server)
-    hosttree.until(lambda: server.tree.look() and
-                   len(server.tree.guests()) >= 1, "it is there")
+    warden = warden_of(server)
     with session.begin("import time; time.sleep(9)", True) as s:
-        server.tree.look()
-        for guest in server.tree.guests():
-            init = int(hosttree.stat_of(guest)[1])
-            with contextlib.suppress(ProcessLookupError):
-                server.tree.kill(int(hosttree.stat_of(init)[1]))
+        server.tree.kill(warden)
         assert read_events(s)[-1][0] == "error"
     r = session.cell("1")
     assert r.status == 410 and "over" in r.json["detail"], r
