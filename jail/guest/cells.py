@@ -48,7 +48,8 @@ S.linecache = S.traceback = S.tracing = S.profiling = None
 S.on_int = default_int_handler
 S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
 S.show = sys.displayhook
-S.main = sys.modules["__main__"]
+S.modules = sys.modules
+S.main = S.modules["__main__"]
 STDLIB = sys.path[:]
 
 user = type(sys)("__main__")

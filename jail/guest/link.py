@@ -51,7 +51,7 @@ def cell(no, size, crc, mark, pictures=None):
             customize()
     S.how, S.error, S.status = "interrupted", None, 0
     lost = call(execute, "<cell %s>" % no, source)
-    plt = pictures and sys.modules.get("matplotlib.pyplot")
+    plt = pictures and S.modules.get("matplotlib.pyplot")
     if plt and getpid() == S.pid:
         part("figures")
         failed = call(tell_figures, pictures, plt)

@@ -427,6 +427,8 @@ static void finish(struct cells *c)
 		c->ended = false;
 		return;
 	}
+	if (c->report.cut)
+		cells_note(c, "pictures left out: larger than home.size");
 	judge(c);
 	log_limit(c->log, c->done.limit);
 	if (log_cell_end(c->log, c->verdict, &e) < 0)

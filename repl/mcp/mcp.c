@@ -49,6 +49,9 @@ static const char *const versions[] = {
 enum { STATELESS = 0, NEWEST = 1, BATCHES = 3 };
 enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
+/* What a request says its version with, where there is no handshake. */
+static const char version_key[] = "io.modelcontextprotocol/protocolVersion";
+
 /* Answers that go out together. */
 struct batch {
 	struct strbuf b;
@@ -287,8 +290,7 @@ static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
 		return false;
 	w->call = (struct call){.m = *q,
 		.kind = method->kind,
-		.stateless = message_meta(q, "io.modelcontextprotocol/"
-					     "protocolVersion") != NULL};
+		.stateless = message_meta(q, version_key) != NULL};
 	w->batch = batch;
 	w->bytes = bytes;
 	m->bytes += bytes;
@@ -301,8 +303,7 @@ static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
 static void request(
 	struct mcp *m, struct message *q, struct batch *batch, size_t bytes)
 {
-	const json_t *version =
-		message_meta(q, "io.modelcontextprotocol/protocolVersion");
+	const json_t *version = message_meta(q, version_key);
 	const struct method *method = method_find(q->method);
 	struct strbuf b = {0};
 	size_t before;

@@ -612,6 +612,30 @@ def test_the_report_of_a_cell_is_only_a_claim(ev):
         "1\n", "1\n", "1\n", "42\n"]
 
 
+PYPLOT = ("import os, sys, types\nm = types.ModuleType('matplotlib.pyplot')\n"
+          "class F:\n    def savefig(self, to, format): %s\n"
+          "m.figure = lambda n: F()\nm.close = lambda n: None\n"
+          "m.get_fignums = lambda: [1]\n"
+          "sys.modules['matplotlib.pyplot'] = m\n")
+
+
+@pytest.mark.parametrize("savefig, how, images", [
+    ("to.write(b'abc')", "ok", 1), ("to.write(5)", "ok", 0),
+    ("time.sleep(60)", "interrupted", 0), ("sys.exit(3)", "interrupted", 0),
+    ("os.abort()", "crashed", 0), ("os._exit(3)", "exited", 0),
+    ("to.write(bytes(9 << 20))", "ok", 0)])
+def test_a_figure_is_drawn_within_its_cell(ev, savefig, how, images):
+    """Whatever a cell takes matplotlib's place, it is the cell that pays."""
+    _, a, b, c = ev({"session": True}, {"code": "import time; x = 1"},
+                    {"code": PYPLOT % savefig, "timeout_ms": 1000},
+                    {"code": "sys.modules = None\nx" if how == "ok" else "x"},
+                    args=("-s", "home.size=8M"))
+    assert (b["how"], len(b["images"])) == (how, images), b
+    assert ("9 << 20" in savefig) == any("left out" in n for n in b["notices"])
+    if how == "ok":
+        assert (c["how"], c["output"]) == ("ok", "1\n"), c
+
+
 @pytest.mark.parametrize("what", ["os.isatty(n)",
                                   "stat.S_ISFIFO(os.fstat(n).st_mode)"])
 def test_no_cell_keeps_the_reader_busy(cb, what):
