@@ -199,55 +199,6 @@ static void free_gone(struct gate *g)
 	}
 }
 
-/* Of those that ask for nothing the one that has done so for longest. */
-static bool make_room(struct gate *g)
-{
-	struct gate_client *oldest = NULL;
-
-	for (struct gate_client *c = g->clients; c; c = c->next)
-		if ((c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER) &&
-			(!oldest || c->since_ms <= oldest->since_ms))
-			oldest = c;
-	if (oldest)
-		drop(oldest);
-	return oldest != NULL;
-}
-
-/* Whether those who come are let in; how: EPOLL_CTL_ADD at first. */
-static int watch_listen(struct gate *g, int how, bool on)
-{
-	g->full = !on;
-	for (int i = 0; i < g->nfds; i++) {
-		struct epoll_event ev = {.events = on ? EPOLLIN : 0};
-
-		ev.data.u64 = (uint64_t)i << 2 | LISTENS;
-		if (epoll_ctl(g->epoll, how, g->fds[i], &ev) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static void accept_some(struct gate *g, int from)
-{
-	for (int i = 0; i < EVENTS; i++) {
-		int fd;
-
-		if (g->n >= g->most && !make_room(g)) {
-			watch_listen(g, EPOLL_CTL_MOD, false);
-			return;
-		}
-		fd = accept4(from, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0) {
-			gate_add(g, fd);
-			continue;
-		}
-		/* Descriptors or memory: one more try when one is back. */
-		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			watch_listen(g, EPOLL_CTL_MOD, make_room(g));
-		return;
-	}
-}
-
 /* ---- what is waited for ---- */
 
 static bool wants_bytes(const struct gate_client *c)
@@ -461,6 +412,86 @@ static void serve(struct gate_client *c)
 	if (c->phase != PHASE_GONE)
 		watch(c);
 }
+
+/* ---- places ---- */
+
+/* How gladly a client is seen to go, when another wants its place: 0 is not at
+ * all, because it waits for us. */
+static int spareness(const struct gate_client *c)
+{
+	if (c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER)
+		return 2;
+	return c->phase == PHASE_BODY || c->slow_ms ? 1 : 0;
+}
+
+/* Who has kept us waiting for longest; NULL: nobody does. */
+static struct gate_client *find_spare(const struct gate *g)
+{
+	struct gate_client *best = NULL;
+
+	for (struct gate_client *c = g->clients; c; c = c->next) {
+		int more = spareness(c) - (best ? spareness(best) : 0);
+
+		if (more > 0 ||
+			(best && more == 0 && c->since_ms <= best->since_ms))
+			best = c;
+	}
+	return best;
+}
+
+static void send_away(struct gate_client *c)
+{
+	if (c->phase == PHASE_HEAD || c->phase == PHASE_BODY) {
+		refuse(c, 503, "too many clients");
+		send_owed(c);
+	}
+	drop(c);
+}
+
+/* Whether those who come are let in; how: EPOLL_CTL_ADD at first. */
+static int watch_listen(struct gate *g, int how, bool on)
+{
+	g->full = !on;
+	for (int i = 0; i < g->nfds; i++) {
+		struct epoll_event ev = {.events = on ? EPOLLIN : 0};
+
+		ev.data.u64 = (uint64_t)i << 2 | LISTENS;
+		if (epoll_ctl(g->epoll, how, g->fds[i], &ev) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* When all places are taken, who comes gets a spare one. Where there is none,
+ * or descriptors run out, nobody is let in until the next sweep. */
+static bool accept_one(struct gate *g, int from)
+{
+	struct gate_client *spare = g->n < g->most ? NULL : find_spare(g);
+	int fd;
+
+	if (g->n >= g->most && !spare) {
+		watch_listen(g, EPOLL_CTL_MOD, false);
+		return false;
+	}
+	fd = accept4(from, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED))
+		return false;
+	if (fd < 0) {
+		spare = find_spare(g);
+		watch_listen(g, EPOLL_CTL_MOD, false);
+	}
+	if (spare)
+		send_away(spare);
+	return fd >= 0 && gate_add(g, fd) == 0;
+}
+
+static void accept_some(struct gate *g, int from)
+{
+	for (int i = 0; i < EVENTS && accept_one(g, from); i++)
+		;
+}
+
+/* ---- time ---- */
 
 static void check_time(struct gate_client *c, int64_t now)
 {

@@ -56,7 +56,8 @@ struct exchange {
 	char *method, *path;
 	void *own;
 	bool keeps, whole, suspended, gone;
-	size_t unwanted; /* bytes after the answer was known */
+	uint64_t came;	 /* bytes of the body */
+	size_t unwanted; /* of them, that nobody asked for */
 	struct strbuf body;
 	/* a form */
 	struct MHD_PostProcessor *form;
@@ -273,6 +274,8 @@ static enum MHD_Result answer_early(struct exchange *x)
 	return MHD_NO;
 }
 
+static const char no_body[] = "no body is expected here";
+
 /* ---- the head ---- */
 
 static uint64_t length_of(const struct exchange *x)
@@ -292,18 +295,39 @@ static enum MHD_Result take_head(struct exchange *x)
 	h->rules.calls->head(h->rules.calls->arg, x);
 	if (!x->status && x->keeps && n != UINT64_MAX && n > h->rules.body)
 		add_words(x, 413, "the request is too long (serve.request)");
+	if (!x->status && !x->keeps && !x->form && n != UINT64_MAX &&
+		n > UNWANTED_BYTES)
+		add_words(x, 413, no_body);
 	return x->status && n > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
 }
 
 /* ---- the body ---- */
 
+/* Make room for a body: the oldest goes that is not whole yet. */
+static bool make_room(struct http *h, const struct exchange *except)
+{
+	struct exchange *oldest = NULL;
+
+	for (struct exchange *x = h->exchanges; x; x = x->next)
+		if (x->body.n > 0 && !x->whole && !x->gone && x != except)
+			oldest = x;
+	if (!oldest)
+		return false;
+	drop_body(oldest);
+	http_add_header(oldest, "Retry-After", "1");
+	add_words(oldest, 503, "too many long requests are on their way");
+	answer_early(oldest);
+	return true;
+}
+
 static void keep(struct exchange *x, const char *p, size_t n)
 {
 	struct http *h = x->http;
+	const size_t most = BODIES * h->rules.body;
 
 	if (n > h->rules.body - x->body.n) {
 		add_words(x, 413, "the request is too long (serve.request)");
-	} else if (h->held + n > BODIES * h->rules.body) {
+	} else if (h->held + n > most && !make_room(h, x)) {
 		http_add_header(x, "Retry-After", "1");
 		add_words(x, 503, "too many long requests are on their way");
 	} else {
@@ -348,16 +372,22 @@ static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
 {
 	const struct http_calls *c = x->http->rules.calls;
 
-	x->unwanted += x->status ? n : 0;
-	if (x->form)
+	x->came += n;
+	if (x->status || !(x->form || x->keeps))
+		x->unwanted += n;
+	else if (x->form)
 		x->malformed |=
 			x->http->mhd.post_process(x->form, p, n) != MHD_YES;
-	else if (x->keeps && !x->status)
+	else
 		keep(x, p, n);
+	if (x->form && x->came > x->http->rules.form)
+		x->problem = STORE_FILE_FULL;
 	if (!x->status && x->problem != STORE_FINE) {
 		x->whole = true;
 		c->whole(c->arg, x);
 	}
+	if (!x->status && x->unwanted > UNWANTED_BYTES)
+		add_words(x, 413, no_body);
 	return x->unwanted > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
 }
 

@@ -48,7 +48,8 @@ struct http_rules {
 	const int *fds; /* listen; none: http_add_client() brings the clients */
 	int nfds;
 	int clients;
-	size_t body; /* longest */
+	size_t body;   /* longest */
+	uint64_t form; /* longest, with all that is around a file */
 	struct store *store;
 	const struct http_calls *calls;
 };

@@ -35,6 +35,11 @@
 
 /* Longest token. */
 #define TOKEN_MAX 4096
+/* What a form may have around its file. */
+#define FORM_MORE (1 << 20)
+/* Descriptors for what is neither a client nor a file; for a request. */
+#define OWN_FDS 64
+#define REQUEST_FDS 16
 /* When we end: how long a client may take for its answer. */
 #define DRAIN_MS 10000
 
@@ -52,7 +57,7 @@ struct serve {
 	struct metrics metrics;
 	struct route route;
 	char *token;
-	int notify;
+	int notify, clients;
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms, drained_ms;
@@ -60,15 +65,29 @@ struct serve {
 
 /* ---- ready ---- */
 
-/* A descriptor for each client, each file, and all that jails take. */
-static void raise_descriptors(void)
+/* A descriptor for each client, each file, and all that jails take. Where there
+ * are too few there are fewer clients. */
+static int raise_descriptors(struct serve *s, struct err *e)
 {
+	const struct config_serve *c = &s->cfg->serve;
+	int64_t others = OWN_FDS + c->files + c->spare +
+			 (int64_t)c->concurrent * REQUEST_FDS +
+			 (int64_t)c->queue * 2;
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return err_errno(e, "read RLIMIT_NOFILE");
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+	s->clients = c->clients;
+	if (r.rlim_max == RLIM_INFINITY ||
+		(int64_t)r.rlim_max >= others + c->clients)
+		return 0;
+	s->clients = (int)((int64_t)r.rlim_max - others);
+	if (s->clients > 0)
+		return 0;
+	err_set(e, "%lld descriptors are too few", (long long)r.rlim_max);
+	return err_hint(e, "ulimit -n, or lower serve.files");
 }
 
 static int read_token(struct serve *s, const char *path, struct err *e)
@@ -128,8 +147,9 @@ static int open_http(struct serve *s, struct err *e)
 		.cfg = s->cfg, .pool = s->pool, .metrics = &s->metrics};
 	const struct http_rules http = {.fds = s->listen.fds,
 		.nfds = s->listen.n,
-		.clients = c->clients,
+		.clients = s->clients,
 		.body = (size_t)c->request,
+		.form = (uint64_t)c->upload + FORM_MORE,
 		.store = s->store,
 		.calls = &s->calls};
 
@@ -173,7 +193,8 @@ int serve_open(struct serve **out, const struct config *cfg,
 	s->cfg = cfg;
 	s->notify = -1;
 	*out = s;
-	raise_descriptors();
+	if (raise_descriptors(s, e) < 0)
+		return -1;
 	/* What the maker would inherit comes behind it. */
 	if (open_pool(s, spec, e) < 0 ||
 		read_token(s, cfg->serve.token_file, e) < 0 ||
@@ -187,6 +208,11 @@ int serve_open(struct serve **out, const struct config *cfg,
 const char *serve_address(const struct serve *s)
 {
 	return s->listen.shown;
+}
+
+int serve_clients(const struct serve *s)
+{
+	return s->clients < s->cfg->serve.clients ? s->clients : 0;
 }
 
 int serve_is_open(const struct serve *s)

@@ -136,7 +136,7 @@ static struct http *server(void)
 {
 	static struct http *h;
 	struct http_rules with = {
-		.clients = 8, .body = 4000, .calls = &calls};
+		.clients = 8, .body = 4000, .form = 3000, .calls = &calls};
 	struct err e = {0};
 
 	if (h)

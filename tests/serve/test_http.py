@@ -2,6 +2,7 @@
 """cellblock --serve: HTTP as nobody should send it."""
 import contextlib
 import json
+import pathlib
 import re
 import socket
 import threading
@@ -176,6 +177,9 @@ def test_whoever_asks_for_nothing_makes_room(serve):
 
 
 def test_idle_and_slow_clients_cost_a_descriptor(server):
+    fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
+    server.run("1")
+    before = len(list(fds.iterdir()))
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(server.connect()) for _ in range(1000)]
         for i, s in enumerate(slow):
@@ -185,7 +189,49 @@ def test_idle_and_slow_clients_cost_a_descriptor(server):
                 s.sendall(evaluation("print(1)")[:-5])
         assert server.run("1").json["result"] == 1
         assert server.figures()["clients"] >= 1000
+        # Two more where a request has a body, and some for those that run.
+        assert len(list(fds.iterdir())) - before < 1000 + 2 * 334 + 30
     hosttree.until(lambda: server.figures()["clients"] < 10, "they are gone")
+
+
+def test_bodies_that_never_end_keep_nobody_out(serve):
+    """Neither from a place nor from the memory that bodies share."""
+    server = serve("-s", "serve.clients=20", "-s", "serve.request=100K")
+    with contextlib.ExitStack() as stack:
+        stalled = [stack.enter_context(server.connect()) for _ in range(19)]
+        for s in stalled:
+            s.sendall(request("POST", "/eval", b"x" * 99_000, TYPE,
+                              "Content-Length: 100000"))
+        for i in range(5):
+            r = server("POST", "/eval", {"input": f"print({i})" + " " * 60000})
+            assert r.status == 200, r
+        (got, body), = split(read_all(stalled[0]))
+        assert got == 503 and "long requests" in json.loads(body)["description"]
+        stack.enter_context(server.connect())
+        stack.enter_context(server.connect())
+        assert server("GET", "/health").status == 200
+
+
+def test_a_body_that_nobody_wants_is_not_read_for_ever(serve):
+    server = serve("-s", "serve.upload=1M")
+    part = (b"--XX\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n" +
+            b"x" * 4_000_000)
+    for head, body in (
+            (("GET", "/health"), b"x" * 4_000_000),
+            (("POST", "/nowhere"), b"x" * 4_000_000),
+            (("POST", "/v1/files"), part)):
+        for how in "Content-Length: 999999999", CHUNKED:
+            data = body if how != CHUNKED else \
+                b"%x\r\n" % 999999999 + body
+            with server.connect() as s:
+                with contextlib.suppress(OSError):
+                    s.sendall(request(
+                        *head, data, how,
+                        "Content-Type: multipart/form-data; boundary=XX"))
+                (got, text), = split(read_all(s))
+            assert got == (404 if head[1] == "/nowhere" else 413), (head, how)
+            assert json.loads(text)
+    assert server.upload(b"x" * 1_000_000).status == 201
 
 
 def test_requests_of_one_connection_are_answered_in_order(server):

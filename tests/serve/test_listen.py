@@ -2,6 +2,7 @@
 """cellblock --serve: where clients come, and what a service manager is told."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -74,6 +75,20 @@ def test_what_is_no_socket_stays(cb):
     for path in cb.base / ("x" * 200), cb.base / "no/such":
         r = cb.run("--serve", f"unix:{path}")
         assert r.code != 0 and "listen at" in r.said, r
+
+
+@pytest.mark.parametrize("limit,said", [
+    (900, r"to \d+ clients at a time instead of serve\.clients"),
+    (300, r"300 descriptors are too few")])
+def test_few_descriptors_are_said(cb, limit, said):
+    p = subprocess.Popen(
+        ["bash", "-c", f"ulimit -n {limit}; exec {CELLBLOCK} "
+         "--serve 127.0.0.1:0"], stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, env=cb.env)
+    lines = [p.stderr.readline(), p.stderr.readline()]
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=50)
+    assert re.search(said, "".join(lines)), lines
 
 
 # ---- sockets that are passed ----

@@ -11,6 +11,7 @@
 #include "forked.h"
 #include "jail/base/err.h"
 #include "jail/base/sys.h"
+#include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 
@@ -25,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 
 #define SOMEBODY 54321
@@ -34,6 +36,7 @@ struct world {
 	int user;   /* not root */
 	int locked; /* a locked session, which may use in/ and out/ */
 	int free;   /* control: no cage */
+	int serves; /* reads HTTP: in the cage of --serve */
 };
 
 /* ---- the attempts; each returns the result of its call ---- */
@@ -255,6 +258,7 @@ static void enter(const struct world *w)
 	static char home[PATH_MAX];
 	struct config cfg;
 	struct confine c = {.cfg = &cfg, .opt = &opt, .home = home};
+	const struct jail_cage server = {.serves = 1};
 	struct err e = {0};
 
 	if (w->user && getuid() == 0)
@@ -272,7 +276,9 @@ static void enter(const struct world *w)
 		cfg.upload_from = (struct strlist){in, 1};
 		cfg.download_to = (struct strlist){out, 1};
 	}
-	if (!w->free)
+	if (w->serves)
+		CHILD_CHECK(jail_cage_close(&server, &e) == 0, "%s", e.msg);
+	else if (!w->free)
 		CHILD_CHECK(confine_front(&c, &e) == 0, "%s", e.msg);
 }
 
@@ -288,6 +294,8 @@ static int all_are_refused(void *arg)
 
 	enter(w);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		if (w->serves && refused[i].call == try_pair)
+			continue;
 		int code = errno_of(refused[i].call(w));
 
 		CHILD_CHECK(is_refusal(code), "%s: %s", refused[i].what,
@@ -410,6 +418,77 @@ static void the_front_end_reaches_only_the_allowed_files(void **state)
 	on(&locked_root, a_locked_session_keeps_to_its_directories, 0);
 }
 
+/* ---- the reader of HTTP ---- */
+
+struct listener {
+	struct world world;
+	int fd;
+	struct sockaddr_un address;
+	socklen_t n;
+};
+
+static void listener_open(struct listener *l)
+{
+	l->address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	l->n = sizeof(l->address);
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A name without a path, which the kernel chooses. */
+	assert_int_equal(
+		bind(l->fd, (void *)&l->address, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(l->fd, 4), 0);
+	assert_int_equal(getsockname(l->fd, (void *)&l->address, &l->n), 0);
+}
+
+/* It may take clients in and speak to them, and no more. */
+static int it_accepts_and_nothing_else(void *arg)
+{
+	struct listener *l = arg;
+	int client = socket(AF_UNIX, SOCK_STREAM, 0), pair[2];
+	int spare = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHILD_CHECK(connect(client, (void *)&l->address, l->n) == 0, "connect");
+	if (all_are_refused(&l->world) != 0)
+		return 1;
+	CHILD_CHECK(accept4(l->fd, NULL, NULL, SOCK_CLOEXEC) >= 0, "accept4");
+	CHILD_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 &&
+			    send(pair[0], "x", 1, 0) == 1,
+		"a pair");
+	CHILD_CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) < 0, "datagrams");
+	CHILD_CHECK(
+		connect(spare, (void *)&l->address, l->n) < 0 && errno == EPERM,
+		"connect elsewhere");
+	CHILD_CHECK(listen(spare, 1) < 0 && errno == EPERM, "listen");
+	CHILD_CHECK(bind(spare, (void *)&l->address, sizeof(sa_family_t)) < 0 &&
+			    errno == EPERM,
+		"bind");
+	if (sys_landlock_abi() < 1)
+		return 0;
+	CHILD_CHECK(open("/etc/passwd", O_RDONLY) < 0, "/etc/passwd");
+	CHILD_CHECK(open("/dev/null", O_RDONLY) < 0, "/dev/null");
+	CHILD_CHECK(open("/proc/self/mem", O_RDWR) < 0, "/proc/self/mem");
+	CHILD_CHECK(!can(&l->world, "out/file", O_RDONLY), "read");
+	CHILD_CHECK(!can(&l->world, "out/new", O_WRONLY | O_CREAT), "make");
+	CHILD_CHECK(unlink(at(&l->world, "out/file")) < 0, "remove");
+	CHILD_CHECK(rename(at(&l->world, "out/file"), "renamed") < 0, "rename");
+	return 0;
+}
+
+static void the_reader_of_http_accepts_and_nothing_else(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct listener l = {.world = {.user = i, .serves = 1}};
+
+		if (i == 0 && getuid() != 0)
+			continue;
+		listener_open(&l);
+		world_make(&l.world);
+		assert_int_equal(forked(it_accepts_and_nothing_else, &l), 0);
+		world_remove(&l.world);
+		close(l.fd);
+	}
+}
+
 /* ---- identity ---- */
 
 static int no_capability_is_left(void *arg)
@@ -456,6 +535,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_escape_is_refused_to_the_front_end),
 		cmocka_unit_test(the_front_end_reaches_only_the_allowed_files),
+		cmocka_unit_test(the_reader_of_http_accepts_and_nothing_else),
 		cmocka_unit_test(the_front_end_keeps_no_capability),
 	};
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""cellblock --serve: files that clients keep, and forms that are none."""
+import contextlib
+import subprocess
+
+import pytest
+
+import hosttree
+from client import request
+from world import IS_ROOT
+
+MEGABYTE = b"x" * (1 << 20)
+
+
+def form(server, body, boundary="XX", kind="multipart/form-data"):
+    return server("POST", "/v1/files", body, {
+        "Content-Type": f"{kind}; boundary={boundary}" if boundary else kind})
+
+
+def part(head, data=b"x", boundary="XX"):
+    return (f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n"
+            ).encode("latin-1") + data + b"\r\n"
+
+
+END = b"--XX--\r\n"
+FILE = part('name="file"; filename="f"')
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path],
+                   check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", path], check=True)
+
+
+def test_a_full_disk_is_said_and_freed(serve, cb):
+    if not IS_ROOT:
+        pytest.skip("mounting needs root")
+    with small_disk(cb.base / "disk", "3m") as disk:
+        server = serve("-s", f"serve.directory={disk}")
+        ids = [server.upload(MEGABYTE).json["file_id"] for _ in range(2)]
+        r = server.upload(MEGABYTE * 2)
+        assert (r.status, r.json) == (
+            507, {"detail": "There is no room for more files"})
+        # What a program leaves does not fit either, and that is told.
+        a = server.run("open('f', 'wb').write(b'x' * 2_000_000)").json
+        assert a["exit_code"] == 0 and "no room" in str(a), a
+        assert server("DELETE", f"/v1/files/{ids[0]}").status == 204
+        assert server.upload(MEGABYTE).status == 201
+        assert server("GET", f"/v1/files/{ids[1]}").body == MEGABYTE
+        server.end()
+
+
+def test_a_directory_may_disappear(serve, cb):
+    where = cb.base / "d"
+    where.mkdir()
+    (where / "link").symlink_to("/etc/passwd")
+    server = serve("-s", f"serve.directory={where}")
+    assert [p.name for p in where.iterdir()] == ["link"], "no file has a name"
+    (where / "link").unlink()
+    where.rmdir()
+    up = server.upload(MEGABYTE).json
+    assert server("GET", f"/v1/files/{up['file_id']}").body == MEGABYTE
+
+
+def test_a_directory_that_cannot_be_used(cb):
+    file = cb.base / "file"
+    file.write_text("")
+    for bad in cb.base / "nothing", file, "/proc/self":
+        r = cb.run("-s", f"serve.directory={bad}", "--serve", "127.0.0.1:0")
+        assert r.code != 0 and "serve.directory" in r.said, r
+
+
+def test_an_upload_that_is_cut_leaves_nothing(serve):
+    server = serve("-s", "serve.storage=2M", "-s", "serve.files=2")
+    body = part('name="file"; filename="f"', MEGABYTE * 2)
+    for _ in range(5):
+        with server.connect() as s:
+            s.sendall(request(
+                "POST", "/v1/files", body[:1_500_000],
+                "Content-Type: multipart/form-data; boundary=XX",
+                f"Content-Length: {len(body) + len(END)}"))
+    hosttree.until(lambda: server.figures()["clients"] == 1, "they are gone")
+    assert server("GET", "/v1/files").json == {"files": []}
+    assert [server.upload(MEGABYTE).status for _ in range(2)] == [201, 201]
+
+
+NONSENSE = {
+    "no boundary": (FILE + END, "", 422),
+    "a boundary of 500": (FILE.replace(b"XX", b"Y" * 500), "Y" * 500, 422),
+    "an empty boundary": (FILE + END, '""', 422),
+    "no end": (FILE, "XX", 422),
+    "cut in a head": (FILE[:20], "XX", 422),
+    "no head": (b"--XX\r\n\r\nx\r\n" + END, "XX", 422),
+    "another boundary": (FILE + END, "YY", 422),
+    "nothing": (b"", "XX", 422),
+    "no part": (END, "XX", 422),
+    "no name of a file": (part('name="file"') + END, "XX", 422),
+    "no name of a field": (part('filename="f"') + END, "XX", 422),
+    "a long head": (part('name="file"; filename="' + "f" * 100000 + '"') + END,
+                    "XX", 422),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_forms_that_are_none(server, what):
+    body, boundary, status = NONSENSE[what]
+    r = form(server, body, boundary)
+    assert r.status == status and r.json["detail"], r
+    assert server("GET", "/v1/files").json == {"files": []}
+    assert form(server, FILE + END).status == 201, "a control"
+
+
+def test_forms_that_are_odd(server):
+    many = b"".join(part(f'name="x{i}"') for i in range(10000))
+    r = form(server, many + FILE + END)
+    assert (r.status, r.json["size_bytes"]) == (201, 1)
+    # Of several the first counts; a form in a part is bytes of that part.
+    r = form(server, part('name="file"; filename="a"', b"first") +
+             part('name="file"; filename="b"', b"second") + END)
+    assert (r.json["filename"], r.json["size_bytes"]) == ("a", 5)
+    inner = part('name="file"; filename="in"', b"y", "YY") + b"--YY--"
+    r = form(server, part('name="file"; filename="out"', inner) + END)
+    assert (r.json["filename"], r.json["size_bytes"]) == ("out", len(inner))
+    assert form(server, b"file=x", "",
+                "application/x-www-form-urlencoded").status == 422
+    assert form(server, b"{}", "", "application/json").status == 422
+
+
+@pytest.mark.parametrize("name", [
+    "a'b", "../../etc/passwd", "é.txt", "\xff\xfe", "a;b=c", "\t", "%0d%0a",
+    "a\x1b[31mb", "x" * 1000])
+def test_a_name_is_a_name(server, name):
+    r = form(server, part(f'name="file"; filename="{name}"') + END)
+    assert r.status == 201, r
+    file = r.json["file_id"]
+    r = server("GET", f"/v1/files/{file}")
+    said = r.headers["Content-Disposition"]
+    assert r.body == b"x"
+    assert said.startswith('attachment; filename="') and said.isprintable()
+    assert said.count('"') == 2 and said.endswith('"') and "\\" not in said
+    listed, = server("GET", "/v1/files").json["files"]
+    assert listed["file_id"] == file
+
+
+def test_ids_are_not_guessed(server):
+    ids = {server.upload(b"x").json["file_id"] for _ in range(20)}
+    assert len(ids) == 20
+    assert all(len(i) == 36 and i[14] == "4" for i in ids)
+    known = ids.pop()
+    for near in known.upper(), known[:-1], known + "0", known.replace("-", ""):
+        if near != known:
+            assert server("GET", f"/v1/files/{near}").status == 404
