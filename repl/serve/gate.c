@@ -27,10 +27,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Milliseconds: between requests, and until the pair of sockets goes; for a
+/* Milliseconds: between requests; for a first byte, when the server ends; until
+ * an idle client's pair of sockets goes; for a
  * head; for a body and for an answer, and the bytes that buy one more of these;
  * to read what was still being sent. */
 #define IDLE_MS 60000
+#define FRESH_MS 1000
 #define QUIET_MS 5000
 #define HEAD_MS 20000
 #define PATIENCE_MS 60000
@@ -39,6 +41,8 @@
 #define SWEEP_MS 1000
 #define PIECE (64 << 10)
 #define EVENTS 64
+/* Who may have connected by the time that the server ends. */
+#define LAST_CLIENTS 4096
 /* In what an event carries, beside a pointer. */
 #define INNER UINT64_C(1)
 #define LISTENS UINT64_C(2)
@@ -66,6 +70,7 @@ struct gate_client {
 	struct peer peer;
 	enum phase phase;
 	bool runs, served, answers;
+	bool known; /* has asked for something */
 	struct head head;
 	struct strbuf out; /* owed */
 	size_t sent;
@@ -333,6 +338,7 @@ static void take_bytes(struct gate_client *c)
 	} else if (n > 0) {
 		n = (ssize_t)head_take(&c->head, buf, (size_t)n);
 		c->bytes += n;
+		c->known = true;
 		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
 		follow_head(c);
 		pass_on(c);
@@ -485,9 +491,9 @@ static bool accept_one(struct gate *g, int from)
 	return fd >= 0 && gate_add(g, fd) == 0;
 }
 
-static void accept_some(struct gate *g, int from)
+static void accept_some(struct gate *g, int from, int most)
 {
-	for (int i = 0; i < EVENTS && accept_one(g, from); i++)
+	while (most-- > 0 && accept_one(g, from))
 		;
 }
 
@@ -555,7 +561,7 @@ void gate_turn(struct gate *g)
 		struct gate_client *c = client_of(&ev[i]);
 
 		if (ev[i].data.u64 & LISTENS)
-			accept_some(g, g->fds[ev[i].data.u64 >> 2]);
+			accept_some(g, g->fds[ev[i].data.u64 >> 2], EVENTS);
 		else if (c->phase == PHASE_GONE)
 			continue;
 		else if (is_end(c, &ev[i]))
@@ -592,8 +598,11 @@ int gate_open(struct gate **out, const int *fds, int nfds, int clients,
 
 void gate_drain(struct gate *g)
 {
-	for (int i = 0; i < g->nfds; i++)
+	for (int i = 0; i < g->nfds; i++) {
+		/* Who is connected already has perhaps sent a request. */
+		accept_some(g, g->fds[i], LAST_CLIENTS);
 		epoll_ctl(g->epoll, EPOLL_CTL_DEL, g->fds[i], NULL);
+	}
 	g->nfds = 0;
 	g->full = false;
 }
@@ -617,8 +626,12 @@ size_t gate_clients(const struct gate *g)
 
 bool gate_owes(const struct gate *g)
 {
+	int64_t now = now_ms();
+
 	for (const struct gate_client *c = g->clients; c; c = c->next)
-		if (c->out.n > 0 || c->phase == PHASE_WAIT)
+		if (c->out.n > 0 ||
+			(c->phase > PHASE_IDLE && c->phase < PHASE_LAST) ||
+			(!c->known && now - c->since_ms < FRESH_MS))
 			return true;
 	return false;
 }

@@ -39,7 +39,7 @@ void gate_drain(struct gate *g);
 
 size_t gate_clients(const struct gate *g);
 
-/* Whether a client is owed bytes of an answer. */
+/* Whether a client waits for an answer, or may be about to ask. */
 bool gate_owes(const struct gate *g);
 
 /* Readable when gate_turn() has something to do, which it has once a second

@@ -260,7 +260,8 @@ def test_a_host_that_drains_loses_nothing(lab):
     def drain():
         lab.servers["lab3"].send_signal(signal.SIGTERM)
 
-    answers = load(lab, 16, 8, event=drain)
+    # Longer than it takes to find out that no further client is let in.
+    answers = load(lab, 16, 3, "import time; time.sleep(4)", event=drain)
     assert all(right for _, right, _ in answers), [
         a for a in answers if not a[1]]
     p = lab.servers.pop("lab3")

@@ -306,6 +306,19 @@ def test_sigterm_answers_those_that_wait(serve):
         server.connect()
 
 
+def test_whoever_came_before_sigterm_is_answered(serve):
+    server = serve()
+    with server.connect() as silent, server.connect() as slow:
+        slow.sendall(b"GET /hea")
+        hosttree.until(lambda: server.figures()["clients"] == 3, "they came")
+        server.process.send_signal(signal.SIGTERM)
+        silent.sendall(evaluation("print(1)"))
+        assert read_all(silent).startswith(b"HTTP/1.1 503 ")
+        slow.sendall(b"lth HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_all(slow).startswith(b"HTTP/1.1 503 ")
+    assert server.process.wait(30) == 0
+
+
 @pytest.mark.parametrize("times", [2, 0])
 def test_no_jail_outlives_it(cb, times):
     server = Server(cb)
