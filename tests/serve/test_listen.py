@@ -186,10 +186,9 @@ def test_systemd_can_start_it(cb):
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, env=cb.env)
     try:
-        hosttree.until(path.exists, "it listens")
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(50)
-            s.connect(str(path))
+            hosttree.until(lambda: s.connect_ex(str(path)) == 0, "it listens")
             s.sendall(evaluation("print(6 * 7)", "Connection: close"))
             assert b'"42\\n"' in read_all(s)
     finally:
