@@ -41,16 +41,15 @@ def operations(document):
             for method, o in item.items() if method != "parameters"}
 
 
-def test_the_document_is_in_order(document):
+def test_the_document_is_in_order(document, cb):
     try:
         from openapi_spec_validator import validate_spec
         validate_spec(document)
     except ImportError:
         pass
     assert document["openapi"].startswith("3.1.")
-    version = re.search(r"^VERSION\s*:?=\s*(\S+)",
-                        (TOP / "Makefile").read_text(), re.M)
-    assert document["info"]["version"] == version[1]
+    assert document["info"]["version"] in \
+        cb.run("--version").out.decode().split()
     names = [o["operationId"] for o in operations(document).values()]
     assert len(names) == len(set(names)) > 15
     for ref in re.findall(r'"\$ref": "([^"]+)"', json.dumps(document)):
@@ -76,17 +75,6 @@ def test_it_has_every_path_and_no_other(document):
     told = {(method, re.sub(r"{\w+}", "*", path))
             for method, path in operations(document)}
     assert told == served
-
-
-def test_every_key_is_in_the_documentation(document):
-    page = (TOP / "docs/JSON.md").read_text()
-    named = {name.rpartition(".")[2]
-             for name in re.findall(r"`([\w.\[\]]+)`", page)}
-    keys = {k for schema in document["components"]["schemas"].values()
-            for k in schema.get("properties", {})}
-    assert len(keys) > 30
-    assert keys <= named | {"file", "title", "description", "detail", "loc",
-                            "status"}, keys - named
 
 
 def test_it_describes_what_is_answered(server, document):

@@ -61,24 +61,21 @@ class Session:
 
 
 def unchunked(data):
-    """The body of an answer in chunks, and whether its end has come."""
-    head, _, rest = data.partition(b"\r\n\r\n")
-    assert b"chunked" in head, head
-    body = b""
-    while rest:
-        size, _, rest = rest.partition(b"\r\n")
-        n = int(size or b"0", 16)
-        if n == 0:
-            return body, size == b"0"
-        body, rest = body + rest[:n], rest[n + 2:]
-    return body, False
+    """The body of an answer in chunks, as far as it has come."""
+    at = data.index(b"\r\n\r\n") + 4
+    assert b"chunked" in data[:at], data[:at]
+    pieces = []
+    while (end := data.find(b"\r\n", at)) > 0:
+        n = int(data[at:end], 16)
+        pieces.append(data[end + 2:end + 2 + n])
+        at = end + n + 4
+    return b"".join(pieces)
 
 
 def events(data):
     """[(name, data)...] of all whole events."""
-    body, _ = unchunked(data)
     found = []
-    for text in body.decode("ascii").split("\n\n")[:-1]:
+    for text in unchunked(data).decode("ascii").split("\n\n")[:-1]:
         if text == ":":
             continue
         m = re.fullmatch(r"event: (\w+)\ndata: ([^\n]*)", text)
@@ -88,12 +85,12 @@ def events(data):
 
 
 def read_events(s):
-    data = b""
+    data = bytearray()
     while b"0\r\n\r\n" not in data[-7:]:
         more = s.recv(65536)
         assert more, data[-2000:]
         data += more
-    return events(data)
+    return events(bytes(data))
 
 
 def shown(found):
