@@ -43,7 +43,7 @@ _cellblock_keys()
 		'serve.concurrent:requests of --serve that run at a time'
 		'serve.queue:requests of --serve that may wait'
 		'serve.per_client:requests of one client of --serve at a time'
-		'serve.spare:jails that --serve makes ahead'
+		'serve.spare:jails that --serve makes ahead for each form'
 		'serve.request:largest request of --serve, but for uploads'
 		'serve.clients:clients of --serve at a time'
 		'serve.upload:largest file that is uploaded to --serve'

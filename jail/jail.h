@@ -100,7 +100,8 @@ struct jail_done {
 };
 
 enum jail_event_type {
-	JAIL_BUILT,   /* the jail stands, Python is being started: `facts` */
+	JAIL_BUILT,   /* the jail stands, Python is being started (SPEC_CELL:
+		       * waits for its cell): `facts` */
 	JAIL_FAILED,  /* the jail could not be built: `err`, and `facts` as far
 		       * as they are known; the session is over */
 	JAIL_UP,      /* the guest answers; fds: see below */
@@ -112,13 +113,13 @@ enum jail_event_type {
 	JAIL_PARKED,	/* a checkpoint was taken, everything is stopped */
 	JAIL_NOTICE,	/* the person should know: `text` (the warden's) */
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
-	JAIL_EXITED,	/* SPEC_PROGRAM: no process of the program is left:
-			 * `program` says how it ended */
+	JAIL_EXITED,	/* SPEC_PROGRAM, SPEC_CELL: the program ended, and
+			 * nothing else runs in the jail: `program` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * done.back_to and done.names */
 };
 
-/* SPEC_PROGRAM: how the program ended. */
+/* How the program ended. Its times begin with jail_start_program(). */
 struct jail_program {
 	int status;	       /* waitpid() status of the program */
 	enum jail_limit limit; /* what killed it, or LIMIT_NONE */
@@ -130,10 +131,11 @@ struct jail_program {
  *   SPEC_SESSION  fds[0] master of the tty (a new one after each restart)
  *   SPEC_PROGRAM  fds[0] master of the tty, if any of stdio is a terminal;
  *                 fds[1..3] our ends of the stdin, stdout, stderr pipes
- * (merged: no stderr); fds[4] what the driver reports, with a source `text` is
- * the interpreter's version ("3.11.2", checked). `restarted`: this Python
- * replaces an earlier one. `limited` says in words what this host cannot
- * enforce (the warden's words; empty if nothing).
+ *                 (merged: no stderr)
+ *   SPEC_CELL     fds[1..3] as these; fds[4] what the driver reports
+ * SPEC_SESSION: `text` is the interpreter's version ("3.11.2", checked).
+ * `restarted`: this Python replaces an earlier one. `limited` says in words
+ * what this host cannot enforce (the warden's words; empty if nothing).
  */
 #define JAIL_UP_FDS 5
 
@@ -333,15 +335,15 @@ struct jail_start {
 	const char *const *argv; /* after the interpreter; ends with NULL */
 	const char *const *env;	 /* NAME=VALUE unless python.env sets NAME; ends
 				  * with NULL, or is NULL */
-	/* Instead of `argv`: what the driver runs and reports on, as request.py
-	 * reads it; or NULL. */
+	/* SPEC_CELL, in which the two above are NULL: what the driver runs and
+	 * reports on, as request.py reads it. */
 	const void *source;
 	size_t source_n;
 	int merged;	 /* stdout and stderr are one pipe, fds[2] */
 	int64_t wall_ms; /* stricter than cell.timeout; 0: as configured */
 };
 
-/* SPEC_PROGRAM: start the program now (after uploads), once. */
+/* SPEC_PROGRAM, SPEC_CELL: start the program now (after uploads), once. */
 int jail_start_program(
 	struct jail *j, const struct jail_start *start, struct err *e);
 

@@ -30,9 +30,12 @@ struct pool_offer {
 /* Fork the process that makes sessions. 0, or -1 with e. */
 int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e);
 
-/* Keep `n` sessions of this kind ready or in the making, and no more. Fewer
- * while there are too many of all kinds. */
-void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int n);
+/* Keep sessions of this kind ready or in the making, and no more: those that
+ * somebody waits for, and so many ahead. Fewer while there are too many of all
+ * kinds. Those ahead are made one by one, and not while a session that was just
+ * taken begins its work. */
+void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
+	int ahead);
 
 /* Take a session of this kind; it may still be building, or have failed to,
  * which its events say. 1, 0: there is none yet, -1 with e: none could be
@@ -50,6 +53,9 @@ void pool_end(struct pool *p, struct jail *j);
 
 /* What to poll: at most `max` entries of `v` are filled. Their number. */
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max);
+
+/* How long to wait at most: -1 for ever. */
+int pool_timeout_ms(const struct pool *p);
 
 /* Take what has come; see to it that what is wanted gets made. */
 void pool_turn(struct pool *p);

@@ -53,7 +53,10 @@ struct limits {
 enum spec_mode {
 	SPEC_SESSION, /* the driver, cells over a pty, checkpoints */
 	SPEC_PROGRAM, /* one program, its own stdin, stdout and stderr */
+	SPEC_CELL,    /* the driver, up before it knows its one cell, with the
+		       * stdio of a program */
 };
+#define SPEC_MODES (SPEC_CELL + 1)
 
 struct jail_spec {
 	struct limits limits;

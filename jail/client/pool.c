@@ -22,31 +22,34 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-/* More than the maker is asked for: it sees a session's end a little later. */
-#define SLACK 8
+/* What a session has to itself when it was taken. */
+#define REST_MS 4
 /* How long a failure keeps us from trying again. */
 #define FAILURE_MS 1000
 
 struct kind {
 	unsigned python;
 	enum spec_mode mode;
-	int n; /* wanted */
+	int waited, ahead; /* wanted */
 };
 
 /* A session ahead. Until the maker answers it has no jail. */
 struct ahead {
 	struct kind kind;
 	struct jail *jail;
-	bool built, said;
+	bool said;
 	struct jail_event event; /* `said`: the last, for who takes it */
+	int64_t built_ms;	 /* when it was ready; 0: it is not yet */
 	int64_t failed_ms;	 /* since when it is of no use; 0: it is */
 };
 
 struct pool {
 	int maker;
 	pid_t pid; /* of the maker */
-	int most, taken;
+	int most, taken, cores;
+	int64_t rest_ms; /* nothing is made ahead before */
 	struct kind *kinds;
 	size_t nkinds;
 	struct ahead *ahead; /* those without a jail in the order of asking */
@@ -63,12 +66,13 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 	const struct maker_offer o = {.spec = offer->spec,
 		.pythons = offer->pythons,
 		.npythons = offer->npythons,
-		.most = offer->most + SLACK};
+		.most = offer->most};
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_errno(e, "start the maker");
 	p->most = offer->most;
+	p->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	p->pid = maker_start(&o, &p->maker, e);
 	if (p->pid < 0) {
 		free(p);
@@ -164,30 +168,61 @@ static bool drop_surplus(struct pool *p, const struct kind *k)
 	return false;
 }
 
-/* Ask for what is missing, as far as there may be more. */
-static void fill(struct pool *p)
+/* How many are in the making, of all kinds. */
+static int making(const struct pool *p)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < p->nahead; i++)
+		n += !p->ahead[i].built_ms && !p->ahead[i].failed_ms;
+	return n;
+}
+
+/* Whether one more may be made now. More than there are cores would only be
+ * ready later. */
+static bool may_make(const struct pool *p, bool waited)
 {
 	int64_t now = now_ms();
 
+	if (p->nahead + p->nending + (size_t)p->taken >= (size_t)p->most ||
+		(p->refused_ms && now - p->refused_ms < FAILURE_MS))
+		return false;
+	return waited ? making(p) < p->cores
+		      : making(p) == 0 && now >= p->rest_ms;
+}
+
+static int have(const struct pool *p, const struct kind *k)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < p->nahead; i++)
+		n += is_kind(&p->ahead[i].kind, k->python, k->mode);
+	return n;
+}
+
+/* Ask for what is missing, as far as there may be more: first for what somebody
+ * waits for. */
+static void fill(struct pool *p)
+{
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
-		int have = 0;
 
-		for (size_t a = 0; a < p->nahead; a++)
-			have += is_kind(&p->ahead[a].kind, k->python, k->mode);
-		while (have > k->n && drop_surplus(p, k))
-			have--;
-		if (p->refused_ms && now - p->refused_ms < FAILURE_MS)
-			continue;
-		for (; have < k->n &&
-			p->nahead + p->nending + (size_t)p->taken <
-				(size_t)p->most;
-			have++)
+		while (have(p, k) > k->waited + k->ahead && drop_surplus(p, k))
+			;
+		for (int n = have(p, k); n < k->waited && may_make(p, true);
+			n++)
+			ask(p, k);
+	}
+	for (size_t i = 0; i < p->nkinds; i++) {
+		const struct kind *k = &p->kinds[i];
+
+		if (have(p, k) < k->waited + k->ahead && may_make(p, false))
 			ask(p, k);
 	}
 }
 
-void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int n)
+void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
+	int ahead)
 {
 	size_t i = 0;
 
@@ -198,7 +233,7 @@ void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int n)
 			return;
 		p->nkinds++;
 	}
-	p->kinds[i] = (struct kind){python, mode, n};
+	p->kinds[i] = (struct kind){python, mode, waited, ahead};
 	fill(p);
 }
 
@@ -230,10 +265,10 @@ static void hear(struct ahead *a)
 
 	if (r == 0)
 		return;
-	if (r > 0 && ev.type == JAIL_BUILT && !a->built)
-		a->built = true;
-	else
-		a->failed_ms = now_ms();
+	if (r > 0 && ev.type == JAIL_BUILT && !a->built_ms)
+		a->built_ms = now_ms();
+	else /* those that do not last are not replaced without end */
+		a->failed_ms = a->built_ms ? a->built_ms : now_ms();
 	if (a->said)
 		jail_event_close(&a->event);
 	a->said = r > 0;
@@ -281,6 +316,13 @@ static void add_poll(struct pollfd *v, size_t max, size_t *n, int fd)
 		v[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
+int pool_timeout_ms(const struct pool *p)
+{
+	int64_t left = p->rest_ms - now_ms();
+
+	return left > 0 ? (int)left : -1;
+}
+
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
 {
 	size_t n = 0;
@@ -297,11 +339,15 @@ size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
 
 /* ---- taking ---- */
 
-/* The best: one that is built, then one that is building, then one that failed
- * and says why. */
+/* The best: one that is built, then one that is building, then one that could
+ * not be built and says why. One that died since is of no use to anybody. */
 static int worth(const struct ahead *a)
 {
-	return !a->jail ? 0 : a->failed_ms ? 1 : !a->built ? 2 : 3;
+	if (!a->jail)
+		return 0;
+	if (a->failed_ms)
+		return a->built_ms ? 0 : 1;
+	return a->built_ms ? 3 : 2;
 }
 
 int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
@@ -323,6 +369,7 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 		if (a.said)
 			jail_keep(a.jail, &a.event, NULL);
 		p->taken++;
+		p->rest_ms = now_ms() + REST_MS;
 		return 1;
 	}
 	if (!p->refused_ms || now_ms() - p->refused_ms > FAILURE_MS)
@@ -338,7 +385,7 @@ int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
 	int r = pool_take(p, python, mode, out, e);
 
 	while (r == 0) {
-		pool_want(p, python, mode, 1);
+		pool_want(p, python, mode, 1, 0);
 		/* With too many on their way out, nothing was asked for. */
 		if (!is_asked(p) && p->nending > 0)
 			end_oldest(p, 0);
@@ -346,7 +393,7 @@ int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
 			take_answer(p);
 		r = pool_take(p, python, mode, out, e);
 	}
-	pool_want(p, python, mode, 0);
+	pool_want(p, python, mode, 0, 0);
 	return r < 0 ? -1 : 0;
 }
 
@@ -354,9 +401,9 @@ void pool_count(const struct pool *p, struct pool_count *c)
 {
 	*c = (struct pool_count){.taken = p->taken, .ending = (int)p->nending};
 	for (size_t i = 0; i < p->nahead; i++)
-		*(p->ahead[i].built && !p->ahead[i].failed_ms ? &c->ready
-							      : &c->making) +=
-			1;
+		*(p->ahead[i].built_ms && !p->ahead[i].failed_ms
+				? &c->ready
+				: &c->making) += 1;
 }
 
 int pool_close(struct pool *p, struct err *e)

@@ -5,7 +5,7 @@
 # Runs in:   the jail's Python, started as -I -S -c <load.py> with:
 #              parts ctl line mark library [stack] recursion   a session
 #              parts -e CELL [ARG...]                          one cell
-#              parts -j file at bytes report                   request.py
+#              parts -j ctl report                             request.py
 # Holds:     parts    the driver itself (load.py)
 #            ctl      the socket to the warden, one message a read (wire.h)
 #            line     a raw pty slave on which the source of a cell arrives
@@ -39,8 +39,8 @@ if ARGS[0][0] != "-":
 part("cells")
 
 
-def program(source, done=lambda: None):
-    "what escapes from the cell ends Python as it ends a program"
+def prepare():
+    "all that can be done before a program's only cell is known"
     for name in "customize", "errors", "awaits":
         part(name)
     close(PARTS)
@@ -51,6 +51,10 @@ def program(source, done=lambda: None):
         S.tty = fstat(2).st_rdev
     except OSError:
         S.tty = None
+
+
+def program(source, done=lambda: None):
+    "what escapes from the cell ends Python as it ends a program"
     execute("<cell 1>", source)
     done()
     e = S.error
@@ -71,6 +75,7 @@ if hasattr(sys, "orig_argv"):
     sys.orig_argv = [sys.executable]
 if ARGS[0] == "-e":
     sys.argv = ["-e"] + ARGS[2:]
+    prepare()
     program(ARGS[1].encode("utf-8", "surrogateescape"))
 elif ARGS[0] == "-j":
     part("request")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# request.py - one request (--eval): a cell with variables, and what it made
+# request.py - one request: a cell with variables, and what it made
 #
-# Runs in:   the jail's Python, started with: parts -j file at bytes report
-# Holds:     file    a marshalled (source, variables, shows) at that place
+# Runs in:   the jail's Python, started with: parts -j ctl report
+# Holds:     ctl     a socket to the warden, until START comes from it (wire.h)
+#                    with a file: a marshalled (source, variables, shows)
 #            report  a pipe to the front end
 # Trusts:    the front end. What it reports is the user's: anything
 # Leaves:    in the report, each piece after a line "NAME BYTES":
@@ -11,14 +12,28 @@
 #              json   the value as json.dumps() writes it, if it can
 #              repr   the value as repr() writes it
 #              png    a picture for each figure of matplotlib's that is open
-FILE, AT, BYTES, REPORT = map(int, ARGS[1:])
+CTL, REPORT = map(int, ARGS[1:])
 MOST = 1000000  # bytes of a value
 part("figures")
 
 
+def awaited():
+    "what to run; Python may have been started long before it is known"
+    sock = __import__("_socket").socket(fileno=CTL)
+    sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
+    line, ((_, _, fd),), _, _ = sock.recvmsg(
+        64, 64, 0x40000000)  # MSG_CMSG_CLOEXEC
+    sock.close()
+    file = int.from_bytes(fd[:4], sys.byteorder)
+    at, size = map(int, line.split()[1:])
+    found = loads(pread(file, size, at))
+    close(file)
+    return found
+
+
 def request():
-    source, variables, shows = loads(pread(FILE, BYTES, AT))
-    close(FILE)
+    prepare()
+    source, variables, shows = awaited()
     NS.update(variables)
     S.value = None
     shown = sys.displayhook

@@ -218,20 +218,18 @@ static int child_session(const struct spawn *s, int tty, int line,
 	return stdio_set((const int[]){tty, tty, tty}, e);
 }
 
-/* What the driver runs is in the file of the arguments, behind them. Output is
- * not buffered: what was printed when a limit strikes is in the answer. */
-static int argv_request(struct argv *a, const struct wire_start *start,
-	const int *fds, struct err *e)
+/* Output is not buffered: what was printed when a limit strikes is in the
+ * answer. */
+static int child_cell(const int *fds, struct argv *a, struct err *e)
 {
 	a->v[a->n++] = "-u";
 	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	a->v[a->n++] = "-j";
-	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0)
+	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 ||
+		argv_fd(a, fds[SPAWN_REPORT], e) < 0)
 		return -1;
-	argv_number(a, (int)start->source_at);
-	argv_number(a, (int)start->source_n);
-	return argv_fd(a, fds[SPAWN_REPORT], e);
+	return stdio_set(fds + SPAWN_STDIO, e);
 }
 
 static int child_program(const struct spawn *s, int tty, const int *fds,
@@ -246,13 +244,9 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 
 		stdio[i] = from < 0 ? s->null : from;
 	}
-	if (start->source_n) {
-		if (argv_request(a, start, fds, e) < 0)
-			return -1;
-	} else if (args[0] && !strcmp(args[0], "-e")) {
+	if (args[0] && !strcmp(args[0], "-e"))
 		if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
 			return -1;
-	}
 	for (int i = 0; args[i]; i++)
 		a->v[a->n++] = args[i];
 	return stdio_set(stdio, e);
@@ -274,10 +268,23 @@ static void signals_reset(int session)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
+	const struct wire_start *program, struct argv *a, struct err *e)
+{
+	switch (s->spec->mode) {
+	case SPEC_SESSION:
+		return child_session(s, tty, line, fds, a, e);
+	case SPEC_PROGRAM:
+		return child_program(s, tty, fds, program, a, e);
+	case SPEC_CELL:
+		return child_cell(fds, a, e);
+	}
+	return -1;
+}
+
 static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
 	const struct wire_start *program, struct err *e)
 {
-	int session = s->spec->mode == SPEC_SESSION;
 	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
 	struct argv a = {.v = {s->spec->python}, .n = 1};
 
@@ -288,11 +295,10 @@ static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
 		return err_errno(e, "ignore SIGTTOU");
 	if (tcsetpgrp(tty, getpid()) < 0)
 		return err_errno(e, "become the foreground group of the tty");
-	if (session ? child_session(s, tty, line, fds, &a, e)
-		    : child_program(s, tty, fds, program, &a, e))
+	if (child_argv(s, tty, line, fds, program, &a, e) < 0)
 		return -1;
 	a.v[a.n] = NULL;
-	signals_reset(session);
+	signals_reset(s->spec->mode == SPEC_SESSION);
 	if (apply_stage(s->plan, PLAN_GUEST, &ctx, e) < 0)
 		return -1;
 	execve(s->spec->python, (char *const *)a.v, (char *const *)s->env);
@@ -357,7 +363,7 @@ pid_t spawn_start(
 	int before = SPAWN_ENV_MAX - 1;
 	pid_t pid = -1;
 
-	if (s->spec->mode == SPEC_SESSION)
+	if (s->spec->mode != SPEC_PROGRAM)
 		return start_guest(s, tty, line, fds, &program, e);
 	if (wire_start_read(&program, fds[SPAWN_ARGS], e) == 0 &&
 		env_add(s, &program, &before, e) == 0)

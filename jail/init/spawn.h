@@ -35,7 +35,8 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 
 /* The descriptors of a start. SPEC_SESSION: the library, control socket and
  * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may
- * put the terminal in its place; the pipe for the driver's report. */
+ * put the terminal in its place. SPEC_CELL: the control socket instead of the
+ * arguments, and the pipe for the driver's report. */
 enum {
 	SPAWN_PARTS,
 	SPAWN_LIBRARY,

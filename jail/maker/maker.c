@@ -22,12 +22,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+/* From a session's last word to its end as a process. */
+#define END_MS 100
 
 /* One question and its answer, which brings the socket when `ok`. */
 struct question {
@@ -100,6 +105,7 @@ pid_t maker_make(const struct jail_spec *spec, int *sock, struct err *e)
 
 struct maker {
 	int sock;
+	int deaths; /* a signalfd: of sessions */
 	const struct maker_offer *offer;
 	pid_t front;
 	int living;
@@ -127,18 +133,47 @@ static int detach(int sock, struct err *e)
 	return ident_set_undumpable(e);
 }
 
+static int watch_deaths(struct maker *m, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	m->deaths = sigprocmask(SIG_BLOCK, &set, NULL) < 0
+			    ? -1
+			    : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return m->deaths < 0 ? err_errno(e, "watch for deaths") : 0;
+}
+
+static void reap(struct maker *m)
+{
+	struct signalfd_siginfo si;
+
+	(void)!read(m->deaths, &si, sizeof(si));
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		m->living--;
+}
+
+/* The front end may know a moment before us that one has ended. */
+static int has_room(struct maker *m)
+{
+	struct pollfd p = {.fd = m->deaths, .events = POLLIN};
+
+	reap(m);
+	if (m->living >= m->offer->most && poll(&p, 1, END_MS) > 0)
+		reap(m);
+	return m->living < m->offer->most;
+}
+
 static pid_t make(
 	struct maker *m, const struct question *q, int *sock, struct err *e)
 {
 	struct jail_spec spec = *m->offer->spec;
 	pid_t pid;
 
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		m->living--;
-	if (q->python >= m->offer->npythons ||
-		(q->mode != SPEC_PROGRAM && q->mode != SPEC_SESSION))
+	if (q->python >= m->offer->npythons || (unsigned)q->mode >= SPEC_MODES)
 		return err_set(e, "malformed request");
-	if (m->living >= m->offer->most)
+	if (!has_room(m))
 		return err_set(e, "there are %d sessions already", m->living);
 	spec.python = m->offer->pythons[q->python];
 	spec.mode = q->mode;
@@ -148,19 +183,32 @@ static pid_t make(
 	return pid;
 }
 
+static void answer(struct maker *m)
+{
+	struct answer a = {.ok = 0};
+	auto_close int sock = -1;
+	struct question q;
+	ssize_t n = io_recv_fds(m->sock, &q, sizeof(q), NULL, 0, 0);
+
+	if (n != (ssize_t)sizeof(q))
+		_exit(0);
+	a.ok = make(m, &q, &sock, &a.err) > 0;
+	if (io_send_fds(m->sock, &a, sizeof(a), &sock, a.ok, 0) < 0)
+		_exit(0);
+}
+
 static _Noreturn void serve(struct maker *m)
 {
-	for (;;) {
-		struct answer a = {.ok = 0};
-		auto_close int sock = -1;
-		struct question q;
-		ssize_t n = io_recv_fds(m->sock, &q, sizeof(q), NULL, 0, 0);
+	struct pollfd p[2] = {{.fd = m->sock, .events = POLLIN},
+		{.fd = m->deaths, .events = POLLIN}};
 
-		if (n != (ssize_t)sizeof(q))
-			_exit(0);
-		a.ok = make(m, &q, &sock, &a.err) > 0;
-		if (io_send_fds(m->sock, &a, sizeof(a), &sock, a.ok, 0) < 0)
-			_exit(0);
+	for (;;) {
+		if (poll(p, 2, -1) < 0)
+			_exit(1);
+		if (p[1].revents)
+			reap(m);
+		if (p[0].revents)
+			answer(m);
 	}
 }
 
@@ -176,7 +224,7 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
 	pid = fork();
 	if (pid == 0) {
 		m.sock = pair[1];
-		if (detach(pair[1], &why) < 0)
+		if (detach(pair[1], &why) < 0 || watch_deaths(&m, &why) < 0)
 			_exit(1);
 		serve(&m);
 	}

@@ -209,7 +209,7 @@ static int serve_resize(struct warden *w, struct request *q)
 
 static int serve_start(struct warden *w, struct request *q)
 {
-	if (w->spec->mode != SPEC_PROGRAM || !w->jail.init)
+	if (w->spec->mode == SPEC_SESSION || w->program)
 		return 0;
 	return warden_program_run(w, q->fd, q->m.a, q->m.b != 0);
 }

@@ -93,18 +93,49 @@ static int stack_file(struct err *e)
 	return fd_take(&fd);
 }
 
-int guest_start(struct guest *g, struct err *e)
+/* The control socket: *theirs is for the guest. */
+static int open_ctl(struct guest *g, int *theirs, struct err *e)
 {
-	int pair[2], r = -1;
+	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "create a socket pair");
 	g->ctl = pair[0];
 	io_refuse_fds(g->ctl);
+	*theirs = pair[1];
+	return 0;
+}
+
+int guest_start(struct guest *g, struct err *e)
+{
+	auto_close int ctl = -1;
+
+	if (open_ctl(g, &ctl, e) < 0)
+		return -1;
 	g->stack = stack_file(e);
-	if (g->stack >= 0)
-		r = spawn(g, -1, (const int[]){pair[1], g->stack}, 2, e);
-	close(pair[1]);
+	return g->stack < 0 ? -1
+			    : spawn(g, -1, (const int[]){ctl, g->stack}, 2, e);
+}
+
+int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e)
+{
+	auto_close int ctl = -1;
+
+	return open_ctl(g, &ctl, e) < 0 ? -1 : spawn(g, ctl, fds, nfds, e);
+}
+
+int guest_give_cell(struct guest *g, int fd, struct err *e)
+{
+	char buf[64];
+	size_t at, n;
+	int r = wire_start_find(fd, &at, &n, e);
+
+	if (r < 0)
+		return r;
+	r = guest_send(g, buf, wire_start_encode(buf, at, n), fd);
+	if (r < 0)
+		err_errno(e, "hand over the cell");
+	fd_drop(&g->ctl);
 	return r;
 }
 

@@ -45,10 +45,16 @@ void guest_init(struct guest *g, struct link *l, struct warden_jail *j);
 int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e);
 LINK_CHECKED int guest_spawn_await(struct guest *g, struct err *e);
 
-/* The same with the driver, and wait until it says READY: *m is that. */
+/* The same with the driver, for a session or for one cell, on stdio and a pipe
+ * for the report (borrowed); and wait until it says READY: *m is that. */
 int guest_start(struct guest *g, struct err *e);
+int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e);
 LINK_CHECKED int guest_start_await(
 	struct guest *g, struct guest_message *m, struct err *e);
+
+/* Hand over the one cell, which a start holds (borrowed, wire.h). Nothing that
+ * the guest says is heard from then on. 0, or -1 with e. */
+int guest_give_cell(struct guest *g, int fd, struct err *e);
 
 /* Close its links: its jail has ended. */
 void guest_end(struct guest *g);

@@ -167,7 +167,7 @@ void warden_jail_end(struct warden_jail *j)
 	standin_end(&j->standin);
 	j->init = 0;
 	tally_end(&j->tally, j->cpu_ms);
-	j->swept = j->left = 0;
+	j->swept = j->quiet = j->left = 0;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -292,6 +292,11 @@ int warden_jail_is_stopped(const struct warden_jail *j)
 	return j->frozen || j->swept;
 }
 
+void warden_jail_note_quiet(struct warden_jail *j, int quiet)
+{
+	j->quiet = quiet;
+}
+
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 {
 	warden_jail_thaw(j);
@@ -333,7 +338,7 @@ int warden_jail_is_uncounted(const struct warden_jail *j)
 	return !(j->site->cgroup.enforced & CGROUP_LIMIT_MEMORY);
 }
 
-/* Nothing holds whoever looks at a jail that is stopped. */
+/* Nothing holds whoever looks at a jail that is stopped, or quiet. */
 static void look_stopped(struct warden_jail *j)
 {
 	struct procs p;
@@ -354,7 +359,7 @@ static void count(struct warden_jail *j, struct warden_jail_usage *u)
 	struct cgroup_usage c;
 
 	cgroup_usage(&j->site->cgroup, &c);
-	if (c.cpu_ns < 0 && warden_jail_is_stopped(j))
+	if (c.cpu_ns < 0 && (j->quiet || warden_jail_is_stopped(j)))
 		look_stopped(j);
 	*u = (struct warden_jail_usage){.peak_bytes = c.peak_bytes,
 		.cpu_ms = c.cpu_ns >= 0 ? c.cpu_ns / 1000000 : j->tally.cpu_ms,

@@ -46,6 +46,7 @@ struct warden_jail {
 	int no_proc, deaf; /* guests cannot ask init */
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
+	int quiet;	   /* nothing of a person's has run in it, or is left */
 	int left;	   /* processes that cells left, as last counted */
 
 	/* between cells */
@@ -84,6 +85,9 @@ LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
 	const struct link_pids *kept, pid_t live, int32_t *killed);
 
 int warden_jail_is_stopped(const struct warden_jail *j);
+
+/* Nothing in it can hold whoever looks at it, or can again. */
+void warden_jail_note_quiet(struct warden_jail *j, int quiet);
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
 

@@ -137,21 +137,25 @@ static int serve_program(struct warden *w, struct err *e)
 				 &built) == SESSION_OVER)
 			r = SESSION_OVER;
 	}
-	while (r == 0)
-		r = front_serve(w);
+	while (r == 0) {
+		r = early_idle(&w->early, e);
+		if (r == 0)
+			r = front_serve(w);
+	}
 	return r;
 }
 
 int warden_loop_serve(struct warden *w, struct err *e)
 {
-	int r;
+	int r = 0;
 
 	link_serve_aside(&w->link, front_serve_aside, w);
 	if (warden_build_begin(w, e) < 0)
 		return -1;
-	if (w->spec->mode == SPEC_PROGRAM)
+	if (w->spec->mode != SPEC_PROGRAM)
+		r = warden_stand(w, e);
+	if (r == 0 && w->spec->mode != SPEC_SESSION)
 		return serve_program(w, e);
-	r = warden_stand(w, e);
 	if (r == 0)
 		r = warden_await_python(w, 0, e);
 	return r < 0 ? r : serve_session(w);

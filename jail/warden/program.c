@@ -5,41 +5,36 @@
  * Runs in:   warden
  * Trusts:    clocks and the kernel's reports; the program gets our pipes, never
  *            a descriptor of the caller's
- * Leaves:    no jail; the home, for what the front end takes out of it
+ * Leaves:    no jail, or an empty one; the home, for what the front end takes
+ *            out of it
+ *
+ * A cell's driver is started before anybody asks for it. It holds nothing of a
+ * request then, and no clock runs: it waits. Clocks and counters begin with the
+ * cell.
  */
 #include "program.h"
 
 #include "jail/base/io.h"
 #include "jail/walls/pty.h"
+#include "pipes.h"
 #include "warden.h"
 #include "watch.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* stdin, stdout, stderr, the driver's report */
-#define PIPES 4
-
-/* The program's ends in `inner`, the front end's in `outer`. */
-static int pipes_open(int *inner, int *outer, int merged, struct err *e)
+/* It runs: hand its pipes over. */
+static void tell_up(struct warden *w, const int *outer)
 {
-	for (int i = 0; i < PIPES; i++) {
-		int p[2];
+	struct jail_event ev = {.type = JAIL_UP};
+	unsigned tty = w->spec->tty_bits;
+	int up[JAIL_UP_FDS] = {tty ? w->jail.tty_master : -1};
 
-		if (i == 2 && merged) {
-			inner[i] = fcntl(inner[1], F_DUPFD_CLOEXEC, 3);
-			if (inner[i] < 0)
-				return err_errno(e, "duplicate a pipe");
-			continue;
-		}
-		if (pipe2(p, O_CLOEXEC) < 0)
-			return err_errno(e, "create a pipe");
-		inner[i] = i == 0 ? p[0] : p[1];
-		outer[i] = i == 0 ? p[1] : p[0];
-	}
-	return 0;
+	for (int i = 0; i < PIPES; i++)
+		up[i + 1] = tty & (1u << i) ? -1 : outer[i];
+	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
+	link_event(&w->link, &ev, up, JAIL_UP_FDS);
 }
 
 /* Have init start it, at once or as soon as the jail is built. */
@@ -53,22 +48,48 @@ static int ask(
 		r = pipes_open(inner + 1, outer, merged, e);
 	if (r == 0)
 		r = guest_spawn(&w->guest, inner, PIPES + 1, e);
-	for (int i = 0; i < PIPES; i++)
-		fd_drop(&inner[i + 1]);
+	pipes_drop(inner + 1);
 	return r;
 }
 
-/* Python has been started: hand its pipes over. */
-static void tell_up(struct warden *w, const int *outer)
+/* The jail may have been made long before. */
+static void start_clocks(
+	struct warden *w, struct watch *wa, int64_t cpu_start_ms)
 {
-	struct jail_event ev = {.type = JAIL_UP};
-	unsigned tty = w->spec->tty_bits;
-	int up[JAIL_UP_FDS] = {tty ? w->jail.tty_master : -1};
+	clocks_start(&w->clocks, &w->link, w->spec);
+	watch_start(wa, w, cpu_start_ms, -1);
+}
 
-	for (int i = 0; i < PIPES; i++)
-		up[i + 1] = tty & (1u << i) ? -1 : outer[i];
-	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);
-	link_event(&w->link, &ev, up, JAIL_UP_FDS);
+/* Each of the two: 0; -1 with e; SESSION_OVER. `outer` is for the caller. */
+
+/* Init is asked at once, and starts it as soon as it has built the jail, unless
+ * it must be seen first that the jail keeps what is required. The clocks start
+ * when the jail stands. */
+static int start(struct warden *w, struct watch *wa, int args, int merged,
+	int *outer, struct err *e)
+{
+	int r = w->spec->require ? warden_stand(w, e) : 0;
+
+	if (r == 0)
+		r = ask(w, args, merged, outer, e);
+	if (r == 0)
+		r = warden_stand(w, e);
+	if (r < 0)
+		return r;
+	start_clocks(w, wa, 0);
+	return guest_spawn_await(&w->guest, e);
+}
+
+/* Python waits for it. */
+static int give_cell(
+	struct warden *w, struct watch *wa, int fd, int *outer, struct err *e)
+{
+	int r = warden_stand(w, e);
+
+	if (r < 0)
+		return r;
+	start_clocks(w, wa, w->early.cpu_ms);
+	return early_give(&w->early, fd, outer, e);
 }
 
 /* It is dead: say of what. */
@@ -78,12 +99,14 @@ static void died(
 	struct warden_jail_usage u;
 	int status = w->guest.status;
 
-	warden_jail_look(&w->jail, 0, LOOK_END_MS);
+	warden_jail_note_quiet(&w->jail, w->guest.alone);
+	if (!w->guest.alone)
+		warden_jail_look(&w->jail, 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	wa->ended = 1;
 	wa->peak_bytes = u.peak_bytes;
-	if (u.cpu_ms > wa->cpu_ms)
-		wa->cpu_ms = u.cpu_ms;
+	if (u.cpu_ms - wa->cpu_start_ms > wa->cpu_ms)
+		wa->cpu_ms = u.cpu_ms - wa->cpu_start_ms;
 	result->status = status;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
 		u.oom_kills > 0)
@@ -115,43 +138,25 @@ static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 	return 0;
 }
 
-/* Start it: 0; -1 with e; SESSION_OVER. Init is asked at once, and starts it
- * as soon as it has built the jail, unless it must be seen first that the jail
- * keeps what is required. The clocks start when the jail stands. */
-static int start(
-	struct warden *w, struct watch *wa, int args, int merged, struct err *e)
-{
-	int outer[PIPES] = {-1, -1, -1, -1};
-	int r = w->spec->require ? warden_stand(w, e) : 0;
-
-	if (r == 0)
-		r = ask(w, args, merged, outer, e);
-	if (r == 0)
-		r = warden_stand(w, e);
-	if (r == 0) {
-		/* The jail may have been made long before. */
-		clocks_start(&w->clocks, &w->link, w->spec);
-		watch_start(wa, w, 0, -1);
-		r = guest_spawn_await(&w->guest, e);
-	}
-	if (r == 0)
-		tell_up(w, outer);
-	for (int i = 0; i < PIPES; i++)
-		fd_drop(&outer[i]);
-	return r;
-}
-
 int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
+	int outer[PIPES] = {-1, -1, -1, -1};
 	struct watch wa;
-	int r = start(w, &wa, args, merged, &ev.err);
+	int r;
 
+	warden_note_program(w);
+	r = w->spec->mode == SPEC_CELL
+		    ? give_cell(w, &wa, args, outer, &ev.err)
+		    : start(w, &wa, args, merged, outer, &ev.err);
 	if (r == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
 		ev.facts = w->site.facts;
 		link_event(&w->link, &ev, NULL, 0);
+	} else if (r == 0) {
+		tell_up(w, outer);
 	}
+	pipes_drop(outer);
 	if (r < 0)
 		return SESSION_OVER;
 	if (wall_ms > 0 && wall_ms < w->spec->limits.cell_wall_ms)
@@ -159,11 +164,11 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	if (run(w, &wa, &ev.program) == SESSION_OVER)
 		return SESSION_OVER;
 	/* What it left behind holds its pipes open: that ends first. Where it
-	 * left nothing, the front end need not wait for the jail's end. */
-	if (!w->guest.alone)
+	 * left nothing, nobody waits for the jail's end: that comes with the
+	 * session's. */
+	if (wa.killed || !w->guest.alone)
 		warden_end_jail(w);
 	ev.type = JAIL_EXITED;
 	link_event(&w->link, &ev, NULL, 0);
-	warden_end_jail(w);
 	return 0;
 }

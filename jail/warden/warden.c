@@ -30,7 +30,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 {
 	w->spec = spec;
 	w->next_cell = 1;
-	w->cells = w->broken = w->ran_on = w->stands = 0;
+	w->cells = w->program = w->broken = w->ran_on = w->stands = 0;
 	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
 	/* The peer of the socket is the maker. */
@@ -38,8 +38,14 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
 	warden_jail_init(&w->jail, &w->link, &w->site);
 	guest_init(&w->guest, &w->link, &w->jail);
+	early_init(&w->early, &w->link, &w->guest, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);
 	clocks_start(&w->clocks, &w->link, spec);
+}
+
+void warden_note_program(struct warden *w)
+{
+	w->program = 1;
 }
 
 void warden_note_cell(struct warden *w, uint32_t cell)
@@ -63,6 +69,19 @@ void warden_note_refused(struct warden *w, uint32_t cell)
 
 /* ---- the jail and its Python ---- */
 
+static int ask_for_python(struct warden *w, struct err *e)
+{
+	switch (w->spec->mode) {
+	case SPEC_SESSION:
+		return guest_start(&w->guest, e);
+	case SPEC_CELL:
+		return early_start(&w->early, e);
+	case SPEC_PROGRAM:
+		break;
+	}
+	return 0;
+}
+
 int warden_build_begin(struct warden *w, struct err *e)
 {
 	if (warden_jail_start(&w->jail, e) == 0)
@@ -78,8 +97,7 @@ int warden_build_await(struct warden *w, struct err *e)
 
 	/* Python is asked for while init builds; if both fail, what goes wrong
 	 * in the building says more. */
-	asked = w->spec->mode == SPEC_SESSION ? guest_start(&w->guest, &why)
-					      : 0;
+	asked = ask_for_python(w, &why);
 	built = warden_jail_await(&w->jail, e);
 	if (built == 0 && asked == 0)
 		return 0;
@@ -100,6 +118,10 @@ int warden_stand(struct warden *w, struct err *e)
 		&w->site, !w->jail.no_proc, !w->jail.shared, !w->jail.deaf);
 	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
 		return -1;
+	if (w->spec->mode == SPEC_CELL)
+		r = early_await(&w->early, e);
+	if (r < 0)
+		return r;
 	w->stands = 1;
 	ev.facts = w->site.facts;
 	snprintf(ev.limited, sizeof(ev.limited), "%s", w->site.limited);

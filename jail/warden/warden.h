@@ -13,6 +13,7 @@
 
 #include "checkpoints.h"
 #include "clocks.h"
+#include "early.h"
 #include "guest.h"
 #include "jail.h"
 #include "link.h"
@@ -27,9 +28,11 @@ struct warden {
 	struct guest guest;
 	struct checkpoints checkpoints;
 	struct clocks clocks;
+	struct early early;
 
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */
+	int program;	    /* one was run: there is no other */
 	int broken, ran_on; /* how often since the last cell */
 	int stands;	    /* the first jail: warden_stand() */
 	int64_t left_ms;    /* of that cell's clocks, for its checkpoint */
@@ -105,8 +108,9 @@ LINK_CHECKED int warden_check_memory(struct warden *w, int64_t *due_ms);
 LINK_CHECKED int warden_undo(
 	struct warden *w, int n, uint32_t *back_to, struct err *e);
 
-/* A cell begins; a cell has ended, and so much of its clocks is left; a cell
- * never ran. */
+/* A program begins; a cell begins; a cell has ended, and so much of its clocks
+ * is left; a cell never ran. */
+void warden_note_program(struct warden *w);
 void warden_note_cell(struct warden *w, uint32_t cell);
 void warden_note_end(struct warden *w, int64_t left_ms);
 void warden_note_refused(struct warden *w, uint32_t cell);

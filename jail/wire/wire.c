@@ -214,6 +214,11 @@ size_t wire_resume_encode(char *buf)
 	return (size_t)sprintf(buf, "RESUME");
 }
 
+size_t wire_start_encode(char *buf, size_t at, size_t bytes)
+{
+	return (size_t)sprintf(buf, "START %zu %zu", at, bytes);
+}
+
 uint32_t wire_crc32(const void *buf, size_t n)
 {
 	const unsigned char *p = buf;
@@ -292,6 +297,23 @@ int wire_start_check(int fd, struct err *e)
 	return 0;
 }
 
+int wire_start_find(int fd, size_t *at, size_t *n, struct err *e)
+{
+	struct start_head head;
+	struct stat st;
+
+	if (wire_start_check(fd, e) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0 ||
+		pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return err_errno(e, "read the source");
+	*at = sizeof(head);
+	*n = (size_t)st.st_size - *at;
+	if (head.nargs || head.nenv || !head.source_n || head.source_n != *n)
+		return err_set(e, "malformed start");
+	return 0;
+}
+
 /* The next `n` strings, from *at on. NULL where there are not as many. */
 static const char **strings(
 	const struct wire_start *s, size_t *at, size_t end, uint32_t n)
@@ -331,10 +353,8 @@ int wire_start_read(struct wire_start *s, int fd, struct err *e)
 		return err_set(e, "malformed start");
 	s->argv = strings(s, &at, n, head.nargs);
 	s->env = s->argv ? strings(s, &at, n, head.nenv) : NULL;
-	if (!s->env || n - at != head.source_n)
+	if (!s->env || head.source_n || at != n)
 		return err_set(e, "malformed start");
-	s->source_at = at;
-	s->source_n = head.source_n;
 	return 0;
 }
 

@@ -14,6 +14,7 @@
  *     PARK no                    (with a socket) leave a checkpoint behind
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
  *     RESUME                     (to a checkpoint, on its own socket) continue
+ *     START at bytes             (SPEC_CELL, with a file) run what is there
  *
  *   guest -> warden
  *     READY pid version          no code of the user's has run yet
@@ -83,6 +84,7 @@ size_t wire_park_encode(char *buf, uint32_t no);
 size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 	const char *text, size_t n);
 size_t wire_resume_encode(char *buf);
+size_t wire_start_encode(char *buf, size_t at, size_t bytes);
 
 /* CRC-32 as zlib and binascii compute it. */
 uint32_t wire_crc32(const void *buf, size_t n);
@@ -175,13 +177,13 @@ struct wire_front {
 
 int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
 
-/* How a program starts: arguments, variables and a source. FRONT_START brings
- * it in a sealed memfd, which INIT_SPAWN hands on to init. */
+/* How a program starts: arguments and variables, which INIT_SPAWN hands on to
+ * init, or a source, which goes to the driver that waits for it. FRONT_START
+ * brings it in a sealed memfd. */
 struct wire_start {
 	char *bytes;	   /* owned: all of the memfd */
 	const char **argv; /* owned; each of the two ends with NULL */
 	const char **env;
-	size_t source_at, source_n; /* where the source is in the memfd */
 };
 
 /* A sealed memfd for `s`, or -1 with e. */
@@ -191,8 +193,11 @@ int wire_start_seal(const struct jail_start *s, struct err *e);
  * more. 0, or -1. */
 int wire_start_check(int fd, struct err *e);
 
-/* Read and check what it holds. 0, or -1 with e. wire_start_fini() either way;
- * all zero is nothing. */
+/* Where the source is in it. 0, or -1 with e. */
+int wire_start_find(int fd, size_t *at, size_t *n, struct err *e);
+
+/* Read and check arguments and variables. 0, or -1 with e. wire_start_fini()
+ * either way; all zero is nothing. */
 int wire_start_read(struct wire_start *s, int fd, struct err *e);
 void wire_start_fini(struct wire_start *s);
 

@@ -109,7 +109,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 	{"serve", "per_client", CONFIG_INT, FIELD(serve.per_client), "100000", 1, 100000,
 		TIGHTEN_LOWER, "requests of one client of --serve at a time", NULL},
 	{"serve", "spare", CONFIG_INT, FIELD(serve.spare), "4", 0, 1000,
-		TIGHTEN_LOWER, "jails that --serve makes ahead", NULL},
+		TIGHTEN_LOWER, "jails that --serve makes ahead for each form", NULL},
 	{"serve", "request", CONFIG_SIZE, FIELD(serve.request), "16M", 1024, GIB,
 		TIGHTEN_LOWER, "largest request of --serve, but for uploads", NULL},
 	{"serve", "clients", CONFIG_INT, FIELD(serve.clients), "4096", 1, 1000 * 1000,

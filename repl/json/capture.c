@@ -16,6 +16,7 @@
 #include "repl/text/utf8.h"
 
 #include <errno.h>
+#include <sys/ioctl.h>
 
 #define CHUNK_CHARS 10000
 #define CHUNK_BYTES 50
@@ -81,4 +82,14 @@ void capture_read(struct capture *c)
 		keep(c, buf, (size_t)n);
 	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		fd_drop(&c->fd);
+}
+
+void capture_finish(struct capture *c)
+{
+	int left = 0;
+
+	/* A write end may lie in a socket that the kernel has yet to clear. */
+	while (c->fd >= 0 && ioctl(c->fd, FIONREAD, &left) == 0 && left > 0)
+		capture_read(c);
+	fd_drop(&c->fd);
 }

@@ -28,4 +28,7 @@ void capture_close(struct capture *c);
 /* poll(2) found it ready: take what is there; closes it at its end. */
 void capture_read(struct capture *c);
 
+/* Nobody writes any more: take the rest, and close it. */
+void capture_finish(struct capture *c);
+
 #endif

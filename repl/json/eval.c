@@ -33,6 +33,16 @@
 
 /* ---- ready ---- */
 
+/* Have the next session made, as the last request wanted it: but what is there
+ * already will say what it wants. */
+static void expect_more(struct eval *ev)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	if (poll(&p, 1, 0) == 0)
+		pool_want(ev->pool, 0, ev->mode, 1, 0);
+}
+
 int eval_open(struct eval *ev, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e)
 {
@@ -45,7 +55,8 @@ int eval_open(struct eval *ev, const struct config *cfg,
 	offer.npythons = ev->pythons.n;
 	if (pool_open(&ev->pool, &offer, e) < 0)
 		return -1;
-	pool_want(ev->pool, 0, SPEC_PROGRAM, 1);
+	ev->mode = SPEC_CELL;
+	expect_more(ev);
 	return 0;
 }
 
@@ -95,25 +106,39 @@ static int refuse(struct state *s, const char *title, const char *description,
 	return write_answer(&b, e);
 }
 
-/* Run it in a session of its own, and answer. */
-static int serve_alone(struct state *s, const struct request *q, struct err *e)
+/* Run it in a session of its own, which the caller ends. */
+static struct jail *run_alone(
+	struct state *s, const struct request *q, struct run *r)
 {
 	struct eval *ev = s->ev;
 	struct jail *j = NULL;
-	struct strbuf b = {0};
 	struct err why = {0};
-	struct run r;
 
-	if (pool_await(ev->pool, (unsigned)q->python, SPEC_PROGRAM, &j, &why) <
-		0) {
-		run_fail(&r, q, &why);
+	ev->mode = run_mode(q);
+	if (pool_await(ev->pool, (unsigned)q->python, ev->mode, &j, &why) < 0) {
+		run_fail(r, q, &why);
 	} else {
 		if (stream_may_go_on(&s->in))
-			pool_want(ev->pool, 0, SPEC_PROGRAM, 1);
-		run_begin(&r, j, q, ev->cfg);
+			pool_want(ev->pool, 0, ev->mode, 1, 0);
+		run_begin(r, j, q, ev->cfg);
 	}
-	while (!run_is_over(&r))
-		run_wait(&r);
+	while (!run_is_over(r))
+		run_wait(r);
+	return j;
+}
+
+static int serve_alone(struct state *s, const struct request *q, struct err *e)
+{
+	struct eval *ev = s->ev;
+	struct strbuf b = {0};
+	struct run r;
+	struct jail *j = run_alone(s, q, &r);
+
+	for (int i = 1; i < RUN_TRIES && run_is_lost(&r); i++) {
+		pool_end(ev->pool, j);
+		run_fini(&r);
+		j = run_alone(s, q, &r);
+	}
 	switch (answer_add(&b, &r, NULL)) {
 	case ANSWER_RAN:
 		break;
@@ -165,7 +190,7 @@ static int begin_session(
 			sizeof(late) - 1, e);
 	if (setup_claim_slot(&ev->slots, e) < 0)
 		return broken(&b, "The session may not begin", e);
-	pool_want(ev->pool, 0, SPEC_PROGRAM, 0);
+	pool_want(ev->pool, 0, ev->mode, 0, 0);
 	if (pool_await(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
 		err_kind_set(e, ERR_JAIL);
 	else if (cells_open(&s->cells, s->jail, ev->cfg, ev->log, false, e) ==
@@ -247,7 +272,7 @@ static int next(struct state *s, struct err *e)
 	int r = 0;
 
 	if (!s->cells && stream_is_empty(&s->in))
-		pool_want(s->ev->pool, 0, SPEC_PROGRAM, 1);
+		expect_more(s->ev);
 	switch (stream_next(&s->in, &text, &n)) {
 	case STREAM_END:
 		return 0;

@@ -6,6 +6,7 @@
 #ifndef REPL_JSON_EVAL_H
 #define REPL_JSON_EVAL_H
 
+#include "jail/spec.h"
 #include "pythons.h"
 #include "repl/session/setup.h"
 
@@ -22,10 +23,11 @@ struct eval {
 	struct log *log;	  /* borrowed */
 	struct setup_slots slots; /* where a session is counted */
 	struct pythons pythons;
+	enum spec_mode mode; /* what the last request ran in */
 };
 
-/* Get ready, before the cage closes: fork the maker, and have a first session
- * made. `spec` is that of the default interpreter. 0, or -1 with e. */
+/* Get ready, before the cage closes: fork the maker. `spec` is that of the
+ * default interpreter. 0, or -1 with e. */
 int eval_open(struct eval *ev, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e);
 

@@ -26,8 +26,10 @@
 static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
 	"PYTHONIOENCODING=utf-8:strict", "PYTHON_COLORS=1", NULL};
 
+/* A jail that could not be built: the next could not be either. */
 static void fail(struct run *r, const struct err *e)
 {
+	r->lost = r->built && !r->asked;
 	r->how = RUN_FAILED;
 	r->gone = true;
 	r->err = *e;
@@ -127,6 +129,10 @@ int run_put_files(struct run *r, struct jail *j, const struct request *q)
 
 		if (put_file(r, j, &q->files[i], &e) == 0)
 			continue;
+		if (e.kind == ERR_JAIL) {
+			fail(r, &e);
+			return -1;
+		}
 		r->how = RUN_NOTHING;
 		snprintf(r->message, sizeof(r->message),
 			"%s: Failed to create file '%.1000s'.",
@@ -143,6 +149,7 @@ static void take_up(
 {
 	bool merged = q->form == REQUEST_SNEKBOX;
 
+	r->up = true;
 	r->in = fd_take(&ev->fds[1]);
 	if (r->in >= 0)
 		io_set_nonblock(r->in, 1);
@@ -179,21 +186,36 @@ static void begin(struct run *r)
 			"ValueError: embedded null byte");
 	} else if (start(r->jail, q, &e) < 0) {
 		fail(r, &e);
+	} else {
+		r->asked = true;
 	}
+}
+
+/* What it wrote last comes before its end. */
+static void end(struct run *r, const struct jail_program *program)
+{
+	capture_finish(&r->out);
+	capture_finish(&r->err_out);
+	capture_finish(&r->report);
+	fd_drop(&r->in);
+	r->program = *program;
+	r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
+	r->gone = true;
 }
 
 static void take(struct run *r, struct jail_event *ev)
 {
 	if (ev->type == JAIL_BUILT) {
+		r->built = true;
 		begin(r);
 	} else if (ev->type == JAIL_UP) {
 		take_up(r, ev, r->request);
 	} else if (ev->type == JAIL_FAILED) {
+		/* A driver that waited, and died before its cell came. */
+		r->asked &= r->up || run_mode(r->request) != SPEC_CELL;
 		fail(r, &ev->err);
 	} else if (ev->type == JAIL_EXITED) {
-		r->program = ev->program;
-		r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
-		r->gone = true;
+		end(r, &ev->program);
 	}
 	jail_event_close(ev);
 }
@@ -257,8 +279,6 @@ void run_turn(struct run *r, const struct pollfd *p)
 		jail_kill(r->jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
-	if (run_is_over(r))
-		fd_drop(&r->in);
 }
 
 void run_wait(struct run *r)
@@ -275,11 +295,17 @@ void run_wait(struct run *r)
 
 bool run_is_over(const struct run *r)
 {
-	/* The pipes end by themselves: the jail is gone when the warden says
-	 * that the program is. */
-	return r->how == RUN_FAILED ||
-	       (r->gone && r->out.fd < 0 && r->err_out.fd < 0 &&
-		       r->report.fd < 0);
+	return r->gone;
+}
+
+enum spec_mode run_mode(const struct request *q)
+{
+	return q->form == REQUEST_SNEKBOX ? SPEC_PROGRAM : SPEC_CELL;
+}
+
+bool run_is_lost(const struct run *r)
+{
+	return r->how == RUN_FAILED && r->lost;
 }
 
 void run_begin(struct run *r, struct jail *j, const struct request *q,
@@ -303,6 +329,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 void run_fail(struct run *r, const struct request *q, const struct err *e)
 {
 	*r = (struct run){.how = RUN_FAILED,
+		.gone = true,
 		.request = q,
 		.err = *e,
 		.in = -1,

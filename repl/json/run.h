@@ -43,6 +43,8 @@ struct run {
 	struct err err;
 	uint64_t max, report_max; /* bytes kept */
 	bool gone;		  /* the program is over */
+	bool built, asked, up;	  /* the jail; the request was handed over */
+	bool lost;		  /* run_is_lost() */
 	int turns;		  /* how often something came */
 	int in;			  /* the program's standard input; -1: closed */
 	size_t in_at;
@@ -51,8 +53,8 @@ struct run {
 /* Most bytes kept of each stream. */
 #define RUN_OUTPUT_MAX 1000000
 
-/* Begin to run the request. `j` is a session of SPEC_PROGRAM, which may still
- * be building, and whose home can be read afterwards unless r->how is
+/* Begin to run the request. `j` is a session of run_mode(), which may still be
+ * building, and whose home can be read afterwards unless r->how is
  * RUN_FAILED. All is borrowed until run_fini(), which may come at any time. */
 void run_begin(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg);
@@ -61,6 +63,14 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 void run_fail(struct run *r, const struct request *q, const struct err *e);
 
 bool run_is_over(const struct run *r);
+
+/* The kind of session that a request wants. */
+enum spec_mode run_mode(const struct request *q);
+
+/* Whether its jail failed before it had the request: in another the request
+ * does not run twice. So many are tried. */
+#define RUN_TRIES 3
+bool run_is_lost(const struct run *r);
 
 /* Until then: poll these RUN_POLLS, and hand them over when one is ready. */
 #define RUN_POLLS 5

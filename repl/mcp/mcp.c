@@ -572,7 +572,7 @@ int mcp_open(struct mcp **out, const struct config *cfg,
 	m->version = NEWEST;
 	if (pool_open(&m->pool, &offer, e) < 0)
 		return -1;
-	pool_want(m->pool, 0, SPEC_SESSION, 1);
+	pool_want(m->pool, 0, SPEC_SESSION, 1, 0);
 	return 0;
 }
 

@@ -27,7 +27,8 @@ struct job {
 	struct exchange *exchange; /* NULL: nobody waits for it */
 	struct request request;
 	struct execute_files files;
-	bool stores, runs;
+	bool stores, runs, answered;
+	int tries;
 	struct jail *jail;
 	struct run run;
 	int64_t since_ns;
@@ -38,7 +39,10 @@ struct jobs {
 	struct job *first; /* the oldest */
 	size_t running, waiting;
 	const struct log *log;
-	size_t *wanted; /* waiting for each interpreter */
+	/* waiting for each interpreter, and for each kind of session */
+	struct {
+		size_t n[SPEC_MODES];
+	} * wanted;
 };
 
 int jobs_open(struct jobs **out, const struct jobs_rules *rules)
@@ -61,6 +65,35 @@ void jobs_set_log(struct jobs *s, const struct log *log)
 	s->log = log;
 }
 
+static size_t *wanted(struct jobs *s, const struct job *j)
+{
+	return &s->wanted[j->request.python].n[run_mode(&j->request)];
+}
+
+/* It waits, from now on. */
+static void wait_for_jail(struct jobs *s, struct job *j)
+{
+	s->waiting++;
+	++*wanted(s, j);
+}
+
+/* It waits no longer. */
+static void stop_waiting(struct jobs *s, struct job *j)
+{
+	s->waiting--;
+	--*wanted(s, j);
+}
+
+/* Its jail ends. */
+static void stop_running(struct jobs *s, struct job *j)
+{
+	pool_end(s->rules.pool, j->jail);
+	run_fini(&j->run);
+	j->jail = NULL;
+	j->runs = false;
+	s->running--;
+}
+
 /* Take it out of the list, and free it. Its jail ends. */
 static void drop(struct jobs *s, struct job *j)
 {
@@ -69,14 +102,10 @@ static void drop(struct jobs *s, struct job *j)
 	while (*at != j)
 		at = &(*at)->next;
 	*at = j->next;
-	if (j->runs) {
-		pool_end(s->rules.pool, j->jail);
-		run_fini(&j->run);
-		s->running--;
-	} else {
-		s->wanted[j->request.python]--;
-		s->waiting--;
-	}
+	if (j->runs)
+		stop_running(s, j);
+	else
+		stop_waiting(s, j);
 	request_fini(&j->request);
 	execute_release(&j->files);
 	free(j);
@@ -118,8 +147,7 @@ int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	while (*at)
 		at = &(*at)->next;
 	*at = j;
-	s->waiting++;
-	s->wanted[j->request.python]++;
+	wait_for_jail(s, j);
 	http_set_own(x, j);
 	return 0;
 }
@@ -206,7 +234,7 @@ static int make_answer(struct jobs *s, struct job *j, struct strbuf *b)
 	return 500;
 }
 
-/* Answer, and forget it. */
+/* Answer. The jail ends a moment later: the answer goes first. */
 static void finish(struct jobs *s, struct job *j)
 {
 	const struct run *r = &j->run;
@@ -221,18 +249,34 @@ static void finish(struct jobs *s, struct job *j)
 	if (s->log && limit != LIMIT_NONE)
 		log_limit(s->log, limit);
 	http_set_own(x, NULL);
-	drop(s, j);
 	http_answer(x, status, "application/json", &b);
+	j->answered = true;
 }
 
 /* ---- running ---- */
+
+/* Answer; or take another jail, where this one has failed too soon. */
+static void settle(struct jobs *s, struct job *j)
+{
+	if (run_is_lost(&j->run) && ++j->tries < RUN_TRIES) {
+		stop_running(s, j);
+		wait_for_jail(s, j);
+	} else {
+		finish(s, j);
+	}
+}
+
+static bool is_running(const struct job *j)
+{
+	return j->runs && !j->answered;
+}
 
 size_t jobs_polls(const struct jobs *s, struct pollfd *p, size_t max)
 {
 	size_t n = 0;
 
 	for (struct job *j = s->first; j && n + RUN_POLLS <= max; j = j->next) {
-		if (!j->runs)
+		if (!is_running(j))
 			continue;
 		run_polls(&j->run, p + n);
 		n += RUN_POLLS;
@@ -246,25 +290,24 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n)
 
 	for (size_t at = 0; j && at + RUN_POLLS <= n; j = next) {
 		next = j->next;
-		if (!j->runs)
+		if (!is_running(j))
 			continue;
 		run_turn(&j->run, p + at);
 		at += RUN_POLLS;
 		if (run_is_over(&j->run))
-			finish(s, j);
+			settle(s, j);
 	}
 }
 
-static bool start(struct jobs *s, struct job *j)
+static void start(struct jobs *s, struct job *j)
 {
 	struct err e = {0};
 	int r = pool_take(s->rules.pool, (unsigned)j->request.python,
-		SPEC_PROGRAM, &j->jail, &e);
+		run_mode(&j->request), &j->jail, &e);
 
 	if (r == 0)
-		return false;
-	s->wanted[j->request.python]--;
-	s->waiting--;
+		return;
+	stop_waiting(s, j);
 	s->running++;
 	j->runs = true;
 	if (r < 0)
@@ -272,28 +315,37 @@ static bool start(struct jobs *s, struct job *j)
 	else
 		run_begin(&j->run, j->jail, &j->request, s->rules.cfg);
 	if (run_is_over(&j->run))
-		finish(s, j);
-	return true;
+		settle(s, j);
+}
+
+/* What is asked for, as far as it may run, and spares: of the default
+ * interpreter so many for each form of a request. */
+static void want(struct jobs *s)
+{
+	const struct config_serve *c = &s->rules.cfg->serve;
+	size_t room = (size_t)c->concurrent - s->running;
+
+	for (unsigned i = 0; i < s->rules.npythons; i++)
+		for (int m = SPEC_PROGRAM; m <= SPEC_CELL; m++) {
+			size_t n = s->wanted[i].n[m];
+
+			pool_want(s->rules.pool, i, (enum spec_mode)m,
+				(int)(n < room ? n : room),
+				i == 0 ? c->spare : 0);
+		}
 }
 
 void jobs_start(struct jobs *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;
 	struct job *next;
-	int room;
 
 	for (struct job *j = s->first; j; j = next) {
 		next = j->next;
-		if (s->running >= (size_t)c->concurrent)
-			break;
-		if (!j->runs)
+		if (j->answered)
+			drop(s, j);
+		else if (!j->runs && s->running < (size_t)c->concurrent)
 			start(s, j);
 	}
-	room = c->concurrent - (int)s->running;
-	for (size_t i = 0; i < s->rules.npythons; i++) {
-		int n = (int)s->wanted[i] < room ? (int)s->wanted[i] : room;
-
-		pool_want(s->rules.pool, (unsigned)i, SPEC_PROGRAM,
-			n + (i == 0 ? c->spare : 0));
-	}
+	want(s);
 }

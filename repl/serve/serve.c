@@ -123,16 +123,13 @@ static int open_pool(
 	const struct config_serve *c = &s->cfg->serve;
 	struct pool_offer offer = {.spec = spec,
 		/* as many may be on their way out as run */
-		.most = 2 * (c->concurrent + c->sessions) + c->spare + 4};
+		.most = 2 * (c->concurrent + c->sessions + c->spare) + 4};
 
 	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
 		return -1;
 	offer.pythons = s->pythons.v;
 	offer.npythons = s->pythons.n;
-	if (pool_open(&s->pool, &offer, e) < 0)
-		return -1;
-	pool_want(s->pool, 0, SPEC_PROGRAM, c->spare);
-	return 0;
+	return pool_open(&s->pool, &offer, e);
 }
 
 static int open_http(struct serve *s, struct err *e)
@@ -180,6 +177,7 @@ static int open_http(struct serve *s, struct err *e)
 		.token = s->token,
 		.per_client = (size_t)c->per_client,
 		.upload = c->upload};
+	jobs_start(s->jobs); /* spares */
 	return 0;
 }
 
@@ -248,6 +246,7 @@ struct places {
 
 static int fill(struct serve *s, int signals, struct places *at)
 {
+	int pool_ms = pool_timeout_ms(s->pool);
 	struct pool_count c;
 	size_t most;
 
@@ -268,6 +267,8 @@ static int fill(struct serve *s, int signals, struct places *at)
 					  most - at->sessions, &at->timeout_ms);
 	at->n = at->pool +
 		pool_polls(s->pool, s->polls + at->pool, most - at->pool);
+	if (pool_ms >= 0 && pool_ms < at->timeout_ms)
+		at->timeout_ms = pool_ms;
 	return 0;
 }
 

@@ -687,5 +687,5 @@ void sessions_start(struct sessions *s)
 		if (!se->jail && se->serves && !start(s, se))
 			waiting++;
 	}
-	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting);
+	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting, 0);
 }

@@ -20,14 +20,15 @@ static void start(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct wire_start s;
+	size_t at, n;
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size ||
 		fcntl(fd, F_ADD_SEALS,
 			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		abort();
-	if (wire_start_read(&s, fd, NULL) == 0 &&
-		s.source_at + s.source_n != size)
+	if (wire_start_find(fd, &at, &n, NULL) == 0 && at + n != size)
 		abort();
+	wire_start_read(&s, fd, NULL);
 	wire_start_fini(&s);
 	close(fd);
 }

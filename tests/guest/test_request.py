@@ -3,26 +3,69 @@
 import marshal
 import os
 import re
+import socket
 import subprocess
 
 from driver import FOREIGN_PARTS, LOAD, PARTS, PYTHON, memory
 
 
-def request(code, variables=None, shows=True, parts=PARTS, **how):
-    """(the ended process, {name of a piece: [bytes...]})"""
-    # As in the front end's, the request is not at the beginning of the file.
-    what = marshal.dumps((code.encode(), variables or {}, shows), 2)
-    driver, file, report = memory(parts), memory(b"12345" + what), memory()
-    try:
-        r = subprocess.run(
-            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(driver), "-j",
-             str(file), "5", str(len(what)), str(report)],
-            capture_output=True, text=True, timeout=60,
-            pass_fds=[driver, file, report], **how)
-        return r, pieces(os.pread(report, 1 << 24, 0))
-    finally:
-        for fd in driver, file, report:
+class Early:
+    """A driver that waits for its cell."""
+
+    def __init__(self, parts=PARTS, **how):
+        self.driver, self.report = memory(parts), memory()
+        self.ctl, theirs = socket.socketpair(socket.AF_UNIX,
+                                             socket.SOCK_SEQPACKET)
+        self.ctl.settimeout(60)
+        self.process = subprocess.Popen(
+            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), "-j",
+             str(theirs.fileno()), str(self.report)], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[self.driver, theirs.fileno(), self.report], **how)
+        theirs.close()
+        self.ready = self.ctl.recv(100)
+
+    def run(self, code, variables=None, shows=True):
+        # As in the front end's, it is not at the beginning of the file.
+        what = marshal.dumps((code.encode(), variables or {}, shows), 2)
+        file = memory(b"12345" + what)
+        socket.send_fds(self.ctl, [b"START 5 %d" % len(what)], [file])
+        os.close(file)
+        self.ctl.close()
+        return self.end()
+
+    def end(self):
+        """(the ended process, {name of a piece: [bytes...]})"""
+        p = self.process
+        p.stdout, p.stderr = p.communicate(timeout=60)
+        told = pieces(os.pread(self.report, 1 << 24, 0))
+        for fd in self.driver, self.report:
             os.close(fd)
+        return p, told
+
+
+def request(code, variables=None, shows=True, **how):
+    return Early(**how).run(code, variables, shows)
+
+
+def test_it_waits_for_its_cell_and_ends_without_one():
+    waits = Early()
+    version = "%d.%d.%d" % tuple(eval(subprocess.run(
+        [PYTHON, "-c", "import sys; print(tuple(sys.version_info[:3]))"],
+        capture_output=True, check=True).stdout))
+    assert waits.ready == f"READY {waits.process.pid} {version}".encode()
+    assert waits.process.poll() is None
+    waits.ctl.close()
+    r, told = waits.end()
+    assert (r.stdout, told) == ("", {}) and r.returncode != 0
+
+
+def test_what_may_differ_from_start_to_start_does():
+    made = "(hash('x'), id(object()), __import__('random').random())"
+    seen = [eval(request(made)[1]["repr"][0]) for _ in range(3)]
+    for values in zip(*seen):
+        assert len(set(values)) == 3, seen
 
 
 def pieces(data):

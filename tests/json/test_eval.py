@@ -854,9 +854,9 @@ def test_no_jail_outlives_its_front_end(cb, how):
     p.stdin.write(b'{"code": "import time\\ntime.sleep(60)"}\n')
     p.stdin.flush()
     tree = cb.tree(p)
-    # Two jails: the one that runs, with a guest, and the next one.
-    hosttree.until(lambda: tree.look() and len(tree.guests()) == 1 and
-                   len(tree.inside()) == 3, "the jails stand")
+    # Two jails: the one that runs, and the next one.
+    hosttree.until(lambda: tree.look() and len(tree.guests()) == 2 and
+                   len(tree.inside()) == 4, "the jails stand")
     p.send_signal(how)
     p.wait(20)
     tree.wait_gone()

@@ -9,6 +9,8 @@ import subprocess
 import urllib.error
 import urllib.request
 
+import hosttree
+
 JSON = {"Content-Type": "application/json"}
 
 
@@ -81,6 +83,19 @@ class Server:
         text = self("GET", "/metrics").body.decode()
         return {k: float(v) for k, v in re.findall(
             r"^cellblock_(\S+) ([\d.e+]+)$", text, re.M)}
+
+    def await_running(self, n=1):
+        hosttree.until(lambda: self.figures()["running"] == n, "they run")
+        self.tree.look()
+
+    def await_rest(self, spares):
+        def rests():
+            now = self.figures()
+            return (now['jails{state="spare"}'], now['jails{state="ending"}'],
+                    now['jails{state="building"}'],
+                    now['jails{state="taken"}'], now["clients"]) == (
+                        spares, 0, 0, 0, 1)
+        hosttree.until(rests, "it is at rest", 20)
 
     def end(self):
         if self.process.poll() is None:

@@ -168,8 +168,7 @@ def test_whoever_asks_for_nothing_makes_room(serve):
         running = stack.enter_context(server.connect())
         running.sendall(evaluation("import time; time.sleep(3); print(1)",
                                    "Connection: close"))
-        hosttree.until(lambda: server.tree.look() and
-                       len(server.tree.guests()) == 1, "it runs")
+        server.await_running()
         for _ in range(50):
             stack.enter_context(server.connect())
         assert server.run("1").status == 200

@@ -334,8 +334,7 @@ def test_a_session_is_deleted_while_a_cell_runs(session, streams):
         else:
             assert answer_of(s)[0] == 410
     assert session("GET").status == 404
-    hosttree.until(lambda: session.server.tree.look() and
-                   not session.server.tree.guests(), "its jail is gone")
+    session.server.await_rest(8)
 
 
 # ---- how it ends ----
@@ -370,7 +369,8 @@ def warden_of(server):
     return int(hosttree.stat_of(init)[1])
 
 
-def test_a_session_that_hangs_holds_nobody_up(server):
+def test_a_session_that_hangs_holds_nobody_up(serve):
+    server = serve("-s", "serve.spare=0")
     session = Session(server)
     warden = warden_of(server)
     other = Session(server)
@@ -390,7 +390,8 @@ def test_a_session_that_hangs_holds_nobody_up(server):
                    "it is gone")
 
 
-def test_a_session_that_lost_its_jail_says_so(server):
+def test_a_session_that_lost_its_jail_says_so(serve):
+    server = serve("-s", "serve.spare=0")
     session = Session(server)
     warden = warden_of(server)
     with session.begin("import time; time.sleep(9)", True) as s:
@@ -568,7 +569,7 @@ def test_nothing_is_left_of_sessions(serve):
     def settled():
         hosttree.until(lambda: server.figures()['jails{state="taken"}'] == 0 and
                        server.figures()['jails{state="ending"}'] == 0 and
-                       server.figures()['jails{state="spare"}'] == 1 and
+                       server.figures()['jails{state="spare"}'] == 2 and
                        server.figures()["clients"] == 1, "it is at rest")
         return len(list(fds.iterdir()))
 

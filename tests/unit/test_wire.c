@@ -159,9 +159,9 @@ static void a_start_arrives_as_it_was_sent(void **state)
 {
 	const char *const argv[] = {"-c", "", "pass", NULL};
 	const char *const env[] = {"A=1", NULL};
-	const struct jail_start out = {
-		.argv = argv, .env = env, .source = "a\0b", .source_n = 3};
+	const struct jail_start out = {.argv = argv, .env = env};
 	struct wire_start in;
+	size_t at, n;
 	int fd = wire_start_seal(&out, NULL);
 
 	(void)state;
@@ -171,8 +171,25 @@ static void a_start_arrives_as_it_was_sent(void **state)
 	assert_null(in.argv[3]);
 	assert_string_equal(in.env[0], "A=1");
 	assert_null(in.env[1]);
-	assert_int_equal(in.source_n, 3);
-	assert_memory_equal(in.bytes + in.source_at, "a\0b", 3);
+	assert_int_equal(wire_start_find(fd, &at, &n, NULL), -1);
+	wire_start_fini(&in);
+	close(fd);
+}
+
+static void a_source_arrives_as_it_was_sent(void **state)
+{
+	const struct jail_start out = {.source = "a\0b", .source_n = 3};
+	int fd = wire_start_seal(&out, NULL);
+	struct wire_start in;
+	char bytes[3];
+	size_t at, n;
+
+	(void)state;
+	assert_int_equal(wire_start_find(fd, &at, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(pread(fd, bytes, n, (off_t)at), 3);
+	assert_memory_equal(bytes, "a\0b", 3);
+	assert_int_equal(wire_start_read(&in, fd, NULL), -1);
 	wire_start_fini(&in);
 	close(fd);
 }
@@ -184,29 +201,36 @@ static void a_malformed_start_is_refused(void **state)
 		uint32_t head[3];
 		const char *rest;
 		size_t n;
-		int seals, r;
+		int seals, r, source;
 	} t[] = {
-		{{1, 0, 0}, "a", 2, ALL, 0},
-		{{1, 0, 0}, "a", 2, F_SEAL_WRITE, -1}, /* may still grow */
-		{{1, 0, 0}, "a", 1, ALL, -1},	       /* no NUL */
-		{{2, 0, 0}, "a", 2, ALL, -1},
-		{{0, 0, 0}, "a", 1, ALL, -1}, /* more than it says */
-		{{0, 0, 9}, "a", 1, ALL, -1}, /* less */
-		{{WIRE_ARGS_MAX + 1, 0, 0}, "a", 2, ALL, -1},
-		{{0, 99, 0}, "a", 2, ALL, -1},
-		{{0xffffffff, 0xffffffff, 0xffffffff}, "a", 2, ALL, -1},
+		{{1, 0, 0}, "a", 2, ALL, 0, -1},
+		{{0, 0, 2}, "a", 2, ALL, -1, 0},
+		{{1, 0, 0}, "a", 2, F_SEAL_WRITE, -1, -1}, /* may still grow */
+		{{0, 0, 2}, "a", 2, F_SEAL_WRITE, -1, -1},
+		{{1, 0, 0}, "a", 1, ALL, -1, -1}, /* no NUL */
+		{{2, 0, 0}, "a", 2, ALL, -1, -1},
+		{{0, 0, 0}, "a", 1, ALL, -1, -1}, /* more than it says */
+		{{0, 0, 9}, "a", 1, ALL, -1, -1}, /* less */
+		{{1, 0, 1}, "a", 2, ALL, -1, -1}, /* one of the two */
+		{{0, 1, 1}, "a", 1, ALL, -1, -1},
+		{{WIRE_ARGS_MAX + 1, 0, 0}, "a", 2, ALL, -1, -1},
+		{{0, 99, 0}, "a", 2, ALL, -1, -1},
+		{{0xffffffff, 0xffffffff, 0xffffffff}, "a", 2, ALL, -1, -1},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		char bytes[32];
 		struct wire_start s;
+		size_t at, n;
 		int fd;
 
 		memcpy(bytes, t[i].head, 12);
 		memcpy(bytes + 12, t[i].rest, t[i].n);
 		fd = start_fd(bytes, 12 + t[i].n, t[i].seals);
 		assert_int_equal(wire_start_read(&s, fd, NULL), t[i].r);
+		assert_int_equal(
+			wire_start_find(fd, &at, &n, NULL), t[i].source);
 		wire_start_fini(&s);
 		close(fd);
 	}
@@ -218,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_start_arrives_as_it_was_sent),
+		cmocka_unit_test(a_source_arrives_as_it_was_sent),
 		cmocka_unit_test(a_malformed_start_is_refused),
 		cmocka_unit_test(every_message_of_the_guest_is_decoded),
 		cmocka_unit_test(every_other_message_is_refused),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * early.h - Python, up before it knows its one cell (SPEC_CELL)
+ */
+#ifndef JAIL_WARDEN_EARLY_H
+#define JAIL_WARDEN_EARLY_H
+
+#include "link.h"
+#include "pipes.h"
+
+struct guest;
+struct warden_jail;
+
+/* Only early.c writes it. */
+struct early {
+	struct link *link;
+	struct guest *guest;
+	struct warden_jail *jail;
+	int waits;	  /* for its cell */
+	int outer[PIPES]; /* the front end's ends */
+	int64_t cpu_ms;	  /* of the jail, when it began to wait */
+};
+
+void early_init(struct early *a, struct link *l, struct guest *g,
+	struct warden_jail *j);
+
+/* Have it started. 0, or -1 with e. */
+int early_start(struct early *a, struct err *e);
+
+/* Wait until it is up. 0, or -1 with e; SESSION_OVER. */
+LINK_CHECKED int early_await(struct early *a, struct err *e);
+
+/* While it waits for its cell: wait for a request of the front end's. 0; -1
+ * with e: it has died meanwhile; SESSION_OVER. */
+LINK_CHECKED int early_idle(struct early *a, struct err *e);
+
+/* Hand over the cell, which a start holds (borrowed, wire.h): `outer` is for
+ * the caller. 0, or -1 with e. */
+int early_give(struct early *a, int fd, int *outer, struct err *e);
+
+#endif
