@@ -428,7 +428,7 @@ static void finish(struct cells *c)
 		return;
 	}
 	if (c->report.cut)
-		cells_note(c, "pictures left out: larger than home.size");
+		cells_note(c, "pictures left out: more than 16 MiB");
 	judge(c);
 	log_limit(c->log, c->done.limit);
 	if (log_cell_end(c->log, c->verdict, &e) < 0)

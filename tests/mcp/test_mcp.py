@@ -279,12 +279,12 @@ def test_pictures_that_are_too_many_are_left_out(mcp):
     big = ("import os, stat\nfor n in range(3, 1024):\n    try:\n"
            "        if not stat.S_ISFIFO(os.fstat(n).st_mode): continue\n"
            "    except OSError: continue\n"
-           "    for i in range(6):\n        b = b'png 3000000\\n' + "
+           "    for i in range(5):\n        b = b'png 3000000\\n' + "
            "(b'\\x89PNG\\r\\n\\x1a\\n' if i else bytes(8)) + bytes(2999992)"
            "\n        while b: b = b[os.write(n, b):]\n")
     r = mcp.run(big)
     assert sum(b["type"] == "image" for b in r["content"]) == 2
-    assert "pictures left out" in text_of(r) and text_of(r).endswith(": 4]")
+    assert "pictures left out" in text_of(r) and text_of(r).endswith(": 3]")
 
 
 def test_cells_can_be_undone(mcp):
