@@ -730,6 +730,20 @@ CELLS = [{"code": "x = 1"}, {"code": "1/0"}, "nope", {"undo": 1}, {"undo": 99},
          {"code": "open('a', 'w').write('x')", "files": [{"path": "b"}]}]
 
 
+def test_jails_of_a_stream_are_in_cgroups_as_a_sessions_is(cb):
+    """Also where a cgroup was delegated to the user: then the reader and the
+    maker of the jails make room in it."""
+    session = cb.session("-q")
+    wanted = len(hosttree.cgroups_of(cb.tree(session).init))
+    session.close()
+    s = Stream(cb)
+    for _ in range(5):
+        s({"code": "1"})
+        init = cb.tree(s.p).init
+        assert len(hosttree.cgroups_of(init)) == wanted
+    s.close()
+
+
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("begin, requests", [(None, ALONE), (START, CELLS)],
                          ids=["alone", "session"])
