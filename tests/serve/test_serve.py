@@ -389,3 +389,17 @@ def test_the_reader_of_http_can_do_nothing(server):
     assert re.search(r"^CapEff:\s+0+$", status, re.M), status
     assert re.search(r"^NoNewPrivs:\s+1$", status, re.M), status
     assert re.search(r"^Threads:\s+1$", status, re.M), status
+
+
+def test_spares_are_in_cgroups_as_a_session_is(cb, serve):
+    """Also where a cgroup was delegated to the user."""
+    session = cb.session("-q")
+    wanted = len(hosttree.cgroups_of(cb.tree(session).init))
+    session.close()
+    tree = serve("-s", "serve.spare=4").tree
+
+    def inits():
+        found = [pid for number, pid in tree.inside() if number == 1]
+        return found if len(found) == 4 else None
+    spares = hosttree.until(inits, "four spares", 30)
+    assert [len(hosttree.cgroups_of(pid)) for pid in spares] == [wanted] * 4

@@ -13,11 +13,13 @@
 #include "impl.h"
 
 #include "jail/base/io.h"
+#include "jail/base/procstat.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +28,8 @@
 #define CPU_PERIOD 100000
 /* (v2) The leaf that this program moves into. */
 #define HOST CGROUP_PREFIX "host"
+/* (v2) How often it is made room: processes of ours are forked meanwhile. */
+#define ROOM_TRIES 8
 /* (v1) Socket buffers may take this part of the memory limit, beyond it. */
 #define SOCKETS_DEN 8
 
@@ -237,8 +241,32 @@ static int is_delegated(int dir)
 	       faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
-/* Whether all processes of a cgroup are ourselves or in `with`; with `move`
- * they move into its leaf HOST. */
+/* The parent of a process; 0: it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	struct procstat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return procstat_read(AT_FDCWD, path, &st) < 0 ? 0 : st.ppid;
+}
+
+/* Ourselves, or in `with`; or, where a maker makes several sessions at a time,
+ * another warden of the maker's or a child of one. */
+static int is_one_of_ours(pid_t pid, const pid_t *with)
+{
+	pid_t parent;
+
+	if (pid == getpid() || pid == with[0] || pid == with[1] ||
+		pid == with[2] || (kill(pid, 0) < 0 && errno == ESRCH))
+		return 1;
+	parent = with[2] ? parent_of(pid) : 0;
+	return parent > 0 &&
+	       (parent == with[0] || parent_of(parent) == with[0]);
+}
+
+/* Whether all processes of a cgroup are ours; with `move` they move into its
+ * leaf HOST. */
 static int is_ours(int dir, const pid_t *with, int move)
 {
 	char buf[4096], text[16];
@@ -250,12 +278,12 @@ static int is_ours(int dir, const pid_t *with, int move)
 		long pid = strtol(p, &end, 10);
 
 		if (*end != '\n' || pid == 0 ||
-			(pid != getpid() && pid != with[0] && pid != with[1] &&
-				pid != with[2]))
+			!is_one_of_ours((pid_t)pid, with))
 			return 0;
 		snprintf(text, sizeof(text), "%ld", pid);
 		if (move &&
-			cgroup_dir_write(dir, HOST "/cgroup.procs", text) < 0)
+			cgroup_dir_write(dir, HOST "/cgroup.procs", text) < 0 &&
+			errno != ESRCH)
 			return 0;
 	}
 	return 1;
@@ -351,7 +379,7 @@ static int hand_on(
 		snprintf(text, sizeof(text), "+%s", cgroup_controllers[c]);
 		if (cgroup_dir_write(dir, "cgroup.subtree_control", text) == 0)
 			continue;
-		if (errno == EBUSY && !room++) {
+		if (errno == EBUSY && room++ < ROOM_TRIES) {
 			if (mkdirat(dir, HOST, 0755) < 0 && errno != EEXIST)
 				return err_errno(e, "cgroup: make " HOST);
 			if (!is_ours(dir, caps->with, 1))
