@@ -16,6 +16,7 @@
 #include "repl/serve/http.h"
 #include "repl/serve/jobs.h"
 #include "repl/serve/route.h"
+#include "repl/serve/sessions.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -41,7 +42,15 @@ static void must(int claim)
 
 /* ---- no program runs ---- */
 
-static struct exchange *waiting;
+static struct exchange *waiting, *streaming;
+static bool streams;
+static int step; /* of the answer that comes bit by bit */
+
+static void take_on(struct exchange *x)
+{
+	waiting = x;
+	http_set_own(x, &waiting);
+}
 
 bool jobs_have_room(const struct jobs *s)
 {
@@ -56,7 +65,7 @@ int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	(void)files;
 	(void)stores;
 	must(!waiting && (q->code || q->args));
-	waiting = x;
+	take_on(x);
 	return 0;
 }
 
@@ -85,6 +94,102 @@ void pool_count(const struct pool *p, struct pool_count *count)
 	*count = (struct pool_count){0};
 }
 
+/* One session, which answers all, and streams where it is asked to. */
+static char session;
+
+bool sessions_have_room(const struct sessions *s)
+{
+	(void)s;
+	return !waiting;
+}
+
+int sessions_begin(struct sessions *s, struct exchange *x)
+{
+	(void)s;
+	take_on(x);
+	return 0;
+}
+
+struct session *sessions_find(const struct sessions *s, const char *path)
+{
+	(void)s;
+	return *path == '1' ? (void *)&session : NULL;
+}
+
+const char *sessions_why_over(const struct session *se)
+{
+	(void)se;
+	return NULL;
+}
+
+bool sessions_is_busy(const struct session *se)
+{
+	(void)se;
+	return waiting || streaming;
+}
+
+void sessions_add_state(struct strbuf *b, const struct session *se)
+{
+	(void)se;
+	strbuf_puts(b, "{}");
+}
+
+void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
+	struct request *q)
+{
+	(void)s;
+	(void)se;
+	must(!waiting && !streaming);
+	take_on(x);
+	streams = q->streams;
+	request_fini(q);
+	*q = (struct request){0};
+}
+
+void sessions_interrupt(struct session *se)
+{
+	(void)se;
+}
+
+void sessions_end(struct sessions *s, struct session *se)
+{
+	(void)s;
+	(void)se;
+}
+
+/* A bit, a rest, another bit, the end. */
+ssize_t sessions_more(struct exchange *x, char *p, size_t max)
+{
+	must(x == streaming && max >= 10);
+	if (++step == 2)
+		return 0;
+	if (step > 3)
+		return -1;
+	memcpy(p, "data: {}\n\n", 10);
+	return 10;
+}
+
+bool sessions_cancel(struct sessions *s, struct exchange *x)
+{
+	(void)s;
+	if (streaming != x)
+		return false;
+	streaming = NULL;
+	return true;
+}
+
+size_t sessions_count(const struct sessions *s)
+{
+	(void)s;
+	return 1;
+}
+
+size_t sessions_busy(const struct sessions *s)
+{
+	(void)s;
+	return 0;
+}
+
 void answer_add_refusal(
 	struct strbuf *b, const char *title, const char *description, size_t n)
 {
@@ -99,8 +204,18 @@ static void finish_job(void)
 	struct strbuf b = {0};
 
 	waiting = NULL;
+	if (streaming)
+		http_go_on(streaming);
+	if (x && streams) {
+		streams = false;
+		streaming = x;
+		step = 0;
+		http_answer_stream(x, "text/event-stream", -1);
+		return;
+	}
 	if (!x)
 		return;
+	http_set_own(x, NULL);
 	strbuf_puts(&b, "{\"stdout\": \"\"}");
 	http_answer(x, 200, "application/json", &b);
 }
@@ -124,12 +239,13 @@ static struct config_serve serve = {.upload = 2000,
 	.directory = "/tmp"};
 static struct metrics metrics;
 static struct route route = {
-	.metrics = &metrics, .rules = &rules, .upload = 2000};
+	.metrics = &metrics, .rules = &rules, .upload = 2000, .per_client = 4};
 static const struct http_calls calls = {.head = route_head,
 	.whole = route_whole,
 	.over = route_over,
 	.words = route_words,
 	.refused = route_refused,
+	.more = route_more,
 	.arg = &route};
 
 static struct http *server(void)
@@ -159,11 +275,18 @@ static void take(int fd, struct strbuf *b)
 		strbuf_add(b, buf, (size_t)n);
 }
 
-static size_t length_of(const char *head, const char *end)
+/* Bytes of the body that follows. One that comes bit by bit may be cut when its
+ * client says that it has no more to say. */
+static size_t length_of(const char *head, const char *body, const char *end)
 {
 	const char *p = strcasestr(head, "\r\nContent-Length: ");
+	const char *chunked = strcasestr(head, "\r\nTransfer-Encoding: ");
 
-	return p && p < end ? strtoul(p + 18, NULL, 10) : 0;
+	if (chunked && chunked < body) {
+		p = memmem(body, (size_t)(end - body), "\r\n0\r\n\r\n", 7);
+		return p ? (size_t)(p + 7 - body) : (size_t)(end - body);
+	}
+	return p && p < body ? strtoul(p + 18, NULL, 10) : 0;
 }
 
 /* Each is "HTTP/1.1 NNN", a head and a body, which is JSON if it is no file. A
@@ -179,7 +302,7 @@ static void check(const struct strbuf *b)
 		body = memmem(p, (size_t)(end - p), "\r\n\r\n", 4);
 		must(body != NULL);
 		body += 4;
-		n = length_of(p, body);
+		n = length_of(p, body, end);
 		if (body == end || !strncmp(body, "HTTP/1.1 ", 9))
 			n = 0;
 		must(n <= (size_t)(end - body));
@@ -231,7 +354,7 @@ static void serve_client(const uint8_t *data, size_t n)
 	close(pair[0]);
 	turn(h);
 	check(&got);
-	must(http_clients(h) == 0 && http_is_idle(h) && !waiting);
+	must(http_clients(h) == 0 && http_is_idle(h) && !waiting && !streaming);
 	strbuf_free(&got);
 }
 
