@@ -17,7 +17,7 @@ MOST = 1000000  # bytes of a value
 part("figures")
 
 
-def awaited():
+def given():
     "what to run; Python may have been started long before it is known"
     sock = __import__("_socket").socket(fileno=CTL)
     sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
@@ -33,7 +33,7 @@ def awaited():
 
 def request():
     prepare()
-    source, variables, shows = awaited()
+    source, variables, shows = given()
     NS.update(variables)
     S.value = None
     shown = sys.displayhook
