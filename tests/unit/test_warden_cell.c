@@ -716,6 +716,27 @@ static void a_start_without_arguments_is_refused(void **state)
 	assert_string_equal(m.event.err.msg, "malformed start");
 }
 
+/* A start that waits already is asked for while init builds, but for this. */
+static void nothing_starts_before_what_is_required_is_seen(void **state)
+{
+	static const char *const words[] = {"cgroup", NULL};
+	const char *const *const require[] = {NULL, words};
+
+	for (int i = 0; i < 2; i++) {
+		struct wire_event m;
+
+		play_open(state);
+		P.boot = "!died 0";
+		P.spec.require = require[i];
+		serve_program();
+		assert_int_equal(P.count[INIT_SPAWN], i == 0);
+		if (i == 0)
+			expect_event(JAIL_BUILT, &m);
+		expect_event(i == 0 ? JAIL_UP : JAIL_FAILED, &m);
+		play_close(state);
+	}
+}
+
 static void a_program_that_cannot_start_says_why(void **state)
 {
 	struct wire_event m;
@@ -783,6 +804,7 @@ int main(void)
 		cmocka_unit_test(a_program_has_a_verdict),
 		cmocka_unit_test(a_start_may_only_be_stricter),
 		TEST(a_start_without_arguments_is_refused),
+		cmocka_unit_test(nothing_starts_before_what_is_required_is_seen),
 		TEST(a_program_that_cannot_start_says_why),
 		TEST(a_program_prints_no_lifetime_notice),
 	};
