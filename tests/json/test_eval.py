@@ -231,6 +231,14 @@ def test_code_has_separate_streams_and_a_result(ev):
     assert r["duration_ms"] >= 0 and r["cpu_ms"] >= 0
 
 
+def test_cpu_time_counts_also_of_processes_that_have_ended(ev):
+    burn = "import time\nwhile time.process_time() < .3: pass"
+    child = f"import subprocess\nsubprocess.run(['python3', '-c', {burn!r}])"
+    r = ev({"code": burn}, {"code": child}, {"code": "1"})
+    assert r[0]["cpu_ms"] >= 250 and r[1]["cpu_ms"] >= 250, r
+    assert r[2]["cpu_ms"] < 250, r
+
+
 def test_results_that_are_no_json(ev):
     r = ev({"code": "2**100"}, {"code": "{1, 2}"}, {"code": "'{1, 2}'"},
            {"code": "None"}, {"code": "1", "last_line_interactive": False})
