@@ -804,7 +804,8 @@ int main(void)
 		cmocka_unit_test(a_program_has_a_verdict),
 		cmocka_unit_test(a_start_may_only_be_stricter),
 		TEST(a_start_without_arguments_is_refused),
-		cmocka_unit_test(nothing_starts_before_what_is_required_is_seen),
+		cmocka_unit_test(
+			nothing_starts_before_what_is_required_is_seen),
 		TEST(a_program_that_cannot_start_says_why),
 		TEST(a_program_prints_no_lifetime_notice),
 	};
