@@ -279,6 +279,8 @@ static void add_last_line(struct calls *c, struct strbuf *b)
 	size_t n, start;
 	const char *s = cells_output(c->cells, &n);
 
+	if (c->q.form != REQUEST_CELL)
+		return;
 	while (n > 0 && (s[n - 1] == '\n' || s[n - 1] == '\r'))
 		n--;
 	for (start = n; start > 0 && n - start < LINE_MAX_BYTES; start--)
@@ -315,7 +317,7 @@ void calls_add_progress(struct calls *c, struct strbuf *b)
 
 static void add_text(struct strbuf *b, const char *text, size_t n)
 {
-	strbuf_puts(b, b->s[b->n - 1] == '[' ? "" : ", ");
+	message_add_comma(b);
 	strbuf_puts(b, "{\"type\": \"text\", \"text\": ");
 	json_text_add(b, text, n);
 	strbuf_puts(b, "}");
@@ -345,7 +347,7 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 			left_out++;
 			continue;
 		}
-		strbuf_puts(b, b->s[b->n - 1] == '[' ? "" : ", ");
+		message_add_comma(b);
 		strbuf_puts(b, "{\"type\": \"image\", \"data\": \"");
 		base64_add(b, r.png[i].p, r.png[i].n);
 		strbuf_puts(b, "\", \"mimeType\": \"image/png\"}");
@@ -417,7 +419,7 @@ static void add_blocks(struct calls *c, struct strbuf *b,
 	}
 	json_array_foreach(json_object_get(structured, "notices"), i, v)
 		add_line(b, json_string_value(v));
-	if (b->s[b->n - 1] == '[')
+	if (message_is_empty(b))
 		add_line(b, "no output");
 }
 
@@ -471,7 +473,8 @@ static void add_served(struct calls *c, struct strbuf *b)
 	struct strbuf s = {0};
 	struct err e = {0};
 	enum answer_kind kind = cells_answer(c->cells, &s, false, &e);
-	json_t *structured = json_loadb(s.n ? s.s : "", s.n, 0, NULL);
+	json_t *structured =
+		json_loadb(s.n ? s.s : "", s.n, JSON_ALLOW_NUL, NULL);
 
 	if (kind != ANSWER_RAN) {
 		add_refusal(c, b, kind, structured, &e);
@@ -543,7 +546,7 @@ static void add_shown(struct calls *c, struct strbuf *b)
 {
 	strbuf_puts(b, "\"content\": [");
 	add_pictures(c, b, CALLS_ANSWER_MAX);
-	if (b->s[b->n - 1] == '[')
+	if (message_is_empty(b))
 		add_line(b, "the last cell has no pictures");
 	strbuf_puts(b, "], \"isError\": false");
 }

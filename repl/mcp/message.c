@@ -111,6 +111,16 @@ void message_add_error(
 	json_text_add(b, text, strlen(text));
 }
 
+bool message_is_empty(const struct strbuf *b)
+{
+	return b->n > 0 && (b->s[b->n - 1] == '[' || b->s[b->n - 1] == '{');
+}
+
+void message_add_comma(struct strbuf *b)
+{
+	strbuf_puts(b, message_is_empty(b) ? "" : ", ");
+}
+
 void message_end(struct strbuf *b, bool stateless, enum message_cache cache)
 {
 	static const char *const members[] = {
@@ -121,7 +131,7 @@ void message_end(struct strbuf *b, bool stateless, enum message_cache cache)
 	};
 
 	if (stateless) {
-		strbuf_puts(b, b->s[b->n - 1] == '{' ? "" : ", ");
+		message_add_comma(b);
 		strbuf_puts(b, members[cache]);
 		strbuf_puts(b, "\"resultType\": \"complete\", \"_meta\": {"
 			       "\"io.modelcontextprotocol/serverInfo\": ");

@@ -60,6 +60,10 @@ void message_add_result(struct strbuf *b, const json_t *id);
 void message_add_error(
 	struct strbuf *b, const json_t *id, int code, const char *text);
 
+/* Whether a list or an object has just begun; append a comma unless it has. */
+bool message_is_empty(const struct strbuf *b);
+void message_add_comma(struct strbuf *b);
+
 /* How long a client may keep a result. */
 enum message_cache { MESSAGE_FOR_ONCE, MESSAGE_STALE, MESSAGE_FOR_GOOD };
 
