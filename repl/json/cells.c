@@ -886,6 +886,7 @@ void cells_rest(struct cells *c)
 {
 	if (c->step != STEP_DONE)
 		return;
+	fd_drop(&c->file);
 	if (c->report.text.cap > TEXT_KEPT)
 		strbuf_free(&c->report.text);
 	if (c->text.cap > TEXT_KEPT)

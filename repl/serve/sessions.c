@@ -306,17 +306,14 @@ static void answer_file(struct session *se, int64_t max)
 
 	fd_drop(&se->file);
 	se->file = cells_take_file(se->cells);
-	if (se->file < 0 || fstat(se->file, &st) < 0) {
-		refuse(se, 404, "", "the file cannot be read");
+	if (se->file >= 0 && fstat(se->file, &st) == 0 && st.st_size <= max) {
+		se->file_at = 0;
+		se->file_size = st.st_size;
+		begin_stream(se, "application/octet-stream", st.st_size);
 		return;
 	}
-	if (st.st_size > max) {
-		refuse(se, 422, "", "the file is larger than files.max_file");
-		return;
-	}
-	se->file_at = 0;
-	se->file_size = st.st_size;
-	begin_stream(se, "application/octet-stream", st.st_size);
+	fd_drop(&se->file);
+	refuse(se, 422, "", "the file is larger than files.max_file");
 }
 
 /* What the request brought about, in the words of --eval. */
@@ -504,6 +501,8 @@ bool sessions_cancel(struct sessions *s, struct exchange *x)
 	se->touched_ms = now_ms();
 	se->begun = false;
 	fd_drop(&se->file);
+	strbuf_free(&se->event);
+	strbuf_free(&se->last);
 	if (!se->id[0] || !se->known) {
 		forget(s, se);
 		return true;
@@ -602,6 +601,14 @@ void sessions_end(struct sessions *s, struct session *se)
 		end_jail(s, se);
 }
 
+/* A session that is idle keeps nothing of its last request. */
+static void rest(struct session *se)
+{
+	cells_rest(se->cells);
+	if (se->request.root || se->request.files)
+		request_fini(&se->request);
+}
+
 /* ---- the loop ---- */
 
 size_t sessions_most_polls(const struct sessions *s)
@@ -650,7 +657,7 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 			go_on(s, se);
 		if (sessions_is_busy(se))
 			continue;
-		cells_rest(se->cells);
+		rest(se);
 		if (cells_is_over(se->cells))
 			bury(s, se);
 	}

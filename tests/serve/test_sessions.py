@@ -495,6 +495,8 @@ def test_files_lead_nowhere_else(session):
                  "huge", "no", "x" * 300, "a/" * 3000):
         r = session("GET", f"/files/{name}")
         assert r.status in (404, 422), (name, r)
+        with session.ask("print(1)") as s:
+            assert shown(read_events(s)) == "1\n", name
     for name in ("%2e%2e/x", "a/%2e%2e/%2e%2e/x", "..%2fx", "%2e%2e", "%2e",
                  "root/x", "out/x", "a%00b", "", "dir", "x" * 300,
                  "d/" * 3000 + "f"):
