@@ -18,6 +18,7 @@
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -118,6 +119,13 @@ int script_load(
 	return 0;
 }
 
+static size_t trimmed(const char *s, size_t n)
+{
+	while (n && isspace((unsigned char)s[n - 1]))
+		n--;
+	return n;
+}
+
 static void add_cells(const struct session *s, struct strbuf *b)
 {
 	size_t n;
@@ -129,7 +137,8 @@ static void add_cells(const struct session *s, struct strbuf *b)
 		/* A cell of a script that was loaded begins with its own. */
 		if (!is_mark(c->src, c->n))
 			strbuf_puts(b, CELL_MARK "\n");
-		strbuf_add(b, c->src, c->n);
+		/* Blank lines at its end are those between two cells. */
+		strbuf_add(b, c->src, trimmed(c->src, c->n));
 		strbuf_puts(b, "\n\n");
 	}
 }

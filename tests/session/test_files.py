@@ -224,6 +224,13 @@ def test_a_script_that_was_loaded_and_saved_has_the_same_cells(cb):
     text = cb.work.joinpath("b.py").read_text()
     assert [line for line in text.split("\n") if line] == [
         "# %% one", "a = 1", "# %%", "b = 2", "# %%", "c = 3"]
+    s.leave()
+    for old, new in "bc", "cd":
+        s = cb.session()
+        s.run(f":load {old}.py")
+        s.run(f":save {new}.py")
+        s.leave()
+        assert cb.work.joinpath(f"{new}.py").read_text() == text
 
 
 def test_quit_warns_once_of_files_never_downloaded(cb):
