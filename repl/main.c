@@ -88,6 +88,8 @@ static int exit_status_of(const struct err *e)
 		return 2;
 	case ERR_CONFIG:
 		return 78;
+	case ERR_BUSY:
+		return 75;
 	case ERR_JAIL:
 		return 125;
 	}

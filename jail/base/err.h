@@ -22,6 +22,7 @@ enum err_kind {
 	ERR_FAILED, /* an ordinary operation failed: exit 1 */
 	ERR_USAGE,  /* the command line: exit 2 */
 	ERR_CONFIG, /* the configuration: exit 78 */
+	ERR_BUSY,   /* there are too many of them now: exit 75 */
 	ERR_JAIL,   /* the jail could not be built: exit 125 */
 };
 

@@ -197,7 +197,7 @@ static int begin_session(
 			 0 &&
 		 serve(s, q, &b, e) == ANSWER_RAN)
 		return write_answer(&b, e);
-	if (e->kind != ERR_CONFIG)
+	if (e->kind < ERR_CONFIG)
 		err_kind_set(e, ERR_JAIL);
 	b.n = 0;
 	return broken(&b, "The jail failed", e);
@@ -323,5 +323,5 @@ int eval_run(struct eval *ev, struct err *e)
 	if (!s.failed)
 		return s.refused ? 2 : 0;
 	*e = s.err;
-	return err_kind_set(e, e->kind == ERR_CONFIG ? ERR_CONFIG : ERR_JAIL);
+	return err_kind_set(e, e->kind < ERR_CONFIG ? ERR_JAIL : e->kind);
 }

@@ -58,7 +58,7 @@ static void fail(struct calls *c, const struct err *e)
 	if (c->failed.msg[0])
 		return;
 	c->failed = *e;
-	if (e->kind != ERR_CONFIG)
+	if (e->kind < ERR_CONFIG)
 		err_kind_set(&c->failed, ERR_JAIL);
 }
 

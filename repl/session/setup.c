@@ -157,7 +157,7 @@ static int claim(int fd, int most, struct err *e)
 			  : "there are %d sessions already",
 		most);
 	err_hint(e, "leave one of them; session.per_user = %d", most);
-	return err_kind_set(e, ERR_CONFIG);
+	return err_kind_set(e, ERR_BUSY);
 }
 
 int setup_claim_slot(const struct setup_slots *s, struct err *e)
@@ -166,8 +166,8 @@ int setup_claim_slot(const struct setup_slots *s, struct err *e)
 
 	if (s->fd >= 0 && claim(s->fd, s->most, &why) == 0)
 		return 0;
-	if (why.kind != ERR_CONFIG && !s->must)
+	if (why.kind != ERR_BUSY && !s->must)
 		return 0;
 	*e = why;
-	return err_kind_set(e, ERR_CONFIG);
+	return err_kind_set(e, why.kind == ERR_BUSY ? ERR_BUSY : ERR_CONFIG);
 }

@@ -60,7 +60,8 @@ struct setup_slots {
 int setup_open_slots(const char *dir, struct err *e);
 
 /* Take a place, until the process ends. 0, also where nothing can be counted
- * and need not be; -1 with e (ERR_CONFIG) when the session must not start. */
+ * and need not be; -1 with e when the session must not start: there are too
+ * many (ERR_BUSY), or they cannot be counted (ERR_CONFIG). */
 int setup_claim_slot(const struct setup_slots *s, struct err *e);
 
 #endif

@@ -566,17 +566,17 @@ def test_a_session_counts_as_one_of_the_persons(cb):
     assert json.loads(r.text) == {
         "title": "The session may not begin",
         "description": "there is 1 session already"}
-    assert r.code == 78
+    assert r.code == 75
     assert "there is 1 session already" in r.said and "per_user" in r.said
     s = cb.session(*one, start=False)
-    assert s.wait_exit() == 78 and "1 session already" in s.all_text()
+    assert s.wait_exit() == 75 and "1 session already" in s.all_text()
     r = cb.run(*one, "--eval", stdin='{"code": "1"}\n')
     assert json.loads(r.text)["result"] == 1
     assert first({"code": "2"})["output"] == "2\n"
     assert first.close() == 0
     s = cb.session(*one)
     r = cb.run(*one, "--eval", stdin=json.dumps(START) + "\n")
-    assert r.code == 78, r
+    assert r.code == 75, r
 
 
 def test_figures_of_a_cell_become_pictures_once(ev, cb):

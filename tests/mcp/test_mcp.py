@@ -806,7 +806,7 @@ def test_it_is_a_session_to_the_administrator(cb):
     c = Client(cb, *one)
     c.run("print('a' + 'b')\n1/0")
     r = cb.run(*one, "--mcp")
-    assert r.code == 78 and "per_user" in r.said, r
+    assert r.code == 75 and "per_user" in r.said, r
     assert c.close() == 0
     text, = [p.read_text() for p in log.iterdir() if p.stat().st_size]
     assert "print('a' + 'b')" in text and "ab\n" in text.replace("\r", "")

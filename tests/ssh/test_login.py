@@ -117,7 +117,7 @@ def test_options_do_not_come_with_an_agent(lab, command):
 def test_an_agent_counts_as_a_session(locked_lab):
     s = [locked_lab.session().start() for _ in range(2)]
     r = locked_lab.run("cellblock-mcp", stdin=AGENT)
-    assert r.returncode == 78 and b"per_user" in r.stderr, r
+    assert r.returncode == 75 and b"per_user" in r.stderr, r
     assert r.stdout == b""
     s[0].leave()
     hosttree.until(lambda: agent(locked_lab, "cellblock-mcp"), "a place")
@@ -220,7 +220,7 @@ def test_every_command_of_a_locked_login_counts_as_a_session(locked_lab, late):
             locked_lab.run(stdin=b"print(2)\n")
         code, said = r.returncode, r.stderr.decode()
         assert r.stdout == b""
-    assert code == 78 and "there are 2 sessions already" in said, said
+    assert code == 75 and "there are 2 sessions already" in said, said
     first.close()
     hosttree.until(lambda: locked_lab.run("1 + 1").stdout == b"2\n",
                    "room for one more")

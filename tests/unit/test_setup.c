@@ -64,7 +64,7 @@ static void a_session_beyond_the_limit_is_refused(void **state)
 	assert_true(a >= 0);
 	assert_true(b >= 0);
 	assert_int_equal(claim(p, 2, &e), -1);
-	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_int_equal(e.kind, ERR_BUSY);
 	assert_non_null(strstr(e.msg, "2 sessions"));
 	close(a);
 	a = claim(p, 2, &e);
