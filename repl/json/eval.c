@@ -259,6 +259,12 @@ static int take(struct state *s, const char *text, size_t n, struct err *e)
 	return r;
 }
 
+/* Base64 takes four characters for three bytes, JSON up to six for one. */
+static size_t longest(const struct limits *l)
+{
+	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
+}
+
 static int refuse_size(struct state *s, const char *words, struct err *e)
 {
 	return refuse(s, "Request is too large", words, strlen(words), e);
@@ -306,7 +312,7 @@ int eval_run(struct eval *ev, struct err *e)
 	/* A write that fails is an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	stream_open(&s.in, STDIN_FILENO, request_longest(&ev->cfg->limits),
+	stream_open(&s.in, STDIN_FILENO, longest(&ev->cfg->limits),
 		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
 	do
 		r = next(&s, e);

@@ -672,12 +672,6 @@ int request_parse(struct request *r, const char *text, size_t n,
 	return take_snekbox(r, rules, why);
 }
 
-/* Base64 takes four characters for three bytes, JSON up to six for one. */
-size_t request_longest(const struct limits *l)
-{
-	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
-}
-
 int request_take(struct request *r, json_t *root,
 	const struct request_rules *rules, struct request_refusal *why)
 {

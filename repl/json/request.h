@@ -86,9 +86,6 @@ struct request_refusal {
 	struct strbuf description;
 };
 
-/* Longest text that can be a request in order. */
-size_t request_longest(const struct limits *l);
-
 /* Whether a text is nested deeper, or has more values, than a request may. */
 bool request_is_deep(const char *text, size_t n);
 

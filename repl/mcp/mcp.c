@@ -269,6 +269,14 @@ static void add_version_error(
 	strbuf_puts(b, "}}}");
 }
 
+/* Longest message: one file, in base64 or with escapes, and one cell. It is
+ * held by this process, where no limit of the session counts it. */
+static size_t longest(const struct limits *l)
+{
+	return (size_t)(2 * l->max_file_bytes + 6 * l->source_bytes) +
+	       (1 << 20);
+}
+
 static bool is_in_use(const struct mcp *m, const json_t *id)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -282,7 +290,7 @@ static bool is_in_use(const struct mcp *m, const json_t *id)
 static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
 	const struct method *method, size_t bytes)
 {
-	size_t most = request_longest(&m->cfg->limits);
+	size_t most = longest(&m->cfg->limits);
 	bool fits = m->n == 0 || (m->n < CALLS_MAX && m->bytes + bytes <= most);
 	struct waiting *w = fits ? calloc(1, sizeof(*w)) : NULL;
 
@@ -544,7 +552,7 @@ int mcp_run(struct mcp *m, struct log *log, struct err *e)
 	/* A write that fails is an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	stream_open(&m->in, STDIN_FILENO, request_longest(&m->cfg->limits),
+	stream_open(&m->in, STDIN_FILENO, longest(&m->cfg->limits),
 		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
 	m->in.lines = true;
 	r = calls_open(&m->calls, m->pool, m->cfg, log, e);

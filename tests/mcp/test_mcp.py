@@ -562,7 +562,7 @@ def test_too_many_calls_are_refused(mcp):
 
 
 def test_calls_that_wait_hold_a_bounded_memory(cb):
-    c = Client(cb, "-s", "home.size=2M")
+    c = Client(cb, "-s", "files.max_file=2M")
     c.ask_tool("run_cell", code=WAIT)
     before = c.peak()
     calls = [c.ask_tool("run_cell", code="#" * 1000000) for _ in range(30)]
@@ -634,7 +634,7 @@ def test_what_needs_no_answer_gets_none(mcp):
 
 
 def test_a_long_message_is_passed_over(cb):
-    c = Client(cb, "-s", "home.size=1M", "-s", "cell.source=100K")
+    c = Client(cb, "-s", "files.max_file=1M", "-s", "cell.source=100K")
     c.ask("ping", x="y" * (20 << 20))
     m = c.take()
     assert (m["error"]["code"], m["id"]) == (-32600, None)
