@@ -9,7 +9,6 @@
 #include "typed.h"
 
 #include "keys.h"
-#include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
 
 #include <ctype.h>
@@ -192,19 +191,19 @@ static size_t next_key(const char *s, size_t n, size_t at)
 	return i;
 }
 
-/* The cell has read the beginning of a line, and the rest may be a command.
- * Keys such as Left can make it one. */
+/* The cell has read the beginning of a line, and the rest may be a command, or a
+ * habit that is one. Keys can make it one: they move the cursor, and bring back
+ * what the history has. */
 static bool is_cut_command(const char *s, size_t n, size_t at)
 {
-	bool colon = false, keys = false;
-
 	if (!at || s[at - 1] == '\n')
 		return false;
-	for (size_t i = at; i < n && s[i] != '\n'; i++) {
-		colon |= s[i] == ':';
-		keys |= is_control(s[i]);
-	}
-	return (colon && keys) || lexer_is_command(s + at, n - at);
+	for (size_t i = at; i < n; i++)
+		if (s[i] && s[i] != '\n' && is_control(s[i]))
+			return true;
+	while (at < n && (s[at] == ' ' || s[at] == '\t'))
+		at++;
+	return at < n && memchr(":%!?", s[at], 4);
 }
 
 const char *typed_unread(struct typed *t, char *left, size_t left_n,

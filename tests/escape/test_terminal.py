@@ -252,6 +252,28 @@ def test_no_row_is_lost_to_a_window_that_gets_wider(cb, cell):
     assert s.screen.rows(0, len(before)) == before
 
 
+@pytest.mark.parametrize("cell", [
+    r"print(('\x1b[70C' + '\b' * 69) * 9 + 'x' * 9, end='')",
+    r"print('y\r' + ('\x1b[70C' + '\b' * 69) * 9 + '\x1b[K', end='')"])
+def test_no_row_is_lost_to_a_window_that_gets_narrower(cb, cell):
+    s = cb.session("-q")
+    s.screen.goes_up = True
+    for _ in range(3):
+        s.run("print('\\x1b]0;t\\x07')")
+    s.screen.resize(24, 40)
+    before = [x.rstrip() for x in s.screen.rows(0, s.screen.here())]
+    row = s.screen.here()
+    s.enter(cell)
+    s.wait(lambda: s.at_prompt() and s.screen.here() > row, "a prompt")
+    assert [x.rstrip() for x in s.screen.rows(0, len(before))] == before
+    # The control: this terminal goes up.
+    s.screen.backspace()
+    s.screen.carriage_return()
+    row = s.screen.here()
+    s.screen.backspace()
+    assert s.screen.here() == row - 1
+
+
 def test_long_lines_stay_whole_until_the_cursor_moves(cb):
     """The control: a terminal knows which of its rows are one line."""
     s = cb.session("-q")

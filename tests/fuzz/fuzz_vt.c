@@ -141,11 +141,9 @@ static void check_output(const uint8_t *p, size_t n, struct chosen c)
  * A terminal. The rows up to `frame` hold what is not the guest's; less than 0:
  * they were scrolled away so far. Terminals differ where they can: `narrow`
  * shows what is not Latin in no column, `keeps` keeps the next character from
- * wrapping after any sequence, and `single` has no alternate screen. Those that
- * are as wide as the filter knows go up from the left edge. All know no REP,
- * have a saved cursor of the alternate screen's own, and save with the cursor
- * whether text wraps. When they get
- * higher, rows come back that were scrolled away, but the saved cursor stays.
+ * wrapping after any sequence, and `single` has no alternate screen. All go up
+ * from the left edge, know no REP, have a saved cursor of the alternate screen's
+ * own, and save with the cursor whether text wraps. When they get higher, rows come back that were scrolled away, but the saved cursor stays.
  * When they get lower, rows below the cursor go first.
  */
 struct terminal {
@@ -223,7 +221,7 @@ static void place(struct terminal *t, int y, int x)
 
 static void left(struct terminal *t, int n)
 {
-	if (n > t->x && !t->nowrap && t->columns == COLUMNS)
+	if (n > t->x && !t->nowrap)
 		place(t, t->y - 1, t->x - n + t->columns);
 	else
 		place(t, t->y, t->x - n);

@@ -116,13 +116,15 @@ def test_text_before_ctrl_d_that_a_cell_reads_does_not_leave_it_alone(cb):
     assert "never downloaded" not in s.all_text()
 
 
-def test_the_rest_of_a_line_that_a_cell_began_to_read_is_no_command(cb):
+@pytest.mark.parametrize("line", [
+    "abc:quit\r", "abc%reset\r", "abcquit\x01:\r", "\x1b[A\x1b[A\r"])
+def test_the_rest_of_a_line_that_a_cell_began_to_read_is_no_command(cb, line):
     s = start(cb, "--set", "cell.timeout=10s")
     s.run(TTY)
     row = s.enter("import tty; tty.setraw(0); print('go', flush=True);"
                   " os.read(0, 3); time.sleep(0.3)")
     s.expect_since(row, "^go")
-    s.type("abc:quit\r")
+    s.type(line)
     s.expect_since(row, SAID + ": the cell read the beginning of its line")
     s.wait_prompt()
     s.type("\r")

@@ -17,6 +17,7 @@ class Terminal(pyte.Screen):
         self.other = None           # the main screen, during the alternate one
         self.saved_cursor = None
         self.single = False         # told to have no alternate screen
+        self.goes_up = False        # from the left edge, as GNU screen does
         self.bells = 0
         self.titles = []
         self.answer = answer
@@ -27,6 +28,12 @@ class Terminal(pyte.Screen):
     def write_process_input(self, data):
         if self.answer:
             self.answer(data)
+
+    def backspace(self):
+        if self.goes_up and self.cursor.x == 0 and self.cursor.y > 0:
+            self.cursor.x = self.columns
+            self.cursor.y -= 1
+        super().backspace()
 
     def bell(self, *args):
         self.bells += 1

@@ -70,6 +70,12 @@ static void test_the_rest_of_a_line_is_no_command(void **state)
 	FITS_NOT("abc :quit\rx", " :quit\nx");
 	FITS_NOT("ab\rx:", ":");
 	FITS_NOT("abc\033[D:quit\r", "\033[D:quit\n");
+	FITS_NOT("n %save x\r", " %save x\n");
+	FITS_NOT("n!ls\r", "!ls\n");
+	FITS_NOT("n save x\001%\r", "save x\001%\n");
+	FITS_NOT("\033[A\033[A\r", "\033[A\n");
+	FITS_NOT("ab\r\033[A:", "b\n\033[A:");
+	GIVES("a\r\033[A\r", "\033[A\n", "\033[A\n");
 	GIVES("abc\r:quit\r", ":quit\n", ":quit\n");
 	GIVES(":quit\r", ":quit\n", ":quit\n");
 	GIVES("abc:quit\r:q\r", ":q\n", ":q\n");

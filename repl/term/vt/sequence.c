@@ -195,19 +195,33 @@ static void put_move(struct vt *v, char final, int n)
 	vt_put(v, s, (size_t)(p - s));
 }
 
+/* Right by `n` columns, at most to the edge. */
+static void go_right(struct vt *v, int n)
+{
+	if (v->pen.column >= 0)
+		move_to(v, v->pen.column + n);
+	put_move(v, 'C', n);
+}
+
 /* At the left edge some terminals go on in the row above, but only where text
- * runs on from one row into the next. The edge itself is reached by a return:
- * where the window has another width, it may be elsewhere. */
+ * runs on from one row into the next. Where the window has another width, the
+ * edge may be elsewhere: a return reaches it, and a column is counted from
+ * there. */
 void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
-	bool wraps = vt_sequence_wraps(v);
-	bool hold =
-		!sure && vt_sequence_is_bounded(v) && (wraps || v->wrap_unsure);
+	bool wraps = vt_sequence_wraps(v), bounded = vt_sequence_is_bounded(v);
+	bool hold = !sure && bounded && (wraps || v->wrap_unsure);
+	int to = v->pen.column - n;
 
-	if (sure && n >= v->pen.column) {
+	if (sure && to <= 0) {
 		if (v->pen.column)
 			vt_return(v);
+		return;
+	}
+	if (sure && bounded && v->mode == VT_SAFE) {
+		vt_return(v);
+		go_right(v, to);
 		return;
 	}
 	if (v->pen.column >= 0)
@@ -221,14 +235,6 @@ void vt_sequence_left(struct vt *v, int n)
 	if (hold && wraps)
 		vt_put(v, "\x1b[?7h", 5);
 	v->wrap_unsure &= !hold;
-}
-
-/* Right by `n` columns, at most to the edge. */
-static void go_right(struct vt *v, int n)
-{
-	if (v->pen.column >= 0)
-		move_to(v, v->pen.column + n);
-	put_move(v, 'C', n);
 }
 
 /* Down by `n` rows, at most to the bottom of the screen. */
