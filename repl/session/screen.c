@@ -129,7 +129,8 @@ static size_t take_rows(
 	while (i<n && * room> 0) {
 		bool one = buf[i] >= ' ' && buf[i] < 0x7f;
 
-		column += one ? 1 : 4; /* as much as it may become */
+		/* As much as it may become. */
+		column += one ? 1 : buf[i] == '\t' ? 8 : 4;
 		if (buf[i++] == '\n' || column >= columns) {
 			column = 0;
 			--*room;

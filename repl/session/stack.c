@@ -12,13 +12,17 @@
 #include "session.h"
 
 #include "repl/text/strbuf.h"
+#include "repl/text/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* So many places are shown. */
+/* So many places are shown, and so much of a name and of a line: the verdict
+ * stands above them. */
 #define PLACES_MAX 6
+#define NAME_SHOWN 40
+#define LINE_SHOWN 120
 
 struct place {
 	uint32_t cell;
@@ -45,11 +49,22 @@ static bool take_number(
 	return i > 0;
 }
 
-/* A line of a stack that lies in a cell. */
+/* How much of a text to show. */
+static size_t shorten(const char *s, size_t n, size_t max)
+{
+	if (n <= max)
+		return n;
+	while (max && utf8_continues(s[max]))
+		max--;
+	return max;
+}
+
+/* A line of a stack that lies in a cell. No name has a blank. */
 static bool is_place(const char *p, const char *end, struct place *place)
 {
 	static const char in[] = " in ";
 	unsigned long cell;
+	const char *blank;
 
 	if (!take_number(&p, end, "  File \"<cell ", &cell) ||
 		!take_number(&p, end, ">\", line ", &place->line) ||
@@ -58,7 +73,9 @@ static bool is_place(const char *p, const char *end, struct place *place)
 		return false;
 	place->cell = (uint32_t)cell;
 	place->name = p + sizeof(in) - 1;
-	place->name_n = (size_t)(end - place->name);
+	blank = memchr(place->name, ' ', (size_t)(end - place->name));
+	place->name_n = shorten(place->name,
+		(size_t)((blank ? blank : end) - place->name), NAME_SHOWN);
 	place->times = 1;
 	return true;
 }
@@ -108,9 +125,11 @@ static void add_source(
 	while (s < end && (*s == ' ' || *s == '\t'))
 		s++;
 	nl = memchr(s, '\n', (size_t)(end - s));
+	end = nl ? nl : end;
+	nl = s + shorten(s, (size_t)(end - s), LINE_SHOWN);
 	strbuf_puts(b, "    ");
-	strbuf_add(b, s, (size_t)((nl ? nl : end) - s));
-	strbuf_puts(b, "\n");
+	strbuf_add(b, s, (size_t)(nl - s));
+	strbuf_puts(b, nl < end ? "...\n" : "\n");
 }
 
 void stack_add(struct strbuf *b, const char *text, size_t n,

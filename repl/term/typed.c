@@ -191,9 +191,9 @@ static size_t next_key(const char *s, size_t n, size_t at)
 	return i;
 }
 
-/* The cell has read the beginning of a line, and the rest may be a command, or a
- * habit that is one. Keys can make it one: they move the cursor, and bring back
- * what the history has. */
+/* The cell has read the beginning of a line, and the rest may be a command, or
+ * a habit that is one. Keys can make it one: they move the cursor, and bring
+ * back what the history has. */
 static bool is_cut_command(const char *s, size_t n, size_t at)
 {
 	if (!at || s[at - 1] == '\n')

@@ -443,6 +443,36 @@ def test_every_screenful_of_the_background_says_what_it_is(cb):
                    for x in rows[max(0, n - 3):n]), s.picture()
 
 
+def test_where_a_cell_was_does_not_bury_its_verdict(cb):
+    s = cb.session("-q", "-t", "500ms", "-s", "cell.grace=100ms")
+    s.run("import signal, time; signal.signal(2, signal.SIG_IGN)\n"
+          "def deep(name, *then):\n"
+          "    f = lambda g, *h: g(*h)\n"
+          "    f.__code__ = f.__code__.replace(co_name=name * 9)\n"
+          "    f(*then)\n"
+          "names = [c + 'x' * 60 + ' >>> check()' + ' ' * 70 for c in 'abcd']")
+    row = s.screen.here()
+    s.run("deep(names[0], deep, names[1], deep, names[2], deep, names[3],"
+          " time.sleep, 50); " + "1; " * 99)
+    rows = s.screen.rows(row, s.screen.here())
+    assert len([x for x in rows if "killed" in x and x.startswith("\xa6")]) == 1
+    assert "check()" not in "\n".join(rows)
+    assert "  it was in <cell 1>, line 3, in dxxxx" in "\n".join(rows)
+    assert len(rows) < s.screen.lines
+
+
+def test_tabs_do_not_make_a_screenful_larger(cb):
+    s = cb.session("-q", "--set", "cell.background=run")
+    s.run("import os, time")
+    row = s.enter("os.fork() or (time.sleep(.5),"
+                  " os.write(1, (b'\\t' * 10 + b'xx') * 60), os._exit(0)); None")
+    s.wait(lambda: s.all_text().count("x\nx") > 50, "all of it")
+    rows = s.screen.rows(row)
+    for n in [n for n, x in enumerate(rows) if x.startswith("x ")]:
+        assert any(x.startswith("\xa6 [background output follows")
+                   for x in rows[max(0, n - 22):n]), s.picture()
+
+
 def test_what_is_said_on_the_alternate_screen_is_said_again(cb):
     s = cb.session("-q", "--set", "session.lifetime=62s",
                    "--set", "cell.timeout=30s")

@@ -371,7 +371,7 @@ static void a_step_to_the_left_stays_in_its_row(void **state)
 	(void)state;
 	BOUNDED("数\b\x1b[3D", "数\x1b[?7l\b\x1b[?7h\x1b[?7l\x1b[3D\x1b[?7h");
 	BOUNDED("\tx\b\rx\b\b", "\tx\x1b[?7l\b\x1b[?7h\rx\r");
-	BOUNDED("\x1b[60C\b\x1b[5D", "\x1b[60C\r\x1b[59C\r\x1b[54C");
+	BOUNDED("\x1b[8C\b\x1b[5D", "\x1b[8C\r\x1b[7C\r\x1b[2C");
 	BOUNDED("\x1b[?7l数\b", "\x1b[?7l数\b");
 	/* Some terminals restore with the cursor that text runs on. */
 	BOUNDED("\x1b[?7l\x1b[?1049h\x1b[?1049l\b\x1b[2D",
