@@ -37,16 +37,20 @@ static int exit_status(const struct jail_program *p)
 	return WEXITSTATUS(p->status);
 }
 
-static const char *add_files(struct strbuf *b, const struct run *r,
-	const struct attach_store *store, bool kind)
+/* The last key of each form is a list of files, which takes its time. */
+static void begin_files(struct answer *a, const struct attach_store *store)
 {
+	const struct run *r = a->run;
 	const struct attach_rules rules = {.limits = &r->cfg->limits,
 		.pattern = r->cfg->pattern,
 		.sent = r->files,
 		.nsent = r->nfiles,
 		.store = store};
 
-	return attach_files(b, r->jail, &rules, kind);
+	strbuf_puts(a->b, "\"files\": [");
+	a->files = attach_begin(
+		a->b, r->jail, &rules, r->request->form == REQUEST_OURS);
+	a->b->failed |= !a->files;
 }
 
 /* ---- snekbox's form ---- */
@@ -75,11 +79,10 @@ static void add_message(struct strbuf *b, const char *text)
 	strbuf_puts(b, ", \"returncode\": null, \"files\": []}");
 }
 
-static void add_snekbox(struct strbuf *b, const struct run *r)
+static void add_snekbox(struct answer *a)
 {
-	struct strbuf out = {0};
-	size_t before = b->n;
-	const char *why;
+	const struct run *r = a->run;
+	struct strbuf *b = a->b, out = {0};
 	char last = 0;
 
 	if (!json_text_is_valid(r->out.text.s, r->out.text.n)) {
@@ -92,14 +95,18 @@ static void add_snekbox(struct strbuf *b, const struct run *r)
 	json_text_add(b, out.s ? out.s : "",
 		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
 	strbuf_free(&out);
-	strbuf_printf(b, ", \"returncode\": %d, \"files\": [",
+	strbuf_printf(b, ", \"returncode\": %d, ",
 		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));
-	why = add_files(b, r, NULL, false);
-	strbuf_puts(b, "]}");
-	if (why) {
-		b->n = before;
-		add_message(b, why);
-	}
+	begin_files(a, NULL);
+}
+
+static void end_snekbox(struct answer *a, const char *why)
+{
+	strbuf_puts(a->b, "]}");
+	if (!why)
+		return;
+	a->b->n = a->before;
+	add_message(a->b, why);
 }
 
 /* ---- our form ---- */
@@ -225,12 +232,12 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 	strbuf_puts(b, "}, ");
 }
 
-static void add_ours(
-	struct strbuf *b, const struct run *r, const struct attach_store *store)
+static void add_ours(struct answer *a, const struct attach_store *store)
 {
+	const struct run *r = a->run;
 	const struct jail_program *p = &r->program;
+	struct strbuf *b = a->b;
 	bool late = p->limit == LIMIT_WALL;
-	const char *why;
 
 	strbuf_puts(b, "{");
 	add_stream(b, "stdout", &r->out);
@@ -249,27 +256,32 @@ static void add_ours(
 			(long long)p->peak_bytes);
 	else
 		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
-	strbuf_puts(b, "\"files\": [");
-	why = add_files(b, r, store, true);
-	strbuf_puts(b, "], \"files_error\": ");
-	add_text_or_null(b, (struct report_piece){why, why ? strlen(why) : 0});
-	strbuf_puts(b, "}");
+	begin_files(a, store);
+}
+
+static void end_ours(struct answer *a, const char *why)
+{
+	strbuf_puts(a->b, "], \"files_error\": ");
+	add_text_or_null(
+		a->b, (struct report_piece){why, why ? strlen(why) : 0});
+	strbuf_puts(a->b, "}");
 }
 
 /* ---- both ---- */
 
-enum answer_kind answer_add(
-	struct strbuf *b, const struct run *r, const struct attach_store *store)
+enum answer_kind answer_begin(struct answer *a, struct strbuf *b,
+	const struct run *r, const struct attach_store *store)
 {
 	bool ours = r->request->form == REQUEST_OURS;
 
+	*a = (struct answer){.b = b, .run = r, .before = b->n};
 	switch (r->how) {
 	case RUN_ENDED:
 	case RUN_CUT:
 		if (ours)
-			add_ours(b, r, store);
+			add_ours(a, store);
 		else
-			add_snekbox(b, r);
+			add_snekbox(a);
 		return ANSWER_RAN;
 	case RUN_NOTHING:
 		if (!ours) {
@@ -289,4 +301,37 @@ enum answer_kind answer_add(
 		return ANSWER_FAILED;
 	}
 	return ANSWER_FAILED;
+}
+
+bool answer_turn(struct answer *a)
+{
+	const char *why;
+
+	if (!a->files)
+		return true;
+	if (!attach_turn(a->files, &why))
+		return false;
+	answer_fini(a);
+	if (a->run->request->form == REQUEST_OURS)
+		end_ours(a, why);
+	else
+		end_snekbox(a, why);
+	return true;
+}
+
+void answer_fini(struct answer *a)
+{
+	attach_close(a->files);
+	a->files = NULL;
+}
+
+enum answer_kind answer_add(
+	struct strbuf *b, const struct run *r, const struct attach_store *store)
+{
+	struct answer a;
+	enum answer_kind kind = answer_begin(&a, b, r, store);
+
+	while (!answer_turn(&a))
+		;
+	return kind;
 }

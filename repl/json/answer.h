@@ -8,8 +8,10 @@
 #include "jail/jail.h"
 #include "repl/text/strbuf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
+struct attach;
 struct attach_store;
 struct config;
 struct report;
@@ -27,6 +29,20 @@ enum answer_kind {
  * end. With `store` (and `code`), files are stored instead of contained. */
 enum answer_kind answer_add(struct strbuf *b, const struct run *r,
 	const struct attach_store *store);
+
+/* The same bit by bit, for who has others to serve: it is there when
+ * answer_turn() says true. All that is given is borrowed until then. */
+struct answer {
+	struct strbuf *b;
+	const struct run *run;
+	size_t before;
+	struct attach *files; /* NULL: done */
+};
+
+enum answer_kind answer_begin(struct answer *a, struct strbuf *b,
+	const struct run *r, const struct attach_store *store);
+bool answer_turn(struct answer *a);
+void answer_fini(struct answer *a);
 
 /* Append "limit", with a comma behind it: which limit struck (LIMIT_NONE:
  * null), in words, and who set it. */

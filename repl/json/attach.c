@@ -15,6 +15,7 @@
 #include "repl/files/transfer.h"
 #include "run.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -30,12 +31,18 @@ static const char bad_name[] =
 static const char unknown[] =
 	"FileParsingError: Unknown error while parsing attachments";
 
+/* How long one turn takes, but for the file that it looks at last. */
+#define TURN_MS 3
+
 struct attach {
 	struct strbuf *b;
 	struct jail *jail;
-	const struct attach_rules *rules;
+	struct attach_rules rules;
 	bool kind;
-	int64_t end_ms;
+	struct jail_files files;
+	bool listed;
+	size_t before, at; /* of the text, of the files */
+	int64_t left_ms, end_ms;
 	int64_t total;
 	int n;
 };
@@ -43,8 +50,8 @@ struct attach {
 static bool was_sent(
 	const struct attach *a, const char *path, const struct stat *st)
 {
-	for (size_t i = 0; i < a->rules->nsent; i++) {
-		const struct run_file *f = &a->rules->sent[i];
+	for (size_t i = 0; i < a->rules.nsent; i++) {
+		const struct run_file *f = &a->rules.sent[i];
 
 		if (!strcmp(f->path, path) &&
 			f->mtime.tv_sec == st->st_mtim.tv_sec &&
@@ -76,7 +83,7 @@ static const char *add_content(struct attach *a, int fd, int64_t size)
 static const char *add_file(
 	struct attach *a, const char *path, int fd, int64_t size)
 {
-	const struct attach_store *store = a->rules->store;
+	const struct attach_store *store = a->rules.store;
 	const char *why;
 
 	if (!json_text_is_valid(path, strlen(path)))
@@ -104,12 +111,12 @@ static const char *add_file(
 /* Look at one entry. *full: it and all further ones stay out. */
 static const char *look(struct attach *a, const struct jail_file *f, bool *full)
 {
-	const struct limits *l = a->rules->limits;
+	const struct limits *l = a->rules.limits;
 	auto_close int fd = -1;
 	struct stat st;
 
 	if ((f->type != 'f' && f->type != 'l') ||
-		!transfer_matches(a->rules->pattern, f->path))
+		!transfer_matches(a->rules.pattern, f->path))
 		return NULL;
 	/* A link that leaves the home, or to a directory, cannot be opened. */
 	fd = jail_home_open(a->jail, f->path, NULL);
@@ -129,37 +136,68 @@ static int depth_of(const char *path)
 	return n;
 }
 
-static const char *look_at_all(struct attach *a, const struct jail_files *files)
+static const char *list(struct attach *a)
 {
-	bool full = false;
-	const char *why = NULL;
-
-	for (size_t i = 0; i < files->n; i++)
-		if (depth_of(files->v[i].path) > DEPTH_MAX)
+	a->listed = true;
+	if (jail_home_list(a->jail, &a->files, NULL) < 0)
+		return unknown;
+	for (size_t i = 0; i < a->files.n; i++)
+		if (depth_of(a->files.v[i].path) > DEPTH_MAX)
 			return too_deep;
-	for (size_t i = 0; i < files->n && !why && !full; i++)
-		why = now_ms() > a->end_ms ? too_late
-					   : look(a, &files->v[i], &full);
-	return why;
+	return NULL;
+}
+
+struct attach *attach_begin(struct strbuf *b, struct jail *j,
+	const struct attach_rules *rules, bool kind)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	*a = (struct attach){.b = b,
+		.jail = j,
+		.rules = *rules,
+		.kind = kind,
+		.before = b->n,
+		.left_ms = rules->limits->files_ms};
+	return a;
+}
+
+void attach_close(struct attach *a)
+{
+	if (!a)
+		return;
+	jail_files_free(&a->files);
+	free(a);
+}
+
+/* Its time is its own: what others take meanwhile is not counted. */
+bool attach_turn(struct attach *a, const char **why)
+{
+	int64_t begun = now_ms();
+	bool full = false;
+
+	a->end_ms = begun + a->left_ms;
+	*why = a->listed ? NULL : list(a);
+	while (!*why && !full && a->at < a->files.n &&
+		now_ms() - begun < TURN_MS)
+		*why = now_ms() > a->end_ms
+			       ? too_late
+			       : look(a, &a->files.v[a->at++], &full);
+	a->left_ms = a->end_ms - now_ms();
+	if (*why)
+		a->b->n = a->before;
+	return *why || full || a->at == a->files.n;
 }
 
 const char *attach_files(struct strbuf *b, struct jail *j,
 	const struct attach_rules *rules, bool kind)
 {
-	struct attach a = {.b = b,
-		.jail = j,
-		.rules = rules,
-		.kind = kind,
-		.end_ms = now_ms() + rules->limits->files_ms};
-	struct jail_files files;
-	size_t before = b->n;
-	const char *why;
+	struct attach *a = attach_begin(b, j, rules, kind);
+	const char *why = unknown;
 
-	if (jail_home_list(j, &files, NULL) < 0)
-		return unknown;
-	why = look_at_all(&a, &files);
-	if (why)
-		b->n = before;
-	jail_files_free(&files);
+	while (a && !attach_turn(a, &why))
+		;
+	attach_close(a);
 	return why;
 }

@@ -37,4 +37,11 @@ struct attach_rules {
 const char *attach_files(struct strbuf *b, struct jail *j,
 	const struct attach_rules *rules, bool kind);
 
+/* The same bit by bit, for who has others to serve: true when it is done, and
+ * *why as above. attach_begin() may return NULL: there is no memory. */
+struct attach *attach_begin(struct strbuf *b, struct jail *j,
+	const struct attach_rules *rules, bool kind);
+bool attach_turn(struct attach *a, const char **why);
+void attach_close(struct attach *a);
+
 #endif

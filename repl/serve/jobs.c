@@ -32,6 +32,11 @@ struct job {
 	struct jail *jail;
 	struct run run;
 	int64_t since_ns;
+	/* made bit by bit: others get their turn */
+	bool answers;
+	struct answer answer;
+	enum answer_kind kind;
+	struct strbuf text;
 };
 
 struct jobs {
@@ -43,7 +48,41 @@ struct jobs {
 	struct {
 		size_t n[SPEC_MODES];
 	} * wanted;
+	struct attach_store store;
 };
+
+/* ---- files of an answer ---- */
+
+static const char *put(
+	void *arg, struct strbuf *b, const char *path, int fd, int64_t size)
+{
+	static const char full[] = "there is no room for more files";
+	struct store *store = arg;
+	struct store_file *f = store_begin(store);
+	const char *name = strrchr(path, '/');
+	char piece[64 << 10];
+
+	if (!f)
+		return full;
+	for (int64_t at = 0; at < size;) {
+		ssize_t n = pread(fd, piece, sizeof(piece), at);
+
+		if (n <= 0 ||
+			store_write(store, f, piece, (size_t)n) != STORE_FINE) {
+			store_release(store, f);
+			return full;
+		}
+		at += n;
+	}
+	if (store_finish(store, f, name ? name + 1 : path) < 0) {
+		store_release(store, f);
+		return full;
+	}
+	json_text_add(b, f->id, strlen(f->id));
+	return NULL;
+}
+
+/* ---- open and close ---- */
 
 int jobs_open(struct jobs **out, const struct jobs_rules *rules)
 {
@@ -56,6 +95,7 @@ int jobs_open(struct jobs **out, const struct jobs_rules *rules)
 		return -1;
 	}
 	s->rules = *rules;
+	s->store = (struct attach_store){.put = put, .arg = rules->store};
 	*out = s;
 	return 0;
 }
@@ -106,6 +146,8 @@ static void drop(struct jobs *s, struct job *j)
 		stop_running(s, j);
 	else
 		stop_waiting(s, j);
+	answer_fini(&j->answer);
+	strbuf_free(&j->text);
 	request_fini(&j->request);
 	execute_release(&j->files);
 	free(j);
@@ -175,35 +217,6 @@ size_t jobs_waiting(const struct jobs *s)
 
 /* ---- the answer ---- */
 
-static const char *put(
-	void *arg, struct strbuf *b, const char *path, int fd, int64_t size)
-{
-	static const char full[] = "there is no room for more files";
-	struct store *store = arg;
-	struct store_file *f = store_begin(store);
-	const char *name = strrchr(path, '/');
-	char piece[64 << 10];
-
-	if (!f)
-		return full;
-	for (int64_t at = 0; at < size;) {
-		ssize_t n = pread(fd, piece, sizeof(piece), at);
-
-		if (n <= 0 ||
-			store_write(store, f, piece, (size_t)n) != STORE_FINE) {
-			store_release(store, f);
-			return full;
-		}
-		at += n;
-	}
-	if (store_finish(store, f, name ? name + 1 : path) < 0) {
-		store_release(store, f);
-		return full;
-	}
-	json_text_add(b, f->id, strlen(f->id));
-	return NULL;
-}
-
 /* /v1/execute: 422 when nothing was run, 500 when the jail failed. */
 static int answer_detail(struct strbuf *b, const struct run *r)
 {
@@ -217,19 +230,17 @@ static int answer_detail(struct strbuf *b, const struct run *r)
 	return r->how == RUN_FAILED ? 500 : 422;
 }
 
-static int make_answer(struct jobs *s, struct job *j, struct strbuf *b)
+static int status_of(struct job *j)
 {
-	const struct attach_store store = {.put = put, .arg = s->rules.store};
-
-	switch (answer_add(b, &j->run, j->stores ? &store : NULL)) {
+	switch (j->kind) {
 	case ANSWER_RAN:
 		return 200;
 	case ANSWER_REFUSED:
-		return j->stores ? answer_detail(b, &j->run) : 400;
+		return j->stores ? answer_detail(&j->text, &j->run) : 400;
 	case ANSWER_FAILED:
 		if (j->request.form == REQUEST_SNEKBOX)
 			return 200;
-		return j->stores ? answer_detail(b, &j->run) : 500;
+		return j->stores ? answer_detail(&j->text, &j->run) : 500;
 	}
 	return 500;
 }
@@ -241,15 +252,14 @@ static void finish(struct jobs *s, struct job *j)
 	bool ran = r->how == RUN_ENDED || r->how == RUN_CUT;
 	enum jail_limit limit = ran ? r->program.limit : LIMIT_NONE;
 	struct exchange *x = j->exchange;
-	struct strbuf b = {0};
-	int status = make_answer(s, j, &b);
+	int status = status_of(j);
 
 	metrics_ran(s->rules.metrics, limit, r->how == RUN_FAILED,
 		now_ns() - j->since_ns);
 	if (s->log && limit != LIMIT_NONE)
 		log_limit(s->log, limit);
 	http_set_own(x, NULL);
-	http_answer(x, status, "application/json", &b);
+	http_answer(x, status, "application/json", &j->text);
 	j->answered = true;
 }
 
@@ -258,12 +268,17 @@ static void finish(struct jobs *s, struct job *j)
 /* Answer; or take another jail, where this one has failed too soon. */
 static void settle(struct jobs *s, struct job *j)
 {
-	if (run_is_lost(&j->run) && ++j->tries < RUN_TRIES) {
+	if (!j->answers && run_is_lost(&j->run) && ++j->tries < RUN_TRIES) {
 		stop_running(s, j);
 		wait_for_jail(s, j);
-	} else {
-		finish(s, j);
+		return;
 	}
+	if (!j->answers)
+		j->kind = answer_begin(&j->answer, &j->text, &j->run,
+			j->stores ? &s->store : NULL);
+	j->answers = true;
+	if (answer_turn(&j->answer))
+		finish(s, j);
 }
 
 static bool is_running(const struct job *j)
@@ -271,7 +286,8 @@ static bool is_running(const struct job *j)
 	return j->runs && !j->answered;
 }
 
-size_t jobs_polls(const struct jobs *s, struct pollfd *p, size_t max)
+size_t jobs_polls(
+	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms)
 {
 	size_t n = 0;
 
@@ -280,6 +296,8 @@ size_t jobs_polls(const struct jobs *s, struct pollfd *p, size_t max)
 			continue;
 		run_polls(&j->run, p + n);
 		n += RUN_POLLS;
+		if (j->answers)
+			*timeout_ms = 0;
 	}
 	return n;
 }

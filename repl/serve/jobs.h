@@ -47,8 +47,10 @@ void jobs_cancel(struct jobs *s, struct exchange *x);
 size_t jobs_running(const struct jobs *s);
 size_t jobs_waiting(const struct jobs *s);
 
-/* What to poll, at most `max`: their number. Hand all over again. */
-size_t jobs_polls(const struct jobs *s, struct pollfd *p, size_t max);
+/* What to poll, at most `max`: their number; *timeout_ms becomes earlier. Hand
+ * all over again. */
+size_t jobs_polls(
+	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms);
 void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
 
 /* Give jails to those that wait. */
