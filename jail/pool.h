@@ -12,6 +12,7 @@
 #include "spec.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -66,6 +67,9 @@ struct pool_count {
 };
 
 void pool_count(const struct pool *p, struct pool_count *c);
+
+/* Whether no session can be made any more: the process that does is gone. */
+bool pool_is_lost(const struct pool *p);
 
 /* End everything, and wait until it is gone. -1 with e when something may be
  * left. */

@@ -406,6 +406,15 @@ void pool_count(const struct pool *p, struct pool_count *c)
 				: &c->making) += 1;
 }
 
+bool pool_is_lost(const struct pool *p)
+{
+	siginfo_t si = {0};
+
+	return waitid(P_PID, (id_t)p->pid, &si, WEXITED | WNOHANG | WNOWAIT) <
+		       0 ||
+	       si.si_pid != 0;
+}
+
 int pool_close(struct pool *p, struct err *e)
 {
 	int r;

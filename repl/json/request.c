@@ -634,10 +634,11 @@ static int take_in_session(struct request *r, const struct request_rules *rules,
 bool request_is_deep(const char *text, size_t n)
 {
 	bool quoted = false;
-	int depth = 0, values = 0;
+	int depth = 0, values = 0, nkeys = 0;
 
-	for (size_t i = 0; i < n && depth <= REQUEST_DEPTH_MAX &&
-			   values <= REQUEST_VALUES_MAX;
+	for (size_t i = 0;
+		i < n && depth <= REQUEST_DEPTH_MAX &&
+		values <= REQUEST_VALUES_MAX && nkeys <= REQUEST_KEYS_MAX;
 		i++) {
 		if (quoted && text[i] == '\\')
 			i++;
@@ -647,8 +648,10 @@ bool request_is_deep(const char *text, size_t n)
 			depth += (text[i] == '{' || text[i] == '[') -
 				 (text[i] == '}' || text[i] == ']');
 		values += !quoted && strchr(",[{", text[i]) && text[i];
+		nkeys += !quoted && text[i] == ':';
 	}
-	return depth > REQUEST_DEPTH_MAX || values > REQUEST_VALUES_MAX;
+	return depth > REQUEST_DEPTH_MAX || values > REQUEST_VALUES_MAX ||
+	       nkeys > REQUEST_KEYS_MAX;
 }
 
 int request_parse(struct request *r, const char *text, size_t n,

@@ -20,6 +20,7 @@ struct limits;
 /* Deepest nesting of a request, and most values in it. */
 #define REQUEST_DEPTH_MAX 200
 #define REQUEST_VALUES_MAX 1000000
+#define REQUEST_KEYS_MAX 250000
 
 enum request_form {
 	REQUEST_SNEKBOX, /* `input`, `args` */
@@ -86,7 +87,8 @@ struct request_refusal {
 	struct strbuf description;
 };
 
-/* Whether a text is nested deeper, or has more values, than a request may. */
+/* Whether a text is nested deeper, or has more values or keys, than a request
+ * may. To read a key takes several times as long as to read a number. */
 bool request_is_deep(const char *text, size_t n);
 
 /* Parse and check `n` bytes. 0, or -1 with *why. The caller ends with

@@ -648,6 +648,11 @@ bool gate_is_same(const struct gate_client *a, const struct gate_client *b)
 	return a->peer.family == b->peer.family && a->peer.key == b->peer.key;
 }
 
+void gate_leave(struct gate_client *c)
+{
+	drop(c);
+}
+
 void gate_set_running(struct gate_client *c)
 {
 	c->runs = true;

@@ -61,6 +61,9 @@ void gate_set_answering(struct gate_client *c);
 /* Its request is answered; the next may come in. */
 void gate_next(struct gate_client *c);
 
+/* It goes, whatever it is owed; the call gone() says so. */
+void gate_leave(struct gate_client *c);
+
 /* This answer (taken) takes the place of any other, at once, and is the last.
  * gone() is not called. */
 void gate_answer(struct gate_client *c, struct strbuf *answer);

@@ -69,6 +69,7 @@ struct exchange {
 	int status;
 	const char *type;
 	struct strbuf answer;
+	size_t owed; /* bytes of it, also once libmicrohttpd has them */
 	struct store_file *answer_file;
 	bool streams;
 	uint64_t size; /* of a stream */
@@ -85,7 +86,7 @@ struct http {
 	struct link *links;
 	struct exchange *exchanges;
 	size_t nexchanges;
-	size_t held; /* bytes of bodies */
+	size_t held, owed; /* bytes of bodies, of answers */
 	int epoll;
 	bool draining, again;
 };
@@ -186,6 +187,7 @@ static void end(struct exchange *x)
 
 	h->rules.calls->over(h->rules.calls->arg, x);
 	drop_body(x);
+	h->owed -= x->owed;
 	strbuf_free(&x->answer);
 	if (x->form)
 		h->mhd.destroy_post_processor(x->form);
@@ -705,6 +707,27 @@ void http_add_header(struct exchange *x, const char *name, const char *value)
 	x->nheaders++;
 }
 
+/* Make room for an answer: those go that wait for longest to be read. */
+static void make_room_for(struct exchange *x)
+{
+	struct http *h = x->http;
+	struct exchange *oldest = x;
+
+	h->owed += x->owed;
+	while (h->owed > h->rules.answers && oldest) {
+		oldest = NULL;
+		for (struct exchange *y = h->exchanges; y; y = y->next)
+			if (y->owed > 0 && y != x)
+				oldest = y;
+		if (!oldest)
+			return;
+		h->owed -= oldest->owed;
+		oldest->owed = 0;
+		if (oldest->link->client)
+			gate_leave(oldest->link->client);
+	}
+}
+
 void http_answer(
 	struct exchange *x, int status, const char *type, struct strbuf *body)
 {
@@ -712,6 +735,8 @@ void http_answer(
 	x->type = type;
 	x->answer = *body;
 	*body = (struct strbuf){0};
+	x->owed = x->answer.n;
+	make_room_for(x);
 	answered(x);
 }
 

@@ -48,8 +48,9 @@ struct http_rules {
 	const int *fds; /* listen; none: http_add_client() brings the clients */
 	int nfds;
 	int clients;
-	size_t body;   /* longest */
-	uint64_t form; /* longest, with all that is around a file */
+	size_t body;	/* longest */
+	uint64_t form;	/* longest, with all that is around a file */
+	size_t answers; /* together, of those that wait to be read */
 	struct store *store;
 	const struct http_calls *calls;
 };

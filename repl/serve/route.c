@@ -178,7 +178,7 @@ static void submit(struct route *r, struct exchange *x, struct request *q,
 }
 
 static const char deep[] =
-	"it is nested more than 200 deep, or has too many values";
+	"it is nested more than 200 deep, or has too many values or keys";
 
 static void post_eval(struct route *r, struct exchange *x)
 {

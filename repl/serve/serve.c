@@ -37,6 +37,10 @@
 #define TOKEN_MAX 4096
 /* What a form may have around its file. */
 #define FORM_MORE (1 << 20)
+/* Of the longest answers so many at a time: the files of a home, which in
+ * base64 are no longer than two, and all that comes before them. */
+#define ANSWERS 4
+#define ANSWER_MORE (8 << 20)
 /* Descriptors for what is neither a client nor a file; for a request. */
 #define OWN_FDS 64
 #define REQUEST_FDS 16
@@ -61,6 +65,7 @@ struct serve {
 	struct pollfd *polls;
 	size_t room;
 	int64_t swept_ms, drained_ms;
+	bool lost; /* no jail can be made */
 };
 
 /* ---- ready ---- */
@@ -147,6 +152,8 @@ static int open_http(struct serve *s, struct err *e)
 		.clients = s->clients,
 		.body = (size_t)c->request,
 		.form = (uint64_t)c->upload + FORM_MORE,
+		.answers = ANSWERS * (2 * (size_t)s->cfg->limits.home_bytes +
+					     ANSWER_MORE),
 		.store = s->store,
 		.calls = &s->calls};
 
@@ -259,9 +266,9 @@ static int fill(struct serve *s, int signals, struct places *at)
 	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
 	at->http = 1;
 	at->jobs = at->http + http_polls(s->http, s->polls + at->http);
-	at->sessions = at->jobs + jobs_polls(s->jobs, s->polls + at->jobs,
-					  most - at->jobs);
 	at->timeout_ms = http_timeout_ms(s->http);
+	at->sessions = at->jobs + jobs_polls(s->jobs, s->polls + at->jobs,
+					  most - at->jobs, &at->timeout_ms);
 	at->pool = at->sessions + sessions_polls(s->sessions,
 					  s->polls + at->sessions,
 					  most - at->sessions, &at->timeout_ms);
@@ -291,9 +298,20 @@ static void turn(struct serve *s, const struct places *at)
 	s->swept_ms = now_ms();
 	pool_turn(s->pool);
 	store_sweep(s->store);
+	s->lost |= pool_is_lost(s->pool);
 }
 
-/* True when nothing is left to do, or was asked not to be done. */
+static void begin_drain(struct serve *s)
+{
+	s->route.draining = true;
+	http_drain(s->http);
+	listen_close(&s->listen);
+	notify_say(s->notify, "STOPPING=1");
+	s->drained_ms = now_ms();
+}
+
+/* True when nothing is left to do, or was asked not to be done. Without jails
+ * there is nothing to serve: whoever started us can start another. */
 static bool drain(struct serve *s, struct signals *signals)
 {
 	int64_t now = now_ms();
@@ -303,12 +321,10 @@ static bool drain(struct serve *s, struct signals *signals)
 		signals->end = 0;
 		if (s->route.draining)
 			return true;
-		s->route.draining = true;
-		http_drain(s->http);
-		listen_close(&s->listen);
-		notify_say(s->notify, "STOPPING=1");
-		s->drained_ms = now;
+		begin_drain(s);
 	}
+	if (s->lost && !s->route.draining)
+		begin_drain(s);
 	if (!s->route.draining)
 		return false;
 	if (jobs_running(s->jobs) + jobs_waiting(s->jobs) +
@@ -333,5 +349,7 @@ int serve_run(struct serve *s, struct signals *signals, const struct log *log,
 			return err_errno(e, "wait for clients");
 		turn(s, &at);
 	}
+	if (s->lost)
+		return err_set(e, "the process that makes jails is gone");
 	return 0;
 }

@@ -247,6 +247,17 @@ def test_a_request_is_bounded(serve):
     assert got.startswith(b"HTTP/1.1 413 "), got
 
 
+def test_keys_are_bounded(server):
+    def ask(n):
+        keys = ", ".join(f'"k{i}": 0' for i in range(n))
+        return server("POST", "/eval", ('{"code": "len(v)", "variables": '
+                                        '{"v": {%s}}}' % keys).encode(), JSON)
+
+    r = ask(250_000)
+    assert (r.status, r.json["title"]) == (400, "Request is too large")
+    assert ask(1000).json["result"] == 1000
+
+
 def test_a_socket_in_the_file_system(serve, cb):
     path = cb.base / "s"
     for _ in range(2):  # the second takes over what the first left
@@ -284,6 +295,58 @@ def test_an_answer_that_nobody_reads_costs_nobody_else(server):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             s.sendall(evaluation(code))
         assert server.run("1").json["result"] == 1
+
+
+def test_answers_that_nobody_reads_share_a_bounded_memory(serve):
+    # together, four requests of the largest size: here about 60 MB
+    server = serve("-s", "home.size=4M", "-s", "files.max_file=4M",
+                   "-s", "cell.source=1M")
+    whole = 5 * 10**6
+    code = "open('f', 'w').truncate(4000000)"
+
+    def ask(stack, room):
+        s = stack.enter_context(server.connect())
+        if room:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        s.sendall(evaluation(code, "Connection: close"))
+        return s
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            ask(stack, 4096)
+        last = ask(stack, None)
+        hosttree.until(lambda: server.figures()["running"] == 0 and
+                       server.figures()["waiting"] == 0, "all have run")
+        # with the one that asks for the figures
+        hosttree.until(lambda: server.figures()["clients"] < 15, "some went")
+        assert len(read_all(last)) > whole
+    # control: who reads gets everything, one after the other
+    for _ in range(20):
+        assert len(server("POST", "/eval", {"input": code}).body) > whole
+
+
+def test_an_answer_is_made_while_others_are_served(serve):
+    server = serve("-s", "home.size=64M", "-s", "files.timeout=20s")
+    code = ("import os\n"
+            "for i in range(90): open(f'{i:02}', 'w').write(f'{i}' * 50000)\n"
+            "for i in range(3000): os.symlink('nowhere', f'x{i}')")
+    left = server.connect()
+    left.sendall(evaluation(code))
+    got = []
+    t = threading.Thread(target=lambda: got.append(server(
+        "POST", "/eval", {"input": code})))
+    t.start()
+    while t.is_alive():
+        assert server("GET", "/health").status == 200
+        if server.figures()["running"] < 2:
+            left.close()
+    t.join()
+    left.close()
+    files = got[0].json["files"]
+    assert [f["path"] for f in files] == [f"{i:02}" for i in range(90)]
+    assert all(base64.b64decode(f["content"]) == f["path"].lstrip("0").encode()
+               * 50000 for f in files[1:])
+    hosttree.until(lambda: server.figures()["running"] == 0, "both are done")
 
 
 # ---- the end ----
@@ -345,6 +408,18 @@ def test_it_survives_the_death_of_a_jail(serve):
     t.join()
     assert got[0].status == 500 and "jail failed" in got[0].json["detail"]
     hosttree.until(lambda: server.run("1").status == 200, "a new jail is there")
+
+
+def test_without_who_makes_jails_it_ends(cb):
+    server = Server(cb)
+    assert server("POST", "/eval", {"input": "print(1)"}).status == 200
+    server.tree.look()
+    maker, = [p for p in hosttree.descendants(server.process.pid)
+              if int(hosttree.stat_of(p)[1]) == server.process.pid]
+    server.tree.kill(maker)
+    assert server.process.wait(30) == 1
+    assert b"makes jails is gone" in server.process.stderr.read()
+    server.tree.wait_gone()
 
 
 def test_nothing_grows(serve):
