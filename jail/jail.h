@@ -168,7 +168,8 @@ int jail_adopt(struct jail **out, int sock, struct err *e);
 /* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);
 
-/* Take the next event: 1 event, 0 nothing now, -1 the warden is gone. The
+/* Take the next event: 1 event, 0 nothing now, -1 the warden is gone (code
+ * ECONNRESET: and had not read the last request). The
  * caller owns the event's descriptors: jail_event_close() drops them. */
 int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 

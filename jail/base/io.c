@@ -169,17 +169,20 @@ ssize_t io_recv_fds(
 		.msg_control = space.bytes,
 		.msg_controllen = sizeof(space.bytes)};
 	ssize_t r;
-	int seen;
+	int seen, unread = 0;
 
 	for (int i = 0; i < maxfds; i++)
 		fds[i] = -1;
 	/* A peer that ended without reading everything is reported first, as
 	 * ECONNRESET and once. Its own last messages come after that. */
-	do
+	do {
 		r = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
-	while (r < 0 && (errno == EINTR || errno == ECONNRESET));
+		unread |= r < 0 && errno == ECONNRESET;
+	} while (r < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (r < 0)
 		return -1;
+	if (r == 0)
+		errno = unread ? ECONNRESET : 0;
 	seen = fds_collect(&m, fds, maxfds);
 	if (seen <= maxfds && !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return r;

@@ -96,7 +96,8 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
  * one fails with EPERM. To close a received descriptor could block. */
 void io_refuse_fds(int sock);
 
-/* Receive one message. Returns its length, 0 at end of file, -1 with errno.
+/* Receive one message. Returns its length, 0 at end of file (errno ECONNRESET:
+ * with something of ours unread there; or 0), -1 with errno.
  * Received descriptors are close-on-exec and the caller's; unused slots of
  * `fds` are -1. A truncated message or more than `maxfds` descriptors is
  * EMSGSIZE, and every received descriptor is closed. */

@@ -236,10 +236,12 @@ int jail_leave(struct jail *j, struct err *e)
 
 /* ---- receiving ---- */
 
-/* Without its warden there is no jail: not an ordinary failure. */
+/* Without its warden there is no jail: not an ordinary failure. ECONNRESET is
+ * kept: the warden had not read all that it was sent. */
 static int gone(struct jail *j, struct err *e)
 {
 	int64_t end = now_ms() + DEATH_MS;
+	int why = errno;
 	siginfo_t si = {0};
 
 	while (waitid(P_PID, (id_t)j->warden, &si,
@@ -249,6 +251,8 @@ static int gone(struct jail *j, struct err *e)
 	err_set(e, si.si_code == CLD_KILLED && si.si_status == SIGALRM
 			   ? "the session hung, and was ended"
 			   : "the session's warden is gone");
+	if (e && why == ECONNRESET)
+		e->code = why;
 	return err_kind_set(e, ERR_JAIL);
 }
 

@@ -357,6 +357,10 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	size_t best = 0;
 	int most = 0;
 
+	/* One that has died is not handed out. */
+	for (size_t i = 0; i < p->nahead; i++)
+		if (p->ahead[i].jail && !p->ahead[i].failed_ms)
+			hear(&p->ahead[i]);
 	for (size_t i = 0; i < p->nahead; i++)
 		if (is_kind(&p->ahead[i].kind, python, mode) &&
 			worth(&p->ahead[i]) > most) {

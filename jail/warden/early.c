@@ -46,28 +46,11 @@ int early_await(struct early *a, struct err *e)
 	warden_jail_note_quiet(a->jail, 1);
 	warden_jail_measure(a->jail, &u);
 	a->cpu_ms = u.cpu_ms;
-	a->waits = 1;
-	return 0;
-}
-
-int early_idle(struct early *a, struct err *e)
-{
-	struct wire_init m;
-	int ready = 0;
-
-	while (a->waits && link_request_peek(a->link) < 0) {
-		if (link_wait(a->link, -1, INT64_MAX, &ready) == SESSION_OVER)
-			return SESSION_OVER;
-		if ((ready && link_take(a->link, &m, NULL, 0) < 0) ||
-			!guest_is_alive(a->guest))
-			return err_set(e, "Python died before its cell");
-	}
 	return 0;
 }
 
 int early_give(struct early *a, int fd, int *outer, struct err *e)
 {
-	a->waits = 0;
 	warden_jail_note_quiet(a->jail, 0);
 	memcpy(outer, a->outer, sizeof(a->outer));
 	return guest_give_cell(a->guest, fd, e);

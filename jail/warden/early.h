@@ -16,7 +16,6 @@ struct early {
 	struct link *link;
 	struct guest *guest;
 	struct warden_jail *jail;
-	int waits;	  /* for its cell */
 	int outer[PIPES]; /* the front end's ends */
 	int64_t cpu_ms;	  /* of the jail, when it began to wait */
 };
@@ -29,10 +28,6 @@ int early_start(struct early *a, struct err *e);
 
 /* Wait until it is up. 0, or -1 with e; SESSION_OVER. */
 LINK_CHECKED int early_await(struct early *a, struct err *e);
-
-/* While it waits for its cell: wait for a request of the front end's. 0; -1
- * with e: it has died meanwhile; SESSION_OVER. */
-LINK_CHECKED int early_idle(struct early *a, struct err *e);
 
 /* Hand over the cell, which a start holds (borrowed, wire.h): `outer` is for
  * the caller. 0, or -1 with e. */

@@ -135,8 +135,15 @@ int guest_give_cell(struct guest *g, int fd, struct err *e)
 	r = guest_send(g, buf, wire_start_encode(buf, at, n), fd);
 	if (r < 0)
 		err_errno(e, "hand over the cell");
-	fd_drop(&g->ctl);
 	return r;
+}
+
+int guest_took_cell(struct guest *g)
+{
+	char c;
+
+	/* unix(7): the other end was closed with something unread. */
+	return recv(g->ctl, &c, 1, MSG_DONTWAIT) >= 0 || errno != ECONNRESET;
 }
 
 int guest_start_await(struct guest *g, struct guest_message *m, struct err *e)

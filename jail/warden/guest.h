@@ -56,6 +56,9 @@ LINK_CHECKED int guest_start_await(
  * the guest says is heard from then on. 0, or -1 with e. */
 int guest_give_cell(struct guest *g, int fd, struct err *e);
 
+/* It is dead: whether it had read that before. */
+int guest_took_cell(struct guest *g);
+
 /* Close its links: its jail has ended. */
 void guest_end(struct guest *g);
 

@@ -121,6 +121,24 @@ static int serve_session(struct warden *w)
 	return r;
 }
 
+/* Until there is a program, see that there is a jail for it. */
+static int await_request(struct warden *w, struct err *e)
+{
+	struct wire_init m;
+	int ready = 0;
+
+	while (!w->program && link_request_peek(&w->link) < 0) {
+		if (link_wait(&w->link, -1, now_ms() + LONGEST_MS, &ready) ==
+			SESSION_OVER)
+			return SESSION_OVER;
+		if (ready && link_take(&w->link, &m, NULL, 0) < 0)
+			return err_set(e, "the jail died before its program");
+		if (w->spec->mode == SPEC_CELL && !guest_is_alive(&w->guest))
+			return err_set(e, "Python died before its cell");
+	}
+	return 0;
+}
+
 /* Files are put into the home before the program starts, and taken out of it
  * after; the session ends when the front end has them. What comes while init
  * builds is served meanwhile. */
@@ -138,7 +156,7 @@ static int serve_program(struct warden *w, struct err *e)
 			r = SESSION_OVER;
 	}
 	while (r == 0) {
-		r = early_idle(&w->early, e);
+		r = await_request(w, e);
 		if (r == 0)
 			r = front_serve(w);
 	}

@@ -167,8 +167,14 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	 * left nothing, nobody waits for the jail's end: that comes with the
 	 * session's. */
 	if (wa.killed || !w->guest.alone)
-		warden_end_jail(w);
+		warden_jail_end(&w->jail);
 	ev.type = JAIL_EXITED;
+	if (w->spec->mode == SPEC_CELL && wa.limit == LIMIT_NONE &&
+		!guest_took_cell(&w->guest)) {
+		ev.type = JAIL_FAILED;
+		err_set(&ev.err, "Python died before its cell");
+		err_kind_set(&ev.err, ERR_JAIL);
+	}
 	link_event(&w->link, &ev, NULL, 0);
 	return 0;
 }

@@ -211,8 +211,8 @@ static void take(struct run *r, struct jail_event *ev)
 	} else if (ev->type == JAIL_UP) {
 		take_up(r, ev, r->request);
 	} else if (ev->type == JAIL_FAILED) {
-		/* A driver that waited, and died before its cell came. */
-		r->asked &= r->up || run_mode(r->request) != SPEC_CELL;
+		/* A driver that waited, and died before it had its cell. */
+		r->asked &= run_mode(r->request) != SPEC_CELL;
 		fail(r, &ev->err);
 	} else if (ev->type == JAIL_EXITED) {
 		end(r, &ev->program);
@@ -229,8 +229,11 @@ static void take_events(struct run *r)
 
 	while (!r->gone && (got = jail_next(r->jail, &ev, &e)) > 0)
 		take(r, &ev);
-	if (got < 0)
+	if (got < 0) {
+		/* Its warden died before it read that. */
+		r->asked &= r->up || e.code != ECONNRESET;
 		fail(r, &e);
+	}
 }
 
 /* Write what the program reads, as far as it takes it. */
@@ -247,34 +250,56 @@ static void feed(struct run *r, const struct request *q)
 		fd_drop(&r->in);
 }
 
-/* How often we look at once. Afterwards we wait a moment each time: a program
- * that writes byte by byte, or without end, does not keep us busy. */
-#define TURNS 1000
+/* So often a program's pipes are served at once. Afterwards each look is
+ * followed by a rest: a program that writes byte by byte, or without end, takes
+ * nothing from the others. Its end is seen at once. */
+#define TURNS 100
+#define REST_MS 2
 
 enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN };
+
+int run_timeout_ms(const struct run *r)
+{
+	int64_t left = r->rest_ms - now_ms();
+
+	return left > 0 ? (int)left : -1;
+}
 
 void run_polls(const struct run *r, struct pollfd *p)
 {
 	const struct capture *c[] = {&r->out, &r->err_out, &r->report};
+	bool rests = run_timeout_ms(r) > 0;
 
 	for (int i = 0; i < RUN_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(r->jail);
 	for (int i = 0; i < 3; i++)
-		p[WAIT_OUT + i].fd = c[i]->fd;
-	p[WAIT_IN] = (struct pollfd){.fd = r->in, .events = POLLOUT};
+		p[WAIT_OUT + i].fd = rests ? -1 : c[i]->fd;
+	p[WAIT_IN] =
+		(struct pollfd){.fd = rests ? -1 : r->in, .events = POLLOUT};
+}
+
+static void serve_pipes(struct run *r, const struct pollfd *p)
+{
+	struct capture *c[] = {&r->out, &r->err_out, &r->report};
+	bool served = p[WAIT_IN].revents != 0;
+
+	for (int i = 0; i < 3; i++)
+		if (p[WAIT_OUT + i].revents) {
+			capture_read(c[i]);
+			served = true;
+		}
+	if (p[WAIT_IN].revents)
+		feed(r, r->request);
+	if (served && ++r->turns > TURNS)
+		r->rest_ms = now_ms() + REST_MS;
 }
 
 void run_turn(struct run *r, const struct pollfd *p)
 {
-	struct capture *c[] = {&r->out, &r->err_out, &r->report};
 	bool was_cut = r->out.cut;
 
-	for (int i = 0; i < 3; i++)
-		if (p[WAIT_OUT + i].revents)
-			capture_read(c[i]);
-	if (p[WAIT_IN].revents)
-		feed(r, r->request);
+	serve_pipes(r, p);
 	if (r->out.cut && !was_cut && r->out.counts)
 		jail_kill(r->jail, NULL);
 	if (p[WAIT_JAIL].revents)
@@ -286,11 +311,8 @@ void run_wait(struct run *r)
 	struct pollfd p[RUN_POLLS];
 
 	run_polls(r, p);
-	if (poll(p, RUN_POLLS, -1) <= 0)
-		return;
-	if (!r->gone && ++r->turns > TURNS)
-		poll(NULL, 0, 1);
-	run_turn(r, p);
+	if (poll(p, RUN_POLLS, run_timeout_ms(r)) > 0)
+		run_turn(r, p);
 }
 
 bool run_is_over(const struct run *r)

@@ -45,7 +45,8 @@ struct run {
 	bool gone;		  /* the program is over */
 	bool built, asked, up;	  /* the jail; the request was handed over */
 	bool lost;		  /* run_is_lost() */
-	int turns;		  /* how often something came */
+	int turns;		  /* how often its pipes were served, */
+	int64_t rest_ms;	  /* and when they are served again */
 	int in;			  /* the program's standard input; -1: closed */
 	size_t in_at;
 };
@@ -69,12 +70,14 @@ enum spec_mode run_mode(const struct request *q);
 
 /* Whether its jail failed before it had the request: in another the request
  * does not run twice. So many are tried. */
-#define RUN_TRIES 3
+#define RUN_TRIES 8
 bool run_is_lost(const struct run *r);
 
-/* Until then: poll these RUN_POLLS, and hand them over when one is ready. */
+/* Until then: poll these RUN_POLLS, so long at most (-1: for ever), and hand
+ * them over. */
 #define RUN_POLLS 5
 void run_polls(const struct run *r, struct pollfd *p);
+int run_timeout_ms(const struct run *r);
 void run_turn(struct run *r, const struct pollfd *p);
 
 /* The same for who has nothing else to wait for. */

@@ -290,14 +290,16 @@ size_t jobs_polls(
 	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms)
 {
 	size_t n = 0;
+	int ms;
 
 	for (struct job *j = s->first; j && n + RUN_POLLS <= max; j = j->next) {
 		if (!is_running(j))
 			continue;
 		run_polls(&j->run, p + n);
 		n += RUN_POLLS;
-		if (j->answers)
-			*timeout_ms = 0;
+		ms = j->answers ? 0 : run_timeout_ms(&j->run);
+		if (ms >= 0 && ms < *timeout_ms)
+			*timeout_ms = ms;
 	}
 	return n;
 }

@@ -471,7 +471,7 @@ def test_spares_are_in_cgroups_as_a_session_is(cb, serve):
     session = cb.session("-q")
     wanted = len(hosttree.cgroups_of(cb.tree(session).init))
     session.close()
-    tree = serve("-s", "serve.spare=4").tree
+    tree = serve("-s", "serve.spare=2").tree
 
     def inits():
         found = [pid for number, pid in tree.inside() if number == 1]

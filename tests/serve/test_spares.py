@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Jails made ahead: what they share, and what becomes of those that die."""
+import os
+import signal
+import threading
+
+import pytest
+
+import hosttree
+
+SLEEP = "import time; time.sleep(2); print(1)"
+
+
+def parts(server):
+    """The processes of each jail: {init: (warden, [guests])}."""
+    server.tree.look()
+    found = {}
+    for number, pid in server.tree.inside():
+        if number == 1:
+            found.setdefault(pid, (int(hosttree.stat_of(pid)[1]), []))
+        else:
+            found.setdefault(int(hosttree.stat_of(pid)[1]),
+                             (None, []))[1].append(pid)
+    return found
+
+
+def victims(server, what):
+    for init, (warden, guests) in parts(server).items():
+        yield from {"warden": [warden], "init": [init],
+                    "guest": guests}[what]
+
+
+@pytest.mark.parametrize("what", ["warden", "init", "guest"])
+def test_a_spare_that_died_costs_no_request(server, what):
+    server.await_rest(8)
+    killed = list(victims(server, what))
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    # One that wakes to its death with its cell in hand has begun it.
+    hosttree.until(lambda: not any(
+        hosttree.thread_states(pid).strip("ZX") for pid in killed), "all died")
+    for _ in range(3):
+        r = server.run("6 * 7").json
+        assert r.get("result") == 42, r
+        r = server("POST", "/eval", {"input": "print(1)"})
+        assert r.json["stdout"] == "1\n"
+    server.await_rest(8)
+
+
+@pytest.mark.parametrize("what", ["warden", "init", "guest"])
+def test_a_jail_that_dies_while_it_runs_is_answered(serve, what):
+    server = serve("-s", "serve.spare=0")
+    for path, body in (("/v1/execute", {"code": SLEEP, "timeout_ms": 9000}),
+                       ("/eval", {"input": SLEEP})):
+        got = []
+        t = threading.Thread(target=lambda p=path, b=body: got.append(
+            server("POST", p, b)))
+        t.start()
+        hosttree.until(lambda: list(victims(server, "guest")), "it runs")
+        server.await_running()
+        for pid in victims(server, what):
+            os.kill(pid, signal.SIGKILL)
+        t.join()
+        assert got[0].status in (200, 500) and got[0].json, got
+        server.await_rest(0)
+
+
+def test_without_a_maker_each_request_is_answered(serve):
+    server = serve("-s", "serve.spare=1")
+    server.await_rest(2)
+    warden = next(victims(server, "warden"))
+    maker = int(hosttree.stat_of(warden)[1])
+    os.kill(maker, signal.SIGKILL)
+    answers = [server.run("1").status for _ in range(3)]
+    assert answers[-1] == 500 and set(answers) <= {200, 500}, answers
+
+
+def test_a_stopped_jail_holds_nobody_up(serve):
+    server = serve("-s", "serve.spare=1")
+    server.await_rest(2)
+    guest, = victims(server, "guest")
+    os.kill(guest, signal.SIGSTOP)
+    got = []
+    t = threading.Thread(target=lambda: got.append(server.run(
+        "1", timeout_ms=2500)))
+    t.start()
+    server.await_running()
+    assert server.run("6 * 7").json["result"] == 42
+    t.join()
+    assert got[0].json["timed_out"] is True, got
+    server.await_rest(2)
+
+
+def test_requests_share_nothing(server):
+    server.await_rest(8)
+    code = ("import os, random, sys, ctypes\n"
+            "seen = [hash('x'), id(object()), random.random(), "
+            "os.urandom(4).hex()]\n"
+            "left = [os.listdir(d) for d in ('/home', '/tmp', '/dev/shm')]\n"
+            "for d in ('/home', '/tmp', '/dev/shm'):\n"
+            "    open(d + '/left', 'w').close()\n"
+            "seen, left, sorted(os.listdir('/proc/self/fd')), "
+            "sys.gettrace(), [p for p in os.listdir('/proc') if p.isdigit()]")
+    runs = [server.run(code).json["result"] for _ in range(6)]
+    for i in range(4):
+        assert len({r[0][i] for r in runs}) == len(runs), runs
+    for _, left, fds, trace, pids in runs:
+        assert left == [[], [], []] and trace is None
+        assert fds == runs[0][2] and pids == runs[0][4] and len(pids) == 2
+
+
+def test_clocks_begin_with_the_request(server):
+    server.await_rest(8)
+    code = ("import time\nt = time.process_time()\n"
+            "while time.process_time() < t + .3: pass")
+    r = server.run(code).json
+    assert r["duration_ms"] >= 300 and 300 <= r["cpu_ms"] < 600, r
+    r = server.run("while True: pass", timeout_ms=400).json
+    assert r["timed_out"] and r["duration_ms"] >= 400, r
+    r = server.run("import time; time.sleep(.3)").json
+    assert r["duration_ms"] >= 300, r
+
+
+def test_byte_by_byte_holds_nobody_up(server):
+    code = "import os\nwhile True: os.write(1, b'x')"
+    threads = [threading.Thread(target=server.run, args=(code,),
+                                kwargs={"timeout_ms": 4000})
+               for _ in range(4)]
+    for t in threads:
+        t.start()
+    server.await_running(4)
+    used = hosttree.stat_of(server.process.pid)
+    for _ in range(3):
+        assert server.run("6 * 7").json["result"] == 42
+    for t in threads:
+        t.join()
+    now = hosttree.stat_of(server.process.pid)
+    ticks = sum(int(now[i]) - int(used[i]) for i in (11, 12))
+    assert ticks < 1.5 * hosttree.TICK, f"{ticks} ticks of the front end"
