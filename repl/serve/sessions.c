@@ -57,8 +57,9 @@ struct session {
 	struct exchange *exchange; /* who asked; NULL: nobody any more */
 	struct request request;
 	bool serves; /* it is not done */
-	bool known;  /* somebody was told the id */
-	bool begun;  /* to answer, bit by bit */
+	bool hurried;
+	bool known; /* somebody was told the id */
+	bool begun; /* to answer, bit by bit */
 	struct strbuf event;
 	size_t event_at, sent; /* of the event, of the cell's output */
 	size_t pictures;       /* told */
@@ -356,9 +357,11 @@ static void answer_served(
 }
 
 /* Why a request in order could not be served. */
-static int status_of(enum request_form form)
+static int status_of(const struct session *se)
 {
-	return form == REQUEST_UNDO				? 409
+	enum request_form form = se->request.form;
+
+	return form == REQUEST_UNDO || se->hurried		? 409
 	       : form == REQUEST_OPEN || form == REQUEST_REMOVE ? 404
 								: 422;
 }
@@ -384,7 +387,7 @@ static void finish(struct sessions *s, struct session *se)
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
 		refuse(se, 410, over, cells_why_over(c));
 	else if (kind != ANSWER_RAN)
-		refuse(se, status_of(form), "", cells_refusal(c));
+		refuse(se, status_of(se), "", cells_refusal(c));
 	strbuf_free(&b);
 	se->serves = false;
 	se->touched_ms = now_ms();
@@ -532,7 +535,7 @@ static void take_exchange(struct session *se, struct exchange *x)
 {
 	se->exchange = x;
 	se->serves = true;
-	se->begun = false;
+	se->begun = se->hurried = false;
 	se->touched_ms = now_ms();
 	http_set_own(x, se);
 }
@@ -586,8 +589,10 @@ void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
 
 void sessions_interrupt(struct session *se)
 {
-	if (se->serves && se->cells)
-		cells_interrupt(se->cells);
+	if (!se->serves || !se->cells)
+		return;
+	se->hurried = true;
+	cells_interrupt(se->cells);
 }
 
 void sessions_end(struct sessions *s, struct session *se)

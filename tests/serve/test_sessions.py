@@ -390,6 +390,25 @@ def test_a_session_that_hangs_holds_nobody_up(serve):
                    "it is gone")
 
 
+def test_what_was_interrupted_before_it_began_says_so(server):
+    session, got = Session(server), []
+    warden = warden_of(server)
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        t = threading.Thread(target=lambda: got.append(
+            session("PUT", "/files/x", b"y")))
+        t.start()
+        hosttree.until(lambda: not session.is_idle(), "it was asked")
+        session("POST", "/interrupt")
+    finally:
+        os.kill(warden, signal.SIGCONT)
+    t.join()
+    # It may have begun all the same.
+    assert got[0].status == 201 or (
+        got[0].status == 409 and "interrupted" in got[0].json["detail"]), got
+    assert session("PUT", "/files/x", b"y").status == 201
+
+
 def test_a_session_that_lost_its_jail_says_so(serve):
     server = serve("-s", "serve.spare=0")
     session = Session(server)
