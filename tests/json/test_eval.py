@@ -747,8 +747,9 @@ def test_jails_of_a_stream_are_in_cgroups_as_a_sessions_is(cb):
     s = Stream(cb)
     for _ in range(5):
         s({"code": "1"})
-        init = cb.tree(s.p).init
-        assert len(hosttree.cgroups_of(init)) == wanted
+        # The first that is seen may be on its way out.
+        hosttree.until(lambda: len(hosttree.cgroups_of(cb.tree(s.p).init))
+                       == wanted, lambda: f"{wanted} cgroups")
     s.close()
 
 
