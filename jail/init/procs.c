@@ -44,12 +44,10 @@
  * what a new pipe may hold. */
 #define FDS_FREE 64
 #define FD_BYTES 8192
-/* The most that the kernel keeps for a mapping, and for what an epoll watches.
- * A mapping that was forked again and again takes more for each ancestor: so it
- * counts in a process that has more mappings than ordinary programs. */
+/* The most that the kernel keeps for a mapping, and for what an epoll watches;
+ * and for each ancestor of a mapping that was forked again and again. */
 #define MAP_BYTES 512
 #define MAP_FORK_BYTES 64
-#define MAPS_ORDINARY 512
 #define WATCH_BYTES 256
 /* Anonymous shared memory is an open file without a name. */
 #define SHARED_BYTES 2048
@@ -365,18 +363,16 @@ static int keep_descriptor(int number, void *arg)
 	return 0;
 }
 
-static void count_kept(int fd, int processes, struct procs *out)
+static void count_kept(int fd, struct procs *out)
 {
 	struct kept k = {.fd = fd};
-	int64_t map = MAP_BYTES;
 
 	keep_lines(&k, "maps", keep_map);
 	if (procstat_each(fd, "fdinfo", 0, keep_descriptor, &k) < 0)
 		k.hidden |= !is_gone();
-	if (k.maps > MAPS_ORDINARY)
-		map += MAP_FORK_BYTES * processes;
-	out->kernel_bytes += k.maps * map + k.shared * SHARED_BYTES +
+	out->kernel_bytes += k.maps * MAP_BYTES + k.shared * SHARED_BYTES +
 			     k.watches * WATCH_BYTES;
+	out->forks_bytes += k.maps * MAP_FORK_BYTES * (out->n - 1);
 	out->shared += k.shared;
 	out->hidden |= k.hidden;
 }
@@ -403,7 +399,7 @@ static void count_memory(int fd, const struct procstatus *first, unsigned flags,
 	out->bytes += descriptors;
 	out->own_bytes += descriptors;
 	if (flags & PROCS_WEIGHT)
-		count_kept(fd, out->n, out);
+		count_kept(fd, out);
 }
 
 static void count_process(

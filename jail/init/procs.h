@@ -49,6 +49,8 @@ struct procs {
 	 * watch; whether more of it may be where nobody sees it. */
 	int64_t kernel_bytes;
 	int hidden;
+	int64_t forks_bytes; /* by weight: more, if each was forked by the one
+			      * before it */
 	int64_t shared;	 /* mappings of anonymous shared memory, by weight */
 	int64_t cpu_ms;	 /* of all that live, and of children they reaped */
 	int64_t init_ms; /* of init itself, which works for guests (asked.c) */

@@ -45,6 +45,7 @@ static void sum(const struct chore_place *p, const struct chore *q,
 	r->what |= q->what & (CHORE_WEIGHT | CHORE_CPU);
 	r->weight_bytes = all.bytes;
 	r->kernel_bytes = all.kernel_bytes;
+	r->forks_bytes = all.forks_bytes;
 	r->hidden = all.hidden;
 	r->shared = all.shared;
 	r->cpu_ms = all.cpu_ms + all.init_ms;

@@ -45,7 +45,8 @@ struct chore_result {
 	int64_t began_ms; /* when it was begun */
 	int waits;
 	int64_t weight_bytes, cpu_ms;
-	int64_t kernel_bytes; /* beside the weight; as in struct procs */
+	/* beside the weight; as in struct procs */
+	int64_t kernel_bytes, forks_bytes;
 	int hidden;
 	int64_t shared;
 	/* CHORE_PRIVATE: minor faults, size, and private bytes, or -1 */

@@ -25,10 +25,11 @@
 
 /* What the kernel needs to keep what a socket holds. */
 #define SOCKET_MORE (48 << 10)
-/* The most that one socket counts for, and what all may have for nothing: parts
- * of the limit. */
+/* The most that one socket counts for, and what all may have for nothing, as
+ * mappings may that are forked: parts of the limit. */
 #define SOCKET_DEN 32
 #define SOCKETS_DEN 8
+#define FORKS_DEN 8
 
 /* ---- the host ---- */
 
@@ -273,7 +274,9 @@ static void note_shared(struct tally *t, const struct chore_result *a)
  * kernel's memory has grown by. The rest of that was not ours. */
 void tally_weigh(struct tally *t, const struct chore_result *a)
 {
-	int64_t ours = a->kernel_bytes, most = kernel_most(t);
+	int64_t forks = a->forks_bytes - t->limit / FORKS_DEN;
+	int64_t ours = a->kernel_bytes + (forks > 0 ? forks : 0);
+	int64_t most = kernel_most(t);
 
 	look_at_host(t);
 	if (a->hidden && kernel_most(t) > ours)

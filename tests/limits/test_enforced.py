@@ -356,6 +356,36 @@ def test_what_nothing_counts_is_refused_early(cb, kind):
     assert attempt(cb, "tmp", STEP)[1] == STEP
 
 
+# Every process is forked by the one before it, and all of them live.
+FORKS = """
+import ctypes, mmap, os, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+page, maps, depth = mmap.PAGESIZE, {maps}, 200
+a = libc.mmap(None, ctypes.c_size_t(2 * maps * page), 3, 0x22, -1,
+              ctypes.c_long(0))
+for i in range(maps):
+    ctypes.memset(a + 2 * i * page, 1, 1)
+    libc.mprotect(ctypes.c_void_p(a + (2 * i + 1) * page),
+                  ctypes.c_size_t(page), 0)
+for n in range(depth):
+    pid = os.fork()
+    if pid:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+time.sleep(2)
+print(n)
+"""
+
+
+@pytest.mark.parametrize("maps, code", [(220, 137), (2, 0)])
+@pytest.mark.limit(120)
+def test_what_mappings_take_that_were_forked_often_is_counted(cb, maps, code):
+    r = cb.run("-M", "400M", "-s", "session.processes=250", "-t", "40s",
+               "-s", "cell.cpu=40s", "-c", FORKS.format(maps=maps), timeout=60)
+    assert r.code == code, r
+    assert code or r.text.split() == ["199"], r
+
+
 # Sends from socket to socket without ever reading.
 SENT = """
 import socket, struct
