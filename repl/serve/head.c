@@ -112,7 +112,9 @@ static void take_start(struct head *h, const char *s, size_t n)
 	if (h->state == HEAD_WRONG)
 		return;
 	if (!find_path(&path, &target)) {
-		wrong(h, 400, "the path does not begin with a slash");
+		wrong(h, 400,
+			"the path must begin with a slash, and have no NUL or "
+			"#");
 		return;
 	}
 	h->path = strndup(path, target);
@@ -159,6 +161,7 @@ static const struct field {
 	[HOST] = {"Host", true, NULL},
 	{"Content-Type", true, NULL},
 	{"Authorization", true, NULL},
+	{"Origin", true, NULL},
 	{"Expect", true, take_expect},
 	{"Last-Event-ID", true, NULL},
 	{"Connection", false, NULL},

@@ -48,6 +48,7 @@ static const char *reason(int status)
 	} reasons[] = {
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
+		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
@@ -617,8 +618,19 @@ static bool is_json(const char *type)
 	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
 }
 
-/* Whether the body is what it should be; if not, that was answered. A page in a
- * browser can send forms to us unasked, but no JSON. */
+/* Whether a page in a browser sends it that does not come from here: any page
+ * can have the browsers of its readers send a form, or a body without a type,
+ * to a server that only they can reach. */
+static bool is_foreign(const struct exchange *x)
+{
+	const char *origin = http_header(x, "Origin");
+	const char *host = http_header(x, "Host");
+	const char *p = origin ? strstr(origin, "://") : NULL;
+
+	return origin && (!p || !host || strcasecmp(p + 3, host) != 0);
+}
+
+/* Whether the body is what it should be; if not, that was answered. */
 static bool check_type(struct exchange *x)
 {
 	const char *type = http_header(x, "Content-Type");
@@ -665,6 +677,8 @@ void route_head(void *arg, struct exchange *x)
 	} else if (!p->open && !may(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
 		refuse(x, 401, NULL);
+	} else if (!p->open && is_foreign(x)) {
+		refuse(x, 403, "a page of another origin sent it");
 	} else if (p->body == BODY_JSON && check_type(x)) {
 		http_take_body(x);
 	} else if (p->body == BODY_BYTES) {

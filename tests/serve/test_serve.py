@@ -180,6 +180,21 @@ def test_a_token_is_asked_for(serve, cb):
     assert r.code != 0 and "serve.token_file" in r.said, r
 
 
+@pytest.mark.parametrize("origin", ["https://evil.example", "null",
+                                    "http://x.evil.example", "http://"])
+def test_pages_of_others_start_nothing(server, origin):
+    def ask(path, origin):
+        body = b'{"input": "print(1)"}'
+        return server.raw(request(
+            "POST", path, body, f"Content-Length: {len(body)}",
+            "Connection: close", f"Origin: {origin}"))
+
+    for path in ("/eval", "/v1/files", "/v1/sessions"):
+        assert ask(path, origin).startswith(b"HTTP/1.1 403 ")
+    # control: its own page, whose host the request names
+    assert ask("/eval", "http://x").startswith(b"HTTP/1.1 200 ")
+
+
 def test_many_at_a_time_and_no_more(serve):
     server = serve("-s", "serve.concurrent=2", "-s", "serve.queue=1")
     got = []
