@@ -630,13 +630,20 @@ static bool is_foreign(const struct exchange *x)
 	return origin && (!p || !host || strcasecmp(p + 3, host) != 0);
 }
 
+static bool has_body(const struct exchange *x)
+{
+	const char *n = http_header(x, "Content-Length");
+
+	return http_header(x, "Transfer-Encoding") || (n && strcmp(n, "0") != 0);
+}
+
 /* Whether the body is what it should be; if not, that was answered. */
 static bool check_type(struct exchange *x)
 {
 	const char *type = http_header(x, "Content-Type");
 	char words[200];
 
-	if (type ? is_json(type) : !is_v1(http_path(x)))
+	if (type ? is_json(type) : !is_v1(http_path(x)) || !has_body(x))
 		return true;
 	if (is_v1(http_path(x))) {
 		refuse(x, 422, "expected application/json");

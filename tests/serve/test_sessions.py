@@ -495,6 +495,12 @@ def test_bodies_out_of_order_are_refused(session):
     assert session.server("POST", SESSIONS, b"x=1", {
         "Content-Type": "application/x-www-form-urlencoded"}).status == 422
     assert session.server("POST", SESSIONS, {"x": 1}).status == 422
+    assert session.server("POST", SESSIONS, b"{}", {
+        "Content-Type": "text/plain"}).status == 422
+    # what is not there has no type
+    got = session.server.raw(request("POST", SESSIONS, b"",
+                                     "Connection: close"))
+    assert got.startswith(b"HTTP/1.1 201 "), got
     assert session.server("GET", SESSIONS).status == 405
     r = session.cell("1", files=[{"path": "a/"}, {"path": "a/b"}])
     assert r.status == 422 and "Failed to create" in r.json["detail"], r
