@@ -57,17 +57,12 @@ enum phase {
 	PHASE_GONE,
 };
 
-struct peer {
-	int family;
-	uint64_t key;
-};
-
 struct gate_client {
 	struct gate *gate;
 	struct gate_client *next, *before;
 	int fd, inner;
 	uint32_t fd_events, inner_events; /* watched */
-	struct peer peer;
+	struct gate_peer peer;
 	enum phase phase;
 	bool runs, served, answers;
 	bool known; /* has asked for something */
@@ -107,14 +102,14 @@ static void enter(struct gate_client *c, enum phase phase)
 
 /* ---- who comes ---- */
 
-static struct peer find_peer(int fd)
+static struct gate_peer find_peer(int fd)
 {
 	struct sockaddr_storage a = {0};
 	const struct sockaddr_in *v4 = (const void *)&a;
 	const struct sockaddr_in6 *v6 = (const void *)&a;
 	socklen_t n = sizeof(a);
 	struct ucred who = {0};
-	struct peer p = {0};
+	struct gate_peer p = {0};
 	uint32_t mapped;
 
 	if (getpeername(fd, (void *)&a, &n) < 0)
@@ -643,9 +638,14 @@ int gate_fd(const struct gate *g)
 
 /* ---- one client ---- */
 
-bool gate_is_same(const struct gate_client *a, const struct gate_client *b)
+struct gate_peer gate_peer(const struct gate_client *c)
 {
-	return a->peer.family == b->peer.family && a->peer.key == b->peer.key;
+	return c->peer;
+}
+
+bool gate_is_same(struct gate_peer a, struct gate_peer b)
+{
+	return a.family == b.family && a.key == b.key;
 }
 
 void gate_leave(struct gate_client *c)

@@ -12,6 +12,13 @@
 struct err;
 struct gate;
 struct gate_client;
+
+/* Where a client comes from. */
+struct gate_peer {
+	int family;
+	uint64_t key;
+};
+
 struct strbuf;
 
 struct gate_calls {
@@ -51,7 +58,8 @@ void gate_turn(struct gate *g);
 
 /* Whether two come from one address (of IPv6 its first 64 bits), or are of one
  * user at a socket in the file system. */
-bool gate_is_same(const struct gate_client *a, const struct gate_client *b);
+bool gate_is_same(struct gate_peer a, struct gate_peer b);
+struct gate_peer gate_peer(const struct gate_client *c);
 
 /* Its request runs: should it go now, the call gone() says so. Its answer
  * begins: nothing else can be answered any more. */

@@ -682,8 +682,14 @@ size_t http_of_client(const struct exchange *x)
 		return 0;
 	for (struct exchange *y = x->http->exchanges; y; y = y->next)
 		n += y->whole && y->link->client &&
-		     gate_is_same(y->link->client, x->link->client);
+		     gate_is_same(http_peer(y), http_peer(x));
 	return n;
+}
+
+struct gate_peer http_peer(const struct exchange *x)
+{
+	return x->link->client ? gate_peer(x->link->client)
+			       : (struct gate_peer){0};
 }
 
 void http_set_own(struct exchange *x, void *own)

@@ -9,6 +9,7 @@
 #ifndef REPL_SERVE_HTTP_H
 #define REPL_SERVE_HTTP_H
 
+#include "gate.h"
 #include "repl/text/strbuf.h"
 #include "store.h"
 
@@ -99,6 +100,7 @@ enum store_problem http_file(
 
 /* Whole requests of the same client that are not over, this one among them. */
 size_t http_of_client(const struct exchange *x);
+struct gate_peer http_peer(const struct exchange *x);
 
 /* What the caller keeps with an exchange. */
 void http_set_own(struct exchange *x, void *own);

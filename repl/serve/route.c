@@ -441,6 +441,8 @@ static void post_session(struct route *r, struct exchange *x)
 		refuse_busy(x, "the server is ending");
 	else if (!sessions_have_room(r->sessions))
 		refuse_busy(x, "there are too many sessions");
+	else if (sessions_of_client(r->sessions, x) >= r->per_client)
+		refuse_later(x, 429, "too many sessions of this client");
 	else if (sessions_begin(r->sessions, x) < 0)
 		refuse_busy(x, "out of memory");
 }
@@ -634,7 +636,8 @@ static bool has_body(const struct exchange *x)
 {
 	const char *n = http_header(x, "Content-Length");
 
-	return http_header(x, "Transfer-Encoding") || (n && strcmp(n, "0") != 0);
+	return http_header(x, "Transfer-Encoding") ||
+	       (n && strcmp(n, "0") != 0);
 }
 
 /* Whether the body is what it should be; if not, that was answered. */

@@ -47,9 +47,10 @@ static const char over[] = "The session is over";
 
 struct session {
 	struct session *next;
-	char id[ID_MAX + 1]; /* "": nobody can find it */
-	struct jail *jail;   /* NULL: it is being made, or it is over */
-	struct cells *cells; /* NULL as well */
+	char id[ID_MAX + 1];   /* "": nobody can find it */
+	struct gate_peer peer; /* who began it */
+	struct jail *jail;     /* NULL: it is being made, or it is over */
+	struct cells *cells;   /* NULL as well */
 	struct log log;
 	int64_t born_ms, touched_ms;
 	char *why; /* it is over; owned */
@@ -173,6 +174,15 @@ size_t sessions_busy(const struct sessions *s)
 bool sessions_have_room(const struct sessions *s)
 {
 	return sessions_count(s) < (size_t)s->rules.cfg->serve.sessions;
+}
+
+size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
+{
+	size_t n = 0;
+
+	for (struct session *se = s->first; se; se = se->next)
+		n += !is_over(se) && gate_is_same(se->peer, http_peer(x));
+	return n;
 }
 
 /* In a time that does not depend on where the two differ. */
@@ -550,6 +560,7 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 	se->born_ms = now_ms();
 	se->request.form = REQUEST_SESSION;
 	se->log = *s->log;
+	se->peer = http_peer(x);
 	make_id(s, se->id);
 	while (*at)
 		at = &(*at)->next;

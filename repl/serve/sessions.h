@@ -37,8 +37,9 @@ void sessions_close(struct sessions *s);
 /* Where limits that strike are recorded (borrowed). */
 void sessions_set_log(struct sessions *s, const struct log *log);
 
-/* Whether there may be one more. */
+/* Whether there may be one more; and how many the client has begun. */
 bool sessions_have_room(const struct sessions *s);
+size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
 
 /* Begin one, and answer the exchange with its id. -1: out of memory. */
 int sessions_begin(struct sessions *s, struct exchange *x);

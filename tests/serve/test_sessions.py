@@ -12,7 +12,7 @@ import threading
 import pytest
 
 import hosttree
-from client import JSON, request
+from client import JSON, read_all, request
 
 SESSIONS = "/v1/sessions"
 
@@ -436,6 +436,21 @@ def test_there_are_so_many_and_no_more(serve):
         dead.append(three)
         three = Session(server)
     assert [s("GET").status for s in dead] == [404, 404, 410, 410]
+
+
+def test_one_client_has_so_many_and_no_more(serve):
+    server = serve("-s", "serve.per_client=1", "-s", "serve.sessions=4")
+    mine = Session(server)
+    r = server("POST", SESSIONS, {})
+    assert r.status == 429 and r.headers["Retry-After"] == "1", r
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", 0))
+        other.settimeout(50)
+        other.connect(("127.0.0.1", server.port))
+        other.sendall(request("POST", SESSIONS, b"", "Connection: close"))
+        assert read_all(other).startswith(b"HTTP/1.1 201 ")
+    assert mine("DELETE").status == 204
+    Session(server)
 
 
 def test_bad_names_are_refused_at_the_start(cb):
