@@ -648,6 +648,11 @@ bool gate_is_same(struct gate_peer a, struct gate_peer b)
 	return a.family == b.family && a.key == b.key;
 }
 
+int64_t gate_stalled_ms(const struct gate_client *c)
+{
+	return c->slow_ms ? now_ms() - c->slow_ms : 0;
+}
+
 void gate_leave(struct gate_client *c)
 {
 	drop(c);

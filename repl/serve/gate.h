@@ -69,6 +69,9 @@ void gate_set_answering(struct gate_client *c);
 /* Its request is answered; the next may come in. */
 void gate_next(struct gate_client *c);
 
+/* How long it has taken nothing of what it is owed. */
+int64_t gate_stalled_ms(const struct gate_client *c);
+
 /* It goes, whatever it is owed; the call gone() says so. */
 void gate_leave(struct gate_client *c);
 

@@ -34,6 +34,8 @@
 #define HEADERS_MAX 3
 /* A body that nobody wants: so much of it is read all the same. */
 #define UNWANTED_BYTES (64 << 10)
+/* Who has taken nothing for so long can lose its answer. */
+#define STALLED_MS 1000
 /* So many of the longest bodies at a time. */
 #define BODIES 8
 
@@ -713,24 +715,33 @@ void http_add_header(struct exchange *x, const char *name, const char *value)
 	x->nheaders++;
 }
 
-/* Make room for an answer: those go that wait for longest to be read. */
+/* Make room for an answer: who has taken nothing of its own for longest goes.
+ * Nobody goes who still reads. */
 static void make_room_for(struct exchange *x)
 {
 	struct http *h = x->http;
-	struct exchange *oldest = x;
+	struct exchange *slowest = x;
 
 	h->owed += x->owed;
-	while (h->owed > h->rules.answers && oldest) {
-		oldest = NULL;
-		for (struct exchange *y = h->exchanges; y; y = y->next)
-			if (y->owed > 0 && y != x)
-				oldest = y;
-		if (!oldest)
+	while (h->owed > h->rules.answers && slowest) {
+		int64_t most = STALLED_MS;
+
+		slowest = NULL;
+		for (struct exchange *y = h->exchanges; y; y = y->next) {
+			int64_t ms = y->owed > 0 && y->link->client
+					     ? gate_stalled_ms(y->link->client)
+					     : 0;
+
+			if (ms > most) {
+				most = ms;
+				slowest = y;
+			}
+		}
+		if (!slowest)
 			return;
-		h->owed -= oldest->owed;
-		oldest->owed = 0;
-		if (oldest->link->client)
-			gate_leave(oldest->link->client);
+		h->owed -= slowest->owed;
+		slowest->owed = 0;
+		gate_leave(slowest->link->client);
 	}
 }
 

@@ -37,9 +37,8 @@
 #define TOKEN_MAX 4096
 /* What a form may have around its file. */
 #define FORM_MORE (1 << 20)
-/* Of the longest answers so many at a time: the files of a home, which in
- * base64 are no longer than two, and all that comes before them. */
-#define ANSWERS 4
+/* What an answer has beside the files of a home, which are no longer than two
+ * homes in base64. */
 #define ANSWER_MORE (8 << 20)
 /* Descriptors for what is neither a client nor a file; for a request. */
 #define OWN_FDS 64
@@ -152,8 +151,9 @@ static int open_http(struct serve *s, struct err *e)
 		.clients = s->clients,
 		.body = (size_t)c->request,
 		.form = (uint64_t)c->upload + FORM_MORE,
-		.answers = ANSWERS * (2 * (size_t)s->cfg->limits.home_bytes +
-					     ANSWER_MORE),
+		.answers =
+			(size_t)c->concurrent *
+			(2 * (size_t)s->cfg->limits.home_bytes + ANSWER_MORE),
 		.store = s->store,
 		.calls = &s->calls};
 
