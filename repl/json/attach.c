@@ -187,6 +187,8 @@ bool attach_turn(struct attach *a, const char **why)
 	a->left_ms = a->end_ms - now_ms();
 	if (*why)
 		a->b->n = a->before;
+	if (*why && a->rules.store)
+		a->rules.store->forget(a->rules.store->arg);
 	return *why || full || a->at == a->files.n;
 }
 

@@ -15,10 +15,12 @@
 struct jail;
 struct run_file;
 
-/* Who takes the files. put() appends a file's id (JSON), or says why not. */
+/* Who takes the files. put() appends a file's id (JSON), or says why not: then
+ * forget() is called, and what was put before is in no answer. */
 struct attach_store {
 	const char *(*put)(void *arg, struct strbuf *b, const char *path,
 		int fd, int64_t size);
+	void (*forget)(void *arg);
 	void *arg;
 };
 

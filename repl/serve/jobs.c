@@ -10,6 +10,7 @@
 #include "jobs.h"
 
 #include "http.h"
+#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/pool.h"
 #include "repl/config/config.h"
@@ -37,6 +38,8 @@ struct job {
 	struct answer answer;
 	enum answer_kind kind;
 	struct strbuf text;
+	struct attach_store store;
+	struct execute_files made; /* for the answer, once it is told */
 };
 
 struct jobs {
@@ -48,16 +51,37 @@ struct jobs {
 	struct {
 		size_t n[SPEC_MODES];
 	} * wanted;
-	struct attach_store store;
 };
 
 /* ---- files of an answer ---- */
+
+/* Nobody will know of them. */
+static void forget(void *arg)
+{
+	struct job *j = arg;
+
+	for (size_t i = 0; i < j->made.n; i++)
+		if (j->made.v[i]->id[0])
+			store_drop(j->made.store, j->made.v[i]);
+	execute_release(&j->made);
+}
+
+/* Held, so that it is no other file when we forget it. */
+static int note(struct job *j, struct store_file *f)
+{
+	if (array_grow(&j->made.v, j->made.n, sizeof(*j->made.v)) < 0)
+		return -1;
+	store_hold(f);
+	j->made.v[j->made.n++] = f;
+	return 0;
+}
 
 static const char *put(
 	void *arg, struct strbuf *b, const char *path, int fd, int64_t size)
 {
 	static const char full[] = "there is no room for more files";
-	struct store *store = arg;
+	struct job *j = arg;
+	struct store *store = j->made.store;
 	struct store_file *f = store_begin(store);
 	const char *name = strrchr(path, '/');
 	char piece[64 << 10];
@@ -78,6 +102,10 @@ static const char *put(
 		store_release(store, f);
 		return full;
 	}
+	if (note(j, f) < 0) {
+		store_drop(store, f);
+		return full;
+	}
 	json_text_add(b, f->id, strlen(f->id));
 	return NULL;
 }
@@ -95,7 +123,6 @@ int jobs_open(struct jobs **out, const struct jobs_rules *rules)
 		return -1;
 	}
 	s->rules = *rules;
-	s->store = (struct attach_store){.put = put, .arg = rules->store};
 	*out = s;
 	return 0;
 }
@@ -148,6 +175,9 @@ static void drop(struct jobs *s, struct job *j)
 		stop_waiting(s, j);
 	answer_fini(&j->answer);
 	strbuf_free(&j->text);
+	if (!j->answered)
+		forget(j);
+	execute_release(&j->made);
 	request_fini(&j->request);
 	execute_release(&j->files);
 	free(j);
@@ -182,6 +212,9 @@ int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	j->request = *q;
 	j->files = *files;
 	j->stores = stores;
+	j->made.store = s->rules.store;
+	j->store =
+		(struct attach_store){.put = put, .forget = forget, .arg = j};
 	j->since_ns = now_ns();
 	*q = (struct request){0};
 	files->v = NULL;
@@ -275,7 +308,7 @@ static void settle(struct jobs *s, struct job *j)
 	}
 	if (!j->answers)
 		j->kind = answer_begin(&j->answer, &j->text, &j->run,
-			j->stores ? &s->store : NULL);
+			j->stores ? &j->store : NULL);
 	j->answers = true;
 	if (answer_turn(&j->answer))
 		finish(s, j);
