@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Loading of the driver, compiled or from source."""
+import ast
+
 import pytest
 
-from driver import until
+from driver import JAIL, until
 
 
 @pytest.fixture(params=["compiled", "source"])
@@ -27,3 +29,17 @@ def test_the_library_is_closed_once_it_is_loaded(guest):
     assert guest.park()
     until(lambda: int(guest.out_of(listing)) == before - 1,
           "the library to be closed")
+
+
+def test_no_two_parts_define_one_name():
+    """They are loaded into one namespace, some of them late."""
+    owners = {}
+    for part in (JAIL / "guest").glob("*.py"):
+        for node in ast.parse(part.read_text()).body:
+            names = [node.name] if hasattr(node, "name") else [
+                t.id for t in getattr(node, "targets", ())
+                if isinstance(t, ast.Name)]
+            for name in names:
+                owners.setdefault(name, []).append(part.name)
+    assert "execute" in owners
+    assert not {n: o for n, o in owners.items() if len(set(o)) > 1}
