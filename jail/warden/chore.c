@@ -62,8 +62,8 @@ static void count_private(const struct chore_place *p, const struct chore *q,
 	r->faults = st.minor_faults;
 	r->rss_bytes = st.rss_bytes;
 	r->private_bytes = -1;
-	if ((st.minor_faults - q->faults) * sysconf(_SC_PAGESIZE) <
-		FAULTS_MIN_BYTES)
+	if (st.minor_faults - q->faults <
+		FAULTS_MIN_BYTES / sysconf(_SC_PAGESIZE))
 		return;
 	r->private_bytes = procs_private(&p->procs, q->pid);
 	/* What it grew by meanwhile would look like copies. */

@@ -779,7 +779,8 @@ def test_many_requests_leave_nothing_behind(cb, begin, requests):
     hosttree.until(lambda: held(s.p.pid) == before,
                    lambda: f"{held(s.p.pid)} to become {before}")
     hosttree.wait_removed(left)
-    for pid, size in zip(ours, sizes):
+    # AddressSanitizer keeps what was freed.
+    for pid, size in zip(ours, sizes if "ASAN_OPTIONS" not in os.environ else ()):
         assert size_kib(pid) < size + 512, pid
     if not begin:
         assert len(tree.seen) > 8 * 5, "control: each had a jail of its own"

@@ -31,7 +31,8 @@ static struct came_back type(
 	strbuf_add(&copy, left, left_n);
 	c.fits = !typed_unread(&t, copy.s, copy.n, &keys, &c.n);
 	assert_in_range(c.n, 0, sizeof(c.keys));
-	memcpy(c.keys, keys, c.n);
+	if (c.n)
+		memcpy(c.keys, keys, c.n);
 	typed_forget(&t);
 	strbuf_free(&copy);
 	return c;
