@@ -212,9 +212,7 @@ void session_tell_limited(struct session *s)
 	s->told_limited = true;
 	if (told_before(s->told_fd, s->limited))
 		return;
-	session_frame(s,
-		"here %s · see :limits and cellblock --check · said once",
-		s->limited);
+	session_frame(s, "here %s · see cellblock --check", s->limited);
 }
 
 void session_set_limited(struct session *s, const char *limited)

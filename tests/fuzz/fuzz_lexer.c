@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/edit/pyscan.c repl/command/coding.c */
+/* fuzz-sources: repl/edit/pyscan.c repl/edit/pyblock.c repl/command/coding.c */
 /*
  * fuzz_lexer.c - command words and Python cells from any bytes
  */

@@ -406,10 +406,19 @@ def test_sigterm_answers_those_that_wait(serve):
 
 def test_whoever_came_before_sigterm_is_answered(serve):
     server = serve()
+
+    def refuses():
+        try:
+            server.connect().close()
+        except OSError:
+            return True
+        return False
+
     with server.connect() as silent, server.connect() as slow:
         slow.sendall(b"GET /hea")
         hosttree.until(lambda: server.figures()["clients"] == 3, "they came")
         server.process.send_signal(signal.SIGTERM)
+        hosttree.until(refuses, "the end of the listening")
         silent.sendall(evaluation("print(1)"))
         assert read_all(silent).startswith(b"HTTP/1.1 503 ")
         slow.sendall(b"lth HTTP/1.1\r\nHost: x\r\n\r\n")

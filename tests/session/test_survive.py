@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from world import IS_ROOT
+
 
 def session_to_lose(cb, timeout):
     s = cb.session("-t", timeout, "--set", "cell.grace=300ms",
@@ -81,6 +83,8 @@ def test_variables_survive_the_memory_limit(cb):
     assert_nothing_is_lost(kept)
 
 
+@pytest.mark.skipif(not IS_ROOT, reason="without a cgroup the cell meets "
+                    "MemoryError, and keeps what it has")
 def test_variables_survive_the_memory_limit_on_a_busy_host(cb):
     """Growth that is seen between two looks is no copying."""
     sessions = [session_to_lose(cb, "40s") for _ in range(4)]
@@ -295,9 +299,8 @@ def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
     s.expect("^go$")
     s.type("\x03")
     s.wait_prompt()
-    assert "KeyboardInterrupt" in s.screen_text()
-    assert "base_events" not in s.screen_text()
-    assert "await asyncio.sleep(50)\n" in s.screen_text()
+    assert re.search(r'Traceback .*\n  File "<cell \d+>", line 1, in <module>\n'
+                     r"(.*\n)*KeyboardInterrupt\n", s.all_text())
     assert s.run("await f(3)") == "4"
     assert "time limit" in s.run("await asyncio.sleep(50)", 20)
     assert s.run("await f(4)") == "5"
