@@ -24,7 +24,8 @@ UPLOAD = ":upload ~/.secret"
 
 def hostile_session(cb):
     (cb.home / ".secret").write_text("a secret of the host")
-    s = start(cb)
+    # Suggestions from the history would stand behind what is typed.
+    s = start(cb, "--set", "terminal.suggest=no")
     s.run("said = '0\\n'")
     s.run(REPLACE)
     return s

@@ -97,11 +97,11 @@ def test_ctrl_c_gives_up_a_cell_that_waits_and_no_other(cb, name):
 
 def test_ctrl_c_is_answered_while_a_checkpoint_does_not_wake(cb):
     s = start(cb)
-    s.run(DRIVER + "driver['part']('park')\nme, recv = os.getpid(),"
-          " driver['recv']\ndef wake_never(n, *flags):\n"
-          "    order = recv(n, *flags)\n"
+    # The first thing that a checkpoint does when it wakes.
+    s.run(DRIVER + "driver['part']('park')\nme, count = os.getpid(),"
+          " driver['_count']\ndef wake_never():\n"
           "    while os.getpid() != me: time.sleep(9)\n"
-          "    return order\ndriver['recv'] = wake_never")
+          "    return count()\ndriver['_count'] = wake_never")
     s.run("import termios")
     row = s.enter("t = termios.tcgetattr(0); t[3] &= ~termios.ECHO;"
                   " termios.tcsetattr(0, 0, t); signal.signal(2, 1);"
