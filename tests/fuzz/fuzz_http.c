@@ -17,6 +17,7 @@
 #include "repl/serve/jobs.h"
 #include "repl/serve/route.h"
 #include "repl/serve/sessions.h"
+#include "small_rules.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -229,16 +230,6 @@ static void finish_job(void)
 
 /* ---- a server ---- */
 
-static const struct limits limits = {.cell_wall_ms = 1000,
-	.source_bytes = 1000,
-	.home_bytes = 1000,
-	.max_file_bytes = 1000,
-	.max_count = 3};
-static const char *const pythons[] = {"/usr/bin/env"};
-static const struct request_rules rules = {.limits = &limits,
-	.pythons = pythons,
-	.resolved = pythons,
-	.npythons = 1};
 static struct config_serve serve = {.upload = 2000,
 	.storage = 3000,
 	.files = 4,

@@ -12,6 +12,7 @@
 #include "repl/json/report.h"
 #include "repl/json/request.h"
 #include "repl/json/stream.h"
+#include "small_rules.h"
 
 #include "jail/spec.h"
 
@@ -29,17 +30,6 @@ static void must(int claim)
 	if (!claim)
 		abort();
 }
-
-static const struct limits limits = {.cell_wall_ms = 1000,
-	.source_bytes = 1000,
-	.home_bytes = 1000,
-	.max_file_bytes = 1000,
-	.max_count = 3};
-static const char *const pythons[] = {"/usr/bin/env"};
-static const struct request_rules rules = {.limits = &limits,
-	.pythons = pythons,
-	.resolved = pythons,
-	.npythons = 1};
 
 static void check_path(const char *path)
 {
