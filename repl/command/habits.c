@@ -15,6 +15,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/session/session.h"
+#include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
@@ -206,8 +207,12 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		session_frame(s, "%s", h->say);
 		return 0;
 	}
-	if (h->command)
+	if (h->command) {
+		/* As for a command with a colon: Ctrl-C is a signal. */
+		terminal_restore(s->term);
+		s->signals->interrupt = false;
 		return command_run_named(s, h->command, rest, rest_n, e);
+	}
 	if (h->whole) {
 		rest = src + (*src == '%');
 		rest_n = n - (*src == '%');

@@ -82,7 +82,7 @@ WHO = {
 
 
 @pytest.mark.parametrize("name", WHO)
-@pytest.mark.parametrize("command", [":who", "a?", "a??", ":doc a"])
+@pytest.mark.parametrize("command", [":who", "%who", "a?", "a??", ":doc a"])
 def test_a_question_costs_nothing_when_the_guest_misbehaves(cb, name, command):
     s = start(cb)
     s.run(WHO[name], 25)
