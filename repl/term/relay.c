@@ -49,11 +49,18 @@ void relay_begin(struct relay *r)
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
+/* The cell has not begun, as far as we have heard. Whoever sees its output may
+ * answer with a key that is meant for it, so the output waits too. */
+static bool is_early(const struct relay *r)
+{
+	return r->held && !r->over;
+}
+
 static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
 	bool keys = r->keys && !r->keys_ended;
-	short tty = (short)((relay_has_room(r) ? POLLIN : 0) |
+	short tty = (short)((relay_has_room(r) && !is_early(r) ? POLLIN : 0) |
 			    (r->in_n && !r->held ? POLLOUT : 0));
 
 	p[RELAY_POLL_KEYS] =
@@ -139,7 +146,7 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
  * always gets through. */
 void relay_type(struct relay *r, const char *s, size_t n)
 {
-	size_t early = r->held && !r->over ? interrupt_early(r, s, n) : 0;
+	size_t early = is_early(r) ? interrupt_early(r, s, n) : 0;
 	size_t room, take;
 	bool stuck;
 

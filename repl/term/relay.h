@@ -82,8 +82,8 @@ void relay_free(struct relay *r);
 void relay_set_tty(struct relay *r, int tty);
 
 /* Forget undelivered keys and counted interrupts, and hold what is typed from
- * now on until relay_release(). Until then Ctrl-C is no key, but for what was
- * sent to the jail. */
+ * now on until relay_release(). Until then the tty is not read, and Ctrl-C is
+ * no key, but for what was sent to the jail. */
 void relay_begin(struct relay *r);
 void relay_release(struct relay *r);
 

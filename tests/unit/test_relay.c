@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_relay.c - when a cell's output and the keys pass through
+ */
+#include "repl/term/relay.h"
+
+#include "forked.h"
+#include "jail/jail.h"
+#include "repl/term/terminal.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The test plays the warden on `warden`, and the cell on `cell`. */
+struct scene {
+	struct terminal term;
+	struct signals signals;
+	struct relay relay;
+	int warden, cell;
+	char seen[64];
+	size_t seen_n;
+};
+
+static void take_bytes(void *arg, const char *buf, size_t n)
+{
+	struct scene *s = arg;
+
+	assert_in_range(n, 1, sizeof(s->seen) - s->seen_n);
+	memcpy(s->seen + s->seen_n, buf, n);
+	s->seen_n += n;
+}
+
+static void take_events(void *arg)
+{
+	(void)arg;
+}
+
+static int set_up(void **state)
+{
+	static struct scene s;
+	struct relay_opts with = {.term = &s.term,
+		.signals = &s.signals,
+		.bytes = take_bytes,
+		.events = take_events,
+		.arg = &s};
+	struct err e = {0};
+	int jail[2], tty[2];
+
+	s = (struct scene){
+		.term = {.in = -1, .out = -1}, .signals = {.fd = -1}};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, jail) < 0 ||
+		socketpair(AF_UNIX, SOCK_STREAM, 0, tty) < 0 ||
+		jail_adopt(&with.jail, jail[0], &e) < 0)
+		return -1;
+	s.warden = jail[1];
+	s.cell = tty[1];
+	relay_init(&s.relay, &with);
+	relay_set_tty(&s.relay, tty[0]);
+	relay_begin(&s.relay);
+	*state = &s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *s = *state;
+
+	close(s->relay.tty);
+	relay_free(&s->relay);
+	close(s->warden);
+	jail_close(s->relay.with.jail, NULL);
+	close(s->cell);
+	return 0;
+}
+
+static void turn(struct scene *s)
+{
+	struct pollfd p[RELAY_POLLS];
+
+	relay_turn(&s->relay, p, RELAY_POLLS, 0);
+}
+
+static void write_all(int fd, const char *text)
+{
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+/* Whoever sees output may answer it. The key is then the cell's, however late
+ * the warden's word is that the cell has begun. */
+static void test_output_waits_until_keys_reach_the_cell(void **state)
+{
+	struct scene *s = *state;
+	char key;
+
+	write_all(s->cell, "go");
+	turn(s);
+	assert_int_equal(s->seen_n, 0);
+	relay_release(&s->relay);
+	turn(s);
+	assert_int_equal(s->seen_n, 2);
+	relay_type(&s->relay, "\x03", 1);
+	assert_int_equal(read(s->cell, &key, 1), 1);
+	assert_int_equal(key, '\x03');
+}
+
+static void test_output_of_a_cell_that_never_begins_is_shown(void **state)
+{
+	struct scene *s = *state;
+
+	write_all(s->cell, "go");
+	relay_hold(&s->relay);
+	turn(s);
+	assert_int_equal(s->seen_n, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_output_waits_until_keys_reach_the_cell, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_output_of_a_cell_that_never_begins_is_shown,
+			set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
