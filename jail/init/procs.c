@@ -441,6 +441,13 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	int r;
 
 	memset(out, 0, sizeof(*out));
+	/* First: the time of one that dies meanwhile must not count twice. */
+	snprintf(path, sizeof(path), "%d/stat", (int)s->self);
+	if (procstat_read(s->proc_fd, path, &init) == 0) {
+		ticks += init.dead_ticks; /* orphans that it has reaped */
+		out->init_ms = ticks_ms(init.cpu_ticks);
+		out->ready += is_ready(init.state); /* guests wait for it */
+	}
 	if (walk_processes(&w, s) < 0)
 		return err_errno(e, "processes: read /proc");
 	while ((r = walk_next(&w)) > 0)
@@ -448,12 +455,6 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	walk_end(&w);
 	if (r < 0)
 		return err_errno(e, "processes: read /proc");
-	snprintf(path, sizeof(path), "%d/stat", (int)s->self);
-	if (procstat_read(s->proc_fd, path, &init) == 0) {
-		ticks += init.dead_ticks; /* orphans that it has reaped */
-		out->init_ms = ticks_ms(init.cpu_ticks);
-		out->ready += is_ready(init.state); /* guests wait for it */
-	}
 	out->cpu_ms = ticks_ms(ticks);
 	return 0;
 }
