@@ -298,7 +298,8 @@ struct jail_file {
 	char *path; /* relative to the home */
 	int64_t bytes;
 	int64_t blocks_bytes; /* allocated: less for a sparse file */
-	int64_t mtime;	      /* seconds since the epoch */
+	int64_t mtime_ns;     /* since the epoch */
+	int mode;	      /* permissions */
 	char type;	      /* 'f' file, 'd' directory, 'l' link, 'o' other */
 	unsigned nlink;
 };
@@ -306,7 +307,9 @@ struct jail_file {
 struct jail_files {
 	struct jail_file *v;
 	size_t n;
-	int truncated; /* there were more than the warden would list */
+	int truncated;	    /* there were more than the warden would list */
+	int64_t used_bytes; /* of home.size */
+	int used_files;	    /* of home.files */
 };
 
 /* Every entry of the home, recursively, sorted by path, at most
@@ -318,6 +321,14 @@ void jail_files_free(struct jail_files *f);
  * link that leaves the home, a FIFO, a device and a directory are refused. */
 int jail_home_open(struct jail *j, const char *path, struct err *e);
 
+/* Most files of one call. */
+#define JAIL_MANY_MAX 32
+
+/* The same for several files, in one or a few questions to the warden: how many
+ * were opened. With fewer than `n`, e says why the next one was not. */
+int jail_home_open_many(struct jail *j, const char *const *paths, int n,
+	int *fds, struct err *e);
+
 /* Begin a file with these permissions: a descriptor to a temporary file, which
  * *token names. Missing directories are made. jail_home_commit() renames the
  * file into place; without `replace` it refuses to overwrite. jail_home_abort()
@@ -327,6 +338,26 @@ int jail_home_create(struct jail *j, const char *path, int mode,
 int jail_home_commit(
 	struct jail *j, uint32_t token, int replace, struct err *e);
 int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
+
+/* What a file or directory gets when it is whole. */
+struct jail_end {
+	uint32_t token; /* of a file */
+	int replace;
+	int mode; /* permissions; -1: mode and time stay as they are */
+	int64_t mtime_ns;
+};
+
+/* The same for several files; how many, as above. A file that cannot be
+ * committed is gone. */
+int jail_home_create_many(struct jail *j, const char *const *paths, int n,
+	int mode, int *fds, uint32_t *tokens, struct err *e);
+int jail_home_commit_many(
+	struct jail *j, const struct jail_end *ends, int n, struct err *e);
+
+/* Make directories that are missing, and give each its mode and time. How many,
+ * as above. */
+int jail_home_mkdir_many(struct jail *j, const char *const *paths,
+	const struct jail_end *ends, int n, struct err *e);
 
 /* Remove a file, a link, or a whole directory of the home. */
 int jail_home_remove(struct jail *j, const char *path, struct err *e);

@@ -164,13 +164,13 @@ ssize_t io_recv_fds(
 {
 	struct iovec iov = {.iov_base = buf, .iov_len = n};
 	union fd_space space;
-	struct msghdr m = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space.bytes,
-		.msg_controllen = sizeof(space.bytes)};
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = space.bytes};
 	ssize_t r;
 	int seen, unread = 0;
 
+	/* Descriptors that nobody wants cost little, but must be closed. */
+	m.msg_controllen = CMSG_SPACE(sizeof(int) * ((size_t)maxfds + 12));
 	for (int i = 0; i < maxfds; i++)
 		fds[i] = -1;
 	/* A peer that ended without reading everything is reported first, as

@@ -41,7 +41,7 @@ static inline int64_t io_cpu_ns(void)
 }
 
 /* Most descriptors of a message. */
-#define IO_FDS_MAX 6
+#define IO_FDS_MAX 32
 
 static inline void io_close_auto(int *fd)
 {

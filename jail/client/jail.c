@@ -43,11 +43,12 @@
 
 struct jail {
 	int sock;
-	pid_t warden;	    /* 0: not our child */
-	uint32_t seq, last; /* requests; `last` can be interrupted */
-	uint32_t sent;	    /* by jail_send() */
-	int exited;	    /* JAIL_EXITED has come */
-	int interrupt_fd;   /* watched while a call waits; -1: none */
+	pid_t warden;	     /* 0: not our child */
+	uint32_t seq, last;  /* requests; `last` can be interrupted */
+	uint32_t sent;	     /* by jail_send() */
+	int fds[IO_FDS_MAX]; /* what else came with the last message */
+	int exited;	     /* JAIL_EXITED has come */
+	int interrupt_fd;    /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
 	void *interrupt_arg;
 	/* Events that came while a call waited for its reply. */
@@ -79,6 +80,8 @@ int jail_adopt(struct jail **out, int sock, struct err *e)
 	}
 	j->sock = sock;
 	j->interrupt_fd = -1;
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		j->fds[i] = -1;
 	*out = j;
 	return 0;
 }
@@ -187,9 +190,17 @@ static void reap(pid_t warden, int ended)
 		;
 }
 
+/* Close the descriptors of the last message that nobody took. */
+static void fds_close(struct jail *j)
+{
+	for (int i = 0; i < IO_FDS_MAX; i++)
+		fd_drop(&j->fds[i]);
+}
+
 static void release(struct jail *j)
 {
 	close(j->sock);
+	fds_close(j);
 	for (size_t i = 0; i < j->n; i++)
 		jail_event_close(&j->queue[i]);
 	free(j->queue);
@@ -265,10 +276,11 @@ static int slot_take(int slot, int *fds)
 /* 1 taken, 0 nothing there, -1 the warden is gone. */
 static int receive(struct jail *j, struct wire_event *m, struct err *e)
 {
-	int fds[IO_FDS_MAX], r;
-	ssize_t n = io_recv_fds(
-		j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
+	int *fds = j->fds, r;
+	ssize_t n;
 
+	fds_close(j);
+	n = io_recv_fds(j->sock, m, sizeof(*m), fds, IO_FDS_MAX, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0)
@@ -280,8 +292,8 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 			m->event.fds[i] = slot_take(m->event.fds[i], fds);
 		m->event.fd = slot_take(m->event.fd, fds);
 	}
-	for (int i = 0; i < IO_FDS_MAX; i++)
-		fd_drop(&fds[i]);
+	if (r < 0 || m->event.type != JAIL_REPLY)
+		fds_close(j);
 	return r < 0 ? -1 : 1;
 }
 
@@ -410,17 +422,6 @@ static int front_path(struct wire_front *m, enum wire_front_type type,
 		return err_set(e, "%.60s…: name too long", path);
 	memcpy(m->path, path, strlen(path) + 1);
 	return 0;
-}
-
-static int call_path(struct jail *j, enum wire_front_type type,
-	const char *path, int mode, struct wire_event *reply, struct err *e)
-{
-	struct wire_front m;
-
-	if (front_path(&m, type, path, e) < 0)
-		return -1;
-	m.a = mode;
-	return call_with(j, m, -1, reply, e);
 }
 
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
@@ -564,31 +565,138 @@ int jail_usage(struct jail *j, struct jail_usage *u, struct err *e)
 
 /* ---- the home ---- */
 
-int jail_home_open(struct jail *j, const char *path, struct err *e)
+/* Put as many paths into the request as it has room for: m->a. 0, or -1 with e
+ * when not even one fits. */
+static int front_paths(
+	struct wire_front *m, const char *const *paths, int n, struct err *e)
+{
+	size_t at = 0;
+
+	for (m->a = 0; m->a < n && m->a < JAIL_MANY_MAX; m->a++) {
+		size_t len = strlen(paths[m->a]) + 1;
+
+		if (len > sizeof(m->path) - at)
+			break;
+		memcpy(m->path + at, paths[m->a], len);
+		at += len;
+	}
+	return m->a || !n ? 0 : err_set(e, "%.60s…: name too long", paths[0]);
+}
+
+/* Send a request about several files, of which m->a says how many: how many
+ * were served. */
+static int call_some(struct jail *j, const struct wire_front *m,
+	struct wire_event *reply, struct err *e)
+{
+	int n;
+
+	if (call_with(j, *m, -1, reply, e) < 0)
+		return 0;
+	n = reply->reply.a < 0	    ? 0
+	    : reply->reply.a > m->a ? (int)m->a
+				    : (int)reply->reply.a;
+	if (n < m->a && e)
+		*e = reply->reply.err;
+	return n;
+}
+
+/* The n descriptors of a reply; those that are missing are -1. */
+static void take_fds(struct jail *j, struct wire_event *reply, int *fds, int n)
+{
+	for (int i = 0; i < n; i++)
+		fds[i] = i ? fd_take(&j->fds[i]) : fd_take(&reply->event.fd);
+}
+
+static int open_some(struct jail *j, struct wire_front *m,
+	const char *const *paths, int n, int *fds, uint32_t *tokens,
+	struct err *e)
 {
 	struct wire_event reply;
+	int done = 0;
 
-	if (call_path(j, FRONT_HOME_OPEN, path, 0, &reply, e) < 0)
-		return -1;
-	return reply.event.fd;
+	while (done < n) {
+		int some;
+
+		if (front_paths(m, paths + done, n - done, e) < 0)
+			break;
+		some = call_some(j, m, &reply, e);
+		take_fds(j, &reply, fds + done, some);
+		for (int i = 0; tokens && i < some; i++)
+			tokens[done + i] =
+				(uint32_t)reply.reply.b + (uint32_t)i;
+		done += some;
+		if (some < m->a)
+			break;
+	}
+	return done;
+}
+
+int jail_home_open_many(struct jail *j, const char *const *paths, int n,
+	int *fds, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_HOME_OPEN};
+
+	return open_some(j, &m, paths, n, fds, NULL, e);
+}
+
+int jail_home_open(struct jail *j, const char *path, struct err *e)
+{
+	int fd;
+
+	return jail_home_open_many(j, &path, 1, &fd, e) == 1 ? fd : -1;
+}
+
+int jail_home_create_many(struct jail *j, const char *const *paths, int n,
+	int mode, int *fds, uint32_t *tokens, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_HOME_CREATE, .b = mode};
+
+	return open_some(j, &m, paths, n, fds, tokens, e);
 }
 
 int jail_home_create(struct jail *j, const char *path, int mode,
 	uint32_t *token, struct err *e)
 {
+	int fd;
+
+	return jail_home_create_many(j, &path, 1, mode, &fd, token, e) == 1
+		       ? fd
+		       : -1;
+}
+
+int jail_home_commit_many(
+	struct jail *j, const struct jail_end *ends, int n, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_HOME_COMMIT, .a = n};
 	struct wire_event reply;
 
-	if (call_path(j, FRONT_HOME_CREATE, path, mode, &reply, e) < 0)
-		return -1;
-	*token = (uint32_t)reply.reply.a;
-	return reply.event.fd;
+	memcpy(m.ends, ends, (size_t)n * sizeof(*ends));
+	return call_some(j, &m, &reply, e);
 }
 
 int jail_home_commit(struct jail *j, uint32_t token, int replace, struct err *e)
 {
-	struct wire_event reply;
+	const struct jail_end end = {
+		.token = token, .replace = replace, .mode = -1};
 
-	return call(j, FRONT_HOME_COMMIT, token, replace, &reply, e);
+	return jail_home_commit_many(j, &end, 1, e) == 1 ? 0 : -1;
+}
+
+int jail_home_mkdir_many(struct jail *j, const char *const *paths,
+	const struct jail_end *ends, int n, struct err *e)
+{
+	struct wire_front m = {.type = FRONT_HOME_MKDIR};
+	struct wire_event reply;
+	int done = 0, some = 0;
+
+	while (done < n && front_paths(&m, paths + done, n - done, e) == 0) {
+		memcpy(m.ends, ends + done, (size_t)m.a * sizeof(*ends));
+		some = call_some(j, &m, &reply, e);
+		done += some;
+		if (some < m.a)
+			break;
+	}
+	return done;
 }
 
 int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
@@ -601,24 +709,29 @@ int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
 int jail_home_remove(struct jail *j, const char *path, struct err *e)
 {
 	struct wire_event reply;
+	struct wire_front m;
 
-	return call_path(j, FRONT_HOME_REMOVE, path, 0, &reply, e);
+	if (front_path(&m, FRONT_HOME_REMOVE, path, e) < 0)
+		return -1;
+	return call_with(j, m, -1, &reply, e);
 }
 
 /* One record of a listing; its path points into the text. */
 static int file_parse(struct jail_file *f, char *rec)
 {
 	long long bytes, blocks, mtime;
+	unsigned mode;
 	int at = 0;
 
 	/* One blank, then the name: which may begin with more of them. */
-	if (sscanf(rec, "%c %lld %lld %lld %u%n", &f->type, &bytes, &blocks,
-		    &mtime, &f->nlink, &at) != 5 ||
+	if (sscanf(rec, "%c %o %lld %lld %lld %u%n", &f->type, &mode, &bytes,
+		    &blocks, &mtime, &f->nlink, &at) != 6 ||
 		rec[at] != ' ')
 		return -1;
 	f->bytes = bytes;
 	f->blocks_bytes = blocks;
-	f->mtime = mtime;
+	f->mtime_ns = mtime;
+	f->mode = (int)mode;
 	f->path = strdup(rec + at + 1);
 	return f->path ? 0 : -1;
 }
@@ -641,6 +754,8 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 		text_take(reply.event.fd, &text, &n, e) < 0)
 		return -1;
 	out->truncated = (int)reply.reply.a;
+	out->used_bytes = reply.reply.usage.home_bytes;
+	out->used_files = reply.reply.usage.home_files;
 	for (size_t at = 0; at < n; at++)
 		room += text[at] == '\0';
 	out->v = calloc(room + 1, sizeof(*out->v));

@@ -35,7 +35,7 @@
 
 /* Longest listing, and what an entry takes beside its path. */
 #define LIST_BYTES_MAX (12 << 20)
-#define RECORD_BYTES 96
+#define RECORD_BYTES 112
 #define PATH_BYTES 4096
 
 /* ---- opening ---- */
@@ -98,19 +98,23 @@ int home_open(struct home *h, const char *path, struct err *e)
 	return fd_take(&fd);
 }
 
+static int walk_making(struct home *h, const char *path, mode_t mode)
+{
+	const struct path_walk how = {.mode = mode, .resolve = RESOLVE_WRITE};
+	auto_close int root = dir_fd(h->root, ".");
+
+	return root < 0 ? -1 : path_walk(root, path, &how);
+}
+
 /* Open the directory that holds `path`: descriptor, or -1 with e. Missing
  * directories are made with mode `make`, or not at all when that is 0. */
 static int parent_open(
 	struct home *h, const char *path, mode_t make, struct err *e)
 {
-	const struct path_walk how = {.mode = make, .resolve = RESOLVE_WRITE};
 	const char *name = path_last(path);
-	auto_close int root = dir_fd(h->root, ".");
 	char parent[PATH_BYTES];
 	int dir;
 
-	if (root < 0)
-		return fail_open(e, "open the home");
 	if (path[0] == '/')
 		return err_set(e, "%s: leads out of the home", path);
 	if (strlen(name) > NAME_MAX || strlen(path) >= sizeof(parent))
@@ -118,7 +122,9 @@ static int parent_open(
 	if (!path_is_name(name))
 		return err_set(e, "%s: not a file name", path);
 	snprintf(parent, sizeof(parent), "%.*s", (int)(name - path), path);
-	dir = path_walk(root, parent, &how);
+	dir = dir_fd(h->root, *parent ? parent : ".");
+	if (dir < 0 && errno == ENOENT && make)
+		dir = walk_making(h, parent, make);
 	return dir < 0 ? fail_path(e, path) : dir;
 }
 
@@ -167,26 +173,37 @@ int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 	dir = parent_open(h, path, 0755, e);
 	if (dir < 0)
 		return -1;
-	if (io_newfile_create(&u->file, dir, mode) < 0)
+	if (io_newfile_create(&u->file, dir, 0600) < 0)
 		return err_errno(e, "%s", path);
-	if (fchmod(u->file.fd, mode) < 0) {
-		err_errno(e, "%s", path);
-		io_newfile_abort(&u->file);
-		return -1;
-	}
 	strcpy(u->name, path_last(path));
+	u->mode = mode;
 	*token = u->token = ++h->last_token;
-	return fd_take(&u->file.fd);
+	return u->file.fd;
 }
 
-int home_commit(struct home *h, uint32_t token, int replace, struct err *e)
+/* Without `mode` the time is that of the last change. */
+static int finish(int fd, int mode, const struct jail_end *end)
 {
-	struct home_upload *u = token ? upload_find(h, token) : NULL;
+	const int64_t second = 1000000000;
+	struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}};
+
+	if (fchmod(fd, (mode_t)mode & 0777) < 0 || end->mode < 0)
+		return end->mode < 0 ? 0 : -1;
+	t[1].tv_sec = end->mtime_ns / second - (end->mtime_ns % second < 0);
+	t[1].tv_nsec = end->mtime_ns - t[1].tv_sec * second;
+	return futimens(fd, t);
+}
+
+int home_commit(struct home *h, const struct jail_end *end, struct err *e)
+{
+	struct home_upload *u = end->token ? upload_find(h, end->token) : NULL;
 	int r;
 
 	if (!u)
 		return err_set(e, "no such upload");
-	r = io_newfile_commit(&u->file, u->name, replace);
+	r = finish(u->file.fd, end->mode < 0 ? (int)u->mode : end->mode, end);
+	if (r == 0)
+		r = io_newfile_commit(&u->file, u->name, end->replace);
 	if (r < 0)
 		err_errno(e, "%s", u->name);
 	io_newfile_abort(&u->file);
@@ -205,6 +222,23 @@ int home_abort(struct home *h, uint32_t token, struct err *e)
 	return 0;
 }
 
+int home_mkdir(struct home *h, const char *path, const struct jail_end *end,
+	struct err *e)
+{
+	const struct path_walk how = {.mode = 0700, .resolve = RESOLVE_WRITE};
+	auto_close int above = parent_open(h, path, 0755, e);
+	auto_close int dir = -1;
+
+	if (above < 0)
+		return -1;
+	dir = path_enter(above, path_last(path), &how);
+	if (dir < 0)
+		return fail_path(e, path);
+	return finish(dir, end->mode < 0 ? 0755 : end->mode, end) < 0
+		       ? err_errno(e, "%s", path)
+		       : 0;
+}
+
 void home_init(struct home *h, int root)
 {
 	int64_t bytes;
@@ -216,8 +250,10 @@ void home_init(struct home *h, int root)
 void home_fini(struct home *h)
 {
 	for (int i = 0; i < HOME_TOKENS_MAX; i++)
-		if (h->uploads[i].token)
+		if (h->uploads[i].token) {
+			fd_drop(&h->uploads[i].file.fd);
 			fd_drop(&h->uploads[i].file.dir);
+		}
 	fd_drop(&h->root);
 }
 
@@ -245,6 +281,18 @@ static char type_letter(mode_t mode)
 	return S_ISLNK(mode) ? 'l' : 'o';
 }
 
+/* A cell can give a file any time: what has no number gets the nearest. */
+static int64_t mtime_ns(const struct stat *st)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(
+		    (int64_t)st->st_mtim.tv_sec, 1000000000, &ns) ||
+		__builtin_add_overflow(ns, st->st_mtim.tv_nsec, &ns))
+		return st->st_mtim.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 static void list_one(
 	struct listing *l, int dir, const char *above, const char *name)
 {
@@ -264,9 +312,10 @@ static void list_one(
 		return;
 	}
 	l->n++;
-	fprintf(l->out, "%c %lld %lld %lld %u %s%c", type_letter(st.st_mode),
-		(long long)st.st_size, (long long)st.st_blocks * 512,
-		(long long)st.st_mtime, (unsigned)st.st_nlink, path, '\0');
+	fprintf(l->out, "%c %o %lld %lld %lld %u %s%c", type_letter(st.st_mode),
+		(unsigned)st.st_mode & 0777, (long long)st.st_size,
+		(long long)st.st_blocks * 512, (long long)mtime_ns(&st),
+		(unsigned)st.st_nlink, path, '\0');
 }
 
 /* 0, or -1 with errno when the directory cannot be opened. */
@@ -284,10 +333,10 @@ static int list_dir(struct listing *l, const char *path)
 	return 0;
 }
 
-/* The path of a record stands after its fifth space. */
+/* The path of a record stands after its sixth space. */
 static const char *record_path(const char *record)
 {
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		record = strchr(record, ' ') + 1;
 	return record;
 }

@@ -9,6 +9,7 @@
 #define JAIL_WALLS_HOME_H
 
 #include "jail/base/io.h"
+#include "jail/jail.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@
 struct err;
 
 /* Most files that are written at the same time. */
-#define HOME_TOKENS_MAX 8
+#define HOME_TOKENS_MAX JAIL_MANY_MAX
 /* Most entries in a listing. */
 #define HOME_LIST_MAX 10000
 
@@ -25,6 +26,7 @@ struct home_upload {
 	uint32_t token; /* 0: the slot is free */
 	struct io_newfile file;
 	char name[NAME_MAX + 1];
+	mode_t mode;
 };
 
 struct home {
@@ -42,18 +44,24 @@ void home_fini(struct home *h);
 /* Open a regular file for reading: descriptor, or -1 with e. */
 int home_open(struct home *h, const char *path, struct err *e);
 
-/* Begin, end and give up writing a file; see jail_home_create(). */
+/* Begin, end and give up writing a file; see jail_home_create(). The descriptor
+ * is borrowed until then. A file that cannot be committed is given up. */
 int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 	struct err *e);
-int home_commit(struct home *h, uint32_t token, int replace, struct err *e);
+int home_commit(struct home *h, const struct jail_end *end, struct err *e);
 int home_abort(struct home *h, uint32_t token, struct err *e);
+
+/* Make a directory, if there is none, and give it its mode and time. */
+int home_mkdir(struct home *h, const char *path, const struct jail_end *end,
+	struct err *e);
 
 /* Remove a file, a link or a whole directory, however deep. */
 int home_remove(struct home *h, const char *path, struct err *e);
 
 /*
  * A sealed memfd with one record an entry, unsorted:
- *	type SP bytes SP allocated SP mtime SP links SP path NUL
+ *	type SP mode SP bytes SP allocated SP mtime SP links SP path NUL
+ * with the mode in octal and the time in nanoseconds.
  * Only the session's own entries are listed. *truncated is 1 when there were
  * more than HOME_LIST_MAX, or when a path was too long to be listed.
  */

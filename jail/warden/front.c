@@ -28,14 +28,35 @@ struct request {
 	struct wire_front m;
 	int fd, fd2; /* what came with it, or -1 */
 	struct wire_reply reply;
-	int reply_fd; /* goes with the reply */
+	int fds[JAIL_MANY_MAX], nfds; /* go with the reply */
+	int created;		      /* these are files of the home, which
+				       * has them until they are committed */
 	int replied;
 };
 
 static void reply_send(struct warden *w, struct request *q)
 {
+	int r;
+
 	q->replied = 1;
-	link_reply(&w->link, q->m.seq, &q->reply, fd_take(&q->reply_fd));
+	r = link_reply(&w->link, q->m.seq, &q->reply, q->fds, q->nfds);
+	for (int i = 0; i < q->nfds; i++) {
+		if (!q->created)
+			close(q->fds[i]);
+		else if (r < 0) /* nobody knows of it */
+			home_abort(&w->site.home, (uint32_t)(q->reply.b + i),
+				NULL);
+	}
+	q->nfds = 0;
+}
+
+/* The reply gets a descriptor (taken), which may be -1. */
+static int reply_with(struct request *q, int fd)
+{
+	if (fd < 0)
+		return -1;
+	q->fds[q->nfds++] = fd;
+	return 0;
 }
 
 /* Each returns 0 or more, -1 with the reply's error set, or SESSION_OVER. */
@@ -63,33 +84,66 @@ static int serve_usage(struct warden *w, struct request *q)
 
 static int serve_list(struct warden *w, struct request *q)
 {
+	struct jail_usage *u = &q->reply.usage;
 	int truncated = 0;
+	int fd = home_list(&w->site.home, &truncated, &q->reply.err);
 
-	q->reply_fd = home_list(&w->site.home, &truncated, &q->reply.err);
+	home_usage(&w->site.home, &u->home_bytes, &u->home_files);
 	q->reply.a = truncated;
-	return q->reply_fd < 0 ? -1 : 0;
+	return reply_with(q, fd);
 }
 
 static int serve_open(struct warden *w, struct request *q)
 {
-	q->reply_fd = home_open(&w->site.home, q->m.path, &q->reply.err);
-	return q->reply_fd < 0 ? -1 : 0;
+	const char *paths[JAIL_MANY_MAX];
+	int n = wire_front_paths(&q->m, paths);
+
+	while (q->nfds < n &&
+		reply_with(q, home_open(&w->site.home, paths[q->nfds],
+				      &q->reply.err)) == 0)
+		;
+	q->reply.a = q->nfds;
+	return 0;
 }
 
 static int serve_create(struct warden *w, struct request *q)
 {
+	const char *paths[JAIL_MANY_MAX];
+	int n = wire_front_paths(&q->m, paths);
 	uint32_t token = 0;
 
-	q->reply_fd = home_create(&w->site.home, q->m.path,
-		(mode_t)q->m.a & 0777, &token, &q->reply.err);
-	q->reply.a = token;
-	return q->reply_fd < 0 ? -1 : 0;
+	q->created = 1;
+	while (q->nfds < n &&
+		reply_with(q, home_create(&w->site.home, paths[q->nfds],
+				      (mode_t)q->m.b & 0777, &token,
+				      &q->reply.err)) == 0)
+		;
+	q->reply.a = q->nfds;
+	q->reply.b = (int64_t)token - q->nfds + 1; /* they follow each other */
+	return 0;
 }
 
 static int serve_commit(struct warden *w, struct request *q)
 {
-	return home_commit(
-		&w->site.home, (uint32_t)q->m.a, q->m.b != 0, &q->reply.err);
+	int n = wire_front_ends(&q->m);
+
+	while (q->reply.a < n &&
+		home_commit(&w->site.home, &q->m.ends[q->reply.a],
+			&q->reply.err) == 0)
+		q->reply.a++;
+	return 0;
+}
+
+static int serve_mkdir(struct warden *w, struct request *q)
+{
+	const char *paths[JAIL_MANY_MAX];
+	int n = wire_front_paths(&q->m, paths);
+
+	while (q->reply.a < n &&
+		home_mkdir(&w->site.home, paths[q->reply.a],
+			&q->m.ends[q->reply.a], &q->reply.err) == 0)
+		q->reply.a++;
+	return 0;
 }
 
 static int serve_abort(struct warden *w, struct request *q)
@@ -186,13 +240,13 @@ static int serve_ask(struct warden *w, struct request *q)
 		return r;
 	if (r != 1 || m.wire.type != GUEST_ANSWER || m.wire.no != q->m.seq)
 		return ask_failed(w, q, r == 0);
-	q->reply_fd = io_sealed_memfd(
-		"cellblock-answer", m.wire.answer, m.wire.answer_n);
-	if (q->reply_fd < 0)
+	r = reply_with(q, io_sealed_memfd("cellblock-answer", m.wire.answer,
+				  m.wire.answer_n));
+	if (r < 0)
 		err_errno(&q->reply.err, "hold the answer");
 	if (warden_stop(w, &killed) == SESSION_OVER)
 		return SESSION_OVER;
-	return q->reply_fd < 0 ? -1 : 0;
+	return r;
 }
 
 static int serve_run(struct warden *w, struct request *q)
@@ -250,6 +304,7 @@ static const struct {
 	[FRONT_HOME_OPEN] = {serve_open, 1, 0, 0, 1},
 	[FRONT_HOME_CREATE] = {serve_create, 1, 0, 0, 1},
 	[FRONT_HOME_COMMIT] = {serve_commit, 1, 0, 0, 1},
+	[FRONT_HOME_MKDIR] = {serve_mkdir, 1, 0, 0, 1},
 	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
 	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
 	[FRONT_START] = {serve_start, 0, 0},
@@ -281,14 +336,14 @@ static int serve(struct warden *w, struct request *q)
 
 int front_serve_aside(void *warden, const struct wire_front *m)
 {
-	struct request q = {.m = *m, .fd = -1, .fd2 = -1, .reply_fd = -1};
+	struct request q = {.m = *m, .fd = -1, .fd2 = -1};
 
 	return requests[m->type].aside && serve(warden, &q) == 0;
 }
 
 int front_serve(struct warden *w)
 {
-	struct request q = {.reply_fd = -1};
+	struct request q = {0};
 	int fds[IO_FDS_MAX], r;
 
 	if (link_request(&w->link, &q.m, fds) == SESSION_OVER)

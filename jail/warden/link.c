@@ -155,29 +155,28 @@ void link_notice(struct link *l, const char *fmt, ...)
 	link_event(l, &ev, NULL, 0);
 }
 
-void link_reply(
-	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd)
+int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
+	const int *fds, int n)
 {
 	struct wire_event m = {.event = {.type = JAIL_REPLY}, .reply = *reply};
-	auto_close int own = fd;
 
 	for (int i = 0; i < JAIL_UP_FDS; i++)
 		m.event.fds[i] = -1;
-	m.event.fd = own >= 0 ? 0 : -1;
+	m.event.fd = n ? 0 : -1;
 	m.reply.seq = seq;
 	if (seq == l->serving)
 		link_served(l);
-	if (l->over ||
-		io_send_fds(l->front, &m, sizeof(m), &own, own >= 0, 0) == 0)
-		return;
-	if (errno == ETOOMANYREFS && own >= 0) {
+	if (l->over || io_send_fds(l->front, &m, sizeof(m), fds, n, 0) == 0)
+		return 0;
+	if (errno == ETOOMANYREFS && n) {
 		err_errno(&m.reply.err, "hand over the answer");
 		m.reply.ok = 0;
 		m.event.fd = -1;
 		if (io_send_fds(l->front, &m, sizeof(m), NULL, 0, 0) == 0)
-			return;
+			return -1;
 	}
 	l->over = 1;
+	return -1;
 }
 
 void link_charge(struct link *l, pid_t front)
@@ -230,7 +229,7 @@ static void refuse(struct link *l, int i, const char *why)
 	if (m->type == FRONT_RUN)
 		link_event(l, &ev, NULL, 0);
 	else
-		link_reply(l, m->seq, &reply, -1);
+		link_reply(l, m->seq, &reply, NULL, 0);
 	fds_drop(l->waiting[i].fds);
 	waiting_remove(l, i);
 }

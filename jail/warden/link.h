@@ -106,9 +106,10 @@ void link_event(
 void link_notice(struct link *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Answer request `seq`, with a descriptor (taken) or -1. */
-void link_reply(
-	struct link *l, uint32_t seq, const struct wire_reply *reply, int fd);
+/* Answer request `seq`, with `n` descriptors (borrowed). 0, or -1 when they did
+ * not get there. */
+int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
+	const int *fds, int n);
 
 /* CPU time of the front end so far, which is the socket's peer or `front`;
  * always 0 after 0. */

@@ -258,7 +258,7 @@ static void refuse(struct warden *w, const struct wire_front *m)
 		link_event(&w->link, &ev, NULL, 0);
 	} else {
 		err_set(&reply.err, "%s", why);
-		link_reply(&w->link, m->seq, &reply, -1);
+		link_reply(&w->link, m->seq, &reply, NULL, 0);
 	}
 }
 
@@ -299,6 +299,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_HOME_OPEN:
 	case FRONT_HOME_CREATE:
 	case FRONT_HOME_COMMIT:
+	case FRONT_HOME_MKDIR:
 	case FRONT_HOME_ABORT:
 	case FRONT_HOME_REMOVE:
 	case FRONT_READY:

@@ -394,6 +394,28 @@ int wire_front_check(const struct wire_front *m, size_t n, struct err *e)
 	return 0;
 }
 
+int wire_front_paths(
+	const struct wire_front *m, const char *paths[static JAIL_MANY_MAX])
+{
+	const char *p = m->path, *end = m->path + sizeof(m->path);
+	int n = 0;
+
+	while (n < m->a && n < JAIL_MANY_MAX && p < end) {
+		const char *nul = memchr(p, '\0', (size_t)(end - p));
+
+		if (!nul)
+			break;
+		paths[n++] = p;
+		p = nul + 1;
+	}
+	return n;
+}
+
+int wire_front_ends(const struct wire_front *m)
+{
+	return m->a < 0 ? 0 : m->a > JAIL_MANY_MAX ? JAIL_MANY_MAX : (int)m->a;
+}
+
 int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 {
 	const struct jail_event *ev = &m->event;

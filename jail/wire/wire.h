@@ -159,23 +159,37 @@ enum wire_front_type {
 	FRONT_UNDO, /* a = how many */
 	FRONT_USAGE,
 	FRONT_HOME_LIST,
-	FRONT_HOME_OPEN,
-	FRONT_HOME_CREATE, /* a = permissions */
-	FRONT_HOME_COMMIT, /* a = token, b = replace */
+	FRONT_HOME_OPEN,   /* a = how many */
+	FRONT_HOME_CREATE, /* the same; b = permissions */
+	FRONT_HOME_COMMIT, /* a = how many of `ends` */
+	FRONT_HOME_MKDIR,  /* the same, and the paths that they are for */
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
 	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
 	FRONT_READY, /* nothing but a reply */
 };
 
+/* A request about several files is served in their order, up to the first that
+ * fails. The reply has the descriptors of those before: a = how many they are,
+ * and why there are not more. */
 struct wire_front {
 	enum wire_front_type type;
 	uint32_t seq; /* counts requests; its answer repeats it */
 	int64_t a, b;
-	char path[JAIL_PATH_MAX]; /* NUL-terminated */
+	struct jail_end ends[JAIL_MANY_MAX];
+	char path[JAIL_PATH_MAX]; /* NUL-terminated; several behind each other
+				   */
 };
 
 int wire_front_check(const struct wire_front *m, size_t n, struct err *e);
+
+/* The paths of a request about several files. How many there are, m->a or fewer
+ * when the message has no more. */
+int wire_front_paths(
+	const struct wire_front *m, const char *paths[static JAIL_MANY_MAX]);
+
+/* How many of `ends` a request has. */
+int wire_front_ends(const struct wire_front *m);
 
 /* How a program starts: arguments and variables, which INIT_SPAWN hands on to
  * init, or a source, which goes to the driver that waits for it. FRONT_START
@@ -205,7 +219,7 @@ struct wire_reply {
 	uint32_t seq;
 	int ok;
 	int64_t a, b;
-	struct err err;
+	struct err err; /* also of the file that is not among `a` */
 	struct jail_usage usage;
 };
 

@@ -161,7 +161,7 @@ static void note(struct transfer_ledger *l, const struct jail_file *f,
 	}
 	entry->status = status;
 	entry->bytes = f->bytes;
-	entry->mtime = f->mtime;
+	entry->mtime_ns = f->mtime_ns;
 	entry->when = time(NULL);
 }
 
@@ -174,7 +174,7 @@ enum transfer_ledger_status transfer_ledger_status(
 	*when = entry ? entry->when : 0;
 	if (!entry)
 		return TRANSFER_NEW;
-	if (entry->bytes != f->bytes || entry->mtime != f->mtime)
+	if (entry->bytes != f->bytes || entry->mtime_ns != f->mtime_ns)
 		return TRANSFER_CHANGED;
 	return entry->status;
 }

@@ -99,7 +99,7 @@ enum transfer_ledger_status {
 struct transfer_ledger_entry {
 	char *path; /* owned */
 	enum transfer_ledger_status status;
-	int64_t bytes, mtime; /* of the file in the home, then */
+	int64_t bytes, mtime_ns; /* of the file in the home, then */
 	time_t when;
 };
 

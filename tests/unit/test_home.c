@@ -82,7 +82,7 @@ static int list(struct home *h, const char *path, int *has, int *truncated)
 	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
 		const char *p = text + at;
 
-		for (int i = 0; i < 5; i++)
+		for (int i = 0; i < 6; i++)
 			p = strchr(p, ' ') + 1;
 		*has |= !strcmp(p, path);
 		count++;
@@ -167,9 +167,70 @@ static int child_upload(void *arg)
 	CHILD_CHECK(fd >= 0, "%s", e.msg);
 	CHILD_CHECK(list(&h, ".cellblock-1", &has, &truncated) == 2, "a list");
 	CHILD_CHECK(has, "a guest's file is hidden");
-	CHILD_CHECK(home_commit(&h, token, 0, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(
+		home_commit(&h, &(struct jail_end){.token = token, .mode = -1},
+			&e) == 0,
+		"%s", e.msg);
 	CHILD_CHECK(list(&h, "new", &has, &truncated) == 3 && has, "a list");
 	CHILD_CHECK(home_remove(&h, ".cellblock-1", &e) == 0, "%s", e.msg);
+	return 0;
+}
+
+/* Before the beginning of the numbers, too. */
+static int child_ends(void *arg)
+{
+	static const int64_t times[] = {1234567890123456789, 0, -1};
+	struct home h = play();
+	struct err e = {0};
+	struct stat st;
+	uint32_t token;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		struct jail_end end = {.mode = 0451 + (int)i,
+			.replace = 1,
+			.mtime_ns = times[i]};
+
+		CHILD_CHECK(home_create(&h, "d/f", 0600, &token, &e) >= 0, "%s",
+			e.msg);
+		end.token = token;
+		CHILD_CHECK(home_commit(&h, &end, &e) == 0, "%s", e.msg);
+		CHILD_CHECK(home_mkdir(&h, "d/e", &end, &e) == 0, "%s", e.msg);
+		for (int k = 0; k < 2; k++) {
+			CHILD_CHECK(stat(k ? "/tmp/home/d/f" : "/tmp/home/d/e",
+					    &st) == 0,
+				"%m");
+			CHILD_CHECK((st.st_mode & 0777) == (mode_t)end.mode,
+				"%o", st.st_mode);
+			CHILD_CHECK(st.st_mtim.tv_sec * 1000000000 +
+						    st.st_mtim.tv_nsec ==
+					    times[i],
+				"%lld", (long long)st.st_mtim.tv_sec);
+		}
+	}
+	return 0;
+}
+
+/* What stands in the way of a directory stays, and no link is followed. */
+static int child_in_the_way(void *arg)
+{
+	static const char *const paths[] = {"file", "file/d", "link", "link/d",
+		"../out/d", "d/../../out/e"};
+	const struct jail_end end = {.mode = 0700};
+	struct home h = play();
+	struct err e = {0};
+	struct stat st;
+
+	(void)arg;
+	make_file("/tmp/home/file");
+	CHILD_CHECK(symlink("../out", "/tmp/home/link") == 0, "%m");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		CHILD_CHECK(
+			home_mkdir(&h, paths[i], &end, &e) < 0, "%s", paths[i]);
+	CHILD_CHECK(lstat("/tmp/home/link", &st) == 0 && S_ISLNK(st.st_mode),
+		"the link is gone");
+	CHILD_CHECK(rmdir("/tmp/out") == 0, "something is in it: %m");
+	CHILD_CHECK(home_mkdir(&h, "a/b", &end, &e) == 0, "%s", e.msg);
 	return 0;
 }
 
@@ -287,6 +348,18 @@ static void a_mount_in_the_home_is_not_listed_or_removed(void **state)
 	own_ns_run(child_mount, NULL);
 }
 
+static void files_and_directories_get_their_mode_and_time(void **state)
+{
+	(void)state;
+	own_ns_run(child_ends, NULL);
+}
+
+static void a_directory_is_made_over_nothing_and_through_no_link(void **state)
+{
+	(void)state;
+	own_ns_run(child_in_the_way, NULL);
+}
+
 static void a_moving_tree_does_not_lead_removal_outside(void **state)
 {
 	(void)state;
@@ -302,6 +375,9 @@ int main(void)
 		cmocka_unit_test(only_an_unfinished_upload_is_hidden),
 		cmocka_unit_test(a_mount_in_the_home_is_not_listed_or_removed),
 		cmocka_unit_test(a_moving_tree_does_not_lead_removal_outside),
+		cmocka_unit_test(files_and_directories_get_their_mode_and_time),
+		cmocka_unit_test(
+			a_directory_is_made_over_nothing_and_through_no_link),
 	};
 
 	return cmocka_run_group_tests_name("home", tests, NULL, NULL);

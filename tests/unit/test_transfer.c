@@ -53,7 +53,8 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 			0);
 		f->path = strdup(entry->d_name);
 		f->bytes = f->blocks_bytes = st.st_size;
-		f->mtime = st.st_mtime;
+		f->mtime_ns =
+			st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 		f->type = S_ISREG(st.st_mode)	? 'f'
 			  : S_ISDIR(st.st_mode) ? 'd'
 			  : S_ISLNK(st.st_mode) ? 'l'

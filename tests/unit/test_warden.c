@@ -697,6 +697,10 @@ static void each_request_has_one_reply(void **state)
 		{FRONT_UNDO, 1, 0, "undo: nothing is kept to go back to"},
 		{FRONT_ASK, ASK_WHO, 0, "malformed question"},
 		{FRONT_HOME_ABORT, 99, 0, "no such upload"},
+		{FRONT_HOME_OPEN, 0, 1, ""},
+		{FRONT_HOME_CREATE, -1, 1, ""},
+		{FRONT_HOME_COMMIT, 99, 1, "no such upload"},
+		{FRONT_HOME_MKDIR, INT64_MIN, 1, ""},
 		{FRONT_RESET, 0, 1, ""},
 	};
 	struct wire_event m;

@@ -146,6 +146,26 @@ static void messages_of_trusted_processes_have_a_checked_shape(void **state)
 	assert_int_equal(wire_event_check(&ev, sizeof(ev), NULL), -1);
 }
 
+static void a_request_has_no_more_paths_than_it_holds(void **state)
+{
+	static struct wire_front f = {.path = "a\0b/c\0"};
+	const char *paths[JAIL_MANY_MAX];
+
+	(void)state;
+	f.a = 2;
+	assert_int_equal(wire_front_paths(&f, paths), 2);
+	assert_string_equal(paths[1], "b/c");
+	f.a = INT64_MAX;
+	assert_int_equal(wire_front_paths(&f, paths), JAIL_MANY_MAX);
+	assert_int_equal(wire_front_ends(&f), JAIL_MANY_MAX);
+	f.a = INT64_MIN;
+	assert_int_equal(wire_front_paths(&f, paths), 0);
+	assert_int_equal(wire_front_ends(&f), 0);
+	f.a = 3;
+	memset(f.path + 2, 'x', sizeof(f.path) - 2);
+	assert_int_equal(wire_front_paths(&f, paths), 1);
+}
+
 static int start_fd(const char *bytes, size_t n, int seals)
 {
 	int fd = memfd_create("start", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -251,6 +271,7 @@ int main(void)
 		cmocka_unit_test(the_checksum_equals_zlibs),
 		cmocka_unit_test(
 			messages_of_trusted_processes_have_a_checked_shape),
+		cmocka_unit_test(a_request_has_no_more_paths_than_it_holds),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
