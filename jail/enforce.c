@@ -73,17 +73,18 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 		.remedy = "there is no filter for this machine",
 		.by = {{"seccomp", STRONG, FACT(seccomp)},
 			{"nothing: no session can start"}}},
-	[ENFORCE_LOCKS] = {"record locks",
+	[ENFORCE_LOCKS] = {"file locks",
 		.remedy = "a manager of containers listens to system calls "
 			  "itself: set security.syscalls.intercept.* to false "
 			  "in LXD or Incus. Until then SQLite and other "
-			  "databases cannot lock (ENOLCK)",
+			  "databases cannot lock (ENOLCK, ENOSYS)",
 		.by = {{"pid 1, which is asked", STRONG, FACT(asks)},
 			{"refused altogether"}}},
 	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
 	[ENFORCE_INODES] = {"inodes", "inodes",
-		.remedy = "they can be locked, not watched or changed. Started "
-			  "by root, on Linux 5.11 or later, a session has its "
+		.remedy = "they cannot be watched or changed; files can be "
+			  "locked, device nodes only by a process with several "
+			  "threads. Started by root, on Linux 5.11 or later, a session has its "
 			  "own, unless other mounts lie below a directory that "
 			  "is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asked.c - what guests must ask for: record locks, anonymous shared memory
+ * asked.c - what guests must ask for: locks, anonymous shared memory
  *
  * Runs in:   init
  * Trusts:    the kernel's lists in /proc
@@ -15,6 +15,15 @@
  * A lock goes when its process closes any descriptor of the file, threads share
  * one table of descriptors (the filter sees to that), and every new lock has to
  * ask.
+ *
+ * A lock of a whole file (flock()) needs no count: there is one for each open
+ * file. Of either kind init grants locks on files alone. Device nodes may be
+ * the host's, and all event descriptors of a host share one inode: a lock there
+ * would reach the host and every neighbour. The kernel looks at the descriptor
+ * again after the answer. A process with one thread waits for the answer
+ * meanwhile; one with more can put another file in its place. Init does not
+ * take the lock for it: to get at a guest's descriptor, and to close it, can
+ * mean to wait for the guest.
  *
  * Anonymous shared memory can hold pages that no process maps. Where no cgroup
  * counts them, only the call that makes it tells its size: init adds the sizes
@@ -169,7 +178,6 @@ static int has_room(const struct asked *a)
 	return a->locks + LOCKS_OF_A_CALL <= max;
 }
 
-/* Only files have locks: a device would share them with the host. */
 static int is_file(
 	const struct asked *a, const struct seccomp_data *call, pid_t tid)
 {
@@ -185,13 +193,10 @@ static int is_file(
 		       path_is_beneath(name, "/dev/shm"));
 }
 
-static int grant_lock(
-	struct asked *a, const struct seccomp_data *call, pid_t tid)
+static int grant_lock(struct asked *a)
 {
 	int64_t now = now_ms();
 
-	if (!is_file(a, call, tid))
-		return -EINVAL;
 	if (!has_room(a) && a->proc_fd >= 0 && now >= a->due_ms) {
 		a->locks = count(a->proc_fd);
 		a->due_ms = now_ms() + (now_ms() - now) * COUNT_SHARE;
@@ -216,6 +221,19 @@ static int grant_memory(struct asked *a, uint64_t length)
 	return 0;
 }
 
+/* 0, or the errno that the call fails with, negative. With ENOSYS programs go
+ * on without a lock, or lock in another way. */
+static int grant(struct asked *a, const struct seccomp_data *call, pid_t tid)
+{
+	switch (call->nr) {
+	case SYS_mmap:
+		return grant_memory(a, call->args[1]);
+	case SYS_flock:
+		return is_file(a, call, tid) ? 0 : -ENOSYS;
+	}
+	return is_file(a, call, tid) ? grant_lock(a) : -EINVAL;
+}
+
 void asked_serve(struct asked *a)
 {
 	union {
@@ -226,15 +244,12 @@ void asked_serve(struct asked *a)
 		struct seccomp_notif_resp said;
 		char room[ROOM];
 	} out = {0};
-	const struct seccomp_data *call = &in.asked.data;
 
 	/* The call may have been interrupted meanwhile. */
 	if (ioctl(a->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return;
 	out.said.id = in.asked.id;
-	out.said.error = call->nr == SYS_mmap
-				 ? grant_memory(a, call->args[1])
-				 : grant_lock(a, call, (pid_t)in.asked.pid);
+	out.said.error = grant(a, &in.asked.data, (pid_t)in.asked.pid);
 	if (!out.said.error)
 		out.said.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	ioctl(a->fd, SECCOMP_IOCTL_NOTIF_SEND, &out);

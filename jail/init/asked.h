@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asked.h - what guests must ask for: record locks, anonymous shared memory
+ * asked.h - what guests must ask for: locks, anonymous shared memory
  */
 #ifndef JAIL_INIT_ASKED_H
 #define JAIL_INIT_ASKED_H
@@ -23,7 +23,8 @@ struct asked {
 	int64_t memory_max;	     /* the largest mapping that is granted */
 };
 
-/* Answer a guest that waits for its fcntl(F_SETLK) or mmap(), if one does. */
+/* Answer a guest that waits for its flock(), fcntl(F_SETLK) or mmap(), if one
+ * does. */
 void asked_serve(struct asked *a);
 
 #endif

@@ -16,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -96,12 +97,17 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 /* What allows everything else is the other filter. Locks of a description (OFD)
  * may travel with a descriptor that no process has, where nobody counts them.
  */
-static int load_hear(unsigned flags, unsigned lock, unsigned map)
+static int load_hear(
+	unsigned flags, unsigned whole, unsigned part, unsigned map)
 {
 	const unsigned shared = MAP_SHARED | MAP_ANONYMOUS;
 	/* The kernel reads the lower half of the command and of the flags. */
 	struct sock_filter code[] = {
 		READ(nr),
+		JUMP(SYS_flock, 0, 3),
+		READ(args[1]),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(unsigned)LOCK_NB),
+		JUMP(LOCK_UN, 10, 13),
 		JUMP(SYS_fcntl, 0, 5),
 		READ(args[1]),
 		JUMP(F_SETLK, 9, 0),
@@ -111,10 +117,11 @@ static int load_hear(unsigned flags, unsigned lock, unsigned map)
 		JUMP(SYS_mmap, 0, 3),
 		READ(args[3]),
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, shared),
-		JUMP(shared, 3, 0),
+		JUMP(shared, 4, 0),
 		ANSWER(SECCOMP_RET_ALLOW),
 		ANSWER(SECCOMP_RET_ERRNO | EINVAL),
-		ANSWER(lock),
+		ANSWER(part),
+		ANSWER(whole),
 		ANSWER(map),
 	};
 	struct sock_fprog prog = {
@@ -127,10 +134,12 @@ int seccomp_hear(int *fd, int maps, struct err *e)
 {
 	const unsigned ask = SECCOMP_RET_USER_NOTIF, ok = SECCOMP_RET_ALLOW;
 
-	*fd = load_hear(SECCOMP_FILTER_FLAG_NEW_LISTENER, ask, maps ? ask : ok);
-	if (*fd < 0 && load_hear(0, SECCOMP_RET_ERRNO | ENOLCK,
+	*fd = load_hear(
+		SECCOMP_FILTER_FLAG_NEW_LISTENER, ask, ask, maps ? ask : ok);
+	if (*fd < 0 && load_hear(0, SECCOMP_RET_ERRNO | ENOSYS,
+			       SECCOMP_RET_ERRNO | ENOLCK,
 			       maps ? SECCOMP_RET_ERRNO | EPERM : ok) < 0)
-		return err_errno(e, "seccomp: watch over record locks");
+		return err_errno(e, "seccomp: watch over locks");
 	/* The asking and the answering process take turns on one core, which
 	 * is faster (Linux 6.6). */
 	ioctl(*fd, _IOW('!', 4, unsigned long), 1ul);

@@ -26,11 +26,11 @@ enum seccomp_profile {
  * every profile refuses. */
 int seccomp_load(enum seccomp_profile profile, struct err *e);
 
-/* From now on each fcntl() that sets a record lock, and with `maps` each mmap()
- * of anonymous shared memory, by this process or by one that it starts later,
- * waits for an answer on the descriptor that *fd becomes. Where the kernel
- * gives none, because somebody above us listens already, such calls fail with
- * ENOLCK and EPERM, and *fd is -1. */
+/* From now on each flock() and each fcntl() that sets a lock, and with `maps`
+ * each mmap() of anonymous shared memory, by this process or by one that it
+ * starts later, waits for an answer on the descriptor that *fd becomes. Where
+ * the kernel gives none, because somebody above us listens already, such calls
+ * fail with ENOSYS, ENOLCK and EPERM, and *fd is -1. */
 int seccomp_hear(int *fd, int maps, struct err *e);
 
 /* Number of instructions of a filter, 0 where this processor has none. */

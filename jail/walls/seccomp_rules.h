@@ -331,11 +331,13 @@ struct rules_check {
 static const struct rules_check rules_checks[] = {
 	{JAIL, REFUSE,
 	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
-	 "signal, never SIGCONT. Threads share one table of descriptors: init "
-	 "counts locks by it (asked.c)",
+	 "signal, never SIGCONT. The threads of a process share a table of "
+	 "descriptors with each other and with no other process: init counts "
+	 "locks by it, and looks at what is to be locked (asked.c)",
 	 "clone", {
 		IF(REFUSE, ANY(0, NAMESPACES)),
 		IF(REFUSE, BITS(0, CLONE_THREAD | CLONE_FILES, CLONE_THREAD)),
+		IF(REFUSE, BITS(0, CLONE_THREAD | CLONE_FILES, CLONE_FILES)),
 		IF(ALLOW, BITS(0, CSIGNAL, SIGCHLD)),
 		IF(ALLOW, BITS(0, CSIGNAL, 0))}},
 

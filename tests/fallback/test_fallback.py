@@ -92,23 +92,25 @@ def test_where_the_device_nodes_are_the_hosts_there_is_no_inotify(cb, kind):
 
 
 def test_where_somebody_listens_already_nothing_is_granted(cb):
-    """Record locks, and anonymous shared memory where no cgroup counts it."""
+    """Locks, and anonymous shared memory where no cgroup counts it."""
     code = ("import errno, fcntl, mmap, os\n"
             "fd = os.open('f', os.O_RDWR | os.O_CREAT)\n"
             "for f in (lambda: fcntl.lockf(fd, fcntl.LOCK_EX),\n"
+            "          lambda: fcntl.flock(fd, fcntl.LOCK_EX),\n"
             "          lambda: mmap.mmap(-1, 4096)):\n"
             "    try: f(); print('granted')\n"
             "    except OSError as e: print(errno.errorcode[e.errno])\n")
     whole_session(cb, NO_LISTENER)
     there = checked(cb, NO_LISTENER)["rows"]
-    row = there["record locks"]
+    row = there["file locks"]
     assert row["strength"] == "none" and "ENOLCK" in row["remedy"], row
     counted = there["memory"]["strength"] == "strong"
     r = cb.run("-c", code, wrapper=NO_LISTENER)
-    assert r.text.split() == ["ENOLCK", "granted" if counted else "EPERM"], r
+    assert r.text.split() == ["ENOLCK", "ENOSYS",
+                              "granted" if counted else "EPERM"], r
     # control
-    assert checked(cb, ())["rows"]["record locks"]["strength"] == "strong"
-    assert cb.run("-c", code).text.split() == ["granted", "granted"]
+    assert checked(cb, ())["rows"]["file locks"]["strength"] == "strong"
+    assert cb.run("-c", code).text.split() == ["granted"] * 3
 
 
 # ---- calls without a substitute ----

@@ -115,8 +115,15 @@ HIDDEN = {
         "r = libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine],"
         " 0x10900, 0, 0, 0, 0)\n"
         "if r < 0: raise OSError(ctypes.get_errno(), '')",
+    "a_process_with_the_table_of_another":
+        "r = libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine],"
+        " 0x411, 0, 0, 0, 0)\n"
+        "if r == 0: os._exit(0)\n"
+        "if r < 0: raise OSError(ctypes.get_errno(), '')",
     "a_lock_on_a_device":
         "fcntl.lockf(os.open('/dev/null', os.O_RDWR), fcntl.LOCK_EX)",
+    "a_lock_on_events":
+        "fcntl.lockf(os.eventfd(0), fcntl.LOCK_EX)",
 }
 
 
@@ -133,3 +140,63 @@ except OSError as e:
 """)
     assert r.code == 0 and r.text.split() in (
         ["control", "EINVAL"], ["control", "EPERM"]), r
+
+
+def test_locks_of_whole_files_are_granted_to_files_alone(cb):
+    """All event descriptors of a host share one inode, and device nodes may be
+    the host's. ENOSYS is what libraries fall back on."""
+    r = cb.run("-c", SETUP + """
+import select, socket
+for fd in (new(), os.open('/home', 0), os.open('/dev/shm/f', os.O_CREAT),
+           os.open('/usr/bin/env', 0), os.open('/dev/null', 0),
+           os.open('/dev/urandom', 0), os.open('/dev/ptmx', os.O_RDWR),
+           os.open('/proc/self/ns/user', 0), select.epoll().fileno(),
+           os.eventfd(0), os.pidfd_open(os.getpid()), os.pipe()[0],
+           socket.socket().detach(), 99):
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        print('locked')
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+""")
+    words = r.text.split()
+    assert words[:4] == ["locked"] * 4, r
+    assert set(words[4:]) <= {"ENOSYS", "EBADF"} and len(words) == 14, r
+
+
+def test_locks_of_whole_files_do_between_processes_what_they_should(cb):
+    r = cb.run("-c", SETUP + """
+import signal
+path = '/home/lock'
+mine = open(path, 'w')
+fcntl.flock(mine, fcntl.LOCK_SH)
+
+def child(do):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        with open(path) as f:
+            try: do(f); said = b'locked'
+            except OSError as e: said = errno.errorcode[e.errno].encode()
+            except KeyboardInterrupt: said = b'interrupted'
+            os.write(w, said)
+        os._exit(0)
+    os.close(w)
+    return r
+
+def interrupt(f):
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    fcntl.flock(f, fcntl.LOCK_EX)
+
+NOW, EX = fcntl.LOCK_NB, fcntl.LOCK_EX
+print(os.read(child(lambda f: fcntl.flock(f, fcntl.LOCK_SH | NOW)), 99))
+print(os.read(child(lambda f: fcntl.flock(f, EX | NOW)), 99))
+print(os.read(child(interrupt), 99))
+waits = child(lambda f: fcntl.flock(f, EX))
+time.sleep(0.05)
+fcntl.flock(mine, fcntl.LOCK_UN)
+print(os.read(waits, 99))
+print(os.read(child(lambda f: fcntl.flock(f, 16)), 99))
+""")
+    assert r.text.split() == ["b'locked'", "b'EAGAIN'", "b'interrupted'",
+                              "b'locked'", "b'EINVAL'"], r
