@@ -21,6 +21,13 @@ DOTTED = IDENT + r"(?:\." + IDENT + ")*"
 # The real ones, whatever a metaclass of the user's defines.
 mro_of = type.__dict__["__mro__"].__get__
 dict_of = type.__dict__["__dict__"].__get__
+# What opens or closes something, and where strings end.
+MARK = re.compile("#[^\n]*|\"\"\"|'''|[]['\"(){}]")
+END = {q: re.compile((r"(?:[^\\\n%s]|\\.)*(?:%s|\n)" if len(q) == 1 else
+                      r"(?:[^\\]|\\.)*?(?:%.0s%s)") % (q, q), re.S)
+       for q in ("'", '"', "'''", '"""')}
+SEQUENCES = list, tuple, str, bytes
+LOOKS = 10000
 S.listed = {}  # directory -> (mtime, the modules in it)
 
 
@@ -56,29 +63,12 @@ def shown(text):
         "unicode_escape").decode() for c in text)
 
 
-def found(text, calls):
-    """The object behind a dotted name: (True, object), or (False, None).
-
-    Without `calls` no code of the user's runs: attributes are looked up where
-    they are stored, and only descriptors written in C are evaluated."""
-    first, *rest = text.split(".")
+def found(text):
+    "(True, object) of a name"
     for space in NS, vars(builtins):
-        if first in space:
-            o = space[first]
-            break
-    else:
-        return False, None
-    for name in rest:
-        ok, value = stored(o, name)
-        if not ok and calls:
-            try:
-                ok, value = True, getattr(o, name)
-            except Exception:
-                pass
-        if not ok:
-            return False, None
-        o = value
-    return True, o
+        if text in space:
+            return True, space[text]
+    return False, None
 
 
 def stored(o, name):
@@ -146,60 +136,108 @@ def complete(text):
 
 def candidates(text):
     "(what is typed of the name, candidates), by the text before the cursor"
-    quote, at = open_string(text)
+    quote, at, opened, pairs = scan(text)
     if quote == "#":
         return "", []
     if quote and re.search(r"[fF][rR]?$", text[:at]) and \
             text.rfind("{", at) > text.rfind("}", at):
         return candidates(text[text.rfind("{", at) + 1:])
     if quote:
-        return in_string(text[:at], quote, text[at + len(quote):])
+        keys = keys_of(text, at - 1, pairs) if text[at - 1:at] == "[" else []
+        return in_string(keys, quote, text[at + len(quote):])
     line = re.split(r"[\n;]", text)[-1].lstrip()
     for pattern, offer in LINES:
         m = re.match(pattern, line)
         if m:
             return offer(*m.groups())
-    m = re.search(r"(%s)\[(?:(\w*))$" % DOTTED, text)
-    if m and (not m.group(2) or m.group(2).isdigit()):
-        keys = keys_of(m.group(1))
-        return m.group(2), [repr(k) for k in keys
-                            if repr(k).startswith(m.group(2))]
-    m = re.search(r"(?:(%s)\.)?((?:%s)?)$" % (DOTTED, IDENT), text)
-    start, typed = m.groups()
-    before = text[:m.start()].rstrip(" ")
-    if start is None:
-        if text[:m.start()].endswith(".") or not typed:
-            return "", []
-        return typed, starting(typed, [*map_str(NS), *vars(builtins), *kwlist])
-    if before.endswith((".", ")", "]", "'", '"')):
+    typed, start = word_before(text, len(text))
+    before = text[:start].rstrip(None if opened else " ")
+    if before.endswith("[") and (not typed or typed.isdigit()) and opened:
+        keys = [repr(k) for k in keys_of(text, opened[-1], pairs)]
+        return typed, [k for k in keys if k.startswith(typed)]
+    if typed and not typed.isidentifier():
         return "", []
-    ok, o = found(start, False)
-    return typed, starting(typed, attributes(o)) if ok else []
+    if before.endswith("."):
+        ok, o = value_before(text, len(before) - 1, pairs)
+        return typed, starting(typed, attributes(o)) if ok else []
+    names = []
+    if opened and text[opened[-1]] == "(" and before.endswith(("(", ",")):
+        names = keywords(text, opened[-1], pairs)
+    if typed:
+        names += [*map_str(NS), *vars(builtins), *kwlist]
+    if before.endswith((")", "]", "'", '"')):
+        names = []
+    return typed, starting(typed, names)
 
 
-def open_string(text):
-    "(the quote open at the end, its place); '#' for a comment, '' for none"
-    quote, at, i = "", 0, 0
-    while i < len(text):
-        c = text[i]
-        if quote == "#":
-            quote = "" if c == "\n" else quote
-        elif quote:
-            if c == "\\":
-                i += 1
-            elif text.startswith(quote, i):
-                i += len(quote) - 1
-                quote = ""
-            elif c == "\n" and len(quote) == 1:
-                quote = ""
-        elif c == "#":
-            quote = c
-        elif c in "'\"":
-            quote = c * 3 if text.startswith(c * 3, i) else c
-            at = i
-            i += len(quote) - 1
-        i += 1
-    return quote, at
+def word_before(text, end):
+    "(the name or number that ends at `end`, its start)"
+    start = end
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    return text[start:end], start
+
+
+def scan(text):
+    """(the quote open at the end, its place, the places of the open brackets,
+    {end: start} of the closed brackets and strings); '#' for a comment, '' for
+    neither"""
+    opened, pairs, at = [], {}, 0
+    for m in iter(lambda: MARK.search(text, at), None):
+        mark, start, at = m.group(), m.start(), m.end()
+        if mark[0] == "#":
+            if at == len(text):
+                return "#", start, opened, pairs
+        elif mark in END:
+            end = END[mark].match(text, at)
+            if not end:
+                return mark, start, opened, pairs
+            at = end.end()
+            pairs[at] = start
+        elif mark in "([{":
+            opened.append(start)
+        elif opened:
+            pairs[at] = opened.pop()
+    return "", 0, opened, pairs
+
+
+def value_before(text, end, pairs):
+    """(True, object) of what ends at `end`, if no code of the user's is needed
+    for it: names, attributes, what builtin containers hold, literals"""
+    start = pairs.get(end)
+    if start is None:
+        name, start = word_before(text, end)
+        if text[start - 1:start] == ".":
+            ok, o = value_before(text, start - 1, pairs)
+            return stored(o, name) if ok else (False, None)
+        return found(name)
+    if text[start] in "'\"":
+        return True, b"" if "b" in word_before(text, start)[0].lower() else ""
+    holder = start and (text[start - 1] in "_)]'\"" or
+                        text[start - 1].isalnum())
+    if text[start] == "[" and holder:
+        ok, o = value_before(text, start, pairs)
+        return item(o, text[start + 1:end - 1]) if ok else (False, None)
+    return text[start] != "(" and not holder, [] if text[start] == "[" else {}
+
+
+def item(o, key):
+    "(True, o[key]) of a builtin container, for a key that is a literal"
+    kind = type(o)
+    key = key.strip()
+    if kind in SEQUENCES and ":" in key:
+        return True, kind()
+    m = re.match(r"(-?[0-9]{1,9})$|(['\"])([^\\]*)\2$", key)
+    if not m:
+        return False, None
+    key = int(key) if m.group(1) else m.group(3)
+    if kind in SEQUENCES and type(key) is int and -len(o) <= key < len(o):
+        return True, o[key]
+    if kind is dict and len(o) <= LOOKS:  # a look-up may compare with any key
+        for k, value in list(o.items()):
+            if type(k) is type(key) and k == key:
+                return True, value
+    return False, None
 
 
 def map_str(space):
@@ -219,8 +257,9 @@ def attributes(o):
         return []
 
 
-def keys_of(name):
-    ok, o = found(name, False)
+def keys_of(text, end, pairs):
+    "the keys of what ends at `end`"
+    ok, o = value_before(text, end, pairs)
     keys = []
     if ok and issubclass(type(o), dict):
         keys = list(dict.keys(o))
@@ -232,9 +271,25 @@ def keys_of(name):
     return [k for k in keys if type(k) in (str, int, bytes)]
 
 
-def in_string(before, quote, typed):
-    m = re.search(r"(%s)\[$" % DOTTED, before)
-    keys = m and keys_of(m.group(1))
+def keywords(text, at, pairs):
+    "the keyword arguments that the call with its bracket at `at` still takes"
+    part("calls")
+    own, i = "", at
+    for start, end in sorted((s, e) for e, s in pairs.items() if s > at):
+        if start >= i:
+            own += text[i:start]
+            i = end
+    own += text[i:]
+    return [n + "=" for n in keyword_names(called(text, at, pairs) or [])
+            if not re.search(r"[(,]\s*%s\s*=(?!=)" % n, own)]
+
+
+def signature_of(text):
+    part("calls")
+    return signature(text)
+
+
+def in_string(keys, quote, typed):
     if keys:
         escaped = (shown(k.replace("\\", "\\\\").replace(
             quote, "\\" + quote)) for k in keys if type(k) is str)
@@ -361,10 +416,9 @@ def defined(tree):
 def the_object(text):
     "the object that a dotted name, or any expression, names"
     text = text.strip()
-    ok, o = found(text, True)
-    if not ok and text in sys.modules:
-        ok, o = True, sys.modules[text]
-    return o if ok else eval(text, NS)
+    if text in sys.modules and not found(text.split(".")[0])[0]:
+        return sys.modules[text]
+    return eval(text, NS)
 
 
 def doc(text):
@@ -518,4 +572,4 @@ SHORT = reprlib.Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = VALUE_MAX
 SHORT.maxlevel = 3
 KINDS = {"complete": complete, "doc": doc, "source": source, "who": who,
-         "latest": latest}
+         "latest": latest, "signature": signature_of}

@@ -26,6 +26,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +65,9 @@ const struct command commands[] = {
 		script_save},
 	{"history", "[TEXT]", ARG_NONE, 0, COMMAND_VERBATIM,
 		"cells of this session and those before", cells_history},
-	{"out", "[N]", ARG_NONE, 0, 1,
+	{"out", "[N]", ARG_NUMBER, 0, 1,
 		"page through the full output of a cell", cells_out},
-	{"edit", "[N]", ARG_NONE, 0, 1,
+	{"edit", "[N]", ARG_NUMBER, 0, 1,
 		"the last cell, or cell N, back in the editor", cells_edit},
 	{"time", "CELL", ARG_CELL, 1, COMMAND_VERBATIM,
 		"run a cell and say what it took", cells_time},
@@ -253,7 +254,7 @@ static int by_name(const void *a, const void *b)
 }
 
 static void complete_host(struct session *s, const char *word, char open,
-	struct complete_list *out)
+	bool only_dirs, struct complete_list *out)
 {
 	const char *base = path_last(word);
 	size_t dir_n = (size_t)(base - word), base_n = strlen(base);
@@ -274,14 +275,17 @@ static void complete_host(struct session *s, const char *word, char open,
 	}
 	while ((entry = readdir(d)) && looks++ < 100000) {
 		auto_free char *full = NULL;
+		bool dir_too;
 
 		if (strncmp(entry->d_name, base, base_n) != 0 ||
 			(entry->d_name[0] == '.' && base[0] != '.'))
 			continue;
 		if (path_is_dots(entry->d_name))
 			continue;
-		if (asprintf(&full, "%s%s%s", dir, entry->d_name,
-			    is_dir(dirfd(d), entry) ? "/" : "") >= 0)
+		dir_too = is_dir(dirfd(d), entry);
+		if ((dir_too || !only_dirs) &&
+			asprintf(&full, "%s%s%s", dir, entry->d_name,
+				dir_too ? "/" : "") >= 0)
 			offer(out, full, open);
 	}
 	closedir(d);
@@ -289,22 +293,43 @@ static void complete_host(struct session *s, const char *word, char open,
 		qsort(out->items, out->count, sizeof(*out->items), by_name);
 }
 
-/* `more`: names that :download would take for a place on the host are left
- * out, because it has a file before them. */
-static void complete_home(struct session *s, const char *word, char open,
-	bool more, struct complete_list *out)
+/* Files of the home. `target`: behind a file of :download stands one more, or
+ * the place on the host. The names of such places are left out, and so is a
+ * beginning that some names share: it could be one. */
+static void complete_files(struct session *s, const char *word, char open,
+	bool target, struct complete_list *out)
 {
 	struct jail_files files = {0};
 	size_t n = strlen(word);
 
+	out->whole = target;
+	if (target)
+		complete_host(s, word, open, true, out);
 	if (jail_home_list(s->jail, &files, NULL) < 0)
 		return;
 	for (size_t i = 0; i < files.n; i++)
 		if (!strncmp(files.v[i].path, word, n) &&
 			files.v[i].type != 'd' &&
-			(!more || !files_is_target(s, files.v[i].path)))
+			(!target || !files_is_target(s, files.v[i].path)))
 			offer(out, files.v[i].path, open);
 	jail_files_free(&files);
+}
+
+static void complete_numbers(struct session *s, const char *word,
+	const struct command *c, struct complete_list *out)
+{
+	size_t n;
+	const struct record_cell *cells = record_cells(s->record, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		char no[16];
+		int len = snprintf(no, sizeof(no), "%" PRIu32, cells[i].no);
+
+		if (!strncmp(no, word, strlen(word)) &&
+			(c->run != cells_out ||
+				record_find_output(s->record, cells[i].no)))
+			complete_add(out, no, (size_t)len);
+	}
 }
 
 /* `blank`: put one behind the commands that take arguments. */
@@ -360,10 +385,12 @@ static int complete_command(struct session *s, const char *text, size_t n,
 		out->start = name_at + w.v[w.n - 1].start;
 	}
 	if (c->arg == ARG_HOST)
-		complete_host(s, word, w.open, out);
+		complete_host(s, word, w.open, false, out);
 	else if (c->arg == ARG_HOME)
-		complete_home(s, word, w.open,
+		complete_files(s, word, w.open,
 			c->run == files_download && w.n > typed, out);
+	else if (c->arg == ARG_NUMBER)
+		complete_numbers(s, word, c, out);
 	else if (c->arg == ARG_COMMAND)
 		complete_commands(s, word, false, out);
 	lexer_words_free(&w);

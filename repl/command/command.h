@@ -35,6 +35,7 @@ enum command_arg {
 	ARG_COMMAND, /* names of commands */
 	ARG_PYTHON,  /* whatever Python knows */
 	ARG_CELL,    /* the same, and it may have many lines */
+	ARG_NUMBER,  /* numbers of cells */
 };
 
 /* The words after the name, and the text they were split from. */

@@ -3,7 +3,7 @@
  * complete.c - Tab behind a word
  *
  * Runs in:   the front end, inside editor_read()
- * Holds:     the candidates, for the time of one key
+ * Holds:     the candidates, while Tab is all that is pressed
  * Trusts:    no candidate: the names come from the guest, which may call
  *            anything a name, and answer whatever it likes
  * Leaves:    behind what the person typed, a continuation of its last word;
@@ -215,22 +215,46 @@ static void close_behind(struct engine *en, size_t python)
 }
 
 /* `text` up to the cursor is `before` bytes. */
-static void apply(struct editor *ed, const struct complete_list *c,
-	const char *text, size_t before)
+static void apply(struct editor *ed, struct complete_list *c, const char *text,
+	size_t before)
 {
 	size_t typed = before - c->start, n = common_prefix(c);
 	size_t start = utf8_count(text, c->start);
-	bool extends =
-		n > typed && !memcmp(c->items[0], text + c->start, typed);
+	bool extends = n > typed && !c->whole &&
+		       !memcmp(c->items[0], text + c->start, typed);
 
 	if (c->count == 1)
 		replace(ed->engine, start, c->items[0], strlen(c->items[0]));
 	else if (extends)
 		replace(ed->engine, start, c->items[0], n);
-	else
-		list(&ed->view, c);
 	if (c->count == 1 && c->is_python)
 		close_behind(ed->engine, utf8_count(text, c->python));
+	if (c->count == 1 || extends)
+		return;
+	list(&ed->view, c);
+	ed->walk = (struct walk){*c, start, c->count};
+	*c = (struct complete_list){0};
+}
+
+bool complete_walk(struct editor *ed, int step)
+{
+	struct walk *w = &ed->walk;
+	size_t n = w->list.count;
+
+	if (!n)
+		return false;
+	if (w->at == n)
+		w->at = step > 0 ? 0 : n - 1;
+	else
+		w->at = (w->at + (step > 0 ? 1 : n - 1)) % n;
+	replace(ed->engine, w->start, w->list.items[w->at],
+		strlen(w->list.items[w->at]));
+	return true;
+}
+
+void complete_stop(struct editor *ed)
+{
+	complete_free(&ed->walk.list);
 }
 
 void complete_key(struct editor *ed)

@@ -30,6 +30,7 @@ void edit_begin(struct editor *ed)
 	ed->edit.last_code = 0;
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
+	complete_stop(ed);
 	ed->recall.entry = NO_ENTRY;
 	ed->recall.recalled = false;
 	ed->recall.searching = false;
@@ -38,6 +39,7 @@ void edit_begin(struct editor *ed)
 
 void edit_free(struct editor *ed)
 {
+	complete_stop(ed);
 	undo_free(&ed->edit.undo);
 	utf8_wide_free(&ed->edit.killed);
 	utf8_wide_free(&ed->recall.draft);
@@ -515,6 +517,8 @@ static void key_tab(struct editor *ed)
 		at++;
 	if (ed->input.in_burst)
 		insert(ed, L"\t", 1);
+	else if (complete_walk(ed, 1))
+		return;
 	else if (at == t.cursor)
 		insert(ed, L"    ", INDENT - (at - start) % INDENT);
 	else
@@ -526,6 +530,8 @@ static void key_back_tab(struct editor *ed)
 	struct engine_text t = engine_text(ed->engine);
 	size_t start = home(&t), n = 0, cursor = t.cursor;
 
+	if (complete_walk(ed, -1))
+		return;
 	while (start + n < t.n && n < INDENT && t.s[start + n] == ' ')
 		n++;
 	if (n == 0 && start < t.n && t.s[start] == '\t')
@@ -734,6 +740,8 @@ enum editor_result edit_key(struct editor *ed, const struct key *key)
 	e->key = *key;
 	e->result = EDITOR_GO_ON;
 	view_status(&ed->view, "%s", "");
+	if (key->code != '\t' && key->code != KEY_BACK_TAB)
+		complete_stop(ed);
 	if (search_key(ed, key))
 		return e->result;
 	do_command(ed, &commands[key->code & 0xFF]);

@@ -108,6 +108,7 @@ struct complete_list {
 	size_t start;	/* byte offset; preset to the cursor */
 	size_t python;	/* byte offset at which Python begins */
 	bool is_python; /* or words of a command */
+	bool whole;	/* no mere beginning of candidates is put in */
 	char **items;
 	size_t count;
 	size_t dropped; /* candidates not taken: unsafe, or too many */

@@ -187,6 +187,15 @@ struct edit {
 	int goal; /* the column that Up and Down keep to; -1: this one */
 };
 
+/* ---- complete.c ---- */
+
+/* The candidates that were listed, while Tab puts them in one after another. */
+struct walk {
+	struct complete_list list;
+	size_t start; /* of the word, in characters */
+	size_t at;    /* the one in the text; the list's count: none yet */
+};
+
 /* ---- editor.c ---- */
 
 #define INPUT_QUEUE 4096
@@ -225,6 +234,7 @@ struct editor {
 	struct engine *engine; /* NULL when plain */
 	struct recall recall;
 	struct edit edit;
+	struct walk walk;
 
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
@@ -250,5 +260,10 @@ bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 size_t edit_trim(const wchar_t *s, size_t n);
 /* Offer what may stand before the cursor. */
 void complete_key(struct editor *ed);
+/* Put the next (1) or the previous (-1) of the candidates listed into the text.
+ * False: none are listed. */
+bool complete_walk(struct editor *ed, int step);
+/* Keep the one that is in the text. */
+void complete_stop(struct editor *ed);
 
 #endif

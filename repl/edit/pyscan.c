@@ -227,22 +227,65 @@ static size_t in_braces(
 	return brace;
 }
 
+/* Brackets that are open, as far as the calls among them are looked for. */
+#define BRACKETS_MAX 64
+
+struct brackets {
+	bool call[BRACKETS_MAX];
+	size_t depth;
+	bool callable; /* the last word can be called */
+	bool begins;   /* an argument begins here */
+};
+
+static bool in_call(const struct brackets *b)
+{
+	return b->depth && b->depth <= BRACKETS_MAX && b->call[b->depth - 1];
+}
+
+static void note_bracket(
+	struct brackets *b, const wchar_t *s, const struct pyscan_token *t)
+{
+	if (t->kind == PYSCAN_SPACE || t->kind == PYSCAN_NEWLINE ||
+		t->kind == PYSCAN_COMMENT || t->kind == PYSCAN_JOIN)
+		return;
+	if (t->kind == PYSCAN_OPEN && b->depth < BRACKETS_MAX)
+		b->call[b->depth] = s[t->start] == '(' && b->callable;
+	b->depth += t->kind == PYSCAN_OPEN;
+	b->depth -= t->kind == PYSCAN_CLOSE && b->depth;
+	b->begins =
+		in_call(b) && (t->kind == PYSCAN_OPEN || s[t->start] == ',');
+	b->callable = t->kind == PYSCAN_CLOSE ||
+		      (t->kind == PYSCAN_NAME &&
+			      !is_keyword(s + t->start, t->end - t->start));
+}
+
+static bool is_subscripted(enum pyscan_kind kind)
+{
+	return kind == PYSCAN_NAME || kind == PYSCAN_CLOSE;
+}
+
 static struct pyscan_tail tail_of(const wchar_t *s, size_t n, size_t from)
 {
 	struct pyscan_token next, t = {.end = from}, bracket = {0}, name = {0};
+	struct brackets now = {0};
+	bool was = false;
 	struct pyscan_tail tail;
 
 	while ((next = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
 		name = bracket;
 		bracket = t;
 		t = next;
+		if (t.kind == PYSCAN_NAME)
+			was = now.begins;
+		note_bracket(&now, s, &t);
 	}
 	tail = (struct pyscan_tail){.last = t,
 		.before = bracket,
-		.is_key = name.kind == PYSCAN_NAME &&
+		.is_key = is_subscripted(name.kind) &&
 			  bracket.kind == PYSCAN_OPEN &&
 			  s[bracket.start] == '[',
 		.is_open = t.kind == PYSCAN_STRING && (t.open || t.broken),
+		.is_argument = t.kind == PYSCAN_NAME ? was : now.begins,
 		.quote = t.start};
 	while (tail.is_open && !is_in(s[tail.quote], L"\"'"))
 		tail.quote++;
@@ -319,8 +362,12 @@ bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
 	if (t->is_open)
 		return string_continues(t, s, n, rest, rest_n);
 	if (last == PYSCAN_OPEN && s[t->last.start] == '[' &&
-		t->before.kind == PYSCAN_NAME && key_continues(t, rest, rest_n))
+		is_subscripted(t->before.kind) &&
+		key_continues(t, rest, rest_n))
 		return true;
+	if (t->is_argument && !t->outer[0] && rest_n > (last != PYSCAN_NAME) &&
+		rest[rest_n - 1] == '=')
+		rest_n--;
 	/* Outside strings Python knows characters beyond ASCII only as parts
 	 * of names. */
 	for (size_t i = 0; i < rest_n; i++)

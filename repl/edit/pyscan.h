@@ -56,9 +56,10 @@ void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours);
 /* What a text ends with, for what may be put behind it. */
 struct pyscan_tail {
 	struct pyscan_token last, before;
-	bool is_key;  /* it stands right behind NAME[ */
-	bool is_open; /* it is a string without an end */
-	size_t quote; /* where its quotes begin */
+	bool is_key;	  /* it stands right behind NAME[ or )[ */
+	bool is_argument; /* an argument of a call begins with it, or behind */
+	bool is_open;	  /* it is a string without an end */
+	size_t quote;	  /* where its quotes begin */
 	/* In the braces of an f-string: the quotes that stand before them. */
 	wchar_t outer[3];
 };
@@ -69,7 +70,7 @@ struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n);
 /* Whether `rest`, put behind the text of this tail, only continues its last
  * word: a name goes on with characters of names, a string with what neither
  * ends it nor opens a brace. Behind NAME[ the rest may be a whole string or
- * number. */
+ * number, and the name of an argument ends with an equals sign. */
 bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
 	const wchar_t *rest, size_t rest_n);
 

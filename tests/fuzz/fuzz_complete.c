@@ -79,7 +79,9 @@ static void check_python(
 			!wcscmp(after.outer, before.outer));
 	else if (!before.is_open)
 		check(!after.is_open &&
-			(strpbrk(rest, "'\"") || !strpbrk(rest, "?;:#()=\\")));
+			(strpbrk(rest, "'\"") || !strpbrk(rest, "?;:#()\\")));
+	if (!before.is_open && !strpbrk(rest, "'\""))
+		check(strcspn(rest, "=") + before.is_argument >= strlen(rest));
 	free(s);
 }
 

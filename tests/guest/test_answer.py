@@ -47,6 +47,92 @@ def test_modules_complete_without_being_imported(guest, home):
     assert guest.run("mypack") == "raised"
 
 
+SAMPLE = """\
+import collections, functools
+ran = []
+class Odd:
+    value = 1
+    def __getitem__(self, key): ran.append(key); return self
+    def __getattr__(self, name): ran.append(name); return self
+    def __repr__(self): ran.append("repr"); return "odd"
+    def __eq__(self, other): ran.append("eq"); return True
+    def __hash__(self): return hash("k")
+    def __call__(self, *, again=None): pass
+    def method(self, speed, *, wide=False): pass
+    @property
+    def prop(self): ran.append("prop"); return self
+class List(list):
+    def __getitem__(self, i): ran.append(i); return 1
+odd, lists, z = Odd(), List("a"), [1j, "s", {"kappa": ["x"]}]
+d = {"outer": {"inner one": 1, 7: 2}, odd: {"no": 1}}
+class Point:
+    def __init__(self, left, right=0): pass
+class Made:
+    def __new__(cls, model): pass
+def f(name, number=1, *rest, other=odd, **more): pass
+def only(first, /, second): pass
+part = functools.partial(f, 1, other=2)
+@functools.wraps(f)
+def wrapper(*args): pass
+"""
+
+
+def test_literals_and_what_builtin_containers_hold_complete(guest):
+    guest.run(SAMPLE)
+    for text, name in [
+            ('"x".up', "upper"), ("f(b'x'.fromh", "fromhex"), ("[].app", "append"),
+            ("{}.setd", "setdefault"), ("z[0].rea", "real"), ("z[1].up", "upper"),
+            ("z[-1].setd", "setdefault"), ("z[2]['kappa'][0].up", "upper"),
+            ("z[1:].app", "append"), ("d['outer'].setd", "setdefault"),
+            ('"""a"b""".up', "upper"), ("len('(') + z[0].rea", "real")]:
+        assert guest.complete(text)[1] == [name], text
+    assert guest.complete("d['outer']['in") == (2, ["inner one"])
+    assert guest.complete("d['outer'][") == (0, ["'inner one'", "7"])
+    for text in ("odd[0].va", "odd.prop.va", "odd.nothing.va", "odd().va",
+                 "lists[0].rea", "d['k'].a", "d[odd].a", "(z)[0].rea",
+                 "z[9].rea", "z[z].rea", "1.rea", "z[0]().rea", "'a' .join.x.y"):
+        assert guest.complete(text)[1] == [], text
+    assert guest.out_of("ran") == "[]\n"
+    # the control: what they name does complete, and would run
+    assert guest.complete("odd.va") == (2, ["value"])
+    guest.run("odd[0].value, odd.prop;")
+    assert guest.out_of("ran") == "[0, 'prop']\n"
+
+
+def test_keyword_arguments_complete(guest):
+    guest.run(SAMPLE)
+    for text, names in [
+            ("f(", ["name=", "number=", "other="]), ("f(nam", ["name="]),
+            ("f(1, o", ["object", "oct", "odd", "only", "open", "or", "ord", "other="]),
+            ("x = [f(1,\n  num", ["number="]), ("f(number=2, n", ["name=", "next", "nonlocal", "not"]),
+            ("f(g(name=1), nam", ["name="]), ("f(name=nam", []), ("f[nam", []),
+            ("f((1, nam", []), ("f(1)(nam", []), ("only(", ["second="]),
+            ("odd(ag", ["again="]), ("odd.method(s", ["set", "setattr", "slice",
+                "sorted", "speed=", "staticmethod", "str", "sum", "super"]),
+            ("Odd.method(wi", ["wide=", "with"]), ("Point(le", ["left=", "len"]),
+            ("Made(mo", ["model="]), ("part(nu", ["number="]), ("part(ot", []),
+            ("wrapper(nam", ["name="]), ("print(fl", ["float", "flush="]),
+            ("sorted(ke", ["key="]), ("'a'.split(max", ["max", "maxsplit="])]:
+        assert guest.complete(text)[1] == names, text
+    assert guest.out_of("ran") == "[]\n"
+
+
+def test_signatures_show_no_value_whose_repr_is_the_users(guest):
+    guest.run(SAMPLE)
+    for text, said in [
+            ("f", "(name, number=1, *rest, other=..., **more)"),
+            ("only", "(first, /, second)"), ("odd.method", "(speed, *, wide=False)"),
+            ("odd", "(*, again=None)"), ("Point", "(left, right=0)"), ("part", "(number=1, *rest, **more)"),
+            ("sum", "(iterable, /, start=0)"), ("str.join", "(self, iterable, /)"),
+            ("'a'.join", "(iterable, /)"), ("dict.fromkeys", "(iterable, value=None, /)"),
+            ("range", "(stop)"), ("Odd.method", "(self, speed, *, wide=False)"),
+            ("''.join.x", ""), ("object", "()"),
+             ("nothing", ""), ("z", ""), ("odd.prop", ""),
+            ("odd.nothing", ""), ("d[odd]", "")]:
+        assert guest.ask("signature", text) == said, text
+    assert guest.out_of("ran") == "[]\n"
+
+
 def test_keys_and_files_complete_in_strings(guest, home):
     (home / "grades.csv").write_text("")
     (home / "data").mkdir()

@@ -114,6 +114,10 @@ REFUSED = [
     ("d[", "0\n1 + y\n"),
     ("d[", "0\n'a' + y\n"),
     ("d[", "0\nf'{y}'\n"),
+    ("f(pri", "3\nprint=1\n"),
+    ("f(pri", "3\nprint=(\n"),
+    ("x = pri", "3\nprint=\n"),
+    ("pri", "3\nprint=\n"),
     (":doc pri", "3\npri ~\n"),
     (":time pri", "3\npri()\n"),
     ("größe", "5\ngr\u0301\n"),
@@ -128,6 +132,7 @@ TAKEN = [
     ("x = 'a", "1\na b: c?.csv\n", "x = 'a b: c?.csv!"),
     ("d['a", "1\na\\'b\n", "d['a\\'b']!"),
     ("d[", "0\n'a b'\n", "d['a b']!"),
+    ("f(pri", "3\nprint=\n", "f(print=!"),
     ("d[", "0\n-5\n", "d[-5!"),
     ("f'{d[\"a", "1\nab\n", "f'{d[\"ab\"]!"),
     (":doc pri", "3\nprint\n", ":doc print!"),
@@ -165,10 +170,32 @@ def test_an_answer_leaves_the_other_lines_and_the_end_of_the_line_alone(cb):
     assert value(s, "__import__('os').listdir('/home')") == "['kept.txt']"
 
 
-@pytest.mark.parametrize("name", ["~ab", "~/.ssh", "results"])
+def test_a_second_tab_puts_nothing_in_but_what_was_listed(cb):
+    s = hostile_session(cb)
+    answers(s, f"3\nprint\n{UPLOAD}\npri(1)\nprivate\npri?\n")
+    s.type("pri\t")
+    s.expect(r"^print    private$")
+    for name in "print", "private", "print":
+        s.type("\t")
+        s.wait(lambda: s.screen.cursor_row() == ">>> " + name, name)
+    s.type("\x03")
+    s.wait_prompt()
+
+
+def test_names_of_a_cell_do_not_add_up_to_a_place_of_the_host(cb):
+    """What several names begin with is the name of a directory there."""
+    (cb.work / "ab").mkdir()
+    s = start(cb)
+    s.run("for n in 'ab1', 'ab2': open(n, 'w').close()")
+    assert after_tab(s, ":download kept.txt a") == \
+        ">>> :download kept.txt a!"
+    # the control: no directory can be meant by the first word
+    assert after_tab(s, ":download a") == ">>> :download ab!"
+
+
+@pytest.mark.parametrize("name", ["~ab", "~/.ssh"])
 def test_tab_names_no_place_of_the_host_behind_the_files_of_download(cb, name):
     """The last word of several is where :download writes to."""
-    (cb.work / "results").mkdir()
     s = start(cb)
     s.run("import os; os.makedirs('~', exist_ok=True)" if "/" in name else "0")
     s.run(f"open({name!r}, 'w').close(); open('plain', 'w').close()")
@@ -179,6 +206,17 @@ def test_tab_names_no_place_of_the_host_behind_the_files_of_download(cb, name):
     assert after_tab(s, f":download {name[:2]}") == f">>> :download {name}!"
     assert after_tab(s, ":download kept.txt pl") == \
         ">>> :download kept.txt plain!"
+
+
+def test_tab_tells_a_directory_of_the_host_from_a_file_of_that_name(cb):
+    (cb.work / "results").mkdir()
+    s = start(cb)
+    s.run("open('results', 'w').close(); open('resort', 'w').close()")
+    s.type(":download kept.txt res\t")
+    s.expect(r"^results/ +resort$")
+    s.type("\x03")
+    s.wait_prompt()
+    assert after_tab(s, ":download resu") == ">>> :download results!"
 
 
 def test_tab_quotes_whatever_a_file_is_called(cb):

@@ -330,6 +330,92 @@ def test_tab_lists_the_candidates_when_there_are_several(session):
     session.wait_prompt()
 
 
+def shows(session, text):
+    """The cursor's row becomes `text`, behind the prompt."""
+    session.wait(lambda: session.screen.cursor_row() == ">>> " + text,
+                 f"the row to be {text!r}")
+
+
+def test_tab_walks_the_candidates_that_are_listed(cb):
+    session = cb.session("--set", "terminal.suggest=no")
+    session.run("walk_a, walk_b, walk_c = 1, 2, 3")
+    session.type("walk")
+    shows(session, "walk")
+    session.type("\t")
+    shows(session, "walk_")
+    session.type("\t")
+    session.expect(r"^walk_a  walk_b  walk_c$")
+    for key, name in [("\t", "a"), ("\t", "b"), ("\t", "c"), ("\t", "a"),
+                      ("\x1b[Z", "c"), ("\x1b[Z", "b")]:
+        session.type(key)
+        shows(session, "walk_" + name)
+    assert len(re.findall("^walk_a  ", session.all_text(), re.M)) == 1
+    # any other key keeps the choice, and the next Tab asks anew
+    session.type("\x1b[D")
+    session.type("\x1b[C")
+    session.type("+walk_c")
+    shows(session, "walk_b+walk_c")
+    session.type("\r")
+    session.expect("^5$")
+    session.wait_prompt()
+    session.type("walk_\t")
+    session.expect(r"^walk_a  walk_b  walk_c$(\n.*)*^walk_a  walk_b  walk_c$")
+    session.type("\x1b[Z")
+    shows(session, "walk_c")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_tab_completes_the_name_of_an_argument(session):
+    session.run("def f(speed, colour=1, *, shape=None): return speed, shape")
+    completes(session, "f(spee", "f(speed=")
+    completes(session, "f(1, sha", "f(1, shape=")
+    completes(session, "f(1, shape=colo", "f(1, shape=colo")
+    session.type("f(1, sha\t")
+    shows(session, "f(1, shape=")
+    session.type("5)\r")
+    session.expect(r"^\(1, 5\)$")
+    session.wait_prompt()
+
+
+def test_tab_completes_behind_literals_and_subscripts(session):
+    session.run("z = [1j, {'kappa': 'x'}]")
+    completes(session, "'x'.upp", "'x'.upper")
+    completes(session, "z[0].rea", "z[0].real")
+    completes(session, "z[1]['ka", "z[1]['kappa']")
+    completes(session, "print(z[1]['kappa'].upp", "print(z[1]['kappa'].upper")
+
+
+def test_tab_completes_numbers_of_cells(session):
+    session.run("first = 1")
+    session.run("print('second')")
+    completes(session, ":edit 1", ":edit 1")
+    session.type(":edit \t")
+    session.expect(r"^1  2$")
+    session.type("\t")
+    shows(session, ":edit 1")
+    session.type("\r")
+    shows(session, "first = 1")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_tab_completes_the_target_of_a_download(cb):
+    for name in "results-here", "resort":
+        (cb.work / name).mkdir()
+    (cb.work / "results.txt").touch()
+    s = cb.session()
+    s.run("f = open('a.csv', 'w'); f.close()")
+    completes(s, ":download a.csv resu", ":download a.csv results-here/")
+    s.type(":download a.csv res\t")
+    s.expect(r"^resort/ +results-here/$")
+    s.type("\t\t")
+    shows(s, ":download a.csv results-here/")
+    s.type("\r")
+    s.wait_prompt()
+    assert (cb.work / "results-here" / "a.csv").exists()
+
+
 def test_tab_completes_an_attribute_and_an_import(session):
     session.run("import string")
     session.type("string.ascii_low\t")

@@ -122,6 +122,28 @@ static void a_candidate_of_python_only_continues_the_word(void **state)
 		{"d[1", 1, "12\n1 + x", 1},
 		{"x = [", 0, "'a'\nabc", 1},
 		{"x = [1", 1, "12", 0},
+		{"d['a'][", 0, "'b'\n-1\nx = 1", 2},
+		{"f()[", 0, "'b'", 1},
+		{"'a'[", 0, "'b'", 0},
+		/* names of arguments */
+		{"f(na", 2, "name=\nna=\nname==\nname= \nname=1\nna=e=", 2},
+		{"f(", 0, "name=\n=\n=name", 1},
+		{"f (1, na", 2, "name=", 1},
+		{"f(x,\n  # a\n  na", 2, "name=", 1},
+		{"f(g(1), ", 0, "name=", 1},
+		{"f()(na", 2, "name=", 1},
+		{"f([1, (2)], {}, na", 2, "name=", 1},
+		{"na", 2, "name=", 0},
+		{"f(1 + na", 2, "name=", 0},
+		{"f(a=na", 2, "name=", 0},
+		{"f((na", 2, "name=", 0},
+		{"f([na", 2, "name=", 0},
+		{"f(x), na", 2, "name=", 0},
+		{"(na", 2, "name=", 0},
+		{"if (na", 2, "name=", 0},
+		{"f[na", 2, "name=", 0},
+		{"'f(na", 2, "name=", 1}, /* a string holds what it likes */
+		{"f'{g(na", 2, "name=", 0},
 	};
 
 	(void)state;
