@@ -29,11 +29,16 @@
 	"except KeyboardInterrupt: n = 0\n"                                    \
 	"if n: print(*('signal', -n) if n < 0 else ('exit status', n))"
 #define CD                                                                     \
-	"import os; os.chdir(os.path.expanduser(it or '~')); "                 \
-	"print(os.getcwd())"
+	"import os; here = os.getcwd()\n"                                      \
+	"os.chdir(os.environ.get('OLDPWD', here) if it == '-' else "           \
+	"os.path.expanduser(it or '~'))\n"                                     \
+	"os.environ['OLDPWD'] = here; print(os.getcwd())"
 #define RUN                                                                    \
-	"import runpy; names.update((k, v) for k, v in runpy.run_path(it, "    \
-	"run_name='__main__').items() if k[:2] != '__')"
+	"import runpy, shlex, sys; argv = sys.argv\n"                          \
+	"sys.argv = shlex.split(it) or ['']\n"                                 \
+	"try: names.update((k, v) for k, v in runpy.run_path(sys.argv[0], "    \
+	"run_name='__main__').items() if k[:2] != '__')\n"                     \
+	"finally: sys.argv = argv"
 #define WRITE                                                                  \
 	"name, _, text = it.partition('\\n'); "                                \
 	"f = open(name.strip(), 'w'); f.write(text + '\\n'); f.close()"

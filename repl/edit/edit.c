@@ -610,6 +610,25 @@ static void key_yank(struct editor *ed)
 	insert(ed, ed->edit.killed.s, ed->edit.killed.n);
 }
 
+/* The characters before and at the cursor change places; at the end of the line
+ * the last two do. */
+static void key_transpose(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	size_t at = t.cursor == end(&t) ? left(&t) : t.cursor;
+	size_t from = layout_prev(t.s, at), to = layout_next(t.s, t.n, at);
+	auto_free wchar_t *swapped = NULL;
+
+	if (t.cursor == home(&t) || at == home(&t))
+		return;
+	swapped = calloc(to - from, sizeof(*swapped));
+	if (!swapped)
+		return;
+	wmemcpy(swapped, t.s + at, to - at);
+	wmemcpy(swapped + (to - at), t.s + from, at - from);
+	engine_replace(ed->engine, from, to, swapped, to - from);
+}
+
 static void key_undo(struct editor *ed)
 {
 	struct undo *u = &ed->edit.undo;
@@ -668,6 +687,7 @@ static const struct edit_command commands[256] = {
 	[CTRL('O')] = {.run = key_newline},
 	[CTRL('P')] = {.run = key_up},
 	[CTRL('R')] = {.run = search},
+	[CTRL('T')] = {.run = key_transpose},
 	[CTRL('U')] = {EDIT_KILL, home},
 	[CTRL('W')] = {EDIT_KILL, word_left},
 	[CTRL('Y')] = {.run = key_yank},

@@ -12,6 +12,7 @@ from delegation import Delegated
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "CELLBLOCK_TEST_PATIENCE",
+             "CELLBLOCK_TEST_IPYTHON",
              "CELLBLOCK_TEST_MAY_INSTALL", "NODE_PATH")
 
 
