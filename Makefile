@@ -33,7 +33,7 @@ CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
 
-GUEST_SRC := jail/guest/copy.c
+GUEST_SRC := jail/guest/copy.c jail/guest/look.c
 GUEST_PARTS := $(filter-out %/load.py,$(wildcard jail/guest/*.py))
 SRC      := $(filter-out $(GUEST_SRC),$(sort $(shell find jail repl -name '*.c')))
 OBJ      := $(SRC:%.c=$(BUILD)/%.o)
@@ -110,7 +110,7 @@ $(BUILD)/gen/guest_copy.so: $(GUEST_SRC)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O2 -D_GNU_SOURCE -U_FORTIFY_SOURCE $(WARN) $(WERROR) \
 	  -fPIC -fvisibility=hidden -shared -s \
-	  -Wl,-z,now,-z,noseparate-code -o $@ $<
+	  -Wl,-z,now,-z,noseparate-code -o $@ $^
 
 $(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
 		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_copy.so

@@ -24,7 +24,9 @@ from time import sleep
 from _signal import (SIG_DFL, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGINT,
                      default_int_handler, getsignal, signal)
 from _thread import _count
-from sys import getprofile, gettrace, setprofile, settrace
+from sys import (getprofile, getrecursionlimit, gettrace, setprofile,
+                 setrecursionlimit, settrace)
+from _io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 
 FUTURES = 0x1FE0000  # the code flags that __future__ imports set
 CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
@@ -40,14 +42,14 @@ S.sources = {}
 S.site = False  # whether customize() has run
 S.warm = ()
 S.owed = None
+S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
 S.values = {}  # what cells showed
 S.loop = None  # where cells await
 S.sock = None
 S.linecache = S.traceback = S.tracing = S.profiling = None
 S.on_int = default_int_handler
-S.out, S.err, S.hook = sys.stdout, sys.stderr, sys.excepthook
-S.show = sys.displayhook
+S.hook, S.show = sys.excepthook, sys.displayhook
 S.modules = sys.modules
 S.main = S.modules["__main__"]
 STDLIB = sys.path[:]

@@ -13,6 +13,8 @@ from _thread import get_ident
 # lacks.
 MENDERS = ("threading", "logging", "concurrent.futures.thread",
            "asyncio.events")
+# What site puts among the builtins.
+OFFERED = "quit", "exit", "copyright", "credits", "license", "help"
 S.parking = None  # the thread that is making a checkpoint
 
 
@@ -33,6 +35,8 @@ def customize():
     if S.sock:
         builtins.quit.__class__ = builtins.exit.__class__ = type(
             "Quitter", (type(builtins.quit),), {"__call__": leave})
+        S.whole[0][3].update((name, builtins.__dict__[name]) for name in OFFERED)
+        note_whole()
         site.os.register_at_fork = posix.register_at_fork = at_fork
     more = site.os.environ.get("PYTHONPATH", "")
     sys.path[:0] = [p for p in more.split(":") if p]

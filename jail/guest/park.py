@@ -79,14 +79,17 @@ def sleep_sealed(sock, count, others):
 
 
 def library():
-    "the functions of copy.c"
+    "the functions of copy.c and look.c"
     c = stdlib("_ctypes")
     number = type("number", (c._SimpleCData,), {"_type_": "i"})
     function = type("function", (c.CFuncPtr,), {
         "_restype_": number, "_flags_": 1 | 4})  # CDECL | PYTHONAPI
     handle = c.dlopen("/proc/self/fd/%d" % S.library, 2)
-    return [function(c.dlsym(handle, name))
-            for name in ("copy_make", "copy_pages")]
+    thing = type("thing", (c._SimpleCData,), {"_type_": "O"})
+    S.note = lambda first, *names: note(first, *map(thing, names))
+    make, pages, note, S.same = [function(c.dlsym(handle, name)) for name in (
+        "copy_make", "copy_pages", "look_note", "look_same")]
+    return make, pages
 
 
 def twice(*_):
@@ -129,6 +132,7 @@ try:
     S.copy, S.copy_pages = library()
 except Exception:
     S.copy, S.copy_pages = twice, int
+note_whole()
 S.keep.remove(S.library)
 close(S.library)
 

@@ -68,10 +68,35 @@ def test_variables_survive_a_bad_cell(kept, name):
     assert_nothing_is_lost(kept)
 
 
-def test_variables_survive_stdout_close(kept):
-    kept.run("import sys; sys.stdout.close()")
-    kept.run("sys.stdout = open(1, 'w', closefd=False)")
+@pytest.mark.parametrize("cell, what", [
+    ("import sys; sys.stdout.close()", "sys.stdout"),
+    ("import sys; sys.displayhook = None", "sys.displayhook"),
+    ("import sys; sys.excepthook = None", "sys.excepthook"),
+    ("import sys; sys.modules.clear()", r"\d+ names of sys.modules"),
+    ("import builtins; builtins.compile = None", "builtins.compile"),
+    ("import builtins; del builtins.print", "builtins.print"),
+    ("import os; os.close(1)", "descriptor 1"),
+    ("import os; n = os.open('o', 66); [os.dup2(n, i) for i in (0, 1, 2)];",
+     "descriptor 0, descriptor 1, descriptor 2"),
+], ids=lambda x: x.split(";")[-1].strip()[:30])
+def test_a_cell_that_breaks_the_prompt_mutes_no_later_one(kept, cell, what):
+    out = kept.run(cell)
+    assert re.fullmatch("cellblock: put back what this cell broke: " + what,
+                        out.replace("\n", "")), out
     assert_nothing_is_lost(kept)
+    assert kept.run("print('hello')") == "hello"
+    kept.enter("input('name? ')")
+    kept.expect(r"^name\?$")
+    kept.type("ann\r")
+    kept.expect("^'ann'$")
+    assert "ZeroDivisionError" in kept.run("1/0")
+
+
+def test_a_stream_that_a_cell_puts_in_place_stays(kept):
+    assert kept.run("import sys, io; sys.stdout = io.StringIO()") == ""
+    assert kept.run("print('kept for later')") == ""
+    assert kept.run("sys.stderr.write(sys.stdout.getvalue());") == \
+        "kept for later"
 
 
 def test_variables_survive_the_memory_limit(cb):
