@@ -33,8 +33,8 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e);
 
 /* Keep sessions of this kind ready or in the making, and no more: those that
  * somebody waits for, and so many ahead. Fewer while there are too many of all
- * kinds. Those ahead are made one by one, and not while a session that was just
- * taken begins its work. */
+ * kinds. Those ahead are made one by one, and not in the first moments of a
+ * session that was just taken. */
 void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
 	int ahead);
 

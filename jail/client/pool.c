@@ -24,8 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a session has to itself when it was taken. */
-#define REST_MS 4
+/* What a session has to itself when it was taken: most are over by then. After
+ * the end of one its answer goes first. */
+#define REST_MS 20
+#define REST_END_MS 1
 /* How long a failure keeps us from trying again. */
 #define FAILURE_MS 1000
 
@@ -121,6 +123,7 @@ void pool_end(struct pool *p, struct jail *j)
 	if (!j)
 		return;
 	p->taken--;
+	p->rest_ms = now_ms() + REST_END_MS;
 	end(p, j);
 }
 
