@@ -27,7 +27,7 @@ archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
               $(CC) -print-file-name=lib$l.a))))
 library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
               $(call archives,$(1)),-l$(firstword $(1)))
-LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson,\
+LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson sixel z,\
               $(call library,$(subst :, ,$l)))
 CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen

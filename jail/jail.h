@@ -200,13 +200,25 @@ int jail_close(struct jail *j, struct err *e);
  * the warden removes the rest behind us. */
 int jail_leave(struct jail *j, struct err *e);
 
+/* What a cell is, and what of it the driver reports. */
+enum jail_cell {
+	CELL_SILENT, /* Python; the figures that are open at its end, as PNG */
+	CELL_PROMPT, /* Python; each picture that it shows, as pixels */
+	CELL_IMAGE,  /* the path of an image file, which is shown like that */
+};
+
+/* Pixels come behind a head of JAIL_PICTURE_HEAD bytes, blanks and a line end
+ * at its end (jail/guest/pictures.py); after each picture the end mark stands
+ * where it belongs in the output. */
+#define JAIL_PICTURE_HEAD 64
+
 /* Run a cell. The caller numbers cells from 1. A cell that comes while the
  * warden takes a checkpoint waits; a cell that comes during another, or is too
  * long, is refused in its JAIL_DONE. `report` is a pipe (borrowed) for what the
  * driver reports of the cell before its JAIL_DONE, or -1. The bytes are the
  * guest's. -1: the warden is gone. */
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
-	int report, struct err *e);
+	enum jail_cell kind, int report, struct err *e);
 
 /* Interrupt the last cell or program that was sent (SIGINT to the foreground
  * group), and nothing after it. A cell that has not begun never runs: its

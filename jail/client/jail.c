@@ -445,9 +445,9 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 }
 
 int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
-	int report, struct err *e)
+	enum jail_cell kind, int report, struct err *e)
 {
-	const struct wire_front m = {.type = FRONT_RUN, .a = cell};
+	const struct wire_front m = {.type = FRONT_RUN, .a = cell, .b = kind};
 	auto_close int fd = io_sealed_memfd("cellblock-cell", src, n);
 	const int fds[] = {fd, report};
 

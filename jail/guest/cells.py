@@ -45,6 +45,7 @@ S.owed = None
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
 S.values = {}  # what cells showed
+S.pictures = None  # during a cell that shows any: a pipe, -1 when it is broken
 S.loop = None  # where cells await
 S.sock = None
 S.linecache = S.traceback = S.tracing = S.profiling = None
@@ -159,7 +160,9 @@ def display(value):
     names = builtins.__dict__
     before = names.get("_"), names.get("__")
     shown = type(value) in CONTAINERS and repr(value)
-    if shown and len(shown) > columns():
+    if is_drawn(value):
+        names["_"] = value
+    elif shown and len(shown) > columns():
         part("values")
         names["_"] = None
         print(laid_out(value, shown))
@@ -174,6 +177,16 @@ def display(value):
         old = next(iter(S.values))
         del S.values[old]
         names.pop("_%d" % old, None)
+
+
+def is_drawn(value):
+    "draw what is a picture"
+    if S.pictures is None or getpid() != S.pid or not (
+            "matplotlib.figure" in S.modules or
+            hasattr(type(value), "_repr_png_")):
+        return False
+    part("pictures")
+    return draw_value(value)
 
 
 def columns():

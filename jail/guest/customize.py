@@ -48,6 +48,30 @@ def customize():
                 sitedir, type(e).__name__, e), file=sys.stderr)
     site.execsitecustomize()
     sys.path.insert(0, "")
+    if S.sock:
+        sys.meta_path.insert(0, Adapter)
+
+
+class Adapter:
+    "changes, as they are imported, the modules that show pictures"
+    names = ["matplotlib.pyplot", "PIL.ImageShow"]
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in Adapter.names:
+            return None
+        Adapter.names.remove(name)
+        if not Adapter.names and Adapter in sys.meta_path:
+            sys.meta_path.remove(Adapter)
+        for finder in list(sys.meta_path):
+            spec = finder is not Adapter and finder.find_spec(
+                name, path, target)
+            if spec:
+                run = spec.loader.exec_module
+                spec.loader.exec_module = lambda module: (
+                    run(module), part("pictures"), adapt(module))
+                return spec
+        return None
 
 
 def leave(self, code=None):

@@ -29,7 +29,7 @@ def unlinked():
     kill(getpid(), STACK_SIGNAL)
 
 
-def cell(no, size, crc, mark, pictures=None):
+def cell(fds, no, size, crc, mark, kind="silent"):
     size, source = int(size), b""
     while len(source) < size:
         try:
@@ -52,11 +52,18 @@ def cell(no, size, crc, mark, pictures=None):
             part("customize")
             customize()
     S.how, S.error, S.status = "interrupted", None, 0
-    lost = call(execute, "<cell %s>" % no, source)
-    plt = pictures and S.modules.get("matplotlib.pyplot")
+    if kind != "silent" and fds:
+        S.pictures, S.place = fds[0], mark.encode()
+    if kind == "image":
+        for name in "pictures", "errors":
+            part(name)
+    lost = call(show_file if kind == "image" else execute, "<cell %s>" % no,
+                source)
+    plt = fds and S.pictures is None and S.modules.get("matplotlib.pyplot")
+    S.pictures = None
     if plt and getpid() == S.pid:
         part("figures")
-        failed = call(tell_figures, pictures, plt)
+        failed = call(tell_figures, fds[0], plt)
         if failed and S.error is None:
             S.how, lost, failed = "interrupted", failed, None
     if S.how == "interrupted" and S.error is None:
@@ -165,12 +172,15 @@ def step():
         # Where pictures go, out of the way of the user's descriptors.
         fds = [high(fd, 600) for fd in fds]
         known = [fstat(fd)[1:3] for fd in fds]
-        cell(*args, *fds)
+        cell(fds, *args)
         fds = [fd for fd, file in zip(fds, known) if is_open(fd, file)]
     elif word == "PARK":
         part("park")
         warm()
-        park(args[0], fds.pop(0))
+        if fds:
+            park(args[0], fds.pop(0))
+        else:  # a cell has left no descriptor for the socket
+            say("PARKED %s descriptors" % args[0])
     elif word == "ASK":
         part("answer")
         ask(args[0], args[1], text)

@@ -36,7 +36,8 @@ struct cell {
 	char *src;
 	size_t n, at; /* of the source; written so far */
 	int report;   /* for the guest, borrowed; or -1 */
-	int took;     /* the source has arrived */
+	enum jail_cell kind;
+	int took; /* the source has arrived */
 	int64_t oom_start, fork_fails_start;
 };
 
@@ -254,8 +255,8 @@ static void start(struct cell *c, int64_t cpu_start_ms)
 	warden_continue(w);
 	watch_start(&c->watch, w, cpu_start_ms, w->spec->limits.cell_grace_ms);
 	c->watch.p[WATCH_GUEST].fd = w->guest.ctl;
-	n = wire_cell_encode(
-		buf, c->done.cell, c->n, wire_crc32(c->src, c->n), ev.mark);
+	n = wire_cell_encode(buf, c->done.cell, c->n, wire_crc32(c->src, c->n),
+		ev.mark, c->kind);
 	if (guest_send(&w->guest, buf, n, c->report) < 0)
 		lost(c);
 	write_source(c);
@@ -436,10 +437,13 @@ static int finish(struct cell *c)
 	return warden_park(w);
 }
 
-int warden_cell_run(
-	struct warden *w, uint32_t cell, int source_fd, int report_fd)
+int warden_cell_run(struct warden *w, uint32_t cell, enum jail_cell kind,
+	int source_fd, int report_fd)
 {
-	struct cell c = {.w = w, .report = report_fd, .done = {.cell = cell}};
+	struct cell c = {.w = w,
+		.report = report_fd,
+		.kind = kind,
+		.done = {.cell = cell}};
 	int r = load(&c, source_fd);
 
 	if (r < 0) {

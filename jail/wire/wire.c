@@ -178,10 +178,17 @@ int wire_guest_decode(
 	return guest_payload(m, s.end, end, e);
 }
 
-size_t wire_cell_encode(
-	char *buf, uint32_t no, size_t bytes, uint32_t crc, const char *mark)
+size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
+	const char *mark, enum jail_cell kind)
 {
-	return (size_t)sprintf(buf, "CELL %u %zu %u %s", no, bytes, crc, mark);
+	static const char *const kinds[] = {
+		[CELL_SILENT] = "silent",
+		[CELL_PROMPT] = "prompt",
+		[CELL_IMAGE] = "image",
+	};
+
+	return (size_t)sprintf(
+		buf, "CELL %u %zu %u %s %s", no, bytes, crc, mark, kinds[kind]);
 }
 
 size_t wire_park_encode(char *buf, uint32_t no)
@@ -389,7 +396,8 @@ int wire_front_check(const struct wire_front *m, size_t n, struct err *e)
 	if (n != sizeof(*m))
 		return err_set(e, "request of %zu bytes", n);
 	if ((unsigned)m->type > FRONT_READY ||
-		!memchr(m->path, '\0', sizeof(m->path)))
+		!memchr(m->path, '\0', sizeof(m->path)) ||
+		(m->type == FRONT_RUN && (uint64_t)m->b > CELL_IMAGE))
 		return err_set(e, "malformed request");
 	return 0;
 }

@@ -9,8 +9,10 @@
  * message. Numbers are decimal, at most 18 digits, without sign:
  *
  *   warden -> guest
- *     CELL no bytes crc32 mark   read that many bytes from the line, run them
- *                                (with a pipe) and report pictures there
+ *     CELL no bytes crc32 mark kind
+ *                                read that many bytes from the line, run them
+ *                                (with a pipe) and report pictures there;
+ *                                kind: silent prompt image
  *     PARK no                    (with a socket) leave a checkpoint behind
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
  *     RESUME                     (to a checkpoint, on its own socket) continue
@@ -78,8 +80,8 @@ int wire_guest_decode(
 	struct wire_guest *m, const char *buf, size_t n, struct err *e);
 
 /* Encode; each returns the length. `buf` must hold WIRE_GUEST_MAX bytes. */
-size_t wire_cell_encode(
-	char *buf, uint32_t no, size_t bytes, uint32_t crc, const char *mark);
+size_t wire_cell_encode(char *buf, uint32_t no, size_t bytes, uint32_t crc,
+	const char *mark, enum jail_cell kind);
 size_t wire_park_encode(char *buf, uint32_t no);
 size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 	const char *text, size_t n);
@@ -147,8 +149,8 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
 /* ---- front end ---- */
 
 enum wire_front_type {
-	FRONT_RUN,	 /* a = cell; fds: sealed memfd with the source; a pipe
-			  * for the report, or none */
+	FRONT_RUN,	 /* a = cell, b = enum jail_cell; fds: sealed memfd with
+			  * the source; a pipe for the report, or none */
 	FRONT_INTERRUPT, /* a = seq of the request that it is for */
 	FRONT_KILL,	 /* the same */
 	FRONT_RESIZE,	 /* a = rows, b = columns */

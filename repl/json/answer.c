@@ -8,10 +8,10 @@
 #include "answer.h"
 
 #include "attach.h"
-#include "base64.h"
 #include "json_text.h"
 #include "repl/config/config.h"
 #include "repl/session/verdict.h"
+#include "repl/text/base64.h"
 #include "report.h"
 #include "request.h"
 #include "run.h"

@@ -8,11 +8,11 @@
  */
 #include "attach.h"
 
-#include "base64.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "json_text.h"
 #include "repl/files/transfer.h"
+#include "repl/text/base64.h"
 #include "run.h"
 
 #include <stdlib.h>

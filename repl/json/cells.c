@@ -20,7 +20,6 @@
 #include "cells.h"
 
 #include "attach.h"
-#include "base64.h"
 #include "capture.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -30,6 +29,7 @@
 #include "repl/session/log.h"
 #include "repl/session/verdict.h"
 #include "repl/term/output.h"
+#include "repl/text/base64.h"
 #include "request.h"
 #include "run.h"
 
@@ -348,8 +348,8 @@ static void start(struct cells *c, const struct request *q)
 	c->step = STEP_CELL;
 	report_begin(c);
 	log_cell(c->log, ++c->no, q->code, q->code_n);
-	if (jail_run(c->jail, c->no, q->code, q->code_n, c->report_in,
-		    &c->err) < 0)
+	if (jail_run(c->jail, c->no, q->code, q->code_n, CELL_SILENT,
+		    c->report_in, &c->err) < 0)
 		c->over = true;
 	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
 }

@@ -12,10 +12,10 @@
  */
 #include "request.h"
 
-#include "base64.h"
 #include "jail/base/array.h"
 #include "jail/spec.h"
 #include "python.h"
+#include "repl/text/base64.h"
 #include "repl/text/utf8.h"
 
 #include <limits.h>

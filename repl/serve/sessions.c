@@ -22,10 +22,10 @@
 #include "jail/jail.h"
 #include "jail/pool.h"
 #include "repl/config/config.h"
-#include "repl/json/base64.h"
 #include "repl/json/cells.h"
 #include "repl/json/json_text.h"
 #include "repl/session/log.h"
+#include "repl/text/base64.h"
 #include "repl/text/utf8.h"
 
 #include <stdio.h>

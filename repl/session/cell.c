@@ -20,6 +20,7 @@
 #include "setup.h"
 #include "verdict.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,12 +265,16 @@ static void follow_up(struct session *s)
 }
 
 /* Cell s->cell_no, from hand-over to verdict. */
-static int run(struct session *s, const char *src, size_t n, struct err *e)
+static int run(struct session *s, const char *src, size_t n, const char *image,
+	struct err *e)
 {
 	struct cell *c = s->cell;
+	auto_close int report = pictures_begin(s, image);
 
-	if (jail_run(s->jail, s->cell_no, src, n, -1, e) < 0)
+	if (jail_run(s->jail, s->cell_no, src, n,
+		    image ? CELL_IMAGE : CELL_PROMPT, report, e) < 0)
 		return -1;
+	fd_drop(&report);
 	log_cell(s->log, s->cell_no, src, n);
 	c->ended = false;
 	c->done = (struct jail_done){0};
@@ -296,7 +301,7 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 	/* The cell may ask at once how large the window is. */
 	screen_follow_window(s);
 	s->cell_no++;
-	if (run(s, src, n, e) < 0) {
+	if (run(s, src, n, NULL, e) < 0) {
 		s->cell_no--;
 		return -1;
 	}
@@ -306,6 +311,23 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 		record_add(
 			s->record, s->cell_no, src, n, c->done.how == HOW_OK);
 	return 0;
+}
+
+int cell_show_image(
+	struct session *s, const char *path, const char *name, struct err *e)
+{
+	char file[JAIL_PATH_MAX + 8];
+	int n = snprintf(file, sizeof(file), "/home/%s", path);
+
+	cell_run_startup(s);
+	if (s->over)
+		return 0;
+	screen_follow_window(s);
+	s->cell_no++;
+	if (run(s, file, (size_t)n, name, e) == 0)
+		return 0;
+	s->cell_no--;
+	return -1;
 }
 
 const struct jail_done *cell_done(const struct session *s)
@@ -339,7 +361,7 @@ void cell_run_startup(struct session *s)
 		return;
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
-	r = run(s, src, strlen(src), &e);
+	r = run(s, src, strlen(src), NULL, &e);
 	c->startup_due = false;
 	if (r == 0 && c->done.how == HOW_OK)
 		return;

@@ -240,7 +240,8 @@ static int open_parts(struct session *s, struct err *e)
 	s->record = record_new();
 	if (!s->record)
 		return err_errno(e, "open a session");
-	if (cell_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
+	if (cell_open(s, e) < 0 || pictures_open(s, e) < 0 ||
+		screen_open(s, take_events, e) < 0 ||
 		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
@@ -252,6 +253,7 @@ static int open_parts(struct session *s, struct err *e)
 static void close_parts(struct session *s)
 {
 	screen_close(s);
+	pictures_close(s);
 	editor_close(s->editor);
 	cell_close(s);
 	record_free(s->record);

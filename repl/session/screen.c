@@ -239,6 +239,10 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 	if (reads_keys(sc->fd))
 		output_steer(&sc->output);
 	own = output_feed(&sc->output, buf, n);
+	while (output_is_marked(&sc->output) && pictures_draw(s)) {
+		output_unmark(&sc->output);
+		own += output_feed(&sc->output, buf + own, n - own);
+	}
 	/* What is typed from now on is for the next prompt. */
 	if (output_is_marked(&sc->output))
 		relay_hold(&sc->relay);
@@ -341,6 +345,7 @@ int screen_open(struct session *s, void (*events)(void *session), struct err *e)
 	sc->fd = sc->next_fd = -1;
 	sc->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	opts.output = &sc->output;
+	opts.ask = pictures_ask(s);
 	relay_init(&sc->relay, &opts);
 	if (output_open(&sc->output, (size_t)s->cfg->limits.tail_bytes, e) < 0)
 		return -1;
@@ -412,10 +417,14 @@ void screen_run(struct session *s, const char *mark)
 void screen_turn(struct session *s, int timeout_ms)
 {
 	struct relay *r = &s->screen->relay;
-	struct pollfd p[RELAY_POLLS];
+	struct pollfd p[RELAY_POLLS + 1];
 
-	if (relay_turn(r, p, RELAY_POLLS, timeout_ms) < 0)
+	p[RELAY_POLLS] =
+		(struct pollfd){.fd = pictures_fd(s), .events = POLLIN};
+	if (relay_turn(r, p, RELAY_POLLS + 1, timeout_ms) < 0)
 		return;
+	if (p[RELAY_POLLS].fd >= 0 && p[RELAY_POLLS].revents)
+		pictures_read(s);
 	/* A tty that is not read, because the terminal does not drain, is not
 	 * silent. */
 	if (r->moved || (r->tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
@@ -446,6 +455,7 @@ void screen_end_output(struct session *s)
 {
 	struct output_report r;
 
+	pictures_end(s);
 	if (s->screen->holder != CELL)
 		return;
 	output_end(&s->screen->output, &r);

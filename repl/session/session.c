@@ -223,6 +223,24 @@ void session_set_limited(struct session *s, const char *limited)
 
 /* ---- leaving ---- */
 
+void session_name_figure(struct session *s, unsigned number)
+{
+	s->figures[s->nfigures++ % SESSION_FIGURES] = number;
+}
+
+/* Whether a frame line named this file. */
+static bool is_figure(const struct session *s, const char *path)
+{
+	char name[32];
+
+	for (size_t i = 0; i < s->nfigures && i < SESSION_FIGURES; i++) {
+		snprintf(name, sizeof(name), "figure-%u.png", s->figures[i]);
+		if (!strcmp(name, path))
+			return true;
+	}
+	return false;
+}
+
 /* Whether files would be lost: then say which. */
 static bool warn_unsaved(struct session *s)
 {
@@ -234,6 +252,9 @@ static bool warn_unsaved(struct session *s)
 		return false;
 	if (jail_home_list(s->jail, &files, NULL) < 0)
 		return s->signals->interrupt;
+	for (size_t i = 0; i < files.n; i++)
+		if (is_figure(s, files.v[i].path))
+			files.v[i].type = 'o';
 	n = transfer_ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {
 		const char *path = files.v[which[i]].path;

@@ -6,6 +6,7 @@
  *	session.c	printing, asking, leaving
  *	cell.c		a cell from hand-over to verdict; what the warden says
  *	screen.c	what comes from the jail's tty, and goes to it
+ *	pictures.c	what a cell shows as pictures
  *	record.c	what ran, and what it wrote
  *	stack.c		where a killed cell was
  *
@@ -23,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ask;
 struct cell;
 struct complete_list;
 struct config;
@@ -34,12 +36,16 @@ struct jail_done;
 struct log;
 struct options;
 struct output;
+struct pictures;
 struct record;
 struct relay;
 struct screen;
 struct session;
 struct signals;
 struct terminal;
+
+/* Figures in the home that frame lines have named, as far as is remembered. */
+#define SESSION_FIGURES 64
 
 /* What the layer above does for a session: the commands, and what the command
  * line asks for around it. The void pointers are the session. */
@@ -81,6 +87,7 @@ struct session {
 	uint32_t cell_no; /* the last number given */
 	struct record *record;
 	struct screen *screen;
+	struct pictures *pictures;
 	struct relay *relay;   /* has the terminal; NULL: the editor has it */
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
@@ -88,10 +95,12 @@ struct session {
 
 	/* session.c writes these, others may read `over`. */
 	bool over;
-	int status;	   /* exit status */
-	struct err why;	   /* why it is over; msg empty: nothing to say */
-	bool warned;	   /* leaving was tried with files not downloaded */
-	bool finished;	   /* calls->finish() was called for the last time */
+	int status;	/* exit status */
+	struct err why; /* why it is over; msg empty: nothing to say */
+	bool warned;	/* leaving was tried with files not downloaded */
+	bool finished;	/* calls->finish() was called for the last time */
+	unsigned figures[SESSION_FIGURES]; /* numbers of files, a ring */
+	size_t nfigures;
 	char limited[256]; /* what this host cannot enforce */
 	bool told_limited;
 };
@@ -132,6 +141,10 @@ void session_tell_limited(struct session *s);
 
 /* ---- leaving ---- */
 
+/* A frame line names figure-N.png in the home: the person knows of it, and
+ * leaving does not warn of it. */
+void session_name_figure(struct session *s, unsigned number);
+
 /* Download what -d asks for, and leave with `status`; after one warning when
  * other files were not downloaded. session_stay(): warn again next time. */
 void session_leave(struct session *s, int status);
@@ -155,6 +168,11 @@ void cell_close(struct session *s);
 
 /* Run a cell and wait for its end. 0, or -1 with e: it was not handed over. */
 int cell_run(struct session *s, const char *src, size_t n, struct err *e);
+
+/* Have a cell show an image file of the home: `path` in the home, whose name
+ * is safe for a terminal as `name`. 0, or -1 with e, as for any cell. */
+int cell_show_image(
+	struct session *s, const char *path, const char *name, struct err *e);
 
 /* What became of the last cell; NULL where that is not known. */
 const struct jail_done *cell_done(const struct session *s);
@@ -218,6 +236,32 @@ void screen_follow_window(struct session *s);
 /* Say what of the background output was left out, if anything. What comes from
  * now on stands below a line of ours that says what it is. */
 void screen_tell_background(struct session *s);
+
+/* ---- pictures.c: what a cell shows as pictures ---- */
+
+/* Make s->pictures. 0, or -1 with e. */
+int pictures_open(struct session *s, struct err *e);
+void pictures_close(struct session *s);
+
+/* What the terminal has answered. */
+struct ask *pictures_ask(const struct session *s);
+
+/* For a cell: the end of a pipe that is to be handed over, and then closed; -1
+ * without. `file` (borrowed until pictures_end()) is the safe name of the image
+ * that the cell shows; NULL: it shows what it makes. */
+int pictures_begin(struct session *s, const char *file);
+
+/* The descriptor to poll for pictures (POLLIN); -1: there is nothing to take.
+ */
+int pictures_fd(const struct session *s);
+void pictures_read(struct session *s);
+
+/* At a mark in the cell's output: draw the picture that waits for it. False:
+ * there is none. */
+bool pictures_draw(struct session *s);
+
+/* The cell's output is over: draw what waits, and take no more. */
+void pictures_end(struct session *s);
 
 /* ---- record.c: the cells that ran, and what the last of them wrote ---- */
 

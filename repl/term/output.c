@@ -215,6 +215,24 @@ void output_say(struct output *o, const char *text)
 		o->opts.sink(o->opts.arg, line, (size_t)n);
 }
 
+bool output_has_room(const struct output *o)
+{
+	return !vt_sequence_is_alternate(&o->vt) &&
+	       o->head < o->opts.head_bytes;
+}
+
+bool output_draw(struct output *o, const char *s, size_t n)
+{
+	if (!output_has_room(o) || n > o->opts.head_bytes - o->head)
+		return false;
+	vt_flush(&o->vt);
+	tidy(o);
+	o->total += n;
+	o->head += n;
+	o->opts.sink(o->opts.arg, s, n);
+	return true;
+}
+
 /* The alternate screen may be gone, and the cell go on. */
 static void say_waiting(struct output *o)
 {
@@ -250,6 +268,12 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 	vt_flush(&o->vt);
 	say_waiting(o);
 	return (size_t)(p - (const uint8_t *)buf);
+}
+
+void output_unmark(struct output *o)
+{
+	o->held = 0;
+	o->marked = false;
 }
 
 bool output_is_marked(const struct output *o)

@@ -95,6 +95,16 @@ void output_resize(struct output *o, int rows, int columns);
 /* Say a frame line while the cell writes. */
 void output_say(struct output *o, const char *text);
 
+/* Whether a picture can stand in the output now: not on the alternate screen,
+ * and not past the limit. */
+bool output_has_room(const struct output *o);
+
+/* Draw a picture while the cell writes: a sequence of ours that begins in
+ * column 0 of an empty row, and ends in column 0 of another, with nothing
+ * below. It counts as output of the cell's. False where that is more than
+ * may be shown, and nothing is drawn. */
+bool output_draw(struct output *o, const char *s, size_t n);
+
 /* What comes next draws lines again when keys are pressed: break those that are
  * longer than the terminal is wide. */
 void output_steer(struct output *o);
@@ -102,6 +112,9 @@ void output_steer(struct output *o);
 /* Take bytes from the pty. Returns how many were the cell's, with its mark.
  * What follows the mark is background output, and is left to the caller. */
 size_t output_feed(struct output *o, const void *buf, size_t n);
+
+/* The mark that was seen was not the end. */
+void output_unmark(struct output *o);
 
 /* Whether the mark was seen. */
 bool output_is_marked(const struct output *o);

@@ -7,6 +7,7 @@
  */
 #include "relay.h"
 
+#include "ask.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "output.h"
@@ -168,13 +169,27 @@ void relay_type(struct relay *r, const char *s, size_t n)
 	}
 }
 
+static void take_keys(struct relay *r, const char *buf, size_t n)
+{
+	struct strbuf keys = {0};
+
+	if (!r->with.ask) {
+		relay_type(r, buf, n);
+		return;
+	}
+	ask_filter(r->with.ask, buf, n, &keys);
+	if (keys.n)
+		relay_type(r, keys.s, keys.n);
+	strbuf_free(&keys);
+}
+
 static void keys_read(struct relay *r)
 {
 	char buf[RELAY_IN];
 	ssize_t n = read(r->with.term->in, buf, sizeof(buf));
 
 	if (n > 0)
-		relay_type(r, buf, (size_t)n);
+		take_keys(r, buf, (size_t)n);
 	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
 		r->keys_ended = true;
 }

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ask;
 struct jail;
 struct output;
 struct signals;
@@ -49,6 +50,7 @@ struct relay_opts {
 	struct jail *jail;
 	struct signals *signals;
 	struct output *output; /* follows the window's width */
+	struct ask *ask;       /* late answers are no keys; or NULL */
 	/* Filters bytes of the tty and gives the result to relay_put(). */
 	void (*bytes)(void *arg, const char *buf, size_t n);
 	/* Takes the warden's events, if there are any, with jail_next(). */

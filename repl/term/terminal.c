@@ -155,6 +155,8 @@ bool terminal_measure(struct terminal *t)
 		return false;
 	t->rows = ws.ws_row;
 	t->cols = ws.ws_col;
+	t->cell_width = t->cols ? ws.ws_xpixel / t->cols : 0;
+	t->cell_height = t->rows ? ws.ws_ypixel / t->rows : 0;
 	return rows != t->rows || cols != t->cols;
 }
 

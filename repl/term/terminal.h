@@ -29,7 +29,8 @@ struct terminal {
 	bool saved;  /* `modes` holds the modes of `in` to restore */
 	bool raw;
 	struct termios modes;
-	unsigned short rows, cols; /* 0: not known */
+	unsigned short rows, cols;   /* 0: not known */
+	int cell_width, cell_height; /* in pixels; 0: not known */
 };
 
 /* Look at descriptors 0, 1 and 2, and remember the modes of the terminal. Never

@@ -85,7 +85,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < CELLS; i++) {
 		double start = now(), done;
 
-		if (jail_run(j, (uint32_t)i + 1, "x=1\n", 4, -1, &e) < 0)
+		if (jail_run(j, (uint32_t)i + 1, "x=1\n", 4, CELL_SILENT, -1,
+			    &e) < 0)
 			fail(&e);
 		done = await(j, JAIL_DONE);
 		cell[i] = done - start;

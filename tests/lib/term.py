@@ -51,6 +51,7 @@ class Session:
         self.prompt = prompt
         self.raw = bytearray()      # every byte that came
         self.closed = False
+        self.graphics = None        # graphics.py
         self.notices = {}           # {limit: number of notices waited for}
         self.screen = Terminal(size[1], size[0], self._answer)
         self.stream = pyte.ByteStream(self.screen)
@@ -98,7 +99,10 @@ class Session:
         except OSError:             # the last slave was closed
             return False
         self.raw += data
-        self.stream.feed(data)
+        if self.graphics:
+            self.graphics.take(data, self)
+        else:
+            self.stream.feed(data)
         return bool(data)
 
     def wait(self, condition, what, deadline=None):

@@ -18,7 +18,7 @@ static int run_cell(uint32_t cell)
 
 	P.last = m.seq;
 	link_serve(&W->link, &m);
-	return warden_cell_run(W, cell, fd, -1);
+	return warden_cell_run(W, cell, CELL_SILENT, fd, -1);
 }
 
 /* Events until the verdict. Counts the stacks that were shown. */
@@ -174,11 +174,11 @@ static void a_source_that_cannot_be_run_is_refused(void **state)
 	auto_close int null = open("/dev/null", O_RDONLY);
 
 	(void)state;
-	assert_int_equal(warden_cell_run(W, 1, -1, -1), 0);
+	assert_int_equal(warden_cell_run(W, 1, CELL_SILENT, -1, -1), 0);
 	expect_event(JAIL_DONE, &m);
 	assert_int_equal(m.event.done.how, HOW_REFUSED);
 	assert_string_equal(m.event.done.text, "its source is missing");
-	assert_int_equal(warden_cell_run(W, 1, null, -1), 0);
+	assert_int_equal(warden_cell_run(W, 1, CELL_SILENT, null, -1), 0);
 	expect_event(JAIL_DONE, &m);
 	assert_string_equal(m.event.done.text, "its source is missing");
 	P.spec.limits.source_bytes = 3;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base64.h - contents of files in JSON
+ * base64.h - bytes as text
  */
-#ifndef REPL_JSON_BASE64_H
-#define REPL_JSON_BASE64_H
+#ifndef REPL_TEXT_BASE64_H
+#define REPL_TEXT_BASE64_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base64.c - contents of files in JSON (RFC 4648, section 4)
+ * base64.c - bytes as text (RFC 4648, section 4)
  *
  * Runs in:   front end
  * Trusts:    nobody: what is decoded is a stranger's

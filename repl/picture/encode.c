@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * encode.c - a picture as PNG, by zlib, and as sixel, by libsixel
+ *
+ * Runs in:   front end
+ * Trusts:    both libraries with pixels of a known size. Neither ever reads a
+ *            file of the guest's
+ *
+ * PNG around what zlib makes is three chunks. libpng would do it too, but needs
+ * the mathematical library, which no program can be without once it is linked
+ * to it, and which takes longer to load than all of the front end.
+ */
+#include "picture.h"
+
+#include <sixel/sixel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static void put_32(uint8_t *to, size_t v)
+{
+	for (int i = 3; i >= 0; i--, v >>= 8)
+		to[i] = (uint8_t)v;
+}
+
+static void add_chunk(
+	struct strbuf *b, const char *kind, const void *body, size_t n)
+{
+	uint8_t word[4];
+	uLong crc = crc32(0, (const Bytef *)kind, 4);
+
+	put_32(word, n);
+	strbuf_add(b, word, 4);
+	strbuf_puts(b, kind);
+	strbuf_add(b, body, n);
+	put_32(word, crc32(crc, body, (uInt)n));
+	strbuf_add(b, word, 4);
+}
+
+/* Each row as its difference from the one above: filter 2. */
+static uint8_t *filtered(const struct picture *p, size_t row)
+{
+	uint8_t *rows = malloc((row + 1) * (size_t)p->height), *to = rows;
+
+	for (int y = 0; rows && y < p->height; y++) {
+		const uint8_t *from = p->rgb + row * (size_t)y;
+
+		*to++ = y > 0 ? 2 : 0;
+		for (size_t i = 0; i < row; i++)
+			*to++ = (uint8_t)(from[i] -
+					  (y > 0 ? from[i - row] : 0));
+	}
+	return rows;
+}
+
+int encode_png(struct strbuf *b, const struct picture *p)
+{
+	/* 8 bits a sample, three of them; the usual compression and filters. */
+	uint8_t head[13] = {[8] = 8, 2};
+	size_t row = 3 * (size_t)p->width;
+	uLong n = (uLong)((row + 1) * (size_t)p->height), packed_n;
+	uint8_t *rows = filtered(p, row), *packed;
+	int r = -1;
+
+	packed_n = compressBound(n);
+	packed = malloc(packed_n);
+	if (rows && packed &&
+		compress2(packed, &packed_n, rows, n, 4) == Z_OK) {
+		put_32(head, (size_t)p->width);
+		put_32(head + 4, (size_t)p->height);
+		strbuf_add(b, "\x89PNG\r\n\x1a\n", 8);
+		add_chunk(b, "IHDR", head, sizeof(head));
+		add_chunk(b, "IDAT", packed, packed_n);
+		add_chunk(b, "IEND", "", 0);
+		r = b->failed ? -1 : 0;
+	}
+	free(rows);
+	free(packed);
+	return r;
+}
+
+static int take(char *data, int n, void *b)
+{
+	strbuf_add(b, data, (size_t)n);
+	return 0;
+}
+
+int encode_sixel(struct strbuf *b, const struct picture *p, int colours)
+{
+	sixel_dither_t *dither = NULL;
+	sixel_output_t *out = NULL;
+	int r = -1;
+
+	if (SIXEL_SUCCEEDED(sixel_dither_new(&dither, colours, NULL)) &&
+		SIXEL_SUCCEEDED(sixel_output_new(&out, take, b, NULL)) &&
+		SIXEL_SUCCEEDED(sixel_dither_initialize(dither, p->rgb,
+			p->width, p->height, SIXEL_PIXELFORMAT_RGB888,
+			SIXEL_LARGE_AUTO, SIXEL_REP_AUTO,
+			SIXEL_QUALITY_AUTO)) &&
+		SIXEL_SUCCEEDED(sixel_encode(
+			p->rgb, p->width, p->height, 3, dither, out)))
+		r = 0;
+	if (out)
+		sixel_output_unref(out);
+	if (dither)
+		sixel_dither_unref(dither);
+	return b->failed ? -1 : r;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * picture.c - how large a picture is drawn, and what stands around it
+ *
+ * Runs in:   front end
+ * Trusts:    the size, which the caller has bounded; nothing about the pixels
+ */
+#include "picture.h"
+
+#include "repl/text/base64.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A cell of a terminal that does not say how large its cells are, or that shows
+ * no more than two pixels of it. */
+#define CELL_WIDTH 8
+#define CELL_HEIGHT 16
+/* Rows that stay free for the line below the picture, and the prompt. */
+#define ROWS_FREE 2
+/* Of kitty's protocol: the most of one piece. */
+#define PIECE 4096
+
+/* Where a picture is drawn: cells, and the pixels in them. */
+struct fit {
+	int rows, columns;
+	int width, height, cell_height;
+	bool by_columns; /* its width decides, or else its height */
+};
+
+static int between(double v, int most)
+{
+	return v < 1 ? 1 : v > most ? most : (int)v;
+}
+
+/* A whole number of rows high, unless it is so flat that less than one is. */
+static struct fit fit(const struct picture *p, const struct picture_place *at)
+{
+	bool known = at->way > PICTURE_BLOCKS && at->cell_width > 0 &&
+		     at->cell_height > 0;
+	int cw = known ? at->cell_width : CELL_WIDTH;
+	int ch = known ? at->cell_height : CELL_HEIGHT;
+	int rows = between(at->rows - ROWS_FREE, 1000);
+	int columns = between(at->columns - 1, 1000);
+	double x = (double)columns * cw / p->width;
+	double y = (double)rows * ch / p->height;
+	double by = x < y ? x : y;
+	struct fit f;
+
+	if (by > 1)
+		by = 1;
+	f.cell_height = ch;
+	f.rows = between(p->height * by / ch + 0.001, rows);
+	f.height = f.rows * ch;
+	f.width = between((double)p->width * f.height / p->height, 1 << 20);
+	f.by_columns = f.width > columns * cw;
+	if (f.by_columns) {
+		f.width = columns * cw;
+		f.height = between(
+			(double)p->height * f.width / p->width, f.rows * ch);
+	}
+	f.columns = (f.width + cw - 1) / cw;
+	return f;
+}
+
+/* ---- size ---- */
+
+/* The mean of each rectangle of pixels that becomes one. */
+static void shrink_row(
+	uint8_t *to, int width, const struct picture *from, int top, int bottom)
+{
+	for (int x = 0; x < width; x++) {
+		int left = (int)((int64_t)x * from->width / width);
+		int right = (int)((int64_t)(x + 1) * from->width / width);
+		uint64_t sum[3] = {0}, n;
+
+		if (right <= left)
+			right = left + 1;
+		for (int i = top; i < bottom; i++) {
+			const uint8_t *p =
+				from->rgb +
+				3 * ((size_t)i * (size_t)from->width +
+					    (size_t)left);
+
+			for (int j = left; j < right; j++, p += 3) {
+				sum[0] += p[0];
+				sum[1] += p[1];
+				sum[2] += p[2];
+			}
+		}
+		n = (uint64_t)(bottom - top) * (uint64_t)(right - left);
+		for (int c = 0; c < 3; c++)
+			*to++ = (uint8_t)((sum[c] + n / 2) / n);
+	}
+}
+
+int picture_scale(struct picture *to, const struct picture *from)
+{
+	size_t row = 3 * (size_t)to->width;
+
+	to->rgb = malloc(row * (size_t)to->height);
+	if (!to->rgb)
+		return -1;
+	for (int y = 0; y < to->height; y++) {
+		int top = (int)((int64_t)y * from->height / to->height);
+		int bottom =
+			(int)((int64_t)(y + 1) * from->height / to->height);
+
+		shrink_row(to->rgb + row * (size_t)y, to->width, from, top,
+			bottom > top ? bottom : top + 1);
+	}
+	return 0;
+}
+
+/* ---- protocols ---- */
+
+/* The rows are made first, so that nothing scrolls while the terminal draws:
+ * then the cursor that was saved is still where it was. */
+static void begin_rows(struct strbuf *b, int rows)
+{
+	for (int i = 0; i < rows; i++)
+		strbuf_puts(b, "\r\n");
+	strbuf_printf(b, "\033[%dA\0337", rows);
+}
+
+static void end_rows(struct strbuf *b, int rows)
+{
+	strbuf_printf(b, "\0338\033[%dB\r", rows);
+}
+
+/* q=2: the terminal answers nothing. */
+static void add_kitty(
+	struct strbuf *b, const struct strbuf *png, const struct fit *f)
+{
+	struct strbuf text = {0};
+
+	base64_add(&text, png->s, png->n);
+	b->failed |= text.failed;
+	strbuf_printf(b, "\033_Ga=T,f=100,q=2,C=1,%c=%d,",
+		f->by_columns ? 'c' : 'r',
+		f->by_columns ? f->columns : f->rows);
+	for (size_t at = 0; at < text.n; at += PIECE) {
+		bool more = text.n - at > PIECE;
+
+		if (at > 0)
+			strbuf_puts(b, "\033_G");
+		strbuf_printf(b, "m=%d;", more);
+		strbuf_add(b, text.s + at, more ? PIECE : text.n - at);
+		strbuf_puts(b, "\033\\");
+	}
+	strbuf_free(&text);
+}
+
+static void add_iterm2(
+	struct strbuf *b, const struct strbuf *png, const struct fit *f)
+{
+	strbuf_printf(b, "\033]1337;File=inline=1;size=%zu;", png->n);
+	if (f->by_columns)
+		strbuf_printf(b, "width=%d;height=auto", f->columns);
+	else
+		strbuf_printf(b, "width=auto;height=%d", f->rows);
+	strbuf_puts(b, ":");
+	base64_add(b, png->s, png->n);
+	strbuf_puts(b, "\a");
+}
+
+/* A sixel row is six pixels high, and none of it may reach into the row below
+ * the picture. */
+static int add_sixel(struct strbuf *b, const struct picture *p,
+	const struct fit *f, int colours)
+{
+	struct picture small = {.width = f->width, .height = f->height};
+	int r;
+
+	if (small.height > 6)
+		small.height -= small.height % 6;
+	if (picture_scale(&small, p) < 0)
+		return -1;
+	r = encode_sixel(b, &small, colours);
+	free(small.rgb);
+	return r;
+}
+
+static int add_file(struct strbuf *b, const struct picture *p,
+	const struct fit *f, enum picture_way way)
+{
+	struct picture small = {.width = f->width, .height = f->height};
+	bool smaller = small.width < p->width && small.height < p->height;
+	struct strbuf png = {0};
+	int r = smaller ? picture_scale(&small, p) : 0;
+
+	if (r == 0)
+		r = encode_png(&png, smaller ? &small : p);
+	if (r == 0 && way == PICTURE_KITTY)
+		add_kitty(b, &png, f);
+	else if (r == 0)
+		add_iterm2(b, &png, f);
+	strbuf_free(&png);
+	free(small.rgb);
+	return r;
+}
+
+static int add_blocks(struct strbuf *b, const struct picture *p,
+	const struct fit *f, bool true_colour)
+{
+	struct picture small = {.width = f->columns,
+		.height =
+			between(2.0 * f->height / f->cell_height, 2 * f->rows)};
+
+	if (picture_scale(&small, p) < 0)
+		return -1;
+	blocks_add(b, &small, true_colour);
+	free(small.rgb);
+	return 0;
+}
+
+int picture_add(struct strbuf *b, const struct picture *p,
+	const struct picture_place *at)
+{
+	struct fit f = fit(p, at);
+	int r = 0;
+
+	if (at->way <= PICTURE_BLOCKS)
+		return add_blocks(b, p, &f, at->way == PICTURE_BLOCKS);
+	begin_rows(b, f.rows);
+	if (at->way == PICTURE_SIXEL)
+		r = add_sixel(b, p, &f, at->registers);
+	else
+		r = add_file(b, p, &f, at->way);
+	end_rows(b, f.rows);
+	return r < 0 || b->failed ? -1 : 0;
+}

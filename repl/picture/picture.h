@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * picture.h - pixels to the sequence that a terminal draws
+ *
+ *	picture.c	how large it is, and what stands around it
+ *	blocks.c	two pixels a character
+ *	encode.c	PNG and sixel, by zlib and libsixel
+ *
+ * Pure: pixels and a terminal's properties go in, bytes come out. A sequence
+ * begins in column 0 of an empty row and ends in column 0 of the row below the
+ * picture, whatever the terminal does with the cursor as it draws: the rows
+ * are there before it does, and its cursor is put back.
+ */
+#ifndef REPL_PICTURE_PICTURE_H
+#define REPL_PICTURE_PICTURE_H
+
+#include "repl/text/strbuf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Better ones last. */
+enum picture_way {
+	PICTURE_BLOCKS_256, /* half blocks, 256 colours */
+	PICTURE_BLOCKS,	    /* half blocks, 24 bits */
+	PICTURE_SIXEL,
+	PICTURE_ITERM2,
+	PICTURE_KITTY,
+};
+
+/* Three bytes a pixel: red, green, blue. */
+struct picture {
+	int width, height;
+	uint8_t *rgb;
+};
+
+struct picture_place {
+	enum picture_way way;
+	int rows, columns;	     /* of the terminal */
+	int cell_width, cell_height; /* in pixels; 0: not known */
+	int registers;		     /* colours of a sixel picture, 2 to 256 */
+};
+
+/* Append the sequence for a picture, which is made smaller where it would not
+ * fit, and never larger. 0, or -1: out of memory. */
+int picture_add(struct strbuf *b, const struct picture *p,
+	const struct picture_place *at);
+
+/* The picture in another size: *to has the size, and gets pixels, which the
+ * caller frees. 0, or -1: out of memory. */
+int picture_scale(struct picture *to, const struct picture *from);
+
+/* ---- what picture.c uses of the other files ---- */
+
+/* Append a picture of two pixels a character, row by row. */
+void blocks_add(struct strbuf *b, const struct picture *p, bool true_colour);
+
+/* Append it as a PNG file, or as a sixel sequence. 0, or -1. */
+int encode_png(struct strbuf *b, const struct picture *p);
+int encode_sixel(struct strbuf *b, const struct picture *p, int colours);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pictures.c - pictures of a cell, from its pipe to the terminal
+ *
+ * Runs in:   front end, while a cell runs
+ * Holds:     the reading end of the cell's pipe; at most one picture
+ * Trusts:    nothing that comes out of the pipe. It is a stream, so nothing
+ *            changes once it is read; each head is checked before there is
+ *            memory for what follows; one wrong head is the last. The file that
+ *            a head names is a number, and its name is ours
+ * Leaves:    each picture above a frame line, charged to the cell's output
+ *
+ * A cell that shows a picture writes it to the pipe first, and then the end
+ * mark to its tty. So a mark that comes while a whole picture waits is that
+ * picture's place; any other ends the output.
+ */
+#include "session.h"
+
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/config/config.h"
+#include "repl/picture/picture.h"
+#include "repl/term/ask.h"
+#include "repl/term/output.h"
+#include "repl/term/relay.h"
+#include "repl/term/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What one cell may show. */
+#define PICTURES 20
+#define PICTURES_PIXELS (1 << 22) /* one of them; PIXELS in pictures.py */
+#define PICTURES_SIDE 16384
+#define NUMBER_MAX 999999
+
+struct pictures {
+	int fd; /* owned; -1: no cell has one */
+	char head[JAIL_PICTURE_HEAD];
+	struct picture picture; /* that is being read; its pixels are owned */
+	int width, height;	/* of what it was made from */
+	unsigned number;	/* of the file in the home, or 0 */
+	size_t got, size;	/* bytes of the head, then of the pixels */
+	int count;		/* pictures of this cell */
+	bool whole;		/* the picture is whole, and waits */
+	bool refused;		/* no more of this cell's is taken */
+	const char *file;	/* borrowed: what :show shows; or NULL */
+	struct ask ask;
+};
+
+int pictures_open(struct session *s, struct err *e)
+{
+	s->pictures = calloc(1, sizeof(*s->pictures));
+	if (!s->pictures)
+		return err_errno(e, "open a session");
+	s->pictures->fd = -1;
+	return 0;
+}
+
+static void forget(struct pictures *p)
+{
+	free(p->picture.rgb);
+	p->picture = (struct picture){0};
+	p->got = p->size = 0;
+	p->whole = false;
+}
+
+void pictures_close(struct session *s)
+{
+	if (!s->pictures)
+		return;
+	forget(s->pictures);
+	fd_drop(&s->pictures->fd);
+	free(s->pictures);
+	s->pictures = NULL;
+}
+
+struct ask *pictures_ask(const struct session *s)
+{
+	return &s->pictures->ask;
+}
+
+/* The cell's output is over. */
+void pictures_end(struct session *s)
+{
+	while (pictures_draw(s))
+		;
+	forget(s->pictures);
+	fd_drop(&s->pictures->fd);
+}
+
+int pictures_begin(struct session *s, const char *file)
+{
+	struct pictures *p = s->pictures;
+	int ends[2];
+
+	pictures_end(s);
+	p->count = 0;
+	p->refused = false;
+	p->file = file;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	io_set_nonblock(ends[0], 1);
+	p->fd = ends[0];
+	return ends[1];
+}
+
+int pictures_fd(const struct session *s)
+{
+	return s->pictures->whole ? -1 : s->pictures->fd;
+}
+
+/* ---- what comes ---- */
+
+/* "rgb WIDTH HEIGHT WIDTH HEIGHT NUMBER". */
+static bool read_head(struct pictures *p)
+{
+	const int most[] = {PICTURES_SIDE, PICTURES_SIDE, NUMBER_MAX,
+		NUMBER_MAX, NUMBER_MAX};
+	int v[5] = {0};
+	const char *s = p->head + 4, *end = p->head + sizeof(p->head) - 1;
+
+	if (memcmp(p->head, "rgb ", 4) != 0 || *end != '\n')
+		return false;
+	for (int i = 0; i < 5; i++, s++) {
+		const char *first = s;
+
+		for (; *s >= '0' && *s <= '9' && s - first < 6; s++)
+			v[i] = v[i] * 10 + *s - '0';
+		if (s == first || *s != ' ' || v[i] > most[i])
+			return false;
+	}
+	while (*s == ' ')
+		s++;
+	p->picture.width = v[0];
+	p->picture.height = v[1];
+	p->width = v[2];
+	p->height = v[3];
+	p->number = (unsigned)v[4];
+	return s == end && v[0] && v[1] && v[0] <= PICTURES_PIXELS / v[1];
+}
+
+static void refuse(struct session *s, const char *why)
+{
+	struct pictures *p = s->pictures;
+
+	fd_drop(&p->fd);
+	forget(p);
+	if (!p->refused)
+		session_frame(
+			s, "no more pictures of this cell are shown: %s", why);
+	p->refused = true;
+}
+
+/* A head is there: make room for the pixels. */
+static void begin_pixels(struct session *s)
+{
+	struct pictures *p = s->pictures;
+
+	if (p->count == PICTURES) {
+		refuse(s, "these are too many");
+		return;
+	}
+	if (!read_head(p)) {
+		refuse(s, "what it hands over is no picture");
+		return;
+	}
+	p->got = 0;
+	p->size = 3 * (size_t)p->picture.width * (size_t)p->picture.height;
+	p->picture.rgb = malloc(p->size);
+	if (!p->picture.rgb)
+		refuse(s, "out of memory");
+}
+
+/* Take what is there, up to the end of one picture. */
+void pictures_read(struct session *s)
+{
+	struct pictures *p = s->pictures;
+
+	while (p->fd >= 0 && !p->whole) {
+		bool head = !p->picture.rgb;
+		char *to = head ? p->head : (char *)p->picture.rgb;
+		size_t want = head ? sizeof(p->head) : p->size;
+		ssize_t n = read(p->fd, to + p->got, want - p->got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			fd_drop(&p->fd);
+			return;
+		}
+		p->got += (size_t)n;
+		if (p->got < want)
+			continue;
+		if (head)
+			begin_pixels(s);
+		else
+			p->whole = true;
+	}
+}
+
+/* ---- what is drawn ---- */
+
+/* Ask the terminal what it can draw. Nobody else reads it meanwhile. */
+static void ask(struct session *s)
+{
+	struct pictures *p = s->pictures;
+	struct strbuf b = {0};
+
+	if (!s->term->in_tty || !ask_is_due(&p->ask))
+		return;
+	output_suspend(s->output);
+	ask_write(&p->ask, &b);
+	if (b.failed)
+		return;
+	relay_put(s->relay, b.s, b.n);
+	relay_flush(s->relay);
+	b.n = 0;
+	ask_wait(&p->ask, s->term, &b);
+	if (b.n && !b.failed)
+		relay_type(s->relay, b.s, b.n);
+	strbuf_free(&b);
+}
+
+static struct picture_place place(const struct session *s)
+{
+	const struct ask *a = &s->pictures->ask;
+	const struct terminal *t = s->term;
+	struct picture_place at = {
+		.way = a->true_colour ? PICTURE_BLOCKS : PICTURE_BLOCKS_256,
+		.rows = t->rows,
+		.columns = t->cols,
+		.cell_width = a->cell_width,
+		.cell_height = a->cell_height,
+		.registers = a->registers ? a->registers : 256,
+	};
+
+	if (t->cell_width > 0 && t->cell_height > 0) {
+		at.cell_width = t->cell_width;
+		at.cell_height = t->cell_height;
+	}
+	if (s->cfg->pictures == PICTURES_BLOCKS)
+		return at;
+	/* How many rows a sixel picture takes is known only with these. */
+	if (a->sixel && at.cell_height > 0)
+		at.way = PICTURE_SIXEL;
+	if (a->iterm2)
+		at.way = PICTURE_ITERM2;
+	if (a->kitty)
+		at.way = PICTURE_KITTY;
+	return at;
+}
+
+/* Why the picture is not drawn; NULL: it was. */
+static const char *draw(struct session *s)
+{
+	struct pictures *p = s->pictures;
+	const struct terminal *t = s->term;
+	const char *why = NULL;
+	struct picture_place at;
+	struct strbuf b = {0};
+
+	if (s->cfg->pictures == PICTURES_NO || !t->colour || t->dumb ||
+		!t->out_tty || t->rows < 1 || t->cols < 2)
+		return "";
+	if (!output_has_room(s->output))
+		return " · not drawn";
+	ask(s);
+	relay_follow_window(s->relay);
+	at = place(s);
+	if (picture_add(&b, &p->picture, &at) < 0)
+		why = " · not drawn: out of memory";
+	else if (!output_draw(s->output, b.s, b.n))
+		why = " · not drawn: output limit";
+	strbuf_free(&b);
+	return why;
+}
+
+static void say(struct session *s, const char *why)
+{
+	struct pictures *p = s->pictures;
+
+	why = why ? why : "";
+	if (p->file)
+		session_frame(
+			s, "%s · %dx%d%s", p->file, p->width, p->height, why);
+	else if (!p->number)
+		session_frame(s,
+			"picture · %dx%d%s · not kept: no room in the home",
+			p->width, p->height, why);
+	else
+		session_frame(s,
+			"figure %u · %dx%d%s · :download figure-%u.png",
+			p->number, p->width, p->height, why, p->number);
+}
+
+bool pictures_draw(struct session *s)
+{
+	struct pictures *p = s->pictures;
+
+	pictures_read(s);
+	if (!p->whole || !s->output)
+		return false;
+	p->count++;
+	say(s, draw(s));
+	session_name_figure(s, p->number);
+	forget(p);
+	return true;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ask.c - what the person's terminal can draw
+ *
+ * Runs in:   front end, once, when the first picture is to be drawn
+ * Trusts:    the person's terminal for what it can do, and for nothing else
+ * Leaves:    no answer among the keys
+ */
+#include "ask.h"
+
+#include "jail/base/io.h"
+#include "terminal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ESC "\033"
+#define ASK_TRIES 3
+/* What has begun like an answer for so many bytes is no key. */
+#define ASK_SURE 3
+#define ST ESC "\\"
+
+/* A picture of one pixel that is only to be judged; the size of a cell, as
+ * iTerm2 and as xterm say it; the colours of sixel. */
+#define GRAPHICS                                                               \
+	ESC "_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA" ST ESC                          \
+	    "]1337;ReportCellSize" ST ESC "[16t" ESC "[?1;1;0S"
+/* Whether a colour of 24 bits is kept as it is. GNU screen hands a DCS to the
+ * terminal outside, which has another row there. */
+#define COLOUR ESC "[48;2;1;2;3m" ESC "P$qm" ST ESC "[m"
+#define FENCE ESC "[c"
+#define ERASE "\r" ESC "[K"
+
+static bool named(const char *value, const char *const *words)
+{
+	for (; value && *words; words++)
+		if (!strncmp(value, *words, strlen(*words)))
+			return true;
+	return false;
+}
+
+/* The Linux console prints strings that it does not know, and has nothing to
+ * answer but the fence. */
+void ask_write(struct ask *a, struct strbuf *out)
+{
+	const char *term = getenv("TERM"), *depth = getenv("COLORTERM");
+
+	a->asked++;
+	a->true_colour =
+		named(depth, (const char *[]){"truecolor", "24bit", NULL});
+	if (!named(term, (const char *[]){"linux", NULL})) {
+		strbuf_puts(out, GRAPHICS);
+		if (!named(term, (const char *[]){"screen", NULL}))
+			strbuf_puts(out, COLOUR);
+	}
+	strbuf_puts(out, FENCE ERASE);
+}
+
+/* ---- answers ---- */
+
+static void take_kitty(struct ask *a, const char *s)
+{
+	a->kitty |= strstr(s, "i=31") && strstr(s, ";OK" ST);
+}
+
+/* Height and width in points, and how many pixels a point has. */
+static void take_iterm2(struct ask *a, const char *s)
+{
+	char *end;
+	double height = strtod(strchr(s, '=') + 1, &end), width = 0, scale = 1;
+
+	a->iterm2 = true;
+	if (*end == ';')
+		width = strtod(end + 1, &end);
+	if (*end == ';')
+		scale = strtod(end + 1, &end);
+	if (height >= 1 && height < 1000 && width >= 1 && width < 1000 &&
+		scale >= 0.5 && scale < 10) {
+		a->cell_height = (int)(height * scale);
+		a->cell_width = (int)(width * scale);
+	}
+}
+
+static void take_colour(struct ask *a, const char *s)
+{
+	a->true_colour |= s[2] == '1' && strstr(s, "48") &&
+			  (strstr(s, "1:2:3") || strstr(s, "1;2;3"));
+}
+
+static void take_size(struct ask *a, const char *s)
+{
+	char *end;
+	long height = strtol(s + 4, &end, 10);
+	long width = *end == ';' ? strtol(end + 1, NULL, 10) : 0;
+
+	if (height >= 1 && height < 1000 && width >= 1 && width < 1000) {
+		a->cell_height = (int)height;
+		a->cell_width = (int)width;
+	}
+}
+
+/* "?1;0;256S": the request succeeded; "?62;4;22c": sixel is 4. */
+static void take_private(struct ask *a, const char *s)
+{
+	bool fence = s[strlen(s) - 1] == 'c';
+	char *end = (char *)s + 2;
+	long v[16] = {0};
+
+	for (int i = 0; i < 16; i++) {
+		v[i] = strtol(end + 1, &end, 10);
+		a->sixel |= fence && i > 0 && v[i] == 4;
+		if (*end != ';')
+			break;
+	}
+	a->answered |= fence;
+	if (!fence && v[0] == 1 && v[1] == 0 && v[2] > 1)
+		a->registers = v[2] < 256 ? (int)v[2] : 256;
+}
+
+/* How an answer begins, what else it has, how it ends. */
+static const struct form {
+	const char *begin, *finals; /* NULL: a string, which ends with ST */
+	void (*take)(struct ask *a, const char *s);
+} forms[] = {
+	{ESC "_G", NULL, take_kitty},
+	{ESC "]1337;ReportCellSize=", NULL, take_iterm2},
+	{ESC "P0$r", NULL, take_colour},
+	{ESC "P1$r", NULL, take_colour},
+	{ESC "[6;", "t", take_size},
+	{ESC "[?", "cS", take_private},
+};
+
+enum verdict { NO, PERHAPS, YES };
+
+/* Whether n bytes, the last of which is new, are this answer. */
+static enum verdict judge(const struct form *f, const char *s, size_t n)
+{
+	size_t begin = strlen(f->begin);
+	char last = s[n - 1];
+
+	if (n <= begin)
+		return memcmp(s, f->begin, n) ? NO : PERHAPS;
+	if (memcmp(s, f->begin, begin) != 0)
+		return NO;
+	if (f->finals)
+		return strchr(f->finals, last) && last		     ? YES
+		       : (last >= '0' && last <= '9') || last == ';' ? PERHAPS
+								     : NO;
+	if (last == '\a' || (last == '\\' && s[n - 2] == *ESC))
+		return YES;
+	return last == *ESC || (last >= ' ' && last < 0x7f) ? PERHAPS : NO;
+}
+
+/* Whether what has begun may be an answer; takes it when it is one. */
+static enum verdict examine(struct ask *a)
+{
+	enum verdict best = NO;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		enum verdict v = judge(&forms[i], a->begun, a->n);
+
+		if (v == YES) {
+			a->begun[a->n] = '\0';
+			forms[i].take(a, a->begun);
+			return YES;
+		}
+		best = v == PERHAPS ? v : best;
+	}
+	return a->n == sizeof(a->begun) - 1 ? NO : best;
+}
+
+/* Give back what was held: it is no answer. */
+static void give_back(struct ask *a, struct strbuf *keys)
+{
+	strbuf_add(keys, a->begun, a->n);
+	a->n = 0;
+}
+
+static void take(struct ask *a, const char *s, size_t n, struct strbuf *keys)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum verdict v;
+
+		a->begun[a->n++] = s[i];
+		v = examine(a);
+		if (v == YES)
+			a->n = 0;
+		if (v != NO)
+			continue;
+		a->n--;
+		give_back(a, keys);
+		if (s[i] == *ESC)
+			a->begun[a->n++] = s[i];
+		else
+			strbuf_add(keys, &s[i], 1);
+	}
+}
+
+void ask_wait(struct ask *a, const struct terminal *t, struct strbuf *keys)
+{
+	int64_t end = now_ms() + ASK_WAIT_MS;
+
+	while (!a->answered) {
+		struct pollfd p = {.fd = t->in, .events = POLLIN};
+		int64_t left = end - now_ms();
+		char buf[1024];
+		ssize_t n;
+
+		if (left <= 0 || (poll(&p, 1, (int)left) < 0 && errno != EINTR))
+			break;
+		if (!p.revents)
+			continue;
+		n = read(t->in, buf, sizeof(buf));
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			break;
+		if (n > 0)
+			take(a, buf, (size_t)n, keys);
+	}
+	give_back(a, keys);
+}
+
+void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys)
+{
+	if (a->answered || !a->asked)
+		strbuf_add(keys, s, n);
+	else
+		take(a, s, n, keys);
+	if (a->n < ASK_SURE)
+		give_back(a, keys);
+}
+
+bool ask_is_due(const struct ask *a)
+{
+	return !a->answered && a->asked < ASK_TRIES;
+}

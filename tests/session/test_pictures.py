@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: MIT
+"""Pictures: which there are, how they are drawn, and what they cannot do."""
+import os
+import re
+
+import pytest
+
+from graphics import Graphics, pixels, png
+
+HALF = "\N{UPPER HALF BLOCK}"
+FRAME = "¦ [figure %d · %dx%d · :download figure-%d.png]"
+# A class whose value is a picture: red above, blue below.
+FLAG = ('''import struct, zlib
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(
+        ">I", zlib.crc32(kind + body))
+def png(w, h):
+    rows = [b"\\0" + (b"\\xff\\0\\0" if y < h / 2 else b"\\0\\0\\xff") * w
+            for y in range(h)]
+    return b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(
+        ">IIBBBBB", w, h, 8, 2, 0, 0, 0)) + chunk(
+        b"IDAT", zlib.compress(b"".join(rows))) + chunk(b"IEND", b"")
+class Flag:
+    def __init__(self, w=64, h=64): self.size = w, h
+    def _repr_png_(self): return png(*self.size)
+''')
+
+
+def drawing(cb, way=None, args=(), size=(24, 80), env=None, flag=True, **more):
+    """A session on a terminal that draws this way."""
+    with open(os.path.join(cb.work, "flag.py"), "w") as f:
+        f.write(FLAG)
+    s = cb.session("-u", "flag.py", *args, size=size, env=env)
+    s.graphics = Graphics(way, **more)
+    if flag:
+        s.run("from flag import *")
+    return s
+
+
+def has_matplotlib(cb):
+    return not cb.run("-c", "import matplotlib").code
+
+
+def halves(out):
+    """How many rows of half blocks, and how many columns the widest has."""
+    rows = [r for r in out.split("\n") if r.startswith(HALF)]
+    assert all(set(r) == {HALF} for r in rows)
+    return len(rows), max(map(len, rows), default=0)
+
+
+@pytest.mark.parametrize("way", ["kitty", "iterm2"])
+def test_the_terminals_own_protocol_gets_the_pixels(cb, way):
+    s = drawing(cb, way)
+    out = s.run("print('above'); Flag()").split("\n")
+    picture, = s.graphics.pictures
+    width, height, rows = pixels(picture.data)
+    assert (width, height) == (64, 64)
+    assert rows[0] == b"\xff\0\0" * 64 and rows[63] == b"\0\0\xff" * 64
+    # 64 pixels are 4 rows of 16; the rows are free, and then comes the line.
+    assert out == ["above", "", "", "", "", FRAME % (1, 64, 64, 1)]
+    assert picture.keys[b"r" if way == "kitty" else b"height"] == b"4"
+    assert picture.column == 0
+    assert s.screen.rows(picture.row - 1, picture.row) == ["above"]
+
+
+def test_sixel_is_drawn_where_the_terminal_has_it(cb):
+    s = drawing(cb, "sixel", cell=(20, 10))
+    out = s.run("print('above'); Flag()").split("\n")
+    picture, = s.graphics.pictures
+    assert out == ["above", "", "", "", FRAME % (1, 64, 64, 1)]
+    size = re.match(rb"[\d;]*q\"1;1;(\d+);(\d+)", picture.data)
+    # No more than the three rows, and whole sixels.
+    assert (int(size[1]), int(size[2])) == (60, 60)
+    assert picture.data.count(b"-") in (9, 10)
+    assert s.screen.rows(picture.row - 1, picture.row) == ["above"]
+
+
+def test_a_sixel_terminal_that_hides_its_cells_gets_blocks(cb):
+    s = drawing(cb, "sixel", cell=None)
+    assert halves(s.run("Flag()")) == (4, 8)
+    assert not s.graphics.pictures
+
+
+@pytest.mark.parametrize("true_colour", [False, True])
+def test_other_terminals_get_half_blocks(cb, true_colour):
+    s = drawing(cb, true_colour=true_colour)
+    at = len(s.raw)
+    out = s.run("print('above'); Flag()")
+    assert out.split("\n")[0] == "above"
+    assert out.split("\n")[-1] == FRAME % (1, 64, 64, 1)
+    assert halves(out) == (4, 8)
+    shown = bytes(s.raw[at:])
+    assert (b"\x1b[38;2;255;0;0m" in shown) == true_colour
+    assert (b"\x1b[38;5;196m" in shown) == (not true_colour)
+    assert b"\x1b[38;2;0;0;255m" in shown if true_colour else \
+        b"\x1b[38;5;21m" in shown
+
+
+def test_the_environment_may_promise_all_colours(cb):
+    s = drawing(cb, env={"COLORTERM": "truecolor"})
+    s.run("Flag()")
+    assert b"\x1b[38;2;255;0;0m" in s.raw
+
+
+@pytest.mark.parametrize("env, args, asks", [
+    ({"NO_COLOR": "1"}, (), False), ({"TERM": "dumb"}, (), False),
+    ({}, ("-s", "terminal.pictures=no"), False),
+    ({}, ("-s", "terminal.colour=never"), False), ({}, (), True)])
+def test_without_colours_a_picture_is_only_named(cb, env, args, asks):
+    s = drawing(cb, "kitty", args, env=env)
+    at = len(s.raw)
+    out = s.run("Flag()")
+    assert out.split("\n")[-1] == FRAME % (1, 64, 64, 1)
+    assert bool(s.graphics.pictures) == asks == (b"\x1b_G" in s.raw[at:])
+    assert "'figure-1.png'" in s.run("import os; os.listdir()")
+
+
+def test_blocks_may_be_preferred(cb):
+    s = drawing(cb, "kitty", ("-s", "terminal.pictures=blocks"))
+    assert halves(s.run("Flag()")) == (4, 8)
+    assert not s.graphics.pictures
+
+
+def test_the_terminal_is_asked_once_and_not_before_a_picture(cb):
+    s = drawing(cb, "kitty")
+    s.run("print(1)")
+    assert not s.graphics.asked
+    s.run("Flag()")
+    asked = list(s.graphics.asked)
+    assert asked[-1] == "c" and asked.count("kitty") == 1
+    s.run("Flag()")
+    assert s.graphics.asked == asked
+    assert len(s.graphics.pictures) == 2
+
+
+def test_keys_typed_while_the_terminal_is_asked_stay_keys(cb):
+    """The answers stand in the middle of what is typed."""
+    s = drawing(cb, "kitty", hold=True)
+    s.enter("import sys; sys.displayhook(Flag()); x = input()")
+    s.wait(lambda: "c" in s.graphics.asked, "the questions")
+    s.type("a\x1b[")
+    s.type("C")
+    s.graphics.release()
+    s.type("b\r")
+    s.wait_prompt()
+    assert len(s.graphics.pictures) == 1
+    assert s.run("x") == repr("a\x1b[Cb")
+
+
+def test_an_answer_that_comes_late_is_no_input(cb):
+    s = drawing(cb, "kitty", hold=True)
+    s.enter("import sys; sys.displayhook(Flag()); x = input('? ')")
+    s.expect(r"^\? $|^\?$")
+    assert not s.graphics.pictures and HALF in s.screen_text()
+    s.graphics.release()
+    s.type("yes\r")
+    s.wait_prompt()
+    assert s.run("x") == "'yes'"
+    s.run("Flag()")
+    assert len(s.graphics.pictures) == 1
+
+
+def test_a_late_answer_does_not_reach_the_prompt(cb):
+    s = drawing(cb, "kitty", hold=True)
+    assert HALF in s.run("Flag()")
+    s.graphics.release()
+    s.type("6 * 7")
+    s.expect(r"^>>> 6 \* 7$")
+    s.type("\r")
+    s.expect("^42$")
+
+
+@pytest.mark.parametrize("way", [None, "kitty", "sixel"])
+@pytest.mark.parametrize("size", [(24, 80), (10, 30), (3, 20)])
+def test_a_picture_that_is_too_large_is_made_smaller(cb, way, size):
+    s = drawing(cb, way)
+    s.resize(*size)
+    out = s.run("Flag(2000, 1000)")
+    assert re.sub(r"\n¦ *", " ", out).rstrip().endswith("figure-1.png]")
+    rows, columns = halves(out)
+    assert rows <= size[0] - 2 and columns < size[1]
+    assert bool(rows) == (way is None)
+    for p in s.graphics.pictures:
+        assert int(p.keys.get(b"r", b"1")) <= size[0] - 2
+    s.resize(24, 80)
+    assert s.run("6 * 7") == "42"
+
+
+def test_pictures_stand_where_they_were_shown(cb):
+    s = drawing(cb)
+    s.run("show = __import__('sys').displayhook")
+    out = s.run("for i in range(2): print('before', i); show(Flag(8, 16))\n"
+                "print('end')\n")
+    assert out.split("\n") == [
+        "before 0", HALF, FRAME % (1, 8, 16, 1),
+        "before 1", HALF, FRAME % (2, 8, 16, 2), "end"]
+
+
+def test_a_value_is_shown_as_text_where_it_has_no_picture(cb):
+    s = drawing(cb, "kitty")
+    s.run("class No(Flag):\n  def _repr_png_(self): return None\n"
+          "  def __repr__(self): return 'no picture'\n")
+    assert s.run("No()") == "no picture"
+    assert s.run("Flag();") == ""
+    assert not s.graphics.pictures
+    assert s.run("Flag()").endswith(FRAME % (1, 64, 64, 1))
+    assert s.run("type(_)") == "<class 'flag.Flag'>"
+
+
+# ---- matplotlib and Pillow ----
+
+def test_plt_show_draws_the_figures_and_closes_them(cb):
+    if not has_matplotlib(cb):
+        pytest.skip("matplotlib is not installed")
+    s = drawing(cb, "kitty", flag=False)
+    s.run("import matplotlib.pyplot as plt", 60)
+    s.run("fig, ax = plt.subplots(); ax.plot([1, 4, 2])\nprint(end='')")
+    assert not s.graphics.pictures
+    out = s.run("print('a'); plt.show(); print('b')", 60).split("\n")
+    assert out[0] == "a" and out[-2:] == [FRAME % (1, 640, 480, 1), "b"]
+    width, height, _ = pixels(s.graphics.pictures[0].data)
+    assert abs(width / height - 640 / 480) < 0.02
+    assert s.run("plt.get_fignums()") == "[]"
+    assert s.run("fig").endswith(FRAME % (2, 640, 480, 2))
+    assert s.run("ax").endswith(FRAME % (3, 640, 480, 3))
+    assert s.run("fig.show()").endswith(FRAME % (4, 640, 480, 4))
+    s.run("open('figure-1.png', 'rb').read(8)")
+    assert len(s.graphics.pictures) == 4
+
+
+def test_an_image_of_pillows_is_drawn(cb):
+    if not has_matplotlib(cb):
+        pytest.skip("matplotlib is not installed")
+    s = drawing(cb, "kitty", flag=False)
+    s.run("from PIL import Image", 60)
+    out = s.run("Image.new('RGBA', (32, 16), (0, 0, 255, 128))")
+    assert out.endswith(FRAME % (1, 32, 16, 1))
+    _, _, rows = pixels(s.graphics.pictures[0].data)
+    assert rows[0][:3] == bytes((127, 127, 255))    # on white
+    assert s.run("Image.new('P', (3000, 2000)).show()").endswith(
+        FRAME % (2, 3000, 2000, 2))
+
+
+# ---- the files ----
+
+def test_a_figure_is_one_word_away(cb):
+    s = drawing(cb)
+    s.run("Flag()")
+    s.run(":download figure-1.png")
+    with open(os.path.join(cb.work, "figure-1.png"), "rb") as f:
+        assert pixels(f.read())[:2] == (64, 64)
+
+
+def test_a_file_of_the_users_is_never_overwritten(cb):
+    s = drawing(cb)
+    s.run("open('figure-1.png', 'w').write('mine')")
+    s.run("import os; os.symlink('mine', 'figure-2.png'); os.chdir('/tmp')")
+    assert s.run("Flag()").endswith(FRAME % (3, 64, 64, 3))
+    assert s.run("open('/home/figure-1.png').read()") == "'mine'"
+    assert s.run("os.path.exists('/home/mine')") == "False"
+
+
+def test_only_the_last_figures_are_kept(cb):
+    s = drawing(cb)
+    s.run("show = __import__('sys').displayhook; import os, glob")
+    s.run("show(Flag(1, 1)); open('figure-1.png', 'ab').write(b'mine')\n")
+    for n in 2, 3:
+        s.run("for i in range(12): show(Flag(1, 1))\n")
+    assert s.run("len(glob.glob('*.png'))") == "21"
+    assert s.run("os.path.exists('figure-1.png'), "
+                 "os.path.exists('figure-5.png'), "
+                 "os.path.exists('figure-6.png')") == "(True, False, True)"
+
+
+def test_leaving_does_not_warn_of_figures(cb):
+    s = drawing(cb)
+    s.run("Flag()")
+    s.type(":quit\r")
+    assert s.wait_exit() == 0
+
+
+def test_leaving_warns_of_other_files(cb):
+    s = drawing(cb)
+    s.run("Flag(); open('figure-9.png', 'w').close()")
+    s.type(":quit\r")
+    s.expect("1 file was never downloaded: figure-9.png")
+
+
+def test_a_full_home_keeps_no_figure_and_shows_it_all_the_same(cb):
+    s = drawing(cb, "kitty", ("-s", "home.size=1M"))
+    s.run("f = open('x', 'wb')\ntry: f.write(bytes(1 << 21)); f.flush()\n"
+          "except OSError: pass\n")
+    s.run("try: f.close()\nexcept OSError: pass\n")
+    assert s.run("Flag()").endswith(
+        "¦ [picture · 64x64 · not kept: no room in the home]")
+    assert len(s.graphics.pictures) == 1
