@@ -61,6 +61,7 @@ enum spec_mode {
 struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
+	int hurried; /* SPEC_CELL: somebody waits already */
 
 	const char *python;	    /* interpreter, absolute host path */
 	const char *packages;	    /* read-only packages directory, or NULL */

@@ -138,10 +138,13 @@ static struct ahead ahead_remove(struct pool *p, size_t i)
 	return a;
 }
 
-static void ask(struct pool *p, const struct kind *k)
+static void ask(struct pool *p, const struct kind *k, int hurried)
 {
+	const struct maker_question q = {
+		.python = k->python, .mode = k->mode, .hurried = hurried};
+
 	if (array_grow(&p->ahead, p->nahead, sizeof(*p->ahead)) < 0 ||
-		maker_ask(p->maker, k->python, k->mode, &p->refusal) < 0) {
+		maker_ask(p->maker, &q, &p->refusal) < 0) {
 		p->refused_ms = now_ms();
 		return;
 	}
@@ -214,13 +217,13 @@ static void fill(struct pool *p)
 			;
 		for (int n = have(p, k); n < k->waited && may_make(p, true);
 			n++)
-			ask(p, k);
+			ask(p, k, 1);
 	}
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
 
 		if (have(p, k) < k->waited + k->ahead && may_make(p, false))
-			ask(p, k);
+			ask(p, k, 0);
 	}
 }
 

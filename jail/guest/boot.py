@@ -5,7 +5,7 @@
 # Runs in:   the jail's Python, started as -I -S -c <load.py> with:
 #              parts ctl line mark library [stack] recursion   a session
 #              parts -e CELL [ARG...]                          one cell
-#              parts -j ctl report                             request.py
+#              parts -j ctl report [hurried]                   request.py
 # Holds:     parts    the driver itself (load.py)
 #            ctl      the socket to the warden, one message a read (wire.h)
 #            line     a raw pty slave on which the source of a cell arrives
@@ -39,12 +39,14 @@ if ARGS[0][0] != "-":
 part("cells")
 
 
-def prepare():
-    "all that can be done before a program's only cell is known"
+def prepare(hurried=False):
+    """all that can be done before a program's only cell is known; when somebody
+    waits for it, but for what most cells can do without"""
     for name in "customize", "errors", "awaits":
         part(name)
     close(PARTS)
-    customize()
+    if not hurried:
+        customize()
     GUEST.update(Interactive=__import__("_ast").Interactive)
     # What is there outlives the cell: a collection, as at Python's end, need
     # not look at it (1.5 ms of that end).

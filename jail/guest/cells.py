@@ -33,6 +33,10 @@ CELLS_KEPT, SOURCE_KEPT = 1000, 4 << 20
 VALUES_KEPT = 100
 AWAITS = 0x2000  # compile(): await may stand outside of functions
 COROUTINE = 0x80  # the flag of code that has one there
+# A first cell with none of these words neither imports anything nor sees what
+# site puts among the builtins.
+NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
+              b"exit", b"quit", b"copyright", b"credits", b"license")
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 S = type(sys.implementation)()  # the driver's state, in one place
@@ -59,6 +63,10 @@ user = type(sys)("__main__")
 NS = user.__dict__
 NS.update(__builtins__=builtins, __annotations__={},
           __loader__=sys.modules["_frozen_importlib"].BuiltinImporter)
+
+
+def needs_site(source):
+    return any(w in source for w in NEEDS_SITE)
 
 
 def stdlib(name):

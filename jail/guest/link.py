@@ -6,11 +6,6 @@
 # Trusts:    as cells.py
 # Leaves:    only by a signal, or when a fork of the user returns into it
 from binascii import crc32
-
-# A first cell with none of these words neither imports anything nor sees what
-# site puts among the builtins.
-NEEDS_SITE = (b"import", b"exec", b"eval", b"breakpoint", b"__", b"help",
-              b"exit", b"quit", b"copyright", b"credits", b"license")
 STREAMS = "stdin", "stdout", "stderr"
 LEAST_DEPTH = 50  # the driver's own calls, and those of a small cell
 
@@ -45,7 +40,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     signal(SIGINT, S.on_int)
     say("TOOK " + no)
     S.owed = no, mark
-    if any(w in source for w in NEEDS_SITE):
+    if needs_site(source):
         if S.linecache is None:
             S.linecache = stdlib("linecache")
         if not S.site:

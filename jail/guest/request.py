@@ -2,7 +2,7 @@
 #
 # request.py - one request: a cell with variables, and what it made
 #
-# Runs in:   the jail's Python, started with: parts -j ctl report
+# Runs in:   the jail's Python, started with: parts -j ctl report [hurried]
 # Holds:     ctl     a socket to the warden, until START comes from it (wire.h)
 #                    with a file: a marshalled (source, variables, shows)
 #            report  a pipe to the front end
@@ -12,7 +12,7 @@
 #              json   the value as json.dumps() writes it, if it can
 #              repr   the value as repr() writes it
 #              png    a picture for each figure of matplotlib's that is open
-CTL, REPORT = map(int, ARGS[1:])
+CTL, REPORT = map(int, ARGS[1:3])
 MOST = 1000000  # bytes of a value
 part("figures")
 
@@ -32,8 +32,10 @@ def given():
 
 
 def request():
-    prepare()
+    prepare("hurried" in ARGS)
     source, variables, shows = given()
+    if not S.site and needs_site(source):
+        customize()
     NS.update(variables)
     S.value = None
     shown = sys.displayhook

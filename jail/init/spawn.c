@@ -220,7 +220,8 @@ static int child_session(const struct spawn *s, int tty, int line,
 
 /* Output is not buffered: what was printed when a limit strikes is in the
  * answer. */
-static int child_cell(const int *fds, struct argv *a, struct err *e)
+static int child_cell(
+	const struct spawn *s, const int *fds, struct argv *a, struct err *e)
 {
 	a->v[a->n++] = "-u";
 	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
@@ -229,6 +230,8 @@ static int child_cell(const int *fds, struct argv *a, struct err *e)
 	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 ||
 		argv_fd(a, fds[SPAWN_REPORT], e) < 0)
 		return -1;
+	if (s->spec->hurried)
+		a->v[a->n++] = "hurried";
 	return stdio_set(fds + SPAWN_STDIO, e);
 }
 
@@ -277,7 +280,7 @@ static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
 	case SPEC_PROGRAM:
 		return child_program(s, tty, fds, program, a, e);
 	case SPEC_CELL:
-		return child_cell(fds, a, e);
+		return child_cell(s, fds, a, e);
 	}
 	return -1;
 }

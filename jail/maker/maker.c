@@ -6,7 +6,7 @@
  *            child of the front end that was forked before the cage closed
  * Holds:     what the front end held at its start: as root, everything
  * Trusts:    the configuration it was forked with. Of its front end it reads
- *            two numbers, in messages of one size: a front end that has been
+ *            three numbers, in messages of one size: a front end that has been
  *            taken over gets sessions as the configuration allows them, at
  *            most so many at a time, and nothing else
  * Leaves:    wardens, each of which ends with the socket that was handed over;
@@ -34,12 +34,7 @@
 /* From a session's last word to its end as a process. */
 #define END_MS 100
 
-/* One question and its answer, which brings the socket when `ok`. */
-struct question {
-	uint32_t python;
-	enum spec_mode mode;
-};
-
+/* To a question; it brings the socket when `ok`. */
 struct answer {
 	int ok;
 	struct err err;
@@ -165,8 +160,8 @@ static int has_room(struct maker *m)
 	return m->living < m->offer->most;
 }
 
-static pid_t make(
-	struct maker *m, const struct question *q, int *sock, struct err *e)
+static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
+	struct err *e)
 {
 	struct jail_spec spec = *m->offer->spec;
 	pid_t pid;
@@ -177,6 +172,7 @@ static pid_t make(
 		return err_set(e, "there are %d sessions already", m->living);
 	spec.python = m->offer->pythons[q->python];
 	spec.mode = q->mode;
+	spec.hurried = q->hurried != 0;
 	spec.front = m->front;
 	pid = maker_make(&spec, sock, e);
 	m->living += pid > 0;
@@ -187,7 +183,7 @@ static void answer(struct maker *m)
 {
 	struct answer a = {.ok = 0};
 	auto_close int sock = -1;
-	struct question q;
+	struct maker_question q;
 	ssize_t n = io_recv_fds(m->sock, &q, sizeof(q), NULL, 0, 0);
 
 	if (n != (ssize_t)sizeof(q))
@@ -239,11 +235,9 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
 
 /* ---- its front end ---- */
 
-int maker_ask(int sock, uint32_t python, enum spec_mode mode, struct err *e)
+int maker_ask(int sock, const struct maker_question *q, struct err *e)
 {
-	const struct question q = {.python = python, .mode = mode};
-
-	if (io_send_fds(sock, &q, sizeof(q), NULL, 0, 0) == 0)
+	if (io_send_fds(sock, q, sizeof(*q), NULL, 0, 0) == 0)
 		return 0;
 	return err_errno(e, "ask for a session");
 }

@@ -30,9 +30,15 @@ struct maker_offer {
  * end. Its pid, or -1 with e. */
 pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e);
 
-/* Ask for a session with interpreter number `python`; returns at once. 0, or -1
- * with e. */
-int maker_ask(int sock, uint32_t python, enum spec_mode mode, struct err *e);
+/* What is asked for: a session with interpreter number `python`. */
+struct maker_question {
+	uint32_t python;
+	enum spec_mode mode;
+	int hurried; /* (spec.h) */
+};
+
+/* Ask; returns at once. 0, or -1 with e. */
+int maker_ask(int sock, const struct maker_question *q, struct err *e);
 
 /* Wait for the answer to the oldest question: the socket to the warden, or -1
  * with e. */

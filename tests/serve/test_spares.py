@@ -110,6 +110,24 @@ def test_requests_share_nothing(server):
         assert fds == runs[0][2] and pids == runs[0][4] and len(pids) == 2
 
 
+def test_jails_that_are_waited_for_are_like_those_made_ahead(serve):
+    """The one has done what site does, the other does it for its cell."""
+    ahead, waited = serve(), serve("-s", "serve.spare=0")
+    ahead.await_rest(8)
+    codes = [
+        "import sys\nsys.path, sorted(sys.modules), sys.argv",
+        "sorted(__builtins__.__dict__)", "exit(3)", "quit", "help", "credits",
+        "1 / 0", "nothing", "def f(:", "eval('__import__')('json').dumps(1)",
+        "import site\nsite.ENABLE_USER_SITE", "await 1",
+        "x = 'a'.encode('punycode')\nx"]
+    for code in codes:
+        a, b = (s.run(code).json for s in (ahead, waited))
+        for r in a, b:
+            for key in "duration_ms", "cpu_ms", "memory_peak_bytes":
+                del r[key]
+        assert a == b, code
+
+
 def timed(server, code, **more):
     """An answer, and how long its client has waited for it in ms."""
     began = time.monotonic()

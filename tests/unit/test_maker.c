@@ -45,7 +45,10 @@ static void it_makes_no_more_than_it_may(void **state)
 	pid_t pid = start(&sock);
 
 	(void)state;
-	assert_int_equal(maker_ask(sock, 0, SPEC_PROGRAM, &e), 0);
+	assert_int_equal(
+		maker_ask(sock, &(struct maker_question){.mode = SPEC_PROGRAM},
+			&e),
+		0);
 	assert_int_equal(maker_answer(sock, &e), -1);
 	assert_string_equal(e.msg, "there are 0 sessions already");
 	end(pid, sock);
@@ -65,8 +68,10 @@ static void it_knows_only_what_it_was_offered(void **state)
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct err e = {0};
 
-		assert_int_equal(maker_ask(sock, t[i].python,
-					 (enum spec_mode)t[i].mode, &e),
+		assert_int_equal(maker_ask(sock,
+					 &(struct maker_question){t[i].python,
+						 (enum spec_mode)t[i].mode, 0},
+					 &e),
 			0);
 		assert_int_equal(maker_answer(sock, &e), -1);
 		assert_string_equal(e.msg, "malformed request");
@@ -103,7 +108,10 @@ static void it_holds_one_socket(void **state)
 
 	(void)state;
 	/* Its answer says that it is ready. */
-	assert_int_equal(maker_ask(sock, 9, SPEC_PROGRAM, &e), 0);
+	assert_int_equal(
+		maker_ask(
+			sock, &(struct maker_question){9, SPEC_PROGRAM, 0}, &e),
+		0);
 	assert_int_equal(maker_answer(sock, &e), -1);
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
