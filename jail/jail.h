@@ -108,6 +108,7 @@ enum jail_event_type {
 	JAIL_RUNNING, /* a cell was handed over; `mark` ends its output */
 	JAIL_TOOK,    /* the cell begins: keys and interrupts reach it */
 	JAIL_DONE,    /* a cell ended: `done` */
+	JAIL_WAITS,   /* the cell waits for the person to type */
 	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
 	JAIL_STACK,	/* stacks of a stuck cell: `fd` holds text (guest's) */
 	JAIL_PARKED,	/* a checkpoint was taken, everything is stopped */
@@ -230,6 +231,10 @@ int jail_kill(struct jail *j, struct err *e);
 
 /* The window has this size now; the foreground group gets SIGWINCH. */
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols);
+
+/* Say once, with JAIL_WAITS, when the cell that runs waits for the person and
+ * its tty is empty. */
+int jail_tell_waits(struct jail *j);
 
 /* The person pressed a key at the prompt: restart the idle clock. Call at most
  * once a second. */

@@ -479,6 +479,11 @@ int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
 	return tell(j, m, -1, NULL);
 }
 
+int jail_tell_waits(struct jail *j)
+{
+	return tell(j, (struct wire_front){.type = FRONT_WAITS}, -1, NULL);
+}
+
 int jail_touch(struct jail *j)
 {
 	return tell(j, (struct wire_front){.type = FRONT_TOUCH}, -1, NULL);

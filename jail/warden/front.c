@@ -296,6 +296,7 @@ static const struct {
 	[FRONT_KILL] = {serve_nothing, 0, 0},
 	[FRONT_RESIZE] = {serve_resize, 0, 0, 1},
 	[FRONT_TOUCH] = {serve_nothing, 0, 0, 1},
+	[FRONT_WAITS] = {serve_nothing, 0, 0, 1}, /* its cell has ended */
 	[FRONT_KEYS] = {serve_keys, 1, 1, 1},
 	[FRONT_ASK] = {serve_ask, 1, 1},
 	[FRONT_RESET] = {serve_reset, 1, 1},

@@ -185,6 +185,20 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 	wa->deadline_ms += slice;
 }
 
+/* The front end holds lines back for a cell that waits. What was seen before it
+ * asked does not count: it may have written the last line meanwhile. */
+static void tell_waits(struct watch *wa, struct warden *w, int heard,
+	const struct chore_result *a)
+{
+	const struct jail_event ev = {.type = JAIL_WAITS};
+
+	if (heard <= 0 || !(a->what & CHORE_WAITS) || !a->waits ||
+		!wa->tell_ms || a->began_ms <= wa->tell_ms)
+		return;
+	wa->tell_ms = 0;
+	link_event(&w->link, &ev, NULL, 0);
+}
+
 /* Ask the stand-in what the next look will want to know. */
 static void ask(struct watch *wa, struct warden *w)
 {
@@ -210,6 +224,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	warden_jail_measure(&w->jail, &u);
 	charge(wa, w, u.cpu_ms);
 	pause_clock(wa, w, heard, &a);
+	tell_waits(wa, w, heard, &a);
 	wa->peak_bytes = u.peak_bytes;
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
@@ -286,6 +301,9 @@ static int serve_front(struct watch *wa, struct warden *w)
 		break;
 	case FRONT_TOUCH:
 		clocks_touch(&w->clocks);
+		break;
+	case FRONT_WAITS:
+		wa->tell_ms = now_ms();
 		break;
 	case FRONT_START:
 		break;

@@ -32,7 +32,8 @@ struct watch {
 			   * kills at once */
 	int64_t kill_ms;  /* 0 until it was interrupted */
 	int64_t tick_ms, paused_ms;
-	int64_t looked_ms;	  /* of the last sample of who waits */
+	int64_t tell_ms;   /* when it was asked to tell who waits; 0: not */
+	int64_t looked_ms; /* of the last sample of who waits */
 	int64_t looked_worked_ms; /* worked_ms then */
 
 	/* what it took, as far as seen */

@@ -156,6 +156,7 @@ enum wire_front_type {
 	FRONT_RESIZE,	 /* a = rows, b = columns */
 	FRONT_TOUCH,
 	FRONT_KEYS,
+	FRONT_WAITS,
 	FRONT_ASK, /* a = question; fd: memfd with the text */
 	FRONT_RESET,
 	FRONT_UNDO, /* a = how many */

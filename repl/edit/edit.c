@@ -28,6 +28,7 @@
 void edit_begin(struct editor *ed)
 {
 	ed->edit.last_code = 0;
+	ed->edit.unseen = 0;
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_stop(ed);
@@ -262,6 +263,7 @@ void edit_look(struct editor *ed)
 	size_t at = t.cursor, pair[2];
 	bool paired = false;
 
+	ed->edit.unseen = 0;
 	/* The bracket under the cursor, or else the one before it. */
 	for (int i = 0; i < 2 && !paired; i++, at--) {
 		if (at < t.n && wcschr(L"()[]{}", t.s[at]))
@@ -485,10 +487,10 @@ static void key_newline(struct editor *ed)
 	if (in.change > 0)
 		utf8_wide_add(&line, tabs ? L"\t" : L"    ", unit);
 	insert(ed, line.s, line.n);
+	ed->edit.unseen = line.n - 1;
 	utf8_wide_free(&line);
 }
 
-/* A line end in the middle of a burst is text: a paste without brackets. */
 static void key_enter(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -498,9 +500,7 @@ static void key_enter(struct editor *ed)
 
 	while (at < t.n && is_blank(t.s[at]))
 		at++;
-	if (ed->input.in_burst)
-		insert(ed, L"\n", 1);
-	else if (at < t.n && !one_line && !command)
+	if (at < t.n && !one_line && !command)
 		key_newline(ed);
 	else if (edit_runs(ed, t.s, t.n) || (ed->recall.recalled && at == t.n))
 		ed->edit.result = EDITOR_CELL;
@@ -508,18 +508,29 @@ static void key_enter(struct editor *ed)
 		key_newline(ed);
 }
 
+/* Who indents a line without having seen that it is indented already means
+ * their own blanks. */
+static void drop_unseen(struct editor *ed)
+{
+	size_t at = engine_text(ed->engine).cursor, n = ed->edit.unseen;
+
+	engine_replace(ed->engine, at - n, at, NULL, 0);
+	ed->edit.unseen = 0;
+}
+
 static void key_tab(struct editor *ed)
 {
-	struct engine_text t = engine_text(ed->engine);
-	size_t start = home(&t), at = start;
+	struct engine_text t;
+	size_t start, at;
 
+	drop_unseen(ed);
+	t = engine_text(ed->engine);
+	start = at = home(&t);
 	while (at < t.cursor && (t.s[at] == ' ' || t.s[at] == '\t'))
 		at++;
-	if (ed->input.in_burst)
-		insert(ed, L"\t", 1);
-	else if (complete_walk(ed, 1))
+	if (complete_walk(ed, 1))
 		return;
-	else if (at == t.cursor)
+	if (at == t.cursor)
 		insert(ed, L"    ", INDENT - (at - start) % INDENT);
 	else
 		complete_key(ed);
@@ -563,8 +574,10 @@ static void key_text(struct editor *ed)
 {
 	wchar_t c = ed->edit.key.c;
 
+	if (c == ' ')
+		drop_unseen(ed);
 	insert(ed, &c, 1);
-	if (!ed->input.in_burst && wcschr(L":)]}", c))
+	if (wcschr(L":)]}", c))
 		dedent(ed);
 }
 
@@ -764,6 +777,8 @@ enum editor_result edit_key(struct editor *ed, const struct key *key)
 		complete_stop(ed);
 	if (search_key(ed, key))
 		return e->result;
+	if (key->code != '\t' && (key->code != KEY_TEXT || key->c != ' '))
+		e->unseen = 0;
 	do_command(ed, &commands[key->code & 0xFF]);
 	/* What the person has not seen is not taken. */
 	strbuf_free(&ed->recall.rest);

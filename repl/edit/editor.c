@@ -23,11 +23,9 @@
 #include "parts.h"
 #include "repl/term/output.h"
 #include "repl/term/terminal.h"
+#include "repl/term/typed.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
-/* More than this in one read, and more bytes behind the key: a paste without
- * brackets, whose Enter and Tab are text. */
-#define BURST_BYTES 16
 #define CTRL_D 0x04
 
 /* ---- keys and lines ---- */
@@ -44,6 +42,12 @@ static void draw(struct editor *ed)
 	edit_look(ed);
 	t = engine_text(ed->engine);
 	view_draw(&ed->view, &t);
+}
+
+static void forget_ahead(struct input *in)
+{
+	strbuf_free(&in->ahead);
+	in->ahead_at = 0;
 }
 
 static enum editor_result take_interrupt(struct input *in)
@@ -87,8 +91,26 @@ static enum editor_result read_bytes(struct editor *ed)
 		return ed->lines ? EDITOR_EOF : EDITOR_HUP;
 	in->queue_at = 0;
 	in->queue_end = (size_t)n;
-	in->burst = n > BURST_BYTES;
+	in->echoed = ed->lines;
 	return EDITOR_GO_ON;
+}
+
+/* What was typed while nobody read comes before what is typed now. */
+static bool take_ahead(struct editor *ed)
+{
+	struct input *in = &ed->input;
+	size_t n = in->ahead.n - in->ahead_at;
+
+	if (!n)
+		return false;
+	in->queue_at = 0;
+	in->queue_end = n < sizeof(in->queue) ? n : sizeof(in->queue);
+	memcpy(in->queue, in->ahead.s + in->ahead_at, in->queue_end);
+	in->echoed = false;
+	in->ahead_at += in->queue_end;
+	if (in->ahead_at == in->ahead.n)
+		forget_ahead(in);
+	return true;
 }
 
 /* What is left of `timeout_ms`; -1: for ever. */
@@ -114,6 +136,8 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 		/* An interrupt that came while a key was served. */
 		if (in->interrupted)
 			return take_interrupt(in);
+		if (take_ahead(ed))
+			break;
 		if (ed->lines || !in->keys.paste)
 			draw(ed);
 		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
@@ -173,12 +197,20 @@ static enum editor_result next_key(struct editor *ed, struct key *key)
 			utf8_wide_free(&in->paste);
 			in->paste_cut = false;
 		} else {
-			in->in_burst = in->burst &&
-				       (in->ready_at < in->ready_end ||
-					       in->queue_at < in->queue_end);
 			return EDITOR_GO_ON;
 		}
 	}
+}
+
+/* Show what the terminal has not echoed. */
+static void echo(struct editor *ed, wchar_t c)
+{
+	struct layout_glyph g = {.s = "\n", .n = 1};
+
+	if (c != '\n')
+		layout_glyph(c, 0, 80, &g);
+	if (!ed->input.echoed && ed->view.out_is_tty)
+		view_write(&ed->view, g.s, (size_t)g.n);
 }
 
 /* Append a line, its end included: EDITOR_GO_ON; any other result ends the
@@ -193,6 +225,8 @@ static enum editor_result next_line(
 		while (in->ready_at < in->ready_end) {
 			wchar_t c = in->ready[in->ready_at++].c;
 
+			if (c)
+				echo(ed, c);
 			if (cell->n >= ed->max_bytes)
 				*fits = false;
 			if (c && *fits && utf8_wide_add(cell, &c, 1) < 0) {
@@ -205,6 +239,11 @@ static enum editor_result next_line(
 		r = fill(ed, -1);
 		if (r != EDITOR_GO_ON)
 			return r;
+		if (!in->echoed && in->queue[in->queue_at] == CTRL_D &&
+			!cell->n) {
+			in->queue_at++;
+			return EDITOR_EOF;
+		}
 		/* As in a paste: text only, no keys, one kind of line end. */
 		in->keys.paste = true;
 		in->ready_at = 0;
@@ -363,9 +402,15 @@ static void say_too_long(struct editor *ed)
 /* Lines up to the end of a cell, after those in `cell`. */
 static enum editor_result read_lines(struct editor *ed, struct utf8_wide *cell)
 {
+	struct strbuf *ahead = &ed->input.ahead;
 	enum editor_result r;
 	bool fits = true;
 
+	/* No terminal has edited what was typed ahead. */
+	if (ahead->n)
+		ahead->n = ed->input.ahead_at +
+			   typed_edit(ahead->s + ed->input.ahead_at,
+				   ahead->n - ed->input.ahead_at);
 	view_ask(&ed->view, &ed->view.prompt, cell);
 	for (;;) {
 		r = next_line(ed, cell, &fits);
@@ -409,76 +454,6 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	return r;
 }
 
-static bool is_enter(const struct key *k)
-{
-	return k->code == '\r' || k->code == '\n';
-}
-
-/* One key of the text typed ahead. */
-static void add_typed(struct utf8_wide *text, const struct key *k)
-{
-	wchar_t c = k->c;
-
-	if (k->code == 0x7F || k->code == '\b') {
-		if (text->n)
-			text->s[--text->n] = 0;
-		return;
-	}
-	if (is_enter(k) || k->code == KEY_ALT_ENTER)
-		c = '\n';
-	else if (k->code == '\t')
-		c = '\t';
-	if (c)
-		utf8_wide_add(text, &c, 1);
-}
-
-/* The bytes came in pieces, and a key may lie in two of them: they are decoded
- * only when they are read. Append that text; true if Ctrl-D came before any.
- * Enter before any text does nothing, as at an empty prompt. */
-static bool decode_ahead(struct editor *ed, struct utf8_wide *text)
-{
-	struct strbuf *ahead = &ed->input.ahead;
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
-	bool end = false;
-
-	keys_init(&keys);
-	for (size_t i = 0; i < ahead->n && text->n < ed->max_bytes; i++) {
-		int n = keys_feed(&keys, (unsigned char)ahead->s[i], out);
-
-		for (int j = 0; j < n; j++) {
-			bool empty = !text->n && !ed->kept.n;
-
-			end |= out[j].code == CTRL_D && !text->n;
-			if (!empty || !is_enter(&out[j]))
-				add_typed(text, &out[j]);
-		}
-	}
-	strbuf_free(ahead);
-	return end;
-}
-
-/* Put the text typed ahead at the cursor of the text kept. True if Ctrl-D
- * came before any text. */
-static bool take_ahead(struct editor *ed)
-{
-	struct utf8_wide text = {0}, old = ed->kept;
-	size_t at = old.n ? ed->kept_cursor : 0;
-	bool end = decode_ahead(ed, &text) && !old.n;
-
-	if (text.n) {
-		ed->kept = (struct utf8_wide){0};
-		ed->kept_cursor = at + text.n;
-		utf8_wide_add(&ed->kept, old.s, at);
-		utf8_wide_add(&ed->kept, text.s, text.n);
-		if (old.n > at)
-			utf8_wide_add(&ed->kept, old.s + at, old.n - at);
-		utf8_wide_free(&old);
-	}
-	utf8_wide_free(&text);
-	return end;
-}
-
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e)
 {
@@ -486,8 +461,6 @@ enum editor_result editor_read(
 
 	*cell = NULL;
 	*n = 0;
-	if (take_ahead(ed))
-		return EDITOR_EOF;
 	if (plain != ed->lines)
 		keys_init(&ed->input.keys);
 	ed->lines = plain;
@@ -498,21 +471,32 @@ enum editor_result editor_read(
 
 /* ---- for the caller, mostly between reads ---- */
 
-size_t editor_take_input(struct editor *ed, char *buf, size_t max)
+void editor_take_input(struct editor *ed, struct strbuf *keys)
 {
 	struct input *in = &ed->input;
-	size_t n = in->queue_end - in->queue_at;
 
-	n = n < max ? n : max;
-	memcpy(buf, in->queue + in->queue_at, n);
-	in->queue_at += n;
-	return n;
+	strbuf_add(
+		keys, in->queue + in->queue_at, in->queue_end - in->queue_at);
+	if (in->ahead.n)
+		strbuf_add(keys, in->ahead.s + in->ahead_at,
+			in->ahead.n - in->ahead_at);
+	in->queue_at = in->queue_end;
+	forget_ahead(in);
 }
 
 int editor_prefill(struct editor *ed, const char *s, size_t n)
 {
-	strbuf_add(&ed->input.ahead, s, n);
-	return ed->input.ahead.failed ? -1 : 0;
+	utf8_wide_free(&ed->kept);
+	if (utf8_wide_decode(&ed->kept, s, n) < 0)
+		return -1;
+	ed->kept_cursor = ed->kept.n;
+	return 0;
+}
+
+void editor_type(struct editor *ed, const char *s, size_t n)
+{
+	if (n)
+		strbuf_add(&ed->input.ahead, s, n);
 }
 
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx)
@@ -545,6 +529,7 @@ void editor_interrupt(struct editor *ed)
 	ed->input.interrupted = true;
 	/* Ctrl-C discards what was typed before it, as on any tty. */
 	ed->input.queue_at = ed->input.queue_end;
+	forget_ahead(&ed->input);
 }
 
 bool editor_is_plain(struct editor *ed)

@@ -20,6 +20,7 @@ struct complete_list;
 struct editor;
 struct err;
 struct history;
+struct strbuf;
 
 enum editor_result {
 	EDITOR_GO_ON,	  /* the read is not over; never returned */
@@ -68,14 +69,14 @@ void editor_close(struct editor *ed);
 enum editor_result editor_read(
 	struct editor *ed, char **cell, size_t *n, struct err *e);
 
-/* Move at most `max` bytes of the input behind the cell's last Enter to `buf`:
- * the running cell gets them as if they were typed then. The next
- * editor_read() reads the others. Returns how many were moved. */
-size_t editor_take_input(struct editor *ed, char *buf, size_t max);
+/* Move the input behind the cell's last Enter to `keys`. */
+void editor_take_input(struct editor *ed, struct strbuf *keys);
 
-/* Put `n` bytes of text into the next cell, as if typed, but never run. A
- * Ctrl-D with no text before it ends the next read. 0, or -1 (no memory). */
+/* Have the next cell begin as this text. 0, or -1 (no memory). */
 int editor_prefill(struct editor *ed, const char *s, size_t n);
+
+/* Type these `n` bytes of keys before the terminal is read again. */
+void editor_type(struct editor *ed, const char *s, size_t n);
 
 /* Poll `fd` for input while waiting for keys. cb(ctx) is called when there is
  * input (or the other side hung up) and must consume it; it may call

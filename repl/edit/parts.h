@@ -184,7 +184,8 @@ struct edit {
 	struct key key;		   /* the one being handled */
 	enum editor_result result; /* of this key */
 	int last_code;		   /* of the one before */
-	int goal; /* the column that Up and Down keep to; -1: this one */
+	int goal;      /* the column that Up and Down keep to; -1: this one */
+	size_t unseen; /* blanks before the cursor, ours and not drawn yet */
 };
 
 /* ---- complete.c ---- */
@@ -209,8 +210,6 @@ struct input_watch {
 struct input {
 	unsigned char queue[INPUT_QUEUE];
 	size_t queue_at, queue_end;
-	bool burst;    /* one read brought more than a person types */
-	bool in_burst; /* the key just read came in the middle of one */
 	struct keys keys;
 	struct key ready[KEYS_OUT_MAX];
 	int ready_at, ready_end;
@@ -219,7 +218,10 @@ struct input {
 
 	struct input_watch watch[EDITOR_WATCH_MAX];
 	bool interrupted;
-	struct strbuf ahead; /* bytes typed while nobody read */
+	struct strbuf
+		ahead;	 /* typed while nobody read; comes after the queue */
+	size_t ahead_at; /* so much of it was moved to the queue */
+	bool echoed;	 /* by the terminal: what is in the queue */
 };
 
 struct editor {

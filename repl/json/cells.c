@@ -236,6 +236,7 @@ static void take(struct cells *c, struct jail_event *ev)
 		c->reply = *ev;
 		break;
 	case JAIL_BUILT:
+	case JAIL_WAITS:
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
 	case JAIL_PARKED:

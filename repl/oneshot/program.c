@@ -651,6 +651,7 @@ static void take(struct program *p, struct jail_event *ev)
 	case JAIL_RUNNING:
 	case JAIL_TOOK:
 	case JAIL_DONE:
+	case JAIL_WAITS:
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
 	case JAIL_PARKED:

@@ -165,6 +165,10 @@ static void take(struct session *s, struct jail_event *ev)
 		if (s->relay)
 			relay_release(s->relay);
 		break;
+	case JAIL_WAITS:
+		if (s->relay)
+			relay_waits(s->relay);
+		break;
 	case JAIL_DONE:
 		if (s->relay)
 			take_done(s, &ev->done);

@@ -147,12 +147,12 @@ static bool is_blank(const char *src, size_t n)
 	return true;
 }
 
-/* Keys are lines from now on. Those that came just before were not echoed:
- * they are shown behind the prompt. */
+/* Keys are lines from now on. Those that came just before were not echoed: the
+ * editor does that. */
 static void read_lines(struct session *s)
 {
 	struct pollfd p = {.fd = s->term->in, .events = POLLIN};
-	char keys[RELAY_IN];
+	char keys[4096];
 	ssize_t n = 0;
 
 	if (!s->term->raw)
@@ -161,7 +161,7 @@ static void read_lines(struct session *s)
 	if (poll(&p, 1, 0) > 0)
 		n = read(s->term->in, keys, sizeof(keys));
 	if (n > 0)
-		editor_prefill(s->editor, keys, (size_t)n);
+		editor_type(s->editor, keys, (size_t)n);
 }
 
 static void read_and_run(struct session *s)

@@ -381,7 +381,7 @@ void screen_follow_window(struct session *s)
 void screen_begin(struct session *s)
 {
 	struct screen *sc = s->screen;
-	char keys[RELAY_IN];
+	struct strbuf keys = {0};
 
 	sc->holder = SESSION;
 	s->relay = &sc->relay;
@@ -392,8 +392,9 @@ void screen_begin(struct session *s)
 	relay_begin(&sc->relay);
 	sc->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
-	relay_type(&sc->relay, keys,
-		editor_take_input(s->editor, keys, sizeof(keys)));
+	editor_take_input(s->editor, &keys);
+	relay_type_ahead(&sc->relay, keys.s, keys.n);
+	strbuf_free(&keys);
 }
 
 static int hex(char c)
@@ -465,26 +466,24 @@ void screen_end_output(struct session *s)
 	screen_tell_background(s);
 }
 
-/* Give the editor the keys that the cell did not read. What is left of them is
- * first what was on its way to the tty when the warden last looked, then what
- * never left. */
+/* Give the editor the keys that the cell did not read. */
 static void give_back(struct session *s)
 {
 	struct screen *sc = s->screen;
-	char unsent[RELAY_IN];
+	struct typed *t = &sc->relay.typed;
 	const char *keys, *why;
 	size_t n;
 
-	if (sc->relay.wrote && !s->over && jail_return_keys(s->jail) == 0)
+	/* Some may have been on their way when the warden last looked. */
+	if (t->sent && !s->over && jail_return_keys(s->jail) == 0)
 		sc->relay.with.events(s);
-	strbuf_add(&sc->left, unsent, relay_untype(&sc->relay, unsent));
-	why = sc->left.failed ? "out of memory"
-			      : typed_unread(&sc->relay.typed, sc->left.s,
-					sc->left.n, &keys, &n);
+	why = sc->left.failed
+		      ? "out of memory"
+		      : typed_unread(t, sc->left.s, sc->left.n, &keys, &n);
 	if (why)
 		session_frame(s, "what was typed ahead is dropped: %s", why);
-	else if (n)
-		editor_prefill(s->editor, keys, n);
+	else
+		editor_type(s->editor, keys, n);
 	typed_forget(&sc->relay.typed);
 	strbuf_free(&sc->left);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define CTRL_C 0x03
+#define KEYS_READ 4096
 /* A terminal that takes nothing for so long is given up; sooner when a signal
  * ends us. */
 #define FLUSH_MS 10000
@@ -43,9 +44,9 @@ void relay_set_tty(struct relay *r, int tty)
 
 void relay_begin(struct relay *r)
 {
-	r->in_n = 0;
 	r->held = true;
-	r->over = r->moved = r->wrote = false;
+	r->over = r->moved = false;
+	r->due = 0;
 	typed_forget(&r->typed);
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
@@ -57,12 +58,18 @@ static bool is_early(const struct relay *r)
 	return r->held && !r->over;
 }
 
+/* How many keys the tty has yet to take. */
+static size_t owed(const struct relay *r)
+{
+	return r->due > r->typed.sent ? r->due - r->typed.sent : 0;
+}
+
 static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
 	bool keys = r->keys && !r->keys_ended;
 	short tty = (short)((relay_has_room(r) && !is_early(r) ? POLLIN : 0) |
-			    (r->in_n && !r->held ? POLLOUT : 0));
+			    (owed(r) && !r->held ? POLLOUT : 0));
 
 	p[RELAY_POLL_KEYS] =
 		(struct pollfd){.fd = keys ? term->in : -1, .events = POLLIN};
@@ -90,22 +97,33 @@ void relay_interrupted(struct relay *r)
 
 static void tty_write(struct relay *r)
 {
+	struct typed *t = &r->typed;
 	ssize_t w;
 
-	if (!r->in_n || r->held || r->tty < 0)
+	if (!owed(r) || r->held || r->tty < 0)
 		return;
-	w = write(r->tty, r->in, r->in_n);
-	if (w <= 0)
-		return;
-	r->wrote = true;
-	r->in_n -= (size_t)w;
-	memmove(r->in, r->in + w, r->in_n);
+	w = write(r->tty, t->keys.s + t->sent, owed(r));
+	if (w > 0)
+		t->sent += (size_t)w;
+}
+
+/* Whether keys wait until the cell does. */
+static bool is_waited_for(const struct relay *r)
+{
+	return !r->held && !owed(r) && r->typed.sent < r->typed.keys.n;
+}
+
+static void ask_who_waits(const struct relay *r)
+{
+	if (is_waited_for(r))
+		jail_tell_waits(r->with.jail);
 }
 
 void relay_release(struct relay *r)
 {
 	r->held = false;
 	tty_write(r);
+	ask_who_waits(r);
 }
 
 void relay_hold(struct relay *r)
@@ -113,13 +131,23 @@ void relay_hold(struct relay *r)
 	r->held = r->over = true;
 }
 
-size_t relay_untype(struct relay *r, char *buf)
+void relay_type_ahead(struct relay *r, const char *s, size_t n)
 {
-	size_t n = r->in_n;
+	typed_add(&r->typed, s, n);
+}
 
-	memcpy(buf, r->in, n);
-	r->in_n = 0;
-	return n;
+void relay_waits(struct relay *r)
+{
+	const struct strbuf *keys = &r->typed.keys;
+	size_t at = r->typed.sent;
+
+	if (!is_waited_for(r))
+		return;
+	while (at < keys->n && keys->s[at] != '\r' && keys->s[at] != '\n')
+		at++;
+	r->due = at + (at < keys->n);
+	tty_write(r);
+	ask_who_waits(r);
 }
 
 /* Ctrl-C before the cell begins: no tty is there to echo it, or to make it a
@@ -131,7 +159,6 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 		n--;
 	if (n == 0)
 		return 0;
-	r->in_n = 0;
 	for (size_t i = 0; i < n; i++)
 		if (s[i] == CTRL_C) {
 			jail_interrupt(r->with.jail, NULL);
@@ -143,30 +170,50 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 	return n;
 }
 
-/* A full queue drops keys, as a terminal's own queue does, but an interrupt
- * always gets through. */
-void relay_type(struct relay *r, const char *s, size_t n)
+/* The keys up to the last Ctrl-C. What waits is dropped. The tty takes Ctrl-C
+ * as it takes any key, but where it takes none the interrupt gets through all
+ * the same. */
+static void interrupt(struct relay *r, const char *s, size_t n)
 {
-	size_t early = is_early(r) ? interrupt_early(r, s, n) : 0;
-	size_t room, take;
-	bool stuck;
+	bool stuck = r->over || owed(r);
 
-	s += early;
-	n -= early;
-	room = RELAY_IN - r->in_n;
-	take = n < room ? n : room;
-	stuck = r->in_n > 0 || r->over;
-	memcpy(r->in + r->in_n, s, take);
-	r->in_n += take;
-	typed_add(&r->typed, s, take);
-	tty_write(r);
+	if (r->typed.sent < r->typed.keys.n)
+		typed_drop(&r->typed);
+	stuck |= !typed_add(&r->typed, s, n);
+	r->due = r->typed.keys.n;
+	if (!stuck)
+		tty_write(r);
+	stuck |= owed(r) > 0;
+	if (stuck)
+		typed_drop(&r->typed);
+	r->due = r->typed.keys.n;
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] != CTRL_C)
 			continue;
-		if (stuck || i >= take)
+		if (stuck)
 			jail_interrupt(r->with.jail, NULL);
 		relay_interrupted(r);
 	}
+}
+
+void relay_type(struct relay *r, const char *s, size_t n)
+{
+	size_t early = is_early(r) ? interrupt_early(r, s, n) : 0;
+	const char *last;
+
+	s += early;
+	n -= early;
+	last = n ? memrchr(s, CTRL_C, n) : NULL;
+	if (last) {
+		size_t up_to = (size_t)(last + 1 - s);
+
+		interrupt(r, s, up_to);
+		s += up_to;
+		n -= up_to;
+	}
+	typed_add(&r->typed, s, n);
+	r->due = r->typed.keys.n;
+	tty_write(r);
 }
 
 static void take_keys(struct relay *r, const char *buf, size_t n)
@@ -185,7 +232,7 @@ static void take_keys(struct relay *r, const char *buf, size_t n)
 
 static void keys_read(struct relay *r)
 {
-	char buf[RELAY_IN];
+	char buf[KEYS_READ];
 	ssize_t n = read(r->with.term->in, buf, sizeof(buf));
 
 	if (n > 0)

@@ -37,7 +37,6 @@ enum {
 };
 
 #define RELAY_READ 16384
-#define RELAY_IN 4096
 /* When more output than this waits for the terminal, the tty is not read. */
 #define RELAY_BACKLOG (64u << 10)
 /* So many interrupts within this time kill. */
@@ -68,12 +67,10 @@ struct relay {
 	bool over;	 /* keys wait for good: they are for the next cell */
 	bool broken;	 /* nothing can be written to the terminal any more */
 	bool moved;	 /* the last relay_turn() read bytes of the tty */
-	bool wrote;	 /* keys were written to the tty since relay_begin() */
 	struct typed typed; /* keys since relay_begin() */
+	size_t due;	    /* so many of them may go to the tty */
 	struct strbuf out;
 	size_t out_at;
-	char in[RELAY_IN];
-	size_t in_n;
 	int64_t pressed_ms[RELAY_KILL_PRESSES]; /* the last interrupts */
 };
 
@@ -83,17 +80,21 @@ void relay_free(struct relay *r);
 /* Use this tty (borrowed), which becomes non-blocking; -1 for none. */
 void relay_set_tty(struct relay *r, int tty);
 
-/* Forget undelivered keys and counted interrupts, and hold what is typed from
- * now on until relay_release(). Until then the tty is not read, and Ctrl-C is
- * no key, but for what was sent to the jail. */
+/* Forget keys and counted interrupts, and hold what is typed from now on until
+ * relay_release(). Until then the tty is not read, and Ctrl-C is no key, but
+ * for what was sent to the jail. */
 void relay_begin(struct relay *r);
 void relay_release(struct relay *r);
 
+/* Keys that were typed for the next prompt before the cell was sent. They go to
+ * the tty a line at a time, when the cell waits for the person: relay_waits().
+ * So a cell that does not read leaves them alone, and they are not echoed in
+ * its output. All of them go before the next key that is typed. */
+void relay_type_ahead(struct relay *r, const char *s, size_t n);
+void relay_waits(struct relay *r);
+
 /* Hold what is typed from now on until the next relay_begin(). */
 void relay_hold(struct relay *r);
-
-/* Take back the undelivered keys: at most RELAY_IN bytes. */
-size_t relay_untype(struct relay *r, char *buf);
 
 /* One turn of the loop: wait at most `timeout_ms` (-1: without end), then take
  * signals, then events, then move bytes. The relay fills in the first

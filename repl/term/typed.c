@@ -14,8 +14,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* A tty holds fewer. Half as many are kept at least. */
+/* A tty holds fewer. */
 #define TYPED_MAX (64u << 10)
+
+/* No place. */
+#define NONE ((size_t)-1)
 
 /* Bytes of the longest key. */
 #define SEQUENCE_MAX 8
@@ -23,26 +26,43 @@
 #define KEY(c) ((c)&0x1f)
 #define ESC 0x1b
 #define DEL 0x7f
+#define ERASING "\x7f\x15\x17" /* the keys that edit() takes as that */
 
 void typed_forget(struct typed *t)
 {
 	strbuf_free(&t->keys);
+	strbuf_free(&t->edited);
+	*t = (struct typed){0};
 }
 
-void typed_add(struct typed *t, const char *s, size_t n)
+bool typed_add(struct typed *t, const char *s, size_t n)
 {
-	const char *after = memrchr(s, KEY('C'), n);
+	size_t old = t->sent < TYPED_MAX / 2 ? t->sent : TYPED_MAX / 2;
+	bool fits;
 
-	if (after) {
-		t->keys.n = 0;
-		n -= (size_t)(after + 1 - s);
-		s = after + 1;
+	/* A program that reads keys for hours has read the first of them. */
+	if (t->keys.n + n > TYPED_MAX && old) {
+		t->keys.n -= old;
+		memmove(t->keys.s, t->keys.s + old, t->keys.n);
+		t->sent -= old;
+		t->torn = true;
 	}
-	if (t->keys.n + n > TYPED_MAX) {
-		t->keys.n -= TYPED_MAX / 2;
-		memmove(t->keys.s, t->keys.s + TYPED_MAX / 2, t->keys.n);
-	}
-	strbuf_add(&t->keys, s, n);
+	fits = t->keys.n + n <= TYPED_MAX;
+	if (fits)
+		strbuf_add(&t->keys, s, n);
+	fits &= !t->keys.failed;
+	t->lost |= !fits;
+	return fits;
+}
+
+void typed_drop(struct typed *t)
+{
+	static const char interrupt = KEY('C');
+
+	t->lost = false;
+	t->keys.n = t->sent;
+	typed_add(t, &interrupt, 1);
+	t->sent = t->keys.n;
 }
 
 /* ---- a line ---- */
@@ -138,24 +158,28 @@ static bool is_control(char c)
 	return c != '\t' && iscntrl((unsigned char)c);
 }
 
-/* Edit the keys as a tty in its usual modes would. Keys that were edited once
- * stay as they are, so it does not matter which of them the tty has edited.
- * Returns how many are left. */
-static size_t edit_all(char *s, size_t n)
+/* Take the next key, or two: Ctrl-V and what follows it. Returns how many. */
+static size_t take_key(struct edited *ed, const char *s, size_t n)
+{
+	size_t took = s[0] == KEY('V') && n > 1 ? 2 : 1;
+	char c = s[took - 1];
+
+	if (took == 2)
+		put(ed, is_control(c) ? 0 : c);
+	else if (!edit(ed, c))
+		put(ed, c);
+	ed->text &= ed->n > 0 && ed->s[ed->n - 1] != '\n';
+	return took;
+}
+
+/* Keys that were edited once stay as they are, so it does not matter which of
+ * them the tty has edited. */
+size_t typed_edit(char *s, size_t n)
 {
 	struct edited ed = {.s = s};
 
-	for (size_t i = 0; i < n; i++) {
-		char c = s[i];
-
-		if (c == KEY('V') && i + 1 < n) {
-			c = s[++i];
-			put(&ed, is_control(c) ? 0 : c);
-		} else if (!edit(&ed, c)) {
-			put(&ed, c);
-		}
-		ed.text &= ed.n > 0 && ed.s[ed.n - 1] != '\n';
-	}
+	for (size_t i = 0; i < n;)
+		i += take_key(&ed, s + i, n - i);
 	return ed.n;
 }
 
@@ -168,6 +192,20 @@ static bool is_same(char a, char b)
 	if (b == KEY('D'))
 		b = 0;
 	return a == b;
+}
+
+/* Whether the keys edited end with those that are left; *at is where these
+ * begin. What was typed before the last Ctrl-C may be left too. */
+static bool is_end(
+	const char *s, size_t n, const char *left, size_t left_n, size_t *at)
+{
+	size_t unread = left_n < n ? left_n : n;
+
+	*at = n - unread;
+	for (size_t i = 1; i <= unread; i++)
+		if (!is_same(s[n - i], left[left_n - i]))
+			return false;
+	return true;
 }
 
 /* The first key that begins at `at` or behind it. A cell that has read a part
@@ -191,39 +229,119 @@ static size_t next_key(const char *s, size_t n, size_t at)
 	return i;
 }
 
-/* The cell has read the beginning of a line, and the rest may be a command, or
- * a habit that is one. Keys can make it one: they move the cursor, and bring
- * back what the history has. */
-static bool is_cut_command(const char *s, size_t n, size_t at)
+static bool has(const char *s, size_t n, const char *set)
 {
-	if (!at || s[at - 1] == '\n')
-		return false;
-	for (size_t i = at; i < n; i++)
-		if (s[i] && s[i] != '\n' && is_control(s[i]))
+	for (size_t i = 0; i < n; i++)
+		if (s[i] && strchr(set, s[i]))
+			return true;
+	return false;
+}
+
+/* The rest of a line may be a command, or a habit that is one. Keys can make it
+ * one: they move the cursor, and bring back what the history has. */
+static bool is_cut_command(const char *s, size_t n)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] && is_control(s[i]))
 			return true;
 	while (at < n && (s[at] == ' ' || s[at] == '\t'))
 		at++;
 	return at < n && memchr(":%!?", s[at], 4);
 }
 
+static bool is_enter(const struct key *k)
+{
+	return k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER;
+}
+
+/* Behind an Enter, or an end of file on an empty line. */
+static bool is_line_start(const struct edited *ed)
+{
+	return ed->n > 0 && ed->line == ed->n &&
+	       memchr("\n\4", ed->s[ed->n - 1], 2);
+}
+
+/*
+ * The keys that were sent, edited: t->edited. Returns where the line of keys
+ * begins that is at `at` in them; NONE where none begins there. A line begins
+ * where both the tty and the editor see the end of the line before: an Enter
+ * that was pasted, or typed literally, ends none. Of a line that was typed and
+ * erased again a cell may have read every key.
+ */
+static size_t find_line(struct typed *t, size_t at)
+{
+	struct edited ed = {.s = t->edited.s};
+	struct key out[KEYS_OUT_MAX];
+	size_t found = at || t->torn ? NONE : 0;
+	struct keys keys;
+
+	keys_init(&keys);
+	for (size_t i = 0; i < t->sent;) {
+		const char *s = t->keys.s + i;
+		size_t took = take_key(&ed, s, t->sent - i);
+		bool enter = false;
+
+		for (size_t k = 0; k < took; k++) {
+			int n = keys_feed(&keys, (unsigned char)s[k], out);
+
+			for (int j = 0; j < n; j++)
+				enter |= is_enter(&out[j]);
+		}
+		i += took;
+		if (took == 1 && *s == KEY('C'))
+			found = at ? NONE : i;
+		else if ((enter || *s == KEY('D')) && is_line_start(&ed) &&
+			 ed.n == at)
+			found = i;
+		else if (ed.n == at)
+			found = NONE; /* begun, and empty again */
+	}
+	t->edited.n = ed.n;
+	return found;
+}
+
+/* The end of a line, or of many, whose beginning was read. */
+static const char *cut_rest(
+	struct typed *t, size_t at, const char **keys, size_t *n)
+{
+	static const char why[] = "the cell read the beginning of its line";
+	struct strbuf *b = &t->edited;
+
+	at = next_key(b->s, b->n, at);
+	strbuf_add(b, t->keys.s + t->sent, t->keys.n - t->sent);
+	*keys = b->s + at;
+	*n = b->n - at;
+	if (!b->failed && !has(*keys, *n, "\r\n") && !is_cut_command(*keys, *n))
+		return NULL;
+	*n = 0;
+	return why;
+}
+
 const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	const char **keys, size_t *n)
 {
-	char *s = t->keys.s;
-	size_t all = edit_all(s, t->keys.n), unread, at;
-	bool fits = !t->keys.failed, cut;
+	/* A tty in its usual modes leaves no key that erases. Those that were
+	 * read may be what this one takes away. */
+	const char *end = left_n ? memchr(left, '\n', left_n) : NULL;
+	size_t first = end ? (size_t)(end - left) : left_n;
+	bool raw = has(left, first, ERASING), fits;
+	size_t at, line;
 
-	left_n = edit_all(left, left_n);
-	unread = left_n < all ? left_n : all;
-	for (size_t i = 1; i <= unread && fits; i++)
-		fits = is_same(s[all - i], left[left_n - i]);
-	at = fits ? next_key(s, all, all - unread) : all;
-	cut = is_cut_command(s, all, at);
-	if (cut)
-		at = all;
-	*keys = s + at;
-	*n = all - at;
+	*n = 0;
+	strbuf_add(&t->edited, t->keys.s, t->sent);
+	if (t->lost || t->edited.failed)
+		return "it was too much";
+	find_line(t, NONE);
+	left_n = typed_edit(left, left_n);
+	fits = is_end(t->edited.s, t->edited.n, left, left_n, &at);
 	if (!fits)
 		return "the cell changed how its terminal reads keys";
-	return cut ? "the cell read the beginning of its line" : NULL;
+	line = raw ? NONE : find_line(t, at);
+	if (line == NONE)
+		return cut_rest(t, at, keys, n);
+	*keys = t->keys.s + line;
+	*n = t->keys.n - line;
+	return NULL;
 }

@@ -3,8 +3,9 @@
 /*
  * fuzz_typed.c - keys typed ahead, and anything that comes back from the tty
  *
- * The first two bytes say how many of the others were typed; the rest comes
- * back. Whatever that is: no key is handed over that was not typed.
+ * The first two bytes say how many of the others were typed, the third how many
+ * of these were sent; the rest comes back. Whatever that is: no key is handed
+ * over that was not typed, and a line that may run was typed as that line.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +14,6 @@
 
 #include "repl/term/typed.h"
 
-#define CTRL_C 0x03
 #define CTRL_D 0x04
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,29 +44,35 @@ static int were_typed(const char *keys, size_t n, const char *typed, size_t all)
 	return 1;
 }
 
+/* Whether the keys are the last that were typed, and a line begins there. */
+static int are_lines(const char *keys, size_t n, const char *typed, size_t all)
+{
+	const char *begin = typed + all - n;
+
+	return n <= all && !memcmp(begin, keys, n) &&
+	       (n == all || strchr("\r\n\3\4", begin[-1]));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct strbuf left = {0};
 	struct typed t = {0};
-	const char *keys, *typed, *after;
+	const char *keys, *typed;
 	size_t n, all;
 
-	if (size < 2)
+	if (size < 3)
 		return 0;
 	all = (size_t)data[0] << 8 | data[1];
-	size -= 2;
+	size -= 3;
 	all = all < size ? all : size;
-	typed = (const char *)data + 2;
+	typed = (const char *)data + 3;
 	typed_add(&t, typed, all);
+	t.sent = t.keys.n * data[2] / 255;
 	strbuf_add(&left, typed + all, size - all);
 	check(!typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
-	after = memrchr(typed, CTRL_C, all);
-	if (after) {
-		all -= (size_t)(after + 1 - typed);
-		typed = after + 1;
-	}
 	check(n <= all && were_typed(keys, n, typed, all));
-	check(!n || !memchr(keys, CTRL_C, n));
+	if (n && (memchr(keys, '\r', n) || memchr(keys, '\n', n)))
+		check(are_lines(keys, n, typed, all));
 	check(!n || !memchr(keys, CTRL_D, n) || memchr(typed, CTRL_D, all));
 	typed_forget(&t);
 	strbuf_free(&left);

@@ -37,7 +37,7 @@ def answers(s, said):
 
 def tab(s, typed, further="!", tabs=1):
     """The line in the editor after `typed`, Tab and `further`, which shows
-    that the Tab was dealt with. A Tab within a burst of keys is text."""
+    that the Tab was dealt with."""
     s.type(typed)
     s.expect(re.escape(typed) + "$")
     for _ in range(tabs):

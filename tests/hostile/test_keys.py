@@ -82,6 +82,31 @@ def test_typed_ahead_keys_are_the_persons_whatever_a_cell_does(cb):
     is_whole(s, 0)
 
 
+@pytest.mark.limit(120)
+def test_no_cell_makes_a_command_of_lines_typed_ahead(cb):
+    """Whatever it does to its tty, and whatever part of a line it reads: the
+    next prompt runs lines that the person typed, from their beginning, or
+    none."""
+    s = start(cb, "--set", "cell.timeout=10s")
+    s.run(TTY)
+    s.run("import select")
+
+    def type_ahead(cell):
+        row = s.enter(f"ran = 0; {cell}")
+        s.expect_since(row, "^go")
+        s.type("nox:quit\rran = 1\rnox:quit\r")
+        s.wait(lambda: s.screen.here() > row
+               and s.screen.cursor_row().rstrip() == ">>>", "the prompt")
+
+    for cell in TRICKS.values():
+        type_ahead(cell + "; select.select([0], [], [], 0)[0]"
+                          " and os.read(0, 3)")
+    is_whole(s, 0)
+    # The control: whole lines run.
+    type_ahead("wait()")
+    assert value(s, "ran") == "1"
+
+
 def test_a_key_made_the_end_of_file_does_not_end_the_session(cb):
     s = start(cb, "--set", "cell.timeout=10s")
     s.run(TTY)

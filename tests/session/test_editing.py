@@ -598,7 +598,7 @@ def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
     row = s.enter("import time; print('go'); time.sleep(0.5)")
     s.expect_since(row, "^go")
     s.type("x = 1\rx = 2")
-    s.expect(r"^>>> x = 1\n\.\.\. x = 2$")
+    s.expect(r"^>>> x = 1\n>>> x = 2$")
     s.type(" + 1\r")
     s.wait_prompt()
     assert s.run("x") == "3"

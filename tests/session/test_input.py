@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Cells that read from the person and control the terminal."""
 import random
+import re
 import termios
 import time
 
@@ -145,15 +146,121 @@ def test_a_resize_during_a_cell_reaches_python(session):
     session.wait_prompt()
 
 
-def test_type_ahead_returns_to_the_editor_and_does_not_run(session):
-    row = session.enter("import time; print('go'); time.sleep(0.5)")
+KINDS = pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+
+
+def busy(session):
+    """Enter a cell that takes a while, and reads nothing."""
+    session.run("import time")
+    row = session.enter("print('go'); time.sleep(2); print('went')")
     session.expect_since(row, "^go")
-    session.type("print('not ' + 'run')\r")
-    session.expect(r">>> print\('not ' \+ 'run'\)")
-    assert "not run" not in session.all_text()
+    return row
+
+
+def below(session, row):
+    """What stands below the cell's last line."""
+    rows = session.screen.rows(row, session.screen.here())
+    text = "\n".join(r.rstrip() for r in rows)
+    return text[text.rindex("went\n>>> "):]
+
+
+@KINDS
+def test_lines_typed_ahead_run_one_after_the_other(cb, kind):
+    s = cb.session(env={"TERM": kind})
+    row = busy(s)
+    s.type("a = 6\rb = a *\x7f* 7\r\rprint(a)\r:time b\rb +")
+    s.wait(lambda: s.screen.cursor_row().rstrip() == ">>> b +", "the last")
+    text = below(s, row)
+    assert re.fullmatch(r"went\n>>> a = 6\n>>> b = a \* 7\n(>>>\n)?"
+                        r">>> print\(a\)\n6\n>>> :time b\n42\n¦ \[.*\]",
+                        text), text
+    s.type(" 1\r")
+    s.expect_since(row, "^43$")
+
+
+@KINDS
+@pytest.mark.parametrize("indents", [True, False])
+def test_a_block_typed_ahead_runs_as_one_cell(cb, kind, indents):
+    """With the blanks that a person types who does not see the editor's, or
+    without them."""
+    if kind == "dumb" and not indents:
+        pytest.skip("nothing indents lines there")
+    s = cb.session(env={"TERM": kind})
+    row = busy(s)
+    i = "    " if indents else ""
+    s.type(f"for i in range(3):\r{i}if i:\r{i * 2}print(i)\r{i * 2}print(-i)"
+           "\r\r:who\r")
+    s.expect_since(row, "^i .*int")
+    text = below(s, row)
+    assert ("went\n>>> for i in range(3):\n...     if i:\n"
+            "...         print(i)\n...         print(-i)\n...\n"
+            "1\n-1\n2\n-2\n>>> :who\n") in text, text
+
+
+@KINDS
+def test_cells_read_the_lines_typed_ahead_that_they_ask_for(cb, kind):
+    """One line at a time, echoed behind the question; the next is a cell."""
+    s = cb.session(env={"TERM": kind})
+    row = busy(s)
+    s.type("x = input('? ')\rone\rprint(x)\r"
+           "y = [input('a '), input('b ')]\rtwo\r:quit\rprint(y)\rx + '!'\r")
+    s.expect_since(row, "^'one!'$")
+    text = below(s, row)
+    assert ("went\n>>> x = input('? ')\n? one\n>>> print(x)\none\n"
+            ">>> y = [input('a '), input('b ')]\na two\nb :quit\n"
+            ">>> print(y)\n['two', ':quit']\n>>> x + '!'\n'one!'") in text
+
+
+@KINDS
+def test_ctrl_c_drops_the_lines_that_wait(cb, kind):
+    s = cb.session(env={"TERM": kind})
+    row = busy(s)
+    s.type("print('fir' + 'st'); time.sleep(60)\rprint('nev' + 'er')\r:quit\r")
+    s.expect_since(row, "^first")
+    s.type("\x03")
+    s.expect_since(row, "^KeyboardInterrupt")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+    assert "never" not in s.all_text()
+
+
+def test_lines_typed_ahead_survive_a_cell_that_dies(session):
+    session.run("import os")
+    row = busy(session)
+    session.type("os.abort()\rprint('af' + 'ter')\r")
+    session.expect_since(row, "crashed")
+    session.expect_since(row, "^after$")
+    session.wait_prompt()
+
+
+def test_a_key_typed_later_sends_the_lines_that_wait_before_it(session):
+    """The cell reads only at the end, and is never seen to wait."""
+    session.run("import select, sys, threading")
+    row = busy(session)
+    session.type("while not (b := select.select([0], [], [], 0)[0]): pass\r"
+                 "x\ry\r")
+    session.expect_since(row, "^>>> while")
+    session.type("z")
+    session.wait(lambda: session.screen.cursor_row() == ">>> z", "what is left")
+    text = below(session, row)
+    assert text.index("name 'x' is") < text.index("name 'y' is")
     session.type("\x03")
     session.wait_prompt()
-    assert session.run("1 + 1") == "2"
+
+
+def test_bytes_that_come_at_once_are_no_paste(session):
+    """Only brackets make a paste: each line runs, and Enter inside is Enter."""
+    row = session.screen.here()
+    session.type("first = 'a line of many keys'\rprint(first[2:6])\r")
+    session.expect_since(row, "^line$")
+    session.wait_prompt()
+    row = session.screen.here()
+    session.type("\x1b[200~first = 1\rprint(first)\r\x1b[201~")
+    session.expect_since(row, r"^\.\.\. print\(first\)$")
+    assert session.screen.cursor_row().rstrip() == "..."
+    session.type("\r")
+    session.expect_since(row, "^1$")
+    session.wait_prompt()
 
 
 def typed_while_running(session, keys):
@@ -198,15 +305,7 @@ def test_keys_typed_after_ctrl_c_go_to_the_prompt(session):
     session.wait_prompt()
 
 
-def test_a_second_line_typed_ahead_becomes_part_of_the_cell(session):
-    typed_while_running(session, "x = 1\x1b\rx")
-    session.expect(r"^>>> x = 1\n\.\.\. x$")
-    session.type("\r")
-    session.expect("^1$")
-    session.wait_prompt()
-
-
-@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+@KINDS
 def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
     """A short cell, and then the digits of a number. The digits come before
     the cell runs, while it runs, and at every step of its end."""
