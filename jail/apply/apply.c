@@ -404,6 +404,9 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 		return mount_restrict(&a->root, op->target, op->attrs, e);
 	case PLAN_PIVOT:
 		return apply_pivot(a, e);
+	case PLAN_HIDE:
+		a->ctx->tree_fd = mount_hide(e);
+		return a->ctx->tree_fd < 0 ? err_wrap(e, "root") : 0;
 	case PLAN_RLIMIT:
 		return apply_rlimit(op, e);
 	case PLAN_DROP:
@@ -440,7 +443,8 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 		.plan = p, .ctx = ctx, .root = {.fd = -1}, .home = -1};
 
 	if (stage == PLAN_JAIL)
-		ctx->pts_fd = ctx->proc_fd = ctx->oom_fd = ctx->asked_fd = -1;
+		ctx->tree_fd = ctx->pts_fd = ctx->proc_fd = ctx->oom_fd =
+			ctx->asked_fd = -1;
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->ops[i].stage != stage)
 			continue;

@@ -19,6 +19,7 @@ struct apply_ctx {
 	 * it. -1 without. */
 	int nodes_fd;
 	/* JAIL sets the others. */
+	int tree_fd; /* keeps a root that is in no table of mounts; or -1 */
 	int pts_fd;  /* top of the jail's devpts */
 	int proc_fd; /* top of the jail's /proc, which guests see
 		      * read-only; -1 without */

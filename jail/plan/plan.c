@@ -527,6 +527,10 @@ static void plan_root(struct maker *m)
 	close_parts(m);
 	add(m, PLAN_RESTRICT, .target = "/", .attrs = SYS_ATTR_RDONLY);
 	add(m, PLAN_PIVOT);
+	/* The table names the host id of the session: here that of a person,
+	 * otherwise of nobody. */
+	if (m->h->euid != 0)
+		add(m, PLAN_HIDE);
 }
 
 static const struct {
@@ -711,6 +715,7 @@ static const char *const forms[] = {
 	[PLAN_HOME_SHOW] = "home       %t",
 	[PLAN_RESTRICT] = "restrict   %t%a%1",
 	[PLAN_PIVOT] = "pivot",
+	[PLAN_HIDE] = "hide",
 	[PLAN_RLIMIT] = "rlimit     %l  %n",
 	[PLAN_DROP] = "drop",
 	[PLAN_UNDUMPABLE] = "undumpable",

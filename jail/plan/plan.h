@@ -60,6 +60,7 @@ enum plan_op_type {
 	PLAN_HOME_SHOW,	 /* attach the copy of HOME_COPY at target */
 	PLAN_RESTRICT,	 /* add attrs to the one mount at target */
 	PLAN_PIVOT,	 /* make the new root the root, unmount the host's */
+	PLAN_HIDE,	 /* show no table of mounts from here on */
 	PLAN_RLIMIT,	 /* set limit `which` (RLIMIT_*) to `number` */
 	PLAN_DROP,	 /* give up every capability for good */
 	PLAN_UNDUMPABLE, /* no ptrace, no core */

@@ -678,3 +678,20 @@ int mount_pivot(const struct mount_root *r, struct err *e)
 		return err_errno(e, "enter the new root");
 	return 0;
 }
+
+/*
+ * /proc/PID/mountinfo lists the mounts of the process's namespace that its root
+ * leads to. A detached tree is in no namespace. The kernel takes the tree apart
+ * when the descriptor is closed.
+ */
+int mount_hide(struct err *e)
+{
+	auto_close int tree = sys_open_tree(
+		AT_FDCWD, "/", SYS_OPEN_TREE_CLONE | SYS_AT_RECURSIVE);
+
+	if (tree < 0)
+		return err_errno(e, "copy the root");
+	if (fchdir(tree) < 0 || chroot(".") < 0)
+		return err_errno(e, "enter the copy of the root");
+	return fd_take(&tree);
+}

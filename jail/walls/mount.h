@@ -84,4 +84,8 @@ int mount_open_dir(
 /* Make the new root this process's root, and detach the old one for good. */
 int mount_pivot(const struct mount_root *r, struct err *e);
 
+/* Go on in a copy of all mounts that belongs to no namespace, and so is in no
+ * table of mounts: a descriptor that keeps the copy, or -1 with e. */
+int mount_hide(struct err *e);
+
 #endif

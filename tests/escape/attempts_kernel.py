@@ -207,17 +207,14 @@ for program, args in {"su": ["-c", "id -u"], "sudo": ["-n", "id", "-u"],
         " stdin=subprocess.DEVNULL)\n"
         "expect(r.stdout.strip() != '0', r.stderr)", ".*", FORKS)
 add("nosuid_on_every_mount",
-    "bad = [l.split()[4] for l in open('/proc/self/mountinfo')"
-    " if 'nosuid' not in l.split()[5].split(',')]\n"
-    "expect(not bad, str(bad))", ".*")
+    "bad = [p for p, f in mounts().items() if not f & os.ST_NOSUID]\n"
+    "expect(not bad and '/home' in mounts(), str(bad))", ".*")
 add("nodev_on_every_mount_but_dev",
-    "bad = [l.split()[4] for l in open('/proc/self/mountinfo')"
-    " if 'nodev' not in l.split()[5].split(',')"
-    " and not l.split()[4].startswith('/dev')]\n"
+    "bad = [p for p, f in mounts().items() if not f & os.ST_NODEV"
+    " and not p.startswith('/dev')]\n"
     "expect(not bad, str(bad))", ".*")
 add("only_the_expected_mounts_are_writable",
-    "bad = [l.split()[4] for l in open('/proc/self/mountinfo')"
-    " if 'ro' not in l.split()[5].split(',') and l.split()[4] not in"
+    "bad = [p for p, f in mounts().items() if not f & os.ST_RDONLY and p not in"
     " '/home /tmp /dev/shm /dev/pts /proc /dev/null /dev/zero /dev/full"
     " /dev/random /dev/urandom /dev/tty /dev/ptmx'.split()]\n"
     "expect(not bad, str(bad))", ".*")

@@ -357,6 +357,44 @@ static void nothing_of_the_host_is_left_after_the_switch(void **state)
 	own_ns_run(child_pivot, NULL);
 }
 
+static ssize_t table_read(int proc)
+{
+	char text[256];
+	int fd = openat(proc, "self/mountinfo", O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	close(fd);
+	return n;
+}
+
+static int child_hide(void *arg)
+{
+	struct mount_root r = play(0);
+	struct err e = {0};
+	int proc = open("/proc", O_PATH | O_DIRECTORY), tree;
+
+	(void)arg;
+	CHILD_CHECK(mount_file(&r, "/mine", "x", &e) == 0, "%s", e.msg);
+	CHILD_CHECK(
+		mount_fs(&r, "tmpfs", "/below", "", 0, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(mount_pivot(&r, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(table_read(proc) > 0, "control");
+	tree = mount_hide(&e);
+	CHILD_CHECK(tree >= 0, "%s", e.msg);
+	CHILD_CHECK(table_read(proc) == 0, "mounts are listed");
+	CHILD_CHECK(access("/mine", F_OK) == 0, "%m");
+	CHILD_CHECK(access("/../mine", F_OK) == 0, "%m");
+	CHILD_CHECK(creat("/below/new", 0600) >= 0, "%m");
+	CHILD_CHECK(mount("x", "/below", "tmpfs", 0, "") < 0, "mounted");
+	return 0;
+}
+
+static void no_table_lists_the_mounts_that_are_hidden(void **state)
+{
+	(void)state;
+	own_ns_run(child_hide, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +411,7 @@ int main(void)
 		cmocka_unit_test(
 			a_failed_mount_names_its_file_system_and_target),
 		cmocka_unit_test(nothing_of_the_host_is_left_after_the_switch),
+		cmocka_unit_test(no_table_lists_the_mounts_that_are_hidden),
 	};
 
 	return cmocka_run_group_tests_name("mount", tests, NULL, NULL);
