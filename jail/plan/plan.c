@@ -608,9 +608,12 @@ static void plan_guest(struct maker *m)
 	/* The kernel counts pending signals for all processes of a user, also
 	 * of the person's outside. */
 	add_rlimit(m, RLIMIT_SIGPENDING, 512);
-	/* For each process by itself: this slows a burst, it is no wall. */
+	/* For each process by itself: this slows a burst, it is no wall. A cell
+	 * that meets it goes on with a MemoryError, and keeps what it has: room
+	 * is left for its checkpoints. */
 	if (!m->h->cgroup_memory)
-		add_rlimit(m, RLIMIT_DATA, l->memory_bytes);
+		add_rlimit(m, RLIMIT_DATA,
+			l->memory_bytes - l->memory_bytes / 32 - 4 * MIB);
 	add(m, PLAN_SECCOMP,
 		.which = m->h->cgroup_memory ? PLAN_FILTER_GUEST
 					     : PLAN_FILTER_NOMEM);
