@@ -40,7 +40,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
     signal(SIGINT, S.on_int)
     say("TOOK " + no)
     S.owed = no, mark
-    if needs_site(source):
+    if kind == "image" or needs_site(source):
         if S.linecache is None:
             S.linecache = stdlib("linecache")
         if not S.site:
@@ -54,7 +54,7 @@ def cell(fds, no, size, crc, mark, kind="silent"):
             part(name)
     lost = call(show_file if kind == "image" else execute, "<cell %s>" % no,
                 source)
-    plt = fds and S.pictures is None and S.modules.get("matplotlib.pyplot")
+    plt = fds and kind == "silent" and S.modules.get("matplotlib.pyplot")
     S.pictures = None
     if plt and getpid() == S.pid:
         part("figures")

@@ -176,7 +176,7 @@ def show_file(_, path):
     except BaseException as e:
         S.how = "raised"
         tell("%s: %s\n" % (path.decode("utf-8", "backslashreplace"),
-                           getattr(e, "strerror", None) or e or
+                           getattr(e, "strerror", None) or str(e) or
                            type(e).__name__))
 
 

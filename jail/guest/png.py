@@ -6,6 +6,7 @@
 # Trusts:    as cells.py; a file may hold anything, and what is wrong with it is
 #            an exception that the person reads
 # Leaves:    nothing
+CHUNK_MAX = 1 << 26
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
 
@@ -18,7 +19,7 @@ def decoded_png(f, most):
     palette, alpha, data, head = b"", b"", [], None
     while True:
         size, kind = int.from_bytes(f.read(4), "big"), f.read(4)
-        body = f.read(size)
+        body = f.read(min(size, CHUNK_MAX))
         f.read(4)
         if len(body) < size or not kind:
             raise ValueError("the PNG file ends too early")

@@ -42,7 +42,7 @@ const struct command commands[] = {
 	{"files", "[PATTERN]", ARG_HOME, 0, 1,
 		"list the home", files_list},
 	{"show", "FILE", ARG_HOME, 1, 1,
-		"print a file of the home", files_show},
+		"print a file of the home, or draw an image", files_show},
 	{"rm", "PATTERN…", ARG_HOME, 1, -1,
 		"remove files of the home", files_rm},
 	{"limits", "", ARG_NONE, 0, 0,

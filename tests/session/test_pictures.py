@@ -2,6 +2,8 @@
 """Pictures: which there are, how they are drawn, and what they cannot do."""
 import os
 import re
+import struct
+import zlib
 
 import pytest
 
@@ -37,8 +39,12 @@ def drawing(cb, way=None, args=(), size=(24, 80), env=None, flag=True, **more):
     return s
 
 
-def has_matplotlib(cb):
-    return not cb.run("-c", "import matplotlib").code
+PATIENT = ("-s", "cell.timeout=90s", "-s", "cell.cpu=90s")
+
+
+def needs(cb, module):
+    if cb.run(*PATIENT, "-c", "import " + module, timeout=90).code:
+        pytest.skip(module + " is not installed")
 
 
 def halves(out):
@@ -209,29 +215,29 @@ def test_a_value_is_shown_as_text_where_it_has_no_picture(cb):
 
 # ---- matplotlib and Pillow ----
 
+@pytest.mark.limit(240)
 def test_plt_show_draws_the_figures_and_closes_them(cb):
-    if not has_matplotlib(cb):
-        pytest.skip("matplotlib is not installed")
-    s = drawing(cb, "kitty", flag=False)
-    s.run("import matplotlib.pyplot as plt", 60)
+    needs(cb, "matplotlib")
+    s = drawing(cb, "kitty", PATIENT, flag=False)
+    s.run("import matplotlib.pyplot as plt", 90)
     s.run("fig, ax = plt.subplots(); ax.plot([1, 4, 2])\nprint(end='')")
     assert not s.graphics.pictures
-    out = s.run("print('a'); plt.show(); print('b')", 60).split("\n")
+    out = s.run("print('a'); plt.show(); print('b')", 90).split("\n")
     assert out[0] == "a" and out[-2:] == [FRAME % (1, 640, 480, 1), "b"]
     width, height, _ = pixels(s.graphics.pictures[0].data)
     assert abs(width / height - 640 / 480) < 0.02
-    assert s.run("plt.get_fignums()") == "[]"
-    assert s.run("fig").endswith(FRAME % (2, 640, 480, 2))
-    assert s.run("ax").endswith(FRAME % (3, 640, 480, 3))
-    assert s.run("fig.show()").endswith(FRAME % (4, 640, 480, 4))
+    # Matplotlib may have left a program behind, to look for fonts.
+    assert s.run("plt.get_fignums()").split("\n")[0] == "[]"
+    assert s.run("fig", 60).endswith(FRAME % (2, 640, 480, 2))
+    assert s.run("ax", 60).endswith(FRAME % (3, 640, 480, 3))
+    assert s.run("fig.show()", 60).endswith(FRAME % (4, 640, 480, 4))
     s.run("open('figure-1.png', 'rb').read(8)")
     assert len(s.graphics.pictures) == 4
 
 
 def test_an_image_of_pillows_is_drawn(cb):
-    if not has_matplotlib(cb):
-        pytest.skip("matplotlib is not installed")
-    s = drawing(cb, "kitty", flag=False)
+    needs(cb, "PIL")
+    s = drawing(cb, "kitty", PATIENT, flag=False)
     s.run("from PIL import Image", 60)
     out = s.run("Image.new('RGBA', (32, 16), (0, 0, 255, 128))")
     assert out.endswith(FRAME % (1, 32, 16, 1))
@@ -294,3 +300,96 @@ def test_a_full_home_keeps_no_figure_and_shows_it_all_the_same(cb):
     assert s.run("Flag()").endswith(
         "¦ [picture · 64x64 · not kept: no room in the home]")
     assert len(s.graphics.pictures) == 1
+
+
+# ---- :show ----
+
+def put(cb, s, name, data):
+    """A file of the home, through the host."""
+    with open(os.path.join(cb.work, name), "wb") as f:
+        f.write(data)
+    s.run(":upload '%s'" % name)
+
+
+def without_pillow(s):
+    s.run("import sys; sys.modules['PIL'] = None")
+
+
+COLOURS = b"PLTE\0\0\0\xff\x80\0"   # 0 is black, 1 orange
+PALETTE = struct.pack(">I", 6) + COLOURS + struct.pack(
+    ">I", zlib.crc32(COLOURS))
+KINDS = {   # what a row says, depth, colour, bytes beside; the first pixel
+    "grey": (lambda y: b"\0\x80\x20", 8, 0, b"", (128, 128, 128)),
+    "rgb": (lambda y: b"\1\x10\x20\x30\1\1\1", 8, 2, b"", (16, 32, 48)),
+    "one_bit": (lambda y: b"\0\x80", 1, 0, b"", (255, 255, 255)),
+    "palette": (lambda y: b"\0\x10", 4, 3, PALETTE, (255, 128, 0)),
+    "grey_alpha": (lambda y: b"\0\0\x80\0\0", 8, 4, b"", (127, 127, 127)),
+    "rgba": (lambda y: b"\2\0\0\0\0\0\0\0\0", 8, 6, b"", (255, 255, 255)),
+    "deep": (lambda y: b"\0\x12\x34\x56\x78\x9a\xbc" + bytes(6), 16, 2, b"",
+             (0x12, 0x56, 0x9a)),
+    "paeth": (lambda y: b"\4" + bytes((7, 8, 9)) * 2, 8, 2, b"", (7, 8, 9)),
+    "average": (lambda y: b"\3" + bytes((8, 8, 8)) * 2, 8, 2, b"", (8, 8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_show_draws_an_image_file(cb, name):
+    """With and without Pillow the pixels are the same."""
+    row, depth, colour, extra, first = KINDS[name]
+    s = drawing(cb, "kitty", flag=False)
+    put(cb, s, "a b.png", png(2, 3, row, colour, depth, extra))
+    out = s.run(":show 'a b.png'")
+    assert out.split("\n")[-1] == "¦ [a b.png · 2x3]"
+    without_pillow(s)
+    assert s.run(":show 'a b.png'") == out
+    one, two = (pixels(p.data) for p in s.graphics.pictures)
+    assert two == one or name in ("deep", "grey_alpha", "rgba")
+    assert tuple(two[2][0][:3]) == first
+    # No name is made, and no number of a figure is used.
+    assert "'figure-1.png'" not in s.run("import os; os.listdir()")
+
+
+def test_show_prints_other_files_as_text(cb):
+    s = drawing(cb, "kitty", flag=False)
+    s.run("open('t', 'w').write('BM is no image\\n');")
+    assert s.run(":show t") == "BM is no image"
+    s.run("open('t', 'w').write('\\x89PNG\\n');")
+    assert "PNG" in s.run(":show t")
+    assert not s.graphics.pictures
+
+
+DAMAGED = {
+    "cut": (b"\x89PNG\r\n\x1a\n", "ends too early|cannot identify"),
+    "long": (b"\x89PNG\r\n\x1a\n" + b"\xff" * 5000,
+             "ends too early|cannot identify|broken"),
+    "gif": (b"GIF89a", "no Pillow|cannot identify"),
+    "jpeg": (b"\xff\xd8\xff" + b"\0" * 100, "no Pillow|cannot identify"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("pillow", [True, False])
+def test_a_damaged_image_is_said_to_be_one(cb, name, pillow):
+    data, said = DAMAGED[name]
+    s = drawing(cb, "kitty", flag=False)
+    put(cb, s, "x.png", data)
+    if not pillow:
+        without_pillow(s)
+    out = s.run(":show x.png")
+    assert re.match(r"/home/x\.png: .*(%s)" % said, out), out
+    assert "Traceback" not in out
+    assert not s.graphics.pictures
+    assert s.run("6 * 7") == "42"
+
+
+def test_show_is_interrupted_and_limited_as_a_cell_is(cb):
+    s = drawing(cb, "kitty", flag=False)
+    s.run("kept = 1")
+    put(cb, s, "big.png", png(20000, 20000, lambda y: b"\4" + bytes(2500), 0, 1))
+    without_pillow(s)
+    s.enter(":show big.png")
+    s.expect("big.png")
+    s.type("\x03")
+    s.wait_prompt()
+    assert not s.graphics.pictures
+    assert s.run("kept") == "1"
