@@ -69,8 +69,10 @@ struct gate_client {
 	struct head head;
 	struct strbuf out; /* owed */
 	size_t sent;
-	int64_t since_ms, bytes;     /* of this phase */
-	int64_t slow_ms, slow_bytes; /* since it has been owed something */
+	int64_t since_ms, bytes; /* of this phase */
+	int64_t slow_ms;	 /* since when it has been owed something */
+	int64_t owed_ms;	 /* how long before, of this answer */
+	int64_t slow_bytes;	 /* it has taken of this answer */
 };
 
 struct gate {
@@ -376,7 +378,8 @@ static void send_owed(struct gate_client *c)
 		return;
 	strbuf_free(&c->out);
 	c->sent = 0;
-	c->slow_ms = c->slow_bytes = 0;
+	c->owed_ms += now_ms() - c->slow_ms;
+	c->slow_ms = 0;
 }
 
 /* Who closes a socket with unread bytes in it takes back what it sent. */
@@ -498,8 +501,8 @@ static void check_time(struct gate_client *c, int64_t now)
 {
 	int64_t took = now - c->since_ms;
 
-	if (c->slow_ms &&
-		now - c->slow_ms > PATIENCE_MS + c->slow_bytes / BYTES_A_MS)
+	if (c->slow_ms && now - c->slow_ms + c->owed_ms >
+				  PATIENCE_MS + c->slow_bytes / BYTES_A_MS)
 		drop(c);
 	else if ((c->phase == PHASE_IDLE && took > IDLE_MS) ||
 		 (c->phase == PHASE_LINGER && took > LINGER_MS))
@@ -679,6 +682,7 @@ void gate_next(struct gate_client *c)
 		return;
 	head_reset(&c->head);
 	c->runs = c->answers = false;
+	c->owed_ms = c->slow_bytes = 0;
 	enter(c, PHASE_IDLE);
 	watch(c);
 }

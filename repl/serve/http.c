@@ -363,7 +363,7 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind,
 	if (!x->found) {
 		x->found = true;
 		x->file_name = strdup(name);
-		x->file = store_begin(h->rules.store);
+		x->file = store_begin(h->rules.store, http_peer(x));
 		if (!x->file || !x->file_name)
 			x->problem = STORE_FULL;
 	}

@@ -82,7 +82,7 @@ static const char *put(
 	static const char full[] = "there is no room for more files";
 	struct job *j = arg;
 	struct store *store = j->made.store;
-	struct store_file *f = store_begin(store);
+	struct store_file *f = store_begin(store, http_peer(j->exchange));
 	const char *name = strrchr(path, '/');
 	char piece[64 << 10];
 

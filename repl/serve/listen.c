@@ -19,6 +19,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -290,6 +291,30 @@ int listen_open(struct listen *l, const char *where, struct err *e)
 	if (l->n == 0 && open_where(l, where ? where : LISTEN_DEFAULT, e) < 0)
 		return -1;
 	return finish(l, e);
+}
+
+/* A name that somebody else's DNS answers for can be of any host, and of this
+ * one a moment later. */
+bool listen_is_local_name(const char *host)
+{
+	bool v6 = *host == '[';
+	const char *at = host + v6;
+	size_t n = strcspn(at, v6 ? "]" : ":");
+	const char *rest = at + n + (v6 && at[n]);
+	char name[INET6_ADDRSTRLEN];
+	struct in6_addr a6;
+	struct in_addr a4;
+
+	if ((v6 && !at[n]) || (*rest && *rest != ':') || n >= sizeof(name))
+		return false;
+	memcpy(name, at, n);
+	name[n] = '\0';
+	if (v6)
+		return inet_pton(AF_INET6, name, &a6) == 1 &&
+		       IN6_IS_ADDR_LOOPBACK(&a6);
+	return !strcasecmp(name, "localhost") ||
+	       (inet_pton(AF_INET, name, &a4) == 1 &&
+		       ntohl(a4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 void listen_close(struct listen *l)

@@ -30,4 +30,7 @@ int listen_open(struct listen *l, const char *where, struct err *e);
 
 void listen_close(struct listen *l);
 
+/* Whether this Host of a request names the host that it comes from. */
+bool listen_is_local_name(const char *host);
+
 #endif

@@ -14,6 +14,7 @@
 #include "http.h"
 #include "jail/pool.h"
 #include "jobs.h"
+#include "listen.h"
 #include "openapi.h"
 #include "repl/json/answer.h"
 #include "repl/json/json_text.h"
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #define JSON "application/json"
 #define FILES "/v1/files/"
@@ -632,6 +634,17 @@ static bool is_foreign(const struct exchange *x)
 	return origin && (!p || !host || strcasecmp(p + 3, host) != 0);
 }
 
+/* Whether it names a host that is not this one. A page whose name was made one
+ * of this host's only now (DNS rebinding) is of the origin that it asks; but no
+ * browser asks at a socket in the file system. */
+static bool is_misnamed(const struct route *r, const struct exchange *x)
+{
+	const char *host = http_header(x, "Host");
+
+	return r->local && host && http_peer(x).family != AF_UNIX &&
+	       !listen_is_local_name(host);
+}
+
 static bool has_body(const struct exchange *x)
 {
 	const char *n = http_header(x, "Content-Length");
@@ -689,6 +702,10 @@ void route_head(void *arg, struct exchange *x)
 		refuse(x, 401, NULL);
 	} else if (!p->open && is_foreign(x)) {
 		refuse(x, 403, "a page of another origin sent it");
+	} else if (!p->open && is_misnamed(r, x)) {
+		refuse(x, 403,
+			"without serve.token_file this server is only "
+			"'localhost', 127.0.0.1 and [::1] in a Host");
 	} else if (p->body == BODY_JSON && check_type(x)) {
 		http_take_body(x);
 	} else if (p->body == BODY_BYTES) {

@@ -28,6 +28,7 @@ struct route {
 	struct metrics *metrics;
 	const struct request_rules *rules;
 	const char *token; /* NULL: anybody */
+	bool local;	   /* anybody, but only of this host */
 	int64_t upload;	   /* largest, for the words */
 	size_t per_client; /* requests at a time */
 	bool draining;

@@ -182,6 +182,7 @@ static int open_http(struct serve *s, struct err *e)
 		.metrics = &s->metrics,
 		.rules = &s->rules,
 		.token = s->token,
+		.local = s->listen.local && !s->token,
 		.per_client = (size_t)c->per_client,
 		.upload = c->upload};
 	jobs_start(s->jobs); /* spares */

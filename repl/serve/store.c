@@ -22,6 +22,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Of all places and bytes this part is left to others than the one client that
+ * has the most. */
+#define OTHERS_DEN 4
+
 struct store {
 	const struct config_serve *rules; /* borrowed */
 	struct store_file *v;
@@ -90,12 +94,38 @@ void store_close(struct store *s)
 	free(s);
 }
 
-struct store_file *store_begin(struct store *s)
+static int64_t share(int64_t all)
 {
+	return all - all / OTHERS_DEN;
+}
+
+/* How many files a client has; *bytes: in all. */
+static int64_t count(
+	const struct store *s, struct gate_peer who, int64_t *bytes)
+{
+	int64_t n = 0;
+
+	*bytes = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		if (!s->v[i].used || !gate_is_same(s->v[i].owner, who))
+			continue;
+		n++;
+		*bytes += s->v[i].size;
+	}
+	return n;
+}
+
+struct store_file *store_begin(struct store *s, struct gate_peer owner)
+{
+	int64_t bytes;
+
+	if (count(s, owner, &bytes) >= share((int64_t)s->n))
+		return NULL;
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->v[i].used)
 			continue;
 		s->v[i].used = true;
+		s->v[i].owner = owner;
 		s->v[i].holders = 1;
 		return &s->v[i];
 	}
@@ -105,9 +135,13 @@ struct store_file *store_begin(struct store *s)
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n)
 {
+	int64_t bytes;
+
 	if ((int64_t)n > s->rules->upload - f->size)
 		return STORE_FILE_FULL;
-	if ((int64_t)n > s->rules->storage - s->total)
+	count(s, f->owner, &bytes);
+	if ((int64_t)n > s->rules->storage - s->total ||
+		(int64_t)n > share(s->rules->storage) - bytes)
 		return STORE_FULL;
 	for (size_t at = 0; at < n;) {
 		ssize_t w = pwrite(

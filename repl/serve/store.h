@@ -5,6 +5,8 @@
 #ifndef REPL_SERVE_STORE_H
 #define REPL_SERVE_STORE_H
 
+#include "gate.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +19,7 @@ struct store;
 
 /* Only store.c writes it. */
 struct store_file {
+	struct gate_peer owner;
 	char id[STORE_ID_LEN + 1]; /* a UUID; "" while it is being written */
 	char *name;
 	int fd;
@@ -31,7 +34,8 @@ struct store_file {
 enum store_problem {
 	STORE_FINE,
 	STORE_FILE_FULL, /* serve.upload */
-	STORE_FULL,	 /* serve.storage, serve.files, or the disk */
+	STORE_FULL,	 /* serve.storage, serve.files, a client's share of
+			  * them, or the disk */
 };
 
 /* Open all that will be needed, as files without a name. 0, or -1 with e. */
@@ -39,9 +43,9 @@ int store_open(
 	struct store **out, const struct config_serve *rules, struct err *e);
 void store_close(struct store *s);
 
-/* Begin a file, which the caller holds until store_finish(); to let go of it
- * before is to forget it. NULL: there are too many. */
-struct store_file *store_begin(struct store *s);
+/* Begin a client's file, which the caller holds until store_finish(); to let go
+ * of it before is to forget it. NULL: there are too many. */
+struct store_file *store_begin(struct store *s, struct gate_peer owner);
 
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n);

@@ -73,10 +73,7 @@ class Server:
             return read_all(s)
 
     def upload(self, data, name="f.txt", field="file"):
-        body = (f'--XX\r\nContent-Disposition: form-data; name="{field}"; '
-                f'filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
-                ).encode() + data + b"\r\n--XX--\r\n"
-        return self("POST", "/v1/files", body,
+        return self("POST", "/v1/files", form_of(data, name, field),
                     {"Content-Type": "multipart/form-data; boundary=XX"})
 
     def figures(self):
@@ -105,6 +102,12 @@ class Server:
         return code
 
 
+def form_of(data, name="f.txt", field="file"):
+    return (f'--XX\r\nContent-Disposition: form-data; name="{field}"; '
+            f'filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
+            ).encode() + data + b"\r\n--XX--\r\n"
+
+
 def read_all(s):
     data = b""
     with contextlib.suppress(ConnectionResetError):
@@ -114,7 +117,7 @@ def read_all(s):
 
 
 def request(method, path, body=b"", *headers):
-    head = [f"{method} {path} HTTP/1.1", "Host: x", *headers]
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 

@@ -77,7 +77,7 @@ def test_a_directory_that_cannot_be_used(cb):
 
 
 def test_an_upload_that_is_cut_leaves_nothing(serve):
-    server = serve("-s", "serve.storage=2M", "-s", "serve.files=2")
+    server = serve("-s", "serve.storage=4M", "-s", "serve.files=3")
     body = part('name="file"; filename="f"', MEGABYTE * 2)
     for _ in range(5):
         with server.connect() as s:

@@ -12,7 +12,7 @@ import time
 import pytest
 
 import hosttree
-from client import JSON, Server, evaluation, read_all, request
+from client import JSON, Server, evaluation, form_of, read_all, request
 
 # ---- as snekbox answers ----
 
@@ -131,15 +131,26 @@ def test_execute_refuses_as_fastapi(server):
 
 
 def test_uploads_are_bounded(serve):
-    server = serve("-s", "serve.upload=1M", "-s", "serve.storage=2M",
+    server = serve("-s", "serve.upload=1M", "-s", "serve.storage=3M",
                    "-s", "serve.files=4")
     r = server.upload(b"x" * (1 << 20) + b"y")
     assert (r.status, r.json["detail"]) == (
         413, "File size exceeds maximum of 1 MB")
     ids = [server.upload(b"x" * (1 << 20)).json["file_id"] for _ in range(2)]
-    assert server.upload(b"x").status == 507
+    assert server.upload(b"x" * (1 << 20)).status == 507
     assert server("DELETE", f"/v1/files/{ids[0]}").status == 204
-    assert [server.upload(b"x").status for _ in range(4)] == [201] * 3 + [507]
+    assert [server.upload(b"x").status for _ in range(3)] == [201] * 2 + [507]
+    # What is left is for others: a client has three quarters at most.
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", 0))
+        other.settimeout(50)
+        other.connect(("127.0.0.1", server.port))
+        body = form_of(b"x")
+        other.sendall(request(
+            "POST", "/v1/files", body, f"Content-Length: {len(body)}",
+            "Content-Type: multipart/form-data; boundary=XX",
+            "Connection: close"))
+        assert read_all(other).startswith(b"HTTP/1.1 201 ")
 
 
 def test_files_of_an_answer_that_has_none_are_not_kept(serve):
@@ -207,7 +218,40 @@ def test_pages_of_others_start_nothing(server, origin):
     for path in ("/eval", "/v1/files", "/v1/sessions"):
         assert ask(path, origin).startswith(b"HTTP/1.1 403 ")
     # control: its own page, whose host the request names
-    assert ask("/eval", "http://x").startswith(b"HTTP/1.1 200 ")
+    assert ask("/eval", "http://localhost").startswith(b"HTTP/1.1 200 ")
+
+
+def named(server, host, *headers):
+    """How a request to this Host is answered: as by a page that is of it."""
+    body = b'{"input": "print(1)"}'
+    head = ("POST /eval HTTP/1.1", f"Host: {host}", f"Origin: http://{host}",
+            "Content-Type: application/json", "Connection: close",
+            f"Content-Length: {len(body)}", *headers, "", "")
+    return server.raw("\r\n".join(head).encode() + body).split()[1]
+
+
+FOREIGN = ["evil.example", "evil.example:8060", "localhost.evil.example",
+           "127.0.0.1.evil.example:1", "[::2]", "10.0.0.1", "[::1].evil", "[",
+           "[::1", "127.1", ":", "x" * 300]
+
+
+def test_names_of_others_start_nothing(serve, cb):
+    """Not even those that were made names of this host (DNS rebinding)."""
+    server = serve()
+    for host in FOREIGN:
+        assert named(server, host) == b"403", host
+    # controls: its own names; a token; a socket that no browser reaches
+    for host in ("localhost", f"LocalHost:{server.port}", "127.0.0.1:9",
+                 "127.8.8.8", "[::1]", "[::1]:80"):
+        assert named(server, host) == b"200", host
+    word = cb.base / "token"
+    word.write_text("sesame\n")
+    word.chmod(0o600)
+    server = serve("-s", f"serve.token_file={word}")
+    assert named(server, "x.example") == b"401"
+    assert named(server, "x.example", "Authorization: Bearer sesame") == b"200"
+    server = serve(where=f"unix:{cb.base}/names.sock")
+    assert named(server, "x.example") == b"200"
 
 
 def test_many_at_a_time_and_no_more(serve):
