@@ -117,7 +117,8 @@ enum jail_event_type {
 	JAIL_EXITED,	/* SPEC_PROGRAM, SPEC_CELL: the program ended, and
 			 * nothing else runs in the jail: `program` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
-			 * done.back_to and done.names */
+			 * done.back_to and done.names. To jail_ask_later():
+			 * `fd` holds the answer */
 };
 
 /* How the program ended. Its times begin with jail_start_program(). */
@@ -258,13 +259,16 @@ int jail_return_keys(struct jail *j);
 
 /* Questions to the guest. The answer is hostile text. */
 enum jail_question {
-	ASK_COMPLETE, /* text = source up to the cursor; answer: first line
-		       * the number of bytes to replace before the cursor,
-		       * then one candidate a line */
-	ASK_DOC,      /* text = expression; answer: signature, docstring */
-	ASK_SOURCE,   /* text = expression; answer: its source */
-	ASK_WHO,      /* answer: name TAB type TAB size TAB short value */
-	ASK_LATEST,   /* answer: repr of `_`, for programs */
+	ASK_COMPLETE,  /* text = source up to the cursor; answer: first line
+			* the number of bytes to replace before the cursor,
+			* then one candidate a line */
+	ASK_DOC,       /* text = expression; answer: signature, docstring */
+	ASK_SOURCE,    /* text = expression; answer: its source */
+	ASK_WHO,       /* answer: name TAB type TAB size TAB short value */
+	ASK_LATEST,    /* answer: repr of `_`, for programs */
+	ASK_SIGNATURE, /* text = dotted name; answer: its parameters in
+			* parentheses. Nothing of the user's runs for it, so
+			* a guest that has threads is not asked */
 };
 
 /* Ask under a short clock. *answer is new, NUL-terminated, at most 256 KiB,
@@ -272,6 +276,11 @@ enum jail_question {
  * interrupted or rolled back, which a JAIL_NOTICE reports. */
 int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 	char **answer, size_t *answer_n, struct err *e);
+
+/* The same without waiting: JAIL_REPLY has the answer, unless another question
+ * is asked later before it. */
+int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
+	size_t n, struct err *e);
 
 /* A fresh Python on the same home. JAIL_UP follows. */
 int jail_reset(struct jail *j, struct err *e);

@@ -292,6 +292,12 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 			m->event.fds[i] = slot_take(m->event.fds[i], fds);
 		m->event.fd = slot_take(m->event.fd, fds);
 	}
+	if (r == 0 && m->event.type == JAIL_REPLY) {
+		m->event.ok = m->reply.ok;
+		m->event.err = m->reply.err;
+		m->event.done.back_to = (uint32_t)m->reply.a;
+		m->event.done.names = (uint32_t)m->reply.b;
+	}
 	if (r < 0 || m->event.type != JAIL_REPLY)
 		fds_close(j);
 	return r < 0 ? -1 : 1;
@@ -313,12 +319,6 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
 		jail_event_close(&m.event);
 	if (r == 1)
 		*ev = m.event;
-	if (r == 1 && ev->type == JAIL_REPLY) {
-		ev->ok = m.reply.ok;
-		ev->err = m.reply.err;
-		ev->done.back_to = (uint32_t)m.reply.a;
-		ev->done.names = (uint32_t)m.reply.b;
-	}
 	return r;
 }
 
@@ -390,7 +390,8 @@ static int call_with(struct jail *j, struct wire_front m, int fd,
 		r = receive(j, reply, e);
 		if (r == 0)
 			wait_reply(j);
-		else if (r > 0 && reply->event.type != JAIL_REPLY)
+		else if (r > 0 && (reply->event.type != JAIL_REPLY ||
+					  reply->reply.seq == j->sent))
 			r = jail_keep(j, &reply->event, e);
 		else if (r > 0 && reply->reply.seq == seq)
 			break;
@@ -530,6 +531,20 @@ int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 	if (call_with(j, m, fd, &reply, e) < 0)
 		return -1;
 	return text_take(reply.event.fd, answer, answer_n, e);
+}
+
+int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
+	size_t n, struct err *e)
+{
+	const struct wire_front m = {.type = FRONT_ASK, .a = q};
+	auto_close int fd = io_sealed_memfd("cellblock-ask", text, n);
+
+	if (fd < 0)
+		return err_errno(e, "hold the question");
+	if (tell_last(j, m, fd, e) < 0)
+		return -1;
+	j->sent = j->seq;
+	return 0;
 }
 
 int jail_return_keys(struct jail *j)

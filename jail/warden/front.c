@@ -228,8 +228,11 @@ static int serve_ask(struct warden *w, struct request *q)
 	size_t len;
 	int r;
 
-	if (n < 0 || q->m.a < 0 || q->m.a > ASK_LATEST)
+	if (n < 0 || q->m.a < 0 || q->m.a > ASK_SIGNATURE)
 		return err_set(&q->reply.err, "malformed question");
+	/* A thread that does not give way would cost the variables. */
+	if (q->m.a == ASK_SIGNATURE && w->guest.threads)
+		return err_set(&q->reply.err, "Python has threads");
 	len = wire_ask_encode(
 		m.bytes, q->m.seq, (enum jail_question)q->m.a, text, (size_t)n);
 	warden_continue(w);

@@ -421,6 +421,13 @@ static int complete_cell(void *ctx, const char *text, size_t n, size_t cursor,
 	return r;
 }
 
+static void ask_signature(void *ctx, const char *name, size_t n)
+{
+	struct session *s = ctx;
+
+	jail_ask_later(s->jail, ASK_SIGNATURE, name, n, NULL);
+}
+
 /* ---- what session_calls promises ---- */
 
 static int run_line(struct session *s, const char *src, size_t n, struct err *e)
@@ -450,6 +457,7 @@ const struct session_calls command_calls = {
 	.line = run_line,
 	.takes_cell = takes_cell,
 	.complete = complete_cell,
+	.signature = ask_signature,
 	.ready = files_ready,
 	.start = files_start,
 	.finish = files_finish,

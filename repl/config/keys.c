@@ -143,7 +143,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 	{"terminal", "banner", CONFIG_BOOL, FIELD(banner), "yes", 0, 0,
 		TIGHTEN_ANY, "show the version and the limits when a session starts", NULL},
 	{"terminal", "suggest", CONFIG_BOOL, FIELD(suggest), "yes", 0, 0,
-		TIGHTEN_ANY, "show how the text went on in an earlier cell", NULL},
+		TIGHTEN_ANY, "show how the text went on in an earlier cell, and parameters of calls", NULL},
 	{"terminal", "pictures", CONFIG_WORD, FIELD(pictures), "auto", 0, 0,
 		TIGHTEN_ANY, "how pictures are drawn",
 		WORDS({"auto", PICTURES_AUTO, 0}, {"blocks", PICTURES_BLOCKS, 0},

@@ -25,13 +25,18 @@
 /* Begins our own lines (output.h). */
 #define FRAME_BAR "¦"
 
+bool complete_is_safe(const char *s, size_t n)
+{
+	return utf8_is_visible_text(s, n) &&
+	       !memmem(s, n, FRAME_BAR, strlen(FRAME_BAR));
+}
+
 int complete_add(struct complete_list *c, const char *s, size_t n)
 {
 	char *copy;
 
 	if (c->count >= COMPLETE_MAX || n == 0 || n > CANDIDATE_BYTES_MAX ||
-		!utf8_is_visible_text(s, n) ||
-		memmem(s, n, FRAME_BAR, strlen(FRAME_BAR))) {
+		!complete_is_safe(s, n)) {
 		c->dropped++;
 		return 0;
 	}

@@ -32,6 +32,7 @@ void edit_begin(struct editor *ed)
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_stop(ed);
+	call_forget(ed);
 	ed->recall.entry = NO_ENTRY;
 	ed->recall.recalled = false;
 	ed->recall.searching = false;
@@ -41,6 +42,7 @@ void edit_begin(struct editor *ed)
 void edit_free(struct editor *ed)
 {
 	complete_stop(ed);
+	call_forget(ed);
 	undo_free(&ed->edit.undo);
 	utf8_wide_free(&ed->edit.killed);
 	utf8_wide_free(&ed->recall.draft);
@@ -255,24 +257,6 @@ static bool take_suggestion(struct editor *ed)
 	insert(ed, text.s, text.n);
 	utf8_wide_free(&text);
 	return true;
-}
-
-void edit_look(struct editor *ed)
-{
-	struct engine_text t = engine_text(ed->engine);
-	size_t at = t.cursor, pair[2];
-	bool paired = false;
-
-	ed->edit.unseen = 0;
-	/* The bracket under the cursor, or else the one before it. */
-	for (int i = 0; i < 2 && !paired; i++, at--) {
-		if (at < t.n && wcschr(L"()[]{}", t.s[at]))
-			paired = pyblock_match(t.s, t.n, at, pair);
-		if (!at)
-			break;
-	}
-	suggest(ed);
-	view_pair(&ed->view, paired ? pair : NULL);
 }
 
 static void older(struct editor *ed)
@@ -566,6 +550,27 @@ static void dedent(struct editor *ed)
 		old++;
 	engine_replace(ed->engine, start, old, python + in.start, in.n);
 	engine_move(ed->engine, t.cursor - (old - start) + in.n);
+}
+
+/* ---- before the text is drawn ---- */
+
+void edit_look(struct editor *ed)
+{
+	struct engine_text t = engine_text(ed->engine);
+	size_t at = t.cursor, pair[2];
+	bool paired = false;
+
+	ed->edit.unseen = 0;
+	/* The bracket under the cursor, or else the one before it. */
+	for (int i = 0; i < 2 && !paired; i++, at--) {
+		if (at < t.n && wcschr(L"()[]{}", t.s[at]))
+			paired = pyblock_match(t.s, t.n, at, pair);
+		if (!at)
+			break;
+	}
+	suggest(ed);
+	call_look(ed, python_at(ed, t.s, t.n));
+	view_pair(&ed->view, paired ? pair : NULL);
 }
 
 /* ---- other keys ---- */

@@ -42,6 +42,7 @@ static void draw(struct editor *ed)
 	edit_look(ed);
 	t = engine_text(ed->engine);
 	view_draw(&ed->view, &t);
+	call_ask(ed);
 }
 
 static void forget_ahead(struct input *in)
@@ -277,6 +278,7 @@ int editor_open(
 	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
 	ed->takes_cell = opts->takes_cell;
 	ed->complete = opts->complete;
+	ed->signature = opts->signature;
 	ed->ctx = opts->ctx;
 	ed->history = opts->history;
 	ed->recall.suggests = opts->suggest && opts->colour;
@@ -284,6 +286,8 @@ int editor_open(
 	ed->view.out = opts->out;
 	ed->view.out_is_tty = isatty(opts->out);
 	ed->view.colour = opts->colour;
+	if (opts->suggest)
+		view_keep_row(&ed->view);
 	keys_init(&ed->input.keys);
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->input.watch[i].fd = -1;
@@ -530,6 +534,11 @@ void editor_interrupt(struct editor *ed)
 	/* Ctrl-C discards what was typed before it, as on any tty. */
 	ed->input.queue_at = ed->input.queue_end;
 	forget_ahead(&ed->input);
+}
+
+void editor_signature(struct editor *ed, const char *s, size_t n)
+{
+	call_answer(ed, s, n);
 }
 
 bool editor_is_plain(struct editor *ed)

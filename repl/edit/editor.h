@@ -35,7 +35,8 @@ enum editor_result {
 struct editor_opts {
 	const char *prompt, *prompt2; /* UTF-8, no escapes */
 	bool colour;
-	bool suggest;	  /* show how the text went on in an earlier cell */
+	bool suggest;	  /* show how the text went on in an earlier cell, and
+			   * the parameters of what is called */
 	size_t max_bytes; /* longest cell; 0: 1 MiB */
 	struct history *history; /* borrowed; NULL: none */
 	int in, out;		 /* borrowed */
@@ -50,7 +51,11 @@ struct editor_opts {
 	 * Tab completes nothing. */
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
 		struct complete_list *out);
-	void *ctx; /* of both */
+
+	/* Asks for the parameters of what is called by this dotted name, which
+	 * editor_signature() may tell later. NULL: nobody knows them. */
+	void (*signature)(void *ctx, const char *name, size_t n);
+	void *ctx; /* of all */
 };
 
 /* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to
@@ -90,6 +95,10 @@ void editor_unwatch_fd(struct editor *ed, int fd);
  * has come, which gives up the text as Ctrl-C does. */
 void editor_resized(struct editor *ed);
 void editor_interrupt(struct editor *ed);
+
+/* The parameters last asked for: "(a, b=1)". Text of a guest, which is shown
+ * below the cell if it is safe, and the cursor is in that call still. */
+void editor_signature(struct editor *ed, const char *s, size_t n);
 
 /* Print above the cell being edited, or just print when there is none. The
  * text must be safe for a terminal; "\n" ends its lines. */

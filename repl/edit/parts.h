@@ -5,6 +5,7 @@
  *	editor.c    open, read, close; watched descriptors, text typed ahead
  *	edit.c      what each key does; Enter, the history and its search
  *	complete.c  Tab behind a word
+ *	call.c      the parameters of the call that the cursor is in
  *	engine.c    libedit: the terminal's modes and the text
  *	view.c      the drawing
  *	undo.c      earlier texts
@@ -80,6 +81,8 @@ struct view {
 	struct utf8_wide prompt, prompt2;
 	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
 	struct utf8_wide hint;	      /* faint, behind the text */
+	struct utf8_wide note;	      /* faint, below it, without a status */
+	bool notes;		      /* a row is kept for that */
 	size_t pair[2];		      /* two brackets of the text */
 	bool paired;
 
@@ -112,6 +115,10 @@ void view_status(struct view *v, const char *fmt, ...)
 /* Show this behind the text, where there are colours: it can be told from the
  * text by nothing else. */
 void view_hint(struct view *v, const char *s, size_t n);
+/* Show this below the text while there is no status, where view_keep_row() has
+ * kept a row for it: then it moves no other row. */
+void view_note(struct view *v, const wchar_t *s, size_t n);
+void view_keep_row(struct view *v);
 /* Mark these two characters of the text; NULL: none. */
 void view_pair(struct view *v, const size_t *pair);
 /* Draw the cell, unless the screen shows it already. */
@@ -197,6 +204,13 @@ struct walk {
 	size_t at;    /* the one in the text; the list's count: none yet */
 };
 
+/* ---- call.c ---- */
+
+struct call {
+	struct utf8_wide name; /* what is called; empty: nothing */
+	bool asked;
+};
+
 /* ---- editor.c ---- */
 
 #define INPUT_QUEUE 4096
@@ -237,11 +251,13 @@ struct editor {
 	struct recall recall;
 	struct edit edit;
 	struct walk walk;
+	struct call call;
 
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
 		struct complete_list *out);
-	void *ctx; /* of both */
+	void (*signature)(void *ctx, const char *name, size_t n);
+	void *ctx; /* of all */
 
 	enum editor_result result; /* of the drawn read under way */
 	struct utf8_wide kept;	   /* text for the next read to begin with */
@@ -260,6 +276,15 @@ void edit_look(struct editor *ed);
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The length of the text without the blank lines at its end. */
 size_t edit_trim(const wchar_t *s, size_t n);
+/* Find out which call the cursor is in; Python begins at `python`. */
+void call_look(struct editor *ed, size_t python);
+/* Once that is drawn: ask for the parameters. */
+void call_ask(struct editor *ed);
+void call_answer(struct editor *ed, const char *s, size_t n);
+void call_forget(struct editor *ed);
+/* Whether text of a guest is one line that looks like none of ours, and hides
+ * nothing. */
+bool complete_is_safe(const char *s, size_t n);
 /* Offer what may stand before the cursor. */
 void complete_key(struct editor *ed);
 /* Put the next (1) or the previous (-1) of the candidates listed into the text.

@@ -327,3 +327,56 @@ bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2])
 	}
 	return false;
 }
+
+/* The dotted name before a bracket; from == to: none. */
+struct callee {
+	size_t from, to;
+};
+
+/* What a bracket behind this token would call. */
+static struct callee callee_of(const wchar_t *s, const struct pyscan_token *t,
+	struct callee before, bool defines)
+{
+	bool dot = t->kind == PYSCAN_OPERATOR && s[t->start] == '.';
+	bool goes_on = before.from < before.to && before.to == t->start;
+
+	if (dot && goes_on)
+		return (struct callee){before.from, t->end};
+	if (t->kind != PYSCAN_NAME || defines)
+		return (struct callee){0};
+	if (goes_on && s[t->start - 1] == '.')
+		return (struct callee){before.from, t->end};
+	if (t->start && s[t->start - 1] == '.')
+		return (struct callee){0};
+	return (struct callee){t->start, t->end};
+}
+
+bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to)
+{
+	static const wchar_t *const definitions[] = {L"def", L"class", NULL};
+	struct callee open[DEPTH_MAX], last = {0};
+	struct pyscan_token t = {0};
+	size_t depth = 0;
+	bool defines = false;
+
+	while ((t = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
+		if (t.kind == PYSCAN_OPEN && depth < DEPTH_MAX)
+			open[depth++] = s[t.start] == '(' && last.to == t.start
+						? last
+						: (struct callee){0};
+		else if (t.kind == PYSCAN_CLOSE && depth)
+			depth--;
+		last = callee_of(s, &t, last, defines);
+		defines = (defines && t.kind == PYSCAN_SPACE) ||
+			  (t.kind == PYSCAN_NAME &&
+				  pyscan_is_word(definitions, s + t.start,
+					  t.end - t.start));
+	}
+	while (depth && open[depth - 1].from == open[depth - 1].to)
+		depth--;
+	if (!depth)
+		return false;
+	*from = open[depth - 1].from;
+	*to = open[depth - 1].to;
+	return true;
+}

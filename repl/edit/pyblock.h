@@ -44,4 +44,8 @@ bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in);
 /* The bracket at `at` and its other half, the opening one first. */
 bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2]);
 
+/* Whether the text ends inside the brackets of a call of a dotted name, which
+ * is [*from, *to). */
+bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to);
+
 #endif

@@ -25,6 +25,8 @@
 #include "pyscan.h"
 #include "repl/text/utf8.h"
 
+/* A smaller terminal has no row for a note. */
+#define NOTE_ROWS 5
 #define SGR_PROMPT "\033[32m"
 #define SGR_STATUS "\033[2m"
 #define SGR_END "\033[0m"
@@ -53,6 +55,7 @@ void view_free(struct view *v)
 	utf8_wide_free(&v->prompt);
 	utf8_wide_free(&v->prompt2);
 	utf8_wide_free(&v->hint);
+	utf8_wide_free(&v->note);
 	layout_free(&v->layout);
 	strbuf_free(&v->frame);
 	free(v->widths);
@@ -88,6 +91,16 @@ void view_hint(struct view *v, const char *s, size_t n)
 {
 	v->hint.n = 0;
 	utf8_wide_decode(&v->hint, s, n);
+}
+
+void view_note(struct view *v, const wchar_t *s, size_t n)
+{
+	utf8_wide_set(&v->note, s, n);
+}
+
+void view_keep_row(struct view *v)
+{
+	v->notes = v->colour;
 }
 
 void view_pair(struct view *v, const size_t *pair)
@@ -177,7 +190,7 @@ static int add_status(const struct view *v, struct strbuf *b)
 
 	utf8_wide_decode(&line, v->status, strlen(v->status));
 	add_sgr(v, b, SGR_STATUS);
-	col = add_glyphs(b, &line, v->cols - 1, v->cols);
+	col = add_glyphs(b, line.n ? &line : &v->note, v->cols - 1, v->cols);
 	add_sgr(v, b, SGR_END);
 	strbuf_puts(b, "\033[K");
 	utf8_wide_free(&line);
@@ -257,7 +270,8 @@ static int paint(struct view *v, struct strbuf *b, const struct engine_text *t,
 
 void view_draw(struct view *v, const struct engine_text *t)
 {
-	bool status = v->status[0] && v->rows > 1;
+	bool status = v->rows > 1 &&
+		      (v->status[0] || (v->notes && v->rows >= NOTE_ROWS));
 	struct strbuf b = {0};
 	size_t from, to, up;
 

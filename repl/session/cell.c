@@ -15,6 +15,7 @@
 #include "jail/jail.h"
 #include "log.h"
 #include "repl/config/config.h"
+#include "repl/edit/editor.h"
 #include "repl/term/relay.h"
 #include "repl/text/strbuf.h"
 #include "setup.h"
@@ -33,6 +34,7 @@
 #define OUTPUT_END_MS 2000
 #define TYPEAHEAD_MAX (64u << 10)
 #define STACK_MAX (16u << 10)
+#define SIGNATURE_MAX (4u << 10)
 
 struct cell {
 	bool ended; /* JAIL_DONE has come: `done` */
@@ -140,6 +142,15 @@ static void take_limit(struct session *s, enum jail_limit limit)
 	session_end(s, s->status);
 }
 
+static void take_signature(struct session *s, const struct jail_event *ev)
+{
+	size_t n;
+	auto_free char *text = ev->ok ? slurp(ev->fd, SIGNATURE_MAX, &n) : NULL;
+
+	if (text && s->editor)
+		editor_signature(s->editor, text, n);
+}
+
 static void take(struct session *s, struct jail_event *ev)
 {
 	struct err e = {0};
@@ -148,7 +159,9 @@ static void take(struct session *s, struct jail_event *ev)
 	case JAIL_BUILT:
 	case JAIL_PARKED:
 	case JAIL_EXITED:
+		break;
 	case JAIL_REPLY:
+		take_signature(s, ev);
 		break;
 	case JAIL_FAILED:
 		setup_failed(&e, &ev->err);

@@ -234,6 +234,7 @@ static int open_parts(struct session *s, struct err *e)
 		.out = STDOUT_FILENO,
 		.takes_cell = s->calls->takes_cell,
 		.complete = s->calls->complete,
+		.signature = s->calls->signature,
 		.ctx = s,
 	};
 

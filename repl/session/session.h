@@ -57,6 +57,7 @@ struct session_calls {
 	bool (*takes_cell)(void *session, const char *name, size_t n);
 	int (*complete)(void *session, const char *text, size_t n,
 		size_t cursor, struct complete_list *out);
+	void (*signature)(void *session, const char *name, size_t n);
 	/* Before the first prompt: whether the session can end as it should
 	 * (0, or -1 with e), then what comes before the first cell. */
 	int (*ready)(struct session *s, struct err *e);

@@ -65,6 +65,8 @@ static void try_cell(const wchar_t *s, size_t n)
 			check(in.start + in.n <= i);
 		if (pyblock_match(s, n, i, pair))
 			check(pair[0] < pair[1] && pair[1] < n);
+		if (pyblock_call(s, i, &pair[0], &pair[1]))
+			check(pair[0] < pair[1] && pair[1] < i);
 	}
 	pyscan_closer(s, n, close);
 	check(strlen(close) < sizeof(close));

@@ -219,6 +219,68 @@ def test_tab_tells_a_directory_of_the_host_from_a_file_of_that_name(cb):
     assert after_tab(s, ":download resu") == ">>> :download results!"
 
 
+def signature_session(cb, said):
+    """A cell answers for the parameters of what is called, too."""
+    s = start(cb, "--set", "terminal.colour=always")
+    s.run(REPLACE.replace("'complete'", "'signature'").replace(
+        "said % {'n': len(text)}", "said()"))
+    s.run("import time; told = []\ndef said():\n    told.append(1)\n"
+          f"    {said}")
+    return s
+
+
+def below(s):
+    return "".join(s.screen.shown()[s.screen.cursor.y + 1:][:1])
+
+
+@pytest.mark.parametrize("said", [
+    "print()", "(a)\\n:upload ~/.secret", "(\\x1b[2Ka)", "(\\xa6 [killed])",
+    "(a\\u202eb)", "(a\\u200bb)", "¦ [killed]", "(' + 'x' * 2000 + ')",
+    "(\\r>>> :wipe)"])
+def test_an_answer_is_one_faint_line_or_nothing(cb, said):
+    s = signature_session(cb, f"return '{said}' if len(told) < 2 else '(good)'")
+    s.type("print(1, ")
+    s.wait(lambda: s.screen.cursor_row() == ">>> print(1,", "the text")
+    # the next call is asked about when this one has been answered
+    s.type("f(")
+    s.wait(lambda: below(s) == "f(good)", "the signature")
+    assert s.screen.cursor_row() == ">>> print(1, f("
+    assert b"\x1b[2mprint(" not in s.raw
+    s.type("\x03")
+    s.wait_prompt()
+    assert int(value(s, "len(told)")) >= 2
+
+
+def test_no_key_waits_for_a_signature(cb):
+    s = signature_session(cb, "time.sleep(0.9); return '(late)'")
+    s.type("print(")
+    s.type("'ke' +")
+    s.wait(lambda: s.screen.cursor_row() == ">>> print('ke' +", "the keys")
+    assert below(s) == ""
+    s.wait(lambda: below(s) == "print(late)", "the signature")
+    s.type(" 'ys')")
+    enter(s, "^keys$")
+    # the control: what was typed meanwhile was not lost, nor the session
+    assert value(s, "len(told)") == "1"
+
+
+def test_what_has_threads_is_not_asked(cb):
+    s = signature_session(cb, "return '(told)'")
+    s.run("import threading; e = threading.Event()\n"
+          "t = threading.Thread(target=e.wait); t.start()")
+    s.type("print(1")
+    s.wait(lambda: s.screen.cursor_row() == ">>> print(1", "the text")
+    s.type(")")
+    enter(s, "^1$")
+    assert value(s, "len(told)") == "0"
+    # the control
+    s.run("e.set(); t.join()")
+    s.type("print(1")
+    s.wait(lambda: below(s) == "print(told)", "the signature")
+    s.type(")")
+    enter(s, "^1$")
+
+
 def test_tab_quotes_whatever_a_file_is_called(cb):
     """One word, which names that file and nothing else."""
     s = start(cb)

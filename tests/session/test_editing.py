@@ -416,6 +416,93 @@ def test_tab_completes_the_target_of_a_download(cb):
     assert (cb.work / "results-here" / "a.csv").exists()
 
 
+SIGNATURE = "area(radius, *, unit='m')"
+
+
+def below(session):
+    """The row below the cursor's."""
+    return "".join(session.screen.shown()[session.screen.cursor.y + 1:][:1])
+
+
+def shows_below(session, text):
+    session.wait(lambda: below(session) == text, f"{text!r} below the cell")
+
+
+@pytest.fixture
+def area(cb):
+    s = cb.session("--set", "terminal.colour=always")
+    s.run("def area(radius, *, unit='m'): return radius * 2")
+    return s
+
+
+def test_the_signature_is_shown_inside_a_call(area):
+    for typed, wanted in [("area", ""), ("(", SIGNATURE), ("[1, (2", SIGNATURE),
+                          (")], sum(", "sum(iterable, /, start=0)"),
+                          ("3)", SIGNATURE), (")", "")]:
+        area.type(typed)
+        shows_below(area, wanted)
+    area.type("\x1b[D")
+    shows_below(area, SIGNATURE)
+    area.type("\x03")
+    area.wait_prompt()
+    assert "unit='m')" not in area.screen_text().split("^C")[1]
+    area.type("area(1")
+    shows_below(area, SIGNATURE)
+    area.type(" + 1)\r")
+    area.expect("^4$")
+    area.wait_prompt()
+    assert not re.search("^area.radius", area.all_text(), re.M)
+
+
+def test_the_signature_moves_no_prompt(area):
+    """Not even where the cell ends at the bottom of the screen."""
+    area.run("for i in range(40): print(i)")
+    area.type("1 + ")
+    area.wait(lambda: area.screen.cursor_row() == ">>> 1 +", "the text")
+    y = area.screen.cursor.y
+    area.type("area(")
+    shows_below(area, SIGNATURE)
+    assert area.screen.cursor.y == y
+    area.type("3)")
+    shows_below(area, "")
+    assert area.screen.cursor.y == y
+    area.type("\r")
+    area.expect("^7$")
+    area.wait_prompt()
+    # the next prompt follows the value, without a row between
+    assert area.screen.shown()[area.screen.cursor.y - 1] == "7"
+
+
+def test_no_signature_is_shown_of_a_definition_or_a_command(area):
+    for typed in "def area (", ":help area(", "x.area(", "nothing(":
+        area.type(typed)
+        area.wait(lambda: area.screen.cursor_row().endswith(typed), typed)
+        # the control: that of a call which is typed next is shown
+        area.type("\x03")
+        area.wait_prompt()
+        area.type("area(")
+        shows_below(area, SIGNATURE)
+        area.type("\x03")
+        area.wait_prompt()
+    assert len(re.findall(r"\x1b\[2marea\(radius", area.raw.decode())) == 4
+
+
+@pytest.mark.parametrize("option, variable", [
+    (("--set", "terminal.suggest=no"), {}), ((), {"NO_COLOR": "1"}),
+    ((), {"TERM": "dumb"})])
+def test_no_signature_is_shown_where_none_is_wanted(cb, option, variable):
+    s = cb.session(*option, env=variable)
+    s.run("asked = []")
+    s.run("def area(radius, *, unit='m'): return radius * 2")
+    s.type("area(1")
+    s.wait(lambda: s.screen.cursor_row().endswith("area(1"), "the text")
+    s.type(")\r")
+    s.expect("^2$")
+    s.wait_prompt()
+    assert "area(radius, *" not in s.all_text().replace("def area(radius, *", "")
+    assert b"\x1b[2marea" not in s.raw
+
+
 def test_tab_completes_an_attribute_and_an_import(session):
     session.run("import string")
     session.type("string.ascii_low\t")

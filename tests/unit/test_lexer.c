@@ -290,8 +290,8 @@ static void a_new_line_is_indented_as_python_requires(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct pyblock_indent in =
-			pyblock_indent(cases[i].before, wcslen(cases[i].before));
+		struct pyblock_indent in = pyblock_indent(
+			cases[i].before, wcslen(cases[i].before));
 		int got = (int)in.n + 4 * in.change;
 
 		if ((got < 0 ? 0 : got) != cases[i].want)
@@ -319,7 +319,8 @@ static void a_clause_goes_back_to_its_block(void **state)
 		{L"try:\n    x\n    except A as b:", 0},
 		{L"try:\n    x\nexcept A:\n    y\n    except B:", 0},
 		{L"try:\n    x\nexcept A:\n    y\n    else:", 0},
-		{L"try:\n    x\nexcept A:\n    y\nelse:\n    z\n    finally:", 0},
+		{L"try:\n    x\nexcept A:\n    y\nelse:\n    z\n    finally:",
+			0},
 		{L"try:\n    x\nfinally:\n    y\n    finally:", -1},
 		{L"try:\n    if a:\n        b\n    else:\n        c\n"
 		 L"        finally:",
@@ -363,8 +364,8 @@ static void a_bracket_finds_its_other_half(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(halves) / sizeof(*halves); i++) {
-		bool found = pyblock_match(
-			s, wcslen(s), (size_t)halves[i][0], pair);
+		bool found =
+			pyblock_match(s, wcslen(s), (size_t)halves[i][0], pair);
 
 		assert_int_equal(found, halves[i][1] >= 0);
 		if (!found)
@@ -373,6 +374,46 @@ static void a_bracket_finds_its_other_half(void **state)
 		assert_int_equal(pair[1], halves[i][1]);
 		assert_true(pyblock_match(s, wcslen(s), pair[1], pair));
 		assert_int_equal(pair[0], halves[i][0]);
+	}
+}
+
+static void the_call_around_the_cursor_is_found(void **state)
+{
+	static const struct {
+		const wchar_t *text, *want; /* NULL: none */
+	} cases[] = {
+		{L"f(", L"f"},
+		{L"x = a.b.c(1, [2, {3", L"a.b.c"},
+		{L"f(g(1), (2, '(", L"f"},
+		{L"f(g(1", L"g"},
+		{L"f(1)", NULL},
+		{L"f()(1", NULL},
+		{L"f(g()(1", L"f"},
+		{L"x().f(1", NULL},
+		{L"a[0].f(1", NULL},
+		{L"'a'.f(1", NULL},
+		{L"a.1(", NULL},
+		{L"def f(", NULL},
+		{L"class  A(", NULL},
+		{L"define(1", L"define"},
+		{L"[f (1", NULL},
+		{L"# f(", NULL},
+		{L"f(\n  1,\n  ", L"f"},
+		{L"(((", NULL},
+		{L"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const wchar_t *text = cases[i].text, *want = cases[i].want;
+		size_t from = 0, to = 0;
+		bool found = pyblock_call(text, wcslen(text), &from, &to);
+
+		if (found != (want != NULL) ||
+			(found &&
+				(to - from != wcslen(want) ||
+					wmemcmp(text + from, want, to - from))))
+			fail_msg("case %zu: %zu to %zu", i, from, to);
 	}
 }
 
@@ -452,6 +493,7 @@ int main(void)
 		cmocka_unit_test(a_new_line_is_indented_as_python_requires),
 		cmocka_unit_test(a_clause_goes_back_to_its_block),
 		cmocka_unit_test(a_bracket_finds_its_other_half),
+		cmocka_unit_test(the_call_around_the_cursor_is_found),
 		cmocka_unit_test(a_completion_closes_its_quote_and_bracket),
 		cmocka_unit_test(colours_follow_the_tokens),
 	};
