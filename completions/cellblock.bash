@@ -17,7 +17,7 @@ terminal.banner terminal.suggest terminal.pictures log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --quiet --verbose --help --version --eval --serve --mcp --check --json --check-config
+--set --overwrite --quiet --verbose --help --version --eval --serve --mcp --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.

@@ -26,6 +26,7 @@ complete -c cellblock -n __cellblock_before_program -s M -l memory -x -a '128M 2
 complete -c cellblock -n __cellblock_before_program -s u -l upload -r -F -d 'Copy a file into the jail before the start'
 complete -c cellblock -n __cellblock_before_program -s d -l download -x -d 'Copy files out after the end'
 complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Another interpreter'
+complete -c cellblock -n __cellblock_before_program -l overwrite -d 'Let -u and -d overwrite files'
 complete -c cellblock -n __cellblock_before_program -s q -l quiet -d 'No banner, no notices'
 complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more'
 complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check as JSON'

@@ -76,6 +76,7 @@ _arguments -s -S \
 	'*'{-u,--upload}'[copy a file into the jail before the start]:file:_files' \
 	'*'{-d,--download}'[copy files out after the end]:pattern:' \
 	'(-p --python)'{-p,--python}'[another interpreter]:interpreter:_files' \
+	'--overwrite[let -u and -d overwrite files]' \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
 	'--json[answer of --check as JSON]' \

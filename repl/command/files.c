@@ -11,11 +11,15 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/path.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "repl/files/download.h"
 #include "repl/files/hostfs.h"
+#include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
+#include "repl/files/upload.h"
 #include "repl/session/session.h"
 #include "repl/term/terminal.h"
 #include "repl/text/lexer.h"
@@ -35,14 +39,19 @@
 
 /* ---- between host and home ---- */
 
-static void say(void *arg, const char *line)
+static void say(void *arg, const char *lines)
 {
-	session_printf(arg, "%s\n", line);
+	session_print(arg, lines, strlen(lines));
 }
 
 static void refuse(void *arg, const struct err *e)
 {
 	session_refuse(arg, e);
+}
+
+static bool ask(void *arg, const char *question)
+{
+	return session_confirm(arg, question);
 }
 
 bool files_overwrite(void *arg, const char *name)
@@ -53,6 +62,12 @@ bool files_overwrite(void *arg, const char *name)
 	snprintf(question, sizeof(question), "%s is there already. Overwrite?",
 		safe);
 	return session_confirm(arg, question);
+}
+
+/* Whether anybody is there to answer a question. */
+static bool can_ask(const struct session *s)
+{
+	return s->term->in_tty && !s->over;
 }
 
 static struct transfer transfer_for(struct session *s)
@@ -67,7 +82,9 @@ static struct transfer transfer_for(struct session *s)
 		.signals = s->signals,
 		.say = say,
 		.refuse = refuse,
-		.overwrite = files_overwrite,
+		.ask = can_ask(s) ? ask : NULL,
+		.force = "--overwrite",
+		.overwrite = s->opt->overwrite,
 		.arg = s,
 	};
 }
@@ -84,46 +101,80 @@ static void sum_up(
 			what);
 }
 
-/* Whether the name can only mean a place in the home. */
-static bool is_of_the_home(struct session *s, const char *name)
+/* Take a flag off the beginning of the words. */
+static bool take_flag(struct command_line *line, const char *flag)
 {
-	return name[strlen(name) - 1] == '/' ||
-	       (name[0] == '/' && transfer_home_name(name) != name) ||
-	       transfer_home_has_dir(s->jail, name);
+	if (!line->n || strcmp(line->words[0].s, flag) != 0)
+		return false;
+	line->words++;
+	line->n--;
+	return true;
 }
 
-/* Of several words the last may be the target in the home. */
-static const char *upload_target(
-	struct session *s, const struct command_line *line, int *n)
+/* The same for -f, which stands before at least one word more. 0, or -1 with e.
+ */
+static int take_force(struct command_line *line, const char *command,
+	bool *force, struct err *e)
+{
+	*force = take_flag(line, "-f");
+	if (line->n)
+		return 0;
+	return err_set(
+		e, ":%s -f: of what? ./-f is a file of that name", command);
+}
+
+/* Of several words the last may be the target in the home. *to is NULL, or that
+ * target. 0, or -1 with e when it could be both. */
+static int find_target(struct session *s, const struct command_line *line,
+	const char **to, struct err *e)
 {
 	const struct lexer_word *last = &line->words[line->n - 1];
+	const char *name = last->s;
+	struct jail_files files = {0};
 	auto_free char *path = NULL;
+	bool by_form, home;
 	struct stat st;
 	int fd;
 
-	*n = line->n;
-	if (line->n < 2 || last->is_pattern || !last->s[0] ||
-		!is_of_the_home(s, last->s))
-		return NULL;
+	*to = NULL;
+	if (line->n < 2 || last->is_pattern || !name[0])
+		return 0;
+	by_form = name[strlen(name) - 1] == '/' ||
+		  (name[0] == '/' && transfer_home_name(name) != name);
+	if (!by_form && jail_home_list(s->jail, &files, e) < 0)
+		return -1;
+	home = by_form || transfer_has_dir(&files, name);
+	jail_files_free(&files);
+	path = home ? hostfs_expand(s->host, name) : NULL;
 	/* If the host has a file of that name, it is one more file to copy. */
-	path = hostfs_expand(s->host, last->s);
 	fd = path ? hostfs_open_file(s->host, path, &st, NULL) : -1;
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-		return NULL;
+	if (!home || fd >= 0)
+		return 0;
+	if (!by_form && path && hostfs_is_dir(s->host, HOSTFS_READ, path)) {
+		err_set(e, "%s is a directory of the home, and one of the host",
+			name);
+		return err_hint(e, "/home/%s is the home's, ./%s the host's",
+			name, name);
 	}
-	*n = line->n - 1;
-	return last->s;
+	*to = name;
+	return 0;
 }
 
 int files_upload(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct transfer t = transfer_for(s);
-	int n, r;
-	const char *to = upload_target(s, line, &n);
+	struct command_line rest = *line;
+	const char *to;
+	int r;
 
-	r = transfer_upload(&t, line->words, n, to, e);
+	if (take_force(&rest, "upload", &t.overwrite, e) < 0 ||
+		find_target(s, &rest, &to, e) < 0)
+		return -1;
+	t.force = ":upload -f";
+	r = upload_run(&t, rest.words, rest.n - (to != NULL), to, e);
 	sum_up(s, &t, "uploaded");
 	return r;
 }
@@ -143,15 +194,18 @@ int files_download(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct transfer t = transfer_for(s);
-	const struct lexer_word *last = &line->words[line->n - 1];
+	struct command_line rest = *line;
+	const struct lexer_word *last;
 	const char *to = NULL;
-	int n = line->n, r;
+	int r;
 
-	if (n > 1 && !last->is_pattern && files_is_target(s, last->s)) {
+	if (take_force(&rest, "download", &t.overwrite, e) < 0)
+		return -1;
+	last = &rest.words[rest.n - 1];
+	if (rest.n > 1 && !last->is_pattern && files_is_target(s, last->s))
 		to = last->s;
-		n--;
-	}
-	r = transfer_download(&t, line->words, n, to, e);
+	t.force = ":download -f";
+	r = download_run(&t, rest.words, rest.n - (to != NULL), to, e);
 	sum_up(s, &t, "downloaded");
 	return r;
 }
@@ -163,9 +217,9 @@ void files_start(struct session *s)
 	const struct options *o = s->opt;
 	struct transfer t = transfer_for(s);
 
-	transfer_skeleton(&t, s->cfg->skeleton);
+	upload_skeleton(&t, s->cfg->skeleton);
 	for (size_t i = 0; i < o->nuploads && !s->over; i++)
-		transfer_upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
+		upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 }
 
 int files_ready(struct session *s, struct err *e)
@@ -173,7 +227,7 @@ int files_ready(struct session *s, struct err *e)
 	const struct options *o = s->opt;
 
 	for (size_t i = 0; i < o->ndownloads; i++)
-		if (transfer_check_target(s->host, o->downloads[i].to, e) < 0)
+		if (download_check(s->host, o->downloads[i].to, e) < 0)
 			return -1;
 	return 0;
 }
@@ -187,12 +241,10 @@ int files_finish(struct session *s)
 	int r = 0;
 
 	t.skip_saved = true;
-	if (s->over)
-		t.overwrite = NULL;
 	if (s->signals->end)
 		t.signals = NULL;
 	for (size_t i = 0; i < o->ndownloads; i++)
-		r |= transfer_download_pair(
+		r |= download_pair(
 			&t, o->downloads[i].from, o->downloads[i].to);
 	return r;
 }
@@ -205,8 +257,7 @@ static const char *status_words(const struct session *s,
 	char clock[16] = "";
 	struct tm tm;
 	time_t when;
-	enum transfer_ledger_status status =
-		transfer_ledger_status(&s->ledger, f, &when);
+	enum ledger_status status = ledger_status(&s->ledger, f, &when);
 
 	if (f->type == 'l')
 		return "link";
@@ -216,10 +267,10 @@ static const char *status_words(const struct session *s,
 		return "special";
 	if (when && localtime_r(&when, &tm))
 		strftime(clock, sizeof(clock), "%H:%M", &tm);
-	if (status == TRANSFER_NEW || status == TRANSFER_CHANGED)
-		return status == TRANSFER_NEW ? "new" : "changed";
+	if (status == LEDGER_NEW || status == LEDGER_CHANGED)
+		return status == LEDGER_NEW ? "new" : "changed";
 	snprintf(buf, size, "%s %s",
-		status == TRANSFER_UPLOADED ? "uploaded" : "downloaded", clock);
+		status == LEDGER_UPLOADED ? "uploaded" : "downloaded", clock);
 	return buf;
 }
 
@@ -229,9 +280,37 @@ static bool is_meant(const struct lexer_word *w, const char *path)
 	       transfer_matches(transfer_home_name(w->pattern), path);
 }
 
+/* Whether it lies in a directory that the word names. */
+static bool is_within(const struct lexer_word *w, const char *path)
+{
+	const char *rest = path_beneath(path, transfer_home_name(w->s));
+
+	return !w->is_pattern && rest && *rest;
+}
+
 static bool wanted(const struct command_line *line, const struct jail_file *f)
 {
-	return line->n ? is_meant(&line->words[0], f->path) : f->type != 'd';
+	if (!line->n)
+		return f->type != 'd';
+	return is_meant(&line->words[0], f->path) ||
+	       (f->type != 'd' && is_within(&line->words[0], f->path));
+}
+
+/* "12 files, 3 directories", of what is not a directory and what is. */
+static const char *count_words(
+	char *buf, size_t size, size_t files, size_t dirs)
+{
+	size_t n = 0;
+
+	if (files || !dirs) {
+		text_count(buf, size, files, "file", NULL);
+		n = strlen(buf);
+	}
+	if (n && dirs)
+		n += (size_t)snprintf(buf + n, size - n, ", ");
+	if (dirs)
+		text_count(buf + n, size - n, dirs, "directory", "directories");
+	return buf;
 }
 
 static void add_file(const struct session *s, struct text_table *t,
@@ -248,22 +327,49 @@ static void add_file(const struct session *s, struct text_table *t,
 	text_table_add(t, (const char *[]){name, size, status});
 }
 
+/* Programs' own files are many, and summed up unless they are asked for. */
+static void tell_hidden(struct session *s, size_t n, int64_t bytes)
+{
+	char count[64], size[TEXT_HUMAN];
+
+	if (n)
+		session_frame(s, "%s, %s · :files -a lists %s",
+			text_count(
+				count, sizeof(count), n, "hidden file", NULL),
+			text_size(size, (uint64_t)bytes),
+			n == 1 ? "it" : "them");
+}
+
 int files_list(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct text_table t = {.columns = 3, .right = 1 << 1};
+	struct command_line rest = *line;
+	bool all = take_flag(&rest, "-a") || rest.n;
 	struct jail_files files = {0};
+	size_t hidden = 0;
+	int64_t bytes = 0;
 
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	for (size_t i = 0; i < files.n; i++)
-		if (wanted(line, &files.v[i]))
-			add_file(s, &t, &files.v[i]);
+	for (size_t i = 0; i < files.n; i++) {
+		const struct jail_file *f = &files.v[i];
+
+		if (!wanted(&rest, f))
+			continue;
+		if (all || !ledger_is_hidden(f->path)) {
+			add_file(s, &t, f);
+			continue;
+		}
+		hidden++;
+		bytes += f->blocks_bytes;
+	}
 	if (t.n)
 		info_table(s, &t);
-	else
-		session_frame(s, line->n ? "nothing in the home matches"
-					 : "the home is empty");
+	else if (!hidden)
+		session_frame(s, rest.n ? "nothing in the home matches"
+					: "the home is empty");
+	tell_hidden(s, hidden, bytes);
 	if (files.truncated)
 		session_frame(s, "there are more files than are listed");
 	jail_files_free(&files);
@@ -391,62 +497,177 @@ static int remove_meant(
 	return total;
 }
 
-int files_rm(struct session *s, const struct command_line *line, struct err *e)
+/* What would be removed. */
+struct harvest {
+	size_t files, dirs;
+	int64_t bytes;
+	bool asks; /* more than files that were named one by one */
+	bool more; /* there are entries that are not listed */
+};
+
+static size_t index_of(const struct jail_files *files, const char *path)
 {
-	char count[64];
+	const struct jail_file *f = transfer_find(files, path);
+
+	return f ? (size_t)(f - files->v) : files->n;
+}
+
+/* Whether the directory that `path` lies in is marked: it stands before it. */
+static bool parent_marked(
+	const struct jail_files *files, const bool *marks, const char *path)
+{
+	auto_free char *dir = strdup(path);
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+	size_t i;
+
+	if (!slash)
+		return false;
+	*slash = '\0';
+	i = index_of(files, dir);
+	return i < files->n && marks[i];
+}
+
+static int refuse_missing(const struct lexer_word *w, struct err *e)
+{
+	return err_set(e, "%s: there is no such file in the home", w->s);
+}
+
+/* Count what the words mean; without words, all there is. 0, or -1 with e: a
+ * word means nothing. */
+static int harvest(struct harvest *h, const struct jail_files *files,
+	const struct lexer_word *words, int n, struct err *e)
+{
+	auto_free bool *marks = calloc(files->n + 1, sizeof(*marks));
+	bool found[LEXER_WORDS_MAX] = {0};
+
+	if (!marks)
+		return err_errno(e, "look at the home");
+	h->more = files->truncated;
+	for (size_t i = 0; i < files->n; i++) {
+		const struct jail_file *f = &files->v[i];
+
+		marks[i] = !n || parent_marked(files, marks, f->path);
+		for (int k = 0; k < n; k++)
+			if (is_meant(&words[k], f->path))
+				found[k] = marks[i] = true;
+		if (!marks[i])
+			continue;
+		h->files += f->type != 'd';
+		h->dirs += f->type == 'd';
+		h->bytes += f->type == 'd' ? 0 : f->blocks_bytes;
+	}
+	h->asks = h->dirs || !n;
+	for (int k = 0; k < n; k++) {
+		h->asks |= words[k].is_pattern;
+		/* It may have an entry of exactly this name, not listed. */
+		if (!found[k] && !h->more)
+			return refuse_missing(&words[k], e);
+		if (!found[k] && words[k].is_pattern)
+			return err_set(e,
+				"%s: none of the listed files, and there are "
+				"more files than are listed",
+				words[k].s);
+	}
+	return 0;
+}
+
+/* 1: it may be removed; 0: the person does not want to; -1 with e. */
+static int consent(struct session *s, const struct harvest *h,
+	const char *command, struct err *e)
+{
+	char count[80], size[TEXT_HUMAN], question[300];
+
+	snprintf(question, sizeof(question), "Remove %s%s (%s) from the home?",
+		h->more ? "more than " : "",
+		count_words(count, sizeof(count), h->files, h->dirs),
+		text_size(size, (uint64_t)h->bytes));
+	if (!can_ask(s)) {
+		err_set(e, "%s, and nobody can be asked", question);
+		return err_hint(e, ":%s -f does not ask", command);
+	}
+	if (session_confirm(s, question))
+		return 1;
+	session_frame(s, "nothing was removed");
+	return 0;
+}
+
+/* Remove what the words mean; without words, all there is. How many entries are
+ * gone, each with all in it, or -1. */
+static int remove_words(struct session *s, const struct lexer_word *words,
+	int n, int *more, struct err *e)
+{
 	int total = 0;
 
-	for (int i = 0; i < line->n; i++) {
-		const struct lexer_word *w = &line->words[i];
-		int more, n = remove_meant(s, w, &more, e);
+	if (!n)
+		return remove_meant(s, NULL, more, e);
+	for (int i = 0; i < n; i++) {
+		int left, gone = remove_meant(s, &words[i], &left, e);
 
-		/* It may have an entry of exactly this name, not listed. */
-		if (n == 0 && more && !w->is_pattern) {
-			n = remove_entry(s, transfer_home_name(w->s), e);
-			more = 0;
+		if (gone == 0 && !words[i].is_pattern) {
+			gone = remove_entry(
+				s, transfer_home_name(words[i].s), e);
+			if (gone == 0)
+				return refuse_missing(&words[i], e);
 		}
-		if (n < 0)
+		if (gone < 0)
 			return -1;
-		if (more)
-			session_frame(
-				s, "there are more files than are listed");
-		if (n == 0)
-			session_frame(s,
-				more ? "%s: none of the listed files"
-				     : "%s: there is no such file in the home",
-				w->s);
-		total += n;
+		*more |= left && words[i].is_pattern;
+		total += gone;
 	}
-	if (total)
+	return total;
+}
+
+static int remove_all(struct session *s, const struct command_line *line,
+	const char *command, bool force, struct err *e)
+{
+	struct jail_files files = {0};
+	struct harvest h = {0};
+	char count[80];
+	int more = 0, r;
+
+	if (jail_home_list(s->jail, &files, e) < 0)
+		return -1;
+	r = harvest(&h, &files, line->words, line->n, e);
+	jail_files_free(&files);
+	if (r == 0 && (h.files || h.dirs) && h.asks && !force)
+		r = consent(s, &h, command, e);
+	else if (r == 0)
+		r = 1;
+	if (r <= 0)
+		return r;
+	r = remove_words(s, line->words, line->n, &more, e);
+	if (r < 0)
+		return -1;
+	if (line->n)
 		session_frame(s, "%s removed",
-			text_count(count, sizeof(count), (uint64_t)total,
-				"entry", "entries"));
+			h.more ? text_count(count, sizeof(count), (uint64_t)r,
+					 "entry", "entries")
+			       : count_words(count, sizeof(count), h.files,
+					 h.dirs));
+	else if (!more)
+		session_frame(s, "the home is empty");
+	if (more)
+		session_frame(s, "there are more files than could be removed");
 	return 0;
+}
+
+int files_rm(struct session *s, const struct command_line *line, struct err *e)
+{
+	struct command_line rest = *line;
+	bool force;
+
+	if (take_force(&rest, "rm", &force, e) < 0)
+		return -1;
+	return remove_all(s, &rest, "rm", force, e);
 }
 
 int files_wipe(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	struct jail_files files = {0};
-	char count[64], question[128];
-	int more = 0;
-	size_t n;
+	struct command_line rest = *line;
+	bool force = take_flag(&rest, "-f");
 
-	(void)line;
-	if (jail_home_list(s->jail, &files, e) < 0)
-		return -1;
-	snprintf(question, sizeof(question), "Remove %s%s from the home?",
-		files.truncated ? "more than " : "",
-		text_count(count, sizeof(count), files.n, "entry", "entries"));
-	n = files.n;
-	jail_files_free(&files);
-	if (n && !session_confirm(s, question)) {
-		session_frame(s, "nothing was removed");
-		return 0;
-	}
-	if (n && remove_meant(s, NULL, &more, e) < 0)
-		return -1;
-	session_frame(s, more ? "there are more files than could be removed"
-			      : "the home is empty");
-	return 0;
+	if (rest.n)
+		return err_set(e, "usage: :wipe [-f]");
+	return remove_all(s, &rest, "wipe", force, e);
 }

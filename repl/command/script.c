@@ -166,7 +166,7 @@ static int write_script(struct session *s, const struct strbuf *b,
 	if (hostfs_has(fd, name) && !files_overwrite(s, path))
 		return err_set(
 			e, "%s is there already and was left alone", path);
-	if (hostfs_create(&f, fd, name, e) < 0)
+	if (hostfs_create(&f, fd, 0666, name, e) < 0)
 		return err_wrap(e, "%s", path);
 	r = io_write_full(f.fd, b->s, b->n) < 0
 		    ? err_errno(e, "write %s", path)

@@ -48,6 +48,7 @@ struct options {
 	size_t nuploads;
 	struct options_pair *downloads;
 	size_t ndownloads;
+	bool overwrite;
 	bool quiet;
 	bool verbose;
 	bool json;

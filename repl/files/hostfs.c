@@ -186,7 +186,7 @@ static int open_any(const struct hostfs *h, enum hostfs_use use,
 	return fd < 0 ? err_errno(e, "%s", path) : fd;
 }
 
-static const char *kind_of(mode_t mode)
+const char *hostfs_kind(mode_t mode)
 {
 	if (S_ISDIR(mode))
 		return "is a directory, not a regular file";
@@ -208,12 +208,24 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 	if (fstat(fd, st) < 0)
 		return err_errno(e, "%s", path);
 	if (!S_ISREG(st->st_mode)) {
-		err_set(e, "%s %s", path, kind_of(st->st_mode));
+		err_set(e, "%s %s", path, hostfs_kind(st->st_mode));
 		if (e)
 			e->code = S_ISDIR(st->st_mode) ? EISDIR : ESPIPE;
 		return -1;
 	}
 	return fd_take(&fd);
+}
+
+int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
+	int flags, bool links)
+{
+	uint64_t resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_MAGICLINKS;
+
+	if (!links || h->locked)
+		resolve |= SYS_RESOLVE_NO_SYMLINKS;
+	if (h->locked)
+		resolve |= SYS_RESOLVE_NO_XDEV;
+	return sys_openat2(dir, path, flags, 0, resolve);
 }
 
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
@@ -234,15 +246,15 @@ bool hostfs_is_dir(
 
 /* The permissions are set at creation: the front end's seccomp filter refuses
  * chmod(2). */
-int hostfs_create(
-	struct io_newfile *f, int dir, const char *replaces, struct err *e)
+int hostfs_create(struct io_newfile *f, int dir, mode_t mode,
+	const char *replaces, struct err *e)
 {
 	struct stat st;
 	bool exact = replaces &&
 		     !fstatat(dir, replaces, &st, AT_SYMLINK_NOFOLLOW) &&
 		     S_ISREG(st.st_mode);
 	mode_t mask = exact ? umask(0) : 0;
-	int r = io_newfile_create(f, dir, exact ? st.st_mode & 0777 : 0666);
+	int r = io_newfile_create(f, dir, exact ? st.st_mode & 0777 : mode);
 
 	if (r < 0)
 		err_errno(e, "create a file");
@@ -337,7 +349,7 @@ static void found(struct glob *g)
 	if (g->full)
 		return;
 	if (g->h->locked)
-		fd = hostfs_open_file(g->h, g->path, &st, NULL);
+		fd = open_any(g->h, HOSTFS_READ, g->path, O_PATH, NULL);
 	if (g->h->locked ? fd >= 0 : lstat(g->path, &st) == 0)
 		strlist_add(g->out, g->path);
 }
@@ -390,7 +402,8 @@ static void walk(struct glob *g, size_t at, const char *pattern, int depth)
 		walk(g, at, *rest ? rest : "*", depth + 1);
 		walk_dir(g, at, "*", pattern, true, depth);
 	} else if (!has_wildcard(pattern, n)) {
-		if (path_add(g, &at, pattern, (size_t)(rest - pattern)) == 0)
+		if (path_add(g, &at, pattern, n) == 0 &&
+			(rest == pattern + n || path_add(g, &at, "/", 1) == 0))
 			walk(g, at, rest, depth + 1);
 	} else if (n < sizeof(part)) {
 		memcpy(part, pattern, n);

@@ -54,6 +54,15 @@ int hostfs_open_file(const struct hostfs *h, const char *path, struct stat *st,
 int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 	const char *path, struct err *e);
 
+/* Open beneath a directory that was opened so: descriptor, or -1 with errno. No
+ * link leads out of that directory; without `links` none is followed at all,
+ * nor is one in a locked session. */
+int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
+	int flags, bool links);
+
+/* What a file is that is no regular file: "is a FIFO, not a regular file". */
+const char *hostfs_kind(mode_t mode);
+
 /* The name of such a directory for a message: in a locked session the full
  * path. Caller frees; NULL: no memory. */
 char *hostfs_place(
@@ -70,9 +79,10 @@ int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	struct strlist *out, struct err *e);
 
 /* Begin a new file in the directory `dir`. It gets the permissions of the file
- * `replaces` (NULL: none) in that directory. */
-int hostfs_create(
-	struct io_newfile *f, int dir, const char *replaces, struct err *e);
+ * `replaces` in that directory; with NULL those of `mode` that the umask
+ * allows. */
+int hostfs_create(struct io_newfile *f, int dir, mode_t mode,
+	const char *replaces, struct err *e);
 
 /* Give the file its name, as io_newfile_commit(); -1 with e. io_newfile_abort()
  * must follow either way. */

@@ -1,50 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transfer.c - safe copies between the host and the home
+ * transfer.c - what a copy between host and home has, whichever way it goes
  *
  * Runs in:   front end, between cells; before the first and after the last
- * Holds:     one open file of each side
- * Trusts:    the warden for the home's descriptors, which are of regular
- *            files; nothing in their contents, sizes or names. The host for
- *            nothing a name promises: a file is opened without waiting, then
- *            looked at. The administrator, who named the skeleton
- * Leaves:    files that are whole, or not there
- *
- * A cell that restores a file's size and time can make the file look unchanged
- * in the ledger, which misleads only its own session.
+ * Trusts:    nothing in the names, contents and sizes of the home
+ * Leaves:    lines for the person: what was copied, and what was not
  */
 #include "transfer.h"
 
-#include "hostfs.h"
-#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
+#include "manifest.h"
 #include "repl/term/terminal.h"
-#include "repl/text/lexer.h"
+#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #define COPY_BYTES (128u << 10)
-/* How many names past files.max_count are looked at, only to count them. */
-#define COUNTED 10000
-/* The skeleton's directories, one in another. */
-#define DEPTH_MAX 32
+/* More lines of a kind are summed up. */
+#define LINES_MAX 20
+/* Names in a question. */
+#define NAMES_MAX 3
 
 /* ---- names and patterns ---- */
-
 static bool component_matches(
 	const char *pattern, size_t n, const char *name, size_t name_n)
 {
@@ -116,227 +102,331 @@ const char *transfer_home_name(const char *s)
 	return strncmp(s, "./", 2) ? s : next_component(s, 1);
 }
 
-bool transfer_home_has_dir(struct jail *j, const char *name)
+bool transfer_is_deep(const char *pattern)
 {
-	struct jail_files files = {0};
-	bool has = !*name;
+	const char *p = pattern;
 
-	if (has || jail_home_list(j, &files, NULL) < 0)
-		return has;
-	for (size_t i = 0; i < files.n && !has; i++) {
-		const char *rest = path_beneath(files.v[i].path, name);
-
-		has = files.v[i].type == 'd' && rest && !*rest;
+	while (p && strcmp(p, "**") != 0 && strncmp(p, "**/", 3) != 0) {
+		p = strchr(p, '/');
+		p = p ? p + 1 : NULL;
 	}
-	jail_files_free(&files);
-	return has;
+	return p != NULL;
 }
 
-/* ---- the ledger ---- */
-
-static struct transfer_ledger_entry *find(
-	const struct transfer_ledger *l, const char *path)
+static int by_path(const void *path, const void *file)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->v[i].path, path))
-			return &l->v[i];
-	return NULL;
+	return strcmp(path, ((const struct jail_file *)file)->path);
 }
 
-/* Note that the file `f` was just uploaded or downloaded. Without memory for it
- * the file counts as new. */
-static void note(struct transfer_ledger *l, const struct jail_file *f,
-	enum transfer_ledger_status status)
+const struct jail_file *transfer_find(
+	const struct jail_files *files, const char *path)
 {
-	struct transfer_ledger_entry *entry = find(l, f->path);
-
-	if (!entry) {
-		if (array_grow(&l->v, l->n, sizeof(*l->v)) < 0)
-			return;
-		entry = &l->v[l->n];
-		entry->path = strdup(f->path);
-		if (!entry->path)
-			return;
-		l->n++;
-	}
-	entry->status = status;
-	entry->bytes = f->bytes;
-	entry->mtime_ns = f->mtime_ns;
-	entry->when = time(NULL);
+	return files->n ? bsearch(path, files->v, files->n, sizeof(*files->v),
+				  by_path)
+			: NULL;
 }
 
-enum transfer_ledger_status transfer_ledger_status(
-	const struct transfer_ledger *l, const struct jail_file *f,
-	time_t *when)
+bool transfer_has_dir(const struct jail_files *files, const char *name)
 {
-	const struct transfer_ledger_entry *entry = find(l, f->path);
+	auto_free char *path = strdup(name);
+	size_t n = strlen(name);
+	const struct jail_file *f;
 
-	*when = entry ? entry->when : 0;
-	if (!entry)
-		return TRANSFER_NEW;
-	if (entry->bytes != f->bytes || entry->mtime_ns != f->mtime_ns)
-		return TRANSFER_CHANGED;
-	return entry->status;
+	while (path && n && path[n - 1] == '/')
+		path[--n] = '\0';
+	f = path && n ? transfer_find(files, path) : NULL;
+	return !n || (f && f->type == 'd');
 }
 
-/* Programs keep such files for themselves; the person made none of them. */
-static bool is_hidden(const char *path)
+/* ---- a bar for what takes longer than half a second ---- */
+
+#define PATIENCE_MS 500
+#define REDRAW_MS 100
+
+static void bar_draw(const struct transfer *t, const char *name, int64_t ms)
 {
-	return path[0] == '.' || strstr(path, "/.") ||
-	       strstr(path, "__pycache__/");
+	char have[TEXT_HUMAN], all[TEXT_HUMAN], rate[TEXT_HUMAN], text[300];
+	char bar[] = "--------------------", what[64];
+	size_t full = 0, width = sizeof(bar) - 1;
+	uint64_t done = (uint64_t)t->copied, total = (uint64_t)t->bytes;
+
+	if (t->files > 1)
+		snprintf(what, sizeof(what), "%d of %zu files", t->done,
+			t->files);
+	else
+		text_safe(what, sizeof(what), name, strlen(name));
+	if (total)
+		full = done >= total ? width : done * width / total;
+	memset(bar, '#', full);
+	text_size(have, done);
+	if (t->term->cols && t->term->cols < 72)
+		snprintf(text, sizeof(text), "\r[%s] %s\x1b[K", bar, have);
+	else
+		snprintf(text, sizeof(text),
+			"\r%.24s [%s] %s of %s, %s/s\x1b[K", what, bar, have,
+			total ? text_size(all, total) : "?",
+			text_size(rate, done * 1000 / (uint64_t)ms));
+	terminal_puts(t->term, text);
 }
 
-size_t transfer_ledger_unsaved(const struct transfer_ledger *l,
-	const struct jail_files *files, size_t *which, size_t max)
+static void bar_update(struct transfer *t, const char *name)
 {
-	size_t n = 0;
+	int64_t now = now_ms();
 
-	for (size_t i = 0; i < files->n; i++) {
-		enum transfer_ledger_status status;
-		time_t when;
-
-		if (files->v[i].type != 'f' || is_hidden(files->v[i].path))
-			continue;
-		status = transfer_ledger_status(l, &files->v[i], &when);
-		if (status != TRANSFER_NEW && status != TRANSFER_CHANGED)
-			continue;
-		if (n < max)
-			which[n] = i;
-		n++;
-	}
-	return n;
+	if (!t->start_ms)
+		t->start_ms = now;
+	if (!t->term || !t->term->out_tty || t->term->dumb ||
+		now - t->start_ms < PATIENCE_MS ||
+		now - t->drawn_ms < REDRAW_MS)
+		return;
+	bar_draw(t, name, now - t->start_ms);
+	t->drawn_ms = now;
 }
 
-void transfer_ledger_free(struct transfer_ledger *l)
+static void bar_end(struct transfer *t)
 {
-	for (size_t i = 0; i < l->n; i++)
-		free(l->v[i].path);
-	free(l->v);
-	*l = (struct transfer_ledger){0};
+	if (t->drawn_ms)
+		terminal_puts(t->term, "\r\x1b[K");
+	t->drawn_ms = 0;
 }
 
-/* ---- telling ---- */
+/* ---- what is wrong ---- */
 
-/* Count and report a file that was left out. Returns -1. */
-static int refuse(struct transfer *t, const struct err *e)
+static void report(struct transfer *t, const struct err *e)
 {
 	t->failed++;
+	bar_end(t);
 	if (e->code == EINTR)
 		t->cancelled = true; /* said once, for all of it */
 	else
 		t->refuse(t->arg, e);
-	return -1;
 }
 
-/* Count and report a file that arrived: "name   12.4 KiB   → place". */
-static void arrived(
-	struct transfer *t, const char *name, int64_t bytes, const char *place)
+int transfer_object(void *transfer, const struct err *e)
 {
-	char safe[256], where[512], size[TEXT_HUMAN], line[1024];
+	struct transfer *t = transfer;
 
-	text_safe(safe, sizeof(safe), name, strlen(name));
-	text_safe(where, sizeof(where), place, strlen(place));
-	snprintf(line, sizeof(line), "%s   %s   → %s", safe,
-		text_size(size, (uint64_t)bytes), where);
-	t->done++;
-	t->say(t->arg, line);
+	if (!t->partial)
+		return -1;
+	transfer_leave_out(t, e);
+	return 0;
 }
 
-static int check_size(const struct transfer *t, const char *name, int64_t bytes,
-	struct err *e)
+void transfer_leave_out(struct transfer *t, const struct err *e)
 {
-	char size[TEXT_HUMAN], max[TEXT_HUMAN];
-
-	if (bytes <= t->limits->max_file_bytes)
-		return 0;
-	err_set(e, "%s is %s, and no file of a transfer may be larger than %s",
-		name, text_size(size, (uint64_t)bytes),
-		text_size(max, (uint64_t)t->limits->max_file_bytes));
-	return err_hint(e, "the limit is files.max_file");
-}
-
-/* Whether files.max_count is reached. Then this file counts as left out;
- * report_left() reports all such files at once. */
-static bool is_full(struct transfer *t)
-{
-	if (t->done < t->limits->max_count)
-		return false;
-	t->left++;
-	return true;
+	if (t->left++ < LINES_MAX || e->code == EINTR)
+		report(t, e);
+	else
+		t->failed++;
 }
 
 static void report_left(struct transfer *t)
 {
 	struct err e = {0};
+	char more[64];
+
+	if (t->left <= LINES_MAX)
+		return;
+	err_set(&e, "%s left out",
+		text_count(more, sizeof(more), (uint64_t)(t->left - LINES_MAX),
+			"more was", "more were"));
+	t->refuse(t->arg, &e);
+}
+
+/* ---- before the first byte ---- */
+
+static int refuse_count(
+	const struct transfer *t, const struct manifest *m, struct err *e)
+{
+	err_set(e,
+		"there are %zu files or more, and no more than %d are "
+		"transferred at once",
+		m->files, t->limits->max_count);
+	return err_hint(e, "the limit is files.max_count");
+}
+
+int transfer_check_count(
+	const struct transfer *t, const struct manifest *m, struct err *e)
+{
+	if (t->trusted || m->files <= (size_t)t->limits->max_count)
+		return 0;
+	return refuse_count(t, m, e);
+}
+
+static int check_size(
+	struct transfer *t, const struct manifest_item *item, struct err *e)
+{
+	char size[TEXT_HUMAN], max[TEXT_HUMAN];
+
+	if (t->trusted || item->bytes <= t->limits->max_file_bytes)
+		return 0;
+	err_set(e, "%s is %s, and no file of a transfer may be larger than %s",
+		item->from, text_size(size, (uint64_t)item->bytes),
+		text_size(max, (uint64_t)t->limits->max_file_bytes));
+	return err_hint(e, "the limit is files.max_file");
+}
+
+static int check_number(struct transfer *t, int more, struct err *e)
+{
 	char left[64];
 
-	if (!t->left)
-		return;
-	err_set(&e, "%s left out: no more than %d are transferred at once",
-		text_count(left, sizeof(left), (uint64_t)t->left, "file was",
+	err_set(e, "%s left out: no more than %d are transferred at once",
+		text_count(left, sizeof(left), (uint64_t)more, "file was",
 			"files were"),
 		t->limits->max_count);
-	err_hint(&e, "the limit is files.max_count");
-	refuse(t, &e);
+	err_hint(e, "the limit is files.max_count");
+	return transfer_object(t, e);
 }
 
-/* ---- a bar for copies that take longer than half a second ---- */
-
-#define PATIENCE_MS 500
-#define REDRAW_MS 100
-struct progress {
-	struct terminal *term; /* borrowed; NULL: never drawn */
-	char name[64];	       /* safe */
-	int64_t start_ms, drawn_ms;
-	uint64_t total; /* 0: not known */
-};
-
-static void progress_draw(const struct progress *p, uint64_t done, int64_t ms)
+int transfer_check(struct transfer *t, struct manifest *m, struct err *e)
 {
-	char have[TEXT_HUMAN], all[TEXT_HUMAN], rate[TEXT_HUMAN], text[300];
-	char bar[] = "--------------------";
-	size_t full = 0, width = sizeof(bar) - 1;
+	int more = 0;
 
-	if (p->total)
-		full = done >= p->total ? width : done * width / p->total;
-	memset(bar, '#', full);
-	text_size(have, done);
-	if (p->term->cols && p->term->cols < 72)
-		snprintf(text, sizeof(text), "\r[%s] %s\x1b[K", bar, have);
+	t->files = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		struct manifest_item *item = &m->v[i];
+
+		if (item->left || item->type != 'f')
+			continue;
+		item->left = check_size(t, item, e) < 0;
+		if (item->left && transfer_object(t, e) < 0)
+			return -1;
+		if (item->left)
+			continue;
+		if (!t->trusted && t->files == (size_t)t->limits->max_count) {
+			item->left = true;
+			more++;
+			continue;
+		}
+		t->files++;
+		t->bytes += item->bytes;
+	}
+	if (more && !t->partial) {
+		m->files = t->files + (size_t)more;
+		return refuse_count(t, m, e);
+	}
+	return more ? check_number(t, more, e) : 0;
+}
+
+static bool is_replaced(const struct manifest_item *item)
+{
+	return item->type == 'f' && item->there && !item->left;
+}
+
+/* "where/a", or "3 files", and "where/a, where/b, where/c". */
+static size_t name_replaced(
+	const struct manifest *m, const char *where, struct strbuf *names)
+{
+	char safe[300], name[600];
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!is_replaced(&m->v[i]))
+			continue;
+		if (n++ >= NAMES_MAX)
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", where, m->v[i].to);
+		text_safe(safe, sizeof(safe), name, strlen(name));
+		strbuf_printf(names, "%s%s", n > 1 ? ", " : "", safe);
+	}
+	if (n > NAMES_MAX)
+		strbuf_puts(names, ", …");
+	return n;
+}
+
+static int refuse_replacing(
+	const struct transfer *t, const char *names, size_t n, struct err *e)
+{
+	if (n == 1)
+		err_set(e, "%s is there already and was left alone", names);
 	else
-		snprintf(text, sizeof(text),
-			"\r%.24s [%s] %s of %s, %s/s\x1b[K", p->name, bar, have,
-			p->total ? text_size(all, p->total) : "?",
-			text_size(rate, done * 1000 / (uint64_t)ms));
-	terminal_puts(p->term, text);
+		err_set(e,
+			"%zu files are there already and were left alone: "
+			"%s",
+			n, names);
+	if (!t->ask && t->force)
+		err_hint(e, "%s overwrites", t->force);
+	if (e)
+		e->code = EEXIST;
+	return -1;
 }
 
-static void progress_update(struct progress *p, uint64_t done)
+/* Nobody can be asked: what is there already stays. */
+static int leave_replaced(struct transfer *t, struct manifest *m,
+	const char *where, struct err *e)
 {
-	int64_t now = now_ms();
+	char name[600];
 
-	if (!p->term || !p->term->out_tty || p->term->dumb ||
-		now - p->start_ms < PATIENCE_MS ||
-		now - p->drawn_ms < REDRAW_MS)
-		return;
-	progress_draw(p, done, now - p->start_ms);
-	p->drawn_ms = now;
+	for (size_t i = 0; i < m->n; i++) {
+		if (!is_replaced(&m->v[i]))
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", where, m->v[i].to);
+		refuse_replacing(t, name, 1, e);
+		m->v[i].left = true;
+		transfer_leave_out(t, e);
+	}
+	return 0;
 }
 
-/* ---- copying ---- */
-
-static int copy_bytes(const struct transfer *t, struct progress *bar, int in,
-	int out, struct err *e)
+int transfer_consent(struct transfer *t, struct manifest *m, const char *where,
+	struct err *e)
 {
-	auto_free char *buf = malloc(COPY_BYTES);
-	const int64_t max = t->limits->max_file_bytes;
-	char limit[TEXT_HUMAN];
-	int64_t done = 0;
+	struct strbuf names = {0}, question = {0};
+	size_t n = t->overwrite ? 0 : name_replaced(m, where, &names);
+	int r = 0;
 
-	if (!buf)
+	if (n && !t->ask && t->partial) {
+		r = leave_replaced(t, m, where, e);
+	} else if (n && names.s) {
+		if (n == 1)
+			strbuf_printf(&question,
+				"%s is there already. Overwrite?", names.s);
+		else
+			strbuf_printf(&question,
+				"%zu files are there already: %s. Overwrite "
+				"them?",
+				n, names.s);
+		if (!t->ask || !question.s || !t->ask(t->arg, question.s))
+			r = refuse_replacing(t, names.s, n, e);
+	} else if (n) {
+		r = err_errno(e, "ask before anything is overwritten");
+	}
+	strbuf_free(&names);
+	strbuf_free(&question);
+	return r;
+}
+
+/* ---- the copy ---- */
+
+bool transfer_is_cancelled(struct transfer *t)
+{
+	if (t->signals && !t->cancelled &&
+		terminal_signals_cancelled(t->signals)) {
+		t->cancelled = true;
+		t->failed++;
+	}
+	return t->cancelled;
+}
+
+static int refuse_growth(const struct transfer *t, struct err *e)
+{
+	char max[TEXT_HUMAN];
+
+	err_set(e, "larger than %s",
+		text_size(max, (uint64_t)t->limits->max_file_bytes));
+	return err_hint(e, "the limit is files.max_file");
+}
+
+int transfer_copy(struct transfer *t, const char *name, int in, int out,
+	int64_t *bytes, struct err *e)
+{
+	*bytes = 0;
+	if (!t->buf)
+		t->buf = malloc(COPY_BYTES);
+	if (!t->buf)
 		return err_errno(e, "copy");
 	for (;;) {
-		ssize_t n = read(in, buf, COPY_BYTES);
+		ssize_t n = read(in, t->buf, COPY_BYTES);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -344,16 +434,14 @@ static int copy_bytes(const struct transfer *t, struct progress *bar, int in,
 			return err_errno(e, "read");
 		if (n == 0)
 			return 0;
-		done += n;
-		if (done > max) {
-			err_set(e, "larger than %s",
-				text_size(limit, (uint64_t)max));
-			return err_hint(e, "the limit is files.max_file");
-		}
-		if (io_write_full(out, buf, (size_t)n) < 0)
+		*bytes += n;
+		t->copied += n;
+		if (!t->trusted && *bytes > t->limits->max_file_bytes)
+			return refuse_growth(t, e);
+		if (io_write_full(out, t->buf, (size_t)n) < 0)
 			return err_errno(e, "write");
-		progress_update(bar, (uint64_t)done);
-		if (t->signals && terminal_signals_cancelled(t->signals)) {
+		bar_update(t, name);
+		if (transfer_is_cancelled(t)) {
 			err_set(e, "interrupted");
 			e->code = EINTR;
 			return -1;
@@ -361,525 +449,133 @@ static int copy_bytes(const struct transfer *t, struct progress *bar, int in,
 	}
 }
 
-/* Copy from `in` to `out` until the end, with a bar. 0; -1 with e: the copy
- * failed, was interrupted (EINTR), or the file is larger than is allowed. */
-static int copy(struct transfer *t, const char *name, int64_t bytes, int in,
-	int out, struct err *e)
-{
-	struct progress bar = {
-		.term = t->term,
-		.start_ms = now_ms(),
-		.total = (uint64_t)bytes,
-	};
-	int r;
-
-	text_safe(bar.name, sizeof(bar.name), name, strlen(name));
-	r = copy_bytes(t, &bar, in, out, e);
-	if (bar.drawn_ms)
-		terminal_puts(t->term, "\r\x1b[K");
-	return r;
-}
-
-/* ---- up ---- */
-
-static int copy_to_home(struct transfer *t, int in, const char *from,
-	int64_t bytes, const char *path, struct err *e)
-{
-	uint32_t token;
-	auto_close int out = jail_home_create(t->jail, path, 0644, &token, e);
-
-	if (out < 0)
-		return -1;
-	if (copy(t, from, bytes, in, out, e) < 0) {
-		jail_home_abort(t->jail, token, NULL);
-		return err_wrap(e, "%s", from);
-	}
-	return jail_home_commit(t->jail, token, 1, e);
-}
-
-/* The name of a file in the home. */
-static int home_path(char *out, size_t size, const char *from, const char *to,
-	bool to_dir, struct err *e)
-{
-	size_t len = strlen(to);
-	int n;
-
-	if (to[0] == '/')
-		return err_set(e, "%s is not in the home", to);
-	if (len && !to_dir)
-		n = snprintf(out, size, "%s", to);
-	else
-		n = snprintf(out, size, "%s%s%s", to,
-			len && to[len - 1] != '/' ? "/" : "", path_last(from));
-	if (n < 0 || (size_t)n >= size)
-		return err_set(e, "%s: the name is too long", from);
-	return 0;
-}
-
-/* Copy one file of the host to `to` in the home, into it with `to_dir`. */
-static void upload_one(
-	struct transfer *t, const char *from, const char *to, bool to_dir)
-{
-	char path[JAIL_PATH_MAX], place[JAIL_PATH_MAX + 8];
-	struct err e = {0};
-	struct stat st;
-	auto_close int in = -1;
-
-	if (is_full(t))
-		return;
-	if (home_path(path, sizeof(path), from, to, to_dir, &e) < 0) {
-		refuse(t, &e);
-		return;
-	}
-	in = hostfs_open_file(t->host, from, &st, &e);
-	if (in < 0 && e.code == EISDIR)
-		err_hint(&e, "name its files, as in DIR/*");
-	if (in < 0 || check_size(t, from, st.st_size, &e) < 0 ||
-		copy_to_home(t, in, from, st.st_size, path, &e) < 0) {
-		refuse(t, &e);
-		return;
-	}
-	snprintf(place, sizeof(place), "/home/%s", path);
-	arrived(t, path_last(path), st.st_size, place);
-	strlist_add(t->arrived, path);
-}
-
-/* The names that the words stand for. */
-static int collect(struct transfer *t, const struct lexer_word *from, int n,
-	struct strlist *names, struct err *e)
-{
-	size_t max = (size_t)t->limits->max_count + COUNTED;
-
-	for (int i = 0; i < n; i++) {
-		struct strlist some = {0};
-		auto_free char *path = NULL;
-
-		if (!from[i].is_pattern) {
-			path = hostfs_expand(t->host, from[i].s);
-			if (!path || strlist_add(names, path) < 0)
-				return err_errno(e, "upload");
-			continue;
-		}
-		if (hostfs_glob(t->host, from[i].pattern, max, &some, e) < 0)
-			return -1;
-		for (size_t k = 0; k < some.n; k++)
-			strlist_add(names, some.items[k]);
-		if (!some.n) {
-			struct err none = {0};
-
-			err_set(&none, "%s matches nothing on the host",
-				from[i].s);
-			refuse(t, &none);
-		}
-		strlist_fini(&some);
-	}
-	return 0;
-}
-
-/* Note in the ledger what arrived, with the home's own times, so that a change
- * can be seen; and report what was left out. */
-static void upload_end(struct transfer *t)
+int transfer_explain_full(struct jail *j, const struct limits *l, struct err *e)
 {
 	struct jail_files files = {0};
+	char one[TEXT_HUMAN], two[TEXT_HUMAN];
 
-	report_left(t);
-	if (t->arrived->n && jail_home_list(t->jail, &files, NULL) == 0) {
-		for (size_t i = 0; i < t->arrived->n; i++)
-			for (size_t k = 0; k < files.n; k++)
-				if (!strcmp(files.v[k].path,
-					    t->arrived->items[i]))
-					note(t->ledger, &files.v[k],
-						TRANSFER_UPLOADED);
-		jail_files_free(&files);
-	}
-	strlist_fini(t->arrived);
-	t->arrived = NULL;
-}
-
-int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
-	const char *to, struct err *e)
-{
-	struct strlist names = {0}, arrived_names = {0};
-	const char *dst = transfer_home_name(to ? to : "");
-	size_t len = strlen(dst);
-	bool to_dir;
-	int r = collect(t, from, n, &names, e);
-
-	t->arrived = &arrived_names;
-	to_dir = (len && dst[len - 1] == '/') || names.n > 1 || n > 1 ||
-		 transfer_home_has_dir(t->jail, dst);
-	for (size_t i = 0; r == 0 && i < names.n && !t->cancelled; i++)
-		upload_one(t, names.items[i], dst, to_dir);
-	upload_end(t);
-	strlist_fini(&names);
-	return r;
-}
-
-/* ---- down ---- */
-
-/* One file on its way. */
-struct down {
-	struct transfer *t;
-	const struct jail_file *file;
-	const char *to;	   /* directory of the host, as the person named it */
-	const char *under; /* the part of file->path that is kept */
-	int root;	   /* that directory */
-	char place[PATH_MAX];
-	int64_t bytes; /* that were copied */
-};
-
-/* Walk to the directory that d->under ends in, making what is missing, without
- * following a link; *name is the last component. Every name is made harmless
- * before it becomes a name of the host. Descriptor, or -1. */
-static int walk_to_dir(
-	struct down *d, char name[static NAME_MAX + 1], struct err *e)
-{
-	static const struct path_walk how = {.mode = 0777};
-	auto_close int dir = fcntl(d->root, F_DUPFD_CLOEXEC, 3);
-	size_t at = (size_t)snprintf(d->place, sizeof(d->place), "%s", d->to);
-	const char *rest = d->under;
-	char part[NAME_MAX + 1];
-
-	for (;;) {
-		int next;
-
-		if (path_next(&rest, part) < 0 ||
-			at + strlen(part) + 2 > sizeof(d->place))
-			return err_set(e, "%s: the name is too long", d->under);
-		if (hostfs_safe_name(part, name) < 0)
-			return err_set(e, "%s cannot be a name on the host",
-				d->file->path);
-		at += (size_t)snprintf(
-			d->place + at, sizeof(d->place) - at, "/%s", name);
-		if (!*rest)
-			return fd_take(&dir);
-		next = path_enter(dir, name, &how);
-		if (next < 0)
-			return err_errno(e, "make directory %s", name);
-		fd_drop(&dir);
-		dir = next;
-	}
-}
-
-/* The file at the destination is the one that was downloaded, and the home's
- * has not changed since. */
-static bool is_saved(const struct down *d, int dir, const char *name)
-{
-	struct stat st;
-	time_t when;
-
-	return d->t->skip_saved &&
-	       transfer_ledger_status(d->t->ledger, d->file, &when) ==
-		       TRANSFER_DOWNLOADED &&
-	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_size == d->file->bytes;
-}
-
-static int may_replace(
-	struct down *d, int dir, const char *name, bool *replace, struct err *e)
-{
-	struct transfer *t = d->t;
-
-	*replace = false;
-	if (!hostfs_has(dir, name))
-		return 0;
-	if (is_saved(d, dir, name)) {
-		e->code = EALREADY;
+	if (!e || e->code != ENOSPC || jail_home_list(j, &files, NULL) < 0)
 		return -1;
-	}
-	if (t->overwrite && t->overwrite(t->arg, d->place)) {
-		*replace = true;
-		return 0;
-	}
-	err_set(e, "%s is there already and was left alone", d->place);
-	e->code = EEXIST;
+	err_hint(e,
+		"of %s (home.size) %s are free, of %d files (home.files) "
+		"%d · :rm and :wipe make room",
+		text_size(one, (uint64_t)l->home_bytes),
+		text_size(two,
+			files.used_bytes < l->home_bytes
+				? (uint64_t)(l->home_bytes - files.used_bytes)
+				: 0),
+		l->home_files,
+		files.used_files < l->home_files
+			? l->home_files - files.used_files
+			: 0);
+	jail_files_free(&files);
 	return -1;
 }
 
-static int copy_to_host(struct down *d, int dir, const char *name, bool replace,
-	int in, struct err *e)
-{
-	const struct jail_file *file = d->file;
-	struct io_newfile f;
-	int r;
+/* ---- telling ---- */
 
-	if (hostfs_create(&f, dir, replace ? name : NULL, e) < 0)
-		return -1;
-	r = copy(d->t, file->path, file->bytes, in, f.fd, e);
-	d->bytes = lseek(f.fd, 0, SEEK_CUR);
-	if (r == 0)
-		r = hostfs_commit(&f, name, replace, e);
-	io_newfile_abort(&f);
-	return r;
+/* What is worth a line: a file, and a directory that is made for nothing else.
+ */
+static bool is_told(const struct manifest *m, size_t i)
+{
+	return m->v[i].done && (m->v[i].type == 'f' || manifest_is_empty(m, i));
 }
 
-static int download_file(struct down *d, struct err *e)
+static void tell_each(const struct manifest *m, const char *where, size_t skip,
+	struct text_table *t)
 {
-	const struct jail_file *file = d->file;
-	char name[NAME_MAX + 1];
-	auto_close int dir = -1;
-	auto_close int in = -1;
-	bool replace;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct manifest_item *item = &m->v[i];
+		char safe[256], full[600], place[600], size[TEXT_HUMAN];
+		const char *end = item->type == 'd' ? "/" : "";
 
-	if (check_size(d->t, file->path, file->bytes, e) < 0)
-		return -1;
-	dir = walk_to_dir(d, name, e);
-	if (dir < 0 || may_replace(d, dir, name, &replace, e) < 0)
-		return -1;
-	in = jail_home_open(d->t->jail, file->path, e);
-	if (in < 0)
-		return -1;
-	if (copy_to_host(d, dir, name, replace, in, e) < 0)
-		return err_wrap(e, "%s", d->place);
-	return 0;
-}
-
-static void download_one(struct down *d)
-{
-	struct err e = {0};
-
-	if (is_full(d->t))
-		return;
-	if (download_file(d, &e) < 0) {
-		if (e.code != EALREADY)
-			refuse(d->t, &e);
-		return;
-	}
-	arrived(d->t, d->file->path, d->bytes, d->place);
-	note(d->t->ledger, d->file, TRANSFER_DOWNLOADED);
-}
-
-/* Whether `w` takes the file, and how much of its path is not kept on the host.
- * A directory of the home stands for all beneath it. */
-static bool takes(const struct lexer_word *w, const char *path, size_t *prefix)
-{
-	const char *name = transfer_home_name(w->s);
-	const char *pattern = transfer_home_name(w->pattern);
-	const char *rest = w->is_pattern ? NULL : path_beneath(path, name);
-
-	if (rest && *rest) {
-		size_t n = strlen(name);
-
-		while (n && name[n - 1] == '/')
-			n--;
-		while (n && name[n - 1] != '/')
-			n--;
-		*prefix = n;
-		return true;
-	}
-	if (!transfer_matches(pattern, path))
-		return false;
-	*prefix = w->is_pattern ? transfer_prefix(pattern) : strlen(path) + 1;
-	if (*prefix > strlen(path))
-		*prefix = (size_t)(path_last(path) - path);
-	return true;
-}
-
-static void refuse_kind(struct transfer *t, const struct jail_file *f)
-{
-	struct err e = {0};
-
-	err_set(&e, "%s is %s, not a regular file", f->path,
-		f->type == 'l' ? "a link" : "a device, a FIFO or a socket");
-	refuse(t, &e);
-}
-
-static void download_matches(struct down *d, const struct lexer_word *w,
-	const struct jail_files *files)
-{
-	bool any = false;
-	struct err e = {0};
-
-	for (size_t i = 0; i < files->n && !d->t->cancelled; i++) {
-		const struct jail_file *file = &files->v[i];
-		size_t prefix;
-
-		if (file->type == 'd' || !takes(w, file->path, &prefix))
+		if (!is_told(m, i))
 			continue;
-		any = true;
-		d->file = file;
-		d->under = file->path + prefix;
-		/* A link that is named is read through; a pattern skips it. */
-		if (file->type == 'f' || (file->type == 'l' && !w->is_pattern))
-			download_one(d);
-		else
-			refuse_kind(d->t, file);
+		snprintf(full, sizeof(full), "%s%s",
+			item->to + (strlen(item->to) > skip ? skip : 0), end);
+		text_safe(safe, sizeof(safe), full, strlen(full));
+		memcpy(place, "→ ", sizeof("→ "));
+		snprintf(full, sizeof(full), "%s/%s%s", where, item->to, end);
+		text_safe(place + strlen(place), sizeof(place) - strlen(place),
+			full, strlen(full));
+		text_table_add(t,
+			(const char *[]){safe,
+				*end ? ""
+				     : text_size(size, (uint64_t)item->bytes),
+				place});
 	}
-	if (any || d->t->cancelled)
-		return;
-	err_set(&e, "%s: there is no such file in the home", w->s);
-	refuse(d->t, &e);
 }
 
-int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
-	const char *to, struct err *e)
+static void tell_all(const struct manifest *m, const char *where, size_t files,
+	size_t dirs, struct text_table *t)
 {
-	auto_free char *dir = hostfs_expand(t->host, to ? to : ".");
-	auto_free char *place =
-		dir ? hostfs_place(t->host, HOSTFS_WRITE, dir) : NULL;
-	auto_close int root = -1;
-	struct down d = {.t = t, .to = place};
-	struct jail_files files = {0};
-	size_t len;
+	char count[64], more[64], what[160], full[600], place[600],
+		size[TEXT_HUMAN];
+	size_t shared = manifest_shared(m);
+	int64_t bytes = 0;
+	const char *to = "";
 
-	if (!place)
-		return err_errno(e, "download");
-	d.root = root = hostfs_open_dir(t->host, HOSTFS_WRITE, dir, e);
-	if (root < 0)
-		return err_wrap(e, "download to");
-	len = strlen(place);
-	while (len && place[len - 1] == '/')
-		place[--len] = '\0';
-	if (jail_home_list(t->jail, &files, e) < 0)
-		return -1;
-	for (int i = 0; i < n && !t->cancelled; i++)
-		download_matches(&d, &from[i], &files);
+	for (size_t i = 0; i < m->n; i++) {
+		if (!m->v[i].done || m->v[i].type != 'f')
+			continue;
+		bytes += m->v[i].bytes;
+		to = m->v[i].to;
+	}
+	text_count(count, sizeof(count), files, "file", NULL);
+	text_count(more, sizeof(more), dirs, "directory", "directories");
+	snprintf(what, sizeof(what), "%s%s%s", files ? count : "",
+		files && dirs ? ", " : "", dirs ? more : "");
+	snprintf(full, sizeof(full), "%s/%.*s", where, (int)shared, to);
+	memcpy(place, "→ ", sizeof("→ "));
+	text_safe(place + strlen(place), sizeof(place) - strlen(place), full,
+		strlen(full));
+	text_table_add(t, (const char *[]){what,
+				  text_size(size, (uint64_t)bytes), place});
+}
+
+static void tell(struct transfer *t, const struct manifest *m,
+	const char *where, size_t skip)
+{
+	bool tty = t->term && t->term->out_tty;
+	struct text_table table = {
+		.columns = 3,
+		.right = 1 << 1,
+		.width = tty ? t->term->cols : 0,
+	};
+	size_t lines = 0, files = 0, dirs = 0;
+	struct strbuf b = {0};
+
+	for (size_t i = 0; i < m->n; i++) {
+		lines += is_told(m, i);
+		files += m->v[i].done && m->v[i].type == 'f';
+		dirs += m->v[i].done && m->v[i].type == 'd';
+	}
+	if (!lines)
+		return;
+	if (lines > LINES_MAX)
+		tell_all(m, where, files, dirs, &table);
+	else
+		tell_each(m, where, skip, &table);
+	text_table_write(&table, &b);
+	if (!b.failed && b.s)
+		t->say(t->arg, b.s);
+	strbuf_free(&b);
+}
+
+void transfer_end(struct transfer *t, const struct manifest *m,
+	const char *where, size_t skip)
+{
+	bar_end(t);
 	report_left(t);
-	jail_files_free(&files);
-	return 0;
+	if (!t->trusted)
+		tell(t, m, where, skip);
+	free(t->buf);
+	t->buf = NULL;
 }
 
-int transfer_check_target(
-	const struct hostfs *host, const char *to, struct err *e)
-{
-	auto_free char *path = hostfs_expand(host, to ? to : ".");
-	auto_close int dir = -1;
-	struct io_newfile f;
-
-	if (!path)
-		return err_errno(e, "download");
-	dir = hostfs_open_dir(host, HOSTFS_WRITE, path, e);
-	if (dir < 0)
-		return err_wrap(e, "download to");
-	if (hostfs_create(&f, dir, NULL, e) < 0)
-		return err_wrap(e, "download to %s", path);
-	io_newfile_abort(&f);
-	return 0;
-}
-
-/* ---- the skeleton: a whole directory of the host into the home ---- */
-
-/* A path of the host; from `root` on it is the path in the home. */
-struct tree {
-	struct transfer *t;
-	size_t root;
-	char path[PATH_MAX];
-};
-
-static void tree_walk(struct tree *w, size_t len, int depth);
-
-static void tree_visit(struct tree *w, size_t len, const char *name, int depth)
-{
-	struct err e = {0};
-	struct stat st;
-	int n = snprintf(w->path + len, sizeof(w->path) - len, "/%s", name);
-
-	if (n < 0 || len + (size_t)n >= sizeof(w->path) || depth == DEPTH_MAX) {
-		err_set(&e, "%.*s: too deep", (int)len, w->path);
-		refuse(w->t, &e);
-	} else if (lstat(w->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		tree_walk(w, len + (size_t)n, depth + 1);
-	} else if (stat(w->path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		err_set(&e, "%s: a link to a directory is not copied", w->path);
-		refuse(w->t, &e);
-	} else {
-		upload_one(w->t, w->path, w->path + w->root + 1, false);
-	}
-	w->path[len] = '\0';
-}
-
-static int is_entry(const struct dirent *d)
-{
-	return !path_is_dots(d->d_name);
-}
-
-static void tree_walk(struct tree *w, size_t len, int depth)
-{
-	struct dirent **names;
-	struct err e = {0};
-	int n = scandir(w->path, &names, is_entry, alphasort);
-
-	if (n < 0) {
-		err_errno(&e, "%s", w->path);
-		refuse(w->t, &e);
-		return;
-	}
-	for (int i = 0; i < n; i++) {
-		if (!w->t->cancelled)
-			tree_visit(w, len, names[i]->d_name, depth);
-		free(names[i]);
-	}
-	free(names);
-}
-
-/* ---- unasked: the skeleton, -u and -d ---- */
-
-static void say_nothing(void *arg, const char *line)
-{
-	(void)arg;
-	(void)line;
-}
-
-/* The administrator named the directory: the roots of a locked session do not
- * bind it, a link in it is read through, and the limits of a transfer do not
- * apply. The home's own do. */
-int transfer_skeleton(const struct transfer *with, const char *dir)
-{
-	struct transfer t = *with;
-	struct hostfs free_host = {0};
-	struct limits limits = *with->limits;
-	struct strlist names = {0};
-	struct tree w = {.t = &t};
-	struct err e = {0};
-
-	if (!dir)
-		return 0;
-	limits.max_count = INT_MAX;
-	limits.max_file_bytes = INT64_MAX;
-	t.limits = &limits;
-	t.host = &free_host;
-	t.say = say_nothing;
-	t.arrived = &names;
-	w.root = strlen(dir);
-	if (w.root < sizeof(w.path)) {
-		strcpy(w.path, dir);
-		tree_walk(&w, w.root, 0);
-	} else {
-		err_set(&e, "home.skeleton: the path is too long");
-		refuse(&t, &e);
-	}
-	upload_end(&t);
-	return t.failed ? -1 : 0;
-}
-
-/* 0, or -1: something was refused, and that was said. */
-static int result(struct transfer *t, int r, const struct err *e)
+int transfer_result(struct transfer *t, int r, const struct err *e)
 {
 	if (r < 0)
 		t->refuse(t->arg, e);
 	return r < 0 || t->failed ? -1 : 0;
-}
-
-int transfer_upload_pair(
-	const struct transfer *with, const char *from, const char *to)
-{
-	struct transfer t = *with;
-	struct lexer_word w = {.s = (char *)from, .pattern = (char *)from};
-	struct err e = {0};
-	int r = transfer_upload(&t, &w, 1, to, &e);
-
-	return result(&t, r, &e);
-}
-
-int transfer_download_pair(
-	const struct transfer *with, const char *from, const char *to)
-{
-	struct transfer t = *with;
-	struct lexer_word w = {.s = (char *)from,
-		.pattern = (char *)from,
-		.is_pattern = strpbrk(from, "*?[") != NULL};
-	struct err e = {0};
-	int r = transfer_download(&t, &w, 1, to, &e);
-
-	return result(&t, r, &e);
 }

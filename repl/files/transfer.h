@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transfer.h - safe copies between the host and the home
+ * transfer.h - what a copy between host and home has, whichever way it goes
  *
- * A file arrives whole or not at all, on either side, and nothing is
- * overwritten on the host unless the person said so.
+ * All of a transfer is known before its first byte moves: sources, collisions,
+ * target, sizes. What is wrong with any of that ends it. Then each file arrives
+ * whole or not at all, and none is overwritten unless the person said so.
  */
 #ifndef REPL_FILES_TRANSFER_H
 #define REPL_FILES_TRANSFER_H
@@ -11,114 +12,117 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 struct err;
 struct hostfs;
-struct strlist;
 struct jail;
-struct jail_file;
 struct jail_files;
-struct lexer_word;
+struct ledger;
 struct limits;
+struct manifest;
+struct manifest_item;
 struct signals;
 struct terminal;
 
-/* One transfer; everything is borrowed. `say` prints a line, which is safe;
+/* One transfer; everything is borrowed. `say` prints lines, which are safe;
  * `refuse` reports a file that was left out. */
 struct transfer {
 	struct jail *jail;
 	const struct hostfs *host;
 	const struct limits *limits;
-	struct transfer_ledger *ledger;
+	struct ledger *ledger;
 	struct terminal *term;	 /* for the bar; NULL: none */
 	struct signals *signals; /* Ctrl-C */
-	void (*say)(void *arg, const char *line);
+	void (*say)(void *arg, const char *lines);
 	void (*refuse)(void *arg, const struct err *e);
-	/* Whether to overwrite `name` on the host; NULL: never. */
-	bool (*overwrite)(void *arg, const char *name);
-	bool skip_saved; /* leave out what was downloaded and is unchanged */
+	bool (*ask)(void *arg, const char *question); /* NULL: nobody can be */
+	const char *force; /* what allows to overwrite, for who is not asked */
+	bool overwrite;	   /* it is allowed */
+	bool partial;	   /* leave out what is wrong, and copy the rest */
+	bool one_file;	   /* and no directory */
+	bool trusted;	   /* the administrator's: no limits, links are read */
+	bool skip_saved;   /* leave out what was downloaded and is unchanged */
 	void *arg;
 	/* results */
-	int done, failed, left; /* left: there were too many */
+	int done, failed;
 	bool cancelled;
-	struct strlist *arrived; /* transfer.c's own */
+	/* transfer.c's own */
+	int left;	/* were left out */
+	char *buf;	/* of a copy */
+	int64_t bytes;	/* of all, as far as that is known; 0: unknown */
+	int64_t copied; /* of these */
+	int64_t start_ms, drawn_ms;
+	size_t files; /* of all */
 };
 
-/* Copy files of the host, named or matched, into the home: to `to`, which is
- * a directory if it ends in '/', if the home has such a directory, or if there
- * is more than one file. NULL is the home itself. Files that cannot be copied
- * are refused one by one. 0, or -1 with e when nothing could be begun. */
-int transfer_upload(struct transfer *t, const struct lexer_word *from, int n,
-	const char *to, struct err *e);
+/* ---- names and patterns; pure ---- */
 
-/* A name in the home, without a leading /home/ or ./. "" is the home itself.
- * Pure. */
+/* A name in the home, without a leading /home/ or ./. "" is the home itself. */
 const char *transfer_home_name(const char *s);
 
-/* Whether the home has a directory of that name; "" is one. */
-bool transfer_home_has_dir(struct jail *j, const char *name);
-
-/* Copy the files of the home that match into the directory `to` of the host;
- * NULL is the working directory. */
-int transfer_download(struct transfer *t, const struct lexer_word *from, int n,
-	const char *to, struct err *e);
-
-/* Transfers that nobody types, each with a copy of `with`: the files of the
- * skeleton (NULL: none), SRC[:DST] of -u, PATTERN[:DIR] of -d. 0, or -1 when
- * anything was refused; with->refuse was called for it. */
-int transfer_skeleton(const struct transfer *with, const char *dir);
-int transfer_upload_pair(
-	const struct transfer *with, const char *from, const char *to);
-int transfer_download_pair(
-	const struct transfer *with, const char *from, const char *to);
-
-/* Try whether files can be made in `to` (NULL: the working directory). 0, or -1
- * with e. */
-int transfer_check_target(
-	const struct hostfs *host, const char *to, struct err *e);
-
 /* Whether a path of the home matches a pattern: fnmatch(3) by components,
- * '*' never a leading dot, "**" any number of directories. Pure. */
+ * '*' never a leading dot, "**" any number of directories. */
 bool transfer_matches(const char *pattern, const char *path);
 
 /* How many bytes of a path that matches `pattern` are leading directories
- * without wildcards. Its name on the host leaves them out. Pure. */
+ * without wildcards. Its name at the target leaves them out. */
 size_t transfer_prefix(const char *pattern);
 
-/* ---- the ledger: what was transferred, and what has changed since ---- */
+/* Whether the pattern says itself how deep it goes, with "**". Otherwise a
+ * directory that matches stands for all beneath it. */
+bool transfer_is_deep(const char *pattern);
 
-/* What a file of the home is to the person. */
-enum transfer_ledger_status {
-	TRANSFER_NEW,	     /* made in the jail, never downloaded */
-	TRANSFER_CHANGED,    /* since it was uploaded or downloaded */
-	TRANSFER_UPLOADED,   /* as it was uploaded */
-	TRANSFER_DOWNLOADED, /* as it was downloaded */
-};
+/* The entry of that path, or NULL. */
+const struct jail_file *transfer_find(
+	const struct jail_files *files, const char *path);
 
-struct transfer_ledger_entry {
-	char *path; /* owned */
-	enum transfer_ledger_status status;
-	int64_t bytes, mtime_ns; /* of the file in the home, then */
-	time_t when;
-};
+/* Whether the home has a directory of that name; "" is one. */
+bool transfer_has_dir(const struct jail_files *files, const char *name);
 
-/* All zero is empty. */
-struct transfer_ledger {
-	struct transfer_ledger_entry *v;
-	size_t n;
-};
+/* ---- before the first byte ---- */
 
-/* The status of a file, and since when (0 for TRANSFER_NEW). */
-enum transfer_ledger_status transfer_ledger_status(
-	const struct transfer_ledger *l, const struct jail_file *f,
-	time_t *when);
+/* Something is wrong with the transfer: 0, and it was reported, where the rest
+ * is copied all the same; else -1. */
+int transfer_object(void *transfer, const struct err *e);
 
-/* Count the regular files that exist only in the home. The indices of the first
- * `max` go into `which`. */
-size_t transfer_ledger_unsaved(const struct transfer_ledger *l,
-	const struct jail_files *files, size_t *which, size_t max);
+/* What lies in a tree, or matched, and cannot be copied: reported by its name,
+ * and the rest is copied. */
+void transfer_leave_out(struct transfer *t, const struct err *e);
 
-void transfer_ledger_free(struct transfer_ledger *l);
+/* Whether there are more files than may be copied at once, so far. 0, or -1
+ * with e. */
+int transfer_check_count(
+	const struct transfer *t, const struct manifest *m, struct err *e);
+
+/* The same, and all sizes. Where the rest is copied all the same, items are
+ * left out. */
+int transfer_check(struct transfer *t, struct manifest *m, struct err *e);
+
+/* Get the consent to replace what is there, `where`/to. 0, or -1 with e. */
+int transfer_consent(struct transfer *t, struct manifest *m, const char *where,
+	struct err *e);
+
+/* ---- the copy ---- */
+
+/* Whether the person has interrupted it. */
+bool transfer_is_cancelled(struct transfer *t);
+
+/* Copy a file from `in` to `out` until its end, with a bar: *bytes. 0; -1 with
+ * e: it failed, was interrupted (EINTR), or is larger than is allowed. */
+int transfer_copy(struct transfer *t, const char *name, int in, int out,
+	int64_t *bytes, struct err *e);
+
+/* Say what was copied, to `where`, in the names of the target from the byte
+ * `skip` on; and end the transfer. */
+void transfer_end(struct transfer *t, const struct manifest *m,
+	const char *where, size_t skip);
+
+/* The transfer ended with `e`, if that has a message: 0, or -1 when anything
+ * was refused, and then that was said. */
+int transfer_result(struct transfer *t, int r, const struct err *e);
+
+/* If `e` says that there is no room, say how much there is in the home. -1. */
+int transfer_explain_full(
+	struct jail *j, const struct limits *l, struct err *e);
 
 #endif

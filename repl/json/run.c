@@ -11,7 +11,9 @@
 
 #include "jail/base/io.h"
 #include "repl/config/config.h"
+#include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
+#include "repl/files/upload.h"
 #include "repl/term/terminal.h"
 #include "request.h"
 
@@ -110,15 +112,15 @@ static void refuse_skeleton(void *arg, const struct err *e)
 
 void run_put_skeleton(struct jail *j, const struct config *cfg)
 {
-	struct transfer_ledger ledger = {0};
+	struct ledger ledger = {0};
 	const struct transfer t = {.jail = j,
 		.limits = &cfg->limits,
 		.ledger = &ledger,
 		.refuse = refuse_skeleton};
 
 	if (cfg->skeleton)
-		transfer_skeleton(&t, cfg->skeleton);
-	transfer_ledger_free(&ledger);
+		upload_skeleton(&t, cfg->skeleton);
+	ledger_free(&ledger);
 }
 
 int run_put_files(struct run *r, struct jail *j, const struct request *q)

@@ -19,8 +19,11 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "repl/files/download.h"
 #include "repl/files/hostfs.h"
+#include "repl/files/ledger.h"
 #include "repl/files/transfer.h"
+#include "repl/files/upload.h"
 #include "repl/session/log.h"
 #include "repl/session/setup.h"
 #include "repl/session/verdict.h"
@@ -368,7 +371,7 @@ struct program {
 	struct relay relay;
 	struct lines lines; /* where the terminal is not only ours */
 	struct output output;
-	struct transfer_ledger ledger;
+	struct ledger ledger;
 	int tty;	       /* owned */
 	struct strbuf notices; /* said when the terminal is free again */
 	bool exited, gone;
@@ -468,6 +471,8 @@ static struct transfer transfer_for(struct program *p)
 		.signals = start->signals,
 		.say = say_nothing,
 		.refuse = refuse,
+		.force = "--overwrite",
+		.overwrite = start->opt->overwrite,
 		.arg = p,
 	};
 }
@@ -478,18 +483,19 @@ static int upload_all(struct program *p, struct err *e)
 	struct transfer t = transfer_for(p);
 	int r = 0;
 
-	transfer_skeleton(&t, p->start->cfg->skeleton);
+	upload_skeleton(&t, p->start->cfg->skeleton);
 	t.refuse = refuse_start;
+	t.one_file = true;
 	if (o->mode == OPTIONS_FILE)
-		r = transfer_upload_pair(&t, o->text, NULL);
+		r = upload_pair(&t, o->text, NULL);
+	t.one_file = false;
 	if (p->why.code == EISDIR || p->why.code == ESPIPE)
 		err_hint(&p->why, "a program is one file, or standard input: "
 				  "cellblock - < FILE");
 	if (r < 0 && p->why.msg[0])
 		err_wrap(&p->why, "run a program");
 	for (size_t i = 0; i < o->nuploads && r == 0; i++)
-		r = transfer_upload_pair(
-			&t, o->uploads[i].from, o->uploads[i].to);
+		r = upload_pair(&t, o->uploads[i].from, o->uploads[i].to);
 	if (r == 0)
 		return 0;
 	p->cancelled = !p->why.msg[0]; /* every other failure has a message */
@@ -503,8 +509,7 @@ static int check_targets(struct program *p, struct err *e)
 	const struct options *o = p->start->opt;
 
 	for (size_t i = 0; i < o->ndownloads; i++)
-		if (transfer_check_target(
-			    p->start->host, o->downloads[i].to, e) < 0)
+		if (download_check(p->start->host, o->downloads[i].to, e) < 0)
 			return err_wrap(e, "run a program");
 	return 0;
 }
@@ -517,7 +522,7 @@ static int download_all(struct program *p)
 	int r = 0;
 
 	for (size_t i = 0; i < o->ndownloads; i++)
-		r |= transfer_download_pair(
+		r |= download_pair(
 			&t, o->downloads[i].from, o->downloads[i].to);
 	return r;
 }
@@ -857,7 +862,7 @@ int program_run(const struct program_start *start, struct err *e)
 	output_close(&p->output);
 	relay_free(&p->relay);
 	strbuf_free(&p->notices);
-	transfer_ledger_free(&p->ledger);
+	ledger_free(&p->ledger);
 	free(p);
 	return r;
 }

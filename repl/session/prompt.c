@@ -258,7 +258,7 @@ static void close_parts(struct session *s)
 	editor_close(s->editor);
 	cell_close(s);
 	record_free(s->record);
-	transfer_ledger_free(&s->ledger);
+	ledger_free(&s->ledger);
 }
 
 static int run(struct session *s, struct err *e)

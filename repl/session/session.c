@@ -255,7 +255,7 @@ static bool warn_unsaved(struct session *s)
 	for (size_t i = 0; i < files.n; i++)
 		if (is_figure(s, files.v[i].path))
 			files.v[i].type = 'o';
-	n = transfer_ledger_unsaved(&s->ledger, &files, which, 3);
+	n = ledger_unsaved(&s->ledger, &files, which, 3);
 	for (size_t i = 0; i < n && i < 3; i++) {
 		const char *path = files.v[which[i]].path;
 

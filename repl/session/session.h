@@ -17,7 +17,7 @@
 #define REPL_SESSION_SESSION_H
 
 #include "jail/base/err.h"
-#include "repl/files/transfer.h"
+#include "repl/files/ledger.h"
 #include "repl/text/strbuf.h"
 
 #include <stdbool.h>
@@ -92,7 +92,7 @@ struct session {
 	struct relay *relay;   /* has the terminal; NULL: the editor has it */
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
-	struct transfer_ledger ledger;
+	struct ledger ledger;
 
 	/* session.c writes these, others may read `over`. */
 	bool over;

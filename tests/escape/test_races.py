@@ -82,6 +82,20 @@ def test_an_upload_never_reads_outside_its_directory(
     assert "secret" not in locked.all_text()
 
 
+def test_a_tree_is_never_read_outside_its_directory(cb, locked, exchanging):
+    tree = cb.base / "up" / "t"
+    (tree / "d").mkdir(parents=True)
+    (tree / "d" / "f").write_text("mine")
+    (tree / "l").symlink_to(cb.base / "outside")
+    locked.run(f":upload {tree} /home/control")
+    exchanging(tree / "d", tree / "l")
+    for n in range(COPIES):
+        locked.run(f":upload {tree} /home/n{n}")
+    assert contents(locked, "/home/*/*/f") == "['mine']"
+    assert contents(locked, "/home/control/d/f") == "['mine']"
+    assert "secret" not in locked.all_text()
+
+
 def test_a_file_that_is_not_exchanged_is_uploaded(cb, locked):
     """The control: a file is uploaded, and a link out of up/ is not."""
     cb.base.joinpath("up", "f").write_text("mine")
@@ -129,6 +143,20 @@ def test_a_download_never_reads_outside_the_home(cb, racing):
         cb.work.joinpath(f"n{n}").mkdir()
         racing.run(f":download {'f' if n % 2 else 'd/f'} n{n}/")
     got = list(cb.work.glob("n*/f"))
+    assert {p.read_text() for p in got} == {"mine"}
+    assert not any(p.is_symlink() for p in got)
+
+
+def test_a_tree_is_never_read_outside_the_home(cb, racing):
+    racing.run("os.mkdir('/home/t'); os.mkdir('/home/t/d');"
+               " open('/home/t/d/f', 'w').write('mine');"
+               f" os.symlink('{cb.base}/outside', '/home/t/m')")
+    racing.run("if not (two := os.fork()):\n"
+               "    while True: exchange('/home/t/d', '/home/t/m', 1)\n")
+    for n in range(COPIES):
+        cb.work.joinpath(f"n{n}").mkdir()
+        racing.run(f":download t n{n}/")
+    got = [p for p in cb.work.rglob("*") if not p.is_dir() or p.is_symlink()]
     assert {p.read_text() for p in got} == {"mine"}
     assert not any(p.is_symlink() for p in got)
 

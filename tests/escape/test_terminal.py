@@ -48,7 +48,7 @@ SHOWN = {
     "exception_name": ("None", ["raise type(q, (Exception,), {})"]),
     "syntax_error": ("None", ["exec('x = \"' + q)"]),
     "file_name": ("import os; open(q.replace('/', ''), 'w').close()",
-                  [":files", ":download a*", ":rm a*"]),
+                  [":files", ":download a*", ":rm -f a*"]),
     "variable_name": ("globals()[q] = 1", [":who"]),
     "variable_type": ("odd = type(q, (), {})()", [":who"]),
     "variable_value": ("class R:\n    __repr__ = lambda _: q\nodd = R()\n",

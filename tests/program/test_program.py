@@ -48,9 +48,9 @@ def test_a_directory_or_fifo_is_refused_as_a_program(cb, kind):
     assert (r.code, r.out) == (2, b""), r
     assert r.said.startswith(
         f"cellblock: run a program: thing is {kind}, not a regular file\n"), r
-    assert "cellblock - < FILE" in r.said and "DIR/*" not in r.said, r
-    r = cb.run("-u", "thing", "-c", "1")
-    assert ("DIR/*" in r.said) == (kind == "a directory"), r
+    assert "cellblock - < FILE" in r.said, r
+    assert cb.run("-u", "thing", "-c", "1").code \
+        == (0 if kind == "a directory" else 2)
 
 
 def test_a_missing_upload_is_an_error(cb):
@@ -383,6 +383,40 @@ def test_upload_takes_another_name_and_download_a_directory(cb):
                "open('a.out', 'w').write(open('data/d.csv').read())")
     assert r.code == 0, r
     assert (cb.work / "res" / "a.out").read_text() == "x"
+
+
+def test_a_program_gets_a_tree_and_gives_one_back(cb):
+    (cb.work / "in" / "sub").mkdir(parents=True)
+    (cb.work / "in" / "sub" / "f").write_text("x")
+    r = cb.run("-u", "in:data", "-d", "out", "-c",
+               "import shutil; shutil.copytree('data', 'out')")
+    assert r.code == 0, r
+    assert (cb.work / "out" / "sub" / "f").read_text() == "x"
+
+
+def test_a_result_that_is_there_already_is_left_alone_without_the_flag(cb):
+    cb.work.joinpath("a.out").write_text("mine")
+    args = ("-d", "*.out", "-c",
+            "for n in 'ab': open(n + '.out', 'w').write('new')")
+    r = cb.run(*args)
+    assert r.code == 1, r
+    assert "./a.out is there already and was left alone" in r.said, r
+    assert "--overwrite overwrites" in r.said, r
+    assert cb.work.joinpath("a.out").read_text() == "mine"
+    assert cb.work.joinpath("b.out").read_text() == "new"
+    assert cb.run("--overwrite", *args).code == 0
+    assert cb.work.joinpath("a.out").read_text() == "new"
+
+
+def test_two_uploads_to_one_name_start_no_program(cb):
+    for n in "12":
+        (cb.work / n).mkdir()
+        (cb.work / n / "x").write_text(n)
+    args = ("-u", "1/x", "-u", "2/x", "-c", "print(open('x').read())")
+    r = cb.run(*args)
+    assert r.code == 2 and not r.out, r
+    assert "/home/x is there already" in r.said, r
+    assert cb.run("--overwrite", *args).text == "2\n"
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])

@@ -44,13 +44,10 @@ def test_upload_takes_a_pattern(cb):
         == "['a.txt', 'b.txt']"
 
 
-@pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "device",
-                                  "unreadable"])
+@pytest.mark.parametrize("kind", ["missing", "fifo", "device", "unreadable"])
 def test_upload_of_anything_but_a_readable_file_is_refused(cb, kind):
     path = cb.work / "thing"
-    if kind == "directory":
-        path.mkdir()
-    elif kind == "fifo":
+    if kind == "fifo":
         os.mkfifo(path)
     elif kind == "device":
         path.symlink_to("/dev/zero")
@@ -283,7 +280,7 @@ def test_messages_reach_the_terminal_when_output_goes_to_a_file(cb):
     enter("print(open('a', 'w').close())")
     printed("None\n")
     enter(":wipe")
-    s.expect(r"Remove 1 entry from the home\? \[y/N\]")
+    s.expect(r"Remove 1 file \(0 B\) from the home\? \[y/N\]")
     s.type("y")
     s.expect("the home is empty")
     enter(":quit")
@@ -351,7 +348,13 @@ def test_rm_of_a_recursive_pattern_empties_the_home(session):
     session.run("import os; os.makedirs('a/b')")
     session.run("for n in ('a.txt', 'a/x', 'a/b/y', 'a-z', 'z'):"
                 " open(n, 'w').close()")
-    assert "removed" in session.run(":rm **")
+    row = session.enter(":rm **")
+    session.expect_since(
+        row, r"Remove 5 files, 2 directories \(0 B\) from the home\?")
+    session.type("n")
+    session.expect_since(row, "nothing was removed")
+    session.wait_prompt()
+    assert "5 files, 2 directories removed" in session.run(":rm -f **")
     assert session.run("os.listdir('/home')") == "[]"
 
 
@@ -368,7 +371,8 @@ def test_a_missing_upload_source_is_not_taken_for_the_destination(cb):
     s = cb.session()
     out = s.run(":upload a.csv b.csv")
     assert "b.csv: No such file" in out, out
-    assert s.run("import os; os.listdir('/home')") == "['a.csv']"
+    assert "/home/b.csv is the place of that name" in out, out
+    assert s.run("import os; os.listdir('/home')") == "[]"
     s.run("os.mkdir('d')")
     for there in ("d", "d/", "/home/d", "/home/d/", "new/"):
         s.run(f":upload c.csv {there}")
@@ -386,27 +390,27 @@ def test_a_name_with_or_without_home_means_the_same_file(cb):
         assert "d/a" in session.run(f":files {name}")
         assert "→ ./a" in session.run(f":download {name}"), name
         (cb.work / "a").unlink()
-        assert "1 entry removed" in session.run(f":rm {name}")
+        assert "1 file removed" in session.run(f":rm {name}")
         session.run("open('d/a', 'w').write('within')")
 
 
-def test_files_beyond_the_limit_are_counted_and_not_listed(cb):
+def test_more_files_than_may_be_transferred_are_none(cb):
     s = cb.session("-s", "files.max_count=5")
     for i in range(8):
         (cb.work / f"up{i}").touch()
-    out = s.run(":upload up*")
-    assert out.count("→") == 5, out
-    assert out.count("3 files were left out: no more than 5") == 1, out
+    assert "no more than 5 are transferred" in s.run(":upload up*")
+    assert s.run("import os; os.listdir('/home')") == "[]"
     s.run("for i in range(9): open(f'd{i}', 'w').close()")
     out = s.run(":download d*")
-    assert out.count("→") == 5, out
-    assert out.count("4 files were left out: no more than 5") == 1, out
+    assert "9 files" in out and "no more than 5 are transferred" in out, out
+    assert not list(cb.work.glob("d*"))
+    assert s.run(":upload up[0-4]").count("→") == 5
 
 
 def test_download_through_a_link_shows_the_size_of_the_file(cb):
     s = cb.session()
     s.run("import os; open('f', 'w').write('y' * 5000); os.symlink('f', 'l')")
-    assert "l   4.9 KiB   → ./l" in s.run(":download l")
+    assert "l  4.9 KiB  → ./l" in s.run(":download l")
     assert (cb.work / "l").stat().st_size == 5000
 
 
@@ -452,3 +456,111 @@ def test_completed_host_files_are_sorted(cb):
     s.type(":upload f\t\t")
     shown = s.expect(r"^f. .* f.$").group().split()
     assert shown == sorted(names), shown
+
+
+def test_a_tree_goes_up_and_comes_down_as_it_is(cb):
+    tree = cb.work / "t"
+    (tree / "sub").mkdir(parents=True)
+    (tree / "empty").mkdir(mode=0o711)
+    (tree / "sub" / "run").write_text("#!")
+    (tree / ".hidden").write_text("h")
+    (tree / "sub" / "run").chmod(0o750)
+    for name in ("sub/run", "sub", "empty", "."):
+        os.utime(tree / name, (1, 1000000007))
+    (cb.work / "out").mkdir()
+    s = cb.session()
+    out = s.run(":upload t")
+    assert "t/empty/" in out and "t/sub/run" in out, out
+    assert s.run("import os; os.stat('t/sub/run').st_mode & 0o777 == 0o750,"
+                 " os.stat('t/empty').st_mtime, os.listdir('t/empty')") \
+        == "(True, 1000000007.0, [])"
+    s.run("open('t/sub/new', 'w').close()")
+    s.run(":download t out")
+    there = cb.work / "out" / "t"
+    assert sorted(p.name for p in there.rglob("*")) == [
+        ".hidden", "empty", "new", "run", "sub"]
+    assert (there / "sub" / "run").stat().st_mode & 0o777 == 0o750
+    assert (there / "empty").stat().st_mode & 0o777 == 0o711
+    assert (there / "empty").stat().st_mtime == 1000000007
+    assert (there / "sub" / "run").stat().st_mtime == 1000000007
+
+
+def test_a_pattern_keeps_directories_and_columns_are_aligned(cb):
+    for n in ("1", "22"):
+        (cb.work / "pp" / n).mkdir(parents=True)
+        (cb.work / "pp" / n / "x.txt").write_text("x" * 100 * int(n))
+    s = cb.session()
+    assert s.run(":upload pp/*/x.txt").splitlines() == [
+        "1/x.txt     100 B  → /home/1/x.txt",
+        "22/x.txt  2.1 KiB  → /home/22/x.txt"]
+    out = s.run(":upload pp/1/x.txt pp/22/x.txt")
+    assert "pp/1/x.txt and pp/22/x.txt would both become x.txt" in out, out
+    assert s.run("import os; sorted(os.listdir('/home'))") == "['1', '22']"
+
+
+def test_an_upload_asks_before_it_overwrites(cb):
+    cb.work.joinpath("f").write_text("mine")
+    s = cb.session()
+    s.run("print('theirs', end='', file=open('f', 'w'))")
+    row = s.enter(":upload f")
+    s.expect_since(row, r"/home/f is there already\. Overwrite\? \[y/N\]")
+    s.type("n")
+    s.expect_since(row, "was left alone")
+    assert s.run("open('f').read()") == "'theirs'"
+    row = s.enter(":upload f")
+    s.expect_since(row, r"\[y/N\]")
+    s.type("y")
+    s.expect_since(row, "→ /home/f")
+    assert s.run("open('f').read()") == "'mine'"
+    s.run("print('again', end='', file=open('f', 'w'))")
+    assert "→ /home/f" in s.run(":upload -f f")
+    assert s.run("open('f').read()") == "'mine'"
+
+
+def test_a_download_of_which_one_word_is_wrong_copies_nothing(cb):
+    s = cb.session()
+    s.run("for n in 'ab': open(n, 'w').close()")
+    out = s.run(":download a b nodir")
+    assert "nodir: there is no such file in the home" in out, out
+    assert "nor a directory nodir on the host" in out, out
+    assert not os.listdir(cb.work)
+    (cb.work / "nodir").mkdir()
+    s.run(":download a b nodir")
+    assert sorted(os.listdir(cb.work / "nodir")) == ["a", "b"]
+
+
+def test_many_files_are_one_line(cb):
+    (cb.work / "t").mkdir()
+    for i in range(40):
+        (cb.work / "t" / f"f{i}").write_text("xx")
+    s = cb.session()
+    assert s.run(":upload t") == "40 files, 1 directory  80 B  → /home/t"
+    (cb.work / "out").mkdir()
+    assert s.run(":download t out") \
+        == "40 files, 1 directory  80 B  → out/t"
+    assert len(os.listdir(cb.work / "out" / "t")) == 40
+
+
+def test_a_full_home_says_its_limit_and_what_is_free(cb):
+    cb.work.joinpath("big").write_bytes(b"x" * 3_000_000)
+    s = cb.session("--set", "home.size=1M", size=(24, 120))
+    out = s.run(":upload big")
+    assert "2.9 MiB are needed" in out and "of 1 MiB (home.size) 1 MiB are " \
+        "free" in out, out
+    assert s.run("import os; os.listdir('/home')") == "[]"
+
+
+def test_rm_of_a_directory_asks_and_of_a_file_does_not(session):
+    s = session
+    s.run("import os; os.makedirs('d/e'); open('d/f', 'w').write('x')")
+    s.run("open('g', 'w').close()")
+    row = s.enter(":rm d")
+    s.expect_since(
+        row, r"Remove 1 file, 2 directories \(4 KiB\) from the home\? \[y/N\]")
+    s.type("n")
+    s.expect_since(row, "nothing was removed")
+    assert "1 file removed" in s.run(":rm g")
+    assert "x: there is no such file" in s.run(":rm -f d x")
+    assert s.run("os.listdir('/home')") == "['d']"
+    assert "1 file, 2 directories removed" in s.run(":rm -f d")
+    assert s.run("os.listdir('/home')") == "[]"

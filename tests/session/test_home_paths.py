@@ -25,7 +25,8 @@ def test_no_file_name_hides_a_file_from_the_person(session):
     s = session
     s.run("import os; open('.cellblock-x', 'w').write('1');"
           " os.mkdir('.cellblock-d'); open('.cellblock-d/f', 'w').close()")
-    listing = s.run(":files")
+    assert "2 hidden files" in s.run(":files")
+    listing = s.run(":files -a")
     assert ".cellblock-x" in listing and ".cellblock-d/f" in listing
     assert "1" in s.run(":show .cellblock-x")
     assert "removed" in s.run(":rm .cellblock-x")
@@ -50,7 +51,7 @@ def test_a_tree_of_any_depth_is_removed(session):
     s.run("deep(300)")
     listing = s.run(":files")
     assert "0 B" in listing and "more files" not in listing, listing
-    assert "1 entry removed" in s.run(":rm d")
+    assert "1 file, 300 directories removed" in s.run(":rm -f d")
     assert s.run(LISTED) == "[]"
     # This tree is deeper than the longest possible path.
     s.run("deep(3000)")
@@ -73,7 +74,7 @@ def test_a_home_of_many_names_can_be_emptied(cb):
     assert "no: there is no such file" in s.run(":rm no")
     # A name is found even where it is not listed.
     assert "[2 entries removed]" in s.run(":rm n0 /home/n24999")
-    assert "24998 entries removed" in s.run(":rm n*", 60)
+    assert "24998 entries removed" in s.run(":rm -f n*", 60)
     assert s.run(LISTED) == "[]"
     s.run(MANY, 60)
     assert "[the home is empty]" in wipe(s)

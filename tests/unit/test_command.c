@@ -86,7 +86,7 @@ static void arguments_are_counted_before_anything_runs(void **state)
 
 	(void)state;
 	assert_int_equal(command_run(&s, ":upload", 7, &e), -1);
-	assert_string_equal(e.msg, "usage: :upload SRC… [DST]");
+	assert_string_equal(e.msg, "usage: :upload [-f] SRC… [DST]");
 	assert_int_equal(command_run(&s, ":quit now", 9, &e), -1);
 	assert_string_equal(e.msg, ":quit takes no arguments");
 	assert_int_equal(command_run(&s, ":time  ", 7, &e), -1);

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * download.c - copies of the home's files on the host
+ *
+ * Runs in:   front end, between cells, and after the last
+ * Holds:     the target; a few files of each side
+ * Trusts:    the warden for the home's descriptors, which are of regular
+ *            files; nothing in their contents, sizes or names. Below the target
+ *            no link is followed, whoever made it
+ * Leaves:    files that are whole, or not there; no link, no device, no FIFO
+ */
+#include "download.h"
+
+#include "hostfs.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/base/path.h"
+#include "jail/jail.h"
+#include "ledger.h"
+#include "manifest.h"
+#include "repl/text/lexer.h"
+#include "transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct download {
+	struct transfer *t;
+	struct manifest m;
+	struct jail_files files;
+	const char *place; /* the target, as the person knows it */
+	int root;	   /* the target */
+	char *above;	   /* the directory that was opened last; NULL: none */
+	int dir;	   /* that directory */
+};
+
+/* ---- the sources ---- */
+
+/* The name on the host: each component made harmless. 0, or -1 with e. */
+static int safe_path(
+	const char *path, char out[static JAIL_PATH_MAX], struct err *e)
+{
+	char part[NAME_MAX + 1], name[NAME_MAX + 1];
+	const char *rest = path;
+	size_t at = 0;
+	int more;
+
+	while ((more = path_next(&rest, part)) > 0) {
+		if (hostfs_safe_name(part, name) < 0)
+			break;
+		at += (size_t)snprintf(out + at, JAIL_PATH_MAX - at, "%s%s",
+			at ? "/" : "", name);
+		if (at >= JAIL_PATH_MAX)
+			return err_set(e, "%s: the name is too long", path);
+	}
+	return more == 0 && at
+		       ? 0
+		       : err_set(e, "%s cannot be a name on the host", path);
+}
+
+/* How many bytes of `path` its first `n` components have; 0 when it has fewer.
+ */
+static size_t first_components(const char *path, int n)
+{
+	const char *p = path;
+
+	for (; n > 0 && *p; n--) {
+		p += strcspn(p, "/");
+		if (n > 1)
+			p += strspn(p, "/");
+	}
+	return n ? 0 : (size_t)(p - path);
+}
+
+/* Whether the pattern takes the file, or a directory that the file lies in. */
+static bool pattern_takes(const char *pattern, const char *path)
+{
+	char top[JAIL_PATH_MAX];
+	int components = 0;
+	size_t n;
+
+	if (transfer_matches(pattern, path))
+		return true;
+	if (transfer_is_deep(pattern))
+		return false;
+	for (const char *p = pattern; *p; p += strspn(p, "/")) {
+		components++;
+		p += strcspn(p, "/");
+	}
+	n = first_components(path, components);
+	if (!n || !path[n] || n >= sizeof(top))
+		return false;
+	memcpy(top, path, n);
+	top[n] = '\0';
+	return transfer_matches(pattern, top);
+}
+
+/* Whether `w` takes the entry, and how much of its path is not kept on the
+ * host. A directory of the home stands for all beneath it. */
+static bool takes(const struct lexer_word *w, const char *path, size_t *prefix)
+{
+	const char *name = transfer_home_name(w->s);
+	const char *pattern = transfer_home_name(w->pattern), *rest;
+	size_t n = strlen(name);
+
+	*prefix = 0;
+	if (w->is_pattern) {
+		*prefix = transfer_prefix(pattern);
+		return pattern_takes(pattern, path);
+	}
+	if (!n || !strcmp(name, "."))
+		return true;
+	rest = path_beneath(path, name);
+	while (n && name[n - 1] == '/')
+		n--;
+	while (n && name[n - 1] != '/')
+		n--;
+	*prefix = n;
+	return rest && n <= strlen(path);
+}
+
+static int add_entry(struct download *d, const struct lexer_word *w,
+	const struct jail_file *f, size_t prefix, struct err *e)
+{
+	struct manifest_item item = {.from = f->path,
+		.base = -1,
+		.type = f->type == 'd' ? 'd' : 'f',
+		.mode = f->mode,
+		.bytes = f->type == 'f' ? f->bytes : 0,
+		.mtime_ns = f->mtime_ns};
+	char to[JAIL_PATH_MAX];
+	bool named =
+		!w->is_pattern && !strcmp(transfer_home_name(w->s), f->path);
+
+	item.to = to;
+	if (f->type == 'o')
+		err_set(e,
+			"%s is a device, a FIFO or a socket, not a regular "
+			"file",
+			f->path);
+	else if (safe_path(f->path + prefix, to, e) == 0)
+		return manifest_add(&d->m, &item, e);
+	if (named && !d->t->partial)
+		return -1;
+	transfer_leave_out(d->t, e);
+	return 0;
+}
+
+/* The last of several words may have been meant as the target. */
+static int refuse_missing(struct download *d, const struct lexer_word *w,
+	bool last, struct err *e)
+{
+	err_set(e, "%s: there is no such file in the home", w->s);
+	if (d->files.truncated)
+		err_hint(e, "the home has more files than can be listed");
+	else if (last)
+		err_hint(e, "nor a directory %s on the host, to download to",
+			w->s);
+	return transfer_object(d->t, e);
+}
+
+static int add_sources(struct download *d, const struct lexer_word *from, int n,
+	bool named_target, struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		bool any = false;
+
+		for (size_t k = 0; k < d->files.n; k++) {
+			const struct jail_file *f = &d->files.v[k];
+			size_t prefix;
+
+			if (!takes(&from[i], f->path, &prefix))
+				continue;
+			any = true;
+			if (add_entry(d, &from[i], f, prefix, e) < 0)
+				return -1;
+		}
+		if (!any &&
+			refuse_missing(d, &from[i],
+				!named_target && n > 1 && i == n - 1, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the target ---- */
+
+/* The directory that `to` lies in, without following a link: a borrowed
+ * descriptor, or -1 with errno. *name is its last component. */
+static int dir_of(struct download *d, const char *to, const char **name)
+{
+	size_t n;
+
+	*name = path_last(to);
+	n = (size_t)(*name - to);
+	if (!n)
+		return d->root;
+	if (d->above && strlen(d->above) == n - 1 &&
+		!strncmp(d->above, to, n - 1))
+		return d->dir;
+	fd_drop(&d->dir);
+	free(d->above);
+	d->above = strndup(to, n - 1);
+	if (d->above)
+		d->dir = hostfs_open_beneath(d->t->host, d->root, d->above,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC, false);
+	if (d->dir < 0) {
+		int why = errno;
+
+		free(d->above);
+		d->above = NULL;
+		errno = why;
+	}
+	return d->dir;
+}
+
+/* The file at the destination is the one that was downloaded, and the home's
+ * has not changed since. */
+static bool is_saved(const struct download *d, const struct manifest_item *item,
+	const struct stat *st)
+{
+	const struct jail_file *f = transfer_find(&d->files, item->from);
+	time_t when;
+
+	return d->t->skip_saved && f &&
+	       ledger_status(d->t->ledger, f, &when) == LEDGER_DOWNLOADED &&
+	       st->st_size == f->bytes;
+}
+
+static int look_there(
+	struct download *d, struct manifest_item *item, struct err *e)
+{
+	const char *name;
+	int dir = dir_of(d, item->to, &name);
+	struct stat st;
+
+	if (dir < 0 && errno == ENOENT)
+		return 0;
+	if (dir < 0)
+		return err_errno(e, "%s/%s", d->place, item->to);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT
+			       ? 0
+			       : err_errno(e, "%s/%s", d->place, item->to);
+	item->there = true;
+	if (item->type == 'd' && !S_ISDIR(st.st_mode))
+		return err_set(e, "%s/%s is in the way: not a directory",
+			d->place, item->to);
+	if (item->type == 'f' && S_ISDIR(st.st_mode))
+		return err_set(e, "%s/%s is in the way: a directory", d->place,
+			item->to);
+	item->left = item->type == 'f' && is_saved(d, item, &st);
+	return 0;
+}
+
+static int check_target(struct download *d, struct err *e)
+{
+	for (size_t i = 0; i < d->m.n; i++) {
+		struct manifest_item *item = &d->m.v[i];
+
+		if (item->left || look_there(d, item, e) == 0)
+			continue;
+		item->left = true;
+		if (transfer_object(d->t, e) < 0)
+			return -1;
+	}
+	return transfer_consent(d->t, &d->m, d->place, e);
+}
+
+/* ---- the copy ---- */
+
+static int make_dirs(struct download *d, struct err *e)
+{
+	for (size_t i = 0; i < d->m.n; i++) {
+		struct manifest_item *item = &d->m.v[i];
+		mode_t mode = item->implied ? 0777 : item->mode | 0700;
+		const char *name;
+		int dir;
+
+		if (item->type != 'd' || item->left || item->there)
+			continue;
+		dir = dir_of(d, item->to, &name);
+		if (dir < 0 || mkdirat(dir, name, mode) < 0)
+			return err_errno(
+				e, "make directory %s/%s", d->place, item->to);
+		item->done = true;
+	}
+	return 0;
+}
+
+static void set_time(int fd, int64_t ns)
+{
+	const int64_t second = 1000000000;
+	struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}};
+
+	t[1].tv_sec = ns / second - (ns % second < 0);
+	t[1].tv_nsec = ns - t[1].tv_sec * second;
+	/* A file system that cannot hold it keeps its own. */
+	futimens(fd, t);
+}
+
+/* What is in a directory changed its time. */
+static void finish_dirs(struct download *d)
+{
+	for (size_t i = d->m.n; i-- > 0;) {
+		const struct manifest_item *item = &d->m.v[i];
+		int fd;
+
+		if (item->type != 'd' || !item->done || item->implied)
+			continue;
+		fd = hostfs_open_beneath(d->t->host, d->root, item->to,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC, false);
+		if (fd >= 0) {
+			set_time(fd, item->mtime_ns);
+			close(fd);
+		}
+	}
+}
+
+static int copy_file(
+	struct download *d, struct manifest_item *item, int in, struct err *e)
+{
+	const char *name;
+	int r, dir = dir_of(d, item->to, &name);
+	struct io_newfile f;
+	struct stat st;
+
+	if (dir < 0 || fstat(in, &st) < 0)
+		return err_errno(e, "open its directory");
+	if (hostfs_create(&f, dir, st.st_mode & 0777, item->there ? name : NULL,
+		    e) < 0)
+		return -1;
+	r = transfer_copy(d->t, item->from, in, f.fd, &item->bytes, e);
+	if (r == 0) {
+		set_time(f.fd,
+			st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+		r = hostfs_commit(&f, name, item->there, e);
+	}
+	io_newfile_abort(&f);
+	return r;
+}
+
+/* -1 with e: no more are copied. */
+static int copy_one(
+	struct download *d, struct manifest_item *item, int in, struct err *e)
+{
+	const struct jail_file *f;
+
+	if (transfer_is_cancelled(d->t))
+		return -1;
+	if (copy_file(d, item, in, e) == 0) {
+		item->done = true;
+		d->t->done++;
+		f = transfer_find(&d->files, item->from);
+		if (f)
+			ledger_note(d->t->ledger, f->path, f->bytes,
+				f->mtime_ns, LEDGER_DOWNLOADED);
+		return 0;
+	}
+	if (e->code == EINTR)
+		return -1;
+	err_wrap(e, "%s/%s", d->place, item->to);
+	return transfer_object(d->t, e);
+}
+
+struct batch {
+	int n;
+	struct manifest_item *items[JAIL_MANY_MAX];
+	const char *paths[JAIL_MANY_MAX];
+	int in[JAIL_MANY_MAX];
+};
+
+static int batch_copy(struct download *d, struct batch *b, struct err *e)
+{
+	int at = 0, r = 0;
+
+	while (at < b->n && r == 0) {
+		struct err why = {0};
+		int some = jail_home_open_many(
+			d->t->jail, b->paths + at, b->n - at, b->in + at, &why);
+
+		for (int i = at; i < at + some; i++) {
+			if (r == 0)
+				r = copy_one(d, b->items[i], b->in[i], e);
+			close(b->in[i]);
+		}
+		at += some;
+		if (at < b->n && r == 0) {
+			if (why.kind == ERR_JAIL) {
+				*e = why;
+				return -1;
+			}
+			transfer_leave_out(d->t, &why);
+			at++;
+		}
+	}
+	return r;
+}
+
+static int copy_files(struct download *d, struct err *e)
+{
+	struct batch b = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i <= d->m.n; i++) {
+		struct manifest_item *item = i < d->m.n ? &d->m.v[i] : NULL;
+
+		if (item && item->type == 'f' && !item->left) {
+			b.items[b.n] = item;
+			b.paths[b.n++] = item->from;
+		}
+		if (b.n == JAIL_MANY_MAX || !item) {
+			r = batch_copy(d, &b, e);
+			b.n = 0;
+		}
+	}
+	return r;
+}
+
+/* ---- all of it ---- */
+
+static int open_target(
+	struct download *d, const char *to, char **place, struct err *e)
+{
+	auto_free char *dir = hostfs_expand(d->t->host, to ? to : ".");
+	size_t len;
+
+	*place = dir ? hostfs_place(d->t->host, HOSTFS_WRITE, dir) : NULL;
+	if (!*place)
+		return err_errno(e, "download");
+	d->root = hostfs_open_dir(d->t->host, HOSTFS_WRITE, dir, e);
+	if (d->root < 0)
+		return err_wrap(e, "download to");
+	len = strlen(*place);
+	while (len && (*place)[len - 1] == '/')
+		(*place)[--len] = '\0';
+	d->place = *place;
+	return 0;
+}
+
+static int plan(struct download *d, const struct lexer_word *from, int n,
+	bool named_target, struct err *e)
+{
+	struct transfer *t = d->t;
+
+	if (jail_home_list(t->jail, &d->files, e) < 0 ||
+		add_sources(d, from, n, named_target, e) < 0 ||
+		manifest_settle(&d->m, transfer_object, t, e) < 0 ||
+		transfer_check(t, &d->m, e) < 0)
+		return -1;
+	return check_target(d, e);
+}
+
+static int carry_out(struct download *d, struct err *e)
+{
+	int r = make_dirs(d, e);
+
+	if (r == 0)
+		r = copy_files(d, e);
+	finish_dirs(d);
+	return r;
+}
+
+int download_run(struct transfer *t, const struct lexer_word *from, int n,
+	const char *to, struct err *e)
+{
+	struct download d = {.t = t, .root = -1, .dir = -1};
+	auto_free char *place = NULL;
+	int r = open_target(&d, to, &place, e);
+
+	if (r == 0)
+		r = plan(&d, from, n, to != NULL, e);
+	if (r == 0)
+		r = carry_out(&d, e);
+	transfer_end(t, &d.m, place ? place : "", 0);
+	if (d.files.truncated && d.m.n) {
+		struct err more = {0};
+
+		err_set(&more, "there are more files in the home than can be "
+			       "listed: not all may have been copied");
+		t->failed++;
+		t->refuse(t->arg, &more);
+	}
+	jail_files_free(&d.files);
+	manifest_free(&d.m);
+	fd_drop(&d.root);
+	fd_drop(&d.dir);
+	free(d.above);
+	return t->cancelled ? 0 : r;
+}
+
+int download_pair(const struct transfer *with, const char *from, const char *to)
+{
+	struct transfer t = *with;
+	struct lexer_word w = {.s = (char *)from,
+		.pattern = (char *)from,
+		.is_pattern = strpbrk(from, "*?[") != NULL};
+	struct err e = {0};
+	int r;
+
+	t.partial = true;
+	r = download_run(&t, &w, 1, to, &e);
+	return transfer_result(&t, r, &e);
+}
+
+int download_check(const struct hostfs *host, const char *to, struct err *e)
+{
+	auto_free char *path = hostfs_expand(host, to ? to : ".");
+	auto_close int dir = -1;
+	struct io_newfile f;
+
+	if (!path)
+		return err_errno(e, "download");
+	dir = hostfs_open_dir(host, HOSTFS_WRITE, path, e);
+	if (dir < 0)
+		return err_wrap(e, "download to");
+	if (hostfs_create(&f, dir, 0666, NULL, e) < 0)
+		return err_wrap(e, "download to %s", path);
+	io_newfile_abort(&f);
+	return 0;
+}
