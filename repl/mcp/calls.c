@@ -21,6 +21,7 @@
 #include "repl/session/verdict.h"
 #include "repl/text/base64.h"
 #include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 #include "resource.h"
 #include "tools.h"
 
@@ -83,6 +84,26 @@ static void begin_session(struct calls *c)
 	end_session(c);
 }
 
+/* Who may not use a command has no tool that does the same. 0, or -1 with the
+ * reason. */
+static int allow(struct calls *c, enum tools_tool tool)
+{
+	const char *command = tools_command(tool);
+
+	if (!command || config_allows_command(c->cfg, command))
+		return 0;
+	return err_set(&c->why,
+		"policy.commands leaves out %s: it is set in %s", command,
+		config_source(c->cfg, "policy.commands"));
+}
+
+static void leave_out(struct calls *c)
+{
+	for (int i = 0; i < TOOLS_UNKNOWN; i++)
+		if (allow(c, (enum tools_tool)i) < 0)
+			tools_leave_out(c->tools, (enum tools_tool)i);
+}
+
 int calls_open(struct calls **out, struct pool *pool, const struct config *cfg,
 	struct log *log, struct err *e)
 {
@@ -97,6 +118,7 @@ int calls_open(struct calls **out, struct pool *pool, const struct config *cfg,
 	c->tools = tools_load(e);
 	if (!c->tools)
 		return -1;
+	leave_out(c);
 	begin_session(c);
 	return 0;
 }
@@ -192,7 +214,11 @@ static void begin_tool(struct calls *c, const struct message *m)
 	} else if (arguments && !json_is_object(arguments)) {
 		c->code = MESSAGE_BAD_PARAMS;
 		err_set(&c->why, "Invalid params: arguments is no object");
-	} else if (tools_check(c->tools, c->tool, arguments, &c->why) < 0) {
+	} else if (allow(c, c->tool) < 0 ||
+		   tools_check(c->tools, c->tool, arguments, &c->why) < 0) {
+		return;
+	} else if (json_object_get(arguments, "files") &&
+		   allow(c, TOOLS_WRITE_FILE) < 0) {
 		return;
 	} else if (c->tool == TOOLS_RUN_CELL) {
 		ask(c, json_incref((json_t *)arguments));
@@ -216,6 +242,9 @@ void calls_begin(struct calls *c, const struct call *call)
 	c->began_ms = c->told_ms = now_ms();
 	if (call->kind == CALLS_TOOL)
 		begin_tool(c, &call->m);
+	else
+		allow(c, call->kind == CALLS_READ ? TOOLS_READ_FILE
+						  : TOOLS_LIST_FILES);
 	/* For files, wait until the warden has time. */
 	if (!c->asks)
 		c->q.form = REQUEST_LIST;
@@ -535,9 +564,9 @@ static int add_written(struct calls *c, struct strbuf *b, struct err *e)
 		resource_write(c->jail, path, argument(c, "text"),
 			argument(c, "content"), &c->cfg->limits, &bytes, e) < 0)
 		return -1;
-	snprintf(text, sizeof(text), "%zu bytes written", bytes);
+	text_count(text, sizeof(text), bytes, "byte", NULL);
 	strbuf_puts(b, "\"content\": [");
-	add_line(b, text);
+	add_line(b, strcat(text, " written"));
 	strbuf_puts(b, "], \"isError\": false");
 	return 0;
 }

@@ -17,14 +17,17 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-	[TOOLS_RUN_CELL] = "run_cell",
-	[TOOLS_SHOW_PICTURES] = "show_pictures",
-	[TOOLS_UNDO] = "undo",
-	[TOOLS_RESET] = "reset",
-	[TOOLS_LIST_FILES] = "list_files",
-	[TOOLS_READ_FILE] = "read_file",
-	[TOOLS_WRITE_FILE] = "write_file",
+/* What each is called, and the command that does the same at the prompt. */
+static const struct {
+	const char *name, *command;
+} table[] = {
+	[TOOLS_RUN_CELL] = {"run_cell", NULL},
+	[TOOLS_SHOW_PICTURES] = {"show_pictures", NULL},
+	[TOOLS_UNDO] = {"undo", "undo"},
+	[TOOLS_RESET] = {"reset", "reset"},
+	[TOOLS_LIST_FILES] = {"list_files", "files"},
+	[TOOLS_READ_FILE] = {"read_file", "download"},
+	[TOOLS_WRITE_FILE] = {"write_file", "upload"},
 };
 
 json_t *tools_load(struct err *e)
@@ -38,6 +41,19 @@ json_t *tools_load(struct err *e)
 	return tools;
 }
 
+const char *tools_command(enum tools_tool tool)
+{
+	return table[tool].command;
+}
+
+void tools_leave_out(json_t *tools, enum tools_tool tool)
+{
+	for (size_t i = json_array_size(tools); i-- > 0;)
+		if (tools_find(json_object_get(
+			    json_array_get(tools, i), "name")) == tool)
+			json_array_remove(tools, i);
+}
+
 void tools_add(struct strbuf *b, const json_t *tools)
 {
 	message_add_value(b, tools);
@@ -49,8 +65,8 @@ enum tools_tool tools_find(const json_t *name)
 	size_t n = json_string_length(name);
 	unsigned i = 0;
 
-	while (i < TOOLS_UNKNOWN &&
-		(!s || strlen(names[i]) != n || memcmp(s, names[i], n) != 0))
+	while (i < TOOLS_UNKNOWN && (!s || strlen(table[i].name) != n ||
+					    memcmp(s, table[i].name, n) != 0))
 		i++;
 	return (enum tools_tool)i;
 }
@@ -64,7 +80,7 @@ static const json_t *schema_of(const json_t *tools, enum tools_tool tool)
 	{
 		const json_t *name = json_object_get(v, "name");
 
-		if (!strcmp(json_string_value(name), names[tool]))
+		if (!strcmp(json_string_value(name), table[tool].name))
 			found = json_object_get(v, "inputSchema");
 	}
 	return found;
@@ -102,7 +118,7 @@ int tools_check(const json_t *tools, enum tools_tool tool,
 
 		if (!rule)
 			return err_set(e, "%s has no argument '%.100s'",
-				names[tool], name);
+				table[tool].name, name);
 		if (check_type(name, v, rule, e) < 0)
 			return -1;
 	}
@@ -111,7 +127,7 @@ int tools_check(const json_t *tools, enum tools_tool tool,
 		name = json_string_value(v);
 		if (!json_object_get(arguments, name))
 			return err_set(e, "%s wants the argument '%s'",
-				names[tool], name);
+				table[tool].name, name);
 	}
 	return 0;
 }

@@ -24,6 +24,12 @@ enum tools_tool {
 /* Read the table that is built in. NULL with e. json_decref() frees. */
 json_t *tools_load(struct err *e);
 
+/* The command that does the same at the prompt, or NULL. */
+const char *tools_command(enum tools_tool tool);
+
+/* Take a tool out of the table. */
+void tools_leave_out(json_t *tools, enum tools_tool tool);
+
 /* Append the table. */
 void tools_add(struct strbuf *b, const json_t *tools);
 

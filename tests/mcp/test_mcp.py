@@ -691,6 +691,39 @@ for n in range(20):
 """
 
 
+def test_a_policy_for_commands_binds_tools(cb):
+    cb.config("[policy]\ncommands = help undo files\n")
+    c = Client(cb)
+    listed = {t["name"] for t in c.call("tools/list")["result"]["tools"]}
+    assert listed == {"run_cell", "show_pictures", "undo", "list_files"}
+    c.run("open('f', 'w').write('x'); x = 1")
+    for name, command, arguments in (
+            ("reset", "reset", {}), ("read_file", "download", {"path": "f"}),
+            ("write_file", "upload", {"path": "f", "text": "y"}),
+            ("run_cell", "upload", {"code": "x", "files": [
+                {"path": "f", "content": ""}]})):
+        r = c.call("tools/call", name=name, arguments=arguments)["result"]
+        assert r["isError"], r
+        assert f"policy.commands leaves out {command}: it is set in" in \
+            text_of(r) and "cellblock.conf:2" in text_of(r), r
+    r = c.call("resources/list")
+    uri = r["result"]["resources"][0]["uri"]
+    assert "leaves out download" in c.call("resources/read", uri=uri)[
+        "error"]["message"]
+    # controls: the rest works, and nothing has happened
+    assert c.show("open('f').read(), x") == "('x', 1)\n"
+    assert c.tool("undo")["structuredContent"]["undo"] == 1
+    cb.config("[policy]\ncommands = help\n")
+    assert "leaves out files" in Client(cb).call("resources/list")["error"][
+        "message"]
+
+
+def test_bytes_are_counted_in_words(mcp):
+    for text, said in ("", "0 bytes"), ("x", "1 byte"), ("xy", "2 bytes"):
+        assert text_of(mcp.tool("write_file", path="f", text=text)) == \
+            f"[{said} written]"
+
+
 def test_no_cell_writes_a_message(mcp):
     """All that is read is parsed, and has the id that was asked for."""
     r = mcp.run(FORGE)
