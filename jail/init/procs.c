@@ -17,7 +17,8 @@
  *
  * Whether the jail waits for the person is sampled at random times. A guest
  * can only pretend to wait while all of it really sleeps, and then it does
- * nothing else.
+ * nothing else. A timeout lets it do no more than a thread that sleeps beside
+ * one that reads.
  */
 #include "procs.h"
 
@@ -34,7 +35,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
+
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -51,6 +54,8 @@
 #define WATCH_BYTES 256
 /* Anonymous shared memory is an open file without a name. */
 #define SHARED_BYTES 2048
+/* Bytes of what an epoll waits for that are looked at. */
+#define EPOLL_BYTES 2048
 /* Most descriptors of one poll() that are looked at; a prompt waits for one. */
 #define POLL_MAX 16
 /* The tty that stands for a process's own controlling terminal. */
@@ -528,50 +533,53 @@ static int set_read(
 	return at ? guest_read(w, at, set, (nfds + 63) / 64 * 8) : 0;
 }
 
-/* select() without a timeout, on reading the tty and on nothing else. */
+/* select(), with the tty among what it would read. */
 static int selects_tty(const struct waiter *w, const struct waiter_call *c)
 {
 	uint64_t nfds = c->arg[0] & 0xffffffff;
-	fd_set set[3];
-	int found = 0;
+	fd_set set;
 
-	if (c->arg[4] || nfds > FD_SETSIZE)
+	if (nfds > FD_SETSIZE || set_read(w, c->arg[1], nfds, &set) < 0)
 		return 0;
-	for (int i = 0; i < 3; i++)
-		if (set_read(w, c->arg[1 + i], nfds, &set[i]) < 0)
-			return 0;
-	for (int fd = 0; fd < (int)nfds; fd++) {
-		if (FD_ISSET(fd, &set[1]) || FD_ISSET(fd, &set[2]))
-			return 0;
-		if (!FD_ISSET(fd, &set[0]))
-			continue;
-		if (!fd_is_tty(w, fd))
-			return 0;
-		found = 1;
-	}
-	return found;
+	for (int fd = 0; fd < (int)nfds; fd++)
+		if (FD_ISSET(fd, &set) && fd_is_tty(w, fd))
+			return 1;
+	return 0;
 }
 
-/* poll(), the same. The caller has checked the timeout. */
+/* poll(), the same. */
 static int polls_tty(const struct waiter *w, const struct waiter_call *c)
 {
 	struct pollfd p[POLL_MAX];
 	uint64_t n = c->arg[1];
-	int found = 0;
 
-	if (n == 0 || n > POLL_MAX ||
-		guest_read(w, c->arg[0], p, n * sizeof(p[0])) < 0)
+	if (n > POLL_MAX || guest_read(w, c->arg[0], p, n * sizeof(p[0])) < 0)
 		return 0;
-	for (uint64_t i = 0; i < n; i++) {
-		if (p[i].fd < 0)
-			continue;
-		if (!fd_is_tty(w, p[i].fd) || !(p[i].events & POLLIN))
-			return 0;
-		found = 1;
-	}
-	return found;
+	for (uint64_t i = 0; i < n; i++)
+		if (p[i].events & POLLIN && fd_is_tty(w, p[i].fd))
+			return 1;
+	return 0;
 }
 
+/* epoll_wait(), the same. */
+static int epolls_tty(const struct waiter *w, const struct waiter_call *c)
+{
+	char path[40], buf[EPOLL_BYTES];
+	unsigned events;
+	int fd;
+
+	snprintf(path, sizeof(path), "fdinfo/%d", (int)c->arg[0]);
+	if (file_read(w->fd, path, buf, sizeof(buf)) <= 0)
+		return 0;
+	for (const char *s = buf; (s = strstr(s, "\ntfd:")); s++)
+		if (sscanf(s, " tfd: %d events: %x", &fd, &events) == 2 &&
+			events & EPOLLIN && fd_is_tty(w, fd))
+			return 1;
+	return 0;
+}
+
+/* A full-screen program waits for a key with a timeout, and among other things.
+ * What it does when the time is up counts as work. */
 static int call_waits(const struct waiter *w, const struct waiter_call *c)
 {
 	switch (c->nr) {
@@ -585,10 +593,15 @@ static int call_waits(const struct waiter *w, const struct waiter_call *c)
 		return selects_tty(w, c);
 #ifdef SYS_poll
 	case SYS_poll:
-		return (int)c->arg[2] < 0 && polls_tty(w, c);
 #endif
 	case SYS_ppoll:
-		return c->arg[2] == 0 && polls_tty(w, c);
+		return polls_tty(w, c);
+#ifdef SYS_epoll_wait
+	case SYS_epoll_wait:
+#endif
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		return epolls_tty(w, c);
 	}
 	return 0;
 }

@@ -86,10 +86,10 @@ int procs_stat(const struct procs_source *s, pid_t pid, struct procstat *st);
 
 /* (waits) Whether the jail waits for the person: every thread of every process
  * but init and `skip` sleeps, and one of the tty's foreground group is inside
- * read(), or select() or poll() without a timeout, on that tty and nothing
- * else. 1 yes, 0 no, -1 this kernel does not say. A sample, not a proof: take
- * several at random times. `tty` is st_rdev of the slave. The caller checks
- * that its input is empty. */
+ * read(), or select(), poll() or epoll_wait(), with a timeout or without, on
+ * that tty and maybe on more. 1 yes, 0 no, -1 this kernel does not say. A
+ * sample, not a proof: take several at random times. `tty` is st_rdev of the
+ * slave. The caller checks that its input is empty. */
 int procs_waits_for_tty(
 	const struct procs_source *s, dev_t tty, const pid_t *skip, int nskip);
 

@@ -68,6 +68,25 @@ WAITS = {
     "getpass": "import getpass; x = getpass.getpass('? ')",
     "select": "import select, sys; print('? ', end='', flush=True);"
               " select.select([0], [], []); x = sys.stdin.readline()",
+    "select_with_a_timeout":
+        "import select, sys; print('? ', end='', flush=True)\n"
+        "while not select.select([0], [], [0], 0.3)[0]: pass\n"
+        "x = sys.stdin.readline()",
+    "poll_with_a_timeout":
+        "import select, sys; print('? ', end='', flush=True)\n"
+        "p = select.poll(); p.register(0, select.POLLIN)\n"
+        "while not p.poll(300): pass\n"
+        "x = sys.stdin.readline()",
+    "a_loop_of_events":
+        "import asyncio, sys; print('? ', end='', flush=True)\n"
+        "async def wait():\n"
+        "    line = asyncio.Event()\n"
+        "    asyncio.get_running_loop().add_reader(0, line.set)\n"
+        "    while not line.is_set():\n"
+        "        try: await asyncio.wait_for(line.wait(), 0.3)\n"
+        "        except asyncio.TimeoutError: pass\n"
+        "    asyncio.get_running_loop().remove_reader(0)\n"
+        "asyncio.run(wait()); x = sys.stdin.readline()",
     "child": "import subprocess; print('? ', end='', flush=True);"
              " x = subprocess.run(['head', '-n1'], stdout=-1).stdout",
 }
@@ -84,6 +103,24 @@ def test_the_wall_clock_pauses_while_a_cell_waits_for_the_person(cb, name):
     assert "late" in value(s, "x")
 
 
+def test_the_wall_clock_pauses_while_a_full_screen_program_waits(cb):
+    """It waits for a key with a timeout, and for the next one again."""
+    s = start(cb, "--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
+    s.run("""\
+import curses
+def main(w):
+    w.addstr('? '); curses.halfdelay(3)
+    while True:
+        try: return w.getkey()
+        except curses.error: pass""")
+    s.enter("curses.wrapper(main)")
+    s.expect(r"lifetime limit")
+    assert s.screen.alternate
+    s.type("k")
+    s.wait_prompt()
+    assert value(s, "_") == "'k'"
+
+
 PRETENDS = {
     "another_thread_burns":
         "import threading\ndef f():\n    while True: pass\n"
@@ -98,9 +135,12 @@ PRETENDS = {
         "import os\na, b = os.pipe(); print('? '); os.read(a, 1)",
     "reads_another_terminal":
         "import pty, os\na, b = pty.openpty(); print('? '); os.read(b, 1)",
-    "select_with_a_timeout":
+    "works_between_short_waits":
         "import select; print('? ')\n"
-        "while True: select.select([0], [], [], 0.05)",
+        "while True: select.select([0], [], [], 0.002); sum(range(200000))",
+    "waits_with_a_timeout_for_something_else":
+        "import select, socket; a, b = socket.socketpair(); print('? ')\n"
+        "while True: select.select([a], [], [0], 0.05)",
     "sleeps": "import time; print('? '); time.sleep(99)",
     "a_child_writes_text":
         "import os\nif not os.fork():\n    b = b'a' * 65536\n"
@@ -157,10 +197,32 @@ def flood():
     assert 0 < int(written[1]) < 16 << 20
 
 
-def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb):
+WAITING = pytest.mark.parametrize("cell", [
+    "input('? ')",
+    "import select\nwhile True: select.select([0], [], [], 0.05)"])
+
+
+@WAITING
+def test_the_wait_for_the_person_is_bounded_by_the_idle_limit(cb, cell):
     s = start(cb, "--set", "cell.timeout=1s", "--set", "session.idle=3s")
-    row = s.enter("input('? ')")
+    row = s.enter(cell)
     s.expect_since(row, r"time limit: 1 s", 20)
+
+
+@WAITING
+def test_the_wait_for_the_person_is_bounded_by_the_lifetime(cb, cell):
+    s = cb.session("--set", "cell.timeout=1s", "--set", "session.lifetime=4s")
+    s.enter(cell)
+    s.wait_exit(20)
+    assert "lifetime limit: 4 s" in s.all_text()
+
+
+def test_a_cell_that_waits_with_timeouts_has_no_cpu_for_nothing(cb):
+    s = start(cb, "--set", "cell.timeout=60s", "--set", "cell.cpu=1s")
+    row = s.enter("import select\n"
+                  "while True: select.select([0], [], [], 0.01);"
+                  " sum(range(100000))")
+    s.expect_since(row, r"CPU limit: 1 s", 60)
 
 
 def test_a_short_idle_limit_is_announced_at_once(cb):

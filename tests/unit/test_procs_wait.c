@@ -5,6 +5,7 @@
 #include "small_jail.h"
 
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 
 static int waits(const struct procs_source *s, const struct jail *j)
@@ -86,18 +87,71 @@ static void poll_with_timeout(struct guest *g)
 		poll(&p, 1, 100000);
 }
 
-static void select_on_a_pipe_too(struct guest *g)
+/* As vim does, which listens for trouble too, and as top does. */
+static void select_with_timeout(struct guest *g)
 {
-	fd_set set;
+	struct timeval t = {.tv_sec = 1000};
+	fd_set in, trouble;
+
+	FD_ZERO(&in);
+	FD_SET(0, &in);
+	trouble = in;
+	say_ready(g);
+	select(1, &in, NULL, &trouble, &t);
+}
+
+/* As the loops of asyncio do. */
+static void epoll_with_timeout(struct guest *g)
+{
+	struct epoll_event ev = {.events = EPOLLIN}, got;
+	int e = epoll_create1(0), p[2];
+
+	if (pipe(p) < 0 || epoll_ctl(e, EPOLL_CTL_ADD, p[0], &ev) < 0 ||
+		epoll_ctl(e, EPOLL_CTL_ADD, 0, &ev) < 0)
+		_exit(1);
+	say_ready(g);
+	epoll_wait(e, &got, 1, 1000000);
+}
+
+static void epoll_on_a_pipe(struct guest *g)
+{
+	struct epoll_event ev = {.events = EPOLLIN}, got;
+	int e = epoll_create1(0), p[2];
+
+	if (pipe(p) < 0 || epoll_ctl(e, EPOLL_CTL_ADD, p[0], &ev) < 0)
+		_exit(1);
+	ev.events = EPOLLPRI;
+	if (epoll_ctl(e, EPOLL_CTL_ADD, 0, &ev) < 0)
+		_exit(1);
+	say_ready(g);
+	epoll_wait(e, &got, 1, -1);
+}
+
+static void poll_on_a_pipe(struct guest *g)
+{
+	struct pollfd v[2] = {{.fd = 0, .events = POLLPRI}, {.events = POLLIN}};
 	int p[2];
 
 	if (pipe(p) < 0)
 		_exit(1);
-	FD_ZERO(&set);
-	FD_SET(0, &set);
-	FD_SET(p[0], &set);
+	v[1].fd = p[0];
 	say_ready(g);
-	select(p[0] + 1, &set, NULL, NULL, NULL);
+	poll(v, 2, -1);
+}
+
+static void select_on_a_pipe(struct guest *g)
+{
+	fd_set in, trouble;
+	int p[2];
+
+	if (pipe(p) < 0)
+		_exit(1);
+	FD_ZERO(&in);
+	FD_SET(p[0], &in);
+	FD_ZERO(&trouble);
+	FD_SET(0, &trouble);
+	say_ready(g);
+	select(p[0] + 1, &in, NULL, &trouble, NULL);
 }
 
 static void read_a_pipe(struct guest *g)
@@ -190,6 +244,9 @@ static void a_process_that_reads_the_terminal_waits_for_the_person(void **state)
 		{"read of /dev/tty", read_line_of_dev_tty, 1},
 		{"select, as readline does", select_then_read, 1},
 		{"poll", poll_for_ever, 1},
+		{"poll with a timeout", poll_with_timeout, 1},
+		{"select with a timeout", select_with_timeout, 1},
+		{"epoll on something else too", epoll_with_timeout, 1},
 	};
 
 	(void)state;
@@ -201,8 +258,9 @@ static void other_processes_do_not_wait_for_the_person(void **state)
 {
 	struct wait_case cases[] = {
 		{"sleep", do_sleep, 0},
-		{"poll with a timeout", poll_with_timeout, 0},
-		{"select on something else too", select_on_a_pipe_too, 0},
+		{"poll on a pipe", poll_on_a_pipe, 0},
+		{"select on a pipe", select_on_a_pipe, 0},
+		{"epoll on a pipe", epoll_on_a_pipe, 0},
 		{"read of a pipe", read_a_pipe, 0},
 		{"a thread works", read_while_a_thread_works, 0},
 		{"a child works", read_while_a_child_works, 0},
