@@ -5,6 +5,7 @@
 # Runs in:   the guest, at the first error
 # Trusts:    as cells.py; what it shows is the user's, hooks included
 # Leaves:    nothing
+from posix import environ
 
 
 def report(e):
@@ -80,6 +81,43 @@ def suggested(text, e, tb):
     return text if at < 0 else text[:-1] + said[at + len(tail):]
 
 
+def has_colours():
+    """whether what is told comes to a terminal that shows colours: the front end
+    sets NO_COLOR where it shows none"""
+    try:
+        return bool(S.sock) and sys.stderr is S.streams[2] and \
+            fstat(2).st_rdev == S.tty and not environ.get(b"NO_COLOR") and \
+            environ.get(b"TERM", b"dumb") != b"dumb"
+    except Exception:
+        return False
+
+
+def type_names(e, seen):
+    "the names of the exceptions that a traceback of this one may show"
+    if isinstance(e, BaseException) and id(e) not in seen and len(seen) < 50:
+        seen[id(e)] = type(e).__name__
+        for more in (e.__cause__, e.__context__,
+                     *getattr(e, "exceptions", ())[:10]):
+            type_names(more, seen)
+    return seen.values()
+
+
+def painted(text, e):
+    "in colours: where it was, carets, and the exceptions' names"
+    re = stdlib("re")
+    names = "|".join(re.escape(n) for n in type_names(e, {}))
+    for pattern, paint in (
+            (r'^([ |+-]*File )("[^"\n]*")(, line )(\d+)(?:(, in )(.+))?$',
+             lambda m: "".join(
+                 "\33[35m%s\33[m" % t if i % 2 else t
+                 for i, t in enumerate(m.groups("")) if t)),
+            (r"^([ |]*)([~^][ ~^]*)$", "\\1\33[1;31m\\2\33[m"),
+            (r"^((?:  )*(?:\| )?(?:[\w.<>]+\.)?)(%s)(?=:|$)" % names,
+             "\\1\33[1;35m\\2\33[m")):
+        text = re.sub(pattern, paint, text, flags=re.M)
+    return text
+
+
 def bare(e):
     "without the traceback module, which the user may have broken"
     tb, lines = e.__traceback__, []
@@ -115,7 +153,7 @@ def show(e):
             except Exception as bad:
                 text = "Error in sys.excepthook:\n%s\n" \
                     "Original exception was:\n%s" % (formatted(bad), text)
-        tell(text)
+        tell(painted(text, e) if has_colours() else text)
     except Exception:
         tell(bare(e))
     finally:

@@ -49,14 +49,14 @@ const char *const *setup_list(
 	return n ? to : NULL;
 }
 
-/* The configuration's variables; before them, so that they may change it, the
- * person's wish for no colours. */
-static const char *const *environment(
-	const char *to[static SETUP_LIST + 2], const struct strlist *l)
+/* The configuration's variables; before them, so that they may change it,
+ * NO_COLOR: the person's wish, or a session that shows no colours. */
+static const char *const *environment(const char *to[static SETUP_LIST + 2],
+	const struct strlist *l, bool shows)
 {
 	const char *wish = getenv("NO_COLOR");
 
-	if (!wish || !*wish)
+	if (shows && (!wish || !*wish))
 		return setup_list(to, l);
 	to[0] = "NO_COLOR=1";
 	setup_list(to + 1, l);
@@ -77,7 +77,9 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 		.python = s->python,
 		.packages = cfg->packages,
 		.expose = setup_list(s->expose, &cfg->expose),
-		.env = environment(s->env, &cfg->env),
+		.env = environment(s->env, &cfg->env,
+			mode != SPEC_SESSION ||
+				(t->colour && cfg->escapes != ESCAPES_PLAIN)),
 		.require = setup_list(s->require, &cfg->require),
 		.term = s->term,
 		.uid_lo = cfg->uids.lo,

@@ -2,6 +2,8 @@
 """Ordinary Python cells at the prompt."""
 import re
 
+import pytest
+
 OURS = re.compile(r"guest\.py|<driver>|exec\(|_cellblock|runpy|<string>")
 
 
@@ -235,3 +237,42 @@ def test_comments_and_blank_cells_do_nothing(session):
     session.type("\r")
     session.wait_prompt()
     assert session.run("1") == "1"
+
+
+PAINTED = re.compile(rb"\x1b\[[0-9;]*3[15]m")
+
+
+def test_a_traceback_is_coloured(session):
+    out = session.run("def f(x):\n    return 1 / x\nf(0)")
+    assert '  File "<cell 1>", line 2, in f' in out
+    raw = bytes(session.raw)
+    for part in b'"<cell 1>"', b"f", b"~~^~~", b"ZeroDivisionError":
+        assert re.search(PAINTED.pattern + re.escape(part) + rb"\x1b", raw), part
+    # each end of colour is there: what follows is plain
+    row = next(y for y, text in enumerate(session.screen.display)
+               if text.startswith("ZeroDivisionError"))
+    cells = session.screen.buffer[row]
+    assert cells[0].fg == "magenta" and cells[0].bold
+    assert cells[len("ZeroDivisionError")].fg == "default"
+
+
+@pytest.mark.parametrize("option, variable", [
+    ((), {"NO_COLOR": "1"}), (("-s", "terminal.colour=never"), {}),
+    (("-s", "terminal.escapes=plain"), {}), ((), {"TERM": "dumb"})])
+def test_a_traceback_is_plain_where_no_colours_are_shown(cb, option, variable):
+    s = cb.session(*option, env=variable)
+    out = s.run("1 / 0")
+    assert "ZeroDivisionError: division by zero" in out
+    assert "dropped" not in out
+    assert not re.search(PAINTED.pattern + b"Zero", s.raw)
+    assert not re.search(PAINTED.pattern + b'"<cell', s.raw)
+
+
+def test_a_traceback_that_is_not_for_the_terminal_is_plain(session):
+    session.run("import io, sys, traceback; e = sys.stderr")
+    session.run("sys.stderr = io.StringIO()\n1 / 0")
+    assert session.run("kept = sys.stderr.getvalue(); sys.stderr = e\n"
+                       "len(kept) > 50, '\\33' in kept") == "(True, False)"
+    # nor is what a cell formats itself
+    assert session.run("try: 1 / 0\nexcept Exception: text = "
+                       "traceback.format_exc()\n'\\33' in text") == "False"
