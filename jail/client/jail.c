@@ -38,6 +38,9 @@
 #define CLOSE_KILLED_MS (LINK_WORK_MS + 2000)
 /* A death becomes known a moment after the socket's end. */
 #define DEATH_MS 200
+/* A front end may have many sessions that others made: none of them keeps it
+ * from the rest for longer than this. */
+#define ANSWER_MS 5000
 /* Longest answer or listing taken from the warden. */
 #define TEXT_MAX (16 << 20)
 
@@ -139,15 +142,22 @@ void jail_watch_interrupt(
 	j->interrupt_arg = arg;
 }
 
-/* Wait for the warden's answer, and tell it when the person interrupts. */
-static void wait_reply(struct jail *j)
+/* Wait for the warden's answer, and tell it when the person interrupts. 0, or
+ * -1 with e when the time is up. */
+static int wait_reply(struct jail *j, int64_t since_ms, struct err *e)
 {
 	struct pollfd p[2] = {{.fd = j->sock, .events = POLLIN},
 		{.fd = j->interrupt_fd, .events = POLLIN}};
+	int64_t left = since_ms + ANSWER_MS - now_ms();
+	int ms = j->warden ? -1 : left > 0 ? (int)left : 0;
+	int r = poll(p, 2, ms);
 
-	if (poll(p, 2, -1) > 0 && p[1].revents &&
-		j->interrupt_cb(j->interrupt_arg))
+	if (r > 0 && p[1].revents && j->interrupt_cb(j->interrupt_arg))
 		jail_interrupt(j, NULL);
+	if (r != 0)
+		return 0;
+	err_set(e, "the session does not answer");
+	return err_kind_set(e, ERR_JAIL);
 }
 
 /* Read and forget until the other end is closed: 1, or 0 after so long. */
@@ -385,11 +395,12 @@ static int call_with(struct jail *j, struct wire_front m, int fd,
 {
 	int r = tell_last(j, m, fd, e);
 	const uint32_t seq = j->seq;
+	int64_t now = now_ms();
 
 	while (r >= 0) {
 		r = receive(j, reply, e);
 		if (r == 0)
-			wait_reply(j);
+			r = wait_reply(j, now, e);
 		else if (r > 0 && (reply->event.type != JAIL_REPLY ||
 					  reply->reply.seq == j->sent))
 			r = jail_keep(j, &reply->event, e);

@@ -92,6 +92,26 @@ def test_a_stopped_jail_holds_nobody_up(serve):
     server.await_rest(2)
 
 
+def test_a_stopped_warden_holds_nobody_up_for_long(serve):
+    server = serve("-s", "serve.spare=1")
+    server.await_rest(2)
+    wardens = list(victims(server, "warden"))
+    try:
+        for pid in wardens:
+            os.kill(pid, signal.SIGSTOP)
+        hosttree.until(lambda: all(hosttree.stat_of(pid)[0] == b"T"
+                                   for pid in wardens), "they are stopped")
+        # Its files find no way into the jail, so it takes another.
+        r = server("POST", "/eval", {
+            "input": "print(open('f').read())",
+            "files": [{"path": "f", "content": "aGk="}]})
+        assert r.json["stdout"] == "hi\n", r
+        assert server("GET", "/health").status == 200
+    finally:
+        for pid in wardens:
+            os.kill(pid, signal.SIGCONT)
+
+
 def test_requests_share_nothing(server):
     server.await_rest(8)
     code = ("import os, random, sys, ctypes\n"
