@@ -88,6 +88,7 @@ struct jail_done {
 	uint32_t back_to;	   /* AFTER_ROLLED_BACK: the cell it precedes */
 	uint32_t names;		   /* user names now (says the guest) */
 	uint32_t home_files;	   /* files in the home */
+	int64_t home_bytes;	   /* that they take */
 	uint32_t threads_gone;	   /* threads lost by a roll back */
 	uint32_t leftovers;	   /* processes the cell left behind */
 	uint32_t leftovers_ended;  /* of those, ended by the warden */

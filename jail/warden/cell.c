@@ -427,6 +427,7 @@ static int finish(struct cell *c)
 		warden_note_refused(w, d->cell);
 	home_usage(&w->site.home, &bytes, &files);
 	d->home_files = (uint32_t)files;
+	d->home_bytes = bytes;
 	warden_jail_return_keys(&w->jail);
 	clocks_touch(&w->clocks);
 	tell_done(c);

@@ -272,6 +272,31 @@ static void add_leftovers(struct line *l, const struct jail_done *d,
 	}
 }
 
+/* With less than this a home counts as full. */
+#define HOME_LEFT (64 << 10)
+
+/* A traceback says that there is no room, and not where, or how much there can
+ * be. */
+static void add_home(
+	struct line *l, const struct jail_done *d, const struct limits *limits)
+{
+	int64_t left = limits->home_bytes - d->home_bytes;
+	char all[TEXT_HUMAN], free[TEXT_HUMAN];
+
+	if (d->how != HOW_RAISED)
+		return;
+	if (left < HOME_LEFT) {
+		part(l);
+		add(l, "the home is full: of %s (home.size) %s are free",
+			text_size(all, (uint64_t)limits->home_bytes),
+			text_size(free, left > 0 ? (uint64_t)left : 0));
+	} else if (d->home_files >= (uint32_t)limits->home_files) {
+		part(l);
+		add(l, "the home is full: it has %d files (home.files)",
+			limits->home_files);
+	}
+}
+
 const char *verdict_line(char buf[static VERDICT_MAX],
 	const struct jail_done *d, const struct verdict_about *about)
 {
@@ -286,6 +311,7 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 		add_limit(&l, LIMIT_PROCESSES, about->limits);
 	}
 	add_leftovers(&l, d, about);
+	add_home(&l, d, about->limits);
 	return buf;
 }
 

@@ -289,5 +289,5 @@ def test_tab_quotes_whatever_a_file_is_called(cb):
     s.run(f"for n in {names!r}: open(n, 'w').close()")
     for name in names:
         tab(s, ":rm " + name[:1], " ")
-        enter(s, r"\[1 entry removed\]")
+        enter(s, r"\[1 file removed\]")
     assert value(s, "__import__('os').listdir('/home')") == "['kept.txt']"

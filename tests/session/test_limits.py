@@ -225,6 +225,7 @@ def test_a_full_home_raises_oserror_and_the_session_goes_on(cb):
     s = cb.session("--set", "home.size=1M")
     out = s.run("open('big', 'wb').write(b'x' * (8 << 20))")
     assert "OSError" in out and "No space left" in out, out
+    assert "the home is full: of 1 MiB (home.size) 0 B are free" in out, out
     assert s.run("1 + 1") == "2"
     assert s.run("import os; os.remove('big'); open('s', 'w').write('ok')") \
         == "2"
@@ -255,6 +256,7 @@ def test_a_home_full_of_names_raises_oserror_and_the_session_goes_on(cb):
     s = cb.session("--set", "home.files=100")
     out = s.run("for i in range(300): open(f'f{i}', 'w').close()")
     assert "OSError" in out and "No space left" in out, out
+    assert "the home is full: it has 100 files (home.files)" in out, out
     assert s.run("1 + 1") == "2"
 
 
