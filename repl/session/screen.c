@@ -413,6 +413,7 @@ void screen_run(struct session *s, const char *mark)
 	begin_output(s, bytes);
 	s->screen->holder = CELL;
 	s->output = &s->screen->output;
+	relay_hand_over(&s->screen->relay);
 }
 
 void screen_turn(struct session *s, int timeout_ms)

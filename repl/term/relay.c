@@ -45,14 +45,18 @@ void relay_set_tty(struct relay *r, int tty)
 void relay_begin(struct relay *r)
 {
 	r->held = true;
-	r->over = r->moved = false;
+	r->handed = r->over = r->moved = false;
 	r->due = 0;
 	typed_forget(&r->typed);
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
 }
 
-/* The cell has not begun, as far as we have heard. Whoever sees its output may
- * answer with a key that is meant for it, so the output waits too. */
+void relay_hand_over(struct relay *r)
+{
+	r->handed = true;
+}
+
+/* The cell has not begun, as far as we have heard. */
 static bool is_early(const struct relay *r)
 {
 	return r->held && !r->over;
@@ -68,7 +72,10 @@ static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
 	bool keys = r->keys && !r->keys_ended;
-	short tty = (short)((relay_has_room(r) && !is_early(r) ? POLLIN : 0) |
+	/* Whoever sees a cell's output may answer with a key that is meant for
+	 * the cell, so the output waits as well. */
+	bool waits = r->handed && is_early(r);
+	short tty = (short)((relay_has_room(r) && !waits ? POLLIN : 0) |
 			    (owed(r) && !r->held ? POLLOUT : 0));
 
 	p[RELAY_POLL_KEYS] =

@@ -64,6 +64,7 @@ struct relay {
 	bool keys;	 /* standard input goes to the tty */
 	bool keys_ended; /* standard input is at its end, or gone */
 	bool held;	 /* keys wait until the tty is ready for them */
+	bool handed;	 /* what the tty has is a cell's */
 	bool over;	 /* keys wait for good: they are for the next cell */
 	bool broken;	 /* nothing can be written to the terminal any more */
 	bool moved;	 /* the last relay_turn() read bytes of the tty */
@@ -81,9 +82,11 @@ void relay_free(struct relay *r);
 void relay_set_tty(struct relay *r, int tty);
 
 /* Forget keys and counted interrupts, and hold what is typed from now on until
- * relay_release(). Until then the tty is not read, and Ctrl-C is no key, but
- * for what was sent to the jail. */
+ * relay_release(). Until then Ctrl-C is no key, but for what was sent to the
+ * jail. From relay_hand_over() on, when a cell may write, the tty is not read
+ * until then either: what it gave before was not the cell's. */
 void relay_begin(struct relay *r);
+void relay_hand_over(struct relay *r);
 void relay_release(struct relay *r);
 
 /* Keys that were typed for the next prompt before the cell was sent. They go to

@@ -94,6 +94,7 @@ static void test_output_waits_until_keys_reach_the_cell(void **state)
 	struct scene *s = *state;
 	char key;
 
+	relay_hand_over(&s->relay);
 	write_all(s->cell, "go");
 	turn(s);
 	assert_int_equal(s->seen_n, 0);
@@ -105,10 +106,21 @@ static void test_output_waits_until_keys_reach_the_cell(void **state)
 	assert_int_equal(key, '\x03');
 }
 
+/* It belongs to what ran before: the cell must not be held for its author. */
+static void test_output_before_a_cell_does_not_wait_for_it(void **state)
+{
+	struct scene *s = *state;
+
+	write_all(s->cell, "go");
+	turn(s);
+	assert_int_equal(s->seen_n, 2);
+}
+
 static void test_output_of_a_cell_that_never_begins_is_shown(void **state)
 {
 	struct scene *s = *state;
 
+	relay_hand_over(&s->relay);
 	write_all(s->cell, "go");
 	relay_hold(&s->relay);
 	turn(s);
@@ -120,6 +132,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_output_waits_until_keys_reach_the_cell, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_output_before_a_cell_does_not_wait_for_it, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_output_of_a_cell_that_never_begins_is_shown,
