@@ -14,7 +14,7 @@ _cellblock_keys()
 		'cell.tail:how much of the end is shown when output was cut'
 		'cell.source:longest cell'
 		'cell.background:what happens to running processes between cells'
-		'cell.undo:checkpoints kept for \:undo'
+		'cell.undo:most states kept for \:undo'
 		'cell.checkpoint:when to take a checkpoint after a cell'
 		'session.memory:memory for the whole jail'
 		'session.processes:processes and threads for the whole jail'

@@ -100,6 +100,15 @@ struct jail_done {
 	char text[256];		   /* HOW_REFUSED: why (the warden's) */
 };
 
+/* What was undone: cells, from `back_to` on. */
+struct jail_undone {
+	uint32_t back_to;
+	uint32_t names; /* as in jail_done */
+	int reset;	/* a jail_reset(), with the cells after it */
+	uint32_t next;	/* what another undo would take back; 0: nothing */
+	int next_reset;
+};
+
 enum jail_event_type {
 	JAIL_BUILT,   /* the jail stands, Python is being started (SPEC_CELL:
 		       * waits for its cell): `facts` */
@@ -118,8 +127,8 @@ enum jail_event_type {
 	JAIL_EXITED,	/* SPEC_PROGRAM, SPEC_CELL: the program ended, and
 			 * nothing else runs in the jail: `program` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
-			 * done.back_to and done.names. To jail_ask_later():
-			 * `fd` holds the answer */
+			 * `undone`. To jail_ask_later(): `fd` holds the
+			 * answer */
 };
 
 /* How the program ended. Its times begin with jail_start_program(). */
@@ -153,6 +162,7 @@ struct jail_event {
 	char text[256];
 	char limited[256];
 	struct jail_done done;
+	struct jail_undone undone;
 	struct jail_program program;
 	struct enforce_facts facts;
 	struct err err;
@@ -283,13 +293,12 @@ int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
 	size_t n, struct err *e);
 
-/* A fresh Python on the same home. JAIL_UP follows. */
-int jail_reset(struct jail *j, struct err *e);
+/* A fresh Python on the same home. JAIL_UP follows. *kept: jail_undo() brings
+ * the state before it back. */
+int jail_reset(struct jail *j, int *kept, struct err *e);
 
-/* Back to the state n cells ago (1 = before the last cell).
- * *back_to, *names: as in jail_done. */
-int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
-	struct err *e);
+/* Back to the state before the last n cells that changed a variable. */
+int jail_undo(struct jail *j, int n, struct jail_undone *u, struct err *e);
 
 /* For who has other things to do than to wait: the same, and JAIL_REPLY says
  * when it is done. No other call before that. */

@@ -305,8 +305,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 	if (r == 0 && m->event.type == JAIL_REPLY) {
 		m->event.ok = m->reply.ok;
 		m->event.err = m->reply.err;
-		m->event.done.back_to = (uint32_t)m->reply.a;
-		m->event.done.names = (uint32_t)m->reply.b;
+		m->event.undone = m->reply.undone;
 	}
 	if (r < 0 || m->event.type != JAIL_REPLY)
 		fds_close(j);
@@ -565,22 +564,23 @@ int jail_return_keys(struct jail *j)
 	return call(j, FRONT_KEYS, 0, 0, &reply, NULL);
 }
 
-int jail_reset(struct jail *j, struct err *e)
+int jail_reset(struct jail *j, int *kept, struct err *e)
 {
 	struct wire_event reply;
 
-	return call(j, FRONT_RESET, 0, 0, &reply, e);
+	if (call(j, FRONT_RESET, 0, 0, &reply, e) < 0)
+		return -1;
+	*kept = reply.reply.a != 0;
+	return 0;
 }
 
-int jail_undo(struct jail *j, int n, uint32_t *back_to, uint32_t *names,
-	struct err *e)
+int jail_undo(struct jail *j, int n, struct jail_undone *u, struct err *e)
 {
 	struct wire_event reply;
 
 	if (call(j, FRONT_UNDO, n, 0, &reply, e) < 0)
 		return -1;
-	*back_to = (uint32_t)reply.reply.a;
-	*names = (uint32_t)reply.reply.b;
+	*u = reply.reply.undone;
 	return 0;
 }
 

@@ -46,6 +46,7 @@ S.sources = {}
 S.site = False  # whether customize() has run
 S.warm = ()
 S.owed = None
+S.state = S.tree = None  # of the variables; of the cell (changed.py)
 S.broken = ()  # what a cell broke, in words
 S.name = ""  # of the cell
 S.values = {}  # what cells showed
@@ -138,6 +139,7 @@ def compiled(name, source):
     codes = []
     flags = AWAITS | S.flags
     tree = compile(text, name, "exec", 0x400 | flags, True)  # ONLY_AST
+    S.tree = type(tree)(tree.body[:], [])
     last = tree.body[-1:]
     if last and type(last[0]).__name__ == "Expr" and not is_quiet(text, last[0]):
         del tree.body[-1]

@@ -42,6 +42,8 @@ def warm():
 
 def park(no, sock):
     "make a checkpoint; returns in the live guest, and in a resumed checkpoint"
+    part("changed")
+    ok = "same" if is_unchanged() else "ok"
     count, others = names(), threads()
     # A thread could open a file before the copy is made.
     plain = flush_writers(sock) and not others and S.copy is not twice
@@ -51,7 +53,7 @@ def park(no, sock):
     if pid:
         close(sock)
         say("PARKED %s %s" % (
-            no, "ok" if pid > 0 else REFUSED.get(pid, "fork")))
+            no, ok if pid > 0 else REFUSED.get(pid, "fork")))
         return S.copy_pages(S.ctl)
     S.pid, S.lost = getpid(), _count()
     if not plain:

@@ -15,6 +15,7 @@
 
 #include "guest.h"
 #include "jail.h"
+#include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
 #include "site.h"
@@ -39,6 +40,10 @@
 #define COPY_NS 5000
 #define COPY_KIB_NS 250
 #define COPY_MIN_MS 20
+/* What older copies may hold, and what a copy may hold that is kept over a
+ * reset, as parts of the limit. */
+#define OLDER_DEN 10
+#define RESET_DEN 4
 /* Copying may take this part of a cell's time. */
 #define COPY_DEN 4
 /* Cells to go without after that, and at most. */
@@ -159,11 +164,14 @@ static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 		       : -1;
 }
 
-/* The copy says that it sleeps: keep it. Takes `sock`. */
+/* The copy says that it sleeps: keep it. Takes `sock`. `same`: the guest says
+ * that the cell has changed no variable. Of two copies of one state the older
+ * goes: what undo goes back to is a change. */
 static void keep(struct checkpoints *c, uint32_t next, int sock,
-	const struct wire_guest *m)
+	const struct wire_guest *m, int same)
 {
 	struct checkpoint *k = &c->kept[c->n++];
+	enum checkpoints_made made = c->made;
 	struct link_pids pids;
 
 	*k = (struct checkpoint){.sock = sock,
@@ -171,8 +179,17 @@ static void keep(struct checkpoints *c, uint32_t next, int sock,
 		.before = next,
 		.names = m->names,
 		.threads = m->threads};
-	if (c->n > 1 && k[-1].before == next)
-		end(c, c->n - 2); /* the older one of the same state */
+	same = made == CHECKPOINTS_BY_CELL && same && c->n > 1 &&
+	       k[-1].before + 1 == next;
+	if (same)
+		c->fresh = k[-1].fresh;
+	else if (made != CHECKPOINTS_BY_NOTHING)
+		c->fresh = made == CHECKPOINTS_BY_RESET;
+	k->fresh = c->fresh;
+	c->made = CHECKPOINTS_BY_CELL;
+	if (c->n > 1 && (same || (k[-1].before == next &&
+					 made != CHECKPOINTS_BY_RESET)))
+		end(c, c->n - 2);
 	/* From now on init reports its death. */
 	pids = checkpoints_pids(c);
 	link_ask(c->link, INIT_CHECKPOINTS, &pids, NULL, 0);
@@ -183,7 +200,7 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	struct guest_message m;
 	int64_t asked = now_ms();
 	auto_close int ours = -1;
-	int pair[2], r;
+	int pair[2], r, same;
 
 	c->failed = reason("");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -197,6 +214,7 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		return r;
 	}
 	c->failed = reason(m.wire.text);
+	same = m.wire.same;
 	if (!m.wire.ok)
 		return 0;
 	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
@@ -206,7 +224,7 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
 		m.wire.pid == c->guest->pid)
 		return r == SESSION_OVER ? r : 0;
-	keep(c, next, fd_take(&ours), &m.wire);
+	keep(c, next, fd_take(&ours), &m.wire, same);
 	return 1;
 }
 
@@ -214,7 +232,11 @@ enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
 {
 	if (c->limits->checkpoint == CHECKPOINT_NEVER)
 		return NO_CHECKPOINT_OFF;
-	return c->skip > 0 && c->skip-- ? c->skip_why : NO_CHECKPOINT_NONE;
+	if (c->skip == 0)
+		return NO_CHECKPOINT_NONE;
+	c->skip--;
+	c->made = CHECKPOINTS_BY_CELL;
+	return c->skip_why;
 }
 
 void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why)
@@ -250,6 +272,32 @@ void checkpoints_give_up(
 		end(c, 0);
 	if (c->n == 0)
 		c->none = why;
+}
+
+/* What copies hold that nothing else in the jail does. Where no cgroup counts
+ * memory, what a fork shares is in it for each. */
+static int64_t held_bytes(const struct checkpoints *c)
+{
+	const struct warden_jail *j = c->jail;
+	int64_t copies = 0;
+	struct procstatus st;
+	struct procs all;
+
+	for (int i = 0; i < c->n; i++)
+		if (procs_status(&j->place.procs, c->kept[i].pid, &st) == 0)
+			copies += st.pages_bytes + st.tables_bytes;
+	if (warden_jail_is_uncounted(j) ||
+		procs_sample(&j->place.procs, PROCS_MEMORY, &all, NULL) < 0)
+		return copies;
+	return warden_jail_bytes(j) - tally_files_bytes(&j->tally) -
+	       (all.bytes - copies);
+}
+
+void checkpoints_trim(struct checkpoints *c)
+{
+	checkpoints_give_up(c, c->limits->undo + 1, c->none);
+	if (c->n > 2 && held_bytes(c) > c->limits->memory_bytes / OLDER_DEN)
+		checkpoints_give_up(c, c->n > 4 ? (c->n + 1) / 2 : 2, c->none);
 }
 
 void checkpoints_give_up_newest(struct checkpoints *c)
@@ -334,6 +382,10 @@ void checkpoints_weigh(
 
 	if (c->n == 0 || !c->guest->pid)
 		return;
+	/* Those for undo first. */
+	if (c->n > 1 && warden_jail_bytes(c->jail) >
+				l->memory_bytes / NEAR_DEN * NEAR_NUM)
+		checkpoints_give_up(c, 1, c->none);
 	copied = copied_bytes(c, r);
 	cost_ms = copy_ms(copied);
 	if (copied > l->memory_bytes / PRIVATE_DEN &&
@@ -368,6 +420,39 @@ int checkpoints_newest_is_now(const struct checkpoints *c, uint32_t next)
 	return c->n > 0 && c->kept[c->n - 1].before == next;
 }
 
+int checkpoints_can_reset(const struct checkpoints *c, uint32_t next)
+{
+	struct procstatus st;
+
+	return c->limits->undo > 0 && checkpoints_newest_is_now(c, next) &&
+	       procs_status(&c->jail->place.procs, c->kept[c->n - 1].pid,
+		       &st) == 0 &&
+	       st.pages_bytes <= c->limits->memory_bytes / RESET_DEN;
+}
+
+void checkpoints_note_reset(struct checkpoints *c)
+{
+	c->made = CHECKPOINTS_BY_RESET;
+}
+
+int checkpoints_find(const struct checkpoints *c, uint32_t next, int n,
+	struct jail_undone *u, struct err *e)
+{
+	/* The newest is the state now, unless none was taken of it. */
+	int can = c->n - checkpoints_newest_is_now(c, next);
+
+	if (can <= 0)
+		return err_set(e, "undo: nothing is kept to go back to");
+	if (can < n || n < 1)
+		return err_set(e, "undo: only %d cell%s kept", can,
+			can == 1 ? " is" : "s are");
+	*u = (struct jail_undone){.back_to = c->kept[can - n].before,
+		.reset = can - n + 1 < c->n && c->kept[can - n + 1].fresh,
+		.next = can > n ? c->kept[can - n - 1].before : 0,
+		.next_reset = c->kept[can - n].fresh};
+	return 0;
+}
+
 void checkpoints_forget_newest(struct checkpoints *c, int n)
 {
 	while (n-- > 0 && c->n > 0)
@@ -378,7 +463,8 @@ void checkpoints_forget(struct checkpoints *c)
 {
 	checkpoints_forget_newest(c, c->n);
 	c->none = NO_CHECKPOINT_NONE;
-	c->ending = 0;
+	c->made = CHECKPOINTS_BY_CELL;
+	c->ending = c->fresh = 0;
 }
 
 int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
@@ -415,6 +501,8 @@ static int wake(
 	if (r != 1 || m.wire.type != GUEST_AWAKE || !guest_is_alive(g))
 		return -1;
 	guest_become_awake(g, fd_take(&k->sock), m.wire.names);
+	c->made = CHECKPOINTS_BY_NOTHING;
+	c->fresh = k->fresh;
 	return 0;
 }
 

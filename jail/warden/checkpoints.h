@@ -13,6 +13,8 @@
 struct guest;
 struct warden_jail;
 struct chore_result;
+struct err;
+struct jail_undone;
 
 /* cell.undo is at most this; one more is kept to roll back to, and one more
  * is there while the oldest has not been given up yet. */
@@ -28,6 +30,14 @@ struct checkpoint {
 	uint32_t before;  /* the cell it precedes */
 	uint32_t names;	  /* user names in it */
 	uint32_t threads; /* threads the original had and it has not */
+	int fresh;	  /* a reset made it of the one before */
+};
+
+/* What has made the live state of the one before. */
+enum checkpoints_made {
+	CHECKPOINTS_BY_CELL,
+	CHECKPOINTS_BY_RESET,
+	CHECKPOINTS_BY_NOTHING, /* it was woken, and no cell has run since */
 };
 
 /* Only checkpoints.c writes it. */
@@ -39,6 +49,8 @@ struct checkpoints {
 	struct checkpoint kept[CHECKPOINTS_MAX]; /* oldest first */
 	int n;
 	enum jail_no_checkpoint none; /* why n is 0 */
+	enum checkpoints_made made;
+	int fresh;	 /* of the live state, as of a checkpoint's */
 	uint32_t ending; /* number of the last INIT_DISCARD; 0: all answered */
 	const char *failed; /* why the last could not be taken, in words */
 	int told_none;	    /* that there is no new one was said */
@@ -82,6 +94,10 @@ void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why);
 void checkpoints_give_up(
 	struct checkpoints *c, int keep, enum jail_no_checkpoint why);
 
+/* Give up what is more than cell.undo, and of the older ones those that hold
+ * too much memory: the last two stay. */
+void checkpoints_trim(struct checkpoints *c);
+
 /* Give up the newest. */
 void checkpoints_give_up_newest(struct checkpoints *c);
 
@@ -99,6 +115,16 @@ void checkpoints_weigh(
 
 /* Is the newest the state now, before cell `next`? */
 int checkpoints_newest_is_now(const struct checkpoints *c, uint32_t next);
+
+/* Whether a fresh Python may take the place of the live one, so that undo
+ * brings the state now back; and it has. */
+int checkpoints_can_reset(const struct checkpoints *c, uint32_t next);
+void checkpoints_note_reset(struct checkpoints *c);
+
+/* What going back n states, from the one before cell `next`, undoes: next and
+ * names are not known yet. 0, or -1 with e: so many are not kept. */
+int checkpoints_find(const struct checkpoints *c, uint32_t next, int n,
+	struct jail_undone *u, struct err *e);
 
 /* Forget the newest n, which the next checkpoints_kill_others() kills. */
 void checkpoints_forget_newest(struct checkpoints *c, int n);

@@ -158,22 +158,22 @@ static int serve_remove(struct warden *w, struct request *q)
 
 static int serve_reset(struct warden *w, struct request *q)
 {
+	int keep = checkpoints_can_reset(&w->checkpoints, w->next_cell);
+
 	q->reply.ok = 1;
+	q->reply.a = keep;
 	reply_send(w, q);
-	if (warden_restart(w) == SESSION_OVER)
+	if (warden_reset(w, keep) == SESSION_OVER)
 		return SESSION_OVER;
 	return warden_park(w);
 }
 
 static int serve_undo(struct warden *w, struct request *q)
 {
-	uint32_t back_to = 0;
-	int r = warden_undo(w, (int)q->m.a, &back_to, &q->reply.err);
+	int r = warden_undo(w, (int)q->m.a, &q->reply.undone, &q->reply.err);
 
 	if (r < 0)
 		return r;
-	q->reply.a = back_to;
-	q->reply.b = w->guest.names;
 	q->reply.ok = r == 0;
 	reply_send(w, q);
 	return warden_park(w);

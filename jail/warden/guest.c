@@ -100,6 +100,7 @@ static int open_ctl(struct guest *g, int *theirs, struct err *e)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(e, "create a socket pair");
+	fd_drop(&g->ctl);
 	g->ctl = pair[0];
 	io_refuse_fds(g->ctl);
 	*theirs = pair[1];
@@ -112,7 +113,9 @@ int guest_start(struct guest *g, struct err *e)
 
 	if (open_ctl(g, &ctl, e) < 0)
 		return -1;
-	g->stack = stack_file(e);
+	/* Copies of an older one write to the same. */
+	if (g->stack < 0)
+		g->stack = stack_file(e);
 	return g->stack < 0 ? -1
 			    : spawn(g, -1, (const int[]){ctl, g->stack}, 2, e);
 }

@@ -68,8 +68,7 @@ void tally_init(struct tally *t, const struct tally_place *place)
 	*t = (struct tally){.place = *place};
 }
 
-/* What the jail's own files take. */
-static int64_t tmpfs_bytes(const struct tally *t)
+int64_t tally_files_bytes(const struct tally *t)
 {
 	int64_t bytes = 0, home = 0;
 	struct statfs st;
@@ -98,7 +97,7 @@ int tally_begin(struct tally *t, int64_t limit)
 	t->shared_asked = t->shared_left = t->shared_seen = 0;
 	look_at_host(t);
 	t->kernel_others = t->kernel_bytes;
-	t->shmem_others = t->shmem_bytes - tmpfs_bytes(t);
+	t->shmem_others = t->shmem_bytes - tally_files_bytes(t);
 	return 0;
 }
 
@@ -175,7 +174,7 @@ static int64_t shared_bytes(struct tally *t, int64_t files)
 /* What is kept in files, in sockets, and in anonymous shared memory. */
 static int64_t files_bytes(struct tally *t)
 {
-	int64_t files = tmpfs_bytes(t);
+	int64_t files = tally_files_bytes(t);
 
 	return files + sockets_bytes(t) + shared_bytes(t, files);
 }

@@ -70,6 +70,9 @@ void tally_asked(struct tally *t);
 void tally_weigh(struct tally *t, const struct chore_result *a);
 void tally_fail(struct tally *t);
 
+/* What the files of the jail take: its home, /tmp and /dev/shm. */
+int64_t tally_files_bytes(const struct tally *t);
+
 /* Whether memory may have passed its limit since it was weighed. */
 int tally_is_doubtful(const struct tally *t);
 

@@ -369,14 +369,14 @@ int warden_park(struct warden *w)
 	struct checkpoints *c = &w->checkpoints;
 	enum jail_no_checkpoint why;
 	int32_t killed = 0;
-	int taken = is_reset_next(w) ? 0 : take(w, &why);
+	int taken = take(w, &why);
 
 	if (taken == SESSION_OVER)
 		return SESSION_OVER;
 	if (is_reset_next(w))
 		return 0;
 	checkpoints_note_taken(c, taken ? NO_CHECKPOINT_NONE : why);
-	checkpoints_give_up(c, w->spec->limits.undo + 1, c->none);
+	checkpoints_trim(c);
 	/* Before a cell that was typed meanwhile nothing is stopped. */
 	if (link_request_peek(&w->link) != FRONT_RUN) {
 		if (checkpoints_await_ended(c) == SESSION_OVER ||
@@ -392,24 +392,22 @@ int warden_park(struct warden *w)
 	return 0;
 }
 
-int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e)
+int warden_undo(struct warden *w, int n, struct jail_undone *u, struct err *e)
 {
 	struct checkpoints *c = &w->checkpoints;
 	struct jail_done d = {0};
-	/* The newest is the state now, unless none was taken of it. */
-	int now = checkpoints_newest_is_now(c, w->next_cell);
-	int can = c->n - now;
 
-	if (can <= 0)
-		return err_set(e, "undo: nothing is kept to go back to");
-	if (can < n || n < 1)
-		return err_set(e, "undo: only %d cell%s kept", can,
-			can == 1 ? " is" : "s are");
-	checkpoints_forget_newest(c, n + now - 1);
+	if (checkpoints_find(c, w->next_cell, n, u, e) < 0)
+		return -1;
+	checkpoints_forget_newest(
+		c, n + checkpoints_newest_is_now(c, w->next_cell) - 1);
 	if (warden_recover(w, &d) == SESSION_OVER)
 		return SESSION_OVER;
 	if (d.after == AFTER_ROLLED_BACK) {
-		*back_to = d.back_to;
+		/* The state meant did not answer, but an older one. */
+		if (d.back_to != u->back_to)
+			*u = (struct jail_undone){.back_to = d.back_to};
+		u->names = d.names;
 		return 0;
 	}
 	if (warden_restart(w) == SESSION_OVER)
@@ -417,4 +415,30 @@ int warden_undo(struct warden *w, int n, uint32_t *back_to, struct err *e)
 	err_set(e, "undo: the older state did not answer; Python was "
 		   "restarted, variables lost, home kept");
 	return 1;
+}
+
+/* A fresh Python in the jail that there is. 0; -1; SESSION_OVER. */
+static int renew(struct warden *w)
+{
+	int32_t killed = 0;
+	int r;
+
+	warden_jail_thaw(&w->jail);
+	r = checkpoints_kill_others(&w->checkpoints, &killed);
+	if (r < 0)
+		return r;
+	warden_continue(w);
+	r = guest_start(&w->guest, NULL);
+	if (r == 0)
+		r = warden_await_python(w, 1, NULL);
+	if (r == 0)
+		checkpoints_note_reset(&w->checkpoints);
+	return r;
+}
+
+int warden_reset(struct warden *w, int keep)
+{
+	int r = keep ? renew(w) : -1;
+
+	return r == -1 ? warden_restart(w) : r;
 }

@@ -102,11 +102,14 @@ LINK_CHECKED int warden_check_stopped(struct warden *w, int64_t *due_ms);
  * to look again. */
 LINK_CHECKED int warden_check_memory(struct warden *w, int64_t *due_ms);
 
-/* Go back n cells: *back_to is the first that is undone. 0; -1 with e: so many
- * are not kept, and nothing has changed; 1 with e: Python was restarted;
- * SESSION_OVER. */
+/* Go back to before the last n changes. 0; -1 with e: so many are not kept, and
+ * nothing has changed; 1 with e: Python was restarted; SESSION_OVER. */
 LINK_CHECKED int warden_undo(
-	struct warden *w, int n, uint32_t *back_to, struct err *e);
+	struct warden *w, int n, struct jail_undone *u, struct err *e);
+
+/* A fresh Python. `keep`: in the same jail, beside the copies, so that undo
+ * brings the state before it back. */
+LINK_CHECKED int warden_reset(struct warden *w, int keep);
 
 /* A program begins; a cell begins; a cell has ended, and so much of its clocks
  * is left; a cell never ran. */

@@ -174,7 +174,8 @@ int wire_guest_decode(
 		scan_field(&s, *f, m);
 	if (s.bad || s.at != s.end)
 		return err_set(e, "malformed %s", form->word);
-	m->ok = m->type == GUEST_PARKED && !strcmp(m->text, "ok");
+	m->same = m->type == GUEST_PARKED && !strcmp(m->text, "same");
+	m->ok = m->same || (m->type == GUEST_PARKED && !strcmp(m->text, "ok"));
 	return guest_payload(m, s.end, end, e);
 }
 

@@ -24,7 +24,8 @@
  *     BAD no reason              it has not, and nothing was run
  *     DONE no how names threads status marked
  *                                how: ok raised syntax interrupted exit
- *     PARKED no ok|reason        (live guest) the copy was made, or not
+ *     PARKED no ok|same|reason   (live guest) the copy was made, or not; same:
+ *                                no variable has changed since the last one
  *     ASLEEP pid names threads   (checkpoint) it may be stopped from now on
  *     AWAKE pid names            (checkpoint, after RESUME) it is live now
  *     ANSWER id bytes LF text
@@ -69,7 +70,7 @@ struct wire_guest {
 	enum jail_how how;
 	int status;	    /* HOW_EXIT: 0..255 */
 	int marked;	    /* DONE: the guest wrote the end mark */
-	int ok;		    /* PARKED */
+	int ok, same;	    /* PARKED */
 	char text[64];	    /* version, reason: printable ASCII */
 	const char *answer; /* points into the message */
 	uint32_t answer_n;
@@ -224,6 +225,7 @@ struct wire_reply {
 	int64_t a, b;
 	struct err err; /* also of the file that is not among `a` */
 	struct jail_usage usage;
+	struct jail_undone undone;
 };
 
 struct wire_event {

@@ -44,28 +44,34 @@ static int take_number(const struct command_line *line, long otherwise,
 int cells_undo(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	uint32_t back_to, names;
+	const struct record_cell *c;
+	struct jail_undone u;
 	char text[VERDICT_MAX];
 	long n;
 
 	if (take_number(line, 1, &n, e) < 0)
 		return -1;
-	if (jail_undo(s->jail, (int)n, &back_to, &names, e) < 0)
+	if (jail_undo(s->jail, (int)n, &u, e) < 0)
 		return -1;
 	/* :save does not write the cells that were undone. */
-	record_undo(s->record, back_to);
-	session_frame(s, "%s", verdict_undo(text, back_to, names));
+	record_undo(s->record, u.back_to);
+	c = record_find(s->record, u.back_to);
+	session_frame(s, "%s",
+		verdict_undo(text, &u, c ? c->src : NULL, c ? c->n : 0));
 	return 0;
 }
 
 int cells_reset(
 	struct session *s, const struct command_line *line, struct err *e)
 {
+	int kept;
+
 	(void)line;
-	if (jail_reset(s->jail, e) < 0)
+	if (jail_reset(s->jail, &kept, e) < 0)
 		return -1;
 	cell_restarted(s);
-	session_frame(s, "a fresh Python · files in the home are as they are");
+	session_frame(s, "a fresh Python · files in the home are as they are%s",
+		kept ? " · :undo brings the variables back" : "");
 	return 0;
 }
 

@@ -654,6 +654,11 @@ const struct jail_done *cells_done(const struct cells *c)
 	return &c->done;
 }
 
+const struct jail_undone *cells_undone(const struct cells *c)
+{
+	return &c->reply.undone;
+}
+
 const char *cells_verdict(const struct cells *c)
 {
 	return c->verdict;
@@ -753,7 +758,7 @@ static void add_session(struct cells *c, struct strbuf *b)
 static void add_undo(struct cells *c, struct strbuf *b)
 {
 	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
-		c->q->undo, c->reply.done.back_to, c->reply.done.names);
+		c->q->undo, c->reply.undone.back_to, c->reply.undone.names);
 	add_notices(c, b);
 }
 

@@ -79,6 +79,7 @@ const char *cells_python(const struct cells *c);
 /* The cell that is done: how it ended; the verdict; its pictures, which are
  * only what the guest says. */
 const struct jail_done *cells_done(const struct cells *c);
+const struct jail_undone *cells_undone(const struct cells *c);
 const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 

@@ -403,11 +403,6 @@ static void add_exit(struct strbuf *b, const struct jail_done *d)
 		add_line(b, text);
 }
 
-static uint32_t number(const json_t *structured, const char *key)
-{
-	return (uint32_t)json_integer_value(json_object_get(structured, key));
-}
-
 static void add_blocks(struct calls *c, struct strbuf *b,
 	const json_t *structured, size_t room)
 {
@@ -427,9 +422,8 @@ static void add_blocks(struct calls *c, struct strbuf *b,
 		add_pictures(c, b, room);
 		break;
 	case REQUEST_UNDO:
-		verdict_undo(undo, number(structured, "back_to"),
-			number(structured, "names"));
-		add_line(b, undo);
+		add_line(
+			b, verdict_undo(undo, cells_undone(c->cells), NULL, 0));
 		break;
 	case REQUEST_RESET:
 		add_line(b, "a fresh Python");

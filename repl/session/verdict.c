@@ -16,10 +16,14 @@
 #include "repl/config/config.h"
 #include "repl/text/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* So much of a cell's first line is shown. */
+#define SOURCE_SHOWN 48
 
 /* A line under construction; what does not fit is cut. */
 struct line {
@@ -335,13 +339,41 @@ const char *verdict_session_end(char buf[static VERDICT_MAX],
 	return buf;
 }
 
-const char *verdict_undo(
-	char buf[static VERDICT_MAX], uint32_t back_to, uint32_t names)
+/* The first line of a cell, shortened. */
+static void add_source(struct line *l, const char *source, size_t n)
+{
+	char safe[SOURCE_SHOWN];
+	const char *end;
+
+	for (; n && isspace((unsigned char)*source); n--)
+		source++;
+	end = memchr(source, '\n', n);
+	text_safe(safe, sizeof(safe), source, end ? (size_t)(end - source) : n);
+	add(l, ": %s%s", safe, end ? " …" : "");
+}
+
+const char *verdict_undo(char buf[static VERDICT_MAX],
+	const struct jail_undone *u, const char *source, size_t n)
 {
 	struct line l = line_begin(buf);
+	char count[TEXT_HUMAN];
 
-	add_state(&l, back_to, names);
+	if (u->reset)
+		add(&l, "back to the state before :reset (%s)",
+			text_count(
+				count, sizeof(count), u->names, "name", NULL));
+	else
+		add_state(&l, u->back_to, u->names);
+	if (source && !u->reset)
+		add_source(&l, source, n);
 	part(&l);
 	add(&l, "files in the home are as they are");
+	part(&l);
+	if (u->next_reset && u->next)
+		add(&l, ":undo again: :reset");
+	else if (u->next)
+		add(&l, ":undo again: cell %" PRIu32, u->next);
+	else
+		add(&l, "nothing older is kept");
 	return buf;
 }

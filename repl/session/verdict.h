@@ -38,8 +38,9 @@ const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 const char *verdict_session_end(char buf[static VERDICT_MAX],
 	enum jail_limit limit, const struct limits *limits);
 
-/* Words for the state that :undo went back to. */
-const char *verdict_undo(
-	char buf[static VERDICT_MAX], uint32_t back_to, uint32_t names);
+/* Words for what :undo took back, and what it would take back next. `source` is
+ * the first cell that is undone, or NULL. */
+const char *verdict_undo(char buf[static VERDICT_MAX],
+	const struct jail_undone *u, const char *source, size_t n);
 
 #endif

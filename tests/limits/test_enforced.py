@@ -509,7 +509,7 @@ def test_the_cgroup_has_the_configured_limits(cb):
             assert number(memory / "memory.memsw.limit_in_bytes") == 200 * MIB
         assert (number(cpu / "cpu.cfs_quota_us") * 2
                 == number(cpu / "cpu.cfs_period_us"))
-    assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 24
+    assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 28
     # Every guest is in the cgroup.
     def all_inside():
         guests = hosttree.Tree(s.pid).guests()

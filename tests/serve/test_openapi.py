@@ -135,7 +135,7 @@ def test_it_describes_what_is_answered(server, document):
             ({"code": "while True: pass", "timeout_ms": 100}, 200),
             ({"code": "import os; os._exit(3)"}, 200), ({}, 422)):
         check("POST", at + "/cells", real + "/cells", body, status=status)
-    check("POST", at + "/cells", real + "/cells", b'{"code": "1"}',
+    check("POST", at + "/cells", real + "/cells", b'{"code": "x = 1"}',
           {**JSON, "Accept": "text/event-stream"}, status=200)
     check("POST", at + "/undo", real + "/undo", {"undo": 1}, status=200)
     check("POST", at + "/undo", real + "/undo", {"undo": 99}, status=409)

@@ -196,13 +196,58 @@ def test_monkey_patching_does_not_cost_the_session(kept, breakage):
     assert kept.run("6 * 7") == "42"
 
 
-def test_undo_goes_back_one_cell(session):
-    session.run("x = 1")
-    session.run("x = 2")
-    out = session.run(":undo")
-    assert re.search(r"\[back to the state before cell 2 \(\d+ names?\) · "
-                     r"files in the home are as they are\]", out), out
-    assert session.run("x") == "1"
+def framed(out):
+    """The text of a frame line, which may be wrapped."""
+    return re.sub(r"\n¦ +", " ", out)
+
+
+FILES = " · files in the home are as they are · "
+
+
+def test_undo_says_what_it_takes_back_and_what_is_next(session):
+    for n in range(4):
+        session.run(f"x = {n}")
+    assert framed(session.run(":undo")) == (
+        "¦ [back to the state before cell 4 (1 name): x = 3" + FILES
+        + ":undo again: cell 3]")
+    assert session.run("x") == "2"
+    # A first cell that is typed early enough has no state before it.
+    assert re.fullmatch(re.escape(
+        "¦ [back to the state before cell 2 (1 name): x = 1" + FILES)
+        + "(nothing older is kept|:undo again: cell 1)]",
+        framed(session.run(":undo 2")))
+    assert session.run("x") == "0"
+
+
+# Cells that look, and cells that change something without a name for it.
+@pytest.mark.parametrize("look, change", [
+    ("x", "x.append(1)"), ("len(x), x[0]", "x[0] = 5"),
+    ("x.count(2)", "x.clear()"), ("a.get()", "a.n += 1"),
+    ("1/0", "del x"), ("no such thing", "import sys as y"),
+], ids=lambda c: c)
+def test_a_cell_that_changed_no_variable_is_passed_over(session, look, change):
+    session.run("x = [1, 2, 3]\nclass A:\n    n = 4\n"
+                "    def get(self): return self.n\na = A()")
+    session.run("mark = 1")
+    session.run(look)
+    session.run(look)
+    assert re.search(r"before cell 2 \(\d names\): mark = 1 ·",
+                     framed(session.run(":undo")))
+    session.run("mark = 2")
+    session.run(look)
+    session.run(change)
+    session.run(look)
+    assert re.search(r"before cell 7 \(4 names\): " + re.escape(change),
+                     framed(session.run(":undo")))
+    assert session.run("mark, len(x), a.n") == "(2, 3, 4)"
+
+
+def test_an_iterator_that_goes_on_is_a_change(session):
+    session.run("x = iter('abc')")
+    session.run("next(x)")
+    session.run("next(x)")
+    session.run(":undo")
+    assert session.run("next(x)") == "'b'"
 
 
 def test_undo_goes_back_several_cells(cb):
@@ -216,10 +261,70 @@ def test_undo_goes_back_several_cells(cb):
 def test_undo_beyond_the_oldest_checkpoint_is_refused(session):
     session.run("x = 1")
     session.run("x = 2")
+    session.run("x = 3")
     session.run(":undo")
     out = session.run(":undo 9")
-    assert out.strip()
-    assert session.run("x") == "1"
+    assert re.search("only [12] cells? (is|are) kept", out), out
+    assert session.run("x") == "2"
+
+
+def test_older_states_go_when_they_hold_much_memory(cb):
+    """Each cell replaces 30 MiB, which the copy before it holds on to."""
+    s = cb.session("-M", "256M", "-t", "60s")
+    for n in range(5):
+        s.run(f"x = bytearray(b'{n}') * (30 << 20)")
+    assert s.run("x[0]") == str(ord("4"))
+    out = s.run(":undo 5", 40)
+    assert re.search("only [1-3] cells? (is|are) kept", out), out
+    assert s.run("x[0]") == str(ord("4")), "nothing was undone"
+    s.run(":undo", 40)
+    assert s.run("x[0]") == str(ord("3"))
+
+
+def test_states_that_share_their_memory_stay(cb):
+    s = cb.session("-t", "60s")
+    for n in range(6):
+        s.run(f"x = {n}")
+    s.run(":undo 5")
+    assert s.run("x") == "0"
+
+
+def test_a_reset_can_be_undone(session):
+    session.run("x = [1]; import threading")
+    session.run("y = 2")
+    assert framed(session.run(":reset", 40)) == (
+        "¦ [a fresh Python · files in the home are as they are · "
+        ":undo brings the variables back]")
+    assert "NameError" in session.run("x")
+    session.run("z = 3")
+    assert ":undo again: :reset]" in framed(session.run(":undo"))
+    assert framed(session.run(":undo")).startswith(
+        "¦ [back to the state before :reset (3 names) ·")
+    assert session.run("x, y") == "([1], 2)"
+    assert "before cell 2 (2 names): y = 2" in framed(session.run(":undo"))
+    assert session.run("x.append(2); x") == "[1, 2]"
+
+
+def test_a_reset_of_much_memory_gives_it_back(cb):
+    """What would hold a quarter of the limit is not kept for :undo."""
+    s = cb.session("-M", "256M", "-t", "60s")
+    s.run("x = bytearray(b'x') * (90 << 20)")
+    out = framed(s.run(":reset", 40))
+    assert out.endswith("files in the home are as they are]"), out
+    assert "NameError" in s.run("x")
+    assert "nothing is kept" in s.run(":undo")
+
+
+def test_a_reset_ends_what_the_session_left_running(session):
+    session.run("import subprocess; p = subprocess.Popen(['sleep', '99'])")
+    session.run(":reset", 40)
+    session.run("import os")
+    assert session.run(
+        "[p for p in os.listdir('/proc') if p.isdigit() and 'sleep' in"
+        " open(f'/proc/{p}/comm').read()]") == "[]"
+    session.run(":undo", 40)
+    session.run(":undo", 40)
+    assert session.run("p.poll() is not None or p.wait(9)").strip()
 
 
 def test_reset_forgets_variables_and_keeps_the_home(session):

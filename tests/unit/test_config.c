@@ -30,7 +30,7 @@ static void an_empty_configuration_gives_the_defaults(void **state)
 	assert_int_equal(l->tail_bytes, 8 << 10);
 	assert_int_equal(l->source_bytes, 1 << 20);
 	assert_int_equal(l->background, BACKGROUND_STOP);
-	assert_int_equal(l->undo, 1);
+	assert_int_equal(l->undo, 5);
 	assert_int_equal(l->checkpoint, CHECKPOINT_AUTO);
 	assert_int_equal(l->memory_bytes, 512 << 20);
 	assert_int_equal(l->processes, 64);

@@ -208,14 +208,39 @@ static void the_end_of_a_session_names_the_limit(void **state)
 	assert_string_equal(verdict_limit(line, LIMIT_NONE, &limits), "");
 }
 
-static void undo_says_that_files_are_unchanged(void **state)
+static const char *undo_words(
+	char *line, struct jail_undone u, const char *source)
 {
+	return verdict_undo(line, &u, source, source ? strlen(source) : 0);
+}
+
+static void undo_says_what_it_took_back_and_what_is_next(void **state)
+{
+#define FILES " · files in the home are as they are · "
 	char line[VERDICT_MAX];
 
 	(void)state;
-	assert_string_equal(verdict_undo(line, 13, 15),
-		"back to the state before cell 13 (15 names) · files in the "
-		"home are as they are");
+	assert_string_equal(
+		undo_words(line,
+			(struct jail_undone){.back_to = 13, .names = 15}, NULL),
+		"back to the state before cell 13 (15 names)" FILES
+		"nothing older is kept");
+	assert_string_equal(
+		undo_words(line,
+			(struct jail_undone){
+				.back_to = 13, .names = 1, .next = 9},
+			"\n def f():\n  return 1\n"),
+		"back to the state before cell 13 (1 name): def f(): …" FILES
+		":undo again: cell 9");
+	assert_string_equal(undo_words(line,
+				    (struct jail_undone){.back_to = 13,
+					    .names = 1,
+					    .reset = 1,
+					    .next = 9,
+					    .next_reset = 1},
+				    "x"),
+		"back to the state before :reset (1 name)" FILES
+		":undo again: :reset");
 }
 
 /* The longest possible line is cut and does not overrun. */
@@ -257,7 +282,7 @@ int main(void)
 		cmocka_unit_test(leftover_processes_are_counted),
 		cmocka_unit_test(a_refused_cell_names_its_reason),
 		cmocka_unit_test(the_end_of_a_session_names_the_limit),
-		cmocka_unit_test(undo_says_that_files_are_unchanged),
+		cmocka_unit_test(undo_says_what_it_took_back_and_what_is_next),
 		cmocka_unit_test(a_verdict_always_fits),
 	};
 

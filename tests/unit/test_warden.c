@@ -263,6 +263,65 @@ static void undo_keeps_as_many_as_configured(void **state)
 	assert_int_equal(P.count[INIT_DISCARD], 3);
 }
 
+/* Only what the live guest's own cell did not change is the same state. */
+static void a_cell_that_changes_nothing_adds_no_state(void **state)
+{
+	struct jail_undone u;
+	struct err e;
+
+	(void)state;
+	P.spec.limits.undo = 5;
+	for (uint32_t cell = 1; cell < 5; cell++) {
+		P.park = cell == 2 ? "PARKED %u ok" : "PARKED %u same";
+		warden_note_cell(W, cell);
+		assert_int_equal(warden_park(W), 0);
+	}
+	assert_int_equal(W->checkpoints.n, 2);
+	assert_int_equal(W->checkpoints.kept[0].before, 2);
+	assert_int_equal(W->checkpoints.kept[1].before, 5);
+	/* No state was kept of cell 5: what 6 is the same as is not there. */
+	W->checkpoints.skip = 1;
+	W->checkpoints.skip_why = NO_CHECKPOINT_COST;
+	warden_note_cell(W, 5);
+	assert_int_equal(warden_park(W), 0);
+	warden_note_cell(W, 6);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(W->checkpoints.n, 3);
+	assert_int_equal(checkpoints_find(&W->checkpoints, 7, 1, &u, &e), 0);
+	assert_int_equal(u.back_to, 5);
+	assert_int_equal(u.next, 2);
+	assert_int_equal(u.reset, 0);
+}
+
+static void a_reset_is_a_state_of_its_own(void **state)
+{
+	struct jail_undone u;
+	struct err e;
+
+	(void)state;
+	P.spec.limits.undo = 5;
+	warden_note_cell(W, 1);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(warden_reset(W, 1), 0);
+	assert_int_equal(P.jails, 1);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(W->checkpoints.n, 3);
+	assert_int_equal(checkpoints_find(&W->checkpoints, 2, 1, &u, &e), 0);
+	assert_int_equal(u.back_to, 2);
+	assert_int_equal(u.reset, 1);
+	assert_int_equal(u.next, 1);
+	assert_int_equal(u.next_reset, 0);
+	/* A look does not make a cell of it. */
+	P.park = "PARKED %u same";
+	warden_note_cell(W, 2);
+	assert_int_equal(warden_park(W), 0);
+	assert_int_equal(checkpoints_find(&W->checkpoints, 3, 1, &u, &e), 0);
+	assert_int_equal(u.reset, 1);
+	assert_int_equal(warden_reset(W, 0), 0);
+	assert_int_equal(P.jails, 2);
+	assert_int_equal(W->checkpoints.n, 0);
+}
+
 /* A second one of the same state takes the first one's place. */
 static void each_state_has_one_checkpoint(void **state)
 {
@@ -500,34 +559,35 @@ static void an_older_checkpoint_is_woken_where_the_newest_is_dead(void **state)
 
 static void undo_goes_back_to_the_oldest_checkpoint(void **state)
 {
-	uint32_t back_to = 0;
+	struct jail_undone u;
 	struct err e;
 
 	(void)state;
-	assert_int_equal(warden_undo(W, 1, &back_to, &e), -1);
+	assert_int_equal(warden_undo(W, 1, &u, &e), -1);
 	assert_string_equal(e.msg, "undo: nothing is kept to go back to");
 	warden_note_cell(W, 1);
 	assert_int_equal(warden_park(W), 0);
-	assert_int_equal(warden_undo(W, 2, &back_to, &e), -1);
+	assert_int_equal(warden_undo(W, 2, &u, &e), -1);
 	assert_string_equal(e.msg, "undo: only 1 cell is kept");
-	assert_int_equal(warden_undo(W, 0, &back_to, &e), -1);
+	assert_int_equal(warden_undo(W, 0, &u, &e), -1);
 	assert_int_equal(P.count[INIT_KILL], 0); /* nothing has changed */
-	assert_int_equal(warden_undo(W, 1, &back_to, &e), 0);
-	assert_int_equal(back_to, 1);
+	assert_int_equal(warden_undo(W, 1, &u, &e), 0);
+	assert_int_equal(u.back_to, 1);
+	assert_int_equal(u.next, 0);
 	assert_int_equal(W->guest.pid, 41);
 	assert_int_equal(P.jails, 1);
 }
 
 static void undo_to_a_silent_checkpoint_restarts_python(void **state)
 {
-	uint32_t back_to = 0;
+	struct jail_undone u;
 	struct err e;
 
 	(void)state;
 	warden_note_cell(W, 1);
 	assert_int_equal(warden_park(W), 0);
 	P.wake = NULL;
-	assert_int_equal(warden_undo(W, 1, &back_to, &e), 1);
+	assert_int_equal(warden_undo(W, 1, &u, &e), 1);
 	assert_string_equal(e.msg,
 		"undo: the older state did not answer; Python was restarted, "
 		"variables lost, home kept");
@@ -740,8 +800,8 @@ static void undo_works_by_request(void **state)
 	assert_int_equal(front_serve(W), 0);
 	expect_event(JAIL_REPLY, &m);
 	assert_int_equal(m.reply.ok, 1);
-	assert_int_equal(m.reply.a, 1);
-	assert_int_equal(m.reply.b, 2);
+	assert_int_equal(m.reply.undone.back_to, 1);
+	assert_int_equal(m.reply.undone.names, 2);
 	expect_parked(NO_CHECKPOINT_NONE);
 }
 
@@ -826,6 +886,8 @@ int main(void)
 		cmocka_unit_test(a_failed_checkpoint_is_reported),
 		cmocka_unit_test(a_guest_that_cannot_be_parked_is_replaced),
 		TEST_UP(undo_keeps_as_many_as_configured),
+		TEST_UP(a_cell_that_changes_nothing_adds_no_state),
+		TEST_UP(a_reset_is_a_state_of_its_own),
 		TEST_UP(each_state_has_one_checkpoint),
 		TEST(no_checkpoint_is_asked_for_when_disabled),
 		TEST_UP(a_waiting_cell_starts_without_a_stop),

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+#
+# changed.py - whether a cell has changed a variable
+#
+# Runs in:   the guest, before a checkpoint, while the person reads
+# Trusts:    as cells.py; it runs nothing of the user's
+# Leaves:    nothing
+#
+# The variables, and all that they lead to, become one number. Where there is
+# too much to walk through, or a state that cannot be seen, as an iterator's,
+# only a cell that plainly does no more than look is known to change nothing.
+# In doubt it did.
+from _weakref import ref
+WALK_MOST = 2000  # objects
+WALK_BYTES = 2 << 20
+RESTS = 16  # cells without a walk after one that took too long
+S.rests = 0
+
+FLAGS = type.__dict__["__flags__"].__get__
+MODULE = type.__dict__["__module__"].__get__
+MRO = type.__dict__["__mro__"].__get__
+NAME = type.__dict__["__name__"].__get__
+HEAP_TYPE = 1 << 9
+VALUES = {int, float, complex, bool, str, bytes, type(None), type(...), range}
+NAMED_VALUES = {"date", "datetime", "time", "timedelta", "timezone", "Decimal",
+                "Pattern"}
+FUNCTION = type(call)
+CELL = type((lambda x: lambda: x)(0).__closure__[0])
+METHOD = type(type("", (), {"f": lambda self: 0})().f)
+HOLDERS = {list, tuple, dict, set, frozenset, object, CELL, slice, property,
+           staticmethod, classmethod, type(S), METHOD}
+UNSEEN = {"__dict__", "__weakref__", "__abc_impl", "_abc_impl"}
+LASTING = {type(sys), type(len), type(str.join), type([].__len__), ref,
+           type(type.__dict__["__mro__"]), type(type.__dict__["__name__"])}
+# What an expression may be made of that only looks.
+LOOKING = {"Module", "Expr", "Name", "Constant", "Attribute", "Subscript",
+         "Slice", "Tuple", "List", "BinOp", "UnaryOp", "BoolOp", "Compare",
+         "IfExp", "JoinedStr", "FormattedValue", "Call", "keyword", "Pass"}
+OPERATORS = {"operator", "unaryop", "boolop", "cmpop", "expr_context"}
+LOOKERS = {"print", "len", "repr", "str", "type", "id", "abs", "round", "dir",
+           "isinstance", "hasattr", "callable", "format", "hex", "bin", "ord",
+           "chr", "help"}
+
+
+def is_unchanged():
+    "whether the variables are as they were when this was last asked"
+    was, S.state, tree, S.tree = S.state, None, S.tree, None
+    try:  # no cell waits for this
+        recv(1, 0x42)  # MSG_PEEK | MSG_DONTWAIT
+        return False
+    except OSError:
+        pass
+    try:
+        if S.rests:
+            S.rests -= 1
+        else:
+            S.state = walked()
+        if S.state is not None and was is not None:
+            return S.state == was
+        return S.how == "syntax" or bool(tree) and only_looks(tree)
+    except Exception:
+        S.state = None
+        return False
+
+
+def walked():
+    "a number for all variables; None where that cannot be"
+    gc = stdlib("gc")
+    seen, parts, todo, size = {id(NS)}, [], [], 0
+    for name in list(NS):
+        if type(name) is not str or name[:2] != "__" and name != "_":
+            parts.append(name)
+            todo.append(NS[name])
+    while todo:
+        o = todo.pop()
+        kind = type(o)
+        parts.append(id(o))
+        if id(o) in seen:
+            continue
+        seen.add(id(o))
+        if len(seen) > WALK_MOST or size > WALK_BYTES:
+            S.rests = RESTS
+            return None
+        parts.append(id(kind))
+        if kind in VALUES or is_value(kind):
+            size += len(o) if kind is str or kind is bytes else 0
+            parts.append(hash(o))
+        elif kind is bytearray or NAME(kind) == "ndarray" and \
+                MODULE(kind) == "numpy":
+            size += len(o) if kind is bytearray else o.nbytes
+            if kind is not bytearray and o.dtype.hasobject:
+                parts.append(o.shape)
+                todo.extend(o.ravel().tolist())
+            elif size <= WALK_BYTES:
+                parts.append(hash(bytes(o) if kind is bytearray
+                                  else (o.shape, o.dtype.str, o.tobytes())))
+        elif kind is FUNCTION:
+            if o.__globals__ is NS:
+                parts.append(hash(o.__code__))
+                todo += [o.__defaults__, o.__kwdefaults__, o.__closure__,
+                         o.__dict__]
+        elif issubclass(kind, type):
+            if MODULE(o) == "__main__":
+                todo += [v for k, v in type.__dict__["__dict__"].__get__(
+                    o).items() if k not in UNSEEN]
+        elif kind in LASTING:
+            pass
+        elif kind is dict:  # what an object remembers is not what it is
+            for pair in o.items():
+                if type(pair[0]) is not str or pair[0][-6:] != "_cache":
+                    todo += pair
+            parts.append(len(todo))
+        elif all(map(is_seen_through, MRO(kind))):
+            held = gc.get_referents(o)
+            todo += held
+            parts.append(len(held))
+        else:
+            return None
+    return hash(tuple(parts))
+
+
+def is_value(kind):
+    return (NAME(kind) in NAMED_VALUES
+            and MODULE(kind) in ("datetime", "decimal", "re")
+            or any(NAME(b) in ("generic", "dtype") and MODULE(b) == "numpy"
+                   for b in MRO(kind)))
+
+
+def is_seen_through(kind):
+    "whether all that its objects hold are other objects: so it is in Python"
+    if kind in HOLDERS or kind in VALUES:
+        return True
+    module = MODULE(kind)
+    if module == "__main__" or module[:12] == "pandas._libs":
+        return True
+    if not FLAGS(kind) & HEAP_TYPE:
+        return issubclass(kind, BaseException) or module == "collections"
+    file = getattr(S.modules.get(module), "__file__", None)
+    return type(file) is str and file.endswith(".py")
+
+
+def only_looks(node):
+    kind = type(node)
+    if NAME(MRO(kind)[1]) in OPERATORS:
+        return True
+    if NAME(kind) not in LOOKING:
+        return False
+    if NAME(kind) == "Call" and not (
+            NAME(type(node.func)) == "Name" and node.func.id in LOOKERS
+            and node.func.id not in NS):
+        return False
+    for field in kind._fields:
+        value = getattr(node, field, None)
+        for one in value if type(value) is list else [value]:
+            if hasattr(one, "_fields") and not only_looks(one):
+                return False
+    return True
