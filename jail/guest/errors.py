@@ -11,6 +11,7 @@ from posix import environ
 def report(e):
     "tell the person what escaped from the cell"
     S.status = int(S.how != "exit")
+    call(begin_line)
     if S.how == "exit":
         call(exit_status, e)
         return
@@ -32,6 +33,14 @@ def exit_status(e):
         S.status = e.code & 0xFF
     else:
         tell(str(e.code) + "\n")
+
+
+def begin_line():
+    """What was written before stands above, and the front end ends its last line:
+    only it knows where the cursor is."""
+    flush(sys.stdout)
+    if S.owed:
+        put(b"\33_%s\7" % S.owed[1].encode())
 
 
 def tell(text):

@@ -19,6 +19,7 @@
 #include "repl/text/utf8.h"
 
 #define ESC 0x1b
+#define BEL 0x07
 /* The text of a frame line; more is cut. */
 #define FRAME_MAX 8192
 /* Columns of a frame line beside its text: bar, blank, brackets, one free. */
@@ -128,7 +129,7 @@ static const uint8_t *find_mark(
 
 	if (!o->mark[0])
 		return NULL;
-	whole = memmem(p, n, o->mark, OUTPUT_MARK_LENGTH);
+	whole = memmem(p, n, o->mark, OUTPUT_MARK_STEM);
 	if (whole)
 		return whole;
 	if (n >= OUTPUT_MARK_LENGTH)
@@ -247,6 +248,15 @@ void output_steer(struct output *o)
 	o->vt.steers = true;
 }
 
+/* The mark with another end: what comes next begins a line. */
+static void begin_line(struct output *o)
+{
+	o->held = 0;
+	vt_flush(&o->vt);
+	if (!o->opts.alone && output_has_room(o))
+		tidy(o);
+}
+
 size_t output_feed(struct output *o, const void *buf, size_t n)
 {
 	const uint8_t *p = buf, *end = p + n;
@@ -258,6 +268,9 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 			take(o, p, (size_t)((esc ? esc : end) - p));
 			o->held = esc != NULL;
 			p = esc ? esc + 1 : end;
+		} else if (o->held == OUTPUT_MARK_STEM && *p == BEL) {
+			p++;
+			begin_line(o);
 		} else if (*p == (uint8_t)o->mark[o->held]) {
 			p++;
 			o->marked = ++o->held == OUTPUT_MARK_LENGTH;

@@ -39,7 +39,11 @@
 
 struct err;
 
-enum { OUTPUT_MARK_BYTES = 16, OUTPUT_MARK_LENGTH = 36 };
+enum {
+	OUTPUT_MARK_BYTES = 16,
+	OUTPUT_MARK_STEM = 34, /* of the mark, without its end */
+	OUTPUT_MARK_LENGTH = 36
+};
 
 /* Takes the text of a frame line, without brackets and line end. */
 typedef void output_line(void *arg, const char *text);
@@ -110,7 +114,8 @@ bool output_draw(struct output *o, const char *s, size_t n);
 void output_steer(struct output *o);
 
 /* Take bytes from the pty. Returns how many were the cell's, with its mark.
- * What follows the mark is background output, and is left to the caller. */
+ * What stands behind a mark with another end, BEL, begins in column 0. What
+ * follows the mark is background output, and is left to the caller. */
 size_t output_feed(struct output *o, const void *buf, size_t n);
 
 /* The mark that was seen was not the end. */

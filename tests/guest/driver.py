@@ -8,6 +8,7 @@ $GUEST_PYTHON names another interpreter to test the driver with.
 import array
 import binascii
 import os
+import re
 import pathlib
 import select
 import signal
@@ -162,7 +163,7 @@ class Guest:
         """The new text on the terminal since the last call, without marks."""
         self.drain()
         seen, self.seen = self.seen, b""
-        return seen.replace(b"\33_%s\33\\" % MARK.encode(), b"").decode(
+        return re.sub(rb"\x1b_%s(\x1b\\|\x07)" % MARK.encode(), b"", seen).decode(
             "utf-8", "replace")
 
     # ---- messages of the warden ----

@@ -132,6 +132,21 @@ def test_stderr_and_stdout_are_both_shown(session):
     assert sorted(out.split()) == ["e", "o"]
 
 
+@pytest.mark.parametrize("cell", [
+    "print('abc', end=''); 1/0",
+    "print('abc', end='', flush=True); 1/0",
+    "import os; os.write(1, b'abc') and 1/0",
+    "print('abc', end=''); raise SystemError",
+    "print('abc', end=''); os.kill(os.getpid(), 2); time.sleep(9)"])
+def test_a_traceback_begins_on_a_line_of_its_own(session, cell):
+    session.run("import os, time")
+    said = session.run(cell)
+    assert said.split("\n")[0] == "abc"
+    assert said.split("\n")[1].startswith("Traceback")
+    # The control: no line is left empty.
+    assert session.run("print('abc'); 1/0").startswith("abc\nTraceback")
+
+
 def test_output_without_a_newline_leaves_the_prompt_on_its_own_line(session):
     assert session.run("print('abc', end='')") == "abc"
     assert session.run("1") == "1"

@@ -185,6 +185,37 @@ static void the_mark_of_one_cell_does_not_end_the_next(void **state)
 	fixture_free(f);
 }
 
+static void a_mark_with_a_bell_begins_a_line(void **state)
+{
+	static const struct {
+		const char *before, *want;
+		bool alone;
+	} t[] = {
+		{"", "b\r\n", false},
+		{"a\r\n", "a\r\nb\r\n", false},
+		{"a", "a\r\nb\r\n", false},
+		{"a\x1b[31m\r", "a\x1b[31m\r\x1b[m\r\nb\r\n", false},
+		{"a", "ab\r\n", true},
+	};
+	struct fixture *f = fixture_new(1000, 100);
+	char in[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {
+		size_t n = (size_t)snprintf(in, sizeof(in), "%s%.*s\ab",
+			t[i].before, OUTPUT_MARK_STEM, MARK);
+
+		f->opts.alone = t[i].alone;
+		for (size_t split = 0; split <= n; split++) {
+			show(f, in, n, split, n);
+			assert_false(output_is_marked(&f->o));
+			assert_string_equal(f->s.buf, t[i].want);
+			assert_int_equal(f->s.tapped, strlen(t[i].before) + 1);
+		}
+	}
+	fixture_free(f);
+}
+
 static void held_bytes_without_a_mark_belong_to_the_cell(void **state)
 {
 	struct fixture *f = fixture_new(1000, 100);
@@ -530,6 +561,7 @@ int main(void)
 		cmocka_unit_test(the_mark_ends_the_cell_wherever_it_is_split),
 		cmocka_unit_test(the_mark_is_found_after_anything),
 		cmocka_unit_test(a_wrong_mark_is_treated_as_any_apc),
+		cmocka_unit_test(a_mark_with_a_bell_begins_a_line),
 		cmocka_unit_test(the_mark_of_one_cell_does_not_end_the_next),
 		cmocka_unit_test(held_bytes_without_a_mark_belong_to_the_cell),
 		cmocka_unit_test(output_is_shown_at_once),
