@@ -25,6 +25,27 @@
 #define SO_PASSRIGHTS 83
 #endif
 
+int64_t io_time_to_ns(const struct timespec *t)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow((int64_t)t->tv_sec, 1000000000, &ns) ||
+		__builtin_add_overflow(ns, t->tv_nsec, &ns))
+		return t->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+struct timespec io_time_from_ns(int64_t ns)
+{
+	struct timespec t = {ns / 1000000000, ns % 1000000000};
+
+	if (t.tv_nsec < 0) {
+		t.tv_nsec += 1000000000;
+		t.tv_sec--;
+	}
+	return t;
+}
+
 static void await(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};

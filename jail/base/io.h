@@ -34,6 +34,11 @@ static inline int64_t now_ms(void)
 	return now_ns() / 1000000;
 }
 
+/* A time of a file as one number, and back. A cell can give a file any time:
+ * what has no number gets the nearest. */
+int64_t io_time_to_ns(const struct timespec *t);
+struct timespec io_time_from_ns(int64_t ns);
+
 /* CPU time of this process so far. */
 static inline int64_t io_cpu_ns(void)
 {

@@ -184,13 +184,13 @@ int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 /* Without `mode` the time is that of the last change. */
 static int finish(int fd, int mode, const struct jail_end *end)
 {
-	const int64_t second = 1000000000;
-	struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}};
+	const struct timespec t[2] = {
+		{.tv_nsec = UTIME_OMIT}, io_time_from_ns(end->mtime_ns)};
 
-	if (fchmod(fd, (mode_t)mode & 0777) < 0 || end->mode < 0)
-		return end->mode < 0 ? 0 : -1;
-	t[1].tv_sec = end->mtime_ns / second - (end->mtime_ns % second < 0);
-	t[1].tv_nsec = end->mtime_ns - t[1].tv_sec * second;
+	if (fchmod(fd, (mode_t)mode & 0777) < 0)
+		return -1;
+	if (end->mode < 0)
+		return 0;
 	return futimens(fd, t);
 }
 
@@ -281,18 +281,6 @@ static char type_letter(mode_t mode)
 	return S_ISLNK(mode) ? 'l' : 'o';
 }
 
-/* A cell can give a file any time: what has no number gets the nearest. */
-static int64_t mtime_ns(const struct stat *st)
-{
-	int64_t ns;
-
-	if (__builtin_mul_overflow(
-		    (int64_t)st->st_mtim.tv_sec, 1000000000, &ns) ||
-		__builtin_add_overflow(ns, st->st_mtim.tv_nsec, &ns))
-		return st->st_mtim.tv_sec < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
-}
-
 static void list_one(
 	struct listing *l, int dir, const char *above, const char *name)
 {
@@ -314,8 +302,9 @@ static void list_one(
 	l->n++;
 	fprintf(l->out, "%c %o %lld %lld %lld %u %s%c", type_letter(st.st_mode),
 		(unsigned)st.st_mode & 0777, (long long)st.st_size,
-		(long long)st.st_blocks * 512, (long long)mtime_ns(&st),
-		(unsigned)st.st_nlink, path, '\0');
+		(long long)st.st_blocks * 512,
+		(long long)io_time_to_ns(&st.st_mtim), (unsigned)st.st_nlink,
+		path, '\0');
 }
 
 /* 0, or -1 with errno when the directory cannot be opened. */

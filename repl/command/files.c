@@ -350,6 +350,8 @@ int files_list(
 	size_t hidden = 0;
 	int64_t bytes = 0;
 
+	if (rest.n > 1)
+		return err_set(e, "usage: :files [-a] [PATTERN]");
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
 	for (size_t i = 0; i < files.n; i++) {

@@ -295,11 +295,9 @@ static int make_dirs(struct download *d, struct err *e)
 
 static void set_time(int fd, int64_t ns)
 {
-	const int64_t second = 1000000000;
-	struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}};
+	const struct timespec t[2] = {
+		{.tv_nsec = UTIME_OMIT}, io_time_from_ns(ns)};
 
-	t[1].tv_sec = ns / second - (ns % second < 0);
-	t[1].tv_nsec = ns - t[1].tv_sec * second;
 	/* A file system that cannot hold it keeps its own. */
 	futimens(fd, t);
 }
@@ -337,8 +335,7 @@ static int copy_file(
 		return -1;
 	r = transfer_copy(d->t, item->from, in, f.fd, &item->bytes, e);
 	if (r == 0) {
-		set_time(f.fd,
-			st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+		set_time(f.fd, io_time_to_ns(&st.st_mtim));
 		r = hostfs_commit(&f, name, item->there, e);
 	}
 	io_newfile_abort(&f);

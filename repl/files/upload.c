@@ -46,11 +46,6 @@ struct upload {
 	bool into; /* `to` is a directory, and gets what is copied */
 };
 
-static int64_t mtime_ns(const struct stat *st)
-{
-	return st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 /* ---- the target ---- */
 
 static int no_memory(struct err *e)
@@ -137,7 +132,7 @@ static void describe(struct manifest_item *item, const struct stat *st)
 {
 	item->mode = st->st_mode & 0777;
 	item->bytes = st->st_size;
-	item->mtime_ns = mtime_ns(st);
+	item->mtime_ns = io_time_to_ns(&st->st_mtim);
 	item->type = S_ISDIR(st->st_mode) ? 'd' : 'f';
 }
 
@@ -264,7 +259,7 @@ static int add_file(struct upload *u, const char *path, const char *to,
 /* `last` of several words may have been meant as the target. */
 static void guess(const char *name, bool last, struct err *e)
 {
-	if (last && e->code == ENOENT && !strchr(name, '/'))
+	if (last && e->code == ENOENT && !strchr("/~.", name[0]))
 		err_hint(e, "/home/%s is the place of that name in the home",
 			name);
 }
@@ -519,19 +514,19 @@ static void commit(struct upload *u, struct batch *b, int n)
 		if (at < n) {
 			transfer_explain_full(u->t->jail, u->t->limits, &e);
 			transfer_leave_out(u->t, &e);
-			at++;
+			at = e.kind == ERR_JAIL ? n : at + 1;
 		}
 	}
 }
 
 /* What is whole moves to the front. */
-static void keep(struct batch *b, int at, int i)
+static void keep(struct batch *b, int at, int i, bool overwrite)
 {
 	const struct manifest_item *item = b->items[i];
 
 	b->items[at] = b->items[i];
 	b->ends[at] = (struct jail_end){.token = b->tokens[i],
-		.replace = item->there,
+		.replace = item->there || overwrite,
 		.mode = item->mode,
 		.mtime_ns = item->mtime_ns};
 }
@@ -551,7 +546,7 @@ static int batch_copy(struct upload *u, struct batch *b, struct err *e)
 
 		close(b->out[i]);
 		if (some > 0)
-			keep(b, whole++, i);
+			keep(b, whole++, i, u->t->overwrite);
 		else
 			jail_home_abort(u->t->jail, b->tokens[i], NULL);
 		if (some < 0)

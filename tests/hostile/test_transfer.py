@@ -58,6 +58,26 @@ def test_a_tree_brings_no_link_no_device_and_no_set_id_bit(cb):
     assert (cb.work / "out/t/sparse").stat().st_size == 8 << 20
 
 
+def test_no_time_of_a_file_is_too_far_away(cb):
+    (cb.work / "out").mkdir()
+    s = cb.session()
+    s.run("import os; os.mkdir('t')")
+    s.run("for n, ns in enumerate((-1, -2**62, 2**62, 2**63 - 1, -2**63)):\n"
+          "    open(f't/{n}', 'w').close()\n"
+          "    os.utime(f't/{n}', ns=(0, ns))")
+    s.run("import ctypes, struct\n"
+          "for n, at in enumerate((2**62, -2**62)):\n"
+          "    open(f't/far{n}', 'w').close()\n"
+          "    ctypes.CDLL(None).utimensat(-100, f't/far{n}'.encode(),"
+          " struct.pack('4q', 0, 0, at, 5), 0)")
+    assert "t/far0" in s.run(":download t out")
+    assert len(os.listdir(cb.work / "out" / "t")) == 7
+    (cb.work / "far").touch()
+    os.utime(cb.work / "far", (0, 2**33))
+    assert "/home/far" in s.run(":upload far")
+    assert s.run("os.stat('far').st_mtime == 2**33") == "True"
+
+
 DEEP = """\
 def deep(n):
     for _ in range(n):
