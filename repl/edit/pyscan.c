@@ -164,7 +164,7 @@ bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n)
 	return false;
 }
 
-static bool is_keyword(const wchar_t *s, size_t n)
+bool pyscan_is_keyword(const wchar_t *s, size_t n)
 {
 	static const wchar_t *const words[] = {L"False", L"None", L"True",
 		L"and", L"as", L"assert", L"async", L"await", L"break",
@@ -175,40 +175,6 @@ static bool is_keyword(const wchar_t *s, size_t n)
 		L"yield", NULL};
 
 	return pyscan_is_word(words, s, n);
-}
-
-static enum pyscan_colour colour_of(
-	const wchar_t *s, const struct pyscan_token *t)
-{
-	static const enum pyscan_colour colours[] = {
-		[PYSCAN_STRING] = PYSCAN_COLOUR_STRING,
-		[PYSCAN_COMMENT] = PYSCAN_COLOUR_COMMENT,
-		[PYSCAN_NUMBER] = PYSCAN_COLOUR_NUMBER,
-		[PYSCAN_OPERATOR] = PYSCAN_COLOUR_NONE,
-	};
-
-	if (t->kind == PYSCAN_NAME &&
-		is_keyword(s + t->start, t->end - t->start))
-		return PYSCAN_COLOUR_KEYWORD;
-	return colours[t->kind];
-}
-
-void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours)
-{
-	size_t at = 0;
-
-	if (n && s[0] == ':') {
-		while (at < n && s[at] != ' ' && s[at] != '\n')
-			colours[at++] = PYSCAN_COLOUR_COMMAND;
-		memset(colours + at, PYSCAN_COLOUR_NONE, n - at);
-		return;
-	}
-	while (at < n) {
-		struct pyscan_token t = pyscan_next(s, n, at);
-
-		memset(colours + at, (int)colour_of(s, &t), t.end - at);
-		at = t.end;
-	}
 }
 
 /* Where the last open expression of an open f-string begins, behind its brace;
@@ -254,9 +220,10 @@ static void note_bracket(
 	b->depth -= t->kind == PYSCAN_CLOSE && b->depth;
 	b->begins =
 		in_call(b) && (t->kind == PYSCAN_OPEN || s[t->start] == ',');
-	b->callable = t->kind == PYSCAN_CLOSE ||
-		      (t->kind == PYSCAN_NAME &&
-			      !is_keyword(s + t->start, t->end - t->start));
+	b->callable =
+		t->kind == PYSCAN_CLOSE ||
+		(t->kind == PYSCAN_NAME &&
+			!pyscan_is_keyword(s + t->start, t->end - t->start));
 }
 
 static bool is_subscripted(enum pyscan_kind kind)

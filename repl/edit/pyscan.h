@@ -2,8 +2,8 @@
 /*
  * pyscan.h - Python's tokens, as far as an editor needs them
  *
- * For colours, and for what may stand behind a text. Pure. Nothing here judges
- * correctness.
+ * For colours (pycolour.h), and for what may stand behind a text. Pure. Nothing
+ * here judges correctness.
  */
 #ifndef REPL_EDIT_PYSCAN_H
 #define REPL_EDIT_PYSCAN_H
@@ -36,22 +36,12 @@ struct pyscan_token {
 /* The token at `at`, never empty; PYSCAN_END at the end. */
 struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
 
-enum pyscan_colour {
-	PYSCAN_COLOUR_NONE,
-	PYSCAN_COLOUR_KEYWORD,
-	PYSCAN_COLOUR_STRING,
-	PYSCAN_COLOUR_COMMENT,
-	PYSCAN_COLOUR_NUMBER,
-	PYSCAN_COLOUR_COMMAND, /* the name of a session command */
-	PYSCAN_COLOUR_MATCH,   /* a bracket and its other half */
-};
-
 /* Whether the `n` characters are one of the words, whose list ends with
  * NULL. */
 bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n);
 
-/* Fill colours[0..n) with an enum pyscan_colour for each character. */
-void pyscan_colours(const wchar_t *s, size_t n, unsigned char *colours);
+/* Whether they are a word that Python never takes for a name. */
+bool pyscan_is_keyword(const wchar_t *s, size_t n);
 
 /* What a text ends with, for what may be put behind it. */
 struct pyscan_tail {

@@ -22,7 +22,7 @@
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pyscan.h"
+#include "pycolour.h"
 #include "repl/text/utf8.h"
 
 /* A smaller terminal has no row for a note. */
@@ -33,13 +33,14 @@
 
 /* The first one ends all the others. */
 static const char *const sgr[] = {
-	[PYSCAN_COLOUR_NONE] = SGR_END,
-	[PYSCAN_COLOUR_KEYWORD] = "\033[34m",
-	[PYSCAN_COLOUR_STRING] = "\033[32m",
-	[PYSCAN_COLOUR_COMMENT] = "\033[90m",
-	[PYSCAN_COLOUR_NUMBER] = "\033[36m",
-	[PYSCAN_COLOUR_COMMAND] = "\033[35m",
-	[PYSCAN_COLOUR_MATCH] = "\033[1;4m",
+	[PYCOLOUR_NONE] = SGR_END,
+	[PYCOLOUR_KEYWORD] = "\033[34m",
+	[PYCOLOUR_STRING] = "\033[32m",
+	[PYCOLOUR_COMMENT] = "\033[90m",
+	[PYCOLOUR_NUMBER] = "\033[36m",
+	[PYCOLOUR_COMMAND] = "\033[35m",
+	[PYCOLOUR_BUILTIN] = "\033[35m",
+	[PYCOLOUR_MATCH] = "\033[1;4m",
 };
 
 int view_set_prompts(struct view *v, const char *prompt, const char *prompt2)
@@ -149,7 +150,7 @@ static int add_row(const struct view *v, struct strbuf *b,
 	const struct engine_text *t, size_t row)
 {
 	const struct layout_row *r = &v->layout.rows[row];
-	unsigned char now = PYSCAN_COLOUR_NONE;
+	unsigned char now = PYCOLOUR_NONE;
 	struct layout_glyph g;
 	int col = 0;
 
@@ -163,14 +164,14 @@ static int add_row(const struct view *v, struct strbuf *b,
 		if (v->colour && v->colours[i] != now) {
 			now = v->colours[i];
 			strbuf_puts(b, SGR_END);
-			if (now != PYSCAN_COLOUR_NONE)
+			if (now != PYCOLOUR_NONE)
 				strbuf_puts(b, sgr[now]);
 		}
 		layout_glyph(t->s[i], col, v->cols, &g);
 		strbuf_add(b, g.s, (size_t)g.n);
 		col += g.width;
 	}
-	if (now != PYSCAN_COLOUR_NONE)
+	if (now != PYCOLOUR_NONE)
 		strbuf_puts(b, SGR_END);
 	if (v->hint.n && row == v->layout.n - 1) {
 		strbuf_puts(b, SGR_STATUS);
@@ -208,9 +209,9 @@ static int lay_out(struct view *v, const struct engine_text *t)
 	if (array_reserve(&v->colours, &v->colours_cap, t->n, 1) < 0)
 		return -1;
 	if (v->colour && t->n)
-		pyscan_colours(t->s, t->n, v->colours);
+		pycolour_fill(t->s, t->n, v->colours);
 	for (int i = 0; v->colour && v->paired && i < 2; i++)
-		v->colours[v->pair[i]] = PYSCAN_COLOUR_MATCH;
+		v->colours[v->pair[i]] = PYCOLOUR_MATCH;
 	return 0;
 }
 

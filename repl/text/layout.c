@@ -50,12 +50,15 @@ void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
 {
 	char caret[3] = {'^', (char)((c & 0x7F) ^ 0x40), 0};
 
+	/* Long cells are laid out at each key, and nearly all text is ASCII. */
 	if (c == '\t') {
 		int width = LAYOUT_TAB - col % LAYOUT_TAB;
 
 		glyph_set(g, &"        "[LAYOUT_TAB - width]);
 	} else if ((unsigned)c < 0x20 || c == 0x7F) {
 		glyph_set(g, caret);
+	} else if ((unsigned)c < 0x7F) {
+		*g = (struct layout_glyph){.s = {(char)c}, .n = 1, .width = 1};
 	} else {
 		glyph_char(c, g);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/edit/pyscan.c repl/edit/pyblock.c repl/command/coding.c */
+/* fuzz-sources: repl/edit/pyscan.c repl/edit/pycolour.c repl/edit/pyblock.c repl/command/coding.c */
 /*
  * fuzz_lexer.c - command words and Python cells from any bytes
  */
@@ -10,6 +10,7 @@
 
 #include "repl/command/command.h"
 #include "repl/edit/pyblock.h"
+#include "repl/edit/pycolour.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
@@ -70,7 +71,7 @@ static void try_cell(const wchar_t *s, size_t n)
 	}
 	pyscan_closer(s, n, close);
 	check(strlen(close) < sizeof(close));
-	pyscan_colours(s, n, attr);
+	pycolour_fill(s, n, attr);
 	free(attr);
 }
 

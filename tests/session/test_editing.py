@@ -503,6 +503,23 @@ def test_no_signature_is_shown_where_none_is_wanted(cb, option, variable):
     assert b"\x1b[2marea" not in s.raw
 
 
+def test_what_is_typed_is_coloured(cb):
+    s = cb.session("--set", "terminal.suggest=no")
+
+    def colours():
+        row = s.screen.buffer[s.screen.cursor.y]
+        return "".join(row[x].fg[0] for x in range(4, s.screen.cursor.x))
+
+    for typed, wanted in [
+            ("len(f'a{x}')", "mmmdgggdddgd"), ("match = 1", "ddddddddc"),
+            ("match x:", "bbbbbddd"), ("x.len", "ddddd")]:
+        s.type(typed)
+        s.wait(lambda: s.screen.cursor_row() == ">>> " + typed, typed)
+        s.wait(lambda: colours() == wanted, f"{wanted}, not {colours()}")
+        s.type("\x03")
+        s.wait_prompt()
+
+
 def test_tab_completes_an_attribute_and_an_import(session):
     session.run("import string")
     session.type("string.ascii_low\t")

@@ -13,6 +13,7 @@
 
 #include "jail/base/err.h"
 #include "repl/edit/pyblock.h"
+#include "repl/edit/pycolour.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 
@@ -461,20 +462,60 @@ static void a_completion_closes_its_quote_and_bracket(void **state)
 
 static void colours_follow_the_tokens(void **state)
 {
-	static const wchar_t s[] = L"if x1 == 'a#b': return 2.5e-3 # é";
-	static const char want[] = "kk.......sssss..kkkkkk.nnnnnn.ccc";
-	static const char letters[] = ".kscnC";
+	static const struct {
+		const wchar_t *s;
+		const char *want;
+	} cases[] = {
+		{L"if x1 == 'a#b': return 2.5e-3 # é",
+			"kk.......sssss..kkkkkk.nnnnnn.ccc"},
+		/* builtins, which attributes are not */
+		{L"len(x.len, lens)", "bbb............."},
+		{L"print = max", "bbbbb...bbb"},
+		/* words that are keywords in their place only */
+		{L"match x:", "kkkkk..."},
+		{L"match x", "kkkkk.."},
+		{L"match = 1", "........n"},
+		{L"match(x)", "........"},
+		{L"match(x):", "kkkkk...."},
+		{L"match[1:2]", "......n.n."},
+		{L"match.x", "......."},
+		{L"match in x", "......kk.."},
+		{L"x = match", "........."},
+		{L"case _ if _: _", "kkkk.k.kk....."},
+		{L"case (_, a._)", "............."},
+		{L"case (_, a._): 1", "kkkk..k........n"},
+		{L"match {'a'}:\n case -1: x", "kkkkk..sss....kkkk..n..."},
+		{L"_ = case", "........"},
+		{L"type X = int", "kkkk.....bbb"},
+		{L"type(x)", "bbbb..."},
+		{L"(\ntype X", "..bbbb.."},
+		/* fields */
+		{L"f'a{x}b'", "sss...ss"},
+		{L"f'{{x}}'", "ssssssss"},
+		{L"f'{x!r:>{w}}'", "ss..ssss....s"},
+		{L"f'{len(1):2}' 'a{b}'", "ss.bbb.n.ss.s.ssssss"},
+		{L"rF'{x != 1}'", "sss......n.s"},
+		{L"f'{d[\"k\"]}'", "ss...sss..s"},
+		{L"f'{x", "ss.."},
+		{L"'{x}' b'{x}'", "sssss.ssssss"},
+	};
+	static const char letters[] = ".kscnC?b";
 	unsigned char attr[64];
 
 	(void)state;
-	pyscan_colours(s, wcslen(s), attr);
-	for (size_t i = 0; i < wcslen(s); i++)
-		if (letters[attr[i]] != want[i])
-			fail_msg("at %zu: %c, wanted %c", i, letters[attr[i]],
-				want[i]);
-	pyscan_colours(L":up if", 6, attr);
-	assert_int_equal(attr[0], PYSCAN_COLOUR_COMMAND);
-	assert_int_equal(attr[4], PYSCAN_COLOUR_NONE);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		const wchar_t *s = cases[c].s;
+		char got[64] = "";
+
+		pycolour_fill(s, wcslen(s), attr);
+		for (size_t i = 0; i < wcslen(s); i++)
+			got[i] = letters[attr[i]];
+		if (strcmp(got, cases[c].want))
+			fail_msg("%ls: %s, wanted %s", s, got, cases[c].want);
+	}
+	pycolour_fill(L":up if", 6, attr);
+	assert_int_equal(attr[0], PYCOLOUR_COMMAND);
+	assert_int_equal(attr[4], PYCOLOUR_NONE);
 }
 
 int main(void)
