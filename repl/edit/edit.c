@@ -15,6 +15,8 @@
 #include "jail/base/io.h"
 #include "parts.h"
 #include "pyblock.h"
+#include "pypaste.h"
+#include "pyscan.h"
 
 #define CTRL(c) ((c)&0x1F)
 #define INDENT 4
@@ -607,9 +609,40 @@ static void key_run(struct editor *ed)
 	ed->edit.result = EDITOR_CELL;
 }
 
+/* Put what a paste at `at` means in its place. The paste itself is one step of
+ * undo away. */
+static void understand(struct editor *ed, size_t at)
+{
+	struct engine_text t = engine_text(ed->engine);
+	const struct utf8_wide *paste = &ed->input.paste;
+	struct pyscan_tail before = pyscan_tail(t.s, at);
+	struct utf8_wide code = {0};
+	enum pypaste what = PYPASTE_PLAIN;
+	size_t line = engine_line_start(&t, at), i = line;
+
+	while (i < at && is_blank(t.s[i]))
+		i++;
+	/* Within a line, or a string, a prompt may be text. */
+	if (i == at && !before.is_open)
+		what = pypaste_read(paste->s, paste->n, &code);
+	if (what == PYPASTE_TRANSCRIPT ||
+		(what == PYPASTE_INDENTED && edit_trim(t.s, at) == 0 &&
+			line == at)) {
+		undo_note(&ed->edit.undo, t.s, t.n, t.cursor);
+		engine_replace(ed->engine, at, t.cursor, code.s, code.n);
+		view_status(&ed->view, "[%s: Ctrl-_ brings %s back]",
+			what == PYPASTE_INDENTED
+				? "the indentation is left out"
+				: "prompts and output are left out",
+			what == PYPASTE_INDENTED ? "it" : "them");
+	}
+	utf8_wide_free(&code);
+}
+
 static void key_paste(struct editor *ed)
 {
 	const struct input *in = &ed->input;
+	size_t at = engine_text(ed->engine).cursor;
 
 	if (in->paste_cut) {
 		view_status(&ed->view,
@@ -618,6 +651,8 @@ static void key_paste(struct editor *ed)
 		return;
 	}
 	insert(ed, in->paste.s, in->paste.n);
+	if (engine_text(ed->engine).cursor == at + in->paste.n)
+		understand(ed, at);
 	if (in->keys.stalled)
 		view_status(&ed->view,
 			"[more of the paste is awaited: Ctrl-C ends it]");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/edit/pyscan.c repl/edit/pycolour.c repl/edit/pyblock.c repl/command/coding.c */
+/* fuzz-sources: repl/edit/pyscan.c repl/edit/pycolour.c repl/edit/pypaste.c repl/edit/pyblock.c repl/command/coding.c */
 /*
  * fuzz_lexer.c - command words and Python cells from any bytes
  */
@@ -11,6 +11,7 @@
 #include "repl/command/command.h"
 #include "repl/edit/pyblock.h"
 #include "repl/edit/pycolour.h"
+#include "repl/edit/pypaste.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
 #include "repl/text/utf8.h"
@@ -48,6 +49,7 @@ static void try_cell(const wchar_t *s, size_t n)
 {
 	unsigned char *attr = malloc(n + 1);
 	char close[PYSCAN_CLOSER];
+	struct utf8_wide paste = {0};
 	size_t pair[2];
 	size_t at = 0;
 
@@ -72,6 +74,13 @@ static void try_cell(const wchar_t *s, size_t n)
 	pyscan_closer(s, n, close);
 	check(strlen(close) < sizeof(close));
 	pycolour_fill(s, n, attr);
+	/* No more than what was pasted, and nothing else. */
+	if (pypaste_read(s, n, &paste) == PYPASTE_PLAIN)
+		check(paste.n == 0);
+	check(paste.n <= n);
+	for (size_t i = 0; i < paste.n; i++)
+		check(wmemchr(s, paste.s[i], n) != NULL);
+	utf8_wide_free(&paste);
 	free(attr);
 }
 

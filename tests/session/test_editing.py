@@ -50,6 +50,69 @@ def test_a_pasted_function_is_not_indented_again(session):
     assert session.run("f(1), f(0)") == "(1, 2)"
 
 
+DOCTEST = """\
+    >>> def area(r):
+    ...     return 3 * r
+    ...
+    >>> area(2)
+    6
+    >>> print(area(3))
+    9
+"""
+IPYTHON = """\
+In [1]: def area(r):
+   ...:     return 3 * r
+   ...:
+
+In [2]: area(2)
+Out[2]: 6
+
+In [3]: print(area(3))
+9
+"""
+INDENTED = """\
+    def area(r):
+        return 3 * r
+
+    print(area(3))
+"""
+
+
+@pytest.mark.parametrize("text", [DOCTEST, IPYTHON, INDENTED])
+def test_a_paste_runs_as_what_it_means(session, text):
+    session.paste(text)
+    session.expect(r"^\[.* left out: Ctrl-_ brings (it|them) back\]$")
+    assert ">>> def area(r):\n...     return 3 * r" in session.screen_text()
+    session.type("\r")
+    session.expect("^9$")
+    session.wait_prompt()
+    assert session.run("area(5)") == "15"
+    assert "left out" not in session.screen_text()
+    # the control: the paste itself comes back
+    session.paste(text)
+    session.expect("left out")
+    session.type("\x1f")
+    session.wait(lambda: ">>> " + text.splitlines()[0] in session.screen_text()
+                 and "left out" not in session.screen_text(), "the paste")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+def test_a_prompt_within_a_string_is_text(session):
+    session.type("s = '''\r")
+    session.expect(r"^\.\.\. *$")
+    session.paste(">>> 1\n1\n'''")
+    session.expect(r"'''$")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("s") == r"'\n>>> 1\n1\n'"
+    session.paste("t = '''\n>>> 2\n2\n'''\n")
+    session.expect(r">>> 2")
+    session.type("\r")
+    session.wait_prompt()
+    assert session.run("t") == r"'\n>>> 2\n2\n'"
+
+
 def test_a_pasted_tab_completes_nothing(session):
     session.run("if True:\n\tpasted = 'yes'")
     assert session.run("pasted") == "'yes'"

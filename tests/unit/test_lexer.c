@@ -14,8 +14,10 @@
 #include "jail/base/err.h"
 #include "repl/edit/pyblock.h"
 #include "repl/edit/pycolour.h"
+#include "repl/edit/pypaste.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"
+#include "repl/text/utf8.h"
 
 /* The words of `line`, as "a|b|c". */
 static void expect_words(const char *line, const char *want)
@@ -518,6 +520,57 @@ static void colours_follow_the_tokens(void **state)
 	assert_int_equal(attr[4], PYCOLOUR_NONE);
 }
 
+static void a_paste_runs_as_what_it_means(void **state)
+{
+	static const struct {
+		const wchar_t *text, *want;
+		enum pypaste what;
+	} cases[] = {
+		{L">>> x = 1\n>>> x + 1\n2\n", L"x = 1\nx + 1\n",
+			PYPASTE_TRANSCRIPT},
+		{L"\n  >>> if x:\n  ...     y()\n  ...\n  1\n  ... \n  >>> z",
+			L"if x:\n    y()\n\nz", PYPASTE_TRANSCRIPT},
+		{L">>> s = '''a\n... >>> b'''\n>>> s\n'a\\n>>> b'\n",
+			L"s = '''a\n>>> b'''\ns\n", PYPASTE_TRANSCRIPT},
+		{L">>> 1\n1\n... not code\n", L"1\n", PYPASTE_TRANSCRIPT},
+		{L"In [7]: for i in x:\n   ...:     i\n   ...: \n\n0\n"
+		 L"Out[7]: 3\nIn [12]: y",
+			L"for i in x:\n    i\n\ny", PYPASTE_TRANSCRIPT},
+		{L"In [7]: x\nIn []: y\n   ...: z", L"x\n", PYPASTE_TRANSCRIPT},
+		{L"  if x:\n    y\n\n  z\n", L"if x:\n  y\n\nz\n",
+			PYPASTE_INDENTED},
+		{L"\tx\n# a\n\ty", L"x\n# a\ny", PYPASTE_INDENTED},
+		{L"  x = [\n1,\n    2]\n  y = '''\n  a'''\n",
+			L"x = [\n1,\n  2]\ny = '''\n  a'''\n",
+			PYPASTE_INDENTED},
+		/* neither */
+		{L"x = '''\n>>> y\n'''\n", L"", PYPASTE_PLAIN},
+		{L"x\n>>> y\n", L"", PYPASTE_PLAIN},
+		{L">>>x\n>>>y", L"", PYPASTE_PLAIN},
+		{L">> x\n", L"", PYPASTE_PLAIN},
+		{L"In [x]: y\n", L"", PYPASTE_PLAIN},
+		{L"... x\n", L"", PYPASTE_PLAIN},
+		{L"    x\n  y\n", L"", PYPASTE_PLAIN},
+		{L"\tx\n    y\n", L"", PYPASTE_PLAIN},
+		{L"x\n    y\n", L"", PYPASTE_PLAIN},
+		{L"", L"", PYPASTE_PLAIN},
+		{L" \n\n", L"", PYPASTE_PLAIN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const wchar_t *text = cases[i].text;
+		struct utf8_wide got = {0};
+		enum pypaste what = pypaste_read(text, wcslen(text), &got);
+
+		if (what != cases[i].what || got.n != wcslen(cases[i].want) ||
+			(got.n && wmemcmp(got.s, cases[i].want, got.n) != 0))
+			fail_msg("case %zu: %d, %ls", i, (int)what,
+				got.n ? got.s : L"");
+		utf8_wide_free(&got);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +590,7 @@ int main(void)
 		cmocka_unit_test(the_call_around_the_cursor_is_found),
 		cmocka_unit_test(a_completion_closes_its_quote_and_bracket),
 		cmocka_unit_test(colours_follow_the_tokens),
+		cmocka_unit_test(a_paste_runs_as_what_it_means),
 	};
 
 	return cmocka_run_group_tests_name("lexer", tests, NULL, NULL);
