@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.c - a session for requests
+ * cells.c - a session for requests: the steps of each
  *
  * Runs in:   front end, confined
  * Holds:     the master of the session's tty; a pipe for what cells report
@@ -19,7 +19,7 @@
  */
 #include "cells.h"
 
-#include "attach.h"
+#include "answer.h"
 #include "capture.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -54,8 +54,6 @@
 #define PIPE_READS 16
 /* Pictures of a cell, together. */
 #define REPORT_BYTES (16 << 20)
-/* Names of a home, as JSON. */
-#define NAMES_BYTES (4 << 20)
 /* A buffer that was larger is not kept for the next cell. */
 #define TEXT_KEPT (64 << 10)
 
@@ -443,12 +441,15 @@ static void finish(struct cells *c)
 
 /* ---- requests ---- */
 
-static const char no_files[] = "The files cannot be read";
-
 static void refuse(struct cells *c, const char *title, const char *text)
 {
 	c->refused = title;
 	snprintf(c->words, sizeof(c->words), "%s", text);
+}
+
+void cells_refuse_files(struct cells *c, const char *why)
+{
+	refuse(c, "The files cannot be read", why);
 }
 
 const char *cells_why_over(struct cells *c)
@@ -476,7 +477,7 @@ static void open_file(struct cells *c)
 	fd_drop(&c->file);
 	c->file = jail_home_open(c->jail, c->q->path, &e);
 	if (c->file < 0)
-		refuse(c, no_files, e.msg);
+		cells_refuse_files(c, e.msg);
 }
 
 /* The warden has done what it was asked to, or has time for us. */
@@ -634,8 +635,10 @@ int cells_take_file(struct cells *c)
 	return fd_take(&c->file);
 }
 
-const char *cells_refusal(const struct cells *c)
+const char *cells_refusal(const struct cells *c, const char **title)
 {
+	if (title)
+		*title = c->refused;
 	return c->refused ? c->words : NULL;
 }
 
@@ -670,222 +673,32 @@ void cells_report(const struct cells *c, struct report *r)
 		r, c->report.text.n ? c->report.text.s : "", c->report.text.n);
 }
 
-/* ---- answers ---- */
+/* ---- for the answer ---- */
 
-static const char *const hows[] = {
-	[HOW_OK] = "ok",
-	[HOW_RAISED] = "raised",
-	[HOW_SYNTAX] = "syntax",
-	[HOW_INTERRUPTED] = "interrupted",
-	[HOW_EXIT] = "exit",
-	[HOW_KILLED] = "killed",
-	[HOW_CRASHED] = "crashed",
-	[HOW_EXITED] = "exited",
-	[HOW_LOST] = "lost",
-	[HOW_REFUSED] = "refused",
-};
-
-static const char *const afters[] = {
-	[AFTER_KEPT] = "kept",
-	[AFTER_ROLLED_BACK] = "rolled back",
-	[AFTER_RESTARTED] = "restarted",
-	[AFTER_ENDED] = "ended",
-};
-
-static void add_key(struct strbuf *b, const char *key, const char *text)
+const struct request *cells_request(const struct cells *c)
 {
-	strbuf_printf(b, "\"%s\": ", key);
-	json_text_add(b, text, strlen(text));
-	strbuf_puts(b, ", ");
+	return c->q;
 }
 
-/* Notices since the last answer; the last key of each answer. */
-static void add_notices(struct cells *c, struct strbuf *b)
+const struct config *cells_config(const struct cells *c)
 {
-	strbuf_puts(b, "\"notices\": [");
-	strbuf_add(b, c->notices.s, c->notices.n);
-	strbuf_puts(b, "]}");
-	c->notices.n = 0;
+	return c->cfg;
 }
 
-static void add_pictures(const struct cells *c, struct strbuf *b)
+struct jail *cells_jail(struct cells *c)
 {
-	struct report r;
-
-	cells_report(c, &r);
-	answer_add_pictures(b, &r);
+	return c->jail;
 }
 
-static void add_done(struct cells *c, struct strbuf *b, bool pictures)
-{
-	const struct jail_done *d = &c->done;
-	bool exits = d->how == HOW_EXIT || d->how == HOW_EXITED;
-
-	strbuf_printf(b, "{\"cell\": %u, ", c->no);
-	if (!c->q->streams) {
-		strbuf_puts(b, "\"output\": ");
-		json_text_add(b, c->text.n ? c->text.s : "", c->text.n);
-		strbuf_puts(b, ", ");
-	}
-	if (pictures)
-		add_pictures(c, b);
-	add_key(b, "how", hows[d->how]);
-	add_key(b, "verdict", c->verdict);
-	answer_add_limit(b, c->q, d->limit, c->cfg);
-	if (exits)
-		strbuf_printf(b, "\"exit_code\": %d, ", d->status);
-	else
-		strbuf_puts(b, "\"exit_code\": null, ");
-	add_key(b, "after", afters[d->after]);
-	strbuf_printf(b,
-		"\"names\": %u, \"duration_ms\": %lld, \"cpu_ms\": %lld, ",
-		d->names, (long long)d->wall_ms, (long long)d->cpu_ms);
-	if (d->peak_bytes > 0)
-		strbuf_printf(b, "\"memory_peak_bytes\": %lld, ",
-			(long long)d->peak_bytes);
-	else
-		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
-	add_notices(c, b);
-}
-
-static void add_session(struct cells *c, struct strbuf *b)
-{
-	strbuf_puts(b, "{\"session\": true, ");
-	add_key(b, "python", c->python);
-	add_notices(c, b);
-}
-
-static void add_undo(struct cells *c, struct strbuf *b)
-{
-	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
-		c->q->undo, c->reply.undone.back_to, c->reply.undone.names);
-	add_notices(c, b);
-}
-
-/* The last file that was written, which is the only one. */
-static void add_written(struct cells *c, struct strbuf *b)
-{
-	const struct request_file *f = &c->q->files[c->q->nfiles - 1];
-
-	strbuf_puts(b, "{\"path\": ");
-	json_text_add(b, f->clean, strlen(f->clean));
-	strbuf_printf(b, ", \"size\": %zu, ", f->n);
-	add_notices(c, b);
-}
-
-static void add_reset(struct cells *c, struct strbuf *b)
-{
-	strbuf_puts(b, "{\"reset\": true, ");
-	add_notices(c, b);
-}
-
-/* The files of the home that match. NULL, or why there are none. */
-static const char *add_files(struct cells *c, struct strbuf *b)
-{
-	const struct attach_rules rules = {
-		.limits = &c->cfg->limits, .pattern = c->q->pattern};
-	size_t before = b->n;
-	const char *why;
-
-	strbuf_puts(b, "{\"files\": [");
-	why = attach_files(b, c->jail, &rules, true);
-	if (why) {
-		b->n = before;
-		return why;
-	}
-	strbuf_puts(b, "], ");
-	add_notices(c, b);
-	return NULL;
-}
-
-static const char *kind_of(char type)
-{
-	return type == 'f'   ? "file"
-	       : type == 'd' ? "directory"
-	       : type == 'l' ? "link"
-			     : "other";
-}
-
-/* The names of all that is in the home. */
-static void add_names(struct cells *c, struct strbuf *b)
-{
-	struct jail_files files;
-	struct err e = {0};
-	size_t i = 0;
-
-	if (jail_home_list(c->jail, &files, &e) < 0) {
-		refuse(c, no_files, e.msg);
-		return;
-	}
-	strbuf_puts(b, "{\"files\": [");
-	for (; i < files.n && b->n < NAMES_BYTES; i++) {
-		const struct jail_file *f = &files.v[i];
-
-		strbuf_puts(b, i ? ", {\"path\": " : "{\"path\": ");
-		json_text_add(b, f->path, strlen(f->path));
-		strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld}",
-			kind_of(f->type), (long long)f->bytes);
-	}
-	strbuf_printf(b, "], \"truncated\": %s, ",
-		i < files.n || files.truncated ? "true" : "false");
-	jail_files_free(&files);
-	add_notices(c, b);
-}
-
-/* Whether there is something to answer. */
-static bool is_served(const struct cells *c)
+bool cells_has_outcome(const struct cells *c)
 {
 	return c->q->form == REQUEST_CELL ? c->ended : !c->over;
 }
 
-enum answer_kind cells_answer(
-	struct cells *c, struct strbuf *b, bool pictures, struct err *e)
+void cells_take_notices(struct cells *c, struct strbuf *b)
 {
-	const char *why;
-
-	if (!c->refused && !is_served(c)) {
-		*e = c->err;
-		return ANSWER_FAILED;
-	}
-	if (!c->refused && c->q->form == REQUEST_READ) {
-		why = add_files(c, b);
-		if (why)
-			refuse(c, no_files, why);
-	} else if (!c->refused) {
-		switch (c->q->form) {
-		case REQUEST_CELL:
-			add_done(c, b, pictures);
-			break;
-		case REQUEST_SESSION:
-			add_session(c, b);
-			break;
-		case REQUEST_UNDO:
-			add_undo(c, b);
-			break;
-		case REQUEST_RESET:
-			add_reset(c, b);
-			break;
-		case REQUEST_LIST:
-			add_names(c, b);
-			break;
-		case REQUEST_WRITE:
-			add_written(c, b);
-			break;
-		case REQUEST_OPEN:
-		case REQUEST_REMOVE:
-			strbuf_puts(b, "{");
-			add_notices(c, b);
-			break;
-		case REQUEST_READ:
-		case REQUEST_SNEKBOX:
-		case REQUEST_OURS:
-			return ANSWER_FAILED;
-		}
-	}
-	if (!c->refused)
-		return ANSWER_RAN;
-	answer_add_refusal(b, c->refused, c->words, strlen(c->words));
-	return ANSWER_REFUSED;
+	strbuf_add(b, c->notices.s, c->notices.n);
+	c->notices.n = 0;
 }
 
 void cells_rest(struct cells *c)

@@ -4,13 +4,12 @@
  *
  * One request at a time: cells_begin(), then cells_turn() whenever a descriptor
  * of cells_polls() is ready or its time has come, until cells_is_done(); then
- * cells_answer(). None of them waits for a cell, for Python, or for what the
- * warden does meanwhile.
+ * its answer is added (outcome.h). None of them waits for a cell, for Python,
+ * or for what the warden does meanwhile.
  */
 #ifndef REPL_JSON_CELLS_H
 #define REPL_JSON_CELLS_H
 
-#include "answer.h"
 #include "jail/jail.h"
 #include "repl/text/strbuf.h"
 #include "report.h"
@@ -69,8 +68,10 @@ bool cells_has_begun(const struct cells *c);
 /* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
 int cells_take_file(struct cells *c);
 
-/* Why the request that is done was refused; NULL: it was not. */
-const char *cells_refusal(const struct cells *c);
+/* Why the request that is done was refused; NULL: it was not. *title (which may
+ * be NULL): the same in short. And refuse one that is about files. */
+const char *cells_refusal(const struct cells *c, const char **title);
+void cells_refuse_files(struct cells *c, const char *why);
 
 /* How many cells have run, and what runs them: "3.11.2". */
 unsigned cells_count(const struct cells *c);
@@ -83,11 +84,14 @@ const struct jail_undone *cells_undone(const struct cells *c);
 const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 
-/* Append the answer to the request that is done; pictures are left out unless
- * `pictures`. ANSWER_FAILED with e: the session broke, and there is no answer.
- */
-enum answer_kind cells_answer(
-	struct cells *c, struct strbuf *b, bool pictures, struct err *e);
+/* What the answer is about: the request; whether it was served, or the session
+ * broke before. Notices since the last answer, as elements of
+ * a list, are told once. */
+const struct request *cells_request(const struct cells *c);
+const struct config *cells_config(const struct cells *c);
+struct jail *cells_jail(struct cells *c);
+bool cells_has_outcome(const struct cells *c);
+void cells_take_notices(struct cells *c, struct strbuf *b);
 
 /* Forget what the request that is done showed, where that is much: nobody will
  * ask any more. */

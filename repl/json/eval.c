@@ -18,6 +18,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/pool.h"
+#include "outcome.h"
 #include "repl/config/config.h"
 #include "repl/session/log.h"
 #include "request.h"
@@ -173,7 +174,7 @@ static enum answer_kind serve(struct state *s, const struct request *q,
 	cells_begin(s->cells, q);
 	while (!cells_is_done(s->cells))
 		cells_wait(s->cells);
-	return cells_answer(s->cells, b, true, e);
+	return outcome_add(b, s->cells, true, e);
 }
 
 static int begin_session(

@@ -17,6 +17,7 @@
 #include "jail/pool.h"
 #include "repl/config/config.h"
 #include "repl/json/json_text.h"
+#include "repl/json/outcome.h"
 #include "repl/json/request.h"
 #include "repl/session/verdict.h"
 #include "repl/text/base64.h"
@@ -495,7 +496,7 @@ static void add_served(struct calls *c, struct strbuf *b)
 {
 	struct strbuf s = {0};
 	struct err e = {0};
-	enum answer_kind kind = cells_answer(c->cells, &s, false, &e);
+	enum answer_kind kind = outcome_add(&s, c->cells, false, &e);
 	json_t *structured =
 		json_loadb(s.n ? s.s : "", s.n, JSON_ALLOW_NUL, NULL);
 

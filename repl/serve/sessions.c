@@ -24,6 +24,7 @@
 #include "repl/config/config.h"
 #include "repl/json/cells.h"
 #include "repl/json/json_text.h"
+#include "repl/json/outcome.h"
 #include "repl/session/log.h"
 #include "repl/text/base64.h"
 #include "repl/text/utf8.h"
@@ -383,7 +384,7 @@ static void finish(struct sessions *s, struct session *se)
 	struct cells *c = se->cells;
 	struct strbuf b = {0};
 	struct err e = {0};
-	enum answer_kind kind = cells_answer(c, &b, !se->request.streams, &e);
+	enum answer_kind kind = outcome_add(&b, c, !se->request.streams, &e);
 
 	if (kind == ANSWER_RAN && se->request.streams && se->exchange &&
 		!se->begun)
@@ -397,7 +398,7 @@ static void finish(struct sessions *s, struct session *se)
 	else if (cells_is_over(c) && kind != ANSWER_RAN)
 		refuse(se, 410, over, cells_why_over(c));
 	else if (kind != ANSWER_RAN)
-		refuse(se, status_of(se), "", cells_refusal(c));
+		refuse(se, status_of(se), "", cells_refusal(c, NULL));
 	strbuf_free(&b);
 	se->serves = false;
 	se->touched_ms = now_ms();
