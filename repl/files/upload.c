@@ -610,7 +610,7 @@ static int plan(struct upload *u, const struct lexer_word *from, int n,
 
 	if (jail_home_list(t->jail, &u->files, e) < 0 ||
 		find_target(u, from, n, to, e) < 0 ||
-		add_sources(u, from, n, e) < 0 ||
+		add_sources(u, from, n, e) < 0 || t->cancelled ||
 		manifest_settle(&u->m, transfer_object, t, e) < 0 ||
 		transfer_check(t, &u->m, e) < 0)
 		return -1;
