@@ -43,6 +43,7 @@ struct cell {
 	struct record_cell running; /* borrowed; all zero: none */
 	struct strbuf stack;	    /* where it was stuck, until the verdict */
 	bool startup_due; /* this Python has not run python.startup yet */
+	bool up;	  /* a Python has answered */
 	bool restarting;  /* it was announced; JAIL_UP will follow */
 };
 
@@ -74,6 +75,7 @@ static void take_up(struct session *s, struct jail_event *ev)
 	if (ev->restarted && !c->restarting)
 		c->startup_due = true;
 	c->restarting = false;
+	c->up = true;
 	session_set_limited(s, ev->limited);
 }
 
@@ -357,6 +359,11 @@ const struct jail_done *cell_done(const struct session *s)
 void cell_restarted(struct session *s)
 {
 	s->cell->startup_due = s->cell->restarting = true;
+}
+
+bool cell_is_up(const struct session *s)
+{
+	return s->cell->up;
 }
 
 bool cell_startup_is_due(const struct session *s)

@@ -37,6 +37,8 @@
  * the host cannot enforce is said above the prompt. One that fails later ends
  * the session all the same. */
 #define BUILT_MS 2
+/* How long a plain prompt waits for Python. */
+#define UP_MS 1000
 
 /* ---- the banner ---- */
 
@@ -261,6 +263,23 @@ static void close_parts(struct session *s)
 	ledger_free(&s->ledger);
 }
 
+/* A plain prompt cannot be moved: what comes with Python is told above the first
+ * one. */
+static void await_python(struct session *s)
+{
+	struct pollfd p[2] = {{.fd = jail_fd(s->jail), .events = POLLIN},
+		{.fd = s->signals->fd, .events = POLLIN}};
+	int64_t now = now_ms(), end = now + UP_MS;
+
+	if (!s->term->out_tty || !editor_is_plain(s->editor))
+		return;
+	for (; !s->over && !cell_is_up(s) && now < end; now = now_ms()) {
+		if (poll(p, 2, (int)(end - now)) > 0 && p[1].revents)
+			break;
+		cell_take_events(s);
+	}
+}
+
 static int run(struct session *s, struct err *e)
 {
 	char limited[sizeof(s->limited)] = "";
@@ -271,6 +290,7 @@ static int run(struct session *s, struct err *e)
 		return -1;
 	banner(s, limited);
 	tell_no_history(s);
+	await_python(s);
 	s->calls->start(s);
 	while (!s->over) {
 		cell_take_events(s);

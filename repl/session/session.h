@@ -182,6 +182,9 @@ const struct jail_done *cell_done(const struct session *s);
 void cell_run_startup(struct session *s);
 bool cell_startup_is_due(const struct session *s);
 
+/* Whether Python has answered, and what it brings was told. */
+bool cell_is_up(const struct session *s);
+
 /* Python is being replaced by a fresh one, which JAIL_UP will confirm. */
 void cell_restarted(struct session *s);
 

@@ -711,6 +711,14 @@ def test_a_dumb_terminal_gets_no_escape_sequence(cb):
     assert s.leave() == 0
 
 
+def test_a_dumb_terminal_gets_one_first_prompt(cb):
+    """Even where there is something to say that only Python's start brings."""
+    s = cb.session(env={"TERM": "dumb"})
+    assert s.run("6 * 7") == "42"
+    prompts = [r.rstrip() for r in s.screen.rows() if r.startswith(">>>")]
+    assert prompts == [">>> 6 * 7", ">>>"]
+
+
 def test_a_dumb_terminal_gets_each_message_on_its_own_line(cb):
     s = cb.session("--set", "cell.source=40", env={"TERM": "dumb"},
                    size=(10, 80))
