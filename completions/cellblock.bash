@@ -13,7 +13,7 @@ serve.concurrent serve.queue serve.per_client serve.spare serve.request
 serve.clients serve.upload serve.storage serve.files serve.keep serve.directory
 serve.token_file serve.sessions serve.name
 terminal.escapes terminal.prompt terminal.colour
-terminal.banner terminal.suggest terminal.pictures log.syslog
+terminal.banner terminal.keys terminal.suggest terminal.pictures log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config

@@ -58,6 +58,7 @@ _cellblock_keys()
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'
 		'terminal.banner:show the version and the limits when a session starts'
+		'terminal.keys:keys of the editor'
 		'terminal.suggest:show how the text went on in an earlier cell, and parameters of calls'
 		'terminal.pictures:how pictures are drawn'
 		'log.syslog:record who had a session, when, and which limit was reached'

@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 57
+#define CONFIG_NKEYS 58
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -102,6 +102,7 @@ const struct config_key *config_keys_nearest(
 /* ---- the merged configuration: config.c ---- */
 
 enum config_escapes { ESCAPES_SAFE, ESCAPES_PLAIN, ESCAPES_RAW };
+enum config_keys { KEYS_EMACS, KEYS_VI };
 enum config_pictures { PICTURES_AUTO, PICTURES_BLOCKS, PICTURES_NO };
 enum config_colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
@@ -147,6 +148,7 @@ struct config {
 	enum config_escapes escapes;
 	enum config_colour colour;
 	enum config_pictures pictures;
+	enum config_keys keys;
 	char *prompt;
 	bool banner, suggest;
 	/* [log] */

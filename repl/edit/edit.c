@@ -31,6 +31,8 @@ void edit_begin(struct editor *ed)
 {
 	ed->edit.last_code = 0;
 	ed->edit.unseen = 0;
+	ed->vi.command = false;
+	ed->vi.op = 0;
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_stop(ed);
@@ -712,16 +714,6 @@ static void key_ctrl_d(struct editor *ed)
 
 /* ---- the table ---- */
 
-enum edit_what { EDIT_RUN, EDIT_MOVE, EDIT_CUT, EDIT_KILL };
-
-/* A key goes to a place, removes the text up to a place, or does anything
- * else. */
-struct edit_command {
-	enum edit_what what;
-	size_t (*to)(const struct engine_text *t);
-	void (*run)(struct editor *ed);
-};
-
 static const struct edit_command commands[256] = {
 	['\r'] = {.run = key_enter},
 	['\n'] = {.run = key_enter},
@@ -784,7 +776,12 @@ static void keep_killed(
 	e->killed = now;
 }
 
-static void do_command(struct editor *ed, const struct edit_command *c)
+const struct edit_command *edit_command(int code)
+{
+	return &commands[code & 0xFF];
+}
+
+void edit_do(struct editor *ed, const struct edit_command *c)
 {
 	struct engine_text t = engine_text(ed->engine);
 	size_t to, from;
@@ -819,7 +816,8 @@ enum editor_result edit_key(struct editor *ed, const struct key *key)
 		return e->result;
 	if (key->code != '\t' && (key->code != KEY_TEXT || key->c != ' '))
 		e->unseen = 0;
-	do_command(ed, &commands[key->code & 0xFF]);
+	if (!vi_key(ed, key))
+		edit_do(ed, edit_command(key->code));
 	/* What the person has not seen is not taken. */
 	strbuf_free(&ed->recall.rest);
 	e->last_code = key->code;

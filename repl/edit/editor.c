@@ -288,7 +288,9 @@ int editor_open(
 	ed->view.colour = opts->colour;
 	if (opts->suggest)
 		view_keep_row(&ed->view);
+	ed->vi.on = opts->vi;
 	keys_init(&ed->input.keys);
+	ed->input.keys.escape_alone = ed->vi.on;
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->input.watch[i].fd = -1;
 	/* Where the cursor cannot be addressed, lines are read. */
@@ -465,8 +467,10 @@ enum editor_result editor_read(
 
 	*cell = NULL;
 	*n = 0;
-	if (plain != ed->lines)
+	if (plain != ed->lines) {
 		keys_init(&ed->input.keys);
+		ed->input.keys.escape_alone = ed->vi.on;
+	}
 	ed->lines = plain;
 	ed->err = e;
 	ed->input.interrupted = false;

@@ -35,6 +35,7 @@ enum editor_result {
 struct editor_opts {
 	const char *prompt, *prompt2; /* UTF-8, no escapes */
 	bool colour;
+	bool vi;	  /* Escape begins a command mode, as in vi */
 	bool suggest;	  /* show how the text went on in an earlier cell, and
 			   * the parameters of what is called */
 	size_t max_bytes; /* longest cell; 0: 1 MiB */

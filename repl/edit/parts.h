@@ -238,6 +238,14 @@ struct input {
 	bool echoed;	 /* by the terminal: what is in the queue */
 };
 
+/* ---- vi.c: letters that are commands ---- */
+
+struct vi {
+	bool on;      /* terminal.keys = vi */
+	bool command; /* Escape was pressed: letters are commands */
+	int op;	      /* d or c, which wait for a place; or 0 */
+};
+
 struct editor {
 	int in;
 	size_t max_bytes;	 /* of a cell, a paste, or text typed ahead */
@@ -250,6 +258,7 @@ struct editor {
 	struct engine *engine; /* NULL when plain */
 	struct recall recall;
 	struct edit edit;
+	struct vi vi;
 	struct walk walk;
 	struct call call;
 
@@ -263,6 +272,22 @@ struct editor {
 	struct utf8_wide kept;	   /* text for the next read to begin with */
 	size_t kept_cursor;
 };
+
+/* A key in the command mode of vi: true when it was one, and is done. */
+bool vi_key(struct editor *ed, const struct key *key);
+
+/* What a key does: it goes to a place, removes the text up to a place, or does
+ * anything else. */
+enum edit_what { EDIT_RUN, EDIT_MOVE, EDIT_CUT, EDIT_KILL };
+
+struct edit_command {
+	enum edit_what what;
+	size_t (*to)(const struct engine_text *t);
+	void (*run)(struct editor *ed);
+};
+
+const struct edit_command *edit_command(int code);
+void edit_do(struct editor *ed, const struct edit_command *c);
 
 /* A drawn read begins: forget the texts of the read before. */
 void edit_begin(struct editor *ed);

@@ -229,6 +229,7 @@ static int open_parts(struct session *s, struct err *e)
 		.prompt = s->cfg->prompt,
 		.prompt2 = PROMPT2,
 		.colour = s->term->colour,
+		.vi = s->cfg->keys == KEYS_VI,
 		.suggest = s->cfg->suggest,
 		.max_bytes = (size_t)s->cfg->limits.source_bytes,
 		.history = s->history,
@@ -263,8 +264,8 @@ static void close_parts(struct session *s)
 	ledger_free(&s->ledger);
 }
 
-/* A plain prompt cannot be moved: what comes with Python is told above the first
- * one. */
+/* A plain prompt cannot be moved: what comes with Python is told above the
+ * first one. */
 static void await_python(struct session *s)
 {
 	struct pollfd p[2] = {{.fd = jail_fd(s->jail), .events = POLLIN},

@@ -183,6 +183,10 @@ static int feed_escape(struct keys *k, unsigned char b, struct key *out)
 		k->skip = KEYS_STRING_MAX;
 		return 0;
 	}
+	if (k->escape_alone && b > ' ' && b < 0x7F) {
+		emit(out, 0, KEY_ESCAPE, 0);
+		return emit_char(k, out, 1, b);
+	}
 	for (size_t i = 0; i < sizeof(alt_keys) / sizeof(*alt_keys); i++)
 		if (alt_keys[i].b == b)
 			return emit(out, 0, alt_keys[i].code, 0);

@@ -63,6 +63,7 @@ struct keys {
 	int param[KEYS_PARAMS_MAX];
 	int params;
 	bool private_mark; /* ESC [ ? and the like: never a key */
+	bool escape_alone; /* Escape, then a letter, are two keys and not Alt */
 	bool paste;	   /* inside pasted text */
 	bool stalled;	   /* part of the paste was delivered before its end */
 	bool cr;	   /* the last pasted character was a carriage return */

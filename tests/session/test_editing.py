@@ -858,3 +858,60 @@ def test_an_unknown_terminal_works(cb):
 def test_an_empty_term_variable_works(cb):
     s = cb.session(env={"TERM": ""})
     assert s.run("6 * 7") == "42"
+
+
+def vi_line(session, keys, expected):
+    """What stands at the prompt after these keys; Escape is \\x1b."""
+    session.type(keys)
+    session.wait(lambda: session.screen.cursor_row().rstrip()
+                 == (">>> " + expected).rstrip(), f"{keys!r}: {expected!r}")
+    session.type("\x03")
+    session.wait_prompt()
+
+
+VI = {
+    "one two\x1bhhx": "one wo",
+    "one two\x1b0x": "ne two",
+    "one two\x1b0dw": "two",
+    "one two\x1bdb": "one o",
+    "one two\x1b0cwfour": "four two",
+    "one two\x1b0wcwthree\x1b": "one three",
+    "f(a, b)\x1b0wlx": "f(, b)",
+    "one two\x1b0ea!": "one! two",
+    "one two\x1bA three\x1bI> ": "> one two three",
+    "one two\x1b0wD": "one",
+    "one two\x1b0wC2": "one 2",
+    "one\x1bdd": "",
+    "one\x1bccsix": "six",
+    "one two\x1b0dwu": "one two",
+    "one two\x1b0dw$p": "twoone ",
+    "one\x1b0ix\x1b$ay": "xoney",
+    "one\x1bqZ": "one",
+    "ab\u00e4\x1bhx": "a\u00e4",
+}
+
+
+def test_vi_keys_edit_a_line(cb):
+    s = cb.session("--set", "terminal.keys=vi", "--set", "terminal.suggest=no")
+    for keys, expected in VI.items():
+        vi_line(s, keys, expected)
+    # The control: without them Escape and a letter are nothing.
+    s = cb.session("--set", "terminal.suggest=no")
+    vi_line(s, "one two\x1bhhx", "one twohx")
+
+
+def test_vi_keys_go_through_cells_of_many_lines(cb):
+    s = cb.session("--set", "terminal.keys=vi", "--set", "terminal.suggest=no")
+    assert s.run("for i in range(2):\n    print(i)") == "0\n1"
+    assert s.run("6 * 7") == "42"
+    # Up to the cell of two lines, and down in it; Enter runs it from anywhere.
+    s.type("\x1bk")
+    s.expect(r">>> 6 \* 7$")
+    s.type("k")
+    s.expect(r">>> for i in range\(2\):\n\.\.\.     print\(i\)$")
+    row = s.screen.here()
+    s.type("k0wcwj\x1bj0wwwcwj\x1bk\r")
+    s.expect_since(row, "^0\n1$")
+    s.wait_prompt()
+    # Every cell begins as text.
+    assert s.run("j") == "1"
