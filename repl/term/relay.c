@@ -138,11 +138,6 @@ void relay_hold(struct relay *r)
 	r->held = r->over = true;
 }
 
-void relay_type_ahead(struct relay *r, const char *s, size_t n)
-{
-	typed_add(&r->typed, s, n);
-}
-
 void relay_waits(struct relay *r)
 {
 	const struct strbuf *keys = &r->typed.keys;
@@ -175,6 +170,13 @@ static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 		relay_put(r, "^C\r\n", 4);
 	typed_forget(&r->typed);
 	return n;
+}
+
+void relay_type_ahead(struct relay *r, const char *s, size_t n)
+{
+	size_t early = interrupt_early(r, s, n);
+
+	typed_add(&r->typed, s + early, n - early);
 }
 
 /* The keys up to the last Ctrl-C. What waits is dropped. The tty takes Ctrl-C

@@ -92,7 +92,8 @@ void relay_release(struct relay *r);
 /* Keys that were typed for the next prompt before the cell was sent. They go to
  * the tty a line at a time, when the cell waits for the person: relay_waits().
  * So a cell that does not read leaves them alone, and they are not echoed in
- * its output. All of them go before the next key that is typed. */
+ * its output. All of them go before the next key that is typed. A Ctrl-C among
+ * them interrupts the cell. */
 void relay_type_ahead(struct relay *r, const char *s, size_t n);
 void relay_waits(struct relay *r);
 

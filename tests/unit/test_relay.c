@@ -127,6 +127,20 @@ static void test_output_of_a_cell_that_never_begins_is_shown(void **state)
 	assert_int_equal(s->seen_n, 2);
 }
 
+static void test_ctrl_c_behind_enter_interrupts_the_cell(void **state)
+{
+	struct scene *s = *state;
+	char message[4096];
+
+	relay_type_ahead(&s->relay, "new\r", 4);
+	assert_int_equal(
+		recv(s->warden, message, sizeof(message), MSG_DONTWAIT), -1);
+	relay_type_ahead(&s->relay, "old\x03new", 7);
+	assert_true(
+		recv(s->warden, message, sizeof(message), MSG_DONTWAIT) > 0);
+	assert_int_equal(s->relay.typed.keys.n, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +149,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_output_before_a_cell_does_not_wait_for_it, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_ctrl_c_behind_enter_interrupts_the_cell, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_output_of_a_cell_that_never_begins_is_shown,
