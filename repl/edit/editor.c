@@ -26,7 +26,10 @@
 #include "repl/term/typed.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
+#define CTRL_C 0x03
 #define CTRL_D 0x04
+/* Keys that wait their turn; the terminal keeps more of them. */
+#define AHEAD_MAX (64u << 10)
 
 /* ---- keys and lines ---- */
 
@@ -96,22 +99,69 @@ static enum editor_result read_bytes(struct editor *ed)
 	return EDITOR_GO_ON;
 }
 
-/* What was typed while nobody read comes before what is typed now. */
-static bool take_ahead(struct editor *ed)
+static bool has_ahead(const struct input *in)
+{
+	return in->ahead.n > in->ahead_at;
+}
+
+/* What was typed while nobody read comes before what is typed now: one line of
+ * it, and then whoever is watched. */
+static void take_ahead(struct editor *ed)
 {
 	struct input *in = &ed->input;
-	size_t n = in->ahead.n - in->ahead_at;
+	const char *s = in->ahead.s + in->ahead_at;
+	size_t n = in->ahead.n - in->ahead_at, line = 0;
 
-	if (!n)
-		return false;
+	if (n > sizeof(in->queue))
+		n = sizeof(in->queue);
+	while (line < n && s[line] != '\r' && s[line] != '\n')
+		line++;
 	in->queue_at = 0;
-	in->queue_end = n < sizeof(in->queue) ? n : sizeof(in->queue);
-	memcpy(in->queue, in->ahead.s + in->ahead_at, in->queue_end);
+	in->queue_end = line + (line < n);
+	memcpy(in->queue, s, in->queue_end);
 	in->echoed = false;
 	in->ahead_at += in->queue_end;
-	if (in->ahead_at == in->ahead.n)
+	if (!has_ahead(in))
 		forget_ahead(in);
-	return true;
+}
+
+/* Ctrl-C, as the last of the keys typed ahead that is one, drops those before
+ * it. In a paste it is text. */
+static void drop_interrupted(struct input *in)
+{
+	const char *s = in->ahead.s + in->ahead_at;
+	size_t n = in->ahead.n - in->ahead_at, last = n;
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys = in->keys;
+
+	for (size_t i = 0; i < n; i++) {
+		int made = keys_feed(&keys, (unsigned char)s[i], out);
+
+		for (int k = 0; k < made; k++)
+			if (out[k].code == CTRL_C)
+				last = i;
+	}
+	if (last == n)
+		return;
+	in->ahead_at += last;
+	keys_init(&in->keys);
+}
+
+/* Keys that come while others wait their turn. */
+static enum editor_result read_behind(struct editor *ed)
+{
+	struct input *in = &ed->input;
+	enum editor_result r = read_bytes(ed);
+
+	if (r != EDITOR_GO_ON || in->queue_at == in->queue_end)
+		return r;
+	in->ahead.n -= in->ahead_at;
+	memmove(in->ahead.s, in->ahead.s + in->ahead_at, in->ahead.n);
+	in->ahead_at = 0;
+	strbuf_add(&in->ahead, in->queue, in->queue_end);
+	in->queue_at = in->queue_end;
+	drop_interrupted(in);
+	return r;
 }
 
 /* What is left of `timeout_ms`; -1: for ever. */
@@ -124,6 +174,22 @@ static int left_ms(int timeout_ms, int64_t since_ms)
 	return gone < timeout_ms ? (int)(timeout_ms - gone) : 0;
 }
 
+/* Wait for whoever is watched, and for keys. Where a terminal keeps lines, and
+ * makes Ctrl-C a signal, those behind the ones that wait their turn stay there:
+ * so do keys that would be too many. */
+static int poll_all(struct editor *ed, struct pollfd *p, int timeout_ms)
+{
+	struct input *in = &ed->input;
+	bool reads = !has_ahead(in) ||
+		     (!ed->lines && in->ahead.n - in->ahead_at < AHEAD_MAX);
+
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		p[i] = (struct pollfd){.fd = in->watch[i].fd, .events = POLLIN};
+	p[EDITOR_WATCH_MAX] =
+		(struct pollfd){.fd = reads ? ed->in : -1, .events = POLLIN};
+	return poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
+}
+
 /* Wait until there are bytes in the queue, or the time is up. */
 static enum editor_result fill(struct editor *ed, int timeout_ms)
 {
@@ -134,21 +200,14 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 	int n;
 
 	while (r == EDITOR_GO_ON && in->queue_at == in->queue_end) {
+		bool ahead = has_ahead(in);
+
 		/* An interrupt that came while a key was served. */
 		if (in->interrupted)
 			return take_interrupt(in);
-		if (take_ahead(ed))
-			break;
-		if (ed->lines || !in->keys.paste)
+		if (!ahead && (ed->lines || !in->keys.paste))
 			draw(ed);
-		for (int i = 0; i < EDITOR_WATCH_MAX; i++)
-			p[i] = (struct pollfd){
-				.fd = in->watch[i].fd, .events = POLLIN};
-		p[EDITOR_WATCH_MAX] =
-			(struct pollfd){.fd = ed->in, .events = POLLIN};
-		n = poll(p, EDITOR_WATCH_MAX + 1, left_ms(timeout_ms, since));
-		if (n == 0)
-			break;
+		n = poll_all(ed, p, ahead ? 0 : left_ms(timeout_ms, since));
 		if (n < 0 && errno != EINTR) {
 			err_errno(ed->err, "wait for the terminal");
 			return EDITOR_ERROR;
@@ -156,7 +215,11 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 		if (n > 0)
 			r = call_watchers(in, p);
 		if (n > 0 && r == EDITOR_GO_ON && p[EDITOR_WATCH_MAX].revents)
-			r = read_bytes(ed);
+			r = ahead ? read_behind(ed) : read_bytes(ed);
+		if (r == EDITOR_GO_ON && has_ahead(in))
+			take_ahead(ed);
+		else if (n == 0)
+			break;
 	}
 	return r;
 }

@@ -113,7 +113,10 @@ static void run_line(struct session *s, const char *src, size_t n)
 		r = cell_run(s, src, n, &e);
 	if (r < 0)
 		session_refuse(s, &e);
-	s->signals->interrupt = false; /* it was for this line */
+	/* It was for this line, and for those that wait behind it. */
+	if (s->signals->interrupt)
+		editor_interrupt(s->editor);
+	s->signals->interrupt = false;
 	cell_take_events(s);
 }
 

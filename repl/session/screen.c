@@ -18,6 +18,7 @@
 #include "log.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
+#include "repl/term/ask.h"
 #include "repl/term/output.h"
 #include "repl/term/relay.h"
 #include "repl/term/terminal.h"
@@ -472,6 +473,7 @@ static void give_back(struct session *s)
 {
 	struct screen *sc = s->screen;
 	struct typed *t = &sc->relay.typed;
+	struct strbuf begun = {0};
 	const char *keys, *why;
 	size_t n;
 
@@ -485,6 +487,10 @@ static void give_back(struct session *s)
 		session_frame(s, "what was typed ahead is dropped: %s", why);
 	else
 		editor_type(s->editor, keys, n);
+	/* The editor sees the end of it, and drops all of it. */
+	ask_give_back(pictures_ask(s), &begun);
+	editor_type(s->editor, begun.s, begun.n);
+	strbuf_free(&begun);
 	typed_forget(&sc->relay.typed);
 	strbuf_free(&sc->left);
 }

@@ -172,11 +172,17 @@ static enum verdict examine(struct ask *a)
 	return a->n == sizeof(a->begun) - 1 ? NO : best;
 }
 
-/* Give back what was held: it is no answer. */
-static void give_back(struct ask *a, struct strbuf *keys)
+void ask_give_back(struct ask *a, struct strbuf *keys)
 {
 	strbuf_add(keys, a->begun, a->n);
 	a->n = 0;
+}
+
+/* What is surely the beginning of an answer waits for its end. */
+static void settle(struct ask *a, struct strbuf *keys)
+{
+	if (a->answered || a->n < ASK_SURE)
+		ask_give_back(a, keys);
 }
 
 static void take(struct ask *a, const char *s, size_t n, struct strbuf *keys)
@@ -191,7 +197,7 @@ static void take(struct ask *a, const char *s, size_t n, struct strbuf *keys)
 		if (v != NO)
 			continue;
 		a->n--;
-		give_back(a, keys);
+		ask_give_back(a, keys);
 		if (s[i] == *ESC)
 			a->begun[a->n++] = s[i];
 		else
@@ -219,7 +225,7 @@ void ask_wait(struct ask *a, const struct terminal *t, struct strbuf *keys)
 		if (n > 0)
 			take(a, buf, (size_t)n, keys);
 	}
-	give_back(a, keys);
+	settle(a, keys);
 }
 
 void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys)
@@ -228,8 +234,7 @@ void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys)
 		strbuf_add(keys, s, n);
 	else
 		take(a, s, n, keys);
-	if (a->n < ASK_SURE)
-		give_back(a, keys);
+	settle(a, keys);
 }
 
 bool ask_is_due(const struct ask *a)

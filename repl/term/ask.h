@@ -45,6 +45,10 @@ void ask_wait(struct ask *a, const struct terminal *t, struct strbuf *keys);
 /* Add to `keys` what of these bytes is no late answer. */
 void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys);
 
+/* Add to `keys` what is held as a beginning of an answer: somebody else reads
+ * the terminal from now on. */
+void ask_give_back(struct ask *a, struct strbuf *keys);
+
 /* Whether the terminal is to be asked, because it never was, or was too slow to
  * be heard. */
 bool ask_is_due(const struct ask *a);

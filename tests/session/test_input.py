@@ -224,6 +224,33 @@ def test_ctrl_c_drops_the_lines_that_wait(cb, kind):
     assert "never" not in s.all_text()
 
 
+@KINDS
+def test_ctrl_c_drops_the_commands_that_wait(cb, kind):
+    """Nothing but commands: no cell runs that could be interrupted. The screen
+    is read only up to the first of them, so few can run meanwhile."""
+    s = cb.session(env={"TERM": kind})
+    row = busy(s)
+    s.type(":limits\r" * 3000 + "'nev' 'er'\r")
+    s.expect_since(row, "^lifetime")
+    s.type("\x03")
+    s.wait_prompt()
+    s.type("6 * 7\r")
+    s.expect("^42$")
+    assert "'never'" not in s.all_text()
+
+
+@pytest.mark.parametrize("pasted", [True, False])
+def test_ctrl_c_in_a_paste_drops_no_line_that_waits(cb, pasted):
+    s = cb.session()
+    row = busy(s)
+    s.type("\r" * 8000 + "'e' 'nd'\r")
+    s.expect_since(row, "^went(\n>>>)+$")
+    s.type("\x1b[200~# \x03\x1b[201~\r" if pasted else "\x03")
+    s.type("6 * 7\r")
+    s.expect("^42$")
+    assert ("'end'" in s.all_text()) == pasted
+
+
 def test_lines_typed_ahead_survive_a_cell_that_dies(session):
     session.run("import os")
     row = busy(session)

@@ -176,6 +176,21 @@ def test_a_late_answer_does_not_reach_the_prompt(cb):
     s.expect("^42$")
 
 
+def test_an_answer_that_is_cut_by_the_end_of_a_cell_is_no_input(cb):
+    s = drawing(cb, "kitty", hold=True)
+    row = s.enter("import sys, time; sys.displayhook(Flag()); time.sleep(2)")
+    s.expect_since(row, HALF)
+    held, s.graphics.hold = s.graphics.held, False
+    s.type(held[:7])
+    s.wait_prompt()
+    s.type(held[7:])
+    row = s.enter("x = input('? ')")
+    s.expect_since(row, r"^\?")
+    s.type("yes\r")
+    s.wait_prompt()
+    assert s.run("x") == "'yes'"
+
+
 @pytest.mark.parametrize("way", [None, "kitty", "sixel"])
 @pytest.mark.parametrize("size", [(24, 80), (10, 30), (3, 20)])
 def test_a_picture_that_is_too_large_is_made_smaller(cb, way, size):
