@@ -44,11 +44,11 @@ static uint8_t *filtered(const struct picture *p, size_t row)
 
 	for (int y = 0; rows && y < p->height; y++) {
 		const uint8_t *from = p->rgb + row * (size_t)y;
+		const uint8_t *above = y > 0 ? from - row : NULL;
 
-		*to++ = y > 0 ? 2 : 0;
+		*to++ = above ? 2 : 0;
 		for (size_t i = 0; i < row; i++)
-			*to++ = (uint8_t)(from[i] -
-					  (y > 0 ? from[i - row] : 0));
+			*to++ = (uint8_t)(from[i] - (above ? above[i] : 0));
 	}
 	return rows;
 }

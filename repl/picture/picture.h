@@ -4,6 +4,7 @@
  *
  *	picture.c	how large it is, and what stands around it
  *	blocks.c	two pixels a character
+ *	head.c		what a cell says about its pixels
  *	encode.c	PNG and sixel, by zlib and libsixel
  *
  * Pure: pixels and a terminal's properties go in, bytes come out. A sequence
@@ -49,6 +50,20 @@ int picture_add(struct strbuf *b, const struct picture *p,
 /* The picture in another size: *to has the size, and gets pixels, which the
  * caller frees. 0, or -1: out of memory. */
 int picture_scale(struct picture *to, const struct picture *from);
+
+/* ---- head.c: what stands before a picture in a cell's pipe ---- */
+
+/* The most pixels of a picture; PIXELS in pictures.py. */
+#define PICTURE_PIXELS (1 << 22)
+
+struct picture_head {
+	int width, height;
+	int whole_width, whole_height; /* of what it was made from */
+	unsigned number;	       /* of the file in the home; 0: none */
+};
+
+/* Read a head of JAIL_PICTURE_HEAD bytes, which may be anything. 0, or -1. */
+int head_read(struct picture_head *h, const char *bytes);
 
 /* ---- what picture.c uses of the other files ---- */
 

@@ -34,21 +34,17 @@
 
 /* What one cell may show. */
 #define PICTURES 20
-#define PICTURES_PIXELS (1 << 22) /* one of them; PIXELS in pictures.py */
-#define PICTURES_SIDE 16384
-#define NUMBER_MAX 999999
 
 struct pictures {
 	int fd; /* owned; -1: no cell has one */
 	char head[JAIL_PICTURE_HEAD];
 	struct picture picture; /* that is being read; its pixels are owned */
-	int width, height;	/* of what it was made from */
-	unsigned number;	/* of the file in the home, or 0 */
-	size_t got, size;	/* bytes of the head, then of the pixels */
-	int count;		/* pictures of this cell */
-	bool whole;		/* the picture is whole, and waits */
-	bool refused;		/* no more of this cell's is taken */
-	const char *file;	/* borrowed: what :show shows; or NULL */
+	struct picture_head told;
+	size_t got, size; /* bytes of the head, then of the pixels */
+	int count;	  /* pictures of this cell */
+	bool whole;	  /* the picture is whole, and waits */
+	bool refused;	  /* no more of this cell's is taken */
+	const char *file; /* borrowed: what :show shows; or NULL */
 	struct ask ask;
 };
 
@@ -116,34 +112,6 @@ int pictures_fd(const struct session *s)
 
 /* ---- what comes ---- */
 
-/* "rgb WIDTH HEIGHT WIDTH HEIGHT NUMBER". */
-static bool read_head(struct pictures *p)
-{
-	const int most[] = {PICTURES_SIDE, PICTURES_SIDE, NUMBER_MAX,
-		NUMBER_MAX, NUMBER_MAX};
-	int v[5] = {0};
-	const char *s = p->head + 4, *end = p->head + sizeof(p->head) - 1;
-
-	if (memcmp(p->head, "rgb ", 4) != 0 || *end != '\n')
-		return false;
-	for (int i = 0; i < 5; i++, s++) {
-		const char *first = s;
-
-		for (; *s >= '0' && *s <= '9' && s - first < 6; s++)
-			v[i] = v[i] * 10 + *s - '0';
-		if (s == first || *s != ' ' || v[i] > most[i])
-			return false;
-	}
-	while (*s == ' ')
-		s++;
-	p->picture.width = v[0];
-	p->picture.height = v[1];
-	p->width = v[2];
-	p->height = v[3];
-	p->number = (unsigned)v[4];
-	return s == end && v[0] && v[1] && v[0] <= PICTURES_PIXELS / v[1];
-}
-
 static void refuse(struct session *s, const char *why)
 {
 	struct pictures *p = s->pictures;
@@ -165,10 +133,12 @@ static void begin_pixels(struct session *s)
 		refuse(s, "these are too many");
 		return;
 	}
-	if (!read_head(p)) {
+	if (head_read(&p->told, p->head) < 0) {
 		refuse(s, "what it hands over is no picture");
 		return;
 	}
+	p->picture.width = p->told.width;
+	p->picture.height = p->told.height;
 	p->got = 0;
 	p->size = 3 * (size_t)p->picture.width * (size_t)p->picture.height;
 	p->picture.rgb = malloc(p->size);
@@ -288,16 +258,17 @@ static void say(struct session *s, const char *why)
 
 	why = why ? why : "";
 	if (p->file)
-		session_frame(
-			s, "%s · %dx%d%s", p->file, p->width, p->height, why);
-	else if (!p->number)
+		session_frame(s, "%s · %dx%d%s", p->file, p->told.whole_width,
+			p->told.whole_height, why);
+	else if (!p->told.number)
 		session_frame(s,
 			"picture · %dx%d%s · not kept: no room in the home",
-			p->width, p->height, why);
+			p->told.whole_width, p->told.whole_height, why);
 	else
 		session_frame(s,
 			"figure %u · %dx%d%s · :download figure-%u.png",
-			p->number, p->width, p->height, why, p->number);
+			p->told.number, p->told.whole_width,
+			p->told.whole_height, why, p->told.number);
 }
 
 bool pictures_draw(struct session *s)
@@ -309,7 +280,7 @@ bool pictures_draw(struct session *s)
 		return false;
 	p->count++;
 	say(s, draw(s));
-	session_name_figure(s, p->number);
+	session_name_figure(s, p->told.number);
 	forget(p);
 	return true;
 }

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import hosttree
+from graphics import Graphics, pixels, png
 
 
 def test_a_remote_command_runs_as_a_cell(lab):
@@ -231,3 +232,13 @@ def test_commands_of_a_login_that_is_not_locked_are_not_counted(lab):
     waiting = [lab.session(WAIT) for _ in range(5)]
     for s in waiting:
         s.expect("^on")
+
+
+def test_a_picture_is_drawn_as_the_clients_terminal_draws(lab):
+    s = lab.session().start()
+    s.graphics = Graphics("kitty")
+    s.run("class P:\n    def _repr_png_(self): return bytes.fromhex('%s')\n" %
+          png(2, 1, lambda y: b"\0\xff\0\0\0\0\xff").hex())
+    assert "figure 1 · 2x1" in s.run("P()")
+    assert pixels(s.graphics.pictures[0].data) == (
+        2, 1, [b"\xff\0\0\0\0\xff"])
