@@ -97,6 +97,7 @@ struct jail_done {
 	int has_mark;		   /* the guest wrote the mark before DONE */
 	int64_t wall_ms, cpu_ms;   /* wall_ms without waiting for input */
 	int64_t peak_bytes;	   /* memory peak of the jail, 0 unknown */
+	int peak_is_its;	   /* the cell's own; else its own is no more */
 	char text[256];		   /* HOW_REFUSED: why (the warden's) */
 };
 

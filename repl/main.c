@@ -96,6 +96,15 @@ static int exit_status_of(const struct err *e)
 	return 1;
 }
 
+/* Whether all that is wrong was said by options. */
+static bool is_of_the_command_line(const struct config_errors *errors)
+{
+	for (size_t i = 0; i < errors->list.n; i++)
+		if (errors->list.items[i][0] != '-')
+			return false;
+	return !errors->dropped;
+}
+
 /* Say why, once, and end. */
 static _Noreturn void die(const struct err *e)
 {
@@ -294,7 +303,7 @@ static void load_config(struct run *r)
 	}
 	config_errors_print(
 		&errors, "cellblock: ", terminal_print_line, stderr);
-	exit(78);
+	exit(is_of_the_command_line(&errors) ? 2 : 78);
 }
 
 /* ---- a session or a program ---- */

@@ -46,6 +46,8 @@ def cell(fds, no, size, crc, mark, kind="silent"):
         if not S.site:
             part("customize")
             customize()
+    if b"pdb" in source or b"breakpoint" in source:
+        part("debug")
     S.how, S.error, S.status = "interrupted", None, 0
     if kind != "silent" and fds:
         S.pictures, S.place = fds[0], mark.encode()

@@ -38,7 +38,7 @@ struct cell {
 	int report;   /* for the guest, borrowed; or -1 */
 	enum jail_cell kind;
 	int took; /* the source has arrived */
-	int64_t oom_start, fork_fails_start;
+	int64_t oom_start, fork_fails_start, peak_start;
 };
 
 /* ---- its beginning ---- */
@@ -119,6 +119,7 @@ static int64_t note_start(struct cell *c)
 	warden_jail_note_oom(&w->jail, u->oom_kills);
 	c->oom_start = w->jail.oom_seen;
 	c->fork_fails_start = u->fork_fails;
+	c->peak_start = warden_jail_peak(&w->jail);
 	return u->cpu_ms;
 }
 
@@ -363,6 +364,9 @@ static int settle(struct cell *c)
 		d->wall_ms >= WEIGH_AFTER_MS ? CHORE_WEIGHT : 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
+	/* Not every kernel forgets a peak: only a new one is known to be its.
+	 */
+	d->peak_is_its = u.peak_bytes > c->peak_start;
 	d->cpu_ms = u.cpu_ms - c->watch.cpu_start_ms;
 	if (!is_alive_after(d->how))
 		return 0;

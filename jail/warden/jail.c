@@ -382,6 +382,15 @@ static int64_t peak_bytes(struct warden_jail *j)
 	return j->peak_bytes;
 }
 
+int64_t warden_jail_peak(struct warden_jail *j)
+{
+	struct cgroup_usage c = {0};
+
+	if (!warden_jail_is_uncounted(j))
+		cgroup_usage(&j->site->cgroup, &c);
+	return c.peak_bytes > 0 ? c.peak_bytes : peak_bytes(j);
+}
+
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	int watched = warden_jail_is_uncounted(j);

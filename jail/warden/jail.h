@@ -116,6 +116,9 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 /* What can be seen without waiting, and what the stand-in has answered. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
+/* The session's peak so far; 0 where it is not known. */
+int64_t warden_jail_peak(struct warden_jail *j);
+
 /* Its memory, where no cgroup counts it as last measured. */
 int64_t warden_jail_bytes(const struct warden_jail *j);
 

@@ -240,7 +240,8 @@ int cells_time(
 	text_time(wall, done->wall_ms);
 	text_time(cpu, done->cpu_ms);
 	if (done->peak_bytes > 0)
-		session_frame(s, "%s · CPU %s · memory peak %s", wall, cpu,
+		session_frame(s, "%s · CPU %s · memory peak %s%s", wall, cpu,
+			done->peak_is_its ? "" : "at most ",
 			text_size(peak, (uint64_t)done->peak_bytes));
 	else
 		session_frame(s, "%s · CPU %s", wall, cpu);

@@ -638,15 +638,18 @@ static void load_system(struct merge *m)
 	strlist_fini(&users);
 }
 
-/* One SECTION.KEY=VALUE of the command line. */
+/* One SECTION.KEY=VALUE of the command line, or what -t and -M stand for. */
 static void load_set(struct merge *m, const char *set)
 {
-	const char *eq = strchr(set, '=');
+	const char *option = !strncmp(set, "-t ", 3)   ? "-t"
+			     : !strncmp(set, "-M ", 3) ? "-M"
+						       : "--set";
+	const char *eq = strchr(set += option[1] == '-' ? 0 : 3, '=');
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
 	char section[64], name[192], place[80];
 	const struct config_key *near;
 	struct config_line line = {
-		"--set", section, name, eq ? eq + 1 : "", 1, false};
+		option, section, name, eq ? eq + 1 : "", 1, false};
 
 	snprintf(place, sizeof(place), "--set %.*s", SHOWN_MAX, set);
 	if (!dot || dot - set >= (int)sizeof(section) ||

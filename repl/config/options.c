@@ -53,9 +53,9 @@ struct rule {
 
 /* clang-format off */
 static const struct rule rules[] = {
-	{"timeout", 't', "TIME", TAKE_VALUE, .key = "cell.timeout=",
+	{"timeout", 't', "TIME", TAKE_VALUE, .key = "-t cell.timeout=",
 		.help = "time for each cell or program, such as 10s, 5m"},
-	{"memory", 'M', "SIZE", TAKE_VALUE, .key = "session.memory=",
+	{"memory", 'M', "SIZE", TAKE_VALUE, .key = "-M session.memory=",
 		.help = "memory for all of it, such as 512M, 2G"},
 	{"upload", 'u', "SRC[:DST]", TAKE_UPLOAD,
 		.help = "copy a file into the jail before the start"},

@@ -42,7 +42,8 @@ struct options {
 	int nargs;
 	const char *config_file;
 	const char *python;
-	char **sets; /* owned SECTION.KEY=VALUE, with -t and -M */
+	char **sets; /* owned SECTION.KEY=VALUE; behind "-t " or "-M " where
+		      * the option says which key */
 	size_t nsets;
 	struct options_pair *uploads;
 	size_t nuploads;

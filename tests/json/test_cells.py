@@ -49,7 +49,7 @@ def test_a_cell_that_fails_says_how(ev):
     assert r[6]["verdict"] == ("time limit: 300 ms · interrupted · variables "
                                "kept")
     assert r[6]["limit"]["source"] == "request"
-    assert r[7]["limit"] == {"key": "cell.timeout", "source": "--set",
+    assert r[7]["limit"] == {"key": "cell.timeout", "source": "-t",
                              "text": "time limit: 1 s"}
 
 

@@ -70,6 +70,19 @@ def test_unknown_option_is_a_usage_error(cb):
     assert r.said.startswith("cellblock: ") and "frobnicate" in r.said
 
 
+@pytest.mark.parametrize("option, value, key", [
+    ("-t", "abc", "cell.timeout"), ("-M", "lots", "session.memory"),
+    ("--set", "cell.timeout=abc", "cell.timeout")])
+def test_a_wrong_value_is_told_of_the_option_that_has_it(
+        cb, option, value, key):
+    r = cb.run(option, value, "-c", "print('ran')")
+    assert r.code == 2 and "ran" not in r.text, r
+    assert r.said.startswith(f"cellblock: {option}: {key}: expected"), r
+    # What a file has is no error of the command line.
+    cb.config("[cell]\ntimeout = abc\n")
+    assert cb.run("-t", "5s", "-c", "pass").code == 78
+
+
 def test_a_missing_config_file_is_an_error(cb):
     r = cb.run("-f", "/nonexistent/cb.conf", "-c", "pass")
     assert r.code == 78, r
@@ -140,7 +153,7 @@ def test_check_says_why_this_configuration_starts_no_session(cb):
 
 def test_an_unknown_requirement_is_refused_with_the_known_ones(cb):
     r = cb.run("--set", "jail.require=no-such-thing", "-c", "print('ran')")
-    assert r.code == 78, r
+    assert r.code == 2, r
     assert b"ran" not in r.out and "no-such-thing" in r.said
     for word in "cgroup memory noswap processes cpus landlock proc".split():
         assert word in r.said, r
@@ -261,7 +274,7 @@ def test_errors_are_folded_at_words_on_a_terminal(cb):
         "cellblock: unknown or ambiguous option", "  '--nope'",
         "  try 'cellblock -h'"]
     s = cb.session("-s", "cel.x=1", size=(24, 40), start=False)
-    assert s.wait_exit() == 78
+    assert s.wait_exit() == 2
     assert s.screen.shown() == [
         "cellblock: --set cel.x=1: no section", "  cel; did you mean cell?"]
     # The control: without a terminal the lines are not folded.

@@ -59,6 +59,26 @@ def test_pdb_set_trace_works(session):
     assert session.run("_") == "42"
 
 
+def test_pdb_shows_no_frame_of_the_driver(session):
+    session.run("def f(n):\n    breakpoint()\n    return n")
+    row = session.enter("f(21)")
+    session.expect_since(row, r"\(Pdb\)")
+    session.type("w\r")
+    session.expect_since(row, r"\(Pdb\) w\n(.|\n)*\(Pdb\)$")
+    shown = "\n".join(session.screen.rows(row))
+    assert "<cell 2>(1)<module>()" in shown and "<cell 1>(3)f()" in shown
+    assert "cellblock" not in shown and "<string>" not in shown, shown
+    session.type("up\r")
+    session.expect_since(row, r"\(Pdb\) up\n> <cell 2>\(1\)")
+    session.type("up\r")
+    session.expect_since(row, r"Oldest frame")
+    session.type("down\rp n\r")
+    session.expect_since(row, r"^21$")
+    session.type("c\r")
+    session.wait_prompt()
+    assert session.run("_") == "21"
+
+
 def test_help_pager_works(session):
     session.enter("help(str)")
     session.expect(r"Help on class str")

@@ -95,10 +95,10 @@ static void short_options_become_sets_in_order(void **state)
 	PARSE_OK(&o, "-t", "5s", "--set=home.size=1M", "-M1G", "--timeout",
 		"6s", "-f", "x.conf", "-p", "python3.12");
 	assert_int_equal(o.nsets, 4);
-	assert_string_equal(o.sets[0], "cell.timeout=5s");
+	assert_string_equal(o.sets[0], "-t cell.timeout=5s");
 	assert_string_equal(o.sets[1], "home.size=1M");
-	assert_string_equal(o.sets[2], "session.memory=1G");
-	assert_string_equal(o.sets[3], "cell.timeout=6s");
+	assert_string_equal(o.sets[2], "-M session.memory=1G");
+	assert_string_equal(o.sets[3], "-t cell.timeout=6s");
 	assert_string_equal(o.config_file, "x.conf");
 	assert_string_equal(o.python, "python3.12");
 	options_fini(&o);
