@@ -18,8 +18,10 @@ VALUE_MAX = 60
 SUFFIXES = (".py", ".so", ".pyc")
 IDENT = r"[^\W\d]\w*"
 DOTTED = IDENT + r"(?:\." + IDENT + ")*"
-# The real ones, whatever a metaclass of the user's defines.
+# The real ones, whatever a metaclass of the user's defines. It may define == of
+# classes, too: they are compared with "is".
 mro_of = type.__dict__["__mro__"].__get__
+class_name = type.__dict__["__name__"].__get__
 dict_of = type.__dict__["__dict__"].__get__
 # What opens or closes something, and where strings end.
 MARK = re.compile("#[^\n]*|\"\"\"|'''|[]['\"(){}]")
@@ -88,7 +90,7 @@ def stored(o, name):
     for c in mro_of(kind):
         if name in dict_of(c):
             value = dict_of(c)[name]
-            if type(value).__name__ in ("getset_descriptor",
+            if class_name(type(value)) in ("getset_descriptor",
                                         "member_descriptor"):
                 try:
                     return True, value.__get__(o, kind)
@@ -100,10 +102,10 @@ def stored(o, name):
 
 def plain(value):
     kind = type(value)
-    if kind in (staticmethod, classmethod):
+    if kind is staticmethod or kind is classmethod:
         return True, value.__func__
     special = any("__get__" in dict_of(c) for c in mro_of(kind))
-    if special and kind.__name__ not in (
+    if special and class_name(kind) not in (
             "function", "method_descriptor", "builtin_function_or_method",
             "wrapper_descriptor", "classmethod_descriptor", "type"):
         return False, None
@@ -225,13 +227,14 @@ def item(o, key):
     "(True, o[key]) of a builtin container, for a key that is a literal"
     kind = type(o)
     key = key.strip()
-    if kind in SEQUENCES and ":" in key:
+    is_sequence = any(kind is k for k in SEQUENCES)
+    if is_sequence and ":" in key:
         return True, kind()
     m = re.match(r"(-?[0-9]{1,9})$|(['\"])([^\\]*)\2$", key)
     if not m:
         return False, None
     key = int(key) if m.group(1) else m.group(3)
-    if kind in SEQUENCES and type(key) is int and -len(o) <= key < len(o):
+    if is_sequence and type(key) is int and -len(o) <= key < len(o):
         return True, o[key]
     if kind is dict and len(o) <= LOOKS:  # a look-up may compare with any key
         for k, value in list(o.items()):

@@ -31,6 +31,19 @@ def test_completion_runs_no_property(guest):
     assert guest.out_of("ran") == "[]\n"
 
 
+def test_completion_runs_nothing_of_a_metaclass(guest):
+    guest.run("ran = []\nclass M(type):\n"
+              "  def __eq__(c, o): ran.append('=='); return False\n"
+              "  __hash__ = type.__hash__\n  @property\n"
+              "  def __name__(c): ran.append('name'); return 'x'\n"
+              "class C(metaclass=M): pass\n"
+              "c = C()\nc.own = C.one = c\nc.name = ['']")
+    for text in "c[0].", "c['a'].", "c.own.", "c.one.", "C.one.", "c[":
+        guest.complete(text)
+    assert guest.out_of("ran") == "[]\n"
+    assert "upper" in guest.complete("c.own.one.name[0].")[1]
+
+
 def test_modules_complete_without_being_imported(guest, home):
     (home / "mypack").mkdir()
     (home / "mypack" / "__init__.py").write_text("import nowhere\nabc = 1\n")
