@@ -214,7 +214,7 @@ class Session:
             self.type(cell)
         above, last = ([""] + [_end(x) for x in cell.split("\n")])[-2:]
         if last:
-            self.wait(lambda: last in self._tail(first),
+            self.wait(lambda: self._typed(first).endswith(last),
                       f"the echo of {last!r}")
         elif above and self.screen.bracketed_paste:
             self.wait(lambda: above in self._tail(first)
@@ -242,6 +242,12 @@ class Session:
         start = max(first, self.screen.here() - 3)
         return "".join(r.ljust(self.screen.columns) for r in
                        self.screen.rows(start, self.screen.here() + 1))
+
+    def _typed(self, first):
+        """The same up to the cursor. While a notice above moves the text down,
+        the cursor is elsewhere."""
+        behind = self.screen.columns - self.screen.cursor.x
+        return self._tail(first)[:-behind].rstrip()
 
     def run(self, cell, deadline=None):
         """Run a cell. Returns the text between it and the next prompt."""
