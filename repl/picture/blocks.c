@@ -62,7 +62,8 @@ static void add_row(struct strbuf *b, const uint8_t *above,
 			s = add_colour(s, 48, below, true_colour);
 		was_above = above;
 		was_below = below;
-		below += below ? 3 : 0;
+		if (below)
+			below += 3;
 		memcpy(s, UPPER_HALF, 3);
 		strbuf_add(b, cell, (size_t)(s + 3 - cell));
 	}

@@ -46,15 +46,19 @@ static struct fit fit(const struct picture *p, const struct picture_place *at)
 	double y = (double)rows * ch / p->height;
 	double by = x < y ? x : y;
 	struct fit f;
+	bool flat;
 
 	if (by > 1)
 		by = 1;
+	flat = p->height * by < ch;
 	f.cell_height = ch;
 	f.rows = between(p->height * by / ch + 0.001, rows);
-	f.height = f.rows * ch;
-	f.width = between((double)p->width * f.height / p->height, 1 << 20);
-	f.by_columns = f.width > columns * cw;
-	if (f.by_columns) {
+	f.height = flat ? between(p->height * by, ch) : f.rows * ch;
+	f.width = flat ? between(p->width * by, columns * cw)
+		       : between((double)p->width * f.height / p->height,
+				 1 << 20);
+	f.by_columns = flat || f.width > columns * cw;
+	if (f.width > columns * cw) {
 		f.width = columns * cw;
 		f.height = between(
 			(double)p->height * f.width / p->width, f.rows * ch);
@@ -164,6 +168,20 @@ static void add_iterm2(
 	strbuf_puts(b, "\a");
 }
 
+/* What libsixel takes for noise grows faster than pixels times colours: with so
+ * many, a third of a second. */
+#define SIXEL_WORK 20000000
+#define SIXEL_COLOURS_LEAST 16
+
+static int colours_for(const struct picture *p, int registers)
+{
+	int most = between((double)SIXEL_WORK / p->width / p->height, 256);
+
+	if (most < SIXEL_COLOURS_LEAST)
+		most = SIXEL_COLOURS_LEAST;
+	return most < registers ? most : registers;
+}
+
 /* A sixel row is six pixels high, and none of it may reach into the row below
  * the picture. */
 static int add_sixel(struct strbuf *b, const struct picture *p,
@@ -176,7 +194,7 @@ static int add_sixel(struct strbuf *b, const struct picture *p,
 		small.height -= small.height % 6;
 	if (picture_scale(&small, p) < 0)
 		return -1;
-	r = encode_sixel(b, &small, colours);
+	r = encode_sixel(b, &small, colours_for(&small, colours));
 	free(small.rgb);
 	return r;
 }

@@ -47,7 +47,7 @@ static void a_picture_fits_and_keeps_its_shape(void **state)
 		{640, 480, 60, 41, 15, 40},  /* the width decides */
 		{4000, 8, 24, 80, 1, 79},    /* less than a row */
 		{8, 4000, 24, 80, 22, 1},
-		{1, 1, 24, 80, 1, 2},
+		{1, 1, 24, 80, 1, 1},
 		{640, 480, 1, 2, 1, 1},
 		{640, 480, 2, 80, 1, 3},
 	};
