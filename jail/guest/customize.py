@@ -52,24 +52,41 @@ def customize():
         sys.meta_path.insert(0, Adapter)
 
 
+def adapted(run, module):
+    run(module)
+    part("pictures")
+    adapt(module)
+
+
+def without_stat(run, module):
+    "psutil prints that there is no /proc/stat, and has no time of boot"
+    import time, traceback
+    say, traceback.print_exc = traceback.print_exc, lambda: None
+    try:
+        run(module)
+    finally:
+        traceback.print_exc = say
+    module.BOOT_TIME = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class Adapter:
-    "changes, as they are imported, the modules that show pictures"
-    names = ["matplotlib.pyplot", "PIL.ImageShow"]
+    "changes modules as they are imported"
+    hooks = {"matplotlib.pyplot": adapted, "PIL.ImageShow": adapted,
+             "psutil._pslinux": without_stat}
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in Adapter.names:
+        hook = Adapter.hooks.pop(name, None)
+        if not hook:
             return None
-        Adapter.names.remove(name)
-        if not Adapter.names and Adapter in sys.meta_path:
+        if not Adapter.hooks and Adapter in sys.meta_path:
             sys.meta_path.remove(Adapter)
         for finder in list(sys.meta_path):
             spec = finder is not Adapter and finder.find_spec(
                 name, path, target)
             if spec:
                 run = spec.loader.exec_module
-                spec.loader.exec_module = lambda module: (
-                    run(module), part("pictures"), adapt(module))
+                spec.loader.exec_module = lambda module: hook(run, module)
                 return spec
         return None
 

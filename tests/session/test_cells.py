@@ -291,3 +291,14 @@ def test_a_traceback_that_is_not_for_the_terminal_is_plain(session):
     # nor is what a cell formats itself
     assert session.run("try: 1 / 0\nexcept Exception: text = "
                        "traceback.format_exc()\n'\\33' in text") == "False"
+
+
+def test_psutil_comes_without_a_traceback(session):
+    """There is no /proc/stat, which it looks at first."""
+    if session.run("import importlib.util as u; u.find_spec('psutil')") == "":
+        pytest.skip("no psutil here")
+    assert session.run("import psutil") == ""
+    assert session.run("psutil.Process().memory_info().rss > 0") == "True"
+    assert session.run("import traceback\ntry: 1/0\n"
+                       "except ArithmeticError: traceback.print_exc()"
+                       ).endswith("ZeroDivisionError: division by zero")
