@@ -116,6 +116,8 @@ BOTH = {
         ("{paste:def g(n):\n    if n:\n        return 1\n    return 0\n}"
          "{Enter}", ""),
         ("g(1), g(0){Enter}", "(1, 0)"),
+        ("{paste:>>> y = 5\n>>> y * 2\n}{Enter}", "10"),
+        ("{paste:In [1]: z = 2\n\nIn [2]: z + y\n}{Enter}", "7"),
     ],
 }
 
