@@ -297,7 +297,7 @@ def test_a_killed_checkpoint_is_reported_at_once_and_at_the_rollback(cb):
 
 def test_undo_of_sixteen_cells_works(cb):
     """The checkpoints do not count against the process limit of the cells."""
-    s = cb.session("--set", "cell.undo=16", "-M", "400M",
+    s = cb.session("--set", "cell.undo=16", "-M", "1G",
                    "--set", "session.processes=8")
     s.run("import subprocess")
     for n in range(20):

@@ -244,10 +244,14 @@ class Session:
                        self.screen.rows(start, self.screen.here() + 1))
 
     def _typed(self, first):
-        """The same up to the cursor. While a notice above moves the text down,
-        the cursor is elsewhere."""
-        behind = self.screen.columns - self.screen.cursor.x
-        return self._tail(first)[:-behind].rstrip()
+        """The same up to the cursor. While the text is drawn anew, or moved down
+        by a notice, the cursor is elsewhere: at the start of a row that does
+        not go on from a full one."""
+        x, here = self.screen.cursor.x, self.screen.here()
+        above = self.screen.rows(max(here - 1, 0), here)
+        if not x and (not above or len(above[0]) < self.screen.columns):
+            return ""
+        return self._tail(first)[:x - self.screen.columns].rstrip()
 
     def run(self, cell, deadline=None):
         """Run a cell. Returns the text between it and the next prompt."""

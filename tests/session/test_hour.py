@@ -58,13 +58,19 @@ class Replay:
     def echoed(self, text):
         """Wait until what was typed is on the screen: a person looks."""
         last = text.split("\n")[-1].strip()[-8:]
-        self.s.wait(lambda: last in self.s._tail(0), f"the echo of {last!r}")
+        self.s.wait(lambda: self.s._typed(0).endswith(last),
+                    f"the echo of {last!r}")
 
     def before_cursor(self):
         """The line, without what is suggested behind the cursor."""
         screen = self.s.screen
         row = screen.rows(screen.here(), screen.here() + 1)[0]
         return row[:screen.cursor.x]
+
+    def row(self):
+        """That of the cursor, which is elsewhere while the line is drawn."""
+        self.s.wait(lambda: self.s.screen.cursor.x, "the cursor in the line")
+        return self.s.screen.here()
 
     def play(self, keys):
         """Type; return the absolute row below the line that ran."""
@@ -85,12 +91,12 @@ class Replay:
             elif kind == "out":
                 s.expect_since(row, text)
             elif text == "Run":
-                row, runs = s.screen.here() + 1, True
+                row, runs = self.row() + 1, True
                 s.type("\r")
             else:
                 enter = text == "Enter" and not runs
                 if enter:
-                    row = s.screen.here() + 1
+                    row = self.row() + 1
                 s.type(key(text))
                 if enter:
                     s.wait(lambda: s.screen.here() >= row, "the next line")
