@@ -52,6 +52,9 @@ static int spawn(
 	for (int i = 0; i < nfds; i++)
 		pass[SPAWN_CTL + i] = fds[i];
 	r = link_ask(g->link, INIT_SPAWN, NULL, pass, SPAWN_CTL + nfds);
+	/* An init that is gone has said why: guest_spawn_await() hears it. */
+	if (r < 0 && errno == EPIPE)
+		r = 0;
 	if (r < 0)
 		err_errno(e, "start Python");
 	fd_drop(&own[SPAWN_PARTS]);

@@ -16,6 +16,7 @@ import termios
 import time
 
 import pyte
+from wcwidth import wcswidth
 
 from screen import Terminal
 
@@ -249,7 +250,7 @@ class Session:
         not go on from a full one."""
         x, here = self.screen.cursor.x, self.screen.here()
         above = self.screen.rows(max(here - 1, 0), here)
-        if not x and (not above or len(above[0]) < self.screen.columns):
+        if not x and (not above or wcswidth(above[0]) < self.screen.columns):
             return ""
         return self._tail(first)[:x - self.screen.columns].rstrip()
 
