@@ -692,7 +692,8 @@ for n in range(20):
 
 
 def test_a_policy_for_commands_binds_tools(cb):
-    cb.config("[policy]\ncommands = help undo files\n")
+    cb.config("[policy]\ncommands = help undo files\n"
+              "[cell]\ncheckpoint = always\n")
     c = Client(cb)
     listed = {t["name"] for t in c.call("tools/list")["result"]["tools"]}
     assert listed == {"run_cell", "show_pictures", "undo", "list_files"}

@@ -504,8 +504,10 @@ def test_without_who_makes_jails_it_ends(cb):
     server = Server(cb)
     assert server("POST", "/eval", {"input": "print(1)"}).status == 200
     server.tree.look()
-    maker, = [p for p in hosttree.descendants(server.process.pid)
-              if int(hosttree.stat_of(p)[1]) == server.process.pid]
+    stats = [(p, hosttree.stat_of(p))       # None: it has ended meanwhile
+             for p in hosttree.descendants(server.process.pid)]
+    maker, = [p for p, stat in stats
+              if stat and int(stat[1]) == server.process.pid]
     server.tree.kill(maker)
     assert server.process.wait(30) == 1
     assert b"makes jails is gone" in server.process.stderr.read()
