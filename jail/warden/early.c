@@ -17,11 +17,9 @@
 
 #include <string.h>
 
-void early_init(
-	struct early *a, struct link *l, struct guest *g, struct warden_jail *j)
+void early_init(struct early *a, struct guest *g, struct warden_jail *j)
 {
-	*a = (struct early){
-		.link = l, .guest = g, .jail = j, .outer = {-1, -1, -1, -1}};
+	*a = (struct early){.guest = g, .jail = j, .outer = {-1, -1, -1, -1}};
 }
 
 int early_start(struct early *a, struct err *e)

@@ -13,15 +13,13 @@ struct warden_jail;
 
 /* Only early.c writes it. */
 struct early {
-	struct link *link;
 	struct guest *guest;
 	struct warden_jail *jail;
 	int outer[PIPES]; /* the front end's ends */
 	int64_t cpu_ms;	  /* of the jail, when it began to wait */
 };
 
-void early_init(struct early *a, struct link *l, struct guest *g,
-	struct warden_jail *j);
+void early_init(struct early *a, struct guest *g, struct warden_jail *j);
 
 /* Have it started. 0, or -1 with e. */
 int early_start(struct early *a, struct err *e);

@@ -38,7 +38,7 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
 	warden_jail_init(&w->jail, &w->link, &w->site);
 	guest_init(&w->guest, &w->link, &w->jail);
-	early_init(&w->early, &w->link, &w->guest, &w->jail);
+	early_init(&w->early, &w->guest, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);
 	clocks_start(&w->clocks, &w->link, spec);
 }
