@@ -84,9 +84,9 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 	[ENFORCE_INODES] = {"inodes", "inodes",
 		.remedy = "they cannot be watched or changed; files can be "
 			  "locked, device nodes only by a process with several "
-			  "threads. Started by root, on Linux 5.11 or later, a session has its "
-			  "own, unless other mounts lie below a directory that "
-			  "is shown",
+			  "threads. Started by root, on Linux 5.11 or later, a "
+			  "session has its own, unless other mounts lie below "
+			  "a directory that is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},
 			{"none: shared with the host", WEAK}}},
 	[ENFORCE_MOUNTS] = {"read-only mounts",

@@ -380,12 +380,13 @@ int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
 struct jail_end {
 	uint32_t token; /* of a file */
 	int replace;
-	int mode; /* permissions; -1: mode and time stay as they are */
+	int mode; /* permissions; -1: those of jail_home_create(), or 0755, and
+		   * the time of the last change */
 	int64_t mtime_ns;
 };
 
-/* The same for several files; how many, as above. A file that cannot be
- * committed is gone. */
+/* The same for several files; how many, as above. Of `ends` there are at most
+ * JAIL_MANY_MAX. A file that cannot be committed is gone. */
 int jail_home_create_many(struct jail *j, const char *const *paths, int n,
 	int mode, int *fds, uint32_t *tokens, struct err *e);
 int jail_home_commit_many(

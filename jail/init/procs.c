@@ -37,7 +37,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

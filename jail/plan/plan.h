@@ -72,7 +72,7 @@ enum plan_op_type {
 	PLAN_ALLOW,	 /* Landlock: target may be used for `which` (enum
 			  * plan_use) */
 	PLAN_LANDLOCK,	 /* nothing else may be used; by the ABI `number` */
-	PLAN_ASK,	 /* guests ask pid 1 before each record lock, and if
+	PLAN_ASK,	 /* guests ask pid 1 before each lock of a file, and if
 			  * `number`, before they map anonymous shared memory */
 	PLAN_SECCOMP,	 /* load filter `which` (enum plan_filter); INIT has
 			  * no inotify if an inode of the host is shown */

@@ -181,7 +181,7 @@ int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 	return u->file.fd;
 }
 
-/* Without `mode` the time is that of the last change. */
+/* Where `end` has no mode, the time stays that of the last change. */
 static int finish(int fd, int mode, const struct jail_end *end)
 {
 	const struct timespec t[2] = {

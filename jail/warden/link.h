@@ -111,8 +111,9 @@ void link_notice(struct link *l, const char *fmt, ...)
 int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
 	const int *fds, int n);
 
-/* CPU time of the front end so far, which is the socket's peer or `front`;
- * always 0 after 0. */
+/* CPU time of the front end so far. It is the socket's peer, unless
+ * link_charge() names another process; with 0 nobody is charged, and the time
+ * stays 0. */
 int64_t link_front_cpu_ms(const struct link *l);
 void link_charge(struct link *l, pid_t front);
 

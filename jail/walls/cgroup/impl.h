@@ -26,7 +26,7 @@
 struct cgroup_ops {
 	const char *fstype;
 	/* Look for usable controllers in one mount; set kind, usable, dir and
-	 * shared, or why there are none. Makes nothing. 1: look no further. */
+	 * shared, or why there are none. Makes nothing. 1: it has them all. */
 	int (*probe)(struct cgroup_caps *caps, const struct mntent *m);
 	/* Make the directories that were placed, and open `enter`. */
 	int (*make)(struct cgroup *cg, const struct cgroup_caps *caps,
