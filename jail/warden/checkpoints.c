@@ -239,10 +239,31 @@ enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c)
 	return c->skip_why;
 }
 
+/* Why there is no checkpoint; empty where there was one. */
+static const char *why_none(
+	const struct checkpoints *c, enum jail_no_checkpoint why)
+{
+	switch (why) {
+	case NO_CHECKPOINT_OFF:
+		return "checkpoints are off";
+	case NO_CHECKPOINT_COST:
+		return "copying memory for checkpoints costs too much here";
+	case NO_CHECKPOINT_MEMORY:
+		return "the checkpoint was given up for memory";
+	case NO_CHECKPOINT_FAILED:
+		return c->failed;
+	case NO_CHECKPOINT_KILLED:
+		return "the checkpoint was killed from within";
+	case NO_CHECKPOINT_NONE:
+	case NO_CHECKPOINT_SILENT:
+		return "";
+	}
+	return "";
+}
+
 void checkpoints_note_taken(struct checkpoints *c, enum jail_no_checkpoint why)
 {
-	const char *words =
-		why == NO_CHECKPOINT_OFF ? "checkpoints are off" : c->failed;
+	const char *words = why_none(c, why);
 
 	if (why == NO_CHECKPOINT_NONE)
 		c->told_none = 0;
@@ -440,9 +461,11 @@ int checkpoints_find(const struct checkpoints *c, uint32_t next, int n,
 {
 	/* The newest is the state now, unless none was taken of it. */
 	int can = c->n - checkpoints_newest_is_now(c, next);
+	const char *why = c->n == 0 ? why_none(c, c->none) : "";
 
 	if (can <= 0)
-		return err_set(e, "undo: nothing is kept to go back to");
+		return err_set(e, "undo: nothing is kept to go back to%s%s",
+			*why ? ": " : "", why);
 	if (can < n || n < 1)
 		return err_set(e, "undo: only %d cell%s kept", can,
 			can == 1 ? " is" : "s are");

@@ -297,6 +297,15 @@ def test_cells_can_be_undone(mcp):
     assert r["isError"] and "Nothing was undone" in text_of(r)
 
 
+def test_undo_says_why_nothing_is_kept(cb):
+    c = Client(cb, "-s", "cell.checkpoint=never")
+    c.run("x = 1")
+    r = c.tool("undo")
+    assert r["isError"] and text_of(r).endswith(
+        "nothing is kept to go back to: checkpoints are off"), r
+    assert c.show("x") == "1\n"
+
+
 def test_a_reset_keeps_the_files(mcp):
     mcp.run("x = 1\nopen('f', 'w').write('1')")
     assert mcp.tool("reset")["structuredContent"]["reset"] is True

@@ -557,6 +557,36 @@ static void an_older_checkpoint_is_woken_where_the_newest_is_dead(void **state)
 	assert_int_equal(W->guest.pid, 41);
 }
 
+static void undo_says_why_nothing_is_kept(void **state)
+{
+	static const struct {
+		enum jail_no_checkpoint none;
+		const char *why;
+	} t[] = {
+		{NO_CHECKPOINT_NONE, ""},
+		{NO_CHECKPOINT_OFF, ": checkpoints are off"},
+		{NO_CHECKPOINT_COST, ": copying memory for checkpoints costs "
+				     "too much here"},
+		{NO_CHECKPOINT_MEMORY,
+			": the checkpoint was given up for memory"},
+		{NO_CHECKPOINT_FAILED, ": no checkpoint could be taken"},
+		{NO_CHECKPOINT_KILLED,
+			": the checkpoint was killed from within"},
+	};
+	char said[200];
+	struct jail_undone u;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		checkpoints_give_up(&W->checkpoints, 0, t[i].none);
+		assert_int_equal(warden_undo(W, 1, &u, &e), -1);
+		snprintf(said, sizeof(said),
+			"undo: nothing is kept to go back to%s", t[i].why);
+		assert_string_equal(e.msg, said);
+	}
+}
+
 static void undo_goes_back_to_the_oldest_checkpoint(void **state)
 {
 	struct jail_undone u;
@@ -904,6 +934,7 @@ int main(void)
 		TEST_UP(the_front_end_may_go_while_a_checkpoint_wakes),
 		TEST_UP(an_older_checkpoint_is_woken_where_the_newest_is_dead),
 		TEST_UP(undo_goes_back_to_the_oldest_checkpoint),
+		TEST_UP(undo_says_why_nothing_is_kept),
 		TEST_UP(undo_to_a_silent_checkpoint_restarts_python),
 		TEST_UP(a_restart_that_fails_ends_the_session),
 		TEST_UP(no_alarm_cuts_the_death_of_a_jail_short),
