@@ -382,11 +382,6 @@ size_t head_take(struct head *h, const char *p, size_t n)
 	return at;
 }
 
-bool head_is_begun(const struct head *h)
-{
-	return h->state > HEAD_START || h->bytes > 0;
-}
-
 bool head_is_whole(const struct head *h)
 {
 	return h->state > HEAD_FIELDS && h->state != HEAD_WRONG;

@@ -41,8 +41,7 @@ struct head {
 /* Read on. Returns how many of the bytes belong to this request. */
 size_t head_take(struct head *h, const char *p, size_t n);
 
-/* Whether any byte came, and whether the head is whole. */
-bool head_is_begun(const struct head *h);
+/* Whether the head is whole. */
 bool head_is_whole(const struct head *h);
 
 /* The next request, and no further. */
