@@ -42,8 +42,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* So many descriptors of a process are not counted as memory; the others as
- * what a new pipe may hold. */
+/* A process with at most so many descriptors has them for nothing; with more,
+ * each counts as what a new pipe may hold. */
 #define FDS_FREE 64
 #define FD_BYTES 8192
 /* The most that the kernel keeps for a mapping, and for what an epoll watches;
@@ -302,8 +302,9 @@ static void count_pages(
 }
 
 /*
- * What the kernel may hold for the descriptors of a process, beyond those that
- * any program has. Linux 6.2 tells their number; before that they do not count.
+ * What the kernel may hold for the descriptors of a process that has more than
+ * any program needs. Linux 6.2 tells their number; before that they do not
+ * count.
  */
 static int64_t descriptors_bytes(int fd)
 {
