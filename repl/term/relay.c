@@ -44,8 +44,8 @@ void relay_set_tty(struct relay *r, int tty)
 
 void relay_begin(struct relay *r)
 {
-	r->held = true;
-	r->handed = r->over = r->moved = false;
+	r->state = RELAY_BEGUN;
+	r->moved = false;
 	r->due = 0;
 	typed_forget(&r->typed);
 	memset(r->pressed_ms, 0, sizeof(r->pressed_ms));
@@ -53,13 +53,14 @@ void relay_begin(struct relay *r)
 
 void relay_hand_over(struct relay *r)
 {
-	r->handed = true;
+	if (r->state == RELAY_BEGUN)
+		r->state = RELAY_HANDED;
 }
 
 /* The cell has not begun, as far as we have heard. */
 static bool is_early(const struct relay *r)
 {
-	return r->held && !r->over;
+	return r->state == RELAY_BEGUN || r->state == RELAY_HANDED;
 }
 
 /* How many keys the tty has yet to take. */
@@ -74,9 +75,9 @@ static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 	bool keys = r->keys && !r->keys_ended;
 	/* Whoever sees a cell's output may answer with a key that is meant for
 	 * the cell, so the output waits as well. */
-	bool waits = r->handed && is_early(r);
-	short tty = (short)((relay_has_room(r) && !waits ? POLLIN : 0) |
-			    (owed(r) && !r->held ? POLLOUT : 0));
+	bool reads = relay_has_room(r) && r->state != RELAY_HANDED;
+	bool writes = owed(r) && r->state == RELAY_OPEN;
+	short tty = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
 
 	p[RELAY_POLL_KEYS] =
 		(struct pollfd){.fd = keys ? term->in : -1, .events = POLLIN};
@@ -107,7 +108,7 @@ static void tty_write(struct relay *r)
 	struct typed *t = &r->typed;
 	ssize_t w;
 
-	if (!owed(r) || r->held || r->tty < 0)
+	if (!owed(r) || r->state != RELAY_OPEN || r->tty < 0)
 		return;
 	w = write(r->tty, t->keys.s + t->sent, owed(r));
 	if (w > 0)
@@ -117,7 +118,8 @@ static void tty_write(struct relay *r)
 /* Whether keys wait until the cell does. */
 static bool is_waited_for(const struct relay *r)
 {
-	return !r->held && !owed(r) && r->typed.sent < r->typed.keys.n;
+	return r->state == RELAY_OPEN && !owed(r) &&
+	       r->typed.sent < r->typed.keys.n;
 }
 
 static void ask_who_waits(const struct relay *r)
@@ -128,14 +130,15 @@ static void ask_who_waits(const struct relay *r)
 
 void relay_release(struct relay *r)
 {
-	r->held = false;
+	if (is_early(r))
+		r->state = RELAY_OPEN;
 	tty_write(r);
 	ask_who_waits(r);
 }
 
 void relay_hold(struct relay *r)
 {
-	r->held = r->over = true;
+	r->state = RELAY_OVER;
 }
 
 void relay_waits(struct relay *r)
@@ -184,7 +187,7 @@ void relay_type_ahead(struct relay *r, const char *s, size_t n)
  * the same. */
 static void interrupt(struct relay *r, const char *s, size_t n)
 {
-	bool stuck = r->over || owed(r);
+	bool stuck = r->state == RELAY_OVER || owed(r);
 
 	if (r->typed.sent < r->typed.keys.n)
 		typed_drop(&r->typed);

@@ -57,17 +57,23 @@ struct relay_opts {
 	void *arg;
 };
 
+/* Where the cell is. In all but the first, keys wait. */
+enum relay_state {
+	RELAY_OPEN,   /* keys go to the tty: the cell runs, or there is none */
+	RELAY_BEGUN,  /* the tty may still have output of what ran before */
+	RELAY_HANDED, /* what the tty has is the cell's, and waits as well */
+	RELAY_OVER    /* keys are for the next cell */
+};
+
 /* Caller's storage. */
 struct relay {
 	struct relay_opts with;
 	int tty;	 /* master, non-blocking; -1: there is none */
 	bool keys;	 /* standard input goes to the tty */
 	bool keys_ended; /* standard input is at its end, or gone */
-	bool held;	 /* keys wait until the tty is ready for them */
-	bool handed;	 /* what the tty has is a cell's */
-	bool over;	 /* keys wait for good: they are for the next cell */
-	bool broken;	 /* nothing can be written to the terminal any more */
-	bool moved;	 /* the last relay_turn() read bytes of the tty */
+	enum relay_state state;
+	bool broken; /* nothing can be written to the terminal any more */
+	bool moved;  /* the last relay_turn() read bytes of the tty */
 	struct typed typed; /* keys since relay_begin() */
 	size_t due;	    /* so many of them may go to the tty */
 	struct strbuf out;

@@ -17,7 +17,7 @@
 /* A tty holds fewer. */
 #define TYPED_MAX (64u << 10)
 
-/* No place. */
+/* No line begins there. */
 #define NONE ((size_t)-1)
 
 /* Bytes of the longest key. */
@@ -264,11 +264,14 @@ static bool is_line_start(const struct edited *ed)
 }
 
 /*
- * The keys that were sent, edited: t->edited. Returns where the line of keys
- * begins that is at `at` in them; NONE where none begins there. A line begins
- * where both the tty and the editor see the end of the line before: an Enter
- * that was pasted, or typed literally, ends none. Of a line that was typed and
- * erased again a cell may have read every key.
+ * Find the line that begins at `at` in t->edited: returns where its first key
+ * is in t->keys, or NONE where no line begins there. The keys are edited once
+ * more, which gives t->edited again.
+ *
+ * A line begins where both the tty and the editor see the end of the line
+ * before: an Enter that was pasted, or typed literally, ends none. Nor does a
+ * line begin anew that was typed and erased again: the cell may have read every
+ * key of it.
  */
 static size_t find_line(struct typed *t, size_t at)
 {
@@ -298,7 +301,6 @@ static size_t find_line(struct typed *t, size_t at)
 		else if (ed.n == at)
 			found = NONE; /* begun, and empty again */
 	}
-	t->edited.n = ed.n;
 	return found;
 }
 
@@ -322,8 +324,8 @@ static const char *cut_rest(
 const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	const char **keys, size_t *n)
 {
-	/* A tty in its usual modes leaves no key that erases. Those that were
-	 * read may be what this one takes away. */
+	/* A tty in its usual modes obeys the keys that erase. Where one comes
+	 * back, the cell may have read what that key takes away. */
 	const char *end = left_n ? memchr(left, '\n', left_n) : NULL;
 	size_t first = end ? (size_t)(end - left) : left_n;
 	bool raw = has(left, first, ERASING), fits;
@@ -333,7 +335,7 @@ const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	strbuf_add(&t->edited, t->keys.s, t->sent);
 	if (t->lost || t->edited.failed)
 		return "it was too much";
-	find_line(t, NONE);
+	t->edited.n = typed_edit(t->edited.s, t->edited.n);
 	left_n = typed_edit(left, left_n);
 	fits = is_end(t->edited.s, t->edited.n, left, left_n, &at);
 	if (!fits)
