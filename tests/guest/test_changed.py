@@ -6,7 +6,7 @@ BEGIN = """
 import collections, datetime, math, re
 n, text, words = 1000, 'abc', ['a', ['b']]
 table = {'k': [1]}
-counts = collections.defaultdict(list)
+counts = collections.defaultdict(list, a=[1])
 day, pattern = datetime.date(2020, 1, 1), re.compile('x')
 class A:
     size = 5
@@ -28,7 +28,9 @@ SAME = ["n", "n + 1", "words[0], table['k']", "print(words)", "a.get()",
         "words.index('a')", "f'{n}'", "import math"]
 CHANGED = ["n = 1001", "del n", "m = 5", "words.append(5)", "words[1][0] = 5",
            "words.sort(key=str)", "table['k'].pop()", "table['j'] = 1",
-           "counts['new']", "a.put(8)", "a.n += 1", "A.size = 6", "g(1)",
+           "counts['new']", "counts['b'] = counts.pop('a')",
+           "table['use_cache'] = True", "table['j'] = table.pop('k')",
+           "a.put(8)", "a.n += 1", "A.size = 6", "g(1)",
            "s.x.append(2)", "data[0] = 5", "f.__defaults__[0].append(1)",
            "def f(x, memo=[]): return x + 1", "import json", "n = 1000.0",
            "class A: pass", "text += 'd'", "words = words[:]"]
