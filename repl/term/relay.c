@@ -63,6 +63,13 @@ static bool is_early(const struct relay *r)
 	return r->state == RELAY_BEGUN || r->state == RELAY_HANDED;
 }
 
+/* Whoever sees a cell's output may answer with a key that is meant for the
+ * cell, so the output waits until keys reach the cell. */
+static bool output_waits(const struct relay *r)
+{
+	return r->state == RELAY_HANDED;
+}
+
 /* How many keys the tty has yet to take. */
 static size_t owed(const struct relay *r)
 {
@@ -73,9 +80,7 @@ static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
 	bool keys = r->keys && !r->keys_ended;
-	/* Whoever sees a cell's output may answer with a key that is meant for
-	 * the cell, so the output waits as well. */
-	bool reads = relay_has_room(r) && r->state != RELAY_HANDED;
+	bool reads = relay_has_room(r) && !output_waits(r);
 	bool writes = owed(r) && r->state == RELAY_OPEN;
 	short tty = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
 
@@ -283,10 +288,12 @@ static void move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
-	/* The events may have set another tty. The tty comes before the keys:
-	 * its output may decide that the keys are not for it. */
+	/* The events may have set another tty, or told that what it has is a
+	 * cell's. The tty comes before the keys: its output may decide that the
+	 * keys are not for it. */
 	if (r->tty >= 0 && p[RELAY_POLL_TTY].fd == r->tty) {
-		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR))
+		if (p[RELAY_POLL_TTY].revents & (POLLIN | POLLHUP | POLLERR) &&
+			!output_waits(r))
 			tty_read(r);
 		if (p[RELAY_POLL_TTY].revents & POLLOUT)
 			tty_write(r);

@@ -19,6 +19,7 @@ struct scene {
 	struct signals signals;
 	struct relay relay;
 	int warden, cell;
+	bool begins; /* the next events say that the cell has begun */
 	char seen[64];
 	size_t seen_n;
 };
@@ -34,7 +35,10 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 
 static void take_events(void *arg)
 {
-	(void)arg;
+	struct scene *s = arg;
+
+	if (s->begins)
+		relay_hand_over(&s->relay);
 }
 
 static int set_up(void **state)
@@ -106,6 +110,40 @@ static void test_output_waits_until_keys_reach_the_cell(void **state)
 	assert_int_equal(key, '\x03');
 }
 
+/* A front end that was not scheduled finds both at once. */
+static void test_output_that_comes_with_the_word_of_the_cell_waits(void **state)
+{
+	struct scene *s = *state;
+
+	write_all(s->cell, "go");
+	s->begins = true;
+	turn(s);
+	assert_int_equal(s->seen_n, 0);
+	turn(s);
+	assert_int_equal(s->seen_n, 0);
+	relay_release(&s->relay);
+	turn(s);
+	assert_int_equal(s->seen_n, 2);
+}
+
+/* A cell that is over takes no more keys, whatever is heard late. */
+static void test_keys_behind_a_cell_wait_for_the_next(void **state)
+{
+	struct scene *s = *state;
+	char key;
+
+	relay_hold(&s->relay);
+	relay_hand_over(&s->relay);
+	relay_release(&s->relay);
+	relay_type(&s->relay, "k", 1);
+	assert_int_equal(recv(s->cell, &key, 1, MSG_DONTWAIT), -1);
+	relay_begin(&s->relay);
+	relay_release(&s->relay);
+	relay_type(&s->relay, "l", 1);
+	assert_int_equal(recv(s->cell, &key, 1, MSG_DONTWAIT), 1);
+	assert_int_equal(key, 'l');
+}
+
 /* It belongs to what ran before: the cell must not be held for its author. */
 static void test_output_before_a_cell_does_not_wait_for_it(void **state)
 {
@@ -146,6 +184,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_output_waits_until_keys_reach_the_cell, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_output_that_comes_with_the_word_of_the_cell_waits,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_keys_behind_a_cell_wait_for_the_next, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_output_before_a_cell_does_not_wait_for_it, set_up,
