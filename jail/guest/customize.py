@@ -4,7 +4,8 @@
 #
 # Runs in:   the guest, before the first cell that may need it
 # Trusts:    as cells.py; no file of the home
-# Leaves:    in the user's modules what site puts there
+# Leaves:    in the user's modules what site puts there; among the finders one
+#            that changes a few modules when they are imported
 import posix
 from posix import register_at_fork
 from _thread import get_ident
@@ -77,18 +78,18 @@ class Adapter:
     @staticmethod
     def find_spec(name, path=None, target=None):
         hook = Adapter.hooks.pop(name, None)
-        if not hook:
+        if not hook:  # or a finder asks all the others, as this one does
             return None
-        if not Adapter.hooks and Adapter in sys.meta_path:
-            sys.meta_path.remove(Adapter)
-        for finder in list(sys.meta_path):
-            spec = finder is not Adapter and finder.find_spec(
-                name, path, target)
-            if spec:
-                run = spec.loader.exec_module
-                spec.loader.exec_module = lambda module: hook(run, module)
-                return spec
-        return None
+        try:
+            for finder in list(sys.meta_path):
+                spec = finder is not Adapter and finder.find_spec(
+                    name, path, target)
+                if spec:
+                    run = spec.loader.exec_module
+                    spec.loader.exec_module = lambda module: hook(run, module)
+                    return spec
+        finally:
+            Adapter.hooks[name] = hook
 
 
 def leave(self, code=None):

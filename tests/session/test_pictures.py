@@ -262,6 +262,18 @@ def test_an_image_of_pillows_is_drawn(cb):
         FRAME % (2, 3000, 2000, 2))
 
 
+def test_a_module_is_adapted_whenever_it_is_imported(cb):
+    needs(cb, "PIL")
+    s = drawing(cb, "kitty", PATIENT, flag=False)
+    s.run("import importlib.util; from PIL import Image", 60)
+    s.run("importlib.util.find_spec('PIL.ImageShow').name")
+    assert s.run("Image.new('RGB', (8, 8)).show()", 60).endswith(
+        FRAME % (1, 8, 8, 1))
+    s.run("from PIL import ImageShow; importlib.reload(ImageShow).__name__")
+    assert s.run("Image.new('RGB', (8, 8)).show()", 60).endswith(
+        FRAME % (2, 8, 8, 2))
+
+
 # ---- the files ----
 
 def test_a_figure_is_one_word_away(cb):
