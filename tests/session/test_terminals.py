@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""What depends on the terminal: its size, what it can do, its pages."""
+import re
+import signal
+
+import pytest
+
+
+def test_a_narrow_terminal_works(cb):
+    s = cb.session(size=(6, 20))
+    assert s.run("'x' * 3") == "'xxx'"
+    s.type("abcdefghijklmnopqrstuvwxyz0123456789")
+    s.expect("456789")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("1 + 1") == "2"
+
+
+def test_text_that_fills_its_row_leaves_no_empty_row(cb):
+    s = cb.session(size=(10, 30))
+    s.type("print('" + "x" * 17 + "')\r")
+    s.expect(r"^>>> print\('x{17}'\)\nx{17}$")
+    s.wait_prompt()
+    s.type("'" + "y" * 24)
+    s.expect("y{24}'?")
+    s.type("'\x03")
+    s.expect(r">>> 'y{24}'\n\^C\n>>>$")
+
+
+def words_at(cb, columns, command):
+    s = cb.session(size=(80, columns))
+    text = s.run(command)
+    assert s.leave() == 0
+    return text.split()
+
+
+@pytest.mark.parametrize("command", [":help", ":limits", ":help limits"])
+@pytest.mark.parametrize("columns", [24, 40, 80])
+def test_no_word_is_broken_at_any_width(cb, command, columns):
+    at_ease, narrow = (words_at(cb, c, command) for c in (200, columns))
+    # The current usage changes between the two runs.
+    volatile = re.compile(r"[\d.]+|([KMG]i)?B|m?s|min|h")
+    assert [w for w in narrow if not volatile.fullmatch(w)] == \
+        [w for w in at_ease if not volatile.fullmatch(w)]
+
+
+def test_banner_breaks_between_words(cb):
+    s = cb.session(size=(40, 24))
+    words = s.all_text().split()
+    assert {"cellblock", "network,", "processes", "memory", ":help"} <= \
+        set(words), words
+
+
+def test_a_wide_terminal_works(cb):
+    s = cb.session(size=(24, 200))
+    assert s.run("'y' * 150") == "'" + "y" * 150 + "'"
+
+
+def test_a_dumb_terminal_gets_no_escape_sequence(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    assert s.run("6 * 7") == "42"
+    assert b"\x1b" not in s.raw
+    assert s.leave() == 0
+
+
+def test_a_dumb_terminal_gets_one_first_prompt(cb):
+    """Even where there is something to say that only Python's start brings."""
+    s = cb.session(env={"TERM": "dumb"})
+    assert s.run("6 * 7") == "42"
+    prompts = [r.rstrip() for r in s.screen.rows() if r.startswith(">>>")]
+    assert prompts == [">>> 6 * 7", ">>>"]
+
+
+def test_a_dumb_terminal_gets_each_message_on_its_own_line(cb):
+    s = cb.session("--set", "cell.source=40", env={"TERM": "dumb"},
+                   size=(10, 80))
+    s.run("for i in range(20): print(i)")
+    assert s.run(":out").split() == [str(i) for i in range(20)]
+    assert s.run("'" + "x" * 60 + "'") == \
+        "¦ [a cell has at most 40 bytes: not run]"
+    s.run("open('kept', 'w').close()")
+    s.type("\x04")
+    s.expect("^¦ .home: 1 file was never downloaded: kept")
+    s.wait_prompt()
+    assert b"\x1b" not in s.raw
+    assert s.leave() == 0
+
+
+def test_a_dumb_terminal_gets_a_new_prompt_after_background_output(cb):
+    s = cb.session("--set", "cell.background=run", env={"TERM": "dumb"})
+    s.run("import threading")
+    s.run("t = threading.Timer(1, print, ['behind']); t.start()")
+    s.expect("^behind$")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+
+
+def test_ctrl_c_at_a_dumb_prompt_drops_the_line(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    s.type("print('never')")
+    s.expect("never")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+    assert "never" not in [r.strip() for r in s.screen.rows()]
+
+
+def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
+    s = cb.session(env={"TERM": "dumb"})
+    row = s.enter("import time; print('go'); time.sleep(0.5)")
+    s.expect_since(row, "^go")
+    s.type("x = 1\rx = 2")
+    s.expect(r"^>>> x = 1\n>>> x = 2$")
+    s.type(" + 1\r")
+    s.wait_prompt()
+    assert s.run("x") == "3"
+
+
+def test_a_resize_redraws_the_cell_at_once(session):
+    session.type("x = '" + "0123456789" * 6 + "'")
+    session.expect("789'")
+    session.resize(24, 40)
+    session.expect(r"^>>> x = '0123456789012345678901234567890$"
+                   r"\n^12345678901234567890123456789'$")
+
+
+def test_a_page_is_as_long_as_the_resized_terminal(cb):
+    s = cb.session(size=(24, 80))
+    s.run("for i in range(30): print(i)")
+    s.resize(10, 80)
+    s.type(":out\r")
+    s.expect(r"^-- more: Space, Enter, q --$")
+    assert s.screen.shown() == [*map(str, range(9)),
+                                "-- more: Space, Enter, q --"]
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_each_key_scrolls_the_pager_once(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(60): print(i)")
+    s.type(":out\r")
+    last = 8
+    for key, rows in (("\x1b[B", 1), ("\x1bOB", 1), ("\r", 1), ("j", 1),
+                      ("\x1b[D", 0), ("x", 0), ("é", 0), ("\x1b[6~", 9),
+                      (" ", 9)):
+        s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
+        s.type(key)
+        last += rows
+    s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
+    s.type("G")
+    s.wait_prompt()
+    assert s.screen.shown()[-2:] == ["59", ">>>"]
+
+
+def test_an_interrupt_closes_one_page_and_not_the_next(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(30): print(i)")
+    for _ in range(2):
+        s.type(":out\r")
+        s.expect(r"^8\n-- more: Space, Enter, q --$")
+        s.process.send_signal(signal.SIGINT)
+        s.wait_prompt()
+        s.type("\x0c")
+        s.wait_prompt()
+
+
+def test_a_signal_at_the_pager_ends_the_session_with_its_status(cb):
+    s = cb.session(size=(10, 80))
+    s.run("for i in range(30): print(i)")
+    s.type(":out\r")
+    s.expect(r"^8\n-- more: Space, Enter, q --$")
+    s.process.send_signal(signal.SIGTERM)
+    assert s.wait_exit() == 128 + signal.SIGTERM
+
+
+def test_text_that_is_shown_again_has_expanded_tabs_and_no_colours(session):
+    session.run(r"print('a\tb\n12345678\tc\n漢\té'); "
+                r"print('\x1b[1;31mred\x1b[m \x1b]0;x\x07')")
+    table = ["a       b", "12345678        c", "漢      é"]
+    assert session.run(":out").splitlines() == \
+        [*table, r"red \x1b]0;x\x07"]
+    session.run(r"open('t.tsv', 'w').write('a\tb\n12345678\tc\n漢\té')")
+    assert session.run(":show t.tsv").splitlines() == table
+    session.run("def f():\n\treturn 1")
+    assert session.run("f??").splitlines() == \
+        ["def f():", "        return 1"]
+
+
+def test_an_unknown_terminal_works(cb):
+    s = cb.session(env={"TERM": "no-such-terminal"})
+    assert s.run("6 * 7") == "42"
+
+
+def test_an_empty_term_variable_works(cb):
+    s = cb.session(env={"TERM": ""})
+    assert s.run("6 * 7") == "42"
