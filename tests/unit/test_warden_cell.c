@@ -7,7 +7,6 @@
 #include "jail/warden/cell.h"
 #include "jail/warden/program.h"
 
-#define W (&P.w)
 #define SOURCE "print(1)\n"
 #define DYING_MS 3000 /* how long cell.c waits for a death */
 
@@ -764,9 +763,6 @@ static void a_program_prints_no_lifetime_notice(void **state)
 	expect_event(JAIL_EXITED, &m);
 	assert_int_equal(m.event.program.limit, LIMIT_LIFETIME);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
-#define TEST_UP(f) cmocka_unit_test_setup_teardown(f, play_up, play_close)
 
 int main(void)
 {

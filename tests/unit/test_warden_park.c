@@ -5,7 +5,6 @@
  */
 #include "warden_play.h"
 
-#define W (&P.w)
 #define BACK                                                                   \
 	"Python stopped answering after cell 1 · back to the state before "   \
 	"cell 1 (2 names)"
@@ -222,8 +221,6 @@ static void an_undo_does_not_add_to_a_rollback(void **state)
 		"undo: Python has just been replaced · nothing was undone");
 	expect_notice(BACK);
 }
-
-#define TEST_UP(f) cmocka_unit_test_setup_teardown(f, play_up, play_close)
 
 int main(void)
 {

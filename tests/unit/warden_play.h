@@ -688,6 +688,8 @@ static void play_step(void)
 
 /* ---- the stage ---- */
 
+#define W (&P.w)
+#define RESTARTED "Python restarted, variables lost · home kept"
 #define ASLEEP "ASLEEP %p 3 1"
 #define DONE_OK "TOOK %u|DONE %u ok 3 0 0 1"
 
@@ -785,6 +787,24 @@ static void expect_nothing(void)
 		fail_msg("event %d: %s", m.event.type, m.event.text);
 }
 
+static inline void expect_up(int restarted)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_UP, &m);
+	assert_int_equal(m.event.restarted, restarted);
+	assert_string_equal(m.event.text, "3.11.2");
+}
+
+static inline void expect_parked(enum jail_no_checkpoint none)
+{
+	struct wire_event m;
+
+	expect_event(JAIL_PARKED, &m);
+	assert_int_equal(m.event.done.no_checkpoint, none);
+	assert_true(W->jail.swept);
+}
+
 /* A session that is up and parked before cell 1; its events are read. */
 static int play_up(void **state)
 {
@@ -801,5 +821,8 @@ static int play_up(void **state)
 	expect_nothing();
 	return 0;
 }
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, play_open, play_close)
+#define TEST_UP(f) cmocka_unit_test_setup_teardown(f, play_up, play_close)
 
 #endif
