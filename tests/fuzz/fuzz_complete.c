@@ -8,6 +8,8 @@
  * candidate that is left: it begins with what was typed, it makes no line and
  * no command of the text, and a string stays the string that it was.
  */
+#include "must.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,18 +37,12 @@ NEVER(void, view_status, struct view *v, const char *fmt, ...)
 
 /* ---- the play ---- */
 
-static void check(int ok)
-{
-	if (!ok)
-		abort();
-}
-
 static struct pyscan_tail tail(const char *s, size_t n)
 {
 	struct utf8_wide w = {0};
 	struct pyscan_tail t;
 
-	check(utf8_wide_decode(&w, s, n) == 0);
+	must(utf8_wide_decode(&w, s, n) == 0);
 	t = pyscan_tail(w.s, w.n);
 	utf8_wide_free(&w);
 	return t;
@@ -68,20 +64,20 @@ static void check_python(
 	struct pyscan_tail before = tail(text, cursor), after;
 	char *s = joined(text, start, item), *rest = s + cursor;
 
-	check(!strncmp(s, text, cursor));
-	check(!strpbrk(rest, "\r\n"));
+	must(!strncmp(s, text, cursor));
+	must(!strpbrk(rest, "\r\n"));
 	if (text[strspn(text, " \t")])
-		check(lexer_is_command(s, strlen(s)) ==
+		must(lexer_is_command(s, strlen(s)) ==
 			lexer_is_command(text, cursor));
 	after = tail(s, strlen(s));
 	if (before.is_open && !before.outer[0])
-		check(after.is_open && after.quote == before.quote &&
+		must(after.is_open && after.quote == before.quote &&
 			!wcscmp(after.outer, before.outer));
 	else if (!before.is_open)
-		check(!after.is_open &&
+		must(!after.is_open &&
 			(strpbrk(rest, "'\"") || !strpbrk(rest, "?;:#()\\")));
 	if (!before.is_open && !strpbrk(rest, "'\""))
-		check(strcspn(rest, "=") + before.is_argument >= strlen(rest));
+		must(strcspn(rest, "=") + before.is_argument >= strlen(rest));
 	free(s);
 }
 
@@ -92,8 +88,8 @@ static void check_word(
 	struct lexer_words w;
 
 	if (lexer_split(s, strlen(s), &w, NULL) == 0)
-		check(w.n == words);
-	check(!strpbrk(item, "\r\n"));
+		must(w.n == words);
+	must(!strpbrk(item, "\r\n"));
 	lexer_words_free(&w);
 	free(s);
 }
@@ -125,7 +121,7 @@ static void try_words(const char *text, size_t cursor, const char *answer)
 	lexer_words_free(&w);
 	for (const char *p = answer, *nl; *p; p = *nl ? nl + 1 : nl) {
 		nl = strchrnul(p, '\n');
-		check(complete_add(&c, p, (size_t)(nl - p)) == 0);
+		must(complete_add(&c, p, (size_t)(nl - p)) == 0);
 	}
 	complete_check(&c, text, cursor);
 	for (size_t i = 0; i < c.count; i++)
@@ -142,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!nul)
 		return 0;
-	check(utf8_wide_decode(
+	must(utf8_wide_decode(
 		      &w, (const char *)data, strlen((const char *)data)) == 0);
 	text = utf8_from_wide(w.s, w.n, &n);
 	answer = strndup(nul + 1, size - (size_t)(nul + 1 - (char *)data));

@@ -8,6 +8,8 @@
  * Every error is safe to show. An accepted configuration prints as a file that
  * is accepted and prints the same.
  */
+#include "must.h"
+
 #include "repl/config/config.h"
 #include "repl/text/utf8.h"
 
@@ -40,12 +42,6 @@ int host_has_swap(void)
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 /* Read `text` as a named file over the built-in values. Returns the count of
  * errors. */

@@ -12,6 +12,7 @@
  * came, each answer has a status and a body in JSON, and nothing stays behind.
  * The bytes come in pieces; 0xff ends one.
  */
+#include "must.h"
 #include "repl/serve/head.h"
 #include "repl/serve/http.h"
 #include "repl/serve/jobs.h"
@@ -34,12 +35,6 @@
 #include <sys/socket.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 /* ---- no program runs ---- */
 

@@ -3,6 +3,8 @@
 /*
  * fuzz_keys.c - keys decoded from any bytes, with pauses anywhere
  */
+#include "must.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,28 +14,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int ok)
-{
-	if (!ok)
-		abort();
-}
-
 /* Text holds no key code and can be encoded. */
 static void look(const struct key *out, int n, bool paste)
 {
-	check(n >= 0 && n <= KEYS_OUT_MAX);
+	must(n >= 0 && n <= KEYS_OUT_MAX);
 	for (int i = 0; i < n; i++) {
 		wchar_t c = out[i].c;
 
-		check(out[i].code > 0 && out[i].code <= KEY_PASTE_END);
+		must(out[i].code > 0 && out[i].code <= KEY_PASTE_END);
 		if (out[i].code == KEY_TEXT)
-			check(c >= 0x20 && c != 0x7F);
+			must(c >= 0x20 && c != 0x7F);
 		else if (out[i].code == KEY_PASTE_TEXT)
-			check(paste && (c >= 0x20 || c == '\n' || c == '\t'));
+			must(paste && (c >= 0x20 || c == '\n' || c == '\t'));
 		else
-			check(c == 0);
-		check(!(c >= 0x7F && c < 0xA0) && c <= 0x10FFFF);
-		check(!(c >= 0xD800 && c < 0xE000));
+			must(c == 0);
+		must(!(c >= 0x7F && c < 0xA0) && c <= 0x10FFFF);
+		must(!(c >= 0xD800 && c < 0xE000));
 	}
 }
 
@@ -54,6 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (int i = 0; i < 2 && keys_wait_ms(&k) >= 0; i++)
 		look(out, keys_timeout(&k, out), k.paste);
-	check(keys_wait_ms(&k) < 0);
+	must(keys_wait_ms(&k) < 0);
 	return 0;
 }

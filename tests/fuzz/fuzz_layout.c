@@ -5,6 +5,8 @@
  *
  * The first four bytes are the shape, the rest is the text.
  */
+#include "must.h"
+
 #include <locale.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,12 +18,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int ok)
-{
-	if (!ok)
-		abort();
-}
-
 static void try_layout(
 	const struct utf8_wide *t, size_t cursor, int cols, int prompt)
 {
@@ -30,15 +26,15 @@ static void try_layout(
 	struct layout l = {0};
 	size_t at = 0;
 
-	check(layout_build(&l, t->s, t->n, cursor, &shape) == 0);
+	must(layout_build(&l, t->s, t->n, cursor, &shape) == 0);
 	for (size_t i = 0; i < l.n; i++) {
 		if (i && l.rows[i].prompt)
 			at++;
-		check(l.rows[i].start == at && l.rows[i].end >= at);
-		check(l.rows[i].width <= cols);
+		must(l.rows[i].start == at && l.rows[i].end >= at);
+		must(l.rows[i].width <= cols);
 		at = l.rows[i].end;
 	}
-	check(at == t->n && l.cursor_row < l.n && l.cursor_col < cols);
+	must(at == t->n && l.cursor_row < l.n && l.cursor_col < cols);
 	layout_free(&l);
 }
 
@@ -49,11 +45,11 @@ static void try_undo(const struct utf8_wide *t)
 	size_t n = t->n < 300 ? t->n : 300;
 
 	for (size_t i = 0; i <= n; i++)
-		check(undo_note(&u, t->s + i / 2, i - i / 2, i / 3) == 0);
-	check(u.now.n == n - n / 2);
+		must(undo_note(&u, t->s + i / 2, i - i / 2, i / 3) == 0);
+	must(u.now.n == n - n / 2);
 	while (undo_pop(&u))
-		check(u.now.n <= n);
-	check(n >= UNDO_MAX || u.now.n == 0);
+		must(u.now.n <= n);
+	must(n >= UNDO_MAX || u.now.n == 0);
 	undo_free(&u);
 }
 
@@ -72,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 0; at < t.n;) {
 		size_t next = layout_next(t.s, t.n, at);
 
-		check(next > at && next <= t.n);
-		check(layout_prev(t.s, next) <= at || next == at + 1);
+		must(next > at && next <= t.n);
+		must(layout_prev(t.s, next) <= at || next == at + 1);
 		at = next;
 	}
 	try_undo(&t);

@@ -3,6 +3,8 @@
 /*
  * fuzz_lexer.c - command words and Python cells from any bytes
  */
+#include "must.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,12 +20,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int ok)
-{
-	if (!ok)
-		abort();
-}
-
 static void try_words(const char *s, size_t n)
 {
 	struct lexer_words w, again;
@@ -32,12 +28,12 @@ static void try_words(const char *s, size_t n)
 		for (int i = 0; i < w.n; i++) {
 			char *q = lexer_quote(w.v[i].s, 0);
 
-			check(w.v[i].start < w.v[i].end && w.v[i].end <= n);
+			must(w.v[i].start < w.v[i].end && w.v[i].end <= n);
 			if (q) {
-				check(lexer_split(q, strlen(q), &again, NULL) ==
+				must(lexer_split(q, strlen(q), &again, NULL) ==
 						0 &&
 					again.n == 1);
-				check(!strcmp(again.v[0].s, w.v[i].s));
+				must(!strcmp(again.v[0].s, w.v[i].s));
 				lexer_words_free(&again);
 			}
 			free(q);
@@ -56,30 +52,30 @@ static void try_cell(const wchar_t *s, size_t n)
 	while (at < n) {
 		struct pyscan_token t = pyscan_next(s, n, at);
 
-		check(t.start == at && t.end > at && t.end <= n);
+		must(t.start == at && t.end > at && t.end <= n);
 		at = t.end;
 	}
 	pyblock_cell(s, n);
 	for (size_t i = 0; i <= n; i += n / 8 + 1) {
 		struct pyblock_indent in = pyblock_indent(s, i);
 
-		check(in.start + in.n <= i);
+		must(in.start + in.n <= i);
 		if (pyblock_dedent(s, i, &in))
-			check(in.start + in.n <= i);
+			must(in.start + in.n <= i);
 		if (pyblock_match(s, n, i, pair))
-			check(pair[0] < pair[1] && pair[1] < n);
+			must(pair[0] < pair[1] && pair[1] < n);
 		if (pyblock_call(s, i, &pair[0], &pair[1]))
-			check(pair[0] < pair[1] && pair[1] < i);
+			must(pair[0] < pair[1] && pair[1] < i);
 	}
 	pyscan_closer(s, n, close);
-	check(strlen(close) < sizeof(close));
+	must(strlen(close) < sizeof(close));
 	pycolour_fill(s, n, attr);
 	/* No more than what was pasted, and nothing else. */
 	if (pypaste_read(s, n, &paste) == PYPASTE_PLAIN)
-		check(paste.n == 0);
-	check(paste.n <= n);
+		must(paste.n == 0);
+	must(paste.n <= n);
 	for (size_t i = 0; i < paste.n; i++)
-		check(wmemchr(s, paste.s[i], n) != NULL);
+		must(wmemchr(s, paste.s[i], n) != NULL);
 	utf8_wide_free(&paste);
 	free(attr);
 }

@@ -8,6 +8,8 @@
  * Each line is one message, whatever it holds. What is answered is JSON, and a
  * path comes back from its URI.
  */
+#include "must.h"
+
 #include "repl/json/stream.h"
 #include "repl/mcp/message.h"
 #include "repl/mcp/tools.h"
@@ -25,12 +27,6 @@
 #define MAX 4000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void check_json(struct strbuf *b)
 {

@@ -9,6 +9,8 @@
  * split. A 'M' in the input stands for the first 35 bytes of the mark, which
  * a fuzzer would not guess.
  */
+#include "must.h"
+
 #include <locale.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,12 +31,6 @@ struct seen {
 	uint64_t shown, tapped;
 	int lines;
 };
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void seen_sink(void *arg, const void *buf, size_t n)
 {

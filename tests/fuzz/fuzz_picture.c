@@ -10,6 +10,8 @@
  * over. The same bytes are keys in which answers of the terminal are looked
  * for: what is no answer comes out unchanged.
  */
+#include "must.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,6 @@
 #define SMALL 20000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void draw(const struct picture_place *at, const struct picture_head *h,
 	const uint8_t *data, size_t size)

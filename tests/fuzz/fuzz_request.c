@@ -8,6 +8,7 @@
  * The stream is one pipe. Whatever is refused is told in words that are JSON; a
  * path that is accepted stays in the home.
  */
+#include "must.h"
 #include "repl/json/json_text.h"
 #include "repl/json/report.h"
 #include "repl/json/request.h"
@@ -24,12 +25,6 @@
 #define MAX 4000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void check_path(const char *path)
 {

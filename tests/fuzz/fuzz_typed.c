@@ -7,6 +7,8 @@
  * of these were sent; the rest comes back. Whatever that is: no key is handed
  * over that was not typed, and a line that may run was typed as that line.
  */
+#include "must.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,12 +19,6 @@
 #define CTRL_D 0x04
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Whether each of these keys was typed, in this order. */
 static int were_typed(const char *keys, size_t n, const char *typed, size_t all)
@@ -69,11 +65,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	typed_add(&t, typed, all);
 	t.sent = t.keys.n * data[2] / 255;
 	strbuf_add(&left, typed + all, size - all);
-	check(!typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
-	check(n <= all && were_typed(keys, n, typed, all));
+	must(!typed_unread(&t, left.s, left.n, &keys, &n) || n == 0);
+	must(n <= all && were_typed(keys, n, typed, all));
 	if (n && (memchr(keys, '\r', n) || memchr(keys, '\n', n)))
-		check(are_lines(keys, n, typed, all));
-	check(!n || !memchr(keys, CTRL_D, n) || memchr(typed, CTRL_D, all));
+		must(are_lines(keys, n, typed, all));
+	must(!n || !memchr(keys, CTRL_D, n) || memchr(typed, CTRL_D, all));
 	typed_forget(&t);
 	strbuf_free(&left);
 	return 0;

@@ -16,6 +16,8 @@
  *	- the place of the split makes no difference;
  *	- a second undo is empty.
  */
+#include "must.h"
+
 #include <locale.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,12 +35,6 @@ struct bytes {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int claim)
-{
-	if (!claim)
-		abort();
-}
 
 static void bytes_add(void *arg, const void *buf, size_t n)
 {

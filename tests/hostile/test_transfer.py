@@ -3,6 +3,8 @@
 import os
 import stat
 
+from deep import DEEP
+
 
 def below(place):
     """Every entry, as bytes: what is there, not what it is called."""
@@ -76,15 +78,6 @@ def test_no_time_of_a_file_is_too_far_away(cb):
     os.utime(cb.work / "far", (0, 2**33))
     assert "/home/far" in s.run(":upload far")
     assert s.run("os.stat('far').st_mtime == 2**33") == "True"
-
-
-DEEP = """\
-def deep(n):
-    for _ in range(n):
-        os.mkdir('d'); os.chdir('d')
-    open('last', 'w').close()
-    os.chdir('/home')
-"""
 
 
 def test_a_tree_too_deep_to_name_takes_nothing_else_along(cb):

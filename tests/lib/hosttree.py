@@ -33,6 +33,13 @@ def status_of(pid):
         return {}
 
 
+def assert_powerless(pid):
+    """A process without a capability, whose system calls are filtered."""
+    status = status_of(pid)
+    assert int(status["CapEff"], 16) == 0, status
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+
+
 def all_pids():
     return [int(n) for n in os.listdir("/proc") if n.isdigit()]
 

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from deep import DEEP
+
 
 def wipe(s):
     """Run :wipe, and answer yes if it asks. Returns what it prints."""
@@ -33,15 +35,6 @@ def test_no_file_name_hides_a_file_from_the_person(session):
     assert s.run(LISTED) == "['.cellblock-d']"
     wipe(s)
     assert s.run(LISTED) == "[]"
-
-
-DEEP = """\
-def deep(n):
-    for _ in range(n):
-        os.mkdir('d'); os.chdir('d')
-    open('last', 'w').close()
-    os.chdir('/home')
-"""
 
 
 def test_a_tree_of_any_depth_is_removed(session):
