@@ -114,6 +114,7 @@ def main(w):
         try: return w.getkey()
         except curses.error: pass""")
     s.enter("curses.wrapper(main)")
+    s.wait(lambda: s.screen.alternate, "the program's screen")
     s.expect(r"lifetime limit")
     assert s.screen.alternate
     s.type("k")

@@ -37,6 +37,11 @@ def start(cb, way="kitty", *args):
     return s
 
 
+def define_one_pixel(s):
+    s.run("class P:\n    def _repr_png_(self): return bytes.fromhex('%s')\n"
+          % png(1, 1, lambda y: bytes(4)).hex())
+
+
 def test_the_pipe_can_be_found(cb):
     """The control: what the others forge is drawn when nothing is wrong."""
     s = start(cb)
@@ -85,8 +90,7 @@ def test_a_flood_of_pictures_ends_at_the_twentieth(cb):
 def test_the_twenty_first_picture_is_no_error(cb):
     s = start(cb)
     row = s.screen.here()
-    s.run("class P:\n    def _repr_png_(self): return bytes.fromhex('%s')\n"
-          % png(1, 1, lambda y: bytes(4)).hex())
+    define_one_pixel(s)
     out = s.run("for i in range(30): sys.displayhook(P())\nprint('end')\n")
     assert NO_PICTURE + ": these are too many" in s.all_text()
     assert "\nend" in out and "Traceback" not in out
@@ -147,13 +151,14 @@ def test_what_follows_a_picture_cannot_reach_it(cb, way):
 
 def test_on_the_alternate_screen_a_picture_is_only_named(cb):
     s = start(cb)
-    out = s.run("print('\\x1b[?1049h', end='', flush=True); picture(); "
-                "os.write(1, b'x'); time.sleep(0.2); "
-                "print('\\x1b[?1049l', end='')")
-    assert "figure 7 · 8x16" in out
-    assert not s.screen.alternate
-    out = s.run("picture()")
-    assert DRAWN in out and s.graphics.pictures
+    define_one_pixel(s)
+    out = s.run("print('\\x1b[?1049h', end='', flush=True); "
+                "sys.displayhook(P()); print('\\x1b[?1049l', end='')")
+    assert "figure 1 · 1x1 · not drawn" in out
+    assert not s.graphics.pictures and not s.screen.alternate
+    # The control: on the main screen it is drawn.
+    assert "figure 2 · 1x1 · :download" in s.run("P()")
+    assert len(s.graphics.pictures) == 1
 
 
 def test_pictures_count_as_output(cb):

@@ -314,10 +314,10 @@ def test_a_reset_keeps_the_files(mcp):
 
 
 def test_a_session_that_is_over_can_be_replaced(cb):
-    c = Client(cb, "-s", "session.lifetime=1s")
+    c = Client(cb, "-s", "session.lifetime=5s")
     first = c.run("x = 1\nopen('f', 'w').close()")
     assert not first["isError"]
-    hosttree.until(lambda: c.run("x")["isError"], "the session's end")
+    hosttree.until(lambda: c.run("x")["isError"], "the session's end", 30)
     for r in c.run("x"), c.tool("list_files"), c.tool("undo"):
         assert r["isError"] and "reset begins a new one" in text_of(r), r
     assert c.call("resources/list")["error"]["code"] == -32603

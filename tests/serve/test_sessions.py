@@ -340,13 +340,13 @@ def test_a_session_is_deleted_while_a_cell_runs(session, streams):
 # ---- how it ends ----
 
 def test_a_session_that_is_over_says_why(serve):
-    server = serve("-s", "session.idle=1s")
+    server = serve("-s", "session.idle=4s")
     left, idle = Session(server), Session(server)
     assert left.cell("exit(3)").json["exit_code"] == 3
     r = left.cell("1")
     assert r.status == 410 and "left it" in r.json["detail"], r
     hosttree.until(lambda: idle("GET").status == 410, "it was idle", 20)
-    assert "idle limit: 1 s" in idle("GET").json["detail"]
+    assert "idle limit: 4 s" in idle("GET").json["detail"]
     assert server.figures()["sessions"] == 0
     assert idle("DELETE").status == 204 and idle("GET").status == 404
     other = Session(server)
@@ -354,11 +354,11 @@ def test_a_session_that_is_over_says_why(serve):
 
 
 def test_a_lifetime_ends_a_session_and_its_cell(serve):
-    session = Session(serve("-s", "session.lifetime=2s"))
+    session = Session(serve("-s", "session.lifetime=5s"))
     r = session.cell("import time; time.sleep(9)").json
     assert r["limit"]["key"] == "session.lifetime" and r["after"] == "ended"
     r = session("GET")
-    assert r.status == 410 and "lifetime limit: 2 s" in r.json["detail"], r
+    assert r.status == 410 and "lifetime limit: 5 s" in r.json["detail"], r
 
 
 def warden_of(server):

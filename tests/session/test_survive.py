@@ -5,7 +5,6 @@ import re
 import pytest
 
 
-
 def session_to_lose(cb, timeout):
     s = cb.session("-t", timeout, "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "256M")
