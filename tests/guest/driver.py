@@ -8,8 +8,8 @@ $GUEST_PYTHON names another interpreter to test the driver with.
 import array
 import binascii
 import os
-import re
 import pathlib
+import re
 import select
 import signal
 import socket

@@ -140,7 +140,7 @@ def test_signatures_show_no_value_whose_repr_is_the_users(guest):
             ("'a'.join", "(iterable, /)"), ("dict.fromkeys", "(iterable, value=None, /)"),
             ("range", "(stop)"), ("Odd.method", "(self, speed, *, wide=False)"),
             ("''.join.x", ""), ("object", "()"),
-             ("nothing", ""), ("z", ""), ("odd.prop", ""),
+            ("nothing", ""), ("z", ""), ("odd.prop", ""),
             ("odd.nothing", ""), ("d[odd]", "")]:
         assert guest.ask("signature", text) == said, text
     assert guest.out_of("ran") == "[]\n"

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from driver import until
+
 # name: (a cell, what it is said to have broken)
 BROKEN = {
     "stdout_closed": ("sys.stdout.close()", "sys.stdout"),
@@ -175,7 +177,6 @@ def test_a_stream_that_hangs_can_be_interrupted(broken):
     def hangs():
         broken.drain()
         return b"here" in broken.seen
-    from driver import until
     until(hangs, "the stream to hang")
     broken.interrupt()
     assert broken.done() == "interrupted"
