@@ -232,9 +232,9 @@ static bool is_saved(const struct download *d, const struct manifest_item *item,
 	       st->st_size == f->bytes;
 }
 
-static int look_there(
-	struct download *d, struct manifest_item *item, struct err *e)
+static int look_there(void *download, struct manifest_item *item, struct err *e)
 {
+	struct download *d = download;
 	const char *name;
 	int dir = dir_of(d, item->to, &name);
 	struct stat st;
@@ -247,29 +247,10 @@ static int look_there(
 		return errno == ENOENT
 			       ? 0
 			       : err_errno(e, "%s/%s", d->place, item->to);
-	item->there = true;
-	if (item->type == 'd' && !S_ISDIR(st.st_mode))
-		return err_set(e, "%s/%s is in the way: not a directory",
-			d->place, item->to);
-	if (item->type == 'f' && S_ISDIR(st.st_mode))
-		return err_set(e, "%s/%s is in the way: a directory", d->place,
-			item->to);
+	if (transfer_meet(item, S_ISDIR(st.st_mode), d->place, e) < 0)
+		return -1;
 	item->left = item->type == 'f' && is_saved(d, item, &st);
 	return 0;
-}
-
-static int check_target(struct download *d, struct err *e)
-{
-	for (size_t i = 0; i < d->m.n; i++) {
-		struct manifest_item *item = &d->m.v[i];
-
-		if (item->left || look_there(d, item, e) == 0)
-			continue;
-		item->left = true;
-		if (transfer_object(d->t, e) < 0)
-			return -1;
-	}
-	return transfer_consent(d->t, &d->m, d->place, e);
 }
 
 /* ---- the copy ---- */
@@ -450,7 +431,7 @@ static int plan(struct download *d, const struct lexer_word *from, int n,
 		manifest_settle(&d->m, transfer_object, t, e) < 0 ||
 		transfer_check(t, &d->m, e) < 0)
 		return -1;
-	return check_target(d, e);
+	return transfer_check_target(t, &d->m, d->place, look_there, d, e);
 }
 
 static int carry_out(struct download *d, struct err *e)

@@ -368,8 +368,8 @@ static int leave_replaced(struct transfer *t, struct manifest *m,
 	return 0;
 }
 
-int transfer_consent(struct transfer *t, struct manifest *m, const char *where,
-	struct err *e)
+static int get_consent(struct transfer *t, struct manifest *m,
+	const char *where, struct err *e)
 {
 	struct strbuf names = {0}, question = {0};
 	size_t n = t->overwrite ? 0 : name_replaced(m, where, &names);
@@ -394,6 +394,33 @@ int transfer_consent(struct transfer *t, struct manifest *m, const char *where,
 	strbuf_free(&names);
 	strbuf_free(&question);
 	return r;
+}
+
+int transfer_meet(struct manifest_item *item, bool is_dir, const char *where,
+	struct err *e)
+{
+	item->there = true;
+	if ((item->type == 'd') == is_dir)
+		return 0;
+	return err_set(e, "%s/%s is in the way: %s", where, item->to,
+		is_dir ? "a directory" : "not a directory");
+}
+
+int transfer_check_target(struct transfer *t, struct manifest *m,
+	const char *where,
+	int (*look)(void *arg, struct manifest_item *item, struct err *e),
+	void *arg, struct err *e)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct manifest_item *item = &m->v[i];
+
+		if (item->left || look(arg, item, e) == 0)
+			continue;
+		item->left = true;
+		if (transfer_object(t, e) < 0)
+			return -1;
+	}
+	return get_consent(t, m, where, e);
 }
 
 /* ---- the copy ---- */

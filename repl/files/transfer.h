@@ -98,8 +98,17 @@ int transfer_check_count(
  * left out. */
 int transfer_check(struct transfer *t, struct manifest *m, struct err *e);
 
-/* Get the consent to replace what is there, `where`/to. 0, or -1 with e. */
-int transfer_consent(struct transfer *t, struct manifest *m, const char *where,
+/* Have `look` say of each item what is there already, at `where`/to, and get
+ * the consent to replace that. `look` returns 0, or -1 with e when the item
+ * cannot go there. 0, or -1 with e. */
+int transfer_check_target(struct transfer *t, struct manifest *m,
+	const char *where,
+	int (*look)(void *arg, struct manifest_item *item, struct err *e),
+	void *arg, struct err *e);
+
+/* For `look`: something is there, a directory or not. A directory stays, and a
+ * file is replaced: 0; or -1 with e: the item is not of the same kind. */
+int transfer_meet(struct manifest_item *item, bool is_dir, const char *where,
 	struct err *e);
 
 /* ---- the copy ---- */

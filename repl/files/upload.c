@@ -335,23 +335,14 @@ static int add_sources(
 
 /* ---- what is in the way, and whether there is room ---- */
 
-static int look_there(
-	struct upload *u, struct manifest_item *item, struct err *e)
+static int look_there(void *upload, struct manifest_item *item, struct err *e)
 {
+	const struct upload *u = upload;
 	const struct jail_file *f = transfer_find(&u->files, item->to);
 
 	if (strlen(item->to) >= JAIL_PATH_MAX)
 		return err_set(e, "%s: the name is too long", item->from);
-	if (!f)
-		return 0;
-	item->there = true;
-	if (item->type == 'd' && f->type != 'd')
-		return err_set(
-			e, "/home/%s is in the way: not a directory", item->to);
-	if (item->type == 'f' && f->type == 'd')
-		return err_set(
-			e, "/home/%s is in the way: a directory", item->to);
-	return 0;
+	return f ? transfer_meet(item, f->type == 'd', "/home", e) : 0;
 }
 
 static int64_t blocks(int64_t bytes)
@@ -400,20 +391,9 @@ static int check_room(struct upload *u, struct err *e)
 
 static int check_target(struct upload *u, struct err *e)
 {
-	struct transfer *t = u->t;
-
-	for (size_t i = 0; i < u->m.n; i++) {
-		struct manifest_item *item = &u->m.v[i];
-
-		if (item->left || look_there(u, item, e) == 0)
-			continue;
-		item->left = true;
-		if (transfer_object(t, e) < 0)
-			return -1;
-	}
-	if (transfer_consent(t, &u->m, "/home", e) < 0)
+	if (transfer_check_target(u->t, &u->m, "/home", look_there, u, e) < 0)
 		return -1;
-	return t->partial ? 0 : check_room(u, e);
+	return u->t->partial ? 0 : check_room(u, e);
 }
 
 /* ---- the copy, a few files at a time ---- */
