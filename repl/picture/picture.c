@@ -25,11 +25,13 @@
 struct fit {
 	int rows, columns;
 	int width, height, cell_height;
-	bool by_columns; /* its width decides, or else its height */
+	bool by_columns; /* less than a row high: its width decides */
 };
 
+/* The whole number in `v`, which may be a little less than it should be. */
 static int between(double v, int most)
 {
+	v += 0.001;
 	return v < 1 ? 1 : v > most ? most : (int)v;
 }
 
@@ -45,24 +47,16 @@ static struct fit fit(const struct picture *p, const struct picture_place *at)
 	double x = (double)columns * cw / p->width;
 	double y = (double)rows * ch / p->height;
 	double by = x < y ? x : y;
-	struct fit f;
-	bool flat;
+	struct fit f = {.cell_height = ch};
 
 	if (by > 1)
 		by = 1;
-	flat = p->height * by < ch;
-	f.cell_height = ch;
-	f.rows = between(p->height * by / ch + 0.001, rows);
-	f.height = flat ? between(p->height * by, ch) : f.rows * ch;
-	f.width = flat ? between(p->width * by, columns * cw)
-		       : between((double)p->width * f.height / p->height,
-				 1 << 20);
-	f.by_columns = flat || f.width > columns * cw;
-	if (f.width > columns * cw) {
-		f.width = columns * cw;
-		f.height = between(
-			(double)p->height * f.width / p->width, f.rows * ch);
-	}
+	f.rows = between(p->height * by / ch, rows);
+	f.by_columns = p->height * by < ch;
+	if (!f.by_columns)
+		by = (double)f.rows * ch / p->height;
+	f.height = between(p->height * by, f.rows * ch);
+	f.width = between(p->width * by, columns * cw);
 	f.columns = (f.width + cw - 1) / cw;
 	return f;
 }
