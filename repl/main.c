@@ -441,6 +441,14 @@ static int run_program(struct run *r, struct err *e)
 	return program_run(&start, e);
 }
 
+/* The exit status goes into the log; a failure is said, and ends us here. */
+static int end(struct run *r, int status, const struct err *e)
+{
+	log_close(&r->log, status < 0 ? exit_status_of(e) : status);
+	must(status, e);
+	return status;
+}
+
 static int run_in_jail(struct run *r)
 {
 	bool program = program_is_wanted(&r->opt);
@@ -456,19 +464,28 @@ static int run_in_jail(struct run *r)
 	history_free(r->history);
 	free(r->argv);
 	terminal_signals_close(&r->signals);
-	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
-	must(status, &e);
-	return status;
+	return end(r, status, &e);
 }
 
 /* Where home.skeleton is, is all that requests leave to read. */
-static void confine_eval(const struct run *r, struct err *e)
+static void confine_eval(const struct run *r, bool serves, struct err *e)
 {
-	struct jail_cage cage = {.n = 0};
+	struct jail_cage cage = {.n = 0, .serves = serves};
 
 	if (r->cfg.skeleton)
 		cage.v[cage.n++].path = r->cfg.skeleton;
 	must_for_jail(jail_cage_close(&cage, e), e);
+}
+
+/* What a jail is that no person types at: its programs draw nothing. */
+static void make_spec(struct run *r, enum spec_mode mode)
+{
+	struct err e = {0};
+
+	must(setup_spec(
+		     &r->spec, &r->setup, &r->cfg, &r->opt, &r->term, mode, &e),
+		&e);
+	r->spec.term = "dumb";
 }
 
 /* The maker is forked before anything is confined, and nothing is read before
@@ -479,22 +496,17 @@ static int run_eval(struct run *r)
 	struct eval ev;
 	int status;
 
-	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
-		     SPEC_PROGRAM, &e),
-		&e);
-	r->spec.term = "dumb";
+	make_spec(r, SPEC_PROGRAM);
 	must_for_jail(eval_open(&ev, &r->cfg, &r->spec, &e), &e);
 	set_locale();
 	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	ev.log = &r->log;
 	find_slots(r, &ev.slots);
-	confine_eval(r, &e);
+	confine_eval(r, false, &e);
 	status = eval_run(&ev, &e);
 	if (eval_close(&ev, &left) < 0)
 		terminal_complain(NULL, left.msg);
-	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
-	must(status, &e);
-	return status;
+	return end(r, status, &e);
 }
 
 /* The same for one session, which is counted and written down as one at a
@@ -507,45 +519,34 @@ static int run_mcp(struct run *r)
 
 	if (r->cfg.limits.output_bytes > MCP_OUTPUT_MAX)
 		r->cfg.limits.output_bytes = MCP_OUTPUT_MAX;
-	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
-		     SPEC_SESSION, &e),
-		&e);
-	r->spec.term = "dumb";
+	make_spec(r, SPEC_SESSION);
 	must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
 	set_locale();
 	must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
 	claim_slot(r);
-	confine_eval(r, &e);
+	confine_eval(r, false, &e);
 	status = mcp_run(m, &r->log, &e);
 	if (mcp_close(m, &left) < 0) {
 		terminal_complain(NULL, left.msg);
 		status = status ? status : exit_status_of(&left);
 	}
-	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
-	must(status, &e);
-	return status;
+	return end(r, status, &e);
 }
 
 /* As above; and nobody is accepted before everything is confined. */
 static int run_serve(struct run *r)
 {
-	struct jail_cage cage = {.n = 0, .serves = 1};
 	struct err e = {0}, left = {0};
 	struct serve *s = NULL;
 	int status;
 
-	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
-		     SPEC_PROGRAM, &e),
-		&e);
-	r->spec.term = "dumb";
+	make_spec(r, SPEC_PROGRAM);
 	r->spec.shared = 1;
 	must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
 	set_locale();
 	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
 	must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
-	if (r->cfg.skeleton)
-		cage.v[cage.n++].path = r->cfg.skeleton;
-	must_for_jail(jail_cage_close(&cage, &e), &e);
+	confine_eval(r, true, &e);
 	if (!r->opt.quiet)
 		fprintf(stderr, "cellblock: serving at %s%s\n",
 			serve_address(s),
@@ -561,9 +562,7 @@ static int run_serve(struct run *r)
 	if (serve_close(s, &left) < 0)
 		terminal_complain(NULL, left.msg);
 	terminal_signals_close(&r->signals);
-	log_close(&r->log, status < 0 ? exit_status_of(&e) : status);
-	must(status, &e);
-	return status;
+	return end(r, status, &e);
 }
 
 static int run_check(struct run *r)
