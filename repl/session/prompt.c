@@ -297,7 +297,7 @@ static int run(struct session *s, struct err *e)
 	await_python(s);
 	s->calls->start(s);
 	while (!s->over) {
-		cell_take_events(s);
+		take_events(s); /* a signal may have ended a command, too */
 		if (!s->over)
 			cell_run_startup(s);
 		if (!s->over)

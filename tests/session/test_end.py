@@ -121,6 +121,20 @@ def test_a_signal_at_a_question_sets_the_exit_status(session):
     assert session.terminal_modes() == session.before
 
 
+def test_a_signal_during_a_command_ends_the_session(cb, session):
+    session.run("open('a', 'w').close()")
+    warden = cb.tree(session).warden
+    if os.geteuid() != 0 and not may_signal(warden):
+        pytest.skip("the kernel lets no ordinary user signal the warden")
+    os.kill(warden, signal.SIGSTOP)
+    session.enter(":files")
+    session.wait(lambda: session.terminal_modes() == session.before,
+                 "the command to wait for the warden")
+    session.process.send_signal(signal.SIGTERM)
+    os.kill(warden, signal.SIGCONT)
+    assert session.wait_exit() == 128 + signal.SIGTERM
+
+
 def test_nothing_is_left_after_sigkill_during_a_fork_bomb(cb):
     before = hosttree.mounts()
     s = cb.session("--set", "session.processes=30")
