@@ -310,9 +310,11 @@ static int run(struct session *s, const char *src, size_t n, const char *image,
 	return 0;
 }
 
-int cell_run(struct session *s, const char *src, size_t n, struct err *e)
+/* The next cell, which somebody waits for. 1; 0: it did not run; -1 with e. */
+static int run_next(struct session *s, const char *src, size_t n,
+	const char *image, struct err *e)
 {
-	struct cell *c = s->cell;
+	int r;
 
 	cell_run_startup(s);
 	if (s->over)
@@ -320,16 +322,21 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 	/* The cell may ask at once how large the window is. */
 	screen_follow_window(s);
 	s->cell_no++;
-	if (run(s, src, n, NULL, e) < 0) {
-		s->cell_no--;
-		return -1;
-	}
-	if (c->done.how == HOW_REFUSED)
-		s->cell_no--;
-	else
-		record_add(
-			s->record, s->cell_no, src, n, c->done.how == HOW_OK);
-	return 0;
+	r = run(s, src, n, image, e);
+	if (r == 0 && s->cell->done.how != HOW_REFUSED)
+		return 1;
+	s->cell_no--;
+	return r;
+}
+
+int cell_run(struct session *s, const char *src, size_t n, struct err *e)
+{
+	int r = run_next(s, src, n, NULL, e);
+
+	if (r > 0)
+		record_add(s->record, s->cell_no, src, n,
+			s->cell->done.how == HOW_OK);
+	return r < 0 ? -1 : 0;
 }
 
 int cell_show_image(
@@ -338,15 +345,7 @@ int cell_show_image(
 	char file[JAIL_PATH_MAX + 8];
 	int n = snprintf(file, sizeof(file), "/home/%s", path);
 
-	cell_run_startup(s);
-	if (s->over)
-		return 0;
-	screen_follow_window(s);
-	s->cell_no++;
-	if (run(s, file, (size_t)n, name, e) == 0)
-		return 0;
-	s->cell_no--;
-	return -1;
+	return run_next(s, file, (size_t)n, name, e) < 0 ? -1 : 0;
 }
 
 const struct jail_done *cell_done(const struct session *s)
