@@ -441,8 +441,6 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 	if (!command && !is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
 	terminal_restore(s->term);
-	/* An interrupt that came before is not meant for this command. */
-	s->signals->interrupt = false;
 	return command ? command_run(s, src, n, e)
 		       : info_question(s, source, name, name_n, e);
 }

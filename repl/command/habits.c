@@ -215,7 +215,6 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 	if (h->command) {
 		/* As for a command with a colon: Ctrl-C is a signal. */
 		terminal_restore(s->term);
-		s->signals->interrupt = false;
 		return command_run_named(s, h->command, rest, rest_n, e);
 	}
 	if (h->whole) {

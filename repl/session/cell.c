@@ -17,6 +17,7 @@
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/term/relay.h"
+#include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "setup.h"
 #include "verdict.h"
@@ -382,6 +383,8 @@ void cell_run_startup(struct session *s)
 	c->startup_due = false;
 	if (!due || !src || !*src)
 		return;
+	/* Ctrl-C so far was for something before. */
+	terminal_signals_cancelled(s->signals);
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
 	r = run(s, src, strlen(src), NULL, &e);

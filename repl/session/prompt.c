@@ -107,6 +107,7 @@ static void run_line(struct session *s, const char *src, size_t n)
 	struct err e = {0};
 	int r;
 
+	s->signals->interrupt = false; /* it was for something before */
 	screen_tell_background(s);
 	r = s->calls->line(s, src, n, &e);
 	if (r > 0)

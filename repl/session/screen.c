@@ -379,6 +379,16 @@ void screen_follow_window(struct session *s)
 	relay_follow_window(&s->screen->relay);
 }
 
+/* Ctrl-C since Enter is for the cell, though the cell has not begun. */
+static void take_interrupt(struct session *s)
+{
+	if (!s->signals->interrupt)
+		return;
+	s->signals->interrupt = false;
+	jail_interrupt(s->jail, NULL);
+	relay_interrupted(&s->screen->relay);
+}
+
 void screen_begin(struct session *s)
 {
 	struct screen *sc = s->screen;
@@ -388,9 +398,9 @@ void screen_begin(struct session *s)
 	s->relay = &sc->relay;
 	sc->late.n = 0;
 	terminal_signals_read(s->signals);
-	s->signals->interrupt = false;
 	screen_follow_window(s); /* changed since the cell was sent */
 	relay_begin(&sc->relay);
+	take_interrupt(s);
 	sc->relay.keys = s->term->in_tty;
 	terminal_raw(s->term);
 	editor_take_input(s->editor, &keys);
