@@ -40,9 +40,11 @@
 /* What an answer has beside the files of a home, which are no longer than two
  * homes in base64. */
 #define ANSWER_MORE (8 << 20)
-/* Descriptors for what is neither a client nor a file; for a request. */
+/* Descriptors for what is neither a client nor a file; for a request; for a
+ * session, with one request. */
 #define OWN_FDS 64
 #define REQUEST_FDS 16
+#define SESSION_FDS 8
 /* When we end: how long a client may take for its answer. */
 #define DRAIN_MS 10000
 
@@ -74,8 +76,9 @@ struct serve {
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg->serve;
-	int64_t others = OWN_FDS + c->files + c->spare +
+	int64_t others = OWN_FDS + c->files + 2 * c->spare +
 			 (int64_t)c->concurrent * REQUEST_FDS +
+			 (int64_t)c->sessions * SESSION_FDS +
 			 (int64_t)c->queue * 2;
 	struct rlimit r;
 
@@ -91,7 +94,8 @@ static int raise_descriptors(struct serve *s, struct err *e)
 	if (s->clients > 0)
 		return 0;
 	err_set(e, "%lld descriptors are too few", (long long)r.rlim_max);
-	return err_hint(e, "ulimit -n, or lower serve.files");
+	return err_hint(e, "ulimit -n, or lower serve.files or "
+			   "serve.sessions");
 }
 
 static int read_token(struct serve *s, const char *path, struct err *e)
