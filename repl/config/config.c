@@ -638,13 +638,24 @@ static void load_system(struct merge *m)
 	strlist_fini(&users);
 }
 
-/* One SECTION.KEY=VALUE of the command line, or what -t and -M stand for. */
+/* The option that it came with, which stands before the key unless it is --set;
+ * *set: what follows. */
+static const char *take_option(const char **set)
+{
+	static const char *const options[] = {"-t", "-M"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (!strncmp(*set, options[i], 2) && (*set)[2] == ' ') {
+			*set += 3;
+			return options[i];
+		}
+	return "--set";
+}
+
+/* One SECTION.KEY=VALUE of the command line. */
 static void load_set(struct merge *m, const char *set)
 {
-	const char *option = !strncmp(set, "-t ", 3)   ? "-t"
-			     : !strncmp(set, "-M ", 3) ? "-M"
-						       : "--set";
-	const char *eq = strchr(set += option[1] == '-' ? 0 : 3, '=');
+	const char *option = take_option(&set), *eq = strchr(set, '=');
 	const char *dot = eq ? memchr(set, '.', (size_t)(eq - set)) : NULL;
 	char section[64], name[192], place[80];
 	const struct config_key *near;
