@@ -701,8 +701,7 @@ for n in range(20):
 
 
 def test_a_policy_for_commands_binds_tools(cb):
-    cb.config("[policy]\ncommands = help undo files\n"
-              "[cell]\ncheckpoint = always\n")
+    cb.config("[policy]\ncommands = help undo files\n")
     c = Client(cb)
     listed = {t["name"] for t in c.call("tools/list")["result"]["tools"]}
     assert listed == {"run_cell", "show_pictures", "undo", "list_files"}
@@ -722,7 +721,10 @@ def test_a_policy_for_commands_binds_tools(cb):
         "error"]["message"]
     # controls: the rest works, and nothing has happened
     assert c.show("open('f').read(), x") == "('x', 1)\n"
+    # Before a first cell that came at once no state is kept.
+    c.run("x = 2")
     assert c.tool("undo")["structuredContent"]["undo"] == 1
+    assert c.show("x") == "1\n"
     cb.config("[policy]\ncommands = help\n")
     assert "leaves out files" in Client(cb).call("resources/list")["error"][
         "message"]
