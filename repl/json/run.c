@@ -132,6 +132,7 @@ int run_put_files(struct run *r, struct jail *j, const struct request *q)
 		if (put_file(r, j, &q->files[i], &e) == 0)
 			continue;
 		if (e.kind == ERR_JAIL) {
+			snprintf(r->message, sizeof(r->message), "%s", e.msg);
 			fail(r, &e);
 			return -1;
 		}

@@ -275,26 +275,21 @@ int resource_add(struct strbuf *b, struct jail *j, const char *path,
 	return 0;
 }
 
-/* The content of a file: a copy of the text, or what the base64 says. */
-static char *content_of(
-	const json_t *text, const json_t *base64, size_t *n, struct err *e)
+/* The bytes that the base64 says. Owned; NULL with e. */
+static char *decode(const json_t *base64, size_t *n, struct err *e)
 {
-	const json_t *v = text ? text : base64;
-	size_t length = json_string_length(v);
-	char *content = malloc(length + BASE64_ROOM(0));
+	size_t length = json_string_length(base64);
+	char *content = malloc(BASE64_ROOM(length));
 
-	*n = length;
-	if (!content) {
+	if (!content)
 		err_errno(e, "hold the file");
-	} else if (text) {
-		memcpy(content, json_string_value(v), length);
-	} else if (base64_decode(json_string_value(v), length, content, n) <
-		   0) {
+	else if (base64_decode(json_string_value(base64), length, content, n) ==
+		 0)
+		return content;
+	else
 		err_set(e, "content is no base64");
-		free(content);
-		content = NULL;
-	}
-	return content;
+	free(content);
+	return NULL;
 }
 
 int resource_write(struct jail *j, const char *path, const json_t *text,
@@ -302,29 +297,23 @@ int resource_write(struct jail *j, const char *path, const json_t *text,
 	struct err *e)
 {
 	const struct request_rules rules = {.limits = limits};
+	auto_free char *decoded = NULL;
 	struct request_refusal why = {0};
 	struct run put = {.in = -1};
 	struct request q = {0};
-	char *content;
 	int r = -1;
 
 	if (!text == !base64)
 		return err_set(e, "give either text or content");
-	content = content_of(text, base64, bytes, e);
-	if (!content)
+	*bytes = json_string_length(text);
+	if (base64 && !(decoded = decode(base64, bytes, e)))
 		return -1;
-	if (request_add_file(&q, path, -1, *bytes, &rules, &why) < 0) {
+	if (request_add_content(&q, path,
+		    text ? json_string_value(text) : decoded, *bytes, &rules,
+		    &why) < 0)
 		err_set(e, "%.480s", why.description.s);
-		if (q.nfiles == 0)
-			free(content);
-		else
-			q.files[0].content = content;
-	} else {
-		q.files[0].content = content;
-		r = run_put_files(&put, j, &q);
-		if (r < 0)
-			err_set(e, "%.480s", put.message);
-	}
+	else if ((r = run_put_files(&put, j, &q)) < 0)
+		err_set(e, "%.480s", put.message);
 	free(put.files);
 	strbuf_free(&why.description);
 	request_fini(&q);
