@@ -48,6 +48,15 @@ static void draw(struct editor *ed)
 	call_ask(ed);
 }
 
+/* What has begun as a key is none. */
+static void restart_keys(struct input *in)
+{
+	bool escape_alone = in->keys.escape_alone;
+
+	keys_init(&in->keys);
+	in->keys.escape_alone = escape_alone;
+}
+
 static void forget_ahead(struct input *in)
 {
 	strbuf_free(&in->ahead);
@@ -144,7 +153,7 @@ static void drop_interrupted(struct input *in)
 	if (last == n)
 		return;
 	in->ahead_at += last;
-	keys_init(&in->keys);
+	restart_keys(in);
 }
 
 /* Keys that come while others wait their turn. */
@@ -353,7 +362,7 @@ int editor_open(
 		view_keep_row(&ed->view);
 	ed->vi.on = opts->vi;
 	keys_init(&ed->input.keys);
-	ed->input.keys.escape_alone = ed->vi.on;
+	ed->input.keys.escape_alone = opts->vi;
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->input.watch[i].fd = -1;
 	/* Where the cursor cannot be addressed, lines are read. */
@@ -530,10 +539,8 @@ enum editor_result editor_read(
 
 	*cell = NULL;
 	*n = 0;
-	if (plain != ed->lines) {
-		keys_init(&ed->input.keys);
-		ed->input.keys.escape_alone = ed->vi.on;
-	}
+	if (plain != ed->lines)
+		restart_keys(&ed->input);
 	ed->lines = plain;
 	ed->err = e;
 	ed->input.interrupted = false;

@@ -446,6 +446,16 @@ def test_vi_keys_edit_a_line(cb):
     vi_line(s, "one two\x1bhhx", "one twohx")
 
 
+def test_vi_keys_stay_when_keys_typed_ahead_are_dropped(cb):
+    s = cb.session("--set", "terminal.keys=vi", "--set", "terminal.suggest=no")
+    # So many that the editor is at them still when Ctrl-C comes.
+    s.type("import sys; sys.stdin.readable()\r(" + 1000 * "1,\r")
+    s.wait(lambda: re.search(r"True|\.\.\. +1,", s.picture()), "the cell's end")
+    s.type("\x03")
+    s.wait_prompt()
+    vi_line(s, "one two\x1b0dw", "two")
+
+
 def test_vi_keys_go_through_cells_of_many_lines(cb):
     s = cb.session("--set", "terminal.keys=vi", "--set", "terminal.suggest=no")
     assert s.run("for i in range(2):\n    print(i)") == "0\n1"
