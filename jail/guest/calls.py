@@ -11,7 +11,6 @@ UNBOUND = type(str.join), type(object.__init__)
 PLAIN = type(None), bool, int, float, complex, str, bytes
 EMPTY = {tuple: "()", list: "[]", dict: "{}"}
 DEFAULT_MAX, TEXT_MAX, SIGNATURE_MAX = 30, 2000, 1000
-type_name = type.__dict__["__name__"].__get__
 
 
 def signature(text):
@@ -96,7 +95,7 @@ def default(values):
     for value in values:
         kind = type(value)
         if kind is type:
-            return "=" + type_name(value)
+            return "=" + class_name(value)
         text = repr(value) if kind in PLAIN and (
             kind is not int or value.bit_length() < 100) else \
             EMPTY[kind] if kind in EMPTY and not value else "..."
