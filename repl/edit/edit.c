@@ -31,8 +31,7 @@ void edit_begin(struct editor *ed)
 {
 	ed->edit.last_code = 0;
 	ed->edit.unseen = 0;
-	ed->vi.command = false;
-	ed->vi.op = 0;
+	vi_begin(ed);
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_stop(ed);

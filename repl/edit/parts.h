@@ -4,15 +4,17 @@
  *
  *	editor.c    open, read, close; watched descriptors, text typed ahead
  *	edit.c      what each key does; Enter, the history and its search
+ *	vi.c        letters that are commands
  *	complete.c  Tab behind a word
  *	call.c      the parameters of the call that the cursor is in
  *	engine.c    libedit: the terminal's modes and the text
  *	view.c      the drawing
  *	undo.c      earlier texts
  *
- * Each part is a struct. Only one file writes its fields; the other files may
- * read them. Calls go down this list, never up: the engine calls back what
- * editor.c hands it.
+ * Each part is a struct. Only one file writes its fields, but for what
+ * editor_open() takes from its options; the other files may read them. Calls go
+ * down this list. Two go up: the engine calls back what editor.c hands it, and
+ * vi.c has edit.c carry a command out, with edit_do().
  */
 #ifndef REPL_EDIT_PARTS_H
 #define REPL_EDIT_PARTS_H
@@ -273,6 +275,8 @@ struct editor {
 	size_t kept_cursor;
 };
 
+/* A drawn read begins: letters are text. */
+void vi_begin(struct editor *ed);
 /* A key in the command mode of vi: true when it was one, and is done. */
 bool vi_key(struct editor *ed, const struct key *key);
 

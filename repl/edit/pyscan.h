@@ -2,8 +2,8 @@
 /*
  * pyscan.h - Python's tokens, as far as an editor needs them
  *
- * For colours (pycolour.h), and for what may stand behind a text. Pure. Nothing
- * here judges correctness.
+ * For colours (pycolour.h), lines and blocks (pyblock.h), pastes (pypaste.h),
+ * and for what may stand behind a text. Pure. Nothing here judges correctness.
  */
 #ifndef REPL_EDIT_PYSCAN_H
 #define REPL_EDIT_PYSCAN_H

@@ -208,6 +208,12 @@ static void command(struct editor *ed, int c)
 		move(ed, left);
 }
 
+void vi_begin(struct editor *ed)
+{
+	ed->vi.command = false;
+	ed->vi.op = 0;
+}
+
 bool vi_key(struct editor *ed, const struct key *key)
 {
 	if (!ed->vi.on || ed->recall.searching)
