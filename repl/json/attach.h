@@ -34,8 +34,8 @@ struct attach_rules {
 };
 
 /* Append `{"path", "size", "content"}`, or with a store `{"path", "size",
- * "file_id"}`, of each file, with commas between;
- * `kind` adds "kind". NULL; or why there are none, in snekbox's words. */
+ * "file_id"}`, of each file, with commas between; `kind` adds "kind". NULL; or
+ * why there are none, in snekbox's words. */
 const char *attach_files(struct strbuf *b, struct jail *j,
 	const struct attach_rules *rules, bool kind);
 

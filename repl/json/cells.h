@@ -85,8 +85,8 @@ const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 
 /* What the answer is about: the request; whether it was served, or the session
- * broke before. Notices since the last answer, as elements of
- * a list, are told once. */
+ * broke before. Notices since the last answer, as elements of a list, are told
+ * once. */
 const struct request *cells_request(const struct cells *c);
 const struct config *cells_config(const struct cells *c);
 struct jail *cells_jail(struct cells *c);

@@ -158,15 +158,14 @@ static void ask(struct calls *c, json_t *root)
 {
 	const struct request_rules rules = {
 		.limits = &c->cfg->limits, .session = true};
-	struct request_refusal why;
+	struct request_refusal why = {0};
 
 	if (!root)
 		err_set(&c->why, "out of memory");
 	else if (request_take(&c->q, root, &rules, &why) < 0)
 		err_set(&c->why, "%.500s",
 			why.description.s ? why.description.s : why.title);
-	if (root)
-		strbuf_free(&why.description);
+	strbuf_free(&why.description);
 }
 
 static const json_t *argument(const struct calls *c, const char *name)

@@ -222,7 +222,6 @@ void execute_release(struct execute_files *files)
 
 static int not_json(struct strbuf *words, const json_error_t *e)
 {
-
 	strbuf_printf(words,
 		"{\"detail\": [{\"type\": \"json_invalid\", \"loc\": "
 		"[\"body\", %d], \"msg\": \"JSON decode error\", \"input\": "

@@ -28,9 +28,9 @@
 #include <sys/socket.h>
 
 /* Milliseconds: between requests; for a first byte, when the server ends; until
- * an idle client's pair of sockets goes; for a
- * head; for a body and for an answer, and the bytes that buy one more of these;
- * to read what was still being sent. */
+ * an idle client's pair of sockets goes; for a head; for a body and for an
+ * answer, and the bytes that buy one more of these; to read what was still
+ * being sent. */
 #define IDLE_MS 60000
 #define FRESH_MS 1000
 #define QUIET_MS 5000

@@ -12,14 +12,13 @@
 struct err;
 struct gate;
 struct gate_client;
+struct strbuf;
 
 /* Where a client comes from. */
 struct gate_peer {
 	int family;
 	uint64_t key;
 };
-
-struct strbuf;
 
 struct gate_calls {
 	/* Read requests from this socket (taken), and write answers to it. 0,

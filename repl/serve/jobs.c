@@ -5,7 +5,7 @@
  * Runs in:   front end, confined
  * Trusts:    the warden for how a program ended; no byte that comes from it
  * Leaves:    an answer for each request whose client is still there, and no
- * jail for those whose client is not
+ *            jail for those whose client is not
  */
 #include "jobs.h"
 
