@@ -269,7 +269,8 @@ static void take(int fd, struct strbuf *b)
 }
 
 /* Bytes of the body that follows. One that comes bit by bit may be cut when its
- * client says that it has no more to say. */
+ * client says that it has no more to say; with HTTP/1.0 it has no length, and
+ * the end of the connection is its end. */
 static size_t length_of(const char *head, const char *body, const char *end)
 {
 	const char *p = strcasestr(head, "\r\nContent-Length: ");
@@ -279,7 +280,10 @@ static size_t length_of(const char *head, const char *body, const char *end)
 		p = memmem(body, (size_t)(end - body), "\r\n0\r\n\r\n", 7);
 		return p ? (size_t)(p + 7 - body) : (size_t)(end - body);
 	}
-	return p && p < body ? strtoul(p + 18, NULL, 10) : 0;
+	if (p && p < body)
+		return strtoul(p + 18, NULL, 10);
+	p = strcasestr(head, "\r\nConnection: close\r\n");
+	return p && p < body ? (size_t)(end - body) : 0;
 }
 
 /* Each is "HTTP/1.1 NNN", a head and a body, which is JSON if it is no file. A
