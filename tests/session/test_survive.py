@@ -421,7 +421,7 @@ def test_freed_memory_is_returned_to_the_kernel_as_in_plain_python(session):
 
 
 def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
-    s = cb.session("-t", "1s", "-s", "cell.grace=300ms")
+    s = cb.session("-t", "5s", "-s", "cell.grace=300ms")
     s.run("import asyncio, os\nasync def f(x):\n"
           "    await asyncio.sleep(.01); return x + 1")
     assert s.run("await f(1)") == "2"
