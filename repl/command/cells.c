@@ -174,7 +174,7 @@ int cells_out(struct session *s, const struct command_line *line, struct err *e)
 		session_frame(s, "cell %" PRIu32 " wrote nothing", o->no);
 	add_uncoloured(&text, o->bytes.s, o->bytes.n);
 	if (!text.failed)
-		info_page(s, text.s, text.n);
+		page_show(s, text.s, text.n);
 	strbuf_free(&text);
 	if (o->total > o->bytes.n)
 		session_frame(s, "%s more were not kept",

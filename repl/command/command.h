@@ -8,7 +8,8 @@
  *	coding.c   the encoding that a script declares
  *	cells.c    cells and the session
  *	habits.c   what people type out of habit: %time, !ls
- *	info.c     what there is, and what is allowed; tables and pages
+ *	info.c     what there is, and what is allowed; tables
+ *	page.c     text in pages
  *
  * One table gives each command its name, arguments, completion, help and
  * function; :help, Tab and the manual page's check follow it.
@@ -130,6 +131,6 @@ int info_question(struct session *s, bool source, const char *name, size_t n,
 void info_table(struct session *s, struct text_table *t);
 
 /* Show foreign text a screenful at a time; short text without a stop. */
-void info_page(struct session *s, const char *text, size_t n);
+void page_show(struct session *s, const char *text, size_t n);
 
 #endif

@@ -434,7 +434,7 @@ int files_show(
 		fd_drop(&fd);
 		return show_image(s, name, e);
 	}
-	info_page(s, buf, (size_t)n);
+	page_show(s, buf, (size_t)n);
 	if (n == SHOW_MAX)
 		session_frame(s, "only the beginning is shown");
 	return 0;

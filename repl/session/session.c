@@ -123,42 +123,58 @@ void session_print_foreign(struct session *s, const char *text, size_t n)
 
 /* ---- asking ---- */
 
-int session_wait_key(struct session *s)
+int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 {
-	struct key out[KEYS_OUT_MAX];
-	struct keys keys;
 	unsigned char byte;
 
-	keys_init(&keys);
 	for (;;) {
 		struct pollfd p[2] = {{.fd = s->term->in, .events = POLLIN},
 			{.fd = s->signals->fd, .events = POLLIN}};
-		int n = poll(p, 2, keys_wait_ms(&keys));
+		int n = poll(p, 2, keys_wait_ms(keys));
 
 		if (n < 0 && errno != EINTR)
-			return 0;
+			return -1;
 		terminal_signals_read(s->signals);
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
 		if (s->over || s->signals->interrupt)
+			return -1;
+		if (s->signals->resized) {
+			s->signals->resized = false;
+			editor_resized(s->editor);
 			return 0;
+		}
 		if (n == 0) {
-			n = keys_timeout(&keys, out);
+			n = keys_timeout(keys, out);
 		} else if (!p[0].revents) {
 			continue;
 		} else if (read(s->term->in, &byte, 1) != 1) {
 			session_end_by(s, SIGHUP);
-			return 0;
+			return -1;
 		} else {
-			n = keys_feed(&keys, byte, out);
-			if (n == 0 && keys_wait_ms(&keys) >= 0)
-				continue; /* a key may send several bytes */
+			n = keys_feed(keys, byte, out);
 		}
-		if (n > 0 && out[0].code != KEY_TEXT)
-			return out[0].code;
-		/* Others could be taken for the code of a key. */
-		return n > 0 && out[0].c < 0x80 ? (int)out[0].c : -1;
+		if (n > 0)
+			return n;
 	}
+}
+
+int session_wait_key(struct session *s)
+{
+	struct key out[KEYS_OUT_MAX];
+	struct keys keys;
+	int n;
+
+	keys_init(&keys);
+	do
+		n = session_wait_keys(s, &keys, out);
+	while (n == 0);
+	if (n < 0)
+		return 0;
+	if (out[0].code != KEY_TEXT)
+		return out[0].code;
+	/* Others could be taken for the code of a key. */
+	return out[0].c < 0x80 ? (int)out[0].c : -1;
 }
 
 /* Write to whoever answers, in raw mode. */

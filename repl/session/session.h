@@ -33,6 +33,8 @@ struct history;
 struct hostfs;
 struct jail;
 struct jail_done;
+struct key;
+struct keys;
 struct log;
 struct options;
 struct output;
@@ -127,9 +129,13 @@ void session_printf(struct session *s, const char *fmt, ...)
 /* Print foreign text of many lines, each made safe. */
 void session_print_foreign(struct session *s, const char *text, size_t n);
 
-/* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
- * other key; 0 when no key will come: SIGINT, or the session is over. The
+/* Wait for keys, at most KEYS_OUT_MAX. Returns how many; 0: the window has
+ * another size; -1: no key will come: SIGINT, or the session is over. The
  * terminal is raw. */
+int session_wait_keys(struct session *s, struct keys *keys, struct key *out);
+
+/* Wait for a key: its code, or the character of a text key in ASCII; -1 for any
+ * other key; 0 when no key will come. The terminal is raw. */
 int session_wait_key(struct session *s);
 
 /* Ask the person something that is answered with y or n; no is the default. */

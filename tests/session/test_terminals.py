@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What depends on the terminal: its size, what it can do, its pages."""
 import re
-import signal
 
 import pytest
 
@@ -122,56 +121,6 @@ def test_a_resize_redraws_the_cell_at_once(session):
     session.resize(24, 40)
     session.expect(r"^>>> x = '0123456789012345678901234567890$"
                    r"\n^12345678901234567890123456789'$")
-
-
-def test_a_page_is_as_long_as_the_resized_terminal(cb):
-    s = cb.session(size=(24, 80))
-    s.run("for i in range(30): print(i)")
-    s.resize(10, 80)
-    s.type(":out\r")
-    s.expect(r"^-- more: Space, Enter, q --$")
-    assert s.screen.shown() == [*map(str, range(9)),
-                                "-- more: Space, Enter, q --"]
-    s.type("q")
-    s.wait_prompt()
-
-
-def test_each_key_scrolls_the_pager_once(cb):
-    s = cb.session(size=(10, 80))
-    s.run("for i in range(60): print(i)")
-    s.type(":out\r")
-    last = 8
-    for key, rows in (("\x1b[B", 1), ("\x1bOB", 1), ("\r", 1), ("j", 1),
-                      ("\x1b[D", 0), ("x", 0), ("é", 0), ("\x1b[6~", 9),
-                      (" ", 9)):
-        s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
-        s.type(key)
-        last += rows
-    s.expect(rf"^{last}\n-- more: Space, Enter, q --$")
-    s.type("G")
-    s.wait_prompt()
-    assert s.screen.shown()[-2:] == ["59", ">>>"]
-
-
-def test_an_interrupt_closes_one_page_and_not_the_next(cb):
-    s = cb.session(size=(10, 80))
-    s.run("for i in range(30): print(i)")
-    for _ in range(2):
-        s.type(":out\r")
-        s.expect(r"^8\n-- more: Space, Enter, q --$")
-        s.process.send_signal(signal.SIGINT)
-        s.wait_prompt()
-        s.type("\x0c")
-        s.wait_prompt()
-
-
-def test_a_signal_at_the_pager_ends_the_session_with_its_status(cb):
-    s = cb.session(size=(10, 80))
-    s.run("for i in range(30): print(i)")
-    s.type(":out\r")
-    s.expect(r"^8\n-- more: Space, Enter, q --$")
-    s.process.send_signal(signal.SIGTERM)
-    assert s.wait_exit() == 128 + signal.SIGTERM
 
 
 def test_text_that_is_shown_again_has_expanded_tabs_and_no_colours(session):

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * page.c - foreign text, a screenful at a time
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    nothing in the text: it is made safe before it is counted
+ * Leaves:    the screen as it was; where the terminal has only one, the part
+ *            seen last
+ */
+#include "command.h"
+
+#include "repl/edit/editor.h"
+#include "repl/session/session.h"
+#include "repl/term/keys.h"
+#include "repl/term/pager.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+
+#define DRAIN_MS 2000
+
+static void put(struct session *s, struct strbuf *b)
+{
+	/* A terminal that is gone is also at the end of its keys. */
+	if (b->n && !b->failed)
+		terminal_write(s->term, b->s, b->n, DRAIN_MS);
+	b->n = 0;
+}
+
+/* A terminal with only one screen shows what came before until here, and keeps
+ * it if it keeps what scrolls away. */
+static void enter(struct strbuf *b, int rows)
+{
+	strbuf_printf(b, "\x1b[?1049h\x1b[%d;1H", rows);
+	for (int i = 0; i < rows; i++)
+		strbuf_puts(b, "\n");
+}
+
+static void leave(struct strbuf *b, int rows)
+{
+	strbuf_printf(b, "\x1b[%d;1H\x1b[K\x1b[?1049l", rows);
+}
+
+static void follow_window(const struct session *s, struct pager *p)
+{
+	int rows, columns;
+
+	editor_size(s->editor, &rows, &columns);
+	if (rows != p->rows || columns != p->columns)
+		pager_resize(p, rows, columns);
+}
+
+static void turn_pages(struct session *s, struct pager *p)
+{
+	struct keys keys;
+	struct strbuf b = {0};
+	struct key out[KEYS_OUT_MAX];
+	bool on = true;
+
+	keys_init(&keys);
+	keys.escape_alone = true;
+	terminal_raw(s->term);
+	enter(&b, p->rows);
+	while (on) {
+		int n;
+
+		pager_draw(p, &b);
+		put(s, &b);
+		n = session_wait_keys(s, &keys, out);
+		on = n >= 0;
+		for (int i = 0; on && i < n; i++)
+			on = pager_press(p, &out[i]);
+		follow_window(s, p);
+	}
+	leave(&b, p->rows);
+	put(s, &b);
+	strbuf_free(&b);
+	terminal_restore(s->term);
+}
+
+void page_show(struct session *s, const char *text, size_t n)
+{
+	struct strbuf b = {0};
+	struct pager p;
+	int rows, columns;
+
+	text_lines(&b, text, n);
+	/* The terminal may have another size since the last cell. */
+	editor_size(s->editor, &rows, &columns);
+	if (!b.n || b.failed)
+		goto done;
+	pager_open(&p, b.s, b.n, rows, columns);
+	if (!s->term->rows || rows <= 2 || !s->term->in_tty ||
+		!s->term->out_tty || s->term->dumb || pager_fits(&p))
+		session_print(s, b.s, b.n);
+	else
+		turn_pages(s, &p);
+	pager_close(&p);
+done:
+	strbuf_free(&b);
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pager.c - a long text, a screenful at a time
+ *
+ * Runs in:   the front end
+ * Trusts:    its caller, that the text is safe for a terminal; the text may
+ *            still be one endless line, or marks without end
+ * Leaves:    eight bytes for each row up to the last one looked at
+ *
+ * Rows are found as they are needed, so that a long text opens at once.
+ */
+#include "pager.h"
+
+#include "jail/base/array.h"
+#include "keys.h"
+#include "repl/text/layout.h"
+#include "repl/text/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wctype.h>
+
+#define NOWHERE ((size_t)-1)
+
+/* Characters that can be searched for. */
+#define SOUGHT_MAX 200
+
+/* Bytes of a row for each column: marks have no width, so a row could have any
+ * number of them. */
+#define COLUMN_BYTES 16
+
+#define CTRL(c) ((c)&0x1F)
+
+/* ---- rows of the text ---- */
+
+static size_t page_rows(const struct pager *p)
+{
+	return p->rows > 1 ? (size_t)p->rows - 1 : 1;
+}
+
+/* Where the row that begins at `at` ends, before a newline. */
+static size_t row_end(const struct pager *p, size_t at)
+{
+	const char *start = p->text + at, *end = p->text + p->n, *s = start;
+	const ptrdiff_t bytes = (ptrdiff_t)p->columns * COLUMN_BYTES;
+	struct layout_glyph g;
+	int col = 0;
+
+	for (const char *next = s; s < end && *s != '\n'; s = next) {
+		uint32_t c;
+
+		utf8_next(&next, end, &c);
+		layout_glyph((wchar_t)c, col, p->columns, &g);
+		col += g.width;
+		if (s > start && (col > p->columns || next - start > bytes))
+			break;
+	}
+	return (size_t)(s - p->text);
+}
+
+/* Find one more row. False: there is none, or no memory for it. */
+static bool find_row(struct pager *p)
+{
+	size_t at = 0;
+
+	if (p->whole)
+		return false;
+	if (p->nstarts) {
+		at = row_end(p, p->starts[p->nstarts - 1]);
+		at += at < p->n && p->text[at] == '\n';
+	}
+	p->whole = at == p->n;
+	if (p->whole)
+		return false;
+	if (array_grow(&p->starts, p->nstarts, sizeof(*p->starts)) < 0) {
+		p->whole = true;
+		p->note = "no memory for what follows";
+		return false;
+	}
+	p->starts[p->nstarts++] = at;
+	return true;
+}
+
+static bool has_row(struct pager *p, size_t row)
+{
+	while (row >= p->nstarts)
+		if (!find_row(p))
+			return false;
+	return true;
+}
+
+/* The row with the byte at `at`. */
+static size_t row_of(struct pager *p, size_t at)
+{
+	size_t low = 0, high;
+
+	while (!p->nstarts || p->starts[p->nstarts - 1] <= at)
+		if (!find_row(p))
+			break;
+	high = p->nstarts;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->starts[middle] <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Show rows from `row` on, or the last page. */
+static void go_to(struct pager *p, size_t row)
+{
+	const size_t page = page_rows(p);
+
+	if (row > NOWHERE - page)
+		row = NOWHERE - page;
+	if (!has_row(p, row + page - 1))
+		row = p->nstarts > page ? p->nstarts - page : 0;
+	p->top = row;
+}
+
+/* Where the screen begins, and where it ends, in the text. */
+static size_t screen_start(struct pager *p)
+{
+	return has_row(p, p->top) ? p->starts[p->top] : p->n;
+}
+
+static size_t screen_end(struct pager *p)
+{
+	const size_t row = p->top + page_rows(p);
+
+	return has_row(p, row) ? p->starts[row] : p->n;
+}
+
+/* ---- search ---- */
+
+static wint_t folded(const struct pager *p, wint_t c)
+{
+	return p->exact ? c : towlower(c);
+}
+
+/* Where what is sought ends, if it stands at `at`; else 0. */
+static size_t match_end(const struct pager *p, size_t at)
+{
+	const char *s = p->text + at, *end = p->text + p->n;
+	size_t i = 0;
+
+	for (; i < p->sought.n && s < end; i++) {
+		uint32_t c;
+
+		utf8_next(&s, end, &c);
+		if (folded(p, c) != folded(p, (wint_t)p->sought.s[i]))
+			return 0;
+	}
+	return i && i == p->sought.n ? (size_t)(s - p->text) : 0;
+}
+
+/* The first place at `at` or behind it, or the last one before it. */
+static size_t find_down(const struct pager *p, size_t at)
+{
+	const char *s = p->text + at, *end = p->text + p->n;
+
+	while (s < end) {
+		uint32_t c;
+
+		if (match_end(p, (size_t)(s - p->text)))
+			return (size_t)(s - p->text);
+		utf8_next(&s, end, &c);
+	}
+	return NOWHERE;
+}
+
+static size_t find_up(const struct pager *p, size_t at)
+{
+	while (at > 0) {
+		at = utf8_start(p->text, at - 1);
+		if (match_end(p, at))
+			return at;
+	}
+	return NOWHERE;
+}
+
+/* Go to the next place from the last one, if that is on the screen; else from
+ * the top of the screen. */
+static void search(struct pager *p, bool up)
+{
+	size_t from = screen_start(p), at;
+
+	if (!p->sought.n) {
+		p->note = "nothing was searched for: / and words, then Enter";
+		return;
+	}
+	if (p->found != NOWHERE && p->found >= from && p->found < screen_end(p))
+		from = p->found + !up;
+	at = up ? find_up(p, from) : find_down(p, from);
+	if (at == NOWHERE) {
+		p->note = up ? "not found above" : "not found below";
+		return;
+	}
+	p->found = at;
+	go_to(p, row_of(p, at));
+	p->drawn = false;
+}
+
+/* ---- keys ---- */
+
+static void take_typed(struct pager *p)
+{
+	if (p->typed.n) {
+		utf8_wide_set(&p->sought, p->typed.s, p->typed.n);
+		p->exact = false;
+		for (size_t i = 0; i < p->sought.n; i++)
+			p->exact |= iswupper((wint_t)p->sought.s[i]) != 0;
+		p->found = NOWHERE;
+		p->drawn = false;
+	}
+	p->upwards = p->asked == '?';
+	p->asked = 0;
+	search(p, p->upwards);
+}
+
+/* A key of the line behind / or ?. */
+static void edit_typed(struct pager *p, const struct key *key)
+{
+	switch (key->code) {
+	case KEY_TEXT:
+	case KEY_PASTE_TEXT:
+		if (p->typed.n < SOUGHT_MAX &&
+			utf8_is_visible((uint32_t)key->c))
+			utf8_wide_add(&p->typed, &key->c, 1);
+		break;
+	case CTRL('H'):
+	case 0x7F:
+		if (!p->typed.n)
+			p->asked = 0;
+		else
+			p->typed.n--;
+		break;
+	case CTRL('U'):
+	case CTRL('W'):
+		p->typed.n = 0;
+		break;
+	case '\r':
+	case '\n':
+		take_typed(p);
+		break;
+	case CTRL('C'):
+	case CTRL('G'):
+	case KEY_ESCAPE:
+		p->asked = 0;
+		break;
+	}
+}
+
+enum step { ROW, HALF, PAGE, ALL };
+
+static const struct {
+	int key;
+	enum step step;
+	bool back;
+} moves[] = {
+	{' ', PAGE, false},
+	{'f', PAGE, false},
+	{CTRL('F'), PAGE, false},
+	{CTRL('V'), PAGE, false},
+	{KEY_PAGE_DOWN, PAGE, false},
+	{'d', HALF, false},
+	{CTRL('D'), HALF, false},
+	{'j', ROW, false},
+	{'\r', ROW, false},
+	{'\n', ROW, false},
+	{CTRL('N'), ROW, false},
+	{KEY_DOWN, ROW, false},
+	{'G', ALL, false},
+	{'>', ALL, false},
+	{KEY_END, ALL, false},
+	{KEY_BOTTOM, ALL, false},
+	{'b', PAGE, true},
+	{CTRL('B'), PAGE, true},
+	{KEY_PAGE_UP, PAGE, true},
+	{'u', HALF, true},
+	{CTRL('U'), HALF, true},
+	{'k', ROW, true},
+	{CTRL('P'), ROW, true},
+	{KEY_UP, ROW, true},
+	{'g', ALL, true},
+	{'<', ALL, true},
+	{KEY_HOME, ALL, true},
+	{KEY_TOP, ALL, true},
+};
+
+static void move(struct pager *p, int key)
+{
+	const size_t page = page_rows(p);
+	const size_t steps[] = {
+		[ROW] = 1,
+		[HALF] = (page + 1) / 2,
+		[PAGE] = page,
+		[ALL] = NOWHERE,
+	};
+
+	for (size_t i = 0; i < sizeof(moves) / sizeof(*moves); i++) {
+		const size_t rows = steps[moves[i].step];
+
+		if (moves[i].key != key)
+			continue;
+		if (moves[i].back)
+			go_to(p, p->top > rows ? p->top - rows : 0);
+		else
+			go_to(p, rows == NOWHERE ? rows : p->top + rows);
+	}
+}
+
+bool pager_press(struct pager *p, const struct key *key)
+{
+	int code = key->code;
+
+	p->note = NULL;
+	if (p->asked) {
+		edit_typed(p, key);
+		return true;
+	}
+	if (code == KEY_TEXT) /* others could be taken for the code of a key */
+		code = key->c < 0x80 ? (int)key->c : -1;
+	switch (code) {
+	case 'q':
+	case 'Q':
+	case CTRL('C'):
+	case KEY_ESCAPE:
+		return false;
+	case '/':
+	case '?':
+		p->asked = (char)code;
+		p->typed.n = 0;
+		break;
+	case 'n':
+	case 'N':
+		search(p, p->upwards != (code == 'N'));
+		break;
+	case CTRL('L'):
+		p->drawn = false;
+		break;
+	default:
+		move(p, code);
+	}
+	return true;
+}
+
+/* ---- drawing ---- */
+
+/* From where on a place of what is sought reaches the byte at `at`. */
+static size_t reach_back(const struct pager *p, size_t at)
+{
+	for (size_t i = 1; i < p->sought.n && at; i++)
+		at = utf8_start(p->text, at - 1);
+	return at;
+}
+
+void pager_add_row(struct pager *p, int i, struct strbuf *b)
+{
+	const size_t row = p->top + (size_t)i;
+	const char *const plain = "", *now = plain;
+	size_t start, end, until = 0, shown = 0;
+
+	if (!has_row(p, row))
+		return;
+	start = p->starts[row];
+	end = row_end(p, start);
+	if (!p->sought.n) {
+		strbuf_add(b, p->text + start, end - start);
+		return;
+	}
+	for (size_t at = reach_back(p, start), next; at < end; at = next) {
+		const char *s = p->text + at, *want = plain;
+		size_t match = match_end(p, at);
+		uint32_t c;
+
+		utf8_next(&s, p->text + p->n, &c);
+		next = (size_t)(s - p->text);
+		until = match > until ? match : until;
+		if (at == p->found)
+			shown = match;
+		if (at < start)
+			continue;
+		if (at < until)
+			want = at < shown ? "\x1b[1;4;7m" : "\x1b[7m";
+		if (want != now && now != plain)
+			strbuf_puts(b, "\x1b[m");
+		if (want != now)
+			strbuf_puts(b, want);
+		now = want;
+		strbuf_add(b, p->text + at, next - at);
+	}
+	if (now != plain)
+		strbuf_puts(b, "\x1b[m");
+}
+
+/* Append as much of the end of what is typed as fits. */
+static void add_typed(const struct pager *p, struct strbuf *b)
+{
+	size_t first = p->typed.n;
+	struct layout_glyph g;
+	int room = p->columns - 2;
+
+	while (first > 0) {
+		layout_glyph(p->typed.s[first - 1], 0, p->columns, &g);
+		room -= g.width;
+		if (room < 0)
+			break;
+		first--;
+	}
+	strbuf_add(b, &p->asked, 1);
+	for (; first < p->typed.n; first++) {
+		layout_glyph(p->typed.s[first], 0, p->columns, &g);
+		strbuf_add(b, g.s, (size_t)g.n);
+	}
+}
+
+void pager_add_status(struct pager *p, struct strbuf *b)
+{
+	const size_t end = screen_end(p);
+	char line[128], where[16] = "end";
+
+	if (p->asked) {
+		add_typed(p, b);
+		return;
+	}
+	if (end < p->n)
+		snprintf(where, sizeof(where), "%d%%",
+			(int)((double)end * 100 / (double)p->n));
+	if (p->note)
+		snprintf(line, sizeof(line), "-- %s --", p->note);
+	else
+		snprintf(line, sizeof(line),
+			"-- %s · q leaves · Space, b · / searches --", where);
+	/* A row that is full to its end scrolls some terminals. */
+	strbuf_puts(b, "\x1b[7m");
+	strbuf_add(b, line, layout_fit(line, strlen(line), p->columns - 1));
+	strbuf_puts(b, "\x1b[m");
+}
+
+static void add_place(struct strbuf *b, size_t row)
+{
+	strbuf_printf(b, "\x1b[%zu;1H", row + 1);
+}
+
+/* Draw the rows that are new, where those that stay can be scrolled. */
+static void draw_rows(struct pager *p, struct strbuf *b)
+{
+	const size_t page = page_rows(p);
+	const size_t down = p->top - p->drawn_top, up = p->drawn_top - p->top;
+
+	if (p->drawn && p->top > p->drawn_top && down < page) {
+		add_place(b, page);
+		strbuf_puts(b, "\x1b[K");
+		for (size_t i = page - down; i < page; i++) {
+			pager_add_row(p, (int)i, b);
+			strbuf_puts(b, "\r\n");
+		}
+	} else if (p->drawn && p->top < p->drawn_top && up < page) {
+		for (size_t i = up; i-- > 0;) {
+			strbuf_puts(b, "\x1b[H\x1bM");
+			pager_add_row(p, (int)i, b);
+		}
+	} else if (!p->drawn || p->top != p->drawn_top) {
+		for (size_t i = 0; i < page; i++) {
+			add_place(b, i);
+			strbuf_puts(b, "\x1b[K");
+			pager_add_row(p, (int)i, b);
+		}
+	}
+}
+
+void pager_draw(struct pager *p, struct strbuf *b)
+{
+	draw_rows(p, b);
+	add_place(b, page_rows(p));
+	strbuf_puts(b, "\x1b[K");
+	pager_add_status(p, b);
+	p->drawn = true;
+	p->drawn_top = p->top;
+}
+
+/* ---- the whole ---- */
+
+void pager_open(
+	struct pager *p, const char *text, size_t n, int rows, int columns)
+{
+	*p = (struct pager){.text = text,
+		.n = n,
+		.rows = rows,
+		.columns = columns,
+		.found = NOWHERE};
+}
+
+void pager_close(struct pager *p)
+{
+	free(p->starts);
+	utf8_wide_free(&p->sought);
+	utf8_wide_free(&p->typed);
+}
+
+bool pager_fits(struct pager *p)
+{
+	return !has_row(p, page_rows(p));
+}
+
+void pager_resize(struct pager *p, int rows, int columns)
+{
+	const size_t start = screen_start(p);
+
+	p->rows = rows;
+	if (columns != p->columns) {
+		p->columns = columns;
+		free(p->starts);
+		p->starts = NULL;
+		p->nstarts = 0;
+		p->whole = false;
+	}
+	go_to(p, row_of(p, start));
+	p->drawn = false;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""Long texts in pages: keys, search, size, and the screen afterwards."""
+import re
+import signal
+
+import pytest
+
+STATUS = r"^-- ({}) · q leaves"
+
+
+def rows_shown(s):
+    """The rows above the pager's own."""
+    return s.screen.shown()[:-1]
+
+
+def opened(cb, cell="for i in range(60): print(i)", **more):
+    """A session with the output of a cell in the pager, at its top."""
+    more.setdefault("size", (10, 80))
+    first = more.pop("before", ())
+    s = cb.session(**more)
+    for each in first:
+        s.run(each)
+    s.run(cell)
+    s.shown_before = s.screen.shown()[-3:]
+    s.type(":out\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.expect(r"^-- \d+%")
+    return s
+
+
+def expect_top(s, first, count=9):
+    rows = [str(i) for i in range(first, first + count)]
+    s.wait(lambda: rows_shown(s) == rows, f"rows from {first} on")
+
+
+def test_a_page_is_as_long_as_the_resized_terminal(cb):
+    s = cb.session(size=(24, 80))
+    s.run("for i in range(30): print(i)")
+    s.resize(10, 80)
+    s.type(":out\r")
+    s.expect(STATUS.format(r"\d+%"))
+    expect_top(s, 0)
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_each_key_goes_as_far_as_it_says(cb):
+    s = opened(cb)
+    for key, first in (("\x1b[B", 1), ("\x1bOB", 2), ("\r", 3), ("j", 4),
+                       ("\x1b[D", 4), ("x", 4), ("é", 4), ("\x1b[6~", 13),
+                       (" ", 22), ("d", 27), ("u", 22), ("k", 21),
+                       ("\x1b[A", 20), ("b", 11), ("\x1b[5~", 2), ("G", 51),
+                       (" ", 51), ("j", 51), ("\x1b[H", 0), ("b", 0),
+                       ("\x1b[F", 51), ("g", 0)):
+        s.type(key)
+        expect_top(s, first)
+    s.type("G")
+    s.expect(STATUS.format("end"))
+    s.type("q")
+    s.wait_prompt()
+
+
+@pytest.mark.parametrize("key", ["q", "\x1b", "\x03"])
+def test_leaving_leaves_the_screen_as_it_was(cb, key):
+    s = opened(cb)
+    s.type("  ")
+    expect_top(s, 18)
+    s.type(key)
+    s.wait_prompt()
+    assert s.screen.shown()[-4:] == s.shown_before[-3:-1] + [">>> :out", ">>>"]
+    assert s.run("6 * 7") == "42"
+
+
+def test_a_terminal_with_one_screen_keeps_the_part_seen_last(cb):
+    s = cb.session(size=(10, 80))
+    s.screen.single = True
+    s.run("for i in range(60): print(i)")
+    s.type(":out\r")
+    expect_top(s, 0)
+    s.type(" ")
+    expect_top(s, 9)
+    s.type("q")
+    s.wait_prompt()
+    assert s.screen.shown()[-8:] == [*map(str, range(11, 18)), ">>>"]
+    assert "59" in s.screen.rows(), "what came before has scrolled away"
+
+
+@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}])
+def test_a_search_goes_down_and_up_and_is_highlighted(cb, env):
+    s = opened(cb, "for i in range(60): print('a.c' if i % 20 == 7 "
+               "else f'Row {i} abc')", env=env)
+
+    def reverse(y, x):
+        return s.screen.buffer[y][x].reverse
+
+    s.type("/a.c")
+    s.expect(r"^/a\.c$")
+    s.type("\r")
+    s.wait(lambda: rows_shown(s)[:2] == ["a.c", "Row 8 abc"], "row 7")
+    assert reverse(0, 0) and reverse(0, 2) and not reverse(0, 3)
+    assert not reverse(1, 6)
+    for key, first in (("n", 27), ("n", 47), ("N", 27)):
+        s.type(key)
+        s.wait(lambda: rows_shown(s)[:2] == ["a.c", f"Row {first + 1} abc"],
+               f"row {first}")
+    s.type("?row 1\r")
+    s.wait(lambda: rows_shown(s)[0] == "Row 19 abc", "row 19")
+    assert reverse(0, 0) and reverse(0, 4) and not reverse(0, 5)
+    s.type("/ROW\r")
+    s.expect("^-- not found below --")
+    s.type("/Row 5\r")
+    s.wait(lambda: rows_shown(s)[0] == "Row 50 abc", "row 50")
+    s.type("/no\x03")
+    s.expect(STATUS.format(r"\d+%"))
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_the_pager_follows_the_window(cb):
+    s = opened(cb, "for i in range(40): print(f'{i:02}' * 15)")
+    s.type("jjjjj")
+    s.wait(lambda: rows_shown(s)[0] == "05" * 15, "row 5")
+    for rows, columns in (7, 20), (24, 200), (10, 80):
+        s.resize(rows, columns)
+        first = ("05" * 15)[:columns]
+        s.wait(lambda: len(s.screen.shown()) == rows and
+               s.screen.shown()[0] == first and
+               s.screen.shown()[-1].startswith("--"), f"{rows}x{columns}")
+    s.type("q")
+    s.wait_prompt()
+    assert s.run("6 * 7") == "42"
+
+
+@pytest.mark.parametrize("columns", [20, 200])
+def test_wide_characters_and_long_lines_are_wrapped(cb, columns):
+    s = opened(cb, "print(w+x)", size=(12, columns), before=(
+        "w = '漢' * 2000", "x = 'x' * 2000"))
+    s.wait(lambda: len(rows_shown(s)) == 11, "a page")
+    # The emulator has the second half of a wide character as a cell of its own.
+    assert all(r.replace("\0", "") == "漢" * (columns // 2)
+               for r in rows_shown(s))
+    s.type("G")
+    s.expect("^-- end")
+    assert rows_shown(s)[-1] == "x" * columns
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_a_text_of_a_megabyte_is_searched_from_end_to_end(cb):
+    s = opened(cb, "print('x' * 500_000 + ' here ' + '漢' * 160_000)",
+               size=(24, 80))
+    s.type("/here\r")
+    s.wait(lambda: " here " in rows_shown(s)[0], "the place")
+    s.type("G")
+    s.expect("^-- end")
+    s.type("?here\r")
+    s.wait(lambda: " here " in rows_shown(s)[0], "the place")
+    s.type("g/there\r")
+    s.expect("^-- not found below --")
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_hostile_text_is_harmless_in_pages(cb):
+    s = opened(cb, r"print('\x1b]0;title\x07\x1b[?1049l\x9b2J\u202e' * 99)")
+    assert r"\x1b]0;title\x07" in s.screen.shown()[0]
+    s.type("/\x1b[31m\\x9B2j\r/\\x9b2j\r")
+    s.wait(lambda: any(c.reverse for c in s.screen.buffer[0].values()),
+           "the place")
+    assert s.screen.alternate and not s.screen.titles
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_other_texts_are_paged_too(cb):
+    s = cb.session(size=(10, 80))
+    s.run("open('f.txt', 'w').write('\\n'.join(map(str, range(60))))")
+    for command in (":show f.txt", ":doc int"):
+        s.type(command + "\r")
+        s.wait(lambda: s.screen.alternate, "the pager")
+        s.expect(STATUS.format(r"\d+%"))
+        s.type("q")
+        s.wait_prompt()
+
+
+def test_an_interrupt_closes_one_page_and_not_the_next(cb):
+    s = opened(cb, "for i in range(30): print(i)")
+    for again in True, False:
+        s.process.send_signal(signal.SIGINT)
+        s.wait_prompt()
+        assert not s.screen.alternate
+        if again:
+            s.type(":out\r")
+            s.wait(lambda: s.screen.alternate, "the pager")
+            expect_top(s, 0)
+
+
+def test_a_signal_at_the_pager_ends_the_session_with_its_status(cb):
+    s = opened(cb, "for i in range(30): print(i)")
+    s.process.send_signal(signal.SIGTERM)
+    assert s.wait_exit() == 128 + signal.SIGTERM
+    assert not s.screen.alternate
+    assert not re.search("^-- ", s.screen_text(), re.M)
