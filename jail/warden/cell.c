@@ -414,6 +414,9 @@ static int finish(struct cell *c)
 	if (settle(c) == SESSION_OVER)
 		return SESSION_OVER;
 	if (is_alive_after(d->how)) {
+		/* Early, for a next cell that may follow at once: a Ctrl-C at
+		 * its first line would go to a group that is gone. */
+		link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 		d->after = AFTER_KEPT;
 		d->names = w->guest.names;
 	} else {
