@@ -127,6 +127,8 @@ enum jail_event_type {
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
 	JAIL_EXITED,	/* SPEC_PROGRAM, SPEC_CELL: the program ended, and
 			 * nothing else runs in the jail: `program` */
+	JAIL_BESIDE,	/* to jail_beside(): `cell` is its number, `fd` the
+			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * `undone`. To jail_ask_later(): `fd` holds the
 			 * answer */
@@ -190,6 +192,12 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 /* The same, but wait: up to `timeout_ms` (-1 for ever). 0 on timeout. */
 int jail_wait(
 	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
+
+/* Ask for a place beside the session, in the middle of a cell too: JAIL_BESIDE
+ * says with the same number what came of it. It is a SPEC_PROGRAM on the home
+ * of the session, with a jail and clocks of its own, which runs /bin/sh; the
+ * arguments follow that. It ends with the session. */
+int jail_beside(struct jail *j, uint32_t number, struct err *e);
 
 /* Have jail_next() return the event again, before all that come from now on.
  * Takes what the event holds; -1 with e when it is lost. */

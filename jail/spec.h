@@ -62,6 +62,7 @@ struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
 	int hurried; /* SPEC_CELL: somebody waits already */
+	int beside;  /* SPEC_PROGRAM: on the home of a session that goes on */
 
 	const char *python;	    /* interpreter, absolute host path */
 	const char *packages;	    /* read-only packages directory, or NULL */

@@ -510,6 +510,12 @@ int jail_start_program(
 	return fd < 0 ? err_kind_set(e, ERR_JAIL) : tell_last(j, m, fd, e);
 }
 
+int jail_beside(struct jail *j, uint32_t number, struct err *e)
+{
+	return tell(j, (struct wire_front){.type = FRONT_BESIDE, .a = number},
+		-1, e);
+}
+
 /* The whole text of a memfd, NUL-terminated; takes fd. */
 static int text_take(int fd, char **text, size_t *n, struct err *e)
 {

@@ -525,6 +525,10 @@ static void plan_root(struct maker *m)
 	show_parts(m);
 	show_host(m);
 	close_parts(m);
+	/* What is copied there would be gone with the program. */
+	if (m->spec->beside)
+		add(m, PLAN_RESTRICT, .target = "/tmp",
+			.attrs = SYS_ATTR_RDONLY);
 	add(m, PLAN_RESTRICT, .target = "/", .attrs = SYS_ATTR_RDONLY);
 	add(m, PLAN_PIVOT);
 	/* The table names the host id of the session: here that of a person,
@@ -573,7 +577,8 @@ static void plan_jail(struct maker *m)
 			.options = m->h->cgroup_memory ? NULL
 						       : "4096 65536 131072");
 	plan_root(m);
-	add(m, PLAN_OOM, .number = 500);
+	/* Beside a session: before anything of the session's. */
+	add(m, PLAN_OOM, .number = m->spec->beside ? 1000 : 500);
 	/* From here on the limit counts processes of this user namespace. Set
 	 * earlier, it would count every process of the user on the host. Older
 	 * kernels always do, so the others are added to the limit. */
@@ -592,6 +597,8 @@ static void plan_guest(struct maker *m)
 	int64_t file = l->home_bytes > m->p->tmp_bytes ? l->home_bytes
 						       : m->p->tmp_bytes;
 
+	if (m->spec->beside && file > l->max_file_bytes)
+		file = l->max_file_bytes;
 	m->stage = PLAN_GUEST;
 	add(m, PLAN_NICE, .number = 5);
 	add(m, PLAN_UMASK, .number = 022);

@@ -247,6 +247,11 @@ void home_init(struct home *h, int root)
 	home_usage(h, &bytes, &h->own);
 }
 
+void home_share(struct home *h, const struct home *of)
+{
+	*h = (struct home){.root = of->root, .own = of->own};
+}
+
 void home_fini(struct home *h)
 {
 	for (int i = 0; i < HOME_TOKENS_MAX; i++)

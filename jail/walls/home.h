@@ -39,6 +39,10 @@ struct home {
 
 /* Takes `root`, before any guest has seen it. */
 void home_init(struct home *h, int root);
+
+/* The same home for another process, which begins no file in it. */
+void home_share(struct home *h, const struct home *of);
+
 void home_fini(struct home *h);
 
 /* Open a regular file for reading: descriptor, or -1 with e. */

@@ -484,7 +484,8 @@ static const struct rules_check rules_checks[] = {
 	{GUEST | NOMEM, REFUSE,
 	 "reading, and settings that concern only the caller. SIGCONT cannot "
 	 "become a death signal; no guest can take init's place as reaper, or hide "
-	 "from the warden by making itself undumpable",
+	 "from the warden by making itself undumpable. sftp-server gives up where it "
+	 "cannot, so it is told that it is",
 	 "prctl", {
 		IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_PDEATHSIG)),
 		IF(ALLOW, EQ(0, PR_SET_PDEATHSIG), ONE_OF(1, 0, SIGHUP, SIGINT, SIGTERM, SIGKILL)),
@@ -497,6 +498,7 @@ static const struct rules_check rules_checks[] = {
 		IF(ALLOW, ONE_OF(0, PR_SVE_SET_VL, PR_SVE_GET_VL, RULES_PR_GET_SPECULATION_CTRL,
 			RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL,
 			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_GET_AUXV)),
+		IF(PRETEND, EQ(0, PR_SET_DUMPABLE), EQ(1, 0)),
 		IF(EINVAL, EQ(0, RULES_PR_SET_VMA))}},
 
 	{INIT, ALLOW,

@@ -272,6 +272,18 @@ static int serve_start(struct warden *w, struct request *q)
 	return warden_program_run(w, q->fd, q->m.a, q->m.b != 0);
 }
 
+/* Nobody waits for it, and nobody is kept waiting: a cell may run. */
+static int serve_beside(struct warden *w, struct request *q)
+{
+	struct jail_event ev = {.type = JAIL_BESIDE, .cell = (uint32_t)q->m.a};
+	auto_close int fd = beside_start(&w->besides, &ev.err);
+
+	if (fd < 0)
+		err_wrap(&ev.err, "start a program beside the session");
+	link_event(&w->link, &ev, &fd, 1);
+	return 0;
+}
+
 static int serve_keys(struct warden *w, struct request *q)
 {
 	(void)q;
@@ -313,6 +325,7 @@ static const struct {
 	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
 	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
 	[FRONT_START] = {serve_start, 0, 0},
+	[FRONT_BESIDE] = {serve_beside, 0, 0, 1},
 	[FRONT_READY] = {serve_nothing, 1, 0},
 };
 

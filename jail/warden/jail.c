@@ -14,6 +14,7 @@
  */
 #include "jail.h"
 
+#include "beside.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
 #include "site.h"
@@ -51,10 +52,12 @@
 
 /* ---- life ---- */
 
-void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s)
+void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
+	struct besides *b)
 {
 	*j = (struct warden_jail){.link = l,
 		.site = s,
+		.besides = b,
 		.tty_master = -1,
 		.tty_slave = -1,
 		.line = -1,
@@ -353,12 +356,17 @@ int64_t warden_jail_bytes(const struct warden_jail *j)
 					   : cgroup_memory(&j->site->cgroup);
 }
 
-/* What is counted for all processes together, the dead too. */
+/* What is counted for all processes together, the dead too. A cgroup counts
+ * the programs beside the session with it. */
 static void count(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	struct cgroup_usage c;
 
 	cgroup_usage(&j->site->cgroup, &c);
+	if (c.cpu_ns >= 0)
+		c.cpu_ns -= beside_cpu_ms(j->besides) * 1000000;
+	if (c.cpu_ns < 0 && j->site->cgroup.file[CGROUP_F_CPU] >= 0)
+		c.cpu_ns = 0;
 	if (c.cpu_ns < 0 && (j->quiet || warden_jail_is_stopped(j)))
 		look_stopped(j);
 	*u = (struct warden_jail_usage){.peak_bytes = c.peak_bytes,
@@ -391,18 +399,30 @@ int64_t warden_jail_peak(struct warden_jail *j)
 	return c.peak_bytes > 0 ? c.peak_bytes : peak_bytes(j);
 }
 
+/* A program beside the session gives way to it: the session's own limit is as
+ * if there were none. */
+static int64_t others_bytes(const struct warden_jail *j)
+{
+	return j->site->spec->beside ? beside_bytes(j->besides) : 0;
+}
+
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
-	int watched = warden_jail_is_uncounted(j);
+	int watched = warden_jail_is_uncounted(j), files;
 	struct procs p = {0};
+	int64_t home = 0;
 
 	count(j, u);
 	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	u->processes = p.n;
 	u->slots = p.threads + p.zombies + 1;
-	if (watched)
+	if (watched) {
+		tally_note_others(&j->tally, others_bytes(j));
 		u->over = tally_add(
 			&j->tally, &p, standin_is_free(&j->standin, 1));
+		home_usage(&j->site->home, &home, &files);
+	}
+	beside_note(j->besides, tally_bytes(&j->tally) - home, u->cpu_ms);
 	if (watched || u->peak_bytes <= 0)
 		u->peak_bytes = peak_bytes(j);
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct besides;
 struct err;
 struct site;
 
@@ -35,6 +36,7 @@ struct warden_jail_usage {
 struct warden_jail {
 	struct link *link;
 	struct site *site;
+	struct besides *besides;
 	pid_t init; /* in our pids; 0 when there is none */
 	int tty_master, line, proc;
 	int tty_slave; /* an open file of our own: no guest can make it block */
@@ -64,7 +66,8 @@ struct warden_jail {
 	int64_t oom_seen;   /* kills for memory that are accounted for */
 };
 
-void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s);
+void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
+	struct besides *b);
 
 /* ---- life ---- */
 

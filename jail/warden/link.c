@@ -39,6 +39,11 @@ void link_serve_aside(struct link *l, link_aside *aside, void *arg)
 	l->aside_arg = arg;
 }
 
+int link_serve_now(struct link *l, const struct wire_front *m)
+{
+	return l->aside && l->aside(l->aside_arg, m);
+}
+
 void link_attach(struct link *l, int init)
 {
 	link_detach(l);
@@ -262,7 +267,7 @@ static int listen_once(struct link *l)
 		return SESSION_OVER;
 	if (q->m.type == FRONT_INTERRUPT || q->m.type == FRONT_KILL)
 		interrupt(l, &q->m);
-	else if (!l->aside || !l->aside(l->aside_arg, &q->m))
+	else if (!link_serve_now(l, &q->m))
 		l->nwaiting++;
 	else
 		fds_drop(q->fds);

@@ -74,6 +74,9 @@ void link_open(struct link *l, int front);
 /* Have `aside` serve what comes during a wait. */
 void link_serve_aside(struct link *l, link_aside *aside, void *arg);
 
+/* Serve a request that came otherwise, if any moment suits it: 1, or 0. */
+int link_serve_now(struct link *l, const struct wire_front *m);
+
 /* The link to the init of a new jail, and its end. Takes `init`. */
 void link_attach(struct link *l, int init);
 void link_detach(struct link *l);

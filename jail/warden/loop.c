@@ -47,6 +47,11 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 	static const enum jail_limit limits[] = {LIMIT_IDLE, LIMIT_LIFETIME};
 	int64_t wait = LONGEST_MS, due;
 
+	/* The person is there as long as a program of theirs copies. */
+	if (beside_count(&w->besides) > 0) {
+		clocks_touch(&w->clocks);
+		wait = w->spec->limits.idle_ms / 2;
+	}
 	if (warden_check_stopped(w, &due) == SESSION_OVER)
 		return SESSION_OVER;
 	if (due < wait)
@@ -179,12 +184,35 @@ int warden_loop_serve(struct warden *w, struct err *e)
 	return r < 0 ? r : serve_session(w);
 }
 
+/* The session's own warden has made the site. What serves the program is its
+ * child. */
+static void run_beside(void *session, int front, int at)
+{
+	struct jail_event ev = {.type = JAIL_FAILED};
+	const struct warden *of = session;
+	struct jail_spec spec = *of->spec;
+	struct warden w = {.site = {.home = {.root = -1}}};
+
+	beside_make_spec(&spec);
+	warden_init(&w, &spec, front);
+	link_charge(&w.link, 0);
+	beside_become(&w.besides, &of->besides, at);
+	if (site_share(&w.site, &of->site, &spec, front, &ev.err) < 0 ||
+		warden_loop_serve(&w, &ev.err) == -1) {
+		err_kind_set(&ev.err, ERR_JAIL);
+		link_event(&w.link, &ev, NULL, 0);
+	}
+	warden_end_jail(&w);
+}
+
 _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	struct warden w = {.site = {.home = {.root = -1}}};
 
 	warden_init(&w, spec, front);
+	if (spec->mode == SPEC_SESSION)
+		beside_init(&w.besides, run_beside, &w);
 	if (site_open(&w.site, spec, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
@@ -193,6 +221,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 			err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}
+	beside_end(&w.besides);
 	warden_end_jail(&w);
 	site_close(&w.site);
 	_exit(0);

@@ -216,6 +216,32 @@ int site_open(
 	return 0;
 }
 
+int site_share(struct site *s, const struct site *of,
+	const struct jail_spec *spec, int front, struct err *e)
+{
+	int keep[4 + 1 + CGROUP_ABOVE + 1 + CGROUP_FILES] = {
+		0, 1, 2, front, of->home.root};
+	int *files = keep + 5 + CGROUP_ABOVE + 1;
+
+	*s = *of;
+	s->spec = spec;
+	s->janitor = -1;
+	/* The leaf of the guests is frozen, and the counter of CPU time has all
+	 * that the session uses: what has neither stays beside pid 1, and is
+	 * added up. */
+	s->cgroup.enter[CGROUP_FREEZER] = -1;
+	s->cgroup.file[CGROUP_F_FREEZE] = s->cgroup.file[CGROUP_F_EVENTS] = -1;
+	s->cgroup.file[CGROUP_F_CPU] = -1;
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		s->cgroup.held[i] = -1;
+	memcpy(keep + 5, s->cgroup.enter, sizeof(s->cgroup.enter));
+	memcpy(files, s->cgroup.file, sizeof(s->cgroup.file));
+	home_share(&s->home, &of->home);
+	if (ident_close_fds(keep, sizeof(keep) / sizeof(keep[0]), e) < 0)
+		return -1;
+	return plan_make(&s->plan, spec, &s->host, e);
+}
+
 void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks)
 {
 	s->facts.proc = has_proc;

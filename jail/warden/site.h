@@ -34,6 +34,12 @@ struct site {
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
 
+/* In a child: another site on the same home and in the same cgroup, for a
+ * program beside the session. Nothing of it is frozen, and nothing of `of` is
+ * kept open but that, and the socket `front`. 0, or -1 with e. */
+int site_share(struct site *s, const struct site *of,
+	const struct jail_spec *spec, int front, struct err *e);
+
 /* A jail stands, and it is known whether it could have a /proc, and inodes of
  * its own, and whether guests can ask init. */
 void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks);

@@ -207,7 +207,7 @@ static int64_t kernel_most(const struct tally *t)
  */
 static int is_over(struct tally *t, int64_t own_bytes, int free)
 {
-	int64_t limit = t->limit;
+	int64_t limit = t->limit - t->others_bytes;
 	int weighed = t->weighed;
 
 	t->weighed = 0;
@@ -251,7 +251,7 @@ int64_t tally_bytes(const struct tally *t)
 
 int tally_is_doubtful(const struct tally *t)
 {
-	int64_t limit = t->limit;
+	int64_t limit = t->limit - t->others_bytes;
 	int64_t room = limit - t->weight_bytes;
 
 	return t->most_bytes > limit &&
@@ -289,6 +289,11 @@ void tally_weigh(struct tally *t, const struct chore_result *a)
 	t->weight_most = t->most_bytes;
 	if (t->weight_bytes > t->peak_bytes)
 		t->peak_bytes = t->weight_bytes;
+}
+
+void tally_note_others(struct tally *t, int64_t bytes)
+{
+	t->others_bytes = bytes;
 }
 
 void tally_asked(struct tally *t)

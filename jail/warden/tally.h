@@ -27,7 +27,7 @@ struct tally_place {
 /* Only tally.c writes it. */
 struct tally {
 	struct tally_place place;
-	int64_t limit;
+	int64_t limit, others_bytes;
 	struct asked_memory *memory; /* for init; NULL before tally_begin() */
 
 	int64_t most_bytes;   /* what a fork shares counted for each */
@@ -64,6 +64,9 @@ void tally_end(struct tally *t, int64_t cpu_ms);
 /* Add up what can be seen now; `p` has memory as in PROCS_MEMORY. 1 if it is
  * over the limit. `free`: the stand-in may be asked to weigh it first. */
 int tally_add(struct tally *t, const struct procs *p, int free);
+
+/* So much of the limit is used elsewhere. */
+void tally_note_others(struct tally *t, int64_t bytes);
 
 /* The stand-in is asked; it has answered CHORE_WEIGHT; it did not answer. */
 void tally_asked(struct tally *t);

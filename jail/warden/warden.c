@@ -36,7 +36,8 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	/* The peer of the socket is the maker. */
 	if (spec->front)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
-	warden_jail_init(&w->jail, &w->link, &w->site);
+	beside_init(&w->besides, NULL, NULL);
+	warden_jail_init(&w->jail, &w->link, &w->site, &w->besides);
 	guest_init(&w->guest, &w->link, &w->jail);
 	early_init(&w->early, &w->guest, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);

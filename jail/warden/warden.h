@@ -11,6 +11,7 @@
 #ifndef JAIL_WARDEN_WARDEN_H
 #define JAIL_WARDEN_WARDEN_H
 
+#include "beside.h"
 #include "checkpoints.h"
 #include "clocks.h"
 #include "early.h"
@@ -29,6 +30,7 @@ struct warden {
 	struct checkpoints checkpoints;
 	struct clocks clocks;
 	struct early early;
+	struct besides besides;
 
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */

@@ -60,6 +60,7 @@ void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 
 	*wa = (struct watch){.start_ms = now,
 		.looked_ms = now,
+		.moved_at_ms = now,
 		.deadline_ms = now + w->spec->limits.cell_wall_ms,
 		.tick_ms = next_tick(w, now, 0),
 		.grace_ms = grace_ms,
@@ -213,6 +214,16 @@ static void ask(struct watch *wa, struct warden *w)
 		CHORE_WEIGHT | (c->n > 0 && q.pid ? CHORE_PRIVATE : 0));
 }
 
+/* Beside a session nobody says that the person is there. What copies works. */
+static int is_idle(struct watch *wa, struct warden *w, int64_t now)
+{
+	if (wa->worked_ms > wa->moved_ms) {
+		wa->moved_ms = wa->worked_ms;
+		wa->moved_at_ms = now;
+	}
+	return now - wa->moved_at_ms > w->spec->limits.idle_ms;
+}
+
 static void tick(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
@@ -232,6 +243,8 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 		checkpoints_weigh(&w->checkpoints, &a, now - wa->start_ms);
 	if (u.over)
 		strike_dead(wa, LIMIT_MEMORY);
+	else if (w->spec->beside && is_idle(wa, w, now))
+		strike_dead(wa, LIMIT_IDLE);
 	else if (wa->worked_ms > l->cell_cpu_ms)
 		strike(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
@@ -304,6 +317,9 @@ static int serve_front(struct watch *wa, struct warden *w)
 		break;
 	case FRONT_WAITS:
 		wa->tell_ms = now_ms();
+		break;
+	case FRONT_BESIDE:
+		link_serve_now(&w->link, &m);
 		break;
 	case FRONT_START:
 		break;

@@ -41,7 +41,9 @@ struct watch {
 	int64_t front_start_ms; /* CPU time of the front end */
 	int64_t unseen_ms;	/* while the jail held who looked at it */
 	int64_t worked_ms;	/* CPU time of all, as charged */
-	int slots_peak;		/* of what the process limit counts */
+	int64_t moved_ms, moved_at_ms; /* worked_ms when it last grew, and when
+					*/
+	int slots_peak;		       /* of what the process limit counts */
 };
 
 /* The clocks start. `cpu_start_ms`: of the session's CPU time, not its own. */

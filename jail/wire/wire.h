@@ -169,8 +169,9 @@ enum wire_front_type {
 	FRONT_HOME_MKDIR,  /* the same, and the paths that they are for */
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
-	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
-	FRONT_READY, /* nothing but a reply */
+	FRONT_START,  /* a = milliseconds, b = merged; fd: see below */
+	FRONT_BESIDE, /* a = number, which JAIL_BESIDE repeats */
+	FRONT_READY,  /* nothing but a reply */
 };
 
 /* A request about several files is served in their order, up to the first that

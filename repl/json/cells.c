@@ -239,6 +239,7 @@ static void take(struct cells *c, struct jail_event *ev)
 	case JAIL_STACK:
 	case JAIL_PARKED:
 	case JAIL_EXITED:
+	case JAIL_BESIDE:
 		break;
 	}
 	jail_event_close(ev);

@@ -660,6 +660,7 @@ static void take(struct program *p, struct jail_event *ev)
 	case JAIL_TYPEAHEAD:
 	case JAIL_STACK:
 	case JAIL_PARKED:
+	case JAIL_BESIDE:
 	case JAIL_REPLY:
 		break;
 	}

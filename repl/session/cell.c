@@ -162,6 +162,7 @@ static void take(struct session *s, struct jail_event *ev)
 	case JAIL_BUILT:
 	case JAIL_PARKED:
 	case JAIL_EXITED:
+	case JAIL_BESIDE:
 		break;
 	case JAIL_REPLY:
 		take_signature(s, ev);

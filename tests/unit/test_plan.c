@@ -153,6 +153,12 @@ static void set_network(struct world *w, char *v)
 	w->spec.limits.network = NETWORK_LOOPBACK;
 }
 
+static void set_beside(struct world *w, char *v)
+{
+	assert_string_equal(v, "yes");
+	w->spec.beside = 1;
+}
+
 static void set_user(struct world *w, char *v)
 {
 	w->host.euid = (uid_t)atoi(v);
@@ -197,6 +203,7 @@ static const struct {
 	const char *key;
 	void (*set)(struct world *, char *);
 } keys[] = {
+	{"beside", set_beside},
 	{"cgroup", set_cgroup},
 	{"expose", set_expose},
 	{"kernel", set_kernel},

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * beside.c - programs beside the session: other jails on the same home
+ *
+ * Runs in:   the session's warden, and a child of it for each program
+ * Holds:     as the warden: the home, the right to enter the cgroup
+ * Trusts:    nothing that a program does
+ * Leaves:    no child behind: the kernel kills it with the session's warden
+ *
+ * Files are copied into the home while a cell runs, and while all processes of
+ * the session are stopped. So who copies is in no jail of the session's: no
+ * freeze, no kill and no clock of a cell reaches a program beside it, and such
+ * a program sees no process of the session.
+ */
+#include "beside.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "link.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* A copy needs a shell and one or two processes. */
+#define PROCESSES 16
+
+void beside_init(struct besides *b, beside_run *run, void *arg)
+{
+	*b = (struct besides){.at = BESIDE_SESSION, .run = run, .arg = arg};
+}
+
+void beside_become(struct besides *b, const struct besides *of, int at)
+{
+	*b = (struct besides){.board = of->board, .at = at};
+}
+
+/* Forget those that have ended. */
+static void reap(struct besides *b)
+{
+	for (int i = 0; i < BESIDE_MAX; i++) {
+		if (!b->pids[i] || waitpid(b->pids[i], NULL, WNOHANG) == 0)
+			continue;
+		b->pids[i] = 0;
+		b->gone_ms += b->board->cpu_ms[i];
+		b->board->cpu_ms[i] = b->board->bytes[i] = 0;
+	}
+}
+
+int beside_count(struct besides *b)
+{
+	int n = 0;
+
+	reap(b);
+	for (int i = 0; i < BESIDE_MAX; i++)
+		n += b->pids[i] != 0;
+	return n;
+}
+
+static int share_board(struct besides *b, struct err *e)
+{
+	void *page = b->board;
+
+	if (page)
+		return 0;
+	page = mmap(NULL, sizeof(*b->board), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return err_errno(e, "share memory with it");
+	b->board = page;
+	return 0;
+}
+
+static _Noreturn void serve(
+	const struct besides *b, int front, int at, pid_t warden)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		getppid() != warden)
+		_exit(1);
+	prctl(PR_SET_NAME, "cellblock-besid", 0, 0, 0);
+	b->run(b->arg, front, at);
+	_exit(0);
+}
+
+int beside_start(struct besides *b, struct err *e)
+{
+	pid_t warden = getpid();
+	int at = 0, pair[2];
+
+	if (!b->run)
+		return err_set(e, "this is not a session");
+	reap(b);
+	while (at < BESIDE_MAX && b->pids[at])
+		at++;
+	if (at == BESIDE_MAX)
+		return err_set(
+			e, "%d programs run beside it already", BESIDE_MAX);
+	if (share_board(b, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "create a socket pair");
+	b->pids[at] = fork();
+	if (b->pids[at] == 0)
+		serve(b, pair[1], at, warden);
+	close(pair[1]);
+	if (b->pids[at] > 0)
+		return pair[0];
+	b->pids[at] = 0;
+	close(pair[0]);
+	return err_errno(e, "start a process");
+}
+
+/* The kill reaches pid 1 of each jail before its warden can be reaped. */
+void beside_end(struct besides *b)
+{
+	for (int i = 0; i < BESIDE_MAX; i++)
+		if (b->pids[i])
+			kill(b->pids[i], SIGKILL);
+	for (int i = 0; i < BESIDE_MAX; i++)
+		if (b->pids[i])
+			link_reap(b->pids[i]);
+	memset(b->pids, 0, sizeof(b->pids));
+}
+
+void beside_note(struct besides *b, int64_t bytes, int64_t cpu_ms)
+{
+	if (!b->board)
+		return;
+	b->board->bytes[b->at] = bytes;
+	b->board->cpu_ms[b->at] = cpu_ms;
+}
+
+int64_t beside_bytes(const struct besides *b)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; b->board && i <= BESIDE_SESSION; i++)
+		if (i != b->at)
+			sum += b->board->bytes[i];
+	return sum;
+}
+
+int64_t beside_cpu_ms(const struct besides *b)
+{
+	int64_t sum = b->gone_ms;
+
+	for (int i = 0; b->board && i < BESIDE_MAX; i++)
+		if (i != b->at)
+			sum += b->board->cpu_ms[i];
+	return sum;
+}
+
+/* Its clock is the session's: a copy takes as long as the line is slow. What
+ * it computes is limited as a cell's is, and it ends when it does nothing for
+ * as long as a session may. */
+void beside_make_spec(struct jail_spec *spec)
+{
+	spec->mode = SPEC_PROGRAM;
+	spec->beside = 1;
+	spec->tty_bits = 0;
+	spec->python = "/bin/sh";
+	spec->packages = NULL;
+	spec->env = NULL;
+	spec->term = "dumb";
+	spec->front = 0;
+	spec->limits.cell_wall_ms = spec->limits.lifetime_ms;
+	spec->limits.undo = 0;
+	if (spec->limits.processes > PROCESSES)
+		spec->limits.processes = PROCESSES;
+}
