@@ -20,6 +20,8 @@ FLAGS = type.__dict__["__flags__"].__get__
 MODULE = type.__dict__["__module__"].__get__
 MRO = type.__dict__["__mro__"].__get__
 NAME = type.__dict__["__name__"].__get__
+DICT = type.__dict__["__dict__"].__get__
+DICT_OFFSET = type.__dict__["__dictoffset__"].__get__
 HEAP_TYPE = 1 << 9
 VALUES = {int, float, complex, bool, str, bytes, type(None), type(...), range}
 NAMED_VALUES = {"date", "datetime", "time", "timedelta", "timezone", "Decimal",
@@ -30,8 +32,10 @@ METHOD = type(type("", (), {"f": lambda self: 0})().f)
 HOLDERS = {list, tuple, dict, set, frozenset, object, CELL, slice, property,
            staticmethod, classmethod, type(S), METHOD}
 UNSEEN = {"__dict__", "__weakref__", "__abc_impl", "_abc_impl"}
+MEMBER = type(type.__dict__["__mro__"])
+GETSET = type(type.__dict__["__name__"])
 LASTING = {type(sys), type(len), type(str.join), type([].__len__), ref,
-           type(type.__dict__["__mro__"]), type(type.__dict__["__name__"])}
+           MEMBER, GETSET}
 # What an expression may be made of that only looks.
 LOOKING = {"Module", "Expr", "Name", "Constant", "Attribute", "Subscript",
          "Slice", "Tuple", "List", "BinOp", "UnaryOp", "BoolOp", "Compare",
@@ -66,7 +70,7 @@ def is_unchanged():
 def walked():
     "a number for all variables; None where that cannot be"
     gc = stdlib("gc")
-    seen, parts, todo, size = {id(NS)}, [], [], 0
+    seen, parts, todo, size, fields = {id(NS)}, [], [], 0, {}
     for name in list(NS):
         if type(name) is not str or name[:2] != "__" and name != "_":
             parts.append(name)
@@ -96,17 +100,22 @@ def walked():
                                   else (o.shape, o.dtype.str, o.tobytes())))
         elif kind is FUNCTION:
             if o.__globals__ is NS:
-                parts.append(hash(o.__code__))
+                parts += hash(o.__code__), id(o.__code__)
                 todo += [o.__defaults__, o.__kwdefaults__, o.__closure__,
-                         o.__dict__]
+                         o.__dict__, o.__name__, o.__qualname__, o.__doc__]
         elif issubclass(kind, type):
             if MODULE(o) == "__main__":
-                todo += [v for k, v in type.__dict__["__dict__"].__get__(
-                    o).items() if k not in UNSEEN]
+                todo += [x for pair in DICT(o).items()
+                         if pair[0] not in UNSEEN for x in pair]
         elif kind in LASTING:
             pass
         elif all(map(is_seen_through, MRO(kind))):
-            held = gc.get_referents(o)
+            if kind not in fields:
+                fields[kind] = named_fields(kind)
+            if fields[kind] is None:
+                return None
+            held = [field_value(o, get) for get in fields[kind]]
+            held += gc.get_referents(o)
             if issubclass(kind, dict):  # it leaves out keys that are strings
                 held += dict.keys(o)
             todo += held
@@ -114,6 +123,24 @@ def walked():
         else:
             return None
     return hash(tuple(parts))
+
+
+def named_fields(kind):
+    "what reads each field of its objects that may be empty: the collector's\n"
+    "list of what they hold does not say in which field something is"
+    found = [(k, name, d) for k in MRO(kind) for name, d in DICT(k).items()]
+    found = [(name, d.__get__) for k, name, d in found if type(d) is MEMBER or
+             type(d) is GETSET and (name == "__dict__" or k is BaseException)]
+    if DICT_OFFSET(kind) and "__dict__" not in dict(found):
+        return None  # a __dict__ of the class hides it
+    return [get for name, get in found]
+
+
+def field_value(o, get):
+    try:
+        return get(o)
+    except AttributeError:
+        return field_value  # nothing is there
 
 
 def is_value(kind):

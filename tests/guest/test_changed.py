@@ -17,6 +17,14 @@ class S:
     __slots__ = 'x',
     def __init__(self): self.x = [1]
 a, s = A(), S()
+class T:
+    __slots__ = 'x', 'y'
+    def __init__(self): self.x = words
+class E(Exception): pass
+t, e = T(), E()
+e.__context__ = error = E()
+q = __import__('types').SimpleNamespace(x=words)
+h = lambda x: x + 1
 def f(x, memo=[]): return x
 def g(x): words.append(x)
 data = bytearray(b'1234')
@@ -25,7 +33,8 @@ SAME = ["n", "n + 1", "words[0], table['k']", "print(words)", "a.get()",
         "f(5)", "math.sin(1)", "sorted(words[1])", "pattern.match('x')",
         "1/0", "n = = 5", "[x for x in words];", "n = n", "pass",
         "assert n == 5", "len(data), data[0]", "day.year", "None",
-        "words.index('a')", "f'{n}'", "import math"]
+        "words.index('a')", "f'{n}'", "import math", "a.__dict__", "t.x",
+        "e.args, e.__context__", "q.x", "h(1)"]
 CHANGED = ["n = 1001", "del n", "m = 5", "words.append(5)", "words[1][0] = 5",
            "words.sort(key=str)", "table['k'].pop()", "table['j'] = 1",
            "counts['new']", "counts['b'] = counts.pop('a')",
@@ -33,6 +42,11 @@ CHANGED = ["n = 1001", "del n", "m = 5", "words.append(5)", "words[1][0] = 5",
            "a.put(8)", "a.n += 1", "A.size = 6", "g(1)",
            "s.x.append(2)", "data[0] = 5", "f.__defaults__[0].append(1)",
            "def f(x, memo=[]): return x + 1", "import json", "n = 1000.0",
+           "a.m = a.n; del a.n", "A.n = A.size; del A.size",
+           "t.y = t.x; del t.x", "q.y = q.x; del q.x",
+           "e.y = error; e.__context__ = None",
+           "e.__cause__ = error; e.__context__ = None",
+           "h.__code__ = (lambda x: x - 1).__code__", "f.__doc__ = 'f'",
            "class A: pass", "text += 'd'", "words = words[:]"]
 
 
