@@ -303,7 +303,7 @@ int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
 	size_t n, struct err *e);
 
 /* A fresh Python on the same home. JAIL_UP follows. *kept: jail_undo() brings
- * the state before it back. */
+ * the state before it back, unless a JAIL_NOTICE says that it is lost. */
 int jail_reset(struct jail *j, int *kept, struct err *e);
 
 /* Back to the state before the last n cells that changed a variable. */

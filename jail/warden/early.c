@@ -25,7 +25,7 @@ void early_init(struct early *a, struct guest *g, struct warden_jail *j)
 int early_start(struct early *a, struct err *e)
 {
 	int inner[PIPES] = {-1, -1, -1, -1};
-	int r = pipes_open(inner, a->outer, 0, e);
+	int r = pipes_open(inner, a->outer, PIPES, 0, e);
 
 	if (r == 0)
 		r = guest_start_cell(a->guest, inner, PIPES, e);

@@ -12,9 +12,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int pipes_open(int *inner, int *outer, int merged, struct err *e)
+int pipes_open(int *inner, int *outer, int n, int merged, struct err *e)
 {
-	for (int i = 0; i < PIPES; i++) {
+	for (int i = 0; i < n; i++) {
 		int p[2];
 
 		if (i == 2 && merged) {

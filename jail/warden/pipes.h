@@ -7,14 +7,16 @@
 
 struct err;
 
-/* stdin, stdout, stderr, the driver's report */
+/* stdin, stdout, stderr, the driver's report, which programs have not */
 #define PIPES 4
+#define PIPES_PROGRAM 3
 
-/* The program's ends in `inner`, the front end's in `outer`, all -1 before.
- * `merged`: stdout and stderr are one. 0, or -1 with e and some open. */
-int pipes_open(int *inner, int *outer, int merged, struct err *e);
+/* The first `n`: the program's ends in `inner`, the front end's in `outer`, all
+ * -1 before. `merged`: stdout and stderr are one. 0, or -1 with e and some
+ * open. */
+int pipes_open(int *inner, int *outer, int n, int merged, struct err *e);
 
-/* Close those of one side that are open. */
+/* Close those of one side (PIPES of them) that are open. */
 void pipes_drop(int *fds);
 
 #endif

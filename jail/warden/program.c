@@ -45,9 +45,9 @@ static int ask(
 	int r = wire_start_check(args, e);
 
 	if (r == 0)
-		r = pipes_open(inner + 1, outer, merged, e);
+		r = pipes_open(inner + 1, outer, PIPES_PROGRAM, merged, e);
 	if (r == 0)
-		r = guest_spawn(&w->guest, inner, PIPES + 1, e);
+		r = guest_spawn(&w->guest, inner, PIPES_PROGRAM + 1, e);
 	pipes_drop(inner + 1);
 	return r;
 }

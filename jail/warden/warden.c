@@ -441,5 +441,7 @@ int warden_reset(struct warden *w, int keep)
 {
 	int r = keep ? renew(w) : -1;
 
+	if (keep && r == -1)
+		link_notice(&w->link, "the state before the reset is lost");
 	return r == -1 ? warden_restart(w) : r;
 }

@@ -111,6 +111,15 @@ bool config_allows_command(const struct config *cfg, const char *name)
 	       strlist_has(&cfg->commands, name);
 }
 
+int config_check_command(
+	const struct config *cfg, const char *name, struct err *e)
+{
+	if (!name || config_allows_command(cfg, name))
+		return 0;
+	return err_set(e, "policy.commands leaves out %s: it is set in %s",
+		name, config_source(cfg, "policy.commands"));
+}
+
 int config_choose_python(const struct config *cfg, const char *wanted,
 	char *path, size_t size, struct err *e)
 {

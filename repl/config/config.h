@@ -208,6 +208,11 @@ const char *config_source(const struct config *cfg, const char *name);
 /* True if the policy allows the session command `name` (without its colon). */
 bool config_allows_command(const struct config *cfg, const char *name);
 
+/* The same for who may do elsewhere what a command does (NULL: none does). 0,
+ * or -1 with e. */
+int config_check_command(
+	const struct config *cfg, const char *name, struct err *e);
+
 /* True if the administrator locked the configuration. */
 bool config_is_bound(const struct config *cfg);
 

@@ -181,35 +181,10 @@ static void add_report(struct strbuf *b, const struct capture *c)
 	answer_add_pictures(b, &p);
 }
 
-/* The key of each limit that can end a program. */
-static const char *limit_key(enum jail_limit limit)
-{
-	switch (limit) {
-	case LIMIT_WALL:
-		return "cell.timeout";
-	case LIMIT_CPU:
-		return "cell.cpu";
-	case LIMIT_MEMORY:
-		return "session.memory";
-	case LIMIT_PROCESSES:
-		return "session.processes";
-	case LIMIT_LIFETIME:
-		return "session.lifetime";
-	case LIMIT_IDLE:
-		return "session.idle";
-	case LIMIT_OUTPUT:
-		return "cell.output";
-	case LIMIT_NONE:
-	case LIMIT_PERSON:
-		return NULL;
-	}
-	return NULL;
-}
-
 void answer_add_limit(struct strbuf *b, const struct request *q,
 	enum jail_limit limit, const struct config *cfg)
 {
-	const char *key = limit_key(limit), *source;
+	const char *key = verdict_limit_key(limit), *source;
 	struct limits limits = cfg->limits;
 	char text[VERDICT_MAX];
 

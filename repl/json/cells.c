@@ -57,6 +57,8 @@
 /* A buffer that was larger is not kept for the next cell. */
 #define TEXT_KEPT (64 << 10)
 
+static const char forbidden[] = "Request is not allowed";
+
 /* What a request waits for. */
 enum step {
 	STEP_DONE,  /* nothing */
@@ -545,6 +547,50 @@ void cells_begin(struct cells *c, const struct request *q)
 			NULL);
 	c->up &= q->form != REQUEST_RESET;
 	go_on(c);
+}
+
+/* The command that does the same at the prompt, or NULL. */
+static const char *command_of(const struct request *q)
+{
+	switch (q->form) {
+	case REQUEST_CELL:
+		return q->nfiles ? "upload" : NULL;
+	case REQUEST_UNDO:
+		return "undo";
+	case REQUEST_RESET:
+		return "reset";
+	case REQUEST_LIST:
+		return "files";
+	case REQUEST_READ:
+	case REQUEST_OPEN:
+		return "download";
+	case REQUEST_WRITE:
+	case REQUEST_REMOVE:
+		return "upload";
+	case REQUEST_SNEKBOX:
+	case REQUEST_OURS:
+	case REQUEST_SESSION:
+		break;
+	}
+	return NULL;
+}
+
+void cells_ask(struct cells *c, const struct request *q)
+{
+	struct err e = {0};
+
+	if (config_check_command(c->cfg, command_of(q), &e) == 0) {
+		cells_begin(c, q);
+		return;
+	}
+	c->q = q;
+	c->step = STEP_DONE;
+	refuse(c, forbidden, e.msg);
+}
+
+bool cells_is_forbidden(const struct cells *c)
+{
+	return c->refused == forbidden;
 }
 
 bool cells_is_up(const struct cells *c)

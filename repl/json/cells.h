@@ -45,6 +45,10 @@ const char *cells_why_over(struct cells *c);
 /* Begin to serve a request of a session (borrowed until it is done). */
 void cells_begin(struct cells *c, const struct request *q);
 
+/* The same for a client's own request: policy.commands may forbid it. */
+void cells_ask(struct cells *c, const struct request *q);
+bool cells_is_forbidden(const struct cells *c);
+
 /* What to poll, also between requests; and in how many milliseconds
  * cells_turn() is due at the latest, or -1. */
 #define CELLS_POLLS 3

@@ -171,7 +171,7 @@ static int broken(struct strbuf *b, const char *title, const struct err *e)
 static enum answer_kind serve(struct state *s, const struct request *q,
 	struct strbuf *b, struct err *e)
 {
-	cells_begin(s->cells, q);
+	cells_ask(s->cells, q);
 	while (!cells_is_done(s->cells))
 		cells_wait(s->cells);
 	return outcome_add(b, s->cells, true, e);

@@ -110,8 +110,11 @@ static void add_undo(struct cells *c, struct strbuf *b)
 {
 	const struct jail_undone *d = cells_undone(c);
 
-	strbuf_printf(b, "{\"undo\": %d, \"back_to\": %u, \"names\": %u, ",
-		cells_request(c)->undo, d->back_to, d->names);
+	strbuf_printf(b,
+		"{\"undo\": %d, \"back_to\": %u, \"reset\": %s, \"names\": "
+		"%u, ",
+		cells_request(c)->undo, d->back_to, d->reset ? "true" : "false",
+		d->names);
 	add_notices(c, b);
 }
 

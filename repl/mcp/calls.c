@@ -89,13 +89,7 @@ static void begin_session(struct calls *c)
  * reason. */
 static int allow(struct calls *c, enum tools_tool tool)
 {
-	const char *command = tools_command(tool);
-
-	if (!command || config_allows_command(c->cfg, command))
-		return 0;
-	return err_set(&c->why,
-		"policy.commands leaves out %s: it is set in %s", command,
-		config_source(c->cfg, "policy.commands"));
+	return config_check_command(c->cfg, tools_command(tool), &c->why);
 }
 
 static void leave_out(struct calls *c)

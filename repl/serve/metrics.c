@@ -8,20 +8,11 @@
 #include "metrics.h"
 
 #include "jail/pool.h"
+#include "repl/session/verdict.h"
 #include "repl/text/strbuf.h"
 
 static const double bounds[METRICS_BOUNDS] = {
 	.002, .003, .005, .01, .015, .025, .05, .1, .25, 1, 5, 30};
-
-static const char *const limits[LIMIT_OUTPUT + 1] = {
-	[LIMIT_WALL] = "cell.timeout",
-	[LIMIT_CPU] = "cell.cpu",
-	[LIMIT_MEMORY] = "session.memory",
-	[LIMIT_PROCESSES] = "session.processes",
-	[LIMIT_IDLE] = "session.idle",
-	[LIMIT_LIFETIME] = "session.lifetime",
-	[LIMIT_OUTPUT] = "cell.output",
-};
 
 void metrics_answered(struct metrics *m, int status)
 {
@@ -105,10 +96,11 @@ void metrics_print(struct strbuf *b, const struct metrics *m,
 	head(b, "limits_total", "counter",
 		"Programs and cells that a limit ended.");
 	for (int i = 0; i <= LIMIT_OUTPUT; i++)
-		if (limits[i])
+		if (verdict_limit_key((enum jail_limit)i))
 			strbuf_printf(b,
 				"cellblock_limits_total{limit=\"%s\"} %llu\n",
-				limits[i], (unsigned long long)m->limits[i]);
+				verdict_limit_key((enum jail_limit)i),
+				(unsigned long long)m->limits[i]);
 	one(b, "jails_failed_total", "counter",
 		"Requests whose jail could not be built.", m->failed);
 	one(b, "clients_gone_total", "counter",

@@ -372,7 +372,8 @@ static int status_of(const struct session *se)
 {
 	enum request_form form = se->request.form;
 
-	return form == REQUEST_UNDO || se->hurried		? 409
+	return cells_is_forbidden(se->cells)			? 403
+	       : form == REQUEST_UNDO || se->hurried		? 409
 	       : form == REQUEST_OPEN || form == REQUEST_REMOVE ? 404
 								: 422;
 }
@@ -595,7 +596,7 @@ void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
 	se->request = *q;
 	*q = (struct request){0};
 	take_exchange(se, x);
-	cells_begin(se->cells, &se->request);
+	cells_ask(se->cells, &se->request);
 	go_on(s, se);
 }
 

@@ -14,6 +14,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/config/config.h"
+#include "verdict.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,18 +25,6 @@
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
-
-/* The words of syslog; LIMIT_NONE has none. */
-static const char *const limit_keys[] = {
-	[LIMIT_WALL] = "cell.timeout",
-	[LIMIT_CPU] = "cell.cpu",
-	[LIMIT_MEMORY] = "session.memory",
-	[LIMIT_PROCESSES] = "session.processes",
-	[LIMIT_PERSON] = "interrupt",
-	[LIMIT_IDLE] = "session.idle",
-	[LIMIT_LIFETIME] = "session.lifetime",
-	[LIMIT_OUTPUT] = "cell.output",
-};
 
 /* USER-20261121-101500-4711.log; a user's name is no path. */
 static int transcript_open(
@@ -99,11 +88,11 @@ void log_close(struct log *l, int status)
 
 void log_limit(const struct log *l, enum jail_limit limit)
 {
-	size_t n = sizeof(limit_keys) / sizeof(limit_keys[0]);
+	const char *key =
+		limit == LIMIT_PERSON ? "interrupt" : verdict_limit_key(limit);
 
-	if (l->to_syslog && limit < n && limit_keys[limit])
-		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user,
-			limit_keys[limit]);
+	if (l->to_syslog && key)
+		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
 }
 
 /* A failed write does not end the transcript: a disk may be full for a while.

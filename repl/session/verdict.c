@@ -319,6 +319,21 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 	return buf;
 }
 
+const char *verdict_limit_key(enum jail_limit limit)
+{
+	static const char *const keys[] = {
+		[LIMIT_WALL] = "cell.timeout",
+		[LIMIT_CPU] = "cell.cpu",
+		[LIMIT_MEMORY] = "session.memory",
+		[LIMIT_PROCESSES] = "session.processes",
+		[LIMIT_IDLE] = "session.idle",
+		[LIMIT_LIFETIME] = "session.lifetime",
+		[LIMIT_OUTPUT] = "cell.output",
+	};
+
+	return limit < sizeof(keys) / sizeof(*keys) ? keys[limit] : NULL;
+}
+
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 	const struct limits *limits)
 {

@@ -29,6 +29,9 @@ struct verdict_about {
 const char *verdict_line(char buf[static VERDICT_MAX],
 	const struct jail_done *d, const struct verdict_about *about);
 
+/* The key that sets a limit; NULL: none does. */
+const char *verdict_limit_key(enum jail_limit limit);
+
 /* Why a program that was killed was: "memory limit: 512 MiB". Empty when no
  * limit struck. Returns `buf`. */
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,

@@ -86,6 +86,30 @@ def test_cells_can_be_undone(ev):
     assert ev.code == 2
 
 
+def test_an_undo_says_whether_it_took_a_reset_back(ev):
+    r = ev(START, {"code": "x = 1"}, {"code": "x = 2"}, {"reset": True},
+           {"undo": 1}, {"code": "x"}, {"undo": 1}, {"code": "x"})
+    assert r[4]["reset"] is True and r[5]["output"] == "2\n", r
+    assert r[6]["reset"] is False and r[7]["output"] == "1\n", r
+    assert ev.code == 0
+
+
+def test_a_policy_for_commands_binds_requests(ev):
+    ev.cb.config("[policy]\ncommands = help undo\n")
+    files = [{"path": "f", "content": ""}]
+    r = ev(START, {"code": "x = 1"}, {"code": "x = 2"}, {"undo": 1},
+           {"reset": True}, {"read": "*"}, {"code": "x = 3", "files": files},
+           {"code": "import os; x, os.listdir()"})
+    for answer, command in zip(r[4:7], ("reset", "download", "upload")):
+        assert answer["title"] == "Request is not allowed", answer
+        assert f"policy.commands leaves out {command}: it is set in" in \
+            answer["description"] and "cellblock.conf:2" in \
+            answer["description"]
+    # the control: the rest works, and nothing has happened
+    assert r[3]["undo"] == 1 and r[7]["output"] == "(1, [])\n", r
+    assert ev.code == 2
+
+
 def test_a_session_that_was_left_is_over(ev):
     r = ev(START, {"code": "exit(3)"}, {"code": "1"}, {"undo": 1})
     assert (r[1]["how"], r[1]["exit_code"]) == ("exit", 3)

@@ -130,6 +130,26 @@ def test_a_session_keeps_its_state(session):
     assert session("GET").status == 404
 
 
+def test_a_policy_for_commands_binds_sessions(serve, cb):
+    cb.config("[policy]\ncommands = help undo files\n")
+    session = Session(serve())
+    session.cell("x = 1")
+    session.cell("x = 2; open('f', 'w').close()")
+    files = [{"path": "g", "content": ""}]
+    for command, r in (
+            ("reset", session("POST", "/reset")),
+            ("download", session("GET", "/files/f")),
+            ("upload", session("PUT", "/files/f", b"1")),
+            ("upload", session("DELETE", "/files/f")),
+            ("upload", session.cell("x = 3", files=files))):
+        assert r.status == 403, (command, r)
+        assert f"policy.commands leaves out {command}:" in r.json["detail"]
+    # the control: the rest works, and nothing has happened
+    assert session("POST", "/undo").json["back_to"] == 2
+    assert [f["path"] for f in session("GET", "/files").json["files"]] == ["f"]
+    assert session.show("x, open('f').read()") == "(1, '')\n"
+
+
 def test_cells_are_undone_and_python_is_reset(serve):
     session = Session(serve("-s", "cell.undo=3"))
     for n in range(3):
