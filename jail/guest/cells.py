@@ -141,7 +141,8 @@ def compiled(name, source):
     tree = compile(text, name, "exec", 0x400 | flags, True)  # ONLY_AST
     S.tree = type(tree)(tree.body[:], [])
     last = tree.body[-1:]
-    if last and type(last[0]).__name__ == "Expr" and not is_quiet(text, last[0]):
+    S.quiet = bool(last) and is_quiet(text, last[0])
+    if last and type(last[0]).__name__ == "Expr" and not S.quiet:
         del tree.body[-1]
     else:
         last = None
@@ -155,7 +156,7 @@ def compiled(name, source):
 
 
 def is_quiet(text, last):
-    "a semicolon behind the last expression: it is not shown"
+    "a semicolon behind the last statement: its value is not shown"
     if ";" not in text:
         return False
     line = text.split("\n")[last.end_lineno - 1].encode()
@@ -199,6 +200,25 @@ def is_drawn(value):
     return draw_value(value)
 
 
+def figures():
+    "the managers of the figures of pyplot that are open"
+    helpers = S.modules.get("matplotlib._pylab_helpers")
+    return [*helpers.Gcf.figs.values()] if helpers else []
+
+
+def show_figures(before):
+    """A value is not shown: the figures are that the cell has opened. They are
+    closed then, or the next such cell would go on drawing in them."""
+    if S.pictures is None or getpid() != S.pid:
+        return
+    part("pictures")
+    plt = S.modules["matplotlib.pyplot"]
+    for manager in figures():
+        if manager not in before:
+            draw(printed(manager.canvas.figure))
+            plt.close(manager.num)
+
+
 def columns():
     try:
         return get_terminal_size(S.mark).columns or 80
@@ -226,12 +246,15 @@ def execute(name, source):
                 setprofile(S.profiling)
             settrace(S.tracing)
         S.name = name
+        before = S.quiet and figures()
         for code in codes:
             if code.co_flags & COROUTINE:
                 part("awaits")
                 awaited(eval(code, NS))
             else:
                 exec(code, NS)
+        if S.quiet and figures():
+            show_figures(before)
         S.how = "ok"
     except KeyboardInterrupt as e:
         S.error = e

@@ -250,6 +250,35 @@ def test_plt_show_draws_the_figures_and_closes_them(cb):
     assert len(s.graphics.pictures) == 4
 
 
+@pytest.mark.limit(240)
+def test_a_semicolon_hides_the_value_and_shows_the_new_figures(cb):
+    needs(cb, "matplotlib")
+    s = drawing(cb, "kitty", PATIENT, flag=False)
+    s.run("import matplotlib.pyplot as plt\nprint(end='')", 90)
+    shown = {
+        "plt.plot([1, 4, 2]);": 1,
+        "_ = plt.hist([1, 4, 2]);": 1,
+        "plt.figure(); plt.figure();  # two": 2,
+        "plt.close('all'); plt.gca();": 1,
+        # One that is there already, and is worked on.
+        "kept = plt.figure()": 0,
+        "kept.suptitle('x');": 0,
+        "plt.figure();": 1,
+        "1 + 1;": 0,
+        "import os; os.fork() or (plt.figure(), os._exit(0)); os.wait();": 0,
+    }
+    number = 0
+    for cell, pictures in shown.items():
+        out = s.run(cell, 90).split("\n")
+        frames = [FRAME % (number + n + 1, 640, 480, number + n + 1)
+                  for n in range(pictures)]
+        number += pictures
+        assert len(s.graphics.pictures) == number, cell
+        assert [row for row in out if row] == frames, cell
+    assert s.run("plt.get_fignums() == [kept.number]") == "True"
+    assert s.run("'x' in vars() or 1/0;").endswith("division by zero")
+
+
 def test_an_image_of_pillows_is_drawn(cb):
     needs(cb, "PIL")
     s = drawing(cb, "kitty", PATIENT, flag=False)
