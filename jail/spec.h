@@ -43,7 +43,8 @@ struct limits {
 	/* [files] */
 	int64_t max_file_bytes;
 	int max_count;
-	int64_t files_ms; /* timeout: to put files into an answer */
+	int transfer_count; /* the same for what a person transfers */
+	int64_t files_ms;   /* timeout: to put files into an answer */
 	/* [python] */
 	int recursion;
 	/* [jail] */

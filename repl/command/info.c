@@ -224,6 +224,15 @@ static bool number_words(
 	return true;
 }
 
+/* Where no source sets a number for transfers, that of the home is theirs. */
+static const char *key_of(const struct config *cfg, const char *key)
+{
+	bool follows = !strcmp(key, "files.max_count") &&
+		       !config_counts_transfers(cfg);
+
+	return follows ? "home.files" : key;
+}
+
 int info_limits(
 	struct session *s, const struct command_line *line, struct err *e)
 {
@@ -245,9 +254,9 @@ int info_limits(
 		return -1;
 	text_table_add(&t, heads);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const struct config_key *key =
-			config_keys_find_full(rows[i].key);
-		const char *source = config_source(s->cfg, rows[i].key);
+		const char *name = key_of(s->cfg, rows[i].key);
+		const struct config_key *key = config_keys_find_full(name);
+		const char *source = config_source(s->cfg, name);
 		const char *by = "front end";
 		char limit[TEXT_HUMAN], used[TEXT_HUMAN] = "", set_in[512];
 

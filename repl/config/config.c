@@ -37,6 +37,16 @@
 
 /* ---- one configuration ---- */
 
+/* A tree is bounded as the home is, unless a source sets a number for what is
+ * transferred at once. */
+static void fit_transfers(struct config *cfg)
+{
+	struct limits *l = &cfg->limits;
+
+	l->transfer_count =
+		config_counts_transfers(cfg) ? l->max_count : l->home_files;
+}
+
 int config_init(struct config *cfg)
 {
 	*cfg = (struct config){0};
@@ -53,6 +63,7 @@ int config_init(struct config *cfg)
 		}
 		config_value_store(cfg, k, &v);
 	}
+	fit_transfers(cfg);
 	return 0;
 }
 
@@ -103,6 +114,12 @@ bool config_is_bound(const struct config *cfg)
 
 	return cfg->locked && !strncmp(source, CONFIG_SYSTEM_DIR "/",
 				      sizeof(CONFIG_SYSTEM_DIR));
+}
+
+bool config_counts_transfers(const struct config *cfg)
+{
+	return strcmp(config_source(cfg, "files.max_count"), CONFIG_BUILT_IN) !=
+	       0;
 }
 
 bool config_allows_command(const struct config *cfg, const char *name)
@@ -529,6 +546,7 @@ static void check_together(struct merge *m)
 	if (cpu_follows(m->cfg))
 		set_followed(
 			m, config_keys_find("cell", "cpu"), "cell.timeout");
+	fit_transfers(m->cfg);
 	check_commands(m);
 }
 

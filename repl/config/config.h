@@ -216,6 +216,10 @@ int config_check_command(
 /* True if the administrator locked the configuration. */
 bool config_is_bound(const struct config *cfg);
 
+/* Whether a source sets files.max_count: then a person's transfers are counted
+ * by it, too, and by home.files otherwise. */
+bool config_counts_transfers(const struct config *cfg);
+
 /* The interpreter to run, as an absolute path: the default when `wanted` is
  * NULL, else the one that `wanted` names, as a path or as the last part of a
  * configured one. A locked configuration allows no other than those

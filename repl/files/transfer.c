@@ -235,20 +235,23 @@ static void report_left(struct transfer *t)
 
 /* ---- before the first byte ---- */
 
+#define COUNT_HINT                                                             \
+	"the limit is files.max_count; where that is not set, home.files"
+
 static int refuse_count(
 	const struct transfer *t, const struct manifest *m, struct err *e)
 {
 	err_set(e,
 		"there are %zu files or more, and no more than %d are "
 		"transferred at once",
-		m->files, t->limits->max_count);
-	return err_hint(e, "the limit is files.max_count");
+		m->files, t->limits->transfer_count);
+	return err_hint(e, COUNT_HINT);
 }
 
 int transfer_check_count(
 	const struct transfer *t, const struct manifest *m, struct err *e)
 {
-	if (t->trusted || m->files <= (size_t)t->limits->max_count)
+	if (t->trusted || m->files <= (size_t)t->limits->transfer_count)
 		return 0;
 	return refuse_count(t, m, e);
 }
@@ -273,8 +276,8 @@ static int check_number(struct transfer *t, int more, struct err *e)
 	err_set(e, "%s left out: no more than %d are transferred at once",
 		text_count(left, sizeof(left), (uint64_t)more, "file was",
 			"files were"),
-		t->limits->max_count);
-	err_hint(e, "the limit is files.max_count");
+		t->limits->transfer_count);
+	err_hint(e, COUNT_HINT);
 	return transfer_object(t, e);
 }
 
@@ -293,7 +296,8 @@ int transfer_check(struct transfer *t, struct manifest *m, struct err *e)
 			return -1;
 		if (item->left)
 			continue;
-		if (!t->trusted && t->files == (size_t)t->limits->max_count) {
+		if (!t->trusted &&
+			t->files == (size_t)t->limits->transfer_count) {
 			item->left = true;
 			more++;
 			continue;

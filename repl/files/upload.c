@@ -298,7 +298,7 @@ static int add_matches(
 	struct upload *u, const struct lexer_word *w, struct err *e)
 {
 	auto_free char *pattern = hostfs_expand(u->t->host, w->pattern);
-	size_t max = (size_t)u->t->limits->max_count + DIRS_MAX;
+	size_t max = (size_t)u->t->limits->transfer_count + DIRS_MAX;
 	size_t prefix = pattern ? transfer_prefix(pattern) : 0;
 	struct manifest_item above = {.to = u->to, .base = -1};
 	struct strlist names = {0};

@@ -388,10 +388,13 @@ def test_upload_takes_another_name_and_download_a_directory(cb):
 def test_a_program_gets_a_tree_and_gives_one_back(cb):
     (cb.work / "in" / "sub").mkdir(parents=True)
     (cb.work / "in" / "sub" / "f").write_text("x")
+    for i in range(120):    # more than requests may have
+        (cb.work / "in" / f"g{i}").touch()
     r = cb.run("-u", "in:data", "-d", "out", "-c",
                "import shutil; shutil.copytree('data', 'out')")
     assert r.code == 0, r
     assert (cb.work / "out" / "sub" / "f").read_text() == "x"
+    assert len(list((cb.work / "out").glob("g*"))) == 120
 
 
 def test_a_result_that_is_there_already_is_left_alone_without_the_flag(cb):

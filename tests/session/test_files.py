@@ -407,6 +407,30 @@ def test_more_files_than_may_be_transferred_are_none(cb):
     assert s.run(":upload up[0-4]").count("→") == 5
 
 
+def test_a_tree_is_transferred_up_to_the_size_of_the_home(cb):
+    for i in range(150):
+        path = cb.work / "tree" / f"d{i % 3}" / f"f{i}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(i))
+    s = cb.session("-s", "home.files=400", size=(24, 120))
+    row = next(r for r in s.run(":limits").split("\n") if "r, files" in r)
+    assert row.split()[2] == "400" and "--set" in row, row
+    assert "150 files" in s.run(":upload tree")
+    s.run("import os; os.rename('tree', 'back')")
+    assert "150 files" in s.run(":download back")
+    assert (cb.work / "back/d2/f149").read_text() == "149"
+    assert s.run(":rm -f back") and s.run("os.listdir()") == "[]"
+    for i in range(300):
+        (cb.work / "tree/d0" / f"more{i}").touch()
+    assert "no more than 400 are transferred" in s.run(":upload tree")
+    assert s.run("os.listdir()") == "[]"
+    # What is set counts for trees as well.
+    s = cb.session("-s", "files.max_count=149", size=(24, 120))
+    row = next(r for r in s.run(":limits").split("\n") if "r, files" in r)
+    assert row.split()[2] == "149", row
+    assert "no more than 149 are transferred" in s.run(":upload back")
+
+
 def test_download_through_a_link_shows_the_size_of_the_file(cb):
     s = cb.session()
     s.run("import os; open('f', 'w').write('y' * 5000); os.symlink('f', 'l')")

@@ -83,7 +83,7 @@ static void more_files_than_allowed_are_refused(void **state)
 {
 	struct scene *s = *state;
 
-	s->limits.max_count = 2;
+	s->limits.transfer_count = 2;
 	put(s->host, "a", "1");
 	put(s->host, "b", "2");
 	put(s->host, "c", "3");
