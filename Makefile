@@ -181,14 +181,15 @@ install: build
 	install -Dm755 $(BUILD)/cellblock $(DESTDIR)$(PREFIX)/bin/cellblock
 	install -Dm644 man/cellblock.1 $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1
 	install -Dm644 man/cellblock.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5
+	install -Dm644 man/cellblock-maker.8 $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8
 	install -Dm644 etc/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/cellblock.conf
 	install -Dm644 docs/JSON.md $(DESTDIR)$(PREFIX)/share/doc/cellblock/JSON.md
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for u in service socket; do sed 's|/usr/local/|$(PREFIX)/|' \
-		etc/systemd/cellblock-serve.$$u \
-		>$(DESTDIR)$(PREFIX)/lib/systemd/system/cellblock-serve.$$u || exit; done
+	for u in etc/systemd/*.service etc/systemd/*.socket; do \
+		sed 's|/usr/local/|$(PREFIX)/|' $$u \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/} || exit; done
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
 	install -Dm644 etc/haproxy/haproxy.cfg $(DESTDIR)$(PREFIX)/share/doc/cellblock/haproxy/haproxy.cfg
 	install -Dm644 etc/sysusers.d/cellblock.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
@@ -205,6 +206,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/cellblock \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/cellblock.1 \
 	  $(DESTDIR)$(PREFIX)/share/man/man5/cellblock.conf.5 \
+	  $(DESTDIR)$(PREFIX)/share/man/man8/cellblock-maker.8 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \

@@ -35,6 +35,7 @@ complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a prog
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
 complete -c cellblock -n __cellblock_before_program -l eval -d 'JSON requests from standard input'
 complete -c cellblock -n __cellblock_before_program -l serve -d 'JSON requests over HTTP'
+complete -c cellblock -n __cellblock_before_program -l maker -d 'As root: sessions for the people of this host'
 complete -c cellblock -n __cellblock_before_program -l mcp -d 'A session for an agent: Model Context Protocol'
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
@@ -59,6 +60,7 @@ function __cellblock_keys
 		session.idle 'end a session that waits this long for the person' \
 		session.lifetime 'end a session after this long' \
 		session.per_user 'sessions one person may have at once' \
+		session.maker 'whether the maker of this host makes the session' \
 		home.size 'how many bytes the home may hold' \
 		home.files 'how many files and directories the home may hold' \
 		home.skeleton 'directory copied into the home at the start' \
@@ -91,6 +93,8 @@ function __cellblock_keys
 		serve.token_file 'file with the word that clients of --serve must know' \
 		serve.sessions 'sessions of --serve at a time' \
 		serve.name 'what the ids of sessions of --serve begin with' \
+		maker.memory 'memory for all sessions of the maker together' \
+		maker.sessions 'sessions of the maker at a time, for all persons' \
 		terminal.escapes 'which terminal sequences of a cell reach the terminal' \
 		terminal.prompt 'the prompt' \
 		terminal.colour 'colour of the prompt, the input and our own lines' \

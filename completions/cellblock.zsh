@@ -22,6 +22,7 @@ _cellblock_keys()
 		'session.idle:end a session that waits this long for the person'
 		'session.lifetime:end a session after this long'
 		'session.per_user:sessions one person may have at once'
+		'session.maker:whether the maker of this host makes the session'
 		'home.size:how many bytes the home may hold'
 		'home.files:how many files and directories the home may hold'
 		'home.skeleton:directory copied into the home at the start'
@@ -54,6 +55,8 @@ _cellblock_keys()
 		'serve.token_file:file with the word that clients of --serve must know'
 		'serve.sessions:sessions of --serve at a time'
 		'serve.name:what the ids of sessions of --serve begin with'
+		'maker.memory:memory for all sessions of the maker together'
+		'maker.sessions:sessions of the maker at a time, for all persons'
 		'terminal.escapes:which terminal sequences of a cell reach the terminal'
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'
@@ -86,6 +89,7 @@ _arguments -s -S \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
 	'--eval[JSON requests from standard input]' \
 	'--serve[JSON requests over HTTP]' \
+	'--maker[as root: sessions for the people of this host]' \
 	'--mcp[a session for an agent: Model Context Protocol]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \

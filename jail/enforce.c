@@ -179,7 +179,7 @@ const char *enforce_strength_name(enum enforce_strength s)
 
 /* ---- jail.require ---- */
 
-static int limit_of_word(const char *word)
+int enforce_word_find(const char *word)
 {
 	for (int i = 0; i < ENFORCE_LIMITS; i++)
 		if (limits[i].word && !strcmp(limits[i].word, word))
@@ -187,9 +187,9 @@ static int limit_of_word(const char *word)
 	return -1;
 }
 
-int enforce_word_is_known(const char *word)
+const char *enforce_word(enum enforce_limit limit)
 {
-	return limit_of_word(word) >= 0;
+	return limits[limit].word;
 }
 
 /* Add to a text that is cut rather than overrun. */
@@ -212,7 +212,7 @@ int enforce_require(const char *const *words, const struct enforce_facts *f,
 	int skip, struct err *e)
 {
 	for (; words && *words; words++) {
-		int limit = limit_of_word(*words);
+		int limit = enforce_word_find(*words);
 		struct enforce row;
 
 		if (limit < 0) {

@@ -78,8 +78,10 @@ const char *enforce_by(enum enforce_limit limit, int number);
 
 const char *enforce_strength_name(enum enforce_strength s);
 
-/* Whether jail.require may hold this word, and all the words it may hold. */
-int enforce_word_is_known(const char *word);
+/* The limit that a word of jail.require stands for, -1 for none; the word of a
+ * limit, or NULL; and all words. */
+int enforce_word_find(const char *word);
+const char *enforce_word(enum enforce_limit limit);
 void enforce_words(char *buf, size_t size);
 
 /* Whether each required limit is strong here. `skip` is a limit that is not

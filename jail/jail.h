@@ -181,6 +181,16 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
  * its socket (taken). */
 int jail_adopt(struct jail **out, int sock, struct err *e);
 
+/* The same for a session that was asked for over the connection `asked`
+ * (borrowed): wait for the answer, at most so long. -1 with e, also when it was
+ * refused. */
+int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e);
+
+/* The other end: become the warden of that session, with the alarm that the
+ * caller has set until then; or answer that there will be none. */
+_Noreturn void jail_become(int asked, const struct jail_spec *spec);
+void jail_refuse(int asked, const struct err *e);
+
 /* The descriptor to poll for events (POLLIN). */
 int jail_fd(const struct jail *j);
 

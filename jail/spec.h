@@ -59,6 +59,22 @@ enum spec_mode {
 };
 #define SPEC_MODES (SPEC_CELL + 1)
 
+struct jail_spec;
+
+/* Root makes the session for somebody else, and counts it. */
+struct spec_made {
+	uid_t person;
+	int most_of_person; /* sessions at a time; 0: this one is not counted */
+	int most;	    /* of all persons together */
+	int64_t memory_bytes; /* of all root's sessions together; 0: as the host
+			       * has it */
+	const char *below;    /* (v2) the cgroup that sessions lie in, below the
+			       * mount; NULL: one of our own */
+	/* Called as root when the session has its host id. */
+	void (*tell)(const struct jail_spec *spec, uid_t id);
+	const void *arg; /* for tell() */
+};
+
 struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
@@ -80,8 +96,9 @@ struct jail_spec {
 
 	pid_t front; /* the front end, where it is not the warden's parent; or 0
 		      */
-	int shared;  /* the front end serves several sessions at a time: what it
-		      * works is not charged to any of them */
+	const struct spec_made *made; /* or NULL: for whoever started us */
+	int shared; /* the front end serves several sessions at a time: what it
+		     * works is not charged to any of them */
 };
 
 #endif

@@ -15,6 +15,7 @@
 #include "jail/enforce.h"
 #include "jail/jail.h"
 #include "jail/spec.h"
+#include "repl/maker/fetch.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
@@ -34,6 +35,7 @@ struct row {
 
 struct check {
 	const struct jail_spec *spec;
+	const struct fetch *fetch;
 	struct enforce_facts facts;
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
@@ -63,7 +65,7 @@ static int try_jail(struct check *c, struct err *e)
 
 	spec.mode = SPEC_PROGRAM;
 	spec.require = NULL;
-	if (jail_open(&jail, &spec, e) < 0)
+	if (fetch_jail(&jail, &spec, c->fetch, e) < 0)
 		return -1;
 	while ((r = jail_wait(jail, &ev, -1, e)) == 1) {
 		jail_event_close(&ev);
@@ -178,10 +180,10 @@ static int print_json(const struct check *c, struct err *e)
 	return r;
 }
 
-int check_run(
-	const struct jail_spec *spec, bool json, bool verbose, struct err *e)
+int check_run(const struct jail_spec *spec, const struct fetch *fetch,
+	bool json, bool verbose, struct err *e)
 {
-	struct check c = {.spec = spec};
+	struct check c = {.spec = spec, .fetch = fetch};
 
 	if (try_jail(&c, e) < 0)
 		return err_kind_set(e, ERR_JAIL);

@@ -21,9 +21,12 @@
 #include "repl/command/command.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "repl/config/person.h"
 #include "repl/edit/history.h"
 #include "repl/files/hostfs.h"
 #include "repl/json/eval.h"
+#include "repl/maker/fetch.h"
+#include "repl/maker/service.h"
 #include "repl/mcp/mcp.h"
 #include "repl/oneshot/program.h"
 #include "repl/serve/serve.h"
@@ -35,33 +38,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <locale.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PERSON_GROUPS_MAX 256
-
-/* Who started us. Strings are owned, and NULL where there is no password entry.
- */
-struct person {
-	char *name, *shell;
-	char *account_home; /* of the password entry */
-	char *home;	    /* of the environment, where that may say so */
-	char *groups[PERSON_GROUPS_MAX];
-	size_t n_groups;
-	char config_file[PATH_MAX];
-	char state_dir[PATH_MAX];
-};
-
 /* Everything that lives as long as the process. */
 struct run {
-	struct person person;
+	struct person person; /* who started us: the real user id */
+	char config_file[PATH_MAX];
+	char state_dir[PATH_MAX];
 	struct login login;
 	char **login_env;
 	struct options opt;
@@ -119,10 +108,11 @@ static void must(int r, const struct err *e)
 		die(e);
 }
 
-/* The same for a step without which there is no jail. */
+/* The same for a step without which there is no jail. What the configuration
+ * forbids, or what are too many, is told apart. */
 static void must_for_jail(int r, struct err *e)
 {
-	if (r < 0)
+	if (r < 0 && e->kind != ERR_CONFIG && e->kind != ERR_BUSY)
 		err_kind_set(e, ERR_JAIL);
 	must(r, e);
 }
@@ -149,70 +139,8 @@ static void set_locale(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* ---- who started us: the entries of the real user id ---- */
-
-static void find_groups(struct person *p, const struct passwd *pw)
-{
-	gid_t gids[PERSON_GROUPS_MAX];
-	int n = PERSON_GROUPS_MAX;
-
-	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
-		n = PERSON_GROUPS_MAX;
-	for (int i = 0; i < n; i++) {
-		const struct group *g = getgrgid(gids[i]);
-
-		if (g)
-			p->groups[p->n_groups++] = strdup(g->gr_name);
-	}
-}
-
-static void person_find(struct person *p)
-{
-	const struct passwd *pw = getpwuid(getuid());
-
-	if (!pw)
-		return;
-	p->name = strdup(pw->pw_name);
-	p->account_home = strdup(pw->pw_dir);
-	p->home = strdup(pw->pw_dir);
-	p->shell = strdup(pw->pw_shell);
-}
-
-/* Somebody who is no login may have another home for now: HOME, if that is an
- * absolute path. */
-static void person_prefer_home(struct person *p, const char *home)
-{
-	if (!home || home[0] != '/')
-		return;
-	free(p->home);
-	p->home = strdup(home);
-}
-
-/* Find the names of the groups. That asks the name service, so nothing is done
- * where no configuration for groups exists. */
-static void person_find_groups(struct person *p)
-{
-	const struct passwd *pw;
-
-	if (access(CONFIG_SYSTEM_DIR "/groups", F_OK) < 0)
-		return;
-	pw = getpwuid(getuid());
-	if (pw)
-		find_groups(p, pw);
-}
-
-static void person_free(struct person *p)
-{
-	free(p->name);
-	free(p->account_home);
-	free(p->home);
-	free(p->shell);
-	for (size_t i = 0; i < p->n_groups; i++)
-		free(p->groups[i]);
-}
-
 /* Whether the shell of the password entry is this program. */
-static bool person_shell_is_us(const struct person *p)
+static bool shell_is_us(const struct person *p)
 {
 	struct stat a, b;
 
@@ -248,7 +176,7 @@ static void decide(struct run *r, int argc, char **argv)
 	struct login_start start = {.argc = argc,
 		.argv = argv,
 		.original = getenv("SSH_ORIGINAL_COMMAND"),
-		.shell_is_us = person_shell_is_us(&r->person)};
+		.shell_is_us = shell_is_us(&r->person)};
 	struct err e = {0};
 	const char *service;
 	char refusal[1024];
@@ -274,29 +202,36 @@ static void decide(struct run *r, int argc, char **argv)
 	environ = r->login_env;
 }
 
+/* What decides in the system's files, for this person. */
+static void find_where(struct run *r, struct config_where *where)
+{
+	*where = (struct config_where){
+		.system_dir = CONFIG_SYSTEM_DIR,
+		.home = r->person.account_home,
+		.user = r->person.name,
+		.groups = (const char *const *)r->person.groups,
+		.ngroups = r->person.n_groups,
+		.is_command = command_exists,
+		.login = true,
+	};
+}
+
 static void load_config(struct run *r)
 {
 	struct config_errors errors = {0};
-	struct config_where where = {
-		.system_dir = CONFIG_SYSTEM_DIR,
-		.home = r->person.account_home,
-		.own_home = r->person.home,
-		.user = r->person.name,
-		.groups = (const char *const *)r->person.groups,
-		.sets = (const char *const *)r->opt.sets,
-		.nsets = r->opt.nsets,
-		.is_command = command_exists,
-		.explicit_file = r->opt.config_file,
-		.login = r->login.kind != LOGIN_NOT,
-		.checking = r->opt.mode == OPTIONS_CHECK_CONFIG,
-	};
-	struct person *p = &r->person;
+	struct config_where where;
 
-	person_find_groups(p);
-	where.ngroups = p->n_groups;
-	if (config_user_file(getenv("XDG_CONFIG_HOME"), p->home, p->config_file,
-		    sizeof(p->config_file)) == 0)
-		where.user_file = p->config_file;
+	person_find_groups(&r->person, getuid());
+	find_where(r, &where);
+	where.own_home = r->person.home;
+	where.sets = (const char *const *)r->opt.sets;
+	where.nsets = r->opt.nsets;
+	where.explicit_file = r->opt.config_file;
+	where.login = r->login.kind != LOGIN_NOT;
+	where.checking = r->opt.mode == OPTIONS_CHECK_CONFIG;
+	if (config_user_file(getenv("XDG_CONFIG_HOME"), r->person.home,
+		    r->config_file, sizeof(r->config_file)) == 0)
+		where.user_file = r->config_file;
 	if (config_load(&r->cfg, &where, &errors) == 0) {
 		config_errors_fini(&errors);
 		return;
@@ -304,6 +239,19 @@ static void load_config(struct run *r)
 	config_errors_print(
 		&errors, "cellblock: ", terminal_print_line, stderr);
 	exit(is_of_the_command_line(&errors) ? 2 : 78);
+}
+
+/* What the system's files alone say; -1 with e. */
+static int load_system(void *run, struct config *cfg, struct err *e)
+{
+	struct config_errors errors = {0};
+	struct config_where where;
+	int r;
+
+	find_where(run, &where);
+	r = config_load(cfg, &where, &errors);
+	config_errors_fini(&errors);
+	return r < 0 ? err_set(e, "read the system's configuration") : 0;
 }
 
 /* ---- a session or a program ---- */
@@ -356,23 +304,41 @@ static void open_history(struct run *r)
 
 	r->told_fd = -1;
 	r->history = history_new();
-	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, p->state_dir,
-		sizeof(p->state_dir));
+	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, r->state_dir,
+		sizeof(r->state_dir));
 	if (n == 0) {
-		snprintf(path, sizeof(path), "%s/history", p->state_dir);
+		snprintf(path, sizeof(path), "%s/history", r->state_dir);
 		n = r->history ? history_attach_path(r->history, path, e) : -1;
 	} else {
 		err_set(e, "history not kept: there is no home");
 	}
 	if (n < 0) {
-		p->state_dir[0] = '\0';
+		r->state_dir[0] = '\0';
 		return;
 	}
-	dir = history_open_dir(p->state_dir, NULL);
+	dir = history_open_dir(r->state_dir, NULL);
 	if (dir < 0)
 		return;
 	r->told_fd = told_open(dir);
 	close(dir);
+}
+
+static void complain(const struct err *e)
+{
+	char text[sizeof(e->msg) + 64];
+
+	snprintf(text, sizeof(text),
+		"%s: this session is made without the maker", e->msg);
+	terminal_complain(NULL, text);
+}
+
+/* A login has no configuration but the system's. */
+static void find_fetch(struct run *r, struct fetch *f)
+{
+	*f = (struct fetch){.cfg = &r->cfg,
+		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
+		.arg = r,
+		.complain = complain};
 }
 
 /* From the configuration to a confined front end and a warden that builds. */
@@ -380,10 +346,11 @@ static void start_jail(struct run *r, enum spec_mode mode)
 {
 	bool session = mode == SPEC_SESSION;
 	struct err e = {0};
+	struct fetch f;
 	struct confine c = {.cfg = &r->cfg,
 		.opt = &r->opt,
 		.home = r->person.home,
-		.state_dir = r->person.state_dir};
+		.state_dir = r->state_dir};
 
 	terminal_open(&r->term, r->cfg.colour);
 	must(setup_spec(
@@ -393,7 +360,8 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
 		must(r->argv ? 0 : -1, &e);
 	}
-	must_for_jail(jail_open(&r->jail, &r->spec, &e), &e);
+	find_fetch(r, &f);
+	must_for_jail(fetch_jail(&r->jail, &r->spec, &f, &e), &e);
 	set_locale(); /* while the warden builds */
 	must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
 	must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
@@ -565,15 +533,26 @@ static int run_serve(struct run *r)
 	return end(r, status, &e);
 }
 
+static int run_maker(struct run *r)
+{
+	struct err e = {0};
+	int status = service_run(r->opt.text, r->opt.quiet, r->opt.verbose, &e);
+
+	must(status, &e);
+	return status;
+}
+
 static int run_check(struct run *r)
 {
 	struct err e = {0};
+	struct fetch f;
 	int status;
 
 	must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 		     SPEC_PROGRAM, &e),
 		&e);
-	status = check_run(&r->spec, r->opt.json, r->opt.verbose, &e);
+	find_fetch(r, &f);
+	status = check_run(&r->spec, &f, r->opt.json, r->opt.verbose, &e);
 	must(status, &e);
 	return status;
 }
@@ -606,6 +585,9 @@ static int run(struct run *r)
 	case OPTIONS_SERVE:
 		load_config(r);
 		return run_serve(r);
+	case OPTIONS_MAKER:
+		load_config(r);
+		return run_maker(r);
 	case OPTIONS_SESSION:
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:
@@ -647,7 +629,7 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	if (!r || !args)
 		return 1;
-	person_find(&r->person);
+	person_find(&r->person, getuid());
 	decide(r, argc, args);
 	status = run(r);
 	status = close_stdout(status);

@@ -10,14 +10,15 @@
 
 struct config;
 struct err;
+struct fetch;
 struct jail_spec;
 struct options;
 
 /* Print the table for people, or with `json` one object for programs. Returns
  * the exit status: 0 if a session can start here, 125 if no jail can be built
  * or a limit in jail.require is not strong; -1 with e. */
-int check_run(
-	const struct jail_spec *spec, bool json, bool verbose, struct err *e);
+int check_run(const struct jail_spec *spec, const struct fetch *fetch,
+	bool json, bool verbose, struct err *e);
 
 /* What decides; NULL is nothing. */
 struct confine {

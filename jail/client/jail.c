@@ -47,6 +47,7 @@
 struct jail {
 	int sock;
 	pid_t warden;	     /* 0: not our child */
+	int patient;	     /* there is no other: calls wait until it ends */
 	uint32_t seq, last;  /* requests; `last` can be interrupted */
 	uint32_t sent;	     /* by jail_send() */
 	int fds[IO_FDS_MAX]; /* what else came with the last message */
@@ -69,6 +70,7 @@ int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e)
 	if (warden < 0 || jail_adopt(&j, sock, e) < 0)
 		return -1;
 	j->warden = warden;
+	j->patient = 1;
 	*out = j;
 	return 0;
 }
@@ -87,6 +89,33 @@ int jail_adopt(struct jail **out, int sock, struct err *e)
 		j->fds[i] = -1;
 	*out = j;
 	return 0;
+}
+
+int jail_receive(struct jail **out, int asked, int timeout_ms, struct err *e)
+{
+	struct pollfd p = {.fd = asked, .events = POLLIN};
+	int r, sock;
+
+	do
+		r = poll(&p, 1, timeout_ms);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return err_set(e, "make a session: the maker does not answer");
+	sock = maker_answer(asked, e);
+	if (sock < 0 || jail_adopt(out, sock, e) < 0)
+		return -1;
+	(*out)->patient = 1;
+	return 0;
+}
+
+_Noreturn void jail_become(int asked, const struct jail_spec *spec)
+{
+	maker_become(asked, spec);
+}
+
+void jail_refuse(int asked, const struct err *e)
+{
+	maker_refuse(asked, e);
 }
 
 int jail_print_plan(const struct jail_spec *spec,
@@ -149,7 +178,7 @@ static int wait_reply(struct jail *j, int64_t since_ms, struct err *e)
 	struct pollfd p[2] = {{.fd = j->sock, .events = POLLIN},
 		{.fd = j->interrupt_fd, .events = POLLIN}};
 	int64_t left = since_ms + ANSWER_MS - now_ms();
-	int ms = j->warden ? -1 : left > 0 ? (int)left : 0;
+	int ms = j->patient ? -1 : left > 0 ? (int)left : 0;
 	int r = poll(p, 2, ms);
 
 	if (r > 0 && p[1].revents && j->interrupt_cb(j->interrupt_arg))

@@ -18,6 +18,14 @@ struct err;
  * argv. */
 pid_t maker_make(const struct jail_spec *spec, int *sock, struct err *e);
 
+/* Become the warden of a session that somebody asked for over the connection
+ * `asked` (taken), and who gets the socket to it. The caller has an alarm,
+ * which is called off. */
+_Noreturn void maker_become(int asked, const struct jail_spec *spec);
+
+/* Answer that there will be none. */
+void maker_refuse(int asked, const struct err *e);
+
 /* What a maker may make. Borrowed until maker_start() returns. */
 struct maker_offer {
 	const struct jail_spec *spec;
@@ -40,7 +48,8 @@ struct maker_question {
 /* Ask; returns at once. 0, or -1 with e. */
 int maker_ask(int sock, const struct maker_question *q, struct err *e);
 
-/* Wait for the answer to the oldest question: the socket to the warden, or -1
+/* Wait for the answer to the oldest question, or from who becomes the warden:
+ * the socket to the warden, or -1
  * with e. */
 int maker_answer(int sock, struct err *e);
 

@@ -46,26 +46,36 @@ static int run_dir_open(const char *dir, struct err *e)
 	auto_close int fd = -1;
 	struct stat st;
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (mkdir(dir, 0711) < 0 && errno != EEXIST)
 		return err_errno(e, "make %s", dir);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, "open %s", dir);
 	if (st.st_uid != 0 || (st.st_mode & 022))
 		return err_set(e, "%s must be root's, and nobody else's", dir);
+	/* Others find the maker's socket in it (umask, or made by an earlier
+	 * build). */
+	if ((st.st_mode & 0111) != 0111 && fchmod(fd, 0711) < 0)
+		return err_errno(e, "let others search %s", dir);
 	return fd_take(&fd);
 }
 
-/* Lock or unlock the byte of a uid: 0, or -1 with errno (EAGAIN: taken). The
- * lock belongs to the open file, not to the process: it survives fork(). */
-static int uid_lock(int fd, uid_t uid, short type)
+/* Lock or unlock a byte: 0, or -1 with errno (EAGAIN: taken). The lock belongs
+ * to the open file, not to the process: it survives fork(). */
+static int byte_lock(int fd, off_t at, short type)
 {
 	struct flock l = {.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)uid,
+		.l_start = at,
 		.l_len = 1};
 
 	return fcntl(fd, F_OFD_SETLK, &l);
+}
+
+/* The byte of a uid. */
+static int uid_lock(int fd, uid_t uid, short type)
+{
+	return byte_lock(fd, (off_t)uid, type);
 }
 
 /* Whether a process of this uid lives: one that a dead session left behind
@@ -131,6 +141,20 @@ int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 	}
 	err_set(e, "uids: all of %u to %u are in use", lo, hi);
 	return err_hint(e, "widen [jail] uids");
+}
+
+int ident_claim_place(int lock_fd, uid_t owner, int most, struct err *e)
+{
+	/* Behind the bytes of all uids. */
+	off_t first = ((off_t)1 << 32) + (off_t)owner * (IDENT_PLACES_MAX + 1);
+
+	for (int i = 0; i < most && i < IDENT_PLACES_MAX; i++) {
+		if (byte_lock(lock_fd, first + i, F_WRLCK) == 0)
+			return 1;
+		if (errno != EAGAIN && errno != EACCES)
+			return err_errno(e, "count the sessions");
+	}
+	return 0;
 }
 
 void ident_claim_release(int lock_fd)

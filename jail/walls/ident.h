@@ -26,6 +26,12 @@ enum { IDENT_NAME_MAX = 64 };
 int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 	struct err *e);
 
+/* Take one of `most` places that belong to `owner` (a person's uid, or -1 for
+ * all together), at most IDENT_PLACES_MAX. It goes with the claim. 1, 0: all
+ * are taken, or -1 with e. */
+#define IDENT_PLACES_MAX 65535
+int ident_claim_place(int lock_fd, uid_t owner, int most, struct err *e);
+
 /* Give back every uid that is claimed through lock_fd. */
 void ident_claim_release(int lock_fd);
 

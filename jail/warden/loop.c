@@ -216,8 +216,9 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 	if (site_open(&w.site, spec, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
-		/* The configuration alone may be wrong. */
-		if (ev.err.kind != ERR_CONFIG)
+		/* The configuration alone may be wrong, or there are too many.
+		 */
+		if (ev.err.kind != ERR_CONFIG && ev.err.kind != ERR_BUSY)
 			err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}

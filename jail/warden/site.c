@@ -79,12 +79,37 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 	return cgroup_open(&s->cgroup, caps, &s->spec->limits, e);
 }
 
+/* Whether one more session may be: the places go with the claim. */
+static int count_in(const struct spec_made *made, int lock, struct err *e)
+{
+	int most = made->most_of_person;
+	int r = most > 0 ? ident_claim_place(lock, made->person, most, e) : 1;
+
+	if (r == 0) {
+		err_set(e,
+			most == 1 ? "there is %d session already"
+				  : "there are %d sessions already",
+			most);
+		err_hint(e, "leave one of them; session.per_user = %d", most);
+		return err_kind_set(e, ERR_BUSY);
+	}
+	if (r > 0)
+		r = ident_claim_place(lock, (uid_t)-1, made->most, e);
+	if (r == 0) {
+		err_set(e, "this host has all the sessions that it may have");
+		err_hint(e, "try again later; maker.sessions = %d", made->most);
+		return err_kind_set(e, ERR_BUSY);
+	}
+	return r < 0 ? -1 : 0;
+}
+
 /* Started by root: the limits while we may still set them, and then an id that
  * nobody else has. */
 static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	int *nodes, struct err *e)
 {
 	const struct jail_spec *spec = s->spec;
+	const struct spec_made *made = spec->made;
 	int lock = -1;
 	char name[IDENT_NAME_MAX];
 	uid_t uid;
@@ -93,9 +118,17 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		    e) < 0 ||
 		ident_claim_name(lock, uid, name, e) < 0)
 		return -1;
-	cgroup_probe(caps, getppid(), s->spec->front);
-	if (limit_by_cgroup(s, front, caps, name, lock, e) < 0)
+	if (made && count_in(made, lock, e) < 0)
 		return -1;
+	cgroup_probe(caps, getppid(), spec->front, made ? made->below : NULL);
+	if (cgroup_move_below(caps, e) < 0 ||
+		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
+		return -1;
+	if (made && made->memory_bytes &&
+		cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
+		return -1;
+	if (made)
+		made->tell(spec, uid);
 	/* A container may allow no nodes: then the jail shows the host's. */
 	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
 	/* The lock stays open here too. Should the janitor be killed, the uid
@@ -117,7 +150,7 @@ static void use_delegated(struct site *s, int front, struct cgroup_caps *caps)
 {
 	struct err why;
 
-	cgroup_probe(caps, getppid(), s->spec->front);
+	cgroup_probe(caps, getppid(), s->spec->front, NULL);
 	if (caps->kind == CGROUP_NONE ||
 		limit_by_cgroup(s, front, caps, NULL, -1, &why) == 0)
 		return;

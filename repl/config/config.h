@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 58
+#define CONFIG_NKEYS 61
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -102,6 +102,7 @@ const struct config_key *config_keys_nearest(
 /* ---- the merged configuration: config.c ---- */
 
 enum config_escapes { ESCAPES_SAFE, ESCAPES_PLAIN, ESCAPES_RAW };
+enum config_maker { MAKER_AUTO, MAKER_REQUIRE, MAKER_OFF };
 enum config_keys { KEYS_EMACS, KEYS_VI };
 enum config_pictures { PICTURES_AUTO, PICTURES_BLOCKS, PICTURES_NO };
 enum config_colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
@@ -127,6 +128,7 @@ struct config_serve {
 /* Strings that may be absent are NULL, never empty. */
 struct config {
 	struct limits limits;
+	enum config_maker maker; /* [session] */
 	/* [home] */
 	char *skeleton; /* directory, or NULL */
 	/* [files] */
@@ -144,6 +146,9 @@ struct config {
 	struct config_range uids;
 	struct strlist require; /* word, or word=word */
 	struct config_serve serve;
+	/* [maker] */
+	int64_t all_memory; /* 0: as much as the host has */
+	int all_sessions;
 	/* [terminal] */
 	enum config_escapes escapes;
 	enum config_colour colour;
@@ -270,6 +275,9 @@ void config_value_fini(union config_value *v, const struct config_key *key);
 
 /* True if a key that comes again adds to its value. */
 bool config_value_is_list(const struct config_key *key);
+
+/* True if a key of a number or word may have this one. */
+bool config_value_may_be(const struct config_key *key, int64_t n);
 
 /* Move `v` into `cfg` and free the value there. `v` is empty afterwards. */
 void config_value_store(struct config *cfg, const struct config_key *key,

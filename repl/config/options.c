@@ -77,6 +77,7 @@ static const struct rule rules[] = {
 	{NULL, 'e', "CELL", MODE(CELL)},
 	{"eval", '\0', NULL, MODE(EVAL)},
 	{"serve", '\0', NULL, MODE(SERVE)},
+	{"maker", '\0', NULL, MODE(MAKER)},
 	{"mcp", '\0', NULL, MODE(MCP)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
@@ -158,7 +159,7 @@ static int take(
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
 			return usage(e, "only one of -c, -m, -e, --eval, "
-					"--serve, --mcp, --check and "
+					"--serve, --maker, --mcp, --check and "
 					"--check-config makes sense");
 		o->text = arg;
 		o->mode = r->mode;
@@ -289,6 +290,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_CELL] = {"-e CELL", 0},
 		[OPTIONS_EVAL] = {"--eval", 0},
 		[OPTIONS_SERVE] = {"--serve ADDRESS", 1},
+		[OPTIONS_MAKER] = {"--maker PATH", 1},
 		[OPTIONS_MCP] = {"--mcp", 0},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
@@ -302,7 +304,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 			after, o->args[most]);
 	if (first && o->mode == OPTIONS_CHECK_CONFIG)
 		return set_config(o, first, e);
-	if (first && o->mode == OPTIONS_SERVE)
+	if (first && (o->mode == OPTIONS_SERVE || o->mode == OPTIONS_MAKER))
 		o->text = first;
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
@@ -325,6 +327,7 @@ static int check_together(const struct options *o, struct err *e)
 	bool eval = o->mode == OPTIONS_EVAL;
 	bool serve = o->mode == OPTIONS_SERVE;
 	bool mcp = o->mode == OPTIONS_MCP;
+	bool maker = o->mode == OPTIONS_MAKER;
 	const char *why =
 		o->json && o->mode != OPTIONS_CHECK
 			? "--json goes with --check alone"
@@ -334,6 +337,8 @@ static int check_together(const struct options *o, struct err *e)
 		: o->ndownloads && mcp	 ? "-d does not go with --mcp"
 		: o->nuploads && serve	 ? "-u does not go with --serve"
 		: o->ndownloads && serve ? "-d does not go with --serve"
+		: o->nuploads && maker	 ? "-u does not go with --maker"
+		: o->ndownloads && maker ? "-d does not go with --maker"
 		: o->nuploads && check	 ? "-u does not go with a check"
 		: o->ndownloads && check ? "-d does not go with a check"
 		: o->quiet && o->verbose ? "-q and -v contradict each other"
@@ -389,8 +394,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] -m MODULE [ARG...]", "a module as a program"},
 	{"cellblock [OPTIONS] -e CELL", "one cell; a last expression is shown"},
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
-	{"cellblock [OPTIONS] --eval|--serve|--mcp",
-		"requests of programs and agents"},
+	{"cellblock --eval|--serve|--mcp|--maker",
+		"requests of programs, agents and people"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

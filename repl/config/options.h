@@ -22,6 +22,7 @@ enum options_mode {
 	OPTIONS_EVAL,	      /* JSON requests from standard input */
 	OPTIONS_MCP,	      /* an agent on standard input */
 	OPTIONS_SERVE,	      /* text: where to listen, or NULL */
+	OPTIONS_MAKER,	      /* text: where to listen, or NULL */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,

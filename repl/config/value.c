@@ -351,7 +351,7 @@ static int parse_item(const struct config_key *key, char *item,
 			       : err_set(e, "expected all, or names of "
 					    "commands without their colon");
 	if (key->type == CONFIG_DEMANDS) {
-		if (enforce_word_is_known(item))
+		if (enforce_word_find(item) >= 0)
 			return 0;
 		enforce_words(words, sizeof(words));
 		return err_set(e, "expected words among %s", words);
@@ -440,6 +440,17 @@ int config_value_parse(union config_value *v, const struct config_key *key,
 		return parse_range(key, text, &v->range, e);
 	}
 	return -1;
+}
+
+bool config_value_may_be(const struct config_key *key, int64_t n)
+{
+	const struct config_word *w = key->words;
+
+	if (key->type != CONFIG_WORD)
+		return n >= key->min && n <= key->max;
+	while (w->name && w->value != n)
+		w++;
+	return w->name;
 }
 
 /* ---- kept in a configuration ---- */

@@ -67,11 +67,13 @@ static int refused(const char *where, const char *in_use, struct err *e)
 	return -1;
 }
 
-static int open_unix(struct listen *l, const char *where, struct err *e)
+/* `type` is that of the socket, and `mask` takes from its mode, whatever the
+ * umask. */
+static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
+	struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	const char *path = where + 5;
-	mode_t mask;
+	const char *path = where + strlen("unix:");
 	int r;
 
 	if (!*path || strlen(path) >= sizeof(a.sun_path))
@@ -79,14 +81,12 @@ static int open_unix(struct listen *l, const char *where, struct err *e)
 			"listen at '%.120s': expected a path of 1 to %zu bytes",
 			path, sizeof(a.sun_path) - 1);
 	strcpy(a.sun_path, path);
-	l->fds[l->n] =
-		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	l->fds[l->n] = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fds[l->n] < 0)
 		return err_errno(e, "listen at %s", where);
 	if (is_left_behind(&a))
 		unlink(path);
-	/* For us and our group, whatever the umask. */
-	mask = umask(0117);
+	mask = umask(mask);
 	r = bind(l->fds[l->n++], (void *)&a, sizeof(a));
 	umask(mask);
 	if (r == 0 && listen(l->fds[0], BACKLOG) == 0)
@@ -201,17 +201,16 @@ static int option(int fd, int what)
 	return getsockopt(fd, SOL_SOCKET, what, &v, &n) < 0 ? -1 : v;
 }
 
-static bool is_listening(int fd)
+static bool is_listening(int fd, int type)
 {
 	int family = option(fd, SO_DOMAIN);
 
-	return option(fd, SO_ACCEPTCONN) == 1 &&
-	       option(fd, SO_TYPE) == SOCK_STREAM &&
+	return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == type &&
 	       (family == AF_UNIX || family == AF_INET || family == AF_INET6);
 }
 
 /* sd_listen_fds(3): descriptors from 3 on, if they are meant for us. */
-static int take_passed(struct listen *l, struct err *e)
+static int take_passed(struct listen *l, int type, struct err *e)
 {
 	long pid = take_number("LISTEN_PID"), n = take_number("LISTEN_FDS");
 
@@ -222,10 +221,12 @@ static int take_passed(struct listen *l, struct err *e)
 		return err_set(e, "LISTEN_FDS: %ld sockets, and %d may be", n,
 			LISTEN_MAX);
 	for (int fd = 3; fd < 3 + n; fd++) {
-		if (!is_listening(fd)) {
+		if (!is_listening(fd, type)) {
 			err_set(e, "LISTEN_FDS: descriptor %d does not listen",
 				fd);
-			return err_hint(e, "Accept=no, ListenStream=");
+			return err_hint(e, "Accept=no, %s=",
+				type == SOCK_STREAM ? "ListenStream"
+						    : "ListenSequentialPacket");
 		}
 		l->fds[l->n++] = fd;
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
@@ -247,7 +248,8 @@ static int open_where(struct listen *l, const char *where, struct err *e)
 	int r;
 
 	if (!strncmp(where, "unix:", 5))
-		return open_unix(l, where, e);
+		/* For us and our group. */
+		return open_unix(l, where, SOCK_STREAM, 0117, e);
 	if (split(where, host, sizeof(host), &port) < 0 ||
 		getaddrinfo(host, port, &hints, &a) != 0)
 		return malformed(where, e);
@@ -277,17 +279,37 @@ static int finish(struct listen *l, struct err *e)
 	return 0;
 }
 
+static int twice(const char *option_name, const char *where, struct err *e)
+{
+	err_set(e, "%s %.100s: a service manager passed sockets", option_name,
+		where);
+	return err_hint(e, "leave out the address, or the .socket unit");
+}
+
+int listen_open_packets(struct listen *l, const char *path,
+	const char *otherwise, struct err *e)
+{
+	char where[128];
+
+	*l = (struct listen){0};
+	if (take_passed(l, SOCK_SEQPACKET, e) < 0)
+		return -1;
+	if (l->n > 0 && path)
+		return twice("--maker", path, e);
+	if (l->n > 0)
+		return finish(l, e) < 0 ? -1 : 1;
+	snprintf(where, sizeof(where), "unix:%s", path ? path : otherwise);
+	return open_unix(l, where, SOCK_SEQPACKET, 0111, e) < 0 ? -1
+								: finish(l, e);
+}
+
 int listen_open(struct listen *l, const char *where, struct err *e)
 {
 	*l = (struct listen){0};
-	if (take_passed(l, e) < 0)
+	if (take_passed(l, SOCK_STREAM, e) < 0)
 		return -1;
-	if (l->n > 0 && where) {
-		err_set(e, "--serve %.100s: a service manager passed sockets",
-			where);
-		return err_hint(
-			e, "leave out the address, or the .socket unit");
-	}
+	if (l->n > 0 && where)
+		return twice("--serve", where, e);
 	if (l->n == 0 && open_where(l, where ? where : LISTEN_DEFAULT, e) < 0)
 		return -1;
 	return finish(l, e);

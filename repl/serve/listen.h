@@ -28,6 +28,12 @@ struct listen {
  * passed, or else at the default. 0, or -1 with e. */
 int listen_open(struct listen *l, const char *where, struct err *e);
 
+/* The same for messages (SOCK_SEQPACKET) at a path, for everybody on this host:
+ * 1: at the sockets that a service manager passed, 0: at `path`, or at
+ * `otherwise` where that is NULL; -1 with e. */
+int listen_open_packets(struct listen *l, const char *path,
+	const char *otherwise, struct err *e);
+
 void listen_close(struct listen *l);
 
 /* Whether this Host of a request names the host that it comes from. */

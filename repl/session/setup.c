@@ -27,7 +27,7 @@
 
 /* A terminal's name: no slash, no blank, nothing that terminfo would take
  * for a path. */
-static void copy_term(char *buf, size_t size, const char *term)
+void setup_term(char *buf, size_t size, const char *term)
 {
 	static const char ok[] = "abcdefghijklmnopqrstuvwxyz"
 				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+.";
@@ -49,14 +49,18 @@ const char *const *setup_list(
 	return n ? to : NULL;
 }
 
-/* The configuration's variables; before them, so that they may change it,
- * NO_COLOR: the person's wish, or a session that shows no colours. */
-static const char *const *environment(const char *to[static SETUP_LIST + 2],
-	const struct strlist *l, bool shows)
+/* NO_COLOR is the person's wish, or a session shows no colours. */
+static bool is_plain(bool shows)
 {
 	const char *wish = getenv("NO_COLOR");
 
-	if (shows && (!wish || !*wish))
+	return !shows || (wish && *wish);
+}
+
+const char *const *setup_env(const char *to[static SETUP_LIST + 2],
+	const struct strlist *l, bool plain)
+{
+	if (!plain)
 		return setup_list(to, l);
 	to[0] = "NO_COLOR=1";
 	setup_list(to + 1, l);
@@ -70,16 +74,16 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	if (config_choose_python(
 		    cfg, opt->python, s->python, sizeof(s->python), e) < 0)
 		return -1;
-	copy_term(s->term, sizeof(s->term), getenv("TERM"));
+	setup_term(s->term, sizeof(s->term), getenv("TERM"));
 	*spec = (struct jail_spec){
 		.limits = cfg->limits,
 		.mode = mode,
 		.python = s->python,
 		.packages = cfg->packages,
 		.expose = setup_list(s->expose, &cfg->expose),
-		.env = environment(s->env, &cfg->env,
-			mode != SPEC_SESSION ||
-				(t->colour && cfg->escapes != ESCAPES_PLAIN)),
+		.env = setup_env(s->env, &cfg->env,
+			is_plain(mode != SPEC_SESSION ||
+				 (t->colour && cfg->escapes != ESCAPES_PLAIN))),
 		.require = setup_list(s->require, &cfg->require),
 		.term = s->term,
 		.uid_lo = cfg->uids.lo,
@@ -98,7 +102,9 @@ int setup_failed(struct err *e, const struct err *why)
 		*e = *why;
 	else
 		err_set(e, "the jail could not be built");
-	return e->kind == ERR_CONFIG ? -1 : err_kind_set(e, ERR_JAIL);
+	return e->kind == ERR_CONFIG || e->kind == ERR_BUSY
+		       ? -1
+		       : err_kind_set(e, ERR_JAIL);
 }
 
 int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,

@@ -34,6 +34,14 @@ struct setup {
 const char *const *setup_list(
 	const char *to[static SETUP_LIST + 1], const struct strlist *l);
 
+/* Variables for Python; before them, so that they may change it, NO_COLOR if it
+ * is `plain`. */
+const char *const *setup_env(const char *to[static SETUP_LIST + 2],
+	const struct strlist *l, bool plain);
+
+/* `term`, or "dumb" for what is no terminal's name. */
+void setup_term(char *buf, size_t size, const char *term);
+
 /* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
 int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,

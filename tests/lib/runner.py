@@ -45,6 +45,7 @@ SUITES = {
     "fallback": ("pytest", True),
     "limits": ("pytest", True),
     "ssh": ("pytest", False),
+    "maker": ("pytest", False),
     "fuzz": ("fuzz", False),
 }
 

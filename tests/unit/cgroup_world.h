@@ -36,7 +36,7 @@ static inline int world_make(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	snprintf(w->name, sizeof(w->name), "pid-%d", (int)getpid());
-	cgroup_probe(&w->caps, 0, 0);
+	cgroup_probe(&w->caps, 0, 0, NULL);
 	w->limits = default_limits();
 	w->limits.memory_bytes = 64 * MIB;
 	w->limits.processes = 10;

@@ -182,9 +182,13 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "-f", "a", "--check-config", "b"},
 			"only one configuration file can be named"},
 		{{"cellblock", "--check", "-c", "1"},
-			"only one of -c, -m, -e, --eval, --serve, --mcp, "
-			"--check and --check-config makes sense"},
+			"only one of -c, -m, -e, --eval, --serve, --maker, "
+			"--mcp, --check and --check-config makes sense"},
 		{{"cellblock", "--json"}, "--json goes with --check alone"},
+		{{"cellblock", "--maker", "/a", "/b"},
+			"nothing may follow --maker PATH, but there is '/b'"},
+		{{"cellblock", "--maker", "-u", "x"},
+			"-u does not go with --maker"},
 		{{"cellblock", "--check", "-u", "x"},
 			"-u does not go with a check"},
 		{{"cellblock", "-q", "-v"}, "-q and -v contradict each other"},

@@ -45,13 +45,14 @@ static int probe_mount(struct cgroup_caps *caps, const struct mntent *m)
 	return 0;
 }
 
-void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also)
+void cgroup_probe(
+	struct cgroup_caps *caps, pid_t with, pid_t also, const char *below)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
 	const struct mntent *m;
 	int n = 0;
 
-	*caps = (struct cgroup_caps){.with = {with, 0, also}};
+	*caps = (struct cgroup_caps){.below = below, .with = {with, 0, also}};
 	while (f && caps->kind != CGROUP_V2 && (m = getmntent(f)))
 		n += probe_mount(caps, m);
 	if (f)
@@ -154,6 +155,32 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	cgroup_remove(cg, 0, NULL);
 	make_empty(cg);
 	return -1;
+}
+
+int cgroup_move_below(const struct cgroup_caps *caps, struct err *e)
+{
+	const struct cgroup_ops *ops = versions[caps->kind];
+
+	return ops && ops->move_below ? ops->move_below(caps, e) : 0;
+}
+
+int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e)
+{
+	const struct cgroup_ops *ops = versions[cg->kind];
+	int i = cg->at[CGROUP_MEMORY];
+	char above[CGROUP_PATH_MAX] = "";
+	auto_close int dir = -1;
+
+	if (ops && i >= 0) {
+		cgroup_dir_parent(above, cg->dirs[i]);
+		dir = cgroup_dir_open(above);
+	}
+	if (dir >= 0 && cgroup_dir_set_number(dir, ops->memory_max, bytes))
+		return 0;
+	err_set(e, "bound the memory of all sessions together: this host does "
+		   "not keep such a limit");
+	err_hint(e, "maker.memory asks for it");
+	return err_kind_set(e, ERR_CONFIG);
 }
 
 void cgroup_close(struct cgroup *cg)

@@ -35,9 +35,10 @@ enum cgroup_controller {
  * freezer. */
 struct cgroup_caps {
 	enum cgroup_kind kind;
-	unsigned usable; /* bits 1 << enum cgroup_controller */
-	int shared;	 /* delegated: `dir` may hold cgroups of others */
-	pid_t with[3];	 /* (v2) may be moved aside with the caller, 0 none */
+	unsigned usable;   /* bits 1 << enum cgroup_controller */
+	int shared;	   /* delegated: `dir` may hold cgroups of others */
+	const char *below; /* (v2) `dir` is in there; or NULL */
+	pid_t with[3];	   /* (v2) may be moved aside with the caller, 0 none */
 	char dir[CGROUP_CONTROLLERS][CGROUP_PATH_MAX]; /* sessions go here */
 	char why[256]; /* what is missing and why, in words; or empty */
 };
@@ -83,9 +84,20 @@ struct cgroup_usage {
 
 /* Look at what this host offers. `with` and `also` become
  * caps->with[0] and [2]: the front end of the calling warden, and its maker.
- * Makes nothing and never fails: without a usable cgroup caps->kind is
- * CGROUP_NONE and caps->why says why. */
-void cgroup_probe(struct cgroup_caps *caps, pid_t with, pid_t also);
+ * `below` is a cgroup (v2) under the mount that root was delegated for
+ * sessions; NULL, or where there is none of that name: one of our own. Makes
+ * nothing and never fails: without a usable cgroup caps->kind is CGROUP_NONE
+ * and caps->why says why. */
+void cgroup_probe(
+	struct cgroup_caps *caps, pid_t with, pid_t also, const char *below);
+
+/* Where sessions lie in `below`: move into a leaf of it, out of the cgroup of
+ * the service that started us. -1 with e. */
+int cgroup_move_below(const struct cgroup_caps *caps, struct err *e);
+
+/* Bound the memory of all sessions beside an open one together. -1 with e when
+ * the kernel does not keep the bound. */
+int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e);
 
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a

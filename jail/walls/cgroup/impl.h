@@ -31,6 +31,10 @@ struct cgroup_ops {
 	/* Make the directories that were placed, and open `enter`. */
 	int (*make)(struct cgroup *cg, const struct cgroup_caps *caps,
 		struct err *e);
+	/* Move into a leaf beside the sessions, where they are in `below`. */
+	int (*move_below)(const struct cgroup_caps *caps, struct err *e);
+	/* The file of the memory limit. */
+	const char *memory_max;
 	/* Set the limits: the CGROUP_LIMIT_* that the kernel keeps. */
 	unsigned (*limit)(const struct cgroup *cg, const struct limits *l);
 	/* The files that the warden keeps open. */

@@ -152,6 +152,7 @@ const struct cgroup_ops cgroup_v1 = {
 	.fstype = "cgroup",
 	.probe = v1_probe,
 	.make = v1_make,
+	.memory_max = "memory.limit_in_bytes",
 	.limit = v1_limit,
 	.files =
 		{
@@ -337,6 +338,35 @@ static int use_base(struct cgroup_caps *caps, const char *base)
 	return 1;
 }
 
+/* What a manager of services delegated to root's sessions, if it did. */
+static int use_below(struct cgroup_caps *caps, const char *mount)
+{
+	char base[CGROUP_PATH_MAX];
+
+	if (caps->below &&
+		snprintf(base, sizeof(base), "%s/%s", mount, caps->below) <
+			CGROUP_PATH_MAX &&
+		use_base(caps, base))
+		return 1;
+	caps->below = NULL;
+	return 0;
+}
+
+static int v2_move_below(const struct cgroup_caps *caps, struct err *e)
+{
+	char above[CGROUP_PATH_MAX];
+	auto_close int dir = -1;
+
+	if (!caps->below)
+		return 0;
+	cgroup_dir_parent(above, caps->dir[0]);
+	dir = cgroup_dir_open(above);
+	if (dir < 0 || (mkdirat(dir, HOST, 0755) < 0 && errno != EEXIST) ||
+		cgroup_dir_write(dir, HOST "/cgroup.procs", "0") < 0)
+		return err_errno(e, "cgroup: move into %s/" HOST, above);
+	return 0;
+}
+
 /* Root's sessions go below the mount. A user's sessions go into the cgroup that
  * was delegated to them: the one they are in, or its parent. Never into a slice
  * of systemd, which takes controllers away from slices as it sees fit. */
@@ -346,7 +376,8 @@ static int v2_probe(struct cgroup_caps *caps, const struct mntent *m)
 	char *slash;
 
 	if (geteuid() == 0)
-		return use_base(caps, m->mnt_dir);
+		return use_below(caps, m->mnt_dir) ||
+		       use_base(caps, m->mnt_dir);
 	own_path(own, sizeof(own));
 	if (!own[0] || snprintf(base, sizeof(base), "%s%s", m->mnt_dir, own) >=
 			       (int)sizeof(base))
@@ -445,6 +476,8 @@ const struct cgroup_ops cgroup_v2 = {
 	.fstype = "cgroup2",
 	.probe = v2_probe,
 	.make = v2_make,
+	.move_below = v2_move_below,
+	.memory_max = "memory.max",
 	.limit = v2_limit,
 	.files =
 		{

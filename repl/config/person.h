@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * person.h - an account of this host
+ */
+#ifndef REPL_CONFIG_PERSON_H
+#define REPL_CONFIG_PERSON_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PERSON_GROUPS_MAX 256
+
+/* Strings are owned, and NULL where there is no password entry. */
+struct person {
+	char *name, *shell;
+	char *account_home; /* of the password entry */
+	char *home;	    /* of the environment, where that may say so */
+	char *groups[PERSON_GROUPS_MAX];
+	size_t n_groups;
+};
+
+/* Look the account up. */
+void person_find(struct person *p, uid_t uid);
+
+/* Find the names of the groups, where a configuration for groups exists. */
+void person_find_groups(struct person *p, uid_t uid);
+
+/* Somebody who is no login may have another home for now: `home`, if that is an
+ * absolute path. */
+void person_prefer_home(struct person *p, const char *home);
+
+void person_free(struct person *p);
+
+#endif

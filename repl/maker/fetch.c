@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fetch.c - a session from the maker of this host, or one of our own
+ *
+ * Runs in:   front end, before it is confined
+ * Trusts:    whoever listens in a directory that only root can write to
+ * Leaves:    a warden, whoever made it
+ *
+ * Where there is no maker we make the session ourselves. That never happens
+ * because something failed, unless the person may choose and is told: it would
+ * take the kernel's limits away.
+ */
+#include "fetch.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "order.h"
+#include "repl/config/config.h"
+#include "service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* What an answer may take; a little more than the maker gives itself. */
+#define ANSWER_MS 12000
+/* Between two tries where the maker has too many of ours. */
+#define AGAIN_MS 20
+
+/* A connection: a descriptor, or -1 with errno. A full queue is waited for. */
+static int call(void)
+{
+	struct sockaddr_un a = {
+		.sun_family = AF_UNIX, .sun_path = SERVICE_PATH};
+	struct timeval most = {.tv_sec = ANSWER_MS / 1000};
+	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 ||
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) <
+			0 ||
+		connect(fd, (const void *)&a, sizeof(a)) < 0)
+		return -1;
+	return fd_take(&fd);
+}
+
+static int ask(
+	struct jail **out, int conn, const struct order *o, struct err *e)
+{
+	/* Where the maker refused already, its answer says why. */
+	if (io_send_fds(conn, o, sizeof(*o), NULL, 0, 0) < 0 && errno != EPIPE)
+		return err_errno(e, "ask the maker of sessions");
+	return jail_receive(out, conn, ANSWER_MS, e);
+}
+
+/* Ask until there is an answer that is not "later". */
+static int ask_again(
+	struct jail **out, int conn, const struct order *o, struct err *e)
+{
+	int64_t until = now_ms() + ANSWER_MS;
+	int r = ask(out, conn, o, e);
+
+	while (r < 0 && e->kind == ERR_BUSY && e->code == EAGAIN &&
+		now_ms() < until) {
+		auto_close int next = -1;
+
+		poll(NULL, 0, AGAIN_MS);
+		next = call();
+		if (next < 0)
+			return err_errno(e, "ask the maker of sessions");
+		r = ask(out, next, o, e);
+	}
+	return r;
+}
+
+static int fill(struct order *o, const struct jail_spec *spec,
+	const struct fetch *f, struct err *e)
+{
+	struct config system = {0};
+	int r;
+
+	if (!f->load_system)
+		return order_fill(o, spec, f->cfg, f->cfg, e);
+	r = f->load_system(f->arg, &system, e);
+	if (r == 0)
+		r = order_fill(o, spec, f->cfg, &system, e);
+	config_fini(&system);
+	return r;
+}
+
+/* 1, 0: there is no maker, or nothing that it would make; -1 with e. */
+static int try_maker(struct jail **out, const struct jail_spec *spec,
+	const struct fetch *f, struct err *e)
+{
+	bool must = f->cfg->maker == MAKER_REQUIRE;
+	struct order o;
+	auto_close int conn = call();
+
+	if (conn < 0 && errno == ENOENT && !must)
+		return 0;
+	if (conn < 0) {
+		err_errno(e, "ask the maker of sessions at " SERVICE_PATH);
+		return err_hint(e, must ? "session.maker = require; as root: "
+					  "systemctl enable --now "
+					  "cellblock.socket"
+					: "as root: systemctl restart "
+					  "cellblock.socket");
+	}
+	/* Somebody who may have other limits makes a session with them. */
+	if (fill(&o, spec, f, e) < 0)
+		return must || config_is_bound(f->cfg) ? -1 : 0;
+	return ask_again(out, conn, &o, e) < 0 ? -1 : 1;
+}
+
+int fetch_jail(struct jail **out, const struct jail_spec *spec,
+	const struct fetch *f, struct err *e)
+{
+	int r;
+
+	/* Root's own sessions have all that the maker could give them. */
+	if (geteuid() == 0 || f->cfg->maker == MAKER_OFF)
+		return jail_open(out, spec, e);
+	r = try_maker(out, spec, f, e);
+	if (r > 0)
+		return 0;
+	if (r < 0 && (config_is_bound(f->cfg) || e->kind == ERR_BUSY ||
+			     f->cfg->maker == MAKER_REQUIRE))
+		return -1;
+	if (r < 0)
+		f->complain(e);
+	return jail_open(out, spec, e);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fetch.h - a session from the maker of this host, or one of our own
+ */
+#ifndef REPL_MAKER_FETCH_H
+#define REPL_MAKER_FETCH_H
+
+struct config;
+struct err;
+struct jail;
+struct jail_spec;
+
+/* Whom it is for. */
+struct fetch {
+	const struct config *cfg; /* as the spec was made from it */
+	/* Load the system's configuration alone: 0, or -1 with e. NULL: `cfg`
+	 * is that. */
+	int (*load_system)(void *arg, struct config *system, struct err *e);
+	void *arg;
+	/* Say why a session is one of our own. */
+	void (*complain)(const struct err *e);
+};
+
+/* As session.maker says: ask the maker for a session as `spec` has it, or fork
+ * its warden ourselves, as jail_open(). 0, or -1 with e. */
+int fetch_jail(struct jail **out, const struct jail_spec *spec,
+	const struct fetch *f, struct err *e);
+
+#endif

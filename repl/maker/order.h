@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order.h - what somebody asks the maker for
+ *
+ * One message of one size. No text of a configuration and no path is in it: of
+ * what the system's configuration has for the person, numbers say which, and
+ * limits are no looser.
+ */
+#ifndef REPL_MAKER_ORDER_H
+#define REPL_MAKER_ORDER_H
+
+#include "jail/spec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct err;
+struct setup;
+
+/* Grows when the message changes. */
+#define ORDER_VERSION 1
+
+struct order {
+	uint32_t version;
+	uint32_t mode; /* SPEC_SESSION, SPEC_PROGRAM */
+	struct limits limits;
+	uint64_t expose;   /* bits: which of jail.expose */
+	uint64_t require;  /* bits: jail.require, as enforce.h numbers limits */
+	uint32_t python;   /* which of python.executable */
+	uint32_t plain;	   /* programs draw no colours */
+	uint32_t tty_bits; /* (spec.h) */
+	uint16_t rows, cols;
+	char term[64];
+};
+
+/* What of `spec`, which was made from `mine`, the system's own configuration
+ * allows. 0, or -1 with e: the first thing that it does not have or that is
+ * looser. */
+int order_fill(struct order *o, const struct jail_spec *spec,
+	const struct config *mine, const struct config *system, struct err *e);
+
+/* Hold a message of `n` bytes against the system's configuration. 0, or -1 with
+ * e. */
+int order_check(const struct order *o, size_t n, const struct config *system,
+	struct err *e);
+
+/* The spec of an order that is in order. Borrows all three. */
+void order_spec(const struct order *o, const struct config *system,
+	struct setup *s, struct jail_spec *spec);
+
+#endif

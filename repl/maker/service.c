@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * service.c - cellblock --maker: sessions for whoever may have them
+ *
+ * Runs in:   root, a service of its own; each request in a child of its own,
+ *            which becomes the warden of the session
+ * Holds:     everything, until the child gives root up as any warden does that
+ *            root starts (site.c)
+ * Trusts:    the system's configuration, the name service, the kernel's word on
+ *            who asks. Of a request nothing: order.c
+ * Leaves:    wardens, which need it no more; itself nothing but its socket in
+ *            the file system
+ *
+ * The parent touches no connection: a message can hold descriptors whose
+ * closing takes as long as a stranger likes. A child that waits for the next
+ * request is there before the request is, and an alarm ends every child that
+ * has not handed its session over in time. What children do at the moment is in
+ * a few places of shared memory; there is no table of sessions.
+ */
+#include "service.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "order.h"
+#include "repl/config/config.h"
+#include "repl/config/person.h"
+#include "repl/serve/listen.h"
+#include "repl/session/setup.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <syslog.h>
+
+/* Requests that are looked at at a time, and of one person. */
+#define PLACES 64
+#define PLACES_OF_ONE 8
+/* What a request may take to come, and to be answered. */
+#define REQUEST_MS 2000
+#define ALARM_S 10
+
+/* Under systemd (etc/systemd/cellblock-sessions.service). */
+#define BELOW "system.slice/cellblock-sessions.service"
+
+enum state {
+	PLACE_FREE,
+	PLACE_WAITS, /* for somebody to ask */
+	PLACE_WORKS, /* for `uid` */
+	PLACE_MADE,  /* a session that has host id `id` */
+};
+
+/* Only the child writes to it while it lives and is not PLACE_MADE. */
+struct place {
+	_Atomic int state;
+	uid_t uid, id;
+	bool logged;
+	char name[64];
+	pid_t child; /* the parent's */
+};
+
+struct service {
+	struct listen listen;
+	struct place *places; /* shared with the children */
+	int signals;	      /* a signalfd */
+	pid_t pid;
+	const char *below;
+	bool tell;
+};
+
+/* Who asks. */
+struct visitor {
+	struct ucred cred;
+	struct person person;
+	struct config cfg; /* the system's, for this person */
+	struct setup setup;
+	struct order order;
+	const struct service *service;
+	struct place *place;
+};
+
+/* ---- a child: one request ---- */
+
+static int load_config(struct visitor *v, struct err *e)
+{
+	struct config_errors errors = {0};
+	struct config_where where = {.system_dir = CONFIG_SYSTEM_DIR,
+		.home = v->person.account_home,
+		.user = v->person.name,
+		.groups = (const char *const *)v->person.groups,
+		.ngroups = v->person.n_groups,
+		.login = true};
+	int r = config_load(&v->cfg, &where, &errors);
+
+	if (r < 0) {
+		err_set(e, "the system's configuration is not in order: %.300s",
+			errors.list.n ? errors.list.items[0] : "");
+		err_kind_set(e, ERR_CONFIG);
+	}
+	config_errors_fini(&errors);
+	return r;
+}
+
+static int look_up(struct visitor *v, struct err *e)
+{
+	uid_t uid = v->cred.uid;
+
+	person_find(&v->person, uid);
+	person_find_groups(&v->person, uid);
+	if (load_config(v, e) < 0)
+		return -1;
+	if (v->cfg.maker != MAKER_OFF &&
+		(uid < v->cfg.uids.lo || uid > v->cfg.uids.hi))
+		return 0;
+	err_set(e, "the maker of sessions makes none for %.60s",
+		v->person.name ? v->person.name : "this user");
+	err_hint(e, "session.maker = off (%s)",
+		config_source(&v->cfg, "session.maker"));
+	return err_kind_set(e, ERR_CONFIG);
+}
+
+static int receive(int conn, struct visitor *v, struct err *e)
+{
+	struct pollfd p = {.fd = conn, .events = POLLIN};
+	ssize_t n;
+
+	if (poll(&p, 1, REQUEST_MS) <= 0)
+		return err_set(e, "no request came");
+	n = io_recv_fds(
+		conn, &v->order, sizeof(v->order), NULL, 0, MSG_DONTWAIT);
+	if (n < 0)
+		return err_errno(e, "read a request");
+	return order_check(&v->order, (size_t)n, &v->cfg, e);
+}
+
+static void note(const struct service *s, struct place *p, enum state state)
+{
+	p->state = (int)state;
+	if (getppid() == s->pid)
+		kill(s->pid, SIGUSR1);
+}
+
+/* Called by the warden that this process is by now, before it gives root up: it
+ * keeps nothing that it shares with the parent. */
+static void tell(const struct jail_spec *spec, uid_t id)
+{
+	const struct visitor *v = spec->made->arg;
+
+	v->place->id = id;
+	note(v->service, v->place, PLACE_MADE);
+	munmap(v->service->places, PLACES * sizeof(*v->service->places));
+}
+
+/* A session counts for its person, and a program where the configuration is
+ * locked: a login can start as many programs as it likes. */
+static void make_spec(
+	const struct visitor *v, struct spec_made *made, struct jail_spec *spec)
+{
+	const struct config *cfg = &v->cfg;
+	bool counts = v->order.mode == SPEC_SESSION || cfg->locked;
+
+	order_spec(&v->order, cfg, (struct setup *)&v->setup, spec);
+	*made = (struct spec_made){.person = v->cred.uid,
+		.most_of_person = counts ? v->order.limits.per_user : 0,
+		.most = cfg->all_sessions,
+		.memory_bytes = cfg->all_memory,
+		.below = v->service->below,
+		.tell = tell,
+		.arg = v};
+	spec->front = v->cred.pid;
+	spec->made = made;
+}
+
+/* How many requests of the same person are looked at now, with ours. */
+static int of_the_same(const struct service *s, uid_t uid)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < PLACES; i++)
+		n += s->places[i].state == PLACE_WORKS &&
+		     s->places[i].uid == uid;
+	return n;
+}
+
+/* Says who asks, and takes the place. */
+static int admit(struct visitor *v, int conn, struct err *e)
+{
+	const struct service *s = v->service;
+	socklen_t n = sizeof(v->cred);
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &v->cred, &n) < 0)
+		return err_errno(e, "find out who asks");
+	v->place->uid = v->cred.uid;
+	note(s, v->place, PLACE_WORKS);
+	if (of_the_same(s, v->cred.uid) > PLACES_OF_ONE) {
+		err_set(e, "too many requests for sessions at a time");
+		e->code = EAGAIN;
+		return err_kind_set(e, ERR_BUSY);
+	}
+	return 0;
+}
+
+static _Noreturn void serve(
+	const struct service *s, struct place *mine, int conn)
+{
+	static struct visitor v;
+	static struct spec_made made;
+	static struct jail_spec spec;
+	struct err e = {0};
+
+	v.service = s;
+	v.place = mine;
+	if (admit(&v, conn, &e) < 0 || look_up(&v, &e) < 0 ||
+		receive(conn, &v, &e) < 0) {
+		jail_refuse(conn, &e);
+		/* What is unread may be a stranger's descriptors: the kernel
+		 * closes them, and the alarm ends that. */
+		close(conn);
+		_exit(0);
+	}
+	make_spec(&v, &made, &spec);
+	mine->logged = v.cfg.syslog;
+	snprintf(mine->name, sizeof(mine->name), "%s",
+		v.person.name ? v.person.name : "unknown");
+	jail_become(conn, &spec);
+}
+
+/* ---- a child: until somebody asks ---- */
+
+static int await(const struct service *s)
+{
+	struct pollfd p[LISTEN_MAX];
+	int conn;
+
+	for (int i = 0; i < s->listen.n; i++)
+		p[i] = (struct pollfd){
+			.fd = s->listen.fds[i], .events = POLLIN};
+	for (;;) {
+		if (poll(p, (nfds_t)s->listen.n, -1) < 0)
+			_exit(1);
+		for (int i = 0; i < s->listen.n; i++) {
+			if (!p[i].revents)
+				continue;
+			conn = accept4(p[i].fd, NULL, NULL, SOCK_CLOEXEC);
+			if (conn >= 0)
+				return conn;
+		}
+	}
+}
+
+static _Noreturn void child(struct service *s, struct place *mine)
+{
+	sigset_t none;
+	int conn;
+
+	/* Without its parent it waits for nobody. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != s->pid)
+		_exit(1);
+	sigemptyset(&none);
+	signal(SIGALRM, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	conn = await(s);
+	alarm(ALARM_S);
+	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+	io_refuse_fds(conn);
+	serve(s, mine, conn);
+}
+
+/* ---- the parent ---- */
+
+static struct place *find(struct service *s, enum state state)
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (s->places[i].state == (int)state)
+			return &s->places[i];
+	return NULL;
+}
+
+/* One child waits for the next request, if there is a place for it. */
+static int keep_one_waiting(struct service *s, struct err *e)
+{
+	struct place *p = find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
+	pid_t pid;
+
+	if (!p)
+		return 0;
+	p->state = PLACE_WAITS;
+	pid = fork();
+	if (pid == 0)
+		child(s, p);
+	if (pid < 0)
+		return err_errno(e, "start a process");
+	p->child = pid;
+	return 0;
+}
+
+/* The end is logged by the person's front end. */
+static void log_made(const struct service *s, const struct place *p)
+{
+	static const char form[] = "%s (uid %u): a session as host id %u";
+
+	if (p->logged)
+		syslog(LOG_INFO, form, p->name, p->uid, p->id);
+	if (s->tell) {
+		fprintf(stderr, form, p->name, p->uid, p->id);
+		fputc('\n', stderr);
+	}
+}
+
+/* A warden needs its place no more. */
+static void take_made(struct service *s)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *p = &s->places[i];
+
+		if (p->state != PLACE_MADE)
+			continue;
+		log_made(s, p);
+		p->child = 0;
+		p->state = PLACE_FREE;
+	}
+}
+
+/* Wardens end here, too. */
+static void reap(struct service *s)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		for (size_t i = 0; i < PLACES; i++)
+			if (s->places[i].child == pid) {
+				s->places[i].child = 0;
+				s->places[i].state = PLACE_FREE;
+			}
+}
+
+/* 1: it is enough. */
+static int take_signals(struct service *s)
+{
+	struct signalfd_siginfo si;
+	int enough = 0;
+
+	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		enough |= si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1;
+	take_made(s);
+	reap(s);
+	return enough;
+}
+
+static int loop(struct service *s, struct err *e)
+{
+	struct pollfd p = {.fd = s->signals, .events = POLLIN};
+
+	for (;;) {
+		if (keep_one_waiting(s, e) < 0)
+			return -1;
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return err_errno(e, "wait for requests");
+		if (p.revents && take_signals(s))
+			return 0;
+	}
+}
+
+static int take_over_signals(struct service *s, struct err *e)
+{
+	static const int ours[] = {SIGCHLD, SIGUSR1, SIGTERM, SIGINT, SIGHUP};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		sigaddset(&set, ours[i]);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signals = sigprocmask(SIG_SETMASK, &set, NULL) < 0
+			     ? -1
+			     : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signals < 0 ? err_errno(e, "watch for signals") : 0;
+}
+
+/* Everybody may ask, so everybody may go through the directory. */
+static int make_dir(struct err *e)
+{
+	if ((mkdir(SERVICE_DIR, 0711) < 0 && errno != EEXIST) ||
+		chmod(SERVICE_DIR, 0711) < 0)
+		return err_errno(e, "make " SERVICE_DIR);
+	return 0;
+}
+
+static int service_open(struct service *s, const char *path, struct err *e)
+{
+	struct person root = {0};
+	void *shared;
+	int passed;
+
+	if (geteuid() != 0) {
+		err_set(e, "--maker makes sessions for others, and only root "
+			   "can");
+		err_hint(e, "as root, or: systemctl enable --now "
+			    "cellblock.socket");
+		return err_kind_set(e, ERR_USAGE);
+	}
+	if (make_dir(e) < 0)
+		return -1;
+	passed = listen_open_packets(&s->listen, path, SERVICE_PATH, e);
+	if (passed < 0)
+		return -1;
+	s->below = passed ? BELOW : NULL;
+	shared = mmap(NULL, PLACES * sizeof(*s->places), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return err_errno(e, "start the maker of sessions");
+	s->places = shared;
+	s->pid = getpid();
+	openlog("cellblock-maker", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
+	/* The janitor of a session outlives its warden. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_errno(e, "start the maker of sessions");
+	/* So that the libraries for it are loaded once, and not in each child.
+	 */
+	person_find(&root, 0);
+	person_free(&root);
+	return take_over_signals(s, e);
+}
+
+int service_run(const char *path, bool quiet, bool tells, struct err *e)
+{
+	struct service s = {.tell = tells, .signals = -1};
+	int r = service_open(&s, path, e);
+
+	if (r == 0 && !quiet)
+		fprintf(stderr, "cellblock: making sessions at %s\n",
+			s.listen.shown);
+	if (r == 0)
+		r = loop(&s, e);
+	for (size_t i = 0; s.places && i < PLACES; i++)
+		if (s.places[i].state == PLACE_WAITS)
+			kill(s.places[i].child, SIGKILL);
+	fd_drop(&s.signals);
+	listen_close(&s.listen);
+	return r;
+}
