@@ -83,8 +83,7 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
 	[ENFORCE_INODES] = {"inodes", "inodes",
 		.remedy = "they cannot be watched or changed; files can be "
-			  "locked, device nodes only by a process with several "
-			  "threads. Started by root, on Linux 5.11 or later, a "
+			  "locked. Started by root, on Linux 5.11 or later, a "
 			  "session has its own, unless other mounts lie below "
 			  "a directory that is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},

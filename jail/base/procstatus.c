@@ -58,6 +58,7 @@ int procstatus_parse(const char *text, struct procstatus *st)
 		return -1;
 	*st = (struct procstatus){.state = state[1],
 		.threads = (int)number(text, "Threads"),
+		.leader = (pid_t)number(text, "Tgid"),
 		.inside = last_number(value(text, "NSpid")),
 		.has_memory = value(text, "VmSize") != NULL,
 		.rss_bytes = number(text, "VmRSS") * 1024,

@@ -14,6 +14,7 @@
 struct procstatus {
 	char state; /* R S D T t Z X I */
 	int threads;
+	pid_t leader;	   /* the process that a thread belongs to */
 	pid_t inside;	   /* its number in its own pid namespace; 0 unknown */
 	int has_memory;	   /* 0: on its way out, or a thread of the kernel */
 	int64_t rss_bytes; /* in memory */

@@ -21,9 +21,12 @@
  * the host's, and all event descriptors of a host share one inode: a lock there
  * would reach the host and every neighbour. The kernel looks at the descriptor
  * again after the answer. A process with one thread waits for the answer
- * meanwhile; one with more can put another file in its place. Init does not
- * take the lock for it: to get at a guest's descriptor, and to close it, can
- * mean to wait for the guest.
+ * meanwhile; one with more can put another file in its place. For such a one
+ * init takes the lock of a whole file itself (locker.c). A record lock belongs
+ * to the process, so nobody else can take it; but the kernel lets it go when
+ * any descriptor of its file is closed, and so the wrong file still is where
+ * the lock was taken. There init looks before the thread may have another one.
+ * A process that has a lock on what is no file is killed.
  *
  * Anonymous shared memory can hold pages that no process maps. Where no cgroup
  * counts them, only the call that makes it tells its size: init adds the sizes
@@ -33,16 +36,17 @@
 
 #include "apart.h"
 #include "jail/base/io.h"
-#include "jail/base/path.h"
 #include "jail/base/procstat.h"
 #include "jail/base/procstatus.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,6 +55,7 @@
 /* Without a /proc nothing can be counted: the calls of a jail's whole life. */
 #define LOCKS_BLIND 262144
 #define LOCKS_OF_A_CALL 2
+#define LATER 1
 /* The CPU, and the time, that one count may take: what takes longer is too
  * many. Guests that arrange for that get a tenth of init's time. */
 #define COUNT_MS 50
@@ -85,34 +90,44 @@ static int link_read(int proc_fd, const char *path, char *buf, size_t size)
 	return n < 0 ? -1 : 0;
 }
 
+/* Of one descriptor, by its file in fdinfo; -1 with errno. */
+static int count_locks(int proc_fd, const char *path)
+{
+	int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC), n = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[256];
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		n += !strncmp(line, "lock:", 5);
+	fclose(f);
+	return n;
+}
+
 static int count_fd(int number, void *arg)
 {
 	struct count *c = arg;
-	char path[64], line[256];
-	FILE *f;
-	int fd;
+	char path[64], name[64];
+	int n;
 
 	c->fds++;
 	if (io_cpu_ns() / 1000000 > c->end_ms)
 		return 1;
 	snprintf(
 		path, sizeof(path), "%d/task/%d/fd/%d", c->pid, c->tid, number);
-	if (link_read(c->proc_fd, path, line, sizeof(line)) < 0)
+	if (link_read(c->proc_fd, path, name, sizeof(name)) < 0)
 		return unreadable();
 	/* To show an epoll the kernel waits for a lock that a guest can hold.
-	 * All of these share one inode, and a list of locks on one inode gets
-	 * too slow to grow large. */
-	if (!strncmp(line, "anon_inode:", 11))
+	 * No process keeps more than one lock on these for each thread. */
+	if (!strncmp(name, "anon_inode:", 11))
 		return 0;
 	snprintf(path, sizeof(path), "%d/task/%d/fdinfo/%d", c->pid, c->tid,
 		number);
-	fd = openat(c->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!f)
+	n = count_locks(c->proc_fd, path);
+	if (n < 0)
 		return unreadable();
-	while (fgets(line, sizeof(line), f))
-		c->locks += !strncmp(line, "lock:", 5);
-	fclose(f);
+	c->locks += n;
 	return c->locks >= LOCKS_MAX;
 }
 
@@ -169,6 +184,101 @@ static int count(int proc_fd)
 	return n < 0 ? LOCKS_MAX : (int)n;
 }
 
+/* ---- where threads have locked parts of files ---- */
+
+struct look {
+	int proc_fd;
+	const struct asked_slot *slot;
+	pid_t tid; /* of a thread that shows no file there */
+};
+
+static int look_at(pid_t tid, void *arg)
+{
+	struct look *l = arg;
+	char path[64], name[64];
+
+	snprintf(path, sizeof(path), "%d/task/%d/fd/%d", l->slot->leader, tid,
+		l->slot->number);
+	l->tid = tid;
+	return link_read(l->proc_fd, path, name, sizeof(name)) == 0 &&
+	       !locker_is_file(l->proc_fd, tid, l->slot->number);
+}
+
+/* How many locks there are, where something else than a file is. */
+static int64_t count_at(void *arg)
+{
+	struct look *l = arg;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/task/%d/fdinfo/%d", l->slot->leader,
+		l->tid, l->slot->number);
+	return count_locks(l->proc_fd, path);
+}
+
+/* Whether what was granted last turned out well. 0 when nobody can tell. */
+static int slot_is_right(const struct asked *a, const struct asked_slot *slot)
+{
+	struct look l = {a->proc_fd, slot, 0};
+	char path[32];
+	int64_t n;
+
+	snprintf(path, sizeof(path), "%d/task", slot->leader);
+	if (procstat_each(a->proc_fd, path, 1, look_at, &l) <= 0)
+		return 1;
+	n = apart_do(count_at, &l, COUNT_WALL_MS);
+	if (n > 0)
+		kill(slot->leader, SIGKILL);
+	return n == 0;
+}
+
+static int is_alive(const struct asked *a, const struct asked_slot *slot)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/task/%d", slot->leader, slot->tid);
+	return faccessat(a->proc_fd, path, F_OK, 0) == 0;
+}
+
+/* Forget threads that have ended: they have no call under way. */
+static void slots_free(struct asked *a)
+{
+	for (int i = a->nslots - 1; i >= 0; i--)
+		if (!is_alive(a, &a->slots[i]) &&
+			slot_is_right(a, &a->slots[i]))
+			a->slots[i] = a->slots[--a->nslots];
+}
+
+static struct asked_slot *slot_of(struct asked *a, pid_t tid)
+{
+	for (int i = 0; i < a->nslots; i++)
+		if (a->slots[i].tid == tid)
+			return &a->slots[i];
+	return NULL;
+}
+
+/* Note that a thread may lock a part of what `number` leads to. It asks, so its
+ * last call is done. 0, or -1 when it must not. */
+static int slot_take(struct asked *a, pid_t tid, int number)
+{
+	struct asked_slot *slot = slot_of(a, tid);
+	struct procstatus st;
+	char path[32];
+
+	if (slot && !slot_is_right(a, slot))
+		return -1;
+	if (!slot && a->nslots == ASKED_SLOTS)
+		slots_free(a);
+	if (!slot && a->nslots == ASKED_SLOTS)
+		return -1;
+	snprintf(path, sizeof(path), "%d/status", (int)tid);
+	if (procstatus_read(a->proc_fd, path, &st) < 0)
+		return -1;
+	if (!slot)
+		slot = &a->slots[a->nslots++];
+	*slot = (struct asked_slot){st.leader, tid, number};
+	return 0;
+}
+
 /* ---- answering ---- */
 
 static int has_room(const struct asked *a)
@@ -178,19 +288,23 @@ static int has_room(const struct asked *a)
 	return a->locks + LOCKS_OF_A_CALL <= max;
 }
 
-static int is_file(
-	const struct asked *a, const struct seccomp_data *call, pid_t tid)
+static int is_file(const struct asked *a, const struct seccomp_notif *n)
 {
-	char path[64], name[64];
+	return a->proc_fd < 0 ||
+	       locker_is_file(a->proc_fd, (pid_t)n->pid, (int)n->data.args[0]);
+}
+
+/* A thread that waits for its answer, and is alone, stays alone. */
+static int has_company(const struct asked *a, pid_t tid)
+{
+	char path[32];
+	struct stat st;
 
 	if (a->proc_fd < 0)
-		return 1;
-	snprintf(path, sizeof(path), "%d/fd/%u", (int)tid,
-		(unsigned)call->args[0]);
-	return link_read(a->proc_fd, path, name, sizeof(name)) == 0 &&
-	       name[0] == '/' &&
-	       (!path_is_beneath(name, "/dev") ||
-		       path_is_beneath(name, "/dev/shm"));
+		return 0;
+	/* A directory has three links when it has one below it. */
+	snprintf(path, sizeof(path), "%d/task", (int)tid);
+	return fstatat(a->proc_fd, path, &st, 0) < 0 || st.st_nlink != 3;
 }
 
 static int grant_lock(struct asked *a)
@@ -223,17 +337,46 @@ static int grant_memory(struct asked *a, uint64_t length)
 	return 0;
 }
 
-/* 0, or the errno that the call fails with, negative. With ENOSYS programs go
- * on without a lock, or lock in another way. */
-static int grant(struct asked *a, const struct seccomp_data *call, pid_t tid)
+/* With ENOSYS programs go on without a lock, or lock in another way. */
+static int grant_whole(struct asked *a, const struct seccomp_notif *n)
 {
-	switch (call->nr) {
+	const struct locker_want want = {.id = n->id,
+		.tid = (pid_t)n->pid,
+		.number = (int)n->data.args[0],
+		.how = (int)n->data.args[1]};
+
+	if (locker_asks(want.tid))
+		return 0;
+	if (!is_file(a, n))
+		return -ENOSYS;
+	if (!has_company(a, want.tid))
+		return 0;
+	return locker_take(&a->locker, &want) < 0 ? -ENOLCK : LATER;
+}
+
+static int grant_part(struct asked *a, const struct seccomp_notif *n)
+{
+	pid_t tid = (pid_t)n->pid;
+
+	if (!is_file(a, n))
+		return -EINVAL;
+	if ((slot_of(a, tid) || has_company(a, tid)) &&
+		slot_take(a, tid, (int)n->data.args[0]) < 0)
+		return -ENOLCK;
+	return grant_lock(a);
+}
+
+/* 0, or the errno that the call fails with, negative; LATER: a thread of init
+ * answers. */
+static int grant(struct asked *a, const struct seccomp_notif *n)
+{
+	switch (n->data.nr) {
 	case SYS_mmap:
-		return grant_memory(a, call->args[1]);
+		return grant_memory(a, n->data.args[1]);
 	case SYS_flock:
-		return is_file(a, call, tid) ? 0 : -ENOSYS;
+		return grant_whole(a, n);
 	}
-	return is_file(a, call, tid) ? grant_lock(a) : -EINVAL;
+	return grant_part(a, n);
 }
 
 void asked_serve(struct asked *a)
@@ -251,7 +394,9 @@ void asked_serve(struct asked *a)
 	if (ioctl(a->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return;
 	out.said.id = in.asked.id;
-	out.said.error = grant(a, &in.asked.data, (pid_t)in.asked.pid);
+	out.said.error = grant(a, &in.asked);
+	if (out.said.error == LATER)
+		return;
 	if (!out.said.error)
 		out.said.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	ioctl(a->fd, SECCOMP_IOCTL_NOTIF_SEND, &out);

@@ -176,6 +176,7 @@ static int build(struct pid1 *p, struct err *e)
 	p->sweep.proc_fd = p->ctx.proc_fd;
 	p->asked = (struct asked){.fd = p->ctx.asked_fd,
 		.proc_fd = p->ctx.proc_fd,
+		.locker = {p->ctx.asked_fd, p->ctx.proc_fd, 0},
 		.memory = p->in.memory,
 		.memory_max = p->in.spec->limits.memory_bytes};
 	m.no_proc = p->ctx.proc_fd < 0;

@@ -187,8 +187,11 @@ static const struct rules_group rules_groups[] = {
 	{ALL, REFUSE, "namespaces", "unshare setns"},
 	{ALL, REFUSE, "reaching into other processes",
 		"ptrace process_vm_readv process_vm_writev process_madvise "
-		"process_mrelease pidfd_getfd kcmp get_robust_list "
+		"process_mrelease kcmp get_robust_list "
 		"migrate_pages move_pages"},
+	{INIT, ALLOW, "pid 1 locks files for guests (locker.c)", "pidfd_getfd"},
+	{GUEST | NOMEM | FRONT, REFUSE, "reaching into other processes",
+		"pidfd_getfd"},
 	{ALL, REFUSE, "large parts of the kernel that Python hardly needs",
 		"bpf perf_event_open userfaultfd io_uring_setup "
 		"io_uring_enter io_uring_register fanotify_init fanotify_mark "
@@ -359,7 +362,8 @@ static const struct rules_check rules_checks[] = {
 		IF(ALLOW, ONE_OF(1, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, RULES_TIOCGPTPEER,
 			TIOCPKT, TIOCGPKT, TIOCSIG)),
 		/* init answers on a descriptor that only init has (asked.c) */
-		IF(ALLOW, ONE_OF(1, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND)),
+		IF(ALLOW, ONE_OF(1, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND,
+			SECCOMP_IOCTL_NOTIF_ID_VALID)),
 		/* files */
 		IF(ALLOW, ONE_OF(1, FIGETBSZ, FICLONE, FICLONERANGE, FS_IOC_GETFLAGS,
 			RNDGETENTCNT)),

@@ -200,3 +200,116 @@ print(os.read(child(lambda f: fcntl.flock(f, 16)), 99))
 """)
     assert r.text.split() == ["b'locked'", "b'EAGAIN'", "b'interrupted'",
                               "b'locked'", "b'EINVAL'"], r
+
+
+# A thread puts other things in the place of a file, all the time. It stops when
+# they have a lock.
+RACE = SETUP + """
+import select
+place = new()
+good, wrong = os.dup(place), WRONG
+won = over = False
+
+def is_locked(fd):
+    return 'lock:' in open(f'/proc/self/fdinfo/{fd}').read()
+
+def swap():
+    global won
+    while not over and not won:
+        os.dup2(wrong, place)
+        won = is_locked(wrong)
+        if not won: os.dup2(good, place)
+
+def race(lock):
+    global over
+    lock()                                              # control
+    t = threading.Thread(target=swap)
+    t.start()
+    for i in range(10000):
+        try: lock()
+        except OSError as e: pass
+        if won: break
+    over = True
+    t.join()
+    print('wrong' if won else 'right', flush=True)
+"""
+
+WRONG = {"an_event": "os.eventfd(0)", "an_epoll": "os.dup((events := select.epoll()).fileno())",
+         "a_device": "os.open('/dev/null', os.O_RDWR)"}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_thread_cannot_have_another_file_locked_as_a_whole(cb, wrong):
+    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
+               RACE.replace("WRONG", WRONG[wrong]) + """
+race(lambda: fcntl.flock(place, fcntl.LOCK_EX))
+""", timeout=90)
+    assert r.code == 0 and r.text.split() == ["right"], r
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_thread_that_has_a_part_of_another_file_locked_dies(cb, wrong):
+    """It can have one such lock, but then no second call returns."""
+    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
+               RACE.replace("WRONG", WRONG[wrong]) + """
+pid = os.fork()
+if pid == 0:
+    race(lambda: fcntl.lockf(place, fcntl.LOCK_EX, 1))
+    try: fcntl.lockf(good, fcntl.LOCK_EX, 1)
+    except OSError: pass
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+""", timeout=90)
+    assert r.code == 0 and r.text.split() in (
+        ["right", "0"], ["-9"], ["wrong", "-9"]), r
+
+
+def test_a_process_with_threads_locks_files_like_any_other(cb):
+    r = cb.run("-t", "60s", "-c", SETUP + """
+import signal, subprocess
+held = threading.Event()
+threading.Thread(target=held.wait).start()
+NOW, EX, SH = fcntl.LOCK_NB, fcntl.LOCK_EX, fcntl.LOCK_SH
+
+def attempt(*args):
+    try: fcntl.flock(*args); print('locked')
+    except OSError as e: print(errno.errorcode[e.errno])
+
+mine, other = open('/home/lock', 'w'), open('/home/lock')
+attempt(mine, SH)
+attempt(other, SH | NOW)
+attempt(other, EX | NOW)
+attempt(other, 16)
+# One that waits gets it when it is free; or is interrupted.
+t = threading.Thread(target=attempt, args=(other, EX))
+fcntl.flock(other, fcntl.LOCK_UN)
+t.start()
+time.sleep(0.2)
+fcntl.flock(mine, fcntl.LOCK_UN)
+t.join()
+def stop(*a): raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+try: attempt(mine, EX)
+except KeyboardInterrupt: print('interrupted')
+signal.setitimer(signal.ITIMER_REAL, 0)
+# What was interrupted has no lock, also not later.
+other.close()
+attempt(open('/home/lock'), EX | NOW)
+for i in range(300):
+    with open(f'/home/{i % 7}', 'w') as f:
+        fcntl.flock(f, EX)
+        fcntl.lockf(f, EX)
+ts = [threading.Thread(target=lambda: fcntl.lockf(mine, EX, 1, 5))
+      for i in range(300)]
+for t in ts: t.start(); t.join()
+import sqlite3
+db = sqlite3.connect('/home/db')
+db.execute('create table t(x)')
+for i in range(20):
+    with db: db.execute('insert into t values (?)', (i,))
+print(*db.execute('select count(*) from t').fetchone())
+held.set()
+""", timeout=90)
+    assert r.text.split() == ["locked", "locked", "EAGAIN", "EINVAL", "locked",
+                              "interrupted", "locked", "20"], r
