@@ -154,7 +154,7 @@ int config_choose_python(const struct config *cfg, const char *wanted,
 		config_value_format(cfg, key, list, sizeof(list));
 		err_set(e, "%s is not one of python.executable", wanted);
 		err_hint(e, "configured are: %s", list);
-		return err_kind_set(e, cfg->locked ? ERR_CONFIG : ERR_USAGE);
+		return err_kind_set(e, ERR_USAGE);
 	}
 	if (!known && wanted[0] != '/' && !getcwd(dir, sizeof(dir)))
 		return err_errno(e, "find the current directory");
@@ -557,11 +557,15 @@ static void check_together(struct merge *m)
 static void load_file(struct merge *m, int dirfd, const char *dir,
 	const char *name, enum config_trust trust)
 {
-	char shown[PATH_MAX + NAME_MAX + 2];
-	struct config_file file = {
-		dirfd, name, shown, trust, m->where->system_uid};
+	char asked[PATH_MAX + NAME_MAX + 32];
+	const char *option = trust != CONFIG_TRUST_NAMED ? ""
+			     : m->where->checking	 ? "--check-config "
+							 : "-f ";
+	struct config_file file = {dirfd, name, asked + strlen(option), asked,
+		trust, m->where->system_uid};
 
-	snprintf(shown, sizeof(shown), "%s%s%s", dir, *dir ? "/" : "", name);
+	snprintf(asked, sizeof(asked), "%s%s%s%s", option, dir, *dir ? "/" : "",
+		name);
 	memset(m->seen, 0, sizeof(m->seen));
 	config_file_read(&file, apply_line, m, m->errors);
 }

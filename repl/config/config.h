@@ -340,7 +340,9 @@ enum config_trust {
 struct config_file {
 	int dirfd;	   /* where `name` is resolved */
 	const char *name;  /* of the file in there */
-	const char *shown; /* its name in errors */
+	const char *shown; /* its name in errors of what it says */
+	const char *asked; /* in those of reading it: the option too, if one
+			    * named it */
 	enum config_trust trust;
 	uid_t uid; /* for CONFIG_TRUST_SYSTEM */
 };

@@ -49,16 +49,16 @@ static int check_file(const struct config_file *file, const struct stat *st,
 	struct config_errors *errors)
 {
 	if (!S_ISREG(st->st_mode))
-		return config_errors_add(errors, file->shown,
+		return config_errors_add(errors, file->asked,
 			"expected a regular file, not a %s",
 			S_ISDIR(st->st_mode)	? "directory"
 			: S_ISFIFO(st->st_mode) ? "pipe"
 						: "device or socket");
 	if (file->trust == CONFIG_TRUST_SYSTEM)
-		return check_system_owner(st, file->uid, file->shown, errors);
+		return check_system_owner(st, file->uid, file->asked, errors);
 	if (file->trust == CONFIG_TRUST_OWN && st->st_uid != 0 &&
 		st->st_uid != geteuid())
-		return config_errors_add(errors, file->shown,
+		return config_errors_add(errors, file->asked,
 			"expected to belong to you, but belongs to user %u",
 			st->st_uid);
 	return 0;
@@ -73,13 +73,13 @@ static int open_failed(
 	if (errno == ENOTDIR && file->trust == CONFIG_TRUST_OWN)
 		return 0;
 	if (errno == ELOOP && file->trust == CONFIG_TRUST_SYSTEM)
-		return config_errors_add(errors, file->shown,
+		return config_errors_add(errors, file->asked,
 			"expected a file, not a symbolic link");
 	if (errno == ENXIO)
-		return config_errors_add(errors, file->shown,
+		return config_errors_add(errors, file->asked,
 			"expected a regular file, not a device or socket");
 	return config_errors_add(
-		errors, file->shown, "open: %s", strerror(errno));
+		errors, file->asked, "open: %s", strerror(errno));
 }
 
 /* Read the whole file into a new, NUL-terminated allocation. 1; 0 when there is
@@ -97,16 +97,16 @@ static int read_text(const struct config_file *file, char **text, size_t *n,
 		return open_failed(file, errors);
 	if (fstat(fd, &st) < 0)
 		return config_errors_add(
-			errors, file->shown, "stat: %s", strerror(errno));
+			errors, file->asked, "stat: %s", strerror(errno));
 	if (check_file(file, &st, errors) < 0)
 		return -1;
 	*text = malloc(CONFIG_FILE_MAX + 2);
 	if (!*text)
-		return config_errors_add(errors, file->shown, "out of memory");
+		return config_errors_add(errors, file->asked, "out of memory");
 	got = io_read_full(fd, *text, CONFIG_FILE_MAX + 1);
 	if (got < 0)
 		return config_errors_add(
-			errors, file->shown, "read: %s", strerror(errno));
+			errors, file->asked, "read: %s", strerror(errno));
 	if (got > CONFIG_FILE_MAX)
 		return config_errors_add(errors, file->shown,
 			"expected at most %d bytes", CONFIG_FILE_MAX);

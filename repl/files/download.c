@@ -495,10 +495,14 @@ int download_check(const struct hostfs *host, const char *to, struct err *e)
 	if (!path)
 		return err_errno(e, "download");
 	dir = hostfs_open_dir(host, HOSTFS_WRITE, path, e);
-	if (dir < 0)
+	if (dir < 0) {
+		err_kind_set(e, ERR_USAGE);
 		return err_wrap(e, "download to");
-	if (hostfs_create(&f, dir, 0666, NULL, e) < 0)
+	}
+	if (hostfs_create(&f, dir, 0666, NULL, e) < 0) {
+		err_kind_set(e, ERR_USAGE);
 		return err_wrap(e, "download to %s", path);
+	}
 	io_newfile_abort(&f);
 	return 0;
 }

@@ -24,7 +24,7 @@ int download_pair(
 	const struct transfer *with, const char *from, const char *to);
 
 /* Try whether files can be made in `to` (NULL: the working directory). 0, or -1
- * with e. */
+ * with e (ERR_USAGE). */
 int download_check(const struct hostfs *host, const char *to, struct err *e);
 
 #endif

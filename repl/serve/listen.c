@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -76,10 +77,12 @@ static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
 	const char *path = where + strlen("unix:");
 	int r;
 
-	if (!*path || strlen(path) >= sizeof(a.sun_path))
-		return err_set(e,
+	if (!*path || strlen(path) >= sizeof(a.sun_path)) {
+		err_set(e,
 			"listen at '%.120s': expected a path of 1 to %zu bytes",
 			path, sizeof(a.sun_path) - 1);
+		return err_kind_set(e, ERR_USAGE);
+	}
 	strcpy(a.sun_path, path);
 	l->fds[l->n] = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fds[l->n] < 0)
@@ -97,6 +100,15 @@ static int open_unix(struct listen *l, const char *where, int type, mode_t mask,
 		e);
 }
 
+/* The C library takes any number, and its low 16 bits. */
+static bool is_port(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n > 0 && n <= 5 && strspn(s, "0123456789") == n &&
+	       atoi(s) <= UINT16_MAX;
+}
+
 /* "ADDRESS:PORT" or "[ADDRESS]:PORT", taken apart. */
 static int split(const char *where, char *host, size_t size, const char **port)
 {
@@ -109,7 +121,7 @@ static int split(const char *where, char *host, size_t size, const char **port)
 	} else if (colon && memchr(where, ':', n)) {
 		return -1;
 	}
-	if (!colon || !colon[1] || n == 0 || n >= size)
+	if (!colon || n == 0 || n >= size || !is_port(colon + 1))
 		return -1;
 	memcpy(host, where, n);
 	host[n] = '\0';

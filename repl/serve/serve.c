@@ -206,9 +206,11 @@ int serve_open(struct serve **out, const struct config *cfg,
 	if (raise_descriptors(s, e) < 0)
 		return -1;
 	/* What the maker would inherit comes behind it. */
-	if (open_pool(s, spec, e) < 0 ||
-		read_token(s, cfg->serve.token_file, e) < 0 ||
-		listen_open(&s->listen, where, e) < 0 ||
+	if (open_pool(s, spec, e) < 0)
+		return -1;
+	if (read_token(s, cfg->serve.token_file, e) < 0)
+		return err_kind_set(e, ERR_CONFIG);
+	if (listen_open(&s->listen, where, e) < 0 ||
 		notify_open(&s->notify, e) < 0 ||
 		store_open(&s->store, &cfg->serve, e) < 0)
 		return -1;

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A terminal's name: no slash, no blank, nothing that terminfo would take
  * for a path. */
@@ -67,12 +68,28 @@ const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 	return to;
 }
 
+/* What an option names is looked at before anything begins. */
+static int check_python(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		err_errno(e, "python: %s", path);
+	else if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		err_set(e, "python: %s: not a program", path);
+	else
+		return 0;
+	return err_kind_set(e, ERR_USAGE);
+}
+
 int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,
 	const struct terminal *t, enum spec_mode mode, struct err *e)
 {
 	if (config_choose_python(
 		    cfg, opt->python, s->python, sizeof(s->python), e) < 0)
+		return -1;
+	if (opt->python && check_python(s->python, e) < 0)
 		return -1;
 	setup_term(s->term, sizeof(s->term), getenv("TERM"));
 	*spec = (struct jail_spec){

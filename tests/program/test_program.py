@@ -453,7 +453,7 @@ def test_a_bad_download_directory_starts_no_program(cb, where):
             pytest.skip("root may write in every directory of its own")
         to.mkdir(mode=0o500)
     r = cb.run("-d", f"*.out:{to}", "-c", "print('ran')")
-    assert r.code == 1 and b"ran" not in r.out and "res" in r.said, r
+    assert r.code == 2 and b"ran" not in r.out and "res" in r.said, r
     assert r.said.startswith("cellblock: run a program: download to"), r
 
 

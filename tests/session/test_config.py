@@ -85,7 +85,7 @@ def test_a_wrong_value_is_told_of_the_option_that_has_it(
 
 def test_a_missing_config_file_is_an_error(cb):
     r = cb.run("-f", "/nonexistent/cb.conf", "-c", "pass")
-    assert r.code == 78, r
+    assert r.code == 2, r
     assert "/nonexistent/cb.conf" in r.said
 
 

@@ -397,7 +397,7 @@ static void a_locked_session_runs_only_a_configured_python(void **state)
 	assert_int_equal(
 		config_choose_python(&w->cfg, "/x/y", path, sizeof(path), &e),
 		-1);
-	assert_int_equal(e.kind, ERR_CONFIG);
+	assert_int_equal(e.kind, ERR_USAGE);
 	assert_non_null(strstr(e.hint, "/opt/p/python3.12"));
 	assert_int_equal(config_choose_python(&w->cfg, "/opt/p/python3.12",
 				 path, sizeof(path), &e),
