@@ -88,6 +88,14 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 			  "a directory that is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},
 			{"none: shared with the host", WEAK}}},
+	[ENFORCE_USER] = {"user's counts",
+		.remedy = "cells and the person's programs share what the "
+			  "kernel allows one user: descriptors in flight, "
+			  "pages in pipes, epoll watches. A program that fails "
+			  "with ETOOMANYREFS needs a higher ulimit -n. Started "
+			  "by root, a session has a user of its own",
+		.by = {{"a user of the session's own", STRONG, FACT(root)},
+			{"none: the person's", WEAK}}},
 	[ENFORCE_MOUNTS] = {"read-only mounts",
 		.by = {{"mount_setattr", STRONG, FACT(mount_setattr)},
 			{"one mount at a time", STRONG}}},

@@ -28,12 +28,13 @@ enum enforce_limit {
 	ENFORCE_LOCKS,
 	ENFORCE_FILES,
 	ENFORCE_INODES,
+	ENFORCE_USER,
 	ENFORCE_MOUNTS,
 	ENFORCE_LANDLOCK,
 	ENFORCE_PROC,
 	ENFORCE_STOPPING,
 };
-#define ENFORCE_LIMITS 18
+#define ENFORCE_LIMITS 19
 
 /* Strong: the kernel enforces the limit, whatever a cell does. Weak: ordinary
  * code keeps within the limit; hostile code can exceed it for a while. */

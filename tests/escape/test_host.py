@@ -10,6 +10,7 @@ import resource
 import signal
 import stat
 import subprocess
+import sys
 import time
 
 import pytest
@@ -213,6 +214,48 @@ def test_nothing_of_a_cell_stays_at_a_device_node_of_the_host(own_inodes, cb):
     os.close(observer)
     # Ours alone: one open and one close of /dev/full (and a read on no path).
     assert len(events) == 2 * 16, events
+
+
+FLIGHT = """
+import os, resource, socket
+def send():
+    ends = socket.socketpair()
+    try: socket.send_fds(ends[0], [b'x'], [0] * 253)
+    except OSError as e: return str(e.errno)
+    kept.append(ends)
+    return 'sent'
+kept = []
+"""
+ETOOMANYREFS = 109
+OUTSIDE = FLIGHT + """
+for soft in 4096, 1024:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft))
+    if os.fork() == 0:
+        print(send(), end=' ', flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_descriptors_in_flight_count_for_the_user_of_the_session(cb):
+    """A session of root's has a user of its own. A person's programs need a
+    limit above what cells have in flight, as --check says."""
+    rows = json.loads(cb.run("--check", "--json").text)["checks"]
+    row = {r["what"]: r for r in rows}["user's counts"]
+    own = os.geteuid() == 0
+    assert row["strength"] == ("strong" if own else "weak"), row
+    assert cb.run("-c", FLIGHT + "print(send())").text == "sent\n", "control"
+    s = cb.session("-q")
+    s.run("import os, socket; kept = []")
+    s.run("def send():\n    a, b = socket.socketpair(); kept.append((a, b))\n"
+          "    socket.send_fds(a, [b'x'], [0] * 253)\n")
+    assert "109" in s.run("while True: send()\n")
+    r = cb.run("-c", FLIGHT + "print(send())")
+    assert r.text == ("sent\n" if own else f"{ETOOMANYREFS}\n"), r
+    if not own:
+        said = subprocess.run([sys.executable, "-c", OUTSIDE], text=True,
+                              capture_output=True, timeout=30)
+        assert said.stdout.split() == ["sent", str(ETOOMANYREFS)], said
 
 
 TABLES = ("import os; print(*(open(f'/proc/self/{n}').read() for n in"
