@@ -3,10 +3,12 @@
 # boot.py - the driver's start: as a session, one cell (-e), one request (-j)
 #
 # Runs in:   the jail's Python, started as -I -S -c <load.py> with:
-#              parts ctl line mark library [stack] recursion   a session
-#              parts -e CELL [ARG...]                          one cell
-#              parts -j ctl report [hurried]                   request.py
+#              parts memory cpus ...
+#                 ... ctl line mark library [stack] recursion  a session
+#                 ... -e CELL [ARG...]                         one cell
+#                 ... -j ctl report [hurried]                  request.py
 # Holds:     parts    the driver itself (load.py)
+#            memory, cpus    the jail's limits, in bytes and thousandths
 #            ctl      the socket to the warden, one message a read (wire.h)
 #            line     a raw pty slave on which the source of a cell arrives
 #            mark     the tty, whatever becomes of 0, 1 and 2
@@ -28,7 +30,8 @@ from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 GUEST = globals()
 STACK_SIGNAL = 64  # WIRE_STACK_SIGNAL
 SIGNALS = valid_signals() - {STACK_SIGNAL}
-ARGS = sys.argv[1:]
+LIMITS = sys.argv[1:3]
+ARGS = sys.argv[3:]
 if ARGS[0][0] != "-":
     for name in "_socket", "binascii":
         if name not in sys.builtin_module_names:
@@ -42,7 +45,7 @@ part("cells")
 def prepare(hurried=False):
     """all that can be done before a program's only cell is known; when somebody
     waits for it, but for what most cells can do without"""
-    for name in "customize", "errors", "awaits":
+    for name in "customize", "errors", "awaits", "machine":
         part(name)
     close(PARTS)
     if not hurried:

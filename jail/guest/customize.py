@@ -49,8 +49,9 @@ def customize():
                 sitedir, type(e).__name__, e), file=sys.stderr)
     site.execsitecustomize()
     sys.path.insert(0, "")
-    if S.sock:
-        sys.meta_path.insert(0, Adapter)
+    if not S.sock:  # pictures are a session's
+        Adapter.hooks = {"psutil._common": described}
+    sys.meta_path.insert(0, Adapter)
 
 
 def adapted(run, module):
@@ -59,21 +60,17 @@ def adapted(run, module):
     adapt(module)
 
 
-def without_stat(run, module):
-    "psutil prints that there is no /proc/stat, and has no time of boot"
-    import time, traceback
-    say, traceback.print_exc = traceback.print_exc, lambda: None
-    try:
-        run(module)
-    finally:
-        traceback.print_exc = say
-    module.BOOT_TIME = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+def described(run, module):
+    "psutil's own open()"
+    run(module)
+    part("machine")
+    module.open = machine_open
 
 
 class Adapter:
     "changes modules as they are imported"
     hooks = {"matplotlib.pyplot": adapted, "PIL.ImageShow": adapted,
-             "psutil._pslinux": without_stat}
+             "psutil._common": described}
 
     @staticmethod
     def find_spec(name, path=None, target=None):

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,15 +163,15 @@ int spawn_open_driver(int *fds, int library, struct err *e)
 
 struct argv {
 	const char *v[WIRE_ARGS_MAX + 16];
-	char numbers[7][16];
+	char numbers[9][24];
 	int n, nnumbers;
 };
 
-static void argv_number(struct argv *a, int value)
+static void argv_number(struct argv *a, int64_t value)
 {
 	char *text = a->numbers[a->nnumbers++];
 
-	snprintf(text, sizeof(a->numbers[0]), "%d", value);
+	snprintf(text, sizeof(a->numbers[0]), "%" PRId64, value);
 	a->v[a->n++] = text;
 }
 
@@ -186,13 +187,18 @@ static int argv_fd(struct argv *a, int fd, struct err *e)
 }
 
 /* Python under the driver, which boot.py tells apart by what follows. */
-static int argv_driver(struct argv *a, int parts, struct err *e)
+static int argv_driver(
+	const struct spawn *s, struct argv *a, int parts, struct err *e)
 {
 	a->v[a->n++] = "-I";
 	a->v[a->n++] = "-S";
 	a->v[a->n++] = "-c";
 	a->v[a->n++] = (const char *)guest_load;
-	return argv_fd(a, parts, e);
+	if (argv_fd(a, parts, e) < 0)
+		return -1;
+	argv_number(a, s->spec->limits.memory_bytes);
+	argv_number(a, s->spec->limits.cpus_milli);
+	return 0;
 }
 
 static int stdio_set(const int *fds, struct err *e)
@@ -209,7 +215,7 @@ static int child_session(const struct spawn *s, int tty, int line,
 	const int own[] = {fds[SPAWN_CTL], line, tty, fds[SPAWN_LIBRARY],
 		fds[SPAWN_STACK]};
 
-	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
+	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (argv_fd(a, own[i], e) < 0)
@@ -224,7 +230,7 @@ static int child_cell(
 	const struct spawn *s, const int *fds, struct argv *a, struct err *e)
 {
 	a->v[a->n++] = "-u";
-	if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
+	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 		return -1;
 	a->v[a->n++] = "-j";
 	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 ||
@@ -248,7 +254,7 @@ static int child_program(const struct spawn *s, int tty, const int *fds,
 		stdio[i] = from < 0 ? s->null : from;
 	}
 	if (args[0] && !strcmp(args[0], "-e"))
-		if (argv_driver(a, fds[SPAWN_PARTS], e) < 0)
+		if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 			return -1;
 	for (int i = 0; args[i]; i++)
 		a->v[a->n++] = args[i];

@@ -24,6 +24,8 @@ JAIL = pathlib.Path(__file__).resolve().parents[2] / "jail"
 PYTHON = os.environ.get("GUEST_PYTHON", "/usr/bin/python3")
 BUILD = JAIL.parent / os.environ.get("BUILD", "build")
 LOAD = (BUILD / "gen/guest_load").read_text()
+# The limits of the jail, which follow the driver itself: 512 MiB, one core.
+LIMITS = str(512 << 20), "1000"
 PARTS = (BUILD / "gen/guest_parts").read_bytes()
 # A Python for which the driver is not compiled runs its source.
 FOREIGN_PARTS = bytes(4) + PARTS[4:]
@@ -124,7 +126,7 @@ class Guest:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             os.execve(self.python, [
                 self.python, "-I", "-S", "-c", LOAD,
-                *map(str, fds), "1000"], self.env)
+                str(fds[0]), *LIMITS, *map(str, fds[1:]), "1000"], self.env)
         finally:
             os._exit(127)
 

@@ -6,14 +6,14 @@ import subprocess
 
 import pytest
 
-from driver import FOREIGN_PARTS, LOAD, PARTS, PYTHON, memory
+from driver import FOREIGN_PARTS, LIMITS, LOAD, PARTS, PYTHON, memory
 
 
 def program(*args, before="", parts=PARTS, **how):
     driver = memory(parts)
     try:
         return subprocess.run(
-            [PYTHON, "-I", "-S", "-c", before + LOAD, str(driver), "-e",
+            [PYTHON, "-I", "-S", "-c", before + LOAD, str(driver), *LIMITS, "-e",
              *args],
             capture_output=True, text=True, timeout=60, pass_fds=[driver],
             **how)

@@ -6,7 +6,7 @@ import re
 import socket
 import subprocess
 
-from driver import FOREIGN_PARTS, LOAD, PARTS, PYTHON, memory
+from driver import FOREIGN_PARTS, LIMITS, LOAD, PARTS, PYTHON, memory
 
 
 class Early:
@@ -18,7 +18,7 @@ class Early:
                                              socket.SOCK_SEQPACKET)
         self.ctl.settimeout(60)
         self.process = subprocess.Popen(
-            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), "-j",
+            [PYTHON, "-u", "-I", "-S", "-c", LOAD, str(self.driver), *LIMITS, "-j",
              str(theirs.fileno()), str(self.report)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

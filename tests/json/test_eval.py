@@ -605,3 +605,14 @@ def test_the_reader_of_requests_can_do_nothing(cb):
     hosttree.assert_powerless(p.pid)
     p.stdin.close()
     assert p.wait(20) == 0
+
+
+def test_psutil_has_the_jails_figures_in_code(ev):
+    """Whether the Python waited for the request, or was started for it."""
+    code = ("try: import psutil\nexcept ImportError: r = None\n"
+            "else: r = psutil.virtual_memory().total >> 20\nr")
+    answers = ev({"code": code}, {"code": code}, args=("-M", "96M"))
+    if answers[0]["result"] is None:
+        pytest.skip("no psutil here")
+    assert [a["result"] for a in answers] == [96, 96]
+    assert [a["stderr"] for a in answers] == ["", ""]

@@ -79,6 +79,22 @@ def test_a_module_runs(cb):
     assert r.text == '{\n    "a": 1\n}\n', r
 
 
+PSUTIL = ("try:\n  import psutil\nexcept ImportError: print('none here')\n"
+          "else: print(psutil.virtual_memory().total >> 20)")
+
+
+def test_psutil_has_the_jails_figures_in_a_cell_and_complains_elsewhere(cb):
+    r = cb.run("-M", "96M", "-e", PSUTIL)
+    if r.text == "none here\n":
+        pytest.skip("no psutil here")
+    assert (r.text, r.err) == ("96\n", b"")
+    r = cb.run("-M", "96M", "-c", PSUTIL)
+    assert (r.text, r.code) == ("", 1) and b"'/proc/stat'" in r.err
+    # nothing of the kind is in a cell that does without
+    r = cb.run("-e", "import sys; 'psutil' in sys.modules")
+    assert r.text == "False\n"
+
+
 def test_a_cell_shows_its_last_expression(cb):
     assert cb.run("-e", "2**100").text == "1267650600228229401496703205376\n"
     assert cb.run("-e", "x = 20\nx + 1").text == "21\n"

@@ -293,12 +293,54 @@ def test_a_traceback_that_is_not_for_the_terminal_is_plain(session):
                        "traceback.format_exc()\n'\\33' in text") == "False"
 
 
-def test_psutil_comes_without_a_traceback(session):
-    """There is no /proc/stat, which it looks at first."""
+def needs_psutil(session):
+    """There is no /proc/stat, which psutil looks at first."""
     if session.run("import importlib.util as u; u.find_spec('psutil')") == "":
         pytest.skip("no psutil here")
     assert session.run("import psutil") == ""
+
+
+def test_psutil_comes_without_a_traceback(session):
+    needs_psutil(session)
     assert session.run("psutil.Process().memory_info().rss > 0") == "True"
+    assert session.run("psutil.Process().name()") == "'python3'"
+    session.run("import time")
+    assert session.run("0 < time.time() - psutil.Process().create_time() "
+                       "< 3600") == "True"
     assert session.run("import traceback\ntry: 1/0\n"
                        "except ArithmeticError: traceback.print_exc()"
                        ).endswith("ZeroDivisionError: division by zero")
+
+
+def test_psutil_has_the_figures_of_the_jail(session):
+    needs_psutil(session)
+    assert session.run("psutil.virtual_memory().total >> 20") == "512"
+    session.run("m = psutil.virtual_memory; before = m().used")
+    session.run("x = b'x' * (64 << 20)")
+    assert session.run("60 < m().used - before >> 20 < 200") == "True"
+    session.run("open('/tmp/f', 'wb').write(x); before = m().cached")
+    assert session.run("m().cached - before >> 20 in (0, -1) and "
+                       "m().shared >> 20 >= 64") == "True"
+    assert session.run("psutil.swap_memory().total, psutil.swap_memory().sin"
+                       ) == "(0, 0)"
+    session.run("import os, subprocess, time")
+    assert session.run("psutil.cpu_count() == os.cpu_count()") == "True"
+    # Another process counts too, and still counts when it has ended.
+    session.run("c = psutil.cpu_times; before = c().user")
+    session.run("subprocess.run(['python3', '-c', 'import time\\nwhile "
+                "time.process_time() < 1: pass'])")
+    assert session.run("1 <= c().user + c().system - before < 60") == "True"
+    assert session.run("psutil.cpu_percent() <= 100") == "True"
+    assert session.run("abs(psutil.boot_time() - time.time() + time.clock_"
+                       "gettime(time.CLOCK_BOOTTIME)) < 5") == "True"
+
+
+def test_what_psutil_cannot_know_is_said_or_absent(session):
+    needs_psutil(session)
+    assert session.run("psutil.cpu_times(percpu=True), psutil.cpu_freq(), "
+                       "psutil.disk_partitions()") == "([], None, [])"
+    assert "NotImplementedError" in session.run("psutil.disk_io_counters()")
+    # only psutil sees these files
+    assert "FileNotFoundError" in session.run("open('/proc/stat')")
+    assert "FileNotFoundError" in session.run(
+        "psutil._common.open_text('/proc/version')")
