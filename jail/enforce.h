@@ -58,6 +58,7 @@ struct enforce_facts {
 	int asks;	/* guests can ask pid 1 */
 	int seccomp; /* instructions of the filter, 0: none for this machine */
 	int root, delegated;  /* a cgroup was delegated to this user */
+	int scope;	      /* by their systemd, when it was asked */
 	char cgroup_why[256]; /* why there is no better cgroup; or empty */
 };
 

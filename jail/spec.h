@@ -80,6 +80,7 @@ struct jail_spec {
 	enum spec_mode mode;
 	int hurried; /* SPEC_CELL: somebody waits already */
 	int beside;  /* SPEC_PROGRAM: on the home of a session that goes on */
+	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
 	const char *python;	    /* interpreter, absolute host path */
 	const char *packages;	    /* read-only packages directory, or NULL */

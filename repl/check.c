@@ -64,6 +64,7 @@ static int try_jail(struct check *c, struct err *e)
 	int r;
 
 	spec.mode = SPEC_PROGRAM;
+	spec.asks_systemd = 1; /* as a session does */
 	spec.require = NULL;
 	if (fetch_jail(&jail, &spec, c->fetch, e) < 0)
 		return -1;

@@ -143,19 +143,42 @@ static void no_cgroup(struct cgroup *cg)
 	cgroup_place(cg, &none, NULL, NULL);
 }
 
-/* Started by anyone else: a cgroup that was delegated to them, if there is one
- * (systemd-run --user --scope -p Delegate=yes). Where it cannot be used the
- * session starts without: the warden watches the memory, and says so. */
+/* A cgroup that was delegated to the person already, as by systemd-run --user
+ * --scope -p Delegate=yes; or else one that their systemd gives. 0; -1 with e
+ * where it could have been, or an empty e. */
+static int find_delegated(
+	struct site *s, struct cgroup_caps *caps, struct err *e)
+{
+	char runtime[32];
+	int r;
+
+	snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
+	e->msg[0] = '\0';
+	cgroup_probe(caps, getppid(), s->spec->front, NULL);
+	if (caps->kind != CGROUP_NONE)
+		return 0;
+	r = s->spec->asks_systemd ? cgroup_scope_enter(runtime, e) : 1;
+	if (r != 0)
+		return -1;
+	s->facts.scope = 1;
+	cgroup_probe(caps, getppid(), s->spec->front, NULL);
+	return caps->kind != CGROUP_NONE ? 0 : err_set(e, "%s", caps->why);
+}
+
+/* Started by anyone else than root. Where no cgroup can be used the session
+ * starts without: the warden watches the memory, and says so. */
 static void use_delegated(struct site *s, int front, struct cgroup_caps *caps)
 {
 	struct err why;
 
-	cgroup_probe(caps, getppid(), s->spec->front, NULL);
-	if (caps->kind == CGROUP_NONE ||
+	if (find_delegated(s, caps, &why) == 0 &&
 		limit_by_cgroup(s, front, caps, NULL, -1, &why) == 0)
 		return;
 	no_cgroup(&s->cgroup);
 	caps->kind = CGROUP_NONE;
+	if (!why.msg[0])
+		return;
+	caps->shared = 1; /* it could be, so why it is not is worth telling */
 	snprintf(caps->why, sizeof(caps->why), "%.200s", why.msg);
 }
 

@@ -95,6 +95,8 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	*spec = (struct jail_spec){
 		.limits = cfg->limits,
 		.mode = mode,
+		/* A program is over before it is worth the wait. */
+		.asks_systemd = mode == SPEC_SESSION || cfg->require.n > 0,
 		.python = s->python,
 		.packages = cfg->packages,
 		.expose = setup_list(s->expose, &cfg->expose),
