@@ -46,6 +46,7 @@ SUITES = {
     "limits": ("pytest", True),
     "ssh": ("pytest", False),
     "maker": ("pytest", False),
+    "systemd": ("pytest", False),
     "fuzz": ("fuzz", False),
 }
 
