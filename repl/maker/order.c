@@ -205,12 +205,25 @@ static const char *const *exposed(
 	return n ? s->expose : NULL;
 }
 
+/* What has no key is the system's. */
+static struct limits limits_of(
+	const struct order *o, const struct config *system)
+{
+	const struct config asked = {.limits = o->limits};
+	struct config taken = {.limits = system->limits};
+
+	for (size_t i = 0; i < CONFIG_NKEYS; i++)
+		if (is_limit(&config_keys[i]))
+			config_value_copy(&taken, &asked, &config_keys[i]);
+	return taken.limits;
+}
+
 void order_spec(const struct order *o, const struct config *system,
 	struct setup *s, struct jail_spec *spec)
 {
 	setup_term(s->term, sizeof(s->term), o->term);
 	*spec = (struct jail_spec){
-		.limits = o->limits,
+		.limits = limits_of(o, system),
 		.mode = (enum spec_mode)o->mode,
 		.python = system->executable.items[o->python],
 		.packages = system->packages,

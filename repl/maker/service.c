@@ -272,6 +272,8 @@ static _Noreturn void child(struct service *s, struct place *mine)
 	conn = await(s);
 	alarm(ALARM_S);
 	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+	/* The next maker listens where this one did. */
+	listen_close(&s->listen);
 	io_refuse_fds(conn);
 	serve(s, mine, conn);
 }

@@ -18,7 +18,8 @@ from world import CELLBLOCK, PATIENCE, Ended
 
 JAIL_UIDS = range(2130706432, 2130771968)
 MOUNTS = """mount --make-rprivate / && mount -t tmpfs x /run &&
-mount -t overlay -o lowerdir=$0/etc:/etc x /etc && exec sleep infinity"""
+mount -t overlay -o lowerdir=$0/etc:/etc x /etc &&
+mount --bind $0/etc/cellblock /etc/cellblock && exec sleep infinity"""
 
 
 def run(*argv):
@@ -153,15 +154,23 @@ class Host:
         return self.log.read_text() if self.log.exists() else ""
 
     def kill(self, sig=signal.SIGKILL):
+        waiting = self.children()
         self.maker.send_signal(sig)
-        return self.maker.wait(timeout=20 * PATIENCE)
+        status = self.maker.wait(timeout=20 * PATIENCE)
+        hosttree.until(lambda: not waiting & set(hosttree.all_pids()),
+                       "the end of the maker's children")
+        return status
 
     def children(self):
         """Processes of the maker that are no wardens of sessions."""
-        return {pid for pid, up in hosttree.descendants(
-                    self.maker.pid).items()
-                if hosttree.status_of(pid).get("Uid", "1").split()[0] == "0"
-                and hosttree.status_of(pid).get("Name") == "cellblock"}
+        found = set()
+        for pid in hosttree.descendants(self.maker.pid):
+            status = hosttree.status_of(pid)
+            if status.get("Uid", "1").split()[0] == "0" \
+                    and status.get("Name") == "cellblock" \
+                    and status.get("State", "Z")[0] != "Z":
+                found.add(pid)
+        return found
 
     def close(self):
         for p in self.people:

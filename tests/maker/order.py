@@ -39,24 +39,35 @@ class Order(ctypes.Structure):
                       {**TYPES, "struct limits": Limits})
 
 
-MIB = 1 << 20
-# The built-in limits: what a host without a configuration allows.
-BUILT_IN = {
-    "cell_wall_ms": 10000, "cell_grace_ms": 1000, "cell_cpu_ms": 10000,
-    "output_bytes": MIB, "tail_bytes": 8192, "source_bytes": MIB,
-    "background": 0, "undo": 5, "checkpoint": 0,
-    "memory_bytes": 512 * MIB, "processes": 64, "cpus_milli": 1000,
-    "idle_ms": 1800000, "lifetime_ms": 43200000, "per_user": 4,
-    "home_bytes": 64 * MIB, "home_files": 4096, "max_file_bytes": 16 * MIB,
-    "max_count": 100, "files_ms": 5000, "recursion": 1000, "network": 0}
+UNITS = {"": 1, "ms": 1, "s": 1000, "m": 60000, "h": 3600000,
+         "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def built_in():
+    """The built-in limits, from the table of keys: what a host without a
+    configuration allows. The first word of an enum is its default."""
+    found = {}
+    text = (TOP / "repl/config/keys.c").read_text()
+    for kind, name, value in re.findall(
+            r'CONFIG_(\w+), LIMIT\((\w+)\), "([^"]*)"', text):
+        if kind == "WORD":
+            found[name] = 0
+        elif kind == "SHARE":
+            found[name] = int(float(value) * 1000)
+        else:
+            number, unit = re.fullmatch(r"(\d+)(\w*)", value).groups()
+            found[name] = int(number) * UNITS[unit]
+    return found
+
+
+BUILT_IN = built_in()
 
 
 def order(**changes):
     """The largest that is allowed, but for the changes."""
     o = Order(version=1, mode=1, term=b"xterm")
     for name, value in BUILT_IN.items():
-        if name in dict(Limits._fields_):
-            setattr(o.limits, name, value)
+        setattr(o.limits, name, value)
     for name, value in changes.items():
         at = o.limits if hasattr(o.limits, name) else o
         setattr(at, name, value)
@@ -76,8 +87,8 @@ def answer(s, seconds=30):
         return None, "silence"
     try:
         data, fds, _, _ = socket.recv_fds(s, 8192, 1)
-    except ConnectionResetError:
-        return None, ""
+    except ConnectionResetError:  # refused unread: the answer is behind it
+        data, fds, _, _ = socket.recv_fds(s, 8192, 1)
     if not data:
         return None, ""
     if fds:

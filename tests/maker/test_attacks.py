@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""People who do not ask root's maker of sessions as cellblock does."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+import hosttree
+import order
+from conftest import of_jails
+from world import PATIENCE
+
+HEAD = "import order, os, socket, struct, sys, time\n"
+# The host id of no session that runs.
+JAIL_ID = 2130771960
+
+
+def control(person):
+    """Somebody gets a session still."""
+    r = person.run("-c", "print(40 + 2)")
+    assert r.code == 0 and r.text == "42\n", r
+
+
+def refused(person, source):
+    """What the maker says to the expression."""
+    out = person.asks(HEAD + f"ok, said = {source}\n"
+                      "assert not ok, 'it was made'\nprint(said)")
+    control(person)
+    return out
+
+
+@pytest.mark.parametrize("name", order.BUILT_IN)
+def test_no_limit_can_be_loosened(ann, name):
+    """Each key, a little past what the system allows and far past it."""
+    base = order.BUILT_IN[name]
+    looser = {"background": 2, "network": 1,
+              "checkpoint": 3}  # of which every word is harmless
+    for value in (looser.get(name, base + 1), 2**31 - 1, -1):
+        said = refused(ann, f"order.ask(order.order({name}={value}))")
+        assert "looser than the" in said or "malformed" in said, said
+    assert ann.asks(HEAD + "print(order.ask(order.order())[0])") == "True\n"
+
+
+@pytest.mark.parametrize("change", [
+    "python=1", "python=2**32 - 1", "mode=2", "mode=3", "mode=2**32 - 1",
+    "expose=1", "expose=2**63", "require=1", "require=2**63", "plain=2",
+    "tty_bits=8", "term=b'x' * 64", "checkpoint=3", "background=-1",
+    "network=7"])
+def test_a_number_out_of_range_is_refused(ann, change):
+    assert "malformed" in refused(ann, f"order.ask(order.order({change}))")
+
+
+@pytest.mark.parametrize("message", [
+    "bytes(order.order())[:-1]", "bytes(order.order())[:4]",
+    "bytes(order.order()) + b'x'", "bytes(order.order()) * 300"])
+def test_a_message_of_another_size_is_refused(ann, message):
+    said = refused(ann, f"order.ask({message})")
+    assert "malformed" in said or "read a request" in said, said
+
+
+def test_another_build_is_told_so(ann):
+    said = refused(ann, "order.ask(order.order(version=2))")
+    assert "another build" in said, said
+    said = refused(ann, "order.ask(b'\\x09\\0\\0\\0 and more')")
+    assert "another build" in said, said
+
+
+def test_any_bytes_are_refused(maker, ann):
+    ann.asks(HEAD + """
+import random
+r = random.Random(1)
+size = len(bytes(order.order()))
+for _ in range(300):
+    ok, said = order.ask(b'\\1\\0\\0\\0' + r.randbytes(size - 4))
+    assert not ok, said
+""")
+    control(ann)
+
+
+def test_who_says_nothing_is_not_waited_for(ann):
+    out = ann.asks(HEAD + "print(order.answer(order.connect()))")
+    assert "no request came" in out
+    control(ann)
+
+
+def test_who_goes_at_once_costs_nothing(maker, ann, bob):
+    ann.asks(HEAD + """
+for _ in range(200):
+    order.connect().close()
+    with order.connect() as s:
+        try:
+            s.send(bytes(order.order()))
+        except BrokenPipeError:
+            pass
+""")
+    control(bob)
+    hosttree.until(lambda: len(maker.children()) == 1, "one that waits")
+
+
+def test_a_flood_keeps_nobody_else_out(maker, ann, bob):
+    """Connections that say nothing, as many as there can be."""
+    flood = ann.python(HEAD + """
+import resource
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+held = []
+print('begun', flush=True)
+while True:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(0.2)
+    try:
+        s.connect(order.PATH)
+        held.append(s)
+    except OSError:
+        pass
+    del held[:-900]
+""")
+    assert flood.stdout.readline() == "begun\n"
+    for _ in range(3):
+        control(bob)
+    assert flood.poll() is None
+
+
+# A socket whose closing blocks for as long as its owner likes: data that nobody
+# takes, and SO_LINGER.
+STUCK = HEAD + """
+listener = socket.create_server(('127.0.0.1', 0))
+def stuck():
+    s = socket.create_connection(listener.getsockname())
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                 struct.pack('ii', 1, 3600))
+    s.setblocking(False)
+    try:
+        while True:
+            s.send(b'x' * 65536)
+    except BlockingIOError:
+        pass
+    s.setblocking(True)
+    return s
+"""
+
+
+@pytest.mark.parametrize("first", ["with", "before"])
+def test_a_descriptor_that_blocks_its_closer_blocks_nobody(
+        maker, ann, bob, first):
+    """In the request, or behind it. The asker has ended when it is received:
+    the child that serves it has the last copy, and its alarm."""
+    hosttree.until(lambda: len(maker.children()) == 1, "one that waits")
+    waiting, = maker.children()
+    os.kill(waiting, signal.SIGSTOP)
+    assert ann.asks(STUCK + f"""
+s, many = order.connect(), [stuck(), stuck()]
+if {first!r} == 'before':
+    s.send(bytes(order.order()))
+socket.send_fds(s, [bytes(order.order())], [m.fileno() for m in many])
+print('sent', flush=True)
+os._exit(0)
+""") == "sent\n"
+    os.kill(waiting, signal.SIGCONT)
+    for _ in range(5):
+        control(bob)
+        control(ann)
+    hosttree.until(lambda: waiting not in maker.children(), "its end", 40)
+
+
+def test_a_descriptor_in_a_request_is_refused(ann):
+    ok, = [ann.asks(HEAD + """
+r, w = os.pipe()
+ok, said = order.ask(order.order(), [r])
+print(ok)
+""")]
+    assert ok in ("False\n", "None\n")
+    control(ann)
+
+
+def test_who_is_in_a_jail_gets_no_session_from_it(maker, ann):
+    ann.uid = JAIL_ID
+    r = ann.asks(HEAD + "print(order.ask(order.order()))")
+    assert "makes none for" in r, r
+
+
+def test_who_is_not_allowed_gets_none(maker, ann, bob):
+    maker.policy("[session]\nmaker = off\n", f"users/{ann.name}.conf")
+    said = ann.asks(HEAD + "print(order.ask(order.order()))")
+    assert f"makes none for {ann.name}" in said, said
+    assert ann.run("-c", "1").code == 0      # without it
+    assert ann.name not in maker.said()
+    control(bob)
+
+
+def test_a_broken_configuration_is_told(maker, ann):
+    maker.policy("[session]\nmemory = much\n")
+    said = ann.asks(HEAD + "print(order.ask(order.order()))")
+    assert "cellblock.conf:2" in said, said
+    assert ann.run("-c", "1").code == 78
+
+
+def test_requests_leave_nothing_in_the_maker(maker, ann):
+    def size():
+        pid = maker.maker.pid
+        hosttree.until(lambda: len(maker.children()) == 1, "its rest")
+        rss = int(hosttree.status_of(pid)["VmRSS"].split()[0])
+        return rss, sorted(os.listdir(f"/proc/{pid}/fd"))
+
+    some = HEAD + """
+def ask():
+    for i in range(%d):
+        ok, s = order.ask(order.order(python=i %% 2))
+        if ok:
+            s.close()
+        else:
+            assert ok is False and 'malformed' in s or 'too many' in s, s
+ask()
+"""
+    ann.asks(some % 50)
+    control(ann)
+    rss, fds = size()
+    ann.asks(some % 1000, 120)
+    control(ann)
+    after, fds_after = size()
+    assert fds_after == fds
+    assert after <= rss + 512, (rss, after)
+
+
+def test_sessions_do_not_need_the_maker(maker, ann, bob):
+    s = ann.session().start()
+    s.run("x = 5")
+    maker.kill()
+    assert "6" in s.run("x + 1")
+    r = bob.run("-c", "1")
+    assert r.code == 0 and "Connection refused" in r.said, r
+    maker.start()
+    assert "7" in s.run("x + 2")
+    control(bob)
+    maker.kill(signal.SIGTERM)
+    assert "8" in s.run("x + 3")
+    s.leave()
+
+
+@pytest.mark.limit(240)
+def test_a_maker_that_is_killed_leaves_nothing(maker, ann):
+    """It and its children are killed at a different moment each time."""
+    before, cgroups = of_jails(), hosttree.cgroups()
+    for i in range(12):
+        asker = ann.python(HEAD + """
+print('go', flush=True)
+held = [order.connect() for _ in range(3)]
+for s in held:
+    try:
+        s.send(bytes(order.order()))
+    except OSError:
+        pass
+sys.stdin.read()
+""")
+        assert asker.stdout.readline() == "go\n"
+        subprocess.run(["sleep", str(i * 0.003)], check=True)
+        os.kill(maker.maker.pid, signal.SIGSTOP)  # it forks no more
+        pids = [*maker.children(), maker.maker.pid]
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        maker.maker.wait(20 * PATIENCE)
+        asker.communicate("")
+        hosttree.until(lambda: not any(hosttree.thread_states(p).strip("ZX")
+                                   for p in pids),
+                       "their end")
+        maker.start()
+    # What a janitor left that was killed, too, the next one removes.
+    control(ann)
+    hosttree.until(lambda: not of_jails() - before, "the end of all", 60)
+    hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups), 60)

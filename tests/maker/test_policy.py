@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""What the administrator's files say about root's maker of sessions."""
+import os
+import subprocess
+
+import pytest
+
+import hosttree
+from conftest import of_jails
+
+LOCKED = "[policy]\nlocked = yes\n"
+
+
+def test_without_a_maker_sessions_are_made_as_ever(host):
+    ann = host.people[0]
+    r = ann.run("-c", "print(1)")
+    assert r.code == 0 and r.said == "", r
+
+
+@pytest.mark.parametrize("policy", ["", LOCKED])
+def test_require_starts_nothing_without_one(host, policy):
+    ann = host.people[0]
+    host.policy(f"[session]\nmaker = require\n{policy}")
+    r = ann.run("-c", "print(1)")
+    assert r.code == 125 and r.text == "" and "/run/cellblock/maker" in r.said
+    host.start()
+    assert ann.run("-c", "print(1)").text == "1\n"
+
+
+def test_require_allows_nothing_that_the_maker_does_not(maker, ann):
+    r = ann.run("-s", "session.maker=require", "-M", "1G", "-c", "print(1)")
+    assert r.code == 78 and r.text == "" and "session.memory" in r.said, r
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_maker_that_is_gone_is_fatal_when_locked(maker, ann, locked):
+    maker.policy(LOCKED if locked else "")
+    maker.kill()
+    r = ann.run("-c", "print(1)")
+    assert "Connection refused" in r.said, r
+    assert (r.code, r.text) == ((125, "") if locked else (0, "1\n")), r
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_socket_out_of_reach_is_fatal_when_locked(maker, ann, locked):
+    maker.policy(LOCKED if locked else "")
+    os.chmod(f"/proc/{maker.holder.pid}/root/run/cellblock", 0o700)
+    r = ann.run("-c", "print(1)")
+    assert "Permission denied" in r.said, r
+    assert (r.code, r.text) == ((125, "") if locked else (0, "1\n")), r
+
+
+def test_a_login_asks_as_anybody(maker, ann):
+    maker.policy(LOCKED + "[session]\nmaker = require\n")
+    for argv0, args in (("-cellblock", ()), ("cellblock", ("--login",))):
+        r = ann.run(*args, argv0=argv0, stdin=b"import os; print(6 * 7)",
+                    env={"SSH_ORIGINAL_COMMAND": ""})
+        assert r.code == 0 and "42" in r.text, r
+    assert maker.said().count("a session as host id") == 2
+
+
+def test_a_locked_person_may_be_stricter_and_not_looser(maker, ann):
+    maker.policy(LOCKED + "[session]\nmemory = 256M\nmaker = require\n")
+    r = ann.run("-M", "128M", "-c", "x = b'x' * 150_000_000")
+    assert r.code == 137 and "128 MiB" in r.said, r
+    assert ann.run("-M", "257M", "-c", "1").code == 2
+    r = ann.run("-s", "jail.require=memory cpus", "-c", "print(1)")
+    assert r.code == 0, r
+
+
+def test_sessions_of_a_person_are_counted(maker, ann, bob):
+    maker.policy(LOCKED + "[session]\nper_user = 2\n")
+    first, _ = ann.session().start(), ann.session().start()
+    # Counted by the maker: another place for the count of the front end.
+    r = ann.run("-c", "1", env={"XDG_STATE_HOME": "/nowhere"})
+    assert r.code == 75 and "2 sessions already" in r.said, r
+    assert bob.run("-c", "1").code == 0
+    first.leave()
+    hosttree.until(lambda: ann.run("-c", "1").code == 0, "a free place")
+
+
+def test_those_of_all_persons_are_counted(maker, ann, bob):
+    maker.policy("[maker]\nsessions = 2\n")
+    ann.session().start()
+    last = bob.session().start()
+    r = bob.run("-c", "1")
+    assert r.code == 75 and "maker.sessions = 2" in r.said, r
+    last.leave()
+    hosttree.until(lambda: bob.run("-c", "1").code == 0, "a free place")
+
+
+def test_all_sessions_together_have_a_limit(maker, ann):
+    maker.policy("[maker]\nmemory = 900G\n")
+    s = ann.session().start()
+    s.run("1")
+    found = [p for p in ("/sys/fs/cgroup/memory/cellblock/"
+                         "memory.limit_in_bytes",
+                         "/sys/fs/cgroup/cellblock/memory.max")
+             if os.path.exists(p)]
+    assert found
+    assert int(open(found[0]).read()) == 900 << 30
+    s.leave()
+
+
+def test_the_maker_is_for_root(maker, ann):
+    r = ann.run("--maker")
+    assert r.code == 2 and "only root" in r.said, r
+
+
+def test_a_second_maker_does_not_take_the_first_ones_place(maker, ann):
+    before = of_jails()
+    second = subprocess.run(
+        [*maker.inside(), str(maker.binary), "--maker"], timeout=30,
+        capture_output=True, check=False)
+    assert second.returncode == 1
+    assert b"another server answers there" in second.stderr
+    assert ann.run("-c", "1").code == 0
+    hosttree.until(lambda: not of_jails() - before, "its end")
