@@ -104,25 +104,40 @@ def test_remedies_name_files_that_are_shipped():
         assert (pathlib.Path(ETC).parent / path).exists(), path
 
 
-def test_the_units_have_only_settings_that_systemd_knows(tmp_path):
+@pytest.mark.parametrize("units, setting", [
+    (("cellblock-serve.service", "cellblock-serve.socket"), "PrivateTmp"),
+    (("cellblock-maker.service", "cellblock.socket",
+      "cellblock-sessions.service"), "KillMode")])
+def test_the_units_have_only_settings_that_systemd_knows(
+        tmp_path, units, setting):
     analyze = program("systemd-analyze")
 
     def complaints(change):
-        for unit in "service", "socket":
-            text = (ETC / f"systemd/cellblock-serve.{unit}").read_text()
+        for unit in units:
+            text = (ETC / "systemd" / unit).read_text()
             text = text.replace("/usr/local/bin/cellblock", str(CELLBLOCK))
-            (tmp_path / f"cellblock-serve.{unit}").write_text(
-                text.replace(*change))
+            (tmp_path / unit).write_text(text.replace(*change))
         r = subprocess.run(
-            [analyze, "verify", "--man=no",
-             *[str(tmp_path / f"cellblock-serve.{u}")
-               for u in ("service", "socket")]],
+            [analyze, "verify", "--man=no", *[str(tmp_path / u)
+                                              for u in units]],
             capture_output=True, text=True, check=False,
             env={"PATH": PATH, "SYSTEMD_LOG_LEVEL": "warning"})
-        return [x for x in r.stderr.splitlines() if "cellblock-serve." in x]
+        return [x for x in r.stderr.splitlines()
+                if any(u + ":" in x for u in units)]
 
     assert complaints(("", "")) == []
-    assert complaints(("PrivateTmp=", "PrivateTmpp="))
+    assert complaints((f"{setting}=", f"{setting}x="))
+
+
+def test_the_makers_units_agree_with_its_source():
+    source = (TESTS.parent / "repl/maker/service.c").read_text() \
+        + (TESTS.parent / "repl/maker/service.h").read_text()
+    below = re.search(r'#define BELOW "(.*)"', source)[1]
+    sessions = (ETC / "systemd" / below.rpartition("/")[2]).read_text()
+    assert f"/sys/fs/cgroup/{below}/cellblock-host" in sessions
+    place = re.search(r'#define SERVICE_DIR "(.*)"', source)[1]
+    assert f"ListenSequentialPacket={place}/maker\n" in \
+        (ETC / "systemd/cellblock.socket").read_text()
 
 
 def test_the_service_is_hardened(tmp_path):
