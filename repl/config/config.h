@@ -221,6 +221,11 @@ int config_check_command(
 /* True if the administrator locked the configuration. */
 bool config_is_bound(const struct config *cfg);
 
+/* The prompt for cell `n`: `format` is terminal.prompt, in which {n} stands for
+ * the number, and {{ and }} for a brace. 0, or -1 with e. */
+int config_value_prompt(
+	struct strbuf *b, const char *format, uint32_t n, struct err *e);
+
 /* Whether a source sets files.max_count: then a person's transfers are counted
  * by it, too, and by home.files otherwise. */
 bool config_counts_transfers(const struct config *cfg);

@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,36 @@ static int parse_path(char *item, const char *home, struct err *e)
 	return 0;
 }
 
+int config_value_prompt(
+	struct strbuf *b, const char *format, uint32_t n, struct err *e)
+{
+	for (const char *p = format; *p; p++) {
+		if (!strncmp(p, "{n}", 3)) {
+			strbuf_printf(b, "%" PRIu32, n);
+			p += 2;
+			continue;
+		}
+		if (*p == '{' && p[1] != '{')
+			return err_set(e,
+				"expected {n}, the number of the cell, or {{ "
+				"for a brace, not \"%.*s\"",
+				(int)strcspn(p, "}") + (strchr(p, '}') != NULL),
+				p);
+		strbuf_add(b, p, 1);
+		p += (*p == '{' || *p == '}') && p[1] == *p;
+	}
+	return b->failed ? err_errno(e, "write the prompt") : 0;
+}
+
+static int check_prompt(const char *format, struct err *e)
+{
+	struct strbuf b = {0};
+	int r = config_value_prompt(&b, format, 1, e);
+
+	strbuf_free(&b);
+	return r;
+}
+
 /* A string or a directory. Without text, there is no value, unless the key's
  * default is some text. */
 static int parse_text(const struct config_key *key, const char *text,
@@ -326,6 +357,9 @@ static int parse_text(const struct config_key *key, const char *text,
 	if (key->type == CONFIG_STRING && (int64_t)strlen(item) > key->max)
 		return err_set(
 			e, "expected at most %lld bytes", (long long)key->max);
+	if (key->offset == offsetof(struct config, prompt) &&
+		check_prompt(item, e) < 0)
+		return -1;
 	*value = strdup(item);
 	return *value ? 0 : err_errno(e, "remember a value");
 }

@@ -368,7 +368,8 @@ int editor_open(
 	/* Where the cursor cannot be addressed, lines are read. */
 	ed->plain =
 		!ed->view.out_is_tty || !isatty(opts->in) || terminal_is_dumb();
-	if (view_set_prompts(&ed->view, opts->prompt, opts->prompt2) < 0) {
+	if (view_set_prompt(&ed->view.prompt, opts->prompt) < 0 ||
+		view_set_prompt(&ed->view.prompt2, opts->prompt2) < 0) {
 		editor_close(ed);
 		return err_errno(e, "editor");
 	}
@@ -624,6 +625,11 @@ bool editor_is_plain(struct editor *ed)
 void editor_print_above(struct editor *ed, const char *s, size_t n)
 {
 	view_print(&ed->view, s, n);
+}
+
+int editor_set_prompt(struct editor *ed, const char *prompt)
+{
+	return view_set_prompt(&ed->view.prompt, prompt);
 }
 
 void editor_size(const struct editor *ed, int *rows, int *cols)

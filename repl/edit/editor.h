@@ -109,6 +109,9 @@ void editor_print_above(struct editor *ed, const char *s, size_t n);
  * cooked. */
 bool editor_is_plain(struct editor *ed);
 
+/* Another prompt, from the next read on. 0, or -1 (no memory). */
+int editor_set_prompt(struct editor *ed, const char *prompt);
+
 /* The size of the terminal, 24 by 80 where it is not known. */
 void editor_size(const struct editor *ed, int *rows, int *cols);
 

@@ -107,7 +107,7 @@ struct view {
 };
 
 /* 0, or -1 (no memory). */
-int view_set_prompts(struct view *v, const char *prompt, const char *prompt2);
+int view_set_prompt(struct utf8_wide *prompt, const char *text);
 void view_free(struct view *v);
 /* Ask the terminal for its size; 24 by 80 where it does not know. */
 void view_size(const struct view *v, int *rows, int *cols);

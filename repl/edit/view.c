@@ -43,12 +43,10 @@ static const char *const sgr[] = {
 	[PYCOLOUR_MATCH] = "\033[1;4m",
 };
 
-int view_set_prompts(struct view *v, const char *prompt, const char *prompt2)
+int view_set_prompt(struct utf8_wide *prompt, const char *text)
 {
-	v->prompt.n = v->prompt2.n = 0;
-	if (utf8_wide_decode(&v->prompt, prompt, strlen(prompt)) < 0)
-		return -1;
-	return utf8_wide_decode(&v->prompt2, prompt2, strlen(prompt2));
+	prompt->n = 0;
+	return utf8_wide_decode(prompt, text, strlen(text));
 }
 
 void view_free(struct view *v)

@@ -170,12 +170,28 @@ static void read_lines(struct session *s)
 		editor_type(s->editor, keys, (size_t)n);
 }
 
+/* The prompt names the cell that is typed at it. */
+static int number_prompt(struct session *s, struct err *e)
+{
+	struct strbuf b = {0};
+	int r = config_value_prompt(&b, s->cfg->prompt, s->cell_no + 1, e);
+
+	if (r == 0)
+		r = editor_set_prompt(s->editor, b.n ? b.s : "");
+	strbuf_free(&b);
+	return r;
+}
+
 static void read_and_run(struct session *s)
 {
 	auto_free char *src = NULL;
 	struct err e = {0};
 	size_t n = 0;
 
+	if (number_prompt(s, &e) < 0) {
+		session_fail(s, &e);
+		return;
+	}
 	if (editor_is_plain(s->editor))
 		read_lines(s);
 	else
@@ -230,7 +246,7 @@ static void take_events(void *arg)
 static int open_parts(struct session *s, struct err *e)
 {
 	struct editor_opts opts = {
-		.prompt = s->cfg->prompt,
+		.prompt = "", /* number_prompt() */
 		.prompt2 = PROMPT2,
 		.colour = s->term->colour,
 		.vi = s->cfg->keys == KEYS_VI,

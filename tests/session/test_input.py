@@ -475,3 +475,84 @@ def test_the_outer_terminal_modes_are_unchanged_after_a_signal(cb):
         s.wait_exit()
         assert s.terminal_modes() == s.before
         assert s.before[3] & termios.ECHO
+
+
+# ---- the number in the prompt ----
+
+def numbered(cb, text="In [{n}]: ", **more):
+    return cb.session("-s", f'terminal.prompt="{text}"', start=False, **more)
+
+
+def stands(s, prompt, typed=""):
+    """Wait for the prompt, with the cursor behind what was typed at it."""
+    s.wait(lambda: s.screen.cursor_row().rstrip() == (prompt + typed).rstrip()
+           and s.screen.cursor.x == len(prompt + typed), f"{prompt}{typed}")
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_the_prompt_has_the_number_of_the_cell(cb, term):
+    s = numbered(cb, env={"TERM": term})
+    stands(s, "In [1]: ")
+    s.type("x = 1\r")
+    stands(s, "In [2]: ")
+    s.type("if x:\r")
+    s.expect(r"^\.\.\.")
+    s.type("\x03")
+    stands(s, "In [2]: ")    # no cell was run
+    s.type("1/0\r")
+    s.expect("File \"<cell 2>\"")
+    stands(s, "In [3]: ")
+    s.type(":limits\r")
+    s.expect("^network ")
+    stands(s, "In [3]: ")
+    s.type(":undo\r")
+    s.expect("back to the state|nothing is kept")
+    stands(s, "In [3]: ")
+    s.type(":reset\r")
+    s.expect("fresh Python")
+    stands(s, "In [3]: ")
+    # Lines typed ahead have their own.
+    s.type("import time; time.sleep(1)\r'a' * 3\r")
+    s.expect(r"^In \[4\]: 'a' \* 3")
+    s.expect("^'aaa'")
+    stands(s, "In [5]: ")
+    for n in range(5, 10):
+        s.type("1\r")
+        stands(s, f"In [{n + 1}]: ")
+    s.type("import os; os._exit(3)\r")
+    stands(s, "In [11]: ")
+    s.type("Out[9]\r")
+    stands(s, "In [12]: ")
+
+
+def test_a_wider_number_moves_what_is_typed(cb):
+    s = numbered(cb, size=(10, 20))
+    stands(s, "In [1]: ")
+    for n in range(1, 10):
+        s.type("1\r")
+        stands(s, f"In [{n + 1}]: ")
+    s.type("'" + "x" * 15 + "'")     # 9 columns and 17
+    s.expect("^In .10.: 'xxxxxxxxxx$")
+    s.expect("^xxxxx'$")
+    s.type("\x01")
+    s.wait(lambda: s.screen.cursor.x == 9, "the first column of the cell")
+    s.type("\x03")
+
+
+def test_a_brace_in_the_prompt_is_written_twice(cb):
+    s = numbered(cb, "{{{n}}} ")
+    stands(s, "{1} ")
+    s.type("1\r")
+    stands(s, "{2} ")
+
+
+@pytest.mark.parametrize("text, shown", [
+    ("{x}> ", "{x}"), ("{> ", "{> "), ("{n> ", "{n> "), ("{}", "{}")])
+def test_an_unknown_field_of_the_prompt_is_refused(cb, text, shown):
+    (cb.work / "c").write_text(f'[terminal]\n\nprompt = "{text}"\n')
+    r = cb.run("--check-config", "c")
+    assert r.code == 78, r
+    assert f'c:3: terminal.prompt: expected {{n}}, the number of the cell, ' \
+        f'or {{{{ for a brace, not "{shown}"' in r.said, r
+    (cb.work / "c").write_text('[terminal]\nprompt = "{n}> "\n')
+    assert cb.run("--check-config", "c").code == 0
