@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-LIMIT = 3  # seconds: a loaded machine must start a program in less
+LIMIT = 8  # seconds: a loaded machine must start a program in less
 
 # The program, what it shows once it waits, keys that end it, what it leaves.
 PROGRAMS = {
@@ -17,22 +17,25 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that_waits_for_a_key_costs_no_time(cb, name):
-    if not shutil.which(name):
-        pytest.skip(f"no {name} here")
-    command, shows, keys = PROGRAMS[name]
-    s = cb.session("-t", f"{LIMIT}s")
-    s.run("open('f.txt', 'w').write('one\\n' * 50)")
-    row = s.enter("!" + command)
-    s.expect_since(row, shows)
-    # Longer than the limit: a clock that runs would have ended it by then.
+def test_a_program_that_waits_for_a_key_costs_no_time(cb):
+    sessions = {}
+    for name, (command, shows, _) in PROGRAMS.items():
+        if not shutil.which(name):
+            continue
+        s = sessions[name] = cb.session(
+            "-t", f"{LIMIT}s", "-s", "session.per_user=20")
+        s.run("open('f.txt', 'w').write('one\\n' * 50)")
+        s.expect_since(s.enter("!" + command), shows)
+    if not sessions:
+        pytest.skip("no such program here")
+    # Longer than the limit: a clock that runs would have ended them by then.
     time.sleep(LIMIT + 2)
-    s.type(keys)
-    s.wait_prompt()
-    assert "time limit" not in s.all_text()
-    assert not s.screen.alternate
-    assert s.run("6 * 7") == "42"
+    for name, s in sessions.items():
+        s.type(PROGRAMS[name][2])
+        s.wait_prompt()
+        assert "time limit" not in s.all_text(), name
+        assert not s.screen.alternate, name
+        assert s.run("6 * 7") == "42", name
 
 
 def test_the_clock_runs_where_a_program_does_not_wait(cb):
