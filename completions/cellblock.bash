@@ -5,6 +5,7 @@ _cellblock_keys='cell.timeout cell.grace cell.cpu cell.output cell.tail
 cell.source cell.background cell.undo cell.checkpoint session.memory
 session.processes session.cpus session.idle session.lifetime session.per_user
 session.maker maker.memory maker.sessions
+session.linger session.attach
 home.size home.files home.skeleton files.max_file files.max_count
 files.pattern files.timeout
 files.upload_from files.download_to
@@ -18,7 +19,8 @@ terminal.banner terminal.keys terminal.suggest terminal.pictures log.syslog
 log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
---set --overwrite --quiet --verbose --help --version --eval --serve --maker --mcp --check --json --check-config
+--set --overwrite --quiet --verbose --help --version --eval --serve --maker --mcp
+--sessions --attach --new --end --message --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.
@@ -71,6 +73,10 @@ _cellblock()
 		COMPREPLY=($(compgen -W '128M 256M 512M 1G 2G' -- "$cur"))
 		;;
 	-c | -m | -e) ;;
+	--attach | --end | --message)
+		COMPREPLY=($(compgen -W "$(cellblock --sessions 2>/dev/null |
+			awk 'NR > 1 { print $1 }')" -- "$cur"))
+		;;
 	*)
 		case $cur in
 		-*)

@@ -29,7 +29,7 @@ complete -c cellblock -n __cellblock_before_program -s p -l python -r -F -d 'Ano
 complete -c cellblock -n __cellblock_before_program -l overwrite -d 'Let -u and -d overwrite files'
 complete -c cellblock -n __cellblock_before_program -s q -l quiet -d 'No banner, no notices'
 complete -c cellblock -n __cellblock_before_program -s v -l verbose -d 'Say more'
-complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check as JSON'
+complete -c cellblock -n __cellblock_before_program -l json -d 'Answer of --check or --sessions as JSON'
 complete -c cellblock -n __cellblock_before_program -s c -x -d 'Program from the command line'
 complete -c cellblock -n __cellblock_before_program -s m -x -d 'Module as a program'
 complete -c cellblock -n __cellblock_before_program -s e -x -d 'One cell; the value of a last expression is shown'
@@ -37,6 +37,12 @@ complete -c cellblock -n __cellblock_before_program -l eval -d 'JSON requests fr
 complete -c cellblock -n __cellblock_before_program -l serve -d 'JSON requests over HTTP'
 complete -c cellblock -n __cellblock_before_program -l maker -d 'As root: sessions for the people of this host'
 complete -c cellblock -n __cellblock_before_program -l mcp -d 'A session for an agent: Model Context Protocol'
+complete -c cellblock -n __cellblock_before_program -l sessions -d 'Which sessions there are'
+complete -c cellblock -n __cellblock_before_program -l attach -d 'Back to a session that goes on'
+complete -c cellblock -n __cellblock_before_program -l new -d 'A new session, without a question'
+complete -c cellblock -n __cellblock_before_program -l end -d 'End a session'
+complete -c cellblock -n __cellblock_before_program -l message -d 'Show a text in a session'
+complete -c cellblock -n '__fish_prev_arg_in --attach --end --message' -f -a '(cellblock --sessions 2>/dev/null | tail -n +2 | string replace -r " .*" "")' -d Session
 complete -c cellblock -n __cellblock_before_program -l check -d 'What this host enforces'
 complete -c cellblock -n __cellblock_before_program -l check-config -d 'The configuration, and which file set what'
 complete -c cellblock -n __cellblock_before_program -s h -l help -d 'Help'
@@ -61,6 +67,8 @@ function __cellblock_keys
 		session.lifetime 'end a session after this long' \
 		session.per_user 'sessions one person may have at once' \
 		session.maker 'whether the maker of this host makes the session' \
+		session.linger 'how long a session goes on without a terminal' \
+		session.attach 'a terminal may come to a session that has begun' \
 		home.size 'how many bytes the home may hold' \
 		home.files 'how many files and directories the home may hold' \
 		home.skeleton 'directory copied into the home at the start' \

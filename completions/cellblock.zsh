@@ -23,6 +23,8 @@ _cellblock_keys()
 		'session.lifetime:end a session after this long'
 		'session.per_user:sessions one person may have at once'
 		'session.maker:whether the maker of this host makes the session'
+		'session.linger:how long a session goes on without a terminal'
+		'session.attach:a terminal may come to a session that has begun'
 		'home.size:how many bytes the home may hold'
 		'home.files:how many files and directories the home may hold'
 		'home.skeleton:directory copied into the home at the start'
@@ -83,7 +85,7 @@ _arguments -s -S \
 	'--overwrite[let -u and -d overwrite files]' \
 	'(-q --quiet -v --verbose)'{-q,--quiet}'[no banner, no notices about the host]' \
 	'(-q --quiet -v --verbose)'{-v,--verbose}'[say more]' \
-	'--json[answer of --check as JSON]' \
+	'--json[answer of --check or --sessions as JSON]' \
 	'(-)-c[program from the command line]:code:' \
 	'(-)-m[module as a program]:module:' \
 	'-e[one cell; the value of a last expression is shown]:cell:' \
@@ -91,6 +93,11 @@ _arguments -s -S \
 	'--serve[JSON requests over HTTP]' \
 	'--maker[as root: sessions for the people of this host]' \
 	'--mcp[a session for an agent: Model Context Protocol]' \
+	'--sessions[which sessions there are]' \
+	'--attach[back to a session that goes on]' \
+	'--new[a new session, without a question]' \
+	'--end[end a session]' \
+	'--message[show a text in a session]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

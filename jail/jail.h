@@ -448,6 +448,7 @@ enum jail_cage_access {
 	JAIL_CAGE_READ,	  /* read files, list directories */
 	JAIL_CAGE_WRITE,  /* also create, remove, rename; no device nodes */
 	JAIL_CAGE_DEVICE, /* read, write and ioctl on device files */
+	JAIL_CAGE_REMOVE, /* remove files that are no directories */
 };
 
 /* What stays reachable: each path, and everything beneath it. All zero is
@@ -458,7 +459,13 @@ struct jail_cage {
 		enum jail_cage_access access;
 	} v[JAIL_CAGE_PATHS];
 	size_t n;
-	int serves; /* accepting clients, on sockets that listen, is left */
+	/* What is left besides: */
+	enum jail_cage_left {
+		JAIL_CAGE_NOTHING,
+		JAIL_CAGE_CLIENTS,   /* accepting clients, and pairs of sockets
+				      */
+		JAIL_CAGE_TERMINALS, /* accepting clients, and setsid(2) */
+	} left;
 };
 
 /* Give up, for good: every capability, exec, fork, sockets, and, where the

@@ -15,6 +15,7 @@
 
 #include "jail/base/err.h"
 #include "jail/jail.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 
@@ -64,6 +65,15 @@ static void allow_locked(struct jail_cage *cage, const struct confine *c)
 	allow(cage, "/usr/share/locale", JAIL_CAGE_READ);
 }
 
+/* A session's own socket is removed at its end. */
+static void allow_door(struct jail_cage *cage, const struct door *door)
+{
+	if (!door_is_open(door))
+		return;
+	allow(cage, door_place(door), JAIL_CAGE_REMOVE);
+	cage->left = JAIL_CAGE_TERMINALS;
+}
+
 int confine_front(const struct confine *c, struct err *e)
 {
 	struct jail_cage cage = {.n = 0};
@@ -75,5 +85,6 @@ int confine_front(const struct confine *c, struct err *e)
 		allow_ordinary(&cage, c);
 	allow(&cage, c->state_dir, JAIL_CAGE_WRITE);
 	allow(&cage, "/dev/null", JAIL_CAGE_DEVICE);
+	allow_door(&cage, c->door);
 	return jail_cage_close(&cage, e);
 }

@@ -18,6 +18,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
+#include "repl/attach/attach.h"
 #include "repl/command/command.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
@@ -64,6 +65,8 @@ struct run {
 	int told_fd;
 	struct err history_error;
 	struct log log;
+	struct door *door;
+	struct err no_door;
 	struct jail *jail;
 	const char **argv;
 };
@@ -293,6 +296,151 @@ static void claim_slot(const struct run *r)
 	must(setup_claim_slot(&s, &e), &e);
 }
 
+/* ---- terminals that come to a session ---- */
+
+/* Where the person's sessions have their sockets. The environment has no say
+ * where an administrator set limits. `state` has PATH_MAX bytes. */
+static void find_places(const struct run *r, struct places_of *of, char *state)
+{
+	bool bound = config_is_bound(&r->cfg);
+	const struct person *p = &r->person;
+
+	*of = (struct places_of){.uid = geteuid(),
+		.runtime_dir = bound ? NULL : getenv("XDG_RUNTIME_DIR")};
+	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
+		    bound ? p->account_home : p->home, state, PATH_MAX) == 0)
+		of->state_dir = state;
+}
+
+static void open_roster(const struct run *r, struct roster *list, bool all)
+{
+	struct places_of of;
+	char state[PATH_MAX];
+	struct err e = {0};
+
+	find_places(r, &of, state);
+	must(roster_open(list, &of, r->person.name, all, &e), &e);
+}
+
+/* Whether the session goes on without its terminal. */
+static bool lingers(const struct run *r)
+{
+	return r->cfg.attach && r->cfg.linger_ms > 0 && isatty(STDIN_FILENO) &&
+	       isatty(STDOUT_FILENO);
+}
+
+static int attach_to(const struct roster_entry *to, struct err *e)
+{
+	auto_close int sock = places_connect(to->dir, to->id);
+	char from[64];
+
+	if (sock < 0)
+		return err_errno(e, "reach session %d", to->id);
+	client_from(from, sizeof(from));
+	return client_attach(sock, from, e);
+}
+
+/* Offer what could be gone back to. The exit status, or -1: a new session. */
+static int offer_sessions(const struct run *r)
+{
+	const struct roster_entry *which = NULL;
+	struct roster list;
+	struct err e = {0};
+	int status = -1;
+
+	if (r->opt.fresh)
+		return -1;
+	open_roster(r, &list, false);
+	if (list.n)
+		set_locale(); /* for what is asked */
+	switch (roster_ask(&list, &which)) {
+	case ROSTER_NEW:
+		break;
+	case ROSTER_NEITHER:
+		status = 0;
+		break;
+	case ROSTER_BACK:
+		status = attach_to(which, &e);
+		if (status < 0)
+			terminal_refuse(&e);
+		break;
+	}
+	roster_free(&list);
+	return status;
+}
+
+/* From here on another process may be what the shell waits for. */
+static void begin_client(struct run *r)
+{
+	struct err e = {0};
+	int link = client_begin(&e);
+
+	must(link, &e);
+	r->door = door_new(link);
+	if (!r->door) {
+		err_errno(&e, "start the front end");
+		die(&e);
+	}
+}
+
+/* A session that has no socket has no other terminal, either. */
+static void open_door(struct run *r)
+{
+	struct places_of of;
+	char state[PATH_MAX];
+
+	find_places(r, &of, state);
+	if (r->door)
+		door_open(r->door, &of, &r->no_door);
+	else
+		err_set(&r->no_door, "session.linger or session.attach is off, "
+				     "or there was no terminal");
+}
+
+static int run_sessions(struct run *r)
+{
+	struct roster list;
+	int failed;
+
+	open_roster(r, &list, geteuid() == 0);
+	failed = roster_print(
+		&list, r->opt.json, terminal_columns(STDOUT_FILENO), stdout);
+	roster_free(&list);
+	return failed ? 1 : 0;
+}
+
+/* --attach, --end and --message. */
+static int run_on_session(struct run *r)
+{
+	bool end = r->opt.mode == OPTIONS_END;
+	const struct roster_entry *to;
+	struct attach_answer a;
+	struct roster list;
+	struct err e = {0};
+	int status, sock;
+
+	open_roster(r, &list, geteuid() == 0);
+	to = roster_find(&list, r->opt.session, &e);
+	must(to ? 0 : -1, &e);
+	if (r->opt.mode == OPTIONS_ATTACH) {
+		if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+			err_set(&e, "--attach wants a terminal");
+			err_kind_set(&e, ERR_USAGE);
+			die(&e);
+		}
+		status = attach_to(to, &e);
+	} else {
+		sock = places_connect(to->dir, to->id);
+		status = sock < 0 ? err_errno(&e, "reach session %d", to->id)
+				  : knock_ask(sock,
+					    end ? ATTACH_END : ATTACH_MESSAGE,
+					    r->opt.message, &a, &e);
+	}
+	must(status, &e);
+	roster_free(&list);
+	return status;
+}
+
 /* Where the history is: made when it is missing, and not fatal when that
  * cannot be. */
 static void open_history(struct run *r)
@@ -368,8 +516,11 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		claim_slot(r);
-	if (session)
+	if (session) {
 		open_history(r);
+		open_door(r);
+	}
+	c.door = r->door;
 	must_for_jail(confine_front(&c, &e), &e);
 }
 
@@ -388,6 +539,9 @@ static int run_session(struct run *r, struct err *e)
 		.no_history = r->history_error.msg,
 		.told_fd = r->told_fd,
 		.python = r->setup.python,
+		.door = r->door,
+		.no_door = r->no_door.msg,
+		.user = r->person.name,
 	};
 
 	return prompt_run(&s, e);
@@ -432,13 +586,18 @@ static int run_in_jail(struct run *r)
 	history_free(r->history);
 	free(r->argv);
 	terminal_signals_close(&r->signals);
-	return end(r, status, &e);
+	status = end(r, status, &e);
+	if (r->door)
+		door_leave(r->door, ATTACH_OVER, status, NULL);
+	door_free(r->door);
+	return status;
 }
 
 /* Where home.skeleton is, is all that requests leave to read. */
 static void confine_eval(const struct run *r, bool serves, struct err *e)
 {
-	struct jail_cage cage = {.n = 0, .serves = serves};
+	struct jail_cage cage = {
+		.n = 0, .left = serves ? JAIL_CAGE_CLIENTS : JAIL_CAGE_NOTHING};
 
 	if (r->cfg.skeleton)
 		cage.v[cage.n++].path = r->cfg.skeleton;
@@ -557,6 +716,19 @@ static int run_check(struct run *r)
 	return status;
 }
 
+/* A session; or back to one. */
+static int run_at_terminal(struct run *r)
+{
+	int status = -1;
+
+	if (lingers(r)) {
+		status = offer_sessions(r);
+		if (status < 0)
+			begin_client(r);
+	}
+	return status < 0 ? run_in_jail(r) : status;
+}
+
 static int run(struct run *r)
 {
 	switch (r->opt.mode) {
@@ -588,7 +760,19 @@ static int run(struct run *r)
 	case OPTIONS_MAKER:
 		load_config(r);
 		return run_maker(r);
+	case OPTIONS_SESSIONS:
+		load_config(r);
+		set_locale();
+		return run_sessions(r);
+	case OPTIONS_ATTACH:
+	case OPTIONS_END:
+	case OPTIONS_MESSAGE:
+		load_config(r);
+		set_locale();
+		return run_on_session(r);
 	case OPTIONS_SESSION:
+		load_config(r);
+		return run_at_terminal(r);
 	case OPTIONS_FILE:
 	case OPTIONS_CODE:
 	case OPTIONS_MODULE:

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct config;
+struct door;
 struct err;
 struct fetch;
 struct jail_spec;
@@ -26,6 +27,7 @@ struct confine {
 	const struct options *opt;
 	const char *home;      /* of the person */
 	const char *state_dir; /* where the history is */
+	const struct door *door;
 };
 
 /* Give up, for good, what the front end does not need: capabilities, starting

@@ -849,6 +849,13 @@ static const enum landlock_class classes[] = {
 	[JAIL_CAGE_READ] = LANDLOCK_READ,
 	[JAIL_CAGE_WRITE] = LANDLOCK_WRITE,
 	[JAIL_CAGE_DEVICE] = LANDLOCK_DEVICE,
+	[JAIL_CAGE_REMOVE] = LANDLOCK_REMOVE,
+};
+
+static const enum seccomp_profile profiles[] = {
+	[JAIL_CAGE_NOTHING] = SECCOMP_FRONT,
+	[JAIL_CAGE_CLIENTS] = SECCOMP_SERVER,
+	[JAIL_CAGE_TERMINALS] = SECCOMP_DOOR,
 };
 
 /* Afterwards the process cannot start another or open a socket
@@ -865,7 +872,7 @@ int jail_cage_close(const struct jail_cage *c, struct err *e)
 	if (ident_drop_front(e) < 0 ||
 		landlock_confine(rules, c->n, LANDLOCK_NO_TCP, LANDLOCK_ABI_ANY,
 			e) < 0 ||
-		seccomp_load(c->serves ? SECCOMP_SERVER : SECCOMP_FRONT, e) < 0)
+		seccomp_load(profiles[c->left], e) < 0)
 		return err_wrap(e, "confine the front end");
 	return 0;
 }

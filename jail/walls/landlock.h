@@ -16,6 +16,7 @@ enum landlock_class {
 			      * never device nodes */
 	LANDLOCK_WRITE_EXEC, /* and execute: the jail's /home and /tmp */
 	LANDLOCK_DEVICE,     /* read, write and ioctl on device files */
+	LANDLOCK_REMOVE,     /* remove files that are no directories */
 };
 
 /* Everything beneath a directory, or one file. */

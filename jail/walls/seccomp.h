@@ -18,8 +18,9 @@ enum seccomp_profile {
 	SECCOMP_INIT_SHARED, /* INIT in a jail that shares inodes with the host:
 			      * without inotify */
 	SECCOMP_SERVER,	     /* FRONT that accepts clients */
+	SECCOMP_DOOR,	     /* FRONT that other terminals come to */
 };
-#define SECCOMP_PROFILES 6
+#define SECCOMP_PROFILES 7
 
 /* Confine every thread of the process, for good. Needs no_new_privs, which
  * SECCOMP_FRONT and SECCOMP_SERVER set themselves. Verified by a call that

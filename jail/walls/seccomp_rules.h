@@ -39,7 +39,8 @@ enum {
 	PERSONS = 8,
 	SHARED = 16,
 	SERVER = 32,
-	FRONT = PERSONS | SERVER,
+	DOOR = 64,
+	FRONT = PERSONS | SERVER | DOOR,
 	INIT = OWN | SHARED,
 	JAIL = GUEST | NOMEM | INIT,
 	ALL = JAIL | FRONT,
@@ -224,8 +225,11 @@ static const struct rules_group rules_groups[] = {
 	{FRONT, REFUSE, "the front end already has the only socket it needs",
 		"socket connect bind listen accept"},
 	{PERSONS, REFUSE, "the same", "socketpair accept4"},
-	{SERVER, ALLOW, "clients come to the socket that already listens",
-		"accept4"},
+	{DOOR, REFUSE, "the same", "socketpair"},
+	{SERVER | DOOR, ALLOW,
+		"clients come to the socket that already listens", "accept4"},
+	{DOOR, ALLOW, "leaving the session of a terminal that is gone",
+		"setsid"},
 	{FRONT, REFUSE, "changes to files that Landlock does not check",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown lchown "
 		"fchownat utime utimes futimesat setxattr lsetxattr fsetxattr "

@@ -75,6 +75,13 @@ int cells_reset(
 	return 0;
 }
 
+int cells_detach(
+	struct session *s, const struct command_line *line, struct err *e)
+{
+	(void)line;
+	return terminals_detach(s, e);
+}
+
 int cells_quit(
 	struct session *s, const struct command_line *line, struct err *e)
 {

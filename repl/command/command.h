@@ -92,7 +92,7 @@ command_function files_upload, files_download, files_list, files_show, files_rm,
 	files_wipe;
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
-	cells_time, cells_timeit, cells_quit;
+	cells_time, cells_timeit, cells_detach, cells_quit;
 command_function info_help, info_limits, info_usage, info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */

@@ -79,6 +79,11 @@ static const struct rule rules[] = {
 	{"serve", '\0', NULL, MODE(SERVE)},
 	{"maker", '\0', NULL, MODE(MAKER)},
 	{"mcp", '\0', NULL, MODE(MCP)},
+	{"sessions", '\0', NULL, MODE(SESSIONS)},
+	{"attach", '\0', NULL, MODE(ATTACH)},
+	{"new", '\0', NULL, FLAG(fresh)},
+	{"end", '\0', NULL, MODE(END)},
+	{"message", '\0', NULL, MODE(MESSAGE)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -159,8 +164,9 @@ static int take(
 	case TAKE_MODE:
 		if (o->mode != OPTIONS_SESSION)
 			return usage(e, "only one of -c, -m, -e, --eval, "
-					"--serve, --maker, --mcp, --check and "
-					"--check-config makes sense");
+					"--serve, --maker, --mcp, --sessions, "
+					"--attach, --end, --message, --check "
+					"and --check-config makes sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -280,6 +286,31 @@ static int parse_options(
 	return 0;
 }
 
+static bool is_about_sessions(const struct options *o)
+{
+	return o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
+	       o->mode == OPTIONS_MESSAGE;
+}
+
+/* ID, ID TEXT, or ID -m TEXT. */
+static int take_session(struct options *o, struct err *e)
+{
+	bool end = o->mode == OPTIONS_END;
+	int wanted = o->mode == OPTIONS_MESSAGE ? 2
+		     : end && o->nargs > 1	? 3
+						: o->nargs;
+
+	if (end && o->nargs == 0)
+		return usage(e, "--end wants the ID of a session");
+	if (o->nargs != wanted ||
+		(end && wanted == 3 && strcmp(o->args[1], "-m") != 0))
+		return usage(e, end ? "--end wants ID [-m TEXT]"
+				    : "--message wants ID and TEXT");
+	o->session = o->nargs ? o->args[0] : NULL;
+	o->message = wanted > 1 ? o->args[wanted - 1] : NULL;
+	return 0;
+}
+
 /* Take the words after the options. */
 static int parse_words(struct options *o, bool terminal, struct err *e)
 {
@@ -292,6 +323,10 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_SERVE] = {"--serve ADDRESS", 1},
 		[OPTIONS_MAKER] = {"--maker PATH", 1},
 		[OPTIONS_MCP] = {"--mcp", 0},
+		[OPTIONS_SESSIONS] = {"--sessions", 0},
+		[OPTIONS_ATTACH] = {"--attach ID", 1},
+		[OPTIONS_END] = {"--end ID", 3},
+		[OPTIONS_MESSAGE] = {"--message ID TEXT", 2},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -306,6 +341,8 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		return set_config(o, first, e);
 	if (first && (o->mode == OPTIONS_SERVE || o->mode == OPTIONS_MAKER))
 		o->text = first;
+	if (is_about_sessions(o))
+		return take_session(o, e);
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
 	if (!first) {
@@ -329,8 +366,11 @@ static int check_together(const struct options *o, struct err *e)
 	bool mcp = o->mode == OPTIONS_MCP;
 	bool maker = o->mode == OPTIONS_MAKER;
 	const char *why =
-		o->json && o->mode != OPTIONS_CHECK
-			? "--json goes with --check alone"
+		o->json && o->mode != OPTIONS_CHECK &&
+				o->mode != OPTIONS_SESSIONS
+			? "--json goes with --check and --sessions alone"
+		: o->fresh && o->mode != OPTIONS_SESSION
+			? "--new goes with a session alone"
 		: o->nuploads && eval	 ? "-u does not go with --eval"
 		: o->ndownloads && eval	 ? "-d does not go with --eval"
 		: o->nuploads && mcp	 ? "-u does not go with --mcp"
@@ -396,6 +436,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
 	{"cellblock --eval|--serve|--mcp|--maker",
 		"requests of programs, agents and people"},
+	{"cellblock --sessions|--attach|--new",
+		"sessions that go on; --end, --message"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},
@@ -424,7 +466,6 @@ void options_print_help(FILE *f, int width)
 	}
 	t.below = 6;
 	text_table_write(&t, &b);
-	strbuf_puts(&b, "\n");
 	text_wrap(&b, last, 0, width);
 	if (!b.failed)
 		fputs(b.s, f);

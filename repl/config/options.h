@@ -23,6 +23,10 @@ enum options_mode {
 	OPTIONS_MCP,	      /* an agent on standard input */
 	OPTIONS_SERVE,	      /* text: where to listen, or NULL */
 	OPTIONS_MAKER,	      /* text: where to listen, or NULL */
+	OPTIONS_SESSIONS,     /* which sessions there are */
+	OPTIONS_ATTACH,	      /* go back to `session`, or to the only one */
+	OPTIONS_END,	      /* end `session`, saying `message` */
+	OPTIONS_MESSAGE,      /* `session` gets `message` */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,
@@ -41,6 +45,7 @@ struct options {
 	const char *text;
 	char *const *args; /* of the program; ends with NULL */
 	int nargs;
+	const char *session, *message; /* of the four above; or NULL */
 	const char *config_file;
 	const char *python;
 	char **sets; /* owned SECTION.KEY=VALUE; behind "-t " or "-M " where
@@ -50,6 +55,7 @@ struct options {
 	size_t nuploads;
 	struct options_pair *downloads;
 	size_t ndownloads;
+	bool fresh; /* a new session, without a question */
 	bool overwrite;
 	bool quiet;
 	bool verbose;

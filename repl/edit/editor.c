@@ -89,6 +89,14 @@ static enum editor_result call_watchers(
 	return stop ? EDITOR_EVENT : r;
 }
 
+/* A terminal that has hung up is at its end, like a file. */
+static bool is_gone(int fd)
+{
+	struct termios t;
+
+	return tcgetattr(fd, &t) < 0 && errno == EIO;
+}
+
 static enum editor_result read_bytes(struct editor *ed)
 {
 	struct input *in = &ed->input;
@@ -101,7 +109,7 @@ static enum editor_result read_bytes(struct editor *ed)
 		return EDITOR_ERROR;
 	}
 	if (n <= 0)
-		return ed->lines ? EDITOR_EOF : EDITOR_HUP;
+		return ed->lines && !is_gone(ed->in) ? EDITOR_EOF : EDITOR_HUP;
 	in->queue_at = 0;
 	in->queue_end = (size_t)n;
 	in->echoed = ed->lines;
@@ -340,6 +348,29 @@ static void handle_keys(void *ctx)
 
 /* ---- open and close ---- */
 
+/* What depends on the terminal. 0, or -1 with e. */
+static int take_terminal(struct editor *ed, bool colour, struct err *e)
+{
+	struct engine *engine = NULL;
+	int out = ed->view.out;
+	bool tty = isatty(out);
+	/* Where the cursor cannot be addressed, lines are read. */
+	bool plain = !tty || !isatty(ed->in) || terminal_is_dumb();
+
+	if (!plain && engine_open(&engine, ed->in, out, ed->max_bytes,
+			      handle_keys, ed, e) < 0) {
+		engine_close(engine);
+		return -1;
+	}
+	engine_close(ed->engine);
+	ed->engine = engine;
+	ed->plain = plain;
+	ed->view.out_is_tty = tty;
+	ed->view.colour = colour;
+	ed->recall.suggests = ed->suggest && colour;
+	return 0;
+}
+
 int editor_open(
 	struct editor **out, const struct editor_opts *opts, struct err *e)
 {
@@ -353,11 +384,9 @@ int editor_open(
 	ed->signature = opts->signature;
 	ed->ctx = opts->ctx;
 	ed->history = opts->history;
-	ed->recall.suggests = opts->suggest && opts->colour;
+	ed->suggest = opts->suggest;
 	ed->in = opts->in;
 	ed->view.out = opts->out;
-	ed->view.out_is_tty = isatty(opts->out);
-	ed->view.colour = opts->colour;
 	if (opts->suggest)
 		view_keep_row(&ed->view);
 	ed->vi.on = opts->vi;
@@ -365,16 +394,12 @@ int editor_open(
 	ed->input.keys.escape_alone = opts->vi;
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		ed->input.watch[i].fd = -1;
-	/* Where the cursor cannot be addressed, lines are read. */
-	ed->plain =
-		!ed->view.out_is_tty || !isatty(opts->in) || terminal_is_dumb();
 	if (view_set_prompt(&ed->view.prompt, opts->prompt) < 0 ||
 		view_set_prompt(&ed->view.prompt2, opts->prompt2) < 0) {
 		editor_close(ed);
 		return err_errno(e, "editor");
 	}
-	if (!ed->plain && engine_open(&ed->engine, opts->in, opts->out,
-				  ed->max_bytes, handle_keys, ed, e) < 0) {
+	if (take_terminal(ed, opts->colour, e) < 0) {
 		editor_close(ed);
 		return -1;
 	}
@@ -423,12 +448,12 @@ static enum editor_result end_drawn(struct editor *ed, char **cell, size_t *n)
 		view_finish(&ed->view, &t, "");
 		break;
 	case EDITOR_EVENT:
+	case EDITOR_HUP:
 		view_erase(&ed->view);
 		utf8_wide_set(&ed->kept, t.s, t.n);
 		ed->kept_cursor = t.cursor;
 		break;
 	case EDITOR_GO_ON:
-	case EDITOR_HUP:
 	case EDITOR_ERROR:
 		break;
 	}
@@ -519,7 +544,7 @@ static enum editor_result read_plain(struct editor *ed, char **cell, size_t *n)
 	r = read_lines(ed, &text);
 	if (r == EDITOR_CELL) {
 		r = cell_out(ed, text.s, text.n, cell, n);
-	} else if (r == EDITOR_EVENT) {
+	} else if (r == EDITOR_EVENT || r == EDITOR_HUP) {
 		ed->kept = text;
 		ed->kept_cursor = text.n;
 		return r;
@@ -596,6 +621,26 @@ void editor_unwatch_fd(struct editor *ed, int fd)
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		if (ed->input.watch[i].fd == fd)
 			ed->input.watch[i].fd = -1;
+}
+
+void editor_wait(struct editor *ed)
+{
+	struct pollfd p[EDITOR_WATCH_MAX];
+
+	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
+		p[i] = (struct pollfd){
+			.fd = ed->input.watch[i].fd, .events = POLLIN};
+	if (poll(p, EDITOR_WATCH_MAX, -1) > 0)
+		call_watchers(&ed->input, p);
+}
+
+int editor_move(struct editor *ed, bool colour, struct err *e)
+{
+	if (take_terminal(ed, colour, e) < 0)
+		return -1;
+	restart_keys(&ed->input);
+	ed->input.echoed = false;
+	return 0;
 }
 
 void editor_resized(struct editor *ed)

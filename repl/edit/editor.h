@@ -92,6 +92,14 @@ void editor_type(struct editor *ed, const char *s, size_t n);
 int editor_watch_fd(struct editor *ed, int fd, int (*cb)(void *ctx), void *ctx);
 void editor_unwatch_fd(struct editor *ed, int fd);
 
+/* While there is no terminal: wait for the descriptors that are watched, and
+ * read nothing. */
+void editor_wait(struct editor *ed);
+
+/* Begin again on another terminal: what was typed stays. Between reads. 0, or
+ * -1 with e, and the editor is as before. */
+int editor_move(struct editor *ed, bool colour, struct err *e);
+
 /* For a watcher, while a cell is read: the terminal has another size; SIGINT
  * has come, which gives up the text as Ctrl-C does. */
 void editor_resized(struct editor *ed);

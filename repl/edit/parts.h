@@ -251,6 +251,7 @@ struct vi {
 struct editor {
 	int in;
 	size_t max_bytes;	 /* of a cell, a paste, or text typed ahead */
+	bool suggest;		 /* wanted; it takes colour, too */
 	bool plain;		 /* the cursor cannot be addressed */
 	bool lines;		 /* lines are read now, not keys */
 	struct err *err;	 /* of the read under way */

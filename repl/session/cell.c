@@ -300,12 +300,14 @@ static int run(struct session *s, const char *src, size_t n, const char *image,
 	c->ended = false;
 	c->done = (struct jail_done){0};
 	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
+	away_cell(s, true);
 	screen_begin(s);
 	wait_for_end(s);
 	screen_end_output(s);
 	if (c->ended)
 		show_verdict(s);
 	screen_end(s);
+	away_cell(s, false);
 	c->running = (struct record_cell){0};
 	session_tell_limited(s);
 	follow_up(s);

@@ -14,6 +14,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/config/config.h"
+#include "repl/text/text.h"
 #include "verdict.h"
 
 #include <errno.h>
@@ -93,6 +94,15 @@ void log_limit(const struct log *l, enum jail_limit limit)
 
 	if (l->to_syslog && key)
 		syslog(LOG_NOTICE, "%s: limit struck: %s", l->user, key);
+}
+
+void log_attach(const struct log *l, const char *what, const char *from)
+{
+	char safe[160];
+
+	text_safe(safe, sizeof(safe), from, strlen(from));
+	if (l->to_syslog)
+		syslog(LOG_INFO, "%s: %s (%s)", l->user, what, safe);
 }
 
 /* A failed write does not end the transcript: a disk may be full for a while.

@@ -43,6 +43,9 @@ void log_close(struct log *l, int status);
 /* A limit struck. */
 void log_limit(const struct log *l, enum jail_limit limit);
 
+/* A terminal came or went, or somebody ended the session: from where. */
+void log_attach(const struct log *l, const char *what, const char *from);
+
 /* For the transcript: a cell's number and source; its output, unfiltered, at
  * most cell.output and cell.tail together; how many bytes there were beyond
  * that, and the verdict ("": none). -1 with e, once, when the transcript has a

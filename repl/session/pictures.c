@@ -80,6 +80,11 @@ struct ask *pictures_ask(const struct session *s)
 	return &s->pictures->ask;
 }
 
+void pictures_take_terminal(struct session *s)
+{
+	s->pictures->ask = (struct ask){0};
+}
+
 /* The cell's output is over. */
 void pictures_end(struct session *s)
 {

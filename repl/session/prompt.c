@@ -134,7 +134,8 @@ static int take_signals(void *arg)
 	sig->resized = sig->interrupt = false;
 	if (sig->end)
 		session_end_by(s, sig->end);
-	return s->over;
+	away_answer(s, true);
+	return s->over || away_is_due(s);
 }
 
 static int take_jail(void *arg)
@@ -199,6 +200,7 @@ static void read_and_run(struct session *s)
 	switch (editor_read(s->editor, &src, &n, &e)) {
 	case EDITOR_CELL:
 		jail_touch(s->jail);
+		away_keyed(s);
 		if (is_blank(src, n))
 			break;
 		history_add(s->history, src, n, NULL);
@@ -206,6 +208,7 @@ static void read_and_run(struct session *s)
 		break;
 	case EDITOR_INTERRUPT:
 		jail_touch(s->jail);
+		away_keyed(s);
 		break;
 	case EDITOR_EOF:
 		if (s->term->in_tty)
@@ -217,7 +220,7 @@ static void read_and_run(struct session *s)
 	case EDITOR_EVENT:
 		break;
 	case EDITOR_HUP:
-		session_end_by(s, SIGHUP);
+		terminals_lose(s);
 		break;
 	case EDITOR_ERROR:
 		session_fail(s, &e);
@@ -225,12 +228,23 @@ static void read_and_run(struct session *s)
 	}
 }
 
+static void next(struct session *s)
+{
+	if (away_is_gone(s))
+		editor_wait(s->editor);
+	else if (s->leaves)
+		session_leave(s, s->status);
+	else
+		read_and_run(s);
+}
+
 /* Whether a command is not to be waited for. */
 static int is_interrupted(void *arg)
 {
-	const struct session *s = arg;
+	struct session *s = arg;
 
 	terminal_signals_read(s->signals);
+	away_answer(s, false);
 	return s->signals->interrupt || s->signals->end;
 }
 
@@ -241,6 +255,8 @@ static void take_events(void *arg)
 	if (s->signals->end)
 		session_end_by(s, s->signals->end);
 	cell_take_events(s);
+	if (!s->over)
+		terminals_turn(s, false);
 }
 
 static int open_parts(struct session *s, struct err *e)
@@ -264,8 +280,8 @@ static int open_parts(struct session *s, struct err *e)
 	s->record = record_new();
 	if (!s->record)
 		return err_errno(e, "open a session");
-	if (cell_open(s, e) < 0 || pictures_open(s, e) < 0 ||
-		screen_open(s, take_events, e) < 0 ||
+	if (away_open(s, e) < 0 || cell_open(s, e) < 0 ||
+		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
 		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
 	editor_watch_fd(s->editor, jail_fd(s->jail), take_jail, s);
@@ -276,6 +292,7 @@ static int open_parts(struct session *s, struct err *e)
 
 static void close_parts(struct session *s)
 {
+	away_close(s);
 	screen_close(s);
 	pictures_close(s);
 	editor_close(s->editor);
@@ -318,7 +335,9 @@ static int run(struct session *s, struct err *e)
 		if (!s->over)
 			cell_run_startup(s);
 		if (!s->over)
-			read_and_run(s);
+			terminals_turn(s, true);
+		if (!s->over)
+			next(s);
 	}
 	screen_tell_background(s);
 	if (s->why.msg[0]) {

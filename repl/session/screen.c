@@ -442,8 +442,37 @@ void screen_turn(struct session *s, int timeout_ms)
 	 * silent. */
 	if (r->moved || (r->tty >= 0 && p[RELAY_POLL_TTY].fd < 0))
 		s->screen->heard_ms = now_ms();
-	if (r->keys_ended || r->broken)
-		session_end_by(s, SIGHUP);
+	if (s->over || (!r->keys_ended && !r->broken))
+		return;
+	terminal_signals_take(s->signals, SIGHUP);
+	r->with.events(s);
+}
+
+bool screen_swap(struct session *s)
+{
+	return s->output && output_move(s->output);
+}
+
+void screen_take_terminal(struct session *s, bool whole)
+{
+	struct screen *sc = s->screen;
+	const struct terminal *t = s->term;
+
+	relay_changed_terminal(&sc->relay);
+	pictures_take_terminal(s);
+	output_resize(&sc->output, t->rows, t->cols);
+	sc->output.opts.colour = t->colour;
+	if (!t->in_tty)
+		return;
+	if (whole)
+		output_take_screen(&sc->output);
+	jail_resize(
+		s->jail, whole && t->rows > 1 ? t->rows - 1 : t->rows, t->cols);
+}
+
+void screen_draw_anew(struct session *s)
+{
+	jail_resize(s->jail, s->term->rows, s->term->cols);
 }
 
 bool screen_is_over(const struct session *s)

@@ -137,7 +137,8 @@ int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 		terminal_signals_read(s->signals);
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
-		if (s->over || s->signals->interrupt)
+		away_answer(s, false);
+		if (s->over || s->signals->interrupt || away_is_due(s))
 			return -1;
 		if (s->signals->resized) {
 			s->signals->resized = false;
@@ -149,9 +150,12 @@ int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 		} else if (!p[0].revents) {
 			continue;
 		} else if (read(s->term->in, &byte, 1) != 1) {
-			session_end_by(s, SIGHUP);
+			terminal_signals_take(s->signals, SIGHUP);
+			if (s->signals->end)
+				session_end_by(s, SIGHUP);
 			return -1;
 		} else {
+			away_keyed(s);
 			n = keys_feed(keys, byte, out);
 		}
 		if (n > 0)
@@ -316,6 +320,9 @@ void session_finish(struct session *s)
 void session_leave(struct session *s, int status)
 {
 	s->status = status;
+	s->leaves = away_is_gone(s);
+	if (s->leaves)
+		return;
 	session_finish(s);
 	if (s->over)
 		return;

@@ -9,6 +9,8 @@
  *	pictures.c	what a cell shows as pictures
  *	record.c	what ran, and what it wrote
  *	stack.c		where a killed cell was
+ *	away.c		without a terminal
+ *	terminals.c	terminals that come and go
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
@@ -25,9 +27,11 @@
 #include <stdint.h>
 
 struct ask;
+struct away;
 struct cell;
 struct complete_list;
 struct config;
+struct door;
 struct editor;
 struct history;
 struct hostfs;
@@ -83,6 +87,9 @@ struct session {
 	const char *no_history; /* why none is kept; "": it is */
 	int told_fd;		/* told.h; -1: none */
 	const char *python;	/* the interpreter's path on the host */
+	struct door *door;	/* NULL: the session has one terminal */
+	const char *no_door;	/* why nobody can come back to it */
+	const char *user;	/* who the person is; or NULL */
 
 	/* Each is the business of the file of its name, which also writes
 	 * what stands behind it. */
@@ -95,12 +102,14 @@ struct session {
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
 	struct ledger ledger;
+	struct away *away;
 
 	/* session.c writes these, others may read `over`. */
 	bool over;
 	int status;	/* exit status */
 	struct err why; /* why it is over; msg empty: nothing to say */
 	bool warned;	/* leaving was tried with files not downloaded */
+	bool leaves;	/* a cell has ended it, and nobody has seen that */
 	bool finished;	/* calls->finish() was called for the last time */
 	unsigned figures[SESSION_FIGURES]; /* numbers of files, a ring */
 	size_t nfigures;
@@ -153,7 +162,8 @@ void session_tell_limited(struct session *s);
 void session_name_figure(struct session *s, unsigned number);
 
 /* Download what -d asks for, and leave with `status`; after one warning when
- * other files were not downloaded. session_stay(): warn again next time. */
+ * other files were not downloaded. Without a terminal `leaves` is set, and
+ * the session waits for the person. session_stay(): warn again next time. */
 void session_leave(struct session *s, int status);
 void session_stay(struct session *s);
 
@@ -247,14 +257,73 @@ void screen_follow_window(struct session *s);
  * now on stands below a line of ours that says what it is. */
 void screen_tell_background(struct session *s);
 
+/* Another terminal has taken the place of the one that there was, or none.
+ * While a cell writes, screen_swap() comes first: whether it has the whole
+ * screen. */
+bool screen_swap(struct session *s);
+void screen_take_terminal(struct session *s, bool whole);
+
+/* A program that has the whole screen draws it anew when the size changes, so
+ * screen_take_terminal() gives it one row less. A moment later: all of them. */
+void screen_draw_anew(struct session *s);
+
+/* ---- away.c: a session without a terminal, and how it is ---- */
+
+/* Make s->away. 0, or -1 with e. */
+int away_open(struct session *s, struct err *e);
+void away_close(struct session *s);
+
+/* A key was pressed; a cell begins, or has ended. */
+void away_keyed(struct session *s);
+void away_cell(struct session *s, bool runs);
+bool away_runs(const struct session *s);
+
+/* Where the person sits, or sat; hostile text. */
+const char *away_from(const struct session *s);
+
+/* There is no terminal from now on: the file that takes its place (borrowed),
+ * or -1. */
+int away_begin(struct session *s);
+
+/* Let the file have no more than is kept. */
+void away_trim(struct session *s);
+
+/* There is one again, which is `from` there. What was written meanwhile, for
+ * the caller to free, or NULL; and how many lines of it are gone. */
+char *away_end(struct session *s, const char *from, size_t *n, uint64_t *cut);
+
+uint64_t away_count_lines(const char *s, size_t n);
+
+/* Whether there is no terminal. */
+bool away_is_gone(const struct session *s);
+
+/* Answer who asks how the session is. With `idle` the warden may be asked. */
+void away_answer(struct session *s, bool idle);
+
+/* Whether something came for terminals_turn(). */
+bool away_is_due(const struct session *s);
+
+/* ---- terminals.c: terminals that come and go ---- */
+
+/* Take what came through the door, between two reads of the editor or of the
+ * relay. `idle`: no cell runs. */
+void terminals_turn(struct session *s, bool idle);
+
+/* The terminal is lost: go on without one, or end the session. */
+void terminals_lose(struct session *s);
+
+/* Let the terminal go. 0, or -1 with e: the session would end. */
+int terminals_detach(struct session *s, struct err *e);
+
 /* ---- pictures.c: what a cell shows as pictures ---- */
 
 /* Make s->pictures. 0, or -1 with e. */
 int pictures_open(struct session *s, struct err *e);
 void pictures_close(struct session *s);
 
-/* What the terminal has answered. */
+/* What the terminal has answered; another terminal has not been asked. */
 struct ask *pictures_ask(const struct session *s);
+void pictures_take_terminal(struct session *s);
 
 /* For a cell: the end of a pipe that is to be handed over, and then closed; -1
  * without. `file` (borrowed until pictures_end()) is the safe name of the image

@@ -347,6 +347,32 @@ void output_suspend(struct output *o)
 	tidy(o);
 }
 
+static void nowhere(void *arg, const void *buf, size_t n)
+{
+	(void)arg;
+	(void)buf;
+	(void)n;
+}
+
+bool output_move(struct output *o)
+{
+	bool alternate = vt_sequence_is_alternate(&o->vt);
+	vt_emit *before = o->vt.emit;
+
+	o->vt.emit = nowhere;
+	vt_begin_row(&o->vt);
+	o->vt.emit = before;
+	return alternate;
+}
+
+void output_take_screen(struct output *o)
+{
+	static const char screen[] = "\x1b[?1049h\x1b[2J\x1b[H";
+
+	vt_feed(&o->vt, screen, sizeof(screen) - 1);
+	vt_flush(&o->vt);
+}
+
 /* Report what the filter dropped, and go back to column 0. */
 static void finish(struct output *o, struct output_report *r, bool cut)
 {

@@ -148,6 +148,14 @@ void output_background_summary(
  * still writes. */
 void output_suspend(struct output *o);
 
+/* Another terminal takes what comes from now on: forget the modes of this one,
+ * without undoing them. Whether the alternate screen was up. */
+bool output_move(struct output *o);
+
+/* On the other terminal, in column 0 of an empty row: let a full-screen program
+ * have its screen again. */
+void output_take_screen(struct output *o);
+
 /* Say below the output what was dropped, if anything was. */
 void output_summary(
 	const struct output_report *r, output_line *line, void *arg);

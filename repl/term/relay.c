@@ -286,6 +286,9 @@ static void out_write(struct relay *r)
 
 static void move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
+	/* What was seen may have been another terminal's. */
+	if (r->changed)
+		return;
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)
 		out_write(r);
 	/* The events may have set another tty, or told that what it has is a
@@ -312,6 +315,13 @@ void relay_follow_window(struct relay *r)
 	output_resize(r->with.output, t->rows, t->cols);
 }
 
+void relay_changed_terminal(struct relay *r)
+{
+	r->keys = r->with.term->in_tty;
+	r->keys_ended = r->broken = false;
+	r->changed = true;
+}
+
 static void take_signals(struct relay *r)
 {
 	struct signals *sig = r->with.signals;
@@ -332,7 +342,7 @@ int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 {
 	int ready;
 
-	r->moved = false;
+	r->moved = r->changed = false;
 	fill(r, p);
 	ready = poll(p, n, timeout_ms);
 	if (ready < 0)
@@ -353,6 +363,7 @@ void relay_flush(struct relay *r)
 		struct pollfd p[RELAY_POLLS];
 		int64_t left = took - now_ms();
 
+		r->changed = false;
 		left += sig->end ? FLUSH_END_MS : FLUSH_MS;
 		if (left <= 0)
 			break;

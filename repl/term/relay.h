@@ -72,8 +72,9 @@ struct relay {
 	bool keys;	 /* standard input goes to the tty */
 	bool keys_ended; /* standard input is at its end, or gone */
 	enum relay_state state;
-	bool broken; /* nothing can be written to the terminal any more */
-	bool moved;  /* the last relay_turn() read bytes of the tty */
+	bool broken;  /* nothing can be written to the terminal any more */
+	bool changed; /* another terminal, since the last poll */
+	bool moved;   /* the last relay_turn() read bytes of the tty */
 	struct typed typed; /* keys since relay_begin() */
 	size_t due;	    /* so many of them may go to the tty */
 	struct strbuf out;
@@ -120,6 +121,9 @@ void relay_flush(struct relay *r);
 
 /* Measure the window, and pass a new size on. */
 void relay_follow_window(struct relay *r);
+
+/* Another terminal has taken the place of the one that there was, or none. */
+void relay_changed_terminal(struct relay *r);
 
 /* Keys for the tty, as if they had just been typed. */
 void relay_type(struct relay *r, const char *s, size_t n);

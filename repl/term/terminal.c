@@ -98,6 +98,46 @@ void terminal_open(struct terminal *t, enum config_colour colour)
 	terminal_measure(t);
 }
 
+/* Let a descriptor's number mean another file. */
+static void replace(int fd, int with)
+{
+	int flags = fd > STDERR_FILENO ? O_CLOEXEC : 0;
+
+	while (dup3(with, fd, flags) < 0 && (errno == EINTR || errno == EBUSY))
+		;
+}
+
+void terminal_leave(struct terminal *t, int file)
+{
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	replace(STDIN_FILENO, null >= 0 ? null : file);
+	replace(STDOUT_FILENO, file);
+	replace(STDERR_FILENO, file);
+	if (t->own)
+		replace(t->out, file);
+	t->in_tty = t->saved = t->raw = false;
+	t->out_tty = t->err_tty = true;
+}
+
+void terminal_take(
+	struct terminal *t, const int fds[4], enum config_colour colour)
+{
+	for (int i = 0; i < 3; i++)
+		replace(i, fds[i]);
+	if (t->own)
+		fd_drop(&t->out);
+	t->in = STDIN_FILENO;
+	t->in_tty = t->out_tty = t->err_tty = true;
+	t->own = fds[3] >= 0;
+	t->out = t->own ? fcntl(fds[3], F_DUPFD_CLOEXEC, 3) : STDOUT_FILENO;
+	t->dumb = terminal_is_dumb();
+	t->colour = colour_wanted(colour, true);
+	t->raw = false;
+	t->saved = tcgetattr(t->in, &t->modes) == 0;
+	terminal_measure(t);
+}
+
 void terminal_close(struct terminal *t)
 {
 	terminal_restore(t);
@@ -263,7 +303,7 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 {
 	sigset_t set;
 
-	*s = (struct signals){.fd = -1};
+	*s = (struct signals){.fd = -1, .signal = -1};
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGWINCH);
@@ -283,7 +323,7 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 		signal(SIGTTIN, SIG_IGN);
 		signal(SIGTTOU, SIG_IGN);
 	}
-	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->fd = s->signal = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd < 0)
 		return err_errno(e, "open a descriptor for signals");
 	return 0;
@@ -291,30 +331,58 @@ int terminal_signals_open(struct signals *s, bool session, struct err *e)
 
 void terminal_signals_close(struct signals *s)
 {
-	if (s->fd < 0)
+	if (s->signal < 0)
 		return;
-	fd_drop(&s->fd);
+	fd_drop(&s->signal);
+	s->fd = -1;
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
+void terminal_signals_take(struct signals *s, int sig)
+{
+	if (sig == SIGINT)
+		s->interrupt = true;
+	else if (sig == SIGWINCH)
+		s->resized = true;
+	else if (sig == SIGTSTP)
+		s->suspend = true;
+	else if (sig == SIGCONT)
+		s->continued = true;
+	else if (sig == SIGHUP && s->outlives)
+		s->lost = true;
+	else if (sig == SIGHUP || sig == SIGTERM || sig == SIGQUIT)
+		s->end = sig;
 }
 
 void terminal_signals_read(struct signals *s)
 {
 	struct signalfd_siginfo si;
 
-	while (read(s->fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		int sig = (int)si.ssi_signo;
+	while (read(s->signal, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		terminal_signals_take(s, (int)si.ssi_signo);
+	if (s->more)
+		s->more(s->arg, s);
+}
 
-		if (sig == SIGINT)
-			s->interrupt = true;
-		else if (sig == SIGWINCH)
-			s->resized = true;
-		else if (sig == SIGTSTP)
-			s->suspend = true;
-		else if (sig == SIGCONT)
-			s->continued = true;
-		else
-			s->end = sig;
-	}
+void terminal_signals_through(struct signals *s, int fd,
+	void (*more)(void *arg, struct signals *s), void *arg)
+{
+	s->fd = fd;
+	s->more = more;
+	s->arg = arg;
+}
+
+void terminal_signals_outlive(struct signals *s, bool on)
+{
+	s->outlives = on;
+}
+
+bool terminal_signals_lost(struct signals *s)
+{
+	bool lost = s->lost;
+
+	s->lost = false;
+	return lost;
 }
 
 bool terminal_signals_cancelled(struct signals *s)

@@ -47,6 +47,16 @@ void terminal_use_any(struct terminal *t);
 /* Restore the modes, and close `out`. */
 void terminal_close(struct terminal *t);
 
+/* The terminal is gone, and nobody types: `file` takes the place of descriptors
+ * 1 and 2 and of `out`, and /dev/null that of descriptor 0. Their numbers stay.
+ * What is written is still for a terminal, of the size that there was. */
+void terminal_leave(struct terminal *t, int file);
+
+/* Another terminal: `fds` are its three descriptors, and it opened again for
+ * output without blocking, or -1. They are borrowed. */
+void terminal_take(
+	struct terminal *t, const int fds[4], enum config_colour colour);
+
 /* Raw mode: every key is a byte, nothing is echoed, output goes out as it is.
  */
 void terminal_raw(struct terminal *t);
@@ -96,8 +106,14 @@ ssize_t terminal_write_some(const struct terminal *t, const char *s, size_t n);
 
 /* Caller's storage. A flag stays set until the caller clears it. */
 struct signals {
-	int fd;
+	int fd;	    /* to poll */
+	int signal; /* the signals; the same, or behind it */
 	sigset_t before;
+	/* Takes what else is behind `fd`. */
+	void (*more)(void *arg, struct signals *s);
+	void *arg;
+	bool outlives;	/* SIGHUP ends nothing: `lost` */
+	bool lost;	/* the terminal is gone */
 	bool interrupt; /* SIGINT */
 	int end;	/* SIGTERM, SIGHUP or SIGQUIT; 0: none */
 	bool resized;	/* SIGWINCH */
@@ -115,6 +131,20 @@ void terminal_signals_close(struct signals *s);
 
 /* Set the flags of signals that have come. Never blocks. */
 void terminal_signals_read(struct signals *s);
+
+/* A signal has come in another way. */
+void terminal_signals_take(struct signals *s, int sig);
+
+/* From now on `fd` is polled, behind which `s->fd` is, and
+ * terminal_signals_read() calls `more`, too. All borrowed. */
+void terminal_signals_through(struct signals *s, int fd,
+	void (*more)(void *arg, struct signals *s), void *arg);
+
+/* From now on the session outlives its terminal, or not any more. */
+void terminal_signals_outlive(struct signals *s, bool on);
+
+/* Whether the terminal was lost since this was asked last. */
+bool terminal_signals_lost(struct signals *s);
 
 /* Whether SIGINT or a signal that ends us has come. Clears SIGINT. */
 bool terminal_signals_cancelled(struct signals *s);

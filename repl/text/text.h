@@ -41,7 +41,7 @@ const char *text_time(char buf[static TEXT_HUMAN], int64_t ms);
 const char *text_count(
 	char *buf, size_t size, uint64_t n, const char *one, const char *many);
 
-#define TEXT_COLUMNS_MAX 5
+#define TEXT_COLUMNS_MAX 9
 
 /* Rows of cells, laid out for a terminal of any width. A column that does not
  * fit beside the others goes below them, indented; no word is broken. The cells

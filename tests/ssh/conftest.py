@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """An ssh server on loopback with two accounts: the login shell of one is
 cellblock; the other has a plain shell and a ForceCommand."""
+import contextlib
 import os
 import pathlib
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -131,9 +133,16 @@ class Account:
                 found.append(pid)
         return found
 
+    def end_sessions(self):
+        """Those that have outlived their connection, too."""
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
     def close(self):
         for s in self.open:
             s.close()
+        self.end_sessions()
         hosttree.until(lambda: not self.processes(),
                        f"the end of the sessions of {self.user.pw_name}")
 

@@ -155,13 +155,29 @@ def test_ctrl_c_interrupts_a_cell(lab):
     s.wait_prompt()
 
 
-def test_a_dropped_connection_leaves_no_process(lab):
-    s = lab.session().start()
-    row = s.enter("import time; print('on'); time.sleep(50)")
-    s.expect_since(row, "^on")
+def test_a_command_whose_connection_drops_leaves_no_process(lab):
+    s = lab.session("import time; print('on'); time.sleep(50)")
+    s.expect("^on")
     assert lab.processes()
     s.process.kill()
     s.close()
+    hosttree.until(lambda: not lab.processes(),
+                   hosttree.describe(lab.processes()))
+
+
+def test_a_dropped_connection_is_come_back_to(lab):
+    s = lab.session().start()
+    row = s.enter("import time\nfor i in range(40):\n print('n', i, flush=True)"
+                  "; time.sleep(.05)\nx = i\n")
+    s.expect_since(row, "^n 1$")
+    s.process.kill()
+    s.close()
+    second = lab.session()
+    second.expect(r"your\s+session\s+from")
+    second.type("\r")
+    second.expect("^n 39$")
+    assert second.run("x + 3") == "42"
+    assert second.leave() == 0
     hosttree.until(lambda: not lab.processes(),
                    hosttree.describe(lab.processes()))
 

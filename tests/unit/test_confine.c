@@ -258,7 +258,7 @@ static void enter(const struct world *w)
 	static char home[PATH_MAX];
 	struct config cfg;
 	struct confine c = {.cfg = &cfg, .opt = &opt, .home = home};
-	const struct jail_cage server = {.serves = 1};
+	const struct jail_cage server = {.left = JAIL_CAGE_CLIENTS};
 	struct err e = {0};
 
 	if (w->user && getuid() == 0)

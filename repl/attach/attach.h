@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.h - terminals that come to a session and leave it
+ *
+ *	places.c	the directories where sessions have their sockets
+ *	door.c		a session's own socket, and who comes to it
+ *	client.c	the process that a shell waits for
+ *	knock.c		one request to somebody's session
+ *	roster.c	the sessions that there are
+ *
+ * A session that may outlive its terminal is two processes. The client is what
+ * a shell started: it waits, and passes signals on. The front end is its child,
+ * or another process altogether, to which the client has handed its terminal.
+ * The two share a connection, the link: its end is the loss of the terminal.
+ *
+ * A session has a socket (SOCK_SEQPACKET) in a directory that belongs to the
+ * person, or to root. One connection is one request: a struct attach_request,
+ * and descriptors. The first descriptor is always the user namespace of the
+ * sender, /proc/self/ns/user. A guest has the person's own uid on the host, and
+ * may see the socket where a configuration exposes the directory. But a guest
+ * cannot have a descriptor of a namespace above its own.
+ */
+#ifndef REPL_ATTACH_ATTACH_H
+#define REPL_ATTACH_ATTACH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct err;
+struct signals;
+struct strbuf;
+
+/* ---- the wire ---- */
+
+#define ATTACH_MAGIC 0x6b626c63u /* the same for ever */
+#define ATTACH_VERSION 1
+#define ATTACH_TEXT 512
+/* The namespace, standard input, output and errors, and the terminal opened
+ * again for output without blocking (optional). */
+#define ATTACH_FDS 5
+
+/* What is asked. Those before ATTACH_ATTACH keep their meaning, and their part
+ * of struct attach_request, in all versions. */
+enum attach_kind {
+	ATTACH_STATUS = 1,  /* answered with a struct attach_status */
+	ATTACH_END,	    /* end the session; `text` says why, or is empty */
+	ATTACH_MESSAGE,	    /* show `text` to the person */
+	ATTACH_DETACH,	    /* let the terminal go */
+	ATTACH_ATTACH = 64, /* take this terminal: all descriptors */
+	ATTACH_WATCH,	    /* show what the person sees: descriptor 1 */
+	ATTACH_BESIDE,	    /* run a program beside: descriptors 1 to 3 */
+	ATTACH_SIGNAL = 96, /* on a link: signal `number` has come */
+};
+
+/* Strings end with a NUL. */
+struct attach_request {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	int32_t number;
+	uint32_t reserved;
+	char text[ATTACH_TEXT];
+	/* From here on only the same version can be understood. */
+	char term[64], colorterm[32], no_color[8];
+	char from[64]; /* where the person sits: an address, or a terminal */
+};
+
+/* What is sent at least, in every version. */
+#define ATTACH_HEAD offsetof(struct attach_request, term)
+
+enum attach_word {
+	ATTACH_OK = 1, /* done; a link stays open */
+	ATTACH_NO,     /* refused: `text` */
+	/* On a link: */
+	ATTACH_OVER, /* the session is over, with exit status `number` */
+	ATTACH_LEFT, /* the session goes on without this terminal: `text` */
+};
+
+enum attach_state { ATTACH_PROMPT, ATTACH_RUNS, ATTACH_WAITS };
+
+/* Times are in milliseconds; -1 is unknown or does not apply. */
+struct attach_status {
+	int32_t pid;
+	uint32_t cell;	/* the last number */
+	uint32_t state; /* enum attach_state */
+	uint32_t reserved;
+	int64_t began;	 /* seconds since the epoch */
+	int64_t cell_ms; /* since it began, or since it ended */
+	int64_t idle_ms; /* since the last key */
+	int64_t away_ms; /* since the terminal was lost; -1: there is one */
+	int64_t cpu_ms, memory_bytes, home_bytes, home_files;
+	char who[64], from[64], build[32];
+};
+
+struct attach_answer {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t word;
+	int32_t number;
+	uint32_t reserved;
+	char text[ATTACH_TEXT];
+	struct attach_status status;
+};
+
+/* Whether `n` bytes, which lie in *r, are a request that may be looked at. Its
+ * strings end afterwards, and what did not come is zero. Pure. */
+bool door_check(struct attach_request *r, size_t n);
+
+/* ---- places.c ---- */
+
+/* Whose sessions. The paths are borrowed; NULL: there is none. */
+struct places_of {
+	uid_t uid;
+	const char *runtime_dir; /* XDG_RUNTIME_DIR, where it is believed */
+	const char *state_dir;	 /* beside the history */
+};
+
+/* How many places there are: the first that works takes the socket, and all
+ * are looked at. */
+extern const size_t places_count;
+
+/* The directory of place `i`; with `make` its last part is made. A descriptor,
+ * or -1 with e: it is not there, or others may write to it. */
+int places_open(const struct places_of *of, size_t i, bool make, char *path,
+	size_t size, struct err *e);
+
+/* Bind the lowest free number in a directory. A socket that listens; *id is
+ * the number. -1 with e. */
+int places_bind(int dir, int *id, struct err *e);
+
+/* Connect to a session: a socket, or -1 with errno. ECONNREFUSED: nobody
+ * listens there any more, and the socket was removed. */
+int places_connect(int dir, int id);
+
+/* Remove the socket of a session that ends. */
+void places_remove(int dir, int id);
+
+/* The ids that a directory has, sorted; at most `max`. How many. */
+size_t places_list(int dir, int *ids, size_t max);
+
+/* ---- door.c ---- */
+
+struct door;
+
+/* A request that came whole. Who takes it owns the descriptors. */
+struct door_visit {
+	int fd;
+	int fds[ATTACH_FDS];
+	int nfds;
+	uid_t uid;
+	pid_t pid;
+	size_t n;
+	struct attach_request request;
+};
+
+/* A link to a client, if any (taken), and no socket yet. NULL: no memory. */
+struct door *door_new(int link);
+void door_free(struct door *d);
+
+/* Listen in the first place that works. -1 with e when none does. */
+int door_open(struct door *d, const struct places_of *of, struct err *e);
+
+/* Whether there is a socket; its number and its directory. */
+bool door_is_open(const struct door *d);
+int door_id(const struct door *d);
+const char *door_place(const struct door *d);
+
+/* Have signals come through the door, too. 0, or -1 with e. */
+int door_watch(struct door *d, struct signals *sig, struct err *e);
+
+/* Take the next request that has come, of one kind, or (0) of any: 1, or 0. */
+int door_take(struct door *d, int kind, struct door_visit *v);
+
+/* Whether one has come. */
+bool door_is_called(const struct door *d);
+
+/* Answer, and close the connection and what came with it. */
+void door_answer(struct door_visit *v, enum attach_word word, const char *text,
+	const struct attach_status *st);
+
+/* The client that waits for us: another one's connection becomes the link; say
+ * how it goes on, and let it go. */
+void door_link(struct door *d, struct door_visit *v);
+bool door_is_linked(const struct door *d);
+void door_leave(
+	struct door *d, enum attach_word word, int number, const char *text);
+
+/* Wake us after so many milliseconds, in which the machine may have slept; 0:
+ * not at all. door_is_due(): they are over. */
+void door_alarm(struct door *d, int64_t ms);
+bool door_is_due(const struct door *d);
+
+/* ---- client.c ---- */
+
+/* Fork. In the child, the link; the parent becomes the client, and never
+ * returns. -1 with e: there is no child. */
+int client_begin(struct err *e);
+
+/* Hand our terminal to a session that a request was sent to, and wait. The exit
+ * status; -1 with e: refused. */
+int client_attach(int sock, const char *from, struct err *e);
+
+/* Where the person sits. */
+void client_from(char *from, size_t size);
+
+/* ---- knock.c ---- */
+
+/* Send a request that needs only the namespace, and wait for the answer. 0, or
+ * -1 with e: nobody answers in time, or the answer is no. */
+int knock_ask(int sock, enum attach_kind kind, const char *text,
+	struct attach_answer *a, struct err *e);
+
+/* Fill in the head of a request. */
+void knock_begin(
+	struct attach_request *r, enum attach_kind kind, const char *text);
+
+/* Our user namespace; -1 with e. The caller closes. */
+int knock_namespace(struct err *e);
+
+/* ---- roster.c ---- */
+
+struct roster_entry {
+	int dir; /* owned by the roster; shared by entries */
+	int id;
+	uid_t uid;
+	char user[64];
+	bool answered;
+	bool same; /* another entry has the same id */
+	struct attach_status status;
+};
+
+struct roster {
+	struct roster_entry *v;
+	size_t n;
+	int *dirs;
+	size_t ndirs;
+};
+
+/* All sessions of the person of that name, and with `all` of everybody who has
+ * an account. 0, or -1 with e. */
+int roster_open(struct roster *r, const struct places_of *of, const char *user,
+	bool all, struct err *e);
+void roster_free(struct roster *r);
+
+/* The entry that `id` names: "7", or "ann/7"; NULL: the only one, or the only
+ * one that is offered. NULL with e. */
+const struct roster_entry *roster_find(
+	const struct roster *r, const char *id, struct err *e);
+
+/* For --sessions. 0, or -1: no memory. */
+int roster_print(const struct roster *r, bool json, int width, FILE *f);
+
+/* A session that could be gone back to. */
+bool roster_is_offered(const struct roster_entry *r);
+
+/* Where sessions are offered: ask the person which one to go back to, on the
+ * terminal. */
+enum roster_choice { ROSTER_NEW, ROSTER_BACK, ROSTER_NEITHER };
+enum roster_choice roster_ask(
+	const struct roster *r, const struct roster_entry **which);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client.c - the process that a shell waits for
+ *
+ * Runs in:   the client: the front end's parent, or whoever came later
+ * Holds:     the terminal's descriptors and its modes; the link
+ * Trusts:    the front end, for what it says on the link
+ * Leaves:    the terminal's modes as it found them, whatever became of the
+ *            front end
+ *
+ * The front end that we forked is in our process group: what the terminal
+ * sends, it gets itself, and only what somebody sends to us alone is passed on.
+ * A front end that we came to later has another terminal of its own, or none:
+ * everything is passed on.
+ */
+#include "attach.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/term/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* Nobody may be left who could have switched these off. */
+#define CALM "\033[0m\033[?25h\033[?2004l"
+#define MAIN_SCREEN "\033[?1049l"
+
+struct client {
+	int link, signals;
+	pid_t child; /* -1: the front end is no child of ours */
+	bool saved;
+	struct termios modes;
+};
+
+static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
+
+static int open_signals(struct client *c, struct err *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		sigaddset(&set, passed[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGTSTP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signals < 0 ? err_errno(e, "wait for signals") : 0;
+}
+
+static void pass_signals(const struct client *c)
+{
+	struct signalfd_siginfo si;
+	struct attach_request r;
+
+	while (read(c->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (c->child > 0 && si.ssi_code == SI_KERNEL)
+			continue;
+		knock_begin(&r, ATTACH_SIGNAL, NULL);
+		r.number = (int32_t)si.ssi_signo;
+		io_send_fds(c->link, &r, sizeof(r), NULL, 0, MSG_DONTWAIT);
+	}
+}
+
+/* The next word on the link; false at its end. */
+static bool read_word(const struct client *c, struct attach_answer *a)
+{
+	int none[1];
+	ssize_t n;
+
+	do
+		n = io_recv_fds(c->link, a, sizeof(*a), none, 0, 0);
+	while (n < 0 && errno == EINTR);
+	a->text[sizeof(a->text) - 1] = '\0';
+	return n == (ssize_t)sizeof(*a) && a->magic == ATTACH_MAGIC;
+}
+
+static bool wait_word(const struct client *c, struct attach_answer *a)
+{
+	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
+		{.fd = c->signals, .events = POLLIN}};
+
+	for (;;) {
+		if (poll(p, 2, -1) < 0)
+			continue;
+		if (p[1].revents)
+			pass_signals(c);
+		if (p[0].revents)
+			return read_word(c, a);
+	}
+}
+
+/* Nobody else sets the terminal's modes back. */
+static void restore(const struct client *c, const char *text, bool alternate)
+{
+	if (!c->saved)
+		return;
+	tcsetattr(STDIN_FILENO, TCSANOW, &c->modes);
+	if (isatty(STDOUT_FILENO))
+		dprintf(STDOUT_FILENO, "%s%s\r\n%s%s",
+			alternate ? MAIN_SCREEN : "", CALM, text,
+			text[0] ? "\n" : "");
+}
+
+/* How the child ended, as a shell would say it. */
+static int wait_child(const struct client *c)
+{
+	int status;
+
+	while (waitpid(c->child, &status, 0) < 0)
+		if (errno != EINTR)
+			return 1;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	restore(c, "", false);
+	return 128 + WTERMSIG(status);
+}
+
+/* Until the front end lets us go, or is gone. The exit status. */
+static int wait_end(const struct client *c)
+{
+	struct attach_answer a;
+
+	while (wait_word(c, &a)) {
+		if (a.word == ATTACH_LEFT) {
+			restore(c, a.text, a.number);
+			return 0;
+		}
+		if (a.word == ATTACH_OVER && c->child < 0)
+			return a.number;
+	}
+	if (c->child > 0)
+		return wait_child(c);
+	restore(c, "", false);
+	fprintf(stderr, "cellblock: the session has ended unexpectedly\n");
+	return 1;
+}
+
+static void save_modes(struct client *c)
+{
+	c->saved =
+		isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &c->modes) == 0;
+}
+
+static _Noreturn void be_client(struct client *c)
+{
+	const struct jail_cage cage = {0};
+	struct err e = {0};
+
+	if (jail_cage_close(&cage, &e) < 0)
+		terminal_refuse(&e); /* and the front end will not start */
+	_exit(wait_end(c));
+}
+
+int client_begin(struct err *e)
+{
+	struct client c = {.child = -1};
+	sigset_t before;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_errno(e, "open a socket");
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	save_modes(&c);
+	c.child = fork();
+	if (c.child == 0) {
+		close(ends[0]);
+		io_set_nonblock(ends[1], 1);
+		return ends[1];
+	}
+	close(ends[1]);
+	c.link = ends[0];
+	if (c.child < 0 || open_signals(&c, e) < 0) {
+		close(ends[0]);
+		return err_errno(e, "start the front end");
+	}
+	be_client(&c);
+}
+
+/* The terminal opened again, for output that must not wait. */
+static int open_again(void)
+{
+	char name[PATH_MAX];
+
+	if (ttyname_r(STDOUT_FILENO, name, sizeof(name)) != 0)
+		return -1;
+	return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+void client_from(char *from, size_t size)
+{
+	const char *ssh = getenv("SSH_CONNECTION"), *tty;
+
+	if (ssh && *ssh) {
+		snprintf(from, size, "%.*s", (int)strcspn(ssh, " "), ssh);
+		return;
+	}
+	tty = ttyname(STDIN_FILENO);
+	snprintf(from, size, "%s",
+		tty && !strncmp(tty, "/dev/", 5) ? tty + 5 : "");
+}
+
+static void put_env(char *to, size_t size, const char *name)
+{
+	const char *v = getenv(name);
+
+	snprintf(to, size, "%s", v && strlen(v) < size ? v : "");
+}
+
+int client_attach(int sock, const char *from, struct err *e)
+{
+	struct client c = {.link = sock, .child = -1};
+	auto_close int ns = knock_namespace(e), again = open_again();
+	int fds[ATTACH_FDS] = {
+		ns, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, again};
+	struct attach_request r;
+	struct attach_answer a;
+
+	if (ns < 0 || open_signals(&c, e) < 0)
+		return -1;
+	save_modes(&c);
+	knock_begin(&r, ATTACH_ATTACH, NULL);
+	put_env(r.term, sizeof(r.term), "TERM");
+	put_env(r.colorterm, sizeof(r.colorterm), "COLORTERM");
+	put_env(r.no_color, sizeof(r.no_color), "NO_COLOR");
+	snprintf(r.from, sizeof(r.from), "%s", from);
+	io_set_nonblock(sock, 0);
+	if (io_send_fds(sock, &r, sizeof(r), fds, ATTACH_FDS - (again < 0), 0) <
+		0)
+		return err_errno(e, "ask the session");
+	fd_drop(&again);
+	if (!wait_word(&c, &a))
+		return err_set(e, "the session did not answer");
+	if (a.word == ATTACH_NO)
+		return err_set(e, "%s", a.text);
+	return wait_end(&c);
+}

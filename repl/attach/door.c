@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * door.c - a session's own socket, and who comes to it
+ *
+ * Runs in:   front end; opened before it confines itself
+ * Holds:     the socket that listens, the link to the client, a few
+ *            connections whose request has not come
+ * Trusts:    nobody. A connection is the person's or root's (SO_PEERCRED), or
+ *            it is dropped before a byte is read. It proves with a descriptor
+ *            that it comes from no jail, and its request is checked. It never
+ *            makes us wait: who stalls or floods is dropped
+ * Leaves:    no socket behind
+ */
+#include "attach.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/term/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* Connections at a time, and how long each may take. */
+#define VISITS 8
+#define VISIT_MS 2000
+
+struct visit {
+	struct door_visit v; /* fd -1: free */
+	int64_t since_ms;
+	bool whole; /* waits for door_take() */
+};
+
+struct door {
+	int link; /* SOCK_SEQPACKET to the client; -1: nobody waits */
+	int listener, dir, ns, events, timer;
+	int id;
+	uid_t uid;
+	char place[PATH_MAX];
+	bool due;
+	struct visit visits[VISITS];
+};
+
+struct door *door_new(int link)
+{
+	struct door *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->link = link;
+	d->listener = d->dir = d->ns = d->events = d->timer = -1;
+	d->uid = geteuid();
+	for (size_t i = 0; i < VISITS; i++)
+		d->visits[i].v.fd = -1;
+	return d;
+}
+
+static void close_visit(struct door_visit *v)
+{
+	for (int i = 0; i < v->nfds; i++)
+		fd_drop(&v->fds[i]);
+	v->nfds = 0;
+	fd_drop(&v->fd);
+}
+
+void door_free(struct door *d)
+{
+	if (!d)
+		return;
+	if (d->listener >= 0)
+		places_remove(d->dir, d->id);
+	for (size_t i = 0; i < VISITS; i++)
+		close_visit(&d->visits[i].v);
+	fd_drop(&d->listener);
+	fd_drop(&d->dir);
+	fd_drop(&d->ns);
+	fd_drop(&d->events);
+	fd_drop(&d->timer);
+	fd_drop(&d->link);
+	free(d);
+}
+
+int door_open(struct door *d, const struct places_of *of, struct err *e)
+{
+	struct err last = {0};
+
+	d->ns = knock_namespace(e);
+	if (d->ns < 0)
+		return -1;
+	err_set(e, "there is no directory for a socket");
+	for (size_t i = 0; i < places_count && d->listener < 0; i++) {
+		d->dir = places_open(
+			of, i, true, d->place, sizeof(d->place), &last);
+		if (d->dir < 0)
+			continue;
+		d->listener = places_bind(d->dir, &d->id, e);
+		if (d->listener < 0)
+			fd_drop(&d->dir);
+	}
+	if (d->listener < 0 && last.msg[0] && !e->code)
+		*e = last;
+	return d->listener < 0 ? -1 : 0;
+}
+
+bool door_is_open(const struct door *d)
+{
+	return d && d->listener >= 0;
+}
+
+int door_id(const struct door *d)
+{
+	return d->id;
+}
+
+const char *door_place(const struct door *d)
+{
+	return d->place;
+}
+
+/* ---- who comes ---- */
+
+static void add_event(const struct door *d, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	epoll_ctl(d->events, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static void remove_event(const struct door *d, int fd)
+{
+	epoll_ctl(d->events, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* A free place; the oldest connection makes room. */
+static struct visit *make_room(struct door *d, int64_t now)
+{
+	struct visit *oldest = &d->visits[0];
+
+	for (size_t i = 0; i < VISITS; i++) {
+		struct visit *v = &d->visits[i];
+
+		if (v->v.fd >= 0 && !v->whole && now - v->since_ms > VISIT_MS)
+			close_visit(&v->v);
+		if (v->v.fd < 0)
+			return v;
+		if (v->since_ms < oldest->since_ms)
+			oldest = v;
+	}
+	close_visit(&oldest->v);
+	return oldest;
+}
+
+static void accept_one(struct door *d)
+{
+	struct ucred who = {0};
+	socklen_t n = sizeof(who);
+	struct visit *v;
+	auto_close int fd =
+		accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 ||
+		(who.uid != d->uid && who.uid != 0))
+		return;
+	v = make_room(d, now_ms());
+	*v = (struct visit){.since_ms = now_ms(),
+		.v = {.fd = fd_take(&fd), .uid = who.uid, .pid = who.pid}};
+	add_event(d, v->v.fd);
+}
+
+/* Every string ends; no byte behind the end is looked at. */
+bool door_check(struct attach_request *r, size_t n)
+{
+	static const size_t ends[] = {
+		offsetof(struct attach_request, term) - 1,
+		offsetof(struct attach_request, colorterm) - 1,
+		offsetof(struct attach_request, no_color) - 1,
+		offsetof(struct attach_request, from) - 1,
+		sizeof(struct attach_request) - 1,
+	};
+
+	if (n < ATTACH_HEAD || r->magic != ATTACH_MAGIC)
+		return false;
+	if (n < sizeof(*r))
+		memset((char *)r + n, 0, sizeof(*r) - n);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		((char *)r)[ends[i]] = '\0';
+	return true;
+}
+
+static bool is_our_namespace(const struct door *d, int fd)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && fstat(d->ns, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void read_visit(struct door *d, struct visit *v)
+{
+	struct door_visit *w = &v->v;
+	char buf[2 * sizeof(w->request)];
+	ssize_t n = io_recv_fds(
+		w->fd, buf, sizeof(buf), w->fds, ATTACH_FDS, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	remove_event(d, w->fd);
+	w->nfds = ATTACH_FDS;
+	w->n = n > 0 ? (size_t)n : 0;
+	if (w->n > sizeof(w->request))
+		w->n = sizeof(w->request);
+	memcpy(&w->request, buf, w->n);
+	if (!door_check(&w->request, w->n) || w->fds[0] < 0 ||
+		!is_our_namespace(d, w->fds[0])) {
+		close_visit(w);
+		return;
+	}
+	v->whole = true;
+}
+
+/* What the client says: a signal, or nothing any more. */
+static void read_link(struct door *d, struct signals *sig)
+{
+	struct attach_request r;
+	int none[1];
+	ssize_t n = io_recv_fds(d->link, &r, sizeof(r), none, 0, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		if (door_check(&r, (size_t)n) && r.kind == ATTACH_SIGNAL)
+			terminal_signals_take(sig, r.number);
+		return;
+	}
+	fd_drop(&d->link);
+	terminal_signals_take(sig, SIGHUP);
+}
+
+static void read_timer(struct door *d)
+{
+	uint64_t times;
+
+	if (read(d->timer, &times, sizeof(times)) == sizeof(times))
+		d->due = true;
+}
+
+static void take_event(struct door *d, int fd, struct signals *sig)
+{
+	if (fd == d->link) {
+		read_link(d, sig);
+		return;
+	}
+	if (fd == d->timer) {
+		read_timer(d);
+		return;
+	}
+	if (fd == d->listener) {
+		accept_one(d);
+		return;
+	}
+	for (size_t i = 0; i < VISITS; i++)
+		if (d->visits[i].v.fd == fd && !d->visits[i].whole)
+			read_visit(d, &d->visits[i]);
+}
+
+static void take_events(void *arg, struct signals *sig)
+{
+	struct door *d = arg;
+	struct epoll_event ev[VISITS + 4];
+	int n = epoll_wait(d->events, ev, VISITS + 4, 0);
+
+	for (int i = 0; i < n; i++)
+		take_event(d, ev[i].data.fd, sig);
+}
+
+int door_watch(struct door *d, struct signals *sig, struct err *e)
+{
+	d->events = epoll_create1(EPOLL_CLOEXEC);
+	d->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->events < 0 || d->timer < 0)
+		return err_errno(e, "watch the terminal");
+	add_event(d, sig->fd);
+	add_event(d, d->timer);
+	if (d->link >= 0)
+		add_event(d, d->link);
+	if (d->listener >= 0)
+		add_event(d, d->listener);
+	terminal_signals_through(sig, d->events, take_events, d);
+	return 0;
+}
+
+int door_take(struct door *d, int kind, struct door_visit *out)
+{
+	struct visit *first = NULL;
+
+	for (size_t i = 0; i < VISITS; i++) {
+		struct visit *v = &d->visits[i];
+
+		if (v->v.fd >= 0 && v->whole &&
+			(!kind || v->v.request.kind == kind) &&
+			(!first || v->since_ms < first->since_ms))
+			first = v;
+	}
+	if (!first)
+		return 0;
+	*out = first->v;
+	first->v.fd = -1;
+	first->v.nfds = 0;
+	first->whole = false;
+	return 1;
+}
+
+bool door_is_called(const struct door *d)
+{
+	for (size_t i = 0; i < VISITS; i++) {
+		if (d->visits[i].v.fd >= 0 && d->visits[i].whole)
+			return true;
+	}
+	return false;
+}
+
+/* ---- what is said ---- */
+
+static void say(int fd, enum attach_word word, int number, const char *text,
+	const struct attach_status *st)
+{
+	struct attach_answer a = {.magic = ATTACH_MAGIC,
+		.version = ATTACH_VERSION,
+		.word = (uint16_t)word,
+		.number = number};
+
+	if (text)
+		snprintf(a.text, sizeof(a.text), "%s", text);
+	if (st)
+		a.status = *st;
+	io_send_fds(fd, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+}
+
+void door_answer(struct door_visit *v, enum attach_word word, const char *text,
+	const struct attach_status *st)
+{
+	say(v->fd, word, 0, text, st);
+	close_visit(v);
+}
+
+void door_link(struct door *d, struct door_visit *v)
+{
+	if (d->link >= 0)
+		close(d->link);
+	d->link = fd_take(&v->fd);
+	add_event(d, d->link);
+	say(d->link, ATTACH_OK, 0, NULL, NULL);
+	close_visit(v);
+}
+
+bool door_is_linked(const struct door *d)
+{
+	return d->link >= 0;
+}
+
+void door_leave(
+	struct door *d, enum attach_word word, int number, const char *text)
+{
+	if (d->link < 0)
+		return;
+	say(d->link, word, number, text, NULL);
+	fd_drop(&d->link);
+}
+
+void door_alarm(struct door *d, int64_t ms)
+{
+	const struct itimerspec t = {.it_value = {.tv_sec = ms / 1000,
+					     .tv_nsec = ms % 1000 * 1000000}};
+
+	d->due = false;
+	timerfd_settime(d->timer, 0, &t, NULL);
+}
+
+bool door_is_due(const struct door *d)
+{
+	return d->due;
+}

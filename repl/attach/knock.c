@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * knock.c - one request to somebody's session
+ *
+ * Runs in:   a client
+ * Trusts:    nobody: what answers on a socket may be a planted one. The answer
+ *            has one size, its strings are ended here, and its text is made
+ *            safe by whoever shows it
+ */
+#include "attach.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A session that says nothing for so long is busy, or stopped. */
+#define ANSWER_MS 1000
+
+int knock_namespace(struct err *e)
+{
+	int fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 ? fd : err_errno(e, "open /proc/self/ns/user");
+}
+
+void knock_begin(
+	struct attach_request *r, enum attach_kind kind, const char *text)
+{
+	*r = (struct attach_request){.magic = ATTACH_MAGIC,
+		.version = ATTACH_VERSION,
+		.kind = (uint16_t)kind};
+	if (text)
+		snprintf(r->text, sizeof(r->text), "%s", text);
+}
+
+static void end_strings(struct attach_answer *a)
+{
+	struct attach_status *s = &a->status;
+
+	a->text[sizeof(a->text) - 1] = '\0';
+	s->who[sizeof(s->who) - 1] = '\0';
+	s->from[sizeof(s->from) - 1] = '\0';
+	s->build[sizeof(s->build) - 1] = '\0';
+}
+
+/* A session of another build may answer with more or less than we know. */
+static int read_answer(int sock, struct attach_answer *a, struct err *e)
+{
+	char buf[2 * sizeof(*a)];
+	int none[1];
+	ssize_t n = io_recv_fds(sock, buf, sizeof(buf), none, 0, 0);
+
+	if (n < 0)
+		return err_errno(e, "read the session's answer");
+	if ((size_t)n < offsetof(struct attach_answer, status))
+		return err_set(e, "the session did not answer");
+	*a = (struct attach_answer){0};
+	memcpy(a, buf, (size_t)n < sizeof(*a) ? (size_t)n : sizeof(*a));
+	end_strings(a);
+	if (a->magic != ATTACH_MAGIC)
+		return err_set(e, "what answers there is no session");
+	return a->word == ATTACH_NO ? err_set(e, "%s", a->text) : 0;
+}
+
+int knock_ask(int sock, enum attach_kind kind, const char *text,
+	struct attach_answer *a, struct err *e)
+{
+	auto_close int ns = knock_namespace(e);
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	struct attach_request r;
+
+	if (ns < 0)
+		return -1;
+	knock_begin(&r, kind, text);
+	if (io_send_fds(sock, &r, sizeof(r), &ns, 1, MSG_DONTWAIT) < 0)
+		return err_errno(e, "ask the session");
+	if (poll(&p, 1, ANSWER_MS) <= 0)
+		return err_set(e, "the session does not answer");
+	return read_answer(sock, a, e);
+}

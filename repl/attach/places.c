@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * places.c - the directories where sessions have their sockets
+ *
+ * Runs in:   front end before it confines itself; clients
+ * Trusts:    a directory that is the person's own or root's, and that nobody
+ *            else may write to. It is used through its descriptor, so that its
+ *            path cannot be exchanged; what lies in it may be anything
+ * Leaves:    one socket for each session, until the session ends. A socket on
+ *            which nobody listens is removed by whoever meets it
+ */
+#include "attach.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Sessions in one directory. */
+#define IDS 1000
+#define BACKLOG 8
+/* Somebody else holds a directory's lock for microseconds. */
+#define LOCK_TRIES 100
+#define LOCK_WAIT_US 10000
+
+/* The table: a directory, its last part, and whether that part is ours to
+ * make. The first part is %u, a uid, or one of struct places_of. */
+static const struct {
+	const char *fixed;
+	size_t field; /* offset in struct places_of where `fixed` is NULL */
+	const char *last;
+	bool made;
+} places[] = {
+	{"/run/cellblock/s", 0, NULL, false},
+	{NULL, offsetof(struct places_of, runtime_dir), "cellblock", true},
+	{NULL, offsetof(struct places_of, state_dir), "live", true},
+};
+
+const size_t places_count = sizeof(places) / sizeof(places[0]);
+
+static int name_place(
+	const struct places_of *of, size_t i, char *path, size_t size)
+{
+	const char *field;
+	int n;
+
+	if (places[i].fixed) {
+		n = snprintf(path, size, "%s/%u", places[i].fixed,
+			(unsigned)of->uid);
+	} else {
+		field = *(const char *const *)((const char *)of +
+					       places[i].field);
+		if (!field || field[0] != '/') {
+			errno = ENOENT;
+			return -1;
+		}
+		n = snprintf(path, size, "%s/%s", field, places[i].last);
+	}
+	errno = ENAMETOOLONG;
+	return n > 0 && (size_t)n < size ? 0 : -1;
+}
+
+int places_open(const struct places_of *of, size_t i, bool make, char *path,
+	size_t size, struct err *e)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (name_place(of, i, path, size) < 0)
+		return err_errno(e, "find a directory for sockets");
+	if (make && places[i].made && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_errno(e, "make directory %s", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(e, "open directory %s", path);
+	if (st.st_uid != of->uid && st.st_uid != 0)
+		return err_set(
+			e, "%s belongs to uid %u", path, (unsigned)st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(e, "others may write to %s", path);
+	return fd_take(&fd);
+}
+
+/* Through the descriptor a path is short enough, and leads nowhere else. */
+static void name_socket(struct sockaddr_un *a, int dir, int id)
+{
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(a->sun_path, sizeof(a->sun_path), "/proc/self/fd/%d/%d", dir,
+		id);
+}
+
+void places_remove(int dir, int id)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", id);
+	unlinkat(dir, name, 0);
+}
+
+static int new_socket(void)
+{
+	return socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static int try_connect(int dir, int id)
+{
+	auto_close int sock = new_socket();
+	struct sockaddr_un a;
+
+	name_socket(&a, dir, id);
+	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
+		return -1;
+	return fd_take(&sock);
+}
+
+/* Nobody binds in between. 0, or -1 with errno. */
+static int lock_dir(int dir)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(dir, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -1;
+		usleep(LOCK_WAIT_US);
+	}
+	return -1;
+}
+
+/* Remove a socket that nobody listens on. Only a socket is removed, and only
+ * under the lock: a new session may just be about to listen. */
+static void sweep(int dir, int id)
+{
+	char name[16];
+	struct stat st;
+	int sock;
+
+	snprintf(name, sizeof(name), "%d", id);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!S_ISSOCK(st.st_mode))
+		return;
+	sock = try_connect(dir, id);
+	if (sock >= 0)
+		close(sock);
+	else if (errno == ECONNREFUSED)
+		unlinkat(dir, name, 0);
+}
+
+int places_connect(int dir, int id)
+{
+	int sock = try_connect(dir, id);
+
+	if (sock >= 0 || errno != ECONNREFUSED)
+		return sock;
+	if (lock_dir(dir) == 0) {
+		sweep(dir, id);
+		flock(dir, LOCK_UN);
+	}
+	errno = ECONNREFUSED;
+	return -1;
+}
+
+static int bind_one(int sock, int dir, int id)
+{
+	mode_t before = umask(0177);
+	struct sockaddr_un a;
+	int r;
+
+	name_socket(&a, dir, id);
+	r = bind(sock, (struct sockaddr *)&a, sizeof(a));
+	umask(before);
+	return r;
+}
+
+static int bind_lowest(int sock, int dir, int *id)
+{
+	for (*id = 1; *id <= IDS; ++*id) {
+		if (bind_one(sock, dir, *id) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			return -1;
+		sweep(dir, *id);
+		if (bind_one(sock, dir, *id) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+int places_bind(int dir, int *id, struct err *e)
+{
+	auto_close int sock = new_socket();
+	bool done;
+
+	if (sock < 0)
+		return err_errno(e, "open a socket");
+	if (lock_dir(dir) < 0)
+		return err_errno(e, "lock the directory of the sockets");
+	done = bind_lowest(sock, dir, id) == 0;
+	if (done && listen(sock, BACKLOG) < 0) {
+		places_remove(dir, *id);
+		done = false;
+	}
+	flock(dir, LOCK_UN);
+	return done ? fd_take(&sock) : err_errno(e, "bind a socket");
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* A number as we would write it; 0: it is none. */
+static int number_of(const char *name)
+{
+	char again[16];
+	int n = atoi(name);
+
+	snprintf(again, sizeof(again), "%d", n);
+	return n > 0 && n <= IDS && !strcmp(again, name) ? n : 0;
+}
+
+size_t places_list(int dir, int *ids, size_t max)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *de;
+	size_t n = 0;
+
+	if (!d) {
+		fd_drop(&fd);
+		return 0;
+	}
+	while (n < max && (de = readdir(d)))
+		if (number_of(de->d_name))
+			ids[n++] = number_of(de->d_name);
+	closedir(d);
+	qsort(ids, n, sizeof(*ids), by_number);
+	return n;
+}

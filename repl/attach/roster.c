@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * roster.c - the sessions that there are
+ *
+ * Runs in:   a client
+ * Trusts:    nobody: a directory is a person's, and what answers there may be
+ *            planted. Answers are numbers, and text that is made safe
+ * Leaves:    no socket on which nobody listens
+ */
+#include "attach.h"
+
+#include "jail/base/array.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define IDS 1000
+#define USERS 10000
+/* Whoever has pressed no key for so long may sit elsewhere now. */
+#define SILENT_MS (10 * 60 * 1000)
+
+static int add(struct roster *r, int dir, int id, uid_t uid, const char *user)
+{
+	struct roster_entry *v;
+	struct attach_answer a;
+	auto_close int sock = places_connect(dir, id);
+
+	if (sock < 0 && errno == ECONNREFUSED)
+		return 0;
+	if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
+		return -1;
+	v = &r->v[r->n++];
+	*v = (struct roster_entry){.dir = dir, .id = id, .uid = uid};
+	snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
+	if (sock < 0 || knock_ask(sock, ATTACH_STATUS, NULL, &a, NULL) < 0)
+		return 0;
+	v->answered = true;
+	v->status = a.status;
+	return 0;
+}
+
+static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
+{
+	int ids[IDS];
+	size_t n = places_list(dir, ids, IDS);
+
+	for (size_t i = 0; i < n; i++)
+		if (add(r, dir, ids[i], uid, user) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_person(
+	struct roster *r, const struct places_of *of, const char *user)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < places_count; i++) {
+		int dir = places_open(of, i, false, path, sizeof(path), NULL);
+
+		if (dir < 0)
+			continue;
+		if (array_grow(&r->dirs, r->ndirs, sizeof(*r->dirs)) < 0) {
+			close(dir);
+			return -1;
+		}
+		r->dirs[r->ndirs++] = dir;
+		if (add_dir(r, dir, of->uid, user) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where somebody's directories are who says nothing of it. */
+static int add_account(struct roster *r, const struct passwd *pw)
+{
+	char runtime[64], state[PATH_MAX];
+	const struct places_of of = {pw->pw_uid, runtime, state};
+
+	snprintf(
+		runtime, sizeof(runtime), "/run/user/%u", (unsigned)pw->pw_uid);
+	snprintf(state, sizeof(state), "%.4000s/.local/state/cellblock",
+		pw->pw_dir);
+	return add_person(r, &of, pw->pw_name);
+}
+
+static int add_everybody(struct roster *r, uid_t but)
+{
+	const struct passwd *pw;
+	int n = 0, failed = 0;
+
+	setpwent();
+	while (!failed && n++ < USERS && (pw = getpwent()))
+		if (pw->pw_uid != but)
+			failed = add_account(r, pw);
+	endpwent();
+	return failed;
+}
+
+static void mark_same(struct roster *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t j = 0; j < r->n; j++)
+			if (i != j && r->v[i].id == r->v[j].id)
+				r->v[i].same = true;
+}
+
+int roster_open(struct roster *r, const struct places_of *of, const char *user,
+	bool all, struct err *e)
+{
+	int failed;
+
+	*r = (struct roster){0};
+	failed = add_person(r, of, user);
+	if (!failed && all)
+		failed = add_everybody(r, of->uid);
+	mark_same(r);
+	return failed ? err_errno(e, "list the sessions") : 0;
+}
+
+void roster_free(struct roster *r)
+{
+	for (size_t i = 0; i < r->ndirs; i++)
+		close(r->dirs[i]);
+	free(r->dirs);
+	free(r->v);
+	*r = (struct roster){0};
+}
+
+/* "7" where that says enough, else "ann/7". */
+static void name_entry(const struct roster_entry *v, char *buf, size_t size)
+{
+	if (v->same)
+		snprintf(buf, size, "%s/%d", v->user, v->id);
+	else
+		snprintf(buf, size, "%d", v->id);
+}
+
+static bool is_named(const struct roster_entry *v, const char *id)
+{
+	char number[16], full[96];
+
+	snprintf(number, sizeof(number), "%d", v->id);
+	snprintf(full, sizeof(full), "%s/%d", v->user, v->id);
+	return !strcmp(id, number) || !strcmp(id, full);
+}
+
+/* How many are offered, and the last of them. */
+static size_t count_offered(
+	const struct roster *r, const struct roster_entry **last)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (roster_is_offered(&r->v[i])) {
+			*last = &r->v[i];
+			n++;
+		}
+	return n;
+}
+
+const struct roster_entry *roster_find(
+	const struct roster *r, const char *id, struct err *e)
+{
+	const struct roster_entry *found = NULL;
+	char safe[80] = "";
+
+	if (!id && count_offered(r, &found) == 1)
+		return found;
+	found = NULL;
+
+	if (id)
+		text_safe(safe, sizeof(safe), id, strlen(id));
+	for (size_t i = 0; i < r->n; i++) {
+		if (id && !is_named(&r->v[i], id))
+			continue;
+		if (found) {
+			err_set(e,
+				id ? "several sessions are number %s"
+				   : "there are several sessions%s",
+				safe);
+			err_hint(e, "cellblock --sessions lists them");
+			return NULL;
+		}
+		found = &r->v[i];
+	}
+	if (!found) {
+		err_set(e,
+			id ? "there is no session %s"
+			   : "there is no session to go back to%s",
+			safe);
+		err_hint(e, "cellblock --sessions lists them");
+	}
+	return found;
+}
+
+bool roster_is_offered(const struct roster_entry *v)
+{
+	return v->answered &&
+	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
+}
+
+static void name_time(int64_t began, char *buf, size_t size)
+{
+	time_t t = (time_t)began, now = time(NULL);
+	struct tm tm;
+
+	buf[0] = '\0';
+	if (localtime_r(&t, &tm))
+		strftime(buf, size, now - t < 20 * 3600 ? "%H:%M" : "%Y-%m-%d",
+			&tm);
+}
+
+/* Whole seconds, minutes or hours. */
+static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
+{
+	int64_t unit = ms >= 7200000 ? 3600000 : ms >= 120000 ? 60000 : 1000;
+
+	return text_time(buf, ms / unit * unit);
+}
+
+static void say(const struct roster_entry *v, char *buf, size_t size)
+{
+	const struct attach_status *s = &v->status;
+	char since[32], time[TEXT_HUMAN];
+
+	name_time(s->began, since, sizeof(since));
+	if (s->state == ATTACH_RUNS)
+		snprintf(buf, size, "from %s is still here: cell %u runs",
+			since, (unsigned)s->cell);
+	else if (s->cell)
+		snprintf(buf, size,
+			"from %s is still here: cell %u ended %s ago", since,
+			(unsigned)s->cell, rough_time(time, s->cell_ms));
+	else
+		snprintf(buf, size, "from %s is still here", since);
+}
+
+/* ---- asking ---- */
+
+static void ask_line(const struct roster *r, size_t n)
+{
+	char text[256], line[400];
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (!roster_is_offered(&r->v[i]))
+			continue;
+		say(&r->v[i], text, sizeof(text));
+		if (n == 1)
+			snprintf(line, sizeof(line),
+				"[your session %s · Enter to go back, n for a "
+				"new one]",
+				text);
+		else
+			snprintf(line, sizeof(line), "[session %d %s]",
+				r->v[i].id, text);
+		terminal_print_line(stdout, line);
+	}
+	if (n > 1)
+		terminal_print_line(stdout, "[its number and Enter to go back, "
+					    "n for a new one]");
+	fflush(stdout);
+}
+
+static void echo(const char *s, size_t n)
+{
+	io_write_full(STDOUT_FILENO, s, n);
+}
+
+/* The number that was typed; 0: Enter alone; -1: a new one; -2: neither. */
+static int read_number(void)
+{
+	int number = 0;
+	char c;
+
+	for (;;) {
+		if (read(STDIN_FILENO, &c, 1) != 1 || c == 0x03 || c == 0x04)
+			return -2;
+		if (c == '\n' || c == '\r')
+			return number;
+		if ((c == 'n' || c == 'N') && !number)
+			return -1;
+		if (c >= '0' && c <= '9' && number < IDS) {
+			number = number * 10 + c - '0';
+			echo(&c, 1);
+		} else if ((c == 0x7f || c == '\b') && number) {
+			number /= 10;
+			echo("\b \b", 3);
+		}
+	}
+}
+
+static const struct roster_entry *offered(const struct roster *r, int id)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].id == id && roster_is_offered(&r->v[i]))
+			return &r->v[i];
+	return NULL;
+}
+
+static enum roster_choice choose(
+	const struct roster *r, size_t n, const struct roster_entry **which)
+{
+	const struct roster_entry *only = *which;
+
+	for (;;) {
+		int number = read_number();
+
+		if (number < 0)
+			return number == -1 ? ROSTER_NEW : ROSTER_NEITHER;
+		*which = number ? offered(r, number) : n == 1 ? only : NULL;
+		if (*which)
+			return ROSTER_BACK;
+		echo("\a", 1);
+	}
+}
+
+enum roster_choice roster_ask(
+	const struct roster *r, const struct roster_entry **which)
+{
+	size_t n = count_offered(r, which);
+	struct termios before, keys;
+	enum roster_choice choice;
+
+	if (!n || tcgetattr(STDIN_FILENO, &before) < 0)
+		return ROSTER_NEW;
+	keys = before;
+	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+	ask_line(r, n);
+	choice = choose(r, n, which);
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+	fputs("\n", stdout);
+	fflush(stdout);
+	return choice;
+}
+
+/* ---- listing ---- */
+
+static void add_row(struct text_table *t, const struct roster_entry *v)
+{
+	const struct attach_status *s = &v->status;
+	char id[96], who[160], from[160], since[32], cell[96], a[TEXT_HUMAN],
+		idle[TEXT_HUMAN], cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
+
+	name_entry(v, id, sizeof(id));
+	text_safe(who, sizeof(who), v->user, strlen(v->user));
+	if (!v->answered) {
+		text_table_add(t, (const char *[]){id, who, "–", "–", "–",
+					  "does not answer", "–", "–", "–"});
+		return;
+	}
+	text_safe(from, sizeof(from), s->from, strlen(s->from));
+	name_time(s->began, since, sizeof(since));
+	if (s->state == ATTACH_RUNS)
+		snprintf(cell, sizeof(cell), "running %s",
+			rough_time(a, s->cell_ms));
+	else
+		snprintf(cell, sizeof(cell), "–");
+	text_count(home, sizeof(home), (uint64_t)s->home_files, "file", NULL);
+	text_table_add(t,
+		(const char *[]){id, who, s->away_ms >= 0 ? "(detached)" : from,
+			since, rough_time(idle, s->idle_ms), cell,
+			rough_time(cpu, s->cpu_ms),
+			text_size(mem, (uint64_t)s->memory_bytes),
+			s->home_files ? home : "–"});
+}
+
+static int print_json(const struct roster *r, FILE *f)
+{
+	json_t *list = json_array();
+	int failed = !list;
+
+	for (size_t i = 0; i < r->n && !failed; i++) {
+		const struct roster_entry *v = &r->v[i];
+		const struct attach_status *s = &v->status;
+		char who[160], from[160], build[80];
+		json_t *o;
+
+		text_safe(who, sizeof(who), v->user, strlen(v->user));
+		text_safe(from, sizeof(from), s->from, strlen(s->from));
+		text_safe(build, sizeof(build), s->build, strlen(s->build));
+		o = json_pack("{s:i, s:s, s:b}", "id", v->id, "who", who,
+			"answers", v->answered);
+		if (o && v->answered)
+			failed = json_object_update_new(o,
+				json_pack("{s:s, s:I, s:I, s:b, s:b, s:i, s:I, "
+					  "s:I, s:I, s:I, s:i, s:s}",
+					"from", from, "since",
+					(json_int_t)s->began, "idle_ms",
+					(json_int_t)s->idle_ms, "detached",
+					s->away_ms >= 0, "running",
+					s->state == ATTACH_RUNS, "cell",
+					(int)s->cell, "cpu_ms",
+					(json_int_t)s->cpu_ms, "memory_bytes",
+					(json_int_t)s->memory_bytes,
+					"home_bytes", (json_int_t)s->home_bytes,
+					"home_files", (json_int_t)s->home_files,
+					"pid", (int)s->pid, "version", build));
+		failed |= json_array_append_new(list, o);
+	}
+	failed |= json_dumpf(list, f, JSON_INDENT(2));
+	fputc('\n', f);
+	json_decref(list);
+	return failed ? -1 : 0;
+}
+
+int roster_print(const struct roster *r, bool json, int width, FILE *f)
+{
+	struct text_table t = {.columns = 9, .width = width, .cut = true};
+	struct strbuf b = {0};
+	int failed;
+
+	if (json)
+		return print_json(r, f);
+	text_table_add(&t, (const char *[]){"ID", "WHO", "FROM", "SINCE",
+				   "IDLE", "CELL", "CPU", "MEMORY", "HOME"});
+	for (size_t i = 0; i < r->n; i++)
+		add_row(&t, &r->v[i]);
+	text_table_write(&t, &b);
+	failed = b.failed;
+	if (!failed)
+		fputs(b.s, f);
+	strbuf_free(&b);
+	return failed ? -1 : 0;
+}

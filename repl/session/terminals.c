@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terminals.c - terminals that come to a session and leave it
+ *
+ * Runs in:   front end, confined
+ * Holds:     the terminal
+ * Trusts:    a visitor whom the door let in with descriptors that are
+ *            terminals; of its words none: they are checked or made safe
+ * Leaves:    a session that goes on the same, whoever looks at it
+ */
+#include "session.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "log.h"
+#include "repl/attach/attach.h"
+#include "repl/config/config.h"
+#include "repl/edit/editor.h"
+#include "repl/term/terminal.h"
+#include "repl/term/vt/vt.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Lines that are shown of what was missed. */
+#define MISSED_LINES 20
+/* Between two sizes of a window that a program is to see both. */
+#define REDRAW_MS 200
+
+/* How to come back, for the person who leaves. */
+static void say_how(const struct session *s, char *text, size_t size)
+{
+	char time[TEXT_HUMAN];
+
+	snprintf(text, size,
+		"[session %d goes on without you for %s · come back with: "
+		"cellblock --attach %d]",
+		door_id(s->door), text_time(time, s->cfg->linger_ms),
+		door_id(s->door));
+}
+
+/* The old terminal is not touched any more. */
+static void leave(struct session *s)
+{
+	int file = away_begin(s);
+	char text[ATTACH_TEXT];
+
+	if (file < 0) {
+		session_end_by(s, SIGHUP);
+		return;
+	}
+	terminal_leave(s->term, file);
+	screen_take_terminal(s, false);
+	setsid(); /* fails where this was done before */
+	say_how(s, text, sizeof(text));
+	door_leave(s->door, ATTACH_LEFT, 0, text);
+	door_alarm(s->door, s->cfg->linger_ms);
+	log_attach(s->log, "detached", away_from(s));
+}
+
+void terminals_lose(struct session *s)
+{
+	if (away_is_gone(s))
+		return;
+	if (!s->signals->outlives)
+		session_end_by(s, SIGHUP);
+	else
+		leave(s);
+}
+
+int terminals_detach(struct session *s, struct err *e)
+{
+	if (!s->signals->outlives) {
+		err_set(e, "nobody could come back to this session: %s",
+			s->no_door ? s->no_door : "it has no socket");
+		return -1;
+	}
+	terminal_restore(s->term);
+	leave(s);
+	return 0;
+}
+
+static void put(void *arg, const void *buf, size_t n)
+{
+	strbuf_add(arg, buf, n);
+}
+
+/* The last lines of what was written, for this terminal. What frame lines begin
+ * with was ours already. */
+static void filter_missed(
+	const struct session *s, const char *buf, size_t n, struct strbuf *out)
+{
+	auto_free struct vt *v = malloc(sizeof(*v));
+
+	if (!v)
+		return;
+	vt_init(v, s->term->colour ? VT_SAFE : VT_PLAIN, put, out);
+	v->late = v->alone = v->lf_returns = true;
+	for (size_t i = 0; i < n; i++)
+		if (buf[i] != '\r')
+			vt_feed(v, buf + i, 1);
+	vt_finish(v, true);
+	vt_undo(v);
+	if (out->n && out->s[out->n - 1] != '\n')
+		strbuf_puts(out, "\n");
+}
+
+static size_t last_lines(const char *buf, size_t n, int lines)
+{
+	size_t at = n;
+
+	while (at > 0) {
+		if (buf[at - 1] == '\n' && at < n && lines-- == 1)
+			break;
+		at--;
+	}
+	return at;
+}
+
+static void show_missed(
+	struct session *s, const char *buf, size_t n, uint64_t cut)
+{
+	uint64_t lines =
+		cut + away_count_lines(buf, n) + (n > 0 && buf[n - 1] != '\n');
+	size_t at = last_lines(buf, n, MISSED_LINES);
+	char follow[64] = "", out[64] = "", count[64];
+	struct strbuf b = {0};
+
+	if (!lines) {
+		session_frame(s, "session %d again", door_id(s->door));
+		return;
+	}
+	if (lines > MISSED_LINES)
+		snprintf(follow, sizeof(follow), ", the last %d follow",
+			MISSED_LINES);
+	if (lines > MISSED_LINES && record_find_output(s->record, s->cell_no))
+		snprintf(out, sizeof(out), " · :out %u for all",
+			(unsigned)s->cell_no);
+	session_frame(s, "missed while away: %s%s%s",
+		text_count(count, sizeof(count), lines, "line", NULL), follow,
+		out);
+	filter_missed(s, buf + at, n - at, &b);
+	if (b.n && !b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+/* A terminal's description is a name, never a path. */
+static bool is_term(const char *s)
+{
+	return *s && *s != '.' &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._")];
+}
+
+static void put_env(const char *name, const char *value)
+{
+	if (value[0])
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+static bool is_terminal(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+	       isatty(fd);
+}
+
+/* The same terminal, opened so that writing to it never waits. */
+static bool is_again(int fd, int out)
+{
+	struct stat a, b;
+	int flags;
+
+	if (!is_terminal(fd) || fstat(fd, &a) < 0 || fstat(out, &b) < 0 ||
+		a.st_rdev != b.st_rdev)
+		return false;
+	flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && (flags & O_NONBLOCK) &&
+	       (flags & O_ACCMODE) == O_RDWR;
+}
+
+static const char *refuse(const struct door_visit *v)
+{
+	if (v->request.version != ATTACH_VERSION || v->n != sizeof(v->request))
+		return "this session was begun by cellblock " CELLBLOCK_VERSION
+		       " of another build: attach with that build, or end the "
+		       "session with --end";
+	for (int i = 1; i <= 3; i++)
+		if (!is_terminal(v->fds[i]))
+			return "standard input, output and errors must be a "
+			       "terminal";
+	return NULL;
+}
+
+/* Whoever had the session is told, on a terminal that is his again. */
+static void take_over(struct session *s, const char *from, bool whole)
+{
+	char text[ATTACH_TEXT], safe[128];
+
+	text_safe(safe, sizeof(safe), from, strlen(from));
+	snprintf(text, sizeof(text),
+		"[taken over from %s · session %d goes on]",
+		safe[0] ? safe : "another terminal", door_id(s->door));
+	door_leave(s->door, ATTACH_LEFT, whole, text);
+	setsid();
+}
+
+static void use_terminal(struct session *s, struct door_visit *v, bool whole)
+{
+	const struct attach_request *r = &v->request;
+	struct err e = {0};
+	int fds[4] = {v->fds[1], v->fds[2], v->fds[3], v->fds[4]};
+
+	if (!is_again(fds[3], fds[1]))
+		fds[3] = -1;
+	put_env("TERM", is_term(r->term) ? r->term : "dumb");
+	put_env("COLORTERM", r->colorterm);
+	put_env("NO_COLOR", r->no_color);
+	terminal_take(s->term, fds, s->cfg->colour);
+	door_link(s->door, v);
+	if (s->relay)
+		terminal_raw(s->term);
+	if (editor_move(s->editor, s->term->colour, &e) < 0)
+		session_fail(s, &e);
+	screen_take_terminal(s, whole);
+}
+
+static void attach(struct session *s, struct door_visit *v)
+{
+	bool gone = away_is_gone(s), whole;
+	const char *why = refuse(v);
+	auto_free char *missed = NULL;
+	uint64_t cut;
+	size_t n = 0;
+
+	if (why) {
+		door_answer(v, ATTACH_NO, why, NULL);
+		return;
+	}
+	whole = screen_swap(s);
+	if (!gone)
+		take_over(s, v->request.from, whole);
+	missed = away_end(s, v->request.from, &n, &cut);
+	door_alarm(s->door, whole ? REDRAW_MS : 0);
+	log_attach(s->log, "attached", away_from(s));
+	use_terminal(s, v, whole);
+	if (!whole && !s->over)
+		show_missed(s, missed ? missed : "", missed ? n : 0, cut);
+}
+
+/* ---- who comes ---- */
+
+/* Text of a visitor's, and who it is: the kernel says whether that is root. */
+static void show(
+	struct session *s, const struct door_visit *v, const char *what)
+{
+	char safe[2 * ATTACH_TEXT];
+
+	text_safe(safe, sizeof(safe), v->request.text, strlen(v->request.text));
+	session_frame(s, "%s %s%s%s", what,
+		v->uid == geteuid() ? "you, elsewhere" : "root",
+		safe[0] ? ": " : "", safe);
+}
+
+static void serve(struct session *s, struct door_visit *v)
+{
+	struct err e = {0};
+
+	switch ((enum attach_kind)v->request.kind) {
+	case ATTACH_ATTACH:
+		attach(s, v);
+		return;
+	case ATTACH_MESSAGE:
+		show(s, v, "message from");
+		break;
+	case ATTACH_END:
+		show(s, v, "ended by");
+		log_attach(s->log, "ended by",
+			v->uid == geteuid() ? "the person" : "root");
+		session_end_by(s, SIGTERM);
+		break;
+	case ATTACH_DETACH:
+		if (!away_is_gone(s) && terminals_detach(s, &e) < 0) {
+			door_answer(v, ATTACH_NO, e.msg, NULL);
+			return;
+		}
+		break;
+	case ATTACH_STATUS:
+	case ATTACH_WATCH:
+	case ATTACH_BESIDE:
+	case ATTACH_SIGNAL:
+		door_answer(v, ATTACH_NO, "this session cannot do that", NULL);
+		return;
+	}
+	if (v->fd >= 0)
+		door_answer(v, ATTACH_OK, NULL, NULL);
+}
+
+void terminals_turn(struct session *s, bool idle)
+{
+	struct door_visit v;
+
+	if (!s->away)
+		return;
+	if (terminal_signals_lost(s->signals))
+		terminals_lose(s);
+	away_answer(s, idle);
+	while (!s->over && door_take(s->door, 0, &v))
+		serve(s, &v);
+	if (s->over)
+		return;
+	if (!away_is_gone(s)) {
+		if (door_is_due(s->door)) {
+			door_alarm(s->door, 0);
+			screen_draw_anew(s);
+		}
+		return;
+	}
+	away_trim(s);
+	if (!away_runs(s) && door_is_due(s->door)) {
+		log_attach(s->log, "ended by session.linger", away_from(s));
+		session_end(s, s->status);
+	}
+}

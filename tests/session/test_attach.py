@@ -1,0 +1,540 @@
+# SPDX-License-Identifier: MIT
+"""A session outlives its terminal, and terminals come and go."""
+import array
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import struct
+import termios
+import time
+
+import pytest
+
+import hosttree
+import term
+from world import CELLBLOCK, IS_ROOT
+
+COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
+         " time.sleep(.05)\nd = i\n")
+MAGIC, VERSION, TEXT = 0x6b626c63, 1, 512
+STATUS, END, ATTACH = 1, 2, 64
+OK, NO = 1, 2
+
+
+class Lingering:
+    """Sessions that are ended by hand."""
+
+    def __init__(self, cb):
+        self.cb = cb
+        self.places = [cb.home / ".local/state/cellblock/live"]
+
+    def start(self, *args, start=True, **more):
+        s = term.Session([CELLBLOCK, *args], env=self.cb.env,
+                         cwd=self.cb.work, **more)
+        self.cb.open.append(s)
+        return s.start() if start else s
+
+    def roster(self):
+        r = self.cb.run("--sessions", "--json")
+        assert r.code == 0, r
+        mine = [e for e in json.loads(r.text)
+                if not IS_ROOT or e["who"] == "root"]
+        return mine
+
+    def only(self):
+        found = self.roster()
+        assert len(found) == 1, found
+        return found[0]
+
+    def until(self, condition, what):
+        """The only session, once condition(it) holds."""
+        def holds():
+            found = self.roster()
+            return found and len(found) == 1 and condition(found[0]) and found
+        hosttree.until(holds, what)
+        return self.only()
+
+    def detached(self):
+        return self.until(lambda e: e["answers"] and e["detached"],
+                          "the session to be detached")
+
+    def none(self):
+        hosttree.until(lambda: not self.roster(), "the end of all sessions")
+
+    def socket(self):
+        return self.places[0] / str(self.only()["id"])
+
+    def close(self):
+        for e in self.roster():
+            self.cb.run("--end", str(e["id"]))
+        self.none()
+
+
+@pytest.fixture(name="many")
+def lingering(cb):
+    many = Lingering(cb)
+    yield many
+    many.close()
+
+
+def drop(s):
+    """The terminal is gone, as after a line that dropped."""
+    os.close(s.master)
+    os.close(s.slave)
+    s.closed = True
+    s.process.wait(timeout=term.DEADLINE)
+
+
+def test_a_cell_goes_on_without_a_terminal(many):
+    s = many.start()
+    s.type("x = 41\r")
+    s.wait_prompt()
+    row = s.enter(COUNT)
+    s.expect_since(row, "^n 1$")
+    drop(s)
+    many.until(lambda e: e["detached"] and not e["running"],
+               "the cell to end")
+    t = many.start("--attach")
+    t.expect(r"\[missed while away: \d+ lines, the last 20 follow · :out \d")
+    t.expect("^n 39$")
+    assert t.run("x + 1, d") == "(42, 39)"
+    assert t.leave() == 0
+
+
+def test_detach_leaves_the_session_and_says_how_to_come_back(many):
+    s = many.start()
+    before = s.before
+    s.run("x = 41")
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+    assert re.search(r"session \d+ goes on without you for 10 min", s.all_text())
+    assert termios.tcgetattr(s.slave) == before
+    t = many.start("--attach", str(many.detached()["id"]))
+    assert t.run("x + 1") == "42"
+    assert t.leave() == 0
+    many.none()
+
+
+@pytest.mark.parametrize("how", ["kill", "hangup"])
+def test_a_client_that_dies_costs_nothing(many, how):
+    s = many.start()
+    s.run("x = 41")
+    row = s.enter(COUNT)
+    s.expect_since(row, "^n 1$")
+    if how == "kill":
+        s.process.kill()
+    else:
+        s.process.send_signal(signal.SIGHUP)
+    s.process.wait(timeout=term.DEADLINE)
+    many.detached()
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+
+
+def test_a_session_is_offered_in_one_line(many):
+    s = many.start()
+    s.run("x = 41")
+    drop(s)
+    many.detached()
+    for key, code in (("\x03", 0), ("\x04", 0)):
+        t = many.start(start=False)
+        t.expect(r"n for a new one\]")
+        t.type(key)
+        assert t.wait_exit() == code
+    t = many.start(start=False)
+    t.expect(r"your session from \S+ is still here: cell 1 ended")
+    t.type("n")
+    t.start()
+    assert "NameError" in t.run("x")
+    assert t.leave() == 0
+    t = many.start(start=False)
+    t.expect(r"n for a new one\]")
+    t.type("\r")
+    assert t.run("x + 1") == "42"
+
+
+def test_new_and_commands_do_not_ask(many):
+    s = many.start()
+    drop(s)
+    many.detached()
+    t = many.start("--new")
+    assert t.run("1 + 1") == "2"
+    assert t.leave() == 0
+    assert many.cb.run("-e", "1 + 1").text == "2\n"
+
+
+def test_several_sessions_are_asked_for_by_number(many):
+    for value in (1, 2):
+        s = many.start("--new")
+        s.run(f"x = {value}")
+        drop(s)
+        hosttree.until(lambda n=value: sum(
+            e["detached"] for e in many.roster()) == n, "the session to stay")
+    r = many.cb.run("--attach", "9")
+    assert r.code == 1 and "there is no session 9" in r.said
+    t = many.start(start=False)
+    t.expect("its number and Enter")
+    t.type("2\r")
+    assert t.run("x") == "2"
+    t.leave()
+
+
+def test_a_second_terminal_takes_over_and_the_first_is_told(many):
+    s = many.start()
+    s.run("x = 41")
+    s.type("x + ")
+    s.expect(r"^>>> x \+")
+    t = many.start("--attach", start=False)
+    t.expect(r"^>>> x \+")
+    assert s.wait_exit() == 0
+    assert "taken over from" in s.all_text()
+    assert termios.tcgetattr(s.slave) == s.before
+    t.type("1\r")
+    t.expect("^42$")
+    t.wait_prompt()
+
+
+def test_a_takeover_reaches_a_running_cell(many):
+    s = many.start()
+    row = s.enter("a = input('name? ')")
+    s.expect_since(row, r"name\?")
+    t = many.start("--attach", start=False)
+    assert s.wait_exit() == 0
+    many.until(lambda e: e["running"], "the cell to run")
+    t.expect("session 1 again")
+    t.type("ann\r")
+    t.wait_prompt()
+    assert t.run("a") == "'ann'"
+    t.enter("import time; time.sleep(60)")
+    many.until(lambda e: e["running"], "the cell to run")
+    t.type("\x03")
+    t.expect("KeyboardInterrupt|interrupted")
+
+
+def test_two_who_come_at_once_both_get_an_answer(many):
+    s = many.start()
+    s.run("x = 41")
+    drop(s)
+    many.detached()
+    both = [many.start("--attach", start=False) for _ in range(2)]
+
+    def left():
+        for t in both:
+            t._pump(0)
+        return [t for t in both if t.process.poll() is None]
+    hosttree.until(lambda: len(left()) == 1, "one of them to be let go")
+    winner = left()[0].start()
+    loser = both[both.index(winner) - 1]
+    assert loser.wait_exit() == 0 and "taken over" in loser.all_text()
+    assert winner.run("x + 1") == "42"
+
+
+def test_input_waits_for_the_person(many):
+    s = many.start("-t", "2s")
+    row = s.enter("a = input('name? ')")
+    s.expect_since(row, r"name\?")
+    drop(s)
+    many.until(lambda e: e["detached"] and e["running"], "the cell to wait")
+    t = many.start("--attach", start=False)
+    t.expect("session 1 again|missed")
+    t.type("ann\r")
+    t.wait_prompt()
+    assert t.run("a") == "'ann'"
+
+
+def test_exit_in_a_cell_that_nobody_sees_waits_for_the_person(many):
+    s = many.start()
+    row = s.enter("import time; print('on'); time.sleep(1); raise SystemExit(7)")
+    s.expect_since(row, "^on")
+    drop(s)
+    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    t = many.start("--attach", start=False)
+    assert t.wait_exit() == 7
+    many.none()
+
+
+def test_a_session_ends_when_nobody_comes_back(many):
+    s = many.start("-s", "session.linger=1s")
+    s.run("x = 1")
+    drop(s)
+    many.none()
+    assert list(many.places[0].iterdir()) == []
+
+
+@pytest.mark.parametrize("key", ["session.linger=0", "session.attach=no"])
+def test_without_lingering_a_session_ends_with_its_terminal(many, key):
+    s = many.start("-s", key)
+    s.type(":detach\r")
+    s.expect("nobody could come back to this session")
+    assert many.roster() == []
+    tree = many.cb.tree(s)
+    drop(s)
+    tree.wait_gone()
+
+
+def test_a_program_with_the_whole_screen_draws_anew(many):
+    s = many.start("-t", "60s")
+    row = s.enter(
+        "import signal, sys, time\n"
+        "def draw(*_):\n"
+        " sys.stdout.write('\\x1b[?1049h\\x1b[H\\x1b[2Jpainted')\n"
+        " sys.stdout.flush()\n"
+        "signal.signal(signal.SIGWINCH, draw)\ndraw()\ninput()\n"
+        "sys.stdout.write('\\x1b[?1049l')\n")
+    s.wait(lambda: s.screen.alternate, "the whole screen")
+    drop(s)
+    many.detached()
+    t = many.start("--attach", start=False)
+    t.wait(lambda: t.screen.alternate and "painted" in t.screen_text(),
+           "the screen to be painted")
+    t.type("\r")
+    t.wait_prompt()
+    del row
+
+
+def test_what_nobody_reads_neither_stops_a_cell_nor_takes_memory(many):
+    s = many.start("-t", "8s", "-s", "cell.cpu=8s")
+    row = s.enter("import time\nend = time.time() + 3\nwhile time.time() < end:"
+                  "\n print('y' * 1000)\n\nprint('last', 6 * 7)")
+    s.expect_since(row, "yyy")
+    pid = many.only()["pid"]
+    drop(s)
+    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    rss = int(hosttree.status_of(pid)["VmRSS"].split()[0])
+    assert rss < 64 * 1024, f"{rss} KiB"
+    t = many.start("--attach")
+    t.expect("last 42")
+    assert re.search(r"missed while away: \d+ lines, the last 20", t.all_text())
+
+
+def test_messages_and_ends_come_from_outside(many):
+    s = many.start()
+    s.type("1 + ")
+    assert many.cb.run("--message", "1", "in five\x1b[31m minutes").code == 0
+    s.expect(r"message from you, elsewhere: in five\\x1b\[31m minutes")
+    s.expect(r"^>>> 1 \+")
+    row = s.screen.here()
+    assert many.cb.run("--end", "1", "-m", "good night").code == 0
+    s.expect_since(row, "ended by you, elsewhere: good night")
+    assert s.wait_exit() == 128 + signal.SIGTERM
+    assert many.cb.run("--end", "1").code == 1
+
+
+def test_a_roster_is_a_table_for_people(many):
+    s = many.start()
+    s.run("x = 1")
+    text = many.cb.run("--sessions").text
+    assert re.match(r"ID +WHO +FROM +SINCE +IDLE +CELL +CPU +MEMORY +HOME", text)
+    assert re.search(r"^1 ", text, re.M)
+
+
+# ---- what is hostile ----
+
+def namespace():
+    return os.open("/proc/self/ns/user", os.O_RDONLY)
+
+
+def request(kind, version=VERSION, magic=MAGIC, text=b"", rest=168):
+    return struct.pack("=IHHiI512s", magic, version, kind, 0, 0, text) + \
+        bytes(rest)
+
+
+@contextlib.contextmanager
+def door(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        k.settimeout(term.DEADLINE)
+        here = os.open(path.parent, os.O_RDONLY)
+        try:
+            k.connect(f"/proc/self/fd/{here}/{path.name}")
+        finally:
+            os.close(here)
+        yield k
+
+
+def ask(path, data, fds):
+    """The word of the answer, and its text; None: the connection was dropped."""
+    with door(path) as k:
+        try:
+            k.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                array.array("i", fds))] if fds else [])
+            got = k.recv(4096)
+        except ConnectionError:
+            return None
+    if not got:
+        return None
+    return (struct.unpack_from("=IHHi", got)[2],
+            got[16:16 + TEXT].split(b"\0")[0].decode())
+
+
+@pytest.fixture(name="ns")
+def own_namespace():
+    fd = namespace()
+    yield fd
+    os.close(fd)
+
+
+def test_only_who_has_our_namespace_is_heard(many, ns):
+    many.start()
+    path = many.socket()
+    assert ask(path, request(STATUS), [ns])[0] == OK
+    assert ask(path, request(STATUS), []) is None
+    with open("/dev/null", "rb") as null:
+        assert ask(path, request(STATUS), [null.fileno()]) is None
+    other = os.open("/proc/self/ns/net", os.O_RDONLY)
+    assert ask(path, request(STATUS), [other]) is None
+    os.close(other)
+
+
+def test_a_malformed_request_is_dropped(many, ns):
+    s = many.start()
+    path = many.socket()
+    for data in (b"", b"x", request(STATUS)[:100], request(STATUS, magic=1),
+                 request(STATUS) * 5):
+        if data:
+            assert ask(path, data, [ns]) is None, data[:20]
+    assert ask(path, request(99), [ns])[0] in (OK, NO)
+    assert ask(path, request(STATUS), [ns] * 20) is None
+    assert ask(path, request(STATUS), [ns])[0] == OK
+    assert s.run("1 + 1") == "2"
+
+
+def test_what_is_no_terminal_is_refused(many, ns):
+    s = many.start()
+    path = many.socket()
+    with open("/dev/null", "r+b") as null:
+        no = null.fileno()
+        assert ask(path, request(ATTACH), [ns, no, no, no]) == \
+            (NO, "standard input, output and errors must be a terminal")
+    assert ask(path, request(ATTACH), [ns]) == \
+        (NO, "standard input, output and errors must be a terminal")
+    assert s.run("1 + 1") == "2"
+
+
+def test_another_build_is_told_so_and_can_still_end_it(many, ns):
+    s = many.start()
+    path = many.socket()
+    word, text = ask(path, request(ATTACH, version=2), [ns])
+    assert word == NO and "another build" in text
+    assert ask(path, request(STATUS, version=9, rest=0), [ns])[0] == OK
+    assert ask(path, request(END, version=9, rest=500), [ns])[0] == OK
+    s.wait_exit()
+
+
+def test_who_stalls_or_floods_does_not_keep_others_out(many, ns):
+    s = many.start()
+    path = many.socket()
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(door(path))
+            assert ask(path, request(STATUS), [ns])[0] == OK
+    assert s.run("1 + 1") == "2"
+    row = s.enter(COUNT)
+    s.expect_since(row, "^n 1$")
+    for _ in range(100):
+        assert ask(path, request(STATUS), [ns])[0] == OK
+    s.expect_since(row, "^n 39$")
+
+
+def test_a_neighbour_is_not_heard(many, ns):
+    if not IS_ROOT:
+        pytest.skip("being somebody else takes root")
+    many.start()
+    path = many.socket()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    # Even where the way to it is open.
+    here = os.open(path, os.O_PATH)
+    path.chmod(0o666)
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+                k.settimeout(term.DEADLINE)
+                k.connect(f"/proc/self/fd/{here}")
+                try:
+                    k.sendmsg([request(STATUS)], [
+                        (socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                         array.array("i", [ns]))])
+                    code = 0 if not k.recv(4096) else 2
+                except ConnectionError:
+                    code = 0
+        finally:
+            os._exit(code)
+    os.close(here)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert ask(path, request(STATUS), [ns])[0] == OK
+
+
+@pytest.mark.parametrize("what", ["link", "open", "file", "full"])
+def test_a_bad_directory_means_no_lingering(many, what):
+    place = many.places[0]
+    place.parent.mkdir(parents=True)
+    elsewhere = many.cb.base / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    if what == "link":
+        place.symlink_to(elsewhere)
+    elif what == "file":
+        place.write_text("")
+    else:
+        place.mkdir()
+        place.chmod(0o777 if what == "open" else 0o700)
+    if what == "full":
+        for i in range(1, 1001):
+            (place / str(i)).write_text("")
+    s = many.start()
+    assert s.run("1 + 1") == "2"
+    s.type(":detach\r")
+    s.expect("nobody could come back to this session")
+    assert list(elsewhere.iterdir()) == []
+    tree = many.cb.tree(s)
+    drop(s)
+    tree.wait_gone()
+    if what == "full":
+        assert len(list(place.iterdir())) == 1000
+        for f in place.iterdir():
+            f.unlink()
+
+
+def test_a_dead_socket_is_swept_and_only_that(many):
+    place = many.places[0]
+    place.mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        here = os.open(place, os.O_RDONLY)
+        k.bind(f"/proc/self/fd/{here}/1")
+        os.close(here)
+    (place / "2").write_text("not a socket")
+    (place / "x").write_text("")
+    (place / "3").symlink_to("/nowhere")
+    s = many.start()
+    assert (place / "1").is_socket()
+    assert (place / "2").read_text() == "not a socket"
+    assert s.run("1 + 1") == "2"
+    assert [e["id"] for e in many.roster() if e["answers"]] == [1]
+    s.process.kill()
+    os.kill(many.roster()[0]["pid"], signal.SIGKILL)
+    hosttree.until(lambda: [e for e in many.roster() if e["id"] == 1] == [],
+                   "the socket to be swept")
+    assert sorted(p.name for p in place.iterdir()) == ["2", "3", "x"]
+    for p in place.iterdir():
+        p.unlink()
+
+
+def test_a_session_that_does_not_answer_is_listed(many):
+    s = many.start()
+    e = many.only()
+    os.kill(e["pid"], signal.SIGSTOP)
+    try:
+        assert not many.only()["answers"]
+        assert "does not answer" in many.cb.run("--sessions").text
+    finally:
+        os.kill(e["pid"], signal.SIGCONT)
+    assert many.until(lambda e: e["answers"], "an answer")["id"] == e["id"]
+    assert s.run("1 + 1") == "2"
