@@ -124,19 +124,6 @@ static bool asks_for_mcp(const char *command)
 	       is_program(command, "cellblock", "--mcp");
 }
 
-void login_options(const struct login *login, bool terminal, struct options *o)
-{
-	static char *no_args[] = {NULL};
-
-	*o = (struct options){.args = no_args, .text = login->command};
-	if (login->command && asks_for_mcp(login->command))
-		o->mode = OPTIONS_MCP;
-	else if (login->command)
-		o->mode = OPTIONS_CELL;
-	else
-		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
-}
-
 /* Whether one of the words after the first is an option of single letters
  * with one of `letters`, or `whole`. */
 static bool has_option(const char *s, const char *letters, const char *whole)
@@ -195,6 +182,21 @@ const char *login_service(const char *command)
 			return far_ends[i].service;
 	}
 	return NULL;
+}
+
+void login_options(const struct login *login, bool terminal, struct options *o)
+{
+	static char *no_args[] = {NULL};
+
+	*o = (struct options){.args = no_args, .text = login->command};
+	if (login->command && asks_for_mcp(login->command))
+		o->mode = OPTIONS_MCP;
+	else if (login_service(login->command))
+		o->mode = OPTIONS_REMOTE;
+	else if (login->command)
+		o->mode = OPTIONS_CELL;
+	else
+		o->mode = terminal ? OPTIONS_SESSION : OPTIONS_STDIN;
 }
 
 void login_refusal(const char *service, char *buf, size_t size)

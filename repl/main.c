@@ -41,11 +41,18 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* A new session answers by then; and between two looks. */
+#define UNSEEN_MS 30000
+#define UNSEEN_LOOK_MS 20
 
 /* Everything that lives as long as the process. */
 struct run {
@@ -181,20 +188,12 @@ static void decide(struct run *r, int argc, char **argv)
 		.original = getenv("SSH_ORIGINAL_COMMAND"),
 		.shell_is_us = shell_is_us(&r->person)};
 	struct err e = {0};
-	const char *service;
-	char refusal[1024];
 
 	must(login_decide(&start, &r->login, &e), &e);
 	if (r->login.kind == LOGIN_NOT) {
 		person_prefer_home(&r->person, getenv("HOME"));
 		must(options_parse(&r->opt, argc, argv, isatty(0), &e), &e);
 		return;
-	}
-	service = r->login.command ? login_service(r->login.command) : NULL;
-	if (service) {
-		login_refusal(service, refusal, sizeof(refusal));
-		fputs(refusal, stderr);
-		exit(1);
 	}
 	login_options(&r->login, isatty(0), &r->opt);
 	r->login_env = login_scrub_env(environ, r->person.home, r->person.name);
@@ -558,6 +557,8 @@ static int run_program(struct run *r, struct err *e)
 		.signals = &r->signals,
 		.log = &r->log,
 		.argv = r->argv,
+		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
+						      : NULL,
 	};
 
 	return program_run(&start, e);
@@ -571,13 +572,12 @@ static int end(struct run *r, int status, const struct err *e)
 	return status;
 }
 
-static int run_in_jail(struct run *r)
+/* What runs is not the session: the exit status. */
+static int run_started(struct run *r, bool program)
 {
-	bool program = program_is_wanted(&r->opt);
 	struct err e = {0}, left = {0};
 	int status;
 
-	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
 	status = program ? run_program(r, &e) : run_session(r, &e);
 	terminal_close(&r->term);
 	if (jail_leave(r->jail, &left) < 0)
@@ -591,6 +591,140 @@ static int run_in_jail(struct run *r)
 		door_leave(r->door, ATTACH_OVER, status, NULL);
 	door_free(r->door);
 	return status;
+}
+
+static int run_in_jail(struct run *r)
+{
+	bool program = program_is_wanted(&r->opt);
+
+	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
+	return run_started(r, program);
+}
+
+/* ---- scp, sftp and rsync ---- */
+
+/* A session that nobody has seen yet: its terminal is gone from the beginning.
+ * What keeps it from starting is said on standard error. As fork(). */
+static pid_t begin_unseen(struct run *r)
+{
+	struct err e = {0};
+	int ends[2], null;
+	pid_t pid;
+
+	if (!r->cfg.attach || !r->cfg.linger_ms) {
+		err_set(&e, "there is no session to copy files to or from");
+		err_hint(&e, "begin one first: sessions do not go on alone "
+			     "here (session.linger, session.attach)");
+		die(&e);
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		must(err_errno(&e, "begin a session"), &e);
+	pid = fork();
+	must(pid < 0 ? err_errno(&e, "begin a session") : 0, &e);
+	close(ends[0]);
+	if (pid == 0) {
+		setsid();
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		r->door = door_new(ends[1]);
+		r->opt.mode = OPTIONS_SESSION;
+	} else {
+		close(ends[1]);
+	}
+	close(null);
+	return pid;
+}
+
+/* Wait until that session answers. */
+static void await_unseen(struct run *r, pid_t pid, struct roster *list)
+{
+	int64_t end = now_ms() + UNSEEN_MS;
+	struct err e = {0};
+	int status;
+
+	while (now_ms() < end) {
+		open_roster(r, list, false);
+		for (size_t i = 0; i < list->n; i++)
+			if (list->v[i].answered && list->v[i].status.pid == pid)
+				return;
+		roster_free(list);
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		poll(NULL, 0, UNSEEN_LOOK_MS);
+	}
+	err_set(&e, "a session was begun, and does not answer");
+	die(&e);
+}
+
+/* A place beside the session that was used last; it is held by a connection,
+ * which ends with us. */
+static void join_session(struct run *r, const struct roster *list)
+{
+	const struct roster_entry *to;
+	struct err e = {0};
+	int sock, fd;
+	size_t n;
+
+	to = remote_choose(list, &n);
+	if (n > 1)
+		fprintf(stderr, "cellblock: session %d, the last used of %zu\n",
+			to->id, n);
+	sock = places_connect(to->dir, to->id);
+	if (sock < 0)
+		must(err_errno(&e, "reach session %d", to->id), &e);
+	fd = knock_beside(sock, &e);
+	must(fd, &e);
+	must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
+}
+
+static void start_remote(struct run *r, const char *script)
+{
+	struct err e = {0};
+	struct confine c = {
+		.cfg = &r->cfg, .opt = &r->opt, .home = r->person.home};
+
+	r->argv = calloc(3, sizeof(*r->argv));
+	must(r->argv ? 0 : err_errno(&e, "start a program"), &e);
+	r->argv[0] = "-c";
+	r->argv[1] = script;
+	terminal_open(&r->term, r->cfg.colour);
+	must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
+	must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
+	must_for_jail(confine_front(&c, &e), &e);
+}
+
+static int run_remote(struct run *r)
+{
+	const char *service = login_service(r->opt.text);
+	struct roster list;
+	struct err e = {0};
+	char refusal[1024], *script;
+	pid_t pid;
+	size_t n;
+
+	if (!r->cfg.remote || !remote_serves(service)) {
+		login_refusal(service, refusal, sizeof(refusal));
+		fputs(refusal, stderr);
+		return 1;
+	}
+	script = remote_script(service, r->opt.text, &e);
+	must(script ? 0 : -1, &e);
+	set_locale();
+	open_roster(r, &list, false);
+	if (!remote_choose(&list, &n)) {
+		roster_free(&list);
+		pid = begin_unseen(r);
+		if (pid == 0)
+			return run_in_jail(r);
+		await_unseen(r, pid, &list);
+	}
+	join_session(r, &list);
+	roster_free(&list);
+	start_remote(r, script);
+	return run_started(r, true);
 }
 
 /* Where home.skeleton is, is all that requests leave to read. */
@@ -760,6 +894,9 @@ static int run(struct run *r)
 	case OPTIONS_MAKER:
 		load_config(r);
 		return run_maker(r);
+	case OPTIONS_REMOTE:
+		load_config(r);
+		return run_remote(r);
 	case OPTIONS_SESSIONS:
 		load_config(r);
 		set_locale();

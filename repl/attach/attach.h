@@ -182,6 +182,14 @@ bool door_is_called(const struct door *d);
 void door_answer(struct door_visit *v, enum attach_word word, const char *text,
 	const struct attach_status *st);
 
+/* Close what came with it without an answer; with `fd` -1 the connection was
+ * taken. */
+void door_drop(struct door_visit *v);
+
+/* Answer on a connection that stays open with a descriptor (borrowed); or -1
+ * and why there is none. 0, or -1: nobody is there. */
+int door_hand(int visitor, int fd, const char *why);
+
 /* The client that waits for us: another one's connection becomes the link; say
  * how it goes on, and let it go. */
 void door_link(struct door *d, struct door_visit *v);
@@ -214,6 +222,10 @@ void client_from(char *from, size_t size);
 int knock_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_answer *a, struct err *e);
 
+/* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
+ * e. `sock` stays open as long as that runs. */
+int knock_beside(int sock, struct err *e);
+
 /* Fill in the head of a request. */
 void knock_begin(
 	struct attach_request *r, enum attach_kind kind, const char *text);
@@ -229,7 +241,8 @@ struct roster_entry {
 	uid_t uid;
 	char user[64];
 	bool answered;
-	bool same; /* another entry has the same id */
+	bool same;	  /* another entry has the same id */
+	int64_t keyed_ms; /* now_ms() when the last key came */
 	struct attach_status status;
 };
 

@@ -63,7 +63,7 @@ struct door *door_new(int link)
 	return d;
 }
 
-static void close_visit(struct door_visit *v)
+void door_drop(struct door_visit *v)
 {
 	for (int i = 0; i < v->nfds; i++)
 		fd_drop(&v->fds[i]);
@@ -78,7 +78,7 @@ void door_free(struct door *d)
 	if (d->listener >= 0)
 		places_remove(d->dir, d->id);
 	for (size_t i = 0; i < VISITS; i++)
-		close_visit(&d->visits[i].v);
+		door_drop(&d->visits[i].v);
 	fd_drop(&d->listener);
 	fd_drop(&d->dir);
 	fd_drop(&d->ns);
@@ -148,13 +148,13 @@ static struct visit *make_room(struct door *d, int64_t now)
 		struct visit *v = &d->visits[i];
 
 		if (v->v.fd >= 0 && !v->whole && now - v->since_ms > VISIT_MS)
-			close_visit(&v->v);
+			door_drop(&v->v);
 		if (v->v.fd < 0)
 			return v;
 		if (v->since_ms < oldest->since_ms)
 			oldest = v;
 	}
-	close_visit(&oldest->v);
+	door_drop(&oldest->v);
 	return oldest;
 }
 
@@ -220,7 +220,7 @@ static void read_visit(struct door *d, struct visit *v)
 	memcpy(&w->request, buf, w->n);
 	if (!door_check(&w->request, w->n) || w->fds[0] < 0 ||
 		!is_our_namespace(d, w->fds[0])) {
-		close_visit(w);
+		door_drop(w);
 		return;
 	}
 	v->whole = true;
@@ -348,7 +348,17 @@ void door_answer(struct door_visit *v, enum attach_word word, const char *text,
 	const struct attach_status *st)
 {
 	say(v->fd, word, 0, text, st);
-	close_visit(v);
+	door_drop(v);
+}
+
+int door_hand(int visitor, int fd, const char *why)
+{
+	struct attach_answer a = {.magic = ATTACH_MAGIC,
+		.version = ATTACH_VERSION,
+		.word = fd >= 0 ? ATTACH_OK : ATTACH_NO};
+
+	snprintf(a.text, sizeof(a.text), "%s", why);
+	return io_send_fds(visitor, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 void door_link(struct door *d, struct door_visit *v)
@@ -358,7 +368,7 @@ void door_link(struct door *d, struct door_visit *v)
 	d->link = fd_take(&v->fd);
 	add_event(d, d->link);
 	say(d->link, ATTACH_OK, 0, NULL, NULL);
-	close_visit(v);
+	door_drop(v);
 }
 
 bool door_is_linked(const struct door *d)

@@ -22,6 +22,8 @@
 
 /* A session that says nothing for so long is busy, or stopped. */
 #define ANSWER_MS 1000
+/* A command in it may take a while. */
+#define BESIDE_MS 10000
 
 int knock_namespace(struct err *e)
 {
@@ -51,11 +53,13 @@ static void end_strings(struct attach_answer *a)
 }
 
 /* A session of another build may answer with more or less than we know. */
-static int read_answer(int sock, struct attach_answer *a, struct err *e)
+static int read_answer(
+	int sock, struct attach_answer *a, int *fd, struct err *e)
 {
 	char buf[2 * sizeof(*a)];
 	int none[1];
-	ssize_t n = io_recv_fds(sock, buf, sizeof(buf), none, 0, 0);
+	ssize_t n = io_recv_fds(
+		sock, buf, sizeof(buf), fd ? fd : none, fd != NULL, 0);
 
 	if (n < 0)
 		return err_errno(e, "read the session's answer");
@@ -69,19 +73,41 @@ static int read_answer(int sock, struct attach_answer *a, struct err *e)
 	return a->word == ATTACH_NO ? err_set(e, "%s", a->text) : 0;
 }
 
-int knock_ask(int sock, enum attach_kind kind, const char *text,
-	struct attach_answer *a, struct err *e)
+/* With `fd`, a descriptor comes with the answer, or -1. */
+static int ask(int sock, const struct attach_request *r, int ms,
+	struct attach_answer *a, int *fd, struct err *e)
 {
 	auto_close int ns = knock_namespace(e);
 	struct pollfd p = {.fd = sock, .events = POLLIN};
-	struct attach_request r;
 
 	if (ns < 0)
 		return -1;
-	knock_begin(&r, kind, text);
-	if (io_send_fds(sock, &r, sizeof(r), &ns, 1, MSG_DONTWAIT) < 0)
+	if (io_send_fds(sock, r, sizeof(*r), &ns, 1, MSG_DONTWAIT) < 0)
 		return err_errno(e, "ask the session");
-	if (poll(&p, 1, ANSWER_MS) <= 0)
+	if (poll(&p, 1, ms) <= 0)
 		return err_set(e, "the session does not answer");
-	return read_answer(sock, a, e);
+	return read_answer(sock, a, fd, e);
+}
+
+int knock_ask(int sock, enum attach_kind kind, const char *text,
+	struct attach_answer *a, struct err *e)
+{
+	struct attach_request r;
+
+	knock_begin(&r, kind, text);
+	return ask(sock, &r, ANSWER_MS, a, NULL, e);
+}
+
+int knock_beside(int sock, struct err *e)
+{
+	struct attach_request r;
+	struct attach_answer a;
+	int fd = -1;
+
+	knock_begin(&r, ATTACH_BESIDE, NULL);
+	if (ask(sock, &r, BESIDE_MS, &a, &fd, e) < 0) {
+		fd_drop(&fd);
+		return -1;
+	}
+	return fd >= 0 ? fd : err_set(e, "the session did not answer");
 }

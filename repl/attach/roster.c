@@ -49,6 +49,7 @@ static int add(struct roster *r, int dir, int id, uid_t uid, const char *user)
 		return 0;
 	v->answered = true;
 	v->status = a.status;
+	v->keyed_ms = now_ms() - a.status.idle_ms;
 	return 0;
 }
 

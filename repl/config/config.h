@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 63
+#define CONFIG_NKEYS 64
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -135,6 +135,7 @@ struct config {
 	char *pattern;		    /* of files in an answer */
 	struct strlist upload_from; /* directories */
 	struct strlist download_to;
+	bool remote; /* scp, sftp and rsync over ssh are served */
 	/* [python] */
 	struct strlist executable;  /* never empty; first is the default */
 	char *packages;		    /* directory, or NULL */

@@ -680,6 +680,13 @@ static void suspend(struct program *p)
 	take_keys(p);
 }
 
+static void lost(struct program *p)
+{
+	p->gone = true;
+	if (p->start->gone)
+		err_set(&p->why, "%s", p->start->gone);
+}
+
 static void take_events(void *arg)
 {
 	struct program *p = arg;
@@ -695,7 +702,7 @@ static void take_events(void *arg)
 	sig->continued = false;
 	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
 		if (r < 0)
-			p->gone = true;
+			lost(p);
 		else
 			take(p, &ev);
 }

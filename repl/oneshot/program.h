@@ -27,6 +27,7 @@ struct program_start {
 	struct signals *signals;
 	const struct log *log;
 	const char *const *argv; /* of the program: program_argv() */
+	const char *gone; /* what it means that the warden goes; or NULL */
 };
 
 /* Whether the options ask for a program. */

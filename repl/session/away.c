@@ -209,6 +209,11 @@ void away_answer(struct session *s, bool idle)
 		fill_status(s, idle, &st);
 		door_answer(&v, ATTACH_OK, NULL, &st);
 	}
+	while (s->away && door_take(s->door, ATTACH_BESIDE, &v)) {
+		visit_begin(s, &v);
+		if (away_is_gone(s))
+			door_alarm(s->door, s->cfg->linger_ms);
+	}
 }
 
 bool away_is_due(const struct session *s)

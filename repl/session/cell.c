@@ -162,7 +162,9 @@ static void take(struct session *s, struct jail_event *ev)
 	case JAIL_BUILT:
 	case JAIL_PARKED:
 	case JAIL_EXITED:
+		break;
 	case JAIL_BESIDE:
+		visit_take(s, ev);
 		break;
 	case JAIL_REPLY:
 		take_signature(s, ev);

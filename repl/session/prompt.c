@@ -292,6 +292,7 @@ static int open_parts(struct session *s, struct err *e)
 
 static void close_parts(struct session *s)
 {
+	visit_close(s);
 	away_close(s);
 	screen_close(s);
 	pictures_close(s);

@@ -11,6 +11,7 @@
  *	stack.c		where a killed cell was
  *	away.c		without a terminal
  *	terminals.c	terminals that come and go
+ *	visit.c		programs beside the session
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
@@ -32,10 +33,12 @@ struct cell;
 struct complete_list;
 struct config;
 struct door;
+struct door_visit;
 struct editor;
 struct history;
 struct hostfs;
 struct jail;
+struct jail_event;
 struct jail_done;
 struct key;
 struct keys;
@@ -72,6 +75,9 @@ struct session_calls {
 	int (*finish)(struct session *s);
 };
 
+/* Visitors who wait for a program beside the session, or have one. */
+#define VISITS_MAX 8
+
 /* Caller's storage: fill in the first part and call prompt_run(). */
 struct session {
 	/* Borrowed, and the same throughout. */
@@ -103,6 +109,11 @@ struct session {
 	struct editor *editor;
 	struct ledger ledger;
 	struct away *away;
+	struct visit {
+		uint32_t number; /* 0: a free place */
+		int fd;		 /* of the connection */
+	} visits[VISITS_MAX];
+	uint32_t nvisits; /* there have been so many */
 
 	/* session.c writes these, others may read `over`. */
 	bool over;
@@ -314,6 +325,16 @@ void terminals_lose(struct session *s);
 
 /* Let the terminal go. 0, or -1 with e: the session would end. */
 int terminals_detach(struct session *s, struct err *e);
+
+/* ---- visit.c: programs beside the session ---- */
+
+/* Have one started for a visitor (taken); the warden answers. */
+void visit_begin(struct session *s, struct door_visit *v);
+void visit_take(struct session *s, struct jail_event *ev);
+
+/* Whether one may run still; drop all. */
+bool visit_is_on(const struct session *s);
+void visit_close(struct session *s);
 
 /* ---- pictures.c: what a cell shows as pictures ---- */
 

@@ -328,6 +328,8 @@ void terminals_turn(struct session *s, bool idle)
 		return;
 	}
 	away_trim(s);
+	if (door_is_due(s->door) && visit_is_on(s))
+		door_alarm(s->door, s->cfg->linger_ms);
 	if (!away_runs(s) && door_is_due(s->door)) {
 		log_attach(s->log, "ended by session.linger", away_from(s));
 		session_end(s, s->status);

@@ -170,6 +170,19 @@ def locked_server():
     yield from serve("[session]\nper_user = 2\n[policy]\nlocked = yes\n")
 
 
+@pytest.fixture(scope="session")
+def remote_server():
+    yield from serve("[files]\nremote = yes\nmax_file = 4M\n"
+                     "[home]\nsize = 8M\n[policy]\nlocked = yes\n")
+
+
+@pytest.fixture(params=["shell", "forced"])
+def remote_lab(remote_server, request):
+    account = Account(remote_server, request.param)
+    yield account
+    account.close()
+
+
 @pytest.fixture(params=["shell", "forced"])
 def lab(server, request):
     account = Account(server, request.param)

@@ -102,6 +102,12 @@ static void an_agent_is_told_from_a_cell(void **state)
 		{"xcellblock-mcp", OPTIONS_CELL},
 		{"--mcp", OPTIONS_CELL},
 		{"", OPTIONS_CELL},
+		{"scp -t x", OPTIONS_REMOTE},
+		{"internal-sftp", OPTIONS_REMOTE},
+		{"rsync --server . x", OPTIONS_REMOTE},
+		{"git-upload-pack x", OPTIONS_REMOTE},
+		{"scp - t", OPTIONS_CELL},
+		{"rsync = 1", OPTIONS_CELL},
 	};
 
 	(void)state;
