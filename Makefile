@@ -43,7 +43,7 @@ LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
-            $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h
+            $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h
 
 .PHONY: all deps build everything run test test-vm check unit asan fuzz \
         fuzz-short bench tidy format install install-apparmor uninstall clean help
@@ -120,6 +120,11 @@ $(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
 $(BUILD)/gen/mcp_tools.h: tools/embed repl/mcp/tools.json
 	@mkdir -p $(@D)
 	$^ > $@.tmp && mv $@.tmp $@
+
+# The pages of :help.
+$(BUILD)/gen/help.h: tools/help man/cellblock.1
+	@mkdir -p $(@D)
+	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
 
 # The paths of --serve.
 $(BUILD)/gen/openapi.h: tools/embed repl/serve/openapi.json

@@ -7,6 +7,7 @@
  *	script.c   scripts of the host
  *	coding.c   the encoding that a script declares
  *	cells.c    cells and the session
+ *	help.c     the list of commands, and the page of one
  *	habits.c   what people type out of habit: %time, !ls
  *	info.c     what there is, and what is allowed; tables
  *	page.c     text in pages
@@ -93,7 +94,7 @@ command_function files_upload, files_download, files_list, files_show, files_rm,
 command_function script_load, script_save;
 command_function cells_undo, cells_reset, cells_history, cells_out, cells_edit,
 	cells_time, cells_timeit, cells_detach, cells_quit;
-command_function info_help, info_limits, info_usage, info_who, info_doc;
+command_function help_show, info_limits, info_usage, info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */
 
@@ -117,6 +118,11 @@ int coding_check(const char *s, size_t n, const char *name, struct err *e);
 /* A line that is no Python, but %time, !ls or the like. 0, or -1 with e; 1: it
  * is none of them. */
 int habits_line(struct session *s, const char *src, size_t n, struct err *e);
+
+/* Whether `text` begins with what habits_line() takes. *command: what it stands
+ * for, *say: what it is answered with; else both stay. */
+bool habits_explain(
+	const char *text, size_t n, const char **command, const char **say);
 
 /* Run Python as a cell, apart from the person's names: it has `names`, which
  * are these, and `it`, which is the text. 0, or -1 with e. */

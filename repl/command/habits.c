@@ -156,6 +156,20 @@ static const struct habit *find(
 	return NULL;
 }
 
+bool habits_explain(
+	const char *text, size_t n, const char **command, const char **say)
+{
+	const char *rest;
+	size_t rest_n;
+	const struct habit *h = find(text, n, &rest, &rest_n);
+
+	if (h && h->command)
+		*command = h->command;
+	if (h && h->say)
+		*say = h->say;
+	return h;
+}
+
 static void add_literal(struct strbuf *b, const char *s, size_t n)
 {
 	strbuf_puts(b, "\"");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * info.c - :help :limits :usage :who :doc; tables
+ * info.c - :limits :usage :who :doc; tables
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden for what is used and what enforces it. A guest's answer
@@ -35,43 +35,6 @@ void info_table(struct session *s, struct text_table *t)
 	if (!b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
-}
-
-/* ---- :help ---- */
-
-static void add_command(struct text_table *t, const struct command *c)
-{
-	char usage[64];
-
-	snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
-	text_table_add(t, (const char *[]){usage, c->help});
-}
-
-int info_help(struct session *s, const struct command_line *line, struct err *e)
-{
-	static const char more[] =
-		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
-		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
-		"Ctrl-C stops it, three times ends it.";
-	struct text_table t = {.columns = 2}, last = {.columns = 1};
-	const char *name = line->n ? line->words[0].s : NULL;
-	const struct command *only = NULL;
-
-	if (name) {
-		name += name[0] == ':';
-		only = command_find(s->cfg, name, strlen(name), e);
-		if (!only)
-			return -1;
-	}
-	for (const struct command *c = commands; c->name; c++)
-		if (only ? c == only : config_allows_command(s->cfg, c->name))
-			add_command(&t, c);
-	info_table(s, &t);
-	if (only)
-		return 0;
-	text_table_add(&last, (const char *[]){more});
-	info_table(s, &last);
-	return 0;
 }
 
 int info_usage(

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * help.c - :help: the list of commands, and the page of one
+ *
+ * Runs in:   front end, between cells
+ * Trusts:    the manual page, of which the build makes the pages (tools/help)
+ */
+#include "command.h"
+
+#include "help.h"
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/config/config.h"
+#include "repl/edit/editor.h"
+#include "repl/session/session.h"
+#include "repl/term/terminal.h"
+#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of the page that explains what is no command. */
+#define HABITS "%"
+
+static void list_commands(struct session *s)
+{
+	static const char more[] =
+		"Anything else is Python. Tab completes, Up recalls, Ctrl-R "
+		"searches, Ctrl-O begins a new line, Alt-Enter runs the cell, "
+		"Ctrl-C stops it, three times ends it. :help COMMAND says "
+		"more.";
+	struct text_table t = {.columns = 2}, last = {.columns = 1};
+	char usage[64];
+
+	for (const struct command *c = commands; c->name; c++) {
+		if (!config_allows_command(s->cfg, c->name))
+			continue;
+		snprintf(usage, sizeof(usage), ":%s %s", c->name, c->args);
+		text_table_add(&t, (const char *[]){usage, c->help});
+	}
+	info_table(s, &t);
+	text_table_add(&last, (const char *[]){more});
+	info_table(s, &last);
+}
+
+/* Paragraphs are folded; so are examples that are too wide, below themselves.
+ */
+static void fold(struct strbuf *b, const char *text, int columns)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n"), in = strspn(text, " ");
+		auto_free char *line = strndup(text + in, n - in);
+
+		strbuf_add(b, text, in);
+		if (n && line)
+			text_wrap(b, line, (int)in, columns);
+		else
+			strbuf_puts(b, "\n");
+		text += n + (text[n] == '\n');
+	}
+}
+
+static int show_page(struct session *s, const char *name, struct err *e)
+{
+	struct strbuf b = {0};
+	int rows, columns;
+
+	editor_size(s->editor, &rows, &columns);
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
+		if (!strcmp(pages[i].name, name))
+			fold(&b, pages[i].text, s->term->out_tty ? columns : 0);
+	if (b.n && !b.failed)
+		page_show(s, b.s, b.n);
+	else
+		err_set(e, "there is no page of :%s", name);
+	strbuf_free(&b);
+	return e->msg[0] ? -1 : 0;
+}
+
+int help_show(struct session *s, const struct command_line *line, struct err *e)
+{
+	const char *name = line->rest, *say = NULL, *habit = NULL;
+	size_t n = strcspn(name, " \t\n");
+	const struct command *c;
+
+	if (n > line->rest_n)
+		n = line->rest_n;
+	if (!n) {
+		list_commands(s);
+		return 0;
+	}
+	if (habits_explain(name, line->rest_n, &habit, &say)) {
+		if (!say)
+			return show_page(s, habit ? habit : HABITS, e);
+		session_frame(s, "%s", say);
+		return 0;
+	}
+	if (name[0] == '?' || name[n - 1] == '?')
+		return show_page(s, "doc", e);
+	name += *name == ':';
+	c = command_find(s->cfg, name, n - (name > line->rest), e);
+	return c ? show_page(s, c->name, e) : -1;
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The pages of :help."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+
+def page(s, name):
+    return s.run(f":help {name}")
+
+
+def test_each_command_has_a_page_with_examples(cb):
+    s = cb.session("-q", size=(80, 76))
+    table = re.findall(r"^:(\w+)", s.run(":help"), re.M)
+    assert len(table) > 15, table
+    for name in table:
+        out = page(s, name)
+        assert re.match(rf":{name}\b", out), out
+        examples = re.findall(rf"^ {{4}}>>> :{name}", out, re.M)
+        assert len(examples) >= 1 and len(out.split("\n\n")) >= 3, out
+
+
+def test_a_page_says_what_the_manual_says(cb):
+    mandoc = shutil.which("mandoc")
+    if not mandoc:
+        pytest.skip("no mandoc")
+    manual = subprocess.run(
+        [mandoc, "-Tutf8", "-O", "width=200", TOP / "man/cellblock.1"],
+        capture_output=True, check=True).stdout.decode()
+    manual = re.sub(r".\x08", "", manual).split()
+    manual = " ".join(w.strip("‘’'") for w in manual)
+    s = cb.session("-q", size=(80, 200))
+    for name in re.findall(r"^:(\w+)", s.run(":help"), re.M):
+        for part in page(s, name).split("\n\n"):
+            words = " ".join(w.strip("‘’'") for w in part.split())
+            assert words.replace("'", "’") in manual.replace("'", "’"), words
+
+
+@pytest.mark.parametrize("name, of", [
+    ("%time", ":time"), ("%%timeit", ":timeit"), ("%who", ":who"),
+    ("len?", ":doc"), (":undo", ":undo"), ("upl", ":upload"),
+    ("!ls -l", "Some habits"), ("ls", "Some habits"), ("%cd", "Some habits"),
+    ("%pip", "¦ [packages come from the host")])
+def test_help_finds_the_page_of_what_stands_for_a_command(cb, name, of):
+    s = cb.session("-q", size=(60, 100))
+    assert page(s, name).startswith(of)
+    assert "there is no command :nope" in page(s, "nope")
+
+
+@pytest.mark.parametrize("columns, term", [(40, "xterm"), (40, "dumb"),
+                                           (80, "dumb")])
+def test_a_page_is_folded_at_words(cb, columns, term):
+    s = cb.session("-q", "-s", "terminal.colour=never", size=(70, columns),
+                   env={"TERM": term})
+    rows = page(s, "upload").split("\n")
+    assert "    >>> :upload grades.csv" in rows, rows
+    wide = cb.session("-q", size=(70, 200))
+    assert " ".join(rows).split() == page(wide, "upload").split()
+    assert page(s, "download").count("\n") > 20
+
+
+def test_a_long_page_is_shown_in_the_pager(cb):
+    s = cb.session("-q", size=(12, 40))
+    s.type(":help upload\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.type("q")
+    s.wait_prompt()
+
+
+def test_a_command_that_is_forbidden_has_no_page(cb):
+    s = cb.session("-q", "-s", "policy.commands=help limits", size=(40, 80))
+    assert page(s, "limits").startswith(":limits")
+    assert "there is no command :upload" in page(s, "upload")
