@@ -34,9 +34,9 @@ class Server:
         shutil.copy(CELLBLOCK, self.binary)
         self.users, self.process = {}, None
 
-    def start(self, policy=None):
+    def start(self, policy=None, hide=None):
         """With a policy, the server and the sessions see it as the
-        administrator's configuration."""
+        administrator's configuration, and no program `hide`."""
         tag = secrets.token_hex(2)
         self.add_user("shell", f"cellblock-test-s{tag}", self.binary)
         self.add_user("forced", f"cellblock-test-f{tag}", "/bin/sh")
@@ -68,7 +68,9 @@ Match User {self.users['forced'].pw_name}
             (place / "cellblock.conf").write_text(policy)
             argv = ["unshare", "-m", "sh", "-c",
                     "mount -t overlay -o lowerdir=$0/etc:/etc x /etc && "
-                    'exec "$@"', str(self.dir), *argv]
+                    "{ [ ! -e $1 ] || mount --bind /dev/null $1; } && "
+                    'shift && exec "$@"',
+                    str(self.dir), hide or "/nonexistent", *argv]
         self.process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
@@ -147,14 +149,14 @@ class Account:
                        f"the end of the sessions of {self.user.pw_name}")
 
 
-def serve(policy=None):
+def serve(policy=None, hide=None):
     if os.geteuid() != 0:
         pytest.skip("making accounts for an ssh server takes root")
     if not SSHD:
         pytest.skip("sshd is not installed")
     s = Server()
     try:
-        s.start(policy)
+        s.start(policy, hide)
         yield s
     finally:
         s.stop()
@@ -174,6 +176,32 @@ def locked_server():
 def remote_server():
     yield from serve("[files]\nremote = yes\nmax_file = 4M\n"
                      "[home]\nsize = 8M\n[policy]\nlocked = yes\n")
+
+
+@pytest.fixture(scope="session")
+def brief_server():
+    yield from serve("[files]\nremote = yes\n[session]\nlinger = 2s\n")
+
+
+@pytest.fixture(scope="session")
+def alone_server():
+    """Nobody's session goes on alone, and a program is missing."""
+    yield from serve("[files]\nremote = yes\n[session]\nlinger = 0\n",
+                     hide="/usr/bin/rsync")
+
+
+@pytest.fixture
+def brief_lab(brief_server):
+    account = Account(brief_server, "shell")
+    yield account
+    account.close()
+
+
+@pytest.fixture
+def alone_lab(alone_server):
+    account = Account(alone_server, "shell")
+    yield account
+    account.close()
 
 
 @pytest.fixture(params=["shell", "forced"])

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -232,6 +233,37 @@ def test_what_comes_with_the_command_stays_in_the_jail(remote_lab, command):
     assert os.uname().nodename.encode() not in out, r
     assert str(remote_lab.user.pw_uid).encode() not in out, r
     assert s.run("6 * 7") == "42"
+
+
+def test_a_session_lingers_as_long_as_a_copy_goes_on(brief_lab):
+    """For 2 s otherwise: the control is the end of this."""
+    with subprocess.Popen(
+            [*brief_lab.argv("-T"), "scp -t x"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert p.stdout.read(1) == b"\0"
+        time.sleep(5)
+        out, said = p.communicate(b"C0644 3 x\nabc\0", timeout=40)
+        assert p.returncode == 0 and out == b"\0\0", (out, said)
+    hosttree.until(lambda: not brief_lab.processes(), "the session's end")
+
+
+def test_where_no_session_goes_on_alone_none_is_begun(alone_lab, here):
+    r = scp(alone_lab, "-O", here / "grades.csv", far(alone_lab, "x"))
+    assert r.returncode != 0, r
+    assert "there is no session to copy files to" in r.stderr, r
+    assert "session.linger" in r.stderr, r
+    assert not alone_lab.processes()
+
+
+def test_a_program_that_is_missing_is_named(alone_lab, remote_lab):
+    r = alone_lab.run("rsync --server . x")
+    assert r.returncode == 1, r
+    assert r.stderr == \
+        b"cellblock: rsync is not installed on this host\n", r
+    remote_lab.session().start()
+    if shutil.which("rsync"):       # the control
+        r = remote_lab.run("rsync --server . x")
+        assert b"not installed" not in r.stderr, r
 
 
 def test_git_is_refused_as_ever(remote_lab):
