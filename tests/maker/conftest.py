@@ -185,9 +185,7 @@ class Host:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-@pytest.fixture(name="host")
-def _host():
-    """Without a maker yet."""
+def serve():
     if os.geteuid() != 0:
         pytest.skip("only root makes sessions for others")
     h = Host()
@@ -195,10 +193,24 @@ def _host():
     h.close()
 
 
+@pytest.fixture(name="host")
+def _host():
+    """Without a maker yet."""
+    yield from serve()
+
+
 @pytest.fixture(name="maker")
 def _maker(host):
     host.start()
     return host
+
+
+@pytest.fixture(name="lasting", scope="module")
+def _lasting():
+    """One maker for many tests that leave it as it is."""
+    for h in serve():
+        h.start()
+        yield h
 
 
 @pytest.fixture(name="ann")
@@ -209,5 +221,3 @@ def _ann(maker):
 @pytest.fixture(name="bob")
 def _bob(maker):
     return maker.people[1]
-
-

@@ -31,15 +31,17 @@ def refused(person, source):
 
 
 @pytest.mark.parametrize("name", order.BUILT_IN)
-def test_no_limit_can_be_loosened(ann, name):
+def test_no_limit_can_be_loosened(lasting, name):
     """Each key, a little past what the system allows and far past it."""
     base = order.BUILT_IN[name]
     looser = {"background": 2, "network": 1,
               "checkpoint": 3}  # of which every word is harmless
     for value in (looser.get(name, base + 1), 2**31 - 1, -1):
-        said = refused(ann, f"order.ask(order.order({name}={value}))")
+        said = refused(lasting.people[0],
+                       f"order.ask(order.order({name}={value}))")
         assert "looser than the" in said or "malformed" in said, said
-    assert ann.asks(HEAD + "print(order.ask(order.order())[0])") == "True\n"
+    assert lasting.people[0].asks(
+        HEAD + "print(order.ask(order.order())[0])") == "True\n"
 
 
 @pytest.mark.parametrize("change", [
@@ -47,15 +49,16 @@ def test_no_limit_can_be_loosened(ann, name):
     "expose=1", "expose=2**63", "require=1", "require=2**63", "plain=2",
     "tty_bits=8", "term=b'x' * 64", "checkpoint=3", "background=-1",
     "network=7"])
-def test_a_number_out_of_range_is_refused(ann, change):
-    assert "malformed" in refused(ann, f"order.ask(order.order({change}))")
+def test_a_number_out_of_range_is_refused(lasting, change):
+    assert "malformed" in refused(
+        lasting.people[0], f"order.ask(order.order({change}))")
 
 
 @pytest.mark.parametrize("message", [
     "bytes(order.order())[:-1]", "bytes(order.order())[:4]",
     "bytes(order.order()) + b'x'", "bytes(order.order()) * 300"])
-def test_a_message_of_another_size_is_refused(ann, message):
-    said = refused(ann, f"order.ask({message})")
+def test_a_message_of_another_size_is_refused(lasting, message):
+    said = refused(lasting.people[0], f"order.ask({message})")
     assert "malformed" in said or "read a request" in said, said
 
 

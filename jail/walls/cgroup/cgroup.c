@@ -161,6 +161,8 @@ int cgroup_move_below(const struct cgroup_caps *caps, struct err *e)
 {
 	const struct cgroup_ops *ops = versions[caps->kind];
 
+	if (caps->below && caps->kind == CGROUP_NONE)
+		return err_set(e, "cgroup: %.220s", caps->why);
 	return ops && ops->move_below ? ops->move_below(caps, e) : 0;
 }
 

@@ -338,18 +338,23 @@ static int use_base(struct cgroup_caps *caps, const char *base)
 	return 1;
 }
 
-/* What a manager of services delegated to root's sessions, if it did. */
+/* What a manager of services delegated to root's sessions. 0: nothing; 1, also
+ * where it is of no use: sessions would escape its limits elsewhere. */
 static int use_below(struct cgroup_caps *caps, const char *mount)
 {
 	char base[CGROUP_PATH_MAX];
 
-	if (caps->below &&
-		snprintf(base, sizeof(base), "%s/%s", mount, caps->below) <
-			CGROUP_PATH_MAX &&
-		use_base(caps, base))
-		return 1;
-	caps->below = NULL;
-	return 0;
+	if (!caps->below ||
+		snprintf(base, sizeof(base), "%s/%s", mount, caps->below) >=
+			CGROUP_PATH_MAX ||
+		access(base, F_OK) < 0) {
+		caps->below = NULL;
+		return 0;
+	}
+	if (!use_base(caps, base) && !caps->why[0])
+		snprintf(caps->why, sizeof(caps->why),
+			"%.120s has no memory controller", caps->below);
+	return 1;
 }
 
 static int v2_move_below(const struct cgroup_caps *caps, struct err *e)
