@@ -38,6 +38,8 @@
 #define CALM "\033[0m\033[?25h\033[?2004l"
 #define MAIN_SCREEN "\033[?1049l"
 
+#define CAGE_MS 200
+
 struct client {
 	int link, signals;
 	pid_t child; /* -1: the front end is no child of ours */
@@ -157,13 +159,20 @@ static void save_modes(struct client *c)
 		isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &c->modes) == 0;
 }
 
+/* The cage is closed when the front end has had the processors for its own
+ * start. Nothing is read before that. */
 static _Noreturn void be_client(struct client *c)
 {
 	const struct jail_cage cage = {0};
+	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
+		{.fd = c->signals, .events = POLLIN}};
 	struct err e = {0};
 
-	if (jail_cage_close(&cage, &e) < 0)
-		terminal_refuse(&e); /* and the front end will not start */
+	poll(p, 2, CAGE_MS);
+	if (jail_cage_close(&cage, &e) < 0) {
+		terminal_refuse(&e);
+		_exit(1);
+	}
 	_exit(wait_end(c));
 }
 

@@ -225,10 +225,13 @@ static void name_time(int64_t began, char *buf, size_t size)
 			&tm);
 }
 
-/* Whole seconds, minutes or hours. */
+/* Whole seconds, minutes or hours; at least a second. */
 static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 {
-	int64_t unit = ms >= 7200000 ? 3600000 : ms >= 120000 ? 60000 : 1000;
+	int64_t unit;
+
+	ms = ms < 1000 ? 1000 : ms;
+	unit = ms >= 7200000 ? 3600000 : ms >= 120000 ? 60000 : 1000;
 
 	return text_time(buf, ms / unit * unit);
 }

@@ -311,6 +311,78 @@ def test_what_nobody_reads_neither_stops_a_cell_nor_takes_memory(many):
     assert re.search(r"missed while away: \d+ lines, the last 20", t.all_text())
 
 
+def test_a_terminal_that_dies_in_the_pager_leaves_a_prompt(many):
+    s = many.start()
+    s.run("x = 41; print('\\n'.join(map(str, range(300))))")
+    s.type(":out\r")
+    s.wait(lambda: not s.at_prompt() and "0" in s.screen_text(), "the pager")
+    drop(s)
+    many.detached()
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+
+
+def test_a_terminal_that_dies_at_a_question_answers_no(many):
+    s = many.start()
+    s.run("open('f', 'w').write('x'); None")
+    s.type(":wipe\r")
+    s.expect(r"\[y/N\]")
+    drop(s)
+    many.detached()
+    t = many.start("--attach")
+    assert t.run("import os; os.listdir()") == "['f']"
+
+
+def test_a_terminal_that_dies_in_a_transfer_leaves_whole_files(many):
+    tree = many.cb.work / "many"
+    tree.mkdir()
+    for i in range(1000):
+        (tree / f"f{i}").write_bytes(b"x" * 1000)
+    s = many.start("-s", "files.max_count=2000")
+    s.type(":upload many")
+    s.expect("^>>> :upload many$")
+    row = s.screen.here()
+    s.type("\r")
+    s.wait(lambda: s.screen.here() > row, "the transfer to begin")
+    drop(s)
+    many.detached()
+    t = many.start("--attach")
+    assert t.run("import os; len(os.listdir('many')), "
+                 "{os.path.getsize('many/' + f) for f in os.listdir('many')}"
+                 ) == "(1000, {1000})"
+
+
+def test_a_terminal_that_dies_during_a_picture_costs_nothing(many):
+    s = many.start()
+    s.run("x = 41")
+    row = s.enter(
+        "import struct, time, zlib\n"
+        "def chunk(k, d): return (struct.pack('>I', len(d)) + k + d +"
+        " struct.pack('>I', zlib.crc32(k + d)))\n"
+        "png = (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack("
+        "'>IIBBBBB', 4, 4, 8, 2, 0, 0, 0)) + chunk(b'IDAT', zlib.compress("
+        "(b'\\0' + b'\\xff\\0\\0' * 4) * 4)) + chunk(b'IEND', b''))\n"
+        "open('p.png', 'wb').write(png)\nprint('on')\ntime.sleep(1)\n"
+        "class P:\n def _repr_png_(self): return png\n\nP()")
+    s.expect_since(row, "^on")
+    drop(s)
+    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+
+
+def test_a_locked_session_lingers_and_leaves_no_socket(many):
+    s = many.start("-s", "policy.locked=yes")
+    s.run("x = 41")
+    drop(s)
+    many.detached()
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+    assert t.leave() == 0
+    many.none()
+    assert list(many.places[0].iterdir()) == []
+
+
 def test_messages_and_ends_come_from_outside(many):
     s = many.start()
     s.type("1 + ")

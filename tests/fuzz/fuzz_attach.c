@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz-sources: repl/attach/door.c repl/attach/places.c repl/attach/knock.c
+ * repl/term/terminal.c */
+/*
+ * fuzz_attach.c - what somebody sends to a session's socket
+ *
+ * What passes has our mark, and every string in it ends where it should; what
+ * did not come is zero.
+ */
+#include "must.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "repl/attach/attach.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ENDS(field) memchr(r.field, '\0', sizeof(r.field))
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct attach_request r;
+	size_t n = size < sizeof(r) ? size : sizeof(r);
+
+	memset(&r, 0xff, sizeof(r));
+	memcpy(&r, data, n);
+	if (!door_check(&r, n))
+		return 0;
+	must(n >= ATTACH_HEAD && r.magic == ATTACH_MAGIC);
+	must(ENDS(text) && ENDS(term) && ENDS(colorterm) && ENDS(no_color) &&
+		ENDS(from));
+	for (size_t i = n; i < sizeof(r); i++)
+		must(((const char *)&r)[i] == 0);
+	return 0;
+}
