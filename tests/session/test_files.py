@@ -315,7 +315,7 @@ def test_each_download_option_has_its_own_directory(cb):
 
 def test_a_bad_download_directory_starts_no_session(cb):
     s = cb.session("-d", "*.csv:missing", start=False)
-    assert s.wait_exit() == 1
+    assert s.wait_exit() == 2
     assert "cellblock: download to: missing" in s.all_text()
 
 
