@@ -2,6 +2,7 @@
 """A host with systemd as pid 1, its logind and its sshd. The tests install the
 product, its units and accounts on it: only where a test may do that, as in the
 virtual machine of tests/vm."""
+import json
 import os
 import pathlib
 import pwd
@@ -32,6 +33,12 @@ def show(unit, name):
     return run("systemctl", "show", "-P", name, unit).stdout.strip()
 
 
+def rows(text):
+    """What --check --json says: {limit: (enforcer, strength, remedy)}."""
+    return {r["what"]: (r["enforced_by"], r["strength"], r["remedy"])
+            for r in json.loads(text)["checks"]}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def host():
     if os.geteuid() != 0 or not os.path.isdir("/run/systemd/system"):
@@ -44,6 +51,10 @@ def host():
             to = UNITS / unit.relative_to(ETC / "systemd")
             to.parent.mkdir(exist_ok=True)
             shutil.copy(unit, to)
+    users = pathlib.Path("/etc/sysusers.d")
+    users.mkdir(exist_ok=True)
+    shutil.copy(ETC / "sysusers.d/cellblock.conf", users)
+    run("systemd-sysusers")
     run("systemctl", "daemon-reload")
 
 
@@ -71,6 +82,11 @@ class Account:
 
     def run(self, command, **how):
         return run(*self.ssh("-T"), command, **how)
+
+    def here(self, *args, **how):
+        """Run the product as the person, without a login."""
+        return run("runuser", "-u", self.name, "--", str(BINARY), *args,
+                   cwd="/", **how)
 
     def session(self, *command):
         s = term.Session([*self.ssh("-tt"), *command],

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The limits of an ordinary person's session are the kernel's, because their
 systemd gives it a cgroup."""
-import json
 import os
 import signal
 
 import pytest
 
 import hosttree
-from conftest import BINARY, run
+from conftest import BINARY, rows
 
 pytestmark = pytest.mark.limit(120)
-
-
-def rows(text):
-    return {r["what"]: (r["enforced_by"], r["strength"], r["remedy"])
-            for r in json.loads(text)["checks"]}
 
 
 def test_check_over_ssh_says_that_the_kernel_enforces(person):
@@ -27,8 +21,7 @@ def test_check_over_ssh_says_that_the_kernel_enforces(person):
 
 
 def test_without_a_login_there_is_no_systemd_to_ask(person):
-    r = run("runuser", "-u", person.name, "--", str(BINARY), "--check",
-            "--json", cwd="/")
+    r = person.here("--check", "--json")
     assert rows(r.stdout)["memory"][:2] == ("the warden watching", "weak")
 
 
@@ -91,8 +84,7 @@ def test_check_says_why_a_systemd_gave_none(person):
     manager = person.manager()
     os.kill(manager, signal.SIGSTOP)
     try:
-        r = run("runuser", "-u", person.name, "--", str(BINARY), "--check",
-                "--json", cwd="/")
+        r = person.here("--check", "--json")
     finally:
         os.kill(manager, signal.SIGCONT)
     by, strength, remedy = rows(r.stdout)["memory"]

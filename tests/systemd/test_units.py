@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The files in etc/ do under systemd what they say."""
+import json
+import pathlib
+import pwd
+import shutil
+import socket
+import urllib.request
+
+import pytest
+
+import hosttree
+from conftest import BINARY, ETC, SECONDS, UNITS, rows, run, show
+
+pytestmark = pytest.mark.limit(120)
+
+TAKES = ("import mmap\nm = mmap.mmap(-1, 400 << 20)\n"
+         "for i in range(0, len(m), 4096): m[i] = 1\n")
+
+
+def evaluate(source):
+    r = urllib.request.Request(
+        "http://127.0.0.1:8060/eval", json.dumps({"input": source}).encode(),
+        {"Content-Type": "application/json"})
+    with urllib.request.urlopen(r, timeout=SECONDS) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture
+def serving():
+    """The server by its socket, with less memory for a program."""
+    small = UNITS / "cellblock-serve.service.d/small.conf"
+    small.parent.mkdir()
+    small.write_text(f"[Service]\nExecStart=\n"
+                     f"ExecStart={BINARY} -M 96M --quiet --serve\n")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", "cellblock-serve.socket")
+    yield
+    run("systemctl", "stop", "cellblock-serve.socket", "cellblock-serve")
+    shutil.rmtree(small.parent)
+
+
+def test_the_server_is_started_by_its_first_client(serving):
+    assert show("cellblock-serve", "ActiveState") == "inactive"
+    assert evaluate("print(6 * 7)")["stdout"] == "42\n"
+    # Type=notify: it has said that it is ready.
+    assert show("cellblock-serve", "ActiveState") == "active"
+    assert show("cellblock-serve", "NRestarts") == "0"
+    files = evaluate("open('a.txt', 'w').write('kept')")["files"]
+    assert [f["path"] for f in files] == ["a.txt"]
+    pid = int(show("cellblock-serve", "MainPID"))
+    uid = int(hosttree.status_of(pid)["Uid"].split()[0])
+    assert uid == pwd.getpwnam("cellblock-serve").pw_uid
+    hosttree.assert_powerless(pid)
+    run("systemctl", "stop", "cellblock-serve")
+    assert show("cellblock-serve", "Result") == "success"
+
+
+def test_the_kernel_limits_programs_of_the_server(serving):
+    r = evaluate(TAKES)
+    assert r["returncode"] == 137, r
+    events = pathlib.Path("/sys/fs/cgroup/system.slice/"
+                          "cellblock-serve.service/memory.events")
+    assert "\noom_kill 0\n" not in events.read_text()
+    assert evaluate("print(1)")["stdout"] == "1\n"
+    assert show("cellblock-serve", "NRestarts") == "0"
+
+
+def test_all_that_a_person_runs_is_bounded(person):
+    person.run("true")
+    s = person.session("true")
+    s.wait_exit()
+    assert show(f"user-{person.uid}.slice", "MemoryMax") == str(2200 << 20)
+    assert show(f"user-{person.uid}.slice", "TasksMax") == "400"
+
+
+def reload_sshd():
+    """It starts anew, and for a moment nobody listens."""
+    run("systemctl", "reload", "ssh")
+    hosttree.until(lambda: show("ssh", "ActiveState") == "active", "sshd", 30)
+    hosttree.until(is_listening, "sshd", 30)
+
+
+def is_listening():
+    with socket.socket() as s:
+        s.settimeout(SECONDS)
+        return s.connect_ex(("127.0.0.1", 22)) == 0 and s.recv(4) == b"SSH-"
+
+
+@pytest.fixture
+def lab(person):
+    """The person is in the group whose members land in a session."""
+    to = pathlib.Path("/etc/ssh/sshd_config.d/cellblock.conf")
+    shutil.copy(ETC / "sshd_config.d/cellblock.conf", to)
+    run("gpasswd", "-a", person.name, "cellblock")
+    reload_sshd()
+    yield person
+    to.unlink()
+    reload_sshd()
+
+
+def test_the_group_lands_in_sessions_with_limits_of_the_kernels(lab):
+    assert lab.run("2**100").stdout == "1267650600228229401496703205376\n"
+    s = lab.session()
+    s.start()
+    assert "cgroup v2" in s.run(":limits")
+    assert len(lab.cgroups()) == 1
+    s.leave()
+
+
+# ---- the maker ----
+
+@pytest.fixture
+def maker():
+    run("systemctl", "start", "cellblock.socket")
+    yield
+    run("systemctl", "stop", "cellblock.socket", "cellblock-maker",
+        "cellblock-sessions")
+
+
+def test_sessions_by_the_maker_are_limited_as_roots_are(maker, person):
+    by_unit = rows(person.here("--check", "--json").stdout)
+    assert by_unit == rows(run(str(BINARY), "--check", "--json").stdout)
+    assert by_unit["memory"][:2] == ("cgroup v2", "strong")
+    control = rows(person.here("-s", "session.maker=off", "--check",
+                               "--json").stdout)
+    assert control["memory"][1] == "weak"
+
+
+def test_the_maker_may_be_restarted(maker, person):
+    s = person.session(str(BINARY))
+    s.start()
+    s.run("x = 41")
+    below = pathlib.Path(
+        "/sys/fs/cgroup/system.slice/cellblock-sessions.service")
+    assert list(below.glob("**/guests"))
+    run("systemctl", "restart", "cellblock-maker")
+    assert s.run("x + 1") == "42"
+    s.leave()
+    hosttree.until(lambda: not list(below.glob("**/guests")),
+                   "the end of its cgroup", 20)
