@@ -43,6 +43,15 @@ static void start(struct screen *s, char *const argv[])
 	}
 }
 
+/* A session outlives its terminal, and would be offered to the next one. */
+static void stop(struct screen *s)
+{
+	kill(s->pid, SIGTERM);
+	waitpid(s->pid, NULL, 0);
+	close(s->fd);
+	usleep(PAUSE_US);
+}
+
 static void end(struct screen *s)
 {
 	close(s->fd);
@@ -85,7 +94,7 @@ int main(int argc, char **argv)
 		if (write(s.fd, "1+1\r", 4) != 4)
 			return 1;
 		answer[i] = seen(&s, "2\r\n") - begun;
-		end(&s);
+		stop(&s);
 
 		begun = now();
 		start(&s, (char *const[]){argv[2], "-c", "pass", NULL});
