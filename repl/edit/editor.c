@@ -368,6 +368,8 @@ static int take_terminal(struct editor *ed, bool colour, struct err *e)
 	ed->view.out_is_tty = tty;
 	ed->view.colour = colour;
 	ed->recall.suggests = ed->suggest && colour;
+	if (ed->suggest)
+		view_keep_row(&ed->view);
 	return 0;
 }
 
@@ -387,8 +389,6 @@ int editor_open(
 	ed->suggest = opts->suggest;
 	ed->in = opts->in;
 	ed->view.out = opts->out;
-	if (opts->suggest)
-		view_keep_row(&ed->view);
 	ed->vi.on = opts->vi;
 	keys_init(&ed->input.keys);
 	ed->input.keys.escape_alone = opts->vi;
