@@ -65,6 +65,7 @@ struct jail_spec;
 struct spec_made {
 	uid_t person;
 	int most_of_person; /* sessions at a time; 0: this one is not counted */
+	int any_of_person;  /* with the programs that are not counted */
 	int most;	    /* of all persons together */
 	int64_t memory_bytes; /* of all root's sessions together; 0: as the host
 			       * has it */

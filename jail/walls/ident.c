@@ -143,7 +143,7 @@ int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 	return err_hint(e, "widen [jail] uids");
 }
 
-int ident_claim_place(int lock_fd, uid_t owner, int most, struct err *e)
+int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
 {
 	/* Behind the bytes of all uids. */
 	off_t first = ((off_t)1 << 32) + (off_t)owner * (IDENT_PLACES_MAX + 1);

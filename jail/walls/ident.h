@@ -10,6 +10,7 @@
 
 #include "jail/base/err.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* ---- an outside uid of its own for each session that root starts ---- */
@@ -26,11 +27,14 @@ enum { IDENT_NAME_MAX = 64 };
 int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 	struct err *e);
 
-/* Take one of `most` places that belong to `owner` (a person's uid, or -1 for
- * all together), at most IDENT_PLACES_MAX. It goes with the claim. 1, 0: all
- * are taken, or -1 with e. */
+/* Take one of `most` places that belong to `owner`, at most IDENT_PLACES_MAX.
+ * It goes with the claim. 1, 0: all are taken, or -1 with e. An owner is a
+ * person's uid, for sessions; that and IDENT_PLACES_ANY, for sessions and
+ * programs; or IDENT_PLACES_ALL, for all persons together. */
 #define IDENT_PLACES_MAX 65535
-int ident_claim_place(int lock_fd, uid_t owner, int most, struct err *e);
+#define IDENT_PLACES_ALL ((uint64_t)(uid_t)-1)
+#define IDENT_PLACES_ANY ((uint64_t)1 << 32)
+int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e);
 
 /* Give back every uid that is claimed through lock_fd. */
 void ident_claim_release(int lock_fd);

@@ -94,7 +94,19 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 		return err_kind_set(e, ERR_BUSY);
 	}
 	if (r > 0)
-		r = ident_claim_place(lock, (uid_t)-1, made->most, e);
+		r = ident_claim_place(lock, IDENT_PLACES_ANY + made->person,
+			made->any_of_person, e);
+	if (r == 0) {
+		err_set(e, "there are %d sessions and programs already",
+			made->any_of_person);
+		err_hint(e,
+			"end some of them; one person has no more, with "
+			"maker.sessions = %d",
+			made->most);
+		return err_kind_set(e, ERR_BUSY);
+	}
+	if (r > 0)
+		r = ident_claim_place(lock, IDENT_PLACES_ALL, made->most, e);
 	if (r == 0) {
 		err_set(e, "this host has all the sessions that it may have");
 		err_hint(e, "try again later; maker.sessions = %d", made->most);

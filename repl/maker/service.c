@@ -45,6 +45,8 @@
 /* Requests that are looked at at a time, and of one person. */
 #define PLACES 64
 #define PLACES_OF_ONE 8
+/* Of all sessions, programs among them, one person may have one in so many. */
+#define PART_OF_ONE 4
 /* What a request may take to come, and to be answered. */
 #define REQUEST_MS 2000
 #define ALARM_S 10
@@ -160,6 +162,14 @@ static void tell(const struct jail_spec *spec, uid_t id)
 	munmap(v->service->places, PLACES * sizeof(*v->service->places));
 }
 
+/* Nobody takes all that the host has for everybody, with programs. */
+static int any_of_person(const struct config *cfg)
+{
+	int part = cfg->all_sessions / PART_OF_ONE;
+
+	return part > cfg->limits.per_user ? part : cfg->limits.per_user;
+}
+
 /* A session counts for its person, and a program where the configuration is
  * locked: a login can start as many programs as it likes. */
 static void make_spec(
@@ -171,6 +181,7 @@ static void make_spec(
 	order_spec(&v->order, cfg, (struct setup *)&v->setup, spec);
 	*made = (struct spec_made){.person = v->cred.uid,
 		.most_of_person = counts ? v->order.limits.per_user : 0,
+		.any_of_person = any_of_person(cfg),
 		.most = cfg->all_sessions,
 		.memory_bytes = cfg->all_memory,
 		.below = v->service->below,

@@ -116,3 +116,23 @@ def test_a_second_maker_does_not_take_the_first_ones_place(maker, ann):
     assert b"another server answers there" in second.stderr
     assert ann.run("-c", "1").code == 0
     hosttree.until(lambda: not of_jails() - before, "its end")
+
+
+def test_programs_of_one_person_leave_room_for_others(maker, ann, bob):
+    """An unlocked person's programs do not count as sessions. They hold no more
+    than a part of what the host has all the same."""
+    maker.policy("[session]\nper_user = 1\n[maker]\nsessions = 8\n")
+    holder = ann.python("""
+import order, sys
+held = [order.ask(order.order(per_user=1)) for _ in range(12)]
+print(all(made for made, _ in held), flush=True)
+sys.stdin.read()
+""")
+    assert holder.stdout.readline() == "True\n"
+    hosttree.until(lambda: maker.said().count("host id") >= 2, "two of them")
+    r = ann.run("-c", "print(1)")
+    assert r.code == 75 and "2 sessions and programs already" in r.said, r
+    assert "maker.sessions = 8" in r.said, r
+    assert bob.run("-c", "print(1)").text == "1\n"
+    holder.communicate("")
+    hosttree.until(lambda: ann.run("-c", "1").code == 0, "a free place")
