@@ -330,7 +330,7 @@ static bool lingers(const struct run *r)
 
 static int attach_to(const struct roster_entry *to, struct err *e)
 {
-	auto_close int sock = places_connect(to->dir, to->id);
+	auto_close int sock = places_connect(to->dir, to->id, to->uid);
 	char from[64];
 
 	if (sock < 0)
@@ -418,7 +418,8 @@ static int run_on_session(struct run *r)
 	struct err e = {0};
 	int status, sock;
 
-	open_roster(r, &list, geteuid() == 0);
+	/* Whoever has the other account would have root's terminal. */
+	open_roster(r, &list, geteuid() == 0 && r->opt.mode != OPTIONS_ATTACH);
 	to = roster_find(&list, r->opt.session, &e);
 	must(to ? 0 : -1, &e);
 	if (r->opt.mode == OPTIONS_ATTACH) {
@@ -429,7 +430,7 @@ static int run_on_session(struct run *r)
 		}
 		status = attach_to(to, &e);
 	} else {
-		sock = places_connect(to->dir, to->id);
+		sock = places_connect(to->dir, to->id, to->uid);
 		status = sock < 0 ? err_errno(&e, "reach session %d", to->id)
 				  : knock_ask(sock,
 					    end ? ATTACH_END : ATTACH_MESSAGE,
@@ -671,7 +672,7 @@ static void join_session(struct run *r, const struct roster *list)
 	if (n > 1)
 		fprintf(stderr, "cellblock: session %d, the last used of %zu\n",
 			to->id, n);
-	sock = places_connect(to->dir, to->id);
+	sock = places_connect(to->dir, to->id, to->uid);
 	if (sock < 0)
 		must(err_errno(&e, "reach session %d", to->id), &e);
 	fd = knock_beside(sock, &e);

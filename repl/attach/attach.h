@@ -132,9 +132,10 @@ int places_open(const struct places_of *of, size_t i, bool make, char *path,
  * the number. -1 with e. */
 int places_bind(int dir, int *id, struct err *e);
 
-/* Connect to a session: a socket, or -1 with errno. ECONNREFUSED: nobody
- * listens there any more, and the socket was removed. */
-int places_connect(int dir, int id);
+/* Connect to a session of `uid`: a socket, or -1 with errno. ECONNREFUSED:
+ * nobody listens there any more, and the socket was removed. EPERM: somebody
+ * else does. */
+int places_connect(int dir, int id, uid_t uid);
 
 /* Remove the socket of a session that ends. */
 void places_remove(int dir, int id);
@@ -174,6 +175,9 @@ int door_watch(struct door *d, struct signals *sig, struct err *e);
 
 /* Take the next request that has come, of one kind, or (0) of any: 1, or 0. */
 int door_take(struct door *d, int kind, struct door_visit *v);
+
+/* Whether a visitor has not gone. */
+bool door_has(int visitor);
 
 /* Whether one has come. */
 bool door_is_called(const struct door *d);
@@ -251,6 +255,7 @@ struct roster {
 	size_t n;
 	int *dirs;
 	size_t ndirs;
+	int64_t until_ms; /* how long one person's sessions are waited for */
 };
 
 /* All sessions of the person of that name, and with `all` of everybody who has

@@ -39,6 +39,8 @@
 #define MAIN_SCREEN "\033[?1049l"
 
 #define CAGE_MS 200
+/* A session that is busy with another terminal may take a while. */
+#define ANSWER_MS 15000
 
 struct client {
 	int link, signals;
@@ -92,13 +94,17 @@ static bool read_word(const struct client *c, struct attach_answer *a)
 	return n == (ssize_t)sizeof(*a) && a->magic == ATTACH_MAGIC;
 }
 
-static bool wait_word(const struct client *c, struct attach_answer *a)
+static bool wait_word(const struct client *c, struct attach_answer *a, int ms)
 {
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
 		{.fd = c->signals, .events = POLLIN}};
 
 	for (;;) {
-		if (poll(p, 2, -1) < 0)
+		int r = poll(p, 2, ms);
+
+		if (r == 0)
+			return false;
+		if (r < 0)
 			continue;
 		if (p[1].revents)
 			pass_signals(c);
@@ -138,7 +144,7 @@ static int wait_end(const struct client *c)
 {
 	struct attach_answer a;
 
-	while (wait_word(c, &a)) {
+	while (wait_word(c, &a, -1)) {
 		if (a.word == ATTACH_LEFT) {
 			restore(c, a.text, a.number);
 			return 0;
@@ -253,7 +259,7 @@ int client_attach(int sock, const char *from, struct err *e)
 		0)
 		return err_errno(e, "ask the session");
 	fd_drop(&again);
-	if (!wait_word(&c, &a))
+	if (!wait_word(&c, &a, ANSWER_MS))
 		return err_set(e, "the session did not answer");
 	if (a.word == ATTACH_NO)
 		return err_set(e, "%s", a.text);

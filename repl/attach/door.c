@@ -318,6 +318,14 @@ int door_take(struct door *d, int kind, struct door_visit *out)
 	return 1;
 }
 
+bool door_has(int visitor)
+{
+	char byte;
+	ssize_t n = recv(visitor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
 bool door_is_called(const struct door *d)
 {
 	for (size_t i = 0; i < VISITS; i++) {

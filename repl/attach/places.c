@@ -112,15 +112,30 @@ static int new_socket(void)
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+/* Through its own descriptor: a link would lead to somebody else's socket. */
 static int try_connect(int dir, int id)
 {
-	auto_close int sock = new_socket();
-	struct sockaddr_un a;
+	auto_close int file = -1, sock = new_socket();
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char name[16];
 
-	name_socket(&a, dir, id);
-	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
+	snprintf(name, sizeof(name), "%d", id);
+	file = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d", file);
+	if (sock < 0 || file < 0 ||
+		connect(sock, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -1;
 	return fd_take(&sock);
+}
+
+/* A person's directory may be a link to another's, and so may its parents. */
+static bool is_persons(int sock, uid_t uid)
+{
+	struct ucred who = {0};
+	socklen_t n = sizeof(who);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 &&
+	       who.uid == uid;
 }
 
 /* Nobody binds in between. 0, or -1 with errno. */
@@ -155,12 +170,16 @@ static void sweep(int dir, int id)
 		unlinkat(dir, name, 0);
 }
 
-int places_connect(int dir, int id)
+int places_connect(int dir, int id, uid_t uid)
 {
-	int sock = try_connect(dir, id);
+	auto_close int sock = try_connect(dir, id);
 
-	if (sock >= 0 || errno != ECONNREFUSED)
-		return sock;
+	if (sock >= 0 && is_persons(sock, uid))
+		return fd_take(&sock);
+	if (sock >= 0)
+		errno = EPERM;
+	if (errno != ECONNREFUSED)
+		return -1;
 	if (lock_dir(dir) == 0) {
 		sweep(dir, id);
 		flock(dir, LOCK_UN);

@@ -31,14 +31,18 @@
 #define USERS 10000
 /* Whoever has pressed no key for so long may sit elsewhere now. */
 #define SILENT_MS (10 * 60 * 1000)
+/* Sessions that say nothing keep the list waiting for so long, a person's
+ * together. */
+#define PERSON_MS 3000
 
 static int add(struct roster *r, int dir, int id, uid_t uid, const char *user)
 {
 	struct roster_entry *v;
 	struct attach_answer a;
-	auto_close int sock = places_connect(dir, id);
+	bool late = now_ms() > r->until_ms;
+	auto_close int sock = late ? -1 : places_connect(dir, id, uid);
 
-	if (sock < 0 && errno == ECONNREFUSED)
+	if (!late && sock < 0 && errno == ECONNREFUSED)
 		return 0;
 	if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
 		return -1;
@@ -69,6 +73,7 @@ static int add_person(
 {
 	char path[PATH_MAX];
 
+	r->until_ms = now_ms() + PERSON_MS;
 	for (size_t i = 0; i < places_count; i++) {
 		int dir = places_open(of, i, false, path, sizeof(path), NULL);
 

@@ -248,6 +248,10 @@ static void attach(struct session *s, struct door_visit *v)
 		door_answer(v, ATTACH_NO, why, NULL);
 		return;
 	}
+	if (!door_has(v->fd)) {
+		door_drop(v);
+		return;
+	}
 	whole = screen_swap(s);
 	if (!gone)
 		take_over(s, v->request.from, whole);

@@ -28,9 +28,7 @@ static const char *refuse(const struct session *s, const struct door_visit *v)
 /* Whether the visitor has not gone. */
 static bool is_there(const struct visit *v)
 {
-	char byte;
-
-	return v->number && recv(v->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+	return v->number && door_has(v->fd);
 }
 
 static void forget(struct visit *v)

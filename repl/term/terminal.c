@@ -153,7 +153,7 @@ void terminal_raw(struct terminal *t)
 	if (!t->saved || t->raw)
 		return;
 	cfmakeraw(&raw);
-	t->raw = tcsetattr(t->in, TCSADRAIN, &raw) == 0;
+	t->raw = tcsetattr(t->in, TCSANOW, &raw) == 0;
 }
 
 void terminal_raw_interrupt(const struct terminal *t, bool on)
@@ -180,7 +180,7 @@ void terminal_restore(struct terminal *t)
 {
 	if (!t->saved || !t->raw)
 		return;
-	while (tcsetattr(t->in, TCSADRAIN, &t->modes) < 0 && errno == EINTR)
+	while (tcsetattr(t->in, TCSANOW, &t->modes) < 0 && errno == EINTR)
 		;
 	t->raw = false;
 }

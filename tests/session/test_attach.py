@@ -70,7 +70,7 @@ class Lingering:
 
     def close(self):
         for e in self.roster():
-            self.cb.run("--end", str(e["id"]))
+            self.cb.run("--end", f"{e['who']}/{e['id']}")
         self.none()
 
 
@@ -610,3 +610,61 @@ def test_a_session_that_does_not_answer_is_listed(many):
         os.kill(e["pid"], signal.SIGCONT)
     assert many.until(lambda e: e["answers"], "an answer")["id"] == e["id"]
     assert s.run("1 + 1") == "2"
+
+
+@contextlib.contextmanager
+def planted(place, ids):
+    """Sockets of nobody's that never answer."""
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    place.chmod(0o700)
+    here = os.open(place, os.O_RDONLY)
+    with contextlib.ExitStack() as stack:
+        for i in ids:
+            k = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.enter_context(k).bind(f"/proc/self/fd/{here}/{i}")
+            k.listen(8)
+        try:
+            yield
+        finally:
+            os.close(here)
+            for i in ids:
+                (place / str(i)).unlink()
+
+
+def test_many_sessions_that_say_nothing_do_not_hold_up_the_list(many):
+    """A control is beside them: what answers is asked first."""
+    many.start()
+    assert many.only()["answers"]
+    with planted(many.places[0], range(2, 60)):
+        rows = many.roster()    # the run has a deadline of its own
+        assert [e["answers"] for e in rows] == [True] + [False] * 58
+
+
+def test_a_link_leads_to_nobody_elses_session(many):
+    """What is listed lies in the directory itself."""
+    s = many.start()
+    path = many.socket()
+    (path.parent / "2").symlink_to(path)
+    assert many.only()["id"] == 1
+    r = many.cb.run("--end", f"{many.only()['who']}/2")
+    assert r.code != 0 and "there is no session" in repr(r)
+    (path.parent / "2").unlink()
+    assert s.run("1 + 1") == "2"
+
+
+def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
+    """Whoever gave up waiting does not have the terminal taken later."""
+    s = many.start()
+    e = many.only()
+    os.kill(e["pid"], signal.SIGSTOP)
+    try:
+        other = many.start("--attach", f"{e['who']}/1", start=False)
+        modes = termios.tcgetattr(other.slave)
+        other.expect("the session did not answer")
+        assert other.process.wait(term.DEADLINE) == 1
+    finally:
+        os.kill(e["pid"], signal.SIGCONT)
+    assert many.until(lambda e: e["answers"], "an answer")["id"] == 1
+    assert not many.only()["detached"]
+    assert s.run("1 + 1") == "2"
+    assert termios.tcgetattr(other.slave) == modes
