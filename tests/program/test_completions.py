@@ -91,7 +91,8 @@ def test_configuration_keys_are_offered_for_set(shell):
     offered = shell.offers("cellblock", "--set", "session.")
     assert {key.rstrip("=") for key in offered} == {
         "session.memory", "session.processes", "session.cpus", "session.idle",
-        "session.lifetime", "session.per_user", "session.maker"}
+        "session.lifetime", "session.per_user", "session.maker",
+        "session.linger", "session.attach"}
 
 
 def test_files_are_offered_as_the_program(cb, shell):
