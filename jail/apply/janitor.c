@@ -27,6 +27,8 @@
 /* A process can take long to die: a core dump, a dead NFS server. After this
  * time the cgroup is left to the janitors of later sessions. */
 #define REMOVE_MS 30000
+/* For the last close of the front end's socket. */
+#define CLOSE_S 5
 
 /* As root keep two capabilities: to kill, and to remove the directory above the
  * session's, whose parent is the root of a hierarchy and has mode 0555. */
@@ -58,6 +60,7 @@ static int detach(void)
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
@@ -94,7 +97,11 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
 	/* Nobody waits for the rest. */
 	ident_claim_release(lock_fd);
+	/* What nobody read may be a stranger's descriptors, whose closing
+	 * takes as long as the stranger likes: the alarm ends that. */
+	alarm(CLOSE_S);
 	fd_drop(&done_fd);
+	alarm(0);
 	cgroup_clear_dead(cg, lock_fd < 0 ? NULL : is_dead, &lock_fd);
 	_exit(left);
 }

@@ -16,6 +16,12 @@ HEAD = "import order, os, socket, struct, sys, time\n"
 JAIL_ID = 2130771960
 
 
+def janitors(maker):
+    return [pid for pid in hosttree.descendants(maker.maker.pid)
+            if hosttree.status_of(pid).get("Name") == "cellblock-janit"
+            and hosttree.status_of(pid).get("State", "Z")[0] != "Z"]
+
+
 def control(person):
     """Somebody gets a session still."""
     r = person.run("-c", "print(40 + 2)")
@@ -165,6 +171,28 @@ os._exit(0)
         control(bob)
         control(ann)
     hosttree.until(lambda: waiting not in maker.children(), "its end", 40)
+
+
+def test_a_descriptor_that_blocks_its_closer_leaves_no_janitor(maker, ann):
+    """Behind a request that ends the session: nobody reads it, and the last who
+    has the socket closes what is in it."""
+    asker = ann.python(STUCK + """
+for _ in range(3):
+    if os.fork() == 0:
+        many = [stuck(), stuck()]
+        ok, s = order.ask(order.order())
+        s.send(b'the end')
+        socket.send_fds(s, [b'more'], [m.fileno() for m in many])
+        os._exit(not ok)
+    assert os.wait()[1] == 0
+print('sent', flush=True)
+sys.stdin.read()
+""")
+    assert asker.stdout.readline() == "sent\n"
+    hosttree.until(lambda: maker.said().count("as host id") == 3, "sessions")
+    hosttree.until(lambda: not janitors(maker), "their end", 40)
+    assert asker.poll() is None
+    control(ann)
 
 
 def test_a_descriptor_in_a_request_is_refused(ann):
