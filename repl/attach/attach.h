@@ -264,8 +264,8 @@ int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	bool all, struct err *e);
 void roster_free(struct roster *r);
 
-/* The entry that `id` names: "7", or "ann/7"; NULL: the only one, or the only
- * one that is offered. NULL with e. */
+/* The entry that `id` names: "7", one's own before others', or "ann/7"; NULL:
+ * the only one, or the only one that is offered. NULL with e. */
 const struct roster_entry *roster_find(
 	const struct roster *r, const char *id, struct err *e);
 

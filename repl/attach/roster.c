@@ -164,6 +164,12 @@ static bool is_named(const struct roster_entry *v, const char *id)
 	return !strcmp(id, number) || !strcmp(id, full);
 }
 
+/* A number alone is one's own session before anybody else's. */
+static bool is_own(const struct roster_entry *v)
+{
+	return v->uid == getuid();
+}
+
 /* How many are offered, and the last of them. */
 static size_t count_offered(
 	const struct roster *r, const struct roster_entry **last)
@@ -193,6 +199,10 @@ const struct roster_entry *roster_find(
 	for (size_t i = 0; i < r->n; i++) {
 		if (id && !is_named(&r->v[i], id))
 			continue;
+		if (id && found && is_own(found) != is_own(&r->v[i])) {
+			found = is_own(found) ? found : &r->v[i];
+			continue;
+		}
 		if (found) {
 			err_set(e,
 				id ? "several sessions are number %s"

@@ -554,3 +554,4 @@ def test_no_key_or_signal_suspends_a_session(cb, how):
     hosttree.until(lambda: not is_running(s), "the front end to be stopped")
     os.kill(s.pid, signal.SIGCONT)
     assert s.run("6 * 7") == "42"
+    assert s.leave() == 0                   # a login's would linger

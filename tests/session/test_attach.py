@@ -401,7 +401,7 @@ def test_a_roster_is_a_table_for_people(many):
     s.run("x = 1")
     text = many.cb.run("--sessions").text
     assert re.match(r"ID +WHO +FROM +SINCE +IDLE +CELL +CPU +MEMORY +HOME", text)
-    assert re.search(r"^1 ", text, re.M)
+    assert re.search(r"^(\w+/)?1 ", text, re.M)
 
 
 # ---- what is hostile ----
