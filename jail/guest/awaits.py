@@ -19,8 +19,9 @@ def awaited(coroutine):
     except KeyboardInterrupt as e:
         where = e
         try:
-            task.cancel()
-            S.loop.run_until_complete(task)
+            # A task that the interrupt has ended would never stop the loop.
+            if task.cancel():
+                S.loop.run_until_complete(task)
         except asyncio.CancelledError as cancelled:
             where = cancelled
         raise e.with_traceback(users(where)) from None

@@ -434,5 +434,10 @@ def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
     assert re.search(r'Traceback .*\n  File "<cell \d+>", line 1, in <module>\n'
                      r"(.*\n)*KeyboardInterrupt\n", s.all_text())
     assert s.run("await f(3)") == "4"
+    # An interrupt while the cell's own code runs, and not the loop.
+    s.run("async def g():\n"
+          "    os.kill(os.getpid(), 2); await asyncio.sleep(50)")
+    out = s.run("await g()", 20)
+    assert "KeyboardInterrupt" in out and "time limit" not in out, out
     assert "time limit" in s.run("await asyncio.sleep(50)", 20)
     assert s.run("await f(4)") == "5"
