@@ -39,6 +39,10 @@ static int columns_of(struct strbuf *b)
 	return b->n ? layout_columns(b->s, (size_t)(to - b->s)) : 0;
 }
 
+/* Fewer columns than this do not hold each character's name, "<10FFFF>", which
+ * is what one counts for that has no width of its own. */
+#define NAME_COLUMNS 8
+
 /* No row is wider than the terminal, the last one narrower. */
 static void look(struct pager *p)
 {
@@ -47,7 +51,7 @@ static void look(struct pager *p)
 	for (int i = 0; i < p->rows - 1; i++) {
 		b.n = 0;
 		pager_add_row(p, i, &b);
-		must(columns_of(&b) <= p->columns);
+		must(columns_of(&b) <= p->columns || p->columns < NAME_COLUMNS);
 	}
 	b.n = 0;
 	pager_add_status(p, &b);

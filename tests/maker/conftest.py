@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Root's maker of sessions, run by hand in a mount namespace with a /run and an
 /etc/cellblock of its own, and people who ask it."""
+import json
 import os
 import pathlib
 import pwd
@@ -92,10 +93,16 @@ class Person:
         self.open.append(s)
         return s
 
+    def end_sessions(self):
+        """Those that outlive their terminals."""
+        for s in json.loads(self.run("--sessions", "--json").text or "[]"):
+            self.run("--end", str(s["id"]))
+
     def close(self):
         for p in self.open:
             if isinstance(p, term.Session):
                 p.close()
+                self.end_sessions()
                 continue
             if p.poll() is None:
                 p.kill()
