@@ -427,7 +427,9 @@ def test_await_goes_on_after_a_kill_and_after_an_interrupt(cb):
     assert s.run("await f(1)") == "2"
     assert "back to the state before" in s.run("os.kill(os.getpid(), 9)", 20)
     assert s.run("await f(2)") == "3"
-    s.enter("print('go'); await asyncio.sleep(50)")
+    s.run("async def h():\n"
+          "    print('go'); await asyncio.sleep(50)")
+    s.enter("await h()")
     s.expect("^go$")
     s.type("\x03")
     s.wait_prompt()
