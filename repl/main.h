@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.h - what main.c calls in repl/ itself: check.c, confine.c, login.c
+ * main.h - check.c, confine.c and login.c: parts of a run that know no struct
+ * run
  */
 #ifndef REPL_MAIN_H
 #define REPL_MAIN_H
@@ -81,20 +82,5 @@ void login_refusal(const char *service, char *buf, size_t size);
 char **login_scrub_env(char *const *envp, const char *home, const char *user);
 
 void login_env_free(char **env);
-
-/* ---- remote.c: scp, sftp and rsync into the home of a session ---- */
-
-struct roster;
-struct roster_entry;
-
-/* Whether what asks for this service (login_service()) can be let in. */
-bool remote_serves(const char *service);
-
-/* What the shell of a jail runs for it (caller frees). NULL with e: the host
- * has no such program. */
-char *remote_script(const char *service, const char *command, struct err *e);
-
-/* The session that was used last; NULL: there is none. *n: how many answer. */
-const struct roster_entry *remote_choose(const struct roster *r, size_t *n);
 
 #endif

@@ -11,17 +11,29 @@
  * it.
  */
 #include "main.h"
+#include "run.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/jail.h"
 #include "repl/attach/attach.h"
+#include "repl/term/terminal.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PATHS 5
+
+/* A new session answers by then; and between two looks. */
+#define UNSEEN_MS 30000
+#define UNSEEN_LOOK_MS 20
 
 /* Where the program of a service may be. Only sftp-server is called by its
  * path: a subsystem may have any name. */
@@ -45,7 +57,7 @@ static const struct {
 
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
-bool remote_serves(const char *service)
+static bool serves(const char *service)
 {
 	for (size_t i = 0; i < SERVICES; i++)
 		if (!strcmp(service, services[i].service))
@@ -62,7 +74,8 @@ static const char *find_program(const char *const paths[PATHS])
 }
 
 /* A file that grows too large is an error, and not the program's end. */
-char *remote_script(const char *service, const char *command, struct err *e)
+static char *make_script(
+	const char *service, const char *command, struct err *e)
 {
 	char *script = NULL;
 	const char *path;
@@ -86,7 +99,7 @@ char *remote_script(const char *service, const char *command, struct err *e)
 }
 
 /* Where a key came last. */
-const struct roster_entry *remote_choose(const struct roster *r, size_t *n)
+static const struct roster_entry *choose(const struct roster *r, size_t *n)
 {
 	const struct roster_entry *last = NULL;
 
@@ -101,4 +114,128 @@ const struct roster_entry *remote_choose(const struct roster *r, size_t *n)
 			last = v;
 	}
 	return last;
+}
+
+/* A session that nobody has seen yet: its terminal is gone from the beginning.
+ * What keeps it from starting is said on standard error. As fork(). */
+static pid_t begin_unseen(struct run *r)
+{
+	struct err e = {0};
+	int ends[2], null;
+	pid_t pid;
+
+	if (!r->cfg.attach || !r->cfg.linger_ms) {
+		err_set(&e, "there is no session to copy files to or from");
+		err_hint(&e, "begin one first: sessions do not go on alone "
+			     "here (session.linger, session.attach)");
+		run_die(&e);
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		run_must(err_errno(&e, "begin a session"), &e);
+	pid = fork();
+	run_must(pid < 0 ? err_errno(&e, "begin a session") : 0, &e);
+	close(ends[0]);
+	if (pid == 0) {
+		setsid();
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		r->door = door_new(ends[1]);
+		r->opt.mode = OPTIONS_SESSION;
+	} else {
+		close(ends[1]);
+	}
+	close(null);
+	return pid;
+}
+
+/* Wait until that session answers. */
+static void await_unseen(struct run *r, pid_t pid, struct roster *list)
+{
+	int64_t end = now_ms() + UNSEEN_MS;
+	struct err e = {0};
+	int status;
+
+	while (now_ms() < end) {
+		ongoing_open_roster(r, list, false);
+		for (size_t i = 0; i < list->n; i++)
+			if (list->v[i].answered && list->v[i].status.pid == pid)
+				return;
+		roster_free(list);
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		poll(NULL, 0, UNSEEN_LOOK_MS);
+	}
+	err_set(&e, "a session was begun, and does not answer");
+	run_die(&e);
+}
+
+/* A place beside the session that was used last; it is held by a connection,
+ * which ends with us. */
+static void join_session(struct run *r, const struct roster *list)
+{
+	const struct roster_entry *to;
+	struct err e = {0};
+	int sock, fd;
+	size_t n;
+
+	to = choose(list, &n);
+	if (n > 1)
+		fprintf(stderr, "cellblock: session %d, the last used of %zu\n",
+			to->id, n);
+	sock = places_connect(to->dir, to->id, to->uid);
+	if (sock < 0)
+		run_must(err_errno(&e, "reach session %d", to->id), &e);
+	fd = knock_beside(sock, &e);
+	run_must(fd, &e);
+	run_must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
+}
+
+static void start_remote(struct run *r, const char *script)
+{
+	struct err e = {0};
+	struct confine c = {
+		.cfg = &r->cfg, .opt = &r->opt, .home = r->person.home};
+
+	r->argv = calloc(3, sizeof(*r->argv));
+	run_must(r->argv ? 0 : err_errno(&e, "start a program"), &e);
+	r->argv[0] = "-c";
+	r->argv[1] = script;
+	terminal_open(&r->term, r->cfg.colour);
+	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
+	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
+	run_must_for_jail(confine_front(&c, &e), &e);
+}
+
+int remote_run(struct run *r)
+{
+	const char *service = login_service(r->opt.text);
+	struct roster list;
+	struct err e = {0};
+	char refusal[1024], *script;
+	pid_t pid;
+	size_t n;
+
+	if (!r->cfg.remote || !serves(service)) {
+		login_refusal(service, refusal, sizeof(refusal));
+		fputs(refusal, stderr);
+		return 1;
+	}
+	script = make_script(service, r->opt.text, &e);
+	run_must(script ? 0 : -1, &e);
+	run_set_locale();
+	ongoing_open_roster(r, &list, false);
+	if (!choose(&list, &n)) {
+		roster_free(&list);
+		pid = begin_unseen(r);
+		if (pid == 0)
+			return injail_run(r);
+		await_unseen(r, pid, &list);
+	}
+	join_session(r, &list);
+	roster_free(&list);
+	start_remote(r, script);
+	return injail_run_started(r, true);
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * injail.c - a session or a program, from the configuration to its end
+ *
+ * Runs in:   front end; forks the warden
+ * Holds:     everything the person has, until confine_front()
+ * Trusts:    nobody
+ * Leaves:    the terminal as it was, and no process behind it
+ *
+ * The order matters. The warden is forked while nothing is confined yet, and
+ * builds the jail while we confine ourselves and get the editor ready. A
+ * prompt may come a moment before the jail stands, a program never starts
+ * before it does.
+ */
+#include "main.h"
+#include "run.h"
+
+#include "jail/base/err.h"
+#include "repl/command/command.h"
+#include "repl/edit/history.h"
+#include "repl/maker/fetch.h"
+#include "repl/oneshot/program.h"
+#include "repl/session/session.h"
+#include "repl/session/told.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Where the history is: made when it is missing, and not fatal when that
+ * cannot be. */
+static void open_history(struct run *r)
+{
+	struct person *p = &r->person;
+	struct err *e = &r->history_error;
+	char path[PATH_MAX + 16];
+	int n, dir;
+
+	r->told_fd = -1;
+	r->history = history_new();
+	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, r->state_dir,
+		sizeof(r->state_dir));
+	if (n == 0) {
+		snprintf(path, sizeof(path), "%s/history", r->state_dir);
+		n = r->history ? history_attach_path(r->history, path, e) : -1;
+	} else {
+		err_set(e, "history not kept: there is no home");
+	}
+	if (n < 0) {
+		r->state_dir[0] = '\0';
+		return;
+	}
+	dir = history_open_dir(r->state_dir, NULL);
+	if (dir < 0)
+		return;
+	r->told_fd = told_open(dir);
+	close(dir);
+}
+
+/* From the configuration to a confined front end and a warden that builds. */
+static void start_jail(struct run *r, enum spec_mode mode)
+{
+	bool session = mode == SPEC_SESSION;
+	struct err e = {0};
+	struct fetch f;
+	struct confine c = {.cfg = &r->cfg,
+		.opt = &r->opt,
+		.home = r->person.home,
+		.state_dir = r->state_dir};
+
+	terminal_open(&r->term, r->cfg.colour);
+	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+			 mode, &e),
+		&e);
+	if (!session) {
+		r->argv = program_argv(&r->opt, &r->cfg.limits, &e);
+		run_must(r->argv ? 0 : -1, &e);
+	}
+	run_find_fetch(r, &f);
+	run_must_for_jail(fetch_jail(&r->jail, &r->spec, &f, &e), &e);
+	run_set_locale(); /* while the warden builds */
+	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
+	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
+	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
+		run_claim_slot(r);
+	if (session) {
+		open_history(r);
+		ongoing_open_door(r);
+	}
+	c.door = r->door;
+	run_must_for_jail(confine_front(&c, &e), &e);
+}
+
+static int run_session(struct run *r, struct err *e)
+{
+	struct session s = {
+		.calls = &command_calls,
+		.cfg = &r->cfg,
+		.opt = &r->opt,
+		.jail = r->jail,
+		.term = &r->term,
+		.signals = &r->signals,
+		.host = &r->host,
+		.log = &r->log,
+		.history = r->history,
+		.no_history = r->history_error.msg,
+		.told_fd = r->told_fd,
+		.python = r->setup.python,
+		.door = r->door,
+		.no_door = r->no_door.msg,
+		.user = r->person.name,
+	};
+
+	return prompt_run(&s, e);
+}
+
+static int run_program(struct run *r, struct err *e)
+{
+	struct program_start start = {
+		.cfg = &r->cfg,
+		.opt = &r->opt,
+		.host = &r->host,
+		.jail = r->jail,
+		.term = &r->term,
+		.signals = &r->signals,
+		.log = &r->log,
+		.argv = r->argv,
+		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
+						      : NULL,
+	};
+
+	return program_run(&start, e);
+}
+
+int injail_run_started(struct run *r, bool program)
+{
+	struct err e = {0}, left = {0};
+	int status;
+
+	status = program ? run_program(r, &e) : run_session(r, &e);
+	terminal_close(&r->term);
+	if (jail_leave(r->jail, &left) < 0)
+		terminal_complain(NULL, left.msg);
+	hostfs_close(&r->host);
+	history_free(r->history);
+	free(r->argv);
+	terminal_signals_close(&r->signals);
+	status = run_end(r, status, &e);
+	if (r->door)
+		door_leave(r->door, ATTACH_OVER, status, NULL);
+	door_free(r->door);
+	return status;
+}
+
+int injail_run(struct run *r)
+{
+	bool program = program_is_wanted(&r->opt);
+
+	start_jail(r, program ? SPEC_PROGRAM : SPEC_SESSION);
+	return injail_run_started(r, program);
+}

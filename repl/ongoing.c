@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ongoing.c - sessions that go on without their terminal, from a command line
+ *
+ * Runs in:   front end, before it confines itself; or a client, which is never
+ *            more than that
+ * Trusts:    of other people's sessions nothing (roster.c)
+ * Leaves:    a session that was gone back to, on this terminal
+ */
+#include "run.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "repl/term/terminal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void ongoing_open_roster(const struct run *r, struct roster *list, bool all)
+{
+	struct places_of of;
+	char state[PATH_MAX];
+	struct err e = {0};
+
+	run_find_places(r, &of, state);
+	run_must(roster_open(list, &of, r->person.name, all, &e), &e);
+}
+
+static int attach_to(const struct roster_entry *to, struct err *e)
+{
+	auto_close int sock = places_connect(to->dir, to->id, to->uid);
+	char from[64];
+
+	if (sock < 0)
+		return err_errno(e, "reach session %d", to->id);
+	client_from(from, sizeof(from));
+	return client_attach(sock, from, e);
+}
+
+int ongoing_offer(const struct run *r)
+{
+	const struct roster_entry *which = NULL;
+	struct roster list;
+	struct err e = {0};
+	int status = -1;
+
+	if (r->opt.fresh)
+		return -1;
+	ongoing_open_roster(r, &list, false);
+	if (list.n)
+		run_set_locale(); /* for what is asked */
+	switch (roster_ask(&list, &which)) {
+	case ROSTER_NEW:
+		break;
+	case ROSTER_NEITHER:
+		status = 0;
+		break;
+	case ROSTER_BACK:
+		status = attach_to(which, &e);
+		if (status < 0)
+			terminal_refuse(&e);
+		break;
+	}
+	roster_free(&list);
+	return status;
+}
+
+void ongoing_begin_client(struct run *r)
+{
+	struct err e = {0};
+	int link = client_begin(&e);
+
+	run_must(link, &e);
+	r->door = door_new(link);
+	if (!r->door) {
+		err_errno(&e, "start the front end");
+		run_die(&e);
+	}
+}
+
+void ongoing_open_door(struct run *r)
+{
+	struct places_of of;
+	char state[PATH_MAX];
+
+	run_find_places(r, &of, state);
+	if (r->door)
+		door_open(r->door, &of, &r->no_door);
+	else
+		err_set(&r->no_door, "session.linger or session.attach is off, "
+				     "or there was no terminal");
+}
+
+int ongoing_list(struct run *r)
+{
+	struct roster list;
+	int failed;
+
+	ongoing_open_roster(r, &list, geteuid() == 0);
+	failed = roster_print(
+		&list, r->opt.json, terminal_columns(STDOUT_FILENO), stdout);
+	roster_free(&list);
+	return failed ? 1 : 0;
+}
+
+int ongoing_act(struct run *r)
+{
+	bool end = r->opt.mode == OPTIONS_END;
+	const struct roster_entry *to;
+	struct attach_answer a;
+	struct roster list;
+	struct err e = {0};
+	int status, sock;
+
+	/* Whoever has the other account would have root's terminal. */
+	ongoing_open_roster(
+		r, &list, geteuid() == 0 && r->opt.mode != OPTIONS_ATTACH);
+	to = roster_find(&list, r->opt.session, &e);
+	run_must(to ? 0 : -1, &e);
+	if (r->opt.mode == OPTIONS_ATTACH) {
+		if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+			err_set(&e, "--attach wants a terminal");
+			err_kind_set(&e, ERR_USAGE);
+			run_die(&e);
+		}
+		status = attach_to(to, &e);
+	} else {
+		sock = places_connect(to->dir, to->id, to->uid);
+		status = sock < 0 ? err_errno(&e, "reach session %d", to->id)
+				  : knock_ask(sock,
+					    end ? ATTACH_END : ATTACH_MESSAGE,
+					    r->opt.message, &a, &e);
+	}
+	run_must(status, &e);
+	roster_free(&list);
+	return status;
+}
+
+bool ongoing_lingers(const struct run *r)
+{
+	return r->cfg.attach && r->cfg.linger_ms > 0 && isatty(STDIN_FILENO) &&
+	       isatty(STDOUT_FILENO);
+}

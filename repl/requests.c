@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * requests.c - --eval, --serve and --mcp: what comes is requests, not keys
+ *
+ * Runs in:   front end
+ * Holds:     everything the person has, until the cage closes
+ * Trusts:    the configuration; nothing is read, and nobody accepted, before
+ *            everything is confined
+ * Leaves:    no process behind it
+ */
+#include "run.h"
+
+#include "jail/base/err.h"
+#include "jail/jail.h"
+#include "repl/json/eval.h"
+#include "repl/mcp/mcp.h"
+#include "repl/serve/serve.h"
+#include "repl/term/terminal.h"
+
+#include <stdio.h>
+
+/* Where home.skeleton is, is all that requests leave to read. */
+static void confine_eval(const struct run *r, bool serves, struct err *e)
+{
+	struct jail_cage cage = {
+		.n = 0, .left = serves ? JAIL_CAGE_CLIENTS : JAIL_CAGE_NOTHING};
+
+	if (r->cfg.skeleton)
+		cage.v[cage.n++].path = r->cfg.skeleton;
+	run_must_for_jail(jail_cage_close(&cage, e), e);
+}
+
+/* What a jail is that no person types at: its programs draw nothing. */
+static void make_spec(struct run *r, enum spec_mode mode)
+{
+	struct err e = {0};
+
+	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
+			 mode, &e),
+		&e);
+	r->spec.term = "dumb";
+}
+
+int requests_eval(struct run *r)
+{
+	struct err e = {0}, left = {0};
+	struct eval ev;
+	int status;
+
+	make_spec(r, SPEC_PROGRAM);
+	run_must_for_jail(eval_open(&ev, &r->cfg, &r->spec, &e), &e);
+	run_set_locale();
+	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	ev.log = &r->log;
+	run_find_slots(r, &ev.slots);
+	confine_eval(r, false, &e);
+	status = eval_run(&ev, &e);
+	if (eval_close(&ev, &left) < 0)
+		terminal_complain(NULL, left.msg);
+	return run_end(r, status, &e);
+}
+
+int requests_mcp(struct run *r)
+{
+	struct err e = {0}, left = {0};
+	struct mcp *m = NULL;
+	int status;
+
+	if (r->cfg.limits.output_bytes > MCP_OUTPUT_MAX)
+		r->cfg.limits.output_bytes = MCP_OUTPUT_MAX;
+	make_spec(r, SPEC_SESSION);
+	run_must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
+	run_set_locale();
+	run_must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
+	run_claim_slot(r);
+	confine_eval(r, false, &e);
+	status = mcp_run(m, &r->log, &e);
+	if (mcp_close(m, &left) < 0) {
+		terminal_complain(NULL, left.msg);
+		status = status ? status : run_exit_status(&left);
+	}
+	return run_end(r, status, &e);
+}
+
+int requests_serve(struct run *r)
+{
+	struct err e = {0}, left = {0};
+	struct serve *s = NULL;
+	int status;
+
+	make_spec(r, SPEC_PROGRAM);
+	r->spec.shared = 1;
+	run_must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
+	run_set_locale();
+	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
+	run_must_for_jail(terminal_signals_open(&r->signals, false, &e), &e);
+	confine_eval(r, true, &e);
+	if (!r->opt.quiet)
+		fprintf(stderr, "cellblock: serving at %s%s\n",
+			serve_address(s),
+			serve_is_open(s) ? ", to everybody who can reach it "
+					   "(serve.token_file)"
+					 : "");
+	if (!r->opt.quiet && serve_clients(s))
+		fprintf(stderr,
+			"cellblock: to %d clients at a time instead of "
+			"serve.clients (ulimit -n)\n",
+			serve_clients(s));
+	status = serve_run(s, &r->signals, &r->log, &e);
+	if (serve_close(s, &left) < 0)
+		terminal_complain(NULL, left.msg);
+	terminal_signals_close(&r->signals);
+	return run_end(r, status, &e);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c - what lives as long as the process, and steps that its modes share
+ *
+ * Runs in:   front end, before it confines itself
+ * Holds:     everything the person has
+ * Trusts:    the system's files; the person's own as far as those allow
+ * Leaves:    nothing: what failed is said, once, and ends the process
+ */
+#include "run.h"
+
+#include "jail/base/err.h"
+#include "repl/command/command.h"
+#include "repl/config/person.h"
+#include "repl/edit/history.h"
+#include "repl/maker/fetch.h"
+
+#include <limits.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int run_exit_status(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_FAILED:
+		return 1;
+	case ERR_USAGE:
+		return 2;
+	case ERR_CONFIG:
+		return 78;
+	case ERR_BUSY:
+		return 75;
+	case ERR_JAIL:
+		return 125;
+	}
+	return 1;
+}
+
+_Noreturn void run_die(const struct err *e)
+{
+	terminal_refuse(e);
+	exit(run_exit_status(e));
+}
+
+void run_must(int r, const struct err *e)
+{
+	if (r < 0)
+		run_die(e);
+}
+
+void run_must_for_jail(int r, struct err *e)
+{
+	if (r < 0 && e->kind != ERR_CONFIG && e->kind != ERR_BUSY)
+		err_kind_set(e, ERR_JAIL);
+	run_must(r, e);
+}
+
+void run_set_locale(void)
+{
+	unsetenv("LOCPATH");
+	unsetenv("GCONV_PATH");
+	setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* Whether all that is wrong was said by options. */
+static bool is_of_the_command_line(const struct config_errors *errors)
+{
+	for (size_t i = 0; i < errors->list.n; i++)
+		if (errors->list.items[i][0] != '-')
+			return false;
+	return !errors->dropped;
+}
+
+/* What decides in the system's files, for this person. */
+static void find_where(struct run *r, struct config_where *where)
+{
+	*where = (struct config_where){
+		.system_dir = CONFIG_SYSTEM_DIR,
+		.home = r->person.account_home,
+		.user = r->person.name,
+		.groups = (const char *const *)r->person.groups,
+		.ngroups = r->person.n_groups,
+		.is_command = command_exists,
+		.login = true,
+	};
+}
+
+void run_load_config(struct run *r)
+{
+	struct config_errors errors = {0};
+	struct config_where where;
+
+	person_find_groups(&r->person, getuid());
+	find_where(r, &where);
+	where.own_home = r->person.home;
+	where.sets = (const char *const *)r->opt.sets;
+	where.nsets = r->opt.nsets;
+	where.explicit_file = r->opt.config_file;
+	where.login = r->login.kind != LOGIN_NOT;
+	where.checking = r->opt.mode == OPTIONS_CHECK_CONFIG;
+	if (config_user_file(getenv("XDG_CONFIG_HOME"), r->person.home,
+		    r->config_file, sizeof(r->config_file)) == 0)
+		where.user_file = r->config_file;
+	if (config_load(&r->cfg, &where, &errors) == 0) {
+		config_errors_fini(&errors);
+		return;
+	}
+	config_errors_print(
+		&errors, "cellblock: ", terminal_print_line, stderr);
+	exit(is_of_the_command_line(&errors) ? 2 : 78);
+}
+
+/* What the system's files alone say; -1 with e. */
+static int load_system(void *run, struct config *cfg, struct err *e)
+{
+	struct config_errors errors = {0};
+	struct config_where where;
+	int r;
+
+	find_where(run, &where);
+	r = config_load(cfg, &where, &errors);
+	config_errors_fini(&errors);
+	return r < 0 ? err_set(e, "read the system's configuration") : 0;
+}
+
+static void complain(const struct err *e)
+{
+	char text[sizeof(e->msg) + 64];
+
+	snprintf(text, sizeof(text),
+		"%s: this session is made without the maker", e->msg);
+	terminal_complain(NULL, text);
+}
+
+void run_find_fetch(struct run *r, struct fetch *f)
+{
+	*f = (struct fetch){.cfg = &r->cfg,
+		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
+		.arg = r,
+		.complain = complain};
+}
+
+void run_find_slots(const struct run *r, struct setup_slots *s)
+{
+	bool bound = config_is_bound(&r->cfg);
+	const struct person *p = &r->person;
+	char dir[PATH_MAX];
+	int fd;
+
+	*s = (struct setup_slots){
+		.fd = -1, .most = r->cfg.limits.per_user, .must = bound};
+	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
+		    bound ? p->account_home : p->home, dir, sizeof(dir)) < 0) {
+		err_set(&s->why, "count the sessions: there is no home");
+		return;
+	}
+	fd = history_open_dir(dir, &s->why);
+	if (fd < 0) {
+		err_wrap(&s->why, "count the sessions");
+		return;
+	}
+	close(fd);
+	s->fd = setup_open_slots(dir, &s->why);
+}
+
+void run_claim_slot(const struct run *r)
+{
+	struct setup_slots s;
+	struct err e = {0};
+
+	run_find_slots(r, &s);
+	run_must(setup_claim_slot(&s, &e), &e);
+}
+
+void run_find_places(const struct run *r, struct places_of *of, char *state)
+{
+	bool bound = config_is_bound(&r->cfg);
+	const struct person *p = &r->person;
+
+	*of = (struct places_of){.uid = geteuid(),
+		.runtime_dir = bound ? NULL : getenv("XDG_RUNTIME_DIR")};
+	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
+		    bound ? p->account_home : p->home, state, PATH_MAX) == 0)
+		of->state_dir = state;
+}
+
+int run_end(struct run *r, int status, const struct err *e)
+{
+	log_close(&r->log, status < 0 ? run_exit_status(e) : status);
+	run_must(status, e);
+	return status;
+}
