@@ -46,26 +46,7 @@ def request():
             shown(value)
 
     sys.displayhook = keep_value
-    program(source, lambda: end(source, shows))
-
-
-class Last:
-    """Python's end lets go of what sys holds when all modules are empty. After a
-    last collection nothing is left of the cell; to free what else there is
-    takes longer than to run most cells."""
-
-    def __del__(self, is_ending=sys.is_finalizing,
-                collect=__import__("gc").collect, leave=_exit):
-        if is_ending():
-            collect()
-            leave(0)
-
-
-def end(source, shows):
-    tell_all(shows)
-    # What a cell may have imported can have work for the very end.
-    if S.error is None and not needs_site(source):
-        vars(sys)["cellblock_last"] = Last()
+    program(source, lambda: tell_all(shows))
 
 
 def tell_all(shows):

@@ -51,18 +51,18 @@ def test_return_codes(ev):
               args=("-M", "64M"))["returncode"] in (1, 137)
 
 
-def test_the_end_of_python_lets_go_of_all_that_a_cell_made(ev):
-    """The control: a cell with an import, after which Python's end is whole."""
+def test_the_end_of_python_keeps_what_a_cell_left_open(ev):
     end = "def g():\n    try: yield\n    finally: print('end')\n"
-    for more in "", "import math\n":
-        r = ev({"code": more + "f = open('f', 'w'); f.write('x')"},
-               {"code": more + "a = [open('f', 'w')]; a.append(a); "
-                               "a[0].write('x')"},
-               {"code": more + end + "x = g(); next(x)"},
-               {"code": more + "print('x', end=''); open(1, 'w').close()"})
-        assert [f["size"] for a in r[:2] for f in a["files"]] == [1] * 2, r
-        assert [a["stdout"] for a in r[2:]] == ["end\n", "x"], r
-        assert {a["exit_code"] for a in r} == {0}, r
+    r = ev({"code": "f = open('f', 'w'); f.write('x')"},
+           {"code": "a = [open('f', 'w')]; a.append(a); a[0].write('x')"},
+           {"code": "i = getattr(getattr(print, '_' '_self_' '_'), "
+                    "'_' '_imp' 'ort_' '_'); f = open('f', 'w'); "
+                    "i('contextvars').ContextVar('v').set(f); f.write('x')"},
+           {"code": end + "x = g(); next(x)"},
+           {"code": "print('x', end=''); open(1, 'w').close()"})
+    assert [f["size"] for a in r[:3] for f in a["files"]] == [1] * 3, r
+    assert [a["stdout"] for a in r[3:]] == ["end\n", "x"], r
+    assert {a["exit_code"] for a in r} == {0}, r
 
 
 def test_a_flood_is_cut_and_ended(ev):
