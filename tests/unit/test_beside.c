@@ -141,6 +141,20 @@ static int ask(struct err *e)
 	return ev.fd;
 }
 
+/* The same, when there is room: when the process of one that ran is gone. */
+static int ask_for_room(void)
+{
+	int64_t end = now_ms() + LONG_MS;
+	struct err e = {0};
+	int fd;
+
+	while ((fd = ask(&e)) < 0) {
+		assert_true(now_ms() < end);
+		poll(NULL, 0, 20);
+	}
+	return fd;
+}
+
 /* A program beside the session. */
 struct beside {
 	struct jail *jail;
@@ -352,8 +366,6 @@ static void one_that_does_nothing_ends(void **state)
 	struct beside b;
 
 	(void)state;
-	open_session();
-	teardown(state);
 	S.spec.limits.idle_ms = 2000;
 	open_session();
 	run(&b, "read x");
@@ -441,17 +453,7 @@ static void there_are_four_at_most(void **state)
 	fd_drop(&b[0].in);
 	follow(&b[0], NULL);
 	finish(&b[0]);
-	/* Its place is free when its process has ended. */
-	for (int64_t end = now_ms() + LONG_MS;;) {
-		int fd = ask(&e);
-
-		if (fd >= 0) {
-			close(fd);
-			break;
-		}
-		assert_true(now_ms() < end);
-		poll(NULL, 0, 20);
-	}
+	close(ask_for_room());
 	for (int i = 1; i < BESIDE_MAX; i++)
 		finish(&b[i]);
 }
@@ -473,20 +475,10 @@ static void it_ends_with_the_session(void **state)
 
 static void who_asks_and_goes_leaves_nothing(void **state)
 {
-	struct err e = {0};
-
 	(void)state;
 	open_session();
-	for (int i = 0; i < 3 * BESIDE_MAX; i++) {
-		int64_t end = now_ms() + LONG_MS;
-		int fd;
-
-		while ((fd = ask(&e)) < 0) {
-			assert_true(now_ms() < end);
-			poll(NULL, 0, 20);
-		}
-		close(fd);
-	}
+	for (int i = 0; i < 3 * BESIDE_MAX; i++)
+		close(ask_for_room());
 	run_cell("print(1)");
 	assert_int_equal(S.done.how, HOW_OK);
 }

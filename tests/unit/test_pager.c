@@ -159,24 +159,16 @@ static void text_that_fits_needs_no_pager(void **state)
 	pager_close(&p);
 }
 
+/* An e and a mark, which has no width. */
+#define E "e\xcc\x81"
+
 static void long_lines_and_wide_characters_are_wrapped(void **state)
 {
 	struct pager p;
 
 	(void)state;
-	show(&p,
-		"abcdefgh\n\nx漢漢漢y\ne\xcc\x81"
-		"e\xcc\x81"
-		"e\xcc\x81"
-		"e\xcc\x81"
-		"e\xcc\x81"
-		"e\xcc\x81\n",
-		9, 5);
-	expect(&p, "abcde\nfgh\n\nx漢漢\n漢y\ne\xcc\x81"
-		   "e\xcc\x81"
-		   "e\xcc\x81"
-		   "e\xcc\x81"
-		   "e\xcc\x81\ne\xcc\x81\n\n");
+	show(&p, "abcdefgh\n\nx漢漢漢y\n" E E E E E E "\n", 9, 5);
+	expect(&p, "abcde\nfgh\n\nx漢漢\n漢y\n" E E E E E "\n" E "\n\n");
 	pager_resize(&p, 9, 1); /* a character that does not fit, either */
 	press(&p, "GbG");
 	pager_close(&p);

@@ -5,6 +5,12 @@
  */
 #include "warden_play.h"
 
+static void park_after(uint32_t cell)
+{
+	warden_note_cell(W, cell);
+	assert_int_equal(warden_park(W), 0);
+}
+
 /* ---- parking ---- */
 
 static void a_parked_session_is_stopped_and_has_a_checkpoint(void **state)
@@ -47,15 +53,10 @@ static void a_failed_checkpoint_is_reported(void **state)
 {
 	for (size_t i = 0; i < sizeof(none_taken) / sizeof(none_taken[0]);
 		i++) {
-		struct err e = {0};
-
 		play_open(state);
 		P.park = none_taken[i].park;
 		P.copy = none_taken[i].copy;
-		assert_int_equal(warden_build_begin(W, &e), 0);
-		assert_int_equal(warden_build_await(W, &e), 0);
-		assert_int_equal(warden_await_python(W, 0, &e), 0);
-		assert_int_equal(warden_park(W), 0);
+		play_start();
 		expect_up(0);
 		expect_notice(none_taken[i].notice);
 		expect_parked(NO_CHECKPOINT_FAILED);
@@ -119,8 +120,7 @@ static void undo_keeps_as_many_as_configured(void **state)
 	(void)state;
 	P.spec.limits.undo = 2;
 	for (uint32_t cell = 1; cell < 6; cell++) {
-		warden_note_cell(W, cell);
-		assert_int_equal(warden_park(W), 0);
+		park_after(cell);
 	}
 	assert_int_equal(W->checkpoints.n, 3);
 	assert_int_equal(W->checkpoints.kept[0].before, 4);
@@ -137,8 +137,7 @@ static void a_cell_that_changes_nothing_adds_no_state(void **state)
 	P.spec.limits.undo = 5;
 	for (uint32_t cell = 1; cell < 5; cell++) {
 		P.park = cell == 2 ? "PARKED %u ok" : "PARKED %u same";
-		warden_note_cell(W, cell);
-		assert_int_equal(warden_park(W), 0);
+		park_after(cell);
 	}
 	assert_int_equal(W->checkpoints.n, 2);
 	assert_int_equal(W->checkpoints.kept[0].before, 2);
@@ -146,10 +145,8 @@ static void a_cell_that_changes_nothing_adds_no_state(void **state)
 	/* No state was kept of cell 5: what 6 is the same as is not there. */
 	W->checkpoints.skip = 1;
 	W->checkpoints.skip_why = NO_CHECKPOINT_COST;
-	warden_note_cell(W, 5);
-	assert_int_equal(warden_park(W), 0);
-	warden_note_cell(W, 6);
-	assert_int_equal(warden_park(W), 0);
+	park_after(5);
+	park_after(6);
 	assert_int_equal(W->checkpoints.n, 3);
 	assert_int_equal(checkpoints_find(&W->checkpoints, 7, 1, &u, &e), 0);
 	assert_int_equal(u.back_to, 5);
@@ -164,8 +161,7 @@ static void a_reset_is_a_state_of_its_own(void **state)
 
 	(void)state;
 	P.spec.limits.undo = 5;
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0);
+	park_after(1);
 	assert_int_equal(warden_reset(W, 1), 0);
 	assert_int_equal(P.jails, 1);
 	assert_int_equal(warden_park(W), 0);
@@ -177,8 +173,7 @@ static void a_reset_is_a_state_of_its_own(void **state)
 	assert_int_equal(u.next_reset, 0);
 	/* A look does not make a cell of it. */
 	P.park = "PARKED %u same";
-	warden_note_cell(W, 2);
-	assert_int_equal(warden_park(W), 0);
+	park_after(2);
 	assert_int_equal(checkpoints_find(&W->checkpoints, 3, 1, &u, &e), 0);
 	assert_int_equal(u.reset, 1);
 	assert_int_equal(warden_reset(W, 0), 0);
@@ -197,14 +192,9 @@ static void each_state_has_one_checkpoint(void **state)
 
 static void no_checkpoint_is_asked_for_when_disabled(void **state)
 {
-	struct err e = {0};
-
 	(void)state;
 	P.spec.limits.checkpoint = CHECKPOINT_NEVER;
-	assert_int_equal(warden_build_begin(W, &e), 0);
-	assert_int_equal(warden_build_await(W, &e), 0);
-	assert_int_equal(warden_await_python(W, 0, &e), 0);
-	assert_int_equal(warden_park(W), 0);
+	play_start();
 	expect_up(0);
 	expect_notice("checkpoints are off" WOULD_LOSE);
 	expect_parked(NO_CHECKPOINT_OFF);
@@ -235,8 +225,7 @@ static void the_death_of_the_last_checkpoint_is_reported(void **state)
 static void the_death_of_an_older_checkpoint_is_not_reported(void **state)
 {
 	(void)state;
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0);
+	park_after(1);
 	expect_parked(NO_CHECKPOINT_NONE);
 	guest_dies(1, SIGKILL);
 	assert_int_equal(guest_await(&W->guest, W->guest.ctl,
@@ -260,8 +249,7 @@ static void an_old_death_is_forgotten(void **state)
 	init_says(&m, NULL, 0);
 	assert_int_equal(link_take(&W->link, &got, NULL, 0), 1);
 	checkpoints_note_deaths(&W->checkpoints);
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0); /* its copy is 42 */
+	park_after(1); /* its copy is 42 */
 	checkpoints_note_deaths(&W->checkpoints);
 	assert_int_equal(W->checkpoints.kept[1].pid, 42);
 	assert_int_equal(W->checkpoints.n, 2);
@@ -360,8 +348,7 @@ static void an_older_checkpoint_is_woken_where_the_newest_is_dead(void **state)
 	struct jail_done d = {0};
 
 	(void)state;
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0);
+	park_after(1);
 	fd_drop(&P.guest[2].sock); /* its link is closed, silently */
 	assert_int_equal(warden_recover(W, &d), 0);
 	assert_int_equal(d.after, AFTER_ROLLED_BACK);
@@ -407,8 +394,7 @@ static void undo_goes_back_to_the_oldest_checkpoint(void **state)
 	(void)state;
 	assert_int_equal(warden_undo(W, 1, &u, &e), -1);
 	assert_string_equal(e.msg, "undo: nothing is kept to go back to");
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0);
+	park_after(1);
 	assert_int_equal(warden_undo(W, 2, &u, &e), -1);
 	assert_string_equal(e.msg, "undo: only 1 cell is kept");
 	assert_int_equal(warden_undo(W, 0, &u, &e), -1);
@@ -426,8 +412,7 @@ static void undo_to_a_silent_checkpoint_restarts_python(void **state)
 	struct err e;
 
 	(void)state;
-	warden_note_cell(W, 1);
-	assert_int_equal(warden_park(W), 0);
+	park_after(1);
 	P.wake = NULL;
 	assert_int_equal(warden_undo(W, 1, &u, &e), 1);
 	assert_string_equal(e.msg,

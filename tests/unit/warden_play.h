@@ -805,17 +805,24 @@ static inline void expect_parked(enum jail_no_checkpoint none)
 	assert_true(W->jail.swept);
 }
 
+/* The jail is built, Python starts and is parked before cell 1. */
+static void play_start(void)
+{
+	struct err e = {0};
+
+	assert_int_equal(warden_build_begin(W, &e), 0);
+	assert_int_equal(warden_build_await(W, &e), 0);
+	assert_int_equal(warden_await_python(W, 0, &e), 0);
+	assert_int_equal(warden_park(W), 0);
+}
+
 /* A session that is up and parked before cell 1; its events are read. */
 static int play_up(void **state)
 {
 	struct wire_event m;
-	struct err e = {0};
 
 	play_open(state);
-	assert_int_equal(warden_build_begin(&P.w, &e), 0);
-	assert_int_equal(warden_build_await(&P.w, &e), 0);
-	assert_int_equal(warden_await_python(&P.w, 0, &e), 0);
-	assert_int_equal(warden_park(&P.w), 0);
+	play_start();
 	expect_event(JAIL_UP, &m);
 	expect_event(JAIL_PARKED, &m);
 	expect_nothing();
