@@ -126,8 +126,8 @@ def walked():
 
 
 def named_fields(kind):
-    "what reads each field of its objects that may be empty: the collector's\n"
-    "list of what they hold does not say in which field something is"
+    """what reads each field of its objects that may be empty: the collector's
+    list of what they hold does not say in which field something is"""
     found = [(k, name, d) for k in MRO(kind) for name, d in DICT(k).items()]
     found = [(name, d.__get__) for k, name, d in found if type(d) is MEMBER or
              type(d) is GETSET and (name == "__dict__" or k is BaseException)]

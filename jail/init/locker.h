@@ -25,8 +25,8 @@ struct locker_want {
  * caller must answer. */
 int locker_take(struct locker *l, const struct locker_want *want);
 
-/* Whether it is the thread that takes locks itself, which has to ask as well.
- */
+/* Whether `tid` is the thread that takes locks. It is under the filter as well,
+ * so that its own flock() asks. */
 int locker_asks(pid_t tid);
 
 /* Whether the descriptor `number` of thread `tid` leads to a file or directory

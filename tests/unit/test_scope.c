@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cgroup from the person's systemd: managers that are not there, hang,
- * refuse, lie and send rubbish. tests/systemd asks a real one.
+ * test_scope.c - a cgroup from the person's systemd, where the manager is not
+ * there, hangs, refuses, lies or sends rubbish; tests/systemd asks a real one
  */
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
