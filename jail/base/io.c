@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -222,6 +223,8 @@ int io_set_nonblock(int fd, int on)
 	return fcntl(fd, F_SETFL, on ? fl | O_NONBLOCK : fl & ~O_NONBLOCK);
 }
 
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
 int io_sealed_memfd(const char *name, const void *buf, size_t n)
 {
 	auto_close int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -230,11 +233,25 @@ int io_sealed_memfd(const char *name, const void *buf, size_t n)
 		return -1;
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -1;
-	if (fcntl(fd, F_ADD_SEALS,
-		    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) <
-		0)
+	if (io_seal(fd) < 0)
 		return -1;
 	return fd_take(&fd);
+}
+
+int io_seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | SEALS);
+}
+
+off_t io_sealed_size(int fd)
+{
+	/* Before fstat(2), which a file on FUSE can keep waiting, too. */
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0
+		       ? st.st_size
+		       : -1;
 }
 
 /* ---- a file that gets its name when it is whole ---- */

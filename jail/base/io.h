@@ -116,6 +116,13 @@ int io_set_nonblock(int fd, int on);
  * Descriptor, or -1 with errno. */
 int io_sealed_memfd(const char *name, const void *buf, size_t n);
 
+/* Seal a memory file like that. 0, or -1 with errno. */
+int io_seal(int fd);
+
+/* The size of such a file, whoever made it; -1: it is no such file. No other
+ * process can change it or make its reader wait, as a file on FUSE can. */
+off_t io_sealed_size(int fd);
+
 /* A file that gets its name when it is whole. */
 struct io_newfile {
 	int dir, fd; /* the directory, and the file, open for writing */

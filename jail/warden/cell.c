@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* The memory of a cell shorter than this is not weighed: it would cost more. */
@@ -48,19 +47,19 @@ static int load(struct cell *c, int fd)
 	char *why = c->done.text;
 	size_t size = sizeof(c->done.text);
 	int64_t max = c->w->spec->limits.source_bytes;
-	struct stat st;
+	off_t n = io_sealed_size(fd);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (n < 0) {
 		snprintf(why, size, "its source is missing");
 		return -1;
 	}
-	if (st.st_size > max) {
+	if (n > max) {
 		snprintf(why, size,
 			"the cell has %lld bytes, more than cell.source = %lld",
-			(long long)st.st_size, (long long)max);
+			(long long)n, (long long)max);
 		return -1;
 	}
-	c->n = (size_t)st.st_size;
+	c->n = (size_t)n;
 	c->src = malloc(c->n + 1);
 	if (!c->src || pread(fd, c->src, c->n, 0) != (ssize_t)c->n) {
 		snprintf(why, size, "its source could not be read");

@@ -18,7 +18,6 @@
 #include "warden.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 
 /* What a question may take, and then what follows its interrupt. */
 #define ASK_MS 1000
@@ -182,11 +181,9 @@ static int serve_undo(struct warden *w, struct request *q)
 /* The question's text, from its memfd. */
 static ssize_t ask_text(struct request *q, char *text, size_t size)
 {
-	struct stat st;
+	off_t n = io_sealed_size(q->fd);
 
-	if (q->fd < 0 || fstat(q->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	if ((size_t)st.st_size > size)
+	if (n < 0 || (size_t)n > size)
 		return -1;
 	return pread(q->fd, text, size, 0);
 }

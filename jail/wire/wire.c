@@ -11,11 +11,9 @@
 #include "jail/base/io.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 /* ---- the guest's lines ---- */
 
@@ -251,7 +249,6 @@ uint32_t wire_crc32(const void *buf, size_t n)
  * at most 16 MiB, the kernel takes at most 6 MiB of arguments. */
 #define START_ENV_MAX 16
 #define START_BYTES_MAX (64 << 20)
-#define START_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* The memfd: this, the strings with their NULs, the source. */
 struct start_head {
@@ -289,35 +286,37 @@ int wire_start_seal(const struct jail_start *s, struct err *e)
 		write_strings(fd, s->argv, head.nargs) < 0 ||
 		write_strings(fd, s->env, head.nenv) < 0 ||
 		io_write_full(fd, s->source, s->source_n) < 0 ||
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | START_SEALS) < 0)
+		io_seal(fd) < 0)
 		return err_errno(e, "hold the arguments in memory");
 	return fd_take(&fd);
 }
 
+/* The size of the memfd, or -1 with e. */
+static ssize_t start_size(int fd, struct err *e)
+{
+	off_t n = io_sealed_size(fd);
+
+	if (n > START_BYTES_MAX || n < (off_t)sizeof(struct start_head))
+		return err_set(e, "malformed start");
+	return n;
+}
+
 int wire_start_check(int fd, struct err *e)
 {
-	struct stat st;
-	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-
-	if (seals < 0 || (seals & START_SEALS) != START_SEALS ||
-		fstat(fd, &st) < 0 || st.st_size > START_BYTES_MAX ||
-		st.st_size < (off_t)sizeof(struct start_head))
-		return err_set(e, "malformed start");
-	return 0;
+	return start_size(fd, e) < 0 ? -1 : 0;
 }
 
 int wire_start_find(int fd, size_t *at, size_t *n, struct err *e)
 {
+	ssize_t size = start_size(fd, e);
 	struct start_head head;
-	struct stat st;
 
-	if (wire_start_check(fd, e) < 0)
+	if (size < 0)
 		return -1;
-	if (fstat(fd, &st) < 0 ||
-		pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		return err_errno(e, "read the source");
 	*at = sizeof(head);
-	*n = (size_t)st.st_size - *at;
+	*n = (size_t)size - *at;
 	if (head.nargs || head.nenv || !head.source_n || head.source_n != *n)
 		return err_set(e, "malformed start");
 	return 0;
@@ -344,18 +343,15 @@ static const char **strings(
 
 int wire_start_read(struct wire_start *s, int fd, struct err *e)
 {
+	ssize_t size = start_size(fd, e);
 	struct start_head head;
-	size_t at = sizeof(head), n;
-	struct stat st;
+	size_t at = sizeof(head), n = (size_t)size;
 
 	*s = (struct wire_start){0};
-	if (wire_start_check(fd, e) < 0)
+	if (size < 0)
 		return -1;
-	if (fstat(fd, &st) < 0)
-		return err_errno(e, "read the arguments");
-	n = (size_t)st.st_size;
 	s->bytes = malloc(n);
-	if (!s->bytes || pread(fd, s->bytes, n, 0) != st.st_size)
+	if (!s->bytes || pread(fd, s->bytes, n, 0) != size)
 		return err_errno(e, "read the arguments");
 	memcpy(&head, s->bytes, sizeof(head));
 	if (head.nargs > WIRE_ARGS_MAX || head.nenv > START_ENV_MAX)

@@ -158,7 +158,7 @@ enum wire_front_type {
 	FRONT_TOUCH,
 	FRONT_KEYS,
 	FRONT_WAITS,
-	FRONT_ASK, /* a = question; fd: memfd with the text */
+	FRONT_ASK, /* a = question; fd: sealed memfd with the text */
 	FRONT_RESET,
 	FRONT_UNDO, /* a = how many */
 	FRONT_USAGE,

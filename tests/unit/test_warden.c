@@ -444,6 +444,22 @@ static void a_guest_answers_a_question_or_is_replaced(void **state)
 	}
 }
 
+/* A file that somebody else may change, or keep from being read. */
+static void a_question_that_is_not_sealed_is_malformed(void **state)
+{
+	int fd = memfd_create("q", MFD_ALLOW_SEALING);
+
+	(void)state;
+	assert_int_equal(write(fd, "x", 1), 1);
+	request(FRONT_ASK, ASK_WHO, fd);
+	assert_int_equal(front_serve(W), 0);
+	expect_reply(0, "malformed question");
+	request(FRONT_ASK, ASK_WHO, -1);
+	assert_int_equal(front_serve(W), 0);
+	expect_reply(0, "malformed question");
+	expect_nothing();
+}
+
 static void the_front_end_may_go_while_python_is_asked(void **state)
 {
 	(void)state;
@@ -473,6 +489,7 @@ int main(void)
 		TEST_UP(undo_works_by_request),
 		TEST_UP(a_malformed_request_ends_the_session),
 		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
+		TEST_UP(a_question_that_is_not_sealed_is_malformed),
 		TEST_UP(the_front_end_may_go_while_python_is_asked),
 	};
 
