@@ -204,6 +204,7 @@ static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
 	spec.mode = q->mode;
 	spec.hurried = q->hurried != 0;
 	spec.front = m->front;
+	spec.maker = getpid();
 	pid = maker_make(&spec, sock, e);
 	m->living += pid > 0;
 	return pid;

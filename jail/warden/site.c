@@ -79,6 +79,13 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 	return cgroup_open(&s->cgroup, caps, &s->spec->limits, e);
 }
 
+/* A maker that died has left us to somebody whose children are not ours. */
+static void probe(const struct jail_spec *spec, struct cgroup_caps *caps)
+{
+	cgroup_probe(caps, spec->maker ? spec->maker : getppid(), spec->front,
+		spec->made ? spec->made->below : NULL);
+}
+
 /* Whether one more session may be: the places go with the claim. */
 static int count_in(const struct spec_made *made, int lock, struct err *e)
 {
@@ -132,7 +139,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		return -1;
 	if (made && count_in(made, lock, e) < 0)
 		return -1;
-	cgroup_probe(caps, getppid(), spec->front, made ? made->below : NULL);
+	probe(spec, caps);
 	if (cgroup_move_below(caps, e) < 0 ||
 		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
@@ -166,14 +173,14 @@ static int find_delegated(
 
 	snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
 	e->msg[0] = '\0';
-	cgroup_probe(caps, getppid(), s->spec->front, NULL);
+	probe(s->spec, caps);
 	if (caps->kind != CGROUP_NONE)
 		return 0;
 	r = s->spec->asks_systemd ? cgroup_scope_enter(runtime, e) : 1;
 	if (r != 0)
 		return -1;
 	s->facts.scope = 1;
-	cgroup_probe(caps, getppid(), s->spec->front, NULL);
+	probe(s->spec, caps);
 	return caps->kind != CGROUP_NONE ? 0 : err_set(e, "%s", caps->why);
 }
 

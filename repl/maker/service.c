@@ -188,6 +188,7 @@ static void make_spec(
 		.tell = tell,
 		.arg = v};
 	spec->front = v->cred.pid;
+	spec->maker = v->service->pid;
 	spec->made = made;
 }
 

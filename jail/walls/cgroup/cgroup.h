@@ -83,7 +83,8 @@ struct cgroup_usage {
 };
 
 /* Look at what this host offers. `with` and `also` become
- * caps->with[0] and [2]: the front end of the calling warden, and its maker.
+ * caps->with[0] and [2]: the front end of the calling warden, and 0; or its
+ * maker, and the front end.
  * `below` is a cgroup (v2) under the mount that root was delegated for
  * sessions; NULL, or where there is none of that name: one of our own. Makes
  * nothing and never fails: without a usable cgroup caps->kind is CGROUP_NONE
