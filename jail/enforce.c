@@ -85,17 +85,18 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 	[ENFORCE_FILES] = {"files", .by = {{"mounts", STRONG}}},
 	[ENFORCE_INODES] = {"inodes", "inodes",
 		.remedy = "they cannot be watched or changed; files can be "
-			  "locked. Started by root, on Linux 5.11 or later, a "
-			  "session has its own, unless other mounts lie below "
-			  "a directory that is shown",
+			  "locked. Made by root or root's maker, on Linux 5.11 "
+			  "or later, a session has its own, unless other "
+			  "mounts lie below a directory that is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},
 			{"none: shared with the host", WEAK}}},
 	[ENFORCE_USER] = {"user's counts",
 		.remedy = "cells and the person's programs share what the "
 			  "kernel allows one user: descriptors in flight, "
 			  "pages in pipes, epoll watches. A program that fails "
-			  "with ETOOMANYREFS needs a higher ulimit -n. Started "
-			  "by root, a session has a user of its own",
+			  "with ETOOMANYREFS needs a higher ulimit -n. Made "
+			  "by root or root's maker, a session has a user of "
+			  "its own",
 		.by = {{"a user of the session's own", STRONG, FACT(root)},
 			{"none: the person's", WEAK}}},
 	[ENFORCE_MOUNTS] = {"read-only mounts",
@@ -128,8 +129,9 @@ static int holds(const struct enforcer *by, const struct enforce_facts *f)
 }
 
 static const char root_remedy[] =
-	"start it as root (sudo cellblock): each session then has a cgroup "
-	"of its own; or see cellblock(1), HOSTS";
+	"start it as root (sudo cellblock), or have root run a maker of "
+	"sessions, see cellblock-maker(8): each session then has a cgroup of "
+	"its own; or see cellblock(1), HOSTS";
 
 /* ---- rows ---- */
 
