@@ -15,6 +15,7 @@
 #include "ident.h"
 
 #include "jail/base/io.h"
+#include "jail/base/slots.h"
 #include "jail/host/host.h"
 
 #include <dirent.h>
@@ -60,24 +61,6 @@ static int run_dir_open(const char *dir, struct err *e)
 	return fd_take(&fd);
 }
 
-/* Lock or unlock a byte: 0, or -1 with errno (EAGAIN: taken). The lock belongs
- * to the open file, not to the process: it survives fork(). */
-static int byte_lock(int fd, off_t at, short type)
-{
-	struct flock l = {.l_type = type,
-		.l_whence = SEEK_SET,
-		.l_start = at,
-		.l_len = 1};
-
-	return fcntl(fd, F_OFD_SETLK, &l);
-}
-
-/* The byte of a uid. */
-static int uid_lock(int fd, uid_t uid, short type)
-{
-	return byte_lock(fd, (off_t)uid, type);
-}
-
 /* Whether a process of this uid lives: one that a dead session left behind
  * could reach into the next session of the uid. 1, 0, or -1 with errno. */
 static int uid_is_running(uid_t uid)
@@ -99,10 +82,10 @@ static int uid_try(int fd, uid_t uid)
 
 	if (!uid_is_claimable(uid))
 		return 1;
-	if (uid_lock(fd, uid, F_WRLCK) < 0)
-		return errno == EAGAIN || errno == EACCES ? 1 : -1;
+	if (slots_lock(fd, uid, F_WRLCK) < 0)
+		return slots_is_taken() ? 1 : -1;
 	running = uid_is_running(uid);
-	if (running > 0 && uid_lock(fd, uid, F_UNLCK) < 0)
+	if (running > 0 && slots_lock(fd, uid, F_UNLCK) < 0)
 		return -1;
 	return running;
 }
@@ -148,13 +131,9 @@ int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
 	/* Behind the bytes of all uids. */
 	off_t first = ((off_t)1 << 32) + (off_t)owner * (IDENT_PLACES_MAX + 1);
 
-	for (int i = 0; i < most && i < IDENT_PLACES_MAX; i++) {
-		if (byte_lock(lock_fd, first + i, F_WRLCK) == 0)
-			return 1;
-		if (errno != EAGAIN && errno != EACCES)
-			return err_errno(e, "count the sessions");
-	}
-	return 0;
+	if (most > IDENT_PLACES_MAX)
+		most = IDENT_PLACES_MAX;
+	return slots_claim(lock_fd, first, most, e);
 }
 
 void ident_claim_release(int lock_fd)
@@ -183,7 +162,7 @@ int ident_claim_is_free(int lock_fd, const char *name)
 
 	return uid_is_claimable(uid) &&
 	       ident_claim_name(lock_fd, uid, ours, NULL) == 0 &&
-	       !strcmp(name, ours) && uid_lock(lock_fd, uid, F_WRLCK) == 0;
+	       !strcmp(name, ours) && slots_lock(lock_fd, uid, F_WRLCK) == 0;
 }
 
 /* ---- user namespace maps ---- */

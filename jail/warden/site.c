@@ -15,6 +15,7 @@
 
 #include "jail/apply/apply.h"
 #include "jail/apply/janitor.h"
+#include "jail/base/slots.h"
 #include "jail/walls/ident.h"
 #include "jail/walls/mount.h"
 #include "jail/walls/seccomp.h"
@@ -92,14 +93,8 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 	int most = made->most_of_person;
 	int r = most > 0 ? ident_claim_place(lock, made->person, most, e) : 1;
 
-	if (r == 0) {
-		err_set(e,
-			most == 1 ? "there is %d session already"
-				  : "there are %d sessions already",
-			most);
-		err_hint(e, "leave one of them; session.per_user = %d", most);
-		return err_kind_set(e, ERR_BUSY);
-	}
+	if (r == 0)
+		return slots_all_taken(most, e);
 	if (r > 0)
 		r = ident_claim_place(lock, IDENT_PLACES_ANY + made->person,
 			made->any_of_person, e);

@@ -12,6 +12,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/slots.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
@@ -165,36 +166,15 @@ int setup_open_slots(const char *dir, struct err *e)
 	return fd_take(&fd);
 }
 
-/* A slot is a lock on one byte, which the kernel drops with the descriptor. */
-static int claim(int fd, int most, struct err *e)
-{
-	for (int i = 0; i < most; i++) {
-		struct flock place = {.l_type = F_WRLCK,
-			.l_whence = SEEK_SET,
-			.l_start = i,
-			.l_len = 1};
-
-		if (fcntl(fd, F_OFD_SETLK, &place) == 0)
-			return 0;
-		if (errno != EAGAIN && errno != EACCES)
-			return err_errno(e, "count the sessions");
-	}
-	err_set(e,
-		most == 1 ? "there is %d session already"
-			  : "there are %d sessions already",
-		most);
-	err_hint(e, "leave one of them; session.per_user = %d", most);
-	return err_kind_set(e, ERR_BUSY);
-}
-
 int setup_claim_slot(const struct setup_slots *s, struct err *e)
 {
 	struct err why = s->why;
+	int r = s->fd < 0 ? -1 : slots_claim(s->fd, 0, s->most, &why);
 
-	if (s->fd >= 0 && claim(s->fd, s->most, &why) == 0)
-		return 0;
-	if (why.kind != ERR_BUSY && !s->must)
+	if (r == 0)
+		return slots_all_taken(s->most, e);
+	if (r > 0 || !s->must)
 		return 0;
 	*e = why;
-	return err_kind_set(e, why.kind == ERR_BUSY ? ERR_BUSY : ERR_CONFIG);
+	return err_kind_set(e, ERR_CONFIG);
 }
