@@ -190,36 +190,32 @@ def alone_server():
                      hide="/usr/bin/rsync")
 
 
-@pytest.fixture
-def brief_lab(brief_server):
-    account = Account(brief_server, "shell")
+def log_in(server, kind):
+    account = Account(server, kind)
     yield account
     account.close()
+
+
+@pytest.fixture
+def brief_lab(brief_server):
+    yield from log_in(brief_server, "shell")
 
 
 @pytest.fixture
 def alone_lab(alone_server):
-    account = Account(alone_server, "shell")
-    yield account
-    account.close()
+    yield from log_in(alone_server, "shell")
 
 
 @pytest.fixture(params=["shell", "forced"])
 def remote_lab(remote_server, request):
-    account = Account(remote_server, request.param)
-    yield account
-    account.close()
+    yield from log_in(remote_server, request.param)
 
 
 @pytest.fixture(params=["shell", "forced"])
 def lab(server, request):
-    account = Account(server, request.param)
-    yield account
-    account.close()
+    yield from log_in(server, request.param)
 
 
 @pytest.fixture(params=["shell", "forced"])
 def locked_lab(locked_server, request):
-    account = Account(locked_server, request.param)
-    yield account
-    account.close()
+    yield from log_in(locked_server, request.param)

@@ -63,30 +63,28 @@ def test_each_session_has_a_scope_of_its_own(person):
     assert len(set(person.scopes())) == 2
 
 
-def test_a_systemd_that_hangs_does_not_hold_the_prompt(person):
+@pytest.fixture
+def hung(person):
+    """A shell of the person's, whose systemd hangs."""
     shell = person.session("PS1='shell> ' bash --norc -i")
     shell.expect("shell>")
     manager = person.manager()
     os.kill(manager, signal.SIGSTOP)
-    try:
-        shell.type(f"{BINARY}\r")
-        shell.expect(">>>")
-        assert shell.run("6 * 7") == "42"
-        assert not person.cgroups()
-        shell.expect("memory is only watched")
-    finally:
-        os.kill(manager, signal.SIGCONT)
+    yield shell
+    os.kill(manager, signal.SIGCONT)
 
 
+def test_a_systemd_that_hangs_does_not_hold_the_prompt(person, hung):
+    hung.type(f"{BINARY}\r")
+    hung.expect(">>>")
+    assert hung.run("6 * 7") == "42"
+    assert not person.cgroups()
+    hung.expect("memory is only watched")
+
+
+@pytest.mark.usefixtures("hung")
 def test_check_says_why_a_systemd_gave_none(person):
-    shell = person.session("PS1='shell> ' bash --norc -i")
-    shell.expect("shell>")
-    manager = person.manager()
-    os.kill(manager, signal.SIGSTOP)
-    try:
-        r = person.here("--check", "--json")
-    finally:
-        os.kill(manager, signal.SIGCONT)
+    r = person.here("--check", "--json")
     by, strength, remedy = rows(r.stdout)["memory"]
     assert (by, strength) == ("the warden watching", "weak")
     assert remedy.startswith("your systemd gave no cgroup: "), remedy
