@@ -62,6 +62,12 @@ class Lingering:
         return self.until(lambda e: e["answers"] and e["detached"],
                           "the session to be detached")
 
+    def lose(self, s, until_end=False):
+        """Its terminal is gone; with `until_end`, until its cell has ended."""
+        drop(s)
+        self.until(lambda e: e["answers"] and e["detached"] and
+                   not (until_end and e["running"]), "the session to go on")
+
     def none(self):
         hosttree.until(lambda: not self.roster(), "the end of all sessions")
 
@@ -95,9 +101,7 @@ def test_a_cell_goes_on_without_a_terminal(many):
     s.wait_prompt()
     row = s.enter(COUNT)
     s.expect_since(row, "^n 1$")
-    drop(s)
-    many.until(lambda e: e["detached"] and not e["running"],
-               "the cell to end")
+    many.lose(s, until_end=True)
     t = many.start("--attach")
     t.expect(r"\[missed while away: \d+ lines, the last 20 follow · :out \d")
     t.expect("^n 39$")
@@ -138,8 +142,7 @@ def test_a_client_that_dies_costs_nothing(many, how):
 def test_a_session_is_offered_in_one_line(many):
     s = many.start()
     s.run("x = 41")
-    drop(s)
-    many.detached()
+    many.lose(s)
     for key, code in (("\x03", 0), ("\x04", 0)):
         t = many.start(start=False)
         t.expect(r"n for a new one\]")
@@ -218,8 +221,7 @@ def test_a_takeover_reaches_a_running_cell(many):
 def test_two_who_come_at_once_both_get_an_answer(many):
     s = many.start()
     s.run("x = 41")
-    drop(s)
-    many.detached()
+    many.lose(s)
     both = [many.start("--attach", start=False) for _ in range(2)]
 
     def left():
@@ -250,8 +252,7 @@ def test_exit_in_a_cell_that_nobody_sees_waits_for_the_person(many):
     s = many.start()
     row = s.enter("import time; print('on'); time.sleep(1); raise SystemExit(7)")
     s.expect_since(row, "^on")
-    drop(s)
-    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    many.lose(s, until_end=True)
     t = many.start("--attach", start=False)
     assert t.wait_exit() == 7
     many.none()
@@ -286,8 +287,7 @@ def test_a_program_with_the_whole_screen_draws_anew(many):
         "signal.signal(signal.SIGWINCH, draw)\ndraw()\ninput()\n"
         "sys.stdout.write('\\x1b[?1049l')\n")
     s.wait(lambda: s.screen.alternate, "the whole screen")
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach", start=False)
     t.wait(lambda: t.screen.alternate and "painted" in t.screen_text(),
            "the screen to be painted")
@@ -302,8 +302,7 @@ def test_what_nobody_reads_neither_stops_a_cell_nor_takes_memory(many):
                   "\n print('y' * 1000)\n\nprint('last', 6 * 7)")
     s.expect_since(row, "yyy")
     pid = many.only()["pid"]
-    drop(s)
-    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    many.lose(s, until_end=True)
     rss = int(hosttree.status_of(pid)["VmRSS"].split()[0])
     assert rss < 64 * 1024, f"{rss} KiB"
     t = many.start("--attach")
@@ -316,8 +315,7 @@ def test_a_terminal_that_dies_in_the_pager_leaves_a_prompt(many):
     s.run("x = 41; print('\\n'.join(map(str, range(300))))")
     s.type(":out\r")
     s.wait(lambda: not s.at_prompt() and "0" in s.screen_text(), "the pager")
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach")
     assert t.run("x + 1") == "42"
 
@@ -327,8 +325,7 @@ def test_a_terminal_that_dies_at_a_question_answers_no(many):
     s.run("open('f', 'w').write('x'); None")
     s.type(":wipe\r")
     s.expect(r"\[y/N\]")
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach")
     assert t.run("import os; os.listdir()") == "['f']"
 
@@ -344,8 +341,7 @@ def test_a_terminal_that_dies_in_a_transfer_leaves_whole_files(many):
     row = s.screen.here()
     s.type("\r")
     s.wait(lambda: s.screen.here() > row, "the transfer to begin")
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach")
     assert t.run("import os; len(os.listdir('many')), "
                  "{os.path.getsize('many/' + f) for f in os.listdir('many')}"
@@ -365,8 +361,7 @@ def test_a_terminal_that_dies_during_a_picture_costs_nothing(many):
         "open('p.png', 'wb').write(png)\nprint('on')\ntime.sleep(1)\n"
         "class P:\n def _repr_png_(self): return png\n\nP()")
     s.expect_since(row, "^on")
-    drop(s)
-    many.until(lambda e: e["detached"] and not e["running"], "the end")
+    many.lose(s, until_end=True)
     t = many.start("--attach")
     assert t.run("x + 1") == "42"
 
@@ -374,8 +369,7 @@ def test_a_terminal_that_dies_during_a_picture_costs_nothing(many):
 def test_a_locked_session_lingers_and_leaves_no_socket(many):
     s = many.start("-s", "policy.locked=yes")
     s.run("x = 41")
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach")
     assert t.run("x + 1") == "42"
     assert t.leave() == 0
