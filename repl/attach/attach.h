@@ -123,14 +123,19 @@ struct places_of {
  * are looked at. */
 extern const size_t places_count;
 
+/* Sessions in one of them. */
+#define PLACES_IDS 1000
+
 /* The directory of place `i`; with `make` its last part is made. A descriptor,
  * or -1 with e: it is not there, or others may write to it. */
 int places_open(const struct places_of *of, size_t i, bool make, char *path,
 	size_t size, struct err *e);
 
-/* Bind the lowest free number in a directory. A socket that listens; *id is
- * the number. -1 with e. */
-int places_bind(int dir, int *id, struct err *e);
+/* Bind the lowest number that is free in all places, in the first that works. A
+ * socket that listens; *id is the number, *dir the directory (the caller
+ * closes), which is named in `path`. -1 with e when no place works. */
+int places_bind(const struct places_of *of, int *dir, char *path, size_t size,
+	int *id, struct err *e);
 
 /* Connect to a session of `uid`: a socket, or -1 with errno. ECONNREFUSED:
  * nobody listens there any more, and the socket was removed. EPERM: somebody

@@ -90,23 +90,11 @@ void door_free(struct door *d)
 
 int door_open(struct door *d, const struct places_of *of, struct err *e)
 {
-	struct err last = {0};
-
 	d->ns = knock_namespace(e);
 	if (d->ns < 0)
 		return -1;
-	err_set(e, "there is no directory for a socket");
-	for (size_t i = 0; i < places_count && d->listener < 0; i++) {
-		d->dir = places_open(
-			of, i, true, d->place, sizeof(d->place), &last);
-		if (d->dir < 0)
-			continue;
-		d->listener = places_bind(d->dir, &d->id, e);
-		if (d->listener < 0)
-			fd_drop(&d->dir);
-	}
-	if (d->listener < 0 && last.msg[0] && !e->code)
-		*e = last;
+	d->listener =
+		places_bind(of, &d->dir, d->place, sizeof(d->place), &d->id, e);
 	return d->listener < 0 ? -1 : 0;
 }
 

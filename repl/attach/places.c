@@ -25,8 +25,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Sessions in one directory. */
-#define IDS 1000
 #define BACKLOG 8
 /* Somebody else holds a directory's lock for microseconds. */
 #define LOCK_TRIES 100
@@ -45,7 +43,9 @@ static const struct {
 	{NULL, offsetof(struct places_of, state_dir), "live", true},
 };
 
-const size_t places_count = sizeof(places) / sizeof(places[0]);
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+const size_t places_count = PLACES;
 
 static int name_place(
 	const struct places_of *of, size_t i, char *path, size_t size)
@@ -200,36 +200,104 @@ static int bind_one(int sock, int dir, int id)
 	return r;
 }
 
-static int bind_lowest(int sock, int dir, int *id)
+/* Whether a session has that number in another place. */
+static bool is_taken(const int dirs[PLACES], size_t at, int id)
 {
-	for (*id = 1; *id <= IDS; ++*id) {
-		if (bind_one(sock, dir, *id) == 0)
+	char name[16];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%d", id);
+	for (size_t i = 0; i < PLACES; i++) {
+		if (i == at || dirs[i] < 0)
+			continue;
+		sweep(dirs[i], id);
+		if (fstatat(dirs[i], name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISSOCK(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
+static int bind_lowest(int sock, const int dirs[PLACES], size_t at, int *id)
+{
+	for (*id = 1; *id <= PLACES_IDS; ++*id) {
+		if (is_taken(dirs, at, *id))
+			continue;
+		if (bind_one(sock, dirs[at], *id) == 0)
 			return 0;
 		if (errno != EADDRINUSE)
 			return -1;
-		sweep(dir, *id);
-		if (bind_one(sock, dir, *id) == 0)
+		sweep(dirs[at], *id);
+		if (bind_one(sock, dirs[at], *id) == 0)
 			return 0;
 	}
+	errno = EADDRINUSE;
 	return -1;
 }
 
-int places_bind(int dir, int *id, struct err *e)
+/* Always in the order of the table. 0, or -1 with errno. */
+static int lock_all(const int dirs[PLACES])
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (dirs[i] >= 0 && lock_dir(dirs[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static void unlock_all(const int dirs[PLACES])
+{
+	for (size_t i = 0; i < PLACES; i++)
+		if (dirs[i] >= 0)
+			flock(dirs[i], LOCK_UN);
+}
+
+/* Listen in place `at`. A socket, or -1 with e. */
+static int listen_at(const int dirs[PLACES], size_t at, int *id, struct err *e)
 {
 	auto_close int sock = new_socket();
 	bool done;
 
 	if (sock < 0)
 		return err_errno(e, "open a socket");
-	if (lock_dir(dir) < 0)
-		return err_errno(e, "lock the directory of the sockets");
-	done = bind_lowest(sock, dir, id) == 0;
+	if (lock_all(dirs) < 0) {
+		err_errno(e, "lock the directories of the sockets");
+		unlock_all(dirs);
+		return -1;
+	}
+	done = bind_lowest(sock, dirs, at, id) == 0;
 	if (done && listen(sock, BACKLOG) < 0) {
-		places_remove(dir, *id);
+		places_remove(dirs[at], *id);
 		done = false;
 	}
-	flock(dir, LOCK_UN);
-	return done ? fd_take(&sock) : err_errno(e, "bind a socket");
+	if (!done)
+		err_errno(e, "bind a socket");
+	unlock_all(dirs);
+	return done ? fd_take(&sock) : -1;
+}
+
+int places_bind(const struct places_of *of, int *dir, char *path, size_t size,
+	int *id, struct err *e)
+{
+	int dirs[PLACES], sock = -1;
+	struct err last = {0};
+
+	for (size_t i = 0; i < PLACES; i++)
+		dirs[i] = places_open(of, i, false, path, size, NULL);
+	err_set(e, "there is no directory for a socket");
+	for (size_t i = 0; i < PLACES && sock < 0; i++) {
+		fd_drop(&dirs[i]);
+		dirs[i] = places_open(of, i, true, path, size, &last);
+		if (dirs[i] < 0)
+			continue;
+		sock = listen_at(dirs, i, id, e);
+		if (sock >= 0)
+			*dir = fd_take(&dirs[i]);
+	}
+	for (size_t i = 0; i < PLACES; i++)
+		fd_drop(&dirs[i]);
+	if (sock < 0 && last.msg[0] && !e->code)
+		*e = last;
+	return sock;
 }
 
 static int by_number(const void *a, const void *b)
@@ -244,7 +312,7 @@ static int number_of(const char *name)
 	int n = atoi(name);
 
 	snprintf(again, sizeof(again), "%d", n);
-	return n > 0 && n <= IDS && !strcmp(again, name) ? n : 0;
+	return n > 0 && n <= PLACES_IDS && !strcmp(again, name) ? n : 0;
 }
 
 size_t places_list(int dir, int *ids, size_t max)

@@ -186,6 +186,21 @@ def test_several_sessions_are_asked_for_by_number(many):
     t.leave()
 
 
+def test_a_number_is_free_in_all_places_of_a_person(many):
+    s = many.start()
+    s.run("x = 41")
+    runtime = many.cb.base / "runtime"
+    runtime.mkdir(mode=0o700)
+    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
+    t = many.start("--new")
+    assert (runtime / "cellblock" / "2").is_socket()
+    assert sorted(e["id"] for e in many.roster()) == [1, 2]
+    assert many.cb.run("--end", f"{many.roster()[0]['who']}/2").code == 0
+    assert t.wait_exit() == 128 + signal.SIGTERM
+    assert many.only()["id"] == 1
+    assert s.run("x + 1") == "42"
+
+
 def test_a_second_terminal_takes_over_and_the_first_is_told(many):
     s = many.start()
     s.run("x = 41")
