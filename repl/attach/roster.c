@@ -18,7 +18,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDS 1000
 #define USERS 10000
 /* Whoever has pressed no key for so long may sit elsewhere now. */
 #define SILENT_MS (10 * 60 * 1000)
@@ -59,8 +60,8 @@ static int add(struct roster *r, int dir, int id, uid_t uid, const char *user)
 
 static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
 {
-	int ids[IDS];
-	size_t n = places_list(dir, ids, IDS);
+	int ids[PLACES_IDS];
+	size_t n = places_list(dir, ids, PLACES_IDS);
 
 	for (size_t i = 0; i < n; i++)
 		if (add(r, dir, ids[i], uid, user) < 0)
@@ -299,20 +300,39 @@ static void echo(const char *s, size_t n)
 	io_write_full(STDOUT_FILENO, s, n);
 }
 
-/* The number that was typed; 0: Enter alone; -1: a new one; -2: neither. */
-static int read_number(void)
+/* The next key; Ctrl-C where none will come. */
+static char read_key(struct signals *sig)
 {
-	int number = 0;
+	struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = sig->fd, .events = POLLIN}};
 	char c;
 
 	for (;;) {
-		if (read(STDIN_FILENO, &c, 1) != 1 || c == 0x03 || c == 0x04)
+		if (poll(p, 2, -1) < 0)
+			continue;
+		terminal_signals_read(sig);
+		if (sig->end || sig->interrupt)
+			return 0x03;
+		if (p[0].revents)
+			return read(STDIN_FILENO, &c, 1) == 1 ? c : 0x03;
+	}
+}
+
+/* The number that was typed; 0: Enter alone; -1: a new one; -2: neither. */
+static int read_number(struct signals *sig)
+{
+	int number = 0;
+
+	for (;;) {
+		char c = read_key(sig);
+
+		if (c == 0x03 || c == 0x04)
 			return -2;
 		if (c == '\n' || c == '\r')
 			return number;
 		if ((c == 'n' || c == 'N') && !number)
 			return -1;
-		if (c >= '0' && c <= '9' && number < IDS) {
+		if (c >= '0' && c <= '9' && number < PLACES_IDS) {
 			number = number * 10 + c - '0';
 			echo(&c, 1);
 		} else if ((c == 0x7f || c == '\b') && number) {
@@ -330,13 +350,13 @@ static const struct roster_entry *offered(const struct roster *r, int id)
 	return NULL;
 }
 
-static enum roster_choice choose(
-	const struct roster *r, size_t n, const struct roster_entry **which)
+static enum roster_choice choose(const struct roster *r, size_t n,
+	struct signals *sig, const struct roster_entry **which)
 {
 	const struct roster_entry *only = *which;
 
 	for (;;) {
-		int number = read_number();
+		int number = read_number(sig);
 
 		if (number < 0)
 			return number == -1 ? ROSTER_NEW : ROSTER_NEITHER;
@@ -353,17 +373,23 @@ enum roster_choice roster_ask(
 	size_t n = count_offered(r, which);
 	struct termios before, keys;
 	enum roster_choice choice;
+	struct signals sig;
 
-	if (!n || tcgetattr(STDIN_FILENO, &before) < 0)
+	if (!n || tcgetattr(STDIN_FILENO, &before) < 0 ||
+		terminal_signals_open(&sig, true, NULL) < 0)
 		return ROSTER_NEW;
 	keys = before;
 	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-	tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+	tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 	ask_line(r, n);
-	choice = choose(r, n, which);
-	tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+	choice = choose(r, n, &sig, which);
+	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	fputs("\n", stdout);
 	fflush(stdout);
+	terminal_signals_close(&sig);
+	/* The modes are restored: the signal ends us as it ends others. */
+	if (sig.end)
+		raise(sig.end);
 	return choice;
 }
 

@@ -160,10 +160,21 @@ def test_a_session_is_offered_in_one_line(many):
     assert t.run("x + 1") == "42"
 
 
+def test_a_signal_at_the_offer_leaves_the_terminal_as_it_was(many):
+    s = many.start()
+    many.lose(s)
+    t = many.start(start=False)
+    t.expect(r"n for a new one\]")
+    assert termios.tcgetattr(t.slave) != t.before
+    t.process.terminate()
+    assert t.process.wait(term.DEADLINE) == -signal.SIGTERM
+    assert termios.tcgetattr(t.slave) == t.before
+    assert many.only()["detached"]
+
+
 def test_new_and_commands_do_not_ask(many):
     s = many.start()
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--new")
     assert t.run("1 + 1") == "2"
     assert t.leave() == 0
