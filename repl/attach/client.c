@@ -41,6 +41,7 @@
 #define CAGE_MS 200
 /* A session that is busy with another terminal may take a while. */
 #define ANSWER_MS 15000
+#define OUTPUT_MS 2000
 
 struct client {
 	int link, signals;
@@ -217,6 +218,20 @@ static int open_again(void)
 	return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
+/* A terminal that takes no output would keep the session waiting, which nobody
+ * could reach then. */
+static int check_output(struct err *e)
+{
+	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	if (poll(&p, 1, OUTPUT_MS) > 0)
+		return 0;
+	err_set(e, "this terminal takes no output: it is stopped, or another "
+		   "program writes to it");
+	err_hint(e, "the session is as it was");
+	return -1;
+}
+
 void client_from(char *from, size_t size)
 {
 	const char *ssh = getenv("SSH_CONNECTION"), *tty;
@@ -246,7 +261,7 @@ int client_attach(int sock, const char *from, struct err *e)
 	struct attach_request r;
 	struct attach_answer a;
 
-	if (ns < 0 || open_signals(&c, e) < 0)
+	if (ns < 0 || check_output(e) < 0 || open_signals(&c, e) < 0)
 		return -1;
 	save_modes(&c);
 	knock_begin(&r, ATTACH_ATTACH, NULL);

@@ -486,7 +486,7 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	else
 		r = end_drawn(ed, cell, n);
 	view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
-	tcsetattr(ed->in, TCSADRAIN, &before);
+	tcsetattr(ed->in, TCSANOW, &before);
 	return r;
 }
 

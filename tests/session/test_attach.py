@@ -5,10 +5,12 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import socket
 import stat
 import struct
+import subprocess
 import termios
 import time
 
@@ -632,6 +634,36 @@ def test_a_session_that_does_not_answer_is_listed(many):
         os.kill(e["pid"], signal.SIGCONT)
     assert many.until(lambda e: e["answers"], "an answer")["id"] == e["id"]
     assert s.run("1 + 1") == "2"
+
+
+@contextlib.contextmanager
+def stuck():
+    """A terminal to which a program writes, and that nobody shows."""
+    master, slave = os.openpty()
+    with subprocess.Popen(["cat", "/dev/zero"], stdout=slave) as writer:
+        try:
+            hosttree.until(
+                lambda: hosttree.status_of(writer.pid)["State"][0] == "S" and
+                not select.select([], [slave], [], 0)[1], "it to be full")
+            yield slave
+        finally:
+            writer.kill()
+            os.close(slave)
+            os.close(master)
+
+
+def test_a_terminal_that_takes_no_output_is_not_handed_over(many):
+    """Writing to it would keep the session from everybody."""
+    s = many.start()
+    s.run("x = 41")
+    with stuck() as slave:
+        r = subprocess.run([CELLBLOCK, "--attach"], env=many.cb.env,
+                           stdin=slave, stdout=slave, stderr=subprocess.PIPE,
+                           timeout=term.DEADLINE, check=False)
+    assert r.returncode == 1
+    assert b"this terminal takes no output" in r.stderr
+    assert not many.only()["detached"]
+    assert s.run("x + 1") == "42"
 
 
 @contextlib.contextmanager
