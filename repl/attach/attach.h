@@ -51,8 +51,7 @@ enum attach_kind {
 	ATTACH_MESSAGE,	    /* show `text` to the person */
 	ATTACH_DETACH,	    /* let the terminal go */
 	ATTACH_ATTACH = 64, /* take this terminal: all descriptors */
-	ATTACH_WATCH,	    /* show what the person sees: descriptor 1 */
-	ATTACH_BESIDE,	    /* run a program beside: descriptors 1 to 3 */
+	ATTACH_BESIDE,	    /* run a program beside: answered with a socket */
 	ATTACH_SIGNAL = 96, /* on a link: signal `number` has come */
 };
 
@@ -80,7 +79,7 @@ enum attach_word {
 	ATTACH_LEFT, /* the session goes on without this terminal: `text` */
 };
 
-enum attach_state { ATTACH_PROMPT, ATTACH_RUNS, ATTACH_WAITS };
+enum attach_state { ATTACH_PROMPT, ATTACH_RUNS };
 
 /* Times are in milliseconds; -1 is unknown or does not apply. */
 struct attach_status {

@@ -20,6 +20,7 @@
 #include "repl/term/vt/vt.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
+#include "setup.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -152,14 +153,6 @@ static void show_missed(
 	strbuf_free(&b);
 }
 
-/* A terminal's description is a name, never a path. */
-static bool is_term(const char *s)
-{
-	return *s && *s != '.' &&
-	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._")];
-}
-
 static void put_env(const char *name, const char *value)
 {
 	if (value[0])
@@ -219,12 +212,14 @@ static void take_over(struct session *s, const char *from, bool whole)
 static void use_terminal(struct session *s, struct door_visit *v, bool whole)
 {
 	const struct attach_request *r = &v->request;
+	char name[sizeof(r->term)];
 	struct err e = {0};
 	int fds[4] = {v->fds[1], v->fds[2], v->fds[3], v->fds[4]};
 
 	if (!is_again(fds[3], fds[1]))
 		fds[3] = -1;
-	put_env("TERM", is_term(r->term) ? r->term : "dumb");
+	setup_term(name, sizeof(name), r->term);
+	put_env("TERM", name);
 	put_env("COLORTERM", r->colorterm);
 	put_env("NO_COLOR", r->no_color);
 	terminal_take(s->term, fds, s->cfg->colour);
@@ -301,14 +296,12 @@ static void serve(struct session *s, struct door_visit *v)
 		}
 		break;
 	case ATTACH_STATUS:
-	case ATTACH_WATCH:
 	case ATTACH_BESIDE:
 	case ATTACH_SIGNAL:
 		door_answer(v, ATTACH_NO, "this session cannot do that", NULL);
 		return;
 	}
-	if (v->fd >= 0)
-		door_answer(v, ATTACH_OK, NULL, NULL);
+	door_answer(v, ATTACH_OK, NULL, NULL);
 }
 
 void terminals_turn(struct session *s, bool idle)
