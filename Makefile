@@ -42,6 +42,7 @@ OBJ      += $(if $(SAN),$(BUILD)/tests/lib/asan.o)
 LIB      := $(BUILD)/libcellblock.a
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
+SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
             $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h
 
@@ -192,7 +193,7 @@ install: build
 	install -Dm644 etc/sshd_config.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/sshd_config.d/cellblock.conf
 	install -Dm644 etc/systemd/user-.slice.d/cellblock.conf $(DESTDIR)$(PREFIX)/share/doc/cellblock/user-.slice.d/cellblock.conf
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for u in etc/systemd/*.service etc/systemd/*.socket; do \
+	for u in $(SYSTEMD); do \
 		sed 's|/usr/local/|$(PREFIX)/|' $$u \
 		>$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/} || exit; done
 	install -Dm644 etc/apparmor.d/cellblock $(DESTDIR)$(PREFIX)/share/doc/cellblock/apparmor.d/cellblock
@@ -215,7 +216,8 @@ uninstall:
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cellblock \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cellblock \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cellblock.fish \
-	  $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf
+	  $(DESTDIR)$(PREFIX)/lib/sysusers.d/cellblock.conf \
+	  $(patsubst etc/systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(SYSTEMD))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/cellblock
 
 clean:
