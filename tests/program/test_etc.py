@@ -48,11 +48,15 @@ def test_sshd_accepts_the_snippet(tmp_path):
         return r.stdout
 
     with_it, control = effective(mine), effective("")
+    others = effective(text.replace("Group cellblock", "Group nobody-at-all"))
     for line in ("forcecommand /usr/local/bin/cellblock --login",
                  "disableforwarding yes", "permittunnel no",
-                 "permituserrc no", "x11forwarding no"):
+                 "permituserrc no", "x11forwarding no",
+                 "clientaliveinterval 20"):
         assert f"\n{line}\n" in with_it, with_it
     assert "\nforcecommand none\n" in control, control
+    for line in ("forcecommand none", "clientaliveinterval 0"):
+        assert f"\n{line}\n" in others, others
 
 
 def test_systemd_sysusers_makes_the_group(tmp_path):
