@@ -75,6 +75,19 @@ _cellblock_keys()
 	_describe -t keys 'configuration key' keys -qS =
 }
 
+# Behind --attach, --end and --message a session, else a program.
+_cellblock_first()
+{
+	local -a ids
+
+	if (($words[(I)--(attach|end|message)])); then
+		ids=(${${(f)"$(cellblock --sessions 2>/dev/null)"}[2,-1]%% *})
+		_describe -t sessions session ids
+	else
+		_files
+	fi
+}
+
 _arguments -s -S \
 	'(-f --config)'{-f,--config}'[configuration instead of the usual files]:file:_files' \
 	'*'{-s,--set}'[set one key of the configuration]:key:_cellblock_keys' \
@@ -103,5 +116,5 @@ _arguments -s -S \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \
 	'(- *)'{-V,--version}'[version]' \
-	'1:program:_files' \
+	'1:program:_cellblock_first' \
 	'*::argument:_files'

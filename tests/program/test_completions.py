@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import term
+from world import CELLBLOCK
 
 HERE = pathlib.Path(__file__).resolve().parents[2] / "completions"
 LONG = r"(?<![\w-])--[a-z][\w-]*"
@@ -93,6 +94,25 @@ def test_configuration_keys_are_offered_for_set(shell):
         "session.memory", "session.processes", "session.cpus", "session.idle",
         "session.lifetime", "session.per_user", "session.maker",
         "session.linger", "session.attach"}
+
+
+@pytest.fixture(name="number")
+def number_of_a_session(cb):
+    """Of one that the shells can ask for with what is installed."""
+    cb.env["PATH"] = f"{pathlib.Path(CELLBLOCK).parent}:{cb.env['PATH']}"
+    s = term.Session([CELLBLOCK], env=cb.env, cwd=cb.work)
+    cb.open.append(s)
+    s.start()
+    yield next((cb.home / ".local/state/cellblock/live").glob("[0-9]*")).name
+    assert s.leave() == 0
+
+
+@pytest.mark.parametrize("option", ["--attach", "--end", "--message"])
+def test_sessions_are_offered_and_no_files(cb, number, shell, option):
+    (cb.work / "homework.py").write_text("")
+    offered = shell.offers("cellblock", option, "")
+    assert number in [word.rpartition("/")[2] for word in offered], offered
+    assert "homework.py" not in offered
 
 
 def test_files_are_offered_as_the_program(cb, shell):
