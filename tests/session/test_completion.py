@@ -71,11 +71,10 @@ def test_tab_completes_a_home_file_and_closes_the_string(session):
 
 def test_tab_completes_a_key_and_closes_the_bracket(session):
     session.run("d = {'alpha': 1, 'beta/': 2}; n = {1234: 1}")
-    completes(session, "d['al", "d['alpha']")
-    completes(session, 'd["al', 'd["alpha"]')
-    completes(session, "d['be", "d['beta/']")
-    completes(session, "n[12", "n[1234]")
-    completes(session, "f'{d[\"al", "f'{d[\"alpha\"]")
+    for key, rest in [("d['al", "pha']"), ('d["al', 'pha"]'),
+                      ("d['be", "ta/']"), ("n[12", "34]"),
+                      ("f'{d[\"al", "pha\"]")]:
+        completes(session, key, key + rest)
 
 
 def test_tab_does_not_close_a_string_that_is_closed_already(session):

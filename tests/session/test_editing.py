@@ -118,7 +118,9 @@ def test_a_pasted_tab_completes_nothing(session):
     assert session.run("pasted") == "'yes'"
 
 
-def test_ctrl_c_at_the_prompt_clears_the_line(session):
+@pytest.mark.parametrize("kind", ["xterm-256color", "dumb"])
+def test_ctrl_c_at_the_prompt_drops_the_line(cb, kind):
+    session = cb.session(env={"TERM": kind})
     session.type("print('never')")
     session.expect("never")
     session.type("\x03")

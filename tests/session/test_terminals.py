@@ -94,16 +94,6 @@ def test_a_dumb_terminal_gets_a_new_prompt_after_background_output(cb):
     assert s.run("6 * 7") == "42"
 
 
-def test_ctrl_c_at_a_dumb_prompt_drops_the_line(cb):
-    s = cb.session(env={"TERM": "dumb"})
-    s.type("print('never')")
-    s.expect("never")
-    s.type("\x03")
-    s.wait_prompt()
-    assert s.run("6 * 7") == "42"
-    assert "never" not in [r.strip() for r in s.screen.rows()]
-
-
 def test_type_ahead_is_shown_at_a_dumb_prompt(cb):
     s = cb.session(env={"TERM": "dumb"})
     row = s.enter("import time; print('go'); time.sleep(0.5)")
