@@ -96,8 +96,8 @@ struct jail_spec {
 	 * a terminal. */
 	unsigned tty_bits;
 
-	pid_t front; /* the front end, where it is not the warden's parent; or 0
-		      */
+	pid_t front; /* the front end, where it is not the warden's parent and
+		      * has a pid here; or 0 */
 	pid_t maker; /* the warden's parent then, even when it is dead; or 0 */
 	const struct spec_made *made; /* or NULL: for whoever started us */
 	int shared; /* the front end serves several sessions at a time: what it

@@ -33,8 +33,9 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	w->cells = w->program = w->broken = w->ran_on = w->stands = 0;
 	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
-	/* The peer of the socket is the maker. */
-	if (spec->front)
+	/* The peer of the socket is the maker, or ourselves. The front end has
+	 * no pid here where it is in another pid namespace. */
+	if (spec->maker)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
 	beside_init(&w->besides, NULL, NULL);
 	warden_jail_init(&w->jail, &w->link, &w->site, &w->besides);

@@ -444,6 +444,22 @@ static void a_guest_answers_a_question_or_is_replaced(void **state)
 	}
 }
 
+/* It is not in a pid namespace of ours; the socket's peer is somebody else. */
+static void a_front_end_without_a_pid_is_not_charged(void **state)
+{
+	struct jail_spec spec = P.spec;
+	struct warden w;
+
+	(void)state;
+	spec.maker = getppid();
+	warden_init(&w, &spec, P.front);
+	assert_int_equal(w.link.front_cpu, -1);
+	/* control */
+	spec.front = getpid();
+	warden_init(&w, &spec, P.front);
+	assert_int_not_equal(w.link.front_cpu, -1);
+}
+
 /* A file that somebody else may change, or keep from being read. */
 static void a_question_that_is_not_sealed_is_malformed(void **state)
 {
@@ -489,6 +505,7 @@ int main(void)
 		TEST_UP(undo_works_by_request),
 		TEST_UP(a_malformed_request_ends_the_session),
 		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
+		TEST_UP(a_front_end_without_a_pid_is_not_charged),
 		TEST_UP(a_question_that_is_not_sealed_is_malformed),
 		TEST_UP(the_front_end_may_go_while_python_is_asked),
 	};
