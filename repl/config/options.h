@@ -46,8 +46,8 @@ struct options {
 	const char *text;
 	char *const *args; /* of the program; ends with NULL */
 	int nargs;
-	const char *session,
-		*message; /* of --attach, --end, --message; or NULL */
+	/* of --attach, --end and --message; or NULL */
+	const char *session, *message;
 	const char *config_file;
 	const char *python;
 	char **sets; /* owned SECTION.KEY=VALUE; behind "-t " or "-M " where

@@ -323,9 +323,7 @@ int config_value_prompt(
 		if (*p == '{' && p[1] != '{')
 			return err_set(e,
 				"expected {n}, the number of the cell, or {{ "
-				"for a brace, not \"%.*s\"",
-				(int)strcspn(p, "}") + (strchr(p, '}') != NULL),
-				p);
+				"for a brace");
 		strbuf_add(b, p, 1);
 		p += (*p == '{' || *p == '}') && p[1] == *p;
 	}
