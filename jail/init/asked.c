@@ -192,16 +192,25 @@ struct look {
 	pid_t tid; /* of a thread that shows no file there */
 };
 
+/* A process that cannot be looked at, as its program cannot be read, may have
+ * anything. A thread that has ended has nothing, and cannot be looked at
+ * either. */
 static int look_at(pid_t tid, void *arg)
 {
 	struct look *l = arg;
+	struct procstatus st;
 	char path[64], name[64];
 
 	snprintf(path, sizeof(path), "%d/task/%d/fd/%d", l->slot->leader, tid,
 		l->slot->number);
 	l->tid = tid;
-	return link_read(l->proc_fd, path, name, sizeof(name)) == 0 &&
-	       !locker_is_file(l->proc_fd, tid, l->slot->number);
+	if (link_read(l->proc_fd, path, name, sizeof(name)) == 0)
+		return !locker_is_file(l->proc_fd, tid, l->slot->number);
+	if (!unreadable())
+		return 0;
+	snprintf(path, sizeof(path), "%d/task/%d/status", l->slot->leader, tid);
+	return procstatus_read(l->proc_fd, path, &st) < 0 ? unreadable()
+							  : st.has_memory;
 }
 
 /* How many locks there are, where something else than a file is. */

@@ -264,6 +264,66 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         ["right", "0"], ["-9"], ["wrong", "-9"]), r
 
 
+UNREADABLE = """
+hidden = '/home/hidden'
+with open(hidden, 'wb') as f: f.write(open('/usr/bin/python3', 'rb').read())
+os.chmod(hidden, 0o111)
+AFTER = '''
+import os, time
+open('/home/hides', 'w').close()
+while not os.path.exists('/home/go'): time.sleep(.01)
+os.execv('/usr/bin/python3', ['python3', '-I', '-S', '-c',
+         'import time; open("/home/shows", "w").close(); time.sleep(99)'])
+'''
+
+def until(path):
+    while not os.path.exists(path) and not os.waitpid(pid, os.WNOHANG)[0]:
+        time.sleep(.01)
+
+def fill():
+    "more threads lock a file than init remembers: it looks at each it knows"
+    fd, held = new(), threading.Event()
+    threading.Thread(target=held.wait).start()
+    def lock():
+        try: fcntl.lockf(fd, fcntl.LOCK_EX, 1, 5)
+        except OSError: pass
+    for i in range(300):
+        t = threading.Thread(target=lock)
+        t.start()
+        t.join()
+    held.set()
+
+pid = os.fork()
+if pid == 0:
+    for fd in place, wrong: os.set_inheritable(fd, True)
+    t = threading.Thread(
+        target=race, args=(lambda: fcntl.lockf(place, fcntl.LOCK_EX, 1),))
+    t.start()
+    t.join()
+    os.set_inheritable(place, True)
+    if not won: os._exit(0)
+    os.execv(hidden, ['python3', '-I', '-S', '-c', AFTER])
+until('/home/hides')
+if os.path.exists('/home/hides'):
+    fill()
+    open('/home/go', 'w').close()
+    until('/home/shows')
+    fill()
+    print(os.waitpid(pid, os.WNOHANG)[1])
+    try: os.kill(pid, 9)
+    except OSError: pass
+"""
+
+
+def test_a_process_that_hid_with_such_a_lock_dies_when_it_can_be_seen(cb):
+    """Init cannot look at a program that nobody may read. It goes on to
+    remember that a thread of it has locked something."""
+    r = cb.run("-t", "90s", "-s", "cell.cpu=90s", "-c",
+               RACE.replace("WRONG", WRONG["an_event"])
+               + "import time\n" + UNREADABLE, timeout=120)
+    assert r.code == 0 and r.text.split() in (["right"], ["wrong", "9"]), r
+
+
 def test_a_process_with_threads_locks_files_like_any_other(cb):
     r = cb.run("-t", "60s", "-c", SETUP + """
 import signal, subprocess
