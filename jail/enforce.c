@@ -90,7 +90,7 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 			  "mounts lie below a directory that is shown",
 		.by = {{"overlays, own device nodes", STRONG, FACT(own_inodes)},
 			{"none: shared with the host", WEAK}}},
-	[ENFORCE_USER] = {"user's counts",
+	[ENFORCE_USER] = {"user's counts", "counts",
 		.remedy = "cells and the person's programs share what the "
 			  "kernel allows one user: descriptors in flight, "
 			  "pages in pipes, epoll watches. A program that fails "

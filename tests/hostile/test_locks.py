@@ -324,6 +324,38 @@ def test_a_process_that_hid_with_such_a_lock_dies_when_it_can_be_seen(cb):
     assert r.code == 0 and r.text.split() in (["right"], ["wrong", "9"]), r
 
 
+CROWD = """
+threading.stack_size(128 << 10)
+fd = new()
+def crowd(n):
+    "threads that each lock a part, one after the other, and then stay"
+    said, over, threads = [], threading.Event(), []
+    def work(k):
+        try: fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * k); said.append('locked')
+        except OSError as e: said.append(errno.errorcode[e.errno])
+        over.wait()
+    for k in range(n):
+        threads.append(threading.Thread(target=work, args=(k,)))
+        threads[k].start()
+        while len(said) <= k: time.sleep(.001)
+    over.set()
+    for t in threads: t.join()
+    print(said.count('locked'), said.count('ENOLCK'))
+threading.Thread(target=(held := threading.Event()).wait).start()
+crowd(300)
+crowd(200)
+held.set()
+"""
+
+
+def test_no_more_threads_lock_parts_than_init_can_look_at(cb):
+    """Each may have one lock on what is no file until its next call: so many
+    there can be. Those that have ended make room (the control)."""
+    r = cb.run("-t", "60s", "-s", "session.processes=400", "-c", SETUP + CROWD,
+               timeout=90)
+    assert r.text.split() == ["256", "44", "200", "0"], r
+
+
 def test_a_process_with_threads_locks_files_like_any_other(cb):
     r = cb.run("-t", "60s", "-c", SETUP + """
 import signal, subprocess

@@ -14,7 +14,8 @@ def rows(ended):
 def test_an_ordinary_persons_limits_are_the_kernels(ann):
     with_it = rows(ann.run("--check", "--json"))
     control = rows(ann.run("-s", "session.maker=off", "--check", "--json"))
-    for what in "cgroup", "memory", "cores", "cell CPU", "stopping":
+    for what in ("cgroup", "memory", "cores", "cell CPU", "stopping", "inodes",
+                 "user's counts"):
         assert with_it[what]["strength"] == "strong", with_it[what]
         assert control[what]["strength"] != "strong", control[what]
 

@@ -35,8 +35,8 @@ static const struct enforce_facts everything = {
 };
 
 static const char *const all_words[] = {"cgroup", "memory", "noswap",
-	"processes", "cpus", "cpu", "landlock", "proc", "freezer",
-	"inodes"};
+	"processes", "cpus", "cpu", "landlock", "proc", "freezer", "inodes",
+	"counts"};
 #define WORDS (sizeof(all_words) / sizeof(all_words[0]))
 
 static int required(
