@@ -81,6 +81,8 @@ struct jail_spec {
 	enum spec_mode mode;
 	int hurried; /* SPEC_CELL: somebody waits already */
 	int beside;  /* SPEC_PROGRAM: on the home of a session that goes on */
+	int early;   /* SPEC_SESSION: for nobody yet: its life begins with the
+		      * first request */
 	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
 	const char *python;	    /* interpreter, absolute host path */

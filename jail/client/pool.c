@@ -30,6 +30,8 @@
 #define REST_END_MS 1
 /* How long a failure keeps us from trying again. */
 #define FAILURE_MS 1000
+/* What a session may say before anybody asks it for something. */
+#define SAID_MAX 16
 
 struct kind {
 	unsigned python;
@@ -41,10 +43,10 @@ struct kind {
 struct ahead {
 	struct kind kind;
 	struct jail *jail;
-	bool said;
-	struct jail_event event; /* `said`: the last, for who takes it */
-	int64_t built_ms;	 /* when it was ready; 0: it is not yet */
-	int64_t failed_ms;	 /* since when it is of no use; 0: it is */
+	struct jail_event *said; /* for who takes it */
+	size_t nsaid;
+	int64_t built_ms;  /* when it was ready; 0: it is not yet */
+	int64_t failed_ms; /* since when it is of no use; 0: it is */
 };
 
 struct pool {
@@ -155,8 +157,9 @@ static void end_ahead(struct pool *p, size_t i)
 {
 	struct ahead a = ahead_remove(p, i);
 
-	if (a.said)
-		jail_event_close(&a.event);
+	for (size_t n = 0; n < a.nsaid; n++)
+		jail_event_close(&a.said[n]);
+	free(a.said);
 	end(p, a.jail);
 }
 
@@ -263,6 +266,22 @@ static void take_answer(struct pool *p)
 	}
 }
 
+/* What makes it ready. A second time, and it has broken meanwhile. */
+static bool is_ready_by(const struct ahead *a, const struct jail_event *ev)
+{
+	return !a->built_ms &&
+	       ev->type ==
+		       (a->kind.mode == SPEC_SESSION ? JAIL_UP : JAIL_BUILT);
+}
+
+/* What a session says besides while all is well. */
+static bool is_well(const struct ahead *a, const struct jail_event *ev)
+{
+	return a->kind.mode == SPEC_SESSION && a->nsaid < SAID_MAX &&
+	       (ev->type == JAIL_BUILT || ev->type == JAIL_PARKED ||
+		       ev->type == JAIL_NOTICE);
+}
+
 /* What a session says before it is taken is kept for who takes it. */
 static void hear(struct ahead *a)
 {
@@ -271,14 +290,19 @@ static void hear(struct ahead *a)
 
 	if (r == 0)
 		return;
-	if (r > 0 && ev.type == JAIL_BUILT && !a->built_ms)
+	if (r > 0 && is_ready_by(a, &ev))
 		a->built_ms = now_ms();
-	else /* those that do not last are not replaced without end */
+	else if (r < 0 || !is_well(a, &ev))
+		/* those that do not last are not replaced without end */
 		a->failed_ms = a->built_ms ? a->built_ms : now_ms();
-	if (a->said)
-		jail_event_close(&a->event);
-	a->said = r > 0;
-	a->event = ev;
+	if (r < 0)
+		return;
+	if (array_grow(&a->said, a->nsaid, sizeof(*a->said)) == 0) {
+		a->said[a->nsaid++] = ev;
+	} else {
+		jail_event_close(&ev);
+		a->failed_ms = now_ms();
+	}
 }
 
 static bool is_asked(const struct pool *p)
@@ -376,8 +400,9 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	if (most > 0) {
 		a = ahead_remove(p, best);
 		*out = a.jail;
-		if (a.said)
-			jail_keep(a.jail, &a.event, NULL);
+		for (size_t i = 0; i < a.nsaid; i++)
+			jail_keep(a.jail, &a.said[i], NULL);
+		free(a.said);
 		p->taken++;
 		p->rest_ms = now_ms() + REST_MS;
 		return 1;

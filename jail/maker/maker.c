@@ -203,6 +203,7 @@ static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
 	spec.python = m->offer->pythons[q->python];
 	spec.mode = q->mode;
 	spec.hurried = q->hurried != 0;
+	spec.early = q->mode == SPEC_SESSION;
 	spec.front = m->front;
 	spec.maker = getpid();
 	pid = maker_make(&spec, sock, e);

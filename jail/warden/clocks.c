@@ -19,14 +19,16 @@ void clocks_start(
 {
 	*c = (struct clocks){.link = l,
 		.limits = &spec->limits,
-		.announces = spec->mode == SPEC_SESSION,
-		.started_ms = now_ms(),
-		.touched_ms = now_ms()};
+		.announces = spec->mode == SPEC_SESSION};
+	if (!spec->early)
+		clocks_touch(c);
 }
 
 void clocks_touch(struct clocks *c)
 {
 	c->touched_ms = now_ms();
+	if (!c->started_ms)
+		c->started_ms = c->touched_ms;
 	c->announced &= ~(1u << LIMIT_IDLE);
 }
 
@@ -37,6 +39,8 @@ int64_t clocks_remaining_ms(
 	int64_t left = idle ? c->touched_ms + c->limits->idle_ms
 			    : c->started_ms + c->limits->lifetime_ms;
 
+	if (!c->started_ms)
+		return *due_ms = INT64_MAX;
 	left -= now_ms();
 	*due_ms = left > ANNOUNCE_MS ? left - ANNOUNCE_MS : left;
 	if (!c->announces || left <= 0 || left > ANNOUNCE_MS ||

@@ -17,7 +17,7 @@ struct clocks {
 	struct link *link;
 	const struct limits *limits;
 	int announces;	    /* a session's are announced, a program's not */
-	int64_t started_ms; /* the session */
+	int64_t started_ms; /* the session; 0: nobody's yet (spec.h: early) */
 	int64_t touched_ms; /* the person was there */
 	unsigned announced; /* 1 << enum jail_limit */
 };

@@ -41,10 +41,11 @@
  * homes in base64. */
 #define ANSWER_MORE (8 << 20)
 /* Descriptors for what is neither a client nor a file; for a request; for a
- * session, with one request. */
+ * session, with one request; for a spare of each kind. */
 #define OWN_FDS 64
 #define REQUEST_FDS 16
 #define SESSION_FDS 8
+#define SPARE_FDS 4
 /* When we end: how long a client may take for its answer. */
 #define DRAIN_MS 10000
 
@@ -76,7 +77,7 @@ struct serve {
 static int raise_descriptors(struct serve *s, struct err *e)
 {
 	const struct config_serve *c = &s->cfg->serve;
-	int64_t others = OWN_FDS + c->files + 2 * c->spare +
+	int64_t others = OWN_FDS + c->files + SPARE_FDS * c->spare +
 			 (int64_t)c->concurrent * REQUEST_FDS +
 			 (int64_t)c->sessions * SESSION_FDS +
 			 (int64_t)c->queue * 2;
@@ -131,7 +132,7 @@ static int open_pool(
 	const struct config_serve *c = &s->cfg->serve;
 	struct pool_offer offer = {.spec = spec,
 		/* as many may be on their way out as run */
-		.most = 2 * (c->concurrent + c->sessions + c->spare) + 4};
+		.most = 2 * (c->concurrent + c->sessions) + 3 * c->spare + 4};
 
 	if (pythons_find(&s->pythons, spec, s->cfg, e) < 0)
 		return -1;
@@ -190,6 +191,7 @@ static int open_http(struct serve *s, struct err *e)
 		.per_client = (size_t)c->per_client,
 		.upload = c->upload};
 	jobs_start(s->jobs); /* spares */
+	sessions_start(s->sessions);
 	return 0;
 }
 

@@ -689,9 +689,11 @@ static bool start(struct sessions *s, struct session *se)
 
 	if (r == 0)
 		return false;
-	if (r > 0)
+	if (r > 0) {
+		jail_touch(se->jail); /* its life begins */
 		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
 			false, &e);
+	}
 	if (r < 0) {
 		refuse(se, 500, "The jail failed", e.msg);
 		forget(s, se);
@@ -704,13 +706,17 @@ static bool start(struct sessions *s, struct session *se)
 
 void sessions_start(struct sessions *s)
 {
+	const struct config_serve *c = &s->rules.cfg->serve;
+	int waiting = 0, room = c->sessions - (int)sessions_count(s);
 	struct session *next;
-	int waiting = 0;
 
 	for (struct session *se = s->first; se; se = next) {
 		next = se->next;
 		if (!se->jail && se->serves && !start(s, se))
 			waiting++;
 	}
-	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting, 0);
+	pool_want(s->rules.pool, 0, SPEC_SESSION, waiting,
+		c->spare < room ? c->spare
+		: room > 0	? room
+				: 0);
 }

@@ -183,7 +183,7 @@ def test_health_and_metrics(server):
     now = server.figures()
     assert now["request_seconds_count"] == 1
     assert now['answers_total{status="2xx"}'] >= 2
-    hosttree.until(lambda: server.figures()['jails{state="spare"}'] == 8,
+    hosttree.until(lambda: server.figures()['jails{state="spare"}'] == 12,
                    "the spares are built")
 
 
@@ -521,7 +521,7 @@ def test_nothing_grows(serve):
     def look():
         """Processes, cgroups, and descriptors but those of clients, which
         close a moment after their answer."""
-        server.await_rest(4)
+        server.await_rest(6)
         for _ in range(3):
             assert server("GET", "/nothing").status == 404
         links = []
@@ -564,6 +564,6 @@ def test_spares_are_in_cgroups_as_a_session_is(cb, serve):
 
     def inits():
         found = [pid for number, pid in tree.inside() if number == 1]
-        return found if len(found) == 4 else None
-    spares = hosttree.until(inits, "four spares", 30)
-    assert [len(hosttree.cgroups_of(pid)) for pid in spares] == [wanted] * 4
+        return found if len(found) == 6 else None
+    spares = hosttree.until(inits, "six spares", 30)
+    assert [len(hosttree.cgroups_of(pid)) for pid in spares] == [wanted] * 6

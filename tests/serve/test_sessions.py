@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import threading
+import time
 
 import pytest
 
@@ -354,7 +355,46 @@ def test_a_session_is_deleted_while_a_cell_runs(session, streams):
         else:
             assert answer_of(s)[0] == 410
     assert session("GET").status == 404
-    session.server.await_rest(8)
+    session.server.await_rest(12)
+
+
+# ---- those that are made ahead ----
+
+def maker_of(server):
+    """The process that makes jails."""
+    return int(hosttree.stat_of(warden_of(server))[1])
+
+
+def test_a_session_need_not_be_made_first(serve):
+    server, got = serve("-s", "serve.spare=1"), []
+    server.await_rest(3)
+    maker = maker_of(server)
+    os.kill(maker, signal.SIGSTOP)
+    try:
+        first = Session(server)
+        assert first.show("6 * 7") == "42\n"
+        # There was one: the next has to be made.
+        t = threading.Thread(target=lambda: got.append(Session(server)))
+        t.start()
+        hosttree.until(lambda: server.figures()["sessions"] == 2, "it was asked")
+        assert not got
+    finally:
+        os.kill(maker, signal.SIGCONT)
+    t.join()
+    assert got[0].show("6 * 7") == "42\n"
+
+
+def test_its_life_begins_when_somebody_has_it(serve):
+    server = serve("-s", "serve.spare=1", "-s", "session.idle=1s")
+    server.await_rest(3)
+    warden = warden_of(server)
+    began = hosttree.stat_of(warden)
+    time.sleep(2.5)
+    assert hosttree.stat_of(warden)[1:] == began[1:]
+    session = Session(server)
+    assert session.show("6 * 7") == "42\n"
+    hosttree.until(lambda: session("GET").status == 410, "nobody used it", 20)
+    assert "idle" in session("GET").json["detail"]
 
 
 # ---- how it ends ----
@@ -631,7 +671,7 @@ def test_nothing_is_left_of_sessions(serve):
     def settled():
         hosttree.until(lambda: server.figures()['jails{state="taken"}'] == 0 and
                        server.figures()['jails{state="ending"}'] == 0 and
-                       server.figures()['jails{state="spare"}'] == 2 and
+                       server.figures()['jails{state="spare"}'] == 3 and
                        server.figures()["clients"] == 1, "it is at rest")
         return len(list(fds.iterdir()))
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import hosttree
+from client import JSON
 
 SLEEP = "import time; time.sleep(2); print(1)"
 
@@ -33,19 +34,25 @@ def victims(server, what):
 
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
 def test_a_spare_that_died_costs_no_request(server, what):
-    server.await_rest(8)
+    server.await_rest(12)
     killed = list(victims(server, what))
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    # One that wakes to its death with its cell in hand has begun it.
+    # One that wakes to its death with its cell in hand has begun it. A session
+    # is frozen, and dies when it is continued.
     hosttree.until(lambda: not any(
-        hosttree.thread_states(pid).strip("ZX") for pid in killed), "all died")
+        hosttree.thread_states(pid).strip("ZXD") for pid in killed), "all died")
     for _ in range(3):
         r = server.run("6 * 7").json
         assert r.get("result") == 42, r
         r = server("POST", "/eval", {"input": "print(1)"})
         assert r.json["stdout"] == "1\n"
-    server.await_rest(8)
+    for _ in range(3):
+        id = server("POST", "/v1/sessions", b"", JSON).json["id"]
+        r = server("POST", f"/v1/sessions/{id}/cells", {"code": "6 * 7"})
+        assert r.json["output"] == "42\n" or what == "guest", r
+        assert server("DELETE", f"/v1/sessions/{id}").status == 204
+    server.await_rest(12)
 
 
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
@@ -68,7 +75,7 @@ def test_a_jail_that_dies_while_it_runs_is_answered(serve, what):
 
 def test_without_a_maker_each_request_is_answered(serve):
     server = serve("-s", "serve.spare=1")
-    server.await_rest(2)
+    server.await_rest(3)
     warden = next(victims(server, "warden"))
     maker = int(hosttree.stat_of(warden)[1])
     os.kill(maker, signal.SIGKILL)
@@ -78,9 +85,9 @@ def test_without_a_maker_each_request_is_answered(serve):
 
 def test_a_stopped_jail_holds_nobody_up(serve):
     server = serve("-s", "serve.spare=1")
-    server.await_rest(2)
-    guest, = victims(server, "guest")
-    os.kill(guest, signal.SIGSTOP)
+    server.await_rest(3)
+    for guest in victims(server, "guest"):
+        os.kill(guest, signal.SIGSTOP)
     got = []
     t = threading.Thread(target=lambda: got.append(server.run(
         "1", timeout_ms=2500)))
@@ -89,12 +96,12 @@ def test_a_stopped_jail_holds_nobody_up(serve):
     assert server.run("6 * 7").json["result"] == 42
     t.join()
     assert got[0].json["timed_out"] is True, got
-    server.await_rest(2)
+    server.await_rest(3)
 
 
 def test_a_stopped_warden_holds_nobody_up_for_long(serve):
     server = serve("-s", "serve.spare=1")
-    server.await_rest(2)
+    server.await_rest(3)
     wardens = list(victims(server, "warden"))
     try:
         for pid in wardens:
@@ -113,7 +120,7 @@ def test_a_stopped_warden_holds_nobody_up_for_long(serve):
 
 
 def test_requests_share_nothing(server):
-    server.await_rest(8)
+    server.await_rest(12)
     code = ("import os, random, sys, ctypes\n"
             "seen = [hash('x'), id(object()), random.random(), "
             "os.urandom(4).hex()]\n"
@@ -133,7 +140,7 @@ def test_requests_share_nothing(server):
 def test_jails_that_are_waited_for_are_like_those_made_ahead(serve):
     """The one has done what site does, the other does it for its cell."""
     ahead, waited = serve(), serve("-s", "serve.spare=0")
-    ahead.await_rest(8)
+    ahead.await_rest(12)
     codes = [
         "import sys\nsys.path, sorted(sys.modules), sys.argv",
         "sorted(__builtins__.__dict__)", "exit(3)", "quit", "help", "credits",
@@ -157,13 +164,13 @@ def timed(server, code, **more):
 
 def test_clocks_begin_with_the_request(server):
     """Not when the jail was made, nor when its Python was started."""
-    server.await_rest(8)
+    server.await_rest(12)
     time.sleep(1)
     r, waited = timed(server, "import time; time.sleep(.3)")
     assert 300 <= r["duration_ms"] <= waited + 1, (r, waited)
     r, waited = timed(server, "while True: pass", timeout_ms=400)
     assert r["timed_out"] and 400 <= r["duration_ms"] <= waited + 1, (r, waited)
-    server.await_rest(8)
+    server.await_rest(12)
     # Without a cgroup the kernel counts in ticks, and rounds four sums down.
     code = ("import time\nt = time.process_time()\n"
             "while time.process_time() < t + .3: pass")
