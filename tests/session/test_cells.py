@@ -317,7 +317,7 @@ def test_psutil_has_the_figures_of_the_jail(session):
     assert session.run("psutil.virtual_memory().total >> 20") == "512"
     session.run("m = psutil.virtual_memory; before = m().used")
     session.run("x = b'x' * (64 << 20)")
-    assert session.run("60 < m().used - before >> 20 < 200") == "True"
+    assert 32 < int(session.run("m().used - before >> 20")) < 200
     session.run("open('/tmp/f', 'wb').write(x); before = m().cached")
     assert session.run("m().cached - before >> 20 in (0, -1) and "
                        "m().shared >> 20 >= 64") == "True"
@@ -328,8 +328,8 @@ def test_psutil_has_the_figures_of_the_jail(session):
     # Another process counts too, and still counts when it has ended.
     session.run("c = psutil.cpu_times; before = c().user")
     session.run("subprocess.run(['python3', '-c', 'import time\\nwhile "
-                "time.process_time() < 1: pass'])")
-    assert session.run("1 <= c().user + c().system - before < 60") == "True"
+                "time.process_time() < .3: pass'])")
+    assert session.run(".25 <= c().user + c().system - before < 60") == "True"
     assert session.run("psutil.cpu_percent() <= 100") == "True"
     assert session.run("abs(psutil.boot_time() - time.time() + time.clock_"
                        "gettime(time.CLOCK_BOOTTIME)) < 5") == "True"
