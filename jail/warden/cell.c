@@ -317,12 +317,17 @@ static void tell_oom(struct cell *c, int64_t kills)
 
 /* Processes beside the live guest and its checkpoints. Those that are on their
  * way out, as the children of a fork that all return from the cell, are given
- * a moment. */
+ * a moment, and a checkpoint that was given up the time it has in any case. */
 static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 {
 	int64_t end = now_ms() + LEAVE_MS;
 	int ours = guest_is_alive(&w->guest) + w->checkpoints.n;
 
+	if (u->processes - ours > before && w->checkpoints.ending) {
+		if (checkpoints_await_ended(&w->checkpoints) == SESSION_OVER)
+			return SESSION_OVER;
+		ours = guest_is_alive(&w->guest) + w->checkpoints.n;
+	}
 	while (u->processes - ours > before && now_ms() < end) {
 		link_poll(NULL, 0, 2);
 		warden_jail_measure(&w->jail, u);
@@ -373,6 +378,8 @@ static int settle(struct cell *c)
 	if (u.slots > slots)
 		slots = u.slots;
 	n = count_left(w, &u, before);
+	if (n < 0)
+		return n;
 	warden_jail_note_left(&w->jail, n);
 	if (n == 0)
 		return 0;
