@@ -77,7 +77,7 @@ check: everything
 	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
 
 # What the tests need built, and the benchmarks, which are to stay buildable.
-BENCH    := $(BUILD)/tests/bench/first $(BUILD)/tests/bench/jail
+BENCH    := $(addprefix $(BUILD)/tests/bench/,crowd first jail)
 everything: build $(UNIT) $(BENCH)
 
 ## make unit       the unit tests alone

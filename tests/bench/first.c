@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first.c - the time until a session answers, and until a bare Python has ended
+ * first.c - the time until a session answers, until a bare Python has ended,
+ * and until a session that is there answers on another terminal
  *
- * Usage: first CELLBLOCK PYTHON. The two programs take turns, each in a new
- * terminal, so that other load on the host slows both. Prints
+ * Usage: first CELLBLOCK PYTHON. The programs take turns, each in a new
+ * terminal, so that other load on the host slows all. Prints
  * "WHAT MEDIAN BEST 95%" lines, tab separated, in milliseconds from exec.
  */
 #include "table.h"
@@ -78,18 +79,33 @@ static double seen(struct screen *s, const char *text)
 	return now();
 }
 
+/* The time until the session is at the prompt of a new terminal, which takes
+ * the place of the old one. */
+static double move(struct screen *old, struct screen *to, char *cellblock)
+{
+	double begun = now(), taken;
+
+	start(to, (char *const[]){cellblock, "--attach", NULL});
+	taken = seen(to, ">>> ") - begun;
+	end(old);
+	return taken;
+}
+
 int main(int argc, char **argv)
 {
-	static double prompt[ROUNDS], answer[ROUNDS], python[ROUNDS];
-	static struct screen s;
+	static double prompt[ROUNDS], answer[ROUNDS], python[ROUNDS],
+		moved[ROUNDS];
+	static struct screen s, home[2];
 
 	if (argc != 3)
 		return 2;
 	setenv("TERM", "xterm-256color", 1);
+	start(&home[1], (char *const[]){argv[1], "-q", NULL});
+	seen(&home[1], ">>> ");
 	for (int i = 0; i < ROUNDS; i++) {
 		double begun = now();
 
-		start(&s, (char *const[]){argv[1], "-q", NULL});
+		start(&s, (char *const[]){argv[1], "-q", "--new", NULL});
 		prompt[i] = seen(&s, ">>> ") - begun;
 		if (write(s.fd, "1+1\r", 4) != 4)
 			return 1;
@@ -101,9 +117,13 @@ int main(int argc, char **argv)
 		waitpid(s.pid, NULL, 0);
 		python[i] = now() - begun;
 		end(&s);
+
+		moved[i] = move(&home[!(i % 2)], &home[i % 2], argv[1]);
 	}
+	stop(&home[(ROUNDS - 1) % 2]);
 	print("first prompt, from exec", prompt, ROUNDS);
 	print("first 1+1 answered, from exec", answer, ROUNDS);
+	print("--attach: prompt on another terminal, from exec", moved, ROUNDS);
 	print("in turns with it: python3 -c pass", python, ROUNDS);
 	return 0;
 }
