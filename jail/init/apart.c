@@ -3,7 +3,8 @@
  * apart.c - work that may be kept waiting, done by a child that can be killed
  *
  * Runs in:   init, and a child of it
- * Trusts:    nobody: a guest can kill or stop the child, and so has it fail
+ * Trusts:    nobody: a guest can kill or stop the child, and so has it fail, at
+ *            once
  * Leaves:    nothing
  */
 #include "apart.h"
@@ -16,9 +17,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Between two looks whether the child is stopped. */
+#define LOOK_MS 10
+
+static int is_stopped(pid_t pid)
+{
+	siginfo_t si = {0};
+
+	return waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOHANG | WNOWAIT) ==
+		       0 &&
+	       si.si_pid == pid;
+}
+
+/* Whether the child has answered, or ended, by then. */
+static int await(pid_t pid, int fd, int timeout_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int64_t end = now_ms() + timeout_ms, left;
+
+	while ((left = end - now_ms()) > 0 && !is_stopped(pid))
+		if (poll(&p, 1, left < LOOK_MS ? (int)left : LOOK_MS) > 0)
+			return 1;
+	return 0;
+}
+
 int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms)
 {
-	struct pollfd p = {.events = POLLIN};
 	int64_t result = -1;
 	int ends[2];
 	pid_t pid;
@@ -31,8 +55,7 @@ int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms)
 		_exit(write(ends[1], &result, sizeof(result)) < 0);
 	}
 	close(ends[1]);
-	p.fd = ends[0];
-	if (pid > 0 && (poll(&p, 1, timeout_ms) <= 0 ||
+	if (pid > 0 && (!await(pid, ends[0], timeout_ms) ||
 			       read(ends[0], &result, sizeof(result)) !=
 				       sizeof(result)))
 		result = -1;

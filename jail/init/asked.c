@@ -61,6 +61,8 @@
 #define COUNT_MS 50
 #define COUNT_WALL_MS 1500
 #define COUNT_SHARE 10
+/* Slots that one child looks at: a bit for each fits into its answer. */
+#define PART_SLOTS 62
 /* Larger than any version of the kernel's structs. */
 #define ROOM 512
 
@@ -224,20 +226,46 @@ static int64_t count_at(void *arg)
 	return count_locks(l->proc_fd, path);
 }
 
-/* Whether what was granted last turned out well. 0 when nobody can tell. */
-static int slot_is_right(const struct asked *a, const struct asked_slot *slot)
+/* A process that is gone has nothing; of one that cannot be looked at nobody
+ * can tell. */
+static int is_no_file(struct look *l)
+{
+	char path[32];
+	int r;
+
+	snprintf(path, sizeof(path), "%d/task", l->slot->leader);
+	r = procstat_each(l->proc_fd, path, 1, look_at, l);
+	return r > 0 || (r < 0 && unreadable());
+}
+
+/* Whether there are no locks where no file is. 0 also when nobody can tell. */
+static int judge(const struct asked_slot *slot, int64_t locks)
+{
+	if (locks > 0)
+		kill(slot->leader, SIGKILL);
+	return locks == 0;
+}
+
+/* When it comes to nothing, a guest may have arranged for that. */
+static int64_t look_apart(struct asked *a, int64_t (*work)(void *), void *arg)
+{
+	int64_t began = now_ms(), r;
+
+	if (began < a->look_ms)
+		return -1;
+	r = apart_do(work, arg, COUNT_WALL_MS);
+	if (r < 0)
+		a->look_ms = now_ms() + (now_ms() - began) * COUNT_SHARE;
+	return r;
+}
+
+/* Whether what was granted last turned out well, where the thread asks again:
+ * its process is not in an exec, so init can look at it without waiting. */
+static int slot_is_right(struct asked *a, const struct asked_slot *slot)
 {
 	struct look l = {a->proc_fd, slot, 0};
-	char path[32];
-	int64_t n;
 
-	snprintf(path, sizeof(path), "%d/task", slot->leader);
-	if (procstat_each(a->proc_fd, path, 1, look_at, &l) <= 0)
-		return 1;
-	n = apart_do(count_at, &l, COUNT_WALL_MS);
-	if (n > 0)
-		kill(slot->leader, SIGKILL);
-	return n == 0;
+	return !is_no_file(&l) || judge(slot, look_apart(a, count_at, &l));
 }
 
 static int is_alive(const struct asked *a, const struct asked_slot *slot)
@@ -248,13 +276,52 @@ static int is_alive(const struct asked *a, const struct asked_slot *slot)
 	return faccessat(a->proc_fd, path, F_OK, 0) == 0;
 }
 
-/* Forget threads that have ended: they have no call under way. */
+/* Some of the slots. */
+struct part {
+	const struct asked *a;
+	int from, n;
+};
+
+/* A bit for each slot whose thread has ended, and that turned out well. */
+static int64_t look_at_part(void *arg)
+{
+	const struct part *p = arg;
+	int64_t right = 0;
+
+	for (int i = 0; i < p->n; i++) {
+		const struct asked_slot *slot = &p->a->slots[p->from + i];
+		struct look l = {p->a->proc_fd, slot, 0};
+
+		if (!is_alive(p->a, slot) &&
+			(!is_no_file(&l) || judge(slot, count_at(&l))))
+			right |= (int64_t)1 << i;
+	}
+	return right;
+}
+
+/* Forget threads that have ended: they have no call under way. What is left of
+ * their process may be in an exec. */
 static void slots_free(struct asked *a)
 {
-	for (int i = a->nslots - 1; i >= 0; i--)
-		if (!is_alive(a, &a->slots[i]) &&
-			slot_is_right(a, &a->slots[i]))
-			a->slots[i] = a->slots[--a->nslots];
+	struct part p = {a, a->nslots, 0};
+	int64_t right = 0;
+
+	while (right >= 0 && p.from > 0) {
+		p.n = p.from < PART_SLOTS ? p.from : PART_SLOTS;
+		p.from -= p.n;
+		right = look_apart(a, look_at_part, &p);
+		for (int i = p.n - 1; right > 0 && i >= 0; i--)
+			if (right >> i & 1)
+				a->slots[p.from + i] = a->slots[--a->nslots];
+	}
+}
+
+/* The number of the thread was that of another process's before. */
+static int is_reused(struct asked *a, const struct asked_slot *slot)
+{
+	struct part p = {a, (int)(slot - a->slots), 1};
+
+	return look_apart(a, look_at_part, &p) == 1;
 }
 
 static struct asked_slot *slot_of(struct asked *a, pid_t tid)
@@ -273,14 +340,15 @@ static int slot_take(struct asked *a, pid_t tid, int number)
 	struct procstatus st;
 	char path[32];
 
-	if (slot && !slot_is_right(a, slot))
+	snprintf(path, sizeof(path), "%d/status", (int)tid);
+	if (procstatus_read(a->proc_fd, path, &st) < 0)
+		return -1;
+	if (slot && !(slot->leader == st.leader ? slot_is_right(a, slot)
+						: is_reused(a, slot)))
 		return -1;
 	if (!slot && a->nslots == ASKED_SLOTS)
 		slots_free(a);
 	if (!slot && a->nslots == ASKED_SLOTS)
-		return -1;
-	snprintf(path, sizeof(path), "%d/status", (int)tid);
-	if (procstatus_read(a->proc_fd, path, &st) < 0)
 		return -1;
 	if (!slot)
 		slot = &a->slots[a->nslots++];

@@ -34,6 +34,7 @@ struct asked {
 	struct locker locker;
 	struct asked_slot slots[ASKED_SLOTS];
 	int nslots;
+	int64_t look_ms;	     /* nobody looks at them before this time */
 	struct asked_memory *memory; /* borrowed; NULL: a cgroup counts it */
 	int64_t memory_max;	     /* the largest mapping that is granted */
 };

@@ -3,6 +3,8 @@
 however they are made and hidden."""
 import pytest
 
+from hostile import is_whole, start
+
 MOST = 32768
 
 SETUP = """
@@ -405,3 +407,49 @@ held.set()
 """, timeout=90)
     assert r.text.split() == ["locked", "locked", "EAGAIN", "EINVAL", "locked",
                               "interrupted", "locked", "20"], r
+
+
+# A child stops whatever init starts. Init has 255 places to look at, where a
+# thread that has ended had locked a part of what is no file by now.
+STOPS = SETUP + """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.stack_size(128 << 10)
+fd, good = new(), new()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+for k in range(255):
+    t = threading.Thread(target=fcntl.lockf, args=(fd, fcntl.LOCK_EX, 1, 2 * k))
+    t.start(); t.join()
+os.dup2(os.eventfd(0), fd)
+go = threading.Event()
+def asks(k):
+    go.wait()
+    while True:
+        try: fcntl.lockf(good, fcntl.LOCK_EX, 1, k)
+        except OSError: pass
+for k in range(4): threading.Thread(target=asks, args=(k,), daemon=True).start()
+r, w = os.pipe()
+if os.fork() == 0:
+    last = os.fork()
+    if last == 0: os._exit(0)
+    os.waitpid(last, 0)
+    os.write(w, b'x')
+    while True:
+        for pid in range(last + 1, last + 40):
+            try: os.kill(pid, signal.SIGSTOP); last = pid
+            except OSError: pass
+os.read(r, 1)
+go.set()
+print('on', flush=True)
+while True: time.sleep(9)
+"""
+
+
+@pytest.mark.limit(90)
+def test_init_does_not_wait_for_a_child_that_a_guest_stops(cb):
+    s = start(cb, "--set", "session.processes=300", "--set", "cell.cpu=60s")
+    row = s.enter(STOPS)
+    s.expect_since(row, "^on")
+    s.expect_since(row, "time limit: 1500 ms|time limit: 1.5 s", 8)
+    s.wait_prompt()
+    is_whole(s, row)
