@@ -131,7 +131,7 @@ enum jail_event_type {
 			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * `undone`. To jail_ask_later(): `fd` holds the
-			 * answer */
+			 * answer; of CALL_LIST the files, `truncated` */
 };
 
 /* How the program ended. Its times begin with jail_start_program(). */
@@ -139,6 +139,7 @@ struct jail_program {
 	int status;	       /* waitpid() status of the program */
 	enum jail_limit limit; /* what killed it, or LIMIT_NONE */
 	int64_t wall_ms, cpu_ms, peak_bytes;
+	int home_files; /* entries of the home; 0: there is nothing in it */
 };
 
 /*
@@ -159,7 +160,7 @@ struct jail_event {
 	uint32_t cell;
 	char mark[JAIL_MARK_LEN + 1];
 	enum jail_limit limit;
-	int restarted, ok;
+	int restarted, ok, truncated;
 	int fds[JAIL_UP_FDS];
 	int fd;
 	char text[256];
@@ -327,6 +328,7 @@ enum jail_call {
 	CALL_RESET,
 	CALL_UNDO,   /* `n` cells */
 	CALL_REMOVE, /* `path`; as jail_home_remove() */
+	CALL_LIST,   /* as jail_home_list(): jail_take_files() */
 };
 
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
@@ -370,6 +372,10 @@ struct jail_files {
 /* Every entry of the home, recursively, sorted by path, at most
  * 10 000. Free with jail_files_free(). */
 int jail_home_list(struct jail *j, struct jail_files *out, struct err *e);
+
+/* The same out of the JAIL_REPLY to CALL_LIST. */
+int jail_take_files(
+	struct jail_event *ev, struct jail_files *out, struct err *e);
 void jail_files_free(struct jail_files *f);
 
 /* Open a regular file of the home for reading: descriptor, or -1 with e. A

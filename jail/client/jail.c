@@ -335,6 +335,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 		m->event.ok = m->reply.ok;
 		m->event.err = m->reply.err;
 		m->event.undone = m->reply.undone;
+		m->event.truncated = m->reply.a != 0;
 	}
 	if (r < 0 || m->event.type != JAIL_REPLY)
 		fds_close(j);
@@ -472,6 +473,7 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 		[CALL_RESET] = FRONT_RESET,
 		[CALL_UNDO] = FRONT_UNDO,
 		[CALL_REMOVE] = FRONT_HOME_REMOVE,
+		[CALL_LIST] = FRONT_HOME_LIST,
 	};
 	struct wire_front m;
 	int r = front_path(&m, types[call], path ? path : "", e);
@@ -809,19 +811,15 @@ static int file_order(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
+int jail_take_files(
+	struct jail_event *ev, struct jail_files *out, struct err *e)
 {
-	struct wire_event reply;
 	auto_free char *text = NULL;
 	size_t n = 0, room = 0;
 
-	*out = (struct jail_files){0};
-	if (call(j, FRONT_HOME_LIST, 0, 0, &reply, e) < 0 ||
-		text_take(reply.event.fd, &text, &n, e) < 0)
+	*out = (struct jail_files){.truncated = ev->truncated};
+	if (text_take(fd_take(&ev->fd), &text, &n, e) < 0)
 		return -1;
-	out->truncated = (int)reply.reply.a;
-	out->used_bytes = reply.reply.usage.home_bytes;
-	out->used_files = reply.reply.usage.home_files;
 	for (size_t at = 0; at < n; at++)
 		room += text[at] == '\0';
 	out->v = calloc(room + 1, sizeof(*out->v));
@@ -832,6 +830,19 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 			out->n++;
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), file_order);
+	return 0;
+}
+
+int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
+{
+	struct wire_event reply;
+
+	*out = (struct jail_files){0};
+	if (call(j, FRONT_HOME_LIST, 0, 0, &reply, e) < 0 ||
+		jail_take_files(&reply.event, out, e) < 0)
+		return -1;
+	out->used_bytes = reply.reply.usage.home_bytes;
+	out->used_files = reply.reply.usage.home_files;
 	return 0;
 }
 

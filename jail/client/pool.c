@@ -403,6 +403,8 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 		for (size_t i = 0; i < a.nsaid; i++)
 			jail_keep(a.jail, &a.said[i], NULL);
 		free(a.said);
+		if (mode == SPEC_SESSION)
+			jail_touch(a.jail); /* its life begins */
 		p->taken++;
 		p->rest_ms = now_ms() + REST_MS;
 		return 1;

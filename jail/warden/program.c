@@ -142,6 +142,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	int outer[PIPES] = {-1, -1, -1, -1};
+	int64_t home_bytes;
 	struct watch wa;
 	int r;
 
@@ -168,6 +169,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	 * session's. */
 	if (wa.killed || !w->guest.alone)
 		warden_jail_end(&w->jail);
+	home_usage(&w->site.home, &home_bytes, &ev.program.home_files);
 	ev.type = JAIL_EXITED;
 	if (w->spec->mode == SPEC_CELL && wa.limit == LIMIT_NONE &&
 		!guest_took_cell(&w->guest)) {

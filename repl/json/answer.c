@@ -17,6 +17,7 @@
 #include "run.h"
 
 #include <jansson.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -45,7 +46,8 @@ static void begin_files(struct answer *a, const struct attach_store *store)
 		.pattern = r->cfg->pattern,
 		.sent = r->files,
 		.nsent = r->nfiles,
-		.store = store};
+		.store = store,
+		.empty = r->program.home_files == 0};
 
 	strbuf_puts(a->b, "\"files\": [");
 	a->files = attach_begin(
@@ -294,6 +296,11 @@ bool answer_turn(struct answer *a)
 	return true;
 }
 
+int answer_timeout_ms(const struct answer *a, int *fd)
+{
+	return attach_timeout_ms(a->files, fd);
+}
+
 void answer_fini(struct answer *a)
 {
 	attach_close(a->files);
@@ -306,7 +313,11 @@ enum answer_kind answer_add(
 	struct answer a;
 	enum answer_kind kind = answer_begin(&a, b, r, store);
 
-	while (!answer_turn(&a))
-		;
+	while (!answer_turn(&a)) {
+		struct pollfd p = {.events = POLLIN};
+		int ms = answer_timeout_ms(&a, &p.fd);
+
+		poll(&p, 1, ms);
+	}
 	return kind;
 }

@@ -42,6 +42,10 @@ struct answer {
 enum answer_kind answer_begin(struct answer *a, struct strbuf *b,
 	const struct run *r, const struct attach_store *store);
 bool answer_turn(struct answer *a);
+
+/* As long as it is not: in how many milliseconds the next turn is due; when
+ * *fd (-1: none) can be read, it is due at once. */
+int answer_timeout_ms(const struct answer *a, int *fd);
 void answer_fini(struct answer *a);
 
 /* Append "limit", with a comma behind it: which limit struck (LIMIT_NONE:

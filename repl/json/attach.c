@@ -40,9 +40,9 @@ struct attach {
 	struct attach_rules rules;
 	bool kind;
 	struct jail_files files;
-	bool listed;
-	size_t before, at; /* of the text, of the files */
-	int64_t left_ms, end_ms;
+	bool asked, listed;
+	size_t before, at;		 /* of the text, of the files */
+	int64_t left_ms, end_ms, due_ms; /* due_ms: the names must be there */
 	int64_t total;
 	int n;
 };
@@ -136,15 +136,47 @@ static int depth_of(const char *path)
 	return n;
 }
 
-static const char *list(struct attach *a)
+static const char *check_depths(const struct attach *a)
 {
-	a->listed = true;
-	if (jail_home_list(a->jail, &a->files, NULL) < 0)
-		return unknown;
 	for (size_t i = 0; i < a->files.n; i++)
 		if (depth_of(a->files.v[i].path) > DEPTH_MAX)
 			return too_deep;
 	return NULL;
+}
+
+/* Ask for the names. The warden walks through the home meanwhile, and others
+ * have their turn. */
+static const char *ask(struct attach *a)
+{
+	a->asked = true;
+	a->due_ms = now_ms() + a->left_ms;
+	return jail_send(a->jail, CALL_LIST, 0, NULL, NULL) < 0 ? unknown
+								: NULL;
+}
+
+static const char *take(struct attach *a, struct jail_event *ev)
+{
+	int r = ev->ok ? jail_take_files(ev, &a->files, NULL) : -1;
+
+	a->listed = true;
+	return r < 0 ? unknown : check_depths(a);
+}
+
+/* Take the names, if they have come. */
+static const char *list(struct attach *a)
+{
+	const char *why = NULL;
+	struct jail_event ev;
+	int r = 0;
+
+	while (!a->listed && (r = jail_next(a->jail, &ev, NULL)) > 0) {
+		if (ev.type == JAIL_REPLY)
+			why = take(a, &ev);
+		jail_event_close(&ev);
+	}
+	return r < 0				    ? unknown
+	       : !a->listed && now_ms() > a->due_ms ? too_late
+						    : why;
 }
 
 struct attach *attach_begin(struct strbuf *b, struct jail *j,
@@ -158,6 +190,8 @@ struct attach *attach_begin(struct strbuf *b, struct jail *j,
 		.jail = j,
 		.rules = *rules,
 		.kind = kind,
+		.asked = rules->empty,
+		.listed = rules->empty,
 		.before = b->n,
 		.left_ms = rules->limits->files_ms};
 	return a;
@@ -178,8 +212,8 @@ bool attach_turn(struct attach *a, const char **why)
 	bool full = false;
 
 	a->end_ms = begun + a->left_ms;
-	*why = a->listed ? NULL : list(a);
-	while (!*why && !full && a->at < a->files.n &&
+	*why = a->listed ? NULL : a->asked ? list(a) : ask(a);
+	while (!*why && a->listed && !full && a->at < a->files.n &&
 		now_ms() - begun < TURN_MS)
 		*why = now_ms() > a->end_ms
 			       ? too_late
@@ -189,15 +223,34 @@ bool attach_turn(struct attach *a, const char **why)
 		a->b->n = a->before;
 	if (*why && a->rules.store)
 		a->rules.store->forget(a->rules.store->arg);
-	return *why || full || a->at == a->files.n;
+	return *why || full || (a->listed && a->at == a->files.n);
+}
+
+int attach_timeout_ms(const struct attach *a, int *fd)
+{
+	bool waits = a->asked && !a->listed;
+	int64_t left = a->due_ms - now_ms() + 1;
+
+	*fd = waits ? jail_fd(a->jail) : -1;
+	return waits && left > 0 ? (int)left : 0;
 }
 
 const char *attach_files(struct strbuf *b, struct jail *j,
-	const struct attach_rules *rules, bool kind)
+	struct jail_files *files, const struct attach_rules *rules, bool kind)
 {
 	struct attach *a = attach_begin(b, j, rules, kind);
 	const char *why = unknown;
 
+	if (a) {
+		a->asked = a->listed = true;
+		a->files = *files;
+		*files = (struct jail_files){0};
+		why = check_depths(a);
+	}
+	if (why) {
+		attach_close(a);
+		return why;
+	}
 	while (a && !attach_turn(a, &why))
 		;
 	attach_close(a);

@@ -57,6 +57,10 @@
 /* A buffer that was larger is not kept for the next cell. */
 #define TEXT_KEPT (64 << 10)
 
+/* How long the warden may take for what it is asked, and for the end of a cell
+ * that was killed: longer than its own clocks let it. */
+#define ANSWER_MS 60000
+
 static const char forbidden[] = "Request is not allowed";
 
 /* What a request waits for. */
@@ -64,6 +68,7 @@ enum step {
 	STEP_DONE,  /* nothing */
 	STEP_UP,    /* Python */
 	STEP_REPLY, /* the warden */
+	STEP_PUT,   /* its files are put, some at a time */
 	STEP_CELL,  /* the end of a cell, and of its output */
 };
 
@@ -89,6 +94,8 @@ struct cells {
 	bool replied, hurried;
 	struct jail_event reply; /* to jail_send() */
 	int file;		 /* that was opened; owned */
+	struct jail_files files; /* that were listed */
+	struct run put;		 /* files of the request, on their way */
 	/* the cell */
 	struct strbuf text, typed;
 	struct capture report; /* of pictures */
@@ -96,7 +103,7 @@ struct cells {
 	size_t typed_at;
 	char last; /* character of its output */
 	bool running, took, ended;
-	bool late, cancelled;
+	bool late, cancelled, killed;
 	int small;		 /* reads of few bytes */
 	int64_t due_ms, rest_ms; /* nothing is read before */
 	struct jail_done done;
@@ -203,6 +210,18 @@ void cells_note(struct cells *c, const char *text)
 	json_text_add(&c->notices, text, strlen(text));
 }
 
+static bool is_listing(const struct cells *c)
+{
+	return c->step == STEP_REPLY &&
+	       (c->q->form == REQUEST_LIST || c->q->form == REQUEST_READ);
+}
+
+static void take_files(struct cells *c, struct jail_event *ev)
+{
+	jail_files_free(&c->files);
+	c->reply.ok = jail_take_files(ev, &c->files, &c->reply.err) == 0;
+}
+
 static void take(struct cells *c, struct jail_event *ev)
 {
 	switch (ev->type) {
@@ -234,6 +253,8 @@ static void take(struct cells *c, struct jail_event *ev)
 	case JAIL_REPLY:
 		c->replied = true;
 		c->reply = *ev;
+		if (ev->ok && is_listing(c))
+			take_files(c, ev);
 		break;
 	case JAIL_BUILT:
 	case JAIL_WAITS:
@@ -303,7 +324,7 @@ static void prepare(struct cells *c, const struct request *q)
 	c->text.n = c->typed.n = c->typed_at = 0;
 	c->last = 0;
 	c->running = c->took = c->ended = false;
-	c->late = c->cancelled = false;
+	c->late = c->cancelled = c->killed = false;
 	c->small = 0;
 	c->rest_ms = 0;
 	c->done = (struct jail_done){0};
@@ -360,15 +381,27 @@ static void start(struct cells *c, const struct request *q)
  * be able to listen, and we do not wait for it. */
 static void press(struct cells *c)
 {
-	bool again = c->late || c->cancelled;
-
-	if (c->due_ms == INT64_MAX)
+	if (c->killed)
 		return;
-	if (again)
+	c->killed = c->late || c->cancelled;
+	if (c->killed)
 		jail_kill(c->jail, NULL);
 	else
 		jail_interrupt(c->jail, NULL);
-	c->due_ms = again ? INT64_MAX : now_ms() + c->cfg->limits.cell_grace_ms;
+	c->due_ms = now_ms() +
+		    (c->killed ? ANSWER_MS : c->cfg->limits.cell_grace_ms);
+}
+
+/* The warden does not run. What has come is taken first: it may be we who did
+ * not. */
+static void give_up(struct cells *c)
+{
+	take_events(c);
+	if (c->over || c->ended || c->replied)
+		return;
+	err_set(&c->err, "the session does not answer");
+	err_kind_set(&c->err, ERR_JAIL);
+	c->over = true;
 }
 
 void cells_interrupt(struct cells *c)
@@ -462,15 +495,27 @@ const char *cells_why_over(struct cells *c)
 	return c->err.msg[0] ? c->err.msg : "a cell left it";
 }
 
-static bool put_files(struct cells *c)
+/* Put some files; the cell that they are for begins behind the last. */
+static void put_files(struct cells *c)
 {
-	struct run files = {.in = -1};
-	int put = run_put_files(&files, c->jail, c->q);
+	int more = run_put_files(&c->put, c->jail, c->q);
 
-	free(files.files);
-	if (put < 0)
-		refuse(c, "Request file is invalid", files.message);
-	return put == 0;
+	if (more > 0)
+		return;
+	c->step = STEP_DONE;
+	if (more < 0)
+		refuse(c, "Request file is invalid", c->put.message);
+	else if (c->q->form == REQUEST_CELL)
+		start(c, c->q);
+	free(c->put.files);
+	c->put.files = NULL;
+}
+
+static void begin_files(struct cells *c)
+{
+	free(c->put.files);
+	c->put = (struct run){.in = -1};
+	c->step = STEP_PUT;
 }
 
 static void open_file(struct cells *c)
@@ -491,22 +536,23 @@ static void take_reply(struct cells *c)
 	c->step = form == REQUEST_RESET ? STEP_UP : STEP_DONE;
 	if (!c->reply.ok)
 		refuse(c,
-			form == REQUEST_UNDO ? "Nothing was undone"
-			: form == REQUEST_REMOVE
-				? "The file cannot be removed"
+			form == REQUEST_UNDO	 ? "Nothing was undone"
+			: form == REQUEST_REMOVE ? "The file cannot be removed"
+			: form == REQUEST_LIST || form == REQUEST_READ
+				? "The files cannot be read"
 				: "The request was interrupted",
 			c->reply.err.msg);
-	else if (form == REQUEST_CELL && put_files(c))
-		start(c, c->q);
-	else if (form == REQUEST_WRITE)
-		put_files(c);
+	else if (form == REQUEST_CELL || form == REQUEST_WRITE)
+		begin_files(c);
 	else if (form == REQUEST_OPEN)
 		open_file(c);
 }
 
 static void wait_for_cell(struct cells *c)
 {
-	if (!c->ended && now_ms() >= c->due_ms) {
+	if (!c->ended && now_ms() >= c->due_ms && c->killed) {
+		give_up(c);
+	} else if (!c->ended && now_ms() >= c->due_ms) {
 		press(c);
 		c->late = !c->cancelled;
 	}
@@ -519,8 +565,13 @@ static void wait_for_cell(struct cells *c)
 
 static void go_on(struct cells *c)
 {
+	if ((c->step == STEP_UP || c->step == STEP_REPLY) && !c->over &&
+		now_ms() >= c->due_ms)
+		give_up(c);
 	if (c->step == STEP_REPLY && c->replied && !c->over)
 		take_reply(c);
+	if (c->step == STEP_PUT && !c->over)
+		put_files(c);
 	if (c->step == STEP_CELL)
 		wait_for_cell(c);
 	else if (c->over || (c->step == STEP_UP && cells_is_up(c)))
@@ -533,6 +584,7 @@ void cells_begin(struct cells *c, const struct request *q)
 	c->refused = NULL;
 	c->hurried = false;
 	c->step = q->form == REQUEST_SESSION ? STEP_UP : STEP_REPLY;
+	c->due_ms = now_ms() + ANSWER_MS;
 	take_all(c);
 	if (c->over && q->form != REQUEST_SESSION)
 		refuse(c, "The session is over", cells_why_over(c));
@@ -542,6 +594,8 @@ void cells_begin(struct cells *c, const struct request *q)
 		ask(c, CALL_UNDO, q->undo, NULL);
 	else if (q->form == REQUEST_REMOVE)
 		ask(c, CALL_REMOVE, 0, q->path);
+	else if (q->form == REQUEST_LIST || q->form == REQUEST_READ)
+		ask(c, CALL_LIST, 0, NULL);
 	else if (q->form != REQUEST_SESSION)
 		ask(c, q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);
@@ -627,9 +681,11 @@ int cells_polls(const struct cells *c, struct pollfd *p)
 		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
 	p[2] = (struct pollfd){
 		.fd = runs && !rests ? c->report.fd : -1, .events = POLLIN};
-	if (!runs || c->over)
+	if (c->over || c->step == STEP_DONE)
 		return -1;
-	if (c->ended)
+	if (c->step == STEP_PUT)
+		return 0;
+	if (runs && c->ended)
 		left = SILENCE_MS;
 	else if (rests && c->rest_ms - now < left)
 		left = c->rest_ms - now;
@@ -675,6 +731,11 @@ const char *cells_output(const struct cells *c, size_t *n)
 bool cells_has_begun(const struct cells *c)
 {
 	return c->step == STEP_CELL && c->took;
+}
+
+struct jail_files *cells_files(struct cells *c)
+{
+	return &c->files;
 }
 
 int cells_take_file(struct cells *c)
@@ -753,6 +814,7 @@ void cells_rest(struct cells *c)
 	if (c->step != STEP_DONE)
 		return;
 	fd_drop(&c->file);
+	jail_files_free(&c->files);
 	if (c->report.text.cap > TEXT_KEPT)
 		strbuf_free(&c->report.text);
 	if (c->text.cap > TEXT_KEPT)
@@ -795,5 +857,7 @@ void cells_close(struct cells *c)
 	strbuf_free(&c->notices);
 	fd_drop(&c->tty);
 	fd_drop(&c->file);
+	jail_files_free(&c->files);
+	free(c->put.files);
 	free(c);
 }

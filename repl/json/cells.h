@@ -69,6 +69,9 @@ const char *cells_output(const struct cells *c, size_t *n);
 /* Whether it runs: before, there can still be a refusal. */
 bool cells_has_begun(const struct cells *c);
 
+/* REQUEST_LIST, REQUEST_READ that is done: the files of the home. */
+struct jail_files *cells_files(struct cells *c);
+
 /* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
 int cells_take_file(struct cells *c);
 

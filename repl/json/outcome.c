@@ -145,7 +145,7 @@ static const char *add_files(struct cells *c, struct strbuf *b)
 	const char *why;
 
 	strbuf_puts(b, "{\"files\": [");
-	why = attach_files(b, cells_jail(c), &rules, true);
+	why = attach_files(b, cells_jail(c), cells_files(c), &rules, true);
 	if (why) {
 		b->n = before;
 		return why;
@@ -166,17 +166,12 @@ static const char *kind_of(char type)
 /* The names of all that is in the home. */
 static void add_names(struct cells *c, struct strbuf *b)
 {
-	struct jail_files files;
-	struct err e = {0};
+	const struct jail_files *files = cells_files(c);
 	size_t i = 0;
 
-	if (jail_home_list(cells_jail(c), &files, &e) < 0) {
-		cells_refuse_files(c, e.msg);
-		return;
-	}
 	strbuf_puts(b, "{\"files\": [");
-	for (; i < files.n && b->n < NAMES_BYTES; i++) {
-		const struct jail_file *f = &files.v[i];
+	for (; i < files->n && b->n < NAMES_BYTES; i++) {
+		const struct jail_file *f = &files->v[i];
 
 		strbuf_puts(b, i ? ", {\"path\": " : "{\"path\": ");
 		json_text_add(b, f->path, strlen(f->path));
@@ -184,8 +179,7 @@ static void add_names(struct cells *c, struct strbuf *b)
 			kind_of(f->type), (long long)f->bytes);
 	}
 	strbuf_printf(b, "], \"truncated\": %s, ",
-		i < files.n || files.truncated ? "true" : "false");
-	jail_files_free(&files);
+		i < files->n || files->truncated ? "true" : "false");
 	add_notices(c, b);
 }
 

@@ -23,6 +23,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* How long the warden may take to build a jail, and to tell of a program's end
+ * once its time is up: longer than its own clocks let it. */
+#define SILENCE_MS 30000
+/* How long files are put before others have their turn, but for the last. */
+#define PUT_MS 3
+
 /* What snekbox's programs are given, unless python.env says otherwise: the
  * order of output and errors shows in its answers. */
 static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
@@ -125,11 +131,15 @@ void run_put_skeleton(struct jail *j, const struct config *cfg)
 
 int run_put_files(struct run *r, struct jail *j, const struct request *q)
 {
-	r->files = calloc(q->nfiles + 1, sizeof(*r->files));
-	for (size_t i = 0; r->files && i < q->nfiles; i++) {
+	int64_t begun = now_ms();
+
+	if (!r->files)
+		r->files = calloc(q->nfiles + 1, sizeof(*r->files));
+	while (r->files && r->put < q->nfiles && now_ms() - begun < PUT_MS) {
+		const struct request_file *f = &q->files[r->put++];
 		struct err e = {0};
 
-		if (put_file(r, j, &q->files[i], &e) == 0)
+		if (put_file(r, j, f, &e) == 0)
 			continue;
 		if (e.kind == ERR_JAIL) {
 			snprintf(r->message, sizeof(r->message), "%s", e.msg);
@@ -139,10 +149,10 @@ int run_put_files(struct run *r, struct jail *j, const struct request *q)
 		r->how = RUN_NOTHING;
 		snprintf(r->message, sizeof(r->message),
 			"%s: Failed to create file '%.1000s'.",
-			class_of(e.code), q->files[i].path);
+			class_of(e.code), f->path);
 		return -1;
 	}
-	return r->files ? 0 : -1;
+	return r->files ? r->put < q->nfiles : -1;
 }
 
 /* ---- the program ---- */
@@ -173,14 +183,27 @@ static int start(struct jail *j, const struct request *q, struct err *e)
 		j, q->form == REQUEST_SNEKBOX ? &snekbox : &ours, e);
 }
 
+/* When it must be over: the warden ends it at its time limit. */
+static int64_t end_ms(const struct run *r)
+{
+	int64_t wall_ms = r->cfg->limits.cell_wall_ms;
+
+	if (r->request->timeout_ms > 0 && r->request->timeout_ms < wall_ms)
+		wall_ms = r->request->timeout_ms;
+	return now_ms() + wall_ms + SILENCE_MS;
+}
+
 /* The jail stands: its home gets its files, and the program begins. */
 static void begin(struct run *r)
 {
 	const struct request *q = r->request;
 	struct err e = {0};
+	int more = run_put_files(r, r->jail, q);
 
-	run_put_skeleton(r->jail, r->cfg);
-	if (run_put_files(r, r->jail, q) < 0) {
+	r->puts = more > 0;
+	if (more > 0)
+		return;
+	if (more < 0) {
 		r->gone = true;
 	} else if (q->has_nul) {
 		r->how = RUN_NOTHING;
@@ -191,6 +214,7 @@ static void begin(struct run *r)
 		fail(r, &e);
 	} else {
 		r->asked = true;
+		r->due_ms = end_ms(r);
 	}
 }
 
@@ -210,6 +234,7 @@ static void take(struct run *r, struct jail_event *ev)
 {
 	if (ev->type == JAIL_BUILT) {
 		r->built = true;
+		run_put_skeleton(r->jail, r->cfg);
 		begin(r);
 	} else if (ev->type == JAIL_UP) {
 		take_up(r, ev, r->request);
@@ -261,17 +286,22 @@ static void feed(struct run *r, const struct request *q)
 
 enum { WAIT_JAIL, WAIT_OUT, WAIT_ERR, WAIT_REPORT, WAIT_IN };
 
+static bool is_resting(const struct run *r)
+{
+	return r->rest_ms > now_ms();
+}
+
 int run_timeout_ms(const struct run *r)
 {
-	int64_t left = r->rest_ms - now_ms();
+	int64_t left = (is_resting(r) ? r->rest_ms : r->due_ms) - now_ms();
 
-	return left > 0 ? (int)left : -1;
+	return r->puts || left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
 }
 
 void run_polls(const struct run *r, struct pollfd *p)
 {
 	const struct capture *c[] = {&r->out, &r->err_out, &r->report};
-	bool rests = run_timeout_ms(r) > 0;
+	bool rests = is_resting(r);
 
 	for (int i = 0; i < RUN_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
@@ -298,6 +328,19 @@ static void serve_pipes(struct run *r, const struct pollfd *p)
 		r->rest_ms = now_ms() + REST_MS;
 }
 
+/* Its warden does not run. */
+static void give_up(struct run *r)
+{
+	struct err e = {0};
+
+	take_events(r);
+	if (r->gone)
+		return;
+	err_set(&e, "the session does not answer");
+	err_kind_set(&e, ERR_JAIL);
+	fail(r, &e);
+}
+
 void run_turn(struct run *r, const struct pollfd *p)
 {
 	bool was_cut = r->out.cut;
@@ -307,6 +350,10 @@ void run_turn(struct run *r, const struct pollfd *p)
 		jail_kill(r->jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
+	if (r->puts && !r->gone)
+		begin(r);
+	if (!r->gone && now_ms() > r->due_ms)
+		give_up(r);
 }
 
 void run_wait(struct run *r)
@@ -314,7 +361,7 @@ void run_wait(struct run *r)
 	struct pollfd p[RUN_POLLS];
 
 	run_polls(r, p);
-	if (poll(p, RUN_POLLS, run_timeout_ms(r)) > 0)
+	if (poll(p, RUN_POLLS, run_timeout_ms(r)) >= 0)
 		run_turn(r, p);
 }
 
@@ -342,6 +389,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 		.cfg = cfg,
 		.max = (uint64_t)cfg->limits.output_bytes,
 		.report_max = (uint64_t)cfg->limits.home_bytes,
+		.due_ms = now_ms() + SILENCE_MS,
 		.out = {.fd = -1},
 		.err_out = {.fd = -1},
 		.report = {.fd = -1}};

@@ -38,12 +38,14 @@ struct run {
 	struct jail_program program;
 	struct capture out, err_out, report;
 	struct run_file *files;
-	size_t nfiles;
+	size_t nfiles, put; /* of the request's files */
 	char message[1200];
 	struct err err;
 	uint64_t max, report_max; /* bytes kept */
 	bool gone;		  /* the program is over */
 	bool built, asked, up;	  /* the jail; the request was handed over */
+	bool puts;		  /* its files are being put */
+	int64_t due_ms;		  /* the warden must have spoken */
 	bool lost;		  /* run_is_lost() */
 	int turns;		  /* how often its pipes were served, */
 	int64_t rest_ms;	  /* and when they are served again */
@@ -73,8 +75,7 @@ enum spec_mode run_mode(const struct request *q);
 #define RUN_TRIES 8
 bool run_is_lost(const struct run *r);
 
-/* Until then: poll these RUN_POLLS, so long at most (-1: for ever), and hand
- * them over. */
+/* Until then: poll these RUN_POLLS, so long at most, and hand them over. */
 #define RUN_POLLS 5
 void run_polls(const struct run *r, struct pollfd *p);
 int run_timeout_ms(const struct run *r);
@@ -86,7 +87,8 @@ void run_wait(struct run *r);
 void run_fini(struct run *r);
 
 /* The steps before it: the files of the skeleton; those of the request. The
- * second returns -1 with r->how and r->message. */
+ * second puts some at a time: 1 when there are more, 0, or -1 with r->how and
+ * r->message. */
 void run_put_skeleton(struct jail *j, const struct config *cfg);
 int run_put_files(struct run *r, struct jail *j, const struct request *q);
 

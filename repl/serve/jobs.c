@@ -329,8 +329,9 @@ size_t jobs_polls(
 		if (!is_running(j))
 			continue;
 		run_polls(&j->run, p + n);
+		ms = j->answers ? answer_timeout_ms(&j->answer, &p[n].fd)
+				: run_timeout_ms(&j->run);
 		n += RUN_POLLS;
-		ms = j->answers ? 0 : run_timeout_ms(&j->run);
 		if (ms >= 0 && ms < *timeout_ms)
 			*timeout_ms = ms;
 	}

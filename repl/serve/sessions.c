@@ -689,11 +689,9 @@ static bool start(struct sessions *s, struct session *se)
 
 	if (r == 0)
 		return false;
-	if (r > 0) {
-		jail_touch(se->jail); /* its life begins */
+	if (r > 0)
 		r = cells_open(&se->cells, se->jail, s->rules.cfg, &se->log,
 			false, &e);
-	}
 	if (r < 0) {
 		refuse(se, 500, "The jail failed", e.msg);
 		forget(s, se);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Jails made ahead: what they share, and what becomes of those that die."""
+import base64
 import os
 import signal
 import threading
@@ -117,6 +118,48 @@ def test_a_stopped_warden_holds_nobody_up_for_long(serve):
     finally:
         for pid in wardens:
             os.kill(pid, signal.SIGCONT)
+
+
+def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(serve):
+    server = serve("-s", "serve.spare=1")
+    server.await_rest(3)
+    wardens = list(victims(server, "warden"))
+    try:
+        for pid in wardens:
+            os.kill(pid, signal.SIGSTOP)
+        hosttree.until(lambda: all(hosttree.stat_of(pid)[0] == b"T"
+                                   for pid in wardens), "they are stopped")
+        got = []
+        t = threading.Thread(target=lambda: got.append(server.run("1")))
+        t.start()
+        server.await_running()
+        assert server.run("6 * 7").json["result"] == 42
+        t.join(90)
+        assert got[0].status == 500 and "does not answer" in got[0].json[
+            "detail"], got
+    finally:
+        for pid in wardens:
+            os.kill(pid, signal.SIGCONT)
+    server.await_rest(3)
+
+
+def test_many_files_come_whole(serve):
+    """They are put some at a time, and the program begins behind the last."""
+    server = serve("-s", "serve.request=128M", "-s", "home.size=256M")
+    data = base64.b64encode(b"x" * 700000).decode()
+    files = [{"path": f"d{i % 7}/f{i}", "content": data} for i in range(100)]
+    code = ("import os\nprint(sum(os.path.getsize(os.path.join(d, f))"
+            " for d, _, fs in os.walk('.') for f in fs))")
+    r = server("POST", "/eval", {"input": code, "files": files})
+    assert r.json["stdout"] == "70000000\n", r
+    r = server("POST", "/eval", {
+        "input": code, "files": [*files[:99], {"path": "d1/f1/no",
+                                               "content": ""}]})
+    assert "d1/f1/no" in r.json["stdout"] and r.json["returncode"] is None, r
+    id = server("POST", "/v1/sessions", b"", JSON).json["id"]
+    r = server("POST", f"/v1/sessions/{id}/cells",
+               {"code": code, "files": files})
+    assert r.json["output"] == "70000000\n", r
 
 
 def test_requests_share_nothing(server):
