@@ -12,6 +12,7 @@
 #              json   the value as json.dumps() writes it, if it can
 #              repr   the value as repr() writes it
 #              png    a picture for each figure of matplotlib's that is open
+SOCKET = __import__("_socket").socket
 CTL, REPORT = map(int, ARGS[1:3])
 MOST = 1000000  # bytes of a value
 part("figures")
@@ -19,7 +20,7 @@ part("figures")
 
 def given():
     "what to run; Python may have been started long before it is known"
-    sock = __import__("_socket").socket(fileno=CTL)
+    sock = SOCKET(fileno=CTL)
     sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
     line, ((_, _, fd),), _, _ = sock.recvmsg(
         64, 64, 0x40000000)  # MSG_CMSG_CLOEXEC

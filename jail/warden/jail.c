@@ -413,7 +413,10 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	int64_t home = 0;
 
 	count(j, u);
-	procs_sample(&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
+	/* In a jail that is quiet there is nobody to be counted. */
+	if (watched || !j->quiet)
+		procs_sample(
+			&j->place.procs, watched ? PROCS_MEMORY : 0, &p, NULL);
 	u->processes = p.n;
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
