@@ -16,10 +16,12 @@ KEYS = {
 }
 TOKEN = re.compile(r"\{(?:(see|out|paste):(.*?)\}(?=$|[^\]})])|([A-Z][\w-]*)\})",
                    re.S)
-# Its path, or a name to look for: `CELLBLOCK_TEST_IPYTHON=ipython3 tests/run
-# session/test_hour.py`. What its terminal library does with keys that come
-# early is not ours to wait for, so nothing that must pass runs it.
-IPYTHON = shutil.which(os.environ.get("CELLBLOCK_TEST_IPYTHON", ""))
+# Debian's, unless another is named. Its terminal library may lose a key that
+# comes while it begins or ends to read the terminal, which is not ours to wait
+# for: a chapter has three tries there.
+IPYTHON = shutil.which(os.environ.get("CELLBLOCK_TEST_IPYTHON",
+                                      "/usr/bin/ipython3"))
+TRIES = 3
 
 
 class IPython(term.Session):
@@ -139,14 +141,19 @@ def test_the_hour_here(cb, chapter):
         replay(s, {**hour.BOTH, **hour.HERE}[chapter])
 
 
-@pytest.mark.skipif(
-    not IPYTHON, reason="CELLBLOCK_TEST_IPYTHON names no IPython")
+@pytest.mark.limit(180)
+@pytest.mark.skipif(not IPYTHON, reason="no IPython here")
 @pytest.mark.parametrize("chapter", hour.BOTH)
 def test_the_hour_in_ipython(cb, chapter):
     given(cb)
     argv = [IPYTHON, "--no-banner", "--colors=NoColor", "--no-confirm-exit"]
-    env = {**cb.env, "IPYTHONDIR": str(cb.home / "ipython"),
-           "TERM": "xterm-256color"}
-    with IPython(argv, env, size=(40, 100), cwd=cb.work) as s:
-        s.wait_prompt()
-        replay(s, hour.BOTH[chapter])
+    for tries in range(TRIES):
+        env = {**cb.env, "IPYTHONDIR": str(cb.home / f"ipython{tries}"),
+               "TERM": "xterm-256color"}
+        try:
+            with IPython(argv, env, size=(40, 100), cwd=cb.work) as s:
+                s.wait_prompt()
+                return replay(s, hour.BOTH[chapter])
+        except AssertionError:
+            if tries == TRIES - 1:
+                raise
