@@ -224,10 +224,11 @@ static void use_terminal(struct session *s, struct door_visit *v, bool whole)
 	put_env("NO_COLOR", r->no_color);
 	terminal_take(s->term, fds, s->cfg->colour);
 	door_link(s->door, v);
-	if (s->relay)
-		terminal_raw(s->term);
 	if (editor_move(s->editor, s->term->colour, &e) < 0)
 		session_fail(s, &e);
+	/* The editor sets modes of its own when it moves. */
+	if (s->relay)
+		terminal_raw(s->term);
 	screen_take_terminal(s, whole);
 }
 

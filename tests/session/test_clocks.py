@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Sessions whose clock jumps, and sessions that have been silent for long."""
+import os
+import pathlib
+import re
+import struct
+import subprocess
+
+import pytest
+
+import hosttree
+from test_attach import drop, lingering  # noqa: F401
+from world import CELLBLOCK
+
+SOURCE = pathlib.Path(__file__).with_name("clocks.c")
+DAY = 24 * 3600
+
+
+class Clocks:
+    """What everything that a test starts takes for the time (clocks.c)."""
+
+    def __init__(self, cb):
+        library, self.path = cb.base / "clocks.so", cb.base / "clocks"
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O2", "-o",
+                        library, SOURCE], check=True)
+        self.path.write_bytes(bytes(16))
+        cb.env.update(LD_PRELOAD=str(library), CLOCKS=str(self.path))
+        if b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes():
+            pytest.skip("AddressSanitizer wants to be the first library")
+
+    def set(self, day=0, slept=0):
+        with open(self.path, "r+b", buffering=0) as f:
+            os.pwrite(f.fileno(), struct.pack("=qq", day, slept), 0)
+
+
+@pytest.fixture(name="clocks")
+def _clocks(cb):
+    return Clocks(cb)
+
+
+@pytest.mark.parametrize("day", [400 * DAY, -400 * DAY])
+def test_no_limit_goes_by_the_time_of_day(clocks, many, day):  # noqa: F811
+    """Of a session that is attached, runs a cell, and is detached."""
+    s = many.start("-t", "40s", "-s", "session.idle=1h", "-s",
+                   "session.lifetime=2h", "-s", "session.linger=1h")
+    s.run("x = 41")
+    row = s.enter("import time; t = time.time(); print('on'); "
+                  "time.sleep(2); t = abs(time.time() - t)")
+    s.expect_since(row, "^on")
+    clocks.set(day)
+    s.wait_prompt()
+    assert s.run("x + 1") == "42"
+    many.lose(s)
+    clocks.set(-day)
+    e = many.only()
+    assert e["answers"] and e["detached"]
+    assert 0 <= e["idle_ms"] < 60_000
+    line = many.cb.run("--sessions").text.split("\n")[1]
+    assert not re.search(r"\s-\d", line), line
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+    assert t.leave() == 0
+
+
+@pytest.mark.parametrize("day", [-400 * DAY, 400 * DAY])
+def test_a_session_that_nobody_wants_ends_all_the_same(
+        clocks, many, day):  # noqa: F811
+    s = many.start("-s", "session.linger=2s")
+    s.run("x = 41")
+    drop(s)
+    many.detached()
+    clocks.set(day)
+    many.none()
+
+
+def test_a_session_that_is_silent_for_long_is_offered(
+        clocks, many):  # noqa: F811
+    """Its terminal may be a line that broke without a word."""
+    s = many.start()
+    s.run("x = 41")
+    clocks.set(slept=9 * 60)
+    other = many.start()              # a new one, and no question
+    assert other.leave() == 0
+    hosttree.until(lambda: len(many.roster()) == 1, "its end")
+    clocks.set(slept=11 * 60)
+    assert not many.only()["detached"]
+    t = many.start(start=False)
+    t.expect(r"is still here: cell 1 ended 11 min ago")
+    t.type("\r")
+    assert s.wait_exit() == 0 and "taken over" in s.all_text()
+    assert t.run("x + 1") == "42"
+    # Whoever has just come back is not silent.
+    assert many.only()["idle_ms"] < 60_000
+    other = many.start()
+    assert other.leave() == 0
