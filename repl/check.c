@@ -15,6 +15,7 @@
 #include "jail/enforce.h"
 #include "jail/jail.h"
 #include "jail/spec.h"
+#include "repl/attach/attach.h"
 #include "repl/maker/fetch.h"
 #include "repl/term/terminal.h"
 #include "repl/text/strbuf.h"
@@ -40,6 +41,7 @@ struct check {
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
 	char why[sizeof(((struct err *)0)->hint) + 220]; /* no jail was built */
+	const char *logout; /* how it ends a session that was left; or NULL */
 	struct row rows[ROWS_MAX];
 	size_t n;
 };
@@ -146,6 +148,10 @@ static int print_people(const struct check *c, struct err *e)
 				     : "No jail can be built here.\n");
 	if (!c->is_met)
 		strbuf_printf(&b, "No session starts here: %s\n", c->unmet.msg);
+	if (c->logout)
+		strbuf_printf(&b,
+			"A session that goes on without its terminal: %s\n",
+			c->logout);
 	r = b.failed ? err_set(e, "out of memory") : 0;
 	if (r == 0)
 		fputs(b.s, stdout);
@@ -156,10 +162,11 @@ static int print_people(const struct check *c, struct err *e)
 static int print_json(const struct check *c, struct err *e)
 {
 	json_t *rows = json_array();
-	json_t *top = json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o}", "version",
-		CELLBLOCK_VERSION, "python", c->spec->python, "jail",
+	json_t *top = json_pack("{s:s, s:s, s:b, s:b, s:s?, s:s?, s:o}",
+		"version", CELLBLOCK_VERSION, "python", c->spec->python, "jail",
 		c->can_build, "require_met", c->is_met, "unmet",
-		c->is_met ? NULL : c->unmet.msg, "checks", rows);
+		c->is_met ? NULL : c->unmet.msg, "logout", c->logout, "checks",
+		rows);
 	int r = 0;
 
 	for (size_t i = 0; top && i < c->n; i++) {
@@ -181,25 +188,36 @@ static int print_json(const struct check *c, struct err *e)
 	return r;
 }
 
-int check_run(const struct jail_spec *spec, const struct fetch *fetch,
-	bool json, bool verbose, struct err *e)
+static int find_and_print(
+	struct check *c, bool json, bool verbose, struct err *e)
 {
-	struct check c = {.spec = spec, .fetch = fetch};
-
-	if (try_jail(&c, e) < 0)
+	if (try_jail(c, e) < 0)
 		return err_kind_set(e, ERR_JAIL);
-	c.can_build =
-		c.facts.jail && c.facts.seccomp && kernel_is_new(&c.facts);
-	c.is_met = enforce_require(spec->require, &c.facts, -1, &c.unmet) == 0;
-	add_kernel(&c);
+	c->can_build =
+		c->facts.jail && c->facts.seccomp && kernel_is_new(&c->facts);
+	c->is_met = enforce_require(
+			    c->spec->require, &c->facts, -1, &c->unmet) == 0;
+	add_kernel(c);
 	for (int i = 0; i < ENFORCE_LIMITS; i++)
-		add_limit(&c, (enum enforce_limit)i);
-	if (json ? print_json(&c, e) < 0 : print_people(&c, e) < 0)
+		add_limit(c, (enum enforce_limit)i);
+	if (json ? print_json(c, e) < 0 : print_people(c, e) < 0)
 		return -1;
 	if (verbose && !json) {
 		putchar('\n');
-		if (jail_print_plan(spec, &c.facts, stdout, e) < 0)
+		if (jail_print_plan(c->spec, &c->facts, stdout, e) < 0)
 			return -1;
 	}
-	return c.can_build && c.is_met ? 0 : 125;
+	return c->can_build && c->is_met ? 0 : 125;
+}
+
+int check_run(const struct check_what *what, struct err *e)
+{
+	struct check c = {.spec = what->spec, .fetch = what->fetch};
+	struct logout l;
+
+	if (what->lingers) {
+		logout_ask(&l, what->person, getpid(), false);
+		c.logout = logout_tell(&l);
+	}
+	return find_and_print(&c, what->json, what->verbose, e);
 }

@@ -101,15 +101,21 @@ static int run_maker(struct run *r)
 
 static int run_check(struct run *r)
 {
-	struct err e = {0};
 	struct fetch f;
+	const struct check_what what = {.spec = &r->spec,
+		.fetch = &f,
+		.person = r->person.name,
+		.lingers = r->cfg.attach && r->cfg.linger_ms > 0,
+		.json = r->opt.json,
+		.verbose = r->opt.verbose};
+	struct err e = {0};
 	int status;
 
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 			 SPEC_PROGRAM, &e),
 		&e);
 	run_find_fetch(r, &f);
-	status = check_run(&r->spec, &f, r->opt.json, r->opt.verbose, &e);
+	status = check_run(&what, &e);
 	run_must(status, &e);
 	return status;
 }

@@ -16,11 +16,18 @@ struct fetch;
 struct jail_spec;
 struct options;
 
+struct check_what {
+	const struct jail_spec *spec;
+	const struct fetch *fetch;
+	const char *person; /* the name of the account, or NULL */
+	bool lingers;	    /* sessions go on without their terminal */
+	bool json, verbose;
+};
+
 /* Print the table for people, or with `json` one object for programs. Returns
  * the exit status: 0 if a session can start here, 125 if no jail can be built
  * or a limit in jail.require is not strong; -1 with e. */
-int check_run(const struct jail_spec *spec, const struct fetch *fetch,
-	bool json, bool verbose, struct err *e);
+int check_run(const struct check_what *what, struct err *e);
 
 /* What decides; NULL is nothing. */
 struct confine {

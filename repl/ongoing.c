@@ -28,7 +28,8 @@ void ongoing_open_roster(const struct run *r, struct roster *list, bool all)
 	run_must(roster_open(list, &of, r->person.name, all, &e), &e);
 }
 
-static int attach_to(const struct roster_entry *to, struct err *e)
+static int attach_to(
+	const struct run *r, const struct roster_entry *to, struct err *e)
 {
 	auto_close int sock = places_connect(to->dir, to->id, to->uid);
 	char from[64];
@@ -36,7 +37,7 @@ static int attach_to(const struct roster_entry *to, struct err *e)
 	if (sock < 0)
 		return err_errno(e, "reach session %d", to->id);
 	client_from(from, sizeof(from));
-	return client_attach(sock, from, e);
+	return client_attach(sock, r->person.name, from, e);
 }
 
 int ongoing_offer(const struct run *r)
@@ -58,7 +59,7 @@ int ongoing_offer(const struct run *r)
 		status = 0;
 		break;
 	case ROSTER_BACK:
-		status = attach_to(which, &e);
+		status = attach_to(r, which, &e);
 		if (status < 0)
 			terminal_refuse(&e);
 		break;
@@ -70,7 +71,7 @@ int ongoing_offer(const struct run *r)
 void ongoing_begin_client(struct run *r)
 {
 	struct err e = {0};
-	int link = client_begin(&e);
+	int link = client_begin(r->person.name, &e);
 
 	run_must(link, &e);
 	r->door = door_new(link);
@@ -125,7 +126,7 @@ int ongoing_act(struct run *r)
 			err_kind_set(&e, ERR_USAGE);
 			run_die(&e);
 		}
-		status = attach_to(to, &e);
+		status = attach_to(r, to, &e);
 	} else {
 		sock = places_connect(to->dir, to->id, to->uid);
 		status = sock < 0 ? err_errno(&e, "reach session %d", to->id)

@@ -5,6 +5,7 @@
  *	places.c	the directories where sessions have their sockets
  *	door.c		a session's own socket, and who comes to it
  *	client.c	the process that a shell waits for
+ *	logout.c	what becomes of a session when its person logs out
  *	knock.c		one request to somebody's session
  *	roster.c	the sessions that there are
  *
@@ -75,8 +76,10 @@ enum attach_word {
 	ATTACH_OK = 1, /* done; a link stays open */
 	ATTACH_NO,     /* refused: `text` */
 	/* On a link: */
-	ATTACH_OVER, /* the session is over, with exit status `number` */
-	ATTACH_LEFT, /* the session goes on without this terminal: `text` */
+	ATTACH_OVER,  /* the session is over, with exit status `number` */
+	ATTACH_LEFT,  /* the session goes on without a terminal: `text` */
+	ATTACH_TAKEN, /* it goes on with another terminal: `text`; `number`: a
+		       * full-screen program was shown */
 };
 
 enum attach_state { ATTACH_PROMPT, ATTACH_RUNS };
@@ -213,15 +216,36 @@ bool door_is_due(const struct door *d);
 /* ---- client.c ---- */
 
 /* Fork. In the child, the link; the parent becomes the client, and never
- * returns. -1 with e: there is no child. */
-int client_begin(struct err *e);
+ * returns. -1 with e: there is no child. `person` is the name of the account,
+ * or NULL. */
+int client_begin(const char *person, struct err *e);
 
 /* Hand our terminal to a session that a request was sent to, and wait. The exit
  * status; -1 with e: refused. */
-int client_attach(int sock, const char *from, struct err *e);
+int client_attach(
+	int sock, const char *person, const char *from, struct err *e);
 
 /* Where the person sits. */
 void client_from(char *from, size_t size);
+
+/* ---- logout.c ---- */
+
+enum logout_kills { LOGOUT_UNKNOWN, LOGOUT_SPARES, LOGOUT_KILLS };
+
+struct logout {
+	char linger[96]; /* a file: the person lingers */
+	int cgroup;	 /* a file: where the front end is; -1: none */
+	bool moves;
+	enum logout_kills kills; /* what is left of a login */
+};
+
+/* Ask about the session of a front end that runs as our user; answers are
+ * waited for three seconds at most. With `move`, who lingers has the front end
+ * moved to where no logout ends it. */
+void logout_ask(struct logout *l, const char *person, pid_t front, bool move);
+
+/* How logging out would end the session now; NULL: it would not. */
+const char *logout_tell(const struct logout *l);
 
 /* ---- knock.c ---- */
 

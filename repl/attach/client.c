@@ -48,6 +48,7 @@ struct client {
 	pid_t child; /* -1: the front end is no child of ours */
 	bool saved;
 	struct termios modes;
+	struct logout logout;
 };
 
 static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
@@ -126,6 +127,16 @@ static void restore(const struct client *c, const char *text, bool alternate)
 			text[0] ? "\n" : "");
 }
 
+/* Nobody has the session now. Where it may not be there any more when somebody
+ * wants it back, the person is told. */
+static void tell_left(const struct client *c)
+{
+	const char *text = logout_tell(&c->logout);
+
+	if (text && isatty(STDOUT_FILENO))
+		dprintf(STDOUT_FILENO, "[%s]\n", text);
+}
+
 /* How the child ended, as a shell would say it. */
 static int wait_child(const struct client *c)
 {
@@ -146,8 +157,10 @@ static int wait_end(const struct client *c)
 	struct attach_answer a;
 
 	while (wait_word(c, &a, -1)) {
-		if (a.word == ATTACH_LEFT) {
+		if (a.word == ATTACH_LEFT || a.word == ATTACH_TAKEN) {
 			restore(c, a.text, a.number);
+			if (a.word == ATTACH_LEFT)
+				tell_left(c);
 			return 0;
 		}
 		if (a.word == ATTACH_OVER && c->child < 0)
@@ -167,8 +180,9 @@ static void save_modes(struct client *c)
 }
 
 /* The cage is closed when the front end has had the processors for its own
- * start. Nothing is read before that. */
-static _Noreturn void be_client(struct client *c)
+ * start, and the login manager was asked. Nothing of the front end's is read
+ * before that. */
+static _Noreturn void be_client(struct client *c, const char *person)
 {
 	const struct jail_cage cage = {0};
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
@@ -176,6 +190,7 @@ static _Noreturn void be_client(struct client *c)
 	struct err e = {0};
 
 	poll(p, 2, CAGE_MS);
+	logout_ask(&c->logout, person, c->child, true);
 	if (jail_cage_close(&cage, &e) < 0) {
 		terminal_refuse(&e);
 		_exit(1);
@@ -183,7 +198,7 @@ static _Noreturn void be_client(struct client *c)
 	_exit(wait_end(c));
 }
 
-int client_begin(struct err *e)
+int client_begin(const char *person, struct err *e)
 {
 	struct client c = {.child = -1};
 	sigset_t before;
@@ -205,7 +220,7 @@ int client_begin(struct err *e)
 		close(ends[0]);
 		return err_errno(e, "start the front end");
 	}
-	be_client(&c);
+	be_client(&c, person);
 }
 
 /* The terminal opened again, for output that must not wait. */
@@ -252,7 +267,17 @@ static void put_env(char *to, size_t size, const char *name)
 	snprintf(to, size, "%s", v && strlen(v) < size ? v : "");
 }
 
-int client_attach(int sock, const char *from, struct err *e)
+/* The process that listens. */
+static pid_t find_front(int sock)
+{
+	struct ucred cred = {0};
+	socklen_t n = sizeof(cred);
+
+	getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &n);
+	return cred.pid;
+}
+
+int client_attach(int sock, const char *person, const char *from, struct err *e)
 {
 	struct client c = {.link = sock, .child = -1};
 	auto_close int ns = knock_namespace(e), again = open_again();
@@ -278,5 +303,6 @@ int client_attach(int sock, const char *from, struct err *e)
 		return err_set(e, "the session did not answer");
 	if (a.word == ATTACH_NO)
 		return err_set(e, "%s", a.text);
+	logout_ask(&c.logout, person, find_front(sock), true);
 	return wait_end(&c);
 }

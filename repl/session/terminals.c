@@ -205,7 +205,7 @@ static void take_over(struct session *s, const char *from, bool whole)
 	snprintf(text, sizeof(text),
 		"[taken over from %s · session %d goes on]",
 		safe[0] ? safe : "another terminal", door_id(s->door));
-	door_leave(s->door, ATTACH_LEFT, whole, text);
+	door_leave(s->door, ATTACH_TAKEN, whole, text);
 	setsid();
 }
 

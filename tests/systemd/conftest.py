@@ -8,6 +8,7 @@ import pathlib
 import pwd
 import secrets
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -19,6 +20,7 @@ from world import CELLBLOCK
 ETC = pathlib.Path(__file__).resolve().parent.parent.parent / "etc"
 BINARY = pathlib.Path("/usr/local/bin/cellblock")
 UNITS = pathlib.Path("/etc/systemd/system")
+SETTINGS = pathlib.Path("/etc/cellblock/cellblock.conf")
 SECONDS = 60 * hosttree.PATIENCE
 
 
@@ -31,6 +33,19 @@ def run(*argv, check=True, **how):
 
 def show(unit, name):
     return run("systemctl", "show", "-P", name, unit).stdout.strip()
+
+
+def reload_sshd():
+    """It starts anew, and for a moment nobody listens."""
+    run("systemctl", "reload", "ssh")
+    hosttree.until(lambda: show("ssh", "ActiveState") == "active", "sshd", 30)
+    hosttree.until(is_listening, "sshd", 30)
+
+
+def is_listening():
+    with socket.socket() as s:
+        s.settimeout(SECONDS)
+        return s.connect_ex(("127.0.0.1", 22)) == 0 and s.recv(4) == b"SSH-"
 
 
 def rows(text):
@@ -55,6 +70,9 @@ def host():
     users.mkdir(exist_ok=True)
     shutil.copy(ETC / "sysusers.d/cellblock.conf", users)
     run("systemd-sysusers")
+    # Under emulation a cell may wait long for the processor.
+    SETTINGS.parent.mkdir(exist_ok=True)
+    SETTINGS.write_text("[cell]\ntimeout = 10m\n")
     run("systemctl", "daemon-reload")
 
 
@@ -74,11 +92,11 @@ class Account:
         shutil.copy(f"{self.key}.pub", keys / "authorized_keys")
         run("chown", "-R", self.name, entry.pw_dir)
 
-    def ssh(self, *options):
+    def ssh(self, *options, to="127.0.0.1"):
         return ["ssh", "-F", "none", "-i", str(self.key),
                 "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR",
                 "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes",
-                *options, "--", f"{self.name}@127.0.0.1"]
+                *options, "--", f"{self.name}@{to}"]
 
     def run(self, command, **how):
         return run(*self.ssh("-T"), command, **how)
@@ -88,11 +106,31 @@ class Account:
         return run("runuser", "-u", self.name, "--", str(BINARY), *args,
                    cwd="/", **how)
 
-    def session(self, *command):
-        s = term.Session([*self.ssh("-tt"), *command],
-                         env={**os.environ, "TERM": "xterm-256color"})
+    def session(self, *command, before=(), to="127.0.0.1", **more):
+        s = term.Session([*before, *self.ssh("-tt", to=to), *command],
+                         env={**os.environ, "TERM": "xterm-256color"}, **more)
         self.open.append(s)
         return s
+
+    def shell(self):
+        """A login with a shell."""
+        s = self.session("PS1='shell> ' bash --norc -i", size=(24, 200))
+        s.prompt = "shell> "
+        return s.start()
+
+    def sessions(self):
+        """What root sees of the person's sessions."""
+        listed = run(str(BINARY), "--sessions", "--json").stdout
+        return [e for e in json.loads(listed) if e["who"] == self.name]
+
+    def only(self, condition, what):
+        """The only session, once condition(it) holds."""
+        def holds():
+            found = self.sessions()
+            return len(found) == 1 and found[0]["answers"] \
+                and condition(found[0])
+        hosttree.until(holds, lambda: f"{what}: {self.sessions()}", 30)
+        return self.sessions()[0]
 
     def cgroups(self):
         """The cgroups of the person's sessions."""
@@ -108,16 +146,42 @@ class Account:
     def is_here(self):
         return os.path.exists(f"/run/user/{self.uid}")
 
+    def describe(self):
+        units = run("systemctl", "status", "--no-pager", "-n", "20",
+                    f"user-{self.uid}.slice", f"user@{self.uid}.service",
+                    check=False).stdout
+        return f"the end of the logins:\n{units}"
+
+    def log_out(self, shell):
+        """At the end of a shell, which is the end of the login."""
+        shell.wait_prompt()
+        shell.type("exit\r")
+        shell.wait_exit()
+
     def leave(self):
+        # To logind a login whose terminal is gone is closing: it is not ended
+        # again, and a session that goes on there would keep it.
+        for e in self.sessions():
+            run(str(BINARY), "--end", f"{e['who']}/{e['id']}", check=False)
         for s in self.open:
             s.close()
+        run("loginctl", "disable-linger", self.name, check=False)
         run("loginctl", "terminate-user", self.name, check=False)
-        hosttree.until(lambda: not self.is_here(), "the end of the logins", 30)
+        hosttree.until(lambda: not self.is_here(), self.describe, 30)
         run("userdel", "-r", "-f", self.name, check=False)
 
 
 @pytest.fixture
 def person(tmp_path):
     p = Account(tmp_path)
+    yield p
+    p.leave()
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Somebody else, to compare with."""
+    (tmp_path / "other").mkdir()
+    p = Account(tmp_path / "other")
     yield p
     p.leave()

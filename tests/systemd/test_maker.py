@@ -69,11 +69,11 @@ def test_sessions_lie_in_a_unit_that_the_maker_is_not_in(person):
 
 def test_a_maker_that_ends_ends_no_session(person):
     s = prompt(person)
-    s.run("x = 41")
+    assert s.run("x = 41") == "", s.picture()
     first = show("cellblock-maker.service", "MainPID")
     run("systemctl", "restart", "cellblock-maker.service")
     assert show("cellblock-maker.service", "MainPID") != first
-    assert s.run("x + 1") == "42"
+    assert s.run("x + 1") == "42", s.picture()
     run("systemctl", "kill", "-s", "KILL", "--kill-who=main",
         "cellblock-maker.service")
     assert s.run("x + 2") == "43"

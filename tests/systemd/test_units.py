@@ -4,13 +4,12 @@ import json
 import pathlib
 import pwd
 import shutil
-import socket
 import urllib.request
 
 import pytest
 
 import hosttree
-from conftest import BINARY, ETC, SECONDS, UNITS, rows, run, show
+from conftest import BINARY, ETC, SECONDS, UNITS, reload_sshd, rows, run, show
 
 pytestmark = pytest.mark.limit(120)
 
@@ -74,19 +73,6 @@ def test_all_that_a_person_runs_is_bounded(person):
     assert show(f"user-{person.uid}.slice", "TasksMax") == "400"
 
 
-def reload_sshd():
-    """It starts anew, and for a moment nobody listens."""
-    run("systemctl", "reload", "ssh")
-    hosttree.until(lambda: show("ssh", "ActiveState") == "active", "sshd", 30)
-    hosttree.until(is_listening, "sshd", 30)
-
-
-def is_listening():
-    with socket.socket() as s:
-        s.settimeout(SECONDS)
-        return s.connect_ex(("127.0.0.1", 22)) == 0 and s.recv(4) == b"SSH-"
-
-
 @pytest.fixture
 def lab(person):
     """The person is in the group whose members land in a session."""
@@ -106,6 +92,22 @@ def test_the_group_lands_in_sessions_with_limits_of_the_kernels(lab):
     assert "cgroup v2" in s.run(":limits")
     assert len(lab.cgroups()) == 1
     s.leave()
+
+
+def test_sshd_looks_after_the_clients_of_the_group_alone(lab, other):
+    def watched(person):
+        said = run("sshd", "-T", "-C",
+                   f"user={person.name},host=localhost,addr=127.0.0.1").stdout
+        return dict(line.split(" ", 1) for line in said.splitlines()
+                    if line.startswith("clientalive"))
+
+    run("sshd", "-t")
+    assert watched(lab) == {"clientaliveinterval": "20",
+                            "clientalivecountmax": "3"}
+    assert watched(other)["clientaliveinterval"] == "0"
+    # And they come in, and nobody forces anything on others.
+    assert lab.run("6 * 7").stdout == "42\n"
+    assert other.run("echo $((6 * 7))").stdout == "42\n"
 
 
 # ---- the maker ----
