@@ -56,13 +56,27 @@ enum spec_mode {
 	SPEC_PROGRAM, /* one program, its own stdin, stdout and stderr */
 	SPEC_CELL,    /* the driver, up before it knows its one cell, with the
 		       * stdio of a program */
+	SPEC_EVAL,    /* made ahead only: for a program that is `-e`, the
+		       * driver, up before it knows its cell and its stdio */
 };
 #define SPEC_MODES (SPEC_CELL + 1)
 
 struct jail_spec;
 
+/* What is still open when a jail is made ahead, for nobody. Limits are no
+ * looser than those that it was made with. */
+struct spec_claim {
+	struct limits limits;
+	unsigned tty_bits; /* (below) */
+	unsigned short rows, cols;
+	char term[64]; /* already checked */
+	pid_t front;   /* (below) */
+};
+
 /* Root makes the session for somebody else, and counts it. */
 struct spec_made {
+	int ahead; /* made for nobody yet: the socket over which it is claimed,
+		    * once (jail/spare.h); 0: it is for `person` */
 	uid_t person;
 	int most_of_person; /* sessions at a time; 0: this one is not counted */
 	int any_of_person;  /* with the programs that are not counted */
@@ -105,5 +119,17 @@ struct jail_spec {
 	int shared; /* the front end serves several sessions at a time: what it
 		     * works is not charged to any of them */
 };
+
+/* Change a spec as a claim says, which it borrows. */
+static inline void spec_take_claim(
+	struct jail_spec *spec, const struct spec_claim *c)
+{
+	spec->limits = c->limits;
+	spec->tty_bits = c->tty_bits;
+	spec->rows = c->rows;
+	spec->cols = c->cols;
+	spec->term = c->term;
+	spec->front = c->front;
+}
 
 #endif

@@ -22,6 +22,7 @@
 #define SYS_fsopen 430
 #define SYS_fsconfig 431
 #define SYS_fsmount 432
+#define SYS_fspick 433
 #endif
 #ifndef SYS_openat2
 #define SYS_openat2 437
@@ -34,10 +35,13 @@
 #endif
 
 #define FSOPEN_CLOEXEC_ 1u
+#define FSPICK_CLOEXEC_ 1u
+#define FSPICK_EMPTY_PATH_ 8u
 #define FSMOUNT_CLOEXEC_ 1u
 #define FSCONFIG_SET_FLAG_ 0u
 #define FSCONFIG_SET_STRING_ 1u
 #define FSCONFIG_CMD_CREATE_ 6u
+#define FSCONFIG_CMD_RECONFIGURE_ 7u
 #define MOVE_MOUNT_F_EMPTY_PATH_ 0x04u
 #define MOVE_MOUNT_T_EMPTY_PATH_ 0x40u
 #define LANDLOCK_CREATE_RULESET_VERSION_ 1u
@@ -94,6 +98,12 @@ int sys_fsopen(const char *fstype)
 	return (int)syscall(SYS_fsopen, fstype, FSOPEN_CLOEXEC_);
 }
 
+int sys_fspick(int fd)
+{
+	return (int)syscall(
+		SYS_fspick, fd, "", FSPICK_CLOEXEC_ | FSPICK_EMPTY_PATH_);
+}
+
 int sys_fsconfig_flag(int fs, const char *key)
 {
 	return (int)syscall(SYS_fsconfig, fs, FSCONFIG_SET_FLAG_, key, NULL, 0);
@@ -109,6 +119,12 @@ int sys_fsconfig_create(int fs)
 {
 	return (int)syscall(
 		SYS_fsconfig, fs, FSCONFIG_CMD_CREATE_, NULL, NULL, 0);
+}
+
+int sys_fsconfig_change(int fs)
+{
+	return (int)syscall(
+		SYS_fsconfig, fs, FSCONFIG_CMD_RECONFIGURE_, NULL, NULL, 0);
 }
 
 int sys_fsmount(int fs, unsigned attrs)

@@ -58,9 +58,12 @@ int sys_open_tree(int dirfd, const char *path, unsigned flags);
 int sys_move_mount_fd(int from, int to);
 
 int sys_fsopen(const char *fstype);
+/* The same for the file system that a mount shows: `fd` is the mount's top. */
+int sys_fspick(int fd);
 int sys_fsconfig_flag(int fs, const char *key);
 int sys_fsconfig_string(int fs, const char *key, const char *value);
 int sys_fsconfig_create(int fs);
+int sys_fsconfig_change(int fs);
 
 /* A detached mount of the created file system: a descriptor of its root. */
 int sys_fsmount(int fs, unsigned attrs);

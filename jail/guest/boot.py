@@ -7,6 +7,7 @@
 #                 ... ctl line mark library [stack] recursion  a session
 #                 ... -e CELL [ARG...]                         one cell
 #                 ... -j ctl report [hurried]                  request.py
+#                 ... -w ctl tty                               wait.py
 # Holds:     parts    the driver itself (load.py)
 #            memory, cpus    the jail's limits, in bytes and thousandths
 #            ctl      the socket to the warden, one message a read (wire.h)
@@ -89,6 +90,9 @@ if ARGS[0] == "-e":
     sys.argv = ["-e"] + ARGS[2:]
     prepare()
     program(ARGS[1].encode("utf-8", "surrogateescape"))
+elif ARGS[0] == "-w":
+    part("wait")
+    program(wait())
 elif ARGS[0] == "-j":
     part("request")
     request()

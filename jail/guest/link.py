@@ -181,6 +181,11 @@ def step():
             park(args[0], fds.pop(0))
         else:  # a cell has left no descriptor for the socket
             say("PARKED %s descriptors" % args[0])
+    elif word == "CLAIM":
+        part("claim")
+        claim(*args[:2], text)
+        sys.setrecursionlimit(int(args[2]))
+        S.depth = getrecursionlimit()
     elif word == "ASK":
         part("answer")
         ask(args[0], args[1], text)

@@ -36,6 +36,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -64,6 +65,10 @@ struct pid1 {
 	pid_t checkpoints[WIRE_PIDS_MAX];
 	int ncheckpoints;
 	int fds[IO_FDS_MAX]; /* of the request being served */
+	/* as a claim changed them */
+	struct spec_claim claim;
+	struct jail_spec spec;
+	struct plan plan;
 };
 
 static void tell(
@@ -375,6 +380,49 @@ static void on_write_stack(struct pid1 *p, const struct wire_init *m)
 		kill(p->live, WIRE_STACK_SIGNAL);
 }
 
+/* Limits of our own, which guests inherit. */
+static int lower_limits(const struct plan *plan, struct err *e)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct plan_op *op = &plan->ops[i];
+		const struct rlimit r = {
+			(rlim_t)op->number, (rlim_t)op->number};
+
+		if (op->type == PLAN_RLIMIT && op->stage == PLAN_JAIL &&
+			setrlimit((unsigned)op->which, &r) < 0)
+			return err_errno(e, "lower a limit");
+	}
+	return 0;
+}
+
+/* From here on guests are started as the spec says now. */
+static int claim(struct pid1 *p, struct err *e)
+{
+	struct spec_claim *c = &p->claim;
+
+	if (p->plan.ops ||
+		pread(p->fds[0], c, sizeof(*c), 0) != (ssize_t)sizeof(*c))
+		return err_set(e, "claim the jail: malformed");
+	p->spec = *p->in.spec;
+	spec_take_claim(&p->spec, c);
+	p->asked.memory_max = p->spec.limits.memory_bytes;
+	return plan_make(&p->plan, &p->spec, p->in.host, e) < 0 ||
+			       lower_limits(&p->plan, e) < 0
+		       ? -1
+		       : spawn_claim(&p->spawn, &p->spec, &p->plan, e);
+}
+
+static void on_claim(struct pid1 *p, const struct wire_init *m)
+{
+	struct wire_init r = {.type = INIT_CLAIMED, .seq = m->seq};
+	struct err e = {0};
+
+	if (claim(p, &e) < 0)
+		tell_error(p, &e);
+	else
+		tell(p, &r, NULL, 0);
+}
+
 static const struct {
 	enum wire_init_type type;
 	void (*serve)(struct pid1 *, const struct wire_init *);
@@ -389,6 +437,7 @@ static const struct {
 	{INIT_KILL_FORK, on_kill_fork},
 	{INIT_FOREGROUND, on_foreground},
 	{INIT_WRITE_STACK, on_write_stack},
+	{INIT_CLAIM, on_claim},
 };
 
 static void serve_one(struct pid1 *p)

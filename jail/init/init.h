@@ -10,6 +10,7 @@
 struct asked_memory;
 struct cgroup;
 struct err;
+struct host;
 struct jail_spec;
 struct plan;
 
@@ -18,6 +19,7 @@ struct init {
 	const struct plan *plan;      /* borrowed */
 	const struct jail_spec *spec; /* borrowed */
 	const struct cgroup *cgroup;  /* borrowed; init enters it */
+	const struct host *host;      /* borrowed; for a plan after a claim */
 	int home_fd;		      /* root of the home */
 	/* what guests are granted; NULL where a cgroup counts memory */
 	struct asked_memory *memory; /* shared with the warden; borrowed */

@@ -144,6 +144,15 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
+int spawn_claim(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, struct err *e)
+{
+	s->spec = spec;
+	s->plan = plan;
+	memset(s->env, 0, sizeof(s->env));
+	return env_prepare(s, e);
+}
+
 int spawn_open_driver(int *fds, int library, struct err *e)
 {
 	fds[SPAWN_LIBRARY] = -1;
@@ -241,6 +250,18 @@ static int child_cell(
 	return stdio_set(fds + SPAWN_STDIO, e);
 }
 
+/* Its stdio comes with what it runs; a pipe and a file are buffered alike. */
+static int child_waiting(const struct spawn *s, int tty, const int *fds,
+	struct argv *a, struct err *e)
+{
+	if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
+		return -1;
+	a->v[a->n++] = "-w";
+	if (argv_fd(a, fds[SPAWN_ARGS], e) < 0 || argv_fd(a, tty, e) < 0)
+		return -1;
+	return stdio_set((const int[]){s->null, s->null, s->null}, e);
+}
+
 static int child_program(const struct spawn *s, int tty, const int *fds,
 	const struct wire_start *start, struct argv *a, struct err *e)
 {
@@ -287,6 +308,8 @@ static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
 		return child_program(s, tty, fds, program, a, e);
 	case SPEC_CELL:
 		return child_cell(s, fds, a, e);
+	case SPEC_EVAL:
+		return child_waiting(s, tty, fds, a, e);
 	}
 	return -1;
 }

@@ -33,10 +33,15 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
 
+/* The same again, with what a claim has changed. Borrows both. */
+int spawn_claim(struct spawn *s, const struct jail_spec *spec,
+	const struct plan *plan, struct err *e);
+
 /* The descriptors of a start. SPEC_SESSION: the library, control socket and
  * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may
  * put the terminal in its place. SPEC_CELL: the control socket instead of the
- * arguments, and the pipe for the driver's report. */
+ * arguments, and the pipe for the driver's report. SPEC_EVAL: the control
+ * socket. */
 enum {
 	SPAWN_PARTS,
 	SPAWN_LIBRARY,

@@ -96,27 +96,39 @@ pid_t maker_make(const struct jail_spec *spec, int *sock, struct err *e)
 	return pid;
 }
 
-_Noreturn void maker_become(int asked, const struct jail_spec *spec)
+_Noreturn void maker_run(int sock, const struct jail_spec *spec)
+{
+	raise_descriptors();
+	raise_core();
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	warden_loop_run(sock, spec);
+}
+
+int maker_hand_over(int asked, int sock)
 {
 	struct answer a = {.ok = 1};
+
+	return io_send_fds(asked, &a, sizeof(a), &sock, 1, MSG_DONTWAIT);
+}
+
+_Noreturn void maker_become(int asked, const struct jail_spec *spec)
+{
+	struct err e = {0};
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		err_errno(&a.err, "start a session");
-		maker_refuse(asked, &a.err);
+		err_errno(&e, "start a session");
+		maker_refuse(asked, &e);
 		_exit(1);
 	}
-	raise_descriptors();
-	raise_core();
-	if (io_send_fds(asked, &a, sizeof(a), pair, 1, MSG_DONTWAIT) < 0)
+	if (maker_hand_over(asked, pair[0]) < 0)
 		_exit(1);
 	/* To close what holds a stranger's descriptors can take as long as the
 	 * stranger likes: the alarm is for that, too. */
 	close(pair[0]);
 	close(asked);
 	alarm(0);
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	warden_loop_run(pair[1], spec);
+	maker_run(pair[1], spec);
 }
 
 void maker_refuse(int asked, const struct err *e)

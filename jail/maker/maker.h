@@ -23,6 +23,13 @@ pid_t maker_make(const struct jail_spec *spec, int *sock, struct err *e);
  * which is called off. */
 _Noreturn void maker_become(int asked, const struct jail_spec *spec);
 
+/* Be the warden at the end `sock` of its socket, in a child. */
+_Noreturn void maker_run(int sock, const struct jail_spec *spec);
+
+/* Answer who asked over the connection with the socket to a warden (borrowed).
+ * 0, or -1. */
+int maker_hand_over(int asked, int sock);
+
 /* Answer that there will be none. */
 void maker_refuse(int asked, const struct err *e);
 

@@ -126,10 +126,25 @@ int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 	return err_hint(e, "widen [jail] uids");
 }
 
+/* Behind the bytes of all uids. */
+static off_t first_place(uint64_t owner)
+{
+	return ((off_t)1 << 32) + (off_t)owner * (IDENT_PLACES_MAX + 1);
+}
+
+void ident_release_places(int lock_fd, uint64_t owner)
+{
+	struct flock all = {.l_type = F_UNLCK,
+		.l_whence = SEEK_SET,
+		.l_start = first_place(owner),
+		.l_len = IDENT_PLACES_MAX};
+
+	fcntl(lock_fd, F_OFD_SETLK, &all);
+}
+
 int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
 {
-	/* Behind the bytes of all uids. */
-	off_t first = ((off_t)1 << 32) + (off_t)owner * (IDENT_PLACES_MAX + 1);
+	off_t first = first_place(owner);
 
 	if (most > IDENT_PLACES_MAX)
 		most = IDENT_PLACES_MAX;

@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -218,6 +219,32 @@ int mount_detached(const char *fstype, const char *options, unsigned attrs,
 		return fail_fs(fs, fstype, on, e);
 	fd = sys_fsmount(fs, attrs);
 	return fd < 0 ? fail_fs(fs, fstype, on, e) : fd;
+}
+
+/* The number of an option, rounded up to whole pages if it is bytes. */
+static uint64_t option_number(const char *options, const char *key)
+{
+	const char *at = strstr(options, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+int mount_change(int fd, const char *options, const char *on, struct err *e)
+{
+	auto_close int fs = sys_fspick(fd);
+	struct statvfs st;
+
+	if (fs < 0)
+		return err_errno(e, "change the file system on %s", on);
+	if (set_options(fs, options) < 0 || sys_fsconfig_change(fs) < 0)
+		return fail_fs(fs, "other options", on, e);
+	if (fstatvfs(fd, &st) < 0)
+		return err_errno(e, "look at the file system on %s", on);
+	if ((st.f_blocks - 1) * (uint64_t)st.f_frsize >=
+			option_number(options, "size=") ||
+		st.f_files != option_number(options, "nr_inodes="))
+		return err_set(e, "%s: the kernel did not change its size", on);
+	return 0;
 }
 
 /* Mount a new file system on `to`, which was opened for that or is -1 with

@@ -43,6 +43,10 @@ int mount_make_nodes(const char *const *paths, size_t n, struct err *e);
 int mount_detached(const char *fstype, const char *options, unsigned attrs,
 	const char *on, struct err *e);
 
+/* Change the options of the file system in memory whose top `fd` is; it is at
+ * `on`. 0, or -1 with e, also when the kernel did not keep them. */
+int mount_change(int fd, const char *options, const char *on, struct err *e);
+
 /* Show the host's `source` and everything mounted below it at a target, with at
  * least these attributes on every mount. The path of `source` must have no link
  * in it. Regular files, directories and character devices only. */

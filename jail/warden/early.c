@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * early.c - Python, up before it knows its one cell (SPEC_CELL)
+ * early.c - Python, up before it knows its one cell (SPEC_CELL, SPEC_EVAL)
  *
  * Runs in:   warden
  * Trusts:    the driver, as long as it waits: nothing of a request is in the
@@ -22,10 +22,13 @@ void early_init(struct early *a, struct guest *g, struct warden_jail *j)
 	*a = (struct early){.guest = g, .jail = j, .outer = {-1, -1, -1, -1}};
 }
 
-int early_start(struct early *a, struct err *e)
+int early_start(struct early *a, enum spec_mode mode, struct err *e)
 {
-	int inner[PIPES] = {-1, -1, -1, -1};
-	int r = pipes_open(inner, a->outer, PIPES, 0, e);
+	int inner[PIPES] = {-1, -1, -1, -1}, r;
+
+	if (mode == SPEC_EVAL)
+		return guest_start_cell(a->guest, NULL, 0, e);
+	r = pipes_open(inner, a->outer, PIPES, 0, e);
 
 	if (r == 0)
 		r = guest_start_cell(a->guest, inner, PIPES, e);
@@ -45,6 +48,18 @@ int early_await(struct early *a, struct err *e)
 	warden_jail_measure(a->jail, &u);
 	a->cpu_ms = u.cpu_ms;
 	return 0;
+}
+
+int early_give_program(struct early *a, int args, const int *inner,
+	unsigned tty_bits, struct err *e)
+{
+	int fds[1 + PIPES_PROGRAM] = {args}, n = 1;
+
+	for (int i = 0; i < PIPES_PROGRAM; i++)
+		if (!(tty_bits & 1u << i))
+			fds[n++] = inner[i];
+	warden_jail_note_quiet(a->jail, 0);
+	return guest_give_program(a->guest, tty_bits, fds, n, e);
 }
 
 int early_give(struct early *a, int fd, int *outer, struct err *e)

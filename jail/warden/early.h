@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * early.h - Python, up before it knows its one cell (SPEC_CELL)
+ * early.h - Python, up before it knows its one cell (SPEC_CELL, SPEC_EVAL)
  */
 #ifndef JAIL_WARDEN_EARLY_H
 #define JAIL_WARDEN_EARLY_H
@@ -22,7 +22,7 @@ struct early {
 void early_init(struct early *a, struct guest *g, struct warden_jail *j);
 
 /* Have it started. 0, or -1 with e. */
-int early_start(struct early *a, struct err *e);
+int early_start(struct early *a, enum spec_mode mode, struct err *e);
 
 /* Wait until it is up. 0, or -1 with e; SESSION_OVER. */
 LINK_CHECKED int early_await(struct early *a, struct err *e);
@@ -30,5 +30,10 @@ LINK_CHECKED int early_await(struct early *a, struct err *e);
 /* Hand over the cell, which a start holds (borrowed, wire.h): `outer` is for
  * the caller. 0, or -1 with e. */
 int early_give(struct early *a, int fd, int *outer, struct err *e);
+
+/* SPEC_EVAL: hand over arguments, which a start holds, and the program's ends
+ * of its pipes, but for what is the tty (all borrowed). 0, or -1 with e. */
+int early_give_program(struct early *a, int args, const int *inner,
+	unsigned tty_bits, struct err *e);
 
 #endif

@@ -144,6 +144,17 @@ int guest_give_cell(struct guest *g, int fd, struct err *e)
 	return r;
 }
 
+int guest_give_program(struct guest *g, unsigned tty_bits, const int *fds,
+	int n, struct err *e)
+{
+	char buf[64];
+	size_t len = wire_start_encode(buf, tty_bits, 0);
+
+	return io_send_fds(g->ctl, buf, len, fds, n, MSG_DONTWAIT) < 0
+		       ? err_errno(e, "hand over the program")
+		       : 0;
+}
+
 int guest_took_cell(struct guest *g)
 {
 	char c;

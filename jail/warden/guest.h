@@ -56,6 +56,11 @@ LINK_CHECKED int guest_start_await(
  * the guest says is heard from then on. 0, or -1 with e. */
 int guest_give_cell(struct guest *g, int fd, struct err *e);
 
+/* The same for a program: its arguments, and what is not the tty of its stdio.
+ */
+int guest_give_program(struct guest *g, unsigned tty_bits, const int *fds,
+	int n, struct err *e);
+
 /* It is dead: whether it had read that before. */
 int guest_took_cell(struct guest *g);
 

@@ -17,6 +17,8 @@
 #include "beside.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
+#include "jail/walls/mount.h"
+#include "jail/walls/pty.h"
 #include "site.h"
 
 #include <fcntl.h>
@@ -74,6 +76,7 @@ int warden_jail_start(struct warden_jail *j, struct err *e)
 {
 	struct init in = {.plan = &j->site->plan,
 		.cgroup = &j->site->cgroup,
+		.host = &j->site->host,
 		.spec = j->site->spec,
 		.home_fd = j->site->home.root};
 	int pair[2];
@@ -179,6 +182,41 @@ void warden_jail_end(struct warden_jail *j)
 	for (int i = 0; i < APPLY_TMPFS; i++)
 		fd_drop(&j->tmp[i]);
 	fd_drop(&j->proc);
+}
+
+/* The descriptor of a file system whose size a claim may change; -1. */
+static int changes_size(
+	const struct warden_jail *j, const struct plan_op *op, int *tmp)
+{
+	if (op->type == PLAN_HOME_MAKE)
+		return j->site->home.root;
+	if (op->type == PLAN_TMPFS && op->flags & PLAN_F_COUNTED)
+		return j->tmp[(*tmp)++];
+	return -1;
+}
+
+int warden_jail_claim(struct warden_jail *j, const struct plan *plan,
+	const struct spec_claim *c, struct err *e)
+{
+	const struct plan *was = &j->site->plan;
+	int tmp = 0;
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct plan_op *op = &plan->ops[i];
+		int fd = changes_size(j, op, &tmp);
+
+		if (!op->options || !strcmp(op->options, was->ops[i].options))
+			continue;
+		if (fd < 0)
+			return err_set(e, "%s: its size is fixed", op->target);
+		if (mount_change(fd, op->options,
+			    op->target ? op->target : "/home", e) < 0)
+			return -1;
+	}
+	j->rows = c->rows;
+	j->cols = c->cols;
+	return c->rows > 0 ? pty_set_size(j->tty_slave, c->rows, c->cols, e)
+			   : 0;
 }
 
 /* ---- stopping ---- */

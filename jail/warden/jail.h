@@ -79,6 +79,11 @@ LINK_CHECKED int warden_jail_await(struct warden_jail *j, struct err *e);
 /* Kill the jail, if there is one, and see it gone. */
 void warden_jail_end(struct warden_jail *j);
 
+/* A jail that was made ahead, and holds no code of anybody's yet, is claimed:
+ * give its file systems and its tty their sizes. 0, or -1 with e. */
+int warden_jail_claim(struct warden_jail *j, const struct plan *plan,
+	const struct spec_claim *c, struct err *e);
+
 /* ---- stopping ---- */
 
 /* Stop every process, by the freezer where there is one. What does not stop is

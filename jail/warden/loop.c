@@ -8,6 +8,7 @@
  */
 #include "loop.h"
 
+#include "claim.h"
 #include "front.h"
 #include "jail/base/io.h"
 #include "warden.h"
@@ -138,7 +139,7 @@ static int await_request(struct warden *w, struct err *e)
 			return SESSION_OVER;
 		if (ready && link_take(&w->link, &m, NULL, 0) < 0)
 			return err_set(e, "the jail died before its program");
-		if (w->spec->mode == SPEC_CELL && !guest_is_alive(&w->guest))
+		if (w->spec->mode != SPEC_PROGRAM && !guest_is_alive(&w->guest))
 			return err_set(e, "Python died before its cell");
 	}
 	return 0;
@@ -160,6 +161,8 @@ static int serve_program(struct warden *w, struct err *e)
 				 &built) == SESSION_OVER)
 			r = SESSION_OVER;
 	}
+	if (r == 0)
+		r = claim_await(w, e);
 	while (r == 0) {
 		r = await_request(w, e);
 		if (r == 0)
@@ -181,6 +184,8 @@ int warden_loop_serve(struct warden *w, struct err *e)
 		return serve_program(w, e);
 	if (r == 0)
 		r = warden_await_python(w, 0, e);
+	if (r == 0)
+		r = claim_await(w, e);
 	return r < 0 ? r : serve_session(w);
 }
 
@@ -208,12 +213,12 @@ static void run_beside(void *session, int front, int at)
 _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
-	struct warden w = {.site = {.home = {.root = -1}}};
+	struct warden w = {.own = *spec, .site = {.home = {.root = -1}}};
 
-	warden_init(&w, spec, front);
+	warden_init(&w, &w.own, front);
 	if (spec->mode == SPEC_SESSION)
 		beside_init(&w.besides, run_beside, &w);
-	if (site_open(&w.site, spec, front, &ev.err) < 0 ||
+	if (site_open(&w.site, &w.own, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
 		/* The configuration alone may be wrong, or there are too many.

@@ -92,6 +92,27 @@ static int give_cell(
 	return early_give(&w->early, fd, outer, e);
 }
 
+/* The same, for a program that has pipes of its own, or the tty. */
+static int give_program(struct warden *w, struct watch *wa, int args,
+	int merged, int *outer, struct err *e)
+{
+	int inner[PIPES] = {-1, -1, -1, -1};
+	int r = warden_stand(w, e);
+
+	if (r < 0)
+		return r;
+	r = wire_start_check(args, e);
+	if (r == 0)
+		r = pipes_open(inner, outer, PIPES_PROGRAM, merged, e);
+	if (r == 0) {
+		start_clocks(w, wa, w->early.cpu_ms);
+		r = early_give_program(
+			&w->early, args, inner, w->spec->tty_bits, e);
+	}
+	pipes_drop(inner);
+	return r;
+}
+
 /* It is dead: say of what. */
 static void died(
 	struct warden *w, struct watch *wa, struct jail_program *result)
@@ -144,12 +165,20 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	int outer[PIPES] = {-1, -1, -1, -1};
 	int64_t home_bytes;
 	struct watch wa;
-	int r;
+	int r = -1;
 
 	warden_note_program(w);
-	r = w->spec->mode == SPEC_CELL
-		    ? give_cell(w, &wa, args, outer, &ev.err)
-		    : start(w, &wa, args, merged, outer, &ev.err);
+	switch (w->spec->mode) {
+	case SPEC_CELL:
+		r = give_cell(w, &wa, args, outer, &ev.err);
+		break;
+	case SPEC_EVAL:
+		r = give_program(w, &wa, args, merged, outer, &ev.err);
+		break;
+	case SPEC_SESSION:
+	case SPEC_PROGRAM:
+		r = start(w, &wa, args, merged, outer, &ev.err);
+	}
 	if (r == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
 		ev.facts = w->site.facts;
@@ -171,7 +200,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 		warden_jail_end(&w->jail);
 	home_usage(&w->site.home, &home_bytes, &ev.program.home_files);
 	ev.type = JAIL_EXITED;
-	if (w->spec->mode == SPEC_CELL && wa.limit == LIMIT_NONE &&
+	if (w->guest.ctl >= 0 && wa.limit == LIMIT_NONE &&
 		!guest_took_cell(&w->guest)) {
 		ev.type = JAIL_FAILED;
 		err_set(&ev.err, "Python died before its cell");

@@ -32,8 +32,14 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-/* A session of our own, and nothing of the caller's but the one socket. */
-static int detach(int front, struct err *e)
+static int is_same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* A session of our own, and nothing of the caller's but the one socket, and
+ * that over which a jail made ahead is claimed. */
+static int detach(int front, int ahead, struct err *e)
 {
 	static const int for_groups[] = {
 		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
@@ -42,7 +48,7 @@ static int detach(int front, struct err *e)
 
 	if (setsid() < 0 && errno != EPERM)
 		return err_errno(e, "start a session");
-	if (ident_close_fds(&front, 1, e) < 0 ||
+	if (ident_close_fds((const int[]){front, ahead}, 2, e) < 0 ||
 		ident_set_ordinary_scheduling(e) < 0)
 		return -1;
 	null = open("/dev/null", O_RDWR);
@@ -87,7 +93,6 @@ static void probe(const struct jail_spec *spec, struct cgroup_caps *caps)
 		spec->made ? spec->made->below : NULL);
 }
 
-/* Whether one more session may be: the places go with the claim. */
 static int count_in(const struct spec_made *made, int lock, struct err *e)
 {
 	int most = made->most_of_person;
@@ -117,6 +122,30 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
+/* Whether one more session may be: the places go with the claim. */
+int site_count_in(const struct spec_made *made, int claim, struct err *e)
+{
+	if (count_in(made, claim, e) == 0)
+		return 0;
+	site_count_out(made, claim);
+	return -1;
+}
+
+void site_count_out(const struct spec_made *made, int claim)
+{
+	ident_release_places(claim, made->person);
+	ident_release_places(claim, IDENT_PLACES_ANY + made->person);
+	ident_release_places(claim, IDENT_PLACES_ALL);
+}
+
+/* Without these a claim could not lower what its person may use. */
+static int has_kernels_limits(const struct cgroup *cg)
+{
+	const unsigned need = CGROUP_LIMIT_MEMORY | CGROUP_LIMIT_PIDS;
+
+	return (cg->enforced & need) == need;
+}
+
 /* Started by root: the limits while we may still set them, and then an id that
  * nobody else has. */
 static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
@@ -132,7 +161,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		    e) < 0 ||
 		ident_claim_name(lock, uid, name, e) < 0)
 		return -1;
-	if (made && count_in(made, lock, e) < 0)
+	if (made && !made->ahead && site_count_in(made, lock, e) < 0)
 		return -1;
 	probe(spec, caps);
 	if (cgroup_move_below(caps, e) < 0 ||
@@ -141,8 +170,12 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	if (made && made->memory_bytes &&
 		cgroup_bound_all(&s->cgroup, made->memory_bytes, e) < 0)
 		return -1;
-	if (made)
+	if (made && made->ahead && !has_kernels_limits(&s->cgroup))
+		return err_set(e, "no cgroup keeps the limits of this host");
+	if (made && !made->ahead)
 		made->tell(spec, uid);
+	s->claim = lock;
+	s->id = uid;
 	/* A container may allow no nodes: then the jail shows the host's. */
 	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
 	/* The lock stays open here too. Should the janitor be killed, the uid
@@ -260,9 +293,11 @@ int site_open(
 	struct apply_ctx ctx = {.home_fd = -1, .nodes_fd = -1};
 	struct cgroup_caps caps = {.kind = CGROUP_NONE};
 
-	*s = (struct site){.spec = spec, .janitor = -1, .home = {.root = -1}};
+	*s = (struct site){
+		.spec = spec, .janitor = -1, .claim = -1, .home = {.root = -1}};
 	no_cgroup(&s->cgroup);
-	if (detach(front, e) < 0 || host_probe(&s->host, spec->python, e) < 0)
+	if (detach(front, spec->made ? spec->made->ahead : -1, e) < 0 ||
+		host_probe(&s->host, spec->python, e) < 0)
 		return -1;
 	host_resolve(&s->host, spec);
 	know_host(&s->facts, &s->host);
@@ -310,6 +345,42 @@ int site_share(struct site *s, const struct site *of,
 	if (ident_close_fds(keep, sizeof(keep) / sizeof(keep[0]), e) < 0)
 		return -1;
 	return plan_make(&s->plan, spec, &s->host, e);
+}
+
+/* What a claim changes: sizes, in options, and limits, in numbers. */
+static int is_same_op(const struct plan_op *a, const struct plan_op *b)
+{
+	int sized = a->type == PLAN_HOME_MAKE || a->type == PLAN_TMPFS;
+
+	return a->type == b->type && a->stage == b->stage &&
+	       a->attrs == b->attrs && a->flags == b->flags &&
+	       a->which == b->which &&
+	       (a->number == b->number || a->type == PLAN_RLIMIT) &&
+	       is_same_text(a->source, b->source) &&
+	       is_same_text(a->target, b->target) &&
+	       (sized || is_same_text(a->options, b->options));
+}
+
+int site_make_plan(struct site *s, struct plan *plan, struct err *e)
+{
+	size_t i = 0;
+
+	if (plan_make(plan, s->spec, &s->host, e) < 0)
+		return -1;
+	while (i < plan->n && i < s->plan.n &&
+		is_same_op(&plan->ops[i], &s->plan.ops[i]))
+		i++;
+	if (i == plan->n && i == s->plan.n)
+		return 0;
+	plan_fini(plan);
+	return err_set(e, "the jail would be another one");
+}
+
+void site_take_plan(struct site *s, struct plan *plan)
+{
+	plan_fini(&s->plan);
+	s->plan = *plan;
+	*plan = (struct plan){0};
 }
 
 void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks)

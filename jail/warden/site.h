@@ -25,6 +25,8 @@ struct site {
 	struct cgroup cgroup;
 	struct home home;
 	int janitor;		    /* its life line; our death closes it */
+	int claim;		    /* (root) the host id, and the places */
+	uid_t id;		    /* that */
 	struct enforce_facts facts; /* what there is to enforce with */
 	char limited[256];	    /* what it cannot enforce, in words */
 };
@@ -33,6 +35,18 @@ struct site {
  * socket `front`. 0, or -1 with e. */
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
+
+/* Count the session of a claim in: the places go with it. 0, or -1 with e, of
+ * kind ERR_BUSY when there are too many: then it has none. And give the places
+ * back. */
+int site_count_in(const struct spec_made *made, int claim, struct err *e);
+void site_count_out(const struct spec_made *made, int claim);
+
+/* A jail that was made ahead is claimed: `plan` takes the place of the plan. It
+ * is what the session's spec, changed by then, makes of the same host. -1 with
+ * e when it differs in more than what a claim changes. */
+int site_make_plan(struct site *s, struct plan *plan, struct err *e);
+void site_take_plan(struct site *s, struct plan *plan);
 
 /* In a child: another site on the same home and in the same cgroup, for a
  * program beside the session. Nothing of it is frozen, and nothing of `of` is

@@ -77,7 +77,8 @@ static int ask_for_python(struct warden *w, struct err *e)
 	case SPEC_SESSION:
 		return guest_start(&w->guest, e);
 	case SPEC_CELL:
-		return early_start(&w->early, e);
+	case SPEC_EVAL:
+		return early_start(&w->early, w->spec->mode, e);
 	case SPEC_PROGRAM:
 		break;
 	}
@@ -120,7 +121,7 @@ int warden_stand(struct warden *w, struct err *e)
 		&w->site, !w->jail.no_proc, !w->jail.shared, !w->jail.deaf);
 	if (enforce_require(w->spec->require, &w->site.facts, -1, e) < 0)
 		return -1;
-	if (w->spec->mode == SPEC_CELL)
+	if (w->spec->mode != SPEC_SESSION && w->spec->mode != SPEC_PROGRAM)
 		r = early_await(&w->early, e);
 	if (r < 0)
 		return r;

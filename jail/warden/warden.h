@@ -23,6 +23,8 @@
 /* Its own fields only warden.c writes. */
 struct warden {
 	const struct jail_spec *spec;
+	struct jail_spec own; /* that, where it may be claimed (claim.c) */
+	struct spec_claim claim;
 	struct link link;
 	struct site site;
 	struct warden_jail jail;

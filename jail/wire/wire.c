@@ -11,6 +11,7 @@
 #include "jail/base/io.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -226,6 +227,16 @@ size_t wire_start_encode(char *buf, size_t at, size_t bytes)
 	return (size_t)sprintf(buf, "START %zu %zu", at, bytes);
 }
 
+size_t wire_claim_encode(
+	char *buf, const struct limits *l, const char *env, size_t n)
+{
+	size_t len = (size_t)sprintf(buf, "CLAIM %" PRId64 " %d %d\n",
+		l->memory_bytes, l->cpus_milli, l->recursion);
+
+	memcpy(buf + len, env, n);
+	return len + n;
+}
+
 uint32_t wire_crc32(const void *buf, size_t n)
 {
 	const unsigned char *p = buf;
@@ -383,7 +394,7 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e)
 {
 	if (n != sizeof(*m))
 		return err_set(e, "init message of %zu bytes", n);
-	if ((unsigned)m->type > INIT_DISCARDED || m->npids < 0 ||
+	if ((unsigned)m->type > INIT_CLAIMED || m->npids < 0 ||
 		m->npids > WIRE_PIDS_MAX || !err_terminated(&m->err))
 		return err_set(e, "malformed init message");
 	return 0;

@@ -17,6 +17,10 @@
  *     ASK id kind bytes LF text  answer a question (enum jail_question)
  *     RESUME                     (to a checkpoint, on its own socket) continue
  *     START at bytes             (SPEC_CELL, with a file) run what is there
+ *     START bits 0               (SPEC_EVAL, with the arguments and what is not
+ *                                the tty of 0, 1 and 2) run the program -e
+ *     CLAIM memory cpus recursion LF NAME=VALUE NUL ...
+ *                                before the first cell: it is somebody's now
  *
  *   guest -> warden
  *     READY pid version          no code of the user's has run yet
@@ -88,6 +92,9 @@ size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 	const char *text, size_t n);
 size_t wire_resume_encode(char *buf);
 size_t wire_start_encode(char *buf, size_t at, size_t bytes);
+/* `env`: variables, each with its NUL. */
+size_t wire_claim_encode(
+	char *buf, const struct limits *l, const char *env, size_t n);
 
 /* CRC-32 as zlib and binascii compute it. */
 uint32_t wire_crc32(const void *buf, size_t n);
@@ -115,6 +122,7 @@ enum wire_init_type {
 	INIT_KILL_FORK,	  /* kill a copy that hangs, started within_ms ago */
 	INIT_FOREGROUND,  /* make the live guest the foreground group again */
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
+	INIT_CLAIM,	  /* fds: a sealed struct spec_claim */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
 		       * /dev/shm, /proc */
@@ -124,6 +132,7 @@ enum wire_init_type {
 	INIT_STOPPED,
 	INIT_KILLED,
 	INIT_DISCARDED,
+	INIT_CLAIMED,
 };
 
 struct wire_init {

@@ -157,6 +157,16 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	return -1;
 }
 
+int cgroup_lower(const struct cgroup *cg, const struct limits *l, struct err *e)
+{
+	const struct cgroup_ops *ops = versions[cg->kind];
+	unsigned kept = ops ? ops->limit(cg, l) : 0;
+
+	return (cg->enforced & ~kept) == 0
+		       ? 0
+		       : err_set(e, "cgroup: the limits were not lowered");
+}
+
 int cgroup_move_below(const struct cgroup_caps *caps, struct err *e)
 {
 	const struct cgroup_ops *ops = versions[caps->kind];

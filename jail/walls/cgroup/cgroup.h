@@ -121,6 +121,11 @@ int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 	const struct limits *l, struct err *e);
 
+/* Lower the limits of an open one to those of `l`, as root; of `cg` only what
+ * is held is used. -1 with e when the kernel does not keep all that it kept. */
+int cgroup_lower(
+	const struct cgroup *cg, const struct limits *l, struct err *e);
+
 /* Close the descriptors. The directories stay for the janitor, and count as
  * those of a dead session. */
 void cgroup_close(struct cgroup *cg);

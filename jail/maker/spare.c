@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spare.c - jails that root makes ahead, for nobody, and that are claimed once
+ *
+ * Runs in:   root's maker of sessions (kept), and children of it: one becomes
+ *            the warden of a spare, another claims one for somebody
+ * Holds:     root. Of a spare: its sockets; for a claim the directories of its
+ *            cgroup and the claim of its host id, as its warden opened them
+ * Trusts:    its warden, in whose jail nothing of anybody's runs yet
+ * Leaves:    a session as maker.c makes it, or no session
+ */
+#include "jail/spare.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/walls/ident.h"
+#include "jail/warden/claim.h"
+#include "maker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* The warden answers a claim. */
+#define CLAIM_MS 4000
+
+/* ---- made ---- */
+
+static void write_list(FILE *f, const char *name, const char *const *v)
+{
+	for (; v && *v; v++)
+		fprintf(f, "%s=%s\n", name, *v);
+}
+
+int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
+{
+	FILE *f = fmemopen(k->text, sizeof(k->text), "w");
+	struct stat st = {0};
+	int full;
+
+	k->limits = spec->limits;
+	if (!f)
+		return -1;
+	stat(spec->python, &st);
+	fprintf(f, "%s %llx %llx %lld %lld.%ld\n", spec->python,
+		(unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+		(long long)st.st_size, (long long)st.st_mtim.tv_sec,
+		st.st_mtim.tv_nsec);
+	fprintf(f, "mode=%d network=%d uids=%u-%u memory=%lld\n",
+		(int)spec->mode, (int)spec->limits.network, spec->uid_lo,
+		spec->uid_hi, (long long)spec->made->memory_bytes);
+	fprintf(f, "packages=%s\n", spec->packages ? spec->packages : "");
+	write_list(f, "expose", spec->expose);
+	write_list(f, "env", spec->env);
+	write_list(f, "require", spec->require);
+	full = fflush(f) != 0 || ftell(f) >= (long)sizeof(k->text) - 1;
+	fclose(f);
+	return full ? -1 : 0;
+}
+
+/* A claim only lowers: the configuration may have been another one. */
+int spare_key_fits(const struct spare_key *made, const struct spare_key *asked)
+{
+	const struct limits *m = &made->limits, *a = &asked->limits;
+
+	return !strcmp(made->text, asked->text) &&
+	       a->memory_bytes <= m->memory_bytes &&
+	       a->processes + a->undo <= m->processes + m->undo &&
+	       a->cpus_milli <= m->cpus_milli &&
+	       a->home_bytes <= m->home_bytes && a->home_files <= m->home_files;
+}
+
+int spare_open(struct spare *ours, struct spare *its, struct err *e)
+{
+	int front[2], claim[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, front) < 0)
+		return err_errno(e, "make a jail ahead");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, claim) < 0) {
+		close(front[0]);
+		close(front[1]);
+		return err_errno(e, "make a jail ahead");
+	}
+	ours->front = front[0];
+	its->front = front[1];
+	ours->claim = claim[0];
+	its->claim = claim[1];
+	return 0;
+}
+
+_Noreturn void spare_become(
+	const struct spare *its, const struct jail_spec *spec)
+{
+	struct spec_made made = *spec->made;
+	struct jail_spec mine = *spec;
+
+	made.ahead = its->claim;
+	mine.made = &made;
+	maker_run(its->front, &mine);
+}
+
+/* ---- kept ---- */
+
+int spare_shelf_open(int shelf[2], struct err *e)
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, shelf) < 0)
+		return err_errno(e, "make a shelf for spare jails");
+	return 0;
+}
+
+void spare_close(struct spare *s)
+{
+	fd_drop(&s->front);
+	fd_drop(&s->claim);
+}
+
+int spare_put(const int shelf[2], struct spare *s)
+{
+	const int fds[] = {s->front, s->claim};
+	int r = io_send_fds(
+		shelf[0], &s->number, sizeof(s->number), fds, 2, MSG_DONTWAIT);
+
+	spare_close(s);
+	return r;
+}
+
+int spare_take(const int shelf[2], struct spare *s)
+{
+	int fds[2];
+	ssize_t n = io_recv_fds(
+		shelf[1], &s->number, sizeof(s->number), fds, 2, MSG_DONTWAIT);
+
+	s->front = n > 0 ? fds[0] : -1;
+	s->claim = n > 0 ? fds[1] : -1;
+	return n > 0;
+}
+
+int spare_is_alive(const struct spare *s)
+{
+	struct pollfd p = {.fd = s->claim, .events = POLLIN};
+
+	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
+}
+
+/* ---- claimed ---- */
+
+/* What its warden has offered stays there for another try. */
+static int look_at_offer(
+	const struct spare *s, struct claim_offer *o, int *claim, struct err *e)
+{
+	int fds[1 + CGROUP_CONTROLLERS];
+	ssize_t n = io_recv_fds(s->claim, o, sizeof(*o), fds,
+		1 + CGROUP_CONTROLLERS, MSG_PEEK | MSG_DONTWAIT);
+
+	*claim = -1;
+	if (n < 0)
+		return err_errno(e, "take a spare jail");
+	*claim = fds[0];
+	memcpy(o->cgroup.held, fds + 1, sizeof(o->cgroup.held));
+	return n == (ssize_t)sizeof(*o) && *claim >= 0
+		       ? 0
+		       : err_set(e, "take a spare jail: malformed offer");
+}
+
+/* Limits of the cgroup that are as they should be are not written again: it
+ * costs as much as the rest of a claim. */
+static int lower(
+	const struct claim_offer *o, const struct limits *l, struct err *e)
+{
+	const struct limits *was = &o->limits;
+
+	if (l->memory_bytes == was->memory_bytes && l->undo == was->undo &&
+		l->processes == was->processes &&
+		l->cpus_milli == was->cpus_milli)
+		return 0;
+	return cgroup_lower(&o->cgroup, l, e);
+}
+
+static int tell(
+	const struct spare *s, const struct jail_spec *spec, struct err *e)
+{
+	struct spec_claim c = {.limits = spec->limits,
+		.tty_bits = spec->tty_bits,
+		.rows = spec->rows,
+		.cols = spec->cols,
+		.front = spec->front};
+	struct pollfd p = {.fd = s->claim, .events = POLLIN};
+	struct claim_offer o;
+	struct claim_answer a;
+
+	snprintf(c.term, sizeof(c.term), "%s", spec->term);
+	/* The offer is in the way of the answer. */
+	if (recv(s->claim, &o, sizeof(o), MSG_DONTWAIT) != (ssize_t)sizeof(o) ||
+		io_send_fds(s->claim, &c, sizeof(c), NULL, 0, MSG_DONTWAIT) < 0)
+		return err_errno(e, "claim a spare jail");
+	if (poll(&p, 1, CLAIM_MS) <= 0 ||
+		recv(s->claim, &a, sizeof(a), MSG_DONTWAIT) !=
+			(ssize_t)sizeof(a))
+		return err_set(e, "claim a spare jail: no answer");
+	if (a.ok)
+		return 0;
+	*e = a.err;
+	return err_kind_set(e, ERR_FAILED);
+}
+
+int spare_claim(const struct spare *s, const struct jail_spec *spec, uid_t *id,
+	struct err *e)
+{
+	struct claim_offer o = {0};
+	int claim, r;
+
+	r = look_at_offer(s, &o, &claim, e);
+	if (r == 0)
+		r = site_count_in(spec->made, claim, e);
+	if (r == 0 &&
+		(lower(&o, &spec->limits, e) < 0 || tell(s, spec, e) < 0)) {
+		site_count_out(spec->made, claim);
+		r = -1;
+	}
+	*id = o.id;
+	fd_drop(&claim);
+	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+		fd_drop(&o.cgroup.held[i]);
+	return r;
+}
+
+int spare_hand_over(const struct spare *s, int asked)
+{
+	return maker_hand_over(asked, s->front);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * claim.c - a jail that was made ahead waits until it is somebody's
+ *
+ * Runs in:   warden, when its first jail stands and Python is up
+ * Trusts:    who holds the other end of the claim's socket: the maker, and the
+ *            child of it that hands the session over. A front end never has it
+ * Leaves:    a session as any other; or none: nothing is claimed by half
+ *
+ * No code of anybody's is in the jail. Each limit is no looser than the one
+ * that the jail was made with. How it gets there:
+ *
+ *   session.memory     the cgroup, by the maker, which reads it back; the sizes
+ *                      of /tmp and /dev/shm; what the driver tells psutil
+ *   session.processes  the cgroup; RLIMIT_NPROC of init, for what it starts
+ *   cell.undo          with the processes; here
+ *   session.cpus       the cgroup; the driver; variables of Python
+ *   home.size, .files  the file system of the home
+ *   python.recursion   the driver
+ *   session.idle, .lifetime, and every other key of [cell]   here, from now on
+ *   session.per_user   counted by the maker, before the claim
+ *   files.*            the front end
+ *   jail.network       no claim changes it: site_make_plan()
+ *
+ * A Python that is up keeps RLIMIT_NPROC and RLIMIT_FSIZE as they were. They
+ * add nothing to the cgroup and to the sizes, without which there is no claim.
+ */
+#include "claim.h"
+
+#include "jail/base/io.h"
+#include "warden.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Between two looks at nothing. */
+#define LONGEST_MS (3600 * 1000)
+/* Init answers. */
+#define INIT_MS 3000
+
+static int offer(struct warden *w, int sock, struct err *e)
+{
+	const struct cgroup *cg = &w->site.cgroup;
+	struct claim_offer o = {.id = w->site.id,
+		.limits = w->spec->limits,
+		.cgroup = *cg,
+		.ndirs = cg->ndirs};
+	int fds[1 + CGROUP_CONTROLLERS] = {w->site.claim};
+
+	memcpy(fds + 1, cg->held, sizeof(cg->held));
+	if (io_send_fds(sock, &o, sizeof(o), fds, 1 + cg->ndirs, 0) < 0)
+		return err_errno(e, "offer the jail");
+	return 0;
+}
+
+/* Until there is a claim: 0; -1 with e; SESSION_OVER. */
+static int wait_for(struct warden *w, int sock, struct err *e)
+{
+	struct wire_init m;
+	int ready, r = 0;
+
+	while (r == 0) {
+		r = link_wait(&w->link, sock, now_ms() + LONGEST_MS, &ready);
+		if (r == SESSION_OVER)
+			return r;
+		if (ready && link_take(&w->link, &m, NULL, 0) < 0)
+			return err_set(e, "the jail died before its claim");
+		if (w->spec->mode != SPEC_PROGRAM && !guest_is_alive(&w->guest))
+			return err_set(e, "Python died before its claim");
+	}
+	return 0;
+}
+
+/* ---- what changes ---- */
+
+static int tell_init(
+	struct warden *w, const struct spec_claim *c, struct err *e)
+{
+	auto_close int fd = io_sealed_memfd("cellblock-claim", c, sizeof(*c));
+	struct wire_init m;
+	int r;
+
+	if (fd < 0 || link_ask(&w->link, INIT_CLAIM, NULL, &fd, 1) < 0)
+		return err_errno(e, "tell init of the claim");
+	r = link_await(&w->link, INIT_CLAIMED, &m, now_ms() + INIT_MS);
+	if (r == -1 && m.type == INIT_ERROR)
+		*e = m.err;
+	else if (r == -1)
+		err_set(e, "init does not answer");
+	return r;
+}
+
+/* Variables that spawn.c sets, but those that python.env has. */
+static size_t variables(const struct jail_spec *spec, char *env, size_t size)
+{
+	static const char *const names[] = {
+		"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS=",
+		"NUMEXPR_NUM_THREADS=", "TERM="};
+	char cores[16];
+	size_t n = 0;
+
+	snprintf(cores, sizeof(cores), "%d",
+		(spec->limits.cpus_milli + 999) / 1000);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *const *own = spec->env;
+
+		while (own && *own && strncmp(*own, names[i], strlen(names[i])))
+			own++;
+		if (own && *own)
+			continue;
+		n += (size_t)snprintf(env + n, size - n, "%s%s", names[i],
+			     names[i][0] == 'T' ? spec->term : cores) +
+		     1;
+	}
+	return n;
+}
+
+/* Nobody waits for an answer: what is asked of Python next comes behind it. */
+static int tell_python(struct warden *w, struct err *e)
+{
+	char env[512], buf[640];
+	size_t n = variables(w->spec, env, sizeof(env));
+
+	n = wire_claim_encode(buf, &w->spec->limits, env, n);
+	return guest_send(&w->guest, buf, n, -1) < 0
+		       ? err_errno(e, "tell Python of the claim")
+		       : 0;
+}
+
+static int change(struct warden *w, const struct spec_claim *c, struct err *e)
+{
+	struct plan plan = {0};
+	int r;
+
+	w->claim = *c;
+	w->claim.term[sizeof(w->claim.term) - 1] = '\0';
+	spec_take_claim(&w->own, &w->claim);
+	if (site_make_plan(&w->site, &plan, e) < 0)
+		return -1;
+	r = warden_jail_claim(&w->jail, &plan, c, e);
+	if (r == 0)
+		r = tell_init(w, &w->claim, e);
+	if (r == 0 && w->spec->mode != SPEC_PROGRAM)
+		r = tell_python(w, e);
+	if (r < 0) {
+		plan_fini(&plan);
+		return r;
+	}
+	site_take_plan(&w->site, &plan);
+	link_charge(&w->link, c->front);
+	clocks_start(&w->clocks, &w->link, w->spec);
+	return 0;
+}
+
+int claim_await(struct warden *w, struct err *e)
+{
+	auto_close int sock = w->spec->made ? w->spec->made->ahead : 0;
+	struct claim_answer a = {.ok = 1};
+	struct spec_claim c;
+	int r;
+
+	if (!sock) {
+		sock = -1;
+		return 0;
+	}
+	r = offer(w, sock, e);
+	if (r == 0)
+		r = wait_for(w, sock, e);
+	if (r < 0)
+		return r;
+	/* An end of file: nobody will claim it. */
+	if (io_recv_fds(sock, &c, sizeof(c), NULL, 0, 0) != (ssize_t)sizeof(c))
+		return SESSION_OVER;
+	r = change(w, &c, &a.err);
+	a.ok = r == 0;
+	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0)
+		return SESSION_OVER;
+	return r == 0 ? 0 : SESSION_OVER;
+}
