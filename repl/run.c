@@ -137,6 +137,7 @@ static void complain(const struct err *e)
 void run_find_fetch(struct run *r, struct fetch *f)
 {
 	*f = (struct fetch){.cfg = &r->cfg,
+		.eval = r->opt.mode == OPTIONS_CELL,
 		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
 		.arg = r,
 		.complain = complain};

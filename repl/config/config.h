@@ -77,7 +77,7 @@ struct config_key {
 	const struct config_word *words; /* ends with a NULL name */
 };
 
-#define CONFIG_NKEYS 64
+#define CONFIG_NKEYS 65
 /* Most variables of python.env. */
 #define CONFIG_VARIABLES_MAX 64
 
@@ -150,6 +150,7 @@ struct config {
 	/* [maker] */
 	int64_t all_memory; /* 0: as much as the host has */
 	int all_sessions;
+	int spares; /* of each kind */
 	/* [session] */
 	int64_t linger_ms; /* without a terminal; 0: not at all */
 	bool attach;	   /* terminals may come to it */

@@ -113,6 +113,8 @@ static int try_maker(struct jail **out, const struct jail_spec *spec,
 	/* Somebody who may have other limits makes a session with them. */
 	if (fill(&o, spec, f, e) < 0)
 		return must || config_is_bound(f->cfg) ? -1 : 0;
+	if (f->eval)
+		o.mode = SPEC_EVAL;
 	return ask_again(out, conn, &o, e) < 0 ? -1 : 1;
 }
 

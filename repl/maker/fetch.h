@@ -5,6 +5,8 @@
 #ifndef REPL_MAKER_FETCH_H
 #define REPL_MAKER_FETCH_H
 
+#include <stdbool.h>
+
 struct config;
 struct err;
 struct jail;
@@ -13,6 +15,7 @@ struct jail_spec;
 /* Whom it is for. */
 struct fetch {
 	const struct config *cfg; /* as the spec was made from it */
+	bool eval;		  /* the program is -e */
 	/* Load the system's configuration alone: 0, or -1 with e. NULL: `cfg`
 	 * is that. */
 	int (*load_system)(void *arg, struct config *system, struct err *e);

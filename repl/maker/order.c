@@ -104,6 +104,19 @@ int order_fill(struct order *o, const struct jail_spec *spec,
 	return order_check(o, sizeof(*o), system, e);
 }
 
+void order_fill_all(
+	struct order *o, enum spec_mode mode, const struct config *system)
+{
+	*o = (struct order){.version = ORDER_VERSION,
+		.mode = mode,
+		.limits = system->limits,
+		.term = "xterm-256color",
+		.rows = 24,
+		.cols = 80};
+	for (size_t i = 0; i < system->expose.n && i < SETUP_LIST; i++)
+		o->expose |= UINT64_C(1) << i;
+}
+
 /* ---- checked ---- */
 
 static int malformed(struct err *e)
@@ -143,7 +156,8 @@ static int check_shape(const struct order *o, size_t n, struct err *e)
 		return err_kind_set(e, ERR_CONFIG);
 	}
 	if (n != sizeof(*o) ||
-		(o->mode != SPEC_SESSION && o->mode != SPEC_PROGRAM) ||
+		(o->mode != SPEC_SESSION && o->mode != SPEC_PROGRAM &&
+			o->mode != SPEC_EVAL) ||
 		o->plain > 1 || o->tty_bits > 7 ||
 		!memchr(o->term, '\0', sizeof(o->term)) ||
 		o->require >> ENFORCE_LIMITS)

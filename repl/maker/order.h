@@ -19,11 +19,12 @@ struct err;
 struct setup;
 
 /* Grows when the message changes. */
-#define ORDER_VERSION 1
+#define ORDER_VERSION 2
 
 struct order {
 	uint32_t version;
-	uint32_t mode; /* SPEC_SESSION, SPEC_PROGRAM */
+	uint32_t mode; /* SPEC_SESSION, SPEC_PROGRAM; SPEC_EVAL: that, which is
+			* `-e` */
 	struct limits limits;
 	uint64_t expose;   /* bits: which of jail.expose */
 	uint64_t require;  /* bits: jail.require, as enforce.h numbers limits */
@@ -39,6 +40,10 @@ struct order {
  * looser. */
 int order_fill(struct order *o, const struct jail_spec *spec,
 	const struct config *mine, const struct config *system, struct err *e);
+
+/* All that the system's configuration allows, for nobody in particular. */
+void order_fill_all(
+	struct order *o, enum spec_mode mode, const struct config *system);
 
 /* Hold a message of `n` bytes against the system's configuration. 0, or -1 with
  * e. */

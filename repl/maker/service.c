@@ -27,6 +27,7 @@
 #include "repl/config/person.h"
 #include "repl/serve/listen.h"
 #include "repl/session/setup.h"
+#include "spares.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -65,7 +66,7 @@ enum state {
 struct place {
 	_Atomic int state;
 	uid_t uid, id;
-	bool logged;
+	bool logged, ahead;
 	char name[64];
 	pid_t child; /* the parent's */
 };
@@ -74,6 +75,7 @@ struct service {
 	struct listen listen;
 	struct place *places; /* shared with the children */
 	int signals;	      /* a signalfd */
+	struct spares spares;
 	pid_t pid;
 	const char *below;
 	bool tell;
@@ -86,7 +88,7 @@ struct visitor {
 	struct config cfg; /* the system's, for this person */
 	struct setup setup;
 	struct order order;
-	const struct service *service;
+	struct service *service;
 	struct place *place;
 };
 
@@ -151,15 +153,21 @@ static void note(const struct service *s, struct place *p, enum state state)
 		kill(s->pid, SIGUSR1);
 }
 
-/* Called by the warden that this process is by now, before it gives root up: it
- * keeps nothing that it shares with the parent. */
+/* A warden keeps nothing that it shares with the parent. */
+static void drop_shared(struct service *s)
+{
+	munmap(s->places, PLACES * sizeof(*s->places));
+	spares_forget(&s->spares);
+}
+
+/* Called by the warden that this process is by now, before it gives root up. */
 static void tell(const struct jail_spec *spec, uid_t id)
 {
 	const struct visitor *v = spec->made->arg;
 
 	v->place->id = id;
 	note(v->service, v->place, PLACE_MADE);
-	munmap(v->service->places, PLACES * sizeof(*v->service->places));
+	drop_shared(v->service);
 }
 
 /* Nobody takes all that the host has for everybody, with programs. */
@@ -221,8 +229,27 @@ static int admit(struct visitor *v, int conn, struct err *e)
 	return 0;
 }
 
-static _Noreturn void serve(
-	const struct service *s, struct place *mine, int conn)
+/* A jail that was made ahead, if there is one for this. */
+static void hand_spare_over(
+	const struct visitor *v, int conn, const struct jail_spec *spec)
+{
+	struct spare spare;
+	struct err e = {0};
+	int r = spares_claim(
+		&v->service->spares, spec, &spare, &v->place->id, &e);
+
+	if (r == 0)
+		return;
+	if (r < 0)
+		jail_refuse(conn, &e);
+	v->place->ahead = true;
+	if (r > 0 && spare_hand_over(&spare, conn) == 0)
+		note(v->service, v->place, PLACE_MADE);
+	close(conn);
+	_exit(0);
+}
+
+static _Noreturn void serve(struct service *s, struct place *mine, int conn)
 {
 	static struct visitor v;
 	static struct spec_made made;
@@ -243,7 +270,32 @@ static _Noreturn void serve(
 	mine->logged = v.cfg.syslog;
 	snprintf(mine->name, sizeof(mine->name), "%s",
 		v.person.name ? v.person.name : "unknown");
+	hand_spare_over(&v, conn, &spec);
+	/* Made now, it is a program as any other. */
+	if (spec.mode == SPEC_EVAL)
+		spec.mode = SPEC_PROGRAM;
 	jail_become(conn, &spec);
+}
+
+/* ---- a child: a jail that is made ahead ---- */
+
+static void make_ahead(void *service, enum spec_mode mode,
+	const struct spare *its, struct spare_key *key)
+{
+	static struct spec_made made;
+	static struct jail_spec spec;
+	static struct visitor v;
+	struct err e = {0};
+
+	v.service = service;
+	if (load_config(&v, &e) < 0)
+		return;
+	order_fill_all(&v.order, mode, &v.cfg);
+	make_spec(&v, &made, &spec);
+	if (spare_key_fill(key, &spec) < 0)
+		return;
+	drop_shared(service);
+	spare_become(its, &spec);
 }
 
 /* ---- a child: until somebody asks ---- */
@@ -274,6 +326,8 @@ static _Noreturn void child(struct service *s, struct place *mine)
 	sigset_t none;
 	int conn;
 
+	/* What is in the making ends with its sockets. */
+	spares_leave(&s->spares);
 	/* Without its parent it waits for nobody. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != s->pid)
@@ -308,6 +362,7 @@ static int keep_one_waiting(struct service *s, struct err *e)
 
 	if (!p)
 		return 0;
+	p->ahead = false;
 	p->state = PLACE_WAITS;
 	pid = fork();
 	if (pid == 0)
@@ -321,12 +376,13 @@ static int keep_one_waiting(struct service *s, struct err *e)
 /* The end is logged by the person's front end. */
 static void log_made(const struct service *s, const struct place *p)
 {
-	static const char form[] = "%s (uid %u): a session as host id %u";
+	static const char form[] = "%s (uid %u): a session as host id %u%s";
+	const char *more = p->ahead ? ", made ahead" : "";
 
 	if (p->logged)
-		syslog(LOG_INFO, form, p->name, p->uid, p->id);
+		syslog(LOG_INFO, form, p->name, p->uid, p->id, more);
 	if (s->tell) {
-		fprintf(stderr, form, p->name, p->uid, p->id);
+		fprintf(stderr, form, p->name, p->uid, p->id, more);
 		fputc('\n', stderr);
 	}
 }
@@ -342,6 +398,7 @@ static void take_made(struct service *s)
 		log_made(s, p);
 		p->child = 0;
 		p->state = PLACE_FREE;
+		spares_rest(&s->spares, true);
 	}
 }
 
@@ -350,12 +407,14 @@ static void reap(struct service *s)
 {
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		spares_reap(&s->spares, pid);
 		for (size_t i = 0; i < PLACES; i++)
 			if (s->places[i].child == pid) {
 				s->places[i].child = 0;
 				s->places[i].state = PLACE_FREE;
 			}
+	}
 }
 
 /* 1: it is enough. */
@@ -366,21 +425,36 @@ static int take_signals(struct service *s)
 
 	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
 		enough |= si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1;
+	spares_rest(&s->spares, false);
 	take_made(s);
 	reap(s);
 	return enough;
 }
 
+static void tell_spares(const struct service *s, int *told)
+{
+	int n = spares_count(&s->spares);
+
+	if (s->tell && n != *told)
+		fprintf(stderr, "spare jails: %d\n", n);
+	*told = n;
+}
+
 static int loop(struct service *s, struct err *e)
 {
-	struct pollfd p = {.fd = s->signals, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = s->signals, .events = POLLIN}};
+	int told = 0;
 
 	for (;;) {
 		if (keep_one_waiting(s, e) < 0)
 			return -1;
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+		spares_turn(&s->spares);
+		tell_spares(s, &told);
+		p[1] = spares_poll(&s->spares);
+		if (poll(p, 2, spares_timeout_ms(&s->spares)) < 0 &&
+			errno != EINTR)
 			return err_errno(e, "wait for requests");
-		if (p.revents && take_signals(s))
+		if (p[0].revents && take_signals(s))
 			return 0;
 	}
 }
@@ -408,6 +482,17 @@ static int make_dir(struct err *e)
 		chmod(SERVICE_DIR, 0711) < 0)
 		return err_errno(e, "make " SERVICE_DIR);
 	return 0;
+}
+
+/* How many is read once. With a configuration that is not in order there are no
+ * sessions either. */
+static int open_spares(struct service *s, struct err *e)
+{
+	static struct visitor v;
+	int most = load_config(&v, e) == 0 ? v.cfg.spares : 0;
+
+	config_fini(&v.cfg);
+	return spares_open(&s->spares, most, make_ahead, s, e);
 }
 
 static int service_open(struct service *s, const char *path, struct err *e)
@@ -443,12 +528,14 @@ static int service_open(struct service *s, const char *path, struct err *e)
 	 */
 	person_find(&root, 0);
 	person_free(&root);
-	return take_over_signals(s, e);
+	return take_over_signals(s, e) < 0 ? -1 : open_spares(s, e);
 }
 
 int service_run(const char *path, bool quiet, bool tells, struct err *e)
 {
-	struct service s = {.tell = tells, .signals = -1};
+	struct service s = {.tell = tells,
+		.signals = -1,
+		.spares = {.making = {.front = -1, .claim = -1}}};
 	int r = service_open(&s, path, e);
 
 	if (r == 0 && !quiet)
@@ -459,6 +546,7 @@ int service_run(const char *path, bool quiet, bool tells, struct err *e)
 	for (size_t i = 0; s.places && i < PLACES; i++)
 		if (s.places[i].state == PLACE_WAITS)
 			kill(s.places[i].child, SIGKILL);
+	spares_close(&s.spares);
 	fd_drop(&s.signals);
 	listen_close(&s.listen);
 	return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * first.c - the time until a session answers, until a bare Python has ended,
- * and until a session that is there answers on another terminal
+ * first.c - the time until a session answers, until a bare Python has its
+ * prompt and has ended, and until a session that is there answers on another
+ * terminal
  *
  * Usage: first CELLBLOCK PYTHON. The programs take turns, each in a new
  * terminal, so that other load on the host slows all. Prints
@@ -93,8 +94,8 @@ static double move(struct screen *old, struct screen *to, char *cellblock)
 
 int main(int argc, char **argv)
 {
-	static double prompt[ROUNDS], answer[ROUNDS], python[ROUNDS],
-		moved[ROUNDS];
+	static double prompt[ROUNDS], answer[ROUNDS], own[ROUNDS],
+		python[ROUNDS], moved[ROUNDS];
 	static struct screen s, home[2];
 
 	if (argc != 3)
@@ -113,6 +114,11 @@ int main(int argc, char **argv)
 		stop(&s);
 
 		begun = now();
+		start(&s, (char *const[]){argv[2], "-q", NULL});
+		own[i] = seen(&s, ">>> ") - begun;
+		stop(&s);
+
+		begun = now();
 		start(&s, (char *const[]){argv[2], "-c", "pass", NULL});
 		waitpid(s.pid, NULL, 0);
 		python[i] = now() - begun;
@@ -124,6 +130,7 @@ int main(int argc, char **argv)
 	print("first prompt, from exec", prompt, ROUNDS);
 	print("first 1+1 answered, from exec", answer, ROUNDS);
 	print("--attach: prompt on another terminal, from exec", moved, ROUNDS);
+	print("in turns with it: python3's own prompt", own, ROUNDS);
 	print("in turns with it: python3 -c pass", python, ROUNDS);
 	return 0;
 }

@@ -120,6 +120,8 @@ class Host:
         self.etc = self.dir / "etc" / "cellblock"
         self.etc.mkdir(parents=True)
         self.people, self.maker = [self.person(), self.person()], None
+        self.spare = 0  # jails made ahead, of each kind
+        self.policy("")
         self.log = self.dir / "log"
         self.holder = subprocess.Popen(
             ["unshare", "-m", "sh", "-c", MOUNTS, str(self.dir)])
@@ -143,6 +145,8 @@ class Host:
     def policy(self, text, file="cellblock.conf"):
         path = self.etc / file
         path.parent.mkdir(exist_ok=True)
+        if file == "cellblock.conf":
+            text += f"\n[maker]\nspare = {self.spare}\n"
         path.write_text(text)
 
     def start(self, *options):
@@ -216,6 +220,8 @@ def _maker(host):
 def _lasting():
     """One maker for many tests that leave it as it is."""
     for h in serve():
+        h.spare = 1
+        h.policy("")
         h.start()
         yield h
 

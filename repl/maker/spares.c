@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spares.c - the jails that the service has made ahead
+ *
+ * Runs in:   root's service (which are there, and which are missing); its
+ *            children (one claims one)
+ * Trusts:    the system's configuration
+ * Leaves:    nothing: spares end with the shelf, whatever ends the service
+ *
+ * What is known of each is in a row of shared memory; the sockets to it are on
+ * the shelf. They are made one by one, while nobody asks for anything.
+ */
+#include "spares.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ROWS (SPARES_KINDS * SPARES_MOST)
+/* What somebody who asks has to themselves. */
+#define REST_MS 20
+/* How long a failure keeps us from trying again. */
+#define FAILURE_MS 20000
+/* One that does not fit is kept for who comes next, unless it may be what the
+ * configuration said once. */
+#define KEEP_MS 60000
+
+static const enum spec_mode kinds[SPARES_KINDS] = {
+	SPEC_SESSION, SPEC_PROGRAM, SPEC_EVAL};
+
+enum row_state { ROW_FREE, ROW_MADE, ROW_SHELVED };
+
+struct spares_row {
+	_Atomic int state;
+	enum spec_mode mode;
+	pid_t pid;
+	int64_t since_ms;
+	struct spare_key key;
+};
+
+int spares_open(
+	struct spares *s, int most, spares_make *make, void *arg, struct err *e)
+{
+	void *shared = mmap(NULL, ROWS * sizeof(*s->rows),
+		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	*s = (struct spares){.most = most,
+		.making = {.front = -1, .claim = -1},
+		.make = make,
+		.arg = arg};
+	memset(s->shelf, -1, sizeof(s->shelf));
+	if (shared == MAP_FAILED)
+		return err_errno(e, "make jails ahead");
+	s->rows = shared;
+	for (int i = 0; i < SPARES_KINDS; i++)
+		if (spare_shelf_open(s->shelf[kinds[i]], e) < 0)
+			return -1;
+	spares_rest(s, true);
+	return 0;
+}
+
+void spares_close(struct spares *s)
+{
+	spare_close(&s->making);
+	for (int i = 0; i < SPARES_KINDS; i++) {
+		fd_drop(&s->shelf[kinds[i]][0]);
+		fd_drop(&s->shelf[kinds[i]][1]);
+	}
+}
+
+/* ---- the service ---- */
+
+static bool is_making(const struct spares *s)
+{
+	return s->making.front >= 0;
+}
+
+static int have(const struct spares *s, enum spec_mode mode)
+{
+	int n = 0;
+
+	for (int i = 0; i < ROWS; i++)
+		n += s->rows[i].state != ROW_FREE && s->rows[i].mode == mode;
+	return n;
+}
+
+/* The kind of which one is missing, or -1. */
+static int missing(const struct spares *s)
+{
+	for (int i = 0; i < SPARES_KINDS; i++)
+		if (have(s, kinds[i]) < s->most)
+			return kinds[i];
+	return -1;
+}
+
+static void begin(struct spares *s, enum spec_mode mode)
+{
+	struct spare its = {.front = -1, .claim = -1};
+	struct spares_row *row = s->rows;
+	pid_t pid;
+
+	while (row->state != ROW_FREE)
+		row++;
+	if (spare_open(&s->making, &its, NULL) < 0) {
+		s->rest_ms = now_ms() + FAILURE_MS;
+		return;
+	}
+	s->making.number = (uint32_t)(row - s->rows);
+	row->mode = mode;
+	row->state = ROW_MADE;
+	pid = fork();
+	if (pid == 0) {
+		s->make(s->arg, mode, &its, &row->key);
+		_exit(1);
+	}
+	row->pid = pid;
+	spare_close(&its);
+}
+
+/* It is ready, or has failed. */
+static void take(struct spares *s)
+{
+	struct spares_row *row = &s->rows[s->making.number];
+	int *shelf = s->shelf[row->mode];
+
+	row->since_ms = now_ms();
+	row->state = ROW_SHELVED;
+	if (spare_is_alive(&s->making) && spare_put(shelf, &s->making) == 0)
+		return;
+	row->state = ROW_FREE;
+	spare_close(&s->making);
+	s->rest_ms = now_ms() + FAILURE_MS;
+}
+
+int spares_count(const struct spares *s)
+{
+	int n = 0;
+
+	for (int i = 0; i < ROWS; i++)
+		n += s->rows[i].state == ROW_SHELVED;
+	return n;
+}
+
+struct pollfd spares_poll(const struct spares *s)
+{
+	return (struct pollfd){.fd = s->making.claim, .events = POLLIN};
+}
+
+int spares_timeout_ms(const struct spares *s)
+{
+	int64_t left = s->rest_ms - now_ms();
+
+	if (is_making(s) || missing(s) < 0)
+		return -1;
+	return left > 0 ? (int)left : 0;
+}
+
+void spares_turn(struct spares *s)
+{
+	struct pollfd p = spares_poll(s);
+
+	if (is_making(s) && poll(&p, 1, 0) > 0)
+		take(s);
+	if (spares_timeout_ms(s) == 0)
+		begin(s, (enum spec_mode)missing(s));
+}
+
+void spares_rest(struct spares *s, bool made)
+{
+	int64_t next = now_ms() + REST_MS;
+
+	if (made || s->rest_ms < next)
+		s->rest_ms = next;
+}
+
+/* Off the shelf with it, if it is still there. */
+static void remove_dead(struct spares *s, const struct spares_row *row)
+{
+	int *shelf = s->shelf[row->mode];
+	struct spare one;
+
+	for (int i = 0; i < s->most && spare_take(shelf, &one); i++)
+		if (&s->rows[one.number] == row)
+			spare_close(&one);
+		else
+			spare_put(shelf, &one);
+}
+
+void spares_reap(struct spares *s, pid_t pid)
+{
+	for (struct spares_row *row = s->rows; row < s->rows + ROWS; row++)
+		if (row->state == ROW_SHELVED && row->pid == pid) {
+			remove_dead(s, row);
+			row->state = ROW_FREE;
+			spares_rest(s, false);
+		}
+}
+
+/* ---- its children ---- */
+
+void spares_leave(struct spares *s)
+{
+	spare_close(&s->making);
+}
+
+void spares_forget(struct spares *s)
+{
+	munmap(s->rows, ROWS * sizeof(*s->rows));
+}
+
+/* It is not on the shelf any more. */
+static void used(struct spares *s, const struct spare *one)
+{
+	int shelved = ROW_SHELVED;
+
+	atomic_compare_exchange_strong(
+		&s->rows[one->number].state, &shelved, ROW_FREE);
+}
+
+/* One that is as this spec: 1, or 0. */
+static int find(
+	struct spares *s, const struct jail_spec *spec, struct spare *one)
+{
+	int *shelf = s->shelf[spec->mode];
+	static struct spare_key key;
+
+	if (!s->most || spare_key_fill(&key, spec) < 0)
+		return 0;
+	for (int i = 0; i < s->most && spare_take(shelf, one); i++) {
+		const struct spares_row *row = &s->rows[one->number];
+		bool lives = spare_is_alive(one);
+
+		if (lives && spare_key_fits(&row->key, &key))
+			return 1;
+		if (lives && now_ms() - row->since_ms < KEEP_MS) {
+			spare_put(shelf, one);
+			continue;
+		}
+		used(s, one);
+		spare_close(one);
+	}
+	return 0;
+}
+
+int spares_claim(struct spares *s, const struct jail_spec *spec,
+	struct spare *out, uid_t *id, struct err *e)
+{
+	if (!find(s, spec, out))
+		return 0;
+	if (spare_claim(out, spec, id, e) == 0) {
+		used(s, out);
+		return 1;
+	}
+	if (e->kind == ERR_BUSY) {
+		spare_put(s->shelf[spec->mode], out);
+		return -1;
+	}
+	used(s, out);
+	spare_close(out);
+	return 0;
+}
