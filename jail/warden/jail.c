@@ -46,6 +46,8 @@
  * most one part in so many of a core. */
 #define MEMORY_MS 100
 #define MEMORY_SHARE_DEN 32
+/* What is not urgent is late when it was not asked for so long. */
+#define LATE_MS 1000
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
@@ -459,8 +461,8 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
 		tally_note_others(&j->tally, others_bytes(j));
-		u->over = tally_add(
-			&j->tally, &p, standin_is_free(&j->standin, 1));
+		u->over = tally_add(&j->tally, &p,
+			standin_is_free(&j->standin, STANDIN_URGENT));
 		home_usage(&j->site->home, &home, &files);
 	}
 	beside_note(j->besides, tally_bytes(&j->tally) - home, u->cpu_ms);
@@ -471,6 +473,10 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 void warden_jail_ask(
 	struct warden_jail *j, const struct chore *soon, unsigned later)
 {
+	/* What is urgent is asked so often that it may take the whole share. */
+	int64_t now = now_ms();
+	enum standin_haste haste =
+		now - j->later_ms > LATE_MS ? STANDIN_LATE : STANDIN_CALM;
 	struct chore q = *soon;
 
 	q.rows = j->rows;
@@ -479,15 +485,17 @@ void warden_jail_ask(
 		q.what |= CHORE_SIZE;
 	if (j->site->cgroup.file[CGROUP_F_CPU] < 0)
 		q.what |= CHORE_CPU;
-	if (standin_is_free(&j->standin, 0))
+	if (standin_is_free(&j->standin, haste))
 		q.what |= later;
 	if (!warden_jail_is_uncounted(j))
 		q.what &= ~(unsigned)CHORE_WEIGHT;
 	else if (tally_is_doubtful(&j->tally))
 		q.what |= CHORE_WEIGHT | later; /* checkpoints go first */
-	if (!q.what || !standin_is_free(&j->standin, 1))
+	if (!q.what || !standin_is_free(&j->standin, STANDIN_URGENT))
 		return;
 	j->size_owed = 0;
+	if (q.what & later)
+		j->later_ms = now;
 	tally_asked(&j->tally);
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		tally_fail(&j->tally);

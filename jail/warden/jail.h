@@ -59,6 +59,7 @@ struct warden_jail {
 	struct tally tally; /* where no cgroup counts */
 	int64_t memory_ms;  /* when to look at it next, beside a cell */
 	int over;	    /* what that said */
+	int64_t later_ms;   /* when the stand-in was asked what is not urgent */
 
 	/* of all jails of the session */
 	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */

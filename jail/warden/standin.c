@@ -105,10 +105,13 @@ static int64_t cpu_now_ns(const struct standin *s)
 	return ns < 0 ? s->cpu_ns : ns;
 }
 
-int standin_is_free(const struct standin *s, int urgent)
+int standin_is_free(const struct standin *s, enum standin_haste haste)
 {
-	return !s->asked_ms &&
-	       s->paid_ms <= now_ms() + (urgent ? CREDIT_MS : 0);
+	static const int64_t credit_ms[] = {[STANDIN_CALM] = 0,
+		[STANDIN_LATE] = CREDIT_MS / 4,
+		[STANDIN_URGENT] = CREDIT_MS};
+
+	return !s->asked_ms && s->paid_ms <= now_ms() + credit_ms[haste];
 }
 
 int standin_ask(

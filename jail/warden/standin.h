@@ -27,8 +27,10 @@ struct standin {
 void standin_init(struct standin *s);
 
 /* Whether it is free to work. All its work takes a small share of a core. What
- * is urgent may come a little before the work until now is paid for. */
-int standin_is_free(const struct standin *s, int urgent);
+ * is urgent may come a little before the work until now is paid for, and what
+ * is late, a quarter of that. */
+enum standin_haste { STANDIN_CALM, STANDIN_LATE, STANDIN_URGENT };
+int standin_is_free(const struct standin *s, enum standin_haste haste);
 
 /* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
 int standin_ask(

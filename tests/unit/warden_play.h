@@ -380,9 +380,9 @@ void standin_init(struct standin *s)
 	*s = (struct standin){.sock = -1};
 }
 
-int standin_is_free(const struct standin *s, int urgent)
+int standin_is_free(const struct standin *s, enum standin_haste haste)
 {
-	(void)urgent;
+	(void)haste;
 	return !s->asked_ms && !P.resting;
 }
 
