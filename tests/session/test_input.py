@@ -79,6 +79,30 @@ def test_pdb_shows_no_frame_of_the_driver(session):
     assert session.run("_") == "21"
 
 
+def test_pdb_stops_in_no_frame_of_the_driver(session):
+    """The last expression is shown by the driver, in the middle of the cell."""
+    row = session.enter("import pdb; pdb.set_trace()")
+    session.expect_since(row, r"<cell 1>\(1\)<module>\(\)(.|\n)*^\(Pdb\)$")
+    assert "cellblock" not in "\n".join(session.screen.rows(row))
+    session.type("s\r")            # one step more than the cell has
+    session.wait_prompt()
+    assert session.run("6 * 7") == "42"
+
+
+def test_pdb_steps_out_of_the_cell_to_the_prompt(session):
+    session.run("def f():\n    breakpoint()\n    return 1")
+    row = session.enter("f()")
+    # To the end of f, of the cell, and on.
+    for step, where in [("n", ">1"), ("n", ">None"), ("n", None)]:
+        session.wait(lambda: session.screen.cursor_row() == "(Pdb)", "pdb")
+        session.type(step + "\r")
+        if where:
+            session.expect_since(row, r"^> <cell \d>\(\d\).*-" + where)
+    session.wait_prompt()
+    assert "cellblock" not in "\n".join(session.screen.rows(row))
+    assert session.run("6 * 7") == "42"
+
+
 def test_help_pager_works(session):
     session.enter("help(str)")
     session.expect(r"Help on class str")
