@@ -20,7 +20,7 @@ log.transcript policy.locked policy.commands'
 
 _cellblock_options='--timeout --memory --upload --download --python --config
 --set --overwrite --quiet --verbose --help --version --eval --serve --maker --mcp
---sessions --attach --new --end --message --check --json --check-config
+--sessions --attach --new --end --message --watch --check --json --check-config
 -t -M -u -d -p -f -s -q -v -h -V -c -m -e'
 
 # Words that take the next word as their argument.
@@ -73,7 +73,7 @@ _cellblock()
 		COMPREPLY=($(compgen -W '128M 256M 512M 1G 2G' -- "$cur"))
 		;;
 	-c | -m | -e) ;;
-	--attach | --end | --message)
+	--attach | --end | --message | --watch)
 		COMPREPLY=($(compgen -W "$(cellblock --sessions 2>/dev/null |
 			awk 'NR > 1 { print $1 }')" -- "$cur"))
 		;;

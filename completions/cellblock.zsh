@@ -76,12 +76,12 @@ _cellblock_keys()
 	_describe -t keys 'configuration key' keys -qS =
 }
 
-# Behind --attach, --end and --message a session, else a program.
+# Behind --attach, --end, --message and --watch a session, else a program.
 _cellblock_first()
 {
 	local -a ids
 
-	if (($words[(I)--(attach|end|message)])); then
+	if (($words[(I)--(attach|end|message|watch)])); then
 		ids=(${${(f)"$(cellblock --sessions 2>/dev/null)"}[2,-1]%% *})
 		_describe -t sessions session ids
 	else
@@ -113,6 +113,7 @@ _arguments -s -S \
 	'--new[a new session, without a question]' \
 	'--end[end a session]' \
 	'--message[show a text in a session]' \
+	'--watch[show what a session shows]' \
 	'--check[what this host enforces]' \
 	'--check-config[the configuration, and which file set what]' \
 	'(- *)'{-h,--help}'[help]' \

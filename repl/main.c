@@ -174,6 +174,7 @@ static int run(struct run *r)
 	case OPTIONS_ATTACH:
 	case OPTIONS_END:
 	case OPTIONS_MESSAGE:
+	case OPTIONS_WATCH:
 		run_load_config(r);
 		run_set_locale();
 		return ongoing_act(r);

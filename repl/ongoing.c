@@ -106,34 +106,61 @@ int ongoing_list(struct run *r)
 	return failed ? 1 : 0;
 }
 
-int ongoing_act(struct run *r)
+static int watch(
+	struct run *r, const struct roster_entry *to, int sock, struct err *e)
+{
+	char from[64], name[ROSTER_NAME];
+	struct attach_answer a;
+	int status;
+
+	client_from(from, sizeof(from));
+	if (knock_watch(sock, from, &a, e) < 0)
+		return -1;
+	roster_name(to, name, sizeof(name));
+	terminal_open(&r->term, r->cfg.colour);
+	status = watcher_run(sock, name, &r->term, e);
+	terminal_close(&r->term);
+	return status;
+}
+
+static int act(struct run *r, const struct roster_entry *to, struct err *e)
 {
 	bool end = r->opt.mode == OPTIONS_END;
-	const struct roster_entry *to;
+	auto_close int sock = places_connect(to->dir, to->id, to->uid);
 	struct attach_answer a;
+
+	if (sock < 0)
+		return err_errno(e, "reach session %d", to->id);
+	if (r->opt.mode == OPTIONS_WATCH)
+		return watch(r, to, sock, e);
+	return knock_ask(
+		sock, end ? ATTACH_END : ATTACH_MESSAGE, r->opt.message, &a, e);
+}
+
+int ongoing_act(struct run *r)
+{
+	bool attach = r->opt.mode == OPTIONS_ATTACH;
+	const struct roster_entry *to;
 	struct roster list;
 	struct err e = {0};
-	int status, sock;
+	int status;
 
-	/* Whoever has the other account would have root's terminal. */
 	ongoing_open_roster(
-		r, &list, geteuid() == 0 && r->opt.mode != OPTIONS_ATTACH);
+		r, &list, geteuid() == 0 && !(attach && !r->opt.session));
 	to = roster_find(&list, r->opt.session, &e);
 	run_must(to ? 0 : -1, &e);
-	if (r->opt.mode == OPTIONS_ATTACH) {
-		if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-			err_set(&e, "--attach wants a terminal");
-			err_kind_set(&e, ERR_USAGE);
-			run_die(&e);
-		}
-		status = attach_to(r, to, &e);
-	} else {
-		sock = places_connect(to->dir, to->id, to->uid);
-		status = sock < 0 ? err_errno(&e, "reach session %d", to->id)
-				  : knock_ask(sock,
-					    end ? ATTACH_END : ATTACH_MESSAGE,
-					    r->opt.message, &a, &e);
+	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+		err_set(&e, "--attach wants a terminal");
+		err_kind_set(&e, ERR_USAGE);
+		run_die(&e);
 	}
+	/* Whoever has the other account would have root's terminal. */
+	if (attach && to->uid != getuid()) {
+		err_set(&e, "a terminal goes to one's own sessions only");
+		err_hint(&e, "cellblock --watch shows %s's", to->user);
+		run_die(&e);
+	}
+	status = attach ? attach_to(r, to, &e) : act(r, to, &e);
 	run_must(status, &e);
 	roster_free(&list);
 	return status;

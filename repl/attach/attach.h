@@ -7,6 +7,7 @@
  *	client.c	the process that a shell waits for
  *	logout.c	what becomes of a session when its person logs out
  *	knock.c		one request to somebody's session
+ *	watcher.c	the process of somebody who watches one
  *	roster.c	the sessions that there are
  *
  * A session that may outlive its terminal is two processes. The client is what
@@ -34,6 +35,7 @@
 struct err;
 struct signals;
 struct strbuf;
+struct terminal;
 
 /* ---- the wire ---- */
 
@@ -53,6 +55,7 @@ enum attach_kind {
 	ATTACH_DETACH,	    /* let the terminal go */
 	ATTACH_ATTACH = 64, /* take this terminal: all descriptors */
 	ATTACH_BESIDE,	    /* run a program beside: answered with a socket */
+	ATTACH_WATCH,	    /* answered; packets follow (struct watcher_head) */
 	ATTACH_SIGNAL = 96, /* on a link: signal `number` has come */
 };
 
@@ -106,6 +109,33 @@ struct attach_answer {
 	uint32_t reserved;
 	char text[ATTACH_TEXT];
 	struct attach_status status;
+};
+
+/* What a watcher gets, a message each: this head, and at most WATCHER_DATA
+ * bytes. The answer has WATCHER_STREAM as its number. */
+#define WATCHER_STREAM 1
+#define WATCHER_DATA 16384
+
+enum watcher_kind {
+	WATCHER_SOURCE = 1, /* of a cell or a command, from byte `number` on */
+	WATCHER_OUTPUT,	    /* as the cell wrote it, unfiltered */
+	WATCHER_BREAK,	    /* what comes next begins a line */
+	WATCHER_END,	    /* the cell's output is over */
+	WATCHER_LINE,	    /* the text of a frame line */
+	WATCHER_BACKGROUND, /* output of no cell */
+	WATCHER_MISSED,	    /* `number` bytes did not come */
+	WATCHER_OVER,	    /* the session is over */
+};
+
+/* The cell reads keys one by one. */
+#define WATCHER_STEERS 1
+
+struct watcher_head {
+	uint32_t magic; /* ATTACH_MAGIC */
+	uint16_t kind, flags;
+	uint32_t cell; /* 0: none */
+	uint32_t reserved;
+	int64_t number;
 };
 
 /* Whether `n` bytes, which lie in *r, are a request that may be looked at. Its
@@ -201,6 +231,13 @@ void door_drop(struct door_visit *v);
  * and why there is none. 0, or -1: nobody is there. */
 int door_hand(int visitor, int fd, const char *why);
 
+/* Answer with a number, and keep the connection (returned; the caller closes).
+ * From now on it wakes us when it ends, or can take more. */
+int door_keep(struct door *d, struct door_visit *v, int number);
+
+/* Whether whoever has that connection has neither gone nor said anything. */
+bool door_listens(int kept);
+
 /* The client that waits for us: another one's connection becomes the link; say
  * how it goes on, and let it go. */
 void door_link(struct door *d, struct door_visit *v);
@@ -258,12 +295,27 @@ int knock_ask(int sock, enum attach_kind kind, const char *text,
  * e. `sock` stays open as long as that runs. */
 int knock_beside(int sock, struct err *e);
 
+/* Ask to watch the session; `from` is where we sit. 0, or -1 with e. The
+ * socket then has what is seen. */
+int knock_watch(
+	int sock, const char *from, struct attach_answer *a, struct err *e);
+
+/* Whether `n` bytes are a message to a watcher: its head. Pure. */
+bool knock_packet(const void *packet, size_t n, struct watcher_head *h);
+
 /* Fill in the head of a request. */
 void knock_begin(
 	struct attach_request *r, enum attach_kind kind, const char *text);
 
 /* Our user namespace; -1 with e. The caller closes. */
 int knock_namespace(struct err *e);
+
+/* ---- watcher.c ---- */
+
+/* Show on a terminal that is open, or where its output goes instead, what the
+ * session `name` on that socket shows, until Ctrl-C, q, or its end. The exit
+ * status, or -1 with e. */
+int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 
 /* ---- roster.c ---- */
 
@@ -273,7 +325,6 @@ struct roster_entry {
 	uid_t uid;
 	char user[64];
 	bool answered;
-	bool same;	  /* another entry has the same id */
 	int64_t keyed_ms; /* now_ms() when the last key came */
 	struct attach_status status;
 };
@@ -292,8 +343,12 @@ int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	bool all, struct err *e);
 void roster_free(struct roster *r);
 
-/* The entry that `id` names: "7", one's own before others', or "ann/7"; NULL:
- * the only one, or the only one that is offered. NULL with e. */
+/* What an entry is called: "7" for one's own session, else "ann/7". */
+#define ROSTER_NAME 96
+void roster_name(const struct roster_entry *v, char *buf, size_t size);
+
+/* The entry that `id` names: "7", one's own, or "ann/7"; NULL: the only one, or
+ * the only one that is offered. NULL with e. */
 const struct roster_entry *roster_find(
 	const struct roster *r, const char *id, struct err *e);
 

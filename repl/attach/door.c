@@ -357,6 +357,26 @@ int door_hand(int visitor, int fd, const char *why)
 	return io_send_fds(visitor, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
+int door_keep(struct door *d, struct door_visit *v, int number)
+{
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = v->fd};
+	int kept = fd_take(&v->fd);
+
+	say(kept, ATTACH_OK, number, NULL, NULL);
+	epoll_ctl(d->events, EPOLL_CTL_ADD, kept, &ev);
+	door_drop(v);
+	return kept;
+}
+
+bool door_listens(int kept)
+{
+	char byte;
+
+	return recv(kept, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       (errno == EAGAIN || errno == EINTR);
+}
+
 void door_link(struct door *d, struct door_visit *v)
 {
 	if (d->link >= 0)

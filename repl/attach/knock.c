@@ -24,6 +24,7 @@
 #define ANSWER_MS 1000
 /* A command in it may take a while. */
 #define BESIDE_MS 10000
+#define WATCH_MS 15000
 
 int knock_namespace(struct err *e)
 {
@@ -110,4 +111,28 @@ int knock_beside(int sock, struct err *e)
 		return -1;
 	}
 	return fd >= 0 ? fd : err_set(e, "the session did not answer");
+}
+
+int knock_watch(
+	int sock, const char *from, struct attach_answer *a, struct err *e)
+{
+	struct attach_request r;
+
+	knock_begin(&r, ATTACH_WATCH, NULL);
+	snprintf(r.from, sizeof(r.from), "%s", from);
+	if (ask(sock, &r, WATCH_MS, a, NULL, e) < 0)
+		return -1;
+	if (a->number == WATCHER_STREAM)
+		return 0;
+	return err_set(e, "this session was begun by another build of "
+			  "cellblock, and cannot be watched by this one");
+}
+
+bool knock_packet(const void *packet, size_t n, struct watcher_head *h)
+{
+	if (n < sizeof(*h) || n > sizeof(*h) + WATCHER_DATA)
+		return false;
+	memcpy(h, packet, sizeof(*h));
+	return h->magic == ATTACH_MAGIC && h->kind >= WATCHER_SOURCE &&
+	       h->kind <= WATCHER_OVER && h->number >= 0;
 }

@@ -117,14 +117,6 @@ static int add_everybody(struct roster *r, uid_t but)
 	return failed;
 }
 
-static void mark_same(struct roster *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t j = 0; j < r->n; j++)
-			if (i != j && r->v[i].id == r->v[j].id)
-				r->v[i].same = true;
-}
-
 int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	bool all, struct err *e)
 {
@@ -134,7 +126,6 @@ int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	failed = add_person(r, of, user);
 	if (!failed && all)
 		failed = add_everybody(r, of->uid);
-	mark_same(r);
 	return failed ? err_errno(e, "list the sessions") : 0;
 }
 
@@ -147,28 +138,33 @@ void roster_free(struct roster *r)
 	*r = (struct roster){0};
 }
 
-/* "7" where that says enough, else "ann/7". */
-static void name_entry(const struct roster_entry *v, char *buf, size_t size)
+static bool is_own(const struct roster_entry *v)
 {
-	if (v->same)
-		snprintf(buf, size, "%s/%d", v->user, v->id);
-	else
+	return v->uid == getuid();
+}
+
+void roster_name(const struct roster_entry *v, char *buf, size_t size)
+{
+	if (is_own(v))
 		snprintf(buf, size, "%d", v->id);
+	else
+		snprintf(buf, size, "%s/%d", v->user, v->id);
+}
+
+static bool has_number(const struct roster_entry *v, const char *id)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", v->id);
+	return !strcmp(id, number);
 }
 
 static bool is_named(const struct roster_entry *v, const char *id)
 {
-	char number[16], full[96];
+	char full[ROSTER_NAME];
 
-	snprintf(number, sizeof(number), "%d", v->id);
 	snprintf(full, sizeof(full), "%s/%d", v->user, v->id);
-	return !strcmp(id, number) || !strcmp(id, full);
-}
-
-/* A number alone is one's own session before anybody else's. */
-static bool is_own(const struct roster_entry *v)
-{
-	return v->uid == getuid();
+	return !strcmp(id, full) || (is_own(v) && has_number(v, id));
 }
 
 /* How many are offered, and the last of them. */
@@ -185,43 +181,61 @@ static size_t count_offered(
 	return n;
 }
 
-const struct roster_entry *roster_find(
-	const struct roster *r, const char *id, struct err *e)
+/* Nobody reaches for his own session and ends another's. */
+static const struct roster_entry *find_others(
+	const struct roster *r, const char *id)
 {
-	const struct roster_entry *found = NULL;
-	char safe[80] = "";
+	for (size_t i = 0; id && i < r->n; i++)
+		if (has_number(&r->v[i], id))
+			return &r->v[i];
+	return NULL;
+}
 
-	if (!id && count_offered(r, &found) == 1)
-		return found;
-	found = NULL;
+static void refuse(
+	const struct roster *r, const char *id, size_t found, struct err *e)
+{
+	const struct roster_entry *other = found ? NULL : find_others(r, id);
+	char safe[ROSTER_NAME] = "";
 
 	if (id)
 		text_safe(safe, sizeof(safe), id, strlen(id));
-	for (size_t i = 0; i < r->n; i++) {
-		if (id && !is_named(&r->v[i], id))
-			continue;
-		if (id && found && is_own(found) != is_own(&r->v[i])) {
-			found = is_own(found) ? found : &r->v[i];
-			continue;
-		}
-		if (found) {
-			err_set(e,
-				id ? "several sessions are number %s"
-				   : "there are several sessions%s",
-				safe);
-			err_hint(e, "cellblock --sessions lists them");
-			return NULL;
-		}
-		found = &r->v[i];
-	}
-	if (!found) {
+	if (other)
+		err_set(e, "session %s is not yours", safe);
+	else if (found)
+		err_set(e,
+			id ? "several sessions are number %s"
+			   : "there are several sessions%s",
+			safe);
+	else
 		err_set(e,
 			id ? "there is no session %s"
 			   : "there is no session to go back to%s",
 			safe);
+	if (other)
+		err_hint(e, "%s/%d is; cellblock --sessions lists them",
+			other->user, other->id);
+	else
 		err_hint(e, "cellblock --sessions lists them");
+}
+
+const struct roster_entry *roster_find(
+	const struct roster *r, const char *id, struct err *e)
+{
+	const struct roster_entry *found = NULL;
+	size_t n = 0;
+
+	if (!id && count_offered(r, &found) == 1)
+		return found;
+	for (size_t i = 0; i < r->n; i++) {
+		if (id && !is_named(&r->v[i], id))
+			continue;
+		found = &r->v[i];
+		n++;
 	}
-	return found;
+	if (n == 1)
+		return found;
+	refuse(r, id, n, e);
+	return NULL;
 }
 
 bool roster_is_offered(const struct roster_entry *v)
@@ -398,10 +412,12 @@ enum roster_choice roster_ask(
 static void add_row(struct text_table *t, const struct roster_entry *v)
 {
 	const struct attach_status *s = &v->status;
-	char id[96], who[160], from[160], since[32], cell[96], a[TEXT_HUMAN],
-		idle[TEXT_HUMAN], cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
+	char name[ROSTER_NAME], id[2 * ROSTER_NAME], who[160], from[160],
+		since[32], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
+		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
 
-	name_entry(v, id, sizeof(id));
+	roster_name(v, name, sizeof(name));
+	text_safe(id, sizeof(id), name, strlen(name));
 	text_safe(who, sizeof(who), v->user, strlen(v->user));
 	if (!v->answered) {
 		text_table_add(t, (const char *[]){id, who, "–", "–", "–",

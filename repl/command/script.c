@@ -97,6 +97,7 @@ int script_load(
 	if (!script)
 		return -1;
 	p = behind_mark(script, n);
+	s->typed = NULL; /* what runs is not what was typed */
 	for (end = script + n; p < end && !s->over;) {
 		const char *next = next_cell(p, end);
 

@@ -84,6 +84,7 @@ static const struct rule rules[] = {
 	{"new", '\0', NULL, FLAG(fresh)},
 	{"end", '\0', NULL, MODE(END)},
 	{"message", '\0', NULL, MODE(MESSAGE)},
+	{"watch", '\0', NULL, MODE(WATCH)},
 	{"check", '\0', NULL, MODE(CHECK)},
 	{"json", '\0', NULL, FLAG(json)},
 	{"check-config", '\0', NULL, MODE(CHECK_CONFIG)},
@@ -165,8 +166,9 @@ static int take(
 		if (o->mode != OPTIONS_SESSION)
 			return usage(e, "only one of -c, -m, -e, --eval, "
 					"--serve, --maker, --mcp, --sessions, "
-					"--attach, --end, --message, --check "
-					"and --check-config makes sense");
+					"--attach, --end, --message, --watch, "
+					"--check and --check-config makes "
+					"sense");
 		o->text = arg;
 		o->mode = r->mode;
 		return 0;
@@ -289,7 +291,7 @@ static int parse_options(
 static bool is_about_sessions(const struct options *o)
 {
 	return o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
-	       o->mode == OPTIONS_MESSAGE;
+	       o->mode == OPTIONS_MESSAGE || o->mode == OPTIONS_WATCH;
 }
 
 /* ID, ID TEXT, or ID -m TEXT. */
@@ -300,8 +302,9 @@ static int take_session(struct options *o, struct err *e)
 		     : end && o->nargs > 1	? 3
 						: o->nargs;
 
-	if (end && o->nargs == 0)
-		return usage(e, "--end wants the ID of a session");
+	if ((end || o->mode == OPTIONS_WATCH) && o->nargs == 0)
+		return usage(e, "%s wants the ID of a session",
+			end ? "--end" : "--watch");
 	if (o->nargs != wanted ||
 		(end && wanted == 3 && strcmp(o->args[1], "-m") != 0))
 		return usage(e, end ? "--end wants ID [-m TEXT]"
@@ -327,6 +330,7 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		[OPTIONS_ATTACH] = {"--attach ID", 1},
 		[OPTIONS_END] = {"--end ID", 3},
 		[OPTIONS_MESSAGE] = {"--message ID TEXT", 2},
+		[OPTIONS_WATCH] = {"--watch ID", 1},
 		[OPTIONS_CHECK] = {"--check", 0},
 		[OPTIONS_CHECK_CONFIG] = {"--check-config FILE", 1},
 	};
@@ -436,8 +440,8 @@ static const char *const forms[][2] = {
 	{"cellblock [OPTIONS] [-] < FILE", "a program from standard input"},
 	{"cellblock --eval|--serve|--mcp|--maker",
 		"requests of programs, agents and people"},
-	{"cellblock --sessions|--attach|--new",
-		"sessions that go on; --end, --message"},
+	{"cellblock --sessions|--attach|--watch",
+		"sessions; --new, --end, --message"},
 	{"cellblock --check [-v] [--json]", "what this host enforces"},
 	{"cellblock --check-config [FILE]",
 		"the configuration, and who set what"},

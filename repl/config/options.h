@@ -28,6 +28,7 @@ enum options_mode {
 	OPTIONS_ATTACH,	      /* go back to `session`, or to the only one */
 	OPTIONS_END,	      /* end `session`, saying `message` */
 	OPTIONS_MESSAGE,      /* `session` gets `message` */
+	OPTIONS_WATCH,	      /* show what `session` shows */
 	OPTIONS_CHECK,	      /* what the host enforces */
 	OPTIONS_CHECK_CONFIG, /* check config_file, or all files */
 	OPTIONS_HELP,
@@ -46,7 +47,7 @@ struct options {
 	const char *text;
 	char *const *args; /* of the program; ends with NULL */
 	int nargs;
-	/* of --attach, --end and --message; or NULL */
+	/* of --attach, --end, --message and --watch; or NULL */
 	const char *session, *message;
 	const char *config_file;
 	const char *python;

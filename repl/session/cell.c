@@ -14,6 +14,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "log.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/term/relay.h"
@@ -287,6 +288,17 @@ static void follow_up(struct session *s)
 		session_leave(s, done->status);
 }
 
+struct record_cell cell_running(const struct session *s)
+{
+	struct record_cell c = s->cell->running;
+
+	if (!c.src || !s->typed)
+		return c;
+	c.src = (char *)s->typed;
+	c.n = s->typed_n;
+	return c;
+}
+
 /* Cell s->cell_no, from hand-over to verdict. */
 static int run(struct session *s, const char *src, size_t n, const char *image,
 	struct err *e)
@@ -303,6 +315,8 @@ static int run(struct session *s, const char *src, size_t n, const char *image,
 	c->done = (struct jail_done){0};
 	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
 	away_cell(s, true);
+	if (!s->typed)
+		watchers_add(s, WATCHER_SOURCE, 0, src, n);
 	screen_begin(s);
 	wait_for_end(s);
 	screen_end_output(s);
@@ -382,6 +396,7 @@ void cell_run_startup(struct session *s)
 	struct cell *c = s->cell;
 	const char *src = s->cfg->startup;
 	struct err e = {0};
+	const char *typed = s->typed;
 	bool due = c->startup_due;
 	int r;
 
@@ -392,7 +407,9 @@ void cell_run_startup(struct session *s)
 	terminal_signals_cancelled(s->signals);
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
+	s->typed = NULL;
 	r = run(s, src, strlen(src), NULL, &e);
+	s->typed = typed;
 	c->startup_due = false;
 	if (r == 0 && c->done.how == HOW_OK)
 		return;

@@ -13,6 +13,7 @@
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
@@ -109,9 +110,13 @@ static void run_line(struct session *s, const char *src, size_t n)
 
 	s->signals->interrupt = false; /* it was for something before */
 	screen_tell_background(s);
+	watchers_add(s, WATCHER_SOURCE, 0, src, n);
+	s->typed = src;
+	s->typed_n = n;
 	r = s->calls->line(s, src, n, &e);
 	if (r > 0)
 		r = cell_run(s, src, n, &e);
+	s->typed = NULL;
 	if (r < 0)
 		session_refuse(s, &e);
 	/* It was for this line, and for those that wait behind it. */
@@ -135,6 +140,7 @@ static int take_signals(void *arg)
 	if (sig->end)
 		session_end_by(s, sig->end);
 	away_answer(s, true);
+	terminals_watched(s);
 	return s->over || away_is_due(s);
 }
 
@@ -245,6 +251,7 @@ static int is_interrupted(void *arg)
 
 	terminal_signals_read(s->signals);
 	away_answer(s, false);
+	watchers_send(s);
 	return s->signals->interrupt || s->signals->end;
 }
 
@@ -292,6 +299,7 @@ static int open_parts(struct session *s, struct err *e)
 
 static void close_parts(struct session *s)
 {
+	watchers_close(s);
 	visit_close(s);
 	away_close(s);
 	screen_close(s);

@@ -16,6 +16,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "log.h"
+#include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/term/ask.h"
@@ -84,6 +85,22 @@ static void tap(void *arg, const void *buf, size_t n)
 	record_add_output(s->record, buf, n);
 }
 
+/* Who watches has a filter of his own. */
+static void copy(void *arg, enum output_copied what, const void *buf, size_t n)
+{
+	static const enum watcher_kind kinds[] = {
+		[OUTPUT_BYTES] = WATCHER_OUTPUT,
+		[OUTPUT_LINE] = WATCHER_LINE,
+		[OUTPUT_BREAK] = WATCHER_BREAK,
+	};
+	struct session *s = arg;
+
+	if (s->watchers)
+		watchers_add(s, kinds[what],
+			s->screen->output.vt.steers ? WATCHER_STEERS : 0, buf,
+			n);
+}
+
 static enum vt_mode filter_mode(const struct config *cfg)
 {
 	switch (cfg->escapes) {
@@ -110,6 +127,7 @@ static void begin_output(struct session *s, const uint8_t *mark)
 		.cell = mark ? s->cell_no : 0,
 		.sink = sink,
 		.tap = mark ? tap : NULL,
+		.copy = mark ? copy : NULL,
 		.arg = s,
 	};
 
@@ -165,6 +183,9 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 
 	output_background(&sc->output, buf + shown, n - shown, &r);
 	output_background_add(&sc->behind, &r);
+	if (r.head)
+		watchers_add(
+			s, WATCHER_BACKGROUND, 0, buf + shown, (size_t)r.head);
 	sc->line_ended = r.newline_added;
 	if (sc->above.n)
 		session_print(s, sc->above.s, sc->above.n);
@@ -501,6 +522,7 @@ void screen_end_output(struct session *s)
 	if (s->screen->holder != CELL)
 		return;
 	output_end(&s->screen->output, &r);
+	watchers_add(s, WATCHER_END, 0, "", 0);
 	s->screen->holder = SESSION;
 	s->output = NULL;
 	output_summary(&r, frame, s);

@@ -90,6 +90,7 @@ void session_frame(struct session *s, const char *fmt, ...)
 		output_say(s->output, text);
 		return;
 	}
+	watchers_say(s, text);
 	if (s->term->out_tty) {
 		look.colour = s->term->colour;
 		editor_size(s->editor, &rows, &look.columns);
@@ -138,6 +139,7 @@ int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
 		away_answer(s, false);
+		watchers_send(s);
 		if (s->over || s->signals->interrupt || away_is_due(s))
 			return -1;
 		if (s->signals->resized) {

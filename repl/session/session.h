@@ -12,6 +12,7 @@
  *	away.c		without a terminal
  *	terminals.c	terminals that come and go
  *	visit.c		programs beside the session
+ *	watchers.c	who watches the session
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
@@ -47,11 +48,13 @@ struct options;
 struct output;
 struct pictures;
 struct record;
+struct record_cell;
 struct relay;
 struct screen;
 struct session;
 struct signals;
 struct terminal;
+struct watchers;
 
 /* Figures in the home that frame lines have named, as far as is remembered. */
 #define SESSION_FIGURES 64
@@ -101,6 +104,9 @@ struct session {
 	 * what stands behind it. */
 	struct cell *cell;
 	uint32_t cell_no; /* the last number given */
+	/* The line that is being run, of which watchers know; NULL: others. */
+	const char *typed;
+	size_t typed_n;
 	struct record *record;
 	struct screen *screen;
 	struct pictures *pictures;
@@ -109,6 +115,7 @@ struct session {
 	struct editor *editor;
 	struct ledger ledger;
 	struct away *away;
+	struct watchers *watchers; /* NULL: there was none yet */
 	struct visit {
 		uint32_t number; /* 0: a free place */
 		int fd;		 /* of the connection */
@@ -201,6 +208,9 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e);
  * is safe for a terminal as `name`. 0, or -1 with e, as for any cell. */
 int cell_show_image(
 	struct session *s, const char *path, const char *name, struct err *e);
+
+/* The cell that runs, as it was typed, where it was; `src` is NULL: none. */
+struct record_cell cell_running(const struct session *s);
 
 /* What became of the last cell; NULL where that is not known. */
 const struct jail_done *cell_done(const struct session *s);
@@ -320,11 +330,43 @@ bool away_is_due(const struct session *s);
  * relay. `idle`: no cell runs. */
 void terminals_turn(struct session *s, bool idle);
 
+/* Say which watchers have gone, and send the others what waits. */
+void terminals_watched(struct session *s);
+
 /* The terminal is lost: go on without one, or end the session. */
 void terminals_lose(struct session *s);
 
 /* Let the terminal go. 0, or -1 with e: the session would end. */
 int terminals_detach(struct session *s, struct err *e);
+
+/* ---- watchers.c: who watches the session ---- */
+
+struct watchers_who {
+	bool root;     /* and not the person */
+	char from[64]; /* where that is; text of the watcher's */
+};
+
+/* Answer who wants to watch (taken), and show the cell that runs, if any: who
+ * that is (borrowed until the next call), or NULL: refused. */
+const struct watchers_who *watchers_begin(struct session *s,
+	struct door_visit *v, const struct record_cell *runs);
+
+/* Everybody who watches; *i begins with 0. NULL at the end. */
+const struct watchers_who *watchers_next(const struct session *s, int *i);
+
+/* Whether one has gone since this was asked last: who. */
+bool watchers_gone(struct session *s, struct watchers_who *who);
+
+/* They see this (attach.h has kinds and flags); a line of ours. Never waits. */
+void watchers_add(
+	struct session *s, int kind, int flags, const void *buf, size_t n);
+void watchers_say(struct session *s, const char *text);
+
+/* Send what could not be sent at once. */
+void watchers_send(struct session *s);
+
+/* The session is over. */
+void watchers_close(struct session *s);
 
 /* ---- visit.c: programs beside the session ---- */
 

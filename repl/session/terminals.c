@@ -35,6 +35,12 @@
 /* Between two sizes of a window that a program is to see both. */
 #define REDRAW_MS 200
 
+/* The person's own, and root. */
+static const char *const is_watching[] = {
+	"you are watching", "root is watching"};
+static const char *const has_stopped[] = {
+	"you have stopped watching", "root has stopped watching"};
+
 /* How to come back, for the person who leaves. */
 static void say_how(const struct session *s, char *text, size_t size)
 {
@@ -232,6 +238,48 @@ static void use_terminal(struct session *s, struct door_visit *v, bool whole)
 	screen_take_terminal(s, whole);
 }
 
+/* ---- who watches ---- */
+
+static void tell_watcher(struct session *s, const struct watchers_who *w,
+	const char *const does[2])
+{
+	char safe[4 * sizeof(w->from)];
+
+	text_safe(safe, sizeof(safe), w->from, strlen(w->from));
+	session_frame(
+		s, "%s%s%s", does[w->root], safe[0] ? ", from " : "", safe);
+}
+
+/* Whoever comes to the terminal may not have been here when they came. */
+static void tell_watchers(struct session *s)
+{
+	const struct watchers_who *w;
+	int i = 0;
+
+	while ((w = watchers_next(s, &i)))
+		tell_watcher(s, w, is_watching);
+}
+
+/* The person is told in the same turn. */
+static void watch(struct session *s, struct door_visit *v)
+{
+	const struct record_cell runs = cell_running(s);
+	const struct watchers_who *w;
+
+	w = watchers_begin(s, v, &runs);
+	if (w)
+		tell_watcher(s, w, is_watching);
+}
+
+void terminals_watched(struct session *s)
+{
+	struct watchers_who who;
+
+	watchers_send(s);
+	while (watchers_gone(s, &who))
+		tell_watcher(s, &who, has_stopped);
+}
+
 static void attach(struct session *s, struct door_visit *v)
 {
 	bool gone = away_is_gone(s), whole;
@@ -257,6 +305,7 @@ static void attach(struct session *s, struct door_visit *v)
 	use_terminal(s, v, whole);
 	if (!whole && !s->over)
 		show_missed(s, missed ? missed : "", missed ? n : 0, cut);
+	tell_watchers(s);
 }
 
 /* ---- who comes ---- */
@@ -275,34 +324,39 @@ static void show(
 
 static void serve(struct session *s, struct door_visit *v)
 {
+	const char *why = "this session cannot do that";
 	struct err e = {0};
 
 	switch ((enum attach_kind)v->request.kind) {
 	case ATTACH_ATTACH:
 		attach(s, v);
 		return;
+	case ATTACH_WATCH:
+		watch(s, v);
+		return;
 	case ATTACH_MESSAGE:
 		show(s, v, "message from");
+		why = NULL;
 		break;
 	case ATTACH_END:
 		show(s, v, "ended by");
 		log_attach(s->log, "ended by",
 			v->uid == geteuid() ? "the person" : "root");
 		session_end_by(s, SIGTERM);
+		why = NULL;
 		break;
 	case ATTACH_DETACH:
-		if (!away_is_gone(s) && terminals_detach(s, &e) < 0) {
-			door_answer(v, ATTACH_NO, e.msg, NULL);
-			return;
-		}
+		if (away_is_gone(s) || terminals_detach(s, &e) == 0)
+			why = NULL;
+		else
+			why = e.msg;
 		break;
 	case ATTACH_STATUS:
 	case ATTACH_BESIDE:
 	case ATTACH_SIGNAL:
-		door_answer(v, ATTACH_NO, "this session cannot do that", NULL);
-		return;
+		break;
 	}
-	door_answer(v, ATTACH_OK, NULL, NULL);
+	door_answer(v, why ? ATTACH_NO : ATTACH_OK, why, NULL);
 }
 
 void terminals_turn(struct session *s, bool idle)
@@ -316,6 +370,7 @@ void terminals_turn(struct session *s, bool idle)
 	away_answer(s, idle);
 	while (!s->over && door_take(s->door, 0, &v))
 		serve(s, &v);
+	terminals_watched(s);
 	if (s->over)
 		return;
 	if (!away_is_gone(s)) {

@@ -43,6 +43,21 @@ void output_close(struct output *o)
 	strbuf_free(&o->said);
 }
 
+static void copy(const struct output *o, enum output_copied what,
+	const void *buf, size_t n)
+{
+	if (o->opts.copy)
+		o->opts.copy(o->opts.arg, what, buf, n);
+}
+
+/* The cell's bytes that are shown. */
+static void show(struct output *o, const void *buf, size_t n)
+{
+	if (n)
+		copy(o, OUTPUT_BYTES, buf, n);
+	vt_feed(&o->vt, buf, n);
+}
+
 static void emit(void *arg, const void *buf, size_t n)
 {
 	const struct output *o = arg;
@@ -116,7 +131,7 @@ static void take(struct output *o, const void *buf, size_t n)
 		o->opts.tap(o->opts.arg, buf, n);
 	o->total += n;
 	o->head += head;
-	vt_feed(&o->vt, p, head);
+	show(o, p, head);
 	keep_tail(o, p + head, n - head);
 }
 
@@ -168,7 +183,7 @@ static bool tidy(struct output *o)
 	return newline;
 }
 
-static void say(struct output *o, const char *text)
+static void draw_line(struct output *o, const char *text)
 {
 	struct output_look look = {o->opts.colour, o->opts.columns, "\r\n"};
 	struct strbuf b = {0};
@@ -183,6 +198,12 @@ static void say(struct output *o, const char *text)
 	strbuf_free(&b);
 }
 
+static void say(struct output *o, const char *text)
+{
+	copy(o, OUTPUT_LINE, text, strlen(text));
+	draw_line(o, text);
+}
+
 /* Say what the alternate screen may have hidden. */
 static void say_again(struct output *o)
 {
@@ -190,7 +211,7 @@ static void say_again(struct output *o)
 		nl = memchr(p, '\n', o->said.n);
 		*nl = '\0';
 		o->said.n -= (size_t)(nl + 1 - p);
-		say(o, p);
+		draw_line(o, p);
 	}
 }
 
@@ -208,6 +229,7 @@ void output_say(struct output *o, const char *text)
 		say(o, text);
 		return;
 	}
+	copy(o, OUTPUT_LINE, text, strlen(text));
 	strbuf_printf(&o->said, "%s\n", text);
 	text_safe(safe, sizeof(safe), text, strlen(text));
 	n = snprintf(line, sizeof(line),
@@ -228,6 +250,7 @@ bool output_draw(struct output *o, const char *s, size_t n)
 		return false;
 	vt_flush(&o->vt);
 	tidy(o);
+	copy(o, OUTPUT_BREAK, NULL, 0);
 	o->total += n;
 	o->head += n;
 	o->opts.sink(o->opts.arg, s, n);
@@ -248,13 +271,20 @@ void output_steer(struct output *o)
 	o->vt.steers = true;
 }
 
-/* The mark with another end: what comes next begins a line. */
+void output_break(struct output *o)
+{
+	vt_flush(&o->vt);
+	if (o->opts.alone || !output_has_room(o))
+		return;
+	tidy(o);
+	copy(o, OUTPUT_BREAK, NULL, 0);
+}
+
+/* The mark with another end. */
 static void begin_line(struct output *o)
 {
 	o->held = 0;
-	vt_flush(&o->vt);
-	if (!o->opts.alone && output_has_room(o))
-		tidy(o);
+	output_break(o);
 }
 
 size_t output_feed(struct output *o, const void *buf, size_t n)
@@ -338,8 +368,8 @@ static void feed_tail(struct output *o, size_t n, size_t skip)
 	at = (o->tail_at + (o->tail_size - n) + skip) % o->tail_size;
 	n -= skip;
 	first = o->tail_size - at < n ? o->tail_size - at : n;
-	vt_feed(&o->vt, o->tail + at, first);
-	vt_feed(&o->vt, o->tail, n - first);
+	show(o, o->tail + at, first);
+	show(o, o->tail, n - first);
 }
 
 void output_suspend(struct output *o)

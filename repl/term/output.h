@@ -48,6 +48,15 @@ enum {
 /* Takes the text of a frame line, without brackets and line end. */
 typedef void output_line(void *arg, const char *text);
 
+/* What another screen needs to show the same, in its order. */
+enum output_copied {
+	OUTPUT_BYTES, /* the cell's that are shown, before they are filtered */
+	OUTPUT_LINE,  /* the text of a frame line */
+	OUTPUT_BREAK, /* what comes next begins a line */
+};
+typedef void output_copy(
+	void *arg, enum output_copied what, const void *buf, size_t n);
+
 struct output_opts {
 	enum vt_mode mode;
 	bool colour;
@@ -60,7 +69,8 @@ struct output_opts {
 	vt_emit *sink;	     /* takes the bytes for the terminal */
 	vt_emit *tap;	     /* takes all of the cell's bytes; or NULL */
 	output_line *line;   /* NULL: output_frame() and \r\n to the sink */
-	void *arg;	     /* of all three */
+	output_copy *copy;   /* or NULL */
+	void *arg;	     /* of all four */
 };
 
 struct output_report {
@@ -117,6 +127,9 @@ void output_steer(struct output *o);
  * What stands behind a mark with another end, BEL, begins in column 0. What
  * follows the mark is background output, and is left to the caller. */
 size_t output_feed(struct output *o, const void *buf, size_t n);
+
+/* What comes next begins a line, unless nothing more is shown. */
+void output_break(struct output *o);
 
 /* The mark that was seen was not the end. */
 void output_unmark(struct output *o);

@@ -156,6 +156,18 @@ void terminal_raw(struct terminal *t)
 	t->raw = tcsetattr(t->in, TCSANOW, &raw) == 0;
 }
 
+void terminal_keys(struct terminal *t)
+{
+	struct termios keys = t->modes;
+
+	if (!t->saved || t->raw)
+		return;
+	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	keys.c_cc[VMIN] = 1;
+	keys.c_cc[VTIME] = 0;
+	t->raw = tcsetattr(t->in, TCSANOW, &keys) == 0;
+}
+
 void terminal_raw_interrupt(const struct terminal *t, bool on)
 {
 	struct termios m;

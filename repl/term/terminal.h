@@ -61,6 +61,10 @@ void terminal_take(
  */
 void terminal_raw(struct terminal *t);
 
+/* Every key is a byte and nothing is echoed; signals and output are as they
+ * were. Undone by terminal_restore(). */
+void terminal_keys(struct terminal *t);
+
 /* While nobody reads keys in raw mode: Ctrl-C is SIGINT, or a key again. */
 void terminal_raw_interrupt(const struct terminal *t, bool on);
 

@@ -2,7 +2,7 @@
 /* fuzz-sources: repl/attach/door.c repl/attach/places.c repl/attach/knock.c
  * repl/term/terminal.c */
 /*
- * fuzz_attach.c - what somebody sends to a session's socket
+ * fuzz_attach.c - what somebody sends to a session's socket, or to a watcher
  *
  * What passes has our mark, and every string in it ends where it should; what
  * did not come is zero.
@@ -17,6 +17,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_packet(const uint8_t *data, size_t size)
+{
+	struct watcher_head h;
+
+	if (!knock_packet(data, size, &h))
+		return;
+	must(size >= sizeof(h) && size - sizeof(h) <= WATCHER_DATA);
+	must(h.magic == ATTACH_MAGIC && h.kind >= WATCHER_SOURCE &&
+		h.kind <= WATCHER_OVER && h.number >= 0);
+}
+
 #define ENDS(field) memchr(r.field, '\0', sizeof(r.field))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -24,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct attach_request r;
 	size_t n = size < sizeof(r) ? size : sizeof(r);
 
+	check_packet(data, size);
 	memset(&r, 0xff, sizeof(r));
 	memcpy(&r, data, n);
 	if (!door_check(&r, n))

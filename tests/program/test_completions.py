@@ -107,7 +107,7 @@ def number_of_a_session(cb):
     assert s.leave() == 0
 
 
-@pytest.mark.parametrize("option", ["--attach", "--end", "--message"])
+@pytest.mark.parametrize("option", ["--attach", "--end", "--message", "--watch"])
 def test_sessions_are_offered_and_no_files(cb, number, shell, option):
     (cb.work / "homework.py").write_text("")
     offered = shell.offers("cellblock", option, "")

@@ -184,7 +184,7 @@ static void each_mistake_has_its_message(void **state)
 		{{"cellblock", "--check", "-c", "1"},
 			"only one of -c, -m, -e, --eval, --serve, --maker, "
 			"--mcp, --sessions, --attach, --end, --message, "
-			"--check and --check-config makes sense"},
+			"--watch, --check and --check-config makes sense"},
 		{{"cellblock", "--json"},
 			"--json goes with --check and --sessions alone"},
 		{{"cellblock", "--end"}, "--end wants the ID of a session"},
@@ -192,6 +192,9 @@ static void each_mistake_has_its_message(void **state)
 			"--end wants ID [-m TEXT]"},
 		{{"cellblock", "--message", "7"},
 			"--message wants ID and TEXT"},
+		{{"cellblock", "--watch"}, "--watch wants the ID of a session"},
+		{{"cellblock", "--watch", "7", "8"},
+			"nothing may follow --watch ID, but there is '8'"},
 		{{"cellblock", "--new", "--check"},
 			"--new goes with a session alone"},
 		{{"cellblock", "--attach", "7", "8"},

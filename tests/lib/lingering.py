@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Sessions that outlive their terminal, and what is said to their sockets."""
+import array
+import contextlib
+import json
+import os
+import socket
+import struct
+
+import hosttree
+import term
+from world import CELLBLOCK, IS_ROOT
+
+COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
+         " time.sleep(.05)\nd = i\n")
+MAGIC, VERSION, TEXT = 0x6b626c63, 1, 512
+STATUS, END, ATTACH, WATCH = 1, 2, 64, 66
+OK, NO = 1, 2
+
+
+class Lingering:
+    """Sessions that are ended by hand."""
+
+    def __init__(self, cb):
+        self.cb = cb
+        self.places = [cb.home / ".local/state/cellblock/live"]
+
+    def start(self, *args, start=True, **more):
+        s = term.Session([CELLBLOCK, *args], env=self.cb.env,
+                         cwd=self.cb.work, **more)
+        self.cb.open.append(s)
+        return s.start() if start else s
+
+    def roster(self):
+        r = self.cb.run("--sessions", "--json")
+        assert r.code == 0, r
+        mine = [e for e in json.loads(r.text)
+                if not IS_ROOT or e["who"] == "root"]
+        return mine
+
+    def only(self):
+        found = self.roster()
+        assert len(found) == 1, found
+        return found[0]
+
+    def until(self, condition, what):
+        """The only session, once condition(it) holds."""
+        def holds():
+            found = self.roster()
+            return found and len(found) == 1 and condition(found[0]) and found
+        hosttree.until(holds, what)
+        return self.only()
+
+    def detached(self):
+        return self.until(lambda e: e["answers"] and e["detached"],
+                          "the session to be detached")
+
+    def lose(self, s, until_end=False):
+        """Its terminal is gone; with `until_end`, until its cell has ended."""
+        drop(s)
+        self.until(lambda e: e["answers"] and e["detached"] and
+                   not (until_end and e["running"]), "the session to go on")
+
+    def none(self):
+        hosttree.until(lambda: not self.roster(), "the end of all sessions")
+
+    def socket(self):
+        return self.places[0] / str(self.only()["id"])
+
+    def close(self):
+        for e in self.roster():
+            self.cb.run("--end", f"{e['who']}/{e['id']}")
+        self.none()
+
+
+def drop(s):
+    """The terminal is gone, as after a line that dropped."""
+    os.close(s.master)
+    os.close(s.slave)
+    s.closed = True
+    s.process.wait(timeout=term.DEADLINE)
+
+
+def namespace():
+    return os.open("/proc/self/ns/user", os.O_RDONLY)
+
+
+def request(kind, version=VERSION, magic=MAGIC, text=b"", rest=168):
+    return struct.pack("=IHHiI512s", magic, version, kind, 0, 0, text) + \
+        bytes(rest)
+
+
+@contextlib.contextmanager
+def door(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        k.settimeout(term.DEADLINE)
+        here = os.open(path.parent, os.O_RDONLY)
+        try:
+            k.connect(f"/proc/self/fd/{here}/{path.name}")
+        finally:
+            os.close(here)
+        yield k
+
+
+def ask(path, data, fds):
+    """The word of the answer, and its text; None: the connection was dropped."""
+    with door(path) as k:
+        try:
+            k.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                array.array("i", fds))] if fds else [])
+            got = k.recv(4096)
+        except ConnectionError:
+            return None
+    if not got:
+        return None
+    return (struct.unpack_from("=IHHi", got)[2],
+            got[16:16 + TEXT].split(b"\0")[0].decode())

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: MIT
+"""Who watches a session sees what it shows, and the person is told."""
+import array
+import contextlib
+import os
+import pwd
+import re
+import signal
+import socket
+import struct
+import termios
+
+import pytest
+
+import hosttree
+import lingering
+import term
+from lingering import NO, OK, STATUS, WATCH, ask, door, namespace, request
+
+OUTPUT, END, LINE, MISSED = 2, 4, 5, 7
+HEAD = struct.Struct("=IHHIIq")
+BEGUN = r"¦ \[you are watching"
+ENDED = r"¦ \[you have stopped watching"
+
+
+@pytest.fixture(name="many")
+def watched_sessions(cb):
+    many = lingering.Lingering(cb)
+    yield many
+    many.close()
+
+
+def watch(many, *args, **more):
+    w = many.start("--watch", *(args or ["1"]), start=False, **more)
+    w.expect(r"¦ \[watching session 1 · Ctrl-C or q ends")
+    return w
+
+
+class Raw:
+    """A watcher's connection."""
+
+    def __init__(self, path):
+        ns = namespace()
+        self.stack = contextlib.ExitStack()
+        self.k = self.stack.enter_context(door(path))
+        self.k.sendmsg([request(WATCH)], [(
+            socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [ns]))])
+        os.close(ns)
+        got = self.k.recv(4096)
+        self.word = struct.unpack_from("=IHHi", got)[2]
+        self.text = got[16:16 + lingering.TEXT].split(b"\0")[0].decode()
+
+    def packet(self):
+        """(kind, number, data) of the next one; None at the end."""
+        got = self.k.recv(65536)
+        if not got:
+            return None
+        _, kind, _, _, _, number = HEAD.unpack_from(got)
+        return kind, number, got[HEAD.size:]
+
+    def until(self, wanted):
+        """All that came up to the first line that has this in it."""
+        seen = []
+        while (p := self.packet()) is not None:
+            seen.append(p)
+            if p[0] == LINE and wanted in p[2].decode():
+                return seen
+        raise AssertionError(f"ended before {wanted}: {seen[-3:]}")
+
+    def close(self):
+        self.stack.close()
+
+
+def test_sources_output_and_verdicts_are_seen(many):
+    s = many.start("-q", "-t", "1s")
+    w = watch(many)
+    s.expect(BEGUN)
+    s.run("x = 41")
+    s.run("for i in range(2):\n    print('n', i)\n")
+    s.run("x + 1")
+    s.run("1 / 0")
+    s.enter("while True: pass")
+    s.wait_prompt()
+    s.type(":undo\r")
+    s.expect(r"\[back to the state before")
+    w.expect(r"\[back to the state before")
+    text = w.all_text()
+    wanted = (r"¦ >>> x = 41\n¦ >>> for i in range\(2\):\n"
+              r"¦ \.\.\.     print\('n', i\)\n(¦ \.\.\. *\n)?n 0\nn 1\n"
+              r"¦ >>> x \+ 1\n42\n¦ >>> 1 / 0\n(.*\n)+"
+              r"ZeroDivisionError: division by zero\n"
+              r"¦ >>> while True: pass\n(.*\n)*¦ \[time limit: .*\n(.*\n)*"
+              r"¦ >>> :undo\n¦ \[back to the state")
+    assert re.search(wanted, re.sub(r" +\n", "\n", text)), text
+    w.type("q")
+    assert w.wait_exit() == 0
+    assert termios.tcgetattr(w.slave) == w.before
+    s.expect(ENDED)
+    assert s.run("x + 1") == "42"
+
+
+@pytest.mark.parametrize("how", ["\x03", "\x04", signal.SIGINT, signal.SIGKILL])
+def test_the_person_is_told_when_it_ends_in_a_cell_too(many, how):
+    s = many.start()
+    row = s.enter("a = input('name? ')")
+    s.expect_since(row, "name")
+    w = watch(many)
+    s.expect_since(row, BEGUN)
+    w.expect(r"¦ >>> a = input\('name\? '\)")
+    w.expect(r"^name\?")
+    if isinstance(how, str):
+        w.type(how)
+        assert w.wait_exit() == 0
+    else:
+        w.process.send_signal(how)
+        assert w.process.wait(term.DEADLINE) == (
+            -how if how == signal.SIGKILL else 0)
+    s.expect_since(row, ENDED)
+    s.type("ann\r")
+    s.wait_prompt()
+    assert s.run("a") == "'ann'"
+
+
+def test_a_cell_neither_forges_nor_erases_lines(many):
+    s = many.start()
+    w = watch(many, size=(20, 40))
+    s.expect(BEGUN)
+    s.run(r"print('x' * 70 + '\x1b[9A\x1b[J\n¦ [you have stopped watching]"
+          r"\x1b]0;t\x07\x1b[?1049h\x1b[2J\x1b[9;1Hfull\x1b[?1049l')")
+    s.run("6 * 7")
+    w.expect("^42$")
+    text = w.all_text()
+    assert re.search(r"^: \[you have stopped", text, re.M), text
+    assert not re.search(ENDED, text), text
+    assert re.search(r"¦ \[watching session 1", text), text
+    assert re.search(r"¦ \[1 terminal sequence dropped: title", text), text
+    assert b"\x1b]0;" not in w.raw
+
+
+def test_keys_that_nobody_sees_are_not_seen(many):
+    s = many.start()
+    w = watch(many)
+    s.expect(BEGUN)
+    row = s.enter("import getpass; p = getpass.getpass('word? ')")
+    s.expect_since(row, r"^word\?")
+    s.type("hidden\r")
+    s.wait_prompt()
+    s.type("not_run")
+    s.expect("^>>> not_run")
+    assert many.cb.run("--message", f"{many.only()['who']}/1", "on").code == 0
+    w.expect(r"word\?")
+    w.expect(r"message from you, elsewhere: on")
+    assert b"hidden" not in w.raw and b"not_run" not in w.raw
+    s.type(" = 1\r")
+    s.wait_prompt()
+    w.expect("¦ >>> not_run = 1")
+    assert s.run("p") == "'hidden'"
+
+
+def test_what_goes_into_a_file_is_plain_text(many):
+    s = many.start()
+    seen = many.cb.base / "seen"
+    with open(seen, "wb") as f:
+        w = many.cb.popen("--watch", "1", stdout=f)
+        s.expect(BEGUN)
+        s.run(r"print('\x1b[31mred\x1b[m\x1b[Aup')")
+        s.run("6 * 7")
+        hosttree.until(lambda: b"\n42\n" in seen.read_bytes(), "the output")
+        w.terminate()
+        assert w.wait(term.DEADLINE) == 128 + signal.SIGTERM
+    text = seen.read_bytes().decode()
+    assert "\x1b" not in text and "\r" not in text
+    assert re.search(r"^¦ >>> 6 \* 7\n42\n", text, re.M), text
+    assert re.search(r"^redup\n", text, re.M), text
+
+
+def test_who_comes_later_sees_the_cell_that_runs(many):
+    s = many.start()
+    row = s.enter("import time\nprint('begun')\nwhile True: time.sleep(.1)\n")
+    s.expect_since(row, "^begun")
+    w = watch(many)
+    w.expect(r"¦ >>> import time\n¦ \.\.\. print\('begun'\)\n"
+             r"¦ \.\.\. while True: time.sleep\(\.1\)")
+    w.expect("^begun")
+    s.type("\x03")
+    s.wait_prompt()
+    w.expect("^KeyboardInterrupt")
+
+
+def test_a_detached_session_is_watched(many):
+    s = many.start()
+    row = s.enter("import time\nwhile True: print('n'); time.sleep(.1)\n")
+    s.expect_since(row, "^n")
+    many.lose(s)
+    w = watch(many)
+    w.expect("^n\nn\nn\n")
+    t = many.start("--attach", start=False)
+    t.expect(BEGUN)
+    t.type("\x03")
+    t.wait_prompt()
+    w.expect("^KeyboardInterrupt")
+    t.type(":quit\r")
+    assert t.wait_exit() == 0
+    w.expect(r"¦ \[session 1 has ended\]")
+    assert w.wait_exit() == 0
+    many.none()
+
+
+def test_output_of_no_cell_is_seen(many):
+    s = many.start("-s", "cell.background=run")
+    w = watch(many)
+    s.run("import threading, time\ngo = threading.Event()\n"
+          "def late():\n    go.wait(); time.sleep(.3); print('behind')\n\n"
+          "threading.Thread(target=late).start()")
+    s.run("go.set()")
+    w.expect(r"¦ \[background output follows\]\n(.*\n)*behind")
+
+
+def test_a_slow_watcher_loses_output_and_nobody_waits(many):
+    s = many.start("-s", "cell.output=4M", "-t", "60s")
+    w = Raw(many.socket())
+    assert w.word == OK
+    s.run("import sys")
+    row = s.enter("n = [sys.stdout.write('y' * 99 + '\\n') for i in"
+                  " range(24000)]; print('all of it')")
+    s.expect_since(row, "^all of it")
+    s.wait_prompt()
+    assert many.cb.run("--message", f"{many.only()['who']}/1", "on").code == 0
+    seen = w.until("message from you")
+    missed = sum(number for kind, number, _ in seen if kind == MISSED)
+    came = sum(len(data) for kind, _, data in seen if kind == OUTPUT)
+    assert missed > 1 << 19 and came > 1 << 18, (missed, came)
+    # Lines end in \r\n there.
+    assert abs(missed + came - 24000 * 101) < 64, (missed, came)
+    assert [kind for kind, _, _ in seen].count(END) == 2
+    # It goes on, and whoever keeps up misses nothing.
+    s.run("print('z' * 300000)")
+    s.run("print('last')")
+    assert many.cb.run("--message", f"{many.only()['who']}/1", "2nd").code == 0
+    seen = w.until("2nd")
+    assert not [p for p in seen if p[0] == MISSED]
+    assert b"".join(p[2] for p in seen if p[0] == OUTPUT).count(b"z") == 300000
+    w.close()
+    s.expect(ENDED)
+
+
+def test_a_watcher_is_told_what_it_missed(many):
+    s = many.start("-s", "cell.output=4M", "-t", "60s")
+    w = watch(many)
+    s.expect(BEGUN)
+    os.kill(w.pid, signal.SIGSTOP)
+    try:
+        row = s.enter("for i in range(24000): print('y' * 99)\n")
+        s.wait_prompt()
+        del row
+    finally:
+        os.kill(w.pid, signal.SIGCONT)
+    w.wait(lambda: re.search(rb"\[missed: [0-9.]+ [KM]iB of what was shown",
+                             w.raw), "what was missed")
+    assert s.run("6 * 7") == "42"
+    w.expect("^42$")
+
+
+def test_few_watch_at_a_time(many):
+    s = many.start()
+    path = many.socket()
+    watchers = [Raw(path) for _ in range(4)]
+    assert [w.word for w in watchers] == [OK] * 4
+    more = Raw(path)
+    assert (more.word, more.text) == (NO, "enough watch this session already")
+    more.close()
+    watchers[0].close()
+    s.expect(ENDED)
+    again = Raw(path)
+    assert again.word == OK
+    s.run("6 * 7")
+    assert many.cb.run("--message", f"{many.only()['who']}/1", "on").code == 0
+    for w in [*watchers[1:], again]:
+        assert b"42" in b"".join(d for k, _, d in w.until("on") if k == OUTPUT)
+        w.close()
+
+
+@pytest.mark.parametrize("what", ["words", "descriptors", "flood"])
+def test_a_watcher_who_says_anything_is_dropped(many, what):
+    s = many.start()
+    s.run("6 * 7")
+    path = many.socket()
+    fds_of = f"/proc/{many.only()['pid']}/fd"
+    before = {os.readlink(e) for e in os.scandir(fds_of)}
+    w = Raw(path)
+    with contextlib.suppress(OSError):
+        for _ in range(1000 if what == "flood" else 1):
+            with open("/dev/null", "rb") as null:
+                fds = [null.fileno()] * 50 if what == "descriptors" else []
+                w.k.sendmsg([b"x" * 1000], [(
+                    socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                    array.array("i", fds))] if fds else [])
+    s.expect(ENDED)
+    w.close()
+    assert s.run("6 * 7") == "42"
+    hosttree.until(
+        lambda: {os.readlink(e) for e in os.scandir(fds_of)} <= before,
+        f"its descriptors to be closed {before}")
+
+
+def test_what_is_not_understood_is_refused(many):
+    s = many.start()
+    path = many.socket()
+    ns = namespace()
+    try:
+        word, text = ask(path, request(WATCH, version=2), [ns])
+        assert word == NO and "another build" in text
+        assert ask(path, request(99), [ns]) == \
+            (NO, "this session cannot do that")
+        assert ask(path, request(WATCH), []) is None
+        assert ask(path, request(STATUS), [ns])[0] == OK
+    finally:
+        os.close(ns)
+    r = many.cb.run("--watch", "9")
+    assert r.code == 1 and "there is no session 9" in r.said
+    r = many.cb.run("--watch")
+    assert r.code == 2 and "--watch wants the ID of a session" in r.said
+    assert s.run("6 * 7") == "42"
+
+
+def test_a_session_with_one_terminal_is_not_watched(many):
+    s = many.start("-s", "session.attach=no")
+    name = f"{pwd.getpwuid(os.geteuid()).pw_name}/1"
+    r = many.cb.run("--watch", name)
+    assert r.code == 1 and f"there is no session {name}" in r.said
+    assert s.run("6 * 7") == "42"
+
+
+def test_a_planted_socket_does_nothing_to_who_watches(many):
+    """It sends what no session does; the control is a line that is one."""
+    place = many.places[0]
+    place.mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    answer = struct.pack("=IHHiI512s", lingering.MAGIC, 1, OK, 1, 0, b"")
+    here = os.open(place, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        k.bind(f"/proc/self/fd/{here}/1")
+        k.listen(8)
+        k.settimeout(term.DEADLINE)
+        w = many.start("--watch", "1", start=False)
+        while True:
+            c, _ = k.accept()
+            c.settimeout(term.DEADLINE)
+            kind = struct.unpack_from("=IHH", c.recv(4096))[2]
+            c.send(answer + bytes(256))
+            if kind == WATCH:
+                break
+            c.close()
+        head = HEAD.pack(lingering.MAGIC, LINE, 0, 0, 0, 0)
+        c.send(head + "a\x1b]0;t\x07¦ [b]\n".encode())
+        c.send(HEAD.pack(lingering.MAGIC, OUTPUT, 0, 0, 0, 0) +
+               "\x1b[5A\x1b[J¦ [c]\r\n".encode())
+        w.expect(r"¦ \[a\\x1b\]0;t\\x07\\xa6 \[b\]\\n\]")
+        w.expect(r"^: \[c\]")
+        w.expect(r"¦ \[watching session 1")
+        c.send(b"what")
+        assert w.wait_exit() == 1
+        assert "does not say anything more" in w.all_text()
+        assert b"\x1b]0;" not in w.raw
+        c.close()
+    os.close(here)
+    (place / "1").unlink()
