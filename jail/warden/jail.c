@@ -40,7 +40,7 @@
  * its share of the CPU freezes when it gets more. */
 #define FREEZE_MS 1000
 #define FREEZE_LOOK_MS 50
-/* Between two looks at a jail that is stopped. */
+/* From the stop of a jail to the first look at it. */
 #define QUIET_MS 1000
 /* Between two looks at the memory of a jail in which no cell runs; they take at
  * most one part in so many of a core. */
@@ -282,7 +282,8 @@ static int sweep(struct warden_jail *j, const struct link_pids *kept,
 	int r;
 
 	j->swept = 1;
-	j->look_ms = now + QUIET_MS;
+	j->quiet_ms = QUIET_MS;
+	j->look_ms = now + j->quiet_ms;
 	j->stopped_cpu_ms = -1;
 	if (link_ask(j->link, INIT_STOP, kept, NULL, 0) < 0)
 		return -1;
@@ -366,7 +367,10 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 	*due_ms = j->swept ? j->look_ms - now : INT64_MAX;
 	if (*due_ms > 0)
 		return 0;
-	*due_ms = QUIET_MS;
+	/* What has stood still stays so, as far as the jail can tell: a session
+	 * at rest wakes seldom, and ever more so. */
+	j->quiet_ms *= 2;
+	*due_ms = j->quiet_ms;
 	j->look_ms = now + *due_ms;
 	if (procs_sample(&j->place.procs, PROCS_CPU, &p, NULL) < 0)
 		return 0;

@@ -52,7 +52,7 @@ struct warden_jail {
 	int left;	   /* processes that cells left, as last counted */
 
 	/* between cells */
-	int64_t look_ms, stopped_cpu_ms;
+	int64_t look_ms, quiet_ms, stopped_cpu_ms;
 	struct warden_jail_usage baseline;
 	uint32_t baseline_at; /* link.traffic then; 0: there is none */
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Sessions whose clock jumps, and sessions that have been silent for long."""
+"""Sessions whose clock jumps, that have been silent for long, or that rest."""
 import os
 import pathlib
 import re
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -93,3 +94,30 @@ def test_a_session_that_is_silent_for_long_is_offered(
     assert many.only()["idle_ms"] < 60_000
     other = many.start()
     assert other.leave() == 0
+
+
+def switches(pids):
+    """How often they have been awake."""
+    return {pid: [status[key] for key in status if key.endswith("switches")]
+            for pid in pids for status in [hosttree.status_of(pid)]}
+
+
+def rests(pids):
+    before = switches(pids)
+    time.sleep(4)
+    return switches(pids) == before
+
+
+def test_a_session_at_rest_is_not_woken(many):  # noqa: F811
+    """On a terminal, and without one; where a freezer stops the jail, and where
+    signals do."""
+    s = many.start()
+    s.run("x = 41")
+    pids = {s.pid, *hosttree.descendants(s.pid)}
+    assert len(pids) > 5
+    hosttree.until(lambda: rests(pids), "the session to rest", 60)
+    many.lose(s)
+    pids.remove(s.pid)
+    hosttree.until(lambda: rests(pids), "the session to rest", 60)
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"

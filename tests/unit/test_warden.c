@@ -290,8 +290,8 @@ static void what_runs_between_cells_is_stopped_again_and_then_killed(
 	void **state)
 {
 	(void)state;
-	P.boot = "READY %p 3.11.2|!wait 5000|!busy 100|!wait 5000|!busy 200|"
-		 "!wait 5000|!gone";
+	P.boot = "READY %p 3.11.2|!wait 5000|!busy 100|!wait 16000|!busy 200|"
+		 "!wait 9000|!gone";
 	serve();
 	expect_notice(
 		"the jail ran on between cells and was killed · " RESTARTED);
