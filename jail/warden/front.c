@@ -62,22 +62,8 @@ static int reply_with(struct request *q, int fd)
 
 static int serve_usage(struct warden *w, struct request *q)
 {
-	struct jail_usage *u = &q->reply.usage;
-	struct warden_jail_usage now;
-
 	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_SHOW_MS);
-	warden_jail_measure(&w->jail, &now);
-	u->memory_bytes = warden_jail_bytes(&w->jail);
-	u->memory_peak_bytes = now.peak_bytes;
-	u->cpu_ms = w->jail.cpu_ms;
-	u->up_ms = now_ms() - w->clocks.started_ms;
-	u->idle_ms = now_ms() - w->clocks.touched_ms;
-	home_usage(&w->site.home, &u->home_bytes, &u->home_files);
-	u->processes = now.processes;
-	u->checkpoints = w->checkpoints.n;
-	u->cells = w->cells;
-	for (int i = 0; i < ENFORCE_LIMITS; i++)
-		enforce_look((enum enforce_limit)i, &w->site.facts, &u->by[i]);
+	warden_usage(w, &q->reply.usage);
 	return 0;
 }
 
@@ -334,7 +320,9 @@ static int serve(struct warden *w, struct request *q)
 	int32_t killed;
 	int r;
 
-	clocks_touch(&w->clocks);
+	/* Somebody else may ask how the session is. */
+	if (q->m.type != FRONT_USAGE)
+		clocks_touch(&w->clocks);
 	if (hold && warden_hold(w, &killed) == SESSION_OVER)
 		return SESSION_OVER;
 	if (requests[q->m.type].guest && w->spec->mode != SPEC_SESSION)

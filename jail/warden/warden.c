@@ -210,6 +210,24 @@ void warden_continue(struct warden *w)
 	warden_jail_continue(&w->jail, &kept);
 }
 
+void warden_usage(struct warden *w, struct jail_usage *u)
+{
+	struct warden_jail_usage now;
+
+	warden_jail_measure(&w->jail, &now);
+	u->memory_bytes = warden_jail_bytes(&w->jail);
+	u->memory_peak_bytes = now.peak_bytes;
+	u->cpu_ms = w->jail.cpu_ms;
+	u->up_ms = now_ms() - w->clocks.started_ms;
+	u->idle_ms = now_ms() - w->clocks.touched_ms;
+	home_usage(&w->site.home, &u->home_bytes, &u->home_files);
+	u->processes = now.processes;
+	u->checkpoints = w->checkpoints.n;
+	u->cells = w->cells;
+	for (int i = 0; i < ENFORCE_LIMITS; i++)
+		enforce_look((enum enforce_limit)i, &w->site.facts, &u->by[i]);
+}
+
 const struct warden_jail_usage *warden_baseline(struct warden *w)
 {
 	int fresh;

@@ -74,6 +74,9 @@ LINK_CHECKED int warden_hold(struct warden *w, int32_t *killed);
 
 void warden_continue(struct warden *w);
 
+/* What the session uses, as far as that can be seen without waiting. */
+void warden_usage(struct warden *w, struct jail_usage *u);
+
 /* What the next cell starts from. */
 const struct warden_jail_usage *warden_baseline(struct warden *w);
 

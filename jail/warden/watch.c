@@ -290,6 +290,15 @@ static void refuse(struct warden *w, const struct wire_front *m)
 	}
 }
 
+/* How much is used, as far as that is seen without waiting for a guest. */
+static void answer_usage(struct warden *w, const struct wire_front *m)
+{
+	struct wire_reply reply = {.ok = 1};
+
+	warden_usage(w, &reply.usage);
+	link_reply(&w->link, m->seq, &reply, NULL, 0);
+}
+
 static int serve_front(struct watch *wa, struct warden *w)
 {
 	struct wire_front m;
@@ -321,6 +330,9 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_BESIDE:
 		link_serve_now(&w->link, &m);
 		break;
+	case FRONT_USAGE:
+		answer_usage(w, &m);
+		break;
 	case FRONT_START:
 		break;
 	case FRONT_RUN:
@@ -328,7 +340,6 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_ASK:
 	case FRONT_RESET:
 	case FRONT_UNDO:
-	case FRONT_USAGE:
 	case FRONT_HOME_LIST:
 	case FRONT_HOME_OPEN:
 	case FRONT_HOME_CREATE:

@@ -30,10 +30,10 @@
 #include <unistd.h>
 
 /* Connections at a time, and how long each may take. */
-#define VISITS 8
-#define VISIT_MS 2000
+#define CALLERS 8
+#define CALLER_MS 2000
 
-struct visit {
+struct caller {
 	struct door_visit v; /* fd -1: free */
 	int64_t since_ms;
 	bool whole; /* waits for door_take() */
@@ -46,7 +46,7 @@ struct door {
 	uid_t uid;
 	char place[PATH_MAX];
 	bool due;
-	struct visit visits[VISITS];
+	struct caller callers[CALLERS];
 };
 
 struct door *door_new(int link)
@@ -58,8 +58,8 @@ struct door *door_new(int link)
 	d->link = link;
 	d->listener = d->dir = d->ns = d->events = d->timer = -1;
 	d->uid = geteuid();
-	for (size_t i = 0; i < VISITS; i++)
-		d->visits[i].v.fd = -1;
+	for (size_t i = 0; i < CALLERS; i++)
+		d->callers[i].v.fd = -1;
 	return d;
 }
 
@@ -77,8 +77,8 @@ void door_free(struct door *d)
 		return;
 	if (d->listener >= 0)
 		places_remove(d->dir, d->id);
-	for (size_t i = 0; i < VISITS; i++)
-		door_drop(&d->visits[i].v);
+	for (size_t i = 0; i < CALLERS; i++)
+		door_drop(&d->callers[i].v);
 	fd_drop(&d->listener);
 	fd_drop(&d->dir);
 	fd_drop(&d->ns);
@@ -128,14 +128,14 @@ static void remove_event(const struct door *d, int fd)
 }
 
 /* A free place; the oldest connection makes room. */
-static struct visit *make_room(struct door *d, int64_t now)
+static struct caller *make_room(struct door *d, int64_t now)
 {
-	struct visit *oldest = &d->visits[0];
+	struct caller *oldest = &d->callers[0];
 
-	for (size_t i = 0; i < VISITS; i++) {
-		struct visit *v = &d->visits[i];
+	for (size_t i = 0; i < CALLERS; i++) {
+		struct caller *v = &d->callers[i];
 
-		if (v->v.fd >= 0 && !v->whole && now - v->since_ms > VISIT_MS)
+		if (v->v.fd >= 0 && !v->whole && now - v->since_ms > CALLER_MS)
 			door_drop(&v->v);
 		if (v->v.fd < 0)
 			return v;
@@ -150,7 +150,7 @@ static void accept_one(struct door *d)
 {
 	struct ucred who = {0};
 	socklen_t n = sizeof(who);
-	struct visit *v;
+	struct caller *v;
 	auto_close int fd =
 		accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -158,7 +158,7 @@ static void accept_one(struct door *d)
 		(who.uid != d->uid && who.uid != 0))
 		return;
 	v = make_room(d, now_ms());
-	*v = (struct visit){.since_ms = now_ms(),
+	*v = (struct caller){.since_ms = now_ms(),
 		.v = {.fd = fd_take(&fd), .uid = who.uid, .pid = who.pid}};
 	add_event(d, v->v.fd);
 }
@@ -191,7 +191,7 @@ static bool is_our_namespace(const struct door *d, int fd)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void read_visit(struct door *d, struct visit *v)
+static void read_caller(struct door *d, struct caller *v)
 {
 	struct door_visit *w = &v->v;
 	char buf[2 * sizeof(w->request)];
@@ -254,16 +254,16 @@ static void take_event(struct door *d, int fd, struct signals *sig)
 		accept_one(d);
 		return;
 	}
-	for (size_t i = 0; i < VISITS; i++)
-		if (d->visits[i].v.fd == fd && !d->visits[i].whole)
-			read_visit(d, &d->visits[i]);
+	for (size_t i = 0; i < CALLERS; i++)
+		if (d->callers[i].v.fd == fd && !d->callers[i].whole)
+			read_caller(d, &d->callers[i]);
 }
 
 static void take_events(void *arg, struct signals *sig)
 {
 	struct door *d = arg;
-	struct epoll_event ev[VISITS + 4];
-	int n = epoll_wait(d->events, ev, VISITS + 4, 0);
+	struct epoll_event ev[CALLERS + 4];
+	int n = epoll_wait(d->events, ev, CALLERS + 4, 0);
 
 	for (int i = 0; i < n; i++)
 		take_event(d, ev[i].data.fd, sig);
@@ -287,10 +287,10 @@ int door_watch(struct door *d, struct signals *sig, struct err *e)
 
 int door_take(struct door *d, int kind, struct door_visit *out)
 {
-	struct visit *first = NULL;
+	struct caller *first = NULL;
 
-	for (size_t i = 0; i < VISITS; i++) {
-		struct visit *v = &d->visits[i];
+	for (size_t i = 0; i < CALLERS; i++) {
+		struct caller *v = &d->callers[i];
 
 		if (v->v.fd >= 0 && v->whole &&
 			(!kind || v->v.request.kind == kind) &&
@@ -316,8 +316,8 @@ bool door_has(int visitor)
 
 bool door_is_called(const struct door *d)
 {
-	for (size_t i = 0; i < VISITS; i++) {
-		if (d->visits[i].v.fd >= 0 && d->visits[i].whole)
+	for (size_t i = 0; i < CALLERS; i++) {
+		if (d->callers[i].v.fd >= 0 && d->callers[i].whole)
 			return true;
 	}
 	return false;

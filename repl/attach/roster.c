@@ -285,7 +285,8 @@ static void say(const struct roster_entry *v, char *buf, size_t size)
 
 /* ---- asking ---- */
 
-static void ask_line(const struct roster *r, size_t n)
+/* With `ahead` nothing is asked. */
+static void ask_line(const struct roster *r, size_t n, bool ahead)
 {
 	char text[256], line[400];
 
@@ -293,7 +294,7 @@ static void ask_line(const struct roster *r, size_t n)
 		if (!roster_is_offered(&r->v[i]))
 			continue;
 		say(&r->v[i], text, sizeof(text));
-		if (n == 1)
+		if (n == 1 && !ahead)
 			snprintf(line, sizeof(line),
 				"[your session %s · Enter to go back, n for a "
 				"new one]",
@@ -303,7 +304,11 @@ static void ask_line(const struct roster *r, size_t n)
 				r->v[i].id, text);
 		terminal_print_line(stdout, line);
 	}
-	if (n > 1)
+	if (ahead)
+		terminal_print_line(stdout,
+			"[what you typed already goes to a new session · "
+			"cellblock --attach goes back]");
+	else if (n > 1)
 		terminal_print_line(stdout, "[its number and Enter to go back, "
 					    "n for a new one]");
 	fflush(stdout);
@@ -381,6 +386,15 @@ static enum roster_choice choose(const struct roster *r, size_t n,
 	}
 }
 
+/* Keys that are there already cannot be an answer. They stay where they are:
+ * whoever typed them has a new session in mind. */
+static bool has_typed(void)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
+}
+
 enum roster_choice roster_ask(
 	const struct roster *r, const struct roster_entry **which)
 {
@@ -388,6 +402,7 @@ enum roster_choice roster_ask(
 	struct termios before, keys;
 	enum roster_choice choice;
 	struct signals sig;
+	bool ahead;
 
 	if (!n || tcgetattr(STDIN_FILENO, &before) < 0 ||
 		terminal_signals_open(&sig, true, NULL) < 0)
@@ -395,10 +410,12 @@ enum roster_choice roster_ask(
 	keys = before;
 	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 	tcsetattr(STDIN_FILENO, TCSANOW, &keys);
-	ask_line(r, n);
-	choice = choose(r, n, &sig, which);
+	ahead = has_typed();
+	ask_line(r, n, ahead);
+	choice = ahead ? ROSTER_NEW : choose(r, n, &sig, which);
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
-	fputs("\n", stdout);
+	if (!ahead)
+		fputs("\n", stdout);
 	fflush(stdout);
 	terminal_signals_close(&sig);
 	/* The modes are restored: the signal ends us as it ends others. */

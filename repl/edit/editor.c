@@ -231,6 +231,8 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 		}
 		if (n > 0)
 			r = call_watchers(in, p);
+		if (n > 0 && p[EDITOR_WATCH_MAX].revents && ed->keyed)
+			ed->keyed(ed->ctx);
 		if (n > 0 && r == EDITOR_GO_ON && p[EDITOR_WATCH_MAX].revents)
 			r = ahead ? read_behind(ed) : read_bytes(ed);
 		if (r == EDITOR_GO_ON && has_ahead(in))
@@ -384,6 +386,7 @@ int editor_open(
 	ed->takes_cell = opts->takes_cell;
 	ed->complete = opts->complete;
 	ed->signature = opts->signature;
+	ed->keyed = opts->keyed;
 	ed->ctx = opts->ctx;
 	ed->history = opts->history;
 	ed->suggest = opts->suggest;

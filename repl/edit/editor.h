@@ -56,7 +56,8 @@ struct editor_opts {
 	/* Asks for the parameters of what is called by this dotted name, which
 	 * editor_signature() may tell later. NULL: nobody knows them. */
 	void (*signature)(void *ctx, const char *name, size_t n);
-	void *ctx; /* of all */
+	void (*keyed)(void *ctx); /* a key was pressed; or NULL */
+	void *ctx;		  /* of all */
 };
 
 /* Open an editor. Widths come from wcwidth(3): the caller has set LC_CTYPE to

@@ -269,6 +269,7 @@ struct editor {
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
 		struct complete_list *out);
 	void (*signature)(void *ctx, const char *name, size_t n);
+	void (*keyed)(void *ctx);
 	void *ctx; /* of all */
 
 	enum editor_result result; /* of the drawn read under way */

@@ -28,11 +28,13 @@
 #define MISSED_MAX (512u << 10)
 /* A Python that is being started is not asked how it is. */
 #define YOUNG_MS 2000
+/* It is asked no more often than that. */
+#define ASK_MS 100
 
 struct away {
 	int file; /* in place of a terminal; -1: there is a terminal */
 	uint64_t cut_lines; /* that the file no longer has */
-	int64_t since_ms, began_ms, keyed_ms, cell_ms;
+	int64_t since_ms, began_ms, keyed_ms, cell_ms, asked_ms;
 	bool runs; /* a cell */
 	time_t began;
 	char from[64]; /* where the person sits; text of a visitor's */
@@ -90,6 +92,8 @@ void away_cell(struct session *s, bool runs)
 		return;
 	s->away->runs = runs;
 	s->away->cell_ms = clock_ms();
+	if (!runs)
+		s->away->keyed_ms = s->away->cell_ms;
 }
 
 bool away_runs(const struct session *s)
@@ -182,8 +186,11 @@ static void fill_status(struct session *s, bool idle, struct attach_status *st)
 	struct away *a = s->away;
 	int64_t now = clock_ms();
 
-	if (idle && now - a->began_ms > YOUNG_MS)
+	if (idle && now - a->began_ms > YOUNG_MS &&
+		now - a->asked_ms >= ASK_MS) {
 		jail_usage(s->jail, &a->usage, NULL);
+		a->asked_ms = now;
+	}
 	*st = (struct attach_status){.pid = getpid(),
 		.cell = s->cell_no,
 		.state = a->runs ? ATTACH_RUNS : ATTACH_PROMPT,

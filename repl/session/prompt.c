@@ -144,6 +144,11 @@ static int take_signals(void *arg)
 	return s->over || away_is_due(s);
 }
 
+static void take_key(void *arg)
+{
+	away_keyed(arg);
+}
+
 static int take_jail(void *arg)
 {
 	struct session *s = arg;
@@ -206,7 +211,6 @@ static void read_and_run(struct session *s)
 	switch (editor_read(s->editor, &src, &n, &e)) {
 	case EDITOR_CELL:
 		jail_touch(s->jail);
-		away_keyed(s);
 		if (is_blank(src, n))
 			break;
 		history_add(s->history, src, n, NULL);
@@ -214,7 +218,6 @@ static void read_and_run(struct session *s)
 		break;
 	case EDITOR_INTERRUPT:
 		jail_touch(s->jail);
-		away_keyed(s);
 		break;
 	case EDITOR_EOF:
 		if (s->term->in_tty)
@@ -263,7 +266,9 @@ static void take_events(void *arg)
 		session_end_by(s, s->signals->end);
 	cell_take_events(s);
 	if (!s->over)
-		terminals_turn(s, false);
+		terminals_turn(s, !cell_done(s));
+	/* What came while the warden was asked how much is used. */
+	cell_take_events(s);
 }
 
 static int open_parts(struct session *s, struct err *e)
@@ -281,6 +286,7 @@ static int open_parts(struct session *s, struct err *e)
 		.takes_cell = s->calls->takes_cell,
 		.complete = s->calls->complete,
 		.signature = s->calls->signature,
+		.keyed = take_key,
 		.ctx = s,
 	};
 

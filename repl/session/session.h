@@ -294,7 +294,7 @@ void screen_draw_anew(struct session *s);
 int away_open(struct session *s, struct err *e);
 void away_close(struct session *s);
 
-/* A key was pressed; a cell begins, or has ended. */
+/* A key was pressed; a cell begins, or has ended: the person may be reading. */
 void away_keyed(struct session *s);
 void away_cell(struct session *s, bool runs);
 bool away_runs(const struct session *s);

@@ -107,6 +107,60 @@ def test_a_signal_at_the_offer_leaves_the_terminal_as_it_was(many):
     assert many.only()["detached"]
 
 
+def test_keys_that_were_typed_before_the_offer_answer_nothing(many):
+    s = many.start()
+    s.run("x = 41")
+    many.lose(s)
+    go = many.cb.work / "go"
+    t = term.Session(
+        ["sh", "-c", 'while [ ! -e go ]; do sleep .05; done; exec "$0"',
+         CELLBLOCK], env=many.cb.env, cwd=many.cb.work)
+    many.cb.open.append(t)
+    t.type("x = 1\r")
+    t.expect("^x = 1$")     # the terminal has it
+    go.write_text("")
+    t.expect(r"\[what you typed already goes to a new session")
+    t.expect("^>>> x = 1$")
+    t.wait_prompt()
+    assert t.run("x") == "1"
+    assert t.leave() == 0
+    t = many.start("--attach")
+    assert t.run("x + 1") == "42"
+
+
+def test_what_a_cell_uses_is_seen_while_it_runs(many):
+    s = many.start("-t", "60s", "-s", "cell.cpu=60s")
+    s.enter("b = bytearray(b'x') * (60 << 20)\nwhile True: pass\n")
+    first = many.until(lambda e: e["answers"] and e["running"] and
+                       e["memory_bytes"] > 60 << 20, "the memory to be seen")
+    many.until(lambda e: e["answers"] and e["running"] and
+               e["cpu_ms"] > first["cpu_ms"], "the CPU time to grow")
+    s.type("\x03")
+    s.wait_prompt()
+    assert s.run("len(b) >> 20") == "60"
+
+
+def test_idle_is_since_any_key_or_the_end_of_a_cell(many):
+    s = many.start()
+    s.run("x = 41")
+    long = many.until(lambda e: e["idle_ms"] > 3000, "some time to pass")
+    s.type("6")
+    s.expect("^>>> 6")
+    assert many.only()["idle_ms"] < long["idle_ms"]
+    s.type(" * 7\r")
+    s.wait_prompt()
+    row = s.enter("print('on'); input()")
+    s.expect_since(row, "^on")
+    long = many.until(lambda e: e["idle_ms"] > 3000, "some time to pass")
+    s.type("y")
+    many.until(lambda e: e["idle_ms"] < long["idle_ms"], "the key to be seen")
+    s.type("\r")
+    s.wait_prompt()
+    s.enter("import time; time.sleep(6)")
+    ended = many.until(lambda e: not e["running"], "the end of the cell")
+    assert ended["idle_ms"] < 5000
+
+
 def test_new_and_commands_do_not_ask(many):
     s = many.start()
     many.lose(s)
