@@ -278,8 +278,12 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_SPAWNED, .seq = m->seq, .npids = 1};
 	struct err e = {0};
-	pid_t pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);
+	pid_t pid;
 
+	/* Init waits until Python is started. What is left of another, asleep
+	 * for an undo, must not stop the new one meanwhile. */
+	kill(-1, SIGSTOP);
+	pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);
 	if (pid < 0) {
 		tell_error(p, &e);
 		return;

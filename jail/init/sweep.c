@@ -146,7 +146,8 @@ static pid_t last_pid(struct sweep *s)
 
 	if (pid == 0)
 		_exit(0);
-	if (pid > 0)
+	/* A guest may have stopped it. */
+	if (pid > 0 && kill(pid, SIGKILL) == 0)
 		waitpid(pid, NULL, 0);
 	s->last = pid > s->last ? pid : PID_LAST;
 	return s->last;

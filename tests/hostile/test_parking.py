@@ -50,6 +50,19 @@ HANG = {
     "hangs_in_the_copy": "libc.__register_atfork(None, None, ctypes.cast("
                          "libc.pause, ctypes.c_void_p), None)",
 }
+# The checkpoint stops whatever is started after it.
+STOPS = """\
+driver['part']('park')
+me, recv = os.getpid(), driver['recv']
+def stops(*n):
+    if os.getpid() == me: return recv(*n)
+    last = os.getpid()
+    while True:
+        for pid in range(last + 1, last + 60):
+            try: os.kill(pid, signal.SIGSTOP); last = pid
+            except OSError: pass
+driver['recv'] = stops
+driver['S'].copy = driver['twice']"""
 # These end at once.
 BREAK = {
     "raises": "park_by(lambda *a: 1 / 0)",
@@ -65,7 +78,7 @@ def hang(cb, name, *args):
     """A session whose last cell hangs while it is parked."""
     s = start(cb, "--set", "cell.timeout=60s", "--set", "cell.cpu=60s", *args)
     s.run(DRIVER)
-    s.run({**HANG, **BREAK}[name])
+    s.run({**HANG, **BREAK, "stops_what_starts": STOPS}[name])
     return s
 
 
@@ -121,7 +134,8 @@ def test_ctrl_c_is_answered_while_a_checkpoint_does_not_wake(cb):
 
 
 @pytest.mark.parametrize("line", [":undo", ":reset", ":files", ":who"])
-@pytest.mark.parametrize("name", ["sleeps", "spins_beside_a_waiter"])
+@pytest.mark.parametrize("name", ["sleeps", "spins_beside_a_waiter",
+                                  "stops_what_starts"])
 def test_a_command_does_not_wait_for_a_parking_that_hangs(cb, name, line):
     s = hang(cb, name)
     s.run(line, 15)
