@@ -434,7 +434,8 @@ struct jail_start {
 	const void *source;
 	size_t source_n;
 	int merged;	 /* stdout and stderr are one pipe, fds[2] */
-	int64_t wall_ms; /* stricter than cell.timeout; 0: as configured */
+	int64_t wall_ms; /* stricter than cell.timeout, or asked_wall_ms of
+			  * the spec; 0: as configured */
 };
 
 /* SPEC_PROGRAM, SPEC_CELL: start the program now (after uploads), once. */

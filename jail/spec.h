@@ -93,10 +93,12 @@ struct spec_made {
 struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
-	int hurried; /* SPEC_CELL: somebody waits already */
-	int beside;  /* SPEC_PROGRAM: on the home of a session that goes on */
-	int early;   /* SPEC_SESSION: for nobody yet: its life begins with the
-		      * first request */
+	int hurried;	       /* SPEC_CELL: somebody waits already */
+	int64_t asked_wall_ms; /* SPEC_CELL: jail_start_program() may ask for so
+				* much; 0: for no more than cell_wall_ms */
+	int beside; /* SPEC_PROGRAM: on the home of a session that goes on */
+	int early;  /* SPEC_SESSION: for nobody yet: its life begins with the
+		     * first request */
 	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
 	const char *python;	    /* interpreter, absolute host path */

@@ -90,6 +90,7 @@ int requests_serve(struct run *r)
 
 	make_spec(r, SPEC_PROGRAM);
 	r->spec.shared = 1;
+	r->spec.asked_wall_ms = serve_most_ms(&r->cfg);
 	run_must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);

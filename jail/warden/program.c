@@ -159,6 +159,14 @@ static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 	return 0;
 }
 
+/* The longest that it may ask for. */
+static int64_t most_ms(const struct jail_spec *spec)
+{
+	return spec->mode == SPEC_CELL && spec->asked_wall_ms
+		       ? spec->asked_wall_ms
+		       : spec->limits.cell_wall_ms;
+}
+
 int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
@@ -189,8 +197,10 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	pipes_drop(outer);
 	if (r < 0)
 		return SESSION_OVER;
-	if (wall_ms > 0 && wall_ms < w->spec->limits.cell_wall_ms)
+	if (wall_ms > 0 && wall_ms < most_ms(w->spec))
 		wa.deadline_ms = wa.start_ms + wall_ms;
+	else if (wall_ms > 0)
+		wa.deadline_ms = wa.start_ms + most_ms(w->spec);
 	if (run(w, &wa, &ev.program) == SESSION_OVER)
 		return SESSION_OVER;
 	/* What it left behind holds its pipes open: that ends first. Where it

@@ -196,7 +196,7 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 		return;
 	}
 	source = config_source(cfg, key);
-	if (limit == LIMIT_WALL && q->timeout_ms < limits.cell_wall_ms) {
+	if (limit == LIMIT_WALL && q->timeout_ms != limits.cell_wall_ms) {
 		limits.cell_wall_ms = q->timeout_ms;
 		key = "timeout_ms";
 		source = "request";

@@ -74,6 +74,7 @@ struct request {
 /* What a request is held against. Borrowed. */
 struct request_rules {
 	const struct limits *limits;
+	int64_t most_ms;	     /* timeout_ms of /v1/execute at most */
 	const char *const *pythons;  /* as configured */
 	const char *const *resolved; /* the same without links */
 	size_t npythons;

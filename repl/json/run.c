@@ -186,11 +186,10 @@ static int start(struct jail *j, const struct request *q, struct err *e)
 /* When it must be over: the warden ends it at its time limit. */
 static int64_t end_ms(const struct run *r)
 {
-	int64_t wall_ms = r->cfg->limits.cell_wall_ms;
+	int64_t asked_ms = r->request->timeout_ms;
 
-	if (r->request->timeout_ms > 0 && r->request->timeout_ms < wall_ms)
-		wall_ms = r->request->timeout_ms;
-	return now_ms() + wall_ms + SILENCE_MS;
+	return now_ms() + SILENCE_MS +
+	       (asked_ms > 0 ? asked_ms : r->cfg->limits.cell_wall_ms);
 }
 
 /* The jail stands: its home gets its files, and the program begins. */

@@ -255,7 +255,9 @@ static int take(struct request *q, struct execute_files *files,
 {
 	const json_t *timeout = json_object_get(root, "timeout_ms");
 	const json_t *list = json_object_get(root, "files");
-	int64_t most = rules->limits->cell_wall_ms, ms = TIMEOUT_MS;
+	int64_t most = rules->most_ms, ms = TIMEOUT_MS;
+	struct limits limits = *rules->limits;
+	struct request_rules longer = *rules;
 	struct request_refusal why;
 	char text[80];
 	int r;
@@ -268,8 +270,10 @@ static int take(struct request *q, struct execute_files *files,
 			(long long)most);
 		return refuse(words, UNPROCESSABLE, text);
 	}
+	limits.cell_wall_ms = most;
+	longer.limits = &limits;
 	r = request_take(
-		q, translate(root, ms < most ? ms : most), rules, &why);
+		q, translate(root, ms < most ? ms : most), &longer, &why);
 	if (r < 0)
 		execute_add_detail(words,
 			why.description.s ? why.description.s : "",

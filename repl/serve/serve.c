@@ -33,6 +33,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#define ASKED_MS 60000
 /* Longest token. */
 #define TOKEN_MAX 4096
 /* What a form may have around its file. */
@@ -69,6 +70,16 @@ struct serve {
 	int64_t swept_ms, drained_ms;
 	bool lost; /* no jail can be made */
 };
+
+/* Where nobody has said how long a cell may take, clients of Onyx may ask for
+ * what its service allows: half of that is what they ask for by themselves. */
+int64_t serve_most_ms(const struct config *cfg)
+{
+	const char *source = config_source(cfg, "cell.timeout");
+
+	return strcmp(source, CONFIG_BUILT_IN) ? cfg->limits.cell_wall_ms
+					       : ASKED_MS;
+}
 
 /* ---- ready ---- */
 
@@ -170,6 +181,7 @@ static int open_http(struct serve *s, struct err *e)
 		.refused = route_refused,
 		.arg = &s->route};
 	s->rules = (struct request_rules){.limits = &s->cfg->limits,
+		.most_ms = serve_most_ms(s->cfg),
 		.pythons = s->pythons.v,
 		.resolved = s->pythons.resolved,
 		.npythons = s->pythons.n,

@@ -5,12 +5,17 @@
 #ifndef REPL_SERVE_SERVE_H
 #define REPL_SERVE_SERVE_H
 
+#include <stdint.h>
+
 struct config;
 struct err;
 struct jail_spec;
 struct log;
 struct serve;
 struct signals;
+
+/* How long code of a request may be asked to run: jail_spec.asked_wall_ms. */
+int64_t serve_most_ms(const struct config *cfg);
 
 /* Get ready, before the cage closes: fork the maker, listen at `where` (NULL:
  * the default), open what files are kept in. All is borrowed until
