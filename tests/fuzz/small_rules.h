@@ -15,6 +15,7 @@ static const struct limits limits = {.cell_wall_ms = 1000,
 	.max_count = 3};
 static const char *const pythons[] = {"/usr/bin/env"};
 static const struct request_rules rules = {.limits = &limits,
+	.most_ms = 10000,
 	.pythons = pythons,
 	.resolved = pythons,
 	.npythons = 1};
