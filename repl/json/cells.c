@@ -397,7 +397,9 @@ static void press(struct cells *c)
 static void give_up(struct cells *c)
 {
 	take_events(c);
-	if (c->over || c->ended || c->replied)
+	if (c->over || (c->step == STEP_CELL && c->ended) ||
+		(c->step == STEP_REPLY && c->replied) ||
+		(c->step == STEP_UP && c->up && c->furnished))
 		return;
 	err_set(&c->err, "the session does not answer");
 	err_kind_set(&c->err, ERR_JAIL);
