@@ -10,11 +10,19 @@ import time
 import pytest
 
 import hosttree
-from test_attach import drop, lingering  # noqa: F401
+import lingering
+from lingering import drop
 from world import CELLBLOCK
 
 SOURCE = pathlib.Path(__file__).with_name("clocks.c")
 DAY = 24 * 3600
+
+
+@pytest.fixture(name="many")
+def lingering_sessions(cb):
+    many = lingering.Lingering(cb)
+    yield many
+    many.close()
 
 
 class Clocks:
@@ -40,7 +48,7 @@ def _clocks(cb):
 
 
 @pytest.mark.parametrize("day", [400 * DAY, -400 * DAY])
-def test_no_limit_goes_by_the_time_of_day(clocks, many, day):  # noqa: F811
+def test_no_limit_goes_by_the_time_of_day(clocks, many, day):
     """Of a session that is attached, runs a cell, and is detached."""
     s = many.start("-t", "40s", "-s", "session.idle=1h", "-s",
                    "session.lifetime=2h", "-s", "session.linger=1h")
@@ -65,7 +73,7 @@ def test_no_limit_goes_by_the_time_of_day(clocks, many, day):  # noqa: F811
 
 @pytest.mark.parametrize("day", [-400 * DAY, 400 * DAY])
 def test_a_session_that_nobody_wants_ends_all_the_same(
-        clocks, many, day):  # noqa: F811
+        clocks, many, day):
     s = many.start("-s", "session.linger=2s")
     s.run("x = 41")
     drop(s)
@@ -75,7 +83,7 @@ def test_a_session_that_nobody_wants_ends_all_the_same(
 
 
 def test_a_session_that_is_silent_for_long_is_offered(
-        clocks, many):  # noqa: F811
+        clocks, many):
     """Its terminal may be a line that broke without a word."""
     s = many.start()
     s.run("x = 41")
@@ -108,7 +116,7 @@ def rests(pids):
     return switches(pids) == before
 
 
-def test_a_session_at_rest_is_not_woken(many):  # noqa: F811
+def test_a_session_at_rest_is_not_woken(many):
     """On a terminal, and without one; where a freezer stops the jail, and where
     signals do."""
     s = many.start()

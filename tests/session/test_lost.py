@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Terminals that die in the middle of something. Nothing is lost but what was
 not yet typed."""
+import pytest
+
 import hosttree
-from test_attach import lingering  # noqa: F401
+import lingering
 
 
-def test_a_cell_that_reads_keys_goes_on_with_the_next(many):  # noqa: F811
+@pytest.fixture(name="many")
+def lingering_sessions(cb):
+    many = lingering.Lingering(cb)
+    yield many
+    many.close()
+
+
+def test_a_cell_that_reads_keys_goes_on_with_the_next(many):
     s = many.start("-t", "60s")
     row = s.enter(
         "import os, sys, tty\nm = tty.tcgetattr(0)\ntty.setcbreak(0)\n"
@@ -25,7 +34,7 @@ def test_a_cell_that_reads_keys_goes_on_with_the_next(many):  # noqa: F811
     assert t.run("keys") == "b'abc.'"
 
 
-def test_a_download_goes_on_to_its_end(many):  # noqa: F811
+def test_a_download_goes_on_to_its_end(many):
     s = many.start("-s", "files.max_count=2000")
     s.run("import os; os.mkdir('many'); x = [open(f'many/f{i}', 'wb')"
           ".write(b'x' * 1000) for i in range(1000)]; None")
@@ -42,7 +51,7 @@ def test_a_download_goes_on_to_its_end(many):  # noqa: F811
     assert {f.stat().st_size for f in tree.iterdir()} == {1000}
 
 
-def test_a_command_that_was_not_sent_is_not_run(many):  # noqa: F811
+def test_a_command_that_was_not_sent_is_not_run(many):
     """What stands at the prompt is there again, for the person to decide."""
     s = many.start()
     s.run("open('f', 'w').close()")

@@ -11,8 +11,9 @@ import threading
 import pytest
 
 import hosttree
+import lingering
 import term
-from test_attach import drop, lingering  # noqa: F401
+from lingering import drop
 from world import CELLBLOCK, IS_ROOT
 
 NOBODY = 65534
@@ -21,6 +22,13 @@ EXCHANGE = 2    # RENAME_EXCHANGE
 MOUNTS = {"no sockets": "mount -t bpf x {}",
           "no inodes": "mount -t tmpfs -o mode=700,nr_inodes=2 x {}",
           "no space": "mount -t tmpfs -o mode=700,size=4k,nr_inodes=1 x {}"}
+
+
+@pytest.fixture(name="many")
+def lingering_sessions(cb):
+    many = lingering.Lingering(cb)
+    yield many
+    many.close()
 
 
 def mounted(many, place, what, *args):
@@ -58,7 +66,7 @@ def spoil(path, what):
 
 @pytest.mark.parametrize("what", ["missing", "read-only", "file", "open",
                                   "link", "others", *MOUNTS])
-def test_the_next_place_takes_the_socket(many, what):  # noqa: F811
+def test_the_next_place_takes_the_socket(many, what):
     runtime = many.cb.base / "runtime"
     many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
     if what not in MOUNTS:
@@ -81,7 +89,7 @@ def test_the_next_place_takes_the_socket(many, what):  # noqa: F811
 
 @pytest.mark.parametrize("what", MOUNTS)
 def test_a_session_without_a_place_works_and_says_why(
-        many, what):  # noqa: F811
+        many, what):
     if not IS_ROOT:
         pytest.skip("mounting takes root")
     state = many.cb.base / "state"
@@ -109,7 +117,7 @@ def exchange(a, b, until):
 
 @pytest.mark.parametrize("other", ["link", "open"])
 def test_a_directory_that_is_exchanged_leads_nowhere(
-        many, other):  # noqa: F811
+        many, other):
     """While sessions begin, their directory is now and then a link to one that
     all may write to, or such a directory itself."""
     elsewhere = many.cb.base / "elsewhere"
@@ -151,7 +159,7 @@ def exchange_once(a, b):
 
 
 def test_a_socket_that_somebody_has_planted_gets_no_terminal(
-        many):  # noqa: F811
+        many):
     """In a directory that was open for a while. What listens there is not the
     person's: it is not offered, and is not spoken to."""
     if not IS_ROOT:
