@@ -57,6 +57,7 @@ def formatted(e):
     tb = e.__traceback__
     while tb and tb.tb_frame.f_globals is GUEST:
         tb = tb.tb_next
+    tb = of_file(tb)
     BaseException.with_traceback(e, tb)
     frame = tb
     while frame:  # nor those of ours between the user's: a displayhook
@@ -72,6 +73,17 @@ def formatted(e):
     if (3, 10) <= sys.version_info < (3, 12) and not threads():
         text = suggested(text, e, tb)
     return text
+
+
+def of_file(tb):
+    "%run: from the file's first frame on"
+    run = tb and tb.tb_next
+    if not run or run.tb_frame.f_code.co_filename != "<string>":
+        return tb
+    run = first = run.tb_next
+    while run and run.tb_frame.f_globals.get("__name__") == "runpy":
+        run = run.tb_next
+    return tb if run is first else run
 
 
 def suggested(text, e, tb):

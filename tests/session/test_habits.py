@@ -77,6 +77,14 @@ def test_percent_run_brings_the_names_of_a_file(session):
     assert session.run("a, __name__") == "('__main__', '__main__')"
 
 
+def test_a_traceback_of_percent_run_begins_in_the_file(session):
+    session.run("open('p.py', 'w').write('def f(): 1/0\\nf()\\n');")
+    assert re.findall(r'File "(.*)", line (\d)', session.run("%run p.py")
+                      ) == [("p.py", "2"), ("p.py", "1")]
+    assert session.run("%run none.py").startswith("FileNotFoundError")
+    assert "<string>" in session.run("exec('1/0')")
+
+
 @pytest.mark.parametrize("line, said", [
     ("%pip install requests", "python.packages"),
     ("pip install requests", "python.packages"),
