@@ -35,7 +35,8 @@ struct away {
 	int file; /* in place of a terminal; -1: there is a terminal */
 	uint64_t cut_lines; /* that the file no longer has */
 	int64_t since_ms, began_ms, keyed_ms, cell_ms, asked_ms;
-	bool runs; /* a cell */
+	bool runs;   /* a cell */
+	bool unseen; /* no key came since one has ended */
 	time_t began;
 	char from[64]; /* where the person sits; text of a visitor's */
 	struct jail_usage usage;
@@ -82,8 +83,10 @@ bool away_is_gone(const struct session *s)
 
 void away_keyed(struct session *s)
 {
-	if (s->away)
-		s->away->keyed_ms = clock_ms();
+	if (!s->away)
+		return;
+	s->away->keyed_ms = clock_ms();
+	s->away->unseen = false;
 }
 
 void away_cell(struct session *s, bool runs)
@@ -91,9 +94,15 @@ void away_cell(struct session *s, bool runs)
 	if (!s->away)
 		return;
 	s->away->runs = runs;
+	s->away->unseen = !runs;
 	s->away->cell_ms = clock_ms();
 	if (!runs)
 		s->away->keyed_ms = s->away->cell_ms;
+}
+
+bool away_is_unseen(const struct session *s)
+{
+	return s->away->unseen;
 }
 
 bool away_runs(const struct session *s)

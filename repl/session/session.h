@@ -318,6 +318,10 @@ uint64_t away_count_lines(const char *s, size_t n);
 /* Whether there is no terminal. */
 bool away_is_gone(const struct session *s);
 
+/* Whether nobody has pressed a key since the last cell has ended: what it wrote
+ * may have gone to a terminal that was dead already. */
+bool away_is_unseen(const struct session *s);
+
 /* Answer who asks how the session is. With `idle` the warden may be asked. */
 void away_answer(struct session *s, bool idle);
 

@@ -131,32 +131,59 @@ static size_t last_lines(const char *buf, size_t n, int lines)
 	return at;
 }
 
+/* At most the last lines of a text. */
+static void show_end(struct session *s, const char *buf, size_t n)
+{
+	size_t at = last_lines(buf, n, MISSED_LINES);
+	struct strbuf b = {0};
+
+	filter_missed(s, buf + at, n - at, &b);
+	if (b.n && !b.failed)
+		session_print(s, b.s, b.n);
+	strbuf_free(&b);
+}
+
+/* Nothing was missed since the terminal was found to be gone. A line that is
+ * dead is found late, and what a cell wrote until then was written into it. */
+static void show_again(struct session *s, bool unseen)
+{
+	const struct record_output *o =
+		unseen ? record_find_output(s->record, s->cell_no) : NULL;
+
+	if (!o || !o->bytes.n) {
+		session_frame(s, "session %d again", door_id(s->door));
+		return;
+	}
+	session_frame(s,
+		"session %d again · what cell %u wrote last may not have come "
+		"· :out %u for all",
+		door_id(s->door), (unsigned)s->cell_no, (unsigned)s->cell_no);
+	if (o->total == o->bytes.n)
+		show_end(s, o->bytes.s, o->bytes.n);
+}
+
 static void show_missed(
-	struct session *s, const char *buf, size_t n, uint64_t cut)
+	struct session *s, const char *buf, size_t n, uint64_t cut, bool unseen)
 {
 	uint64_t lines =
 		cut + away_count_lines(buf, n) + (n > 0 && buf[n - 1] != '\n');
-	size_t at = last_lines(buf, n, MISSED_LINES);
 	char follow[64] = "", out[64] = "", count[64];
-	struct strbuf b = {0};
 
 	if (!lines) {
-		session_frame(s, "session %d again", door_id(s->door));
+		show_again(s, unseen);
 		return;
 	}
 	if (lines > MISSED_LINES)
 		snprintf(follow, sizeof(follow), ", the last %d follow",
 			MISSED_LINES);
-	if (lines > MISSED_LINES && record_find_output(s->record, s->cell_no))
+	if ((unseen || lines > MISSED_LINES) &&
+		record_find_output(s->record, s->cell_no))
 		snprintf(out, sizeof(out), " · :out %u for all",
 			(unsigned)s->cell_no);
 	session_frame(s, "missed while away: %s%s%s",
 		text_count(count, sizeof(count), lines, "line", NULL), follow,
 		out);
-	filter_missed(s, buf + at, n - at, &b);
-	if (b.n && !b.failed)
-		session_print(s, b.s, b.n);
-	strbuf_free(&b);
+	show_end(s, buf, n);
 }
 
 static void put_env(const char *name, const char *value)
@@ -282,7 +309,7 @@ void terminals_watched(struct session *s)
 
 static void attach(struct session *s, struct door_visit *v)
 {
-	bool gone = away_is_gone(s), whole;
+	bool gone = away_is_gone(s), unseen = away_is_unseen(s), whole;
 	const char *why = refuse(v);
 	auto_free char *missed = NULL;
 	uint64_t cut;
@@ -304,7 +331,8 @@ static void attach(struct session *s, struct door_visit *v)
 	log_attach(s->log, "attached", away_from(s));
 	use_terminal(s, v, whole);
 	if (!whole && !s->over)
-		show_missed(s, missed ? missed : "", missed ? n : 0, cut);
+		show_missed(
+			s, missed ? missed : "", missed ? n : 0, cut, unseen);
 	tell_watchers(s);
 }
 

@@ -44,6 +44,21 @@ def test_a_cell_goes_on_without_a_terminal(many):
     assert t.leave() == 0
 
 
+@pytest.mark.parametrize("was_seen", [False, True])
+def test_what_a_dead_line_may_have_swallowed_is_shown_again(many, was_seen):
+    """A line is dead long before anybody notices, and a cell writes into it."""
+    s = many.start()
+    s.run("for i in range(30): print('n', i)\n")
+    if was_seen:
+        s.run("")
+    many.lose(s)
+    t = many.start("--attach")
+    t.expect("session 1 again")
+    text = t.all_text()
+    assert ("cell 1 wrote last may not have come · :out 1" in text) != was_seen
+    assert ("n 29\n" in text) != was_seen and "n 9\n" not in text
+
+
 def test_detach_leaves_the_session_and_says_how_to_come_back(many):
     s = many.start()
     before = s.before

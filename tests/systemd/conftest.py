@@ -123,13 +123,14 @@ class Account:
         listed = run(str(BINARY), "--sessions", "--json").stdout
         return [e for e in json.loads(listed) if e["who"] == self.name]
 
-    def only(self, condition, what):
+    def only(self, condition, what, seconds=30):
         """The only session, once condition(it) holds."""
         def holds():
             found = self.sessions()
             return len(found) == 1 and found[0]["answers"] \
                 and condition(found[0])
-        hosttree.until(holds, lambda: f"{what}: {self.sessions()}", 30)
+        hosttree.until(holds, lambda: f"{what}: {self.sessions()}",
+                       seconds)
         return self.sessions()[0]
 
     def cgroups(self):
@@ -167,6 +168,9 @@ class Account:
             s.close()
         run("loginctl", "disable-linger", self.name, check=False)
         run("loginctl", "terminate-user", self.name, check=False)
+        # A login manager that was started anew may have forgotten them.
+        run("systemctl", "stop", f"user@{self.uid}.service",
+            f"user-runtime-dir@{self.uid}.service", check=False)
         hosttree.until(lambda: not self.is_here(), self.describe, 30)
         run("userdel", "-r", "-f", self.name, check=False)
 
