@@ -41,7 +41,7 @@ def test_the_kernel_ends_a_cell_that_takes_too_much_memory(person):
     s.expect(r"\[memory limit")
     s.wait_prompt()
     assert "\noom_kill 0\n" not in killed[0].read_text()
-    assert s.run("x + 1") == "42"
+    assert s.run("x + 1").startswith("42")
 
 
 def test_nothing_is_left_of_the_scope(person):
@@ -77,7 +77,7 @@ def hung(person):
 def test_a_systemd_that_hangs_does_not_hold_the_prompt(person, hung):
     hung.type(f"{BINARY}\r")
     hung.expect(">>>")
-    assert hung.run("6 * 7") == "42"
+    assert hung.run("6 * 7").startswith("42")
     assert not person.cgroups()
     hung.expect("memory is only watched")
 

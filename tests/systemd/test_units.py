@@ -137,7 +137,7 @@ def test_the_maker_may_be_restarted(maker, person):
         "/sys/fs/cgroup/system.slice/cellblock-sessions.service")
     assert list(below.glob("**/guests"))
     run("systemctl", "restart", "cellblock-maker")
-    assert s.run("x + 1") == "42"
+    assert s.run("x + 1").startswith("42")
     s.leave()
     hosttree.until(lambda: not list(below.glob("**/guests")),
                    "the end of its cgroup", 20)
