@@ -231,7 +231,8 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 		}
 		if (n > 0)
 			r = call_watchers(in, p);
-		if (n > 0 && p[EDITOR_WATCH_MAX].revents && ed->keyed)
+		/* The end of a terminal is no key. */
+		if (n > 0 && p[EDITOR_WATCH_MAX].revents == POLLIN && ed->keyed)
 			ed->keyed(ed->ctx);
 		if (n > 0 && r == EDITOR_GO_ON && p[EDITOR_WATCH_MAX].revents)
 			r = ahead ? read_behind(ed) : read_bytes(ed);

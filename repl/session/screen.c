@@ -457,7 +457,7 @@ void screen_turn(struct session *s, int timeout_ms)
 		(struct pollfd){.fd = pictures_fd(s), .events = POLLIN};
 	if (relay_turn(r, p, RELAY_POLLS + 1, timeout_ms) < 0)
 		return;
-	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents & POLLIN)
+	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents == POLLIN)
 		away_keyed(s);
 	if (p[RELAY_POLLS].fd >= 0 && p[RELAY_POLLS].revents)
 		pictures_read(s);
