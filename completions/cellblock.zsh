@@ -60,7 +60,7 @@ _cellblock_keys()
 		'serve.name:what the ids of sessions of --serve begin with'
 		'maker.memory:memory for all sessions of the maker together'
 		'maker.sessions:sessions of the maker at a time, for all persons'
-		'maker.spare:jails that the maker makes ahead, of each kind'
+		'spare.jails:jails that the maker makes ahead, of each kind'
 		'terminal.escapes:which terminal sequences of a cell reach the terminal'
 		'terminal.prompt:the prompt'
 		'terminal.colour:colour of the prompt, the input and our own lines'

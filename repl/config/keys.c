@@ -144,7 +144,7 @@ const struct config_key config_keys[CONFIG_NKEYS] = {
 		TIGHTEN_LOWER, "memory for all sessions of the maker together", NULL},
 	{"maker", "sessions", CONFIG_INT, FIELD(all_sessions), "1000", 1, 65535,
 		TIGHTEN_LOWER, "sessions of the maker at a time, for all persons", NULL},
-	{"maker", "spare", CONFIG_INT, FIELD(spares), "1", 0, 16,
+	{"spare", "jails", CONFIG_INT, FIELD(spares), "1", 0, 16,
 		TIGHTEN_LOWER, "jails that the maker makes ahead, of each kind", NULL},
 	{"terminal", "escapes", CONFIG_WORD, FIELD(escapes), "safe", 0, 0,
 		TIGHTEN_RANK, "which terminal sequences of a cell reach the terminal",

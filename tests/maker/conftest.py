@@ -146,7 +146,7 @@ class Host:
         path = self.etc / file
         path.parent.mkdir(exist_ok=True)
         if file == "cellblock.conf":
-            text += f"\n[maker]\nspare = {self.spare}\n"
+            text += f"\n[spare]\njails = {self.spare}\n"
         path.write_text(text)
 
     def start(self, *options):
