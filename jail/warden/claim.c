@@ -165,6 +165,9 @@ int claim_await(struct warden *w, struct err *e)
 		return 0;
 	}
 	r = offer(w, sock, e);
+	if (r == 0 && w->spec->mode == SPEC_SESSION &&
+		guest_send(&w->guest, "WARM", 4, -1) < 0)
+		r = err_errno(e, "warm Python up");
 	if (r == 0)
 		r = wait_for(w, sock, e);
 	if (r < 0)
