@@ -173,10 +173,7 @@ def step():
         fds = [fd for fd, file in zip(fds, known) if is_open(fd, file)]
     elif word == "PARK":
         part("park")
-        # Whoever typed before Python was up is quick: the next cell need not
-        # wait, nor do the first answers of others who begin a session now.
-        if len(S.sources) != 1:
-            warm()
+        warm()
         if fds:
             park(args[0], fds.pop(0))
         else:  # a cell has left no descriptor for the socket
