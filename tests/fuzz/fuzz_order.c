@@ -80,7 +80,8 @@ static void check_spec(const struct order *o, const struct config *cfg)
 		must(strlist_has(&cfg->expose, spec.expose[i]));
 	must(spec.require && !strcmp(spec.require[0], "memory"));
 	must(spec.tty_bits <= 7 && strlen(spec.term) < sizeof(s.term));
-	must(spec.mode == SPEC_SESSION || spec.mode == SPEC_PROGRAM);
+	must(spec.mode == SPEC_SESSION || spec.mode == SPEC_PROGRAM ||
+		spec.mode == SPEC_EVAL);
 	must(spec.uid_lo == cfg->uids.lo && spec.uid_hi == cfg->uids.hi);
 	taken.limits = spec.limits;
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
