@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Jails made ahead: what they share, and what becomes of those that die."""
 import base64
+import contextlib
 import os
 import signal
 import threading
@@ -100,35 +101,36 @@ def test_a_stopped_jail_holds_nobody_up(serve):
     server.await_rest(3)
 
 
-def test_a_stopped_warden_holds_nobody_up_for_long(serve):
-    server = serve("-s", "serve.spare=1")
-    server.await_rest(3)
+@contextlib.contextmanager
+def wardens_stopped(server):
     wardens = list(victims(server, "warden"))
     try:
         for pid in wardens:
             os.kill(pid, signal.SIGSTOP)
         hosttree.until(lambda: all(hosttree.stat_of(pid)[0] == b"T"
                                    for pid in wardens), "they are stopped")
+        yield
+    finally:
+        for pid in wardens:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_stopped_warden_holds_nobody_up_for_long(serve):
+    server = serve("-s", "serve.spare=1")
+    server.await_rest(3)
+    with wardens_stopped(server):
         # Its files find no way into the jail, so it takes another.
         r = server("POST", "/eval", {
             "input": "print(open('f').read())",
             "files": [{"path": "f", "content": "aGk="}]})
         assert r.json["stdout"] == "hi\n", r
         assert server("GET", "/health").status == 200
-    finally:
-        for pid in wardens:
-            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(serve):
     server = serve("-s", "serve.spare=1")
     server.await_rest(3)
-    wardens = list(victims(server, "warden"))
-    try:
-        for pid in wardens:
-            os.kill(pid, signal.SIGSTOP)
-        hosttree.until(lambda: all(hosttree.stat_of(pid)[0] == b"T"
-                                   for pid in wardens), "they are stopped")
+    with wardens_stopped(server):
         got = []
         t = threading.Thread(target=lambda: got.append(server.run("1")))
         t.start()
@@ -137,9 +139,6 @@ def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(serve):
         t.join(90)
         assert got[0].status == 500 and "does not answer" in got[0].json[
             "detail"], got
-    finally:
-        for pid in wardens:
-            os.kill(pid, signal.SIGCONT)
     server.await_rest(3)
 
 
