@@ -239,19 +239,15 @@ const char *attach_files(struct strbuf *b, struct jail *j,
 	struct jail_files *files, const struct attach_rules *rules, bool kind)
 {
 	struct attach *a = attach_begin(b, j, rules, kind);
-	const char *why = unknown;
+	const char *why;
 
-	if (a) {
-		a->asked = a->listed = true;
-		a->files = *files;
-		*files = (struct jail_files){0};
-		why = check_depths(a);
-	}
-	if (why) {
-		attach_close(a);
-		return why;
-	}
-	while (a && !attach_turn(a, &why))
+	if (!a)
+		return unknown;
+	a->asked = a->listed = true;
+	a->files = *files;
+	*files = (struct jail_files){0};
+	why = check_depths(a);
+	while (!why && !attach_turn(a, &why))
 		;
 	attach_close(a);
 	return why;

@@ -414,6 +414,8 @@ void cells_interrupt(struct cells *c)
 	} else if (c->step == STEP_REPLY && !c->hurried) {
 		jail_interrupt(c->jail, NULL);
 		c->hurried = true;
+	} else if (c->step == STEP_PUT) {
+		c->hurried = true;
 	}
 }
 
@@ -497,15 +499,19 @@ const char *cells_why_over(struct cells *c)
 	return c->err.msg[0] ? c->err.msg : "a cell left it";
 }
 
-/* Put some files; the cell that they are for begins behind the last. */
+/* Put some files; the cell that they are for begins behind the last. Who is
+ * interrupted before does not want it any more. */
 static void put_files(struct cells *c)
 {
-	int more = run_put_files(&c->put, c->jail, c->q);
+	int more = c->hurried ? 0 : run_put_files(&c->put, c->jail, c->q);
 
 	if (more > 0)
 		return;
 	c->step = STEP_DONE;
-	if (more < 0)
+	if (c->hurried)
+		refuse(c, "The request was interrupted",
+			"interrupted before it began");
+	else if (more < 0)
 		refuse(c, "Request file is invalid", c->put.message);
 	else if (c->q->form == REQUEST_CELL)
 		start(c, c->q);

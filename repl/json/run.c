@@ -349,9 +349,10 @@ void run_turn(struct run *r, const struct pollfd *p)
 		jail_kill(r->jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
+	/* Each call that puts a file has a clock of its own. */
 	if (r->puts && !r->gone)
 		begin(r);
-	if (!r->gone && now_ms() > r->due_ms)
+	else if (!r->gone && now_ms() > r->due_ms)
 		give_up(r);
 }
 

@@ -469,6 +469,29 @@ def test_what_was_interrupted_before_it_began_says_so(server):
     assert session("PUT", "/files/x", b"y").status == 201
 
 
+@pytest.mark.limit(120)
+def test_what_is_interrupted_while_files_are_put_does_not_run_on(serve):
+    """They are put some at a time, and the cell begins behind the last."""
+    server = serve("-s", "files.max_count=20000", "-s", "home.files=30000",
+                   "-s", "cell.timeout=60s")
+    session, files = Session(server), [{"path": f"f{i}"} for i in range(10000)]
+    for turns in range(0, 280, 40):
+        got = []
+        t = threading.Thread(target=lambda g=got: g.append(session.cell(
+            "import time; time.sleep(50)", files=files)))
+        t.start()
+        hosttree.until(lambda: not session.is_idle(), "it was asked")
+        # The server has a turn for each: before, while and after they are put.
+        for _ in range(turns):
+            assert not session.is_idle()
+        assert session("POST", "/interrupt").status == 204
+        t.join()
+        r, = got
+        assert r.status == 409 and "interrupted" in r.json["detail"] or (
+            r.json["how"] in ("interrupted", "refused")), r
+    assert session.show("6 * 7") == "42\n"
+
+
 def test_a_session_that_lost_its_jail_says_so(serve):
     server = serve("-s", "serve.spare=0")
     session = Session(server)
