@@ -92,7 +92,7 @@ function __cellblock_keys
 		serve.concurrent 'requests of --serve that run at a time' \
 		serve.queue 'requests of --serve that may wait' \
 		serve.per_client 'requests of one client of --serve at a time' \
-		serve.spare 'jails that --serve makes ahead for each form' \
+		serve.spare 'jails that --serve makes ahead, of each kind' \
 		serve.request 'largest request of --serve, but for uploads' \
 		serve.clients 'clients of --serve at a time' \
 		serve.upload 'largest file that is uploaded to --serve' \
@@ -113,7 +113,7 @@ function __cellblock_keys
 		terminal.keys 'keys of the editor' \
 		terminal.suggest 'show how the text went on in an earlier cell, and parameters of calls' \
 		terminal.pictures 'how pictures are drawn' \
-		log.syslog 'record who had a session, when, and which limit was reached' \
+		log.syslog 'record who had or watched a session, when, and which limit was reached' \
 		log.transcript 'directory for transcripts of sessions' \
 		policy.locked 'the person\'s own settings can only be stricter' \
 		policy.commands 'which : commands are available'

@@ -33,6 +33,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+/* As long as Onyx's service lets its clients ask for. */
 #define ASKED_MS 60000
 /* Longest token. */
 #define TOKEN_MAX 4096
@@ -72,7 +73,7 @@ struct serve {
 };
 
 /* Where nobody has said how long a cell may take, clients of Onyx may ask for
- * what its service allows: half of that is what they ask for by themselves. */
+ * more than the default: they ask for half of the most by themselves. */
 int64_t serve_most_ms(const struct config *cfg)
 {
 	const char *source = config_source(cfg, "cell.timeout");
