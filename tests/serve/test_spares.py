@@ -20,11 +20,14 @@ def parts(server):
     server.tree.look()
     found = {}
     for number, pid in server.tree.inside():
+        stat = hosttree.stat_of(pid)
+        if not stat:  # it has just ended
+            continue
+        parent = int(stat[1])
         if number == 1:
-            found.setdefault(pid, (int(hosttree.stat_of(pid)[1]), []))
+            found.setdefault(pid, (parent, []))
         else:
-            found.setdefault(int(hosttree.stat_of(pid)[1]),
-                             (None, []))[1].append(pid)
+            found.setdefault(parent, (None, []))[1].append(pid)
     return found
 
 

@@ -33,7 +33,7 @@ def test_an_unfinished_paste_runs_nothing(session):
 
 def test_an_unfinished_paste_ends_while_the_background_writes(cb):
     s = cb.session("--set", "cell.background=run", "--set", "cell.output=100")
-    s.run("def behind():\n    while True: os.write(1, b'x'); time.sleep(0.05)\n"
+    s.run("def behind():\n    while True: os.write(1, b'x'); time.sleep(0.3)\n"
           "import os, threading, time")
     s.run("threading.Thread(target=behind, daemon=True).start()")
     s.type("\x1b[200~print('one')")
