@@ -155,9 +155,11 @@ int64_t beside_cpu_ms(const struct besides *b)
 
 /* Its clock is the session's: a copy takes as long as the line is slow. What
  * it computes is limited as a cell's is, and it ends when it does nothing for
- * as long as a session may. */
+ * as long as a session may. The session was counted, and claimed if it was made
+ * ahead: its programs are not. */
 void beside_make_spec(struct jail_spec *spec)
 {
+	spec->made = NULL;
 	spec->mode = SPEC_PROGRAM;
 	spec->beside = 1;
 	spec->tty_bits = 0;

@@ -516,6 +516,17 @@ static void it_may_ask_to_be_undumpable(void **state)
 	assert_string_equal(b.text, "0 1 -1\n");
 }
 
+/* It begins at once, also where its session was made ahead and claimed. */
+static void it_is_neither_counted_nor_claimed(void **state)
+{
+	const struct spec_made made = {.ahead = 3, .most_of_person = 1};
+	struct jail_spec spec = {.made = &made};
+
+	(void)state;
+	beside_make_spec(&spec);
+	assert_null(spec.made);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -537,6 +548,7 @@ int main(void)
 		test(who_asks_and_goes_leaves_nothing),
 		test(its_locks_end_with_it),
 		test(it_may_ask_to_be_undumpable),
+		cmocka_unit_test(it_is_neither_counted_nor_claimed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
