@@ -26,7 +26,7 @@ struct spare {
 #define SPARE_TEXT 4096
 
 /* What a spare was made as: its limits; and all of its spec that no claim
- * changes, and the file of the interpreter, as a text. */
+ * changes, as a text, with which files of the host those are. */
 struct spare_key {
 	struct limits limits;
 	char text[SPARE_TEXT];

@@ -35,6 +35,17 @@ static void write_list(FILE *f, const char *name, const char *const *v)
 		fprintf(f, "%s=%s\n", name, *v);
 }
 
+/* A jail shows what was there when it was made, also when another takes its
+ * place. */
+static void write_shown(FILE *f, const char *name, const char *path)
+{
+	struct stat st = {0};
+
+	stat(path, &st);
+	fprintf(f, "%s=%s %llx %llx\n", name, path,
+		(unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+}
+
 int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
 {
 	FILE *f = fmemopen(k->text, sizeof(k->text), "w");
@@ -45,15 +56,16 @@ int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
 	if (!f)
 		return -1;
 	stat(spec->python, &st);
-	fprintf(f, "%s %llx %llx %lld %lld.%ld\n", spec->python,
-		(unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-		(long long)st.st_size, (long long)st.st_mtim.tv_sec,
-		st.st_mtim.tv_nsec);
+	write_shown(f, "python", spec->python);
+	fprintf(f, "%lld %lld.%ld\n", (long long)st.st_size,
+		(long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	fprintf(f, "mode=%d network=%d uids=%u-%u memory=%lld\n",
 		(int)spec->mode, (int)spec->limits.network, spec->uid_lo,
 		spec->uid_hi, (long long)spec->made->memory_bytes);
-	fprintf(f, "packages=%s\n", spec->packages ? spec->packages : "");
-	write_list(f, "expose", spec->expose);
+	if (spec->packages)
+		write_shown(f, "packages", spec->packages);
+	for (const char *const *v = spec->expose; v && *v; v++)
+		write_shown(f, "expose", *v);
 	write_list(f, "env", spec->env);
 	write_list(f, "require", spec->require);
 	full = fflush(f) != 0 || ftell(f) >= (long)sizeof(k->text) - 1;

@@ -197,6 +197,18 @@ def test_a_cell_on_a_terminal_is_as_any_other(host, spare):
     assert "KeyboardInterrupt" in s.all_text()
 
 
+@BOTH
+def test_a_file_is_copied_beside_it(host, spare):
+    ann, _ = start(host, spare, "[files]\nremote = yes\n")
+    s = ann.session().start()
+    s.run("with open('out', 'w') as f: f.write('kept')")
+    r = ann.run("-c", "scp -f out", argv0="-cellblock", stdin=b"\0\0\0")
+    assert r.text == "C0644 4 out\nkept\0", r
+    s.run("import os; os.remove('out')")
+    s.leave()
+    assert was_ahead(host) == bool(spare)
+
+
 def test_sessions_from_spares_are_counted(host):
     ann, bob = start(host, policy="[session]\nper_user = 1\n"
                      "[policy]\nlocked = yes\n")
@@ -232,6 +244,22 @@ def test_one_that_does_not_fit_is_left_to_others(host):
     assert r.text == "True\n" and was_ahead(host, 2), r
 
 
+def test_what_took_the_place_of_what_is_shown_is_shown(host):
+    old, new = host.dir / "data", host.dir / "new"
+    for path, text in (old, "old"), (new, "new"):
+        path.mkdir()
+        (path / "what").write_text(text)
+    ann, _ = start(host, policy=f"[jail]\nexpose = {old}\n")
+    show = f"print(open('{old}/what').read())"
+    r = ann.run("-c", show)
+    assert r.text == "old\n" and was_ahead(host), r  # the control
+    ready(host)
+    old.rename(host.dir / "gone")
+    new.rename(old)
+    r = ann.run("-c", show)
+    assert r.text == "new\n" and not was_ahead(host, 2), r
+
+
 def test_what_is_looser_is_refused_as_ever(host):
     ann, bob = start(host, policy="[policy]\nlocked = yes\n"
                      "[session]\nmaker = require\nmemory = 256M\n")
@@ -240,6 +268,23 @@ def test_what_is_looser_is_refused_as_ever(host):
     assert "looser than the" in out, out
     r = bob.run("-c", "print(1)")
     assert r.text == "1\n" and was_ahead(host), r
+
+
+def test_variables_of_the_configuration_stay(host):
+    names = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+             "NUMEXPR_NUM_THREADS", "TERM"]
+    ann, _ = start(host, policy="[python]\n" + "".join(
+        f"env.{n} = of{n}\n" for n in names))
+    s = ann.session("-s", "python.recursion=300").start()
+    s.run("import os, sys; x = 1")
+    assert "True" in s.run(
+        f"all(os.environ[n] == 'of' + n for n in {names})")
+    assert "(300, False)" in s.run(
+        "sys.getrecursionlimit(), '' in os.environ")
+    s.leave()
+    r = ann.run("-e", "import os; os.environ['TERM']")
+    assert r.text == "'ofTERM'\n", r
+    assert was_ahead(host) and was_ahead(host, 2)
 
 
 def test_a_configuration_that_changed_is_the_one_that_counts(host):
