@@ -10,7 +10,7 @@ from posix import environ, putenv
 
 def claim(memory, cpus, text):
     LIMITS[:] = memory, cpus
-    for row in text.rstrip(b"\0").split(b"\0"):
+    for row in text.split(b"\0")[:-1]:
         name, _, value = row.partition(b"=")
         set_variable(name, value)
 
