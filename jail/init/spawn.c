@@ -153,6 +153,27 @@ int spawn_claim(struct spawn *s, const struct jail_spec *spec,
 	return env_prepare(s, e);
 }
 
+size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX])
+{
+	struct spawn s = {.spec = spec};
+	const char *const changed[] = {
+		s.threads[0], s.threads[1], s.threads[2], s.threads[3], s.term};
+	size_t n = 0;
+
+	_Static_assert(sizeof(s.threads) + sizeof(s.term) <= SPAWN_CLAIM_MAX,
+		"all of them fit");
+	env_prepare(&s, NULL);
+	for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++) {
+		size_t len = strlen(changed[i]) + 1;
+
+		if (s.env[env_place(&s, changed[i])] != changed[i])
+			continue;
+		memcpy(env + n, changed[i], len);
+		n += len;
+	}
+	return n;
+}
+
 int spawn_open_driver(int *fds, int library, struct err *e)
 {
 	fds[SPAWN_LIBRARY] = -1;

@@ -37,6 +37,11 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 int spawn_claim(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, struct err *e);
 
+/* What a claim changes of the environment of a Python that is up: NAME=VALUE,
+ * each with its NUL, but what python.env has in its place. The length. */
+#define SPAWN_CLAIM_MAX 256
+size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX]);
+
 /* The descriptors of a start. SPEC_SESSION: the library, control socket and
  * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may
  * put the terminal in its place. SPEC_CELL: the control socket instead of the

@@ -167,11 +167,10 @@ static int look_at_offer(
 	ssize_t n = io_recv_fds(s->claim, o, sizeof(*o), fds,
 		1 + CGROUP_CONTROLLERS, MSG_PEEK | MSG_DONTWAIT);
 
-	*claim = -1;
-	if (n < 0)
-		return err_errno(e, "take a spare jail");
 	*claim = fds[0];
 	memcpy(o->cgroup.held, fds + 1, sizeof(o->cgroup.held));
+	if (n < 0)
+		return err_errno(e, "take a spare jail");
 	return n == (ssize_t)sizeof(*o) && *claim >= 0
 		       ? 0
 		       : err_set(e, "take a spare jail: malformed offer");

@@ -28,10 +28,9 @@
 #include "claim.h"
 
 #include "jail/base/io.h"
+#include "jail/init/spawn.h"
 #include "warden.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Between two looks at nothing. */
@@ -42,10 +41,8 @@
 static int offer(struct warden *w, int sock, struct err *e)
 {
 	const struct cgroup *cg = &w->site.cgroup;
-	struct claim_offer o = {.id = w->site.id,
-		.limits = w->spec->limits,
-		.cgroup = *cg,
-		.ndirs = cg->ndirs};
+	struct claim_offer o = {
+		.id = w->site.id, .limits = w->spec->limits, .cgroup = *cg};
 	int fds[1 + CGROUP_CONTROLLERS] = {w->site.claim};
 
 	memcpy(fds + 1, cg->held, sizeof(cg->held));
@@ -91,36 +88,11 @@ static int tell_init(
 	return r;
 }
 
-/* Variables that spawn.c sets, but those that python.env has. */
-static size_t variables(const struct jail_spec *spec, char *env, size_t size)
-{
-	static const char *const names[] = {
-		"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS=",
-		"NUMEXPR_NUM_THREADS=", "TERM="};
-	char cores[16];
-	size_t n = 0;
-
-	snprintf(cores, sizeof(cores), "%d",
-		(spec->limits.cpus_milli + 999) / 1000);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *const *own = spec->env;
-
-		while (own && *own && strncmp(*own, names[i], strlen(names[i])))
-			own++;
-		if (own && *own)
-			continue;
-		n += (size_t)snprintf(env + n, size - n, "%s%s", names[i],
-			     names[i][0] == 'T' ? spec->term : cores) +
-		     1;
-	}
-	return n;
-}
-
 /* Nobody waits for an answer: what is asked of Python next comes behind it. */
 static int tell_python(struct warden *w, struct err *e)
 {
-	char env[512], buf[640];
-	size_t n = variables(w->spec, env, sizeof(env));
+	char env[SPAWN_CLAIM_MAX], buf[sizeof(env) + 128];
+	size_t n = spawn_claim_env(w->spec, env);
 
 	n = wire_claim_encode(buf, &w->spec->limits, env, n);
 	return guest_send(&w->guest, buf, n, -1) < 0

@@ -17,7 +17,6 @@ struct claim_offer {
 	uid_t id;
 	struct limits limits; /* as it was made */
 	struct cgroup cgroup;
-	int ndirs;
 };
 
 /* And then: struct spec_claim comes, and this goes back. */
