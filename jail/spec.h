@@ -3,9 +3,10 @@
  * spec.h - everything a session is made from
  *
  * The front end fills it from the merged configuration and the command line.
- * The warden and init inherit it by fork, and nothing changes it. Strings are
- * borrowed and must outlive the session's start; lists end with NULL and may be
- * NULL themselves.
+ * The warden and init inherit it by fork. Where a jail was made ahead a claim
+ * changes the copy of each (spec_take_claim()), before any code of a person's
+ * runs; nothing else changes it. Strings are borrowed and must outlive the
+ * session's start; lists end with NULL and may be NULL themselves.
  */
 #ifndef JAIL_SPEC_H
 #define JAIL_SPEC_H
@@ -110,8 +111,8 @@ struct jail_spec {
 	uid_t uid_lo, uid_hi;	    /* outside ids when started by root */
 	unsigned short rows, cols;  /* the terminal at the start; 0 unknown */
 
-	/* SPEC_PROGRAM: bits 0, 1, 2 for each of stdin, stdout, stderr that is
-	 * a terminal. */
+	/* SPEC_PROGRAM, SPEC_EVAL: bits 0, 1, 2 for each of stdin, stdout,
+	 * stderr that is a terminal. */
 	unsigned tty_bits;
 
 	pid_t front; /* the front end, where it is not the warden's parent and

@@ -32,11 +32,6 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-static int is_same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 /* A session of our own, and nothing of the caller's but the one socket, and
  * that over which a jail made ahead is claimed. */
 static int detach(int front, int ahead, struct err *e)
@@ -345,6 +340,11 @@ int site_share(struct site *s, const struct site *of,
 	if (ident_close_fds(keep, sizeof(keep) / sizeof(keep[0]), e) < 0)
 		return -1;
 	return plan_make(&s->plan, spec, &s->host, e);
+}
+
+static int is_same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
 }
 
 /* What a claim changes: sizes, in options, and limits, in numbers. */

@@ -24,9 +24,9 @@ struct site {
 	struct plan plan;
 	struct cgroup cgroup;
 	struct home home;
-	int janitor;		    /* its life line; our death closes it */
-	int claim;		    /* (root) the host id, and the places */
-	uid_t id;		    /* that */
+	int janitor; /* its life line; our death closes it */
+	int claim;   /* (root) locks: on its host id, and on its places */
+	uid_t id;    /* (root) the host id */
 	struct enforce_facts facts; /* what there is to enforce with */
 	char limited[256];	    /* what it cannot enforce, in words */
 };

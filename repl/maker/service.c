@@ -533,9 +533,7 @@ static int service_open(struct service *s, const char *path, struct err *e)
 
 int service_run(const char *path, bool quiet, bool tells, struct err *e)
 {
-	struct service s = {.tell = tells,
-		.signals = -1,
-		.spares = {.making = {.front = -1, .claim = -1}}};
+	struct service s = {.tell = tells, .signals = -1};
 	int r = service_open(&s, path, e);
 
 	if (r == 0 && !quiet)

@@ -65,6 +65,8 @@ int spares_open(
 
 void spares_close(struct spares *s)
 {
+	if (!s->rows) /* never opened */
+		return;
 	spare_close(&s->making);
 	for (int i = 0; i < SPARES_KINDS; i++) {
 		fd_drop(&s->shelf[kinds[i]][0]);
