@@ -221,7 +221,7 @@ int mount_detached(const char *fstype, const char *options, unsigned attrs,
 	return fd < 0 ? fail_fs(fs, fstype, on, e) : fd;
 }
 
-/* The number of an option, rounded up to whole pages if it is bytes. */
+/* The number of an option; 0: it is not there. */
 static uint64_t option_number(const char *options, const char *key)
 {
 	const char *at = strstr(options, key);
@@ -240,6 +240,7 @@ int mount_change(int fd, const char *options, const char *on, struct err *e)
 		return fail_fs(fs, "other options", on, e);
 	if (fstatvfs(fd, &st) < 0)
 		return err_errno(e, "look at the file system on %s", on);
+	/* Bytes are rounded up to whole pages. */
 	if ((st.f_blocks - 1) * (uint64_t)st.f_frsize >=
 			option_number(options, "size=") ||
 		st.f_files != option_number(options, "nr_inodes="))

@@ -8,8 +8,8 @@
  *            root starts (site.c)
  * Trusts:    the system's configuration, the name service, the kernel's word on
  *            who asks. Of a request nothing: order.c
- * Leaves:    wardens, which need it no more; itself nothing but its socket in
- *            the file system
+ * Leaves:    wardens of sessions, which need it no more; itself nothing but
+ *            its socket in the file system, and no spare (spares.c)
  *
  * The parent touches no connection: a message can hold descriptors whose
  * closing takes as long as a stranger likes. A child that waits for the next
