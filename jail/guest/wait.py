@@ -36,8 +36,8 @@ def take_stdio(bits, fds):
 
 
 def wait():
-    prepare()
     sock = __import__("_socket").socket(fileno=WAITS)
+    prepare()
     sock.send(b"READY %d %d.%d.%d" % ((getpid(),) + sys.version_info[:3]))
     while True:
         data, extra, _, _ = sock.recvmsg(4096, 64, 0x40000000)
