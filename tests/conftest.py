@@ -13,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "lib"))
 sys.dont_write_bytecode = True
 
+import lingering  # noqa: E402
 import world as world_module  # noqa: E402
 
 SECONDS = 60 * world_module.PATIENCE
@@ -105,3 +106,11 @@ def cb(tmp_path):
 def session(cb):
     """A session at its first prompt."""
     return cb.session()
+
+
+@pytest.fixture
+def many(cb):
+    """Sessions that outlive their terminal, and end with the test."""
+    sessions = lingering.Lingering(cb)
+    yield sessions
+    sessions.close()

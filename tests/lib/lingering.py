@@ -19,7 +19,7 @@ OK, NO = 1, 2
 
 
 class Lingering:
-    """Sessions that are ended by hand."""
+    """Sessions that are ended by hand: the fixture `many`."""
 
     def __init__(self, cb):
         self.cb = cb
@@ -60,6 +60,15 @@ class Lingering:
         drop(s)
         self.until(lambda e: e["answers"] and e["detached"] and
                    not (until_end and e["running"]), "the session to go on")
+
+    def lose_in_transfer(self, s, command):
+        """Its terminal is gone while that command moves files."""
+        s.type(command)
+        s.expect(f"^>>> {command}$")
+        row = s.screen.here()
+        s.type("\r")
+        s.wait(lambda: s.screen.here() > row, "the transfer to begin")
+        self.lose(s)
 
     def none(self):
         hosttree.until(lambda: not self.roster(), "the end of all sessions")
@@ -102,16 +111,25 @@ def door(path):
         yield k
 
 
-def ask(path, data, fds):
+def send(k, data, fds):
+    k.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                        array.array("i", fds))] if fds else [])
+
+
+def hear(k):
     """The word of the answer, and its text; None: the connection was dropped."""
-    with door(path) as k:
-        try:
-            k.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                array.array("i", fds))] if fds else [])
-            got = k.recv(4096)
-        except ConnectionError:
-            return None
+    got = k.recv(4096)
     if not got:
         return None
     return (struct.unpack_from("=IHHi", got)[2],
             got[16:16 + TEXT].split(b"\0")[0].decode())
+
+
+def ask(path, data, fds):
+    """What hear() says of the answer."""
+    with door(path) as k:
+        try:
+            send(k, data, fds)
+            return hear(k)
+        except ConnectionError:
+            return None

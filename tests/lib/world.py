@@ -76,7 +76,7 @@ class World:
     def session(self, *args, size=(24, 80), env=None, wrapper=(), start=True,
                 **more):
         """Start cellblock on a terminal and wait for its first prompt. It ends
-        with its terminal: tests of sessions that go on use lingering()."""
+        with its terminal: tests of sessions that go on have `many`."""
         s = term.Session([*wrapper, CELLBLOCK, "-s", "session.linger=0", *args],
                          env={**self.env, **(env or {})}, size=size,
                          cwd=self.work, **more)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """A session outlives its terminal, and terminals come and go."""
-import array
 import contextlib
 import os
 import re
@@ -8,26 +7,16 @@ import select
 import signal
 import socket
 import stat
-import struct
 import subprocess
 import termios
-import time
 
 import pytest
 
 import hosttree
-import lingering
 import term
-from lingering import (ATTACH, COUNT, END, MAGIC, NO, OK, STATUS, ask, door,
-                       drop, namespace, request)
+from lingering import (ATTACH, COUNT, END, NO, OK, STATUS, ask, door, drop,
+                       namespace, request, send)
 from world import CELLBLOCK, IS_ROOT
-
-
-@pytest.fixture(name="many")
-def lingering_sessions(cb):
-    many = lingering.Lingering(cb)
-    yield many
-    many.close()
 
 
 def test_a_cell_goes_on_without_a_terminal(many):
@@ -366,12 +355,7 @@ def test_a_terminal_that_dies_in_a_transfer_leaves_whole_files(many):
     for i in range(1000):
         (tree / f"f{i}").write_bytes(b"x" * 1000)
     s = many.start("-s", "files.max_count=2000")
-    s.type(":upload many")
-    s.expect("^>>> :upload many$")
-    row = s.screen.here()
-    s.type("\r")
-    s.wait(lambda: s.screen.here() > row, "the transfer to begin")
-    many.lose(s)
+    many.lose_in_transfer(s, ":upload many")
     t = many.start("--attach")
     assert t.run("import os; len(os.listdir('many')), "
                  "{os.path.getsize('many/' + f) for f in os.listdir('many')}"
@@ -521,9 +505,7 @@ def test_a_neighbour_is_not_heard(many, ns):
                 k.settimeout(term.DEADLINE)
                 k.connect(f"/proc/self/fd/{here}")
                 try:
-                    k.sendmsg([request(STATUS)], [
-                        (socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                         array.array("i", [ns]))])
+                    send(k, request(STATUS), [ns])
                     code = 0 if not k.recv(4096) else 2
                 except ConnectionError:
                     code = 0

@@ -10,19 +10,10 @@ import time
 import pytest
 
 import hosttree
-import lingering
-from lingering import drop
 from world import CELLBLOCK
 
 SOURCE = pathlib.Path(__file__).with_name("clocks.c")
 DAY = 24 * 3600
-
-
-@pytest.fixture(name="many")
-def lingering_sessions(cb):
-    many = lingering.Lingering(cb)
-    yield many
-    many.close()
 
 
 class Clocks:
@@ -76,8 +67,7 @@ def test_a_session_that_nobody_wants_ends_all_the_same(
         clocks, many, day):
     s = many.start("-s", "session.linger=2s")
     s.run("x = 41")
-    drop(s)
-    many.detached()
+    many.lose(s)
     clocks.set(day)
     many.none()
 

@@ -1,17 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Terminals that die in the middle of something. Nothing is lost but what was
 not yet typed."""
-import pytest
-
 import hosttree
-import lingering
-
-
-@pytest.fixture(name="many")
-def lingering_sessions(cb):
-    many = lingering.Lingering(cb)
-    yield many
-    many.close()
 
 
 def test_a_cell_that_reads_keys_goes_on_with_the_next(many):
@@ -38,12 +28,7 @@ def test_a_download_goes_on_to_its_end(many):
     s = many.start("-s", "files.max_count=2000")
     s.run("import os; os.mkdir('many'); x = [open(f'many/f{i}', 'wb')"
           ".write(b'x' * 1000) for i in range(1000)]; None")
-    s.type(":download many")
-    s.expect("^>>> :download many$")
-    row = s.screen.here()
-    s.type("\r")
-    s.wait(lambda: s.screen.here() > row, "the transfer to begin")
-    many.lose(s)
+    many.lose_in_transfer(s, ":download many")
     t = many.start("--attach")
     assert t.run("len(x), sum(x)") == "(1000, 1000000)"
     tree = many.cb.work / "many"

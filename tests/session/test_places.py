@@ -11,7 +11,6 @@ import threading
 import pytest
 
 import hosttree
-import lingering
 import term
 from lingering import drop
 from world import CELLBLOCK, IS_ROOT
@@ -22,13 +21,6 @@ EXCHANGE = 2    # RENAME_EXCHANGE
 MOUNTS = {"no sockets": "mount -t bpf x {}",
           "no inodes": "mount -t tmpfs -o mode=700,nr_inodes=2 x {}",
           "no space": "mount -t tmpfs -o mode=700,size=4k,nr_inodes=1 x {}"}
-
-
-@pytest.fixture(name="many")
-def lingering_sessions(cb):
-    many = lingering.Lingering(cb)
-    yield many
-    many.close()
 
 
 def mounted(many, place, what, *args):
@@ -79,8 +71,7 @@ def test_the_next_place_takes_the_socket(many, what):
         s = mounted(many, runtime, what)
     s.run("x = 41")
     assert (many.places[0] / "1").is_socket()
-    drop(s)
-    many.detached()
+    many.lose(s)
     t = many.start("--attach")
     assert t.run("x + 1") == "42"
     assert t.leave() == 0

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Who watches a session sees what it shows, and the person is told."""
-import array
 import contextlib
 import os
 import pwd
@@ -13,21 +12,14 @@ import termios
 import pytest
 
 import hosttree
-import lingering
 import term
-from lingering import NO, OK, STATUS, WATCH, ask, door, namespace, request
+from lingering import (MAGIC, NO, OK, STATUS, WATCH, ask, door, hear,
+                       namespace, request, send)
 
 OUTPUT, END, LINE, MISSED = 2, 4, 5, 7
 HEAD = struct.Struct("=IHHIIq")
 BEGUN = r"¦ \[you are watching"
 ENDED = r"¦ \[you have stopped watching"
-
-
-@pytest.fixture(name="many")
-def watched_sessions(cb):
-    many = lingering.Lingering(cb)
-    yield many
-    many.close()
 
 
 def watch(many, *args, **more):
@@ -64,12 +56,9 @@ class Raw:
         ns = namespace()
         self.stack = contextlib.ExitStack()
         self.k = self.stack.enter_context(door(path))
-        self.k.sendmsg([request(WATCH)], [(
-            socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [ns]))])
+        send(self.k, request(WATCH), [ns])
         os.close(ns)
-        got = self.k.recv(4096)
-        self.word = struct.unpack_from("=IHHi", got)[2]
-        self.text = got[16:16 + lingering.TEXT].split(b"\0")[0].decode()
+        self.word, self.text = hear(self.k)
 
     def packet(self):
         """(kind, number, data) of the next one; None at the end."""
@@ -312,9 +301,7 @@ def test_a_watcher_who_says_anything_is_dropped(many, what):
         for _ in range(1000 if what == "flood" else 1):
             with open("/dev/null", "rb") as null:
                 fds = [null.fileno()] * 50 if what == "descriptors" else []
-                w.k.sendmsg([b"x" * 1000], [(
-                    socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                    array.array("i", fds))] if fds else [])
+                send(w.k, b"x" * 1000, fds)
     s.expect(ENDED)
     w.close()
     assert s.run("6 * 7") == "42"
@@ -351,37 +338,48 @@ def test_a_session_with_one_terminal_is_not_watched(many):
     assert s.run("6 * 7") == "42"
 
 
-def test_a_planted_socket_does_nothing_to_who_watches(many):
-    """It sends what no session does; the control is a line that is one."""
+@contextlib.contextmanager
+def planted(many):
+    """A socket that is no session's: what takes whoever wants to watch it."""
     place = many.places[0]
     place.mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
-    answer = struct.pack("=IHHiI512s", lingering.MAGIC, 1, OK, 1, 0, b"")
-    here = os.open(place, os.O_RDONLY)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
-        k.bind(f"/proc/self/fd/{here}/1")
-        k.listen(8)
-        k.settimeout(term.DEADLINE)
-        w = many.start("--watch", "1", start=False)
+    answer = struct.pack("=IHHiI512s", MAGIC, 1, OK, 1, 0, b"")
+
+    def take():
         while True:
             c, _ = k.accept()
             c.settimeout(term.DEADLINE)
             kind = struct.unpack_from("=IHH", c.recv(4096))[2]
             c.send(answer + bytes(256))
             if kind == WATCH:
-                break
+                return c
             c.close()
-        head = HEAD.pack(lingering.MAGIC, LINE, 0, 0, 0, 0)
-        c.send(head + "a\x1b]0;t\x07¦ [b]\n".encode())
-        c.send(HEAD.pack(lingering.MAGIC, OUTPUT, 0, 0, 0, 0) +
-               "\x1b[5A\x1b[J¦ [c]\r\n".encode())
-        w.expect(r"¦ \[a\\x1b\]0;t\\x07\\xa6 \[b\]\\n\]")
-        w.expect(r"^: \[c\]")
-        w.expect(r"¦ \[watching session 1")
-        c.send(b"what")
-        assert w.wait_exit() == 1
-        assert "does not say anything more" in w.all_text()
-        assert b"\x1b]0;" not in w.raw
-        c.close()
+    here = os.open(place, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as k:
+        k.bind(f"/proc/self/fd/{here}/1")
+        k.listen(8)
+        k.settimeout(term.DEADLINE)
+        yield take
     os.close(here)
     (place / "1").unlink()
+
+
+def head(kind):
+    return HEAD.pack(MAGIC, kind, 0, 0, 0, 0)
+
+
+def test_a_planted_socket_does_nothing_to_who_watches(many):
+    """It sends what no session does; the control is a line that is one."""
+    with planted(many) as take:
+        w = many.start("--watch", "1", start=False)
+        with take() as c:
+            c.send(head(LINE) + "a\x1b]0;t\x07¦ [b]\n".encode())
+            c.send(head(OUTPUT) + "\x1b[5A\x1b[J¦ [c]\r\n".encode())
+            w.expect(r"¦ \[a\\x1b\]0;t\\x07\\xa6 \[b\]\\n\]")
+            w.expect(r"^: \[c\]")
+            w.expect(r"¦ \[watching session 1")
+            c.send(b"what")
+            assert w.wait_exit() == 1
+        assert "does not say anything more" in w.all_text()
+        assert b"\x1b]0;" not in w.raw
