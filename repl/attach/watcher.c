@@ -270,8 +270,13 @@ static void write_some(struct watcher *w)
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		w->broken = true;
 	w->at += n > 0 ? (size_t)n : 0;
-	if (w->at == w->out.n)
-		w->at = w->out.n = 0;
+	if (w->at < w->out.n && w->at < BACKLOG)
+		return;
+	/* What is written makes room: a terminal that is slow may never have
+	 * all of it. */
+	w->out.n -= w->at;
+	memmove(w->out.s, w->out.s + w->at, w->out.n);
+	w->at = 0;
 }
 
 static void turn(struct watcher *w)

@@ -7,7 +7,9 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import termios
+import time
 
 import pytest
 
@@ -383,3 +385,26 @@ def test_a_planted_socket_does_nothing_to_who_watches(many):
             assert w.wait_exit() == 1
         assert "does not say anything more" in w.all_text()
         assert b"\x1b]0;" not in w.raw
+
+
+def memory(pid):
+    return int(hosttree.status_of(pid)["VmRSS"].split()[0]) << 10
+
+
+def test_who_watches_much_on_a_slow_terminal_takes_little_memory(many):
+    """There is always more than the terminal has taken."""
+    piece, end = head(OUTPUT) + b"y" * 16384, time.monotonic() + term.DEADLINE
+    with planted(many) as take:
+        w = many.cb.popen("--watch", "1", stdout=subprocess.PIPE)
+        with take() as c:
+            c.settimeout(0)
+            shown, before = 0, 0
+            while shown < 24 << 20 and time.monotonic() < end:
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        c.send(piece)
+                shown += len(os.read(w.stdout.fileno(), 65536))
+                before = before or shown > 1 << 20 and memory(w.pid)
+            assert shown >= 24 << 20
+            assert memory(w.pid) - before < 8 << 20, (memory(w.pid), before)
+            w.terminate()
