@@ -59,12 +59,13 @@ static void drop(struct watcher *w)
 
 /* ---- what waits ---- */
 
+/* A queue that has failed may end in half a message. */
 static void send_some(struct watcher *w)
 {
 	struct strbuf *q = &w->queue;
 	size_t n;
 
-	while (w->fd >= 0 && w->at < q->n) {
+	while (!q->failed && w->at < q->n) {
 		memcpy(&n, q->s + w->at, sizeof(n));
 		if (io_send_fds(w->fd, q->s + w->at + sizeof(n), n, NULL, 0,
 			    MSG_DONTWAIT) < 0)
