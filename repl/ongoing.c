@@ -110,11 +110,10 @@ static int watch(
 	struct run *r, const struct roster_entry *to, int sock, struct err *e)
 {
 	char from[64], name[ROSTER_NAME];
-	struct attach_answer a;
 	int status;
 
 	client_from(from, sizeof(from));
-	if (knock_watch(sock, from, &a, e) < 0)
+	if (knock_watch(sock, from, e) < 0)
 		return -1;
 	roster_name(to, name, sizeof(name));
 	terminal_open(&r->term, r->cfg.colour);
@@ -146,7 +145,7 @@ int ongoing_act(struct run *r)
 	int status;
 
 	ongoing_open_roster(
-		r, &list, geteuid() == 0 && !(attach && !r->opt.session));
+		r, &list, geteuid() == 0 && (!attach || r->opt.session));
 	to = roster_find(&list, r->opt.session, &e);
 	run_must(to ? 0 : -1, &e);
 	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {

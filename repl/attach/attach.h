@@ -95,7 +95,7 @@ struct attach_status {
 	uint32_t reserved;
 	int64_t began;	 /* seconds since the epoch */
 	int64_t cell_ms; /* since it began, or since it ended */
-	int64_t idle_ms; /* since the last key */
+	int64_t idle_ms; /* since the last key, or the end of a cell */
 	int64_t away_ms; /* since the terminal was lost; -1: there is one */
 	int64_t cpu_ms, memory_bytes, home_bytes, home_files;
 	char who[64], from[64], build[32];
@@ -297,8 +297,7 @@ int knock_beside(int sock, struct err *e);
 
 /* Ask to watch the session; `from` is where we sit. 0, or -1 with e. The
  * socket then has what is seen. */
-int knock_watch(
-	int sock, const char *from, struct attach_answer *a, struct err *e);
+int knock_watch(int sock, const char *from, struct err *e);
 
 /* Whether `n` bytes are a message to a watcher: its head. Pure. */
 bool knock_packet(const void *packet, size_t n, struct watcher_head *h);

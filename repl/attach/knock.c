@@ -113,16 +113,16 @@ int knock_beside(int sock, struct err *e)
 	return fd >= 0 ? fd : err_set(e, "the session did not answer");
 }
 
-int knock_watch(
-	int sock, const char *from, struct attach_answer *a, struct err *e)
+int knock_watch(int sock, const char *from, struct err *e)
 {
 	struct attach_request r;
+	struct attach_answer a;
 
 	knock_begin(&r, ATTACH_WATCH, NULL);
 	snprintf(r.from, sizeof(r.from), "%s", from);
-	if (ask(sock, &r, WATCH_MS, a, NULL, e) < 0)
+	if (ask(sock, &r, WATCH_MS, &a, NULL, e) < 0)
 		return -1;
-	if (a->number == WATCHER_STREAM)
+	if (a.number == WATCHER_STREAM)
 		return 0;
 	return err_set(e, "this session was begun by another build of "
 			  "cellblock, and cannot be watched by this one");

@@ -16,8 +16,9 @@
  * this does: to the last logout, or, where the person lingers, for good. So who
  * lingers has the front end moved there.
  *
- * The property is asked for once, because a login manager reads it once. Who
- * lingers is a matter of a file, and where the front end is of another.
+ * The login manager is asked once, because it reads its configuration once. Two
+ * files are looked at whenever that matters: the one that says that the person
+ * lingers, and the cgroup of the front end.
  */
 #include "attach.h"
 
@@ -209,12 +210,9 @@ const char *logout_tell(const struct logout *l)
 	case LOGOUT_KILLS:
 		break;
 	}
-	return lingers(l)
-		       ? "logging out ends it: KillUserProcesses is on, and "
-			 "your "
-			 "systemd gave it no scope"
-		       : "logging out ends it: KillUserProcesses is on · to "
-			 "keep "
-			 "it: loginctl enable-linger, then attach and detach "
-			 "again";
+	if (lingers(l))
+		return "logging out ends it: KillUserProcesses is on, and your "
+		       "systemd gave it no scope";
+	return "logging out ends it: KillUserProcesses is on · to keep it: "
+	       "loginctl enable-linger, then attach and detach again";
 }

@@ -181,7 +181,8 @@ static size_t count_offered(
 	return n;
 }
 
-/* Nobody reaches for his own session and ends another's. */
+/* Another person's session of that number. A number alone names only one's own:
+ * so nobody ends another's by mistake. */
 static const struct roster_entry *find_others(
 	const struct roster *r, const char *id)
 {
@@ -212,8 +213,9 @@ static void refuse(
 			   : "there is no session to go back to%s",
 			safe);
 	if (other)
-		err_hint(e, "%s/%d is; cellblock --sessions lists them",
-			other->user, other->id);
+		err_hint(e,
+			"that of %s is %s/%d; cellblock --sessions lists them",
+			other->user, other->user, other->id);
 	else
 		err_hint(e, "cellblock --sessions lists them");
 }
@@ -392,7 +394,7 @@ static bool has_typed(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
-	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
+	return poll(&p, 1, 0) > 0 && p.revents == POLLIN;
 }
 
 enum roster_choice roster_ask(

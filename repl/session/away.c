@@ -190,12 +190,13 @@ char *away_end(struct session *s, const char *from, size_t *n, uint64_t *cut)
 
 /* ---- how it is ---- */
 
-static void fill_status(struct session *s, bool idle, struct attach_status *st)
+static void fill_status(
+	struct session *s, bool may_ask, struct attach_status *st)
 {
 	struct away *a = s->away;
 	int64_t now = clock_ms();
 
-	if (idle && now - a->began_ms > YOUNG_MS &&
+	if (may_ask && now - a->began_ms > YOUNG_MS &&
 		now - a->asked_ms >= ASK_MS) {
 		jail_usage(s->jail, &a->usage, NULL);
 		a->asked_ms = now;
@@ -216,13 +217,13 @@ static void fill_status(struct session *s, bool idle, struct attach_status *st)
 	snprintf(st->from, sizeof(st->from), "%s", a->from);
 }
 
-void away_answer(struct session *s, bool idle)
+void away_answer(struct session *s, bool may_ask)
 {
 	struct attach_status st;
 	struct door_visit v;
 
 	while (s->away && door_take(s->door, ATTACH_STATUS, &v)) {
-		fill_status(s, idle, &st);
+		fill_status(s, may_ask, &st);
 		door_answer(&v, ATTACH_OK, NULL, &st);
 	}
 	while (s->away && door_take(s->door, ATTACH_BESIDE, &v)) {

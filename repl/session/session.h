@@ -104,7 +104,8 @@ struct session {
 	 * what stands behind it. */
 	struct cell *cell;
 	uint32_t cell_no; /* the last number given */
-	/* The line that is being run, of which watchers know; NULL: others. */
+	/* The line that is being run as it was typed, which watchers have seen.
+	 * NULL: what runs was not typed. */
 	const char *typed;
 	size_t typed_n;
 	struct record *record;
@@ -322,8 +323,9 @@ bool away_is_gone(const struct session *s);
  * may have gone to a terminal that was dead already. */
 bool away_is_unseen(const struct session *s);
 
-/* Answer who asks how the session is. With `idle` the warden may be asked. */
-void away_answer(struct session *s, bool idle);
+/* Answer who asks how the session is. With `may_ask` the warden, which answers
+ * at once, is asked what is used; else the last figures are told. */
+void away_answer(struct session *s, bool may_ask);
 
 /* Whether something came for terminals_turn(). */
 bool away_is_due(const struct session *s);
@@ -331,8 +333,8 @@ bool away_is_due(const struct session *s);
 /* ---- terminals.c: terminals that come and go ---- */
 
 /* Take what came through the door, between two reads of the editor or of the
- * relay. `idle`: no cell runs. */
-void terminals_turn(struct session *s, bool idle);
+ * relay. `may_ask` is away_answer()'s. */
+void terminals_turn(struct session *s, bool may_ask);
 
 /* Say which watchers have gone, and send the others what waits. */
 void terminals_watched(struct session *s);

@@ -387,7 +387,7 @@ static void serve(struct session *s, struct door_visit *v)
 	door_answer(v, why ? ATTACH_NO : ATTACH_OK, why, NULL);
 }
 
-void terminals_turn(struct session *s, bool idle)
+void terminals_turn(struct session *s, bool may_ask)
 {
 	struct door_visit v;
 
@@ -395,7 +395,7 @@ void terminals_turn(struct session *s, bool idle)
 		return;
 	if (terminal_signals_lost(s->signals))
 		terminals_lose(s);
-	away_answer(s, idle);
+	away_answer(s, may_ask);
 	while (!s->over && door_take(s->door, 0, &v))
 		serve(s, &v);
 	terminals_watched(s);
