@@ -219,6 +219,9 @@ bool door_has(int visitor);
 /* Whether one has come. */
 bool door_is_called(const struct door *d);
 
+/* Whether the request is one of our build: all of it can be understood. */
+bool door_is_same_build(const struct door_visit *v);
+
 /* Answer, and close the connection and what came with it. */
 void door_answer(struct door_visit *v, enum attach_word word, const char *text,
 	const struct attach_status *st);

@@ -314,6 +314,12 @@ bool door_has(int visitor)
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
+bool door_is_same_build(const struct door_visit *v)
+{
+	return v->request.version == ATTACH_VERSION &&
+	       v->n == sizeof(v->request);
+}
+
 bool door_is_called(const struct door *d)
 {
 	for (size_t i = 0; i < CALLERS; i++) {

@@ -95,10 +95,8 @@ static void copy(void *arg, enum output_copied what, const void *buf, size_t n)
 	};
 	struct session *s = arg;
 
-	if (s->watchers)
-		watchers_add(s, kinds[what],
-			s->screen->output.vt.steers ? WATCHER_STEERS : 0, buf,
-			n);
+	watchers_add(s, kinds[what],
+		s->screen->output.vt.steers ? WATCHER_STEERS : 0, buf, n);
 }
 
 static enum vt_mode filter_mode(const struct config *cfg)

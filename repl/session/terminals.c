@@ -218,7 +218,7 @@ static bool is_again(int fd, int out)
 
 static const char *refuse(const struct door_visit *v)
 {
-	if (v->request.version != ATTACH_VERSION || v->n != sizeof(v->request))
+	if (!door_is_same_build(v))
 		return "this session was begun by cellblock " CELLBLOCK_VERSION
 		       " of another build: attach with that build, or end the "
 		       "session with --end";

@@ -20,7 +20,7 @@
 
 static const char *refuse(const struct session *s, const struct door_visit *v)
 {
-	if (v->request.version != ATTACH_VERSION || v->n != sizeof(v->request))
+	if (!door_is_same_build(v))
 		return "this session was begun by another build of cellblock";
 	return s->cfg->remote ? NULL : "files.remote is off for this session";
 }

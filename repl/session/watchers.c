@@ -237,7 +237,7 @@ const struct watchers_who *watchers_begin(
 	struct watcher *w = NULL;
 	const char *why = NULL;
 
-	if (v->request.version != ATTACH_VERSION || v->n != sizeof(v->request))
+	if (!door_is_same_build(v))
 		why = "this session was begun by another build of cellblock";
 	else if (!(w = find_free(s)))
 		why = "enough watch this session already";
