@@ -147,7 +147,8 @@ bool door_check(struct attach_request *r, size_t n);
 /* Whose sessions. The paths are borrowed; NULL: there is none. */
 struct places_of {
 	uid_t uid;
-	const char *runtime_dir; /* XDG_RUNTIME_DIR, where it is believed */
+	const char *runtime_dir; /* XDG_RUNTIME_DIR, where it is believed; NULL:
+				    /run/user/UID is looked at, too */
 	const char *state_dir;	 /* beside the history */
 };
 
@@ -324,6 +325,7 @@ int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 struct roster_entry {
 	int dir; /* owned by the roster; shared by entries */
 	int id;
+	int twin; /* 1, 2...: one of several of that number; 0: the only one */
 	uid_t uid;
 	char user[64];
 	bool answered;
@@ -345,7 +347,8 @@ int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	bool all, struct err *e);
 void roster_free(struct roster *r);
 
-/* What an entry is called: "7" for one's own session, else "ann/7". */
+/* What an entry is called: "7" for one's own session, else "ann/7". Sessions
+ * that could not see each other's numbers may both be 7: "7.1" and "7.2". */
 #define ROSTER_NAME 96
 void roster_name(const struct roster_entry *v, char *buf, size_t size);
 

@@ -31,16 +31,23 @@
 #define LOCK_WAIT_US 10000
 
 /* The table: a directory, its last part, and whether that part is ours to
- * make. The first part is %u, a uid, or one of struct places_of. */
+ * make. The first part is followed by the uid, or is one of struct places_of.
+ *
+ * A shell of su, sudo or cron may have no XDG_RUNTIME_DIR, while that of a
+ * login has one. So the usual one is looked at there, and nothing is bound in
+ * it: it goes with the login. */
 static const struct {
 	const char *fixed;
 	size_t field; /* offset in struct places_of where `fixed` is NULL */
 	const char *last;
 	bool made;
+	bool looked_at; /* only that, and only without a runtime_dir */
 } places[] = {
-	{"/run/cellblock/s", 0, NULL, false},
-	{NULL, offsetof(struct places_of, runtime_dir), "cellblock", true},
-	{NULL, offsetof(struct places_of, state_dir), "live", true},
+	{"/run/cellblock/s", 0, "", false, false},
+	{NULL, offsetof(struct places_of, runtime_dir), "/cellblock", true,
+		false},
+	{"/run/user", 0, "/cellblock", false, true},
+	{NULL, offsetof(struct places_of, state_dir), "/live", true, false},
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
@@ -53,17 +60,18 @@ static int name_place(
 	const char *field;
 	int n;
 
+	errno = ENOENT;
+	if (places[i].looked_at && of->runtime_dir)
+		return -1;
 	if (places[i].fixed) {
-		n = snprintf(path, size, "%s/%u", places[i].fixed,
-			(unsigned)of->uid);
+		n = snprintf(path, size, "%s/%u%s", places[i].fixed,
+			(unsigned)of->uid, places[i].last);
 	} else {
 		field = *(const char *const *)((const char *)of +
 					       places[i].field);
-		if (!field || field[0] != '/') {
-			errno = ENOENT;
+		if (!field || field[0] != '/')
 			return -1;
-		}
-		n = snprintf(path, size, "%s/%s", field, places[i].last);
+		n = snprintf(path, size, "%s%s", field, places[i].last);
 	}
 	errno = ENAMETOOLONG;
 	return n > 0 && (size_t)n < size ? 0 : -1;
@@ -285,6 +293,8 @@ int places_bind(const struct places_of *of, int *dir, char *path, size_t size,
 		dirs[i] = places_open(of, i, false, path, size, NULL);
 	err_set(e, "there is no directory for a socket");
 	for (size_t i = 0; i < PLACES && sock < 0; i++) {
+		if (places[i].looked_at)
+			continue;
 		fd_drop(&dirs[i]);
 		dirs[i] = places_open(of, i, true, path, size, &last);
 		if (dirs[i] < 0)

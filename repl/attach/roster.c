@@ -30,6 +30,8 @@
 #include <unistd.h>
 
 #define USERS 10000
+/* A session's number, with that among its twins. */
+#define NUMBER_SIZE 32
 /* Whoever has pressed no key for so long may sit elsewhere now. */
 #define SILENT_MS (10 * 60 * 1000)
 /* Sessions that say nothing keep the list waiting for so long, a person's
@@ -69,9 +71,26 @@ static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
 	return 0;
 }
 
+/* Sessions of different environments cannot see each other's numbers. Those
+ * from `first` on are one person's. */
+static void tell_twins_apart(struct roster *r, size_t first)
+{
+	for (size_t i = first; i < r->n; i++) {
+		struct roster_entry *v = &r->v[i];
+		int twins = 0;
+
+		for (size_t j = i + 1; !v->twin && j < r->n; j++)
+			if (r->v[j].id == v->id)
+				r->v[j].twin = 2 + twins++;
+		if (twins)
+			v->twin = 1;
+	}
+}
+
 static int add_person(
 	struct roster *r, const struct places_of *of, const char *user)
 {
+	size_t first = r->n;
 	char path[PATH_MAX];
 
 	r->until_ms = now_ms() + PERSON_MS;
@@ -88,6 +107,7 @@ static int add_person(
 		if (add_dir(r, dir, of->uid, user) < 0)
 			return -1;
 	}
+	tell_twins_apart(r, first);
 	return 0;
 }
 
@@ -143,28 +163,45 @@ static bool is_own(const struct roster_entry *v)
 	return v->uid == getuid();
 }
 
-void roster_name(const struct roster_entry *v, char *buf, size_t size)
+static void name_number(
+	const struct roster_entry *v, char number[static NUMBER_SIZE])
 {
-	if (is_own(v))
-		snprintf(buf, size, "%d", v->id);
-	else
-		snprintf(buf, size, "%s/%d", v->user, v->id);
+	int n = snprintf(number, NUMBER_SIZE, "%d", v->id);
+
+	if (v->twin)
+		snprintf(number + n, NUMBER_SIZE - (size_t)n, ".%d", v->twin);
 }
 
+void roster_name(const struct roster_entry *v, char *buf, size_t size)
+{
+	char number[NUMBER_SIZE];
+
+	name_number(v, number);
+	if (is_own(v))
+		snprintf(buf, size, "%s", number);
+	else
+		snprintf(buf, size, "%s/%s", v->user, number);
+}
+
+/* A twin is called by the number that it shares, too: refuse() says so. */
 static bool has_number(const struct roster_entry *v, const char *id)
 {
-	char number[16];
+	char number[NUMBER_SIZE];
+	size_t shared;
 
-	snprintf(number, sizeof(number), "%d", v->id);
-	return !strcmp(id, number);
+	name_number(v, number);
+	shared = strcspn(number, ".");
+	return !strcmp(id, number) ||
+	       (!strncmp(id, number, shared) && !id[shared]);
 }
 
 static bool is_named(const struct roster_entry *v, const char *id)
 {
-	char full[ROSTER_NAME];
+	size_t user = strlen(v->user);
 
-	snprintf(full, sizeof(full), "%s/%d", v->user, v->id);
-	return !strcmp(id, full) || (is_own(v) && has_number(v, id));
+	if (!strncmp(id, v->user, user) && id[user] == '/')
+		return has_number(v, id + user + 1);
+	return is_own(v) && has_number(v, id);
 }
 
 /* How many are offered, and the last of them. */
@@ -196,7 +233,7 @@ static void refuse(
 	const struct roster *r, const char *id, size_t found, struct err *e)
 {
 	const struct roster_entry *other = found ? NULL : find_others(r, id);
-	char safe[ROSTER_NAME] = "";
+	char safe[ROSTER_NAME] = "", name[ROSTER_NAME];
 
 	if (id)
 		text_safe(safe, sizeof(safe), id, strlen(id));
@@ -212,12 +249,12 @@ static void refuse(
 			id ? "there is no session %s"
 			   : "there is no session to go back to%s",
 			safe);
-	if (other)
-		err_hint(e,
-			"that of %s is %s/%d; cellblock --sessions lists them",
-			other->user, other->user, other->id);
-	else
-		err_hint(e, "cellblock --sessions lists them");
+	err_hint(e, "cellblock --sessions lists them");
+	if (!other)
+		return;
+	roster_name(other, name, sizeof(name));
+	err_hint(e, "that of %s is %s; cellblock --sessions lists them",
+		other->user, name);
 }
 
 const struct roster_entry *roster_find(
@@ -290,11 +327,12 @@ static void say(const struct roster_entry *v, char *buf, size_t size)
 /* With `ahead` nothing is asked. */
 static void ask_line(const struct roster *r, size_t n, bool ahead)
 {
-	char text[256], line[400];
+	char text[256], line[400], number[NUMBER_SIZE];
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (!roster_is_offered(&r->v[i]))
 			continue;
+		name_number(&r->v[i], number);
 		say(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
 			snprintf(line, sizeof(line),
@@ -302,8 +340,8 @@ static void ask_line(const struct roster *r, size_t n, bool ahead)
 				"new one]",
 				text);
 		else
-			snprintf(line, sizeof(line), "[session %d %s]",
-				r->v[i].id, text);
+			snprintf(line, sizeof(line), "[session %s %s]", number,
+				text);
 		terminal_print_line(stdout, line);
 	}
 	if (ahead)
@@ -339,49 +377,62 @@ static char read_key(struct signals *sig)
 	}
 }
 
-/* The number that was typed; 0: Enter alone; -1: a new one; -2: neither. */
-static int read_number(struct signals *sig)
+/* The number that was typed, empty for Enter alone; or what else was chosen. */
+static enum roster_choice read_number(
+	struct signals *sig, char number[static NUMBER_SIZE])
 {
-	int number = 0;
+	size_t n = 0;
 
 	for (;;) {
 		char c = read_key(sig);
 
+		number[n] = '\0';
 		if (c == 0x03 || c == 0x04)
-			return -2;
+			return ROSTER_NEITHER;
 		if (c == '\n' || c == '\r')
-			return number;
-		if ((c == 'n' || c == 'N') && !number)
-			return -1;
-		if (c >= '0' && c <= '9' && number < PLACES_IDS) {
-			number = number * 10 + c - '0';
+			return ROSTER_BACK;
+		if ((c == 'n' || c == 'N') && !n)
+			return ROSTER_NEW;
+		if (((c >= '0' && c <= '9') || c == '.') &&
+			n < NUMBER_SIZE - 1) {
+			number[n++] = c;
 			echo(&c, 1);
-		} else if ((c == 0x7f || c == '\b') && number) {
-			number /= 10;
+		} else if ((c == 0x7f || c == '\b') && n) {
+			n--;
 			echo("\b \b", 3);
 		}
 	}
 }
 
-static const struct roster_entry *offered(const struct roster *r, int id)
+/* The one that is offered under that number; NULL: none, or several. */
+static const struct roster_entry *offered(
+	const struct roster *r, const char *number)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->v[i].id == id && roster_is_offered(&r->v[i]))
-			return &r->v[i];
-	return NULL;
+	const struct roster_entry *found = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (!roster_is_offered(&r->v[i]) ||
+			!has_number(&r->v[i], number))
+			continue;
+		if (found)
+			return NULL;
+		found = &r->v[i];
+	}
+	return found;
 }
 
 static enum roster_choice choose(const struct roster *r, size_t n,
 	struct signals *sig, const struct roster_entry **which)
 {
 	const struct roster_entry *only = *which;
+	char number[NUMBER_SIZE];
 
 	for (;;) {
-		int number = read_number(sig);
+		enum roster_choice choice = read_number(sig, number);
 
-		if (number < 0)
-			return number == -1 ? ROSTER_NEW : ROSTER_NEITHER;
-		*which = number ? offered(r, number) : n == 1 ? only : NULL;
+		if (choice != ROSTER_BACK)
+			return choice;
+		*which = *number ? offered(r, number) : n == 1 ? only : NULL;
 		if (*which)
 			return ROSTER_BACK;
 		echo("\a", 1);
@@ -467,14 +518,15 @@ static int print_json(const struct roster *r, FILE *f)
 	for (size_t i = 0; i < r->n && !failed; i++) {
 		const struct roster_entry *v = &r->v[i];
 		const struct attach_status *s = &v->status;
-		char who[160], from[160], build[80];
+		char who[160], from[160], build[80], number[NUMBER_SIZE];
 		json_t *o;
 
 		text_safe(who, sizeof(who), v->user, strlen(v->user));
 		text_safe(from, sizeof(from), s->from, strlen(s->from));
 		text_safe(build, sizeof(build), s->build, strlen(s->build));
-		o = json_pack("{s:i, s:s, s:b}", "id", v->id, "who", who,
-			"answers", v->answered);
+		name_number(v, number);
+		o = json_pack("{s:i, s:s, s:s, s:b}", "id", v->id, "number",
+			number, "who", who, "answers", v->answered);
 		if (o && v->answered)
 			failed = json_object_update_new(o,
 				json_pack("{s:s, s:I, s:I, s:b, s:b, s:i, s:I, "

@@ -78,7 +78,7 @@ class Lingering:
 
     def close(self):
         for e in self.roster():
-            self.cb.run("--end", f"{e['who']}/{e['id']}")
+            self.cb.run("--end", f"{e['who']}/{e['number']}")
         self.none()
 
 

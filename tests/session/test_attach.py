@@ -205,6 +205,43 @@ def test_a_number_is_free_in_all_places_of_a_person(many):
     assert s.run("x + 1") == "42"
 
 
+def test_of_two_sessions_of_one_number_each_has_a_name(many):
+    """The first is where the second does not look."""
+    state = many.cb.env["XDG_RUNTIME_DIR"]
+    runtime = many.cb.base / "elsewhere"
+    runtime.mkdir(mode=0o700)
+    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
+    s = many.start()
+    s.run("x = 41")
+    assert many.only()["number"] == "1"
+    many.cb.env["XDG_RUNTIME_DIR"] = state
+    t = many.start()
+    t.run("x = 2")
+    assert many.only()["number"] == "1"
+    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
+    assert sorted(e["number"] for e in many.roster()) == ["1.1", "1.2"]
+    for name in "1", f"{many.roster()[0]['who']}/1":
+        r = many.cb.run("--end", name)
+        assert r.code == 1 and "several sessions are number " in r.said, r
+    assert "there is no session 1.3" in many.cb.run("--end", "1.3").said
+    for one in s, t:
+        drop(one)
+    hosttree.until(lambda: all(e["detached"] for e in many.roster()),
+                   "the sessions to stay")
+    u = many.start(start=False)
+    u.expect("its number and Enter")
+    u.expect(r"session 1\.2 from")
+    u.type("1\r")  # which?
+    u.type("1.1\r")
+    u.expect("session 1 again")
+    assert u.start().run("x") == "41"
+    assert many.cb.run("--end", "1.2").code == 0
+    assert many.until(lambda e: True, "the end of one")["number"] == "1"
+    assert many.cb.run("--end", "1.2").code == 1
+    assert u.run("x") == "41"
+    u.leave()
+
+
 def test_a_second_terminal_takes_over_and_the_first_is_told(many):
     s = many.start()
     s.run("x = 41")

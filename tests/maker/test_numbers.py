@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Numbers of sessions: of root beside those of others, and of one person whose
+shells have different environments."""
+import json
+import os
+import subprocess
+
+import hosttree
+import pytest
+import term
+
+
+class Root:
+    """Root's shell in the mount namespace of the test."""
+
+    def __init__(self, host):
+        self.host = host
+        home = host.dir / "root"
+        home.mkdir()
+        self.env = {"HOME": str(home), "PATH": "/usr/bin:/bin",
+                    "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+        self.open = []
+
+    def session(self, *args):
+        s = term.Session([*self.host.inside(), str(self.host.binary), *args],
+                         env=self.env, cwd="/")
+        self.open.append(s)
+        return s
+
+    def ended(self, *args):
+        """The status and the screen of what ends by itself."""
+        s = self.session(*args)
+        return s.wait_exit(), s.all_text()
+
+    def roster(self):
+        p = subprocess.run(
+            [*self.host.inside(), str(self.host.binary), "--sessions",
+             "--json"], env=self.env, cwd="/", capture_output=True, text=True,
+            timeout=term.DEADLINE, check=True)
+        return {(e["who"], e["number"]) for e in json.loads(p.stdout)
+                if e["answers"]}
+
+
+@pytest.fixture(name="root")
+def _root(host):
+    r = Root(host)
+    yield r
+    for s in r.open:
+        s.close()
+
+
+def test_root_is_given_no_terminal_of_anothers_session(host, root):
+    ann, _ = host.people
+    s = ann.session("-s", "session.maker=off").start()
+    s.run("x = 41")
+    name = f"{ann.name}/1"
+    assert root.roster() == {(ann.name, "1")}
+    code, said = root.ended("--attach", name)
+    assert code == 1 and "a terminal goes to one's own sessions only" in said
+    assert f"cellblock --watch shows {ann.name}'s" in said
+    for option in "--attach", "--watch", "--end":
+        code, said = root.ended(option, "1")
+        assert code == 1 and "session 1 is not yours" in said, said
+        assert name in said
+    code, said = root.ended("--attach")
+    assert code == 1 and "there is no session to go back to" in said, said
+    w = root.session("--watch", name)
+    s.expect("root is watching")
+    assert s.run("x + 1") == "42"
+    w.expect("^42$")
+    w.type("q")
+    assert w.wait_exit() == 0
+    s.leave()
+
+
+def test_a_number_alone_is_roots_own_session(host, root):
+    ann, _ = host.people
+    s = ann.session("-s", "session.maker=off").start()
+    s.run("x = 41")
+    own = root.session().start()
+    own.run("x = 6")
+    assert root.roster() == {(ann.name, "1"), ("root", "1")}
+    t = root.session("--attach", "1")
+    assert own.wait_exit() == 0
+    assert t.start().run("x + 1") == "7"
+    code, said = root.ended("--attach", f"{ann.name}/1")
+    assert code == 1 and "own sessions only" in said
+    code, said = root.ended("--end", "1")
+    assert code == 0, said
+    t.wait_exit()
+    assert root.roster() == {(ann.name, "1")}
+    assert s.run("x + 1") == "42"
+    s.leave()
+
+
+@pytest.mark.parametrize("first", ["login", "su"])
+def test_shells_with_and_without_a_runtime_directory_share_numbers(
+        host, root, first):
+    """A login has XDG_RUNTIME_DIR; su, sudo and cron may leave it out."""
+    ann, _ = host.people
+    runtime = f"/run/user/{ann.uid}"
+    for path, uid in (("/run/user", 0), (runtime, ann.uid)):
+        subprocess.run([*host.inside(), "install", "-d", "-o", str(uid),
+                             "-m", "755" if uid == 0 else "700", path],
+                            check=True)
+    login = {"XDG_RUNTIME_DIR": runtime}
+    envs = [{}, login] if first == "su" else [login, {}]
+    plain, some = dict(ann.env), []
+    for i, env in enumerate(envs):
+        ann.env = {**plain, **env}
+        s = ann.session("--new", "-s", "session.maker=off").start()
+        s.run(f"x = {i + 1}")
+        some.append(s)
+    for env in envs:
+        said = ann.run("--sessions", "--json", env=env).text
+        assert [e["number"] for e in sorted(json.loads(said),
+                                            key=lambda e: e["id"])] \
+            == ["1", "2"], said
+    assert root.roster() == {(ann.name, "1"), (ann.name, "2")}
+    for i, env in enumerate(reversed(envs)):
+        ann.env = {**plain, **env}
+        t = ann.session("--attach", str(i + 1))
+        assert t.start().run("x") == str(i + 1)
+        t.leave()
+    for s in some:
+        assert s.wait_exit() == 0
+    ann.env = plain
+
+
+def test_anothers_runtime_directory_is_not_looked_at(host):
+    """What a person finds under their uid is theirs, or is left alone."""
+    ann, bob = host.people
+    place = f"/run/user/{ann.uid}/cellblock"
+    for path, uid in (("/run/user", 0), (os.path.dirname(place), bob.uid),
+                      (place, bob.uid)):
+        subprocess.run([*host.inside(), "install", "-d", "-o", str(uid),
+                             "-m", "755", path], check=True)
+    bob.asks(f"""
+import os, socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind({place!r} + '/1')
+""")
+    s = ann.session("-s", "session.maker=off").start()
+    assert s.run("6 * 7") == "42"
+    said = ann.run("--sessions", "--json").text
+    assert [e["number"] for e in json.loads(said)] == ["1"]
+    hosttree.until(lambda: ann.run("--end", "1").code == 0, "its end")
