@@ -30,6 +30,7 @@
 #include "jail/base/io.h"
 #include "jail/init/spawn.h"
 #include "warden.h"
+#include "warm.h"
 
 #include <string.h>
 
@@ -136,7 +137,9 @@ int claim_await(struct warden *w, struct err *e)
 		sock = -1;
 		return 0;
 	}
-	r = offer(w, sock, e);
+	r = w->spec->mode == SPEC_PROGRAM ? warm_python(w, e) : 0;
+	if (r == 0)
+		r = offer(w, sock, e);
 	if (r == 0 && w->spec->mode == SPEC_SESSION &&
 		guest_send(&w->guest, "WARM", 4, -1) < 0)
 		r = err_errno(e, "warm Python up");

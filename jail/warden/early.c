@@ -36,18 +36,23 @@ int early_start(struct early *a, enum spec_mode mode, struct err *e)
 	return r;
 }
 
-int early_await(struct early *a, struct err *e)
+void early_note_rest(struct early *a)
 {
 	struct warden_jail_usage u;
-	struct guest_message m;
-	int r = guest_start_await(a->guest, &m, e);
 
-	if (r < 0)
-		return r;
 	warden_jail_note_quiet(a->jail, 1);
 	warden_jail_measure(a->jail, &u);
 	a->cpu_ms = u.cpu_ms;
-	return 0;
+}
+
+int early_await(struct early *a, struct err *e)
+{
+	struct guest_message m;
+	int r = guest_start_await(a->guest, &m, e);
+
+	if (r == 0)
+		early_note_rest(a);
+	return r;
 }
 
 int early_give_program(struct early *a, int args, const int *inner,

@@ -24,6 +24,10 @@ void early_init(struct early *a, struct guest *g, struct warden_jail *j);
 /* Have it started. 0, or -1 with e. */
 int early_start(struct early *a, enum spec_mode mode, struct err *e);
 
+/* The jail rests, with nothing of anybody's in it: what it has used so far is
+ * not the program's. */
+void early_note_rest(struct early *a);
+
 /* Wait until it is up. 0, or -1 with e; SESSION_OVER. */
 LINK_CHECKED int early_await(struct early *a, struct err *e);
 

@@ -70,13 +70,14 @@ static int start(struct warden *w, struct watch *wa, int args, int merged,
 {
 	int r = w->spec->require ? warden_stand(w, e) : 0;
 
+	warden_jail_note_quiet(&w->jail, 0);
 	if (r == 0)
 		r = ask(w, args, merged, outer, e);
 	if (r == 0)
 		r = warden_stand(w, e);
 	if (r < 0)
 		return r;
-	start_clocks(w, wa, 0);
+	start_clocks(w, wa, w->early.cpu_ms);
 	return guest_spawn_await(&w->guest, e);
 }
 
