@@ -10,7 +10,8 @@
  * The order matters. The warden is forked while nothing is confined yet, and
  * builds the jail while we confine ourselves and get the editor ready. A
  * prompt may come a moment before the jail stands, a program never starts
- * before it does.
+ * before it does. It may start before we are confined: nothing that comes from
+ * it is read before.
  */
 #include "main.h"
 #include "run.h"
@@ -58,6 +59,30 @@ static void open_history(struct run *r)
 	close(dir);
 }
 
+static struct program_start program_of(struct run *r)
+{
+	return (struct program_start){
+		.cfg = &r->cfg,
+		.opt = &r->opt,
+		.host = &r->host,
+		.jail = r->jail,
+		.term = &r->term,
+		.signals = &r->signals,
+		.log = &r->log,
+		.argv = r->argv,
+		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
+						      : NULL,
+		.early = r->early,
+	};
+}
+
+static void start_early(struct run *r)
+{
+	const struct program_start start = program_of(r);
+
+	r->early = program_start_early(&start);
+}
+
 /* From the configuration to a confined front end and a warden that builds. */
 static void start_jail(struct run *r, enum spec_mode mode)
 {
@@ -79,12 +104,14 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	}
 	run_find_fetch(r, &f);
 	run_must_for_jail(fetch_jail(&r->jail, &r->spec, &f, &e), &e);
-	run_set_locale(); /* while the warden builds */
 	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
-	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
-	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		run_claim_slot(r);
+	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
+	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
+	if (!session)
+		start_early(r);
+	run_set_locale(); /* while the warden builds, or Python starts */
 	if (session) {
 		open_history(r);
 		ongoing_open_door(r);
@@ -118,18 +145,7 @@ static int run_session(struct run *r, struct err *e)
 
 static int run_program(struct run *r, struct err *e)
 {
-	struct program_start start = {
-		.cfg = &r->cfg,
-		.opt = &r->opt,
-		.host = &r->host,
-		.jail = r->jail,
-		.term = &r->term,
-		.signals = &r->signals,
-		.log = &r->log,
-		.argv = r->argv,
-		.gone = r->opt.mode == OPTIONS_REMOTE ? "the session has ended"
-						      : NULL,
-	};
+	struct program_start start = program_of(r);
 
 	return program_run(&start, e);
 }

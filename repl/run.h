@@ -54,6 +54,7 @@ struct run {
 	struct err no_door;
 	struct jail *jail;
 	const char **argv;
+	bool early; /* program_start_early() */
 };
 
 /* ---- run.c ---- */

@@ -39,15 +39,24 @@ void guest_init(struct guest *g, struct link *l, struct warden_jail *j)
 
 /* ---- life ---- */
 
-/* `second` is the second descriptor (borrowed), or -1: the driver's library. */
+/* A program in a jail that was made ahead is no -e: that has SPEC_EVAL. */
+static int has_driver(const struct guest *g)
+{
+	const struct jail_spec *spec = g->jail->site->spec;
+
+	return spec->mode != SPEC_PROGRAM || !spec->made || !spec->made->ahead;
+}
+
+/* `second` is the second descriptor (borrowed), or -1: the driver's library.
+ * It takes the place of a driver that is not there. */
 static int spawn(
 	struct guest *g, int second, const int *fds, int nfds, struct err *e)
 {
-	int pass[SPAWN_FDS], own[2], r;
+	int pass[SPAWN_FDS], own[2] = {-1, -1}, r;
 
-	if (spawn_open_driver(own, second < 0, e) < 0)
+	if (has_driver(g) && spawn_open_driver(own, second < 0, e) < 0)
 		return -1;
-	pass[SPAWN_PARTS] = own[SPAWN_PARTS];
+	pass[SPAWN_PARTS] = own[SPAWN_PARTS] < 0 ? second : own[SPAWN_PARTS];
 	pass[SPAWN_LIBRARY] = second < 0 ? own[SPAWN_LIBRARY] : second;
 	for (int i = 0; i < nfds; i++)
 		pass[SPAWN_CTL + i] = fds[i];

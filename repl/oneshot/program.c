@@ -765,17 +765,32 @@ static void tty_finish(struct program *p)
 	output_close(&p->output);
 }
 
+static int start_now(const struct program_start *start, struct err *e)
+{
+	const struct jail_start how = {.argv = start->argv};
+
+	return jail_start_program(start->jail, &how, e);
+}
+
+bool program_start_early(const struct program_start *start)
+{
+	const struct options *o = start->opt;
+
+	return o->mode != OPTIONS_FILE && !o->nuploads && !o->ndownloads &&
+	       !start->cfg->skeleton && start_now(start, NULL) == 0;
+}
+
 /* Have it started as soon as the jail stands. If both fail, what goes wrong in
  * the building says more. */
 static int begin(struct program *p, struct err *e)
 {
-	const struct jail_start how = {.argv = p->start->argv};
-	struct jail *jail = p->start->jail;
+	const struct program_start *start = p->start;
+	struct jail *jail = start->jail;
 	struct err why = {0};
-	int r = upload_all(p, &why);
+	int r = start->early ? 0 : upload_all(p, &why);
 
-	if (r == 0)
-		r = jail_start_program(jail, &how, &why);
+	if (r == 0 && !start->early)
+		r = start_now(start, &why);
 	if (setup_wait_built(jail, -1, NULL, 0, e) < 0)
 		return -1;
 	if (r == 0 || p->cancelled)

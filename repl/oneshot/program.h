@@ -28,6 +28,7 @@ struct program_start {
 	const struct log *log;
 	const char *const *argv; /* of the program: program_argv() */
 	const char *gone; /* what it means that the warden goes; or NULL */
+	bool early;	  /* program_start_early() has started it */
 };
 
 /* Whether the options ask for a program. */
@@ -37,6 +38,11 @@ bool program_is_wanted(const struct options *opt);
  * strings (free the list). NULL with e. */
 const char **program_argv(
 	const struct options *opt, const struct limits *limits, struct err *e);
+
+/* Start it before the front end is confined, where no file comes first: the
+ * cage closes while the jail works, and nothing that the jail sends is read
+ * before. Whether it did. */
+bool program_start_early(const struct program_start *start);
 
 /* Upload and start, while the jail is built; relay; download. Returns the exit
  * status, or -1 with e when the program could not be run. */
