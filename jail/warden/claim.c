@@ -126,10 +126,21 @@ static int change(struct warden *w, const struct spec_claim *c, struct err *e)
 	return 0;
 }
 
+/* What the first cell needs is there before it: what Python loads, and the
+ * stand-in. */
+static int warm(struct warden *w, struct err *e)
+{
+	warden_jail_begin_ttys(&w->jail);
+	return guest_send(&w->guest, "WARM", 4, -1) < 0
+		       ? err_errno(e, "warm Python up")
+		       : 0;
+}
+
 int claim_await(struct warden *w, struct err *e)
 {
 	auto_close int sock = w->spec->made ? w->spec->made->ahead : 0;
 	struct claim_answer a = {.ok = 1};
+	int session = w->spec->mode == SPEC_SESSION;
 	struct spec_claim c;
 	int r;
 
@@ -140,9 +151,8 @@ int claim_await(struct warden *w, struct err *e)
 	r = w->spec->mode == SPEC_PROGRAM ? warm_python(w, e) : 0;
 	if (r == 0)
 		r = offer(w, sock, e);
-	if (r == 0 && w->spec->mode == SPEC_SESSION &&
-		guest_send(&w->guest, "WARM", 4, -1) < 0)
-		r = err_errno(e, "warm Python up");
+	if (r == 0 && session)
+		r = warm(w, e);
 	if (r == 0)
 		r = wait_for(w, sock, e);
 	if (r < 0)
@@ -152,7 +162,10 @@ int claim_await(struct warden *w, struct err *e)
 		return SESSION_OVER;
 	r = change(w, &c, &a.err);
 	a.ok = r == 0;
-	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0)
+	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;
-	return r == 0 ? 0 : SESSION_OVER;
+	/* What Python has loaded could do to them whatever it likes. */
+	if (session)
+		warden_jail_begin_ttys(&w->jail);
+	return 0;
 }

@@ -158,6 +158,9 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 		j->cols = j->site->spec->cols;
 	}
 	io_set_nonblock(j->line, 1);
+	j->ttys = TTYS_NEW;
+	j->size_owed = j->rows != j->site->spec->rows ||
+		       j->cols != j->site->spec->cols;
 	return look_through(j, &m, e);
 }
 
@@ -347,6 +350,7 @@ void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 	if (j->swept)
 		link_ask(j->link, INIT_CONTINUE, kept, NULL, 0);
 	j->swept = 0;
+	j->ttys = TTYS_UNKNOWN;
 	j->memory_ms = now_ms() + MEMORY_MS;
 }
 
@@ -600,8 +604,18 @@ void warden_jail_note_left(struct warden_jail *j, int n)
 
 /* ---- the person's tty ---- */
 
-/* Work on the ttys, whose locks a guest that runs can hold. 0, or -1 when one
- * does. */
+/* Have the stand-in work on the ttys, whose locks a guest that runs can hold.
+ * 0, or -1. */
+static int begin_work(struct warden_jail *j, unsigned what)
+{
+	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
+	struct chore_result a;
+
+	warden_jail_hear(j, TTY_MS, &a); /* what was asked before */
+	return standin_ask(&j->standin, &j->place, &q);
+}
+
+/* The same to its end, or here where no guest runs. -1: one holds a lock. */
 static int work(struct warden_jail *j, unsigned what)
 {
 	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
@@ -612,8 +626,7 @@ static int work(struct warden_jail *j, unsigned what)
 		note_answer(j, &a);
 		return 0;
 	}
-	warden_jail_hear(j, TTY_MS, &a); /* what was asked before */
-	if (standin_ask(&j->standin, &j->place, &q) < 0)
+	if (begin_work(j, what) < 0)
 		return -1;
 	return warden_jail_hear(j, TTY_MS, &a) > 0 ? 0 : -1;
 }
@@ -629,8 +642,28 @@ void warden_jail_resize(
 		work(j, CHORE_SIZE);
 }
 
+void warden_jail_begin_ttys(struct warden_jail *j)
+{
+	if (begin_work(j, CHORE_TTYS) == 0)
+		j->ttys = TTYS_BEGUN;
+}
+
+/* Whether they are so already. */
+static int has_ttys(struct warden_jail *j)
+{
+	struct chore_result a;
+	int begun = j->ttys == TTYS_BEGUN;
+
+	if (j->ttys == TTYS_UNKNOWN || j->size_owed)
+		return 0;
+	j->ttys = TTYS_UNKNOWN;
+	return !begun || warden_jail_hear(j, TTY_MS, &a) > 0;
+}
+
 int warden_jail_set_ttys(struct warden_jail *j)
 {
+	if (has_ttys(j))
+		return 0;
 	j->size_owed = j->keys_owed = 0;
 	return work(j, CHORE_KEYS | CHORE_TTYS);
 }

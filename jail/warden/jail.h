@@ -32,6 +32,13 @@ struct warden_jail_usage {
 	int64_t oom_kills;
 };
 
+/* Whether they are as a cell finds them. */
+enum warden_jail_ttys {
+	TTYS_UNKNOWN,
+	TTYS_NEW,   /* init made them, and nothing but the driver has run */
+	TTYS_BEGUN, /* the stand-in is at it, or has done it */
+};
+
 /* Only jail.c writes it. */
 struct warden_jail {
 	struct link *link;
@@ -48,8 +55,9 @@ struct warden_jail {
 	int no_proc, deaf; /* guests cannot ask init */
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
-	int quiet;	   /* nothing of a person's has run in it, or is left */
-	int left;	   /* processes that cells left, as last counted */
+	enum warden_jail_ttys ttys;
+	int quiet; /* nothing of a person's has run in it, or is left */
+	int left;  /* processes that cells left, as last counted */
 
 	/* between cells */
 	int64_t look_ms, quiet_ms, stopped_cpu_ms;
@@ -174,6 +182,9 @@ void warden_jail_resize(
  * went back to the editor. Their settings outlive a guest, and any code in the
  * jail can change them. 0, or -1: a guest that runs holds one of them. */
 int warden_jail_set_ttys(struct warden_jail *j);
+
+/* Have the stand-in begin with that, so that the next cell finds it done. */
+void warden_jail_begin_ttys(struct warden_jail *j);
 
 /* Keys that a cell did not read go back to the editor, and never run by
  * themselves. While a guest that runs holds the tty they stay where they are.

@@ -17,6 +17,8 @@
 
 /* The longest wait between two looks at the clocks. */
 #define LONGEST_MS (3600 * 1000)
+/* How long a first cell has to come without a checkpoint before it. */
+#define FIRST_MS 20
 
 /* Each of these returns 0 or SESSION_OVER. */
 
@@ -75,7 +77,7 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 	return 0;
 }
 
-static int wait_once(struct warden *w)
+static int wait_once(struct warden *w, int most_ms)
 {
 	struct pollfd p[3] = {
 		{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
@@ -87,6 +89,8 @@ static int wait_once(struct warden *w)
 	p[0].fd = w->link.front;
 	p[1].fd = w->link.init;
 	p[2].fd = w->guest.ctl;
+	if (wait_ms > most_ms)
+		wait_ms = most_ms;
 	wait_ms = link_patience_ms(&w->link, wait_ms);
 	if (link_poll(p, 3, wait_ms) < 0)
 		return SESSION_OVER;
@@ -103,18 +107,18 @@ static int wait_once(struct warden *w)
 	return r == SESSION_OVER ? r : 0;
 }
 
-/* A first cell that waits already is not kept waiting for a checkpoint: a
- * fresh Python is the state before it. */
+/* Who begins with a cell at once is not kept waiting for a checkpoint: a fresh
+ * Python is the state before it. */
 static int first_park(struct warden *w)
 {
-	int type;
+	int64_t end = now_ms() + FIRST_MS, left = FIRST_MS;
 
-	while ((type = link_request_peek(&w->link)) >= 0) {
-		if (type == FRONT_RUN)
-			return 0;
-		if (front_serve(w) == SESSION_OVER)
+	for (; left > 0 && !w->cells; left = end - now_ms())
+		if (wait_once(w, (int)left) == SESSION_OVER)
 			return SESSION_OVER;
-	}
+	if (w->cells)
+		return 0;
+	warden_continue(w); /* a question may have stopped it */
 	return warden_park(w);
 }
 
@@ -123,7 +127,7 @@ static int serve_session(struct warden *w)
 	int r = first_park(w);
 
 	while (r == 0)
-		r = wait_once(w);
+		r = wait_once(w, LONGEST_MS);
 	return r;
 }
 

@@ -87,6 +87,41 @@ def test_a_session_is_as_any_other(host, spare):
     assert was_ahead(host) == bool(spare)
 
 
+# It runs when Python loads what cells need.
+AT_START = """import os
+os.system('stty -echo -onlcr </dev/tty')
+open('/tmp/left', 'w').close()
+"""
+
+
+@BOTH
+def test_a_first_cell_finds_its_tty_as_any_other(host, spare):
+    packages = host.dir / "packages"
+    packages.mkdir()
+    (packages / "sitecustomize.py").write_text(AT_START)
+    ann, _ = start(host, spare, f"[python]\npackages = {packages}\n")
+    if spare:
+        hosttree.until(lambda: any(
+            os.path.exists(f"/proc/{pid}/root/tmp/left")
+            for pid in hosttree.all_pids()), "what Python loads")
+    s = ann.session().start()
+    text = s.run("import os; t = os.popen('stty -a </dev/tty').read().split();"
+                 " os.path.exists('/tmp/left'), '-echo' in t, '-onlcr' in t")
+    # The control: there it is this cell that loads it.
+    assert f"(True, {not spare}, {not spare})" in text, text
+    assert was_ahead(host) == bool(spare)
+
+
+@BOTH
+def test_a_window_has_the_size_of_its_terminal(host, spare):
+    ann, _ = start(host, spare)
+    s = ann.session().start()
+    s.resize(33, 99)
+    hosttree.until(lambda: "columns=99, lines=33" in s.run(
+        "import os; os.get_terminal_size()"), "the size")
+    assert was_ahead(host) == bool(spare)
+
+
 STRICT = ["-M", "64M", "-s", "session.processes=9", "-s", "home.size=1M", "-s",
           "home.files=30", "-s", "session.cpus=0.5", "-s",
           "python.recursion=300", "-t", "700ms"]

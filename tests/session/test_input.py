@@ -175,6 +175,15 @@ def test_a_resize_at_the_prompt_reaches_python(session):
     assert session.run("tuple(os.get_terminal_size())") == "(100, 30)"
 
 
+def test_a_fresh_jail_has_the_size_of_the_window(cb):
+    s = cb.session("--set", "cell.checkpoint=never")
+    s.run("import os")
+    s.resize(30, 100)
+    assert "Python restarted" in s.run("os.kill(os.getpid(), 9)")
+    assert "columns=100, lines=30" in s.run(
+        "import os; os.get_terminal_size()")
+
+
 def test_a_resize_during_a_cell_reaches_python(session):
     session.run("import os, signal, time; seen = []")
     session.run("def told(*_):\n"

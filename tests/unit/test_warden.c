@@ -98,7 +98,7 @@ static void gone_at_copy(void)
 static void gone_at_stop(void)
 {
 	P.stop = NULL;
-	P.later[P.nlater++] = (struct later){P.now_ms + 5, 0, 0, "!gone"};
+	P.later[P.nlater++] = (struct later){P.now_ms + 25, 0, 0, "!gone"};
 }
 
 static void the_session_is_over_when_the_front_end_goes(void **state)
@@ -130,6 +130,35 @@ static void a_waiting_cell_starts_without_a_stop(void **state)
 	assert_int_equal(warden_park(W), 0);
 	assert_int_equal(P.count[INIT_STOP], 1);
 	assert_int_equal(W->checkpoints.n, 2);
+}
+
+/* When its first cell comes, and whether there is a checkpoint before it. */
+static void a_first_cell_that_comes_soon_waits_for_no_checkpoint(void **state)
+{
+	static const struct {
+		const char *boot;
+		int before;
+	} t[] = {
+		{"READY %p 3.11.2|!wait 10|!run", 0},
+		{"READY %p 3.11.2|!wait 100|!run", 1},
+	};
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct wire_event m;
+		struct err e = {0};
+
+		play_open(state);
+		P.boot = t[i].boot;
+		assert_int_equal(warden_loop_serve(W, &e), SESSION_OVER);
+		expect_event(JAIL_BUILT, &m);
+		expect_up(0);
+		if (t[i].before)
+			expect_parked(NO_CHECKPOINT_NONE);
+		expect_event(JAIL_RUNNING, &m);
+		expect_event(JAIL_DONE, &m);
+		expect_parked(NO_CHECKPOINT_NONE);
+		play_close(state);
+	}
 }
 
 static void a_jail_that_does_not_stop_is_replaced(void **state)
@@ -280,9 +309,9 @@ static void activity_of_the_person_postpones_the_idle_limit(void **state)
 static void the_lifetime_limit_strikes_an_active_person_too(void **state)
 {
 	(void)state;
-	P.spec.limits.lifetime_ms = 1000;
+	P.spec.limits.lifetime_ms = 60100;
 	serve();
-	expect_notice("the session ends in 1 s: lifetime limit");
+	expect_notice("the session ends in 60 s: lifetime limit");
 	expect_limit(LIMIT_LIFETIME);
 }
 
@@ -505,6 +534,8 @@ int main(void)
 		TEST_UP(undo_works_by_request),
 		TEST_UP(a_malformed_request_ends_the_session),
 		cmocka_unit_test(a_guest_answers_a_question_or_is_replaced),
+		cmocka_unit_test(
+			a_first_cell_that_comes_soon_waits_for_no_checkpoint),
 		TEST_UP(a_front_end_without_a_pid_is_not_charged),
 		TEST_UP(a_question_that_is_not_sealed_is_malformed),
 		TEST_UP(the_front_end_may_go_while_python_is_asked),

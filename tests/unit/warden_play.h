@@ -422,6 +422,17 @@ static void front_sends(struct wire_front m)
 	io_send_fds(P.front, &m, sizeof(m), NULL, 0, MSG_DONTWAIT);
 }
 
+static void front_runs(void)
+{
+	const struct wire_front m = {
+		.type = FRONT_RUN, .seq = ++P.seq, .a = 1};
+	int fd = io_sealed_memfd("cell", "1", 1);
+
+	P.last = m.seq;
+	io_send_fds(P.front, &m, sizeof(m), &fd, 1, MSG_DONTWAIT);
+	close(fd);
+}
+
 /* Run an event. Returns 1 if the remaining script runs later. */
 static int script_event(
 	int who, unsigned no, const char *word, const char *rest)
@@ -447,6 +458,8 @@ static int script_event(
 		fd_drop(&P.guest[who].sock);
 	else if (!strcmp(name, "front"))
 		front_sends((struct wire_front){.type = n});
+	else if (!strcmp(name, "run"))
+		front_runs();
 	else if (!strcmp(name, "late")) {
 		P.last--;
 		front_sends((struct wire_front){.type = FRONT_INTERRUPT});
