@@ -8,7 +8,7 @@
  *
  * Where there is no maker we make the session ourselves. That never happens
  * because something failed, unless the person may choose and is told: it would
- * take the kernel's limits away.
+ * take the kernel's limits away. For root it would take nothing away.
  */
 #include "fetch.h"
 
@@ -21,8 +21,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -46,6 +48,28 @@ static int call(void)
 		connect(fd, (const void *)&a, sizeof(a)) < 0)
 		return -1;
 	return fd_take(&fd);
+}
+
+/* Whether the files that the maker shows are those that we see: root can be in
+ * another mount namespace, or root directory, than whoever listens there. */
+static bool sees_our_files(int conn)
+{
+	static const char *const of[] = {"ns/mnt", "root"};
+	struct stat its, ours;
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+	char path[48];
+	bool same = getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0;
+
+	for (size_t i = 0; i < 2 && same; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)peer.pid,
+			of[i]);
+		same = stat(path, &its) == 0;
+		snprintf(path, sizeof(path), "/proc/self/%s", of[i]);
+		same = same && stat(path, &ours) == 0 &&
+		       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+	}
+	return same;
 }
 
 static int ask(
@@ -92,14 +116,30 @@ static int fill(struct order *o, const struct jail_spec *spec,
 	return r;
 }
 
+/* Root makes sessions as the maker does, and more than the maker would: it only
+ * has its programs from there, where a jail may be ready. */
+static bool is_root(void)
+{
+	return geteuid() == 0;
+}
+
+/* Whether a maker that is there and makes nothing is the end of it. */
+static bool must_be_the_makers(const struct fetch *f)
+{
+	return !is_root() &&
+	       (f->cfg->maker == MAKER_REQUIRE || config_is_bound(f->cfg));
+}
+
 /* 1, 0: there is no maker, or nothing that it would make; -1 with e. */
 static int try_maker(struct jail **out, const struct jail_spec *spec,
 	const struct fetch *f, struct err *e)
 {
-	bool must = f->cfg->maker == MAKER_REQUIRE;
+	bool must = !is_root() && f->cfg->maker == MAKER_REQUIRE;
 	struct order o;
 	auto_close int conn = call();
 
+	if (is_root() && (conn < 0 || !sees_our_files(conn)))
+		return 0;
 	if (conn < 0 && errno == ENOENT && !must)
 		return 0;
 	if (conn < 0) {
@@ -112,7 +152,7 @@ static int try_maker(struct jail **out, const struct jail_spec *spec,
 	}
 	/* Somebody who may have other limits makes a session with them. */
 	if (fill(&o, spec, f, e) < 0)
-		return must || config_is_bound(f->cfg) ? -1 : 0;
+		return must_be_the_makers(f) ? -1 : 0;
 	if (f->eval)
 		o.mode = SPEC_EVAL;
 	return ask_again(out, conn, &o, e) < 0 ? -1 : 1;
@@ -123,16 +163,16 @@ int fetch_jail(struct jail **out, const struct jail_spec *spec,
 {
 	int r;
 
-	/* Root's own sessions have all that the maker could give them. */
-	if (geteuid() == 0 || f->cfg->maker == MAKER_OFF)
+	if (f->cfg->maker == MAKER_OFF ||
+		(is_root() && spec->mode != SPEC_PROGRAM))
 		return jail_open(out, spec, e);
 	r = try_maker(out, spec, f, e);
 	if (r > 0)
 		return 0;
-	if (r < 0 && (config_is_bound(f->cfg) || e->kind == ERR_BUSY ||
-			     f->cfg->maker == MAKER_REQUIRE))
+	if (r < 0 &&
+		(must_be_the_makers(f) || (e->kind == ERR_BUSY && !is_root())))
 		return -1;
-	if (r < 0)
+	if (r < 0 && !is_root())
 		f->complain(e);
 	return jail_open(out, spec, e);
 }

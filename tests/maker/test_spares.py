@@ -266,6 +266,36 @@ def test_nothing_is_left_of_the_python_that_ran_ahead(host, spare):
     assert (" -echo " in text, "left" in text) == (not spare, not spare), text
 
 
+def as_root(host, *args, before=()):
+    p = subprocess.run([*host.inside(), *before, str(host.binary), *args],
+                       env={"HOME": str(host.dir), "PATH": "/usr/bin:/bin"},
+                       cwd="/", stdin=subprocess.DEVNULL, capture_output=True,
+                       text=True, timeout=60 * PATIENCE, check=False)
+    assert (p.returncode, p.stderr) == (0, ""), p
+    return p.stdout
+
+
+def test_roots_programs_have_them_and_need_no_place(host):
+    ann, _ = start(host, policy="[maker]\nsessions = 1")
+    assert as_root(host, "-c", "print(1)") == "1\n"
+    assert was_ahead(host)
+    ready(host)
+    assert as_root(host, "-e", "2") == "2\n"
+    assert was_ahead(host, 2)
+    ready(host)
+    hosttree.until(lambda: len(wardens(host)) == KINDS, "a free place")
+    # Who sees other files than the maker has a jail of its own.
+    assert as_root(host, "-c", "print(3)", before=["unshare", "-m"]) == "3\n"
+    s = ann.session().start()
+    assert as_root(host, "-c", "print(4)") == "4\n"
+    assert as_root(host, "-s", "session.maker=require", "-c", "1") == ""
+    s.leave()
+    hosttree.until(lambda: ann.run("-c", "1").code == 0, "a free place")
+    hosttree.until(lambda: len(made(host)) >= 4, "the log")
+    assert [who for who, _ in made(host)] == [
+        "root", "root", ann.name, ann.name]
+
+
 @BOTH
 def test_a_cell_on_a_terminal_is_as_any_other(host, spare):
     ann, _ = start(host, spare)
