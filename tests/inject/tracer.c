@@ -6,12 +6,22 @@
  *	tracer REPORT survey COMMAND [ARG]...
  *	tracer REPORT ROLE CALL NTH ERRNO COMMAND [ARG]...
  *	tracer REPORT ROLE CALL NTH kill COMMAND [ARG]...
+ *	tracer REPORT steps COMMAND [ARG]...
+ *	tracer REPORT step CHILD CALL SITE NTH COMMAND [ARG]...
  *
  * The first form writes a "ROLE CALL NTH ARG0" line into REPORT for every call
  * from the fork of the warden until Python starts. The second form skips the
  * nth CALL of the role's process and returns ERRNO from it. The third form
  * kills the process that is about to make the call. After that the tracer
  * detaches, and everything runs at full speed.
+ *
+ * The last two forms are for a command that goes on and has children, such as
+ * the maker of sessions. They look at the command (CHILD 0) and at its own
+ * children, which are numbered as they come, and not at theirs. "steps" writes
+ * a "CHILD CALL SITE NTH" line for each call. SITE is the place in the
+ *program's own code that the call comes from: calls of one site are one step of
+ *the program's text. "step" kills the child that is about to make the nth CALL
+ *at SITE, and writes "killed" at once. Both begin with a "command PID" line.
  *
  * Roles: front, warden, janitor, init, guest (the child before exec).
  *
@@ -35,10 +45,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TASKS_MAX 64
+#define TASKS_MAX 256
 #define CALLS_MAX 512
 /* The time that other processes have to end after the command has ended. */
 #define LEFT_SECONDS 10
+/* How far up the stack the program's own code is looked for. */
+#define SITE_WORDS 512
 
 enum role { FRONT, WARDEN, JANITOR, INIT, GUEST, OTHER };
 static const char *const role_names[] = {
@@ -49,6 +61,7 @@ struct task {
 	enum role role;
 	int counts[CALLS_MAX];
 	int skipping; /* the current call is skipped */
+	int child;    /* its number in the last two forms; -1: it has none */
 };
 
 struct tracer {
@@ -64,6 +77,10 @@ struct tracer {
 	int call, nth, error;
 	int kill; /* instead of an error */
 	int injected;
+	/* the last two forms */
+	int steps;
+	int children, child;
+	unsigned long site, text, text_end;
 };
 
 static _Noreturn void fail(const char *what)
@@ -135,6 +152,9 @@ static struct task *meet(struct tracer *t, pid_t pid)
 	memset(task, 0, sizeof(*task));
 	task->role = role_of(t, pid);
 	task->pid = pid;
+	task->child = task->role == WARDEN  ? ++t->children
+		      : task->role == FRONT ? 0
+					    : -1;
 	t->n++;
 	t->armed |= task->role == WARDEN;
 	return task;
@@ -188,6 +208,94 @@ static int is_spared(long nr)
 	       nr == SCMP_SYS(rt_sigreturn) || nr == SCMP_SYS(restart_syscall);
 }
 
+/* ---- steps ---- */
+
+/* Where the program's own code lies; its children do not move it. */
+static void find_text(struct tracer *t, pid_t pid)
+{
+	char path[64], exe[256] = "", line[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	(void)!readlink(path, exe, sizeof(exe) - 1);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	while (f && !t->text_end && fgets(line, sizeof(line), f))
+		if (strstr(line, " r-xp ") && strstr(line, exe))
+			sscanf(line, "%lx-%lx", &t->text, &t->text_end);
+	if (f)
+		fclose(f);
+}
+
+/* Where in the program a call comes from: the first return address on the stack
+ * that is not a library's. */
+static unsigned long find_site(
+	const struct tracer *t, pid_t pid, unsigned long sp)
+{
+	unsigned long words[SITE_WORDS];
+	struct iovec to = {words, sizeof(words)},
+		     from = {(void *)sp, sizeof(words)};
+	ssize_t n;
+
+	/* What is above the stack cannot be read. */
+	do
+		n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+	while (n < 0 && (from.iov_len /= 2) >= sizeof(*words));
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(*words); i++)
+		if (words[i] >= t->text && words[i] < t->text_end)
+			return words[i] - t->text;
+	return 0;
+}
+
+static int count_site(int child, long nr, unsigned long site)
+{
+	static struct {
+		int child, n;
+		long nr;
+		unsigned long site;
+	} seen[4096];
+	static int n;
+	int i = 0;
+
+	while (i < n && (seen[i].child != child || seen[i].nr != nr ||
+				seen[i].site != site))
+		i++;
+	if (i == n) {
+		if (n == 4096)
+			fail("too many sites");
+		seen[n].child = child;
+		seen[n].nr = nr;
+		seen[n++].site = site;
+	}
+	return ++seen[i].n;
+}
+
+static void on_step(struct tracer *t, struct task *task, long nr, long sp)
+{
+	unsigned long site;
+	int nth;
+
+	if (!t->text_end || nr < 0 || nr >= CALLS_MAX)
+		return;
+	site = find_site(t, task->pid, (unsigned long)sp);
+	nth = count_site(task->child, nr, site);
+	if (t->survey) {
+		char *name = seccomp_syscall_resolve_num_arch(
+			SCMP_ARCH_NATIVE, (int)nr);
+
+		fprintf(t->report, "%d %s %lx %d\n", task->child,
+			name ? name : "?", site, nth);
+		fflush(t->report);
+		free(name);
+	} else if (task->child == t->child && nr == t->call &&
+		   site == t->site && nth == t->nth) {
+		kill(task->pid, SIGKILL);
+		fprintf(t->report, "killed\n");
+		fflush(t->report);
+		t->injected = t->over = 1;
+	}
+}
+
 static void on_entry(struct tracer *t, struct task *task, long nr, long arg0)
 {
 	t->settled |= task->role == JANITOR && nr == SCMP_SYS(read);
@@ -234,7 +342,9 @@ static void on_syscall(struct tracer *t, struct task *task)
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->pid, sizeof(info), &info) < 0)
 		return;
-	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY && t->steps)
+		on_step(t, task, (long)info.entry.nr, (long)info.stack_pointer);
+	else if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
 		on_entry(
 			t, task, (long)info.entry.nr, (long)info.entry.args[0]);
 	else if (info.op == PTRACE_SYSCALL_INFO_EXIT)
@@ -256,7 +366,10 @@ static void on_event(struct tracer *t, struct task *task, int event)
 {
 	unsigned long child;
 
-	if (event == PTRACE_EVENT_EXEC && task->role == GUEST) {
+	if (event == PTRACE_EVENT_EXEC && t->steps) {
+		if (task->role == FRONT)
+			find_text(t, task->pid);
+	} else if (event == PTRACE_EVENT_EXEC && task->role == GUEST) {
 		t->held = task->pid;
 	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		   event == PTRACE_EVENT_CLONE) {
@@ -285,7 +398,7 @@ static void on_stop(struct tracer *t, pid_t pid, int status)
 	}
 	if (t->held == pid)
 		return;
-	if (t->over && !task->skipping)
+	if ((t->over && !task->skipping) || (t->steps && task->child < 0))
 		ptrace(PTRACE_DETACH, pid, NULL, (void *)(long)sig);
 	else
 		ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)sig);
@@ -397,15 +510,25 @@ int main(int argc, char **argv)
 	static struct tracer t;
 	struct sigaction sa = {.sa_handler = on_alarm};
 	char **command = argv + 3;
+	pid_t front;
 	int result;
 
-	if (argc < 4 || (strcmp(argv[2], "survey") && argc < 7))
+	if (argc < 4)
 		return 99;
 	t.report = fopen(argv[1], "we");
 	if (!t.report)
 		fail(argv[1]);
-	t.survey = !strcmp(argv[2], "survey");
-	if (!t.survey) {
+	t.steps = !strncmp(argv[2], "step", 4);
+	t.survey = !strcmp(argv[2], "survey") || !strcmp(argv[2], "steps");
+	if (!t.survey && argc < (t.steps ? 8 : 7))
+		return 99;
+	if (t.steps && !t.survey) {
+		t.child = atoi(argv[3]);
+		t.call = seccomp_syscall_resolve_name(argv[4]);
+		t.site = strtoul(argv[5], NULL, 16);
+		t.nth = atoi(argv[6]);
+		command = argv + 7;
+	} else if (!t.survey) {
 		t.role = parse_role(argv[2]);
 		t.call = seccomp_syscall_resolve_name(argv[3]);
 		t.nth = atoi(argv[4]);
@@ -415,7 +538,12 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGALRM, &sa, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	result = follow(&t, start(command));
+	front = start(command);
+	if (t.steps) {
+		fprintf(t.report, "command %d\n", (int)front);
+		fflush(t.report);
+	}
+	result = follow(&t, front);
 	fprintf(t.report, "%s\n", t.injected ? "injected" : "not reached");
 	fclose(t.report);
 	return result;

@@ -564,22 +564,3 @@ def test_spares_end_with_their_maker(host, sig):
     hosttree.until(lambda: not set(pids) & set(hosttree.all_pids()),
                    "the end of the spares", 30)
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
-
-
-@pytest.mark.limit(240)
-def test_a_maker_killed_while_spares_are_made_or_claimed(host):
-    cgroups = hosttree.cgroups()
-    ann, _ = start(host)
-    for i in range(12):
-        asker = ann.popen("-s", "session.maker=require", "-c", "print(1)")
-        subprocess.run(["sleep", str(i * 0.004)], check=True)
-        pids = hosttree.descendants(host.maker.pid)
-        host.kill()
-        out, err = asker.communicate(timeout=60 * PATIENCE)
-        assert asker.returncode in (0, 125), err
-        hosttree.until(lambda: not set(pids) & set(hosttree.all_pids()),
-                       "the end of all", 60)
-        host.start()
-    ready(host)
-    host.kill()
-    hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups), 60)
