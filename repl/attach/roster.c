@@ -485,6 +485,8 @@ static void add_row(struct text_table *t, const struct roster_entry *v)
 	char name[ROSTER_NAME], id[2 * ROSTER_NAME], who[160], from[160],
 		since[32], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
 		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
+	/* What has just begun does not know yet what it uses. */
+	bool knows = s->memory_bytes > 0;
 
 	roster_name(v, name, sizeof(name));
 	text_safe(id, sizeof(id), name, strlen(name));
@@ -505,8 +507,8 @@ static void add_row(struct text_table *t, const struct roster_entry *v)
 	text_table_add(t,
 		(const char *[]){id, who, s->away_ms >= 0 ? "(detached)" : from,
 			since, rough_time(idle, s->idle_ms), cell,
-			rough_time(cpu, s->cpu_ms),
-			text_size(mem, (uint64_t)s->memory_bytes),
+			knows ? rough_time(cpu, s->cpu_ms) : "–",
+			knows ? text_size(mem, (uint64_t)s->memory_bytes) : "–",
 			s->home_files ? home : "–"});
 }
 

@@ -451,6 +451,19 @@ def test_a_roster_is_a_table_for_people(many):
     assert re.search(r"^(\w+/)?1 ", text, re.M)
 
 
+def test_a_roster_does_not_say_what_it_does_not_know_yet(many):
+    """A session that has just begun is not asked what it uses."""
+    s = many.start()
+    s.run("x = 1")
+    seen = []
+
+    def knows():
+        seen.append(many.cb.run("--sessions").text.split("\n")[1])
+        return re.search(r"\d [KM]iB ", seen[-1])
+    hosttree.until(knows, lambda: f"its memory: {seen[-1]}")
+    assert not [row for row in seen if " 0 B " in row], seen
+
+
 # ---- what is hostile ----
 
 @pytest.fixture(name="ns")
