@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The maker of sessions as a service, with its units."""
-import json
+import contextlib
 import pathlib
+import re
+import shutil
 
 import pytest
 
 import hosttree
-import term
-from conftest import BINARY, run, show
+from conftest import BINARY, UNITS, rows, run, show
 
 pytestmark = pytest.mark.limit(120)
 SESSIONS = pathlib.Path(
@@ -18,26 +19,38 @@ SESSIONS = pathlib.Path(
 SPARES = 3
 
 
-def rows(text):
-    return {r["what"]: (r["enforced_by"], r["strength"])
-            for r in json.loads(text)["checks"]}
-
-
-def as_person(person, *words):
-    return ["runuser", "-u", person.name, "--", str(BINARY), *words]
-
-
-def prompt(person):
-    s = term.Session(as_person(person),
-                     env={"PATH": "/usr/sbin:/usr/bin", "LANG": "C.UTF-8",
-                          "TERM": "xterm-256color",
-                          "HOME": f"/home/{person.name}"}, cwd="/")
-    person.open.append(s)
-    return s.start()
+def prompt(person, *words, before=()):
+    """A session of somebody who logs in."""
+    return person.session(*before, str(BINARY), *words).start()
 
 
 def cgroups():
     return list((SESSIONS / "cellblock").glob("[0-9]*"))
+
+
+def inodes():
+    """{cgroup: its number}: one that is made anew has another."""
+    found = {}
+    for p in cgroups():
+        with contextlib.suppress(OSError):  # it is gone meanwhile
+            found[p] = p.stat().st_ino
+    return found
+
+
+LIMITS = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max",
+          "cpu.max")
+
+
+def limits(place):
+    """What the kernel keeps of a session's limits."""
+    return {name: (place / name).read_text().strip() for name in LIMITS}
+
+
+def kept(place, name):
+    """One of them, or None: not set yet, or its session is over."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((place / name).read_text())
+    return None
 
 
 @pytest.fixture(name="maker", autouse=True)
@@ -51,10 +64,12 @@ def _maker():
 
 
 def test_limits_are_the_same_as_in_roots_shell(person):
-    theirs = run(*as_person(person, "--check", "--json"), cwd="/").stdout
-    roots = run(str(BINARY), "--check", "--json").stdout
-    assert rows(theirs) == rows(roots)
-    assert rows(theirs)["memory"] == ("cgroup v2", "strong")
+    theirs = rows(person.here("--check", "--json").stdout)
+    assert theirs == rows(run(str(BINARY), "--check", "--json").stdout)
+    assert theirs["memory"][:2] == ("cgroup v2", "strong")
+    control = rows(person.here("-s", "session.maker=off", "--check",
+                               "--json").stdout)
+    assert control["memory"][1] == "weak"
 
 
 def test_sessions_lie_in_a_unit_that_the_maker_is_not_in(person):
@@ -62,8 +77,9 @@ def test_sessions_lie_in_a_unit_that_the_maker_is_not_in(person):
     s.run("x = 41")
     hosttree.until(lambda: len(cgroups()) == 1 + SPARES,
                    "its cgroup, and those of the spares", 30)
-    for place in cgroups():
-        assert (place / "memory.max").read_text() == f"{512 << 20}\n"
+    # What is being made has none yet, and no process.
+    hosttree.until(lambda: {kept(p, "memory.max") for p in cgroups()}
+                   == {512 << 20}, "the limits of all", 30)
     main = int(show("cellblock-maker.service", "MainPID"))
     its = pathlib.Path(hosttree.cgroup_v2_of(main))
     assert its.name == "cellblock-maker.service"
@@ -85,8 +101,8 @@ def test_a_maker_that_ends_ends_no_session(person):
         "cellblock-maker.service")
     assert s.run("x + 2").startswith("43")
     # The socket is there all the while, and starts it anew.
-    r = run(*as_person(person, "--check", "--json"), cwd="/")
-    assert rows(r.stdout)["memory"] == ("cgroup v2", "strong")
+    said = rows(person.here("--check", "--json").stdout)
+    assert said["memory"][:2] == ("cgroup v2", "strong")
     run("systemctl", "stop", "cellblock-maker.service")
     assert s.run("x + 3").startswith("44")
     s.leave()
@@ -98,3 +114,162 @@ def test_the_end_of_the_sessions_unit_is_that_of_all_sessions(person):
     run("systemctl", "stop", "cellblock-sessions.service")
     hosttree.until(lambda: not cgroups(), "the end of the cgroup", 30)
     s.wait_exit()
+
+
+def test_without_the_sessions_unit_the_maker_makes_none(person):
+    """Its jails would lie where the limits of that unit do not hold."""
+    assert person.here("-c", "print(1)").stdout == "1\n"
+    hosttree.until(lambda: len(cgroups()) == SPARES, "the spares", 60)
+    run("systemctl", "stop", "cellblock-sessions.service")
+    assert show("cellblock-maker.service", "ActiveState") == "inactive"
+    s = prompt(person)
+    s.run("x = 41")
+    assert show("cellblock-sessions.service", "ActiveState") == "active"
+    hosttree.until(lambda: len(cgroups()) == 1 + SPARES, "all of them", 60)
+    assert not pathlib.Path("/sys/fs/cgroup/cellblock").exists()
+    s.leave()
+
+
+# ---- jails that are made ahead ----
+
+STRICT = ("-M", "96M", "-s", "session.processes=9", "-s", "session.cpus=0.5")
+# Shared memory is no limit of a single process.
+TAKES = ("import mmap; m = mmap.mmap(-1, 400 << 20); "
+         "[m.__setitem__(i, 1) for i in range(0, len(m), 4096)] and 0")
+
+
+class Ahead:
+    """The cgroups of spares, and what the maker says of them."""
+
+    def __init__(self, log):
+        self.log = log
+        self.known = {}
+
+    def ready(self):
+        """Wait until all are there that come after the last claim."""
+        def are_there():
+            said = self.log.read_text().rpartition(", made ahead\n")[2]
+            return re.findall(r"^spare jails: (\d+)$", said, re.M)[-1:] \
+                == [str(SPARES)]
+        hosttree.until(are_there, "the spares", 60)
+        self.known = inodes()
+
+    def claimed(self, mib):
+        """The cgroup of one of them, if it has so much memory by now."""
+        found = [p for p in cgroups() if kept(p, "memory.max") == mib << 20]
+        assert len(found) == 1
+        assert inodes()[found[0]] == self.known.get(found[0])
+        return found[0]
+
+    def count(self):
+        return self.log.read_text().count(", made ahead\n")
+
+
+@pytest.fixture
+def ahead(maker):
+    """A maker that says what it does, and whose spares are there."""
+    log = pathlib.Path("/run/maker.log")
+    says = UNITS / "cellblock-maker.service.d/says.conf"
+    says.parent.mkdir()
+    says.write_text(f"[Service]\nExecStart=\nExecStart={BINARY} -v --maker\n"
+                    f"StandardError=truncate:{log}\n")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", "cellblock-maker.service")
+    a = Ahead(log)
+    hosttree.until(log.exists, "its log", 30)
+    a.ready()
+    yield a
+    shutil.rmtree(says.parent)
+    log.unlink()
+    run("systemctl", "daemon-reload")
+
+
+def test_a_claim_lowers_what_the_kernel_keeps_of_a_spare(person, ahead):
+    before = {p: limits(p) for p in ahead.known}
+    assert {b["memory.max"] for b in before.values()} == {str(512 << 20)}
+    s = prompt(person, *STRICT)
+    assert s.run("x = 41") == "", s.picture()
+    hosttree.until(lambda: ahead.count() == 1, "the log")
+    mine = ahead.claimed(96)
+    assert limits(mine)["cpu.max"] == "50000 100000"
+    assert kept(mine, "pids.max") < int(before[mine]["pids.max"])
+    # The control: such a session that was not made ahead.
+    fresh = prompt(person, *STRICT, before=["NO_COLOR=1"])
+    fresh.run("1")
+    other, = [p for p in cgroups()
+              if p != mine and kept(p, "memory.max") == 96 << 20]
+    assert ahead.count() == 1
+    assert limits(other) == limits(mine)
+    fresh.leave()
+    # All of the jail is in it.
+    for below in ".", "guests":
+        assert (mine / below / "cgroup.procs").read_text()
+    assert re.search(r"memory\s+96 MiB.*cgroup v2", s.run(":limits"))
+    s.leave()
+    hosttree.until(lambda: not mine.exists(), "the end of its cgroup", 30)
+
+
+def number(place, file, key):
+    return int(dict(line.split() for line in
+                    (place / file).read_text().splitlines())[key])
+
+
+def test_the_kernel_ends_a_cell_over_the_limits_of_a_claim(person, ahead):
+    s = prompt(person, *STRICT)
+    assert s.run("x = 41") == "", s.picture()
+    mine = ahead.claimed(96)
+    assert number(mine, "memory.events", "oom_kill") == 0
+    s.enter(TAKES)
+    s.expect(r"\[memory limit: 96 MiB")
+    s.wait_prompt()
+    assert number(mine, "memory.events", "oom_kill") > 0
+    assert s.run("x + 1").startswith("42")
+    assert number(mine, "pids.events", "max") == 0
+    assert "start new thread" in s.run(
+        "import threading; [threading.Thread(target=threading.Event().wait,"
+        " daemon=True).start() for _ in range(40)]")
+    assert number(mine, "pids.events", "max") > 0
+    assert s.run("x + 2").startswith("43")
+    s.leave()
+    hosttree.until(lambda: not mine.exists(), "the end of its cgroup", 30)
+
+
+@pytest.mark.parametrize("how", ["-c", "-e"])
+def test_the_kernel_ends_a_program_over_the_limits_of_a_claim(
+        person, ahead, how):
+    r = person.here(*STRICT, how, TAKES, check=False)
+    assert r.returncode == 137 and "memory limit: 96 MiB" in r.stderr, r
+    hosttree.until(lambda: ahead.count() == 1, "the log")
+    ahead.ready()
+    r = person.here(*STRICT, how, "print(6 * 7)")
+    assert r.stdout == "42\n", r
+    hosttree.until(lambda: ahead.count() == 2, "the log")
+
+
+def test_a_claim_of_the_least_memory_is_kept(person, ahead):
+    """Where a spare has more already, the kernel ends it."""
+    s = prompt(person, "-M", "16M")
+    assert s.run("x = 41") == "", s.picture()
+    assert s.run("x + 1").startswith("42")
+    assert 16 << 20 in [kept(p, "memory.max") for p in cgroups()]
+    s.leave()
+    hosttree.until(lambda: len(cgroups()) == SPARES, "its end", 60)
+
+
+def test_a_maker_that_is_started_anew_has_spares_of_its_own(person, ahead):
+    s = prompt(person, "-M", "96M")
+    assert s.run("x = 41") == "", s.picture()
+    hosttree.until(lambda: ahead.count() == 1, "the log")
+    mine = ahead.claimed(96)
+    ahead.ready()
+    old = ahead.known
+    run("systemctl", "restart", "cellblock-maker.service")
+
+    def are_new():
+        now = inodes()
+        return len(now) == 1 + SPARES and \
+            [p for p in now if now[p] == old.get(p)] == [mine]
+    hosttree.until(are_new, "others", 60)
+    assert s.run("x + 1").startswith("42")
+    s.leave()
+    hosttree.until(lambda: mine not in inodes(), "the end of the session", 30)

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 import hosttree
-from conftest import BINARY, ETC, SECONDS, UNITS, reload_sshd, rows, run, show
+from conftest import BINARY, ETC, SECONDS, UNITS, reload_sshd, run, show
 
 pytestmark = pytest.mark.limit(120)
 
@@ -108,36 +108,3 @@ def test_sshd_looks_after_the_clients_of_the_group_alone(lab, other):
     # And they come in, and nobody forces anything on others.
     assert lab.run("6 * 7").stdout == "42\n"
     assert other.run("echo $((6 * 7))").stdout == "42\n"
-
-
-# ---- the maker ----
-
-@pytest.fixture
-def maker():
-    run("systemctl", "start", "cellblock.socket")
-    yield
-    run("systemctl", "stop", "cellblock.socket", "cellblock-maker",
-        "cellblock-sessions")
-
-
-def test_sessions_by_the_maker_are_limited_as_roots_are(maker, person):
-    by_unit = rows(person.here("--check", "--json").stdout)
-    assert by_unit == rows(run(str(BINARY), "--check", "--json").stdout)
-    assert by_unit["memory"][:2] == ("cgroup v2", "strong")
-    control = rows(person.here("-s", "session.maker=off", "--check",
-                               "--json").stdout)
-    assert control["memory"][1] == "weak"
-
-
-def test_the_maker_may_be_restarted(maker, person):
-    s = person.session(str(BINARY))
-    s.start()
-    s.run("x = 41")
-    below = pathlib.Path(
-        "/sys/fs/cgroup/system.slice/cellblock-sessions.service")
-    assert list(below.glob("**/guests"))
-    run("systemctl", "restart", "cellblock-maker")
-    assert s.run("x + 1").startswith("42")
-    s.leave()
-    hosttree.until(lambda: not list(below.glob("**/guests")),
-                   "the end of its cgroup", 20)
