@@ -223,13 +223,14 @@ def test_the_kernel_ends_a_cell_over_the_limits_of_a_claim(person, ahead):
     s.expect(r"\[memory limit: 96 MiB")
     s.wait_prompt()
     assert number(mine, "memory.events", "oom_kill") > 0
-    assert s.run("x + 1").startswith("42")
+    assert "\n42" in "\n" + s.run("x + 1")
     assert number(mine, "pids.events", "max") == 0
     assert "start new thread" in s.run(
         "import threading; [threading.Thread(target=threading.Event().wait,"
         " daemon=True).start() for _ in range(40)]")
     assert number(mine, "pids.events", "max") > 0
-    assert s.run("x + 2").startswith("43")
+    # A word on checkpoints may come above it.
+    assert "\n43" in "\n" + s.run("x + 2")
     s.leave()
     hosttree.until(lambda: not mine.exists(), "the end of its cgroup", 30)
 
