@@ -36,7 +36,7 @@ struct row {
 
 struct check {
 	const struct jail_spec *spec;
-	const struct fetch *fetch;
+	struct fetch *fetch;
 	struct enforce_facts facts;
 	struct err unmet; /* why jail.require is not met */
 	bool can_build, is_met;
@@ -62,13 +62,14 @@ static int try_jail(struct check *c, struct err *e)
 {
 	struct jail_spec spec = *c->spec;
 	struct jail_event ev;
-	struct jail *jail;
+	struct jail *jail = NULL;
 	int r;
 
 	spec.mode = SPEC_PROGRAM;
 	spec.asks_systemd = 1; /* as a session does */
 	spec.require = NULL;
-	if (fetch_jail(&jail, &spec, c->fetch, e) < 0)
+	if (fetch_begin(&jail, &spec, c->fetch, e) < 0 ||
+		fetch_await(&jail, &spec, c->fetch, e) < 0)
 		return -1;
 	while ((r = jail_wait(jail, &ev, -1, e)) == 1) {
 		jail_event_close(&ev);

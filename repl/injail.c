@@ -83,10 +83,21 @@ static void start_early(struct run *r)
 	r->early = program_start_early(&start);
 }
 
+/* A session that there is none of leaves no socket behind. */
+static void await_jail(struct run *r, struct fetch *f)
+{
+	struct err e = {0};
+	int got = fetch_await(&r->jail, &r->spec, f, &e);
+
+	if (got < 0)
+		door_free(r->door);
+	run_must_for_jail(got, &e);
+}
+
 /* From the configuration to a confined front end and a warden that builds. */
 static void start_jail(struct run *r, enum spec_mode mode)
 {
-	bool session = mode == SPEC_SESSION;
+	bool session = mode == SPEC_SESSION, starts;
 	struct err e = {0};
 	struct fetch f;
 	struct confine c = {.cfg = &r->cfg,
@@ -103,19 +114,25 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		run_must(r->argv ? 0 : -1, &e);
 	}
 	run_find_fetch(r, &f);
-	run_must_for_jail(fetch_jail(&r->jail, &r->spec, &f, &e), &e);
-	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	run_must_for_jail(fetch_begin(&r->jail, &r->spec, &f, &e), &e);
+	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		run_claim_slot(r);
-	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
-	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
-	if (!session)
-		start_early(r);
-	run_set_locale(); /* while the warden builds, or Python starts */
+	/* While the jail is made, or Python starts in it. */
+	starts = !session && r->jail;
+	if (!starts)
+		run_set_locale();
 	if (session) {
 		open_history(r);
 		ongoing_open_door(r);
 	}
+	await_jail(r, &f);
+	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
+	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
+	if (!session)
+		start_early(r);
+	if (starts)
+		run_set_locale();
 	c.door = r->door;
 	run_must_for_jail(confine_front(&c, &e), &e);
 }

@@ -18,7 +18,7 @@ struct options;
 
 struct check_what {
 	const struct jail_spec *spec;
-	const struct fetch *fetch;
+	struct fetch *fetch;
 	const char *person; /* the name of the account, or NULL */
 	bool lingers;	    /* sessions go on without their terminal */
 	bool json, verbose;

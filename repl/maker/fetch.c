@@ -72,21 +72,19 @@ static bool sees_our_files(int conn)
 	return same;
 }
 
-static int ask(
-	struct jail **out, int conn, const struct order *o, struct err *e)
+static int send_order(int conn, const struct order *o, struct err *e)
 {
 	/* Where the maker refused already, its answer says why. */
 	if (io_send_fds(conn, o, sizeof(*o), NULL, 0, 0) < 0 && errno != EPIPE)
 		return err_errno(e, "ask the maker of sessions");
-	return jail_receive(out, conn, ANSWER_MS, e);
+	return 0;
 }
 
-/* Ask until there is an answer that is not "later". */
-static int ask_again(
-	struct jail **out, int conn, const struct order *o, struct err *e)
+/* Until there is an answer that is not "later". */
+static int await(struct jail **out, const struct fetch *f, struct err *e)
 {
 	int64_t until = now_ms() + ANSWER_MS;
-	int r = ask(out, conn, o, e);
+	int r = jail_receive(out, f->asked, ANSWER_MS, e);
 
 	while (r < 0 && e->kind == ERR_BUSY && e->code == EAGAIN &&
 		now_ms() < until) {
@@ -96,22 +94,23 @@ static int ask_again(
 		next = call();
 		if (next < 0)
 			return err_errno(e, "ask the maker of sessions");
-		r = ask(out, next, o, e);
+		r = send_order(next, &f->order, e);
+		if (r == 0)
+			r = jail_receive(out, next, ANSWER_MS, e);
 	}
 	return r;
 }
 
-static int fill(struct order *o, const struct jail_spec *spec,
-	const struct fetch *f, struct err *e)
+static int fill(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
 	struct config system = {0};
 	int r;
 
 	if (!f->load_system)
-		return order_fill(o, spec, f->cfg, f->cfg, e);
+		return order_fill(&f->order, spec, f->cfg, f->cfg, e);
 	r = f->load_system(f->arg, &system, e);
 	if (r == 0)
-		r = order_fill(o, spec, f->cfg, &system, e);
+		r = order_fill(&f->order, spec, f->cfg, &system, e);
 	config_fini(&system);
 	return r;
 }
@@ -130,12 +129,11 @@ static bool must_be_the_makers(const struct fetch *f)
 	       (f->cfg->maker == MAKER_REQUIRE || config_is_bound(f->cfg));
 }
 
-/* 1, 0: there is no maker, or nothing that it would make; -1 with e. */
-static int try_maker(struct jail **out, const struct jail_spec *spec,
-	const struct fetch *f, struct err *e)
+/* 1: f->asked; 0: there is no maker, or nothing that it would make; -1 with e.
+ */
+static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
 	bool must = !is_root() && f->cfg->maker == MAKER_REQUIRE;
-	struct order o;
 	auto_close int conn = call();
 
 	if (is_root() && (conn < 0 || !sees_our_files(conn)))
@@ -151,28 +149,48 @@ static int try_maker(struct jail **out, const struct jail_spec *spec,
 					  "cellblock.socket");
 	}
 	/* Somebody who may have other limits makes a session with them. */
-	if (fill(&o, spec, f, e) < 0)
+	if (fill(f, spec, e) < 0)
 		return must_be_the_makers(f) ? -1 : 0;
 	if (f->eval)
-		o.mode = SPEC_EVAL;
-	return ask_again(out, conn, &o, e) < 0 ? -1 : 1;
+		f->order.mode = SPEC_EVAL;
+	if (send_order(conn, &f->order, e) < 0)
+		return -1;
+	f->asked = fd_take(&conn);
+	return 1;
 }
 
-int fetch_jail(struct jail **out, const struct jail_spec *spec,
+/* The maker has failed: whoever may have a session without it is told, if that
+ * is less. */
+static int fall_back(struct jail **out, const struct jail_spec *spec,
 	const struct fetch *f, struct err *e)
 {
-	int r;
-
-	if (f->cfg->maker == MAKER_OFF ||
-		(is_root() && spec->mode != SPEC_PROGRAM))
-		return jail_open(out, spec, e);
-	r = try_maker(out, spec, f, e);
-	if (r > 0)
-		return 0;
-	if (r < 0 &&
-		(must_be_the_makers(f) || (e->kind == ERR_BUSY && !is_root())))
+	if (must_be_the_makers(f) || (e->kind == ERR_BUSY && !is_root()))
 		return -1;
-	if (r < 0 && !is_root())
+	if (!is_root())
 		f->complain(e);
 	return jail_open(out, spec, e);
+}
+
+int fetch_begin(struct jail **out, const struct jail_spec *spec,
+	struct fetch *f, struct err *e)
+{
+	int r = 0;
+
+	f->asked = -1;
+	if (f->cfg->maker != MAKER_OFF &&
+		(!is_root() || spec->mode == SPEC_PROGRAM))
+		r = ask(f, spec, e);
+	if (r < 0)
+		return fall_back(out, spec, f, e);
+	return r > 0 ? 0 : jail_open(out, spec, e);
+}
+
+int fetch_await(struct jail **out, const struct jail_spec *spec,
+	struct fetch *f, struct err *e)
+{
+	auto_close int asked = f->asked;
+
+	if (asked < 0 || await(out, f, e) == 0)
+		return 0;
+	return fall_back(out, spec, f, e);
 }

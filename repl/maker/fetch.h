@@ -5,6 +5,8 @@
 #ifndef REPL_MAKER_FETCH_H
 #define REPL_MAKER_FETCH_H
 
+#include "order.h"
+
 #include <stdbool.h>
 
 struct config;
@@ -22,11 +24,19 @@ struct fetch {
 	void *arg;
 	/* Say why a session is one of our own. */
 	void (*complain)(const struct err *e);
+	/* written by fetch.c: what the maker has not answered yet, and on which
+	 * connection; -1: none */
+	struct order order;
+	int asked;
 };
 
 /* As session.maker says: ask the maker for a session as `spec` has it, or fork
- * its warden ourselves, as jail_open(). 0, or -1 with e. */
-int fetch_jail(struct jail **out, const struct jail_spec *spec,
-	const struct fetch *f, struct err *e);
+ * its warden ourselves, as jail_open(). What a maker makes is there when it has
+ * answered: between the two there is time for other work. Should the maker fail
+ * a warden may still be forked. 0, or -1 with e. */
+int fetch_begin(struct jail **out, const struct jail_spec *spec,
+	struct fetch *f, struct err *e);
+int fetch_await(struct jail **out, const struct jail_spec *spec,
+	struct fetch *f, struct err *e);
 
 #endif

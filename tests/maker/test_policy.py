@@ -50,6 +50,50 @@ def test_a_socket_out_of_reach_is_fatal_when_locked(maker, ann, locked):
     assert (r.code, r.text) == ((125, "") if locked else (0, "1\n")), r
 
 
+GONE = """
+import os, socket
+os.unlink("/run/cellblock/maker")
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind("/run/cellblock/maker")
+os.chmod("/run/cellblock/maker", 0o666)
+s.listen()
+print("listens", flush=True)
+while True:
+    c = s.accept()[0]
+    c.recv(4096)
+    c.close()
+"""
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_session_whose_maker_goes_is_made_without_it_or_leaves_nothing(
+        maker, ann, locked):
+    maker.policy(LOCKED if locked else "")
+    maker.kill()
+    fake = subprocess.Popen([*maker.inside(), "/usr/bin/python3", "-c", GONE],
+                            stdout=subprocess.PIPE)
+    try:
+        assert fake.stdout.readline() == b"listens\n"
+        s = ann.session()
+        if locked:
+            assert s.wait_exit() == 125
+        else:
+            s.start()
+            assert s.run("6 * 7") == "42"
+            row = s.enter("import time; print(6 * 9); time.sleep(99)")
+            s.expect_since(row, "^54")
+            s.type("\x03")
+            s.expect_since(row, "KeyboardInterrupt")
+            s.wait_prompt()
+        assert "the maker is gone" in s.all_text()
+        assert ("is made without the" in s.all_text()) == (not locked)
+        sockets = [p for p in ann.home.rglob("*") if p.is_socket()]
+        assert bool(sockets) == (not locked), sockets
+    finally:
+        fake.kill()
+        fake.communicate()
+
+
 def test_a_login_asks_as_anybody(maker, ann):
     maker.policy(LOCKED + "[session]\nmaker = require\n")
     for argv0, args in (("-cellblock", ()), ("cellblock", ("--login",))):
