@@ -158,7 +158,8 @@ int warden_jail_await(struct warden_jail *j, struct err *e)
 		j->cols = j->site->spec->cols;
 	}
 	io_set_nonblock(j->line, 1);
-	j->ttys = TTYS_NEW;
+	if (j->site->spec->mode == SPEC_SESSION)
+		j->ttys = TTYS_NEW;
 	j->size_owed = j->rows != j->site->spec->rows ||
 		       j->cols != j->site->spec->cols;
 	return look_through(j, &m, e);
@@ -179,6 +180,7 @@ void warden_jail_end(struct warden_jail *j)
 	j->init = 0;
 	tally_end(&j->tally, j->cpu_ms);
 	j->swept = j->quiet = j->left = 0;
+	j->ttys = TTYS_UNKNOWN;
 	j->baseline_at = 0;
 	link_detach(j->link);
 	fd_drop(&j->tty_master);
@@ -243,6 +245,7 @@ int warden_jail_kill(
 
 	*killed = 0;
 	j->swept = 1;
+	j->ttys = TTYS_UNKNOWN;
 	if (link_ask(j->link, INIT_KILL, kept, NULL, 0) < 0)
 		return -1;
 	r = link_await(j->link, INIT_KILLED, &m, deadline);

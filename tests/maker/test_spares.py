@@ -88,7 +88,7 @@ def test_a_session_is_as_any_other(host, spare):
 
 
 # It runs when Python loads what cells need.
-AT_START = """import os
+LOADED = """import os
 os.system('stty -echo -onlcr </dev/tty')
 open('/tmp/left', 'w').close()
 """
@@ -98,7 +98,7 @@ open('/tmp/left', 'w').close()
 def test_a_first_cell_finds_its_tty_as_any_other(host, spare):
     packages = host.dir / "packages"
     packages.mkdir()
-    (packages / "sitecustomize.py").write_text(AT_START)
+    (packages / "sitecustomize.py").write_text(LOADED)
     ann, _ = start(host, spare, f"[python]\npackages = {packages}\n")
     if spare:
         hosttree.until(lambda: any(
