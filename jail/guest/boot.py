@@ -34,7 +34,7 @@ SIGNALS = valid_signals() - {STACK_SIGNAL}
 LIMITS = sys.argv[1:3]
 ARGS = sys.argv[3:]
 if ARGS[0][0] != "-":
-    for name in "_socket", "binascii":
+    for name in "_socket", "binascii", "fcntl":
         if name not in sys.builtin_module_names:
             __import__(name)
     MASK = pthread_sigmask(SIG_BLOCK, SIGNALS)

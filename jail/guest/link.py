@@ -6,6 +6,7 @@
 # Trusts:    as cells.py
 # Leaves:    only by a signal, or when a fork of the user returns into it
 from binascii import crc32
+from fcntl import F_DUPFD_CLOEXEC, fcntl as copy_fd
 STREAMS = "stdin", "stdout", "stderr"
 LEAST_DEPTH = 50  # the driver's own calls, and those of a small cell
 
@@ -219,17 +220,13 @@ def is_open(fd, file):
 
 def high(fd, at=512):
     "move a descriptor away from code that closes or expects small numbers"
-    while fd < 500:
+    if fd < 500:
         try:
-            fstat(at)
-            at += 1
+            free = copy_fd(fd, F_DUPFD_CLOEXEC, at)
+            close(fd)
+            return free
         except OSError:
-            try:
-                dup2(fd, at, False)
-                close(fd)
-                return at
-            except OSError:
-                break  # beyond the limit
+            pass  # beyond the limit
     set_inheritable(fd, False)
     return fd
 
