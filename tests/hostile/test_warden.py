@@ -104,6 +104,14 @@ def kcmp_file(a, fd_a, b, fd_b):
     return ctypes.CDLL(None).syscall(KCMP, a, b, 0, fd_a, fd_b)
 
 
+def end_of(p, n):
+    "what a descriptor is open on; None when it has just been closed"
+    try:
+        return os.readlink(f"/proc/{p}/fd/{n}")
+    except FileNotFoundError:
+        return None
+
+
 def test_the_guest_shares_no_open_file_with_the_warden(cb):
     """O_NONBLOCK belongs to the open file. A guest that shared an open file
     with the warden could make the warden block."""
@@ -111,8 +119,8 @@ def test_the_guest_shares_no_open_file_with_the_warden(cb):
         pytest.skip("looking into the warden needs root")
     s = start(cb)
     tree = cb.tree(s)
-    ends = {p: {int(n): os.readlink(f"/proc/{p}/fd/{n}")
-                for n in os.listdir(f"/proc/{p}/fd")}
+    ends = {p: {int(n): end for n in os.listdir(f"/proc/{p}/fd")
+                if (end := end_of(p, n))}
             for p in (tree.warden, *tree.guests())}
     ttys = [n for n, to in ends[tree.warden].items() if "pts/" in to]
     guest = tree.guests()[0]
