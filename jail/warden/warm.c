@@ -83,10 +83,12 @@ static int clear(struct warden *w, struct err *e)
 
 int warm_python(struct warden *w, struct err *e)
 {
-	int r = protect(w, 1, e);
+	int r;
 
-	if (r == 0)
-		r = run_python(w, e);
+	/* Where that cannot be, nothing runs ahead. */
+	if (protect(w, 1, NULL) < 0)
+		return protect(w, 0, e);
+	r = run_python(w, e);
 	if (r == 0)
 		r = clear(w, e);
 	if (r == 0)
