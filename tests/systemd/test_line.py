@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A client whose network is gone, without a word to anybody."""
 import pathlib
+import re
 import secrets
 import shutil
 
@@ -86,11 +87,13 @@ def test_a_cell_outlives_the_network_of_its_client(person, far, logs_in):
     # The client has not heard of it.
     assert s.process.poll() is None
     assert "n 59" not in s.all_text()
-    t = person.session(*logs_in)
+    t = person.session(*logs_in, size=(80, 80))
     t.expect(r"your session from .* is still here: cell 2 ended")
     t.type("\r")
     t.expect(r"missed while away: \d+ lines|cell 2 wrote last may not have come")
     t.expect("^n 59$")
     t.wait_prompt()
     assert t.run("x + 1, d").startswith("(42, 59)")
+    assert re.findall(r"^n (\d+)$", t.run(":out 2"), re.M) \
+        == [str(i) for i in range(60)]
     t.leave()
