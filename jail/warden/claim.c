@@ -76,12 +76,17 @@ static int tell_init(
 	struct warden *w, const struct spec_claim *c, struct err *e)
 {
 	auto_close int fd = io_sealed_memfd("cellblock-claim", c, sizeof(*c));
-	struct wire_init m;
-	int r;
 
-	if (fd < 0 || link_ask(&w->link, INIT_CLAIM, NULL, &fd, 1) < 0)
-		return err_errno(e, "tell init of the claim");
-	r = link_await(&w->link, INIT_CLAIMED, &m, now_ms() + INIT_MS);
+	return fd < 0 || link_ask(&w->link, INIT_CLAIM, NULL, &fd, 1) < 0
+		       ? err_errno(e, "tell init of the claim")
+		       : 0;
+}
+
+static int await_init(struct warden *w, struct err *e)
+{
+	struct wire_init m = {0};
+	int r = link_await(&w->link, INIT_CLAIMED, &m, now_ms() + INIT_MS);
+
 	if (r == -1 && m.type == INIT_ERROR)
 		*e = m.err;
 	else if (r == -1)
@@ -111,9 +116,9 @@ static int change(struct warden *w, const struct spec_claim *c, struct err *e)
 	spec_take_claim(&w->own, &w->claim);
 	if (site_make_plan(&w->site, &plan, e) < 0)
 		return -1;
-	r = warden_jail_claim(&w->jail, &plan, c, e);
+	r = tell_init(w, &w->claim, e);
 	if (r == 0)
-		r = tell_init(w, &w->claim, e);
+		r = warden_jail_claim(&w->jail, &plan, c, e);
 	if (r == 0 && w->spec->mode != SPEC_PROGRAM)
 		r = tell_python(w, e);
 	if (r < 0) {
@@ -167,5 +172,7 @@ int claim_await(struct warden *w, struct err *e)
 	/* What Python has loaded could do to them whatever it likes. */
 	if (session)
 		warden_jail_begin_ttys(&w->jail);
-	return 0;
+	/* Nothing is asked of init before. It has only to lower a limit of its
+	 * own: should that fail the session ends, and says so. */
+	return await_init(w, e);
 }
