@@ -29,17 +29,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What an answer may take; a little more than the maker gives itself. */
+/* What it may take, from the first try to the answer; a little more than the
+ * maker gives itself for one. */
 #define ANSWER_MS 12000
 /* Between two tries where the maker has too many of ours. */
 #define AGAIN_MS 20
 
+static int64_t left_ms(const struct fetch *f)
+{
+	int64_t left = f->until_ms - now_ms();
+
+	return left > 0 ? left : 1;
+}
+
 /* A connection: a descriptor, or -1 with errno. A full queue is waited for. */
-static int call(void)
+static int call(const struct fetch *f)
 {
 	struct sockaddr_un a = {
 		.sun_family = AF_UNIX, .sun_path = SERVICE_PATH};
-	struct timeval most = {.tv_sec = ANSWER_MS / 1000};
+	int64_t left = left_ms(f);
+	struct timeval most = {
+		.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
 	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 ||
@@ -83,20 +93,21 @@ static int send_order(int conn, const struct order *o, struct err *e)
 /* Until there is an answer that is not "later". */
 static int await(struct jail **out, const struct fetch *f, struct err *e)
 {
-	int64_t until = now_ms() + ANSWER_MS;
-	int r = jail_receive(out, f->asked, ANSWER_MS, e);
+	int r = jail_receive(out, f->asked, (int)left_ms(f), e);
 
 	while (r < 0 && e->kind == ERR_BUSY && e->code == EAGAIN &&
-		now_ms() < until) {
+		now_ms() < f->until_ms) {
 		auto_close int next = -1;
 
 		poll(NULL, 0, AGAIN_MS);
-		next = call();
+		next = call(f);
+		if (next < 0 && errno == EAGAIN)
+			break;
 		if (next < 0)
 			return err_errno(e, "ask the maker of sessions");
 		r = send_order(next, &f->order, e);
 		if (r == 0)
-			r = jail_receive(out, next, ANSWER_MS, e);
+			r = jail_receive(out, next, (int)left_ms(f), e);
 	}
 	return r;
 }
@@ -129,25 +140,37 @@ static bool must_be_the_makers(const struct fetch *f)
 	       (f->cfg->maker == MAKER_REQUIRE || config_is_bound(f->cfg));
 }
 
+/* There is no connection, and errno says why. */
+static int refuse(const struct fetch *f, struct err *e)
+{
+	if (errno == EAGAIN) {
+		err_set(e, "ask the maker of sessions: too many others do");
+		err_hint(e, "try again in a moment");
+		return must_be_the_makers(f) ? err_kind_set(e, ERR_BUSY) : -1;
+	}
+	err_errno(e, "ask the maker of sessions at " SERVICE_PATH);
+	return err_hint(e,
+		f->cfg->maker == MAKER_REQUIRE
+			? "session.maker = require; as root: systemctl enable "
+			  "--now cellblock.socket"
+			: "as root: systemctl restart cellblock.socket");
+}
+
 /* 1: f->asked; 0: there is no maker, or nothing that it would make; -1 with e.
  */
 static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
 	bool must = !is_root() && f->cfg->maker == MAKER_REQUIRE;
-	auto_close int conn = call();
+	auto_close int conn = -1;
 
+	f->until_ms = now_ms() + ANSWER_MS;
+	conn = call(f);
 	if (is_root() && (conn < 0 || !sees_our_files(conn)))
 		return 0;
 	if (conn < 0 && errno == ENOENT && !must)
 		return 0;
-	if (conn < 0) {
-		err_errno(e, "ask the maker of sessions at " SERVICE_PATH);
-		return err_hint(e, must ? "session.maker = require; as root: "
-					  "systemctl enable --now "
-					  "cellblock.socket"
-					: "as root: systemctl restart "
-					  "cellblock.socket");
-	}
+	if (conn < 0)
+		return refuse(f, e);
 	/* Somebody who may have other limits makes a session with them. */
 	if (fill(f, spec, e) < 0)
 		return must_be_the_makers(f) ? -1 : 0;

@@ -24,10 +24,11 @@ struct fetch {
 	void *arg;
 	/* Say why a session is one of our own. */
 	void (*complain)(const struct err *e);
-	/* written by fetch.c: what the maker has not answered yet, and on which
-	 * connection; -1: none */
+	/* written by fetch.c: what the maker has not answered yet, on which
+	 * connection (-1: none), and until when it is waited for */
 	struct order order;
 	int asked;
+	int64_t until_ms;
 };
 
 /* As session.maker says: ask the maker for a session as `spec` has it, or fork

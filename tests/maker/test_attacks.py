@@ -227,6 +227,75 @@ def test_a_broken_configuration_is_told(maker, ann):
     assert ann.run("-c", "1").code == 78
 
 
+def nobody_is_let_in(person, words):
+    """Who may go without the maker is told why; who may not, too."""
+    asked = {maker: person.popen("-s", f"session.maker={maker}", "-c",
+                                 "print(1)")
+             for maker in ("auto", "require")}
+    said = {}
+    for maker, p in asked.items():
+        out, err = p.communicate(timeout=60 * PATIENCE)
+        said[maker] = err.decode()
+        assert said[maker].startswith("cellblock: ") and words in said[maker]
+        assert out == (b"1\n" if maker == "auto" else b"")
+    assert "this session is made without the maker" in said["auto"]
+    return asked["require"].returncode, said["require"]
+
+
+@pytest.mark.limit(180)
+def test_a_queue_that_does_not_move_is_no_hang(maker, ann, bob):
+    waiting, = maker.children()
+    for pid in maker.maker.pid, waiting:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert nobody_is_let_in(ann, "does not answer")[0] == 125
+        crowd = bob.python(HEAD + """
+held = []
+try:
+    while True:
+        held.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        held[-1].setblocking(False)
+        held[-1].connect(order.PATH)
+except BlockingIOError:
+    print('full', flush=True)
+sys.stdin.read()
+""")
+        assert crowd.stdout.readline() == "full\n"
+        code, said = nobody_is_let_in(ann, "too many others")
+        assert code == 75 and "try again in a moment" in said, said
+        crowd.communicate("")
+    finally:
+        for pid in maker.maker.pid, waiting:
+            os.kill(pid, signal.SIGCONT)
+    hosttree.until(lambda: ann.run("-s", "session.maker=require", "-c",
+                                   "print(1)").text == "1\n", "the control")
+
+
+@pytest.mark.limit(180)
+def test_a_crowd_has_sessions_or_is_told_that_there_are_too_many(host):
+    host.policy("[maker]\nsessions = 4\n")
+    host.start()
+    asked = [p.popen("-s", "session.maker=require", "-c",
+                     "import time; print(1, flush=True); time.sleep(2)")
+             for _ in range(12) for p in host.people]
+    got = []
+    for p in asked:
+        out, err = p.communicate(timeout=60 * PATIENCE)
+        got.append(p.returncode)
+        if p.returncode == 0:
+            assert (out, err) == (b"1\n", b"")
+        else:
+            assert p.returncode == 75 and out == b"", (out, err)
+            assert b"maker.sessions = 4" in err or \
+                b"session already" in err or b"sessions already" in err or \
+                b"too many requests" in err, err
+    assert 0 in got and 75 in got, got
+    # Orphans of its children are the maker's: but for them one waits.
+    hosttree.until(lambda: len(hosttree.descendants(host.maker.pid)) == 1,
+                   "the end of all", 60)
+    control(host.people[0])
+
+
 def test_requests_leave_nothing_in_the_maker(maker, ann):
     def size():
         pid = maker.maker.pid
