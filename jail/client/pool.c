@@ -282,27 +282,36 @@ static bool is_well(const struct ahead *a, const struct jail_event *ev)
 		       ev->type == JAIL_NOTICE);
 }
 
-/* What a session says before it is taken is kept for who takes it. */
-static void hear(struct ahead *a)
+/* Take one event of a session ahead; it is kept for who takes that. Whether
+ * there may be another. */
+static bool hear_one(struct ahead *a)
 {
 	struct jail_event ev;
 	int r = jail_next(a->jail, &ev, NULL);
 
 	if (r == 0)
-		return;
+		return false;
 	if (r > 0 && is_ready_by(a, &ev))
 		a->built_ms = now_ms();
 	else if (r < 0 || !is_well(a, &ev))
 		/* those that do not last are not replaced without end */
 		a->failed_ms = a->built_ms ? a->built_ms : now_ms();
 	if (r < 0)
-		return;
+		return false;
 	if (array_grow(&a->said, a->nsaid, sizeof(*a->said)) == 0) {
 		a->said[a->nsaid++] = ev;
 	} else {
 		jail_event_close(&ev);
 		a->failed_ms = now_ms();
 	}
+	return !a->failed_ms;
+}
+
+/* All that it has said: its death comes last. */
+static void hear(struct ahead *a)
+{
+	while (hear_one(a))
+		;
 }
 
 static bool is_asked(const struct pool *p)
