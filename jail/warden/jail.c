@@ -46,8 +46,10 @@
  * most one part in so many of a core. */
 #define MEMORY_MS 100
 #define MEMORY_SHARE_DEN 32
-/* What is not urgent is late when it was not asked for so long. */
+/* What is not urgent is late when it was not asked for so long, the second
+ * where three quarters of the memory are used. */
 #define LATE_MS 1000
+#define SHORT_MS 150
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
@@ -481,13 +483,22 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 		u->peak_bytes = peak_bytes(j);
 }
 
+/* What is urgent is asked so often that it may take the whole share. What can
+ * come later must not come too late, least of all where memory runs short. */
+static enum standin_haste haste_of_later(const struct warden_jail *j)
+{
+	int64_t since = now_ms() - j->later_ms;
+	int64_t most = j->site->spec->limits.memory_bytes;
+
+	if (since > LATE_MS ||
+		(since > SHORT_MS && warden_jail_bytes(j) > most / 4 * 3))
+		return STANDIN_LATE;
+	return STANDIN_CALM;
+}
+
 void warden_jail_ask(
 	struct warden_jail *j, const struct chore *soon, unsigned later)
 {
-	/* What is urgent is asked so often that it may take the whole share. */
-	int64_t now = now_ms();
-	enum standin_haste haste =
-		now - j->later_ms > LATE_MS ? STANDIN_LATE : STANDIN_CALM;
 	struct chore q = *soon;
 
 	q.rows = j->rows;
@@ -496,7 +507,7 @@ void warden_jail_ask(
 		q.what |= CHORE_SIZE;
 	if (j->site->cgroup.file[CGROUP_F_CPU] < 0)
 		q.what |= CHORE_CPU;
-	if (standin_is_free(&j->standin, haste))
+	if (standin_is_free(&j->standin, haste_of_later(j)))
 		q.what |= later;
 	if (!warden_jail_is_uncounted(j))
 		q.what &= ~(unsigned)CHORE_WEIGHT;
@@ -506,7 +517,7 @@ void warden_jail_ask(
 		return;
 	j->size_owed = 0;
 	if (q.what & later)
-		j->later_ms = now;
+		j->later_ms = now_ms();
 	tally_asked(&j->tally);
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		tally_fail(&j->tally);
