@@ -65,9 +65,10 @@ def said_since(s, row):
 
 def value(s, expression, deadline=25):
     """The value of an expression. The lines that the session prints around the
-    value, about an earlier cell or about the background, are left out."""
+    value, about an earlier cell or about the background, are left out; what the
+    background writes before it may leave the cursor anywhere in its row."""
     lines = FRAME.sub("", s.run(expression, deadline)).rstrip().split("\n")
-    return lines[-1]
+    return lines[-1].strip()
 
 
 def wait_stopped(tree):
