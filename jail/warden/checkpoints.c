@@ -30,9 +30,6 @@
 #define END_MS 400
 #define WAKE_MS 1500
 
-/* Memory is near its limit from here on, in parts of the limit. */
-#define NEAR_NUM 3
-#define NEAR_DEN 4
 /* Private pages worth giving a checkpoint up for, as a part of the limit. */
 #define PRIVATE_DEN 10
 /* What copying a page costs, and each KiB of it; and the least that is worth a
@@ -404,14 +401,12 @@ void checkpoints_weigh(
 	if (c->n == 0 || !c->guest->pid)
 		return;
 	/* Those for undo first. */
-	if (c->n > 1 && warden_jail_bytes(c->jail) >
-				l->memory_bytes / NEAR_DEN * NEAR_NUM)
+	if (c->n > 1 && warden_jail_is_short(c->jail))
 		checkpoints_give_up(c, 1, c->none);
 	copied = copied_bytes(c, r);
 	cost_ms = copy_ms(copied);
 	if (copied > l->memory_bytes / PRIVATE_DEN &&
-		warden_jail_bytes(c->jail) >
-			l->memory_bytes / NEAR_DEN * NEAR_NUM) {
+		warden_jail_is_short(c->jail)) {
 		checkpoints_give_up(c, 0, NO_CHECKPOINT_MEMORY);
 		link_notice(c->link,
 			"memory is nearly used up: the checkpoint was given "

@@ -46,8 +46,11 @@
  * most one part in so many of a core. */
 #define MEMORY_MS 100
 #define MEMORY_SHARE_DEN 32
-/* What is not urgent is late when it was not asked for so long, the second
- * where three quarters of the memory are used. */
+/* Memory runs short when more than this part of it is used. */
+#define SHORT_NUM 3
+#define SHORT_DEN 4
+/* What is not urgent is late when it was not asked for so long; the second
+ * where memory runs short. */
 #define LATE_MS 1000
 #define SHORT_MS 150
 /* CPU time that stopped processes may seem to use: the time of one that died
@@ -409,6 +412,12 @@ int64_t warden_jail_bytes(const struct warden_jail *j)
 					   : cgroup_memory(&j->site->cgroup);
 }
 
+int warden_jail_is_short(const struct warden_jail *j)
+{
+	return warden_jail_bytes(j) >
+	       j->site->spec->limits.memory_bytes / SHORT_DEN * SHORT_NUM;
+}
+
 /* What is counted for all processes together, the dead too. A cgroup counts
  * the programs beside the session with it. */
 static void count(struct warden_jail *j, struct warden_jail_usage *u)
@@ -488,12 +497,10 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 static enum standin_haste haste_of_later(const struct warden_jail *j)
 {
 	int64_t since = now_ms() - j->later_ms;
-	int64_t most = j->site->spec->limits.memory_bytes;
 
-	if (since > LATE_MS ||
-		(since > SHORT_MS && warden_jail_bytes(j) > most / 4 * 3))
-		return STANDIN_LATE;
-	return STANDIN_CALM;
+	return since > LATE_MS || (since > SHORT_MS && warden_jail_is_short(j))
+		       ? STANDIN_LATE
+		       : STANDIN_CALM;
 }
 
 void warden_jail_ask(

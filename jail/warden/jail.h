@@ -139,6 +139,9 @@ int64_t warden_jail_peak(struct warden_jail *j);
 /* Its memory, where no cgroup counts it as last measured. */
 int64_t warden_jail_bytes(const struct warden_jail *j);
 
+/* Whether little of its memory is left. */
+int warden_jail_is_short(const struct warden_jail *j);
+
 /* Have the stand-in do what must be done soon, and what can wait for as long as
  * its work is not paid for (CHORE_*), and look at what no cgroup counts. */
 void warden_jail_ask(
