@@ -97,7 +97,7 @@ static void await_jail(struct run *r, struct fetch *f)
 /* From the configuration to a confined front end and a warden that builds. */
 static void start_jail(struct run *r, enum spec_mode mode)
 {
-	bool session = mode == SPEC_SESSION, starts;
+	bool session = mode == SPEC_SESSION;
 	struct err e = {0};
 	struct fetch f;
 	struct confine c = {.cfg = &r->cfg,
@@ -118,10 +118,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	run_must(hostfs_open(&r->host, &r->cfg, r->person.home, &e), &e);
 	if (session || (r->login.kind != LOGIN_NOT && config_is_bound(&r->cfg)))
 		run_claim_slot(r);
-	/* While the jail is made, or Python starts in it. */
-	starts = !session && r->jail;
-	if (!starts)
-		run_set_locale();
+	run_set_locale(); /* while the jail is made */
 	if (session) {
 		open_history(r);
 		ongoing_open_door(r);
@@ -131,8 +128,6 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	if (!session)
 		start_early(r);
-	if (starts)
-		run_set_locale();
 	c.door = r->door;
 	run_must_for_jail(confine_front(&c, &e), &e);
 }
