@@ -160,14 +160,13 @@ static int refuse(const struct fetch *f, struct err *e)
  */
 static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
-	bool must = !is_root() && f->cfg->maker == MAKER_REQUIRE;
 	auto_close int conn = -1;
 
 	f->until_ms = now_ms() + ANSWER_MS;
 	conn = call(f);
 	if (is_root() && (conn < 0 || !sees_our_files(conn)))
 		return 0;
-	if (conn < 0 && errno == ENOENT && !must)
+	if (conn < 0 && errno == ENOENT && f->cfg->maker != MAKER_REQUIRE)
 		return 0;
 	if (conn < 0)
 		return refuse(f, e);
