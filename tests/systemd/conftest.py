@@ -2,6 +2,7 @@
 """A host with systemd as pid 1, its logind and its sshd. The tests install the
 product, its units and accounts on it: only where a test may do that, as in the
 virtual machine of tests/vm."""
+import contextlib
 import json
 import os
 import pathlib
@@ -33,6 +34,18 @@ def run(*argv, check=True, **how):
 
 def show(unit, name):
     return run("systemctl", "show", "-P", name, unit).stdout.strip()
+
+
+@contextlib.contextmanager
+def drop_in(unit, text):
+    """A unit of ours with other settings. What runs is not restarted."""
+    directory = UNITS / f"{unit}.d"
+    directory.mkdir()
+    (directory / "test.conf").write_text(text)
+    run("systemctl", "daemon-reload")
+    yield
+    shutil.rmtree(directory)
+    run("systemctl", "daemon-reload")
 
 
 def reload_sshd():

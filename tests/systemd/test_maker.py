@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The maker of sessions as a service, with its units."""
 import contextlib
+import os
 import pathlib
 import re
-import shutil
+import socket
 
 import pytest
 
 import hosttree
-from conftest import BINARY, UNITS, rows, run, show
+from conftest import BINARY, drop_in, rows, run, show
 
 pytestmark = pytest.mark.limit(120)
 SESSIONS = pathlib.Path(
@@ -130,6 +131,22 @@ def test_without_the_sessions_unit_the_maker_makes_none(person):
     s.leave()
 
 
+SOCKET = "/run/cellblock/maker"
+
+
+def test_a_maker_that_is_stopped_is_not_asked(person):
+    run("systemctl", "stop", "cellblock.socket", "cellblock-maker.service")
+    r = person.here("-c", "print(1)")
+    assert (r.stdout, r.stderr) == ("1\n", "")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+        left.bind(SOCKET)
+    os.chmod(SOCKET, 0o666)
+    control = person.here("-c", "print(1)")
+    os.unlink(SOCKET)
+    assert control.stdout == "1\n"
+    assert "ask the maker of sessions" in control.stderr
+
+
 # ---- jails that are made ahead ----
 
 STRICT = ("-M", "96M", "-s", "session.processes=9", "-s", "session.cpus=0.5")
@@ -169,19 +186,15 @@ class Ahead:
 def ahead(maker):
     """A maker that says what it does, and whose spares are there."""
     log = pathlib.Path("/run/maker.log")
-    says = UNITS / "cellblock-maker.service.d/says.conf"
-    says.parent.mkdir()
-    says.write_text(f"[Service]\nExecStart=\nExecStart={BINARY} -v --maker\n"
-                    f"StandardError=truncate:{log}\n")
-    run("systemctl", "daemon-reload")
-    run("systemctl", "start", "cellblock-maker.service")
-    a = Ahead(log)
-    hosttree.until(log.exists, "its log", 30)
-    a.ready()
-    yield a
-    shutil.rmtree(says.parent)
+    with drop_in("cellblock-maker.service",
+                 f"[Service]\nExecStart=\nExecStart={BINARY} -v --maker\n"
+                 f"StandardError=truncate:{log}\n"):
+        run("systemctl", "start", "cellblock-maker.service")
+        a = Ahead(log)
+        hosttree.until(log.exists, "its log", 30)
+        a.ready()
+        yield a
     log.unlink()
-    run("systemctl", "daemon-reload")
 
 
 def test_a_claim_lowers_what_the_kernel_keeps_of_a_spare(person, ahead):

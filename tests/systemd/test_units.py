@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 import hosttree
-from conftest import BINARY, ETC, SECONDS, UNITS, reload_sshd, run, show
+from conftest import BINARY, ETC, SECONDS, drop_in, reload_sshd, run, show
 
 pytestmark = pytest.mark.limit(120)
 
@@ -28,15 +28,12 @@ def evaluate(source):
 @pytest.fixture
 def serving():
     """The server by its socket, with less memory for a program."""
-    small = UNITS / "cellblock-serve.service.d/small.conf"
-    small.parent.mkdir()
-    small.write_text(f"[Service]\nExecStart=\n"
-                     f"ExecStart={BINARY} -M 96M --quiet --serve\n")
-    run("systemctl", "daemon-reload")
-    run("systemctl", "start", "cellblock-serve.socket")
-    yield
-    run("systemctl", "stop", "cellblock-serve.socket", "cellblock-serve")
-    shutil.rmtree(small.parent)
+    with drop_in("cellblock-serve.service",
+                 f"[Service]\nExecStart=\n"
+                 f"ExecStart={BINARY} -M 96M --quiet --serve\n"):
+        run("systemctl", "start", "cellblock-serve.socket")
+        yield
+        run("systemctl", "stop", "cellblock-serve.socket", "cellblock-serve")
 
 
 def test_the_server_is_started_by_its_first_client(serving):
