@@ -18,10 +18,10 @@
  * The last two forms are for a command that goes on and has children, such as
  * the maker of sessions. They look at the command (CHILD 0) and at its own
  * children, which are numbered as they come, and not at theirs. "steps" writes
- * a "CHILD CALL SITE NTH" line for each call. SITE is the place in the
- *program's own code that the call comes from: calls of one site are one step of
- *the program's text. "step" kills the child that is about to make the nth CALL
- *at SITE, and writes "killed" at once. Both begin with a "command PID" line.
+ * a "CHILD CALL SITE NTH" line for each call. SITE is the place in the program's
+ * own code that the call comes from: calls of one site are one step of the
+ * program's text. "step" kills the child that is about to make the nth CALL at
+ * SITE, and writes "killed" at once. Both begin with a "command PID" line.
  *
  * Roles: front, warden, janitor, init, guest (the child before exec).
  *
