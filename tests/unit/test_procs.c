@@ -5,6 +5,7 @@
  */
 #include "small_jail.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -198,6 +199,26 @@ static void a_process_lives_while_any_thread_lives(void **state)
 	run_in_jail(look_at_headless, NULL);
 }
 
+/* Whether a page that is only read is a page of its own, as in some virtual
+ * machines: nobody else maps it, as everybody does the kernel's page of zeros.
+ */
+static int zeros_take_pages(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	volatile char *p = mmap(NULL, page, PROT_READ,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t entry = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	(void)p[0];
+	if (fd >= 0)
+		(void)!pread(fd, &entry, sizeof(entry),
+			(off_t)((uintptr_t)p / page * sizeof(entry)));
+	close(fd);
+	munmap((void *)p, page);
+	return entry >> 56 & 1; /* mapped by nobody else */
+}
+
 /* Only page tables are resident: 16 MiB, with 8 bytes for each page of
  * zeros. */
 static void hold_tables(struct guest *g)
@@ -220,6 +241,7 @@ static int count_tables(void *arg)
 	struct guest g = {.run = hold_tables};
 	struct procs_source s[2];
 	struct procs p;
+	int64_t least = (zeros_take_pages() ? 32 : 16) * MIB;
 	struct jail j;
 	struct err e;
 	int n;
@@ -230,7 +252,7 @@ static int count_tables(void *arg)
 	for (int i = 0; i < n; i++) {
 		CHILD_CHECK(procs_sample(&s[i], PROCS_MEMORY, &p, &e) == 0,
 			"%s", e.msg);
-		CHILD_CHECK(p.bytes >= 16 * MIB && p.bytes < 32 * MIB,
+		CHILD_CHECK(p.bytes >= least && p.bytes < least + 16 * MIB,
 			"%lld bytes", (long long)p.bytes);
 	}
 	return 0;
