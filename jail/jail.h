@@ -229,8 +229,8 @@ int jail_is_over(struct jail *j);
  * killed; -1 with e when something may still be left then. */
 int jail_close(struct jail *j, struct err *e);
 
-/* The same for a program's session, without the wait when JAIL_EXITED has come:
- * the warden removes the rest behind us. */
+/* The same for a program's session in a process that is about to end: when
+ * JAIL_EXITED has come, the warden waits for that end, and removes the rest. */
 int jail_leave(struct jail *j, struct err *e);
 
 /* What a cell is, and what of it the driver reports. */

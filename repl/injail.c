@@ -25,6 +25,7 @@
 #include "repl/session/told.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -124,10 +125,13 @@ static void start_jail(struct run *r, enum spec_mode mode)
 		ongoing_open_door(r);
 	}
 	await_jail(r, &f);
-	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
 	if (!session)
 		start_early(r);
+	/* If the warden waits for this core, let it start the program now. */
+	if (r->early)
+		sched_yield();
+	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
 	c.door = r->door;
 	run_must_for_jail(confine_front(&c, &e), &e);
 }

@@ -238,7 +238,6 @@ static void fds_close(struct jail *j)
 
 static void release(struct jail *j)
 {
-	close(j->sock);
 	fds_close(j);
 	for (size_t i = 0; i < j->n; i++)
 		jail_event_close(&j->queue[i]);
@@ -267,14 +266,17 @@ int jail_close(struct jail *j, struct err *e)
 			(int)j->warden);
 	if (j->warden)
 		reap(j->warden, ended);
+	close(j->sock);
 	release(j);
 	return ended ? 0 : -1;
 }
 
 /*
- * To take the namespaces and the cgroup apart needs milliseconds of the kernel.
- * Whoever adopts orphans reaps the warden; the pid 1 of a container may do so
- * for nobody, and its end is the end of all others.
+ * To take the namespaces and the cgroup apart needs milliseconds of the kernel,
+ * and cores that our own end needs too. So it begins when this process has
+ * ended, which closes the socket. Whoever adopts orphans reaps the warden; the
+ * pid 1 of a container may do so for nobody, and its end is the end of all
+ * others.
  */
 int jail_leave(struct jail *j, struct err *e)
 {
