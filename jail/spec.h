@@ -94,7 +94,8 @@ struct spec_made {
 struct jail_spec {
 	struct limits limits;
 	enum spec_mode mode;
-	int hurried;	       /* SPEC_CELL: somebody waits already */
+	int hurried; /* SPEC_CELL: somebody waits already; a program that is
+		      * made ahead: somebody will soon */
 	int64_t asked_wall_ms; /* SPEC_CELL: jail_start_program() may ask for so
 				* much; 0: for no more than cell_wall_ms */
 	int beside; /* SPEC_PROGRAM: on the home of a session that goes on */

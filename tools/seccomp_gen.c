@@ -165,6 +165,8 @@ static uint32_t action_value(int action)
 {
 	if (action == PRETEND)
 		return SECCOMP_RET_ERRNO; /* 0 */
+	if (action == ASK)
+		return SECCOMP_RET_TRACE;
 	return action ? SECCOMP_RET_ERRNO | (uint32_t)action
 		      : SECCOMP_RET_ALLOW;
 }

@@ -32,8 +32,16 @@ enum {
 	THREADS = 20,
 	STARTTIME = 22,
 	RSS = 24,
-	ARG_START = 48,
+	START_CODE = 26,
+	END_CODE,
+	START_STACK,
+	START_DATA = 45,
+	END_DATA,
+	START_BRK,
+	ARG_START,
 	ARG_END,
+	ENV_START,
+	ENV_END,
 	FIELDS,
 };
 
@@ -78,8 +86,16 @@ int procstat_parse(const char *text, size_t n, struct procstat *st)
 	st->threads = (int)f[THREADS];
 	st->start_ticks = f[STARTTIME];
 	st->rss_bytes = (int64_t)f[RSS] * sysconf(_SC_PAGESIZE);
+	st->code = (uintptr_t)f[START_CODE];
+	st->code_end = (uintptr_t)f[END_CODE];
+	st->stack = (uintptr_t)f[START_STACK];
+	st->data = (uintptr_t)f[START_DATA];
+	st->data_end = (uintptr_t)f[END_DATA];
+	st->brk = (uintptr_t)f[START_BRK];
 	st->args = (uintptr_t)f[ARG_START];
 	st->args_end = (uintptr_t)f[ARG_END];
+	st->env = (uintptr_t)f[ENV_START];
+	st->env_end = (uintptr_t)f[ENV_END];
 	return 0;
 }
 

@@ -20,7 +20,9 @@ struct procstat {
 	int threads;
 	uint64_t start_ticks; /* since boot */
 	int64_t rss_bytes;
-	uintptr_t args, args_end; /* the command line; 0 where it is hidden */
+	/* Where memory has what; 0 where that is hidden. */
+	uintptr_t code, code_end, stack, data, data_end, brk;
+	uintptr_t args, args_end, env, env_end; /* as it was started */
 };
 
 /* Parse `n` bytes and a NUL. The command name may hold any bytes. 0, or -1. */

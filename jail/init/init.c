@@ -16,6 +16,7 @@
 #include "asked.h"
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
+#include "jail/base/prefault.h"
 #include "jail/base/procstat.h"
 #include "jail/host/host.h"
 #include "jail/plan/plan.h"
@@ -239,6 +240,8 @@ static int reap(struct pid1 *p)
 	while (n < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == p->live || is_checkpoint(p, pid))
 			tell_death(p, pid, status);
+		if (pid == p->spawn.held.pid)
+			held_forget(&p->spawn.held);
 		n++;
 	}
 	return n == REAP_MAX;
@@ -281,8 +284,10 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 	pid_t pid;
 
 	/* Init waits until Python is started. What is left of another, asleep
-	 * for an undo, must not stop the new one meanwhile. */
-	kill(-1, SIGSTOP);
+	 * for an undo, must not stop the new one meanwhile. Where Python is
+	 * held there is nobody else. */
+	if (!p->spawn.held.pid)
+		kill(-1, SIGSTOP);
 	pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);
 	if (pid < 0) {
 		tell_error(p, &e);
@@ -427,6 +432,14 @@ static void on_claim(struct pid1 *p, const struct wire_init *m)
 		tell(p, &r, NULL, 0);
 }
 
+static void on_hold(struct pid1 *p, const struct wire_init *m)
+{
+	struct wire_init r = {.type = INIT_HELD, .seq = m->seq};
+
+	spawn_hold(&p->spawn, p->tty, p->ctx.proc_fd, &r.err);
+	tell(p, &r, NULL, 0);
+}
+
 static const struct {
 	enum wire_init_type type;
 	void (*serve)(struct pid1 *, const struct wire_init *);
@@ -442,6 +455,7 @@ static const struct {
 	{INIT_FOREGROUND, on_foreground},
 	{INIT_WRITE_STACK, on_write_stack},
 	{INIT_CLAIM, on_claim},
+	{INIT_HOLD, on_hold},
 };
 
 static void serve_one(struct pid1 *p)
@@ -499,6 +513,8 @@ static int run(struct pid1 *p, struct err *e)
 	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->sigfd < 0)
 		return err_errno(e, "watch for deaths");
+	if (p->in.spec->made && p->in.spec->made->ahead)
+		prefault_own();
 	serve(p);
 }
 

@@ -26,6 +26,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* Where the driver's own descriptors begin, away from code that closes or
@@ -144,9 +146,34 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
+/* Whether what is held is as the new plan has it, its limits lowered. */
+static int held_fits(const struct spawn *s, const struct plan *plan)
+{
+	const struct plan *was = s->plan;
+
+	if (plan->n != was->n)
+		return 0;
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct plan_op *op = &plan->ops[i];
+		const struct rlimit r = {
+			(rlim_t)op->number, (rlim_t)op->number};
+
+		if (op->type != was->ops[i].type)
+			return 0;
+		if (op->number == was->ops[i].number)
+			continue;
+		if (op->type != PLAN_RLIMIT ||
+			prlimit(s->held.pid, op->which, &r, NULL) < 0)
+			return 0;
+	}
+	return 1;
+}
+
 int spawn_claim(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, struct err *e)
 {
+	if (s->held.pid && !held_fits(s, plan))
+		held_drop(&s->held);
 	s->spec = spec;
 	s->plan = plan;
 	memset(s->env, 0, sizeof(s->env));
@@ -283,18 +310,25 @@ static int child_waiting(const struct spawn *s, int tty, const int *fds,
 	return stdio_set((const int[]){s->null, s->null, s->null}, e);
 }
 
-static int child_program(const struct spawn *s, int tty, const int *fds,
-	const struct wire_start *start, struct argv *a, struct err *e)
+/* What descriptors 0 to 2 of a program are. */
+static void program_stdio(
+	const struct spawn *s, int tty, const int *fds, int stdio[3])
 {
-	const char **args = start->argv;
-	int stdio[3];
-
 	for (int i = 0; i < 3; i++) {
 		int from = s->spec->tty_bits & (1u << i) ? tty
 							 : fds[SPAWN_STDIO + i];
 
 		stdio[i] = from < 0 ? s->null : from;
 	}
+}
+
+static int child_program(const struct spawn *s, int tty, const int *fds,
+	const struct wire_start *start, struct argv *a, struct err *e)
+{
+	const char **args = start->argv;
+	int stdio[3];
+
+	program_stdio(s, tty, fds, stdio);
 	if (args[0] && !strcmp(args[0], "-e"))
 		if (argv_driver(s, a, fds[SPAWN_PARTS], e) < 0)
 			return -1;
@@ -335,8 +369,16 @@ static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
 	return -1;
 }
 
-static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
-	const struct wire_start *program, struct err *e)
+/* What the child of a start needs. */
+struct start {
+	int tty, line;
+	const int *fds;
+	const struct wire_start *program;
+	int hold; /* a socket for held_begin(), or -1 */
+};
+
+static int child_exec(
+	const struct spawn *s, const struct start *st, struct err *e)
 {
 	struct apply_ctx ctx = {.home_fd = -1, .pts_fd = -1, .proc_fd = -1};
 	struct argv a = {.v = {s->spec->python}, .n = 1};
@@ -346,9 +388,11 @@ static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
 	setpgid(0, 0);
 	if (signal(SIGTTOU, SIG_IGN) == SIG_ERR)
 		return err_errno(e, "ignore SIGTTOU");
-	if (tcsetpgrp(tty, getpid()) < 0)
+	if (tcsetpgrp(st->tty, getpid()) < 0)
 		return err_errno(e, "become the foreground group of the tty");
-	if (child_argv(s, tty, line, fds, program, &a, e) < 0)
+	if ((st->hold >= 0 ? held_begin(st->hold, e)
+			   : child_argv(s, st->tty, st->line, st->fds,
+				     st->program, &a, e)) < 0)
 		return -1;
 	a.v[a.n] = NULL;
 	signals_reset(s->spec->mode == SPEC_SESSION);
@@ -362,14 +406,13 @@ static int child_exec(const struct spawn *s, int tty, int line, const int *fds,
  * After vfork the child runs in init's memory, and init waits, until it execs.
  * That is quick, and the child's error arrives in `e`.
  */
-static pid_t start(const struct spawn *s, int tty, int line, const int *fds,
-	const struct wire_start *program, struct err *e)
+static pid_t start(const struct spawn *s, const struct start *st, struct err *e)
 {
 	volatile int failed = 0;
 	pid_t pid = vfork();
 
 	if (pid == 0) {
-		child_exec(s, tty, line, fds, program, e);
+		child_exec(s, st, e);
 		failed = 1;
 		_exit(127);
 	}
@@ -394,14 +437,13 @@ static int env_add(
 	return 0;
 }
 
-static pid_t start_guest(struct spawn *s, int tty, int line, const int *fds,
-	const struct wire_start *program, struct err *e)
+static pid_t start_guest(struct spawn *s, const struct start *st, struct err *e)
 {
 	pid_t pid;
 
 	if (oom_write(s, s->oom_guest, e) < 0)
 		return -1;
-	pid = start(s, tty, line, fds, program, e);
+	pid = start(s, st, e);
 	if (oom_write(s, s->oom_own, pid < 0 ? NULL : e) == 0 || pid < 0)
 		return pid;
 	kill(pid, SIGKILL);
@@ -409,18 +451,59 @@ static pid_t start_guest(struct spawn *s, int tty, int line, const int *fds,
 	return -1;
 }
 
+int spawn_hold(struct spawn *s, int tty, int proc_fd, struct err *e)
+{
+	struct start st = {.tty = tty};
+	int pair[2];
+	pid_t pid;
+
+	if (s->held.pid || s->spec->mode != SPEC_PROGRAM)
+		return err_set(e, "hold Python: malformed request");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, "hold Python");
+	st.hold = pair[1];
+	pid = start_guest(s, &st, e);
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	return pid < 0 ? -1 : held_take(&s->held, pid, proc_fd, pair[0], e);
+}
+
+/* Let the one go that is held, if it can be what is asked for: its linker has
+ * not seen variables of the start's. */
+static pid_t release(struct spawn *s, const struct start *st)
+{
+	struct argv a = {.v = {s->spec->python}, .n = 1};
+	int stdio[3];
+
+	if (!s->held.pid)
+		return -1;
+	if (st->program->env[0]) {
+		held_drop(&s->held);
+		return -1;
+	}
+	program_stdio(s, st->tty, st->fds, stdio);
+	for (int i = 0; st->program->argv[i]; i++)
+		a.v[a.n++] = st->program->argv[i];
+	return held_release(&s->held, a.v, s->env, stdio);
+}
+
 pid_t spawn_start(
 	struct spawn *s, int tty, int line, const int *fds, struct err *e)
 {
 	struct wire_start program = {0};
+	const struct start st = {tty, line, fds, &program, -1};
 	int before = SPAWN_ENV_MAX - 1;
 	pid_t pid = -1;
 
 	if (s->spec->mode != SPEC_PROGRAM)
-		return start_guest(s, tty, line, fds, &program, e);
+		return start_guest(s, &st, e);
 	if (wire_start_read(&program, fds[SPAWN_ARGS], e) == 0 &&
-		env_add(s, &program, &before, e) == 0)
-		pid = start_guest(s, tty, line, fds, &program, e);
+		env_add(s, &program, &before, e) == 0) {
+		pid = release(s, &st);
+		if (pid < 0)
+			pid = start_guest(s, &st, e);
+	}
 	s->env[before] = NULL;
 	wire_start_fini(&program);
 	return pid;

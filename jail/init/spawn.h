@@ -5,6 +5,8 @@
 #ifndef JAIL_INIT_SPAWN_H
 #define JAIL_INIT_SPAWN_H
 
+#include "held.h"
+
 #include <sys/types.h>
 
 struct apply_ctx;
@@ -23,6 +25,7 @@ struct spawn {
 	int oom_fd;		/* borrowed; init's oom_score_adj, or -1 */
 	int oom_own, oom_guest; /* of init, and of a guest */
 	const char *env[SPAWN_ENV_MAX];
+	struct held held;
 	char threads[4][40]; /* NAME=VALUE of the thread pools' sizes */
 	char term[64];
 	char packages[4112]; /* PYTHONPATH=… */
@@ -41,6 +44,11 @@ int spawn_claim(struct spawn *s, const struct jail_spec *spec,
  * each with its NUL, but what python.env has in its place. The length. */
 #define SPAWN_CLAIM_MAX 256
 size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX]);
+
+/* Start Python for the next spawn_start(), which lets it go (held.h). `proc_fd`
+ * is the top of the jail's /proc, `tty` the terminal that it leads. 0, or -1
+ * with e: spawn_start() then starts it. */
+int spawn_hold(struct spawn *s, int tty, int proc_fd, struct err *e);
 
 /* The descriptors of a start. SPEC_SESSION: the library, control socket and
  * stack file. SPEC_PROGRAM: the arguments (wire.h); stdio, where tty_bits may

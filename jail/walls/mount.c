@@ -248,23 +248,6 @@ int mount_change(int fd, const char *options, const char *on, struct err *e)
 	return 0;
 }
 
-int mount_protect(int fd, int protect, const char *on, struct err *e)
-{
-	auto_close int fs = sys_fspick(fd);
-	struct statvfs st;
-
-	if (fs < 0)
-		return err_errno(e, "protect the file system on %s", on);
-	if (sys_fsconfig_flag(fs, protect ? "ro" : "rw") < 0 ||
-		sys_fsconfig_change(fs) < 0)
-		return fail_fs(fs, "protected", on, e);
-	if (fstatvfs(fd, &st) < 0)
-		return err_errno(e, "look at the file system on %s", on);
-	if (!(st.f_flag & ST_RDONLY) == !protect)
-		return 0;
-	return err_set(e, "%s: the kernel did not protect it", on);
-}
-
 /* Mount a new file system on `to`, which was opened for that or is -1 with
  * errno: a descriptor of its top directory. */
 static int mount_new(const char *fstype, int to, const char *options,

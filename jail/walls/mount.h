@@ -47,10 +47,6 @@ int mount_detached(const char *fstype, const char *options, unsigned attrs,
  * `on`. 0, or -1 with e, also when the kernel did not keep them. */
 int mount_change(int fd, const char *options, const char *on, struct err *e);
 
-/* Nothing can be written to that file system any more, through any mount of it;
- * or it can again. 0, or -1 with e. */
-int mount_protect(int fd, int protect, const char *on, struct err *e);
-
 /* Show the host's `source` and everything mounted below it at a target, with at
  * least these attributes on every mount. The path of `source` must have no link
  * in it. Regular files, directories and character devices only. */

@@ -47,10 +47,12 @@ enum {
 };
 
 /* What happens to a call: ALLOW, an errno that it fails with, or PRETEND: it
- * does nothing and succeeds. */
+ * does nothing and succeeds; or ASK: a tracer decides, and without one it fails
+ * with ENOSYS. */
 #define ALLOW 0
 #define REFUSE EPERM
 #define PRETEND (-1)
+#define ASK (-2)
 
 struct rules_group {
 	unsigned profiles;
@@ -151,6 +153,9 @@ static const struct rules_group rules_groups[] = {
 		"sched_getparam sched_getattr sched_get_priority_max "
 		"sched_get_priority_min sched_rr_get_interval"},
 	{INIT | FRONT, ALLOW, "setting limits of one's own", "setrlimit"},
+	{INIT, ALLOW, "pid 1 lowers limits of a Python that is held (held.c)",
+		"prlimit64"},
+	{INIT, ALLOW, "pid 1 prepares its guests", "prctl"},
 	{ALL, ALLOW, "random numbers", "getrandom"},
 	{ALL, ALLOW, "using sockets that are open already",
 		"sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown "
@@ -187,9 +192,13 @@ static const struct rules_group rules_groups[] = {
 		"statmount listmount"},
 	{ALL, REFUSE, "namespaces", "unshare setns"},
 	{ALL, REFUSE, "reaching into other processes",
-		"ptrace process_vm_readv process_vm_writev process_madvise "
+		"process_vm_readv process_vm_writev process_madvise "
 		"process_mrelease kcmp get_robust_list "
 		"migrate_pages move_pages"},
+	{INIT, ALLOW, "pid 1 starts Python ahead, and holds it (held.c)",
+		"ptrace"},
+	{GUEST | NOMEM | FRONT, REFUSE, "reaching into other processes",
+		"ptrace"},
 	{INIT, ALLOW, "pid 1 locks files for guests (locker.c)", "pidfd_getfd"},
 	{GUEST | NOMEM | FRONT, REFUSE, "reaching into other processes",
 		"pidfd_getfd"},
@@ -493,7 +502,8 @@ static const struct rules_check rules_checks[] = {
 	 "reading, and settings that concern only the caller. SIGCONT cannot "
 	 "become a death signal; no guest can take init's place as reaper, or hide "
 	 "from the warden by making itself undumpable. sftp-server gives up where it "
-	 "cannot, so it is told that it is",
+	 "cannot, so it is told that it is. Where its arguments are is set while pid "
+	 "1 holds it (held.c)",
 	 "prctl", {
 		IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_PDEATHSIG)),
 		IF(ALLOW, EQ(0, PR_SET_PDEATHSIG), ONE_OF(1, 0, SIGHUP, SIGINT, SIGTERM, SIGKILL)),
@@ -507,12 +517,8 @@ static const struct rules_check rules_checks[] = {
 			RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL,
 			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_GET_AUXV)),
 		IF(PRETEND, EQ(0, PR_SET_DUMPABLE), EQ(1, 0)),
+		IF(ASK, EQ(0, PR_SET_MM), EQ(1, PR_SET_MM_MAP)),
 		IF(EINVAL, EQ(0, RULES_PR_SET_VMA))}},
-
-	{INIT, ALLOW,
-	 "pid 1 prepares its guests; it never edits its memory map",
-	 "prctl", {
-		IF(REFUSE, EQ(0, PR_SET_MM))}},
 
 	{FRONT, REFUSE,
 	 "reading, and names of threads and mappings",
@@ -526,7 +532,7 @@ static const struct rules_check rules_checks[] = {
 	 "sched_setaffinity sched_setscheduler sched_setparam sched_setattr", {
 		IF(ALLOW, EQ(0, 0))}},
 
-	{INIT | FRONT, REFUSE,
+	{FRONT, REFUSE,
 	 "for the caller only",
 	 "prlimit64", {
 		IF(ALLOW, EQ(0, 0))}},

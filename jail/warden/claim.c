@@ -12,7 +12,8 @@
  *
  *   session.memory     the cgroup, by the maker, which reads it back; the sizes
  *                      of /tmp and /dev/shm; what the driver tells psutil
- *   session.processes  the cgroup; RLIMIT_NPROC of init, for what it starts
+ *   session.processes  the cgroup; RLIMIT_NPROC of init, for what it starts,
+ *                      and of a Python that it holds
  *   cell.undo          with the processes; here
  *   session.cpus       the cgroup; the driver; variables of Python
  *   home.size, .files  the file system of the home
@@ -28,6 +29,7 @@
 #include "claim.h"
 
 #include "jail/base/io.h"
+#include "jail/base/prefault.h"
 #include "jail/init/spawn.h"
 #include "warden.h"
 #include "warm.h"
@@ -72,10 +74,10 @@ static int wait_for(struct warden *w, int sock, struct err *e)
 
 /* ---- what changes ---- */
 
-static int tell_init(
-	struct warden *w, const struct spec_claim *c, struct err *e)
+static int tell_init(struct warden *w, struct err *e)
 {
-	auto_close int fd = io_sealed_memfd("cellblock-claim", c, sizeof(*c));
+	auto_close int fd =
+		io_sealed_memfd("cellblock-claim", &w->claim, sizeof(w->claim));
 
 	return fd < 0 || link_ask(&w->link, INIT_CLAIM, NULL, &fd, 1) < 0
 		       ? err_errno(e, "tell init of the claim")
@@ -116,9 +118,7 @@ static int change(struct warden *w, const struct spec_claim *c, struct err *e)
 	spec_take_claim(&w->own, &w->claim);
 	if (site_make_plan(&w->site, &plan, e) < 0)
 		return -1;
-	r = tell_init(w, &w->claim, e);
-	if (r == 0)
-		r = warden_jail_claim(&w->jail, &plan, c, e);
+	r = warden_jail_claim(&w->jail, &plan, c, e);
 	if (r == 0 && w->spec->mode != SPEC_PROGRAM)
 		r = tell_python(w, e);
 	if (r < 0) {
@@ -154,6 +154,7 @@ int claim_await(struct warden *w, struct err *e)
 		return 0;
 	}
 	r = w->spec->mode == SPEC_PROGRAM ? warm_python(w, e) : 0;
+	prefault_own();
 	if (r == 0)
 		r = offer(w, sock, e);
 	if (r == 0 && session)
@@ -172,7 +173,8 @@ int claim_await(struct warden *w, struct err *e)
 	/* What Python has loaded could do to them whatever it likes. */
 	if (session)
 		warden_jail_begin_ttys(&w->jail);
-	/* Nothing is asked of init before. It has only to lower a limit of its
-	 * own: should that fail the session ends, and says so. */
-	return await_init(w, e);
+	/* Nothing is asked of init before. It has only to lower limits: should
+	 * that fail the session ends, and says so. */
+	r = tell_init(w, e);
+	return r == 0 ? await_init(w, e) : r;
 }

@@ -1,40 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * warm.c - Python has run once in a jail that was made ahead for a program
+ * warm.c - a jail that waits for a program has what its Python needs
  *
  * Runs in:   warden, when the jail stands, before its claim
- * Trusts:    that Python for nothing: files that end in .pth run code in it
- * Leaves:    a jail in which nobody runs, and nothing has changed but what the
- *            kernel remembers: the names and inodes that Python looks up. In a
- *            new overlay each of them is a first look, 1 ms in all
+ * Trusts:    the interpreter and its standard library, which are root's; no
+ *            packages, which could do something at each start
+ * Leaves:    a jail in which nobody has run, as far as anybody can see, but for
+ *            a process id that is used. The kernel remembers the names and
+ *            inodes that Python looks up: in a new overlay each of them is a
+ *            first look, half a millisecond in all. And the program's own
+ *            Python, held before it begins (held.h)
  *
- * While it runs, no file system of the jail takes a write, not even of a time
- * stamp. What it leaves running is killed, the ttys are set anew, and the
- * counters begin behind it.
+ * The counters begin behind it. Where variables for the dynamic linker are
+ * configured, neither is done.
  */
 #include "warm.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/walls/mount.h"
 #include "warden.h"
 
-#include <termios.h>
+#include <string.h>
 
 /* Python starts and ends. What takes longer is killed: it has looked up enough.
  */
 #define RUN_MS 5000
-
-static int protect(struct warden *w, int protect, struct err *e)
-{
-	static const char *const on[APPLY_TMPFS] = {"/tmp", "/dev/shm"};
-	int r = mount_protect(w->site.home.root, protect, "/home", e);
-
-	for (int i = 0; i < APPLY_TMPFS && r == 0; i++)
-		if (w->jail.tmp[i] >= 0)
-			r = mount_protect(w->jail.tmp[i], protect, on[i], e);
-	return r;
-}
 
 static int await_end(struct warden *w, struct err *e)
 {
@@ -53,7 +43,8 @@ static int await_end(struct warden *w, struct err *e)
 
 static int run_python(struct warden *w, struct err *e)
 {
-	static const char *const argv[] = {"-c", "pass", NULL};
+	/* Without packages, and without a file written. */
+	static const char *const argv[] = {"-I", "-S", "-B", "-c", "", NULL};
 	const struct jail_start start = {.argv = argv};
 	auto_close int args = wire_start_seal(&start, e);
 	int r = args < 0 ? -1 : guest_spawn(&w->guest, &args, 1, e);
@@ -73,24 +64,47 @@ static int clear(struct warden *w, struct err *e)
 		return r;
 	guest_end(&w->guest);
 	link_deaths_forget(&w->link);
-	tcflush(w->jail.tty_slave, TCIOFLUSH);
-	tcflush(w->jail.tty_master, TCIOFLUSH);
-	if (r != 0 || warden_jail_set_ttys(&w->jail) < 0)
+	if (r != 0)
 		return err_set(e, "what it left cannot be ended");
 	warden_jail_continue(&w->jail, &nobody);
-	return protect(w, 0, e);
+	return 0;
+}
+
+/* The next one starts, up to its first instruction. Where that cannot be, it
+ * starts when it is asked for. */
+static int hold(struct warden *w, struct err *e)
+{
+	struct wire_init m;
+	int r;
+
+	if (link_ask(&w->link, INIT_HOLD, NULL, NULL, 0) < 0)
+		return err_errno(e, "ask init to hold Python");
+	r = link_await(&w->link, INIT_HELD, &m, now_ms() + RUN_MS);
+	return r < 0 ? err_set(e, "init does not hold Python") : r;
+}
+
+/* Whether a variable can have the dynamic linker run other code than that of
+ * the interpreter's libraries. */
+static int is_for_linker(const char *const *env)
+{
+	for (; env && *env; env++)
+		if (!strncmp(*env, "LD_", 3) ||
+			!strncmp(*env, "GLIBC_TUNABLES=", 15))
+			return 1;
+	return 0;
 }
 
 int warm_python(struct warden *w, struct err *e)
 {
 	int r;
 
-	/* Where that cannot be, nothing runs ahead. */
-	if (protect(w, 1, NULL) < 0)
-		return protect(w, 0, e);
-	r = run_python(w, e);
-	if (r == 0)
+	if (is_for_linker(w->spec->env))
+		return 0;
+	r = w->spec->hurried ? 0 : run_python(w, e);
+	if (r == 0 && !w->spec->hurried)
 		r = clear(w, e);
+	if (r == 0)
+		r = hold(w, e);
 	if (r == 0)
 		early_note_rest(&w->early);
 	return r < 0 && r != SESSION_OVER ? err_wrap(e, "warm Python up") : r;

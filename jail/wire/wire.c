@@ -394,7 +394,7 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e)
 {
 	if (n != sizeof(*m))
 		return err_set(e, "init message of %zu bytes", n);
-	if ((unsigned)m->type > INIT_CLAIMED || m->npids < 0 ||
+	if ((unsigned)m->type > INIT_HELD || m->npids < 0 ||
 		m->npids > WIRE_PIDS_MAX || !err_terminated(&m->err))
 		return err_set(e, "malformed init message");
 	return 0;

@@ -123,6 +123,7 @@ enum wire_init_type {
 	INIT_FOREGROUND,  /* make the live guest the foreground group again */
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
 	INIT_CLAIM,	  /* fds: a sealed struct spec_claim */
+	INIT_HOLD,	  /* start Python ahead for the next SPAWN (held.h) */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
 		       * /dev/shm, /proc */
@@ -133,6 +134,7 @@ enum wire_init_type {
 	INIT_KILLED,
 	INIT_DISCARDED,
 	INIT_CLAIMED,
+	INIT_HELD, /* or not, where that cannot be: `err` */
 };
 
 struct wire_init {

@@ -195,6 +195,10 @@ for name, args in {"ambient_raise": "47, 2, 21, 0, 0", "keepcaps":
                    "set_seccomp_strict": "22, 1, 0, 0, 0"}.items():
     add(f"prctl_{name}", f"call('prctl', {args})", "EPERM|EINVAL",
         "works('prctl', 39, 0, 0, 0, 0)")
+# For pid 1's own use: it has no tracer to ask.
+add("prctl_set_mm_map", "m = (ctypes.c_uint64 * 13)()\n"
+    "call('prctl', 35, 14, m, 104, 0)", "ENOSYS",
+    "works('prctl', 39, 0, 0, 0, 0)")
 for program, args in {"su": ["-c", "id -u"], "sudo": ["-n", "id", "-u"],
                       "pkexec": ["id", "-u"], "sg": ["root", "id -u"],
                       "runuser": ["-u", "root", "--", "id", "-u"],

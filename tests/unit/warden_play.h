@@ -107,7 +107,7 @@ static struct play {
 	/* what was asked for */
 	int jails;
 	int alarmed; /* waits for a death that an alarm would have cut short */
-	int count[INIT_CLAIMED + 1];
+	int count[INIT_HELD + 1];
 	struct link_pids pids; /* named by the last request */
 	int interrupts;
 	int took;	    /* events that say that a cell begins */
