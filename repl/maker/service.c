@@ -21,6 +21,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "jail/base/prefault.h"
 #include "jail/jail.h"
 #include "order.h"
 #include "repl/config/config.h"
@@ -46,6 +47,14 @@
 /* Requests that are looked at at a time, and of one person. */
 #define PLACES 64
 #define PLACES_OF_ONE 8
+/* A waiting child maps its pages after so long without a request: who asked
+ * last needs the cores no more. */
+#define QUIET_MS 20
+/* Who asked last has the cores for so long before the next child is forked,
+ * unless somebody asks. */
+#define NEXT_MS 5
+/* One that has handed a session over ends so much later. */
+#define LINGER_MS 200
 /* Of all sessions, programs among them, one person may have one in so many. */
 #define PART_OF_ONE 4
 /* What a request may take to come, and to be answered. */
@@ -76,6 +85,8 @@ struct service {
 	struct place *places; /* shared with the children */
 	int signals;	      /* a signalfd */
 	struct spares spares;
+	int64_t next_ms; /* when to fork the next child that waits; 0: it is not
+			  * missing, or has no place */
 	pid_t pid;
 	const char *below;
 	bool tell;
@@ -243,9 +254,14 @@ static void hand_spare_over(
 	if (r < 0)
 		jail_refuse(conn, &e);
 	v->place->ahead = true;
-	if (r > 0 && spare_hand_over(&spare, conn) == 0)
+	r = r < 0 ? r : spare_hand_over(&spare, conn);
+	if (r == 0)
 		note(v->service, v->place, PLACE_MADE);
+	spare_close(&spare);
 	close(conn);
+	/* Our end would take a core from what begins now. */
+	if (r == 0)
+		poll(NULL, 0, LINGER_MS);
 	_exit(0);
 }
 
@@ -279,7 +295,7 @@ static _Noreturn void serve(struct service *s, struct place *mine, int conn)
 
 /* ---- a child: a jail that is made ahead ---- */
 
-static void make_ahead(void *service, enum spec_mode mode,
+static void make_ahead(void *service, enum spec_mode mode, bool hurried,
 	const struct spare *its, struct spare_key *key)
 {
 	static struct spec_made made;
@@ -292,6 +308,7 @@ static void make_ahead(void *service, enum spec_mode mode,
 		return;
 	order_fill_all(&v.order, mode, &v.cfg);
 	make_spec(&v, &made, &spec);
+	spec.hurried = hurried && mode == SPEC_PROGRAM;
 	if (spare_key_fill(key, &spec) < 0)
 		return;
 	drop_shared(service);
@@ -300,17 +317,28 @@ static void make_ahead(void *service, enum spec_mode mode,
 
 /* ---- a child: until somebody asks ---- */
 
-static int await(const struct service *s)
+static nfds_t watch(const struct service *s, struct pollfd *p)
 {
-	struct pollfd p[LISTEN_MAX];
-	int conn;
-
 	for (int i = 0; i < s->listen.n; i++)
 		p[i] = (struct pollfd){
 			.fd = s->listen.fds[i], .events = POLLIN};
+	return (nfds_t)s->listen.n;
+}
+
+static int await(const struct service *s)
+{
+	struct pollfd p[LISTEN_MAX];
+	nfds_t n = watch(s, p);
+	int conn, r, quiet_ms = QUIET_MS;
+
 	for (;;) {
-		if (poll(p, (nfds_t)s->listen.n, -1) < 0)
+		r = poll(p, n, quiet_ms);
+		if (r < 0)
 			_exit(1);
+		if (r == 0) {
+			prefault_own();
+			quiet_ms = -1;
+		}
 		for (int i = 0; i < s->listen.n; i++) {
 			if (!p[i].revents)
 				continue;
@@ -354,14 +382,29 @@ static struct place *find(struct service *s, enum state state)
 	return NULL;
 }
 
-/* One child waits for the next request, if there is a place for it. */
+static bool somebody_asks(const struct service *s)
+{
+	struct pollfd p[LISTEN_MAX];
+
+	return poll(p, watch(s, p), 0) > 0;
+}
+
+/* One child waits for the next request, if there is a place for it: at once if
+ * somebody asks, or else in a moment. */
 static int keep_one_waiting(struct service *s, struct err *e)
 {
 	struct place *p = find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
 	pid_t pid;
 
-	if (!p)
+	if (!p) {
+		s->next_ms = 0;
 		return 0;
+	}
+	if (!s->next_ms)
+		s->next_ms = now_ms() + NEXT_MS;
+	if (now_ms() < s->next_ms && !somebody_asks(s))
+		return 0;
+	s->next_ms = 0;
 	p->ahead = false;
 	p->state = PLACE_WAITS;
 	pid = fork();
@@ -425,9 +468,10 @@ static int take_signals(struct service *s)
 
 	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
 		enough |= si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1;
-	spares_rest(&s->spares, false);
 	take_made(s);
 	reap(s);
+	if (find(s, PLACE_WORKS))
+		spares_rest(&s->spares, false);
 	return enough;
 }
 
@@ -440,10 +484,23 @@ static void tell_spares(const struct service *s, int *told)
 	*told = n;
 }
 
+/* For poll(2). */
+static int timeout_ms(const struct service *s)
+{
+	int spares_ms = spares_timeout_ms(&s->spares);
+	int64_t left = s->next_ms - now_ms();
+	int next_ms = left > 0 ? (int)left : 0;
+
+	return s->next_ms && (spares_ms < 0 || next_ms < spares_ms) ? next_ms
+								    : spares_ms;
+}
+
 static int loop(struct service *s, struct err *e)
 {
-	struct pollfd p[2] = {{.fd = s->signals, .events = POLLIN}};
+	struct pollfd p[2 + LISTEN_MAX] = {
+		{.fd = s->signals, .events = POLLIN}};
 	int told = 0;
+	nfds_t n;
 
 	for (;;) {
 		if (keep_one_waiting(s, e) < 0)
@@ -451,8 +508,8 @@ static int loop(struct service *s, struct err *e)
 		spares_turn(&s->spares);
 		tell_spares(s, &told);
 		p[1] = spares_poll(&s->spares);
-		if (poll(p, 2, spares_timeout_ms(&s->spares)) < 0 &&
-			errno != EINTR)
+		n = 2 + (s->next_ms ? watch(s, p + 2) : 0);
+		if (poll(p, n, timeout_ms(s)) < 0 && errno != EINTR)
 			return err_errno(e, "wait for requests");
 		if (p[0].revents && take_signals(s))
 			return 0;
@@ -533,7 +590,8 @@ static int service_open(struct service *s, const char *path, struct err *e)
 
 int service_run(const char *path, bool quiet, bool tells, struct err *e)
 {
-	struct service s = {.tell = tells, .signals = -1};
+	/* The first child comes at once. */
+	struct service s = {.tell = tells, .signals = -1, .next_ms = 1};
 	int r = service_open(&s, path, e);
 
 	if (r == 0 && !quiet)

@@ -8,7 +8,8 @@
  * Leaves:    nothing: spares end with the shelf, whatever ends the service
  *
  * What is known of each is in a row of shared memory; the sockets to it are on
- * the shelf. They are made one by one, while nobody asks for anything.
+ * the shelf. They are made one by one, while nobody asks for anything, and a
+ * program that has just begun has the cores to itself.
  */
 #include "spares.h"
 
@@ -23,6 +24,13 @@
 #define ROWS (SPARES_KINDS * SPARES_MOST)
 /* What somebody who asks has to themselves. */
 #define REST_MS 20
+/* After a program has its jail none is begun for so long, or until so long after
+ * the program's end. */
+#define PROGRAM_MS 50
+#define ENDED_MS 2
+/* When two come within this time, more will: what is made before the next comes
+ * is made in a hurry. */
+#define SOON_MS 100
 /* How long a failure keeps us from trying again. */
 #define FAILURE_MS 20000
 /* One that does not fit is kept for who comes next, unless it may be what the
@@ -42,11 +50,16 @@ struct spares_row {
 	struct spare_key key;
 };
 
+struct spares_shared {
+	_Atomic pid_t program; /* the warden of what began last, or 0 */
+	struct spares_row rows[ROWS];
+};
+
 int spares_open(
 	struct spares *s, int most, spares_make *make, void *arg, struct err *e)
 {
-	void *shared = mmap(NULL, ROWS * sizeof(*s->rows),
-		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	*s = (struct spares){.most = most,
 		.making = {.front = -1, .claim = -1},
@@ -55,7 +68,7 @@ int spares_open(
 	memset(s->shelf, -1, sizeof(s->shelf));
 	if (shared == MAP_FAILED)
 		return err_errno(e, "make jails ahead");
-	s->rows = shared;
+	s->shared = shared;
 	for (int i = 0; i < SPARES_KINDS; i++)
 		if (spare_shelf_open(s->shelf[kinds[i]], e) < 0)
 			return -1;
@@ -65,7 +78,7 @@ int spares_open(
 
 void spares_close(struct spares *s)
 {
-	if (!s->rows) /* never opened */
+	if (!s->shared) /* never opened */
 		return;
 	spare_close(&s->making);
 	for (int i = 0; i < SPARES_KINDS; i++) {
@@ -86,37 +99,52 @@ static int have(const struct spares *s, enum spec_mode mode)
 	int n = 0;
 
 	for (int i = 0; i < ROWS; i++)
-		n += s->rows[i].state != ROW_FREE && s->rows[i].mode == mode;
+		n += s->shared->rows[i].state != ROW_FREE &&
+		     s->shared->rows[i].mode == mode;
 	return n;
 }
 
-/* The kind of which one is missing, or -1. */
-static int missing(const struct spares *s)
+/* The kind of which one is missing and may be begun first, and when; or -1. */
+static int missing(const struct spares *s, int64_t *when_ms)
 {
-	for (int i = 0; i < SPARES_KINDS; i++)
-		if (have(s, kinds[i]) < s->most)
-			return kinds[i];
-	return -1;
+	int found = -1;
+
+	for (int i = 0; i < SPARES_KINDS; i++) {
+		int64_t ms = s->failed_ms[kinds[i]];
+
+		ms = ms > s->rest_ms ? ms : s->rest_ms;
+		if (have(s, kinds[i]) < s->most &&
+			(found < 0 || ms < *when_ms)) {
+			found = kinds[i];
+			*when_ms = ms;
+		}
+	}
+	return found;
+}
+
+static void fail(struct spares *s, enum spec_mode mode)
+{
+	s->failed_ms[mode] = now_ms() + FAILURE_MS;
 }
 
 static void begin(struct spares *s, enum spec_mode mode)
 {
 	struct spare its = {.front = -1, .claim = -1};
-	struct spares_row *row = s->rows;
+	struct spares_row *row = s->shared->rows;
 	pid_t pid;
 
 	while (row->state != ROW_FREE)
 		row++;
 	if (spare_open(&s->making, &its, NULL) < 0) {
-		s->rest_ms = now_ms() + FAILURE_MS;
+		fail(s, mode);
 		return;
 	}
-	s->making.number = (uint32_t)(row - s->rows);
+	s->making.number = (uint32_t)(row - s->shared->rows);
 	row->mode = mode;
 	row->state = ROW_MADE;
 	pid = fork();
 	if (pid == 0) {
-		s->make(s->arg, mode, &its, &row->key);
+		s->make(s->arg, mode, s->hurried, &its, &row->key);
 		_exit(1);
 	}
 	row->pid = pid;
@@ -126,7 +154,7 @@ static void begin(struct spares *s, enum spec_mode mode)
 /* It is ready, or has failed. */
 static void take(struct spares *s)
 {
-	struct spares_row *row = &s->rows[s->making.number];
+	struct spares_row *row = &s->shared->rows[s->making.number];
 	int *shelf = s->shelf[row->mode];
 
 	row->since_ms = now_ms();
@@ -135,7 +163,7 @@ static void take(struct spares *s)
 		return;
 	row->state = ROW_FREE;
 	spare_close(&s->making);
-	s->rest_ms = now_ms() + FAILURE_MS;
+	fail(s, row->mode);
 }
 
 int spares_count(const struct spares *s)
@@ -143,7 +171,7 @@ int spares_count(const struct spares *s)
 	int n = 0;
 
 	for (int i = 0; i < ROWS; i++)
-		n += s->rows[i].state == ROW_SHELVED;
+		n += s->shared->rows[i].state == ROW_SHELVED;
 	return n;
 }
 
@@ -154,27 +182,35 @@ struct pollfd spares_poll(const struct spares *s)
 
 int spares_timeout_ms(const struct spares *s)
 {
-	int64_t left = s->rest_ms - now_ms();
+	int64_t when, left;
 
-	if (is_making(s) || missing(s) < 0)
+	if (is_making(s) || missing(s, &when) < 0)
 		return -1;
+	left = when - now_ms();
 	return left > 0 ? (int)left : 0;
 }
 
 void spares_turn(struct spares *s)
 {
 	struct pollfd p = spares_poll(s);
+	int64_t when;
 
 	if (is_making(s) && poll(&p, 1, 0) > 0)
 		take(s);
 	if (spares_timeout_ms(s) == 0)
-		begin(s, (enum spec_mode)missing(s));
+		begin(s, (enum spec_mode)missing(s, &when));
 }
 
 void spares_rest(struct spares *s, bool made)
 {
-	int64_t next = now_ms() + REST_MS;
+	int64_t now = now_ms(), next = now + REST_MS;
 
+	if (made) {
+		if (s->shared->program)
+			next = now + PROGRAM_MS;
+		s->hurried = now - s->made_ms < SOON_MS;
+		s->made_ms = now;
+	}
 	if (made || s->rest_ms < next)
 		s->rest_ms = next;
 }
@@ -186,7 +222,7 @@ static void remove_dead(struct spares *s, const struct spares_row *row)
 	struct spare one;
 
 	for (int i = 0; i < s->most && spare_take(shelf, &one); i++)
-		if (&s->rows[one.number] == row)
+		if (&s->shared->rows[one.number] == row)
 			spare_close(&one);
 		else
 			spare_put(shelf, &one);
@@ -194,7 +230,12 @@ static void remove_dead(struct spares *s, const struct spares_row *row)
 
 void spares_reap(struct spares *s, pid_t pid)
 {
-	for (struct spares_row *row = s->rows; row < s->rows + ROWS; row++)
+	if (s->shared->program == pid) {
+		s->shared->program = 0;
+		s->rest_ms = now_ms() + ENDED_MS;
+	}
+	for (struct spares_row *row = s->shared->rows;
+		row < s->shared->rows + ROWS; row++)
 		if (row->state == ROW_SHELVED && row->pid == pid) {
 			remove_dead(s, row);
 			row->state = ROW_FREE;
@@ -211,7 +252,7 @@ void spares_leave(struct spares *s)
 
 void spares_forget(struct spares *s)
 {
-	munmap(s->rows, ROWS * sizeof(*s->rows));
+	munmap(s->shared, sizeof(*s->shared));
 }
 
 /* It is not on the shelf any more. */
@@ -220,7 +261,7 @@ static void used(struct spares *s, const struct spare *one)
 	int shelved = ROW_SHELVED;
 
 	atomic_compare_exchange_strong(
-		&s->rows[one->number].state, &shelved, ROW_FREE);
+		&s->shared->rows[one->number].state, &shelved, ROW_FREE);
 }
 
 /* One that is as this spec: 1, or 0. */
@@ -233,7 +274,7 @@ static int find(
 	if (!s->most || spare_key_fill(&key, spec) < 0)
 		return 0;
 	for (int i = 0; i < s->most && spare_take(shelf, one); i++) {
-		const struct spares_row *row = &s->rows[one->number];
+		const struct spares_row *row = &s->shared->rows[one->number];
 		bool lives = spare_is_alive(one);
 
 		if (lives && spare_key_fits(&row->key, &key))
@@ -251,9 +292,14 @@ static int find(
 int spares_claim(struct spares *s, const struct jail_spec *spec,
 	struct spare *out, uid_t *id, struct err *e)
 {
+	bool program = spec->mode != SPEC_SESSION;
+
+	s->shared->program = program ? getpid() : 0;
 	if (!find(s, spec, out))
 		return 0;
 	if (spare_claim(out, spec, id, e) == 0) {
+		if (program)
+			s->shared->program = s->shared->rows[out->number].pid;
 		used(s, out);
 		return 1;
 	}

@@ -13,25 +13,29 @@
 #include <sys/types.h>
 
 struct err;
-struct spares_row;
+struct spares_shared;
 
-/* Kinds of jails: sessions and `-e`, with Python up; programs, without. */
+/* Kinds of jails: sessions and `-e`, with Python up; programs, for which it is
+ * held before it begins. */
 #define SPARES_KINDS 3
 /* The most of a kind. */
 #define SPARES_MOST 16
 
 /* Who makes one: in a child, which fills in the key and becomes its warden.
  * Returns when that cannot be. */
-typedef void spares_make(void *arg, enum spec_mode mode,
+typedef void spares_make(void *arg, enum spec_mode mode, bool hurried,
 	const struct spare *its, struct spare_key *key);
 
 /* Only spares.c writes it; children have it by fork. */
 struct spares {
-	int most;		     /* of each kind */
-	int shelf[SPEC_EVAL + 1][2]; /* by mode */
-	struct spares_row *rows;     /* shared memory */
-	struct spare making;	     /* one by one; front -1: none is made */
-	int64_t rest_ms;	     /* none is begun before */
+	int most;		      /* of each kind */
+	int shelf[SPEC_EVAL + 1][2];  /* by mode */
+	struct spares_shared *shared; /* with the children */
+	struct spare making;	      /* one by one; front -1: none is made */
+	int64_t rest_ms;	      /* none is begun before, */
+	int64_t failed_ms[SPEC_EVAL + 1]; /* nor of a kind before this */
+	int64_t made_ms;		  /* when somebody got a session last */
+	bool hurried;			  /* it was soon after another */
 	spares_make *make;
 	void *arg;
 };

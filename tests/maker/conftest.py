@@ -87,9 +87,9 @@ class Person:
         assert p.returncode == 0, err
         return out
 
-    def session(self, *args):
+    def session(self, *args, **more):
         s = term.Session(self.argv(str(self.host.binary), *args),
-                         env=self.env, cwd="/")
+                         env=self.env, cwd="/", **more)
         self.open.append(s)
         return s
 
