@@ -258,6 +258,9 @@ int warden_jail_kill(
 		return r;
 	*killed = m.killed;
 	j->left = 0;
+	/* What was weighed is gone, also what an answer on its way tells. */
+	tally_forget(&j->tally);
+	j->stale = standin_is_asked(&j->standin);
 	return m.all_gone ? 0 : 1;
 }
 
@@ -551,8 +554,12 @@ int warden_jail_hear(
 {
 	int r = standin_take(&j->standin, timeout_ms, a);
 
-	if (r < 0)
+	if (r > 0 && j->stale)
+		a->what &= ~(unsigned)CHORE_WEIGHT;
+	if (r < 0 && !j->stale)
 		tally_fail(&j->tally);
+	if (r)
+		j->stale = 0;
 	if (r > 0)
 		note_answer(j, a);
 	return r;

@@ -32,6 +32,12 @@ void standin_init(struct standin *s);
 enum standin_haste { STANDIN_CALM, STANDIN_LATE, STANDIN_URGENT };
 int standin_is_free(const struct standin *s, enum standin_haste haste);
 
+/* Whether it owes an answer. */
+static inline int standin_is_asked(const struct standin *s)
+{
+	return s->asked_ms != 0;
+}
+
 /* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
 int standin_ask(
 	struct standin *s, const struct chore_place *p, const struct chore *q);

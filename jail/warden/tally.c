@@ -291,6 +291,12 @@ void tally_weigh(struct tally *t, const struct chore_result *a)
 		t->peak_bytes = t->weight_bytes;
 }
 
+void tally_forget(struct tally *t)
+{
+	t->weight_bytes = 0;
+	t->weighed = 0;
+}
+
 void tally_note_others(struct tally *t, int64_t bytes)
 {
 	t->others_bytes = bytes;

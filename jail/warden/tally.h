@@ -68,6 +68,9 @@ int tally_add(struct tally *t, const struct procs *p, int free);
 /* So much of the limit is used elsewhere. */
 void tally_note_others(struct tally *t, int64_t bytes);
 
+/* Processes were killed: how much there was is not known any more. */
+void tally_forget(struct tally *t);
+
 /* The stand-in is asked; it has answered CHORE_WEIGHT; it did not answer. */
 void tally_asked(struct tally *t);
 void tally_weigh(struct tally *t, const struct chore_result *a);
