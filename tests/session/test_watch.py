@@ -285,9 +285,10 @@ def test_few_watch_at_a_time(many):
     again = Raw(path)
     assert again.word == OK
     s.run("6 * 7")
-    assert many.cb.run("--message", f"{many.only()['who']}/1", "on").code == 0
+    assert many.cb.run("--message", f"{many.only()['who']}/1", "seen").code == 0
     for w in [*watchers[1:], again]:
-        assert b"42" in b"".join(d for k, _, d in w.until("on") if k == OUTPUT)
+        got = w.until("seen")
+        assert b"42" in b"".join(d for k, _, d in got if k == OUTPUT), got
         w.close()
 
 
