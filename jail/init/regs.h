@@ -4,7 +4,8 @@
  *
  * Of each processor: the instructions of a system call and the stop behind it,
  * and of a stop alone, as the bits of a word that they take; how far behind a
- * stop the program counter is; and where a call has what.
+ * stop the program counter is; the names of registers; and where a call has its
+ * arguments.
  */
 #ifndef JAIL_INIT_REGS_H
 #define JAIL_INIT_REGS_H
@@ -27,22 +28,9 @@ struct regs {
 #define REGS_STOP_TEXT 0xccL
 #define REGS_STOP_BITS 0xffL
 #define REGS_AFTER_STOP 1 /* the counter is behind it */
-
-static inline uintptr_t regs_sp(const struct regs *g)
-{
-	return g->r.rsp;
-}
-
-static inline uintptr_t regs_pc(const struct regs *g)
-{
-	return g->r.rip;
-}
-
-static inline void regs_go(struct regs *g, uintptr_t pc, uintptr_t sp)
-{
-	g->r.rip = pc;
-	g->r.rsp = sp;
-}
+#define REGS_PC rip
+#define REGS_SP rsp
+#define REGS_RESULT rax
 
 static inline void regs_call(struct regs *g, long nr, const unsigned long a[4])
 {
@@ -54,11 +42,6 @@ static inline void regs_call(struct regs *g, long nr, const unsigned long a[4])
 	g->r.r10 = a[3];
 	g->r.r8 = 0;
 }
-
-static inline long regs_result(const struct regs *g)
-{
-	return (long)g->r.rax;
-}
 #elif defined(__aarch64__)
 /* svc #0; brk #0 */
 #define REGS_CALL_TEXT ((long)0xd4200000d4000001UL)
@@ -66,22 +49,9 @@ static inline long regs_result(const struct regs *g)
 #define REGS_STOP_TEXT 0xd4200000L
 #define REGS_STOP_BITS 0xffffffffL
 #define REGS_AFTER_STOP 0
-
-static inline uintptr_t regs_sp(const struct regs *g)
-{
-	return g->r.sp;
-}
-
-static inline uintptr_t regs_pc(const struct regs *g)
-{
-	return g->r.pc;
-}
-
-static inline void regs_go(struct regs *g, uintptr_t pc, uintptr_t sp)
-{
-	g->r.pc = pc;
-	g->r.sp = sp;
-}
+#define REGS_PC pc
+#define REGS_SP sp
+#define REGS_RESULT regs[0]
 
 static inline void regs_call(struct regs *g, long nr, const unsigned long a[4])
 {
@@ -93,14 +63,30 @@ static inline void regs_call(struct regs *g, long nr, const unsigned long a[4])
 	 * a jump. */
 	g->r.pstate &= ~(3UL << 10);
 }
-
-static inline long regs_result(const struct regs *g)
-{
-	return (long)g->r.regs[0];
-}
 #else
 #error "regs.h: say how a system call is made on this processor"
 #endif
+
+static inline uintptr_t regs_pc(const struct regs *g)
+{
+	return g->r.REGS_PC;
+}
+
+static inline uintptr_t regs_sp(const struct regs *g)
+{
+	return g->r.REGS_SP;
+}
+
+static inline void regs_go(struct regs *g, uintptr_t pc, uintptr_t sp)
+{
+	g->r.REGS_PC = pc;
+	g->r.REGS_SP = sp;
+}
+
+static inline long regs_result(const struct regs *g)
+{
+	return (long)g->r.REGS_RESULT;
+}
 
 static inline int regs_get(pid_t pid, struct regs *g)
 {
