@@ -528,6 +528,7 @@ void warden_jail_ask(
 	j->size_owed = 0;
 	if (q.what & later)
 		j->later_ms = now_ms();
+	j->stale = 0;
 	tally_asked(&j->tally);
 	if (standin_ask(&j->standin, &j->place, &q) < 0)
 		tally_fail(&j->tally);
@@ -558,8 +559,6 @@ int warden_jail_hear(
 		a->what &= ~(unsigned)CHORE_WEIGHT;
 	if (r < 0 && !j->stale)
 		tally_fail(&j->tally);
-	if (r)
-		j->stale = 0;
 	if (r > 0)
 		note_answer(j, a);
 	return r;

@@ -67,7 +67,7 @@ struct warden_jail {
 	struct tally tally; /* where no cgroup counts */
 	int64_t memory_ms;  /* when to look at it next, beside a cell */
 	int over;	    /* what that said */
-	int stale;	    /* the stand-in's answer will be about the dead */
+	int stale;	    /* what the stand-in was asked to weigh is dead */
 	int64_t later_ms;   /* when the stand-in was asked what is not urgent */
 
 	/* of all jails of the session */
