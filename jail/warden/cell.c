@@ -361,7 +361,7 @@ static int settle(struct cell *c)
 	const struct limits *l = &w->spec->limits;
 	struct jail_done *d = &c->done;
 	struct warden_jail_usage u;
-	int n, before = w->jail.left, slots = c->watch.slots_peak;
+	int n, told, before = w->jail.left, slots = c->watch.slots_peak;
 
 	d->wall_ms = watch_wall_ms(&c->watch);
 	warden_jail_look(&w->jail,
@@ -380,7 +380,9 @@ static int settle(struct cell *c)
 	n = count_left(w, &u, before);
 	if (n < 0)
 		return n;
-	warden_jail_note_left(&w->jail, n);
+	told = n - checkpoints_leaving(&w->checkpoints);
+	told = told > 0 ? told : 0;
+	warden_jail_note_left(&w->jail, told);
 	if (n == 0)
 		return 0;
 	/* Survivors of a fork bomb come and go: what counts is what was seen of
@@ -388,12 +390,12 @@ static int settle(struct cell *c)
 	d->process_limit_hit =
 		u.fork_fails > c->fork_fails_start || slots >= l->processes - 2;
 	if (d->process_limit_hit || l->background == BACKGROUND_KILL) {
-		d->leftovers = (uint32_t)n;
+		d->leftovers = (uint32_t)told;
 		return end_leftovers(c);
 	}
 	/* Those of earlier cells have been told. */
-	if (n > before)
-		d->leftovers = (uint32_t)(n - before);
+	if (told > before)
+		d->leftovers = (uint32_t)(told - before);
 	return 0;
 }
 

@@ -78,6 +78,18 @@ static void end(struct checkpoints *c, int i)
 	forget(c, i);
 	link_ask_pid(c->link, INIT_DISCARD, pid);
 	c->ending = c->link->seq;
+	c->leaving[c->discarded++ % CHECKPOINTS_MAX] = pid;
+}
+
+int checkpoints_leaving(const struct checkpoints *c)
+{
+	struct procstatus st;
+	int n = c->unfinished;
+
+	for (unsigned i = 0; i < c->discarded && i < CHECKPOINTS_MAX; i++)
+		n += procs_status(&c->jail->place.procs, c->leaving[i], &st) ==
+		     0;
+	return n;
 }
 
 /* ---- deaths ---- */
@@ -216,12 +228,15 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		return 0;
 	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
 	checkpoints_note_deaths(c);
-	if (r == 0)
+	if (r == 0) {
 		unhang(c, asked);
+		c->unfinished++;
+	}
 	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
 		m.wire.pid == c->guest->pid)
 		return r == SESSION_OVER ? r : 0;
 	keep(c, next, fd_take(&ours), &m.wire, same);
+	c->unfinished = 0;
 	return 1;
 }
 
@@ -483,6 +498,8 @@ void checkpoints_forget(struct checkpoints *c)
 	c->none = NO_CHECKPOINT_NONE;
 	c->made = CHECKPOINTS_BY_CELL;
 	c->ending = c->fresh = 0;
+	c->discarded = 0;
+	c->unfinished = 0;
 }
 
 int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)

@@ -52,6 +52,9 @@ struct checkpoints {
 	enum checkpoints_made made;
 	int fresh;	 /* of the live state, as of a checkpoint's */
 	uint32_t ending; /* number of the last INIT_DISCARD; 0: all answered */
+	int32_t leaving[CHECKPOINTS_MAX]; /* the last that were told to end */
+	unsigned discarded;		  /* how many there were in all */
+	int unfinished; /* copies that did not fall asleep in time */
 	const char *failed; /* why the last could not be taken, in words */
 	int told_none;	    /* that there is no new one was said */
 	int told_cost;	    /* that they cost too much was said */
@@ -68,6 +71,10 @@ void checkpoints_init(struct checkpoints *c, struct warden_jail *j,
 
 /* As init is told them. */
 struct link_pids checkpoints_pids(const struct checkpoints *c);
+
+/* How many processes in the jail are no checkpoints any more, or never became
+ * one. On a busy host they may not have had the processor to exit with. */
+int checkpoints_leaving(const struct checkpoints *c);
 
 /* Note the deaths that init has reported, the live guest's among them; says it
  * when the last checkpoint is lost. */
