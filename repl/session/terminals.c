@@ -238,8 +238,10 @@ static void take_over(struct session *s, const char *from, bool whole)
 	snprintf(text, sizeof(text),
 		"[taken over from %s · session %d goes on]",
 		safe[0] ? safe : "another terminal", door_id(s->door));
-	door_leave(s->door, ATTACH_TAKEN, whole, text);
+	/* Before the one who had it knows: its end may hang that terminal up,
+	 * and the signal must not be taken for the loss of the new one. */
 	setsid();
+	door_leave(s->door, ATTACH_TAKEN, whole, text);
 }
 
 static void use_terminal(struct session *s, struct door_visit *v, bool whole)
