@@ -355,7 +355,11 @@ static void the_root_is_a_directory_like_any_other(void **state)
 	int fd;
 
 	assert_int_equal(hostfs_open(&s->hostfs, &cfg, "/root", NULL), 0);
+	/* One of them lies on the mount of the root itself. */
 	fd = hostfs_open_file(&s->hostfs, "/etc/passwd", &st, NULL);
+	if (fd < 0)
+		fd = hostfs_open_file(
+			&s->hostfs, "/usr/lib/os-release", &st, NULL);
 	assert_true(fd >= 0);
 	close(fd);
 }
