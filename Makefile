@@ -46,8 +46,19 @@ SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
             $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h
 
-.PHONY: all deps build everything run test test-vm check unit asan fuzz \
-        fuzz-short bench tidy format install install-apparmor uninstall clean help
+# The fuzz targets, and one library of what they name and what all of them use.
+FUZZ_SRC := $(sort $(wildcard jail/base/*.c repl/text/*.c) $(shell \
+              head -qn 12 tests/fuzz/fuzz_*.c | grep -oE '(jail|repl)/[a-z_/]+\.c'))
+FUZZ     := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -UCELLBLOCK_VERSION \
+              -DCELLBLOCK_VERSION='"fuzz"'
+# Every processor, where make was not told how many.
+PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
+
+.PHONY: all deps build everything run test test-all test-vm check \
+        unit asan fuzz fuzzers bench tidy format install install-apparmor \
+        uninstall clean help
 
 all: build
 
@@ -57,13 +68,21 @@ help:
 ## make run        install what is missing, build, start a session
 run:
 	@tools/deps run
-	@$(MAKE) --no-print-directory -s build
+	@$(MAKE) --no-print-directory $(PARALLEL) -s build
 	@exec $(BUILD)/cellblock $(ARGS)
 
-## make test       the same, then every test
+## make test       the same, then every promise is tested once
 test:
-	@tools/deps test
-	@$(MAKE) --no-print-directory check
+	@tools/deps run
+	@set -e; $(MAKE) --no-print-directory $(PARALLEL) -s build & \
+	  tools/deps test; wait $$!
+	@$(MAKE) --no-print-directory $(PARALLEL) -s everything
+	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
+
+## make test-all   that, and what it leaves out: everything else as root and as
+##                 a user, all shapes, the long repetitions, the fuzzers
+test-all: test
+	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
 
 ## make build      only build
 build: $(BUILD)/cellblock
@@ -72,9 +91,9 @@ build: $(BUILD)/cellblock
 deps:
 	@tools/deps test
 
-## make check      every test, without installing anything
+## make check      every test as root and as a user, without installing anything
 check: everything
-	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
+	@BUILD=$(BUILD) tests/run --all $(TEST_ARGS)
 
 # What the tests need built, and the benchmarks, which are to stay buildable.
 BENCH    := $(addprefix $(BUILD)/tests/bench/,crowd first jail)
@@ -166,7 +185,21 @@ asan:
 
 ## make fuzz       the fuzzers, FUZZ_SECONDS (60) each; needs clang
 fuzz:
-	@tests/fuzz/run $(or $(FUZZ_SECONDS),60)
+	@BUILD=$(BUILD) tests/fuzz/run $(or $(FUZZ_SECONDS),60)
+
+fuzzers: $(FUZZ)
+
+$(BUILD)/fuzz/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(FUZZ): $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/fuzz/lib.a
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -MMD -MP -o $@ $^ \
+	  -Wl,--as-needed -linih -ljansson -lsixel -lz
 
 ## make bench      measure, print the table
 bench: build $(BENCH)
@@ -223,4 +256,5 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(OBJ:.o=.d) $(UNIT:=.d) $(wildcard $(BUILD)/tests/bench/*.d)
+-include $(OBJ:.o=.d) $(UNIT:=.d) $(wildcard $(BUILD)/tests/bench/*.d) \
+  $(FUZZ:=.d) $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.d)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Shared by every pytest suite: a deadline for each test, a private world, a
-report for the runner, and the command that runs a failed test again."""
+"""Shared by every pytest suite: who runs which test, a deadline for each, a
+private world, and a report of each test to the runner."""
+import collections
 import json
 import os
 import pathlib
@@ -10,14 +11,92 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "lib"))
-sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE / "lib"),
+                *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir())]
 
+import leaks  # noqa: E402
 import lingering  # noqa: E402
 import world as world_module  # noqa: E402
 
 SECONDS = 60 * world_module.PATIENCE
+# Set by the runner; without it every test runs, as whoever runs pytest.
+PART = os.environ.get("CELLBLOCK_TEST_PART", "")
+ALONE = "CELLBLOCK_TEST_ALONE" in os.environ
+ME = "root" if world_module.IS_ROOT else "user"
+# Suites of what only root can do.
+ROOTS = ("maker", "ssh", "systemd")
+PEOPLE = os.environ.get("CELLBLOCK_TEST_PEOPLE", ME).split()
 
+
+# ---- which tests run here ----
+
+def people_of(item):
+    """As whom a test runs: in `make test` as the first."""
+    if item.path.parent.name in ROOTS or item.get_closest_marker("root"):
+        people = ["root"]
+    elif item.get_closest_marker("both"):
+        people = ["user", "root"]
+    else:
+        people = ["user"]
+    return [p for p in people if p in PEOPLE] or PEOPLE[:1]
+
+
+def is_picked(item):
+    people = people_of(item)
+    if ME not in people:
+        return False
+    first = ME == people[0] and not item.get_closest_marker("long")
+    again = not first or item.get_closest_marker("sampled")
+    return {"once": first, "rest": again}.get(PART, True)
+
+
+def shares(item):
+    """The wide fixture that a test shares with others, or None."""
+    for name, found in sorted(item._fixtureinfo.name2fixturedefs.items()):
+        if found[-1].scope in ("module", "package", "session") and \
+                found[-1].baseid:
+            mark = item.callspec.params.get(name, "") \
+                if hasattr(item, "callspec") else ""
+            return f"{found[-1].baseid}:{name}{mark}"
+    return None
+
+
+def limit_of(item):
+    mark = item.get_closest_marker("limit")
+    return mark.args[0] if mark else 60
+
+
+def sample(items):
+    """Of the shapes of a test that is marked sampled(n), the first and each
+    n-th after it."""
+    seen, kept = collections.Counter(), []
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        shape = item.nodeid.partition("[")[0]
+        if not mark or not mark.args or seen[shape] % mark.args[0] == 0:
+            kept.append(item)
+        seen[shape] += 1
+    return kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Pick the tests of this person and part. Those that may take longest begin
+    first, and those that share a fixture run in one worker."""
+    if PART:
+        picked = [i for i in items if is_picked(i) and
+                  bool(i.get_closest_marker("alone")) == ALONE]
+        picked = sample(picked) if PART == "once" else picked
+        dropped = [i for i in items if i not in set(picked)]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = sorted(picked, key=lambda i: -limit_of(i))
+    for item in items:
+        group = shares(item)
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+# ---- a deadline ----
 
 class TooLong(Exception):
     """A test did not end before its deadline."""
@@ -29,59 +108,106 @@ def _ring(signum, frame):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item, nextitem):
-    mark = item.get_closest_marker("limit")
-    seconds = mark.args[0] * world_module.PATIENCE if mark else SECONDS
+    item.began = leaks.ticks()
+    item.user_properties.append(("cpu", -leaks.cpu_seconds()))
     old = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL,
+                     limit_of(item) * world_module.PATIENCE)
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, old)
 
 
-def rerun(nodeid):
-    who = os.environ.get("CELLBLOCK_TEST_WHO", "")
-    path, _, rest = nodeid.partition("::")
-    path = path.removeprefix("tests/")
-    name = f"{path}::{rest}" if rest else path
-    return f"tests/run {who + ' ' if who else ''}'{name}'"
+# ---- what a test leaves ----
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Whatever a test has started ends with it: what is left of one that failed
+    is killed, so that it disturbs no other."""
+    yield
+    if getattr(item, "failed", False) and not shares(item):
+        leaks.end_descendants(item.began)
+    item.user_properties.append(("cpu", leaks.cpu_seconds()))
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    report = outcome.get_result()
-    if report.failed:
-        report.sections.append(("again", rerun(item.nodeid)))
+    if outcome.get_result().failed:
+        item.failed = True
 
 
-class Counts:
-    """Counts each test once over all its phases."""
+# ---- the report to the runner ----
 
-    def __init__(self):
-        self.passed, self.failed, self.skipped = [], [], []
+class Reporter:
+    """Writes a line of JSON for what happens to each test. With workers only
+    pytest's first process has one."""
+
+    def __init__(self, fd):
+        self.out = os.fdopen(fd, "w", buffering=1)
+        self.told, self.seconds, self.cpu = {}, {}, {}
+        self.counted = False
+
+    def say(self, **what):
+        self.out.write(json.dumps(what) + "\n")
+
+    def finish(self, report, result, why=""):
+        """The first failure of a test, or else its skip, is its result."""
+        if self.told.get(report.nodeid) != "failed":
+            self.told[report.nodeid] = result
+            if result == "failed":
+                self.say(test=name_of(report.nodeid), result=result, why=why)
+
+    def pytest_xdist_node_collection_finished(self, node, ids):
+        self._count(len(ids))
+
+    def pytest_collection_finish(self, session):
+        if session.items:
+            self._count(len(session.items))
+
+    def _count(self, n):
+        if not self.counted:
+            self.counted = True
+            self.say(expect=n)
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.failed.append([report.nodeid, rerun(report.nodeid)])
+            self.finish(report, "failed", report.longreprtext)
         elif report.skipped:
-            self.skipped.append([report.nodeid, _reason(report)])
+            self.say(test=name_of(report.nodeid), result="skipped",
+                     why=_reason(report))
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.say(begin=name_of(nodeid))
 
     def pytest_runtest_logreport(self, report):
+        seconds = self.seconds.get(report.nodeid, 0) + report.duration
+        self.seconds[report.nodeid] = seconds
+        self.cpu[report.nodeid] = sum(n for _, n in report.user_properties)
         if report.failed:
-            if report.when == "teardown" and report.nodeid in self.passed:
-                self.passed.remove(report.nodeid)
-            self.failed.append([report.nodeid, rerun(report.nodeid)])
+            sections = [f"--- {title}\n{text}"
+                        for title, text in report.sections]
+            self.finish(report, "failed",
+                        "\n".join([report.longreprtext, *sections]))
         elif report.skipped:
-            self.skipped.append([report.nodeid, _reason(report)])
+            self.finish(report, _reason(report))
         elif report.when == "call":
-            self.passed.append(report.nodeid)
+            self.finish(report, "passed")
 
-    def pytest_sessionfinish(self, session, exitstatus):
-        path = os.environ.get("CELLBLOCK_TEST_REPORT")
-        if path:
-            with open(path, "w") as f:
-                json.dump({"passed": len(self.passed), "failed": self.failed,
-                           "skipped": self.skipped}, f)
+    def pytest_runtest_logfinish(self, nodeid):
+        result = self.told.get(nodeid, "failed")
+        self.say(end=name_of(nodeid), seconds=self.seconds.get(nodeid, 0),
+                 cpu=self.cpu.get(nodeid, 0))
+        if result == "passed":
+            self.say(test=name_of(nodeid), result="passed")
+        elif result != "failed":
+            self.say(test=name_of(nodeid), result="skipped", why=result)
+
+
+def name_of(nodeid):
+    """As tests/run takes it: without the folder, and the name of the group that
+    xdist puts at the end."""
+    return nodeid.removeprefix("tests/").partition("@tests/")[0]
 
 
 def _reason(report):
@@ -91,8 +217,12 @@ def _reason(report):
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(Counts(), "cellblock-counts")
+    fd = os.environ.get("CELLBLOCK_TEST_EVENTS")
+    if fd and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(int(fd)), "cellblock-reporter")
 
+
+# ---- fixtures ----
 
 @pytest.fixture
 def cb(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Attempts by system calls, by sockets, and to gain privilege."""
-from rows import CALLS, DENIED, EPERM, FORKS, Table
+from rows import CALLS, EPERM, FORKS, Table
 
 kernel = Table("kernel surface", CALLS)
 add = kernel.add

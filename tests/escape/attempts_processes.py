@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attempts to reach into other processes, to signal them, and to run while the
 jail is stopped."""
-from rows import CALLS, DENIED, EPERM, FORKS, Table
+from rows import CALLS, EPERM, FORKS, Table
 
 ALIVE = ("import signal\n"
          "succeed(lambda: (os.kill(1, 0), status(1)['State'])[1])")

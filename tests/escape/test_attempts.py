@@ -17,6 +17,9 @@ from attempts import ROWS  # noqa: E402
 from numbers_of_calls import NUMBERS  # noqa: E402
 from world import PATIENCE, World  # noqa: E402
 
+# Root's jails have a host id of their own, a person's have the person's.
+pytestmark = pytest.mark.both
+
 MODES = ("program", "session")
 LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
 

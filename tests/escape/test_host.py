@@ -18,6 +18,9 @@ import pytest
 import hosttree
 from world import PYTHON
 
+# Root's jails have a host id of their own, a person's have the person's.
+pytestmark = pytest.mark.both
+
 
 @pytest.fixture
 def neighbours(cb):
@@ -237,6 +240,7 @@ for soft in 4096, 1024:
 """
 
 
+@pytest.mark.alone
 def test_descriptors_in_flight_count_for_the_user_of_the_session(cb):
     """A session of root's has a user of its own. A person's programs need a
     limit above what cells have in flight, as --check says."""
@@ -307,6 +311,7 @@ def test_no_session_takes_a_key_of_the_person(cb):
     assert keys_of(os.geteuid()) - before < 4
 
 
+@pytest.mark.root
 def test_the_nis_domain_of_the_host_is_not_in_the_jail(cb):
     wrapper = ("unshare", "-u", "sh", "-c", "echo of-the-host >"
                " /proc/sys/kernel/domainname && exec \"$@\"", "sh")
@@ -431,6 +436,7 @@ def test_the_environment_of_the_host_is_not_in_the_jail(cb):
                  " 'BASH_ENV'))") == "[]"
 
 
+@pytest.mark.root
 def test_no_process_of_the_jail_holds_the_terminal_of_the_host(cb):
     """Otherwise a guest could type into the terminal of the front end."""
     s = cb.session("-q")
@@ -470,6 +476,7 @@ def directories_of(pid):
                 mount in inside or is_detached_proc(where)
 
 
+@pytest.mark.root
 def test_no_descriptor_of_the_jail_leads_out_of_it(cb):
     """A directory on a mount of the host would lead out: its .. leads to the
     host's root."""

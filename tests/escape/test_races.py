@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+# Root's jails have a host id of their own, a person's have the person's.
+pytestmark = pytest.mark.both
+
 COPIES = 40
 # Exchanges two names again and again, until it is killed. The system call 316
 # or 276 is renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE).

@@ -14,6 +14,9 @@ import hosttree
 import term
 from world import CELLBLOCK
 
+# Root's jails have a host id of their own, a person's have the person's.
+pytestmark = pytest.mark.both
+
 # Sequences that a terminal answers or obeys: DECRQSS, device attributes,
 # status and cursor reports, modes, the window size, colours, the clipboard, a
 # title, a command; and the same with C1 controls, in 8 bits and in UTF-8.

@@ -16,6 +16,9 @@ import hosttree
 from whole import checked, refused, walls_are_up, whole_session
 from world import IS_ROOT, PATIENCE, PYTHON, TESTS
 
+# Root's jails are built with root's means, a person's in a user namespace.
+pytestmark = pytest.mark.both
+
 HERE = TESTS / "fallback"
 CLONE_NEWUSER = "0x10000000"
 KINDS = ("ENOSYS", "EPERM")
@@ -43,6 +46,7 @@ def test_control_a_whole_session_runs_with_every_feature(cb):
 
 # ---- calls that have a substitute ----
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", [
     "mount_setattr", "close_range", "clone3", "landlock_create_ruleset",
@@ -283,6 +287,7 @@ exec unshare -mC sh -c 'umount -l /sys/fs/cgroup &&
 """
 
 
+@pytest.mark.root
 def test_a_container_whose_top_cgroup_holds_processes_has_weak_limits(cb):
     """A container of root: the top cgroup that it sees holds processes, and so
     cannot be divided."""

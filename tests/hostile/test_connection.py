@@ -10,6 +10,9 @@ import pytest
 import hosttree
 from hostile import SWALLOW, start, wait_stopped
 
+# Root may look into and signal what a person may not.
+pytestmark = pytest.mark.both
+
 BUSY = ("import os, signal, subprocess\n"
         "for n in range(4):\n"
         "    if not os.fork():\n"
@@ -129,6 +132,7 @@ OWN_RUN = ("unshare", "--mount", "sh", "-c",
            'mount -t tmpfs t /run && exec "$@"', "sh")
 
 
+@pytest.mark.root
 def test_a_janitor_with_another_run_directory_spares_our_sessions(cb):
     """That janitor sees other lock files. To it every id of ours looks
     free."""

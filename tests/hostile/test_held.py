@@ -10,6 +10,9 @@ import hosttree
 import world
 from hostile import is_whole, start
 
+# Root's jails are stopped by the freezer, a person's by signals.
+pytestmark = pytest.mark.both
+
 # Threads that change the protection of many large mappings without end, so that
 # whoever reads or extends the memory map of the process waits for long.
 STORM = """\
@@ -105,6 +108,8 @@ def waits_often(s, pid, keys, seconds=2):
     return sum(seen) > len(seen) / 4
 
 
+@pytest.mark.alone
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOLDS)
 @pytest.mark.limit(90)
 def test_the_warden_waits_for_no_lock_of_a_cell(cb, name):
@@ -133,6 +138,7 @@ def threads(pid):
         return 0
 
 
+@pytest.mark.root
 def test_the_warden_looks_through_a_proc_of_its_own(cb):
     if not world.IS_ROOT:
         pytest.skip("looking into the warden needs root")

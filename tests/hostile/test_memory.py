@@ -6,6 +6,9 @@ import pytest
 import hosttree
 from hostile import is_whole, said_since, start, value
 
+# Root's sessions are counted by a cgroup, a person's memory is watched.
+pytestmark = pytest.mark.both
+
 KINDS = {
     "heap": "x = []\nwhile True: x.append(bytearray(1 << 20))",
     "small_objects": "x = []\nwhile True: x.append([len(x)])",
@@ -47,6 +50,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.limit(90)
 def test_memory_of_every_kind_is_limited(cb, name):
@@ -185,6 +189,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FLOODS)
 @pytest.mark.limit(90)
 def test_a_flood_of_output_costs_no_session(cb, name):
@@ -218,6 +223,7 @@ HOMES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOMES)
 @pytest.mark.limit(90)
 def test_a_hostile_home_costs_no_session(cb, name):

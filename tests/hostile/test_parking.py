@@ -6,6 +6,9 @@ import pytest
 
 from hostile import is_whole, said_since, start, value
 
+# Root's jails are stopped by the freezer, a person's by signals.
+pytestmark = pytest.mark.both
+
 # The driver's own functions, and one in the place of its park().
 DRIVER = """\
 import ctypes, os, signal, sys, time
@@ -82,6 +85,7 @@ def hang(cb, name, *args):
     return s
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", {**HANG, **BREAK})
 def test_the_next_cell_does_not_wait_for_a_parking_that_hangs(cb, name):
     s = hang(cb, name)
@@ -90,6 +94,7 @@ def test_the_next_cell_does_not_wait_for_a_parking_that_hangs(cb, name):
     is_whole(s, row)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HANG)
 def test_ctrl_c_gives_up_a_cell_that_waits_and_no_other(cb, name):
     s = hang(cb, name)
@@ -133,6 +138,7 @@ def test_ctrl_c_is_answered_while_a_checkpoint_does_not_wake(cb):
     assert value(s, "6 * 7") == "42"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("line", [":undo", ":reset", ":files", ":who"])
 @pytest.mark.parametrize("name", ["sleeps", "spins_beside_a_waiter",
                                   "stops_what_starts"])

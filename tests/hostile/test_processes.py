@@ -10,6 +10,9 @@ import hosttree
 from hostile import (END_FIRST_THREAD, HANG, recovers, said_since, start,
                      uses_no_cpu, value, wait_stopped)
 
+# Root's jails are stopped by the freezer, a person's by signals.
+pytestmark = pytest.mark.both
+
 DETACH = "import os, time, signal\n"
 CELLS = {
     "ignores_every_signal":
@@ -152,6 +155,7 @@ CELLS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CELLS)
 def test_a_process_that_resists_costs_no_session(cb, name):
     s = start(cb)
@@ -163,6 +167,7 @@ WITHOUT_FIRST = ["without_its_first_thread",
                  "children_without_first_threads_continue_each_other"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["daemons", "daemons_that_ignore",
                                   "children_continue_each_other",
                                   "children_continue_each_other_from_threads",

@@ -45,7 +45,7 @@ STORY = {
 
 @pytest.mark.limit(240)
 def test_a_dictionary_of_cell_1_outlives_every_bad_cell(cb):
-    s = cb.session("--set", "cell.timeout=1500ms", "--set", "cell.grace=300ms",
+    s = cb.session("--set", "cell.timeout=8s", "--set", "cell.grace=300ms",
                    "--set", "session.processes=40", "-M", "192M",
                    size=(40, 100))
     s.run("kept = " + KEPT)

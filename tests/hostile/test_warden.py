@@ -16,6 +16,9 @@ import world
 from hostile import (FIND, HANG, is_whole, said_since, start, value,
                      wait_stopped)
 
+# Root may look into and signal what a person may not.
+pytestmark = pytest.mark.both
+
 GRACE = 0.3         # hostile.start()
 SOON = GRACE + 2
 
@@ -112,6 +115,7 @@ def end_of(p, n):
         return None
 
 
+@pytest.mark.root
 def test_the_guest_shares_no_open_file_with_the_warden(cb):
     """O_NONBLOCK belongs to the open file. A guest that shared an open file
     with the warden could make the warden block."""
@@ -436,6 +440,7 @@ def with_descriptors(limit):
     return ("sh", "-c", f'ulimit {limit} 1024; exec "$@"', "sh")
 
 
+@pytest.mark.alone
 def test_descriptors_in_flight_do_not_block_the_session(cb):
     s = start(cb, wrapper=with_descriptors("-Sn"))
     s.run(FLIES)
@@ -452,6 +457,7 @@ def test_descriptors_in_flight_do_not_block_the_session(cb):
     is_whole(s, row)
 
 
+@pytest.mark.alone
 def test_descriptors_in_flight_cost_no_session_under_a_low_hard_limit(cb):
     s = start(cb, wrapper=with_descriptors("-n"))
     s.run(FLIES)

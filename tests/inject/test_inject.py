@@ -25,7 +25,10 @@ import subprocess
 import pytest
 
 import hosttree
-from world import CELLBLOCK, PYTHON, TESTS
+from world import CELLBLOCK, PYTHON, TESTS, WHOLE
+
+# Root's jails are built with root's means, a person's in a user namespace.
+pytestmark = pytest.mark.both
 
 TRACER = TESTS / "inject" / "tracer.c"
 ROLES = ("front", "warden", "janitor", "init", "guest")
@@ -33,6 +36,8 @@ ROLES = ("front", "warden", "janitor", "init", "guest")
 # So only this many of them are tried, the first and the last among them.
 SAMPLE = 8
 SECONDS = 30
+# Of the calls, where not all of them are tried.
+ONE_IN = 6
 # The C library aborts when its futex call fails, which setlocale() makes even
 # without other threads. AddressSanitizer's allocator aborts when it gets no
 # memory.
@@ -251,9 +256,10 @@ def calls_of(calls, role):
     if role == "janitor" and os.geteuid() != 0 and not todo:
         pytest.skip("there is no janitor without a cgroup")
     assert len(todo) > 10, todo
-    return todo
+    return todo if WHOLE else todo[::ONE_IN]
 
 
+@pytest.mark.sampled
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("role", ROLES)
 def test_a_call_that_fails_leaves_a_whole_jail_or_a_refusal(
@@ -272,11 +278,12 @@ def test_a_call_that_fails_leaves_a_whole_jail_or_a_refusal(
         next_session(injector.directory)
     hosttree.wait_removed(lambda: hosttree.new_cgroups(cgroups))
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
-    assert missed <= len(todo) // 10, \
+    assert missed <= len(todo) / 10 + 1, \
         f"{missed} of {len(todo)} calls were never made"
     print(f"{role}: {len(todo) - missed} calls were made to fail")
 
 
+@pytest.mark.sampled
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("role", ROLES)
 def test_a_kill_before_any_call_leaves_nothing(injector, calls, role):
@@ -289,7 +296,7 @@ def test_a_kill_before_any_call_leaves_nothing(injector, calls, role):
         assert why in (None, "-"), f"{name} #{nth}: {why}"
         missed += why == "-"
     hosttree.wait_removed(lambda: hosttree.mounts() - mounts)
-    assert missed <= len(todo) // 10, \
+    assert missed <= len(todo) / 10 + 1, \
         f"{missed} of {len(todo)} calls were never made"
 
 

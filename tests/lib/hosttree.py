@@ -59,6 +59,15 @@ def descendants(root):
     return found
 
 
+def mine():
+    """Every process that this one's tests have started, orphans included:
+    {pid: start time}. A worker's orphans lie beside it (ownhost.py)."""
+    top = int(os.environ.get("CELLBLOCK_TEST_BELOW", os.getpid()))
+    found = descendants(top)
+    found.pop(os.getpid(), None)
+    return found
+
+
 def cgroups():
     """The directories that cellblock has made below /sys/fs/cgroup for this
     user. Tests of another user run at the same time."""
@@ -91,9 +100,10 @@ def new_cgroups(before):
     sessions. A cgroup is another session's if it holds a process that does not
     descend from this one. Its namesakes in other hierarchies and its parents
     are, too."""
-    mine, new = descendants(os.getpid()), cgroups() - before
+    new = cgroups() - before
+    ours = {*mine(), os.getpid()}
     theirs = {os.path.basename(path) for path in new
-              if _members(path) - set(mine)}
+              if _members(path) - ours}
     used = {path for path in new if os.path.basename(path) in theirs}
     return {path for path in new - used
             if not any(u.startswith(path + "/") for u in used)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Checks that a run leaves nothing behind.
 
-The runner adopts orphans (PR_SET_CHILD_SUBREAPER). So every process that a
-suite has started stays a descendant of the runner and can be found, however
+Orphans stay below their worker, and those of a worker below the runner
+(ownhost.py). So every process that a suite has started can be found, however
 the process was detached.
 """
-import ctypes
+import contextlib
 import os
 import shutil
 import signal
@@ -13,16 +13,9 @@ import time
 
 import hosttree
 
-PR_SET_CHILD_SUBREAPER = 36
 PLACES = ("/tmp", "/dev/shm", "/run", "/var/tmp", "/run/lock")
 # The host ids of jails that root starts (jail.uids).
 JAIL_UIDS = range(2130706432, 2130771968)
-
-
-def adopt_orphans():
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def _reap():
@@ -85,8 +78,8 @@ def _is_lock_directory(path):
 
 def _left(before, people):
     _reap()
-    me = hosttree.descendants(os.getpid())
-    processes = [p for p, t in me.items() if hosttree.is_alive(p, t)]
+    processes = [p for p, t in hosttree.mine().items()
+                 if hosttree.is_alive(p, t)]
     return {
         "process": hosttree.describe(processes) if processes else "",
         "cgroup": " ".join(sorted(hosttree.new_cgroups(before.cgroups))),
@@ -97,6 +90,7 @@ def _left(before, people):
 
 def check(before, people, tally):
     """Four tests: no process, cgroup, mount or file is left behind."""
+    tally.expect(4)
     end = time.monotonic() + 10 * hosttree.PATIENCE
     left = _left(before, people)
     while any(left.values()) and time.monotonic() < end:
@@ -105,26 +99,38 @@ def check(before, people, tally):
     for kind, what in left.items():
         if what:
             tally.fail(f"no {kind} is left behind", what, "tests/run")
-            print(f"left behind: {kind}: {what}")
         else:
             tally.add(1)
-    print("nothing" if not any(left.values()) else "")
 
 
-def end_descendants():
-    """Kill all descendants, until none is left."""
+def ticks():
+    """Now, as the start time of a process."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * hosttree.TICK)
+
+
+def cpu_seconds():
+    """What this worker and all that has ended below it have used of the
+    processors, orphans included."""
+    used = sum(os.times()[:4])
+    if "CELLBLOCK_TEST_BELOW" in os.environ:
+        s = hosttree.stat_of(os.environ["CELLBLOCK_TEST_BELOW"])
+        used += (int(s[13]) + int(s[14])) / hosttree.TICK
+    return used
+
+
+def end_descendants(since=0):
+    """Kill all that this process has started since then, until none is left."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
-        _reap()
-        left = hosttree.descendants(os.getpid())
+        if not since:
+            _reap()
+        left = [pid for pid, start in hosttree.mine().items()
+                if start >= since and hosttree.is_alive(pid, start)]
         if not left:
             return
-        for pid, start in left.items():
-            if hosttree.is_alive(pid, start):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
 
 

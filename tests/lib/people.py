@@ -28,7 +28,9 @@ class Person:
         self.env = {
             "PATH": PATH, "LANG": "C.UTF-8", "HOME": entry.pw_dir,
             "USER": entry.pw_name, "LOGNAME": entry.pw_name,
-            "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1",
+            "TERM": "dumb",
+            # Of the tests, compiled once and not by each worker.
+            "PYTHONPYCACHEPREFIX": str(directory / "pyc"),
             "CELLBLOCK": str(binary), "CELLBLOCK_TEST_WHO": f"--{who}",
             "CELLBLOCK_REPORTS": str(directory), "TMPDIR": str(directory),
             "BUILD": os.environ.get("BUILD", "build"),
@@ -75,7 +77,8 @@ def make_person(directory, build):
     entry = pwd.getpwnam(name)
     top = directory / "tree"
     ignore = shutil.ignore_patterns("__pycache__", ".git", "corpus")
-    for part in ("tests", "jail", "repl", "etc", "man", "completions"):
+    for part in ("tests", "jail", "repl", "etc", "man", "completions",
+                 f"{build}/gen"):
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / part, ignore=ignore)
     binary = top / "bin" / "cellblock"
@@ -94,12 +97,3 @@ def make_person(directory, build):
     except OSError:
         pass
     return person, None
-
-
-def remove_accounts_below(directory):
-    """Remove accounts of suites that were killed before they could do so."""
-    for entry in pwd.getpwall():
-        if entry.pw_name.startswith("cellblock-test-") \
-                and pathlib.Path(entry.pw_dir).is_relative_to(directory):
-            subprocess.run(["userdel", "-f", entry.pw_name],
-                           capture_output=True, check=False)

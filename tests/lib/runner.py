@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The runner: which suites run, as which users, and the sums.
+"""The runner: what runs, as whom, beside what, and the sums.
 
-A job is one suite run as one person. The jobs of one person run one after the
-other. The two people's jobs run at the same time, because most tests wait for a
-clock and not for a CPU. The output of a job is shown when the job ends.
+pytest-xdist keeps the queue of the tests that start the product: one run of
+pytest for each person, each with workers that take the next test when they are
+free. There are more workers than processors, because most tests wait for a
+clock and not for a CPU. Beside them run the unit tests, the fuzzers' corpora
+and the scripts. Tests that need the host to themselves come last.
 """
+import json
 import os
 import pathlib
 import re
@@ -17,38 +20,26 @@ import threading
 import time
 
 import leaks
+import ownhost
 from hosttree import PATIENCE
-from people import Person, make_person, remove_accounts_below
-from tally import Tally, failures, forgive, read_report
+from people import Person, make_person
+from tally import Tally
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 # On a busy machine a suite may take long, but it may not be silent for long:
 # each test has a deadline of its own (conftest.py).
-SUITE_SECONDS = 1800 * PATIENCE
+SUITE_SECONDS = 3600 * PATIENCE
 SILENT_SECONDS = 300 * PATIENCE
+CORES = len(os.sched_getaffinity(0))
+FUZZ_SECONDS = "5"
 
-# name: (how it is run, whether it runs once for each person)
-SUITES = {
-    "layers": ("script", False),
-    "docs": ("script", False),
-    "unit": ("unit", False),
-    "guest": ("pytest", False),
-    "session": ("pytest", True),
-    "program": ("pytest", True),
-    "json": ("pytest", True),
-    "serve": ("pytest", True),
-    "mcp": ("pytest", True),
-    "escape": ("pytest", True),
-    "hostile": ("pytest", True),
-    "inject": ("pytest", True),
-    "fallback": ("pytest", True),
-    "limits": ("pytest", True),
-    "ssh": ("pytest", False),
-    "maker": ("pytest", False),
-    "systemd": ("pytest", False),
-    "fuzz": ("fuzz", False),
-}
+# How each suite runs.
+SUITES = dict.fromkeys(
+    "guest session program json serve mcp escape hostile inject fallback "
+    "limits ssh maker systemd".split(), "pytest")
+SUITES |= {"layers": "script", "docs": "script", "unit": "unit",
+           "fuzz": "fuzz"}
 
 
 class Interrupted(Exception):
@@ -59,198 +50,102 @@ def _stop(signum, frame):
     raise Interrupted(signal.Signals(signum).name)
 
 
-class Job:
-    """One suite as one person, with the output it has made so far."""
+class Options:
+    """What was asked for on the command line."""
 
-    def __init__(self, run, suite, person, select):
-        self.run, self.suite, self.person = run, suite, person
-        self.select = select
-        self.tally = run.tally
-        self.shown = bytearray()
+    def __init__(self, argv):
+        self.who, self.part, self.slowest, self.workers = None, None, 0, None
+        self.forgive, self.after = 0, None
+        self.picked = {}            # suite: the tests of it, [] for all
+        for word in argv:
+            self._take(word)
+        self.part = self.part or ("all" if self.picked else "once")
+        self.picked = self.picked or {s: [] for s in SUITES}
 
-    def title(self):
-        each = SUITES[self.suite][1]
-        return (self.suite + (f", as {self.person.who}" if each else "")
-                + (", with a cgroup" if each and self.person.cgroup else ""))
+    def _take(self, word):
+        workers = re.fullmatch(r"--workers=(\d+)", word)
+        forgive = re.fullmatch(r"--forgive=(\d+)", word)
+        if word in ("--root", "--user"):
+            self.who = word[2:]
+        elif word in ("--rest", "--all"):
+            self.part = word[2:]
+        elif word == "--slowest":
+            self.slowest = 10
+        elif workers:
+            self.workers = int(workers[1])
+        elif forgive:
+            self.forgive = int(forgive[1])
+        elif word.startswith("--after="):
+            self.after = pathlib.Path(word.partition("=")[2])
+        elif word in ("-h", "--help"):
+            print(sys.modules["__main__"].__doc__.strip())
+            sys.exit(0)
+        else:
+            self._pick(word.removeprefix("tests/"))
 
-    def lane(self):
-        return "nobody" if self.suite in ("layers", "docs", "fuzz") \
-            else self.person.who
+    def _pick(self, word):
+        suite = word.split("/")[0]
+        if suite not in SUITES:
+            sys.exit(f"tests/run: no suite or option '{suite}'; the suites "
+                     f"are: {' '.join(SUITES)}")
+        tests = self.picked.setdefault(suite, [])
+        if "/" in word:
+            tests.append("tests/" + word)
 
-    def go(self):
-        started = time.monotonic()
-        print(f"... {self.title()}", flush=True)
-        getattr(self, SUITES[self.suite][0])(self.suite, self.person,
-                                             self.select)
-        seconds = time.monotonic() - started
-        self.run.show(f"\n=== {self.title()} ({seconds:.0f} s)\n",
-                      self.shown)
-
-    # ---- one command ----
-
-    def command(self, argv, person, env=None, seconds=SUITE_SECONDS):
-        """Run a command in its own process group. Returns (exit status,
-        output). The status is None if the command took too long or hung."""
-        p = self.run.start(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, cwd=person.top,
-            env={**person.env, **(env or {})}, process_group=0,
-            **person.identity)
-        try:
-            return self._follow(p, seconds)
-        finally:
-            self.run.ended(p)
-
-    def _follow(self, p, seconds):
-        heard = time.monotonic()
-        end = heard + seconds
-        kept = bytearray()
-        os.set_blocking(p.stdout.fileno(), False)
-        while True:
-            data = _read_for(p.stdout, min(1, max(0, end - time.monotonic())))
-            now = time.monotonic()
-            if data:
-                heard = now
-                kept += data
-                self.shown += data
-            elif data == b"" or p.poll() is not None:
-                return p.wait(), bytes(kept)
-            if now > min(end, heard + SILENT_SECONDS):
-                os.killpg(p.pid, signal.SIGKILL)
-                p.wait()
-                return None, bytes(kept)
-
-    # ---- the kinds of suites ----
-
-    def script(self, suite, person, select):
-        status, out = self.command([f"tests/{suite}"], person)
-        self._by_lines(suite, status, out, f"tests/run {suite}")
-
-    def fuzz(self, suite, person, select):
-        if not (TOP / "tests/fuzz/run").exists():
-            self.tally.fail(suite, "tests/fuzz/run does not exist")
-            return
-        status, out = self.command(["tests/fuzz/run", "--short"], person)
-        self._by_lines(suite, status, out, "tests/fuzz/run --short")
-
-    def _by_lines(self, suite, status, out, again):
-        """Count the lines of a script: `ok NAME`, `FAIL NAME: why` or
-        `SKIP NAME: why` for each of its tests."""
-        lines = re.findall(r"^(ok|FAIL|SKIP) +([^\s:]+)(?:: )?(.*)$",
-                           out.decode("utf-8", "replace"), re.M)
-        for word, name, why in lines:
-            if word == "ok":
-                self.tally.add(1)
-            elif word == "SKIP":
-                self.tally.skip(name, why or "no reason was given")
-            else:
-                self.tally.fail(name, why, again)
-        if status is None:
-            self.tally.fail(suite, "took too long", again)
-        elif not lines:
-            self.tally.fail(suite, f"printed no result, status {status}", again)
-        elif status not in (0, 77) and "FAIL" not in {w for w, _, _ in lines}:
-            self.tally.fail(suite, f"ended with status {status}", again)
-
-    def unit(self, suite, person, select):
-        programs = sorted(
-            p for p in (TOP / BUILD / "tests/unit").glob("test_*")
-            if p.suffix == "" and os.access(p, os.X_OK))
-        if not programs:
-            self.tally.fail(suite, f"no test in {BUILD}/tests/unit",
-                            "make unit")
-        for program in programs:
-            self._cmocka(program, person)
-
-    def _cmocka(self, program, person):
-        name = f"unit/{program.name}"
-        again = os.path.relpath(program, TOP)
-        status, out = self.command(
-            [str(program)], person, {"CMOCKA_MESSAGE_OUTPUT": "TAP"},
-            120 * PATIENCE)
-        text = out.decode("utf-8", "replace")
-        ok = re.findall(r"^ok \d+ - \S+", text, re.M)
-        bad = re.findall(r"^not ok \d+ - (\S+)", text, re.M)
-        # cmocka prints the reason first, and then "not ok" even for a skip.
-        skipped = re.findall(r"^(?:SKIP: (.*)\n)?(?:not )?ok \d+ # SKIP (\S+)",
-                             text, re.M)
-        self.tally.add(len(ok))
-        for why, test in skipped:
-            self.tally.skip(f"{name}: {test}", why or "no reason was given")
-        for test in bad:
-            self.tally.fail(f"{name}: {test}", "", again)
-        if not ok and not bad and not skipped:
-            self.tally.fail(name, "ran no test", again)
-        elif status != 0 and not bad:
-            self.tally.fail(name, f"ended with status {status}", again)
-
-    def pytest(self, suite, person, select):
-        if not (TOP / "tests" / suite).is_dir():
-            self.tally.fail(suite, f"tests/{suite} does not exist")
-            return
-        status, report = self._pytest_once(
-            suite, person, select or [f"tests/{suite}"])
-        failed = failures(report)
-        if self.run.may_forgive(len(failed)):
-            status, second = self._pytest_once(suite, person, failed)
-            forgive(self.tally, report, second)
-        read_report(self.tally, report, f"{suite} ({person.who})", status,
-                    f"tests/run --{person.who} {suite}")
-
-    def _pytest_once(self, suite, person, names):
-        n = self.run.number()
-        report = person.directory / f"report-{n}-{suite}"
-        base = person.directory / f"tmp-{n}-{suite}"
-        argv = ["/usr/bin/python3", "-B", "-m", "pytest", "-q",
-                "-c", "tests/pytest.ini", "--rootdir", str(person.top),
-                "--tb=short", "--no-header", f"--basetemp={base}", *names]
-        status, _ = self.command(
-            argv, person, {"CELLBLOCK_TEST_REPORT": str(report)})
-        return status, report
+    def tests(self):
+        """What pytest is to collect."""
+        found = []
+        for suite, tests in self.picked.items():
+            if SUITES[suite] == "pytest":
+                found += tests or [f"tests/{suite}"]
+        return found
 
 
 class Run:
-    """Runs all jobs, two at a time, and adds up their results."""
+    """The commands that run, and the results of all."""
 
-    def __init__(self, directory, forgiven):
-        self.directory = directory
-        self.tally = Tally()
+    def __init__(self, options, tally):
+        self.options, self.tally = options, tally
         self.lock = threading.Lock()
         self.alive = {}             # pid: the process of a command
-        self.left = forgiven        # tests that may still be forgiven
-        self.reports = 0
         self.stopping = False
 
-    def show(self, title, output):
-        with self.lock:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(title.encode() + bytes(output))
-            sys.stdout.flush()
-
-    def number(self):
-        with self.lock:
-            self.reports += 1
-            return self.reports
-
-    def may_forgive(self, n):
-        """Whether `n` failed tests may be tried again."""
-        with self.lock:
-            if not 0 < n <= self.left:
-                return False
-            self.left -= n
-            return True
-
-    def start(self, argv, **how):
+    def start(self, argv, person, env, **how):
         with self.lock:
             if self.stopping:
                 raise Interrupted("the run is ending")
-            p = subprocess.Popen(argv, **how)
+            p = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, cwd=person.top,
+                env={**person.env, **env}, process_group=0,
+                **person.identity, **how)
             self.alive[p.pid] = p
             return p
 
-    def ended(self, p):
-        with self.lock:
-            self.alive.pop(p.pid)
+    def command(self, argv, person, env=None, seconds=SUITE_SECONDS,
+                silent=SILENT_SECONDS, events=None):
+        """Run a command in its own process group. Returns (exit status,
+        output). The status is None if the command took too long or hung. With
+        `events`, a function, a pipe in CELLBLOCK_TEST_EVENTS brings it lines
+        of JSON."""
+        env = dict(env or {})
+        heard, told = -1, -1
+        if events:
+            heard, told = os.pipe()
+            env["CELLBLOCK_TEST_EVENTS"] = str(told)
+        try:
+            p = self.start(argv, person, env,
+                           pass_fds=(told,) if events else ())
+        finally:
+            if events:
+                os.close(told)
+        try:
+            return _follow(p, seconds, silent, heard, events)
+        finally:
+            if events:
+                os.close(heard)
+            with self.lock:
+                self.alive.pop(p.pid)
 
     def stop(self):
         """Kill every running command, and start no more."""
@@ -259,71 +154,230 @@ class Run:
             for pid in self.alive:
                 os.killpg(pid, signal.SIGKILL)
 
-    def _work(self, jobs):
-        for job in jobs:
-            try:
-                job.go()
-            except Interrupted:
-                return
-            except Exception as e:  # a broken runner must not look green
-                self.tally.fail(job.title(), f"the runner failed: {e!r}")
-
-    def all(self, jobs):
-        """Run the jobs in lanes: one for each person, and one for the suites
-        that start no session."""
-        lanes = {}
-        for job in jobs:
-            lanes.setdefault(job.lane(), []).append(job)
-        workers = [threading.Thread(target=self._work, args=(lane,),
-                                    daemon=True) for lane in lanes.values()]
-        for w in workers:
-            w.start()
+    def _work(self, job):
         try:
-            for w in workers:
-                while w.is_alive():
-                    w.join(0.5)
-                    with self.lock:
-                        leaks.reap_orphans(self.alive)
-        finally:
-            self.stop()
-            for w in workers:
-                w.join()
+            job()
+        except Interrupted:
+            return
+        except Exception as e:  # a broken runner must not look green
+            self.tally.fail(str(job), f"the runner failed: {e!r}")
+
+    def together(self, jobs):
+        """Run jobs at the same time, and wait for all of them."""
+        threads = [threading.Thread(target=self._work, args=(job,),
+                                    daemon=True) for job in jobs]
+        for t in threads:
+            t.start()
+        for t in threads:
+            while t.is_alive():
+                t.join(0.5)
+                self.tally.show_progress()
+                with self.lock:
+                    leaks.reap_orphans(self.alive)
 
 
-def _read_for(stream, seconds):
-    """Bytes, b"" at end of file, None when nothing came in time."""
-    ready, _, _ = polling.select([stream], [], [], seconds)
-    if not ready:
-        return None
-    return os.read(stream.fileno(), 65536)
+def _follow(p, seconds, silent, heard, events):
+    now = time.monotonic()
+    end, last = now + seconds, now
+    kept, line = bytearray(), b""
+    streams = [p.stdout.fileno(), *([heard] if events else [])]
+    while streams:
+        ready, _, _ = polling.select(streams, [], [], 1)
+        now = time.monotonic()
+        for fd in ready:
+            data = os.read(fd, 65536)
+            last = now
+            if not data:
+                streams.remove(fd)
+            elif fd == heard:
+                *lines, line = (line + data).split(b"\n")
+                for one in lines:
+                    events(json.loads(one))
+            else:
+                kept += data
+        if not ready and p.poll() is not None:
+            break                   # somebody else holds the pipes
+        if now > min(end, last + silent):
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+            return None, bytes(kept)
+    return p.wait(), bytes(kept)
 
 
-def parse(argv):
-    """Returns (person, number of tests that may be forgiven, tests). The tests
-    are {suite: the tests picked from it, [] for all}."""
-    who, forgiven, picked = None, 0, {}
-    for word in argv:
-        if word in ("--root", "--user"):
-            who = word[2:]
-        elif re.fullmatch(r"--forgive=\d+", word):
-            forgiven = int(word.partition("=")[2])
-        elif word in ("-h", "--help"):
-            print(sys.modules["__main__"].__doc__.strip())
-            sys.exit(0)
+# ---- the kinds of suites ----
+
+class Script:
+    """A program that prints `ok NAME`, `FAIL NAME: why` or `SKIP NAME: why`
+    for each of its tests."""
+
+    def __init__(self, run, person, suite, argv):
+        self.run, self.person, self.suite = run, person, suite
+        self.argv = argv
+
+    def __str__(self):
+        return self.suite
+
+    def __call__(self):
+        tally, again = self.run.tally, " ".join(self.argv)
+        tally.begin(self.suite)
+        status, out = self.run.command(self.argv, self.person)
+        tally.end(self.suite)
+        text = out.decode("utf-8", "replace")
+        lines = re.findall(r"^(ok|FAIL|SKIP) +([^\s:]+)(?:: )?(.*)$", text,
+                           re.M)
+        tally.expect(len(lines))
+        for word, name, why in lines:
+            if word == "ok":
+                tally.add(1)
+            elif word == "SKIP":
+                tally.skip(name, why or "no reason was given")
+            else:
+                tally.fail(name, why, again, text[-4000:])
+        if status is None:
+            tally.fail(self.suite, "took too long", again, text[-4000:])
+        elif not lines:
+            tally.fail(self.suite, f"printed no result, status {status}",
+                       again, text[-4000:])
+        elif status not in (0, 77) and "FAIL" not in {w for w, _, _ in lines}:
+            tally.fail(self.suite, f"ended with status {status}", again)
+
+
+class Unit:
+    """The programs of the unit tests, one after the other."""
+
+    def __init__(self, run, person):
+        self.run, self.person = run, person
+
+    def __str__(self):
+        return "unit"
+
+    def __call__(self):
+        programs = sorted(
+            p for p in (TOP / BUILD / "tests/unit").glob("test_*")
+            if p.suffix == "" and os.access(p, os.X_OK))
+        wanted = [pathlib.Path(t).stem for t in
+                  self.run.options.picked["unit"]]
+        programs = [p for p in programs if not wanted or p.name in wanted]
+        if not programs:
+            self.run.tally.fail("unit", f"no test in {BUILD}/tests/unit",
+                                "make unit")
+        for program in programs:
+            self._one(program)
+
+    def _one(self, program):
+        tally, name = self.run.tally, f"unit/{program.name}"
+        again = os.path.relpath(program, TOP)
+        tally.begin(name)
+        status, out = self.run.command(
+            [str(program)], self.person, {"CMOCKA_MESSAGE_OUTPUT": "TAP"},
+            120 * PATIENCE)
+        tally.end(name)
+        text = out.decode("utf-8", "replace")
+        ok = re.findall(r"^ok \d+ - \S+", text, re.M)
+        bad = re.findall(r"^not ok \d+ - (\S+)", text, re.M)
+        # cmocka prints the reason first, and then "not ok" even for a skip.
+        skipped = re.findall(r"^(?:SKIP: (.*)\n)?(?:not )?ok \d+ # SKIP (\S+)",
+                             text, re.M)
+        tally.expect(len(ok) + len(bad) + len(skipped))
+        tally.add(len(ok))
+        for why, test in skipped:
+            tally.skip(f"{name}: {test}", why or "no reason was given")
+        for test in bad:
+            tally.fail(f"{name}: {test}", "", again, text[-4000:])
+        if not ok and not bad and not skipped:
+            tally.fail(name, "ran no test", again, text[-4000:])
+        elif status != 0 and not bad:
+            tally.fail(name, f"ended with status {status}", again,
+                       text[-4000:])
+
+
+class Pytest:
+    """The tests of one person that may run beside others, or those that may
+    not."""
+
+    def __init__(self, run, person, people, workers, alone=False, again=()):
+        self.run, self.person, self.people = run, person, people
+        self.workers, self.alone = workers, alone
+        self.again = again          # names of tests that failed
+        self.tests = 0
+
+    def __str__(self):
+        return f"pytest as {self.person.who}" + (
+            ", alone" if self.alone else "")
+
+    def __call__(self):
+        n = (self.person.who + ("-alone" if self.alone else "") +
+             ("-again" if self.again else ""))
+        base = self.person.directory / f"tmp-{n}"
+        worker = (f"{self.workers}*popen//python=/usr/bin/python3 "
+                  f"{self.person.top}/tests/lib/ownhost.py /usr/bin/python3")
+        pytest = ["/usr/bin/python3", "-m", "pytest", "-q",
+                  "-c", "tests/pytest.ini", "--rootdir", str(self.person.top),
+                  *(f"tests/{t}" for t in self.again)] + (
+                  [] if self.again else self.run.options.tests())
+        argv = [*pytest, "-p", "xdist", "--tb=short", "--no-header",
+                f"--basetemp={base}", "--dist=loadgroup", f"--tx={worker}"]
+        env = {"CELLBLOCK_TEST_PEOPLE": " ".join(self.people)}
+        if not self.again:
+            env["CELLBLOCK_TEST_PART"] = self.run.options.part
+        if self.alone:
+            env["CELLBLOCK_TEST_ALONE"] = "1"
+        elif not self.again:
+            # So that it is compiled once, and not by each worker.
+            self.run.command([*pytest, "--collect-only"], self.person, env)
+        status, out = self.run.command(argv, self.person, env,
+                                       events=self._hear)
+        text = out.decode("utf-8", "replace")[-4000:]
+        again = f"tests/run --{self.person.who}"
+        if status is None:
+            self.run.tally.fail(str(self), "took too long or hung", again,
+                                text)
+        elif status not in (0, 1, 5) or not self.tests and status != 5:
+            self.run.tally.fail(str(self), f"ended with status {status}",
+                                again, text)
+
+    def _hear(self, event):
+        tally = self.run.tally
+        name = event.get("begin") or event.get("end") or event.get("test")
+        title = f"{name} ({self.person.who})"
+        if "expect" in event:
+            tally.expect(event["expect"])
+        elif "begin" in event:
+            tally.begin(title)
+        elif "end" in event:
+            tally.end(title, event["seconds"], event["cpu"])
         else:
-            word = word.removeprefix("tests/")
-            suite = word.split("/")[0]
-            if suite not in SUITES:
-                sys.exit(f"tests/run: no suite '{suite}'; there are: "
-                         + " ".join(SUITES))
-            select = picked.setdefault(suite, [])
-            if "/" in word:
-                select.append("tests/" + word)
-    return who, forgiven, picked or {s: [] for s in SUITES}
+            self.tests += 1
+            if event["result"] == "passed":
+                tally.add(1)
+            elif event["result"] == "skipped":
+                tally.skip(title, event["why"])
+            else:
+                tally.fail(title, "", f"tests/run --{self.person.who} "
+                           f"'{name}'", event["why"])
+
+
+def try_again(run, people):
+    """Run the tests that failed again, alone, if they are few."""
+    failed = run.tally.failed
+    who = {p.who: [name.removesuffix(f" ({p.who})") for name, _, _ in failed
+                   if name.endswith(f" ({p.who})")] for p in people}
+    if not 0 < len(failed) <= run.options.forgive or \
+            sum(map(len, who.values())) != len(failed):
+        return
+    second = Run(run.options, Tally())
+    for person in people:
+        if who[person.who]:
+            second.together([Pytest(second, person, [person.who], 1,
+                                    again=who[person.who])])
+    if second.tally.passed == len(failed):
+        for name, _, _ in list(failed):
+            run.tally.forgive(name)
+            run.tally.add(1)
 
 
 def choose_people(who, directory, tally):
-    """The people that the suites run as, the caller first."""
+    """The people that the suites run as: a user, and root."""
     me = Person.caller(directory, BUILD)
     if not me.is_root:
         tally.skip("everything, as root", "the run was not started by root")
@@ -334,37 +388,73 @@ def choose_people(who, directory, tally):
     if not other:
         tally.skip("everything, as an unprivileged user", why)
         return [me]
-    return [other] if who == "user" else [me, other]
+    return [other] if who == "user" else [other, me]
+
+
+def jobs_of(run, people):
+    """What runs together, and what runs alone afterwards."""
+    caller = people[-1]
+    picked, once = run.options.picked, run.options.part != "rest"
+    jobs = [Script(run, caller, s, [f"tests/{s}"])
+            for s in ("layers", "docs") if s in picked and once]
+    if "unit" in picked and once:
+        jobs.append(Unit(run, caller))
+    if "fuzz" in picked:
+        jobs.append(Script(run, caller, "fuzz", [
+            "tests/fuzz/run", "replay" if once else FUZZ_SECONDS]))
+    alone = []
+    if run.options.tests():
+        names = [p.who for p in people]
+        for person in people:
+            workers = run.options.workers or (
+                3 * CORES + 1 if person.who == "user" else CORES)
+            jobs.append(Pytest(run, person, names, workers))
+            alone.append(Pytest(run, person, names, 1, alone=True))
+    return jobs, alone
+
+
+def own_host(tally):
+    """Hide what this host has of the product."""
+    if os.geteuid() != 0 or "CELLBLOCK_TEST_MAY_INSTALL" in os.environ:
+        return
+    try:
+        ownhost.enter(TOP, (TOP / BUILD).resolve())
+    except (OSError, subprocess.CalledProcessError) as e:
+        why = getattr(e, "stderr", None) or e
+        tally.skip("a host of their own for the tests", str(why).strip())
 
 
 def main(argv):
-    who, forgiven, picked = parse(argv)
+    options, tally = Options(argv), Tally()
+    own_host(tally)
     for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(s, _stop)
-    leaks.adopt_orphans()
+    ownhost.adopt_orphans()
     before = leaks.Snapshot()
-    started = time.monotonic()
     people = []
     directory = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-"))
     directory.chmod(0o755)
-    run = Run(directory, forgiven)
+    run = Run(options, tally)
     try:
-        people += choose_people(who, directory, run.tally)
-        run.all(Job(run, suite, person, select)
-                for suite, select in picked.items()
-                for person in (people if SUITES[suite][1] else people[:1]))
-        print("\n=== left behind", flush=True)
-        leaks.check(before, people, run.tally)
+        people += choose_people(options.who, directory, tally)
+        jobs, alone = jobs_of(run, people)
+        run.together(jobs)
+        for job in alone:
+            run.together([job])
+        try_again(run, people)
+        leaks.check(before, people, tally)
         for person in people:
             person.keep_reports(TOP / BUILD)
     except Interrupted as e:
-        run.tally.fail("the run", f"was ended by {e}")
+        tally.fail("the run", f"was ended by {e}")
     finally:
         for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             signal.signal(s, signal.SIG_IGN)
+        run.stop()
         leaks.end_descendants()
         for person in people:
             person.remove()
-        remove_accounts_below(directory)
         leaks.remove_tree(directory)
-    return run.tally.finish(time.monotonic() - started)
+    return tally.finish(options.slowest,
+                        TOP / BUILD / f"tests-{options.part}.json",
+                        options.after)

@@ -124,8 +124,11 @@ class Terminal(pyte.Screen):
         return BRACKETED_PASTE in self.mode
 
     def _row(self, y):
-        row = self.buffer[y]
-        return "".join(row[x].data for x in range(self.columns)).rstrip()
+        row = self.buffer.get(y)
+        if not row:
+            return ""
+        return "".join(row[x].data if x in row else " "
+                       for x in range(max(row) + 1)).rstrip()
 
     def here(self):
         """The absolute number of the row that the cursor is on."""

@@ -1,23 +1,97 @@
 # SPDX-License-Identifier: MIT
-"""The sums of a run."""
+"""The results of a run: the sums, what failed, and how far it is."""
 import json
+import os
+import sys
+import threading
+import time
+
+SAY_SECONDS = 15        # without a terminal: a line about the progress
 
 
 class Tally:
+    """Safe for threads. What fails is printed when it happens."""
+
     def __init__(self):
+        self.lock = threading.Lock()
         self.passed = 0
         self.failed = []            # (name, why, the command to run it again)
         self.skipped = []           # (name, reason)
         self.forgiven = []          # failed, then passed (--forgive)
+        self.expected = 0
+        self.running = {}           # name: when it began
+        self.seconds = []           # (seconds, those of the CPU, name)
+        self.started = self.said = time.monotonic()
+        self.line = ""              # on the terminal
+
+    def expect(self, n):
+        with self.lock:
+            self.expected += n
+
+    def begin(self, name):
+        with self.lock:
+            self.running[name] = time.monotonic()
+
+    def end(self, name, seconds=0, cpu=0):
+        with self.lock:
+            began = self.running.pop(name, None)
+            if began or seconds:
+                self.seconds.append(
+                    (seconds or time.monotonic() - began, cpu, name))
 
     def add(self, n):
-        self.passed += n
-
-    def fail(self, name, why="", again=""):
-        self.failed.append((name, why, again))
+        with self.lock:
+            self.passed += n
 
     def skip(self, name, reason):
-        self.skipped.append((name, reason))
+        with self.lock:
+            self.skipped.append((name, reason))
+
+    def fail(self, name, why="", again="", text=""):
+        with self.lock:
+            self.failed.append((name, why, again))
+            self._clear()
+            print(f"FAILED: {name}" + (f": {why}" if why else ""))
+            if text:
+                print(text.rstrip())
+            if again:
+                print(f"    again: {again}", flush=True)
+
+    def forgive(self, name):
+        """A test that failed has passed when it was run again."""
+        with self.lock:
+            self.failed = [f for f in self.failed if f[0] != name]
+            self.forgiven.append(name)
+
+    # ---- progress ----
+
+    def _clear(self):
+        if self.line:
+            print("\r\x1b[K", end="")
+            self.line = ""
+
+    def _progress(self):
+        done = self.passed + len(self.failed) + len(self.skipped)
+        now = time.monotonic()
+        oldest = sorted(self.running.items(), key=lambda item: item[1])
+        names = [f"{name} ({now - began:.0f} s)" for name, began in oldest[:3]]
+        return (f"{now - self.started:4.0f} s: {done} of {self.expected}"
+                + (f", {len(self.failed)} failed" if self.failed else "")
+                + (f"; {len(oldest)} run: {', '.join(names)}" if names else ""))
+
+    def show_progress(self):
+        """Called several times a second."""
+        with self.lock:
+            if sys.stdout.isatty():
+                columns = os.get_terminal_size(sys.stdout.fileno()).columns
+                self._clear()
+                self.line = self._progress()[:columns - 1]
+                print(self.line, end="", flush=True)
+            elif time.monotonic() - self.said >= SAY_SECONDS:
+                self.said = time.monotonic()
+                print(self._progress(), flush=True)
+
+    # ---- the end ----
 
     def _by_reason(self):
         found = {}
@@ -25,12 +99,15 @@ class Tally:
             found.setdefault(reason, []).append(name)
         return found
 
-    def finish(self, seconds):
-        """Print the result. Returns the exit status."""
-        ran = self.passed + len(self.failed)
-        if not ran:
+    def finish(self, slowest, keep, after=None):
+        """Print the result, and keep the sums in a file; the last line adds
+        those of an earlier run. Returns the exit status."""
+        if not self.passed + len(self.failed):
             self.fail("the run", "no test ran")
-        print(f"\n=== {seconds:.0f} s")
+        self._clear()
+        print(f"\n=== {time.monotonic() - self.started:.0f} s")
+        for seconds, cpu, name in sorted(self.seconds, reverse=True)[:slowest]:
+            print(f"{seconds:6.1f} s, {cpu:5.1f} s of CPU  {name}")
         for reason, names in self._by_reason().items():
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             print(f"skipped: {names[0]}{more}: {reason}")
@@ -40,48 +117,13 @@ class Tally:
             print(f"FAILED: {name}" + (f": {why}" if why else ""))
             if again:
                 print(f"    again: {again}")
-        print(f"{self.passed} passed, {len(self.failed)} failed, "
-              f"{len(self.skipped)} skipped", flush=True)
-        return 0 if ran and not self.failed else 1
-
-
-def failures(path):
-    """The names of the failed tests, [] when the report is missing or cut."""
-    try:
-        return [name for name, _ in json.loads(path.read_text())["failed"]]
-    except (OSError, ValueError):
-        return []
-
-
-def forgive(tally, path, second):
-    """Forgive each failure of the first report that passed in the second."""
-    try:
-        again = json.loads(second.read_text())
-    except (OSError, ValueError):
-        return
-    report = json.loads(path.read_text())
-    still = {name for name, _ in again["failed"]}
-    tally.forgiven += [name for name, _ in report["failed"]
-                       if name not in still]
-    report["failed"] = again["failed"]
-    report["passed"] += again["passed"]
-    path.write_text(json.dumps(report))
-
-
-def read_report(tally, path, suite, status, again):
-    """Add the report of conftest.py. A missing or empty one is a failure."""
-    try:
-        report = json.loads(path.read_text())
-    except (OSError, ValueError):
-        tally.fail(suite, "took too long or hung" if status is None
-                   else f"crashed with status {status}", again)
-        return
-    tally.add(report["passed"])
-    for name, command in report["failed"]:
-        tally.fail(f"{suite}: {name}", "", command)
-    for name, reason in report["skipped"]:
-        tally.skip(f"{suite}: {name}", reason)
-    if not (report["passed"] or report["failed"] or report["skipped"]):
-        tally.fail(suite, "ran no test", again)
-    elif status != 0 and not report["failed"]:
-        tally.fail(suite, f"ended with status {status}", again)
+        sums = self.passed, len(self.failed), len(self.skipped)
+        keep.write_text(json.dumps({
+            "sums": sums, "seconds": sorted(self.seconds, reverse=True)}))
+        if after and after.exists():
+            earlier = json.loads(after.read_text())["sums"]
+            print("{} passed, {} failed, {} skipped here; with those of "
+                  "make test:".format(*sums))
+            sums = [a + b for a, b in zip(sums, earlier)]
+        print("{} passed, {} failed, {} skipped".format(*sums), flush=True)
+        return 1 if self.failed else 0

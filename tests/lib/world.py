@@ -14,6 +14,8 @@ CELLBLOCK = os.environ.get(
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
 PATIENCE = term.PATIENCE
+# Whether tests marked `sampled` try all of it.
+WHOLE = os.environ.get("CELLBLOCK_TEST_PART") != "once"
 
 
 class Ended:

@@ -18,6 +18,9 @@ import pytest
 import hosttree
 from world import IS_ROOT, PATIENCE, PYTHON
 
+# What enforces a limit depends on who asks: root's sessions have a cgroup.
+pytestmark = pytest.mark.both
+
 MIB = 1 << 20
 LIMIT = 160 * MIB
 STEP = 4 * MIB
@@ -322,6 +325,7 @@ def strong(cb):
     return {row["what"]: row["strength"] for row in rows}["memory"] == "strong"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_of_each_kind_is_bounded(cb, kind):
     r, got = attempt(cb, kind, 8 * LIMIT)
@@ -333,6 +337,7 @@ def test_memory_of_each_kind_is_bounded(cb, kind):
         assert "refused" in r.text, r
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_less_memory_than_the_limit_is_granted(cb, kind):
     small = ("pipes", "sockets", "mappings")
@@ -670,6 +675,7 @@ def test_cpu_use_is_limited_to_the_configured_share(cb):
     assert throttled(cpu) > before or float(got) <= 0.25
 
 
+@pytest.mark.root
 def test_two_sessions_of_root_have_two_host_ids(cb):
     if not IS_ROOT:
         pytest.skip("a person's sessions run as that person")
@@ -705,6 +711,7 @@ def test_the_front_end_and_the_jail_keep_no_capability(cb):
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
 
 
+@pytest.mark.root
 def test_real_time_scheduling_is_not_inherited(cb):
     """A cell in real time could keep all other programs of the host from
     running."""

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import hosttree
-from test_spares import BOTH, KINDS, made, ready, start, was_ahead
+from makerhost import BOTH, KINDS, made, ready, start, was_ahead
 
 # All that a program can see of how it was started.
 SEEN = r"""import ctypes, json, os, resource, signal, struct, sys
@@ -182,6 +182,7 @@ def test_no_variable_has_the_linker_run_something_ahead(host):
     assert "libm.so.6" in r.text and was_ahead(host)
 
 
+@pytest.mark.alone
 def test_programs_that_overlap_have_jails_that_wait(host):
     """Where one begins each tenth of a second, before the last has ended."""
     ann, _ = start(host)

@@ -4,7 +4,7 @@ import json
 import re
 
 import hosttree
-from conftest import JAIL_UIDS, of_jails
+from makerhost import JAIL_UIDS, of_jails
 
 
 def rows(ended):

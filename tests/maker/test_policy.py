@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import hosttree
-from conftest import of_jails
+from makerhost import of_jails
 
 LOCKED = "[policy]\nlocked = yes\n"
 

@@ -10,42 +10,8 @@ import time
 import pytest
 
 import hosttree
-from conftest import JAIL_UIDS
+from makerhost import BOTH, JAIL_UIDS, KINDS, made, ready, start, was_ahead
 from world import PATIENCE
-
-KINDS = 3
-# The one difference that a person could see is in the maker's log.
-BOTH = pytest.mark.parametrize("spare", [1, 0])
-
-
-def start(host, spare=1, policy=""):
-    """A maker, and the spares that it keeps."""
-    host.spare = spare
-    host.policy(policy)
-    host.start()
-    ready(host, spare * KINDS)
-    return host.people
-
-
-def ready(host, n=KINDS):
-    """Wait until so many spares lie there."""
-    def last():
-        found = re.findall(r"^spare jails: (\d+)$", host.said(), re.M)
-        return int(found[-1]) if found else 0
-    hosttree.until(lambda: last() == n, f"{n} spares", 60)
-
-
-def made(host):
-    """Who has got a session, and whether it was made ahead."""
-    return re.findall(r"^(\S+) \(uid \d+\): a session as host id \d+"
-                      r"(, made ahead)?$", host.said(), re.M)
-
-
-def was_ahead(host, n=1):
-    """Of the n-th session, which may be logged a moment later."""
-    hosttree.until(lambda: len(made(host)) >= n, "the log")
-    return bool(made(host)[n - 1][1])
-
 
 def wardens(host):
     """The maker's children that have a host id: those of the spares, where

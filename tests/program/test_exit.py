@@ -2,6 +2,9 @@
 page defines them."""
 import pytest
 
+# Root's jails are stopped by the freezer, a person's by signals.
+pytestmark = pytest.mark.both
+
 OK, FAILED, USAGE, CONFIG, JAIL = 0, 1, 2, 78, 125
 CODE = ("-c", "pass")
 

@@ -38,6 +38,7 @@ def small_disk(path, size):
         subprocess.run(["umount", "-l", path], check=True)
 
 
+@pytest.mark.root
 def test_a_full_disk_is_said_and_freed(serve, cb):
     if not IS_ROOT:
         pytest.skip("mounting needs root")

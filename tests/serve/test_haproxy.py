@@ -24,6 +24,7 @@ CONCURRENT = 8  # of a host, in the configuration as in serve.concurrent
 CLONE_NEWNET = 0x40000000
 
 pytestmark = [
+    pytest.mark.root,
     pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root"),
     *(pytest.mark.skipif(not shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin"),
                          reason=f"{tool} is not installed")

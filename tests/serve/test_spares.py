@@ -207,6 +207,7 @@ def timed(server, code, **more):
     return r, (time.monotonic() - began) * 1000
 
 
+@pytest.mark.alone
 def test_clocks_begin_with_the_request(server):
     """Not when the jail was made, nor when its Python was started."""
     server.await_rest(12)

@@ -18,6 +18,9 @@ from lingering import (ATTACH, COUNT, END, NO, OK, STATUS, ask, door, drop,
                        namespace, request, send)
 from world import CELLBLOCK, IS_ROOT
 
+# Root's sessions and a person's have their sockets in different places.
+pytestmark = pytest.mark.both
+
 
 def test_a_cell_goes_on_without_a_terminal(many):
     s = many.start()
@@ -535,6 +538,7 @@ def test_who_stalls_or_floods_does_not_keep_others_out(many, ns):
     s.expect_since(row, "^n 39$")
 
 
+@pytest.mark.root
 def test_a_neighbour_is_not_heard(many, ns):
     if not IS_ROOT:
         pytest.skip("being somebody else takes root")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Configuration, the checks of the host, and the errors before a session
 starts."""
-import os
 import re
 
 import pytest

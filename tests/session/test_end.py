@@ -7,6 +7,9 @@ import pytest
 
 import hosttree
 
+# Root may look into and signal what a person may not.
+pytestmark = pytest.mark.both
+
 BUSY = ("import subprocess, os; subprocess.Popen(['sleep', '300'],"
         " start_new_session=True); print('on'); input()")
 

@@ -8,6 +8,9 @@ import pytest
 
 from deep import DEEP
 
+# Root's jails are built with root's means, a person's in a user namespace.
+pytestmark = pytest.mark.both
+
 
 def wipe(s):
     """Run :wipe, and answer yes if it asks. Returns what it prints."""

@@ -390,8 +390,9 @@ def test_every_key_typed_around_the_end_of_a_cell_arrives_once(cb, kind):
                and (kind == "dumb" or digits in s.screen.cursor_row())
                and digits[-1] in s.screen.cursor_row(), "prompt and text")
         s.type("\r")
-        s.expect_since(row, f"^{digits}$")
+        s.expect_since(row, f"{digits}$" if kind == "dumb" else f"^{digits}$")
         s.wait_prompt()
+        assert s.run("_") == digits
 
 
 def test_ctrl_d_typed_ahead_ends_the_session_at_the_next_prompt(session):

@@ -15,6 +15,9 @@ import term
 from lingering import drop
 from world import CELLBLOCK, IS_ROOT
 
+# Root's sessions and a person's have their sockets in different places.
+pytestmark = pytest.mark.both
+
 NOBODY = 65534
 EXCHANGE = 2    # RENAME_EXCHANGE
 # A file system in which directories can be made, and no sockets.
@@ -78,6 +81,7 @@ def test_the_next_place_takes_the_socket(many, what):
     many.none()
 
 
+@pytest.mark.root
 @pytest.mark.parametrize("what", MOUNTS)
 def test_a_session_without_a_place_works_and_says_why(
         many, what):
@@ -149,6 +153,7 @@ def exchange_once(a, b):
     spare.rename(b)
 
 
+@pytest.mark.root
 def test_a_socket_that_somebody_has_planted_gets_no_terminal(
         many):
     """In a directory that was open for a while. What listens there is not the

@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+# Root's jails are stopped by the freezer, a person's by signals.
+pytestmark = pytest.mark.both
+
 
 def session_to_lose(cb, timeout):
     s = cb.session("-t", timeout, "--set", "cell.grace=300ms",
@@ -106,6 +109,7 @@ def test_variables_survive_the_memory_limit(cb):
     assert_nothing_is_lost(kept)
 
 
+@pytest.mark.alone
 def test_variables_survive_the_memory_limit_on_a_busy_host(cb):
     """Growth that is seen between two looks is no copying. Without a cgroup the
     cell meets MemoryError and keeps what it has; there is room beside that for

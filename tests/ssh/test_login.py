@@ -41,6 +41,7 @@ def test_a_shell_command_is_a_python_error(lab, command, error):
     assert b"root:" not in r.stdout + r.stderr
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("command", [
     "--help", "--check", "-c 'print(1)'", "-f /etc/passwd", "--version",
     "-s cell.timeout=99h", "--set policy.locked=no", "-u /etc/passwd",
@@ -105,6 +106,7 @@ def test_an_agent_gets_a_session(lab, command, options):
     assert second["result"]["content"] == [{"type": "text", "text": "42\n"}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", [
     "cellblock-mcp -s cell.timeout=99h", "cellblock --mcp -p /bin/sh",
     "cellblock -s session.memory=9G --mcp", "cellblock --mcp; id",
@@ -182,6 +184,7 @@ def test_a_dropped_connection_is_come_back_to(lab):
                    hosttree.describe(lab.processes()))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [
     "LD_PRELOAD", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "TERMINFO",
     "BASH_ENV", "GCONV_PATH", "EDITOR", "XDG_CONFIG_HOME", "SECRET"])

@@ -61,6 +61,7 @@ COPIES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", COPIES)
 def test_a_file_is_used_by_the_next_cell(remote_lab, here, how):
     s = remote_lab.session().start()
@@ -88,6 +89,7 @@ def test_a_file_comes_out_while_a_cell_runs(remote_lab, here, old):
     s.wait_prompt()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["scp", "scp_old", "rsync"])
 def test_a_tree_keeps_its_modes(remote_lab, here, how):
     tree = here / "tree"
@@ -121,6 +123,7 @@ def says(r, why):
         (r.args[0] == "rsync" and r.returncode == 11)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", COPIES)
 def test_a_full_home_is_an_error_and_costs_nothing(remote_lab, here, how):
     """The home has 8 MiB, a file may have 4."""
@@ -196,6 +199,7 @@ def test_an_interrupted_copy_leaves_nothing_running(remote_lab, here):
     assert s.run("6 * 7") == "42"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", [
     "/etc/passwd", "/tmp/cbtest-out", "/cbtest-out", "../../cbtest-out"])
 @pytest.mark.parametrize("old", [[], ["-O"]])
@@ -220,6 +224,7 @@ def test_nothing_of_the_host_is_read(remote_lab, here):
     assert remote_lab.user.pw_name not in (here / "got").read_text()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", [
     "scp -t x; id -u; hostname", "scp -S /bin/sh -t $(hostname)",
     "rsync --server --daemon --config=/etc/passwd .",

@@ -7,7 +7,7 @@ import pytest
 
 import hosttree
 import term
-from conftest import BINARY, run
+from lab import BINARY, run
 
 pytestmark = pytest.mark.limit(240)
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 import hosttree
-from conftest import BINARY, rows
+from lab import BINARY, rows
 
 pytestmark = pytest.mark.limit(120)
 

@@ -7,8 +7,7 @@ import shutil
 
 import pytest
 
-import hosttree
-from conftest import BINARY, ETC, reload_sshd, run
+from lab import BINARY, ETC, reload_sshd, run
 
 pytestmark = pytest.mark.limit(600)
 HERE, THERE = "198.51.100.1", "198.51.100.2"

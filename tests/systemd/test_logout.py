@@ -9,7 +9,7 @@ import signal
 import pytest
 
 import hosttree
-from conftest import BINARY, run, show
+from lab import BINARY, run, show
 
 pytestmark = pytest.mark.limit(240)
 KILLS = "logging out ends it: KillUserProcesses is on"

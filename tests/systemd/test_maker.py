@@ -9,7 +9,7 @@ import socket
 import pytest
 
 import hosttree
-from conftest import BINARY, drop_in, rows, run, show
+from lab import BINARY, drop_in, rows, run, show
 
 pytestmark = pytest.mark.limit(120)
 SESSIONS = pathlib.Path(

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 import hosttree
-from conftest import BINARY, ETC, SECONDS, drop_in, reload_sshd, run, show
+from lab import BINARY, ETC, SECONDS, drop_in, reload_sshd, run, show
 
 pytestmark = pytest.mark.limit(120)
 

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""A host of their own for the tests, inside the real one.
+
+    ownhost.py COMMAND [ARG]...
+
+Root's run moves into a mount and a pid namespace (enter()). What the host has
+of the product is not there: /etc is a copy without /etc/cellblock; /run, /tmp,
+/var/tmp and /dev/shm are empty, and so is each directory where a person keeps
+the sockets of their sessions; no other process and no other cgroup is seen.
+What the tests leave there goes with the namespaces, whatever ends the run.
+
+As a command: each worker of the tests is started by it. Root's worker gets a
+/run, an /etc and cgroups of its own, so that neither sessions nor accounts of
+one test are seen by another that runs at the same time. Orphans stay below
+this process, so that a worker can find whatever its tests have started.
+"""
+import contextlib
+import ctypes
+import os
+import pathlib
+import pwd
+import secrets
+import signal
+import subprocess
+import sys
+
+CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
+CLONE_NEWCGROUP = 0x02000000
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LIBC = ctypes.CDLL(None, use_errno=True)
+EMPTY = {"/run": "755", "/tmp": "1777", "/var/tmp": "1777",
+         "/dev/shm": "1777"}
+
+
+def call(name, *args):
+    if getattr(LIBC, name)(*args) < 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"{name}: {os.strerror(errno)}")
+
+
+def mount(*args):
+    subprocess.run(["mount", *map(str, args)], check=True,
+                   capture_output=True, text=True)
+
+
+def tmpfs(path, mode):
+    mount("-t", "tmpfs", "-o", f"mode={mode}", "cbtest", path)
+
+
+def hide(kept):
+    """Make the directories of EMPTY empty, except for the way to `kept`."""
+    held = {p: os.open(p, os.O_PATH) for p in kept
+            if any(p.is_relative_to(e) for e in EMPTY)}
+    for path, mode in EMPTY.items():
+        if not os.path.islink(path) and os.path.isdir(path):
+            tmpfs(path, mode)
+    # systemd-analyze wants it to be there.
+    os.makedirs("/run/systemd", exist_ok=True)
+    for path, fd in held.items():
+        path.mkdir(parents=True)
+        mount("--rbind", f"/proc/{os.getpid()}/fd/{fd}", path)
+        os.close(fd)
+
+
+def copy_etc():
+    copy = pathlib.Path("/run/etc")
+    copy.mkdir()
+    tmpfs(copy, "755")
+    subprocess.run(["cp", "-a", "/etc/.", copy], check=True)
+    subprocess.run(["rm", "-rf", copy / "cellblock"], check=True)
+    mount("--move", copy, "/etc")
+    copy.rmdir()
+
+
+def hide_sessions():
+    for entry in pwd.getpwall():
+        place = pathlib.Path(entry.pw_dir, ".local/state/cellblock")
+        with contextlib.suppress(OSError):
+            if place.is_dir():
+                tmpfs(place, "700")
+                os.chown(place, entry.pw_uid, entry.pw_gid)
+
+
+class Cgroups:
+    """A part of each hierarchy of cgroup version 1 that the product uses, which
+    looks like the whole to who is in it. (The one hierarchy of version 2 needs
+    none: there it is seen whether others are in a cgroup.)"""
+
+    TOP = pathlib.Path("/sys/fs/cgroup")
+    HIERARCHIES = "memory", "pids", "cpu", "cpuacct", "freezer"
+
+    def __init__(self):
+        name = f"cellblock-test-{secrets.token_hex(4)}"
+        self.places = {h: self.TOP / h / name for h in self.HIERARCHIES
+                       if os.access(self.TOP / h / "cgroup.procs", os.W_OK)}
+
+    def enter(self):
+        for place in self.places.values():
+            place.mkdir()
+            (place / "cgroup.procs").write_text("0")
+        call("unshare", CLONE_NEWCGROUP)
+        for name, place in self.places.items():
+            subprocess.run(["umount", "-l", place.parent], check=True)
+            mount("-t", "cgroup", "-o", name, "cgroup", place.parent)
+
+    def remove(self):
+        """For who has stayed outside."""
+        for place in self.places.values():
+            for path, _, _ in os.walk(place, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(path)
+
+
+def enter(*kept):
+    """Go on in namespaces of our own. The caller's process stays outside, waits
+    and ends with the same status. `kept` are directories to be seen inside.
+    Raises CalledProcessError where this host does not allow it; then everything
+    is as it was."""
+    subprocess.run(["unshare", "-mpf", "--mount-proc", "true"], check=True,
+                   capture_output=True, text=True)
+    cgroups = Cgroups()
+    call("unshare", CLONE_NEWPID)
+    child = os.fork()
+    if child:
+        code = follow(child)
+        cgroups.remove()
+        sys.exit(code)
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    own_mounts()
+    mount("-t", "proc", "proc", "/proc")
+    cgroups.enter()
+    hide(kept)
+    copy_etc()
+    hide_sessions()
+
+
+def follow(child):
+    """Pass signals on to a child and wait for its end. Returns its status."""
+    for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(s, lambda signum, _: os.kill(child, signum))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return status if status >= 0 else 128 - status
+
+
+def adopt_orphans():
+    call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def own_mounts():
+    call("unshare", CLONE_NEWNS)
+    mount("--make-rprivate", "/")
+
+
+def own_run_and_etc():
+    own_mounts()
+    tmpfs("/run", "755")
+    copy_etc()
+    # Accounts of different workers have different ids, too.
+    first = 20000 + os.getpid() % 400 * 100
+    with open("/etc/login.defs", "a") as f:
+        f.write(f"SYS_UID_MIN {first}\nSYS_UID_MAX {first + 99}\n"
+                f"SYS_GID_MIN {first}\nSYS_GID_MAX {first + 99}\n")
+
+
+def main(argv):
+    cgroups = Cgroups()
+    os.environ["CELLBLOCK_TEST_BELOW"] = str(os.getpid())
+    adopt_orphans()
+    child = os.fork()
+    if child == 0:
+        call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError, subprocess.CalledProcessError):
+                own_run_and_etc()
+                cgroups.enter()
+        os.execvp(argv[0], argv)
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in 0, 1:
+        os.dup2(null, fd)
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child:
+            cgroups.remove()
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
