@@ -57,8 +57,9 @@ def hide(kept):
     # systemd-analyze wants it to be there.
     os.makedirs("/run/systemd", exist_ok=True)
     for path, fd in held.items():
-        path.mkdir(parents=True)
-        mount("--rbind", f"/proc/{os.getpid()}/fd/{fd}", path)
+        path.mkdir(parents=True, exist_ok=True)
+        mount("--no-canonicalize", "--rbind", f"/proc/{os.getpid()}/fd/{fd}",
+              path)
         os.close(fd)
 
 
@@ -111,13 +112,16 @@ class Cgroups:
                     os.rmdir(path)
 
 
+def refusal():
+    """Why this host allows no such namespaces, or None."""
+    r = subprocess.run(["unshare", "-mpf", "--mount-proc", "true"],
+                       capture_output=True, text=True, check=False)
+    return r.stderr.strip() if r.returncode else None
+
+
 def enter(*kept):
     """Go on in namespaces of our own. The caller's process stays outside, waits
-    and ends with the same status. `kept` are directories to be seen inside.
-    Raises CalledProcessError where this host does not allow it; then everything
-    is as it was."""
-    subprocess.run(["unshare", "-mpf", "--mount-proc", "true"], check=True,
-                   capture_output=True, text=True)
+    and ends with the same status. `kept` are directories to be seen inside."""
     cgroups = Cgroups()
     call("unshare", CLONE_NEWPID)
     child = os.fork()
@@ -126,10 +130,12 @@ def enter(*kept):
         cgroups.remove()
         sys.exit(code)
     call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    here = os.getcwd()
     own_mounts()
     mount("-t", "proc", "proc", "/proc")
     cgroups.enter()
     hide(kept)
+    os.chdir(here)
     copy_etc()
     hide_sessions()
 

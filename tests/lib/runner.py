@@ -417,11 +417,11 @@ def own_host(tally):
     """Hide what this host has of the product."""
     if os.geteuid() != 0 or "CELLBLOCK_TEST_MAY_INSTALL" in os.environ:
         return
-    try:
+    why = ownhost.refusal()
+    if why:
+        tally.skip("a host of their own for the tests", why)
+    else:
         ownhost.enter(TOP, (TOP / BUILD).resolve())
-    except (OSError, subprocess.CalledProcessError) as e:
-        why = getattr(e, "stderr", None) or e
-        tally.skip("a host of their own for the tests", str(why).strip())
 
 
 def main(argv):
