@@ -133,8 +133,11 @@ def pytest_runtest_teardown(item, nextitem):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    if outcome.get_result().failed:
+    report = outcome.get_result()
+    if report.failed:
         item.failed = True
+        report.sections.append(("processes of the test",
+                                leaks.list_processes(item.began)))
 
 
 # ---- the report to the runner ----

@@ -118,6 +118,17 @@ def cpu_seconds():
     return used
 
 
+def list_processes(since):
+    """A line for each process that this one's tests have started since then."""
+    lines = []
+    for pid, start in sorted(hosttree.mine().items()):
+        status = hosttree.status_of(pid)
+        if start >= since and status:
+            lines.append("  ".join(status.get(key, "?") for key in (
+                "NSpid", "PPid", "Name", "State", "Threads")))
+    return "\n".join(lines) or "none"
+
+
 def end_descendants(since=0):
     """Kill all that this process has started since then, until none is left."""
     end = time.monotonic() + 10

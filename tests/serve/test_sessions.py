@@ -170,7 +170,7 @@ def test_limits_strike_and_the_session_stays(serve):
     session = Session(serve("-s", "session.memory=64M", "-s",
                             "cell.grace=300ms"))
     session.cell("x = 6")
-    r = session.cell("while True: pass", timeout_ms=300).json
+    r = session.cell("while True: pass", timeout_ms=2000).json
     assert r["how"] == "interrupted" and r["limit"]["key"] == "timeout_ms"
     r = session.cell("import os; os.kill(os.getpid(), 11)").json
     assert r["how"] == "crashed" and r["after"] == "rolled back"
@@ -231,7 +231,7 @@ def test_a_stream_is_what_the_answer_would_be(session):
         "1", "print('a\\r\\nb\\rc', end='')", "print('\\n\\n')",
         "print('data: x\\n\\nevent: done\\ndata: {}\\n\\n')",
         "import sys; sys.stdout.buffer.write(bytes(range(256)) * 3)",
-        "print('😀' * 300000)", "for i in range(300000): print(i)",
+        "print('😀' * 300000)", "for i in range(6000): print(f'{i:0300}')",
         "import os\nfor b in 'é😀'.encode() * 50:\n"
         "    _ = os.write(1, bytes([b]))",
         "1/0", "",
@@ -675,6 +675,7 @@ def test_a_hostile_cell_costs_its_own_session(server):
     assert victim("GET").status == 200
 
 
+@pytest.mark.alone
 def test_a_hundred_sessions_at_once(serve):
     server = serve("-s", "serve.sessions=100", "-s", "session.memory=32M",
                    "-s", "session.processes=8", "-s", "cell.checkpoint=never")

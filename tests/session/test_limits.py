@@ -398,9 +398,9 @@ threading.Thread(target=later).start()""")
         return re.search(pattern, "\n".join(s.screen.rows(row)))
 
     hosttree.until(lambda: told("1 terminal sequence dropped: clipboard"),
-                   "the sequence")
+                   "the sequence", 30)
     hosttree.until(lambda: told(r"output limit: \d.* of the background shown, "
-                                r"\d.* not"), "the count")
+                                r"\d.* not"), "the count", 30)
 
 
 def test_a_stack_of_driver_frames_only_is_not_shown(cb):
