@@ -23,6 +23,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 CLONE_NEWCGROUP = 0x02000000
@@ -82,6 +83,12 @@ def hide_sessions():
                 os.chown(place, entry.pw_uid, entry.pw_gid)
 
 
+def remove_tree(tree):
+    for path, _, _ in os.walk(tree, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
+
 class Cgroups:
     """A part of each hierarchy of cgroup version 1 that the product uses, which
     looks like the whole to who is in it. (The one hierarchy of version 2 needs
@@ -89,27 +96,35 @@ class Cgroups:
 
     TOP = pathlib.Path("/sys/fs/cgroup")
     HIERARCHIES = "memory", "pids", "cpu", "cpuacct", "freezer"
+    NAME = "cellblock-test-"
+    OLD_SECONDS = 60
 
     def __init__(self):
-        name = f"cellblock-test-{secrets.token_hex(4)}"
-        self.places = {h: self.TOP / h / name for h in self.HIERARCHIES
-                       if os.access(self.TOP / h / "cgroup.procs", os.W_OK)}
+        # One hierarchy may have two controllers, and a link for each.
+        tops = {(self.TOP / h).resolve() for h in self.HIERARCHIES}
+        name = f"{self.NAME}{int(time.time())}-{secrets.token_hex(4)}"
+        self.places = [top / name for top in sorted(tops)
+                       if os.access(top / "cgroup.procs", os.W_OK)]
 
     def enter(self):
-        for place in self.places.values():
+        for place in self.places:
             place.mkdir()
             (place / "cgroup.procs").write_text("0")
-        call("unshare", CLONE_NEWCGROUP)
-        for name, place in self.places.items():
-            subprocess.run(["umount", "-l", place.parent], check=True)
-            mount("-t", "cgroup", "-o", name, "cgroup", place.parent)
+        if self.places:
+            call("unshare", CLONE_NEWCGROUP)
+        for place in self.places:
+            top = place.parent
+            subprocess.run(["umount", "-l", top], check=True)
+            mount("-t", "cgroup", "-o", top.name, "cgroup", top)
 
     def remove(self):
-        """For who has stayed outside."""
-        for place in self.places.values():
-            for path, _, _ in os.walk(place, topdown=False):
-                with contextlib.suppress(OSError):
-                    os.rmdir(path)
+        """For who has stayed outside. With those of runs that were killed:
+        where somebody is inside the kernel refuses."""
+        for place in self.places:
+            for tree in place.parent.glob(f"{self.NAME}*-*"):
+                made = int(tree.name.split("-")[-2])
+                if tree == place or time.time() - made > self.OLD_SECONDS:
+                    remove_tree(tree)
 
 
 def refusal():
