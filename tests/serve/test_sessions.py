@@ -280,7 +280,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         s.settimeout(50)
         s.connect(("127.0.0.1", session.server.port))
-        session.ask("for i in range(500000): print('x' * 99)", s=s)
+        session.ask("for i in range(50000): print('x' * 999)", s=s)
         assert session.server.run("1").json["result"] == 1
         hosttree.until(
             lambda: session.server.figures()["cells_total"] == 2,

@@ -399,8 +399,9 @@ threading.Thread(target=later).start()""")
 
     hosttree.until(lambda: told("1 terminal sequence dropped: clipboard"),
                    "the sequence", 30)
-    hosttree.until(lambda: told(r"output limit: \d.* of the background shown, "
-                                r"\d.* not"), "the count", 30)
+    # A cell that takes long to end has some of it for its own.
+    hosttree.until(lambda: told(r"output limit: \d.* shown, \d.* not"),
+                   "the count", 30)
 
 
 def test_a_stack_of_driver_frames_only_is_not_shown(cb):
