@@ -406,8 +406,10 @@ def jobs_of(run, people):
     if run.options.tests():
         names = [p.who for p in people]
         for person in people:
+            # The user has most of what is tested once, root of the rest.
+            most = (person.who == "user") == once or len(people) == 1
             workers = run.options.workers or (
-                3 * CORES + 1 if person.who == "user" else CORES)
+                3 * CORES + 1 if most else CORES)
             jobs.append(Pytest(run, person, names, workers))
             alone.append(Pytest(run, person, names, 1, alone=True))
     return jobs, alone

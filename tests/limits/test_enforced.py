@@ -313,8 +313,8 @@ def attempt(cb, kind, want):
     code = SETUP.format(want=want,
                         step="        " + (KINDS | NEVER_COUNTED)[kind])
     r = cb.run("-M", str(LIMIT), "-s", "home.size=128M", "-s",
-               "session.processes=100", "-t", f"{20 * PATIENCE:.0f}s", "-c",
-               code, timeout=50)
+               "session.processes=100", "-t", f"{60 * PATIENCE:.0f}s", "-c",
+               code, timeout=90)
     numbers = [int(n) for n in re.findall(rb"^(\d+)$", r.out, re.M)]
     return r, max(numbers, default=0)
 
@@ -326,6 +326,7 @@ def strong(cb):
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.limit(100)
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_of_each_kind_is_bounded(cb, kind):
     r, got = attempt(cb, kind, 8 * LIMIT)
@@ -338,6 +339,7 @@ def test_memory_of_each_kind_is_bounded(cb, kind):
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.limit(100)
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_less_memory_than_the_limit_is_granted(cb, kind):
     small = ("pipes", "sockets", "mappings")
