@@ -81,6 +81,7 @@ def make_person(directory, build):
                  f"{build}/gen"):
         if (TOP / part).is_dir():
             shutil.copytree(TOP / part, top / part, ignore=ignore)
+    shutil.copy(TOP / "Makefile", top)
     binary = top / "bin" / "cellblock"
     binary.parent.mkdir(parents=True)
     if (TOP / build / "cellblock").exists():
