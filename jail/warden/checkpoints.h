@@ -54,7 +54,7 @@ struct checkpoints {
 	uint32_t ending; /* number of the last INIT_DISCARD; 0: all answered */
 	int32_t leaving[CHECKPOINTS_MAX]; /* the last that were told to end */
 	unsigned discarded;		  /* how many there were in all */
-	int unfinished; /* copies that did not fall asleep in time */
+	int unfinished;	    /* copies that did not fall asleep in time */
 	const char *failed; /* why the last could not be taken, in words */
 	int told_none;	    /* that there is no new one was said */
 	int told_cost;	    /* that they cost too much was said */
