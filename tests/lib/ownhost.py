@@ -3,8 +3,8 @@
 
     ownhost.py COMMAND [ARG]...
 
-Root's run moves into a mount and a pid namespace (enter()). What the host has
-of the product is not there: /etc is a copy without /etc/cellblock; /run, /tmp,
+Root's run moves into a mount and a pid namespace (enter()). It sees nothing of
+the product that the host has: /etc is a copy without /etc/cellblock; /run, /tmp,
 /var/tmp and /dev/shm are empty, and so is each directory where a person keeps
 the sockets of their sessions; no other process and no other cgroup is seen.
 What the tests leave there goes with the namespaces, whatever ends the run.

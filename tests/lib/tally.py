@@ -10,7 +10,7 @@ SAY_SECONDS = 15        # without a terminal: a line about the progress
 
 
 class Tally:
-    """Safe for threads. What fails is printed when it happens."""
+    """Safe for threads. Prints each failure when it happens."""
 
     def __init__(self):
         self.lock = threading.Lock()
