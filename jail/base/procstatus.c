@@ -65,7 +65,9 @@ int procstatus_parse(const char *text, struct procstatus *st)
 		.pages_bytes =
 			(number(text, "RssAnon") + number(text, "VmSwap")) *
 			1024,
-		.tables_bytes = number(text, "VmPTE") * 1024};
+		.tables_bytes = number(text, "VmPTE") * 1024,
+		.switches = number(text, "voluntary_ctxt_switches") +
+			    number(text, "nonvoluntary_ctxt_switches")};
 	return 0;
 }
 

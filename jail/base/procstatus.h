@@ -20,6 +20,7 @@ struct procstatus {
 	int64_t rss_bytes; /* in memory */
 	int64_t pages_bytes;  /* not of files, in memory and swapped out */
 	int64_t tables_bytes; /* page tables */
+	int64_t switches;     /* how often it has had a CPU and lost it */
 };
 
 /* Parse a whole file. The command name may hold any bytes. 0, or -1. */

@@ -246,6 +246,11 @@ static int is_ready(char state)
 	return state == 'R';
 }
 
+static int is_kept(char state)
+{
+	return state == 'D';
+}
+
 /* The directory of a thread whose state passes the test, or -1. */
 static int thread_find(int proc, int (*is)(char state))
 {
@@ -271,6 +276,33 @@ static int any_thread(
 		return is(st->state);
 	thread = thread_find(fd, is);
 	return thread >= 0;
+}
+
+/* After vfork() a parent waits in the kernel for its child, as long as that
+ * likes. Everything else there is the kernel's own: a page, memory, a lock that
+ * forks and exits of the whole host take. What the kernel does not tell is no
+ * vfork(). No guest can make this file wait. */
+static int awaits_child(int thread)
+{
+	char where[64];
+
+	return file_read(thread, "wchan", where, sizeof(where)) > 0 &&
+	       (strcmp(where, "kernel_clone") == 0 ||
+		       strcmp(where, "wait_for_vfork_done") == 0);
+}
+
+/* Whether the host keeps one of its threads waiting. */
+static int is_held_back(int fd, const struct procstatus *st)
+{
+	auto_close int thread = -1;
+
+	if (any_thread(fd, st, is_ready))
+		return 1;
+	if (is_kept(st->state))
+		return !awaits_child(fd);
+	if (st->threads > 1)
+		thread = thread_find(fd, is_kept);
+	return thread >= 0 && !awaits_child(thread);
 }
 
 /* smaps_rollup waits for a lock that the guest can hold. */
@@ -426,7 +458,7 @@ static void count_process(
 	if (flags & PROCS_RUNNING)
 		out->running += any_thread(fd, &st, is_awake);
 	if (flags & PROCS_READY)
-		out->ready += any_thread(fd, &st, is_ready);
+		out->ready += is_held_back(fd, &st);
 	if (flags & (PROCS_MEMORY | PROCS_WEIGHT))
 		count_memory(fd, &st, flags, out);
 }
@@ -451,7 +483,8 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	if (procstat_read(s->proc_fd, path, &init) == 0) {
 		ticks += init.dead_ticks; /* orphans that it has reaped */
 		out->init_ms = ticks_ms(init.cpu_ticks);
-		out->ready += is_ready(init.state); /* guests wait for it */
+		/* Guests wait for it. */
+		out->ready += is_ready(init.state) || is_kept(init.state);
 	}
 	if (walk_processes(&w, s) < 0)
 		return err_errno(e, "processes: read /proc");

@@ -42,7 +42,9 @@ struct procs {
 	int zombies;
 	int threads;
 	int running;   /* processes with a thread that is not stopped or dead */
-	int ready;     /* processes, and init, with a thread that wants a CPU */
+	/* Processes, and init, with a thread that the host keeps waiting: for a
+	 * CPU, or inside the kernel */
+	int ready;
 	int64_t bytes; /* memory and page tables */
 	int64_t own_bytes; /* of these, what no fork shares */
 	/* By weight: what the kernel keeps for mappings and for what epolls

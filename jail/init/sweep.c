@@ -10,7 +10,8 @@
  * SIGCONT escape it. So it is repeated until two whole passes over /proc find
  * nothing that could run. One pass is not enough: a process that it reaches
  * late may have continued one that it found stopped. What still runs after
- * STOP_MS and STOP_PASSES is killed.
+ * STOP_MS and STOP_PASSES is killed, but for one that has not had a CPU since:
+ * with the signal pending it stops when the host gives it one.
  *
  * A process is all of its threads: the first may have stopped, or ended,
  * before the others. What cannot be read is taken to run.
@@ -40,6 +41,10 @@
  * and init needs the CPU to see it: so passes count as well as time. */
 #define STOP_MS 250
 #define STOP_PASSES 20
+/* Processes that are known from the first pass, and how often one may have had
+ * a CPU since: in the kernel, on its way to the stop. */
+#define FIRST_MAX 64
+#define FIRST_SWITCHES 3
 /* A process that still waits in the kernel then waits for something that only
  * another process can end. It stops when it comes out. */
 #define STOP_WAITS_MS 50
@@ -62,7 +67,7 @@
 enum life {
 	DEAD,
 	STILL, /* stopped, or a thread that has ended */
-	WAITS, /* in the kernel: it stops when it comes out */
+	WAITS, /* in the kernel, or for a CPU: it stops when it comes out */
 	RUNS,
 };
 
@@ -87,12 +92,13 @@ struct threads {
 	int proc_fd;
 	pid_t pid;
 	enum life most; /* the most that any of them can do */
+	int64_t switches;
 };
 
 static int visit_thread(pid_t tid, void *arg)
 {
 	struct threads *t = arg;
-	struct procstatus st;
+	struct procstatus st = {.state = 'X'};
 	char path[64];
 	enum life life;
 
@@ -100,23 +106,25 @@ static int visit_thread(pid_t tid, void *arg)
 		path, sizeof(path), "%d/task/%d/status", (int)t->pid, (int)tid);
 	life = life_read(procstatus_read(t->proc_fd, path, &st), &st);
 	t->most = life > t->most ? life : t->most;
-	return t->most == RUNS;
+	t->switches += life == DEAD ? 0 : st.switches;
+	return 0;
 }
 
-static enum life life_of_threads(int proc_fd, pid_t pid)
+static enum life life_of_threads(int proc_fd, pid_t pid, int64_t *switches)
 {
-	struct threads t = {proc_fd, pid, STILL};
+	struct threads t = {proc_fd, pid, STILL, 0};
 	char path[32];
 
 	snprintf(path, sizeof(path), "%d/task", (int)pid);
 	if (procstat_each(proc_fd, path, 2, visit_thread, &t) < 0)
 		return is_gone() ? DEAD : RUNS;
+	*switches = t.switches;
 	return t.most;
 }
 
 /* A process whose first thread has ended shows Z, and lives for as long as it
- * has other threads. */
-static enum life life_of(int proc_fd, pid_t pid)
+ * has other threads. *switches is of all of them. */
+static enum life life_of(int proc_fd, pid_t pid, int64_t *switches)
 {
 	struct procstatus st = {.threads = 0};
 	enum life life;
@@ -124,8 +132,8 @@ static enum life life_of(int proc_fd, pid_t pid)
 
 	snprintf(path, sizeof(path), "%d/status", (int)pid);
 	life = life_read(procstatus_read(proc_fd, path, &st), &st);
-	return st.threads > 1 && life < RUNS ? life_of_threads(proc_fd, pid)
-					     : life;
+	*switches = st.switches;
+	return st.threads > 1 ? life_of_threads(proc_fd, pid, switches) : life;
 }
 
 /* ---- every process ---- */
@@ -174,15 +182,35 @@ struct pass {
 	int awake; /* neither stopped nor dead */
 	int kill;
 	enum life calm; /* as good as stopped */
+	/* Those that ran at the first pass, and their switches then. */
+	int first, nfirst;
+	pid_t pid[FIRST_MAX];
+	int64_t switches[FIRST_MAX];
 };
+
+/* Whether it has hardly had a CPU since the first pass. */
+static int waits_for_cpu(struct pass *p, pid_t pid, int64_t switches)
+{
+	if (p->first && p->nfirst < FIRST_MAX) {
+		p->pid[p->nfirst] = pid;
+		p->switches[p->nfirst++] = switches;
+	}
+	for (int i = 0; i < p->nfirst; i++)
+		if (p->pid[i] == pid)
+			return switches <= p->switches[i] + FIRST_SWITCHES;
+	return 0;
+}
 
 /* A process that waits in the kernel is not killed: it may wait for the exec of
  * its child, which is stopped. */
 static int visit_stopped(pid_t pid, void *arg)
 {
 	struct pass *p = arg;
-	enum life life = life_of(p->proc_fd, pid);
+	int64_t switches = 0;
+	enum life life = life_of(p->proc_fd, pid, &switches);
 
+	if (life == RUNS && waits_for_cpu(p, pid, switches))
+		life = WAITS;
 	p->seen += life != DEAD;
 	p->awake += life > p->calm;
 	if (life == RUNS && p->kill && kill(pid, SIGKILL) == 0)
@@ -193,7 +221,7 @@ static int visit_stopped(pid_t pid, void *arg)
 int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
-	struct pass p = {.proc_fd = s->proc_fd};
+	struct pass p = {.proc_fd = s->proc_fd, .first = 1};
 	int calm = 0, passes = 0, blind, most = 0;
 
 	do {
@@ -205,6 +233,7 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 		p.calm = now_ms() >= end - STOP_MS + STOP_WAITS_MS ? WAITS
 								   : STILL;
 		blind = each(s, visit_stopped, &p) < 0;
+		p.first = 0;
 		calm = blind || p.awake ? 0 : calm + 1;
 		/* One that takes a while to die is killed more than once. */
 		most = p.killed > most ? p.killed : most;
@@ -232,11 +261,12 @@ struct cull {
 static int visit_culled(pid_t pid, void *arg)
 {
 	struct cull *c = arg;
+	int64_t switches;
 
 	if (is_kept(pid, c->keep, c->nkeep))
 		return 0;
 	/* A dead child of a kept process stays until its parent reaps it. */
-	if (c->proc_fd >= 0 && life_of(c->proc_fd, pid) == DEAD)
+	if (c->proc_fd >= 0 && life_of(c->proc_fd, pid, &switches) == DEAD)
 		return 0;
 	if (kill(pid, SIGKILL) == 0)
 		c->left++;

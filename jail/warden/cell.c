@@ -203,7 +203,7 @@ static void hear_guest(struct cell *c)
 	struct guest_message m;
 	int r = guest_receive(g->ctl, &m);
 
-	if (r == 0)
+	if (r == 0 || (r > 0 && guest_is_late_answer(g, &m.wire)))
 		return;
 	if (r < 0 || m.wire.no != d->cell || !is_expected(c, m.wire.type)) {
 		lost(c);

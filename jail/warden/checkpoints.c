@@ -149,8 +149,17 @@ static void unhang(struct checkpoints *c, int64_t asked_ms)
 	link_ask_unhang(c->link, now_ms() - asked_ms);
 }
 
+/* The host was too busy: the copy is given up, and the next cell has one. */
+static int be_late(struct checkpoints *c)
+{
+	c->failed = "no checkpoint could be taken in time, the host is busy";
+	c->unfinished++;
+	c->skip = 0;
+	return 0;
+}
+
 /* Send PARK with the copy's socket, and take the live guest's answer. 0; -1
- * when there is none; SESSION_OVER. */
+ * when there is none; GUEST_LATE; SESSION_OVER. */
 static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 	struct guest_message *m)
 {
@@ -162,11 +171,13 @@ static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 	if (guest_send(g, m->bytes, n, sock) < 0)
 		return -1;
 	r = guest_await_fair(g, g->ctl, m, deadline);
-	if (r == 0) {
+	if (r == 0 || r == GUEST_LATE) {
 		unhang(c, asked);
 		r = guest_await_fair(g, g->ctl, m, now_ms() + UNHANG_MS);
 	}
-	if (r == SESSION_OVER)
+	if (r == GUEST_LATE)
+		guest_note_late(g, next);
+	if (r == GUEST_LATE || r == SESSION_OVER)
 		return r;
 	return r == 1 && m->wire.type == GUEST_PARKED && m->wire.no == next
 		       ? 0
@@ -218,6 +229,8 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	io_refuse_fds(ours);
 	r = ask(c, next, pair[1], deadline_ms, &m);
 	close(pair[1]);
+	if (r == GUEST_LATE)
+		return be_late(c);
 	if (r < 0) {
 		c->skip = 0; /* another guest takes its place */
 		return r;
@@ -228,10 +241,11 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		return 0;
 	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
 	checkpoints_note_deaths(c);
-	if (r == 0) {
+	if (r == 0 || r == GUEST_LATE)
 		unhang(c, asked);
-		c->unfinished++;
-	}
+	if (r == GUEST_LATE)
+		return be_late(c);
+	c->unfinished += r == 0;
 	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
 		m.wire.pid == c->guest->pid)
 		return r == SESSION_OVER ? r : 0;
@@ -530,7 +544,10 @@ static int wake(
 	if (warden_jail_resume(c->jail, k->pid) < 0 ||
 		io_send_fds(k->sock, m.bytes, n, NULL, 0, MSG_DONTWAIT) < 0)
 		return -1;
-	r = guest_await_fair(g, k->sock, &m, deadline_ms);
+	/* Nothing else has the variables: a busy host is waited for. */
+	do
+		r = guest_await_fair(g, k->sock, &m, deadline_ms);
+	while (r == GUEST_LATE);
 	if (r == SESSION_OVER)
 		return r;
 	if (r != 1 || m.wire.type != GUEST_AWAKE || !guest_is_alive(g))

@@ -21,10 +21,13 @@
 
 /* Python starts, and says READY. */
 #define BOOT_MS 30000
-/* A wait that is fair: between two looks at the jail; how much CPU time the
- * jail may have in it, and how much longer it may be than another; how long it
- * is when the person does not want to wait. */
-#define FAIR_LOOK_MS 100
+/* A wait that is fair: between two looks at the jail; at how many of them in a
+ * row it may rest, and how much CPU time it may have meanwhile; how much longer
+ * the wait may be than another; how long it is when the person does not want to
+ * wait. */
+#define FAIR_LOOK_MS 50
+#define FAIR_RESTS 4
+#define FAIR_REST_MS ((FAIR_RESTS - 1) * FAIR_LOOK_MS)
 #define FAIR_CPU_MS 300
 #define FAIR_MS 10000
 #define FAIR_LEAST_MS 400
@@ -216,6 +219,7 @@ int guest_is_alive(struct guest *g)
 void guest_become(struct guest *g, pid_t pid)
 {
 	g->pid = pid;
+	g->late = 0;
 }
 
 void guest_become_awake(struct guest *g, int ctl, uint32_t names)
@@ -271,8 +275,10 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 			deadline_ms = least_ms;
 		if (init_ready && link_take(g->link, &im, NULL, 0) < 0)
 			return -1;
-		if (r)
-			return guest_receive(sock, m) == 1 ? 1 : -1;
+		if (r && guest_receive(sock, m) != 1)
+			return -1;
+		if (r && !guest_is_late_answer(g, &m->wire))
+			return 1;
 		/* A child of a dead guest may hold the other end open. */
 		if (!guest_is_alive(g))
 			return -1;
@@ -281,39 +287,64 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 	}
 }
 
-/* Whether the host keeps the jail from running: something in it wants a CPU,
- * and all of it has had little since the first look. What waits in the kernel
- * does not count: a guest can wait there for its own child as long as it likes.
- * *cpu_ms is -1 before the first look. */
-static int is_held_back(struct guest *g, int64_t *cpu_ms)
+/* What was seen of the jail while its answer is waited for. */
+struct patience {
+	int64_t cpu_ms; /* at the first look; -1 before */
+	int rests;	/* looks in a row at which it rested */
+};
+
+/* Whether it is the jail's own doing that no answer comes: it has had CPU time
+ * enough for one, or it rests. It does not rest while the host keeps something
+ * in it waiting. */
+static int is_its_own_doing(struct guest *g, struct patience *w)
 {
 	struct warden_jail_usage u;
 	struct procs p;
 
 	/* A jail that nobody can look into holds itself back. */
-	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0 ||
-		warden_jail_look(g->jail, 0, FAIR_LOOK_MS) < 0)
-		return 0;
+	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0)
+		return 1;
+	/* Its locks may hold the stand-in because it has no CPU to leave them.
+	 */
+	warden_jail_look(g->jail, 0, FAIR_LOOK_MS);
 	warden_jail_measure(g->jail, &u);
-	if (*cpu_ms < 0)
-		*cpu_ms = u.cpu_ms;
-	return p.ready > 0 && u.cpu_ms - *cpu_ms < FAIR_CPU_MS;
+	if (w->cpu_ms < 0)
+		w->cpu_ms = u.cpu_ms;
+	w->rests = p.ready > 0 ? 0 : w->rests + 1;
+	return w->rests >= FAIR_RESTS || u.cpu_ms - w->cpu_ms >= FAIR_CPU_MS;
 }
 
 int guest_await_fair(
 	struct guest *g, int sock, struct guest_message *m, int64_t deadline_ms)
 {
-	int64_t end = deadline_ms + FAIR_MS, cpu_ms = -1;
-	int64_t least = now_ms() + FAIR_LEAST_MS;
-	int held = 1, r;
+	const int64_t end = deadline_ms + FAIR_MS;
+	int64_t least = now_ms() + FAIR_LEAST_MS - FAIR_REST_MS;
+	struct patience w = {.cpu_ms = -1};
+	int own = 0, late = 0, r;
 
-	/* The answer may have come while the jail was looked at. */
+	/* One that rests has done so until the deadline. The answer may have
+	 * come while the jail was looked at. */
+	deadline_ms -= FAIR_REST_MS;
 	while ((r = guest_await_hurried(g, sock, m, deadline_ms, least)) == 0 &&
-		held) {
-		held = now_ms() < end && is_held_back(g, &cpu_ms);
-		deadline_ms = now_ms() + (held ? FAIR_LOOK_MS : 0);
+		!own && !late) {
+		own = is_its_own_doing(g, &w);
+		late = now_ms() >= end;
+		deadline_ms = now_ms() + (own || late ? 0 : FAIR_LOOK_MS);
 	}
-	return r;
+	return r == 0 && !own ? GUEST_LATE : r;
+}
+
+void guest_note_late(struct guest *g, uint32_t no)
+{
+	g->late = no;
+}
+
+int guest_is_late_answer(struct guest *g, const struct wire_guest *m)
+{
+	if (!g->late || m->type != GUEST_PARKED || m->no != g->late)
+		return 0;
+	g->late = 0;
+	return 1;
 }
 
 void guest_note_done(struct guest *g, const struct wire_guest *m)

@@ -27,6 +27,7 @@ struct guest {
 	int status; /* once dead, as from waitpid() */
 	int alone;  /* its death left init alone in the jail */
 	uint32_t names, threads; /* its word */
+	uint32_t late; /* the PARK whose answer is still to come; 0: none */
 };
 
 /* A message, and the bytes that its answer points into. */
@@ -93,10 +94,17 @@ LINK_CHECKED int guest_await_hurried(struct guest *g, int sock,
 	struct guest_message *m, int64_t deadline_ms, int64_t least_ms);
 
 /* The same, where no answer costs the variables: an interrupt leaves the guest
- * a moment, and the deadline is put off for as long as the host keeps the jail
- * from running, ten seconds at most. */
+ * a moment, and 0 is returned only where it is the jail's own doing that none
+ * comes. Where the host has kept the jail from running for ten seconds more
+ * than that, GUEST_LATE. */
+#define GUEST_LATE 2
 LINK_CHECKED int guest_await_fair(struct guest *g, int sock,
 	struct guest_message *m, int64_t deadline_ms);
+
+/* Its answer to PARK `no` did not come in time: it may come before the next.
+ * And whether a message is that, once. */
+void guest_note_late(struct guest *g, uint32_t no);
+int guest_is_late_answer(struct guest *g, const struct wire_guest *m);
 
 /* It has said DONE: note its counts. */
 void guest_note_done(struct guest *g, const struct wire_guest *m);

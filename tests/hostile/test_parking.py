@@ -146,7 +146,8 @@ def test_a_command_does_not_wait_for_a_parking_that_hangs(cb, name, line):
     s = hang(cb, name)
     s.run(line, 15)
     assert value(s, "6 * 7", 15) == "42"
-    assert value(s, "open('kept.txt').read()") == "'in the home'"
+    # What a reset left to go back to may still stop what is started.
+    assert value(s, "open('kept.txt').read()", 25) == "'in the home'"
 
 
 def test_ctrl_c_gives_up_a_command_that_waits(cb):

@@ -164,9 +164,18 @@ static void spin_and_sleep(struct guest *g)
 		;
 }
 
-static int look_at_one_of_two(void *arg)
+static void wait_for_a_child(struct guest *g)
 {
-	struct guest g = {.run = spin_and_sleep};
+	say_ready(g);
+	if (vfork() == 0)
+		for (;;)
+			pause();
+	_exit(0);
+}
+
+static int look_until(void (*run)(struct guest *), int ready)
+{
+	struct guest g = {.run = run};
 	const unsigned all = PROCS_READY | PROCS_RUNNING;
 	int64_t end = now_ms() + SOON_MS;
 	struct procs_source s[2];
@@ -174,7 +183,6 @@ static int look_at_one_of_two(void *arg)
 	struct jail j;
 	int n;
 
-	(void)arg;
 	jail_make(&j, &g);
 	n = sources(&j, s);
 	for (int i = 0; i < n; i++) {
@@ -182,15 +190,34 @@ static int look_at_one_of_two(void *arg)
 			CHILD_CHECK(procs_sample(&s[i], all, &p, NULL) == 0 &&
 					    now_ms() < end,
 				"%d, %d", p.running, p.ready);
-		while (p.running != 2 || p.ready != 1);
+		while (p.running != 2 || p.ready != ready);
 	}
 	return 0;
+}
+
+static int look_at_one_of_two(void *arg)
+{
+	(void)arg;
+	return look_until(spin_and_sleep, 1);
+}
+
+static int look_at_a_waiter(void *arg)
+{
+	(void)arg;
+	return look_until(wait_for_a_child, 0);
 }
 
 static void a_sleeping_process_is_not_ready(void **state)
 {
 	(void)state;
 	run_in_jail(look_at_one_of_two, NULL);
+}
+
+/* It waits in the kernel, by its own doing. */
+static void a_process_that_waits_for_its_child_is_not_ready(void **state)
+{
+	(void)state;
+	run_in_jail(look_at_a_waiter, NULL);
 }
 
 static void a_process_lives_while_any_thread_lives(void **state)
@@ -271,6 +298,8 @@ int main(void)
 		cmocka_unit_test(memory_and_cpu_are_summed),
 		cmocka_unit_test(a_process_lives_while_any_thread_lives),
 		cmocka_unit_test(a_sleeping_process_is_not_ready),
+		cmocka_unit_test(
+			a_process_that_waits_for_its_child_is_not_ready),
 		cmocka_unit_test(page_tables_count_as_memory),
 	};
 

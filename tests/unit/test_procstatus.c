@@ -20,7 +20,9 @@ static void every_field_is_found(void **state)
 				   "RssFile:\t  100 kB\n"
 				   "VmPTE:\t  5 kB\n"
 				   "VmSwap:\t  4 kB\n"
-				   "Threads:\t12\n";
+				   "Threads:\t12\n"
+				   "voluntary_ctxt_switches:\t7\n"
+				   "nonvoluntary_ctxt_switches:\t30\n";
 	struct procstatus st;
 
 	(void)state;
@@ -31,6 +33,7 @@ static void every_field_is_found(void **state)
 	assert_true(st.has_memory);
 	assert_int_equal(st.pages_bytes, 7 * 1024);
 	assert_int_equal(st.tables_bytes, 5 * 1024);
+	assert_int_equal(st.switches, 37);
 }
 
 static void what_is_cut_off_is_refused(void **state)

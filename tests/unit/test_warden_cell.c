@@ -111,6 +111,34 @@ static void each_end_of_a_cell_has_its_verdict(void **state)
 	}
 }
 
+/* How the cell ends. */
+static enum jail_how how_of(uint32_t cell)
+{
+	enum jail_how how = HOW_REFUSED;
+	struct wire_event m;
+
+	assert_int_equal(run_cell(cell), 0);
+	while (next_event(&m))
+		if (m.event.type == JAIL_DONE)
+			how = m.event.done.how;
+	return how;
+}
+
+/* A guest that the host held back answers PARK in a later cell: once. */
+static void a_late_answer_is_heard_once(void **state)
+{
+	(void)state;
+	proc_is(950, 0, 0);
+	proc_shows(950, 'R', 0);
+	P.park = "";
+	assert_int_equal(how_of(1), HOW_OK);
+	proc_shows(950, 'S', 0);
+	P.park = "PARKED %u ok";
+	P.cell = "PARKED 2 ok|" DONE_OK;
+	assert_int_equal(how_of(2), HOW_OK);
+	assert_int_equal(how_of(3), HOW_LOST);
+}
+
 /* A flooding guest is lost at its second message, whatever else is pending. */
 static void a_flood_ends_with_its_second_message(void **state)
 {
@@ -770,6 +798,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_end_of_a_cell_has_its_verdict),
+		TEST_UP(a_late_answer_is_heard_once),
 		TEST_UP(a_flood_ends_with_its_second_message),
 		TEST_UP(a_dying_guest_is_waited_for),
 		TEST_UP(a_guest_that_does_not_die_is_not_waited_for),

@@ -271,9 +271,9 @@ static int proc_gone(int pid)
 	int r = -1;
 	char path[128];
 	static const char *const names[] = {
-		"/stat", "/status", "/smaps_rollup", ""};
+		"/stat", "/status", "/smaps_rollup", "/wchan", ""};
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%d%s", P.proc, pid, names[i]);
 		r = remove(path);
 	}
