@@ -13,6 +13,7 @@
  */
 #include "checkpoints.h"
 
+#include "copycost.h"
 #include "guest.h"
 #include "jail.h"
 #include "jail/base/err.h"
@@ -32,11 +33,10 @@
 
 /* Private pages worth giving a checkpoint up for, as a part of the limit. */
 #define PRIVATE_DEN 10
-/* What copying a page costs, and each KiB of it; and the least that is worth a
- * checkpoint. */
-#define COPY_NS 5000
-#define COPY_KIB_NS 250
+/* The least that copying may cost before a checkpoint is given up for it, and
+ * the least bytes for which it is measured what copying costs here. */
 #define COPY_MIN_MS 20
+#define COPY_MIN_BYTES (4 << 20)
 /* What older copies may hold, and what a copy may hold that is kept over a
  * reset, as parts of the limit. */
 #define OLDER_DEN 10
@@ -416,9 +416,9 @@ static int64_t copied_bytes(struct checkpoints *c, const struct chore_result *r)
 
 static int64_t copy_ms(int64_t bytes)
 {
-	int64_t pages = bytes / sysconf(_SC_PAGESIZE);
-
-	return (pages * COPY_NS + bytes / 1024 * COPY_KIB_NS) / 1000000;
+	return bytes < COPY_MIN_BYTES ? 0
+				      : bytes / sysconf(_SC_PAGESIZE) *
+						copycost_page_ns() / 1000000;
 }
 
 void checkpoints_weigh(
