@@ -50,6 +50,14 @@ struct header {
 	char value[200];
 };
 
+/* How far a form is, as to its field `file`. */
+enum form_state {
+	FORM_FILE_AHEAD,
+	FORM_FILE_BEGUN, /* its content has not come yet, and may be empty */
+	FORM_FILE_COMES,
+	FORM_FILE_PAST, /* another file has begun */
+};
+
 struct exchange {
 	struct http *http;
 	struct MHD_Connection *connection;
@@ -65,7 +73,10 @@ struct exchange {
 	struct MHD_PostProcessor *form;
 	struct store_file *file;
 	char *file_name;
-	bool found, second, malformed;
+	enum form_state form_state;
+	size_t form_steps; /* bytes that were handed over one by one, */
+	bool form_step;	   /* and whether this is one */
+	bool malformed;
 	enum store_problem problem;
 	/* the answer */
 	int status;
@@ -344,6 +355,25 @@ static void keep(struct exchange *x, const char *p, size_t n)
 	drop_body(x);
 }
 
+/*
+ * libmicrohttpd tells of a file's content in pieces, each with its offset. The
+ * first piece of a file can be empty, also when more of the file comes: the
+ * parser had at most four bytes of it, or what may be a boundary. Then the next
+ * piece is at offset 0 once more, as is the first piece of another file. What
+ * tells the two apart:
+ *
+ * - The parser always has as much of the data as there is. So an empty piece of
+ *   a file that goes on is the last piece of the data that were handed over.
+ * - Data that are handed over byte by byte: each file begins with an empty
+ *   piece, because the parser has one byte of it.
+ */
+static bool is_another_file(const struct exchange *x, uint64_t at, size_t n)
+{
+	if (x->form_state == FORM_FILE_BEGUN)
+		return n == 0 || !x->form_step;
+	return x->form_state == FORM_FILE_COMES && at == 0;
+}
+
 static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind,
 	const char *key, const char *name, const char *type,
 	const char *encoding, const char *data, uint64_t at, size_t n)
@@ -357,19 +387,39 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind,
 	if (!key || strcmp(key, "file") != 0 || !name)
 		return MHD_YES;
 	/* Of several with the name the first counts. */
-	x->second |= x->found && at == 0;
-	if (x->second)
+	if (is_another_file(x, at, n))
+		x->form_state = FORM_FILE_PAST;
+	if (x->form_state == FORM_FILE_PAST)
 		return MHD_YES;
-	if (!x->found) {
-		x->found = true;
+	if (x->form_state == FORM_FILE_AHEAD) {
 		x->file_name = strdup(name);
 		x->file = store_begin(h->rules.store, http_peer(x));
 		if (!x->file || !x->file_name)
 			x->problem = STORE_FULL;
 	}
+	x->form_state = n > 0 ? FORM_FILE_COMES : FORM_FILE_BEGUN;
 	if (x->problem == STORE_FINE && n > 0)
 		x->problem = store_write(h->rules.store, x->file, data, n);
 	return MHD_YES;
+}
+
+/* A file that has begun is handed over byte by byte until it is clear whether
+ * it is empty: content is told of before the parser's memory is full. */
+static void take_form(struct exchange *x, const char *p, size_t n)
+{
+	while (n > 0 && !x->malformed) {
+		size_t now = n;
+
+		x->form_step = x->form_state == FORM_FILE_BEGUN;
+		if (x->form_step && x->form_steps++ < FORM_BYTES)
+			now = 1;
+		else if (x->form_step)
+			x->form_state = FORM_FILE_PAST;
+		x->malformed =
+			x->http->mhd.post_process(x->form, p, now) != MHD_YES;
+		p += now;
+		n -= now;
+	}
 }
 
 static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
@@ -380,8 +430,7 @@ static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
 	if (x->status || !(x->form || x->keeps))
 		x->unwanted += n;
 	else if (x->form)
-		x->malformed |=
-			x->http->mhd.post_process(x->form, p, n) != MHD_YES;
+		take_form(x, p, n);
 	else
 		keep(x, p, n);
 	if (x->form && x->came > x->http->rules.form)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """cellblock --serve: files that clients keep, and forms that are none."""
 import contextlib
+import json
 import subprocess
 
 import pytest
 
 import hosttree
 from client import request
-from world import IS_ROOT
+from world import IS_ROOT, WHOLE
 
 MEGABYTE = b"x" * (1 << 20)
 
@@ -157,3 +158,86 @@ def test_ids_are_not_guessed(server):
     for near in known.upper(), known[:-1], known + "0", known.replace("-", ""):
         if near != known:
             assert server("GET", f"/v1/files/{near}").status == 404
+
+
+# ---- a form in pieces ----
+
+def chunked(*pieces):
+    """A form whose pieces reach the form's parser one by one."""
+    return request(
+        "POST", "/v1/files",
+        b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces if p) +
+        b"0\r\n\r\n",
+        "Content-Type: multipart/form-data; boundary=XX",
+        "Transfer-Encoding: chunked", "Connection: close")
+
+
+def stored(server, *pieces):
+    """The name and the content of what is stored of a form in pieces."""
+    head, _, body = server.raw(chunked(*pieces)).partition(b"\r\n\r\n")
+    assert b" 201 " in head, (head, body)
+    told = json.loads(body)
+    r = server("GET", f"/v1/files/{told['file_id']}")
+    assert server("DELETE", f"/v1/files/{told['file_id']}").status == 204
+    assert (r.status, len(r.body)) == (200, told["size_bytes"])
+    return told["filename"], r.body
+
+
+def file_part(name, data):
+    return part(f'name="file"; filename="{name}"', data)
+
+
+# The parts, and where the content of the file begins that counts: after that
+# many parts.
+FORMS = {
+    "one file": ([file_part("a", b"0123456789abcdef")], 0),
+    "one byte": ([file_part("a", b"0")], 0),
+    "an empty file": ([file_part("a", b"")], 0),
+    "like a boundary": ([file_part("a", b"\r\n--XY\r\n--X\r\n--")], 0),
+    "after a field": ([part('name="x"', b"0"), file_part("a", b"012345")], 1),
+    "after an empty field": ([part('name="x"', b""), file_part("a", b"01")], 1),
+    "before a field": ([file_part("a", b"012345"), part('name="x"', b"0")], 0),
+    "before a file of its name": (
+        [file_part("a", b"012345"), file_part("a", b"6789")], 0),
+    "empty, before a file of its name": (
+        [file_part("a", b""), file_part("a", b"6789")], 0),
+    "empty, before a long file of its name": (
+        [file_part("a", b""), file_part("a", b"6" * 40000)], 0),
+    "empty, before an empty one": (
+        [file_part("a", b""), file_part("a", b"")], 0),
+    "empty, after a file of another field": (
+        [part('name="x"; filename="a"', b"0"), file_part("a", b"")], 1),
+}
+
+
+def content_of(form):
+    parts, at = FORMS[form]
+    return parts[at].partition(b"\r\n\r\n")[2][:-2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_one_however_it_is_split(server, form):
+    parts, at = FORMS[form]
+    whole = b"".join(parts) + END
+    begins = len(b"".join(parts[:at])) + parts[at].index(b"\r\n\r\n") + 4
+    want = "a", content_of(form)
+    assert stored(server, whole) == want
+    for n in range(-4, 9):
+        assert stored(server, whole[:begins + n], whole[begins + n:]) == want
+        # And the next byte alone.
+        assert stored(server, whole[:begins + n],
+                      whole[begins + n:begins + n + 1],
+                      whole[begins + n + 1:]) == want
+    if len(whole) < 1000:
+        for size in 1, 2, 3, 5:
+            assert stored(server, *(whole[i:i + size] for i in range(
+                0, len(whole), size))) == want
+
+
+@pytest.mark.sampled
+def test_a_form_of_two_files_is_one_wherever_it_is_split(server):
+    whole = file_part("a", b"") + file_part("a", b"6789") + END
+    for i in range(0, len(whole), 1 if WHOLE else 7):
+        for n in 1, 3, 5:
+            assert stored(server, whole[:i], whole[i:i + n],
+                          whole[i + n:]) == ("a", b"")
