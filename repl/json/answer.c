@@ -93,6 +93,7 @@ static void add_snekbox(struct answer *a)
 		return;
 	}
 	strbuf_add(&out, r->out.text.s, r->out.text.n);
+	b->failed |= out.failed;
 	strbuf_puts(b, "{\"stdout\": ");
 	json_text_add(b, out.s ? out.s : "",
 		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
@@ -126,6 +127,7 @@ static void add_stream(
 		n = n > 32 ? n - 32 : 0;
 		strbuf_add(&text, c->text.s, n);
 		strbuf_puts(&text, cut);
+		b->failed |= text.failed;
 		json_text_add(b, text.s ? text.s : "", text.n);
 		strbuf_free(&text);
 	} else {

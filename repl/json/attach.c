@@ -205,7 +205,8 @@ void attach_close(struct attach *a)
 	free(a);
 }
 
-/* Its time is its own: what others take meanwhile is not counted. */
+/* Its time is its own: what others take meanwhile is not counted. It looks at
+ * one file at least, however slowly we run. */
 bool attach_turn(struct attach *a, const char **why)
 {
 	int64_t begun = now_ms();
@@ -213,11 +214,13 @@ bool attach_turn(struct attach *a, const char **why)
 
 	a->end_ms = begun + a->left_ms;
 	*why = a->listed ? NULL : a->asked ? list(a) : ask(a);
-	while (!*why && a->listed && !full && a->at < a->files.n &&
-		now_ms() - begun < TURN_MS)
+	while (!*why && a->listed && !full && a->at < a->files.n) {
 		*why = now_ms() > a->end_ms
 			       ? too_late
 			       : look(a, &a->files.v[a->at++], &full);
+		if (now_ms() - begun >= TURN_MS)
+			break;
+	}
 	a->left_ms = a->end_ms - now_ms();
 	if (*why)
 		a->b->n = a->before;

@@ -503,16 +503,20 @@ const char *cells_why_over(struct cells *c)
  * interrupted before does not want it any more. */
 static void put_files(struct cells *c)
 {
-	int more = c->hurried ? 0 : run_put_files(&c->put, c->jail, c->q);
+	enum run_put put = c->hurried ? RUN_PUT_ALL
+				      : run_put_files(&c->put, c->jail, c->q);
 
-	if (more > 0)
+	if (put == RUN_PUT_MORE)
 		return;
 	c->step = STEP_DONE;
 	if (c->hurried)
 		refuse(c, "The request was interrupted",
 			"interrupted before it began");
-	else if (more < 0)
-		refuse(c, "Request file is invalid", c->put.message);
+	else if (put == RUN_PUT_FAILED)
+		refuse(c,
+			c->put.how == RUN_FAILED ? "The jail failed"
+						 : "Request file is invalid",
+			c->put.message);
 	else if (c->q->form == REQUEST_CELL)
 		start(c, c->q);
 	free(c->put.files);

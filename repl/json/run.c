@@ -129,30 +129,66 @@ void run_put_skeleton(struct jail *j, const struct config *cfg)
 	ledger_free(&ledger);
 }
 
-int run_put_files(struct run *r, struct jail *j, const struct request *q)
+static enum run_put fail_to_put(
+	struct run *r, const struct request_file *f, const struct err *e)
 {
-	int64_t begun = now_ms();
+	if (e->kind == ERR_JAIL) {
+		snprintf(r->message, sizeof(r->message), "%s", e->msg);
+		fail(r, e);
+		return RUN_PUT_FAILED;
+	}
+	r->how = RUN_NOTHING;
+	snprintf(r->message, sizeof(r->message),
+		"%s: Failed to create file '%.1000s'.", class_of(e->code),
+		f->path);
+	return RUN_PUT_FAILED;
+}
+
+/* Where the list of what is put begins. */
+static int begin_to_put(struct run *r, const struct request *q)
+{
+	struct err e = {0};
 
 	if (!r->files)
 		r->files = calloc(q->nfiles + 1, sizeof(*r->files));
-	while (r->files && r->put < q->nfiles && now_ms() - begun < PUT_MS) {
+	if (r->files)
+		return 0;
+	err_errno(&e, "hold the list of files");
+	snprintf(r->message, sizeof(r->message), "%s", e.msg);
+	fail(r, &e);
+	return -1;
+}
+
+/* At least one at a time, however slowly we run. */
+enum run_put run_put_files(
+	struct run *r, struct jail *j, const struct request *q)
+{
+	int64_t begun = now_ms();
+
+	if (begin_to_put(r, q) < 0)
+		return RUN_PUT_FAILED;
+	while (r->put < q->nfiles) {
 		const struct request_file *f = &q->files[r->put++];
 		struct err e = {0};
 
-		if (put_file(r, j, f, &e) == 0)
-			continue;
-		if (e.kind == ERR_JAIL) {
-			snprintf(r->message, sizeof(r->message), "%s", e.msg);
-			fail(r, &e);
-			return -1;
-		}
-		r->how = RUN_NOTHING;
-		snprintf(r->message, sizeof(r->message),
-			"%s: Failed to create file '%.1000s'.",
-			class_of(e.code), f->path);
-		return -1;
+		if (put_file(r, j, f, &e) < 0)
+			return fail_to_put(r, f, &e);
+		if (now_ms() - begun >= PUT_MS)
+			break;
 	}
-	return r->files ? r->put < q->nfiles : -1;
+	return r->put < q->nfiles ? RUN_PUT_MORE : RUN_PUT_ALL;
+}
+
+int run_put_all_files(struct jail *j, const struct request *q, struct err *e)
+{
+	struct run r = {.in = -1};
+	enum run_put put;
+
+	do
+		put = run_put_files(&r, j, q);
+	while (put == RUN_PUT_MORE);
+	free(r.files);
+	return put == RUN_PUT_ALL ? 0 : err_set(e, "%.480s", r.message);
 }
 
 /* ---- the program ---- */
@@ -196,13 +232,13 @@ static int64_t end_ms(const struct run *r)
 static void begin(struct run *r)
 {
 	const struct request *q = r->request;
+	enum run_put put = run_put_files(r, r->jail, q);
 	struct err e = {0};
-	int more = run_put_files(r, r->jail, q);
 
-	r->puts = more > 0;
-	if (more > 0)
+	r->puts = put == RUN_PUT_MORE;
+	if (put == RUN_PUT_MORE)
 		return;
-	if (more < 0) {
+	if (put == RUN_PUT_FAILED) {
 		r->gone = true;
 	} else if (q->has_nul) {
 		r->how = RUN_NOTHING;
@@ -220,10 +256,18 @@ static void begin(struct run *r)
 /* What it wrote last comes before its end. */
 static void end(struct run *r, const struct jail_program *program)
 {
+	struct err e = {0};
+
 	capture_finish(&r->out);
 	capture_finish(&r->err_out);
 	capture_finish(&r->report);
 	fd_drop(&r->in);
+	if (r->out.text.failed || r->err_out.text.failed ||
+		r->report.text.failed) {
+		err_set(&e, "hold the output: out of memory");
+		fail(r, &e);
+		return;
+	}
 	r->program = *program;
 	r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
 	r->gone = true;

@@ -16,11 +16,12 @@
 struct config;
 struct request;
 
+/* 0 is no success: what nobody has set says that it failed. */
 enum run_how {
-	RUN_ENDED,   /* `program` */
-	RUN_CUT,     /* ended for its output (snekbox) */
-	RUN_NOTHING, /* nothing was run: `message` */
 	RUN_FAILED,  /* the jail failed: `err` */
+	RUN_NOTHING, /* nothing was run: `message` */
+	RUN_CUT,     /* ended for its output (snekbox) */
+	RUN_ENDED,   /* `program` */
 };
 
 /* A file that was put into the home. */
@@ -86,10 +87,20 @@ void run_wait(struct run *r);
 
 void run_fini(struct run *r);
 
-/* The steps before it: the files of the skeleton; those of the request. The
- * second puts some at a time: 1 when there are more, 0, or -1 with r->how and
- * r->message. */
+/* The step before it: the files of the skeleton. */
 void run_put_skeleton(struct jail *j, const struct config *cfg);
-int run_put_files(struct run *r, struct jail *j, const struct request *q);
+
+/* The next step: those of the request, some at a time, so that others have
+ * their turn. */
+enum run_put {
+	RUN_PUT_MORE, /* call it again */
+	RUN_PUT_ALL,
+	RUN_PUT_FAILED, /* r->how and r->message say why */
+};
+__attribute__((warn_unused_result)) enum run_put run_put_files(
+	struct run *r, struct jail *j, const struct request *q);
+
+/* The same until all are put: 0, or -1 with e. */
+int run_put_all_files(struct jail *j, const struct request *q, struct err *e);
 
 #endif

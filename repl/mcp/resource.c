@@ -299,7 +299,6 @@ int resource_write(struct jail *j, const char *path, const json_t *text,
 	const struct request_rules rules = {.limits = limits};
 	auto_free char *decoded = NULL;
 	struct request_refusal why = {0};
-	struct run put = {.in = -1};
 	struct request q = {0};
 	int r = -1;
 
@@ -312,9 +311,8 @@ int resource_write(struct jail *j, const char *path, const json_t *text,
 		    text ? json_string_value(text) : decoded, *bytes, &rules,
 		    &why) < 0)
 		err_set(e, "%.480s", why.description.s);
-	else if ((r = run_put_files(&put, j, &q)) < 0)
-		err_set(e, "%.480s", put.message);
-	free(put.files);
+	else
+		r = run_put_all_files(j, &q, e);
 	strbuf_free(&why.description);
 	request_fini(&q);
 	return r;

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import hindered
 from evaluation import START, Stream, packed, unpacked
 
 
@@ -241,6 +242,16 @@ def test_files_go_into_a_session(ev):
     assert r[1]["output"] == "'A'\n"
     assert r[2]["title"] == "Request file is invalid"
     assert unpacked(r[3]) == {"d/a": b"A"}
+
+
+def test_files_of_a_session_for_which_there_is_no_memory(cb, ev):
+    cb.env.update(hindered.without_memory_for_files(cb, 2))
+    files = [{"path": n, "content": packed(n)} for n in "ab"]
+    _, r, listed = ev(START, {"code": "1", "files": files},
+                      {"code": "import os; os.listdir()"})
+    assert r["title"] == "The jail failed", r
+    assert r["description"].endswith("Cannot allocate memory"), r
+    assert listed["output"] == "[]\n"
 
 
 def test_only_the_first_line_begins_a_session(ev):

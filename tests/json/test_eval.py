@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import hindered
 import hosttree
 from evaluation import REPORT, START, Stream, packed, unpacked
 
@@ -152,6 +153,30 @@ def test_which_files_come_out(ev):
                            "l": b"x"}
     r = ev({"input": code}, args=("-s", "files.pattern=a/*"))
     assert list(unpacked(r)) == ["a/_y", "a/y"]
+
+
+FIVE = [{"path": str(i), "content": packed(str(i))} for i in range(5)]
+
+
+@pytest.mark.parametrize("request_, wrong, status", [
+    ({"code": "1", "files": FIVE},
+     {"title": "The jail failed",
+      "description": "hold the list of files: Cannot allocate memory"}, 125),
+    ({"input": "1", "files": FIVE},
+     {"stdout": "", "returncode": 255, "files": []}, 125)])
+def test_files_for_which_there_is_no_memory(cb, ev, request_, wrong, status):
+    cb.env.update(hindered.without_memory_for_files(cb, 5))
+    four = {**request_, "files": FIVE[:4]}
+    r = ev(four, request_, four)
+    assert r[1] == wrong and ev.code == status, r
+    assert all(a.get("exit_code", a.get("returncode")) == 0
+               for a in (r[0], r[2])), r
+
+
+def test_files_come_whole_however_slowly_we_run(cb, ev):
+    cb.env.update(hindered.slowly(cb))
+    r = ev({"code": "import os; sorted(os.listdir())", "files": FIVE})
+    assert r["result"] == list("01234"), r
 
 
 def test_files_have_limits(ev):

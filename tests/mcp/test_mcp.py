@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+import hindered
 import hosttree
 from world import CELLBLOCK, PATIENCE
 
@@ -26,14 +27,14 @@ class Client:
     """Speaks lines of JSON, and trusts nothing that comes back: every line is a
     message of the protocol."""
 
-    def __init__(self, cb, *args, version="2025-06-18", argv=None):
+    def __init__(self, cb, *args, version="2025-06-18", argv=None, env=None):
         self.cb, self.n, self.notes = cb, 0, []
         more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
                 "stderr": subprocess.PIPE}
         if argv:
             self.p = subprocess.Popen(argv, **more)
         else:
-            self.p = cb.popen(*args, "--mcp", **more)
+            self.p = cb.popen(*args, "--mcp", env=env, **more)
         self.buffer = b""
         if version:
             r = self.call("initialize", protocolVersion=version,
@@ -457,6 +458,24 @@ def test_nothing_but_files_of_the_home_is_written(mcp, cb):
     assert text_of(mcp.tool("read_file", path="fifo")) == "no FIFO any more"
     r = mcp.tool("write_file", path="full", text="x" * (17 << 20))
     assert r["isError"] and "files.max_file" in text_of(r)
+
+
+def test_a_file_is_written_however_slowly_we_run(cb):
+    c = Client(cb, env=hindered.slowly(cb))
+    for text in "x", "y" * 100_000, "":
+        r = c.tool("write_file", path="f", text=text)
+        n = len(text)
+        assert (r["isError"], text_of(r)) == (
+            False, f"[{n} byte{'s' * (n != 1)} written]")
+        assert c.show("len(open('f').read())") == f"{n}\n"
+    assert c.close() == 0
+
+
+def test_a_file_for_which_there_is_no_memory_is_not_written(cb):
+    c = Client(cb, env=hindered.without_memory_for_files(cb, 1))
+    r = c.tool("write_file", path="f", text="x")
+    assert r["isError"] and "Cannot allocate memory" in text_of(r)
+    assert c.show("import os; os.listdir()") == "[]\n"
 
 
 def test_resources_come_in_pages(mcp):

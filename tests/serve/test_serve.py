@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import hindered
 import hosttree
 from client import JSON, Server, evaluation, form_of, read_all, request
 
@@ -182,6 +183,16 @@ def test_files_of_an_answer_that_has_none_are_not_kept(serve):
     assert {f["file_id"] for f in kept} == {
         f["file_id"] for f in first["files"]}
     assert server.upload(b"y").status == 201
+
+
+def test_files_for_which_there_is_no_memory(serve, cb):
+    server = serve(env=hindered.without_memory_for_files(cb, 3))
+    ids = [server.upload(b"x", f"f{i}").json["file_id"] for i in range(3)]
+    files = [{"path": f"f{i}", "file_id": n} for i, n in enumerate(ids)]
+    r = server.run("1", files=files)
+    assert r.status == 500 and "Cannot allocate memory" in r.json["detail"], r
+    r = server.run("1", files=files[:2])
+    assert (r.status, r.json["exit_code"]) == (200, 0), r
 
 
 def test_files_are_forgotten(serve):
