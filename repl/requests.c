@@ -13,6 +13,7 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 #include "repl/json/eval.h"
+#include "repl/maker/fetch.h"
 #include "repl/mcp/mcp.h"
 #include "repl/serve/serve.h"
 #include "repl/term/terminal.h"
@@ -30,11 +31,13 @@ static void confine_eval(const struct run *r, bool serves, struct err *e)
 	run_must_for_jail(jail_cage_close(&cage, e), e);
 }
 
-/* What a jail is that no person types at: its programs draw nothing. */
-static void make_spec(struct run *r, enum spec_mode mode)
+/* What a jail is that no person types at: its programs draw nothing. Our own
+ * process makes these jails, and not the maker of this host. */
+static void make_spec(struct run *r, const char *front, enum spec_mode mode)
 {
 	struct err e = {0};
 
+	run_must_for_jail(fetch_check_own(&r->cfg, front, &e), &e);
 	run_must(setup_spec(&r->spec, &r->setup, &r->cfg, &r->opt, &r->term,
 			 mode, &e),
 		&e);
@@ -47,7 +50,7 @@ int requests_eval(struct run *r)
 	struct eval ev;
 	int status;
 
-	make_spec(r, SPEC_PROGRAM);
+	make_spec(r, "--eval", SPEC_PROGRAM);
 	run_must_for_jail(eval_open(&ev, &r->cfg, &r->spec, &e), &e);
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, false, &e), &e);
@@ -68,7 +71,7 @@ int requests_mcp(struct run *r)
 
 	if (r->cfg.limits.output_bytes > MCP_OUTPUT_MAX)
 		r->cfg.limits.output_bytes = MCP_OUTPUT_MAX;
-	make_spec(r, SPEC_SESSION);
+	make_spec(r, "--mcp", SPEC_SESSION);
 	run_must_for_jail(mcp_open(&m, &r->cfg, &r->spec, &e), &e);
 	run_set_locale();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, true, &e), &e);
@@ -88,7 +91,7 @@ int requests_serve(struct run *r)
 	struct serve *s = NULL;
 	int status;
 
-	make_spec(r, SPEC_PROGRAM);
+	make_spec(r, "--serve", SPEC_PROGRAM);
 	r->spec.shared = 1;
 	r->spec.asked_wall_ms = serve_most_ms(&r->cfg);
 	run_must(serve_open(&s, &r->cfg, &r->spec, r->opt.text, &e), &e);

@@ -140,6 +140,17 @@ static bool must_be_the_makers(const struct fetch *f)
 	       (f->cfg->maker == MAKER_REQUIRE || config_is_bound(f->cfg));
 }
 
+int fetch_check_own(const struct config *cfg, const char *front, struct err *e)
+{
+	if (is_root() || cfg->maker != MAKER_REQUIRE)
+		return 0;
+	err_set(e,
+		"%s makes its jails without the maker of sessions "
+		"at " SERVICE_PATH,
+		front);
+	return err_hint(e, "session.maker = require");
+}
+
 /* There is no connection, and errno says why. */
 static int refuse(const struct fetch *f, struct err *e)
 {

@@ -40,4 +40,9 @@ int fetch_begin(struct jail **out, const struct jail_spec *spec,
 int fetch_await(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e);
 
+/* Whether jails may be made without the maker of this host by a front end that
+ * does not ask it: 0; -1 with e where session.maker says that nothing starts
+ * without it. `front` is the option that the front end is called by. */
+int fetch_check_own(const struct config *cfg, const char *front, struct err *e);
+
 #endif

@@ -27,6 +27,47 @@ def test_require_starts_nothing_without_one(host, policy):
     assert ann.run("-c", "print(1)").text == "1\n"
 
 
+FRONTS = {"--eval": b'{"input": "print(1)"}\n', "--mcp": b"",
+          "--serve": b""}
+
+
+def argv_of(front):
+    return [front, "127.0.0.1:0"] if front == "--serve" else [front]
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_require_binds_what_makes_its_own_jails(host, front):
+    ann, argv, text = host.people[0], argv_of(front), FRONTS[front]
+    for policy in "", LOCKED:
+        host.policy(f"[session]\nmaker = require\n{policy}")
+        r = ann.run(*argv, stdin=text)
+        assert (r.code, r.text) == (125, ""), r
+        assert front in r.said and "session.maker = require" in r.said, r
+    # Not even where there is a maker, and a locked word stays.
+    host.start()
+    assert ann.run("-c", "print(1)").text == "1\n"
+    assert ann.run(*argv, stdin=text).code == 125
+    for looser in "auto", "off":
+        r = ann.run("-s", f"session.maker={looser}", *argv, stdin=text)
+        assert (r.code, r.text) == (2, "") and "session.maker" in r.said, r
+    host.policy("")
+    r = ann.run("-s", "session.maker=require", *argv, stdin=text)
+    assert (r.code, r.text) == (125, ""), r
+
+
+def test_require_does_not_bind_root_or_who_is_not_told(host):
+    ann = host.people[0]
+    assert '"1\\n"' in ann.run("--eval", stdin=FRONTS["--eval"]).text
+    assert ann.run("--mcp").code == 0
+    host.policy("[session]\nmaker = require\n")
+    for front in "--eval", "--mcp":
+        p = subprocess.run([*host.inside(), str(host.binary), front],
+                           input=FRONTS[front], capture_output=True,
+                           check=False, timeout=60, cwd="/")
+        assert p.returncode == 0, p
+        assert front == "--mcp" or b'"1\\n"' in p.stdout, p
+
+
 def test_require_allows_nothing_that_the_maker_does_not(maker, ann):
     r = ann.run("-s", "session.maker=require", "-M", "1G", "-c", "print(1)")
     assert r.code == 78 and r.text == "" and "session.memory" in r.said, r
