@@ -230,7 +230,8 @@ int jail_is_over(struct jail *j);
 int jail_close(struct jail *j, struct err *e);
 
 /* The same for a program's session in a process that is about to end: when
- * JAIL_EXITED has come, the warden waits for that end, and removes the rest. */
+ * JAIL_EXITED has come, the warden waits for that end, and removes the rest.
+ * The place of a session that somebody else made is free afterwards. */
 int jail_leave(struct jail *j, struct err *e);
 
 /* What a cell is, and what of it the driver reports. */

@@ -180,6 +180,7 @@ int injail_run_started(struct run *r, bool program)
 	free(r->argv);
 	terminal_signals_close(&r->signals);
 	status = run_end(r, status, &e);
+	setup_leave_slot(&r->slots);
 	if (r->door)
 		door_leave(r->door, ATTACH_OVER, status, NULL);
 	door_free(r->door);

@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	open_standard_fds();
 	if (!r || !args)
 		return 1;
+	r->slots.fd = -1;
 	person_find(&r->person, getuid());
 	decide(r, argc, args);
 	status = run(r);

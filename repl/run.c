@@ -166,13 +166,12 @@ void run_find_slots(const struct run *r, struct setup_slots *s)
 	s->fd = setup_open_slots(dir, &s->why);
 }
 
-void run_claim_slot(const struct run *r)
+void run_claim_slot(struct run *r)
 {
-	struct setup_slots s;
 	struct err e = {0};
 
-	run_find_slots(r, &s);
-	run_must(setup_claim_slot(&s, &e), &e);
+	run_find_slots(r, &r->slots);
+	run_must(setup_claim_slot(&r->slots, &e), &e);
 }
 
 void run_find_places(const struct run *r, struct places_of *of, char *state)

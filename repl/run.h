@@ -52,6 +52,7 @@ struct run {
 	struct log log;
 	struct door *door;
 	struct err no_door;
+	struct setup_slots slots;
 	struct jail *jail;
 	const char **argv;
 	bool early; /* program_start_early() */
@@ -88,7 +89,7 @@ void run_find_slots(const struct run *r, struct setup_slots *s);
 
 /* Take one of the person's places: for a session, and for a program where a
  * login is all that the person has. */
-void run_claim_slot(const struct run *r);
+void run_claim_slot(struct run *r);
 
 /* Where the person's sessions have their sockets. The environment has no say
  * where an administrator set limits. `state` has PATH_MAX bytes. */

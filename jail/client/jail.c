@@ -36,6 +36,7 @@
  * where it may not be killed, until its own alarm must have ended it. */
 #define CLOSE_MS 3000
 #define CLOSE_KILLED_MS (LINK_WORK_MS + 2000)
+#define LEFT_MS 2000
 /* A death becomes known a moment after the socket's end. */
 #define DEATH_MS 200
 /* A front end may have many sessions that others made: none of them keeps it
@@ -205,6 +206,22 @@ static int await_end(struct jail *j, int timeout_ms)
 	return 1;
 }
 
+/* Read and forget until the warden has left what it held. One that does not
+ * run keeps nobody for long. */
+static void await_left(struct jail *j)
+{
+	int64_t left, deadline = now_ms() + LEFT_MS;
+	ssize_t n = WIRE_LEFT_BYTES + 1;
+	char byte;
+
+	while (n > WIRE_LEFT_BYTES) {
+		left = deadline - now_ms();
+		if (left <= 0 || wait_readable(j, left) == 0)
+			return;
+		n = recv(j->sock, &byte, 1, MSG_TRUNC | MSG_DONTWAIT);
+	}
+}
+
 void jail_end(struct jail *j)
 {
 	/* The warden ends at our end of file. The warden, and its janitor if
@@ -282,6 +299,11 @@ int jail_leave(struct jail *j, struct err *e)
 {
 	if (!j || !j->exited || getppid() <= 1)
 		return jail_close(j, e);
+	/* A maker counts its sessions: whoever sees our end may begin one. */
+	if (!j->warden) {
+		jail_end(j);
+		await_left(j);
+	}
 	release(j);
 	return 0;
 }

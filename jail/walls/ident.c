@@ -142,6 +142,16 @@ void ident_release_places(int lock_fd, uint64_t owner)
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
+void ident_release_all_places(int lock_fd)
+{
+	/* To the end of what can be locked. */
+	struct flock all = {.l_type = F_UNLCK,
+		.l_whence = SEEK_SET,
+		.l_start = first_place(0)};
+
+	fcntl(lock_fd, F_OFD_SETLK, &all);
+}
+
 int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
 {
 	off_t first = first_place(owner);

@@ -36,8 +36,9 @@ int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 #define IDENT_PLACES_ANY ((uint64_t)1 << 32)
 int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e);
 
-/* Give the places of an owner back. */
+/* Give the places of an owner back; or those of all, and keep the uid. */
 void ident_release_places(int lock_fd, uint64_t owner);
+void ident_release_all_places(int lock_fd);
 
 /* Give back every uid that is claimed through lock_fd. */
 void ident_claim_release(int lock_fd);

@@ -118,6 +118,15 @@ int link_wait(struct link *l, int fd, int64_t deadline_ms, int *init_ready)
 
 /* ---- front end ---- */
 
+void link_say_left(struct link *l)
+{
+	const char left[WIRE_LEFT_BYTES] = {0};
+
+	if (l->front >= 0)
+		io_send_fds(
+			l->front, left, sizeof(left), NULL, 0, MSG_DONTWAIT);
+}
+
 void link_event(
 	struct link *l, const struct jail_event *ev, const int *fds, int nfds)
 {

@@ -109,6 +109,9 @@ void link_event(
 void link_notice(struct link *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The last message, once the front end wants no more (WIRE_LEFT_BYTES). */
+void link_say_left(struct link *l);
+
 /* Answer request `seq`, with `n` descriptors (borrowed). 0, or -1 when they did
  * not get there. */
 int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,

@@ -193,6 +193,17 @@ int warden_loop_serve(struct warden *w, struct err *e)
 	return r < 0 ? r : serve_session(w);
 }
 
+/* The front end has all that it wants of a program that has ended. To take the
+ * jail apart takes its time, and counts for nobody: whoever waits for the
+ * front end may begin the next. */
+static void leave(struct warden *w)
+{
+	if (!w->program_ended)
+		return;
+	site_leave_places(&w->site);
+	link_say_left(&w->link);
+}
+
 /* The session's own warden has made the site. What serves the program is its
  * child. */
 static void run_beside(void *session, int front, int at)
@@ -211,6 +222,7 @@ static void run_beside(void *session, int front, int at)
 		err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}
+	leave(&w);
 	warden_end_jail(&w);
 }
 
@@ -231,6 +243,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 			err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}
+	leave(&w);
 	beside_end(&w.besides);
 	warden_end_jail(&w);
 	site_close(&w.site);

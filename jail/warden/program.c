@@ -209,6 +209,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	 * session's. */
 	if (wa.killed || !w->guest.alone)
 		warden_jail_end(&w->jail);
+	warden_note_program_end(w);
 	home_usage(&w->site.home, &home_bytes, &ev.program.home_files);
 	ev.type = JAIL_EXITED;
 	if (w->guest.ctl >= 0 && wa.limit == LIMIT_NONE &&

@@ -133,6 +133,12 @@ void site_count_out(const struct spec_made *made, int claim)
 	ident_release_places(claim, IDENT_PLACES_ALL);
 }
 
+void site_leave_places(const struct site *s)
+{
+	if (s->claim >= 0)
+		ident_release_all_places(s->claim);
+}
+
 /* Without these a claim could not lower what its person may use. */
 static int has_kernels_limits(const struct cgroup *cg)
 {
@@ -325,7 +331,7 @@ int site_share(struct site *s, const struct site *of,
 
 	*s = *of;
 	s->spec = spec;
-	s->janitor = -1;
+	s->janitor = s->claim = -1;
 	/* The leaf of the guests is frozen, and the counter of CPU time has all
 	 * that the session uses: what has neither stays beside pid 1, and is
 	 * added up. */

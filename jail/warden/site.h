@@ -42,6 +42,10 @@ int site_open(
 int site_count_in(const struct spec_made *made, int claim, struct err *e);
 void site_count_out(const struct spec_made *made, int claim);
 
+/* Give the places of this session back, before its end: nothing of it runs any
+ * more, and nobody can keep it. */
+void site_leave_places(const struct site *s);
+
 /* A jail that was made ahead is claimed: `plan` takes the place of the plan. It
  * is what the session's spec, changed by then, makes of the same host. -1 with
  * e when it differs in more than what a claim changes. */

@@ -30,7 +30,8 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 {
 	w->spec = spec;
 	w->next_cell = 1;
-	w->cells = w->program = w->broken = w->ran_on = w->stands = 0;
+	w->cells = w->program = w->program_ended = w->broken = w->ran_on =
+		w->stands = 0;
 	w->left_ms = PARK_MS;
 	link_open(&w->link, front);
 	/* The peer of the socket is the maker, or ourselves. The front end has
@@ -48,6 +49,11 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 void warden_note_program(struct warden *w)
 {
 	w->program = 1;
+}
+
+void warden_note_program_end(struct warden *w)
+{
+	w->program_ended = 1;
 }
 
 void warden_note_cell(struct warden *w, uint32_t cell)

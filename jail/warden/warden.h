@@ -37,6 +37,7 @@ struct warden {
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */
 	int program;	    /* one was run: there is no other */
+	int program_ended;  /* and nothing of it runs */
 	int broken, ran_on; /* how often since the last cell */
 	int stands;	    /* the first jail: warden_stand() */
 	int64_t left_ms;    /* of that cell's clocks, for its checkpoint */
@@ -121,6 +122,7 @@ LINK_CHECKED int warden_reset(struct warden *w, int keep);
 /* A program begins; a cell begins; a cell has ended, and so much of its clocks
  * is left; a cell never ran. */
 void warden_note_program(struct warden *w);
+void warden_note_program_end(struct warden *w);
 void warden_note_cell(struct warden *w, uint32_t cell);
 void warden_note_end(struct warden *w, int64_t left_ms);
 void warden_note_refused(struct warden *w, uint32_t cell);

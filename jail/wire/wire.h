@@ -49,6 +49,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The last message of a program's warden, when the front end wants no more:
+ * nothing of the program runs, and its places are free. As long as no event. */
+#define WIRE_LEFT_BYTES 1
+
 /* ---- guest ---- */
 
 #define WIRE_GUEST_MAX (64 * 1024) /* longest message either way */

@@ -178,3 +178,11 @@ int setup_claim_slot(const struct setup_slots *s, struct err *e)
 	*e = why;
 	return err_kind_set(e, ERR_CONFIG);
 }
+
+void setup_leave_slot(const struct setup_slots *s)
+{
+	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	if (s->fd >= 0)
+		fcntl(s->fd, F_OFD_SETLK, &all);
+}

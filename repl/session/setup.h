@@ -72,4 +72,8 @@ int setup_open_slots(const char *dir, struct err *e);
  * many (ERR_BUSY), or they cannot be counted (ERR_CONFIG). */
 int setup_claim_slot(const struct setup_slots *s, struct err *e);
 
+/* Give the place back before the process ends: somebody may see that the
+ * session is over before they see the end of the process. */
+void setup_leave_slot(const struct setup_slots *s);
+
 #endif

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the administrator's files say about root's maker of sessions."""
+import fcntl
 import os
 import subprocess
 
 import pytest
 
 import hosttree
-from makerhost import of_jails
+import term
+from makerhost import made, of_jails, start
+from world import PATIENCE, WHOLE
 
 LOCKED = "[policy]\nlocked = yes\n"
 
@@ -221,3 +224,85 @@ sys.stdin.read()
     assert bob.run("-c", "print(1)").text == "1\n"
     holder.communicate("")
     hosttree.until(lambda: ann.run("-c", "1").code == 0, "a free place")
+
+
+# ---- one after the other ----
+
+IN_A_ROW = 60 if WHOLE else 20
+ONE = LOCKED + "[session]\nper_user = 1\n"
+LOOP = """n=0
+while [ $n -lt $0 ]; do
+    "$@" </dev/null >/dev/null || { echo "number $n: status $?"; exit 1; }
+    n=$((n + 1))
+done"""
+
+SESSIONS = """n=0
+while [ $n -lt $0 ]; do
+    "$1" --new || exit 1
+    n=$((n + 1))
+done"""
+
+
+def in_a_row(person, *argv):
+    """A shell runs the command so often, each as soon as the last has ended."""
+    p = subprocess.run(person.argv("sh", "-c", LOOP, str(IN_A_ROW), *argv),
+                       env=person.env, cwd="/", capture_output=True, text=True,
+                       timeout=100 * PATIENCE, check=False)
+    assert p.returncode == 0, (p.stdout, p.stderr)
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+@pytest.mark.parametrize("args", [
+    ("-c", "pass"), ("-e", "1"), ("-c", "import os, time\nif os.fork() == 0:"
+                                  " time.sleep(100)")])
+def test_programs_of_the_maker_in_a_row_are_one_at_a_time(host, spare, args):
+    ann, _ = start(host, spare, ONE)
+    in_a_row(ann, str(host.binary), *args)
+    assert len(made(host)) == IN_A_ROW
+
+
+@pytest.mark.parametrize("maker", ["auto", "off"])
+@pytest.mark.parametrize("linger", ["0", "10m"])
+def test_sessions_in_a_row_are_one_at_a_time(host, maker, linger):
+    ann = host.people[0]
+    policy = (f"[session]\nper_user = 1\nlinger = {linger}\nmaker = {maker}\n"
+              + LOCKED)
+    start(host, 0, policy)
+    # The terminal of a shell, which goes on as soon as it may.
+    s = term.Session(ann.argv("sh", "-c", SESSIONS, str(IN_A_ROW // 4),
+                              str(host.binary)), env=ann.env, cwd="/")
+    ann.open.append(s)
+    for n in range(1, IN_A_ROW // 4 + 1):
+        s.wait(lambda: s.all_text().count("in a jail:") == n,
+               f"session {n}")
+        s.wait_prompt()
+        s.type("\x04")
+    assert s.wait_exit() == 0, s.all_text()
+
+
+def test_a_place_is_free_when_the_terminal_is(host):
+    """Also where the shell waits for another process than the session's: that
+    of a terminal which has come to it."""
+    ann = host.people[0]
+    host.policy("[session]\nper_user = 1\nlinger = 10m\nmaker = off\n")
+    for _ in range(IN_A_ROW // 4):
+        s = ann.session("--new").start()
+        s.type(":detach\n")
+        s.wait_exit()
+        s = ann.session("--attach").start()
+        with open(ann.home / ".local/state/cellblock/sessions", "r+b") as f:
+            with pytest.raises(BlockingIOError):
+                fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+            s.type("\x04")
+            s.process.wait()
+            fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        assert s.wait_exit() == 0
+
+
+def test_logins_and_requests_without_the_maker_in_a_row(host):
+    ann = host.people[0]
+    host.policy(ONE)
+    for argv in (("bash", "-c", 'exec -a -cellblock "$0"', str(host.binary)),
+                 ("sh", "-c", """echo '{"session": true}' | "$0" --eval""",
+                  str(host.binary)), (str(host.binary), "--mcp")):
+        in_a_row(ann, *argv)
