@@ -261,6 +261,25 @@ def test_programs_of_the_maker_in_a_row_are_one_at_a_time(host, spare, args):
     assert len(made(host)) == IN_A_ROW
 
 
+def pythons():
+    """Those that run in jails of these tests."""
+    return {pid for pid in of_jails()
+            if hosttree.status_of(pid).get("Name") == "python3"}
+
+
+def test_a_place_is_kept_as_long_as_the_home(host):
+    """The program is over, and its front end is not: nobody reads."""
+    ann, _ = start(host, 0, ONE)
+    p = ann.popen("-c", "print('x' * 100_000, end='')")
+    assert os.read(p.stdout.fileno(), 1) == b"x"
+    hosttree.until(lambda: not pythons(), "the program's end")
+    r = ann.run("-c", "print(1)")
+    assert r.code == 75 and "1 session already" in r.said, r
+    out, _ = p.communicate(timeout=20 * PATIENCE)
+    assert (len(out), p.returncode) == (99_999, 0)
+    assert ann.run("-c", "print(1)").text == "1\n"
+
+
 @pytest.mark.parametrize("maker", ["auto", "off"])
 @pytest.mark.parametrize("linger", ["0", "10m"])
 def test_sessions_in_a_row_are_one_at_a_time(host, maker, linger):
