@@ -52,7 +52,7 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 			       .cgroup = 2},
 			CGROUPS(cgroup), {"none for a session"}}},
 	[ENFORCE_MEMORY] = {"memory", "memory", "memory is only watched",
-		.by = {CGROUPS(memory), {"the warden watching", WEAK}}},
+		.by = {CGROUPS(memory), {"watched, no huge pages", WEAK}}},
 	[ENFORCE_SWAP] = {"swap", "noswap",
 		.remedy = "swapoff -a, or boot with swapaccount=1 and start "
 			  "sessions as root",

@@ -321,6 +321,15 @@ static int apply_oom(struct apply *a, const struct plan_op *op, struct err *e)
 	return 0;
 }
 
+static int apply_no_huge(struct err *e)
+{
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0)
+		return err_errno(e, "turn huge pages off");
+	if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) != 1)
+		return err_set(e, "huge pages are not off");
+	return 0;
+}
+
 static int apply_nice(const struct plan_op *op, struct err *e)
 {
 	int now = getpriority(PRIO_PROCESS, 0);
@@ -413,6 +422,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 		return ident_drop(e);
 	case PLAN_UNDUMPABLE:
 		return ident_set_undumpable(e);
+	case PLAN_NO_HUGE:
+		return apply_no_huge(e);
 	case PLAN_OOM:
 		return apply_oom(a, op, e);
 	case PLAN_NICE:

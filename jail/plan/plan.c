@@ -586,6 +586,9 @@ static void plan_jail(struct maker *m)
 	add(m, PLAN_DROP);
 	plan_landlock(m);
 	add(m, PLAN_UNDUMPABLE);
+	/* The part of a huge page that nobody maps is in no process's count. */
+	if (!m->h->cgroup_memory)
+		add(m, PLAN_NO_HUGE);
 	add(m, PLAN_ASK, .number = !m->h->cgroup_memory,
 		.target = m->h->cgroup_memory ? "locks" : "locks,memory");
 	add(m, PLAN_SECCOMP, .which = PLAN_FILTER_INIT);
@@ -729,6 +732,7 @@ static const char *const forms[] = {
 	[PLAN_RLIMIT] = "rlimit     %l  %n",
 	[PLAN_DROP] = "drop",
 	[PLAN_UNDUMPABLE] = "undumpable",
+	[PLAN_NO_HUGE] = "small pages",
 	[PLAN_OOM] = "oom        %n",
 	[PLAN_NICE] = "nice       %n",
 	[PLAN_UMASK] = "umask      %m",

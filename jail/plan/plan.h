@@ -64,6 +64,8 @@ enum plan_op_type {
 	PLAN_RLIMIT,	 /* set limit `which` (RLIMIT_*) to `number` */
 	PLAN_DROP,	 /* give up every capability for good */
 	PLAN_UNDUMPABLE, /* no ptrace, no core */
+	PLAN_NO_HUGE,	 /* no huge pages, in this process and all that it
+			  * starts */
 	PLAN_OOM,	 /* guests get the oom_score_adj `number`, if the jail
 			  * has a /proc */
 	PLAN_NICE,	 /* niceness `number` */

@@ -319,6 +319,22 @@ struct rules_check {
 		RULES_IPV6_FLOWLABEL_MGR)), \
 	IF(action, EQ(1, IPPROTO_TCP), ONE_OF(2, TCP_ULP, TCP_MD5SIG, TCP_MD5SIG_EXT, \
 		RULES_TCP_AO_ADD_KEY))
+
+/* prctl() of guests. */
+#define OF_THE_CALLER \
+	IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_PDEATHSIG)), \
+	IF(ALLOW, EQ(0, PR_SET_PDEATHSIG), ONE_OF(1, 0, SIGHUP, SIGINT, SIGTERM, SIGKILL)), \
+	IF(ALLOW, ONE_OF(0, PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECCOMP, \
+		PR_CAPBSET_READ, PR_GET_SECUREBITS, PR_GET_TIMERSLACK, \
+		PR_SET_TIMERSLACK, PR_GET_CHILD_SUBREAPER, PR_GET_NO_NEW_PRIVS, \
+		PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_GET_THP_DISABLE)), \
+	IF(ALLOW, EQ(0, PR_CAP_AMBIENT), EQ(1, PR_CAP_AMBIENT_IS_SET)), \
+	IF(ALLOW, ONE_OF(0, PR_SVE_SET_VL, PR_SVE_GET_VL, RULES_PR_GET_SPECULATION_CTRL, \
+		RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL, \
+		RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_GET_AUXV)), \
+	IF(PRETEND, EQ(0, PR_SET_DUMPABLE), EQ(1, 0)), \
+	IF(ASK, EQ(0, PR_SET_MM), EQ(1, PR_SET_MM_MAP)), \
+	IF(EINVAL, EQ(0, RULES_PR_SET_VMA))
 /* clang-format on */
 
 #define NAMESPACES                                                             \
@@ -339,7 +355,9 @@ struct rules_check {
 #define RULES_PR_GET_AUXV 0x41555856
 #define RULES_IOPRIO_WHO_PROCESS 1
 #define RULES_F_SETDELEG 1040
+#define RULES_MADV_COLLAPSE 25
 
+#define ADVICE_FOR_THE_HOST MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE
 #define SET_DIRECT IF(EINVAL, EQ(1, F_SETFL), ANY(2, O_DIRECT))
 #define WATCHES F_SETSIG, F_NOTIFY, F_SETLEASE, RULES_F_SETDELEG
 
@@ -422,11 +440,19 @@ static const struct rules_check rules_checks[] = {
 	 "fadvise64", {
 		IF(PRETEND, EQ(3, POSIX_FADV_DONTNEED))}},
 
-	{ALL, ALLOW,
+	{GUEST | INIT | FRONT, ALLOW,
 	 "nor may it be read again, or written to a swap, because a process drops "
 	 "its pages. Nor does the host look for equal pages in the jail",
 	 "madvise", {
-		IF(EINVAL, ONE_OF(2, MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE))}},
+		IF(EINVAL, ONE_OF(2, ADVICE_FOR_THE_HOST))}},
+
+	{NOMEM, ALLOW,
+	 "the same; and no huge pages. When all but a part of one is unmapped, the "
+	 "whole stays, and only a cgroup counts it. pid 1 has turned them off; this "
+	 "advice would have them all the same, or be kept until they are on again",
+	 "madvise", {
+		IF(EINVAL, ONE_OF(2, ADVICE_FOR_THE_HOST, MADV_HUGEPAGE,
+			RULES_MADV_COLLAPSE))}},
 
 	{JAIL, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them. Where "
@@ -498,27 +524,21 @@ static const struct rules_check rules_checks[] = {
 	 "kill", {
 		IF(REFUSE, EQ(0, -1))}},
 
-	{GUEST | NOMEM, REFUSE,
+	{GUEST, REFUSE,
 	 "reading, and settings that concern only the caller. SIGCONT cannot "
 	 "become a death signal; no guest can take init's place as reaper, or hide "
 	 "from the warden by making itself undumpable. sftp-server gives up where it "
 	 "cannot, so it is told that it is. Where its arguments are is set while pid "
 	 "1 holds it (held.c)",
 	 "prctl", {
-		IF(ALLOW, ONE_OF(0, PR_SET_NAME, PR_GET_NAME, PR_GET_PDEATHSIG)),
-		IF(ALLOW, EQ(0, PR_SET_PDEATHSIG), ONE_OF(1, 0, SIGHUP, SIGINT, SIGTERM, SIGKILL)),
-		IF(ALLOW, ONE_OF(0, PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECCOMP,
-			PR_CAPBSET_READ, PR_GET_SECUREBITS, PR_GET_TIMERSLACK,
-			PR_SET_TIMERSLACK, PR_GET_CHILD_SUBREAPER, PR_GET_NO_NEW_PRIVS,
-			PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_GET_THP_DISABLE,
-			PR_SET_THP_DISABLE)),
-		IF(ALLOW, EQ(0, PR_CAP_AMBIENT), EQ(1, PR_CAP_AMBIENT_IS_SET)),
-		IF(ALLOW, ONE_OF(0, PR_SVE_SET_VL, PR_SVE_GET_VL, RULES_PR_GET_SPECULATION_CTRL,
-			RULES_PR_PAC_RESET_KEYS, RULES_PR_SET_TAGGED_ADDR_CTRL,
-			RULES_PR_GET_TAGGED_ADDR_CTRL, RULES_PR_GET_AUXV)),
-		IF(PRETEND, EQ(0, PR_SET_DUMPABLE), EQ(1, 0)),
-		IF(ASK, EQ(0, PR_SET_MM), EQ(1, PR_SET_MM_MAP)),
-		IF(EINVAL, EQ(0, RULES_PR_SET_VMA))}},
+		IF(ALLOW, EQ(0, PR_SET_THP_DISABLE)),
+		OF_THE_CALLER}},
+
+	{NOMEM, REFUSE,
+	 "the same, but huge pages stay off: who turns them off finds them so",
+	 "prctl", {
+		IF(PRETEND, EQ(0, PR_SET_THP_DISABLE), EQ(1, 1)),
+		OF_THE_CALLER}},
 
 	{FRONT, REFUSE,
 	 "reading, and names of threads and mappings",

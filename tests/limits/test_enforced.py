@@ -470,6 +470,46 @@ def test_anonymous_shared_memory_is_shared_and_given_back(cb):
     assert r.text.split("\n")[1] == ("granted" if strong(cb) else "12"), r
 
 
+# A byte of each huge page stays mapped, and the rest of the page stays in memory
+# in no process's count.
+HUGE = """
+import ctypes, errno, mmap, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+SIZE, P, N = 2 << 20, ctypes.c_void_p, ctypes.c_size_t
+
+def did(r): return errno.errorcode[ctypes.get_errno()] if r < 0 else r
+
+def anonymous():
+    return sum(int(l.split()[1]) for l in open('/proc/self/smaps_rollup')
+               if l.startswith('Anonymous:'))
+
+a = libc.mmap(None, N(8 * SIZE), 3, 0x22, -1, ctypes.c_long(0))
+a = (a + SIZE - 1) // SIZE * SIZE
+print(did(libc.madvise(P(a), N(4 * SIZE), 14)),     # MADV_HUGEPAGE
+      did(libc.prctl(41, 0, 0, 0, 0)),              # PR_SET_THP_DISABLE
+      did(libc.prctl(42, 0, 0, 0, 0)),              # PR_GET_THP_DISABLE
+      subprocess.check_output([sys.executable, '-c', 'import ctypes;'
+          'print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))'], text=True).strip())
+before = anonymous()
+for i in range(4): ctypes.memset(a + i * SIZE, 1, 1)
+print(anonymous() - before)
+"""
+
+
+def test_huge_pages_are_off_where_no_cgroup_counts_memory(cb):
+    huge = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not huge.exists() or "[never]" in huge.read_text():
+        pytest.skip("this host has no huge pages")
+    r = cb.run("-M", str(LIMIT), "-c", HUGE)
+    assert r.code == 0, r
+    said, grown = r.text.splitlines()
+    if strong(cb):
+        assert said == "0 0 0 0" and int(grown) >= 2048, r
+    else:
+        assert said == "EINVAL EPERM 1 1" and int(grown) < 1024, r
+
+
 def cgroup_of(pid, controller):
     """The cgroup of a process for one controller. Under v2 all controllers
     share it."""

@@ -22,7 +22,7 @@ def test_check_over_ssh_says_that_the_kernel_enforces(person):
 
 def test_without_a_login_there_is_no_systemd_to_ask(person):
     r = person.here("--check", "--json")
-    assert rows(r.stdout)["memory"][:2] == ("the warden watching", "weak")
+    assert rows(r.stdout)["memory"][:2] == ("watched, no huge pages", "weak")
 
 
 def test_the_kernel_ends_a_cell_that_takes_too_much_memory(person):
@@ -86,5 +86,5 @@ def test_a_systemd_that_hangs_does_not_hold_the_prompt(person, hung):
 def test_check_says_why_a_systemd_gave_none(person):
     r = person.here("--check", "--json")
     by, strength, remedy = rows(r.stdout)["memory"]
-    assert (by, strength) == ("the warden watching", "weak")
+    assert (by, strength) == ("watched, no huge pages", "weak")
     assert remedy.startswith("your systemd gave no cgroup: "), remedy

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -269,6 +270,16 @@ static void without_a_memory_cgroup_uncounted_memory_is_refused(void **state)
 				{0, 2 << 20, PROT_READ, private | MAP_HUGETLB,
 					-1, 0},
 				EPERM},
+			{"huge page", profile, SYS_madvise,
+				{0, 0, MADV_HUGEPAGE}, want ? EINVAL : 0},
+			{"huge page now", profile, SYS_madvise,
+				{1, 0, 25 /* MADV_COLLAPSE */}, EINVAL},
+			{"small pages", profile, SYS_madvise,
+				{0, 0, MADV_NOHUGEPAGE}, 0},
+			{"huge pages on", profile, SYS_prctl,
+				{PR_SET_THP_DISABLE, 0}, want},
+			{"huge pages off", profile, SYS_prctl,
+				{PR_SET_THP_DISABLE, 1}, 0},
 			{"huge memfd", profile, SYS_memfd_create,
 				{name, MFD_HUGETLB}, EPERM},
 			{"shmget", profile, SYS_shmget,
