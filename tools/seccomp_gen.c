@@ -24,7 +24,7 @@
 
 #define CALLS 1024
 #define CODE_MAX 4096
-#define CASES_MAX 64
+#define CASES_MAX 128
 #define X32_BIT 0x40000000u
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -219,6 +219,44 @@ static void emit_test(struct program *p, const struct rules_test *t,
 	patch[(*n)++] = p->n - 1;
 }
 
+static int test_same(const struct rules_test *a, const struct rules_test *b)
+{
+	return a->op == b->op && a->arg == b->arg && a->value == b->value &&
+	       a->mask == b->mask;
+}
+
+/* Whether the next case differs in the value of the second test alone, as in a
+ * list. */
+static int is_like_next(const struct check *c, size_t i)
+{
+	const struct rules_case *a = &c->cases[i], *b = a + 1;
+
+	return i + 1 < c->n && a->action == b->action &&
+	       test_same(&a->test[0], &b->test[0]) && a->test[1].op == OP_EQ &&
+	       b->test[1].op == OP_EQ && a->test[1].arg == b->test[1].arg;
+}
+
+/* How many cases behind this one are like it. */
+static size_t likes(const struct check *c, size_t i)
+{
+	size_t n = 0;
+
+	while (is_like_next(c, i + n))
+		n++;
+	return n;
+}
+
+/* Emit one value of a list: when it is the one, `more` others and their return
+ * follow. */
+static void emit_value(
+	struct program *p, const struct rules_test *t, int *loaded, size_t more)
+{
+	if (*loaded != t->arg)
+		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, arg_offset(t->arg, 0));
+	*loaded = t->arg;
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)more, 0, t->value);
+}
+
 static void emit_check(struct program *p, const struct check *c)
 {
 	int loaded = -1;
@@ -232,7 +270,10 @@ static void emit_check(struct program *p, const struct check *c)
 		before =
 			loaded; /* what the next case finds if this one fails */
 		if (rc->test[1].op) {
-			emit_test(p, &rc->test[1], &loaded, patch, &n);
+			for (; is_like_next(c, i); i++)
+				emit_value(p, &c->cases[i].test[1], &loaded,
+					likes(c, i));
+			emit_test(p, &c->cases[i].test[1], &loaded, patch, &n);
 			before = -1;
 		}
 		emit_return(p, rc->action);

@@ -102,6 +102,14 @@ add("bpf_filter",
     "attempt(s.setsockopt, 1, 50, b'\\0' * 4)", EPERM)
 # These options take memory that no limit counts.
 for name, (level, option) in {
+        "ip_options": (0, 4), "ip_blocked_source": (0, 38),
+        "ip_unknown": (0, 200), "ipv6_hop_options": (41, 54),
+        "ipv6_first_options": (41, 55), "ipv6_route": (41, 57),
+        "ipv6_options": (41, 59), "ipv6_unknown": (41, 200),
+        "tcp_fast_open_key": (6, 33), "tcp_saved_syn": (6, 27),
+        "tcp_unknown": (6, 200), "udp_cork": (17, 1),
+        "udp_capsule": (17, 100), "memory_ahead": (1, 73),
+        "unknown": (1, 200), "unknown_level": (255, 1),
         "ip_group": (0, 35), "ip_group_of_source": (0, 39),
         "ip_sources": (0, 41), "ip_any_group": (0, 42),
         "ip_any_group_of_source": (0, 46), "ip_any_sources": (0, 48),
@@ -115,6 +123,26 @@ for name, (level, option) in {
         f"attempt(s.setsockopt, {level}, {option}, bytes(256))", EPERM,
         "import socket\ns = socket.socket()\n"
         "succeed(s.setsockopt, 6, 1, 1)")
+add("socket_option_with_high_bits",
+    "import socket\ns = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+    "call('setsockopt', s.fileno(), 41 | 1 << 40, 57 | 1 << 40, 0, 0)", EPERM,
+    "import socket\ns = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+    "v = ctypes.c_int(1)\n"
+    "assert raw(number_of('setsockopt'), s.fileno(), 41, 49,"
+    " ctypes.addressof(v), 4)[0] == 0\nprint('OK:')")
+# Each port that is shared takes 2 KiB. What servers set beside it is granted.
+add("shared_port",
+    "import socket\ns = socket.socket()\n"
+    "s.setsockopt(1, socket.SO_REUSEPORT, 1)\n"
+    "expect(s.getsockopt(1, socket.SO_REUSEPORT) == 0)", ".*",
+    "import socket\n"
+    "s4, s6, u4, u6 = (socket.socket(f, t) for t in (1, 2) for f in (2, 10))\n"
+    "for s, level, options in ((s4, 0, (1, 2, 11, 24)),"
+    " (u4, 0, (8, 10, 12, 33, 34)), (s6, 41, (26, 67, 16, 66)),"
+    " (u6, 41, (18, 19, 25, 49, 51)), (s4, 6, (1, 3, 4, 5, 6, 18)),"
+    " (s4, 1, (2, 6, 9, 10)), (s4, 1, (12, 18))):\n"
+    "    for o in options: s.setsockopt(level, o, 1)\n"
+    "print('OK:')")
 for name, address in {"internet": ("192.0.2.1", 80),
                       "metadata": ("169.254.169.254", 80),
                       "dns": ("8.8.8.8", 53)}.items():

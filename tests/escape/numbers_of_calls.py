@@ -99,6 +99,7 @@ NUMBERS = {
     "setresgid": (119, 149),
     "setresuid": (117, 147),
     "setreuid": (113, 145),
+    "setsockopt": (54, 208),
     "setrlimit": (160, 164),
     "settimeofday": (164, 170),
     "setuid": (105, 146),
