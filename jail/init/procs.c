@@ -31,6 +31,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* A process with at most so many descriptors has them for nothing; with more,
@@ -349,10 +352,19 @@ static int64_t descriptors_bytes(int fd)
 
 /* ---- what the kernel keeps for a process ---- */
 
+/*
+ * A file of /proc prints into a buffer that becomes as large as its largest
+ * record, and keeps it until it is closed: megabytes where a record is all that
+ * an epoll watches, or has the name of a mapped file. Nobody tells its size,
+ * and what was printed may be gone. So there may be more than is seen while a
+ * process has such a file open. A file that is closed while it is read has a
+ * buffer for each thread that reads, as large as a record is now.
+ */
 struct kept {
 	int fd; /* the process */
 	int64_t maps, shared, watches;
-	int hidden; /* there may be more that nobody sees */
+	int64_t record; /* the largest */
+	int hidden;	/* there may be more that nobody sees */
 };
 
 static void keep_map(const char *line, struct kept *k)
@@ -371,10 +383,12 @@ static void keep_watch(const char *line, struct kept *k)
 		k->hidden |= atoi(line + sizeof(in_flight) - 1) > 0;
 }
 
-/* Files that wait for locks which a guest can hold. */
-static void keep_lines(struct kept *k, const char *path,
+/* Files that wait for locks which a guest can hold. They are one record, or one
+ * for each line. */
+static void keep_lines(struct kept *k, const char *path, int is_record,
 	void (*keep)(const char *line, struct kept *k))
 {
+	int64_t record = 0;
 	int fd = openat(k->fd, path, O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256], room[16384];
@@ -385,18 +399,60 @@ static void keep_lines(struct kept *k, const char *path,
 		return;
 	}
 	setvbuf(f, room, _IOFBF, sizeof(room));
-	while (fgets(line, sizeof(line), f))
+	while (fgets(line, sizeof(line), f)) {
 		keep(line, k);
+		record += (int64_t)strlen(line);
+		if (record > k->record)
+			k->record = record;
+		if (!is_record && strchr(line, '\n'))
+			record = 0;
+	}
 	k->hidden |= ferror(f) && !is_gone();
 	fclose(f);
 }
 
+/* The jail's /proc has mounts, and devices, of more than one kind. */
+static int is_of_proc(int proc, const char *path)
+{
+	auto_close int fd = openat(proc, path, O_PATH | O_CLOEXEC);
+	struct statfs fs;
+
+	return fd < 0 ? !is_gone()
+		      : fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Files of /proc that programs may watch themselves with: no record is large.
+ */
+static int prints_little(int proc, const char *path)
+{
+	static const char *const names[] = {"/stat", "/statm", "/status", "/io",
+		"/cmdline", "/comm", "/environ", "/limits"};
+	char link[PATH_MAX];
+	ssize_t n = readlinkat(proc, path, link, sizeof(link) - 1);
+	const char *name;
+
+	link[n < 0 ? 0 : n] = '\0';
+	name = strrchr(link, '/');
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return 1;
+	return 0;
+}
+
 static int keep_descriptor(int number, void *arg)
 {
+	struct kept *k = arg;
 	char path[32];
+	struct stat st;
 
+	snprintf(path, sizeof(path), "fd/%d", number);
+	if (fstatat(k->fd, path, &st, 0) < 0)
+		k->hidden |= !is_gone();
+	else if (S_ISREG(st.st_mode) && st.st_size == 0 &&
+		 is_of_proc(k->fd, path))
+		k->hidden |= !prints_little(k->fd, path);
 	snprintf(path, sizeof(path), "fdinfo/%d", number);
-	keep_lines(arg, path, keep_watch);
+	keep_lines(k, path, 1, keep_watch);
 	return 0;
 }
 
@@ -404,13 +460,15 @@ static void count_kept(int fd, struct procs *out)
 {
 	struct kept k = {.fd = fd};
 
-	keep_lines(&k, "maps", keep_map);
+	keep_lines(&k, "maps", 0, keep_map);
 	if (procstat_each(fd, "fdinfo", 0, keep_descriptor, &k) < 0)
 		k.hidden |= !is_gone();
 	out->kernel_bytes += k.maps * MAP_BYTES + k.shared * SHARED_BYTES +
 			     k.watches * WATCH_BYTES;
 	out->forks_bytes += k.maps * MAP_FORK_BYTES * (out->n - 1);
 	out->shared += k.shared;
+	if (k.record > out->record_bytes)
+		out->record_bytes = k.record;
 	out->hidden |= k.hidden;
 }
 
@@ -493,6 +551,8 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	walk_end(&w);
 	if (r < 0)
 		return err_errno(e, "processes: read /proc");
+	/* A buffer is doubled until the record fits. */
+	out->kernel_bytes += 2 * out->record_bytes * out->threads;
 	out->cpu_ms = ticks_ms(ticks);
 	return 0;
 }

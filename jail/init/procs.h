@@ -48,11 +48,14 @@ struct procs {
 	int64_t bytes; /* memory and page tables */
 	int64_t own_bytes; /* of these, what no fork shares */
 	/* By weight: what the kernel keeps for mappings and for what epolls
-	 * watch; whether more of it may be where nobody sees it. */
+	 * watch; whether more of it may be where nobody sees it, in flight or
+	 * in buffers of /proc. */
 	int64_t kernel_bytes;
 	int hidden;
-	int64_t forks_bytes; /* by weight: more, if each was forked by the one
-			      * before it */
+	int64_t record_bytes; /* by weight: the most that a file of /proc prints
+			       * at once; kernel_bytes has it for each thread */
+	int64_t forks_bytes;  /* by weight: more, if each was forked by the one
+			       * before it */
 	int64_t shared;	 /* mappings of anonymous shared memory, by weight */
 	int64_t cpu_ms;	 /* of all that live, and of children they reaped */
 	int64_t init_ms; /* of init itself, which works for guests (asked.c) */

@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -291,6 +293,85 @@ static void page_tables_count_as_memory(void **state)
 	run_in_jail(count_tables, NULL);
 }
 
+/* What the kernel has printed for a file of /proc stays until it is closed. */
+static void hold_a_directory(struct guest *g)
+{
+	open("/proc/self", O_RDONLY | O_CLOEXEC);
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
+static void hold_a_short_file(struct guest *g)
+{
+	open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
+static void hold_a_file(struct guest *g)
+{
+	open("/proc/self/fdinfo/0", O_RDONLY | O_CLOEXEC);
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
+/* Much text, but no file of /proc is open. */
+static void hold_many_watches(struct guest *g)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC), event = eventfd(0, 0);
+	struct epoll_event in = {.events = EPOLLIN};
+
+	for (int i = 0; i < 2000; i++) {
+		dup2(event, 200 + i % 100);
+		epoll_ctl(epoll, EPOLL_CTL_ADD, 200 + i % 100, &in);
+		if (i % 100 == 99)
+			event = eventfd(0, 0); /* the last one stays, too */
+	}
+	say_ready(g);
+	for (;;)
+		pause();
+}
+
+struct holder {
+	void (*run)(struct guest *g);
+	int hidden;
+	int64_t least, most; /* what the kernel keeps */
+};
+
+static int look_at_holder(void *arg)
+{
+	const struct holder *h = arg;
+	struct guest g = {.run = h->run};
+	struct procs_source s[2];
+	struct procs p;
+	struct jail j;
+	struct err e;
+
+	jail_make(&j, &g);
+	sources(&j, s);
+	CHILD_CHECK(
+		procs_sample(&s[0], PROCS_WEIGHT, &p, &e) == 0, "%s", e.msg);
+	CHILD_CHECK(p.hidden == h->hidden, "%d", p.hidden);
+	CHILD_CHECK(p.kernel_bytes >= h->least && p.kernel_bytes < h->most,
+		"%lld bytes", (long long)p.kernel_bytes);
+	return 0;
+}
+
+static void buffers_of_proc_may_be_where_nobody_sees_them(void **state)
+{
+	/* 2000 watches of 256 bytes, and twice what is printed of them. */
+	struct holder holders[] = {{hold_a_directory, 0, 0, MIB},
+		{hold_a_short_file, 0, 0, MIB}, {hold_a_file, 1, 0, MIB},
+		{hold_many_watches, 0, 2000 * 256 + 2 * 2000 * 64, 2 * MIB}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++)
+		run_in_jail(look_at_holder, &holders[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +382,7 @@ int main(void)
 		cmocka_unit_test(
 			a_process_that_waits_for_its_child_is_not_ready),
 		cmocka_unit_test(page_tables_count_as_memory),
+		cmocka_unit_test(buffers_of_proc_may_be_where_nobody_sees_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
