@@ -155,6 +155,31 @@ void io_refuse_fds(int sock)
 	setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 }
 
+/* Each message brings the sender's ids, which tell an empty one from none; of
+ * descriptors, for which there is no room, the kernel says that they are there.
+ */
+enum io_first io_look_at_first(int sock)
+{
+	const int on = 1;
+	char byte, ids[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t r;
+
+	if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+		return IO_FIRST_FDS;
+	do {
+		m.msg_control = ids;
+		m.msg_controllen = sizeof(ids);
+		r = recvmsg(sock, &m, MSG_PEEK | MSG_DONTWAIT);
+	} while (r < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (r < 0 && errno == EAGAIN)
+		return IO_FIRST_NOTHING;
+	if (r < 0 || m.msg_flags & MSG_CTRUNC)
+		return IO_FIRST_FDS;
+	return m.msg_controllen > 0 ? IO_FIRST_BYTES : IO_FIRST_NOTHING;
+}
+
 /* Keep the first `maxfds` descriptors in `fds`; returns how many came. */
 static int fds_collect(struct msghdr *m, int *fds, int maxfds)
 {

@@ -101,6 +101,11 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
  * one fails with EPERM. To close a received descriptor could block. */
 void io_refuse_fds(int sock);
 
+/* What waits first at a packet socket of the caller's. It is not taken, and no
+ * descriptor in it is closed: that can take as long as a stranger likes. */
+enum io_first { IO_FIRST_NOTHING, IO_FIRST_BYTES, IO_FIRST_FDS };
+enum io_first io_look_at_first(int sock);
+
 /* Receive one message. Returns its length, 0 at end of file (errno ECONNRESET:
  * with something of ours unread there; or 0), -1 with errno.
  * Received descriptors are close-on-exec and the caller's; unused slots of

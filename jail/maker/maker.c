@@ -123,8 +123,6 @@ _Noreturn void maker_become(int asked, const struct jail_spec *spec)
 	}
 	if (maker_hand_over(asked, pair[0]) < 0)
 		_exit(1);
-	/* To close what holds a stranger's descriptors can take as long as the
-	 * stranger likes: the alarm is for that, too. */
 	close(pair[0]);
 	close(asked);
 	alarm(0);

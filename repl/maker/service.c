@@ -11,11 +11,16 @@
  * Leaves:    wardens of sessions, which need it no more; itself nothing but
  *            its socket in the file system, and no spare (spares.c)
  *
- * The parent touches no connection: a message can hold descriptors whose
- * closing takes as long as a stranger likes. A child that waits for the next
- * request is there before the request is, and an alarm ends every child that
- * has not handed its session over in time. What children do at the moment is in
- * a few places of shared memory; there is no table of sessions.
+ * The parent touches no connection. A child that waits for the next request is
+ * there before the request is, and an alarm ends every child that has not handed
+ * its session over in time. What children do at the moment is in a few places of
+ * shared memory; there is no table of sessions.
+ *
+ * A message can hold descriptors whose closing takes as long as a stranger
+ * likes. Where the kernel can, they are refused when they are sent. Elsewhere
+ * nobody receives them, and only an end closes them: that of a child which has
+ * no place any more (leave()), and for an end no socket lingers. A connection is
+ * closed otherwise only when nothing is in it and nothing can come.
  */
 #include "service.h"
 
@@ -69,9 +74,11 @@ enum state {
 	PLACE_WAITS, /* for somebody to ask */
 	PLACE_WORKS, /* for `uid` */
 	PLACE_MADE,  /* a session that has host id `id` */
+	PLACE_LEFT,  /* by a child that has refused, and ends */
 };
 
-/* Only the child writes to it while it lives and is not PLACE_MADE. */
+/* Only the child writes to it while it lives and is neither PLACE_MADE nor
+ * PLACE_LEFT. */
 struct place {
 	_Atomic int state;
 	uid_t uid, id;
@@ -150,10 +157,17 @@ static int receive(int conn, struct visitor *v, struct err *e)
 
 	if (poll(&p, 1, REQUEST_MS) <= 0)
 		return err_set(e, "no request came");
+	if (io_look_at_first(conn) == IO_FIRST_FDS)
+		return err_set(e, "read a request: it holds descriptors");
 	n = io_recv_fds(
 		conn, &v->order, sizeof(v->order), NULL, 0, MSG_DONTWAIT);
 	if (n < 0)
 		return err_errno(e, "read a request");
+	/* From here on it is as good as closed. */
+	if (shutdown(conn, SHUT_RD) < 0 && errno != ENOTCONN)
+		return err_errno(e, "read a request");
+	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
+		return err_set(e, "read a request: more than one came");
 	return order_check(&v->order, (size_t)n, &v->cfg, e);
 }
 
@@ -162,6 +176,13 @@ static void note(const struct service *s, struct place *p, enum state state)
 	p->state = (int)state;
 	if (getppid() == s->pid)
 		kill(s->pid, SIGUSR1);
+}
+
+/* What has not been received may be descriptors that block who closes them. */
+static _Noreturn void leave(const struct service *s, struct place *mine)
+{
+	note(s, mine, PLACE_LEFT);
+	_exit(0);
 }
 
 /* A warden keeps nothing that it shares with the parent. */
@@ -277,10 +298,7 @@ static _Noreturn void serve(struct service *s, struct place *mine, int conn)
 	if (admit(&v, conn, &e) < 0 || look_up(&v, &e) < 0 ||
 		receive(conn, &v, &e) < 0) {
 		jail_refuse(conn, &e);
-		/* What is unread may be a stranger's descriptors: the kernel
-		 * closes them, and the alarm ends that. */
-		close(conn);
-		_exit(0);
+		leave(s, mine);
 	}
 	make_spec(&v, &made, &spec);
 	mine->logged = v.cfg.syslog;
@@ -368,6 +386,7 @@ static _Noreturn void child(struct service *s, struct place *mine)
 	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	/* The next maker listens where this one did. */
 	listen_close(&s->listen);
+	/* It may have come before we listened. */
 	io_refuse_fds(conn);
 	serve(s, mine, conn);
 }
@@ -430,18 +449,20 @@ static void log_made(const struct service *s, const struct place *p)
 	}
 }
 
-/* A warden needs its place no more. */
-static void take_made(struct service *s)
+/* Nor does a warden need its place any more. */
+static void take_left(struct service *s)
 {
 	for (size_t i = 0; i < PLACES; i++) {
 		struct place *p = &s->places[i];
 
-		if (p->state != PLACE_MADE)
+		if (p->state != PLACE_MADE && p->state != PLACE_LEFT)
 			continue;
-		log_made(s, p);
+		if (p->state == PLACE_MADE) {
+			log_made(s, p);
+			spares_rest(&s->spares, true);
+		}
 		p->child = 0;
 		p->state = PLACE_FREE;
-		spares_rest(&s->spares, true);
 	}
 }
 
@@ -468,7 +489,7 @@ static int take_signals(struct service *s)
 
 	while (read(s->signals, &si, sizeof(si)) == (ssize_t)sizeof(si))
 		enough |= si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1;
-	take_made(s);
+	take_left(s);
 	reap(s);
 	if (find(s, PLACE_WORKS))
 		spares_rest(&s->spares, false);
@@ -570,6 +591,8 @@ static int service_open(struct service *s, const char *path, struct err *e)
 	passed = listen_open_packets(&s->listen, path, SERVICE_PATH, e);
 	if (passed < 0)
 		return -1;
+	for (int i = 0; i < s->listen.n; i++)
+		io_refuse_fds(s->listen.fds[i]);
 	s->below = passed ? BELOW : NULL;
 	shared = mmap(NULL, PLACES * sizeof(*s->places), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -604,6 +627,6 @@ int service_run(const char *path, bool quiet, bool tells, struct err *e)
 			kill(s.places[i].child, SIGKILL);
 	spares_close(&s.spares);
 	fd_drop(&s.signals);
-	listen_close(&s.listen);
+	/* Our end closes the socket, and who waits there: see above. */
 	return r;
 }

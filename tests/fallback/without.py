@@ -4,20 +4,23 @@ the filter of a container.
 
     without.py ERRNO CALL... -- COMMAND [ARG]...
 
-ERRNO is ENOSYS or EPERM. CALL is a name, or NAME&MASK: the call then fails
-only if its first argument has one of these bits.
+ERRNO is the name of an error. CALL is a name, or NAME&MASK: the call then fails
+only if its first argument has one of these bits; or NAME=VALUE: only if its
+third argument is that.
 """
 import ctypes
 import ctypes.util
 import errno
 import os
+import re
 import struct
 import sys
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 LOAD, JUMP_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x45, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
-NR_AT, ARG0_AT = 0, 16          # in struct seccomp_data, little endian
+NR_AT, ARG0_AT, ARG2_AT = 0, 16, 32  # in struct seccomp_data, little endian
+TESTS = {"&": (ARG0_AT, JUMP_SET), "=": (ARG2_AT, JUMP_EQUAL)}
 
 
 class Program(ctypes.Structure):
@@ -41,14 +44,13 @@ def build(calls, code):
     refuse = instruction(RETURN, ERRNO | code)
     out = b""
     for call in calls:
-        name, _, mask = call.partition("&")
+        name, sign, number = re.fullmatch(r"(\w+)([&=]?)(\w*)", call).groups()
         out += instruction(LOAD, NR_AT)
-        if mask:
-            out += instruction(JUMP_EQUAL, number_of(name), 0, 3)
-            out += instruction(LOAD, ARG0_AT)
-            out += instruction(JUMP_SET, int(mask, 0), 0, 1)
-        else:
-            out += instruction(JUMP_EQUAL, number_of(name), 0, 1)
+        out += instruction(JUMP_EQUAL, number_of(name), 0, 3 if sign else 1)
+        if sign:
+            at, jump = TESTS[sign]
+            out += instruction(LOAD, at)
+            out += instruction(jump, int(number, 0), 0, 1)
         out += refuse
     return out + instruction(RETURN, ALLOW)
 

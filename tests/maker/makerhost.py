@@ -123,6 +123,7 @@ class Host:
         self.people, self.maker = [self.person(), self.person()], None
         self.spare = 0  # jails made ahead, of each kind
         self.policy("")
+        self.under = []  # a command that runs the maker
         self.log = self.dir / "log"
         self.holder = subprocess.Popen(
             ["unshare", "-m", "sh", "-c", MOUNTS, str(self.dir)])
@@ -155,7 +156,8 @@ class Host:
         before = self.said().count("making sessions at")
         with open(self.log, "ab") as log:
             self.maker = subprocess.Popen(
-                [*self.inside(), str(self.binary), "-v", *options, "--maker"],
+                [*self.inside(), *self.under, str(self.binary), "-v", *options,
+                 "--maker"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
         hosttree.until(
             lambda: self.said().count("making sessions at") > before

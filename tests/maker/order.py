@@ -96,7 +96,7 @@ def answer(s, seconds=30):
     return False, data[12:].split(b"\0")[0].decode()
 
 
-def ask(message, fds=()):
+def ask(message, fds=(), seconds=30):
     with connect() as s:
         try:
             if fds:
@@ -105,4 +105,4 @@ def ask(message, fds=()):
                 s.send(bytes(message))
         except (BrokenPipeError, PermissionError):
             pass
-        return answer(s)
+        return answer(s, seconds)
