@@ -12,15 +12,15 @@
  *            its socket in the file system, and no spare (spares.c)
  *
  * The parent touches no connection. A child that waits for the next request is
- * there before the request is, and an alarm ends every child that has not handed
- * its session over in time. What children do at the moment is in a few places of
- * shared memory; there is no table of sessions.
+ * there before the request is, and an alarm ends every child that has not
+ * handed its session over in time. What children do at the moment is in a few
+ * places of shared memory; there is no table of sessions.
  *
  * A message can hold descriptors whose closing takes as long as a stranger
  * likes. Where the kernel can, they are refused when they are sent. Elsewhere
  * nobody receives them, and only an end closes them: that of a child which has
- * no place any more (leave()), and for an end no socket lingers. A connection is
- * closed otherwise only when nothing is in it and nothing can come.
+ * no place any more (leave()), and for an end no socket lingers. A connection
+ * is closed otherwise only when nothing is in it and nothing can come.
  */
 #include "service.h"
 
@@ -49,9 +49,11 @@
 #include <sys/wait.h>
 #include <syslog.h>
 
-/* Requests that are looked at at a time, and of one person. */
+/* Requests that are looked at at a time; of one person; and of all of whom it
+ * is not known yet whether they are persons. */
 #define PLACES 64
 #define PLACES_OF_ONE 8
+#define PLACES_OF_UNKNOWN 16
 /* A waiting child maps its pages after so long without a request: who asked
  * last needs the cores no more. */
 #define QUIET_MS 20
@@ -72,6 +74,7 @@
 enum state {
 	PLACE_FREE,
 	PLACE_WAITS, /* for somebody to ask */
+	PLACE_ASKS,  /* the name service, who `uid` is */
 	PLACE_WORKS, /* for `uid` */
 	PLACE_MADE,  /* a session that has host id `id` */
 	PLACE_LEFT,  /* by a child that has refused, and ends */
@@ -132,19 +135,39 @@ static int load_config(struct visitor *v, struct err *e)
 	return r;
 }
 
-static int look_up(struct visitor *v, struct err *e)
+/* A person is an account. Any user can have thousands of ids without one
+ * (subuid(5)), of which each would be another person. */
+static int find_person(struct visitor *v, struct err *e)
 {
 	uid_t uid = v->cred.uid;
 
 	person_find(&v->person, uid);
+	if (!v->person.name) {
+		err_set(e,
+			"the maker of sessions makes none for uid %u, which "
+			"has no account",
+			uid);
+		err_hint(e, "getent passwd %u", uid);
+		return err_kind_set(e, ERR_CONFIG);
+	}
+	v->place->state = PLACE_WORKS;
 	person_find_groups(&v->person, uid);
+	return 0;
+}
+
+static int look_up(struct visitor *v, struct err *e)
+{
+	uid_t uid = v->cred.uid;
+
+	if (find_person(v, e) < 0)
+		return -1;
 	if (load_config(v, e) < 0)
 		return -1;
 	if (v->cfg.maker != MAKER_OFF &&
 		(uid < v->cfg.uids.lo || uid > v->cfg.uids.hi))
 		return 0;
 	err_set(e, "the maker of sessions makes none for %.60s",
-		v->person.name ? v->person.name : "this user");
+		v->person.name);
 	err_hint(e, "session.maker = off (%s)",
 		config_source(&v->cfg, "session.maker"));
 	return err_kind_set(e, ERR_CONFIG);
@@ -232,15 +255,19 @@ static void make_spec(
 	spec->made = made;
 }
 
-/* How many requests of the same person are looked at now, with ours. */
-static int of_the_same(const struct service *s, uid_t uid)
+/* Whether a request may be looked at, with those that are. */
+static bool has_room(const struct service *s, uid_t uid)
 {
-	int n = 0;
+	int unknown = 0, same = 0;
 
-	for (size_t i = 0; i < PLACES; i++)
-		n += s->places[i].state == PLACE_WORKS &&
-		     s->places[i].uid == uid;
-	return n;
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct place *p = &s->places[i];
+		bool asks = p->state == PLACE_ASKS;
+
+		unknown += asks;
+		same += (asks || p->state == PLACE_WORKS) && p->uid == uid;
+	}
+	return unknown <= PLACES_OF_UNKNOWN && same <= PLACES_OF_ONE;
 }
 
 /* Says who asks, and takes the place. */
@@ -252,8 +279,8 @@ static int admit(struct visitor *v, int conn, struct err *e)
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &v->cred, &n) < 0)
 		return err_errno(e, "find out who asks");
 	v->place->uid = v->cred.uid;
-	note(s, v->place, PLACE_WORKS);
-	if (of_the_same(s, v->cred.uid) > PLACES_OF_ONE) {
+	note(s, v->place, PLACE_ASKS);
+	if (!has_room(s, v->cred.uid)) {
 		err_set(e, "too many requests for sessions at a time");
 		e->code = EAGAIN;
 		return err_kind_set(e, ERR_BUSY);
@@ -302,8 +329,7 @@ static _Noreturn void serve(struct service *s, struct place *mine, int conn)
 	}
 	make_spec(&v, &made, &spec);
 	mine->logged = v.cfg.syslog;
-	snprintf(mine->name, sizeof(mine->name), "%s",
-		v.person.name ? v.person.name : "unknown");
+	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);
 	hand_spare_over(&v, conn, &spec);
 	/* Made now, it is a program as any other. */
 	if (spec.mode == SPEC_EVAL)
@@ -491,7 +517,7 @@ static int take_signals(struct service *s)
 		enough |= si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1;
 	take_left(s);
 	reap(s);
-	if (find(s, PLACE_WORKS))
+	if (find(s, PLACE_ASKS) || find(s, PLACE_WORKS))
 		spares_rest(&s->spares, false);
 	return enough;
 }

@@ -8,7 +8,7 @@ import pytest
 
 import hosttree
 import order
-from makerhost import of_jails
+from makerhost import Person, of_jails
 from world import PATIENCE, WHOLE
 
 HEAD = "import order, os, socket, struct, sys, time\n"
@@ -256,6 +256,69 @@ def test_who_is_in_a_jail_gets_no_session_from_it(maker, ann):
     ann.uid = JAIL_ID
     r = ann.asks(HEAD + "print(order.ask(order.order()))")
     assert "makes none for" in r, r
+
+
+# Ids that no account has: any user may have thousands of them (subuid(5)).
+NOBODYS = range(1_000_005_000, 1_000_005_200)
+CROWD = HEAD + f"""
+held = []
+def crowd(of_each):
+    for uid in range({NOBODYS.start}, {NOBODYS.stop}):
+        os.seteuid(uid)
+        held.extend(order.connect() for _ in range(of_each))
+        os.seteuid(0)
+    return held
+"""
+
+
+def test_an_id_without_an_account_gets_none(maker, ann):
+    """Whoever has many of them would have as many sessions, and be allowed what
+    the person is not."""
+    maker.policy("[session]\nmaker = off\n", f"users/{ann.name}.conf")
+    uid, ann.uid = ann.uid, NOBODYS[0]
+    said = ann.asks(HEAD + "print(order.ask(order.order()))")
+    assert f"makes none for uid {ann.uid}, which has no account" in said, said
+    ann.uid = uid
+    assert not maker.said().count("as host id")
+
+
+def test_ids_without_an_account_hold_no_place(maker, bob):
+    """They say nothing, and would be waited for."""
+    hosttree.until(lambda: len(maker.children()) == 1, "one that waits")
+    stopped = [maker.maker.pid, *maker.children()]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    many = Person(maker, "root", 0).python(
+        CROWD + "print(len(crowd(4)), flush=True)\nsys.stdin.read()")
+    assert many.stdout.readline() == "800\n"
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    is_asked(bob)
+    assert many.poll() is None
+    many.communicate("")
+
+
+def test_a_name_service_that_hangs_does_not_hold_all_places(maker, bob):
+    """Nobody knows yet who asks: all of them together have a few."""
+    hangs = maker.dir / "passwd"
+    os.mkfifo(hangs)
+
+    def mount(*argv):
+        subprocess.run([*maker.inside(), *argv, "/etc/passwd"], check=True)
+
+    many = Person(maker, "root", 0).python(CROWD + """
+print('here', flush=True)
+sys.stdin.readline()
+said = [order.answer(s)[1] for s in crowd(1)]
+print(sum('too many requests' in s for s in said), flush=True)
+""")
+    assert many.stdout.readline() == "here\n"
+    mount("mount", "--bind", str(hangs))
+    out, err = many.communicate("\n", timeout=60 * PATIENCE)
+    mount("umount", "-l")
+    assert many.returncode == 0 and int(out) >= len(NOBODYS) - 32, (out, err)
+    hosttree.until(lambda: len(maker.children()) == 1, "their alarms", 40)
+    is_asked(bob)
 
 
 def test_who_is_not_allowed_gets_none(maker, ann, bob):
