@@ -7,6 +7,7 @@
 #include "forked.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 /* A peer that sends a message and ends with unread data: that resets the
@@ -41,10 +42,60 @@ static void a_message_before_a_reset_is_received(void **state)
 	close(sock);
 }
 
+static void what_waits_first_is_looked_at_and_stays(void **state)
+{
+	char buf[16];
+	int pair[2], kept[2], dead;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(pipe2(kept, O_NONBLOCK), 0);
+	assert_int_equal(io_look_at_first(pair[0]), IO_FIRST_NOTHING);
+	/* An empty message is none but in its length, and hides none. */
+	assert_int_equal(send(pair[1], "", 0, 0), 0);
+	assert_int_equal(
+		io_send_fds(pair[1], "", 0, &kept[1], 1, MSG_DONTWAIT), 0);
+	close(kept[1]);
+	assert_int_equal(io_look_at_first(pair[0]), IO_FIRST_BYTES);
+	assert_int_equal(io_look_at_first(pair[0]), IO_FIRST_BYTES);
+	assert_int_equal(recv(pair[0], buf, sizeof(buf), 0), 0);
+	assert_int_equal(io_look_at_first(pair[0]), IO_FIRST_FDS);
+	assert_int_equal(read(kept[0], buf, 1), -1); /* it is not closed */
+	assert_int_equal(errno, EAGAIN);
+
+	dead = peer_of_the_dead();
+	assert_int_equal(io_look_at_first(dead), IO_FIRST_BYTES);
+	assert_int_equal(recv(dead, buf, sizeof(buf), 0), 3);
+	assert_int_equal(io_look_at_first(dead), IO_FIRST_NOTHING);
+	close(dead);
+	close(kept[0]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void nothing_waits_and_nothing_comes_when_it_is_shut(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(shutdown(pair[0], SHUT_RD), 0);
+	assert_int_equal(io_look_at_first(pair[0]), IO_FIRST_NOTHING);
+	assert_int_equal(io_send_fds(pair[1], "x", 1, &pair[1], 1, 0), -1);
+	assert_int_equal(errno, EPIPE);
+	/* The answer still goes the other way. */
+	assert_int_equal(io_send_fds(pair[0], "x", 1, NULL, 0, 0), 0);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_before_a_reset_is_received),
+		cmocka_unit_test(what_waits_first_is_looked_at_and_stays),
+		cmocka_unit_test(
+			nothing_waits_and_nothing_comes_when_it_is_shut),
 	};
 
 	return cmocka_run_group_tests_name("io", tests, NULL, NULL);
