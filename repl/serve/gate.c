@@ -19,6 +19,7 @@
 #include "head.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
+#include "subids.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -81,6 +82,7 @@ struct gate {
 	int nfds, epoll;
 	size_t most, n;
 	struct gate_client *clients, *gone;
+	struct subids subids;
 	int64_t swept_ms;
 	bool full; /* nobody is accepted until somebody goes */
 };
@@ -104,7 +106,7 @@ static void enter(struct gate_client *c, enum phase phase)
 
 /* ---- who comes ---- */
 
-static struct gate_peer find_peer(int fd)
+static struct gate_peer find_peer(const struct gate *g, int fd)
 {
 	struct sockaddr_storage a = {0};
 	const struct sockaddr_in *v4 = (const void *)&a;
@@ -128,7 +130,7 @@ static struct gate_peer find_peer(int fd)
 	} else if (a.ss_family == AF_INET6) {
 		memcpy(&p.key, &v6->sin6_addr, sizeof(p.key));
 	} else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0) {
-		p.key = who.uid;
+		p.key = subids_key(&g->subids, who.uid);
 	}
 	return p;
 }
@@ -150,7 +152,7 @@ int gate_add(struct gate *g, int fd)
 	c->fd = fd;
 	c->fd_events = ev.events;
 	c->inner = -1;
-	c->peer = find_peer(fd);
+	c->peer = find_peer(g, fd);
 	enter(c, PHASE_IDLE);
 	c->next = g->clients;
 	if (c->next)
@@ -584,6 +586,7 @@ int gate_open(struct gate **out, const int *fds, int nfds, int clients,
 	g->fds = fds;
 	g->nfds = nfds;
 	g->most = (size_t)clients;
+	subids_load(&g->subids, SUBIDS_PATH);
 	g->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (g->epoll < 0 || watch_listen(g, EPOLL_CTL_ADD, true) < 0) {
 		err_errno(e, "serve: wait for clients");
@@ -614,6 +617,7 @@ void gate_close(struct gate *g)
 		drop(g->clients);
 	free_gone(g);
 	fd_drop(&g->epoll);
+	subids_free(&g->subids);
 	free(g);
 }
 

@@ -56,7 +56,8 @@ void gate_turn(struct gate *g);
 /* ---- one client ---- */
 
 /* Whether two come from one address (of IPv6 its first 64 bits), or are of one
- * user at a socket in the file system. */
+ * user at a socket in the file system (all subordinate ids of a user are one).
+ */
 bool gate_is_same(struct gate_peer a, struct gate_peer b);
 struct gate_peer gate_peer(const struct gate_client *c);
 

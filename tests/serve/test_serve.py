@@ -2,10 +2,14 @@
 """cellblock --serve: clients of two services, and those who mean no good."""
 import base64
 import contextlib
+import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
+import subprocess
+import tempfile
 import threading
 import time
 
@@ -328,6 +332,42 @@ def test_one_client_gets_so_much_and_no_more(serve, cb):
             other.connect(("127.0.0.1", server.port))
             other.sendall(evaluation("print(1)", "Connection: close"))
             assert read_all(other).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.root
+def test_all_ids_that_a_user_has_are_one_client(serve, cb, tmp_path):
+    """subuid(5). This run has mounts of its own."""
+    if not os.path.exists("/etc/subuid"):
+        pytest.skip("no /etc/subuid on this host")
+    ranges = tmp_path / "subuid"
+    ranges.write_text("somebody:1000005000:100\nanother:1000005100:100\n")
+    place = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-"))
+    place.chmod(0o755)
+    subprocess.run(["mount", "--bind", ranges, "/etc/subuid"], check=True)
+    try:
+        server = serve("-s", "serve.per_client=1", where=f"unix:{place}/s")
+    finally:
+        subprocess.run(["umount", "/etc/subuid"], check=True)
+    os.chmod(server.path, 0o666)
+
+    def connect(uid):
+        os.seteuid(uid)
+        try:
+            return server.connect()
+        finally:
+            os.seteuid(0)
+
+    with connect(1000005000) as slow:
+        slow.sendall(evaluation("import time; time.sleep(20)"))
+        for uid, status in ((1000005000, b"429"), (1000005099, b"429"),
+                            (1000005100, b"200")):
+            def ask(uid=uid):
+                with connect(uid) as s:
+                    s.sendall(evaluation("1", "Connection: close"))
+                    return read_all(s)[9:12]
+            hosttree.until(lambda: ask() == status, f"{status} for {uid}", 8)
+    assert server.end() == 0
+    shutil.rmtree(place)
 
 
 def test_a_request_is_bounded(serve):
