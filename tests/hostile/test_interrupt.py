@@ -6,17 +6,15 @@ import re
 import pytest
 
 import term
+import world
 from hostile import is_whole, start, value
 
 SEED = 20240229
 
 
-@pytest.mark.limit(150)
-def test_ctrl_c_at_random_moments_loses_no_variable(cb):
-    """Enter and Ctrl-C race each other a few hundred times."""
-    s = start(cb, "--set", "cell.timeout=20s")
-    dice = random.Random(SEED)
-    for i in range(150):
+def race(s, dice, rounds):
+    """Enter and Ctrl-C race each other, and nobody looks at the screen."""
+    for _ in range(rounds):
         s.type(dice.choice(["1+1", "y=[i for i in range(9999)]", "import os",
                             "while True: pass", "'a'*50"]))
         s.type("\r")
@@ -32,37 +30,41 @@ def test_ctrl_c_at_random_moments_loses_no_variable(cb):
             break
         except AssertionError:
             continue
+
+
+def strike_a_cell_that_sleeps(s, dice, i):
+    row = s.enter("print('on'); import time; time.sleep(20)")
+    s.expect_since(row, "^on")
+    s._pump(dice.random() * 0.02)
+    s.type("\x03" * dice.randrange(1, 3))
+    s.expect_since(row, "KeyboardInterrupt")
+    s.wait_prompt()
+    # Typed at once: a late interrupt would strike here.
+    assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
+
+
+def strike_as_the_cell_ends(s, dice, i):
+    row = s.enter(f"z = sum(range({dice.randrange(10**5)}))")
+    s._pump(dice.random() * 0.02)
+    s.type("\x03")
+    s.wait(lambda: s.screen.here() >= row and s.at_prompt(), "a prompt")
+    assert value(s, "7") == "7", f"round {i}"
+
+
+@pytest.mark.sampled
+@pytest.mark.limit(150)
+def test_ctrl_c_at_any_moment_strikes_one_cell_and_costs_no_variable(cb):
+    s = start(cb, "--set", "cell.timeout=20s")
+    dice = random.Random(SEED)
+    rounds = 40 if world.WHOLE else 12
     row = s.screen.here()
+    race(s, dice, 4 * rounds)
+    is_whole(s, row)
+    for i in range(rounds):
+        strike_a_cell_that_sleeps(s, dice, i)
+        strike_as_the_cell_ends(s, dice, i)
     is_whole(s, row)
     assert "restarted" not in s.all_text()
-
-
-@pytest.mark.limit(150)
-def test_an_interrupt_never_reaches_the_next_cell(cb):
-    s = start(cb, "--set", "cell.timeout=20s")
-    dice = random.Random(SEED + 1)
-    for i in range(40):
-        row = s.enter("print('on'); import time; time.sleep(20)")
-        s.expect_since(row, "^on")
-        s._pump(dice.random() * 0.02)
-        s.type("\x03" * dice.randrange(1, 3))
-        s.expect_since(row, "KeyboardInterrupt")
-        s.wait_prompt()
-        # Typed at once: a late interrupt would strike here.
-        assert value(s, f"{i} + sum(range(50000))") == str(i + 1249975000)
-
-
-def test_an_interrupt_as_the_cell_ends_does_no_harm(cb):
-    s = start(cb, "--set", "cell.timeout=20s")
-    dice = random.Random(SEED + 2)
-    for i in range(40):
-        row = s.enter(f"z = sum(range({dice.randrange(10**5)}))")
-        s._pump(dice.random() * 0.02)
-        s.type("\x03")
-        s.wait(lambda: s.screen.here() >= row and s.at_prompt(), "a prompt")
-    assert value(s, "7") == "7"
-    row = s.screen.here()
-    is_whole(s, row)
 
 
 def test_repeated_ctrl_c_ends_a_cell_that_swallows_the_interrupt(cb):
