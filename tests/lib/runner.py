@@ -67,7 +67,7 @@ class Options:
         forgive = re.fullmatch(r"--forgive=(\d+)", word)
         if word in ("--root", "--user"):
             self.who = word[2:]
-        elif word in ("--rest", "--all"):
+        elif word in ("--once", "--rest", "--all"):
             self.part = word[2:]
         elif word == "--slowest":
             self.slowest = 10

@@ -16,7 +16,7 @@ import time
 import pytest
 
 import hosttree
-from world import IS_ROOT, PATIENCE, PYTHON
+from world import IS_ROOT, PATIENCE, PYTHON, WHOLE
 
 # What enforces a limit depends on who asks: root's sessions have a cgroup.
 pytestmark = pytest.mark.both
@@ -60,7 +60,7 @@ def chained():
     # Each holder hands the memory on to a child and is gone.
     def work():
         mapping(mmap.MAP_SHARED)
-        for _ in range(100):
+        for _ in range({chain}):
             if os.fork(): os._exit(0)
         return STEP
     return forked(work)
@@ -356,7 +356,7 @@ def kinds(names):
 
 
 def attempt(cb, kind, want):
-    code = SETUP.format(want=want,
+    code = SETUP.format(want=want, chain=100 if WHOLE else 25,
                         step="        " + (KINDS | NEVER_COUNTED)[kind])
     r = cb.run("-M", str(LIMIT), "-s", "home.size=128M", "-s",
                "session.processes=100", "-t", f"{60 * PATIENCE:.0f}s", "-c",

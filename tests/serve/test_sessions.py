@@ -14,6 +14,7 @@ import pytest
 
 import hosttree
 from client import JSON, read_all, request
+from world import WHOLE
 
 SESSIONS = "/v1/sessions"
 
@@ -469,13 +470,14 @@ def test_what_was_interrupted_before_it_began_says_so(server):
     assert session("PUT", "/files/x", b"y").status == 201
 
 
+@pytest.mark.sampled
 @pytest.mark.limit(120)
 def test_what_is_interrupted_while_files_are_put_does_not_run_on(serve):
     """They are put some at a time, and the cell begins behind the last."""
     server = serve("-s", "files.max_count=20000", "-s", "home.files=30000",
                    "-s", "cell.timeout=60s")
     session, files = Session(server), [{"path": f"f{i}"} for i in range(10000)]
-    for turns in range(0, 280, 40):
+    for turns in range(0, 280, 40 if WHOLE else 120):
         got = []
         t = threading.Thread(target=lambda g=got: g.append(session.cell(
             "import time; time.sleep(50)", files=files)))
