@@ -511,8 +511,14 @@ static void count_process(
 		out->zombies++;
 		return;
 	}
-	out->n++;
-	out->threads += st.threads;
+	/* What has no memory any more is on its way out, and runs no code of a
+	 * guest's; what it holds open is still its own. */
+	if (st.threads < 2 && !st.has_memory) {
+		out->zombies++;
+	} else {
+		out->n++;
+		out->threads += st.threads;
+	}
 	if (flags & PROCS_RUNNING)
 		out->running += any_thread(fd, &st, is_awake);
 	if (flags & PROCS_READY)

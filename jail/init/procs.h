@@ -38,14 +38,14 @@ void procs_source_host(struct procs_source *s, int proc_fd, pid_t init_pid,
 	dev_t ns_dev, ino_t ns_ino);
 
 struct procs {
-	int n; /* processes without init and without zombies */
-	int zombies;
+	int n;	     /* processes without init and without zombies */
+	int zombies; /* and those that are about to be */
 	int threads;
-	int running;   /* processes with a thread that is not stopped or dead */
+	int running; /* processes with a thread that is not stopped or dead */
 	/* Processes, and init, with a thread that the host keeps waiting: for a
 	 * CPU, or inside the kernel */
 	int ready;
-	int64_t bytes; /* memory and page tables */
+	int64_t bytes;	   /* memory and page tables */
 	int64_t own_bytes; /* of these, what no fork shares */
 	/* By weight: what the kernel keeps for mappings and for what epolls
 	 * watch; whether more of it may be where nobody sees it, in flight or

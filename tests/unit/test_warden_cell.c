@@ -594,6 +594,18 @@ static void leftover_processes_are_reported_once(void **state)
 	assert_int_equal(P.count[INIT_KILL], 0);
 }
 
+/* On a busy host an exit takes a while: the process that a checkpoint was
+ * forked by may still be there, without its memory. */
+static void a_process_on_its_way_out_is_no_leftover(void **state)
+{
+	int stacks;
+
+	(void)state;
+	P.cell = "TOOK %u|!left 2|!leaving 901|DONE %u ok 3 0 0 1";
+	assert_int_equal(run_cell(1), 0);
+	assert_int_equal(verdict(&stacks).leftovers, 1);
+}
+
 static void processes_of_a_killed_cell_are_ended(void **state)
 {
 	struct jail_done d;
@@ -824,6 +836,7 @@ int main(void)
 		TEST_UP(near_the_memory_limit_the_checkpoint_is_dropped_first),
 		TEST_UP(a_restart_that_fails_after_a_cell_ends_the_session),
 		TEST_UP(leftover_processes_are_reported_once),
+		TEST_UP(a_process_on_its_way_out_is_no_leftover),
 		TEST_UP(processes_of_a_killed_cell_are_ended),
 		TEST_UP(leftover_processes_are_ended_when_configured),
 		TEST_UP(the_cpu_time_of_a_cell_is_its_own),

@@ -431,8 +431,7 @@ static void front_sends(struct wire_front m)
 
 static void front_runs(void)
 {
-	const struct wire_front m = {
-		.type = FRONT_RUN, .seq = ++P.seq, .a = 1};
+	const struct wire_front m = {.type = FRONT_RUN, .seq = ++P.seq, .a = 1};
 	int fd = io_sealed_memfd("cell", "1", 1);
 
 	P.last = m.seq;
@@ -490,7 +489,11 @@ static int script_event(
 			n * 1024);
 	} else if (!strcmp(name, "added")) {
 		proc_added(pid, n);
-	} else if (!strcmp(name, "left"))
+	} else if (!strcmp(name, "leaving"))
+		proc_write(n, "status",
+			"Name:\tpython3\nState:\tD\n"
+			"Threads:\t1\n");
+	else if (!strcmp(name, "left"))
 		for (int i = 0; i < n; i++)
 			proc_is(900 + i, 0, 0);
 	else
