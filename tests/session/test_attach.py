@@ -150,7 +150,8 @@ def test_what_a_cell_uses_is_seen_while_it_runs(many):
 def test_idle_is_since_any_key_or_the_end_of_a_cell(many):
     s = many.start()
     s.run("x = 41")
-    long = many.until(lambda e: e["idle_ms"] > 3000, "some time to pass")
+    long = many.until(lambda e: e["answers"] and e["idle_ms"] > 3000,
+                      "some time to pass")
     s.type("6")
     s.expect("^>>> 6")
     assert many.only()["idle_ms"] < long["idle_ms"]
@@ -158,13 +159,16 @@ def test_idle_is_since_any_key_or_the_end_of_a_cell(many):
     s.wait_prompt()
     row = s.enter("print('on'); input()")
     s.expect_since(row, "^on")
-    long = many.until(lambda e: e["idle_ms"] > 3000, "some time to pass")
+    long = many.until(lambda e: e["answers"] and e["idle_ms"] > 3000,
+                      "some time to pass")
     s.type("y")
-    many.until(lambda e: e["idle_ms"] < long["idle_ms"], "the key to be seen")
+    many.until(lambda e: e["answers"] and e["idle_ms"] < long["idle_ms"],
+               "the key to be seen")
     s.type("\r")
     s.wait_prompt()
     s.enter("import time; time.sleep(6)")
-    ended = many.until(lambda e: not e["running"], "the end of the cell")
+    ended = many.until(lambda e: e["answers"] and not e["running"],
+                       "the end of the cell")
     assert ended["idle_ms"] < 5000
 
 
@@ -266,13 +270,13 @@ def test_a_takeover_reaches_a_running_cell(many):
     s.expect_since(row, r"name\?")
     t = many.start("--attach", start=False)
     assert s.wait_exit() == 0
-    many.until(lambda e: e["running"], "the cell to run")
+    many.until(lambda e: e["answers"] and e["running"], "the cell to run")
     t.expect("session 1 again")
     t.type("ann\r")
     t.wait_prompt()
     assert t.run("a") == "'ann'"
     t.enter("import time; time.sleep(60)")
-    many.until(lambda e: e["running"], "the cell to run")
+    many.until(lambda e: e["answers"] and e["running"], "the cell to run")
     t.type("\x03")
     t.expect("KeyboardInterrupt|interrupted")
 
