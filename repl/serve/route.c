@@ -320,6 +320,8 @@ static void get_file(struct route *r, struct exchange *x)
 	if (!f)
 		return;
 	add_disposition(x, f->name);
+	/* Content of a guest's, whatever a browser would take it for. */
+	http_add_header(x, "X-Content-Type-Options", "nosniff");
 	http_answer_file(x, f);
 }
 

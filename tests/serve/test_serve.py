@@ -104,6 +104,7 @@ def test_files_come_and_go(server):
     assert r.body == b"hello\0" * 10000
     assert r.headers["Content-Disposition"] == \
         'attachment; filename="a b.txt"'
+    assert r.headers["X-Content-Type-Options"] == "nosniff"
     assert r.headers["Content-Type"] == "application/octet-stream"
     a = server.run("d = open('d/x', 'rb').read()\n"
                    "open('new', 'wb').write(d[:6])\nlen(d)",
