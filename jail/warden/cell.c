@@ -24,9 +24,11 @@
 
 /* The memory of a cell shorter than this is not weighed: it would cost more. */
 #define WEIGH_AFTER_MS 10
-/* A death that has begun; processes that are on their way out. */
+/* A death that has begun; processes that are on their way out, and those that
+ * the host keeps from going on. */
 #define DYING_MS 3000
 #define LEAVE_MS 50
+#define LEAVE_BUSY_MS 400
 
 struct cell {
 	struct warden *w;
@@ -315,9 +317,20 @@ static void tell_oom(struct cell *c, int64_t kills)
 			n == 1 ? "was" : "were");
 }
 
+/* Whether something in the jail has not come to its end because it had no CPU,
+ * or waits for the kernel. The guest has answered, and rests. */
+static int is_held_back(struct warden *w)
+{
+	struct procs p;
+
+	return procs_sample(&w->jail.place.procs, PROCS_READY, &p, NULL) == 0 &&
+	       p.ready > 0;
+}
+
 /* Processes beside the live guest and its checkpoints. Those that are on their
  * way out, as the children of a fork that all return from the cell, are given
- * a moment, and a checkpoint that was given up the time it has in any case. */
+ * a moment, on a busy host a longer one, and a checkpoint that was given up the
+ * time it has in any case. */
 static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 {
 	int64_t end = now_ms() + LEAVE_MS;
@@ -328,7 +341,9 @@ static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 			return SESSION_OVER;
 		ours = guest_is_alive(&w->guest) + w->checkpoints.n;
 	}
-	while (u->processes - ours > before && now_ms() < end) {
+	while (u->processes - ours > before &&
+		(now_ms() < end ||
+			(now_ms() < end + LEAVE_BUSY_MS && is_held_back(w)))) {
 		link_poll(NULL, 0, 2);
 		warden_jail_measure(&w->jail, u);
 	}
