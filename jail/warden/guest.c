@@ -289,8 +289,9 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 
 /* What was seen of the jail while its answer is waited for. */
 struct patience {
-	int64_t cpu_ms; /* at the first look; -1 before */
-	int rests;	/* looks in a row at which it rested */
+	int64_t cpu_ms; /* at the first looks: what is told may be old */
+	int looks;
+	int rests; /* looks in a row at which it rested */
 };
 
 /* Whether it is the jail's own doing that no answer comes: it has had CPU time
@@ -308,7 +309,7 @@ static int is_its_own_doing(struct guest *g, struct patience *w)
 	 */
 	warden_jail_look(g->jail, 0, FAIR_LOOK_MS);
 	warden_jail_measure(g->jail, &u);
-	if (w->cpu_ms < 0)
+	if (w->looks++ < 2)
 		w->cpu_ms = u.cpu_ms;
 	w->rests = p.ready > 0 ? 0 : w->rests + 1;
 	return w->rests >= FAIR_RESTS || u.cpu_ms - w->cpu_ms >= FAIR_CPU_MS;
@@ -319,7 +320,7 @@ int guest_await_fair(
 {
 	const int64_t end = deadline_ms + FAIR_MS;
 	int64_t least = now_ms() + FAIR_LEAST_MS - FAIR_REST_MS;
-	struct patience w = {.cpu_ms = -1};
+	struct patience w = {0};
 	int own = 0, late = 0, r;
 
 	/* One that rests has done so until the deadline. The answer may have
