@@ -282,9 +282,10 @@ static int any_thread(
 }
 
 /* After vfork() a parent waits in the kernel for its child, as long as that
- * likes. Everything else there is the kernel's own: a page, memory, a lock that
- * forks and exits of the whole host take. What the kernel does not tell is no
- * vfork(). No guest can make this file wait. */
+ * likes. Every other wait there is for the kernel: for a page, for memory, for
+ * a lock that each fork and exit of the host takes. Where the kernel does not
+ * say where a thread waits, it is taken to wait for the kernel. No guest can
+ * make whoever reads this file wait. */
 static int awaits_child(int thread)
 {
 	char where[64];
@@ -355,10 +356,10 @@ static int64_t descriptors_bytes(int fd)
 /*
  * A file of /proc prints into a buffer that becomes as large as its largest
  * record, and keeps it until it is closed: megabytes where a record is all that
- * an epoll watches, or has the name of a mapped file. Nobody tells its size,
- * and what was printed may be gone. So there may be more than is seen while a
- * process has such a file open. A file that is closed while it is read has a
- * buffer for each thread that reads, as large as a record is now.
+ * an epoll watches, or has the name of a mapped file. The kernel does not tell
+ * its size, and the watches and mappings may be gone. So there may be more than
+ * is seen while a process has such a file open. A file that is closed while it
+ * is read has a buffer for each thread that reads, as large as a record is now.
  */
 struct kept {
 	int fd; /* the process */
@@ -511,8 +512,8 @@ static void count_process(
 		out->zombies++;
 		return;
 	}
-	/* What has no memory any more is on its way out, and runs no code of a
-	 * guest's; what it holds open is still its own. */
+	/* A process without memory is on its way out, and runs no code of a
+	 * guest's. The files that it has open are still its own. */
 	if (st.threads < 2 && !st.has_memory) {
 		out->zombies++;
 	} else {

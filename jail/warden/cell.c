@@ -317,20 +317,10 @@ static void tell_oom(struct cell *c, int64_t kills)
 			n == 1 ? "was" : "were");
 }
 
-/* Whether something in the jail has not come to its end because it had no CPU,
- * or waits for the kernel. The guest has answered, and rests. */
-static int is_held_back(struct warden *w)
-{
-	struct procs p;
-
-	return procs_sample(&w->jail.place.procs, PROCS_READY, &p, NULL) == 0 &&
-	       p.ready > 0;
-}
-
 /* Processes beside the live guest and its checkpoints. Those that are on their
  * way out, as the children of a fork that all return from the cell, are given
- * a moment, on a busy host a longer one, and a checkpoint that was given up the
- * time it has in any case. */
+ * a moment, a longer one while the host keeps something in the jail waiting,
+ * and a checkpoint that was given up the time it has in any case. */
 static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 {
 	int64_t end = now_ms() + LEAVE_MS;
@@ -343,7 +333,8 @@ static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 	}
 	while (u->processes - ours > before &&
 		(now_ms() < end ||
-			(now_ms() < end + LEAVE_BUSY_MS && is_held_back(w)))) {
+			(now_ms() < end + LEAVE_BUSY_MS &&
+				warden_jail_waiting(&w->jail) > 0))) {
 		link_poll(NULL, 0, 2);
 		warden_jail_measure(&w->jail, u);
 	}

@@ -544,7 +544,7 @@ static int wake(
 	if (warden_jail_resume(c->jail, k->pid) < 0 ||
 		io_send_fds(k->sock, m.bytes, n, NULL, 0, MSG_DONTWAIT) < 0)
 		return -1;
-	/* Nothing else has the variables: a busy host is waited for. */
+	/* Only this copy has the variables, so we wait for a busy host. */
 	do
 		r = guest_await_fair(g, k->sock, &m, deadline_ms);
 	while (r == GUEST_LATE);

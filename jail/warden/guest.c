@@ -299,11 +299,11 @@ struct patience {
  * in it waiting. */
 static int is_its_own_doing(struct guest *g, struct patience *w)
 {
+	int waiting = warden_jail_waiting(g->jail);
 	struct warden_jail_usage u;
-	struct procs p;
 
 	/* A jail that nobody can look into holds itself back. */
-	if (procs_sample(&g->jail->place.procs, PROCS_READY, &p, NULL) < 0)
+	if (waiting < 0)
 		return 1;
 	/* Its locks may hold the stand-in because it has no CPU to leave them.
 	 */
@@ -311,7 +311,7 @@ static int is_its_own_doing(struct guest *g, struct patience *w)
 	warden_jail_measure(g->jail, &u);
 	if (w->looks++ < 2)
 		w->cpu_ms = u.cpu_ms;
-	w->rests = p.ready > 0 ? 0 : w->rests + 1;
+	w->rests = waiting > 0 ? 0 : w->rests + 1;
 	return w->rests >= FAIR_RESTS || u.cpu_ms - w->cpu_ms >= FAIR_CPU_MS;
 }
 

@@ -573,6 +573,15 @@ int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms)
 	return warden_jail_hear(j, timeout_ms, &r);
 }
 
+int warden_jail_waiting(struct warden_jail *j)
+{
+	struct procs p;
+
+	return procs_sample(&j->place.procs, PROCS_READY, &p, NULL) < 0
+		       ? -1
+		       : p.ready;
+}
+
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 {
 	const struct chore nothing = {0};

@@ -156,6 +156,10 @@ int warden_jail_hear(
  * only if it is in `what`. -1: the jail holds the stand-in. */
 int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms);
 
+/* How many of its processes, and init, the host keeps waiting: for a CPU, or
+ * inside the kernel. -1 where nobody can look. */
+int warden_jail_waiting(struct warden_jail *j);
+
 /* While no cell does: look at memory, where no cgroup counts it. 1 if it is
  * over its limit. *due_ms: when to look again. */
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);

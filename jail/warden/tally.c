@@ -34,8 +34,8 @@
 /* ---- the host ---- */
 
 /* Read how much memory of the whole host belongs to processes and to the kernel
- * itself. What the kernel takes in large pieces, as buffers over 4 MiB, is in
- * VmallocUsed alone. */
+ * itself. Pieces of kernel memory that are large, such as buffers over 4 MiB,
+ * are in VmallocUsed alone. */
 static void look_at_host(struct tally *t)
 {
 	auto_close int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);

@@ -13,8 +13,8 @@
  *
  * The parent touches no connection. A child that waits for the next request is
  * there before the request is, and an alarm ends every child that has not
- * handed its session over in time. What children do at the moment is in a few
- * places of shared memory; there is no table of sessions.
+ * handed its session over in time. Each child writes what it does into a place
+ * of shared memory; there is no table of sessions.
  *
  * A message can hold descriptors whose closing takes as long as a stranger
  * likes. Where the kernel can, they are refused when they are sent. Elsewhere

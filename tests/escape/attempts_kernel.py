@@ -130,7 +130,7 @@ add("socket_option_with_high_bits",
     "v = ctypes.c_int(1)\n"
     "assert raw(number_of('setsockopt'), s.fileno(), 41, 49,"
     " ctypes.addressof(v), 4)[0] == 0\nprint('OK:')")
-# Each port that is shared takes 2 KiB. What servers set beside it is granted.
+# Each port that is shared takes 2 KiB. The other options of servers are granted.
 add("shared_port",
     "import socket\ns = socket.socket()\n"
     "s.setsockopt(1, socket.SO_REUSEPORT, 1)\n"

@@ -146,7 +146,7 @@ def test_a_command_does_not_wait_for_a_parking_that_hangs(cb, name, line):
     s = hang(cb, name)
     s.run(line, 15)
     assert value(s, "6 * 7", 15) == "42"
-    # What a reset left to go back to may still stop what is started.
+    # The checkpoint that :undo would go back to may still stop new processes.
     assert value(s, "open('kept.txt').read()", 25) == "'in the home'"
 
 

@@ -2,7 +2,7 @@
 /*
  * hinder.c - a host that runs a process slowly, or has no memory for it
  *
- * LD_PRELOAD. What hinders is decided by the environment:
+ * LD_PRELOAD. The environment says how it hinders:
  *
  *	HINDER_JUMP_MS=N    the monotonic clock of the process, not of its
  *	                    children, goes on by N ms at each look, as if others

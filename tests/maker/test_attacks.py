@@ -149,7 +149,7 @@ def stuck():
     s.setblocking(True)
     return s
 def last_words(say):
-    # Who said them has ended then, and the other end of what is stuck is open.
+    # A child sends them and ends; this process keeps the other ends open.
     pid = os.fork()
     if pid == 0:
         print(say(), flush=True)

@@ -294,28 +294,27 @@ static void page_tables_count_as_memory(void **state)
 }
 
 /* What the kernel has printed for a file of /proc stays until it is closed. */
-static void hold_a_directory(struct guest *g)
+static _Noreturn void hold(struct guest *g, const char *path)
 {
-	open("/proc/self", O_RDONLY | O_CLOEXEC);
+	open(path, O_RDONLY | O_CLOEXEC);
 	say_ready(g);
 	for (;;)
 		pause();
+}
+
+static void hold_a_directory(struct guest *g)
+{
+	hold(g, "/proc/self");
 }
 
 static void hold_a_short_file(struct guest *g)
 {
-	open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	say_ready(g);
-	for (;;)
-		pause();
+	hold(g, "/proc/self/status");
 }
 
 static void hold_a_file(struct guest *g)
 {
-	open("/proc/self/fdinfo/0", O_RDONLY | O_CLOEXEC);
-	say_ready(g);
-	for (;;)
-		pause();
+	hold(g, "/proc/self/fdinfo/0");
 }
 
 /* Much text, but no file of /proc is open. */

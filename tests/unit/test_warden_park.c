@@ -46,18 +46,24 @@ static void expect_no_reply(const char *why)
 	assert_string_equal(m.reply.err.msg, why);
 }
 
-/* A process that waits in the kernel for its child, as after vfork(), is no sign
- * that the host keeps the jail from running. */
+/* A session whose guest shows this state, waits there, and never answers. */
+static void play_silent(void **state, char shows, const char *wchan)
+{
+	play_up(state);
+	proc_is(950, 0, 0);
+	proc_shows(950, shows, 0);
+	proc_write(950, "wchan", "%s", wchan);
+	P.park = "";
+}
+
+/* A process that waits in the kernel for its child, as after vfork(), is no
+ * sign that the host keeps the jail from running. */
 static void a_guest_that_hangs_is_not_waited_for(void **state)
 {
 	static const char state_of[] = "SDT";
 
 	for (size_t i = 0; i < sizeof(state_of) - 1; i++) {
-		play_up(state);
-		proc_is(950, 0, 0);
-		proc_shows(950, state_of[i], 0);
-		proc_write(950, "wchan", "kernel_clone");
-		P.park = "";
+		play_silent(state, state_of[i], "kernel_clone");
 		assert_true(park() < BOUND_MS);
 		expect_notice(BACK);
 		play_close(state);
@@ -73,11 +79,7 @@ static void a_guest_that_the_host_holds_back_keeps_its_variables(void **state)
 	struct wire_event m;
 
 	for (size_t i = 0; i < sizeof(state_of) - 1; i++) {
-		play_up(state);
-		proc_is(950, 0, 0);
-		proc_shows(950, state_of[i], 0);
-		proc_write(950, "wchan", "dup_mmap");
-		P.park = "";
+		play_silent(state, state_of[i], "dup_mmap");
 		assert_true(park() > BOUND_MS);
 		expect_notice("no checkpoint could be taken in time, the host "
 			      "is busy · a crash would go back to the state "
