@@ -198,7 +198,7 @@ $(BUILD)/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 	$(AR) rcs $@ $^
 
 $(FUZZ): $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/fuzz/lib.a
-	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -MMD -MP -o $@ $(filter %.c %.a,$^) \
+	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a \
 	  -Wl,--as-needed -linih -ljansson -lsixel -lz
 
 ## make bench      measure, print the table

@@ -79,6 +79,7 @@ NEVER(int, warden_jail_look, struct warden_jail *j, unsigned what,
 	int timeout_ms)
 NEVER(int, warden_jail_kill, struct warden_jail *j,
 	const struct link_pids *kept, int32_t *killed)
+NEVER(int, warden_jail_waiting, struct warden_jail *j)
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)
 NEVER(int, warden_jail_set_ttys, struct warden_jail *j)
 NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
