@@ -42,6 +42,8 @@
 /* A front end may have many sessions that others made: none of them keeps it
  * from the rest for longer than this. */
 #define ANSWER_MS 5000
+/* What a guest had on its way is freed by the kernel a moment after its end. */
+#define IN_FLIGHT_MS 1000
 /* Longest answer or listing taken from the warden. */
 #define TEXT_MAX (16 << 20)
 
@@ -408,12 +410,16 @@ int jail_wait(
 static int tell_fds(struct jail *j, struct wire_front m, const int *fds,
 	int nfds, struct err *e)
 {
-	int n = 0;
+	int64_t end = now_ms() + IN_FLIGHT_MS;
+	int n = 0, r;
 
 	while (n < nfds && fds[n] >= 0)
 		n++;
 	m.seq = ++j->seq;
-	if (io_send_fds(j->sock, &m, sizeof(m), fds, n, 0) == 0)
+	while ((r = io_send_fds(j->sock, &m, sizeof(m), fds, n, 0)) < 0 &&
+		errno == ETOOMANYREFS && now_ms() < end)
+		poll(NULL, 0, 10);
+	if (r == 0)
 		return 0;
 	if (errno == ETOOMANYREFS)
 		return err_errno(e, "hand it over to the session");
