@@ -51,7 +51,7 @@ FUZZ_SRC := $(sort $(wildcard jail/base/*.c repl/text/*.c) $(shell \
               head -qn 12 tests/fuzz/fuzz_*.c | grep -oE '(jail|repl)/[a-z_/]+\.c'))
 FUZZ     := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -UCELLBLOCK_VERSION \
+FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
               -DCELLBLOCK_VERSION='"fuzz"'
 # Every processor, where make was not told how many.
 PARALLEL := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null))
