@@ -283,8 +283,7 @@ static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 	const char *rest = w->rest;
 	ssize_t got;
 
-	if (path_next(&rest, name) < 0 ||
-		strlen(w->real) + strlen(name) + 2 > sizeof(at))
+	if (path_next(&rest, name) < 0)
 		return fail(p, ENAMETOOLONG, e);
 	memmove(w->rest, rest, strlen(rest) + 1);
 	if (!name[0] || !strcmp(name, "."))
@@ -296,7 +295,8 @@ static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 			*slash = '\0';
 		return 0;
 	}
-	snprintf(at, sizeof(at), "%s/%s", w->real, name);
+	if (snprintf(at, sizeof(at), "%s/%s", w->real, name) >= (int)sizeof(at))
+		return fail(p, ENAMETOOLONG, e);
 	got = readlink(at, text, sizeof(text) - 1);
 	if (got >= 0) {
 		text[got] = '\0';

@@ -17,7 +17,7 @@ static const char *env[MANY + 1];
 /* With `n` variables A0, A1 and so on. */
 static int prepare(struct spawn *s, int n, struct err *e)
 {
-	static char text[MANY][16];
+	static char text[MANY][32];
 	const struct jail_spec spec = {.env = env};
 	const struct apply_ctx built = {.oom_fd = -1};
 
