@@ -1,53 +1,123 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hinder.c - a host that runs a process slowly, or has no memory for it
+ * hinder.c - a host with other clocks, or without memory, for one process
  *
- * LD_PRELOAD. The environment says how it hinders:
+ * LD_PRELOAD, because the product has nothing by which anybody could change its
+ * clocks, and the host's clocks are everybody's. The environment says what is
+ * other:
  *
+ *	HINDER_SPEED=N      the monotonic clock runs N times as fast, also in
+ *	                    children, and poll(2) waits for an Nth of the time
  *	HINDER_JUMP_MS=N    the monotonic clock of the process, not of its
  *	                    children, goes on by N ms at each look, as if others
  *	                    ran before each
+ *	HINDER_CLOCKS=FILE  two 64-bit numbers: the seconds that the time of day
+ *	                    is ahead, and those that the machine seems to have
+ *	                    slept
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static long jump_ms;
+#define SECOND_NS 1000000000
+
+static long speed = 1, jump_ms;
 static size_t items, bytes;
 static atomic_long looks;
 static pid_t whom;
+static const volatile int64_t *ahead;
+static int (*real_poll)(struct pollfd *, nfds_t, int);
+
+static long number(const char *name, long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? atol(text) : otherwise;
+}
 
 __attribute__((constructor)) static void read_environment(void)
 {
-	const char *jump = getenv("HINDER_JUMP_MS");
 	const char *missing = getenv("HINDER_CALLOC");
+	const char *clocks = getenv("HINDER_CLOCKS");
+	int fd = clocks ? open(clocks, O_RDONLY | O_CLOEXEC) : -1;
+	void *at = mmap(NULL, 16, PROT_READ, MAP_SHARED, fd, 0);
 
+	real_poll =
+		(int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	whom = getpid();
-	jump_ms = jump ? atol(jump) : 0;
+	speed = number("HINDER_SPEED", 1);
+	jump_ms = number("HINDER_JUMP_MS", 0);
 	if (missing)
 		sscanf(missing, "%zux%zu", &items, &bytes);
+	ahead = at == MAP_FAILED ? NULL : at;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void hasten(struct timespec *t)
+{
+	int64_t ns = (t->tv_sec * (int64_t)SECOND_NS + t->tv_nsec) * speed;
+
+	if (jump_ms && getpid() == whom)
+		ns += jump_ms * 1000000 * atomic_fetch_add(&looks, 1);
+	t->tv_sec = ns / SECOND_NS;
+	t->tv_nsec = ns % SECOND_NS;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	long r = syscall(SYS_clock_gettime, clock, t);
 
-	if (r == 0 && clock == CLOCK_MONOTONIC && getpid() == whom) {
-		long ms = jump_ms * atomic_fetch_add(&looks, 1);
-
-		t->tv_sec += ms / 1000;
-		t->tv_nsec += ms % 1000 * 1000000;
-		if (t->tv_nsec >= 1000000000) {
-			t->tv_sec++;
-			t->tv_nsec -= 1000000000;
-		}
-	}
+	if (r == 0 && clock == CLOCK_MONOTONIC)
+		hasten(t);
+	if (r == 0 && ahead && clock == CLOCK_REALTIME)
+		t->tv_sec += ahead[0];
+	if (r == 0 && ahead && clock == CLOCK_BOOTTIME)
+		t->tv_sec += ahead[1];
 	return (int)r;
+}
+
+time_t time(time_t *to)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (to)
+		*to = t.tv_sec;
+	return t.tv_sec;
+}
+
+int gettimeofday(struct timeval *t, void *zone)
+{
+	struct timespec now;
+
+	(void)zone;
+	clock_gettime(CLOCK_REALTIME, &now);
+	*t = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+	return 0;
+}
+
+int poll(struct pollfd *p, nfds_t n, int ms)
+{
+	return real_poll(p, n, ms > 0 ? (int)((ms + speed - 1) / speed) : ms);
+}
+
+/* What poll() is where the compiler knows the size of the array. */
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size);
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t size)
+{
+	return n * sizeof(*p) <= size ? poll(p, n, ms) : (abort(), -1);
 }
 
 void *calloc(size_t n, size_t size)

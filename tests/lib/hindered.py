@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Environments for a host that hinders cellblock (hinder.c)."""
+"""Environments for a host that hinders cellblock, or whose clocks are other
+ones (hinder.c). The product knows nothing of it."""
+import os
 import pathlib
+import struct
 import subprocess
 
 import pytest
 
-from world import CELLBLOCK, TESTS
+from world import CELLBLOCK, PATIENCE, TESTS
 
+ASAN = b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes()
 # Of one file that was put (struct run_file of repl/json/run.h): its list has an
 # item more than there are files.
 FILE_BYTES = 24
+# How much faster the clock runs for a test that waits for a constant of the
+# product. On a slow host, and where the library cannot be loaded, such a test
+# waits for longer.
+SPEED = 1 if ASAN else max(1, int(5 / PATIENCE))
 
 
-def _library(cb):
-    if b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes():
-        pytest.skip("AddressSanitizer has its own allocator")
-    so = cb.base / "hinder.so"
+def _library(base):
+    if ASAN:
+        pytest.skip("AddressSanitizer wants to be the first library")
+    so = pathlib.Path(base) / "hinder.so"
     if not so.exists():
         subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1",
                         "-fno-builtin", "-Wall", "-Wextra", "-o", so,
@@ -23,12 +31,33 @@ def _library(cb):
     return str(so)
 
 
+def fast(base):
+    """Time goes by SPEED times as fast. The library is put into `base`."""
+    if SPEED == 1:
+        return {}
+    return {"LD_PRELOAD": _library(base), "HINDER_SPEED": str(SPEED)}
+
+
 def slowly(cb, ms=5):
     """Others run for so long before each look at the clock."""
-    return {"LD_PRELOAD": _library(cb), "HINDER_JUMP_MS": str(ms)}
+    return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_MS": str(ms)}
 
 
 def without_memory_for_files(cb, n):
     """There is none for the list of n files that are put."""
-    return {"LD_PRELOAD": _library(cb),
+    return {"LD_PRELOAD": _library(cb.base),
             "HINDER_CALLOC": f"{n + 1}x{FILE_BYTES}"}
+
+
+class Clocks:
+    """What everything that a test starts takes for the time."""
+
+    def __init__(self, cb):
+        self.path = cb.base / "clocks"
+        self.path.write_bytes(bytes(16))
+        cb.env.update(LD_PRELOAD=_library(cb.base),
+                      HINDER_CLOCKS=str(self.path))
+
+    def set(self, day=0, slept=0):
+        with open(self.path, "r+b", buffering=0) as f:
+            os.pwrite(f.fileno(), struct.pack("=qq", day, slept), 0)

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import hindered
 import hosttree
 import order
 from makerhost import Person, of_jails
@@ -358,6 +359,7 @@ def test_a_queue_that_does_not_move_is_no_hang(maker, ann, bob):
     waiting, = maker.children()
     for pid in maker.maker.pid, waiting:
         os.kill(pid, signal.SIGSTOP)
+    ann.env.update(hindered.fast(maker.dir))
     try:
         assert nobody_is_let_in(ann, "does not answer")[0] == 125
         crowd = bob.python(HEAD + """

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+import hindered
 import hosttree
 from client import evaluation, read_all, request
 
@@ -140,8 +141,9 @@ def test_head_is_get_without_a_body(server):
 
 
 @pytest.mark.limit(180)
-def test_time_for_a_request_is_bounded(server):
+def test_time_for_a_request_is_bounded(cb, serve):
     """However often a byte comes. Others are served meanwhile."""
+    server = serve(env=hindered.fast(cb.base))
     with server.connect() as slow, server.connect() as idle:
         slow.sendall(b"GET /health HTTP/1.1\r\nX: ")
         end = threading.Event()

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import hindered
 import hosttree
 from client import JSON
 from world import WHOLE
@@ -131,8 +132,8 @@ def test_a_stopped_warden_holds_nobody_up_for_long(serve):
         assert server("GET", "/health").status == 200
 
 
-def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(serve):
-    server = serve("-s", "serve.spare=1")
+def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(cb, serve):
+    server = serve("-s", "serve.spare=1", env=hindered.fast(cb.base))
     server.await_rest(3)
     with wardens_stopped(server):
         got = []

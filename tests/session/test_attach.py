@@ -12,6 +12,7 @@ import termios
 
 import pytest
 
+import hindered
 import hosttree
 import term
 from lingering import (ATTACH, COUNT, END, NO, OK, STATUS, ask, door, drop,
@@ -718,6 +719,7 @@ def test_a_terminal_is_not_left_with_a_session_that_says_nothing(many):
     e = many.only()
     os.kill(e["pid"], signal.SIGSTOP)
     try:
+        many.cb.env.update(hindered.fast(many.cb.base))
         other = many.start("--attach", f"{e['who']}/1", start=False)
         modes = termios.tcgetattr(other.slave)
         other.expect("the session did not answer")

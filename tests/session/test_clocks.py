@@ -1,44 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Sessions whose clock jumps, that have been silent for long, or that rest."""
-import os
-import pathlib
 import re
-import struct
-import subprocess
 import time
 
 import pytest
 
+import hindered
 import hosttree
-from world import CELLBLOCK
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
 
-SOURCE = pathlib.Path(__file__).with_name("clocks.c")
 DAY = 24 * 3600
-
-
-class Clocks:
-    """What everything that a test starts takes for the time (clocks.c)."""
-
-    def __init__(self, cb):
-        library, self.path = cb.base / "clocks.so", cb.base / "clocks"
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O2", "-o",
-                        library, SOURCE], check=True)
-        self.path.write_bytes(bytes(16))
-        cb.env.update(LD_PRELOAD=str(library), CLOCKS=str(self.path))
-        if b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes():
-            pytest.skip("AddressSanitizer wants to be the first library")
-
-    def set(self, day=0, slept=0):
-        with open(self.path, "r+b", buffering=0) as f:
-            os.pwrite(f.fileno(), struct.pack("=qq", day, slept), 0)
 
 
 @pytest.fixture(name="clocks")
 def _clocks(cb):
-    return Clocks(cb)
+    return hindered.Clocks(cb)
 
 
 @pytest.mark.parametrize("day", [400 * DAY, -400 * DAY])
