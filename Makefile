@@ -50,7 +50,7 @@ GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
 FUZZ_SRC := $(sort $(wildcard jail/base/*.c repl/text/*.c) $(shell \
               head -qn 12 tests/fuzz/fuzz_*.c | grep -oE '(jail|repl)/[a-z_/]+\.c'))
 FUZZ     := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
               -DCELLBLOCK_VERSION='"fuzz"'
 # Every processor, where make was not told how many.
@@ -80,9 +80,12 @@ test:
 	@BUILD=$(BUILD) tests/run $(TEST_ARGS)
 
 ## make test-all   that, and what it leaves out: everything else as root and as
-##                 a user, all shapes, the long repetitions, the fuzzers
+##                 a user, all shapes, the long repetitions, the fuzzers, and
+##                 under AddressSanitizer the tests of what reads hostile bytes
 test-all: test
 	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
+	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
+	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
 
 ## make build      only build
 build: $(BUILD)/cellblock
@@ -175,13 +178,21 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(LIB)
 test-vm:
 	+@BUILD=$(BUILD) tests/vm/run
 
+# No leak check: LeakSanitizer traces the process, which the front end and the
+# guests refuse to everyone.
+ASAN      = ASAN_OPTIONS=detect_leaks=0 CELLBLOCK_TEST_PATIENCE=4 $(MAKE) \
+              --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g" FORTIFY= \
+              SAN="$(SANITIZE) -fno-omit-frame-pointer"
+# Where bytes of a guest, a terminal, a client or a file meet C.
+ASAN_TESTS := unit escape/test_terminal.py mcp json/test_cells.py \
+  $(addprefix hostile/test_,answers.py connection.py keys.py pictures.py random.py) \
+  $(addprefix serve/test_,files.py http.py listen.py) \
+  $(addprefix session/test_,completion.py config.py editing.py files.py pager.py \
+    terminals.py) program/test_exit.py maker/test_numbers.py
+
 ## make asan       every test under AddressSanitizer and UBSan
-# (no leak check: LeakSanitizer traces the process, which the front end and the
-# guests refuse to everyone)
 asan:
-	ASAN_OPTIONS=detect_leaks=0 CELLBLOCK_TEST_PATIENCE=4 $(MAKE) check BUILD=$(BUILD)/asan \
-	  SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
-	  OPT="-O1 -g" FORTIFY=
+	@$(ASAN) check
 
 ## make fuzz       the fuzzers, FUZZ_SECONDS (60) each; needs clang
 fuzz:
@@ -191,14 +202,14 @@ fuzzers: $(FUZZ)
 
 $(BUILD)/fuzz/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+	$(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
 $(BUILD)/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
 $(FUZZ): $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/fuzz/lib.a
-	$(FUZZ_CC) $(FUZZ_SAN) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a \
+	$(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a \
 	  -Wl,--as-needed -linih -ljansson -lsixel -lz
 
 ## make bench      measure, print the table

@@ -55,7 +55,7 @@ class Options:
 
     def __init__(self, argv):
         self.who, self.part, self.slowest, self.workers = None, None, 0, None
-        self.forgive, self.after = 0, None
+        self.forgive, self.after = 0, []
         self.picked = {}            # suite: the tests of it, [] for all
         for word in argv:
             self._take(word)
@@ -76,7 +76,7 @@ class Options:
         elif forgive:
             self.forgive = int(forgive[1])
         elif word.startswith("--after="):
-            self.after = pathlib.Path(word.partition("=")[2])
+            self.after.append(pathlib.Path(word.partition("=")[2]))
         elif word in ("-h", "--help"):
             print(sys.modules["__main__"].__doc__.strip())
             sys.exit(0)

@@ -99,9 +99,9 @@ class Tally:
             found.setdefault(reason, []).append(name)
         return found
 
-    def finish(self, slowest, keep, after=None):
+    def finish(self, slowest, keep, after=()):
         """Print the result, and keep the sums in a file; the last line adds
-        those of an earlier run. Returns the exit status."""
+        those of earlier runs. Returns the exit status."""
         if not self.passed + len(self.failed):
             self.fail("the run", "no test ran")
         self._clear()
@@ -120,10 +120,11 @@ class Tally:
         sums = self.passed, len(self.failed), len(self.skipped)
         keep.write_text(json.dumps({
             "sums": sums, "seconds": sorted(self.seconds, reverse=True)}))
-        if after and after.exists():
-            earlier = json.loads(after.read_text())["sums"]
+        earlier = [json.loads(f.read_text())["sums"] for f in after
+                   if f.exists()]
+        if earlier:
             print("{} passed, {} failed, {} skipped here; with those of "
-                  "make test:".format(*sums))
-            sums = [a + b for a, b in zip(sums, earlier)]
+                  "earlier runs:".format(*sums))
+            sums = map(sum, zip(sums, *earlier))
         print("{} passed, {} failed, {} skipped".format(*sums), flush=True)
         return 1 if self.failed else 0
