@@ -18,14 +18,13 @@ import collections
 import concurrent.futures
 import errno
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
 import hosttree
-from world import CELLBLOCK, PYTHON, TESTS, WHOLE
+from world import ASAN, CELLBLOCK, PYTHON, TESTS, WHOLE, compiled
 
 # Root's jails are built with root's means, a person's in a user namespace.
 pytestmark = pytest.mark.both
@@ -42,7 +41,7 @@ ONE_IN = 6
 # without other threads. AddressSanitizer's allocator aborts when it gets no
 # memory.
 FATAL = {"futex"}
-if b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes():
+if ASAN:
     FATAL.add("mmap")
 MESSAGE = re.compile(r"(?m)^cellblock: \S.{10,}$")
 
@@ -116,13 +115,10 @@ class Injector:
 
     def __init__(self, directory):
         self.directory = directory
-        self.tracer = directory / "tracer"
+        self.tracer = compiled(directory / "tracer", TRACER, "-lseccomp")
         self.witness = directory / "witness"
         self.witness.write_text("of the host")
         self.code = INSIDE.replace("@WITNESS@", repr(str(self.witness)))
-        subprocess.run(
-            ["cc", "-O1", "-D_GNU_SOURCE", "-o", self.tracer, TRACER,
-             "-lseccomp"], check=True, capture_output=True, text=True)
 
     def run(self, report, *what, wrapper=()):
         return subprocess.run(

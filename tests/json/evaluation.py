@@ -2,10 +2,9 @@
 """Requests and answers of cellblock --eval: one by one, or as a stream."""
 import base64
 import json
-import os
-import pathlib
-import re
 import subprocess
+
+import hosttree
 
 START = {"session": True}
 
@@ -60,13 +59,11 @@ class Stream:
         return json.loads(self.p.stdout.readline())
 
     def peak(self):
-        status = pathlib.Path(f"/proc/{self.p.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+        return hosttree.memory_of(self.p.pid, "VmHWM")
 
     def cpu(self):
-        stat = pathlib.Path(f"/proc/{self.p.pid}/stat").read_text()
-        words = stat.rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds."""
+        return hosttree.ticks_of(self.p.pid) / hosttree.TICK
 
     def close(self):
         self.p.stdin.close()

@@ -456,10 +456,6 @@ def rest(pid):
     return seen[-1]
 
 
-def size_kib(pid):
-    return int(hosttree.status_of(pid)["VmRSS"].split()[0])
-
-
 ALONE = [{"code": "1"}, {"input": "print(1)"}, "nope", {"stuff": 1},
          {"code": "import os; os.abort()"}, {"input": "1", "files": 5},
          {"code": "open('a', 'w').write('x')", "variables": {"x": "y" * 9999},
@@ -506,7 +502,7 @@ def test_many_requests_leave_nothing_behind(cb, begin, requests):
     before = rest(s.p.pid)
     if begin:
         ours += [tree.warden, tree.init]
-    sizes = [size_kib(pid) for pid in ours]
+    sizes = [hosttree.memory_of(pid) for pid in ours]
     rounds = 8 if WHOLE else 3
     for _ in range(rounds):
         round_()
@@ -515,7 +511,7 @@ def test_many_requests_leave_nothing_behind(cb, begin, requests):
     hosttree.wait_removed(left)
     # AddressSanitizer keeps what was freed.
     for pid, size in zip(ours, sizes if "ASAN_OPTIONS" not in os.environ else ()):
-        assert size_kib(pid) < size + 512, pid
+        assert hosttree.memory_of(pid) < size + (512 << 10), pid
     if not begin:
         assert len(tree.seen) > rounds * 5, "control: each had a jail of its own"
     s.close()

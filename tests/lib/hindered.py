@@ -4,13 +4,11 @@ ones (hinder.c). The product knows nothing of it."""
 import os
 import pathlib
 import struct
-import subprocess
 
 import pytest
 
-from world import CELLBLOCK, PATIENCE, TESTS
+from world import ASAN, PATIENCE, TESTS, compiled
 
-ASAN = b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes()
 # Of one file that was put (struct run_file of repl/json/run.h): its list has an
 # item more than there are files.
 FILE_BYTES = 24
@@ -25,9 +23,8 @@ def _library(base):
         pytest.skip("AddressSanitizer wants to be the first library")
     so = pathlib.Path(base) / "hinder.so"
     if not so.exists():
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-O1",
-                        "-fno-builtin", "-Wall", "-Wextra", "-o", so,
-                        TESTS / "lib" / "hinder.c"], check=True)
+        compiled(so, TESTS / "lib" / "hinder.c", "-shared", "-fPIC",
+                 "-fno-builtin")
     return str(so)
 
 
@@ -38,9 +35,9 @@ def fast(base):
     return {"LD_PRELOAD": _library(base), "HINDER_SPEED": str(SPEED)}
 
 
-def slowly(cb, ms=5):
-    """Others run for so long before each look at the clock."""
-    return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_MS": str(ms)}
+def slowly(cb):
+    """Others run for 5 ms before each look at the clock."""
+    return {"LD_PRELOAD": _library(cb.base), "HINDER_JUMP_MS": "5"}
 
 
 def without_memory_for_files(cb, n):

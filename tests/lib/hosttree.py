@@ -33,6 +33,17 @@ def status_of(pid):
         return {}
 
 
+def memory_of(pid, what="VmRSS"):
+    """The bytes of a process that are in memory; with VmHWM, the most so far."""
+    return int(status_of(pid)[what].split()[0]) << 10
+
+
+def ticks_of(pid):
+    """The CPU ticks of a process, 0 when it is gone."""
+    s = stat_of(pid)
+    return int(s[11]) + int(s[12]) if s else 0
+
+
 def assert_powerless(pid):
     """A process without a capability, whose system calls are filtered."""
     status = status_of(pid)
@@ -140,13 +151,6 @@ def is_alive(pid, start):
         and bool(thread_states(pid).strip("ZX"))
 
 
-def is_exiting(pid):
-    """Whether the process is gone or in exit(2). There it closes its
-    descriptors first, so others may know of its end before it is a zombie."""
-    s = stat_of(pid)
-    return not s or bool(int(s[6]) & 4)     # PF_EXITING
-
-
 def cgroup_v2_of(pid):
     """The directory of the process's cgroup below the v2 mount, or None."""
     try:
@@ -227,12 +231,7 @@ class Tree:
 
     def cpu_ticks(self):
         """The CPU ticks that all processes of the jail have used."""
-        total = 0
-        for _, pid in self.inside():
-            s = stat_of(pid)
-            if s:
-                total += int(s[11]) + int(s[12])
-        return total
+        return sum(ticks_of(pid) for _, pid in self.inside())
 
     def nothing_runs(self):
         """Whether no process of the jail is running."""

@@ -123,7 +123,7 @@ class Run:
             return p
 
     def command(self, argv, person, env=None, seconds=SUITE_SECONDS,
-                silent=SILENT_SECONDS, events=None):
+                events=None):
         """Run a command in its own process group. Returns (exit status,
         output). The status is None if the command took too long or hung. With
         `events`, a function, a pipe in CELLBLOCK_TEST_EVENTS brings it lines
@@ -140,7 +140,7 @@ class Run:
             if events:
                 os.close(told)
         try:
-            return _follow(p, seconds, silent, heard, events)
+            return _follow(p, seconds, heard, events)
         finally:
             if events:
                 os.close(heard)
@@ -176,7 +176,7 @@ class Run:
                     leaks.reap_orphans(self.alive)
 
 
-def _follow(p, seconds, silent, heard, events):
+def _follow(p, seconds, heard, events):
     now = time.monotonic()
     end, last = now + seconds, now
     kept, line = bytearray(), b""
@@ -197,7 +197,7 @@ def _follow(p, seconds, silent, heard, events):
                 kept += data
         if not ready and p.poll() is not None:
             break                   # somebody else holds the pipes
-        if now > min(end, last + silent):
+        if now > min(end, last + SILENT_SECONDS):
             os.killpg(p.pid, signal.SIGKILL)
             p.wait()
             return None, bytes(kept)

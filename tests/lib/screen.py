@@ -18,7 +18,6 @@ class Terminal(pyte.Screen):
         self.saved_cursor = None
         self.single = False         # told to have no alternate screen
         self.goes_up = False        # from the left edge, as GNU screen does
-        self.bells = 0
         self.titles = []
         self.answer = answer
         super().__init__(columns, lines)
@@ -35,14 +34,10 @@ class Terminal(pyte.Screen):
             self.cursor.y -= 1
         super().backspace()
 
-    def bell(self, *args):
-        self.bells += 1
-
     def set_title(self, param):
         self.titles.append(param)
 
-    def set_icon_name(self, param):
-        self.titles.append(param)
+    set_icon_name = set_title
 
     def index(self):
         top, bottom = self.margins or (0, self.lines - 1)

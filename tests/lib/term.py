@@ -172,8 +172,6 @@ class Session:
         return self.wait(lambda: pattern.search(self.screen_text()),
                          f"{wanted!r}", deadline)
 
-    expect_screen = expect
-
     def expect_since(self, row, wanted, deadline=None):
         """Like expect(), in the rows from absolute number `row` on."""
         pattern = re.compile(wanted, re.M)

@@ -11,11 +11,20 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 CELLBLOCK = os.environ.get(
     "CELLBLOCK",
     str(TESTS.parent / os.environ.get("BUILD", "build") / "cellblock"))
+# Whether it was built with AddressSanitizer.
+ASAN = b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes()
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
 PATIENCE = term.PATIENCE
 # Whether tests marked `sampled` try all of it.
 WHOLE = os.environ.get("CELLBLOCK_TEST_PART") != "once"
+
+
+def compiled(to, source, *options):
+    """Compile a program, or with -shared a library, that a test needs."""
+    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-o", to,
+                    source, *options], check=True)
+    return to
 
 
 class Ended:

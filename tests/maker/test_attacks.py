@@ -413,8 +413,7 @@ def test_requests_leave_nothing_in_the_maker(maker, ann):
     def size():
         pid = maker.maker.pid
         hosttree.until(lambda: len(maker.children()) == 1, "its rest")
-        rss = int(hosttree.status_of(pid)["VmRSS"].split()[0])
-        return rss, sorted(os.listdir(f"/proc/{pid}/fd"))
+        return hosttree.memory_of(pid), sorted(os.listdir(f"/proc/{pid}/fd"))
 
     some = HEAD + """
 def ask():

@@ -13,7 +13,6 @@ in a run of its own. In each run:
   - nothing is left: no process, no cgroup, no mount.
 """
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -21,7 +20,7 @@ import subprocess
 import pytest
 
 import hosttree
-from world import CELLBLOCK, PATIENCE, TESTS, WHOLE
+from world import ASAN, PATIENCE, TESTS, WHOLE, compiled
 
 POLICY = "[maker]\nsessions = 1\n"
 KINDS = 3
@@ -33,17 +32,13 @@ BUSY = 75
 # things, one in so many. AddressSanitizer makes each run several times as long.
 AGAIN = 12
 TURNS = 3
-SLOW = b"__asan_init" in pathlib.Path(CELLBLOCK).read_bytes()
-ONE_IN = 1 if WHOLE and not SLOW else 12
+ONE_IN = 1 if WHOLE and not ASAN else 12
 
 
 @pytest.fixture(name="tracer", scope="module")
 def _tracer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("steps") / "tracer"
-    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-o", path,
-                    TESTS / "inject" / "tracer.c", "-lseccomp"],
-                   check=True, capture_output=True)
-    return path
+    return compiled(tmp_path_factory.mktemp("steps") / "tracer",
+                    TESTS / "inject" / "tracer.c", "-lseccomp")
 
 
 @pytest.fixture(name="done", scope="module")

@@ -108,13 +108,11 @@ class Client:
         return self.run(code, **more)["structuredContent"]["output"]
 
     def peak(self):
-        status = pathlib.Path(f"/proc/{self.p.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+        return hosttree.memory_of(self.p.pid, "VmHWM")
 
     def cpu(self):
         "seconds of the server's"
-        times = pathlib.Path(f"/proc/{self.p.pid}/stat").read_text()
-        return sum(map(int, times.rpartition(")")[2].split()[11:13])) / 100
+        return hosttree.ticks_of(self.p.pid) / hosttree.TICK
 
     def close(self):
         self.p.stdin.close()

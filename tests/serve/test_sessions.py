@@ -270,13 +270,8 @@ def test_a_slow_reader_holds_nobody_up(serve):
     """The flood ends as it would otherwise, in bounded memory."""
     session = Session(serve("-s", "cell.output=12M"))
     pid = session.server.process.pid
-
-    def memory():
-        text = pathlib.Path(f"/proc/{pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
-
     session.show("1")
-    before = memory()
+    before = hosttree.memory_of(pid)
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         s.settimeout(50)
@@ -286,7 +281,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
         hosttree.until(
             lambda: session.server.figures()["cells_total"] == 2,
             "the cell is over although nobody reads", 20)
-        assert memory() - before < 60000
+        assert hosttree.memory_of(pid) - before < 60 << 20
         assert session.cell("1").status == 409
         found = read_events(s)
     assert found[-1][0] == "done"

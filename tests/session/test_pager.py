@@ -28,8 +28,8 @@ def opened(cb, cell="for i in range(60): print(i)", **more):
     return s
 
 
-def expect_top(s, first, count=9):
-    rows = [str(i) for i in range(first, first + count)]
+def expect_top(s, first):
+    rows = [str(i) for i in range(first, first + 9)]
     s.wait(lambda: rows_shown(s) == rows, f"rows from {first} on")
 
 

@@ -388,10 +388,6 @@ def test_a_planted_socket_does_nothing_to_who_watches(many):
         assert b"\x1b]0;" not in w.raw
 
 
-def memory(pid):
-    return int(hosttree.status_of(pid)["VmRSS"].split()[0]) << 10
-
-
 def test_who_watches_much_on_a_slow_terminal_takes_little_memory(many):
     """There is always more than the terminal has taken."""
     piece, end = head(OUTPUT) + b"y" * 16384, time.monotonic() + term.DEADLINE
@@ -405,7 +401,7 @@ def test_who_watches_much_on_a_slow_terminal_takes_little_memory(many):
                     while True:
                         c.send(piece)
                 shown += len(os.read(w.stdout.fileno(), 65536))
-                before = before or shown > 1 << 20 and memory(w.pid)
+                before = before or shown > 1 << 20 and hosttree.memory_of(w.pid)
             assert shown >= 24 << 20
-            assert memory(w.pid) - before < 8 << 20, (memory(w.pid), before)
+            assert hosttree.memory_of(w.pid) - before < 8 << 20, (hosttree.memory_of(w.pid), before)
             w.terminate()
