@@ -81,6 +81,11 @@ class Client:
             assert ("id" in one) != ("method" in one), m
         return m
 
+    def await_output(self, line):
+        """Progress that comes before a cell has printed has no message."""
+        while self.message()["params"].get("message") != line:
+            pass
+
     def is_silent(self):
         "nothing comes before the answer to what is asked last"
         last = self.ask("ping")
@@ -529,7 +534,7 @@ def test_progress_is_told_to_who_asks(mcp):
 def test_a_cancelled_call_interrupts_its_cell(mcp):
     mcp.run("x = 5")
     n = mcp.ask_tool("run_cell", 7, code=WAIT)
-    assert mcp.message()["params"]["message"] == "on"
+    mcp.await_output("on")
     mcp.note("notifications/cancelled", requestId=n, reason="enough")
     r = mcp.run("x")
     assert text_of(r).startswith("5\n")
@@ -544,7 +549,7 @@ def test_a_cell_that_will_not_end_is_killed_when_cancelled(cb):
     n = c.ask_tool("run_cell", 7, code="print('on', flush=True)\nx = 6\n"
                    "import time\nwhile True:\n    try: time.sleep(99)\n"
                    "    except BaseException: pass")
-    assert c.message()["params"]["message"] == "on"
+    c.await_output("on")
     c.note("notifications/cancelled", requestId=n)
     r = c.run("x")
     assert text_of(r).startswith("5\n"), r
@@ -791,7 +796,7 @@ def test_a_cell_shows_text_only(mcp):
 
 def test_a_client_that_leaves_takes_the_jail_along(mcp, cb):
     mcp.ask_tool("run_cell", 1, code=WAIT)
-    assert mcp.message()["params"]["message"] == "on"
+    mcp.await_output("on")
     tree = cb.tree(mcp.p)
     tree.look()
     assert tree.guests()
@@ -802,7 +807,7 @@ def test_a_client_that_leaves_takes_the_jail_along(mcp, cb):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_no_jail_outlives_the_server(mcp, cb, how):
     mcp.ask_tool("run_cell", 1, code=WAIT)
-    assert mcp.message()["params"]["message"] == "on"
+    mcp.await_output("on")
     tree = cb.tree(mcp.p)
     tree.look()
     mcp.p.send_signal(how)
