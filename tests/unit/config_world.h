@@ -6,6 +6,7 @@
 #define TESTS_UNIT_CONFIG_WORLD_H
 
 #include "repl/config/config.h"
+#include "tests/lib/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,12 +47,10 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
 	struct world *w = *state;
-	char command[128];
 
 	config_fini(&w->cfg);
 	config_errors_fini(&w->errors);
-	snprintf(command, sizeof(command), "rm -rf '%s'", w->dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(tree_remove(w->dir), 0);
 	free(w);
 	return 0;
 }

@@ -14,9 +14,9 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "tests/lib/tree.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -216,15 +216,6 @@ static const struct {
 
 /* ---- the world ---- */
 
-static int remove_one(
-	const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	(void)st;
-	(void)type;
-	(void)f;
-	return remove(path);
-}
-
 static void world_make(struct world *w)
 {
 	static const char *const dirs[] = {"in", "out", "other", "home"};
@@ -246,7 +237,7 @@ static void world_make(struct world *w)
 
 static void world_remove(struct world *w)
 {
-	assert_int_equal(nftw(w->top, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(tree_remove(w->top), 0);
 }
 
 /* In the child: take the identity, enter the working directory out/ and

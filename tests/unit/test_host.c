@@ -7,11 +7,11 @@
  */
 #include "jail/host/host.h"
 #include "jail/spec.h"
+#include "tests/lib/tree.h"
 
 #include "forked.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -24,19 +24,10 @@ static int make_top(void **state)
 	return mkdtemp(top) ? 0 : -1;
 }
 
-static int remove_one(
-	const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	(void)st;
-	(void)type;
-	(void)f;
-	return remove(path);
-}
-
 static int remove_top(void **state)
 {
 	(void)state;
-	return nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(top);
 }
 
 /* The path below the top, in one of a few buffers. */

@@ -20,6 +20,7 @@
 #include "repl/files/upload.h"
 #include "repl/text/lexer.h"
 #include "tests/lib/defaults.h"
+#include "tests/lib/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -217,13 +218,11 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct scene *s = *state;
-	char command[128];
 
 	home_fini(&s->jail.home);
 	ledger_free(&s->ledger);
 	hostfs_close(&s->hostfs);
-	snprintf(command, sizeof(command), "rm -rf '%s'", s->top);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(tree_remove(s->top), 0);
 	free(s);
 	return 0;
 }
