@@ -86,8 +86,9 @@ def pytest_collection_modifyitems(config, items):
         picked = [i for i in items if is_picked(i) and
                   bool(i.get_closest_marker("alone")) == ALONE]
         picked = sample(picked) if PART == "once" else picked
-        dropped = [i for i in items if i not in set(picked)]
-        config.hook.pytest_deselected(items=dropped)
+        kept = set(picked)
+        config.hook.pytest_deselected(
+            items=[i for i in items if i not in kept])
         items[:] = sorted(picked, key=lambda i: -limit_of(i))
     for item in items:
         group = shares(item)
