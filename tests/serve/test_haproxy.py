@@ -16,12 +16,16 @@ import time
 import pytest
 
 import hosttree
-from world import CELLBLOCK, IS_ROOT, TESTS
+from world import CELLBLOCK, IS_ROOT, TESTS, WHOLE
 
 CONFIG = TESTS.parent / "etc/haproxy/haproxy.cfg"
 HOSTS = "lab1", "lab2", "lab3"
 CONCURRENT = 8  # of a host, in the configuration as in serve.concurrent
 CLONE_NEWNET = 0x40000000
+# Twice what one host takes, so that each host has its share at any time. How
+# often each client asks is what a longer test has more of.
+CLIENTS = 2 * CONCURRENT
+OFTEN = 4 if WHOLE else 1
 
 pytestmark = [
     pytest.mark.root,
@@ -238,32 +242,47 @@ def served(lab, what="request_seconds_count"):
     return {name: lab.figure(name, what) for name in lab.servers}
 
 
+def serves_again(lab, name):
+    """Wait until haproxy gives a host requests."""
+    before = served(lab)[name]
+
+    def answers():
+        load(lab, len(HOSTS), 1, "pass")
+        return served(lab)[name] > before or time.sleep(.2)
+
+    wait(answers, f"{name} to serve")
+
+
+@pytest.mark.sampled
 @pytest.mark.limit(180)
 def test_a_killed_host_loses_only_what_ran_on_it(lab):
-    before = load(lab, 16, 4)
+    before = load(lab, CLIENTS, OFTEN)
     assert all(right for _, right, _ in before), before
     assert all(served(lab).values()), "each has its share"
 
-    answers = load(lab, 16, 12, event=lambda: lab.kill("lab2"))
+    each = 3 * OFTEN
+    answers = load(lab, CLIENTS, each, event=lambda: lab.kill("lab2"))
     lost = [a for a in answers if not a[1]]
-    assert len(answers) == 16 * 12
+    assert len(answers) == CLIENTS * each
     assert len(lost) <= CONCURRENT, lost
     # haproxy closes a client's connection that it has answered on before.
     other = [a for a in lost if a[0] not in (0, 502, 503)]
     assert not other, other
 
-    assert all(right for _, right, _ in load(lab, 8, 4)), "two are left"
+    assert all(right for _, right, _ in load(lab, CONCURRENT, OFTEN)), \
+        "two are left"
     lab.serve("lab2")
-    wait(lambda: load(lab, 8, 2) and served(lab)["lab2"], "lab2 to serve")
+    serves_again(lab, "lab2")
 
 
+@pytest.mark.sampled
 @pytest.mark.limit(180)
 def test_a_host_that_drains_loses_nothing(lab):
     def drain():
         lab.servers["lab3"].send_signal(signal.SIGTERM)
 
     # Longer than it takes to find out that no further client is let in.
-    answers = load(lab, 16, 3, "import time; time.sleep(4)", event=drain)
+    answers = load(lab, CLIENTS, 3 if WHOLE else 2, "import time; time.sleep(4)", event=drain)
     assert all(right for _, right, _ in answers), [
         a for a in answers if not a[1]]
     p = lab.servers.pop("lab3")
@@ -272,20 +291,19 @@ def test_a_host_that_drains_loses_nothing(lab):
     lab.trees.pop("lab3").wait_gone()
 
 
+@pytest.mark.sampled
 @pytest.mark.limit(180)
 def test_a_host_whose_network_is_gone_is_given_up(lab):
     def cut():
         lab.hub("ip", "link", "set", "lab1", "down")
 
     began = time.monotonic()
-    answers = load(lab, 16, 8, event=cut)
+    answers = load(lab, CLIENTS, 2 * OFTEN, event=cut)
     lost = [a for a in answers if not a[1]]
     assert len(lost) <= CONCURRENT, lost
     assert time.monotonic() - began < 60
     lab.hub("ip", "link", "set", "lab1", "up")
-    before = served(lab)["lab1"]
-    wait(lambda: load(lab, 16, 2) and served(lab)["lab1"] > before,
-         "lab1 to serve")
+    serves_again(lab, "lab1")
 
 
 def refused(lab):
