@@ -25,7 +25,9 @@ while True:
     try: open('f%d' % n, 'wb').write(b'x' * (1 << 20))
     except OSError: [os.unlink(f) for f in os.listdir() if f[0] == 'f']"""
 NOISE = (LOOP, FORKS, FLOOD, MEMORY, FILL, FORKS, LOOP, FORKS, FILL)
-SECONDS = 60 if world.WHOLE else 10
+# What may go wrong does at a cell's end: so it is cells that count, not seconds.
+SECONDS = 60 if world.WHOLE else 5
+PAUSE = .05, .5
 QUIET = 15 if world.WHOLE else 8
 MANY = ("-s", "session.per_user=100")
 
@@ -35,7 +37,7 @@ def work(stream, number, end, taken_back):
     chance = random.Random(number)
     n = 0
     while time.monotonic() < end:
-        time.sleep(chance.uniform(.1, 1))
+        time.sleep(chance.uniform(*PAUSE))
         answer = stream({"code": "n += 1\nn"})
         said = " ".join([answer["verdict"], *answer["notices"]])
         if answer["how"] == "refused":  # it waited too long, and says so
