@@ -26,11 +26,17 @@ class Answer:
         return f"{self.status} {self.body[:2000]!r}"
 
 
+# Jails that lie ready in a server of the tests: one of each kind, because each
+# costs CPU time. None: as many as a server has that is told nothing.
+SPARE, SPARES = 1, 3
+
+
 class Server:
     """One that runs, and a client of urllib."""
 
-    def __init__(self, cb, *args, where="127.0.0.1:0", env=None):
-        self.process = cb.popen(*args, "--serve", where,
+    def __init__(self, cb, *args, where="127.0.0.1:0", env=None, spare=SPARE):
+        ahead = [] if spare is None else ["-s", f"serve.spare={spare}"]
+        self.process = cb.popen(*ahead, *args, "--serve", where,
                                 stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, env=env)
@@ -85,7 +91,7 @@ class Server:
         hosttree.until(lambda: self.figures()["running"] == n, "they run")
         self.tree.look()
 
-    def await_rest(self, spares):
+    def await_rest(self, spares=SPARES):
         def rests():
             now = self.figures()
             return (now['jails{state="spare"}'], now['jails{state="ending"}'],

@@ -351,7 +351,7 @@ def test_a_session_is_deleted_while_a_cell_runs(session, streams):
         else:
             assert answer_of(s)[0] == 410
     assert session("GET").status == 404
-    session.server.await_rest(12)
+    session.server.await_rest()
 
 
 # ---- those that are made ahead ----
@@ -362,8 +362,8 @@ def maker_of(server):
 
 
 def test_a_session_need_not_be_made_first(serve):
-    server, got = serve("-s", "serve.spare=1"), []
-    server.await_rest(3)
+    server, got = serve(), []
+    server.await_rest()
     maker = maker_of(server)
     os.kill(maker, signal.SIGSTOP)
     try:
@@ -381,8 +381,8 @@ def test_a_session_need_not_be_made_first(serve):
 
 
 def test_its_life_begins_when_somebody_has_it(serve):
-    server = serve("-s", "serve.spare=1", "-s", "session.idle=1s")
-    server.await_rest(3)
+    server = serve("-s", "session.idle=1s")
+    server.await_rest()
     warden = warden_of(server)
     began = hosttree.stat_of(warden)
     time.sleep(2.5)
@@ -426,7 +426,7 @@ def warden_of(server):
 
 
 def test_a_session_that_hangs_holds_nobody_up(serve):
-    server = serve("-s", "serve.spare=0")
+    server = serve(spare=0)
     session = Session(server)
     warden = warden_of(server)
     other = Session(server)
@@ -490,7 +490,7 @@ def test_what_is_interrupted_while_files_are_put_does_not_run_on(serve):
 
 
 def test_a_session_that_lost_its_jail_says_so(serve):
-    server = serve("-s", "serve.spare=0")
+    server = serve(spare=0)
     session = Session(server)
     warden = warden_of(server)
     with session.begin("import time; time.sleep(9)", True) as s:
@@ -686,7 +686,7 @@ def test_a_hundred_sessions_at_once(serve):
 
 
 def test_nothing_is_left_of_sessions(serve):
-    server = serve("-s", "serve.spare=1", "-s", "serve.sessions=4")
+    server = serve("-s", "serve.sessions=4")
     fds = pathlib.Path(f"/proc/{server.process.pid}/fd")
 
     def settled():

@@ -40,8 +40,9 @@ def victims(server, what):
 
 
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
-def test_a_spare_that_died_costs_no_request(server, what):
-    server.await_rest(12)
+def test_a_spare_that_died_costs_no_request(serve, what):
+    server = serve(spare=2)
+    server.await_rest(6)
     killed = list(victims(server, what))
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
@@ -59,12 +60,12 @@ def test_a_spare_that_died_costs_no_request(server, what):
         r = server("POST", f"/v1/sessions/{id}/cells", {"code": "6 * 7"})
         assert r.json["output"] == "42\n" or what == "guest", r
         assert server("DELETE", f"/v1/sessions/{id}").status == 204
-    server.await_rest(12)
+    server.await_rest(6)
 
 
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
 def test_a_jail_that_dies_while_it_runs_is_answered(serve, what):
-    server = serve("-s", "serve.spare=0")
+    server = serve(spare=0)
     for path, body in (("/v1/execute", {"code": SLEEP, "timeout_ms": 9000}),
                        ("/eval", {"input": SLEEP})):
         got = []
@@ -81,8 +82,8 @@ def test_a_jail_that_dies_while_it_runs_is_answered(serve, what):
 
 
 def test_without_a_maker_each_request_is_answered(serve):
-    server = serve("-s", "serve.spare=1")
-    server.await_rest(3)
+    server = serve()
+    server.await_rest()
     warden = next(victims(server, "warden"))
     maker = int(hosttree.stat_of(warden)[1])
     os.kill(maker, signal.SIGKILL)
@@ -91,8 +92,8 @@ def test_without_a_maker_each_request_is_answered(serve):
 
 
 def test_a_stopped_jail_holds_nobody_up(serve):
-    server = serve("-s", "serve.spare=1")
-    server.await_rest(3)
+    server = serve()
+    server.await_rest()
     for guest in victims(server, "guest"):
         os.kill(guest, signal.SIGSTOP)
     got = []
@@ -103,7 +104,7 @@ def test_a_stopped_jail_holds_nobody_up(serve):
     assert server.run("6 * 7").json["result"] == 42
     t.join()
     assert got[0].json["timed_out"] is True, got
-    server.await_rest(3)
+    server.await_rest()
 
 
 @contextlib.contextmanager
@@ -121,8 +122,8 @@ def wardens_stopped(server):
 
 
 def test_a_stopped_warden_holds_nobody_up_for_long(serve):
-    server = serve("-s", "serve.spare=1")
-    server.await_rest(3)
+    server = serve()
+    server.await_rest()
     with wardens_stopped(server):
         # Its files find no way into the jail, so it takes another.
         r = server("POST", "/eval", {
@@ -133,8 +134,8 @@ def test_a_stopped_warden_holds_nobody_up_for_long(serve):
 
 
 def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(cb, serve):
-    server = serve("-s", "serve.spare=1", env=hindered.fast(cb.base))
-    server.await_rest(3)
+    server = serve(env=hindered.fast(cb.base))
+    server.await_rest()
     with wardens_stopped(server):
         got = []
         t = threading.Thread(target=lambda: got.append(server.run("1")))
@@ -144,7 +145,7 @@ def test_a_request_does_not_wait_for_a_stopped_warden_for_ever(cb, serve):
         t.join(90)
         assert got[0].status == 500 and "does not answer" in got[0].json[
             "detail"], got
-    server.await_rest(3)
+    server.await_rest()
 
 
 @pytest.mark.sampled
@@ -169,7 +170,7 @@ def test_many_files_come_whole(serve):
 
 
 def test_requests_share_nothing(server):
-    server.await_rest(12)
+    server.await_rest()
     code = ("import os, random, sys, ctypes\n"
             "seen = [hash('x'), id(object()), random.random(), "
             "os.urandom(4).hex()]\n"
@@ -188,8 +189,8 @@ def test_requests_share_nothing(server):
 
 def test_jails_that_are_waited_for_are_like_those_made_ahead(serve):
     """The one has done what site does, the other does it for its cell."""
-    ahead, waited = serve(), serve("-s", "serve.spare=0")
-    ahead.await_rest(12)
+    ahead, waited = (serve(spare=n) for n in (2, 0))
+    ahead.await_rest(6)
     codes = [
         "import sys\nsys.path, sorted(sys.modules), sys.argv",
         "sorted(__builtins__.__dict__)", "exit(3)", "quit", "help", "credits",
@@ -214,13 +215,13 @@ def timed(server, code, **more):
 @pytest.mark.alone
 def test_clocks_begin_with_the_request(server):
     """Not when the jail was made, nor when its Python was started."""
-    server.await_rest(12)
+    server.await_rest()
     time.sleep(1)
     r, waited = timed(server, "import time; time.sleep(.3)")
     assert 300 <= r["duration_ms"] <= waited + 1, (r, waited)
     r, waited = timed(server, "while True: pass", timeout_ms=400)
     assert r["timed_out"] and 400 <= r["duration_ms"] <= waited + 1, (r, waited)
-    server.await_rest(12)
+    server.await_rest()
     # Without a cgroup the kernel counts in ticks, and rounds four sums down.
     code = ("import time\nt = time.process_time()\n"
             "while time.process_time() < t + .3: pass")
