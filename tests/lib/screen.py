@@ -122,8 +122,8 @@ class Terminal(pyte.Screen):
         row = self.buffer.get(y)
         if not row:
             return ""
-        return "".join(row[x].data if x in row else " "
-                       for x in range(max(row) + 1)).rstrip()
+        return "".join([row[x].data if x in row else " "
+                        for x in range(max(row) + 1)]).rstrip()
 
     def here(self):
         """The absolute number of the row that the cursor is on."""
@@ -131,8 +131,10 @@ class Terminal(pyte.Screen):
 
     def rows(self, first=0, end=None):
         """Rows by absolute number, as strings without trailing blanks."""
-        rows = self.scrolled + [self._row(y) for y in range(self.lines)]
-        return rows[first:end]
+        gone = len(self.scrolled)
+        first, end, _ = slice(first, end).indices(gone + self.lines)
+        return self.scrolled[first:end] + [
+            self._row(y) for y in range(max(first - gone, 0), end - gone)]
 
     def shown(self):
         """The visible rows, down to the last that is not empty."""
