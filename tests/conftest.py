@@ -40,6 +40,21 @@ def people_of(item):
     return [p for p in people if p in PEOPLE] or PEOPLE[:1]
 
 
+def pytest_ignore_collect(collection_path):
+    """Leave out what only somebody else's run, or another part of the run, has
+    tests of: each worker collects."""
+    if not PART or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text()
+    roots = collection_path.parent.name in ROOTS
+    if ME == "user" and "root" in PEOPLE:
+        others = roots
+    else:
+        others = PART == "once" and "user" in PEOPLE and ME == "root" and \
+            not roots and "mark.root" not in text
+    return others or (ALONE and "mark.alone" not in text) or None
+
+
 def is_picked(item):
     people = people_of(item)
     if ME not in people:
