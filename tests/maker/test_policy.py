@@ -228,7 +228,7 @@ sys.stdin.read()
 
 # ---- one after the other ----
 
-IN_A_ROW = 60 if WHOLE else 20
+IN_A_ROW = 60 if WHOLE else 8
 ONE = LOCKED + "[session]\nper_user = 1\n"
 LOOP = """n=0
 while [ $n -lt $0 ]; do
@@ -251,6 +251,7 @@ def in_a_row(person, *argv):
     assert p.returncode == 0, (p.stdout, p.stderr)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("spare", [0, 1])
 @pytest.mark.parametrize("args", [
     ("-c", "pass"), ("-e", "1"), ("-c", "import os, time\nif os.fork() == 0:"
@@ -280,6 +281,7 @@ def test_a_place_is_kept_as_long_as_the_home(host):
     assert ann.run("-c", "print(1)").text == "1\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("maker", ["auto", "off"])
 @pytest.mark.parametrize("linger", ["0", "10m"])
 def test_sessions_in_a_row_are_one_at_a_time(host, maker, linger):
@@ -299,6 +301,7 @@ def test_sessions_in_a_row_are_one_at_a_time(host, maker, linger):
     assert s.wait_exit() == 0, s.all_text()
 
 
+@pytest.mark.sampled
 def test_a_place_is_free_when_the_terminal_is(host):
     """Also where the shell waits for another process than the session's: that
     of a terminal which has come to it."""
@@ -318,6 +321,7 @@ def test_a_place_is_free_when_the_terminal_is(host):
         assert s.wait_exit() == 0
 
 
+@pytest.mark.sampled
 def test_logins_and_requests_without_the_maker_in_a_row(host):
     ann = host.people[0]
     host.policy(ONE)

@@ -32,7 +32,7 @@ BUSY = 75
 # things, one in so many. AddressSanitizer makes each run several times as long.
 AGAIN = 12
 TURNS = 3
-ONE_IN = 1 if WHOLE and not ASAN else 12
+ONE_IN = 1 if WHOLE and not ASAN else 12 if WHOLE else 20
 
 
 @pytest.fixture(name="tracer", scope="module")
@@ -131,6 +131,13 @@ def survey_once(host, tracer):
             if line[0].isdigit()]
 
 
+def one_in(n, steps):
+    """Of the steps of each process the first and each n-th after it."""
+    processes = dict.fromkeys(step[0] for step in steps)
+    return [step for process in processes
+            for step in [s for s in steps if s[0] == process][::n]]
+
+
 def chosen(steps, done):
     """Each site of each kind of process, and some once more. In its loop the
     maker comes to the same call in different states."""
@@ -144,7 +151,7 @@ def chosen(steps, done):
         known = (kind, call, site) in done
         (again if known else new).append(step)
         done.add((kind, call, site))
-    return [*new[::ONE_IN], *again[::AGAIN * ONE_IN]]
+    return [*one_in(ONE_IN, new), *one_in(AGAIN * ONE_IN, again)]
 
 
 def attempt(host, tracer, step):

@@ -153,7 +153,7 @@ def test_many_files_come_whole(serve):
     """They are put some at a time, and the program begins behind the last."""
     server = serve("-s", "serve.request=128M", "-s", "home.size=256M")
     data = base64.b64encode(b"x" * 700000).decode()
-    n = 100 if WHOLE else 30
+    n = 100 if WHOLE else 12
     files = [{"path": f"d{i % 7}/f{i}", "content": data} for i in range(n)]
     code = ("import os\nprint(sum(os.path.getsize(os.path.join(d, f))"
             " for d, _, fs in os.walk('.') for f in fs))")
