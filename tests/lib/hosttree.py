@@ -175,18 +175,20 @@ def is_stopped(pid):
 
 
 def until(condition, what, seconds=10):
-    """Wait for a condition on the host, which is checked every few ms, and for
-    at most a fifth of the time: some look through all of /proc. `what` names
-    the condition; it may be a function that is called on failure."""
+    """Wait for a condition on the host, which is checked every few ms, or less
+    often where that takes much of the CPU: some look through all of /proc.
+    `what` names the condition; it may be a function that is called on
+    failure."""
     end = time.monotonic() + seconds * PATIENCE
     while True:
-        began = time.monotonic()
+        used = time.thread_time()
         value = condition()
         if value:
             return value
-        now = time.monotonic()
-        assert now < end, f"waited for {what() if callable(what) else what}"
-        time.sleep(max(0.005, 4 * (now - began)))
+        assert time.monotonic() < end, \
+            f"waited for {what() if callable(what) else what}"
+        used = time.thread_time() - used
+        time.sleep(min(max(0.005, 4 * used), 0.1))
 
 
 class Tree:
