@@ -160,7 +160,7 @@ def results_of(batches, mode):
 
 @pytest.mark.parametrize("mode, group", GROUPS)
 def test_the_attempts_are_refused(batches, mode, group):
-    """Whole groups: a test for each of 1,100 rows takes longer than the rows."""
+    """Whole groups: a test for each of the rows takes longer than the rows."""
     results, bad = results_of(batches, mode), []
     for row in rows_of(mode):
         if row.group != group:

@@ -25,7 +25,7 @@ while True:
     try: open('f%d' % n, 'wb').write(b'x' * (1 << 20))
     except OSError: [os.unlink(f) for f in os.listdir() if f[0] == 'f']"""
 NOISE = (LOOP, FORKS, FLOOD, MEMORY, FILL, FORKS, LOOP, FORKS, FILL)
-# What may go wrong does at a cell's end: so it is cells that count, not seconds.
+# A cell that is taken back is lost at its end: cells count, and not seconds.
 SECONDS = 60 if world.WHOLE else 5
 PAUSE = .05, .5
 QUIET = 15 if world.WHOLE else 8
