@@ -12,7 +12,7 @@ from evaluation import START, Stream
 
 # A person's jail is stopped by signals, and no cgroup shares out the CPU; root's
 # has both. It needs the host to itself: it makes it busy for everybody.
-pytestmark = [pytest.mark.both, pytest.mark.alone]
+pytestmark = [pytest.mark.both, pytest.mark.alone, pytest.mark.sampled]
 
 LOOP = "while True: pass"
 FORKS = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
