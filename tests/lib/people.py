@@ -77,10 +77,11 @@ def make_person(directory, build):
     entry = pwd.getpwnam(name)
     top = directory / "tree"
     ignore = shutil.ignore_patterns("__pycache__", ".git", "corpus")
-    for part in ("tests", "jail", "repl", "etc", "man", "completions",
-                 f"{build}/gen"):
+    parts = {p: p for p in ("tests", "jail", "repl", "etc", "man",
+                            "completions")}
+    for part, to in {**parts, f"{build}/gen": "build/gen"}.items():
         if (TOP / part).is_dir():
-            shutil.copytree(TOP / part, top / part, ignore=ignore)
+            shutil.copytree(TOP / part, top / to, ignore=ignore)
     shutil.copy(TOP / "Makefile", top)
     binary = top / "bin" / "cellblock"
     binary.parent.mkdir(parents=True)
@@ -92,6 +93,7 @@ def make_person(directory, build):
     identity = {"user": entry.pw_uid, "group": entry.pw_gid,
                 "extra_groups": []}
     person = Person("user", mine, top, binary, entry, identity)
+    person.env["BUILD"] = "build"
     try:
         person.cgroup = Delegated(entry.pw_uid)
         person.identity["preexec_fn"] = person.cgroup.enter
