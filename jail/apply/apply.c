@@ -442,6 +442,8 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_SECCOMP:
 		if (a->ctx->shared && op->which == PLAN_FILTER_INIT)
 			return seccomp_load(SECCOMP_INIT_SHARED, e);
+		if (op->which == PLAN_FILTER_BESIDE)
+			return seccomp_pairs_only(e);
 		return seccomp_load(filters[op->which], e);
 	}
 	return err_set(e, "unknown operation %d", (int)op->type);

@@ -624,6 +624,11 @@ static void plan_guest(struct maker *m)
 	if (!m->h->cgroup_memory)
 		add_rlimit(m, RLIMIT_DATA,
 			l->memory_bytes - l->memory_bytes / 32 - 4 * MIB);
+	/* A descriptor that it passed to a cell, through a socket in the home,
+	 * would keep its file systems, ptys and namespaces when it has ended:
+	 * as often as somebody copies, and nobody would count them. */
+	if (m->spec->beside)
+		add(m, PLAN_SECCOMP, .which = PLAN_FILTER_BESIDE);
 	add(m, PLAN_SECCOMP,
 		.which = m->h->cgroup_memory ? PLAN_FILTER_GUEST
 					     : PLAN_FILTER_NOMEM);
@@ -683,6 +688,7 @@ static const char *const filter_names[PLAN_FILTERS] = {
 	[PLAN_FILTER_INIT] = "init",
 	[PLAN_FILTER_GUEST] = "guest",
 	[PLAN_FILTER_NOMEM] = "guest, no memory that hides",
+	[PLAN_FILTER_BESIDE] = "no sockets",
 };
 
 static const char *const use_names[PLAN_USES] = {

@@ -85,8 +85,13 @@ enum plan_op_type {
 enum plan_use { PLAN_USE_READ_EXEC, PLAN_USE_WRITE_EXEC, PLAN_USE_WRITE };
 #define PLAN_USES 3
 
-enum plan_filter { PLAN_FILTER_INIT, PLAN_FILTER_GUEST, PLAN_FILTER_NOMEM };
-#define PLAN_FILTERS 3
+enum plan_filter {
+	PLAN_FILTER_INIT,
+	PLAN_FILTER_GUEST,
+	PLAN_FILTER_NOMEM,
+	PLAN_FILTER_BESIDE, /* on top of the other: no sockets */
+};
+#define PLAN_FILTERS 4
 
 /* The device nodes of a jail. */
 #define PLAN_NODES_MAX 6

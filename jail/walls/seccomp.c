@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -130,6 +131,31 @@ static int load_hear(
 		.len = sizeof(code) / sizeof(code[0]), .filter = code};
 
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+/* What allows everything else is the other filter. A datagram socket could send
+ * to one that has a name, also where it is one of a pair. */
+int seccomp_pairs_only(struct err *e)
+{
+	struct sock_filter code[] = {
+		READ(nr),
+		JUMP(SYS_socket, 4, 0),
+		JUMP(SYS_socketpair, 0, 4),
+		READ(args[1]),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),
+		JUMP(SOCK_STREAM, 1, 0),
+		ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		ANSWER(SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		return err_errno(e, "seccomp: refuse sockets");
+	if (socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0 ||
+		errno != EPERM)
+		return err_set(e, "seccomp: sockets are not refused");
+	return 0;
 }
 
 int seccomp_hear(int *fd, int maps, struct err *e)

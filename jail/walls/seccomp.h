@@ -34,6 +34,10 @@ int seccomp_load(enum seccomp_profile profile, struct err *e);
  * fail with ENOSYS, ENOLCK and EPERM, and *fd is -1. */
 int seccomp_hear(int *fd, int maps, struct err *e);
 
+/* From now on this process, and what it starts, makes no socket but pairs of
+ * streams: it reaches nobody through a name. Verified by the attempt. */
+int seccomp_pairs_only(struct err *e);
+
 /* Number of instructions of a filter, 0 where this processor has none. */
 int seccomp_size(enum seccomp_profile profile);
 

@@ -240,6 +240,41 @@ def test_what_comes_with_the_command_stays_in_the_jail(remote_lab, command):
     assert s.run("6 * 7") == "42"
 
 
+DIAL = """\
+import socket
+for how in ("socket", "socketpair"):
+    try:
+        if how == "socket":
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        else:
+            s = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]
+        s.connect("/home/ear")
+        socket.send_fds(s, [b"x"], [0])
+        print(how, "heard")
+    except OSError as e:
+        print(how, e.strerror)
+a, b = socket.socketpair()
+print("pair", a.send(b"x"))
+"""
+
+
+def test_a_copy_hands_no_descriptor_to_a_cell(remote_lab, here):
+    """It would keep what belongs to the jail of the copy: file systems in
+    memory and ptys, which end with it and count for nobody then."""
+    s = remote_lab.session().start()
+    (here / "dial.py").write_text(DIAL)
+    good(scp(remote_lab, here / "dial.py", far(remote_lab, "dial.py")))
+    s.run("import socket\near = socket.socket(socket.AF_UNIX, "
+          "socket.SOCK_DGRAM)\near.bind('/home/ear')")
+    r = remote_lab.run("scp -t x; python3 dial.py")
+    assert r.stdout.decode().lstrip("\0").splitlines() == [
+        "socket Operation not permitted",
+        "socketpair Operation not permitted", "pair 1"], r
+    s.run("import dial")            # the control
+    assert "socketpair heard" in s.screen_text(), s.picture()
+    assert s.run("len(socket.recv_fds(ear, 1, 1)[1])") == "1"
+
+
 def test_a_session_lingers_as_long_as_a_copy_goes_on(brief_lab):
     """For 2 s otherwise: the control is the end of this."""
     with subprocess.Popen(
