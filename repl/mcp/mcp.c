@@ -492,6 +492,17 @@ static bool take_lines(struct mcp *m)
 
 /* ---- the loop ---- */
 
+/* The answers of a batch wait for its last call, in memory of this process:
+ * together they are no longer than one may be. */
+static void bound(const struct waiting *w, struct strbuf *b)
+{
+	if (!w->batch || w->batch->b.n + b->n <= CALLS_ANSWER_MAX)
+		return;
+	strbuf_free(b);
+	add_error(b, w->call.m.id, MESSAGE_FAILED,
+		"the answers of the batch are longer than 8 MiB");
+}
+
 /* Begin the calls whose turn it is, and answer those that are done. */
 static void advance(struct mcp *m)
 {
@@ -507,6 +518,7 @@ static void advance(struct mcp *m)
 			return;
 		b = (struct strbuf){0};
 		calls_answer(m->calls, &b);
+		bound(m->queue[0], &b);
 		m->begun = false;
 		dequeue(m, 0, &b);
 	}

@@ -616,6 +616,22 @@ def test_calls_that_wait_hold_a_bounded_memory(cb):
     assert c.peak() - before < 400 << 20
 
 
+def test_answers_that_wait_for_their_batch_hold_a_bounded_memory(cb):
+    c = Client(cb, "-M", "1G", version="2025-03-26")
+    c.run("open('f', 'wb').write(b'x' * (3 << 20))")
+    before = c.peak()
+    read = {"jsonrpc": "2.0", "method": "tools/call", "params": {
+        "name": "read_file", "arguments": {"path": "f"}}}
+    c.raw(json.dumps([{**read, "id": i} for i in range(20)]) + "\n")
+    answers = c.take()
+    assert [a["id"] for a in answers] == list(range(20))
+    assert ["result" in a for a in answers] == [True] * 2 + [False] * 18
+    assert "8 MiB" in answers[2]["error"]["message"]
+    assert c.peak() - before < 64 << 20
+    again = c.tool("read_file", path="f")   # the control: alone it is read
+    assert len(text_of(again)) == 3 << 20
+
+
 # ---- what is not in order ----
 
 BAD = [
