@@ -253,6 +253,9 @@ static void take(struct cells *c, struct jail_event *ev)
 	case JAIL_REPLY:
 		c->replied = true;
 		c->reply = *ev;
+		/* The next Python says when it is up. */
+		c->up &= !(ev->ok && c->step == STEP_REPLY &&
+			   c->q->form == REQUEST_RESET);
 		if (ev->ok && is_listing(c))
 			take_files(c, ev);
 		break;
@@ -545,7 +548,7 @@ static void take_reply(struct cells *c)
 {
 	enum request_form form = c->q->form;
 
-	c->step = form == REQUEST_RESET ? STEP_UP : STEP_DONE;
+	c->step = form == REQUEST_RESET && c->reply.ok ? STEP_UP : STEP_DONE;
 	if (!c->reply.ok)
 		refuse(c,
 			form == REQUEST_UNDO	 ? "Nothing was undone"
@@ -611,7 +614,6 @@ void cells_begin(struct cells *c, const struct request *q)
 	else if (q->form != REQUEST_SESSION)
 		ask(c, q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);
-	c->up &= q->form != REQUEST_RESET;
 	go_on(c);
 }
 

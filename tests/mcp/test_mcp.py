@@ -572,6 +572,18 @@ def test_a_cancelled_call_that_waits_never_runs(mcp):
     assert mcp.is_silent()
 
 
+def test_a_reset_that_is_cancelled_before_it_begins_costs_no_session(mcp):
+    """It waits for the checkpoint of the cell before."""
+    for i in range(5):
+        mcp.run("import os, time\nos.register_at_fork(before=lambda: "
+                f"time.sleep(.05))\nx = {i}")
+        reset = mcp.ask_tool("reset")
+        mcp.note("notifications/cancelled", requestId=reset)
+        assert mcp.show("6 * 7") == "42\n"
+    assert "reset" in mcp.tool("reset")["structuredContent"]   # the control
+    assert "NameError" in mcp.show("x")
+
+
 def test_calls_wait_in_order_and_all_else_does_not(mcp):
     calls = [mcp.ask_tool("run_cell", code="import time; time.sleep(.5); 1"),
              mcp.ask_tool("run_cell", code="2"), mcp.ask_tool("list_files"),
