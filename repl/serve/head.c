@@ -55,15 +55,19 @@ static bool starts(const char *s, size_t n, const char *with)
 }
 
 /* The path in what is asked for: `/path?query`, or the same behind a scheme and
- * a host. */
-static bool find_path(const char **path, size_t *n)
+ * a host, which is kept. */
+static bool find_path(struct head *h, const char **path, size_t *n)
 {
 	const char *p = *path, *end = p + *n, *slash;
 
 	if (starts(p, *n, "http://") || starts(p, *n, "https://")) {
 		p = strchr(p, ':') + 3;
 		slash = memchr(p, '/', (size_t)(end - p));
-		p = slash ? slash : end;
+		slash = slash ? slash : end;
+		h->host = strndup(p, (size_t)(slash - p));
+		if (!h->host)
+			return false;
+		p = slash;
 	}
 	*n = (size_t)(end - p);
 	*path = p;
@@ -111,7 +115,7 @@ static void take_start(struct head *h, const char *s, size_t n)
 	take_version(h, version);
 	if (h->state == HEAD_WRONG)
 		return;
-	if (!find_path(&path, &target)) {
+	if (!find_path(h, &path, &target)) {
 		wrong(h, 400,
 			"the path must begin with a slash, and have no NUL or "
 			"#");
@@ -148,6 +152,13 @@ static void take_expect(struct head *h, const char *value)
 		wrong(h, 417, "Expect may be 100-continue only");
 }
 
+/* RFC 9112, 3.2.2: the host before the path would be the one that counts. */
+static void take_host(struct head *h, const char *value)
+{
+	if (h->host && strcasecmp(h->host, value) != 0)
+		wrong(h, 400, "the path is of another host than Host");
+}
+
 enum { LENGTH, CODING, HOST };
 
 /* What is passed on. */
@@ -158,7 +169,7 @@ static const struct field {
 } fields[] = {
 	[LENGTH] = {"Content-Length", true, take_length},
 	[CODING] = {"Transfer-Encoding", true, take_coding},
-	[HOST] = {"Host", true, NULL},
+	[HOST] = {"Host", true, take_host},
 	{"Content-Type", true, NULL},
 	{"Authorization", true, NULL},
 	{"Origin", true, NULL},
@@ -193,7 +204,7 @@ static void end_fields(struct head *h)
 {
 	bool chunked = has(h, CODING);
 
-	if (!h->old && !has(h, HOST))
+	if ((!h->old || h->host) && !has(h, HOST))
 		wrong(h, 400, "a request needs a Host");
 	else if (chunked && has(h, LENGTH))
 		wrong(h, 400, "Content-Length and Transfer-Encoding disagree");
@@ -392,5 +403,6 @@ void head_reset(struct head *h)
 	strbuf_free(&h->text);
 	strbuf_free(&h->line);
 	free(h->path);
+	free(h->host);
 	*h = (struct head){0};
 }

@@ -28,6 +28,7 @@ struct head {
 	enum head_state state;
 	struct strbuf text; /* the request, written anew */
 	char *path;	    /* NULL before the first line is whole */
+	char *host;	    /* what stands before the path; NULL: nothing */
 	int status;
 	const char *words;
 	/* while it is read */

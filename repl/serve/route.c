@@ -624,27 +624,43 @@ static bool is_json(const char *type)
 	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
 }
 
+/* Whether only programs of this host can ask, without a token. No browser asks
+ * at a socket in the file system. */
+static bool is_local(const struct route *r, const struct exchange *x)
+{
+	return r->local && http_peer(x).family != AF_UNIX;
+}
+
+/* What follows the scheme of an origin, or NULL. A page comes over TLS where a
+ * proxy speaks it for us; on a server of this host alone, from another server
+ * with the same name. Programs that are made of pages have schemes of their
+ * own, and often the name localhost. */
+static const char *find_host(const char *origin, bool tls)
+{
+	if (!strncasecmp(origin, "http://", 7))
+		return origin + 7;
+	return tls && !strncasecmp(origin, "https://", 8) ? origin + 8 : NULL;
+}
+
 /* Whether a page in a browser sends it that does not come from here: any page
  * can have the browsers of its readers send a form, or a body without a type,
  * to a server that only they can reach. */
-static bool is_foreign(const struct exchange *x)
+static bool is_foreign(const struct route *r, const struct exchange *x)
 {
 	const char *origin = http_header(x, "Origin");
 	const char *host = http_header(x, "Host");
-	const char *p = origin ? strstr(origin, "://") : NULL;
+	const char *from = origin ? find_host(origin, !is_local(r, x)) : NULL;
 
-	return origin && (!p || !host || strcasecmp(p + 3, host) != 0);
+	return origin && (!from || !host || strcasecmp(from, host) != 0);
 }
 
 /* Whether it names a host that is not this one. A page whose name was made one
- * of this host's only now (DNS rebinding) is of the origin that it asks; but no
- * browser asks at a socket in the file system. */
+ * of this host's only now (DNS rebinding) is of the origin that it asks. */
 static bool is_misnamed(const struct route *r, const struct exchange *x)
 {
 	const char *host = http_header(x, "Host");
 
-	return r->local && host && http_peer(x).family != AF_UNIX &&
-	       !listen_is_local_name(host);
+	return is_local(r, x) && host && !listen_is_local_name(host);
 }
 
 static bool has_body(const struct exchange *x)
@@ -702,7 +718,7 @@ void route_head(void *arg, struct exchange *x)
 	} else if (!p->open && !may(r, x)) {
 		http_add_header(x, "WWW-Authenticate", "Bearer");
 		refuse(x, 401, NULL);
-	} else if (!p->open && is_foreign(x)) {
+	} else if (!p->open && is_foreign(r, x)) {
 		refuse(x, 403, "a page of another origin sent it");
 	} else if (!p->open && is_misnamed(r, x)) {
 		refuse(x, 403,

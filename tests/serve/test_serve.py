@@ -256,10 +256,37 @@ def test_pages_of_others_start_nothing(server, origin):
     assert ask("/eval", "http://localhost").startswith(b"HTTP/1.1 200 ")
 
 
-def named(server, host, *headers):
+def test_pages_of_others_with_the_same_name_start_nothing(serve, cb):
+    """Of a server with TLS, and of a program that is made of pages."""
+    server, word = serve(), cb.base / "token"
+    for scheme in ("https", "tauri", "x http", ""):
+        assert named(server, "localhost", scheme) == b"403", scheme
+    assert named(server, "localhost", "HTTP") == b"200"     # the control
+    word.write_text("sesame\n")
+    word.chmod(0o600)
+    proxied = serve("-s", f"serve.token_file={word}")
+    token = "Authorization: Bearer sesame"
+    assert named(proxied, "x.example", "https", token) == b"200"
+    assert named(proxied, "x.example", "tauri", token) == b"403"
+
+
+@pytest.mark.parametrize("line, host, status", [
+    ("POST http://evil.example/eval HTTP/1.1", "Host: localhost", b"400"),
+    ("POST http://localhost/eval HTTP/1.1", "Host: evil.example", b"400"),
+    ("POST http://evil.example/eval HTTP/1.0", "X: y", b"400"),
+    ("POST http://LocalHost/eval HTTP/1.1", "Host: localhost", b"200")])
+def test_a_path_is_of_the_host_that_is_named(server, line, host, status):
+    """A proxy might go by the one, and we by the other."""
+    body = b'{"input": "1"}'
+    head = (line, host, "Content-Type: application/json", "Connection: close",
+            f"Content-Length: {len(body)}", "", "")
+    assert server.raw("\r\n".join(head).encode() + body).split()[1] == status
+
+
+def named(server, host, scheme="http", *headers):
     """How a request to this Host is answered: as by a page that is of it."""
     body = b'{"input": "print(1)"}'
-    head = ("POST /eval HTTP/1.1", f"Host: {host}", f"Origin: http://{host}",
+    head = ("POST /eval HTTP/1.1", f"Host: {host}", f"Origin: {scheme}://{host}",
             "Content-Type: application/json", "Connection: close",
             f"Content-Length: {len(body)}", *headers, "", "")
     return server.raw("\r\n".join(head).encode() + body).split()[1]
@@ -284,7 +311,8 @@ def test_names_of_others_start_nothing(serve, cb):
     word.chmod(0o600)
     server = serve("-s", f"serve.token_file={word}")
     assert named(server, "x.example") == b"401"
-    assert named(server, "x.example", "Authorization: Bearer sesame") == b"200"
+    assert named(server, "x.example", "http",
+                 "Authorization: Bearer sesame") == b"200"
     server = serve(where=f"unix:{cb.base}/names.sock")
     assert named(server, "x.example") == b"200"
 

@@ -40,9 +40,9 @@ static void what_is_in_order_is_written_anew(void **state)
 			"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 0},
 		{"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET",
 			"GET /a HTTP/1.0\r\n\r\n", 3},
-		{"GET http://h:1/a HTTP/1.1\r\nhOST:x\t \r\nCookie: "
+		{"GET http://X:1/a HTTP/1.1\r\nhOST:x:1\t \r\nCookie: "
 		 "a=b\r\n\r\n",
-			"GET /a HTTP/1.1\r\nHost: x\r\n\r\n", 0},
+			"GET /a HTTP/1.1\r\nHost: x:1\r\n\r\n", 0},
 		{START HOST "Content-Length: 2\r\n\r\n{}x",
 			START HOST "Content-Length: 2\r\n\r\n{}", 1},
 		{START HOST "transfer-encoding: Chunked\r\n\r\n"
@@ -88,6 +88,8 @@ static void what_can_be_read_in_two_ways_is_refused(void **state)
 		{"\x16\x03\x01", 400},
 		{START "\r\n", 400},
 		{START HOST HOST, 400},
+		{"GET http://a/ HTTP/1.1\r\nHost: b\r\n", 400},
+		{"GET http://a/ HTTP/1.0\r\n\r\n", 400},
 		{START "Host : x\r\n", 400},
 		{START " Host: x\r\n", 400},
 		{START HOST "X: a\r\n b\r\n", 400},
