@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * encode.c - a picture as PNG, by zlib, and as sixel, by libsixel
+ * encode.c - a picture as PNG, by zlib
  *
  * Runs in:   front end
- * Trusts:    both libraries with pixels of a known size. Neither ever reads a
- *            file of the guest's
+ * Trusts:    the library with pixels of a known size. It never reads a file of
+ *            the guest's
  *
  * PNG around what zlib makes is three chunks. libpng would do it too, but needs
  * the mathematical library, which no program can be without once it is linked
@@ -12,7 +12,6 @@
  */
 #include "picture.h"
 
-#include <sixel/sixel.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -76,52 +75,5 @@ int encode_png(struct strbuf *b, const struct picture *p)
 	}
 	free(rows);
 	free(packed);
-	return r;
-}
-
-static int take(char *data, int n, void *b)
-{
-	strbuf_add(b, data, (size_t)n);
-	return 0;
-}
-
-/* The library counts colours of 5 bits: their 31 is to be all of 255, or white
- * is dithered. */
-static void widen(sixel_dither_t *dither)
-{
-	int n = 3 * sixel_dither_get_num_of_palette_colors(dither);
-	unsigned char *v = sixel_dither_get_palette(dither);
-
-	for (int i = 0; v && i < n; i++)
-		v[i] = (unsigned char)(v[i] | v[i] >> 5);
-}
-
-static int dithered(struct strbuf *b, const struct picture *p,
-	sixel_dither_t *dither, sixel_output_t *out)
-{
-	if (SIXEL_FAILED(sixel_dither_initialize(dither, p->rgb, p->width,
-		    p->height, SIXEL_PIXELFORMAT_RGB888, SIXEL_LARGE_AUTO,
-		    SIXEL_REP_AUTO, SIXEL_QUALITY_AUTO)))
-		return -1;
-	widen(dither);
-	if (SIXEL_FAILED(
-		    sixel_encode(p->rgb, p->width, p->height, 3, dither, out)))
-		return -1;
-	return b->failed ? -1 : 0;
-}
-
-int encode_sixel(struct strbuf *b, const struct picture *p, int colours)
-{
-	sixel_dither_t *dither = NULL;
-	sixel_output_t *out = NULL;
-	int r = -1;
-
-	if (SIXEL_SUCCEEDED(sixel_dither_new(&dither, colours, NULL)) &&
-		SIXEL_SUCCEEDED(sixel_output_new(&out, take, b, NULL)))
-		r = dithered(b, p, dither, out);
-	if (out)
-		sixel_output_unref(out);
-	if (dither)
-		sixel_dither_unref(dither);
 	return r;
 }

@@ -162,8 +162,8 @@ static void add_iterm2(
 	strbuf_puts(b, "\a");
 }
 
-/* What libsixel takes for noise grows faster than pixels times colours: with so
- * many, a third of a second. */
+/* Pixels times colours: six times what is written for noise at most. A picture
+ * of more pixels than a sixteenth of that has 16 colours all the same. */
 #define SIXEL_WORK 20000000
 #define SIXEL_COLOURS_LEAST 16
 
@@ -188,7 +188,7 @@ static int add_sixel(struct strbuf *b, const struct picture *p,
 		small.height -= small.height % 6;
 	if (picture_scale(&small, p) < 0)
 		return -1;
-	r = encode_sixel(b, &small, colours_for(&small, colours));
+	r = sixels_add(b, &small, colours_for(&small, colours));
 	free(small.rgb);
 	return r;
 }

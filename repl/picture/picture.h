@@ -5,7 +5,8 @@
  *	picture.c	how large it is, and what stands around it
  *	blocks.c	two pixels a character
  *	head.c		what a cell says about its pixels
- *	encode.c	PNG and sixel, by zlib and libsixel
+ *	encode.c	PNG, by zlib
+ *	sixels.c	sixel, in colours that libsixel chooses
  *
  * Pure: pixels and a terminal's properties go in, bytes come out. A sequence
  * begins in column 0 of an empty row and ends in column 0 of the row below the
@@ -70,8 +71,9 @@ int head_read(struct picture_head *h, const char *bytes);
 /* Append a picture of two pixels a character, row by row. */
 void blocks_add(struct strbuf *b, const struct picture *p, bool true_colour);
 
-/* Append it as a PNG file, or as a sixel sequence. 0, or -1. */
+/* Append it as a PNG file, or as a sixel sequence of at most so many colours.
+ * 0, or -1. */
 int encode_png(struct strbuf *b, const struct picture *p);
-int encode_sixel(struct strbuf *b, const struct picture *p, int colours);
+int sixels_add(struct strbuf *b, const struct picture *p, int colours);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/picture/head.c repl/picture/picture.c
- * repl/picture/blocks.c repl/picture/encode.c repl/term/ask.c
+ * repl/picture/blocks.c repl/picture/encode.c repl/picture/sixels.c
+ * repl/term/ask.c
  */
 /* fuzz-libs: -lsixel -lz */
 /*
