@@ -47,8 +47,11 @@
 
 /* Most processes reaped before init listens to the warden again. */
 #define REAP_MAX 256
-/* A checkpoint's oom_score_adj, more than init's: 1/10 of the memory. */
+/* The oom_score_adj of init, more than the warden's, and of a checkpoint, more
+ * than init's: 1/10 of the memory each. */
+#define OOM_INIT 100
 #define OOM_ASLEEP 100
+#define OOM_MOST 1000
 /* How long to wait for discarded checkpoints to be gone. */
 #define DISCARD_MS 200
 
@@ -107,6 +110,28 @@ static int hide_command_line(struct err *e)
 	return 0;
 }
 
+/* The memory of all sessions together has a limit, too (maker.memory). When
+ * that is used up the kernel kills what is in a jail before it kills anybody's
+ * warden. Where /proc may not be written all have one score. */
+static int go_before_warden(struct err *e)
+{
+	auto_close int fd =
+		open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16] = "";
+	int score;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == EROFS
+			       ? 0
+			       : err_errno(e, "open oom_score_adj");
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return err_errno(e, "read oom_score_adj");
+	score = atoi(text) + OOM_INIT;
+	if (dprintf(fd, "%d", score < OOM_MOST ? score : OOM_MOST) < 0)
+		return err_errno(e, "write oom_score_adj");
+	return 0;
+}
+
 /* Two ptys on the jail's own devpts; pid 1 leads the session of the tty. */
 static int ptys_open(
 	struct pid1 *p, int *tty_master, int *line_master, struct err *e)
@@ -162,7 +187,8 @@ static int build(struct pid1 *p, struct err *e)
 		return err_errno(e, "look at the pid namespace");
 	m.ns_dev = ns.st_dev;
 	m.ns_ino = ns.st_ino;
-	if (hide_command_line(e) < 0 || cgroup_enter(p->in.cgroup, 0, e) < 0 ||
+	if (hide_command_line(e) < 0 || go_before_warden(e) < 0 ||
+		cgroup_enter(p->in.cgroup, 0, e) < 0 ||
 		ident_close_fds(ours, 6, e) < 0)
 		return -1;
 	if (unshare(CLONE_NEWCGROUP) < 0)
@@ -248,7 +274,8 @@ static int reap(struct pid1 *p)
 }
 
 /* When memory runs out the kernel kills a guest that runs, then a checkpoint,
- * then init. A guest cannot write its score: it sees /proc read-only. */
+ * then init, and then the warden. A guest cannot write its score: it sees /proc
+ * read-only. */
 static void oom_set(const struct pid1 *p, pid_t pid, int score)
 {
 	auto_close int fd = -1;

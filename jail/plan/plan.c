@@ -578,7 +578,7 @@ static void plan_jail(struct maker *m)
 						       : "4096 65536 131072");
 	plan_root(m);
 	/* Beside a session: before anything of the session's. */
-	add(m, PLAN_OOM, .number = m->spec->beside ? 1000 : 500);
+	add(m, PLAN_OOM, .number = m->spec->beside ? 1000 : 600);
 	/* From here on the limit counts processes of this user namespace. Set
 	 * earlier, it would count every process of the user on the host. Older
 	 * kernels always do, so the others are added to the limit. */

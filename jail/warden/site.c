@@ -69,7 +69,7 @@ static int detach(int front, int ahead, struct err *e)
 }
 
 /* The janitor comes first, while there is nothing yet to clean up, and then
- * the kernel's limits. */
+ * the kernel's limits: from here on our own work is the session's. */
 static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 	const char *name, int lock, struct err *e)
 {
@@ -78,7 +78,9 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 	caps->with[1] = janitor_start(&s->cgroup, lock, front, &s->janitor, e);
 	if (caps->with[1] < 0)
 		return -1;
-	return cgroup_open(&s->cgroup, caps, &s->spec->limits, e);
+	if (cgroup_open(&s->cgroup, caps, &s->spec->limits, e) < 0)
+		return -1;
+	return cgroup_enter_warden(&s->cgroup, e);
 }
 
 /* A maker that died has left us to somebody whose children are not ours. */

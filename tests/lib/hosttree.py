@@ -79,6 +79,10 @@ def mine():
     return found
 
 
+# In a session's cgroup (jail/walls/cgroup/impl.h).
+LEAVES = "jail", "guests", "warden"
+
+
 def cgroups():
     """The directories that cellblock has made below /sys/fs/cgroup for this
     user. Tests of another user run at the same time."""
@@ -108,16 +112,22 @@ def cgroups_of(pid):
 
 def new_cgroups(before):
     """The cgroups made since `before`, without those of other people's
-    sessions. A cgroup is another session's if it holds a process that does not
-    descend from this one. Its namesakes in other hierarchies and its parents
+    sessions. A session is another's if a cgroup of it holds a process that does
+    not descend from this one. Its cgroups in other hierarchies and their parents
     are, too."""
     new = cgroups() - before
     ours = {*mine(), os.getpid()}
-    theirs = {os.path.basename(path) for path in new
-              if _members(path) - ours}
-    used = {path for path in new if os.path.basename(path) in theirs}
+    theirs = {session_of(path) for path in new if _members(path) - ours}
+    used = {path for path in new if session_of(path) in theirs}
     return {path for path in new - used
             if not any(u.startswith(path + "/") for u in used)}
+
+
+def session_of(cgroup):
+    """The name of the session that a cgroup is of."""
+    while os.path.basename(cgroup) in LEAVES:
+        cgroup = os.path.dirname(cgroup)
+    return os.path.basename(cgroup)
 
 
 def wait_removed(look, seconds=10):

@@ -572,8 +572,13 @@ def cgroup_of(pid, controller):
     return place / m[1].lstrip("/")
 
 
-def session_cgroup(s, controller):
+def jail_cgroup(s, controller):
     return cgroup_of(hosttree.Tree(s.pid).init, controller)
+
+
+def cpu_cgroup(s):
+    """That of the whole session: the jail and its warden share the cores."""
+    return jail_cgroup(s, "cpu").parent
 
 
 def number(path):
@@ -588,8 +593,8 @@ def test_the_cgroup_has_the_configured_limits(cb):
     s = cb.session("-M", "200M", "-s", "session.processes=20",
                    "-s", "session.cpus=0.5")
     s.run("None")       # the prompt appears before the jail is ready
-    memory = session_cgroup(s, "memory")
-    cpu = session_cgroup(s, "cpu")
+    memory = jail_cgroup(s, "memory")
+    cpu = cpu_cgroup(s)
     if (memory / "memory.max").exists():
         assert number(memory / "memory.max") == 200 * MIB
         if (memory / "memory.swap.max").exists():
@@ -602,7 +607,7 @@ def test_the_cgroup_has_the_configured_limits(cb):
             assert number(memory / "memory.memsw.limit_in_bytes") == 200 * MIB
         assert (number(cpu / "cpu.cfs_quota_us") * 2
                 == number(cpu / "cpu.cfs_period_us"))
-    assert 20 < number(session_cgroup(s, "pids") / "pids.max") <= 28
+    assert 20 < number(jail_cgroup(s, "pids") / "pids.max") <= 28
     # Every guest is in the cgroup.
     def all_inside():
         guests = hosttree.Tree(s.pid).guests()
@@ -688,7 +693,7 @@ def test_a_throttled_process_is_frozen_late_and_not_killed(cb):
     s = cb.session("-s", "cell.checkpoint=never")
     s.run("kept = 5")
     place = cgroup_of(hosttree.Tree(s.pid).guests()[0], "freezer")
-    cpu = session_cgroup(s, "cpu")
+    cpu = cpu_cgroup(s)
     if "cellblock" not in str(place) or "cellblock" not in str(cpu):
         pytest.skip("the jail has no cgroups here")
     for _ in range(8):
@@ -731,7 +736,7 @@ input('go on')
 def test_a_throttled_session_keeps_its_variables(cb):
     s = cb.session("-s", "cell.timeout=60s")
     s.run("None")
-    cpu = session_cgroup(s, "cpu")
+    cpu = cpu_cgroup(s)
     if "cellblock" not in str(cpu):
         pytest.skip("the jail has no cgroups here")
     row = s.enter(SLOW_TO_COPY)
@@ -751,7 +756,7 @@ def test_cpu_use_is_limited_to_the_configured_share(cb):
     """A session that wants more than its share is throttled."""
     s = cb.session("-s", "session.cpus=0.2")
     s.run("None")
-    cpu = session_cgroup(s, "cpu")
+    cpu = cpu_cgroup(s)
     before = throttled(cpu)
     got = s.run("import time\nstart = time.time()\n"
                 "end = time.process_time() + 0.2\n"
@@ -824,10 +829,10 @@ def test_real_time_scheduling_is_not_inherited(cb):
 
 def test_the_kernel_kills_guests_first_when_memory_runs_out(cb):
     score = "oom_score_adj"
-    own = pathlib.Path("/proc/self", score).read_text()
+    own = int(pathlib.Path("/proc/self", score).read_text())
     r = cb.run("-c", f"for p in ('self', 1): print(open(f'/proc/{{p}}/{score}')"
                      ".read(), end='')")
-    assert (r.code, r.text) == (0, "500\n" + own), r
+    assert (r.code, r.text) == (0, f"600\n{own + 100}\n"), r
 
 
 def test_the_kernel_kills_a_checkpoint_later_than_a_cell(cb):
@@ -842,4 +847,4 @@ def test_the_kernel_kills_a_checkpoint_later_than_a_cell(cb):
     for cell in ("1", "import os; os.abort()", "1"):
         s.run(cell)
         hosttree.until(lambda: {score_of(p) for p in cb.tree(s).guests()}
-                       == {500, own + 100}, "the scores")
+                       == {600, own + 200}, "the scores")

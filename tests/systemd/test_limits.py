@@ -32,7 +32,7 @@ def test_the_kernel_ends_a_cell_that_takes_too_much_memory(person):
     s.expect("cgroup v2")
     s.wait_prompt()
     s.run("x = 41")
-    killed = [p / "memory.events" for p in person.cgroups()]
+    killed = [p / "jail/memory.events" for p in person.cgroups()]
     assert len(killed) == 1
     assert "\noom_kill 0\n" in killed[0].read_text()
     # Shared memory is no limit of a single process.

@@ -38,8 +38,8 @@ def inodes():
     return found
 
 
-LIMITS = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max",
-          "cpu.max")
+LIMITS = ("jail/memory.max", "jail/memory.swap.max", "jail/memory.oom.group",
+          "jail/pids.max", "cpu.max")
 
 
 def limits(place):
@@ -79,7 +79,7 @@ def test_sessions_lie_in_a_unit_that_the_maker_is_not_in(person):
     hosttree.until(lambda: len(cgroups()) == 1 + SPARES,
                    "its cgroup, and those of the spares", 30)
     # What is being made has none yet, and no process.
-    hosttree.until(lambda: {kept(p, "memory.max") for p in cgroups()}
+    hosttree.until(lambda: {kept(p, "jail/memory.max") for p in cgroups()}
                    == {512 << 20}, "the limits of all", 30)
     main = int(show("cellblock-maker.service", "MainPID"))
     its = pathlib.Path(hosttree.cgroup_v2_of(main))
@@ -173,7 +173,7 @@ class Ahead:
 
     def claimed(self, mib):
         """The cgroup of one of them, if it has so much memory by now."""
-        found = [p for p in cgroups() if kept(p, "memory.max") == mib << 20]
+        found = [p for p in cgroups() if kept(p, "jail/memory.max") == mib << 20]
         assert len(found) == 1
         assert inodes()[found[0]] == self.known.get(found[0])
         return found[0]
@@ -199,24 +199,25 @@ def ahead(maker):
 
 def test_a_claim_lowers_what_the_kernel_keeps_of_a_spare(person, ahead):
     before = {p: limits(p) for p in ahead.known}
-    assert {b["memory.max"] for b in before.values()} == {str(512 << 20)}
+    assert {b["jail/memory.max"] for b in before.values()} == {str(512 << 20)}
     s = prompt(person, *STRICT)
     assert s.run("x = 41") == "", s.picture()
     hosttree.until(lambda: ahead.count() == 1, "the log")
     mine = ahead.claimed(96)
     assert limits(mine)["cpu.max"] == "50000 100000"
-    assert kept(mine, "pids.max") < int(before[mine]["pids.max"])
+    assert kept(mine, "jail/pids.max") < int(before[mine]["jail/pids.max"])
     # The control: such a session that was not made ahead.
     fresh = prompt(person, *STRICT, before=["NO_COLOR=1"])
     fresh.run("1")
     other, = [p for p in cgroups()
-              if p != mine and kept(p, "memory.max") == 96 << 20]
+              if p != mine and kept(p, "jail/memory.max") == 96 << 20]
     assert ahead.count() == 1
     assert limits(other) == limits(mine)
     fresh.leave()
-    # All of the jail is in it.
-    for below in ".", "guests":
+    # All of the jail is in it, and what works for it.
+    for below in "jail", "jail/guests", "warden":
         assert (mine / below / "cgroup.procs").read_text()
+    assert kept(mine, "warden/memory.max") and kept(mine, "warden/pids.max")
     assert re.search(r"memory\s+96 MiB.*cgroup v2", s.run(":limits"))
     s.leave()
     hosttree.until(lambda: not mine.exists(), "the end of its cgroup", 30)
@@ -231,17 +232,17 @@ def test_the_kernel_ends_a_cell_over_the_limits_of_a_claim(person, ahead):
     s = prompt(person, *STRICT)
     assert s.run("x = 41") == "", s.picture()
     mine = ahead.claimed(96)
-    assert number(mine, "memory.events", "oom_kill") == 0
+    assert number(mine, "jail/memory.events", "oom_kill") == 0
     s.enter(TAKES)
     s.expect(r"\[memory limit: 96 MiB")
     s.wait_prompt()
-    assert number(mine, "memory.events", "oom_kill") > 0
+    assert number(mine, "jail/memory.events", "oom_kill") > 0
     assert "\n42" in "\n" + s.run("x + 1")
-    assert number(mine, "pids.events", "max") == 0
+    assert number(mine, "jail/pids.events", "max") == 0
     assert "start new thread" in s.run(
         "import threading; [threading.Thread(target=threading.Event().wait,"
         " daemon=True).start() for _ in range(40)]")
-    assert number(mine, "pids.events", "max") > 0
+    assert number(mine, "jail/pids.events", "max") > 0
     # A word on checkpoints may come above it.
     assert "\n43" in "\n" + s.run("x + 2")
     s.leave()
@@ -265,7 +266,7 @@ def test_a_claim_of_the_least_memory_is_kept(person, ahead):
     s = prompt(person, "-M", "16M")
     assert s.run("x = 41") == "", s.picture()
     assert s.run("x + 1").startswith("42")
-    assert 16 << 20 in [kept(p, "memory.max") for p in cgroups()]
+    assert 16 << 20 in [kept(p, "jail/memory.max") for p in cgroups()]
     s.leave()
     hosttree.until(lambda: len(cgroups()) == SPARES, "its end", 60)
 

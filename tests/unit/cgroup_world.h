@@ -167,8 +167,8 @@ static inline void start_inside(
 /* The count of its tasks; to be opened before privilege is dropped. */
 static inline int pids_open(const struct cgroup *cg)
 {
-	return openat(cg->held[cg->at[CGROUP_PIDS]], "pids.current",
-		O_RDONLY | O_CLOEXEC);
+	return openat(cg->held[cg->at[CGROUP_PIDS]],
+		CGROUP_JAIL "/pids.current", O_RDONLY | O_CLOEXEC);
 }
 
 static inline int pids_read(int fd)

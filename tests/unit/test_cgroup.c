@@ -101,6 +101,57 @@ static void the_memory_limit_is_enforced_and_its_kills_are_counted(void **state)
 		assert_in_range(u.peak_bytes, 63 * MIB, 64 * MIB);
 }
 
+/* Touch memory in a child: its wait status. */
+static int touch_in_child(size_t bytes, const struct cgroup *jail)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		if (jail && cgroup_enter(jail, 0, NULL) < 0)
+			_exit(99);
+		_exit(touch(bytes) == 1 ? 0 : 98);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int is_killed(int status)
+{
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static int work_for_it(void *arg)
+{
+	struct world *w = arg;
+	const size_t much = (size_t)1 << 30;
+	struct cgroup_usage u;
+	struct err e;
+
+	CHILD_CHECK(cgroup_enter_warden(&w->cg, &e) == 0, "%s", e.msg);
+	/* More than the jail may have: this is not counted as the jail's. */
+	CHILD_CHECK(touch_in_child(80 * MIB, NULL) == 0, "80 MiB refused");
+	CHILD_CHECK(cgroup_memory(&w->cg) < 8 * MIB, "counted as the jail's");
+	/* A jail that takes too much does not take us along. */
+	CHILD_CHECK(is_killed(touch_in_child(80 * MIB, &w->cg)), "no limit");
+	cgroup_usage(&w->cg, &u);
+	CHILD_CHECK(u.oom_kills == 1, "%d kills", (int)u.oom_kills);
+	/* Nor do we, who have a limit, take it along. */
+	CHILD_CHECK(is_killed(touch_in_child(much, NULL)), "no own limit");
+	cgroup_usage(&w->cg, &u);
+	CHILD_CHECK(u.oom_kills == 1, "%d kills", (int)u.oom_kills);
+	return 0;
+}
+
+static void what_works_for_a_session_has_limits_of_its_own(void **state)
+{
+	struct world *w = *state;
+
+	NEED(w, CGROUP_MEMORY, CGROUP_PIDS);
+	open_ok(w);
+	assert_int_equal(forked(work_for_it, w), 0);
+}
+
 static int burn_200ms(void)
 {
 	struct timespec t;
@@ -320,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_process_limit_is_enforced),
 		TEST(the_memory_limit_is_enforced_and_its_kills_are_counted),
+		TEST(what_works_for_a_session_has_limits_of_its_own),
 		TEST(cpu_time_of_an_ended_process_is_counted),
 		TEST(the_cpu_share_counts_as_enforced),
 		TEST(a_limit_that_the_kernel_does_not_keep_is_reported),

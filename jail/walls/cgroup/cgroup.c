@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.c - limits on the jail as a whole, kept by the kernel
+ * cgroup.c - limits on a session as a whole, kept by the kernel
  *
  * Runs in:   warden, first with the right to make cgroups, then without;
  *            janitor, to remove them
@@ -146,7 +146,7 @@ int cgroup_open(struct cgroup *cg, const struct cgroup_caps *caps,
 
 	if (!ops)
 		return 0;
-	if (ops->make(cg, caps, e) == 0) {
+	if (ops->make(cg, caps, l, e) == 0) {
 		open_files(cg, ops);
 		cg->enforced = ops->limit(cg, l);
 		return 0;
@@ -207,6 +207,20 @@ void cgroup_close(struct cgroup *cg)
 }
 
 /* ---- in use ---- */
+
+int cgroup_enter_warden(const struct cgroup *cg, struct err *e)
+{
+	char file[64];
+
+	for (int i = 0; i < cg->ndirs; i++) {
+		snprintf(file, sizeof(file), CGROUP_WARDEN "/%s",
+			versions[cg->kind]->enter);
+		if (cgroup_dir_write(cg->held[i], file, "0") < 0 &&
+			errno != ENOENT)
+			return err_errno(e, "cgroup: enter that of the warden");
+	}
+	return 0;
+}
 
 int cgroup_enter(const struct cgroup *cg, int freezer, struct err *e)
 {

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup.h - limits on the jail as a whole, kept by the kernel
+ * cgroup.h - limits on a session as a whole, kept by the kernel
  *
  * The warden makes the cgroup while it can still write there (as root, or in a
  * delegated subtree). Later it works through descriptors that it opened then.
  * The janitor, which outlives the warden, removes the cgroup.
+ *
+ *   NAME           the session: session.cpus, for both leaves together
+ *   NAME/jail      session.memory and session.processes; what is used is
+ *                  counted here
+ *   NAME/warden    the warden, its helper processes, the wardens of programs
+ *                  beside the session: limits of their own
  */
 #ifndef JAIL_WALLS_CGROUP_CGROUP_H
 #define JAIL_WALLS_CGROUP_CGROUP_H
@@ -130,9 +136,13 @@ int cgroup_lower(
  * those of a dead session. */
 void cgroup_close(struct cgroup *cg);
 
-/* Move the calling process, which must have one thread, into the freezer's
- * cgroup, or into all others. The guests are in the freezer's; pid 1, which
- * must go on serving, is not. Under v1 entering is far cheaper than being
+/* Move the calling process, which must have one thread, into the leaf of the
+ * warden. Its children follow. */
+int cgroup_enter_warden(const struct cgroup *cg, struct err *e);
+
+/* Move the calling process, which must have one thread, into the jail: into the
+ * freezer's cgroup, or into all others. The guests are in the freezer's; pid 1,
+ * which must go on serving, is not. Under v1 entering is far cheaper than being
  * moved: for a move the kernel waits until nobody else forks or execs. */
 int cgroup_enter(const struct cgroup *cg, int freezer, struct err *e);
 
@@ -145,7 +155,7 @@ int cgroup_can_freeze(const struct cgroup *cg);
 int cgroup_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
 
-/* What the jail uses. */
+/* What the jail uses, without its warden. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
 
 /* Bytes charged now, without what could be reclaimed. The kernel adds them up

@@ -25,6 +25,10 @@
 
 #define NAP_NS 200000
 
+/* What is in a session's directory, the innermost first. */
+static const char *const leaves[] = {CGROUP_GUESTS, CGROUP_JAIL, CGROUP_WARDEN};
+#define LEAVES (sizeof(leaves) / sizeof(leaves[0]))
+
 /* ---- files ---- */
 
 int cgroup_dir_rewrite(int fd, const char *text)
@@ -231,11 +235,14 @@ static int clear_one(const char *path, int timeout_ms)
 
 int cgroup_dir_clear(const char *path, int timeout_ms)
 {
-	char guests[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
+	char leaf[CGROUP_PATH_MAX + sizeof(CGROUP_GUESTS)];
 
-	snprintf(guests, sizeof(guests), "%s/" CGROUP_GUESTS, path);
-	return clear_one(guests, timeout_ms) < 0 ? -1
-						 : clear_one(path, timeout_ms);
+	for (size_t i = 0; i < LEAVES; i++) {
+		snprintf(leaf, sizeof(leaf), "%s/%s", path, leaves[i]);
+		if (clear_one(leaf, timeout_ms) < 0)
+			return -1;
+	}
+	return clear_one(path, timeout_ms);
 }
 
 /* A process outside our pid namespace is listed as 0. */
@@ -250,8 +257,12 @@ static int lists_unseen(int dir, const char *file)
 int cgroup_dir_is_foreign(const char *path)
 {
 	auto_close int dir = cgroup_dir_open(path);
+	int unseen = dir >= 0 && lists_unseen(dir, "cgroup.procs");
+	char file[64];
 
-	return dir >= 0 &&
-	       (lists_unseen(dir, "cgroup.procs") ||
-		       lists_unseen(dir, CGROUP_GUESTS "/cgroup.procs"));
+	for (size_t i = 0; dir >= 0 && i < LEAVES; i++) {
+		snprintf(file, sizeof(file), "%s/cgroup.procs", leaves[i]);
+		unseen |= lists_unseen(dir, file);
+	}
+	return unseen;
 }

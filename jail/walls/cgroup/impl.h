@@ -14,9 +14,11 @@
 
 /* In a delegated cgroup our names begin with this. */
 #define CGROUP_PREFIX "cellblock-"
-/* The leaf for the guests, in the session's directory; under v1 only the
- * freezer has one. */
-#define CGROUP_GUESTS "guests"
+/* In the session's directory: the jail, the warden with all that works for it,
+ * and, where guests are frozen, the guests. */
+#define CGROUP_JAIL "jail"
+#define CGROUP_WARDEN "warden"
+#define CGROUP_GUESTS CGROUP_JAIL "/guests"
 /* How long the remains of a dead session may take to die on a busy machine,
  * and another process may take to remove them, milliseconds. */
 #define CGROUP_CLEAR_MS 2000
@@ -30,11 +32,12 @@ struct cgroup_ops {
 	int (*probe)(struct cgroup_caps *caps, const struct mntent *m);
 	/* Make the directories that were placed, and open `enter`. */
 	int (*make)(struct cgroup *cg, const struct cgroup_caps *caps,
-		struct err *e);
+		const struct limits *l, struct err *e);
 	/* Move into a leaf beside the sessions, where they are in `below`. */
 	int (*move_below)(const struct cgroup_caps *caps, struct err *e);
-	/* The file of the memory limit. */
-	const char *memory_max;
+	/* The file of the memory limit, and that through which a process with
+	 * one thread enters. */
+	const char *memory_max, *enter;
 	/* Set the limits: the CGROUP_LIMIT_* that the kernel keeps. */
 	unsigned (*limit)(const struct cgroup *cg, const struct limits *l);
 	/* The files that the warden keeps open. */

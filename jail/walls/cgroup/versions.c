@@ -3,12 +3,21 @@
  * versions.c - how the two versions of cgroups differ
  *
  * Runs in:   warden, see cgroup.c
- * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller, in
- *            the freezer's with `guests` in it
+ * Leaves:    v1: MOUNT/cellblock/NAME in the hierarchy of each controller
  *            v2: MOUNT/cellblock/NAME (root), or BASE/cellblock-NAME
- *            (delegated), with `guests` in it; the controllers handed on above
- *            it; in a delegated cgroup that was ours alone, the leaf we moved
- *            into
+ *            (delegated); the controllers handed on above it; in a delegated
+ *            cgroup that was ours alone, the leaf we moved into
+ *            both: in NAME the leaf of the jail, with that of the guests where
+ *            they are frozen, and the leaf of the warden
+ *
+ * What works for a session is charged to it: a front end that has its warden
+ * work, or keep memory, pays for that from the session's share of the cores and
+ * from the limits of the warden's leaf. Memory and processes have a limit for
+ * each leaf and none for both, so that a cell which takes all there is takes
+ * nothing from its warden, and the kernel never kills one for the other. The
+ * cores are shared, because one of the two is mostly at rest: while a cell
+ * computes its warden has a half where it needs it, and no cell runs while the
+ * share is used up.
  */
 #include "impl.h"
 
@@ -30,6 +39,13 @@
 #define HOST CGROUP_PREFIX "host"
 /* (v2) How often it is made room: processes of ours are forked meanwhile. */
 #define ROOM_TRIES 8
+/* The warden's leaf: for each warden, of which there may be one with four
+ * beside it, a list of the home, its helper process, and what the kernel keeps
+ * for both and for namespaces and mounts; for each file of the home, which a
+ * front end may make through the warden, an inode with its name. */
+#define WARDEN_BYTES (96LL << 20)
+#define WARDEN_FILE_BYTES 2048
+#define WARDEN_PROCESSES 32
 /* (v1) Socket buffers may take this part of the memory limit, beyond it. */
 #define SOCKETS_DEN 8
 
@@ -52,6 +68,11 @@ static int cpu_quota(const struct limits *l)
 	return l->cpus_milli * (CPU_PERIOD / 1000);
 }
 
+static int64_t warden_bytes(const struct limits *l)
+{
+	return WARDEN_BYTES + l->home_files * (int64_t)WARDEN_FILE_BYTES;
+}
+
 /* ---- v1: a hierarchy for each controller; for root alone ---- */
 
 static int v1_probe(struct cgroup_caps *caps, const struct mntent *m)
@@ -72,10 +93,10 @@ static int v1_probe(struct cgroup_caps *caps, const struct mntent *m)
 	return 0; /* each controller may have a mount of its own */
 }
 
-/* Pid 1 enters the directory, and only the guests are frozen. So the root of
- * the jail's cgroup namespace is the directory, and /proc in the jail does not
- * show the path to it. */
-static void v1_make_leaf(struct cgroup *cg, int dir)
+/* Pid 1 enters the jail's leaf, and only the guests in it are frozen. So the
+ * root of the jail's cgroup namespace is that leaf, and /proc in the jail does
+ * not show the path to it. */
+static void v1_make_guests(struct cgroup *cg, int dir)
 {
 	mkdirat(dir, CGROUP_GUESTS, 0755);
 	cg->enter[CGROUP_ABOVE] = cg->enter[CGROUP_FREEZER];
@@ -83,8 +104,29 @@ static void v1_make_leaf(struct cgroup *cg, int dir)
 		openat(dir, CGROUP_GUESTS "/tasks", O_WRONLY | O_CLOEXEC);
 }
 
-static int v1_make(
-	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
+/* The leaf of the warden, where something has a limit. */
+static int v1_make_warden(
+	const struct cgroup *cg, int i, const struct limits *l)
+{
+	int dir = cg->held[i];
+
+	if (i != cg->at[CGROUP_MEMORY] && i != cg->at[CGROUP_PIDS] &&
+		i != cg->at[CGROUP_CPU])
+		return 0;
+	if (mkdirat(dir, CGROUP_WARDEN, 0755) < 0)
+		return -1;
+	if (i == cg->at[CGROUP_MEMORY])
+		cgroup_dir_set_number(dir,
+			CGROUP_WARDEN "/memory.limit_in_bytes",
+			warden_bytes(l));
+	if (i == cg->at[CGROUP_PIDS])
+		cgroup_dir_set_number(
+			dir, CGROUP_WARDEN "/pids.max", WARDEN_PROCESSES);
+	return 0;
+}
+
+static int v1_make(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, struct err *e)
 {
 	(void)caps;
 	for (int c = CGROUP_CONTROLLERS - 1; c >= 0; c--) {
@@ -97,10 +139,14 @@ static int v1_make(
 		cg->held[i] = cgroup_dir_make(cg->dirs[i], e);
 		if (cg->held[i] < 0)
 			return -1;
-		cg->enter[c] =
-			openat(cg->held[i], "tasks", O_WRONLY | O_CLOEXEC);
+		if (mkdirat(cg->held[i], CGROUP_JAIL, 0755) < 0 ||
+			v1_make_warden(cg, i, l) < 0)
+			return err_errno(e, "cgroup: make a leaf of %s",
+				cgroup_controllers[c]);
+		cg->enter[c] = openat(cg->held[i], CGROUP_JAIL "/tasks",
+			O_WRONLY | O_CLOEXEC);
 		if (c == CGROUP_FREEZER)
-			v1_make_leaf(cg, cg->held[i]);
+			v1_make_guests(cg, cg->held[i]);
 		if (cg->enter[c] < 0)
 			return err_errno(e, "cgroup: open tasks of %s",
 				cgroup_controllers[c]);
@@ -108,19 +154,21 @@ static int v1_make(
 	return 0;
 }
 
+#define JAIL_MEMORY CGROUP_JAIL "/memory."
+
 static unsigned v1_limit_memory(int dir, const struct limits *l)
 {
-	static const char memsw[] = "memory.memsw.limit_in_bytes";
+	static const char memsw[] = JAIL_MEMORY "memsw.limit_in_bytes";
 	unsigned kept = 0;
 
 	if (cgroup_dir_set_number(
-		    dir, "memory.limit_in_bytes", l->memory_bytes))
+		    dir, JAIL_MEMORY "limit_in_bytes", l->memory_bytes))
 		kept |= CGROUP_LIMIT_MEMORY;
 	/* TCP and UDP buffers inside the jail are counted apart, and only once
 	 * they have a limit. */
-	cgroup_dir_set_number(dir, "memory.kmem.tcp.limit_in_bytes",
+	cgroup_dir_set_number(dir, JAIL_MEMORY "kmem.tcp.limit_in_bytes",
 		l->memory_bytes / SOCKETS_DEN);
-	cgroup_dir_write(dir, "memory.swappiness", "0");
+	cgroup_dir_write(dir, JAIL_MEMORY "swappiness", "0");
 	/* Memory and swap together; does not exist with swapaccount=0. */
 	if (faccessat(dir, memsw, F_OK, 0) == 0
 			? cgroup_dir_set_number(dir, memsw, l->memory_bytes)
@@ -138,8 +186,8 @@ static unsigned v1_limit(const struct cgroup *cg, const struct limits *l)
 
 	if (memory >= 0)
 		kept |= v1_limit_memory(memory, l);
-	if (pids >= 0 &&
-		cgroup_dir_set_number(pids, "pids.max", most_processes(l)))
+	if (pids >= 0 && cgroup_dir_set_number(pids, CGROUP_JAIL "/pids.max",
+				 most_processes(l)))
 		kept |= CGROUP_LIMIT_PIDS;
 	if (cpu >= 0 &&
 		cgroup_dir_set_number(cpu, "cpu.cfs_period_us", CPU_PERIOD) &&
@@ -153,17 +201,22 @@ const struct cgroup_ops cgroup_v1 = {
 	.probe = v1_probe,
 	.make = v1_make,
 	.memory_max = "memory.limit_in_bytes",
+	.enter = "tasks",
 	.limit = v1_limit,
 	.files =
 		{
 			[CGROUP_F_MEMORY] = {CGROUP_MEMORY,
-				"memory.usage_in_bytes"},
-			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY, "memory.stat"},
+				JAIL_MEMORY "usage_in_bytes"},
+			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY,
+				JAIL_MEMORY "stat"},
 			[CGROUP_F_PEAK] = {CGROUP_MEMORY,
-				"memory.max_usage_in_bytes"},
-			[CGROUP_F_OOM] = {CGROUP_MEMORY, "memory.oom_control"},
-			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS, "pids.events"},
-			[CGROUP_F_CPU] = {CGROUP_CPUACCT, "cpuacct.usage"},
+				JAIL_MEMORY "max_usage_in_bytes"},
+			[CGROUP_F_OOM] = {CGROUP_MEMORY,
+				JAIL_MEMORY "oom_control"},
+			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS,
+				CGROUP_JAIL "/pids.events"},
+			[CGROUP_F_CPU] = {CGROUP_CPUACCT,
+				CGROUP_JAIL "/cpuacct.usage"},
 			[CGROUP_F_FREEZE] = {CGROUP_FREEZER,
 				CGROUP_GUESTS "/freezer.state"},
 			[CGROUP_F_EVENTS] = {CGROUP_FREEZER,
@@ -178,9 +231,9 @@ const struct cgroup_ops cgroup_v1 = {
 /* ---- v2: one hierarchy, in a part of it that was delegated to us ---- */
 
 /*
- * The limits are those of NAME. Pid 1 is in NAME, and the guests are in its
- * only leaf, which has no controller. So the limits count them together, and
- * the leaf can be frozen while pid 1 goes on serving.
+ * Pid 1 is in NAME/jail, and the guests are in a leaf of that, which has no
+ * controller. So the limits count them together, and the leaf can be frozen
+ * while pid 1 goes on serving.
  *
  * A cgroup with processes of its own cannot hand controllers on. So either we
  * are in a leaf of the delegated cgroup, or that holds nothing but this program
@@ -430,10 +483,24 @@ static int hand_on(
 	return 0;
 }
 
+/* The leaves, in the session's directory, and the limits of the warden's. */
+static int v2_make_leaves(int dir, const struct limits *l, struct err *e)
+{
+	if (mkdirat(dir, CGROUP_JAIL, 0755) < 0 ||
+		mkdirat(dir, CGROUP_GUESTS, 0755) < 0 ||
+		mkdirat(dir, CGROUP_WARDEN, 0755) < 0)
+		return err_errno(e, "cgroup: make the leaves");
+	cgroup_dir_set_number(
+		dir, CGROUP_WARDEN "/memory.max", warden_bytes(l));
+	cgroup_dir_write(dir, CGROUP_WARDEN "/memory.swap.max", "0");
+	cgroup_dir_set_number(dir, CGROUP_WARDEN "/pids.max", WARDEN_PROCESSES);
+	return 0;
+}
+
 /* Our directory comes first, because it keeps others from removing the one
  * above. A controller that is handed on later reaches it too. */
-static int v2_make(
-	struct cgroup *cg, const struct cgroup_caps *caps, struct err *e)
+static int v2_make(struct cgroup *cg, const struct cgroup_caps *caps,
+	const struct limits *l, struct err *e)
 {
 	int dir = cg->held[0] = cgroup_dir_make(cg->dirs[0], e);
 	char above[CGROUP_PATH_MAX];
@@ -442,12 +509,12 @@ static int v2_make(
 		return -1;
 	cgroup_dir_parent(above, caps->dir[0]);
 	if ((!caps->shared && hand_on(above, caps, e) < 0) ||
-		hand_on(caps->dir[0], caps, e) < 0)
+		hand_on(caps->dir[0], caps, e) < 0 ||
+		hand_on(cg->dirs[0], caps, e) < 0 ||
+		v2_make_leaves(dir, l, e) < 0)
 		return -1;
-	if (mkdirat(dir, CGROUP_GUESTS, 0755) < 0)
-		return err_errno(e, "cgroup: make that of the guests");
 	cg->enter[CGROUP_MEMORY] =
-		openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+		openat(dir, CGROUP_JAIL "/cgroup.procs", O_WRONLY | O_CLOEXEC);
 	cg->enter[CGROUP_FREEZER] = openat(
 		dir, CGROUP_GUESTS "/cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (cg->enter[CGROUP_MEMORY] < 0 || cg->enter[CGROUP_FREEZER] < 0)
@@ -462,14 +529,15 @@ static unsigned v2_limit(const struct cgroup *cg, const struct limits *l)
 	unsigned kept = 0;
 	char share[48];
 
-	if (cgroup_dir_set_number(dir, "memory.max", l->memory_bytes))
+	if (cgroup_dir_set_number(dir, JAIL_MEMORY "max", l->memory_bytes))
 		kept |= CGROUP_LIMIT_MEMORY;
 	/* Does not exist without swap accounting. */
-	if (cgroup_dir_set_text(dir, "memory.swap.max", "0"))
+	if (cgroup_dir_set_text(dir, JAIL_MEMORY "swap.max", "0"))
 		kept |= CGROUP_LIMIT_SWAP;
 	/* The kernel kills one process, not all: the checkpoint must live. */
-	cgroup_dir_write(dir, "memory.oom.group", "0");
-	if (cgroup_dir_set_number(dir, "pids.max", most_processes(l)))
+	cgroup_dir_write(dir, JAIL_MEMORY "oom.group", "0");
+	if (cgroup_dir_set_number(
+		    dir, CGROUP_JAIL "/pids.max", most_processes(l)))
 		kept |= CGROUP_LIMIT_PIDS;
 	snprintf(share, sizeof(share), "%d %d", cpu_quota(l), CPU_PERIOD);
 	if (cgroup_dir_set_text(dir, "cpu.max", share))
@@ -483,16 +551,20 @@ const struct cgroup_ops cgroup_v2 = {
 	.make = v2_make,
 	.move_below = v2_move_below,
 	.memory_max = "memory.max",
+	.enter = "cgroup.procs",
 	.limit = v2_limit,
 	.files =
 		{
-			[CGROUP_F_MEMORY] = {CGROUP_MEMORY, "memory.current"},
-			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY, "memory.stat"},
+			[CGROUP_F_MEMORY] = {CGROUP_MEMORY,
+				JAIL_MEMORY "current"},
+			[CGROUP_F_MEMORY_STAT] = {CGROUP_MEMORY,
+				JAIL_MEMORY "stat"},
 			[CGROUP_F_PEAK] = {CGROUP_MEMORY,
-				"memory.peak"}, /* 5.19 */
-			[CGROUP_F_OOM] = {CGROUP_MEMORY, "memory.events"},
-			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS, "pids.events"},
-			[CGROUP_F_CPU] = {CGROUP_CPU, "cpu.stat"},
+				JAIL_MEMORY "peak"}, /* 5.19 */
+			[CGROUP_F_OOM] = {CGROUP_MEMORY, JAIL_MEMORY "events"},
+			[CGROUP_F_PIDS_EVENTS] = {CGROUP_PIDS,
+				CGROUP_JAIL "/pids.events"},
+			[CGROUP_F_CPU] = {CGROUP_CPU, CGROUP_JAIL "/cpu.stat"},
 			[CGROUP_F_FREEZE] = {CGROUP_FREEZER,
 				CGROUP_GUESTS "/cgroup.freeze"},
 			[CGROUP_F_EVENTS] = {CGROUP_FREEZER,
