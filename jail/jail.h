@@ -120,8 +120,8 @@ enum jail_event_type {
 	JAIL_TOOK,    /* the cell begins: keys and interrupts reach it */
 	JAIL_DONE,    /* a cell ended: `done` */
 	JAIL_WAITS,   /* the cell waits for the person to type */
-	JAIL_TYPEAHEAD, /* keys the cell did not read: `fd` holds the bytes */
-	JAIL_STACK,	/* stacks of a stuck cell: `fd` holds text (guest's) */
+	JAIL_TYPEAHEAD, /* keys the cell did not read: `bytes` */
+	JAIL_STACK,	/* stacks of a stuck cell: `bytes` are text (guest's) */
 	JAIL_PARKED,	/* a checkpoint was taken, everything is stopped */
 	JAIL_NOTICE,	/* the person should know: `text` (the warden's) */
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
@@ -130,7 +130,7 @@ enum jail_event_type {
 	JAIL_BESIDE,	/* to jail_beside(): `cell` is its number, `fd` the
 			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
-			 * `undone`. To jail_ask_later(): `fd` holds the
+			 * `undone`. To jail_ask_later(): `bytes` are the
 			 * answer; of CALL_LIST the files, `truncated` */
 };
 
@@ -163,6 +163,9 @@ struct jail_event {
 	int restarted, ok, truncated;
 	int fds[JAIL_UP_FDS];
 	int fd;
+	char *bytes; /* NUL-terminated beyond `nbytes`; NULL where it has none
+		      */
+	uint32_t nbytes;
 	char text[256];
 	char limited[256];
 	struct jail_done done;
@@ -197,7 +200,7 @@ int jail_fd(const struct jail *j);
 
 /* Take the next event: 1 event, 0 nothing now, -1 the warden is gone (code
  * ECONNRESET: and had not read the last request). The
- * caller owns the event's descriptors: jail_event_close() drops them. */
+ * caller owns the event's descriptors and bytes: jail_event_close(). */
 int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 
 /* The same, but wait: up to `timeout_ms` (-1 for ever). 0 on timeout. */
@@ -214,7 +217,7 @@ int jail_beside(struct jail *j, uint32_t number, struct err *e);
  * Takes what the event holds; -1 with e when it is lost. */
 int jail_keep(struct jail *j, struct jail_event *ev, struct err *e);
 
-/* Close the descriptors that the event still holds. */
+/* Close the descriptors and free the bytes that the event still holds. */
 void jail_event_close(struct jail_event *ev);
 
 /* Begin to end the session: everything in the jail is killed. Nothing may be

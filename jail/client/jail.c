@@ -44,8 +44,6 @@
 #define ANSWER_MS 5000
 /* What a guest had on its way is freed by the kernel a moment after its end. */
 #define IN_FLIGHT_MS 1000
-/* Longest answer or listing taken from the warden. */
-#define TEXT_MAX (16 << 20)
 
 struct jail {
 	int sock;
@@ -54,8 +52,10 @@ struct jail {
 	uint32_t seq, last;  /* requests; `last` can be interrupted */
 	uint32_t sent;	     /* by jail_send() */
 	int fds[IO_FDS_MAX]; /* what else came with the last message */
-	int exited;	     /* JAIL_EXITED has come */
-	int interrupt_fd;    /* watched while a call waits; -1: none */
+	struct wire_event begun; /* its bytes have not all come yet, or 0 */
+	uint32_t come;		 /* of them */
+	int exited;		 /* JAIL_EXITED has come */
+	int interrupt_fd;	 /* watched while a call waits; -1: none */
 	int (*interrupt_cb)(void *arg);
 	void *interrupt_arg;
 	/* Events that came while a call waited for its reply. */
@@ -153,6 +153,8 @@ void jail_event_close(struct jail_event *ev)
 	for (int i = 0; i < JAIL_UP_FDS; i++)
 		fd_drop(&ev->fds[i]);
 	fd_drop(&ev->fd);
+	free(ev->bytes);
+	ev->bytes = NULL;
 }
 
 static int wait_readable(struct jail *j, int64_t timeout_ms)
@@ -258,6 +260,8 @@ static void fds_close(struct jail *j)
 static void release(struct jail *j)
 {
 	fds_close(j);
+	if (j->begun.event.bytes)
+		jail_event_close(&j->begun.event);
 	for (size_t i = 0; i < j->n; i++)
 		jail_event_close(&j->queue[i]);
 	free(j->queue);
@@ -338,8 +342,44 @@ static int slot_take(int slot, int *fds)
 	return slot < 0 || slot >= IO_FDS_MAX ? -1 : fd_take(&fds[slot]);
 }
 
-/* 1 taken, 0 nothing there, -1 the warden is gone. */
-static int receive(struct jail *j, struct wire_event *m, struct err *e)
+/* Begin to take what comes behind an event. 0, or -1 with e. */
+static int begin_bytes(struct jail *j, struct wire_event *m, struct err *e)
+{
+	m->event.bytes = malloc(m->event.nbytes + 1);
+	if (!m->event.bytes)
+		return err_errno(e, "hold an answer");
+	j->begun = *m;
+	j->come = 0;
+	return 0;
+}
+
+/* Take more of it. As receive(). */
+static int receive_bytes(struct jail *j, struct wire_event *m, struct err *e)
+{
+	struct jail_event *ev = &j->begun.event;
+
+	while (j->come < ev->nbytes) {
+		uint32_t left = ev->nbytes - j->come;
+		size_t piece = (left < WIRE_PIECE ? left : WIRE_PIECE) + 1;
+		ssize_t n = recv(j->sock, ev->bytes + j->come, piece,
+			MSG_TRUNC | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return gone(j, e);
+		if ((size_t)n != piece)
+			return err_set(e, "malformed answer");
+		j->come += (uint32_t)piece - 1;
+	}
+	ev->bytes[ev->nbytes] = '\0';
+	*m = j->begun;
+	ev->bytes = NULL;
+	return 1;
+}
+
+/* Take an event, but for the bytes behind it. As receive(). */
+static int receive_event(struct jail *j, struct wire_event *m, struct err *e)
 {
 	int *fds = j->fds, r;
 	ssize_t n;
@@ -352,6 +392,7 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 		return gone(j, e);
 	r = wire_event_check(m, (size_t)n, e);
 	if (r == 0) {
+		m->event.bytes = NULL;
 		j->exited |= m->event.type == JAIL_EXITED;
 		for (int i = 0; i < JAIL_UP_FDS; i++)
 			m->event.fds[i] = slot_take(m->event.fds[i], fds);
@@ -366,6 +407,20 @@ static int receive(struct jail *j, struct wire_event *m, struct err *e)
 	if (r < 0 || m->event.type != JAIL_REPLY)
 		fds_close(j);
 	return r < 0 ? -1 : 1;
+}
+
+/* 1 taken, 0 nothing there (or not all of it yet), -1 the warden is gone. */
+static int receive(struct jail *j, struct wire_event *m, struct err *e)
+{
+	if (!j->begun.event.bytes) {
+		int r = receive_event(j, m, e);
+
+		if (r <= 0 || !m->event.nbytes)
+			return r;
+		if (begin_bytes(j, m, e) < 0)
+			return -1;
+	}
+	return receive_bytes(j, m, e);
 }
 
 int jail_next(struct jail *j, struct jail_event *ev, struct err *e)
@@ -577,23 +632,14 @@ int jail_beside(struct jail *j, uint32_t number, struct err *e)
 		-1, e);
 }
 
-/* The whole text of a memfd, NUL-terminated; takes fd. */
-static int text_take(int fd, char **text, size_t *n, struct err *e)
+/* The bytes of an event, NUL-terminated. 0, or -1 with e. */
+static int text_take(
+	struct jail_event *ev, char **text, size_t *n, struct err *e)
 {
-	auto_close int own = fd;
-	struct stat st;
-
-	if (own < 0 || fstat(own, &st) < 0 || st.st_size > TEXT_MAX)
-		return err_set(e, "the warden's answer is missing");
-	*n = (size_t)st.st_size;
-	*text = malloc(*n + 1);
-	if (!*text || pread(own, *text, *n, 0) != (ssize_t)*n) {
-		free(*text);
-		*text = NULL;
-		return err_set(e, "the warden's answer cannot be read");
-	}
-	(*text)[*n] = '\0';
-	return 0;
+	*text = ev->bytes ? ev->bytes : calloc(1, 1);
+	*n = ev->nbytes;
+	ev->bytes = NULL;
+	return *text ? 0 : err_errno(e, "hold an answer");
 }
 
 int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
@@ -607,7 +653,7 @@ int jail_ask(struct jail *j, enum jail_question q, const char *text, size_t n,
 		return err_errno(e, "hold the question");
 	if (call_with(j, m, fd, &reply, e) < 0)
 		return -1;
-	return text_take(reply.event.fd, answer, answer_n, e);
+	return text_take(&reply.event, answer, answer_n, e);
 }
 
 int jail_ask_later(struct jail *j, enum jail_question q, const char *text,
@@ -848,7 +894,7 @@ int jail_take_files(
 	size_t n = 0, room = 0;
 
 	*out = (struct jail_files){.truncated = ev->truncated};
-	if (text_take(fd_take(&ev->fd), &text, &n, e) < 0)
+	if (text_take(ev, &text, &n, e) < 0)
 		return -1;
 	for (size_t at = 0; at < n; at++)
 		room += text[at] == '\0';

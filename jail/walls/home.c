@@ -7,8 +7,7 @@
  *            mount, follows no magic link, and for writing follows no link.
  *            Nothing in the home: a tree may be as deep as there are inodes,
  *            and the jail may move it while it is walked
- * Leaves:    descriptors of regular files, whole uploaded files, a list in a
- *            sealed file
+ * Leaves:    descriptors of regular files, whole uploaded files, a list
  *
  * The jail may be running or stopped meanwhile: nothing here relies on a name
  * meaning the same thing twice.
@@ -355,28 +354,29 @@ static int list_all(struct listing *l, struct err *e)
 	return 0;
 }
 
-int home_list(struct home *h, int *truncated, struct err *e)
+char *home_list(struct home *h, size_t *n, int *truncated, struct err *e)
 {
 	struct listing l = {.h = h};
-	auto_free char *text = NULL;
 	struct stat st;
-	int r, fd;
+	int r = -1;
 
-	if (fstat(h->root, &st) < 0)
-		return err_errno(e, "list the home");
+	if (fstat(h->root, &st) == 0)
+		l.out = open_memstream(&l.text, &l.size);
+	if (!l.out) {
+		err_errno(e, "list the home");
+		return NULL;
+	}
 	l.dev = st.st_dev;
-	l.out = open_memstream(&l.text, &l.size);
-	if (!l.out)
-		return err_errno(e, "list the home");
 	r = list_all(&l, e);
 	if (fclose(l.out) != 0 && r == 0)
 		r = err_errno(e, "list the home");
-	text = l.text;
-	if (r < 0)
-		return -1;
+	if (r < 0) {
+		free(l.text);
+		return NULL;
+	}
+	*n = l.size;
 	*truncated = l.truncated;
-	fd = io_sealed_memfd("cellblock-list", text, l.size);
-	return fd < 0 ? err_errno(e, "list the home") : fd;
+	return l.text;
 }
 
 /* ---- removing: no recursion, one directory open at a time ---- */

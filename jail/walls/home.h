@@ -63,13 +63,14 @@ int home_mkdir(struct home *h, const char *path, const struct jail_end *end,
 int home_remove(struct home *h, const char *path, struct err *e);
 
 /*
- * A sealed memfd with one record an entry, unsorted:
+ * The entries (the caller frees them), one record each, unsorted, `n` bytes in
+ * all; NULL with e:
  *	type SP mode SP bytes SP allocated SP mtime SP links SP path NUL
  * with the mode in octal and the time in nanoseconds.
  * Only the session's own entries are listed. *truncated is 1 when there were
  * more than HOME_LIST_MAX, or when a path was too long to be listed.
  */
-int home_list(struct home *h, int *truncated, struct err *e);
+char *home_list(struct home *h, size_t *n, int *truncated, struct err *e);
 
 /* Bytes, and files of every kind, that the session uses. */
 void home_usage(const struct home *h, int64_t *bytes, int *files);

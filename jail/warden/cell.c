@@ -408,13 +408,13 @@ static int settle(struct cell *c)
 /* A last look at where a stuck cell is, before it is killed. */
 static void tell_stack(struct cell *c)
 {
-	const struct jail_event ev = {.type = JAIL_STACK};
 	char text[GUEST_STACK_MAX + 1];
 	size_t n = guest_read_stack(&c->w->guest, text);
-	auto_close int fd = n ? io_sealed_memfd("stack", text, n) : -1;
+	const struct jail_event ev = {
+		.type = JAIL_STACK, .bytes = text, .nbytes = (uint32_t)n};
 
-	if (fd >= 0)
-		link_event(&c->w->link, &ev, &fd, 1);
+	if (n > 0)
+		link_event(&c->w->link, &ev, NULL, 0);
 }
 
 static int finish(struct cell *c)

@@ -18,6 +18,8 @@
 #include "warden.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* What a question may take, and then what follows its interrupt. */
 #define ASK_MS 1000
@@ -30,6 +32,8 @@ struct request {
 	int fds[JAIL_MANY_MAX], nfds; /* go with the reply */
 	int created;		      /* these are files of the home, which
 				       * has them until they are committed */
+	char *bytes;		      /* or these, owned */
+	size_t nbytes;
 	int replied;
 };
 
@@ -38,7 +42,12 @@ static void reply_send(struct warden *w, struct request *q)
 	int r;
 
 	q->replied = 1;
-	r = link_reply(&w->link, q->m.seq, &q->reply, q->fds, q->nfds);
+	r = q->bytes ? link_reply_bytes(&w->link, q->m.seq, &q->reply, q->bytes,
+			       q->nbytes)
+		     : link_reply(
+			       &w->link, q->m.seq, &q->reply, q->fds, q->nfds);
+	free(q->bytes);
+	q->bytes = NULL;
 	for (int i = 0; i < q->nfds; i++) {
 		if (!q->created)
 			close(q->fds[i]);
@@ -71,11 +80,12 @@ static int serve_list(struct warden *w, struct request *q)
 {
 	struct jail_usage *u = &q->reply.usage;
 	int truncated = 0;
-	int fd = home_list(&w->site.home, &truncated, &q->reply.err);
 
+	q->bytes =
+		home_list(&w->site.home, &q->nbytes, &truncated, &q->reply.err);
 	home_usage(&w->site.home, &u->home_bytes, &u->home_files);
 	q->reply.a = truncated;
-	return reply_with(q, fd);
+	return q->bytes ? 0 : -1;
 }
 
 static int serve_open(struct warden *w, struct request *q)
@@ -226,12 +236,15 @@ static int serve_ask(struct warden *w, struct request *q)
 		return r;
 	if (r != 1 || m.wire.type != GUEST_ANSWER || m.wire.no != q->m.seq)
 		return ask_failed(w, q, r == 0);
-	r = reply_with(q, io_sealed_memfd("cellblock-answer", m.wire.answer,
-				  m.wire.answer_n));
-	if (r < 0)
-		err_errno(&q->reply.err, "hold the answer");
-	if (warden_stop(w, &killed) == SESSION_OVER)
+	q->nbytes = m.wire.answer_n;
+	q->bytes = malloc(q->nbytes + 1);
+	r = q->bytes ? 0 : err_errno(&q->reply.err, "hold the answer");
+	if (q->bytes)
+		memcpy(q->bytes, m.wire.answer, q->nbytes);
+	if (warden_stop(w, &killed) == SESSION_OVER) {
+		free(q->bytes);
 		return SESSION_OVER;
+	}
 	return r;
 }
 

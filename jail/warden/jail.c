@@ -536,14 +536,12 @@ void warden_jail_ask(
 
 static void note_answer(struct warden_jail *j, const struct chore_result *a)
 {
-	const struct jail_event ev = {.type = JAIL_TYPEAHEAD};
-
-	auto_close int keys = -1;
+	const struct jail_event ev = {.type = JAIL_TYPEAHEAD,
+		.bytes = (char *)a->keys,
+		.nbytes = (uint32_t)a->nkeys};
 
 	if (a->nkeys > 0)
-		keys = io_sealed_memfd("cellblock-keys", a->keys, a->nkeys);
-	if (keys >= 0)
-		link_event(j->link, &ev, &keys, 1);
+		link_event(j->link, &ev, NULL, 0);
 	if (a->what & CHORE_CPU)
 		tally_add_cpu(&j->tally, a->cpu_ms);
 	if (a->what & CHORE_WEIGHT)

@@ -127,6 +127,22 @@ void link_say_left(struct link *l)
 			l->front, left, sizeof(left), NULL, 0, MSG_DONTWAIT);
 }
 
+/* Send what comes behind an event. It takes as long as the front end does: one
+ * that does not read ends its session (LINK_WORK_MS). 0, or -1. */
+static int send_bytes(struct link *l, const char *bytes, size_t n)
+{
+	struct iovec v[2] = {{0}, {.iov_base = "", .iov_len = 1}};
+	const struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+
+	for (size_t at = 0; at < n; at += v[0].iov_len) {
+		v[0].iov_base = (char *)bytes + at;
+		v[0].iov_len = n - at < WIRE_PIECE ? n - at : WIRE_PIECE;
+		if (sendmsg(l->front, &m, MSG_NOSIGNAL) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 void link_event(
 	struct link *l, const struct jail_event *ev, const int *fds, int nfds)
 {
@@ -137,6 +153,7 @@ void link_event(
 	for (int i = 0; i < JAIL_UP_FDS; i++)
 		m.event.fds[i] = -1;
 	m.event.fd = -1;
+	m.event.bytes = NULL;
 	for (int i = 0; i < nfds; i++) {
 		if (fds[i] < 0)
 			continue;
@@ -146,16 +163,10 @@ void link_event(
 			m.event.fd = n;
 		pass[n++] = fds[i];
 	}
-	if (l->over || l->front < 0 ||
-		io_send_fds(l->front, &m, sizeof(m), pass, n, 0) == 0)
-		return;
-	/* ETOOMANYREFS: a guest keeps too many descriptors of this user on
-	 * their way. The session goes on without what it can do without. */
-	if (errno != ETOOMANYREFS ||
-		(ev->type != JAIL_TYPEAHEAD && ev->type != JAIL_STACK))
+	if (!l->over && l->front >= 0 &&
+		(io_send_fds(l->front, &m, sizeof(m), pass, n, 0) < 0 ||
+			send_bytes(l, ev->bytes, ev->nbytes) < 0))
 		l->over = 1;
-	else if (ev->type == JAIL_TYPEAHEAD)
-		link_notice(l, "what was typed ahead is lost");
 }
 
 void link_notice(struct link *l, const char *fmt, ...)
@@ -169,17 +180,41 @@ void link_notice(struct link *l, const char *fmt, ...)
 	link_event(l, &ev, NULL, 0);
 }
 
+static void reply_begin(struct link *l, struct wire_event *m, uint32_t seq,
+	const struct wire_reply *reply)
+{
+	*m = (struct wire_event){
+		.event = {.type = JAIL_REPLY, .fd = -1}, .reply = *reply};
+	for (int i = 0; i < JAIL_UP_FDS; i++)
+		m->event.fds[i] = -1;
+	m->reply.seq = seq;
+	if (seq == l->serving)
+		link_served(l);
+}
+
+int link_reply_bytes(struct link *l, uint32_t seq,
+	const struct wire_reply *reply, const char *bytes, size_t n)
+{
+	struct wire_event m;
+
+	reply_begin(l, &m, seq, reply);
+	m.event.nbytes = (uint32_t)n;
+	if (l->over || (io_send_fds(l->front, &m, sizeof(m), NULL, 0, 0) == 0 &&
+			       send_bytes(l, bytes, n) == 0))
+		return 0;
+	l->over = 1;
+	return -1;
+}
+
 int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
 	const int *fds, int n)
 {
-	struct wire_event m = {.event = {.type = JAIL_REPLY}, .reply = *reply};
+	struct wire_event m;
 
-	for (int i = 0; i < JAIL_UP_FDS; i++)
-		m.event.fds[i] = -1;
+	reply_begin(l, &m, seq, reply);
 	m.event.fd = n ? 0 : -1;
-	m.reply.seq = seq;
-	if (seq == l->serving)
-		link_served(l);
+	/* ETOOMANYREFS: a guest keeps too many descriptors of this user on
+	 * their way. */
 	if (l->over || io_send_fds(l->front, &m, sizeof(m), fds, n, 0) == 0)
 		return 0;
 	if (errno == ETOOMANYREFS && n) {

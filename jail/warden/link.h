@@ -102,8 +102,8 @@ LINK_CHECKED int link_wait(
 
 /* ---- front end ---- */
 
-/* Send an event with descriptors (borrowed, -1 for none). That the front end
- * is gone is what the next wait returns. */
+/* Send an event with descriptors (borrowed, -1 for none), and with its bytes
+ * (borrowed). That the front end is gone is what the next wait returns. */
 void link_event(
 	struct link *l, const struct jail_event *ev, const int *fds, int nfds);
 void link_notice(struct link *l, const char *fmt, ...)
@@ -112,10 +112,12 @@ void link_notice(struct link *l, const char *fmt, ...)
 /* The last message, once the front end wants no more (WIRE_LEFT_BYTES). */
 void link_say_left(struct link *l);
 
-/* Answer request `seq`, with `n` descriptors (borrowed). 0, or -1 when they did
- * not get there. */
+/* Answer request `seq`, with `n` descriptors (borrowed), or with bytes. 0, or
+ * -1 when they did not get there. */
 int link_reply(struct link *l, uint32_t seq, const struct wire_reply *reply,
 	const int *fds, int n);
+int link_reply_bytes(struct link *l, uint32_t seq,
+	const struct wire_reply *reply, const char *bytes, size_t n);
 
 /* CPU time of the front end so far. It is the socket's peer, unless
  * link_charge() names another process; with 0 nobody is charged, and the time

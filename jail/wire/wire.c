@@ -439,7 +439,7 @@ int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 
 	if (n != sizeof(*m))
 		return err_set(e, "event of %zu bytes", n);
-	if ((unsigned)ev->type > JAIL_REPLY ||
+	if ((unsigned)ev->type > JAIL_REPLY || ev->nbytes > WIRE_BYTES_MAX ||
 		!memchr(ev->mark, '\0', sizeof(ev->mark)) ||
 		!memchr(ev->text, '\0', sizeof(ev->text)) ||
 		!memchr(ev->limited, '\0', sizeof(ev->limited)) ||

@@ -244,8 +244,17 @@ struct wire_reply {
 	struct jail_undone undone;
 };
 
+/*
+ * Descriptors travel beside it. `nbytes` follow, in messages of at most so many
+ * of them, each with a NUL behind (so that none has WIRE_LEFT_BYTES): what a
+ * front end gets of its warden it must read. In a file it could keep that,
+ * and ask for more, in memory that nobody counts as the front end's.
+ */
+#define WIRE_PIECE (32 * 1024)
+#define WIRE_BYTES_MAX (16 << 20)
+
 struct wire_event {
-	struct jail_event event; /* descriptors travel beside it */
+	struct jail_event event;
 	struct wire_reply reply;
 };
 

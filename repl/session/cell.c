@@ -34,8 +34,6 @@
 #define DEAD_SILENCE_MS 10
 /* What comes this long after the cell's end is background output. */
 #define OUTPUT_END_MS 2000
-#define TYPEAHEAD_MAX (64u << 10)
-#define STACK_MAX (16u << 10)
 #define SIGNATURE_MAX (4u << 10)
 
 struct cell {
@@ -82,28 +80,6 @@ static void take_up(struct session *s, struct jail_event *ev)
 }
 
 /* Read a descriptor of the warden's to its end, at most `max` bytes. */
-static char *slurp(int fd, size_t max, size_t *n)
-{
-	char *buf = malloc(max);
-	ssize_t r = buf ? io_read_full(fd, buf, max) : -1;
-
-	if (r < 0) {
-		free(buf);
-		return NULL;
-	}
-	*n = (size_t)r;
-	return buf;
-}
-
-static void take_typeahead(struct session *s, int fd)
-{
-	size_t n;
-	auto_free char *keys = slurp(fd, TYPEAHEAD_MAX, &n);
-
-	if (keys && n)
-		screen_take_keys(s, keys, n);
-}
-
 static void show_stack(struct session *s)
 {
 	struct strbuf *stack = &s->cell->stack;
@@ -113,14 +89,12 @@ static void show_stack(struct session *s)
 	strbuf_free(stack);
 }
 
-static void take_stack(struct session *s, int fd)
+static void take_stack(struct session *s, const struct jail_event *ev)
 {
-	size_t n;
-	auto_free char *text = slurp(fd, STACK_MAX, &n);
-
-	if (!text || !n)
+	if (!ev->bytes)
 		return;
-	stack_add(&s->cell->stack, text, n, s->record, &s->cell->running);
+	stack_add(&s->cell->stack, ev->bytes, ev->nbytes, s->record,
+		&s->cell->running);
 	if (!s->relay)
 		show_stack(s);
 }
@@ -148,11 +122,10 @@ static void take_limit(struct session *s, enum jail_limit limit)
 
 static void take_signature(struct session *s, const struct jail_event *ev)
 {
-	size_t n;
-	auto_free char *text = ev->ok ? slurp(ev->fd, SIGNATURE_MAX, &n) : NULL;
+	size_t n = ev->nbytes < SIGNATURE_MAX ? ev->nbytes : SIGNATURE_MAX;
 
-	if (text && s->editor)
-		editor_signature(s->editor, text, n);
+	if (ev->ok && ev->bytes && s->editor)
+		editor_signature(s->editor, ev->bytes, n);
 }
 
 static void take(struct session *s, struct jail_event *ev)
@@ -194,10 +167,11 @@ static void take(struct session *s, struct jail_event *ev)
 			take_done(s, &ev->done);
 		break;
 	case JAIL_TYPEAHEAD:
-		take_typeahead(s, ev->fd);
+		if (ev->bytes)
+			screen_take_keys(s, ev->bytes, ev->nbytes);
 		break;
 	case JAIL_STACK:
-		take_stack(s, ev->fd);
+		take_stack(s, ev);
 		break;
 	case JAIL_NOTICE:
 		session_frame(s, "%s", ev->text);

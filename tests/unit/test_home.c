@@ -56,28 +56,15 @@ static void make_deep(const char *top, const char *name, int depth)
 	CHILD_CHECK(chdir("/") == 0, "%m");
 }
 
-static const char *read_list(int fd, size_t *n)
-{
-	struct stat st;
-	void *text;
-
-	CHILD_CHECK(fd >= 0 && fstat(fd, &st) == 0, "%m");
-	*n = (size_t)st.st_size;
-	if (!*n)
-		return "";
-	text = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
-	CHILD_CHECK(text != MAP_FAILED, "%m");
-	return text;
-}
-
 /* The count of entries listed; *has tells whether `path` is among them. */
 static int list(struct home *h, const char *path, int *has, int *truncated)
 {
 	struct err e = {0};
 	size_t n;
-	const char *text = read_list(home_list(h, truncated, &e), &n);
+	auto_free char *text = home_list(h, &n, truncated, &e);
 	int count = 0;
 
+	CHILD_CHECK(text != NULL, "%s", e.msg);
 	*has = 0;
 	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
 		const char *p = text + at;

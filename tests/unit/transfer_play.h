@@ -59,14 +59,11 @@ static int by_path(const void *a, const void *b)
 
 int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 {
-	auto_close int fd = home_list(&j->home, &out->truncated, e);
-	auto_free char *text = NULL;
 	size_t n = 0;
+	auto_free char *text = home_list(&j->home, &n, &out->truncated, e);
 
-	assert_true(fd >= 0);
+	assert_non_null(text);
 	*out = (struct jail_files){.v = calloc(10000, sizeof(*out->v))};
-	text = calloc(1, 1 << 20);
-	n = (size_t)io_read_full(fd, text, 1 << 20);
 	for (char *p = text; p < text + n; p += strlen(p) + 1) {
 		struct jail_file *f = &out->v[out->n++];
 		long long bytes, blocks, mtime;

@@ -773,6 +773,18 @@ static int play_close(void **state)
 
 /* The next event for the front end, JAIL_TOOK only counted; 0 when there is
  * none. */
+/* The bytes behind an event. */
+static void read_behind(size_t n)
+{
+	char piece[WIRE_PIECE + 1];
+	ssize_t r;
+
+	for (; n > 0; n -= (size_t)r - 1) {
+		r = recv(P.front, piece, sizeof(piece), MSG_DONTWAIT);
+		assert_in_range(r, 2, n + 1);
+	}
+}
+
 static int next_event(struct wire_event *m)
 {
 	int fds[IO_FDS_MAX];
@@ -781,6 +793,8 @@ static int next_event(struct wire_event *m)
 
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
+	if (n == sizeof(*m) && m->event.nbytes)
+		read_behind(m->event.nbytes);
 	if (n != sizeof(*m) || m->event.type != JAIL_TOOK)
 		return n == sizeof(*m);
 	P.took++;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_client.c - what a front end takes from its warden, message by message
+ */
+#include "forked.h"
+
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "jail/wire/wire.h"
+
+#include <sys/socket.h>
+
+#define LONG (2 * WIRE_PIECE + 1000)
+
+struct world {
+	struct jail *jail;
+	int warden; /* the other end of its socket */
+	char text[LONG];
+};
+
+static int make(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	int pair[2];
+
+	*state = w;
+	for (size_t i = 0; i < LONG; i++)
+		w->text[i] = (char)('a' + i % 26);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	w->warden = pair[1];
+	return jail_adopt(&w->jail, pair[0], NULL);
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+
+	fd_drop(&w->warden);
+	jail_close(w->jail, NULL);
+	free(w);
+	return 0;
+}
+
+static void say(struct world *w, uint32_t nbytes)
+{
+	struct wire_event m = {
+		.event = {.type = JAIL_STACK, .fd = -1, .nbytes = nbytes}};
+
+	/* A pointer of the warden's means nothing here. */
+	m.event.bytes = w->text;
+	memset(m.event.fds, -1, sizeof(m.event.fds));
+	assert_int_equal(send(w->warden, &m, sizeof(m), 0), (int)sizeof(m));
+}
+
+/* A part of the text, as one message. */
+static void say_part(struct world *w, size_t at, size_t n)
+{
+	char piece[WIRE_PIECE + 2] = "";
+
+	memcpy(piece, w->text + at, n);
+	assert_int_equal(send(w->warden, piece, n + 1, 0), (int)n + 1);
+}
+
+static void bytes_come_with_their_event_when_all_are_there(void **state)
+{
+	struct world *w = *state;
+	struct jail_event ev;
+	struct err e;
+
+	say(w, LONG);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(jail_next(w->jail, &ev, &e), 0);
+		say_part(w, (size_t)i * WIRE_PIECE, WIRE_PIECE);
+	}
+	assert_int_equal(jail_next(w->jail, &ev, &e), 0);
+	say_part(w, LONG - 1000, 1000);
+	assert_int_equal(jail_next(w->jail, &ev, &e), 1);
+	assert_int_equal(ev.type, JAIL_STACK);
+	assert_int_equal(ev.nbytes, LONG);
+	assert_memory_equal(ev.bytes, w->text, LONG);
+	assert_int_equal(ev.bytes[LONG], '\0');
+	jail_event_close(&ev);
+	assert_null(ev.bytes);
+	/* control: the next event has none */
+	say(w, 0);
+	assert_int_equal(jail_next(w->jail, &ev, &e), 1);
+	assert_null(ev.bytes);
+	assert_int_equal(jail_next(w->jail, &ev, &e), 0);
+}
+
+static void a_session_may_end_in_the_middle_of_them(void **state)
+{
+	struct world *w = *state;
+	struct jail_event ev;
+	struct err e;
+
+	say(w, LONG);
+	say_part(w, 0, WIRE_PIECE);
+	assert_int_equal(jail_next(w->jail, &ev, &e), 0);
+	fd_drop(&w->warden);
+	assert_int_equal(jail_next(w->jail, &ev, &e), -1);
+}
+
+static void other_bytes_than_were_announced_are_an_error(void **state)
+{
+	static const size_t sizes[] = {1, 999, 1001};
+	struct world *w = *state;
+	struct jail_event ev;
+	struct err e;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		say(w, 1000);
+		say_part(w, 0, sizes[i]);
+		assert_int_equal(jail_next(w->jail, &ev, &e), -1);
+		assert_string_equal(e.msg, "malformed answer");
+		end(state);
+		assert_int_equal(make(state), 0);
+		w = *state;
+	}
+	say(w, WIRE_BYTES_MAX + 1);
+	assert_int_equal(jail_next(w->jail, &ev, &e), -1);
+	assert_string_equal(e.msg, "malformed event");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bytes_come_with_their_event_when_all_are_there),
+		TEST(a_session_may_end_in_the_middle_of_them),
+		TEST(other_bytes_than_were_announced_are_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
