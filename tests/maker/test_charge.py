@@ -49,6 +49,15 @@ def leaf_of(pid, controller):
         else TOP / v2[1].lstrip("/")
 
 
+def jails(controller="memory"):
+    """{process: its cgroup} for those in a jail."""
+    found = {}
+    for pid in of_jails():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            found[pid] = leaf_of(pid, controller)
+    return {pid: leaf for pid, leaf in found.items() if leaf.name == "jail"}
+
+
 def charged(session):
     """What a session's cgroup, with all that is in it, has of memory."""
     for name in "memory.usage_in_bytes", "memory.current":
@@ -73,8 +82,7 @@ def test_a_warden_is_in_a_leaf_of_its_session(ann, bob):
         assert {p.name for p in places} == {"warden"}
         assert len({p.parent for p in places}) == 2
         # And its jail is beside it.
-        jails = {leaf_of(pid, controller) for pid in of_jails() - found}
-        assert {j.parent for j in jails if j.name == "jail"} \
+        assert {leaf.parent for leaf in jails(controller).values()} \
             == {p.parent for p in places}
     # The helper process of a warden follows it.
     mine.run("import time; time.sleep(0.5)")
@@ -187,4 +195,27 @@ while True:
     assert wardens() == others
     hosttree.wait_removed(lambda: hosttree.cgroups() & {str(leaf.parent)})
     control(ann)
+    theirs.leave()
+
+
+def score(pid):
+    return int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+def test_the_memory_of_all_costs_nobody_their_warden(maker, ann, bob):
+    """The kernel kills what is in a jail first, whatever it is."""
+    maker.policy("[maker]\nmemory = 160M\n")
+    mine, theirs = ann.session().start(), bob.session().start()
+    theirs.run("x = 41")
+    mine.run("y = 5")
+    found = wardens()
+    inits = {pid for pid in jails()
+             if hosttree.status_of(pid).get("Name") == "cellblock-init"}
+    assert len(found) == 2 and len(inits) == 2
+    assert max(map(score, found)) + 100 <= min(map(score, inits))
+    mine.run("z = b'z' * 300_000_000")
+    assert wardens() == found
+    assert theirs.run("x + 1").startswith("42")
+    assert mine.run("y").startswith("5")
+    mine.leave()
     theirs.leave()
