@@ -321,16 +321,19 @@ int jail_leave(struct jail *j, struct err *e)
 static int gone(struct jail *j, struct err *e)
 {
 	int64_t end = now_ms() + DEATH_MS;
-	int why = errno;
+	int why = errno, hung;
 	siginfo_t si = {0};
 
 	while (waitid(P_PID, (id_t)j->warden, &si,
 		       WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		si.si_pid == 0 && now_ms() < end)
 		poll(NULL, 0, 1);
-	err_set(e, si.si_code == CLD_KILLED && si.si_status == SIGALRM
-			   ? "the session hung, and was ended"
-			   : "the session's warden is gone");
+	hung = si.si_code == CLD_KILLED && si.si_status == SIGALRM;
+	err_set(e, hung ? "the session hung, and was ended"
+			: "the session's warden is gone");
+	if (!hung)
+		err_hint(e, "the kernel kills a warden that takes too much "
+			    "memory, and its log says so:  dmesg");
 	if (e && why == ECONNRESET)
 		e->code = why;
 	return err_kind_set(e, ERR_JAIL);
