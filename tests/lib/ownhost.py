@@ -89,6 +89,14 @@ def remove_tree(tree):
             os.rmdir(path)
 
 
+def has_processes(tree):
+    for path, _, _ in os.walk(tree):
+        with contextlib.suppress(OSError):
+            if pathlib.Path(path, "cgroup.procs").read_text():
+                return True
+    return False
+
+
 class Cgroups:
     """A part of each hierarchy of cgroup version 1 that the product uses, which
     looks like the whole to who is in it. (The one hierarchy of version 2 needs
@@ -118,12 +126,13 @@ class Cgroups:
             mount("-t", "cgroup", "-o", top.name, "cgroup", top)
 
     def remove(self):
-        """For who has stayed outside. With those of runs that were killed:
-        where somebody is inside the kernel refuses."""
+        """For who has stayed outside. With those of runs that were killed. In
+        that of a run which goes on a session may be about to enter a cgroup."""
         for place in self.places:
             for tree in place.parent.glob(f"{self.NAME}*-*"):
                 made = int(tree.name.split("-")[-2])
-                if tree == place or time.time() - made > self.OLD_SECONDS:
+                old = time.time() - made > self.OLD_SECONDS
+                if tree == place or (old and not has_processes(tree)):
                     remove_tree(tree)
 
 
