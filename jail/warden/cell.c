@@ -24,11 +24,14 @@
 
 /* The memory of a cell shorter than this is not weighed: it would cost more. */
 #define WEIGH_AFTER_MS 10
-/* A death that has begun; processes that are on their way out, and those that
- * the host keeps from going on. */
+/* A death that has begun. */
 #define DYING_MS 3000
-#define LEAVE_MS 50
-#define LEAVE_BUSY_MS 400
+/* Looks for processes that are on their way out, with a pause after each; looks
+ * for those that the host keeps from going on; and the longest time for both. */
+#define LEAVE_LOOKS 20
+#define LEAVE_BUSY_LOOKS 160
+#define LEAVE_PAUSE_MS 2
+#define LEAVE_MS 2000
 
 struct cell {
 	struct warden *w;
@@ -320,7 +323,8 @@ static void tell_oom(struct cell *c, int64_t kills)
 /* Processes beside the live guest and its checkpoints. Those that are on their
  * way out, as the children of a fork that all return from the cell, are given
  * a moment, a longer one while the host keeps something in the jail waiting,
- * and a checkpoint that was given up the time it has in any case. */
+ * and a checkpoint that was given up the time it has in any case. Looks are
+ * counted and not time: on a busy host each takes longer, as an exit does. */
 static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 {
 	int64_t end = now_ms() + LEAVE_MS;
@@ -331,11 +335,12 @@ static int count_left(struct warden *w, struct warden_jail_usage *u, int before)
 			return SESSION_OVER;
 		ours = guest_is_alive(&w->guest) + w->checkpoints.n;
 	}
-	while (u->processes - ours > before &&
-		(now_ms() < end ||
-			(now_ms() < end + LEAVE_BUSY_MS &&
-				warden_jail_waiting(&w->jail) > 0))) {
-		link_poll(NULL, 0, 2);
+	for (int looks = 0; u->processes - ours > before && now_ms() < end &&
+			    (looks < LEAVE_LOOKS ||
+				    (looks < LEAVE_BUSY_LOOKS &&
+					    warden_jail_waiting(&w->jail) > 0));
+		looks++) {
+		link_poll(NULL, 0, LEAVE_PAUSE_MS);
 		warden_jail_measure(&w->jail, u);
 	}
 	return u->processes > ours ? u->processes - ours : 0;
