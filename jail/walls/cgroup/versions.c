@@ -40,10 +40,11 @@
 /* (v2) How often it is made room: processes of ours are forked meanwhile. */
 #define ROOM_TRIES 8
 /* The warden's leaf: for each warden, of which there may be one with four
- * beside it, a list of the home, its helper process, and what the kernel keeps
- * for both and for namespaces and mounts; for each file of the home, which a
- * front end may make through the warden, an inode with its name. */
-#define WARDEN_BYTES (96LL << 20)
+ * beside it, a list of the home (24 MiB while it grows), its helper process,
+ * and what the kernel keeps for both and for namespaces and mounts; for each
+ * file of the home, which a front end may make through the warden, an inode
+ * with its name (1.5 KiB). */
+#define WARDEN_BYTES (128LL << 20)
 #define WARDEN_FILE_BYTES 2048
 #define WARDEN_PROCESSES 32
 /* (v1) Socket buffers may take this part of the memory limit, beyond it. */
