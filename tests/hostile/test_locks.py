@@ -76,11 +76,11 @@ print(got)
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.limit(200)
+@pytest.mark.limit(450)
 @pytest.mark.parametrize("way", WAYS)
 def test_record_locks_are_bounded(cb, way):
-    r = cb.run("-t", "150s", "-s", "cell.cpu=60s", "-c", SETUP + WAYS[way],
-               timeout=180)
+    r = cb.run("-t", "400s", "-s", "cell.cpu=60s", "-c", SETUP + WAYS[way],
+               timeout=430)
     words = r.text.split()
     assert r.code == 0 and "ENOLCK" in words, r
     assert MOST / 2 <= int(words[-1]) <= MOST, r

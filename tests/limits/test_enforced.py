@@ -480,8 +480,8 @@ def test_unread_data_in_sockets_is_bounded(cb, kind):
                            "/memory.kmem.tcp.usage_in_bytes")
     if counted.parent.is_dir() and not counted.exists():
         pytest.skip("this kernel does not count socket buffers")
-    r = cb.run("-M", str(LIMIT), "-s", "jail.network=loopback", "-c",
-               SENT.format(want=2 * LIMIT, kind=kind), timeout=50)
+    r = cb.run("-M", str(LIMIT), "-t", "50s", "-s", "jail.network=loopback",
+               "-c", SENT.format(want=2 * LIMIT, kind=kind), timeout=55)
     assert r.code == 0, r
     assert 2 * MIB <= int(r.text) <= LIMIT, r
 
