@@ -45,6 +45,9 @@
 /* What a guest had on its way is freed by the kernel a moment after its end. */
 #define IN_FLIGHT_MS 1000
 
+/* Events that are kept while a call waits: there are a few of them. */
+#define KEPT_MAX 1000
+
 struct jail {
 	int sock;
 	pid_t warden;	     /* 0: not our child */
@@ -498,6 +501,11 @@ static int tell_last(struct jail *j, struct wire_front m, int fd, struct err *e)
 
 int jail_keep(struct jail *j, struct jail_event *ev, struct err *e)
 {
+	if (j->n >= KEPT_MAX) {
+		jail_event_close(ev);
+		err_set(e, "the session says more than can be kept");
+		return err_kind_set(e, ERR_JAIL);
+	}
 	if (array_grow(&j->queue, j->n, sizeof(*j->queue)) < 0) {
 		jail_event_close(ev);
 		return err_errno(e, "keep an event");

@@ -433,13 +433,21 @@ int wire_front_ends(const struct wire_front *m)
 	return m->a < 0 ? 0 : m->a > JAIL_MANY_MAX ? JAIL_MANY_MAX : (int)m->a;
 }
 
+static uint32_t most_bytes(enum jail_event_type type)
+{
+	if (type == JAIL_REPLY)
+		return WIRE_BYTES_MAX;
+	return type == JAIL_TYPEAHEAD || type == JAIL_STACK ? WIRE_SAID_MAX : 0;
+}
+
 int wire_event_check(const struct wire_event *m, size_t n, struct err *e)
 {
 	const struct jail_event *ev = &m->event;
 
 	if (n != sizeof(*m))
 		return err_set(e, "event of %zu bytes", n);
-	if ((unsigned)ev->type > JAIL_REPLY || ev->nbytes > WIRE_BYTES_MAX ||
+	if ((unsigned)ev->type > JAIL_REPLY ||
+		ev->nbytes > most_bytes(ev->type) ||
 		!memchr(ev->mark, '\0', sizeof(ev->mark)) ||
 		!memchr(ev->text, '\0', sizeof(ev->text)) ||
 		!memchr(ev->limited, '\0', sizeof(ev->limited)) ||

@@ -252,6 +252,8 @@ struct wire_reply {
  */
 #define WIRE_PIECE (32 * 1024)
 #define WIRE_BYTES_MAX (16 << 20)
+/* Of an event that answers nothing: keys, or stacks. The others have none. */
+#define WIRE_SAID_MAX (4 * WIRE_PIECE)
 
 struct wire_event {
 	struct jail_event event;

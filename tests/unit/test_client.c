@@ -8,7 +8,10 @@
 #include "jail/jail.h"
 #include "jail/wire/wire.h"
 
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define LONG (2 * WIRE_PIECE + 1000)
 
@@ -123,6 +126,45 @@ static void other_bytes_than_were_announced_are_an_error(void **state)
 	assert_string_equal(e.msg, "malformed event");
 }
 
+/* A warden that a guest has taken over may say anything. */
+static void who_has_no_bytes_to_say_announces_none(void **state)
+{
+	struct world *w = *state;
+	struct wire_event m = {.event = {.type = JAIL_NOTICE, .nbytes = 1}};
+	struct jail_event ev;
+	struct err e;
+
+	send(w->warden, &m, sizeof(m), 0);
+	assert_int_equal(jail_next(w->jail, &ev, &e), -1);
+	assert_string_equal(e.msg, "malformed event");
+	say(w, WIRE_SAID_MAX + 1);
+	assert_int_equal(jail_next(w->jail, &ev, &e), -1);
+	assert_string_equal(e.msg, "malformed event");
+}
+
+/* It is kept, for who takes events, but not all that somebody can say. */
+static void what_is_said_before_a_reply_is_bounded(void **state)
+{
+	const struct wire_event said = {.event = {.type = JAIL_NOTICE}};
+	const struct wire_event reply = {
+		.event = {.type = JAIL_REPLY}, .reply = {.seq = 1, .ok = 1}};
+	struct world *w = *state;
+	struct jail_usage u;
+	struct err e;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (int i = 0; i < 5000; i++)
+			send(w->warden, &said, sizeof(said), MSG_NOSIGNAL);
+		send(w->warden, &reply, sizeof(reply), MSG_NOSIGNAL);
+		_exit(0);
+	}
+	assert_int_equal(jail_usage(w->jail, &u, &e), -1);
+	assert_string_equal(e.msg, "the session says more than can be kept");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, end)
 
 int main(void)
@@ -131,6 +173,8 @@ int main(void)
 		TEST(bytes_come_with_their_event_when_all_are_there),
 		TEST(a_session_may_end_in_the_middle_of_them),
 		TEST(other_bytes_than_were_announced_are_an_error),
+		TEST(who_has_no_bytes_to_say_announces_none),
+		TEST(what_is_said_before_a_reply_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
