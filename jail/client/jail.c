@@ -29,23 +29,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 /* What the warden may take to end a session before it is killed, and then, or
  * where it may not be killed, until its own alarm must have ended it. */
 #define CLOSE_MS 3000
 #define CLOSE_KILLED_MS (LINK_WORK_MS + 2000)
+/* How long a maker's warden has to give its place back after our end. */
 #define LEFT_MS 2000
 /* A death becomes known a moment after the socket's end. */
 #define DEATH_MS 200
 /* A front end may have many sessions that others made: none of them keeps it
  * from the rest for longer than this. */
 #define ANSWER_MS 5000
-/* What a guest had on its way is freed by the kernel a moment after its end. */
+/* The kernel frees the descriptors that a dead guest had sent, and nobody had
+ * received, a moment after its end. */
 #define IN_FLIGHT_MS 1000
 
-/* Events that are kept while a call waits: there are a few of them. */
+/* Most events kept while a call waits for its reply. A warden that is itself
+ * sends a few. */
 #define KEPT_MAX 1000
 
 struct jail {

@@ -475,7 +475,7 @@ static void log_made(const struct service *s, const struct place *p)
 	}
 }
 
-/* Nor does a warden need its place any more. */
+/* Free the places of children that have become wardens, or have refused. */
 static void take_left(struct service *s)
 {
 	for (size_t i = 0; i < PLACES; i++) {

@@ -492,9 +492,9 @@ static bool take_lines(struct mcp *m)
 
 /* ---- the loop ---- */
 
-/* The answers of a batch wait for its last call, in memory of this process:
- * together they are no longer than one may be. */
-static void bound(const struct waiting *w, struct strbuf *b)
+/* This process holds the answers of a batch until its last call is done.
+ * Together they may be as long as one answer; a longer one becomes an error. */
+static void limit_batch(const struct waiting *w, struct strbuf *b)
 {
 	if (!w->batch || w->batch->b.n + b->n <= CALLS_ANSWER_MAX)
 		return;
@@ -518,7 +518,7 @@ static void advance(struct mcp *m)
 			return;
 		b = (struct strbuf){0};
 		calls_answer(m->calls, &b);
-		bound(m->queue[0], &b);
+		limit_batch(m->queue[0], &b);
 		m->begun = false;
 		dequeue(m, 0, &b);
 	}

@@ -8,11 +8,11 @@
  * Leaves:    a sequence, after a time that goes by pixels and colours, whatever
  *            the picture
  *
- * What libsixel writes, it sorts: a list of all pieces of one colour in six
- * rows of pixels, searched from its beginning for each of them. A picture that
- * has a piece in every place takes a hundred times as long as noise does, 13 s
- * for 2000 × 138 pixels in 72 colours. So the library chooses the colours,
- * which it does from a sample, and the rest is here.
+ * Libsixel's own writer keeps a sorted list of the runs of one colour in six
+ * rows of pixels, and searches it from the beginning for each run. Some pictures
+ * take it a hundred times as long as noise does: 13 s for 2000 × 138 pixels in
+ * 72 colours. So the library only chooses the colours, from a sample of the
+ * pixels; this file gives each pixel its colour and writes the sequence.
  */
 #include "picture.h"
 

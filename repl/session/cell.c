@@ -79,7 +79,6 @@ static void take_up(struct session *s, struct jail_event *ev)
 	session_set_limited(s, ev->limited);
 }
 
-/* Read a descriptor of the warden's to its end, at most `max` bytes. */
 static void show_stack(struct session *s)
 {
 	struct strbuf *stack = &s->cell->stack;

@@ -46,7 +46,7 @@ class Front:
         assert ok, self.sock
         self.sock.setblocking(True)
         self.seq, self.kept, self.got = 0, [], 0
-        # Nothing else comes first.
+        # The warden's first message is an event, never a reply.
         self.event = len(self._receive())
         while self._type(self._receive()) != EVENTS["JAIL_UP"]:
             pass
@@ -69,8 +69,8 @@ class Front:
                                      path=path, **more)))
 
     def ask(self, name, path=b"", **more):
-        """Ask, and wait for a reply. What an earlier one had behind it may come
-        first."""
+        """Ask, and wait for a reply. The pieces of an earlier answer may arrive
+        before it."""
         self.send(name, path, **more)
         while self._type(self._receive()) != EVENTS["JAIL_REPLY"]:
             pass

@@ -132,11 +132,11 @@ static int work_for_it(void *arg)
 	/* More than the jail may have: this is not counted as the jail's. */
 	CHILD_CHECK(touch_in_child(80 * MIB, NULL) == 0, "80 MiB refused");
 	CHILD_CHECK(cgroup_memory(&w->cg) < 8 * MIB, "counted as the jail's");
-	/* A jail that takes too much does not take us along. */
+	/* The kernel kills a jail over its limit, and not its warden. */
 	CHILD_CHECK(is_killed(touch_in_child(80 * MIB, &w->cg)), "no limit");
 	cgroup_usage(&w->cg, &u);
 	CHILD_CHECK(u.oom_kills == 1, "%d kills", (int)u.oom_kills);
-	/* Nor do we, who have a limit, take it along. */
+	/* The kernel kills a warden over its limit, and not its jail. */
 	CHILD_CHECK(is_killed(touch_in_child(much, NULL)), "no own limit");
 	cgroup_usage(&w->cg, &u);
 	CHILD_CHECK(u.oom_kills == 1, "%d kills", (int)u.oom_kills);
