@@ -47,9 +47,13 @@ GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
             $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h
 
 # The fuzz targets, and one library of what they name and what all of them use.
+# REPLAY is the same targets without libFuzzer: any compiler builds them, from
+# the objects of the product, and they take files.
 FUZZ_SRC := $(sort $(wildcard jail/base/*.c repl/text/*.c) $(shell \
               head -qn 12 tests/fuzz/fuzz_*.c | grep -oE '(jail|repl)/[a-z_/]+\.c'))
 FUZZ     := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_LIBS := -Wl,--as-needed -linih -ljansson -lsixel -lz
+REPLAY   := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/tests/fuzz/%)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \
               -DCELLBLOCK_VERSION='"fuzz"'
@@ -83,6 +87,7 @@ test:
 ##                 a user, all shapes, the long repetitions, the fuzzers, and
 ##                 under AddressSanitizer the tests of what reads hostile bytes
 test-all: test
+	@tools/deps all
 	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
 	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
 	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
@@ -92,15 +97,15 @@ build: $(BUILD)/cellblock
 
 ## make deps       install missing packages with apt, or name them
 deps:
-	@tools/deps test
+	@tools/deps all
 
 ## make check      every test as root and as a user, without installing anything
 check: everything
 	@BUILD=$(BUILD) tests/run --all $(TEST_ARGS)
 
-# What the tests need built, and the benchmarks, which are to stay buildable.
+# What `make test` needs built, and the benchmarks, which are to stay buildable.
 BENCH    := $(addprefix $(BUILD)/tests/bench/,crowd first jail)
-everything: build $(UNIT) $(BENCH)
+everything: build $(UNIT) $(REPLAY) $(BENCH)
 
 ## make unit       the unit tests alone
 unit: $(UNIT)
@@ -209,8 +214,14 @@ $(BUILD)/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 	$(AR) rcs $@ $^
 
 $(FUZZ): $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/fuzz/lib.a
-	$(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a \
-	  -Wl,--as-needed -linih -ljansson -lsixel -lz
+	$(FUZZ_CC) $(SANITIZE) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/fuzz/lib.a $(FUZZ_LIBS)
+
+$(BUILD)/tests/fuzz/lib.a: $(FUZZ_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/fuzz/replay.o
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(REPLAY): $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fuzz/lib.a
+	$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -MMD -MP -o $@ $< $(BUILD)/tests/fuzz/lib.a $(LDFLAGS) $(FUZZ_LIBS)
 
 ## make bench      measure, print the table
 bench: build $(BENCH)
@@ -268,4 +279,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(OBJ:.o=.d) $(UNIT:=.d) $(wildcard $(BUILD)/tests/bench/*.d) \
-  $(FUZZ:=.d) $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.d)
+  $(FUZZ:=.d) $(REPLAY:=.d) $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.d)

@@ -9,6 +9,7 @@
  * message that is out of turn, never by its own word as one that was killed or
  * crashed, and no descriptor stays.
  */
+#include "jail/init/spawn.h"
 #include "jail/warden/cell.c"
 
 #include <fcntl.h>
@@ -61,11 +62,12 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 		abort();                                                       \
 	}
 
-#pragma clang diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 NEVER(int, warden_stop, struct warden *w, int32_t *killed)
 NEVER(int, warden_hold, struct warden *w, int32_t *killed)
 NEVER(void, warden_note_cell, struct warden *w, uint32_t cell)
 NEVER(void, warden_note_refused, struct warden *w, uint32_t cell)
+NEVER(void, warden_note_end, struct warden *w, int64_t left_ms)
 NEVER(void, warden_continue, struct warden *w)
 NEVER(int, warden_recover, struct warden *w, struct jail_done *d)
 NEVER(int, warden_restart, struct warden *w)
@@ -83,12 +85,14 @@ NEVER(int, warden_jail_waiting, struct warden_jail *j)
 NEVER(void, warden_jail_return_keys, struct warden_jail *j)
 NEVER(int, warden_jail_set_ttys, struct warden_jail *j)
 NEVER(struct link_pids, checkpoints_pids, const struct checkpoints *c)
+NEVER(int, checkpoints_leaving, const struct checkpoints *c)
 NEVER(void, checkpoints_note_deaths, struct checkpoints *c)
 NEVER(void, watch_start, struct watch *wa, struct warden *w, int64_t cpu,
 	int64_t grace)
 NEVER(int, watch_wait, struct watch *wa)
 NEVER(int, watch_init, struct watch *wa, struct warden *w)
 NEVER(int, watch_serve, struct watch *wa, struct warden *w)
+NEVER(int64_t, watch_left_ms, const struct watch *wa, const struct limits *l)
 NEVER(int64_t, watch_wall_ms, const struct watch *wa)
 NEVER(void, clocks_touch, struct clocks *c)
 NEVER(void, home_usage, const struct home *h, int64_t *bytes, int *files)

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		abort();                                                       \
 	}
 
-#pragma clang diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 NEVER(struct engine_text, engine_text, const struct engine *en)
 NEVER(int, engine_replace, struct engine *en, size_t from, size_t to,
 	const wchar_t *s, size_t n)

@@ -36,7 +36,7 @@ static void start(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wire_guest m;
-	char *copy = malloc(size ? size : 1);
+	char *copy = calloc(1, size ? size : 1);
 	struct err e;
 
 	if (!copy)
