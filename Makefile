@@ -86,8 +86,9 @@ test:
 ## make test-all   that, and what it leaves out: everything else as root and as
 ##                 a user, all shapes, the long repetitions, the fuzzers, and
 ##                 under AddressSanitizer the tests of what reads hostile bytes
-test-all: test
+test-all:
 	@tools/deps all
+	@$(MAKE) --no-print-directory test
 	@BUILD=$(BUILD) tests/run --rest --after=$(BUILD)/tests-once.json $(TEST_ARGS)
 	@$(ASAN) $(PARALLEL) -s check TEST_ARGS="--once $(ASAN_TESTS) \
 	  --after=$(BUILD)/tests-once.json --after=$(BUILD)/tests-rest.json $(TEST_ARGS)"
