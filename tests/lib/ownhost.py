@@ -106,6 +106,7 @@ class Cgroups:
     HIERARCHIES = "memory", "pids", "cpu", "cpuacct", "freezer"
     NAME = "cellblock-test-"
     OLD_SECONDS = 60
+    GONE_SECONDS = 5
 
     def __init__(self):
         # One hierarchy may have two controllers, and a link for each.
@@ -124,6 +125,14 @@ class Cgroups:
             top = place.parent
             subprocess.run(["umount", "-l", top], check=True)
             mount("-t", "cgroup", "-o", top.name, "cgroup", top)
+
+    def wait_empty(self):
+        """What the tests have ended may take a moment to be gone."""
+        end = time.monotonic() + self.GONE_SECONDS
+        while any(map(has_processes, self.places)) and time.monotonic() < end:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, os.WNOHANG)
+            time.sleep(0.01)
 
     def remove(self):
         """For who has stayed outside. With those of runs that were killed. In
@@ -216,6 +225,7 @@ def main(argv):
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
+            cgroups.wait_empty()
             cgroups.remove()
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
