@@ -117,6 +117,13 @@ class Graphics:
             self.answer(b"\x1b[?1;0;64S")
 
 
+class Unseen:
+    """A terminal that reads and draws nothing: of much that takes long."""
+    @staticmethod
+    def take(data, session):
+        pass
+
+
 # ---- PNG, both ways ----
 
 def png(width, height, row, colour=2, depth=8, extra=b""):

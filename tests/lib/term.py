@@ -4,11 +4,13 @@
 Every wait is for a condition and has a deadline. A wait that fails shows the
 screen.
 """
+import contextlib
 import fcntl
 import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,6 +24,9 @@ from screen import Terminal
 
 PATIENCE = float(os.environ.get("CELLBLOCK_TEST_PATIENCE", "1"))
 DEADLINE = 20 * PATIENCE
+# Opens the terminal for a command. To do that between fork and exec would copy
+# the whole of pytest for each.
+SETSID = shutil.which("setsid")
 # Shown once, with the first cell, on a host that lacks something.
 HOST_NOTICE = re.compile(r"(^|\n)(¦ )?\[here\s[^]]*\]")
 
@@ -37,6 +42,20 @@ def wants_blank_line(cell):
     last = cell.split("\n")[-1]
     return last.rstrip().endswith(":") or bool(re.match(
         r"[ \t]+\S|(if|try|elif|else|except|finally|case)\b.*:", last))
+
+
+@contextlib.contextmanager
+def _keys_interrupt():
+    """What is started meanwhile does not ignore the signals of keys."""
+    old = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGQUIT)}
+    for s, handler in old.items():
+        if handler == signal.SIG_IGN:
+            signal.signal(s, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for s, handler in old.items():
+            signal.signal(s, handler)
 
 
 def _end(line):
@@ -58,17 +77,10 @@ class Session:
         self.stream = pyte.ByteStream(self.screen)
         self._set_size(*size)
         self.before = termios.tcgetattr(self.slave)
-        slave = self.slave
-
-        def at_the_terminal():
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-
-        self.process = subprocess.Popen(
-            argv, env=env, cwd=cwd, stdin=slave, stdout=slave, stderr=slave,
-            preexec_fn=at_the_terminal, **popen)
+        with _keys_interrupt():
+            self.process = subprocess.Popen(
+                [SETSID, "--ctty", *argv], env=env, cwd=cwd, stdin=self.slave,
+                stdout=self.slave, stderr=self.slave, **popen)
 
     def __enter__(self):
         return self

@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+from graphics import Unseen
+
 STATUS = r"^-- ({}) · q leaves"
 
 
@@ -147,8 +149,14 @@ def test_wide_characters_and_long_lines_are_wrapped(cb, columns):
 
 
 def test_a_text_of_a_megabyte_is_searched_from_end_to_end(cb):
-    s = opened(cb, "print('x' * 500_000 + ' here ' + '漢' * 160_000)",
-               size=(24, 80))
+    s = cb.session(size=(24, 80))
+    s.enter("print('x' * 500_000 + ' here ' + '漢' * 160_000); print('all of it')")
+    s.graphics = Unseen
+    s.wait(lambda: b"\nall of it" in s.raw, "the end of it")
+    s.graphics = None
+    s.type("\r:out 1\r")
+    s.wait(lambda: s.screen.alternate, "the pager")
+    s.expect(r"^-- \d+%")
     s.type("/here\r")
     s.wait(lambda: " here " in rows_shown(s)[0], "the place")
     s.type("G")

@@ -15,6 +15,7 @@ import pytest
 
 import hosttree
 import term
+from graphics import Unseen
 from lingering import (MAGIC, NO, OK, STATUS, WATCH, ask, door, hear,
                        namespace, request, send)
 
@@ -28,13 +29,6 @@ def watch(many, *args, **more):
     w = many.start("--watch", *(args or ["1"]), start=False, **more)
     w.expect(r"¦ \[watching session 1 · Ctrl-C or q ends")
     return w
-
-
-class Unseen:
-    """What comes is read, and not drawn: of much that takes long."""
-    @staticmethod
-    def take(data, session):
-        pass
 
 
 def flood(s):
