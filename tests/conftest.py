@@ -2,6 +2,7 @@
 """Shared by every pytest suite: who runs which test, a deadline for each, a
 private world, and a report of each test to the runner."""
 import collections
+import gc
 import json
 import os
 import pathlib
@@ -109,6 +110,7 @@ def pytest_collection_modifyitems(config, items):
         group = shares(item)
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
+    gc.freeze()             # the thousands of tests outlive every collection
 
 
 # ---- a deadline ----

@@ -186,19 +186,18 @@ def is_stopped(pid):
 
 def until(condition, what, seconds=10):
     """Wait for a condition on the host, which is checked every few ms, or less
-    often where that takes much of the CPU: some look through all of /proc.
-    `what` names the condition; it may be a function that is called on
-    failure."""
+    often where that takes long: some conditions look through all of /proc, or
+    start a program. `what` names the condition; it may be a function that is
+    called on failure."""
     end = time.monotonic() + seconds * PATIENCE
     while True:
-        used = time.thread_time()
+        began = time.monotonic()
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, \
-            f"waited for {what() if callable(what) else what}"
-        used = time.thread_time() - used
-        time.sleep(min(max(0.005, 4 * used), 0.1))
+        now = time.monotonic()
+        assert now < end, f"waited for {what() if callable(what) else what}"
+        time.sleep(min(max(0.005, 4 * (now - began)), 0.1))
 
 
 class Tree:

@@ -47,9 +47,8 @@ class Lingering:
         """The only session, once condition(it) holds."""
         def holds():
             found = self.roster()
-            return found and len(found) == 1 and condition(found[0]) and found
-        hosttree.until(holds, what)
-        return self.only()
+            return len(found) == 1 and condition(found[0]) and found
+        return hosttree.until(holds, what)[0]
 
     def detached(self):
         return self.until(lambda e: e["answers"] and e["detached"],
@@ -77,9 +76,11 @@ class Lingering:
         return self.places[0] / str(self.only()["id"])
 
     def close(self):
-        for e in self.roster():
+        left = self.roster()
+        for e in left:
             self.cb.run("--end", f"{e['who']}/{e['number']}")
-        self.none()
+        if left:
+            self.none()
 
 
 def drop(s):

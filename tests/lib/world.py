@@ -20,10 +20,20 @@ PATIENCE = term.PATIENCE
 WHOLE = os.environ.get("CELLBLOCK_TEST_PART") != "once"
 
 
+COMPILED = {}                   # what this process has compiled: its bytes
+
+
 def compiled(to, source, *options):
     """Compile a program, or with -shared a library, that a test needs."""
-    subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-o", to,
-                    source, *options], check=True)
+    made = pathlib.Path(source).read_bytes(), options
+    to = pathlib.Path(to)
+    if made in COMPILED:
+        to.write_bytes(COMPILED[made])
+        to.chmod(0o755)
+    else:
+        subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-o",
+                        to, source, *options], check=True)
+        COMPILED[made] = to.read_bytes()
     return to
 
 
