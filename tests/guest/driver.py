@@ -7,6 +7,7 @@ $GUEST_PYTHON names another interpreter to test the driver with.
 """
 import array
 import binascii
+import functools
 import os
 import pathlib
 import re
@@ -45,6 +46,7 @@ def until(condition, what):
     pytest.fail("waited %d s for %s" % (DEADLINE, what))
 
 
+@functools.lru_cache(maxsize=None)
 def plain_python(code, python=PYTHON):
     """The output of a program under plain Python: the control."""
     return subprocess.run(
@@ -155,11 +157,13 @@ class Guest:
 
     def say(self):
         """The next message; the terminal is read meanwhile."""
-        def arrived():
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.ctl, self.master], [], [], 1)
             self.drain()
-            return select.select([self.ctl], [], [], 0)[0]
-        until(arrived, "a message of the guest")
-        return self.ctl.recv(65536)
+            if self.ctl in ready:
+                return self.ctl.recv(65536)
+        pytest.fail("waited %d s for a message of the guest" % DEADLINE)
 
     def screen(self):
         """The new text on the terminal since the last call, without marks."""

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from driver import until
+from world import WHOLE
 
 # ---- interrupts ----
 
@@ -72,13 +73,14 @@ def test_an_excepthook_or_flush_that_hangs_can_be_interrupted(guest):
     assert guest.done() == "ok"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("source", [
     "pass", "1/0", "x = [i for i in range(2000)]", "print('text')", "1 +"])
 def test_no_interrupt_escapes_its_cell(guest, source):
     """Interrupts come at random moments. Each cell is answered once, in
     order."""
     chance = random.Random(source)
-    for _ in range(150):
+    for _ in range(150 if WHOLE else 40):
         guest.start(source)
         for _ in range(chance.randrange(1, 5)):
             time.sleep(chance.random() / 2000)
@@ -92,11 +94,12 @@ def test_no_interrupt_escapes_its_cell(guest, source):
         "set()\n"
 
 
+@pytest.mark.sampled
 def test_handlers_that_raise_between_cells_lose_no_message(guest):
     guest.run("import signal\ndef ring(*a): raise RuntimeError('ring')\n"
               "signal.signal(signal.SIGALRM, ring)")
     chance = random.Random(4)
-    for _ in range(300):
+    for _ in range(300 if WHOLE else 80):
         os.kill(guest.pid, signal.SIGALRM)
         if chance.random() < .5:
             time.sleep(chance.random() / 2000)

@@ -107,14 +107,19 @@ def assert_it_lives(guest):
     assert SAID not in guest.out
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_a_prompt_needs_is_put_back_and_said(broken, name):
-    cell, what = BROKEN[name]
-    assert broken.run(cell) == "ok"
-    line, = [x for x in broken.out.splitlines() if x.startswith(SAID)]
-    said = line[len(SAID):]
-    assert what in said if what[0] == " " else said == what
-    assert_it_lives(broken)
+@pytest.mark.parametrize("names", [list(BROKEN)[n::4] for n in range(4)],
+                         ids=lambda names: names[0])
+def test_what_a_prompt_needs_is_put_back_and_said(broken, names):
+    """A guest for several: what is put back can be broken again."""
+    for name in names:
+        cell, what = BROKEN[name]
+        broken.out_of("import os, sys")
+        assert broken.run(cell) == "ok", name
+        line, = [x for x in broken.out.splitlines() if x.startswith(SAID)]
+        said = line[len(SAID):]
+        assert what in said if what[0] == " " else \
+            sorted(said.split(", ")) == sorted(what.split(", ")), (name, said)
+        assert_it_lives(broken)
 
 
 def test_variables_survive_what_is_put_back(broken):
