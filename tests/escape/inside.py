@@ -229,6 +229,7 @@ def isolated(code, seconds):
         while select.select([r], [], [], 0 if done else 0.02)[0]:
             data = os.read(r, 4096)
             if not data:
+                time.sleep(0.0005)      # the child is about to end
                 break
             out += data
     os.close(r)

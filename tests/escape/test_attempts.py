@@ -15,12 +15,15 @@ sys.path.insert(0, str(HERE))
 
 from attempts import ROWS  # noqa: E402
 from numbers_of_calls import NUMBERS  # noqa: E402
-from world import PATIENCE, World  # noqa: E402
+from world import PATIENCE, WHOLE, World  # noqa: E402
 
 # Root's jails have a host id of their own, a person's have the person's.
 pytestmark = pytest.mark.both
 
-MODES = ("program", "session")
+# `make test` tries all in a program, and in a session what asks the terminal
+# and a sample of the rest.
+MODES = ("program", pytest.param("session", marks=pytest.mark.sampled))
+SAMPLE = 1 if WHOLE else 4
 LIMITS = ("-t", "200s", "--set", "cell.cpu=200s", "--set", "cell.undo=0")
 
 
@@ -59,7 +62,10 @@ def is_absent(seen):
 
 
 def rows_of(mode):
-    return [r for r in ROWS if r.where in ("both", mode)]
+    every = SAMPLE if mode == "session" else 1
+    return [r for n, r in enumerate(ROWS) if r.where == mode or
+            r.where == "both" and (r.group == "terminal requests" or
+                                   n % every == 0)]
 
 
 def run_program(cb):
@@ -139,7 +145,9 @@ def batches(tmp_path_factory):
         pathlib.Path(place, f"escape-report-{who}.txt").write_text(b.report())
 
 
-GROUPS = [(mode, group) for mode in MODES
+GROUPS = [pytest.param(mode, group, marks=[pytest.mark.sampled] *
+                       (mode == "session"))
+          for mode in ("program", "session")
           for group in dict.fromkeys(r.group for r in rows_of(mode))]
 
 

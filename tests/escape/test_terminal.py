@@ -152,6 +152,7 @@ def test_no_output_looks_like_a_line_of_the_session(looked_at):
     assert re.search("^\xa6 \\[", s.run(":undo"), re.M)    # control: the session's
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SHOWN)
 def test_no_text_of_a_guest_looks_like_a_line_of_the_session(looked_at, name):
     s = looked_at
@@ -164,6 +165,7 @@ def test_no_text_of_a_guest_looks_like_a_line_of_the_session(looked_at, name):
     assert forged_rows(s, row) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("show", [":show f", ":out", ":history", ":save f"])
 def test_no_listing_looks_like_a_line_of_the_session(looked_at, show):
     s = looked_at
@@ -175,6 +177,7 @@ def test_no_listing_looks_like_a_line_of_the_session(looked_at, show):
     assert forged_rows(s, row) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("line", ["odd['", "open('"])
 def test_no_completion_looks_like_a_line_of_the_session(looked_at, line):
     s = looked_at
@@ -215,6 +218,7 @@ def frames(s):
     return [x for x in s.screen.rows() if x.startswith("\xa6")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("over", OVER)
 def test_no_cell_removes_what_stands_above_it(cb, over):
     s = cb.session("-q")
@@ -242,6 +246,7 @@ WIDER = [r"print(('x' * 81 + '\x1b[A') * 30, end='')",
          " termios.tcsetattr(0, 1, m)"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cell", WIDER)
 def test_no_row_is_lost_to_a_window_that_gets_wider(cb, cell):
     s = cb.session("-q")
@@ -300,6 +305,7 @@ HIGHER = [(r"\x1b[H", r"\x1b[H\x1b[2J"), (r"\x1b[H", r"\x1bM\x1bM\x1b[J"),
           (r"\x1b[?1049h", r"\x1b[H\x1b[2J")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("begin, again", HIGHER)
 @pytest.mark.parametrize("single", [False, True])
 def test_no_row_is_lost_to_a_window_that_gets_higher(cb, begin, again, single):
@@ -357,6 +363,7 @@ LEFT = ["x", "x\r", "x" * 80, "x" * 80 + "\r", "\t", "x\b", "\x1b[5;9H", "\x1b[5
         "\x1b[10;10H>>> \x1b[3;1H", "\x1b[C", "\x1b[40G", "\x1b[u", "x\x1b[Gx\x1b[G"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("left", LEFT)
 def test_a_verdict_begins_a_row_with_nothing_below(cb, left):
     s = cb.session("-q")
