@@ -16,7 +16,7 @@ LONG = r"(?<![\w-])--[a-z][\w-]*"
 
 
 class Bash:
-    def __init__(self, cb):
+    def __init__(self, cb, base):
         self.cb = cb
 
     def offers(self, *words):
@@ -30,7 +30,7 @@ class Bash:
 
 
 class Fish:
-    def __init__(self, cb):
+    def __init__(self, cb, base):
         self.cb = cb
 
     def offers(self, *words):
@@ -43,13 +43,14 @@ class Fish:
 class Zsh:
     """A zsh at a prompt: its completion works nowhere else."""
 
-    def __init__(self, cb):
+    def __init__(self, cb, base):
         place = cb.base / "zsh"
         place.mkdir()
         shutil.copy(HERE / "cellblock.zsh", place / "_cellblock")
         (place / ".zshrc").write_text(
             f"PS1='%% '; unsetopt prompt_sp; fpath=({place} $fpath)\n"
-            "autoload -Uz compinit; compinit -u -D; LISTMAX=1000\n")
+            f"autoload -Uz compinit; compinit -u -C -d {base}/zcompdump;"
+            " LISTMAX=1000\n")
         self.session = term.Session(
             ["zsh", "-d"], env={**cb.env, "ZDOTDIR": str(place)},
             size=(70, 100), cwd=cb.work, prompt="% ")
@@ -58,6 +59,8 @@ class Zsh:
 
     def offers(self, *words):
         s, line = self.session, " ".join(words)
+        s.type("\x15\x0c")              # an empty line on an empty screen
+        s.wait(lambda: s.screen.shown() == ["%"], "an empty screen")
         s.type(line + "\x04")           # Ctrl-D lists the candidates
         s.wait(lambda: len(s.screen.shown()) > 1 and
                s.screen.cursor_row() == f"% {line}".rstrip(), "the candidates")
@@ -75,10 +78,11 @@ def run(cb, *argv):
 
 
 @pytest.fixture(params=sorted(SHELLS))
-def shell(cb, request):
+def shell(cb, request, tmp_path_factory):
+    """What a shell keeps for its next start goes to a place of the worker's."""
     if not shutil.which(request.param):
         pytest.skip(f"{request.param} is not installed")
-    return SHELLS[request.param](cb)
+    return SHELLS[request.param](cb, tmp_path_factory.getbasetemp())
 
 
 def test_every_long_option_of_the_help_is_offered_and_no_other(cb, shell):
@@ -107,12 +111,13 @@ def number_of_a_session(cb):
     assert s.leave() == 0
 
 
-@pytest.mark.parametrize("option", ["--attach", "--end", "--message", "--watch"])
-def test_sessions_are_offered_and_no_files(cb, number, shell, option):
+def test_sessions_are_offered_and_no_files(cb, number, shell):
     (cb.work / "homework.py").write_text("")
-    offered = shell.offers("cellblock", option, "")
-    assert number in [word.rpartition("/")[2] for word in offered], offered
-    assert "homework.py" not in offered
+    for option in "--attach", "--end", "--message", "--watch":
+        offered = shell.offers("cellblock", option, "")
+        assert number in [word.rpartition("/")[2] for word in offered], \
+            (option, offered)
+        assert "homework.py" not in offered, option
 
 
 def test_files_are_offered_as_the_program(cb, shell):
