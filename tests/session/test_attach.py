@@ -362,7 +362,7 @@ def test_a_program_with_the_whole_screen_draws_anew(many):
 
 def test_what_nobody_reads_neither_stops_a_cell_nor_takes_memory(many):
     s = many.start("-t", "8s", "-s", "cell.cpu=8s")
-    row = s.enter("import time\nend = time.time() + 3\nwhile time.time() < end:"
+    row = s.enter("import time\nend = time.time() + 2\nwhile time.time() < end:"
                   "\n print('y' * 1000)\n\nprint('last', 6 * 7)")
     s.expect_since(row, "yyy")
     pid = many.only()["pid"]

@@ -9,6 +9,7 @@ def test_percent_time_is_the_command(session):
     assert re.search(r"\[.* · CPU ", session.run("%time sum(range(10))"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cell", [
     ":timeit sum(x)", "%timeit sum(x)", "%timeit -n 10 -r 4 sum(x)"])
 def test_timeit_measures_with_the_names_of_the_session(session, cell):

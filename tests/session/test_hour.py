@@ -146,7 +146,7 @@ def test_the_hour_here(cb, chapter):
         replay(s, {**hour.BOTH, **hour.HERE}[chapter])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.limit(180)
 @pytest.mark.skipif(not IPYTHON, reason="no IPython here")
 @pytest.mark.parametrize("chapter", hour.BOTH)

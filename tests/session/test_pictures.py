@@ -43,7 +43,8 @@ PATIENT = ("-s", "cell.timeout=90s", "-s", "cell.cpu=90s")
 
 
 def needs(cb, module):
-    if cb.run(*PATIENT, "-c", "import " + module, timeout=90).code:
+    if cb.run("-c", "import importlib.util, sys; sys.exit("
+              f"not importlib.util.find_spec('{module}'))").code:
         pytest.skip(module + " is not installed")
 
 
@@ -191,6 +192,7 @@ def test_an_answer_that_is_cut_by_the_end_of_a_cell_is_no_input(cb):
     assert s.run("x") == "'yes'"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", [None, "kitty", "sixel"])
 @pytest.mark.parametrize("size", [(24, 80), (10, 30), (3, 20)])
 def test_a_picture_that_is_too_large_is_made_smaller(cb, way, size):
@@ -423,6 +425,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DAMAGED)
 @pytest.mark.parametrize("pillow", [True, False])
 def test_a_damaged_image_is_said_to_be_one(cb, name, pillow):
