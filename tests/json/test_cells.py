@@ -7,6 +7,7 @@ import pytest
 
 import hindered
 from evaluation import START, Stream, packed, unpacked
+from figures import pyplot
 from world import WHOLE
 
 
@@ -143,13 +144,11 @@ def test_a_session_counts_as_one_of_the_persons(cb):
     assert r.code == 75, r
 
 
+@pytest.mark.sampled
 def test_figures_of_a_cell_become_pictures_once(ev, cb):
-    if cb.run("-c", "import matplotlib").code:
-        pytest.skip("matplotlib is not installed")
     _, a, b, c, d = ev(
         {"session": True},
-        {"code": "import matplotlib.pyplot as plt\n"
-                 "f = plt.figure(); g = plt.figure()"},
+        {"code": pyplot(cb) + "f = plt.figure(); g = plt.figure()"},
         {"code": "plt.get_fignums()"},
         {"code": "plt.plot([1])\n1/0"},
         {"code": "import os; r = os.fork()\nif r: os.wait()\n"

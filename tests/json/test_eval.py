@@ -12,6 +12,7 @@ import pytest
 import hindered
 import hosttree
 from evaluation import REPORT, START, Stream, packed, unpacked
+from figures import needs_matplotlib
 from world import WHOLE
 
 
@@ -329,8 +330,7 @@ def test_files_of_code(ev):
 
 
 def test_figures_become_pictures(ev, cb):
-    if cb.run("-c", "import matplotlib").code:
-        pytest.skip("matplotlib is not installed")
+    needs_matplotlib(cb)
     r = ev({"code": "import matplotlib.pyplot as plt\n"
                     "plt.plot([1, 2])\nplt.figure()\nplt.show()\nNone"},
            args=("-t", "60s"))

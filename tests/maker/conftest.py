@@ -2,7 +2,11 @@
 """Hosts with root's maker, and people who ask it."""
 import pytest
 
-from makerhost import serve
+from makerhost import ACCOUNTS, serve
+
+
+def pytest_sessionfinish():
+    ACCOUNTS.close()
 
 
 @pytest.fixture(name="host")

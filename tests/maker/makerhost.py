@@ -38,10 +38,50 @@ def of_jails():
     return found
 
 
+class Accounts:
+    """Accounts of people, made once and lent to one host after the other:
+    useradd and userdel take longer than most tests."""
+
+    def __init__(self):
+        self.dir, self.made, self.free = None, [], []
+
+    def take(self):
+        """(name, uid, home), with an empty home."""
+        name, uid, home = self.free.pop() if self.free else self._make()
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(mode=0o700)
+        os.chown(home, uid, uid)
+        return name, uid, home
+
+    def _make(self):
+        if not self.dir:
+            self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-people-"))
+            self.dir.chmod(0o755)
+        name = f"cellblock-test-m{secrets.token_hex(3)}"
+        run("useradd", "-r", "-U", "-M", "-d", str(self.dir / name), "-s",
+            "/bin/sh", name)
+        self.made.append(name)
+        return name, pwd.getpwnam(name).pw_uid, self.dir / name
+
+    def give_back(self, person):
+        self.free.append((person.name, person.account, person.home))
+
+    def close(self):
+        for name in self.made:
+            subprocess.run(["userdel", "-f", name], capture_output=True,
+                           check=False)
+        if self.dir:
+            shutil.rmtree(self.dir, ignore_errors=True)
+        self.dir, self.made, self.free = None, [], []
+
+
+ACCOUNTS = Accounts()
+
+
 class Person:
-    def __init__(self, host, name, uid):
-        self.host, self.name, self.uid = host, name, uid
-        self.home = host.dir / name
+    def __init__(self, host, name, uid, home):
+        self.host, self.name, self.home = host, name, home
+        self.uid = self.account = uid  # a test may ask under another uid
         self.open = []
         self.env = {"HOME": str(self.home), "USER": name, "LOGNAME": name,
                     "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
@@ -114,13 +154,15 @@ class Host:
     """A mount namespace, its people, and the maker."""
 
     def __init__(self):
+        # Before the mounts hide changes of /etc.
+        accounts = [ACCOUNTS.take(), ACCOUNTS.take()]
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="cbtest-maker-"))
         self.dir.chmod(0o755)
         self.binary = self.dir / "cellblock"
         shutil.copy(CELLBLOCK, self.binary)
         self.etc = self.dir / "etc" / "cellblock"
         self.etc.mkdir(parents=True)
-        self.people, self.maker = [self.person(), self.person()], None
+        self.people, self.maker = [Person(self, *a) for a in accounts], None
         self.spare = 0  # jails made ahead, of each kind
         self.policy("")
         self.under = []  # a command that runs the maker
@@ -137,12 +179,8 @@ class Host:
     def inside(self):
         return ["nsenter", "-t", str(self.holder.pid), "-m"]
 
-    def person(self):
-        """An account, made before the mounts hide changes of /etc."""
-        name = f"cellblock-test-m{secrets.token_hex(3)}"
-        run("useradd", "-r", "-U", "-m", "-d", str(self.dir / name), "-s",
-            "/bin/sh", name)
-        return Person(self, name, pwd.getpwnam(name).pw_uid)
+    def root(self):
+        return Person(self, "root", 0, self.dir / "root")
 
     def policy(self, text, file="cellblock.conf"):
         path = self.etc / file
@@ -194,8 +232,7 @@ class Host:
         self.holder.kill()
         self.holder.wait()
         for p in self.people:
-            subprocess.run(["userdel", "-f", p.name], capture_output=True,
-                           check=False)
+            ACCOUNTS.give_back(p)
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
@@ -212,6 +249,12 @@ def serve():
 KINDS = 3
 # The one difference that a person could see is in the maker's log.
 BOTH = pytest.mark.parametrize("spare", [1, 0])
+
+
+def as_any_other(test):
+    """A test of jails that were made ahead, and in a longer run of those that
+    were not, for the same answers."""
+    return pytest.mark.sampled(2)(BOTH(test))
 
 
 def start(host, spare=1, policy=""):

@@ -228,7 +228,8 @@ sys.stdin.read()
 
 # ---- one after the other ----
 
-IN_A_ROW = 60 if WHOLE else 8
+IN_A_ROW = 60 if WHOLE else 5
+SESSIONS_IN_A_ROW = 15 if WHOLE else 2
 ONE = LOCKED + "[session]\nper_user = 1\n"
 LOOP = """n=0
 while [ $n -lt $0 ]; do
@@ -251,11 +252,13 @@ def in_a_row(person, *argv):
     assert p.returncode == 0, (p.stdout, p.stderr)
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("spare", [0, 1])
-@pytest.mark.parametrize("args", [
-    ("-c", "pass"), ("-e", "1"), ("-c", "import os, time\nif os.fork() == 0:"
-                                  " time.sleep(100)")])
+CHILD = "import os, time\nif os.fork() == 0: time.sleep(100)"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("spare, args", [
+    (1, ("-c", "pass")), (0, ("-c", "pass")), (0, ("-e", "1")),
+    (1, ("-e", "1")), (1, ("-c", CHILD)), (0, ("-c", CHILD))])
 def test_programs_of_the_maker_in_a_row_are_one_at_a_time(host, spare, args):
     ann, _ = start(host, spare, ONE)
     in_a_row(ann, str(host.binary), *args)
@@ -290,10 +293,10 @@ def test_sessions_in_a_row_are_one_at_a_time(host, maker, linger):
               + LOCKED)
     start(host, 0, policy)
     # The terminal of a shell, which goes on as soon as it may.
-    s = term.Session(ann.argv("sh", "-c", SESSIONS, str(IN_A_ROW // 4),
+    s = term.Session(ann.argv("sh", "-c", SESSIONS, str(SESSIONS_IN_A_ROW),
                               str(host.binary)), env=ann.env, cwd="/")
     ann.open.append(s)
-    for n in range(1, IN_A_ROW // 4 + 1):
+    for n in range(1, SESSIONS_IN_A_ROW + 1):
         s.wait(lambda: s.all_text().count("in a jail:") == n,
                f"session {n}")
         s.wait_prompt()
@@ -307,7 +310,7 @@ def test_a_place_is_free_when_the_terminal_is(host):
     of a terminal which has come to it."""
     ann = host.people[0]
     host.policy("[session]\nper_user = 1\nlinger = 10m\nmaker = off\n")
-    for _ in range(IN_A_ROW // 4):
+    for _ in range(SESSIONS_IN_A_ROW):
         s = ann.session("--new").start()
         s.type(":detach\n")
         s.wait_exit()

@@ -10,7 +10,8 @@ import time
 import pytest
 
 import hosttree
-from makerhost import BOTH, JAIL_UIDS, KINDS, made, ready, start, was_ahead
+from makerhost import BOTH, JAIL_UIDS, KINDS, as_any_other, made, ready, start, \
+    was_ahead
 from world import PATIENCE
 
 def wardens(host):
@@ -25,7 +26,7 @@ def wardens(host):
     return found
 
 
-@BOTH
+@as_any_other
 def test_a_session_is_as_any_other(host, spare):
     ann, _ = start(host, spare)
     ann.env["TERM"] = "vt100"
@@ -78,7 +79,7 @@ def test_a_first_cell_finds_its_tty_as_any_other(host, spare):
     assert was_ahead(host) == bool(spare)
 
 
-@BOTH
+@as_any_other
 def test_a_window_has_the_size_of_its_terminal(host, spare):
     ann, _ = start(host, spare)
     s = ann.session().start()
@@ -94,7 +95,7 @@ STRICT = ["-M", "64M", "-s", "session.processes=9", "-s", "home.size=1M", "-s",
           "python.recursion=300", "-t", f"{SECONDS}s"]
 
 
-@BOTH
+@as_any_other
 def test_the_limits_of_a_session_are_the_persons(host, spare):
     ann, _ = start(host, spare)
     s = ann.session(*STRICT).start()
@@ -120,7 +121,7 @@ def test_the_limits_of_a_session_are_the_persons(host, spare):
     assert was_ahead(host) == bool(spare)
 
 
-@BOTH
+@as_any_other
 def test_the_limits_of_a_program_are_the_persons(host, spare):
     ann, _ = start(host, spare)
     r = ann.run(*STRICT, "-c", "import os, resource, sys\n"
@@ -153,7 +154,7 @@ print(len(os.listdir('/proc/self/fd')), os.getcwd(), os.listdir('.'),
 sys.exit(3)"""
 
 
-@BOTH
+@as_any_other
 def test_a_cell_is_as_any_other(host, spare):
     """What differs is in no answer."""
     ann, _ = start(host, spare)
@@ -177,7 +178,7 @@ def test_a_cell_is_as_any_other(host, spare):
     assert r.code == 137 and "memory limit: 64 MiB" in r.said, r
 
 
-@BOTH
+@as_any_other
 def test_no_package_runs_before_the_program(host, spare):
     packages = host.dir / "packages"
     packages.mkdir()
@@ -221,7 +222,7 @@ def test_roots_programs_have_them_and_need_no_place(host):
         "root", "root", ann.name, ann.name]
 
 
-@BOTH
+@as_any_other
 def test_a_cell_on_a_terminal_is_as_any_other(host, spare):
     ann, _ = start(host, spare)
     ann.env["TERM"] = "vt100"
@@ -244,7 +245,7 @@ def test_a_cell_on_a_terminal_is_as_any_other(host, spare):
     assert "KeyboardInterrupt" in s.all_text()
 
 
-@BOTH
+@as_any_other
 def test_a_file_is_copied_beside_it(host, spare):
     ann, _ = start(host, spare, "[files]\nremote = yes\n")
     s = ann.session().start()

@@ -32,7 +32,7 @@ BUSY = 75
 # things, one in so many. AddressSanitizer makes each run several times as long.
 AGAIN = 12
 TURNS = 3
-ONE_IN = 1 if WHOLE and not ASAN else 12 if WHOLE else 20
+ONE_IN = 1 if WHOLE and not ASAN else 12 if WHOLE else 40
 
 
 @pytest.fixture(name="tracer", scope="module")

@@ -14,7 +14,8 @@ import pytest
 
 import hindered
 import hosttree
-from world import CELLBLOCK, PATIENCE
+from figures import pyplot
+from world import CELLBLOCK, PATIENCE, World
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -154,6 +155,16 @@ def _mcp(cb):
     return Client(cb)
 
 
+@pytest.fixture(name="lasting", scope="module")
+def _lasting(tmp_path_factory):
+    """One for many messages that leave it as it is."""
+    world = World(tmp_path_factory.mktemp("lasting"))
+    client = Client(world)
+    yield client
+    assert client.close() == 0
+    world.close()
+
+
 # ---- who speaks which version ----
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -259,11 +270,10 @@ def test_standard_input_of_a_cell(mcp):
     assert "EOFError" in text_of(mcp.run("input()"))
 
 
+@pytest.mark.sampled
 def test_figures_are_pictures(cb):
-    if cb.run("-c", "import matplotlib").code:
-        pytest.skip("matplotlib is not installed")
     c = Client(cb, "-t", "60s")
-    r = c.run("import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
+    r = c.run(pyplot(cb) + "_ = plt.plot([1, 2])")
     pictures = [b for b in r["content"] if b["type"] == "image"]
     assert [b["mimeType"] for b in pictures] == ["image/png"]
     assert base64.b64decode(pictures[0]["data"]).startswith(b"\x89PNG\r\n")
@@ -355,10 +365,10 @@ def test_a_session_that_is_over_can_be_replaced(cb):
     ("write_file", {"path": "", "text": "x"}, "IsADirectoryError"),
 ])
 def test_wrong_arguments_are_told_to_who_can_mend_them(
-        mcp, name, arguments, words):
-    r = mcp.tool(name, **arguments)
+        lasting, name, arguments, words):
+    r = lasting.tool(name, **arguments)
     assert r["isError"] is True and words in text_of(r), r
-    assert mcp.show("6 * 7") == "42\n"
+    assert lasting.show("6 * 7") == "42\n"
 
 
 def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(mcp):
@@ -673,12 +683,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("line, code, of", BAD, ids=range(len(BAD)))
-def test_a_message_that_is_not_in_order_is_refused(mcp, line, code, of):
-    mcp.raw(line.encode("utf-8", "surrogatepass") + b"\n")
-    m = mcp.take()
+def test_a_message_that_is_not_in_order_is_refused(lasting, line, code, of):
+    lasting.raw(line.encode("utf-8", "surrogatepass") + b"\n")
+    m = lasting.take()
     assert (m["error"]["code"], m["id"]) == (code, of), m
-    assert mcp.is_silent()
-    assert mcp.show("6 * 7") == "42\n"
+    assert lasting.is_silent()
+    assert lasting.show("6 * 7") == "42\n"
 
 
 def test_what_needs_no_answer_gets_none(mcp):

@@ -3,6 +3,7 @@
 import pytest
 
 from client import Server
+from world import World
 
 
 @pytest.fixture(name="serve")
@@ -16,6 +17,16 @@ def _serve(cb):
     yield start
     for s in servers:
         assert s.end() == 0, s.process.stderr.read()
+
+
+@pytest.fixture(name="lasting", scope="module")
+def _lasting(tmp_path_factory):
+    """One for many tests that leave it as it is."""
+    world = World(tmp_path_factory.mktemp("lasting"))
+    server = Server(world)
+    yield server
+    assert server.end() == 0, server.process.stderr.read()
+    world.close()
 
 
 @pytest.fixture(name="server")

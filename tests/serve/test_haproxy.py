@@ -100,7 +100,7 @@ class Lab:
         host = HOSTS.index(name) + 1
         p = subprocess.Popen(self.nets[name].wrap(
             CELLBLOCK, "--set", f"serve.name={name}",
-            "--set", "serve.spare=2", "--set", "cell.timeout=60s",
+            "--set", "serve.spare=0", "--set", "cell.timeout=60s",
             "--set", f"serve.concurrent={CONCURRENT}",
             "--serve", f"10.8.0.{host}:8060"),
             env=self.cb.env, cwd=self.cb.work, stdin=subprocess.DEVNULL,
@@ -118,8 +118,9 @@ class Lab:
 
     def start_proxy(self):
         pem = self.base / "lab.pem"
-        sh("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
-           "2", "-subj", "/CN=lab", "-keyout", f"{pem}.key", "-out", pem)
+        sh("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+           "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+           "/CN=lab", "-keyout", f"{pem}.key", "-out", pem)
         pem.write_text(pem.read_text() + open(f"{pem}.key").read())
         text = CONFIG.read_text()
         for old, new in (("/etc/haproxy/cellblock.pem", str(pem)),

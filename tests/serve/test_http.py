@@ -81,16 +81,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_no_request_is_answered_in_json(server, what):
+def test_what_is_no_request_is_answered_in_json(lasting, what):
     data, status, fastapi = WRONG[what]
-    with server.connect() as s:
+    with lasting.connect() as s:
         with contextlib.suppress(OSError):
             s.sendall(data)
         (got, body), = split(read_all(s))
     assert got == status
     assert set(json.loads(body)) == (
         {"detail"} if fastapi else {"title", "description"})
-    assert server("GET", "/health").status == 200
+    assert lasting("GET", "/health").status == 200
 
 
 def test_nonsense_that_ends_is_answered(server):

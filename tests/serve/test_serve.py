@@ -243,10 +243,10 @@ def test_a_token_is_asked_for(serve, cb):
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null",
                                     "http://x.evil.example", "http://"])
-def test_pages_of_others_start_nothing(server, origin):
+def test_pages_of_others_start_nothing(lasting, origin):
     def ask(path, origin):
         body = b'{"input": "print(1)"}'
-        return server.raw(request(
+        return lasting.raw(request(
             "POST", path, body, f"Content-Length: {len(body)}",
             "Connection: close", f"Origin: {origin}"))
 
@@ -275,12 +275,12 @@ def test_pages_of_others_with_the_same_name_start_nothing(serve, cb):
     ("POST http://localhost/eval HTTP/1.1", "Host: evil.example", b"400"),
     ("POST http://evil.example/eval HTTP/1.0", "X: y", b"400"),
     ("POST http://LocalHost/eval HTTP/1.1", "Host: localhost", b"200")])
-def test_a_path_is_of_the_host_that_is_named(server, line, host, status):
+def test_a_path_is_of_the_host_that_is_named(lasting, line, host, status):
     """A proxy might go by the one, and we by the other."""
     body = b'{"input": "1"}'
     head = (line, host, "Content-Type: application/json", "Connection: close",
             f"Content-Length: {len(body)}", "", "")
-    assert server.raw("\r\n".join(head).encode() + body).split()[1] == status
+    assert lasting.raw("\r\n".join(head).encode() + body).split()[1] == status
 
 
 def named(server, host, scheme="http", *headers):

@@ -14,6 +14,7 @@ import pytest
 
 import hosttree
 from client import JSON, read_all, request
+from figures import pyplot
 from world import WHOLE
 
 SESSIONS = "/v1/sessions"
@@ -249,17 +250,13 @@ def test_a_stream_is_what_the_answer_would_be(session):
         assert [n for n, _ in found[:-1]] == ["output"] * (len(found) - 1)
 
 
-def test_pictures_are_events(serve):
-    pytest.importorskip("matplotlib")
+@pytest.mark.sampled
+def test_pictures_are_events(serve, cb):
     session = Session(serve("-t", "60s", "-s", "session.memory=1G",
                             "-s", "cell.cpu=60s"))
-    code = ("import matplotlib; matplotlib.use('Agg')\n"
-            "import matplotlib.pyplot as p\n_ = p.plot([1])\n"
-            "p.figure(); _ = p.plot([2])")
-    with session.ask(code) as s:
+    code = "_ = plt.plot([1])\nplt.figure(); _ = plt.plot([2])"
+    with session.ask(pyplot(cb) + code) as s:
         found = read_events(s)
-    if found[-1][1]["how"] == "raised":
-        pytest.skip("matplotlib is not to be seen in the jail")
     pictures = [d["png"] for name, d in found if name == "image"]
     assert len(pictures) == 2, found[-1]
     assert all(p.startswith("iVBORw0KGgo") for p in pictures)
