@@ -7,7 +7,8 @@
  * other:
  *
  *	HINDER_SPEED=N      the monotonic clock runs N times as fast, also in
- *	                    children, and poll(2) waits for an Nth of the time
+ *	                    children; poll(2) and an alarm of setitimer(2) wait
+ *	                    for an Nth of the time
  *	HINDER_JUMP_MS=N    the monotonic clock of the process, not of its
  *	                    children, goes on by N ms at each look, as if others
  *	                    ran before each
@@ -111,6 +112,20 @@ int gettimeofday(struct timeval *t, void *zone)
 int poll(struct pollfd *p, nfds_t n, int ms)
 {
 	return real_poll(p, n, ms > 0 ? (int)((ms + speed - 1) / speed) : ms);
+}
+
+int setitimer(__itimer_which_t which, const struct itimerval *restrict t,
+	struct itimerval *restrict before)
+{
+	struct itimerval soon = *t;
+	int64_t us = (t->it_value.tv_sec * INT64_C(1000000) +
+			     t->it_value.tv_usec + speed - 1) /
+		     speed;
+
+	if (which == ITIMER_REAL)
+		soon.it_value =
+			(struct timeval){us / 1000000, us % 1000000};
+	return (int)syscall(SYS_setitimer, which, &soon, before);
 }
 
 /* What poll() is where the compiler knows the size of the array. */

@@ -2,6 +2,7 @@
 """The path of the binary, and a private place for each test to start it in."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import term

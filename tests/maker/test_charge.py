@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import hindered
 import hosttree
 from makerhost import of_jails
 from test_attacks import HEAD, control
@@ -122,9 +123,13 @@ sys.stdin.readline()
 
 
 @pytest.mark.limit(180)
-def test_who_does_not_read_an_answer_ends_no_session_but_its_own(
-        maker, ann, bob):
+def test_who_does_not_read_an_answer_ends_no_session_but_its_own(host):
     """It is waited for, and is then over: what is unread is bounded."""
+    hasten = hindered.fast(host.dir)
+    host.under = ["env", *(f"{name}={hasten[name]}" for name in hasten)]
+    host.policy("[cell]\ntimeout = 60s\n")
+    host.start()
+    ann, bob = host.people
     asker = ann.python(HEAD + """
 f = front.Front()
 f.fill()

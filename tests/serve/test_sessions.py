@@ -263,8 +263,10 @@ def test_pictures_are_events(serve, cb):
     assert "images" not in found[-1][1]
 
 
+@pytest.mark.sampled
 def test_a_slow_reader_holds_nobody_up(serve):
     """The flood ends as it would otherwise, in bounded memory."""
+    lines = 50000 if WHOLE else 20000   # of 1,000 bytes; 12,000,000 are kept
     session = Session(serve("-s", "cell.output=12M"))
     pid = session.server.process.pid
     session.show("1")
@@ -273,7 +275,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         s.settimeout(50)
         s.connect(("127.0.0.1", session.server.port))
-        session.ask("for i in range(50000): print('x' * 999)", s=s)
+        session.ask(f"for i in range({lines}): print('x' * 999)", s=s)
         assert session.server.run("1").json["result"] == 1
         hosttree.until(
             lambda: session.server.figures()["cells_total"] == 2,
@@ -669,6 +671,7 @@ def test_a_hostile_cell_costs_its_own_session(server):
     assert victim("GET").status == 200
 
 
+@pytest.mark.sampled
 @pytest.mark.alone
 def test_a_hundred_sessions_at_once(serve):
     server = serve("-s", "serve.sessions=100", "-s", "session.memory=32M",
