@@ -21,16 +21,6 @@ def _maker(host):
     return host
 
 
-@pytest.fixture(name="lasting", scope="module")
-def _lasting():
-    """One maker for many tests that leave it as it is."""
-    for h in serve():
-        h.spare = 1
-        h.policy("")
-        h.start()
-        yield h
-
-
 @pytest.fixture(name="ann")
 def _ann(maker):
     return maker.people[0]

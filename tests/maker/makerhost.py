@@ -113,7 +113,7 @@ class Person:
         """A script of the person's own that attacks; it may import order."""
         lib = pathlib.Path(__file__).parent
         p = subprocess.Popen(
-            self.argv("/usr/bin/python3", "-B", "-c",
+            self.argv("/usr/bin/python3", "-B", "-S", "-c",
                       f"import sys; sys.path.insert(0, {str(lib)!r})\n"
                       + source, *args),
             env=self.env, cwd="/", stdin=subprocess.PIPE,
