@@ -2,7 +2,6 @@
 """The path of the binary, and a private place for each test to start it in."""
 import os
 import pathlib
-import shutil
 import subprocess
 
 import term

@@ -32,6 +32,7 @@ def test_a_command_reads_the_input_of_the_client(lab):
     assert r.stdout == b"'ABC'\n", r
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("command, error", [
     ("cat < /etc/passwd", b"SyntaxError"), ("ls -la", b"NameError"),
     ("cat /etc/passwd", b"NameError")])     # to Python this is a division
@@ -41,7 +42,7 @@ def test_a_shell_command_is_a_python_error(lab, command, error):
     assert b"root:" not in r.stdout + r.stderr
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("command", [
     "--help", "--check", "-c 'print(1)'", "-f /etc/passwd", "--version",
     "-s cell.timeout=99h", "--set policy.locked=no", "-u /etc/passwd",
@@ -54,6 +55,7 @@ def test_options_from_the_client_are_python_and_not_options(lab, command):
     assert b"uid=" not in r.stdout and b"cellblock [OPTIONS]" not in r.stdout
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("command", [
     "scp -t /tmp", "scp -f /etc/passwd", "/usr/lib/openssh/sftp-server",
     "rsync --server -e.Lsfx . /tmp", "git-upload-pack 'x'",
@@ -95,10 +97,11 @@ def agent(lab, *command, options=()):
     return answers
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command, options", [
     ("cellblock-mcp", ("-s",)),     # a subsystem: a command line of sshd's
-    ("cellblock-named", ("-s",)),   # a subsystem: the name alone
     ("cellblock-mcp", ()),          # a command, where sshd knows no subsystem
+    ("cellblock-named", ("-s",)),   # a subsystem: the name alone
     (" /opt/x/cellblock  --mcp ", ())])
 def test_an_agent_gets_a_session(lab, command, options):
     first, second = agent(lab, command, options=options)
@@ -117,6 +120,7 @@ def test_options_do_not_come_with_an_agent(lab, command):
     assert b"jsonrpc" not in r.stdout
 
 
+@pytest.mark.sampled(2)
 def test_an_agent_counts_as_a_session(locked_lab):
     s = [locked_lab.session().start() for _ in range(2)]
     r = locked_lab.run("cellblock-mcp", stdin=AGENT)
@@ -138,6 +142,7 @@ def test_the_window_size_reaches_the_session(lab):
     assert s.run("import os; os.get_terminal_size().columns") == "80"
 
 
+@pytest.mark.sampled(2)
 def test_ctrl_z_has_no_effect(lab):
     s = lab.session().start()
     s.type("\x1a")
@@ -184,7 +189,7 @@ def test_a_dropped_connection_is_come_back_to(lab):
                    hosttree.describe(lab.processes()))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", [
     "LD_PRELOAD", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "TERMINFO",
     "BASH_ENV", "GCONV_PATH", "EDITOR", "XDG_CONFIG_HOME", "SECRET"])
@@ -216,6 +221,7 @@ def test_a_client_cannot_set_the_original_command_variable(lab):
     assert r.stdout == b"2\n", r
 
 
+@pytest.mark.sampled(2)
 def test_two_sessions_of_an_account_are_separate(lab):
     a, b = lab.session().start(), lab.session().start()
     a.run("x = 'a'")
@@ -226,6 +232,7 @@ def test_two_sessions_of_an_account_are_separate(lab):
 WAIT = "import time; print('on', flush=True); time.sleep(40)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("late", ["command", "program", "session"])
 def test_every_command_of_a_locked_login_counts_as_a_session(locked_lab, late):
     """Of session.per_user = 2. The control: one that ends makes room."""
@@ -246,6 +253,7 @@ def test_every_command_of_a_locked_login_counts_as_a_session(locked_lab, late):
                    "room for one more")
 
 
+@pytest.mark.sampled(2)
 def test_commands_of_a_login_that_is_not_locked_are_not_counted(lab):
     """The control of the test above: 4 sessions are allowed."""
     waiting = [lab.session(WAIT) for _ in range(5)]
@@ -253,6 +261,7 @@ def test_commands_of_a_login_that_is_not_locked_are_not_counted(lab):
         s.expect("^on")
 
 
+@pytest.mark.sampled(2)
 def test_a_picture_is_drawn_as_the_clients_terminal_draws(lab):
     s = lab.session().start()
     s.graphics = Graphics("kitty")

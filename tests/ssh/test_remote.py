@@ -70,6 +70,7 @@ def test_a_file_is_used_by_the_next_cell(remote_lab, here, how):
     assert s.run("import os; os.getcwd()") == "'/home'"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("old", [[], ["-O"]])
 def test_a_file_comes_out_while_a_cell_runs(remote_lab, here, old):
     s = remote_lab.session().start()
@@ -123,7 +124,7 @@ def says(r, why):
         (r.args[0] == "rsync" and r.returncode == 11)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", COPIES)
 def test_a_full_home_is_an_error_and_costs_nothing(remote_lab, here, how):
     """The home has 8 MiB, a file may have 4."""
@@ -159,6 +160,7 @@ def test_without_a_session_one_begins_and_goes_on(remote_lab, here):
     assert s.run("len(open('in.csv').read())") == "12"
 
 
+@pytest.mark.sampled(2)
 def test_the_session_that_was_used_last_is_meant(remote_lab, here):
     first, second = remote_lab.session().start(), remote_lab.session()
     second.start()
@@ -172,6 +174,7 @@ def test_the_session_that_was_used_last_is_meant(remote_lab, here):
     assert first.run("import os; os.path.exists('a.csv')") == "False"
 
 
+@pytest.mark.sampled(2)
 def test_a_session_that_ends_ends_the_copy(remote_lab, here):
     s = remote_lab.session().start()
     with subprocess.Popen(
@@ -184,6 +187,7 @@ def test_a_session_that_ends_ends_the_copy(remote_lab, here):
     assert "the session has ended" in said, said
 
 
+@pytest.mark.sampled(2)
 def test_an_interrupted_copy_leaves_nothing_running(remote_lab, here):
     s = remote_lab.session().start()
     with subprocess.Popen(
@@ -213,6 +217,7 @@ def test_nothing_is_written_outside_the_home(remote_lab, here, path, old):
     assert not os.path.exists("/tmp/cbtest-out")
 
 
+@pytest.mark.sampled(2)
 def test_nothing_of_the_host_is_read(remote_lab, here):
     (remote_lab.home / "private").write_text("mine")
     remote_lab.session().start()
@@ -258,6 +263,7 @@ print("pair", a.send(b"x"))
 """
 
 
+@pytest.mark.sampled(2)
 def test_a_copy_hands_no_descriptor_to_a_cell(remote_lab, here):
     """It would keep what belongs to the jail of the copy: file systems in
     memory and ptys, which end with it and count for nobody then."""
@@ -295,6 +301,7 @@ def test_where_no_session_goes_on_alone_none_is_begun(alone_lab, here):
     assert not alone_lab.processes()
 
 
+@pytest.mark.sampled(2)
 def test_a_program_that_is_missing_is_named(alone_lab, remote_lab):
     r = alone_lab.run("rsync --server . x")
     assert r.returncode == 1, r

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 
+import pytest
+
 import hosttree
 import term
 from world import CELLBLOCK
@@ -22,6 +24,7 @@ def listed(lab):
             if e["who"] == lab.user.pw_name and e["answers"]]
 
 
+@pytest.mark.sampled(2)
 def test_root_lists_watches_says_something_and_ends(lab):
     s = lab.session().start()
     hosttree.until(lambda: listed(lab), "the session to be listed")
@@ -53,6 +56,7 @@ def test_root_lists_watches_says_something_and_ends(lab):
     s.wait_exit()
 
 
+@pytest.mark.sampled(2)
 def test_who_watches_stops_and_the_student_is_told(lab):
     s = lab.session().start()
     hosttree.until(lambda: listed(lab), "the session to be listed")
