@@ -17,10 +17,15 @@ def stat_of(pid):
     """The fields of /proc/PID/stat after the name, or None: [0] is the state,
     [1] the parent."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as f:
-            return f.read().rpartition(b")")[2].split()
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
         return None
+    try:                        # a file object takes longer than the reading
+        return os.read(fd, 4096).rpartition(b")")[2].split()
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def status_of(pid):

@@ -22,9 +22,10 @@ CONFIG = TESTS.parent / "etc/haproxy/haproxy.cfg"
 HOSTS = "lab1", "lab2", "lab3"
 CONCURRENT = 8  # of a host, in the configuration as in serve.concurrent
 CLONE_NEWNET = 0x40000000
-# Twice what one host takes, so that each host has its share at any time. How
-# often each client asks is what a longer test has more of.
-CLIENTS = 2 * CONCURRENT
+# More than one host takes, so that each host has its share at any time. How
+# many clients there are and how often each asks is what a longer test has more
+# of.
+CLIENTS = 2 * CONCURRENT if WHOLE else CONCURRENT + 4
 OFTEN = 4 if WHOLE else 1
 
 pytestmark = [

@@ -58,7 +58,7 @@ def test_the_histogram_adds_up(server):
 
 
 def test_jails_are_counted(serve):
-    server = serve(spare=3)
+    server = serve(spare=2)
     hosttree.until(lambda: value(families(server), "cellblock_jails",
-                                 state="spare") == 9, "nine are spare")
+                                 state="spare") == 6, "six are spare")
     assert server("GET", "/health").json == {"status": "ok"}

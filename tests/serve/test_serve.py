@@ -518,6 +518,7 @@ def test_an_answer_is_made_while_others_are_served(serve):
         "POST", "/eval", {"input": code})))
     t.start()
     while t.is_alive():
+        t.join(.02)
         assert server("GET", "/health").status == 200
         if server.figures()["running"] < 2:
             left.close()

@@ -11,7 +11,7 @@ import pytest
 
 import hindered
 import hosttree
-from client import JSON
+from client import JSON, SPARES as KINDS
 from world import WHOLE
 
 SLEEP = "import time; time.sleep(2); print(1)"
@@ -39,10 +39,12 @@ def victims(server, what):
                     "guest": guests}[what]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
 def test_a_spare_that_died_costs_no_request(serve, what):
-    server = serve(spare=2)
-    server.await_rest(6)
+    spare = 2 if WHOLE else 1
+    server = serve(spare=spare)
+    server.await_rest(spare * KINDS)
     killed = list(victims(server, what))
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
@@ -50,17 +52,17 @@ def test_a_spare_that_died_costs_no_request(serve, what):
     # is frozen, and dies when it is continued.
     hosttree.until(lambda: not any(
         hosttree.thread_states(pid).strip("ZXD") for pid in killed), "all died")
-    for _ in range(3):
+    for _ in range(spare + 1):
         r = server.run("6 * 7").json
         assert r.get("result") == 42, r
         r = server("POST", "/eval", {"input": "print(1)"})
         assert r.json["stdout"] == "1\n"
-    for _ in range(3):
+    for _ in range(spare + 1):
         id = server("POST", "/v1/sessions", b"", JSON).json["id"]
         r = server("POST", f"/v1/sessions/{id}/cells", {"code": "6 * 7"})
         assert r.json["output"] == "42\n" or what == "guest", r
         assert server("DELETE", f"/v1/sessions/{id}").status == 204
-    server.await_rest(6)
+    server.await_rest(spare * KINDS)
 
 
 @pytest.mark.parametrize("what", ["warden", "init", "guest"])
@@ -187,17 +189,19 @@ def test_requests_share_nothing(server):
         assert fds == runs[0][2] and pids == runs[0][4] and len(pids) == 2
 
 
+@pytest.mark.sampled
 def test_jails_that_are_waited_for_are_like_those_made_ahead(serve):
     """The one has done what site does, the other does it for its cell."""
     ahead, waited = (serve(spare=n) for n in (2, 0))
     ahead.await_rest(6)
     codes = [
         "import sys\nsys.path, sorted(sys.modules), sys.argv",
-        "sorted(__builtins__.__dict__)", "exit(3)", "quit", "help", "credits",
-        "1 / 0", "nothing", "def f(:", "eval('__import__')('json').dumps(1)",
-        "import site\nsite.ENABLE_USER_SITE", "await 1",
+        "sorted(__builtins__.__dict__)", "exit(3)", "1 / 0", "def f(:",
+        "import site\nsite.ENABLE_USER_SITE",
         "x = 'a'.encode('punycode')\nx"]
-    for code in codes:
+    more = ["quit", "help", "credits", "nothing", "await 1",
+            "eval('__import__')('json').dumps(1)"]
+    for code in codes + more * WHOLE:
         a, b = (s.run(code).json for s in (ahead, waited))
         for r in a, b:
             for key in "duration_ms", "cpu_ms", "memory_peak_bytes":
