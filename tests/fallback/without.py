@@ -9,7 +9,6 @@ only if its first argument has one of these bits; or NAME=VALUE: only if its
 third argument is that.
 """
 import ctypes
-import ctypes.util
 import errno
 import os
 import re
@@ -28,7 +27,7 @@ class Program(ctypes.Structure):
 
 
 def number_of(name):
-    lib = ctypes.CDLL(ctypes.util.find_library("seccomp"))
+    lib = ctypes.CDLL("libseccomp.so.2")
     nr = lib.seccomp_syscall_resolve_name(name.encode())
     if nr < 0:
         sys.exit(f"without: no system call {name}")
