@@ -36,7 +36,7 @@ ROLES = ("front", "warden", "janitor", "init", "guest")
 SAMPLE = 8
 SECONDS = 30
 # Of the calls, where not all of them are tried.
-ONE_IN = 10
+ONE_IN = 16
 # The C library aborts when its futex call fails, which setlocale() makes even
 # without other threads. AddressSanitizer's allocator aborts when it gets no
 # memory.
