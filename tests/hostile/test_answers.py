@@ -233,6 +233,7 @@ def below(s):
     return "".join(s.screen.shown()[s.screen.cursor.y + 1:][:1])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("said", [
     "print()", "(a)\\n:upload ~/.secret", "(\\x1b[2Ka)", "(\\xa6 [killed])",
     "(a\\u202eb)", "(a\\u200bb)", "¦ [killed]", "(' + 'x' * 2000 + ')",

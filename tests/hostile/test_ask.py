@@ -28,8 +28,8 @@ HANGS = {
                       "        os.fork(); os.fork(); return ['abc']\na = A()",
     "dir_that_reads": "class A:\n    def __dir__(s): return [input()]\n"
                       "a = A()",
-    "dir_that_exits": "class A:\n    def __dir__(s): raise SystemExit\n"
-                      "a = A()",
+    "memory": "class A:\n    def __dir__(s):\n        x = []\n"
+              "        while True: x.append(bytearray(1 << 20))\na = A()",
     "getattr": "class A:\n    def __getattr__(s, n):\n        while True: pass"
                "\na = A()",
     "getattribute": "class A:\n    def __getattribute__(s, n):\n"
@@ -38,8 +38,8 @@ HANGS = {
                 "        while True: pass\na = A()",
     "class_of": "class A:\n    @property\n    def __class__(s):\n"
                 "        while True: pass\na = A()",
-    "memory": "class A:\n    def __dir__(s):\n        x = []\n"
-              "        while True: x.append(bytearray(1 << 20))\na = A()",
+    "dir_that_exits": "class A:\n    def __dir__(s): raise SystemExit\n"
+                      "a = A()",
     "metaclass": "class M(type):\n    def __getattribute__(c, n):\n"
                  "        while True: pass\nclass A(metaclass=M): pass\n"
                  "a = A()",
@@ -54,6 +54,7 @@ def back_at_the_prompt(s):
     s.wait_prompt(25)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HANGS)
 def test_tab_costs_nothing_when_the_guest_misbehaves(cb, name):
     s = start(cb)
@@ -81,6 +82,8 @@ WHO = {
 }
 
 
+# Each kind once, and each command once.
+@pytest.mark.sampled(len(WHO) + 1)
 @pytest.mark.parametrize("name", WHO)
 @pytest.mark.parametrize("command", [":who", "%who", "a?", "a??", ":doc a"])
 def test_a_question_costs_nothing_when_the_guest_misbehaves(cb, name, command):

@@ -9,6 +9,7 @@ import pytest
 
 import hosttree
 from hostile import SWALLOW, start, wait_stopped
+from world import WHOLE
 
 # Root may look into and signal what a person may not.
 pytestmark = pytest.mark.both
@@ -73,8 +74,14 @@ def kill(s, name):
     s.wait(is_sent, f"the {name}")
 
 
-@pytest.mark.parametrize("name", VICTIMS)
-@pytest.mark.parametrize("when", ["in a cell", "at the prompt"])
+MOMENTS = "in a cell", "at the prompt"
+
+
+# Each victim once, and each moment with every second one.
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("when, name", [
+    (when, name) for i, name in enumerate(VICTIMS)
+    for when in (MOMENTS[i % 2], MOMENTS[1 - i % 2])])
 def test_sigkill_of_any_process_leaves_nothing(cb, name, when):
     if when == "in a cell":
         s = busy(cb)
@@ -148,6 +155,7 @@ def test_a_janitor_with_another_run_directory_spares_our_sessions(cb):
         assert left.run("_") == "7"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sig", ["SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT",
                                  "SIGKILL", "SIGABRT", "SIGSEGV"])
 def test_a_signal_to_the_front_end_leaves_nothing(cb, sig):
@@ -160,13 +168,14 @@ def test_a_signal_to_the_front_end_leaves_nothing(cb, sig):
     s.tree.wait_gone(20)
 
 
+@pytest.mark.sampled
 def test_a_terminal_that_closes_at_any_byte_leaves_nothing(cb):
     """The terminal closes in the middle of the banner, of an edited line, or
     of the output of a cell."""
     dice = random.Random(7)
     script = ("x = 1\rprint('abc' * 1000)\r:limits\rimport time\r"
               "while True: pass\r")
-    for _ in range(12):
+    for _ in range(12 if WHOLE else 5):
         s = cb.session(start=False)
         n = dice.randrange(len(script))
         data = script[:n].encode()

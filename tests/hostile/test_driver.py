@@ -92,7 +92,7 @@ LINK = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", LINK)
 def test_an_attack_on_the_link_costs_no_session(cb, name):
     s = start(cb)
@@ -263,7 +263,7 @@ PATCHES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_patched_driver_is_replaced_by_reset(cb, name):
     """The patch may break later cells. After :reset the session works
@@ -276,7 +276,7 @@ def test_a_patched_driver_is_replaced_by_reset(cb, name):
     assert value(s, "open('kept.txt').read()") == "'in the home'"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_patched_driver_is_restored_by_undo(cb, name):
     s = start(cb)

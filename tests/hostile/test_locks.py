@@ -4,6 +4,7 @@ however they are made and hidden."""
 import pytest
 
 from hostile import is_whole, start
+from world import WHOLE
 
 # Root's jails are stopped by the freezer, a person's by signals.
 pytestmark = pytest.mark.both
@@ -45,9 +46,6 @@ def in_a_child(held, after=lambda: None):
 """
 
 WAYS = {
-    "one_process": "print(fill(200000))",
-    "many_processes":
-        "print(sum(in_a_child(lambda: fill(20000)) for _ in range(10)))",
     # The first thread of the process ends; its descriptors live on.
     "a_process_without_a_first_thread": """
 r, w = os.pipe()
@@ -62,6 +60,9 @@ if os.fork() == 0:
 os.close(w)
 print(int(os.read(r, 9)))
 """,
+    "one_process": "print(fill(200000))",
+    "many_processes":
+        "print(sum(in_a_child(lambda: fill(20000)) for _ in range(10)))",
     # Each call of the last kind splits one lock into three.
     "splitting": """
 fd, got = new(), 0
@@ -75,7 +76,7 @@ print(got)
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(len(WAYS))
 @pytest.mark.limit(450)
 @pytest.mark.parametrize("way", WAYS)
 def test_record_locks_are_bounded(cb, way):
@@ -86,11 +87,13 @@ def test_record_locks_are_bounded(cb, way):
     assert MOST / 2 <= int(words[-1]) <= MOST, r
 
 
+@pytest.mark.sampled
 def test_locks_that_are_given_back_do_not_count(cb):
     """As a database does: lock, unlock, and never hold many."""
-    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c", SETUP + """
+    more = 50000 if WHOLE else MOST + 1000
+    r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c", SETUP + f"""
 fd = new()
-for i in range(50000):
+for i in range({more}):
     fcntl.lockf(fd, fcntl.LOCK_EX, 1, i)
     fcntl.lockf(fd, fcntl.LOCK_UN, 1, i)
 fill(200000)
@@ -101,7 +104,7 @@ while True:
     try: fcntl.lockf(fd, fcntl.LOCK_EX); break
     except OSError: time.sleep(0.01)
 if os.fork() == 0:
-    fd = os.open(f'/home/{os.getppid()}-{next(files) - 1}', os.O_RDWR)
+    fd = os.open(f'/home/{{os.getppid()}}-{{next(files) - 1}}', os.O_RDWR)
     try: fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as e: os.write(1, errno.errorcode[e.errno].encode())
     os._exit(0)
@@ -232,7 +235,7 @@ def race(lock):
     lock()                                              # control
     t = threading.Thread(target=swap)
     t.start()
-    for i in range(10000):
+    for i in range(ROUNDS):
         try: lock()
         except OSError as e: pass
         if won: break
@@ -241,24 +244,31 @@ def race(lock):
     print('wrong' if won else 'right', flush=True)
 """
 
+def racing(wrong):
+    return RACE.replace("WRONG", WRONG[wrong]).replace(
+        "ROUNDS", "10000" if WHOLE else "2000")
+
+
 WRONG = {"an_event": "os.eventfd(0)", "an_epoll": "os.dup((events := select.epoll()).fileno())",
          "a_device": "os.open('/dev/null', os.O_RDWR)"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_thread_cannot_have_another_file_locked_as_a_whole(cb, wrong):
     r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
-               RACE.replace("WRONG", WRONG[wrong]) + """
+               racing(wrong) + """
 race(lambda: fcntl.flock(place, fcntl.LOCK_EX))
 """, timeout=90)
     assert r.code == 0 and r.text.split() == ["right"], r
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_thread_that_has_a_part_of_another_file_locked_dies(cb, wrong):
     """It can have one such lock, but then no second call returns."""
     r = cb.run("-t", "60s", "-s", "cell.cpu=60s", "-c",
-               RACE.replace("WRONG", WRONG[wrong]) + """
+               racing(wrong) + """
 pid = os.fork()
 if pid == 0:
     race(lambda: fcntl.lockf(place, fcntl.LOCK_EX, 1))
@@ -322,12 +332,12 @@ if os.path.exists('/home/hides'):
 """
 
 
+@pytest.mark.sampled
 def test_a_process_that_hid_with_such_a_lock_dies_when_it_can_be_seen(cb):
     """Init cannot look at a program that nobody may read. It goes on to
     remember that a thread of it has locked something."""
     r = cb.run("-t", "90s", "-s", "cell.cpu=90s", "-c",
-               RACE.replace("WRONG", WRONG["an_event"])
-               + "import time\n" + UNREADABLE, timeout=120)
+               racing("an_event") + "import time\n" + UNREADABLE, timeout=120)
     assert r.code == 0 and r.text.split() in (["right"], ["wrong", "9"]), r
 
 
@@ -450,12 +460,16 @@ while True: time.sleep(9)
 """
 
 
+TIMEOUT = 8 if WHOLE else 3
+
+
+@pytest.mark.sampled
 @pytest.mark.limit(90)
 def test_init_does_not_wait_for_a_child_that_a_guest_stops(cb):
     s = start(cb, "--set", "session.processes=300", "--set", "cell.cpu=60s",
-              "--set", "cell.timeout=8s")
+              "--set", f"cell.timeout={TIMEOUT}s")
     row = s.enter(STOPS)
     s.expect_since(row, "^on")
-    s.expect_since(row, "time limit: 8 s", 20)
+    s.expect_since(row, f"time limit: {TIMEOUT} s", 20)
     s.wait_prompt()
     is_whole(s, row)

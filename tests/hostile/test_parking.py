@@ -169,6 +169,7 @@ def test_ctrl_c_gives_up_a_completion_that_waits(cb):
     assert value(s, "6 * 7", 15) == "42"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["sleeps_beside_a_waiter", "spins"])
 def test_leaving_does_not_wait_for_a_parking_that_hangs(cb, name):
     s = hang(cb, name)

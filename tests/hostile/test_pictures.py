@@ -66,6 +66,7 @@ HEADS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HEADS)
 def test_a_wrong_head_is_the_last(cb, name):
     s = start(cb)

@@ -338,7 +338,7 @@ def skip_without(cells):
         pytest.skip("there is no numpy here")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ROWS)
 def test_cells_behave_as_in_plain_python(cb, tmp_path, name):
     cells, last = ROWS[name]
@@ -346,7 +346,7 @@ def test_cells_behave_as_in_plain_python(cb, tmp_path, name):
     assert shows(cb, cells, tmp_path) == last
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ROLLED_BACK)
 def test_cells_behave_as_in_plain_python_after_a_rollback(cb, tmp_path, name):
     cells, last = ROWS[name]

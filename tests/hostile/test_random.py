@@ -70,6 +70,7 @@ def a_round(dice, cell):
     return "\n".join(lines)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.limit(240)
 @pytest.mark.parametrize("seed", [SEED, SEED + 1])
 def test_random_messages_cost_no_session(cb, seed):

@@ -83,12 +83,13 @@ for _ in range(2):
 """
 
 
+@pytest.mark.sampled
 def test_a_terminal_set_to_blocking_reads_does_not_block_the_warden(cb):
     """Children set the terminal to blocking reads of 255 keys, again and
     again, while the warden takes back the keys that were typed ahead."""
     s = start(cb, "--set", "cell.checkpoint=never", "--set", "cell.cpu=60s")
     s.run(SPINS)
-    for _ in range(25):
+    for _ in range(25 if world.WHOLE else 10):
         row = s.enter("time.sleep(0.1)")
         s.type("abc")
         s.wait(lambda: s.screen.here() >= row
@@ -210,7 +211,8 @@ c.send(b'DONE 3 ok 0 0 0 0')
 serve(c)"""
 
 
-@pytest.mark.parametrize("then", ["wait", "cell", "reset", "kill"])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("then", ["wait", "cell", "kill", "reset"])
 def test_a_guest_that_burns_at_every_checkpoint_is_bounded(cb, then):
     """The guest burns CPU whenever the warden asks for a checkpoint, and so
     does its replacement. After the second time the warden does not ask
