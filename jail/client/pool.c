@@ -58,6 +58,7 @@ struct pool {
 	size_t nkinds;
 	struct ahead *ahead; /* those without a jail in the order of asking */
 	size_t nahead;
+	struct pollfd *polls; /* pool_await()'s: one for each, and the maker */
 	struct jail **ending; /* the oldest first */
 	size_t nending;
 	struct err refusal; /* the maker's last, */
@@ -77,8 +78,11 @@ int pool_open(struct pool **out, const struct pool_offer *offer, struct err *e)
 		return err_errno(e, "start the maker");
 	p->most = offer->most;
 	p->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	p->pid = maker_start(&o, &p->maker, e);
+	p->polls = calloc((size_t)p->most + 1, sizeof(*p->polls));
+	p->pid = p->polls ? maker_start(&o, &p->maker, e)
+			  : err_errno(e, "start the maker");
 	if (p->pid < 0) {
+		free(p->polls);
 		free(p);
 		return -1;
 	}
@@ -93,8 +97,8 @@ static bool is_kind(const struct kind *k, unsigned python, enum spec_mode mode)
 
 /* ---- those that end ---- */
 
-/* Wait for the oldest that is on its way out. */
-static void end_oldest(struct pool *p, size_t i)
+/* Wait for one that is on its way out. */
+static void close_ending(struct pool *p, size_t i)
 {
 	jail_close(p->ending[i], p->left.msg[0] ? NULL : &p->left);
 	memmove(p->ending + i, p->ending + i + 1,
@@ -105,7 +109,7 @@ static void reap(struct pool *p)
 {
 	for (size_t i = 0; i < p->nending;)
 		if (jail_is_over(p->ending[i]))
-			end_oldest(p, i);
+			close_ending(p, i);
 		else
 			i++;
 }
@@ -200,32 +204,41 @@ static bool may_make(const struct pool *p, bool waited)
 		      : making(p) == 0 && now >= p->rest_ms;
 }
 
-static int have(const struct pool *p, const struct kind *k)
+/* It has died since it was ready, and is of no use to anybody. */
+static bool is_lost(const struct ahead *a)
+{
+	return a->built_ms && a->failed_ms;
+}
+
+static int have(const struct pool *p, const struct kind *k, bool lost)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < p->nahead; i++)
-		n += is_kind(&p->ahead[i].kind, k->python, k->mode);
+		n += is_kind(&p->ahead[i].kind, k->python, k->mode) &&
+		     (lost || !is_lost(&p->ahead[i]));
 	return n;
 }
 
 /* Ask for what is missing, as far as there may be more: first for what somebody
- * waits for. */
+ * waits for. Those ahead that do not last are not replaced without end. */
 static void fill(struct pool *p)
 {
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
 
-		while (have(p, k) > k->waited + k->ahead && drop_surplus(p, k))
+		while (have(p, k, false) > k->waited + k->ahead &&
+			drop_surplus(p, k))
 			;
-		for (int n = have(p, k); n < k->waited && may_make(p, true);
-			n++)
+		for (int n = have(p, k, false);
+			n < k->waited && may_make(p, true); n++)
 			ask(p, k, 1);
 	}
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
 
-		if (have(p, k) < k->waited + k->ahead && may_make(p, false))
+		if (have(p, k, true) < k->waited + k->ahead &&
+			may_make(p, false))
 			ask(p, k, 0);
 	}
 }
@@ -294,7 +307,6 @@ static bool hear_one(struct ahead *a)
 	if (r > 0 && is_ready_by(a, &ev))
 		a->built_ms = now_ms();
 	else if (r < 0 || !is_well(a, &ev))
-		/* those that do not last are not replaced without end */
 		a->failed_ms = a->built_ms ? a->built_ms : now_ms();
 	if (r < 0)
 		return false;
@@ -322,18 +334,18 @@ static bool is_asked(const struct pool *p)
 	return false;
 }
 
-static bool has_answer(const struct pool *p, int timeout_ms)
+static bool has_answer(const struct pool *p)
 {
 	struct pollfd v = {.fd = p->maker, .events = POLLIN};
 
-	return is_asked(p) && poll(&v, 1, timeout_ms) > 0;
+	return is_asked(p) && poll(&v, 1, 0) > 0;
 }
 
 void pool_turn(struct pool *p)
 {
 	int64_t now = now_ms();
 
-	while (has_answer(p, 0))
+	while (has_answer(p))
 		take_answer(p);
 	for (size_t i = 0; i < p->nahead;) {
 		struct ahead *a = &p->ahead[i];
@@ -379,13 +391,13 @@ size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
 /* ---- taking ---- */
 
 /* The best: one that is built, then one that is building, then one that could
- * not be built and says why. One that died since is of no use to anybody. */
+ * not be built and says why. */
 static int worth(const struct ahead *a)
 {
-	if (!a->jail)
+	if (!a->jail || is_lost(a))
 		return 0;
 	if (a->failed_ms)
-		return a->built_ms ? 0 : 1;
+		return 1;
 	return a->built_ms ? 3 : 2;
 }
 
@@ -428,16 +440,14 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
 	struct jail **out, struct err *e)
 {
-	int r = pool_take(p, python, mode, out, e);
+	int r;
 
-	while (r == 0) {
+	while ((r = pool_take(p, python, mode, out, e)) == 0) {
 		pool_want(p, python, mode, 1, 0);
-		/* With too many on their way out, nothing was asked for. */
-		if (!is_asked(p) && p->nending > 0)
-			end_oldest(p, 0);
-		else if (has_answer(p, -1))
-			take_answer(p);
-		r = pool_take(p, python, mode, out, e);
+		/* A place that a failure keeps is free after a while. */
+		poll(p->polls, pool_polls(p, p->polls, (size_t)p->most + 1),
+			FAILURE_MS);
+		pool_turn(p);
 	}
 	pool_want(p, python, mode, 0, 0);
 	return r < 0 ? -1 : 0;
@@ -473,7 +483,7 @@ int pool_close(struct pool *p, struct err *e)
 	while (p->nahead > 0)
 		end_ahead(p, 0);
 	while (p->nending > 0)
-		end_oldest(p, 0);
+		close_ending(p, 0);
 	close(p->maker);
 	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -483,6 +493,7 @@ int pool_close(struct pool *p, struct err *e)
 	free(p->kinds);
 	free(p->ahead);
 	free(p->ending);
+	free(p->polls);
 	free(p);
 	return r;
 }
