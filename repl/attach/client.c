@@ -53,20 +53,23 @@ struct client {
 
 static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
 
-static int open_signals(struct client *c, struct err *e)
+static int open_signals(struct client *c, sigset_t *set, struct err *e)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
+	sigemptyset(set);
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-		sigaddset(&set, passed[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+		sigaddset(set, passed[i]);
+	c->signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signals < 0 ? err_errno(e, "wait for signals") : 0;
+}
+
+/* From here on they come only through the descriptor. */
+static void hold_signals(const sigset_t *set)
+{
+	sigprocmask(SIG_BLOCK, set, NULL);
 	signal(SIGTSTP, SIG_IGN);
 	signal(SIGTTIN, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return c->signals < 0 ? err_errno(e, "wait for signals") : 0;
 }
 
 static void pass_signals(const struct client *c)
@@ -201,26 +204,33 @@ static _Noreturn void be_client(struct client *c, const char *person)
 int client_begin(const char *person, struct err *e)
 {
 	struct client c = {.child = -1};
-	sigset_t before;
+	sigset_t set;
 	int ends[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	/* Nothing fails after the fork: the child would go on without us. */
+	if (open_signals(&c, &set, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		close(c.signals);
 		return err_errno(e, "open a socket");
-	sigprocmask(SIG_BLOCK, NULL, &before);
+	}
 	save_modes(&c);
 	c.child = fork();
-	if (c.child == 0) {
-		close(ends[0]);
+	if (c.child > 0) {
+		close(ends[1]);
+		c.link = ends[0];
+		hold_signals(&set);
+		be_client(&c, person);
+	}
+	if (c.child < 0) {
+		err_errno(e, "start the front end");
+		close(ends[1]);
+	} else {
 		io_set_nonblock(ends[1], 1);
-		return ends[1];
 	}
-	close(ends[1]);
-	c.link = ends[0];
-	if (c.child < 0 || open_signals(&c, e) < 0) {
-		close(ends[0]);
-		return err_errno(e, "start the front end");
-	}
-	be_client(&c, person);
+	close(ends[0]);
+	close(c.signals);
+	return c.child < 0 ? -1 : ends[1];
 }
 
 /* The terminal opened again, for output that must not wait. */
@@ -285,9 +295,11 @@ int client_attach(int sock, const char *person, const char *from, struct err *e)
 		ns, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, again};
 	struct attach_request r;
 	struct attach_answer a;
+	sigset_t set;
 
-	if (ns < 0 || check_output(e) < 0 || open_signals(&c, e) < 0)
+	if (ns < 0 || check_output(e) < 0 || open_signals(&c, &set, e) < 0)
 		return -1;
+	hold_signals(&set);
 	save_modes(&c);
 	knock_begin(&r, ATTACH_ATTACH, NULL);
 	put_env(r.term, sizeof(r.term), "TERM");
