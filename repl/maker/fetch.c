@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -58,28 +57,6 @@ static int call(const struct fetch *f)
 		connect(fd, (const void *)&a, sizeof(a)) < 0)
 		return -1;
 	return fd_take(&fd);
-}
-
-/* Whether the files that the maker shows are those that we see: root can be in
- * another mount namespace, or root directory, than whoever listens there. */
-static bool sees_our_files(int conn)
-{
-	static const char *const of[] = {"ns/mnt", "root"};
-	struct stat its, ours;
-	struct ucred peer;
-	socklen_t n = sizeof(peer);
-	char path[48];
-	bool same = getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0;
-
-	for (size_t i = 0; i < 2 && same; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)peer.pid,
-			of[i]);
-		same = stat(path, &its) == 0;
-		snprintf(path, sizeof(path), "/proc/self/%s", of[i]);
-		same = same && stat(path, &ours) == 0 &&
-		       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
-	}
-	return same;
 }
 
 static int send_order(int conn, const struct order *o, struct err *e)
@@ -175,7 +152,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 
 	f->until_ms = now_ms() + ANSWER_MS;
 	conn = call(f);
-	if (is_root() && (conn < 0 || !sees_our_files(conn)))
+	if (conn < 0 && is_root())
 		return 0;
 	if (conn < 0 && errno == ENOENT && f->cfg->maker != MAKER_REQUIRE)
 		return 0;
@@ -184,6 +161,9 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 	/* Somebody who may have other limits makes a session with them. */
 	if (fill(f, spec, e) < 0)
 		return must_be_the_makers(f) ? -1 : 0;
+	/* Root can be in another mount namespace, or root directory. */
+	if (is_root() && order_want_files(&f->order) < 0)
+		return 0;
 	if (f->eval)
 		f->order.mode = SPEC_EVAL;
 	if (send_order(conn, &f->order, e) < 0)

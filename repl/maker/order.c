@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 _Static_assert(SETUP_LIST <= 64 && ENFORCE_LIMITS <= 64,
 	"a bit for each item of a list");
@@ -184,6 +185,33 @@ int order_check(const struct order *o, size_t n, const struct config *system,
 			check_limit(&config_keys[i], &asked, system, e) < 0)
 			return -1;
 	return 0;
+}
+
+/* ---- the files that are shown ---- */
+
+int order_want_files(struct order *o)
+{
+	struct stat mounts, root;
+
+	if (stat("/proc/self/ns/mnt", &mounts) < 0 || stat("/", &root) < 0)
+		return -1;
+	o->mounts = mounts.st_ino;
+	o->root_dev = root.st_dev;
+	o->root_ino = root.st_ino;
+	return 0;
+}
+
+int order_check_files(const struct order *o, struct err *e)
+{
+	struct order ours;
+
+	if (!o->mounts)
+		return 0;
+	if (order_want_files(&ours) == 0 && o->mounts == ours.mounts &&
+		o->root_dev == ours.root_dev && o->root_ino == ours.root_ino)
+		return 0;
+	err_set(e, "the maker of sessions sees other files");
+	return err_kind_set(e, ERR_CONFIG);
 }
 
 /* ---- made into a spec ---- */

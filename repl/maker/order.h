@@ -19,7 +19,7 @@ struct err;
 struct setup;
 
 /* Grows when the message changes. */
-#define ORDER_VERSION 2
+#define ORDER_VERSION 3
 
 struct order {
 	uint32_t version;
@@ -33,6 +33,9 @@ struct order {
 	uint32_t tty_bits; /* (spec.h) */
 	uint16_t rows, cols;
 	char term[64];
+	/* The files that whoever asks sees: their mount namespace (0: any), and
+	 * their root directory. */
+	uint64_t mounts, root_dev, root_ino;
 };
 
 /* What of `spec`, which was made from `mine`, the system's own configuration
@@ -49,6 +52,13 @@ void order_fill_all(
  * e. */
 int order_check(const struct order *o, size_t n, const struct config *system,
 	struct err *e);
+
+/* Ask only for a jail that shows the files which this process sees. 0, or -1:
+ * it cannot be said which they are. */
+int order_want_files(struct order *o);
+
+/* Whether this process sees the files that are asked for. 0, or -1 with e. */
+int order_check_files(const struct order *o, struct err *e);
 
 /* The spec of an order that is in order. Borrows all three. */
 void order_spec(const struct order *o, const struct config *system,

@@ -191,7 +191,9 @@ static int receive(int conn, struct visitor *v, struct err *e)
 		return err_errno(e, "read a request");
 	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
 		return err_set(e, "read a request: more than one came");
-	return order_check(&v->order, (size_t)n, &v->cfg, e);
+	if (order_check(&v->order, (size_t)n, &v->cfg, e) < 0)
+		return -1;
+	return order_check_files(&v->order, e);
 }
 
 static void note(const struct service *s, struct place *p, enum state state)
