@@ -11,10 +11,11 @@
  * Leaves:    wardens of sessions, which need it no more; itself nothing but
  *            its socket in the file system, and no spare (spares.c)
  *
- * The parent touches no connection. A child that waits for the next request is
- * there before the request is, and an alarm ends every child that has not
- * handed its session over in time. Each child writes what it does into a place
- * of shared memory; there is no table of sessions.
+ * A child that waits for the next request is there before the request is, and
+ * an alarm ends every child that has not handed its session over in time. Each
+ * child writes what it does into a place of shared memory; there is no table of
+ * sessions. The parent touches a connection only where it cannot have a child:
+ * it says so there.
  *
  * A message can hold descriptors whose closing takes as long as a stranger
  * likes. Where the kernel can, they are refused when they are sent. Elsewhere
@@ -60,6 +61,10 @@
 /* Who asked last has the cores for so long before the next child is forked,
  * unless somebody asks. */
 #define NEXT_MS 5
+/* After a fork that failed the next one is tried so much later. */
+#define AGAIN_MS 100
+/* Connections at most that the parent cannot close (refuse()). */
+#define UNCLOSED_MAX 64
 /* One that has handed a session over ends so much later. */
 #define LINGER_MS 200
 /* Of all sessions, programs among them, one person may have one in so many. */
@@ -97,6 +102,8 @@ struct service {
 	struct spares spares;
 	int64_t next_ms; /* when to fork the next child that waits; 0: it is not
 			  * missing, or has no place */
+	bool failed;	 /* the last fork */
+	int unclosed;	 /* connections (refuse()) */
 	pid_t pid;
 	const char *below;
 	bool tell;
@@ -436,31 +443,72 @@ static bool somebody_asks(const struct service *s)
 	return poll(p, watch(s, p), 0) > 0;
 }
 
-/* One child waits for the next request, if there is a place for it: at once if
- * somebody asks, or else in a moment. */
-static int keep_one_waiting(struct service *s, struct err *e)
+/* Answer who asks that no child can be had. What nobody received is not closed
+ * here, if there may be descriptors in it: see above. */
+static void refuse(struct service *s, int conn, const struct err *e)
 {
-	struct place *p = find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
+	char byte;
+
+	io_refuse_fds(conn);
+	jail_refuse(conn, e);
+	shutdown(conn, SHUT_RD);
+	while (io_look_at_first(conn) == IO_FIRST_BYTES)
+		(void)!recv(conn, &byte, 1, MSG_DONTWAIT);
+	if (io_look_at_first(conn) == IO_FIRST_NOTHING)
+		close(conn);
+	else
+		s->unclosed++;
+}
+
+static void refuse_all(struct service *s, const struct err *e)
+{
+	int conn;
+
+	for (int i = 0; i < s->listen.n; i++)
+		while (s->unclosed < UNCLOSED_MAX &&
+			(conn = accept4(s->listen.fds[i], NULL, NULL,
+				 SOCK_CLOEXEC)) >= 0)
+			refuse(s, conn, e);
+}
+
+/* Fork a child that waits in this place. Where that cannot be, whoever asks now
+ * is told, and the next ones a moment later. */
+static void start_child(struct service *s, struct place *p)
+{
+	struct err e = {0};
 	pid_t pid;
 
-	if (!p) {
-		s->next_ms = 0;
-		return 0;
-	}
-	if (!s->next_ms)
-		s->next_ms = now_ms() + NEXT_MS;
-	if (now_ms() < s->next_ms && !somebody_asks(s))
-		return 0;
-	s->next_ms = 0;
 	p->ahead = false;
 	p->state = PLACE_WAITS;
 	pid = fork();
 	if (pid == 0)
 		child(s, p);
-	if (pid < 0)
-		return err_errno(e, "start a process");
-	p->child = pid;
-	return 0;
+	s->next_ms = pid < 0 ? now_ms() + AGAIN_MS : 0;
+	if (pid < 0) {
+		err_errno(&e, "the maker of sessions: start a process");
+		if (!s->failed)
+			syslog(LOG_ERR, "%s", e.msg);
+		p->state = PLACE_FREE;
+		refuse_all(s, &e);
+	}
+	s->failed = pid < 0;
+	p->child = pid < 0 ? 0 : pid;
+}
+
+/* One child waits for the next request, if there is a place for it: at once if
+ * somebody asks, or else in a moment. */
+static void keep_one_waiting(struct service *s)
+{
+	struct place *p = find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
+
+	if (!p) {
+		s->next_ms = 0;
+		return;
+	}
+	if (!s->next_ms)
+		s->next_ms = now_ms() + NEXT_MS;
+	if (now_ms() >= s->next_ms || (!s->failed && somebody_asks(s)))
+		start_child(s, p);
 }
 
 /* The end is logged by the person's front end. */
@@ -552,12 +600,11 @@ static int loop(struct service *s, struct err *e)
 	nfds_t n;
 
 	for (;;) {
-		if (keep_one_waiting(s, e) < 0)
-			return -1;
+		keep_one_waiting(s);
 		spares_turn(&s->spares);
 		tell_spares(s, &told);
 		p[1] = spares_poll(&s->spares);
-		n = 2 + (s->next_ms ? watch(s, p + 2) : 0);
+		n = 2 + (s->next_ms && !s->failed ? watch(s, p + 2) : 0);
 		if (poll(p, n, timeout_ms(s)) < 0 && errno != EINTR)
 			return err_errno(e, "wait for requests");
 		if (p[0].revents && take_signals(s))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hinder.c - a host with other clocks, or without memory, for one process
+ * hinder.c - a host with other clocks, or without memory or processes, for one
+ * process
  *
  * LD_PRELOAD, because the product has nothing by which anybody could change its
  * clocks, and the host's clocks are everybody's. The environment says what is
@@ -16,6 +17,7 @@
  *	                    is ahead, and those that the machine seems to have
  *	                    slept
  *	HINDER_CALLOC=NxM   there is no memory for N items of M bytes
+ *	HINDER_FORK=FILE    there is no process while this file is there
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -151,4 +153,15 @@ void *calloc(size_t n, size_t size)
 	if (p)
 		__builtin_memset(p, 0, n * size);
 	return p;
+}
+
+pid_t fork(void)
+{
+	const char *file = getenv("HINDER_FORK");
+
+	if (file && access(file, F_OK) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return ((pid_t (*)(void))dlsym(RTLD_NEXT, "fork"))();
 }

@@ -46,6 +46,12 @@ def without_memory_for_files(cb, n):
             "HINDER_CALLOC": f"{n + 1}x{FILE_BYTES}"}
 
 
+def without_processes(base):
+    """There is no process while the file is there that comes with this."""
+    file = pathlib.Path(base) / "no-processes"
+    return {"LD_PRELOAD": _library(base), "HINDER_FORK": str(file)}, file
+
+
 class Clocks:
     """What everything that a test starts takes for the time."""
 
