@@ -138,6 +138,7 @@ void run_find_fetch(struct run *r, struct fetch *f)
 {
 	*f = (struct fetch){.cfg = &r->cfg,
 		.eval = r->opt.mode == OPTIONS_CELL,
+		.checks = r->opt.mode == OPTIONS_CHECK,
 		.load_system = r->login.kind == LOGIN_NOT ? load_system : NULL,
 		.arg = r,
 		.complain = complain};

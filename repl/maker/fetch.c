@@ -144,6 +144,15 @@ static int refuse(const struct fetch *f, struct err *e)
 			: "as root: systemctl restart cellblock.socket");
 }
 
+/* Whether errno says that there is no maker. That nobody listens at a socket
+ * which one has left is said by --check. */
+static bool is_absent(const struct fetch *f)
+{
+	return f->cfg->maker != MAKER_REQUIRE &&
+	       (errno == ENOENT || (errno == ECONNREFUSED && !f->checks &&
+					   !config_is_bound(f->cfg)));
+}
+
 /* 1: f->asked; 0: there is no maker, or nothing that it would make; -1 with e.
  */
 static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
@@ -152,9 +161,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 
 	f->until_ms = now_ms() + ANSWER_MS;
 	conn = call(f);
-	if (conn < 0 && is_root())
-		return 0;
-	if (conn < 0 && errno == ENOENT && f->cfg->maker != MAKER_REQUIRE)
+	if (conn < 0 && (is_root() || is_absent(f)))
 		return 0;
 	if (conn < 0)
 		return refuse(f, e);

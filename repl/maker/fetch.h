@@ -18,6 +18,7 @@ struct jail_spec;
 struct fetch {
 	const struct config *cfg; /* as the spec was made from it */
 	bool eval;		  /* the program is -e */
+	bool checks; /* nothing is done but to say what this host can */
 	/* Load the system's configuration alone: 0, or -1 with e. NULL: `cfg`
 	 * is that. */
 	int (*load_system)(void *arg, struct config *system, struct err *e);

@@ -8,8 +8,8 @@
  *            root starts (site.c)
  * Trusts:    the system's configuration, the name service, the kernel's word on
  *            who asks. Of a request nothing: order.c
- * Leaves:    wardens of sessions, which need it no more; itself nothing but
- *            its socket in the file system, and no spare (spares.c)
+ * Leaves:    wardens of sessions, which need it no more; itself nothing, and no
+ *            spare (spares.c). A service manager's socket stays
  *
  * A child that waits for the next request is there before the request is, and
  * an alarm ends every child that has not handed its session over in time. Each
@@ -106,6 +106,7 @@ struct service {
 	int unclosed;	 /* connections (refuse()) */
 	pid_t pid;
 	const char *below;
+	const char *path; /* of a socket that is ours; NULL: there is none */
 	bool tell;
 };
 
@@ -666,6 +667,8 @@ static int service_open(struct service *s, const char *path, struct err *e)
 	passed = listen_open_packets(&s->listen, path, SERVICE_PATH, e);
 	if (passed < 0)
 		return -1;
+	if (!passed)
+		s->path = path ? path : SERVICE_PATH;
 	for (int i = 0; i < s->listen.n; i++)
 		io_refuse_fds(s->listen.fds[i]);
 	s->below = passed ? BELOW : NULL;
@@ -702,6 +705,8 @@ int service_run(const char *path, bool quiet, bool tells, struct err *e)
 			kill(s.places[i].child, SIGKILL);
 	spares_close(&s.spares);
 	fd_drop(&s.signals);
+	if (s.path)
+		unlink(s.path);
 	/* Our end closes the socket, and who waits there: see above. */
 	return r;
 }

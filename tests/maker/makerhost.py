@@ -280,6 +280,13 @@ def made(host):
                       r"(, made ahead)?$", host.said(), re.M)
 
 
+def logged(host):
+    """Who has got a session that was not made ahead, their uid and its host
+    id."""
+    return re.findall(r"^(\S+) \(uid (\d+)\): a session as host id (\d+)$",
+                      host.said(), re.M)
+
+
 def was_ahead(host, n=1):
     """Of the n-th session, which may be logged a moment later."""
     hosttree.until(lambda: len(made(host)) >= n, "the log")

@@ -449,7 +449,7 @@ def test_sessions_do_not_need_the_maker(maker, ann, bob):
     maker.kill()
     assert "6" in s.run("x + 1")
     r = bob.run("-c", "1")
-    assert r.code == 0 and "Connection refused" in r.said, r
+    assert r.code == 0 and r.said == "", r
     maker.start()
     assert "7" in s.run("x + 2")
     control(bob)

@@ -4,7 +4,7 @@ import json
 import re
 
 import hosttree
-from makerhost import JAIL_UIDS, of_jails
+from makerhost import JAIL_UIDS, logged, of_jails
 
 
 def rows(ended):
@@ -46,11 +46,6 @@ def test_each_session_has_a_host_id_of_its_own(maker, ann):
         assert int(host_id) in JAIL_UIDS
     s.leave()
     t.leave()
-
-
-def logged(maker):
-    return re.findall(r"^(\S+) \(uid (\d+)\): a session as host id (\d+)$",
-                      maker.said(), re.M)
 
 
 def test_a_session_leaves_nothing(ann):

@@ -141,9 +141,10 @@ def test_a_maker_that_is_stopped_is_not_asked(person):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
         left.bind(SOCKET)
     os.chmod(SOCKET, 0o666)
-    control = person.here("-c", "print(1)")
+    r = person.here("-c", "print(1)")
+    control = person.here("--check")
     os.unlink(SOCKET)
-    assert control.stdout == "1\n"
+    assert (r.stdout, r.stderr) == ("1\n", "")
     assert "ask the maker of sessions" in control.stderr
 
 
