@@ -165,6 +165,23 @@ static void what_is_said_before_a_reply_is_bounded(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Whatever it has said before. */
+static void a_session_is_over_when_its_warden_has_closed(void **state)
+{
+	struct world *w = *state;
+
+	assert_false(jail_is_over(w->jail));
+	for (int i = 0; i < 5; i++)
+		say(w, 0);
+	assert_false(jail_is_over(w->jail)); /* control */
+	for (int i = 0; i < 5; i++)
+		say(w, 0);
+	fd_drop(&w->warden);
+	assert_true(jail_is_over(w->jail));
+	assert_int_equal(jail_close(w->jail, NULL), 0);
+	w->jail = NULL;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, end)
 
 int main(void)
@@ -175,6 +192,7 @@ int main(void)
 		TEST(other_bytes_than_were_announced_are_an_error),
 		TEST(who_has_no_bytes_to_say_announces_none),
 		TEST(what_is_said_before_a_reply_is_bounded),
+		TEST(a_session_is_over_when_its_warden_has_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

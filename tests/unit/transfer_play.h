@@ -49,7 +49,7 @@ struct jail {
 	struct scene *scene;
 };
 
-/* As jail/client/jail.c takes it apart, sorted. */
+/* As jail/client/requests.c takes it apart, sorted. */
 static int by_path(const void *a, const void *b)
 {
 	const struct jail_file *x = a, *y = b;
