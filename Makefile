@@ -28,7 +28,7 @@ archives  = $(if $(SHARED),,$(foreach l,$(1),$(filter /%,$(shell \
 library   = $(if $(filter $(words $(1)),$(words $(call archives,$(1)))),\
               $(call archives,$(1)),-l$(firstword $(1)))
 LIBS     := $(foreach l,edit:bsd:md:tinfo cap inih jansson sixel z,\
-              $(call library,$(subst :, ,$l)))
+              $(call library,$(subst :, ,$l))) -ldl
 CFLAGS   += -std=gnu17 $(OPT) $(WARN) $(WERROR) $(HARDEN) $(FORTIFY) $(SAN)
 CPPFLAGS += -D_GNU_SOURCE -DCELLBLOCK_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SAN)
@@ -52,7 +52,7 @@ GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
 FUZZ_SRC := $(sort $(wildcard jail/base/*.c repl/text/*.c) $(shell \
               head -qn 12 tests/fuzz/fuzz_*.c | grep -oE '(jail|repl)/[a-z_/]+\.c'))
 FUZZ     := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LIBS := -Wl,--as-needed -linih -ljansson -lsixel -lz
+FUZZ_LIBS := -Wl,--as-needed -linih -ljansson -lsixel -lz -ldl
 REPLAY   := $(FUZZ:$(BUILD)/fuzz/%=$(BUILD)/tests/fuzz/%)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_CC   = $(CLANG) -std=gnu17 -O1 -g1 $(CPPFLAGS) -UCELLBLOCK_VERSION \

@@ -15,7 +15,9 @@
 
 #include "jail/apply/apply.h"
 #include "jail/apply/janitor.h"
+#include "jail/base/io.h"
 #include "jail/base/slots.h"
+#include "jail/base/systemd.h"
 #include "jail/walls/ident.h"
 #include "jail/walls/mount.h"
 #include "jail/walls/seccomp.h"
@@ -27,6 +29,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A manager that does not answer by then is not waited for. */
+#define ANSWER_MS 2000
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -207,8 +212,13 @@ static int find_delegated(
 	probe(s->spec, caps);
 	if (caps->kind != CGROUP_NONE)
 		return 0;
-	r = s->spec->asks_systemd ? cgroup_scope_enter(runtime, e) : 1;
-	if (r != 0)
+	if (!s->spec->asks_systemd)
+		return -1;
+	r = systemd_enter_scope(
+		runtime, getpid(), true, now_ms() + ANSWER_MS, e);
+	if (r < 0)
+		return err_wrap(e, "your systemd gave no cgroup");
+	if (r > 0)
 		return -1;
 	s->facts.scope = 1;
 	probe(s->spec, caps);

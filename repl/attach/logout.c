@@ -4,8 +4,7 @@
  *
  * Runs in:   client, which asks before its cage closes and tells inside it;
  *            --check
- * Holds:     connections, while it asks; then where the front end is, as the
- *            kernel says
+ * Holds:     a file that says in which cgroup the front end is
  * Trusts:    the login manager, for a sentence to the person
  * Leaves:    a front end that a logout does not reach, where the person lingers
  *
@@ -22,8 +21,6 @@
  */
 #include "attach.h"
 
-#include "jail/base/dbus.h"
-#include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/systemd.h"
 
@@ -38,23 +35,7 @@
 #define BUS "/run/dbus/system_bus_socket"
 #define LINGER "/var/lib/systemd/linger/"
 
-/* The questions, by their serial numbers. */
-enum { HELLO = 1, KILLS, ONLY, BUT, QUESTIONS };
-
-static const char *const properties[QUESTIONS] = {
-	[KILLS] = "KillUserProcesses",
-	[ONLY] = "KillOnlyUsers",
-	[BUT] = "KillExcludeUsers",
-};
-
 enum place { ELSEWHERE, IN_LOGIN, IN_MANAGER };
-
-/* What the login manager has answered. */
-struct rules {
-	const char *name; /* of the person */
-	bool kills, some, named, spared;
-	unsigned heard; /* bits 1 << question */
-};
 
 static enum place find(const struct logout *l)
 {
@@ -75,108 +56,11 @@ static bool lingers(const struct logout *l)
 	return access(l->linger, F_OK) == 0;
 }
 
-/* ---- the login manager ---- */
-
-static int ask_for(struct dbus *d, uint32_t question)
-{
-	static const struct dbus_method hello = {.to = "org.freedesktop.DBus",
-		.path = "/org/freedesktop/DBus",
-		.interface = "org.freedesktop.DBus",
-		.member = "Hello"};
-	static const struct dbus_method get = {.to = "org.freedesktop.login1",
-		.path = "/org/freedesktop/login1",
-		.interface = "org.freedesktop.DBus.Properties",
-		.member = "Get",
-		.signature = "ss"};
-	struct dbus_message m;
-
-	dbus_begin(&m, question, question == HELLO ? &hello : &get);
-	if (question != HELLO) {
-		dbus_put_string(&m, "org.freedesktop.login1.Manager");
-		dbus_put_string(&m, properties[question]);
-	}
-	dbus_end(&m);
-	return dbus_ask(d, &m, NULL);
-}
-
-/* Whether an array of strings has a name, and whether it has any. */
-static bool has_name(struct dbus_answer *a, const char *name, bool *any)
-{
-	const char *s;
-	uint32_t n;
-	size_t end;
-
-	if (!dbus_get_u32(a, &n) || n > a->n - a->at)
-		return false;
-	end = a->at + n;
-	*any = n > 0;
-	while (a->at < end && dbus_get_string(a, &s))
-		if (!strcmp(s, name))
-			return true;
-	return false;
-}
-
-static void hear(struct rules *r, struct dbus_answer *a)
-{
-	uint32_t v;
-	bool any;
-
-	if (a->type != DBUS_RETURN || a->to <= HELLO || a->to >= QUESTIONS ||
-		!dbus_get_signature(a, a->to == KILLS ? "b" : "as"))
-		return;
-	if (a->to == KILLS)
-		r->kills = dbus_get_u32(a, &v) && v;
-	else if (a->to == ONLY)
-		r->named = has_name(a, r->name, &r->some);
-	else
-		r->spared = has_name(a, r->name, &any);
-	r->heard |= 1u << a->to;
-}
-
-static enum logout_kills ask_login_manager(const char *person, int64_t until)
-{
-	const unsigned all = 1u << KILLS | 1u << ONLY | 1u << BUT;
-	struct rules r = {.name = person ? person : ""};
-	struct dbus_answer a;
-	uint32_t i = HELLO;
-	struct dbus d;
-
-	if (dbus_open(&d, BUS) < 0)
-		return LOGOUT_UNKNOWN;
-	while (i < QUESTIONS && ask_for(&d, i) == 0)
-		i++;
-	while (i == QUESTIONS && r.heard != all &&
-		dbus_await(&d, &a, until) == 0)
-		hear(&r, &a);
-	dbus_close(&d);
-	if (r.heard != all)
-		return LOGOUT_UNKNOWN;
-	return r.kills && !r.spared && (r.named || !r.some) ? LOGOUT_KILLS
-							    : LOGOUT_SPARES;
-}
-
-/* ---- the person's own ---- */
-
-static void move_front(const struct logout *l, pid_t front, int64_t until)
-{
-	char runtime[32], name[SYSTEMD_SCOPE_MAX];
-	struct dbus_answer a;
-	struct dbus d;
-
-	snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
-	if (systemd_ask_scope(&d, runtime, front, false, name, NULL) != 0)
-		return;
-	/* Each message that comes is a reason to look where it is. */
-	while (find(l) == IN_LOGIN && dbus_await(&d, &a, until) == 0 &&
-		a.type != DBUS_ERROR)
-		;
-	dbus_close(&d);
-}
-
 void logout_ask(struct logout *l, const char *person, pid_t front, bool move)
 {
 	int64_t until = now_ms() + ASK_MS;
-	char path[32];
+	char path[32], runtime[32];
+	int kills;
 
 	*l = (struct logout){.moves = move};
 	snprintf(l->linger, sizeof(l->linger), LINGER "%s",
@@ -185,9 +69,12 @@ void logout_ask(struct logout *l, const char *person, pid_t front, bool move)
 	l->cgroup = open(path, O_RDONLY | O_CLOEXEC);
 	if (find(l) != IN_LOGIN)
 		return;
-	l->kills = ask_login_manager(person, until);
+	kills = systemd_kills_at_logout(BUS, person ? person : "", until, NULL);
+	if (kills >= 0)
+		l->kills = kills ? LOGOUT_KILLS : LOGOUT_SPARES;
+	snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
 	if (move && lingers(l))
-		move_front(l, front, until);
+		systemd_enter_scope(runtime, front, false, until, NULL);
 }
 
 /* ---- telling ---- */

@@ -106,12 +106,6 @@ int cgroup_move_below(const struct cgroup_caps *caps, struct err *e);
  * the kernel does not keep the bound. */
 int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e);
 
-/* Ask the systemd of the person who runs this process, which must be alone yet,
- * for a cgroup that is delegated to them, and be moved there; it takes some
- * milliseconds. `runtime` is where logind has their sockets. 0; 1: there is no
- * such systemd; -1 with e. */
-int cgroup_scope_enter(const char *runtime, struct err *e);
-
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a
  * file name that no living session shares (ident_claim_name()); NULL: a name
