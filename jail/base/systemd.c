@@ -245,13 +245,13 @@ static int take_reply(int from, int64_t until, struct err *e)
 	errno = ETIMEDOUT;
 	if (!p.revents)
 		return err_errno(e, "wait for the answer");
-	if (io_read_full(from, &r, sizeof(r)) != sizeof(r))
+	if (read(from, &r, sizeof(r)) != sizeof(r))
 		return err_set(e, "the library ended without an answer");
 	*e = r.e;
 	/* A person is shown what the peer says, up to a control character. */
 	e->msg[sizeof(e->msg) - 1] = '\0';
 	for (char *c = e->msg; *c; c++)
-		if (*c < ' ' || *c == 0x7f)
+		if (*c < ' ' || *c > '~')
 			*c = '\0';
 	return r.is;
 }
@@ -295,10 +295,10 @@ int systemd_enter_scope(const char *runtime, pid_t pid, bool delegate,
 	snprintf(q.scope, sizeof(q.scope), "cellblock-%d-%llx.scope", (int)pid,
 		(unsigned long long)now_ns());
 	r = ask(&q, until, &why);
-	if (is_in_scope(&q))
-		return 0;
 	if (why.code == ENOENT || why.code == ECONNREFUSED)
 		return 1;
+	if (is_in_scope(&q))
+		return 0;
 	return err_set(e, "%s", r < 0 ? why.msg : "the process was not moved");
 }
 
@@ -307,7 +307,6 @@ int systemd_kills_at_logout(
 {
 	struct question q = {
 		.ask = ask_login_manager, .is_bus = true, .person = person};
-
 	struct err why = {0};
 	int r;
 
