@@ -9,7 +9,7 @@
  * its cgroup and namespaces and everything the configuration shows in it, and
  * is ended before Python starts.
  */
-#include "main.h"
+#include "run.h"
 
 #include "jail/base/err.h"
 #include "jail/enforce.h"

@@ -11,7 +11,7 @@
  * everywhere: root keeps the working directory, the home directory, /tmp, and
  * the targets of -d.
  */
-#include "main.h"
+#include "run.h"
 
 #include "jail/base/err.h"
 #include "jail/jail.h"

@@ -13,7 +13,6 @@
  * before it does. It may start before we are confined: nothing that comes from
  * it is read before.
  */
-#include "main.h"
 #include "run.h"
 
 #include "jail/base/err.h"

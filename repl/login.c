@@ -24,7 +24,7 @@
  * stays set in everything started from an ssh session, and cron and su start
  * shells without it. Being wrong makes a run stricter, never looser.
  */
-#include "main.h"
+#include "run.h"
 
 #include "jail/base/err.h"
 #include "repl/config/options.h"

@@ -8,7 +8,6 @@
  *            configuration before anything else is looked at
  * Leaves:    an exit status
  */
-#include "main.h"
 #include "run.h"
 
 #include "jail/base/err.h"

@@ -10,7 +10,6 @@
  * the session (jail_beside()), on pipes. It is the host's own, as a jail shows
  * it.
  */
-#include "main.h"
 #include "run.h"
 
 #include "jail/base/err.h"

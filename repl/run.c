@@ -82,7 +82,7 @@ static void find_where(struct run *r, struct config_where *where)
 		.user = r->person.name,
 		.groups = (const char *const *)r->person.groups,
 		.ngroups = r->person.n_groups,
-		.is_command = command_exists,
+		.is_command = named_exists,
 		.login = true,
 	};
 }

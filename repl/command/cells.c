@@ -204,6 +204,38 @@ int cells_edit(
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
 }
 
+/* ---- what runs as a cell ---- */
+
+static void add_literal(struct strbuf *b, const char *s, size_t n)
+{
+	strbuf_puts(b, "\"");
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '"' || s[i] == '\\' || (unsigned char)s[i] < ' ')
+			strbuf_printf(b, "\\x%02x", (unsigned char)s[i]);
+		else
+			strbuf_add(b, &s[i], 1);
+	strbuf_puts(b, "\"");
+}
+
+int cells_run_apart(struct session *s, const char *python, const char *it,
+	size_t n, struct err *e)
+{
+	struct strbuf b = {0};
+	int r = -1;
+
+	strbuf_puts(&b, "exec(");
+	add_literal(&b, python, strlen(python));
+	strbuf_puts(&b, ", {\"names\": globals(), \"it\": ");
+	add_literal(&b, it, n);
+	strbuf_puts(&b, "})");
+	if (b.failed)
+		err_set(e, "out of memory");
+	else
+		r = cell_run(s, b.s, b.n, e);
+	strbuf_free(&b);
+	return r;
+}
+
 /* As python -m timeit, with as many loops as take 0.2 s; -n and -r as there. */
 int cells_timeit(
 	struct session *s, const struct command_line *line, struct err *e)
@@ -230,7 +262,7 @@ int cells_timeit(
 		"print(f'{mean * factor:.3g} {unit} ± {off} a loop '\n"
 		"      f'({len(runs)} runs of {n})')\n";
 
-	return habits_run(s, python, line->rest, line->rest_n, e);
+	return cells_run_apart(s, python, line->rest, line->rest_n, e);
 }
 
 int cells_time(

@@ -90,105 +90,6 @@ const struct command commands[] = {
 };
 /* clang-format on */
 
-bool command_exists(const char *name)
-{
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(c->name, name))
-			return true;
-	return false;
-}
-
-const struct command *command_find(
-	const struct config *cfg, const char *name, size_t n, struct err *e)
-{
-	const struct command *found = NULL;
-	char names[128] = "", safe[64];
-	size_t at = 0;
-	int many = 0;
-
-	for (const struct command *c = commands; c->name; c++) {
-		if (strncmp(c->name, name, n) != 0 ||
-			!config_allows_command(cfg, c->name))
-			continue;
-		if (!c->name[n])
-			return c;
-		if (at < sizeof(names) - 16)
-			at += (size_t)snprintf(names + at, sizeof(names) - at,
-				" :%s", c->name);
-		found = c;
-		many++;
-	}
-	if (!n || !found) {
-		text_safe(safe, sizeof(safe), name, n);
-		err_set(e, "there is no command :%s", safe);
-		err_hint(e, ":help lists the commands");
-		return NULL;
-	}
-	if (many > 1) {
-		err_set(e, ":%.*s could be%s", (int)n, name, names);
-		return NULL;
-	}
-	return found;
-}
-
-static int check_count(const struct command *c, int n, struct err *e)
-{
-	if (n >= c->min && (c->max < 0 || n <= c->max))
-		return 0;
-	if (c->args[0])
-		return err_set(e, "usage: :%s %s", c->name, c->args);
-	return err_set(e, ":%s takes no arguments", c->name);
-}
-
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
-int command_run_named(struct session *s, const char *name, const char *rest,
-	size_t n, struct err *e)
-{
-	const struct command *c = command_find(s->cfg, name, strlen(name), e);
-	struct command_line line = {.rest = rest, .rest_n = n};
-	struct lexer_words words = {0};
-	int r = -1;
-
-	if (!c)
-		return -1;
-	for (; line.rest_n && is_space(*line.rest); line.rest_n--)
-		line.rest++;
-	if (c->max == COMMAND_VERBATIM) {
-		while (line.rest_n && is_space(line.rest[line.rest_n - 1]))
-			line.rest_n--;
-		return check_count(c, line.rest_n > 0, e) < 0
-			       ? -1
-			       : c->run(s, &line, e);
-	}
-	if (lexer_split(line.rest, line.rest_n, &words, e) == 0 &&
-		check_count(c, words.n, e) == 0) {
-		line.words = words.v;
-		line.n = words.n;
-		r = c->run(s, &line, e);
-	}
-	lexer_words_free(&words);
-	return r;
-}
-
-int command_run(struct session *s, const char *src, size_t n, struct err *e)
-{
-	size_t name_n = 0;
-	auto_free char *name = NULL;
-
-	for (; n && (is_space(*src) || *src == ':'); n--)
-		src++;
-	while (name_n < n && !is_space(src[name_n]))
-		name_n++;
-	name = strndup(src, name_n);
-	if (!name)
-		return err_errno(e, "run a command");
-	return command_run_named(s, name, src + name_n, n - name_n, e);
-}
-
 /* "area?" and "?area" ask for documentation, two marks for the source. Reduces
  * the text to the name between the marks. */
 static bool is_question(const char **name, size_t *n, bool *source)
@@ -377,7 +278,7 @@ static int complete_command(struct session *s, const char *text, size_t n,
 			complete_commands(s, name, cursor == n, out);
 		return 0;
 	}
-	c = command_find(s->cfg, text + name_at, name_n, NULL);
+	c = named_find(s->cfg, text + name_at, name_n, NULL);
 	if (!c)
 		return -1;
 	name_at += name_n + 1;
@@ -444,14 +345,14 @@ static int run_line(struct session *s, const char *src, size_t n, struct err *e)
 	if (!command && !is_question(&name, &name_n, &source))
 		return habits_line(s, src, n, e);
 	terminal_restore(s->term);
-	return command ? command_run(s, src, n, e)
+	return command ? named_run_line(s, src, n, e)
 		       : info_question(s, source, name, name_n, e);
 }
 
 static bool takes_cell(void *session, const char *name, size_t n)
 {
 	const struct session *s = session;
-	const struct command *c = command_find(s->cfg, name, n, NULL);
+	const struct command *c = named_find(s->cfg, name, n, NULL);
 
 	return c && c->arg == ARG_CELL;
 }

@@ -2,7 +2,8 @@
 /*
  * command.h - the `:` commands
  *
- *	command.c  the table: find, split, run; what Tab offers
+ *	command.c  the table; what a line is; what Tab offers
+ *	named.c    the command of a name
  *	files.c    between host and home, and in the home
  *	script.c   scripts of the host
  *	coding.c   the encoding that a script declares
@@ -72,20 +73,22 @@ extern const struct command commands[];
 /* What a session calls in this folder. */
 extern const struct session_calls command_calls;
 
+/* ---- named.c ---- */
+
 /* The command called `name`, or the only one whose name begins so, if the
  * configuration allows it; NULL with e otherwise. */
-const struct command *command_find(
+const struct command *named_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
 
 /* Whether there is a command of that name, allowed or not. */
-bool command_exists(const char *name);
+bool named_exists(const char *name);
+
+/* Run the command of that name, with the text behind it. 0, or -1 with e. */
+int named_run(struct session *s, const char *name, const char *rest, size_t n,
+	struct err *e);
 
 /* Run a line that begins with a colon. 0, or -1 with e. */
-int command_run(struct session *s, const char *src, size_t n, struct err *e);
-
-/* The same for the command of that name, with the text behind it. */
-int command_run_named(struct session *s, const char *name, const char *rest,
-	size_t n, struct err *e);
+int named_run_line(struct session *s, const char *src, size_t n, struct err *e);
 
 /* ---- the functions in the table ---- */
 
@@ -126,8 +129,8 @@ bool habits_explain(
 
 /* Run Python as a cell, apart from the person's names: it has `names`, which
  * are these, and `it`, which is the text. 0, or -1 with e. */
-int habits_run(struct session *s, const char *python, const char *it, size_t n,
-	struct err *e);
+int cells_run_apart(struct session *s, const char *python, const char *it,
+	size_t n, struct err *e);
 
 /* "NAME?" and "NAME??": the documentation of a name, or its source. */
 int info_question(struct session *s, bool source, const char *name, size_t n,

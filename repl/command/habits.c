@@ -170,36 +170,6 @@ bool habits_explain(
 	return h;
 }
 
-static void add_literal(struct strbuf *b, const char *s, size_t n)
-{
-	strbuf_puts(b, "\"");
-	for (size_t i = 0; i < n; i++)
-		if (s[i] == '"' || s[i] == '\\' || (unsigned char)s[i] < ' ')
-			strbuf_printf(b, "\\x%02x", (unsigned char)s[i]);
-		else
-			strbuf_add(b, &s[i], 1);
-	strbuf_puts(b, "\"");
-}
-
-int habits_run(struct session *s, const char *python, const char *it, size_t n,
-	struct err *e)
-{
-	struct strbuf b = {0};
-	int r = -1;
-
-	strbuf_puts(&b, "exec(");
-	add_literal(&b, python, strlen(python));
-	strbuf_puts(&b, ", {\"names\": globals(), \"it\": ");
-	add_literal(&b, it, n);
-	strbuf_puts(&b, "})");
-	if (b.failed)
-		err_set(e, "out of memory");
-	else
-		r = cell_run(s, b.s, b.n, e);
-	strbuf_free(&b);
-	return r;
-}
-
 int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 {
 	const struct habit *h;
@@ -229,11 +199,11 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 	if (h->command) {
 		/* As for a command with a colon: Ctrl-C is a signal. */
 		terminal_restore(s->term);
-		return command_run_named(s, h->command, rest, rest_n, e);
+		return named_run(s, h->command, rest, rest_n, e);
 	}
 	if (h->whole) {
 		rest = src + (*src == '%');
 		rest_n = n - (*src == '%');
 	}
-	return habits_run(s, h->python, rest, rest_n, e);
+	return cells_run_apart(s, h->python, rest, rest_n, e);
 }

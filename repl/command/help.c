@@ -99,6 +99,6 @@ int help_show(struct session *s, const struct command_line *line, struct err *e)
 	if (name[0] == '?' || name[n - 1] == '?')
 		return show_page(s, "doc", e);
 	name += *name == ':';
-	c = command_find(s->cfg, name, n - (name > line->rest), e);
+	c = named_find(s->cfg, name, n - (name > line->rest), e);
 	return c ? show_page(s, c->name, e) : -1;
 }

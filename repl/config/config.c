@@ -191,46 +191,6 @@ int config_state_dir(const char *xdg, const char *home, char *path, size_t size)
 	return own_path(xdg, home, "/.local/state", "cellblock", path, size);
 }
 
-/* ---- errors ---- */
-
-int config_errors_add(
-	struct config_errors *errors, const char *place, const char *fmt, ...)
-{
-	char line[PATH_MAX + 1100], safe[sizeof(line)];
-	int n = snprintf(line, sizeof(line), "%.*s: ", PATH_MAX + 32, place);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
-	va_end(ap);
-	text_safe(safe, sizeof(safe), line, strlen(line));
-	if (errors->list.n == CONFIG_ERRORS_MAX ||
-		strlist_add(&errors->list, safe) < 0)
-		errors->dropped++;
-	return -1;
-}
-
-void config_errors_print(const struct config_errors *errors, const char *prefix,
-	void (*print)(FILE *f, const char *line), FILE *f)
-{
-	char line[PATH_MAX + 1200];
-
-	for (size_t i = 0; i < errors->list.n; i++) {
-		snprintf(line, sizeof(line), "%s%s", prefix,
-			errors->list.items[i]);
-		print(f, line);
-	}
-	if (errors->dropped)
-		fprintf(f, "%sand %zu more configuration errors\n", prefix,
-			errors->dropped);
-}
-
-void config_errors_fini(struct config_errors *errors)
-{
-	strlist_fini(&errors->list);
-	*errors = (struct config_errors){0};
-}
-
 /* ---- one KEY = VALUE ---- */
 
 /* Bytes of a name or value that an error repeats. */

@@ -253,6 +253,8 @@ int config_state_dir(
 /* Print `cfg` as a configuration file, each value with its source. */
 void config_print_merged(FILE *f, const struct config *cfg);
 
+/* ---- what is wrong: errors.c ---- */
+
 /* Record "place: message", made safe for a terminal. Returns -1. */
 int config_errors_add(struct config_errors *errors, const char *place,
 	const char *fmt, ...) __attribute__((format(printf, 3, 4)));

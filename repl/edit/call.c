@@ -8,6 +8,7 @@
  * Leaves:    at most one faint line below the cell, of visible characters; no
  *            key waits for it
  */
+#include "editor.h"
 #include "jail/base/io.h"
 #include "parts.h"
 #include "pyblock.h"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "editor.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "editor.h"
 #include "history.h"
 #include "jail/base/io.h"
 #include "parts.h"
@@ -31,7 +32,6 @@ void edit_begin(struct editor *ed)
 {
 	ed->edit.last_code = 0;
 	ed->edit.unseen = 0;
-	vi_begin(ed);
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
 	complete_stop(ed);
@@ -801,10 +801,9 @@ void edit_do(struct editor *ed, const struct edit_command *c)
 	engine_replace(ed->engine, from, to, NULL, 0);
 }
 
-enum editor_result edit_key(struct editor *ed, const struct key *key)
+bool edit_begin_key(struct editor *ed, const struct key *key)
 {
 	struct edit *e = &ed->edit;
-	struct engine_text t;
 
 	e->key = *key;
 	e->result = EDITOR_GO_ON;
@@ -812,16 +811,21 @@ enum editor_result edit_key(struct editor *ed, const struct key *key)
 	if (key->code != '\t' && key->code != KEY_BACK_TAB)
 		complete_stop(ed);
 	if (search_key(ed, key))
-		return e->result;
+		return false;
 	if (key->code != '\t' && (key->code != KEY_TEXT || key->c != ' '))
 		e->unseen = 0;
-	if (!vi_key(ed, key))
-		edit_do(ed, edit_command(key->code));
+	return true;
+}
+
+void edit_end_key(struct editor *ed)
+{
+	struct edit *e = &ed->edit;
+	struct engine_text t;
+
 	/* What the person has not seen is not taken. */
 	strbuf_free(&ed->recall.rest);
-	e->last_code = key->code;
+	e->last_code = e->key.code;
 	t = engine_text(ed->engine);
 	if (undo_note(&e->undo, t.s, t.n, t.cursor) < 0)
 		undo_free(&e->undo);
-	return e->result;
 }

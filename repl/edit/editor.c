@@ -336,6 +336,17 @@ static enum editor_result next_line(
 	}
 }
 
+/* In the command mode of vi a key means something else. */
+static enum editor_result take_key(struct editor *ed, const struct key *key)
+{
+	if (!edit_begin_key(ed, key))
+		return ed->edit.result;
+	if (!vi_key(ed, key))
+		edit_do(ed, edit_command(key->code));
+	edit_end_key(ed);
+	return ed->edit.result;
+}
+
 /* The engine's call: the keys of a whole read. */
 static void handle_keys(void *ctx)
 {
@@ -345,7 +356,7 @@ static void handle_keys(void *ctx)
 	do {
 		ed->result = next_key(ed, &key);
 		if (ed->result == EDITOR_GO_ON)
-			ed->result = edit_key(ed, &key);
+			ed->result = take_key(ed, &key);
 	} while (ed->result == EDITOR_GO_ON);
 }
 
@@ -482,6 +493,7 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed);
+	vi_begin(ed);
 	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
 	ran = engine_run(ed->engine, start.s, start.n, ed->kept_cursor);
 	utf8_wide_free(&start);

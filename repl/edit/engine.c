@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "editor.h"
 #include "jail/base/err.h"
 #include "parts.h"
 

@@ -3,8 +3,8 @@
  * parts.h - the parts of the editor
  *
  *	editor.c    open, read, close; watched descriptors, text typed ahead
- *	edit.c      what each key does; Enter, the history and its search
  *	vi.c        letters that are commands
+ *	edit.c      what each key does; Enter, the history and its search
  *	complete.c  Tab behind a word
  *	call.c      the parameters of the call that the cursor is in
  *	engine.c    libedit: the terminal's modes and the text
@@ -13,8 +13,8 @@
  *
  * Each part is a struct. Only one file writes its fields, but for what
  * editor_open() takes from its options; the other files may read them. Calls go
- * down this list. Two go up: the engine calls back what editor.c hands it, and
- * vi.c has edit.c carry a command out, with edit_do().
+ * down this list, but for what editor.c hands the engine to call back. A file
+ * includes editor.h before this one.
  */
 #ifndef REPL_EDIT_PARTS_H
 #define REPL_EDIT_PARTS_H
@@ -22,7 +22,6 @@
 #include <stdbool.h>
 #include <wctype.h>
 
-#include "editor.h"
 #include "repl/term/keys.h"
 #include "repl/text/layout.h"
 #include "repl/text/strbuf.h"
@@ -298,8 +297,11 @@ void edit_do(struct editor *ed, const struct edit_command *c);
 /* A drawn read begins: forget the texts of the read before. */
 void edit_begin(struct editor *ed);
 void edit_free(struct editor *ed);
-/* Do what the key means: EDITOR_GO_ON, or the result of the read. */
-enum editor_result edit_key(struct editor *ed, const struct key *key);
+/* A key was pressed: false when the search has used it. Otherwise what the key
+ * means is done next, and then edit_end_key() follows. The result of the read
+ * is in ed->edit.result. */
+bool edit_begin_key(struct editor *ed, const struct key *key);
+void edit_end_key(struct editor *ed);
 /* Before the text is drawn: what stands around the cursor, and what may follow
  * it. */
 void edit_look(struct editor *ed);

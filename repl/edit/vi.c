@@ -6,8 +6,9 @@
  * Holds:     whether letters are commands, and the operator that waits for a
  *            place
  * Trusts:    nothing in the text
- * Leaves:    other keys to edit.c, which also carries every command out
+ * Leaves:    to edit.c: other keys, and carrying every command out
  */
+#include "editor.h"
 #include "parts.h"
 
 #include <string.h>

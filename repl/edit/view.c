@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "editor.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"

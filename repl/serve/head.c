@@ -174,7 +174,6 @@ static const struct field {
 	{"Authorization", true, NULL},
 	{"Origin", true, NULL},
 	{"Expect", true, take_expect},
-	{"Last-Event-ID", true, NULL},
 	{"Connection", false, NULL},
 	{"Accept", false, NULL},
 };

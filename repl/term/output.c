@@ -223,8 +223,8 @@ void output_say(struct output *o, const char *text)
 	char safe[200], line[256];
 	int n;
 
-	vt_flush(&o->vt);
-	if (!vt_sequence_is_alternate(&o->vt)) {
+	vt_pen_flush(&o->vt);
+	if (!vt_pen_is_alternate(&o->vt)) {
 		tidy(o);
 		say(o, text);
 		return;
@@ -240,15 +240,14 @@ void output_say(struct output *o, const char *text)
 
 bool output_has_room(const struct output *o)
 {
-	return !vt_sequence_is_alternate(&o->vt) &&
-	       o->head < o->opts.head_bytes;
+	return !vt_pen_is_alternate(&o->vt) && o->head < o->opts.head_bytes;
 }
 
 bool output_draw(struct output *o, const char *s, size_t n)
 {
 	if (!output_has_room(o) || n > o->opts.head_bytes - o->head)
 		return false;
-	vt_flush(&o->vt);
+	vt_pen_flush(&o->vt);
 	tidy(o);
 	copy(o, OUTPUT_BREAK, NULL, 0);
 	o->total += n;
@@ -260,7 +259,7 @@ bool output_draw(struct output *o, const char *s, size_t n)
 /* The alternate screen may be gone, and the cell go on. */
 static void say_waiting(struct output *o)
 {
-	if (!o->said.n || vt_sequence_is_alternate(&o->vt))
+	if (!o->said.n || vt_pen_is_alternate(&o->vt))
 		return;
 	tidy(o);
 	say_again(o);
@@ -273,7 +272,7 @@ void output_steer(struct output *o)
 
 void output_break(struct output *o)
 {
-	vt_flush(&o->vt);
+	vt_pen_flush(&o->vt);
 	if (o->opts.alone || !output_has_room(o))
 		return;
 	tidy(o);
@@ -308,7 +307,7 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 			release(o);
 		}
 	}
-	vt_flush(&o->vt);
+	vt_pen_flush(&o->vt);
 	say_waiting(o);
 	return (size_t)(p - (const uint8_t *)buf);
 }
@@ -386,7 +385,7 @@ static void nowhere(void *arg, const void *buf, size_t n)
 
 bool output_move(struct output *o)
 {
-	bool alternate = vt_sequence_is_alternate(&o->vt);
+	bool alternate = vt_pen_is_alternate(&o->vt);
 	vt_emit *before = o->vt.emit;
 
 	o->vt.emit = nowhere;
@@ -400,7 +399,7 @@ void output_take_screen(struct output *o)
 	static const char screen[] = "\x1b[?1049h\x1b[2J\x1b[H";
 
 	vt_feed(&o->vt, screen, sizeof(screen) - 1);
-	vt_flush(&o->vt);
+	vt_pen_flush(&o->vt);
 }
 
 /* Report what the filter dropped, and go back to column 0. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "repl/edit/editor.h"
 #include "repl/edit/parts.h"
 #include "repl/edit/pyscan.h"
 #include "repl/text/lexer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/config/config.c repl/config/file.c repl/config/keys.c
+/* fuzz-sources: repl/config/config.c repl/config/errors.c repl/config/file.c repl/config/keys.c
  * repl/config/value.c jail/enforce.c */
 /* fuzz-libs: -linih */
 /*

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "repl/edit/editor.h"
 #include "repl/edit/parts.h"
 #include "repl/text/layout.h"
 #include "repl/text/utf8.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/term/output.c repl/term/vt/vt.c
- * repl/term/vt/sequence.c */
+ * repl/term/vt/pen.c repl/term/vt/sequence.c */
 /*
  * fuzz_output.c - the end mark is found anywhere, and every byte before it is
  *                 accounted for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/sequence.c */
+/* fuzz-sources: repl/term/vt/vt.c repl/term/vt/pen.c repl/term/vt/sequence.c */
 /*
  * fuzz_vt.c - the terminal gets only allowed sequences from any output
  *
@@ -389,7 +389,7 @@ static void check_resized(
 
 	filter_begin(&v, &out, c);
 	vt_feed(&v, in, n / 2);
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	told = out.n;
 	vt_resize(&v, heights[kind >> 4 & 3][1], COLUMNS);
 	vt_feed(&v, in + n / 2, n - n / 2);

@@ -24,7 +24,7 @@ static struct config cfg;
 
 static const struct command *find(const char *name, struct err *e)
 {
-	return command_find(&cfg, name, strlen(name), e);
+	return named_find(&cfg, name, strlen(name), e);
 }
 
 static void every_command_is_found_by_its_name(void **state)
@@ -71,11 +71,11 @@ static void policy_disables_commands(void **state)
 	struct config locked = {.commands = {.items = items, .n = 1}};
 
 	(void)state;
-	assert_null(command_find(&locked, "upload", 6, NULL));
-	assert_null(command_find(&locked, "u", 1, NULL));
+	assert_null(named_find(&locked, "upload", 6, NULL));
+	assert_null(named_find(&locked, "u", 1, NULL));
 	/* The control: what is allowed is found. */
 	assert_string_equal(
-		command_find(&locked, "files", 5, NULL)->name, "files");
+		named_find(&locked, "files", 5, NULL)->name, "files");
 }
 
 /* A command that cannot run says how it is used, and touches nothing. */
@@ -85,14 +85,14 @@ static void arguments_are_counted_before_anything_runs(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_int_equal(command_run(&s, ":upload", 7, &e), -1);
+	assert_int_equal(named_run_line(&s, ":upload", 7, &e), -1);
 	assert_string_equal(e.msg, "usage: :upload [-f] SRC… [DST]");
-	assert_int_equal(command_run(&s, ":quit now", 9, &e), -1);
+	assert_int_equal(named_run_line(&s, ":quit now", 9, &e), -1);
 	assert_string_equal(e.msg, ":quit takes no arguments");
-	assert_int_equal(command_run(&s, ":time  ", 7, &e), -1);
+	assert_int_equal(named_run_line(&s, ":time  ", 7, &e), -1);
 	assert_string_equal(e.msg, "usage: :time CELL");
-	assert_int_equal(command_run(&s, ":show 'a", 8, &e), -1);
-	assert_int_equal(command_run(&s, ":edit x", 7, &e), -1);
+	assert_int_equal(named_run_line(&s, ":show 'a", 8, &e), -1);
+	assert_int_equal(named_run_line(&s, ":edit x", 7, &e), -1);
 	assert_string_equal(e.msg, "x is not a number from 1 on");
 }
 

@@ -6,7 +6,7 @@
  * test, and as an ordinary user. The same attempts by an unconfined child are
  * the control.
  */
-#include "repl/main.h"
+#include "repl/run.h"
 
 #include "forked.h"
 #include "jail/base/err.h"

@@ -41,7 +41,7 @@ static void what_is_in_order_is_written_anew(void **state)
 		{"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET",
 			"GET /a HTTP/1.0\r\n\r\n", 3},
 		{"GET http://X:1/a HTTP/1.1\r\nhOST:x:1\t \r\nCookie: "
-		 "a=b\r\n\r\n",
+		 "a=b\r\nLast-Event-ID: 1\r\n\r\n",
 			"GET /a HTTP/1.1\r\nHost: x:1\r\n\r\n", 0},
 		{START HOST "Content-Length: 2\r\n\r\n{}x",
 			START HOST "Content-Length: 2\r\n\r\n{}", 1},

@@ -2,7 +2,7 @@
 /*
  * test_login.c - a login is recognised, and its client can pass no option
  */
-#include "repl/main.h"
+#include "repl/run.h"
 
 #include "jail/base/err.h"
 #include "repl/config/options.h"

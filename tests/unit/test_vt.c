@@ -52,7 +52,7 @@ static void run(struct vt *v, struct capture *c, enum vt_mode mode,
 	vt_init(v, mode, capture_emit, c);
 	v->free = true;
 	vt_feed(v, in, split);
-	vt_flush(v);
+	vt_pen_flush(v);
 	vt_feed(v, in + split, n - split);
 	vt_finish(v, false);
 }
@@ -351,7 +351,7 @@ static const char *bounded(const char *in)
 	v.rows = 3;
 	v.columns = 10;
 	vt_feed(&v, in, strlen(in));
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	return c.buf;
 }
 
@@ -511,20 +511,20 @@ static void after_a_new_size_nothing_is_known(void **state)
 	v.rows = 3;
 	v.columns = 10;
 	vt_feed(&v, in, sizeof(in) - 1);
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	c.n = 0;
 	vt_resize(&v, 3, 20);
 	vt_feed(&v, "\x1b[9A\x1b[H\n", 8);
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	assert_string_equal(c.buf, "\0337\x1b[r\0338" CLAIMED "\x1b[H\n");
 	/* Where the alternate screen is the main one, its rows may, too. */
 	c.n = 0;
 	vt_feed(&v, "\x1b[?1049h\x1b[2;3r", 14);
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	c.n = 0;
 	vt_resize(&v, 3, 30);
 	vt_feed(&v, "\x1b[?1049lx", 9);
-	vt_flush(&v);
+	vt_pen_flush(&v);
 	assert_string_equal(
 		c.buf, "\x1b[r" CLAIMED "\x1b[?1049l\x1b[9999;1H\nx");
 }

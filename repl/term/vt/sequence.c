@@ -74,7 +74,7 @@ static void emit_csi(struct vt *v)
 	if (v->inter)
 		*p++ = v->inter;
 	*p++ = v->final;
-	vt_put(v, s, (size_t)(p - s));
+	vt_pen_put(v, s, (size_t)(p - s));
 }
 
 /* ---- the cursor ----
@@ -91,23 +91,18 @@ static void emit_csi(struct vt *v)
  * enough empty ones have been scrolled away to come back.
  */
 
-bool vt_sequence_is_bounded(const struct vt *v)
-{
-	return !v->free && !vt_sequence_is_alternate(v);
-}
-
 /* Go to the top of an empty screen. */
 static void scroll_away(struct vt *v)
 {
 	int rows = v->rows + ROWS_MORE;
 
 	if (v->region)
-		vt_put(v, "\x1b[r", 3);
+		vt_pen_put(v, "\x1b[r", 3);
 	v->region = false;
-	vt_put(v, "\x1b[9999;1H", 9);
+	vt_pen_put(v, "\x1b[9999;1H", 9);
 	while (rows--)
-		vt_put(v, "\n", 1);
-	vt_put(v, "\x1b[H", 3);
+		vt_pen_put(v, "\n", 1);
+	vt_pen_put(v, "\x1b[H", 3);
 	v->pen.column = 0;
 }
 
@@ -115,14 +110,14 @@ static void scroll_away(struct vt *v)
 static void claim(struct vt *v)
 {
 	v->moved = true;
-	if (!vt_sequence_is_bounded(v))
+	if (!vt_pen_is_bounded(v))
 		return;
 	v->free = true;
 	scroll_away(v);
 	if (v->has_saved) {
 		v->saved = v->pen;
-		v->saved_nowrap |= !vt_sequence_wraps(v);
-		vt_put(v, "\0337", 2);
+		v->saved_nowrap |= !vt_pen_wraps(v);
+		vt_pen_put(v, "\0337", 2);
 	}
 }
 
@@ -134,7 +129,7 @@ static int ascend(struct vt *v, int n)
 	int room = v->pen.below - (above > 0 ? above : 0);
 
 	v->moved = v->dirty = true;
-	if (!vt_sequence_is_bounded(v))
+	if (!vt_pen_is_bounded(v))
 		return n;
 	n = n < room ? n : room;
 	v->pen.below -= n;
@@ -145,7 +140,7 @@ static int ascend(struct vt *v, int n)
  * may be either, unless it has always been on. */
 static void doubt_wrap(struct vt *v)
 {
-	v->wrap_unsure |= v->saved_nowrap || !vt_sequence_wraps(v);
+	v->wrap_unsure |= v->saved_nowrap || !vt_pen_wraps(v);
 }
 
 /* A terminal saves a place on the screen. Where others' rows stand there, only
@@ -153,11 +148,11 @@ static void doubt_wrap(struct vt *v)
 static enum verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
-	v->has_saved = !vt_sequence_is_alternate(v);
-	if (vt_sequence_is_bounded(v))
+	v->has_saved = !vt_pen_is_alternate(v);
+	if (vt_pen_is_bounded(v))
 		return SWALLOW;
-	v->saved_nowrap |= !vt_sequence_wraps(v);
-	vt_put(v, "\0337", 2);
+	v->saved_nowrap |= !vt_pen_wraps(v);
+	vt_pen_put(v, "\0337", 2);
 	return SWALLOW;
 }
 
@@ -192,7 +187,7 @@ static void put_move(struct vt *v, char final, int n)
 	if (n > 1)
 		p = put_number(p, n);
 	*p++ = final;
-	vt_put(v, s, (size_t)(p - s));
+	vt_pen_put(v, s, (size_t)(p - s));
 }
 
 /* Right by `n` columns, at most to the edge. */
@@ -210,30 +205,30 @@ static void go_right(struct vt *v, int n)
 void vt_sequence_left(struct vt *v, int n)
 {
 	bool sure = !v->guessed && v->pen.column >= 0;
-	bool wraps = vt_sequence_wraps(v), bounded = vt_sequence_is_bounded(v);
+	bool wraps = vt_pen_wraps(v), bounded = vt_pen_is_bounded(v);
 	bool hold = !sure && bounded && (wraps || v->wrap_unsure);
 	int to = v->pen.column - n;
 
 	if (sure && to <= 0) {
 		if (v->pen.column)
-			vt_return(v);
+			vt_pen_return(v);
 		return;
 	}
 	if (sure && bounded && v->mode == VT_SAFE) {
-		vt_return(v);
+		vt_pen_return(v);
 		go_right(v, to);
 		return;
 	}
 	if (v->pen.column >= 0)
 		move_to(v, v->pen.column - n);
 	if (hold)
-		vt_put(v, "\x1b[?7l", 5);
+		vt_pen_put(v, "\x1b[?7l", 5);
 	if (n == 1)
-		vt_put(v, "\b", 1);
+		vt_pen_put(v, "\b", 1);
 	else
 		put_move(v, 'D', n);
 	if (hold && wraps)
-		vt_put(v, "\x1b[?7h", 5);
+		vt_pen_put(v, "\x1b[?7h", 5);
 	v->wrap_unsure &= !hold;
 }
 
@@ -242,16 +237,16 @@ static void go_down(struct vt *v, int n)
 {
 	int room = v->deepest - v->pen.below;
 
-	if (vt_sequence_is_bounded(v) && !v->lf_returns)
+	if (vt_pen_is_bounded(v) && !v->lf_returns)
 		for (; n && room; n--, room--)
-			vt_line_feed(v);
+			vt_pen_feed_line(v);
 	v->moved = v->dirty = true;
 	put_move(v, 'B', n);
 }
 
 static void put_designation(struct vt *v, char set, bool drawing)
 {
-	vt_put(v, (char[3]){'\x1b', set, drawing ? '0' : 'B'}, 3);
+	vt_pen_put(v, (char[3]){'\x1b', set, drawing ? '0' : 'B'}, 3);
 }
 
 /* Go back to what only the filter has saved. Of colours none can come back. */
@@ -260,20 +255,20 @@ static void go_back(struct vt *v)
 	const struct vt_pen *to = &v->saved;
 	int down = to->below - v->pen.below;
 
-	vt_return(v);
+	vt_pen_return(v);
 	if (down < 0)
 		put_move(v, 'A', ascend(v, -down));
 	else
 		go_down(v, down);
 	go_right(v, to->column > 0 ? to->column : 0);
 	if (v->pen.style && !to->style)
-		vt_put(v, "\x1b[m", 3);
+		vt_pen_put(v, "\x1b[m", 3);
 	if (v->pen.g0 != to->g0)
 		put_designation(v, '(', to->g0);
 	if (v->pen.g1 != to->g1)
 		put_designation(v, ')', to->g1);
 	if (v->pen.so != to->so)
-		vt_put(v, to->so ? "\x0e" : "\x0f", 1);
+		vt_pen_put(v, to->so ? "\x0e" : "\x0f", 1);
 	v->pen.style &= to->style;
 	v->pen.g0 = to->g0;
 	v->pen.g1 = to->g1;
@@ -285,7 +280,7 @@ static enum verdict act_restore(struct vt *v)
 	/* This cell saved nothing: an earlier cell may have. */
 	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
 
-	if (vt_sequence_is_bounded(v)) {
+	if (vt_pen_is_bounded(v)) {
 		if (v->has_saved)
 			go_back(v);
 		else
@@ -296,7 +291,7 @@ static enum verdict act_restore(struct vt *v)
 	v->pen = v->has_saved ? v->saved : unknown;
 	v->moved = v->dirty = v->guessed = true;
 	doubt_wrap(v);
-	vt_put(v, "\0338", 2);
+	vt_pen_put(v, "\0338", 2);
 	return SWALLOW;
 }
 
@@ -310,7 +305,7 @@ static enum verdict act_column(struct vt *v)
 		return SWALLOW;
 	case 'G':
 	case '`':
-		vt_return(v);
+		vt_pen_return(v);
 		if (n-- == 1)
 			break;
 		/* fallthrough */
@@ -343,7 +338,7 @@ static enum verdict act_row(struct vt *v)
 	bool up = v->final == 'A' || v->final == 'F';
 
 	if (v->final == 'E' || v->final == 'F')
-		vt_return(v);
+		vt_pen_return(v);
 	if (up)
 		put_move(v, 'A', ascend(v, n));
 	else
@@ -357,8 +352,8 @@ static enum verdict act_scroll_row(struct vt *v)
 	if (v->final == 'M')
 		return ascend(v, 1) ? PASS : SWALLOW;
 	if (v->final == 'E')
-		vt_return(v);
-	vt_line_feed(v);
+		vt_pen_return(v);
+	vt_pen_feed_line(v);
 	return SWALLOW;
 }
 
@@ -402,7 +397,7 @@ static enum verdict act_repeat(struct vt *v)
 	if (param(v, 0, 1) > 1024)
 		v->params[0] = 1024;
 	v->guessed = true; /* not every terminal knows it */
-	vt_advance(v, (size_t)param(v, 0, 1));
+	vt_pen_advance(v, (size_t)param(v, 0, 1));
 	return PASS;
 }
 
@@ -488,7 +483,7 @@ static enum verdict act_sgr(struct vt *v)
 		}
 	}
 	if (bad)
-		vt_count(v, VT_DROP_FORMAT);
+		vt_pen_drop(v, VT_DROP_FORMAT);
 	v->n_params = kept;
 	v->colons = colons;
 	return n && !kept ? SWALLOW : PASS;
@@ -506,20 +501,15 @@ struct mode {
 	enum allow allow;
 };
 
-/* The rows of modes that the filter itself asks for. */
-enum { MODE_WRAP = 2, MODE_47 = 4, MODE_1047 = 6, MODE_1049 };
-/* The names of the alternate screen. */
-#define ALTERNATE (1u << MODE_47 | 1u << MODE_1047 | 1u << MODE_1049)
-
 static const struct mode modes[] = {
 	{1, false, ALLOW_BOTH}, /* cursor keys */
 	{5, false, ALLOW_BOTH}, /* reverse screen */
-	[MODE_WRAP] = {7, true, ALLOW_BOTH},
-	{25, true, ALLOW_BOTH},		     /* visible cursor */
-	[MODE_47] = {47, false, ALLOW_BOTH}, /* alternate screen */
-	{66, false, ALLOW_BOTH},	     /* keypad */
-	[MODE_1047] = {1047, false, ALLOW_BOTH},
-	[MODE_1049] = {1049, false, ALLOW_BOTH},
+	[VT_MODE_WRAP] = {7, true, ALLOW_BOTH},
+	{25, true, ALLOW_BOTH},			/* visible cursor */
+	[VT_MODE_47] = {47, false, ALLOW_BOTH}, /* alternate screen */
+	{66, false, ALLOW_BOTH},		/* keypad */
+	[VT_MODE_1047] = {1047, false, ALLOW_BOTH},
+	[VT_MODE_1049] = {1049, false, ALLOW_BOTH},
 	/* Readline in a cell asks for pastes in brackets at each input(). */
 	{2004, false, ALLOW_BOTH},
 	/* Blinking is the person's own choice. Curses sends it with 25. */
@@ -538,17 +528,6 @@ static const struct mode modes[] = {
 #define MODES ((int)COUNT(modes))
 _Static_assert(MODES <= 32, "struct vt has a bit for each mode");
 
-bool vt_sequence_wraps(const struct vt *v)
-{
-	return !(v->modes & UINT32_C(1) << MODE_WRAP);
-}
-
-/* In raw mode a guest may use each of the three names. */
-bool vt_sequence_is_alternate(const struct vt *v)
-{
-	return v->modes & ALTERNATE;
-}
-
 /*
  * The alternate screen was entered or left: 1049 saves the cursor of the main
  * screen and restores it. A terminal may be told to have no alternate screen.
@@ -560,7 +539,7 @@ static void alternate_record(struct vt *v, bool on)
 	/* Some terminals save the cursor where ESC 7 does, others do not. */
 	v->has_saved = false;
 	if (on) {
-		v->saved_nowrap |= !vt_sequence_wraps(v);
+		v->saved_nowrap |= !vt_pen_wraps(v);
 		v->main_pen = v->pen;
 		v->main_dirty = v->dirty;
 		if (!v->free)
@@ -572,17 +551,17 @@ static void alternate_record(struct vt *v, bool on)
 	v->pen.column = v->main_pen.column;
 	v->pen.below = v->main_pen.below;
 	v->dirty = v->main_dirty;
-	v->modes &= ~ALTERNATE;
+	v->modes &= ~VT_ALTERNATE;
 	if (v->resized)
-		vt_put(v, "\x1b[9999;1H\n", 10);
+		vt_pen_put(v, "\x1b[9999;1H\n", 10);
 	v->resized = false;
 }
 
 static void mode_record(struct vt *v, int row, bool on)
 {
-	if (ALTERNATE >> row & 1 && on != vt_sequence_is_alternate(v))
+	if (VT_ALTERNATE >> row & 1 && on != vt_pen_is_alternate(v))
 		alternate_record(v, on);
-	v->wrap_unsure &= row != MODE_WRAP;
+	v->wrap_unsure &= row != VT_MODE_WRAP;
 	if (on != modes[row].initial)
 		v->modes |= UINT32_C(1) << row;
 	else
@@ -597,14 +576,14 @@ static void mode_record(struct vt *v, int row, bool on)
  */
 static void alternate_set(struct vt *v, bool on)
 {
-	if (on == vt_sequence_is_alternate(v))
+	if (on == vt_pen_is_alternate(v))
 		return;
 	if (v->region && !on) {
-		vt_put(v, "\x1b[r", 3);
+		vt_pen_put(v, "\x1b[r", 3);
 		v->region = false;
 	}
-	vt_put(v, on ? "\x1b[?1049h" : "\x1b[?1049l", 8);
-	mode_record(v, MODE_1049, on);
+	vt_pen_put(v, on ? "\x1b[?1049h" : "\x1b[?1049l", 8);
+	mode_record(v, VT_MODE_1049, on);
 }
 
 /* Judge one mode. Returns the mode that is left to set or reset; 0: none. */
@@ -615,7 +594,7 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 	for (int i = 0; i < MODES; i++) {
 		if (modes[i].number != number)
 			continue;
-		if (v->mode != VT_RAW && ALTERNATE >> i & 1) {
+		if (v->mode != VT_RAW && VT_ALTERNATE >> i & 1) {
 			alternate_set(v, on);
 			return 0;
 		}
@@ -629,7 +608,7 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 		drop = VT_DROP_MOUSE;
 	}
 	if (!*counted)
-		vt_count(v, drop);
+		vt_pen_drop(v, drop);
 	*counted = true;
 	return 0;
 }
@@ -686,7 +665,7 @@ static void undo_modes(struct vt *v, uint32_t which)
 			continue;
 		p = put_number(s + 3, modes[i].number);
 		*p++ = modes[i].initial ? 'h' : 'l';
-		vt_put_always(v, s, (size_t)(p - s));
+		vt_pen_put_always(v, s, (size_t)(p - s));
 		mode_record(v, i, modes[i].initial);
 	}
 }
@@ -696,7 +675,7 @@ static void scroll_whole(struct vt *v)
 {
 	if (!v->region)
 		return;
-	vt_put_always(v, "\0337\033[r\0338", 7);
+	vt_pen_put_always(v, "\0337\033[r\0338", 7);
 	doubt_wrap(v);
 	v->region = false;
 }
@@ -706,7 +685,7 @@ static void scroll_whole(struct vt *v)
 void vt_sequence_resize(struct vt *v)
 {
 	v->free = false;
-	v->resized = vt_sequence_is_alternate(v);
+	v->resized = vt_pen_is_alternate(v);
 	if (v->resized)
 		scroll_away(v);
 	else
@@ -730,14 +709,14 @@ void vt_sequence_undo(struct vt *v)
 	};
 
 	/* The alternate screen first: to leave it moves the cursor back. */
-	undo_modes(v, ALTERNATE);
+	undo_modes(v, VT_ALTERNATE);
 	scroll_whole(v);
 	if (v->wrap_unsure)
-		v->modes |= UINT32_C(1) << MODE_WRAP;
-	undo_modes(v, ~ALTERNATE);
+		v->modes |= UINT32_C(1) << VT_MODE_WRAP;
+	undo_modes(v, ~VT_ALTERNATE);
 	for (size_t i = 0; i < COUNT(undo); i++)
 		if (undo[i].on)
-			vt_put_always(v, undo[i].off, strlen(undo[i].off));
+			vt_pen_put_always(v, undo[i].off, strlen(undo[i].off));
 	v->insert = v->keypad = v->exotic = false;
 	v->pen.style = v->pen.g0 = v->pen.g1 = v->pen.so = false;
 }
@@ -819,10 +798,10 @@ static const struct rule *find(
 		if (r->act && v->mode != VT_PLAIN &&
 			(!v->late || r->act == act_sgr))
 			return r;
-		vt_count(v, r->drop);
+		vt_pen_drop(v, r->drop);
 		return NULL;
 	}
-	vt_count(v, VT_DROP_UNKNOWN);
+	vt_pen_drop(v, VT_DROP_UNKNOWN);
 	return NULL;
 }
 
@@ -835,7 +814,7 @@ static enum verdict obey(struct vt *v, const struct rule *r)
 
 	v->put = false;
 	if (r->act != act_sgr)
-		vt_note_edge(v);
+		vt_pen_note_edge(v);
 	verdict = r->act(v);
 	if (verdict != PASS && !v->put)
 		v->guessed = guessed;
@@ -850,7 +829,7 @@ void vt_sequence_csi(struct vt *v)
 	if (!r)
 		return;
 	if (v->n_params > r->most || (v->colons && r->act != act_sgr)) {
-		vt_count(v, r->drop);
+		vt_pen_drop(v, r->drop);
 		return;
 	}
 	switch (obey(v, r)) {
@@ -858,7 +837,7 @@ void vt_sequence_csi(struct vt *v)
 		emit_csi(v);
 		break;
 	case REFUSE:
-		vt_count(v, r->drop);
+		vt_pen_drop(v, r->drop);
 		break;
 	case SWALLOW:
 		break;
@@ -873,5 +852,5 @@ void vt_sequence_esc(struct vt *v)
 	if (!r || obey(v, r) != PASS)
 		return;
 	s[1] = v->inter ? v->inter : v->final;
-	vt_put(v, s, v->inter ? 3 : 2);
+	vt_pen_put(v, s, v->inter ? 3 : 2);
 }

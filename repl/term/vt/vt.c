@@ -23,9 +23,6 @@
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 
-/* Columns are counted up to this: a line may have no end. */
-#define COLUMN_MAX (1 << 30)
-#define ROW_MAX (1 << 30)
 /* Characters before this one take one column on every terminal, all but the
  * soft hyphen. */
 #define WIDTH_SURE_MAX 0x300
@@ -59,90 +56,7 @@ const char *vt_drop_name(enum vt_drop kind)
 	return names[kind];
 }
 
-/* ---- output ---- */
-
-void vt_flush(struct vt *v)
-{
-	if (v->out_n)
-		v->emit(v->arg, v->out, v->out_n);
-	v->out_n = 0;
-}
-
-void vt_put_always(struct vt *v, const char *s, size_t n)
-{
-	if (n > sizeof(v->out) - v->out_n)
-		vt_flush(v);
-	if (n > sizeof(v->out)) {
-		v->emit(v->arg, s, n);
-		return;
-	}
-	memcpy(v->out + v->out_n, s, n);
-	v->out_n += n;
-}
-
-void vt_put(struct vt *v, const char *s, size_t n)
-{
-	v->put = true;
-	if (v->mode != VT_RAW)
-		vt_put_always(v, s, n);
-}
-
-void vt_count(struct vt *v, enum vt_drop kind)
-{
-	if (v->mode != VT_RAW)
-		v->dropped[kind]++;
-	else if (kind == VT_DROP_MODE)
-		v->exotic = true;
-}
-
-static void descend(struct vt *v)
-{
-	v->dirty = false;
-	if (vt_sequence_is_alternate(v))
-		return;
-	v->pen.below += v->pen.below < ROW_MAX;
-	if (v->pen.below > v->deepest)
-		v->deepest = v->pen.below;
-}
-
-void vt_note_edge(struct vt *v)
-{
-	v->guessed |= v->columns && v->pen.column >= v->columns;
-}
-
-void vt_line_feed(struct vt *v)
-{
-	vt_note_edge(v);
-	descend(v);
-	vt_put(v, "\n", 1);
-	if (!v->lf_returns)
-		return;
-	v->pen.column = 0;
-	v->guessed = false;
-}
-
-void vt_return(struct vt *v)
-{
-	v->pen.column = 0;
-	v->guessed = false;
-	vt_put(v, "\r", 1);
-}
-
-void vt_advance(struct vt *v, size_t n)
-{
-	struct vt_pen *pen = &v->pen;
-	size_t width = (size_t)v->columns;
-
-	v->dirty = true;
-	if (pen->column < 0 || !n)
-		return;
-	n += (size_t)pen->column;
-	if (width && n > width) {
-		v->guessed |= v->wrap_unsure;
-		n = vt_sequence_wraps(v) ? (n - 1) % width + 1 : width;
-	}
-	pen->column = n < COLUMN_MAX ? (int)n : COLUMN_MAX;
-}
+/* ---- text in rows ---- */
 
 /*
  * How many of `n` columns of text fit behind the cursor; not 0. What wraps by
@@ -155,11 +69,11 @@ static size_t fit(struct vt *v, size_t n)
 	size_t room;
 
 	if (!v->steers || v->guessed || !v->columns || v->pen.column < 0 ||
-		!vt_sequence_is_bounded(v) || !vt_sequence_wraps(v))
+		!vt_pen_is_bounded(v) || !vt_pen_wraps(v))
 		return n;
 	if (v->pen.column >= v->columns) {
-		vt_return(v);
-		vt_line_feed(v);
+		vt_pen_return(v);
+		vt_pen_feed_line(v);
 	}
 	room = (size_t)(v->columns - v->pen.column);
 	return n < room ? n : room;
@@ -172,8 +86,8 @@ static void put_columns(struct vt *v, const void *s, size_t n)
 	while (n) {
 		size_t some = fit(v, n);
 
-		vt_put(v, p, some);
-		vt_advance(v, some);
+		vt_pen_put(v, p, some);
+		vt_pen_advance(v, some);
 		p += some;
 		n -= some;
 	}
@@ -186,13 +100,13 @@ static void put_char(struct vt *v, uint32_t cp, const void *s, size_t n)
 
 	v->guessed |= cp >= WIDTH_SURE_MAX || cp == SOFT_HYPHEN;
 	fit(v, 1);
-	vt_put(v, s, n);
+	vt_pen_put(v, s, n);
 	if (width < 0)
 		width = 1;
 	if (width == 2 && v->columns && v->pen.column == v->columns - 1 &&
-		vt_sequence_wraps(v))
+		vt_pen_wraps(v))
 		v->pen.column = 0;
-	vt_advance(v, (size_t)width);
+	vt_pen_advance(v, (size_t)width);
 }
 
 static void show_byte(struct vt *v, uint8_t c)
@@ -213,7 +127,7 @@ static void show_control(struct vt *v, uint8_t c)
 static void show_broken(struct vt *v)
 {
 	if (v->u_n && v->u[0] < 0xa0)
-		vt_count(v, VT_DROP_C1);
+		vt_pen_drop(v, VT_DROP_C1);
 	for (int i = 0; i < v->u_n; i++)
 		show_byte(v, v->u[i]);
 	v->u_n = 0;
@@ -234,7 +148,7 @@ static void take_character(struct vt *v, uint8_t c)
 	}
 	v->u_n = 0;
 	if (cp < 0xa0) {
-		vt_count(v, VT_DROP_C1);
+		vt_pen_drop(v, VT_DROP_C1);
 		show_byte(v, (uint8_t)cp);
 	} else if (!v->alone && utf8_is_bar(cp)) {
 		put_columns(v, ":", 1);
@@ -257,9 +171,9 @@ static void bell(struct vt *v)
 {
 	if (v->mode == VT_SAFE && v->bells < VT_BELLS) {
 		v->bells++;
-		vt_put(v, "\a", 1);
+		vt_pen_put(v, "\a", 1);
 	} else {
-		vt_count(v, VT_DROP_BELL);
+		vt_pen_drop(v, VT_DROP_BELL);
 	}
 }
 
@@ -267,17 +181,17 @@ static void bell(struct vt *v)
 static void shift(struct vt *v, uint8_t c)
 {
 	if (v->mode == VT_PLAIN || v->late) {
-		vt_count(v, VT_DROP_CHARSET);
+		vt_pen_drop(v, VT_DROP_CHARSET);
 		return;
 	}
 	v->pen.so = c == 0x0e;
-	vt_put(v, (const char *)&c, 1);
+	vt_pen_put(v, (const char *)&c, 1);
 }
 
 /* Some terminals go up from the left edge. */
 static void backspace(struct vt *v)
 {
-	vt_note_edge(v);
+	vt_pen_note_edge(v);
 	if (v->late || (v->mode == VT_PLAIN && v->guessed))
 		show_control(v, '\b');
 	else
@@ -288,17 +202,17 @@ static void take_control(struct vt *v, uint8_t c)
 {
 	switch (c) {
 	case '\n':
-		vt_line_feed(v);
+		vt_pen_feed_line(v);
 		return;
 	case '\r':
-		vt_return(v);
+		vt_pen_return(v);
 		return;
 	case '\b':
 		backspace(v);
 		return;
 	case '\t':
 		tab(v);
-		vt_put(v, "\t", 1);
+		vt_pen_put(v, "\t", 1);
 		return;
 	case '\a':
 		bell(v);
@@ -308,10 +222,10 @@ static void take_control(struct vt *v, uint8_t c)
 		shift(v, c);
 		return;
 	case 0x00:
-		vt_count(v, VT_DROP_CONTROL);
+		vt_pen_drop(v, VT_DROP_CONTROL);
 		return;
 	case 0x05:
-		vt_count(v, VT_DROP_QUERY);
+		vt_pen_drop(v, VT_DROP_QUERY);
 		return;
 	default:
 		show_control(v, c);
@@ -328,7 +242,7 @@ static void take_control(struct vt *v, uint8_t c)
 /* Give up the sequence, which `c` breaks. */
 static bool abandon(struct vt *v, enum vt_drop kind, uint8_t c)
 {
-	vt_count(v, kind);
+	vt_pen_drop(v, kind);
 	v->state = VT_GROUND;
 	return c == CAN || c == SUB;
 }
@@ -393,7 +307,7 @@ static void end_sequence(struct vt *v, uint8_t c, void (*act)(struct vt *))
 	v->state = VT_GROUND;
 	v->final = (char)c;
 	if (v->malformed)
-		vt_count(v, VT_DROP_UNKNOWN);
+		vt_pen_drop(v, VT_DROP_UNKNOWN);
 	else
 		act(v);
 }
@@ -459,7 +373,7 @@ static void csi_byte(struct vt *v, uint8_t c)
 static bool step_sequence(struct vt *v, uint8_t c)
 {
 	if (c == ESC) {
-		vt_count(v, VT_DROP_UNKNOWN);
+		vt_pen_drop(v, VT_DROP_UNKNOWN);
 		begin_esc(v);
 		return true;
 	}
@@ -518,7 +432,7 @@ static bool step_string(struct vt *v, uint8_t c)
 
 static bool step_string_esc(struct vt *v, uint8_t c)
 {
-	vt_count(v, v->string);
+	vt_pen_drop(v, v->string);
 	v->state = VT_GROUND;
 	if (c == '\\')
 		return true;
@@ -545,7 +459,7 @@ void vt_feed(struct vt *v, const void *buf, size_t n)
 	const uint8_t *p = buf, *end = p + n;
 
 	if (v->mode == VT_RAW)
-		vt_put_always(v, buf, n);
+		vt_pen_put_always(v, buf, n);
 	while (p < end) {
 		const uint8_t *text = p;
 
@@ -565,20 +479,20 @@ void vt_finish(struct vt *v, bool cut)
 	bool inside = v->state != VT_GROUND;
 
 	if (v->mode == VT_RAW && (inside || v->u_n))
-		vt_put_always(v, "\x18\x1b\\", 3);
+		vt_pen_put_always(v, "\x18\x1b\\", 3);
 	if (inside && !cut)
-		vt_count(v, VT_DROP_UNFINISHED);
+		vt_pen_drop(v, VT_DROP_UNFINISHED);
 	if (!cut)
 		show_broken(v);
 	v->u_n = 0;
 	v->state = VT_GROUND;
-	vt_flush(v);
+	vt_pen_flush(v);
 }
 
 void vt_undo(struct vt *v)
 {
 	vt_sequence_undo(v);
-	vt_flush(v);
+	vt_pen_flush(v);
 }
 
 bool vt_begin_row(struct vt *v)
@@ -587,10 +501,10 @@ bool vt_begin_row(struct vt *v)
 
 	vt_sequence_undo(v);
 	newline = v->pen.column != 0 || v->dirty;
-	vt_put_always(v, "\r\n", newline ? 2 : v->moved || v->guessed);
+	vt_pen_put_always(v, "\r\n", newline ? 2 : v->moved || v->guessed);
 	if (v->moved)
-		vt_put_always(v, "\x1b[J", 3);
-	vt_flush(v);
+		vt_pen_put_always(v, "\x1b[J", 3);
+	vt_pen_flush(v);
 	v->pen.column = v->pen.below = v->deepest = 0;
 	v->guessed = v->dirty = v->moved = v->has_saved = v->free = false;
 	v->saved_nowrap = v->steers = false;

@@ -138,11 +138,8 @@ void vt_init(struct vt *v, enum vt_mode mode, vt_emit *emit, void *arg);
 /* Take a new size of the terminal, which has moved the rows it shows. */
 void vt_resize(struct vt *v, int rows, int columns);
 
-/* Filter `n` bytes. The output may wait for vt_flush(). */
+/* Filter `n` bytes. The output may wait for vt_pen_flush(). */
 void vt_feed(struct vt *v, const void *buf, size_t n);
-
-/* Emit what waits. */
-void vt_flush(struct vt *v);
 
 /* End the input and flush. An unfinished sequence is counted and an unfinished
  * character shown; in raw mode the terminal is brought out of the sequence.
@@ -158,30 +155,57 @@ void vt_undo(struct vt *v);
  * which the output begins anew. True when that took a newline. */
 bool vt_begin_row(struct vt *v);
 
-/* Whether the alternate screen is up. */
-bool vt_sequence_is_alternate(const struct vt *v);
-
 /* "title", "clipboard" ... */
 const char *vt_drop_name(enum vt_drop kind);
 
-/*
- * What vt.c and sequence.c share; nobody else calls these. vt.c finds where a
- * sequence begins and ends. sequence.c knows what the sequence means and what
- * it leaves behind.
- */
+/* ---- pen.c: what goes out, and where that leaves the cursor ---- */
+
+/* Emit what waits. */
+void vt_pen_flush(struct vt *v);
+
+/* Whether the alternate screen is up. */
+bool vt_pen_is_alternate(const struct vt *v);
+
+/* From here on: for the filter alone. vt.c finds where a sequence begins and
+ * ends. sequence.c knows what the sequence means and what it leaves behind.
+ * Both call pen.c; vt.c calls sequence.c. */
+
+/* The rows of the table of modes that pen.c looks at, and those of them that
+ * name the alternate screen. */
+enum { VT_MODE_WRAP = 2, VT_MODE_47 = 4, VT_MODE_1047 = 6, VT_MODE_1049 };
+#define VT_ALTERNATE                                                           \
+	(1u << VT_MODE_47 | 1u << VT_MODE_1047 | 1u << VT_MODE_1049)
+
+/* Whether text runs on into the next line at the right edge. */
+bool vt_pen_wraps(const struct vt *v);
+
+/* Whether others' rows may stand on the screen that is up. */
+bool vt_pen_is_bounded(const struct vt *v);
 
 /* Emit bytes of text or of a sequence. Nothing in raw mode, where the guest's
  * own bytes are out already. */
-void vt_put(struct vt *v, const char *s, size_t n);
+void vt_pen_put(struct vt *v, const char *s, size_t n);
 
 /* Emit in every mode. */
-void vt_put_always(struct vt *v, const char *s, size_t n);
+void vt_pen_put_always(struct vt *v, const char *s, size_t n);
 
 /* Count something that is not passed on. */
-void vt_count(struct vt *v, enum vt_drop kind);
+void vt_pen_drop(struct vt *v, enum vt_drop kind);
 
 /* Move the cursor right by `n` columns of text. */
-void vt_advance(struct vt *v, size_t n);
+void vt_pen_advance(struct vt *v, size_t n);
+
+/* At the right edge, terminals disagree about what moves the cursor, and about
+ * what keeps the next character from wrapping. */
+void vt_pen_note_edge(struct vt *v);
+
+/* Go to the next row; the last one is scrolled. */
+void vt_pen_feed_line(struct vt *v);
+
+/* Go to column 0. */
+void vt_pen_return(struct vt *v);
+
+/* ---- sequence.c ---- */
 
 /* Pass on or drop a whole control sequence, and remember what it changes. */
 void vt_sequence_csi(struct vt *v);
@@ -189,24 +213,8 @@ void vt_sequence_csi(struct vt *v);
 /* The same for a whole escape sequence, of v->inter and v->final. */
 void vt_sequence_esc(struct vt *v);
 
-/* Whether text runs on into the next line at the right edge. */
-bool vt_sequence_wraps(const struct vt *v);
-
-/* At the right edge, terminals disagree about what moves the cursor, and about
- * what keeps the next character from wrapping. */
-void vt_note_edge(struct vt *v);
-
-/* Go to the next row; the last one is scrolled. */
-void vt_line_feed(struct vt *v);
-
-/* Go to column 0. */
-void vt_return(struct vt *v);
-
 /* Go left by `n` columns, and not beyond the left edge. */
 void vt_sequence_left(struct vt *v, int n);
-
-/* Whether others' rows may stand on the screen that is up. */
-bool vt_sequence_is_bounded(const struct vt *v);
 
 /* The window has another size. */
 void vt_sequence_resize(struct vt *v);
