@@ -200,6 +200,10 @@ int cells_edit(
 	c = record_find(s->record, (uint32_t)no);
 	if (c)
 		return editor_prefill(s->editor, c->src, c->n);
+	if (no && no <= record_gone(s->record)) {
+		err_set(e, "cell %ld is not kept any more", no);
+		return err_hint(e, "the last 14 MiB of cells are");
+	}
 	return err_set(
 		e, no ? "there is no cell %ld" : "no cell has run yet", no);
 }

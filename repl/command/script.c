@@ -19,6 +19,7 @@
 #include "repl/text/text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -194,6 +195,11 @@ int script_save(
 		session_printf(
 			s, "cells   %s   → %s\n", text_size(size, b.n), safe);
 	}
+	if (r == 0 && record_gone(s->record))
+		session_frame(s,
+			"without the cells up to %" PRIu32
+			": the last 14 MiB of cells are kept",
+			record_gone(s->record));
 	strbuf_free(&b);
 	return r;
 }

@@ -17,7 +17,8 @@
 
 struct record {
 	struct record_cell *cells;
-	size_t n;
+	size_t n, bytes; /* that they take */
+	uint32_t gone;
 	struct record_output outputs[RECORD_OUTPUTS]; /* by number */
 	struct record_output *writing;
 };
@@ -39,6 +40,29 @@ void record_free(struct record *r)
 	free(r);
 }
 
+static size_t bytes_of(const struct record_cell *c)
+{
+	return c->n + sizeof(*c);
+}
+
+/* Beyond what is kept of the cells, forget the oldest, and some more: not each
+ * new cell moves all others. */
+static void trim(struct record *r)
+{
+	const size_t most = RECORD_BYTES - RECORD_BYTES / 8;
+	size_t i = 0;
+
+	if (r->bytes <= RECORD_BYTES)
+		return;
+	for (; r->bytes > most && i + 1 < r->n; i++) {
+		r->bytes -= bytes_of(&r->cells[i]);
+		r->gone = r->cells[i].no;
+		free(r->cells[i].src);
+	}
+	r->n -= i;
+	memmove(r->cells, r->cells + i, r->n * sizeof(*r->cells));
+}
+
 int record_add(
 	struct record *r, uint32_t no, const char *src, size_t n, bool ok)
 {
@@ -52,7 +76,14 @@ int record_add(
 	memcpy(c.src, src, n);
 	c.src[n] = '\0';
 	r->cells[r->n++] = c;
+	r->bytes += bytes_of(&c);
+	trim(r);
 	return 0;
+}
+
+uint32_t record_gone(const struct record *r)
+{
+	return r->gone;
 }
 
 const struct record_cell *record_cells(const struct record *r, size_t *n)

@@ -413,8 +413,11 @@ void pictures_end(struct session *s);
 
 /* ---- record.c: the cells that ran, and what the last of them wrote ---- */
 
-/* Cells whose full output is kept for :out. */
+/* Cells whose full output is kept for :out; and how much is kept of the cells,
+ * with what each takes beside its source. The oldest go first, but the last
+ * cell stays. */
 #define RECORD_OUTPUTS 4
+#define RECORD_BYTES (16 << 20)
 
 /* A cell that ran; `src` ends with a NUL. */
 struct record_cell {
@@ -439,10 +442,13 @@ void record_free(struct record *r);
 int record_add(
 	struct record *r, uint32_t no, const char *src, size_t n, bool ok);
 
-/* All cells, the oldest first. */
+/* The number of the last cell that is not kept any more; 0: all are. */
+uint32_t record_gone(const struct record *r);
+
+/* All cells that are kept, the oldest first. */
 const struct record_cell *record_cells(const struct record *r, size_t *n);
 
-/* Cell `no`, 0 for the last one; NULL when there is none. */
+/* Cell `no`, 0 for the last one; NULL when there is none, or it is gone. */
 const struct record_cell *record_find(const struct record *r, uint32_t no);
 
 /* The cells from `back_to` on were undone. */
