@@ -68,6 +68,8 @@ struct pid1 {
 	pid_t live;
 	pid_t checkpoints[WIRE_PIDS_MAX];
 	int ncheckpoints;
+	pid_t ending[WIRE_PIDS_MAX]; /* were checkpoints, and are not reaped */
+	int nending;
 	int fds[IO_FDS_MAX]; /* of the request being served */
 	/* as a claim changed them */
 	struct spec_claim claim;
@@ -233,6 +235,17 @@ static int is_checkpoint(const struct pid1 *p, pid_t pid)
 	return 0;
 }
 
+/* Take a pid out of a list: whether it was there. */
+static int forget(pid_t *list, int *n, pid_t pid)
+{
+	for (int i = 0; i < *n; i++)
+		if (list[i] == pid) {
+			list[i] = list[--*n];
+			return 1;
+		}
+	return 0;
+}
+
 /* Whether no other process is in the jail, not even a dead one: whose parent
  * dies becomes our child before the parent can be reaped. */
 static int is_alone(void)
@@ -257,6 +270,28 @@ static void tell_death(struct pid1 *p, pid_t pid, int status)
 		p->live = 0;
 }
 
+/* A session's guest may have session.processes, beside pid 1 and as many
+ * checkpoints as there are now, or end. That is its soft limit. A guest that
+ * has set a lower one keeps it. */
+static void limit_processes(struct pid1 *p)
+{
+	const struct jail_spec *spec = p->spawn.spec;
+	struct rlimit own, its;
+	rlim_t least;
+
+	if (spec->mode != SPEC_SESSION || p->live <= 0 ||
+		getrlimit(RLIMIT_NPROC, &own) < 0 ||
+		prlimit(p->live, RLIMIT_NPROC, NULL, &its) < 0)
+		return;
+	least = own.rlim_max + 1 - (rlim_t)plan_spare_processes(&spec->limits);
+	if (its.rlim_cur < least)
+		return;
+	its.rlim_cur = least + (rlim_t)(p->ncheckpoints + p->nending);
+	if (its.rlim_cur > its.rlim_max)
+		its.rlim_cur = its.rlim_max;
+	prlimit(p->live, RLIMIT_NPROC, &its, NULL);
+}
+
 /* Reap the dead. 1 if there may be more. */
 static int reap(struct pid1 *p)
 {
@@ -266,6 +301,9 @@ static int reap(struct pid1 *p)
 	while (n < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == p->live || is_checkpoint(p, pid))
 			tell_death(p, pid, status);
+		if (forget(p->checkpoints, &p->ncheckpoints, pid) ||
+			forget(p->ending, &p->nending, pid))
+			limit_processes(p);
 		if (pid == p->spawn.held.pid)
 			held_forget(&p->spawn.held);
 		n++;
@@ -302,6 +340,7 @@ static void note_checkpoints(struct pid1 *p, const struct wire_init *m)
 		if (kill(m->pids[i], 0) < 0)
 			tell_death(p, m->pids[i], 0);
 	}
+	limit_processes(p);
 }
 
 static void on_spawn(struct pid1 *p, const struct wire_init *m)
@@ -321,6 +360,7 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 		return;
 	}
 	p->live = pid;
+	limit_processes(p);
 	r.pids[0] = pid;
 	tell(p, &r, NULL, 0);
 }
@@ -357,6 +397,7 @@ static void on_resume(struct pid1 *p, const struct wire_init *m)
 		return;
 	p->live = m->pids[0];
 	oom_set(p, p->live, p->spawn.oom_guest);
+	limit_processes(p);
 	/* The dead guest may have left part of a cell unread. */
 	tcflush(p->line, TCIFLUSH);
 	tcsetpgrp(p->tty, p->live);
@@ -370,14 +411,19 @@ static void on_discard(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_DISCARDED, .seq = m->seq};
 	int64_t end = now_ms() + DISCARD_MS;
+	pid_t gone;
 
 	for (int i = 0; i < m->npids; i++) {
 		if (m->pids[i] <= 1 || kill(m->pids[i], SIGKILL) < 0)
 			continue;
-		while (waitpid(m->pids[i], NULL, WNOHANG) == 0 &&
+		forget(p->checkpoints, &p->ncheckpoints, m->pids[i]);
+		while ((gone = waitpid(m->pids[i], NULL, WNOHANG)) == 0 &&
 			now_ms() < end)
 			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		if (gone == 0 && p->nending < WIRE_PIDS_MAX)
+			p->ending[p->nending++] = m->pids[i];
 	}
+	limit_processes(p);
 	tell(p, &r, NULL, 0);
 }
 
@@ -442,10 +488,12 @@ static int claim(struct pid1 *p, struct err *e)
 	p->spec = *p->in.spec;
 	spec_take_claim(&p->spec, c);
 	p->asked.memory_max = p->spec.limits.memory_bytes;
-	return plan_make(&p->plan, &p->spec, p->in.host, e) < 0 ||
-			       lower_limits(&p->plan, e) < 0
-		       ? -1
-		       : spawn_claim(&p->spawn, &p->spec, &p->plan, e);
+	if (plan_make(&p->plan, &p->spec, p->in.host, e) < 0 ||
+		lower_limits(&p->plan, e) < 0 ||
+		spawn_claim(&p->spawn, &p->spec, &p->plan, e) < 0)
+		return -1;
+	limit_processes(p);
+	return 0;
 }
 
 static void on_claim(struct pid1 *p, const struct wire_init *m)

@@ -611,6 +611,11 @@ static void plan_guest(struct maker *m)
 	add_rlimit(m, RLIMIT_CORE, 1);
 	add_rlimit(m, RLIMIT_FSIZE, file);
 	add_rlimit(m, RLIMIT_NOFILE, 1024);
+	/* Beside them is pid 1. Beside a session's are checkpoints, too, which
+	 * come and go: pid 1 sets that limit again and again (init.c). */
+	if (m->spec->mode != SPEC_SESSION)
+		add_rlimit(
+			m, RLIMIT_NPROC, l->processes + 1 + m->h->nproc_others);
 	add_rlimit(m, RLIMIT_STACK, 8 * MIB);
 	add_rlimit(m, RLIMIT_MEMLOCK, 64 * KIB);
 	add_rlimit(m, RLIMIT_MSGQUEUE, 0);

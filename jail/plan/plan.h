@@ -134,7 +134,8 @@ void plan_fini(struct plan *p);
 void plan_print(const struct plan *p, FILE *f);
 
 /* Tasks beyond limits.processes: pid 1, the middle process of a parking, the
- * checkpoints and the one being taken. */
+ * checkpoints and the one being taken. Guests that are awake have none of
+ * these: plan.c, and init.c for sessions. */
 int plan_spare_processes(const struct limits *l);
 
 #endif

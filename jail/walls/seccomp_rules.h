@@ -153,7 +153,7 @@ static const struct rules_group rules_groups[] = {
 		"sched_getparam sched_getattr sched_get_priority_max "
 		"sched_get_priority_min sched_rr_get_interval"},
 	{INIT | FRONT, ALLOW, "setting limits of one's own", "setrlimit"},
-	{INIT, ALLOW, "pid 1 lowers limits of a Python that is held (held.c)",
+	{INIT, ALLOW, "pid 1 sets limits of its guests (held.c, init.c)",
 		"prlimit64"},
 	{INIT, ALLOW, "pid 1 prepares its guests", "prctl"},
 	{ALL, ALLOW, "random numbers", "getrandom"},

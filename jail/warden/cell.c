@@ -27,7 +27,8 @@
 /* A death that has begun. */
 #define DYING_MS 3000
 /* Looks for processes that are on their way out, with a pause after each; looks
- * for those that the host keeps from going on; and the longest time for both. */
+ * for those that the host keeps from going on; and the longest time for both.
+ */
 #define LEAVE_LOOKS 20
 #define LEAVE_BUSY_LOOKS 160
 #define LEAVE_PAUSE_MS 2
@@ -398,8 +399,8 @@ static int settle(struct cell *c)
 		return 0;
 	/* Survivors of a fork bomb come and go: what counts is what was seen of
 	 * it at its height, and the kernel's own count where there is one. */
-	d->process_limit_hit =
-		u.fork_fails > c->fork_fails_start || slots >= l->processes - 2;
+	d->process_limit_hit = u.fork_fails > c->fork_fails_start ||
+			       slots - w->checkpoints.n >= l->processes - 2;
 	if (d->process_limit_hit || l->background == BACKGROUND_KILL) {
 		d->leftovers = (uint32_t)told;
 		return end_leftovers(c);

@@ -13,7 +13,7 @@
  *   session.memory     the cgroup, by the maker, which reads it back; the sizes
  *                      of /tmp and /dev/shm; what the driver tells psutil
  *   session.processes  the cgroup; RLIMIT_NPROC of init, for what it starts,
- *                      and of a Python that it holds
+ *                      and of a Python that it holds, or that is up
  *   cell.undo          with the processes; here
  *   session.cpus       the cgroup; the driver; variables of Python
  *   home.size, .files  the file system of the home
@@ -23,8 +23,8 @@
  *   files.*            the front end
  *   jail.network       no claim changes it: site_make_plan()
  *
- * A Python that is up keeps RLIMIT_NPROC and RLIMIT_FSIZE as they were. They
- * add nothing to the cgroup and to the sizes, without which there is no claim.
+ * A Python that is up keeps RLIMIT_FSIZE as it was, which adds nothing to the
+ * sizes, without which there is no claim.
  */
 #include "claim.h"
 

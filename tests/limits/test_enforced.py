@@ -7,6 +7,7 @@ warden only watches the memory, which is weak: the attempt is stopped later, or
 this kind of memory is refused. Each attempt has a control that takes less
 memory and gets it.
 """
+import json
 import os
 import pathlib
 import re
@@ -366,7 +367,6 @@ def attempt(cb, kind, want):
 
 
 def strong(cb):
-    import json
     rows = json.loads(cb.run("--check", "--json").text)["checks"]
     return {row["what"]: row["strength"] for row in rows}["memory"] == "strong"
 
@@ -621,6 +621,78 @@ def test_the_cgroup_has_the_configured_limits(cb):
         return guests and all(
             cgroup_of(pid, "memory").is_relative_to(memory) for pid in guests)
     hosttree.until(all_inside, "every guest in the cgroup")
+
+
+# As many processes, or threads, as there may be; the first one is counted too.
+MANY_PROCESSES = """\
+import os, signal, time
+pids = []
+try:
+    while len(pids) < 60:
+        pid = os.fork()
+        if pid == 0:
+            while True: signal.pause()
+        pids.append(pid)
+except BlockingIOError: pass
+print("many", len(pids) + 1)
+for pid in pids: os.kill(pid, 9), os.waitpid(pid, 0)
+del pid, pids
+"""
+MANY_THREADS = """\
+import threading
+end, n = threading.Event(), 1
+try:
+    while n < 60:
+        threading.Thread(target=end.wait, daemon=True).start(); n += 1
+except RuntimeError: pass
+print("many", n)
+end.set()
+"""
+
+
+@pytest.mark.parametrize("code", [MANY_PROCESSES, MANY_THREADS],
+                         ids=["processes", "threads"])
+@pytest.mark.parametrize("most", [15, 40])
+def test_there_are_as_many_processes_as_is_told(cb, most, code):
+    said = f"many {most}\n".encode()
+    few = "-s", f"session.processes={most}"
+    assert cb.run(*few, "-c", code).out == said
+    assert cb.run(*few, "-e", code).out == said
+    for request in {"args": ["-c", code]}, {"code": code}:
+        r = cb.run(*few, "--eval", stdin=json.dumps(request).encode())
+        assert json.loads(r.out)["stdout"].encode() == said, r
+
+
+def many_in_session(cb, *args):
+    requests = [{"session": True}]
+    for i in range(9):
+        requests += [{"code": f"x = {i}"}, {"code": MANY_PROCESSES}]
+    requests += [{"code": "import os; os.abort()"}, {"code": MANY_THREADS}]
+    r = cb.run("-s", "session.processes=15", *args, "--eval",
+               stdin="\n".join(map(json.dumps, requests)).encode())
+    said = [json.loads(line) for line in r.out.splitlines()]
+    many = [int(a["output"].split()[1]) for a in said
+            if "many" in a.get("output", "")]
+    assert len(many) == 10, said
+    return many
+
+
+def test_a_session_has_as_many_processes_as_is_told(cb):
+    assert many_in_session(cb, "-s", "cell.checkpoint=never") == [15] * 10
+
+
+def test_checkpoints_are_not_processes_of_a_cell(cb):
+    """Whether there are few of them or as many as there may be. While one comes
+    or goes the limit of the next cell follows a moment later."""
+    many = many_in_session(cb, "-s", "cell.undo=3")
+    assert all(12 <= n <= 17 for n in many) and 15 in many, many
+
+
+def test_a_session_keeps_the_lower_limit_that_it_sets_itself(cb):
+    s = cb.session("-s", "session.processes=15")
+    s.run("import resource as r; k = r.RLIMIT_NPROC; hard = r.getrlimit(k)[1]")
+    s.run("r.setrlimit(k, (5, hard))")
+    assert s.run("r.getrlimit(k)[0]") == "5"
 
 
 def freezer_of(place):

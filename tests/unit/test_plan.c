@@ -410,6 +410,7 @@ static void stages_are_in_order(void **state)
 static void the_process_limit_leaves_room_for_checkpoints(void **state)
 {
 	struct world *w = world_new();
+	int64_t own = 0;
 	struct plan p;
 
 	(void)state;
@@ -419,6 +420,16 @@ static void the_process_limit_leaves_room_for_checkpoints(void **state)
 	/* pid 1, the middle of a parking, undo + 1 checkpoints */
 	assert_int_equal(p.ops[find(&p, PLAN_RLIMIT)].number, 16);
 	assert_int_equal(p.processes_hard, 16);
+	plan_fini(&p);
+	/* A program has no checkpoints: its own limit is exact. */
+	w->spec.mode = SPEC_PROGRAM;
+	p = make(w);
+	for (size_t i = 0; i < p.n; i++)
+		if (p.ops[i].type == PLAN_RLIMIT &&
+			p.ops[i].stage == PLAN_GUEST &&
+			p.ops[i].which == RLIMIT_NPROC)
+			own = p.ops[i].number;
+	assert_int_equal(own, 11);
 	plan_fini(&p);
 	world_free(w);
 }
