@@ -333,6 +333,8 @@ enum jail_call {
 	CALL_UNDO,   /* `n` cells */
 	CALL_REMOVE, /* `path`; as jail_home_remove() */
 	CALL_LIST,   /* as jail_home_list(): jail_take_files() */
+	CALL_OPEN,   /* `path`; as jail_home_open(): `fd`, or -1 and `err`. `n`
+		      * is 1 */
 };
 
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,

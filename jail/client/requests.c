@@ -148,6 +148,7 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 		[CALL_UNDO] = FRONT_UNDO,
 		[CALL_REMOVE] = FRONT_HOME_REMOVE,
 		[CALL_LIST] = FRONT_HOME_LIST,
+		[CALL_OPEN] = FRONT_HOME_OPEN,
 	};
 	struct wire_front m;
 	int r = front_path(&m, types[call], path ? path : "", e);

@@ -216,6 +216,18 @@ static bool is_listing(const struct cells *c)
 	       (c->q->form == REQUEST_LIST || c->q->form == REQUEST_READ);
 }
 
+static bool is_opening(const struct cells *c)
+{
+	return c->step == STEP_REPLY && c->q->form == REQUEST_OPEN;
+}
+
+static void take_opened(struct cells *c, struct jail_event *ev)
+{
+	fd_drop(&c->file);
+	c->file = fd_take(&ev->fd);
+	c->reply.ok = c->file >= 0;
+}
+
 static void take_files(struct cells *c, struct jail_event *ev)
 {
 	jail_files_free(&c->files);
@@ -258,6 +270,8 @@ static void take(struct cells *c, struct jail_event *ev)
 			   c->q->form == REQUEST_RESET);
 		if (ev->ok && is_listing(c))
 			take_files(c, ev);
+		else if (ev->ok && is_opening(c))
+			take_opened(c, ev);
 		break;
 	case JAIL_BUILT:
 	case JAIL_WAITS:
@@ -533,16 +547,6 @@ static void begin_files(struct cells *c)
 	c->step = STEP_PUT;
 }
 
-static void open_file(struct cells *c)
-{
-	struct err e = {0};
-
-	fd_drop(&c->file);
-	c->file = jail_home_open(c->jail, c->q->path, &e);
-	if (c->file < 0)
-		cells_refuse_files(c, e.msg);
-}
-
 /* The warden has done what it was asked to, or has time for us. */
 static void take_reply(struct cells *c)
 {
@@ -553,14 +557,13 @@ static void take_reply(struct cells *c)
 		refuse(c,
 			form == REQUEST_UNDO	 ? "Nothing was undone"
 			: form == REQUEST_REMOVE ? "The file cannot be removed"
-			: form == REQUEST_LIST || form == REQUEST_READ
+			: form == REQUEST_LIST || form == REQUEST_READ ||
+					form == REQUEST_OPEN
 				? "The files cannot be read"
 				: "The request was interrupted",
 			c->reply.err.msg);
 	else if (form == REQUEST_CELL || form == REQUEST_WRITE)
 		begin_files(c);
-	else if (form == REQUEST_OPEN)
-		open_file(c);
 }
 
 static void wait_for_cell(struct cells *c)
@@ -611,6 +614,8 @@ void cells_begin(struct cells *c, const struct request *q)
 		ask(c, CALL_REMOVE, 0, q->path);
 	else if (q->form == REQUEST_LIST || q->form == REQUEST_READ)
 		ask(c, CALL_LIST, 0, NULL);
+	else if (q->form == REQUEST_OPEN)
+		ask(c, CALL_OPEN, 1, q->path);
 	else if (q->form != REQUEST_SESSION)
 		ask(c, q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);

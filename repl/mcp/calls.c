@@ -40,11 +40,13 @@ struct calls {
 	json_t *tools;	   /* owned */
 	struct jail *jail; /* owned, with the cells; NULL: there is none */
 	struct cells *cells;
+	bool awaited;	   /* a session that the pool makes */
 	struct err failed; /* the first jail that failed */
 	/* the call */
 	const struct call *call;
 	enum tools_tool tool;
 	struct request q;
+	char *path; /* of a file that it reads or writes; owned */
 	bool asks;  /* the answer is the cells'; or else about files */
 	bool begun; /* the cells serve it, or wait for the warden */
 	unsigned cells_before;
@@ -74,15 +76,28 @@ static void end_session(struct calls *c)
 	c->jail = NULL;
 }
 
-static void begin_session(struct calls *c)
+/* Take the session that the pool has made, if it has. */
+static void take_session(struct calls *c)
 {
 	struct err e = {0};
+	int r = pool_take(c->pool, 0, SPEC_SESSION, &c->jail, &e);
 
-	if (pool_await(c->pool, 0, SPEC_SESSION, &c->jail, &e) == 0 &&
+	if (r == 0)
+		return;
+	c->awaited = false;
+	pool_want(c->pool, 0, SPEC_SESSION, 0, 0);
+	if (r > 0 &&
 		cells_open(&c->cells, c->jail, c->cfg, c->log, true, &e) == 0)
 		return;
 	fail(c, &e);
 	end_session(c);
+}
+
+static void begin_session(struct calls *c)
+{
+	c->awaited = true;
+	pool_want(c->pool, 0, SPEC_SESSION, 1, 0);
+	take_session(c);
 }
 
 /* Who may not use a command has no tool that does the same. 0, or -1 with the
@@ -129,6 +144,7 @@ int calls_close(struct calls *c, struct err *e)
 	if (r < 0)
 		*e = c->failed;
 	request_fini(&c->q);
+	free(c->path);
 	json_decref(c->tools);
 	free(c);
 	return r;
@@ -141,7 +157,7 @@ void calls_add_tools(const struct calls *c, struct strbuf *b)
 
 bool calls_is_ready(const struct calls *c)
 {
-	return !c->call &&
+	return !c->call && !c->awaited &&
 	       (!c->cells || cells_is_up(c->cells) || cells_is_over(c->cells));
 }
 
@@ -166,6 +182,11 @@ static const json_t *argument(const struct calls *c, const char *name)
 {
 	return json_object_get(
 		message_param(&c->call->m, "arguments", JSON_OBJECT), name);
+}
+
+static int no_resource(const struct calls *c)
+{
+	return c->call->stateless ? MESSAGE_BAD_PARAMS : MESSAGE_NO_RESOURCE;
 }
 
 static void begin_undo(struct calls *c)
@@ -193,6 +214,34 @@ static void begin_list(struct calls *c)
 
 	if (pattern)
 		ask(c, json_pack("{s:O}", "read", pattern));
+	c->q.form = REQUEST_LIST;
+}
+
+static void begin_file(struct calls *c)
+{
+	c->path = resource_from_name(argument(c, "path"), &c->why);
+	c->q.form = REQUEST_OPEN;
+	c->q.path = c->path;
+	if (c->path && c->tool == TOOLS_WRITE_FILE)
+		resource_take(&c->q, c->path, argument(c, "text"),
+			argument(c, "content"), &c->cfg->limits, &c->why);
+}
+
+/* resources/read */
+static void begin_read(struct calls *c)
+{
+	const json_t *uri = message_param(&c->call->m, "uri", JSON_STRING);
+
+	c->q.form = REQUEST_OPEN;
+	if (!uri) {
+		c->code = MESSAGE_BAD_PARAMS;
+		err_set(&c->why, "Invalid params: uri is no string");
+		return;
+	}
+	c->path = resource_from_uri(uri, &c->why);
+	c->q.path = c->path;
+	if (!c->path)
+		c->code = no_resource(c);
 }
 
 static void begin_tool(struct calls *c, const struct message *m)
@@ -222,9 +271,25 @@ static void begin_tool(struct calls *c, const struct message *m)
 		begin_reset(c);
 	} else if (c->tool == TOOLS_LIST_FILES) {
 		begin_list(c);
+	} else if (c->tool == TOOLS_READ_FILE || c->tool == TOOLS_WRITE_FILE) {
+		begin_file(c);
+	} else {
+		c->q.form = REQUEST_LIST;
 	}
 	c->asks = c->tool == TOOLS_RUN_CELL || c->tool == TOOLS_UNDO ||
 		  c->tool == TOOLS_RESET;
+}
+
+/* There is a session for it, or none. */
+static void begin_served(struct calls *c)
+{
+	if (!c->why.msg[0] && !c->cells)
+		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
+	if (c->why.msg[0])
+		return;
+	c->cells_before = cells_count(c->cells);
+	cells_begin(c->cells, &c->q);
+	c->begun = true;
 }
 
 void calls_begin(struct calls *c, const struct call *call)
@@ -236,19 +301,15 @@ void calls_begin(struct calls *c, const struct call *call)
 	c->began_ms = c->told_ms = now_ms();
 	if (call->kind == CALLS_TOOL)
 		begin_tool(c, &call->m);
-	else
-		allow(c, call->kind == CALLS_READ ? TOOLS_READ_FILE
-						  : TOOLS_LIST_FILES);
-	/* For files, wait until the warden has time. */
-	if (!c->asks)
-		c->q.form = REQUEST_LIST;
-	if (!c->why.msg[0] && !c->cells)
-		err_set(&c->why, "there is no session: %.400s", c->failed.msg);
-	if (c->why.msg[0])
-		return;
-	c->cells_before = cells_count(c->cells);
-	cells_begin(c->cells, &c->q);
-	c->begun = true;
+	else if (allow(c, call->kind == CALLS_READ ? TOOLS_READ_FILE
+						   : TOOLS_LIST_FILES) == 0) {
+		if (call->kind == CALLS_READ)
+			begin_read(c);
+		else
+			c->q.form = REQUEST_LIST;
+	}
+	if (!c->awaited)
+		begin_served(c);
 }
 
 /* ---- while it lasts ---- */
@@ -264,14 +325,18 @@ static const json_t *progress_token(const struct calls *c)
 	return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
-int calls_polls(const struct calls *c, struct pollfd p[static CELLS_POLLS])
+int calls_polls(const struct calls *c, struct pollfd p[static CALLS_POLLS])
 {
 	int timeout_ms = -1, due;
 
-	for (int i = 0; i < CELLS_POLLS; i++)
+	for (int i = 0; i < CALLS_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1};
 	if (c->cells)
 		timeout_ms = cells_polls(c->cells, p);
+	else if (c->awaited)
+		timeout_ms = pool_timeout_ms(c->pool);
+	if (!c->cells)
+		pool_polls(c->pool, p + CELLS_POLLS, CALLS_POLLS - CELLS_POLLS);
 	if (!progress_token(c))
 		return timeout_ms;
 	due = (int)(c->told_ms + PROGRESS_MS - now_ms());
@@ -283,11 +348,17 @@ void calls_turn(struct calls *c, const struct pollfd *p)
 {
 	if (c->cells)
 		cells_turn(c->cells, p);
+	if (!c->awaited)
+		return;
+	pool_turn(c->pool);
+	take_session(c);
+	if (!c->awaited && c->call)
+		begin_served(c);
 }
 
 bool calls_is_done(const struct calls *c)
 {
-	return !c->begun || cells_is_done(c->cells);
+	return !c->awaited && (!c->begun || cells_is_done(c->cells));
 }
 
 void calls_interrupt(struct calls *c)
@@ -510,53 +581,43 @@ static void add_served(struct calls *c, struct strbuf *b)
 	strbuf_free(&s);
 }
 
-static int add_listed(struct calls *c, struct strbuf *b, struct err *e)
+static void add_listed(struct calls *c, struct strbuf *b)
 {
 	struct strbuf s = {0}, text = {0};
-	int r = resource_add_files(&s, &text, c->jail, c->q.pattern, e);
 
-	if (r == 0) {
-		strbuf_puts(b, "\"content\": [");
-		if (text.n)
-			add_text(b, text.s, text.n);
-		else
-			add_line(b, "no files");
-		strbuf_puts(b, "], \"structuredContent\": ");
-		strbuf_add(b, s.s, s.n);
-		strbuf_puts(b, ", \"isError\": false");
-	}
+	resource_add_files(&s, &text, cells_files(c->cells), c->q.pattern);
+	strbuf_puts(b, "\"content\": [");
+	if (text.n)
+		add_text(b, text.s, text.n);
+	else
+		add_line(b, "no files");
+	strbuf_puts(b, "], \"structuredContent\": ");
+	strbuf_add(b, s.s, s.n);
+	strbuf_puts(b, ", \"isError\": false");
 	strbuf_free(&s);
 	strbuf_free(&text);
-	return r;
 }
 
 static int add_read(struct calls *c, struct strbuf *b, struct err *e)
 {
-	auto_free char *path = resource_from_name(argument(c, "path"), e);
+	auto_close int fd = cells_take_file(c->cells);
 
 	strbuf_puts(b, "\"content\": [");
-	if (!path || resource_add(b, c->jail, path, &c->cfg->limits,
-			     RESOURCE_AS_BLOCK, e) < 0)
+	if (resource_add(
+		    b, fd, c->path, &c->cfg->limits, RESOURCE_AS_BLOCK, e) < 0)
 		return -1;
 	strbuf_puts(b, "], \"isError\": false");
 	return 0;
 }
 
-static int add_written(struct calls *c, struct strbuf *b, struct err *e)
+static void add_written(struct calls *c, struct strbuf *b)
 {
-	auto_free char *path = resource_from_name(argument(c, "path"), e);
-	size_t bytes;
 	char text[64];
 
-	if (!path ||
-		resource_write(c->jail, path, argument(c, "text"),
-			argument(c, "content"), &c->cfg->limits, &bytes, e) < 0)
-		return -1;
-	text_count(text, sizeof(text), bytes, "byte", NULL);
+	text_count(text, sizeof(text), c->q.files[0].n, "byte", NULL);
 	strbuf_puts(b, "\"content\": [");
 	add_line(b, strcat(text, " written"));
 	strbuf_puts(b, "], \"isError\": false");
-	return 0;
 }
 
 static void add_shown(struct calls *c, struct strbuf *b)
@@ -571,23 +632,39 @@ static void add_shown(struct calls *c, struct strbuf *b)
 /* What runs nothing, and can be had as long as the session lasts. */
 static int add_kept(struct calls *c, struct strbuf *b, struct err *e)
 {
-	if (c->tool == TOOLS_LIST_FILES)
-		return add_listed(c, b, e);
 	if (c->tool == TOOLS_READ_FILE)
 		return add_read(c, b, e);
-	if (c->tool == TOOLS_WRITE_FILE)
-		return add_written(c, b, e);
-	add_shown(c, b);
+	if (c->tool == TOOLS_LIST_FILES)
+		add_listed(c, b);
+	else if (c->tool == TOOLS_WRITE_FILE)
+		add_written(c, b);
+	else
+		add_shown(c, b);
 	return 0;
 }
 
-/* No file can be had any more. */
+static void note_refusal(struct calls *c)
+{
+	const char *words = cells_refusal(c->cells, NULL);
+
+	if (!words)
+		return;
+	err_set(&c->why, "%.480s", words);
+	if (c->call->kind == CALLS_READ)
+		c->code = no_resource(c);
+}
+
+/* No file can be had any more, or not this one. */
 static void note_over(struct calls *c)
 {
-	if (!c->why.msg[0] && cells_is_over(c->cells))
+	if (c->why.msg[0])
+		return;
+	if (cells_is_over(c->cells))
 		err_set(&c->why,
 			"The session is over: %.300s; reset begins a new one",
 			cells_why_over(c->cells));
+	else if (c->tool != TOOLS_SHOW_PICTURES || c->call->kind != CALLS_TOOL)
+		note_refusal(c);
 }
 
 static void add_tool(struct calls *c, struct strbuf *b)
@@ -621,25 +698,18 @@ static int add_page(struct calls *c, struct strbuf *b, struct err *e)
 		c->code = MESSAGE_BAD_PARAMS;
 	if (cursor && !json_is_string(cursor))
 		return err_set(e, "Invalid params: cursor is no string");
-	return resource_add_page(b, c->jail, json_string_value(cursor), e);
+	return resource_add_page(
+		b, cells_files(c->cells), json_string_value(cursor), e);
 }
 
 static int add_contents(struct calls *c, struct strbuf *b, struct err *e)
 {
-	const json_t *uri = message_param(&c->call->m, "uri", JSON_STRING);
-	auto_free char *path = NULL;
+	auto_close int fd = cells_take_file(c->cells);
 
-	if (!uri)
-		c->code = MESSAGE_BAD_PARAMS;
-	if (!uri)
-		return err_set(e, "Invalid params: uri is no string");
-	c->code = c->call->stateless ? MESSAGE_BAD_PARAMS : MESSAGE_NO_RESOURCE;
-	path = resource_from_uri(uri, e);
-	if (!path)
-		return -1;
+	c->code = no_resource(c);
 	strbuf_puts(b, "\"contents\": [");
-	if (resource_add(b, c->jail, path, &c->cfg->limits,
-		    RESOURCE_AS_CONTENTS, e) < 0)
+	if (resource_add(b, fd, c->path, &c->cfg->limits, RESOURCE_AS_CONTENTS,
+		    e) < 0)
 		return -1;
 	strbuf_puts(b, "]");
 	return 0;
@@ -701,6 +771,8 @@ void calls_answer(struct calls *c, struct strbuf *b)
 		}
 	}
 	request_fini(&c->q);
+	free(c->path);
+	c->path = NULL;
 	c->call = NULL;
 	c->begun = false;
 }

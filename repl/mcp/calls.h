@@ -53,8 +53,9 @@ bool calls_is_ready(const struct calls *c);
 /* Begin to serve a call (borrowed until it is answered). */
 void calls_begin(struct calls *c, const struct call *call);
 
-/* As in cells.h, also between calls. */
-int calls_polls(const struct calls *c, struct pollfd p[static CELLS_POLLS]);
+/* As in cells.h, also between calls; and the pool's. */
+#define CALLS_POLLS (CELLS_POLLS + 8)
+int calls_polls(const struct calls *c, struct pollfd p[static CALLS_POLLS]);
 void calls_turn(struct calls *c, const struct pollfd *p);
 bool calls_is_done(const struct calls *c);
 

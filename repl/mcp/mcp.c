@@ -539,11 +539,11 @@ static void tell_progress(struct mcp *m)
 /* 1; 0 when the client has gone; -1 with e. */
 static int turn(struct mcp *m, struct err *e)
 {
-	struct pollfd p[1 + CELLS_POLLS];
+	struct pollfd p[1 + CALLS_POLLS];
 	int timeout_ms = calls_polls(m->calls, p + 1);
 
 	p[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-	if (poll(p, 1 + CELLS_POLLS, timeout_ms) < 0)
+	if (poll(p, 1 + CALLS_POLLS, timeout_ms) < 0)
 		return errno == EINTR ? 1 : err_errno(e, "wait for messages");
 	calls_turn(m->calls, p + 1);
 	if (p[0].revents && stream_read(&m->in) < 0)

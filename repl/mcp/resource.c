@@ -16,7 +16,6 @@
 #include "repl/files/transfer.h"
 #include "repl/json/json_text.h"
 #include "repl/json/request.h"
-#include "repl/json/run.h"
 #include "repl/text/base64.h"
 #include "repl/text/strbuf.h"
 #include "repl/text/text.h"
@@ -73,21 +72,18 @@ static void add_resource(struct strbuf *b, const struct jail_file *f)
 }
 
 /* The cursor is the escaped path of the last file of the page before. */
-int resource_add_page(
-	struct strbuf *b, struct jail *j, const char *cursor, struct err *e)
+int resource_add_page(struct strbuf *b, const struct jail_files *files,
+	const char *cursor, struct err *e)
 {
 	auto_free char *last = cursor ? strdup(cursor) : NULL;
 	const struct jail_file *end = NULL;
-	struct jail_files files;
 	size_t n = 0, before = b->n;
 
 	if (cursor && (!last || uri_unescape(last) < 0))
 		return err_set(e, "there is no such cursor");
-	if (jail_home_list(j, &files, e) < 0)
-		return -1;
 	strbuf_puts(b, "\"resources\": [");
-	for (size_t i = 0; i < files.n && n <= PAGE; i++) {
-		const struct jail_file *f = &files.v[i];
+	for (size_t i = 0; i < files->n && n <= PAGE; i++) {
+		const struct jail_file *f = &files->v[i];
 
 		if (f->type != 'f' || (last && strcmp(f->path, last) <= 0))
 			continue;
@@ -105,7 +101,6 @@ int resource_add_page(
 		uri_escape(b, end->path);
 		strbuf_puts(b, "\"");
 	}
-	jail_files_free(&files);
 	return 0;
 }
 
@@ -127,35 +122,29 @@ static void add_file(
 	strbuf_printf(text, "%lld\t%s\n", (long long)f->bytes, shown);
 }
 
-int resource_add_files(struct strbuf *b, struct strbuf *text, struct jail *j,
-	const char *pattern, struct err *e)
+void resource_add_files(struct strbuf *b, struct strbuf *text,
+	const struct jail_files *files, const char *pattern)
 {
-	struct jail_files files;
-	bool any = false;
+	bool any = false, cut = files->truncated;
 
-	if (jail_home_list(j, &files, e) < 0)
-		return -1;
 	strbuf_puts(b, "{\"files\": [");
-	for (size_t i = 0; i < files.n; i++) {
-		const struct jail_file *f = &files.v[i];
+	for (size_t i = 0; i < files->n; i++) {
+		const struct jail_file *f = &files->v[i];
 
 		if (f->type == 'd' ||
 			(pattern && !transfer_matches(pattern, f->path)))
 			continue;
 		if (b->n > LIST_MAX) {
-			files.truncated = 1;
+			cut = true;
 			break;
 		}
 		strbuf_puts(b, any ? ", " : "");
 		add_file(b, text, f);
 		any = true;
 	}
-	strbuf_printf(
-		b, "], \"truncated\": %s}", files.truncated ? "true" : "false");
-	if (files.truncated)
+	strbuf_printf(b, "], \"truncated\": %s}", cut ? "true" : "false");
+	if (cut)
 		strbuf_puts(text, "[there are more]\n");
-	jail_files_free(&files);
-	return 0;
 }
 
 /* ---- one file ---- */
@@ -188,10 +177,9 @@ bool resource_is_png(const char *s, size_t n)
 	return type && !strcmp(type, "image/png");
 }
 
-static int read_file(struct strbuf *b, struct jail *j, const char *path,
+static int read_file(struct strbuf *b, int fd, const char *path,
 	const struct limits *limits, struct err *e)
 {
-	auto_close int fd = jail_home_open(j, path, e);
 	int64_t max = limits->max_file_bytes;
 	char piece[64 << 10];
 	struct stat st;
@@ -199,8 +187,6 @@ static int read_file(struct strbuf *b, struct jail *j, const char *path,
 
 	if (max > RESOURCE_MAX)
 		max = RESOURCE_MAX;
-	if (fd < 0)
-		return -1;
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, "look at %.200s", path);
 	if (st.st_size > max)
@@ -233,7 +219,7 @@ static void add_contents(struct strbuf *b, const char *path, const char *type,
 	strbuf_puts(b, "}");
 }
 
-int resource_add(struct strbuf *b, struct jail *j, const char *path,
+int resource_add(struct strbuf *b, int fd, const char *path,
 	const struct limits *limits, enum resource_as as, struct err *e)
 {
 	struct strbuf file = {0};
@@ -241,7 +227,7 @@ int resource_add(struct strbuf *b, struct jail *j, const char *path,
 	const char *picture, *type;
 	bool text;
 
-	if (read_file(&file, j, path, limits, e) < 0) {
+	if (read_file(&file, fd, path, limits, e) < 0) {
 		strbuf_free(&file);
 		return -1;
 	}
@@ -292,28 +278,24 @@ static char *decode(const json_t *base64, size_t *n, struct err *e)
 	return NULL;
 }
 
-int resource_write(struct jail *j, const char *path, const json_t *text,
-	const json_t *base64, const struct limits *limits, size_t *bytes,
-	struct err *e)
+int resource_take(struct request *q, const char *path, const json_t *text,
+	const json_t *base64, const struct limits *limits, struct err *e)
 {
 	const struct request_rules rules = {.limits = limits};
 	auto_free char *decoded = NULL;
 	struct request_refusal why = {0};
-	struct request q = {0};
-	int r = -1;
+	size_t bytes = json_string_length(text);
+	int r;
 
 	if (!text == !base64)
 		return err_set(e, "give either text or content");
-	*bytes = json_string_length(text);
-	if (base64 && !(decoded = decode(base64, bytes, e)))
+	if (base64 && !(decoded = decode(base64, &bytes, e)))
 		return -1;
-	if (request_add_content(&q, path,
-		    text ? json_string_value(text) : decoded, *bytes, &rules,
-		    &why) < 0)
+	q->form = REQUEST_WRITE;
+	r = request_add_content(q, path,
+		text ? json_string_value(text) : decoded, bytes, &rules, &why);
+	if (r < 0)
 		err_set(e, "%.480s", why.description.s);
-	else
-		r = run_put_all_files(j, &q, e);
 	strbuf_free(&why.description);
-	request_fini(&q);
 	return r;
 }

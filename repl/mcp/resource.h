@@ -11,8 +11,9 @@
 #include <stddef.h>
 
 struct err;
-struct jail;
+struct jail_files;
 struct limits;
+struct request;
 struct strbuf;
 
 /* Longest file that is read, and most that is told of one: clients take
@@ -30,13 +31,13 @@ char *resource_from_name(const json_t *name, struct err *e);
 
 /* Append the members of a list of resources: one page, which begins behind the
  * cursor (NULL: at the start). 0, or -1 with e. */
-int resource_add_page(
-	struct strbuf *b, struct jail *j, const char *cursor, struct err *e);
+int resource_add_page(struct strbuf *b, const struct jail_files *files,
+	const char *cursor, struct err *e);
 
 /* Append {"files": ..., "truncated": ...} with the files that match (NULL:
- * all), and the same as text. 0, or -1 with e. */
-int resource_add_files(struct strbuf *b, struct strbuf *text, struct jail *j,
-	const char *pattern, struct err *e);
+ * all), and the same as text. */
+void resource_add_files(struct strbuf *b, struct strbuf *text,
+	const struct jail_files *files, const char *pattern);
 
 /* How a file is told. */
 enum resource_as {
@@ -44,16 +45,16 @@ enum resource_as {
 	RESOURCE_AS_BLOCK,    /* a block of a tool's "content" */
 };
 
-/* Append a file. 0, or -1 with e. */
-int resource_add(struct strbuf *b, struct jail *j, const char *path,
+/* Append the file `path`, which is open as `fd` (borrowed). 0, or -1 with e. */
+int resource_add(struct strbuf *b, int fd, const char *path,
 	const struct limits *limits, enum resource_as as, struct err *e);
 
 /* Whether the bytes begin as a picture of this type does. */
 bool resource_is_png(const char *s, size_t n);
 
-/* Write a file with the text, or the base64. 0 with *bytes, or -1 with e. */
-int resource_write(struct jail *j, const char *path, const json_t *text,
-	const json_t *base64, const struct limits *limits, size_t *bytes,
-	struct err *e);
+/* Make it a request to write a file with the text, or the base64; the caller
+ * ends with request_fini() either way. 0, or -1 with e. */
+int resource_take(struct request *q, const char *path, const json_t *text,
+	const json_t *base64, const struct limits *limits, struct err *e);
 
 #endif

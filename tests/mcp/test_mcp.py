@@ -594,6 +594,44 @@ def test_a_reset_that_is_cancelled_before_it_begins_costs_no_session(mcp):
     assert "NameError" in mcp.show("x")
 
 
+def children(pid):
+    return [int(p) for p in pathlib.Path(
+        f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_ping_waits_for_no_session_that_is_made(mcp):
+    mcp.run("x = 1")
+    maker, = children(mcp.p.pid)
+    warden = next(w for w in children(maker) if children(w))
+    os.kill(warden, signal.SIGKILL)
+    assert "The session is over" in text_of(mcp.run("x"))
+    os.kill(maker, signal.SIGSTOP)
+    try:
+        reset = mcp.ask_tool("reset")
+        assert mcp.is_silent()
+    finally:
+        os.kill(maker, signal.SIGCONT)
+    assert mcp.take()["id"] == reset
+    assert "NameError" in mcp.show("x")
+
+
+@pytest.mark.parametrize("name, more", [
+    ("list_files", {}), ("read_file", {"path": "f"}),
+    ("write_file", {"path": "g", "text": "mine"})])
+def test_a_ping_waits_for_no_file(mcp, name, more):
+    mcp.run("open('f', 'w').write('mine')")
+    maker, = children(mcp.p.pid)
+    warden = next(w for w in children(maker) if children(w))
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        call = mcp.ask_tool(name, **more)
+        assert mcp.is_silent()
+    finally:
+        os.kill(warden, signal.SIGCONT)
+    answer = mcp.take()
+    assert answer["id"] == call and not answer["result"]["isError"], answer
+
+
 def test_calls_wait_in_order_and_all_else_does_not(mcp):
     calls = [mcp.ask_tool("run_cell", code="import time; time.sleep(.5); 1"),
              mcp.ask_tool("run_cell", code="2"), mcp.ask_tool("list_files"),

@@ -16,6 +16,7 @@
 #include "tests/lib/defaults.h"
 
 #include <glob.h>
+#include <sys/resource.h>
 
 #define LIST_MAX 8
 
