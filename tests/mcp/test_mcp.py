@@ -608,7 +608,8 @@ def test_a_ping_waits_for_no_session_that_is_made(mcp):
     os.kill(maker, signal.SIGSTOP)
     try:
         reset = mcp.ask_tool("reset")
-        assert mcp.is_silent()
+        # the first ping may have been read together with the call
+        assert mcp.is_silent() and mcp.is_silent()
     finally:
         os.kill(maker, signal.SIGCONT)
     assert mcp.take()["id"] == reset
@@ -625,7 +626,7 @@ def test_a_ping_waits_for_no_file(mcp, name, more):
     os.kill(warden, signal.SIGSTOP)
     try:
         call = mcp.ask_tool(name, **more)
-        assert mcp.is_silent()
+        assert mcp.is_silent() and mcp.is_silent()
     finally:
         os.kill(warden, signal.SIGCONT)
     answer = mcp.take()
