@@ -130,7 +130,7 @@ def test_the_limits_of_a_program_are_the_persons(host, spare):
                 " resource.getrlimit(resource.RLIMIT_NPROC)[1],"
                 " resource.getrlimit(resource.RLIMIT_FSIZE)[1],"
                 " os.environ['OMP_NUM_THREADS'], os.environ['TERM'])")
-    assert r.text == "16777216 31 17 16777216 1 xterm-256color\n", r
+    assert r.text == "16777216 31 10 16777216 1 xterm-256color\n", r
     assert was_ahead(host) == bool(spare)
     ready(host, spare * KINDS)
     r = ann.run("-M", "64M", "-c", "x = b'x' * 100_000_000")
