@@ -98,7 +98,11 @@ WAITS = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WAITS)
 def test_the_wall_clock_pauses_while_a_cell_waits_for_the_person(cb, name):
-    s = start(cb, "--set", "cell.timeout=1s", "--set", "session.lifetime=64s")
+    s = start(cb, "--set", "cell.timeout=2s", "--set", "session.lifetime=64s")
+    s.run("import getpass, os, select, subprocess, sys")
+    if name == "a_loop_of_events":
+        s.run("import inspect, enum, ssl")  # asyncio takes long to load
+        s.run("import asyncio")
     row = s.enter(WAITS[name])
     s.expect_since(row, r"^\?")
     s.wait_notice("lifetime")

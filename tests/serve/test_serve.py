@@ -490,7 +490,8 @@ def test_answers_that_nobody_reads_share_a_bounded_memory(serve):
             ask(stack, 4096)
         last = ask(stack, None)
         hosttree.until(lambda: server.figures()["running"] == 0 and
-                       server.figures()["waiting"] == 0, "all have run")
+                       server.figures()["waiting"] == 0,
+                       "all have run", 50)
         # with the one that asks for the figures
         hosttree.until(lambda: server.figures()["clients"] < 15, "some went")
         assert len(read_all(last)) > whole

@@ -405,14 +405,14 @@ threading.Thread(target=later).start()""")
 
 
 def test_a_stack_of_driver_frames_only_is_not_shown(cb):
-    s = cb.session("-t", "500ms", "-s", "cell.grace=100ms")
+    s = cb.session("-t", "2s", "-s", "cell.grace=100ms")
+    s.run("import functools, signal, sys, time")
     # Killed while the driver flushes: every frame is the driver's.
-    out = s.run("import functools, signal, sys, time\n"
-                "class Slow:\n    write = len\n"
+    out = s.run("class Slow:\n    write = len\n"
                 "    flush = functools.partial(time.sleep, 50)\n\n"
                 "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
                 "sys.stdout = Slow()")
-    assert "time limit: 500 ms · killed" in out and "File" not in out, out
+    assert "time limit: 2 s · killed" in out and "File" not in out, out
 
 
 def test_time_tells_the_peak_of_the_cell(cb):
