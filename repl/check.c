@@ -16,9 +16,8 @@
 #include "jail/jail.h"
 #include "jail/spec.h"
 #include "repl/attach/attach.h"
-#include "repl/maker/fetch.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/maker/maker.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <jansson.h>

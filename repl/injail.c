@@ -17,11 +17,10 @@
 
 #include "jail/base/err.h"
 #include "repl/command/command.h"
-#include "repl/edit/history.h"
-#include "repl/maker/fetch.h"
+#include "repl/edit/editor.h"
+#include "repl/maker/maker.h"
 #include "repl/oneshot/program.h"
 #include "repl/session/session.h"
-#include "repl/session/told.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -31,7 +30,7 @@
 
 /* Where the history is: made when it is missing, and not fatal when that
  * cannot be. */
-static void open_history(struct run *r)
+static void open_history(struct invocation *r)
 {
 	struct person *p = &r->person;
 	struct err *e = &r->history_error;
@@ -59,7 +58,7 @@ static void open_history(struct run *r)
 	close(dir);
 }
 
-static struct program_start program_of(struct run *r)
+static struct program_start program_of(struct invocation *r)
 {
 	return (struct program_start){
 		.cfg = &r->cfg,
@@ -76,7 +75,7 @@ static struct program_start program_of(struct run *r)
 	};
 }
 
-static void start_early(struct run *r)
+static void start_early(struct invocation *r)
 {
 	const struct program_start start = program_of(r);
 
@@ -84,7 +83,7 @@ static void start_early(struct run *r)
 }
 
 /* A session that there is none of leaves no socket behind. */
-static void await_jail(struct run *r, struct fetch *f)
+static void await_jail(struct invocation *r, struct fetch *f)
 {
 	struct err e = {0};
 	int got = fetch_await(&r->jail, &r->spec, f, &e);
@@ -95,7 +94,7 @@ static void await_jail(struct run *r, struct fetch *f)
 }
 
 /* From the configuration to a confined front end and a warden that builds. */
-static void start_jail(struct run *r, enum spec_mode mode)
+static void start_jail(struct invocation *r, enum spec_mode mode)
 {
 	bool session = mode == SPEC_SESSION;
 	struct err e = {0};
@@ -135,7 +134,7 @@ static void start_jail(struct run *r, enum spec_mode mode)
 	run_must_for_jail(confine_front(&c, &e), &e);
 }
 
-static int run_session(struct run *r, struct err *e)
+static int run_session(struct invocation *r, struct err *e)
 {
 	struct session s = {
 		.calls = &command_calls,
@@ -158,14 +157,14 @@ static int run_session(struct run *r, struct err *e)
 	return prompt_run(&s, e);
 }
 
-static int run_program(struct run *r, struct err *e)
+static int run_program(struct invocation *r, struct err *e)
 {
 	struct program_start start = program_of(r);
 
 	return program_run(&start, e);
 }
 
-int injail_run_started(struct run *r, bool program)
+int injail_run_started(struct invocation *r, bool program)
 {
 	struct err e = {0}, left = {0};
 	int status;
@@ -186,7 +185,7 @@ int injail_run_started(struct run *r, bool program)
 	return status;
 }
 
-int injail_run(struct run *r)
+int injail_run(struct invocation *r)
 {
 	bool program = program_is_wanted(&r->opt);
 

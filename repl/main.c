@@ -11,9 +11,8 @@
 #include "run.h"
 
 #include "jail/base/err.h"
-#include "repl/maker/fetch.h"
-#include "repl/maker/service.h"
-#include "repl/term/terminal.h"
+#include "repl/maker/maker.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +65,7 @@ static char **copy_args(int argc, char **argv)
 	return copy;
 }
 
-static void decide(struct run *r, int argc, char **argv)
+static void decide(struct invocation *r, int argc, char **argv)
 {
 	struct login_start start = {.argc = argc,
 		.argv = argv,
@@ -89,7 +88,7 @@ static void decide(struct run *r, int argc, char **argv)
 	environ = r->login_env;
 }
 
-static int run_maker(struct run *r)
+static int run_maker(struct invocation *r)
 {
 	struct err e = {0};
 	int status = service_run(r->opt.text, r->opt.quiet, r->opt.verbose, &e);
@@ -98,7 +97,7 @@ static int run_maker(struct run *r)
 	return status;
 }
 
-static int run_check(struct run *r)
+static int run_check(struct invocation *r)
 {
 	struct fetch f;
 	const struct check_what what = {.spec = &r->spec,
@@ -120,7 +119,7 @@ static int run_check(struct run *r)
 }
 
 /* A session; or back to one. */
-static int run_at_terminal(struct run *r)
+static int run_at_terminal(struct invocation *r)
 {
 	int status = -1;
 
@@ -132,7 +131,7 @@ static int run_at_terminal(struct run *r)
 	return status < 0 ? injail_run(r) : status;
 }
 
-static int run(struct run *r)
+static int run(struct invocation *r)
 {
 	switch (r->opt.mode) {
 	case OPTIONS_HELP:
@@ -213,7 +212,7 @@ static int close_stdout(int status)
 
 int main(int argc, char **argv)
 {
-	struct run *r = calloc(1, sizeof(*r));
+	struct invocation *r = calloc(1, sizeof(*r));
 	char **args = copy_args(argc, argv);
 	int status;
 

@@ -11,14 +11,15 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-void ongoing_open_roster(const struct run *r, struct roster *list, bool all)
+void ongoing_open_roster(
+	const struct invocation *r, struct roster *list, bool all)
 {
 	struct places_of of;
 	char state[PATH_MAX];
@@ -28,8 +29,8 @@ void ongoing_open_roster(const struct run *r, struct roster *list, bool all)
 	run_must(roster_open(list, &of, r->person.name, all, &e), &e);
 }
 
-static int attach_to(
-	const struct run *r, const struct roster_entry *to, struct err *e)
+static int attach_to(const struct invocation *r, const struct roster_entry *to,
+	struct err *e)
 {
 	auto_close int sock = places_connect(to->dir, to->id, to->uid);
 	char from[64];
@@ -40,7 +41,7 @@ static int attach_to(
 	return client_attach(sock, r->person.name, from, e);
 }
 
-int ongoing_offer(const struct run *r)
+int ongoing_offer(const struct invocation *r)
 {
 	const struct roster_entry *which = NULL;
 	struct roster list;
@@ -68,7 +69,7 @@ int ongoing_offer(const struct run *r)
 	return status;
 }
 
-void ongoing_begin_client(struct run *r)
+void ongoing_begin_client(struct invocation *r)
 {
 	struct err e = {0};
 	int link = client_begin(r->person.name, &e);
@@ -81,7 +82,7 @@ void ongoing_begin_client(struct run *r)
 	}
 }
 
-void ongoing_open_door(struct run *r)
+void ongoing_open_door(struct invocation *r)
 {
 	struct places_of of;
 	char state[PATH_MAX];
@@ -94,7 +95,7 @@ void ongoing_open_door(struct run *r)
 				     "or there was no terminal");
 }
 
-int ongoing_list(struct run *r)
+int ongoing_list(struct invocation *r)
 {
 	struct roster list;
 	int failed;
@@ -106,8 +107,8 @@ int ongoing_list(struct run *r)
 	return failed ? 1 : 0;
 }
 
-static int watch(
-	struct run *r, const struct roster_entry *to, int sock, struct err *e)
+static int watch(struct invocation *r, const struct roster_entry *to, int sock,
+	struct err *e)
 {
 	char from[64], name[ROSTER_NAME];
 	int status;
@@ -122,7 +123,8 @@ static int watch(
 	return status;
 }
 
-static int act(struct run *r, const struct roster_entry *to, struct err *e)
+static int act(
+	struct invocation *r, const struct roster_entry *to, struct err *e)
 {
 	bool end = r->opt.mode == OPTIONS_END;
 	auto_close int sock = places_connect(to->dir, to->id, to->uid);
@@ -136,7 +138,7 @@ static int act(struct run *r, const struct roster_entry *to, struct err *e)
 		sock, end ? ATTACH_END : ATTACH_MESSAGE, r->opt.message, &a, e);
 }
 
-int ongoing_act(struct run *r)
+int ongoing_act(struct invocation *r)
 {
 	bool attach = r->opt.mode == OPTIONS_ATTACH;
 	const struct roster_entry *to;
@@ -165,7 +167,7 @@ int ongoing_act(struct run *r)
 	return status;
 }
 
-bool ongoing_lingers(const struct run *r)
+bool ongoing_lingers(const struct invocation *r)
 {
 	return r->cfg.attach && r->cfg.linger_ms > 0 && isatty(STDIN_FILENO) &&
 	       isatty(STDOUT_FILENO);

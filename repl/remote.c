@@ -16,7 +16,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/attach/attach.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +117,7 @@ static const struct roster_entry *choose(const struct roster *r, size_t *n)
 
 /* A session that nobody has seen yet: its terminal is gone from the beginning.
  * What keeps it from starting is said on standard error. As fork(). */
-static pid_t begin_unseen(struct run *r)
+static pid_t begin_unseen(struct invocation *r)
 {
 	struct err e = {0};
 	int ends[2], null;
@@ -150,7 +150,7 @@ static pid_t begin_unseen(struct run *r)
 }
 
 /* Wait until that session answers. */
-static void await_unseen(struct run *r, pid_t pid, struct roster *list)
+static void await_unseen(struct invocation *r, pid_t pid, struct roster *list)
 {
 	int64_t end = now_ms() + UNSEEN_MS;
 	struct err e = {0};
@@ -172,7 +172,7 @@ static void await_unseen(struct run *r, pid_t pid, struct roster *list)
 
 /* A place beside the session that was used last; it is held by a connection,
  * which ends with us. */
-static void join_session(struct run *r, const struct roster *list)
+static void join_session(struct invocation *r, const struct roster *list)
 {
 	const struct roster_entry *to;
 	struct err e = {0};
@@ -191,7 +191,7 @@ static void join_session(struct run *r, const struct roster *list)
 	run_must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
 }
 
-static void start_remote(struct run *r, const char *script)
+static void start_remote(struct invocation *r, const char *script)
 {
 	struct err e = {0};
 	struct confine c = {
@@ -208,7 +208,7 @@ static void start_remote(struct run *r, const char *script)
 	run_must_for_jail(confine_front(&c, &e), &e);
 }
 
-int remote_run(struct run *r)
+int remote_run(struct invocation *r)
 {
 	const char *service = login_service(r->opt.text);
 	struct roster list;

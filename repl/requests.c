@@ -12,16 +12,16 @@
 
 #include "jail/base/err.h"
 #include "jail/jail.h"
-#include "repl/json/eval.h"
-#include "repl/maker/fetch.h"
+#include "repl/json/json.h"
+#include "repl/maker/maker.h"
 #include "repl/mcp/mcp.h"
 #include "repl/serve/serve.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <stdio.h>
 
 /* Where home.skeleton is, is all that requests leave to read. */
-static void confine_eval(const struct run *r, bool serves, struct err *e)
+static void confine_eval(const struct invocation *r, bool serves, struct err *e)
 {
 	struct jail_cage cage = {
 		.n = 0, .left = serves ? JAIL_CAGE_CLIENTS : JAIL_CAGE_NOTHING};
@@ -33,7 +33,8 @@ static void confine_eval(const struct run *r, bool serves, struct err *e)
 
 /* What a jail is that no person types at: its programs draw nothing. Our own
  * process makes these jails, and not the maker of this host. */
-static void make_spec(struct run *r, const char *front, enum spec_mode mode)
+static void make_spec(
+	struct invocation *r, const char *front, enum spec_mode mode)
 {
 	struct err e = {0};
 
@@ -44,7 +45,7 @@ static void make_spec(struct run *r, const char *front, enum spec_mode mode)
 	r->spec.term = "dumb";
 }
 
-int requests_eval(struct run *r)
+int requests_eval(struct invocation *r)
 {
 	struct err e = {0}, left = {0};
 	struct eval ev;
@@ -63,7 +64,7 @@ int requests_eval(struct run *r)
 	return run_end(r, status, &e);
 }
 
-int requests_mcp(struct run *r)
+int requests_mcp(struct invocation *r)
 {
 	struct err e = {0}, left = {0};
 	struct mcp *m = NULL;
@@ -85,7 +86,7 @@ int requests_mcp(struct run *r)
 	return run_end(r, status, &e);
 }
 
-int requests_serve(struct run *r)
+int requests_serve(struct invocation *r)
 {
 	struct err e = {0}, left = {0};
 	struct serve *s = NULL;

@@ -12,8 +12,8 @@
 #include "jail/base/err.h"
 #include "repl/command/command.h"
 #include "repl/config/person.h"
-#include "repl/edit/history.h"
-#include "repl/maker/fetch.h"
+#include "repl/edit/editor.h"
+#include "repl/maker/maker.h"
 
 #include <limits.h>
 #include <locale.h>
@@ -74,7 +74,7 @@ static bool is_of_the_command_line(const struct config_errors *errors)
 }
 
 /* What decides in the system's files, for this person. */
-static void find_where(struct run *r, struct config_where *where)
+static void find_where(struct invocation *r, struct config_where *where)
 {
 	*where = (struct config_where){
 		.system_dir = CONFIG_SYSTEM_DIR,
@@ -87,7 +87,7 @@ static void find_where(struct run *r, struct config_where *where)
 	};
 }
 
-void run_load_config(struct run *r)
+void run_load_config(struct invocation *r)
 {
 	struct config_errors errors = {0};
 	struct config_where where;
@@ -134,7 +134,7 @@ static void complain(const struct err *e)
 	terminal_complain(NULL, text);
 }
 
-void run_find_fetch(struct run *r, struct fetch *f)
+void run_find_fetch(struct invocation *r, struct fetch *f)
 {
 	*f = (struct fetch){.cfg = &r->cfg,
 		.eval = r->opt.mode == OPTIONS_CELL,
@@ -144,7 +144,7 @@ void run_find_fetch(struct run *r, struct fetch *f)
 		.complain = complain};
 }
 
-void run_find_slots(const struct run *r, struct setup_slots *s)
+void run_find_slots(const struct invocation *r, struct setup_slots *s)
 {
 	bool bound = config_is_bound(&r->cfg);
 	const struct person *p = &r->person;
@@ -167,7 +167,7 @@ void run_find_slots(const struct run *r, struct setup_slots *s)
 	s->fd = setup_open_slots(dir, &s->why);
 }
 
-void run_claim_slot(struct run *r)
+void run_claim_slot(struct invocation *r)
 {
 	struct err e = {0};
 
@@ -175,7 +175,8 @@ void run_claim_slot(struct run *r)
 	run_must(setup_claim_slot(&r->slots, &e), &e);
 }
 
-void run_find_places(const struct run *r, struct places_of *of, char *state)
+void run_find_places(
+	const struct invocation *r, struct places_of *of, char *state)
 {
 	bool bound = config_is_bound(&r->cfg);
 	const struct person *p = &r->person;
@@ -188,7 +189,7 @@ void run_find_places(const struct run *r, struct places_of *of, char *state)
 		of->state_dir = state;
 }
 
-int run_end(struct run *r, int status, const struct err *e)
+int run_end(struct invocation *r, int status, const struct err *e)
 {
 	log_close(&r->log, status < 0 ? run_exit_status(e) : status);
 	run_must(status, e);

@@ -24,10 +24,9 @@
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/config/person.h"
-#include "repl/files/hostfs.h"
-#include "repl/session/log.h"
-#include "repl/session/setup.h"
-#include "repl/term/terminal.h"
+#include "repl/files/files.h"
+#include "repl/session/session.h"
+#include "repl/term/term.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -35,7 +34,7 @@
 struct fetch;
 struct history;
 
-/* ---- check.c and confine.c, which know no struct run ---- */
+/* ---- check.c and confine.c, which know no struct invocation ---- */
 
 struct check_what {
 	const struct jail_spec *spec;
@@ -114,7 +113,7 @@ void login_env_free(char **env);
 /* ---- a run ---- */
 
 /* Everything that lives as long as the process. */
-struct run {
+struct invocation {
 	struct person person; /* who started us: the real user id */
 	char config_file[PATH_MAX];
 	char state_dir[PATH_MAX];
@@ -158,64 +157,66 @@ void run_must_for_jail(int r, struct err *e);
  * tables are the system's, whatever the environment says. */
 void run_set_locale(void);
 
-void run_load_config(struct run *r);
+void run_load_config(struct invocation *r);
 
 /* How the jail is asked for. A login has no configuration but the system's. */
-void run_find_fetch(struct run *r, struct fetch *f);
+void run_find_fetch(struct invocation *r, struct fetch *f);
 
 /* A person's sessions are counted beside the history. Where an administrator
  * set their number, the person's environment does not decide where, and a
  * session that cannot be counted does not start. */
-void run_find_slots(const struct run *r, struct setup_slots *s);
+void run_find_slots(const struct invocation *r, struct setup_slots *s);
 
 /* Take one of the person's places: for a session, and for a program where a
  * login is all that the person has. */
-void run_claim_slot(struct run *r);
+void run_claim_slot(struct invocation *r);
 
 /* Where the person's sessions have their sockets. The environment has no say
  * where an administrator set limits. `state` has PATH_MAX bytes. */
-void run_find_places(const struct run *r, struct places_of *of, char *state);
+void run_find_places(
+	const struct invocation *r, struct places_of *of, char *state);
 
 /* The exit status goes into the log; a failure is said, and ends us here. */
-int run_end(struct run *r, int status, const struct err *e);
+int run_end(struct invocation *r, int status, const struct err *e);
 
 /* ---- injail.c: the exit status of what runs ---- */
 
 /* A session, or the program that the options ask for. */
-int injail_run(struct run *r);
+int injail_run(struct invocation *r);
 
 /* The same in a jail that there is already. */
-int injail_run_started(struct run *r, bool program);
+int injail_run_started(struct invocation *r, bool program);
 
 /* ---- ongoing.c ---- */
 
 /* The person's sessions, and with `all` everybody's. */
-void ongoing_open_roster(const struct run *r, struct roster *list, bool all);
+void ongoing_open_roster(
+	const struct invocation *r, struct roster *list, bool all);
 
 /* Whether the session goes on without its terminal. */
-bool ongoing_lingers(const struct run *r);
+bool ongoing_lingers(const struct invocation *r);
 
 /* Offer what could be gone back to. The exit status, or -1: a new session. */
-int ongoing_offer(const struct run *r);
+int ongoing_offer(const struct invocation *r);
 
 /* From here on another process may be what the shell waits for. */
-void ongoing_begin_client(struct run *r);
+void ongoing_begin_client(struct invocation *r);
 
 /* A session that has no socket has no other terminal, either. */
-void ongoing_open_door(struct run *r);
+void ongoing_open_door(struct invocation *r);
 
 /* --sessions; --attach, --end and --message. The exit status. */
-int ongoing_list(struct run *r);
-int ongoing_act(struct run *r);
+int ongoing_list(struct invocation *r);
+int ongoing_act(struct invocation *r);
 
 /* ---- remote.c: scp, sftp and rsync into the home of a session ---- */
 
-int remote_run(struct run *r);
+int remote_run(struct invocation *r);
 
 /* ---- requests.c ---- */
 
-int requests_eval(struct run *r);
-int requests_mcp(struct run *r);
-int requests_serve(struct run *r);
+int requests_eval(struct invocation *r);
+int requests_mcp(struct invocation *r);
+int requests_serve(struct invocation *r);
 
 #endif

@@ -12,10 +12,7 @@
 #include "jail/base/io.h"
 #include "jail/base/sys.h"
 #include "jail/host/host.h"
-#include "jail/walls/ident.h"
-#include "jail/walls/landlock.h"
-#include "jail/walls/mount.h"
-#include "jail/walls/seccomp.h"
+#include "jail/walls/walls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 #include "janitor.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <errno.h>
 #include <fcntl.h>

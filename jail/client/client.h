@@ -14,7 +14,7 @@
 #include "jail/wire/wire.h"
 
 /* Only requests.c writes it. All zero is a session that was asked nothing. */
-struct asked {
+struct requests {
 	uint32_t seq, last; /* requests; `last` can be interrupted */
 	uint32_t sent;	    /* by jail_send() */
 	int interrupt_fd;   /* watched while a call waits, if there is a call */
@@ -35,7 +35,7 @@ struct jail {
 	/* Events that came while a call waited for its reply. */
 	struct jail_event *queue;
 	size_t n;
-	struct asked asked;
+	struct requests asked;
 };
 
 /* Take the next message: 1 taken, 0 nothing there (or not all of it yet), -1

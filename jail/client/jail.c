@@ -16,10 +16,8 @@
 #include "jail/host/host.h"
 #include "jail/maker/maker.h"
 #include "jail/plan/plan.h"
-#include "jail/walls/ident.h"
-#include "jail/walls/landlock.h"
-#include "jail/walls/seccomp.h"
-#include "jail/warden/link.h"
+#include "jail/walls/walls.h"
+#include "jail/warden/warden.h"
 
 #include <errno.h>
 #include <poll.h>

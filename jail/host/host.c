@@ -244,7 +244,7 @@ static int link_add(struct host_python *p, const char *path, const char *text,
 	return 0;
 }
 
-struct walk {
+struct host_walk {
 	char real[PATH_MAX]; /* the way so far; "" is the root */
 	char rest[PATH_MAX]; /* the way that is left */
 	int links;
@@ -258,7 +258,7 @@ static int fail(const struct host_python *p, int code, struct err *e)
 }
 
 /* Note the link `at`, and go on along its text. */
-static int walk_link(struct host_python *p, struct walk *w, const char *at,
+static int walk_link(struct host_python *p, struct host_walk *w, const char *at,
 	const char *text, struct err *e)
 {
 	char rest[PATH_MAX];
@@ -277,7 +277,7 @@ static int walk_link(struct host_python *p, struct walk *w, const char *at,
 }
 
 /* Walk along the first component of w->rest. */
-static int walk_step(struct host_python *p, struct walk *w, struct err *e)
+static int walk_step(struct host_python *p, struct host_walk *w, struct err *e)
 {
 	char name[NAME_MAX + 1], at[PATH_MAX], text[PATH_MAX];
 	const char *rest = w->rest;
@@ -313,7 +313,7 @@ static int walk_step(struct host_python *p, struct walk *w, struct err *e)
 static int walk(struct host_python *p, const char *path, char real[PATH_MAX],
 	struct err *e)
 {
-	struct walk w = {.path = path};
+	struct host_walk w = {.path = path};
 
 	if (strlen(path) >= sizeof(w.rest))
 		return fail(p, ENAMETOOLONG, e);

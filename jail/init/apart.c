@@ -7,7 +7,7 @@
  *            once
  * Leaves:    nothing
  */
-#include "apart.h"
+#include "jail/init/init.h"
 
 #include "jail/base/io.h"
 

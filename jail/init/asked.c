@@ -32,9 +32,8 @@
  * counts them, only the call that makes it tells its size: init adds the sizes
  * up for the warden, and refuses what alone is more than the limit.
  */
-#include "asked.h"
+#include "jail/init/init.h"
 
-#include "apart.h"
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
 #include "jail/base/procstatus.h"

@@ -32,7 +32,7 @@
  * for, the old strings above its stack, and what constructors of libraries get
  * as arguments: the name alone.
  */
-#include "held.h"
+#include "jail/init/init.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

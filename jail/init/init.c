@@ -11,9 +11,8 @@
  * In this order: enter the cgroup, map the user, build the root, open the two
  * ptys, lead the tty's session, die with the warden, report INIT_BUILT, serve.
  */
-#include "init.h"
+#include "jail/init/init.h"
 
-#include "asked.h"
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
 #include "jail/base/prefault.h"
@@ -22,11 +21,8 @@
 #include "jail/plan/plan.h"
 #include "jail/spec.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/ident.h"
-#include "jail/walls/pty.h"
+#include "jail/walls/walls.h"
 #include "jail/wire/wire.h"
-#include "spawn.h"
-#include "sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>

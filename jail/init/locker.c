@@ -18,7 +18,7 @@
  *
  * The thread uses no memory of the heap and no stdio: init forks.
  */
-#include "locker.h"
+#include "jail/init/init.h"
 
 #include "jail/base/io.h"
 #include "jail/base/path.h"
@@ -62,7 +62,7 @@ int locker_is_file(int proc_fd, pid_t tid, int number)
 
 /* ---- the thread ---- */
 
-struct waiting {
+struct locker_waiting {
 	struct locker_want want;
 	int fd; /* the guest's open file */
 };
@@ -70,7 +70,7 @@ struct waiting {
 struct thread {
 	struct locker l;
 	int wants_fd;
-	struct waiting list[WAITING_MAX];
+	struct locker_waiting list[WAITING_MAX];
 	int n;
 };
 
@@ -113,7 +113,7 @@ static int fetch(struct thread *t, const struct locker_want *want)
 }
 
 /* Whether there is nothing left to wait for. */
-static int try(struct thread *t, struct waiting *w)
+static int try(struct thread *t, struct locker_waiting *w)
 {
 	int r = flock(w->fd, w->want.how | LOCK_NB);
 
@@ -129,7 +129,7 @@ static int try(struct thread *t, struct waiting *w)
 
 static void begin(struct thread *t, const struct locker_want *want)
 {
-	struct waiting w = {*want, fetch(t, want)};
+	struct locker_waiting w = {*want, fetch(t, want)};
 
 	if (w.fd < 0) {
 		answer(t, want->id, ENOSYS);

@@ -20,7 +20,7 @@
  * nothing else. A timeout lets it do no more than a thread that sleeps beside
  * one that reads.
  */
-#include "procs.h"
+#include "jail/init/init.h"
 
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
@@ -82,7 +82,7 @@ static int is_gone(void)
 
 /* ---- one process after the other, or one thread ---- */
 
-struct walk {
+struct procs_walk {
 	const struct procs_source *s; /* NULL: the threads of one process */
 	DIR *dir;
 	int seen;
@@ -130,13 +130,13 @@ static pid_t jail_pid(const struct procs_source *s, int dirfd, pid_t pid)
 
 /* Walk the numbers in a directory. 0, or -1 with errno; end the walk only if it
  * began. */
-static int walk_begin(struct walk *w, int dirfd, const char *path,
+static int walk_begin(struct procs_walk *w, int dirfd, const char *path,
 	const struct procs_source *s)
 {
 	/* Opened anew: dup() would share the position in the directory. */
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	*w = (struct walk){.s = s, .fd = -1};
+	*w = (struct procs_walk){.s = s, .fd = -1};
 	if (fd < 0)
 		return -1;
 	w->dir = fdopendir(fd);
@@ -145,17 +145,17 @@ static int walk_begin(struct walk *w, int dirfd, const char *path,
 	return w->dir ? 0 : -1;
 }
 
-static int walk_processes(struct walk *w, const struct procs_source *s)
+static int walk_processes(struct procs_walk *w, const struct procs_source *s)
 {
 	return walk_begin(w, s->proc_fd, ".", s);
 }
 
-static int walk_threads(struct walk *w, int proc)
+static int walk_threads(struct procs_walk *w, int proc)
 {
 	return walk_begin(w, proc, "task", NULL);
 }
 
-static void walk_end(struct walk *w)
+static void walk_end(struct procs_walk *w)
 {
 	int saved = errno;
 
@@ -173,7 +173,7 @@ static int is_out_of_means(void)
 
 /* 1 and w->pid, w->fd; 0 at the end; -1 with errno when there is more, but it
  * cannot be seen. Never returns init. */
-static int walk_next(struct walk *w)
+static int walk_next(struct procs_walk *w)
 {
 	struct dirent *de;
 
@@ -215,7 +215,7 @@ static int64_t kb_after(const char *text, const char *key)
 static int proc_open(const struct procs_source *s, pid_t pid)
 {
 	char name[16];
-	struct walk w;
+	struct procs_walk w;
 	int fd = -1;
 
 	if (!s->foreign) {
@@ -258,7 +258,7 @@ static int is_kept(char state)
 static int thread_find(int proc, int (*is)(char state))
 {
 	struct procstatus st;
-	struct walk w;
+	struct procs_walk w;
 	int fd = -1;
 
 	if (walk_threads(&w, proc) < 0)
@@ -537,7 +537,7 @@ int procs_sample(const struct procs_source *s, unsigned flags,
 	struct procs *out, struct err *e)
 {
 	struct procstat init;
-	struct walk w;
+	struct procs_walk w;
 	int64_t ticks = 0;
 	char path[32];
 	int r;
@@ -740,7 +740,7 @@ static int state_sleeps(char state)
 static void sample_threads(int proc, dev_t tty, struct sample *x)
 {
 	struct waiter t = {.tty = tty};
-	struct walk w;
+	struct procs_walk w;
 	int more = 0;
 
 	if (walk_threads(&w, proc) < 0) {
@@ -780,7 +780,7 @@ int procs_waits_for_tty(
 	const struct procs_source *s, dev_t tty, const pid_t *skip, int nskip)
 {
 	struct sample x = {0};
-	struct walk w;
+	struct procs_walk w;
 	int more = 0;
 
 	if (walk_processes(&w, s) < 0)

@@ -9,7 +9,7 @@
  *
  * After vfork there is no recovery: the child reports what failed and exits.
  */
-#include "spawn.h"
+#include "jail/init/init.h"
 
 #include "guest.h"
 #include "jail/apply/apply.h"

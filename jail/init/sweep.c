@@ -19,9 +19,8 @@
  * Without a /proc init sees nothing. It then tries every pid that was ever
  * given out, and the warden, which has a /proc, does the looking.
  */
-#include "sweep.h"
+#include "jail/init/init.h"
 
-#include "apart.h"
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
 #include "jail/base/procstatus.h"
@@ -176,7 +175,7 @@ static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 	return r;
 }
 
-struct pass {
+struct sweep_pass {
 	int proc_fd;
 	int seen, killed;
 	int awake; /* neither stopped nor dead */
@@ -189,7 +188,7 @@ struct pass {
 };
 
 /* Whether it has hardly had a CPU since the first pass. */
-static int waits_for_cpu(struct pass *p, pid_t pid, int64_t switches)
+static int waits_for_cpu(struct sweep_pass *p, pid_t pid, int64_t switches)
 {
 	if (p->first && p->nfirst < FIRST_MAX) {
 		p->pid[p->nfirst] = pid;
@@ -205,7 +204,7 @@ static int waits_for_cpu(struct pass *p, pid_t pid, int64_t switches)
  * its child, which is stopped. */
 static int visit_stopped(pid_t pid, void *arg)
 {
-	struct pass *p = arg;
+	struct sweep_pass *p = arg;
 	int64_t switches = 0;
 	enum life life = life_of(p->proc_fd, pid, &switches);
 
@@ -221,7 +220,7 @@ static int visit_stopped(pid_t pid, void *arg)
 int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
-	struct pass p = {.proc_fd = s->proc_fd, .first = 1};
+	struct sweep_pass p = {.proc_fd = s->proc_fd, .first = 1};
 	int calm = 0, passes = 0, blind, most = 0;
 
 	do {

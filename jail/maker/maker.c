@@ -17,8 +17,8 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/sys.h"
-#include "jail/walls/ident.h"
-#include "jail/warden/loop.h"
+#include "jail/walls/walls.h"
+#include "jail/warden/warden.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@
 #define END_MS 100
 
 /* To a question; it brings the socket when `ok`. */
-struct answer {
+struct maker_answer {
 	int ok;
 	struct err err;
 };
@@ -106,7 +106,7 @@ _Noreturn void maker_run(int sock, const struct jail_spec *spec)
 
 int maker_hand_over(int asked, int sock)
 {
-	struct answer a = {.ok = 1};
+	struct maker_answer a = {.ok = 1};
 
 	return io_send_fds(asked, &a, sizeof(a), &sock, 1, MSG_DONTWAIT);
 }
@@ -131,7 +131,7 @@ _Noreturn void maker_become(int asked, const struct jail_spec *spec)
 
 void maker_refuse(int asked, const struct err *e)
 {
-	struct answer a = {.ok = 0, .err = *e};
+	struct maker_answer a = {.ok = 0, .err = *e};
 
 	io_send_fds(asked, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
 }
@@ -223,7 +223,7 @@ static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
 
 static void answer(struct maker *m)
 {
-	struct answer a = {.ok = 0};
+	struct maker_answer a = {.ok = 0};
 	auto_close int sock = -1;
 	struct maker_question q;
 	ssize_t n = io_recv_fds(m->sock, &q, sizeof(q), NULL, 0, 0);
@@ -286,7 +286,7 @@ int maker_ask(int sock, const struct maker_question *q, struct err *e)
 
 int maker_answer(int sock, struct err *e)
 {
-	struct answer a;
+	struct maker_answer a;
 	int fd = -1;
 	ssize_t n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
 

@@ -13,8 +13,9 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "jail/walls/ident.h"
-#include "jail/warden/claim.h"
+#include "jail/walls/walls.h"
+#include "jail/warden/parts.h"
+#include "jail/warden/warden.h"
 #include "maker.h"
 
 #include <errno.h>

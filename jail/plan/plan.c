@@ -52,7 +52,7 @@ struct shown {
 
 /* A plan in the making. `failed` is sticky, so a list of additions needs one
  * check at its end. */
-struct maker {
+struct plan_maker {
 	struct plan *p;
 	const struct jail_spec *spec;
 	const struct host *h;
@@ -66,7 +66,7 @@ struct maker {
 
 /* ---- adding ---- */
 
-static struct plan_op *add_op(struct maker *m, struct plan_op op)
+static struct plan_op *add_op(struct plan_maker *m, struct plan_op op)
 {
 	struct plan *p = m->p;
 
@@ -83,7 +83,7 @@ static struct plan_op *add_op(struct maker *m, struct plan_op op)
 #define add(m, op, ...) add_op(m, (struct plan_op){.type = (op), __VA_ARGS__})
 
 __attribute__((format(printf, 2, 3))) static const char *text(
-	struct maker *m, const char *fmt, ...)
+	struct plan_maker *m, const char *fmt, ...)
 {
 	struct plan *p = m->p;
 	char *s = NULL;
@@ -100,8 +100,8 @@ __attribute__((format(printf, 2, 3))) static const char *text(
 	return s ? s : "";
 }
 
-static struct plan_op *add_tmpfs(
-	struct maker *m, const char *target, int64_t bytes, int files, int mode)
+static struct plan_op *add_tmpfs(struct plan_maker *m, const char *target,
+	int64_t bytes, int files, int mode)
 {
 	return add(m, PLAN_TMPFS, .target = target,
 		.options = text(m, "size=%" PRId64 ",nr_inodes=%d,mode=%04o",
@@ -193,8 +193,8 @@ static int check_show(
 	return 0;
 }
 
-static int show_add(
-	struct maker *m, const char *path, enum show_from from, struct err *e)
+static int show_add(struct plan_maker *m, const char *path, enum show_from from,
+	struct err *e)
 {
 	static const char *const named[] = {
 		[SHOW_PYTHON] = "python",
@@ -225,7 +225,7 @@ static int by_path(const void *a, const void *b)
 }
 
 /* Whether one of the paths shows `path`. */
-static int is_shown(const struct maker *m, const char *path)
+static int is_shown(const struct plan_maker *m, const char *path)
 {
 	for (int i = 0; i < m->nshown; i++)
 		if (path_is_beneath(path, m->shown[i].path))
@@ -234,7 +234,7 @@ static int is_shown(const struct maker *m, const char *path)
 }
 
 /* Sort, and drop each path that another path already shows. */
-static void show_settle(struct maker *m)
+static void show_settle(struct plan_maker *m)
 {
 	int n = m->nshown;
 
@@ -245,7 +245,7 @@ static void show_settle(struct maker *m)
 			m->shown[m->nshown++] = m->shown[i];
 }
 
-static int gather(struct maker *m, struct err *e)
+static int gather(struct plan_maker *m, struct err *e)
 {
 	const struct host *h = m->h;
 	const char *const *expose = m->spec->expose;
@@ -272,7 +272,7 @@ static int gather(struct maker *m, struct err *e)
 
 /* The first directory of the host that can be mounted over without hiding
  * anything that is shown. */
-static int choose_over(struct maker *m, struct err *e)
+static int choose_over(struct plan_maker *m, struct err *e)
 {
 	for (int i = 0; i < m->h->nattach; i++) {
 		const char *dir = m->h->attach[i];
@@ -291,7 +291,7 @@ static int choose_over(struct maker *m, struct err *e)
 	return err_kind_set(e, ERR_JAIL);
 }
 
-static int is_root_path(const struct maker *m, const char *path)
+static int is_root_path(const struct plan_maker *m, const char *path)
 {
 	for (int i = 0; i < HOST_ROOTS; i++)
 		if (m->h->roots[i].path && !strcmp(m->h->roots[i].path, path))
@@ -300,13 +300,13 @@ static int is_root_path(const struct maker *m, const char *path)
 }
 
 /* Links on the interpreter's way that nothing shown contains. */
-static int link_is_needed(const struct maker *m, const char *path)
+static int link_is_needed(const struct plan_maker *m, const char *path)
 {
 	return !is_root_path(m, path) && !is_shown(m, path);
 }
 
 /* Why a link of the host cannot be made in the jail, or NULL. */
-static const char *link_is_bad(const struct maker *m, const char *path)
+static const char *link_is_bad(const struct plan_maker *m, const char *path)
 {
 	static const char *const own[] = {
 		"/home", "/tmp", "/etc", "/dev", "/dev/shm", "/proc", "/sys"};
@@ -320,7 +320,7 @@ static const char *link_is_bad(const struct maker *m, const char *path)
 	return NULL;
 }
 
-static int check_links(const struct maker *m, struct err *e)
+static int check_links(const struct plan_maker *m, struct err *e)
 {
 	const struct host_python *py = &m->h->python;
 
@@ -338,7 +338,7 @@ static int check_links(const struct maker *m, struct err *e)
 	return 0;
 }
 
-static void part_add(struct maker *m, const char *path)
+static void part_add(struct plan_maker *m, const char *path)
 {
 	size_t n;
 
@@ -361,7 +361,7 @@ static void part_add(struct maker *m, const char *path)
  * in the home, and nothing that is removed from it for the person, blocks the
  * next jail.
  */
-static void gather_parts(struct maker *m)
+static void gather_parts(struct plan_maker *m)
 {
 	const struct host_python *py = &m->h->python;
 
@@ -374,14 +374,14 @@ static void gather_parts(struct maker *m)
 
 /* In the jail: a small file system for what lies deeper, unless the part itself
  * is shown. */
-static void show_parts(struct maker *m)
+static void show_parts(struct plan_maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
 		if (!is_shown(m, m->parts[i]))
 			add_tmpfs(m, m->parts[i], 64 * KIB, 256, 0755);
 }
 
-static void close_parts(struct maker *m)
+static void close_parts(struct plan_maker *m)
 {
 	for (int i = 0; i < m->nparts; i++)
 		if (!is_shown(m, m->parts[i]))
@@ -391,7 +391,7 @@ static void close_parts(struct maker *m)
 
 /* In the home itself: the part that is shown, which may be a file, or an empty
  * file system. */
-static void keep_parts(struct maker *m)
+static void keep_parts(struct plan_maker *m)
 {
 	for (int i = 0; i < m->nparts; i++) {
 		struct plan_op *op = add(m, PLAN_HOME_KEEP,
@@ -404,7 +404,7 @@ static void keep_parts(struct maker *m)
 	}
 }
 
-static void show_host(struct maker *m)
+static void show_host(struct plan_maker *m)
 {
 	const struct host_python *py = &m->h->python;
 
@@ -427,7 +427,7 @@ static void show_host(struct maker *m)
 
 /* ---- the stages ---- */
 
-static void plan_warden(struct maker *m)
+static void plan_warden(struct plan_maker *m)
 {
 	const struct limits *l = &m->spec->limits;
 
@@ -472,7 +472,7 @@ static const struct {
 	{"/proc/self/fd/2", "/dev/stderr"},
 };
 
-static void plan_dev(struct maker *m)
+static void plan_dev(struct plan_maker *m)
 {
 	for (size_t i = 0; i < COUNT(plan_nodes); i++) {
 		struct plan_op *op = add(m, PLAN_BIND, .source = plan_nodes[i],
@@ -502,7 +502,7 @@ static int requires(const struct jail_spec *spec, const char *word)
 	return 0;
 }
 
-static void plan_root(struct maker *m)
+static void plan_root(struct plan_maker *m)
 {
 	int needs_proc = requires(m->spec, "proc");
 
@@ -551,7 +551,7 @@ static const struct {
 
 /* Below ABI 2 Landlock refuses each rename between directories, whatever the
  * rules say, which breaks ordinary programs. */
-static void plan_landlock(struct maker *m)
+static void plan_landlock(struct plan_maker *m)
 {
 	if (m->h->landlock_abi < 2)
 		return;
@@ -561,12 +561,12 @@ static void plan_landlock(struct maker *m)
 	add(m, PLAN_LANDLOCK, .number = m->h->landlock_abi);
 }
 
-static void add_rlimit(struct maker *m, int which, int64_t number)
+static void add_rlimit(struct plan_maker *m, int which, int64_t number)
 {
 	add(m, PLAN_RLIMIT, .which = which, .number = number);
 }
 
-static void plan_jail(struct maker *m)
+static void plan_jail(struct plan_maker *m)
 {
 	m->stage = PLAN_JAIL;
 	add(m, PLAN_IDENTITY, .number = PLAN_ID);
@@ -594,7 +594,7 @@ static void plan_jail(struct maker *m)
 	add(m, PLAN_SECCOMP, .which = PLAN_FILTER_INIT);
 }
 
-static void plan_guest(struct maker *m)
+static void plan_guest(struct plan_maker *m)
 {
 	const struct limits *l = &m->spec->limits;
 	int64_t file = l->home_bytes > m->p->tmp_bytes ? l->home_bytes
@@ -647,7 +647,7 @@ int plan_spare_processes(const struct limits *l)
 int plan_make(struct plan *p, const struct jail_spec *spec,
 	const struct host *h, struct err *e)
 {
-	struct maker m = {.p = p, .spec = spec, .h = h};
+	struct plan_maker m = {.p = p, .spec = spec, .h = h};
 
 	*p = (struct plan){.remount = !h->mount_setattr,
 		.own_nodes = h->own_nodes,

@@ -12,7 +12,7 @@
  * The jail may be running or stopped meanwhile: nothing here relies on a name
  * meaning the same thing twice.
  */
-#include "home.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"

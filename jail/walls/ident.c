@@ -12,7 +12,7 @@
  *            which the kernel drops when the last holder of the descriptor
  *            dies, so a crash leaks nothing
  */
-#include "ident.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/io.h"
 #include "jail/base/slots.h"

@@ -9,7 +9,7 @@
  * The constants are our own, because installed headers do not know every ABI.
  * landlock(7) says which ABI brought what.
  */
-#include "landlock.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/io.h"
 #include "jail/base/sys.h"

@@ -12,7 +12,7 @@
  * there the tree is restricted in place. Until the root is finished only our
  * own code runs in the jail.
  */
-#include "mount.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/io.h"
 #include "jail/base/path.h"
@@ -63,22 +63,22 @@ static int walk_is_needed(int code)
 }
 
 /* Where a target is, or will be. */
-struct place {
+struct mount_place {
 	int dir; /* -1 with errno: out of reach */
 	char last[NAME_MAX + 1];
 };
 
-static void place_close(struct place *p)
+static void place_close(struct mount_place *p)
 {
 	fd_drop(&p->dir);
 }
 
-#define auto_place __attribute__((cleanup(place_close))) struct place
+#define auto_place __attribute__((cleanup(place_close))) struct mount_place
 
 /* Missing directories on the way are made. */
-static struct place place_find(int root, const char *target)
+static struct mount_place place_find(int root, const char *target)
 {
-	struct place p = {.dir = -1};
+	struct mount_place p = {.dir = -1};
 	char parent[PATH_MAX];
 
 	if (split(target, parent, p.last) < 0)
@@ -125,7 +125,7 @@ int mount_symlink(const struct mount_root *r, const char *text,
 }
 
 /* Make a new file: descriptor, or -1 with errno. */
-static int create(const struct place *at, mode_t mode)
+static int create(const struct mount_place *at, mode_t mode)
 {
 	if (at->dir < 0)
 		return -1;

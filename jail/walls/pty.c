@@ -6,7 +6,7 @@
  * Trusts:    no setting of a guest: settings are written as a whole
  * Leaves:    descriptors; a pair is gone when both ends are closed
  */
-#include "pty.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/io.h"
 

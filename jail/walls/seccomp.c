@@ -6,7 +6,7 @@
  * Trusts:    the filters, made at build time from seccomp_rules.h
  * Leaves:    a process that cannot remove its filter
  */
-#include "seccomp.h"
+#include "jail/walls/walls.h"
 
 #include "seccomp_bpf.h"
 

@@ -12,11 +12,10 @@
  * freeze, no kill and no clock of a cell reaches a program beside it, and such
  * a program sees no process of the session.
  */
-#include "beside.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "link.h"
 
 #include <signal.h>
 #include <string.h>

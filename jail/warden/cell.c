@@ -11,11 +11,9 @@
  * grace, everything but the checkpoints is killed and the newest of them goes
  * on; when none answers, a fresh Python starts on the same home.
  */
-#include "cell.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "warden.h"
-#include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,15 +11,11 @@
  * checkpoint. Going back means that init kills everything but the kept
  * copies, continues the newest, and that copy becomes the live guest.
  */
-#include "checkpoints.h"
+#include "jail/warden/parts.h"
 
-#include "copycost.h"
-#include "guest.h"
-#include "jail.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "site.h"
 
 #include <string.h>
 #include <sys/socket.h>

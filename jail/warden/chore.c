@@ -7,10 +7,10 @@
  *            memory map, of an exec and of its tty for as long as it likes
  * Leaves:    the ttys as they are to be
  */
-#include "chore.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/pty.h"
+#include "jail/walls/walls.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

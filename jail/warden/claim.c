@@ -26,13 +26,12 @@
  * A Python that is up keeps RLIMIT_FSIZE as it was, which adds nothing to the
  * sizes, without which there is no claim.
  */
-#include "claim.h"
+#include "jail/warden/parts.h"
+#include "jail/warden/warden.h"
 
 #include "jail/base/io.h"
 #include "jail/base/prefault.h"
-#include "jail/init/spawn.h"
-#include "warden.h"
-#include "warm.h"
+#include "jail/init/init.h"
 
 #include <string.h>
 

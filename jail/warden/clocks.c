@@ -6,10 +6,9 @@
  * Trusts:    the front end for saying that the person is there: a lie keeps
  *            only its own session, and not beyond its lifetime
  */
-#include "clocks.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "link.h"
 
 /* How long before a limit it is announced. */
 #define ANNOUNCE_MS (60 * 1000)

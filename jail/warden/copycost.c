@@ -10,10 +10,9 @@
  * After a fork the first write to a page copies it. That is done here as the
  * guest does it, with pages of the warden's own.
  */
-#include "copycost.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "link.h"
 
 #include <signal.h>
 #include <sys/mman.h>

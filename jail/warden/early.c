@@ -8,10 +8,8 @@
  *
  * Clocks and counters begin when the cell is handed over.
  */
-#include "early.h"
+#include "jail/warden/parts.h"
 
-#include "guest.h"
-#include "jail.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 

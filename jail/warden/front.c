@@ -9,13 +9,10 @@
  * One table: request, function. Each request that is answered gets exactly
  * one reply with its number.
  */
-#include "front.h"
+#include "jail/warden/parts.h"
 
-#include "cell.h"
 #include "jail/base/io.h"
-#include "jail/walls/pty.h"
-#include "program.h"
-#include "warden.h"
+#include "jail/walls/walls.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +22,7 @@
 #define ASK_MS 1000
 #define ASK_GRACE_MS 300
 
-struct request {
+struct front_request {
 	struct wire_front m;
 	int fd, fd2; /* what came with it, or -1 */
 	struct wire_reply reply;
@@ -37,7 +34,7 @@ struct request {
 	int replied;
 };
 
-static void reply_send(struct warden *w, struct request *q)
+static void reply_send(struct warden *w, struct front_request *q)
 {
 	int r;
 
@@ -59,7 +56,7 @@ static void reply_send(struct warden *w, struct request *q)
 }
 
 /* The reply gets a descriptor (taken), which may be -1. */
-static int reply_with(struct request *q, int fd)
+static int reply_with(struct front_request *q, int fd)
 {
 	if (fd < 0)
 		return -1;
@@ -69,14 +66,14 @@ static int reply_with(struct request *q, int fd)
 
 /* Each returns 0 or more, -1 with the reply's error set, or SESSION_OVER. */
 
-static int serve_usage(struct warden *w, struct request *q)
+static int serve_usage(struct warden *w, struct front_request *q)
 {
 	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_SHOW_MS);
 	warden_usage(w, &q->reply.usage);
 	return 0;
 }
 
-static int serve_list(struct warden *w, struct request *q)
+static int serve_list(struct warden *w, struct front_request *q)
 {
 	struct jail_usage *u = &q->reply.usage;
 	int truncated = 0;
@@ -88,7 +85,7 @@ static int serve_list(struct warden *w, struct request *q)
 	return q->bytes ? 0 : -1;
 }
 
-static int serve_open(struct warden *w, struct request *q)
+static int serve_open(struct warden *w, struct front_request *q)
 {
 	const char *paths[JAIL_MANY_MAX];
 	int n = wire_front_paths(&q->m, paths);
@@ -101,7 +98,7 @@ static int serve_open(struct warden *w, struct request *q)
 	return 0;
 }
 
-static int serve_create(struct warden *w, struct request *q)
+static int serve_create(struct warden *w, struct front_request *q)
 {
 	const char *paths[JAIL_MANY_MAX];
 	int n = wire_front_paths(&q->m, paths);
@@ -118,7 +115,7 @@ static int serve_create(struct warden *w, struct request *q)
 	return 0;
 }
 
-static int serve_commit(struct warden *w, struct request *q)
+static int serve_commit(struct warden *w, struct front_request *q)
 {
 	int n = wire_front_ends(&q->m);
 
@@ -129,7 +126,7 @@ static int serve_commit(struct warden *w, struct request *q)
 	return 0;
 }
 
-static int serve_mkdir(struct warden *w, struct request *q)
+static int serve_mkdir(struct warden *w, struct front_request *q)
 {
 	const char *paths[JAIL_MANY_MAX];
 	int n = wire_front_paths(&q->m, paths);
@@ -141,17 +138,17 @@ static int serve_mkdir(struct warden *w, struct request *q)
 	return 0;
 }
 
-static int serve_abort(struct warden *w, struct request *q)
+static int serve_abort(struct warden *w, struct front_request *q)
 {
 	return home_abort(&w->site.home, (uint32_t)q->m.a, &q->reply.err);
 }
 
-static int serve_remove(struct warden *w, struct request *q)
+static int serve_remove(struct warden *w, struct front_request *q)
 {
 	return home_remove(&w->site.home, q->m.path, &q->reply.err);
 }
 
-static int serve_reset(struct warden *w, struct request *q)
+static int serve_reset(struct warden *w, struct front_request *q)
 {
 	int keep = checkpoints_can_reset(&w->checkpoints, w->next_cell);
 
@@ -163,7 +160,7 @@ static int serve_reset(struct warden *w, struct request *q)
 	return warden_park(w);
 }
 
-static int serve_undo(struct warden *w, struct request *q)
+static int serve_undo(struct warden *w, struct front_request *q)
 {
 	int r = warden_undo(w, (int)q->m.a, &q->reply.undone, &q->reply.err);
 
@@ -175,7 +172,7 @@ static int serve_undo(struct warden *w, struct request *q)
 }
 
 /* The question's text, from its memfd. */
-static ssize_t ask_text(struct request *q, char *text, size_t size)
+static ssize_t ask_text(struct front_request *q, char *text, size_t size)
 {
 	off_t n = io_sealed_size(q->fd);
 
@@ -186,7 +183,7 @@ static ssize_t ask_text(struct request *q, char *text, size_t size)
 
 /* No answer although it was interrupted, or no guest any more: as with any
  * guest that hangs or dies. */
-static int ask_failed(struct warden *w, struct request *q, int hung)
+static int ask_failed(struct warden *w, struct front_request *q, int hung)
 {
 	err_set(&q->reply.err, "Python did not answer in time");
 	if (warden_replace(w, hung ? "a question to Python hung · killed"
@@ -212,7 +209,7 @@ static int ask_await(struct warden *w, struct guest_message *m)
 	return guest_await(g, g->ctl, m, now_ms() + ASK_GRACE_MS);
 }
 
-static int serve_ask(struct warden *w, struct request *q)
+static int serve_ask(struct warden *w, struct front_request *q)
 {
 	char text[WIRE_ANSWER_MAX];
 	ssize_t n = ask_text(q, text, sizeof(text));
@@ -248,20 +245,20 @@ static int serve_ask(struct warden *w, struct request *q)
 	return r;
 }
 
-static int serve_run(struct warden *w, struct request *q)
+static int serve_run(struct warden *w, struct front_request *q)
 {
 	return warden_cell_run(
 		w, (uint32_t)q->m.a, (enum jail_cell)q->m.b, q->fd, q->fd2);
 }
 
-static int serve_resize(struct warden *w, struct request *q)
+static int serve_resize(struct warden *w, struct front_request *q)
 {
 	warden_jail_resize(
 		&w->jail, (unsigned short)q->m.a, (unsigned short)q->m.b);
 	return 0;
 }
 
-static int serve_start(struct warden *w, struct request *q)
+static int serve_start(struct warden *w, struct front_request *q)
 {
 	if (w->spec->mode == SPEC_SESSION || w->program)
 		return 0;
@@ -269,7 +266,7 @@ static int serve_start(struct warden *w, struct request *q)
 }
 
 /* Nobody waits for it, and nobody is kept waiting: a cell may run. */
-static int serve_beside(struct warden *w, struct request *q)
+static int serve_beside(struct warden *w, struct front_request *q)
 {
 	struct jail_event ev = {.type = JAIL_BESIDE, .cell = (uint32_t)q->m.a};
 	auto_close int fd = beside_start(&w->besides, &ev.err);
@@ -280,14 +277,14 @@ static int serve_beside(struct warden *w, struct request *q)
 	return 0;
 }
 
-static int serve_keys(struct warden *w, struct request *q)
+static int serve_keys(struct warden *w, struct front_request *q)
 {
 	(void)q;
 	warden_jail_return_keys(&w->jail);
 	return 0;
 }
 
-static int serve_nothing(struct warden *w, struct request *q)
+static int serve_nothing(struct warden *w, struct front_request *q)
 {
 	(void)w;
 	(void)q;
@@ -299,7 +296,7 @@ static int serve_nothing(struct warden *w, struct request *q)
  * suits, and whether it waits for locks of files that a guest can hold while it
  * runs. */
 static const struct {
-	int (*serve)(struct warden *, struct request *);
+	int (*serve)(struct warden *, struct front_request *);
 	int answered, guest, aside, held;
 } requests[] = {
 	[FRONT_RUN] = {serve_run, 0, 1},
@@ -325,7 +322,7 @@ static const struct {
 	[FRONT_READY] = {serve_nothing, 1, 0},
 };
 
-static int serve(struct warden *w, struct request *q)
+static int serve(struct warden *w, struct front_request *q)
 {
 	/* Otherwise everything is stopped already. */
 	int hold = requests[q->m.type].held && w->guest.pid &&
@@ -352,14 +349,14 @@ static int serve(struct warden *w, struct request *q)
 
 int front_serve_aside(void *warden, const struct wire_front *m)
 {
-	struct request q = {.m = *m, .fd = -1, .fd2 = -1};
+	struct front_request q = {.m = *m, .fd = -1, .fd2 = -1};
 
 	return requests[m->type].aside && serve(warden, &q) == 0;
 }
 
 int front_serve(struct warden *w)
 {
-	struct request q = {0};
+	struct front_request q = {0};
 	int fds[IO_FDS_MAX], r;
 
 	if (link_request(&w->link, &q.m, fds) == SESSION_OVER)

@@ -6,12 +6,10 @@
  * Trusts:    the guest for nothing: its messages are decoded with bounds, and
  *            it is waited for until a deadline
  */
-#include "guest.h"
+#include "jail/warden/parts.h"
 
-#include "jail.h"
 #include "jail/base/io.h"
-#include "jail/init/spawn.h"
-#include "site.h"
+#include "jail/init/init.h"
 
 #include <errno.h>
 #include <fcntl.h>

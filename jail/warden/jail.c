@@ -12,14 +12,11 @@
  * continued from outside, or in a way that nobody knows yet: while the jail is
  * stopped by signals, its CPU time is looked at.
  */
-#include "jail.h"
+#include "jail/warden/parts.h"
 
-#include "beside.h"
 #include "jail/base/io.h"
 #include "jail/init/init.h"
-#include "jail/walls/mount.h"
-#include "jail/walls/pty.h"
-#include "site.h"
+#include "jail/walls/walls.h"
 
 #include <fcntl.h>
 #include <signal.h>

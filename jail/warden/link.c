@@ -10,7 +10,8 @@
  * alarm ends the warden, and the jail dies with it: nothing runs without a
  * clock.
  */
-#include "link.h"
+#include "jail/warden/parts.h"
+#include "jail/warden/warden.h"
 
 #include "jail/base/io.h"
 

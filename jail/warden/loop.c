@@ -6,12 +6,10 @@
  * Trusts:    the spec; the front end as far as its own session goes
  * Leaves:    nothing: this is the one place where the process ends
  */
-#include "loop.h"
+#include "jail/warden/warden.h"
 
-#include "claim.h"
-#include "front.h"
 #include "jail/base/io.h"
-#include "warden.h"
+#include "jail/warden/parts.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  *
  * Runs in:   warden
  */
-#include "pipes.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

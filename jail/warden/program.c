@@ -12,13 +12,10 @@
  * request then, and no clock runs: it waits. Clocks and counters begin with the
  * cell.
  */
-#include "program.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/pty.h"
-#include "pipes.h"
-#include "warden.h"
-#include "watch.h"
+#include "jail/walls/walls.h"
 
 #include <signal.h>
 #include <stdio.h>

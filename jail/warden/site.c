@@ -11,16 +11,15 @@
  *            warden's own; the home ends with them, the cgroup with its
  *            janitor
  */
-#include "site.h"
+#include "jail/warden/parts.h"
+#include "jail/warden/warden.h"
 
 #include "jail/apply/apply.h"
 #include "jail/apply/janitor.h"
 #include "jail/base/io.h"
 #include "jail/base/slots.h"
 #include "jail/base/systemd.h"
-#include "jail/walls/ident.h"
-#include "jail/walls/mount.h"
-#include "jail/walls/seccomp.h"
+#include "jail/walls/walls.h"
 
 #include <errno.h>
 #include <fcntl.h>

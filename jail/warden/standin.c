@@ -13,11 +13,11 @@
  * by what it sees itself: the clock runs on, and memory counts in full. The
  * stand-in's work is limited to a share of a core.
  */
-#include "standin.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
 #include "jail/base/procstat.h"
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,13 +6,12 @@
  * Trusts:    the kernel's counters, what init has granted, and what the
  *            stand-in has seen
  */
-#include "tally.h"
+#include "jail/warden/parts.h"
 
 #include "jail/apply/apply.h"
 #include "jail/base/io.h"
-#include "jail/init/asked.h"
-#include "jail/init/procs.h"
-#include "jail/walls/home.h"
+#include "jail/init/init.h"
+#include "jail/walls/walls.h"
 
 #include <fcntl.h>
 #include <stdio.h>

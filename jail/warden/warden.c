@@ -10,7 +10,7 @@
  * newest checkpoint that answers; a fresh Python on the same home; the end of
  * the session.
  */
-#include "warden.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
 

@@ -9,16 +9,15 @@
  *            a process id that is used. The kernel remembers the names and
  *            inodes that Python looks up: in a new overlay each of them is a
  *            first look, half a millisecond in all. And the program's own
- *            Python, held before it begins (held.h)
+ *            Python, held before it begins (held.c)
  *
  * The counters begin behind it. Where variables for the dynamic linker are
  * configured, neither is done.
  */
-#include "warm.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "warden.h"
 
 #include <string.h>
 

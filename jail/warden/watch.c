@@ -10,11 +10,10 @@
  * grace it is killed. A program is killed at once. The kill itself is the
  * caller's.
  */
-#include "watch.h"
+#include "jail/warden/parts.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/pty.h"
-#include "warden.h"
+#include "jail/walls/walls.h"
 
 #include <signal.h>
 #include <string.h>

@@ -116,7 +116,7 @@ uint32_t wire_crc32(const void *buf, size_t n);
 enum wire_init_type {
 	/* warden -> init; in STOP, CONTINUE and CHECKPOINTS `pids` are the
 	 * checkpoints that exist now: init reports their deaths */
-	INIT_SPAWN, /* start Python; fds: enum in spawn.h */
+	INIT_SPAWN, /* start Python; fds: enum in init.h */
 	INIT_STOP,
 	INIT_CONTINUE,
 	INIT_KILL,   /* stop, then kill all but `pids` */
@@ -127,7 +127,7 @@ enum wire_init_type {
 	INIT_FOREGROUND,  /* make the live guest the foreground group again */
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
 	INIT_CLAIM,	  /* fds: a sealed struct spec_claim */
-	INIT_HOLD,	  /* start Python ahead for the next SPAWN (held.h) */
+	INIT_HOLD,	  /* start Python ahead for the next SPAWN (held.c) */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
 		       * /dev/shm, /proc */

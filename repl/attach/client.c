@@ -18,7 +18,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

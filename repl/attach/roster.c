@@ -12,8 +12,7 @@
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <errno.h>

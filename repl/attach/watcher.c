@@ -18,9 +18,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "repl/term/output.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <errno.h>

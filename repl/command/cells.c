@@ -10,10 +10,7 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 #include "repl/edit/editor.h"
-#include "repl/edit/history.h"
 #include "repl/session/session.h"
-#include "repl/session/verdict.h"
-#include "repl/text/lexer.h"
 #include "repl/text/text.h"
 
 #include <ctype.h>

@@ -13,7 +13,7 @@
 #include "command.h"
 
 #include "jail/base/err.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -16,12 +16,10 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/files/hostfs.h"
+#include "repl/files/files.h"
 #include "repl/session/session.h"
-#include "repl/term/terminal.h"
-#include "repl/text/lexer.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
-#include "repl/text/utf8.h"
 
 #include <ctype.h>
 #include <dirent.h>

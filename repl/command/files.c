@@ -15,14 +15,9 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
-#include "repl/files/download.h"
-#include "repl/files/hostfs.h"
-#include "repl/files/ledger.h"
-#include "repl/files/transfer.h"
-#include "repl/files/upload.h"
+#include "repl/files/files.h"
 #include "repl/session/session.h"
-#include "repl/term/terminal.h"
-#include "repl/text/lexer.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <errno.h>

@@ -15,8 +15,7 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/session/session.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <ctype.h>

@@ -13,8 +13,7 @@
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <stdio.h>

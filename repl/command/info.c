@@ -16,8 +16,6 @@
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
-#include "repl/text/lexer.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "jail/base/io.h"
 #include "repl/config/config.h"
 #include "repl/session/session.h"
-#include "repl/text/lexer.h"
 #include "repl/text/text.h"
 
 #include <stdio.h>

@@ -11,10 +11,7 @@
 
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
-#include "repl/term/keys.h"
-#include "repl/term/pager.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #define DRAIN_MS 2000

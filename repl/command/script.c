@@ -12,10 +12,8 @@
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
-#include "repl/files/hostfs.h"
+#include "repl/files/files.h"
 #include "repl/session/session.h"
-#include "repl/text/lexer.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <ctype.h>

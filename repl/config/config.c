@@ -18,7 +18,6 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <dirent.h>

@@ -10,7 +10,7 @@
 #define REPL_CONFIG_CONFIG_H
 
 #include "jail/spec.h"
-#include "repl/text/strlist.h"
+#include "repl/text/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,6 @@
 #include <sys/types.h>
 
 struct err;
-struct strbuf;
 
 /* Where the administrator's files live. */
 #define CONFIG_SYSTEM_DIR "/etc/cellblock"

@@ -17,7 +17,7 @@
 #include "config.h"
 
 #include "jail/base/io.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +139,7 @@ int config_file_open_dir(int dirfd, const char *name, const char *shown,
 /* ---- lines ---- */
 
 /* One pass over one file. */
-struct pass {
+struct file_pass {
 	const char *shown;
 	const char *next; /* the line to read next */
 	int line;
@@ -151,7 +151,7 @@ struct pass {
 	char place[PATH_MAX + 16];
 };
 
-static const char *place(struct pass *p)
+static const char *place(struct file_pass *p)
 {
 	snprintf(p->place, sizeof(p->place), "%s:%d", p->shown, p->line);
 	return p->place;
@@ -164,7 +164,7 @@ static bool is_comment(const char *line, const char *at)
 
 /* Cut a comment, and the blanks before it, off a line. No comment begins
  * between quotes, but a quote that nothing closes hides nothing. */
-static void cut_comment(struct pass *p, char *s)
+static void cut_comment(struct file_pass *p, char *s)
 {
 	char *quote = NULL; /* the open one */
 	char *at;
@@ -188,7 +188,7 @@ static void cut_comment(struct pass *p, char *s)
 static int handle(
 	void *user, const char *section, const char *name, const char *value)
 {
-	struct pass *p = user;
+	struct file_pass *p = user;
 	struct config_line line = {
 		place(p), section, name, p->value, p->line, p->commented};
 
@@ -206,7 +206,7 @@ static int handle(
 }
 
 /* Judge a line that starts with a bracket. */
-static void check_section(struct pass *p, char *s)
+static void check_section(struct file_pass *p, char *s)
 {
 	char *end = strchr(s, ']');
 	const char *rest = end ? end + 1 + strspn(end + 1, " \t") : "";
@@ -231,7 +231,7 @@ static void check_section(struct pass *p, char *s)
 
 /* True if inih may see these `n` bytes; `room` is the size of its buffer. False
  * for an empty line and a comment, and with an error added. */
-static bool check_line(struct pass *p, const char *s, size_t n, int room)
+static bool check_line(struct file_pass *p, const char *s, size_t n, int room)
 {
 	if (!n || *s == '#' || *s == ';')
 		return false;
@@ -250,7 +250,7 @@ static bool check_line(struct pass *p, const char *s, size_t n, int room)
  * value stays here: inih would begin a comment at a ; between quotes. */
 static char *feed(char *str, int room, void *stream)
 {
-	struct pass *p = stream;
+	struct file_pass *p = stream;
 	const char *s = p->next + strspn(p->next, " \t");
 	size_t n = strcspn(s, "\n");
 	char *sign;
@@ -290,7 +290,7 @@ void config_file_read(const struct config_file *file,
 	struct config_errors *errors)
 {
 	auto_free char *text = NULL;
-	struct pass p = {.shown = file->shown,
+	struct file_pass p = {.shown = file->shown,
 		.take = take,
 		.ctx = ctx,
 		.errors = errors};

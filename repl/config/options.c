@@ -13,7 +13,6 @@
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <getopt.h>
@@ -35,7 +34,7 @@ enum take {
 };
 
 /* One option. */
-struct rule {
+struct option_rule {
 	const char *name; /* --name, or NULL */
 	char letter;	  /* -x, or '\0' */
 	const char *arg;  /* name of its argument in the help, or NULL */
@@ -52,7 +51,7 @@ struct rule {
 #define INFO(m) .take = TAKE_INFO, .mode = OPTIONS_##m, .ends = true
 
 /* clang-format off */
-static const struct rule rules[] = {
+static const struct option_rule rules[] = {
 	{"timeout", 't', "TIME", TAKE_VALUE, .key = "-t cell.timeout=",
 		.help = "time for each cell or program, such as 10s, 5m"},
 	{"memory", 'M', "SIZE", TAKE_VALUE, .key = "-M session.memory=",
@@ -158,8 +157,8 @@ static int add_pair(
 	return 0;
 }
 
-static int take(
-	struct options *o, const struct rule *r, const char *arg, struct err *e)
+static int take(struct options *o, const struct option_rule *r, const char *arg,
+	struct err *e)
 {
 	switch (r->take) {
 	case TAKE_MODE:
@@ -216,7 +215,7 @@ static void make_getopt(char *letters, struct option *longs)
 	*letters++ = '+';
 	*letters++ = ':';
 	for (int i = 0; i < NRULES; i++) {
-		const struct rule *r = &rules[i];
+		const struct option_rule *r = &rules[i];
 
 		if (r->name)
 			*longs++ = (struct option){
@@ -235,7 +234,7 @@ static void make_getopt(char *letters, struct option *longs)
 	*longs = (struct option){0};
 }
 
-static const struct rule *rule_of(int c)
+static const struct option_rule *rule_of(int c)
 {
 	if (c >= LONG_BASE)
 		return &rules[c - LONG_BASE];
@@ -270,7 +269,7 @@ static int parse_options(
 {
 	struct option longs[NRULES + 1];
 	char letters[2 * NRULES + 3];
-	const struct rule *r;
+	const struct option_rule *r;
 	int c;
 
 	make_getopt(letters, longs);
@@ -459,7 +458,7 @@ void options_print_help(FILE *f, int width)
 	text_table_write(&t, &b);
 	strbuf_puts(&b, "\n");
 	for (int i = 0; i < NRULES; i++) {
-		const struct rule *r = &rules[i];
+		const struct option_rule *r = &rules[i];
 		char option[80];
 
 		if (!r->help)

@@ -24,8 +24,7 @@
 #include "jail/base/err.h"
 #include "jail/base/path.h"
 #include "jail/enforce.h"
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 /* A suffix and its factor. */
 struct unit {

@@ -8,10 +8,9 @@
  * Leaves:    at most one faint line below the cell, of visible characters; no
  *            key waits for it
  */
-#include "editor.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pyblock.h"
+#include "repl/edit/python.h"
 
 #define PARAMETERS_MAX 1024
 /* Longer names are nobody's. */
@@ -26,7 +25,7 @@ void call_forget(struct editor *ed)
 
 void call_look(struct editor *ed, size_t python)
 {
-	struct call *c = &ed->call;
+	struct call_hint *c = &ed->call;
 	struct engine_text t = engine_text(ed->engine);
 	const wchar_t *s = t.s + python;
 	size_t from = 0, to = 0;
@@ -46,7 +45,7 @@ void call_look(struct editor *ed, size_t python)
 
 void call_ask(struct editor *ed)
 {
-	struct call *c = &ed->call;
+	struct call_hint *c = &ed->call;
 	auto_free char *name = NULL;
 	size_t n;
 
@@ -60,7 +59,7 @@ void call_ask(struct editor *ed)
 
 void call_answer(struct editor *ed, const char *s, size_t n)
 {
-	struct call *c = &ed->call;
+	struct call_hint *c = &ed->call;
 	struct utf8_wide said = {0}, note = {0};
 
 	if (c->asked && n && n <= PARAMETERS_MAX && s[0] == '(' &&

@@ -13,17 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "editor.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pyscan.h"
-#include "repl/text/lexer.h"
-#include "repl/text/utf8.h"
+#include "repl/edit/python.h"
+#include "repl/text/text.h"
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
-/* Begins our own lines (output.h). */
+/* Begins our own lines (term.h). */
 #define FRAME_BAR "¦"
 
 bool complete_is_safe(const char *s, size_t n)

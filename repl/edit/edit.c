@@ -11,15 +11,10 @@
  */
 #include <string.h>
 
-#include "editor.h"
-#include "history.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pyblock.h"
-#include "pypaste.h"
-#include "pyscan.h"
+#include "repl/edit/python.h"
 
-#define CTRL(c) ((c)&0x1F)
 #define INDENT 4
 /* Longer than any name of a command. */
 #define COMMAND_MAX 32
@@ -327,12 +322,12 @@ static bool search_key(struct editor *ed, const struct key *key)
 		search_step(ed, re->found + (re->found < entries(ed)));
 		return true;
 	case 0x7F:
-	case CTRL('H'):
+	case KEYS_CTRL('H'):
 		if (re->pattern.n)
 			re->pattern.s[--re->pattern.n] = 0;
 		search_step(ed, entries(ed));
 		return true;
-	case CTRL('R'):
+	case KEYS_CTRL('R'):
 		search_step(ed, re->found);
 		return true;
 	case '\r':
@@ -343,10 +338,10 @@ static bool search_key(struct editor *ed, const struct key *key)
 		break;
 	}
 	re->searching = false;
-	if (key->code == CTRL('C') || key->code == CTRL('G'))
+	if (key->code == KEYS_CTRL('C') || key->code == KEYS_CTRL('G'))
 		show_own(ed, &re->old, re->old_cursor);
 	utf8_wide_free(&re->old);
-	return key->code == CTRL('C') || key->code == CTRL('G') ||
+	return key->code == KEYS_CTRL('C') || key->code == KEYS_CTRL('G') ||
 	       ed->edit.result != EDITOR_GO_ON;
 }
 
@@ -362,8 +357,8 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 	struct layout_glyph g;
 
 	if (e->goal == NO_GOAL ||
-		(last != KEY_UP && last != KEY_DOWN && last != CTRL('P') &&
-			last != CTRL('N')))
+		(last != KEY_UP && last != KEY_DOWN && last != KEYS_CTRL('P') &&
+			last != KEYS_CTRL('N')))
 		e->goal = layout_width(t->s + home(t), t->cursor - home(t), 0);
 	for (; start < line_end; start++) {
 		layout_glyph(t->s[start], col, 1 << 20, &g);
@@ -718,24 +713,24 @@ static const struct edit_command commands[256] = {
 	['\n'] = {.run = key_enter},
 	['\t'] = {.run = key_tab},
 	[0x7F] = {EDIT_CUT, level_left},
-	[CTRL('A')] = {EDIT_MOVE, home},
-	[CTRL('B')] = {EDIT_MOVE, left},
-	[CTRL('C')] = {.run = key_interrupt},
-	[CTRL('D')] = {.run = key_ctrl_d},
-	[CTRL('E')] = {.run = key_end},
-	[CTRL('F')] = {.run = key_right},
-	[CTRL('H')] = {EDIT_CUT, level_left},
-	[CTRL('K')] = {EDIT_KILL, end_or_next},
-	[CTRL('L')] = {.run = key_clear},
-	[CTRL('N')] = {.run = key_down},
-	[CTRL('O')] = {.run = key_newline},
-	[CTRL('P')] = {.run = key_up},
-	[CTRL('R')] = {.run = search},
-	[CTRL('T')] = {.run = key_transpose},
-	[CTRL('U')] = {EDIT_KILL, home},
-	[CTRL('W')] = {EDIT_KILL, word_left},
-	[CTRL('Y')] = {.run = key_yank},
-	[CTRL('_')] = {.run = key_undo},
+	[KEYS_CTRL('A')] = {EDIT_MOVE, home},
+	[KEYS_CTRL('B')] = {EDIT_MOVE, left},
+	[KEYS_CTRL('C')] = {.run = key_interrupt},
+	[KEYS_CTRL('D')] = {.run = key_ctrl_d},
+	[KEYS_CTRL('E')] = {.run = key_end},
+	[KEYS_CTRL('F')] = {.run = key_right},
+	[KEYS_CTRL('H')] = {EDIT_CUT, level_left},
+	[KEYS_CTRL('K')] = {EDIT_KILL, end_or_next},
+	[KEYS_CTRL('L')] = {.run = key_clear},
+	[KEYS_CTRL('N')] = {.run = key_down},
+	[KEYS_CTRL('O')] = {.run = key_newline},
+	[KEYS_CTRL('P')] = {.run = key_up},
+	[KEYS_CTRL('R')] = {.run = search},
+	[KEYS_CTRL('T')] = {.run = key_transpose},
+	[KEYS_CTRL('U')] = {EDIT_KILL, home},
+	[KEYS_CTRL('W')] = {EDIT_KILL, word_left},
+	[KEYS_CTRL('Y')] = {.run = key_yank},
+	[KEYS_CTRL('_')] = {.run = key_undo},
 	[KEY_TEXT] = {.run = key_text},
 	[KEY_UP] = {.run = key_up},
 	[KEY_DOWN] = {.run = key_down},

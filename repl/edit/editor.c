@@ -8,7 +8,6 @@
  *            terminal
  * Leaves:    the terminal's modes and the signals as they were
  */
-#include "editor.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,13 +20,9 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "repl/term/output.h"
-#include "repl/term/terminal.h"
-#include "repl/term/typed.h"
+#include "repl/term/term.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
-#define CTRL_C 0x03
-#define CTRL_D 0x04
 /* Keys that wait their turn; the terminal keeps more of them. */
 #define AHEAD_MAX (64u << 10)
 
@@ -155,7 +150,7 @@ static void drop_interrupted(struct input *in)
 		int made = keys_feed(&keys, (unsigned char)s[i], out);
 
 		for (int k = 0; k < made; k++)
-			if (out[k].code == CTRL_C)
+			if (out[k].code == KEYS_CTRL('C'))
 				last = i;
 	}
 	if (last == n)
@@ -323,7 +318,7 @@ static enum editor_result next_line(
 		r = fill(ed, -1);
 		if (r != EDITOR_GO_ON)
 			return r;
-		if (!in->echoed && in->queue[in->queue_at] == CTRL_D &&
+		if (!in->echoed && in->queue[in->queue_at] == KEYS_CTRL('D') &&
 			!cell->n) {
 			in->queue_at++;
 			return EDITOR_EOF;

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "editor.h"
 #include "jail/base/err.h"
 #include "parts.h"
 

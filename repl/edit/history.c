@@ -11,7 +11,7 @@
  *            every moment: a record is one write, compaction is a rename, and
  *            both hold the lock of the file that has the name
  */
-#include "history.h"
+#include "repl/edit/editor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,7 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 /* A stopped session must not hold up this one by its lock. */
 #define LOCK_TRIES 250

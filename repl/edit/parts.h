@@ -13,8 +13,7 @@
  *
  * Each part is a struct. Only one file writes its fields, but for what
  * editor_open() takes from its options; the other files may read them. Calls go
- * down this list, but for what editor.c hands the engine to call back. A file
- * includes editor.h before this one.
+ * down this list, but for what editor.c hands the engine to call back.
  */
 #ifndef REPL_EDIT_PARTS_H
 #define REPL_EDIT_PARTS_H
@@ -22,10 +21,9 @@
 #include <stdbool.h>
 #include <wctype.h>
 
-#include "repl/term/keys.h"
-#include "repl/text/layout.h"
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/edit/editor.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 static inline bool edit_is_word(wchar_t c)
 {
@@ -207,7 +205,7 @@ struct walk {
 
 /* ---- call.c ---- */
 
-struct call {
+struct call_hint {
 	struct utf8_wide name; /* what is called; empty: nothing */
 	bool asked;
 };
@@ -262,7 +260,7 @@ struct editor {
 	struct edit edit;
 	struct vi vi;
 	struct walk walk;
-	struct call call;
+	struct call_hint call;
 
 	bool (*takes_cell)(void *ctx, const char *name, size_t n);
 	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,

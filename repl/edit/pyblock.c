@@ -7,16 +7,14 @@
  * Trusts:    no character of the text; every loop advances
  * Leaves:    nothing
  */
-#include "pyblock.h"
-
-#include "pyscan.h"
+#include "repl/edit/python.h"
 
 /* Python itself refuses more nesting than 200 brackets, or 100 blocks. */
 #define DEPTH_MAX 200
 #define BLOCKS_MAX 100
 
 /* One logical line: a statement, which brackets may spread over many rows. */
-struct line {
+struct block_line {
 	size_t indent_at, indent_n;
 	struct pyscan_token first;
 	struct pyscan_token last;
@@ -31,14 +29,14 @@ struct bracket {
 	size_t row, indent;
 };
 
-struct walk {
+struct block_walk {
 	const wchar_t *s;
 	size_t n;
-	struct line line; /* not finished yet */
-	struct line done; /* the last finished line with a token */
-	size_t lines;	  /* how many finished lines with a token */
+	struct block_line line; /* not finished yet */
+	struct block_line done; /* the last finished line with a token */
+	size_t lines;		/* how many finished lines with a token */
 	/* The last of each indentation, deeper ones behind. */
-	struct line blocks[BLOCKS_MAX];
+	struct block_line blocks[BLOCKS_MAX];
 	size_t nblocks;
 	size_t row;	   /* where this row begins */
 	size_t row_indent; /* its blanks */
@@ -55,7 +53,7 @@ static wchar_t closer_of(wchar_t c)
 	return c == '(' ? ')' : c == '[' ? ']' : '}';
 }
 
-static void walk_bracket(struct walk *w, const struct pyscan_token *t)
+static void walk_bracket(struct block_walk *w, const struct pyscan_token *t)
 {
 	if (t->kind == PYSCAN_OPEN) {
 		if (w->depth == DEPTH_MAX)
@@ -79,14 +77,14 @@ static size_t blanks_end(const wchar_t *s, size_t n, size_t at)
 	return t.kind == PYSCAN_SPACE ? t.end : at;
 }
 
-static void walk_row_begin(struct walk *w, size_t at)
+static void walk_row_begin(struct block_walk *w, size_t at)
 {
 	w->row = at;
 	w->row_indent = blanks_end(w->s, w->n, at) - at;
 	w->row_code = false;
 }
 
-static bool token_is(const struct walk *w, const struct pyscan_token *t,
+static bool token_is(const struct block_walk *w, const struct pyscan_token *t,
 	const wchar_t *const *words)
 {
 	return t->kind == PYSCAN_NAME &&
@@ -94,11 +92,11 @@ static bool token_is(const struct walk *w, const struct pyscan_token *t,
 }
 
 /* The line is whole: it ends the blocks that are deeper. */
-static void walk_line(struct walk *w)
+static void walk_line(struct block_walk *w)
 {
 	static const wchar_t *const clauses[] = {
 		L"elif", L"else", L"except", L"finally", NULL};
-	struct line *l = &w->line, *top = NULL;
+	struct block_line *l = &w->line, *top = NULL;
 
 	while (w->nblocks && w->blocks[w->nblocks - 1].indent_n > l->indent_n)
 		w->nblocks--;
@@ -109,20 +107,20 @@ static void walk_line(struct walk *w)
 		w->blocks[w->nblocks++] = *l;
 }
 
-static void walk_newline(struct walk *w, size_t at)
+static void walk_newline(struct block_walk *w, size_t at)
 {
 	if (w->depth == 0 && w->line.any) {
 		walk_line(w);
 		w->done = w->line;
 		w->lines++;
-		w->line = (struct line){0};
+		w->line = (struct block_line){0};
 	}
 	walk_row_begin(w, at);
 }
 
-static void walk_code(struct walk *w, const struct pyscan_token *t)
+static void walk_code(struct block_walk *w, const struct pyscan_token *t)
 {
-	struct line *line = &w->line;
+	struct block_line *line = &w->line;
 
 	w->row_code = true;
 	if (!line->any) {
@@ -144,7 +142,7 @@ static void walk_code(struct walk *w, const struct pyscan_token *t)
 	}
 }
 
-static void walk(struct walk *w, const wchar_t *s, size_t n)
+static void walk(struct block_walk *w, const wchar_t *s, size_t n)
 {
 	struct pyscan_token t;
 
@@ -169,13 +167,14 @@ static void walk(struct walk *w, const wchar_t *s, size_t n)
 	}
 }
 
-static bool ends_with(const struct walk *w, const struct line *l, wchar_t c)
+static bool ends_with(
+	const struct block_walk *w, const struct block_line *l, wchar_t c)
 {
 	return l->last.kind == PYSCAN_OPERATOR && w->s[l->last.start] == c;
 }
 
 /* Whether a clause such as `else` may follow the line: `if x: y`. */
-static bool may_go_on(const struct walk *w, const struct line *l)
+static bool may_go_on(const struct block_walk *w, const struct block_line *l)
 {
 	static const wchar_t *const words[] = {L"if", L"try", L"elif", L"else",
 		L"except", L"finally", L"case", NULL};
@@ -183,9 +182,9 @@ static bool may_go_on(const struct walk *w, const struct line *l)
 	return l->colon && token_is(w, &l->first, words);
 }
 
-static enum pyblock_state walk_state(const struct walk *w)
+static enum pyblock_state walk_state(const struct block_walk *w)
 {
-	const struct line *l = w->line.any ? &w->line : &w->done;
+	const struct block_line *l = w->line.any ? &w->line : &w->done;
 	size_t lines = w->lines + (w->line.any ? 1 : 0);
 
 	if (w->broken)
@@ -207,7 +206,7 @@ static enum pyblock_state walk_state(const struct walk *w)
 
 struct pyblock pyblock_cell(const wchar_t *s, size_t n)
 {
-	struct walk w = {0};
+	struct block_walk w = {0};
 	size_t row = n;
 
 	walk(&w, s, n);
@@ -221,7 +220,7 @@ struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n)
 {
 	static const wchar_t *const leaves[] = {
 		L"return", L"pass", L"break", L"continue", L"raise", NULL};
-	struct walk w = {0};
+	struct block_walk w = {0};
 	const struct bracket *open;
 	struct pyblock_indent in;
 
@@ -249,7 +248,8 @@ struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n)
 }
 
 /* Whether the clause that the last line begins with may follow the block. */
-static bool may_follow(const struct walk *w, const struct line *block)
+static bool may_follow(
+	const struct block_walk *w, const struct block_line *block)
 {
 	static const wchar_t *const finals[] = {L"else", L"finally", NULL};
 	static const struct {
@@ -273,14 +273,14 @@ static bool may_follow(const struct walk *w, const struct line *block)
 }
 
 /* A clause belongs to the deepest block that it may follow. */
-static bool clause_place(const struct walk *w, struct pyblock_indent *in)
+static bool clause_place(const struct block_walk *w, struct pyblock_indent *in)
 {
-	const struct line *l = &w->line;
+	const struct block_line *l = &w->line;
 
 	if (!l->any || !ends_with(w, l, ':') || w->depth || w->inside)
 		return false;
 	for (size_t i = w->nblocks; i-- > 0;) {
-		const struct line *b = &w->blocks[i];
+		const struct block_line *b = &w->blocks[i];
 
 		if (b->indent_n > l->indent_n || !may_follow(w, b))
 			continue;
@@ -292,7 +292,7 @@ static bool clause_place(const struct walk *w, struct pyblock_indent *in)
 
 bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in)
 {
-	struct walk w = {0};
+	struct block_walk w = {0};
 	bool closes = n && pyscan_next(s, n, n - 1).kind == PYSCAN_CLOSE;
 	const struct bracket *open;
 

@@ -7,12 +7,10 @@
  * Trusts:    no character of the text; every loop advances
  * Leaves:    nothing
  */
-#include "pycolour.h"
+#include "repl/edit/python.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "pyscan.h"
 
 /* Expressions in strings in expressions. */
 #define NESTING_MAX 8

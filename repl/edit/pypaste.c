@@ -7,12 +7,11 @@
  * Trusts:    no character of the text; every loop advances
  * Leaves:    in *out nothing that is not in the text
  */
-#include "pypaste.h"
+#include "repl/edit/python.h"
 
 #include <stdbool.h>
 
-#include "pyscan.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 static bool is_blank(wchar_t c)
 {

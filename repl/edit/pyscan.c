@@ -7,12 +7,12 @@
  * Trusts:    no character of the text; every loop advances
  * Leaves:    nothing
  */
-#include "pyscan.h"
+#include "repl/edit/python.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 static bool is_blank(wchar_t c)
 {

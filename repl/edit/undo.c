@@ -7,7 +7,6 @@
  * Trusts:    nothing about how large the text is, or how it changes
  * Leaves:    at most UNDO_MAX differences
  */
-#include "editor.h"
 #include "parts.h"
 
 #include <string.h>

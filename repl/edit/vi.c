@@ -8,12 +8,9 @@
  * Trusts:    nothing in the text
  * Leaves:    to edit.c: other keys, and carrying every command out
  */
-#include "editor.h"
 #include "parts.h"
 
 #include <string.h>
-
-#define CTRL(c) ((c)&0x1F)
 
 /* ---- places ---- */
 
@@ -117,14 +114,14 @@ static const struct {
 	bool insert;
 } commands[128] = {
 	['$'] = {.does = {EDIT_MOVE, end}},
-	['/'] = {.key = CTRL('R')},
+	['/'] = {.key = KEYS_CTRL('R')},
 	['0'] = {.does = {EDIT_MOVE, home}},
 	['A'] = {.does = {EDIT_MOVE, end}, .insert = true},
 	['C'] = {.does = {EDIT_KILL, end}, .insert = true},
 	['D'] = {.does = {EDIT_KILL, end}},
 	['G'] = {.does = {EDIT_MOVE, bottom}},
 	['I'] = {.does = {EDIT_MOVE, first}, .insert = true},
-	['P'] = {.key = CTRL('Y')},
+	['P'] = {.key = KEYS_CTRL('Y')},
 	['X'] = {.does = {EDIT_KILL, left}},
 	['^'] = {.does = {EDIT_MOVE, first}},
 	['a'] = {.does = {EDIT_MOVE, right}, .insert = true},
@@ -136,7 +133,7 @@ static const struct {
 	['k'] = {.key = KEY_UP},
 	['l'] = {.does = {EDIT_MOVE, right}},
 	['s'] = {.does = {EDIT_KILL, right}, .insert = true},
-	['u'] = {.key = CTRL('_')},
+	['u'] = {.key = KEYS_CTRL('_')},
 	['w'] = {.does = {EDIT_MOVE, word}},
 	['x'] = {.does = {EDIT_KILL, right}},
 };
@@ -193,11 +190,11 @@ static void command(struct editor *ed, int c)
 		ed->vi.op = c;
 	} else if (c == 'o') {
 		move(ed, end);
-		edit_do(ed, edit_command(CTRL('O')));
+		edit_do(ed, edit_command(KEYS_CTRL('O')));
 		ed->vi.command = false;
 	} else if (c == 'p') {
 		move(ed, right);
-		edit_do(ed, edit_command(CTRL('Y')));
+		edit_do(ed, edit_command(KEYS_CTRL('Y')));
 	} else {
 		edit_do(ed, commands[c].key ? edit_command(commands[c].key)
 					    : &commands[c].does);

@@ -19,12 +19,11 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
-#include "editor.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "pycolour.h"
-#include "repl/text/utf8.h"
+#include "repl/edit/python.h"
+#include "repl/text/text.h"
 
 /* A smaller terminal has no row for a note. */
 #define NOTE_ROWS 5

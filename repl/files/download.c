@@ -9,17 +9,13 @@
  *            no link is followed, whoever made it
  * Leaves:    files that are whole, or not there; no link, no device, no FIFO
  */
-#include "download.h"
+#include "repl/files/files.h"
 
-#include "hostfs.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "ledger.h"
-#include "manifest.h"
-#include "repl/text/lexer.h"
-#include "transfer.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -346,14 +342,15 @@ static int copy_one(
 	return transfer_object(d->t, e);
 }
 
-struct batch {
+struct download_batch {
 	int n;
 	struct manifest_item *items[JAIL_MANY_MAX];
 	const char *paths[JAIL_MANY_MAX];
 	int in[JAIL_MANY_MAX];
 };
 
-static int batch_copy(struct download *d, struct batch *b, struct err *e)
+static int batch_copy(
+	struct download *d, struct download_batch *b, struct err *e)
 {
 	int at = 0, r = 0;
 
@@ -382,7 +379,7 @@ static int batch_copy(struct download *d, struct batch *b, struct err *e)
 
 static int copy_files(struct download *d, struct err *e)
 {
-	struct batch b = {0};
+	struct download_batch b = {0};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i <= d->m.n; i++) {

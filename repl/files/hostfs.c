@@ -9,13 +9,13 @@
  *            no rename can win a race
  * Leaves:    nothing; jail/base/io.h makes the files
  */
-#include "hostfs.h"
+#include "repl/files/files.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/base/sys.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  *            and time can make the file look unchanged, which misleads only
  *            its own session
  */
-#include "ledger.h"
+#include "repl/files/files.h"
 
 #include "jail/base/array.h"
 #include "jail/jail.h"

@@ -5,7 +5,7 @@
  * Runs in:   front end, between cells
  * Trusts:    nothing: names are bytes, and two that are made one are refused
  */
-#include "manifest.h"
+#include "repl/files/files.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"

@@ -6,15 +6,13 @@
  * Trusts:    nothing in the names, contents and sizes of the home
  * Leaves:    lines for the person: what was copied, and what was not
  */
-#include "transfer.h"
+#include "repl/files/files.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "manifest.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <errno.h>

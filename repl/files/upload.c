@@ -9,20 +9,14 @@
  *            administrator, who named the skeleton
  * Leaves:    files of the home that are whole, or not there
  */
-#include "upload.h"
+#include "repl/files/files.h"
 
-#include "hostfs.h"
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
 #include "jail/jail.h"
-#include "ledger.h"
-#include "manifest.h"
-#include "repl/text/lexer.h"
-#include "repl/text/strlist.h"
 #include "repl/text/text.h"
-#include "transfer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -398,7 +392,7 @@ static int check_target(struct upload *u, struct err *e)
 
 /* ---- the copy, a few files at a time ---- */
 
-struct batch {
+struct upload_batch {
 	int n;
 	struct manifest_item *items[JAIL_MANY_MAX];
 	const char *paths[JAIL_MANY_MAX];
@@ -429,7 +423,7 @@ static int open_source(
 }
 
 /* Fill the batch with what comes from *i on. */
-static void batch_fill(struct upload *u, struct batch *b, size_t *i)
+static void batch_fill(struct upload *u, struct upload_batch *b, size_t *i)
 {
 	struct err e = {0};
 
@@ -452,7 +446,7 @@ static void batch_fill(struct upload *u, struct batch *b, size_t *i)
 
 /* Fill one file of the home: 1 whole, 0 left out; -1 with e: no more are
  * copied. */
-static int fill(struct upload *u, struct batch *b, int i, struct err *e)
+static int fill(struct upload *u, struct upload_batch *b, int i, struct err *e)
 {
 	struct manifest_item *item = b->items[i];
 	int64_t bytes;
@@ -473,7 +467,7 @@ static int fill(struct upload *u, struct batch *b, int i, struct err *e)
 	return 0;
 }
 
-static void commit(struct upload *u, struct batch *b, int n)
+static void commit(struct upload *u, struct upload_batch *b, int n)
 {
 	int at = 0;
 
@@ -500,7 +494,7 @@ static void commit(struct upload *u, struct batch *b, int n)
 }
 
 /* What is whole moves to the front. */
-static void keep(struct batch *b, int at, int i, bool overwrite)
+static void keep(struct upload_batch *b, int at, int i, bool overwrite)
 {
 	const struct manifest_item *item = b->items[i];
 
@@ -511,7 +505,7 @@ static void keep(struct batch *b, int at, int i, bool overwrite)
 		.mtime_ns = item->mtime_ns};
 }
 
-static int batch_copy(struct upload *u, struct batch *b, struct err *e)
+static int batch_copy(struct upload *u, struct upload_batch *b, struct err *e)
 {
 	int created = jail_home_create_many(
 		u->t->jail, b->paths, b->n, 0600, b->out, b->tokens, e);
@@ -539,7 +533,7 @@ static int batch_copy(struct upload *u, struct batch *b, struct err *e)
 /* 0, or -1 with e; when the person interrupted it, without a message. */
 static int copy_files(struct upload *u, struct err *e)
 {
-	struct batch b;
+	struct upload_batch b;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < u->m.n;) {

@@ -5,16 +5,11 @@
  * Runs in:   front end, confined
  * Trusts:    the warden for the figures; all texts and files are a program's
  */
-#include "answer.h"
+#include "repl/json/json.h"
 
-#include "attach.h"
-#include "json_text.h"
 #include "repl/config/config.h"
-#include "repl/session/verdict.h"
-#include "repl/text/base64.h"
-#include "report.h"
-#include "request.h"
-#include "run.h"
+#include "repl/session/session.h"
+#include "repl/text/text.h"
 
 #include <jansson.h>
 #include <poll.h>

@@ -6,14 +6,12 @@
  * Trusts:    nothing of the home: names are any bytes, a length says nothing
  *            about what is allocated, a tree is as deep as there are names
  */
-#include "attach.h"
+#include "repl/json/json.h"
 
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "json_text.h"
-#include "repl/files/transfer.h"
-#include "repl/text/base64.h"
-#include "run.h"
+#include "repl/files/files.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
  * hold each: about 50 bytes, and 1, 2 or 4 for each character, whichever the
  * widest takes. It stops after the chunk that is too much.
  */
-#include "capture.h"
+#include "repl/json/json.h"
 
 #include "jail/base/io.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>

@@ -17,21 +17,15 @@
  * between them the warden or the cell has its time. Calls that wait for the
  * warden are made only when it has nothing else to do.
  */
-#include "cells.h"
+#include "repl/json/json.h"
 
-#include "answer.h"
-#include "capture.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "json_text.h"
 #include "repl/config/config.h"
-#include "repl/session/log.h"
-#include "repl/session/verdict.h"
-#include "repl/term/output.h"
-#include "repl/text/base64.h"
-#include "request.h"
-#include "run.h"
+#include "repl/session/session.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +58,7 @@
 static const char forbidden[] = "Request is not allowed";
 
 /* What a request waits for. */
-enum step {
+enum cells_step {
 	STEP_DONE,  /* nothing */
 	STEP_UP,    /* Python */
 	STEP_REPLY, /* the warden */
@@ -90,7 +84,7 @@ struct cells {
 	const struct request *q;
 	const char *refused; /* the title, where it is not in order */
 	char words[1200];
-	enum step step;
+	enum cells_step step;
 	bool replied, hurried;
 	struct jail_event reply; /* to jail_send() */
 	int file;		 /* that was opened; owned */

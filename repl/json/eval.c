@@ -10,20 +10,14 @@
  * The next session is made while a request runs, or while nobody asks for
  * anything: a request pays for its code, not for its jail.
  */
-#include "eval.h"
+#include "repl/json/json.h"
 
-#include "answer.h"
-#include "cells.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/pool.h"
-#include "outcome.h"
 #include "repl/config/config.h"
-#include "repl/session/log.h"
-#include "request.h"
-#include "run.h"
-#include "stream.h"
+#include "repl/session/session.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -73,7 +67,7 @@ int eval_close(struct eval *ev, struct err *e)
 /* ---- one request ---- */
 
 /* What the requests of a stream share. */
-struct state {
+struct eval_state {
 	struct eval *ev;
 	struct stream in;
 	struct jail *jail; /* of the session, if there is one */
@@ -97,8 +91,8 @@ static int write_answer(struct strbuf *b, struct err *e)
 	return r;
 }
 
-static int refuse(struct state *s, const char *title, const char *description,
-	size_t n, struct err *e)
+static int refuse(struct eval_state *s, const char *title,
+	const char *description, size_t n, struct err *e)
 {
 	struct strbuf b = {0};
 
@@ -109,7 +103,7 @@ static int refuse(struct state *s, const char *title, const char *description,
 
 /* Run it in a session of its own, which the caller ends. */
 static struct jail *run_alone(
-	struct state *s, const struct request *q, struct run *r)
+	struct eval_state *s, const struct request *q, struct run *r)
 {
 	struct eval *ev = s->ev;
 	struct jail *j = NULL;
@@ -128,7 +122,8 @@ static struct jail *run_alone(
 	return j;
 }
 
-static int serve_alone(struct state *s, const struct request *q, struct err *e)
+static int serve_alone(
+	struct eval_state *s, const struct request *q, struct err *e)
 {
 	struct eval *ev = s->ev;
 	struct strbuf b = {0};
@@ -168,7 +163,7 @@ static int broken(struct strbuf *b, const char *title, const struct err *e)
 	return -1;
 }
 
-static enum answer_kind serve(struct state *s, const struct request *q,
+static enum answer_kind serve(struct eval_state *s, const struct request *q,
 	struct strbuf *b, struct err *e)
 {
 	cells_ask(s->cells, q);
@@ -178,7 +173,7 @@ static enum answer_kind serve(struct state *s, const struct request *q,
 }
 
 static int begin_session(
-	struct state *s, const struct request *q, struct err *e)
+	struct eval_state *s, const struct request *q, struct err *e)
 {
 	static const char late[] =
 		"session: goes alone, on the first line of a "
@@ -205,7 +200,7 @@ static int begin_session(
 }
 
 static int serve_in_session(
-	struct state *s, const struct request *q, struct err *e)
+	struct eval_state *s, const struct request *q, struct err *e)
 {
 	struct strbuf b = {0};
 
@@ -225,7 +220,7 @@ static int serve_in_session(
 	return broken(&b, "The session is over", e);
 }
 
-static void end_session(struct state *s)
+static void end_session(struct eval_state *s)
 {
 	cells_close(s->cells);
 	pool_end(s->ev->pool, s->jail);
@@ -233,7 +228,7 @@ static void end_session(struct state *s)
 
 /* ---- all requests ---- */
 
-static int take(struct state *s, const char *text, size_t n, struct err *e)
+static int take(struct eval_state *s, const char *text, size_t n, struct err *e)
 {
 	struct eval *ev = s->ev;
 	const struct request_rules rules = {.limits = &ev->cfg->limits,
@@ -266,13 +261,13 @@ static size_t longest(const struct limits *l)
 	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
 }
 
-static int refuse_size(struct state *s, const char *words, struct err *e)
+static int refuse_size(struct eval_state *s, const char *words, struct err *e)
 {
 	return refuse(s, "Request is too large", words, strlen(words), e);
 }
 
 /* The next request of the stream: 1 served, 0 there is none, -1 with e. */
-static int next(struct state *s, struct err *e)
+static int next(struct eval_state *s, struct err *e)
 {
 	const char *text;
 	size_t n;
@@ -307,7 +302,7 @@ static int next(struct state *s, struct err *e)
 int eval_run(struct eval *ev, struct err *e)
 {
 	static const char empty[] = "JSON document body was empty";
-	struct state s = {.ev = ev};
+	struct eval_state s = {.ev = ev};
 	int r;
 
 	/* A write that fails is an error. */

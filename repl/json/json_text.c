@@ -5,10 +5,9 @@
  * Runs in:   front end, confined
  * Trusts:    nobody
  */
-#include "json_text.h"
+#include "repl/json/json.h"
 
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <string.h>
 

@@ -6,14 +6,10 @@
  * Trusts:    cells.c for what became of the request; no name in the home, and
  *            nothing that a cell showed
  */
-#include "outcome.h"
+#include "repl/json/json.h"
 
-#include "attach.h"
-#include "cells.h"
 #include "jail/base/err.h"
-#include "json_text.h"
 #include "repl/config/config.h"
-#include "request.h"
 
 #include <string.h>
 

@@ -8,10 +8,9 @@
  * repr(): snekbox's clients are told of a mistake in the words of Python's
  * jsonschema. marshal: the driver reads it without loading a module.
  */
-#include "python.h"
+#include "repl/json/json.h"
 
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Trusts:    the configuration
  * Leaves:    their paths, also without links
  */
-#include "pythons.h"
+#include "repl/json/json.h"
 
 #include "jail/base/err.h"
 #include "repl/config/config.h"

@@ -5,7 +5,7 @@
  * Runs in:   front end, confined
  * Trusts:    nobody: the driver shares its process with the code that it ran
  */
-#include "report.h"
+#include "repl/json/json.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -10,13 +10,11 @@
  * tells one: of the least deep, the one whose path comes last in the order of
  * the alphabet. Its clients are told the same mistake here, in the same words.
  */
-#include "request.h"
+#include "repl/json/json.h"
 
 #include "jail/base/array.h"
 #include "jail/spec.h"
-#include "python.h"
-#include "repl/text/base64.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <limits.h>
 #include <stdarg.h>

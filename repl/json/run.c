@@ -7,15 +7,12 @@
  * Trusts:    the warden for how the program ended; no byte that comes from it
  * Leaves:    the jail without processes, and its home
  */
-#include "run.h"
+#include "repl/json/json.h"
 
 #include "jail/base/io.h"
 #include "repl/config/config.h"
-#include "repl/files/ledger.h"
-#include "repl/files/transfer.h"
-#include "repl/files/upload.h"
-#include "repl/term/terminal.h"
-#include "request.h"
+#include "repl/files/files.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <stdio.h>

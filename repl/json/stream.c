@@ -11,7 +11,7 @@
  * JSON has no line end in a string. One there ends the request, which is then
  * malformed, so that a forgotten quote does not take the next requests along.
  */
-#include "stream.h"
+#include "repl/json/json.h"
 
 #include "jail/base/array.h"
 

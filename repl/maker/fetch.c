@@ -10,14 +10,12 @@
  * because something failed, unless the person may choose and is told: it would
  * take the kernel's limits away. For root it would take nothing away.
  */
-#include "fetch.h"
+#include "repl/maker/maker.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "order.h"
 #include "repl/config/config.h"
-#include "service.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,12 +5,12 @@
  * Runs in:   front end (filled in); a child of the maker's, as root (checked)
  * Trusts:    the system's configuration. An order is hostile: any bytes
  */
-#include "order.h"
+#include "repl/maker/maker.h"
 
 #include "jail/base/err.h"
 #include "jail/enforce.h"
 #include "repl/config/config.h"
-#include "repl/session/setup.h"
+#include "repl/session/session.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -23,18 +23,16 @@
  * no place any more (leave()), and for an end no socket lingers. A connection
  * is closed otherwise only when nothing is in it and nothing can come.
  */
-#include "service.h"
+#include "repl/maker/maker.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/prefault.h"
 #include "jail/jail.h"
-#include "order.h"
 #include "repl/config/config.h"
 #include "repl/config/person.h"
-#include "repl/serve/listen.h"
-#include "repl/session/setup.h"
-#include "spares.h"
+#include "repl/serve/parts.h"
+#include "repl/session/session.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +74,7 @@
 /* Under systemd (etc/systemd/cellblock-sessions.service). */
 #define BELOW "system.slice/cellblock-sessions.service"
 
-enum state {
+enum service_state {
 	PLACE_FREE,
 	PLACE_WAITS, /* for somebody to ask */
 	PLACE_ASKS,  /* the name service, who `uid` is */
@@ -87,7 +85,7 @@ enum state {
 
 /* Only the child writes to it while it lives and is neither PLACE_MADE nor
  * PLACE_LEFT. */
-struct place {
+struct service_place {
 	_Atomic int state;
 	uid_t uid, id;
 	bool logged, ahead;
@@ -97,8 +95,8 @@ struct place {
 
 struct service {
 	struct listen listen;
-	struct place *places; /* shared with the children */
-	int signals;	      /* a signalfd */
+	struct service_place *places; /* shared with the children */
+	int signals;		      /* a signalfd */
 	struct spares spares;
 	int64_t next_ms; /* when to fork the next child that waits; 0: it is not
 			  * missing, or has no place */
@@ -118,7 +116,7 @@ struct visitor {
 	struct setup setup;
 	struct order order;
 	struct service *service;
-	struct place *place;
+	struct service_place *place;
 };
 
 /* ---- a child: one request ---- */
@@ -204,7 +202,8 @@ static int receive(int conn, struct visitor *v, struct err *e)
 	return order_check_files(&v->order, e);
 }
 
-static void note(const struct service *s, struct place *p, enum state state)
+static void note(const struct service *s, struct service_place *p,
+	enum service_state state)
 {
 	p->state = (int)state;
 	if (getppid() == s->pid)
@@ -212,7 +211,7 @@ static void note(const struct service *s, struct place *p, enum state state)
 }
 
 /* What has not been received may be descriptors that block who closes them. */
-static _Noreturn void leave(const struct service *s, struct place *mine)
+static _Noreturn void leave(const struct service *s, struct service_place *mine)
 {
 	note(s, mine, PLACE_LEFT);
 	_exit(0);
@@ -271,7 +270,7 @@ static bool has_room(const struct service *s, uid_t uid)
 	int unknown = 0, same = 0;
 
 	for (size_t i = 0; i < PLACES; i++) {
-		const struct place *p = &s->places[i];
+		const struct service_place *p = &s->places[i];
 		bool asks = p->state == PLACE_ASKS;
 
 		unknown += asks;
@@ -323,7 +322,8 @@ static void hand_spare_over(
 	_exit(0);
 }
 
-static _Noreturn void serve(struct service *s, struct place *mine, int conn)
+static _Noreturn void serve(
+	struct service *s, struct service_place *mine, int conn)
 {
 	static struct visitor v;
 	static struct spec_made made;
@@ -403,7 +403,7 @@ static int await(const struct service *s)
 	}
 }
 
-static _Noreturn void child(struct service *s, struct place *mine)
+static _Noreturn void child(struct service *s, struct service_place *mine)
 {
 	sigset_t none;
 	int conn;
@@ -429,7 +429,7 @@ static _Noreturn void child(struct service *s, struct place *mine)
 
 /* ---- the parent ---- */
 
-static struct place *find(struct service *s, enum state state)
+static struct service_place *find(struct service *s, enum service_state state)
 {
 	for (size_t i = 0; i < PLACES; i++)
 		if (s->places[i].state == (int)state)
@@ -474,7 +474,7 @@ static void refuse_all(struct service *s, const struct err *e)
 
 /* Fork a child that waits in this place. Where that cannot be, whoever asks now
  * is told, and the next ones a moment later. */
-static void start_child(struct service *s, struct place *p)
+static void start_child(struct service *s, struct service_place *p)
 {
 	struct err e = {0};
 	pid_t pid;
@@ -500,7 +500,8 @@ static void start_child(struct service *s, struct place *p)
  * somebody asks, or else in a moment. */
 static void keep_one_waiting(struct service *s)
 {
-	struct place *p = find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
+	struct service_place *p =
+		find(s, PLACE_WAITS) ? NULL : find(s, PLACE_FREE);
 
 	if (!p) {
 		s->next_ms = 0;
@@ -513,7 +514,7 @@ static void keep_one_waiting(struct service *s)
 }
 
 /* The end is logged by the person's front end. */
-static void log_made(const struct service *s, const struct place *p)
+static void log_made(const struct service *s, const struct service_place *p)
 {
 	static const char form[] = "%s (uid %u): a session as host id %u%s";
 	const char *more = p->ahead ? ", made ahead" : "";
@@ -530,7 +531,7 @@ static void log_made(const struct service *s, const struct place *p)
 static void take_left(struct service *s)
 {
 	for (size_t i = 0; i < PLACES; i++) {
-		struct place *p = &s->places[i];
+		struct service_place *p = &s->places[i];
 
 		if (p->state != PLACE_MADE && p->state != PLACE_LEFT)
 			continue;

@@ -11,7 +11,7 @@
  * the shelf. They are made one by one, while nobody asks for anything, and a
  * program that has just begun has the cores to itself.
  */
-#include "spares.h"
+#include "repl/maker/maker.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -24,8 +24,8 @@
 #define ROWS (SPARES_KINDS * SPARES_MOST)
 /* What somebody who asks has to themselves. */
 #define REST_MS 20
-/* After a program has its jail none is begun for so long, or until so long after
- * the program's end. */
+/* After a program has its jail none is begun for so long, or until so long
+ * after the program's end. */
 #define PROGRAM_MS 50
 #define ENDED_MS 2
 /* When two come within this time, more will: what is made before the next comes

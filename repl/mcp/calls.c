@@ -9,22 +9,16 @@
  * Leaves:    an answer for each call that was not dropped; a session for the
  *            next, or words on why there is none
  */
-#include "calls.h"
+#include "repl/mcp/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/pool.h"
 #include "repl/config/config.h"
-#include "repl/json/json_text.h"
-#include "repl/json/outcome.h"
-#include "repl/json/request.h"
-#include "repl/session/verdict.h"
-#include "repl/text/base64.h"
-#include "repl/text/strbuf.h"
+#include "repl/json/json.h"
+#include "repl/session/session.h"
 #include "repl/text/text.h"
-#include "resource.h"
-#include "tools.h"
 
 #include <stdlib.h>
 #include <string.h>

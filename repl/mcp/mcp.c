@@ -14,19 +14,14 @@
  */
 #include "mcp.h"
 
-#include "calls.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/pool.h"
 #include "jail/spec.h"
-#include "message.h"
 #include "repl/config/config.h"
-#include "repl/json/json_text.h"
-#include "repl/json/request.h"
-#include "repl/json/stream.h"
-#include "repl/text/strbuf.h"
+#include "repl/json/json.h"
+#include "repl/mcp/parts.h"
 #include "repl/text/text.h"
-#include "resource.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -53,15 +48,15 @@ enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
 static const char version_key[] = "io.modelcontextprotocol/protocolVersion";
 
 /* Answers that go out together. */
-struct batch {
+struct message_batch {
 	struct strbuf b;
 	int waiting; /* messages without an answer yet */
 };
 
-struct waiting {
+struct mcp_waiting {
 	struct call call;
-	struct batch *batch; /* NULL: the call came alone */
-	size_t bytes;	     /* that its message takes */
+	struct message_batch *batch; /* NULL: the call came alone */
+	size_t bytes;		     /* that its message takes */
 };
 
 struct mcp {
@@ -70,7 +65,7 @@ struct mcp {
 	struct stream in;
 	struct calls *calls;
 	int version; /* that was agreed on */
-	struct waiting *queue[CALLS_MAX];
+	struct mcp_waiting *queue[CALLS_MAX];
 	size_t n, bytes; /* the calls that wait; what they take */
 	bool begun;	 /* the first of them is being served */
 	bool failed;	 /* no answer can be written: `err` */
@@ -93,7 +88,8 @@ static void emit(struct mcp *m, struct strbuf *b)
 }
 
 /* One message of a batch is done: `b` is its answer, or empty. */
-static void batch_done(struct mcp *m, struct batch *batch, struct strbuf *b)
+static void batch_done(
+	struct mcp *m, struct message_batch *batch, struct strbuf *b)
 {
 	if (b->n) {
 		strbuf_puts(&batch->b, batch->b.n ? ", " : "[");
@@ -111,7 +107,7 @@ static void batch_done(struct mcp *m, struct batch *batch, struct strbuf *b)
 }
 
 /* `b` answers a message; empty: nothing does. */
-static void answer(struct mcp *m, struct batch *batch, struct strbuf *b)
+static void answer(struct mcp *m, struct message_batch *batch, struct strbuf *b)
 {
 	if (batch)
 		batch_done(m, batch, b);
@@ -287,12 +283,12 @@ static bool is_in_use(const struct mcp *m, const json_t *id)
 
 /* Let a call wait for the session: takes the message. False when there are too
  * many. */
-static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
-	const struct method *method, size_t bytes)
+static bool enqueue(struct mcp *m, struct message *q,
+	struct message_batch *batch, const struct method *method, size_t bytes)
 {
 	size_t most = longest(&m->cfg->limits);
 	bool fits = m->n == 0 || (m->n < CALLS_MAX && m->bytes + bytes <= most);
-	struct waiting *w = fits ? calloc(1, sizeof(*w)) : NULL;
+	struct mcp_waiting *w = fits ? calloc(1, sizeof(*w)) : NULL;
 
 	if (!w)
 		return false;
@@ -308,8 +304,8 @@ static bool enqueue(struct mcp *m, struct message *q, struct batch *batch,
 }
 
 /* Answer a request, or let it wait. */
-static void request(
-	struct mcp *m, struct message *q, struct batch *batch, size_t bytes)
+static void request(struct mcp *m, struct message *q,
+	struct message_batch *batch, size_t bytes)
 {
 	const json_t *version = message_meta(q, version_key);
 	const struct method *method = method_find(q->method);
@@ -348,7 +344,7 @@ static void request(
 /* Take a call out of the queue, and answer it with `b`. */
 static void dequeue(struct mcp *m, size_t at, struct strbuf *b)
 {
-	struct waiting *w = m->queue[at];
+	struct mcp_waiting *w = m->queue[at];
 
 	m->bytes -= w->bytes;
 	m->n--;
@@ -387,7 +383,8 @@ static void note(struct mcp *m, const struct message *q)
 /* ---- messages ---- */
 
 /* Takes the value. */
-static void take(struct mcp *m, json_t *root, struct batch *batch, size_t bytes)
+static void take(
+	struct mcp *m, json_t *root, struct message_batch *batch, size_t bytes)
 {
 	struct strbuf b = {0};
 	struct message q;
@@ -414,7 +411,7 @@ static void take(struct mcp *m, json_t *root, struct batch *batch, size_t bytes)
 /* Several messages in a list, where the version has that. */
 static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
 {
-	struct batch *batch;
+	struct message_batch *batch;
 	json_t *v;
 	size_t i;
 
@@ -494,7 +491,7 @@ static bool take_lines(struct mcp *m)
 
 /* This process holds the answers of a batch until its last call is done.
  * Together they may be as long as one answer; a longer one becomes an error. */
-static void limit_batch(const struct waiting *w, struct strbuf *b)
+static void limit_batch(const struct mcp_waiting *w, struct strbuf *b)
 {
 	if (!w->batch || w->batch->b.n + b->n <= CALLS_ANSWER_MAX)
 		return;

@@ -9,10 +9,10 @@
  * Params are an object and never a list, an id is a string or an integer and
  * never null: the protocol is stricter than JSON-RPC.
  */
-#include "message.h"
+#include "repl/mcp/parts.h"
 
-#include "repl/json/json_text.h"
-#include "repl/text/strbuf.h"
+#include "repl/json/json.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

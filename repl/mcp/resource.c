@@ -8,18 +8,14 @@
  *            of the home through
  * Leaves:    a file whole or not at all
  */
-#include "resource.h"
+#include "repl/mcp/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "repl/files/transfer.h"
-#include "repl/json/json_text.h"
-#include "repl/json/request.h"
-#include "repl/text/base64.h"
-#include "repl/text/strbuf.h"
+#include "repl/files/files.h"
+#include "repl/json/json.h"
 #include "repl/text/text.h"
-#include "uri.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

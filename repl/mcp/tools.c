@@ -7,11 +7,10 @@
  *
  * What a client is told of a tool's arguments is what they are checked against.
  */
-#include "tools.h"
+#include "repl/mcp/parts.h"
 
 #include "jail/base/err.h"
-#include "message.h"
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include "mcp_tools.h"
 

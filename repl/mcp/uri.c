@@ -6,10 +6,10 @@
  * Trusts:    nobody. A path that comes of a URI may lead anywhere: the warden
  *            decides what it opens
  */
-#include "uri.h"
+#include "repl/mcp/parts.h"
 
 #include "jail/base/err.h"
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

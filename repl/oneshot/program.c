@@ -19,17 +19,9 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
-#include "repl/files/download.h"
-#include "repl/files/hostfs.h"
-#include "repl/files/ledger.h"
-#include "repl/files/transfer.h"
-#include "repl/files/upload.h"
-#include "repl/session/log.h"
-#include "repl/session/setup.h"
-#include "repl/session/verdict.h"
-#include "repl/term/output.h"
-#include "repl/term/relay.h"
-#include "repl/term/terminal.h"
+#include "repl/files/files.h"
+#include "repl/session/session.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,7 +227,6 @@ static void channel_move(struct channel *c, const struct pollfd p[static 2])
  * read line by line. It is put into raw mode only while the program wants
  * single keys, or no echo, and is left to whoever has changed its modes. */
 
-#define CTRL_D '\x04'
 /* A line. */
 #define LINES_READ 1024
 
@@ -328,7 +319,7 @@ static void lines_move(struct lines *l, const struct pollfd *p)
 		return;
 	}
 	if (n == 0)
-		line[n++] = CTRL_D;
+		line[n++] = KEYS_CTRL('D');
 	else
 		note_echo(l, line, (size_t)n);
 	relay_type(l->relay, line, (size_t)n);

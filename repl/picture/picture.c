@@ -7,7 +7,7 @@
  */
 #include "picture.h"
 
-#include "repl/text/base64.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

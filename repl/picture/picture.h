@@ -16,7 +16,7 @@
 #ifndef REPL_PICTURE_PICTURE_H
 #define REPL_PICTURE_PICTURE_H
 
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,12 +9,12 @@
  * A service with FastAPI and pydantic tells all that is wrong with a body, in a
  * list. Its clients are told the same here.
  */
-#include "execute.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/spec.h"
-#include "repl/json/json_text.h"
+#include "repl/json/json.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,12 +14,10 @@
  * end of a request stay in the kernel until that request is answered, so there
  * is one request of a client at a time.
  */
-#include "gate.h"
+#include "repl/serve/parts.h"
 
-#include "head.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "subids.h"
 
 #include <errno.h>
 #include <netinet/in.h>

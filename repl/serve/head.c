@@ -12,7 +12,7 @@
  * passed on, no query, and chunks without what may be attached to them: the
  * parser behind us sees few kinds of input.
  */
-#include "head.h"
+#include "repl/serve/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,12 +11,10 @@
  * time, and tells of clients that are gone. libmicrohttpd takes them apart, and
  * writes answers. All bodies on their way here share a bounded memory.
  */
-#include "http.h"
+#include "repl/serve/parts.h"
 
-#include "gate.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "mhd.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,8 +38,8 @@
 #define BODIES 8
 
 /* One connection of libmicrohttpd's. */
-struct link {
-	struct link *next, *before;
+struct http_link {
+	struct http_link *next, *before;
 	struct gate_client *client; /* NULL: gone */
 };
 
@@ -61,7 +59,7 @@ enum form_state {
 struct exchange {
 	struct http *http;
 	struct MHD_Connection *connection;
-	struct link *link;
+	struct http_link *link;
 	struct exchange *next, *before;
 	char *method, *path;
 	void *own;
@@ -96,7 +94,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct gate *gate;
 	struct gate_client *coming; /* while libmicrohttpd is told of it */
-	struct link *links;
+	struct http_link *links;
 	struct exchange *exchanges;
 	size_t nexchanges;
 	size_t held, owed; /* bytes of bodies, of answers */
@@ -121,7 +119,7 @@ static void connected(void *arg, struct MHD_Connection *connection, void **own,
 	enum MHD_ConnectionNotificationCode what)
 {
 	struct http *h = arg;
-	struct link *l = *own;
+	struct http_link *l = *own;
 
 	(void)connection;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -149,7 +147,7 @@ static void gone(void *arg, struct gate_client *c)
 {
 	struct http *h = arg;
 
-	for (struct link *l = h->links; l; l = l->next)
+	for (struct http_link *l = h->links; l; l = l->next)
 		if (l->client == c)
 			l->client = NULL;
 	for (struct exchange *x = h->exchanges; x; x = x->next) {
@@ -165,9 +163,9 @@ static void gone(void *arg, struct gate_client *c)
 static struct exchange *begin(struct http *h, struct MHD_Connection *connection,
 	const char *path, const char *method)
 {
-	struct link *l = h->mhd.get_connection_info(connection,
-				       MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-				 ->socket_context;
+	struct http_link *l = h->mhd.get_connection_info(connection,
+					    MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+				      ->socket_context;
 	struct exchange *x;
 
 	if (!l || !l->client)

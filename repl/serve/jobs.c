@@ -7,18 +7,14 @@
  * Leaves:    an answer for each request whose client is still there, and no
  *            jail for those whose client is not
  */
-#include "jobs.h"
+#include "repl/serve/parts.h"
 
-#include "http.h"
 #include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "jail/pool.h"
 #include "repl/config/config.h"
-#include "repl/json/answer.h"
-#include "repl/json/attach.h"
-#include "repl/json/json_text.h"
-#include "repl/json/run.h"
-#include "repl/session/log.h"
+#include "repl/json/json.h"
+#include "repl/session/session.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * Leaves:    a socket that listens; one in the file system is left behind, and
  *            taken over by the next that is to listen there
  */
-#include "listen.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

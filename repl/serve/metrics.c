@@ -5,11 +5,11 @@
  * Runs in:   front end, confined
  * Leaves:    its text format, version 0.0.4
  */
-#include "metrics.h"
+#include "repl/serve/parts.h"
 
 #include "jail/pool.h"
-#include "repl/session/verdict.h"
-#include "repl/text/strbuf.h"
+#include "repl/session/session.h"
+#include "repl/text/text.h"
 
 static const double bounds[METRICS_BOUNDS] = {
 	.002, .003, .005, .01, .015, .025, .05, .1, .25, 1, 5, 30};

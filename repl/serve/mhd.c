@@ -9,7 +9,7 @@
  * It brings a TLS library along, which sets itself up when it is loaded: a
  * prompt would come later for it, although no prompt serves anybody.
  */
-#include "mhd.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/err.h"
 

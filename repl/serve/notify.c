@@ -8,7 +8,7 @@
  *
  * The protocol of sd_notify(3): one datagram for each piece of news.
  */
-#include "notify.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

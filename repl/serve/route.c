@@ -9,17 +9,11 @@
  * /eval is answered as snekbox does (falcon), what is below /v1 as Onyx's code
  * interpreter does (FastAPI): so the two differ in how they say no.
  */
-#include "route.h"
+#include "repl/serve/parts.h"
 
-#include "http.h"
 #include "jail/pool.h"
-#include "jobs.h"
-#include "listen.h"
 #include "openapi.h"
-#include "repl/json/answer.h"
-#include "repl/json/json_text.h"
-#include "sessions.h"
-#include "store.h"
+#include "repl/json/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -340,9 +334,9 @@ static void delete_file(struct route *r, struct exchange *x)
 
 /* The session that the path names, in which a request can be served; or NULL,
  * and that was answered. */
-static struct session *find_session(struct route *r, struct exchange *x)
+static struct http_session *find_session(struct route *r, struct exchange *x)
 {
-	struct session *se =
+	struct http_session *se =
 		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
 	const char *why = se ? sessions_why_over(se) : NULL;
 	char words[1200];
@@ -358,9 +352,9 @@ static struct session *find_session(struct route *r, struct exchange *x)
 	return NULL;
 }
 
-static struct session *find_idle(struct route *r, struct exchange *x)
+static struct http_session *find_idle(struct route *r, struct exchange *x)
 {
-	struct session *se = find_session(r, x);
+	struct http_session *se = find_session(r, x);
 
 	if (!se)
 		return NULL;
@@ -378,7 +372,7 @@ static void serve_form(
 	struct route *r, struct exchange *x, enum request_form form)
 {
 	struct request q = {.form = form, .undo = 1};
-	struct session *se = find_idle(r, x);
+	struct http_session *se = find_idle(r, x);
 
 	if (se)
 		sessions_serve(r->sessions, se, x, &q);
@@ -391,7 +385,7 @@ static void serve_body(
 	struct request_rules rules = *r->rules;
 	const struct strbuf *body = http_body(x);
 	const char *accept = http_header(x, "Accept");
-	struct session *se = find_idle(r, x);
+	struct http_session *se = find_idle(r, x);
 	struct request_refusal why = {0};
 	struct request q = {0};
 
@@ -421,7 +415,7 @@ static void serve_path(
 	const char *path =
 		strstr(http_path(x) + strlen(SESSIONS), "/files/") + 7;
 	const struct strbuf *body = http_body(x);
-	struct session *se = find_idle(r, x);
+	struct http_session *se = find_idle(r, x);
 	struct request_refusal why = {0};
 	struct request q = {.form = form};
 
@@ -453,7 +447,7 @@ static void post_session(struct route *r, struct exchange *x)
 
 static void get_session(struct route *r, struct exchange *x)
 {
-	struct session *se = find_session(r, x);
+	struct http_session *se = find_session(r, x);
 	struct strbuf b = {0};
 
 	if (!se)
@@ -464,7 +458,7 @@ static void get_session(struct route *r, struct exchange *x)
 
 static void delete_session(struct route *r, struct exchange *x)
 {
-	struct session *se =
+	struct http_session *se =
 		sessions_find(r->sessions, http_path(x) + strlen(SESSIONS));
 	struct strbuf b = {0};
 
@@ -478,7 +472,7 @@ static void delete_session(struct route *r, struct exchange *x)
 
 static void post_interrupt(struct route *r, struct exchange *x)
 {
-	struct session *se = find_session(r, x);
+	struct http_session *se = find_session(r, x);
 	struct strbuf b = {0};
 
 	if (!se)

@@ -12,20 +12,14 @@
  */
 #include "serve.h"
 
-#include "http.h"
 #include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/pool.h"
-#include "jobs.h"
-#include "listen.h"
-#include "notify.h"
 #include "repl/config/config.h"
-#include "repl/json/pythons.h"
-#include "repl/json/run.h"
-#include "repl/term/terminal.h"
-#include "route.h"
-#include "sessions.h"
+#include "repl/json/json.h"
+#include "repl/serve/parts.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

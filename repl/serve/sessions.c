@@ -13,21 +13,16 @@
  * streamed answer is made as it is read. A client that goes away interrupts
  * what it asked for. The session stays.
  */
-#include "sessions.h"
+#include "repl/serve/parts.h"
 
-#include "execute.h"
-#include "http.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "jail/pool.h"
 #include "repl/config/config.h"
-#include "repl/json/cells.h"
-#include "repl/json/json_text.h"
-#include "repl/json/outcome.h"
-#include "repl/session/log.h"
-#include "repl/text/base64.h"
-#include "repl/text/utf8.h"
+#include "repl/json/json.h"
+#include "repl/session/session.h"
+#include "repl/text/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,8 +41,8 @@
 
 static const char over[] = "The session is over";
 
-struct session {
-	struct session *next;
+struct http_session {
+	struct http_session *next;
 	char id[ID_MAX + 1];   /* "": nobody can find it */
 	struct gate_peer peer; /* who began it */
 	struct jail *jail;     /* NULL: it is being made, or it is over */
@@ -76,7 +71,7 @@ struct sessions {
 	struct sessions_rules rules;
 	const struct log *log;
 	char name[NAME_MAX_LEN + 1];
-	struct session *first; /* the oldest */
+	struct http_session *first; /* the oldest */
 };
 
 /* ---- open and close ---- */
@@ -113,7 +108,7 @@ void sessions_set_log(struct sessions *s, const struct log *log)
 	s->log = log;
 }
 
-static void end_jail(struct sessions *s, struct session *se)
+static void end_jail(struct sessions *s, struct http_session *se)
 {
 	cells_close(se->cells);
 	pool_end(s->rules.pool, se->jail);
@@ -122,9 +117,9 @@ static void end_jail(struct sessions *s, struct session *se)
 }
 
 /* Take it out of the list, and free it. */
-static void forget(struct sessions *s, struct session *se)
+static void forget(struct sessions *s, struct http_session *se)
 {
-	struct session **at = &s->first;
+	struct http_session **at = &s->first;
 
 	while (*at != se)
 		at = &(*at)->next;
@@ -149,7 +144,7 @@ void sessions_close(struct sessions *s)
 
 /* ---- which there are ---- */
 
-static bool is_over(const struct session *se)
+static bool is_over(const struct http_session *se)
 {
 	return se->why || !se->id[0];
 }
@@ -158,7 +153,7 @@ size_t sessions_count(const struct sessions *s)
 {
 	size_t n = 0;
 
-	for (struct session *se = s->first; se; se = se->next)
+	for (struct http_session *se = s->first; se; se = se->next)
 		n += !is_over(se);
 	return n;
 }
@@ -167,7 +162,7 @@ size_t sessions_busy(const struct sessions *s)
 {
 	size_t n = 0;
 
-	for (struct session *se = s->first; se; se = se->next)
+	for (struct http_session *se = s->first; se; se = se->next)
 		n += sessions_is_busy(se);
 	return n;
 }
@@ -181,13 +176,13 @@ size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
 {
 	size_t n = 0;
 
-	for (struct session *se = s->first; se; se = se->next)
+	for (struct http_session *se = s->first; se; se = se->next)
 		n += !is_over(se) && gate_is_same(se->peer, http_peer(x));
 	return n;
 }
 
 /* In a time that does not depend on where the two differ. */
-static bool is_id(const struct session *se, const char *id, size_t n)
+static bool is_id(const struct http_session *se, const char *id, size_t n)
 {
 	unsigned char differ = 0;
 
@@ -198,28 +193,28 @@ static bool is_id(const struct session *se, const char *id, size_t n)
 	return !differ;
 }
 
-struct session *sessions_find(const struct sessions *s, const char *path)
+struct http_session *sessions_find(const struct sessions *s, const char *path)
 {
 	size_t n = strcspn(path, "/");
-	struct session *found = NULL;
+	struct http_session *found = NULL;
 
-	for (struct session *se = s->first; se; se = se->next)
+	for (struct http_session *se = s->first; se; se = se->next)
 		if (is_id(se, path, n))
 			found = se;
 	return found;
 }
 
-const char *sessions_why_over(const struct session *se)
+const char *sessions_why_over(const struct http_session *se)
 {
 	return se->why;
 }
 
-bool sessions_is_busy(const struct session *se)
+bool sessions_is_busy(const struct http_session *se)
 {
 	return se->serves || se->exchange;
 }
 
-void sessions_add_state(struct strbuf *b, const struct session *se)
+void sessions_add_state(struct strbuf *b, const struct http_session *se)
 {
 	const char *state = cells_has_begun(se->cells) ? "running"
 			    : sessions_is_busy(se)     ? "busy"
@@ -239,10 +234,10 @@ void sessions_add_state(struct strbuf *b, const struct session *se)
 /* Of those that are over, keep as many as there may be sessions. */
 static void forget_oldest(struct sessions *s)
 {
-	struct session *oldest = NULL;
+	struct http_session *oldest = NULL;
 	int n = 0;
 
-	for (struct session *se = s->first; se; se = se->next) {
+	for (struct http_session *se = s->first; se; se = se->next) {
 		if (!se->why || se->exchange)
 			continue;
 		n++;
@@ -256,7 +251,7 @@ static void forget_oldest(struct sessions *s)
 /* ---- answers ---- */
 
 static void answer(
-	struct session *se, int status, const char *type, struct strbuf *b)
+	struct http_session *se, int status, const char *type, struct strbuf *b)
 {
 	struct exchange *x = se->exchange;
 
@@ -276,7 +271,8 @@ static void add_words(struct strbuf *b, const char *what, const char *words)
 }
 
 /* The last event of an answer that has begun. */
-static void end_events(struct session *se, const char *name, struct strbuf *b)
+static void end_events(
+	struct http_session *se, const char *name, struct strbuf *b)
 {
 	strbuf_printf(&se->last, "event: %s\ndata: ", name);
 	strbuf_add(&se->last, b->s, b->n);
@@ -286,8 +282,8 @@ static void end_events(struct session *se, const char *name, struct strbuf *b)
 }
 
 /* Say no to who asked, if anybody still waits for it. */
-static void refuse(
-	struct session *se, int status, const char *what, const char *words)
+static void refuse(struct http_session *se, int status, const char *what,
+	const char *words)
 {
 	struct strbuf b = {0};
 
@@ -303,7 +299,8 @@ static void refuse(
 	}
 }
 
-static void begin_stream(struct session *se, const char *type, int64_t size)
+static void begin_stream(
+	struct http_session *se, const char *type, int64_t size)
 {
 	se->begun = true;
 	se->sent = se->pictures = se->event_at = se->event.n = se->last.n = 0;
@@ -312,7 +309,7 @@ static void begin_stream(struct session *se, const char *type, int64_t size)
 	http_answer_stream(se->exchange, type, size);
 }
 
-static void answer_file(struct session *se, int64_t max)
+static void answer_file(struct http_session *se, int64_t max)
 {
 	struct stat st;
 
@@ -330,7 +327,7 @@ static void answer_file(struct session *se, int64_t max)
 
 /* What the request brought about, in the words of --eval. */
 static void answer_served(
-	const struct sessions *s, struct session *se, struct strbuf *b)
+	const struct sessions *s, struct http_session *se, struct strbuf *b)
 {
 	struct strbuf whole = {0};
 
@@ -368,7 +365,7 @@ static void answer_served(
 }
 
 /* Why a request in order could not be served. */
-static int status_of(const struct session *se)
+static int status_of(const struct http_session *se)
 {
 	enum request_form form = se->request.form;
 
@@ -379,7 +376,7 @@ static int status_of(const struct session *se)
 }
 
 /* It is done, well or not: answer who asked, if anybody still waits. */
-static void finish(struct sessions *s, struct session *se)
+static void finish(struct sessions *s, struct http_session *se)
 {
 	enum request_form form = se->request.form;
 	struct cells *c = se->cells;
@@ -406,7 +403,7 @@ static void finish(struct sessions *s, struct session *se)
 }
 
 /* Nothing more is asked of a session that is over, and nothing read. */
-static void bury(struct sessions *s, struct session *se)
+static void bury(struct sessions *s, struct http_session *se)
 {
 	if (!se->known) {
 		forget(s, se);
@@ -422,7 +419,7 @@ static void bury(struct sessions *s, struct session *se)
 
 /* ---- an answer that is made as it is read ---- */
 
-static void add_output(struct session *se, const char *p, size_t n)
+static void add_output(struct http_session *se, const char *p, size_t n)
 {
 	size_t end = n - se->sent < EVENT_BYTES ? n : se->sent + EVENT_BYTES;
 
@@ -434,7 +431,7 @@ static void add_output(struct session *se, const char *p, size_t n)
 	se->sent = end;
 }
 
-static bool add_picture(struct session *se)
+static bool add_picture(struct http_session *se)
 {
 	struct report r;
 
@@ -450,7 +447,7 @@ static bool add_picture(struct session *se)
 
 /* The next event, if there is one yet: what was shown, then the pictures, then
  * how it ended. */
-static void next_event(struct session *se)
+static void next_event(struct http_session *se)
 {
 	const char *p = NULL;
 	size_t n = 0;
@@ -473,7 +470,7 @@ static void next_event(struct session *se)
 		se->told_ms = now_ms();
 }
 
-static ssize_t more_of_file(struct session *se, char *p, size_t max)
+static ssize_t more_of_file(struct http_session *se, char *p, size_t max)
 {
 	size_t left = (size_t)(se->file_size - se->file_at);
 	ssize_t n = pread(se->file, p, left < max ? left : max, se->file_at);
@@ -486,7 +483,7 @@ static ssize_t more_of_file(struct session *se, char *p, size_t max)
 
 ssize_t sessions_more(struct exchange *x, char *p, size_t max)
 {
-	struct session *se = http_own(x);
+	struct http_session *se = http_own(x);
 	size_t left;
 
 	if (!se)
@@ -506,7 +503,7 @@ ssize_t sessions_more(struct exchange *x, char *p, size_t max)
 
 bool sessions_cancel(struct sessions *s, struct exchange *x)
 {
-	struct session *se = s->first;
+	struct http_session *se = s->first;
 
 	while (se && se->exchange != x)
 		se = se->next;
@@ -543,7 +540,7 @@ static void make_id(const struct sessions *s, char *id)
 }
 
 /* The exchange waits for an answer from this session. */
-static void take_exchange(struct session *se, struct exchange *x)
+static void take_exchange(struct http_session *se, struct exchange *x)
 {
 	se->exchange = x;
 	se->serves = true;
@@ -554,7 +551,7 @@ static void take_exchange(struct session *se, struct exchange *x)
 
 int sessions_begin(struct sessions *s, struct exchange *x)
 {
-	struct session *se = calloc(1, sizeof(*se)), **at = &s->first;
+	struct http_session *se = calloc(1, sizeof(*se)), **at = &s->first;
 
 	if (!se)
 		return -1;
@@ -573,7 +570,7 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 }
 
 /* A cell's output can be told once it runs: before, it can be refused. */
-static void go_on(struct sessions *s, struct session *se)
+static void go_on(struct sessions *s, struct http_session *se)
 {
 	size_t n;
 
@@ -589,8 +586,8 @@ static void go_on(struct sessions *s, struct session *se)
 	}
 }
 
-void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
-	struct request *q)
+void sessions_serve(struct sessions *s, struct http_session *se,
+	struct exchange *x, struct request *q)
 {
 	request_fini(&se->request);
 	se->request = *q;
@@ -600,7 +597,7 @@ void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
 	go_on(s, se);
 }
 
-void sessions_interrupt(struct session *se)
+void sessions_interrupt(struct http_session *se)
 {
 	if (!se->serves || !se->cells)
 		return;
@@ -608,7 +605,7 @@ void sessions_interrupt(struct session *se)
 	cells_interrupt(se->cells);
 }
 
-void sessions_end(struct sessions *s, struct session *se)
+void sessions_end(struct sessions *s, struct http_session *se)
 {
 	se->id[0] = '\0';
 	se->serves = false;
@@ -620,7 +617,7 @@ void sessions_end(struct sessions *s, struct session *se)
 }
 
 /* A session that is idle keeps nothing of its last request. */
-static void rest(struct session *se)
+static void rest(struct http_session *se)
 {
 	cells_rest(se->cells);
 	if (se->request.root || se->request.files)
@@ -639,7 +636,7 @@ size_t sessions_polls(
 {
 	size_t n = 0;
 
-	for (struct session *se = s->first; se; se = se->next) {
+	for (struct http_session *se = s->first; se; se = se->next) {
 		int ms;
 
 		if (!se->cells || n + CELLS_POLLS > max)
@@ -662,7 +659,7 @@ static bool is_ready(const struct pollfd *p)
 
 void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 {
-	struct session *se = s->first, *next;
+	struct http_session *se = s->first, *next;
 
 	for (size_t at = 0; se && at + CELLS_POLLS <= n; se = next) {
 		next = se->next;
@@ -682,7 +679,7 @@ void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n)
 }
 
 /* Give it a jail, if there is one. */
-static bool start(struct sessions *s, struct session *se)
+static bool start(struct sessions *s, struct http_session *se)
 {
 	struct err e = {0};
 	int r = pool_take(s->rules.pool, 0, SPEC_SESSION, &se->jail, &e);
@@ -706,9 +703,9 @@ void sessions_start(struct sessions *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;
 	int waiting = 0, room = c->sessions - (int)sessions_count(s);
-	struct session *next;
+	struct http_session *next;
 
-	for (struct session *se = s->first; se; se = next) {
+	for (struct http_session *se = s->first; se; se = next) {
 		next = se->next;
 		if (!se->jail && se->serves && !start(s, se))
 			waiting++;

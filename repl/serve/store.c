@@ -10,7 +10,7 @@
  * The process that reads HTTP can open no file. So all are opened before,
  * empty, and are used again.
  */
-#include "store.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

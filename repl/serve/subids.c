@@ -5,7 +5,7 @@
  * Runs in:   front end, before its cage closes (load); afterwards
  * Trusts:    a file of root's
  */
-#include "subids.h"
+#include "repl/serve/parts.h"
 
 #include "jail/base/array.h"
 

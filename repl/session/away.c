@@ -7,13 +7,13 @@
  *            what the person misses, of which the end is kept
  * Trusts:    a visitor's words for nothing but a line in a list
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/attach/attach.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>

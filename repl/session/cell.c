@@ -8,20 +8,16 @@
  *            Text of the guest's that the warden passes on (type-ahead, a
  *            stack) is cleaned before a terminal sees it
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "log.h"
 #include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/term/relay.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
-#include "setup.h"
-#include "verdict.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +32,7 @@
 #define OUTPUT_END_MS 2000
 #define SIGNATURE_MAX (4u << 10)
 
-struct cell {
+struct view_cell {
 	bool ended; /* JAIL_DONE has come: `done` */
 	struct jail_done done;
 	int64_t ended_ms;
@@ -68,7 +64,7 @@ void cell_close(struct session *s)
 
 static void take_up(struct session *s, struct jail_event *ev)
 {
-	struct cell *c = s->cell;
+	struct view_cell *c = s->cell;
 
 	screen_replace(s, fd_take(&ev->fds[0]));
 	/* A restart that a cell or a command brought about is known already. */
@@ -101,7 +97,7 @@ static void take_stack(struct session *s, const struct jail_event *ev)
 /* What is typed from now on is for the next prompt. */
 static void take_done(struct session *s, const struct jail_done *done)
 {
-	struct cell *c = s->cell;
+	struct view_cell *c = s->cell;
 
 	relay_hold(s->relay);
 	c->done = *done;
@@ -198,14 +194,14 @@ void cell_take_events(struct session *s)
 
 /* ---- running one ---- */
 
-static int silence_ms(const struct cell *c)
+static int silence_ms(const struct view_cell *c)
 {
 	return c->done.after == AFTER_KEPT ? SILENCE_MS : DEAD_SILENCE_MS;
 }
 
 static bool output_is_over(const struct session *s)
 {
-	const struct cell *c = s->cell;
+	const struct view_cell *c = s->cell;
 	int64_t now = now_ms(), quiet = screen_heard_ms(s);
 
 	if (!c->ended || screen_is_over(s))
@@ -218,7 +214,7 @@ static bool output_is_over(const struct session *s)
 
 static void wait_for_end(struct session *s)
 {
-	const struct cell *c = s->cell;
+	const struct view_cell *c = s->cell;
 
 	while (!s->over && !output_is_over(s))
 		screen_turn(s, c->ended ? silence_ms(c) : -1);
@@ -228,7 +224,7 @@ static void wait_for_end(struct session *s)
 
 static void show_verdict(struct session *s)
 {
-	struct cell *c = s->cell;
+	struct view_cell *c = s->cell;
 	const char *source = config_source(s->cfg, "session.memory");
 	struct verdict_about about = {.limits = &s->cfg->limits};
 	char text[VERDICT_MAX];
@@ -276,7 +272,7 @@ struct record_cell cell_running(const struct session *s)
 static int run(struct session *s, const char *src, size_t n, const char *image,
 	struct err *e)
 {
-	struct cell *c = s->cell;
+	struct view_cell *c = s->cell;
 	auto_close int report = pictures_begin(s, image);
 
 	if (jail_run(s->jail, s->cell_no, src, n,
@@ -366,7 +362,7 @@ bool cell_startup_is_due(const struct session *s)
 /* A startup that costs Python its life is not tried again. */
 void cell_run_startup(struct session *s)
 {
-	struct cell *c = s->cell;
+	struct view_cell *c = s->cell;
 	const char *src = s->cfg->startup;
 	struct err e = {0};
 	const char *typed = s->typed;

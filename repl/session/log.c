@@ -9,13 +9,12 @@
  *            unfiltered: it is not safe to show on a terminal. It cannot hold
  *            our lines: those begin with a mark that is drawn by lot
  */
-#include "log.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "repl/config/config.h"
 #include "repl/text/text.h"
-#include "verdict.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,16 +14,13 @@
  * mark to its tty. So a mark that comes while a whole picture waits is that
  * picture's place; any other ends the output.
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/io.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/picture/picture.h"
-#include "repl/term/ask.h"
-#include "repl/term/output.h"
-#include "repl/term/relay.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

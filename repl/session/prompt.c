@@ -7,7 +7,7 @@
  * Trusts:    the person, as far as the configuration lets them; the warden
  * Leaves:    the terminal as it was
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -17,12 +17,8 @@
 #include "repl/config/config.h"
 #include "repl/config/options.h"
 #include "repl/edit/editor.h"
-#include "repl/edit/history.h"
-#include "repl/term/relay.h"
-#include "repl/term/terminal.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
-#include "setup.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
  * Runs in:   front end
  * Trusts:    nothing: the output is a guest's, and kept as it came
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/array.h"
 

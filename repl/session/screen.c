@@ -10,19 +10,15 @@
  *            where its output ends
  * Leaves:    the screen's modes as they were, however the cell ended
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "log.h"
 #include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/term/ask.h"
-#include "repl/term/output.h"
-#include "repl/term/relay.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * session.h - the person's view of a session
+ * session.h - the person's view of a session, and what programs that have no
+ * person share of it
  *
  *	prompt.c	the whole from banner to end
  *	session.c	printing, asking, leaving
@@ -14,6 +15,12 @@
  *	visit.c		programs beside the session
  *	watchers.c	who watches the session
  *
+ *	setup.c		from the configuration to a jail that stands
+ *	verdict.c	what became of a cell, in one line
+ *	log.c		syslog and the transcript, where the administrator wants
+ *			them
+ *	told.c		what a person has been told on this host
+ *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
  */
@@ -21,26 +28,24 @@
 #define REPL_SESSION_SESSION_H
 
 #include "jail/base/err.h"
-#include "repl/files/ledger.h"
-#include "repl/text/strbuf.h"
+#include "jail/jail.h"
+#include "jail/spec.h"
+#include "repl/files/files.h"
+#include "repl/text/text.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct ask;
 struct away;
-struct cell;
 struct complete_list;
-struct config;
 struct door;
 struct door_visit;
 struct editor;
 struct history;
-struct hostfs;
 struct jail;
-struct jail_event;
-struct jail_done;
 struct key;
 struct keys;
 struct log;
@@ -54,7 +59,10 @@ struct screen;
 struct session;
 struct signals;
 struct terminal;
+struct view_cell;
 struct watchers;
+
+/* ---- session.c ---- */
 
 /* Figures in the home that frame lines have named, as far as is remembered. */
 #define SESSION_FIGURES 64
@@ -102,7 +110,7 @@ struct session {
 
 	/* Each is the business of the file of its name, which also writes
 	 * what stands behind it. */
-	struct cell *cell;
+	struct view_cell *cell;
 	uint32_t cell_no; /* the last number given */
 	/* The line that is being run as it was typed, which watchers have seen.
 	 * NULL: what runs was not typed. */
@@ -468,5 +476,157 @@ const struct record_output *record_find_output(
  * the source that stands there. The text may hold anything. */
 void stack_add(struct strbuf *b, const char *text, size_t n,
 	const struct record *record, const struct record_cell *running);
+
+/* ---- log.c ---- */
+
+/*
+ * 	log.syslog	who, when, which limit struck
+ * 	log.transcript	a file for each session: its cells, their output, and
+ * 			their verdicts
+ */
+
+/* Caller's storage. All zero but the descriptor, which is -1: nothing is
+ * logged. */
+struct log {
+	bool to_syslog;
+	int transcript;
+	char mark[20];	   /* of our lines in it; nobody in the jail knows it */
+	const char *user;  /* borrowed */
+	uint64_t cell_max; /* bytes of a cell's output that are written down */
+	uint64_t cell_seen; /* bytes that the cell wrote */
+	int error;	    /* why the transcript has a gap */
+	bool told;	    /* the gap was reported */
+};
+
+/* Begin, before the front end confines itself. Only a session has a
+ * transcript. 0; -1 with e (ERR_CONFIG) where there must be a transcript and
+ * none can be written. */
+int log_open(struct log *l, const struct config *cfg, const char *user,
+	bool session, struct err *e);
+
+/* End, with the exit status. */
+void log_close(struct log *l, int status);
+
+/* A limit struck. */
+void log_limit(const struct log *l, enum jail_limit limit);
+
+/* A terminal came or went, or somebody ended the session: from where. */
+void log_attach(const struct log *l, const char *what, const char *from);
+
+/* For the transcript: a cell's number and source; its output, unfiltered, at
+ * most cell.output and cell.tail together; how many bytes there were beyond
+ * that, and the verdict ("": none). -1 with e, once, when the transcript has a
+ * gap. */
+void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
+void log_output(struct log *l, const void *buf, size_t n);
+int log_cell_end(struct log *l, const char *verdict, struct err *e);
+
+/* ---- setup.c ---- */
+
+/* Longest list a configuration can have. */
+#define SETUP_LIST 64
+
+/* Caller's storage for what a spec borrows. */
+struct setup {
+	char python[PATH_MAX];
+	char term[64];
+	const char *expose[SETUP_LIST + 1];
+	const char *env[SETUP_LIST + 2];
+	const char *require[SETUP_LIST + 1];
+};
+
+/* A list that ends with NULL, in `to`; or NULL for an empty one. */
+const char *const *setup_list(
+	const char *to[static SETUP_LIST + 1], const struct strlist *l);
+
+/* Variables for Python; before them, so that they may change it, NO_COLOR if it
+ * is `plain`. */
+const char *const *setup_env(const char *to[static SETUP_LIST + 2],
+	const struct strlist *l, bool plain);
+
+/* `term`, or "dumb" for what is no terminal's name. */
+void setup_term(char *buf, size_t size, const char *term);
+
+/* Fill a spec. Borrows `cfg` and `s`. 0, or -1 with e (ERR_CONFIG). */
+int setup_spec(struct jail_spec *spec, struct setup *s,
+	const struct config *cfg, const struct options *opt,
+	const struct terminal *t, enum spec_mode mode, struct err *e);
+
+/* Wait until the jail stands (JAIL_BUILT), at most timeout_ms (-1: as long as
+ * it takes). `limited` gets the words about what this host cannot enforce, or
+ * is NULL. 0, also when the time is up, or -1 with e (ERR_JAIL). */
+int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
+	struct err *e);
+
+/* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
+int setup_failed(struct err *e, const struct err *why);
+
+/* Where a person's sessions are counted. */
+struct setup_slots {
+	int fd;		/* the file; it holds the place. -1: there is none */
+	int most;	/* places */
+	bool must;	/* who cannot be counted does not start */
+	struct err why; /* there is no file */
+};
+
+/* Open the file `sessions` of a directory. A descriptor, or -1 with e. */
+int setup_open_slots(const char *dir, struct err *e);
+
+/* Take a place, until the process ends. 0, also where nothing can be counted
+ * and need not be; -1 with e when the session must not start: there are too
+ * many (ERR_BUSY), or they cannot be counted (ERR_CONFIG). */
+int setup_claim_slot(const struct setup_slots *s, struct err *e);
+
+/* Give the place back before the process ends: somebody may see that the
+ * session is over before they see the end of the process. */
+void setup_leave_slot(const struct setup_slots *s);
+
+/* ---- told.c ---- */
+
+/* Open the file in the person's directory `dir`, before the front end is
+ * confined. A descriptor, or -1: then everything is said each time. */
+int told_open(int dir);
+
+/* Whether this person was told `text` here before; from now on they were. */
+bool told_before(int fd, const char *text);
+
+/* ---- verdict.c ---- */
+
+/*
+ * Pure: what the warden measured in, words for the person out.
+ */
+
+/* Enough for any verdict. */
+#define VERDICT_MAX 1024
+
+/* What the words need beside the facts. All borrowed. */
+struct verdict_about {
+	const struct limits *limits;
+	const char *memory_source; /* where session.memory was set, or NULL
+				    * when nobody set it */
+};
+
+/* Write the words that go between the brackets, such as "time limit: 10 s ·
+ * interrupted · variables kept". Empty when there is nothing to say: the cell
+ * ran to its end, or its own traceback said it all. Returns `buf`. */
+const char *verdict_line(char buf[static VERDICT_MAX],
+	const struct jail_done *d, const struct verdict_about *about);
+
+/* The key that sets a limit; NULL: none does. */
+const char *verdict_limit_key(enum jail_limit limit);
+
+/* Why a program that was killed was: "memory limit: 512 MiB". Empty when no
+ * limit struck. Returns `buf`. */
+const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
+	const struct limits *limits);
+
+/* The message of a session that the idle or lifetime limit ended. */
+const char *verdict_session_end(char buf[static VERDICT_MAX],
+	enum jail_limit limit, const struct limits *limits);
+
+/* Words for what :undo took back, and what it would take back next. `source` is
+ * the first cell that is undone, or NULL. */
+const char *verdict_undo(char buf[static VERDICT_MAX],
+	const struct jail_undone *u, const char *source, size_t n);
 
 #endif

@@ -8,7 +8,7 @@
  *            as far as counting sessions goes: somebody who can write there
  *            without Cellblock is not bound by the count
  */
-#include "setup.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
@@ -16,7 +16,7 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,10 +9,9 @@
  * Python writes one stack for each thread, the main one last, and the most
  * recent call first: `  File "<cell 3>", line 2 in name`.
  */
-#include "session.h"
+#include "repl/session/session.h"
 
-#include "repl/text/strbuf.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@
 #define NAME_SHOWN 40
 #define LINE_SHOWN 120
 
-struct place {
+struct stack_place {
 	uint32_t cell;
 	unsigned long line;
 	const char *name;
@@ -60,7 +59,7 @@ static size_t shorten(const char *s, size_t n, size_t max)
 }
 
 /* A line of a stack that lies in a cell. No name has a blank. */
-static bool is_place(const char *p, const char *end, struct place *place)
+static bool is_place(const char *p, const char *end, struct stack_place *place)
 {
 	static const char in[] = " in ";
 	unsigned long cell;
@@ -80,7 +79,7 @@ static bool is_place(const char *p, const char *end, struct place *place)
 	return true;
 }
 
-static bool is_same(const struct place *a, const struct place *b)
+static bool is_same(const struct stack_place *a, const struct stack_place *b)
 {
 	return a->cell == b->cell && a->line == b->line &&
 	       a->name_n == b->name_n && !memcmp(a->name, b->name, a->name_n);
@@ -89,10 +88,10 @@ static bool is_same(const struct place *a, const struct place *b)
 /* The main thread's places, the most recent first: how many there are, of
  * which PLACES_MAX are kept. */
 static size_t read_places(
-	const char *text, size_t n, struct place v[static PLACES_MAX])
+	const char *text, size_t n, struct stack_place v[static PLACES_MAX])
 {
 	const char *end = text + n, *nl;
-	struct place now;
+	struct stack_place now;
 	size_t count = 0;
 
 	for (const char *p = text; p < end; p = nl + 1) {
@@ -135,7 +134,7 @@ static void add_source(
 void stack_add(struct strbuf *b, const char *text, size_t n,
 	const struct record *record, const struct record_cell *running)
 {
-	struct place v[PLACES_MAX];
+	struct stack_place v[PLACES_MAX];
 	size_t count = read_places(text, n, v);
 
 	for (size_t i = 0; i < count && i < PLACES_MAX; i++) {

@@ -8,19 +8,16 @@
  *            terminals; of its words none: they are checked or made safe
  * Leaves:    a session that goes on the same, whoever looks at it
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "log.h"
 #include "repl/attach/attach.h"
 #include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/term/terminal.h"
+#include "repl/term/term.h"
 #include "repl/term/vt/vt.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
-#include "setup.h"
 
 #include <fcntl.h>
 #include <signal.h>

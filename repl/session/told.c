@@ -6,10 +6,10 @@
  * Trusts:    nothing in the file: it decides only whether a line is said again
  * Leaves:    in the person's file `told`, a line for each host and text
  */
-#include "told.h"
+#include "repl/session/session.h"
 
 #include "jail/base/io.h"
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * done, which state the session has now, what was lost, and which processes the
  * cell left behind.
  */
-#include "verdict.h"
+#include "repl/session/session.h"
 
 #include "jail/spec.h"
 #include "repl/config/config.h"
@@ -26,15 +26,15 @@
 #define SOURCE_SHOWN 48
 
 /* A line under construction; what does not fit is cut. */
-struct line {
+struct verdict_line {
 	char *s;
 	size_t size, n;
 };
 
-static void add(struct line *l, const char *fmt, ...)
+static void add(struct verdict_line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void add(struct line *l, const char *fmt, ...)
+static void add(struct verdict_line *l, const char *fmt, ...)
 {
 	size_t room = l->size - l->n;
 	va_list ap;
@@ -48,20 +48,20 @@ static void add(struct line *l, const char *fmt, ...)
 }
 
 /* Begin the next part. */
-static void part(struct line *l)
+static void part(struct verdict_line *l)
 {
 	if (l->n)
 		add(l, " · ");
 }
 
-static struct line line_begin(char *buf)
+static struct verdict_line line_begin(char *buf)
 {
 	buf[0] = '\0';
-	return (struct line){.s = buf, .size = VERDICT_MAX};
+	return (struct verdict_line){.s = buf, .size = VERDICT_MAX};
 }
 
 static void add_limit(
-	struct line *l, enum jail_limit limit, const struct limits *lim)
+	struct verdict_line *l, enum jail_limit limit, const struct limits *lim)
 {
 	char h[TEXT_HUMAN];
 
@@ -98,7 +98,7 @@ static void add_limit(
 }
 
 /* What struck, and what was done about it. */
-static void add_cause(struct line *l, const struct jail_done *d,
+static void add_cause(struct verdict_line *l, const struct jail_done *d,
 	const struct verdict_about *about)
 {
 	const char *name;
@@ -157,7 +157,7 @@ static const char *why_restarted(enum jail_no_checkpoint why)
 	return "";
 }
 
-static void add_state(struct line *l, uint32_t back_to, uint32_t names)
+static void add_state(struct verdict_line *l, uint32_t back_to, uint32_t names)
 {
 	char count[TEXT_HUMAN];
 
@@ -172,7 +172,7 @@ static bool stopped_by_the_clock(const struct jail_done *d)
 }
 
 /* Which state the session has now. */
-static void add_after(struct line *l, const struct jail_done *d)
+static void add_after(struct verdict_line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];
 
@@ -207,7 +207,7 @@ static void add_after(struct line *l, const struct jail_done *d)
 }
 
 /* What was lost with the old state. */
-static void add_lost(struct line *l, const struct jail_done *d)
+static void add_lost(struct verdict_line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];
 
@@ -220,7 +220,7 @@ static void add_lost(struct line *l, const struct jail_done *d)
 		d->threads_gone == 1 ? "is" : "are");
 }
 
-static void add_memory(struct line *l, const struct jail_done *d,
+static void add_memory(struct verdict_line *l, const struct jail_done *d,
 	const struct verdict_about *about)
 {
 	char h[TEXT_HUMAN];
@@ -244,7 +244,7 @@ static const char *const left_doing[] = {
 };
 
 /* The processes that the cell left behind. */
-static void add_leftovers(struct line *l, const struct jail_done *d,
+static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 	const struct verdict_about *about)
 {
 	uint32_t left = d->leftovers, ended = d->leftovers_ended;
@@ -281,8 +281,8 @@ static void add_leftovers(struct line *l, const struct jail_done *d,
 
 /* A traceback says that there is no room, and not where, or how much there can
  * be. */
-static void add_home(
-	struct line *l, const struct jail_done *d, const struct limits *limits)
+static void add_home(struct verdict_line *l, const struct jail_done *d,
+	const struct limits *limits)
 {
 	int64_t left = limits->home_bytes - d->home_bytes;
 	char all[TEXT_HUMAN], free[TEXT_HUMAN];
@@ -304,7 +304,7 @@ static void add_home(
 const char *verdict_line(char buf[static VERDICT_MAX],
 	const struct jail_done *d, const struct verdict_about *about)
 {
-	struct line l = line_begin(buf);
+	struct verdict_line l = line_begin(buf);
 
 	add_cause(&l, d, about);
 	add_after(&l, d);
@@ -337,7 +337,7 @@ const char *verdict_limit_key(enum jail_limit limit)
 const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 	const struct limits *limits)
 {
-	struct line l = line_begin(buf);
+	struct verdict_line l = line_begin(buf);
 
 	add_limit(&l, limit, limits);
 	return buf;
@@ -346,7 +346,7 @@ const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
 const char *verdict_session_end(char buf[static VERDICT_MAX],
 	enum jail_limit limit, const struct limits *limits)
 {
-	struct line l = line_begin(buf);
+	struct verdict_line l = line_begin(buf);
 
 	add_limit(&l, limit, limits);
 	part(&l);
@@ -355,7 +355,7 @@ const char *verdict_session_end(char buf[static VERDICT_MAX],
 }
 
 /* The first line of a cell, shortened. */
-static void add_source(struct line *l, const char *source, size_t n)
+static void add_source(struct verdict_line *l, const char *source, size_t n)
 {
 	char safe[SOURCE_SHOWN];
 	const char *end;
@@ -370,7 +370,7 @@ static void add_source(struct line *l, const char *source, size_t n)
 const char *verdict_undo(char buf[static VERDICT_MAX],
 	const struct jail_undone *u, const char *source, size_t n)
 {
-	struct line l = line_begin(buf);
+	struct verdict_line l = line_begin(buf);
 	char count[TEXT_HUMAN];
 
 	if (u->reset)

@@ -7,7 +7,7 @@
  * Leaves:    the visitor with the one socket that drives the program. The
  *            visitor's connection stays open as long as that runs
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

@@ -9,11 +9,10 @@
  * Leaves:    a session that is as fast as without: what a slow watcher cannot
  *            take is counted, and not kept
  */
-#include "session.h"
+#include "repl/session/session.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "log.h"
 #include "repl/attach/attach.h"
 #include "repl/config/config.h"
 
@@ -29,7 +28,7 @@
 #define OUTPUT_MAX (1u << 20)
 #define WAITS_MAX (OUTPUT_MAX + (256u << 10))
 
-struct watcher {
+struct view_watcher {
 	int fd; /* -1: a free place */
 	struct watchers_who who;
 	struct strbuf queue; /* messages, each behind its length (size_t) */
@@ -38,7 +37,7 @@ struct watcher {
 };
 
 struct watchers {
-	struct watcher v[WATCHERS_MAX];
+	struct view_watcher v[WATCHERS_MAX];
 };
 
 static struct watchers *open_places(void)
@@ -50,17 +49,17 @@ static struct watchers *open_places(void)
 	return ws;
 }
 
-static void drop(struct watcher *w)
+static void drop(struct view_watcher *w)
 {
 	fd_drop(&w->fd);
 	strbuf_free(&w->queue);
-	*w = (struct watcher){.fd = -1};
+	*w = (struct view_watcher){.fd = -1};
 }
 
 /* ---- what waits ---- */
 
 /* A queue that has failed may end in half a message. */
-static void send_some(struct watcher *w)
+static void send_some(struct view_watcher *w)
 {
 	struct strbuf *q = &w->queue;
 	size_t n;
@@ -77,7 +76,7 @@ static void send_some(struct watcher *w)
 }
 
 /* What was sent makes room. */
-static void close_up(struct watcher *w)
+static void close_up(struct view_watcher *w)
 {
 	struct strbuf *q = &w->queue;
 
@@ -88,7 +87,7 @@ static void close_up(struct watcher *w)
 	w->at = 0;
 }
 
-static void queue(struct watcher *w, const struct watcher_head *h,
+static void queue(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	size_t length = sizeof(*h) + n;
@@ -101,7 +100,7 @@ static void queue(struct watcher *w, const struct watcher_head *h,
 }
 
 /* Small pieces of output become one, while they wait. */
-static bool join(struct watcher *w, const struct watcher_head *h,
+static bool join(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	struct strbuf *q = &w->queue;
@@ -127,7 +126,7 @@ static bool is_rare(const struct watcher_head *h)
 	       h->kind == WATCHER_BREAK || h->kind == WATCHER_OVER;
 }
 
-static void tell_missed(struct watcher *w)
+static void tell_missed(struct view_watcher *w)
 {
 	const struct watcher_head h = {.magic = ATTACH_MAGIC,
 		.kind = WATCHER_MISSED,
@@ -138,7 +137,7 @@ static void tell_missed(struct watcher *w)
 	w->missed = 0;
 }
 
-static void add(struct watcher *w, const struct watcher_head *h,
+static void add(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	size_t waits = w->queue.n - w->at;
@@ -156,8 +155,8 @@ static void add(struct watcher *w, const struct watcher_head *h,
 	send_some(w);
 }
 
-static void add_all(
-	struct watcher *w, struct watcher_head h, const void *buf, size_t n)
+static void add_all(struct view_watcher *w, struct watcher_head h,
+	const void *buf, size_t n)
 {
 	size_t at = 0, part;
 
@@ -189,7 +188,7 @@ void watchers_say(struct session *s, const char *text)
 void watchers_send(struct session *s)
 {
 	for (int i = 0; s->watchers && i < WATCHERS_MAX; i++) {
-		struct watcher *w = &s->watchers->v[i];
+		struct view_watcher *w = &s->watchers->v[i];
 
 		if (w->fd < 0)
 			continue;
@@ -202,7 +201,7 @@ void watchers_send(struct session *s)
 
 /* ---- who comes, and who goes ---- */
 
-static struct watcher *find_free(struct session *s)
+static struct view_watcher *find_free(struct session *s)
 {
 	if (!s->watchers)
 		s->watchers = open_places();
@@ -213,8 +212,8 @@ static struct watcher *find_free(struct session *s)
 }
 
 /* A cell that runs: its source, and the end of what it has shown so far. */
-static void catch_up(
-	struct session *s, struct watcher *w, const struct record_cell *runs)
+static void catch_up(struct session *s, struct view_watcher *w,
+	const struct record_cell *runs)
 {
 	const struct record_output *o = record_find_output(s->record, runs->no);
 	struct watcher_head h = {.magic = ATTACH_MAGIC, .kind = WATCHER_SOURCE};
@@ -234,7 +233,7 @@ static void catch_up(
 const struct watchers_who *watchers_begin(
 	struct session *s, struct door_visit *v, const struct record_cell *runs)
 {
-	struct watcher *w = NULL;
+	struct view_watcher *w = NULL;
 	const char *why = NULL;
 
 	if (!door_is_same_build(v))
@@ -259,7 +258,7 @@ const struct watchers_who *watchers_begin(
 const struct watchers_who *watchers_next(const struct session *s, int *i)
 {
 	while (s->watchers && *i < WATCHERS_MAX) {
-		const struct watcher *w = &s->watchers->v[(*i)++];
+		const struct view_watcher *w = &s->watchers->v[(*i)++];
 
 		if (w->fd >= 0)
 			return &w->who;
@@ -270,7 +269,7 @@ const struct watchers_who *watchers_next(const struct session *s, int *i)
 bool watchers_gone(struct session *s, struct watchers_who *who)
 {
 	for (int i = 0; s->watchers && i < WATCHERS_MAX; i++) {
-		struct watcher *w = &s->watchers->v[i];
+		struct view_watcher *w = &s->watchers->v[i];
 
 		if (w->fd < 0 || (door_listens(w->fd) && !w->queue.failed))
 			continue;

@@ -6,10 +6,9 @@
  * Trusts:    the person's terminal for what it can do, and for nothing else
  * Leaves:    no answer among the keys
  */
-#include "ask.h"
+#include "repl/term/term.h"
 
 #include "jail/base/io.h"
-#include "terminal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -133,10 +132,10 @@ static const struct form {
 	{ESC "[?", "cS", take_private},
 };
 
-enum verdict { NO, PERHAPS, YES };
+enum ask_verdict { NO, PERHAPS, YES };
 
 /* Whether n bytes, the last of which is new, are this answer. */
-static enum verdict judge(const struct form *f, const char *s, size_t n)
+static enum ask_verdict judge(const struct form *f, const char *s, size_t n)
 {
 	size_t begin = strlen(f->begin);
 	char last = s[n - 1];
@@ -155,12 +154,12 @@ static enum verdict judge(const struct form *f, const char *s, size_t n)
 }
 
 /* Whether what has begun may be an answer; takes it when it is one. */
-static enum verdict examine(struct ask *a)
+static enum ask_verdict examine(struct ask *a)
 {
-	enum verdict best = NO;
+	enum ask_verdict best = NO;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		enum verdict v = judge(&forms[i], a->begun, a->n);
+		enum ask_verdict v = judge(&forms[i], a->begun, a->n);
 
 		if (v == YES) {
 			a->begun[a->n] = '\0';
@@ -188,7 +187,7 @@ static void settle(struct ask *a, struct strbuf *keys)
 static void take(struct ask *a, const char *s, size_t n, struct strbuf *keys)
 {
 	for (size_t i = 0; i < n; i++) {
-		enum verdict v;
+		enum ask_verdict v;
 
 		a->begun[a->n++] = s[i];
 		v = examine(a);

@@ -8,14 +8,13 @@
  *
  * Sequences as in ECMA-48 and xterm's ctlseqs; `ESC [ 200 ~` begins a paste.
  */
-#include "keys.h"
+#include "repl/term/term.h"
 
 #include <stddef.h>
 
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #define ESC 0x1B
-#define CTRL_C 0x03
 
 /* A terminal sends a sequence at once, but ssh may tear it apart. When the end
  * of a paste does not come in time, the text so far is delivered. Text that
@@ -135,7 +134,7 @@ static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
 {
 	int n = emit(out, 0, KEY_PASTE_BEGIN, 0);
 
-	k->paste = b != CTRL_C;
+	k->paste = b != KEYS_CTRL('C');
 	if (k->paste)
 		return feed_paste(k, b, out, n);
 	k->stalled = false;
@@ -292,7 +291,7 @@ static int feed_string(struct keys *k, unsigned char b, struct key *out)
 		k->state = GROUND;
 	else if (b == ESC)
 		k->state = STRING_ESC;
-	else if (b == CTRL_C) {
+	else if (b == KEYS_CTRL('C')) {
 		k->state = GROUND;
 		return feed_ground(k, b, out, 0);
 	}

@@ -7,16 +7,14 @@
  * Leaves:    the terminal as it was, the cursor in column 0 (invariant 8), and
  *            a count of all that was not shown (invariant 9)
  */
-#include "output.h"
+#include "repl/term/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jail/base/err.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
-#include "repl/text/utf8.h"
 
 #define ESC 0x1b
 #define BEL 0x07

@@ -9,12 +9,10 @@
  *
  * Rows are found as they are needed, so that a long text opens at once.
  */
-#include "pager.h"
+#include "repl/term/term.h"
 
 #include "jail/base/array.h"
-#include "keys.h"
-#include "repl/text/layout.h"
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +27,6 @@
 /* Bytes of a row for each column: marks have no width, so a row could have any
  * number of them. */
 #define COLUMN_BYTES 16
-
-#define CTRL(c) ((c)&0x1F)
 
 /* ---- rows of the text ---- */
 
@@ -232,59 +228,59 @@ static void edit_typed(struct pager *p, const struct key *key)
 			utf8_is_visible((uint32_t)key->c))
 			utf8_wide_add(&p->typed, &key->c, 1);
 		break;
-	case CTRL('H'):
+	case KEYS_CTRL('H'):
 	case 0x7F:
 		if (!p->typed.n)
 			p->asked = 0;
 		else
 			p->typed.n--;
 		break;
-	case CTRL('U'):
-	case CTRL('W'):
+	case KEYS_CTRL('U'):
+	case KEYS_CTRL('W'):
 		p->typed.n = 0;
 		break;
 	case '\r':
 	case '\n':
 		take_typed(p);
 		break;
-	case CTRL('C'):
-	case CTRL('G'):
+	case KEYS_CTRL('C'):
+	case KEYS_CTRL('G'):
 	case KEY_ESCAPE:
 		p->asked = 0;
 		break;
 	}
 }
 
-enum step { ROW, HALF, PAGE, ALL };
+enum pager_step { ROW, HALF, PAGE, ALL };
 
 static const struct {
 	int key;
-	enum step step;
+	enum pager_step step;
 	bool back;
 } moves[] = {
 	{' ', PAGE, false},
 	{'f', PAGE, false},
-	{CTRL('F'), PAGE, false},
-	{CTRL('V'), PAGE, false},
+	{KEYS_CTRL('F'), PAGE, false},
+	{KEYS_CTRL('V'), PAGE, false},
 	{KEY_PAGE_DOWN, PAGE, false},
 	{'d', HALF, false},
-	{CTRL('D'), HALF, false},
+	{KEYS_CTRL('D'), HALF, false},
 	{'j', ROW, false},
 	{'\r', ROW, false},
 	{'\n', ROW, false},
-	{CTRL('N'), ROW, false},
+	{KEYS_CTRL('N'), ROW, false},
 	{KEY_DOWN, ROW, false},
 	{'G', ALL, false},
 	{'>', ALL, false},
 	{KEY_END, ALL, false},
 	{KEY_BOTTOM, ALL, false},
 	{'b', PAGE, true},
-	{CTRL('B'), PAGE, true},
+	{KEYS_CTRL('B'), PAGE, true},
 	{KEY_PAGE_UP, PAGE, true},
 	{'u', HALF, true},
-	{CTRL('U'), HALF, true},
+	{KEYS_CTRL('U'), HALF, true},
 	{'k', ROW, true},
-	{CTRL('P'), ROW, true},
+	{KEYS_CTRL('P'), ROW, true},
 	{KEY_UP, ROW, true},
 	{'g', ALL, true},
 	{'<', ALL, true},
@@ -328,7 +324,7 @@ bool pager_press(struct pager *p, const struct key *key)
 	switch (code) {
 	case 'q':
 	case 'Q':
-	case CTRL('C'):
+	case KEYS_CTRL('C'):
 	case KEY_ESCAPE:
 		return false;
 	case '/':
@@ -340,7 +336,7 @@ bool pager_press(struct pager *p, const struct key *key)
 	case 'N':
 		search(p, p->upwards != (code == 'N'));
 		break;
-	case CTRL('L'):
+	case KEYS_CTRL('L'):
 		p->drawn = false;
 		break;
 	default:

@@ -5,19 +5,15 @@
  * Runs in:   front end, while a cell or a program runs
  * Trusts:    nothing the tty says: its bytes go to a filter unread
  */
-#include "relay.h"
+#include "repl/term/term.h"
 
-#include "ask.h"
 #include "jail/base/io.h"
 #include "jail/jail.h"
-#include "output.h"
-#include "terminal.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CTRL_C 0x03
 #define KEYS_READ 4096
 /* A terminal that takes nothing for so long is given up; sooner when a signal
  * ends us. */
@@ -165,12 +161,12 @@ void relay_waits(struct relay *r)
  * that are. */
 static size_t interrupt_early(struct relay *r, const char *s, size_t n)
 {
-	while (n > 0 && s[n - 1] != CTRL_C)
+	while (n > 0 && s[n - 1] != KEYS_CTRL('C'))
 		n--;
 	if (n == 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (s[i] == CTRL_C) {
+		if (s[i] == KEYS_CTRL('C')) {
 			jail_interrupt(r->with.jail, NULL);
 			relay_interrupted(r);
 		}
@@ -205,7 +201,7 @@ static void interrupt(struct relay *r, const char *s, size_t n)
 		typed_drop(&r->typed);
 	r->due = r->typed.keys.n;
 	for (size_t i = 0; i < n; i++) {
-		if (s[i] != CTRL_C)
+		if (s[i] != KEYS_CTRL('C'))
 			continue;
 		if (stuck)
 			jail_interrupt(r->with.jail, NULL);
@@ -220,7 +216,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 
 	s += early;
 	n -= early;
-	last = n ? memrchr(s, CTRL_C, n) : NULL;
+	last = n ? memrchr(s, KEYS_CTRL('C'), n) : NULL;
 	if (last) {
 		size_t up_to = (size_t)(last + 1 - s);
 

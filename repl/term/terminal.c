@@ -11,11 +11,10 @@
  * on the inherited descriptor the shell that started us would share O_NONBLOCK
  * and keep it after our end.
  */
-#include "terminal.h"
+#include "repl/term/term.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #include <errno.h>

@@ -6,10 +6,9 @@
  * Trusts:    nothing that comes back from the tty: it is compared, never used
  * Leaves:    whole keys, every one of which the person has typed
  */
-#include "typed.h"
+#include "repl/term/term.h"
 
-#include "keys.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,9 +5,7 @@
  * Runs in:   front end
  * Trusts:    nobody: what is decoded is a stranger's
  */
-#include "base64.h"
-
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <stdint.h>
 

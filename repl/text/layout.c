@@ -6,7 +6,7 @@
  * Trusts:    wcwidth(3) of the C.UTF-8 locale for the width of a character
  * Leaves:    glyphs that no terminal takes for a command
  */
-#include "layout.h"
+#include "repl/text/text.h"
 
 #include "jail/base/array.h"
 
@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "utf8.h"
 
 #define LAYOUT_TAB 8
 

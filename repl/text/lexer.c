@@ -6,14 +6,13 @@
  * Trusts:    nothing: a client of ssh may have sent the line
  * Leaves:    words; no file is looked at
  */
-#include "lexer.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
-#include "strbuf.h"
 
 /* A word being put together, as itself and as a pattern. */
 struct lexer_part {

@@ -6,7 +6,7 @@
  * Trusts:    its callers for the bounds of what they append
  * Leaves:    one allocation, NUL-terminated
  */
-#include "strbuf.h"
+#include "repl/text/text.h"
 
 #include "jail/base/array.h"
 

@@ -7,12 +7,9 @@
  *            messages of errors and the candidates of a completion
  * Leaves:    bytes that a terminal shows and does not obey
  */
-#include "text.h"
+#include "repl/text/text.h"
 
 #include "jail/base/array.h"
-#include "layout.h"
-#include "strbuf.h"
-#include "utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -208,7 +205,7 @@ const char *text_count(
  * column: the next cell goes to the next line. */
 #define CELL_MIN 16
 
-struct place {
+struct text_place {
 	int at, width;
 	bool below; /* begins a line */
 };
@@ -261,7 +258,7 @@ static int widest(const struct text_table *t, int column, int cap)
 	return width;
 }
 
-static void place_columns(const struct text_table *t, struct place *p)
+static void place_columns(const struct text_table *t, struct text_place *p)
 {
 	int cap = t->width ? t->width / 2 : 2 * TEXT_MIN, x = 0;
 
@@ -273,7 +270,8 @@ static void place_columns(const struct text_table *t, struct place *p)
 		bool below = i > 0 && t->width && x + need > t->width;
 
 		x = below ? t->below : x;
-		p[i] = (struct place){.at = x, .width = width, .below = below};
+		p[i] = (struct text_place){
+			.at = x, .width = width, .below = below};
 		x += width + GAP;
 	}
 }
@@ -367,7 +365,7 @@ static void write_last(const struct text_table *t, struct strbuf *b,
 	text_wrap(b, cell, at, t->width);
 }
 
-static void write_row(const struct text_table *t, const struct place *p,
+static void write_row(const struct text_table *t, const struct text_place *p,
 	char *const *cells, struct strbuf *b)
 {
 	bool below = false;
@@ -416,7 +414,7 @@ static void write_note(struct strbuf *b, const char *note)
 
 void text_table_write(struct text_table *t, struct strbuf *b)
 {
-	struct place places[TEXT_COLUMNS_MAX];
+	struct text_place places[TEXT_COLUMNS_MAX];
 
 	t->below = t->below ? t->below : INDENT;
 	if (!t->failed)

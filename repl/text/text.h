@@ -1,17 +1,217 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text.h - text for people: foreign text made harmless, numbers, tables
+ * text.h - text: characters, layout, buffers
  *
- * Pure. Only the columns of a character depend on the locale.
+ *	base64.c	bytes as text
+ *	layout.c	text as the rows and columns of a terminal
+ *	lexer.c		the words of a command line
+ *	strbuf.c	bytes that grow, for building one write
+ *	strlist.c	strings, one after the other
+ *	text.c		text for people: foreign text made harmless, numbers,
+ *			tables
+ *	utf8.c		UTF-8, wide characters, and which of them a person can
+ *			see
  */
 #ifndef REPL_TEXT_TEXT_H
 #define REPL_TEXT_TEXT_H
 
+#include "jail/base/array.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
 
+struct err;
 struct strbuf;
+
+/* ---- base64.c ---- */
+
+/* Append `n` bytes, encoded with padding and without line ends. */
+void base64_add(struct strbuf *b, const void *p, size_t n);
+
+/* Room that base64_decode() needs for `n` characters. */
+#define BASE64_ROOM(n) ((n) / 4 * 3 + 3)
+
+/* Decode `n` characters into `out`. Blanks and line ends are passed over, and
+ * everything else must be as base64_add() writes it. The length in *out_n; -1
+ * for anything else. */
+int base64_decode(const char *s, size_t n, char *out, size_t *out_n);
+
+/* ---- layout.c ---- */
+
+/*
+ * Pure: takes characters and a width, gives rows and the cursor's place.
+ */
+
+/* How one character is shown. */
+struct layout_glyph {
+	char s[40]; /* UTF-8, NUL-terminated; printable characters only */
+	int n;	    /* bytes */
+	int width;  /* columns; 0 joins the character before */
+};
+
+/* How `c` is shown at column `col` (tabs depend on it) of a terminal `cols`
+ * wide. A control becomes ^X, a character that cannot be shown, would reorder
+ * the line or looks like the bar of frame lines <XXXX>, one wider than the
+ * terminal a question mark. */
+void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
+
+struct layout_row {
+	size_t start, end; /* characters of the text on it */
+	int width;	   /* columns used, the prompt's included */
+	bool prompt;	   /* begins a line of the text, after a prompt */
+};
+
+struct layout {
+	struct layout_row *rows; /* at least one after layout_build() */
+	size_t n;
+	size_t cursor_row;
+	int cursor_col; /* less than the terminal's width */
+};
+
+struct layout_shape {
+	int cols;    /* at least 1 */
+	int prompt;  /* columns of the first prompt, less than cols */
+	int prompt2; /* columns of the prompt before every further line */
+};
+
+/* Lay out `n` characters with the cursor before s[cursor]. `l` is all zero, or
+ * from an earlier call. 0, or -1 when there is no memory. */
+int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
+	const struct layout_shape *shape);
+
+/* Columns that `n` characters take on a line that starts at column `col`. */
+int layout_width(const wchar_t *s, size_t n, int col);
+
+/* Columns that `n` bytes of UTF-8 take. */
+int layout_columns(const char *s, size_t n);
+
+/* Of `n` bytes of UTF-8, those that fit into `room` columns. */
+size_t layout_fit(const char *s, size_t n, int room);
+
+/* Release the memory. */
+void layout_free(struct layout *l);
+
+/* The start of the user's character (a base and its marks) before `at`, and
+ * the end of the one at `at`. */
+size_t layout_prev(const wchar_t *s, size_t at);
+size_t layout_next(const wchar_t *s, size_t n, size_t at);
+
+/* ---- lexer.c ---- */
+
+/*
+ * Words are separated by blanks. '…' keeps everything as it is, "…" knows the
+ * escapes \" \\ \n \t, and outside quotes a backslash keeps the next
+ * character. Pure: no globbing, no expansion, no environment.
+ */
+
+#define LEXER_WORDS_MAX 256
+#define LEXER_BYTES_MAX (1 << 20)
+
+struct lexer_word {
+	char *s;	   /* the word without its quotes */
+	char *pattern;	   /* the same for fnmatch(3): quoted * ? [ \ escaped */
+	bool is_pattern;   /* has an unquoted * ? or [ */
+	size_t start, end; /* its place in the line, with its quotes */
+};
+
+struct lexer_words {
+	struct lexer_word *v;
+	int n;
+	char open; /* a quote (or backslash) left open at the end, or 0 */
+};
+
+/* Split `n` bytes. 0, or -1: an open quote, a control character, too many
+ * words. Either way the words up to there are filled in (completion needs
+ * them), and the caller ends with lexer_words_free(). */
+int lexer_split(
+	const char *s, size_t n, struct lexer_words *words, struct err *e);
+
+/* Free the words; safe on all zero. */
+void lexer_words_free(struct lexer_words *words);
+
+/* `s` quoted so that lexer_split() returns it as one word (caller frees): with
+ * the quote `open` if the person has typed one, else with the least that
+ * works. NULL when there is no memory, or no quoting can hold the bytes. */
+char *lexer_quote(const char *s, char open);
+
+/* True of a session command: the first character that is not a blank is a
+ * colon. */
+bool lexer_is_command(const char *s, size_t n);
+
+/* ---- strbuf.c ---- */
+
+/*
+ * All zero is empty. After a failed allocation appends do nothing, so that the
+ * caller checks `failed` once, before it uses the bytes.
+ */
+
+struct strbuf {
+	char *s;
+	size_t n;
+	size_t cap;
+	bool failed;
+};
+
+/* Append `n` bytes. A NUL that `n` does not count always follows. */
+void strbuf_add(struct strbuf *b, const void *p, size_t n);
+
+/* Append a string. */
+void strbuf_puts(struct strbuf *b, const char *s);
+
+/* Append a formatted string. */
+void strbuf_printf(struct strbuf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Release the memory; `b` is empty and may be used again. */
+void strbuf_free(struct strbuf *b);
+
+/* ---- strlist.c ---- */
+
+/* Owned strings. All zero is empty. */
+struct strlist {
+	char **items;
+	size_t n;
+};
+
+/* Append a copy. 0, or -1 with errno. */
+static inline int strlist_add(struct strlist *l, const char *s)
+{
+	if (array_grow(&l->items, l->n, sizeof(*l->items)) < 0)
+		return -1;
+	l->items[l->n] = strdup(s);
+	if (!l->items[l->n])
+		return -1;
+	l->n++;
+	return 0;
+}
+
+static inline bool strlist_has(const struct strlist *l, const char *s)
+{
+	size_t i = 0;
+
+	while (i < l->n && strcmp(l->items[i], s) != 0)
+		i++;
+	return i < l->n;
+}
+
+/* Free the items; the list is empty. */
+static inline void strlist_fini(struct strlist *l)
+{
+	while (l->n)
+		free(l->items[--l->n]);
+	free(l->items);
+	l->items = NULL;
+}
+
+/* ---- text.c ---- */
+
+/*
+ * Pure. Only the columns of a character depend on the locale.
+ */
 
 /* Enough for any text_size() or text_time(). */
 #define TEXT_HUMAN 48
@@ -73,5 +273,83 @@ void text_table_write(struct text_table *t, struct strbuf *b);
  * line). The cursor is at column `at`, where every line begins. No line begins
  * with the dot that joins two parts. */
 void text_wrap(struct strbuf *b, const char *text, int at, int width);
+
+/* ---- utf8.c ---- */
+
+/*
+ * Independent of the locale and the environment.
+ */
+
+/* Stands for bytes that are no character. */
+#define UTF8_BAD 0xFFFD
+
+/* Decode the character at `s`, of which `n` >= 1 bytes are there. Its length
+ * and *c; 0 when the bytes begin a character that is cut short; -1 when they
+ * cannot (overlong, surrogate, stray). */
+int utf8_get(const void *s, size_t n, uint32_t *c);
+
+/* Decode the character at *s, which is before `end`, and step over it. False,
+ * and *c is UTF8_BAD, for one byte that is no character. */
+bool utf8_next(const char **s, const char *end, uint32_t *c);
+
+/* Encode one character, or UTF8_BAD if `c` is none. Returns the bytes
+ * written. */
+size_t utf8_put(uint32_t c, char out[static 4]);
+
+/* True of a byte that continues a character. */
+static inline bool utf8_continues(char byte)
+{
+	return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* `at`, or the start of the character in whose middle s[at] stands. */
+size_t utf8_start(const char *s, size_t at);
+
+/* Characters in `n` bytes; a bad byte counts as one. */
+size_t utf8_count(const char *s, size_t n);
+
+/* True of `n` bytes that are valid and hold no control character, C1 included,
+ * but those in `controls`. */
+bool utf8_is_text(const char *s, size_t n, const char *controls);
+
+/* True of characters that change how the text around them is shown, or cannot
+ * be seen: controls, C1, bidi marks and overrides, zero-width, line and
+ * paragraph separators, tags. */
+bool utf8_is_unseen(uint32_t c);
+
+/* True of the broken bar, with which frame lines begin, and of what looks like
+ * it. */
+bool utf8_is_bar(uint32_t c);
+
+/* True of a character that source may show as itself. */
+bool utf8_is_visible(uint32_t c);
+
+/* True of `n` bytes that are valid and hold such characters alone. */
+bool utf8_is_visible_text(const char *s, size_t n);
+
+/* A growing string of wide characters. All zero is empty; `s` is
+ * NUL-terminated once set. */
+struct utf8_wide {
+	wchar_t *s;
+	size_t n;
+	size_t cap;
+};
+
+/* Replace the contents by, or append, `n` characters. 0, or -1 (ENOMEM). */
+int utf8_wide_set(struct utf8_wide *t, const wchar_t *s, size_t n);
+int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n);
+
+/* Append UTF-8; each byte that is not valid becomes UTF8_BAD. 0, or -1. */
+int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n);
+
+/* Release the memory; the text is empty and usable again. */
+void utf8_wide_free(struct utf8_wide *t);
+
+/* Bytes that `n` characters take in UTF-8. */
+size_t utf8_size(const wchar_t *s, size_t n);
+
+/* `n` characters as a new NUL-terminated UTF-8 string (caller frees) of *len
+ * bytes; NULL when there is no memory. */
+char *utf8_from_wide(const wchar_t *s, size_t n, size_t *len);
 
 #endif

@@ -6,7 +6,7 @@
  * Trusts:    nothing: any byte may come
  * Leaves:    characters that can be encoded again
  */
-#include "utf8.h"
+#include "repl/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>

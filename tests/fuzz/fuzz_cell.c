@@ -9,7 +9,7 @@
  * message that is out of turn, never by its own word as one that was killed or
  * crashed, and no descriptor stays.
  */
-#include "jail/init/spawn.h"
+#include "jail/init/init.h"
 #include "jail/warden/cell.c"
 
 #include <fcntl.h>

@@ -15,8 +15,8 @@
 
 #include "repl/edit/editor.h"
 #include "repl/edit/parts.h"
-#include "repl/edit/pyscan.h"
-#include "repl/text/lexer.h"
+#include "repl/edit/python.h"
+#include "repl/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

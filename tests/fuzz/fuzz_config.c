@@ -11,7 +11,7 @@
 #include "must.h"
 
 #include "repl/config/config.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #include "jail/host/host.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "jail/walls/seccomp.h"
+#include "jail/walls/walls.h"
 
 /* enforce.c is linked for its words; this probe of the host is never called. */
 int cgroup_can_freeze(const struct cgroup *cg)

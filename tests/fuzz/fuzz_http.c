@@ -14,11 +14,7 @@
  * The bytes come in pieces; 0xff ends one.
  */
 #include "must.h"
-#include "repl/serve/head.h"
-#include "repl/serve/http.h"
-#include "repl/serve/jobs.h"
-#include "repl/serve/route.h"
-#include "repl/serve/sessions.h"
+#include "repl/serve/parts.h"
 #include "small_rules.h"
 
 #include "jail/base/err.h"
@@ -26,8 +22,7 @@
 #include "jail/pool.h"
 #include "jail/spec.h"
 #include "repl/config/config.h"
-#include "repl/json/answer.h"
-#include "repl/json/json_text.h"
+#include "repl/json/json.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -107,31 +102,31 @@ int sessions_begin(struct sessions *s, struct exchange *x)
 	return 0;
 }
 
-struct session *sessions_find(const struct sessions *s, const char *path)
+struct http_session *sessions_find(const struct sessions *s, const char *path)
 {
 	(void)s;
 	return *path == '1' ? (void *)&session : NULL;
 }
 
-const char *sessions_why_over(const struct session *se)
+const char *sessions_why_over(const struct http_session *se)
 {
 	(void)se;
 	return NULL;
 }
 
-bool sessions_is_busy(const struct session *se)
+bool sessions_is_busy(const struct http_session *se)
 {
 	(void)se;
 	return waiting || streaming;
 }
 
-void sessions_add_state(struct strbuf *b, const struct session *se)
+void sessions_add_state(struct strbuf *b, const struct http_session *se)
 {
 	(void)se;
 	strbuf_puts(b, "{}");
 }
 
-void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
+void sessions_serve(struct sessions *s, struct http_session *se, struct exchange *x,
 	struct request *q)
 {
 	(void)s;
@@ -143,12 +138,12 @@ void sessions_serve(struct sessions *s, struct session *se, struct exchange *x,
 	*q = (struct request){0};
 }
 
-void sessions_interrupt(struct session *se)
+void sessions_interrupt(struct http_session *se)
 {
 	(void)se;
 }
 
-void sessions_end(struct sessions *s, struct session *se)
+void sessions_end(struct sessions *s, struct http_session *se)
 {
 	(void)s;
 	(void)se;

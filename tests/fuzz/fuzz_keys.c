@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "repl/term/keys.h"
-#include "repl/text/utf8.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

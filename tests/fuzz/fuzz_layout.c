@@ -14,8 +14,7 @@
 
 #include "repl/edit/editor.h"
 #include "repl/edit/parts.h"
-#include "repl/text/layout.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,12 +11,8 @@
 #include <string.h>
 
 #include "repl/command/command.h"
-#include "repl/edit/pyblock.h"
-#include "repl/edit/pycolour.h"
-#include "repl/edit/pypaste.h"
-#include "repl/edit/pyscan.h"
-#include "repl/text/lexer.h"
-#include "repl/text/utf8.h"
+#include "repl/edit/python.h"
+#include "repl/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,13 +10,11 @@
  */
 #include "must.h"
 
-#include "repl/json/stream.h"
-#include "repl/mcp/message.h"
-#include "repl/mcp/tools.h"
-#include "repl/mcp/uri.h"
+#include "repl/json/json.h"
+#include "repl/mcp/parts.h"
 
 #include "jail/base/err.h"
-#include "repl/text/strbuf.h"
+#include "repl/text/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

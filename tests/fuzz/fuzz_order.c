@@ -13,8 +13,8 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 #include "repl/config/config.h"
-#include "repl/maker/order.h"
-#include "repl/session/setup.h"
+#include "repl/maker/maker.h"
+#include "repl/session/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/term/output.h"
+#include "repl/term/term.h"
 
 #define MARK "\x1b_000102030405060708090a0b0c0d0e0f\x1b\\"
 

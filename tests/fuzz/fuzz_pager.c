@@ -13,10 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "repl/term/keys.h"
-#include "repl/term/pager.h"
-#include "repl/text/layout.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

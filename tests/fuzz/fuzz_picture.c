@@ -19,7 +19,7 @@
 
 #include "jail/jail.h"
 #include "repl/picture/picture.h"
-#include "repl/term/ask.h"
+#include "repl/term/term.h"
 
 #define SMALL 20000
 

@@ -9,10 +9,7 @@
  * path that is accepted stays in the home.
  */
 #include "must.h"
-#include "repl/json/json_text.h"
-#include "repl/json/report.h"
-#include "repl/json/request.h"
-#include "repl/json/stream.h"
+#include "repl/json/json.h"
 #include "small_rules.h"
 
 #include "jail/spec.h"

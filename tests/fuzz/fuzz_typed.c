@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/term/typed.h"
+#include "repl/term/term.h"
 
 #define CTRL_D 0x04
 

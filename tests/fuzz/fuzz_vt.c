@@ -26,7 +26,7 @@
 #include <wchar.h>
 
 #include "repl/term/vt/vt.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 struct bytes {
 	uint8_t *p;

@@ -6,7 +6,7 @@
 #define TESTS_FUZZ_SMALL_RULES_H
 
 #include "jail/spec.h"
-#include "repl/json/request.h"
+#include "repl/json/json.h"
 
 static const struct limits limits = {.cell_wall_ms = 1000,
 	.source_bytes = 1000,

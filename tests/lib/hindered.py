@@ -9,7 +9,7 @@ import pytest
 
 from world import ASAN, PATIENCE, TESTS, compiled
 
-# Of one file that was put (struct run_file of repl/json/run.h): its list has an
+# Of one file that was put (struct run_file of repl/json/json.h): its list has an
 # item more than there are files.
 FILE_BYTES = 24
 # How much faster the clock runs for a test that waits for a constant of the

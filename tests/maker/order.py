@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A request to the maker of sessions, as repl/maker/order.h has it, for those who
+"""A request to the maker of sessions, as repl/maker/maker.h has it, for those who
 do not go through cellblock. The layout is read from the headers."""
 import ctypes
 import pathlib
@@ -35,7 +35,7 @@ class Limits(ctypes.Structure):
 
 
 class Order(ctypes.Structure):
-    _fields_ = fields("repl/maker/order.h", "order",
+    _fields_ = fields("repl/maker/maker.h", "order",
                       {**TYPES, "struct limits": Limits})
 
 

@@ -135,7 +135,7 @@ def test_the_units_have_only_settings_that_systemd_knows(
 
 def test_the_makers_units_agree_with_its_source():
     source = (TESTS.parent / "repl/maker/service.c").read_text() \
-        + (TESTS.parent / "repl/maker/service.h").read_text()
+        + (TESTS.parent / "repl/maker/maker.h").read_text()
     below = re.search(r'#define BELOW "(.*)"', source)[1]
     sessions = (ETC / "systemd" / below.rpartition("/")[2]).read_text()
     assert f"/sys/fs/cgroup/{below}/cellblock-host" in sessions

@@ -14,7 +14,7 @@
 #include "jail/base/io.h"
 #include "jail/walls/cgroup/cgroup.h"
 #include "jail/walls/cgroup/impl.h"
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <fcntl.h>
 

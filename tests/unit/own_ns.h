@@ -6,8 +6,7 @@
 #define TESTS_OWN_NS_H
 
 #include "jail/base/err.h"
-#include "jail/walls/ident.h"
-#include "jail/walls/mount.h"
+#include "jail/walls/walls.h"
 
 #include "forked.h"
 

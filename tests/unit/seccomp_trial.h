@@ -7,7 +7,7 @@
 
 #include "forked.h"
 
-#include "jail/walls/seccomp.h"
+#include "jail/walls/walls.h"
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>

@@ -11,8 +11,8 @@
 #include "forked.h"
 
 #include "jail/base/io.h"
-#include "jail/init/procs.h"
-#include "jail/walls/ident.h"
+#include "jail/init/init.h"
+#include "jail/walls/walls.h"
 
 #include <fcntl.h>
 #include <poll.h>

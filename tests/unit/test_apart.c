@@ -3,7 +3,7 @@
  * test_apart.c - work that a child of init does: its answer, and what becomes
  * of it where a guest stops or kills that child, or keeps it waiting
  */
-#include "jail/init/apart.h"
+#include "jail/init/init.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "jail/jail.h"
 
 #include "jail/base/io.h"
-#include "jail/warden/beside.h"
+#include "jail/warden/parts.h"
 #include "tests/lib/defaults.h"
 
 #include "forked.h"

@@ -5,7 +5,7 @@
 #include "cgroup_world.h"
 
 #include "jail/apply/janitor.h"
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <poll.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
  */
 #include "forked.h"
 
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "jail/base/err.h"
 #include "repl/config/config.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "repl/serve/head.h"
+#include "repl/serve/parts.h"
 
 #include <string.h>
 

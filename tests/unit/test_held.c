@@ -2,7 +2,7 @@
 /*
  * test_held.c - a process that is started before it is known what it runs
  */
-#include "jail/init/held.h"
+#include "jail/init/init.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

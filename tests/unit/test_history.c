@@ -22,7 +22,7 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "repl/edit/history.h"
+#include "repl/edit/editor.h"
 
 /* Each test works in a directory of its own. */
 struct place {

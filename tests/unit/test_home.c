@@ -5,7 +5,7 @@
  * The home is a tmpfs of the test's own, in a namespace that a child enters.
  */
 #include "jail/base/io.h"
-#include "jail/walls/home.h"
+#include "jail/walls/walls.h"
 
 #include "own_ns.h"
 

@@ -5,7 +5,7 @@
 #include "forked.h"
 
 #include "jail/base/io.h"
-#include "jail/walls/ident.h"
+#include "jail/walls/walls.h"
 
 #include <fcntl.h>
 #include <grp.h>

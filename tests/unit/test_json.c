@@ -10,14 +10,8 @@
 #include <cmocka.h>
 
 #include "jail/base/io.h"
-#include "repl/json/answer.h"
-#include "repl/json/capture.h"
-#include "repl/json/json_text.h"
-#include "repl/json/python.h"
-#include "repl/json/report.h"
-#include "repl/json/request.h"
-#include "repl/json/stream.h"
-#include "repl/text/base64.h"
+#include "repl/json/json.h"
+#include "repl/text/text.h"
 
 #include "tests/lib/defaults.h"
 

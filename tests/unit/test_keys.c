@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "repl/term/keys.h"
-#include "repl/text/utf8.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 /* Show decoded keys: text as itself, keys as <code>, pasted text between { and
  * }. */
@@ -170,7 +170,7 @@ static void a_timeout_ends_an_unfinished_sequence(void **state)
 	}
 }
 
-static void pause(struct keys *k, char *out)
+static void pause_paste(struct keys *k, char *out)
 {
 	struct key keys[KEYS_OUT_MAX];
 
@@ -187,9 +187,9 @@ static void a_stalled_paste_stays_a_paste(void **state)
 	(void)state;
 	keys_init(&k);
 	feed(&k, "\033[200~a\r", 8, got);
-	pause(&k, got);
+	pause_paste(&k, got);
 	feed(&k, "b\r\033[20", 6, got);
-	pause(&k, got);
+	pause_paste(&k, got);
 	feed(&k, "1~\r", 3, got);
 	assert_string_equal(got, "{a\n}{b\n}{}<13>");
 }
@@ -202,9 +202,9 @@ static void interrupt_ends_a_stalled_paste(void **state)
 	(void)state;
 	keys_init(&k);
 	feed(&k, "\033[200~a\003b", 9, got);
-	pause(&k, got);
+	pause_paste(&k, got);
 	feed(&k, "c\003", 2, got);
-	pause(&k, got);
+	pause_paste(&k, got);
 	feed(&k, "\003z", 2, got);
 	assert_string_equal(got, "{ab}{c}{}z");
 }

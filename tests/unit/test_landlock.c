@@ -5,7 +5,7 @@
 #include "forked.h"
 
 #include "jail/base/sys.h"
-#include "jail/walls/landlock.h"
+#include "jail/walls/walls.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

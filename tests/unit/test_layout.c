@@ -14,8 +14,7 @@
 
 #include "repl/edit/editor.h"
 #include "repl/edit/parts.h"
-#include "repl/text/layout.h"
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 static const struct layout_shape ten = {.cols = 10, .prompt = 4, .prompt2 = 4};
 

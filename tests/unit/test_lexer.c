@@ -12,12 +12,8 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
-#include "repl/edit/pyblock.h"
-#include "repl/edit/pycolour.h"
-#include "repl/edit/pypaste.h"
-#include "repl/edit/pyscan.h"
-#include "repl/text/lexer.h"
-#include "repl/text/utf8.h"
+#include "repl/edit/python.h"
+#include "repl/text/text.h"
 
 /* The words of `line`, as "a|b|c". */
 static void expect_words(const char *line, const char *want)

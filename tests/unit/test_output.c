@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "repl/term/output.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
+#include "repl/text/text.h"
 
 #define MARK "\x1b_000102030405060708090a0b0c0d0e0f\x1b\\"
 

@@ -9,10 +9,7 @@
 
 #include <cmocka.h>
 
-#include "repl/term/keys.h"
-#include "repl/term/pager.h"
-#include "repl/text/layout.h"
-#include "repl/text/strbuf.h"
+#include "repl/term/term.h"
 #include "repl/text/text.h"
 
 #include <locale.h>

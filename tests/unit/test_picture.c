@@ -6,7 +6,7 @@
 #include "forked.h"
 
 #include "repl/picture/picture.h"
-#include "repl/term/ask.h"
+#include "repl/term/term.h"
 
 #include <sixel/sixel.h>
 #include <sys/resource.h>

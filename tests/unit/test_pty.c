@@ -4,7 +4,7 @@
  *
  * Every test has a devpts of its own, like a jail.
  */
-#include "jail/walls/pty.h"
+#include "jail/walls/walls.h"
 
 #include "jail/base/io.h"
 

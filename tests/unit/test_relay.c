@@ -2,11 +2,10 @@
 /*
  * test_relay.c - when a cell's output and the keys pass through
  */
-#include "repl/term/relay.h"
+#include "repl/term/term.h"
 
 #include "forked.h"
 #include "jail/jail.h"
-#include "repl/term/terminal.h"
 
 #include <poll.h>
 #include <string.h>

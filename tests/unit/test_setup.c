@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "jail/base/err.h"
-#include "repl/session/setup.h"
+#include "repl/session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * test_spawn.c - the environment of every Python process
  */
-#include "jail/init/spawn.h"
+#include "jail/init/init.h"
 
 #include "jail/apply/apply.h"
 #include "jail/base/err.h"

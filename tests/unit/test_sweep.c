@@ -8,7 +8,7 @@
 #include "own_ns.h"
 
 #include "jail/base/io.h"
-#include "jail/init/sweep.h"
+#include "jail/init/init.h"
 
 #include <dirent.h>
 #include <fcntl.h>

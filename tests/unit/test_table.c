@@ -4,8 +4,6 @@
  */
 #include "repl/text/text.h"
 
-#include "repl/text/strbuf.h"
-
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "repl/text/strbuf.h"
 #include "repl/text/text.h"
 
 #define SAFE(in, want)                                                         \

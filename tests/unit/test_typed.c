@@ -2,7 +2,7 @@
 /*
  * test_typed.c - which of the keys typed ahead come back
  */
-#include "repl/term/typed.h"
+#include "repl/term/term.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * test_verdict.c - each end of a cell has its text
  */
-#include "repl/session/verdict.h"
+#include "repl/session/session.h"
 
 #include "tests/lib/defaults.h"
 

@@ -4,8 +4,7 @@
  */
 #include "warden_play.h"
 
-#include "jail/warden/cell.h"
-#include "jail/warden/program.h"
+#include "jail/warden/parts.h"
 
 #define SOURCE "print(1)\n"
 #define DYING_MS 3000 /* how long cell.c waits for a death */

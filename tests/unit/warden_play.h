@@ -37,11 +37,8 @@
 
 #include "jail/base/io.h"
 #include "jail/init/init.h"
-#include "jail/init/spawn.h"
 #include "jail/walls/cgroup/cgroup.h"
-#include "jail/warden/copycost.h"
-#include "jail/warden/front.h"
-#include "jail/warden/loop.h"
+#include "jail/warden/parts.h"
 #include "jail/warden/warden.h"
 
 #include <fcntl.h>

@@ -12,7 +12,6 @@
  * Only directories of our own (`cellblock`, or `cellblock-NAME` in a delegated
  * subtree) are written to. v2 needs one exception: see versions.c.
  */
-#include "cgroup.h"
 
 #include "impl.h"
 #include "jail/base/io.h"

@@ -9,7 +9,6 @@
  *            namespaces divide this host, and the kernel lets go for the dead
  * Leaves:    what would not die in time, for the next janitor
  */
-#include "cgroup.h"
 #include "impl.h"
 
 #include "jail/base/io.h"

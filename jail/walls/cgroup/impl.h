@@ -2,11 +2,12 @@
 /*
  * impl.h - one directory of a cgroup file system, and how the versions differ
  *
- * For the files of this folder alone, which include cgroup.h before this one.
- * cgroup.c chooses a version.
+ * For the files of this folder alone. cgroup.c chooses a version.
  */
 #ifndef JAIL_WALLS_CGROUP_IMPL_H
 #define JAIL_WALLS_CGROUP_IMPL_H
+
+#include "jail/walls/cgroup/cgroup.h"
 
 #include <mntent.h>
 #include <stddef.h>

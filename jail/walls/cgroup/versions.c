@@ -19,7 +19,6 @@
  * computes its warden has a half where it needs it, and no cell runs while the
  * share is used up.
  */
-#include "cgroup.h"
 #include "impl.h"
 
 #include "jail/base/io.h"

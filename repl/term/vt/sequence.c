@@ -20,19 +20,19 @@
 #define ROWS_MORE 100
 
 /* What becomes of a sequence. */
-enum verdict {
+enum sequence_verdict {
 	PASS,	 /* emit what the parameters say now */
 	SWALLOW, /* emit nothing, and nothing is lost */
 	REFUSE,	 /* drop, and count as the rule says */
 };
 
 /* What may be done with the sequences that end with one of `finals`. */
-struct rule {
+struct sequence_rule {
 	char prefix, inter; /* 0: none */
 	const char *finals;
 	uint8_t most; /* parameters */
 	enum vt_drop drop;
-	enum verdict (*act)(struct vt *v); /* NULL: refuse */
+	enum sequence_verdict (*act)(struct vt *v); /* NULL: refuse */
 };
 
 /* ---- parameters ---- */
@@ -145,7 +145,7 @@ static void doubt_wrap(struct vt *v)
 
 /* A terminal saves a place on the screen. Where others' rows stand there, only
  * the filter saves it. */
-static enum verdict act_save(struct vt *v)
+static enum sequence_verdict act_save(struct vt *v)
 {
 	v->saved = v->pen;
 	v->has_saved = !vt_pen_is_alternate(v);
@@ -165,13 +165,13 @@ static void move_to(struct vt *v, int column)
 	v->pen.column = column;
 }
 
-static enum verdict act_pass(struct vt *v)
+static enum sequence_verdict act_pass(struct vt *v)
 {
 	(void)v;
 	return PASS;
 }
 
-static enum verdict act_swallow(struct vt *v)
+static enum sequence_verdict act_swallow(struct vt *v)
 {
 	(void)v;
 	return SWALLOW;
@@ -275,7 +275,7 @@ static void go_back(struct vt *v)
 	v->pen.so = to->so;
 }
 
-static enum verdict act_restore(struct vt *v)
+static enum sequence_verdict act_restore(struct vt *v)
 {
 	/* This cell saved nothing: an earlier cell may have. */
 	static const struct vt_pen unknown = {-1, true, true, true, true, 0};
@@ -295,7 +295,7 @@ static enum verdict act_restore(struct vt *v)
 	return SWALLOW;
 }
 
-static enum verdict act_column(struct vt *v)
+static enum sequence_verdict act_column(struct vt *v)
 {
 	int n = param(v, 0, 1);
 
@@ -318,13 +318,13 @@ static enum verdict act_column(struct vt *v)
 }
 
 /* By tab stops, or where terminals disagree. */
-static enum verdict act_tabs(struct vt *v)
+static enum sequence_verdict act_tabs(struct vt *v)
 {
 	v->pen.column = -1;
 	return PASS;
 }
 
-static enum verdict act_place(struct vt *v)
+static enum sequence_verdict act_place(struct vt *v)
 {
 	claim(v);
 	move_to(v, param(v, 1, 1) - 1);
@@ -332,7 +332,7 @@ static enum verdict act_place(struct vt *v)
 }
 
 /* To another row, relative to this one. */
-static enum verdict act_row(struct vt *v)
+static enum sequence_verdict act_row(struct vt *v)
 {
 	int n = param(v, 0, 1);
 	bool up = v->final == 'A' || v->final == 'F';
@@ -347,7 +347,7 @@ static enum verdict act_row(struct vt *v)
 }
 
 /* ESC D, E and M: at the edge of the screen they scroll. */
-static enum verdict act_scroll_row(struct vt *v)
+static enum sequence_verdict act_scroll_row(struct vt *v)
 {
 	if (v->final == 'M')
 		return ascend(v, 1) ? PASS : SWALLOW;
@@ -358,7 +358,7 @@ static enum verdict act_scroll_row(struct vt *v)
 }
 
 /* Rows from anywhere on the screen, but not lines that have left it. */
-static enum verdict act_erase_rows(struct vt *v)
+static enum sequence_verdict act_erase_rows(struct vt *v)
 {
 	int what = param(v, 0, 0);
 
@@ -369,7 +369,7 @@ static enum verdict act_erase_rows(struct vt *v)
 	return PASS;
 }
 
-static enum verdict act_erase(struct vt *v)
+static enum sequence_verdict act_erase(struct vt *v)
 {
 	int what = param(v, 0, 0);
 
@@ -378,21 +378,21 @@ static enum verdict act_erase(struct vt *v)
 	return what > 2 ? REFUSE : PASS;
 }
 
-static enum verdict act_screen(struct vt *v)
+static enum sequence_verdict act_screen(struct vt *v)
 {
 	claim(v);
 	return PASS;
 }
 
 /* Insert and delete rows below. */
-static enum verdict act_rows(struct vt *v)
+static enum sequence_verdict act_rows(struct vt *v)
 {
 	v->moved = v->dirty = true;
 	return act_tabs(v);
 }
 
 /* Seven bytes must not make the terminal draw millions of characters. */
-static enum verdict act_repeat(struct vt *v)
+static enum sequence_verdict act_repeat(struct vt *v)
 {
 	if (param(v, 0, 1) > 1024)
 		v->params[0] = 1024;
@@ -401,7 +401,7 @@ static enum verdict act_repeat(struct vt *v)
 	return PASS;
 }
 
-static enum verdict act_region(struct vt *v)
+static enum sequence_verdict act_region(struct vt *v)
 {
 	claim(v);
 	v->region = param(v, 0, 1) > 1 || param(v, 1, 0) > 0;
@@ -411,14 +411,14 @@ static enum verdict act_region(struct vt *v)
 
 /* 22 and 23 push and pop the title. Every curses program sends them, and a
  * guest cannot change the title, so nothing is lost. */
-static enum verdict act_window(struct vt *v)
+static enum sequence_verdict act_window(struct vt *v)
 {
 	int n = param(v, 0, 0);
 
 	return n == 22 || n == 23 ? SWALLOW : REFUSE;
 }
 
-static enum verdict act_designate(struct vt *v)
+static enum sequence_verdict act_designate(struct vt *v)
 {
 	*(v->inter == '(' ? &v->pen.g0 : &v->pen.g1) = v->final != 'B';
 	return PASS;
@@ -461,7 +461,7 @@ static int sgr_length(const struct vt *v, int i)
 	return sgr_is_known(n) ? 1 : 0;
 }
 
-static enum verdict act_sgr(struct vt *v)
+static enum sequence_verdict act_sgr(struct vt *v)
 {
 	int n = v->n_params, kept = 0, len;
 	uint32_t colons = 0;
@@ -615,7 +615,7 @@ static int16_t mode_set(struct vt *v, int16_t number, bool on, bool *counted)
 
 /* DECSET and DECRST: leave only the modes that a guest may change in
  * v->params, and remember what they change. */
-static enum verdict act_private_mode(struct vt *v)
+static enum sequence_verdict act_private_mode(struct vt *v)
 {
 	bool on = v->final == 'h', counted = false;
 	int kept = 0;
@@ -637,7 +637,7 @@ static enum verdict act_private_mode(struct vt *v)
 	return kept ? PASS : SWALLOW;
 }
 
-static enum verdict act_ansi_mode(struct vt *v)
+static enum sequence_verdict act_ansi_mode(struct vt *v)
 {
 	int n = v->n_params == 1 ? v->params[0] : 0;
 
@@ -650,7 +650,7 @@ static enum verdict act_ansi_mode(struct vt *v)
 	return PASS;
 }
 
-static enum verdict act_keypad(struct vt *v)
+static enum sequence_verdict act_keypad(struct vt *v)
 {
 	v->keypad = v->final == '=';
 	return PASS;
@@ -723,7 +723,7 @@ void vt_sequence_undo(struct vt *v)
 
 /* ---- the tables ---- */
 
-static const struct rule csi_rules[] = {
+static const struct sequence_rule csi_rules[] = {
 	{0, 0, "m", VT_PARAMS, VT_DROP_FORMAT, act_sgr},
 	{0, 0, "CDG`a", 1, VT_DROP_FORMAT, act_column},
 	{0, 0, "IZ", 1, VT_DROP_FORMAT, act_tabs},
@@ -767,7 +767,7 @@ static const struct rule csi_rules[] = {
 	{'=', 0, "u", VT_PARAMS, VT_DROP_MODE, NULL},
 };
 
-static const struct rule esc_rules[] = {
+static const struct sequence_rule esc_rules[] = {
 	{0, 0, "7", 0, VT_DROP_FORMAT, act_save},
 	{0, 0, "8", 0, VT_DROP_FORMAT, act_restore},
 	{0, 0, "DEM", 0, VT_DROP_FORMAT, act_scroll_row},
@@ -784,11 +784,11 @@ static const struct rule esc_rules[] = {
 
 /* The rule for a sequence; NULL, and the sequence is counted, when it may not
  * pass. */
-static const struct rule *find(
-	struct vt *v, const struct rule *rules, size_t n, char prefix)
+static const struct sequence_rule *find(
+	struct vt *v, const struct sequence_rule *rules, size_t n, char prefix)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct rule *r = &rules[i];
+		const struct sequence_rule *r = &rules[i];
 
 		if (!strchr(r->finals, v->final) || r->prefix != prefix ||
 			r->inter != v->inter)
@@ -807,10 +807,10 @@ static const struct rule *find(
 
 /* At the right edge, a sequence that goes out may move the cursor or keep the
  * next character from wrapping; one of which nothing goes out does not. */
-static enum verdict obey(struct vt *v, const struct rule *r)
+static enum sequence_verdict obey(struct vt *v, const struct sequence_rule *r)
 {
 	bool guessed = v->guessed;
-	enum verdict verdict;
+	enum sequence_verdict verdict;
 
 	v->put = false;
 	if (r->act != act_sgr)
@@ -824,7 +824,8 @@ static enum verdict obey(struct vt *v, const struct rule *r)
 
 void vt_sequence_csi(struct vt *v)
 {
-	const struct rule *r = find(v, csi_rules, COUNT(csi_rules), v->prefix);
+	const struct sequence_rule *r =
+		find(v, csi_rules, COUNT(csi_rules), v->prefix);
 
 	if (!r)
 		return;
@@ -846,7 +847,7 @@ void vt_sequence_csi(struct vt *v)
 
 void vt_sequence_esc(struct vt *v)
 {
-	const struct rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
+	const struct sequence_rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
 	char s[3] = {'\x1b', v->inter, v->final};
 
 	if (!r || obey(v, r) != PASS)

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "repl/text/utf8.h"
+#include "repl/text/text.h"
 
 enum { CAN = 0x18, SUB = 0x1a, ESC = 0x1b, DEL = 0x7f };
 

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parts.h - what the files of --serve share
+ *
+ *	gate.c		clients, and what of their bytes is let in
+ *	store.c		files that clients keep with us for a while
+ *	execute.c	the body of POST /v1/execute
+ *	head.c		where a request begins and ends, beyond doubt
+ *	http.c		requests over HTTP, and what is answered
+ *	metrics.c	figures for Prometheus
+ *	jobs.c		requests that wait for a jail, or run in one
+ *	listen.c	the socket to which clients come
+ *	mhd.c		libmicrohttpd, loaded when it is needed
+ *	notify.c	telling a service manager how far we are
+ *	route.c		what is answered to whom, under which path
+ *	sessions.c	sessions that outlive a request
+ *	subids.c	which ids belong to one user together: subuid(5)
+ */
+#ifndef REPL_SERVE_PARTS_H
+#define REPL_SERVE_PARTS_H
+
+#include "jail/jail.h"
+#include "repl/json/json.h"
+#include "repl/text/text.h"
+
+#include <microhttpd.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct exchange;
+struct gate;
+struct gate_client;
+struct http;
+struct http_session;
+struct jobs;
+struct pool;
+struct pool_count;
+struct sessions;
+struct store;
+
+/* ---- gate.c ---- */
+
+/* Where a client comes from. */
+struct gate_peer {
+	int family;
+	uint64_t key;
+};
+
+struct gate_calls {
+	/* Read requests from this socket (taken), and write answers to it. 0,
+	 * or -1. */
+	int (*serve)(void *arg, struct gate_client *c, int fd);
+	/* Nobody wants the answer any more; `c` is about to be freed. */
+	void (*gone)(void *arg, struct gate_client *c);
+	/* Write a whole answer that says no. `path` may be NULL. */
+	void (*refuse)(void *arg, const char *path, int status,
+		const char *words, struct strbuf *answer);
+	void *arg;
+};
+
+/* Clients come to these sockets, which listen (borrowed). */
+int gate_open(struct gate **out, const int *fds, int nfds, int clients,
+	const struct gate_calls *calls, struct err *e);
+void gate_close(struct gate *g);
+
+/* A client that is connected (fd is taken). 0, or -1. */
+int gate_add(struct gate *g, int fd);
+
+/* No further clients. */
+void gate_drain(struct gate *g);
+
+size_t gate_clients(const struct gate *g);
+
+/* Whether a client waits for an answer, or may be about to ask. */
+bool gate_owes(const struct gate *g);
+
+/* Readable when gate_turn() has something to do, which it has once a second
+ * anyway. */
+int gate_fd(const struct gate *g);
+void gate_turn(struct gate *g);
+
+/* ---- one client ---- */
+
+/* Whether two come from one address (of IPv6 its first 64 bits), or are of one
+ * user at a socket in the file system (all subordinate ids of a user are one).
+ */
+bool gate_is_same(struct gate_peer a, struct gate_peer b);
+struct gate_peer gate_peer(const struct gate_client *c);
+
+/* Its request runs: should it go now, the call gone() says so. Its answer
+ * begins: nothing else can be answered any more. */
+void gate_set_running(struct gate_client *c);
+void gate_set_answering(struct gate_client *c);
+
+/* Its request is answered; the next may come in. */
+void gate_next(struct gate_client *c);
+
+/* How long it has taken nothing of what it is owed. */
+int64_t gate_stalled_ms(const struct gate_client *c);
+
+/* It goes, whatever it is owed; the call gone() says so. */
+void gate_leave(struct gate_client *c);
+
+/* This answer (taken) takes the place of any other, at once, and is the last.
+ * gone() is not called. */
+void gate_answer(struct gate_client *c, struct strbuf *answer);
+
+/* ---- store.c ---- */
+
+#define STORE_ID_LEN 36
+
+/* Only store.c writes it. */
+struct store_file {
+	struct gate_peer owner;
+	char id[STORE_ID_LEN + 1]; /* a UUID; "" while it is being written */
+	char *name;
+	int fd;
+	int64_t size;
+	double time; /* since the epoch */
+	int64_t born_ms;
+	int holders;
+	bool used;
+};
+
+/* Why a write is refused. */
+enum store_problem {
+	STORE_FINE,
+	STORE_FILE_FULL, /* serve.upload */
+	STORE_FULL,	 /* serve.storage, serve.files, a client's share of
+			  * them, or the disk */
+};
+
+/* Open all that will be needed, as files without a name. 0, or -1 with e. */
+int store_open(
+	struct store **out, const struct config_serve *rules, struct err *e);
+void store_close(struct store *s);
+
+/* Begin a client's file, which the caller holds until store_finish(); to let go
+ * of it before is to forget it. NULL: there are too many. */
+struct store_file *store_begin(struct store *s, struct gate_peer owner);
+
+enum store_problem store_write(
+	struct store *s, struct store_file *f, const void *p, size_t n);
+
+/* Give it an id: it can be found from now on. -1: out of memory. */
+int store_finish(struct store *s, struct store_file *f, const char *name);
+
+/* Forget a file, once nobody holds it. */
+void store_drop(struct store *s, struct store_file *f);
+
+/* Hold a file, so that it stays as it is; and let go of it. */
+void store_hold(struct store_file *f);
+void store_release(struct store *s, struct store_file *f);
+
+/* NULL: there is none with that id. */
+struct store_file *store_find(struct store *s, const char *id);
+
+/* The next file that can be found, after `f` or from the first (NULL). */
+struct store_file *store_next(struct store *s, struct store_file *f);
+
+/* Forget those that are too old. */
+void store_sweep(struct store *s);
+
+/* ---- execute.c ---- */
+
+/* Files of the store that a request holds. Caller's storage. */
+struct execute_files {
+	struct store *store;
+	struct store_file **v;
+	size_t n;
+};
+
+/* Parse and check. 0; or the status to answer with the object in *words. The
+ * caller ends with request_fini() and execute_release() either way. */
+int execute_parse(struct request *q, struct execute_files *files,
+	const struct strbuf *body, const struct request_rules *rules,
+	struct strbuf *words);
+
+void execute_release(struct execute_files *files);
+
+/* Append {"detail": words}. */
+void execute_add_detail(struct strbuf *b, const char *words, size_t n);
+
+/* The same for a field that is missing in the body. */
+void execute_add_missing(struct strbuf *b, const char *field);
+
+/* ---- head.c ---- */
+
+enum head_state {
+	HEAD_START, /* the first line */
+	HEAD_FIELDS,
+	HEAD_LENGTH, /* a body of a known length */
+	HEAD_CHUNK_SIZE,
+	HEAD_CHUNK,
+	HEAD_CHUNK_END,
+	HEAD_TRAILER,
+	HEAD_OVER,  /* what follows is another request's */
+	HEAD_WRONG, /* `status` and `words` say why */
+};
+
+/* Zero at first; only head.c writes it, but for what is taken from `text`. */
+struct head {
+	enum head_state state;
+	struct strbuf text; /* the request, written anew */
+	char *path;	    /* NULL before the first line is whole */
+	char *host;	    /* what stands before the path; NULL: nothing */
+	int status;
+	const char *words;
+	/* while it is read */
+	struct strbuf line;
+	size_t bytes, lines;
+	unsigned seen; /* a bit for each field of the table */
+	bool old;      /* HTTP/1.0 */
+	uint64_t left; /* bytes of the body, or of a chunk */
+};
+
+/* Read on. Returns how many of the bytes belong to this request. */
+size_t head_take(struct head *h, const char *p, size_t n);
+
+/* Whether the head is whole. */
+bool head_is_whole(const struct head *h);
+
+/* The next request, and no further. */
+void head_reset(struct head *h);
+
+/* ---- http.c ---- */
+
+/*
+ * An exchange is one request and its answer. The caller is told of its head, of
+ * its end, and when it is over; it answers at any of the first two or later,
+ * once, as a whole or bit by bit.
+ */
+
+struct http_calls {
+	/* Who it is for decides what becomes of its body: http_take_body(),
+	 * http_take_file() or nothing, which drops it. */
+	void (*head)(void *arg, struct exchange *x);
+	/* All of it has come, and head() did not answer. */
+	void (*whole)(void *arg, struct exchange *x);
+	/* The client takes more of an answer that comes bit by bit: write at
+	 * most `max` bytes and return how many. 0: none yet, http_go_on() will
+	 * say when. -1: that was all. */
+	ssize_t (*more)(void *arg, struct exchange *x, char *p, size_t max);
+	/* The client is gone, or has its answer. */
+	void (*over)(void *arg, struct exchange *x);
+	/* Append the body of an answer that says no, as clients of that path
+	 * expect it ("": nobody knows which). */
+	void (*words)(void *arg, const char *path, int status,
+		const char *words, struct strbuf *b);
+	/* Something that was no request was answered with that. */
+	void (*refused)(void *arg, int status);
+	void *arg;
+};
+
+/* Borrowed. */
+struct http_rules {
+	const int *fds; /* listen; none: http_add_client() brings the clients */
+	int nfds;
+	int clients;
+	size_t body;	/* longest */
+	uint64_t form;	/* longest, with all that is around a file */
+	size_t answers; /* together, of those that wait to be read */
+	struct store *store;
+	const struct http_calls *calls;
+};
+
+/* 0, or -1 with e. */
+int http_open(struct http **out, const struct http_rules *rules, struct err *e);
+void http_close(struct http *h);
+
+/* Serve a client that is connected (fd is taken). 0, or -1. */
+int http_add_client(struct http *h, int fd);
+
+/* No further clients, and the last answer for each that there is. */
+void http_drain(struct http *h);
+
+/* Whether nobody asks for anything. */
+bool http_is_idle(const struct http *h);
+size_t http_clients(const struct http *h);
+
+/* What to poll (their number), and how long at most. */
+#define HTTP_POLLS 2
+size_t http_polls(const struct http *h, struct pollfd *p);
+int http_timeout_ms(const struct http *h);
+
+/* Do what can be done. */
+void http_turn(struct http *h);
+
+/* ---- one exchange ---- */
+
+const char *http_method(const struct exchange *x);
+const char *http_path(const struct exchange *x); /* without a query */
+
+/* A header of the request; NULL: it has none. */
+const char *http_header(const struct exchange *x, const char *name);
+
+/* In head(): keep the body; keep the file of a form's field `file`. */
+void http_take_body(struct exchange *x);
+void http_take_file(struct exchange *x);
+
+/* In whole(). */
+const struct strbuf *http_body(const struct exchange *x);
+
+/* What came of the file: *file is NULL when there was none. The exchange lets
+ * go of it; the name is borrowed. */
+enum store_problem http_file(
+	struct exchange *x, struct store_file **file, const char **name);
+
+/* Whole requests of the same client that are not over, this one among them. */
+size_t http_of_client(const struct exchange *x);
+struct gate_peer http_peer(const struct exchange *x);
+
+/* What the caller keeps with an exchange. */
+void http_set_own(struct exchange *x, void *own);
+void *http_own(const struct exchange *x);
+
+/* Answer: with a body of that type (taken), or with a file (held meanwhile). A
+ * header is added before; its name is borrowed. */
+void http_add_header(struct exchange *x, const char *name, const char *value);
+void http_answer(
+	struct exchange *x, int status, const char *type, struct strbuf *body);
+void http_answer_file(struct exchange *x, struct store_file *f);
+
+/* Answer bit by bit, with `size` bytes or (-1) as many as come; there is more
+ * of it now. */
+void http_answer_stream(struct exchange *x, const char *type, int64_t size);
+void http_go_on(struct exchange *x);
+
+/* The status that was answered, or 0. */
+int http_status(const struct exchange *x);
+
+/* ---- metrics.c ---- */
+
+#define METRICS_BOUNDS 12
+
+/* Caller's storage, zero at first; only metrics.c writes it. */
+struct metrics {
+	uint64_t statuses[6]; /* 0xx to 5xx */
+	uint64_t limits[LIMIT_OUTPUT + 1];
+	uint64_t runs, failed, gone;
+	uint64_t sessions, cells;
+	uint64_t took[METRICS_BOUNDS + 1]; /* from request to answer */
+	double seconds;
+};
+
+/* What is now. */
+struct metrics_now {
+	const struct pool_count *jails;
+	unsigned long clients, running, waiting;
+	unsigned long sessions, busy; /* serve a request */
+};
+
+void metrics_answered(struct metrics *m, int status);
+void metrics_ran(
+	struct metrics *m, enum jail_limit limit, int failed, int64_t took_ns);
+void metrics_gone(struct metrics *m);
+void metrics_session(struct metrics *m);
+void metrics_cell(struct metrics *m, enum jail_limit limit);
+
+void metrics_print(struct strbuf *b, const struct metrics *m,
+	const struct metrics_now *now);
+
+/* ---- jobs.c ---- */
+
+/* Borrowed. */
+struct jobs_rules {
+	const struct config *cfg;
+	struct pool *pool;
+	struct store *store;
+	struct metrics *metrics;
+	size_t npythons;
+};
+
+int jobs_open(struct jobs **out, const struct jobs_rules *rules);
+void jobs_close(struct jobs *s);
+
+/* Where limits that strike are recorded (borrowed). */
+void jobs_set_log(struct jobs *s, const struct log *log);
+
+/* Whether one more may wait. */
+bool jobs_have_room(const struct jobs *s);
+
+/* Run this request (taken, as are the files; of /v1/execute if `stores`) and
+ * answer the exchange. -1: out of memory, and nothing was taken. */
+int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
+	struct execute_files *files, bool stores);
+
+/* Nobody wants the exchange's answer any more. */
+void jobs_cancel(struct jobs *s, struct exchange *x);
+
+size_t jobs_running(const struct jobs *s);
+size_t jobs_waiting(const struct jobs *s);
+
+/* What to poll, at most `max`: their number; *timeout_ms becomes earlier. Hand
+ * all over again. */
+size_t jobs_polls(
+	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms);
+void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
+
+/* Give jails to those that wait. */
+void jobs_start(struct jobs *s);
+
+/* ---- listen.c ---- */
+
+#define LISTEN_DEFAULT "127.0.0.1:8060"
+
+/* Most sockets that a service manager passes. */
+#define LISTEN_MAX 8
+
+/* Where we listen. Caller's storage. */
+struct listen {
+	int fds[LISTEN_MAX];
+	int n;
+	char shown[256]; /* as it can be given to --serve */
+	bool local;	 /* no other host can reach it */
+};
+
+/* Listen at ADDRESS:PORT (the address a number, IPv6 in brackets; port 0 is any
+ * that is free) or unix:PATH. NULL: at the sockets that a service manager
+ * passed, or else at the default. 0, or -1 with e. */
+int listen_open(struct listen *l, const char *where, struct err *e);
+
+/* The same for messages (SOCK_SEQPACKET) at a path, for everybody on this host:
+ * 1: at the sockets that a service manager passed, 0: at `path`, or at
+ * `otherwise` where that is NULL; -1 with e. */
+int listen_open_packets(struct listen *l, const char *path,
+	const char *otherwise, struct err *e);
+
+void listen_close(struct listen *l);
+
+/* Whether this Host of a request names the host that it comes from. */
+bool listen_is_local_name(const char *host);
+
+/* ---- mhd.c ---- */
+
+/* The functions that are used, without MHD_. */
+#define MHD_CALLS(X)                                                           \
+	X(start_daemon)                                                        \
+	X(stop_daemon)                                                         \
+	X(get_daemon_info)                                                     \
+	X(get_timeout)                                                         \
+	X(run)                                                                 \
+	X(get_connection_info)                                                 \
+	X(lookup_connection_value)                                             \
+	X(suspend_connection)                                                  \
+	X(resume_connection)                                                   \
+	X(queue_response)                                                      \
+	X(create_response_from_buffer)                                         \
+	X(create_response_from_callback)                                       \
+	X(add_response_header)                                                 \
+	X(destroy_response)                                                    \
+	X(get_reason_phrase_for)                                               \
+	X(create_post_processor)                                               \
+	X(post_process)                                                        \
+	X(destroy_post_processor)                                              \
+	X(add_connection)
+
+struct mhd {
+#define MHD_MEMBER(name) __typeof__(MHD_##name) *name;
+	MHD_CALLS(MHD_MEMBER)
+#undef MHD_MEMBER
+};
+
+/* Load it. 0, or -1 with e. */
+int mhd_load(struct mhd *m, struct err *e);
+
+/* ---- notify.c ---- */
+
+/* A socket to whom NOTIFY_SOCKET names, to be closed by the caller; -1: nobody
+ * asked. 0, or -1 with e. */
+int notify_open(int *fd, struct err *e);
+
+/* Say it, if somebody asked: READY=1 or STOPPING=1, and lines like it. */
+void notify_say(int fd, const char *what);
+
+/* ---- route.c ---- */
+
+/* Borrowed. */
+struct route {
+	const struct http *http;
+	struct jobs *jobs;
+	struct sessions *sessions;
+	struct store *store;
+	const struct pool *pool;
+	struct metrics *metrics;
+	const struct request_rules *rules;
+	const char *token; /* NULL: anybody */
+	bool local;	   /* anybody, but only of this host */
+	int64_t upload;	   /* largest, for the words */
+	size_t per_client; /* requests at a time */
+	bool draining;
+};
+
+/* For struct http_calls: `arg` is a struct route. */
+void route_head(void *arg, struct exchange *x);
+void route_whole(void *arg, struct exchange *x);
+ssize_t route_more(void *arg, struct exchange *x, char *p, size_t max);
+void route_over(void *arg, struct exchange *x);
+void route_words(void *arg, const char *path, int status, const char *words,
+	struct strbuf *b);
+void route_refused(void *arg, int status);
+
+/* ---- sessions.c ---- */
+
+/* Borrowed. */
+struct sessions_rules {
+	const struct config *cfg;
+	struct pool *pool;
+	struct metrics *metrics;
+};
+
+/* Before the cage closes. 0, or -1 with e. */
+int sessions_open(struct sessions **out, const struct sessions_rules *rules,
+	struct err *e);
+void sessions_close(struct sessions *s);
+
+/* Where limits that strike are recorded (borrowed). */
+void sessions_set_log(struct sessions *s, const struct log *log);
+
+/* Whether there may be one more; and how many the client has begun. */
+bool sessions_have_room(const struct sessions *s);
+size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
+
+/* Begin one, and answer the exchange with its id. -1: out of memory. */
+int sessions_begin(struct sessions *s, struct exchange *x);
+
+/* The session that this path names behind /v1/sessions/; NULL: there is none,
+ * and never was as far as can be told. */
+struct http_session *sessions_find(const struct sessions *s, const char *path);
+
+/* Why it is over, or NULL; whether it serves a request. */
+const char *sessions_why_over(const struct http_session *se);
+bool sessions_is_busy(const struct http_session *se);
+
+/* Append what can be said of it. */
+void sessions_add_state(struct strbuf *b, const struct http_session *se);
+
+/* Serve this request (taken) in a session that is neither over nor busy, and
+ * answer the exchange. */
+void sessions_serve(struct sessions *s, struct http_session *se,
+	struct exchange *x, struct request *q);
+
+/* Interrupt the request that it serves, which is answered so. */
+void sessions_interrupt(struct http_session *se);
+
+/* End it. Nobody can find it any more. */
+void sessions_end(struct sessions *s, struct http_session *se);
+
+/* For struct http_calls: more of a streamed answer; an exchange is over, of
+ * which true says that it was ours. */
+ssize_t sessions_more(struct exchange *x, char *p, size_t max);
+bool sessions_cancel(struct sessions *s, struct exchange *x);
+
+/* How many there are, and how many of them serve a request. */
+size_t sessions_count(const struct sessions *s);
+size_t sessions_busy(const struct sessions *s);
+
+/* What to poll, at most `max` (their number), and for how long at most. Hand
+ * all over again. */
+size_t sessions_most_polls(const struct sessions *s);
+size_t sessions_polls(const struct sessions *s, struct pollfd *p, size_t max,
+	int *timeout_ms);
+void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n);
+
+/* Give jails to those that wait. */
+void sessions_start(struct sessions *s);
+
+/* ---- subids.c ---- */
+
+#define SUBIDS_PATH "/etc/subuid"
+
+struct subids {
+	struct {
+		uint32_t first, n;
+	} * v;
+	size_t n;
+};
+
+/* Read such a file. Where there is none, or for want of memory, no ids belong
+ * together. */
+void subids_load(struct subids *s, const char *path);
+void subids_free(struct subids *s);
+
+/* A number for whoever has this id: the id; or one that no id has, and which is
+ * the same for all ids of a user's range. */
+uint64_t subids_key(const struct subids *s, uid_t uid);
+
+#endif
