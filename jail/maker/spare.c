@@ -14,7 +14,6 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/walls/walls.h"
-#include "jail/warden/parts.h"
 #include "jail/warden/warden.h"
 #include "maker.h"
 

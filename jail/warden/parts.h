@@ -491,12 +491,6 @@ struct site {
 int site_open(
 	struct site *s, const struct jail_spec *spec, int front, struct err *e);
 
-/* Count the session of a claim in: the places go with it. 0, or -1 with e, of
- * kind ERR_BUSY when there are too many: then it has none. And give the places
- * back. */
-int site_count_in(const struct spec_made *made, int claim, struct err *e);
-void site_count_out(const struct spec_made *made, int claim);
-
 /* Give the places of this session back, before its end: nothing of it runs any
  * more, and nobody can keep it. */
 void site_leave_places(const struct site *s);

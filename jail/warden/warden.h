@@ -3,6 +3,8 @@
  * warden.h - the warden, for who starts one
  *
  *	loop.c	the warden's start, and its wait between cells
+ *	claim.c	a jail that was made ahead waits until it is somebody's
+ *	site.c	the places that sessions have on this host
  */
 #ifndef JAIL_WARDEN_WARDEN_H
 #define JAIL_WARDEN_WARDEN_H
@@ -45,5 +47,11 @@ struct claim_answer {
 	int ok;
 	struct err err;
 };
+
+/* Count the session of a claim in: the places go with it. 0, or -1 with e, of
+ * kind ERR_BUSY when there are too many: then it has none. And give the places
+ * back. */
+int site_count_in(const struct spec_made *made, int claim, struct err *e);
+void site_count_out(const struct spec_made *made, int claim);
 
 #endif
