@@ -233,8 +233,8 @@ static const struct rules_group rules_groups[] = {
 		"execve execveat fork vfork clone"},
 	{FRONT, REFUSE, "the front end already has the only socket it needs",
 		"socket connect bind listen accept"},
-	{PERSONS, REFUSE, "the same", "socketpair accept4"},
-	{DOOR, REFUSE, "the same", "socketpair"},
+	{FRONT, REFUSE, "the same", "socketpair"},
+	{PERSONS, REFUSE, "the same", "accept4"},
 	{SERVER | DOOR, ALLOW,
 		"clients come to the socket that already listens", "accept4"},
 	{DOOR, ALLOW, "leaving the session of a terminal that is gone",
@@ -529,12 +529,6 @@ static const struct rules_check rules_checks[] = {
 	 "only this family has pairs that a guest needs",
 	 "socketpair", {
 		IF(ALLOW, EQ(0, AF_UNIX))}},
-
-	{SERVER, REFUSE,
-	 "the ends of such a pair reach each other and nothing else; one of datagrams "
-	 "could send to any socket that has a name",
-	 "socketpair", {
-		IF(ALLOW, EQ(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM))}},
 
 	{INIT | FRONT, ALLOW,
 	 "no packet filters, which are programs in the kernel; no SO_LINGER, which "

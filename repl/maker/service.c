@@ -31,7 +31,7 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/person.h"
-#include "repl/serve/parts.h"
+#include "repl/serve/serve.h"
 #include "repl/session/session.h"
 
 #include <errno.h>

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gate.c - clients, and what of their bytes is let in
+ * gate.c - clients: their sockets, their places and their time
  *
  * Runs in:   front end, confined but for gate_open()
- * Holds:     a descriptor for each client, two more for one with a request
+ * Holds:     a descriptor for each client
  * Trusts:    nobody
  * Leaves:    no client that takes more than that and a bounded time
  *
- * A client is not connected to libmicrohttpd but to us. head.c reads what it
- * sends, and writes anew what libmicrohttpd gets, over a pair of sockets; what
- * is wrong never gets there, and is answered here. Until a head is whole there
- * is no pair: an idle or a slow client costs its descriptor. Bytes behind the
- * end of a request stay in the kernel until that request is answered, so there
- * is one request of a client at a time.
+ * head.c reads what a client sends; what is wrong is answered here. Bytes
+ * behind the end of a request stay in the kernel until that request is
+ * answered, so there is one request of a client at a time. An answer is asked
+ * for in pieces, as the client takes them.
  */
 #include "repl/serve/parts.h"
 
@@ -26,13 +24,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Milliseconds: between requests; for a first byte, when the server ends; until
- * an idle client's pair of sockets goes; for a head; for a body and for an
- * answer, and the bytes that buy one more of these; to read what was still
- * being sent. */
+/* Milliseconds: between requests; for a first byte, when the server ends; for a
+ * head; for a body and for an answer, and the bytes that buy one more of these;
+ * to read what was still being sent. */
 #define IDLE_MS 60000
 #define FRESH_MS 1000
-#define QUIET_MS 5000
 #define HEAD_MS 20000
 #define PATIENCE_MS 60000
 #define BYTES_A_MS 64
@@ -42,15 +38,14 @@
 #define EVENTS 64
 /* Who may have connected by the time that the server ends. */
 #define LAST_CLIENTS 4096
-/* In what an event carries, beside a pointer. */
-#define INNER UINT64_C(1)
-#define LISTENS UINT64_C(2)
+/* In what an event carries, instead of a pointer. */
+#define LISTENS UINT64_C(1)
 
 enum phase {
 	PHASE_IDLE, /* no byte of a request */
 	PHASE_HEAD,
 	PHASE_BODY,
-	PHASE_WAIT, /* for its answer */
+	PHASE_WAIT, /* for its answer, or the rest of it */
 	PHASE_LAST, /* what is owed, and then the end */
 	PHASE_LINGER,
 	PHASE_GONE,
@@ -59,19 +54,21 @@ enum phase {
 struct gate_client {
 	struct gate *gate;
 	struct gate_client *next, *before;
-	int fd, inner;
-	uint32_t fd_events, inner_events; /* watched */
+	int fd;
+	uint32_t events; /* watched */
 	struct gate_peer peer;
 	enum phase phase;
-	bool runs, served, answers;
+	void *own;    /* of the request */
+	bool goes_on; /* there is more of its answer */
+	enum gate_more said;
 	bool known; /* has asked for something */
 	struct head head;
 	struct strbuf out; /* owed */
 	size_t sent;
 	int64_t since_ms, bytes; /* of this phase */
-	int64_t slow_ms;	 /* since when it has been owed something */
-	int64_t owed_ms;	 /* how long before, of this answer */
-	int64_t slow_bytes;	 /* it has taken of this answer */
+	int64_t slow_ms; /* since when it took no piece that it is owed; or 0 */
+	int64_t owed_ms; /* how long before, of this answer */
+	int64_t slow_bytes; /* it has taken of this answer */
 };
 
 struct gate {
@@ -84,16 +81,6 @@ struct gate {
 	int64_t swept_ms;
 	bool full; /* nobody is accepted until somebody goes */
 };
-
-/* What an event is of: a client's socket, or (INNER) the one behind. */
-static struct epoll_event event(
-	const struct gate_client *c, uint64_t which, uint32_t events)
-{
-	struct epoll_event ev = {.events = events};
-
-	ev.data.u64 = (uintptr_t)c | which;
-	return ev;
-}
 
 static void enter(struct gate_client *c, enum phase phase)
 {
@@ -136,7 +123,7 @@ static struct gate_peer find_peer(const struct gate *g, int fd)
 int gate_add(struct gate *g, int fd)
 {
 	struct gate_client *c = calloc(1, sizeof(*c));
-	struct epoll_event ev = event(c, 0, EPOLLIN);
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
 	int on = 1;
 
 	if (!c || epoll_ctl(g->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
@@ -148,8 +135,7 @@ int gate_add(struct gate *g, int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->gate = g;
 	c->fd = fd;
-	c->fd_events = ev.events;
-	c->inner = -1;
+	c->events = ev.events;
 	c->peer = find_peer(g, fd);
 	enter(c, PHASE_IDLE);
 	c->next = g->clients;
@@ -162,13 +148,14 @@ int gate_add(struct gate *g, int fd)
 
 /* ---- who goes ---- */
 
-static void drop_inner(struct gate_client *c)
+/* Its request is over. */
+static void forget(struct gate_client *c)
 {
-	if (c->served)
-		c->gate->calls.gone(c->gate->calls.arg, c);
-	c->served = c->runs = false;
-	fd_drop(&c->inner);
-	c->inner_events = 0;
+	if (c->own)
+		c->gate->calls.over(c->gate->calls.arg, c);
+	c->own = NULL;
+	c->goes_on = false;
+	c->said = GATE_MORE;
 }
 
 /* It is freed later: another event may still name it. */
@@ -179,7 +166,7 @@ static void drop(struct gate_client *c)
 	if (c->phase == PHASE_GONE)
 		return;
 	c->phase = PHASE_GONE;
-	drop_inner(c);
+	forget(c);
 	fd_drop(&c->fd);
 	head_reset(&c->head);
 	strbuf_free(&c->out);
@@ -205,40 +192,48 @@ static void free_gone(struct gate *g)
 
 static bool wants_bytes(const struct gate_client *c)
 {
-	return c->phase <= PHASE_BODY && c->out.n == 0 &&
-	       (c->head.text.n == 0 || !head_is_whole(&c->head));
+	return c->phase <= PHASE_BODY && c->out.n == 0;
 }
 
-static void watch_fd(
-	struct gate_client *c, int fd, uint32_t *now, struct epoll_event ev)
+/* Whether nothing can be done for it but wait for its answer. */
+static bool waits(const struct gate_client *c)
 {
-	if (fd >= 0 && *now != ev.events)
-		epoll_ctl(c->gate->epoll, EPOLL_CTL_MOD, fd, &ev);
-	*now = ev.events;
+	return c->phase == PHASE_WAIT && c->out.n == 0 && !c->goes_on;
+}
+
+/* The clock of what it is owed runs on, or stops. */
+static void time_answer(struct gate_client *c, bool owed)
+{
+	int64_t now = now_ms();
+
+	if (c->slow_ms)
+		c->owed_ms += now - c->slow_ms;
+	c->slow_ms = owed ? now : 0;
 }
 
 static void watch(struct gate_client *c)
 {
-	uint32_t outer = c->runs ? EPOLLRDHUP : 0, inner = 0;
+	struct epoll_event ev = {.data.ptr = c};
 
+	if (waits(c))
+		ev.events |= EPOLLRDHUP;
 	if (wants_bytes(c) || c->phase == PHASE_LINGER)
-		outer |= EPOLLIN;
-	if (c->out.n > 0)
-		outer |= EPOLLOUT;
-	else
-		inner |= EPOLLIN;
-	if (c->head.text.n > 0 && head_is_whole(&c->head))
-		inner |= EPOLLOUT;
-	watch_fd(c, c->fd, &c->fd_events, event(c, 0, outer));
-	watch_fd(c, c->inner, &c->inner_events, event(c, INNER, inner));
+		ev.events |= EPOLLIN;
+	if (c->out.n > 0 || (c->phase == PHASE_WAIT && c->goes_on))
+		ev.events |= EPOLLOUT;
+	if (!(ev.events & EPOLLOUT) != !c->slow_ms)
+		time_answer(c, ev.events & EPOLLOUT);
+	if (c->events != ev.events)
+		epoll_ctl(c->gate->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+	c->events = ev.events;
 }
 
 /* ---- no ---- */
 
 void gate_answer(struct gate_client *c, struct strbuf *answer)
 {
-	c->served = false;
-	drop_inner(c);
+	c->own = NULL;
+	forget(c);
 	/* What is owed of an answer before this one comes first. */
 	strbuf_add(&c->out, answer->s ? answer->s : "", answer->n);
 	strbuf_free(answer);
@@ -246,72 +241,58 @@ void gate_answer(struct gate_client *c, struct strbuf *answer)
 	watch(c);
 }
 
+/* No answer to its request has begun. */
 static void refuse(struct gate_client *c, int status, const char *words)
 {
 	const struct gate_calls *calls = &c->gate->calls;
 	struct strbuf b = {0};
 
-	if (c->served)
-		calls->gone(calls->arg, c);
-	/* An answer that has begun cannot be taken back. */
-	if (!c->answers)
-		calls->refuse(calls->arg, c->head.path, status, words, &b);
+	calls->refuse(calls->arg, &c->head, status, words, &b);
+	forget(c);
 	gate_answer(c, &b);
 }
 
 /* ---- bytes in ---- */
 
-static int open_inner(struct gate_client *c)
+/* The head is whole. */
+static void begin(struct gate_client *c)
 {
-	struct epoll_event ev = event(c, INNER, EPOLLIN);
-	int pair[2];
+	const struct gate_calls *calls = &c->gate->calls;
+	const struct head *h = &c->head;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
-		    pair) < 0)
-		return -1;
-	c->inner = pair[0];
-	c->inner_events = ev.events;
-	if (epoll_ctl(c->gate->epoll, EPOLL_CTL_ADD, c->inner, &ev) == 0 &&
-		c->gate->calls.serve(c->gate->calls.arg, c, pair[1]) == 0) {
-		c->served = true;
-		return 0;
-	}
-	fd_drop(&c->inner);
-	return -1;
+	enter(c, PHASE_BODY);
+	calls->head(calls->arg, c);
+	if (!c->own && c->phase == PHASE_BODY)
+		refuse(c, 503, "out of memory");
+	else if (c->phase == PHASE_BODY && h->values[HEAD_EXPECT] && !h->old &&
+		 h->state != HEAD_OVER)
+		strbuf_puts(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/* What head.c wrote, on to libmicrohttpd. */
+/* What came of a request, on to who answers it. */
 static void pass_on(struct gate_client *c)
 {
-	struct strbuf *text = &c->head.text;
-	ssize_t n;
+	const struct gate_calls *calls = &c->gate->calls;
+	struct strbuf *body = &c->head.body;
 
-	if (text->n == 0 || !head_is_whole(&c->head))
-		return;
-	if (c->inner < 0 && open_inner(c) < 0) {
-		refuse(c, 503, "too many clients");
-		return;
+	if (c->phase < PHASE_BODY && head_is_whole(&c->head))
+		begin(c);
+	if (c->own && body->n > 0)
+		calls->data(calls->arg, c, body->s, body->n);
+	strbuf_free(body);
+	if (c->own && c->head.state == HEAD_OVER) {
+		enter(c, PHASE_WAIT);
+		calls->whole(calls->arg, c);
 	}
-	n = send(c->inner, text->s, text->n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n > 0) {
-		text->n -= (size_t)n;
-		memmove(text->s, text->s + n, text->n);
-	}
-	/* It reads no further: its answer is on the way. */
-	if (n < 0 && errno != EAGAIN)
-		text->n = 0;
 }
 
 static void follow_head(struct gate_client *c)
 {
-	if (c->head.state == HEAD_WRONG)
-		refuse(c, c->head.status, c->head.words);
-	else if (c->head.state == HEAD_OVER)
-		enter(c, PHASE_WAIT);
-	else if (c->phase < PHASE_BODY && head_is_whole(&c->head))
-		enter(c, PHASE_BODY);
-	else if (c->phase == PHASE_IDLE)
+	if (c->phase == PHASE_IDLE)
 		enter(c, PHASE_HEAD);
+	pass_on(c);
+	if (c->phase < PHASE_LAST && c->head.state == HEAD_WRONG)
+		refuse(c, c->head.status, c->head.words);
 }
 
 static void end_of_input(struct gate_client *c)
@@ -324,10 +305,9 @@ static void end_of_input(struct gate_client *c)
 
 static void take_bytes(struct gate_client *c)
 {
-	char buf[PIECE];
-	ssize_t n;
+	static char buf[PIECE];
+	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
 
-	n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
 	if (n == 0) {
 		end_of_input(c);
 	} else if (n < 0 && errno != EAGAIN) {
@@ -338,7 +318,6 @@ static void take_bytes(struct gate_client *c)
 		c->known = true;
 		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
 		follow_head(c);
-		pass_on(c);
 	}
 }
 
@@ -346,19 +325,23 @@ static void take_bytes(struct gate_client *c)
 
 static void take_answer(struct gate_client *c)
 {
-	char buf[PIECE];
-	ssize_t n = recv(c->inner, buf, sizeof(buf), MSG_DONTWAIT);
+	const struct gate_calls *calls = &c->gate->calls;
 
-	if (n > 0) {
-		strbuf_add(&c->out, buf, (size_t)n);
-		if (c->out.failed)
-			drop(c);
-	} else if (n == 0 && (c->answers || c->phase < PHASE_BODY)) {
-		drop_inner(c);
-		enter(c, PHASE_LAST);
-	} else if (n == 0) {
-		refuse(c, 503, "out of memory");
-	}
+	c->said = calls->more(calls->arg, c, &c->out);
+	c->goes_on = c->said == GATE_MORE && c->out.n > 0;
+	if (c->said == GATE_BROKEN || c->out.failed)
+		drop(c);
+}
+
+/* The next request may come in, unless that was the last. */
+static void end_answer(struct gate_client *c)
+{
+	enum phase phase = c->said == GATE_LAST ? PHASE_LAST : PHASE_IDLE;
+
+	forget(c);
+	head_reset(&c->head);
+	c->slow_ms = c->owed_ms = c->slow_bytes = 0;
+	enter(c, phase);
 }
 
 static void send_owed(struct gate_client *c)
@@ -370,22 +353,19 @@ static void send_owed(struct gate_client *c)
 		drop(c);
 		return;
 	}
-	if (c->slow_ms == 0)
-		c->slow_ms = now_ms();
 	c->sent += n > 0 ? (size_t)n : 0;
 	c->slow_bytes += n > 0 ? n : 0;
 	if (c->sent < c->out.n)
 		return;
 	strbuf_free(&c->out);
 	c->sent = 0;
-	c->owed_ms += now_ms() - c->slow_ms;
-	c->slow_ms = 0;
+	time_answer(c, true);
 }
 
 /* Who closes a socket with unread bytes in it takes back what it sent. */
 static void linger(struct gate_client *c)
 {
-	char buf[PIECE];
+	static char buf[PIECE];
 	ssize_t n;
 
 	if (c->phase == PHASE_LAST) {
@@ -399,17 +379,16 @@ static void linger(struct gate_client *c)
 
 /* ---- a turn ---- */
 
-/* Answers first, so that they leave in the order of their requests. */
 static void serve(struct gate_client *c)
 {
-	if (c->inner >= 0 && c->out.n == 0)
-		take_answer(c);
-	if (c->phase < PHASE_LAST)
-		pass_on(c);
 	if (wants_bytes(c))
 		take_bytes(c);
+	if (c->phase == PHASE_WAIT && c->goes_on && c->out.n == 0)
+		take_answer(c);
 	if (c->phase != PHASE_GONE && c->out.n > 0)
 		send_owed(c);
+	if (c->phase == PHASE_WAIT && c->said > GATE_MORE && c->out.n == 0)
+		end_answer(c);
 	if (c->phase == PHASE_LINGER ||
 		(c->phase == PHASE_LAST && c->out.n == 0))
 		linger(c);
@@ -425,7 +404,10 @@ static int spareness(const struct gate_client *c)
 {
 	if (c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER)
 		return 2;
-	return c->phase == PHASE_BODY || c->slow_ms ? 1 : 0;
+	return c->phase == PHASE_BODY || c->out.n > 0 ||
+			       gate_stalled_ms(c) > GATE_STALLED_MS
+		       ? 1
+		       : 0;
 }
 
 /* Who has kept us waiting for longest; NULL: nobody does. */
@@ -459,7 +441,7 @@ static int watch_listen(struct gate *g, int how, bool on)
 	for (int i = 0; i < g->nfds; i++) {
 		struct epoll_event ev = {.events = on ? EPOLLIN : 0};
 
-		ev.data.u64 = (uint64_t)i << 2 | LISTENS;
+		ev.data.u64 = (uint64_t)i << 1 | LISTENS;
 		if (epoll_ctl(g->epoll, how, g->fds[i], &ev) < 0)
 			return -1;
 	}
@@ -512,8 +494,6 @@ static void check_time(struct gate_client *c, int64_t now)
 	else if (c->phase == PHASE_BODY &&
 		 took > PATIENCE_MS + c->bytes / BYTES_A_MS)
 		refuse(c, 408, "the body of the request took too long");
-	else if (c->phase == PHASE_IDLE && took > QUIET_MS)
-		drop_inner(c);
 	else
 		return;
 	if (c->phase != PHASE_GONE)
@@ -536,18 +516,12 @@ static void sweep(struct gate *g)
 		watch_listen(g, EPOLL_CTL_MOD, true);
 }
 
-static struct gate_client *client_of(const struct epoll_event *ev)
-{
-	return (void *)(uintptr_t)(ev->data.u64 & ~INNER);
-}
-
 /* Whether nobody is there to be answered. A client that sends no more counts so
- * while its request runs: most that do are gone. */
-static bool is_end(const struct gate_client *c, const struct epoll_event *ev)
+ * while it waits: most that do are gone. */
+static bool is_end(const struct gate_client *c, uint32_t events)
 {
-	return !(ev->data.u64 & INNER) &&
-	       ((ev->events & (EPOLLHUP | EPOLLERR)) ||
-		       (c->runs && (ev->events & EPOLLRDHUP)));
+	return (events & (EPOLLHUP | EPOLLERR)) ||
+	       (waits(c) && (events & EPOLLRDHUP));
 }
 
 void gate_turn(struct gate *g)
@@ -556,13 +530,13 @@ void gate_turn(struct gate *g)
 	int n = epoll_wait(g->epoll, ev, EVENTS, 0);
 
 	for (int i = 0; i < n; i++) {
-		struct gate_client *c = client_of(&ev[i]);
+		struct gate_client *c = ev[i].data.ptr;
 
 		if (ev[i].data.u64 & LISTENS)
-			accept_some(g, g->fds[ev[i].data.u64 >> 2], EVENTS);
+			accept_some(g, g->fds[ev[i].data.u64 >> 1], EVENTS);
 		else if (c->phase == PHASE_GONE)
 			continue;
-		else if (is_end(c, &ev[i]))
+		else if (is_end(c, ev[i].events))
 			drop(c);
 		else
 			serve(c);
@@ -663,28 +637,23 @@ void gate_leave(struct gate_client *c)
 	drop(c);
 }
 
-void gate_set_running(struct gate_client *c)
+const struct head *gate_head(const struct gate_client *c)
 {
-	c->runs = true;
-	watch(c);
+	return &c->head;
 }
 
-void gate_set_answering(struct gate_client *c)
+void gate_set_own(struct gate_client *c, void *own)
 {
-	c->runs = false;
-	c->answers = true;
-	watch(c);
+	c->own = own;
 }
 
-void gate_next(struct gate_client *c)
+void *gate_own(const struct gate_client *c)
 {
-	/* An answer before the body's end is the last, and the socket's end
-	 * follows. */
-	if (c->head.state != HEAD_OVER)
-		return;
-	head_reset(&c->head);
-	c->runs = c->answers = false;
-	c->owed_ms = c->slow_bytes = 0;
-	enter(c, PHASE_IDLE);
+	return c->own;
+}
+
+void gate_go_on(struct gate_client *c)
+{
+	c->goes_on = true;
 	watch(c);
 }

@@ -4,13 +4,12 @@
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: the bytes are a client's
- * Leaves:    the request, written anew: only what this file understood
+ * Leaves:    a request: its method, its path, the fields that somebody asks
+ *            for, and the bytes of its body
  *
  * RFC 9112, and nothing that it merely tolerates. Whatever two programs could
  * read in two ways is refused: a proxy and we might disagree on where a request
- * ends, and so on whose the next one is. Only fields that somebody asks for are
- * passed on, no query, and chunks without what may be attached to them: the
- * parser behind us sees few kinds of input.
+ * ends, and so on whose the next one is.
  */
 #include "repl/serve/parts.h"
 
@@ -35,6 +34,8 @@ static void wrong(struct head *h, int status, const char *words)
 	h->words = words;
 }
 
+static const char no_memory[] = "out of memory";
+
 /* RFC 9110, 5.6.2 */
 static bool is_token(const char *s, size_t n)
 {
@@ -52,6 +53,26 @@ static bool starts(const char *s, size_t n, const char *with)
 	size_t m = strlen(with);
 
 	return n >= m && !strncasecmp(s, with, m);
+}
+
+/* Undo %xx in place. */
+static void unescape(char *s)
+{
+	static const char hex[] = "0123456789abcdefABCDEF";
+	char *to = s;
+
+	for (; *s; s++) {
+		*to = *s;
+		if (*s == '%' && s[1] && strchr(hex, s[1]) && s[2] &&
+			strchr(hex, s[2])) {
+			const char digits[] = {s[1], s[2], '\0'};
+
+			*to = (char)strtoul(digits, NULL, 16);
+			s += 2;
+		}
+		to++;
+	}
+	*to = '\0';
 }
 
 /* The path in what is asked for: `/path?query`, or the same behind a scheme and
@@ -121,11 +142,15 @@ static void take_start(struct head *h, const char *s, size_t n)
 			"#");
 		return;
 	}
+	h->method = strndup(s, method);
 	h->path = strndup(path, target);
-	strbuf_printf(&h->text, "%.*s %.*s %s\r\n", (int)method, s, (int)target,
-		path, version);
+	if (!h->method || !h->path) {
+		wrong(h, 503, no_memory);
+		return;
+	}
+	unescape(h->path);
 	h->lines = 0;
-	h->state = HEAD_FIELDS;
+	h->state = HEAD_IN_FIELDS;
 }
 
 /* ---- fields ---- */
@@ -137,13 +162,15 @@ static void take_length(struct head *h, const char *value)
 	if (n == 0 || n > 18 || value[strspn(value, "0123456789")])
 		wrong(h, n > 18 ? 413 : 400, "Content-Length is no number");
 	else
-		h->left = strtoull(value, NULL, 10);
+		h->length = h->left = strtoull(value, NULL, 10);
 }
 
 static void take_coding(struct head *h, const char *value)
 {
 	if (strcasecmp(value, "chunked") != 0)
 		wrong(h, 501, "Transfer-Encoding may be chunked only");
+	else
+		h->length = HEAD_CHUNKS;
 }
 
 static void take_expect(struct head *h, const char *value)
@@ -159,61 +186,58 @@ static void take_host(struct head *h, const char *value)
 		wrong(h, 400, "the path is of another host than Host");
 }
 
-enum { LENGTH, CODING, HOST };
-
-/* What is passed on. */
+/* What is kept. */
 static const struct field {
 	const char *name;
-	bool once;
+	bool list; /* may come more than once, and is one list */
 	void (*take)(struct head *h, const char *value);
-} fields[] = {
-	[LENGTH] = {"Content-Length", true, take_length},
-	[CODING] = {"Transfer-Encoding", true, take_coding},
-	[HOST] = {"Host", true, take_host},
-	{"Content-Type", true, NULL},
-	{"Authorization", true, NULL},
-	{"Origin", true, NULL},
-	{"Expect", true, take_expect},
-	{"Connection", false, NULL},
-	{"Accept", false, NULL},
+} fields[HEAD_FIELDS] = {
+	[HEAD_CONTENT_LENGTH] = {"Content-Length", false, take_length},
+	[HEAD_TRANSFER_ENCODING] = {"Transfer-Encoding", false, take_coding},
+	[HEAD_HOST] = {"Host", false, take_host},
+	[HEAD_CONTENT_TYPE] = {"Content-Type", false, NULL},
+	[HEAD_AUTHORIZATION] = {"Authorization", false, NULL},
+	[HEAD_ORIGIN] = {"Origin", false, NULL},
+	[HEAD_EXPECT] = {"Expect", false, take_expect},
+	[HEAD_CONNECTION] = {"Connection", true, NULL},
+	[HEAD_ACCEPT] = {"Accept", true, NULL},
 };
 
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
-
-static bool has(const struct head *h, int field)
-{
-	return h->seen & 1U << field;
-}
-
-static void pass_on(struct head *h, size_t i, const char *value)
+static void keep(struct head *h, size_t i, const char *value)
 {
 	const struct field *f = &fields[i];
+	char *before = h->values[i];
 
-	if (f->once && has(h, (int)i)) {
+	if (before && !f->list) {
 		wrong(h, 400, "a field that says one thing came twice");
 		return;
 	}
-	h->seen |= 1U << i;
 	if (f->take)
 		f->take(h, value);
-	strbuf_printf(&h->text, "%s: %s\r\n", f->name, value);
+	if (!before)
+		h->values[i] = strdup(value);
+	else if (asprintf(&h->values[i], "%s, %s", before, value) < 0)
+		h->values[i] = NULL;
+	if (before)
+		free(before);
+	if (!h->values[i])
+		wrong(h, 503, no_memory);
 }
 
 static void end_fields(struct head *h)
 {
-	bool chunked = has(h, CODING);
+	bool chunked = h->values[HEAD_TRANSFER_ENCODING];
 
-	if ((!h->old || h->host) && !has(h, HOST))
+	if ((!h->old || h->host) && !h->values[HEAD_HOST])
 		wrong(h, 400, "a request needs a Host");
-	else if (chunked && has(h, LENGTH))
+	else if (chunked && h->values[HEAD_CONTENT_LENGTH])
 		wrong(h, 400, "Content-Length and Transfer-Encoding disagree");
 	else if (chunked && h->old)
 		wrong(h, 400, "HTTP/1.0 has no Transfer-Encoding");
 	else
-		h->state = chunked	 ? HEAD_CHUNK_SIZE
-			   : h->left > 0 ? HEAD_LENGTH
+		h->state = chunked	 ? HEAD_IN_CHUNK_SIZE
+			   : h->left > 0 ? HEAD_IN_LENGTH
 					 : HEAD_OVER;
-	strbuf_puts(&h->text, "\r\n");
 }
 
 /* The line's name and value, taken apart in place. */
@@ -243,9 +267,9 @@ static void take_field(struct head *h, char *s, size_t n)
 		wrong(h, 400, "a line of the head is not NAME: VALUE");
 		return;
 	}
-	for (size_t i = 0; i < FIELDS; i++)
+	for (size_t i = 0; i < HEAD_FIELDS; i++)
 		if (!strcasecmp(s, fields[i].name))
-			pass_on(h, i, value);
+			keep(h, i, value);
 }
 
 /* ---- a body in chunks ---- */
@@ -253,15 +277,16 @@ static void take_field(struct head *h, char *s, size_t n)
 static void take_chunk_size(struct head *h, const char *s, size_t n)
 {
 	size_t digits = strspn(s, "0123456789abcdefABCDEF");
+	size_t blanks = strspn(s + digits, " \t");
 
 	if (digits == 0 || digits > 15 ||
-		(digits < n && !strchr("; \t", s[digits]))) {
+		(digits + blanks < n && s[digits + blanks] != ';')) {
 		wrong(h, digits > 15 ? 413 : 400, "a chunk has no length");
 		return;
 	}
 	h->left = strtoull(s, NULL, 16);
 	h->lines = h->bytes = 0;
-	h->state = h->left > 0 ? HEAD_CHUNK : HEAD_TRAILER;
+	h->state = h->left > 0 ? HEAD_IN_CHUNK : HEAD_IN_TRAILER;
 }
 
 static void take_chunk_end(struct head *h, size_t n)
@@ -269,19 +294,17 @@ static void take_chunk_end(struct head *h, size_t n)
 	if (n > 0)
 		wrong(h, 400, "a chunk is longer than it said");
 	else
-		h->state = HEAD_CHUNK_SIZE;
+		h->state = HEAD_IN_CHUNK_SIZE;
 }
 
 static void take_trailer(struct head *h, char *s, size_t n)
 {
 	const char *value;
 
-	if (n > 0 && !split(s, n, &value)) {
-		wrong(h, 400, "a line of the trailer is not NAME: VALUE");
-	} else if (n == 0) {
-		strbuf_puts(&h->text, "0\r\n\r\n");
+	if (n == 0)
 		h->state = HEAD_OVER;
-	}
+	else if (!split(s, n, &value))
+		wrong(h, 400, "a line of the trailer is not NAME: VALUE");
 }
 
 /* ---- bytes ---- */
@@ -297,13 +320,13 @@ static void take_line(struct head *h)
 	}
 	s[n] = '\0';
 	h->lines++;
-	if (h->state == HEAD_START)
+	if (h->state == HEAD_IN_START)
 		take_start(h, s, n);
-	else if (h->state == HEAD_FIELDS)
+	else if (h->state == HEAD_IN_FIELDS)
 		take_field(h, s, n);
-	else if (h->state == HEAD_CHUNK_SIZE)
+	else if (h->state == HEAD_IN_CHUNK_SIZE)
 		take_chunk_size(h, s, n);
-	else if (h->state == HEAD_CHUNK_END)
+	else if (h->state == HEAD_IN_CHUNK_END)
 		take_chunk_end(h, n);
 	else
 		take_trailer(h, s, n);
@@ -318,25 +341,25 @@ static bool is_stray(const struct head *h, char c)
 
 	if (after_return || c == '\n')
 		return c != '\n';
-	if (h->state == HEAD_START)
+	if (h->state == HEAD_IN_START)
 		return u != '\r' && (u < ' ' || u > '~');
 	return u != '\r' && u != '\t' && (u < ' ' || u == 0x7f);
 }
 
 static bool is_long(const struct head *h)
 {
-	if (h->state == HEAD_START)
+	if (h->state == HEAD_IN_START)
 		return h->line.n > LINE_MAX_BYTES;
-	if (h->state == HEAD_CHUNK_SIZE || h->state == HEAD_CHUNK_END)
+	if (h->state == HEAD_IN_CHUNK_SIZE || h->state == HEAD_IN_CHUNK_END)
 		return h->line.n > CHUNK_LINE_MAX;
 	return h->bytes > HEAD_MAX_BYTES || h->lines > LINES_MAX;
 }
 
 static void refuse_long(struct head *h)
 {
-	if (h->state == HEAD_START)
+	if (h->state == HEAD_IN_START)
 		wrong(h, 414, "the first line is too long");
-	else if (h->state == HEAD_FIELDS || h->state == HEAD_TRAILER)
+	else if (h->state == HEAD_IN_FIELDS || h->state == HEAD_IN_TRAILER)
 		wrong(h, 431, "more than 16 KiB or 100 lines of fields");
 	else
 		wrong(h, 400, "what is attached to a chunk is too long");
@@ -345,7 +368,7 @@ static void refuse_long(struct head *h)
 static void take_byte(struct head *h, char c)
 {
 	/* The first byte of a TLS record. */
-	if (h->state == HEAD_START && h->line.n == 0 && c == 0x16)
+	if (h->state == HEAD_IN_START && h->line.n == 0 && c == 0x16)
 		wrong(h, 400, "this is TLS, and here is plain HTTP");
 	else if (is_stray(h, c))
 		wrong(h, 400, "a byte that has no place in a line");
@@ -354,8 +377,8 @@ static void take_byte(struct head *h, char c)
 	h->bytes++;
 	if (h->state == HEAD_WRONG)
 		return;
-	if (h->line.failed || h->text.failed)
-		wrong(h, 503, "out of memory");
+	if (h->line.failed)
+		wrong(h, 503, no_memory);
 	else if (c == '\n')
 		take_line(h);
 	if (h->state < HEAD_OVER && is_long(h))
@@ -367,15 +390,12 @@ static size_t take_data(struct head *h, const char *p, size_t n)
 	if (n > h->left)
 		n = (size_t)h->left;
 	h->left -= n;
-	if (h->state == HEAD_CHUNK)
-		strbuf_printf(&h->text, "%zx\r\n", n);
-	strbuf_add(&h->text, p, n);
-	if (h->state == HEAD_CHUNK)
-		strbuf_puts(&h->text, "\r\n");
+	strbuf_add(&h->body, p, n);
 	if (h->left == 0)
-		h->state = h->state == HEAD_CHUNK ? HEAD_CHUNK_END : HEAD_OVER;
-	if (h->text.failed)
-		wrong(h, 503, "out of memory");
+		h->state = h->state == HEAD_IN_CHUNK ? HEAD_IN_CHUNK_END
+						     : HEAD_OVER;
+	if (h->body.failed)
+		wrong(h, 503, no_memory);
 	return n;
 }
 
@@ -384,7 +404,7 @@ size_t head_take(struct head *h, const char *p, size_t n)
 	size_t at = 0;
 
 	while (at < n && h->state < HEAD_OVER) {
-		if (h->state == HEAD_LENGTH || h->state == HEAD_CHUNK)
+		if (h->state == HEAD_IN_LENGTH || h->state == HEAD_IN_CHUNK)
 			at += take_data(h, p + at, n - at);
 		else
 			take_byte(h, p[at++]);
@@ -394,13 +414,38 @@ size_t head_take(struct head *h, const char *p, size_t n)
 
 bool head_is_whole(const struct head *h)
 {
-	return h->state > HEAD_FIELDS && h->state != HEAD_WRONG;
+	return h->state > HEAD_IN_FIELDS && h->state != HEAD_WRONG;
+}
+
+/* Whether a word is in a list with commas. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	while (list && *list) {
+		list += strspn(list, ", \t");
+		if (strcspn(list, ", \t") == n && !strncasecmp(list, word, n))
+			return true;
+		list += strcspn(list, ",");
+	}
+	return false;
+}
+
+bool head_is_last(const struct head *h)
+{
+	const char *list = h->values[HEAD_CONNECTION];
+
+	return has_word(list, "close") ||
+	       (h->old && !has_word(list, "keep-alive"));
 }
 
 void head_reset(struct head *h)
 {
-	strbuf_free(&h->text);
+	for (size_t i = 0; i < HEAD_FIELDS; i++)
+		free(h->values[i]);
+	strbuf_free(&h->body);
 	strbuf_free(&h->line);
+	free(h->method);
 	free(h->path);
 	free(h->host);
 	*h = (struct head){0};

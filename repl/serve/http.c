@@ -3,13 +3,12 @@
  * http.c - requests over HTTP, and what is answered
  *
  * Runs in:   front end; confined but for http_open()
- * Holds:     for each client that asks, one socket to the gate
- * Trusts:    nobody; libmicrohttpd to parse what nobody can be trusted with
+ * Trusts:    nobody
  * Leaves:    no client that takes more than a descriptor and a bounded time
  *
  * The gate lets in only requests that are beyond doubt, one of a client at a
- * time, and tells of clients that are gone. libmicrohttpd takes them apart, and
- * writes answers. All bodies on their way here share a bounded memory.
+ * time, and takes an answer in pieces. All bodies on their way here share a
+ * bounded memory.
  */
 #include "repl/serve/parts.h"
 
@@ -19,170 +18,76 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
+#include <time.h>
 
-/* What libmicrohttpd has for the head and the answer of a client. */
-#define CLIENT_BYTES (32 << 10)
-/* Of a form's file, at a time. */
-#define FORM_BYTES (16 << 10)
-/* Of an answer that comes bit by bit, at a time. */
+/* Of an answer, at a time. */
+#define PIECE_BYTES (64 << 10)
 #define STREAM_BYTES (16 << 10)
-#define TURN_MS 1000
+#define JSON "application/json"
 #define HEADERS_MAX 3
 /* A body that nobody wants: so much of it is read all the same. */
 #define UNWANTED_BYTES (64 << 10)
-/* Who has taken nothing for so long can lose its answer. */
-#define STALLED_MS 1000
 /* So many of the longest bodies at a time. */
 #define BODIES 8
-
-/* One connection of libmicrohttpd's. */
-struct http_link {
-	struct http_link *next, *before;
-	struct gate_client *client; /* NULL: gone */
-};
 
 struct header {
 	const char *name;
 	char value[200];
 };
 
-/* How far a form is, as to its field `file`. */
-enum form_state {
-	FORM_FILE_AHEAD,
-	FORM_FILE_BEGUN, /* its content has not come yet, and may be empty */
-	FORM_FILE_COMES,
-	FORM_FILE_PAST, /* another file has begun */
-};
-
 struct exchange {
 	struct http *http;
-	struct MHD_Connection *connection;
-	struct http_link *link;
+	struct gate_client *client;
 	struct exchange *next, *before;
-	char *method, *path;
 	void *own;
-	bool keeps, whole, suspended, gone;
+	bool keeps, whole;
 	uint64_t came;	 /* bytes of the body */
 	size_t unwanted; /* of them, that nobody asked for */
 	struct strbuf body;
-	/* a form */
-	struct MHD_PostProcessor *form;
+	struct form *form;
 	struct store_file *file;
 	char *file_name;
-	enum form_state form_state;
-	size_t form_steps; /* bytes that were handed over one by one, */
-	bool form_step;	   /* and whether this is one */
-	bool malformed;
 	enum store_problem problem;
 	/* the answer */
 	int status;
 	const char *type;
 	struct strbuf answer;
-	size_t owed; /* bytes of it, also once libmicrohttpd has them */
+	size_t owed; /* bytes of it */
 	struct store_file *answer_file;
 	bool streams;
-	uint64_t size; /* of a stream */
+	int64_t size, told; /* bytes of the answer (-1: as many as come) */
 	struct header headers[HEADERS_MAX];
 	int nheaders;
+	bool begun, chunked;
+	bool last; /* the connection ends behind it */
 };
 
 struct http {
-	struct mhd mhd;
 	struct http_rules rules;
-	struct MHD_Daemon *daemon;
 	struct gate *gate;
-	struct gate_client *coming; /* while libmicrohttpd is told of it */
-	struct http_link *links;
 	struct exchange *exchanges;
 	size_t nexchanges;
 	size_t held, owed; /* bytes of bodies, of answers */
-	int epoll;
-	bool draining, again;
+	bool draining;
 };
-
-/* ---- clients ---- */
-
-static int serve(void *arg, struct gate_client *c, int fd)
-{
-	struct http *h = arg;
-	enum MHD_Result r;
-
-	h->coming = c;
-	r = h->mhd.add_connection(h->daemon, fd, NULL, 0);
-	h->coming = NULL;
-	return r == MHD_YES ? 0 : -1;
-}
-
-static void connected(void *arg, struct MHD_Connection *connection, void **own,
-	enum MHD_ConnectionNotificationCode what)
-{
-	struct http *h = arg;
-	struct http_link *l = *own;
-
-	(void)connection;
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		l = calloc(1, sizeof(*l));
-		*own = l;
-		if (!l)
-			return;
-		l->client = h->coming;
-		l->next = h->links;
-		if (l->next)
-			l->next->before = l;
-		h->links = l;
-	} else if (l) {
-		*(l->before ? &l->before->next : &h->links) = l->next;
-		if (l->next)
-			l->next->before = l->before;
-		free(l);
-		*own = NULL;
-	}
-}
-
-static void answered(struct exchange *x);
-
-static void gone(void *arg, struct gate_client *c)
-{
-	struct http *h = arg;
-
-	for (struct http_link *l = h->links; l; l = l->next)
-		if (l->client == c)
-			l->client = NULL;
-	for (struct exchange *x = h->exchanges; x; x = x->next) {
-		if (x->link->client || x->gone)
-			continue;
-		x->gone = true;
-		answered(x);
-	}
-}
 
 /* ---- an exchange ---- */
 
-static struct exchange *begin(struct http *h, struct MHD_Connection *connection,
-	const char *path, const char *method)
+static struct exchange *begin(struct http *h, struct gate_client *c)
 {
-	struct http_link *l = h->mhd.get_connection_info(connection,
-					    MHD_CONNECTION_INFO_SOCKET_CONTEXT)
-				      ->socket_context;
-	struct exchange *x;
+	struct exchange *x = calloc(1, sizeof(*x));
 
-	if (!l || !l->client)
-		return NULL;
-	x = calloc(1, sizeof(*x));
 	if (!x)
 		return NULL;
 	x->http = h;
-	x->connection = connection;
-	x->link = l;
-	x->path = strdup(path);
-	x->method = strdup(method);
+	x->client = c;
+	x->problem = STORE_FINE;
 	x->next = h->exchanges;
 	if (x->next)
 		x->next->before = x;
 	h->exchanges = x;
 	h->nexchanges++;
+	gate_set_own(c, x);
 	return x;
 }
 
@@ -200,33 +105,23 @@ static void end(struct exchange *x)
 	drop_body(x);
 	h->owed -= x->owed;
 	strbuf_free(&x->answer);
-	if (x->form)
-		h->mhd.destroy_post_processor(x->form);
+	form_close(x->form);
 	if (x->file)
 		store_release(h->rules.store, x->file);
 	if (x->answer_file)
 		store_release(h->rules.store, x->answer_file);
-	if (x->link->client)
-		gate_next(x->link->client);
 	*(x->before ? &x->before->next : &h->exchanges) = x->next;
 	if (x->next)
 		x->next->before = x->before;
 	h->nexchanges--;
 	free(x->file_name);
-	free(x->path);
-	free(x->method);
 	free(x);
 }
 
-static void completed(void *arg, struct MHD_Connection *connection, void **own,
-	enum MHD_RequestTerminationCode why)
+static void over(void *arg, struct gate_client *c)
 {
 	(void)arg;
-	(void)connection;
-	(void)why;
-	if (*own)
-		end(*own);
-	*own = NULL;
+	end(gate_own(c));
 }
 
 /* ---- no ---- */
@@ -236,202 +131,222 @@ static void add_words(struct exchange *x, int status, const char *words)
 	const struct http_calls *c = x->http->rules.calls;
 	struct strbuf b = {0};
 
-	c->words(c->arg, x->path, status, words, &b);
-	http_answer(x, status, "application/json", &b);
+	c->words(c->arg, http_path(x), status, words, &b);
+	http_answer(x, status, JSON, &b);
 }
 
-/* A whole answer, without libmicrohttpd. */
-static void write_answer(const struct http *h, struct strbuf *whole, int status,
-	const struct header *headers, int n, const struct strbuf *body)
+const char *http_reason(int status)
 {
-	strbuf_printf(whole,
-		"HTTP/1.1 %d %s\r\nConnection: close\r\n"
-		"Content-Type: application/json\r\nContent-Length: %zu\r\n",
-		status, h->mhd.get_reason_phrase_for((unsigned)status),
-		body->n);
-	for (int i = 0; i < n; i++)
-		strbuf_printf(
-			whole, "%s: %s\r\n", headers[i].name, headers[i].value);
-	strbuf_puts(whole, "\r\n");
-	strbuf_add(whole, body->s ? body->s : "", body->n);
+	static const struct {
+		int status;
+		const char *reason;
+	} reasons[] = {
+		{200, "OK"},
+		{201, "Created"},
+		{204, "No Content"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{408, "Request Timeout"},
+		{409, "Conflict"},
+		{410, "Gone"},
+		{413, "Content Too Large"},
+		{414, "URI Too Long"},
+		{415, "Unsupported Media Type"},
+		{417, "Expectation Failed"},
+		{422, "Unprocessable Content"},
+		{429, "Too Many Requests"},
+		{431, "Request Header Fields Too Large"},
+		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{503, "Service Unavailable"},
+		{505, "HTTP Version Not Supported"},
+		{507, "Insufficient Storage"},
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Error";
 }
 
-static void refuse(void *arg, const char *path, int status, const char *words,
-	struct strbuf *answer)
+static void add_head(const struct exchange *x, struct strbuf *out)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char date[40];
+
+	gmtime_r(&now, &tm);
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	strbuf_printf(out, "HTTP/1.1 %d %s\r\nDate: %s\r\n", x->status,
+		http_reason(x->status), date);
+	if (x->type)
+		strbuf_printf(out, "Content-Type: %s\r\n", x->type);
+	for (int i = 0; i < x->nheaders; i++)
+		strbuf_printf(out, "%s: %s\r\n", x->headers[i].name,
+			x->headers[i].value);
+	if (x->chunked)
+		strbuf_puts(out, "Transfer-Encoding: chunked\r\n");
+	else if (x->size >= 0 && x->status != 204)
+		strbuf_printf(
+			out, "Content-Length: %lld\r\n", (long long)x->size);
+	if (x->last)
+		strbuf_puts(out, "Connection: close\r\n");
+	else if (gate_head(x->client)->old)
+		strbuf_puts(out, "Connection: keep-alive\r\n");
+	strbuf_puts(out, "\r\n");
+}
+
+static bool is_head(const struct head *asked)
+{
+	return asked->method && !strcmp(asked->method, "HEAD");
+}
+
+/* The whole answer, behind which the connection ends. */
+static void add_last(
+	struct exchange *x, const struct head *asked, struct strbuf *out)
+{
+	x->last = true;
+	add_head(x, out);
+	if (x->answer.n > 0 && !is_head(asked))
+		strbuf_add(out, x->answer.s, x->answer.n);
+}
+
+static void refuse(void *arg, const struct head *asked, int status,
+	const char *words, struct strbuf *out)
 {
 	const struct http *h = arg;
 	const struct http_calls *c = h->rules.calls;
-	struct strbuf b = {0};
+	struct exchange x = {.status = status, .type = JSON};
 
-	c->words(c->arg, path ? path : "", status, words, &b);
+	c->words(c->arg, asked->path ? asked->path : "", status, words,
+		&x.answer);
 	c->refused(c->arg, status);
-	write_answer(h, answer, status, NULL, 0, &b);
-	strbuf_free(&b);
+	x.size = (int64_t)x.answer.n;
+	add_last(&x, asked, out);
+	strbuf_free(&x.answer);
 }
 
-/* The rest of a body is not waited for, if much of it may come: libmicrohttpd
- * does not answer in the middle of one. */
-static enum MHD_Result answer_early(struct exchange *x)
+/* The rest of a body is not waited for, if much of it may come. Ends the
+ * exchange. */
+static void answer_early(struct exchange *x)
 {
-	struct gate_client *c = x->link->client;
 	struct strbuf b = {0};
 
-	x->gone = true;
-	write_answer(
-		x->http, &b, x->status, x->headers, x->nheaders, &x->answer);
-	if (c) {
-		x->link->client = NULL;
-		gate_answer(c, &b);
-	}
-	strbuf_free(&b);
-	return MHD_NO;
+	add_last(x, gate_head(x->client), &b);
+	gate_answer(x->client, &b);
+	end(x);
 }
 
+static const char many[] = "too many long requests are on their way";
 static const char no_body[] = "no body is expected here";
 
 /* ---- the head ---- */
 
-static uint64_t length_of(const struct exchange *x)
+static void take_head(void *arg, struct gate_client *c)
 {
-	const char *n = http_header(x, "Content-Length");
+	struct http *h = arg;
+	struct exchange *x = begin(h, c);
+	uint64_t n;
 
-	if (http_header(x, "Transfer-Encoding"))
-		return UINT64_MAX;
-	return n ? strtoull(n, NULL, 10) : 0;
-}
-
-static enum MHD_Result take_head(struct exchange *x)
-{
-	struct http *h = x->http;
-	uint64_t n = length_of(x);
-
+	if (!x)
+		return;
+	n = gate_head(c)->length;
 	h->rules.calls->head(h->rules.calls->arg, x);
-	if (!x->status && x->keeps && n != UINT64_MAX && n > h->rules.body)
+	if (!x->status && x->keeps && n != HEAD_CHUNKS && n > h->rules.body)
 		add_words(x, 413, "the request is too long (serve.request)");
-	if (!x->status && !x->keeps && !x->form && n != UINT64_MAX &&
+	if (!x->status && !x->keeps && !x->form && n != HEAD_CHUNKS &&
 		n > UNWANTED_BYTES)
 		add_words(x, 413, no_body);
-	return x->status && n > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
+	if (x->status && n > UNWANTED_BYTES)
+		answer_early(x);
 }
 
 /* ---- the body ---- */
 
-/* Make room for a body: the oldest goes that is not whole yet. */
-static bool make_room(struct http *h, const struct exchange *except)
+/* The oldest body that is not whole yet. */
+static struct exchange *find_oldest(
+	const struct http *h, const struct exchange *except)
 {
 	struct exchange *oldest = NULL;
 
 	for (struct exchange *x = h->exchanges; x; x = x->next)
-		if (x->body.n > 0 && !x->whole && !x->gone && x != except)
+		if (x->body.n > 0 && !x->whole && x != except)
 			oldest = x;
-	if (!oldest)
-		return false;
-	drop_body(oldest);
-	http_add_header(oldest, "Retry-After", "1");
-	add_words(oldest, 503, "too many long requests are on their way");
-	answer_early(oldest);
+	return oldest;
+}
+
+/* Make room for more of a body: the oldest go. */
+static bool make_room(struct http *h, size_t n, const struct exchange *except)
+{
+	while (h->held + n > BODIES * h->rules.body) {
+		struct exchange *oldest = find_oldest(h, except);
+
+		if (!oldest)
+			return false;
+		drop_body(oldest);
+		http_add_header(oldest, "Retry-After", "1");
+		add_words(oldest, 503, many);
+		answer_early(oldest);
+	}
 	return true;
 }
 
 static void keep(struct exchange *x, const char *p, size_t n)
 {
 	struct http *h = x->http;
-	const size_t most = BODIES * h->rules.body;
 
 	if (n > h->rules.body - x->body.n) {
 		add_words(x, 413, "the request is too long (serve.request)");
-	} else if (h->held + n > most && !make_room(h, x)) {
+	} else if (!make_room(h, n, x)) {
 		http_add_header(x, "Retry-After", "1");
-		add_words(x, 503, "too many long requests are on their way");
+		add_words(x, 503, many);
 	} else {
 		strbuf_add(&x->body, p, n);
-		h->held += n;
-		if (!x->body.failed)
+		if (!x->body.failed) {
+			h->held += n;
 			return;
+		}
 		add_words(x, 503, "out of memory");
 	}
 	drop_body(x);
 }
 
-/*
- * libmicrohttpd tells of a file's content in pieces, each with its offset. The
- * first piece of a file can be empty, also when more of the file comes: the
- * parser had at most four bytes of it, or what may be a boundary. Then the next
- * piece is at offset 0 once more, as is the first piece of another file. What
- * tells the two apart:
- *
- * - The parser always has as much of the data as there is. So an empty piece of
- *   a file that goes on is the last piece of the data that were handed over.
- * - Data that are handed over byte by byte: each file begins with an empty
- *   piece, because the parser has one byte of it.
- */
-static bool is_another_file(const struct exchange *x, uint64_t at, size_t n)
-{
-	if (x->form_state == FORM_FILE_BEGUN)
-		return n == 0 || !x->form_step;
-	return x->form_state == FORM_FILE_COMES && at == 0;
-}
-
-static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind,
-	const char *key, const char *name, const char *type,
-	const char *encoding, const char *data, uint64_t at, size_t n)
+static void begin_file(void *arg, const char *name)
 {
 	struct exchange *x = arg;
-	struct http *h = x->http;
 
-	(void)kind;
-	(void)type;
-	(void)encoding;
-	if (!key || strcmp(key, "file") != 0 || !name)
-		return MHD_YES;
-	/* Of several with the name the first counts. */
-	if (is_another_file(x, at, n))
-		x->form_state = FORM_FILE_PAST;
-	if (x->form_state == FORM_FILE_PAST)
-		return MHD_YES;
-	if (x->form_state == FORM_FILE_AHEAD) {
-		x->file_name = strdup(name);
-		x->file = store_begin(h->rules.store, http_peer(x));
-		if (!x->file || !x->file_name)
-			x->problem = STORE_FULL;
-	}
-	x->form_state = n > 0 ? FORM_FILE_COMES : FORM_FILE_BEGUN;
-	if (x->problem == STORE_FINE && n > 0)
-		x->problem = store_write(h->rules.store, x->file, data, n);
-	return MHD_YES;
+	x->file_name = strdup(name);
+	x->file = store_begin(x->http->rules.store, http_peer(x));
+	if (!x->file || !x->file_name)
+		x->problem = STORE_FULL;
 }
 
-/* A file that has begun is handed over byte by byte until it is clear whether
- * it is empty: content is told of before the parser's memory is full. */
-static void take_form(struct exchange *x, const char *p, size_t n)
+static void keep_content(void *arg, const char *p, size_t n)
 {
-	while (n > 0 && !x->malformed) {
-		size_t now = n;
+	struct exchange *x = arg;
 
-		x->form_step = x->form_state == FORM_FILE_BEGUN;
-		if (x->form_step && x->form_steps++ < FORM_BYTES)
-			now = 1;
-		else if (x->form_step)
-			x->form_state = FORM_FILE_PAST;
-		x->malformed =
-			x->http->mhd.post_process(x->form, p, now) != MHD_YES;
-		p += now;
-		n -= now;
-	}
+	if (x->problem == STORE_FINE)
+		x->problem = store_write(x->http->rules.store, x->file, p, n);
 }
 
-static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
+static void take_data(
+	void *arg, struct gate_client *client, const char *p, size_t n)
 {
-	const struct http_calls *c = x->http->rules.calls;
+	const struct http *h = arg;
+	const struct http_calls *c = h->rules.calls;
+	struct exchange *x = gate_own(client);
 
 	x->came += n;
 	if (x->status || !(x->form || x->keeps))
 		x->unwanted += n;
 	else if (x->form)
-		take_form(x, p, n);
+		form_take(x->form, p, n);
 	else
 		keep(x, p, n);
-	if (x->form && x->came > x->http->rules.form)
+	if (x->form && x->came > h->rules.form)
 		x->problem = STORE_FILE_FULL;
 	if (!x->status && x->problem != STORE_FINE) {
 		x->whole = true;
@@ -439,179 +354,112 @@ static enum MHD_Result take_data(struct exchange *x, const char *p, size_t n)
 	}
 	if (!x->status && x->unwanted > UNWANTED_BYTES)
 		add_words(x, 413, no_body);
-	return x->unwanted > UNWANTED_BYTES ? answer_early(x) : MHD_YES;
+	if (x->unwanted > UNWANTED_BYTES)
+		answer_early(x);
+}
+
+static void take_end(void *arg, struct gate_client *client)
+{
+	const struct http *h = arg;
+	struct exchange *x = gate_own(client);
+
+	if (x->status || x->whole)
+		return;
+	x->whole = true;
+	h->rules.calls->whole(h->rules.calls->arg, x);
 }
 
 /* ---- the answer ---- */
 
-static ssize_t read_file(void *arg, uint64_t at, char *buf, size_t max)
+/* Bytes of an answer, as one chunk where it has no length. */
+static void add_piece(
+	const struct exchange *x, struct strbuf *out, const char *p, size_t n)
 {
-	struct store_file *f = arg;
-	ssize_t n = pread(f->fd, buf, max, (off_t)at);
-
-	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR;
+	if (x->chunked)
+		strbuf_printf(out, "%zx\r\n", n);
+	strbuf_add(out, p, n);
+	if (x->chunked)
+		strbuf_puts(out, "\r\n");
 }
 
-/* libmicrohttpd has nothing to do for it until answered(). */
-static void hold(struct exchange *x)
+static ssize_t tell_some(struct exchange *x, struct strbuf *out)
 {
-	x->suspended = true;
-	if (x->link->client)
-		gate_set_running(x->link->client);
-	x->http->mhd.suspend_connection(x->connection);
-}
-
-static ssize_t read_stream(void *arg, uint64_t at, char *buf, size_t max)
-{
-	struct exchange *x = arg;
 	const struct http_calls *calls = x->http->rules.calls;
+	static char piece[PIECE_BYTES];
+	const char *p = piece;
+	ssize_t n = x->size - x->told;
+
+	if (n > PIECE_BYTES)
+		n = PIECE_BYTES;
+	if (x->streams)
+		n = calls->more(calls->arg, x, piece, STREAM_BYTES);
+	else if (x->answer_file)
+		n = pread(x->answer_file->fd, piece, (size_t)n, x->told);
+	else
+		p = x->answer.s + x->told;
+	if (n > 0) {
+		add_piece(x, out, p, (size_t)n);
+		x->told += n;
+	}
+	return n;
+}
+
+static enum gate_more tell(struct exchange *x, struct strbuf *out)
+{
+	const enum gate_more done = x->last ? GATE_LAST : GATE_OVER;
 	ssize_t n;
 
-	(void)at;
-	if (x->gone)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	n = calls->more(calls->arg, x, buf, max);
-	if (n == 0)
-		hold(x);
-	return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
-}
-
-static struct MHD_Response *make_response(struct exchange *x)
-{
-	struct mhd *m = &x->http->mhd;
-	struct strbuf *b = &x->answer;
-	struct MHD_Response *r;
-
-	if (x->streams)
-		return m->create_response_from_callback(
-			x->size, STREAM_BYTES, read_stream, x, NULL);
-	if (x->answer_file)
-		return m->create_response_from_callback(
-			(uint64_t)x->answer_file->size, 64 << 10, read_file,
-			x->answer_file, NULL);
-	/* libmicrohttpd frees what it was given. */
-	r = m->create_response_from_buffer(b->n, b->s ? b->s : (char *)"",
-		b->s ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-	if (r)
-		*b = (struct strbuf){0};
-	return r;
-}
-
-static enum MHD_Result queue(struct exchange *x)
-{
-	struct http *h = x->http;
-	struct mhd *m = &h->mhd;
-	struct MHD_Response *r = make_response(x);
-	enum MHD_Result done;
-
-	if (!r)
-		return MHD_NO;
-	if (x->link->client)
-		gate_set_answering(x->link->client);
-	if (x->type)
-		m->add_response_header(r, "Content-Type", x->type);
-	for (int i = 0; i < x->nheaders; i++)
-		m->add_response_header(
-			r, x->headers[i].name, x->headers[i].value);
-	if (h->draining)
-		m->add_response_header(r, "Connection", "close");
-	done = m->queue_response(x->connection, (unsigned)x->status, r);
-	m->destroy_response(r);
+	if (x->told == x->size || is_head(gate_head(x->client)))
+		return done;
+	n = tell_some(x, out);
+	if (n > 0)
+		return x->told == x->size ? done : GATE_MORE;
+	if (n == 0 && x->streams)
+		return GATE_MORE;
+	if (x->size >= 0)
+		return GATE_BROKEN;
+	if (x->chunked)
+		strbuf_puts(out, "0\r\n\r\n");
 	return done;
 }
 
-static enum MHD_Result take_end(struct exchange *x)
+static enum gate_more more(void *arg, struct gate_client *c, struct strbuf *out)
 {
-	struct http *h = x->http;
+	const struct http *h = arg;
+	const struct head *asked = gate_head(c);
+	struct exchange *x = gate_own(c);
 
-	if (x->form) {
-		x->malformed |=
-			h->mhd.destroy_post_processor(x->form) != MHD_YES;
-		x->form = NULL;
+	if (!x->begun) {
+		/* HTTP/1.0 has no chunks: the end of the connection is that of
+		 * an answer without a length. */
+		x->chunked = x->size < 0 && !asked->old;
+		x->last = h->draining || head_is_last(asked) ||
+			  (x->size < 0 && asked->old);
+		add_head(x, out);
 	}
-	if (!x->status && !x->whole) {
-		x->whole = true;
-		h->rules.calls->whole(h->rules.calls->arg, x);
-	}
-	if (x->status)
-		return queue(x);
-	hold(x);
-	return MHD_YES;
-}
-
-static enum MHD_Result handle(void *arg, struct MHD_Connection *connection,
-	const char *path, const char *method, const char *version,
-	const char *data, size_t *n, void **own)
-{
-	struct exchange *x = *own;
-
-	(void)version;
-	if (!x) {
-		x = begin(arg, connection, path, method);
-		*own = x;
-		return x && x->path && x->method ? take_head(x) : MHD_NO;
-	}
-	if (x->gone)
-		return MHD_NO;
-	if (*n > 0) {
-		size_t came = *n;
-
-		*n = 0;
-		return take_data(x, data, came);
-	}
-	return take_end(x);
-}
-
-static void answered(struct exchange *x)
-{
-	struct http *h = x->http;
-
-	if (!x->suspended)
-		return;
-	x->suspended = false;
-	h->again = true;
-	if (x->link->client)
-		gate_set_answering(x->link->client);
-	h->mhd.resume_connection(x->connection);
+	x->begun = true;
+	return tell(x, out);
 }
 
 /* ---- open, close, turn ---- */
 
-static int start(struct http *h, struct err *e)
-{
-	const union MHD_DaemonInfo *info;
-
-	h->daemon = h->mhd.start_daemon(MHD_USE_EPOLL |
-						MHD_ALLOW_SUSPEND_RESUME |
-						MHD_USE_NO_LISTEN_SOCKET,
-		0, NULL, NULL, handle, h, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)h->rules.clients, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CLIENT_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_NOTIFY_CONNECTION, connected, h,
-		MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_END);
-	info = h->daemon ? h->mhd.get_daemon_info(
-				   h->daemon, MHD_DAEMON_INFO_EPOLL_FD)
-			 : NULL;
-	if (!info)
-		return err_set(e, "serve: libmicrohttpd does not start");
-	h->epoll = info->epoll_fd;
-	return 0;
-}
-
 int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	const struct gate_calls calls = {
-		.serve = serve, .gone = gone, .refuse = refuse, .arg = h};
+	const struct gate_calls calls = {.head = take_head,
+		.data = take_data,
+		.whole = take_end,
+		.more = more,
+		.over = over,
+		.refuse = refuse,
+		.arg = h};
 
 	if (!h)
 		return err_errno(e, "serve");
 	h->rules = *rules;
-	if (mhd_load(&h->mhd, e) < 0 ||
-		gate_open(&h->gate, rules->fds, rules->nfds, rules->clients,
-			&calls, e) < 0 ||
-		start(h, e) < 0) {
-		http_close(h);
+	if (gate_open(&h->gate, rules->fds, rules->nfds, rules->clients, &calls,
+		    e) < 0) {
+		free(h);
 		return -1;
 	}
 	*out = h;
@@ -622,12 +470,7 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	/* Whoever waits must not, when libmicrohttpd ends. */
 	gate_close(h->gate);
-	if (h->daemon) {
-		h->mhd.run(h->daemon);
-		h->mhd.stop_daemon(h->daemon);
-	}
 	free(h);
 }
 
@@ -652,29 +495,13 @@ size_t http_clients(const struct http *h)
 	return gate_clients(h->gate);
 }
 
-size_t http_polls(const struct http *h, struct pollfd *p)
+int http_fd(const struct http *h)
 {
-	p[0] = (struct pollfd){.fd = h->epoll, .events = POLLIN};
-	p[1] = (struct pollfd){.fd = gate_fd(h->gate), .events = POLLIN};
-	return HTTP_POLLS;
-}
-
-int http_timeout_ms(const struct http *h)
-{
-	MHD_UNSIGNED_LONG_LONG ms;
-
-	/* It reads a little of each client at a time. */
-	if (h->again ||
-		(h->mhd.get_timeout(h->daemon, &ms) == MHD_YES && ms < TURN_MS))
-		return 0;
-	return TURN_MS;
+	return gate_fd(h->gate);
 }
 
 void http_turn(struct http *h)
 {
-	gate_turn(h->gate);
-	h->again = false;
-	h->mhd.run(h->daemon);
 	gate_turn(h->gate);
 }
 
@@ -682,18 +509,22 @@ void http_turn(struct http *h)
 
 const char *http_method(const struct exchange *x)
 {
-	return x->method;
+	return gate_head(x->client)->method;
 }
 
 const char *http_path(const struct exchange *x)
 {
-	return x->path;
+	return gate_head(x->client)->path;
 }
 
-const char *http_header(const struct exchange *x, const char *name)
+const char *http_field(const struct exchange *x, enum head_field field)
 {
-	return x->http->mhd.lookup_connection_value(
-		x->connection, MHD_HEADER_KIND, name);
+	return gate_head(x->client)->values[field];
+}
+
+bool http_has_body(const struct exchange *x)
+{
+	return gate_head(x->client)->length > 0;
 }
 
 void http_take_body(struct exchange *x)
@@ -703,8 +534,10 @@ void http_take_body(struct exchange *x)
 
 void http_take_file(struct exchange *x)
 {
-	x->form = x->http->mhd.create_post_processor(
-		x->connection, FORM_BYTES, take_field, x);
+	const struct form_calls calls = {
+		.begin = begin_file, .content = keep_content, .arg = x};
+
+	x->form = form_open(http_field(x, HEAD_CONTENT_TYPE), &calls);
 }
 
 const struct strbuf *http_body(const struct exchange *x)
@@ -715,7 +548,7 @@ const struct strbuf *http_body(const struct exchange *x)
 enum store_problem http_file(
 	struct exchange *x, struct store_file **file, const char **name)
 {
-	*file = x->malformed ? NULL : x->file;
+	*file = x->form && form_is_whole(x->form) ? x->file : NULL;
 	*name = x->file_name;
 	if (x->problem != STORE_FINE || !*file)
 		return x->problem;
@@ -727,18 +560,14 @@ size_t http_of_client(const struct exchange *x)
 {
 	size_t n = 0;
 
-	if (!x->link->client)
-		return 0;
 	for (struct exchange *y = x->http->exchanges; y; y = y->next)
-		n += y->whole && y->link->client &&
-		     gate_is_same(http_peer(y), http_peer(x));
+		n += y->whole && gate_is_same(http_peer(y), http_peer(x));
 	return n;
 }
 
 struct gate_peer http_peer(const struct exchange *x)
 {
-	return x->link->client ? gate_peer(x->link->client)
-			       : (struct gate_peer){0};
+	return gate_peer(x->client);
 }
 
 void http_set_own(struct exchange *x, void *own)
@@ -771,12 +600,12 @@ static void make_room_for(struct exchange *x)
 
 	h->owed += x->owed;
 	while (h->owed > h->rules.answers && slowest) {
-		int64_t most = STALLED_MS;
+		int64_t most = GATE_STALLED_MS;
 
 		slowest = NULL;
 		for (struct exchange *y = h->exchanges; y; y = y->next) {
-			int64_t ms = y->owed > 0 && y->link->client
-					     ? gate_stalled_ms(y->link->client)
+			int64_t ms = y->owed > 0 && y != x
+					     ? gate_stalled_ms(y->client)
 					     : 0;
 
 			if (ms > most) {
@@ -786,9 +615,7 @@ static void make_room_for(struct exchange *x)
 		}
 		if (!slowest)
 			return;
-		h->owed -= slowest->owed;
-		slowest->owed = 0;
-		gate_leave(slowest->link->client);
+		gate_leave(slowest->client);
 	}
 }
 
@@ -800,32 +627,34 @@ void http_answer(
 	x->answer = *body;
 	*body = (struct strbuf){0};
 	x->owed = x->answer.n;
+	x->size = (int64_t)x->answer.n;
 	make_room_for(x);
-	answered(x);
+	gate_go_on(x->client);
 }
 
 void http_answer_file(struct exchange *x, struct store_file *f)
 {
 	store_hold(f);
 	x->answer_file = f;
+	x->size = f->size;
 	x->status = 200;
 	x->type = "application/octet-stream";
-	answered(x);
+	gate_go_on(x->client);
 }
 
 void http_answer_stream(struct exchange *x, const char *type, int64_t size)
 {
 	x->streams = true;
-	x->size = size < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)size;
+	x->size = size;
 	x->status = 200;
 	x->type = type;
-	answered(x);
+	gate_go_on(x->client);
 }
 
 void http_go_on(struct exchange *x)
 {
 	if (x->streams)
-		answered(x);
+		gate_go_on(x->client);
 }
 
 int http_status(const struct exchange *x)

@@ -2,16 +2,14 @@
 /*
  * parts.h - what the files of --serve share
  *
- *	gate.c		clients, and what of their bytes is let in
+ *	gate.c		clients: their sockets, their places and their time
  *	store.c		files that clients keep with us for a while
  *	execute.c	the body of POST /v1/execute
+ *	form.c		the file in a form (multipart/form-data), as it comes
  *	head.c		where a request begins and ends, beyond doubt
  *	http.c		requests over HTTP, and what is answered
  *	metrics.c	figures for Prometheus
  *	jobs.c		requests that wait for a jail, or run in one
- *	listen.c	the socket to which clients come
- *	mhd.c		libmicrohttpd, loaded when it is needed
- *	notify.c	telling a service manager how far we are
  *	route.c		what is answered to whom, under which path
  *	sessions.c	sessions that outlive a request
  *	subids.c	which ids belong to one user together: subuid(5)
@@ -21,25 +19,32 @@
 
 #include "jail/jail.h"
 #include "repl/json/json.h"
+#include "repl/serve/serve.h"
 #include "repl/text/text.h"
 
-#include <microhttpd.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+struct config;
+struct config_serve;
+struct err;
 struct exchange;
+struct form;
 struct gate;
 struct gate_client;
+struct head;
 struct http;
 struct http_session;
 struct jobs;
+struct log;
 struct pool;
 struct pool_count;
 struct sessions;
 struct store;
+struct strbuf;
 
 /* ---- gate.c ---- */
 
@@ -49,14 +54,28 @@ struct gate_peer {
 	uint64_t key;
 };
 
+/* What is left of an answer. */
+enum gate_more {
+	GATE_BROKEN, /* it cannot be told to its end */
+	GATE_MORE,
+	GATE_OVER, /* nothing */
+	GATE_LAST, /* nothing, and the connection ends */
+};
+
 struct gate_calls {
-	/* Read requests from this socket (taken), and write answers to it. 0,
-	 * or -1. */
-	int (*serve)(void *arg, struct gate_client *c, int fd);
-	/* Nobody wants the answer any more; `c` is about to be freed. */
-	void (*gone)(void *arg, struct gate_client *c);
-	/* Write a whole answer that says no. `path` may be NULL. */
-	void (*refuse)(void *arg, const char *path, int status,
+	/* The head of a request is whole; then come bytes of its body, and its
+	 * end. Each may end it with gate_answer(). */
+	void (*head)(void *arg, struct gate_client *c);
+	void (*data)(void *arg, struct gate_client *c, const char *p, size_t n);
+	void (*whole)(void *arg, struct gate_client *c);
+	/* Append more of the answer; GATE_MORE with nothing rests until
+	 * gate_go_on(). */
+	enum gate_more (*more)(
+		void *arg, struct gate_client *c, struct strbuf *out);
+	/* The answer is taken, or nobody wants it any more. */
+	void (*over)(void *arg, struct gate_client *c);
+	/* Write a whole answer that says no to what came of a head. */
+	void (*refuse)(void *arg, const struct head *asked, int status,
 		const char *words, struct strbuf *answer);
 	void *arg;
 };
@@ -90,22 +109,27 @@ void gate_turn(struct gate *g);
 bool gate_is_same(struct gate_peer a, struct gate_peer b);
 struct gate_peer gate_peer(const struct gate_client *c);
 
-/* Its request runs: should it go now, the call gone() says so. Its answer
- * begins: nothing else can be answered any more. */
-void gate_set_running(struct gate_client *c);
-void gate_set_answering(struct gate_client *c);
+/* Its request; the gate takes the body out of it. */
+const struct head *gate_head(const struct gate_client *c);
 
-/* Its request is answered; the next may come in. */
-void gate_next(struct gate_client *c);
+/* What the caller keeps with a request, from head() to over(): over() is only
+ * called where that is something. */
+void gate_set_own(struct gate_client *c, void *own);
+void *gate_own(const struct gate_client *c);
 
-/* How long it has taken nothing of what it is owed. */
+/* There is more of its answer, or the first of it: the call more() is asked. */
+void gate_go_on(struct gate_client *c);
+
+/* How long it has taken nothing of what it is owed; after so long, it can lose
+ * it. */
+#define GATE_STALLED_MS 1000
 int64_t gate_stalled_ms(const struct gate_client *c);
 
-/* It goes, whatever it is owed; the call gone() says so. */
+/* It goes, whatever it is owed; the call over() says so. */
 void gate_leave(struct gate_client *c);
 
 /* This answer (taken) takes the place of any other, at once, and is the last.
- * gone() is not called. */
+ * over() is not called. */
 void gate_answer(struct gate_client *c, struct strbuf *answer);
 
 /* ---- store.c ---- */
@@ -187,34 +211,74 @@ void execute_add_detail(struct strbuf *b, const char *words, size_t n);
 /* The same for a field that is missing in the body. */
 void execute_add_missing(struct strbuf *b, const char *field);
 
+/* ---- form.c ---- */
+
+struct form_calls {
+	/* The first file of the field `file` begins; its name is borrowed. */
+	void (*begin)(void *arg, const char *name);
+	/* Bytes of it. */
+	void (*content)(void *arg, const char *p, size_t n);
+	void *arg;
+};
+
+/* NULL: the Content-Type (which may be NULL) is not that of a form, or there is
+ * no memory. */
+struct form *form_open(const char *type, const struct form_calls *calls);
+void form_close(struct form *f);
+
+/* Read on. */
+void form_take(struct form *f, const char *p, size_t n);
+
+/* Whether what was read is a whole form. */
+bool form_is_whole(const struct form *f);
+
 /* ---- head.c ---- */
 
-enum head_state {
-	HEAD_START, /* the first line */
+/* The fields that somebody asks for; head.c has their names. */
+enum head_field {
+	HEAD_CONTENT_LENGTH,
+	HEAD_TRANSFER_ENCODING,
+	HEAD_HOST,
+	HEAD_CONTENT_TYPE,
+	HEAD_AUTHORIZATION,
+	HEAD_ORIGIN,
+	HEAD_EXPECT,
+	HEAD_CONNECTION,
+	HEAD_ACCEPT,
 	HEAD_FIELDS,
-	HEAD_LENGTH, /* a body of a known length */
-	HEAD_CHUNK_SIZE,
-	HEAD_CHUNK,
-	HEAD_CHUNK_END,
-	HEAD_TRAILER,
+};
+
+enum head_state {
+	HEAD_IN_START, /* the first line */
+	HEAD_IN_FIELDS,
+	HEAD_IN_LENGTH, /* a body of a known length */
+	HEAD_IN_CHUNK_SIZE,
+	HEAD_IN_CHUNK,
+	HEAD_IN_CHUNK_END,
+	HEAD_IN_TRAILER,
 	HEAD_OVER,  /* what follows is another request's */
 	HEAD_WRONG, /* `status` and `words` say why */
 };
 
-/* Zero at first; only head.c writes it, but for what is taken from `text`. */
+#define HEAD_CHUNKS UINT64_MAX
+
+/* Zero at first; only head.c writes it, but for what is taken from `body`. */
 struct head {
 	enum head_state state;
-	struct strbuf text; /* the request, written anew */
-	char *path;	    /* NULL before the first line is whole */
-	char *host;	    /* what stands before the path; NULL: nothing */
+	char *method;
+	char *path; /* NULL before the first line is whole; unescaped, and
+		     * without a query */
+	char *host; /* what stands before the path; NULL: nothing */
+	char *values[HEAD_FIELDS];
+	bool old;	    /* HTTP/1.0 */
+	uint64_t length;    /* of the body; HEAD_CHUNKS: nobody knows */
+	uint64_t left;	    /* of it, or of a chunk */
+	struct strbuf body; /* what came of it, and was not taken yet */
 	int status;
 	const char *words;
 	/* while it is read */
 	struct strbuf line;
 	size_t bytes, lines;
-	unsigned seen; /* a bit for each field of the table */
-	bool old;      /* HTTP/1.0 */
-	uint64_t left; /* bytes of the body, or of a chunk */
 };
 
 /* Read on. Returns how many of the bytes belong to this request. */
@@ -222,6 +286,9 @@ size_t head_take(struct head *h, const char *p, size_t n);
 
 /* Whether the head is whole. */
 bool head_is_whole(const struct head *h);
+
+/* Whether the client wants no further answer on its connection. */
+bool head_is_last(const struct head *h);
 
 /* The next request, and no further. */
 void head_reset(struct head *h);
@@ -281,10 +348,9 @@ void http_drain(struct http *h);
 bool http_is_idle(const struct http *h);
 size_t http_clients(const struct http *h);
 
-/* What to poll (their number), and how long at most. */
-#define HTTP_POLLS 2
-size_t http_polls(const struct http *h, struct pollfd *p);
-int http_timeout_ms(const struct http *h);
+/* Readable when http_turn() has something to do, which it has once a second
+ * anyway. */
+int http_fd(const struct http *h);
 
 /* Do what can be done. */
 void http_turn(struct http *h);
@@ -294,8 +360,10 @@ void http_turn(struct http *h);
 const char *http_method(const struct exchange *x);
 const char *http_path(const struct exchange *x); /* without a query */
 
-/* A header of the request; NULL: it has none. */
-const char *http_header(const struct exchange *x, const char *name);
+/* A field of the request's head; NULL: it has none. */
+const char *http_field(const struct exchange *x, enum head_field field);
+
+bool http_has_body(const struct exchange *x);
 
 /* In head(): keep the body; keep the file of a form's field `file`. */
 void http_take_body(struct exchange *x);
@@ -329,8 +397,9 @@ void http_answer_file(struct exchange *x, struct store_file *f);
 void http_answer_stream(struct exchange *x, const char *type, int64_t size);
 void http_go_on(struct exchange *x);
 
-/* The status that was answered, or 0. */
+/* The status that was answered, or 0; and the words for one. */
 int http_status(const struct exchange *x);
+const char *http_reason(int status);
 
 /* ---- metrics.c ---- */
 
@@ -402,79 +471,6 @@ void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
 
 /* Give jails to those that wait. */
 void jobs_start(struct jobs *s);
-
-/* ---- listen.c ---- */
-
-#define LISTEN_DEFAULT "127.0.0.1:8060"
-
-/* Most sockets that a service manager passes. */
-#define LISTEN_MAX 8
-
-/* Where we listen. Caller's storage. */
-struct listen {
-	int fds[LISTEN_MAX];
-	int n;
-	char shown[256]; /* as it can be given to --serve */
-	bool local;	 /* no other host can reach it */
-};
-
-/* Listen at ADDRESS:PORT (the address a number, IPv6 in brackets; port 0 is any
- * that is free) or unix:PATH. NULL: at the sockets that a service manager
- * passed, or else at the default. 0, or -1 with e. */
-int listen_open(struct listen *l, const char *where, struct err *e);
-
-/* The same for messages (SOCK_SEQPACKET) at a path, for everybody on this host:
- * 1: at the sockets that a service manager passed, 0: at `path`, or at
- * `otherwise` where that is NULL; -1 with e. */
-int listen_open_packets(struct listen *l, const char *path,
-	const char *otherwise, struct err *e);
-
-void listen_close(struct listen *l);
-
-/* Whether this Host of a request names the host that it comes from. */
-bool listen_is_local_name(const char *host);
-
-/* ---- mhd.c ---- */
-
-/* The functions that are used, without MHD_. */
-#define MHD_CALLS(X)                                                           \
-	X(start_daemon)                                                        \
-	X(stop_daemon)                                                         \
-	X(get_daemon_info)                                                     \
-	X(get_timeout)                                                         \
-	X(run)                                                                 \
-	X(get_connection_info)                                                 \
-	X(lookup_connection_value)                                             \
-	X(suspend_connection)                                                  \
-	X(resume_connection)                                                   \
-	X(queue_response)                                                      \
-	X(create_response_from_buffer)                                         \
-	X(create_response_from_callback)                                       \
-	X(add_response_header)                                                 \
-	X(destroy_response)                                                    \
-	X(get_reason_phrase_for)                                               \
-	X(create_post_processor)                                               \
-	X(post_process)                                                        \
-	X(destroy_post_processor)                                              \
-	X(add_connection)
-
-struct mhd {
-#define MHD_MEMBER(name) __typeof__(MHD_##name) *name;
-	MHD_CALLS(MHD_MEMBER)
-#undef MHD_MEMBER
-};
-
-/* Load it. 0, or -1 with e. */
-int mhd_load(struct mhd *m, struct err *e);
-
-/* ---- notify.c ---- */
-
-/* A socket to whom NOTIFY_SOCKET names, to be closed by the caller; -1: nobody
- * asked. 0, or -1 with e. */
-int notify_open(int *fd, struct err *e);
-
-/* Say it, if somebody asked: READY=1 or STOPPING=1, and lines like it. */
-void notify_say(int fd, const char *what);
 
 /* ---- route.c ---- */
 

@@ -36,47 +36,16 @@ static bool is_v1(const char *path)
 	return !strncmp(path, "/v1/", 4) || !strcmp(path, "/health");
 }
 
-static const char *reason(int status)
-{
-	static const struct {
-		int status;
-		const char *reason;
-	} reasons[] = {
-		{400, "Bad Request"},
-		{401, "Unauthorized"},
-		{403, "Forbidden"},
-		{404, "Not Found"},
-		{405, "Method Not Allowed"},
-		{408, "Request Timeout"},
-		{413, "Content Too Large"},
-		{414, "URI Too Long"},
-		{415, "Unsupported Media Type"},
-		{417, "Expectation Failed"},
-		{422, "Unprocessable Content"},
-		{429, "Too Many Requests"},
-		{431, "Request Header Fields Too Large"},
-		{501, "Not Implemented"},
-		{503, "Service Unavailable"},
-		{505, "HTTP Version Not Supported"},
-		{507, "Insufficient Storage"},
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i].status == status)
-			return reasons[i].reason;
-	return "Error";
-}
-
 void route_words(void *arg, const char *path, int status, const char *words,
 	struct strbuf *b)
 {
 	char title[64];
 
 	(void)arg;
-	snprintf(title, sizeof(title), "%d %s", status, reason(status));
+	snprintf(title, sizeof(title), "%d %s", status, http_reason(status));
 	if (is_v1(path)) {
 		if (!words)
-			words = reason(status);
+			words = http_reason(status);
 		execute_add_detail(b, words, strlen(words));
 	} else if (words) {
 		answer_add_refusal(b, title, words, strlen(words));
@@ -384,7 +353,7 @@ static void serve_body(
 {
 	struct request_rules rules = *r->rules;
 	const struct strbuf *body = http_body(x);
-	const char *accept = http_header(x, "Accept");
+	const char *accept = http_field(x, HEAD_ACCEPT);
 	struct http_session *se = find_idle(r, x);
 	struct request_refusal why = {0};
 	struct request q = {0};
@@ -575,7 +544,7 @@ static const struct place *place_of(
 	const struct place *found = NULL;
 	const char *method = http_method(x);
 
-	/* libmicrohttpd leaves out the body. */
+	/* http.c leaves out the body. */
 	if (!strcmp(method, "HEAD"))
 		method = "GET";
 	*allowed = '\0';
@@ -605,7 +574,7 @@ static bool is_same(const char *a, const char *b)
 
 static bool may(const struct route *r, const struct exchange *x)
 {
-	const char *h = http_header(x, "Authorization");
+	const char *h = http_field(x, HEAD_AUTHORIZATION);
 
 	return !r->token ||
 	       (h && !strncasecmp(h, "Bearer ", 7) && is_same(r->token, h + 7));
@@ -641,8 +610,8 @@ static const char *find_host(const char *origin, bool tls)
  * to a server that only they can reach. */
 static bool is_foreign(const struct route *r, const struct exchange *x)
 {
-	const char *origin = http_header(x, "Origin");
-	const char *host = http_header(x, "Host");
+	const char *origin = http_field(x, HEAD_ORIGIN);
+	const char *host = http_field(x, HEAD_HOST);
 	const char *from = origin ? find_host(origin, !is_local(r, x)) : NULL;
 
 	return origin && (!from || !host || strcasecmp(from, host) != 0);
@@ -652,26 +621,18 @@ static bool is_foreign(const struct route *r, const struct exchange *x)
  * of this host's only now (DNS rebinding) is of the origin that it asks. */
 static bool is_misnamed(const struct route *r, const struct exchange *x)
 {
-	const char *host = http_header(x, "Host");
+	const char *host = http_field(x, HEAD_HOST);
 
 	return is_local(r, x) && host && !listen_is_local_name(host);
-}
-
-static bool has_body(const struct exchange *x)
-{
-	const char *n = http_header(x, "Content-Length");
-
-	return http_header(x, "Transfer-Encoding") ||
-	       (n && strcmp(n, "0") != 0);
 }
 
 /* Whether the body is what it should be; if not, that was answered. */
 static bool check_type(struct exchange *x)
 {
-	const char *type = http_header(x, "Content-Type");
+	const char *type = http_field(x, HEAD_CONTENT_TYPE);
 	char words[200];
 
-	if (type ? is_json(type) : !is_v1(http_path(x)) || !has_body(x))
+	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))
 		return true;
 	if (is_v1(http_path(x))) {
 		refuse(x, 422, "expected application/json");

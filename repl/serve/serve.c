@@ -10,7 +10,6 @@
  * One loop: clients, programs and jails that are made or end are polled
  * together, and nothing waits for one of them.
  */
-#include "serve.h"
 
 #include "jail/base/array.h"
 #include "jail/base/err.h"
@@ -44,6 +43,8 @@
 #define SPARE_FDS 4
 /* When we end: how long a client may take for its answer. */
 #define DRAIN_MS 10000
+/* How often is looked after what has its time. */
+#define TURN_MS 1000
 
 struct serve {
 	const struct config *cfg;
@@ -263,7 +264,7 @@ int serve_close(struct serve *s, struct err *e)
 
 /* What is polled, in this order. */
 struct places {
-	size_t http, jobs, sessions, pool, n;
+	size_t jobs, sessions, pool, n;
 	int timeout_ms;
 };
 
@@ -274,15 +275,15 @@ static int fill(struct serve *s, int signals, struct places *at)
 	size_t most;
 
 	pool_count(s->pool, &c);
-	most = 3 + HTTP_POLLS + RUN_POLLS * jobs_running(s->jobs) +
+	most = 4 + RUN_POLLS * jobs_running(s->jobs) +
 	       sessions_most_polls(s->sessions) +
 	       (size_t)(c.ready + c.making + c.ending);
 	if (array_reserve(&s->polls, &s->room, most, sizeof(*s->polls)) < 0)
 		return -1;
 	s->polls[0] = (struct pollfd){.fd = signals, .events = POLLIN};
-	at->http = 1;
-	at->jobs = at->http + http_polls(s->http, s->polls + at->http);
-	at->timeout_ms = http_timeout_ms(s->http);
+	s->polls[1] = (struct pollfd){.fd = http_fd(s->http), .events = POLLIN};
+	at->jobs = 2;
+	at->timeout_ms = TURN_MS;
 	at->sessions = at->jobs + jobs_polls(s->jobs, s->polls + at->jobs,
 					  most - at->jobs, &at->timeout_ms);
 	at->pool = at->sessions + sessions_polls(s->sessions,

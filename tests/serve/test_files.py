@@ -2,6 +2,7 @@
 """cellblock --serve: files that clients keep, and forms that are none."""
 import contextlib
 import json
+import re
 import subprocess
 
 import pytest
@@ -104,6 +105,9 @@ NONSENSE = {
     "no part": (END, "XX", 422),
     "no name of a file": (part('name="file"') + END, "XX", 422),
     "no name of a field": (part('filename="f"') + END, "XX", 422),
+    "half a line's end": (part('name="file"; filename="a\rb"') + END, "XX", 422),
+    "the other half": (part('name="file"; filename="a\nb"') + END, "XX", 422),
+    "a zero": (part('name="file"; filename="a\0b"') + END, "XX", 422),
     "a long head": (part('name="file"; filename="' + "f" * 100000 + '"') + END,
                     "XX", 422),
 }
@@ -235,6 +239,48 @@ def test_a_form_is_one_however_it_is_split(lasting, form):
         for size in 1, 2, 3, 5:
             assert stored(lasting, *(whole[i:i + size] for i in range(
                 0, len(whole), size))) == want
+
+
+@pytest.mark.parametrize("kind", [
+    'Multipart/Form-Data; charset=utf-8; boundary="XX"',
+    'multipart/form-data;boundary=XX;x=y',
+    'multipart/form-data; x="; boundary=YY"; boundary=XX'])
+def test_a_boundary_is_found(server, kind):
+    r = server("POST", "/v1/files", b"ignored\r\n" + FILE + END + b"ignored",
+               {"Content-Type": kind})
+    assert (r.status, r.json["size_bytes"]) == (201, 1), r
+
+
+@pytest.mark.parametrize("words,name", [
+    ('name=file; filename=a.txt', "a.txt"), ('FILENAME="a"; NAME="file"', "a"),
+    ('filename="; name=x"; name="file"', "; name=x"),
+    ("name=\"file\"; filename*=UTF-8''b; filename=\"a\"", "a")])
+def test_a_name_is_found(server, words, name):
+    assert form(server, part(words) + END).json["filename"] == name
+    # control: what is only like them
+    assert form(server, part(re.sub("(?i)name=", "x=", words)) +
+                END).status == 422
+
+
+@pytest.mark.parametrize("n,status", [(1, 201), (70, 201), (71, 422)])
+def test_a_boundary_has_so_many_bytes_and_no_more(server, n, status):
+    mark = "b" * n
+    assert form(server, FILE.replace(b"XX", mark.encode()) +
+                END.replace(b"XX", mark.encode()), mark).status == status
+
+
+@pytest.mark.parametrize("rest", [b"", b"-", b"x\r\n", b"\n", b" x\r\n"])
+def test_what_follows_a_boundary_is_a_line_end(server, rest):
+    assert form(server, FILE + b"--XX" + rest).status == 422
+    # control: blanks may come between
+    assert form(server, FILE.replace(b"XX\r", b"XX \t\r") + END).status == 201
+
+
+def test_a_long_file_is_what_was_sent(server):
+    """Also where it is full of what may be a boundary."""
+    for data in (MEGABYTE * 3, b"\r\n--X" * 100_000, b"", b"y"):
+        file = server.upload(data).json["file_id"]
+        assert server("GET", f"/v1/files/{file}").body == data
 
 
 @pytest.mark.sampled

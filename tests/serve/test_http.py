@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import select
 import socket
 import threading
 
@@ -69,6 +70,9 @@ WRONG = {
                                          CHUNKED), 400, False),
     "a chunk that is longer": (request("POST", "/v1/execute", b"1\r\nabc\r\n",
                                        TYPE, CHUNKED), 400, True),
+    "two lengths of a chunk": (request("POST", "/v1/execute",
+                                       b"1 2\r\n{\r\n0\r\n\r\n", TYPE,
+                                       CHUNKED), 400, True),
     "a huge chunk": (request("POST", "/eval", b"f" * 30 + b"\r\n", TYPE,
                              CHUNKED), 413, False),
     "a long line of a chunk": (request("POST", "/eval", b"1;" + b"a" * 1000,
@@ -134,10 +138,57 @@ def test_a_client_may_ask_first(server):
 
 
 def test_head_is_get_without_a_body(server):
+    file = server.upload(b"hello").json["file_id"]
     with server.connect() as s:
-        s.sendall(request("HEAD", "/health", b"", "Connection: close"))
+        s.sendall(request("HEAD", f"/v1/files/{file}") + request("HEAD", "/no") +
+                  request("HEAD", "/health", b"", "Connection: close"))
+        heads = read_all(s).split(b"\r\n\r\n")
+    assert [head[:13] for head in heads] == [
+        b"HTTP/1.1 200 ", b"HTTP/1.1 404 ", b"HTTP/1.1 200 ", b""]
+    assert b"\r\nContent-Length: 5\r\n" in heads[0] + b"\r\n"
+
+
+@pytest.mark.parametrize("path,more,status", [
+    ("/no", ["Content-Length: 1000000"], b"404"),
+    ("/health", ["Content-Length: 1000000"], b"413"),
+    ("/health", [CHUNKED], b"400"), ("/health", ["Host: x"], b"400")])
+def test_no_answer_to_head_has_a_body(server, path, more, status):
+    got = server.raw(request("HEAD", path, b"zz\r\n", *more))
+    assert got.split()[1] == status and got.endswith(b"\r\n\r\n"), got
+
+
+def test_a_client_of_http_1_0_is_answered(server):
+    def old(*headers):
+        return request("GET", "/health", b"", *headers).replace(
+            b"HTTP/1.1", b"HTTP/1.0")
+
+    with server.connect() as s:
+        s.sendall(old("Connection: x, Keep-Alive") + old() + old())
         got = read_all(s)
-    assert got.startswith(b"HTTP/1.1 200 ") and got.endswith(b"\r\n\r\n")
+    first, second = got.split(b"HTTP/1.1 200 ")[1:]
+    assert b"\r\nconnection: keep-alive\r\n" in first.lower()
+    assert b"\r\nconnection: close\r\n" in second.lower()
+
+
+def test_the_last_request_of_a_connection_says_so(server):
+    for headers in (["Connection: close"], ["Connection: a,CLOSE ,b"],
+                    ["Connection: keep-alive", "Connection: close"]):
+        got = server.raw(request("GET", "/health", b"", *headers) +
+                         request("GET", "/health"))
+        assert got.count(b"HTTP/1.1 200 ") == 1, headers
+        assert b"\r\nconnection: close\r\n" in got.lower(), headers
+    # control: a word that only contains it, and the end after that
+    got = server.raw(request("GET", "/health", b"", "Connection: closed") +
+                     request("GET", "/health", b"", "Connection: close"))
+    assert got.count(b"HTTP/1.1 200 ") == 2
+
+
+def test_a_path_is_unescaped(server):
+    for path, status in (("/%68ealth", b"200"), ("/health?x=/y%00", b"200"),
+                         ("/%2568ealth", b"404"), ("/health%", b"404"),
+                         ("/health%6", b"404"), ("/health%00", b"400")):
+        got = server.raw(request("GET", path, b"", "Connection: close"))
+        assert got.split()[1] == status, path
 
 
 @pytest.mark.limit(180)
@@ -190,9 +241,29 @@ def test_idle_and_slow_clients_cost_a_descriptor(server):
                 s.sendall(evaluation("print(1)")[:-5])
         assert server.run("1").json["result"] == 1
         assert server.figures()["clients"] >= 1000
-        # Two more where a request has a body, and some for those that run.
-        assert len(list(fds.iterdir())) - before < 1000 + 2 * 334 + 30
+        # One each, also where a request has a body, and some for those that run.
+        assert len(list(fds.iterdir())) - before < 1000 + 30
     hosttree.until(lambda: server.figures()["clients"] < 10, "they are gone")
+
+
+def test_bodies_share_a_memory_also_with_many_short_ones(serve):
+    """serve.request for each of eight, and not of as many as have begun one."""
+    server = serve("-s", "serve.request=1M")
+    head = request("POST", "/eval", b"", TYPE, "Content-Length: 1000000")
+    with contextlib.ExitStack() as stack:
+        def begin(body):
+            s = stack.enter_context(server.connect())
+            with contextlib.suppress(OSError):
+                s.sendall(head + body)
+            return s
+
+        for _ in range(300):
+            begin(b"x")
+        long = [begin(b"x" * 900_000) for _ in range(20)]
+        hosttree.until(lambda: len(select.select(long, [], [], 0)[0]) >= 11,
+                       "nine of them are kept")
+        assert server.run("1").status == 200
+        assert len(select.select(long, [], [], 0)[0]) <= 12
 
 
 def test_bodies_that_never_end_keep_nobody_out(serve):

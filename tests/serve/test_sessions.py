@@ -39,14 +39,15 @@ class Session:
         assert r.status == 200, r
         return r.json["output"]
 
-    def ask(self, code, events=True, s=None, **more):
+    def ask(self, code, events=True, s=None, version=b"1.1", **more):
         """A connection on which a cell is asked for."""
         body = json.dumps({"code": code, **more}).encode()
         accept = ["Accept: text/event-stream"] if events else []
         s = s or self.server.connect()
         s.sendall(request("POST", self.path + "/cells", body,
                           "Content-Type: application/json",
-                          f"Content-Length: {len(body)}", *accept))
+                          f"Content-Length: {len(body)}",
+                          *accept).replace(b"HTTP/1.1", b"HTTP/" + version))
         return s
 
     def begin(self, code, events=False):
@@ -224,6 +225,15 @@ def test_output_comes_while_the_cell_runs(session):
     assert "output" not in found[-1][1] and found[-1][1]["names"] == 1
     session.wait_idle()
     assert session.show("6 * 7") == "42\n"
+
+
+def test_a_stream_has_no_chunks_for_http_1_0(session):
+    with session.ask("print('x' * 100_000)", version=b"1.0") as s:
+        head, _, body = read_all(s).partition(b"\r\n\r\n")
+    assert b"Transfer-Encoding" not in head and b"Content-Length" not in head
+    assert b"Connection: close" in head
+    assert body.startswith(b"event: output\ndata: ") and \
+        body.rpartition(b"event: ")[2].startswith(b"done\n")
 
 
 def test_a_stream_is_what_the_answer_would_be(session):

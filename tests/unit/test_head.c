@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_head.c - which requests are beyond doubt, and what is passed on of them
+ * test_head.c - which requests are beyond doubt, and what is kept of them
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,26 +30,24 @@ static void read_both(struct head *h, const char *p, size_t n)
 	head_reset(&slow);
 }
 
-static void what_is_in_order_is_written_anew(void **state)
+static void what_is_in_order_is_told_apart(void **state)
 {
 	static const struct {
-		const char *in, *text;
+		const char *in, *method, *path, *host, *body;
 		size_t rest; /* bytes that belong to the next request */
 	} t[] = {
-		{"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-			"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 0},
-		{"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET",
-			"GET /a HTTP/1.0\r\n\r\n", 3},
-		{"GET http://X:1/a HTTP/1.1\r\nhOST:x:1\t \r\nCookie: "
+		{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET", "/", "x", "", 0},
+		{"\r\nGET /a?b=c HTTP/1.0\r\n\r\nGET", "GET", "/a", NULL, "",
+			3},
+		{"GET http://X:1/%61 HTTP/1.1\r\nhOST:x:1\t \r\nCookie: "
 		 "a=b\r\nLast-Event-ID: 1\r\n\r\n",
-			"GET /a HTTP/1.1\r\nHost: x:1\r\n\r\n", 0},
-		{START HOST "Content-Length: 2\r\n\r\n{}x",
-			START HOST "Content-Length: 2\r\n\r\n{}", 1},
+			"GET", "/a", "x:1", "", 0},
+		{START HOST "Content-Length: 2\r\n\r\n{}x", "POST", "/eval",
+			"x", "{}", 1},
 		{START HOST "transfer-encoding: Chunked\r\n\r\n"
-			    "002;a=b\r\n{}\r\n0\r\nX: y\r\n\r\nx",
-			START HOST "Transfer-Encoding: Chunked\r\n\r\n"
-				   "2\r\n{}\r\n0\r\n\r\n",
-			1},
+			    "002;a=b\r\n{}\r\n1 \t;a\r\n \r\n0 \r\nX: y\r\n"
+			    "Content-Length: 9\r\n\r\nx",
+			"POST", "/eval", "x", "{} ", 1},
 	};
 
 	(void)state;
@@ -58,7 +56,12 @@ static void what_is_in_order_is_written_anew(void **state)
 
 		read_both(&h, t[i].in, strlen(t[i].in));
 		assert_int_equal(h.state, HEAD_OVER);
-		assert_string_equal(h.text.s, t[i].text);
+		assert_string_equal(h.method, t[i].method);
+		assert_string_equal(h.path, t[i].path);
+		assert_int_equal(!h.values[HEAD_HOST], !t[i].host);
+		if (t[i].host)
+			assert_string_equal(h.values[HEAD_HOST], t[i].host);
+		assert_string_equal(h.body.s ? h.body.s : "", t[i].body);
 		head_reset(&h);
 		assert_int_equal(head_take(&h, t[i].in, strlen(t[i].in)),
 			strlen(t[i].in) - t[i].rest);
@@ -118,6 +121,7 @@ static void what_can_be_read_in_two_ways_is_refused(void **state)
 		{CHUNKED "0x1\r\n", 400},
 		{CHUNKED "1\n", 400},
 		{CHUNKED "1g\r\n", 400},
+		{CHUNKED "1 1\r\n", 400},
 		{CHUNKED "1111111111111111\r\n", 413},
 		{CHUNKED "1\r\nab\r\n", 400},
 		{CHUNKED "0\r\nX\r\n", 400},
@@ -167,7 +171,7 @@ static void what_is_too_long_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_in_order_is_written_anew),
+		cmocka_unit_test(what_is_in_order_is_told_apart),
 		cmocka_unit_test(what_can_be_read_in_two_ways_is_refused),
 		cmocka_unit_test(what_is_too_long_is_refused),
 	};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * form.c - the file in a form (multipart/form-data), as it comes
+ *
+ * Runs in:   front end, confined
+ * Trusts:    nobody: the bytes are a client's
+ * Leaves:    the content of one file, handed over; no more memory than a head
+ *            of a part may take, and the piece that came
+ *
+ * RFC 2046, 5.1 and RFC 7578: parts between lines "--BOUNDARY", each with a
+ * head. Of several files with the field's name the first counts.
+ */
+#include "repl/serve/parts.h"
+
+#include "repl/text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BOUNDARY_MAX 70
+#define PART_HEAD_MAX 16384
+/* Blanks behind a boundary. */
+#define BLANKS_MAX 256
+
+enum form_state {
+	FORM_BEFORE,   /* the first boundary */
+	FORM_BOUNDARY, /* what follows one in its line */
+	FORM_HEAD,
+	FORM_CONTENT,
+	FORM_WHOLE, /* what follows is nobody's */
+	FORM_WRONG,
+};
+
+struct form {
+	struct form_calls calls;
+	char mark[4 + BOUNDARY_MAX + 1]; /* a line's end, and a boundary */
+	size_t nmark;
+	enum form_state state;
+	struct strbuf held; /* what cannot be told apart yet */
+	bool file, past;    /* this part is the file; there was one */
+};
+
+/* The value of a parameter behind semicolons (allocated); NULL: none. */
+static char *parameter(const char *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	while ((s = strchr(s, ';'))) {
+		const char *value;
+
+		s += 1 + strspn(s + 1, " \t");
+		if (strncasecmp(s, name, n) != 0 || s[n] != '=') {
+			s += strcspn(s, ";\"");
+			/* A semicolon between quotes is no end. */
+			if (*s == '"')
+				s = strchr(s + 1, '"');
+			if (!s)
+				return NULL;
+			continue;
+		}
+		value = s + n + 1;
+		if (*value != '"')
+			return strndup(value, strcspn(value, "; \t"));
+		value++;
+		return strchr(value, '"') ? strndup(value, strcspn(value, "\""))
+					  : NULL;
+	}
+	return NULL;
+}
+
+struct form *form_open(const char *type, const struct form_calls *calls)
+{
+	static const char wanted[] = "multipart/form-data";
+	struct form *f;
+	char *boundary;
+
+	if (!type || strncasecmp(type, wanted, strlen(wanted)) != 0)
+		return NULL;
+	boundary = parameter(type, "boundary");
+	f = calloc(1, sizeof(*f));
+	if (!f || !boundary || !*boundary || strlen(boundary) > BOUNDARY_MAX) {
+		free(boundary);
+		free(f);
+		return NULL;
+	}
+	f->calls = *calls;
+	f->nmark = (size_t)snprintf(
+		f->mark, sizeof(f->mark), "\r\n--%s", boundary);
+	free(boundary);
+	/* The first boundary may be the first line. */
+	strbuf_puts(&f->held, "\r\n");
+	return f;
+}
+
+void form_close(struct form *f)
+{
+	if (!f)
+		return;
+	strbuf_free(&f->held);
+	free(f);
+}
+
+bool form_is_whole(const struct form *f)
+{
+	return f->state == FORM_WHOLE;
+}
+
+/* A line of a part's head, with its end cut off. */
+static void take_line(struct form *f, const char *line)
+{
+	static const char wanted[] = "Content-Disposition:";
+	char *field, *name;
+
+	if (strncasecmp(line, wanted, strlen(wanted)) != 0)
+		return;
+	field = parameter(line, "name");
+	name = parameter(line, "filename");
+	if (field && name && !strcmp(field, "file") && !f->past) {
+		f->file = f->past = true;
+		f->calls.begin(f->calls.arg, name);
+	}
+	free(field);
+	free(name);
+}
+
+static void take_head(struct form *f, char *head, size_t n)
+{
+	char *line = head, *end;
+
+	head[n] = '\0';
+	for (; (end = strstr(line, "\r\n")); line = end + 2) {
+		*end = '\0';
+		if (strpbrk(line, "\r\n"))
+			break;
+		take_line(f, line);
+	}
+	/* A NUL, or half the end of a line, is no end of one. */
+	f->state = line == head + n ? FORM_CONTENT : FORM_WRONG;
+}
+
+/* Each takes what it can of the bytes that are held, of which there are `n`,
+ * and returns how many; 0 waits for more. */
+
+static size_t take_boundary(struct form *f, const char *p, size_t n)
+{
+	size_t blanks = 0;
+
+	if (n < 2)
+		return 0;
+	if (!memcmp(p, "--", 2)) {
+		f->state = FORM_WHOLE;
+		return 2;
+	}
+	while (blanks < n && (p[blanks] == ' ' || p[blanks] == '\t'))
+		blanks++;
+	if (blanks > BLANKS_MAX ||
+		(n - blanks >= 2 && memcmp(p + blanks, "\r\n", 2)))
+		f->state = FORM_WRONG;
+	else if (n - blanks >= 2)
+		f->state = FORM_HEAD;
+	else
+		return 0;
+	/* The line's end is also that before a part without a head. */
+	return blanks;
+}
+
+static size_t take_part_head(struct form *f, char *p, size_t n)
+{
+	char *end = memmem(p, n, "\r\n\r\n", 4);
+
+	size_t length = end ? (size_t)(end - p) : n;
+
+	f->file = false;
+	if (length > PART_HEAD_MAX)
+		f->state = FORM_WRONG;
+	else if (end)
+		take_head(f, p + 2, length);
+	return end ? length + 4 : 0;
+}
+
+static size_t take_content(struct form *f, const char *p, size_t n)
+{
+	const char *mark = memmem(p, n, f->mark, f->nmark);
+	size_t mine = mark	     ? (size_t)(mark - p)
+		      : n < f->nmark ? 0
+				     : n - f->nmark + 1;
+
+	if (f->file && mine > 0)
+		f->calls.content(f->calls.arg, p, mine);
+	if (!mark)
+		return mine;
+	f->state = FORM_BOUNDARY;
+	return mine + f->nmark;
+}
+
+static size_t take_some(struct form *f, char *p, size_t n)
+{
+	switch (f->state) {
+	case FORM_BEFORE:
+	case FORM_CONTENT:
+		return take_content(f, p, n);
+	case FORM_BOUNDARY:
+		return take_boundary(f, p, n);
+	case FORM_HEAD:
+		return take_part_head(f, p, n);
+	case FORM_WHOLE:
+	case FORM_WRONG:
+		return n;
+	}
+	return n;
+}
+
+void form_take(struct form *f, const char *p, size_t n)
+{
+	size_t at = 0, took;
+	enum form_state was;
+
+	if (f->state >= FORM_WHOLE)
+		return;
+	strbuf_add(&f->held, p, n);
+	if (f->held.failed) {
+		f->state = FORM_WRONG;
+		return;
+	}
+	do {
+		was = f->state;
+		took = take_some(f, f->held.s + at, f->held.n - at);
+		at += took;
+	} while (at < f->held.n && (took > 0 || f->state != was));
+	f->held.n -= at;
+	memmove(f->held.s, f->held.s + at, f->held.n);
+}
