@@ -36,7 +36,7 @@ static bool is_of_a_name(char c)
 }
 
 /* The name that the comment declares, or "". */
-static void declared(
+static void declared_name(
 	const char *s, const char *end, char name[static NAME_MAX_BYTES])
 {
 	size_t n = 0;
@@ -57,7 +57,8 @@ static void declared(
 }
 
 /* Look at one line. True if the next line may still declare an encoding. */
-static bool look(const char *s, size_t n, char name[static NAME_MAX_BYTES])
+static bool look_at_line(
+	const char *s, size_t n, char name[static NAME_MAX_BYTES])
 {
 	const char *end = s + n;
 
@@ -67,7 +68,7 @@ static bool look(const char *s, size_t n, char name[static NAME_MAX_BYTES])
 		return true;
 	if (*s != '#')
 		return false;
-	declared(s, end, name);
+	declared_name(s, end, name);
 	return !name[0];
 }
 
@@ -79,7 +80,7 @@ static bool is_utf8(const char *name)
 }
 
 /* How many bytes there are before the first that is not ASCII, or UTF-8. */
-static size_t clean(const char *s, size_t n, bool ascii)
+static size_t decodable_length(const char *s, size_t n, bool ascii)
 {
 	size_t at = 0;
 
@@ -109,18 +110,19 @@ int coding_check(const char *s, size_t n, const char *name, struct err *e)
 	char coding[NAME_MAX_BYTES] = "";
 	size_t first = line_length(s, n), at;
 
-	if (look(s, first, coding) && first < n)
-		look(s + first + 1, line_length(s + first + 1, n - first - 1),
-			coding);
+	if (look_at_line(s, first, coding) && first < n)
+		look_at_line(s + first + 1,
+			line_length(s + first + 1, n - first - 1), coding);
 	if (!coding[0] || is_utf8(coding)) {
-		at = clean(s, n, false);
+		at = decodable_length(s, n, false);
 		if (at == n)
 			return 0;
 		err_set(e, "%s:%d: expected UTF-8", name, line_of(s, at));
 		return err_hint(e, "no other encoding is declared");
 	}
 	/* Every encoding but those of Unicode includes ASCII. */
-	if (clean(s, n, true) == n && strncasecmp(coding, "utf", 3) != 0)
+	if (decodable_length(s, n, true) == n &&
+		strncasecmp(coding, "utf", 3) != 0)
 		return 0;
 	err_set(e, "%s: expected UTF-8, but it is declared to be %s", name,
 		coding);

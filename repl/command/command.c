@@ -131,7 +131,7 @@ static int complete_python(struct session *s, const char *text, size_t cursor,
 }
 
 /* Offer `name`, quoted as the word begun at out->start is. */
-static void offer(struct complete_list *out, const char *name, char open)
+static void offer_name(struct complete_list *out, const char *name, char open)
 {
 	auto_free char *quoted = lexer_quote(name, open);
 
@@ -190,7 +190,7 @@ static void complete_host(struct session *s, const char *word, char open,
 		if ((dir_too || !only_dirs) &&
 			asprintf(&full, "%s%s%s", dir, entry->d_name,
 				dir_too ? "/" : "") >= 0)
-			offer(out, full, open);
+			offer_name(out, full, open);
 	}
 	closedir(d);
 	if (out->count)
@@ -215,7 +215,7 @@ static void complete_files(struct session *s, const char *word, char open,
 		if (!strncmp(files.v[i].path, word, n) &&
 			files.v[i].type != 'd' &&
 			(!target || !files_is_target(s, files.v[i].path)))
-			offer(out, files.v[i].path, open);
+			offer_name(out, files.v[i].path, open);
 	jail_files_free(&files);
 }
 

@@ -34,17 +34,17 @@
 
 /* ---- between host and home ---- */
 
-static void say(void *arg, const char *lines)
+static void say_lines(void *arg, const char *lines)
 {
 	session_print(arg, lines, strlen(lines));
 }
 
-static void refuse(void *arg, const struct err *e)
+static void refuse_file(void *arg, const struct err *e)
 {
 	session_refuse(arg, e);
 }
 
-static bool ask(void *arg, const char *question)
+static bool ask_person(void *arg, const char *question)
 {
 	return session_confirm(arg, question);
 }
@@ -75,9 +75,9 @@ static struct transfer transfer_for(struct session *s)
 		.ledger = &s->ledger,
 		.term = s->term,
 		.signals = s->signals,
-		.say = say,
-		.refuse = refuse,
-		.ask = can_ask(s) ? ask : NULL,
+		.say = say_lines,
+		.refuse = refuse_file,
+		.ask = can_ask(s) ? ask_person : NULL,
 		.force = "--overwrite",
 		.overwrite = s->opt->overwrite,
 		.arg = s,
@@ -283,7 +283,8 @@ static bool is_within(const struct lexer_word *w, const char *path)
 	return !w->is_pattern && rest && *rest;
 }
 
-static bool wanted(const struct command_line *line, const struct jail_file *f)
+static bool entry_is_wanted(
+	const struct command_line *line, const struct jail_file *f)
 {
 	if (!line->n)
 		return f->type != 'd';
@@ -352,7 +353,7 @@ int files_list(
 	for (size_t i = 0; i < files.n; i++) {
 		const struct jail_file *f = &files.v[i];
 
-		if (!wanted(&rest, f))
+		if (!entry_is_wanted(&rest, f))
 			continue;
 		if (all || !ledger_is_hidden(f->path)) {
 			add_file(s, &t, f);
@@ -531,7 +532,7 @@ static int refuse_missing(const struct lexer_word *w, struct err *e)
 
 /* Count what the words mean; without words, all there is. 0, or -1 with e: a
  * word means nothing. */
-static int harvest(struct harvest *h, const struct jail_files *files,
+static int count_harvest(struct harvest *h, const struct jail_files *files,
 	const struct lexer_word *words, int n, struct err *e)
 {
 	auto_free bool *marks = calloc(files->n + 1, sizeof(*marks));
@@ -569,7 +570,7 @@ static int harvest(struct harvest *h, const struct jail_files *files,
 }
 
 /* 1: it may be removed; 0: the person does not want to; -1 with e. */
-static int consent(struct session *s, const struct harvest *h,
+static int ask_consent(struct session *s, const struct harvest *h,
 	const char *command, struct err *e)
 {
 	char count[80], size[TEXT_HUMAN], question[300];
@@ -624,10 +625,10 @@ static int remove_all(struct session *s, const struct command_line *line,
 
 	if (jail_home_list(s->jail, &files, e) < 0)
 		return -1;
-	r = harvest(&h, &files, line->words, line->n, e);
+	r = count_harvest(&h, &files, line->words, line->n, e);
 	jail_files_free(&files);
 	if (r == 0 && (h.files || h.dirs) && h.asks && !force)
-		r = consent(s, &h, command, e);
+		r = ask_consent(s, &h, command, e);
 	else if (r == 0)
 		r = 1;
 	if (r <= 0)

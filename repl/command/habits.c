@@ -136,7 +136,7 @@ static bool is_python(
 }
 
 /* The habit that the line begins as; *rest is what stands behind the word. */
-static const struct habit *find(
+static const struct habit *find_habit(
 	const char *src, size_t n, const char **rest, size_t *rest_n)
 {
 	size_t len = 0;
@@ -160,7 +160,7 @@ bool habits_explain(
 {
 	const char *rest;
 	size_t rest_n;
-	const struct habit *h = find(text, n, &rest, &rest_n);
+	const struct habit *h = find_habit(text, n, &rest, &rest_n);
 
 	if (h && h->command)
 		*command = h->command;
@@ -180,7 +180,7 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 		src++;
 	for (; n && is_blank(src[n - 1]); n--)
 		;
-	h = find(src, n, &rest, &rest_n);
+	h = find_habit(src, n, &rest, &rest_n);
 	if (h && !ispunct((unsigned char)*h->word) &&
 		is_python(s, h->word, rest, rest_n))
 		return 1;

@@ -45,7 +45,7 @@ static void list_commands(struct session *s)
 
 /* Paragraphs are folded; so are examples that are too wide, below themselves.
  */
-static void fold(struct strbuf *b, const char *text, int columns)
+static void fold_text(struct strbuf *b, const char *text, int columns)
 {
 	while (*text) {
 		size_t n = strcspn(text, "\n"), in = strspn(text, " ");
@@ -68,7 +68,8 @@ static int show_page(struct session *s, const char *name, struct err *e)
 	editor_size(s->editor, &rows, &columns);
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
 		if (!strcmp(pages[i].name, name))
-			fold(&b, pages[i].text, s->term->out_tty ? columns : 0);
+			fold_text(&b, pages[i].text,
+				s->term->out_tty ? columns : 0);
 	if (b.n && !b.failed)
 		page_show(s, b.s, b.n);
 	else

@@ -16,7 +16,7 @@
 
 #define DRAIN_MS 2000
 
-static void put(struct session *s, struct strbuf *b)
+static void write_out(struct session *s, struct strbuf *b)
 {
 	/* A terminal that is gone is also at the end of its keys. */
 	if (b->n && !b->failed)
@@ -26,14 +26,14 @@ static void put(struct session *s, struct strbuf *b)
 
 /* A terminal with only one screen shows what came before until here, and keeps
  * it if it keeps what scrolls away. */
-static void enter(struct strbuf *b, int rows)
+static void enter_screen(struct strbuf *b, int rows)
 {
 	strbuf_printf(b, "\x1b[?1049h\x1b[%d;1H", rows);
 	for (int i = 0; i < rows; i++)
 		strbuf_puts(b, "\n");
 }
 
-static void leave(struct strbuf *b, int rows)
+static void leave_screen(struct strbuf *b, int rows)
 {
 	strbuf_printf(b, "\x1b[%d;1H\x1b[K\x1b[?1049l", rows);
 }
@@ -57,20 +57,20 @@ static void turn_pages(struct session *s, struct pager *p)
 	keys_init(&keys);
 	keys.escape_alone = true;
 	terminal_raw(s->term);
-	enter(&b, p->rows);
+	enter_screen(&b, p->rows);
 	while (on) {
 		int n;
 
 		pager_draw(p, &b);
-		put(s, &b);
+		write_out(s, &b);
 		n = session_wait_keys(s, &keys, out);
 		on = n >= 0;
 		for (int i = 0; on && i < n; i++)
 			on = pager_press(p, &out[i]);
 		follow_window(s, p);
 	}
-	leave(&b, p->rows);
-	put(s, &b);
+	leave_screen(&b, p->rows);
+	write_out(s, &b);
 	strbuf_free(&b);
 	terminal_restore(s->term);
 }

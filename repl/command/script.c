@@ -119,7 +119,7 @@ int script_load(
 	return 0;
 }
 
-static size_t trimmed(const char *s, size_t n)
+static size_t trimmed_length(const char *s, size_t n)
 {
 	while (n && isspace((unsigned char)s[n - 1]))
 		n--;
@@ -138,7 +138,7 @@ static void add_cells(const struct session *s, struct strbuf *b)
 		if (!is_mark(c->src, c->n))
 			strbuf_puts(b, CELL_MARK "\n");
 		/* Blank lines at its end are those between two cells. */
-		strbuf_add(b, c->src, trimmed(c->src, c->n));
+		strbuf_add(b, c->src, trimmed_length(c->src, c->n));
 		strbuf_puts(b, "\n\n");
 	}
 }

@@ -228,7 +228,7 @@ static bool is_variable_name(const char *s)
 }
 
 /* Put a copy in the place of item `i`, or at the end if there is none. */
-static int put(struct strlist *l, size_t i, const char *s)
+static int put_item(struct strlist *l, size_t i, const char *s)
 {
 	if (strlist_add(l, s) < 0)
 		return -1;
@@ -264,8 +264,8 @@ static void apply_variable(
 		refuse(m, line, "expected at most %d variables",
 			CONFIG_VARIABLES_MAX);
 	else if (asprintf(&text, "%s=%s", name, value) < 0 ||
-		 put(&m->cfg->env_sources, at, line->place) < 0 ||
-		 put(&m->cfg->env, at, text) < 0)
+		 put_item(&m->cfg->env_sources, at, line->place) < 0 ||
+		 put_item(&m->cfg->env, at, text) < 0)
 		out_of_memory(m, line->place);
 	else
 		*seen = line->line;
@@ -302,7 +302,7 @@ static void refuse_loosening(struct merge *m, const struct config_key *key,
 }
 
 /* Put the value where it belongs, with its source. */
-static void keep(struct merge *m, const struct config_key *key,
+static void keep_value(struct merge *m, const struct config_key *key,
 	const struct config_line *line, union config_value *v)
 {
 	size_t i = config_keys_index(key);
@@ -337,7 +337,7 @@ static void apply_value(struct merge *m, const struct config_key *key,
 	else if (m->locked && !config_value_tightens(&m->base, key, v))
 		refuse_loosening(m, key, line);
 	else
-		keep(m, key, line, v);
+		keep_value(m, key, line, v);
 }
 
 /* True of text that goes on after a ; that the person did not mean as a
@@ -395,7 +395,7 @@ static bool cpu_follows(struct config *cfg)
 }
 
 /* Let only stricter values pass from here on, if policy.locked is set. */
-static void lock(struct merge *m)
+static void lock_values(struct merge *m)
 {
 	if (m->locked || !m->cfg->locked)
 		return;
@@ -677,7 +677,7 @@ static void load_persons(struct merge *m)
 	const struct config_where *where = m->where;
 
 	m->home = where->own_home ? where->own_home : where->home;
-	lock(m);
+	lock_values(m);
 	/* --config FILE replaces every other file, except locked ones. */
 	if (where->explicit_file && !m->locked) {
 		config_fini(m->cfg);
@@ -689,7 +689,7 @@ static void load_persons(struct merge *m)
 			CONFIG_TRUST_NAMED);
 	else if (where->user_file)
 		load_file(m, AT_FDCWD, "", where->user_file, CONFIG_TRUST_OWN);
-	lock(m);
+	lock_values(m);
 	memset(m->seen, 0, sizeof(m->seen));
 	m->again = true;
 	for (size_t i = 0; i < where->nsets; i++)

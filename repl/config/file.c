@@ -151,7 +151,7 @@ struct file_pass {
 	char place[PATH_MAX + 16];
 };
 
-static const char *place(struct file_pass *p)
+static const char *line_place(struct file_pass *p)
 {
 	snprintf(p->place, sizeof(p->place), "%s:%d", p->shown, p->line);
 	return p->place;
@@ -185,12 +185,12 @@ static void cut_comment(struct file_pass *p, char *s)
 }
 
 /* inih hands back a key and its section. */
-static int handle(
+static int handle_pair(
 	void *user, const char *section, const char *name, const char *value)
 {
 	struct file_pass *p = user;
 	struct config_line line = {
-		place(p), section, name, p->value, p->line, p->commented};
+		line_place(p), section, name, p->value, p->line, p->commented};
 
 	if (!value) /* some builds of inih announce a section so */
 		return 1;
@@ -213,7 +213,7 @@ static void check_section(struct file_pass *p, char *s)
 	const struct config_key *near;
 
 	if (!end || (*rest && *rest != ';' && *rest != '#')) {
-		config_errors_add(p->errors, place(p),
+		config_errors_add(p->errors, line_place(p),
 			"expected [section] alone on its line");
 		/* A broken heading still ends the section before it. */
 		if (!end)
@@ -223,8 +223,9 @@ static void check_section(struct file_pass *p, char *s)
 	*end = '\0';
 	near = config_keys_nearest(s + 1, NULL);
 	if (!config_keys_find(s + 1, NULL))
-		config_errors_add(p->errors, place(p), "no section [%s]%s%s%s",
-			s + 1, near ? "; did you mean [" : "",
+		config_errors_add(p->errors, line_place(p),
+			"no section [%s]%s%s%s", s + 1,
+			near ? "; did you mean [" : "",
 			near ? near->section : "", near ? "]?" : "");
 	*end = ']';
 }
@@ -236,10 +237,10 @@ static bool check_line(struct file_pass *p, const char *s, size_t n, int room)
 	if (!n || *s == '#' || *s == ';')
 		return false;
 	if (n > CONFIG_LINE_MAX || (int)n + 3 > room)
-		config_errors_add(p->errors, place(p),
+		config_errors_add(p->errors, line_place(p),
 			"expected a line of at most %d bytes", CONFIG_LINE_MAX);
 	else if (!utf8_is_text(s, n, "\t"))
-		config_errors_add(p->errors, place(p),
+		config_errors_add(p->errors, line_place(p),
 			"expected UTF-8 text without control characters");
 	else
 		return true;
@@ -248,7 +249,7 @@ static bool check_line(struct file_pass *p, const char *s, size_t n, int room)
 
 /* inih asks for a line: give it the next one, trimmed, or an empty one. The
  * value stays here: inih would begin a comment at a ; between quotes. */
-static char *feed(char *str, int room, void *stream)
+static char *feed_line(char *str, int room, void *stream)
 {
 	struct file_pass *p = stream;
 	const char *s = p->next + strspn(p->next, " \t");
@@ -275,7 +276,7 @@ static char *feed(char *str, int room, void *stream)
 	for (at = str; at < sign && !is_comment(str, at); at++)
 		;
 	if (at != sign) {
-		config_errors_add(p->errors, place(p),
+		config_errors_add(p->errors, line_place(p),
 			"expected [section], or key = value");
 		str[0] = '\0';
 		return str;
@@ -303,12 +304,12 @@ void config_file_read(const struct config_file *file,
 	if (nul < n) {
 		for (p.line = 1; p.next < text + nul; p.next++)
 			p.line += *p.next == '\n';
-		config_errors_add(
-			errors, place(&p), "expected text, not a NUL byte");
+		config_errors_add(errors, line_place(&p),
+			"expected text, not a NUL byte");
 		return;
 	}
 	if (!strncmp(text, "\xef\xbb\xbf", 3)) /* a byte order mark */
 		p.next += 3;
-	if (ini_parse_stream(feed, &p, handle, &p) < 0)
+	if (ini_parse_stream(feed_line, &p, handle_pair, &p) < 0)
 		config_errors_add(errors, file->shown, "out of memory");
 }

@@ -210,7 +210,7 @@ const struct config_key *config_keys_find_full(const char *full)
 }
 
 /* Levenshtein distance. Names longer than any key are far from all. */
-static size_t distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
 	enum { MAX = 32 };
 	size_t row[MAX + 1], la = strlen(a), lb = strlen(b);
@@ -246,7 +246,7 @@ const struct config_key *config_keys_nearest(
 
 	for (size_t i = 0; i < CONFIG_NKEYS; i++) {
 		const struct config_key *k = &config_keys[i];
-		size_t d = 2 * distance(word, name ? k->name : k->section);
+		size_t d = 2 * edit_distance(word, name ? k->name : k->section);
 
 		/* The same name elsewhere is nearer than a similar one here. */
 		d += name && strcmp(section, k->section) != 0;

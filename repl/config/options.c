@@ -157,8 +157,8 @@ static int add_pair(
 	return 0;
 }
 
-static int take(struct options *o, const struct option_rule *r, const char *arg,
-	struct err *e)
+static int take_option(struct options *o, const struct option_rule *r,
+	const char *arg, struct err *e)
 {
 	switch (r->take) {
 	case TAKE_MODE:
@@ -279,7 +279,7 @@ static int parse_options(
 		if (c == '?' || c == ':')
 			return bad_option(c, argv, e);
 		r = rule_of(c);
-		if (take(o, r, optarg, e) < 0)
+		if (take_option(o, r, optarg, e) < 0)
 			return -1;
 		if (r->ends)
 			break;

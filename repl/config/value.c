@@ -73,7 +73,7 @@ static const struct kind {
 _Static_assert(CONFIG_VALUE_MAX < PATH_MAX, "a path has room for any value");
 
 /* The value in `cfg`; its text and items stay there. */
-static union config_value peek(
+static union config_value peek_value(
 	const struct config *cfg, const struct config_key *key)
 {
 	const void *at = (const char *)cfg + key->offset;
@@ -91,7 +91,7 @@ static union config_value peek(
 }
 
 /* Overwrite the value in `cfg`. */
-static void poke(struct config *cfg, const struct config_key *key,
+static void poke_value(struct config *cfg, const struct config_key *key,
 	const union config_value *v)
 {
 	void *at = (char *)cfg + key->offset;
@@ -234,7 +234,7 @@ const char *config_value_format_number(
 int64_t config_value_number(
 	const struct config *cfg, const struct config_key *key)
 {
-	return peek(cfg, key).n;
+	return peek_value(cfg, key).n;
 }
 
 /* ---- text, paths and lists ---- */
@@ -503,10 +503,10 @@ bool config_value_is_list(const struct config_key *key)
 void config_value_store(
 	struct config *cfg, const struct config_key *key, union config_value *v)
 {
-	union config_value old = peek(cfg, key);
+	union config_value old = peek_value(cfg, key);
 
 	config_value_fini(&old, key);
-	poke(cfg, key, v);
+	poke_value(cfg, key, v);
 	memset(v, 0, sizeof(*v));
 }
 
@@ -534,14 +534,14 @@ int config_value_copy(struct config *to, const struct config *from,
 	const struct config_key *key)
 {
 	enum shape shape = kinds[key->type].shape;
-	const union config_value v = peek(from, key);
+	const union config_value v = peek_value(from, key);
 	union config_value copy = v;
 
 	if (shape == LIST)
 		copy.list = (struct strlist){0};
 	if (shape == TEXT && v.text)
 		copy.text = strdup(v.text);
-	poke(to, key, &copy);
+	poke_value(to, key, &copy);
 	if (shape == LIST)
 		return config_value_append(to, key, &v);
 	return shape == TEXT && v.text && !copy.text ? -1 : 0;
@@ -579,7 +579,7 @@ static bool is_same(const struct config_key *key, const union config_value *a,
 bool config_value_tightens(const struct config *base,
 	const struct config_key *key, const union config_value *v)
 {
-	const union config_value locked = peek(base, key);
+	const union config_value locked = peek_value(base, key);
 
 	switch (key->tighten) {
 	case TIGHTEN_ANY:
@@ -635,7 +635,7 @@ void config_value_quote(
 void config_value_write(const struct config *cfg, const struct config_key *key,
 	struct strbuf *b)
 {
-	const union config_value v = peek(cfg, key);
+	const union config_value v = peek_value(cfg, key);
 	char number[32];
 
 	switch (kinds[key->type].shape) {

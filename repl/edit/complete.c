@@ -161,7 +161,7 @@ static size_t common_prefix(const struct complete_list *c)
 }
 
 /* The candidates in columns, in at most half of the screen's rows. */
-static void list(struct view *v, const struct complete_list *c)
+static void list_candidates(struct view *v, const struct complete_list *c)
 {
 	size_t rows_max = (size_t)v->rows / 2, per_row, shown;
 	struct strbuf b = {0};
@@ -198,7 +198,8 @@ static void list(struct view *v, const struct complete_list *c)
 }
 
 /* Put `n` bytes of a candidate in place of [start, cursor). */
-static void replace(struct engine *en, size_t start, const char *s, size_t n)
+static void replace_word(
+	struct engine *en, size_t start, const char *s, size_t n)
 {
 	struct utf8_wide w = {0};
 
@@ -215,12 +216,12 @@ static void close_behind(struct engine *en, size_t python)
 
 	pyscan_closer(t.s + python, t.cursor - python, close);
 	if (close[0] && (t.cursor == t.n || t.s[t.cursor] != close[0]))
-		replace(en, t.cursor, close, strlen(close));
+		replace_word(en, t.cursor, close, strlen(close));
 }
 
 /* `text` up to the cursor is `before` bytes. */
-static void apply(struct editor *ed, struct complete_list *c, const char *text,
-	size_t before)
+static void apply_candidates(struct editor *ed, struct complete_list *c,
+	const char *text, size_t before)
 {
 	size_t typed = before - c->start, n = common_prefix(c);
 	size_t start = utf8_count(text, c->start);
@@ -228,14 +229,15 @@ static void apply(struct editor *ed, struct complete_list *c, const char *text,
 		       !memcmp(c->items[0], text + c->start, typed);
 
 	if (c->count == 1)
-		replace(ed->engine, start, c->items[0], strlen(c->items[0]));
+		replace_word(
+			ed->engine, start, c->items[0], strlen(c->items[0]));
 	else if (extends)
-		replace(ed->engine, start, c->items[0], n);
+		replace_word(ed->engine, start, c->items[0], n);
 	if (c->count == 1 && c->is_python)
 		close_behind(ed->engine, utf8_count(text, c->python));
 	if (c->count == 1 || extends)
 		return;
-	list(&ed->view, c);
+	list_candidates(&ed->view, c);
 	ed->walk = (struct walk){*c, start, c->count};
 	*c = (struct complete_list){0};
 }
@@ -251,7 +253,7 @@ bool complete_walk(struct editor *ed, int step)
 		w->at = step > 0 ? 0 : n - 1;
 	else
 		w->at = (w->at + (step > 0 ? 1 : n - 1)) % n;
-	replace(ed->engine, w->start, w->list.items[w->at],
+	replace_word(ed->engine, w->start, w->list.items[w->at],
 		strlen(w->list.items[w->at]));
 	return true;
 }
@@ -276,7 +278,7 @@ void complete_key(struct editor *ed)
 	if (ok)
 		complete_check(&c, text, before);
 	if (ok && c.count > 0)
-		apply(ed, &c, text, before);
+		apply_candidates(ed, &c, text, before);
 	else if (c.dropped)
 		view_status(
 			&ed->view, "[%zu names not shown: unsafe]", c.dropped);

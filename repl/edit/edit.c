@@ -50,7 +50,7 @@ void edit_free(struct editor *ed)
 }
 
 /* Insert at the cursor, within the limit. */
-static void insert(struct editor *ed, const wchar_t *s, size_t n)
+static void insert_text(struct editor *ed, const wchar_t *s, size_t n)
 {
 	size_t at = engine_text(ed->engine).cursor;
 
@@ -64,33 +64,33 @@ static void insert(struct editor *ed, const wchar_t *s, size_t n)
 
 /* ---- places ---- */
 
-static size_t left(const struct engine_text *t)
+static size_t left_of_cursor(const struct engine_text *t)
 {
 	return layout_prev(t->s, t->cursor);
 }
 
-static size_t right(const struct engine_text *t)
+static size_t right_of_cursor(const struct engine_text *t)
 {
 	return layout_next(t->s, t->n, t->cursor);
 }
 
-static size_t home(const struct engine_text *t)
+static size_t line_start(const struct engine_text *t)
 {
 	return engine_line_start(t, t->cursor);
 }
 
-static size_t end(const struct engine_text *t)
+static size_t line_end(const struct engine_text *t)
 {
 	return engine_line_end(t, t->cursor);
 }
 
-static size_t top(const struct engine_text *t)
+static size_t text_start(const struct engine_text *t)
 {
 	(void)t;
 	return 0;
 }
 
-static size_t bottom(const struct engine_text *t)
+static size_t text_end(const struct engine_text *t)
 {
 	return t->n;
 }
@@ -120,7 +120,7 @@ static size_t word_right(const struct engine_text *t)
 /* The end of the line; at the end already, the line feed too. */
 static size_t end_or_next(const struct engine_text *t)
 {
-	size_t at = end(t);
+	size_t at = line_end(t);
 
 	return at == t->cursor ? at + (at < t->n) : at;
 }
@@ -128,19 +128,19 @@ static size_t end_or_next(const struct engine_text *t)
 /* In the blanks that a line begins with, the level before. */
 static size_t level_left(const struct engine_text *t)
 {
-	size_t start = home(t), at = start, n;
+	size_t start = line_start(t), at = start, n;
 
 	while (at < t->cursor && t->s[at] == ' ')
 		at++;
 	if (at != t->cursor || at == start)
-		return left(t);
+		return left_of_cursor(t);
 	n = (at - start) % INDENT;
 	return at - (n ? n : INDENT);
 }
 
 /* ---- earlier cells ---- */
 
-static size_t entries(const struct editor *ed)
+static size_t history_entries(const struct editor *ed)
 {
 	return ed->history ? history_count(ed->history) : 0;
 }
@@ -180,11 +180,11 @@ static void show_own(
  * own text does before its cursor; `any`: whatever it begins with. An entry
  * that looks like what is shown is passed over. Behind the last stands that
  * text itself. */
-static void step(struct editor *ed, bool back, bool any)
+static void step_history(struct editor *ed, bool back, bool any)
 {
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
-	size_t count = entries(ed), at = re->entry, n, len;
+	size_t count = history_entries(ed), at = re->entry, n, len;
 	bool own = at == NO_ENTRY;
 	auto_free char *shown = utf8_from_wide(t.s, t.n, &len);
 	size_t begin = any   ? 0
@@ -216,7 +216,7 @@ static const char *longer_entry(struct editor *ed, const char *s, size_t n)
 	const char *entry;
 	size_t len;
 
-	for (size_t at = entries(ed); at-- > 0;) {
+	for (size_t at = history_entries(ed); at-- > 0;) {
 		entry = history_get(ed->history, at, &len);
 		if (entry && len > n && !memcmp(entry, s, n))
 			return entry;
@@ -225,7 +225,7 @@ static const char *longer_entry(struct editor *ed, const char *s, size_t n)
 }
 
 /* Only the first line of what may follow is shown, but all of it is taken. */
-static void suggest(struct editor *ed)
+static void suggest_rest(struct editor *ed)
 {
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
@@ -252,19 +252,19 @@ static bool take_suggestion(struct editor *ed)
 	if (!rest->n || t.cursor != t.n ||
 		utf8_wide_decode(&text, rest->s, rest->n) < 0)
 		return false;
-	insert(ed, text.s, text.n);
+	insert_text(ed, text.s, text.n);
 	utf8_wide_free(&text);
 	return true;
 }
 
-static void older(struct editor *ed)
+static void show_older(struct editor *ed)
 {
-	step(ed, true, true);
+	step_history(ed, true, true);
 }
 
-static void newer(struct editor *ed)
+static void show_newer(struct editor *ed)
 {
-	step(ed, false, true);
+	step_history(ed, false, true);
 }
 
 /* ---- the search ---- */
@@ -292,7 +292,7 @@ static void search_step(struct editor *ed, size_t before)
 	show_entry(ed, hit, utf8_count(entry, (size_t)(match - entry)));
 }
 
-static void search(struct editor *ed)
+static void begin_search(struct editor *ed)
 {
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
@@ -302,7 +302,7 @@ static void search(struct editor *ed)
 	utf8_wide_set(&re->old, t.s, t.n);
 	re->old_cursor = t.cursor;
 	re->pattern.n = 0;
-	re->found = entries(ed);
+	re->found = history_entries(ed);
 	re->searching = true;
 	view_status(&ed->view, "search: ");
 }
@@ -319,13 +319,13 @@ static bool search_key(struct editor *ed, const struct key *key)
 		if (re->pattern.n < SEARCH_MAX)
 			utf8_wide_add(&re->pattern, &key->c, 1);
 		/* The entry shown may match the longer pattern, too. */
-		search_step(ed, re->found + (re->found < entries(ed)));
+		search_step(ed, re->found + (re->found < history_entries(ed)));
 		return true;
 	case 0x7F:
 	case KEYS_CTRL('H'):
 		if (re->pattern.n)
 			re->pattern.s[--re->pattern.n] = 0;
-		search_step(ed, entries(ed));
+		search_step(ed, history_entries(ed));
 		return true;
 	case KEYS_CTRL('R'):
 		search_step(ed, re->found);
@@ -333,7 +333,7 @@ static bool search_key(struct editor *ed, const struct key *key)
 	case '\r':
 	case '\n':
 		/* Whatever part of the entry matched. */
-		if (re->found < entries(ed))
+		if (re->found < history_entries(ed))
 			ed->edit.result = EDITOR_CELL;
 		break;
 	}
@@ -359,7 +359,8 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 	if (e->goal == NO_GOAL ||
 		(last != KEY_UP && last != KEY_DOWN && last != KEYS_CTRL('P') &&
 			last != KEYS_CTRL('N')))
-		e->goal = layout_width(t->s + home(t), t->cursor - home(t), 0);
+		e->goal = layout_width(
+			t->s + line_start(t), t->cursor - line_start(t), 0);
 	for (; start < line_end; start++) {
 		layout_glyph(t->s[start], col, 1 << 20, &g);
 		if (col + g.width > e->goal)
@@ -372,10 +373,10 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 static void key_up(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = home(&t);
+	size_t at = line_start(&t);
 
 	if (at == 0)
-		step(ed, true, false);
+		step_history(ed, true, false);
 	else
 		move_to_line(ed, &t, engine_line_start(&t, at - 1), at - 1);
 }
@@ -383,10 +384,10 @@ static void key_up(struct editor *ed)
 static void key_down(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = end(&t);
+	size_t at = line_end(&t);
 
 	if (at == t.n)
-		step(ed, false, false);
+		step_history(ed, false, false);
 	else
 		move_to_line(ed, &t, at + 1, engine_line_end(&t, at + 1));
 }
@@ -468,7 +469,7 @@ static void key_newline(struct editor *ed)
 	utf8_wide_add(&line, indent, n);
 	if (in.change > 0)
 		utf8_wide_add(&line, tabs ? L"\t" : L"    ", unit);
-	insert(ed, line.s, line.n);
+	insert_text(ed, line.s, line.n);
 	ed->edit.unseen = line.n - 1;
 	utf8_wide_free(&line);
 }
@@ -507,13 +508,13 @@ static void key_tab(struct editor *ed)
 
 	drop_unseen(ed);
 	t = engine_text(ed->engine);
-	start = at = home(&t);
+	start = at = line_start(&t);
 	while (at < t.cursor && (t.s[at] == ' ' || t.s[at] == '\t'))
 		at++;
 	if (complete_walk(ed, 1))
 		return;
 	if (at == t.cursor)
-		insert(ed, L"    ", INDENT - (at - start) % INDENT);
+		insert_text(ed, L"    ", INDENT - (at - start) % INDENT);
 	else
 		complete_key(ed);
 }
@@ -521,7 +522,7 @@ static void key_tab(struct editor *ed)
 static void key_back_tab(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t start = home(&t), n = 0, cursor = t.cursor;
+	size_t start = line_start(&t), n = 0, cursor = t.cursor;
 
 	if (complete_walk(ed, -1))
 		return;
@@ -534,14 +535,14 @@ static void key_back_tab(struct editor *ed)
 }
 
 /* Move the cursor's line to where its first word, or bracket, belongs. */
-static void dedent(struct editor *ed)
+static void dedent_line(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	const wchar_t *python = t.s + python_at(ed, t.s, t.cursor);
-	size_t start = home(&t), old = start;
+	size_t start = line_start(&t), old = start;
 	struct pyblock_indent in;
 
-	if (t.cursor != end(&t) ||
+	if (t.cursor != line_end(&t) ||
 		!pyblock_dedent(python, (size_t)(t.s + t.cursor - python), &in))
 		return;
 	while (is_blank(t.s[old]))
@@ -566,7 +567,7 @@ void edit_look(struct editor *ed)
 		if (!at)
 			break;
 	}
-	suggest(ed);
+	suggest_rest(ed);
 	call_look(ed, python_at(ed, t.s, t.n));
 	view_pair(&ed->view, paired ? pair : NULL);
 }
@@ -579,9 +580,9 @@ static void key_text(struct editor *ed)
 
 	if (c == ' ')
 		drop_unseen(ed);
-	insert(ed, &c, 1);
+	insert_text(ed, &c, 1);
 	if (wcschr(L":)]}", c))
-		dedent(ed);
+		dedent_line(ed);
 }
 
 static void key_right(struct editor *ed)
@@ -589,7 +590,7 @@ static void key_right(struct editor *ed)
 	struct engine_text t = engine_text(ed->engine);
 
 	if (!take_suggestion(ed))
-		engine_move(ed->engine, right(&t));
+		engine_move(ed->engine, right_of_cursor(&t));
 }
 
 static void key_end(struct editor *ed)
@@ -597,7 +598,7 @@ static void key_end(struct editor *ed)
 	struct engine_text t = engine_text(ed->engine);
 
 	if (!take_suggestion(ed))
-		engine_move(ed->engine, end(&t));
+		engine_move(ed->engine, line_end(&t));
 }
 
 static void key_run(struct editor *ed)
@@ -607,7 +608,7 @@ static void key_run(struct editor *ed)
 
 /* Put what a paste at `at` means in its place. The paste itself is one step of
  * undo away. */
-static void understand(struct editor *ed, size_t at)
+static void understand_paste(struct editor *ed, size_t at)
 {
 	struct engine_text t = engine_text(ed->engine);
 	const struct utf8_wide *paste = &ed->input.paste;
@@ -646,9 +647,9 @@ static void key_paste(struct editor *ed)
 			ed->max_bytes);
 		return;
 	}
-	insert(ed, in->paste.s, in->paste.n);
+	insert_text(ed, in->paste.s, in->paste.n);
 	if (engine_text(ed->engine).cursor == at + in->paste.n)
-		understand(ed, at);
+		understand_paste(ed, at);
 	if (in->keys.stalled)
 		view_status(&ed->view,
 			"[more of the paste is awaited: Ctrl-C ends it]");
@@ -656,7 +657,7 @@ static void key_paste(struct editor *ed)
 
 static void key_yank(struct editor *ed)
 {
-	insert(ed, ed->edit.killed.s, ed->edit.killed.n);
+	insert_text(ed, ed->edit.killed.s, ed->edit.killed.n);
 }
 
 /* The characters before and at the cursor change places; at the end of the line
@@ -664,11 +665,11 @@ static void key_yank(struct editor *ed)
 static void key_transpose(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = t.cursor == end(&t) ? left(&t) : t.cursor;
+	size_t at = t.cursor == line_end(&t) ? left_of_cursor(&t) : t.cursor;
 	size_t from = layout_prev(t.s, at), to = layout_next(t.s, t.n, at);
 	auto_free wchar_t *swapped = NULL;
 
-	if (t.cursor == home(&t) || at == home(&t))
+	if (t.cursor == line_start(&t) || at == line_start(&t))
 		return;
 	swapped = calloc(to - from, sizeof(*swapped));
 	if (!swapped)
@@ -703,7 +704,8 @@ static void key_ctrl_d(struct editor *ed)
 	if (t.n == 0)
 		ed->edit.result = EDITOR_EOF;
 	else
-		engine_replace(ed->engine, t.cursor, right(&t), NULL, 0);
+		engine_replace(
+			ed->engine, t.cursor, right_of_cursor(&t), NULL, 0);
 }
 
 /* ---- the table ---- */
@@ -713,8 +715,8 @@ static const struct edit_command commands[256] = {
 	['\n'] = {.run = key_enter},
 	['\t'] = {.run = key_tab},
 	[0x7F] = {EDIT_CUT, level_left},
-	[KEYS_CTRL('A')] = {EDIT_MOVE, home},
-	[KEYS_CTRL('B')] = {EDIT_MOVE, left},
+	[KEYS_CTRL('A')] = {EDIT_MOVE, line_start},
+	[KEYS_CTRL('B')] = {EDIT_MOVE, left_of_cursor},
 	[KEYS_CTRL('C')] = {.run = key_interrupt},
 	[KEYS_CTRL('D')] = {.run = key_ctrl_d},
 	[KEYS_CTRL('E')] = {.run = key_end},
@@ -725,26 +727,26 @@ static const struct edit_command commands[256] = {
 	[KEYS_CTRL('N')] = {.run = key_down},
 	[KEYS_CTRL('O')] = {.run = key_newline},
 	[KEYS_CTRL('P')] = {.run = key_up},
-	[KEYS_CTRL('R')] = {.run = search},
+	[KEYS_CTRL('R')] = {.run = begin_search},
 	[KEYS_CTRL('T')] = {.run = key_transpose},
-	[KEYS_CTRL('U')] = {EDIT_KILL, home},
+	[KEYS_CTRL('U')] = {EDIT_KILL, line_start},
 	[KEYS_CTRL('W')] = {EDIT_KILL, word_left},
 	[KEYS_CTRL('Y')] = {.run = key_yank},
 	[KEYS_CTRL('_')] = {.run = key_undo},
 	[KEY_TEXT] = {.run = key_text},
 	[KEY_UP] = {.run = key_up},
 	[KEY_DOWN] = {.run = key_down},
-	[KEY_LEFT] = {EDIT_MOVE, left},
+	[KEY_LEFT] = {EDIT_MOVE, left_of_cursor},
 	[KEY_RIGHT] = {.run = key_right},
-	[KEY_HOME] = {EDIT_MOVE, home},
+	[KEY_HOME] = {EDIT_MOVE, line_start},
 	[KEY_END] = {.run = key_end},
-	[KEY_DELETE] = {EDIT_CUT, right},
-	[KEY_PAGE_UP] = {.run = older},
-	[KEY_PAGE_DOWN] = {.run = newer},
+	[KEY_DELETE] = {EDIT_CUT, right_of_cursor},
+	[KEY_PAGE_UP] = {.run = show_older},
+	[KEY_PAGE_DOWN] = {.run = show_newer},
 	[KEY_WORD_LEFT] = {EDIT_MOVE, word_left},
 	[KEY_WORD_RIGHT] = {EDIT_MOVE, word_right},
-	[KEY_TOP] = {EDIT_MOVE, top},
-	[KEY_BOTTOM] = {EDIT_MOVE, bottom},
+	[KEY_TOP] = {EDIT_MOVE, text_start},
+	[KEY_BOTTOM] = {EDIT_MOVE, text_end},
 	[KEY_ALT_ENTER] = {.run = key_run},
 	[KEY_ALT_BACKSPACE] = {EDIT_KILL, word_left},
 	[KEY_ALT_D] = {EDIT_KILL, word_right},

@@ -29,7 +29,7 @@
 /* ---- keys and lines ---- */
 
 /* Show what the person is asked for, before the editor waits. */
-static void draw(struct editor *ed)
+static void draw_cell(struct editor *ed)
 {
 	struct engine_text t;
 
@@ -203,7 +203,7 @@ static int poll_all(struct editor *ed, struct pollfd *p, int timeout_ms)
 }
 
 /* Wait until there are bytes in the queue, or the time is up. */
-static enum editor_result fill(struct editor *ed, int timeout_ms)
+static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 {
 	int64_t since = now_ms();
 	struct input *in = &ed->input;
@@ -218,7 +218,7 @@ static enum editor_result fill(struct editor *ed, int timeout_ms)
 		if (in->interrupted)
 			return take_interrupt(in);
 		if (!ahead && (ed->lines || !in->keys.paste))
-			draw(ed);
+			draw_cell(ed);
 		n = poll_all(ed, p, ahead ? 0 : left_ms(timeout_ms, since));
 		if (n < 0 && errno != EINTR) {
 			err_errno(ed->err, "wait for the terminal");
@@ -257,7 +257,7 @@ static enum editor_result next_key(struct editor *ed, struct key *key)
 
 	for (;;) {
 		if (in->ready_at == in->ready_end) {
-			r = fill(ed, keys_wait_ms(&in->keys));
+			r = fill_queue(ed, keys_wait_ms(&in->keys));
 			if (r != EDITOR_GO_ON)
 				return r;
 			in->ready_at = 0;
@@ -282,7 +282,7 @@ static enum editor_result next_key(struct editor *ed, struct key *key)
 }
 
 /* Show what the terminal has not echoed. */
-static void echo(struct editor *ed, wchar_t c)
+static void echo_character(struct editor *ed, wchar_t c)
 {
 	struct layout_glyph g = {.s = "\n", .n = 1};
 
@@ -305,7 +305,7 @@ static enum editor_result next_line(
 			wchar_t c = in->ready[in->ready_at++].c;
 
 			if (c)
-				echo(ed, c);
+				echo_character(ed, c);
 			if (cell->n >= ed->max_bytes)
 				*fits = false;
 			if (c && *fits && utf8_wide_add(cell, &c, 1) < 0) {
@@ -315,7 +315,7 @@ static enum editor_result next_line(
 			if (c == '\n')
 				return EDITOR_GO_ON;
 		}
-		r = fill(ed, -1);
+		r = fill_queue(ed, -1);
 		if (r != EDITOR_GO_ON)
 			return r;
 		if (!in->echoed && in->queue[in->queue_at] == KEYS_CTRL('D') &&

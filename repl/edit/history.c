@@ -98,7 +98,7 @@ static int find_fault(const struct stat *st, const char *name, struct err *e)
 }
 
 /* Whether the file may be used. 0, or -1. */
-static int check(const struct stat *st, const char *name, struct err *e)
+static int check_file(const struct stat *st, const char *name, struct err *e)
 {
 	if (find_fault(st, name, e) == 0)
 		return 0;
@@ -118,7 +118,7 @@ static int file_open(
 		return err_errno(e, "open %s", h->name);
 	if (fstat(fd, st) < 0)
 		return err_errno(e, "%s", h->name);
-	if (check(st, h->name, e) < 0) {
+	if (check_file(st, h->name, e) < 0) {
 		errno = EPERM;
 		return -1;
 	}
@@ -147,7 +147,7 @@ static int file_read(
 	return 0;
 }
 
-static int lock(int fd)
+static int lock_file(int fd)
 {
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -172,7 +172,7 @@ static int file_open_locked(
 
 		if (fd < 0)
 			return -1;
-		if (lock(fd) < 0)
+		if (lock_file(fd) < 0)
 			return err_errno(e, "lock %s", h->name);
 		if (fstatat(h->dirfd, h->name, &now, AT_SYMLINK_NOFOLLOW) ==
 				0 &&
@@ -263,7 +263,7 @@ static bool is_text(const char *s, size_t n)
 	return n && utf8_is_text(s, n, "\n\t");
 }
 
-static void escape(struct strbuf *b, const char *s, size_t n)
+static void escape_record(struct strbuf *b, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] == '\n')
@@ -276,8 +276,8 @@ static void escape(struct strbuf *b, const char *s, size_t n)
 	strbuf_puts(b, "\n");
 }
 
-/* Undo escape(); false: this is no record. */
-static bool unescape(const char *s, size_t n, char *out, size_t *len)
+/* Undo escape_record(); false: this is no record. */
+static bool unescape_record(const char *s, size_t n, char *out, size_t *len)
 {
 	size_t at = 0;
 
@@ -297,7 +297,7 @@ static bool unescape(const char *s, size_t n, char *out, size_t *len)
 }
 
 /* Takes `s`. */
-static int push(struct history *h, char *s, size_t n)
+static int push_entry(struct history *h, char *s, size_t n)
 {
 	if (array_grow(&h->v, h->n, sizeof(*h->v)) < 0) {
 		free(s);
@@ -307,7 +307,7 @@ static int push(struct history *h, char *s, size_t n)
 	return 0;
 }
 
-static void parse(struct history *h, const char *s, size_t n)
+static void parse_records(struct history *h, const char *s, size_t n)
 {
 	const char *end = s + n;
 
@@ -318,8 +318,8 @@ static void parse(struct history *h, const char *s, size_t n)
 
 		if (!out)
 			return;
-		if (nl && unescape(s, len, out, &out_n)) {
-			push(h, out, out_n);
+		if (nl && unescape_record(s, len, out, &out_n)) {
+			push_entry(h, out, out_n);
 		} else {
 			free(out);
 			h->skipped += len > 0;
@@ -328,7 +328,7 @@ static void parse(struct history *h, const char *s, size_t n)
 	}
 }
 
-static void load(struct history *h)
+static void load_file(struct history *h)
 {
 	auto_free char *s = NULL;
 	size_t n;
@@ -337,7 +337,7 @@ static void load(struct history *h)
 		return;
 	h->loaded = true;
 	if (file_read(h, &s, &n, NULL) == 0 && s)
-		parse(h, s, n);
+		parse_records(h, s, n);
 }
 
 /* ---- the history ---- */
@@ -376,7 +376,7 @@ int history_attach(
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno != ENOENT)
 			return err_errno(e, "history not kept: %s", name);
-	} else if (check(&st, name, e) < 0) {
+	} else if (check_file(&st, name, e) < 0) {
 		return err_wrap(e, "history not kept");
 	}
 	fd = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
@@ -416,13 +416,13 @@ int history_add(struct history *h, const char *s, size_t n, struct err *e)
 	char *copy;
 	int r;
 
-	load(h);
+	load_file(h);
 	if (!is_text(s, n))
 		return 0;
 	if (h->n && h->v[h->n - 1].n == n && !memcmp(h->v[h->n - 1].s, s, n))
 		return 0;
 	copy = strndup(s, n);
-	if (!copy || push(h, copy, n) < 0)
+	if (!copy || push_entry(h, copy, n) < 0)
 		return err_set(e, "history: out of memory");
 	if (h->dirfd < 0)
 		return 0;
@@ -431,7 +431,7 @@ int history_add(struct history *h, const char *s, size_t n, struct err *e)
 			"history: a cell of %zu bytes is kept for this session "
 			"only (longest in the file: %zu)",
 			n, HISTORY_ENTRY_MAX);
-	escape(&record, s, n);
+	escape_record(&record, s, n);
 	r = record.failed ? err_set(e, "history: out of memory")
 			  : file_append(h, &record, e);
 	strbuf_free(&record);
@@ -440,13 +440,13 @@ int history_add(struct history *h, const char *s, size_t n, struct err *e)
 
 size_t history_count(struct history *h)
 {
-	load(h);
+	load_file(h);
 	return h->n;
 }
 
 const char *history_get(struct history *h, size_t i, size_t *n)
 {
-	load(h);
+	load_file(h);
 	if (i >= h->n)
 		return NULL;
 	*n = h->v[i].n;
@@ -455,7 +455,7 @@ const char *history_get(struct history *h, size_t i, size_t *n)
 
 size_t history_find(struct history *h, size_t before, const char *s, size_t n)
 {
-	load(h);
+	load_file(h);
 	if (before > h->n)
 		before = h->n;
 	while (before-- > 0)

@@ -142,7 +142,7 @@ static void walk_code(struct block_walk *w, const struct pyscan_token *t)
 	}
 }
 
-static void walk(struct block_walk *w, const wchar_t *s, size_t n)
+static void walk_text(struct block_walk *w, const wchar_t *s, size_t n)
 {
 	struct pyscan_token t;
 
@@ -209,7 +209,7 @@ struct pyblock pyblock_cell(const wchar_t *s, size_t n)
 	struct block_walk w = {0};
 	size_t row = n;
 
-	walk(&w, s, n);
+	walk_text(&w, s, n);
 	while (row > 0 && s[row - 1] != '\n')
 		row--;
 	return (struct pyblock){.state = walk_state(&w),
@@ -224,7 +224,7 @@ struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n)
 	const struct bracket *open;
 	struct pyblock_indent in;
 
-	walk(&w, s, n);
+	walk_text(&w, s, n);
 	open = w.depth > 0 ? &w.brackets[w.depth - 1] : NULL;
 	in = (struct pyblock_indent){.start = w.row, .n = w.row_indent};
 	if (w.in_string || w.broken)
@@ -296,7 +296,7 @@ bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in)
 	bool closes = n && pyscan_next(s, n, n - 1).kind == PYSCAN_CLOSE;
 	const struct bracket *open;
 
-	walk(&w, s, closes ? n - 1 : n);
+	walk_text(&w, s, closes ? n - 1 : n);
 	if (w.broken || w.in_string)
 		return false;
 	if (!closes)

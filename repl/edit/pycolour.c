@@ -177,7 +177,7 @@ static enum pycolour name_colour(
 	return is_builtin(s, n) ? PYCOLOUR_BUILTIN : PYCOLOUR_NONE;
 }
 
-static void paint(struct painter *p, size_t from, size_t to);
+static void paint_tokens(struct painter *p, size_t from, size_t to);
 
 /* Where the expression of a field ends: its colon, its conversion, its brace,
  * or the string. */
@@ -216,7 +216,7 @@ static void paint_fields(struct painter *p, size_t at, size_t to)
 
 			p->colours[at] = PYCOLOUR_NONE;
 			if (inner.nesting < NESTING_MAX)
-				paint(&inner, at + 1, end);
+				paint_tokens(&inner, at + 1, end);
 			open++;
 			at = end > at ? end : at + 1;
 		} else {
@@ -239,7 +239,7 @@ static void paint_string(struct painter *p, const struct pyscan_token *t)
 		paint_fields(p, at, t->end);
 }
 
-static void paint(struct painter *p, size_t from, size_t to)
+static void paint_tokens(struct painter *p, size_t from, size_t to)
 {
 	static const enum pycolour colours[] = {
 		[PYSCAN_COMMENT] = PYCOLOUR_COMMENT,
@@ -275,7 +275,7 @@ void pycolour_fill(const wchar_t *s, size_t n, unsigned char *colours)
 	size_t at = 0;
 
 	if (!n || s[0] != ':') {
-		paint(&p, 0, n);
+		paint_tokens(&p, 0, n);
 		return;
 	}
 	while (at < n && s[at] != ' ' && s[at] != '\n')

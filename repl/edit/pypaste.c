@@ -18,7 +18,7 @@ static bool is_blank(wchar_t c)
 	return c == ' ' || c == '\t';
 }
 
-static size_t blanks(const wchar_t *s, size_t n)
+static size_t count_blanks(const wchar_t *s, size_t n)
 {
 	size_t i = 0;
 
@@ -31,7 +31,7 @@ static size_t blanks(const wchar_t *s, size_t n)
 
 /* The length of `word` and one blank, or of `word` at the line's end; 0: the
  * line begins with something else. */
-static size_t after(const wchar_t *s, size_t n, const wchar_t *word)
+static size_t prefix_length(const wchar_t *s, size_t n, const wchar_t *word)
 {
 	size_t len = wcslen(word);
 
@@ -43,24 +43,24 @@ static size_t after(const wchar_t *s, size_t n, const wchar_t *word)
 }
 
 /* >>> or In [12]: */
-static size_t prompt(const wchar_t *s, size_t n)
+static size_t prompt_length(const wchar_t *s, size_t n)
 {
 	static const wchar_t in[] = L"In [";
 	size_t i = wcslen(in), digits = i, more;
 
 	if (n < i || wmemcmp(s, in, i) != 0)
-		return after(s, n, L">>>");
+		return prefix_length(s, n, L">>>");
 	while (i < n && s[i] >= '0' && s[i] <= '9')
 		i++;
-	more = i > digits ? after(s + i, n - i, L"]:") : 0;
+	more = i > digits ? prefix_length(s + i, n - i, L"]:") : 0;
 	return more ? i + more : 0;
 }
 
 /* ... or ...: behind blanks. */
-static size_t continuation(const wchar_t *s, size_t n, bool ipython)
+static size_t continuation_length(const wchar_t *s, size_t n, bool ipython)
 {
-	size_t i = ipython ? blanks(s, n) : 0;
-	size_t more = after(s + i, n - i, ipython ? L"...:" : L"...");
+	size_t i = ipython ? count_blanks(s, n) : 0;
+	size_t more = prefix_length(s + i, n - i, ipython ? L"...:" : L"...");
 
 	return more ? i + more : 0;
 }
@@ -74,18 +74,18 @@ static size_t line_end(const wchar_t *s, size_t n, size_t at)
 
 static bool read_transcript(const wchar_t *s, size_t n, struct utf8_wide *out)
 {
-	size_t indent = blanks(s, n), end, skip;
+	size_t indent = count_blanks(s, n), end, skip;
 	bool ipython = indent < n && s[indent] == 'I', code = false;
 
-	if (!prompt(s + indent, n - indent))
+	if (!prompt_length(s + indent, n - indent))
 		return false;
 	for (size_t at = 0; at < n; at = end) {
 		end = line_end(s, n, at);
-		skip = blanks(s + at, end - at);
+		skip = count_blanks(s + at, end - at);
 		at += skip < indent ? skip : indent;
-		skip = prompt(s + at, end - at);
+		skip = prompt_length(s + at, end - at);
 		if (!skip && code)
-			skip = continuation(s + at, end - at, ipython);
+			skip = continuation_length(s + at, end - at, ipython);
 		code = skip > 0;
 		if (code && utf8_wide_add(out, s + at + skip, end - at - skip))
 			return false;
@@ -109,14 +109,15 @@ static bool begins_line(
 
 static bool read_indented(const wchar_t *s, size_t n, struct utf8_wide *out)
 {
-	size_t indent = blanks(s, n);
+	size_t indent = count_blanks(s, n);
 	struct pyscan_token t = {0};
 	bool joined = false;
 	int depth = 0;
 
 	while ((t = pyscan_next(s, n, t.end)).kind != PYSCAN_END) {
 		bool first = !t.start || s[t.start - 1] == '\n';
-		size_t own = first ? blanks(s + t.start, t.end - t.start) : 0;
+		size_t own =
+			first ? count_blanks(s + t.start, t.end - t.start) : 0;
 
 		if (first && !depth && !joined && begins_line(s, n, &t) &&
 			(own < indent || wmemcmp(s + t.start, s, indent) != 0))
@@ -138,7 +139,7 @@ enum pypaste pypaste_read(const wchar_t *s, size_t n, struct utf8_wide *out)
 
 	/* Blank lines at the beginning say nothing. */
 	while (from < n) {
-		end = from + blanks(s + from, n - from);
+		end = from + count_blanks(s + from, n - from);
 		if (end == n || s[end] != '\n')
 			break;
 		from = end + 1;

@@ -14,69 +14,70 @@
 
 /* ---- places ---- */
 
-static size_t home(const struct engine_text *t)
+static size_t line_start(const struct engine_text *t)
 {
 	return engine_line_start(t, t->cursor);
 }
 
-static size_t end(const struct engine_text *t)
+static size_t line_end(const struct engine_text *t)
 {
 	return engine_line_end(t, t->cursor);
 }
 
-static size_t left(const struct engine_text *t)
+static size_t left_of_cursor(const struct engine_text *t)
 {
-	return t->cursor > home(t) ? layout_prev(t->s, t->cursor) : t->cursor;
+	return t->cursor > line_start(t) ? layout_prev(t->s, t->cursor)
+					 : t->cursor;
 }
 
-static size_t right(const struct engine_text *t)
+static size_t right_of_cursor(const struct engine_text *t)
 {
-	return t->cursor < end(t) ? layout_next(t->s, t->n, t->cursor)
-				  : t->cursor;
+	return t->cursor < line_end(t) ? layout_next(t->s, t->n, t->cursor)
+				       : t->cursor;
 }
 
-static size_t first(const struct engine_text *t)
+static size_t first_of_line(const struct engine_text *t)
 {
-	size_t at = home(t);
+	size_t at = line_start(t);
 
 	while (at < t->n && (t->s[at] == ' ' || t->s[at] == '\t'))
 		at++;
 	return at;
 }
 
-static size_t bottom(const struct engine_text *t)
+static size_t text_end(const struct engine_text *t)
 {
 	return t->n;
 }
 
 /* Words are letters, or other characters; blanks lie between. */
-static int kind(const struct engine_text *t, size_t at)
+static int kind_at(const struct engine_text *t, size_t at)
 {
 	if (wcschr(L" \t\n", t->s[at]))
 		return 0;
 	return edit_is_word(t->s[at]) ? 1 : 2;
 }
 
-static size_t word(const struct engine_text *t)
+static size_t next_word(const struct engine_text *t)
 {
 	size_t at = t->cursor;
-	int old = at < t->n ? kind(t, at) : 0;
+	int old = at < t->n ? kind_at(t, at) : 0;
 
-	while (at < t->n && old && kind(t, at) == old)
+	while (at < t->n && old && kind_at(t, at) == old)
 		at++;
-	while (at < t->n && !kind(t, at))
+	while (at < t->n && !kind_at(t, at))
 		at++;
 	return at;
 }
 
-static size_t back(const struct engine_text *t)
+static size_t previous_word(const struct engine_text *t)
 {
 	size_t at = t->cursor;
 
-	while (at > 0 && !kind(t, at - 1))
+	while (at > 0 && !kind_at(t, at - 1))
 		at--;
-	for (int of = at ? kind(t, at - 1) : 0;
-		at > 0 && kind(t, at - 1) == of;)
+	for (int of = at ? kind_at(t, at - 1) : 0;
+		at > 0 && kind_at(t, at - 1) == of;)
 		at--;
 	return at;
 }
@@ -86,10 +87,10 @@ static size_t word_end(const struct engine_text *t)
 {
 	size_t at = t->cursor;
 
-	while (at < t->n && !kind(t, at))
+	while (at < t->n && !kind_at(t, at))
 		at++;
-	for (int of = at < t->n ? kind(t, at) : 0;
-		at < t->n && kind(t, at) == of;)
+	for (int of = at < t->n ? kind_at(t, at) : 0;
+		at < t->n && kind_at(t, at) == of;)
 		at++;
 	return at;
 }
@@ -113,32 +114,32 @@ static const struct {
 	int key;
 	bool insert;
 } commands[128] = {
-	['$'] = {.does = {EDIT_MOVE, end}},
+	['$'] = {.does = {EDIT_MOVE, line_end}},
 	['/'] = {.key = KEYS_CTRL('R')},
-	['0'] = {.does = {EDIT_MOVE, home}},
-	['A'] = {.does = {EDIT_MOVE, end}, .insert = true},
-	['C'] = {.does = {EDIT_KILL, end}, .insert = true},
-	['D'] = {.does = {EDIT_KILL, end}},
-	['G'] = {.does = {EDIT_MOVE, bottom}},
-	['I'] = {.does = {EDIT_MOVE, first}, .insert = true},
+	['0'] = {.does = {EDIT_MOVE, line_start}},
+	['A'] = {.does = {EDIT_MOVE, line_end}, .insert = true},
+	['C'] = {.does = {EDIT_KILL, line_end}, .insert = true},
+	['D'] = {.does = {EDIT_KILL, line_end}},
+	['G'] = {.does = {EDIT_MOVE, text_end}},
+	['I'] = {.does = {EDIT_MOVE, first_of_line}, .insert = true},
 	['P'] = {.key = KEYS_CTRL('Y')},
-	['X'] = {.does = {EDIT_KILL, left}},
-	['^'] = {.does = {EDIT_MOVE, first}},
-	['a'] = {.does = {EDIT_MOVE, right}, .insert = true},
-	['b'] = {.does = {EDIT_MOVE, back}},
+	['X'] = {.does = {EDIT_KILL, left_of_cursor}},
+	['^'] = {.does = {EDIT_MOVE, first_of_line}},
+	['a'] = {.does = {EDIT_MOVE, right_of_cursor}, .insert = true},
+	['b'] = {.does = {EDIT_MOVE, previous_word}},
 	['e'] = {.does = {EDIT_MOVE, to_end}},
-	['h'] = {.does = {EDIT_MOVE, left}},
+	['h'] = {.does = {EDIT_MOVE, left_of_cursor}},
 	['i'] = {.insert = true},
 	['j'] = {.key = KEY_DOWN},
 	['k'] = {.key = KEY_UP},
-	['l'] = {.does = {EDIT_MOVE, right}},
-	['s'] = {.does = {EDIT_KILL, right}, .insert = true},
+	['l'] = {.does = {EDIT_MOVE, right_of_cursor}},
+	['s'] = {.does = {EDIT_KILL, right_of_cursor}, .insert = true},
 	['u'] = {.key = KEYS_CTRL('_')},
-	['w'] = {.does = {EDIT_MOVE, word}},
-	['x'] = {.does = {EDIT_KILL, right}},
+	['w'] = {.does = {EDIT_MOVE, next_word}},
+	['x'] = {.does = {EDIT_KILL, right_of_cursor}},
 };
 
-static void move(struct editor *ed, size_t (*to)(const struct engine_text *))
+static void move_to(struct editor *ed, size_t (*to)(const struct engine_text *))
 {
 	edit_do(ed, &(struct edit_command){EDIT_MOVE, to});
 }
@@ -148,8 +149,8 @@ static void kill_line(struct editor *ed, bool whole)
 {
 	struct engine_text t;
 
-	move(ed, home);
-	edit_do(ed, &(struct edit_command){EDIT_KILL, end});
+	move_to(ed, line_start);
+	edit_do(ed, &(struct edit_command){EDIT_KILL, line_end});
 	if (!whole)
 		return;
 	t = engine_text(ed->engine);
@@ -161,7 +162,7 @@ static void kill_line(struct editor *ed, bool whole)
 
 /* d or c, and where to: the same letter is the line, and a change of a word
  * leaves the blanks behind it. */
-static void operate(struct editor *ed, int op, int c)
+static void apply_operator(struct editor *ed, int op, int c)
 {
 	struct edit_command kill = commands[c].does;
 
@@ -178,22 +179,22 @@ static void operate(struct editor *ed, int op, int c)
 	ed->vi.command = op != 'c';
 }
 
-static void command(struct editor *ed, int c)
+static void run_command(struct editor *ed, int c)
 {
 	int op = ed->vi.op;
 	struct engine_text t;
 
 	ed->vi.op = 0;
 	if (op) {
-		operate(ed, op, c);
+		apply_operator(ed, op, c);
 	} else if (c == 'd' || c == 'c') {
 		ed->vi.op = c;
 	} else if (c == 'o') {
-		move(ed, end);
+		move_to(ed, line_end);
 		edit_do(ed, edit_command(KEYS_CTRL('O')));
 		ed->vi.command = false;
 	} else if (c == 'p') {
-		move(ed, right);
+		move_to(ed, right_of_cursor);
 		edit_do(ed, edit_command(KEYS_CTRL('Y')));
 	} else {
 		edit_do(ed, commands[c].key ? edit_command(commands[c].key)
@@ -202,8 +203,8 @@ static void command(struct editor *ed, int c)
 	}
 	/* On a character, not behind the last one. */
 	t = engine_text(ed->engine);
-	if (ed->vi.command && !ed->vi.op && t.cursor == end(&t))
-		move(ed, left);
+	if (ed->vi.command && !ed->vi.op && t.cursor == line_end(&t))
+		move_to(ed, left_of_cursor);
 }
 
 void vi_begin(struct editor *ed)
@@ -218,7 +219,7 @@ bool vi_key(struct editor *ed, const struct key *key)
 		return false;
 	if (key->code == KEY_ESCAPE) {
 		if (!ed->vi.command)
-			move(ed, left);
+			move_to(ed, left_of_cursor);
 		ed->vi.command = true;
 		ed->vi.op = 0;
 		return true;
@@ -227,12 +228,12 @@ bool vi_key(struct editor *ed, const struct key *key)
 		return false;
 	if (key->code == KEY_TEXT) {
 		if (key->c < 128)
-			command(ed, (int)key->c);
+			run_command(ed, (int)key->c);
 		return true;
 	}
 	/* Enter is pressed at the end of the cell, wherever the cursor is. */
 	if (key->code == '\r' || key->code == '\n') {
-		move(ed, bottom);
+		move_to(ed, text_end);
 		ed->vi.command = false;
 	}
 	ed->vi.op = 0;

@@ -215,7 +215,7 @@ static int lay_out(struct view *v, const struct engine_text *t)
 
 /* The rows [*from, return) of the layout that fit on `height` of the screen
  * and hold the cursor. */
-static size_t window(struct view *v, size_t height, size_t *from)
+static size_t fit_window(struct view *v, size_t height, size_t *from)
 {
 	size_t n = v->layout.n, cursor = v->layout.cursor_row, top = v->top;
 
@@ -243,8 +243,8 @@ static void add_top(const struct view *v, struct strbuf *b)
 
 /* Draw rows [from, to), and the status where it is wanted; then clear what was
  * painted below. */
-static int paint(struct view *v, struct strbuf *b, const struct engine_text *t,
-	size_t from, size_t to, bool status)
+static int paint_rows(struct view *v, struct strbuf *b,
+	const struct engine_text *t, size_t from, size_t to, bool status)
 {
 	size_t was = v->painted ? v->n : 0;
 	size_t n = to - from + (status ? 1 : 0);
@@ -276,8 +276,8 @@ void view_draw(struct view *v, const struct engine_text *t)
 
 	if (lay_out(v, t) < 0)
 		return;
-	to = window(v, (size_t)v->rows - (status ? 1 : 0), &from);
-	if (paint(v, &b, t, from, to, status) < 0) {
+	to = fit_window(v, (size_t)v->rows - (status ? 1 : 0), &from);
+	if (paint_rows(v, &b, t, from, to, status) < 0) {
 		strbuf_free(&b);
 		return;
 	}
@@ -297,7 +297,7 @@ void view_draw(struct view *v, const struct engine_text *t)
 	v->painted = true;
 }
 
-static void forget(struct view *v)
+static void forget_drawing(struct view *v)
 {
 	v->painted = false;
 	v->cursor_row = 0;
@@ -321,7 +321,7 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 	view_hint(v, "", 0);
 	view_pair(v, NULL);
 	if (lay_out(v, t) == 0 &&
-		paint(v, &b, t, 0, rows_of_text(&v->layout), false) == 0) {
+		paint_rows(v, &b, t, 0, rows_of_text(&v->layout), false) == 0) {
 		int col = v->widths[v->n - 1];
 
 		if (*tail && col + (int)strlen(tail) >= v->cols)
@@ -333,7 +333,7 @@ void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 	strbuf_puts(&b, "\r\n\033[?25h");
 	view_write(v, b.s, b.n);
 	strbuf_free(&b);
-	forget(v);
+	forget_drawing(v);
 }
 
 void view_erase(struct view *v)
@@ -346,7 +346,7 @@ void view_erase(struct view *v)
 		view_write(v, b.s, b.n);
 		strbuf_free(&b);
 	}
-	forget(v);
+	forget_drawing(v);
 }
 
 /* The terminal has wrapped our rows anew; go up as many as there are now. */
@@ -373,7 +373,7 @@ void view_clear_screen(struct view *v)
 	static const char clear[] = "\033[H\033[2J";
 
 	view_write(v, clear, sizeof(clear) - 1);
-	forget(v);
+	forget_drawing(v);
 }
 
 /* ---- lines ---- */

@@ -98,7 +98,8 @@ static bool pattern_takes(const char *pattern, const char *path)
 
 /* Whether `w` takes the entry, and how much of its path is not kept on the
  * host. A directory of the home stands for all beneath it. */
-static bool takes(const struct lexer_word *w, const char *path, size_t *prefix)
+static bool word_takes(
+	const struct lexer_word *w, const char *path, size_t *prefix)
 {
 	const char *name = transfer_home_name(w->s);
 	const char *pattern = transfer_home_name(w->pattern), *rest;
@@ -170,7 +171,7 @@ static int add_sources(struct download *d, const struct lexer_word *from, int n,
 			const struct jail_file *f = &d->files.v[k];
 			size_t prefix;
 
-			if (!takes(&from[i], f->path, &prefix))
+			if (!word_takes(&from[i], f->path, &prefix))
 				continue;
 			any = true;
 			if (add_entry(d, &from[i], f, prefix, e) < 0)
@@ -418,8 +419,8 @@ static int open_target(
 	return 0;
 }
 
-static int plan(struct download *d, const struct lexer_word *from, int n,
-	bool named_target, struct err *e)
+static int plan_download(struct download *d, const struct lexer_word *from,
+	int n, bool named_target, struct err *e)
 {
 	struct transfer *t = d->t;
 
@@ -449,7 +450,7 @@ int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	int r = open_target(&d, to, &place, e);
 
 	if (r == 0)
-		r = plan(&d, from, n, to != NULL, e);
+		r = plan_download(&d, from, n, to != NULL, e);
 	if (r == 0)
 		r = carry_out(&d, e);
 	transfer_end(t, &d.m, place ? place : "", 0);

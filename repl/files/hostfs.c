@@ -135,8 +135,8 @@ char *hostfs_place(
 
 /* ---- opening ---- */
 
-static int refuse(const struct hostfs *h, enum hostfs_use use, const char *path,
-	struct err *e)
+static int refuse_path(const struct hostfs *h, enum hostfs_use use,
+	const char *path, struct err *e)
 {
 	const char *verb = use == HOSTFS_READ ? "upload from" : "download to";
 
@@ -161,7 +161,7 @@ static int open_locked(const struct hostfs *h, enum hostfs_use use,
 	if (make_full(h, use, path, full) == 0)
 		root = root_find(h, use, full, &rest);
 	if (!root)
-		return refuse(h, use, path, e);
+		return refuse_path(h, use, path, e);
 	fd = sys_openat2(root->fd, *rest ? rest : ".", flags, 0,
 		SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS |
 			SYS_RESOLVE_NO_MAGICLINKS | SYS_RESOLVE_NO_XDEV);
@@ -340,7 +340,7 @@ static int path_add(struct glob *g, size_t *at, const char *s, size_t n)
 	return 0;
 }
 
-static void found(struct glob *g)
+static void add_found(struct glob *g)
 {
 	struct stat st;
 	auto_close int fd = -1;
@@ -354,7 +354,8 @@ static void found(struct glob *g)
 		strlist_add(g->out, g->path);
 }
 
-static void walk(struct glob *g, size_t at, const char *pattern, int depth);
+static void walk_pattern(
+	struct glob *g, size_t at, const char *pattern, int depth);
 
 /* Go on with every entry of the directory so far that matches `part`. */
 static void walk_dir(struct glob *g, size_t at, const char *part,
@@ -381,14 +382,15 @@ static void walk_dir(struct glob *g, size_t at, const char *part,
 			continue;
 		n = (size_t)snprintf(g->path + at, sizeof(g->path) - at, "%s%s",
 			entry->d_name, *rest ? "/" : "");
-		walk(g, at + n, rest, depth + 1);
+		walk_pattern(g, at + n, rest, depth + 1);
 		g->path[at] = '\0';
 	}
 	closedir(d);
 }
 
 /* g->path[0..at) is what has matched so far, with its slash. */
-static void walk(struct glob *g, size_t at, const char *pattern, int depth)
+static void walk_pattern(
+	struct glob *g, size_t at, const char *pattern, int depth)
 {
 	char part[NAME_MAX + 1];
 	size_t n = strcspn(pattern, "/");
@@ -397,14 +399,14 @@ static void walk(struct glob *g, size_t at, const char *pattern, int depth)
 	if (depth > DEPTH_MAX || g->full) {
 		return;
 	} else if (!*pattern) {
-		found(g);
+		add_found(g);
 	} else if (n == 2 && !memcmp(pattern, "**", 2)) {
-		walk(g, at, *rest ? rest : "*", depth + 1);
+		walk_pattern(g, at, *rest ? rest : "*", depth + 1);
 		walk_dir(g, at, "*", pattern, true, depth);
 	} else if (!has_wildcard(pattern, n)) {
 		if (path_add(g, &at, pattern, n) == 0 &&
 			(rest == pattern + n || path_add(g, &at, "/", 1) == 0))
-			walk(g, at, rest, depth + 1);
+			walk_pattern(g, at, rest, depth + 1);
 	} else if (n < sizeof(part)) {
 		memcpy(part, pattern, n);
 		part[n] = '\0';
@@ -426,7 +428,7 @@ int hostfs_glob(const struct hostfs *h, const char *pattern, size_t max,
 	*out = (struct strlist){0};
 	if (!expanded)
 		return err_errno(e, "match %s", pattern);
-	walk(&g, 0, expanded, 0);
+	walk_pattern(&g, 0, expanded, 0);
 	if (out->n)
 		qsort(out->items, out->n, sizeof(*out->items), by_name);
 	return 0;

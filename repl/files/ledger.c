@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* The place of a path, or where it would stand. */
-static size_t place(const struct ledger *l, const char *path)
+static size_t place_of(const struct ledger *l, const char *path)
 {
 	size_t from = 0, to = l->n;
 
@@ -34,16 +34,16 @@ static size_t place(const struct ledger *l, const char *path)
 	return from;
 }
 
-static struct ledger_entry *find(const struct ledger *l, const char *path)
+static struct ledger_entry *find_entry(const struct ledger *l, const char *path)
 {
-	size_t i = place(l, path);
+	size_t i = place_of(l, path);
 
 	return i < l->n && !strcmp(l->v[i].path, path) ? &l->v[i] : NULL;
 }
 
-static struct ledger_entry *insert(struct ledger *l, const char *path)
+static struct ledger_entry *insert_entry(struct ledger *l, const char *path)
 {
-	size_t i = place(l, path);
+	size_t i = place_of(l, path);
 	char *copy = strdup(path);
 
 	if (!copy || array_grow(&l->v, l->n, sizeof(*l->v)) < 0) {
@@ -58,10 +58,10 @@ static struct ledger_entry *insert(struct ledger *l, const char *path)
 void ledger_note(struct ledger *l, const char *path, int64_t bytes,
 	int64_t mtime_ns, enum ledger_status status)
 {
-	struct ledger_entry *entry = find(l, path);
+	struct ledger_entry *entry = find_entry(l, path);
 
 	if (!entry)
-		entry = insert(l, path);
+		entry = insert_entry(l, path);
 	if (!entry)
 		return;
 	entry->status = status;
@@ -73,7 +73,7 @@ void ledger_note(struct ledger *l, const char *path, int64_t bytes,
 enum ledger_status ledger_status(
 	const struct ledger *l, const struct jail_file *f, time_t *when)
 {
-	const struct ledger_entry *entry = find(l, f->path);
+	const struct ledger_entry *entry = find_entry(l, f->path);
 
 	*when = entry ? entry->when : 0;
 	if (!entry)

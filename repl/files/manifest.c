@@ -35,7 +35,7 @@ int manifest_add(
 }
 
 /* Caller frees. */
-static char *join(const char *above, const char *name)
+static char *join_path(const char *above, const char *name)
 {
 	size_t n = strlen(above);
 	char *s;
@@ -53,8 +53,8 @@ static char *join(const char *above, const char *name)
 int manifest_add_beneath(struct manifest *m, const struct manifest_item *above,
 	const char *name, const struct manifest_item *item, struct err *e)
 {
-	auto_free char *from = join(above->from, name);
-	auto_free char *to = join(above->to, name);
+	auto_free char *from = join_path(above->from, name);
+	auto_free char *to = join_path(above->to, name);
 	struct manifest_item copy = *item;
 
 	if (!from || !to)
@@ -79,7 +79,7 @@ void manifest_drop_last(struct manifest *m)
 
 /* A slash comes before all other characters: what is in a directory follows
  * the directory at once. */
-static int rank(char c)
+static int rank_character(char c)
 {
 	return !c ? 0 : c == '/' ? 1 : (unsigned char)c + 1;
 }
@@ -92,7 +92,7 @@ static int in_order(const void *a, const void *b)
 	while (*p && *p == *q)
 		p++, q++;
 	if (*p != *q)
-		return rank(*p) - rank(*q);
+		return rank_character(*p) - rank_character(*q);
 	if (x->implied != y->implied)
 		return x->implied - y->implied;
 	return strcmp(x->from, y->from);

@@ -47,7 +47,7 @@ static const char *next_component(const char *s, size_t n)
 }
 
 /* `budget` bounds the work that several "**" can make. */
-static bool matches(const char *pattern, const char *path, int *budget)
+static bool pattern_matches(const char *pattern, const char *path, int *budget)
 {
 	size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
 
@@ -58,21 +58,22 @@ static bool matches(const char *pattern, const char *path, int *budget)
 	if (n == 2 && !memcmp(pattern, "**", 2)) {
 		const char *rest = next_component(pattern, n);
 
-		if (matches(*rest ? rest : "*", path, budget))
+		if (pattern_matches(*rest ? rest : "*", path, budget))
 			return true;
 		return path[0] != '.' && path[m] &&
-		       matches(pattern, next_component(path, m), budget);
+		       pattern_matches(
+			       pattern, next_component(path, m), budget);
 	}
 	return component_matches(pattern, n, path, m) &&
-	       matches(next_component(pattern, n), next_component(path, m),
-		       budget);
+	       pattern_matches(next_component(pattern, n),
+		       next_component(path, m), budget);
 }
 
 bool transfer_matches(const char *pattern, const char *path)
 {
 	int budget = 10000;
 
-	return matches(pattern, path, &budget);
+	return pattern_matches(pattern, path, &budget);
 }
 
 size_t transfer_prefix(const char *pattern)
@@ -190,7 +191,7 @@ static void bar_end(struct transfer *t)
 
 /* ---- what is wrong ---- */
 
-static void report(struct transfer *t, const struct err *e)
+static void report_failure(struct transfer *t, const struct err *e)
 {
 	t->failed++;
 	bar_end(t);
@@ -213,7 +214,7 @@ int transfer_object(void *transfer, const struct err *e)
 void transfer_leave_out(struct transfer *t, const struct err *e)
 {
 	if (t->left++ < LINES_MAX || e->code == EINTR)
-		report(t, e);
+		report_failure(t, e);
 	else
 		t->failed++;
 }
@@ -562,7 +563,7 @@ static void tell_all(const struct manifest *m, const char *where, size_t files,
 				  text_size(size, (uint64_t)bytes), place});
 }
 
-static void tell(struct transfer *t, const struct manifest *m,
+static void tell_copied(struct transfer *t, const struct manifest *m,
 	const char *where, size_t skip)
 {
 	bool tty = t->term && t->term->out_tty;
@@ -597,7 +598,7 @@ void transfer_end(struct transfer *t, const struct manifest *m,
 	bar_end(t);
 	report_left(t);
 	if (!t->trusted)
-		tell(t, m, where, skip);
+		tell_copied(t, m, where, skip);
 	free(t->buf);
 	t->buf = NULL;
 }

@@ -48,7 +48,7 @@ static int no_memory(struct err *e)
 }
 
 /* Whether the path has a component "..". */
-static bool climbs(const char *path)
+static bool path_climbs(const char *path)
 {
 	char name[NAME_MAX + 1];
 
@@ -67,7 +67,7 @@ static int find_target(struct upload *u, const struct lexer_word *from, int n,
 
 	if (name[0] == '/')
 		return err_set(e, "%s is not in the home", name);
-	if (climbs(name))
+	if (path_climbs(name))
 		return err_set(e, "%s: leads out of the home", name);
 	while (len && name[len - 1] == '/')
 		len--;
@@ -102,7 +102,7 @@ static int base_add(struct upload *u, int fd, struct err *e)
 	return (int)u->nbases - 1;
 }
 
-static const char *beneath(const struct manifest_item *item)
+static const char *path_in_base(const struct manifest_item *item)
 {
 	const char *rel = item->from + item->rel;
 
@@ -117,12 +117,12 @@ static int open_item(
 	int base = u->bases[item->base];
 
 	flags |= O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-	return u->t->trusted ? openat(base, beneath(item), flags)
+	return u->t->trusted ? openat(base, path_in_base(item), flags)
 			     : hostfs_open_beneath(u->t->host, base,
-				       beneath(item), flags, true);
+				       path_in_base(item), flags, true);
 }
 
-static void describe(struct manifest_item *item, const struct stat *st)
+static void describe_item(struct manifest_item *item, const struct stat *st)
 {
 	item->mode = st->st_mode & 0777;
 	item->bytes = st->st_size;
@@ -132,7 +132,8 @@ static void describe(struct manifest_item *item, const struct stat *st)
 
 /* See that the file can be read, and whether a link leads to one. Why not:
  * words, or NULL. */
-static const char *look(struct upload *u, struct manifest_item *item, bool link)
+static const char *look_at_file(
+	struct upload *u, struct manifest_item *item, bool link)
 {
 	auto_close int fd = open_item(u, item, 0);
 	struct stat st;
@@ -145,7 +146,7 @@ static const char *look(struct upload *u, struct manifest_item *item, bool link)
 		return "is a link to a directory, which is not copied";
 	if (!S_ISREG(st.st_mode))
 		return hostfs_kind(st.st_mode);
-	describe(item, &st);
+	describe_item(item, &st);
 	return NULL;
 }
 
@@ -161,14 +162,14 @@ static int add_entry(struct upload *u, int dir,
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		why = strerror(errno);
 	else if (S_ISDIR(st.st_mode))
-		describe(&item, &st);
+		describe_item(&item, &st);
 	else if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
 		why = hostfs_kind(st.st_mode);
 	if (manifest_add_beneath(&u->m, above, name, &item, e) < 0)
 		return -1;
 	added = &u->m.v[u->m.n - 1];
 	if (!why && added->type == 'f')
-		why = look(u, added, S_ISLNK(st.st_mode));
+		why = look_at_file(u, added, S_ISLNK(st.st_mode));
 	if (why) {
 		struct err left = {0};
 
@@ -235,7 +236,7 @@ static int add_tree(
 		return -1;
 	if (fstat(fd, &st) < 0)
 		return err_errno(e, "%s", path);
-	describe(&item, &st);
+	describe_item(&item, &st);
 	return manifest_add(&u->m, &item, e);
 }
 
@@ -246,12 +247,12 @@ static int add_file(struct upload *u, const char *path, const char *to,
 	struct manifest_item item = {
 		.from = (char *)path, .to = (char *)to, .base = -1};
 
-	describe(&item, st);
+	describe_item(&item, st);
 	return manifest_add(&u->m, &item, e);
 }
 
 /* `last` of several words may have been meant as the target. */
-static void guess(const char *name, bool last, struct err *e)
+static void hint_at_target(const char *name, bool last, struct err *e)
 {
 	if (last && e->code == ENOENT && !strchr("/~.", name[0]))
 		err_hint(e, "/home/%s is the place of that name in the home",
@@ -283,7 +284,7 @@ static int add_named(
 	}
 	if (e->code == EISDIR && !u->t->one_file)
 		return add_tree(u, path, to, e);
-	guess(path, last, e);
+	hint_at_target(path, last, e);
 	return -1;
 }
 
@@ -339,7 +340,7 @@ static int look_there(void *upload, struct manifest_item *item, struct err *e)
 	return f ? transfer_meet(item, f->type == 'd', "/home", e) : 0;
 }
 
-static int64_t blocks(int64_t bytes)
+static int64_t round_to_pages(int64_t bytes)
 {
 	const int64_t page = sysconf(_SC_PAGESIZE);
 
@@ -363,8 +364,8 @@ static int check_room(struct upload *u, struct err *e)
 			continue;
 		files += !f;
 		if (item->type == 'f')
-			bytes +=
-				blocks(item->bytes) - (f ? f->blocks_bytes : 0);
+			bytes += round_to_pages(item->bytes) -
+				 (f ? f->blocks_bytes : 0);
 	}
 	if (bytes > left)
 		err_set(e,
@@ -418,7 +419,7 @@ static int open_source(
 		close(fd);
 		return err_set(e, "%s is no file any more", item->from);
 	}
-	describe(item, &st);
+	describe_item(item, &st);
 	return fd;
 }
 
@@ -446,7 +447,8 @@ static void batch_fill(struct upload *u, struct upload_batch *b, size_t *i)
 
 /* Fill one file of the home: 1 whole, 0 left out; -1 with e: no more are
  * copied. */
-static int fill(struct upload *u, struct upload_batch *b, int i, struct err *e)
+static int fill_file(
+	struct upload *u, struct upload_batch *b, int i, struct err *e)
 {
 	struct manifest_item *item = b->items[i];
 	int64_t bytes;
@@ -467,7 +469,7 @@ static int fill(struct upload *u, struct upload_batch *b, int i, struct err *e)
 	return 0;
 }
 
-static void commit(struct upload *u, struct upload_batch *b, int n)
+static void commit_files(struct upload *u, struct upload_batch *b, int n)
 {
 	int at = 0;
 
@@ -494,7 +496,7 @@ static void commit(struct upload *u, struct upload_batch *b, int n)
 }
 
 /* What is whole moves to the front. */
-static void keep(struct upload_batch *b, int at, int i, bool overwrite)
+static void keep_filled(struct upload_batch *b, int at, int i, bool overwrite)
 {
 	const struct manifest_item *item = b->items[i];
 
@@ -516,17 +518,17 @@ static int batch_copy(struct upload *u, struct upload_batch *b, struct err *e)
 		r = transfer_explain_full(u->t->jail, u->t->limits, e);
 	}
 	for (int i = 0; i < created; i++) {
-		int some = r < 0 ? -1 : fill(u, b, i, e);
+		int some = r < 0 ? -1 : fill_file(u, b, i, e);
 
 		close(b->out[i]);
 		if (some > 0)
-			keep(b, whole++, i, u->t->overwrite);
+			keep_filled(b, whole++, i, u->t->overwrite);
 		else
 			jail_home_abort(u->t->jail, b->tokens[i], NULL);
 		if (some < 0)
 			r = -1;
 	}
-	commit(u, b, whole);
+	commit_files(u, b, whole);
 	return r;
 }
 
@@ -577,7 +579,7 @@ static int make_dirs(struct upload *u, struct err *e)
 
 /* ---- all of it ---- */
 
-static int plan(struct upload *u, const struct lexer_word *from, int n,
+static int plan_upload(struct upload *u, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
 {
 	struct transfer *t = u->t;
@@ -617,7 +619,7 @@ int upload_run(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e)
 {
 	struct upload u = {.t = t};
-	int r = plan(&u, from, n, to, e);
+	int r = plan_upload(&u, from, n, to, e);
 
 	if (r == 0)
 		r = carry_out(&u, e);

@@ -107,7 +107,8 @@ static const char *add_file(
 }
 
 /* Look at one entry. *full: it and all further ones stay out. */
-static const char *look(struct attach *a, const struct jail_file *f, bool *full)
+static const char *look_at_entry(
+	struct attach *a, const struct jail_file *f, bool *full)
 {
 	const struct limits *l = a->rules.limits;
 	auto_close int fd = -1;
@@ -144,7 +145,7 @@ static const char *check_depths(const struct attach *a)
 
 /* Ask for the names. The warden walks through the home meanwhile, and others
  * have their turn. */
-static const char *ask(struct attach *a)
+static const char *ask_for_names(struct attach *a)
 {
 	a->asked = true;
 	a->due_ms = now_ms() + a->left_ms;
@@ -152,7 +153,7 @@ static const char *ask(struct attach *a)
 								: NULL;
 }
 
-static const char *take(struct attach *a, struct jail_event *ev)
+static const char *take_names(struct attach *a, struct jail_event *ev)
 {
 	int r = ev->ok ? jail_take_files(ev, &a->files, NULL) : -1;
 
@@ -161,7 +162,7 @@ static const char *take(struct attach *a, struct jail_event *ev)
 }
 
 /* Take the names, if they have come. */
-static const char *list(struct attach *a)
+static const char *poll_names(struct attach *a)
 {
 	const char *why = NULL;
 	struct jail_event ev;
@@ -169,7 +170,7 @@ static const char *list(struct attach *a)
 
 	while (!a->listed && (r = jail_next(a->jail, &ev, NULL)) > 0) {
 		if (ev.type == JAIL_REPLY)
-			why = take(a, &ev);
+			why = take_names(a, &ev);
 		jail_event_close(&ev);
 	}
 	return r < 0				    ? unknown
@@ -211,11 +212,11 @@ bool attach_turn(struct attach *a, const char **why)
 	bool full = false;
 
 	a->end_ms = begun + a->left_ms;
-	*why = a->listed ? NULL : a->asked ? list(a) : ask(a);
+	*why = a->listed ? NULL : a->asked ? poll_names(a) : ask_for_names(a);
 	while (!*why && a->listed && !full && a->at < a->files.n) {
 		*why = now_ms() > a->end_ms
 			       ? too_late
-			       : look(a, &a->files.v[a->at++], &full);
+			       : look_at_entry(a, &a->files.v[a->at++], &full);
 		if (now_ms() - begun >= TURN_MS)
 			break;
 	}

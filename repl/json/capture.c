@@ -41,7 +41,7 @@ static unsigned width_of(unsigned char lead)
 }
 
 /* How many of these bytes come before the end of the last chunk. */
-static size_t count(struct capture *c, const char *p, size_t n)
+static size_t count_bytes_within(struct capture *c, const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (utf8_continues(p[i]))
@@ -60,13 +60,13 @@ static size_t count(struct capture *c, const char *p, size_t n)
 	return n;
 }
 
-static void keep(struct capture *c, const char *p, size_t n)
+static void keep_bytes(struct capture *c, const char *p, size_t n)
 {
 	/* A character has at most four bytes. What is none may not be counted,
 	 * and is kept up to as many bytes as characters could have. */
 	uint64_t max = c->counts ? 4 * (c->max + CHUNK_CHARS) : c->max;
 	uint64_t room = max - c->text.n;
-	size_t kept = c->counts ? count(c, p, n) : n;
+	size_t kept = c->counts ? count_bytes_within(c, p, n) : n;
 
 	kept = kept < room ? kept : (size_t)room;
 	strbuf_add(&c->text, p, kept);
@@ -79,7 +79,7 @@ void capture_read(struct capture *c)
 	ssize_t n = read(c->fd, buf, sizeof(buf));
 
 	if (n > 0 && !c->cut)
-		keep(c, buf, (size_t)n);
+		keep_bytes(c, buf, (size_t)n);
 	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		fd_drop(&c->fd);
 }

@@ -107,7 +107,7 @@ struct cells {
 
 /* ---- its output ---- */
 
-static void sink(void *arg, const void *buf, size_t n)
+static void sink_text(void *arg, const void *buf, size_t n)
 {
 	struct cells *c = arg;
 	size_t at = c->text.n;
@@ -118,7 +118,7 @@ static void sink(void *arg, const void *buf, size_t n)
 			at + answer_unify_lines(c->text.s + at, n, &c->last);
 }
 
-static void line(void *arg, const char *text)
+static void add_frame_line(void *arg, const char *text)
 {
 	struct cells *c = arg;
 
@@ -126,12 +126,12 @@ static void line(void *arg, const char *text)
 	c->last = '\n';
 }
 
-static uint8_t hex(char c)
+static uint8_t hex_value(char c)
 {
 	return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-static void begin(struct cells *c, const char *mark)
+static void begin_output(struct cells *c, const char *mark)
 {
 	uint8_t bytes[OUTPUT_MARK_BYTES];
 	const struct output_opts opts = {
@@ -139,14 +139,14 @@ static void begin(struct cells *c, const char *mark)
 		.alone = true,
 		.head_bytes = (uint64_t)c->cfg->limits.output_bytes,
 		.mark = bytes,
-		.sink = sink,
-		.line = line,
+		.sink = sink_text,
+		.line = add_frame_line,
 		.arg = c,
 	};
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] =
-			(uint8_t)(hex(mark[2 * i]) << 4 | hex(mark[2 * i + 1]));
+		bytes[i] = (uint8_t)(hex_value(mark[2 * i]) << 4 |
+				     hex_value(mark[2 * i + 1]));
 	output_begin(&c->output, &opts);
 	c->running = true;
 }
@@ -158,7 +158,7 @@ static void note_read(struct cells *c, ssize_t n)
 }
 
 /* What comes before a cell, or behind its mark, is no cell's output. */
-static void hear(struct cells *c)
+static void read_output(struct cells *c)
 {
 	char buf[64 << 10];
 	ssize_t n = read(c->tty, buf, sizeof(buf));
@@ -174,7 +174,7 @@ static void hear(struct cells *c)
 	note_read(c, n);
 }
 
-static void type(struct cells *c)
+static void write_input(struct cells *c)
 {
 	ssize_t n = write(
 		c->tty, c->typed.s + c->typed_at, c->typed.n - c->typed_at);
@@ -228,14 +228,14 @@ static void take_files(struct cells *c, struct jail_event *ev)
 	c->reply.ok = jail_take_files(ev, &c->files, &c->reply.err) == 0;
 }
 
-static void take(struct cells *c, struct jail_event *ev)
+static void take_event(struct cells *c, struct jail_event *ev)
 {
 	switch (ev->type) {
 	case JAIL_UP:
 		take_tty(c, ev);
 		break;
 	case JAIL_RUNNING:
-		begin(c, ev->mark);
+		begin_output(c, ev->mark);
 		break;
 	case JAIL_DONE:
 		c->done = ev->done;
@@ -285,11 +285,12 @@ static void take_events(struct cells *c)
 	int r = 0;
 
 	while (!c->over && (r = jail_next(c->jail, &ev, &c->err)) > 0)
-		take(c, &ev);
+		take_event(c, &ev);
 	c->over |= r < 0;
 }
 
-static void ask(struct cells *c, enum jail_call call, int n, const char *path)
+static void ask_warden(
+	struct cells *c, enum jail_call call, int n, const char *path)
 {
 	c->replied = false;
 	if (jail_send(c->jail, call, n, path, &c->reply.err) == 0)
@@ -310,7 +311,7 @@ static void take_all(struct cells *c)
 		return;
 	if (c->cfg->skeleton && !c->furnishes) {
 		c->furnishes = true;
-		ask(c, CALL_READY, 0, NULL);
+		ask_warden(c, CALL_READY, 0, NULL);
 		return;
 	}
 	if (c->furnishes && !c->replied)
@@ -328,7 +329,7 @@ static bool output_is_over(const struct cells *c)
 	       now_ms() - c->heard_ms >= SILENCE_MS;
 }
 
-static void prepare(struct cells *c, const struct request *q)
+static void prepare_cell(struct cells *c, const struct request *q)
 {
 	if (c->text.cap > TEXT_KEPT)
 		strbuf_free(&c->text);
@@ -374,11 +375,11 @@ static void report_begin(struct cells *c)
 /* At `timeout_ms` it is interrupted, and killed after the grace. The warden
  * does the same at cell.timeout, but its clock rests while a cell waits for a
  * person, and here is none. */
-static void start(struct cells *c, const struct request *q)
+static void start_cell(struct cells *c, const struct request *q)
 {
 	bool stricter = q->timeout_ms < c->cfg->limits.cell_wall_ms;
 
-	prepare(c, q);
+	prepare_cell(c, q);
 	c->step = STEP_CELL;
 	report_begin(c);
 	log_cell(c->log, ++c->no, q->code, q->code_n);
@@ -390,7 +391,7 @@ static void start(struct cells *c, const struct request *q)
 
 /* Interrupt it; the second time, kill it. There is no third: the warden may not
  * be able to listen, and we do not wait for it. */
-static void press(struct cells *c)
+static void interrupt_or_kill(struct cells *c)
 {
 	if (c->killed)
 		return;
@@ -420,7 +421,7 @@ static void give_up(struct cells *c)
 void cells_interrupt(struct cells *c)
 {
 	if (c->step == STEP_CELL && !c->ended) {
-		press(c);
+		interrupt_or_kill(c);
 		c->cancelled = !c->late;
 	} else if (c->step == STEP_REPLY && !c->hurried) {
 		jail_interrupt(c->jail, NULL);
@@ -443,7 +444,7 @@ static void end_output(struct cells *c)
 		c->text.n--;
 }
 
-static void judge(struct cells *c)
+static void write_verdict(struct cells *c)
 {
 	const char *source = config_source(c->cfg, "session.memory");
 	struct limits limits = c->cfg->limits;
@@ -464,7 +465,7 @@ static void judge(struct cells *c)
 }
 
 /* The cell has ended, and so has its output. */
-static void finish(struct cells *c)
+static void finish_cell(struct cells *c)
 {
 	struct err e = {0};
 
@@ -479,7 +480,7 @@ static void finish(struct cells *c)
 	}
 	if (c->report.cut)
 		cells_note(c, "pictures left out: more than 16 MiB");
-	judge(c);
+	write_verdict(c);
 	log_limit(c->log, c->done.limit);
 	if (log_cell_end(c->log, c->verdict, &e) < 0)
 		cells_note(c, e.msg);
@@ -492,7 +493,7 @@ static void finish(struct cells *c)
 
 /* ---- requests ---- */
 
-static void refuse(struct cells *c, const char *title, const char *text)
+static void refuse_request(struct cells *c, const char *title, const char *text)
 {
 	c->refused = title;
 	snprintf(c->words, sizeof(c->words), "%s", text);
@@ -500,7 +501,7 @@ static void refuse(struct cells *c, const char *title, const char *text)
 
 void cells_refuse_files(struct cells *c, const char *why)
 {
-	refuse(c, "The files cannot be read", why);
+	refuse_request(c, "The files cannot be read", why);
 }
 
 const char *cells_why_over(struct cells *c)
@@ -521,15 +522,15 @@ static void put_files(struct cells *c)
 		return;
 	c->step = STEP_DONE;
 	if (c->hurried)
-		refuse(c, "The request was interrupted",
+		refuse_request(c, "The request was interrupted",
 			"interrupted before it began");
 	else if (put == RUN_PUT_FAILED)
-		refuse(c,
+		refuse_request(c,
 			c->put.how == RUN_FAILED ? "The jail failed"
 						 : "Request file is invalid",
 			c->put.message);
 	else if (c->q->form == REQUEST_CELL)
-		start(c, c->q);
+		start_cell(c, c->q);
 	free(c->put.files);
 	c->put.files = NULL;
 }
@@ -548,7 +549,7 @@ static void take_reply(struct cells *c)
 
 	c->step = form == REQUEST_RESET && c->reply.ok ? STEP_UP : STEP_DONE;
 	if (!c->reply.ok)
-		refuse(c,
+		refuse_request(c,
 			form == REQUEST_UNDO	 ? "Nothing was undone"
 			: form == REQUEST_REMOVE ? "The file cannot be removed"
 			: form == REQUEST_LIST || form == REQUEST_READ ||
@@ -565,14 +566,14 @@ static void wait_for_cell(struct cells *c)
 	if (!c->ended && now_ms() >= c->due_ms && c->killed) {
 		give_up(c);
 	} else if (!c->ended && now_ms() >= c->due_ms) {
-		press(c);
+		interrupt_or_kill(c);
 		c->late = !c->cancelled;
 	}
 	if (!c->over && !(c->ended && output_is_over(c)))
 		return;
 	c->step = STEP_DONE;
 	if (c->ended)
-		finish(c);
+		finish_cell(c);
 }
 
 static void go_on(struct cells *c)
@@ -599,19 +600,20 @@ void cells_begin(struct cells *c, const struct request *q)
 	c->due_ms = now_ms() + ANSWER_MS;
 	take_all(c);
 	if (c->over && q->form != REQUEST_SESSION)
-		refuse(c, "The session is over", cells_why_over(c));
+		refuse_request(c, "The session is over", cells_why_over(c));
 	else if (q->form == REQUEST_CELL && q->nfiles == 0)
-		start(c, q);
+		start_cell(c, q);
 	else if (q->form == REQUEST_UNDO)
-		ask(c, CALL_UNDO, q->undo, NULL);
+		ask_warden(c, CALL_UNDO, q->undo, NULL);
 	else if (q->form == REQUEST_REMOVE)
-		ask(c, CALL_REMOVE, 0, q->path);
+		ask_warden(c, CALL_REMOVE, 0, q->path);
 	else if (q->form == REQUEST_LIST || q->form == REQUEST_READ)
-		ask(c, CALL_LIST, 0, NULL);
+		ask_warden(c, CALL_LIST, 0, NULL);
 	else if (q->form == REQUEST_OPEN)
-		ask(c, CALL_OPEN, 1, q->path);
+		ask_warden(c, CALL_OPEN, 1, q->path);
 	else if (q->form != REQUEST_SESSION)
-		ask(c, q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
+		ask_warden(c,
+			q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);
 	go_on(c);
 }
@@ -652,7 +654,7 @@ void cells_ask(struct cells *c, const struct request *q)
 	}
 	c->q = q;
 	c->step = STEP_DONE;
-	refuse(c, forbidden, e.msg);
+	refuse_request(c, forbidden, e.msg);
 }
 
 bool cells_is_forbidden(const struct cells *c)
@@ -713,9 +715,9 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 	if (p[0].revents || !c->running)
 		take_all(c);
 	if (p[1].fd == c->tty && p[1].revents & (POLLIN | POLLHUP | POLLERR))
-		hear(c);
+		read_output(c);
 	if (p[1].fd == c->tty && p[1].revents & POLLOUT)
-		type(c);
+		write_input(c);
 	if (p[2].revents && p[2].fd == c->report.fd) {
 		before = c->report.text.n;
 		capture_read(&c->report);

@@ -91,7 +91,7 @@ static int write_answer(struct strbuf *b, struct err *e)
 	return r;
 }
 
-static int refuse(struct eval_state *s, const char *title,
+static int write_refusal(struct eval_state *s, const char *title,
 	const char *description, size_t n, struct err *e)
 {
 	struct strbuf b = {0};
@@ -156,15 +156,16 @@ static int serve_alone(
 /* ---- a session ---- */
 
 /* The session broke: answer so, and end with e. */
-static int broken(struct strbuf *b, const char *title, const struct err *e)
+static int write_broken(
+	struct strbuf *b, const char *title, const struct err *e)
 {
 	answer_add_refusal(b, title, e->msg, strlen(e->msg));
 	write_answer(b, NULL);
 	return -1;
 }
 
-static enum answer_kind serve(struct eval_state *s, const struct request *q,
-	struct strbuf *b, struct err *e)
+static enum answer_kind answer_request(struct eval_state *s,
+	const struct request *q, struct strbuf *b, struct err *e)
 {
 	cells_ask(s->cells, q);
 	while (!cells_is_done(s->cells))
@@ -182,21 +183,21 @@ static int begin_session(
 	struct strbuf b = {0};
 
 	if (s->served > 0)
-		return refuse(s, "Request data failed validation", late,
+		return write_refusal(s, "Request data failed validation", late,
 			sizeof(late) - 1, e);
 	if (setup_claim_slot(&ev->slots, e) < 0)
-		return broken(&b, "The session may not begin", e);
+		return write_broken(&b, "The session may not begin", e);
 	pool_want(ev->pool, 0, ev->mode, 0, 0);
 	if (pool_await(ev->pool, 0, SPEC_SESSION, &s->jail, e) < 0)
 		err_kind_set(e, ERR_JAIL);
 	else if (cells_open(&s->cells, s->jail, ev->cfg, ev->log, false, e) ==
 			 0 &&
-		 serve(s, q, &b, e) == ANSWER_RAN)
+		 answer_request(s, q, &b, e) == ANSWER_RAN)
 		return write_answer(&b, e);
 	if (e->kind < ERR_CONFIG)
 		err_kind_set(e, ERR_JAIL);
 	b.n = 0;
-	return broken(&b, "The jail failed", e);
+	return write_broken(&b, "The jail failed", e);
 }
 
 static int serve_in_session(
@@ -204,7 +205,7 @@ static int serve_in_session(
 {
 	struct strbuf b = {0};
 
-	switch (serve(s, q, &b, e)) {
+	switch (answer_request(s, q, &b, e)) {
 	case ANSWER_RAN:
 		return write_answer(&b, e);
 	case ANSWER_REFUSED:
@@ -217,7 +218,7 @@ static int serve_in_session(
 		err_set(e, "the session ended unexpectedly");
 	err_kind_set(e, ERR_JAIL);
 	b.n = 0;
-	return broken(&b, "The session is over", e);
+	return write_broken(&b, "The session is over", e);
 }
 
 static void end_session(struct eval_state *s)
@@ -228,7 +229,8 @@ static void end_session(struct eval_state *s)
 
 /* ---- all requests ---- */
 
-static int take(struct eval_state *s, const char *text, size_t n, struct err *e)
+static int serve_text(
+	struct eval_state *s, const char *text, size_t n, struct err *e)
 {
 	struct eval *ev = s->ev;
 	const struct request_rules rules = {.limits = &ev->cfg->limits,
@@ -242,7 +244,7 @@ static int take(struct eval_state *s, const char *text, size_t n, struct err *e)
 	int r;
 
 	if (request_parse(&q, text, n, &rules, &why) < 0)
-		r = refuse(
+		r = write_refusal(
 			s, why.title, why.description.s, why.description.n, e);
 	else if (s->cells)
 		r = serve_in_session(s, &q, e);
@@ -256,18 +258,19 @@ static int take(struct eval_state *s, const char *text, size_t n, struct err *e)
 }
 
 /* Base64 takes four characters for three bytes, JSON up to six for one. */
-static size_t longest(const struct limits *l)
+static size_t longest_request(const struct limits *l)
 {
 	return (size_t)(2 * l->home_bytes + 6 * l->source_bytes) + (1 << 20);
 }
 
 static int refuse_size(struct eval_state *s, const char *words, struct err *e)
 {
-	return refuse(s, "Request is too large", words, strlen(words), e);
+	return write_refusal(
+		s, "Request is too large", words, strlen(words), e);
 }
 
 /* The next request of the stream: 1 served, 0 there is none, -1 with e. */
-static int next(struct eval_state *s, struct err *e)
+static int serve_next(struct eval_state *s, struct err *e)
 {
 	const char *text;
 	size_t n;
@@ -292,7 +295,7 @@ static int next(struct eval_state *s, struct err *e)
 		r = refuse_size(s, "it has more than 1000000 values", e);
 		break;
 	case STREAM_REQUEST:
-		r = take(s, text, n, e);
+		r = serve_text(s, text, n, e);
 		break;
 	}
 	s->served++;
@@ -308,15 +311,16 @@ int eval_run(struct eval *ev, struct err *e)
 	/* A write that fails is an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	stream_open(&s.in, STDIN_FILENO, longest(&ev->cfg->limits),
+	stream_open(&s.in, STDIN_FILENO, longest_request(&ev->cfg->limits),
 		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
 	do
-		r = next(&s, e);
+		r = serve_next(&s, e);
 	while (r > 0);
 	stream_close(&s.in);
 	end_session(&s);
 	if (r == 0 && s.served == 0)
-		r = refuse(&s, "Invalid JSON", empty, sizeof(empty) - 1, e);
+		r = write_refusal(
+			&s, "Invalid JSON", empty, sizeof(empty) - 1, e);
 	/* The reader went away; a maker that did is a failure. */
 	if (r < 0 && e->code == EPIPE && e->kind != ERR_JAIL)
 		return 128 + SIGPIPE;

@@ -44,7 +44,7 @@ static void add_character(struct strbuf *b, uint32_t c)
 }
 
 /* How many bytes from here on stand for themselves. */
-static size_t plain(const char *s, const char *end)
+static size_t plain_length(const char *s, const char *end)
 {
 	const char *p = s;
 
@@ -60,7 +60,7 @@ void json_text_add(struct strbuf *b, const char *s, size_t n)
 
 	strbuf_puts(b, "\"");
 	while (s < end) {
-		size_t run = plain(s, end);
+		size_t run = plain_length(s, end);
 
 		strbuf_add(b, s, run);
 		s += run;

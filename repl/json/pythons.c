@@ -16,7 +16,7 @@
 
 /* One that is missing counts all the same: that it is missing is told when its
  * jail is built. */
-static int add(struct pythons *p, const char *path, struct err *e)
+static int add_python(struct pythons *p, const char *path, struct err *e)
 {
 	char *real;
 
@@ -36,10 +36,10 @@ int pythons_find(struct pythons *p, const struct jail_spec *spec,
 	const struct config *cfg, struct err *e)
 {
 	*p = (struct pythons){.n = 0};
-	if (add(p, spec->python, e) < 0)
+	if (add_python(p, spec->python, e) < 0)
 		return -1;
 	for (size_t i = 0; i < cfg->executable.n; i++)
-		if (add(p, cfg->executable.items[i], e) < 0)
+		if (add_python(p, cfg->executable.items[i], e) < 0)
 			return -1;
 	return 0;
 }

@@ -24,7 +24,8 @@ static int take_length(const char *s, size_t n, size_t *at, size_t *length)
 	return 0;
 }
 
-static void keep(struct report *r, const char *name, struct report_piece piece)
+static void keep_piece(
+	struct report *r, const char *name, struct report_piece piece)
 {
 	if (piece.n > REPORT_TEXT_MAX && memcmp(name, "png ", 4) != 0)
 		return;
@@ -53,7 +54,7 @@ void report_parse(struct report *r, const char *s, size_t n)
 		at += (size_t)(blank - name) + 1;
 		if (take_length(s, n, &at, &length) < 0 || length > n - at)
 			return;
-		keep(r, name, (struct report_piece){s + at, length});
+		keep_piece(r, name, (struct report_piece){s + at, length});
 		at += length;
 	}
 }

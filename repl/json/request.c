@@ -54,7 +54,8 @@ int request_refuse(
 /* ---- the words of jsonschema ---- */
 
 /* The value, as Python prints it, and what is wrong with it. */
-static int wrong(struct request_refusal *why, const json_t *v, const char *what)
+static int refuse_value(
+	struct request_refusal *why, const json_t *v, const char *what)
 {
 	struct strbuf *b = &why->description;
 
@@ -79,7 +80,8 @@ static int check_type(
 		[JSON_STRING] = "is not of type 'string'",
 	};
 
-	return !v || json_typeof(v) == type ? 0 : wrong(why, v, names[type]);
+	return !v || json_typeof(v) == type ? 0
+					    : refuse_value(why, v, names[type]);
 }
 
 /* Every item of a list; the last mistake counts. */
@@ -124,7 +126,7 @@ static int check_file(struct request_refusal *why, const json_t *f)
 	if (check_type(why, path, JSON_STRING) < 0)
 		return -1;
 	if (!path_matches(json_string_value(path), json_string_length(path)))
-		return wrong(
+		return refuse_value(
 			why, path, "does not match '^(?!/)(?!.*\\\\\\\\0).*$'");
 	return check_type(why, json_object_get(f, "content"), JSON_STRING);
 }
@@ -147,7 +149,7 @@ static int check_snekbox(struct request_refusal *why, const json_t *root)
 	files = json_object_get(root, "files");
 	args = json_object_get(root, "args");
 	if (!args && !json_object_get(root, "input"))
-		return wrong(why, root,
+		return refuse_value(why, root,
 			"is not valid under any of the given schemas");
 	if (check_type(why, json_object_get(root, "input"), JSON_STRING) < 0 ||
 		check_type(why, files, JSON_ARRAY) < 0 ||
@@ -389,7 +391,7 @@ static int check_key(
 					    : json_typeof(v) == keys[i].type)
 		return 0;
 	strbuf_printf(b, "%s: ", name);
-	return wrong(why, v,
+	return refuse_value(why, v,
 		keys[i].type == JSON_TRUE      ? "is not of type 'boolean'"
 		: keys[i].type == JSON_INTEGER ? "is not of type 'integer'"
 		: keys[i].type == JSON_ARRAY   ? "is not of type 'array'"
@@ -471,7 +473,7 @@ static int take_timeout(struct request *r, const struct request_rules *rules,
 
 	r->timeout_ms = v ? json_integer_value(v) : most;
 	if (r->timeout_ms < 1)
-		return wrong(why, v, "is less than the minimum of 1");
+		return refuse_value(why, v, "is less than the minimum of 1");
 	if (r->timeout_ms > most)
 		return request_refuse(why, invalid,
 			"timeout_ms exceeds maximum of %lld ms",
@@ -586,7 +588,7 @@ static int take_command(struct request *r, struct request_refusal *why)
 	const json_t *pattern = json_object_get(r->root, "read");
 
 	if (json_object_size(r->root) != 1) {
-		return wrong(why, r->root,
+		return refuse_value(why, r->root,
 			"is neither a cell nor one of undo, reset and read");
 	} else if (json_is_integer(undo)) {
 		r->form = REQUEST_UNDO;
@@ -604,7 +606,7 @@ static int take_command(struct request *r, struct request_refusal *why)
 				why, invalid, "read: may not hold a NUL");
 		return check_pattern(r->pattern, why);
 	} else {
-		return wrong(why, r->root,
+		return refuse_value(why, r->root,
 			"is neither a cell nor one of undo, reset and read");
 	}
 	return 0;

@@ -32,7 +32,7 @@ static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
 	"PYTHONIOENCODING=utf-8:strict", "PYTHON_COLORS=1", NULL};
 
 /* A jail that could not be built: the next could not be either. */
-static void fail(struct run *r, const struct err *e)
+static void fail_run(struct run *r, const struct err *e)
 {
 	r->lost = r->built && !r->asked;
 	r->how = RUN_FAILED;
@@ -131,7 +131,7 @@ static enum run_put fail_to_put(
 {
 	if (e->kind == ERR_JAIL) {
 		snprintf(r->message, sizeof(r->message), "%s", e->msg);
-		fail(r, e);
+		fail_run(r, e);
 		return RUN_PUT_FAILED;
 	}
 	r->how = RUN_NOTHING;
@@ -152,7 +152,7 @@ static int begin_to_put(struct run *r, const struct request *q)
 		return 0;
 	err_errno(&e, "hold the list of files");
 	snprintf(r->message, sizeof(r->message), "%s", e.msg);
-	fail(r, &e);
+	fail_run(r, &e);
 	return -1;
 }
 
@@ -204,7 +204,7 @@ static void take_up(
 	capture_open(&r->report, fd_take(&ev->fds[4]), r->report_max, false);
 }
 
-static int start(struct jail *j, const struct request *q, struct err *e)
+static int start_program(struct jail *j, const struct request *q, struct err *e)
 {
 	const struct jail_start snekbox = {
 		.argv = q->args, .env = env_snekbox, .merged = 1};
@@ -226,7 +226,7 @@ static int64_t end_ms(const struct run *r)
 }
 
 /* The jail stands: its home gets its files, and the program begins. */
-static void begin(struct run *r)
+static void begin_program(struct run *r)
 {
 	const struct request *q = r->request;
 	enum run_put put = run_put_files(r, r->jail, q);
@@ -242,8 +242,8 @@ static void begin(struct run *r)
 		r->gone = true;
 		snprintf(r->message, sizeof(r->message),
 			"ValueError: embedded null byte");
-	} else if (start(r->jail, q, &e) < 0) {
-		fail(r, &e);
+	} else if (start_program(r->jail, q, &e) < 0) {
+		fail_run(r, &e);
 	} else {
 		r->asked = true;
 		r->due_ms = end_ms(r);
@@ -251,7 +251,7 @@ static void begin(struct run *r)
 }
 
 /* What it wrote last comes before its end. */
-static void end(struct run *r, const struct jail_program *program)
+static void end_program(struct run *r, const struct jail_program *program)
 {
 	struct err e = {0};
 
@@ -262,7 +262,7 @@ static void end(struct run *r, const struct jail_program *program)
 	if (r->out.text.failed || r->err_out.text.failed ||
 		r->report.text.failed) {
 		err_set(&e, "hold the output: out of memory");
-		fail(r, &e);
+		fail_run(r, &e);
 		return;
 	}
 	r->program = *program;
@@ -270,20 +270,20 @@ static void end(struct run *r, const struct jail_program *program)
 	r->gone = true;
 }
 
-static void take(struct run *r, struct jail_event *ev)
+static void take_event(struct run *r, struct jail_event *ev)
 {
 	if (ev->type == JAIL_BUILT) {
 		r->built = true;
 		run_put_skeleton(r->jail, r->cfg);
-		begin(r);
+		begin_program(r);
 	} else if (ev->type == JAIL_UP) {
 		take_up(r, ev, r->request);
 	} else if (ev->type == JAIL_FAILED) {
 		/* A driver that waited, and died before it had its cell. */
 		r->asked &= run_mode(r->request) != SPEC_CELL;
-		fail(r, &ev->err);
+		fail_run(r, &ev->err);
 	} else if (ev->type == JAIL_EXITED) {
-		end(r, &ev->program);
+		end_program(r, &ev->program);
 	}
 	jail_event_close(ev);
 }
@@ -296,16 +296,16 @@ static void take_events(struct run *r)
 	int got = 0;
 
 	while (!r->gone && (got = jail_next(r->jail, &ev, &e)) > 0)
-		take(r, &ev);
+		take_event(r, &ev);
 	if (got < 0) {
 		/* Its warden died before it read that. */
 		r->asked &= r->up || e.code != ECONNRESET;
-		fail(r, &e);
+		fail_run(r, &e);
 	}
 }
 
 /* Write what the program reads, as far as it takes it. */
-static void feed(struct run *r, const struct request *q)
+static void write_input(struct run *r, const struct request *q)
 {
 	ssize_t n = 0;
 
@@ -363,7 +363,7 @@ static void serve_pipes(struct run *r, const struct pollfd *p)
 			served = true;
 		}
 	if (p[WAIT_IN].revents)
-		feed(r, r->request);
+		write_input(r, r->request);
 	if (served && ++r->turns > TURNS)
 		r->rest_ms = now_ms() + REST_MS;
 }
@@ -378,7 +378,7 @@ static void give_up(struct run *r)
 		return;
 	err_set(&e, "the session does not answer");
 	err_kind_set(&e, ERR_JAIL);
-	fail(r, &e);
+	fail_run(r, &e);
 }
 
 void run_turn(struct run *r, const struct pollfd *p)
@@ -392,7 +392,7 @@ void run_turn(struct run *r, const struct pollfd *p)
 		take_events(r);
 	/* Each call that puts a file has a clock of its own. */
 	if (r->puts && !r->gone)
-		begin(r);
+		begin_program(r);
 	else if (!r->gone && now_ms() > r->due_ms)
 		give_up(r);
 }

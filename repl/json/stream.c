@@ -40,7 +40,7 @@ void stream_close(struct stream *s)
 }
 
 /* Look at one character. True when the request ends before it. */
-static bool look(struct stream *s, char c)
+static bool look_at_character(struct stream *s, char c)
 {
 	if (c == '\n' && (s->lines || s->text || s->depth <= 0))
 		return s->something;
@@ -64,16 +64,16 @@ static bool look(struct stream *s, char c)
 }
 
 /* Look on. True when a request ends at s->at. */
-static bool scan(struct stream *s)
+static bool scan_request(struct stream *s)
 {
 	for (; s->at < s->n; s->at++)
-		if (look(s, s->buf[s->at]))
+		if (look_at_character(s, s->buf[s->at]))
 			return true;
 	return s->ended && s->something;
 }
 
 /* Forget what is behind us; and what nobody will ask for. */
-static void compact(struct stream *s)
+static void compact_buffer(struct stream *s)
 {
 	if (s->at - s->used > s->max || s->long_) {
 		s->long_ = true;
@@ -92,7 +92,7 @@ int stream_read(struct stream *s)
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	ssize_t r = 0;
 
-	compact(s);
+	compact_buffer(s);
 	if (array_reserve(&s->buf, &s->room, s->n + READ_BYTES, 1) < 0)
 		return -1;
 	do {
@@ -124,7 +124,8 @@ bool stream_may_go_on(struct stream *s)
 }
 
 /* A request ends here: the next begins. */
-static enum stream_next finish(struct stream *s, const char **text, size_t *n)
+static enum stream_next finish_request(
+	struct stream *s, const char **text, size_t *n)
 {
 	enum stream_next what = STREAM_REQUEST;
 
@@ -147,8 +148,8 @@ static enum stream_next finish(struct stream *s, const char **text, size_t *n)
 
 enum stream_next stream_try(struct stream *s, const char **text, size_t *n)
 {
-	if (scan(s))
-		return finish(s, text, n);
+	if (scan_request(s))
+		return finish_request(s, text, n);
 	return s->ended ? STREAM_END : STREAM_MORE;
 }
 

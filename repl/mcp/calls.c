@@ -51,7 +51,7 @@ struct calls {
 
 /* ---- the session ---- */
 
-static void fail(struct calls *c, const struct err *e)
+static void fail_session(struct calls *c, const struct err *e)
 {
 	if (c->failed.msg[0])
 		return;
@@ -63,7 +63,7 @@ static void fail(struct calls *c, const struct err *e)
 static void end_session(struct calls *c)
 {
 	if (c->cells && cells_error(c->cells)->msg[0])
-		fail(c, cells_error(c->cells));
+		fail_session(c, cells_error(c->cells));
 	cells_close(c->cells);
 	pool_end(c->pool, c->jail);
 	c->cells = NULL;
@@ -83,7 +83,7 @@ static void take_session(struct calls *c)
 	if (r > 0 &&
 		cells_open(&c->cells, c->jail, c->cfg, c->log, true, &e) == 0)
 		return;
-	fail(c, &e);
+	fail_session(c, &e);
 	end_session(c);
 }
 
@@ -96,7 +96,7 @@ static void begin_session(struct calls *c)
 
 /* Who may not use a command has no tool that does the same. 0, or -1 with the
  * reason. */
-static int allow(struct calls *c, enum tools_tool tool)
+static int check_tool_allowed(struct calls *c, enum tools_tool tool)
 {
 	return config_check_command(c->cfg, tools_command(tool), &c->why);
 }
@@ -104,7 +104,7 @@ static int allow(struct calls *c, enum tools_tool tool)
 static void leave_out(struct calls *c)
 {
 	for (int i = 0; i < TOOLS_UNKNOWN; i++)
-		if (allow(c, (enum tools_tool)i) < 0)
+		if (check_tool_allowed(c, (enum tools_tool)i) < 0)
 			tools_leave_out(c->tools, (enum tools_tool)i);
 }
 
@@ -158,7 +158,7 @@ bool calls_is_ready(const struct calls *c)
 /* ---- the beginning of a call ---- */
 
 /* A request of the session, of arguments that are its members (taken). */
-static void ask(struct calls *c, json_t *root)
+static void ask_session(struct calls *c, json_t *root)
 {
 	const struct request_rules rules = {
 		.limits = &c->cfg->limits, .session = true};
@@ -172,7 +172,7 @@ static void ask(struct calls *c, json_t *root)
 	strbuf_free(&why.description);
 }
 
-static const json_t *argument(const struct calls *c, const char *name)
+static const json_t *find_argument(const struct calls *c, const char *name)
 {
 	return json_object_get(
 		message_param(&c->call->m, "arguments", JSON_OBJECT), name);
@@ -185,10 +185,11 @@ static int no_resource(const struct calls *c)
 
 static void begin_undo(struct calls *c)
 {
-	const json_t *cells = argument(c, "cells");
+	const json_t *cells = find_argument(c, "cells");
 
-	ask(c, json_pack("{s:I}", "undo",
-		       cells ? json_integer_value(cells) : (json_int_t)1));
+	ask_session(
+		c, json_pack("{s:I}", "undo",
+			   cells ? json_integer_value(cells) : (json_int_t)1));
 }
 
 /* A session that is over is replaced. */
@@ -204,21 +205,21 @@ static void begin_reset(struct calls *c)
 
 static void begin_list(struct calls *c)
 {
-	const json_t *pattern = argument(c, "pattern");
+	const json_t *pattern = find_argument(c, "pattern");
 
 	if (pattern)
-		ask(c, json_pack("{s:O}", "read", pattern));
+		ask_session(c, json_pack("{s:O}", "read", pattern));
 	c->q.form = REQUEST_LIST;
 }
 
 static void begin_file(struct calls *c)
 {
-	c->path = resource_from_name(argument(c, "path"), &c->why);
+	c->path = resource_from_name(find_argument(c, "path"), &c->why);
 	c->q.form = REQUEST_OPEN;
 	c->q.path = c->path;
 	if (c->path && c->tool == TOOLS_WRITE_FILE)
-		resource_take(&c->q, c->path, argument(c, "text"),
-			argument(c, "content"), &c->cfg->limits, &c->why);
+		resource_take(&c->q, c->path, find_argument(c, "text"),
+			find_argument(c, "content"), &c->cfg->limits, &c->why);
 }
 
 /* resources/read */
@@ -251,14 +252,14 @@ static void begin_tool(struct calls *c, const struct message *m)
 	} else if (arguments && !json_is_object(arguments)) {
 		c->code = MESSAGE_BAD_PARAMS;
 		err_set(&c->why, "Invalid params: arguments is no object");
-	} else if (allow(c, c->tool) < 0 ||
+	} else if (check_tool_allowed(c, c->tool) < 0 ||
 		   tools_check(c->tools, c->tool, arguments, &c->why) < 0) {
 		return;
 	} else if (json_object_get(arguments, "files") &&
-		   allow(c, TOOLS_WRITE_FILE) < 0) {
+		   check_tool_allowed(c, TOOLS_WRITE_FILE) < 0) {
 		return;
 	} else if (c->tool == TOOLS_RUN_CELL) {
-		ask(c, json_incref((json_t *)arguments));
+		ask_session(c, json_incref((json_t *)arguments));
 	} else if (c->tool == TOOLS_UNDO) {
 		begin_undo(c);
 	} else if (c->tool == TOOLS_RESET) {
@@ -295,8 +296,9 @@ void calls_begin(struct calls *c, const struct call *call)
 	c->began_ms = c->told_ms = now_ms();
 	if (call->kind == CALLS_TOOL)
 		begin_tool(c, &call->m);
-	else if (allow(c, call->kind == CALLS_READ ? TOOLS_READ_FILE
-						   : TOOLS_LIST_FILES) == 0) {
+	else if (check_tool_allowed(c, call->kind == CALLS_READ
+					       ? TOOLS_READ_FILE
+					       : TOOLS_LIST_FILES) == 0) {
 		if (call->kind == CALLS_READ)
 			begin_read(c);
 		else

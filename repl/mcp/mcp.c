@@ -74,7 +74,7 @@ struct mcp {
 
 /* ---- answers ---- */
 
-static void emit(struct mcp *m, struct strbuf *b)
+static void emit_message(struct mcp *m, struct strbuf *b)
 {
 	strbuf_puts(b, "\n");
 	if (!m->failed && b->failed) {
@@ -101,18 +101,19 @@ static void batch_done(
 		return;
 	if (batch->b.n) {
 		strbuf_puts(&batch->b, "]");
-		emit(m, &batch->b);
+		emit_message(m, &batch->b);
 	}
 	free(batch);
 }
 
 /* `b` answers a message; empty: nothing does. */
-static void answer(struct mcp *m, struct message_batch *batch, struct strbuf *b)
+static void answer_message(
+	struct mcp *m, struct message_batch *batch, struct strbuf *b)
 {
 	if (batch)
 		batch_done(m, batch, b);
 	else if (b->n)
-		emit(m, b);
+		emit_message(m, b);
 }
 
 static void add_error(
@@ -122,12 +123,12 @@ static void add_error(
 	strbuf_puts(b, "}}");
 }
 
-static void refuse(struct mcp *m, int code, const char *text)
+static void send_error(struct mcp *m, int code, const char *text)
 {
 	struct strbuf b = {0};
 
 	add_error(&b, NULL, code, text);
-	emit(m, &b);
+	emit_message(m, &b);
 }
 
 /* ---- what is answered at once ---- */
@@ -267,7 +268,7 @@ static void add_version_error(
 
 /* Longest message: one file, in base64 or with escapes, and one cell. It is
  * held by this process, where no limit of the session counts it. */
-static size_t longest(const struct limits *l)
+static size_t longest_message(const struct limits *l)
 {
 	return (size_t)(2 * l->max_file_bytes + 6 * l->source_bytes) +
 	       (1 << 20);
@@ -283,10 +284,10 @@ static bool is_in_use(const struct mcp *m, const json_t *id)
 
 /* Let a call wait for the session: takes the message. False when there are too
  * many. */
-static bool enqueue(struct mcp *m, struct message *q,
+static bool enqueue_call(struct mcp *m, struct message *q,
 	struct message_batch *batch, const struct method *method, size_t bytes)
 {
-	size_t most = longest(&m->cfg->limits);
+	size_t most = longest_message(&m->cfg->limits);
 	bool fits = m->n == 0 || (m->n < CALLS_MAX && m->bytes + bytes <= most);
 	struct mcp_waiting *w = fits ? calloc(1, sizeof(*w)) : NULL;
 
@@ -304,7 +305,7 @@ static bool enqueue(struct mcp *m, struct message *q,
 }
 
 /* Answer a request, or let it wait. */
-static void request(struct mcp *m, struct message *q,
+static void serve_request(struct mcp *m, struct message *q,
 	struct message_batch *batch, size_t bytes)
 {
 	const json_t *version = message_meta(q, version_key);
@@ -321,7 +322,7 @@ static void request(struct mcp *m, struct message *q,
 	} else if (!method || (method->handshake && (version || batch))) {
 		add_error(&b, q->id, MESSAGE_NO_METHOD, "Method not found");
 	} else if (!method->add) {
-		if (enqueue(m, q, batch, method, bytes))
+		if (enqueue_call(m, q, batch, method, bytes))
 			return;
 		add_error(&b, q->id, MESSAGE_FAILED,
 			"busy: too many calls wait for the session");
@@ -336,13 +337,13 @@ static void request(struct mcp *m, struct message *q,
 			message_end(&b, version != NULL, method->cache);
 		}
 	}
-	answer(m, batch, &b);
+	answer_message(m, batch, &b);
 }
 
 /* ---- notifications ---- */
 
 /* Take a call out of the queue, and answer it with `b`. */
-static void dequeue(struct mcp *m, size_t at, struct strbuf *b)
+static void dequeue_call(struct mcp *m, size_t at, struct strbuf *b)
 {
 	struct mcp_waiting *w = m->queue[at];
 
@@ -350,12 +351,12 @@ static void dequeue(struct mcp *m, size_t at, struct strbuf *b)
 	m->n--;
 	memmove(m->queue + at, m->queue + at + 1,
 		(m->n - at) * sizeof(*m->queue));
-	answer(m, w->batch, b);
+	answer_message(m, w->batch, b);
 	message_fini(&w->call.m);
 	free(w);
 }
 
-static void cancel(struct mcp *m, const json_t *id)
+static void cancel_call(struct mcp *m, const json_t *id)
 {
 	struct strbuf nothing = {0};
 
@@ -363,7 +364,7 @@ static void cancel(struct mcp *m, const json_t *id)
 		if (!json_equal(m->queue[i]->call.m.id, id))
 			continue;
 		if (i > 0 || !m->begun) {
-			dequeue(m, i, &nothing);
+			dequeue_call(m, i, &nothing);
 		} else if (!m->queue[i]->call.dropped) {
 			m->queue[i]->call.dropped = true;
 			calls_interrupt(m->calls);
@@ -372,18 +373,18 @@ static void cancel(struct mcp *m, const json_t *id)
 	}
 }
 
-static void note(struct mcp *m, const struct message *q)
+static void take_note(struct mcp *m, const struct message *q)
 {
 	const json_t *id = json_object_get(q->params, "requestId");
 
 	if (id && !strcmp(q->method, "notifications/cancelled"))
-		cancel(m, id);
+		cancel_call(m, id);
 }
 
 /* ---- messages ---- */
 
 /* Takes the value. */
-static void take(
+static void take_message(
 	struct mcp *m, json_t *root, struct message_batch *batch, size_t bytes)
 {
 	struct strbuf b = {0};
@@ -391,18 +392,18 @@ static void take(
 
 	switch (message_take(&q, root)) {
 	case MESSAGE_REQUEST:
-		request(m, &q, batch, bytes);
+		serve_request(m, &q, batch, bytes);
 		break;
 	case MESSAGE_NOTE:
-		note(m, &q);
-		answer(m, batch, &b);
+		take_note(m, &q);
+		answer_message(m, batch, &b);
 		break;
 	case MESSAGE_ANSWER:
-		answer(m, batch, &b);
+		answer_message(m, batch, &b);
 		break;
 	case MESSAGE_BAD:
 		add_error(&b, q.id, q.code, q.why);
-		answer(m, batch, &b);
+		answer_message(m, batch, &b);
 		break;
 	}
 	message_fini(&q);
@@ -417,7 +418,7 @@ static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
 
 	if (m->version != BATCHES || json_array_size(list) == 0 ||
 		json_array_size(list) > CALLS_MAX) {
-		refuse(m, MESSAGE_NO_REQUEST,
+		send_error(m, MESSAGE_NO_REQUEST,
 			json_array_size(list) > CALLS_MAX
 				? "Invalid Request: a batch of more than 64"
 				: "Invalid Request: no batch, in this version "
@@ -426,12 +427,13 @@ static void take_batch(struct mcp *m, const json_t *list, size_t bytes)
 	}
 	batch = calloc(1, sizeof(*batch));
 	if (!batch) {
-		refuse(m, MESSAGE_FAILED, "out of memory");
+		send_error(m, MESSAGE_FAILED, "out of memory");
 		return;
 	}
 	/* One more, or the first could end the batch. */
 	batch->waiting = (int)json_array_size(list) + 1;
-	json_array_foreach(list, i, v) take(m, json_incref(v), batch, bytes);
+	json_array_foreach(list, i, v)
+		take_message(m, json_incref(v), batch, bytes);
 	batch_done(m, batch, &(struct strbuf){0});
 }
 
@@ -445,12 +447,12 @@ static void take_line(struct mcp *m, const char *text, size_t n)
 
 	if (!root) {
 		snprintf(why, sizeof(why), "Parse error: %s", e.text);
-		refuse(m, MESSAGE_NO_JSON, why);
+		send_error(m, MESSAGE_NO_JSON, why);
 	} else if (json_is_array(root)) {
 		take_batch(m, root, bytes);
 		json_decref(root);
 	} else {
-		take(m, root, NULL, bytes);
+		take_message(m, root, NULL, bytes);
 	}
 }
 
@@ -471,16 +473,16 @@ static bool take_lines(struct mcp *m)
 			take_line(m, text, n);
 			break;
 		case STREAM_LONG:
-			refuse(m, MESSAGE_NO_REQUEST,
+			send_error(m, MESSAGE_NO_REQUEST,
 				"Invalid Request: longer than any that can be "
 				"in order");
 			break;
 		case STREAM_DEEP:
-			refuse(m, MESSAGE_NO_REQUEST,
+			send_error(m, MESSAGE_NO_REQUEST,
 				"Invalid Request: nested more than 200 deep");
 			break;
 		case STREAM_MANY:
-			refuse(m, MESSAGE_NO_REQUEST,
+			send_error(m, MESSAGE_NO_REQUEST,
 				"Invalid Request: more than 1000000 values");
 			break;
 		}
@@ -501,7 +503,7 @@ static void limit_batch(const struct mcp_waiting *w, struct strbuf *b)
 }
 
 /* Begin the calls whose turn it is, and answer those that are done. */
-static void advance(struct mcp *m)
+static void advance_queue(struct mcp *m)
 {
 	struct strbuf b;
 
@@ -517,7 +519,7 @@ static void advance(struct mcp *m)
 		calls_answer(m->calls, &b);
 		limit_batch(m->queue[0], &b);
 		m->begun = false;
-		dequeue(m, 0, &b);
+		dequeue_call(m, 0, &b);
 	}
 }
 
@@ -529,12 +531,12 @@ static void tell_progress(struct mcp *m)
 
 	calls_add_progress(m->calls, &b);
 	if (b.n && b.n < SMALL && poll(&out, 1, 0) > 0)
-		emit(m, &b);
+		emit_message(m, &b);
 	strbuf_free(&b);
 }
 
 /* 1; 0 when the client has gone; -1 with e. */
-static int turn(struct mcp *m, struct err *e)
+static int serve_turn(struct mcp *m, struct err *e)
 {
 	struct pollfd p[1 + CALLS_POLLS];
 	int timeout_ms = calls_polls(m->calls, p + 1);
@@ -547,7 +549,7 @@ static int turn(struct mcp *m, struct err *e)
 		return err_errno(e, "read standard input");
 	if (!take_lines(m))
 		return 0;
-	advance(m);
+	advance_queue(m);
 	tell_progress(m);
 	if (m->failed)
 		*e = m->err;
@@ -561,11 +563,11 @@ int mcp_run(struct mcp *m, struct log *log, struct err *e)
 	/* A write that fails is an error. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	stream_open(&m->in, STDIN_FILENO, longest(&m->cfg->limits),
+	stream_open(&m->in, STDIN_FILENO, longest_message(&m->cfg->limits),
 		REQUEST_DEPTH_MAX, REQUEST_VALUES_MAX);
 	m->in.lines = true;
 	r = calls_open(&m->calls, m->pool, m->cfg, log, e);
-	while (r >= 0 && (r = turn(m, e)) > 0)
+	while (r >= 0 && (r = serve_turn(m, e)) > 0)
 		;
 	stream_close(&m->in);
 	if (r < 0 && e->code == EPIPE && e->kind == ERR_FAILED)
@@ -601,7 +603,7 @@ int mcp_close(struct mcp *m, struct err *e)
 	m->failed = true; /* nobody reads answers any more */
 	failed = calls_close(m->calls, e);
 	while (m->n > 0)
-		dequeue(m, m->n - 1, &nothing);
+		dequeue_call(m, m->n - 1, &nothing);
 	r = pool_close(m->pool, e);
 	free(m);
 	return failed < 0 ? -1 : r;

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum message_kind bad(struct message *m, int code, const char *why)
+static enum message_kind reject_message(
+	struct message *m, int code, const char *why)
 {
 	m->code = code;
 	m->why = why;
@@ -40,26 +41,26 @@ enum message_kind message_take(struct message *m, json_t *root)
 
 	*m = (struct message){.root = root};
 	if (!json_is_object(root))
-		return bad(m, MESSAGE_NO_REQUEST,
+		return reject_message(m, MESSAGE_NO_REQUEST,
 			"Invalid Request: a message is an object");
 	if (json_is_string(id) || json_is_integer(id))
 		m->id = id;
 	if (!version || strcmp(version, "2.0") != 0)
-		return bad(m, MESSAGE_NO_REQUEST,
+		return reject_message(m, MESSAGE_NO_REQUEST,
 			"Invalid Request: jsonrpc is not \"2.0\"");
 	if (id && !m->id)
-		return bad(m, MESSAGE_NO_REQUEST,
+		return reject_message(m, MESSAGE_NO_REQUEST,
 			"Invalid Request: id is no string and no integer");
 	if (!method && (json_object_get(root, "result") ||
 			       json_object_get(root, "error")))
 		return MESSAGE_ANSWER;
 	m->method = plain_text(method);
 	if (!m->method)
-		return bad(m, MESSAGE_NO_REQUEST,
+		return reject_message(m, MESSAGE_NO_REQUEST,
 			"Invalid Request: method is no name");
 	m->params = json_object_get(root, "params");
 	if (m->params && !json_is_object(m->params))
-		return bad(m, MESSAGE_BAD_PARAMS,
+		return reject_message(m, MESSAGE_BAD_PARAMS,
 			"Invalid params: params is no object");
 	return m->id ? MESSAGE_REQUEST : MESSAGE_NOTE;
 }

@@ -258,7 +258,7 @@ int resource_add(struct strbuf *b, int fd, const char *path,
 }
 
 /* The bytes that the base64 says. Owned; NULL with e. */
-static char *decode(const json_t *base64, size_t *n, struct err *e)
+static char *decode_content(const json_t *base64, size_t *n, struct err *e)
 {
 	size_t length = json_string_length(base64);
 	char *content = malloc(BASE64_ROOM(length));
@@ -285,7 +285,7 @@ int resource_take(struct request *q, const char *path, const json_t *text,
 
 	if (!text == !base64)
 		return err_set(e, "give either text or content");
-	if (base64 && !(decoded = decode(base64, &bytes, e)))
+	if (base64 && !(decoded = decode_content(base64, &bytes, e)))
 		return -1;
 	q->form = REQUEST_WRITE;
 	r = request_add_content(q, path,

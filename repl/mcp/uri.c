@@ -29,7 +29,7 @@ void uri_escape(struct strbuf *b, const char *path)
 			strbuf_printf(b, "%%%02X", (unsigned char)*path);
 }
 
-static int digit(char c)
+static int hex_value(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -42,8 +42,8 @@ int uri_unescape(char *s)
 	char *to = s;
 
 	for (; *s; s++, to++) {
-		int high = *s == '%' ? digit(s[1]) : -1;
-		int low = high >= 0 ? digit(s[2]) : -1;
+		int high = *s == '%' ? hex_value(s[1]) : -1;
+		int low = high >= 0 ? hex_value(s[2]) : -1;
 
 		if (*s != '%') {
 			*to = *s;

@@ -120,7 +120,7 @@ static void channel_poll(const struct channel *c, struct pollfd p[static 2])
 }
 
 /* Nothing can be written any more. */
-static void broken(struct channel *c, int error)
+static void break_channel(struct channel *c, int error)
 {
 	c->to_error = error;
 	c->n = 0;
@@ -145,7 +145,7 @@ static void move_out(struct channel *c)
 	ssize_t w = write_some(c);
 
 	if (w < 0 && errno != EAGAIN && errno != EINTR) {
-		broken(c, errno);
+		break_channel(c, errno);
 		return;
 	}
 	if (w > 0) {
@@ -182,7 +182,7 @@ static int move_spliced(struct channel *c)
 		return 1;
 	}
 	if (errno == EPIPE) {
-		broken(c, EPIPE);
+		break_channel(c, EPIPE);
 		return 1;
 	}
 	/* EAGAIN may come from either end; a copy finds out which. Other
@@ -211,7 +211,7 @@ static void move_in(struct channel *c)
 static void channel_move(struct channel *c, const struct pollfd p[static 2])
 {
 	if (p[1].fd >= 0 && (p[1].revents & (POLLERR | POLLNVAL))) {
-		broken(c, EPIPE);
+		break_channel(c, EPIPE);
 		return;
 	}
 	if (p[1].fd >= 0 && c->n && (p[1].revents & POLLOUT))
@@ -257,7 +257,7 @@ static bool is_free(const struct terminal *t)
 }
 
 /* Take the terminal while the program wants keys, not lines. */
-static void follow(struct lines *l)
+static void follow_modes(struct lines *l)
 {
 	bool lines = has_lines(l->relay->tty, ICANON | ECHO);
 
@@ -274,7 +274,7 @@ static void lines_begin(
 	struct lines *l, struct terminal *t, struct relay *relay)
 {
 	*l = (struct lines){.term = t, .relay = relay};
-	follow(l);
+	follow_modes(l);
 }
 
 /* Fill in what to wait for; fd -1 where nothing is to be read. */
@@ -334,7 +334,7 @@ static const char *lines_said(
 
 	if (!l->term)
 		return NULL;
-	follow(l);
+	follow_modes(l);
 	if (l->echo_n)
 		echo = memmem(buf, size, l->echo, l->echo_n);
 	*n = l->echo_n;
@@ -443,7 +443,7 @@ static void refuse_start(void *arg, const struct err *e)
 	p->why = *e;
 }
 
-static void refuse(void *arg, const struct err *e)
+static void refuse_file(void *arg, const struct err *e)
 {
 	(void)arg;
 	terminal_refuse(e);
@@ -461,7 +461,7 @@ static struct transfer transfer_for(struct program *p)
 		.term = start->term,
 		.signals = start->signals,
 		.say = say_nothing,
-		.refuse = refuse,
+		.refuse = refuse_file,
 		.force = "--overwrite",
 		.overwrite = start->opt->overwrite,
 		.arg = p,
@@ -520,7 +520,7 @@ static int download_all(struct program *p)
 
 /* ---- the tty, where a terminal is replaced by one ---- */
 
-static void sink(void *arg, const void *buf, size_t n)
+static void sink_output(void *arg, const void *buf, size_t n)
 {
 	struct program *p = arg;
 
@@ -553,7 +553,7 @@ static int tty_open(struct program *p, struct err *e)
 		.columns = p->start->term->cols,
 		.lf_returns = !p->start->term->saved,
 		.head_bytes = UINT64_MAX / 2,
-		.sink = sink,
+		.sink = sink_output,
 		.arg = p,
 	};
 
@@ -611,14 +611,14 @@ static void take_up(struct program *p, struct jail_event *ev)
 	ev->fds[1] = ev->fds[2] = ev->fds[3] = -1;
 }
 
-static void ended(struct program *p, struct jail_program how)
+static void note_end(struct program *p, struct jail_program how)
 {
 	p->how = how;
 	p->exited = true;
 	p->exited_ms = now_ms();
 }
 
-static void take(struct program *p, struct jail_event *ev)
+static void take_event(struct program *p, struct jail_event *ev)
 {
 	switch (ev->type) {
 	case JAIL_UP:
@@ -627,7 +627,7 @@ static void take(struct program *p, struct jail_event *ev)
 			terminal_complain("on this host", ev->limited);
 		break;
 	case JAIL_EXITED:
-		ended(p, ev->program);
+		note_end(p, ev->program);
 		break;
 	case JAIL_FAILED:
 		p->why = ev->err;
@@ -640,8 +640,8 @@ static void take(struct program *p, struct jail_event *ev)
 			strbuf_printf(&p->notices, "%s\n", ev->text);
 		break;
 	case JAIL_LIMIT:
-		ended(p, (struct jail_program){
-				 .status = SIGKILL, .limit = ev->limit});
+		note_end(p, (struct jail_program){
+				    .status = SIGKILL, .limit = ev->limit});
 		break;
 	case JAIL_BUILT:
 	case JAIL_RUNNING:
@@ -660,7 +660,7 @@ static void take(struct program *p, struct jail_event *ev)
 
 /* A shell takes the terminal until SIGCONT. Where there is none, the kernel
  * does not stop us. The program goes on in both cases. */
-static void suspend(struct program *p)
+static void suspend_program(struct program *p)
 {
 	output_suspend(&p->output);
 	relay_flush(&p->relay);
@@ -671,7 +671,7 @@ static void suspend(struct program *p)
 	take_keys(p);
 }
 
-static void lost(struct program *p)
+static void lose_jail(struct program *p)
 {
 	p->gone = true;
 	if (p->start->gone)
@@ -686,16 +686,16 @@ static void take_events(void *arg)
 	int r;
 
 	if (sig->suspend)
-		suspend(p);
+		suspend_program(p);
 	sig->suspend = false;
 	if (sig->continued && p->tty >= 0)
 		take_keys(p);
 	sig->continued = false;
 	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
 		if (r < 0)
-			lost(p);
+			lose_jail(p);
 		else
-			take(p, &ev);
+			take_event(p, &ev);
 }
 
 /* Whether Ctrl-C came after the program's end, while we wait for a reader. */
@@ -773,7 +773,7 @@ bool program_start_early(const struct program_start *start)
 
 /* Have it started as soon as the jail stands. If both fail, what goes wrong in
  * the building says more. */
-static int begin(struct program *p, struct err *e)
+static int begin_program(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
 	struct jail *jail = start->jail;
@@ -790,7 +790,7 @@ static int begin(struct program *p, struct err *e)
 	return -1;
 }
 
-static int run(struct program *p, struct err *e)
+static int run_program(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
 
@@ -804,7 +804,8 @@ static int run(struct program *p, struct err *e)
 				      .events = take_events,
 				      .arg = p,
 			      });
-	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 || begin(p, e) < 0)
+	if (tty_open(p, e) < 0 || check_targets(p, e) < 0 ||
+		begin_program(p, e) < 0)
 		return -1;
 	if (p->cancelled)
 		return 0;
@@ -864,7 +865,7 @@ int program_run(const struct program_start *start, struct err *e)
 	p->tty = -1;
 	for (int i = 0; i < CHANNELS; i++)
 		p->ch[i].from = p->ch[i].to = -1;
-	r = run(p, e);
+	r = run_program(p, e);
 	if (r == 0) {
 		r = status_of(p);
 		if (p->exited && download_all(p) < 0 && r == 0)

@@ -20,7 +20,7 @@ static int nearest_step(int v)
 	return v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40;
 }
 
-static int distance(const uint8_t *a, int r, int g, int b)
+static int colour_distance(const uint8_t *a, int r, int g, int b)
 {
 	return (a[0] - r) * (a[0] - r) + (a[1] - g) * (a[1] - g) +
 	       (a[2] - b) * (a[2] - b);
@@ -33,8 +33,8 @@ static int of_256(const uint8_t *p)
 	int grey = ((p[0] + p[1] + p[2]) / 3 - 3) / 10;
 
 	grey = grey < 0 ? 0 : grey > 23 ? 23 : grey;
-	if (distance(p, 8 + 10 * grey, 8 + 10 * grey, 8 + 10 * grey) <
-		distance(p, steps[r], steps[g], steps[b]))
+	if (colour_distance(p, 8 + 10 * grey, 8 + 10 * grey, 8 + 10 * grey) <
+		colour_distance(p, steps[r], steps[g], steps[b]))
 		return 232 + grey;
 	return 16 + 36 * r + 6 * g + b;
 }

@@ -37,7 +37,7 @@ static void add_chunk(
 }
 
 /* Each row as its difference from the one above: filter 2. */
-static uint8_t *filtered(const struct picture *p, size_t row)
+static uint8_t *filter_rows(const struct picture *p, size_t row)
 {
 	uint8_t *rows = malloc((row + 1) * (size_t)p->height), *to = rows;
 
@@ -58,7 +58,7 @@ int encode_png(struct strbuf *b, const struct picture *p)
 	uint8_t head[13] = {[8] = 8, 2};
 	size_t row = 3 * (size_t)p->width;
 	uLong n = (uLong)((row + 1) * (size_t)p->height), packed_n;
-	uint8_t *rows = filtered(p, row), *packed;
+	uint8_t *rows = filter_rows(p, row), *packed;
 	int r = -1;
 
 	packed_n = compressBound(n);

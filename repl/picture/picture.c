@@ -29,21 +29,22 @@ struct fit {
 };
 
 /* The whole number in `v`, which may be a little less than it should be. */
-static int between(double v, int most)
+static int clamp_whole(double v, int most)
 {
 	v += 0.001;
 	return v < 1 ? 1 : v > most ? most : (int)v;
 }
 
 /* A whole number of rows high, unless it is so flat that less than one is. */
-static struct fit fit(const struct picture *p, const struct picture_place *at)
+static struct fit fit_picture(
+	const struct picture *p, const struct picture_place *at)
 {
 	bool known = at->way > PICTURE_BLOCKS && at->cell_width > 0 &&
 		     at->cell_height > 0;
 	int cw = known ? at->cell_width : CELL_WIDTH;
 	int ch = known ? at->cell_height : CELL_HEIGHT;
-	int rows = between(at->rows - ROWS_FREE, 1000);
-	int columns = between(at->columns - 1, 1000);
+	int rows = clamp_whole(at->rows - ROWS_FREE, 1000);
+	int columns = clamp_whole(at->columns - 1, 1000);
 	double x = (double)columns * cw / p->width;
 	double y = (double)rows * ch / p->height;
 	double by = x < y ? x : y;
@@ -51,12 +52,12 @@ static struct fit fit(const struct picture *p, const struct picture_place *at)
 
 	if (by > 1)
 		by = 1;
-	f.rows = between(p->height * by / ch, rows);
+	f.rows = clamp_whole(p->height * by / ch, rows);
 	f.by_columns = p->height * by < ch;
 	if (!f.by_columns)
 		by = (double)f.rows * ch / p->height;
-	f.height = between(p->height * by, f.rows * ch);
-	f.width = between(p->width * by, columns * cw);
+	f.height = clamp_whole(p->height * by, f.rows * ch);
+	f.width = clamp_whole(p->width * by, columns * cw);
 	f.columns = (f.width + cw - 1) / cw;
 	return f;
 }
@@ -169,7 +170,7 @@ static void add_iterm2(
 
 static int colours_for(const struct picture *p, int registers)
 {
-	int most = between((double)SIXEL_WORK / p->width / p->height, 256);
+	int most = clamp_whole((double)SIXEL_WORK / p->width / p->height, 256);
 
 	if (most < SIXEL_COLOURS_LEAST)
 		most = SIXEL_COLOURS_LEAST;
@@ -216,8 +217,8 @@ static int add_blocks(struct strbuf *b, const struct picture *p,
 	const struct fit *f, bool true_colour)
 {
 	struct picture small = {.width = f->columns,
-		.height =
-			between(2.0 * f->height / f->cell_height, 2 * f->rows)};
+		.height = clamp_whole(
+			2.0 * f->height / f->cell_height, 2 * f->rows)};
 
 	if (picture_scale(&small, p) < 0)
 		return -1;
@@ -229,7 +230,7 @@ static int add_blocks(struct strbuf *b, const struct picture *p,
 int picture_add(struct strbuf *b, const struct picture *p,
 	const struct picture_place *at)
 {
-	struct fit f = fit(p, at);
+	struct fit f = fit_picture(p, at);
 	int r = 0;
 
 	if (at->way <= PICTURE_BLOCKS)

@@ -9,10 +9,10 @@
  *            the picture
  *
  * Libsixel's own writer keeps a sorted list of the runs of one colour in six
- * rows of pixels, and searches it from the beginning for each run. Some pictures
- * take it a hundred times as long as noise does: 13 s for 2000 × 138 pixels in
- * 72 colours. So the library only chooses the colours, from a sample of the
- * pixels; this file gives each pixel its colour and writes the sequence.
+ * rows of pixels, and searches it from the beginning for each run. Some
+ * pictures take it a hundred times as long as noise does: 13 s for 2000 × 138
+ * pixels in 72 colours. So the library only chooses the colours, from a sample
+ * of the pixels; this file gives each pixel its colour and writes the sequence.
  */
 #include "picture.h"
 
@@ -44,7 +44,7 @@ struct sixels {
 
 /* The library counts colours of 5 bits: their 31 is to be all of 255, or white
  * is dithered. */
-static uint8_t widen(uint8_t v)
+static uint8_t widen_level(uint8_t v)
 {
 	return (uint8_t)(v | v >> 5);
 }
@@ -66,7 +66,7 @@ static int choose_colours(struct sixels *s, int colours)
 		s->exact = sixel_dither_get_num_of_histogram_colors(dither) <=
 			   s->n;
 		for (int i = 0; i < 3 * s->n; i++)
-			s->palette[i] = widen(from[i]);
+			s->palette[i] = widen_level(from[i]);
 	}
 	if (dither)
 		sixel_dither_unref(dither);
@@ -101,7 +101,7 @@ static int colour_of(struct sixels *s, const int rgb[static 3])
 
 	if (*known == UNKNOWN) {
 		for (int c = 0; c < 3; c++)
-			kind[c] = widen((uint8_t)(rgb[c] & ~7));
+			kind[c] = widen_level((uint8_t)(rgb[c] & ~7));
 		*known = (uint16_t)find_nearest(s, kind);
 	}
 	return *known;
@@ -109,7 +109,7 @@ static int colour_of(struct sixels *s, const int rgb[static 3])
 
 /* Floyd and Steinberg: what a pixel is too bright or too dark for its colour,
  * the pixels to its right and below it make good. */
-static void spread(struct sixels *s, size_t at, int by)
+static void spread_error(struct sixels *s, size_t at, int by)
 {
 	int16_t *here = s->errors[0] + at, *below = s->errors[1] + at;
 
@@ -130,7 +130,8 @@ static int take_pixel(struct sixels *s, const uint8_t *from, size_t at)
 	}
 	colour = colour_of(s, rgb);
 	for (size_t c = 0; c < 3 && !s->exact; c++)
-		spread(s, at + c, rgb[c] - s->palette[3 * colour + (int)c]);
+		spread_error(
+			s, at + c, rgb[c] - s->palette[3 * colour + (int)c]);
 	return colour;
 }
 
@@ -209,7 +210,7 @@ static void add_rows(struct strbuf *b, struct sixels *s)
 	}
 }
 
-static int prepare(struct sixels *s, int colours)
+static int prepare_sixels(struct sixels *s, int colours)
 {
 	size_t row = 3 * ((size_t)s->p->width + 2);
 
@@ -242,7 +243,7 @@ static void add_picture(struct strbuf *b, struct sixels *s)
 int sixels_add(struct strbuf *b, const struct picture *p, int colours)
 {
 	struct sixels s = {.p = p};
-	int r = prepare(&s, colours);
+	int r = prepare_sixels(&s, colours);
 
 	if (r == 0)
 		add_picture(b, &s);

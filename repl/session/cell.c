@@ -123,7 +123,7 @@ static void take_signature(struct session *s, const struct jail_event *ev)
 		editor_signature(s->editor, ev->bytes, n);
 }
 
-static void take(struct session *s, struct jail_event *ev)
+static void take_event(struct session *s, struct jail_event *ev)
 {
 	struct err e = {0};
 
@@ -185,7 +185,7 @@ void cell_take_events(struct session *s)
 	int r;
 
 	while ((r = jail_next(s->jail, &ev, &e)) > 0)
-		take(s, &ev);
+		take_event(s, &ev);
 	if (r == 0 || s->over)
 		return;
 	err_wrap(&e, "the session ended unexpectedly");
@@ -269,8 +269,8 @@ struct record_cell cell_running(const struct session *s)
 }
 
 /* Cell s->cell_no, from hand-over to verdict. */
-static int run(struct session *s, const char *src, size_t n, const char *image,
-	struct err *e)
+static int run_handed_over(struct session *s, const char *src, size_t n,
+	const char *image, struct err *e)
 {
 	struct view_cell *c = s->cell;
 	auto_close int report = pictures_begin(s, image);
@@ -311,7 +311,7 @@ static int run_next(struct session *s, const char *src, size_t n,
 	/* The cell may ask at once how large the window is. */
 	screen_follow_window(s);
 	s->cell_no++;
-	r = run(s, src, n, image, e);
+	r = run_handed_over(s, src, n, image, e);
 	if (r == 0 && s->cell->done.how != HOW_REFUSED)
 		return 1;
 	s->cell_no--;
@@ -377,7 +377,7 @@ void cell_run_startup(struct session *s)
 	/* A fresh session's first cell is 1 with and without a startup. */
 	s->cell_no += s->cell_no > 0;
 	s->typed = NULL;
-	r = run(s, src, strlen(src), NULL, &e);
+	r = run_handed_over(s, src, strlen(src), NULL, &e);
 	s->typed = typed;
 	c->startup_due = false;
 	if (r == 0 && c->done.how == HOW_OK)

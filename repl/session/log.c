@@ -106,7 +106,7 @@ void log_attach(const struct log *l, const char *what, const char *from)
 
 /* A failed write does not end the transcript: a disk may be full for a while.
  * log_cell_end() reports the gap. */
-static void transcribe(struct log *l, const void *buf, size_t n)
+static void write_transcript(struct log *l, const void *buf, size_t n)
 {
 	if (l->transcript >= 0 && io_write_full(l->transcript, buf, n) < 0)
 		l->error = errno;
@@ -117,9 +117,9 @@ static void transcribe_line(struct log *l, const char *text)
 	char head[32];
 	int n = snprintf(head, sizeof(head), "\n# %s ", l->mark);
 
-	transcribe(l, head, (size_t)n);
-	transcribe(l, text, strlen(text));
-	transcribe(l, "\n", 1);
+	write_transcript(l, head, (size_t)n);
+	write_transcript(l, text, strlen(text));
+	write_transcript(l, "\n", 1);
 }
 
 void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
@@ -130,7 +130,7 @@ void log_cell(struct log *l, uint32_t cell, const char *src, size_t n)
 	snprintf(head, sizeof(head), "cell %" PRIu32 ", %lld", cell,
 		(long long)time(NULL));
 	transcribe_line(l, head);
-	transcribe(l, src, n);
+	write_transcript(l, src, n);
 	transcribe_line(l, "output");
 }
 
@@ -140,7 +140,7 @@ void log_output(struct log *l, const void *buf, size_t n)
 	uint64_t room = seen < l->cell_max ? l->cell_max - seen : 0;
 
 	l->cell_seen += n;
-	transcribe(l, buf, n < room ? n : room);
+	write_transcript(l, buf, n < room ? n : room);
 }
 
 int log_cell_end(struct log *l, const char *verdict, struct err *e)

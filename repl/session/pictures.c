@@ -54,7 +54,7 @@ int pictures_open(struct session *s, struct err *e)
 	return 0;
 }
 
-static void forget(struct pictures *p)
+static void forget_picture(struct pictures *p)
 {
 	free(p->picture.rgb);
 	p->picture = (struct picture){0};
@@ -66,7 +66,7 @@ void pictures_close(struct session *s)
 {
 	if (!s->pictures)
 		return;
-	forget(s->pictures);
+	forget_picture(s->pictures);
 	fd_drop(&s->pictures->fd);
 	free(s->pictures);
 	s->pictures = NULL;
@@ -87,7 +87,7 @@ void pictures_end(struct session *s)
 {
 	while (pictures_draw(s))
 		;
-	forget(s->pictures);
+	forget_picture(s->pictures);
 	fd_drop(&s->pictures->fd);
 }
 
@@ -114,12 +114,12 @@ int pictures_fd(const struct session *s)
 
 /* ---- what comes ---- */
 
-static void refuse(struct session *s, const char *why)
+static void refuse_pictures(struct session *s, const char *why)
 {
 	struct pictures *p = s->pictures;
 
 	fd_drop(&p->fd);
-	forget(p);
+	forget_picture(p);
 	if (!p->refused)
 		session_frame(
 			s, "no more pictures of this cell are shown: %s", why);
@@ -132,11 +132,11 @@ static void begin_pixels(struct session *s)
 	struct pictures *p = s->pictures;
 
 	if (p->count == PICTURES) {
-		refuse(s, "these are too many");
+		refuse_pictures(s, "these are too many");
 		return;
 	}
 	if (head_read(&p->told, p->head) < 0) {
-		refuse(s, "what it hands over is no picture");
+		refuse_pictures(s, "what it hands over is no picture");
 		return;
 	}
 	p->picture.width = p->told.width;
@@ -145,7 +145,7 @@ static void begin_pixels(struct session *s)
 	p->size = 3 * (size_t)p->picture.width * (size_t)p->picture.height;
 	p->picture.rgb = malloc(p->size);
 	if (!p->picture.rgb)
-		refuse(s, "out of memory");
+		refuse_pictures(s, "out of memory");
 }
 
 /* Take what is there, up to the end of one picture. */
@@ -180,7 +180,7 @@ void pictures_read(struct session *s)
 /* ---- what is drawn ---- */
 
 /* Ask the terminal what it can draw. Nobody else reads it meanwhile. */
-static void ask(struct session *s)
+static void ask_terminal(struct session *s)
 {
 	struct pictures *p = s->pictures;
 	struct strbuf b = {0};
@@ -200,7 +200,7 @@ static void ask(struct session *s)
 	strbuf_free(&b);
 }
 
-static struct picture_place place(const struct session *s)
+static struct picture_place picture_place_of(const struct session *s)
 {
 	const struct ask *a = &s->pictures->ask;
 	const struct terminal *t = s->term;
@@ -230,7 +230,7 @@ static struct picture_place place(const struct session *s)
 }
 
 /* Why the picture is not drawn; NULL: it was. */
-static const char *draw(struct session *s)
+static const char *draw_picture(struct session *s)
 {
 	struct pictures *p = s->pictures;
 	const struct terminal *t = s->term;
@@ -243,9 +243,9 @@ static const char *draw(struct session *s)
 		return "";
 	if (!output_has_room(s->output))
 		return " · not drawn";
-	ask(s);
+	ask_terminal(s);
 	relay_follow_window(s->relay);
-	at = place(s);
+	at = picture_place_of(s);
 	if (picture_add(&b, &p->picture, &at) < 0)
 		why = " · not drawn: out of memory";
 	else if (!output_draw(s->output, b.s, b.n))
@@ -254,7 +254,7 @@ static const char *draw(struct session *s)
 	return why;
 }
 
-static void say(struct session *s, const char *why)
+static void say_caption(struct session *s, const char *why)
 {
 	struct pictures *p = s->pictures;
 
@@ -281,8 +281,8 @@ bool pictures_draw(struct session *s)
 	if (!p->whole || !s->output)
 		return false;
 	p->count++;
-	say(s, draw(s));
+	say_caption(s, draw_picture(s));
 	session_name_figure(s, p->told.number);
-	forget(p);
+	forget_picture(p);
 	return true;
 }

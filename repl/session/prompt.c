@@ -55,7 +55,7 @@ static void python_name(const struct session *s, char *buf, size_t size)
 		snprintf(buf, size, "Python %.16s", base + 6);
 }
 
-static void banner(struct session *s, const char *limited)
+static void print_banner(struct session *s, const char *limited)
 {
 	const struct limits *l = &s->cfg->limits;
 	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
@@ -233,7 +233,7 @@ static void read_and_run(struct session *s)
 	}
 }
 
-static void next(struct session *s)
+static void serve_next(struct session *s)
 {
 	if (away_is_gone(s))
 		editor_wait(s->editor);
@@ -329,7 +329,7 @@ static void await_python(struct session *s)
 	}
 }
 
-static int run(struct session *s, struct err *e)
+static int run_session(struct session *s, struct err *e)
 {
 	char limited[sizeof(s->limited)] = "";
 
@@ -337,7 +337,7 @@ static int run(struct session *s, struct err *e)
 			0 ||
 		s->calls->ready(s, e) < 0)
 		return -1;
-	banner(s, limited);
+	print_banner(s, limited);
 	tell_no_history(s);
 	await_python(s);
 	s->calls->start(s);
@@ -348,7 +348,7 @@ static int run(struct session *s, struct err *e)
 		if (!s->over)
 			terminals_turn(s, true);
 		if (!s->over)
-			next(s);
+			serve_next(s);
 	}
 	screen_tell_background(s);
 	if (s->why.msg[0]) {
@@ -365,7 +365,7 @@ int prompt_run(struct session *s, struct err *e)
 	int r = open_parts(s, e);
 
 	if (r == 0)
-		r = run(s, e);
+		r = run_session(s, e);
 	close_parts(s);
 	return r;
 }

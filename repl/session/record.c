@@ -47,7 +47,7 @@ static size_t bytes_of(const struct record_cell *c)
 
 /* Beyond what is kept of the cells, forget the oldest, and some more: not each
  * new cell moves all others. */
-static void trim(struct record *r)
+static void trim_cells(struct record *r)
 {
 	const size_t most = RECORD_BYTES - RECORD_BYTES / 8;
 	size_t i = 0;
@@ -77,7 +77,7 @@ int record_add(
 	c.src[n] = '\0';
 	r->cells[r->n++] = c;
 	r->bytes += bytes_of(&c);
-	trim(r);
+	trim_cells(r);
 	return 0;
 }
 

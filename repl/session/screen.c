@@ -62,7 +62,7 @@ struct screen {
 /* ---- output ---- */
 
 /* What the filter lets through. */
-static void sink(void *arg, const void *buf, size_t n)
+static void sink_filtered(void *arg, const void *buf, size_t n)
 {
 	struct screen *sc = ((struct session *)arg)->screen;
 
@@ -73,7 +73,7 @@ static void sink(void *arg, const void *buf, size_t n)
 }
 
 /* A cell's own bytes. */
-static void tap(void *arg, const void *buf, size_t n)
+static void tap_output(void *arg, const void *buf, size_t n)
 {
 	struct session *s = arg;
 
@@ -82,7 +82,8 @@ static void tap(void *arg, const void *buf, size_t n)
 }
 
 /* Who watches has a filter of his own. */
-static void copy(void *arg, enum output_copied what, const void *buf, size_t n)
+static void copy_to_watchers(
+	void *arg, enum output_copied what, const void *buf, size_t n)
 {
 	static const enum watcher_kind kinds[] = {
 		[OUTPUT_BYTES] = WATCHER_OUTPUT,
@@ -119,9 +120,9 @@ static void begin_output(struct session *s, const uint8_t *mark)
 		.head_bytes = (uint64_t)s->cfg->limits.output_bytes,
 		.mark = mark,
 		.cell = mark ? s->cell_no : 0,
-		.sink = sink,
-		.tap = mark ? tap : NULL,
-		.copy = mark ? copy : NULL,
+		.sink = sink_filtered,
+		.tap = mark ? tap_output : NULL,
+		.copy = mark ? copy_to_watchers : NULL,
 		.arg = s,
 	};
 
@@ -161,7 +162,7 @@ static size_t line_end(const char *buf, size_t n)
 	return n > 0 && buf[0] == '\n';
 }
 
-static void frame(void *arg, const char *text)
+static void print_frame(void *arg, const char *text)
 {
 	session_frame(arg, "%s", text);
 }
@@ -187,7 +188,7 @@ static void show_piece(struct session *s, const char *buf, size_t n)
 }
 
 /* Say what follows, and for how many rows. False when it may take no more. */
-static bool announce(struct session *s)
+static bool announce_background(struct session *s)
 {
 	struct screen *sc = s->screen;
 	int rows = s->term->rows ? s->term->rows : 24;
@@ -196,7 +197,7 @@ static bool announce(struct session *s)
 	sc->room = rows < sc->rows ? rows : sc->rows;
 	sc->rows -= sc->room;
 	if (sc->room > 0)
-		frame(s, "background output follows");
+		print_frame(s, "background output follows");
 	return sc->room > 0;
 }
 
@@ -209,7 +210,7 @@ static void show_behind(struct session *s, const char *buf, size_t n)
 	while (n && !output_background_is_over(&sc->output)) {
 		size_t part;
 
-		if (sc->room <= 0 && !announce(s)) {
+		if (sc->room <= 0 && !announce_background(s)) {
 			sc->behind.cut += n;
 			return;
 		}
@@ -229,7 +230,7 @@ void screen_tell_background(struct session *s)
 	if (sc->late.n)
 		show_behind(s, sc->late.s, sc->late.n);
 	sc->late.n = 0;
-	output_background_summary(&sc->behind, frame, s);
+	output_background_summary(&sc->behind, print_frame, s);
 	sc->behind = (struct output_report){0};
 	sc->room = 0;
 }
@@ -423,7 +424,7 @@ void screen_begin(struct session *s)
 	strbuf_free(&keys);
 }
 
-static int hex(char c)
+static int hex_value(char c)
 {
 	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
@@ -433,8 +434,8 @@ void screen_run(struct session *s, const char *mark)
 	uint8_t bytes[OUTPUT_MARK_BYTES];
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] =
-			(uint8_t)(hex(mark[2 * i]) << 4 | hex(mark[2 * i + 1]));
+		bytes[i] = (uint8_t)(hex_value(mark[2 * i]) << 4 |
+				     hex_value(mark[2 * i + 1]));
 	record_begin_output(s->record, s->cell_no);
 	begin_output(s, bytes);
 	s->screen->holder = CELL;
@@ -521,7 +522,7 @@ void screen_end_output(struct session *s)
 	watchers_add(s, WATCHER_END, 0, "", 0);
 	s->screen->holder = SESSION;
 	s->output = NULL;
-	output_summary(&r, frame, s);
+	output_summary(&r, print_frame, s);
 	screen_tell_background(s);
 }
 

@@ -179,7 +179,7 @@ int session_wait_key(struct session *s)
 }
 
 /* Write to whoever answers, in raw mode. */
-static void put(const struct session *s, const char *text)
+static void print_raw(const struct session *s, const char *text)
 {
 	if (s->term->out_tty)
 		terminal_puts(s->term, text);
@@ -188,7 +188,7 @@ static void put(const struct session *s, const char *text)
 }
 
 /* Ask, folded where the question is longer than a line. */
-static void ask(const struct session *s, const char *text)
+static void print_question(const struct session *s, const char *text)
 {
 	struct strbuf folded = {0}, b = {0};
 	int rows, columns;
@@ -198,7 +198,7 @@ static void ask(const struct session *s, const char *text)
 	if (folded.n) /* the answer stands behind it */
 		add_returning(&b, folded.s, folded.n - 1);
 	if (b.n && !b.failed)
-		put(s, b.s);
+		print_raw(s, b.s);
 	strbuf_free(&folded);
 	strbuf_free(&b);
 }
@@ -212,10 +212,10 @@ bool session_confirm(struct session *s, const char *question)
 	if (!s->term->in_tty || n < 0)
 		return false;
 	terminal_raw(s->term);
-	ask(s, line);
+	print_question(s, line);
 	key = session_wait_key(s);
 	yes = key == 'y' || key == 'Y';
-	put(s, yes ? "y\r\n" : "n\r\n");
+	print_raw(s, yes ? "y\r\n" : "n\r\n");
 	terminal_restore(s->term);
 	return yes;
 }

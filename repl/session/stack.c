@@ -49,7 +49,7 @@ static bool take_number(
 }
 
 /* How much of a text to show. */
-static size_t shorten(const char *s, size_t n, size_t max)
+static size_t shown_length(const char *s, size_t n, size_t max)
 {
 	if (n <= max)
 		return n;
@@ -73,7 +73,7 @@ static bool is_place(const char *p, const char *end, struct stack_place *place)
 	place->cell = (uint32_t)cell;
 	place->name = p + sizeof(in) - 1;
 	blank = memchr(place->name, ' ', (size_t)(end - place->name));
-	place->name_n = shorten(place->name,
+	place->name_n = shown_length(place->name,
 		(size_t)((blank ? blank : end) - place->name), NAME_SHOWN);
 	place->times = 1;
 	return true;
@@ -125,7 +125,7 @@ static void add_source(
 		s++;
 	nl = memchr(s, '\n', (size_t)(end - s));
 	end = nl ? nl : end;
-	nl = s + shorten(s, (size_t)(end - s), LINE_SHOWN);
+	nl = s + shown_length(s, (size_t)(end - s), LINE_SHOWN);
 	strbuf_puts(b, "    ");
 	strbuf_add(b, s, (size_t)(nl - s));
 	strbuf_puts(b, nl < end ? "...\n" : "\n");

@@ -51,7 +51,7 @@ static void say_how(const struct session *s, char *text, size_t size)
 }
 
 /* The old terminal is not touched any more. */
-static void leave(struct session *s)
+static void detach_terminal(struct session *s)
 {
 	int file = away_begin(s);
 	char text[ATTACH_TEXT];
@@ -76,7 +76,7 @@ void terminals_lose(struct session *s)
 	if (!s->signals->outlives)
 		session_end_by(s, SIGHUP);
 	else
-		leave(s);
+		detach_terminal(s);
 }
 
 int terminals_detach(struct session *s, struct err *e)
@@ -87,11 +87,11 @@ int terminals_detach(struct session *s, struct err *e)
 		return -1;
 	}
 	terminal_restore(s->term);
-	leave(s);
+	detach_terminal(s);
 	return 0;
 }
 
-static void put(void *arg, const void *buf, size_t n)
+static void append_bytes(void *arg, const void *buf, size_t n)
 {
 	strbuf_add(arg, buf, n);
 }
@@ -105,7 +105,7 @@ static void filter_missed(
 
 	if (!v)
 		return;
-	vt_init(v, s->term->colour ? VT_SAFE : VT_PLAIN, put, out);
+	vt_init(v, s->term->colour ? VT_SAFE : VT_PLAIN, append_bytes, out);
 	v->late = v->alone = v->lf_returns = true;
 	for (size_t i = 0; i < n; i++)
 		if (buf[i] != '\r')
@@ -213,7 +213,7 @@ static bool is_again(int fd, int out)
 	       (flags & O_ACCMODE) == O_RDWR;
 }
 
-static const char *refuse(const struct door_visit *v)
+static const char *find_attach_fault(const struct door_visit *v)
 {
 	if (!door_is_same_build(v))
 		return "this session was begun by cellblock " CELLBLOCK_VERSION
@@ -287,7 +287,7 @@ static void tell_watchers(struct session *s)
 }
 
 /* The person is told in the same turn. */
-static void watch(struct session *s, struct door_visit *v)
+static void begin_watching(struct session *s, struct door_visit *v)
 {
 	const struct record_cell runs = cell_running(s);
 	const struct watchers_who *w;
@@ -306,10 +306,10 @@ void terminals_watched(struct session *s)
 		tell_watcher(s, &who, has_stopped);
 }
 
-static void attach(struct session *s, struct door_visit *v)
+static void attach_terminal(struct session *s, struct door_visit *v)
 {
 	bool gone = away_is_gone(s), unseen = away_is_unseen(s), whole;
-	const char *why = refuse(v);
+	const char *why = find_attach_fault(v);
 	auto_free char *missed = NULL;
 	uint64_t cut;
 	size_t n = 0;
@@ -338,7 +338,7 @@ static void attach(struct session *s, struct door_visit *v)
 /* ---- who comes ---- */
 
 /* Text of a visitor's, and who it is: the kernel says whether that is root. */
-static void show(
+static void show_message(
 	struct session *s, const struct door_visit *v, const char *what)
 {
 	char safe[2 * ATTACH_TEXT];
@@ -349,24 +349,24 @@ static void show(
 		safe[0] ? ": " : "", safe);
 }
 
-static void serve(struct session *s, struct door_visit *v)
+static void serve_visit(struct session *s, struct door_visit *v)
 {
 	const char *why = "this session cannot do that";
 	struct err e = {0};
 
 	switch ((enum attach_kind)v->request.kind) {
 	case ATTACH_ATTACH:
-		attach(s, v);
+		attach_terminal(s, v);
 		return;
 	case ATTACH_WATCH:
-		watch(s, v);
+		begin_watching(s, v);
 		return;
 	case ATTACH_MESSAGE:
-		show(s, v, "message from");
+		show_message(s, v, "message from");
 		why = NULL;
 		break;
 	case ATTACH_END:
-		show(s, v, "ended by");
+		show_message(s, v, "ended by");
 		log_attach(s->log, "ended by",
 			v->uid == geteuid() ? "the person" : "root");
 		session_end_by(s, SIGTERM);
@@ -396,7 +396,7 @@ void terminals_turn(struct session *s, bool may_ask)
 		terminals_lose(s);
 	away_answer(s, may_ask);
 	while (!s->over && door_take(s->door, 0, &v))
-		serve(s, &v);
+		serve_visit(s, &v);
 	terminals_watched(s);
 	if (s->over)
 		return;

@@ -31,10 +31,10 @@ struct verdict_line {
 	size_t size, n;
 };
 
-static void add(struct verdict_line *l, const char *fmt, ...)
+static void add_words(struct verdict_line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void add(struct verdict_line *l, const char *fmt, ...)
+static void add_words(struct verdict_line *l, const char *fmt, ...)
 {
 	size_t room = l->size - l->n;
 	va_list ap;
@@ -48,10 +48,10 @@ static void add(struct verdict_line *l, const char *fmt, ...)
 }
 
 /* Begin the next part. */
-static void part(struct verdict_line *l)
+static void begin_part(struct verdict_line *l)
 {
 	if (l->n)
-		add(l, " · ");
+		add_words(l, " · ");
 }
 
 static struct verdict_line line_begin(char *buf)
@@ -69,29 +69,30 @@ static void add_limit(
 	case LIMIT_NONE:
 		return;
 	case LIMIT_WALL:
-		add(l, "time limit: %s", text_time(h, lim->cell_wall_ms));
+		add_words(l, "time limit: %s", text_time(h, lim->cell_wall_ms));
 		return;
 	case LIMIT_CPU:
-		add(l, "CPU limit: %s", text_time(h, lim->cell_cpu_ms));
+		add_words(l, "CPU limit: %s", text_time(h, lim->cell_cpu_ms));
 		return;
 	case LIMIT_MEMORY:
-		add(l, "memory limit: %s",
+		add_words(l, "memory limit: %s",
 			text_size(h, (uint64_t)lim->memory_bytes));
 		return;
 	case LIMIT_PROCESSES:
-		add(l, "process limit: %d", lim->processes);
+		add_words(l, "process limit: %d", lim->processes);
 		return;
 	case LIMIT_PERSON:
-		add(l, "Ctrl-C three times");
+		add_words(l, "Ctrl-C three times");
 		return;
 	case LIMIT_IDLE:
-		add(l, "idle limit: %s", text_time(h, lim->idle_ms));
+		add_words(l, "idle limit: %s", text_time(h, lim->idle_ms));
 		return;
 	case LIMIT_LIFETIME:
-		add(l, "lifetime limit: %s", text_time(h, lim->lifetime_ms));
+		add_words(l, "lifetime limit: %s",
+			text_time(h, lim->lifetime_ms));
 		return;
 	case LIMIT_OUTPUT:
-		add(l, "output limit: %s",
+		add_words(l, "output limit: %s",
 			text_size(h, (uint64_t)lim->output_bytes));
 		return;
 	}
@@ -106,21 +107,22 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 	switch (d->how) {
 	case HOW_CRASHED:
 		name = strsignal(d->signal);
-		add(l, "crashed: %s", name ? name : "unknown signal");
+		add_words(l, "crashed: %s", name ? name : "unknown signal");
 		return;
 	case HOW_EXITED:
-		add(l, "os._exit(%d) ended Python", d->status);
+		add_words(l, "os._exit(%d) ended Python", d->status);
 		return;
 	case HOW_LOST:
-		add(l, "the cell broke Python's link to the session · killed");
+		add_words(l,
+			"the cell broke Python's link to the session · killed");
 		return;
 	case HOW_REFUSED:
-		add(l, "not run: %s", d->text);
+		add_words(l, "not run: %s", d->text);
 		return;
 	case HOW_KILLED:
 		add_limit(l, d->limit, about->limits);
-		part(l);
-		add(l, "killed");
+		begin_part(l);
+		add_words(l, "killed");
 		return;
 	case HOW_OK:
 	case HOW_RAISED:
@@ -130,8 +132,8 @@ static void add_cause(struct verdict_line *l, const struct jail_done *d,
 		if (d->limit == LIMIT_NONE || d->limit == LIMIT_PROCESSES)
 			return;
 		add_limit(l, d->limit, about->limits);
-		part(l);
-		add(l, "interrupted");
+		begin_part(l);
+		add_words(l, "interrupted");
 		return;
 	}
 }
@@ -161,8 +163,8 @@ static void add_state(struct verdict_line *l, uint32_t back_to, uint32_t names)
 {
 	char count[TEXT_HUMAN];
 
-	part(l);
-	add(l, "back to the state before cell %" PRIu32 " (%s)", back_to,
+	begin_part(l);
+	add_words(l, "back to the state before cell %" PRIu32 " (%s)", back_to,
 		text_count(count, sizeof(count), names, "name", NULL));
 }
 
@@ -180,28 +182,28 @@ static void add_after(struct verdict_line *l, const struct jail_done *d)
 	case AFTER_KEPT:
 		if (!l->n || d->how == HOW_REFUSED)
 			return;
-		part(l);
-		add(l, "variables kept");
+		begin_part(l);
+		add_words(l, "variables kept");
 		return;
 	case AFTER_ROLLED_BACK:
 		add_state(l, d->back_to, d->names);
 		if (!stopped_by_the_clock(d))
 			return;
-		part(l);
-		add(l, "home kept");
+		begin_part(l);
+		add_words(l, "home kept");
 		return;
 	case AFTER_RESTARTED:
-		part(l);
-		add(l, "Python restarted, variables lost%s",
+		begin_part(l);
+		add_words(l, "Python restarted, variables lost%s",
 			why_restarted(d->no_checkpoint));
-		part(l);
-		add(l, "home kept (%s)",
+		begin_part(l);
+		add_words(l, "home kept (%s)",
 			text_count(count, sizeof(count), d->home_files, "file",
 				NULL));
 		return;
 	case AFTER_ENDED:
-		part(l);
-		add(l, "the session is over");
+		begin_part(l);
+		add_words(l, "the session is over");
 		return;
 	}
 }
@@ -213,8 +215,8 @@ static void add_lost(struct verdict_line *l, const struct jail_done *d)
 
 	if (!d->threads_gone)
 		return;
-	part(l);
-	add(l, "%s %s gone",
+	begin_part(l);
+	add_words(l, "%s %s gone",
 		text_count(
 			count, sizeof(count), d->threads_gone, "thread", NULL),
 		d->threads_gone == 1 ? "is" : "are");
@@ -228,12 +230,12 @@ static void add_memory(struct verdict_line *l, const struct jail_done *d,
 	if (d->limit != LIMIT_MEMORY)
 		return;
 	if (d->peak_bytes > 0) {
-		part(l);
-		add(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
+		begin_part(l);
+		add_words(l, "peak %s", text_size(h, (uint64_t)d->peak_bytes));
 	}
 	if (about->memory_source) {
-		part(l);
-		add(l, "limit set in %s", about->memory_source);
+		begin_part(l);
+		add_words(l, "limit set in %s", about->memory_source);
 	}
 }
 
@@ -250,26 +252,27 @@ static void add_leftovers(struct verdict_line *l, const struct jail_done *d,
 	uint32_t left = d->leftovers, ended = d->leftovers_ended;
 
 	if (left && ended >= left) {
-		part(l);
-		add(l,
+		begin_part(l);
+		add_words(l,
 			left == 1 ? "the cell's %" PRIu32
 				    " leftover process was ended"
 				  : "the cell's %" PRIu32
 				    " leftover processes were ended",
 			left);
 	} else if (left) {
-		part(l);
-		add(l, "%" PRIu32 " %s left behind, %s", left - ended,
+		begin_part(l);
+		add_words(l, "%" PRIu32 " %s left behind, %s", left - ended,
 			left - ended == 1 ? "process" : "processes",
 			left_doing[about->limits->background]);
 		if (ended) {
-			part(l);
-			add(l, "%" PRIu32 " ended", ended);
+			begin_part(l);
+			add_words(l, "%" PRIu32 " ended", ended);
 		}
 	}
 	if (d->background_ended) {
-		part(l);
-		add(l, "%" PRIu32 " background %s ended", d->background_ended,
+		begin_part(l);
+		add_words(l, "%" PRIu32 " background %s ended",
+			d->background_ended,
 			d->background_ended == 1
 				? "process could not be stopped and was"
 				: "processes could not be stopped and were");
@@ -290,13 +293,13 @@ static void add_home(struct verdict_line *l, const struct jail_done *d,
 	if (d->how != HOW_RAISED)
 		return;
 	if (left < HOME_LEFT) {
-		part(l);
-		add(l, "the home is full: of %s (home.size) %s are free",
+		begin_part(l);
+		add_words(l, "the home is full: of %s (home.size) %s are free",
 			text_size(all, (uint64_t)limits->home_bytes),
 			text_size(free, left > 0 ? (uint64_t)left : 0));
 	} else if (d->home_files >= (uint32_t)limits->home_files) {
-		part(l);
-		add(l, "the home is full: it has %d files (home.files)",
+		begin_part(l);
+		add_words(l, "the home is full: it has %d files (home.files)",
 			limits->home_files);
 	}
 }
@@ -311,7 +314,7 @@ const char *verdict_line(char buf[static VERDICT_MAX],
 	add_lost(&l, d);
 	add_memory(&l, d, about);
 	if (d->process_limit_hit) {
-		part(&l);
+		begin_part(&l);
 		add_limit(&l, LIMIT_PROCESSES, about->limits);
 	}
 	add_leftovers(&l, d, about);
@@ -349,8 +352,8 @@ const char *verdict_session_end(char buf[static VERDICT_MAX],
 	struct verdict_line l = line_begin(buf);
 
 	add_limit(&l, limit, limits);
-	part(&l);
-	add(&l, "the session is over");
+	begin_part(&l);
+	add_words(&l, "the session is over");
 	return buf;
 }
 
@@ -364,7 +367,7 @@ static void add_source(struct verdict_line *l, const char *source, size_t n)
 		source++;
 	end = memchr(source, '\n', n);
 	text_safe(safe, sizeof(safe), source, end ? (size_t)(end - source) : n);
-	add(l, ": %s%s", safe, end ? " …" : "");
+	add_words(l, ": %s%s", safe, end ? " …" : "");
 }
 
 const char *verdict_undo(char buf[static VERDICT_MAX],
@@ -374,21 +377,21 @@ const char *verdict_undo(char buf[static VERDICT_MAX],
 	char count[TEXT_HUMAN];
 
 	if (u->reset)
-		add(&l, "back to the state before :reset (%s)",
+		add_words(&l, "back to the state before :reset (%s)",
 			text_count(
 				count, sizeof(count), u->names, "name", NULL));
 	else
 		add_state(&l, u->back_to, u->names);
 	if (source && !u->reset)
 		add_source(&l, source, n);
-	part(&l);
-	add(&l, "files in the home are as they are");
-	part(&l);
+	begin_part(&l);
+	add_words(&l, "files in the home are as they are");
+	begin_part(&l);
 	if (u->next_reset && u->next)
-		add(&l, ":undo again: :reset");
+		add_words(&l, ":undo again: :reset");
 	else if (u->next)
-		add(&l, ":undo again: cell %" PRIu32, u->next);
+		add_words(&l, ":undo again: cell %" PRIu32, u->next);
 	else
-		add(&l, "nothing older is kept");
+		add_words(&l, "nothing older is kept");
 	return buf;
 }

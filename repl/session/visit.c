@@ -18,7 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char *refuse(const struct session *s, const struct door_visit *v)
+static const char *find_visit_fault(
+	const struct session *s, const struct door_visit *v)
 {
 	if (!door_is_same_build(v))
 		return "this session was begun by another build of cellblock";
@@ -31,7 +32,7 @@ static bool is_there(const struct visit *v)
 	return v->number && door_has(v->fd);
 }
 
-static void forget(struct visit *v)
+static void close_visit(struct visit *v)
 {
 	if (v->number)
 		close(v->fd);
@@ -42,7 +43,7 @@ static struct visit *find_free(struct session *s)
 {
 	for (int i = 0; i < VISITS_MAX; i++) {
 		if (!is_there(&s->visits[i]))
-			forget(&s->visits[i]);
+			close_visit(&s->visits[i]);
 		if (!s->visits[i].number)
 			return &s->visits[i];
 	}
@@ -54,8 +55,8 @@ void visit_begin(struct session *s, struct door_visit *v)
 	struct visit *place = find_free(s);
 	struct err e = {0};
 
-	if (refuse(s, v))
-		err_set(&e, "%s", refuse(s, v));
+	if (find_visit_fault(s, v))
+		err_set(&e, "%s", find_visit_fault(s, v));
 	else if (!place)
 		err_set(&e, "too many programs run beside this session");
 	else if (jail_beside(s->jail, ++s->nvisits, &e) == 0)
@@ -74,7 +75,7 @@ void visit_take(struct session *s, struct jail_event *ev)
 		if (!v->number || v->number != ev->cell)
 			continue;
 		if (door_hand(v->fd, ev->fd, ev->err.msg) < 0 || ev->fd < 0)
-			forget(v);
+			close_visit(v);
 	}
 }
 
@@ -89,5 +90,5 @@ bool visit_is_on(const struct session *s)
 void visit_close(struct session *s)
 {
 	for (int i = 0; i < VISITS_MAX; i++)
-		forget(&s->visits[i]);
+		close_visit(&s->visits[i]);
 }

@@ -49,7 +49,7 @@ static struct watchers *open_places(void)
 	return ws;
 }
 
-static void drop(struct view_watcher *w)
+static void drop_watcher(struct view_watcher *w)
 {
 	fd_drop(&w->fd);
 	strbuf_free(&w->queue);
@@ -87,7 +87,7 @@ static void close_up(struct view_watcher *w)
 	w->at = 0;
 }
 
-static void queue(struct view_watcher *w, const struct watcher_head *h,
+static void queue_message(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	size_t length = sizeof(*h) + n;
@@ -100,7 +100,7 @@ static void queue(struct view_watcher *w, const struct watcher_head *h,
 }
 
 /* Small pieces of output become one, while they wait. */
-static bool join(struct view_watcher *w, const struct watcher_head *h,
+static bool join_output(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	struct strbuf *q = &w->queue;
@@ -133,11 +133,11 @@ static void tell_missed(struct view_watcher *w)
 		.number = (int64_t)w->missed};
 
 	if (w->missed)
-		queue(w, &h, "", 0);
+		queue_message(w, &h, "", 0);
 	w->missed = 0;
 }
 
-static void add(struct view_watcher *w, const struct watcher_head *h,
+static void add_message(struct view_watcher *w, const struct watcher_head *h,
 	const void *buf, size_t n)
 {
 	size_t waits = w->queue.n - w->at;
@@ -150,8 +150,8 @@ static void add(struct view_watcher *w, const struct watcher_head *h,
 		return;
 	}
 	tell_missed(w);
-	if (!join(w, h, buf, n))
-		queue(w, h, buf, n);
+	if (!join_output(w, h, buf, n))
+		queue_message(w, h, buf, n);
 	send_some(w);
 }
 
@@ -163,7 +163,7 @@ static void add_all(struct view_watcher *w, struct watcher_head h,
 	do {
 		part = n - at < WATCHER_DATA ? n - at : WATCHER_DATA;
 		h.number = h.kind == WATCHER_SOURCE ? (int64_t)at : 0;
-		add(w, &h, (const char *)buf + at, part);
+		add_message(w, &h, (const char *)buf + at, part);
 		at += part;
 	} while (at < n);
 }
@@ -274,7 +274,7 @@ bool watchers_gone(struct session *s, struct watchers_who *who)
 		if (w->fd < 0 || (door_listens(w->fd) && !w->queue.failed))
 			continue;
 		*who = w->who;
-		drop(w);
+		drop_watcher(w);
 		log_attach(s->log,
 			who->root ? "not watched by root any more"
 				  : "not watched by the person any more",
@@ -289,7 +289,7 @@ void watchers_close(struct session *s)
 	watchers_add(s, WATCHER_OVER, 0, "", 0);
 	watchers_send(s);
 	for (int i = 0; s->watchers && i < WATCHERS_MAX; i++)
-		drop(&s->watchers->v[i]);
+		drop_watcher(&s->watchers->v[i]);
 	free(s->watchers);
 	s->watchers = NULL;
 }

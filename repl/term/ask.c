@@ -33,7 +33,7 @@
 #define FENCE ESC "[c"
 #define ERASE "\r" ESC "[K"
 
-static bool named(const char *value, const char *const *words)
+static bool begins_with_word(const char *value, const char *const *words)
 {
 	for (; value && *words; words++)
 		if (!strncmp(value, *words, strlen(*words)))
@@ -48,11 +48,11 @@ void ask_write(struct ask *a, struct strbuf *out)
 	const char *term = getenv("TERM"), *depth = getenv("COLORTERM");
 
 	a->asked++;
-	a->true_colour =
-		named(depth, (const char *[]){"truecolor", "24bit", NULL});
-	if (!named(term, (const char *[]){"linux", NULL})) {
+	a->true_colour = begins_with_word(
+		depth, (const char *[]){"truecolor", "24bit", NULL});
+	if (!begins_with_word(term, (const char *[]){"linux", NULL})) {
 		strbuf_puts(out, GRAPHICS);
-		if (!named(term, (const char *[]){"screen", NULL}))
+		if (!begins_with_word(term, (const char *[]){"screen", NULL}))
 			strbuf_puts(out, COLOUR);
 	}
 	strbuf_puts(out, FENCE ERASE);
@@ -135,7 +135,8 @@ static const struct form {
 enum ask_verdict { NO, PERHAPS, YES };
 
 /* Whether n bytes, the last of which is new, are this answer. */
-static enum ask_verdict judge(const struct form *f, const char *s, size_t n)
+static enum ask_verdict match_form(
+	const struct form *f, const char *s, size_t n)
 {
 	size_t begin = strlen(f->begin);
 	char last = s[n - 1];
@@ -154,12 +155,12 @@ static enum ask_verdict judge(const struct form *f, const char *s, size_t n)
 }
 
 /* Whether what has begun may be an answer; takes it when it is one. */
-static enum ask_verdict examine(struct ask *a)
+static enum ask_verdict match_answer(struct ask *a)
 {
 	enum ask_verdict best = NO;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		enum ask_verdict v = judge(&forms[i], a->begun, a->n);
+		enum ask_verdict v = match_form(&forms[i], a->begun, a->n);
 
 		if (v == YES) {
 			a->begun[a->n] = '\0';
@@ -178,19 +179,20 @@ void ask_give_back(struct ask *a, struct strbuf *keys)
 }
 
 /* What is surely the beginning of an answer waits for its end. */
-static void settle(struct ask *a, struct strbuf *keys)
+static void settle_unsure(struct ask *a, struct strbuf *keys)
 {
 	if (a->answered || a->n < ASK_SURE)
 		ask_give_back(a, keys);
 }
 
-static void take(struct ask *a, const char *s, size_t n, struct strbuf *keys)
+static void take_bytes(
+	struct ask *a, const char *s, size_t n, struct strbuf *keys)
 {
 	for (size_t i = 0; i < n; i++) {
 		enum ask_verdict v;
 
 		a->begun[a->n++] = s[i];
-		v = examine(a);
+		v = match_answer(a);
 		if (v == YES)
 			a->n = 0;
 		if (v != NO)
@@ -222,9 +224,9 @@ void ask_wait(struct ask *a, const struct terminal *t, struct strbuf *keys)
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
 		if (n > 0)
-			take(a, buf, (size_t)n, keys);
+			take_bytes(a, buf, (size_t)n, keys);
 	}
-	settle(a, keys);
+	settle_unsure(a, keys);
 }
 
 void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys)
@@ -232,8 +234,8 @@ void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys)
 	if (a->answered || !a->asked)
 		strbuf_add(keys, s, n);
 	else
-		take(a, s, n, keys);
-	settle(a, keys);
+		take_bytes(a, s, n, keys);
+	settle_unsure(a, keys);
 }
 
 bool ask_is_due(const struct ask *a)

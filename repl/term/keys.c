@@ -35,7 +35,7 @@ void keys_init(struct keys *k)
 	*k = (struct keys){.state = GROUND};
 }
 
-static int emit(struct key *out, int n, int code, wchar_t c)
+static int emit_key(struct key *out, int n, int code, wchar_t c)
 {
 	if (n < KEYS_OUT_MAX)
 		out[n++] = (struct key){.code = code, .c = c};
@@ -54,7 +54,7 @@ static int emit_pasted(struct keys *k, struct key *out, int n, wchar_t c)
 		return n;
 	if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7F)
 		return n;
-	return emit(out, n, KEY_PASTE_TEXT, c);
+	return emit_key(out, n, KEY_PASTE_TEXT, c);
 }
 
 static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
@@ -64,14 +64,14 @@ static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 	if (k->paste)
 		return emit_pasted(k, out, n, c);
 	if (c == 0)
-		return emit(out, n, KEY_NUL, 0);
+		return emit_key(out, n, KEY_NUL, 0);
 	if (c < 0x20 || c == 0x7F)
-		return emit(out, n, (int)c, 0);
-	return emit(out, n, KEY_TEXT, c);
+		return emit_key(out, n, (int)c, 0);
+	return emit_key(out, n, KEY_TEXT, c);
 }
 
 /* Bytes of the character that begins with `lead`. */
-static int want(uint8_t lead)
+static int bytes_of_character(uint8_t lead)
 {
 	return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
@@ -85,7 +85,7 @@ static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 	k->u[k->u_n++] = b;
 	len = utf8_get(k->u, k->u_n, &c);
 	/* A character that is found wrong early still takes all its bytes. */
-	if (!len || (k->u_n > 1 && k->u_n < want(k->u[0]))) {
+	if (!len || (k->u_n > 1 && k->u_n < bytes_of_character(k->u[0]))) {
 		k->state = UTF8;
 		return n;
 	}
@@ -120,7 +120,7 @@ static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
 			return n;
 		k->match = 0;
 		k->paste = k->stalled = false;
-		return emit(out, n, KEY_PASTE_END, 0);
+		return emit_key(out, n, KEY_PASTE_END, 0);
 	}
 	for (int i = 1; i < k->match; i++)
 		n = emit_char(k, out, n, paste_end[i]);
@@ -132,14 +132,14 @@ static int feed_paste(struct keys *k, unsigned char b, struct key *out, int n)
  * an end that was lost does not take the keyboard away for good. */
 static int feed_stalled(struct keys *k, unsigned char b, struct key *out)
 {
-	int n = emit(out, 0, KEY_PASTE_BEGIN, 0);
+	int n = emit_key(out, 0, KEY_PASTE_BEGIN, 0);
 
 	k->paste = b != KEYS_CTRL('C');
 	if (k->paste)
 		return feed_paste(k, b, out, n);
 	k->stalled = false;
 	k->match = 0;
-	return emit(out, n, KEY_PASTE_END, 0);
+	return emit_key(out, n, KEY_PASTE_END, 0);
 }
 
 static const struct {
@@ -183,12 +183,12 @@ static int feed_escape(struct keys *k, unsigned char b, struct key *out)
 		return 0;
 	}
 	if (k->escape_alone && b > ' ' && b < 0x7F) {
-		emit(out, 0, KEY_ESCAPE, 0);
+		emit_key(out, 0, KEY_ESCAPE, 0);
 		return emit_char(k, out, 1, b);
 	}
 	for (size_t i = 0; i < sizeof(alt_keys) / sizeof(*alt_keys); i++)
 		if (alt_keys[i].b == b)
-			return emit(out, 0, alt_keys[i].code, 0);
+			return emit_key(out, 0, alt_keys[i].code, 0);
 	/* Alt with a control is the control: Ctrl-C must always work. */
 	return b < 0x20 ? emit_char(k, out, 0, b) : 0;
 }
@@ -231,7 +231,7 @@ static int csi_key(struct keys *k, unsigned char final, struct key *out)
 			k->stalled = k->cr = false;
 			k->match = 0;
 		}
-		return emit(out, 0,
+		return emit_key(out, 0,
 			modified ? csi_keys[i].modified : csi_keys[i].code, 0);
 	}
 	return 0;
@@ -341,11 +341,11 @@ int keys_timeout(struct keys *k, struct key *out)
 	if (k->state == UTF8) {
 		n = end_text(k, out);
 	} else if (k->state == ESCAPE) {
-		n = emit(out, n, KEY_ESCAPE, 0);
+		n = emit_key(out, n, KEY_ESCAPE, 0);
 	} else if (k->state == GROUND && k->paste) {
 		k->paste = false;
 		k->stalled = true;
-		n = emit(out, n, KEY_PASTE_END, 0);
+		n = emit_key(out, n, KEY_PASTE_END, 0);
 	}
 	k->state = GROUND;
 	return n;

@@ -41,7 +41,7 @@ void output_close(struct output *o)
 	strbuf_free(&o->said);
 }
 
-static void copy(const struct output *o, enum output_copied what,
+static void copy_shown(const struct output *o, enum output_copied what,
 	const void *buf, size_t n)
 {
 	if (o->opts.copy)
@@ -49,14 +49,14 @@ static void copy(const struct output *o, enum output_copied what,
 }
 
 /* The cell's bytes that are shown. */
-static void show(struct output *o, const void *buf, size_t n)
+static void show_bytes(struct output *o, const void *buf, size_t n)
 {
 	if (n)
-		copy(o, OUTPUT_BYTES, buf, n);
+		copy_shown(o, OUTPUT_BYTES, buf, n);
 	vt_feed(&o->vt, buf, n);
 }
 
-static void emit(void *arg, const void *buf, size_t n)
+static void emit_to_sink(void *arg, const void *buf, size_t n)
 {
 	const struct output *o = arg;
 
@@ -67,7 +67,7 @@ static void start_filter(struct output *o)
 {
 	const struct output_opts *opts = &o->opts;
 
-	vt_init(&o->vt, opts->mode, emit, o);
+	vt_init(&o->vt, opts->mode, emit_to_sink, o);
 	o->vt.rows = opts->rows;
 	o->vt.columns = opts->columns;
 	o->vt.lf_returns = opts->lf_returns;
@@ -119,7 +119,7 @@ static void keep_tail(struct output *o, const uint8_t *p, size_t n)
 }
 
 /* Take bytes that are surely the cell's. */
-static void take(struct output *o, const void *buf, size_t n)
+static void take_cell_bytes(struct output *o, const void *buf, size_t n)
 {
 	const uint8_t *p = buf;
 	uint64_t room = o->opts.head_bytes - o->head;
@@ -129,7 +129,7 @@ static void take(struct output *o, const void *buf, size_t n)
 		o->opts.tap(o->opts.arg, buf, n);
 	o->total += n;
 	o->head += head;
-	show(o, p, head);
+	show_bytes(o, p, head);
 	keep_tail(o, p + head, n - head);
 }
 
@@ -157,17 +157,17 @@ static const uint8_t *find_mark(
  * The bytes held so far, and the next byte, are not the mark. The mark's second
  * ESC may be the first one of the real mark, so that one stays held.
  */
-static void release(struct output *o)
+static void release_held(struct output *o)
 {
 	size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
 
-	take(o, o->mark, o->held - keep);
+	take_cell_bytes(o, o->mark, o->held - keep);
 	o->held = keep;
 }
 
 /* Undo modes, and go to where a line of ours, or of a shell, can begin. True
  * when that took a newline. */
-static bool tidy(struct output *o)
+static bool leave_row(struct output *o)
 {
 	bool newline;
 
@@ -196,9 +196,9 @@ static void draw_line(struct output *o, const char *text)
 	strbuf_free(&b);
 }
 
-static void say(struct output *o, const char *text)
+static void say_line(struct output *o, const char *text)
 {
-	copy(o, OUTPUT_LINE, text, strlen(text));
+	copy_shown(o, OUTPUT_LINE, text, strlen(text));
 	draw_line(o, text);
 }
 
@@ -223,11 +223,11 @@ void output_say(struct output *o, const char *text)
 
 	vt_pen_flush(&o->vt);
 	if (!vt_pen_is_alternate(&o->vt)) {
-		tidy(o);
-		say(o, text);
+		leave_row(o);
+		say_line(o, text);
 		return;
 	}
-	copy(o, OUTPUT_LINE, text, strlen(text));
+	copy_shown(o, OUTPUT_LINE, text, strlen(text));
 	strbuf_printf(&o->said, "%s\n", text);
 	text_safe(safe, sizeof(safe), text, strlen(text));
 	n = snprintf(line, sizeof(line),
@@ -246,8 +246,8 @@ bool output_draw(struct output *o, const char *s, size_t n)
 	if (!output_has_room(o) || n > o->opts.head_bytes - o->head)
 		return false;
 	vt_pen_flush(&o->vt);
-	tidy(o);
-	copy(o, OUTPUT_BREAK, NULL, 0);
+	leave_row(o);
+	copy_shown(o, OUTPUT_BREAK, NULL, 0);
 	o->total += n;
 	o->head += n;
 	o->opts.sink(o->opts.arg, s, n);
@@ -259,7 +259,7 @@ static void say_waiting(struct output *o)
 {
 	if (!o->said.n || vt_pen_is_alternate(&o->vt))
 		return;
-	tidy(o);
+	leave_row(o);
 	say_again(o);
 }
 
@@ -273,8 +273,8 @@ void output_break(struct output *o)
 	vt_pen_flush(&o->vt);
 	if (o->opts.alone || !output_has_room(o))
 		return;
-	tidy(o);
-	copy(o, OUTPUT_BREAK, NULL, 0);
+	leave_row(o);
+	copy_shown(o, OUTPUT_BREAK, NULL, 0);
 }
 
 /* The mark with another end. */
@@ -292,7 +292,7 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 		if (!o->held) {
 			const uint8_t *esc = find_mark(o, p, (size_t)(end - p));
 
-			take(o, p, (size_t)((esc ? esc : end) - p));
+			take_cell_bytes(o, p, (size_t)((esc ? esc : end) - p));
 			o->held = esc != NULL;
 			p = esc ? esc + 1 : end;
 		} else if (o->held == OUTPUT_MARK_STEM && *p == BEL) {
@@ -302,7 +302,7 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 			p++;
 			o->marked = ++o->held == OUTPUT_MARK_LENGTH;
 		} else {
-			release(o);
+			release_held(o);
 		}
 	}
 	vt_pen_flush(&o->vt);
@@ -331,7 +331,7 @@ static void say_cut(struct output *o, const struct output_report *r)
 	snprintf(text, sizeof(text), "output limit: %s shown, %s not%s%s",
 		text_size(shown, r->head), text_size(cut, r->cut),
 		r->shown > r->head ? " · last lines follow" : "", more);
-	say(o, text);
+	say_line(o, text);
 }
 
 /* The `i`th byte of the tail, of which `n` are there. */
@@ -365,16 +365,16 @@ static void feed_tail(struct output *o, size_t n, size_t skip)
 	at = (o->tail_at + (o->tail_size - n) + skip) % o->tail_size;
 	n -= skip;
 	first = o->tail_size - at < n ? o->tail_size - at : n;
-	show(o, o->tail + at, first);
-	show(o, o->tail, n - first);
+	show_bytes(o, o->tail + at, first);
+	show_bytes(o, o->tail, n - first);
 }
 
 void output_suspend(struct output *o)
 {
-	tidy(o);
+	leave_row(o);
 }
 
-static void nowhere(void *arg, const void *buf, size_t n)
+static void discard_bytes(void *arg, const void *buf, size_t n)
 {
 	(void)arg;
 	(void)buf;
@@ -386,7 +386,7 @@ bool output_move(struct output *o)
 	bool alternate = vt_pen_is_alternate(&o->vt);
 	vt_emit *before = o->vt.emit;
 
-	o->vt.emit = nowhere;
+	o->vt.emit = discard_bytes;
 	vt_begin_row(&o->vt);
 	o->vt.emit = before;
 	return alternate;
@@ -401,10 +401,10 @@ void output_take_screen(struct output *o)
 }
 
 /* Report what the filter dropped, and go back to column 0. */
-static void finish(struct output *o, struct output_report *r, bool cut)
+static void finish_filter(struct output *o, struct output_report *r, bool cut)
 {
 	vt_finish(&o->vt, cut);
-	r->newline_added = tidy(o);
+	r->newline_added = leave_row(o);
 	memcpy(r->dropped, o->vt.dropped, sizeof(r->dropped));
 }
 
@@ -414,7 +414,7 @@ void output_end(struct output *o, struct output_report *r)
 	size_t kept, skip = 0;
 
 	if (!o->marked)
-		take(o, o->mark, o->held);
+		take_cell_bytes(o, o->mark, o->held);
 	o->held = 0;
 	past = o->total - o->head;
 	kept = past < o->tail_size ? (size_t)past : o->tail_size;
@@ -424,12 +424,12 @@ void output_end(struct output *o, struct output_report *r)
 		r->cut = past - (kept - skip);
 		r->shown -= r->cut;
 		vt_finish(&o->vt, true);
-		tidy(o);
+		leave_row(o);
 		say_cut(o, r);
 		o->vt.late = true;
 	}
 	feed_tail(o, kept, skip);
-	finish(o, r, false);
+	finish_filter(o, r, false);
 	say_again(o);
 }
 
@@ -446,7 +446,7 @@ void output_background(
 	o->vt.late = true;
 	o->vt.lf_returns = true; /* the sink prints line by line */
 	vt_feed(&o->vt, buf, shown);
-	finish(o, r, r->cut > 0);
+	finish_filter(o, r, r->cut > 0);
 }
 
 /* "2 title, 1 clipboard", or just "clipboard" for a single kind. */

@@ -133,7 +133,7 @@ static size_t screen_end(struct pager *p)
 
 /* ---- search ---- */
 
-static wint_t folded(const struct pager *p, wint_t c)
+static wint_t fold_case(const struct pager *p, wint_t c)
 {
 	return p->exact ? c : towlower(c);
 }
@@ -148,7 +148,7 @@ static size_t match_end(const struct pager *p, size_t at)
 		uint32_t c;
 
 		utf8_next(&s, end, &c);
-		if (folded(p, c) != folded(p, (wint_t)p->sought.s[i]))
+		if (fold_case(p, c) != fold_case(p, (wint_t)p->sought.s[i]))
 			return 0;
 	}
 	return i && i == p->sought.n ? (size_t)(s - p->text) : 0;
@@ -181,7 +181,7 @@ static size_t find_up(const struct pager *p, size_t at)
 
 /* Go to the next place from the last one, if that is on the screen; else from
  * the top of the screen. */
-static void search(struct pager *p, bool up)
+static void search_again(struct pager *p, bool up)
 {
 	size_t from = screen_start(p), at;
 
@@ -215,7 +215,7 @@ static void take_typed(struct pager *p)
 	}
 	p->upwards = p->asked == '?';
 	p->asked = 0;
-	search(p, p->upwards);
+	search_again(p, p->upwards);
 }
 
 /* A key of the line behind / or ?. */
@@ -288,7 +288,7 @@ static const struct {
 	{KEY_TOP, ALL, true},
 };
 
-static void move(struct pager *p, int key)
+static void move_page(struct pager *p, int key)
 {
 	const size_t page = page_rows(p);
 	const size_t steps[] = {
@@ -334,13 +334,13 @@ bool pager_press(struct pager *p, const struct key *key)
 		break;
 	case 'n':
 	case 'N':
-		search(p, p->upwards != (code == 'N'));
+		search_again(p, p->upwards != (code == 'N'));
 		break;
 	case KEYS_CTRL('L'):
 		p->drawn = false;
 		break;
 	default:
-		move(p, code);
+		move_page(p, code);
 	}
 	return true;
 }

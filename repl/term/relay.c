@@ -67,17 +67,18 @@ static bool output_waits(const struct relay *r)
 }
 
 /* How many keys the tty has yet to take. */
-static size_t owed(const struct relay *r)
+static size_t owed_keys(const struct relay *r)
 {
 	return r->due > r->typed.sent ? r->due - r->typed.sent : 0;
 }
 
-static void fill(const struct relay *r, struct pollfd p[static RELAY_POLLS])
+static void fill_polls(
+	const struct relay *r, struct pollfd p[static RELAY_POLLS])
 {
 	const struct terminal *term = r->with.term;
 	bool keys = r->keys && !r->keys_ended;
 	bool reads = relay_has_room(r) && !output_waits(r);
-	bool writes = owed(r) && r->state == RELAY_OPEN;
+	bool writes = owed_keys(r) && r->state == RELAY_OPEN;
 	short tty = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
 
 	p[RELAY_POLL_KEYS] =
@@ -109,9 +110,9 @@ static void tty_write(struct relay *r)
 	struct typed *t = &r->typed;
 	ssize_t w;
 
-	if (!owed(r) || r->state != RELAY_OPEN || r->tty < 0)
+	if (!owed_keys(r) || r->state != RELAY_OPEN || r->tty < 0)
 		return;
-	w = write(r->tty, t->keys.s + t->sent, owed(r));
+	w = write(r->tty, t->keys.s + t->sent, owed_keys(r));
 	if (w > 0)
 		t->sent += (size_t)w;
 }
@@ -119,7 +120,7 @@ static void tty_write(struct relay *r)
 /* Whether keys wait until the cell does. */
 static bool is_waited_for(const struct relay *r)
 {
-	return r->state == RELAY_OPEN && !owed(r) &&
+	return r->state == RELAY_OPEN && !owed_keys(r) &&
 	       r->typed.sent < r->typed.keys.n;
 }
 
@@ -186,9 +187,9 @@ void relay_type_ahead(struct relay *r, const char *s, size_t n)
 /* The keys up to the last Ctrl-C. What waits is dropped. The tty takes Ctrl-C
  * as it takes any key, but where it takes none the interrupt gets through all
  * the same. */
-static void interrupt(struct relay *r, const char *s, size_t n)
+static void interrupt_cell(struct relay *r, const char *s, size_t n)
 {
-	bool stuck = r->state == RELAY_OVER || owed(r);
+	bool stuck = r->state == RELAY_OVER || owed_keys(r);
 
 	if (r->typed.sent < r->typed.keys.n)
 		typed_drop(&r->typed);
@@ -196,7 +197,7 @@ static void interrupt(struct relay *r, const char *s, size_t n)
 	r->due = r->typed.keys.n;
 	if (!stuck)
 		tty_write(r);
-	stuck |= owed(r) > 0;
+	stuck |= owed_keys(r) > 0;
 	if (stuck)
 		typed_drop(&r->typed);
 	r->due = r->typed.keys.n;
@@ -220,7 +221,7 @@ void relay_type(struct relay *r, const char *s, size_t n)
 	if (last) {
 		size_t up_to = (size_t)(last + 1 - s);
 
-		interrupt(r, s, up_to);
+		interrupt_cell(r, s, up_to);
 		s += up_to;
 		n -= up_to;
 	}
@@ -280,7 +281,8 @@ static void out_write(struct relay *r)
 		r->out.n = r->out_at = 0;
 }
 
-static void move(struct relay *r, const struct pollfd p[static RELAY_POLLS])
+static void move_bytes(
+	struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
 	/* What was seen may have been another terminal's. */
 	if (r->changed)
@@ -339,14 +341,14 @@ int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms)
 	int ready;
 
 	r->moved = r->changed = false;
-	fill(r, p);
+	fill_polls(r, p);
 	ready = poll(p, n, timeout_ms);
 	if (ready < 0)
 		return ready;
 	if (p[RELAY_POLL_SIGNALS].revents)
 		take_signals(r);
 	r->with.events(r->with.arg);
-	move(r, p);
+	move_bytes(r, p);
 	return ready;
 }
 
@@ -363,7 +365,7 @@ void relay_flush(struct relay *r)
 		left += sig->end ? FLUSH_END_MS : FLUSH_MS;
 		if (left <= 0)
 			break;
-		fill(r, p);
+		fill_polls(r, p);
 		p[RELAY_POLL_KEYS].fd = p[RELAY_POLL_TTY].fd = -1;
 		p[RELAY_POLL_JAIL].fd = -1;
 		if (poll(p, RELAY_POLLS, (int)left) < 0)
@@ -371,7 +373,7 @@ void relay_flush(struct relay *r)
 		if (p[RELAY_POLL_OUT].revents)
 			took = now_ms();
 		terminal_signals_read(sig);
-		move(r, p);
+		move_bytes(r, p);
 	}
 }
 

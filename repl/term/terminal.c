@@ -50,7 +50,7 @@ static bool colour_wanted(enum config_colour colour, bool out_tty)
 
 /* Open the terminal behind `fd` again; -1 when that is not allowed, as after
  * su(1). */
-static int reopen(int fd)
+static int reopen_terminal(int fd)
 {
 	char name[PATH_MAX];
 	struct stat a, b;
@@ -68,7 +68,7 @@ static int reopen(int fd)
 
 static void use_for_output(struct terminal *t, int fd)
 {
-	int again = reopen(fd);
+	int again = reopen_terminal(fd);
 
 	t->own = again >= 0;
 	t->out = t->own ? again : fd;
@@ -98,7 +98,7 @@ void terminal_open(struct terminal *t, enum config_colour colour)
 }
 
 /* Let a descriptor's number mean another file. */
-static void replace(int fd, int with)
+static void replace_descriptor(int fd, int with)
 {
 	int flags = fd > STDERR_FILENO ? O_CLOEXEC : 0;
 
@@ -110,11 +110,11 @@ void terminal_leave(struct terminal *t, int file)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	replace(STDIN_FILENO, null >= 0 ? null : file);
-	replace(STDOUT_FILENO, file);
-	replace(STDERR_FILENO, file);
+	replace_descriptor(STDIN_FILENO, null >= 0 ? null : file);
+	replace_descriptor(STDOUT_FILENO, file);
+	replace_descriptor(STDERR_FILENO, file);
 	if (t->own)
-		replace(t->out, file);
+		replace_descriptor(t->out, file);
 	t->in_tty = t->saved = t->raw = false;
 	t->out_tty = t->err_tty = true;
 }
@@ -123,7 +123,7 @@ void terminal_take(
 	struct terminal *t, const int fds[4], enum config_colour colour)
 {
 	for (int i = 0; i < 3; i++)
-		replace(i, fds[i]);
+		replace_descriptor(i, fds[i]);
 	if (t->own)
 		fd_drop(&t->out);
 	t->in = STDIN_FILENO;

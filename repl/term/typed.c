@@ -25,7 +25,7 @@
 #define KEY(c) ((c)&0x1f)
 #define ESC 0x1b
 #define DEL 0x7f
-#define ERASING "\x7f\x15\x17" /* the keys that edit() takes as that */
+#define ERASING "\x7f\x15\x17" /* the keys that edit_by_key() takes as that */
 
 void typed_forget(struct typed *t)
 {
@@ -74,14 +74,14 @@ struct edited {
 	bool text;   /* something stands behind the last line end */
 };
 
-static void put(struct edited *ed, char c)
+static void put_character(struct edited *ed, char c)
 {
 	ed->s[ed->n++] = c;
 	ed->text = true;
 }
 
 /* Take the last character away, all bytes of it. Returns the first of them. */
-static unsigned char erase(struct edited *ed)
+static unsigned char erase_character(struct edited *ed)
 {
 	unsigned char c;
 
@@ -98,7 +98,7 @@ static void erase_word(struct edited *ed)
 
 	while (ed->n > ed->line) {
 		size_t before = ed->n;
-		unsigned char c = erase(ed);
+		unsigned char c = erase_character(ed);
 
 		if (isalnum(c) || c == '_' || c >= 0x80) {
 			word = true;
@@ -110,30 +110,30 @@ static void erase_word(struct edited *ed)
 }
 
 /* A line end, or an end of file: what stands before it stays. */
-static void commit(struct edited *ed, char c)
+static void commit_line(struct edited *ed, char c)
 {
 	ed->s[ed->n++] = c;
 	ed->line = ed->n;
 }
 
 /* A key that pty_set_cooked() gives a meaning. False for any other. */
-static bool edit(struct edited *ed, char c)
+static bool edit_by_key(struct edited *ed, char c)
 {
 	switch (c) {
 	case '\r':
 	case '\n':
-		commit(ed, '\n');
+		commit_line(ed, '\n');
 		ed->text = false;
 		return true;
 	case KEY('D'):
-		commit(ed, ed->text ? 0 : c);
+		commit_line(ed, ed->text ? 0 : c);
 		return true;
 	case 0: /* how a tty keeps an end of file; Ctrl-Space too */
-		commit(ed, c);
+		commit_line(ed, c);
 		return true;
 	case DEL:
 		if (ed->n > ed->line)
-			erase(ed);
+			erase_character(ed);
 		return true;
 	case KEY('W'):
 		erase_word(ed);
@@ -164,9 +164,9 @@ static size_t take_key(struct edited *ed, const char *s, size_t n)
 	char c = s[took - 1];
 
 	if (took == 2)
-		put(ed, is_control(c) ? 0 : c);
-	else if (!edit(ed, c))
-		put(ed, c);
+		put_character(ed, is_control(c) ? 0 : c);
+	else if (!edit_by_key(ed, c))
+		put_character(ed, c);
 	ed->text &= ed->n > 0 && ed->s[ed->n - 1] != '\n';
 	return took;
 }
@@ -228,7 +228,7 @@ static size_t next_key(const char *s, size_t n, size_t at)
 	return i;
 }
 
-static bool has(const char *s, size_t n, const char *set)
+static bool has_any_of(const char *s, size_t n, const char *set)
 {
 	for (size_t i = 0; i < n; i++)
 		if (s[i] && strchr(set, s[i]))
@@ -314,7 +314,8 @@ static const char *cut_rest(
 	strbuf_add(b, t->keys.s + t->sent, t->keys.n - t->sent);
 	*keys = b->s + at;
 	*n = b->n - at;
-	if (!b->failed && !has(*keys, *n, "\r\n") && !is_cut_command(*keys, *n))
+	if (!b->failed && !has_any_of(*keys, *n, "\r\n") &&
+		!is_cut_command(*keys, *n))
 		return NULL;
 	*n = 0;
 	return why;
@@ -327,7 +328,7 @@ const char *typed_unread(struct typed *t, char *left, size_t left_n,
 	 * back, the cell may have read what that key takes away. */
 	const char *end = left_n ? memchr(left, '\n', left_n) : NULL;
 	size_t first = end ? (size_t)(end - left) : left_n;
-	bool raw = has(left, first, ERASING), fits;
+	bool raw = has_any_of(left, first, ERASING), fits;
 	size_t at, line;
 
 	*n = 0;

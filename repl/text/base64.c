@@ -32,7 +32,7 @@ void base64_add(struct strbuf *b, const void *p, size_t n)
 }
 
 /* The value of a character: 0 to 63, 64 for padding, -1 for any other. */
-static int value(char c)
+static int value_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -64,7 +64,7 @@ int base64_decode(const char *s, size_t n, char *out, size_t *out_n)
 
 	*out_n = 0;
 	for (size_t i = 0; i < n; i++) {
-		int v = value(s[i]);
+		int v = value_of(s[i]);
 
 		if (s[i] == ' ' || s[i] == '\n' || s[i] == '\r')
 			continue;

@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* Room for `more` bytes and a NUL. */
-static int reserve(struct strbuf *b, size_t more)
+static int reserve_bytes(struct strbuf *b, size_t more)
 {
 	b->failed |= array_reserve(&b->s, &b->cap, b->n + more + 1, 1) < 0;
 	return b->failed ? -1 : 0;
@@ -24,7 +24,7 @@ static int reserve(struct strbuf *b, size_t more)
 
 void strbuf_add(struct strbuf *b, const void *p, size_t n)
 {
-	if (reserve(b, n) < 0)
+	if (reserve_bytes(b, n) < 0)
 		return;
 	if (n)
 		memcpy(b->s + b->n, p, n);
@@ -45,7 +45,7 @@ void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0 || reserve(b, (size_t)n) < 0)
+	if (n < 0 || reserve_bytes(b, (size_t)n) < 0)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);

@@ -216,7 +216,7 @@ static int columns_of(const char *s)
 }
 
 /* Cells of a row and its note. */
-static size_t stride(const struct text_table *t)
+static size_t row_stride(const struct text_table *t)
 {
 	return (size_t)t->columns + 1;
 }
@@ -245,11 +245,11 @@ void text_table_note(struct text_table *t, const char *text)
 	t->failed = !t->cells[t->n - 1];
 }
 
-static int widest(const struct text_table *t, int column, int cap)
+static int widest_cell(const struct text_table *t, int column, int cap)
 {
 	int width = 0;
 
-	for (size_t i = (size_t)column; i < t->n; i += stride(t)) {
+	for (size_t i = (size_t)column; i < t->n; i += row_stride(t)) {
 		int w = columns_of(t->cells[i]);
 
 		if (w <= cap && w > width)
@@ -265,7 +265,7 @@ static void place_columns(const struct text_table *t, struct text_place *p)
 	cap = cap > CELL_MIN ? cap : CELL_MIN;
 	for (int i = 0; i < t->columns; i++) {
 		bool last = i + 1 == t->columns;
-		int width = widest(t, i, last ? 1 << 20 : cap);
+		int width = widest_cell(t, i, last ? 1 << 20 : cap);
 		int need = last && width > TEXT_MIN ? TEXT_MIN : width;
 		bool below = i > 0 && t->width && x + need > t->width;
 
@@ -276,7 +276,7 @@ static void place_columns(const struct text_table *t, struct text_place *p)
 	}
 }
 
-static void blanks(struct strbuf *b, int n)
+static void add_blanks(struct strbuf *b, int n)
 {
 	strbuf_printf(b, "%*s", n > 0 ? n : 0, "");
 }
@@ -304,12 +304,12 @@ void text_wrap(struct strbuf *b, const char *text, int at, int width)
 
 		if (x > at && width && x + gap + w > width) {
 			strbuf_puts(b, "\n");
-			blanks(b, at);
+			add_blanks(b, at);
 			x = at;
 			gap = 0;
 		}
 		p += strspn(p, " ");
-		blanks(b, gap);
+		add_blanks(b, gap);
 		strbuf_add(b, p, n);
 		x += gap + w;
 		p += n;
@@ -351,7 +351,7 @@ static void write_last(const struct text_table *t, struct strbuf *b,
 	const char *cell, int x, int at)
 {
 	if (t->cut && t->width) {
-		blanks(b, at - x);
+		add_blanks(b, at - x);
 		put_cut(b, cell, t->width - at);
 		strbuf_puts(b, "\n");
 		return;
@@ -361,7 +361,7 @@ static void write_last(const struct text_table *t, struct strbuf *b,
 		x = 0;
 		at = t->below + INDENT;
 	}
-	blanks(b, at - x);
+	add_blanks(b, at - x);
 	text_wrap(b, cell, at, t->width);
 }
 
@@ -393,7 +393,7 @@ static void write_row(const struct text_table *t, const struct text_place *p,
 			write_last(t, b, cells[i], x, at);
 			return;
 		}
-		blanks(b, at - x);
+		add_blanks(b, at - x);
 		strbuf_puts(b, cells[i]);
 		x = at + width;
 	}
@@ -405,7 +405,7 @@ static void write_note(struct strbuf *b, const char *note)
 	while (*note) {
 		size_t n = strcspn(note, "\n");
 
-		blanks(b, 2 * INDENT);
+		add_blanks(b, 2 * INDENT);
 		strbuf_add(b, note, n);
 		strbuf_puts(b, "\n");
 		note += n + (note[n] == '\n');
@@ -419,7 +419,7 @@ void text_table_write(struct text_table *t, struct strbuf *b)
 	t->below = t->below ? t->below : INDENT;
 	if (!t->failed)
 		place_columns(t, places);
-	for (size_t i = 0; !t->failed && i < t->n; i += stride(t)) {
+	for (size_t i = 0; !t->failed && i < t->n; i += row_stride(t)) {
 		write_row(t, places, t->cells + i, b);
 		write_note(b, t->cells[i + (size_t)t->columns]);
 	}

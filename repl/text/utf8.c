@@ -177,14 +177,14 @@ bool utf8_is_visible_text(const char *s, size_t n)
 /* ---- wide strings ---- */
 
 /* Room for `n` characters and a NUL. */
-static int reserve(struct utf8_wide *t, size_t n)
+static int reserve_characters(struct utf8_wide *t, size_t n)
 {
 	return array_reserve(&t->s, &t->cap, n + 1, sizeof(*t->s));
 }
 
 int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n)
 {
-	if (reserve(t, t->n + n) < 0)
+	if (reserve_characters(t, t->n + n) < 0)
 		return -1;
 	if (n)
 		wmemcpy(t->s + t->n, s, n);
@@ -204,7 +204,7 @@ int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n)
 	const char *end = s + n;
 	uint32_t c;
 
-	if (reserve(t, t->n + n) < 0)
+	if (reserve_characters(t, t->n + n) < 0)
 		return -1;
 	while (s < end) {
 		utf8_next(&s, end, &c);

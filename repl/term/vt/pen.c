@@ -69,7 +69,7 @@ void vt_pen_drop(struct vt *v, enum vt_drop kind)
 
 /* ---- the cursor ---- */
 
-static void descend(struct vt *v)
+static void go_down(struct vt *v)
 {
 	v->dirty = false;
 	if (vt_pen_is_alternate(v))
@@ -87,7 +87,7 @@ void vt_pen_note_edge(struct vt *v)
 void vt_pen_feed_line(struct vt *v)
 {
 	vt_pen_note_edge(v);
-	descend(v);
+	go_down(v);
 	vt_pen_put(v, "\n", 1);
 	if (!v->lf_returns)
 		return;

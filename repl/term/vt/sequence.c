@@ -52,7 +52,7 @@ static char *put_number(char *p, int n)
 }
 
 /* The `i`th parameter, `otherwise` where it is absent, empty or 0. */
-static int param(const struct vt *v, int i, int otherwise)
+static int param_or(const struct vt *v, int i, int otherwise)
 {
 	return i < v->n_params && v->params[i] > 0 ? v->params[i] : otherwise;
 }
@@ -107,7 +107,7 @@ static void scroll_away(struct vt *v)
 }
 
 /* Make every row on the screen the guest's: scroll away what stands there. */
-static void claim(struct vt *v)
+static void claim_screen(struct vt *v)
 {
 	v->moved = true;
 	if (!vt_pen_is_bounded(v))
@@ -123,7 +123,7 @@ static void claim(struct vt *v)
 
 /* Up by `n` rows, at most to the top of the screen. Returns how many rows that
  * surely are. */
-static int ascend(struct vt *v, int n)
+static int go_up(struct vt *v, int n)
 {
 	int above = v->deepest - (v->rows ? v->rows : ROWS_MORE) + 1;
 	int room = v->pen.below - (above > 0 ? above : 0);
@@ -257,7 +257,7 @@ static void go_back(struct vt *v)
 
 	vt_pen_return(v);
 	if (down < 0)
-		put_move(v, 'A', ascend(v, -down));
+		put_move(v, 'A', go_up(v, -down));
 	else
 		go_down(v, down);
 	go_right(v, to->column > 0 ? to->column : 0);
@@ -284,7 +284,7 @@ static enum sequence_verdict act_restore(struct vt *v)
 		if (v->has_saved)
 			go_back(v);
 		else
-			claim(v);
+			claim_screen(v);
 		return SWALLOW;
 	}
 	v->saved_nowrap |= !v->has_saved;
@@ -297,7 +297,7 @@ static enum sequence_verdict act_restore(struct vt *v)
 
 static enum sequence_verdict act_column(struct vt *v)
 {
-	int n = param(v, 0, 1);
+	int n = param_or(v, 0, 1);
 
 	switch (v->final) {
 	case 'D':
@@ -326,21 +326,21 @@ static enum sequence_verdict act_tabs(struct vt *v)
 
 static enum sequence_verdict act_place(struct vt *v)
 {
-	claim(v);
-	move_to(v, param(v, 1, 1) - 1);
+	claim_screen(v);
+	move_to(v, param_or(v, 1, 1) - 1);
 	return PASS;
 }
 
 /* To another row, relative to this one. */
 static enum sequence_verdict act_row(struct vt *v)
 {
-	int n = param(v, 0, 1);
+	int n = param_or(v, 0, 1);
 	bool up = v->final == 'A' || v->final == 'F';
 
 	if (v->final == 'E' || v->final == 'F')
 		vt_pen_return(v);
 	if (up)
-		put_move(v, 'A', ascend(v, n));
+		put_move(v, 'A', go_up(v, n));
 	else
 		go_down(v, n);
 	return SWALLOW;
@@ -350,7 +350,7 @@ static enum sequence_verdict act_row(struct vt *v)
 static enum sequence_verdict act_scroll_row(struct vt *v)
 {
 	if (v->final == 'M')
-		return ascend(v, 1) ? PASS : SWALLOW;
+		return go_up(v, 1) ? PASS : SWALLOW;
 	if (v->final == 'E')
 		vt_pen_return(v);
 	vt_pen_feed_line(v);
@@ -360,18 +360,18 @@ static enum sequence_verdict act_scroll_row(struct vt *v)
 /* Rows from anywhere on the screen, but not lines that have left it. */
 static enum sequence_verdict act_erase_rows(struct vt *v)
 {
-	int what = param(v, 0, 0);
+	int what = param_or(v, 0, 0);
 
 	if (what > 2)
 		return REFUSE;
 	if (what)
-		claim(v);
+		claim_screen(v);
 	return PASS;
 }
 
 static enum sequence_verdict act_erase(struct vt *v)
 {
-	int what = param(v, 0, 0);
+	int what = param_or(v, 0, 0);
 
 	if (what == 2 || (what == 0 && v->pen.column == 0 && !v->guessed))
 		v->dirty = false;
@@ -380,7 +380,7 @@ static enum sequence_verdict act_erase(struct vt *v)
 
 static enum sequence_verdict act_screen(struct vt *v)
 {
-	claim(v);
+	claim_screen(v);
 	return PASS;
 }
 
@@ -394,17 +394,17 @@ static enum sequence_verdict act_rows(struct vt *v)
 /* Seven bytes must not make the terminal draw millions of characters. */
 static enum sequence_verdict act_repeat(struct vt *v)
 {
-	if (param(v, 0, 1) > 1024)
+	if (param_or(v, 0, 1) > 1024)
 		v->params[0] = 1024;
 	v->guessed = true; /* not every terminal knows it */
-	vt_pen_advance(v, (size_t)param(v, 0, 1));
+	vt_pen_advance(v, (size_t)param_or(v, 0, 1));
 	return PASS;
 }
 
 static enum sequence_verdict act_region(struct vt *v)
 {
-	claim(v);
-	v->region = param(v, 0, 1) > 1 || param(v, 1, 0) > 0;
+	claim_screen(v);
+	v->region = param_or(v, 0, 1) > 1 || param_or(v, 1, 0) > 0;
 	move_to(v, 0);
 	return PASS;
 }
@@ -413,7 +413,7 @@ static enum sequence_verdict act_region(struct vt *v)
  * guest cannot change the title, so nothing is lost. */
 static enum sequence_verdict act_window(struct vt *v)
 {
-	int n = param(v, 0, 0);
+	int n = param_or(v, 0, 0);
 
 	return n == 22 || n == 23 ? SWALLOW : REFUSE;
 }
@@ -443,7 +443,7 @@ static bool sgr_is_known(int n)
  * colour must be whole: of a cut 38;2 a terminal may obey the 2 alone. */
 static int sgr_length(const struct vt *v, int i)
 {
-	int n = param(v, i, 0), kind = param(v, i + 1, 0), len = 1;
+	int n = param_or(v, i, 0), kind = param_or(v, i + 1, 0), len = 1;
 
 	while (i + len < v->n_params && v->colons >> (i + len) & 1)
 		len++;
@@ -475,7 +475,7 @@ static enum sequence_verdict act_sgr(struct vt *v)
 			bad = true;
 			break;
 		}
-		v->pen.style = param(v, i, 0) != 0;
+		v->pen.style = param_or(v, i, 0) != 0;
 		for (int k = i; k < i + len; k++, kept++) {
 			if (v->colons >> k & 1)
 				colons |= UINT32_C(1) << kept;
@@ -784,7 +784,7 @@ static const struct sequence_rule esc_rules[] = {
 
 /* The rule for a sequence; NULL, and the sequence is counted, when it may not
  * pass. */
-static const struct sequence_rule *find(
+static const struct sequence_rule *find_rule(
 	struct vt *v, const struct sequence_rule *rules, size_t n, char prefix)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -807,7 +807,8 @@ static const struct sequence_rule *find(
 
 /* At the right edge, a sequence that goes out may move the cursor or keep the
  * next character from wrapping; one of which nothing goes out does not. */
-static enum sequence_verdict obey(struct vt *v, const struct sequence_rule *r)
+static enum sequence_verdict apply_rule(
+	struct vt *v, const struct sequence_rule *r)
 {
 	bool guessed = v->guessed;
 	enum sequence_verdict verdict;
@@ -825,7 +826,7 @@ static enum sequence_verdict obey(struct vt *v, const struct sequence_rule *r)
 void vt_sequence_csi(struct vt *v)
 {
 	const struct sequence_rule *r =
-		find(v, csi_rules, COUNT(csi_rules), v->prefix);
+		find_rule(v, csi_rules, COUNT(csi_rules), v->prefix);
 
 	if (!r)
 		return;
@@ -833,7 +834,7 @@ void vt_sequence_csi(struct vt *v)
 		vt_pen_drop(v, r->drop);
 		return;
 	}
-	switch (obey(v, r)) {
+	switch (apply_rule(v, r)) {
 	case PASS:
 		emit_csi(v);
 		break;
@@ -847,10 +848,11 @@ void vt_sequence_csi(struct vt *v)
 
 void vt_sequence_esc(struct vt *v)
 {
-	const struct sequence_rule *r = find(v, esc_rules, COUNT(esc_rules), 0);
+	const struct sequence_rule *r =
+		find_rule(v, esc_rules, COUNT(esc_rules), 0);
 	char s[3] = {'\x1b', v->inter, v->final};
 
-	if (!r || obey(v, r) != PASS)
+	if (!r || apply_rule(v, r) != PASS)
 		return;
 	s[1] = v->inter ? v->inter : v->final;
 	vt_pen_put(v, s, v->inter ? 3 : 2);

@@ -64,7 +64,7 @@ const char *vt_drop_name(enum vt_drop kind)
  * So where a guest moves the cursor, text that runs on goes to the next row by
  * a line feed of ours. The lines of a guest that only prints stay whole.
  */
-static size_t fit(struct vt *v, size_t n)
+static size_t fit_columns(struct vt *v, size_t n)
 {
 	size_t room;
 
@@ -84,7 +84,7 @@ static void put_columns(struct vt *v, const void *s, size_t n)
 	const char *p = s;
 
 	while (n) {
-		size_t some = fit(v, n);
+		size_t some = fit_columns(v, n);
 
 		vt_pen_put(v, p, some);
 		vt_pen_advance(v, some);
@@ -99,7 +99,7 @@ static void put_char(struct vt *v, uint32_t cp, const void *s, size_t n)
 	int width = wcwidth((wchar_t)cp);
 
 	v->guessed |= cp >= WIDTH_SURE_MAX || cp == SOFT_HYPHEN;
-	fit(v, 1);
+	fit_columns(v, 1);
 	vt_pen_put(v, s, n);
 	if (width < 0)
 		width = 1;
@@ -157,7 +157,7 @@ static void take_character(struct vt *v, uint8_t c)
 	}
 }
 
-static void tab(struct vt *v)
+static void put_tab(struct vt *v)
 {
 	v->guessed = true;
 	if (v->pen.column < 0)
@@ -167,7 +167,7 @@ static void tab(struct vt *v)
 		v->pen.column = v->columns - 1;
 }
 
-static void bell(struct vt *v)
+static void put_bell(struct vt *v)
 {
 	if (v->mode == VT_SAFE && v->bells < VT_BELLS) {
 		v->bells++;
@@ -178,7 +178,7 @@ static void bell(struct vt *v)
 }
 
 /* Shift out: the designated line drawing set. Shift in: letters again. */
-static void shift(struct vt *v, uint8_t c)
+static void shift_charset(struct vt *v, uint8_t c)
 {
 	if (v->mode == VT_PLAIN || v->late) {
 		vt_pen_drop(v, VT_DROP_CHARSET);
@@ -189,7 +189,7 @@ static void shift(struct vt *v, uint8_t c)
 }
 
 /* Some terminals go up from the left edge. */
-static void backspace(struct vt *v)
+static void go_back(struct vt *v)
 {
 	vt_pen_note_edge(v);
 	if (v->late || (v->mode == VT_PLAIN && v->guessed))
@@ -208,18 +208,18 @@ static void take_control(struct vt *v, uint8_t c)
 		vt_pen_return(v);
 		return;
 	case '\b':
-		backspace(v);
+		go_back(v);
 		return;
 	case '\t':
-		tab(v);
+		put_tab(v);
 		vt_pen_put(v, "\t", 1);
 		return;
 	case '\a':
-		bell(v);
+		put_bell(v);
 		return;
 	case 0x0e:
 	case 0x0f:
-		shift(v, c);
+		shift_charset(v, c);
 		return;
 	case 0x00:
 		vt_pen_drop(v, VT_DROP_CONTROL);
@@ -240,7 +240,7 @@ static void take_control(struct vt *v, uint8_t c)
  */
 
 /* Give up the sequence, which `c` breaks. */
-static bool abandon(struct vt *v, enum vt_drop kind, uint8_t c)
+static bool abandon_sequence(struct vt *v, enum vt_drop kind, uint8_t c)
 {
 	vt_pen_drop(v, kind);
 	v->state = VT_GROUND;
@@ -378,7 +378,7 @@ static bool step_sequence(struct vt *v, uint8_t c)
 		return true;
 	}
 	if (c < 0x20 || c >= DEL || ++v->length > VT_SEQUENCE_MAX)
-		return abandon(v, VT_DROP_UNKNOWN, c);
+		return abandon_sequence(v, VT_DROP_UNKNOWN, c);
 	if (c < 0x30) {
 		v->malformed |= v->inter != 0;
 		v->inter = (char)c;
@@ -426,7 +426,7 @@ static bool step_string(struct vt *v, uint8_t c)
 	}
 	if (bel || line || c == CAN || c == SUB ||
 		++v->length > VT_SEQUENCE_MAX)
-		return abandon(v, v->string, c) || bel;
+		return abandon_sequence(v, v->string, c) || bel;
 	return true;
 }
 
@@ -440,7 +440,7 @@ static bool step_string_esc(struct vt *v, uint8_t c)
 	return false;
 }
 
-static void step(struct vt *v, uint8_t c)
+static void step_byte(struct vt *v, uint8_t c)
 {
 	static bool (*const steps[])(struct vt *, uint8_t) = {
 		[VT_GROUND] = step_ground,
@@ -470,7 +470,7 @@ void vt_feed(struct vt *v, const void *buf, size_t n)
 		if (p > text)
 			put_columns(v, text, (size_t)(p - text));
 		else
-			step(v, *p++);
+			step_byte(v, *p++);
 	}
 }
 
