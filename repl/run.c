@@ -180,10 +180,8 @@ void run_find_places(
 {
 	bool bound = config_is_bound(&r->cfg);
 	const struct person *p = &r->person;
-	const char *runtime = bound ? NULL : getenv("XDG_RUNTIME_DIR");
 
-	*of = (struct places_of){.uid = geteuid(),
-		.runtime_dir = runtime && *runtime ? runtime : NULL};
+	*of = (struct places_of){.uid = geteuid()};
 	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
 		    bound ? p->account_home : p->home, state, PATH_MAX) == 0)
 		of->state_dir = state;

@@ -2,8 +2,8 @@
 /*
  * attach.h - terminals that come to a session and leave it
  *
- *	places.c	the directories where sessions have their sockets
- *	door.c		a session's own socket, and who comes to it
+ *	places.c	the directory where a person's sessions have their
+ *sockets door.c		a session's own socket, and who comes to it
  *	client.c	the process that a shell waits for
  *	logout.c	what becomes of a session when its person logs out
  *	knock.c		one request to somebody's session
@@ -144,31 +144,25 @@ bool door_check(struct attach_request *r, size_t n);
 
 /* ---- places.c ---- */
 
-/* Whose sessions. The paths are borrowed; NULL: there is none. */
+/* The person whose sessions are meant. */
 struct places_of {
 	uid_t uid;
-	const char *runtime_dir; /* XDG_RUNTIME_DIR, where it is believed; NULL:
-				    /run/user/UID is looked at, too */
-	const char *state_dir;	 /* beside the history */
+	const char *state_dir; /* borrowed; NULL: unknown */
 };
 
-/* How many places there are: the first that works takes the socket, and all
- * are looked at. */
-extern const size_t places_count;
-
-/* Sessions in one of them. */
+/* The highest number of a session. */
 #define PLACES_IDS 1000
 
-/* The directory of place `i`; with `make` its last part is made. A descriptor,
- * or -1 with e: it is not there, or others may write to it. */
-int places_open(const struct places_of *of, size_t i, bool make, char *path,
-	size_t size, struct err *e);
+/* Open the directory of the person's sessions: all of them lie in one, which
+ * the first of them chose. A descriptor, or -1: the person has no session. */
+int places_open(const struct places_of *of, char path[static PATH_MAX]);
 
-/* Bind the lowest number that is free in all places, in the first that works. A
- * socket that listens; *id is the number, *dir the directory (the caller
- * closes), which is named in `path`. -1 with e when no place works. */
-int places_bind(const struct places_of *of, int *dir, char *path, size_t size,
-	int *id, struct err *e);
+/* Bind the lowest free number in the directory of the person's sessions; the
+ * first session chooses the first directory that works. A listening socket;
+ * *id is the number, *dir the directory (the caller closes), `path` its name.
+ * -1 with e: no session can be reached here. */
+int places_bind(const struct places_of *of, int *dir,
+	char path[static PATH_MAX], int *id, struct err *e);
 
 /* Connect to a session of `uid`: a socket, or -1 with errno. ECONNREFUSED:
  * nobody listens there any more, and the socket was removed. EPERM: somebody
@@ -200,11 +194,14 @@ struct door_visit {
 struct door *door_new(int link);
 void door_free(struct door *d);
 
-/* Listen in the first place that works. -1 with e when none does. */
+/* Bind the socket of the session. -1 with e: nobody can come to it. */
 int door_open(struct door *d, const struct places_of *of, struct err *e);
 
 /* Whether there is a socket; its number and its directory. */
 bool door_is_open(const struct door *d);
+/* Whether the socket has kept its name: the host removes a runtime directory
+ * with the last logout. */
+bool door_is_named(const struct door *d);
 int door_id(const struct door *d);
 const char *door_place(const struct door *d);
 
@@ -323,9 +320,8 @@ int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 /* ---- roster.c ---- */
 
 struct roster_entry {
-	int dir; /* owned by the roster; shared by entries */
+	int dir; /* owned by the roster; one for each person */
 	int id;
-	int twin; /* 1, 2...: one of several of that number; 0: the only one */
 	uid_t uid;
 	char user[64];
 	bool answered;
@@ -347,8 +343,7 @@ int roster_open(struct roster *r, const struct places_of *of, const char *user,
 	bool all, struct err *e);
 void roster_free(struct roster *r);
 
-/* What an entry is called: "7" for one's own session, else "ann/7". Sessions
- * that could not see each other's numbers may both be 7: "7.1" and "7.2". */
+/* Name an entry: "7" for one's own session, else "ann/7". */
 #define ROSTER_NAME 96
 void roster_name(const struct roster_entry *v, char *buf, size_t size);
 

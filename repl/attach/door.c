@@ -93,14 +93,22 @@ int door_open(struct door *d, const struct places_of *of, struct err *e)
 	d->ns = knock_namespace(e);
 	if (d->ns < 0)
 		return -1;
-	d->listener =
-		places_bind(of, &d->dir, d->place, sizeof(d->place), &d->id, e);
+	d->listener = places_bind(of, &d->dir, d->place, &d->id, e);
 	return d->listener < 0 ? -1 : 0;
 }
 
 bool door_is_open(const struct door *d)
 {
 	return d && d->listener >= 0;
+}
+
+bool door_is_named(const struct door *d)
+{
+	char name[16];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%d", d->id);
+	return fstatat(d->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int door_id(const struct door *d)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * places.c - the directories where sessions have their sockets
+ * places.c - the directory where a person's sessions have their sockets
  *
  * Runs in:   front end before it confines itself; clients
  * Trusts:    a directory that is the person's own or root's, and that nobody
@@ -30,72 +30,63 @@
 #define LOCK_TRIES 100
 #define LOCK_WAIT_US 10000
 
-/* The table: a directory, its last part, and whether that part is ours to
- * make. The first part is followed by the uid, or is one of struct places_of.
- *
- * A shell of su, sudo or cron may have no XDG_RUNTIME_DIR, while that of a
- * login has one. So the usual one is looked at there, and nothing is bound in
- * it: it goes with the login. */
+/* The directories, in the order in which a person's first session tries them.
+ * Later sessions follow it, also when a better directory has appeared: so every
+ * shell finds all sessions. The environment names no runtime directory, because
+ * shells of su, sudo and cron have none. */
 static const struct {
-	const char *fixed;
-	size_t field; /* offset in struct places_of where `fixed` is NULL */
-	const char *last;
-	bool made;
-	bool looked_at; /* only that, and only without a runtime_dir */
+	const char *fixed; /* the uid follows; NULL: the state directory */
+	const char *last;  /* we make it; NULL: only root makes the directory */
 } places[] = {
-	{"/run/cellblock/s", 0, "", false, false},
-	{NULL, offsetof(struct places_of, runtime_dir), "/cellblock", true,
-		false},
-	{"/run/user", 0, "/cellblock", false, true},
-	{NULL, offsetof(struct places_of, state_dir), "/live", true, false},
+	{"/run/cellblock/s", NULL},
+	{"/run/user", "/cellblock"},
+	{NULL, "/live"},
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-const size_t places_count = PLACES;
-
-static int name_place(
-	const struct places_of *of, size_t i, char *path, size_t size)
+/* Open a directory that only the person and root may change. A descriptor, or
+ * -1 with e. */
+static int open_private(const char *path, uid_t uid, struct err *e)
 {
-	const char *field;
-	int n;
-
-	errno = ENOENT;
-	if (places[i].looked_at && of->runtime_dir)
-		return -1;
-	if (places[i].fixed) {
-		n = snprintf(path, size, "%s/%u%s", places[i].fixed,
-			(unsigned)of->uid, places[i].last);
-	} else {
-		field = *(const char *const *)((const char *)of +
-					       places[i].field);
-		if (!field || field[0] != '/')
-			return -1;
-		n = snprintf(path, size, "%s%s", field, places[i].last);
-	}
-	errno = ENAMETOOLONG;
-	return n > 0 && (size_t)n < size ? 0 : -1;
-}
-
-int places_open(const struct places_of *of, size_t i, bool make, char *path,
-	size_t size, struct err *e)
-{
-	auto_close int fd = -1;
+	auto_close int fd =
+		open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	if (name_place(of, i, path, size) < 0)
-		return err_errno(e, "find a directory for sockets");
-	if (make && places[i].made && mkdir(path, 0700) < 0 && errno != EEXIST)
-		return err_errno(e, "make directory %s", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, "open directory %s", path);
-	if (st.st_uid != of->uid && st.st_uid != 0)
+	if (st.st_uid != uid && st.st_uid != 0)
 		return err_set(
 			e, "%s belongs to uid %u", path, (unsigned)st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
 		return err_set(e, "others may write to %s", path);
 	return fd_take(&fd);
+}
+
+/* Open directory `i` of the table; with `make`, make its last part. */
+static int open_place(const struct places_of *of, size_t i, bool make,
+	char path[static PATH_MAX], struct err *e)
+{
+	const char *last = places[i].last;
+	auto_close int first = -1;
+	int n;
+
+	if (places[i].fixed)
+		n = snprintf(path, PATH_MAX, "%s/%u", places[i].fixed,
+			(unsigned)of->uid);
+	else
+		n = snprintf(path, PATH_MAX, "%s",
+			of->state_dir ? of->state_dir : "");
+	if (path[0] != '/' || (size_t)n + sizeof("/cellblock") > PATH_MAX)
+		return err_set(e, "there is no directory for a socket");
+	if (!last)
+		return open_private(path, of->uid, e);
+	if (places[i].fixed && (first = open_private(path, of->uid, e)) < 0)
+		return -1;
+	snprintf(path + n, PATH_MAX - (size_t)n, "%s", last);
+	if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_errno(e, "make directory %s", path);
+	return open_private(path, of->uid, e);
 }
 
 /* Through the descriptor a path is short enough, and leads nowhere else. */
@@ -196,120 +187,6 @@ int places_connect(int dir, int id, uid_t uid)
 	return -1;
 }
 
-static int bind_one(int sock, int dir, int id)
-{
-	mode_t before = umask(0177);
-	struct sockaddr_un a;
-	int r;
-
-	name_socket(&a, dir, id);
-	r = bind(sock, (struct sockaddr *)&a, sizeof(a));
-	umask(before);
-	return r;
-}
-
-/* Whether a session has that number in another place. */
-static bool is_taken(const int dirs[PLACES], size_t at, int id)
-{
-	char name[16];
-	struct stat st;
-
-	snprintf(name, sizeof(name), "%d", id);
-	for (size_t i = 0; i < PLACES; i++) {
-		if (i == at || dirs[i] < 0)
-			continue;
-		sweep(dirs[i], id);
-		if (fstatat(dirs[i], name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			S_ISSOCK(st.st_mode))
-			return true;
-	}
-	return false;
-}
-
-static int bind_lowest(int sock, const int dirs[PLACES], size_t at, int *id)
-{
-	for (*id = 1; *id <= PLACES_IDS; ++*id) {
-		if (is_taken(dirs, at, *id))
-			continue;
-		if (bind_one(sock, dirs[at], *id) == 0)
-			return 0;
-		if (errno != EADDRINUSE)
-			return -1;
-		sweep(dirs[at], *id);
-		if (bind_one(sock, dirs[at], *id) == 0)
-			return 0;
-	}
-	errno = EADDRINUSE;
-	return -1;
-}
-
-/* Always in the order of the table. 0, or -1 with errno. */
-static int lock_all(const int dirs[PLACES])
-{
-	for (size_t i = 0; i < PLACES; i++)
-		if (dirs[i] >= 0 && lock_dir(dirs[i]) < 0)
-			return -1;
-	return 0;
-}
-
-static void unlock_all(const int dirs[PLACES])
-{
-	for (size_t i = 0; i < PLACES; i++)
-		if (dirs[i] >= 0)
-			flock(dirs[i], LOCK_UN);
-}
-
-/* Listen in place `at`. A socket, or -1 with e. */
-static int listen_at(const int dirs[PLACES], size_t at, int *id, struct err *e)
-{
-	auto_close int sock = new_socket();
-	bool done;
-
-	if (sock < 0)
-		return err_errno(e, "open a socket");
-	if (lock_all(dirs) < 0) {
-		err_errno(e, "lock the directories of the sockets");
-		unlock_all(dirs);
-		return -1;
-	}
-	done = bind_lowest(sock, dirs, at, id) == 0;
-	if (done && listen(sock, BACKLOG) < 0) {
-		places_remove(dirs[at], *id);
-		done = false;
-	}
-	if (!done)
-		err_errno(e, "bind a socket");
-	unlock_all(dirs);
-	return done ? fd_take(&sock) : -1;
-}
-
-int places_bind(const struct places_of *of, int *dir, char *path, size_t size,
-	int *id, struct err *e)
-{
-	int dirs[PLACES], sock = -1;
-	struct err last = {0};
-
-	for (size_t i = 0; i < PLACES; i++)
-		dirs[i] = places_open(of, i, false, path, size, NULL);
-	err_set(e, "there is no directory for a socket");
-	for (size_t i = 0; i < PLACES && sock < 0; i++) {
-		if (places[i].looked_at)
-			continue;
-		fd_drop(&dirs[i]);
-		dirs[i] = places_open(of, i, true, path, size, &last);
-		if (dirs[i] < 0)
-			continue;
-		sock = listen_at(dirs, i, id, e);
-		if (sock >= 0)
-			*dir = fd_take(&dirs[i]);
-	}
-	for (size_t i = 0; i < PLACES; i++)
-		fd_drop(&dirs[i]);
-	if (sock < 0 && last.msg[0] && !e->code)
-		*e = last;
-	return sock;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -342,4 +219,98 @@ size_t places_list(int dir, int *ids, size_t max)
 	closedir(d);
 	qsort(ids, n, sizeof(*ids), by_number);
 	return n;
+}
+
+/* A session that is stopped answers nothing, and is one. */
+static bool has_session(int dir, uid_t uid)
+{
+	int ids[PLACES_IDS];
+	size_t n = places_list(dir, ids, PLACES_IDS);
+
+	for (size_t i = 0; i < n; i++) {
+		auto_close int sock = places_connect(dir, ids[i], uid);
+
+		if (sock >= 0 || errno == EAGAIN)
+			return true;
+	}
+	return false;
+}
+
+int places_open(const struct places_of *of, char path[static PATH_MAX])
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		auto_close int dir = open_place(of, i, false, path, NULL);
+
+		if (dir >= 0 && has_session(dir, of->uid))
+			return fd_take(&dir);
+	}
+	return -1;
+}
+
+static int bind_one(int sock, int dir, int id)
+{
+	mode_t before = umask(0177);
+	struct sockaddr_un a;
+	int r;
+
+	name_socket(&a, dir, id);
+	r = bind(sock, (struct sockaddr *)&a, sizeof(a));
+	umask(before);
+	return r;
+}
+
+static int bind_lowest(int sock, int dir, int *id)
+{
+	for (*id = 1; *id <= PLACES_IDS; ++*id) {
+		if (bind_one(sock, dir, *id) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			return -1;
+		sweep(dir, *id);
+		if (bind_one(sock, dir, *id) == 0)
+			return 0;
+	}
+	errno = EADDRINUSE;
+	return -1;
+}
+
+/* Listen in a directory. A socket, or -1 with e. */
+static int listen_in(int dir, int *id, struct err *e)
+{
+	auto_close int sock = new_socket();
+	bool done;
+
+	if (sock < 0)
+		return err_errno(e, "open a socket");
+	if (lock_dir(dir) < 0)
+		return err_errno(e, "lock the directory of the sockets");
+	done = bind_lowest(sock, dir, id) == 0;
+	if (done && listen(sock, BACKLOG) < 0) {
+		places_remove(dir, *id);
+		done = false;
+	}
+	if (!done)
+		err_errno(e, "bind a socket");
+	flock(dir, LOCK_UN);
+	return done ? fd_take(&sock) : -1;
+}
+
+int places_bind(const struct places_of *of, int *dir,
+	char path[static PATH_MAX], int *id, struct err *e)
+{
+	int sock = -1;
+
+	*dir = places_open(of, path);
+	if (*dir >= 0) {
+		sock = listen_in(*dir, id, e);
+		if (sock < 0)
+			fd_drop(dir);
+		return sock;
+	}
+	for (size_t i = 0; i < PLACES && sock < 0; i++) {
+		*dir = open_place(of, i, true, path, e);
+		if (*dir >= 0 && (sock = listen_in(*dir, id, e)) < 0)
+			fd_drop(dir);
+	}
+	return sock;
 }

@@ -29,8 +29,7 @@
 #include <unistd.h>
 
 #define USERS 10000
-/* A session's number, with that among its twins. */
-#define NUMBER_SIZE 32
+#define NUMBER_SIZE 16
 /* Whoever has pressed no key for so long may sit elsewhere now. */
 #define SILENT_MS (10 * 60 * 1000)
 /* Sessions that say nothing keep the list waiting for so long, a person's
@@ -70,54 +69,28 @@ static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
 	return 0;
 }
 
-/* Sessions of different environments cannot see each other's numbers. Those
- * from `first` on are one person's. */
-static void tell_twins_apart(struct roster *r, size_t first)
-{
-	for (size_t i = first; i < r->n; i++) {
-		struct roster_entry *v = &r->v[i];
-		int twins = 0;
-
-		for (size_t j = i + 1; !v->twin && j < r->n; j++)
-			if (r->v[j].id == v->id)
-				r->v[j].twin = 2 + twins++;
-		if (twins)
-			v->twin = 1;
-	}
-}
-
 static int add_person(
 	struct roster *r, const struct places_of *of, const char *user)
 {
-	size_t first = r->n;
 	char path[PATH_MAX];
+	int dir = places_open(of, path);
 
+	if (dir < 0)
+		return 0;
 	r->until_ms = now_ms() + PERSON_MS;
-	for (size_t i = 0; i < places_count; i++) {
-		int dir = places_open(of, i, false, path, sizeof(path), NULL);
-
-		if (dir < 0)
-			continue;
-		if (array_grow(&r->dirs, r->ndirs, sizeof(*r->dirs)) < 0) {
-			close(dir);
-			return -1;
-		}
-		r->dirs[r->ndirs++] = dir;
-		if (add_dir(r, dir, of->uid, user) < 0)
-			return -1;
+	if (array_grow(&r->dirs, r->ndirs, sizeof(*r->dirs)) < 0) {
+		close(dir);
+		return -1;
 	}
-	tell_twins_apart(r, first);
-	return 0;
+	r->dirs[r->ndirs++] = dir;
+	return add_dir(r, dir, of->uid, user);
 }
 
-/* Where somebody's directories are who says nothing of it. */
 static int add_account(struct roster *r, const struct passwd *pw)
 {
-	char runtime[64], state[PATH_MAX];
-	const struct places_of of = {pw->pw_uid, runtime, state};
+	char state[PATH_MAX];
+	const struct places_of of = {pw->pw_uid, state};
 
-	snprintf(
-		runtime, sizeof(runtime), "/run/user/%u", (unsigned)pw->pw_uid);
 	snprintf(state, sizeof(state), "%.4000s/.local/state/cellblock",
 		pw->pw_dir);
 	return add_person(r, &of, pw->pw_name);
@@ -162,36 +135,20 @@ static bool is_own(const struct roster_entry *v)
 	return v->uid == getuid();
 }
 
-static void name_number(
-	const struct roster_entry *v, char number[static NUMBER_SIZE])
-{
-	int n = snprintf(number, NUMBER_SIZE, "%d", v->id);
-
-	if (v->twin)
-		snprintf(number + n, NUMBER_SIZE - (size_t)n, ".%d", v->twin);
-}
-
 void roster_name(const struct roster_entry *v, char *buf, size_t size)
 {
-	char number[NUMBER_SIZE];
-
-	name_number(v, number);
 	if (is_own(v))
-		snprintf(buf, size, "%s", number);
+		snprintf(buf, size, "%d", v->id);
 	else
-		snprintf(buf, size, "%s/%s", v->user, number);
+		snprintf(buf, size, "%s/%d", v->user, v->id);
 }
 
-/* A twin is called by the number that it shares, too: refuse() says so. */
 static bool has_number(const struct roster_entry *v, const char *id)
 {
 	char number[NUMBER_SIZE];
-	size_t shared;
 
-	name_number(v, number);
-	shared = strcspn(number, ".");
-	return !strcmp(id, number) ||
-	       (!strncmp(id, number, shared) && !id[shared]);
+	snprintf(number, sizeof(number), "%d", v->id);
+	return !strcmp(id, number);
 }
 
 static bool is_named(const struct roster_entry *v, const char *id)
@@ -239,10 +196,7 @@ static void refuse(
 	if (other)
 		err_set(e, "session %s is not yours", safe);
 	else if (found)
-		err_set(e,
-			id ? "several sessions are number %s"
-			   : "there are several sessions%s",
-			safe);
+		err_set(e, "there are several sessions");
 	else
 		err_set(e,
 			id ? "there is no session %s"
@@ -326,12 +280,11 @@ static void say(const struct roster_entry *v, char *buf, size_t size)
 /* With `ahead` nothing is asked. */
 static void ask_line(const struct roster *r, size_t n, bool ahead)
 {
-	char text[256], line[400], number[NUMBER_SIZE];
+	char text[256], line[400];
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (!roster_is_offered(&r->v[i]))
 			continue;
-		name_number(&r->v[i], number);
 		say(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
 			snprintf(line, sizeof(line),
@@ -339,8 +292,8 @@ static void ask_line(const struct roster *r, size_t n, bool ahead)
 				"new one]",
 				text);
 		else
-			snprintf(line, sizeof(line), "[session %s %s]", number,
-				text);
+			snprintf(line, sizeof(line), "[session %d %s]",
+				r->v[i].id, text);
 		terminal_print_line(stdout, line);
 	}
 	if (ahead)
@@ -392,8 +345,7 @@ static enum roster_choice read_number(
 			return ROSTER_BACK;
 		if ((c == 'n' || c == 'N') && !n)
 			return ROSTER_NEW;
-		if (((c >= '0' && c <= '9') || c == '.') &&
-			n < NUMBER_SIZE - 1) {
+		if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
 			number[n++] = c;
 			echo(&c, 1);
 		} else if ((c == 0x7f || c == '\b') && n) {
@@ -403,21 +355,14 @@ static enum roster_choice read_number(
 	}
 }
 
-/* The one that is offered under that number; NULL: none, or several. */
+/* The one that is offered under that number; NULL: none. */
 static const struct roster_entry *offered(
 	const struct roster *r, const char *number)
 {
-	const struct roster_entry *found = NULL;
-
-	for (size_t i = 0; i < r->n; i++) {
-		if (!roster_is_offered(&r->v[i]) ||
-			!has_number(&r->v[i], number))
-			continue;
-		if (found)
-			return NULL;
-		found = &r->v[i];
-	}
-	return found;
+	for (size_t i = 0; i < r->n; i++)
+		if (roster_is_offered(&r->v[i]) && has_number(&r->v[i], number))
+			return &r->v[i];
+	return NULL;
 }
 
 static enum roster_choice choose(const struct roster *r, size_t n,
@@ -525,7 +470,7 @@ static int print_json(const struct roster *r, FILE *f)
 		text_safe(who, sizeof(who), v->user, strlen(v->user));
 		text_safe(from, sizeof(from), s->from, strlen(s->from));
 		text_safe(build, sizeof(build), s->build, strlen(s->build));
-		name_number(v, number);
+		snprintf(number, sizeof(number), "%d", v->id);
 		o = json_pack("{s:i, s:s, s:s, s:b}", "id", v->id, "number",
 			number, "who", who, "answers", v->answered);
 		if (o && v->answered)

@@ -73,7 +73,7 @@ void terminals_lose(struct session *s)
 {
 	if (away_is_gone(s))
 		return;
-	if (!s->signals->outlives)
+	if (!s->signals->outlives || !door_is_named(s->door))
 		session_end_by(s, SIGHUP);
 	else
 		detach_terminal(s);
@@ -86,6 +86,9 @@ int terminals_detach(struct session *s, struct err *e)
 			s->no_door ? s->no_door : "it has no socket");
 		return -1;
 	}
+	if (!door_is_named(s->door))
+		return err_set(e, "nobody could come back to this session: "
+				  "its socket was removed");
 	terminal_restore(s->term);
 	detach_terminal(s);
 	return 0;

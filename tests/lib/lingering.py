@@ -16,6 +16,7 @@ COUNT = ("import time\nfor i in range(40):\n print('n', i, flush=True);"
 MAGIC, VERSION, TEXT = 0x6b626c63, 1, 512
 STATUS, END, ATTACH, WATCH = 1, 2, 64, 66
 OK, NO = 1, 2
+NOBODY = 65534
 
 
 class Lingering:
@@ -81,6 +82,37 @@ class Lingering:
             self.cb.run("--end", f"{e['who']}/{e['number']}")
         if left:
             self.none()
+
+
+# What a runtime directory may be in which there can be no `cellblock`.
+SPOILT = ["missing", "file", "open", "link", "others", "open above",
+          "of others"]
+
+
+def spoil(path, what, uid):
+    """Make the runtime directory of `uid` one of those."""
+    if what == "missing":
+        return
+    path.mkdir(mode=0o700)
+    inside = path / "cellblock"
+    if what == "read-only":
+        path.chmod(0o500)
+    elif what == "open above":
+        path.chmod(0o777)
+    elif what == "file":
+        inside.write_text("")
+    elif what == "link":
+        inside.symlink_to("/tmp")
+    elif what == "open":
+        inside.mkdir()
+        inside.chmod(0o777)
+    elif what == "others":
+        inside.mkdir(mode=0o755)
+        os.chown(inside, NOBODY, NOBODY)
+    if what == "open" or what == "file":
+        os.chown(inside, uid, uid)
+    owner = NOBODY if what == "of others" else uid
+    os.chown(path, owner, owner)
 
 
 def drop(s):

@@ -73,8 +73,6 @@ class World:
             "TERM": "xterm-256color",
             "USER": os.environ.get("USER", "root"),
             "LOGNAME": os.environ.get("USER", "root"),
-            # Without it, sessions of whoever runs the tests are looked at.
-            "XDG_RUNTIME_DIR": str(self.base / "runtime"),
         }
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:

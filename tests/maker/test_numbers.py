@@ -3,11 +3,13 @@
 shells have different environments."""
 import json
 import os
+import pathlib
 import subprocess
 
 import hosttree
 import pytest
 import term
+from lingering import SPOILT, spoil
 
 
 class Root:
@@ -125,6 +127,29 @@ def test_shells_with_and_without_a_runtime_directory_share_numbers(
     for s in some:
         assert s.wait_exit() == 0
     ann.env = plain
+
+
+@pytest.mark.parametrize("what", ["read-only", *SPOILT])
+def test_a_runtime_directory_that_does_not_work_is_passed_over(host, what):
+    ann, _ = host.people
+    lib = pathlib.Path(spoil.__code__.co_filename).parent
+    subprocess.run(
+        [*host.inside(), "/usr/bin/python3", "-B", "-c", f"""
+import pathlib, sys
+sys.path.insert(0, {str(lib)!r})
+from lingering import spoil
+path = pathlib.Path("/run/user/{ann.uid}")
+path.parent.mkdir(exist_ok=True)
+spoil(path, {what!r}, {ann.uid})
+"""], check=True)
+    s = ann.session("-s", "session.maker=off").start()
+    s.run("x = 41")
+    assert (ann.home / ".local/state/cellblock/live/1").is_socket()
+    s.type(":detach\r")
+    assert s.wait_exit() == 0
+    t = ann.session("--attach").start()
+    assert t.run("x + 1") == "42"
+    t.leave()
 
 
 def test_anothers_runtime_directory_is_not_looked_at(host):

@@ -198,56 +198,29 @@ def test_several_sessions_are_asked_for_by_number(many):
     t.leave()
 
 
-def test_a_number_is_free_in_all_places_of_a_person(many):
-    s = many.start()
-    s.run("x = 41")
-    runtime = many.cb.base / "runtime"
-    runtime.mkdir(mode=0o700)
-    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
-    t = many.start("--new")
-    assert (runtime / "cellblock" / "2").is_socket()
-    assert sorted(e["id"] for e in many.roster()) == [1, 2]
+def test_the_environment_names_no_directory(many):
+    """Every shell of a person sees the same sessions, and no number twice."""
+    some = []
+    for i, name in enumerate(["login", None, "other"]):
+        many.cb.env.pop("XDG_RUNTIME_DIR", None)
+        if name:
+            runtime = many.cb.base / name
+            runtime.mkdir(mode=0o700)
+            many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
+        s = many.start("--new")
+        s.run(f"x = {i}")
+        some.append(s)
+        assert [e["number"] for e in many.roster()] == \
+            [str(n + 1) for n in range(i + 1)]
+        assert (many.places[0] / str(i + 1)).is_socket()
+    del many.cb.env["XDG_RUNTIME_DIR"]
+    assert "there is no session 1.2" in many.cb.run("--end", "1.2").said
     assert many.cb.run("--end", f"{many.roster()[0]['who']}/2").code == 0
-    assert t.wait_exit() == 128 + signal.SIGTERM
-    assert many.only()["id"] == 1
-    assert s.run("x + 1") == "42"
-
-
-def test_of_two_sessions_of_one_number_each_has_a_name(many):
-    """The first is where the second does not look."""
-    state = many.cb.env["XDG_RUNTIME_DIR"]
-    runtime = many.cb.base / "elsewhere"
-    runtime.mkdir(mode=0o700)
-    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
-    s = many.start()
-    s.run("x = 41")
-    assert many.only()["number"] == "1"
-    many.cb.env["XDG_RUNTIME_DIR"] = state
-    t = many.start()
-    t.run("x = 2")
-    assert many.only()["number"] == "1"
-    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
-    assert sorted(e["number"] for e in many.roster()) == ["1.1", "1.2"]
-    for name in "1", f"{many.roster()[0]['who']}/1":
-        r = many.cb.run("--end", name)
-        assert r.code == 1 and "several sessions are number " in r.said, r
-    assert "there is no session 1.3" in many.cb.run("--end", "1.3").said
-    for one in s, t:
-        drop(one)
-    hosttree.until(lambda: all(e["detached"] for e in many.roster()),
-                   "the sessions to stay")
-    u = many.start(start=False)
-    u.expect("its number and Enter")
-    u.expect(r"session 1\.2 from")
-    u.type("1\r")  # which?
-    u.type("1.1\r")
-    u.expect("session 1 again")
-    assert u.start().run("x") == "41"
-    assert many.cb.run("--end", "1.2").code == 0
-    assert many.until(lambda e: True, "the end of one")["number"] == "1"
-    assert many.cb.run("--end", "1.2").code == 1
-    assert u.run("x") == "41"
-    u.leave()
+    assert some[1].wait_exit() == 128 + signal.SIGTERM
+    assert [e["number"] for e in many.roster()] == ["1", "3"]
+    for i in 0, 2:
+        assert some[i].run("x") == str(i)
+        some[i].leave()
 
 
 def test_a_second_terminal_takes_over_and_the_first_is_told(many):

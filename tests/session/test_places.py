@@ -3,6 +3,8 @@
 next place takes it, or the session does not outlive its terminal and says so."""
 import ctypes
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import stat
@@ -12,7 +14,7 @@ import pytest
 
 import hosttree
 import term
-from lingering import drop
+from lingering import SPOILT, drop, spoil
 from world import CELLBLOCK, IS_ROOT
 
 # Root's sessions and a person's have their sockets in different places.
@@ -36,42 +38,30 @@ def mounted(many, place, what, *args):
     return s.start()
 
 
-def spoil(path, what):
-    """Make a directory one in which there can be no `cellblock`."""
-    if what == "missing":
-        return
-    path.mkdir(mode=0o700)
-    if what == "read-only":
-        path.chmod(0o500)
-        if IS_ROOT:
-            pytest.skip("root may write in every directory of its own")
-    elif what == "file":
-        (path / "cellblock").write_text("")
-    elif what == "open":
-        (path / "cellblock").mkdir()
-        (path / "cellblock").chmod(0o777)
-    elif what == "link":
-        (path / "cellblock").symlink_to("/tmp")
-    elif what == "others":
-        if not IS_ROOT:
-            pytest.skip("giving a directory away takes root")
-        (path / "cellblock").mkdir(mode=0o755)
-        os.chown(path / "cellblock", NOBODY, NOBODY)
+@pytest.fixture(name="runtime")
+def _runtime():
+    """The name of root's runtime directory, which is removed again."""
+    if not IS_ROOT:
+        pytest.skip("making a runtime directory takes root")
+    path = pathlib.Path("/run/user/0")
+    if path.exists():
+        pytest.skip("this host is root's own")
+    path.parent.mkdir(exist_ok=True)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree("/run/cellblock/s", ignore_errors=True)
 
 
-@pytest.mark.parametrize("what", ["missing", "read-only", "file", "open",
-                                  "link", "others", *MOUNTS])
-def test_the_next_place_takes_the_socket(many, what):
-    runtime = many.cb.base / "runtime"
-    many.cb.env["XDG_RUNTIME_DIR"] = str(runtime)
-    if what not in MOUNTS:
-        spoil(runtime, what)
-        s = many.start()
-    elif not IS_ROOT:
-        pytest.skip("mounting takes root")
-    else:
+# A person's is in maker/test_numbers.py.
+@pytest.mark.root
+@pytest.mark.parametrize("what", [*SPOILT, *MOUNTS])
+def test_the_next_place_takes_the_socket(many, runtime, what):
+    if what in MOUNTS:
         runtime.mkdir(mode=0o700)
         s = mounted(many, runtime, what)
+    else:
+        spoil(runtime, what, 0)
+        s = many.start()
     s.run("x = 41")
     assert (many.places[0] / "1").is_socket()
     many.lose(s)
@@ -79,6 +69,56 @@ def test_the_next_place_takes_the_socket(many, what):
     assert t.run("x + 1") == "42"
     assert t.leave() == 0
     many.none()
+
+
+@pytest.mark.root
+def test_all_sessions_lie_in_the_directory_of_the_first(many, runtime):
+    """Also when a better directory appears: the next first session takes it."""
+    where = [many.places[0], runtime / "cellblock",
+             pathlib.Path("/run/cellblock/s/0")]
+    for place in where:
+        if place.parent == runtime:
+            runtime.mkdir(mode=0o700)
+        elif place != where[0]:
+            place.mkdir(parents=True, mode=0o700)
+        s = many.start()
+        s.run("x = 41")
+        assert (place / "1").is_socket()
+        if place == where[0]:
+            runtime.mkdir(mode=0o700)
+        elif place.parent == runtime:
+            where[2].mkdir(parents=True, mode=0o700)
+        t = many.start("--new")
+        assert (place / "2").is_socket()
+        assert [e["number"] for e in many.roster()] == ["1", "2"]
+        assert t.leave() == 0
+        many.lose(s)
+        t = many.start("--attach", "1")
+        assert t.run("x + 1") == "42"
+        assert t.leave() == 0
+        many.none()
+        if place == where[0]:
+            runtime.rmdir()
+        elif place.parent == runtime:
+            where[2].rmdir()
+
+
+@pytest.mark.parametrize("how", ["detach", "drop"])
+def test_a_session_whose_socket_is_gone_does_not_outlive_its_terminal(
+        many, how):
+    """The last logout removes a runtime directory."""
+    s = many.start()
+    s.run("x = 41")
+    tree = many.cb.tree(s)
+    shutil.rmtree(many.places[0])
+    if how == "detach":
+        s.type(":detach\r")
+        s.expect("nobody could come back to this session: its socket was")
+        assert s.run("x + 1") == "42"
+        assert s.leave() == 0
+    else:
+        drop(s)
+    tree.wait_gone()
 
 
 @pytest.mark.root
