@@ -339,8 +339,8 @@ bool door_is_called(const struct door *d)
 
 /* ---- what is said ---- */
 
-static void say(int fd, enum attach_word word, int number, const char *text,
-	const struct attach_status *st)
+static void send_answer(int fd, enum attach_word word, int number,
+	const char *text, const struct attach_status *st)
 {
 	struct attach_answer a = {.magic = ATTACH_MAGIC,
 		.version = ATTACH_VERSION,
@@ -357,7 +357,7 @@ static void say(int fd, enum attach_word word, int number, const char *text,
 void door_answer(struct door_visit *v, enum attach_word word, const char *text,
 	const struct attach_status *st)
 {
-	say(v->fd, word, 0, text, st);
+	send_answer(v->fd, word, 0, text, st);
 	door_drop(v);
 }
 
@@ -377,7 +377,7 @@ int door_keep(struct door *d, struct door_visit *v, int number)
 		.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = v->fd};
 	int kept = fd_take(&v->fd);
 
-	say(kept, ATTACH_OK, number, NULL, NULL);
+	send_answer(kept, ATTACH_OK, number, NULL, NULL);
 	epoll_ctl(d->events, EPOLL_CTL_ADD, kept, &ev);
 	door_drop(v);
 	return kept;
@@ -397,7 +397,7 @@ void door_link(struct door *d, struct door_visit *v)
 		close(d->link);
 	d->link = fd_take(&v->fd);
 	add_event(d, d->link);
-	say(d->link, ATTACH_OK, 0, NULL, NULL);
+	send_answer(d->link, ATTACH_OK, 0, NULL, NULL);
 	door_drop(v);
 }
 
@@ -411,7 +411,7 @@ void door_leave(
 {
 	if (d->link < 0)
 		return;
-	say(d->link, word, number, text, NULL);
+	send_answer(d->link, word, number, text, NULL);
 	fd_drop(&d->link);
 }
 

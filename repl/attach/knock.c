@@ -75,7 +75,7 @@ static int read_answer(
 }
 
 /* With `fd`, a descriptor comes with the answer, or -1. */
-static int ask(int sock, const struct attach_request *r, int ms,
+static int ask_session(int sock, const struct attach_request *r, int ms,
 	struct attach_answer *a, int *fd, struct err *e)
 {
 	auto_close int ns = knock_namespace(e);
@@ -96,7 +96,7 @@ int knock_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_request r;
 
 	knock_begin(&r, kind, text);
-	return ask(sock, &r, ANSWER_MS, a, NULL, e);
+	return ask_session(sock, &r, ANSWER_MS, a, NULL, e);
 }
 
 int knock_beside(int sock, struct err *e)
@@ -106,7 +106,7 @@ int knock_beside(int sock, struct err *e)
 	int fd = -1;
 
 	knock_begin(&r, ATTACH_BESIDE, NULL);
-	if (ask(sock, &r, BESIDE_MS, &a, &fd, e) < 0) {
+	if (ask_session(sock, &r, BESIDE_MS, &a, &fd, e) < 0) {
 		fd_drop(&fd);
 		return -1;
 	}
@@ -120,7 +120,7 @@ int knock_watch(int sock, const char *from, struct err *e)
 
 	knock_begin(&r, ATTACH_WATCH, NULL);
 	snprintf(r.from, sizeof(r.from), "%s", from);
-	if (ask(sock, &r, WATCH_MS, &a, NULL, e) < 0)
+	if (ask_session(sock, &r, WATCH_MS, &a, NULL, e) < 0)
 		return -1;
 	if (a.number == WATCHER_STREAM)
 		return 0;

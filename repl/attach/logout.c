@@ -37,7 +37,7 @@
 
 enum place { ELSEWHERE, IN_LOGIN, IN_MANAGER };
 
-static enum place find(const struct logout *l)
+static enum place find_place(const struct logout *l)
 {
 	char buf[8192];
 	ssize_t n = pread(l->cgroup, buf, sizeof(buf) - 1, 0);
@@ -67,7 +67,7 @@ void logout_ask(struct logout *l, const char *person, pid_t front, bool move)
 		person ? person : "");
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)front);
 	l->cgroup = open(path, O_RDONLY | O_CLOEXEC);
-	if (find(l) != IN_LOGIN)
+	if (find_place(l) != IN_LOGIN)
 		return;
 	kills = systemd_kills_at_logout(BUS, person ? person : "", until, NULL);
 	if (kills >= 0)
@@ -81,7 +81,7 @@ void logout_ask(struct logout *l, const char *person, pid_t front, bool move)
 
 const char *logout_tell(const struct logout *l)
 {
-	enum place place = find(l);
+	enum place place = find_place(l);
 
 	if (place == ELSEWHERE ||
 		(lingers(l) && (place == IN_MANAGER || !l->moves)))

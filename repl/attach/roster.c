@@ -36,7 +36,8 @@
  * together. */
 #define PERSON_MS 3000
 
-static int add(struct roster *r, int dir, int id, uid_t uid, const char *user)
+static int add_session(
+	struct roster *r, int dir, int id, uid_t uid, const char *user)
 {
 	struct roster_entry *v;
 	struct attach_answer a;
@@ -64,7 +65,7 @@ static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
 	size_t n = places_list(dir, ids, PLACES_IDS);
 
 	for (size_t i = 0; i < n; i++)
-		if (add(r, dir, ids[i], uid, user) < 0)
+		if (add_session(r, dir, ids[i], uid, user) < 0)
 			return -1;
 	return 0;
 }
@@ -185,7 +186,7 @@ static const struct roster_entry *find_others(
 	return NULL;
 }
 
-static void refuse(
+static void refuse_name(
 	const struct roster *r, const char *id, size_t found, struct err *e)
 {
 	const struct roster_entry *other = found ? NULL : find_others(r, id);
@@ -226,7 +227,7 @@ const struct roster_entry *roster_find(
 	}
 	if (n == 1)
 		return found;
-	refuse(r, id, n, e);
+	refuse_name(r, id, n, e);
 	return NULL;
 }
 
@@ -258,7 +259,8 @@ static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 	return text_time(buf, ms / unit * unit);
 }
 
-static void say(const struct roster_entry *v, char *buf, size_t size)
+static void describe_session(
+	const struct roster_entry *v, char *buf, size_t size)
 {
 	const struct attach_status *s = &v->status;
 	char since[32], time[TEXT_HUMAN];
@@ -285,7 +287,7 @@ static void ask_line(const struct roster *r, size_t n, bool ahead)
 	for (size_t i = 0; i < r->n; i++) {
 		if (!roster_is_offered(&r->v[i]))
 			continue;
-		say(&r->v[i], text, sizeof(text));
+		describe_session(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
 			snprintf(line, sizeof(line),
 				"[your session %s · Enter to go back, n for a "
@@ -306,7 +308,7 @@ static void ask_line(const struct roster *r, size_t n, bool ahead)
 	fflush(stdout);
 }
 
-static void echo(const char *s, size_t n)
+static void echo_keys(const char *s, size_t n)
 {
 	io_write_full(STDOUT_FILENO, s, n);
 }
@@ -347,16 +349,16 @@ static enum roster_choice read_number(
 			return ROSTER_NEW;
 		if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
 			number[n++] = c;
-			echo(&c, 1);
+			echo_keys(&c, 1);
 		} else if ((c == 0x7f || c == '\b') && n) {
 			n--;
-			echo("\b \b", 3);
+			echo_keys("\b \b", 3);
 		}
 	}
 }
 
 /* The one that is offered under that number; NULL: none. */
-static const struct roster_entry *offered(
+static const struct roster_entry *find_offered(
 	const struct roster *r, const char *number)
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -365,7 +367,7 @@ static const struct roster_entry *offered(
 	return NULL;
 }
 
-static enum roster_choice choose(const struct roster *r, size_t n,
+static enum roster_choice choose_session(const struct roster *r, size_t n,
 	struct signals *sig, const struct roster_entry **which)
 {
 	const struct roster_entry *only = *which;
@@ -376,10 +378,12 @@ static enum roster_choice choose(const struct roster *r, size_t n,
 
 		if (choice != ROSTER_BACK)
 			return choice;
-		*which = *number ? offered(r, number) : n == 1 ? only : NULL;
+		*which = *number  ? find_offered(r, number)
+			 : n == 1 ? only
+				  : NULL;
 		if (*which)
 			return ROSTER_BACK;
-		echo("\a", 1);
+		echo_keys("\a", 1);
 	}
 }
 
@@ -409,7 +413,7 @@ enum roster_choice roster_ask(
 	tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 	ahead = has_typed();
 	ask_line(r, n, ahead);
-	choice = ahead ? ROSTER_NEW : choose(r, n, &sig, which);
+	choice = ahead ? ROSTER_NEW : choose_session(r, n, &sig, which);
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	if (!ahead)
 		fputs("\n", stdout);
