@@ -120,7 +120,8 @@ static const struct limit limits[ENFORCE_LIMITS] = {
 };
 /* clang-format on */
 
-static int holds(const struct enforcer *by, const struct enforce_facts *f)
+static int enforcer_holds(
+	const struct enforcer *by, const struct enforce_facts *f)
 {
 	int fact = *(const int *)((const char *)f + by->fact);
 
@@ -158,7 +159,8 @@ struct enforce enforce_look(
 	const struct limit *l = &limits[limit];
 	int i = 0;
 
-	while (i + 1 < ENFORCERS_MAX && l->by[i + 1].by && !holds(&l->by[i], f))
+	while (i + 1 < ENFORCERS_MAX && l->by[i + 1].by &&
+		!enforcer_holds(&l->by[i], f))
 		i++;
 	if (number)
 		*number = i;
@@ -204,7 +206,8 @@ const char *enforce_word(enum enforce_limit limit)
 }
 
 /* Add to a text that is cut rather than overrun. */
-static void append(char *buf, size_t size, const char *between, const char *s)
+static void append_word(
+	char *buf, size_t size, const char *between, const char *s)
 {
 	size_t n = strlen(buf);
 
@@ -216,7 +219,7 @@ void enforce_words(char *buf, size_t size)
 	buf[0] = '\0';
 	for (int i = 0; i < ENFORCE_LIMITS; i++)
 		if (limits[i].word)
-			append(buf, size, " ", limits[i].word);
+			append_word(buf, size, " ", limits[i].word);
 }
 
 int enforce_require(const char *const *words, const struct enforce_facts *f,
@@ -252,5 +255,5 @@ void enforce_say(const struct enforce_facts *f, char *buf, size_t size)
 		if (limits[i].said &&
 			enforce_look((enum enforce_limit)i, f, NULL).strength !=
 				ENFORCE_STRONG)
-			append(buf, size, ", ", limits[i].said);
+			append_word(buf, size, ", ", limits[i].said);
 }

@@ -230,7 +230,7 @@ static int apply_devpts(
 }
 
 /* Add a rule for Landlock. */
-static int allow(
+static int add_landlock_rule(
 	struct apply *a, const struct landlock_rule *rule, struct err *e)
 {
 	if (a->nrules == RULES_MAX)
@@ -262,7 +262,7 @@ static int apply_proc(struct apply *a, const struct plan_op *op, struct err *e)
 			rule.fd = mount_detached(
 				"proc", op->options, attrs[i], op->target, e);
 		a->ctx->proc_fd = rule.fd;
-		return rule.fd < 0 ? -1 : allow(a, &rule, e);
+		return rule.fd < 0 ? -1 : add_landlock_rule(a, &rule, e);
 	}
 	if (op->number)
 		return err_hint(e, "jail.require asks for proc; a container "
@@ -351,7 +351,7 @@ static int apply_allow(struct apply *a, const struct plan_op *op, struct err *e)
 		.cls = uses[op->which],
 		.optional = 1};
 
-	return allow(a, &rule, e);
+	return add_landlock_rule(a, &rule, e);
 }
 
 static int apply_landlock(

@@ -50,7 +50,7 @@ static int drop_all_but_two(void)
 
 /* The janitor must outlive what ends the others: the terminal's hangup, the
  * first SIGTERM of a shutdown, Ctrl-C. */
-static int detach(void)
+static int detach_from_session(void)
 {
 	static const int ignored[] = {
 		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
@@ -83,7 +83,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 
 	/* There is no session without a janitor. By now there may be a cgroup,
 	 * so this janitor still removes it. */
-	if ((detach() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
+	if ((detach_from_session() < 0 || ident_close_fds(keep, 3, NULL) < 0 ||
 		    drop_all_but_two() < 0) &&
 		getppid() == warden)
 		kill(warden, SIGKILL);

@@ -24,7 +24,7 @@
 	} while (0)
 
 /* Put ": text" behind the message. */
-static void append(struct err *e, const char *text)
+static void append_text(struct err *e, const char *text)
 {
 	size_t n = strlen(e->msg);
 
@@ -49,7 +49,7 @@ int err_errno(struct err *e, const char *fmt, ...)
 	memset(e, 0, sizeof(*e));
 	e->code = code;
 	FORMAT(e->msg, fmt);
-	append(e, strerror(code));
+	append_text(e, strerror(code));
 	errno = code;
 	return -1;
 }
@@ -62,7 +62,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 		return -1;
 	memcpy(inner, e->msg, sizeof(inner));
 	FORMAT(e->msg, fmt);
-	append(e, inner);
+	append_text(e, inner);
 	return -1;
 }
 

@@ -47,7 +47,7 @@ struct timespec io_time_from_ns(int64_t ns)
 	return t;
 }
 
-static void await(int fd, short events)
+static void await_events(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 
@@ -66,7 +66,7 @@ ssize_t io_read_full(int fd, void *buf, size_t n)
 		if (r > 0)
 			done += (size_t)r;
 		else if (errno == EAGAIN)
-			await(fd, POLLIN);
+			await_events(fd, POLLIN);
 		else if (errno != EINTR)
 			return -1;
 	}
@@ -83,7 +83,7 @@ int io_write_full(int fd, const void *buf, size_t n)
 		if (r >= 0)
 			done += (size_t)r;
 		else if (errno == EAGAIN)
-			await(fd, POLLOUT);
+			await_events(fd, POLLOUT);
 		else if (errno != EINTR)
 			return -1;
 	}
@@ -281,7 +281,7 @@ off_t io_sealed_size(int fd)
 
 /* ---- a file that gets its name when it is whole ---- */
 
-static int create(int dir, const char *name, mode_t mode)
+static int create_file(int dir, const char *name, mode_t mode)
 {
 	return openat(dir, name,
 		O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
@@ -297,7 +297,7 @@ int io_newfile_create(struct io_newfile *f, int dir, mode_t mode)
 	snprintf(f->temp, sizeof(f->temp), ".cellblock-%016llx.part",
 		(unsigned long long)r);
 	f->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	f->fd = f->dir < 0 ? -1 : create(f->dir, f->temp, mode);
+	f->fd = f->dir < 0 ? -1 : create_file(f->dir, f->temp, mode);
 	if (f->fd >= 0)
 		return 0;
 	fd_drop(&f->dir);
@@ -308,7 +308,7 @@ int io_newfile_create(struct io_newfile *f, int dir, mode_t mode)
  * name first, exclusively, then rename over the empty file. */
 static int rename_reserving(const struct io_newfile *f, const char *name)
 {
-	auto_close int fd = create(f->dir, name, 0666);
+	auto_close int fd = create_file(f->dir, name, 0666);
 
 	return fd < 0 ? -1 : renameat(f->dir, f->temp, f->dir, name);
 }

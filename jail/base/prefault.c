@@ -25,7 +25,7 @@ static __attribute__((constructor)) void note_heap(void)
 	heap = (uintptr_t)sbrk(0);
 }
 
-static void populate(uintptr_t from, uintptr_t to, int how)
+static void populate_range(uintptr_t from, uintptr_t to, int how)
 {
 	from &= ~(page - 1);
 	to = (to + page - 1) & ~(page - 1);
@@ -52,10 +52,10 @@ static int populate_object(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type != PT_LOAD)
 			continue;
 		if (p->p_flags & PF_W && closed > from && closed <= to) {
-			populate(from, closed, PREFAULT_READ);
+			populate_range(from, closed, PREFAULT_READ);
 			from = closed;
 		}
-		populate(from, to,
+		populate_range(from, to,
 			p->p_flags & PF_W ? PREFAULT_WRITE : PREFAULT_READ);
 	}
 	return 0;
@@ -76,7 +76,7 @@ void prefault_own(void)
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	dl_iterate_phdr(populate_object, NULL);
 	if (top > heap && top - heap <= HEAP_MOST)
-		populate(heap, top, PREFAULT_WRITE);
-	populate(own, own + 1, PREFAULT_WRITE);
+		populate_range(heap, top, PREFAULT_WRITE);
+	populate_range(own, own + 1, PREFAULT_WRITE);
 	touch_stack();
 }

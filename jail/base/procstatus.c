@@ -16,7 +16,7 @@
 
 /* What stands after "KEY:" at the start of a line, or NULL. Name is the first
  * line, and the kernel escapes newlines in it. */
-static const char *value(const char *text, const char *key)
+static const char *value_after(const char *text, const char *key)
 {
 	size_t n = strlen(key);
 
@@ -26,9 +26,9 @@ static const char *value(const char *text, const char *key)
 	return NULL;
 }
 
-static int64_t number(const char *text, const char *key)
+static int64_t number_after(const char *text, const char *key)
 {
-	const char *at = value(text, key);
+	const char *at = value_after(text, key);
 
 	return at ? strtoll(at, NULL, 10) : 0;
 }
@@ -52,22 +52,22 @@ static pid_t last_number(const char *at)
 
 int procstatus_parse(const char *text, struct procstatus *st)
 {
-	const char *state = value(text, "State");
+	const char *state = value_after(text, "State");
 
 	if (!state || *state != '\t' || !state[1])
 		return -1;
 	*st = (struct procstatus){.state = state[1],
-		.threads = (int)number(text, "Threads"),
-		.leader = (pid_t)number(text, "Tgid"),
-		.inside = last_number(value(text, "NSpid")),
-		.has_memory = value(text, "VmSize") != NULL,
-		.rss_bytes = number(text, "VmRSS") * 1024,
-		.pages_bytes =
-			(number(text, "RssAnon") + number(text, "VmSwap")) *
-			1024,
-		.tables_bytes = number(text, "VmPTE") * 1024,
-		.switches = number(text, "voluntary_ctxt_switches") +
-			    number(text, "nonvoluntary_ctxt_switches")};
+		.threads = (int)number_after(text, "Threads"),
+		.leader = (pid_t)number_after(text, "Tgid"),
+		.inside = last_number(value_after(text, "NSpid")),
+		.has_memory = value_after(text, "VmSize") != NULL,
+		.rss_bytes = number_after(text, "VmRSS") * 1024,
+		.pages_bytes = (number_after(text, "RssAnon") +
+				       number_after(text, "VmSwap")) *
+			       1024,
+		.tables_bytes = number_after(text, "VmPTE") * 1024,
+		.switches = number_after(text, "voluntary_ctxt_switches") +
+			    number_after(text, "nonvoluntary_ctxt_switches")};
 	return 0;
 }
 

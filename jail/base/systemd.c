@@ -258,7 +258,7 @@ static int take_reply(int from, int64_t until, struct err *e)
 
 /* What the child makes of the question; -1 with e. Where nobody listens, e has
  * the code ENOENT or ECONNREFUSED. */
-static int ask(const struct question *q, int64_t until, struct err *e)
+static int ask_in_child(const struct question *q, int64_t until, struct err *e)
 {
 	pid_t parent = getpid(), child;
 	int ends[2], r;
@@ -294,7 +294,7 @@ int systemd_enter_scope(const char *runtime, pid_t pid, bool delegate,
 	/* A pid may be another session's in another container. */
 	snprintf(q.scope, sizeof(q.scope), "cellblock-%d-%llx.scope", (int)pid,
 		(unsigned long long)now_ns());
-	r = ask(&q, until, &why);
+	r = ask_in_child(&q, until, &why);
 	if (why.code == ENOENT || why.code == ECONNREFUSED)
 		return 1;
 	if (is_in_scope(&q))
@@ -311,6 +311,6 @@ int systemd_kills_at_logout(
 	int r;
 
 	snprintf(q.path, sizeof(q.path), "%s", bus);
-	r = ask(&q, until, &why);
+	r = ask_in_child(&q, until, &why);
 	return r < 0 ? err_set(e, "%s", why.msg) : r;
 }

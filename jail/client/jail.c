@@ -347,13 +347,13 @@ int jail_is_over(struct jail *j)
 	return await_short(j, 0, 0);
 }
 
-static void reap(pid_t warden, int ended)
+static void reap_warden(pid_t warden, int ended)
 {
 	while (waitpid(warden, NULL, ended ? 0 : WNOHANG) < 0 && errno == EINTR)
 		;
 }
 
-static void release(struct jail *j)
+static void free_jail(struct jail *j)
 {
 	fds_close(j);
 	if (j->begun.event.bytes)
@@ -384,9 +384,9 @@ int jail_close(struct jail *j, struct err *e)
 			"started, may still run",
 			(int)j->warden);
 	if (j->warden)
-		reap(j->warden, ended);
+		reap_warden(j->warden, ended);
 	close(j->sock);
-	release(j);
+	free_jail(j);
 	return ended ? 0 : -1;
 }
 
@@ -406,7 +406,7 @@ int jail_leave(struct jail *j, struct err *e)
 		jail_end(j);
 		await_short(j, WIRE_LEFT_BYTES, LEFT_MS);
 	}
-	release(j);
+	free_jail(j);
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static void close_ending(struct pool *p, size_t i)
 		(--p->nending - i) * sizeof(*p->ending));
 }
 
-static void reap(struct pool *p)
+static void reap_ended(struct pool *p)
 {
 	for (size_t i = 0; i < p->nending;)
 		if (jail_is_over(p->ending[i]))
@@ -114,10 +114,10 @@ static void reap(struct pool *p)
 			i++;
 }
 
-static void end(struct pool *p, struct jail *j)
+static void begin_end(struct pool *p, struct jail *j)
 {
 	jail_end(j);
-	reap(p);
+	reap_ended(p);
 	if (array_grow(&p->ending, p->nending, sizeof(*p->ending)) < 0)
 		jail_close(j, &p->left);
 	else
@@ -130,7 +130,7 @@ void pool_end(struct pool *p, struct jail *j)
 		return;
 	p->taken--;
 	p->rest_ms = now_ms() + REST_END_MS;
-	end(p, j);
+	begin_end(p, j);
 }
 
 /* ---- those ahead ---- */
@@ -144,7 +144,7 @@ static struct ahead ahead_remove(struct pool *p, size_t i)
 	return a;
 }
 
-static void ask(struct pool *p, const struct kind *k, int hurried)
+static void ask_maker(struct pool *p, const struct kind *k, int hurried)
 {
 	const struct maker_question q = {
 		.python = k->python, .mode = k->mode, .hurried = hurried};
@@ -164,7 +164,7 @@ static void end_ahead(struct pool *p, size_t i)
 	for (size_t n = 0; n < a.nsaid; n++)
 		jail_event_close(&a.said[n]);
 	free(a.said);
-	end(p, a.jail);
+	begin_end(p, a.jail);
 }
 
 /* One too many: those that are only asked for come anyway. */
@@ -182,7 +182,7 @@ static bool drop_surplus(struct pool *p, const struct kind *k)
 }
 
 /* How many are in the making, of all kinds. */
-static int making(const struct pool *p)
+static int count_in_making(const struct pool *p)
 {
 	int n = 0;
 
@@ -200,8 +200,8 @@ static bool may_make(const struct pool *p, bool waited)
 	if (p->nahead + p->nending + (size_t)p->taken >= (size_t)p->most ||
 		(p->refused_ms && now - p->refused_ms < FAILURE_MS))
 		return false;
-	return waited ? making(p) < p->cores
-		      : making(p) == 0 && now >= p->rest_ms;
+	return waited ? count_in_making(p) < p->cores
+		      : count_in_making(p) == 0 && now >= p->rest_ms;
 }
 
 /* It has died since it was ready, and is of no use to anybody. */
@@ -210,7 +210,7 @@ static bool is_lost(const struct ahead *a)
 	return a->built_ms && a->failed_ms;
 }
 
-static int have(const struct pool *p, const struct kind *k, bool lost)
+static int count_kind(const struct pool *p, const struct kind *k, bool lost)
 {
 	int n = 0;
 
@@ -222,24 +222,24 @@ static int have(const struct pool *p, const struct kind *k, bool lost)
 
 /* Ask for what is missing, as far as there may be more: first for what somebody
  * waits for. Those ahead that do not last are not replaced without end. */
-static void fill(struct pool *p)
+static void ask_for_missing(struct pool *p)
 {
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
 
-		while (have(p, k, false) > k->waited + k->ahead &&
+		while (count_kind(p, k, false) > k->waited + k->ahead &&
 			drop_surplus(p, k))
 			;
-		for (int n = have(p, k, false);
+		for (int n = count_kind(p, k, false);
 			n < k->waited && may_make(p, true); n++)
-			ask(p, k, 1);
+			ask_maker(p, k, 1);
 	}
 	for (size_t i = 0; i < p->nkinds; i++) {
 		const struct kind *k = &p->kinds[i];
 
-		if (have(p, k, true) < k->waited + k->ahead &&
+		if (count_kind(p, k, true) < k->waited + k->ahead &&
 			may_make(p, false))
-			ask(p, k, 0);
+			ask_maker(p, k, 0);
 	}
 }
 
@@ -256,7 +256,7 @@ void pool_want(struct pool *p, unsigned python, enum spec_mode mode, int waited,
 		p->nkinds++;
 	}
 	p->kinds[i] = (struct kind){python, mode, waited, ahead};
-	fill(p);
+	ask_for_missing(p);
 }
 
 /* The maker's answer to the oldest question. */
@@ -320,7 +320,7 @@ static bool hear_one(struct ahead *a)
 }
 
 /* All that it has said: its death comes last. */
-static void hear(struct ahead *a)
+static void hear_all(struct ahead *a)
 {
 	while (hear_one(a))
 		;
@@ -351,14 +351,14 @@ void pool_turn(struct pool *p)
 		struct ahead *a = &p->ahead[i];
 
 		if (a->jail && !a->failed_ms)
-			hear(a);
+			hear_all(a);
 		if (a->failed_ms && now - a->failed_ms > FAILURE_MS)
 			end_ahead(p, i);
 		else
 			i++;
 	}
-	reap(p);
-	fill(p);
+	reap_ended(p);
+	ask_for_missing(p);
 }
 
 static void add_poll(struct pollfd *v, size_t max, size_t *n, int fd)
@@ -392,7 +392,7 @@ size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max)
 
 /* The best: one that is built, then one that is building, then one that could
  * not be built and says why. */
-static int worth(const struct ahead *a)
+static int ahead_rank(const struct ahead *a)
 {
 	if (!a->jail || is_lost(a))
 		return 0;
@@ -411,12 +411,12 @@ int pool_take(struct pool *p, unsigned python, enum spec_mode mode,
 	/* One that has died is not handed out. */
 	for (size_t i = 0; i < p->nahead; i++)
 		if (p->ahead[i].jail && !p->ahead[i].failed_ms)
-			hear(&p->ahead[i]);
+			hear_all(&p->ahead[i]);
 	for (size_t i = 0; i < p->nahead; i++)
 		if (is_kind(&p->ahead[i].kind, python, mode) &&
-			worth(&p->ahead[i]) > most) {
+			ahead_rank(&p->ahead[i]) > most) {
 			best = i;
-			most = worth(&p->ahead[i]);
+			most = ahead_rank(&p->ahead[i]);
 		}
 	if (most > 0) {
 		a = ahead_remove(p, best);

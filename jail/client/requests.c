@@ -72,8 +72,8 @@ static int tell_fds(struct jail *j, struct wire_front m, const int *fds,
 	return jail_say_gone(j, e);
 }
 
-static int tell(struct jail *j, enum wire_front_type type, int64_t a, int64_t b,
-	struct err *e)
+static int tell_warden(struct jail *j, enum wire_front_type type, int64_t a,
+	int64_t b, struct err *e)
 {
 	const struct wire_front m = {.type = type, .a = a, .b = b};
 
@@ -121,7 +121,7 @@ static int call_with(struct jail *j, struct wire_front m,
 	return tell_last(j, m, -1, e) < 0 ? -1 : await_reply(j, reply, e);
 }
 
-static int call(struct jail *j, enum wire_front_type type, int64_t a,
+static int call_warden(struct jail *j, enum wire_front_type type, int64_t a,
 	struct wire_event *reply, struct err *e)
 {
 	const struct wire_front m = {.type = type, .a = a};
@@ -176,27 +176,27 @@ int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
 
 int jail_interrupt(struct jail *j, struct err *e)
 {
-	return tell(j, FRONT_INTERRUPT, j->asked.last, 0, e);
+	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 0, e);
 }
 
 int jail_kill(struct jail *j, struct err *e)
 {
-	return tell(j, FRONT_KILL, j->asked.last, 0, e);
+	return tell_warden(j, FRONT_KILL, j->asked.last, 0, e);
 }
 
 int jail_resize(struct jail *j, unsigned short rows, unsigned short cols)
 {
-	return tell(j, FRONT_RESIZE, rows, cols, NULL);
+	return tell_warden(j, FRONT_RESIZE, rows, cols, NULL);
 }
 
 int jail_tell_waits(struct jail *j)
 {
-	return tell(j, FRONT_WAITS, 0, 0, NULL);
+	return tell_warden(j, FRONT_WAITS, 0, 0, NULL);
 }
 
 int jail_touch(struct jail *j)
 {
-	return tell(j, FRONT_TOUCH, 0, 0, NULL);
+	return tell_warden(j, FRONT_TOUCH, 0, 0, NULL);
 }
 
 int jail_start_program(
@@ -211,7 +211,7 @@ int jail_start_program(
 
 int jail_beside(struct jail *j, uint32_t number, struct err *e)
 {
-	return tell(j, FRONT_BESIDE, number, 0, e);
+	return tell_warden(j, FRONT_BESIDE, number, 0, e);
 }
 
 /* The bytes of an event, NUL-terminated. 0, or -1 with e. */
@@ -258,14 +258,14 @@ int jail_return_keys(struct jail *j)
 {
 	struct wire_event reply;
 
-	return call(j, FRONT_KEYS, 0, &reply, NULL);
+	return call_warden(j, FRONT_KEYS, 0, &reply, NULL);
 }
 
 int jail_reset(struct jail *j, int *kept, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call(j, FRONT_RESET, 0, &reply, e) < 0)
+	if (call_warden(j, FRONT_RESET, 0, &reply, e) < 0)
 		return -1;
 	*kept = reply.reply.a != 0;
 	return 0;
@@ -275,7 +275,7 @@ int jail_undo(struct jail *j, int n, struct jail_undone *u, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call(j, FRONT_UNDO, n, &reply, e) < 0)
+	if (call_warden(j, FRONT_UNDO, n, &reply, e) < 0)
 		return -1;
 	*u = reply.reply.undone;
 	return 0;
@@ -285,7 +285,7 @@ int jail_usage(struct jail *j, struct jail_usage *u, struct err *e)
 {
 	struct wire_event reply;
 
-	if (call(j, FRONT_USAGE, 0, &reply, e) < 0)
+	if (call_warden(j, FRONT_USAGE, 0, &reply, e) < 0)
 		return -1;
 	*u = reply.reply.usage;
 	return 0;
@@ -431,7 +431,7 @@ int jail_home_abort(struct jail *j, uint32_t token, struct err *e)
 {
 	struct wire_event reply;
 
-	return call(j, FRONT_HOME_ABORT, token, &reply, e);
+	return call_warden(j, FRONT_HOME_ABORT, token, &reply, e);
 }
 
 int jail_home_remove(struct jail *j, const char *path, struct err *e)
@@ -498,7 +498,7 @@ int jail_home_list(struct jail *j, struct jail_files *out, struct err *e)
 	struct wire_event reply;
 
 	*out = (struct jail_files){0};
-	if (call(j, FRONT_HOME_LIST, 0, &reply, e) < 0 ||
+	if (call_warden(j, FRONT_HOME_LIST, 0, &reply, e) < 0 ||
 		jail_take_files(&reply.event, out, e) < 0)
 		return -1;
 	out->used_bytes = reply.reply.usage.home_bytes;

@@ -81,7 +81,7 @@ static size_t found, looked;
 static uint64_t entries[512];
 static char text[8192];
 
-static int add(uintptr_t page, size_t size)
+static int remember_page(uintptr_t page, size_t size)
 {
 	if (++found > COPY_MAX)
 		return -1;
@@ -112,7 +112,7 @@ static int scan_mapping(int pagemap, uintptr_t from, uintptr_t to, size_t size)
 		for (size_t i = 0; i < n; i++, from += size)
 			if ((entries[i] & (PRESENT | OF_A_FILE | EXCLUSIVE)) ==
 					(PRESENT | EXCLUSIVE) &&
-				add(from, size) < 0)
+				remember_page(from, size) < 0)
 				return -1;
 		looked += n;
 	}
@@ -185,7 +185,7 @@ static void rseq_register(void)
 #endif
 }
 
-static int middle(void *pid)
+static int run_middle(void *pid)
 {
 	pid_t n = fork();
 
@@ -245,7 +245,7 @@ int copy_make(int sock, int ctl, const char *asleep)
 		PyOS_AfterFork_Child();
 		return 0;
 	}
-	if (clone(middle, stack + sizeof(stack),
+	if (clone(run_middle, stack + sizeof(stack),
 		    CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, &pid) < 0)
 		pid = -errno;
 	PyOS_AfterFork_Parent();

@@ -251,7 +251,7 @@ struct host_walk {
 	const char *path; /* the whole way */
 };
 
-static int fail(const struct host_python *p, int code, struct err *e)
+static int fail_python(const struct host_python *p, int code, struct err *e)
 {
 	errno = code;
 	return err_errno(e, "%s", p->path);
@@ -264,14 +264,14 @@ static int walk_link(struct host_python *p, struct host_walk *w, const char *at,
 	char rest[PATH_MAX];
 
 	if (++w->links > LINKS_MAX)
-		return fail(p, ELOOP, e);
+		return fail_python(p, ELOOP, e);
 	if (link_add(p, at, text, e) < 0)
 		return -1;
 	if (text[0] == '/')
 		w->real[0] = '\0';
 	if (snprintf(rest, sizeof(rest), "%s/%s", text, w->rest) >=
 		(int)sizeof(rest))
-		return fail(p, ENAMETOOLONG, e);
+		return fail_python(p, ENAMETOOLONG, e);
 	strcpy(w->rest, rest);
 	return 0;
 }
@@ -284,7 +284,7 @@ static int walk_step(struct host_python *p, struct host_walk *w, struct err *e)
 	ssize_t got;
 
 	if (path_next(&rest, name) < 0)
-		return fail(p, ENAMETOOLONG, e);
+		return fail_python(p, ENAMETOOLONG, e);
 	memmove(w->rest, rest, strlen(rest) + 1);
 	if (!name[0] || !strcmp(name, "."))
 		return 0;
@@ -296,7 +296,7 @@ static int walk_step(struct host_python *p, struct host_walk *w, struct err *e)
 		return 0;
 	}
 	if (snprintf(at, sizeof(at), "%s/%s", w->real, name) >= (int)sizeof(at))
-		return fail(p, ENAMETOOLONG, e);
+		return fail_python(p, ENAMETOOLONG, e);
 	got = readlink(at, text, sizeof(text) - 1);
 	if (got >= 0) {
 		text[got] = '\0';
@@ -310,13 +310,13 @@ static int walk_step(struct host_python *p, struct host_walk *w, struct err *e)
 }
 
 /* Write the real path of `path` to `real`, and note the links on the way. */
-static int walk(struct host_python *p, const char *path, char real[PATH_MAX],
-	struct err *e)
+static int walk_path(struct host_python *p, const char *path,
+	char real[PATH_MAX], struct err *e)
 {
 	struct host_walk w = {.path = path};
 
 	if (strlen(path) >= sizeof(w.rest))
-		return fail(p, ENAMETOOLONG, e);
+		return fail_python(p, ENAMETOOLONG, e);
 	strcpy(w.rest, path);
 	while (w.rest[0])
 		if (walk_step(p, &w, e) < 0)
@@ -326,7 +326,7 @@ static int walk(struct host_python *p, const char *path, char real[PATH_MAX],
 }
 
 /* Cut the last component off; "/" stays. */
-static void up(char *path)
+static void cut_last(char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -342,7 +342,7 @@ static int prefix_add_for(struct host_python *p, const char *dir, struct err *e)
 
 	strcpy(prefix, dir);
 	if (!strcmp(last, "bin") || !strcmp(last, "sbin"))
-		up(prefix);
+		cut_last(prefix);
 	return strcmp(prefix, "/") ? prefix_add(p, prefix, e) : 0;
 }
 
@@ -381,12 +381,12 @@ static int venv_add(struct host_python *p, const char *dir, struct err *e)
 		return errno == ENOENT || errno == ENOTDIR
 			       ? 0
 			       : err_errno(e, "%s", path);
-	if (walk(p, dir, real, e) < 0 || prefix_add(p, real, e) < 0)
+	if (walk_path(p, dir, real, e) < 0 || prefix_add(p, real, e) < 0)
 		return -1;
 	home = cfg_home(text);
 	if (!home)
 		return 0;
-	if (walk(p, home, real, e) < 0)
+	if (walk_path(p, home, real, e) < 0)
 		return err_wrap(e, "%s: home", path);
 	return prefix_add_for(p, real, e);
 }
@@ -420,26 +420,26 @@ static int explain_missing(struct err *e)
 	return -1;
 }
 
-static int resolve(struct host_python *p, struct err *e)
+static int resolve_program(struct host_python *p, struct err *e)
 {
 	char real[PATH_MAX], dir[PATH_MAX];
 
-	if (walk(p, p->path, real, e) < 0)
+	if (walk_path(p, p->path, real, e) < 0)
 		return explain_missing(e);
 	if (check_program(real, e) < 0)
 		return -1;
 	strcpy(dir, p->path);
-	up(dir);
+	cut_last(dir);
 	if (venv_add(p, dir, e) < 0)
 		return -1;
-	up(dir);
+	cut_last(dir);
 	if (strcmp(dir, "/") && venv_add(p, dir, e) < 0)
 		return -1;
-	up(real);
+	cut_last(real);
 	return prefix_add_for(p, real, e);
 }
 
-static int start(struct host_python *p, const char *path, struct err *e)
+static int walk_start(struct host_python *p, const char *path, struct err *e)
 {
 	if (path[0] != '/')
 		return err_set(e, "%.99s is not an absolute path", path);
@@ -448,13 +448,13 @@ static int start(struct host_python *p, const char *path, struct err *e)
 	p->path = strdup(path);
 	if (!p->path)
 		return err_errno(e, "remember its path");
-	return resolve(p, e);
+	return resolve_program(p, e);
 }
 
 int host_python_resolve(struct host_python *p, const char *path, struct err *e)
 {
 	*p = (struct host_python){.nprefixes = 0};
-	if (start(p, path, e) == 0)
+	if (walk_start(p, path, e) == 0)
 		return 0;
 	host_python_fini(p);
 	err_kind_set(e, ERR_JAIL);

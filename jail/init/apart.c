@@ -30,7 +30,7 @@ static int is_stopped(pid_t pid)
 }
 
 /* Whether the child has answered, or ended, by then. */
-static int await(pid_t pid, int fd, int timeout_ms)
+static int await_child(pid_t pid, int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int64_t end = now_ms() + timeout_ms, left;
@@ -55,7 +55,7 @@ int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms)
 		_exit(write(ends[1], &result, sizeof(result)) < 0);
 	}
 	close(ends[1]);
-	if (pid > 0 && (!await(pid, ends[0], timeout_ms) ||
+	if (pid > 0 && (!await_child(pid, ends[0], timeout_ms) ||
 			       read(ends[0], &result, sizeof(result)) !=
 				       sizeof(result)))
 		result = -1;

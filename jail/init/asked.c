@@ -76,7 +76,7 @@ struct count {
 /* ---- counting: each of these returns 1 when there are too many ---- */
 
 /* A process that is gone holds nothing. One that hides is as good as full. */
-static int unreadable(void)
+static int is_hidden(void)
 {
 	return errno != ENOENT && errno != ESRCH;
 }
@@ -118,7 +118,7 @@ static int count_fd(int number, void *arg)
 	snprintf(
 		path, sizeof(path), "%d/task/%d/fd/%d", c->pid, c->tid, number);
 	if (link_read(c->proc_fd, path, name, sizeof(name)) < 0)
-		return unreadable();
+		return is_hidden();
 	/* To show an epoll the kernel waits for a lock that a guest can hold.
 	 * No process keeps more than one lock on these for each thread. */
 	if (!strncmp(name, "anon_inode:", 11))
@@ -127,7 +127,7 @@ static int count_fd(int number, void *arg)
 		number);
 	n = count_locks(c->proc_fd, path);
 	if (n < 0)
-		return unreadable();
+		return is_hidden();
 	c->locks += n;
 	return c->locks >= LOCKS_MAX;
 }
@@ -145,13 +145,13 @@ static int count_thread(int tid, void *arg)
 		return 0;
 	snprintf(path, sizeof(path), "%d/task/%d/status", c->pid, tid);
 	if (procstatus_read(c->proc_fd, path, &st) < 0)
-		return unreadable();
+		return is_hidden();
 	if (!st.has_memory)
 		return 0;
 	c->tid = tid;
 	snprintf(path, sizeof(path), "%d/task/%d/fd", c->pid, tid);
 	r = procstat_each(c->proc_fd, path, 0, count_fd, c);
-	return r < 0 ? unreadable() : r;
+	return r < 0 ? is_hidden() : r;
 }
 
 static int count_process(int pid, void *arg)
@@ -164,7 +164,7 @@ static int count_process(int pid, void *arg)
 	c->fds = 0;
 	snprintf(path, sizeof(path), "%d/task", pid);
 	r = procstat_each(c->proc_fd, path, 1, count_thread, c);
-	return r < 0 ? unreadable() : r;
+	return r < 0 ? is_hidden() : r;
 }
 
 static int64_t count_all(void *arg)
@@ -177,7 +177,7 @@ static int64_t count_all(void *arg)
 }
 
 /* To follow a link in /proc may mean to wait for an exec of its process. */
-static int count(int proc_fd)
+static int count_all_locks(int proc_fd)
 {
 	struct count c = {.proc_fd = proc_fd};
 	int64_t n = apart_do(count_all, &c, COUNT_WALL_MS);
@@ -207,10 +207,10 @@ static int look_at(pid_t tid, void *arg)
 	l->tid = tid;
 	if (link_read(l->proc_fd, path, name, sizeof(name)) == 0)
 		return !locker_is_file(l->proc_fd, tid, l->slot->number);
-	if (!unreadable())
+	if (!is_hidden())
 		return 0;
 	snprintf(path, sizeof(path), "%d/task/%d/status", l->slot->leader, tid);
-	return procstatus_read(l->proc_fd, path, &st) < 0 ? unreadable()
+	return procstatus_read(l->proc_fd, path, &st) < 0 ? is_hidden()
 							  : st.has_memory;
 }
 
@@ -234,11 +234,11 @@ static int is_no_file(struct look *l)
 
 	snprintf(path, sizeof(path), "%d/task", l->slot->leader);
 	r = procstat_each(l->proc_fd, path, 1, look_at, l);
-	return r > 0 || (r < 0 && unreadable());
+	return r > 0 || (r < 0 && is_hidden());
 }
 
 /* Whether there are no locks where no file is. 0 also when nobody can tell. */
-static int judge(const struct asked_slot *slot, int64_t locks)
+static int judge_slot(const struct asked_slot *slot, int64_t locks)
 {
 	if (locks > 0)
 		kill(slot->leader, SIGKILL);
@@ -264,7 +264,7 @@ static int slot_is_right(struct asked *a, const struct asked_slot *slot)
 {
 	struct look l = {a->proc_fd, slot, 0};
 
-	return !is_no_file(&l) || judge(slot, look_apart(a, count_at, &l));
+	return !is_no_file(&l) || judge_slot(slot, look_apart(a, count_at, &l));
 }
 
 static int is_alive(const struct asked *a, const struct asked_slot *slot)
@@ -292,7 +292,7 @@ static int64_t look_at_part(void *arg)
 		struct look l = {p->a->proc_fd, slot, 0};
 
 		if (!is_alive(p->a, slot) &&
-			(!is_no_file(&l) || judge(slot, count_at(&l))))
+			(!is_no_file(&l) || judge_slot(slot, count_at(&l))))
 			right |= (int64_t)1 << i;
 	}
 	return right;
@@ -388,7 +388,7 @@ static int grant_lock(struct asked *a)
 	int64_t now = now_ms();
 
 	if (!has_room(a) && a->proc_fd >= 0 && now >= a->due_ms) {
-		a->locks = count(a->proc_fd);
+		a->locks = count_all_locks(a->proc_fd);
 		/* Else thousands of calls come before the next count. */
 		if (a->locks > LOCKS_MAX / 2)
 			a->due_ms = now_ms() + (now_ms() - now) * COUNT_SHARE;
@@ -444,7 +444,7 @@ static int grant_part(struct asked *a, const struct seccomp_notif *n)
 
 /* 0, or the errno that the call fails with, negative; LATER: a thread of init
  * answers. */
-static int grant(struct asked *a, const struct seccomp_notif *n)
+static int grant_call(struct asked *a, const struct seccomp_notif *n)
 {
 	switch (n->data.nr) {
 	case SYS_mmap:
@@ -470,7 +470,7 @@ void asked_serve(struct asked *a)
 	if (ioctl(a->fd, SECCOMP_IOCTL_NOTIF_RECV, &in) < 0)
 		return;
 	out.said.id = in.asked.id;
-	out.said.error = grant(a, &in.asked);
+	out.said.error = grant_call(a, &in.asked);
 	if (out.said.error == LATER)
 		return;
 	if (!out.said.error)

@@ -73,7 +73,7 @@ static int put_text(const struct held *h, long text, long bits)
 
 /* Whether it goes on after this stop as if there were none: the filter asks
  * (yes); the terminal has got its size before anybody was there. */
-static int passes(int status)
+static int stop_is_ignored(int status)
 {
 	return status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8) ||
 	       (WIFSTOPPED(status) && WSTOPSIG(status) == SIGWINCH);
@@ -88,7 +88,7 @@ static int run_on(const struct held *h)
 		if (ptrace(PTRACE_CONT, h->pid, NULL, NULL) < 0 ||
 			waitpid(h->pid, &status, __WALL) != h->pid)
 			return -1;
-	} while (passes(status));
+	} while (stop_is_ignored(status));
 	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP ? 0 : -1;
 }
 
@@ -204,7 +204,7 @@ static int read_map(struct held *h, const struct regs *at, int proc_fd)
 	return 0;
 }
 
-static uintptr_t scratch(const struct held *h)
+static uintptr_t scratch_address(const struct held *h)
 {
 	return h->top - ROOM;
 }
@@ -214,9 +214,9 @@ static int set_map(const struct held *h, const struct regs *at,
 {
 	const struct prctl_mm_map m = *map;
 
-	return mem_write(h, scratch(h), &m, sizeof(m)) < 0 ||
+	return mem_write(h, scratch_address(h), &m, sizeof(m)) < 0 ||
 			       make_call(h, at, SYS_prctl, PR_SET_MM,
-				       PR_SET_MM_MAP, scratch(h),
+				       PR_SET_MM_MAP, scratch_address(h),
 				       sizeof(m)) != 0
 		       ? -1
 		       : 0;
@@ -265,7 +265,7 @@ static int prefault_child(struct held *h, const struct regs *at, int proc_fd)
 	return -r;
 }
 
-static int take(struct held *h, int proc_fd, const char **why)
+static int run_to_entry(struct held *h, int proc_fd, const char **why)
 {
 	struct regs at;
 	char path[32];
@@ -306,7 +306,7 @@ int held_take(struct held *h, pid_t child, int proc_fd, int sock, struct err *e)
 	const char *why;
 
 	*h = (struct held){.pid = child, .mem = -1, .sock = sock};
-	if (take(h, proc_fd, &why) == 0)
+	if (run_to_entry(h, proc_fd, &why) == 0)
 		return 0;
 	err_errno(e, "hold Python: %s", why);
 	held_drop(h);
@@ -343,7 +343,7 @@ static int stack_take(struct stack *s, size_t n)
 	return 0;
 }
 
-static size_t lengths(const char *const *v, size_t *n)
+static size_t strings_size(const char *const *v, size_t *n)
 {
 	size_t bytes = 0;
 
@@ -373,7 +373,8 @@ static uintptr_t *put_strings(
 static int lay_out(const struct held *h, struct stack *s,
 	const char *const *argv, const char *const *env)
 {
-	size_t argc, nenv, bytes = lengths(argv, &argc) + lengths(env, &nenv);
+	size_t argc, nenv,
+		bytes = strings_size(argv, &argc) + strings_size(env, &nenv);
 	size_t words = 1 + argc + 1 + nenv + 1 + h->nauxv;
 	uintptr_t at, *w;
 	char *text;
@@ -409,7 +410,7 @@ static int give_stdio(
 			3 * sizeof(int))];
 		char byte;
 	} in = {0};
-	uintptr_t where = scratch(h);
+	uintptr_t where = scratch_address(h);
 	const int wanted[3] = {0, 1, 2};
 
 	_Static_assert(sizeof(in) <= SCRATCH, "it fits");
@@ -435,7 +436,7 @@ static int give_stdio(
 		       : 0;
 }
 
-static int release(struct held *h, const char *const *argv,
+static int start_program(struct held *h, const char *const *argv,
 	const char *const *env, const int stdio[3])
 {
 	static struct stack s;
@@ -462,7 +463,7 @@ pid_t held_release(struct held *h, const char *const *argv,
 {
 	pid_t pid = h->pid;
 
-	if (release(h, argv, env, stdio) < 0) {
+	if (start_program(h, argv, env, stdio) < 0) {
 		held_drop(h);
 		return -1;
 	}

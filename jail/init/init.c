@@ -73,7 +73,7 @@ struct pid1 {
 	struct plan plan;
 };
 
-static void tell(
+static void tell_warden(
 	struct pid1 *p, const struct wire_init *m, const int *fds, int nfds)
 {
 	if (io_send_fds(p->in.sock, m, sizeof(*m), fds, nfds, 0) < 0)
@@ -84,7 +84,7 @@ static void tell_error(struct pid1 *p, const struct err *e)
 {
 	struct wire_init m = {.type = INIT_ERROR, .err = *e};
 
-	tell(p, &m, NULL, 0);
+	tell_warden(p, &m, NULL, 0);
 }
 
 /*
@@ -167,7 +167,7 @@ static int follow_warden(const struct pid1 *p, struct err *e)
 	return 0;
 }
 
-static int build(struct pid1 *p, struct err *e)
+static int build_jail(struct pid1 *p, struct err *e)
 {
 	auto_close int tty_master = -1;
 	auto_close int tty_peer = -1;
@@ -219,7 +219,7 @@ static int build(struct pid1 *p, struct err *e)
 		fds[nfds++] = p->ctx.tmp_fds[i];
 	if (p->ctx.proc_fd >= 0)
 		fds[nfds++] = p->ctx.proc_fd;
-	tell(p, &m, fds, nfds);
+	tell_warden(p, &m, fds, nfds);
 	return 0;
 }
 
@@ -232,7 +232,7 @@ static int is_checkpoint(const struct pid1 *p, pid_t pid)
 }
 
 /* Take a pid out of a list: whether it was there. */
-static int forget(pid_t *list, int *n, pid_t pid)
+static int forget_pid(pid_t *list, int *n, pid_t pid)
 {
 	for (int i = 0; i < *n; i++)
 		if (list[i] == pid) {
@@ -261,7 +261,7 @@ static void tell_death(struct pid1 *p, pid_t pid, int status)
 		.status = status,
 		.all_gone = is_alone()};
 
-	tell(p, &m, NULL, 0);
+	tell_warden(p, &m, NULL, 0);
 	if (pid == p->live)
 		p->live = 0;
 }
@@ -289,7 +289,7 @@ static void limit_processes(struct pid1 *p)
 }
 
 /* Reap the dead. 1 if there may be more. */
-static int reap(struct pid1 *p)
+static int reap_dead(struct pid1 *p)
 {
 	int status, n = 0;
 	pid_t pid;
@@ -297,8 +297,8 @@ static int reap(struct pid1 *p)
 	while (n < REAP_MAX && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == p->live || is_checkpoint(p, pid))
 			tell_death(p, pid, status);
-		if (forget(p->checkpoints, &p->ncheckpoints, pid) ||
-			forget(p->ending, &p->nending, pid))
+		if (forget_pid(p->checkpoints, &p->ncheckpoints, pid) ||
+			forget_pid(p->ending, &p->nending, pid))
 			limit_processes(p);
 		if (pid == p->spawn.held.pid)
 			held_forget(&p->spawn.held);
@@ -358,7 +358,7 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 	p->live = pid;
 	limit_processes(p);
 	r.pids[0] = pid;
-	tell(p, &r, NULL, 0);
+	tell_warden(p, &r, NULL, 0);
 }
 
 static void on_stop(struct pid1 *p, const struct wire_init *m)
@@ -367,8 +367,8 @@ static void on_stop(struct pid1 *p, const struct wire_init *m)
 
 	note_checkpoints(p, m);
 	r.unseen = sweep_stop(&p->sweep, &r.seen, &r.killed) < 0;
-	reap(p);
-	tell(p, &r, NULL, 0);
+	reap_dead(p);
+	tell_warden(p, &r, NULL, 0);
 }
 
 static void on_continue(struct pid1 *p, const struct wire_init *m)
@@ -383,8 +383,8 @@ static void on_kill(struct pid1 *p, const struct wire_init *m)
 
 	note_checkpoints(p, m);
 	r.all_gone = sweep_kill(&p->sweep, m->pids, m->npids, &r.killed);
-	reap(p);
-	tell(p, &r, NULL, 0);
+	reap_dead(p);
+	tell_warden(p, &r, NULL, 0);
 }
 
 static void on_resume(struct pid1 *p, const struct wire_init *m)
@@ -402,7 +402,7 @@ static void on_resume(struct pid1 *p, const struct wire_init *m)
 }
 
 /* Deaths of discarded checkpoints are not reported. A large process may take
- * longer to die; reap() finds it later. */
+ * longer to die; reap_dead() finds it later. */
 static void on_discard(struct pid1 *p, const struct wire_init *m)
 {
 	struct wire_init r = {.type = INIT_DISCARDED, .seq = m->seq};
@@ -412,7 +412,7 @@ static void on_discard(struct pid1 *p, const struct wire_init *m)
 	for (int i = 0; i < m->npids; i++) {
 		if (m->pids[i] <= 1 || kill(m->pids[i], SIGKILL) < 0)
 			continue;
-		forget(p->checkpoints, &p->ncheckpoints, m->pids[i]);
+		forget_pid(p->checkpoints, &p->ncheckpoints, m->pids[i]);
 		while ((gone = waitpid(m->pids[i], NULL, WNOHANG)) == 0 &&
 			now_ms() < end)
 			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
@@ -420,7 +420,7 @@ static void on_discard(struct pid1 *p, const struct wire_init *m)
 			p->ending[p->nending++] = m->pids[i];
 	}
 	limit_processes(p);
-	tell(p, &r, NULL, 0);
+	tell_warden(p, &r, NULL, 0);
 }
 
 /* A copy that hangs in its fork is the newest child of init, or, where the
@@ -474,7 +474,7 @@ static int lower_limits(const struct plan *plan, struct err *e)
 }
 
 /* From here on guests are started as the spec says now. */
-static int claim(struct pid1 *p, struct err *e)
+static int take_claim(struct pid1 *p, struct err *e)
 {
 	struct spec_claim *c = &p->claim;
 
@@ -497,10 +497,10 @@ static void on_claim(struct pid1 *p, const struct wire_init *m)
 	struct wire_init r = {.type = INIT_CLAIMED, .seq = m->seq};
 	struct err e = {0};
 
-	if (claim(p, &e) < 0)
+	if (take_claim(p, &e) < 0)
 		tell_error(p, &e);
 	else
-		tell(p, &r, NULL, 0);
+		tell_warden(p, &r, NULL, 0);
 }
 
 static void on_hold(struct pid1 *p, const struct wire_init *m)
@@ -508,7 +508,7 @@ static void on_hold(struct pid1 *p, const struct wire_init *m)
 	struct wire_init r = {.type = INIT_HELD, .seq = m->seq};
 
 	spawn_hold(&p->spawn, p->tty, p->ctx.proc_fd, &r.err);
-	tell(p, &r, NULL, 0);
+	tell_warden(p, &r, NULL, 0);
 }
 
 static const struct {
@@ -544,7 +544,7 @@ static void serve_one(struct pid1 *p)
 		fd_drop(&p->fds[i]);
 }
 
-static _Noreturn void serve(struct pid1 *p)
+static _Noreturn void serve_warden(struct pid1 *p)
 {
 	struct pollfd pf[3] = {{.fd = p->in.sock, .events = POLLIN},
 		{.fd = p->sigfd, .events = POLLIN},
@@ -557,7 +557,7 @@ static _Noreturn void serve(struct pid1 *p)
 			_exit(1);
 		if (pf[1].revents || more) {
 			(void)!read(p->sigfd, &si, sizeof(si));
-			more = reap(p);
+			more = reap_dead(p);
 		}
 		if (pf[0].revents)
 			serve_one(p);
@@ -567,7 +567,7 @@ static _Noreturn void serve(struct pid1 *p)
 }
 
 /* Watch for deaths, build the jail, serve. Returns only after a failure. */
-static int run(struct pid1 *p, struct err *e)
+static int build_and_serve(struct pid1 *p, struct err *e)
 {
 	sigset_t set;
 
@@ -579,14 +579,14 @@ static int run(struct pid1 *p, struct err *e)
 	/* Init gives the terminal to a group from the background. SIGTTOU makes
 	 * that an error unless it is ignored. */
 	signal(SIGTTOU, SIG_IGN);
-	if (build(p, e) < 0)
+	if (build_jail(p, e) < 0)
 		return -1;
 	p->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->sigfd < 0)
 		return err_errno(e, "watch for deaths");
 	if (p->in.spec->made && p->in.spec->made->ahead)
 		prefault_own();
-	serve(p);
+	serve_warden(p);
 }
 
 static _Noreturn void init_main(const struct init *in)
@@ -595,7 +595,7 @@ static _Noreturn void init_main(const struct init *in)
 	struct err e = {0};
 
 	prctl(PR_SET_NAME, "cellblock-init", 0, 0, 0);
-	run(&p, &e);
+	build_and_serve(&p, &e);
 	err_kind_set(&e, ERR_JAIL);
 	tell_error(&p, &e);
 	_exit(1);

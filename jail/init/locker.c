@@ -75,7 +75,7 @@ struct thread {
 };
 
 /* 0, or -1: the guest does not wait any more. */
-static int answer(struct thread *t, uint64_t id, int error)
+static int answer_guest(struct thread *t, uint64_t id, int error)
 {
 	union {
 		struct seccomp_notif_resp said;
@@ -92,7 +92,7 @@ static int still_waits(struct thread *t, uint64_t id)
 }
 
 /* The open file behind a guest's descriptor, or -1. */
-static int fetch(struct thread *t, const struct locker_want *want)
+static int fetch_file(struct thread *t, const struct locker_want *want)
 {
 	auto_close int pidfd =
 		(int)syscall(SYS_pidfd_open, want->tid, OF_A_THREAD);
@@ -113,7 +113,7 @@ static int fetch(struct thread *t, const struct locker_want *want)
 }
 
 /* Whether there is nothing left to wait for. */
-static int try(struct thread *t, struct locker_waiting *w)
+static int try_lock(struct thread *t, struct locker_waiting *w)
 {
 	int r = flock(w->fd, w->want.how | LOCK_NB);
 
@@ -121,29 +121,29 @@ static int try(struct thread *t, struct locker_waiting *w)
 		still_waits(t, w->want.id))
 		return 0;
 	/* A guest that was interrupted meanwhile has no lock. */
-	if (answer(t, w->want.id, r < 0 ? errno : 0) < 0 && r == 0)
+	if (answer_guest(t, w->want.id, r < 0 ? errno : 0) < 0 && r == 0)
 		flock(w->fd, LOCK_UN);
 	close(w->fd);
 	return 1;
 }
 
-static void begin(struct thread *t, const struct locker_want *want)
+static void take_want(struct thread *t, const struct locker_want *want)
 {
-	struct locker_waiting w = {*want, fetch(t, want)};
+	struct locker_waiting w = {*want, fetch_file(t, want)};
 
 	if (w.fd < 0) {
-		answer(t, want->id, ENOSYS);
-	} else if (!try(t, &w)) {
+		answer_guest(t, want->id, ENOSYS);
+	} else if (!try_lock(t, &w)) {
 		if (t->n < WAITING_MAX) {
 			t->list[t->n++] = w;
 		} else {
-			answer(t, want->id, ENOLCK);
+			answer_guest(t, want->id, ENOLCK);
 			close(w.fd);
 		}
 	}
 }
 
-static void *work(void *arg)
+static void *run_thread(void *arg)
 {
 	struct thread *t = arg;
 	struct pollfd p = {.fd = t->wants_fd, .events = POLLIN};
@@ -153,9 +153,9 @@ static void *work(void *arg)
 		poll(&p, 1, t->n ? RETRY_MS : -1);
 		if (p.revents &&
 			read(p.fd, &want, sizeof(want)) == sizeof(want))
-			begin(t, &want);
+			take_want(t, &want);
 		for (int i = t->n - 1; i >= 0; i--)
-			if (try(t, &t->list[i]))
+			if (try_lock(t, &t->list[i]))
 				t->list[i] = t->list[--t->n];
 	}
 	return NULL;
@@ -175,11 +175,11 @@ static int start_thread(struct thread *t)
 	if (r == 0)
 		r = pthread_attr_setstacksize(&attr, bytes);
 	if (r == 0)
-		r = pthread_create(&id, &attr, work, t);
+		r = pthread_create(&id, &attr, run_thread, t);
 	return r;
 }
 
-static int start(struct locker *l)
+static int start_locker(struct locker *l)
 {
 	struct thread *t = calloc(1, sizeof(*t));
 	int ends[2], r;
@@ -210,7 +210,7 @@ int locker_asks(pid_t tid)
 
 int locker_take(struct locker *l, const struct locker_want *want)
 {
-	if (!l->wants_fd && start(l) < 0)
+	if (!l->wants_fd && start_locker(l) < 0)
 		return -1;
 	return write(l->wants_fd, want, sizeof(*want)) == sizeof(*want) ? 0
 									: -1;

@@ -406,7 +406,8 @@ static int child_exec(
  * After vfork the child runs in init's memory, and init waits, until it execs.
  * That is quick, and the child's error arrives in `e`.
  */
-static pid_t start(const struct spawn *s, const struct start *st, struct err *e)
+static pid_t start_child(
+	const struct spawn *s, const struct start *st, struct err *e)
 {
 	volatile int failed = 0;
 	pid_t pid = vfork();
@@ -443,7 +444,7 @@ static pid_t start_guest(struct spawn *s, const struct start *st, struct err *e)
 
 	if (oom_write(s, s->oom_guest, e) < 0)
 		return -1;
-	pid = start(s, st, e);
+	pid = start_child(s, st, e);
 	if (oom_write(s, s->oom_own, pid < 0 ? NULL : e) == 0 || pid < 0)
 		return pid;
 	kill(pid, SIGKILL);
@@ -471,7 +472,7 @@ int spawn_hold(struct spawn *s, int tty, int proc_fd, struct err *e)
 
 /* Let the one go that is held, if it can be what is asked for: its linker has
  * not seen variables of the start's. */
-static pid_t release(struct spawn *s, const struct start *st)
+static pid_t release_held(struct spawn *s, const struct start *st)
 {
 	struct argv a = {.v = {s->spec->python}, .n = 1};
 	int stdio[3];
@@ -500,7 +501,7 @@ pid_t spawn_start(
 		return start_guest(s, &st, e);
 	if (wire_start_read(&program, fds[SPAWN_ARGS], e) == 0 &&
 		env_add(s, &program, &before, e) == 0) {
-		pid = release(s, &st);
+		pid = release_held(s, &st);
 		if (pid < 0)
 			pid = start_guest(s, &st, e);
 	}

@@ -161,7 +161,7 @@ static pid_t last_pid(struct sweep *s)
 }
 
 /* Visit every process but pid 1. */
-static int each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
+static int visit_each(struct sweep *s, int (*visit)(pid_t, void *), void *arg)
 {
 	pid_t last;
 	int r = 0;
@@ -231,7 +231,7 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 		p.kill = now_ms() >= end && passes++ >= STOP_PASSES;
 		p.calm = now_ms() >= end - STOP_MS + STOP_WAITS_MS ? WAITS
 								   : STILL;
-		blind = each(s, visit_stopped, &p) < 0;
+		blind = visit_each(s, visit_stopped, &p) < 0;
 		p.first = 0;
 		calm = blind || p.awake ? 0 : calm + 1;
 		/* One that takes a while to die is killed more than once. */
@@ -273,7 +273,7 @@ static int visit_culled(pid_t pid, void *arg)
 }
 
 /* Reap the dead, up to the first that is kept: init.c reports its death. */
-static void reap(const int32_t *keep, int nkeep)
+static void reap_dead(const int32_t *keep, int nkeep)
 {
 	siginfo_t si = {0};
 
@@ -293,12 +293,12 @@ int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
 	for (int pass = 0;; pass++) {
 		kill(-1, SIGSTOP);
 		c.left = 0;
-		seen = each(s, visit_culled, &c) == 0;
+		seen = visit_each(s, visit_culled, &c) == 0;
 		if (pass == 0)
 			*killed = c.left;
 		if (seen && c.left == 0)
 			break;
-		reap(keep, nkeep);
+		reap_dead(keep, nkeep);
 		now = now_ms();
 		most = s->proc_fd < 0 ? BLIND_MS
 		       : seen	      ? KILL_MS
@@ -307,7 +307,7 @@ int sweep_kill(struct sweep *s, const int32_t *keep, int nkeep, int32_t *killed)
 			break;
 		poll(NULL, 0, now < began + KILL_SOON_MS ? 1 : KILL_LATER_MS);
 	}
-	reap(keep, nkeep);
+	reap_dead(keep, nkeep);
 	return (seen && c.left == 0) || s->proc_fd < 0;
 }
 

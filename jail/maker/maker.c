@@ -148,7 +148,7 @@ struct maker {
 
 /* Nothing of the front end's but the one socket; a session of our own, so that
  * no key of the terminal ends us before the front end. */
-static int detach(int sock, struct err *e)
+static int detach_from_front(int sock, struct err *e)
 {
 	int null;
 
@@ -180,7 +180,7 @@ static int watch_deaths(struct maker *m, struct err *e)
 	return m->deaths < 0 ? err_errno(e, "watch for deaths") : 0;
 }
 
-static void reap(struct maker *m)
+static void reap_sessions(struct maker *m)
 {
 	struct signalfd_siginfo si;
 
@@ -194,14 +194,14 @@ static int has_room(struct maker *m)
 {
 	struct pollfd p = {.fd = m->deaths, .events = POLLIN};
 
-	reap(m);
+	reap_sessions(m);
 	if (m->living >= m->offer->most && poll(&p, 1, END_MS) > 0)
-		reap(m);
+		reap_sessions(m);
 	return m->living < m->offer->most;
 }
 
-static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
-	struct err *e)
+static pid_t make_session(struct maker *m, const struct maker_question *q,
+	int *sock, struct err *e)
 {
 	struct jail_spec spec = *m->offer->spec;
 	pid_t pid;
@@ -221,7 +221,7 @@ static pid_t make(struct maker *m, const struct maker_question *q, int *sock,
 	return pid;
 }
 
-static void answer(struct maker *m)
+static void answer_question(struct maker *m)
 {
 	struct maker_answer a = {.ok = 0};
 	auto_close int sock = -1;
@@ -230,12 +230,12 @@ static void answer(struct maker *m)
 
 	if (n != (ssize_t)sizeof(q))
 		_exit(0);
-	a.ok = make(m, &q, &sock, &a.err) > 0;
+	a.ok = make_session(m, &q, &sock, &a.err) > 0;
 	if (io_send_fds(m->sock, &a, sizeof(a), &sock, a.ok, 0) < 0)
 		_exit(0);
 }
 
-static _Noreturn void serve(struct maker *m)
+static _Noreturn void serve_front(struct maker *m)
 {
 	struct pollfd p[2] = {{.fd = m->sock, .events = POLLIN},
 		{.fd = m->deaths, .events = POLLIN}};
@@ -244,9 +244,9 @@ static _Noreturn void serve(struct maker *m)
 		if (poll(p, 2, -1) < 0)
 			_exit(1);
 		if (p[1].revents)
-			reap(m);
+			reap_sessions(m);
 		if (p[0].revents)
-			answer(m);
+			answer_question(m);
 	}
 }
 
@@ -262,9 +262,10 @@ pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e)
 	pid = fork();
 	if (pid == 0) {
 		m.sock = pair[1];
-		if (detach(pair[1], &why) < 0 || watch_deaths(&m, &why) < 0)
+		if (detach_from_front(pair[1], &why) < 0 ||
+			watch_deaths(&m, &why) < 0)
 			_exit(1);
-		serve(&m);
+		serve_front(&m);
 	}
 	close(pair[1]);
 	if (pid < 0) {

@@ -178,7 +178,7 @@ static int look_at_offer(
 
 /* Limits of the cgroup that are as they should be are not written again: it
  * costs as much as the rest of a claim. */
-static int lower(
+static int lower_cgroup(
 	const struct claim_offer *o, const struct limits *l, struct err *e)
 {
 	const struct limits *was = &o->limits;
@@ -190,7 +190,7 @@ static int lower(
 	return cgroup_lower(&o->cgroup, l, e);
 }
 
-static int tell(
+static int tell_warden(
 	const struct spare *s, const struct jail_spec *spec, struct err *e)
 {
 	struct spec_claim c = {.limits = spec->limits,
@@ -226,8 +226,8 @@ int spare_claim(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	r = look_at_offer(s, &o, &claim, e);
 	if (r == 0)
 		r = site_count_in(spec->made, claim, e);
-	if (r == 0 &&
-		(lower(&o, &spec->limits, e) < 0 || tell(s, spec, e) < 0)) {
+	if (r == 0 && (lower_cgroup(&o, &spec->limits, e) < 0 ||
+			      tell_warden(s, spec, e) < 0)) {
 		site_count_out(spec->made, claim);
 		r = -1;
 	}

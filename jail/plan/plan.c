@@ -245,7 +245,7 @@ static void show_settle(struct plan_maker *m)
 			m->shown[m->nshown++] = m->shown[i];
 }
 
-static int gather(struct plan_maker *m, struct err *e)
+static int gather_shown(struct plan_maker *m, struct err *e)
 {
 	const struct host *h = m->h;
 	const char *const *expose = m->spec->expose;
@@ -494,7 +494,7 @@ static void plan_dev(struct plan_maker *m)
 		PLAN_F_COUNTED;
 }
 
-static int requires(const struct jail_spec *spec, const char *word)
+static int spec_requires(const struct jail_spec *spec, const char *word)
 {
 	for (const char *const *r = spec->require; r && *r; r++)
 		if (!strcmp(*r, word))
@@ -504,7 +504,7 @@ static int requires(const struct jail_spec *spec, const char *word)
 
 static void plan_root(struct plan_maker *m)
 {
-	int needs_proc = requires(m->spec, "proc");
+	int needs_proc = spec_requires(m->spec, "proc");
 
 	/* The copy comes first: the root covers the home. */
 	add(m, PLAN_HOME_COPY, .source = m->p->over);
@@ -657,7 +657,7 @@ int plan_make(struct plan *p, const struct jail_spec *spec,
 	p->ops = calloc(PLAN_OPS_MAX, sizeof(*p->ops));
 	if (!p->ops)
 		return err_errno(e, "plan the jail");
-	if (gather(&m, e) < 0 || check_links(&m, e) < 0 ||
+	if (gather_shown(&m, e) < 0 || check_links(&m, e) < 0 ||
 		choose_over(&m, e) < 0) {
 		plan_fini(p);
 		return -1;

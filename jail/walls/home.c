@@ -181,7 +181,7 @@ int home_create(struct home *h, const char *path, mode_t mode, uint32_t *token,
 }
 
 /* Where `end` has no mode, the time stays that of the last change. */
-static int finish(int fd, int mode, const struct jail_end *end)
+static int finish_file(int fd, int mode, const struct jail_end *end)
 {
 	const struct timespec t[2] = {
 		{.tv_nsec = UTIME_OMIT}, io_time_from_ns(end->mtime_ns)};
@@ -200,7 +200,8 @@ int home_commit(struct home *h, const struct jail_end *end, struct err *e)
 
 	if (!u)
 		return err_set(e, "no such upload");
-	r = finish(u->file.fd, end->mode < 0 ? (int)u->mode : end->mode, end);
+	r = finish_file(
+		u->file.fd, end->mode < 0 ? (int)u->mode : end->mode, end);
 	if (r == 0)
 		r = io_newfile_commit(&u->file, u->name, end->replace);
 	if (r < 0)
@@ -233,7 +234,7 @@ int home_mkdir(struct home *h, const char *path, const struct jail_end *end,
 	dir = path_enter(above, path_last(path), &how);
 	if (dir < 0)
 		return fail_path(e, path);
-	return finish(dir, end->mode < 0 ? 0755 : end->mode, end) < 0
+	return finish_file(dir, end->mode < 0 ? 0755 : end->mode, end) < 0
 		       ? err_errno(e, "%s", path)
 		       : 0;
 }
@@ -466,7 +467,7 @@ static int removal_step(struct removal *r)
 }
 
 /* Empty the directory `name` of `dir`. 0, or -1 with errno. */
-static int empty(const struct home *h, int dir, const char *name)
+static int empty_directory(const struct home *h, int dir, const char *name)
 {
 	struct removal r = {.at = dir_stream(dir_fd(dir, name))};
 	struct statfs fs = {0};
@@ -501,7 +502,8 @@ int home_remove(struct home *h, const char *path, struct err *e)
 		return err_errno(e, "%s", path);
 	r = remove_name(dir, name);
 	if (r < 0 && errno == ENOTEMPTY)
-		r = empty(h, dir, name) < 0 ? -1 : remove_name(dir, name);
+		r = empty_directory(h, dir, name) < 0 ? -1
+						      : remove_name(dir, name);
 	if (r < 0 && errno == EAGAIN)
 		return err_set(e, "%s: it changes while it is removed", path);
 	return r < 0 ? err_errno(e, "%s", path) : 0;

@@ -38,7 +38,7 @@ static const struct path_walk make = {.flags = O_PATH, .mode = DIR_MODE};
 
 /* Split a path: the way from the root, "" for none, and the last component, "."
  * for the root itself. 0, or -1 with errno. */
-static int split(
+static int split_path(
 	const char *path, char parent[PATH_MAX], char last[NAME_MAX + 1])
 {
 	char *slash = NULL;
@@ -81,7 +81,7 @@ static struct mount_place place_find(int root, const char *target)
 	struct mount_place p = {.dir = -1};
 	char parent[PATH_MAX];
 
-	if (split(target, parent, p.last) < 0)
+	if (split_path(target, parent, p.last) < 0)
 		return p;
 	if (parent[0])
 		p.dir = sys_openat2(root, parent, O_PATH | O_DIRECTORY, 0,
@@ -125,7 +125,7 @@ int mount_symlink(const struct mount_root *r, const char *text,
 }
 
 /* Make a new file: descriptor, or -1 with errno. */
-static int create(const struct mount_place *at, mode_t mode)
+static int create_file(const struct mount_place *at, mode_t mode)
 {
 	if (at->dir < 0)
 		return -1;
@@ -137,7 +137,7 @@ int mount_file(const struct mount_root *r, const char *target,
 	const char *content, struct err *e)
 {
 	auto_place at = place_find(r->fd, target);
-	auto_close int fd = create(&at, 0644);
+	auto_close int fd = create_file(&at, 0644);
 
 	if (fd < 0 || io_write_full(fd, content, strlen(content)) < 0)
 		return err_errno(e, "write %s", target);
@@ -158,7 +158,7 @@ static int open_point(const struct mount_root *r, const char *target, int isdir)
 			return -1;
 		return path_enter(at.dir, at.last, &enter);
 	}
-	fd = create(&at, 0444);
+	fd = create_file(&at, 0444);
 	if (fd >= 0 || errno != EEXIST)
 		return fd;
 	return openat(at.dir, at.last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -360,7 +360,7 @@ static int mount_id(int fd)
 }
 
 /* Undo the octal escapes of a mount point (space, tab, newline, backslash). */
-static void unescape(char *from)
+static void unescape_octal(char *from)
 {
 	char *to = from;
 
@@ -401,7 +401,7 @@ static int remount_below(int top, char *text, unsigned attrs, struct err *e)
 			return err_set(e, "read the list of mounts: malformed");
 		path = line + at;
 		path[strcspn(path, " ")] = '\0';
-		unescape(path);
+		unescape_octal(path);
 		if (!is_in(ids, n, parent) || is_in(ids, n, id))
 			continue;
 		if (n == TREE_MAX)
@@ -416,7 +416,7 @@ static int remount_below(int top, char *text, unsigned attrs, struct err *e)
 
 /* Add attributes to the mount at a target, which `fd` is the top of, and with
  * `below` to each mount below it. */
-static int remount(const struct mount_root *r, int fd, const char *target,
+static int remount_tree(const struct mount_root *r, int fd, const char *target,
 	unsigned attrs, int below, struct err *e)
 {
 	auto_free char *text = NULL;
@@ -447,7 +447,7 @@ static int walk_to_source(const char *source, int flags)
 	char parent[PATH_MAX], last[NAME_MAX + 1];
 	struct stat st;
 
-	if (split(source, parent, last) < 0)
+	if (split_path(source, parent, last) < 0)
 		return -1;
 	dir = path_walk(root, parent, &enter);
 	if (dir >= 0)
@@ -506,7 +506,7 @@ static int set_attrs(
  * restrict it before, restrict it afterwards. `to` is the open mount point, or
  * -1 with errno. `below`: the tree may have mounts below its top.
  */
-static int attach(const struct mount_root *r, int tree, int to,
+static int attach_tree(const struct mount_root *r, int tree, int to,
 	const char *target, unsigned attrs, int below, struct err *e)
 {
 	int done;
@@ -518,7 +518,7 @@ static int attach(const struct mount_root *r, int tree, int to,
 		return err_errno(e, "restrict %s", target);
 	if (sys_move_mount_fd(tree, to) < 0)
 		return err_errno(e, "show %s", target);
-	return done ? 0 : remount(r, tree, target, attrs, below, e);
+	return done ? 0 : remount_tree(r, tree, target, attrs, below, e);
 }
 
 static int is_bindable(mode_t mode)
@@ -542,7 +542,7 @@ int mount_bind(const struct mount_root *r, const char *source,
 			"character device",
 			source);
 	to = open_point(r, target, S_ISDIR(st.st_mode));
-	return attach(r, tree, to, target, attrs, 1, e);
+	return attach_tree(r, tree, to, target, attrs, 1, e);
 }
 
 /* ---- with inodes of the jail's own ---- */
@@ -574,7 +574,7 @@ static int show_copy(
 	if (from < 0 || fstat(from, &st) < 0 || !S_ISREG(st.st_mode) ||
 		st.st_size > COPY_MAX)
 		return 0;
-	to = create(&at, 0444 | (st.st_mode & 0111));
+	to = create_file(&at, 0444 | (st.st_mode & 0111));
 	if (to < 0)
 		return 0;
 	if (copy_bytes(from, to) == 0 &&
@@ -591,7 +591,7 @@ static int show_copy(
  * beneath. 1 done; 0 not: before Linux 5.11 a user namespace may not mount
  * overlays, and some file systems cannot be part of one; -1 with e.
  */
-static int cover(
+static int cover_directory(
 	int from, int point, const char *target, unsigned attrs, struct err *e)
 {
 	auto_close int fd = -1;
@@ -624,14 +624,14 @@ static int show_directory(const struct mount_root *r, int from,
 {
 	auto_close int to = open_point(r, target, 1);
 	auto_close int alone = -1;
-	int covered = to < 0 ? 0 : cover(from, to, target, attrs, e);
+	int covered = to < 0 ? 0 : cover_directory(from, to, target, attrs, e);
 
 	if (covered)
 		return covered;
 	alone = clone_source(from, 0);
 	if (alone < 0)
 		return mount_bind(r, source, target, attrs, e);
-	return attach(r, alone, to, target, attrs, 0, e);
+	return attach_tree(r, alone, to, target, attrs, 0, e);
 }
 
 int mount_show(const struct mount_root *r, const char *source,
@@ -679,7 +679,7 @@ int mount_restrict(const struct mount_root *r, const char *target,
 
 	if (done < 0)
 		return err_errno(e, "restrict %s", target);
-	return done ? 0 : remount(r, fd, target, attrs, 0, e);
+	return done ? 0 : remount_tree(r, fd, target, attrs, 0, e);
 }
 
 /* ---- the namespace ---- */

@@ -55,7 +55,7 @@ int pty_open_pair(int pts_dirfd, int *master, int *slave, struct err *e)
 	return 0;
 }
 
-static int apply(int fd, struct termios *t)
+static int apply_termios(int fd, struct termios *t)
 {
 	cfsetispeed(t, B38400);
 	cfsetospeed(t, B38400);
@@ -82,7 +82,7 @@ int pty_set_cooked(int fd, struct err *e)
 			[VMIN] = 1},
 	};
 
-	if (apply(fd, &t) < 0)
+	if (apply_termios(fd, &t) < 0)
 		return err_errno(e, "set the terminal of a cell");
 	/* A guest may have stopped output (TCOOFF): termios does not hold that.
 	 */
@@ -95,7 +95,7 @@ int pty_set_raw(int fd, struct err *e)
 {
 	struct termios t = {.c_cflag = CS8 | CREAD, .c_cc = {[VMIN] = 1}};
 
-	if (apply(fd, &t) < 0)
+	if (apply_termios(fd, &t) < 0)
 		return err_errno(e, "set a terminal raw");
 	return 0;
 }

@@ -38,7 +38,7 @@ void beside_become(struct besides *b, const struct besides *of, int at)
 }
 
 /* Forget those that have ended. */
-static void reap(struct besides *b)
+static void reap_ended(struct besides *b)
 {
 	for (int i = 0; i < BESIDE_MAX; i++) {
 		if (!b->pids[i] || waitpid(b->pids[i], NULL, WNOHANG) == 0)
@@ -53,7 +53,7 @@ int beside_count(struct besides *b)
 {
 	int n = 0;
 
-	reap(b);
+	reap_ended(b);
 	for (int i = 0; i < BESIDE_MAX; i++)
 		n += b->pids[i] != 0;
 	return n;
@@ -73,7 +73,7 @@ static int share_board(struct besides *b, struct err *e)
 	return 0;
 }
 
-static _Noreturn void serve(
+static _Noreturn void serve_program(
 	const struct besides *b, int front, int at, pid_t warden)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
@@ -91,7 +91,7 @@ int beside_start(struct besides *b, struct err *e)
 
 	if (!b->run)
 		return err_set(e, "this is not a session");
-	reap(b);
+	reap_ended(b);
 	while (at < BESIDE_MAX && b->pids[at])
 		at++;
 	if (at == BESIDE_MAX)
@@ -103,7 +103,7 @@ int beside_start(struct besides *b, struct err *e)
 		return err_errno(e, "create a socket pair");
 	b->pids[at] = fork();
 	if (b->pids[at] == 0)
-		serve(b, pair[1], at, warden);
+		serve_program(b, pair[1], at, warden);
 	close(pair[1]);
 	if (b->pids[at] > 0)
 		return pair[0];

@@ -46,7 +46,7 @@ struct cell {
 
 /* ---- its beginning ---- */
 
-static int load(struct cell *c, int fd)
+static int load_source(struct cell *c, int fd)
 {
 	char *why = c->done.text;
 	size_t size = sizeof(c->done.text);
@@ -84,7 +84,7 @@ static void tell_done(struct cell *c)
 
 /* A cell that never ran. A jail that was left running, because this request was
  * waiting, is stopped. */
-static int refuse(struct cell *c)
+static int refuse_cell(struct cell *c)
 {
 	int32_t killed;
 
@@ -129,7 +129,7 @@ static int64_t note_start(struct cell *c)
 /* ---- what ends it ---- */
 
 /* The live guest is dead: say of what. */
-static void died(struct cell *c)
+static void note_death(struct cell *c)
 {
 	int status = c->w->guest.status;
 	struct jail_done *d = &c->done;
@@ -161,7 +161,7 @@ static int is_dying(struct warden *w)
 }
 
 /* Its link broke. If it is dying, its death says more. */
-static void lost(struct cell *c)
+static void note_lost_link(struct cell *c)
 {
 	struct warden *w = c->w;
 	int64_t now = now_ms(), end = now + DYING_MS, due;
@@ -177,7 +177,7 @@ static void lost(struct cell *c)
 			link_take(&w->link, &m, NULL, 0) < 0)
 			break;
 	if (!guest_is_alive(&w->guest)) {
-		died(c);
+		note_death(c);
 		return;
 	}
 	c->done.how = HOW_LOST;
@@ -210,7 +210,7 @@ static void hear_guest(struct cell *c)
 	if (r == 0 || (r > 0 && guest_is_late_answer(g, &m.wire)))
 		return;
 	if (r < 0 || m.wire.no != d->cell || !is_expected(c, m.wire.type)) {
-		lost(c);
+		note_lost_link(c);
 		return;
 	}
 	if (m.wire.type == GUEST_TOOK) {
@@ -234,7 +234,7 @@ static void hear_guest(struct cell *c)
 
 /* The ttys, as a cell finds them. A guest that was left running may hold one of
  * them: it is stopped first. 0, or SESSION_OVER. */
-static int prepare(struct warden *w)
+static int prepare_ttys(struct warden *w)
 {
 	int32_t killed;
 
@@ -246,7 +246,7 @@ static int prepare(struct warden *w)
 	return 0;
 }
 
-static void start(struct cell *c, int64_t cpu_start_ms)
+static void start_cell(struct cell *c, int64_t cpu_start_ms)
 {
 	struct warden *w = c->w;
 	struct jail_event ev = {.type = JAIL_RUNNING, .cell = c->done.cell};
@@ -262,11 +262,11 @@ static void start(struct cell *c, int64_t cpu_start_ms)
 	n = wire_cell_encode(buf, c->done.cell, c->n, wire_crc32(c->src, c->n),
 		ev.mark, c->kind);
 	if (guest_send(&w->guest, buf, n, c->report) < 0)
-		lost(c);
+		note_lost_link(c);
 	write_source(c);
 }
 
-static int run(struct cell *c)
+static int run_cell(struct cell *c)
 {
 	struct warden *w = c->w;
 	struct watch *wa = &c->watch;
@@ -284,7 +284,7 @@ static int run(struct cell *c)
 			wa->ended = 1;
 		}
 		if (!guest_is_alive(&w->guest) && !wa->ended)
-			died(c);
+			note_death(c);
 		if (wa->p[WATCH_LINE].revents)
 			write_source(c);
 		/* A request that comes with the end is not for this cell. */
@@ -365,7 +365,7 @@ static int end_leftovers(struct cell *c)
 
 /* What the cell took, and what it left running: that is counted, and ended
  * when configured so or when there is no room left for the next cell. */
-static int settle(struct cell *c)
+static int settle_leftovers(struct cell *c)
 {
 	struct warden *w = c->w;
 	const struct limits *l = &w->spec->limits;
@@ -421,7 +421,7 @@ static void tell_stack(struct cell *c)
 		link_event(&c->w->link, &ev, NULL, 0);
 }
 
-static int finish(struct cell *c)
+static int finish_cell(struct cell *c)
 {
 	struct warden *w = c->w;
 	struct jail_done *d = &c->done;
@@ -429,7 +429,7 @@ static int finish(struct cell *c)
 	int files;
 
 	warden_note_end(w, watch_left_ms(&c->watch, &w->spec->limits));
-	if (settle(c) == SESSION_OVER)
+	if (settle_leftovers(c) == SESSION_OVER)
 		return SESSION_OVER;
 	if (is_alive_after(d->how)) {
 		/* Early, for a next cell that may follow at once: a Ctrl-C at
@@ -470,17 +470,17 @@ int warden_cell_run(struct warden *w, uint32_t cell, enum jail_cell kind,
 		.report = report_fd,
 		.kind = kind,
 		.done = {.cell = cell}};
-	int r = load(&c, source_fd);
+	int r = load_source(&c, source_fd);
 
 	if (r < 0) {
 		free(c.src);
-		return refuse(&c);
+		return refuse_cell(&c);
 	}
-	r = prepare(w);
+	r = prepare_ttys(w);
 	if (r == 0) {
-		start(&c, note_start(&c));
-		r = run(&c);
+		start_cell(&c, note_start(&c));
+		r = run_cell(&c);
 	}
 	free(c.src);
-	return r == SESSION_OVER ? r : finish(&c);
+	return r == SESSION_OVER ? r : finish_cell(&c);
 }

@@ -59,7 +59,7 @@ struct link_pids checkpoints_pids(const struct checkpoints *c)
 	return p;
 }
 
-static void forget(struct checkpoints *c, int i)
+static void forget_checkpoint(struct checkpoints *c, int i)
 {
 	fd_drop(&c->kept[i].sock);
 	c->n--;
@@ -67,11 +67,11 @@ static void forget(struct checkpoints *c, int i)
 		(size_t)(c->n - i) * sizeof(c->kept[0]));
 }
 
-static void end(struct checkpoints *c, int i)
+static void end_checkpoint(struct checkpoints *c, int i)
 {
 	int32_t pid = c->kept[i].pid;
 
-	forget(c, i);
+	forget_checkpoint(c, i);
 	link_ask_pid(c->link, INIT_DISCARD, pid);
 	c->ending = c->link->seq;
 	c->leaving[c->discarded++ % CHECKPOINTS_MAX] = pid;
@@ -110,7 +110,7 @@ void checkpoints_note_deaths(struct checkpoints *c)
 	guest_is_alive(c->guest);
 	for (int i = c->n - 1; i >= 0; i--)
 		if (link_death_take(c->link, c->kept[i].pid, &d))
-			forget(c, i);
+			forget_checkpoint(c, i);
 	link_deaths_forget(c->link);
 	if (c->n > 0 || had == 0)
 		return;
@@ -124,7 +124,7 @@ void checkpoints_note_deaths(struct checkpoints *c)
 /* ---- taking ---- */
 
 /* What the guest says of why it made none; its words are not repeated. */
-static const char *reason(const char *word)
+static const char *failure_in_words(const char *word)
 {
 	if (!strcmp(word, "processes"))
 		return "no checkpoint could be taken, there are too many "
@@ -138,7 +138,7 @@ static const char *reason(const char *word)
 /* A fork hangs where a library, or the user, has asked for it: with threads,
  * in a handler that waits for a lock that nobody holds any more. The guest only
  * waits for its copy, so the copy is killed and the guest goes on. */
-static void unhang(struct checkpoints *c, int64_t asked_ms)
+static void unhang_guest(struct checkpoints *c, int64_t asked_ms)
 {
 	c->skip = SKIP_FIRST;
 	c->skip_why = NO_CHECKPOINT_FAILED;
@@ -156,8 +156,8 @@ static int be_late(struct checkpoints *c)
 
 /* Send PARK with the copy's socket, and take the live guest's answer. 0; -1
  * when there is none; GUEST_LATE; SESSION_OVER. */
-static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
-	struct guest_message *m)
+static int ask_to_park(struct checkpoints *c, uint32_t next, int sock,
+	int64_t deadline, struct guest_message *m)
 {
 	struct guest *g = c->guest;
 	size_t n = wire_park_encode(m->bytes, next);
@@ -168,7 +168,7 @@ static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 		return -1;
 	r = guest_await_fair(g, g->ctl, m, deadline);
 	if (r == 0 || r == GUEST_LATE) {
-		unhang(c, asked);
+		unhang_guest(c, asked);
 		r = guest_await_fair(g, g->ctl, m, now_ms() + UNHANG_MS);
 	}
 	if (r == GUEST_LATE)
@@ -183,7 +183,7 @@ static int ask(struct checkpoints *c, uint32_t next, int sock, int64_t deadline,
 /* The copy says that it sleeps: keep it. Takes `sock`. `same`: the guest says
  * that the cell has changed no variable. Of two copies of one state the older
  * goes: what undo goes back to is a change. */
-static void keep(struct checkpoints *c, uint32_t next, int sock,
+static void keep_copy(struct checkpoints *c, uint32_t next, int sock,
 	const struct wire_guest *m, int same)
 {
 	struct checkpoint *k = &c->kept[c->n++];
@@ -205,7 +205,7 @@ static void keep(struct checkpoints *c, uint32_t next, int sock,
 	c->made = CHECKPOINTS_BY_CELL;
 	if (c->n > 1 && (same || (k[-1].before == next &&
 					 made != CHECKPOINTS_BY_RESET)))
-		end(c, c->n - 2);
+		end_checkpoint(c, c->n - 2);
 	/* From now on init reports its death. */
 	pids = checkpoints_pids(c);
 	link_ask(c->link, INIT_CHECKPOINTS, &pids, NULL, 0);
@@ -218,12 +218,12 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 	auto_close int ours = -1;
 	int pair[2], r, same;
 
-	c->failed = reason("");
+	c->failed = failure_in_words("");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return 0;
 	ours = pair[0];
 	io_refuse_fds(ours);
-	r = ask(c, next, pair[1], deadline_ms, &m);
+	r = ask_to_park(c, next, pair[1], deadline_ms, &m);
 	close(pair[1]);
 	if (r == GUEST_LATE)
 		return be_late(c);
@@ -231,21 +231,21 @@ int checkpoints_take(struct checkpoints *c, uint32_t next, int64_t deadline_ms)
 		c->skip = 0; /* another guest takes its place */
 		return r;
 	}
-	c->failed = reason(m.wire.text);
+	c->failed = failure_in_words(m.wire.text);
 	same = m.wire.same;
 	if (!m.wire.ok)
 		return 0;
 	r = guest_await_fair(c->guest, ours, &m, deadline_ms);
 	checkpoints_note_deaths(c);
 	if (r == 0 || r == GUEST_LATE)
-		unhang(c, asked);
+		unhang_guest(c, asked);
 	if (r == GUEST_LATE)
 		return be_late(c);
 	c->unfinished += r == 0;
 	if (r != 1 || m.wire.type != GUEST_ASLEEP || m.wire.pid <= 1 ||
 		m.wire.pid == c->guest->pid)
 		return r == SESSION_OVER ? r : 0;
-	keep(c, next, fd_take(&ours), &m.wire, same);
+	keep_copy(c, next, fd_take(&ours), &m.wire, same);
 	c->unfinished = 0;
 	return 1;
 }
@@ -312,7 +312,7 @@ void checkpoints_give_up(
 	struct checkpoints *c, int keep_n, enum jail_no_checkpoint why)
 {
 	while (c->n > keep_n)
-		end(c, 0);
+		end_checkpoint(c, 0);
 	if (c->n == 0)
 		c->none = why;
 }
@@ -346,7 +346,7 @@ void checkpoints_trim(struct checkpoints *c)
 void checkpoints_give_up_newest(struct checkpoints *c)
 {
 	if (c->n > 0)
-		end(c, c->n - 1);
+		end_checkpoint(c, c->n - 1);
 }
 
 int checkpoints_await_ended(struct checkpoints *c)
@@ -499,7 +499,7 @@ int checkpoints_find(const struct checkpoints *c, uint32_t next, int n,
 void checkpoints_forget_newest(struct checkpoints *c, int n)
 {
 	while (n-- > 0 && c->n > 0)
-		forget(c, c->n - 1);
+		forget_checkpoint(c, c->n - 1);
 }
 
 void checkpoints_forget(struct checkpoints *c)
@@ -527,7 +527,7 @@ int checkpoints_kill_others(struct checkpoints *c, int32_t *killed)
 }
 
 /* Wake one: 0; -1 when it does not answer; SESSION_OVER. */
-static int wake(
+static int wake_checkpoint(
 	struct checkpoints *c, struct checkpoint *k, int64_t deadline_ms)
 {
 	struct guest *g = c->guest;
@@ -562,7 +562,7 @@ int checkpoints_wake_newest(
 
 	while (c->n > 0) {
 		*woken = c->kept[--c->n];
-		r = wake(c, woken, deadline);
+		r = wake_checkpoint(c, woken, deadline);
 		fd_drop(&woken->sock);
 		if (r != -1 || now_ms() >= deadline)
 			return r;

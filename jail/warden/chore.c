@@ -33,7 +33,7 @@ static int tty_is_empty(const struct chore_place *p)
 	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
 }
 
-static void sum(const struct chore_place *p, const struct chore *q,
+static void sum_processes(const struct chore_place *p, const struct chore *q,
 	struct chore_result *r)
 {
 	unsigned flags = (q->what & CHORE_WEIGHT ? PROCS_WEIGHT : 0) |
@@ -72,7 +72,7 @@ static void count_private(const struct chore_place *p, const struct chore *q,
 		r->rss_bytes = later.rss_bytes;
 }
 
-static void look(const struct chore_place *p, const struct chore *q,
+static void sample_waits(const struct chore_place *p, const struct chore *q,
 	struct chore_result *r)
 {
 	if (q->what & CHORE_WAITS) {
@@ -83,7 +83,7 @@ static void look(const struct chore_place *p, const struct chore *q,
 		r->what |= CHORE_WAITS;
 	}
 	if (q->what & (CHORE_WEIGHT | CHORE_CPU))
-		sum(p, q, r);
+		sum_processes(p, q, r);
 	if (q->what & CHORE_PRIVATE)
 		count_private(p, q, r);
 }
@@ -107,7 +107,7 @@ void chore_do(const struct chore_place *p, const struct chore *q,
 	r->what = 0;
 	r->began_ms = now_ms();
 	r->nkeys = 0;
-	look(p, q, r);
+	sample_waits(p, q, r);
 	if (q->what & CHORE_KEYS)
 		take_keys(p->tty_slave, r);
 	if (q->what & CHORE_TTYS) {

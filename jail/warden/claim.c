@@ -40,7 +40,7 @@
 /* Init answers. */
 #define INIT_MS 3000
 
-static int offer(struct warden *w, int sock, struct err *e)
+static int send_offer(struct warden *w, int sock, struct err *e)
 {
 	const struct cgroup *cg = &w->site.cgroup;
 	struct claim_offer o = {
@@ -107,7 +107,8 @@ static int tell_python(struct warden *w, struct err *e)
 		       : 0;
 }
 
-static int change(struct warden *w, const struct spec_claim *c, struct err *e)
+static int change_session(
+	struct warden *w, const struct spec_claim *c, struct err *e)
 {
 	struct plan plan = {0};
 	int r;
@@ -132,7 +133,7 @@ static int change(struct warden *w, const struct spec_claim *c, struct err *e)
 
 /* What the first cell needs is there before it: what Python loads, and the
  * stand-in. */
-static int warm(struct warden *w, struct err *e)
+static int warm_up(struct warden *w, struct err *e)
 {
 	warden_jail_begin_ttys(&w->jail);
 	return guest_send(&w->guest, "WARM", 4, -1) < 0
@@ -155,9 +156,9 @@ int claim_await(struct warden *w, struct err *e)
 	r = w->spec->mode == SPEC_PROGRAM ? warm_python(w, e) : 0;
 	prefault_own();
 	if (r == 0)
-		r = offer(w, sock, e);
+		r = send_offer(w, sock, e);
 	if (r == 0 && session)
-		r = warm(w, e);
+		r = warm_up(w, e);
 	if (r == 0)
 		r = wait_for(w, sock, e);
 	if (r < 0)
@@ -165,7 +166,7 @@ int claim_await(struct warden *w, struct err *e)
 	/* An end of file: nobody will claim it. */
 	if (io_recv_fds(sock, &c, sizeof(c), NULL, 0, 0) != (ssize_t)sizeof(c))
 		return SESSION_OVER;
-	r = change(w, &c, &a.err);
+	r = change_session(w, &c, &a.err);
 	a.ok = r == 0;
 	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;

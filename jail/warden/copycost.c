@@ -32,7 +32,7 @@ static void write_to(volatile char *pages, long size)
 }
 
 /* 0 where it cannot be measured. */
-static int64_t measure(volatile char *pages, long size)
+static int64_t measure_page(volatile char *pages, long size)
 {
 	pid_t warden = getpid(), pid;
 	int64_t ns;
@@ -70,7 +70,7 @@ int64_t copycost_page_ns(void)
 		return ns;
 	/* A large page would be copied at once. */
 	madvise(pages, (size_t)(PAGES * size), MADV_NOHUGEPAGE);
-	ns = measure(pages, size);
+	ns = measure_page(pages, size);
 	munmap(pages, (size_t)(PAGES * size));
 	if (ns < LEAST_NS)
 		ns = SLOW_NS;

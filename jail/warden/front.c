@@ -322,7 +322,7 @@ static const struct {
 	[FRONT_READY] = {serve_nothing, 1, 0},
 };
 
-static int serve(struct warden *w, struct front_request *q)
+static int serve_request(struct warden *w, struct front_request *q)
 {
 	/* Otherwise everything is stopped already. */
 	int hold = requests[q->m.type].held && w->guest.pid &&
@@ -351,7 +351,7 @@ int front_serve_aside(void *warden, const struct wire_front *m)
 {
 	struct front_request q = {.m = *m, .fd = -1, .fd2 = -1};
 
-	return requests[m->type].aside && serve(warden, &q) == 0;
+	return requests[m->type].aside && serve_request(warden, &q) == 0;
 }
 
 int front_serve(struct warden *w)
@@ -364,7 +364,7 @@ int front_serve(struct warden *w)
 	link_serve(&w->link, &q.m);
 	q.fd = fds[0];
 	q.fd2 = fds[1];
-	r = serve(w, &q);
+	r = serve_request(w, &q);
 	for (int i = 0; i < IO_FDS_MAX; i++)
 		fd_drop(&fds[i]);
 	return r;

@@ -50,7 +50,7 @@ static int has_driver(const struct guest *g)
 
 /* `second` is the second descriptor (borrowed), or -1: the driver's library.
  * It takes the place of a driver that is not there. */
-static int spawn(
+static int ask_to_spawn(
 	struct guest *g, int second, const int *fds, int nfds, struct err *e)
 {
 	int pass[SPAWN_FDS], own[2] = {-1, -1}, r;
@@ -74,7 +74,7 @@ static int spawn(
 
 int guest_spawn(struct guest *g, const int *fds, int nfds, struct err *e)
 {
-	return spawn(g, fds[0], fds + 1, nfds - 1, e);
+	return ask_to_spawn(g, fds[0], fds + 1, nfds - 1, e);
 }
 
 int guest_spawn_await(struct guest *g, struct err *e)
@@ -130,14 +130,16 @@ int guest_start(struct guest *g, struct err *e)
 	if (g->stack < 0)
 		g->stack = stack_file(e);
 	return g->stack < 0 ? -1
-			    : spawn(g, -1, (const int[]){ctl, g->stack}, 2, e);
+			    : ask_to_spawn(g, -1, (const int[]){ctl, g->stack},
+				      2, e);
 }
 
 int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e)
 {
 	auto_close int ctl = -1;
 
-	return open_ctl(g, &ctl, e) < 0 ? -1 : spawn(g, ctl, fds, nfds, e);
+	return open_ctl(g, &ctl, e) < 0 ? -1
+					: ask_to_spawn(g, ctl, fds, nfds, e);
 }
 
 int guest_give_cell(struct guest *g, int fd, struct err *e)

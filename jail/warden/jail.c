@@ -263,7 +263,7 @@ int warden_jail_kill(
 
 /* Init, without a /proc, stopped what it could not see. Look for processes
  * that run on, and have init kill them. */
-static int verify(struct warden_jail *j, const struct link_pids *kept,
+static int verify_stopped(struct warden_jail *j, const struct link_pids *kept,
 	pid_t live, int32_t *killed)
 {
 	int64_t end = now_ms() + VERIFY_MS;
@@ -285,7 +285,7 @@ static int verify(struct warden_jail *j, const struct link_pids *kept,
 	return r;
 }
 
-static int sweep(struct warden_jail *j, const struct link_pids *kept,
+static int sweep_all(struct warden_jail *j, const struct link_pids *kept,
 	pid_t live, int32_t *killed)
 {
 	int64_t now = now_ms();
@@ -304,12 +304,12 @@ static int sweep(struct warden_jail *j, const struct link_pids *kept,
 	if (m.unseen)
 		return -1;
 	*killed = m.killed;
-	return j->no_proc ? verify(j, kept, live, killed) : 0;
+	return j->no_proc ? verify_stopped(j, kept, live, killed) : 0;
 }
 
 /* -1: something does not freeze, and all is thawed. A cell that comes meanwhile
  * does not wait for it. */
-static int freeze(struct warden_jail *j)
+static int freeze_all(struct warden_jail *j)
 {
 	int64_t end = now_ms() + FREEZE_MS;
 	int next = -1;
@@ -333,10 +333,10 @@ int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	*killed = 0;
 	j->baseline_at = 0;
 	if (cgroup_can_freeze(&j->site->cgroup))
-		r = freeze(j);
+		r = freeze_all(j);
 	/* What does not freeze is killed by the sweep. */
 	if (r < 0)
-		r = sweep(j, kept, live, killed);
+		r = sweep_all(j, kept, live, killed);
 	if (r == 0 && j->keys_owed)
 		warden_jail_return_keys(j);
 	return r;
@@ -420,7 +420,7 @@ int warden_jail_is_short(const struct warden_jail *j)
 
 /* What is counted for all processes together, the dead too. A cgroup counts
  * the programs beside the session with it. */
-static void count(struct warden_jail *j, struct warden_jail_usage *u)
+static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	struct cgroup_usage c;
 
@@ -474,7 +474,7 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	struct procs p = {0};
 	int64_t home = 0;
 
-	count(j, u);
+	count_totals(j, u);
 	/* In a jail that is quiet there is nobody to be counted. */
 	if (watched || !j->quiet)
 		procs_sample(
@@ -615,7 +615,7 @@ const struct warden_jail_usage *warden_jail_baseline(
 	if (*fresh && warden_jail_is_stopped(j))
 		warden_jail_measure(j, &j->baseline);
 	else if (*fresh)
-		count(j, &j->baseline);
+		count_totals(j, &j->baseline);
 	j->baseline_at = warden_jail_is_stopped(j) ? j->link->traffic : 0;
 	return &j->baseline;
 }
@@ -647,7 +647,7 @@ static int begin_work(struct warden_jail *j, unsigned what)
 }
 
 /* The same to its end, or here where no guest runs. -1: one holds a lock. */
-static int work(struct warden_jail *j, unsigned what)
+static int work_on_ttys(struct warden_jail *j, unsigned what)
 {
 	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
 	struct chore_result a;
@@ -670,7 +670,7 @@ void warden_jail_resize(
 	/* In a cell the stand-in does it when it is asked next. */
 	j->size_owed = !warden_jail_is_stopped(j);
 	if (!j->size_owed)
-		work(j, CHORE_SIZE);
+		work_on_ttys(j, CHORE_SIZE);
 }
 
 void warden_jail_begin_ttys(struct warden_jail *j)
@@ -696,10 +696,10 @@ int warden_jail_set_ttys(struct warden_jail *j)
 	if (has_ttys(j))
 		return 0;
 	j->size_owed = j->keys_owed = 0;
-	return work(j, CHORE_KEYS | CHORE_TTYS);
+	return work_on_ttys(j, CHORE_KEYS | CHORE_TTYS);
 }
 
 void warden_jail_return_keys(struct warden_jail *j)
 {
-	j->keys_owed = work(j, CHORE_KEYS) < 0;
+	j->keys_owed = work_on_ttys(j, CHORE_KEYS) < 0;
 }

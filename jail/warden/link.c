@@ -249,7 +249,7 @@ static void fds_drop(int *fds)
 }
 
 /* Take what has come from the front end. */
-static int receive(struct link *l, struct wire_front *m, int *fds)
+static int receive_request(struct link *l, struct wire_front *m, int *fds)
 {
 	ssize_t n = io_recv_fds(l->front, m, sizeof(*m), fds, IO_FDS_MAX, 0);
 
@@ -267,7 +267,7 @@ static void waiting_remove(struct link *l, int i)
 }
 
 /* It was not begun, and never will be. */
-static void refuse(struct link *l, int i, const char *why)
+static void refuse_waiting(struct link *l, int i, const char *why)
 {
 	const struct wire_front *m = &l->waiting[i].m;
 	struct jail_event ev = {.type = JAIL_DONE, .cell = (uint32_t)m->a};
@@ -288,17 +288,17 @@ void link_refuse(struct link *l, enum wire_front_type type, const char *why)
 {
 	for (int i = l->nwaiting - 1; i >= 0; i--)
 		if (l->waiting[i].m.type == type)
-			refuse(l, i, why);
+			refuse_waiting(l, i, why);
 }
 
 /* What the person waits for is given up, or what it waits for is hurried. */
-static void interrupt(struct link *l, const struct wire_front *m)
+static void interrupt_served(struct link *l, const struct wire_front *m)
 {
 	l->interrupted |= link_is_served(l, m);
 	for (int i = l->nwaiting - 1; i >= 0; i--)
 		if (l->waiting[i].m.seq == (uint32_t)m->a) {
 			l->interrupted = 1;
-			refuse(l, i, "interrupted before it began");
+			refuse_waiting(l, i, "interrupted before it began");
 		}
 }
 
@@ -308,10 +308,10 @@ static int listen_once(struct link *l)
 {
 	struct link_request *q = &l->waiting[l->nwaiting];
 
-	if (receive(l, &q->m, q->fds) == SESSION_OVER)
+	if (receive_request(l, &q->m, q->fds) == SESSION_OVER)
 		return SESSION_OVER;
 	if (q->m.type == FRONT_INTERRUPT || q->m.type == FRONT_KILL)
-		interrupt(l, &q->m);
+		interrupt_served(l, &q->m);
 	else if (!link_serve_now(l, &q->m))
 		l->nwaiting++;
 	else
@@ -337,7 +337,7 @@ int link_request(struct link *l, struct wire_front *m, int *fds)
 	while (!l->over && r == 0)
 		r = link_poll(&p, 1, -1);
 	if (r > 0)
-		return receive(l, m, fds);
+		return receive_request(l, m, fds);
 	l->over = 1;
 	return SESSION_OVER;
 }

@@ -194,7 +194,7 @@ int warden_loop_serve(struct warden *w, struct err *e)
 /* The front end has all that it wants of a program that has ended. To take the
  * jail apart takes its time, and counts for nobody: whoever waits for the
  * front end may begin the next. */
-static void leave(struct warden *w)
+static void leave_program(struct warden *w)
 {
 	if (!w->program_ended)
 		return;
@@ -220,7 +220,7 @@ static void run_beside(void *session, int front, int at)
 		err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}
-	leave(&w);
+	leave_program(&w);
 	warden_end_jail(&w);
 }
 
@@ -241,7 +241,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 			err_kind_set(&ev.err, ERR_JAIL);
 		link_event(&w.link, &ev, NULL, 0);
 	}
-	leave(&w);
+	leave_program(&w);
 	beside_end(&w.besides);
 	warden_end_jail(&w);
 	site_close(&w.site);

@@ -35,7 +35,7 @@ static void tell_up(struct warden *w, const int *outer)
 }
 
 /* Have init start it, at once or as soon as the jail is built. */
-static int ask(
+static int ask_to_spawn(
 	struct warden *w, int args, int merged, int *outer, struct err *e)
 {
 	int inner[PIPES + 1] = {args, -1, -1, -1, -1};
@@ -62,14 +62,14 @@ static void start_clocks(
 /* Init is asked at once, and starts it as soon as it has built the jail, unless
  * it must be seen first that the jail keeps what is required. The clocks start
  * when the jail stands. */
-static int start(struct warden *w, struct watch *wa, int args, int merged,
-	int *outer, struct err *e)
+static int start_program(struct warden *w, struct watch *wa, int args,
+	int merged, int *outer, struct err *e)
 {
 	int r = w->spec->require ? warden_stand(w, e) : 0;
 
 	warden_jail_note_quiet(&w->jail, 0);
 	if (r == 0)
-		r = ask(w, args, merged, outer, e);
+		r = ask_to_spawn(w, args, merged, outer, e);
 	if (r == 0)
 		r = warden_stand(w, e);
 	if (r < 0)
@@ -112,7 +112,7 @@ static int give_program(struct warden *w, struct watch *wa, int args,
 }
 
 /* It is dead: say of what. */
-static void died(
+static void note_death(
 	struct warden *w, struct watch *wa, struct jail_program *result)
 {
 	struct warden_jail_usage u;
@@ -132,7 +132,8 @@ static void died(
 		wa->limit = LIMIT_MEMORY;
 }
 
-static int run(struct warden *w, struct watch *wa, struct jail_program *result)
+static int watch_program(
+	struct warden *w, struct watch *wa, struct jail_program *result)
 {
 	wa->may_pause = w->spec->tty_bits & 1;
 	if (link_interrupt_take(&w->link))
@@ -144,7 +145,7 @@ static int run(struct warden *w, struct watch *wa, struct jail_program *result)
 		if (watch_init(wa, w) < 0)
 			wa->killed = wa->ended = 1;
 		else if (!guest_is_alive(&w->guest))
-			died(w, wa, result);
+			note_death(w, wa, result);
 		if (watch_serve(wa, w) == SESSION_OVER)
 			return SESSION_OVER;
 	}
@@ -183,7 +184,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 		break;
 	case SPEC_SESSION:
 	case SPEC_PROGRAM:
-		r = start(w, &wa, args, merged, outer, &ev.err);
+		r = start_program(w, &wa, args, merged, outer, &ev.err);
 	}
 	if (r == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
@@ -199,7 +200,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 		wa.deadline_ms = wa.start_ms + wall_ms;
 	else if (wall_ms > 0)
 		wa.deadline_ms = wa.start_ms + most_ms(w->spec);
-	if (run(w, &wa, &ev.program) == SESSION_OVER)
+	if (watch_program(w, &wa, &ev.program) == SESSION_OVER)
 		return SESSION_OVER;
 	/* What it left behind holds its pipes open: that ends first. Where it
 	 * left nothing, nobody waits for the jail's end: that comes with the

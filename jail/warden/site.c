@@ -38,7 +38,7 @@
 
 /* A session of our own, and nothing of the caller's but the one socket, and
  * that over which a jail made ahead is claimed. */
-static int detach(int front, int ahead, struct err *e)
+static int detach_from_caller(int front, int ahead, struct err *e)
 {
 	static const int for_groups[] = {
 		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
@@ -88,7 +88,8 @@ static int limit_by_cgroup(struct site *s, int front, struct cgroup_caps *caps,
 }
 
 /* A maker that died has left us to somebody whose children are not ours. */
-static void probe(const struct jail_spec *spec, struct cgroup_caps *caps)
+static void probe_cgroups(
+	const struct jail_spec *spec, struct cgroup_caps *caps)
 {
 	cgroup_probe(caps, spec->maker ? spec->maker : getppid(), spec->front,
 		spec->made ? spec->made->below : NULL);
@@ -170,7 +171,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		return -1;
 	if (made && !made->ahead && site_count_in(made, lock, e) < 0)
 		return -1;
-	probe(spec, caps);
+	probe_cgroups(spec, caps);
 	if (cgroup_move_below(caps, e) < 0 ||
 		limit_by_cgroup(s, front, caps, name, lock, e) < 0)
 		return -1;
@@ -208,7 +209,7 @@ static int find_delegated(
 
 	snprintf(runtime, sizeof(runtime), "/run/user/%u", (unsigned)geteuid());
 	e->msg[0] = '\0';
-	probe(s->spec, caps);
+	probe_cgroups(s->spec, caps);
 	if (caps->kind != CGROUP_NONE)
 		return 0;
 	if (!s->spec->asks_systemd)
@@ -220,7 +221,7 @@ static int find_delegated(
 	if (r > 0)
 		return -1;
 	s->facts.scope = 1;
-	probe(s->spec, caps);
+	probe_cgroups(s->spec, caps);
 	return caps->kind != CGROUP_NONE ? 0 : err_set(e, "%s", caps->why);
 }
 
@@ -308,7 +309,8 @@ int site_open(
 	*s = (struct site){
 		.spec = spec, .janitor = -1, .claim = -1, .home = {.root = -1}};
 	no_cgroup(&s->cgroup);
-	if (detach(front, spec->made ? spec->made->ahead : -1, e) < 0 ||
+	if (detach_from_caller(front, spec->made ? spec->made->ahead : -1, e) <
+			0 ||
 		host_probe(&s->host, spec->python, e) < 0)
 		return -1;
 	host_resolve(&s->host, spec);

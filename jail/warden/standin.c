@@ -39,7 +39,8 @@
 
 /* ---- the child ---- */
 
-static _Noreturn void serve(const struct chore_place *p, int sock, pid_t warden)
+static _Noreturn void serve_questions(
+	const struct chore_place *p, int sock, pid_t warden)
 {
 	const int keep[] = {
 		sock, p->procs.proc_fd, p->tty_master, p->tty_slave, p->line};
@@ -67,7 +68,7 @@ void standin_init(struct standin *s)
 }
 
 /* 0, or -1. */
-static int start(struct standin *s, const struct chore_place *p)
+static int start_child(struct standin *s, const struct chore_place *p)
 {
 	pid_t warden = getpid();
 	int pair[2];
@@ -79,7 +80,7 @@ static int start(struct standin *s, const struct chore_place *p)
 		return -1;
 	s->pid = fork();
 	if (s->pid == 0)
-		serve(p, pair[1], warden);
+		serve_questions(p, pair[1], warden);
 	close(pair[1]);
 	if (s->pid > 0 && clock_getcpuclockid(s->pid, &s->cpu) == 0) {
 		s->sock = pair[0];
@@ -90,7 +91,7 @@ static int start(struct standin *s, const struct chore_place *p)
 }
 
 /* Begin to end it. */
-static void end(struct standin *s)
+static void begin_end(struct standin *s)
 {
 	if (s->sock >= 0)
 		kill(s->pid, SIGKILL);
@@ -117,12 +118,12 @@ int standin_is_free(const struct standin *s, enum standin_haste haste)
 int standin_ask(
 	struct standin *s, const struct chore_place *p, const struct chore *q)
 {
-	if (s->asked_ms || (s->sock < 0 && start(s, p) < 0))
+	if (s->asked_ms || (s->sock < 0 && start_child(s, p) < 0))
 		return -1;
 	s->cpu_ns = cpu_now_ns(s);
 	if (send(s->sock, q, sizeof(*q), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 		sizeof(*q)) {
-		end(s);
+		begin_end(s);
 		return -1;
 	}
 	s->asked_ms = now_ms();
@@ -130,7 +131,7 @@ int standin_ask(
 }
 
 /* The question is over, one way or the other. */
-static void settle(struct standin *s)
+static void settle_question(struct standin *s)
 {
 	int64_t now = now_ms();
 	int64_t work_ns = cpu_now_ns(s) - s->cpu_ns;
@@ -166,16 +167,16 @@ int standin_take(struct standin *s, int timeout_ms, struct chore_result *a)
 	n = recv(s->sock, a, sizeof(*a), MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN && !is_held(s))
 		return 0;
-	settle(s);
+	settle_question(s);
 	if (n > 0)
 		return 1;
-	end(s);
+	begin_end(s);
 	return -1;
 }
 
 void standin_end(struct standin *s)
 {
-	end(s);
+	begin_end(s);
 	if (s->pid > 0)
 		link_reap(s->pid);
 	s->pid = 0;

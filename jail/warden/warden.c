@@ -179,7 +179,7 @@ int warden_restart(struct warden *w)
 
 /* ---- stopping ---- */
 
-static int stop(struct warden *w, int32_t *killed)
+static int stop_jail(struct warden *w, int32_t *killed)
 {
 	const struct link_pids kept = checkpoints_pids(&w->checkpoints);
 	int r = warden_jail_stop(&w->jail, &kept, w->guest.pid, killed);
@@ -198,7 +198,7 @@ int warden_stop(struct warden *w, int32_t *killed)
 
 int warden_hold(struct warden *w, int32_t *killed)
 {
-	int r = stop(w, killed);
+	int r = stop_jail(w, killed);
 
 	if (r != -1)
 		return r;
@@ -206,7 +206,7 @@ int warden_hold(struct warden *w, int32_t *killed)
 			      "restarted, variables lost · home kept");
 	if (warden_restart(w) == SESSION_OVER)
 		return SESSION_OVER;
-	return stop(w, killed) == 0 ? 0 : SESSION_OVER;
+	return stop_jail(w, killed) == 0 ? 0 : SESSION_OVER;
 }
 
 void warden_continue(struct warden *w)
@@ -362,7 +362,7 @@ static int is_reset_next(struct warden *w)
 /* A checkpoint after this cell? 1 taken; 0 none, and *why; SESSION_OVER. A
  * guest that does not answer where its driver always would has been broken
  * from within. */
-static int take(struct warden *w, enum jail_no_checkpoint *why)
+static int take_checkpoint(struct warden *w, enum jail_no_checkpoint *why)
 {
 	char what[80];
 
@@ -396,7 +396,7 @@ int warden_park(struct warden *w)
 	struct checkpoints *c = &w->checkpoints;
 	enum jail_no_checkpoint why;
 	int32_t killed = 0;
-	int taken = take(w, &why);
+	int taken = take_checkpoint(w, &why);
 
 	if (taken == SESSION_OVER)
 		return SESSION_OVER;
@@ -445,7 +445,7 @@ int warden_undo(struct warden *w, int n, struct jail_undone *u, struct err *e)
 }
 
 /* A fresh Python in the jail that there is. 0; -1; SESSION_OVER. */
-static int renew(struct warden *w)
+static int renew_python(struct warden *w)
 {
 	int32_t killed = 0;
 	int r;
@@ -465,7 +465,7 @@ static int renew(struct warden *w)
 
 int warden_reset(struct warden *w, int keep)
 {
-	int r = keep ? renew(w) : -1;
+	int r = keep ? renew_python(w) : -1;
 
 	if (keep && r == -1)
 		link_notice(&w->link, "the state before the reset is lost");

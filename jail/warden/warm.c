@@ -53,7 +53,7 @@ static int run_python(struct warden *w, struct err *e)
 	return r == 0 ? await_end(w, e) : r;
 }
 
-static int clear(struct warden *w, struct err *e)
+static int clear_jail(struct warden *w, struct err *e)
 {
 	const struct link_pids nobody = {0};
 	int32_t killed;
@@ -71,7 +71,7 @@ static int clear(struct warden *w, struct err *e)
 
 /* The next one starts, up to its first instruction. Where that cannot be, it
  * starts when it is asked for. */
-static int hold(struct warden *w, struct err *e)
+static int hold_python(struct warden *w, struct err *e)
 {
 	struct wire_init m;
 	int r;
@@ -101,9 +101,9 @@ int warm_python(struct warden *w, struct err *e)
 		return 0;
 	r = w->spec->hurried ? 0 : run_python(w, e);
 	if (r == 0 && !w->spec->hurried)
-		r = clear(w, e);
+		r = clear_jail(w, e);
 	if (r == 0)
-		r = hold(w, e);
+		r = hold_python(w, e);
 	if (r == 0)
 		early_note_rest(&w->early);
 	return r < 0 && r != SESSION_OVER ? err_wrap(e, "warm Python up") : r;

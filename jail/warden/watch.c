@@ -116,7 +116,7 @@ static void strike_dead(struct watch *wa, enum jail_limit why)
 }
 
 /* The person's Ctrl-C. The driver would ignore it until the cell begins. */
-static void interrupt(struct watch *wa, struct warden *w)
+static void interrupt_jail(struct watch *wa, struct warden *w)
 {
 	if (wa->ready) {
 		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
@@ -135,10 +135,11 @@ void watch_ready(struct watch *wa, struct warden *w)
 		return;
 	wa->kill_ms = 0;
 	wa->limit = LIMIT_NONE;
-	interrupt(wa, w);
+	interrupt_jail(wa, w);
 }
 
-static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
+static void strike_limit(
+	struct watch *wa, struct warden *w, enum jail_limit why)
 {
 	if (wa->grace_ms < 0) {
 		strike_dead(wa, why);
@@ -151,7 +152,7 @@ static void strike(struct watch *wa, struct warden *w, enum jail_limit why)
 
 /* What the jail writes, the front end reads, filters and draws: that work is
  * the cell's too. */
-static void charge(struct watch *wa, struct warden *w, int64_t cpu_ms)
+static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
 	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
 	wa->worked_ms = wa->cpu_ms + wa->unseen_ms +
@@ -200,7 +201,7 @@ static void tell_waits(struct watch *wa, struct warden *w, int heard,
 }
 
 /* Ask the stand-in what the next look will want to know. */
-static void ask(struct watch *wa, struct warden *w)
+static void ask_standin(struct watch *wa, struct warden *w)
 {
 	const struct checkpoints *c = &w->checkpoints;
 	const struct chore q = {
@@ -223,7 +224,7 @@ static int is_idle(struct watch *wa, struct warden *w, int64_t now)
 	return now - wa->moved_at_ms > w->spec->limits.idle_ms;
 }
 
-static void tick(struct watch *wa, struct warden *w, int64_t now)
+static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 {
 	const struct limits *l = &w->spec->limits;
 	int64_t cpu_ns = io_cpu_ns(), due;
@@ -232,7 +233,7 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	int heard = warden_jail_hear(&w->jail, 0, &a);
 
 	warden_jail_measure(&w->jail, &u);
-	charge(wa, w, u.cpu_ms);
+	charge_time(wa, w, u.cpu_ms);
 	pause_clock(wa, w, heard, &a);
 	tell_waits(wa, w, heard, &a);
 	wa->peak_bytes = u.peak_bytes;
@@ -245,10 +246,10 @@ static void tick(struct watch *wa, struct warden *w, int64_t now)
 	else if (w->spec->beside && is_idle(wa, w, now))
 		strike_dead(wa, LIMIT_IDLE);
 	else if (wa->worked_ms > l->cell_cpu_ms)
-		strike(wa, w, LIMIT_CPU);
+		strike_limit(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
-	ask(wa, w);
+	ask_standin(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
 	due = now + (io_cpu_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;
 	if (wa->tick_ms < due)
@@ -260,18 +261,18 @@ static void look_at_clocks(struct watch *wa, struct warden *w)
 	int64_t now = now_ms();
 
 	if (now >= wa->tick_ms)
-		tick(wa, w, now);
+		look_at_limits(wa, w, now);
 	if (wa->ended)
 		return;
 	if (wa->kill_ms && now >= wa->kill_ms)
 		strike_dead(wa, wa->limit);
 	else if (now >= wa->deadline_ms)
-		strike(wa, w, LIMIT_WALL);
+		strike_limit(wa, w, LIMIT_WALL);
 }
 
 /* ---- the front end, meanwhile ---- */
 
-static void refuse(struct warden *w, const struct wire_front *m)
+static void refuse_request(struct warden *w, const struct wire_front *m)
 {
 	static const char why[] = "a cell is running";
 	struct jail_event ev = {.type = JAIL_DONE, .cell = (uint32_t)m->a};
@@ -310,7 +311,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	switch (m.type) {
 	case FRONT_INTERRUPT:
 		if (link_is_served(&w->link, &m))
-			interrupt(wa, w);
+			interrupt_jail(wa, w);
 		break;
 	case FRONT_KILL:
 		if (link_is_served(&w->link, &m))
@@ -347,7 +348,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_HOME_ABORT:
 	case FRONT_HOME_REMOVE:
 	case FRONT_READY:
-		refuse(w, &m);
+		refuse_request(w, &m);
 		break;
 	}
 	return 0;

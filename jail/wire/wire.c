@@ -266,7 +266,7 @@ struct start_head {
 	uint32_t nargs, nenv, source_n;
 };
 
-static uint32_t count(const char *const *list)
+static uint32_t count_strings(const char *const *list)
 {
 	uint32_t n = 0;
 
@@ -285,8 +285,8 @@ static int write_strings(int fd, const char *const *list, uint32_t n)
 
 int wire_start_seal(const struct jail_start *s, struct err *e)
 {
-	const struct start_head head = {.nargs = count(s->argv),
-		.nenv = count(s->env),
+	const struct start_head head = {.nargs = count_strings(s->argv),
+		.nenv = count_strings(s->env),
 		.source_n = (uint32_t)s->source_n};
 	auto_close int fd = -1;
 
@@ -334,7 +334,7 @@ int wire_start_find(int fd, size_t *at, size_t *n, struct err *e)
 }
 
 /* The next `n` strings, from *at on. NULL where there are not as many. */
-static const char **strings(
+static const char **read_strings(
 	const struct wire_start *s, size_t *at, size_t end, uint32_t n)
 {
 	const char **list = calloc((size_t)n + 1, sizeof(*list));
@@ -367,8 +367,8 @@ int wire_start_read(struct wire_start *s, int fd, struct err *e)
 	memcpy(&head, s->bytes, sizeof(head));
 	if (head.nargs > WIRE_ARGS_MAX || head.nenv > START_ENV_MAX)
 		return err_set(e, "malformed start");
-	s->argv = strings(s, &at, n, head.nargs);
-	s->env = s->argv ? strings(s, &at, n, head.nenv) : NULL;
+	s->argv = read_strings(s, &at, n, head.nargs);
+	s->env = s->argv ? read_strings(s, &at, n, head.nenv) : NULL;
 	if (!s->env || head.source_n || at != n)
 		return err_set(e, "malformed start");
 	return 0;

@@ -82,8 +82,8 @@ static void make_empty(struct cgroup *cg)
 }
 
 /* Place the directory of a controller. -1 if the path is too long. */
-static int place(struct cgroup *cg, const struct cgroup_caps *caps, int c,
-	const char *name)
+static int place_controller(struct cgroup *cg, const struct cgroup_caps *caps,
+	int c, const char *name)
 {
 	int n;
 
@@ -115,7 +115,7 @@ int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	for (int c = CGROUP_CONTROLLERS - 1; c >= 0; c--) {
 		if (caps->kind == CGROUP_V1 && !(caps->usable & 1u << c))
 			continue;
-		if (place(cg, caps, c, name) < 0) {
+		if (place_controller(cg, caps, c, name) < 0) {
 			make_empty(cg);
 			return err_set(e, "cgroup: %s is too long a path",
 				caps->dir[c]);
@@ -287,7 +287,7 @@ static int64_t file_number(int fd, const char *key)
 
 /* The page cache of files, which the kernel takes back when memory is short.
  * tmpfs is not part of it. */
-static int64_t reclaimable(int fd, const char *const keys[2])
+static int64_t reclaimable_bytes(int fd, const char *const keys[2])
 {
 	char buf[8192];
 
@@ -320,8 +320,9 @@ int64_t cgroup_memory(const struct cgroup *cg)
 
 	if (!ops)
 		return 0;
-	return at_least_0(at_least_0(file_number(file[CGROUP_F_MEMORY], NULL)) -
-			  reclaimable(file[CGROUP_F_MEMORY_STAT], ops->cache));
+	return at_least_0(
+		at_least_0(file_number(file[CGROUP_F_MEMORY], NULL)) -
+		reclaimable_bytes(file[CGROUP_F_MEMORY_STAT], ops->cache));
 }
 
 /* ---- the end ---- */

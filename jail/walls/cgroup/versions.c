@@ -270,7 +270,7 @@ static int is_slice(const char *path)
 }
 
 /* The controllers that a file of a cgroup names, as bits. */
-static unsigned controllers(int dir, const char *file)
+static unsigned controllers_of(int dir, const char *file)
 {
 	char buf[512];
 	char *save = NULL;
@@ -349,7 +349,7 @@ static int is_ours(int dir, const pid_t *with, int move)
  */
 static int has_room(int dir, const pid_t *with)
 {
-	return controllers(dir, "cgroup.subtree_control") &
+	return controllers_of(dir, "cgroup.subtree_control") &
 		       1u << CGROUP_MEMORY ||
 	       (faccessat(dir, "cgroup.events", F_OK, 0) < 0 &&
 		       errno == ENOENT) ||
@@ -365,7 +365,7 @@ static int use_base(struct cgroup_caps *caps, const char *base)
 	if (dir < 0 || !is_delegated(dir))
 		return 0;
 	/* Without the memory controller, v1 may offer more. */
-	usable = controllers(dir, "cgroup.controllers");
+	usable = controllers_of(dir, "cgroup.controllers");
 	if (!(usable & 1u << CGROUP_MEMORY))
 		return 0;
 	caps->shared = geteuid() != 0;
