@@ -40,8 +40,8 @@ enum enforce_limit {
  * code keeps within the limit; hostile code can exceed it for a while. */
 enum enforce_strength { ENFORCE_NONE, ENFORCE_WEAK, ENFORCE_STRONG };
 
-/* What a host and a session's cgroup offer. A plain value: it crosses a socket
- * in a jail_event. */
+/* The facts about a host and a session's cgroup. A plain value: it crosses a
+ * socket in a jail_event. */
 struct enforce_facts {
 	int known; /* 0: the warden failed before it knew any of these */
 	int kernel_major, kernel_minor; /* 0: unreadable */
@@ -86,12 +86,13 @@ int enforce_word_find(const char *word);
 const char *enforce_word(enum enforce_limit limit);
 void enforce_words(char *buf, size_t size);
 
-/* Whether each required limit is strong here. `skip` is a limit that is not
+/* Check that each required limit is strong here. `skip` is a limit that is not
  * known yet, or -1. -1 with e: the word, what is missing, what to do. */
 int enforce_require(const char *const *words, const struct enforce_facts *f,
 	int skip, struct err *e);
 
-/* What is not strong here, in a few words for a person; empty if all is. */
+/* Write the limits that are not strong here, in a few words for a person; empty
+ * if all are. */
 void enforce_say(const struct enforce_facts *f, char *buf, size_t size);
 
 #endif

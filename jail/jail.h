@@ -30,7 +30,7 @@
 
 struct jail;
 
-/* What ended something: a limit, or the person. */
+/* The limit, or the person, that ended something. */
 enum jail_limit {
 	LIMIT_NONE,
 	LIMIT_WALL,	 /* cell.timeout */
@@ -57,7 +57,7 @@ enum jail_how {
 	HOW_REFUSED,	 /* never ran: `text` says why */
 };
 
-/* What the session goes on with. */
+/* The state that the session goes on with. */
 enum jail_after {
 	AFTER_KEPT,	   /* the same live guest */
 	AFTER_ROLLED_BACK, /* the checkpoint taken before cell `back_to` */
@@ -101,7 +101,7 @@ struct jail_done {
 	char text[256];		   /* HOW_REFUSED: why (the warden's) */
 };
 
-/* What was undone: cells, from `back_to` on. */
+/* The cells that were undone: those from `back_to` on. */
 struct jail_undone {
 	uint32_t back_to;
 	uint32_t names; /* as in jail_done */
@@ -237,7 +237,7 @@ int jail_close(struct jail *j, struct err *e);
  * The place of a session that somebody else made is free afterwards. */
 int jail_leave(struct jail *j, struct err *e);
 
-/* What a cell is, and what of it the driver reports. */
+/* The kind of a cell, and the output of it that the driver reports. */
 enum jail_cell {
 	CELL_SILENT, /* Python; the figures that are open at its end, as PNG */
 	CELL_PROMPT, /* Python; each picture that it shows, as pixels */
@@ -340,7 +340,7 @@ enum jail_call {
 int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	struct err *e);
 
-/* What the session uses now, and what enforces each limit. */
+/* The resources that the session uses now, and the enforcer of each limit. */
 struct jail_usage {
 	int64_t memory_bytes, memory_peak_bytes;
 	int64_t cpu_ms;	 /* of the whole session */
@@ -406,7 +406,7 @@ int jail_home_commit(
 	struct jail *j, uint32_t token, int replace, struct err *e);
 int jail_home_abort(struct jail *j, uint32_t token, struct err *e);
 
-/* What a file or directory gets when it is whole. */
+/* The mode and time that a file or directory gets when it is whole. */
 struct jail_end {
 	uint32_t token; /* of a file */
 	int replace;
@@ -464,7 +464,7 @@ enum jail_cage_access {
 	JAIL_CAGE_REMOVE, /* remove files that are no directories */
 };
 
-/* What stays reachable: each path, and everything beneath it. All zero is
+/* The paths that stay reachable, each with everything beneath it. All zero is
  * nothing; a path that does not exist is skipped. */
 struct jail_cage {
 	struct {
@@ -472,7 +472,7 @@ struct jail_cage {
 		enum jail_cage_access access;
 	} v[JAIL_CAGE_PATHS];
 	size_t n;
-	/* What is left besides: */
+	/* The rights that are left besides: */
 	enum jail_cage_left {
 		JAIL_CAGE_NOTHING,
 		JAIL_CAGE_CLIENTS,   /* accepting clients, and pairs of sockets

@@ -19,8 +19,8 @@ struct err;
 struct jail;
 struct pool;
 
-/* What is made: sessions of `spec`, with one of `pythons` each. Borrowed for
- * the call, and as jail_open() wants it. */
+/* The sessions to make: of `spec`, with one of `pythons` each. Borrowed for the
+ * call, and as jail_open() wants it. */
 struct pool_offer {
 	const struct jail_spec *spec;
 	const char *const *pythons;
@@ -52,7 +52,8 @@ int pool_await(struct pool *p, unsigned python, enum spec_mode mode,
 /* End a session without waiting for it, and free it. */
 void pool_end(struct pool *p, struct jail *j);
 
-/* What to poll: at most `max` entries of `v` are filled. Their number. */
+/* The descriptors to poll: at most `max` entries of `v` are filled. Their
+ * number. */
 size_t pool_polls(const struct pool *p, struct pollfd *v, size_t max);
 
 /* How long to wait at most: -1 for ever. */
@@ -68,7 +69,8 @@ struct pool_count {
 
 void pool_count(const struct pool *p, struct pool_count *c);
 
-/* Whether no session can be made any more: the process that does is gone. */
+/* True if no session can be made any more: the process that makes them is gone.
+ */
 bool pool_is_lost(const struct pool *p);
 
 /* End everything, and wait until it is gone. -1 with e when something may be

@@ -25,8 +25,8 @@ struct spare {
 
 #define SPARE_TEXT 4096
 
-/* What a spare was made as: its limits; and all of its spec that no claim
- * changes, as a text, with which files of the host those are. */
+/* The key of a spare: its limits; and all of its spec that no claim changes, as
+ * a text that also identifies those files of the host. */
 struct spare_key {
 	struct limits limits;
 	char text[SPARE_TEXT];
@@ -35,7 +35,7 @@ struct spare_key {
 /* 0, or -1 when the text has no room. */
 int spare_key_fill(struct spare_key *k, const struct jail_spec *spec);
 
-/* Whether a spare that was made as `made` can become one that is asked for. */
+/* True if a spare that was made as `made` can become one that is asked for. */
 int spare_key_fits(const struct spare_key *made, const struct spare_key *asked);
 
 /* Sockets for a spare that is to be made: ours, and its own. 0, or -1 with e.
@@ -54,7 +54,7 @@ int spare_shelf_open(int shelf[2], struct err *e);
 int spare_put(const int shelf[2], struct spare *s);
 int spare_take(const int shelf[2], struct spare *s);
 
-/* Whether its warden lives. */
+/* True if its warden lives. */
 int spare_is_alive(const struct spare *s);
 
 /* Close our ends: it ends, unless others have them. */

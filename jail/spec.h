@@ -18,7 +18,7 @@ enum limits_background { BACKGROUND_STOP, BACKGROUND_KILL, BACKGROUND_RUN };
 enum limits_checkpoint { CHECKPOINT_AUTO, CHECKPOINT_ALWAYS, CHECKPOINT_NEVER };
 enum limits_network { NETWORK_NONE, NETWORK_LOOPBACK };
 
-/* What one session may do: a plain value without pointers. Times are
+/* The limits of one session: a plain value without pointers. Times are
  * milliseconds, sizes bytes, CPU shares thousandths of a core. */
 struct limits {
 	/* [cell] */
@@ -64,7 +64,7 @@ enum spec_mode {
 
 struct jail_spec;
 
-/* What is still open when a jail is made ahead, for nobody. Limits are no
+/* The settings that are still open when a jail is made ahead. Limits are no
  * looser than those that it was made with. */
 struct spec_claim {
 	struct limits limits;

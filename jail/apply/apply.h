@@ -11,7 +11,7 @@
 /* File systems in memory that guests write to, beside the home. */
 #define APPLY_TMPFS 2
 
-/* What a stage takes and leaves. The caller owns the descriptors. */
+/* The descriptors of a stage, owned by the caller. */
 struct apply_ctx {
 	/* Top of the home: WARDEN sets it, JAIL takes and closes it. */
 	int home_fd;

@@ -95,10 +95,10 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 			break;
 	}
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
-	/* Nobody waits for the rest. */
+	/* The rest needs no waiting for. */
 	ident_claim_release(lock_fd);
-	/* What nobody read may be a stranger's descriptors, whose closing
-	 * takes as long as the stranger likes: the alarm ends that. */
+	/* Descriptors that the caller never read may be a stranger's, whose
+	 * closing takes as long as the stranger likes: the alarm ends that. */
 	alarm(CLOSE_S);
 	fd_drop(&done_fd);
 	alarm(0);

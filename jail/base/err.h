@@ -17,7 +17,7 @@
 #ifndef JAIL_BASE_ERR_H
 #define JAIL_BASE_ERR_H
 
-/* What failed. main.c turns the kind into the exit status. */
+/* The kind of failure. main.c turns it into the exit status. */
 enum err_kind {
 	ERR_FAILED, /* an ordinary operation failed: exit 1 */
 	ERR_USAGE,  /* the command line: exit 2 */

@@ -101,8 +101,9 @@ int io_send_fds(int sock, const void *buf, size_t n, const int *fds, int nfds,
  * one fails with EPERM. To close a received descriptor could block. */
 void io_refuse_fds(int sock);
 
-/* What waits first at a packet socket of the caller's. It is not taken, and no
- * descriptor in it is closed: that can take as long as a stranger likes. */
+/* The first thing that waits at a packet socket of the caller's. It is not
+ * taken, and no descriptor in it is closed: that can take as long as a stranger
+ * likes. */
 enum io_first { IO_FIRST_NOTHING, IO_FIRST_BYTES, IO_FIRST_FDS };
 enum io_first io_look_at_first(int sock);
 

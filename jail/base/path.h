@@ -13,23 +13,23 @@
 
 /* ---- text ---- */
 
-/* What is left of `path` beneath the directory `dir`: "" for `dir` itself,
- * NULL when it lies elsewhere. Slashes at the end of `dir` do not count. */
+/* The rest of `path` beneath the directory `dir`: "" for `dir` itself, NULL
+ * when it lies elsewhere. Slashes at the end of `dir` do not count. */
 const char *path_beneath(const char *path, const char *dir);
 
-/* Whether `path` is the directory `dir`, or lies beneath it. */
+/* True if `path` is the directory `dir`, or lies beneath it. */
 static inline bool path_is_beneath(const char *path, const char *dir)
 {
 	return path_beneath(path, dir) != NULL;
 }
 
-/* What stands behind the last slash. */
+/* The text behind the last slash. */
 const char *path_last(const char *path);
 
-/* Whether a directory entry is "." or "..". */
+/* True if a directory entry is "." or "..". */
 bool path_is_dots(const char *name);
 
-/* Whether a directory can have an entry `name`: one component, not too long,
+/* True if a directory can have an entry `name`: one component, not too long,
  * neither "." nor "..". */
 bool path_is_name(const char *name);
 

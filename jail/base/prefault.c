@@ -33,7 +33,8 @@ static void populate_range(uintptr_t from, uintptr_t to, int how)
 		madvise((void *)from, to - from, how);
 }
 
-/* What the linker has closed for writing after relocation is only read. */
+/* Segments that the linker has closed for writing after relocation are only
+ * read. */
 static int populate_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) *ph = info->dlpi_phdr, *end = ph + info->dlpi_phnum;

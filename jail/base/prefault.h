@@ -11,8 +11,8 @@
 
 /*
  * Map all of our program and libraries, and make private what a fork left to be
- * copied: data, heap, and the next 32 KiB of the stack. What then comes costs
- * no page faults, each of which is 1 microsecond, and 10 to 30 in some virtual
+ * copied: data, heap, and the next 32 KiB of the stack. Later accesses cost no
+ * page faults, each of which is 1 microsecond, and 10 to 30 in some virtual
  * machines. Takes time: for a process that has nothing else to do. Without
  * MADV_POPULATE_* (before Linux 5.14) only the stack is touched.
  */

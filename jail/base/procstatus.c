@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands after "KEY:" at the start of a line, or NULL. Name is the first
+/* The text after "KEY:" at the start of a line, or NULL. Name is the first
  * line, and the kernel escapes newlines in it. */
 static const char *value_after(const char *text, const char *key)
 {

@@ -26,7 +26,7 @@
 int sys_openat2(
 	int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve);
 
-/* What to do when the kernel lacks openat2, or a container's seccomp filter
+/* The remedy when the kernel lacks openat2, or a container's seccomp filter
  * hides it (EPERM); NULL for any other errno. */
 const char *sys_openat2_remedy(int code);
 

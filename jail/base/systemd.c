@@ -138,7 +138,7 @@ static bool is_in_scope(const struct question *q)
 	       strstr(lines, end);
 }
 
-/* Whether the manager says that its work on the unit is over. */
+/* True if the manager says that its work on the unit is over. */
 static bool is_end(const struct peer *p, const struct question *q,
 	struct sd_bus_message *m)
 {
@@ -256,8 +256,8 @@ static int take_reply(int from, int64_t until, struct err *e)
 	return r.is;
 }
 
-/* What the child makes of the question; -1 with e. Where nobody listens, e has
- * the code ENOENT or ECONNREFUSED. */
+/* Ask in the child and read its reply; -1 with e. Where no service listens, e
+ * has the code ENOENT or ECONNREFUSED. */
 static int ask_in_child(const struct question *q, int64_t until, struct err *e)
 {
 	pid_t parent = getpid(), child;

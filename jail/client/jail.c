@@ -28,8 +28,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* What the warden may take to end a session before it is killed, and then, or
- * where it may not be killed, until its own alarm must have ended it. */
+/* How long the warden may take to end a session before it is killed; and then,
+ * or where it may not be killed, until its own alarm must have ended it. */
 #define CLOSE_MS 3000
 #define CLOSE_KILLED_MS (LINK_WORK_MS + 2000)
 /* How long a maker's warden has to give its place back after our end. */
@@ -393,9 +393,9 @@ int jail_close(struct jail *j, struct err *e)
 /*
  * To take the namespaces and the cgroup apart needs milliseconds of the kernel,
  * and cores that our own end needs too. So it begins when this process has
- * ended, which closes the socket. Whoever adopts orphans reaps the warden; the
- * pid 1 of a container may do so for nobody, and its end is the end of all
- * others.
+ * ended, which closes the socket. The process that adopts orphans reaps the
+ * warden; the pid 1 of a container may reap no process, and its end is the end
+ * of all others.
  */
 int jail_leave(struct jail *j, struct err *e)
 {

@@ -7,8 +7,8 @@
  * Trusts:    the maker
  * Leaves:    nothing: pool_close() waits for every session
  *
- * A session takes a while to go: its namespaces are taken down. Nobody waits
- * for that before the next request; but those that are on their way out count,
+ * A session takes a while to go: its namespaces are taken down. The next
+ * request does not wait for that; but sessions that are on their way out count,
  * so that no more is begun than can be ended.
  */
 #include "jail/pool.h"
@@ -24,13 +24,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a session has to itself when it was taken: most are over by then. After
- * the end of one its answer goes first. */
+/* How long a session has the host to itself after it was taken: most are over
+ * by then. After the end of one its answer goes first. */
 #define REST_MS 20
 #define REST_END_MS 1
 /* How long a failure keeps us from trying again. */
 #define FAILURE_MS 1000
-/* What a session may say before anybody asks it for something. */
+/* Most events that a session may send before it is taken. */
 #define SAID_MAX 16
 
 struct kind {
@@ -191,8 +191,8 @@ static int count_in_making(const struct pool *p)
 	return n;
 }
 
-/* Whether one more may be made now. More than there are cores would only be
- * ready later. */
+/* True if one more session may be made now. More than there are cores would
+ * only be ready later. */
 static bool may_make(const struct pool *p, bool waited)
 {
 	int64_t now = now_ms();
@@ -279,7 +279,8 @@ static void take_answer(struct pool *p)
 	}
 }
 
-/* What makes it ready. A second time, and it has broken meanwhile. */
+/* True if this event makes the session ready. A second time, and it has broken
+ * meanwhile. */
 static bool is_ready_by(const struct ahead *a, const struct jail_event *ev)
 {
 	return !a->built_ms &&
@@ -287,7 +288,7 @@ static bool is_ready_by(const struct ahead *a, const struct jail_event *ev)
 		       (a->kind.mode == SPEC_SESSION ? JAIL_UP : JAIL_BUILT);
 }
 
-/* What a session says besides while all is well. */
+/* True if a session may send this event while all is well. */
 static bool is_well(const struct ahead *a, const struct jail_event *ev)
 {
 	return a->kind.mode == SPEC_SESSION && a->nsaid < SAID_MAX &&
@@ -295,8 +296,8 @@ static bool is_well(const struct ahead *a, const struct jail_event *ev)
 		       ev->type == JAIL_NOTICE);
 }
 
-/* Take one event of a session ahead; it is kept for who takes that. Whether
- * there may be another. */
+/* Take one event of a session ahead; it is kept for who takes that. True if
+ * there may be another event. */
 static bool hear_one(struct ahead *a)
 {
 	struct jail_event ev;
@@ -477,7 +478,7 @@ int pool_close(struct pool *p, struct err *e)
 
 	if (!p)
 		return 0;
-	/* What was asked for comes, or the maker is gone. */
+	/* The session that was asked for comes, or the maker is gone. */
 	while (is_asked(p))
 		take_answer(p);
 	while (p->nahead > 0)

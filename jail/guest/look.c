@@ -47,7 +47,7 @@ int look_note(int first, void *names, void *was)
 	return n < NAMES ? 0 : -1;
 }
 
-/* Whether each place has what was noted; it may have more. */
+/* True if each place has what was noted; it may have more. */
 int look_same(void)
 {
 	void *key, *value;

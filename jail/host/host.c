@@ -525,7 +525,7 @@ static long read_number(const char *path, long missing)
 	return buf[0] ? strtol(buf, NULL, 10) : missing;
 }
 
-/* Whether this process has a seccomp filter, as in most containers. */
+/* True if this process has a seccomp filter, as in most containers. */
 static int is_filtered(void)
 {
 	auto_free char *text = NULL;
@@ -546,7 +546,7 @@ static const char restriction[] =
 static const char *const profiled[] = {
 	"/usr/bin/cellblock", "/usr/local/bin/cellblock"};
 
-/* Whether the profile is for this program. */
+/* True if the profile is for this program. */
 static int is_profiled(void)
 {
 	char path[64];

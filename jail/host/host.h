@@ -18,7 +18,7 @@ struct jail_spec;
 /* Most shown paths that lead through a link. */
 #define HOST_REALS_MAX 80
 
-/* What a top directory (/bin, /lib64 ...) is on this host. */
+/* The kind of a top directory (/bin, /lib64 ...) on this host. */
 enum host_root_kind { HOST_ABSENT, HOST_DIR, HOST_LINK };
 
 struct host_root {
@@ -85,7 +85,7 @@ const char *host_real(const struct host *h, const char *path);
 
 void host_fini(struct host *h);
 
-/* Whether there is swap, or nobody can tell. */
+/* True if there is swap, or if that cannot be told. */
 int host_has_swap(void);
 
 /* Find out what must be shown for `path` to start. */

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Between two looks whether the child is stopped. */
+/* Longest time between two checks whether the child is stopped. */
 #define LOOK_MS 10
 
 static int is_stopped(pid_t pid)
@@ -29,7 +29,7 @@ static int is_stopped(pid_t pid)
 	       si.si_pid == pid;
 }
 
-/* Whether the child has answered, or ended, by then. */
+/* True if the child has answered, or ended, by then. */
 static int await_child(pid_t pid, int fd, int timeout_ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};

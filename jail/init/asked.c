@@ -11,10 +11,10 @@
  * memory for nobody, no cgroup either: gigabytes in seconds. Databases need
  * them. So init lets a call through while the guests cannot hold too many. A
  * call makes at most two locks more: it may cut one in three. When that sum is
- * too high, init counts the locks that exist. What is counted cannot be hidden.
- * A lock goes when its process closes any descriptor of the file, threads share
- * one table of descriptors (the filter sees to that), and every new lock has to
- * ask.
+ * too high, init counts the locks that exist. A guest cannot hide the locks
+ * that init counts. A lock goes when its process closes any descriptor of the
+ * file, threads share one table of descriptors (the filter sees to that), and
+ * every new lock has to ask.
  *
  * A lock of a whole file (flock()) needs no count: there is one for each open
  * file. Of either kind init grants locks on files alone. Device nodes may be
@@ -237,7 +237,8 @@ static int is_no_file(struct look *l)
 	return r > 0 || (r < 0 && is_hidden());
 }
 
-/* Whether there are no locks where no file is. 0 also when nobody can tell. */
+/* True if there are no locks where no file is. 0 also when that cannot be told.
+ */
 static int judge_slot(const struct asked_slot *slot, int64_t locks)
 {
 	if (locks > 0)
@@ -258,8 +259,9 @@ static int64_t look_apart(struct asked *a, int64_t (*work)(void *), void *arg)
 	return r;
 }
 
-/* Whether what was granted last turned out well, where the thread asks again:
- * its process is not in an exec, so init can look at it without waiting. */
+/* True if the last lock that was granted turned out well, where the thread asks
+ * again: its process is not in an exec, so init can look at it without waiting.
+ */
 static int slot_is_right(struct asked *a, const struct asked_slot *slot)
 {
 	struct look l = {a->proc_fd, slot, 0};
@@ -298,7 +300,7 @@ static int64_t look_at_part(void *arg)
 	return right;
 }
 
-/* Forget threads that have ended: they have no call under way. What is left of
+/* Forget threads that have ended: they have no call under way. The rest of
  * their process may be in an exec. */
 static void slots_free(struct asked *a)
 {

@@ -10,14 +10,14 @@
  * Leaves:    a process as execve() would have made it, without a tracer
  *
  * The kernel and the dynamic linker need a part of the time that a program
- * takes: they map it, ask the processor what it can do, and relocate. None of
- * it depends on arguments, variables (but those that the linker reads, which
- * are the same) and descriptors. So a jail that is made ahead has it done, and
- * the child stops at the address where the linker hands over (AT_ENTRY). There
- * the System V ABI says where a program finds what it is started with: on its
- * stack.
+ * takes: they map it, ask the processor what it can do, and relocate. This work
+ * does not depend on arguments, variables (but those that the linker reads,
+ * which are the same) and descriptors. So a jail that is made ahead has it
+ * done, and the child stops at the address where the linker hands over
+ * (AT_ENTRY). There the System V ABI says where a program finds what it is
+ * started with: on its stack.
  *
- * What is written, when it is known:
+ * Init writes, when it is known:
  *
  *   a stack as execve() lays it out, below the old one: strings, the
  *   auxiliary vector, variables, arguments, their number. The program begins
@@ -27,7 +27,7 @@
  *   /proc/PID/cmdline shows. The guests' filter lets nobody but a tracer do it.
  *
  * Then the child takes its descriptors from a socket, closes that, and runs.
- * What still tells it from a program of execve(): its start time, the CPU time
+ * These still tell it from a program of execve(): its start time, the CPU time
  * it has used (1 ms), half a megabyte of memory that it might not have asked
  * for, the old strings above its stack, and what constructors of libraries get
  * as arguments: the name alone.
@@ -71,8 +71,8 @@ static int put_text(const struct held *h, long text, long bits)
 		       : 0;
 }
 
-/* Whether it goes on after this stop as if there were none: the filter asks
- * (yes); the terminal has got its size before anybody was there. */
+/* True if the child goes on after this stop as if there were none: the filter
+ * asks (yes); the terminal has got its size before a person was there. */
 static int stop_is_ignored(int status)
 {
 	return status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8) ||
@@ -291,7 +291,7 @@ static int run_to_entry(struct held *h, int proc_fd, const char **why)
 	if (stop_at_entry(h, &at) < 0)
 		return -1;
 	h->top = regs_sp(&at);
-	/* Whether the kernel does it, while it changes nothing. */
+	/* Check that the kernel sets the map, while that changes nothing. */
 	*why = "set its memory map";
 	return read_map(h, &at, proc_fd) < 0 ||
 			       prefault_child(h, &at, proc_fd) < 0 ||

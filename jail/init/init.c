@@ -242,8 +242,8 @@ static int forget_pid(pid_t *list, int *n, pid_t pid)
 	return 0;
 }
 
-/* Whether no other process is in the jail, not even a dead one: whose parent
- * dies becomes our child before the parent can be reaped. */
+/* True if no other process is in the jail, not even a dead one: a process whose
+ * parent dies becomes our child before the parent can be reaped. */
 static int is_alone(void)
 {
 	siginfo_t si;
@@ -345,9 +345,9 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 	struct err e = {0};
 	pid_t pid;
 
-	/* Init waits until Python is started. What is left of another, asleep
+	/* Init waits until Python is started. The rest of another guest, asleep
 	 * for an undo, must not stop the new one meanwhile. Where Python is
-	 * held there is nobody else. */
+	 * held there is no other process. */
 	if (!p->spawn.held.pid)
 		kill(-1, SIGSTOP);
 	pid = spawn_start(&p->spawn, p->tty, p->line, p->fds, &e);

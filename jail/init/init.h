@@ -34,8 +34,8 @@ struct plan;
 
 /* ---- apart.c ---- */
 
-/* What `work` returns, a number that is not negative; -1 when it did not return
- * in time. Nothing that it writes is kept. */
+/* Run `work` in a child: its result, a number that is not negative; -1 when it
+ * did not return in time. Nothing that it writes is kept. */
 int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms);
 
 /* ---- locker.c ---- */
@@ -46,7 +46,7 @@ struct locker {
 	int wants_fd; /* to the thread that takes locks; 0: none yet */
 };
 
-/* What a guest waits for: flock(number, how) of the thread `tid`. */
+/* The call that a guest waits for: flock(number, how) of the thread `tid`. */
 struct locker_want {
 	uint64_t id; /* the kernel's, of the call */
 	pid_t tid;
@@ -57,11 +57,11 @@ struct locker_want {
  * caller must answer. */
 int locker_take(struct locker *l, const struct locker_want *want);
 
-/* Whether `tid` is the thread that takes locks. It is under the filter as well,
+/* True if `tid` is the thread that takes locks. It is under the filter as well,
  * so that its own flock() asks. */
 int locker_asks(pid_t tid);
 
-/* Whether the descriptor `number` of thread `tid` leads to a file or directory
+/* True if the descriptor `number` of thread `tid` leads to a file or directory
  * that no other jail can have. 1, 0 (also: there is none), without waiting. */
 int locker_is_file(int proc_fd, pid_t tid, int number);
 
@@ -283,8 +283,9 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 int spawn_claim(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, struct err *e);
 
-/* What a claim changes of the environment of a Python that is up: NAME=VALUE,
- * each with its NUL, but what python.env has in its place. The length. */
+/* Room for the variables that a claim changes in a Python that is up:
+ * NAME=VALUE, each with its NUL, but what python.env has in its place. The
+ * length. */
 #define SPAWN_CLAIM_MAX 256
 size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX]);
 

@@ -112,7 +112,7 @@ static int fetch_file(struct thread *t, const struct locker_want *want)
 	return fd_take(&fd);
 }
 
-/* Whether there is nothing left to wait for. */
+/* True if there is nothing left to wait for. */
 static int try_lock(struct thread *t, struct locker_waiting *w)
 {
 	int r = flock(w->fd, w->want.how | LOCK_NB);

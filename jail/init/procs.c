@@ -15,7 +15,7 @@
  * memory map without end, an exec that waits for them, a file that it writes
  * to.
  *
- * Whether the jail waits for the person is sampled at random times. A guest
+ * Waiting for the person is sampled at random times. A guest
  * can only pretend to wait while all of it really sleeps, and then it does
  * nothing else. A timeout lets it do no more than a thread that sleeps beside
  * one that reads.
@@ -74,7 +74,7 @@ static ssize_t file_read(int dirfd, const char *path, char *buf, size_t size)
 	return r;
 }
 
-/* Whether reading failed because the process is gone. */
+/* True if reading failed because the process is gone. */
 static int is_gone(void)
 {
 	return errno == ENOENT || errno == ESRCH;
@@ -165,7 +165,7 @@ static void walk_end(struct procs_walk *w)
 	errno = saved;
 }
 
-/* Whether a process that cannot be opened may exist all the same. */
+/* True if a process that cannot be opened may exist all the same. */
 static int is_out_of_means(void)
 {
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -295,7 +295,7 @@ static int awaits_child(int thread)
 		       strcmp(where, "wait_for_vfork_done") == 0);
 }
 
-/* Whether the host keeps one of its threads waiting. */
+/* True if the host keeps one of its threads waiting. */
 static int is_held_back(int fd, const struct procstatus *st)
 {
 	auto_close int thread = -1;
@@ -338,9 +338,9 @@ static void count_pages(
 }
 
 /*
- * What the kernel may hold for the descriptors of a process that has more than
- * any program needs. Linux 6.2 tells their number; before that they do not
- * count.
+ * The memory that the kernel may hold for the descriptors of a process that has
+ * more than any program needs. Linux 6.2 tells their number; before that they
+ * do not count.
  */
 static int64_t descriptors_bytes(int fd)
 {
@@ -679,7 +679,7 @@ static int epolls_tty(const struct waiter *w, const struct waiter_call *c)
 }
 
 /* A full-screen program waits for a key with a timeout, and among other things.
- * What it does when the time is up counts as work. */
+ * Work that the program does when the time is up counts as work. */
 static int call_waits(const struct waiter *w, const struct waiter_call *c)
 {
 	switch (c->nr) {
@@ -723,7 +723,7 @@ static int waiter_waits(const struct waiter *w)
 	return call_waits(w, &c);
 }
 
-/* What a sample found. */
+/* The findings of a sample. */
 struct sample {
 	int awake;   /* a thread runs */
 	int waits;   /* a thread waits for the tty */

@@ -146,7 +146,7 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	return 0;
 }
 
-/* Whether what is held is as the new plan has it, its limits lowered. */
+/* True if the held process is as the new plan has it, its limits lowered. */
 static int held_fits(const struct spawn *s, const struct plan *plan)
 {
 	const struct plan *was = s->plan;
@@ -310,7 +310,7 @@ static int child_waiting(const struct spawn *s, int tty, const int *fds,
 	return stdio_set((const int[]){s->null, s->null, s->null}, e);
 }
 
-/* What descriptors 0 to 2 of a program are. */
+/* Find descriptors 0 to 2 of a program. */
 static void program_stdio(
 	const struct spawn *s, int tty, const int *fds, int stdio[3])
 {
@@ -369,7 +369,7 @@ static int child_argv(const struct spawn *s, int tty, int line, const int *fds,
 	return -1;
 }
 
-/* What the child of a start needs. */
+/* The inputs of a child that is started. */
 struct start {
 	int tty, line;
 	const int *fds;

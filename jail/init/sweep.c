@@ -14,7 +14,7 @@
  * with the signal pending it stops when the host gives it one.
  *
  * A process is all of its threads: the first may have stopped, or ended,
- * before the others. What cannot be read is taken to run.
+ * before the others. A process that cannot be read is taken to run.
  *
  * Without a /proc init sees nothing. It then tries every pid that was ever
  * given out, and the warden, which has a /proc, does the looking.
@@ -62,7 +62,7 @@
 
 /* ---- what a process can do ---- */
 
-/* What a process, or one of its threads, can do, least first. */
+/* The states of a process, or of one of its threads, least active first. */
 enum life {
 	DEAD,
 	STILL, /* stopped, or a thread that has ended */
@@ -187,7 +187,7 @@ struct sweep_pass {
 	int64_t switches[FIRST_MAX];
 };
 
-/* Whether it has hardly had a CPU since the first pass. */
+/* True if it has hardly had a CPU since the first pass. */
 static int waits_for_cpu(struct sweep_pass *p, pid_t pid, int64_t switches)
 {
 	if (p->first && p->nfirst < FIRST_MAX) {

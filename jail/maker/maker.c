@@ -291,8 +291,8 @@ int maker_answer(int sock, struct err *e)
 	int fd = -1;
 	ssize_t n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
 
-	/* Who refuses without reading the question resets the connection; the
-	 * answer is behind that. */
+	/* A caller that refuses without reading the question resets the
+	 * connection; the answer is behind that. */
 	if (n < 0 && errno == ECONNRESET)
 		n = io_recv_fds(sock, &a, sizeof(a), &fd, 1, 0);
 	if (n != (ssize_t)sizeof(a) || (a.ok && fd < 0)) {

@@ -33,7 +33,7 @@ int maker_hand_over(int asked, int sock);
 /* Answer that there will be none. */
 void maker_refuse(int asked, const struct err *e);
 
-/* What a maker may make. Borrowed until maker_start() returns. */
+/* The sessions that a maker may make. Borrowed until maker_start() returns. */
 struct maker_offer {
 	const struct jail_spec *spec;
 	const char *const *pythons; /* instead of spec->python */
@@ -45,7 +45,7 @@ struct maker_offer {
  * end. Its pid, or -1 with e. */
 pid_t maker_start(const struct maker_offer *offer, int *sock, struct err *e);
 
-/* What is asked for: a session with interpreter number `python`. */
+/* A request for a session with interpreter number `python`. */
 struct maker_question {
 	uint32_t python;
 	enum spec_mode mode;

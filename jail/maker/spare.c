@@ -159,7 +159,7 @@ int spare_is_alive(const struct spare *s)
 
 /* ---- claimed ---- */
 
-/* What its warden has offered stays there for another try. */
+/* The warden's offer stays there for another try. */
 static int look_at_offer(
 	const struct spare *s, struct claim_offer *o, int *claim, struct err *e)
 {

@@ -135,7 +135,7 @@ static const struct {
 	{"/var", 0, "it is too much of the host; name the directories"},
 };
 
-/* Whether path_clean() leaves the path as it is. */
+/* True if path_clean() leaves the path as it is. */
 static bool is_plain(const char *path)
 {
 	char clean[PATH_MAX];
@@ -146,8 +146,8 @@ static bool is_plain(const char *path)
 	return path_clean(clean, false) == 0 && !strcmp(clean, path);
 }
 
-/* Whether the host's `path` may be shown in a jail: an absolute path, without
- * "..", that hides nothing of the jail's own. */
+/* Check that the host's `path` may be shown in a jail: an absolute path,
+ * without "..", that hides nothing of the jail's own. */
 static int check_path(const char *path, struct err *e)
 {
 	if (path[0] != '/')
@@ -224,7 +224,7 @@ static int by_path(const void *a, const void *b)
 	return order ? order : (int)x->from - (int)y->from;
 }
 
-/* Whether one of the paths shows `path`. */
+/* True if one of the paths shows `path`. */
 static int is_shown(const struct plan_maker *m, const char *path)
 {
 	for (int i = 0; i < m->nshown; i++)
@@ -525,7 +525,7 @@ static void plan_root(struct plan_maker *m)
 	show_parts(m);
 	show_host(m);
 	close_parts(m);
-	/* What is copied there would be gone with the program. */
+	/* A file that is copied there would be gone with the program. */
 	if (m->spec->beside)
 		add(m, PLAN_RESTRICT, .target = "/tmp",
 			.attrs = SYS_ATTR_RDONLY);

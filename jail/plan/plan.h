@@ -80,8 +80,8 @@ enum plan_op_type {
 			  * no inotify if an inode of the host is shown */
 };
 
-/* What Landlock allows beneath a directory. USE_WRITE writes to existing files
- * (devices, /proc); WRITE_EXEC also creates and removes. */
+/* The uses that Landlock allows beneath a directory. USE_WRITE writes to
+ * existing files (devices, /proc); WRITE_EXEC also creates and removes. */
 enum plan_use { PLAN_USE_READ_EXEC, PLAN_USE_WRITE_EXEC, PLAN_USE_WRITE };
 #define PLAN_USES 3
 

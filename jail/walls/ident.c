@@ -39,7 +39,7 @@
 
 /* ---- a uid of its own for each session that root starts ---- */
 
-/* Nobody: many services share this uid. */
+/* The uid nobody: many services share it. */
 #define UID_NOBODY 65534
 
 static int run_dir_open(const char *dir, struct err *e)
@@ -61,7 +61,7 @@ static int run_dir_open(const char *dir, struct err *e)
 	return fd_take(&fd);
 }
 
-/* Whether a process of this uid lives: one that a dead session left behind
+/* True if a process of this uid lives: one that a dead session left behind
  * could reach into the next session of the uid. 1, 0, or -1 with errno. */
 static int uid_is_running(uid_t uid)
 {
@@ -356,7 +356,7 @@ static int drop_caps(struct err *e)
 	return r;
 }
 
-/* Whether the capabilities from lo to hi can be regained: in the permitted and
+/* True if the capabilities from lo to hi can be regained: in the permitted and
  * effective sets, or in the inheritable set. */
 static int caps_regained(cap_value_t lo, cap_value_t hi)
 {

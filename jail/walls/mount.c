@@ -56,7 +56,7 @@ static int split_path(
 	return 0;
 }
 
-/* Whether openat2(2), which does in one call what a walk does, is missing. */
+/* True if openat2(2), which does in one call what a walk does, is missing. */
 static int walk_is_needed(int code)
 {
 	return code == ENOSYS || code == EPERM || code == EAGAIN;
@@ -460,9 +460,9 @@ static int walk_to_source(const char *source, int flags)
 }
 
 /*
- * Open a source, an absolute path, without following a link. Whoever named the
- * source has checked where it leads and whether it may be shown (plan.c);
- * a link that was put in its way since is refused.
+ * Open a source, an absolute path, without following a link. The caller has
+ * checked where the source leads and whether it may be shown (plan.c); a link
+ * that was put in its way since is refused.
  */
 static int open_source(const char *source, int flags)
 {

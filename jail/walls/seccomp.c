@@ -97,9 +97,8 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 #define JUMP(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, value)
 
-/* What allows everything else is the other filter. Locks of a description (OFD)
- * may travel with a descriptor that no process has, where nobody counts them.
- */
+/* The other filter allows everything else. Locks of a description (OFD) may
+ * travel with a descriptor that no process has, where nobody counts them. */
 static int load_hear(
 	unsigned flags, unsigned whole, unsigned part, unsigned map)
 {
@@ -133,8 +132,8 @@ static int load_hear(
 	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
 }
 
-/* What allows everything else is the other filter. A datagram socket could send
- * to one that has a name, also where it is one of a pair. */
+/* The other filter allows everything else. A datagram socket could send to one
+ * that has a name, also where it is one of a pair. */
 int seccomp_pairs_only(struct err *e)
 {
 	struct sock_filter code[] = {

@@ -46,7 +46,7 @@ enum {
 	ALL = JAIL | FRONT,
 };
 
-/* What happens to a call: ALLOW, an errno that it fails with, or PRETEND: it
+/* The outcome of a call: ALLOW, an errno that it fails with, or PRETEND: it
  * does nothing and succeeds; or ASK: a tracer decides, and without one it fails
  * with ENOSYS. */
 #define ALLOW 0

@@ -126,14 +126,14 @@ void ident_release_all_places(int lock_fd);
 /* Give back every uid that is claimed through lock_fd. */
 void ident_claim_release(int lock_fd);
 
-/* What a claimed uid is called where others see it, as in the name of a cgroup:
- * the number, and which file holds the lock. Where /run is another one (a
- * container, a service with a private /run) a lock on the same number says
- * nothing about this one. */
+/* The public name of a claimed uid, as in the name of a cgroup: the number, and
+ * which file holds the lock. Where /run is another one (a container, a service
+ * with a private /run) a lock on the same number says nothing about this one.
+ */
 int ident_claim_name(
 	int lock_fd, uid_t uid, char name[IDENT_NAME_MAX], struct err *e);
 
-/* Whether `name` is the name of a uid of our file of locks that no session
+/* True if `name` is the name of a uid of our file of locks that no session
  * holds. If so it is claimed from then on, so that no session takes it. */
 int ident_claim_is_free(int lock_fd, const char *name);
 
@@ -146,7 +146,7 @@ int ident_claim_is_free(int lock_fd, const char *name);
 int ident_map_self(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid,
 	gid_t outside_gid, struct err *e);
 
-/* Whether the caller is uid 0 and can become other uids. The root of a user
+/* True if the caller is uid 0 and can become other uids. The root of a user
  * namespace that maps a single id cannot: outside it is an ordinary user. */
 int ident_is_root(void);
 

@@ -152,9 +152,9 @@ int64_t beside_cpu_ms(const struct besides *b)
 	return sum;
 }
 
-/* Its clock is the session's: a copy takes as long as the line is slow. What
- * it computes is limited as a cell's is, and it ends when it does nothing for
- * as long as a session may. The session was counted, and claimed if it was made
+/* Its clock is the session's: a copy takes as long as the line is slow. Its
+ * computing is limited as a cell's is, and it ends when it does nothing for as
+ * long as a session may. The session was counted, and claimed if it was made
  * ahead: its programs are not. */
 void beside_make_spec(struct jail_spec *spec)
 {

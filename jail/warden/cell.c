@@ -78,7 +78,7 @@ static void tell_done(struct cell *c)
 		.type = JAIL_DONE, .cell = c->done.cell, .done = c->done};
 
 	link_event(&c->w->link, &ev, NULL, 0);
-	/* What the person interrupts from now on is something else. */
+	/* From now on the person interrupts something else. */
 	link_served(&c->w->link);
 }
 
@@ -363,8 +363,9 @@ static int end_leftovers(struct cell *c)
 	return 0;
 }
 
-/* What the cell took, and what it left running: that is counted, and ended
- * when configured so or when there is no room left for the next cell. */
+/* Fill in the resources that the cell took, and the processes that it left
+ * running: they are counted, and ended when configured so or when there is no
+ * room left for the next cell. */
 static int settle_leftovers(struct cell *c)
 {
 	struct warden *w = c->w;

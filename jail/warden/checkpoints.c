@@ -33,8 +33,8 @@
  * the least bytes for which it is measured what copying costs here. */
 #define COPY_MIN_MS 20
 #define COPY_MIN_BYTES (4 << 20)
-/* What older copies may hold, and what a copy may hold that is kept over a
- * reset, as parts of the limit. */
+/* Bytes that older copies may hold, and that a copy may hold that is kept over
+ * a reset, as parts of the limit. */
 #define OLDER_DEN 10
 #define RESET_DEN 4
 /* Copying may take this part of a cell's time. */
@@ -123,7 +123,8 @@ void checkpoints_note_deaths(struct checkpoints *c)
 
 /* ---- taking ---- */
 
-/* What the guest says of why it made none; its words are not repeated. */
+/* The guest's reason why it made none, in our words; the guest's own are not
+ * repeated. */
 static const char *failure_in_words(const char *word)
 {
 	if (!strcmp(word, "processes"))
@@ -317,8 +318,8 @@ void checkpoints_give_up(
 		c->none = why;
 }
 
-/* What copies hold that nothing else in the jail does. Where no cgroup counts
- * memory, what a fork shares is in it for each. */
+/* Bytes that copies hold and no other process in the jail. Where no cgroup
+ * counts memory, what a fork shares is in it for each. */
 static int64_t held_bytes(const struct checkpoints *c)
 {
 	const struct warden_jail *j = c->jail;

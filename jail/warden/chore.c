@@ -21,7 +21,7 @@
  * those that are private. */
 #define FAULTS_MIN_BYTES (16 << 20)
 
-/* Whether the person has typed nothing that is not read, and the front end has
+/* True if the person has typed nothing that is not read, and the front end has
  * read all that was written: a process that sleeps until its output is read is
  * not idle. */
 static int tty_is_empty(const struct chore_place *p)
@@ -66,7 +66,7 @@ static void count_private(const struct chore_place *p, const struct chore *q,
 		FAULTS_MIN_BYTES / sysconf(_SC_PAGESIZE))
 		return;
 	r->private_bytes = procs_private(&p->procs, q->pid);
-	/* What it grew by meanwhile would look like copies. */
+	/* Its growth meanwhile would look like copies. */
 	if (procs_stat(&p->procs, q->pid, &later) == 0 &&
 		later.rss_bytes > r->rss_bytes)
 		r->rss_bytes = later.rss_bytes;

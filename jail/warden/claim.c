@@ -35,7 +35,7 @@
 
 #include <string.h>
 
-/* Between two looks at nothing. */
+/* Longest single wait. */
 #define LONGEST_MS (3600 * 1000)
 /* Init answers. */
 #define INIT_MS 3000
@@ -95,7 +95,7 @@ static int await_init(struct warden *w, struct err *e)
 	return r;
 }
 
-/* Nobody waits for an answer: what is asked of Python next comes behind it. */
+/* No answer is awaited: the next request to Python comes behind it. */
 static int tell_python(struct warden *w, struct err *e)
 {
 	char env[SPAWN_CLAIM_MAX], buf[sizeof(env) + 128];
@@ -131,7 +131,7 @@ static int change_session(
 	return 0;
 }
 
-/* What the first cell needs is there before it: what Python loads, and the
+/* Prepare what the first cell needs: the modules that Python loads, and the
  * stand-in. */
 static int warm_up(struct warden *w, struct err *e)
 {
@@ -170,7 +170,8 @@ int claim_await(struct warden *w, struct err *e)
 	a.ok = r == 0;
 	if (io_send_fds(sock, &a, sizeof(a), NULL, 0, 0) < 0 || r < 0)
 		return SESSION_OVER;
-	/* What Python has loaded could do to them whatever it likes. */
+	/* The modules that Python has loaded could do to them whatever they
+	 * like. */
 	if (session)
 		warden_jail_begin_ttys(&w->jail);
 	/* Nothing is asked of init before. It has only to lower limits: should

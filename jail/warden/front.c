@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a question may take, and then what follows its interrupt. */
+/* How long a question may take, and then the answer to its interrupt. */
 #define ASK_MS 1000
 #define ASK_GRACE_MS 300
 
@@ -265,7 +265,7 @@ static int serve_start(struct warden *w, struct front_request *q)
 	return warden_program_run(w, q->fd, q->m.a, q->m.b != 0);
 }
 
-/* Nobody waits for it, and nobody is kept waiting: a cell may run. */
+/* No caller waits for it, and no cell is kept waiting: one may run. */
 static int serve_beside(struct warden *w, struct front_request *q)
 {
 	struct jail_event ev = {.type = JAIL_BESIDE, .cell = (uint32_t)q->m.a};
@@ -291,10 +291,10 @@ static int serve_nothing(struct warden *w, struct front_request *q)
 	return 0;
 }
 
-/* What may be asked: who serves it, whether it is answered, whether it is about
- * a live guest, which a program's session does not have, whether any moment
- * suits, and whether it waits for locks of files that a guest can hold while it
- * runs. */
+/* The requests: the function that serves each, whether it is answered, whether
+ * it is about a live guest, which a program's session does not have, whether
+ * any moment suits, and whether it waits for locks of files that a guest can
+ * hold while it runs. */
 static const struct {
 	int (*serve)(struct warden *, struct front_request *);
 	int answered, guest, aside, held;

@@ -287,16 +287,16 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 	}
 }
 
-/* What was seen of the jail while its answer is waited for. */
+/* The activity of the jail while its answer is waited for. */
 struct patience {
 	int64_t cpu_ms; /* at the first looks: what is told may be old */
 	int looks;
 	int rests; /* looks in a row at which it rested */
 };
 
-/* Whether it is the jail's own doing that no answer comes: it has had CPU time
- * enough for one, or it rests. It does not rest while the host keeps something
- * in it waiting. */
+/* True if the jail itself is why no answer comes: it has had CPU time enough
+ * for one, or it rests. It does not rest while the host keeps something in it
+ * waiting. */
 static int is_its_own_doing(struct guest *g, struct patience *w)
 {
 	int waiting = warden_jail_waiting(g->jail);
@@ -356,7 +356,7 @@ void guest_note_done(struct guest *g, const struct wire_guest *m)
 
 /* ---- where it is ---- */
 
-/* Whether the driver's own frame is written: those of the cell stand above. */
+/* True if the driver's own frame is written: those of the cell stand above. */
 static int stack_is_whole(const char *text)
 {
 	static const char driver[] = "  File \"<string>\", line ";

@@ -46,8 +46,8 @@
 /* Memory runs short when more than this part of it is used. */
 #define SHORT_NUM 3
 #define SHORT_DEN 4
-/* What is not urgent is late when it was not asked for so long; the second
- * where memory runs short. */
+/* A measurement is overdue after 1000 ms, or after SHORT_MS when memory is
+ * short. */
 #define LATE_MS 1000
 #define SHORT_MS 150
 /* CPU time that stopped processes may seem to use: the time of one that died
@@ -255,7 +255,8 @@ int warden_jail_kill(
 		return r;
 	*killed = m.killed;
 	j->left = 0;
-	/* What was weighed is gone, also what an answer on its way tells. */
+	/* The processes that were weighed are gone; an answer on its way tells
+	 * of them, too. */
 	tally_forget(&j->tally);
 	j->stale = standin_is_asked(&j->standin);
 	return m.all_gone ? 0 : 1;
@@ -334,7 +335,7 @@ int warden_jail_stop(struct warden_jail *j, const struct link_pids *kept,
 	j->baseline_at = 0;
 	if (cgroup_can_freeze(&j->site->cgroup))
 		r = freeze_all(j);
-	/* What does not freeze is killed by the sweep. */
+	/* The sweep kills a process that does not freeze. */
 	if (r < 0)
 		r = sweep_all(j, kept, live, killed);
 	if (r == 0 && j->keys_owed)
@@ -364,8 +365,9 @@ void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept)
 
 int warden_jail_resume(struct warden_jail *j, pid_t pid)
 {
-	/* What the last guest has not read of its cell must not become the
-	 * beginning of the next: here on its way, by init where it arrived. */
+	/* Input that the last guest has not read of its cell must not become
+	 * the beginning of the next: here on its way, by init where it arrived.
+	 */
 	tcflush(j->line, TCOFLUSH);
 	j->swept = 0;
 	return link_ask_pid(j->link, INIT_RESUME, pid);
@@ -379,8 +381,8 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms)
 	*due_ms = j->swept ? j->look_ms - now : INT64_MAX;
 	if (*due_ms > 0)
 		return 0;
-	/* What has stood still stays so, as far as the jail can tell: a session
-	 * at rest wakes seldom, and ever more so. */
+	/* A jail that has stood still stays so, as far as it can be told: a
+	 * session at rest wakes seldom, and ever more so. */
 	j->quiet_ms *= 2;
 	*due_ms = j->quiet_ms;
 	j->look_ms = now + *due_ms;
@@ -418,8 +420,8 @@ int warden_jail_is_short(const struct warden_jail *j)
 	       j->site->spec->limits.memory_bytes / SHORT_DEN * SHORT_NUM;
 }
 
-/* What is counted for all processes together, the dead too. A cgroup counts
- * the programs beside the session with it. */
+/* Add the counts for all processes together, the dead too. A cgroup counts the
+ * programs beside the session with it. */
 static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	struct cgroup_usage c;
@@ -492,8 +494,9 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 		u->peak_bytes = peak_bytes(j);
 }
 
-/* What is urgent is asked so often that it may take the whole share. What can
- * come later must not come too late, least of all where memory runs short. */
+/* An urgent question is asked so often that it may take the whole share. A
+ * question that can wait must not come too late, least of all where memory runs
+ * short. */
 static enum standin_haste haste_of_later(const struct warden_jail *j)
 {
 	int64_t since = now_ms() - j->later_ms;
@@ -679,7 +682,7 @@ void warden_jail_begin_ttys(struct warden_jail *j)
 		j->ttys = TTYS_BEGUN;
 }
 
-/* Whether they are so already. */
+/* True if the ttys are so already. */
 static int has_ttys(struct warden_jail *j)
 {
 	struct chore_result a;

@@ -291,7 +291,8 @@ void link_refuse(struct link *l, enum wire_front_type type, const char *why)
 			refuse_waiting(l, i, why);
 }
 
-/* What the person waits for is given up, or what it waits for is hurried. */
+/* Give up the request that the person waits for, or hurry the guest that it
+ * waits for. */
 static void interrupt_served(struct link *l, const struct wire_front *m)
 {
 	l->interrupted |= link_is_served(l, m);
@@ -316,7 +317,7 @@ static int listen_once(struct link *l)
 		l->nwaiting++;
 	else
 		fds_drop(q->fds);
-	/* What a reset ends is not waited for. */
+	/* A request that a reset ends is not waited for. */
 	l->interrupted |= q->m.type == FRONT_RESET;
 	return 0;
 }

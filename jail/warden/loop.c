@@ -105,8 +105,8 @@ static int wait_once(struct warden *w, int most_ms)
 	return r == SESSION_OVER ? r : 0;
 }
 
-/* Who begins with a cell at once is not kept waiting for a checkpoint: a fresh
- * Python is the state before it. */
+/* A person who begins with a cell at once is not kept waiting for a checkpoint:
+ * a fresh Python is the state before it. */
 static int first_park(struct warden *w)
 {
 	int64_t end = now_ms() + FIRST_MS, left = FIRST_MS;
@@ -148,8 +148,8 @@ static int await_request(struct warden *w, struct err *e)
 }
 
 /* Files are put into the home before the program starts, and taken out of it
- * after; the session ends when the front end has them. What comes while init
- * builds is served meanwhile. */
+ * after; the session ends when the front end has them. Requests that come while
+ * init builds are served meanwhile. */
 static int serve_program(struct warden *w, struct err *e)
 {
 	int built = 0, r = 0;
@@ -202,8 +202,8 @@ static void leave_program(struct warden *w)
 	link_say_left(&w->link);
 }
 
-/* The session's own warden has made the site. What serves the program is its
- * child. */
+/* The session's own warden has made the site. A child of that warden serves the
+ * program. */
 static void run_beside(void *session, int front, int at)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};

@@ -64,8 +64,9 @@ struct warden_jail;
 /* Most programs beside a session at a time. */
 #define BESIDE_MAX 4
 
-/* What each jail of the session uses, as its own warden has measured it. The
- * page is shared by all of them; each writes its own place. */
+/* The resources that each jail of the session uses, as its own warden has
+ * measured them. The page is shared by all of them; each writes its own place.
+ */
 struct beside_board {
 	int64_t bytes[BESIDE_MAX + 1]; /* without the home, where no cgroup
 					* counts; the last is the session's */
@@ -101,10 +102,10 @@ int beside_count(struct besides *b);
 /* End them all. */
 void beside_end(struct besides *b);
 
-/* What our own jail uses. */
+/* Note the resources that our own jail uses. */
 void beside_note(struct besides *b, int64_t bytes, int64_t cpu_ms);
 
-/* What all others use; the CPU time counts those that ended. */
+/* The resources that all others use; the CPU time counts those that ended. */
 int64_t beside_bytes(const struct besides *b);
 int64_t beside_cpu_ms(const struct besides *b);
 
@@ -224,7 +225,7 @@ void link_charge(struct link *l, pid_t front);
  * SESSION_OVER. */
 LINK_CHECKED int link_request(struct link *l, struct wire_front *m, int *fds);
 
-/* What the next request asks for, if there is one already; or -1. */
+/* The type of the next request, if there is one already; or -1. */
 int link_request_peek(struct link *l);
 
 /* How long a poll for the front end may wait: not when a request waits. */
@@ -235,7 +236,7 @@ int link_patience_ms(const struct link *l, int ms);
 void link_serve(struct link *l, const struct wire_front *m);
 void link_served(struct link *l);
 
-/* Whether an interrupt, which names the request that it is for, is for the one
+/* True if an interrupt, which names the request that it is for, is for the one
  * that is served. */
 int link_is_served(const struct link *l, const struct wire_front *interrupt);
 
@@ -298,7 +299,7 @@ struct checkpoint {
 	int fresh;	  /* a reset made it of the one before */
 };
 
-/* What has made the live state of the one before. */
+/* The event that made the live state of the state before. */
 enum checkpoints_made {
 	CHECKPOINTS_BY_CELL,
 	CHECKPOINTS_BY_RESET,
@@ -352,7 +353,7 @@ void checkpoints_note_deaths(struct checkpoints *c);
 LINK_CHECKED int checkpoints_take(
 	struct checkpoints *c, uint32_t next, int64_t deadline_ms);
 
-/* Whether a checkpoint is due after this cell: NO_CHECKPOINT_NONE, or why
+/* Decide if a checkpoint is due after this cell: NO_CHECKPOINT_NONE, or why
  * not. */
 enum jail_no_checkpoint checkpoints_skip(struct checkpoints *c);
 
@@ -388,13 +389,13 @@ void checkpoints_weigh(
 /* Is the newest the state now, before cell `next`? */
 int checkpoints_newest_is_now(const struct checkpoints *c, uint32_t next);
 
-/* Whether a fresh Python may take the place of the live one, so that undo
- * brings the state now back; and it has. */
+/* True if a fresh Python may take the place of the live one, so that undo
+ * brings the state now back; and note that it has. */
 int checkpoints_can_reset(const struct checkpoints *c, uint32_t next);
 void checkpoints_note_reset(struct checkpoints *c);
 
-/* What going back n states, from the one before cell `next`, undoes: next and
- * names are not known yet. 0, or -1 with e: so many are not kept. */
+/* Find what going back n states, from the one before cell `next`, undoes: next
+ * and names are not known yet. 0, or -1 with e: so many are not kept. */
 int checkpoints_find(const struct checkpoints *c, uint32_t next, int n,
 	struct jail_undone *u, struct err *e);
 
@@ -423,7 +424,7 @@ struct chore_place {
 	dev_t tty_dev;
 };
 
-/* What is to be done, bit by bit. */
+/* The questions of a chore, one bit each. */
 enum {
 	CHORE_WAITS = 1,   /* does the jail wait for the person? */
 	CHORE_WEIGHT = 2,  /* how much memory does it use? */
@@ -538,8 +539,8 @@ void clocks_start(
 /* The person is there. */
 void clocks_touch(struct clocks *c);
 
-/* What is left of LIMIT_IDLE or LIMIT_LIFETIME, in milliseconds: 0 or less,
- * it has struck. Says, once, that it is near. *due_ms: when to look again. */
+/* Milliseconds left of LIMIT_IDLE or LIMIT_LIFETIME: 0 or less, it has struck.
+ * Says, once, that it is near. *due_ms: when to look again. */
 int64_t clocks_remaining_ms(
 	struct clocks *c, enum jail_limit limit, int64_t *due_ms);
 
@@ -659,7 +660,7 @@ int guest_took_cell(struct guest *g);
 /* Close its links: its jail has ended. */
 void guest_end(struct guest *g);
 
-/* Whether it lives, as far as init has reported. */
+/* True if it lives, as far as init has reported. */
 int guest_is_alive(struct guest *g);
 
 /* Another process is the live guest from now on (0: none is); and it has
@@ -727,13 +728,13 @@ struct standin {
 
 void standin_init(struct standin *s);
 
-/* Whether it is free to work. All its work takes a small share of a core. What
- * is urgent may come a little before the work until now is paid for, and what
- * is late, a quarter of that. */
+/* The urgency of a question, which says if the stand-in is free to work. All
+ * its work takes a small share of a core. An urgent question may come a little
+ * before the work until now is paid for, and a late one, a quarter of that. */
 enum standin_haste { STANDIN_CALM, STANDIN_LATE, STANDIN_URGENT };
 int standin_is_free(const struct standin *s, enum standin_haste haste);
 
-/* Whether it owes an answer. */
+/* True if it owes an answer. */
 static inline int standin_is_asked(const struct standin *s)
 {
 	return s->asked_ms != 0;
@@ -818,10 +819,10 @@ void tally_asked(struct tally *t);
 void tally_weigh(struct tally *t, const struct chore_result *a);
 void tally_fail(struct tally *t);
 
-/* What the files of the jail take: its home, /tmp and /dev/shm. */
+/* Bytes that the files of the jail take: its home, /tmp and /dev/shm. */
 int64_t tally_files_bytes(const struct tally *t);
 
-/* Whether memory may have passed its limit since it was weighed. */
+/* True if memory may have passed its limit since it was weighed. */
 int tally_is_doubtful(const struct tally *t);
 
 /* Memory as it was weighed, and what it has grown by since. */
@@ -839,7 +840,7 @@ void tally_add_cpu(struct tally *t, int64_t sum_ms);
  * neither Python nor checkpoints: those who ask say which processes to spare.
  */
 
-/* What the jail uses. */
+/* The resources that the jail uses. */
 struct warden_jail_usage {
 	int64_t peak_bytes;
 	int over;	/* no cgroup counts memory, and it is over its limit */
@@ -850,7 +851,7 @@ struct warden_jail_usage {
 	int64_t oom_kills;
 };
 
-/* Whether they are as a cell finds them. */
+/* The state of the ttys, compared with how a cell finds them. */
 enum warden_jail_ttys {
 	TTYS_UNKNOWN,
 	TTYS_NEW,   /* init made them, and nothing but the driver has run */
@@ -914,9 +915,9 @@ int warden_jail_claim(struct warden_jail *j, const struct plan *plan,
 
 /* ---- stopping ---- */
 
-/* Stop every process, by the freezer where there is one. What does not stop is
- * killed, but `kept`, the checkpoints, and `live`: *killed counts. 0; -1: it
- * could not be stopped; SESSION_OVER. */
+/* Stop every process, by the freezer where there is one. A process that does
+ * not stop is killed, but `kept`, the checkpoints, and `live`: *killed counts.
+ * 0; -1: it could not be stopped; SESSION_OVER. */
 LINK_CHECKED int warden_jail_stop(struct warden_jail *j,
 	const struct link_pids *kept, pid_t live, int32_t *killed);
 
@@ -949,7 +950,7 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 #define LOOK_END_MS 20
 #define LOOK_SHOW_MS 200
 
-/* What can be seen without waiting, and what the stand-in has answered. */
+/* Fill in what can be seen without waiting, and the stand-in's answers. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
 /* The session's peak so far; 0 where it is not known. */
@@ -958,7 +959,7 @@ int64_t warden_jail_peak(struct warden_jail *j);
 /* Its memory, where no cgroup counts it as last measured. */
 int64_t warden_jail_bytes(const struct warden_jail *j);
 
-/* Whether little of its memory is left. */
+/* True if little of its memory is left. */
 int warden_jail_is_short(const struct warden_jail *j);
 
 /* Have the stand-in do what must be done soon, and what can wait for as long as
@@ -982,10 +983,11 @@ int warden_jail_waiting(struct warden_jail *j);
  * over its limit. *due_ms: when to look again. */
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms);
 
-/* What the next cell starts from. It is measured when the jail is stopped,
- * and again only if something has moved since, so that no cell waits for it.
- * *fresh: it was measured now. Of a jail that is not stopped, because a cell
- * follows at once, only what a cell adds to is known: times, and failures. */
+/* The usage that the next cell starts from. It is measured when the jail is
+ * stopped, and again only if something has moved since, so that no cell waits
+ * for it. *fresh: it was measured now. Of a jail that is not stopped, because a
+ * cell follows at once, only what a cell adds to is known: times, and failures.
+ */
 const struct warden_jail_usage *warden_jail_baseline(
 	struct warden_jail *j, int *fresh);
 
@@ -995,7 +997,7 @@ int warden_jail_note_oom(struct warden_jail *j, int64_t kills);
 /* A cell has left so many processes. */
 void warden_jail_note_left(struct warden_jail *j, int n);
 
-/* Whether no cgroup counts its memory: then the warden adds it up. */
+/* True if no cgroup counts its memory: then the warden adds it up. */
 int warden_jail_is_uncounted(const struct warden_jail *j);
 
 /* ---- the person's tty ---- */
@@ -1092,10 +1094,11 @@ LINK_CHECKED int warden_hold(struct warden *w, int32_t *killed);
 
 void warden_continue(struct warden *w);
 
-/* What the session uses, as far as that can be seen without waiting. */
+/* The resources that the session uses, as far as that can be seen without
+ * waiting. */
 void warden_usage(struct warden *w, struct jail_usage *u);
 
-/* What the next cell starts from. */
+/* The usage that the next cell starts from. */
 const struct warden_jail_usage *warden_baseline(struct warden *w);
 
 /* Take a checkpoint, stop the jail, tell JAIL_PARKED. */
@@ -1153,7 +1156,8 @@ LINK_CHECKED int warm_python(struct warden *w, struct err *e);
 
 /* ---- watch.c ---- */
 
-/* What is polled. The last two are the caller's to set, -1 for none. */
+/* The descriptors that are polled. The last two are the caller's to set, -1 for
+ * none. */
 enum { WATCH_FRONT, WATCH_INIT, WATCH_GUEST, WATCH_LINE, WATCH_FDS };
 
 /* Only watch.c writes it, but for what is marked. */
@@ -1203,7 +1207,7 @@ int watch_init(struct watch *wa, struct warden *w);
  * SESSION_OVER. */
 LINK_CHECKED int watch_serve(struct watch *wa, struct warden *w);
 
-/* What is left of its clocks. */
+/* Milliseconds left of its clocks. */
 int64_t watch_left_ms(const struct watch *wa, const struct limits *l);
 
 /* Milliseconds that it ran, pauses left out. */

@@ -202,9 +202,9 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 		wa.deadline_ms = wa.start_ms + most_ms(w->spec);
 	if (watch_program(w, &wa, &ev.program) == SESSION_OVER)
 		return SESSION_OVER;
-	/* What it left behind holds its pipes open: that ends first. Where it
-	 * left nothing, nobody waits for the jail's end: that comes with the
-	 * session's. */
+	/* Processes that it left behind hold its pipes open: they end first.
+	 * Where it left nothing, nobody waits for the jail's end: that comes
+	 * with the session's. */
 	if (wa.killed || !w->guest.alone)
 		warden_jail_end(&w->jail);
 	warden_note_program_end(w);

@@ -124,7 +124,7 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
-/* Whether one more session may be: the places go with the claim. */
+/* Check that one more session may be: the places go with the claim. */
 int site_count_in(const struct spec_made *made, int claim, struct err *e)
 {
 	if (count_in(made, claim, e) == 0)
@@ -262,8 +262,8 @@ static int own_namespaces(struct err *e)
 	return 0;
 }
 
-/* What the host offers. Whether user namespaces work and the jail can have a
- * /proc shows only when a jail is built; until then both are assumed. */
+/* Note what the host offers. Only building a jail shows that user namespaces
+ * work and that the jail can have a /proc; until then both are assumed. */
 static void know_host(struct enforce_facts *f, const struct host *h)
 {
 	*f = (struct enforce_facts){
@@ -282,7 +282,7 @@ static void know_host(struct enforce_facts *f, const struct host *h)
 	};
 }
 
-/* What the session's cgroup keeps of its limits, as they were read back. */
+/* Note the limits that the session's cgroup keeps, as they were read back. */
 static void know_cgroup(struct enforce_facts *f, const struct cgroup *cg,
 	const struct cgroup_caps *caps)
 {
@@ -321,7 +321,7 @@ int site_open(
 		return -1;
 	s->host.own_nodes = s->facts.own_nodes = ctx.nodes_fd >= 0;
 	s->facts.own_inodes = s->facts.own_nodes;
-	/* Whether there can be a /proc is known when init has tried. */
+	/* Init finds out later if there can be a /proc. */
 	know_cgroup(&s->facts, &s->cgroup, &caps);
 	if (enforce_require(spec->require, &s->facts, ENFORCE_PROC, e) < 0)
 		return -1;
@@ -366,7 +366,8 @@ static int is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* What a claim changes: sizes, in options, and limits, in numbers. */
+/* The parts of an operation that a claim changes: sizes, in options, and
+ * limits, in numbers. */
 static int is_same_op(const struct plan_op *a, const struct plan_op *b)
 {
 	int sized = a->type == PLAN_HOME_MAKE || a->type == PLAN_TMPFS;

@@ -141,7 +141,7 @@ static void settle_question(struct standin *s)
 	s->asked_ms = 0;
 }
 
-/* Whether it waits for something, or has had all the time it may take. */
+/* True if it waits for something, or has had all the time it may take. */
 static int is_held(const struct standin *s)
 {
 	int64_t took = now_ms() - s->asked_ms;

@@ -22,7 +22,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* What the kernel needs to keep what a socket holds. */
+/* The kernel's own memory to keep what a socket holds. */
 #define SOCKET_MORE (48 << 10)
 /* The most that one socket counts for, and what all may have for nothing, as
  * mappings may that are forked: parts of the limit. */
@@ -111,9 +111,9 @@ void tally_end(struct tally *t, int64_t cpu_ms)
 
 /* ---- what is held outside processes ---- */
 
-/* What a socket holds, sent and not yet read: net.core.wmem_default, as our own
- * socket has it. Where that is large, a few sockets must not use up the limit.
- */
+/* Bytes that a socket holds, sent and not yet read: net.core.wmem_default, as
+ * our own socket has it. Where that is large, a few sockets must not use up the
+ * limit. */
 static int64_t socket_bytes(const struct tally *t)
 {
 	int64_t most = t->limit / SOCKET_DEN;
@@ -126,10 +126,10 @@ static int64_t socket_bytes(const struct tally *t)
 }
 
 /*
- * What the sockets of the jail may hold, beyond a part of the memory limit that
- * is theirs, as it is where a cgroup counts them. The kernel tells only their
- * number. It includes those that no process has any more, as long as their data
- * waits to be read.
+ * Bytes that the sockets of the jail may hold, beyond a part of the memory
+ * limit that is theirs, as it is where a cgroup counts them. The kernel tells
+ * only their number. It includes those that no process has any more, as long as
+ * their data waits to be read.
  */
 static int64_t sockets_bytes(const struct tally *t)
 {
@@ -151,7 +151,7 @@ static int64_t sockets_bytes(const struct tally *t)
 }
 
 /*
- * What anonymous shared memory the jail may have: no more than init has granted
+ * Anonymous shared memory that the jail may have: no more than init has granted
  * since the last look, with what was left then; and than all shared memory of
  * the host has grown by, but for the jail's files. Each may be too much, for
  * memory that was granted is given back, and the host is not only ours.
@@ -171,7 +171,7 @@ static int64_t shared_bytes(struct tally *t, int64_t files)
 	return granted < others ? granted : others;
 }
 
-/* What is kept in files, in sockets, and in anonymous shared memory. */
+/* Bytes kept in files, in sockets, and in anonymous shared memory. */
 static int64_t files_bytes(struct tally *t)
 {
 	int64_t files = tally_files_bytes(t);
@@ -190,7 +190,7 @@ static int64_t unseen_bytes(void)
 	return cores * (cores < 16 ? 32 : 2 * cores) * sysconf(_SC_PAGESIZE);
 }
 
-/* What the jail may have of the kernel's memory: what that has grown by. */
+/* The kernel's memory that may be the jail's: its growth. */
 static int64_t kernel_most(const struct tally *t)
 {
 	return t->kernel_bytes - t->kernel_others;
@@ -269,8 +269,8 @@ static void note_shared(struct tally *t, const struct chore_result *a)
 		t->shared_left = a->shared * largest;
 }
 
-/* What the stand-in has seen, and, where it could not see everything, what the
- * kernel's memory has grown by. The rest of that was not ours. */
+/* Take the stand-in's numbers, and, where it could not see everything, the
+ * growth of the kernel's memory. The rest of that was not ours. */
 void tally_weigh(struct tally *t, const struct chore_result *a)
 {
 	int64_t forks = a->forks_bytes - t->limit / FORKS_DEN;

@@ -19,7 +19,7 @@
 /* How often a guest is asked for a checkpoint: each that does not answer is
  * replaced first. */
 #define PARK_TRIES 3
-/* What the guest and its copy may take for it: what is left of the cell's
+/* How long the guest and its copy may take for it: the rest of the cell's
  * clocks, within bounds; and those that replaced a guest that did not answer.
  */
 #define PARK_MS 1500
@@ -353,7 +353,7 @@ int warden_check_memory(struct warden *w, int64_t *due_ms)
 
 /* ---- parking ---- */
 
-/* Whether what is there now ends with the next request. */
+/* True if the next request ends the live state. */
 static int is_reset_next(struct warden *w)
 {
 	return link_request_peek(&w->link) == FRONT_RESET;

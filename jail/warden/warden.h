@@ -33,7 +33,7 @@ int warden_loop_serve(struct warden *w, struct err *e);
 
 /* ---- a jail that was made ahead, and its claim ---- */
 
-/* What the warden says first over the socket of a claim, when all that can be
+/* The warden's first message over the socket of a claim, when all that can be
  * ready without a person is. Descriptors come with it: the claim of the host
  * id, and the directories that `cgroup` holds. */
 struct claim_offer {

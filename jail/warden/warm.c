@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-/* Python starts and ends. What takes longer is killed: it has looked up enough.
- */
+/* Python starts and ends. A run that takes longer is killed: it has looked up
+ * enough. */
 #define RUN_MS 5000
 
 static int await_end(struct warden *w, struct err *e)
@@ -82,7 +82,7 @@ static int hold_python(struct warden *w, struct err *e)
 	return r < 0 ? err_set(e, "init does not hold Python") : r;
 }
 
-/* Whether a variable can have the dynamic linker run other code than that of
+/* True if a variable can have the dynamic linker run other code than that of
  * the interpreter's libraries. */
 static int is_for_linker(const char *const *env)
 {

@@ -24,7 +24,7 @@
 #define TICK_OFTEN_MS 15
 /* How much later than due a look may be. */
 #define TICK_RANDOM_MS 10
-/* What a guest may take to begin a cell that was interrupted meanwhile. */
+/* How long a guest may take to begin a cell that was interrupted meanwhile. */
 #define BEGIN_MS 400
 /* Looks take at most one part in so many of a core. */
 #define TICK_SHARE_DEN 32
@@ -150,8 +150,8 @@ static void strike_limit(
 	}
 }
 
-/* What the jail writes, the front end reads, filters and draws: that work is
- * the cell's too. */
+/* The front end reads, filters and draws what the jail writes: that work is the
+ * cell's too. */
 static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
 	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
@@ -172,7 +172,7 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 		return;
 	wa->looked_ms = heard > 0 ? a->began_ms : now_ms();
 	slice = wa->looked_ms - since;
-	/* Nobody saw what it did: it counts as work. */
+	/* A jail that could not be seen counts as working. */
 	if (heard < 0)
 		wa->unseen_ms += slice;
 	wa->looked_worked_ms = wa->worked_ms;
@@ -186,8 +186,9 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
 	wa->deadline_ms += slice;
 }
 
-/* The front end holds lines back for a cell that waits. What was seen before it
- * asked does not count: it may have written the last line meanwhile. */
+/* The front end holds lines back for a cell that waits. A sample from before
+ * the front end asked does not count: the cell may have written the last line
+ * meanwhile. */
 static void tell_waits(struct watch *wa, struct warden *w, int heard,
 	const struct chore_result *a)
 {
@@ -214,7 +215,8 @@ static void ask_standin(struct watch *wa, struct warden *w)
 		CHORE_WEIGHT | (c->n > 0 && q.pid ? CHORE_PRIVATE : 0));
 }
 
-/* Beside a session nobody says that the person is there. What copies works. */
+/* Beside a session nobody says that the person is there. A program that copies
+ * works. */
 static int is_idle(struct watch *wa, struct warden *w, int64_t now)
 {
 	if (wa->worked_ms > wa->moved_ms) {

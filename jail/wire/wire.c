@@ -143,7 +143,8 @@ static const struct form *scan_form(struct scan *s)
 	return NULL;
 }
 
-/* What follows the line: nothing, or after ANSWER the bytes it announced. */
+/* Check the bytes behind the line: none, or after ANSWER those that it
+ * announced. */
 static int guest_payload(struct wire_guest *m, const char *line_end,
 	const char *end, struct err *e)
 {

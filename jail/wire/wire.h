@@ -223,8 +223,8 @@ struct wire_start {
 /* A sealed memfd for `s`, or -1 with e. */
 int wire_start_seal(const struct jail_start *s, struct err *e);
 
-/* Whether the descriptor is a memfd of bounded size that nobody can change any
- * more. 0, or -1. */
+/* Check that the descriptor is a memfd of bounded size that no process can
+ * change any more. 0, or -1. */
 int wire_start_check(int fd, struct err *e);
 
 /* Where the source is in it. 0, or -1 with e. */

@@ -394,9 +394,10 @@ static int is_by_pid(const char *name)
 	       name[n + strspn(name + n, "0123456789")] == '\0';
 }
 
-/* Whether a directory has the name of a session; of a session with a claimed
- * uid only when nobody has that uid. Other directories in a delegated cgroup
- * are not ours to touch, not even `cellblock-host`, which nobody holds. */
+/* True if a directory has the name of a session; of a session with a claimed
+ * uid only when no session has that uid. Other directories in a delegated
+ * cgroup are not ours to touch, not even `cellblock-host`, which nobody holds.
+ */
 static int may_be_dead(const struct cgroup *cg, const char *name,
 	int (*is_dead)(const char *name, void *arg), void *arg)
 {

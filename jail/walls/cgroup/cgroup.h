@@ -37,8 +37,8 @@ enum cgroup_controller {
 /* (v1) Where pid 1 is in the freezer's hierarchy: above the guests. */
 #define CGROUP_ABOVE 5
 
-/* What this process could make here. Under v2 every cgroup has cpuacct and
- * freezer. */
+/* The cgroups that this process could make here. Under v2 every cgroup has
+ * cpuacct and freezer. */
 struct cgroup_caps {
 	enum cgroup_kind kind;
 	unsigned usable;   /* bits 1 << enum cgroup_controller */
@@ -149,7 +149,7 @@ int cgroup_can_freeze(const struct cgroup *cg);
 int cgroup_freeze(
 	const struct cgroup *cg, int on, int timeout_ms, struct err *e);
 
-/* What the jail uses, without its warden. */
+/* The resources that the jail uses, without its warden. */
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *u);
 
 /* Bytes charged now, without what could be reclaimed. The kernel adds them up

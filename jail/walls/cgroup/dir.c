@@ -25,7 +25,7 @@
 
 #define NAP_NS 200000
 
-/* What is in a session's directory, the innermost first. */
+/* The leaves of a session's directory, the innermost first. */
 static const char *const leaves[] = {CGROUP_GUESTS, CGROUP_JAIL, CGROUP_WARDEN};
 #define LEAVES (sizeof(leaves) / sizeof(leaves[0]))
 

@@ -45,8 +45,8 @@ struct cgroup_ops {
 		enum cgroup_controller in;
 		const char *name;
 	} files[CGROUP_FILES];
-	/* What to write into CGROUP_F_FREEZE: [0] to thaw, [1] to freeze; and
-	 * what CGROUP_F_EVENTS says when all have followed. */
+	/* The texts to write into CGROUP_F_FREEZE: [0] to thaw, [1] to freeze;
+	 * and the lines of CGROUP_F_EVENTS when all have followed. */
 	const char *freeze[2], *frozen[2];
 	/* The key of the CPU time, NULL where that stands alone; its unit. */
 	const char *cpu_key;
@@ -112,7 +112,7 @@ int cgroup_dir_make(const char *path, struct err *e);
  * if something would not die in time. */
 int cgroup_dir_clear(const char *path, int timeout_ms);
 
-/* Whether a directory holds processes that cannot be seen from here: a
+/* True if a directory holds processes that cannot be seen from here: a
  * container's, which shares our cgroups but not our locks. */
 int cgroup_dir_is_foreign(const char *path);
 

@@ -286,7 +286,7 @@ static unsigned controllers_of(int dir, const char *file)
 	return found;
 }
 
-/* Whether a cgroup is delegated to us as a whole: we may make others in it,
+/* True if a cgroup is delegated to us as a whole: we may make others in it,
  * hand controllers on, and move ourselves about below it. */
 static int is_delegated(int dir)
 {
@@ -320,7 +320,7 @@ static int is_one_of_ours(pid_t pid, const pid_t *with)
 	       (parent == with[0] || parent_of(parent) == with[0]);
 }
 
-/* Whether all processes of a cgroup are ours; with `move` they move into its
+/* True if all processes of a cgroup are ours; with `move` they move into its
  * leaf HOST. */
 static int is_ours(int dir, const pid_t *with, int move)
 {
@@ -344,7 +344,7 @@ static int is_ours(int dir, const pid_t *with, int move)
 	return 1;
 }
 
-/* Whether a cgroup can hand controllers on: it does so already, or it is the
+/* True if a cgroup can hand controllers on: it does so already, or it is the
  * root of all (which has no cgroup.events), or no process of others is in it.
  */
 static int has_room(int dir, const pid_t *with)
@@ -392,8 +392,9 @@ static int use_base(struct cgroup_caps *caps, const char *base)
 	return 1;
 }
 
-/* What a manager of services delegated to root's sessions. 0: nothing; 1, also
- * where it is of no use: sessions would escape its limits elsewhere. */
+/* Use the cgroup that a manager of services delegated to root's sessions. 0:
+ * nothing; 1, also where it is of no use: sessions would escape its limits
+ * elsewhere. */
 static int use_below(struct cgroup_caps *caps, const char *mount)
 {
 	char base[CGROUP_PATH_MAX];
