@@ -17,7 +17,7 @@
  * (AT_ENTRY). There the System V ABI says where a program finds what it is
  * started with: on its stack.
  *
- * Init writes, when it is known:
+ * Init writes these when they are known:
  *
  *   a stack as execve() lays it out, below the old one: strings, the
  *   auxiliary vector, variables, arguments, their number. The program begins

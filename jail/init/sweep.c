@@ -6,10 +6,10 @@
  * Trusts:    the kernel's view in /proc, not the word of a process
  * Leaves:    every process stopped, or killed and reaped
  *
- * A single kill(-1, SIGSTOP) is no wall: processes that send each other
- * SIGCONT escape it. So it is repeated until two whole passes over /proc find
- * nothing that could run. One pass is not enough: a process that it reaches
- * late may have continued one that it found stopped. What still runs after
+ * A single kill(-1, SIGSTOP) is no wall: processes that send each other SIGCONT
+ * escape it. So it is repeated until two whole passes over /proc find nothing
+ * that could run. One pass is not enough: a process that it reaches late may
+ * have continued one that it found stopped. A process that still runs after
  * STOP_MS and STOP_PASSES is killed, but for one that has not had a CPU since:
  * with the signal pending it stops when the host gives it one.
  *

@@ -90,6 +90,9 @@ class Options:
                      f"are: {' '.join(SUITES)}")
         tests = self.picked.setdefault(suite, [])
         if "/" in word:
+            if SUITES[suite] == "pytest" and not (
+                    TOP / "tests" / word.partition("::")[0]).exists():
+                sys.exit(f"tests/run: there is no tests/{word}")
             tests.append("tests/" + word)
 
     def tests(self):
