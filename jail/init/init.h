@@ -35,7 +35,7 @@ struct plan;
 /* ---- apart.c ---- */
 
 /* Run `work` in a child: its result, a number that is not negative; -1 when it
- * did not return in time. Nothing that it writes is kept. */
+ * did not return in time. Its memory ends with the child. */
 int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms);
 
 /* ---- locker.c ---- */

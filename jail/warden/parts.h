@@ -503,8 +503,8 @@ int site_make_plan(struct site *s, struct plan *plan, struct err *e);
 void site_take_plan(struct site *s, struct plan *plan);
 
 /* In a child: another site on the same home and in the same cgroup, for a
- * program beside the session. Nothing of it is frozen, and nothing of `of` is
- * kept open but that, and the socket `front`. 0, or -1 with e. */
+ * program beside the session. It is never frozen. Of `of` it keeps open only
+ * the home, the cgroup and the socket `front`. 0, or -1 with e. */
 int site_share(struct site *s, const struct site *of,
 	const struct jail_spec *spec, int front, struct err *e);
 
@@ -645,8 +645,8 @@ int guest_start_cell(struct guest *g, const int *fds, int nfds, struct err *e);
 LINK_CHECKED int guest_start_await(
 	struct guest *g, struct guest_message *m, struct err *e);
 
-/* Hand over the one cell, which a start holds (borrowed, wire.h). Nothing that
- * the guest says is heard from then on. 0, or -1 with e. */
+/* Hand over the one cell, which a start holds (borrowed, wire.h). From then on
+ * the warden ignores what the guest says. 0, or -1 with e. */
 int guest_give_cell(struct guest *g, int fd, struct err *e);
 
 /* The same for a program: its arguments, and what is not the tty of its stdio.

@@ -207,7 +207,8 @@ int client_begin(const char *person, struct err *e)
 	sigset_t set;
 	int ends[2];
 
-	/* Nothing fails after the fork: the child would go on without us. */
+	/* Every call that can fail comes before the fork: the child would go on
+	 * without us. */
 	if (open_signals(&c, &set, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {

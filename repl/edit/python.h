@@ -103,7 +103,7 @@ enum pypaste pypaste_read(const wchar_t *s, size_t n, struct utf8_wide *out);
 
 /*
  * For colours (pycolour.c), lines and blocks (pyblock.c), pastes (pypaste.c),
- * and for what may stand behind a text. Pure. Nothing here judges correctness.
+ * and for what may stand behind a text. Pure. The scanner checks no syntax.
  */
 
 enum pyscan_kind {

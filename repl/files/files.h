@@ -41,9 +41,9 @@ struct transfer;
 int download_run(struct transfer *t, const struct lexer_word *from, int n,
 	const char *to, struct err *e);
 
-/* PATTERN[:DIR] of -d, with a copy of `with`. What is there already, or cannot
- * be copied, is left out: the rest would be lost. 0, or -1 when anything was
- * refused; with->refuse was called for it. */
+/* PATTERN[:DIR] of -d, with a copy of `with`. A file that exists already, or
+ * cannot be copied, is left out, so that the others are not lost. 0, or -1 when
+ * any was refused; with->refuse was called for it. */
 int download_pair(
 	const struct transfer *with, const char *from, const char *to);
 
@@ -234,8 +234,8 @@ void manifest_free(struct manifest *m);
 
 /*
  * All of a transfer is known before its first byte moves: sources, collisions,
- * target, sizes. What is wrong with any of that ends it. Then each file arrives
- * whole or not at all, and none is overwritten unless the person said so.
+ * target, sizes. An error in any of them ends it. Then each file arrives whole
+ * or not at all, and none is overwritten unless the person said so.
  */
 
 /* One transfer; everything is borrowed. `say` prints lines, which are safe;

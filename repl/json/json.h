@@ -173,7 +173,7 @@ struct report {
 	size_t npng;
 };
 
-/* Take a report apart. What does not look like one ends it. */
+/* Parse a report, up to the first byte that cannot be part of one. */
 void report_parse(struct report *r, const char *s, size_t n);
 
 /* ---- cells.c ---- */
@@ -347,8 +347,8 @@ void python_marshal_bytes(struct strbuf *b, const void *p, size_t n);
 /* ---- request.c ---- */
 
 /*
- * docs/JSON.md has every field. Nothing of a request is acted on before all of
- * it was found in order.
+ * docs/JSON.md has every field. We check a whole request before we act on any
+ * part of it.
  */
 
 /* Deepest nesting of a request, and most values in it. */

@@ -100,9 +100,9 @@ struct fetch {
 };
 
 /* As session.maker says: ask the maker for a session as `spec` has it, or fork
- * its warden ourselves, as jail_open(). What a maker makes is there when it has
- * answered: between the two there is time for other work. Should the maker fail
- * a warden may still be forked. 0, or -1 with e. */
+ * its warden ourselves, as jail_open(). The maker works while the caller does
+ * other things; its answer brings the session. Should the maker fail, a warden
+ * may still be forked. 0, or -1 with e. */
 int fetch_begin(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e);
 int fetch_await(struct jail **out, const struct jail_spec *spec,

@@ -444,8 +444,9 @@ static bool somebody_asks(const struct service *s)
 	return poll(p, watch(s, p), 0) > 0;
 }
 
-/* Answer who asks that no child can be had. What nobody received is not closed
- * here, if there may be descriptors in it: see above. */
+/* Answer a client that no child can be forked. A connection whose unread
+ * message may hold descriptors stays open: closing them could take long, see
+ * above. */
 static void refuse(struct service *s, int conn, const struct err *e)
 {
 	char byte;

@@ -302,8 +302,8 @@ void head_reset(struct head *h);
  */
 
 struct http_calls {
-	/* Who it is for decides what becomes of its body: http_take_body(),
-	 * http_take_file() or nothing, which drops it. */
+	/* A head has come. The handler calls http_take_body() or
+	 * http_take_file(), or neither: then the body is dropped. */
 	void (*head)(void *arg, struct exchange *x);
 	/* All of it has come, and head() did not answer. */
 	void (*whole)(void *arg, struct exchange *x);
@@ -542,7 +542,7 @@ void sessions_serve(struct sessions *s, struct http_session *se,
 /* Interrupt the request that it serves, which is answered so. */
 void sessions_interrupt(struct http_session *se);
 
-/* End it. Nobody can find it any more. */
+/* End a session, and remove it from those that clients can find. */
 void sessions_end(struct sessions *s, struct http_session *se);
 
 /* For struct http_calls: more of a streamed answer; an exchange is over, of

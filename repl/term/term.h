@@ -164,9 +164,9 @@ int keys_timeout(struct keys *k, struct key *out);
 /*
  * 	end mark → limit → filter (vt.h) → sink
  *
- * A cell's bytes go in as they are read, split anywhere. What may be shown
- * comes out through the sink. The first `head_bytes` are streamed. After them
- * the output is counted, and only its last bytes are kept and shown at the
+ * A cell's bytes go in as they are read, split anywhere. The filter hands text
+ * that is safe to show to the sink. The first `head_bytes` are streamed. After
+ * them the output is counted, and only its last bytes are kept and shown at the
  * end: after a flood the traceback is there. Memory is one buffer, allocated
  * at the start, however much a cell writes.
  *
