@@ -394,6 +394,13 @@ def choose_people(who, directory, tally):
     return [other] if who == "user" else [other, me]
 
 
+def workers_of(who, people, part):
+    """The user has most of what is tested once; the rest is even."""
+    if people > 1 and part == "rest":
+        return 2 * CORES + 1
+    return 3 * CORES + 1 if people == 1 or who == "user" else CORES
+
+
 def jobs_of(run, people):
     """What runs together, and what runs alone afterwards."""
     caller = people[-1]
@@ -409,10 +416,8 @@ def jobs_of(run, people):
     if run.options.tests():
         names = [p.who for p in people]
         for person in people:
-            # The user has most of what is tested once, root of the rest.
-            most = (person.who == "user") == once or len(people) == 1
-            workers = run.options.workers or (
-                3 * CORES + 1 if most else CORES)
+            workers = run.options.workers or workers_of(
+                person.who, len(people), run.options.part)
             jobs.append(Pytest(run, person, names, workers))
             alone.append(Pytest(run, person, names, 1, alone=True))
     return jobs, alone
