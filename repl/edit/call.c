@@ -30,7 +30,7 @@ void call_look(struct editor *ed, size_t python)
 	const wchar_t *s = t.s + python;
 	size_t from = 0, to = 0;
 
-	if (!ed->signature || !ed->view.notes)
+	if (!ed->opts.signature || !ed->view.notes)
 		return;
 	if (python < t.cursor)
 		pyblock_call(s, t.cursor - python, &from, &to);
@@ -54,7 +54,7 @@ void call_ask(struct editor *ed)
 	c->asked = true;
 	name = utf8_from_wide(c->name.s, c->name.n, &n);
 	if (name)
-		ed->signature(ed->ctx, name, n);
+		ed->opts.signature(ed->opts.ctx, name, n);
 }
 
 void call_answer(struct editor *ed, const char *s, size_t n)

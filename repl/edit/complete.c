@@ -9,15 +9,10 @@
  * Leaves:    behind what the person typed, a continuation of its last word;
  *            only visible characters in the text and on the screen
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
 #include "repl/edit/python.h"
-#include "repl/text/text.h"
 
 #define CANDIDATE_BYTES_MAX 4096
 #define LIST_ROWS_MAX 12
@@ -80,7 +75,7 @@ int complete_answer(struct complete_list *c, const char *answer, size_t n)
 
 /* ---- what may stand in the text ---- */
 
-/* What is typed of the cell, for candidates that Python offers. */
+/* The part of the cell before the cursor. */
 struct complete_typed {
 	const char *word; /* the last word, as far as it is typed */
 	size_t word_n;
@@ -258,11 +253,6 @@ bool complete_walk(struct editor *ed, int step)
 	return true;
 }
 
-void complete_stop(struct editor *ed)
-{
-	complete_free(&ed->walk.list);
-}
-
 void complete_key(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -271,10 +261,10 @@ void complete_key(struct editor *ed)
 	auto_free char *text = NULL;
 	bool ok;
 
-	if (!ed->complete)
+	if (!ed->opts.complete)
 		return;
 	text = utf8_from_wide(t.s, t.n, &n);
-	ok = text && ed->complete(ed->ctx, text, n, before, &c) == 0;
+	ok = text && ed->opts.complete(ed->opts.ctx, text, n, before, &c) == 0;
 	if (ok)
 		complete_check(&c, text, before);
 	if (ok && c.count > 0)

@@ -9,7 +9,6 @@
  *            controls
  * Leaves:    a text no longer than a cell may be
  */
-#include <string.h>
 
 #include "jail/base/io.h"
 #include "parts.h"
@@ -29,7 +28,7 @@ void edit_begin(struct editor *ed)
 	ed->edit.unseen = 0;
 	undo_free(&ed->edit.undo);
 	view_status(&ed->view, "%s", "");
-	complete_stop(ed);
+	complete_free(&ed->walk.list);
 	call_forget(ed);
 	ed->recall.entry = NO_ENTRY;
 	ed->recall.recalled = false;
@@ -39,7 +38,7 @@ void edit_begin(struct editor *ed)
 
 void edit_free(struct editor *ed)
 {
-	complete_stop(ed);
+	complete_free(&ed->walk.list);
 	call_forget(ed);
 	undo_free(&ed->edit.undo);
 	utf8_wide_free(&ed->edit.killed);
@@ -57,7 +56,7 @@ static void insert_text(struct editor *ed, const wchar_t *s, size_t n)
 	if (!engine_fits(ed->engine, s, n))
 		view_status(&ed->view,
 			"[a cell has at most %zu bytes: not inserted]",
-			ed->max_bytes);
+			ed->opts.max_bytes);
 	else if (engine_replace(ed->engine, at, at, s, n) < 0)
 		view_status(&ed->view, "[no memory: not inserted]");
 }
@@ -74,12 +73,12 @@ static size_t right_of_cursor(const struct engine_text *t)
 	return layout_next(t->s, t->n, t->cursor);
 }
 
-static size_t line_start(const struct engine_text *t)
+size_t edit_line_start(const struct engine_text *t)
 {
 	return engine_line_start(t, t->cursor);
 }
 
-static size_t line_end(const struct engine_text *t)
+size_t edit_line_end(const struct engine_text *t)
 {
 	return engine_line_end(t, t->cursor);
 }
@@ -90,7 +89,7 @@ static size_t text_start(const struct engine_text *t)
 	return 0;
 }
 
-static size_t text_end(const struct engine_text *t)
+size_t edit_text_end(const struct engine_text *t)
 {
 	return t->n;
 }
@@ -120,7 +119,7 @@ static size_t word_right(const struct engine_text *t)
 /* The end of the line; at the end already, the line feed too. */
 static size_t end_or_next(const struct engine_text *t)
 {
-	size_t at = line_end(t);
+	size_t at = edit_line_end(t);
 
 	return at == t->cursor ? at + (at < t->n) : at;
 }
@@ -128,7 +127,7 @@ static size_t end_or_next(const struct engine_text *t)
 /* In the blanks that a line begins with, the level before. */
 static size_t level_left(const struct engine_text *t)
 {
-	size_t start = line_start(t), at = start, n;
+	size_t start = edit_line_start(t), at = start, n;
 
 	while (at < t->cursor && t->s[at] == ' ')
 		at++;
@@ -142,7 +141,7 @@ static size_t level_left(const struct engine_text *t)
 
 static size_t history_entries(const struct editor *ed)
 {
-	return ed->history ? history_count(ed->history) : 0;
+	return ed->opts.history ? history_count(ed->opts.history) : 0;
 }
 
 static void show_entry(struct editor *ed, size_t entry, size_t cursor)
@@ -157,7 +156,7 @@ static void show_entry(struct editor *ed, size_t entry, size_t cursor)
 		utf8_wide_set(&re->draft, t.s, t.n);
 		re->draft_cursor = t.cursor;
 	}
-	s = history_get(ed->history, entry, &n);
+	s = history_get(ed->opts.history, entry, &n);
 	if (!s || utf8_wide_decode(&text, s, n) < 0)
 		return;
 	re->entry = entry;
@@ -176,10 +175,9 @@ static void show_own(
 	engine_set(ed->engine, text->s, text->n, cursor);
 }
 
-/* Show the entry before or behind the one shown that begins as the person's
- * own text does before its cursor; `any`: whatever it begins with. An entry
- * that looks like what is shown is passed over. Behind the last stands that
- * text itself. */
+/* Show the next entry, or the one before, that begins as the person's own text
+ * does up to its cursor (`any`: with any text) and differs from the text shown.
+ * Behind the last entry stands the person's own text. */
 static void step_history(struct editor *ed, bool back, bool any)
 {
 	struct recall *re = &ed->recall;
@@ -199,7 +197,7 @@ static void step_history(struct editor *ed, bool back, bool any)
 		return;
 	for (at = own ? count : at; back ? at > 0 : ++at < count;) {
 		at -= back;
-		s = history_get(ed->history, at, &n);
+		s = history_get(ed->opts.history, at, &n);
 		if (s && n >= begin && !memcmp(s, prefix, begin) &&
 			(n != len || memcmp(s, shown, n))) {
 			show_entry(ed, at, NO_ENTRY);
@@ -210,37 +208,25 @@ static void step_history(struct editor *ed, bool back, bool any)
 		show_own(ed, &re->draft, re->draft_cursor);
 }
 
-/* The newest entry that begins with this text and goes on; NULL: none. */
-static const char *longer_entry(struct editor *ed, const char *s, size_t n)
-{
-	const char *entry;
-	size_t len;
-
-	for (size_t at = history_entries(ed); at-- > 0;) {
-		entry = history_get(ed->history, at, &len);
-		if (entry && len > n && !memcmp(entry, s, n))
-			return entry;
-	}
-	return NULL;
-}
-
 /* Only the first line of what may follow is shown, but all of it is taken. */
 static void suggest_rest(struct editor *ed)
 {
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
-	const char *entry = NULL;
-	size_t n, first;
-	auto_free char *s = NULL;
+	bool wanted = ed->view.notes && !re->searching &&
+		      re->entry == NO_ENTRY && t.n && t.cursor == t.n;
+	size_t n, len, at = wanted ? history_entries(ed) : 0;
+	auto_free char *s = at ? utf8_from_wide(t.s, t.n, &n) : NULL;
+	const char *entry, *rest;
 
 	strbuf_free(&re->rest);
-	if (re->suggests && !re->searching && re->entry == NO_ENTRY && t.n &&
-		t.cursor == t.n && (s = utf8_from_wide(t.s, t.n, &n)))
-		entry = longer_entry(ed, s, n);
-	if (entry)
-		strbuf_puts(&re->rest, entry + n);
-	first = entry ? strcspn(re->rest.s, "\n") : 0;
-	view_hint(&ed->view, entry ? re->rest.s : "", first);
+	while (s && !re->rest.n && at-- > 0) {
+		entry = history_get(ed->opts.history, at, &len);
+		if (entry && len > n && !memcmp(entry, s, n))
+			strbuf_puts(&re->rest, entry + n);
+	}
+	rest = re->rest.n ? re->rest.s : "";
+	view_hint(&ed->view, rest, strcspn(rest, "\n"));
 }
 
 static bool take_suggestion(struct editor *ed)
@@ -281,13 +267,13 @@ static void search_step(struct editor *ed, size_t before)
 	if (!s)
 		return;
 	if (n)
-		hit = history_find(ed->history, before, s, n);
+		hit = history_find(ed->opts.history, before, s, n);
 	view_status(&ed->view, "%s: %s",
 		n && hit == NO_ENTRY ? "no match" : "search", s);
 	if (hit == NO_ENTRY)
 		return;
 	re->found = hit;
-	entry = history_get(ed->history, hit, &len);
+	entry = history_get(ed->opts.history, hit, &len);
 	match = memmem(entry, len, s, n);
 	show_entry(ed, hit, utf8_count(entry, (size_t)(match - entry)));
 }
@@ -297,7 +283,7 @@ static void begin_search(struct editor *ed)
 	struct recall *re = &ed->recall;
 	struct engine_text t = engine_text(ed->engine);
 
-	if (!ed->history)
+	if (!ed->opts.history)
 		return;
 	utf8_wide_set(&re->old, t.s, t.n);
 	re->old_cursor = t.cursor;
@@ -332,7 +318,6 @@ static bool search_key(struct editor *ed, const struct key *key)
 		return true;
 	case '\r':
 	case '\n':
-		/* Whatever part of the entry matched. */
 		if (re->found < history_entries(ed))
 			ed->edit.result = EDITOR_CELL;
 		break;
@@ -359,8 +344,8 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 	if (e->goal == NO_GOAL ||
 		(last != KEY_UP && last != KEY_DOWN && last != KEYS_CTRL('P') &&
 			last != KEYS_CTRL('N')))
-		e->goal = layout_width(
-			t->s + line_start(t), t->cursor - line_start(t), 0);
+		e->goal = layout_width(t->s + edit_line_start(t),
+			t->cursor - edit_line_start(t), 0);
 	for (; start < line_end; start++) {
 		layout_glyph(t->s[start], col, 1 << 20, &g);
 		if (col + g.width > e->goal)
@@ -373,7 +358,7 @@ static void move_to_line(struct editor *ed, const struct engine_text *t,
 static void key_up(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = line_start(&t);
+	size_t at = edit_line_start(&t);
 
 	if (at == 0)
 		step_history(ed, true, false);
@@ -384,7 +369,7 @@ static void key_up(struct editor *ed)
 static void key_down(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = line_end(&t);
+	size_t at = edit_line_end(&t);
 
 	if (at == t.n)
 		step_history(ed, false, false);
@@ -425,7 +410,10 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 			return n;
 		name[len++] = (char)s[i];
 	}
-	return ed->takes_cell && ed->takes_cell(ed->ctx, name, len) ? i : n;
+	return ed->opts.takes_cell &&
+			       ed->opts.takes_cell(ed->opts.ctx, name, len)
+		       ? i
+		       : n;
 }
 
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n)
@@ -491,8 +479,8 @@ static void key_enter(struct editor *ed)
 		key_newline(ed);
 }
 
-/* Who indents a line without having seen that it is indented already means
- * their own blanks. */
+/* A person who indents before they have seen that the line is indented wants
+ * their own blanks alone. */
 static void drop_unseen(struct editor *ed)
 {
 	size_t at = engine_text(ed->engine).cursor, n = ed->edit.unseen;
@@ -508,7 +496,7 @@ static void key_tab(struct editor *ed)
 
 	drop_unseen(ed);
 	t = engine_text(ed->engine);
-	start = at = line_start(&t);
+	start = at = edit_line_start(&t);
 	while (at < t.cursor && (t.s[at] == ' ' || t.s[at] == '\t'))
 		at++;
 	if (complete_walk(ed, 1))
@@ -522,7 +510,7 @@ static void key_tab(struct editor *ed)
 static void key_back_tab(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t start = line_start(&t), n = 0, cursor = t.cursor;
+	size_t start = edit_line_start(&t), n = 0, cursor = t.cursor;
 
 	if (complete_walk(ed, -1))
 		return;
@@ -539,10 +527,10 @@ static void dedent_line(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
 	const wchar_t *python = t.s + python_at(ed, t.s, t.cursor);
-	size_t start = line_start(&t), old = start;
+	size_t start = edit_line_start(&t), old = start;
 	struct pyblock_indent in;
 
-	if (t.cursor != line_end(&t) ||
+	if (t.cursor != edit_line_end(&t) ||
 		!pyblock_dedent(python, (size_t)(t.s + t.cursor - python), &in))
 		return;
 	while (is_blank(t.s[old]))
@@ -598,16 +586,11 @@ static void key_end(struct editor *ed)
 	struct engine_text t = engine_text(ed->engine);
 
 	if (!take_suggestion(ed))
-		engine_move(ed->engine, line_end(&t));
+		engine_move(ed->engine, edit_line_end(&t));
 }
 
-static void key_run(struct editor *ed)
-{
-	ed->edit.result = EDITOR_CELL;
-}
-
-/* Put what a paste at `at` means in its place. The paste itself is one step of
- * undo away. */
+/* Replace a paste at `at` by the code in it. One step of undo brings the paste
+ * back. */
 static void understand_paste(struct editor *ed, size_t at)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -644,7 +627,7 @@ static void key_paste(struct editor *ed)
 	if (in->paste_cut) {
 		view_status(&ed->view,
 			"[a cell has at most %zu bytes: not pasted]",
-			ed->max_bytes);
+			ed->opts.max_bytes);
 		return;
 	}
 	insert_text(ed, in->paste.s, in->paste.n);
@@ -665,11 +648,12 @@ static void key_yank(struct editor *ed)
 static void key_transpose(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
-	size_t at = t.cursor == line_end(&t) ? left_of_cursor(&t) : t.cursor;
+	size_t at =
+		t.cursor == edit_line_end(&t) ? left_of_cursor(&t) : t.cursor;
 	size_t from = layout_prev(t.s, at), to = layout_next(t.s, t.n, at);
 	auto_free wchar_t *swapped = NULL;
 
-	if (t.cursor == line_start(&t) || at == line_start(&t))
+	if (t.cursor == edit_line_start(&t) || at == edit_line_start(&t))
 		return;
 	swapped = calloc(to - from, sizeof(*swapped));
 	if (!swapped)
@@ -692,11 +676,6 @@ static void key_clear(struct editor *ed)
 	view_clear_screen(&ed->view);
 }
 
-static void key_interrupt(struct editor *ed)
-{
-	ed->edit.result = EDITOR_INTERRUPT;
-}
-
 static void key_ctrl_d(struct editor *ed)
 {
 	struct engine_text t = engine_text(ed->engine);
@@ -715,9 +694,9 @@ static const struct edit_command commands[256] = {
 	['\n'] = {.run = key_enter},
 	['\t'] = {.run = key_tab},
 	[0x7F] = {EDIT_CUT, level_left},
-	[KEYS_CTRL('A')] = {EDIT_MOVE, line_start},
+	[KEYS_CTRL('A')] = {EDIT_MOVE, edit_line_start},
 	[KEYS_CTRL('B')] = {EDIT_MOVE, left_of_cursor},
-	[KEYS_CTRL('C')] = {.run = key_interrupt},
+	[KEYS_CTRL('C')] = {.ends = EDITOR_INTERRUPT},
 	[KEYS_CTRL('D')] = {.run = key_ctrl_d},
 	[KEYS_CTRL('E')] = {.run = key_end},
 	[KEYS_CTRL('F')] = {.run = key_right},
@@ -729,7 +708,7 @@ static const struct edit_command commands[256] = {
 	[KEYS_CTRL('P')] = {.run = key_up},
 	[KEYS_CTRL('R')] = {.run = begin_search},
 	[KEYS_CTRL('T')] = {.run = key_transpose},
-	[KEYS_CTRL('U')] = {EDIT_KILL, line_start},
+	[KEYS_CTRL('U')] = {EDIT_KILL, edit_line_start},
 	[KEYS_CTRL('W')] = {EDIT_KILL, word_left},
 	[KEYS_CTRL('Y')] = {.run = key_yank},
 	[KEYS_CTRL('_')] = {.run = key_undo},
@@ -738,7 +717,7 @@ static const struct edit_command commands[256] = {
 	[KEY_DOWN] = {.run = key_down},
 	[KEY_LEFT] = {EDIT_MOVE, left_of_cursor},
 	[KEY_RIGHT] = {.run = key_right},
-	[KEY_HOME] = {EDIT_MOVE, line_start},
+	[KEY_HOME] = {EDIT_MOVE, edit_line_start},
 	[KEY_END] = {.run = key_end},
 	[KEY_DELETE] = {EDIT_CUT, right_of_cursor},
 	[KEY_PAGE_UP] = {.run = show_older},
@@ -746,8 +725,8 @@ static const struct edit_command commands[256] = {
 	[KEY_WORD_LEFT] = {EDIT_MOVE, word_left},
 	[KEY_WORD_RIGHT] = {EDIT_MOVE, word_right},
 	[KEY_TOP] = {EDIT_MOVE, text_start},
-	[KEY_BOTTOM] = {EDIT_MOVE, text_end},
-	[KEY_ALT_ENTER] = {.run = key_run},
+	[KEY_BOTTOM] = {EDIT_MOVE, edit_text_end},
+	[KEY_ALT_ENTER] = {.ends = EDITOR_CELL},
 	[KEY_ALT_BACKSPACE] = {EDIT_KILL, word_left},
 	[KEY_ALT_D] = {EDIT_KILL, word_right},
 	[KEY_BACK_TAB] = {.run = key_back_tab},
@@ -782,6 +761,8 @@ void edit_do(struct editor *ed, const struct edit_command *c)
 	struct engine_text t = engine_text(ed->engine);
 	size_t to, from;
 
+	if (c->ends)
+		ed->edit.result = c->ends;
 	if (c->run)
 		c->run(ed);
 	if (!c->to)
@@ -806,7 +787,7 @@ bool edit_begin_key(struct editor *ed, const struct key *key)
 	e->result = EDITOR_GO_ON;
 	view_status(&ed->view, "%s", "");
 	if (key->code != '\t' && key->code != KEY_BACK_TAB)
-		complete_stop(ed);
+		complete_free(&ed->walk.list);
 	if (search_key(ed, key))
 		return false;
 	if (key->code != '\t' && (key->code != KEY_TEXT || key->c != ' '))
@@ -819,7 +800,7 @@ void edit_end_key(struct editor *ed)
 	struct edit *e = &ed->edit;
 	struct engine_text t;
 
-	/* What the person has not seen is not taken. */
+	/* The person has not seen it, and cannot want it. */
 	strbuf_free(&ed->recall.rest);
 	e->last_code = e->key.code;
 	t = engine_text(ed->engine);

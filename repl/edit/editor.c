@@ -10,17 +10,10 @@
  */
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "parts.h"
-#include "repl/term/term.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
 /* Keys that wait their turn; the terminal keeps more of them. */
@@ -43,19 +36,13 @@ static void draw_cell(struct editor *ed)
 	call_ask(ed);
 }
 
-/* What has begun as a key is none. */
+/* Drop a key that is incomplete. */
 static void restart_keys(struct input *in)
 {
 	bool escape_alone = in->keys.escape_alone;
 
 	keys_init(&in->keys);
 	in->keys.escape_alone = escape_alone;
-}
-
-static void forget_ahead(struct input *in)
-{
-	strbuf_free(&in->ahead);
-	in->ahead_at = 0;
 }
 
 static enum editor_result take_interrupt(struct input *in)
@@ -84,18 +71,11 @@ static enum editor_result call_watchers(
 	return stop ? EDITOR_EVENT : r;
 }
 
-/* A terminal that has hung up is at its end, like a file. */
-static bool is_gone(int fd)
-{
-	struct termios t;
-
-	return tcgetattr(fd, &t) < 0 && errno == EIO;
-}
-
 static enum editor_result read_bytes(struct editor *ed)
 {
 	struct input *in = &ed->input;
-	ssize_t n = read(ed->in, in->queue, sizeof(in->queue));
+	ssize_t n = read(ed->opts.in, in->queue, sizeof(in->queue));
+	struct termios t;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return EDITOR_GO_ON;
@@ -103,26 +83,25 @@ static enum editor_result read_bytes(struct editor *ed)
 		err_errno(ed->err, "read the terminal");
 		return EDITOR_ERROR;
 	}
+	/* A terminal that has hung up is at its end, like a file. */
 	if (n <= 0)
-		return ed->lines && !is_gone(ed->in) ? EDITOR_EOF : EDITOR_HUP;
+		return ed->lines && (tcgetattr(ed->opts.in, &t) == 0 ||
+					    errno != EIO)
+			       ? EDITOR_EOF
+			       : EDITOR_HUP;
 	in->queue_at = 0;
 	in->queue_end = (size_t)n;
 	in->echoed = ed->lines;
 	return EDITOR_GO_ON;
 }
 
-static bool has_ahead(const struct input *in)
-{
-	return in->ahead.n > in->ahead_at;
-}
-
-/* What was typed while nobody read comes before what is typed now: one line of
- * it, and then whoever is watched. */
+/* Keys typed ahead come before those typed now: one line of them, and then the
+ * watchers have their turn. */
 static void take_ahead(struct editor *ed)
 {
 	struct input *in = &ed->input;
-	const char *s = in->ahead.s + in->ahead_at;
-	size_t n = in->ahead.n - in->ahead_at, line = 0;
+	const char *s = in->ahead.s;
+	size_t n = in->ahead.n, line = 0;
 
 	if (n > sizeof(in->queue))
 		n = sizeof(in->queue);
@@ -132,17 +111,15 @@ static void take_ahead(struct editor *ed)
 	in->queue_end = line + (line < n);
 	memcpy(in->queue, s, in->queue_end);
 	in->echoed = false;
-	in->ahead_at += in->queue_end;
-	if (!has_ahead(in))
-		forget_ahead(in);
+	strbuf_cut(&in->ahead, in->queue_end);
 }
 
 /* Ctrl-C, as the last of the keys typed ahead that is one, drops those before
  * it. In a paste it is text. */
 static void drop_interrupted(struct input *in)
 {
-	const char *s = in->ahead.s + in->ahead_at;
-	size_t n = in->ahead.n - in->ahead_at, last = n;
+	const char *s = in->ahead.s;
+	size_t n = in->ahead.n, last = n;
 	struct key out[KEYS_OUT_MAX];
 	struct keys keys = in->keys;
 
@@ -155,7 +132,7 @@ static void drop_interrupted(struct input *in)
 	}
 	if (last == n)
 		return;
-	in->ahead_at += last;
+	strbuf_cut(&in->ahead, last);
 	restart_keys(in);
 }
 
@@ -167,59 +144,46 @@ static enum editor_result read_behind(struct editor *ed)
 
 	if (r != EDITOR_GO_ON || in->queue_at == in->queue_end)
 		return r;
-	in->ahead.n -= in->ahead_at;
-	memmove(in->ahead.s, in->ahead.s + in->ahead_at, in->ahead.n);
-	in->ahead_at = 0;
 	strbuf_add(&in->ahead, in->queue, in->queue_end);
 	in->queue_at = in->queue_end;
 	drop_interrupted(in);
 	return r;
 }
 
-/* What is left of `timeout_ms`; -1: for ever. */
-static int left_ms(int timeout_ms, int64_t since_ms)
+/* Poll the watched descriptors and `fd` (-1: none). */
+static int poll_all(
+	const struct input *in, int fd, struct pollfd *p, int timeout_ms)
 {
-	int64_t gone = now_ms() - since_ms;
-
-	if (timeout_ms < 0)
-		return -1;
-	return gone < timeout_ms ? (int)(timeout_ms - gone) : 0;
-}
-
-/* Wait for whoever is watched, and for keys. Where a terminal keeps lines, and
- * makes Ctrl-C a signal, those behind the ones that wait their turn stay there:
- * so do keys that would be too many. */
-static int poll_all(struct editor *ed, struct pollfd *p, int timeout_ms)
-{
-	struct input *in = &ed->input;
-	bool reads = !has_ahead(in) ||
-		     (!ed->lines && in->ahead.n - in->ahead_at < AHEAD_MAX);
-
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
 		p[i] = (struct pollfd){.fd = in->watch[i].fd, .events = POLLIN};
-	p[EDITOR_WATCH_MAX] =
-		(struct pollfd){.fd = reads ? ed->in : -1, .events = POLLIN};
+	p[EDITOR_WATCH_MAX] = (struct pollfd){.fd = fd, .events = POLLIN};
 	return poll(p, EDITOR_WATCH_MAX + 1, timeout_ms);
 }
 
-/* Wait until there are bytes in the queue, or the time is up. */
+/* Wait until there are bytes in the queue, or the time is up. Keys behind those
+ * typed ahead stay in the terminal while it keeps lines, and makes Ctrl-C a
+ * signal, or where they would be too many. */
 static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 {
-	int64_t since = now_ms();
+	int64_t end = now_ms() + timeout_ms;
 	struct input *in = &ed->input;
 	struct pollfd p[EDITOR_WATCH_MAX + 1];
 	enum editor_result r = EDITOR_GO_ON;
 	int n;
 
 	while (r == EDITOR_GO_ON && in->queue_at == in->queue_end) {
-		bool ahead = has_ahead(in);
+		size_t ahead = in->ahead.n;
+		bool reads = !ahead || (!ed->lines && ahead < AHEAD_MAX);
+		int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
 
 		/* An interrupt that came while a key was served. */
 		if (in->interrupted)
 			return take_interrupt(in);
 		if (!ahead && (ed->lines || !in->keys.paste))
 			draw_cell(ed);
-		n = poll_all(ed, p, ahead ? 0 : left_ms(timeout_ms, since));
+		left = timeout_ms >= 0 && left < 0 ? 0 : left;
+		n = poll_all(
+			in, reads ? ed->opts.in : -1, p, ahead ? 0 : (int)left);
 		if (n < 0 && errno != EINTR) {
 			err_errno(ed->err, "wait for the terminal");
 			return EDITOR_ERROR;
@@ -227,26 +191,17 @@ static enum editor_result fill_queue(struct editor *ed, int timeout_ms)
 		if (n > 0)
 			r = call_watchers(in, p);
 		/* The end of a terminal is no key. */
-		if (n > 0 && p[EDITOR_WATCH_MAX].revents == POLLIN && ed->keyed)
-			ed->keyed(ed->ctx);
+		if (n > 0 && p[EDITOR_WATCH_MAX].revents == POLLIN &&
+			ed->opts.keyed)
+			ed->opts.keyed(ed->opts.ctx);
 		if (n > 0 && r == EDITOR_GO_ON && p[EDITOR_WATCH_MAX].revents)
 			r = ahead ? read_behind(ed) : read_bytes(ed);
-		if (r == EDITOR_GO_ON && has_ahead(in))
+		if (r == EDITOR_GO_ON && in->ahead.n)
 			take_ahead(ed);
 		else if (n == 0)
 			break;
 	}
 	return r;
-}
-
-/* A pasted character; more of them than a cell may have are not kept. */
-static void add_pasted(struct editor *ed, wchar_t c)
-{
-	struct input *in = &ed->input;
-
-	if (in->paste.n >= ed->max_bytes ||
-		utf8_wide_add(&in->paste, &c, 1) < 0)
-		in->paste_cut = true;
 }
 
 /* The next key: EDITOR_GO_ON; any other result ends the read. */
@@ -271,7 +226,9 @@ static enum editor_result next_key(struct editor *ed, struct key *key)
 		}
 		*key = in->ready[in->ready_at++];
 		if (key->code == KEY_PASTE_TEXT) {
-			add_pasted(ed, key->c);
+			if (in->paste.n >= ed->opts.max_bytes ||
+				utf8_wide_add(&in->paste, &key->c, 1) < 0)
+				in->paste_cut = true;
 		} else if (key->code == KEY_PASTE_BEGIN) {
 			utf8_wide_free(&in->paste);
 			in->paste_cut = false;
@@ -306,7 +263,7 @@ static enum editor_result next_line(
 
 			if (c)
 				echo_character(ed, c);
-			if (cell->n >= ed->max_bytes)
+			if (cell->n >= ed->opts.max_bytes)
 				*fits = false;
 			if (c && *fits && utf8_wide_add(cell, &c, 1) < 0) {
 				err_set(ed->err, "out of memory");
@@ -331,42 +288,39 @@ static enum editor_result next_line(
 	}
 }
 
-/* In the command mode of vi a key means something else. */
-static enum editor_result take_key(struct editor *ed, const struct key *key)
-{
-	if (!edit_begin_key(ed, key))
-		return ed->edit.result;
-	if (!vi_key(ed, key))
-		edit_do(ed, edit_command(key->code));
-	edit_end_key(ed);
-	return ed->edit.result;
-}
-
 /* The engine's call: the keys of a whole read. */
 static void handle_keys(void *ctx)
 {
 	struct editor *ed = ctx;
 	struct key key;
 
-	do {
+	for (;;) {
 		ed->result = next_key(ed, &key);
-		if (ed->result == EDITOR_GO_ON)
-			ed->result = take_key(ed, &key);
-	} while (ed->result == EDITOR_GO_ON);
+		if (ed->result != EDITOR_GO_ON)
+			return;
+		if (edit_begin_key(ed, &key)) {
+			if (!vi_key(ed, &key))
+				edit_do(ed, edit_command(key.code));
+			edit_end_key(ed);
+		}
+		ed->result = ed->edit.result;
+		if (ed->result != EDITOR_GO_ON)
+			return;
+	}
 }
 
 /* ---- open and close ---- */
 
-/* What depends on the terminal. 0, or -1 with e. */
+/* Set up the parts that depend on the terminal. 0, or -1 with e. */
 static int take_terminal(struct editor *ed, bool colour, struct err *e)
 {
 	struct engine *engine = NULL;
 	int out = ed->view.out;
 	bool tty = isatty(out);
 	/* Where the cursor cannot be addressed, lines are read. */
-	bool plain = !tty || !isatty(ed->in) || terminal_is_dumb();
+	bool plain = !tty || !isatty(ed->opts.in) || terminal_is_dumb();
 
-	if (!plain && engine_open(&engine, ed->in, out, ed->max_bytes,
+	if (!plain && engine_open(&engine, ed->opts.in, out, ed->opts.max_bytes,
 			      handle_keys, ed, e) < 0) {
 		engine_close(engine);
 		return -1;
@@ -376,9 +330,7 @@ static int take_terminal(struct editor *ed, bool colour, struct err *e)
 	ed->plain = plain;
 	ed->view.out_is_tty = tty;
 	ed->view.colour = colour;
-	ed->recall.suggests = ed->suggest && colour;
-	if (ed->suggest)
-		view_keep_row(&ed->view);
+	ed->view.notes = ed->opts.suggest && colour;
 	return 0;
 }
 
@@ -389,17 +341,10 @@ int editor_open(
 
 	if (!ed)
 		return err_errno(e, "editor");
-	ed->max_bytes = opts->max_bytes ? opts->max_bytes : MAX_BYTES;
-	ed->takes_cell = opts->takes_cell;
-	ed->complete = opts->complete;
-	ed->signature = opts->signature;
-	ed->keyed = opts->keyed;
-	ed->ctx = opts->ctx;
-	ed->history = opts->history;
-	ed->suggest = opts->suggest;
-	ed->in = opts->in;
+	ed->opts = *opts;
+	if (!opts->max_bytes)
+		ed->opts.max_bytes = MAX_BYTES;
 	ed->view.out = opts->out;
-	ed->vi.on = opts->vi;
 	keys_init(&ed->input.keys);
 	ed->input.keys.escape_alone = opts->vi;
 	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
@@ -479,7 +424,7 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	struct termios before;
 	int ran;
 
-	if (tcgetattr(ed->in, &before) < 0) {
+	if (tcgetattr(ed->opts.in, &before) < 0) {
 		r = errno == EIO ? EDITOR_HUP : EDITOR_ERROR;
 		err_errno(ed->err, "modes of the terminal");
 		return r;
@@ -488,16 +433,17 @@ static enum editor_result read_drawn(struct editor *ed, char **cell, size_t *n)
 	/* Without a terminal libedit asks for no key. */
 	ed->result = EDITOR_ERROR;
 	edit_begin(ed);
-	vi_begin(ed);
+	ed->vi = (struct vi){0};
 	view_write(&ed->view, paste_on, sizeof(paste_on) - 1);
-	ran = engine_run(ed->engine, start.s, start.n, ed->kept_cursor);
+	ran = engine_run(ed->engine,
+		(struct engine_text){start.s, start.n, ed->kept_cursor});
 	utf8_wide_free(&start);
 	if (ran < 0)
 		err_set(ed->err, "modes of the terminal");
 	else
 		r = end_drawn(ed, cell, n);
 	view_write(&ed->view, paste_off, sizeof(paste_off) - 1);
-	tcsetattr(ed->in, TCSANOW, &before);
+	tcsetattr(ed->opts.in, TCSANOW, &before);
 	return r;
 }
 
@@ -508,7 +454,7 @@ static void say_too_long(struct editor *ed)
 	char text[80];
 
 	snprintf(text, sizeof(text), "a cell has at most %zu bytes: not run",
-		ed->max_bytes);
+		ed->opts.max_bytes);
 	output_frame(&b, text, &look);
 	view_write(&ed->view, b.s, b.n);
 	strbuf_free(&b);
@@ -521,11 +467,9 @@ static enum editor_result read_lines(struct editor *ed, struct utf8_wide *cell)
 	enum editor_result r;
 	bool fits = true;
 
-	/* No terminal has edited what was typed ahead. */
+	/* No terminal has edited the keys typed ahead. */
 	if (ahead->n)
-		ahead->n = ed->input.ahead_at +
-			   typed_edit(ahead->s + ed->input.ahead_at,
-				   ahead->n - ed->input.ahead_at);
+		ahead->n = typed_edit(ahead->s, ahead->n);
 	view_ask(&ed->view, &ed->view.prompt, cell);
 	for (;;) {
 		r = next_line(ed, cell, &fits);
@@ -592,11 +536,9 @@ void editor_take_input(struct editor *ed, struct strbuf *keys)
 
 	strbuf_add(
 		keys, in->queue + in->queue_at, in->queue_end - in->queue_at);
-	if (in->ahead.n)
-		strbuf_add(keys, in->ahead.s + in->ahead_at,
-			in->ahead.n - in->ahead_at);
+	strbuf_add(keys, in->ahead.s, in->ahead.n);
 	in->queue_at = in->queue_end;
-	forget_ahead(in);
+	strbuf_free(&in->ahead);
 }
 
 int editor_prefill(struct editor *ed, const char *s, size_t n)
@@ -636,12 +578,9 @@ void editor_unwatch_fd(struct editor *ed, int fd)
 
 void editor_wait(struct editor *ed)
 {
-	struct pollfd p[EDITOR_WATCH_MAX];
+	struct pollfd p[EDITOR_WATCH_MAX + 1];
 
-	for (int i = 0; i < EDITOR_WATCH_MAX; i++)
-		p[i] = (struct pollfd){
-			.fd = ed->input.watch[i].fd, .events = POLLIN};
-	if (poll(p, EDITOR_WATCH_MAX, -1) > 0)
+	if (poll_all(&ed->input, -1, p, -1) > 0)
 		call_watchers(&ed->input, p);
 }
 
@@ -662,9 +601,9 @@ void editor_resized(struct editor *ed)
 void editor_interrupt(struct editor *ed)
 {
 	ed->input.interrupted = true;
-	/* Ctrl-C discards what was typed before it, as on any tty. */
+	/* Ctrl-C discards the keys typed before it, as on any tty. */
 	ed->input.queue_at = ed->input.queue_end;
-	forget_ahead(&ed->input);
+	strbuf_free(&ed->input.ahead);
 }
 
 void editor_signature(struct editor *ed, const char *s, size_t n)

@@ -9,17 +9,13 @@
  * Leaves:    nothing read of the user's: no editrc, no terminfo
  *
  * libedit draws wrongly once a cell is taller than the screen, and then writes
- * past its arrays; so it draws nothing here. It never sees a key either: when
- * it asks for the first one, all keys of the read are handled, and the answer
- * is the end of its input. This keeps its commands out of reach (`ed-command`
- * could rebind keys, `vi-histedit` runs $EDITOR, and `ed-insert` trusts the
- * display).
+ * past its arrays; so it draws nothing here. libedit never sees a key either:
+ * when it asks for the first one, all keys of the read are handled, and the
+ * answer is the end of its input. This keeps its commands out of reach
+ * (`ed-command` could rebind keys, `vi-histedit` runs $EDITOR, and `ed-insert`
+ * trusts the display).
  */
 #include <histedit.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "jail/base/err.h"
 #include "parts.h"
@@ -33,8 +29,7 @@ struct engine {
 	size_t max_bytes;
 	void (*edit)(void *ctx);
 	void *ctx;
-	const wchar_t *start; /* the text to begin with */
-	size_t start_n, start_cursor;
+	struct engine_text start; /* to begin with */
 };
 
 /* Variables that choose the files libedit reads when it starts: a terminfo
@@ -83,7 +78,7 @@ static int all_keys(EditLine *el, wchar_t *c)
 	(void)c;
 	el_wget(el, EL_CLIENTDATA, &data);
 	en = data;
-	engine_set(en, en->start, en->start_n, en->start_cursor);
+	engine_set(en, en->start.s, en->start.n, en->start.cursor);
 	en->edit(en->ctx);
 	return 0;
 }
@@ -149,13 +144,11 @@ bool engine_can(int rows, int cols)
 	return (long)rows * cols <= ENGINE_CELLS_MAX;
 }
 
-int engine_run(struct engine *en, const wchar_t *s, size_t n, size_t cursor)
+int engine_run(struct engine *en, struct engine_text start)
 {
 	int ignored;
 
-	en->start = s;
-	en->start_n = n;
-	en->start_cursor = cursor;
+	en->start = start;
 	if (el_wset(en->el, EL_PREP_TERM, 1) < 0)
 		return -1;
 	el_wgets(en->el, &ignored);

@@ -16,13 +16,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
@@ -97,7 +93,7 @@ static int find_fault(const struct stat *st, const char *name, struct err *e)
 	return 0;
 }
 
-/* Whether the file may be used. 0, or -1. */
+/* Refuse a file that may not be used. 0, or -1. */
 static int check_file(const struct stat *st, const char *name, struct err *e)
 {
 	if (find_fault(st, name, e) == 0)
@@ -185,33 +181,24 @@ static int file_open_locked(
 	return err_set(e, "lock %s: it keeps being replaced", h->name);
 }
 
-/* Where the newest half begins: a record's first byte. */
-static const char *keep_from(const char *s, size_t n)
-{
-	const char *at = s, *nl;
-
-	if (n <= HISTORY_FILE_MAX / 2)
-		return s;
-	at += n - HISTORY_FILE_MAX / 2;
-	nl = memchr(at, '\n', (size_t)(s + n - at));
-	return nl ? nl + 1 : s + n;
-}
-
 /* With the lock held: a new file with the newest records takes the name. */
 static int file_compact(const struct history *h, struct err *e)
 {
 	auto_free char *s = NULL;
 	struct io_newfile f;
 	const char *from;
-	size_t n;
+	size_t n, cut;
 	int r = 0;
 
 	if (file_read(h, &s, &n, e) < 0 || !s)
 		return -1;
 	if (io_newfile_create(&f, h->dirfd, 0600) < 0)
 		return err_errno(e, "compact %s", h->name);
-	from = keep_from(s, n);
-	if (io_write_full(f.fd, from, (size_t)(s + n - from)) < 0 ||
+	/* The newest half begins with a whole record. */
+	cut = n > HISTORY_FILE_MAX / 2 ? n - HISTORY_FILE_MAX / 2 : 0;
+	from = cut ? memchr(s + cut, '\n', n - cut) : NULL;
+	cut = from ? (size_t)(from + 1 - s) : cut ? n : 0;
+	if (io_write_full(f.fd, s + cut, n - cut) < 0 ||
 		io_newfile_commit(&f, h->name, true) < 0)
 		r = err_errno(e, "compact %s", h->name);
 	io_newfile_abort(&f);

@@ -58,12 +58,10 @@ int undo_note(struct undo *u, const wchar_t *s, size_t n, size_t cursor);
 /* Take back the last change: true, and the text is u->now, the cursor
  * u->cursor. False when there is no change (or no memory for it). */
 bool undo_pop(struct undo *u);
-
 /* Forget the past and release the memory. */
 void undo_free(struct undo *u);
 
-/* ---- the text, as the engine lends it until the next change ---- */
-
+/* The text, as the engine lends it until the next change. */
 struct engine_text {
 	const wchar_t *s;
 	size_t n;
@@ -81,8 +79,8 @@ struct view {
 	char status[VIEW_STATUS_MAX]; /* a line of ours below the cell */
 	struct utf8_wide hint;	      /* faint, behind the text */
 	struct utf8_wide note;	      /* faint, below it, without a status */
-	bool notes;		      /* a row is kept for that */
-	size_t pair[2];		      /* two brackets of the text */
+	bool notes;	/* hints are shown; a row is kept for notes */
+	size_t pair[2]; /* two brackets of the text */
 	bool paired;
 
 	/* the cell on the screen */
@@ -114,10 +112,9 @@ void view_status(struct view *v, const char *fmt, ...)
 /* Show this behind the text, where there are colours: it can be told from the
  * text by nothing else. */
 void view_hint(struct view *v, const char *s, size_t n);
-/* Show this below the text while there is no status, where view_keep_row() has
- * kept a row for it: then it moves no other row. */
+/* Show this below the text while there is no status, in the row kept for it:
+ * then it moves no other row. */
 void view_note(struct view *v, const wchar_t *s, size_t n);
-void view_keep_row(struct view *v);
 /* Mark these two characters of the text; NULL: none. */
 void view_pair(struct view *v, const size_t *pair);
 /* Draw the cell, unless the screen shows it already. */
@@ -148,11 +145,11 @@ struct engine;
 int engine_open(struct engine **en, int in, int out, size_t max_bytes,
 	void (*edit)(void *ctx), void *ctx, struct err *e);
 void engine_close(struct engine *en);
-/* Whether libedit can serve a terminal of this size. */
+/* True if libedit can serve a terminal of this size. */
 bool engine_can(int rows, int cols);
-/* Call `edit` in the modes of an editor, with `n` characters of text to begin
- * with. 0, or -1 (the terminal's modes). */
-int engine_run(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
+/* Call `edit` in the modes of an editor, with the text to begin with. 0, or -1
+ * (the terminal's modes). */
+int engine_run(struct engine *en, struct engine_text start);
 struct engine_text engine_text(const struct engine *en);
 size_t engine_line_start(const struct engine_text *t, size_t at);
 size_t engine_line_end(const struct engine_text *t, size_t at);
@@ -163,7 +160,7 @@ int engine_replace(
 	struct engine *en, size_t from, size_t to, const wchar_t *s, size_t n);
 /* Replace the whole text. */
 void engine_set(struct engine *en, const wchar_t *s, size_t n, size_t cursor);
-/* Whether `n` more characters keep the cell within its limit. */
+/* True if `n` more characters keep the cell within its limit. */
 bool engine_fits(const struct engine *en, const wchar_t *s, size_t n);
 
 /* ---- edit.c ---- */
@@ -180,7 +177,6 @@ struct recall {
 	size_t old_cursor;
 	size_t found; /* the entry that matched */
 
-	bool suggests;
 	struct strbuf rest; /* of the entry that the text begins as */
 };
 
@@ -231,28 +227,22 @@ struct input {
 
 	struct input_watch watch[EDITOR_WATCH_MAX];
 	bool interrupted;
-	struct strbuf
-		ahead;	 /* typed while nobody read; comes after the queue */
-	size_t ahead_at; /* so much of it was moved to the queue */
-	bool echoed;	 /* by the terminal: what is in the queue */
+	struct strbuf ahead; /* keys typed between reads, behind the queue */
+	bool echoed;	     /* by the terminal: the queue */
 };
 
 /* ---- vi.c: letters that are commands ---- */
 
 struct vi {
-	bool on;      /* terminal.keys = vi */
 	bool command; /* Escape was pressed: letters are commands */
 	int op;	      /* d or c, which wait for a place; or 0 */
 };
 
 struct editor {
-	int in;
-	size_t max_bytes;	 /* of a cell, a paste, or text typed ahead */
-	bool suggest;		 /* wanted; it takes colour, too */
+	struct editor_opts opts; /* but for prompts, output and colour */
 	bool plain;		 /* the cursor cannot be addressed */
 	bool lines;		 /* lines are read now, not keys */
 	struct err *err;	 /* of the read under way */
-	struct history *history; /* borrowed; NULL: none */
 	struct view view;
 	struct input input;
 	struct engine *engine; /* NULL when plain */
@@ -262,48 +252,41 @@ struct editor {
 	struct walk walk;
 	struct call_hint call;
 
-	bool (*takes_cell)(void *ctx, const char *name, size_t n);
-	int (*complete)(void *ctx, const char *text, size_t n, size_t cursor,
-		struct complete_list *out);
-	void (*signature)(void *ctx, const char *name, size_t n);
-	void (*keyed)(void *ctx);
-	void *ctx; /* of all */
-
 	enum editor_result result; /* of the drawn read under way */
 	struct utf8_wide kept;	   /* text for the next read to begin with */
 	size_t kept_cursor;
 };
 
-/* A drawn read begins: letters are text. */
-void vi_begin(struct editor *ed);
-/* A key in the command mode of vi: true when it was one, and is done. */
+/* Do a key that is a command of vi. False: it is none. */
 bool vi_key(struct editor *ed, const struct key *key);
-
-/* What a key does: it goes to a place, removes the text up to a place, or does
- * anything else. */
+/* A key goes to a place, removes the text up to a place, does anything else, or
+ * ends the read. */
 enum edit_what { EDIT_RUN, EDIT_MOVE, EDIT_CUT, EDIT_KILL };
 
 struct edit_command {
 	enum edit_what what;
 	size_t (*to)(const struct engine_text *t);
 	void (*run)(struct editor *ed);
+	enum editor_result ends;
 };
 
+size_t edit_line_start(const struct engine_text *t);
+size_t edit_line_end(const struct engine_text *t);
+size_t edit_text_end(const struct engine_text *t);
 const struct edit_command *edit_command(int code);
 void edit_do(struct editor *ed, const struct edit_command *c);
 
 /* A drawn read begins: forget the texts of the read before. */
 void edit_begin(struct editor *ed);
 void edit_free(struct editor *ed);
-/* A key was pressed: false when the search has used it. Otherwise what the key
- * means is done next, and then edit_end_key() follows. The result of the read
- * is in ed->edit.result. */
+/* A key was pressed: false when the search has used it. Otherwise the caller
+ * does the key's command, then calls edit_end_key(). The result of the read is
+ * in ed->edit.result. */
 bool edit_begin_key(struct editor *ed, const struct key *key);
 void edit_end_key(struct editor *ed);
-/* Before the text is drawn: what stands around the cursor, and what may follow
- * it. */
+/* Before the text is drawn: find the brackets at the cursor, and hints. */
 void edit_look(struct editor *ed);
-/* Whether Enter at the end of this text runs it. */
+/* True if Enter at the end of this text runs it. */
 bool edit_runs(const struct editor *ed, const wchar_t *s, size_t n);
 /* The length of the text without the blank lines at its end. */
 size_t edit_trim(const wchar_t *s, size_t n);
@@ -313,15 +296,13 @@ void call_look(struct editor *ed, size_t python);
 void call_ask(struct editor *ed);
 void call_answer(struct editor *ed, const char *s, size_t n);
 void call_forget(struct editor *ed);
-/* Whether text of a guest is one line that looks like none of ours, and hides
- * nothing. */
+/* True of a guest's text that is one line, looks like no frame line, and has no
+ * invisible characters. */
 bool complete_is_safe(const char *s, size_t n);
 /* Offer what may stand before the cursor. */
 void complete_key(struct editor *ed);
 /* Put the next (1) or the previous (-1) of the candidates listed into the text.
  * False: none are listed. */
 bool complete_walk(struct editor *ed, int step);
-/* Keep the one that is in the text. */
-void complete_stop(struct editor *ed);
 
 #endif

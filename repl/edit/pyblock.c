@@ -173,7 +173,7 @@ static bool ends_with(
 	return l->last.kind == PYSCAN_OPERATOR && w->s[l->last.start] == c;
 }
 
-/* Whether a clause such as `else` may follow the line: `if x: y`. */
+/* True if a clause such as `else` may follow the line: `if x: y`. */
 static bool may_go_on(const struct block_walk *w, const struct block_line *l)
 {
 	static const wchar_t *const words[] = {L"if", L"try", L"elif", L"else",
@@ -247,7 +247,7 @@ struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n)
 	return in;
 }
 
-/* Whether the clause that the last line begins with may follow the block. */
+/* True if the clause that the last line begins with may follow the block. */
 static bool may_follow(
 	const struct block_walk *w, const struct block_line *block)
 {
@@ -333,7 +333,7 @@ struct callee {
 	size_t from, to;
 };
 
-/* What a bracket behind this token would call. */
+/* The name that a bracket behind this token would call. */
 static struct callee callee_of(const wchar_t *s, const struct pyscan_token *t,
 	struct callee before, bool defines)
 {

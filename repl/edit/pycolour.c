@@ -107,8 +107,8 @@ static bool is_gap(const struct pyscan_token *t)
 	       t->kind == PYSCAN_JOIN;
 }
 
-/* Whether the line from `at` has a colon outside brackets; `last`: and nothing
- * behind it. */
+/* True if the line from `at` has a colon outside brackets; `last`: as its last
+ * token. */
 static bool has_colon(const struct painter *p, size_t at, size_t to, bool last)
 {
 	struct pyscan_token t = {.end = at};
@@ -126,8 +126,8 @@ static bool has_colon(const struct painter *p, size_t at, size_t to, bool last)
 	return colon;
 }
 
-/* Whether the name that a line begins with is a keyword there: what follows
- * could not follow a name, or is a pattern and a colon. */
+/* True if the name that a line begins with is a keyword there: the rest could
+ * not follow a name, or is a pattern and a colon. */
 static bool is_soft_keyword(
 	const struct painter *p, const struct pyscan_token *t, size_t to)
 {

@@ -9,8 +9,6 @@
  */
 #include "repl/edit/python.h"
 
-#include <stdbool.h>
-
 #include "repl/text/text.h"
 
 static bool is_blank(wchar_t c)
@@ -95,7 +93,7 @@ static bool read_transcript(const wchar_t *s, size_t n, struct utf8_wide *out)
 
 /* ---- indentation ---- */
 
-/* Whether a token begins a line that is not empty. */
+/* True if a token begins a line that is not empty. */
 static bool begins_line(
 	const wchar_t *s, size_t n, const struct pyscan_token *t)
 {

@@ -9,9 +9,6 @@
  */
 #include "repl/edit/python.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "repl/text/text.h"
 
 static bool is_blank(wchar_t c)
@@ -203,11 +200,6 @@ struct brackets {
 	bool begins;   /* an argument begins here */
 };
 
-static bool in_call(const struct brackets *b)
-{
-	return b->depth && b->depth <= BRACKETS_MAX && b->call[b->depth - 1];
-}
-
 static void note_bracket(
 	struct brackets *b, const wchar_t *s, const struct pyscan_token *t)
 {
@@ -218,8 +210,9 @@ static void note_bracket(
 		b->call[b->depth] = s[t->start] == '(' && b->callable;
 	b->depth += t->kind == PYSCAN_OPEN;
 	b->depth -= t->kind == PYSCAN_CLOSE && b->depth;
-	b->begins =
-		in_call(b) && (t->kind == PYSCAN_OPEN || s[t->start] == ',');
+	b->begins = b->depth && b->depth <= BRACKETS_MAX &&
+		    b->call[b->depth - 1] &&
+		    (t->kind == PYSCAN_OPEN || s[t->start] == ',');
 	b->callable =
 		t->kind == PYSCAN_CLOSE ||
 		(t->kind == PYSCAN_NAME &&
@@ -278,7 +271,7 @@ struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n)
 	return t;
 }
 
-/* Whether a string may hold `c` where it stands. In the braces of an f-string
+/* True if a string may hold `c` where it stands. In the braces of an f-string
  * some versions of Python know neither the outer quote nor a backslash. */
 static bool may_hold(const struct pyscan_tail *t, wchar_t c)
 {

@@ -19,10 +19,8 @@ struct utf8_wide;
 
 /* ---- pyblock.c ---- */
 
-/*
- * Pure. It does not judge correctness: text that it cannot parse counts as
- * complete, so that Python itself reports the error.
- */
+/* Pure. Text that cannot be parsed counts as complete, so that Python itself
+ * reports the error. */
 
 enum pyblock_state {
 	PYBLOCK_EMPTY,	  /* blanks and comments only */
@@ -45,26 +43,22 @@ struct pyblock_indent {
 	int change;	 /* levels to add (1) or to take off (-1) */
 };
 
-/* How a line that begins after the first `n` characters is indented. */
+/* The indentation of a line that begins after the first `n` characters. */
 struct pyblock_indent pyblock_indent(const wchar_t *s, size_t n);
 
-/* Whether the row that the text ends with belongs further to the left: *in
- * says where. So it is behind the colon of a clause such as `else`, and behind
- * a bracket that closes and that the row begins with. */
+/* True if the last row belongs further to the left, where *in says: behind the
+ * colon of a clause such as `else`, or behind a closing bracket that the row
+ * begins with. */
 bool pyblock_dedent(const wchar_t *s, size_t n, struct pyblock_indent *in);
 
 /* The bracket at `at` and its other half, the opening one first. */
 bool pyblock_match(const wchar_t *s, size_t n, size_t at, size_t pair[2]);
 
-/* Whether the text ends inside the brackets of a call of a dotted name, which
+/* True if the text ends inside the brackets of a call of a dotted name, which
  * is [*from, *to). */
 bool pyblock_call(const wchar_t *s, size_t n, size_t *from, size_t *to);
 
-/* ---- pycolour.c ---- */
-
-/*
- * Pure, and a help for reading only: nothing rests on it.
- */
+/* ---- pycolour.c: pure; only readers rely on it ---- */
 
 enum pycolour {
 	PYCOLOUR_NONE,
@@ -80,11 +74,7 @@ enum pycolour {
 /* Fill colours[0..n) with an enum pycolour for each character. */
 void pycolour_fill(const wchar_t *s, size_t n, unsigned char *colours);
 
-/* ---- pypaste.c ---- */
-
-/*
- * Pure.
- */
+/* ---- pypaste.c: pure ---- */
 
 enum pypaste {
 	PYPASTE_PLAIN,	    /* itself */
@@ -101,10 +91,7 @@ enum pypaste pypaste_read(const wchar_t *s, size_t n, struct utf8_wide *out);
 
 /* ---- pyscan.c ---- */
 
-/*
- * For colours (pycolour.c), lines and blocks (pyblock.c), pastes (pypaste.c),
- * and for what may stand behind a text. Pure. The scanner checks no syntax.
- */
+/* Pure. The scanner checks no syntax. */
 
 enum pyscan_kind {
 	PYSCAN_END,
@@ -130,14 +117,14 @@ struct pyscan_token {
 /* The token at `at`, never empty; PYSCAN_END at the end. */
 struct pyscan_token pyscan_next(const wchar_t *s, size_t n, size_t at);
 
-/* Whether the `n` characters are one of the words, whose list ends with
+/* True if the `n` characters are one of the words, whose list ends with
  * NULL. */
 bool pyscan_is_word(const wchar_t *const *words, const wchar_t *s, size_t n);
 
-/* Whether they are a word that Python never takes for a name. */
+/* True if they are a keyword in every place. */
 bool pyscan_is_keyword(const wchar_t *s, size_t n);
 
-/* What a text ends with, for what may be put behind it. */
+/* The end of a text, which says what may follow. */
 struct pyscan_tail {
 	struct pyscan_token last, before;
 	bool is_key;	  /* it stands right behind NAME[ or )[ */
@@ -151,16 +138,16 @@ struct pyscan_tail {
 /* Look at the end of a text, and into the braces of an f-string. */
 struct pyscan_tail pyscan_tail(const wchar_t *s, size_t n);
 
-/* Whether `rest`, put behind the text of this tail, only continues its last
- * word: a name goes on with characters of names, a string with what neither
- * ends it nor opens a brace. Behind NAME[ the rest may be a whole string or
+/* True if `rest`, behind the text of this tail, only continues its last word: a
+ * name goes on with characters of names, a string with characters that neither
+ * end it nor open a brace. Behind NAME[ the rest may be a whole string or
  * number, and the name of an argument ends with an equals sign. */
 bool pyscan_continues(const struct pyscan_tail *t, const wchar_t *s, size_t n,
 	const wchar_t *rest, size_t rest_n);
 
-/* Find what is still missing behind a key or a file name that the text ends
- * with: the quote of an open string, and the bracket if the string or number
- * stands right behind NAME[. Behind a directory nothing is missing. */
+/* Write the characters still missing behind a key or a file name that the text
+ * ends with: the quote of an open string, and the bracket if the string or
+ * number stands right behind NAME[. Behind a directory none is missing. */
 #define PYSCAN_CLOSER 5
 void pyscan_closer(const wchar_t *s, size_t n, char out[static PYSCAN_CLOSER]);
 

@@ -9,8 +9,6 @@
  */
 #include "parts.h"
 
-#include <string.h>
-
 static void undo_drop_oldest(struct undo *u)
 {
 	u->chars -= u->edits[0].removed.n;

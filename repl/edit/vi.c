@@ -10,47 +10,30 @@
  */
 #include "parts.h"
 
-#include <string.h>
-
 /* ---- places ---- */
-
-static size_t line_start(const struct engine_text *t)
-{
-	return engine_line_start(t, t->cursor);
-}
-
-static size_t line_end(const struct engine_text *t)
-{
-	return engine_line_end(t, t->cursor);
-}
 
 static size_t left_of_cursor(const struct engine_text *t)
 {
-	return t->cursor > line_start(t) ? layout_prev(t->s, t->cursor)
-					 : t->cursor;
+	return t->cursor > edit_line_start(t) ? layout_prev(t->s, t->cursor)
+					      : t->cursor;
 }
 
 static size_t right_of_cursor(const struct engine_text *t)
 {
-	return t->cursor < line_end(t) ? layout_next(t->s, t->n, t->cursor)
-				       : t->cursor;
+	return t->cursor < edit_line_end(t) ? layout_next(t->s, t->n, t->cursor)
+					    : t->cursor;
 }
 
 static size_t first_of_line(const struct engine_text *t)
 {
-	size_t at = line_start(t);
+	size_t at = edit_line_start(t);
 
 	while (at < t->n && (t->s[at] == ' ' || t->s[at] == '\t'))
 		at++;
 	return at;
 }
 
-static size_t text_end(const struct engine_text *t)
-{
-	return t->n;
-}
-
-/* Words are letters, or other characters; blanks lie between. */
+/* A word is a run of letters, or of other characters; blanks lie between. */
 static int kind_at(const struct engine_text *t, size_t at)
 {
 	if (wcschr(L" \t\n", t->s[at]))
@@ -107,20 +90,19 @@ static size_t to_end(const struct engine_text *t)
 
 /* ---- commands ---- */
 
-/* What a letter does; `key`: what that key does. Then `insert`: letters are
- * text. */
+/* A letter does a command, or the same as another key. */
 static const struct {
 	struct edit_command does;
 	int key;
-	bool insert;
+	bool insert; /* then letters are text */
 } commands[128] = {
-	['$'] = {.does = {EDIT_MOVE, line_end}},
+	['$'] = {.does = {EDIT_MOVE, edit_line_end}},
 	['/'] = {.key = KEYS_CTRL('R')},
-	['0'] = {.does = {EDIT_MOVE, line_start}},
-	['A'] = {.does = {EDIT_MOVE, line_end}, .insert = true},
-	['C'] = {.does = {EDIT_KILL, line_end}, .insert = true},
-	['D'] = {.does = {EDIT_KILL, line_end}},
-	['G'] = {.does = {EDIT_MOVE, text_end}},
+	['0'] = {.does = {EDIT_MOVE, edit_line_start}},
+	['A'] = {.does = {EDIT_MOVE, edit_line_end}, .insert = true},
+	['C'] = {.does = {EDIT_KILL, edit_line_end}, .insert = true},
+	['D'] = {.does = {EDIT_KILL, edit_line_end}},
+	['G'] = {.does = {EDIT_MOVE, edit_text_end}},
 	['I'] = {.does = {EDIT_MOVE, first_of_line}, .insert = true},
 	['P'] = {.key = KEYS_CTRL('Y')},
 	['X'] = {.does = {EDIT_KILL, left_of_cursor}},
@@ -149,8 +131,8 @@ static void kill_line(struct editor *ed, bool whole)
 {
 	struct engine_text t;
 
-	move_to(ed, line_start);
-	edit_do(ed, &(struct edit_command){EDIT_KILL, line_end});
+	move_to(ed, edit_line_start);
+	edit_do(ed, &(struct edit_command){EDIT_KILL, edit_line_end});
 	if (!whole)
 		return;
 	t = engine_text(ed->engine);
@@ -190,7 +172,7 @@ static void run_command(struct editor *ed, int c)
 	} else if (c == 'd' || c == 'c') {
 		ed->vi.op = c;
 	} else if (c == 'o') {
-		move_to(ed, line_end);
+		move_to(ed, edit_line_end);
 		edit_do(ed, edit_command(KEYS_CTRL('O')));
 		ed->vi.command = false;
 	} else if (c == 'p') {
@@ -203,19 +185,13 @@ static void run_command(struct editor *ed, int c)
 	}
 	/* On a character, not behind the last one. */
 	t = engine_text(ed->engine);
-	if (ed->vi.command && !ed->vi.op && t.cursor == line_end(&t))
+	if (ed->vi.command && !ed->vi.op && t.cursor == edit_line_end(&t))
 		move_to(ed, left_of_cursor);
-}
-
-void vi_begin(struct editor *ed)
-{
-	ed->vi.command = false;
-	ed->vi.op = 0;
 }
 
 bool vi_key(struct editor *ed, const struct key *key)
 {
-	if (!ed->vi.on || ed->recall.searching)
+	if (!ed->opts.vi || ed->recall.searching)
 		return false;
 	if (key->code == KEY_ESCAPE) {
 		if (!ed->vi.command)
@@ -233,7 +209,7 @@ bool vi_key(struct editor *ed, const struct key *key)
 	}
 	/* Enter is pressed at the end of the cell, wherever the cursor is. */
 	if (key->code == '\r' || key->code == '\n') {
-		move_to(ed, text_end);
+		move_to(ed, edit_text_end);
 		ed->vi.command = false;
 	}
 	ed->vi.op = 0;

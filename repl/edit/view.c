@@ -13,17 +13,11 @@
  * follows the cursor.
  */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 
-#include "jail/base/array.h"
 #include "jail/base/io.h"
 #include "parts.h"
 #include "repl/edit/python.h"
-#include "repl/text/text.h"
 
 /* A smaller terminal has no row for a note. */
 #define NOTE_ROWS 5
@@ -97,16 +91,11 @@ void view_note(struct view *v, const wchar_t *s, size_t n)
 	utf8_wide_set(&v->note, s, n);
 }
 
-void view_keep_row(struct view *v)
-{
-	v->notes = v->colour;
-}
-
 void view_pair(struct view *v, const size_t *pair)
 {
 	v->paired = pair != NULL;
-	for (int i = 0; pair && i < 2; i++)
-		v->pair[i] = pair[i];
+	if (pair)
+		memcpy(v->pair, pair, sizeof(v->pair));
 }
 
 /* ---- the parts of a frame ---- */
@@ -306,22 +295,21 @@ static void forget_drawing(struct view *v)
 	strbuf_free(&v->frame);
 }
 
-/* Without a last row that only the cursor needed, behind a full one. */
-static size_t rows_of_text(const struct layout *l)
-{
-	const struct layout_row *last = &l->rows[l->n - 1];
-
-	return last->prompt || last->start < last->end ? l->n : l->n - 1;
-}
-
 void view_finish(struct view *v, const struct engine_text *t, const char *tail)
 {
+	const struct layout_row *last;
 	struct strbuf b = {0};
+	size_t rows = 0;
 
 	view_hint(v, "", 0);
-	view_pair(v, NULL);
-	if (lay_out(v, t) == 0 &&
-		paint_rows(v, &b, t, 0, rows_of_text(&v->layout), false) == 0) {
+	v->paired = false;
+	if (lay_out(v, t) == 0) {
+		/* A row behind a full one may be there for the cursor alone. */
+		rows = v->layout.n;
+		last = &v->layout.rows[rows - 1];
+		rows -= !last->prompt && last->start == last->end;
+	}
+	if (rows && paint_rows(v, &b, t, 0, rows, false) == 0) {
 		int col = v->widths[v->n - 1];
 
 		if (*tail && col + (int)strlen(tail) >= v->cols)
@@ -378,19 +366,12 @@ void view_clear_screen(struct view *v)
 
 /* ---- lines ---- */
 
-/* A line feed must be followed by a return where the terminal adds none. */
-static const char *line_end(const struct view *v)
+void view_print(struct view *v, const char *s, size_t n)
 {
 	struct termios modes;
 	bool raw = v->out_is_tty && tcgetattr(v->out, &modes) == 0 &&
 		   !(modes.c_oflag & OPOST);
-
-	return raw ? "\r\n" : "\n";
-}
-
-void view_print(struct view *v, const char *s, size_t n)
-{
-	const char *end = line_end(v);
+	const char *end = raw ? "\r\n" : "\n";
 	struct strbuf b = {0};
 
 	if (n == 0)

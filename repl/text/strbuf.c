@@ -53,6 +53,13 @@ void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	b->n += (size_t)n;
 }
 
+void strbuf_cut(struct strbuf *b, size_t n)
+{
+	b->n -= n;
+	if (n)
+		memmove(b->s, b->s + n, b->n);
+}
+
 void strbuf_free(struct strbuf *b)
 {
 	free(b->s);

@@ -166,6 +166,9 @@ void strbuf_puts(struct strbuf *b, const char *s);
 void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Drop the first `n` of the bytes there are. */
+void strbuf_cut(struct strbuf *b, size_t n);
+
 /* Release the memory; `b` is empty and may be used again. */
 void strbuf_free(struct strbuf *b);
 
