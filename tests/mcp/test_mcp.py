@@ -35,7 +35,9 @@ class Client:
         if argv:
             self.p = subprocess.Popen(argv, **more)
         else:
-            self.p = cb.popen(*args, "--mcp", env=env, **more)
+            # A second is short for Python's KeyboardInterrupt on a busy host.
+            self.p = cb.popen("-s", "cell.grace=10s", *args, "--mcp", env=env,
+                              **more)
         self.buffer = b""
         if version:
             r = self.call("initialize", protocolVersion=version,
@@ -554,7 +556,7 @@ def test_a_cancelled_call_interrupts_its_cell(mcp):
 
 
 def test_a_cell_that_will_not_end_is_killed_when_cancelled(cb):
-    c = Client(cb, "-t", "50s")
+    c = Client(cb, "-t", "50s", "-s", "cell.grace=300ms")
     c.run("x = 5")
     n = c.ask_tool("run_cell", 7, code="print('on', flush=True)\nx = 6\n"
                    "import time\nwhile True:\n    try: time.sleep(99)\n"

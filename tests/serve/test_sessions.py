@@ -276,7 +276,8 @@ def test_pictures_are_events(serve, cb):
 def test_a_slow_reader_holds_nobody_up(serve):
     """The flood ends as it would otherwise, in bounded memory."""
     lines = 50000 if WHOLE else 20000   # of 1,000 bytes; 12,000,000 are kept
-    session = Session(serve("-s", "cell.output=12M"))
+    session = Session(serve("-s", "cell.output=12M", "-t", "40s",
+                            "-s", "cell.cpu=40s"))
     pid = session.server.process.pid
     session.show("1")
     before = hosttree.memory_of(pid)
@@ -288,7 +289,7 @@ def test_a_slow_reader_holds_nobody_up(serve):
         assert session.server.run("1").json["result"] == 1
         hosttree.until(
             lambda: session.server.figures()["cells_total"] == 2,
-            "the cell is over although nobody reads", 20)
+            "the cell is over although nobody reads", 40)
         assert hosttree.memory_of(pid) - before < 60 << 20
         assert session.cell("1").status == 409
         found = read_events(s)
