@@ -7,17 +7,12 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/jail.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
-#include "repl/text/text.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HISTORY_SHOWN 50
 
@@ -97,23 +92,18 @@ static bool history_matches(
 	return memmem(src, n, line->rest, line->rest_n) != NULL;
 }
 
-/* How many entries there are without this command, which would find itself. */
-static size_t history_before(struct session *s)
-{
-	size_t n, count = history_count(s->history);
-	const char *last = count ? history_get(s->history, count - 1, &n) : "";
-
-	return count - (count && lexer_is_command(last, n));
-}
-
 int cells_history(
 	struct session *s, const struct command_line *line, struct err *e)
 {
-	size_t count = history_before(s), found = 0, first = count;
+	size_t n, count = history_count(s->history), found = 0, first;
+	const char *last = history_get(s->history, count - 1, &n);
 	size_t skipped = history_skipped(s->history);
 	char lines[TEXT_HUMAN];
 
 	(void)e;
+	/* This command would find itself. */
+	count -= last && lexer_is_command(last, n);
+	first = count;
 	for (size_t i = count; i-- > 0;) {
 		found += history_matches(s, i, line);
 		first = found <= HISTORY_SHOWN ? i : first;
@@ -123,7 +113,6 @@ int cells_history(
 	if (found > HISTORY_SHOWN)
 		session_frame(s, "the last %d of %zu", HISTORY_SHOWN, found);
 	for (size_t i = first; i < count; i++) {
-		size_t n;
 		const char *src = history_get(s->history, i, &n);
 
 		if (history_matches(s, i, line))

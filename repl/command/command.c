@@ -10,26 +10,16 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "jail/jail.h"
-#include "repl/config/config.h"
 #include "repl/edit/editor.h"
-#include "repl/files/files.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
-#include "repl/text/text.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* clang-format off */
 const struct command commands[] = {

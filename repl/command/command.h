@@ -30,14 +30,14 @@ struct session;
 struct session_calls;
 struct text_table;
 
-/* What Tab offers for an argument. */
+/* The candidates of Tab for an argument. */
 enum command_arg {
 	ARG_NONE,
 	ARG_HOST,    /* files of the host */
 	ARG_HOME,    /* files of the home */
 	ARG_COMMAND, /* names of commands */
-	ARG_PYTHON,  /* whatever Python knows */
-	ARG_CELL,    /* the same, and it may have many lines */
+	ARG_PYTHON,  /* names of Python */
+	ARG_CELL,    /* the same, on many lines */
 	ARG_NUMBER,  /* numbers of cells */
 };
 
@@ -69,8 +69,7 @@ struct command {
 
 /* The table, in the order of :help; ends with a NULL name. */
 extern const struct command commands[];
-
-/* What a session calls in this folder. */
+/* The functions that a session calls in this folder. */
 extern const struct session_calls command_calls;
 
 /* ---- named.c ---- */
@@ -80,13 +79,11 @@ extern const struct session_calls command_calls;
 const struct command *named_find(
 	const struct config *cfg, const char *name, size_t n, struct err *e);
 
-/* Whether there is a command of that name, allowed or not. */
+/* True if there is a command of that name, allowed or not. */
 bool named_exists(const char *name);
-
 /* Run the command of that name, with the text behind it. 0, or -1 with e. */
 int named_run(struct session *s, const char *name, const char *rest, size_t n,
 	struct err *e);
-
 /* Run a line that begins with a colon. 0, or -1 with e. */
 int named_run_line(struct session *s, const char *src, size_t n, struct err *e);
 
@@ -101,29 +98,27 @@ command_function help_show, info_limits, info_usage, info_who, info_doc;
 
 /* ---- between the files, and for tests ---- */
 
-/* For session_calls: whether -d can be satisfied in the end; the skeleton of
- * the home and -u; -d. */
+/* For session_calls: check that -d will have a place; copy the skeleton of the
+ * home and do -u; do -d. */
 int files_ready(struct session *s, struct err *e);
 void files_start(struct session *s);
 int files_finish(struct session *s);
 
-/* Whether the last of several words of :download, `name`, would be the place on
- * the host that the files go to. */
+/* True if the last of several words of :download, `name`, is the place on the
+ * host that the files go to. */
 bool files_is_target(struct session *s, const char *name);
-
 /* Ask whether the file `name` of the host may be overwritten. */
 bool files_overwrite(void *session, const char *name);
 
-/* Whether Python would read the `n` bytes of a script as UTF-8, to the same
+/* Refuse a script whose `n` bytes Python would not read as UTF-8, to the same
  * text. 0, or -1 with an error that says of which `name` and where. Pure. */
 int coding_check(const char *s, size_t n, const char *name, struct err *e);
 
-/* A line that is no Python, but %time, !ls or the like. 0, or -1 with e; 1: it
- * is none of them. */
+/* Do a line that is no Python, but %time, !ls or the like. 0, or -1 with e; 1:
+ * the line is none of them. */
 int habits_line(struct session *s, const char *src, size_t n, struct err *e);
-
-/* Whether `text` begins with what habits_line() takes. *command: what it stands
- * for, *say: what it is answered with; else both stay. */
+/* True if `text` begins as such a line: *command is the command that it stands
+ * for, or *say the answer; both stay for Python. */
 bool habits_explain(
 	const char *text, size_t n, const char **command, const char **say);
 

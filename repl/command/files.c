@@ -9,23 +9,13 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "jail/jail.h"
-#include "repl/config/config.h"
 #include "repl/config/options.h"
-#include "repl/files/files.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
-#include "repl/text/text.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define SHOW_MAX (8u << 20)
 
@@ -59,7 +49,7 @@ bool files_overwrite(void *arg, const char *name)
 	return session_confirm(arg, question);
 }
 
-/* Whether anybody is there to answer a question. */
+/* True if a person can answer a question. */
 static bool can_ask(const struct session *s)
 {
 	return s->term->in_tty && !s->over;
@@ -106,8 +96,7 @@ static bool take_flag(struct command_line *line, const char *flag)
 	return true;
 }
 
-/* The same for -f, which stands before at least one word more. 0, or -1 with e.
- */
+/* Take -f, which stands before at least one word more. 0, or -1 with e. */
 static int take_force(struct command_line *line, const char *command,
 	bool *force, struct err *e)
 {
@@ -275,21 +264,18 @@ static bool is_meant(const struct lexer_word *w, const char *path)
 	       transfer_matches(transfer_home_name(w->pattern), path);
 }
 
-/* Whether it lies in a directory that the word names. */
-static bool is_within(const struct lexer_word *w, const char *path)
-{
-	const char *rest = path_beneath(path, transfer_home_name(w->s));
-
-	return !w->is_pattern && rest && *rest;
-}
-
 static bool entry_is_wanted(
 	const struct command_line *line, const struct jail_file *f)
 {
+	const struct lexer_word *w = line->words;
+	const char *beneath;
+
 	if (!line->n)
 		return f->type != 'd';
-	return is_meant(&line->words[0], f->path) ||
-	       (f->type != 'd' && is_within(&line->words[0], f->path));
+	if (is_meant(w, f->path))
+		return true;
+	beneath = path_beneath(f->path, transfer_home_name(w->s));
+	return f->type != 'd' && !w->is_pattern && beneath && *beneath;
 }
 
 /* "12 files, 3 directories", of what is not a directory and what is. */
@@ -323,25 +309,13 @@ static void add_file(const struct session *s, struct text_table *t,
 	text_table_add(t, (const char *[]){name, size, status});
 }
 
-/* Programs' own files are many, and summed up unless they are asked for. */
-static void tell_hidden(struct session *s, size_t n, int64_t bytes)
-{
-	char count[64], size[TEXT_HUMAN];
-
-	if (n)
-		session_frame(s, "%s, %s · :files -a lists %s",
-			text_count(
-				count, sizeof(count), n, "hidden file", NULL),
-			text_size(size, (uint64_t)bytes),
-			n == 1 ? "it" : "them");
-}
-
 int files_list(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	struct text_table t = {.columns = 3, .right = 1 << 1};
 	struct command_line rest = *line;
 	bool all = take_flag(&rest, "-a") || rest.n;
+	char count[64], size[TEXT_HUMAN];
 	struct jail_files files = {0};
 	size_t hidden = 0;
 	int64_t bytes = 0;
@@ -355,6 +329,8 @@ int files_list(
 
 		if (!entry_is_wanted(&rest, f))
 			continue;
+		/* Programs' own files are many, and summed up unless they are
+		 * asked for. */
 		if (all || !ledger_is_hidden(f->path)) {
 			add_file(s, &t, f);
 			continue;
@@ -367,20 +343,26 @@ int files_list(
 	else if (!hidden)
 		session_frame(s, rest.n ? "nothing in the home matches"
 					: "the home is empty");
-	tell_hidden(s, hidden, bytes);
+	if (hidden)
+		session_frame(s, "%s, %s · :files -a lists %s",
+			text_count(count, sizeof(count), hidden, "hidden file",
+				NULL),
+			text_size(size, (uint64_t)bytes),
+			hidden == 1 ? "it" : "them");
 	if (files.truncated)
 		session_frame(s, "there are more files than are listed");
 	jail_files_free(&files);
 	return 0;
 }
 
-/* How the images begin that Pillow knows; '.' is any byte. */
+/* True of the beginning of an image that Pillow knows. */
 static bool is_image(const char *buf, size_t n)
 {
 	static const struct {
 		const char *bytes;
 		size_t n;
 	} begins[] = {
+		/* '.' is any byte */
 		{"\x89PNG\r\n\x1a\n", 8},
 		{"\xff\xd8\xff", 3},
 		{"GIF8", 4},
@@ -403,21 +385,13 @@ static bool is_image(const char *buf, size_t n)
 	return false;
 }
 
-/* What is inside an image is for the jail to find out. */
-static int show_image(struct session *s, const char *name, struct err *e)
-{
-	char safe[256];
-
-	text_safe(safe, sizeof(safe), name, strlen(name));
-	return cell_show_image(s, name, safe, e);
-}
-
 int files_show(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	const char *name = transfer_home_name(line->words[0].s);
 	auto_close int fd = jail_home_open(s->jail, name, e);
 	auto_free char *buf = NULL;
+	char safe[256];
 	ssize_t n;
 
 	if (fd < 0)
@@ -427,8 +401,10 @@ int files_show(
 	if (n < 0)
 		return err_errno(e, "read %s", name);
 	if (is_image(buf, (size_t)n)) {
+		/* Only the jail looks into it. */
 		fd_drop(&fd);
-		return show_image(s, name, e);
+		text_safe(safe, sizeof(safe), name, strlen(name));
+		return cell_show_image(s, name, safe, e);
 	}
 	page_show(s, buf, (size_t)n);
 	if (n == SHOW_MAX)
@@ -450,7 +426,7 @@ static int remove_entry(struct session *s, const char *path, struct err *e)
 }
 
 /* Remove the listed entries that the word means; without a word, all of them.
- * How many entries are gone, or -1. */
+ * Returns the number of removed entries, or -1. */
 static int remove_listed(struct session *s, const struct jail_files *files,
 	const struct lexer_word *w, struct err *e)
 {
@@ -495,7 +471,7 @@ static int remove_meant(
 	return total;
 }
 
-/* What would be removed. */
+/* The entries that would be removed. */
 struct harvest {
 	size_t files, dirs;
 	int64_t bytes;
@@ -503,26 +479,20 @@ struct harvest {
 	bool more; /* there are entries that are not listed */
 };
 
-static size_t index_of(const struct jail_files *files, const char *path)
-{
-	const struct jail_file *f = transfer_find(files, path);
-
-	return f ? (size_t)(f - files->v) : files->n;
-}
-
-/* Whether the directory that `path` lies in is marked: it stands before it. */
+/* True if the directory that `path` lies in, which stands before it, is
+ * marked. */
 static bool parent_marked(
 	const struct jail_files *files, const bool *marks, const char *path)
 {
+	const struct jail_file *f;
 	auto_free char *dir = strdup(path);
 	char *slash = dir ? strrchr(dir, '/') : NULL;
-	size_t i;
 
 	if (!slash)
 		return false;
 	*slash = '\0';
-	i = index_of(files, dir);
-	return i < files->n && marks[i];
+	f = transfer_find(files, dir);
+	return f && marks[f - files->v];
 }
 
 static int refuse_missing(const struct lexer_word *w, struct err *e)
@@ -530,8 +500,8 @@ static int refuse_missing(const struct lexer_word *w, struct err *e)
 	return err_set(e, "%s: there is no such file in the home", w->s);
 }
 
-/* Count what the words mean; without words, all there is. 0, or -1 with e: a
- * word means nothing. */
+/* Count the entries that the words mean, or all. 0, or -1 with e: a word means
+ * none. */
 static int count_harvest(struct harvest *h, const struct jail_files *files,
 	const struct lexer_word *words, int n, struct err *e)
 {
@@ -589,8 +559,8 @@ static int ask_consent(struct session *s, const struct harvest *h,
 	return 0;
 }
 
-/* Remove what the words mean; without words, all there is. How many entries are
- * gone, each with all in it, or -1. */
+/* Remove the entries that the words mean, or all. Returns their number, without
+ * those in removed directories, or -1. */
 static int remove_words(struct session *s, const struct lexer_word *words,
 	int n, int *more, struct err *e)
 {

@@ -11,15 +11,10 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
-#include "jail/jail.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
-#include "repl/text/text.h"
 
 #include <ctype.h>
-#include <string.h>
 
 /* Python to run with `it`, what stands behind the word. */
 #define SHELL                                                                  \
@@ -100,11 +95,6 @@ static const struct habit {
 	{"pwd", .python = SHELL, .whole = true},
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
 /* Of a name of Python's. */
 static bool is_letter(char c)
 {
@@ -143,10 +133,10 @@ static const struct habit *find_habit(
 
 	if (n && *src == '!')
 		len = 1;
-	while (len < n && *src != '!' && !is_blank(src[len]))
+	while (len < n && *src != '!' && !text_is_blank(src[len]))
 		len++;
 	*rest = src + len;
-	for (*rest_n = n - len; *rest_n && is_blank(**rest); --*rest_n)
+	for (*rest_n = n - len; *rest_n && text_is_blank(**rest); --*rest_n)
 		++*rest;
 	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++)
 		if (strlen(habits[i].word) == len &&
@@ -176,9 +166,9 @@ int habits_line(struct session *s, const char *src, size_t n, struct err *e)
 	size_t rest_n;
 	char safe[64];
 
-	for (; n && is_blank(*src); n--)
+	for (; n && text_is_blank(*src); n--)
 		src++;
-	for (; n && is_blank(src[n - 1]); n--)
+	for (; n && text_is_blank(src[n - 1]); n--)
 		;
 	h = find_habit(src, n, &rest, &rest_n);
 	if (h && !ispunct((unsigned char)*h->word) &&

@@ -8,16 +8,9 @@
 #include "command.h"
 
 #include "help.h"
-#include "jail/base/err.h"
-#include "jail/base/io.h"
-#include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
-#include "repl/text/text.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* Of the page that explains what is no command. */
 #define HABITS "%"

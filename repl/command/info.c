@@ -9,17 +9,9 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
 #include "jail/enforce.h"
-#include "jail/jail.h"
-#include "repl/config/config.h"
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
-#include "repl/text/text.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* ---- tables ---- */
 

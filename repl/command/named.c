@@ -7,15 +7,7 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
-#include "repl/config/config.h"
 #include "repl/session/session.h"
-#include "repl/text/text.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool named_exists(const char *name)
 {
@@ -67,11 +59,6 @@ static int check_count(const struct command *c, int n, struct err *e)
 	return err_set(e, ":%s takes no arguments", c->name);
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
 int named_run(struct session *s, const char *name, const char *rest, size_t n,
 	struct err *e)
 {
@@ -82,10 +69,10 @@ int named_run(struct session *s, const char *name, const char *rest, size_t n,
 
 	if (!c)
 		return -1;
-	for (; line.rest_n && is_space(*line.rest); line.rest_n--)
+	for (; line.rest_n && text_is_blank(*line.rest); line.rest_n--)
 		line.rest++;
 	if (c->max == COMMAND_VERBATIM) {
-		while (line.rest_n && is_space(line.rest[line.rest_n - 1]))
+		while (line.rest_n && text_is_blank(line.rest[line.rest_n - 1]))
 			line.rest_n--;
 		return check_count(c, line.rest_n > 0, e) < 0
 			       ? -1
@@ -106,9 +93,9 @@ int named_run_line(struct session *s, const char *src, size_t n, struct err *e)
 	size_t name_n = 0;
 	auto_free char *name = NULL;
 
-	for (; n && (is_space(*src) || *src == ':'); n--)
+	for (; n && (text_is_blank(*src) || *src == ':'); n--)
 		src++;
-	while (name_n < n && !is_space(src[name_n]))
+	while (name_n < n && !text_is_blank(src[name_n]))
 		name_n++;
 	name = strndup(src, name_n);
 	if (!name)

@@ -12,7 +12,6 @@
 #include "repl/edit/editor.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
-#include "repl/text/text.h"
 
 #define DRAIN_MS 2000
 
@@ -22,29 +21,6 @@ static void write_out(struct session *s, struct strbuf *b)
 	if (b->n && !b->failed)
 		terminal_write(s->term, b->s, b->n, DRAIN_MS);
 	b->n = 0;
-}
-
-/* A terminal with only one screen shows what came before until here, and keeps
- * it if it keeps what scrolls away. */
-static void enter_screen(struct strbuf *b, int rows)
-{
-	strbuf_printf(b, "\x1b[?1049h\x1b[%d;1H", rows);
-	for (int i = 0; i < rows; i++)
-		strbuf_puts(b, "\n");
-}
-
-static void leave_screen(struct strbuf *b, int rows)
-{
-	strbuf_printf(b, "\x1b[%d;1H\x1b[K\x1b[?1049l", rows);
-}
-
-static void follow_window(const struct session *s, struct pager *p)
-{
-	int rows, columns;
-
-	editor_size(s->editor, &rows, &columns);
-	if (rows != p->rows || columns != p->columns)
-		pager_resize(p, rows, columns);
 }
 
 static void turn_pages(struct session *s, struct pager *p)
@@ -57,9 +33,13 @@ static void turn_pages(struct session *s, struct pager *p)
 	keys_init(&keys);
 	keys.escape_alone = true;
 	terminal_raw(s->term);
-	enter_screen(&b, p->rows);
+	/* A terminal with only one screen shows what came before until here,
+	 * and keeps it if it keeps the rows that scroll away. */
+	strbuf_printf(&b, "\x1b[?1049h\x1b[%d;1H", p->rows);
+	for (int i = 0; i < p->rows; i++)
+		strbuf_puts(&b, "\n");
 	while (on) {
-		int n;
+		int n, rows, columns;
 
 		pager_draw(p, &b);
 		write_out(s, &b);
@@ -67,9 +47,11 @@ static void turn_pages(struct session *s, struct pager *p)
 		on = n >= 0;
 		for (int i = 0; on && i < n; i++)
 			on = pager_press(p, &out[i]);
-		follow_window(s, p);
+		editor_size(s->editor, &rows, &columns);
+		if (rows != p->rows || columns != p->columns)
+			pager_resize(p, rows, columns);
 	}
-	leave_screen(&b, p->rows);
+	strbuf_printf(&b, "\x1b[%d;1H\x1b[K\x1b[?1049l", p->rows);
 	write_out(s, &b);
 	strbuf_free(&b);
 	terminal_restore(s->term);

@@ -8,41 +8,13 @@
  */
 #include "command.h"
 
-#include "jail/base/err.h"
-#include "jail/base/io.h"
-#include "jail/jail.h"
-#include "repl/config/config.h"
-#include "repl/files/files.h"
 #include "repl/session/session.h"
-#include "repl/text/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define CELL_MARK "# %%"
-
-static bool is_mark(const char *line, size_t n)
-{
-	return n >= 4 && !memcmp(line, CELL_MARK, 4);
-}
-
-/* Where the next cell of a script begins: behind the next line "# %%". */
-static const char *next_cell(const char *p, const char *end)
-{
-	while (p < end) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-		if (!nl)
-			return end;
-		p = nl + 1;
-		if (is_mark(p, (size_t)(end - p)))
-			return p;
-	}
-	return end;
-}
 
 /* The whole script, *n bytes of UTF-8; caller frees. NULL with e. */
 static char *read_script(
@@ -77,29 +49,23 @@ static char *read_script(
 	return buf;
 }
 
-/* Some editors begin a file with a byte order mark, which is not Python. */
-static const char *behind_mark(const char *script, size_t n)
-{
-	return n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? script + 3
-							    : script;
-}
-
 int script_load(
 	struct session *s, const struct command_line *line, struct err *e)
 {
 	size_t max = (size_t)s->cfg->limits.source_bytes, n = 0;
 	auto_free char *script = read_script(s, line->words[0].s, &n, e);
 	const struct jail_done *done;
-	const char *p, *end;
+	const char *p, *end, *next;
 	int cells = 0;
 
 	if (!script)
 		return -1;
-	p = behind_mark(script, n);
-	s->typed = NULL; /* what runs is not what was typed */
-	for (end = script + n; p < end && !s->over;) {
-		const char *next = next_cell(p, end);
-
+	/* Some editors begin a file with a byte order mark. */
+	p = script + (n >= 3 && !memcmp(script, "\xef\xbb\xbf", 3) ? 3 : 0);
+	s->typed = NULL; /* the person has not typed these cells */
+	for (end = script + n; p < end && !s->over; p = next) {
+		next = memmem(p, n - (size_t)(p - script), "\n" CELL_MARK, 5);
+		next = next ? next + 1 : end;
 		if ((size_t)(next - p) > max)
 			return err_set(e,
 				"cell %d of the script is longer than "
@@ -114,31 +80,25 @@ int script_load(
 				s, "stopped at cell %d of the script", cells);
 			break;
 		}
-		p = next;
 	}
 	return 0;
 }
 
-static size_t trimmed_length(const char *s, size_t n)
-{
-	while (n && isspace((unsigned char)s[n - 1]))
-		n--;
-	return n;
-}
-
 static void add_cells(const struct session *s, struct strbuf *b)
 {
-	size_t n;
+	size_t n, len;
 	const struct record_cell *c = record_cells(s->record, &n);
 
 	for (; n > 0; n--, c++) {
 		if (!c->ok)
 			continue;
 		/* A cell of a script that was loaded begins with its own. */
-		if (!is_mark(c->src, c->n))
+		if (c->n < 4 || memcmp(c->src, CELL_MARK, 4) != 0)
 			strbuf_puts(b, CELL_MARK "\n");
-		/* Blank lines at its end are those between two cells. */
-		strbuf_add(b, c->src, trimmed_length(c->src, c->n));
+		len = c->n;
+		while (len && isspace((unsigned char)c->src[len - 1]))
+			len--;
+		strbuf_add(b, c->src, len);
 		strbuf_puts(b, "\n\n");
 	}
 }

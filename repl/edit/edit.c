@@ -379,11 +379,6 @@ static void key_down(struct editor *ed)
 
 /* ---- Enter and indentation ---- */
 
-static bool is_blank(wchar_t c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
 /* %%name, and a cell below it. */
 static bool is_cell_magic(const wchar_t *s, size_t n)
 {
@@ -405,7 +400,7 @@ static size_t python_at(const struct editor *ed, const wchar_t *s, size_t n)
 		return n;
 	if (i == n || s[i] != ':')
 		return 0;
-	for (i++; i < n && !is_blank(s[i]); i++) {
+	for (i++; i < n && !text_is_blank(s[i]); i++) {
 		if (len == sizeof(name) || s[i] >= 0x80)
 			return n;
 		name[len++] = (char)s[i];
@@ -469,7 +464,7 @@ static void key_enter(struct editor *ed)
 	bool command = t.n && python_at(ed, t.s, t.n) == t.n;
 	size_t at = t.cursor;
 
-	while (at < t.n && is_blank(t.s[at]))
+	while (at < t.n && text_is_blank(t.s[at]))
 		at++;
 	if (at < t.n && !one_line && !command)
 		key_newline(ed);
@@ -533,7 +528,7 @@ static void dedent_line(struct editor *ed)
 	if (t.cursor != edit_line_end(&t) ||
 		!pyblock_dedent(python, (size_t)(t.s + t.cursor - python), &in))
 		return;
-	while (is_blank(t.s[old]))
+	while (text_is_blank(t.s[old]))
 		old++;
 	engine_replace(ed->engine, start, old, python + in.start, in.n);
 	engine_move(ed->engine, t.cursor - (old - start) + in.n);
@@ -600,7 +595,7 @@ static void understand_paste(struct editor *ed, size_t at)
 	enum pypaste what = PYPASTE_PLAIN;
 	size_t line = engine_line_start(&t, at), i = line;
 
-	while (i < at && is_blank(t.s[i]))
+	while (i < at && text_is_blank(t.s[i]))
 		i++;
 	/* Within a line, or a string, a prompt may be text. */
 	if (i == at && !before.is_open)

@@ -38,13 +38,13 @@ struct terminal;
 /*
  * The terminal is asked once, when the first picture is to be drawn. Every
  * terminal answers the last question (DA1), and answers come in order: with
- * that answer all have come. Keys that are typed meanwhile stay keys. A
- * terminal that answers late is heard late: its answers never become keys.
+ * that answer all have come. Keys that are typed meanwhile stay keys, and late
+ * answers never become keys.
  */
 
 /* Longest answer. */
 #define ASK_MAX 256
-/* How long the answers may take: a slow line's way there and back. */
+/* A slow line's way there and back. */
 #define ASK_WAIT_MS 500
 
 /* Caller's storage; all zero has not asked. Only ask.c writes it. */
@@ -59,30 +59,23 @@ struct ask {
 	char begun[ASK_MAX];
 };
 
-/* What to write, at the beginning of an empty row, before ask_wait(): the
- * questions, and what erases the row, where a terminal prints what it does not
- * know. */
+/* Add the questions, to be written at the beginning of an empty row, and an
+ * erasure of that row: some terminals print questions that they do not know. */
 void ask_write(struct ask *a, struct strbuf *out);
-
-/* Wait for the answers. Other keys that came are added to `keys`. */
+/* Then wait for the answers. Keys that came are added to `keys`. */
 void ask_wait(struct ask *a, const struct terminal *t, struct strbuf *keys);
-
-/* Add to `keys` what of these bytes is no late answer. */
+/* Add those of these bytes to `keys` that are no late answer. */
 void ask_filter(struct ask *a, const char *s, size_t n, struct strbuf *keys);
-
-/* Add to `keys` what is held as a beginning of an answer: somebody else reads
- * the terminal from now on. */
+/* Add the held beginning of an answer to `keys`: another reader follows. */
 void ask_give_back(struct ask *a, struct strbuf *keys);
-
-/* Whether the terminal is to be asked, because it never was, or was too slow to
- * be heard. */
+/* True if the terminal was never asked, or was too slow and may be again. */
 bool ask_is_due(const struct ask *a);
 
 /* ---- keys.c ---- */
 
 /*
  * A pure state machine. Text is decoded from UTF-8. An escape sequence becomes
- * a key, or nothing when it is not known: an answer of the terminal is never
+ * a key, or is dropped if it is unknown: an answer of the terminal is never
  * taken for text. Pasted text comes character by character between
  * KEY_PASTE_BEGIN and KEY_PASTE_END.
  */
@@ -90,10 +83,8 @@ bool ask_is_due(const struct ask *a);
 /* The code of Control and a letter. */
 #define KEYS_CTRL(c) ((c)&0x1F)
 
-/*
- * Controls keep their codes (1 to 31 and 127). The other keys lie in
- * 0x80..0xFF, so that a table of 256 can say what every key does.
- */
+/* Controls keep their codes (1 to 31 and 127). The other keys lie in
+ * 0x80..0xFF, so that a table of 256 has a command for every key. */
 enum {
 	KEY_NUL = 0x80, /* Ctrl-Space */
 	KEY_TEXT,
@@ -148,13 +139,10 @@ struct keys {
 
 /* Begin in the ground state. */
 void keys_init(struct keys *k);
-
 /* Take one byte. Returns how many keys it completes, 0 to KEYS_OUT_MAX. */
 int keys_feed(struct keys *k, unsigned char byte, struct key *out);
-
-/* How long to wait for the next byte before keys_timeout(); -1: for ever. */
+/* Longest wait for the next byte before keys_timeout(); -1: for ever. */
 int keys_wait_ms(const struct keys *k);
-
 /* No byte came in that time: end the sequence or character. Returns how many
  * keys that completes. */
 int keys_timeout(struct keys *k, struct key *out);
@@ -164,11 +152,10 @@ int keys_timeout(struct keys *k, struct key *out);
 /*
  * 	end mark → limit → filter (vt.h) → sink
  *
- * A cell's bytes go in as they are read, split anywhere. The filter hands text
- * that is safe to show to the sink. The first `head_bytes` are streamed. After
- * them the output is counted, and only its last bytes are kept and shown at the
- * end: after a flood the traceback is there. Memory is one buffer, allocated
- * at the start, however much a cell writes.
+ * A cell's bytes go in as they are read, split anywhere. The first `head_bytes`
+ * are streamed. After them the output is counted, and its last bytes are shown
+ * at the end: after a flood the traceback is there. Memory is one buffer,
+ * allocated at the start.
  *
  * The end mark, ESC _ 32 hexadecimal digits ESC \, is looked for in the bytes
  * as they come, before anything else. So it is found behind half a character,
@@ -182,12 +169,11 @@ int keys_timeout(struct keys *k, struct key *out);
  * 	  the filter, text_safe() and the editor show it as something else.
  * 	  Colours, brackets and places could all be imitated.
  * 	- They begin in column 0 of an empty row, in the terminal's usual modes,
- * 	  with nothing below. What is written after one has no way back above
- * 	  it: from then on the cursor's edge is the row below (vt.h).
- * 	- What is written after a cell's end, or behind the limit, is text and
- * 	  colours, below a frame line that says so.
- * 	- What is said while the alternate screen is up is said again on the
- * 	  main one.
+ * 	  with nothing below. Later output cannot go back above one: from then
+ * 	  on the cursor's edge is the row below (vt.h).
+ * 	- Output after a cell's end, or behind the limit, is text and colours,
+ * 	  below a frame line that says so.
+ * 	- A frame line on the alternate screen is repeated on the main one.
  *
  * In raw mode a guest can draw anything.
  */
@@ -201,7 +187,7 @@ enum {
 /* Takes the text of a frame line, without brackets and line end. */
 typedef void output_line(void *arg, const char *text);
 
-/* What another screen needs to show the same, in its order. */
+/* The parts of a copy for another screen, in their order. */
 enum output_copied {
 	OUTPUT_BYTES, /* the cell's that are shown, before they are filtered */
 	OUTPUT_LINE,  /* the text of a frame line */
@@ -259,74 +245,64 @@ void output_begin(struct output *o, const struct output_opts *opts);
 /* Take a new size of the terminal. */
 void output_resize(struct output *o, int rows, int columns);
 
-/* Say a frame line while the cell writes. */
+/* Write a frame line while the cell writes. */
 void output_say(struct output *o, const char *text);
 
-/* Whether a picture can stand in the output now: not on the alternate screen,
+/* True if a picture can stand in the output now: not on the alternate screen,
  * and not past the limit. */
 bool output_has_room(const struct output *o);
-
 /* Draw a picture while the cell writes: a sequence of ours that begins in
  * column 0 of an empty row, and ends in column 0 of another, with nothing
- * below. It counts as output of the cell's. False where that is more than
- * may be shown, and nothing is drawn. */
+ * below. Its bytes count as the cell's. False, and nothing is drawn, where they
+ * are too many. */
 bool output_draw(struct output *o, const char *s, size_t n);
 
-/* What comes next draws lines again when keys are pressed: break those that are
- * longer than the terminal is wide. */
+/* A program that draws lines again at each key follows: break lines longer than
+ * the terminal is wide. */
 void output_steer(struct output *o);
 
 /* Take bytes from the pty. Returns how many were the cell's, with its mark.
- * What stands behind a mark with another end, BEL, begins in column 0. What
- * follows the mark is background output, and is left to the caller. */
+ * Bytes behind a mark that ends in BEL begin in column 0. Bytes behind the mark
+ * itself are background output, and left to the caller. */
 size_t output_feed(struct output *o, const void *buf, size_t n);
-
-/* What comes next begins a line, unless nothing more is shown. */
+/* Begin a line with the next bytes, unless no more are shown. */
 void output_break(struct output *o);
-
-/* The mark that was seen was not the end. */
+/* Go on: the mark that was seen was not the end. */
 void output_unmark(struct output *o);
-
-/* Whether the mark was seen. */
 bool output_is_marked(const struct output *o);
 
-/* End a cell, marked or not: show the tail below a line that says what is
+/* End a cell, marked or not: show the tail below a line that says how much is
  * missing, undo the modes that were left on, go to column 0. */
 void output_end(struct output *o, struct output_report *r);
 
 /* Show output that came after the mark or between cells, and leave the terminal
- * as output_end() does. The caller has said above it what it is. At most
- * head_bytes are shown until the next cell begins. The sink prints line by
- * line: \n also returns. */
+ * as output_end() does. The caller has announced it above. At most head_bytes
+ * are shown until the next cell begins. The sink prints line by line: \n also
+ * returns. */
 void output_background(
 	struct output *o, const void *buf, size_t n, struct output_report *r);
-
-/* Whether no more of it is shown until the next cell begins. */
+/* True if no more of it is shown until the next cell begins. */
 bool output_background_is_over(const struct output *o);
-
 /* Add `r` to `sum`, then report several pieces of background together. */
 void output_background_add(
 	struct output_report *sum, const struct output_report *r);
 void output_background_summary(
 	const struct output_report *sum, output_line *line, void *arg);
 
-/* Undo the modes for somebody else who takes the terminal while the guest
- * still writes. */
+/* Undo the modes while another program takes the terminal and the guest still
+ * writes. */
 void output_suspend(struct output *o);
-
-/* Another terminal takes what comes from now on: forget the modes of this one,
- * without undoing them. Whether the alternate screen was up. */
+/* Another terminal takes the output from now on: forget the modes of this one
+ * without undoing them. True if the alternate screen was up. */
 bool output_move(struct output *o);
-
 /* On the other terminal, in column 0 of an empty row: let a full-screen program
  * have its screen again. */
 void output_take_screen(struct output *o);
 
-/* Say below the output what was dropped, if anything was. */
+/* Say below the output how many sequences were dropped, if any were. */
 void output_summary(
 	const struct output_report *r, output_line *line, void *arg);
 
-/* How a frame line looks. */
 struct output_look {
 	bool colour;
 	int columns;	 /* of the terminal; 0: lines are not folded */
@@ -374,23 +350,17 @@ struct pager {
 void pager_open(
 	struct pager *p, const char *text, size_t n, int rows, int columns);
 void pager_close(struct pager *p);
-
-/* Whether the text and the last row fit on the screen. */
+/* True if the text and the last row fit on the screen. */
 bool pager_fits(struct pager *p);
-
 /* The terminal has another size. */
 void pager_resize(struct pager *p, int rows, int columns);
-
-/* A key was pressed. False: the pager is to be left. */
+/* A key was pressed. False: the person leaves the pager. */
 bool pager_press(struct pager *p, const struct key *key);
-
-/* Append row `i` of the screen, what is sought in reverse video. */
+/* Append row `i` of the screen, with matches in reverse video. */
 void pager_add_row(struct pager *p, int i, struct strbuf *b);
-
 /* Append the last row. */
 void pager_add_status(struct pager *p, struct strbuf *b);
-
-/* Append what brings the terminal from the last drawing to this one. */
+/* Append the difference between the last drawing and this one. */
 void pager_draw(struct pager *p, struct strbuf *b);
 
 /* ---- typed.c ---- */
@@ -398,8 +368,8 @@ void pager_draw(struct pager *p, struct strbuf *b);
 /*
  * The keys go through a line discipline that the cell controls: it can make
  * any key the end of file, the erase key, or another character. So the keys
- * themselves are kept here. What the tty returns at the end says only how many
- * of the last ones were not read.
+ * themselves are kept here. The tty's rest at the end tells only how many of
+ * the last keys were not read.
  */
 
 /* All zero is empty. */
@@ -413,12 +383,10 @@ struct typed {
 
 /* Forget all keys, and release the memory. */
 void typed_forget(struct typed *t);
-
 /* Add keys. False where there are too many. */
 bool typed_add(struct typed *t, const char *s, size_t n);
-
-/* Forget the keys that were not sent, and count those that were as read: the
- * person has interrupted the cell. */
+/* The person has interrupted the cell: forget the keys that were not sent, and
+ * count the others as read. */
 void typed_drop(struct typed *t);
 
 /*
@@ -449,8 +417,7 @@ size_t typed_edit(char *s, size_t n);
  * ways are non-blocking with bounded buffers: neither a program that does not
  * read its tty nor a terminal that does not drain holds up the front end. The
  * relay also passes on signals and a new window size. Its owner calls
- * relay_turn() until it has what it waits for, and says what is done with the
- * tty's bytes and the warden's events.
+ * relay_turn() in a loop, and handles the tty's bytes and the warden's events.
  */
 
 /* Entries of relay_turn() that are the relay's own. */
@@ -470,7 +437,7 @@ enum {
 #define RELAY_KILL_PRESSES 3
 #define RELAY_KILL_MS 2000
 
-/* What a relay works with; all borrowed. */
+/* All borrowed. */
 struct relay_opts {
 	struct terminal *term;
 	struct jail *jail;
@@ -515,10 +482,10 @@ void relay_free(struct relay *r);
 /* Use this tty (borrowed), which becomes non-blocking; -1 for none. */
 void relay_set_tty(struct relay *r, int tty);
 
-/* Forget keys and counted interrupts, and hold what is typed from now on until
- * relay_release(). Until then Ctrl-C is no key, but for what was sent to the
+/* Forget keys and counted interrupts, and hold keys until relay_release().
+ * Until then Ctrl-C is no key, but interrupts the code that was sent to the
  * jail. From relay_hand_over() on, when a cell may write, the tty is not read
- * until then either: what it gave before was not the cell's. */
+ * until then either: its bytes before that were not the cell's. */
 void relay_begin(struct relay *r);
 void relay_hand_over(struct relay *r);
 void relay_release(struct relay *r);
@@ -531,7 +498,7 @@ void relay_release(struct relay *r);
 void relay_type_ahead(struct relay *r, const char *s, size_t n);
 void relay_waits(struct relay *r);
 
-/* Hold what is typed from now on until the next relay_begin(). */
+/* Hold keys until the next relay_begin(). */
 void relay_hold(struct relay *r);
 
 /* One turn of the loop: wait at most `timeout_ms` (-1: without end), then take
@@ -541,29 +508,23 @@ void relay_hold(struct relay *r);
  * poll(2) returned. */
 int relay_turn(struct relay *r, struct pollfd *p, nfds_t n, int timeout_ms);
 
-/* Write what waits for the terminal, and take nothing but signals. Gives up
- * when the terminal takes nothing for ten seconds, or for half a second after a
- * signal that ends us. */
+/* Write the bytes that wait for the terminal, and take nothing but signals.
+ * Gives up when the terminal takes nothing for ten seconds, or for half a
+ * second after a signal that ends us. */
 void relay_flush(struct relay *r);
 
 /* Measure the window, and pass a new size on. */
 void relay_follow_window(struct relay *r);
-
-/* Another terminal has taken the place of the one that there was, or none. */
+/* The terminal was replaced, or is gone. */
 void relay_changed_terminal(struct relay *r);
-
 /* Keys for the tty, as if they had just been typed. */
 void relay_type(struct relay *r, const char *s, size_t n);
-
 /* Add bytes for the terminal. */
 void relay_put(struct relay *r, const void *buf, size_t n);
-
-/* Whether the tty is read: too much output may be waiting. */
+/* False while so much output waits that the tty is not read. */
 bool relay_has_room(const struct relay *r);
-
-/* Whether no output waits. */
+/* True if no output waits. */
 bool relay_is_flushed(const struct relay *r);
-
 /* Count an interrupt; the third within two seconds kills the cell. */
 void relay_interrupted(struct relay *r);
 
@@ -591,21 +552,17 @@ struct terminal {
  * fails: a descriptor need not be a terminal. */
 void terminal_open(struct terminal *t, enum config_colour colour);
 
-/* Whether the terminal that TERM names cannot erase what it shows. */
+/* True if the terminal that TERM names cannot erase. */
 bool terminal_is_dumb(void);
-
-/* Let `out` be whichever of descriptors 0, 1 and 2 is a terminal: of a program
- * only the input or the errors may be one. */
+/* For a program: use whichever of descriptors 0, 1 and 2 is a terminal. */
 void terminal_use_any(struct terminal *t);
-
 /* Restore the modes, and close `out`. */
 void terminal_close(struct terminal *t);
 
-/* The terminal is gone, and nobody types: `file` takes the place of descriptors
- * 1 and 2 and of `out`, and /dev/null that of descriptor 0. Their numbers stay.
- * What is written is still for a terminal, of the size that there was. */
+/* The terminal is gone: `file` takes the place of descriptors 1 and 2 and of
+ * `out`, and /dev/null that of descriptor 0. Their numbers stay. Output is
+ * still made for a terminal of the old size. */
 void terminal_leave(struct terminal *t, int file);
-
 /* Another terminal: `fds` are its three descriptors, and it opened again for
  * output without blocking, or -1. They are borrowed. */
 void terminal_take(
@@ -614,42 +571,34 @@ void terminal_take(
 /* Raw mode: every key is a byte, nothing is echoed, output goes out as it is.
  */
 void terminal_raw(struct terminal *t);
-
 /* Every key is a byte and nothing is echoed; signals and output are as they
  * were. Undone by terminal_restore(). */
 void terminal_keys(struct terminal *t);
-
-/* While nobody reads keys in raw mode: Ctrl-C is SIGINT, or a key again. */
+/* While no keys are read in raw mode: Ctrl-C is SIGINT, or a key again. */
 void terminal_raw_interrupt(const struct terminal *t, bool on);
-
-/* Whether the terminal's keys are ours: false for a job in the background. */
+/* True if the terminal's keys are ours: false for a job in the background. */
 bool terminal_is_in_front(const struct terminal *t);
-
 /* Restore the modes of terminal_open(). Pending input stays. */
 void terminal_restore(struct terminal *t);
 
 /* Ask for the size. True when it has changed. */
 bool terminal_measure(struct terminal *t);
-
-/* How wide the terminal behind `fd` is; 0: it is none, or does not say. */
+/* The width of the terminal behind `fd`; 0: unknown. */
 int terminal_columns(int fd);
 
 /* Write a line of ours; where `f` is a terminal, it is folded at words and goes
  * on below its third column. */
 void terminal_print_line(FILE *f, const char *line);
-
 /* Write lines of ours to standard error, each "cellblock: WHAT: LINE" and made
  * safe; `what` is NULL or ours. */
 void terminal_complain(const char *what, const char *text);
-
-/* The same for an error, with its hint. A hint is there to be copied, so it is
- * never folded. */
+/* Complain about an error. Its hint is never folded, so that a person can copy
+ * it. */
 void terminal_refuse(const struct err *e);
 
 /* Write everything, waiting at most `timeout_ms` at a time for a terminal that
  * does not drain. 0, or -1: the terminal is gone, or stuck. */
 int terminal_write(struct terminal *t, const char *s, size_t n, int timeout_ms);
-
 /* Write a string, waiting at most two seconds at a time. */
 void terminal_puts(struct terminal *t, const char *s);
 
@@ -689,22 +638,17 @@ void terminal_signals_close(struct signals *s);
 
 /* Set the flags of signals that have come. Never blocks. */
 void terminal_signals_read(struct signals *s);
-
-/* A signal has come in another way. */
+/* Set the flag of a signal that has come in another way. */
 void terminal_signals_take(struct signals *s, int sig);
-
 /* From now on `fd` is polled, behind which `s->fd` is, and
  * terminal_signals_read() calls `more`, too. All borrowed. */
 void terminal_signals_through(struct signals *s, int fd,
 	void (*more)(void *arg, struct signals *s), void *arg);
-
 /* From now on the session outlives its terminal, or not any more. */
 void terminal_signals_outlive(struct signals *s, bool on);
-
-/* Whether the terminal was lost since this was asked last. */
+/* True if the terminal was lost since the last call. */
 bool terminal_signals_lost(struct signals *s);
-
-/* Whether SIGINT or a signal that ends us has come. Clears SIGINT. */
+/* True if SIGINT or a signal that ends us has come. Clears SIGINT. */
 bool terminal_signals_cancelled(struct signals *s);
 
 #endif

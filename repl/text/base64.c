@@ -7,8 +7,6 @@
  */
 #include "repl/text/text.h"
 
-#include <stdint.h>
-
 static const char alphabet[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -8,12 +8,8 @@
  */
 #include "repl/text/text.h"
 
-#include "jail/base/array.h"
-
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LAYOUT_TAB 8
 
@@ -27,21 +23,6 @@ static void glyph_set(struct layout_glyph *g, const char *s)
 static bool is_mark(wchar_t c)
 {
 	return c >= 0x300 && utf8_is_visible(c) && wcwidth(c) == 0;
-}
-
-static void glyph_char(wchar_t c, struct layout_glyph *g)
-{
-	bool shown = utf8_is_visible(c) && !utf8_is_bar((uint32_t)c);
-	int width = shown ? wcwidth(c) : -1;
-
-	if (width >= 0) {
-		g->n = (int)utf8_put(c, g->s);
-		g->s[g->n] = 0;
-		g->width = width;
-		return;
-	}
-	g->n = snprintf(g->s, sizeof(g->s), "<%04X>", (unsigned)c);
-	g->width = g->n;
 }
 
 void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
@@ -58,7 +39,15 @@ void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g)
 	} else if ((unsigned)c < 0x7F) {
 		*g = (struct layout_glyph){.s = {(char)c}, .n = 1, .width = 1};
 	} else {
-		glyph_char(c, g);
+		bool shown = utf8_is_visible((uint32_t)c) &&
+			     !utf8_is_bar((uint32_t)c);
+
+		g->width = shown ? wcwidth(c) : -1;
+		g->n = (int)utf8_put((uint32_t)c, g->s);
+		g->s[g->n] = 0;
+		if (g->width < 0)
+			g->width = g->n = snprintf(
+				g->s, sizeof(g->s), "<%04X>", (unsigned)c);
 	}
 	if (g->width > cols)
 		glyph_set(g, c == '\t' ? " " : "?");
@@ -72,18 +61,6 @@ static struct layout_row *row_new(
 	l->rows[l->n] = (struct layout_row){
 		.start = at, .end = at, .width = col, .prompt = prompt};
 	return &l->rows[l->n++];
-}
-
-static struct layout_row *layout_cursor(
-	struct layout *l, struct layout_row *r, size_t at, int cols)
-{
-	if (r->width >= cols)
-		r = row_new(l, at, 0, false);
-	if (!r)
-		return NULL;
-	l->cursor_row = l->n - 1;
-	l->cursor_col = r->width;
-	return r;
 }
 
 int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
@@ -102,8 +79,12 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 				layout_glyph(s[i], 0, shape->cols, &g);
 			}
 		}
-		if (r && i == cursor)
-			r = layout_cursor(l, r, i, shape->cols);
+		if (r && i == cursor) {
+			if (r->width >= shape->cols)
+				r = row_new(l, i, 0, false);
+			l->cursor_row = l->n - 1;
+			l->cursor_col = r ? r->width : 0;
+		}
 		if (!r || i == n)
 			break;
 		if (s[i] == '\n') {
@@ -173,16 +154,16 @@ static bool is_flag_half(wchar_t c)
 	return c >= 0x1F1E6 && c <= 0x1F1FF;
 }
 
-/* How many of them stand before `at`, up to it. */
-static size_t flag_halves(const wchar_t *s, size_t at)
+/* True of a letter at `at` that is the second half of its flag. */
+static bool ends_flag(const wchar_t *s, size_t at)
 {
-	size_t n = 0;
+	bool second = false;
 
-	while (at > 0 && is_flag_half(s[at - 1])) {
-		at--;
-		n++;
-	}
-	return n;
+	if (!is_flag_half(s[at]))
+		return false;
+	for (; at > 0 && is_flag_half(s[at - 1]); at--)
+		second = !second;
+	return second;
 }
 
 size_t layout_prev(const wchar_t *s, size_t at)
@@ -191,16 +172,14 @@ size_t layout_prev(const wchar_t *s, size_t at)
 		at--;
 	while (at > 0 && is_mark(s[at]) && s[at - 1] != '\n')
 		at--;
-	if (is_flag_half(s[at]) && flag_halves(s, at) % 2)
-		at--;
-	return at;
+	return at - ends_flag(s, at);
 }
 
 size_t layout_next(const wchar_t *s, size_t n, size_t at)
 {
 	bool line_end = at < n && s[at] == '\n';
 	bool flag = at + 1 < n && is_flag_half(s[at]) &&
-		    is_flag_half(s[at + 1]) && flag_halves(s, at) % 2 == 0;
+		    is_flag_half(s[at + 1]) && !ends_flag(s, at);
 
 	if (at < n)
 		at += flag ? 2 : 1;

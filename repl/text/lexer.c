@@ -8,10 +8,6 @@
  */
 #include "repl/text/text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "jail/base/array.h"
 #include "jail/base/err.h"
 
 /* A word being put together, as itself and as a pattern. */
@@ -21,11 +17,6 @@ struct lexer_part {
 	bool is_pattern;
 	char quote; /* ' or " while inside one */
 };
-
-static bool lexer_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
 
 static void part_add(struct lexer_part *p, char c, bool literal)
 {
@@ -95,7 +86,7 @@ static int words_take(struct lexer_words *words, const char *s, size_t n,
 	struct lexer_part p = {0};
 	size_t start = *i;
 
-	while (*i < n && (p.quote || !lexer_is_blank(s[*i]))) {
+	while (*i < n && (p.quote || !text_is_blank(s[*i]))) {
 		if (s[*i] == '\\' && *i + 1 == n && p.quote != '\'')
 			words->open = '\\';
 		*i += part_take(&p, s, n, *i);
@@ -113,7 +104,7 @@ static int lexer_check(const char *s, size_t n, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		unsigned char c = (unsigned char)s[i];
 
-		if ((c < 0x20 && !lexer_is_blank(s[i])) || c == 0x7F)
+		if ((c < 0x20 && !text_is_blank(s[i])) || c == 0x7F)
 			return err_set(e,
 				"command: control character \\x%02x at byte "
 				"%zu",
@@ -129,7 +120,7 @@ int lexer_split(
 	if (lexer_check(s, n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n;) {
-		if (lexer_is_blank(s[i])) {
+		if (text_is_blank(s[i])) {
 			i++;
 			continue;
 		}

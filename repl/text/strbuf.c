@@ -8,12 +8,8 @@
  */
 #include "repl/text/text.h"
 
-#include "jail/base/array.h"
-
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Room for `more` bytes and a NUL. */
 static int reserve_bytes(struct strbuf *b, size_t more)

@@ -9,12 +9,8 @@
  */
 #include "repl/text/text.h"
 
-#include "jail/base/array.h"
-
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Write to `out` how one character, or one invalid byte, is shown. Returns the
  * bytes of `s` taken. */

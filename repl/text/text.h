@@ -40,23 +40,19 @@ void base64_add(struct strbuf *b, const void *p, size_t n);
  * for anything else. */
 int base64_decode(const char *s, size_t n, char *out, size_t *out_n);
 
-/* ---- layout.c ---- */
+/* ---- layout.c: pure ---- */
 
-/*
- * Pure: takes characters and a width, gives rows and the cursor's place.
- */
-
-/* How one character is shown. */
+/* A character as a terminal shows it. */
 struct layout_glyph {
 	char s[40]; /* UTF-8, NUL-terminated; printable characters only */
 	int n;	    /* bytes */
 	int width;  /* columns; 0 joins the character before */
 };
 
-/* How `c` is shown at column `col` (tabs depend on it) of a terminal `cols`
- * wide. A control becomes ^X, a character that cannot be shown, would reorder
- * the line or looks like the bar of frame lines <XXXX>, one wider than the
- * terminal a question mark. */
+/* Find how `c` is shown at column `col` (tabs depend on it) of a terminal
+ * `cols` wide. A control becomes ^X, a character that cannot be shown, would
+ * reorder the line or looks like the bar of frame lines <XXXX>, one wider than
+ * the terminal a question mark. */
 void layout_glyph(wchar_t c, int col, int cols, struct layout_glyph *g);
 
 struct layout_row {
@@ -85,14 +81,10 @@ int layout_build(struct layout *l, const wchar_t *s, size_t n, size_t cursor,
 
 /* Columns that `n` characters take on a line that starts at column `col`. */
 int layout_width(const wchar_t *s, size_t n, int col);
-
 /* Columns that `n` bytes of UTF-8 take. */
 int layout_columns(const char *s, size_t n);
-
 /* Of `n` bytes of UTF-8, those that fit into `room` columns. */
 size_t layout_fit(const char *s, size_t n, int room);
-
-/* Release the memory. */
 void layout_free(struct layout *l);
 
 /* The start of the user's character (a base and its marks) before `at`, and
@@ -129,8 +121,7 @@ struct lexer_words {
  * them), and the caller ends with lexer_words_free(). */
 int lexer_split(
 	const char *s, size_t n, struct lexer_words *words, struct err *e);
-
-/* Free the words; safe on all zero. */
+/* Safe on all zero. */
 void lexer_words_free(struct lexer_words *words);
 
 /* `s` quoted so that lexer_split() returns it as one word (caller frees): with
@@ -138,8 +129,7 @@ void lexer_words_free(struct lexer_words *words);
  * works. NULL when there is no memory, or no quoting can hold the bytes. */
 char *lexer_quote(const char *s, char open);
 
-/* True of a session command: the first character that is not a blank is a
- * colon. */
+/* True of a command: its first character that is not a blank is a colon. */
 bool lexer_is_command(const char *s, size_t n);
 
 /* ---- strbuf.c ---- */
@@ -156,19 +146,14 @@ struct strbuf {
 	bool failed;
 };
 
-/* Append `n` bytes. A NUL that `n` does not count always follows. */
+/* Append `n` bytes, a string, a formatted string. A NUL that b->n does not
+ * count always follows. */
 void strbuf_add(struct strbuf *b, const void *p, size_t n);
-
-/* Append a string. */
 void strbuf_puts(struct strbuf *b, const char *s);
-
-/* Append a formatted string. */
 void strbuf_printf(struct strbuf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-
 /* Drop the first `n` of the bytes there are. */
 void strbuf_cut(struct strbuf *b, size_t n);
-
 /* Release the memory; `b` is empty and may be used again. */
 void strbuf_free(struct strbuf *b);
 
@@ -210,11 +195,13 @@ static inline void strlist_fini(struct strlist *l)
 	l->items = NULL;
 }
 
-/* ---- text.c ---- */
-
-/*
- * Pure. Only the columns of a character depend on the locale.
+/* ---- text.c: pure; only the columns of a character depend on the locale ----
  */
+
+static inline bool text_is_blank(wchar_t c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
 
 /* Enough for any text_size() or text_time(). */
 #define TEXT_HUMAN 48
@@ -226,9 +213,8 @@ static inline void strlist_fini(struct strlist *l)
  * written. */
 size_t text_safe(char *buf, size_t size, const char *s, size_t n);
 
-/* Append `n` bytes of foreign text, each line as text_safe() shows it, but
- * with blanks up to the terminal's next stop in place of a tab. The last line
- * ends in a newline, too. */
+/* Append `n` bytes of foreign text as lines like those of text_safe(), with
+ * blanks for tabs. The last line ends in a newline, too. */
 void text_lines(struct strbuf *b, const char *text, size_t n);
 
 /* "12 B", "12.4 KiB", "512 MiB": whole when it is exact, else one decimal.
@@ -264,11 +250,9 @@ struct text_table {
 
 /* Add a row: as many cells as there are columns, copied; NULL is empty. */
 void text_table_add(struct text_table *t, const char *const *cells);
-
 /* Put lines below the last row, indented but not folded, so that a person can
  * copy them. NULL or "": none. */
 void text_table_note(struct text_table *t, const char *text);
-
 /* Write the rows and free them. */
 void text_table_write(struct text_table *t, struct strbuf *b);
 
@@ -277,11 +261,7 @@ void text_table_write(struct text_table *t, struct strbuf *b);
  * with the dot that joins two parts. */
 void text_wrap(struct strbuf *b, const char *text, int at, int width);
 
-/* ---- utf8.c ---- */
-
-/*
- * Independent of the locale and the environment.
- */
+/* ---- utf8.c: independent of the locale and the environment ---- */
 
 /* Stands for bytes that are no character. */
 #define UTF8_BAD 0xFFFD
@@ -307,26 +287,20 @@ static inline bool utf8_continues(char byte)
 
 /* `at`, or the start of the character in whose middle s[at] stands. */
 size_t utf8_start(const char *s, size_t at);
-
 /* Characters in `n` bytes; a bad byte counts as one. */
 size_t utf8_count(const char *s, size_t n);
 
 /* True of `n` bytes that are valid and hold no control character, C1 included,
  * but those in `controls`. */
 bool utf8_is_text(const char *s, size_t n, const char *controls);
-
 /* True of characters that change how the text around them is shown, or cannot
  * be seen: controls, C1, bidi marks and overrides, zero-width, line and
  * paragraph separators, tags. */
 bool utf8_is_unseen(uint32_t c);
-
-/* True of the broken bar, with which frame lines begin, and of what looks like
- * it. */
+/* True of the broken bar that begins frame lines, and of characters like it. */
 bool utf8_is_bar(uint32_t c);
-
 /* True of a character that source may show as itself. */
 bool utf8_is_visible(uint32_t c);
-
 /* True of `n` bytes that are valid and hold such characters alone. */
 bool utf8_is_visible_text(const char *s, size_t n);
 
@@ -344,7 +318,6 @@ int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n);
 
 /* Append UTF-8; each byte that is not valid becomes UTF8_BAD. 0, or -1. */
 int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n);
-
 /* Release the memory; the text is empty and usable again. */
 void utf8_wide_free(struct utf8_wide *t);
 

@@ -8,11 +8,6 @@
  */
 #include "repl/text/text.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "jail/base/array.h"
-
 int utf8_get(const void *bytes, size_t n, uint32_t *c)
 {
 	const uint8_t *s = bytes;
@@ -176,15 +171,9 @@ bool utf8_is_visible_text(const char *s, size_t n)
 
 /* ---- wide strings ---- */
 
-/* Room for `n` characters and a NUL. */
-static int reserve_characters(struct utf8_wide *t, size_t n)
-{
-	return array_reserve(&t->s, &t->cap, n + 1, sizeof(*t->s));
-}
-
 int utf8_wide_add(struct utf8_wide *t, const wchar_t *s, size_t n)
 {
-	if (reserve_characters(t, t->n + n) < 0)
+	if (array_reserve(&t->s, &t->cap, t->n + n + 1, sizeof(*t->s)) < 0)
 		return -1;
 	if (n)
 		wmemcpy(t->s + t->n, s, n);
@@ -204,7 +193,7 @@ int utf8_wide_decode(struct utf8_wide *t, const char *s, size_t n)
 	const char *end = s + n;
 	uint32_t c;
 
-	if (reserve_characters(t, t->n + n) < 0)
+	if (array_reserve(&t->s, &t->cap, t->n + n + 1, sizeof(*t->s)) < 0)
 		return -1;
 	while (s < end) {
 		utf8_next(&s, end, &c);
