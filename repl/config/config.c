@@ -18,16 +18,11 @@
 #include "jail/base/err.h"
 #include "jail/base/io.h"
 #include "jail/base/path.h"
-#include "repl/text/text.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Most files in conf.d. */
 #define FRAGMENTS_MAX 256
@@ -271,17 +266,6 @@ static void apply_variable(
 		*seen = line->line;
 }
 
-static void refuse_unknown(struct merge *m, const struct config_line *line)
-{
-	const struct config_key *near =
-		config_keys_nearest(line->section, line->name);
-
-	config_errors_add(m->errors, line->place, "no key %.*s.%.*s%s%s%s%s%s",
-		SHOWN_MAX, line->section, SHOWN_MAX, line->name,
-		near ? "; did you mean " : "", near ? near->section : "",
-		near ? "." : "", near ? near->name : "", near ? "?" : "");
-}
-
 static void refuse_loosening(struct merge *m, const struct config_key *key,
 	const struct config_line *line)
 {
@@ -340,29 +324,29 @@ static void apply_value(struct merge *m, const struct config_key *key,
 		keep_value(m, key, line, v);
 }
 
-/* True of text that goes on after a ; that the person did not mean as a
- * comment, more often than not. */
-static bool is_cut(const struct config_key *key, const struct config_line *line)
-{
-	return line->commented && line->value[0] && line->value[0] != '"' &&
-	       (key->type == CONFIG_STRING || key->type == CONFIG_VARIABLE);
-}
-
 /* Apply one line of a file; `ctx` is a struct merge. */
 static void apply_line(void *ctx, const struct config_line *line)
 {
 	struct merge *m = ctx;
 	const struct config_key *key =
 		config_keys_find(line->section, line->name);
+	const struct config_key *near;
 	union config_value v;
 	struct err e;
 	int r;
 
 	if (!key) {
-		refuse_unknown(m, line);
+		near = config_keys_nearest(line->section, line->name);
+		config_errors_add(m->errors, line->place,
+			"no key %.*s.%.*s%s%s%s%s%s", SHOWN_MAX, line->section,
+			SHOWN_MAX, line->name, near ? "; did you mean " : "",
+			near ? near->section : "", near ? "." : "",
+			near ? near->name : "", near ? "?" : "");
 		return;
 	}
-	if (is_cut(key, line)) {
+	/* The person rarely means the text behind the ; as a comment. */
+	if (line->commented && line->value[0] && line->value[0] != '"' &&
+		(key->type == CONFIG_STRING || key->type == CONFIG_VARIABLE)) {
 		refuse(m, line,
 			"expected the text in double quotes, because a ; after "
 			"a blank begins a comment");
@@ -428,13 +412,6 @@ static void set_followed(
 	*place = text;
 }
 
-/* The most that a home may hold: it is memory of the session that outlives
- * Python, and a full home must leave room to start Python again. */
-static int64_t home_most(int64_t memory)
-{
-	return memory - (memory / 2 < HOME_LEAVES ? memory / 2 : HOME_LEAVES);
-}
-
 /* True if the home's size was set with the memory in mind: on the command line,
  * in the same file, or with the built-in memory. */
 static bool is_meant(const char *home, const char *memory)
@@ -445,14 +422,17 @@ static bool is_meant(const char *home, const char *memory)
 	       (n == strcspn(memory, ":") && !strncmp(home, memory, n));
 }
 
-/* The home lies within the session's memory. A size that nobody set follows
- * the memory, and so does one that was set for more memory. */
+/* The home lies within the session's memory: it is memory that outlives Python,
+ * and a full home leaves room to start Python again. A size that no source set
+ * follows the memory, and so does one that was set for more memory. */
 static void fit_home(struct merge *m)
 {
 	const struct config_key *home = config_keys_find("home", "size");
 	const struct config_key *memory = config_keys_find("session", "memory");
 	struct limits *l = &m->cfg->limits;
-	int64_t most = home_most(l->memory_bytes);
+	int64_t half = l->memory_bytes / 2;
+	int64_t most =
+		l->memory_bytes - (half < HOME_LEAVES ? half : HOME_LEAVES);
 	const char *from = config_source(m->cfg, "session.memory");
 	const char *source = m->cfg->sources[config_keys_index(home)];
 	char size[32], total[32];

@@ -28,7 +28,7 @@ struct err;
 
 /* ---- the keys: keys.c ---- */
 
-/* How a value is written, and the member of struct config that holds it. */
+/* The form of a value, and the member of struct config that holds it. */
 enum config_type {
 	CONFIG_INT,	 /* int */
 	CONFIG_SIZE,	 /* int64_t, bytes */
@@ -89,12 +89,10 @@ size_t config_keys_index(const struct config_key *key);
  * first key of the section. */
 const struct config_key *config_keys_find(
 	const char *section, const char *name);
-
-/* The same for "section.name". */
+/* The key called "section.name", or NULL. */
 const struct config_key *config_keys_find_full(const char *full);
-
 /* The key that the person probably meant, or without a name one of the section;
- * NULL when nothing is near. */
+ * NULL when none is near. */
 const struct config_key *config_keys_nearest(
 	const char *section, const char *name);
 
@@ -199,8 +197,7 @@ struct config_where {
 
 /* Fill `cfg` with the built-in values. 0, or -1 with errno. */
 int config_init(struct config *cfg);
-
-/* Free what `cfg` owns; it may be initialised again. */
+/* Free the values; `cfg` may be initialised again. */
 void config_fini(struct config *cfg);
 
 /* Read every source in order into `cfg`, which needs no config_init. 0, or -1
@@ -216,12 +213,10 @@ const char *config_source(const struct config *cfg, const char *name);
 
 /* True if the policy allows the session command `name` (without its colon). */
 bool config_allows_command(const struct config *cfg, const char *name);
-
-/* The same for who may do elsewhere what a command does (NULL: none does). 0,
- * or -1 with e. */
+/* Refuse an operation like a command (NULL: like none) that the policy does not
+ * allow. 0, or -1 with e. */
 int config_check_command(
 	const struct config *cfg, const char *name, struct err *e);
-
 /* True if the administrator locked the configuration. */
 bool config_is_bound(const struct config *cfg);
 
@@ -230,8 +225,8 @@ bool config_is_bound(const struct config *cfg);
 int config_value_prompt(
 	struct strbuf *b, const char *format, uint32_t n, struct err *e);
 
-/* Whether a source sets files.max_count: then a person's transfers are counted
- * by it, too, and by home.files otherwise. */
+/* True if a source sets files.max_count: then it limits a person's transfers;
+ * home.files does otherwise. */
 bool config_counts_transfers(const struct config *cfg);
 
 /* The interpreter to run, as an absolute path: the default when `wanted` is
@@ -252,16 +247,14 @@ int config_state_dir(
 /* Print `cfg` as a configuration file, each value with its source. */
 void config_print_merged(FILE *f, const struct config *cfg);
 
-/* ---- what is wrong: errors.c ---- */
+/* ---- errors.c ---- */
 
 /* Record "place: message", made safe for a terminal. Returns -1. */
 int config_errors_add(struct config_errors *errors, const char *place,
 	const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
 /* Print every error after `prefix`, a line each, with `print`. */
 void config_errors_print(const struct config_errors *errors, const char *prefix,
 	void (*print)(FILE *f, const char *line), FILE *f);
-
 void config_errors_fini(struct config_errors *errors);
 
 /* ---- one value: value.c ---- */
@@ -281,24 +274,20 @@ union config_value {
  * ends with config_value_fini() either way. */
 int config_value_parse(union config_value *v, const struct config_key *key,
 	const char *text, const char *home, struct err *e);
-
 void config_value_fini(union config_value *v, const struct config_key *key);
 
 /* True if a key that comes again adds to its value. */
 bool config_value_is_list(const struct config_key *key);
-
 /* True if a key of a number or word may have this one. */
 bool config_value_may_be(const struct config_key *key, int64_t n);
 
 /* Move `v` into `cfg` and free the value there. `v` is empty afterwards. */
 void config_value_store(struct config *cfg, const struct config_key *key,
 	union config_value *v);
-
 /* Append the items of `v` to the list in `cfg`. 0, or -1 with errno: E2BIG when
  * the list would be longer than its key allows. */
 int config_value_append(struct config *cfg, const struct config_key *key,
 	const union config_value *v);
-
 /* Copy the value of `key`; that of `to` is overwritten, not freed. 0, or -1
  * with errno. */
 int config_value_copy(struct config *to, const struct config *from,
@@ -307,7 +296,6 @@ int config_value_copy(struct config *to, const struct config *from,
 /* True if `v` is no looser than the value in `base`. */
 bool config_value_tightens(const struct config *base,
 	const struct config_key *key, const union config_value *v);
-
 /* The number that `cfg` has for `key`; a key of another type has none. */
 int64_t config_value_number(
 	const struct config *cfg, const struct config_key *key);
@@ -316,21 +304,17 @@ int64_t config_value_number(
  * constant. */
 const char *config_value_format_number(
 	const struct config_key *key, int64_t n, char *buf, size_t size);
-
 /* Write the value that `cfg` has for `key` as a file would have it. A value
  * that does not fit ends in "...". Returns `buf`. */
 const char *config_value_format(const struct config *cfg,
 	const struct config_key *key, char *buf, size_t size);
-
-/* The same, appended to `b`. */
+/* Append it to `b`. */
 void config_value_write(const struct config *cfg, const struct config_key *key,
 	struct strbuf *b);
 
-/* When a text needs quotes: to be a value, to be one item of a list, or to have
- * a comment behind it. */
+/* Append `text` as a file would have it, with quotes where it needs them: to be
+ * a value, to be one item of a list, or to have a comment behind it. */
 enum config_value_quotes { QUOTES_VALUE, QUOTES_ITEM, QUOTES_COMMENTED };
-
-/* Append `text` as a file would have it. */
 void config_value_quote(
 	struct strbuf *b, const char *text, enum config_value_quotes when);
 

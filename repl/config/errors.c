@@ -7,11 +7,8 @@
  */
 #include "config.h"
 
-#include "repl/text/text.h"
-
 #include <limits.h>
 #include <stdarg.h>
-#include <string.h>
 
 int config_errors_add(
 	struct config_errors *errors, const char *place, const char *fmt, ...)

@@ -17,18 +17,12 @@
 #include "config.h"
 
 #include "jail/base/io.h"
-#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* 0 if only `uid` and root can have written this, or -1 with an error. */
 static int check_system_owner(const struct stat *st, uid_t uid,

@@ -14,8 +14,6 @@
  */
 #include "config.h"
 
-#include <string.h>
-
 #define KIB 1024LL
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
@@ -248,7 +246,8 @@ const struct config_key *config_keys_nearest(
 		const struct config_key *k = &config_keys[i];
 		size_t d = 2 * edit_distance(word, name ? k->name : k->section);
 
-		/* The same name elsewhere is nearer than a similar one here. */
+		/* A name of another section is nearer than a similar one here.
+		 */
 		d += name && strcmp(section, k->section) != 0;
 		if (d < best_d) {
 			best_d = d;

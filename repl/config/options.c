@@ -11,15 +11,11 @@
  */
 #include "options.h"
 
-#include "jail/base/array.h"
 #include "jail/base/err.h"
 #include "repl/text/text.h"
 
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* What an option does. */
 enum take {
 	TAKE_MODE,	/* set the mode; only one option may */
 	TAKE_INFO,	/* set the mode, over all other options */
@@ -287,12 +283,6 @@ static int parse_options(
 	return 0;
 }
 
-static bool is_about_sessions(const struct options *o)
-{
-	return o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
-	       o->mode == OPTIONS_MESSAGE || o->mode == OPTIONS_WATCH;
-}
-
 /* ID, ID TEXT, or ID -m TEXT. */
 static int take_session(struct options *o, struct err *e)
 {
@@ -344,7 +334,8 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 		return set_config(o, first, e);
 	if (first && (o->mode == OPTIONS_SERVE || o->mode == OPTIONS_MAKER))
 		o->text = first;
-	if (is_about_sessions(o))
+	if (o->mode == OPTIONS_ATTACH || o->mode == OPTIONS_END ||
+		o->mode == OPTIONS_MESSAGE || o->mode == OPTIONS_WATCH)
 		return take_session(o, e);
 	if (o->mode != OPTIONS_SESSION)
 		return 0;
@@ -362,34 +353,28 @@ static int parse_words(struct options *o, bool terminal, struct err *e)
 /* Refuse options that would have no effect. */
 static int check_together(const struct options *o, struct err *e)
 {
-	bool check =
-		o->mode == OPTIONS_CHECK || o->mode == OPTIONS_CHECK_CONFIG;
-	bool eval = o->mode == OPTIONS_EVAL;
-	bool serve = o->mode == OPTIONS_SERVE;
-	bool mcp = o->mode == OPTIONS_MCP;
-	bool maker = o->mode == OPTIONS_MAKER;
-	const char *why =
-		o->json && o->mode != OPTIONS_CHECK &&
-				o->mode != OPTIONS_SESSIONS
-			? "--json goes with --check and --sessions alone"
-		: o->fresh && o->mode != OPTIONS_SESSION
-			? "--new goes with a session alone"
-		: o->nuploads && eval	 ? "-u does not go with --eval"
-		: o->ndownloads && eval	 ? "-d does not go with --eval"
-		: o->nuploads && mcp	 ? "-u does not go with --mcp"
-		: o->ndownloads && mcp	 ? "-d does not go with --mcp"
-		: o->nuploads && serve	 ? "-u does not go with --serve"
-		: o->ndownloads && serve ? "-d does not go with --serve"
-		: o->nuploads && maker	 ? "-u does not go with --maker"
-		: o->ndownloads && maker ? "-d does not go with --maker"
-		: o->nuploads && check	 ? "-u does not go with a check"
-		: o->ndownloads && check ? "-d does not go with a check"
-		: o->quiet && o->verbose ? "-q and -v contradict each other"
-					 : NULL;
+	static const char *const no_files[OPTIONS_VERSION + 1] = {
+		[OPTIONS_EVAL] = "--eval",
+		[OPTIONS_MCP] = "--mcp",
+		[OPTIONS_SERVE] = "--serve",
+		[OPTIONS_MAKER] = "--maker",
+		[OPTIONS_CHECK] = "a check",
+		[OPTIONS_CHECK_CONFIG] = "a check",
+	};
 
-	if (!why || o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
+	if (o->mode == OPTIONS_HELP || o->mode == OPTIONS_VERSION)
 		return 0;
-	return usage(e, "%s", why);
+	if (o->json && o->mode != OPTIONS_CHECK && o->mode != OPTIONS_SESSIONS)
+		return usage(
+			e, "--json goes with --check and --sessions alone");
+	if (o->fresh && o->mode != OPTIONS_SESSION)
+		return usage(e, "--new goes with a session alone");
+	if (no_files[o->mode] && (o->nuploads || o->ndownloads))
+		return usage(e, "-%c does not go with %s",
+			o->nuploads ? 'u' : 'd', no_files[o->mode]);
+	if (o->quiet && o->verbose)
+		return usage(e, "-q and -v contradict each other");
+	return 0;
 }
 
 int options_parse(struct options *o, int argc, char *const *argv, bool terminal,

@@ -11,24 +11,7 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-static void find_groups(struct person *p, const struct passwd *pw)
-{
-	gid_t gids[PERSON_GROUPS_MAX];
-	int n = PERSON_GROUPS_MAX;
-
-	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
-		n = PERSON_GROUPS_MAX;
-	for (int i = 0; i < n; i++) {
-		const struct group *g = getgrgid(gids[i]);
-
-		if (g)
-			p->groups[p->n_groups++] = strdup(g->gr_name);
-	}
-}
 
 void person_find(struct person *p, uid_t uid)
 {
@@ -55,12 +38,22 @@ void person_prefer_home(struct person *p, const char *home)
 void person_find_groups(struct person *p, uid_t uid)
 {
 	const struct passwd *pw;
+	gid_t gids[PERSON_GROUPS_MAX];
+	int n = PERSON_GROUPS_MAX;
 
 	if (access(CONFIG_SYSTEM_DIR "/groups", F_OK) < 0)
 		return;
 	pw = getpwuid(uid);
-	if (pw)
-		find_groups(p, pw);
+	if (!pw)
+		return;
+	if (getgrouplist(pw->pw_name, pw->pw_gid, gids, &n) < 0)
+		n = PERSON_GROUPS_MAX;
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(gids[i]);
+
+		if (g)
+			p->groups[p->n_groups++] = strdup(g->gr_name);
+	}
 }
 
 void person_free(struct person *p)

@@ -15,16 +15,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "jail/base/err.h"
 #include "jail/base/path.h"
 #include "jail/enforce.h"
-#include "repl/text/text.h"
 
 /* A suffix and its factor. */
 struct unit {
@@ -43,7 +38,7 @@ static const struct config_word switch_words[] = {{"yes", 1, 0}, {"no", 0, 0},
 	{"true", 1, 0}, {"false", 0, 0}, {"on", 1, 0}, {"off", 0, 0},
 	{NULL, 0, 0}};
 
-/* How a type is parsed, copied, compared and shown. */
+/* The values of one shape are parsed, copied, compared and shown alike. */
 enum shape { NUMBER, TEXT, LIST, RANGE };
 
 static const struct kind {
@@ -329,21 +324,14 @@ int config_value_prompt(
 	return b->failed ? err_errno(e, "write the prompt") : 0;
 }
 
-static int check_prompt(const char *format, struct err *e)
-{
-	struct strbuf b = {0};
-	int r = config_value_prompt(&b, format, 1, e);
-
-	strbuf_free(&b);
-	return r;
-}
-
 /* A string or a directory. Without text, there is no value, unless the key's
  * default is some text. */
 static int parse_text(const struct config_key *key, const char *text,
 	const char *home, char **value, struct err *e)
 {
+	struct strbuf prompt = {0};
 	char item[PATH_MAX];
+	int r = 0;
 
 	if (take_whole(text, item, e) < 0)
 		return -1;
@@ -354,18 +342,13 @@ static int parse_text(const struct config_key *key, const char *text,
 	if (key->type == CONFIG_STRING && (int64_t)strlen(item) > key->max)
 		return err_set(
 			e, "expected at most %lld bytes", (long long)key->max);
-	if (key->offset == offsetof(struct config, prompt) &&
-		check_prompt(item, e) < 0)
+	if (key->offset == offsetof(struct config, prompt))
+		r = config_value_prompt(&prompt, item, 1, e);
+	strbuf_free(&prompt);
+	if (r < 0)
 		return -1;
 	*value = strdup(item);
 	return *value ? 0 : err_errno(e, "remember a value");
-}
-
-/* True of a place that shows the host itself; no jail can want it. */
-static bool is_host_surface(const char *path)
-{
-	return !strcmp(path, "/") || path_is_beneath(path, "/proc") ||
-	       path_is_beneath(path, "/sys") || path_is_beneath(path, "/dev");
 }
 
 /* Check one item of a list, and clean a path in place. `item` has room for
@@ -389,8 +372,11 @@ static int parse_item(const struct config_key *key, char *item,
 	}
 	if (parse_path(item, home, e) < 0)
 		return -1;
+	/* These show the host itself; no jail can want them. */
 	if (key->offset == offsetof(struct config, expose) &&
-		is_host_surface(item))
+		(!strcmp(item, "/") || path_is_beneath(item, "/proc") ||
+			path_is_beneath(item, "/sys") ||
+			path_is_beneath(item, "/dev")))
 		return err_set(e, "expected something other than %s", item);
 	return 0;
 }

@@ -11,14 +11,10 @@
 #include "jail/base/io.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define ESC "\033"
 #define ASK_TRIES 3
-/* What has begun like an answer for so many bytes is no key. */
+/* A beginning of an answer that is so many bytes long is no key. */
 #define ASK_SURE 3
 #define ST ESC "\\"
 
@@ -27,8 +23,8 @@
 #define GRAPHICS                                                               \
 	ESC "_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA" ST ESC                          \
 	    "]1337;ReportCellSize" ST ESC "[16t" ESC "[?1;1;0S"
-/* Whether a colour of 24 bits is kept as it is. GNU screen hands a DCS to the
- * terminal outside, which has another row there. */
+/* A question that tells if a colour of 24 bits is kept as it is. GNU screen
+ * hands a DCS to the terminal outside, which has another row there. */
 #define COLOUR ESC "[48;2;1;2;3m" ESC "P$qm" ST ESC "[m"
 #define FENCE ESC "[c"
 #define ERASE "\r" ESC "[K"
@@ -119,7 +115,7 @@ static void take_private(struct ask *a, const char *s)
 		a->registers = v[2] < 256 ? (int)v[2] : 256;
 }
 
-/* How an answer begins, what else it has, how it ends. */
+/* The forms of answers. */
 static const struct form {
 	const char *begin, *finals; /* NULL: a string, which ends with ST */
 	void (*take)(struct ask *a, const char *s);
@@ -134,7 +130,7 @@ static const struct form {
 
 enum ask_verdict { NO, PERHAPS, YES };
 
-/* Whether n bytes, the last of which is new, are this answer. */
+/* Tell if n bytes, the last of which is new, are this answer. */
 static enum ask_verdict match_form(
 	const struct form *f, const char *s, size_t n)
 {
@@ -154,7 +150,7 @@ static enum ask_verdict match_form(
 	return last == *ESC || (last >= ' ' && last < 0x7f) ? PERHAPS : NO;
 }
 
-/* Whether what has begun may be an answer; takes it when it is one. */
+/* Tell if the held bytes may be an answer; take a whole one. */
 static enum ask_verdict match_answer(struct ask *a)
 {
 	enum ask_verdict best = NO;
@@ -178,7 +174,7 @@ void ask_give_back(struct ask *a, struct strbuf *keys)
 	a->n = 0;
 }
 
-/* What is surely the beginning of an answer waits for its end. */
+/* Hold a sure beginning of an answer; give back anything else. */
 static void settle_unsure(struct ask *a, struct strbuf *keys)
 {
 	if (a->answered || a->n < ASK_SURE)

@@ -10,10 +10,6 @@
  */
 #include "repl/term/term.h"
 
-#include <stddef.h>
-
-#include "repl/text/text.h"
-
 #define ESC 0x1B
 
 /* A terminal sends a sequence at once, but ssh may tear it apart. When the end
@@ -70,22 +66,17 @@ static int emit_char(struct keys *k, struct key *out, int n, wchar_t c)
 	return emit_key(out, n, KEY_TEXT, c);
 }
 
-/* Bytes of the character that begins with `lead`. */
-static int bytes_of_character(uint8_t lead)
-{
-	return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
-
 /* A byte of text, which may end a character. */
 static int feed_text(struct keys *k, unsigned char b, struct key *out, int n)
 {
 	uint32_t c;
-	int len;
+	int len, all;
 
 	k->u[k->u_n++] = b;
 	len = utf8_get(k->u, k->u_n, &c);
+	all = k->u[0] < 0xE0 ? 2 : k->u[0] < 0xF0 ? 3 : 4;
 	/* A character that is found wrong early still takes all its bytes. */
-	if (!len || (k->u_n > 1 && k->u_n < bytes_of_character(k->u[0]))) {
+	if (!len || (k->u_n > 1 && k->u_n < all)) {
 		k->state = UTF8;
 		return n;
 	}
@@ -237,20 +228,18 @@ static int csi_key(struct keys *k, unsigned char final, struct key *out)
 	return 0;
 }
 
-static void csi_param(struct keys *k, unsigned char b)
+static int feed_csi(struct keys *k, unsigned char b, struct key *out)
 {
+	int *param = &k->param[k->params];
+
+	if (b >= '0' && b <= '9') {
+		if (*param < 1000)
+			*param = *param * 10 + b - '0';
+		return 0;
+	}
 	if (b == ';' || b == ':') {
 		if (k->params < KEYS_PARAMS_MAX - 1)
 			k->param[++k->params] = 0;
-	} else if (k->param[k->params] < 1000) {
-		k->param[k->params] = k->param[k->params] * 10 + b - '0';
-	}
-}
-
-static int feed_csi(struct keys *k, unsigned char b, struct key *out)
-{
-	if ((b >= '0' && b <= '9') || b == ';' || b == ':') {
-		csi_param(k, b);
 		return 0;
 	}
 	if (b >= 0x20 && b < 0x40) {

@@ -9,12 +9,7 @@
  */
 #include "repl/term/term.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "jail/base/err.h"
-#include "repl/text/text.h"
 
 #define ESC 0x1b
 #define BEL 0x07
@@ -153,18 +148,6 @@ static const uint8_t *find_mark(
 	return NULL;
 }
 
-/*
- * The bytes held so far, and the next byte, are not the mark. The mark's second
- * ESC may be the first one of the real mark, so that one stays held.
- */
-static void release_held(struct output *o)
-{
-	size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
-
-	take_cell_bytes(o, o->mark, o->held - keep);
-	o->held = keep;
-}
-
 /* Undo modes, and go to where a line of ours, or of a shell, can begin. True
  * when that took a newline. */
 static bool leave_row(struct output *o)
@@ -254,15 +237,6 @@ bool output_draw(struct output *o, const char *s, size_t n)
 	return true;
 }
 
-/* The alternate screen may be gone, and the cell go on. */
-static void say_waiting(struct output *o)
-{
-	if (!o->said.n || vt_pen_is_alternate(&o->vt))
-		return;
-	leave_row(o);
-	say_again(o);
-}
-
 void output_steer(struct output *o)
 {
 	o->vt.steers = true;
@@ -275,13 +249,6 @@ void output_break(struct output *o)
 		return;
 	leave_row(o);
 	copy_shown(o, OUTPUT_BREAK, NULL, 0);
-}
-
-/* The mark with another end. */
-static void begin_line(struct output *o)
-{
-	o->held = 0;
-	output_break(o);
 }
 
 size_t output_feed(struct output *o, const void *buf, size_t n)
@@ -297,16 +264,26 @@ size_t output_feed(struct output *o, const void *buf, size_t n)
 			p = esc ? esc + 1 : end;
 		} else if (o->held == OUTPUT_MARK_STEM && *p == BEL) {
 			p++;
-			begin_line(o);
+			o->held = 0;
+			output_break(o);
 		} else if (*p == (uint8_t)o->mark[o->held]) {
 			p++;
 			o->marked = ++o->held == OUTPUT_MARK_LENGTH;
 		} else {
-			release_held(o);
+			/* The held bytes are not the mark. Its second ESC may
+			 * be the first one of the real mark. */
+			size_t keep = o->held == OUTPUT_MARK_LENGTH - 1;
+
+			take_cell_bytes(o, o->mark, o->held - keep);
+			o->held = keep;
 		}
 	}
 	vt_pen_flush(&o->vt);
-	say_waiting(o);
+	/* The alternate screen may be gone, and the cell go on. */
+	if (o->said.n && !vt_pen_is_alternate(&o->vt)) {
+		leave_row(o);
+		say_again(o);
+	}
 	return (size_t)(p - (const uint8_t *)buf);
 }
 
@@ -342,7 +319,7 @@ static uint8_t tail_byte(const struct output *o, size_t n, size_t i)
 	return o->tail[at % o->tail_size];
 }
 
-/* How much of a tail to leave out so that it begins with a line or, where its
+/* The bytes to leave out of a tail, so that it begins with a line or, where its
  * lines are too long for that, with a character. */
 static size_t tail_skip(const struct output *o, size_t n)
 {
@@ -449,43 +426,36 @@ void output_background(
 	finish_filter(o, r, r->cut > 0);
 }
 
-/* "2 title, 1 clipboard", or just "clipboard" for a single kind. */
-static void name_kinds(const struct output_report *r, char *buf, size_t size)
-{
-	int kinds = 0;
-	size_t n = 0;
-
-	for (int i = 0; i < VT_DROP_KINDS; i++)
-		kinds += r->dropped[i] != 0;
-	buf[0] = '\0';
-	for (int i = 0; i < VT_DROP_KINDS && n < size; i++) {
-		const char *name = vt_drop_name((enum vt_drop)i);
-
-		if (!r->dropped[i])
-			continue;
-		if (kinds == 1)
-			n += (size_t)snprintf(buf + n, size - n, "%s", name);
-		else
-			n += (size_t)snprintf(buf + n, size - n, "%s%llu %s",
-				n ? ", " : "",
-				(unsigned long long)r->dropped[i], name);
-	}
-}
-
 void output_summary(const struct output_report *r, output_line *line, void *arg)
 {
-	char kinds[1024], count[64], text[1152];
+	struct strbuf text = {0};
+	char count[64];
 	uint64_t dropped = 0;
+	int kinds = 0;
 
-	for (int i = 0; i < VT_DROP_KINDS; i++)
+	for (int i = 0; i < VT_DROP_KINDS; i++) {
 		dropped += r->dropped[i];
-	if (dropped) {
-		name_kinds(r, kinds, sizeof(kinds));
-		text_count(count, sizeof(count), dropped, "terminal sequence",
-			NULL);
-		snprintf(text, sizeof(text), "%s dropped: %s", count, kinds);
-		line(arg, text);
+		kinds += r->dropped[i] != 0;
 	}
+	if (!dropped)
+		return;
+	strbuf_printf(&text, "%s dropped: ",
+		text_count(count, sizeof(count), dropped, "terminal sequence",
+			NULL));
+	/* "2 title, 1 clipboard", or just "clipboard" for a single kind. */
+	for (int i = 0; i < VT_DROP_KINDS; i++) {
+		if (!r->dropped[i])
+			continue;
+		if (kinds > 1)
+			strbuf_printf(&text, "%llu ",
+				(unsigned long long)r->dropped[i]);
+		strbuf_puts(&text, vt_drop_name((enum vt_drop)i));
+		dropped -= r->dropped[i];
+		strbuf_puts(&text, dropped ? ", " : "");
+	}
+	if (!text.failed)
+		line(arg, text.s);
+	strbuf_free(&text);
 }
 
 bool output_background_is_over(const struct output *o)

@@ -11,12 +11,6 @@
  */
 #include "repl/term/term.h"
 
-#include "jail/base/array.h"
-#include "repl/text/text.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wctype.h>
 
 #define NOWHERE ((size_t)-1)
@@ -347,19 +341,11 @@ bool pager_press(struct pager *p, const struct key *key)
 
 /* ---- drawing ---- */
 
-/* From where on a place of what is sought reaches the byte at `at`. */
-static size_t reach_back(const struct pager *p, size_t at)
-{
-	for (size_t i = 1; i < p->sought.n && at; i++)
-		at = utf8_start(p->text, at - 1);
-	return at;
-}
-
 void pager_add_row(struct pager *p, int i, struct strbuf *b)
 {
 	const size_t row = p->top + (size_t)i;
 	const char *const plain = "", *now = plain;
-	size_t start, end, until = 0, shown = 0;
+	size_t start, end, first, until = 0, shown = 0;
 
 	if (!has_row(p, row))
 		return;
@@ -369,7 +355,11 @@ void pager_add_row(struct pager *p, int i, struct strbuf *b)
 		strbuf_add(b, p->text + start, end - start);
 		return;
 	}
-	for (size_t at = reach_back(p, start), next; at < end; at = next) {
+	/* A match may begin above the row and reach into it. */
+	first = start;
+	for (size_t k = 1; k < p->sought.n && first; k++)
+		first = utf8_start(p->text, first - 1);
+	for (size_t at = first, next; at < end; at = next) {
 		const char *s = p->text + at, *want = plain;
 		size_t match = match_end(p, at);
 		uint32_t c;

@@ -11,8 +11,6 @@
 #include "jail/jail.h"
 
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #define KEYS_READ 4096
 /* A terminal that takes nothing for so long is given up; sooner when a signal
@@ -59,14 +57,14 @@ static bool is_early(const struct relay *r)
 	return r->state == RELAY_BEGUN || r->state == RELAY_HANDED;
 }
 
-/* Whoever sees a cell's output may answer with a key that is meant for the
+/* A person who sees a cell's output may answer with a key that is meant for the
  * cell, so the output waits until keys reach the cell. */
 static bool output_waits(const struct relay *r)
 {
 	return r->state == RELAY_HANDED;
 }
 
-/* How many keys the tty has yet to take. */
+/* The number of keys that the tty has yet to take. */
 static size_t owed_keys(const struct relay *r)
 {
 	return r->due > r->typed.sent ? r->due - r->typed.sent : 0;
@@ -117,7 +115,7 @@ static void tty_write(struct relay *r)
 		t->sent += (size_t)w;
 }
 
-/* Whether keys wait until the cell does. */
+/* True if keys wait until the cell waits for the person. */
 static bool is_waited_for(const struct relay *r)
 {
 	return r->state == RELAY_OPEN && !owed_keys(r) &&
@@ -184,9 +182,9 @@ void relay_type_ahead(struct relay *r, const char *s, size_t n)
 	typed_add(&r->typed, s + early, n - early);
 }
 
-/* The keys up to the last Ctrl-C. What waits is dropped. The tty takes Ctrl-C
- * as it takes any key, but where it takes none the interrupt gets through all
- * the same. */
+/* The keys up to the last Ctrl-C. Waiting keys are dropped. The tty takes
+ * Ctrl-C as it takes any key, but where it takes none the interrupt gets
+ * through all the same. */
 static void interrupt_cell(struct relay *r, const char *s, size_t n)
 {
 	bool stuck = r->state == RELAY_OVER || owed_keys(r);
@@ -230,29 +228,21 @@ void relay_type(struct relay *r, const char *s, size_t n)
 	tty_write(r);
 }
 
-static void take_keys(struct relay *r, const char *buf, size_t n)
-{
-	struct strbuf keys = {0};
-
-	if (!r->with.ask) {
-		relay_type(r, buf, n);
-		return;
-	}
-	ask_filter(r->with.ask, buf, n, &keys);
-	if (keys.n)
-		relay_type(r, keys.s, keys.n);
-	strbuf_free(&keys);
-}
-
 static void keys_read(struct relay *r)
 {
 	char buf[KEYS_READ];
 	ssize_t n = read(r->with.term->in, buf, sizeof(buf));
+	struct strbuf keys = {0};
 
-	if (n > 0)
-		take_keys(r, buf, (size_t)n);
-	else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
 		r->keys_ended = true;
+	if (n > 0 && r->with.ask)
+		ask_filter(r->with.ask, buf, (size_t)n, &keys);
+	else if (n > 0)
+		relay_type(r, buf, (size_t)n);
+	if (keys.n)
+		relay_type(r, keys.s, keys.n);
+	strbuf_free(&keys);
 }
 
 static void tty_read(struct relay *r)
@@ -284,7 +274,7 @@ static void out_write(struct relay *r)
 static void move_bytes(
 	struct relay *r, const struct pollfd p[static RELAY_POLLS])
 {
-	/* What was seen may have been another terminal's. */
+	/* The polled descriptors may have been another terminal's. */
 	if (r->changed)
 		return;
 	if (p[RELAY_POLL_OUT].fd >= 0 && p[RELAY_POLL_OUT].revents)

@@ -15,18 +15,13 @@
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"
-#include "repl/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 bool terminal_is_dumb(void)
 {
@@ -299,27 +294,20 @@ void terminal_puts(struct terminal *t, const char *s)
 
 /* ---- signals ---- */
 
-static const int ending[] = {SIGTERM, SIGHUP, SIGQUIT};
-#define N_ENDING (sizeof(ending) / sizeof(ending[0]))
-
-/* nohup(1) makes us ignore SIGHUP, and that is respected. */
-static bool is_ignored(int sig)
-{
-	struct sigaction a;
-
-	return sigaction(sig, NULL, &a) == 0 && a.sa_handler == SIG_IGN;
-}
-
 int terminal_signals_open(struct signals *s, bool session, struct err *e)
 {
+	static const int ending[] = {SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction a;
 	sigset_t set;
 
 	*s = (struct signals){.fd = -1, .signal = -1};
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGWINCH);
-	for (size_t i = 0; i < N_ENDING; i++)
-		if (!is_ignored(ending[i]))
+	/* nohup(1) makes us ignore SIGHUP, and that is respected. */
+	for (size_t i = 0; i < 3; i++)
+		if (sigaction(ending[i], NULL, &a) < 0 ||
+			a.sa_handler != SIG_IGN)
 			sigaddset(&set, ending[i]);
 	if (!session)
 		sigaddset(&set, SIGCONT);

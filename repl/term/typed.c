@@ -8,10 +8,7 @@
  */
 #include "repl/term/term.h"
 
-#include "repl/text/text.h"
-
 #include <ctype.h>
-#include <string.h>
 
 /* A tty holds fewer. */
 #define TYPED_MAX (64u << 10)
@@ -184,26 +181,21 @@ size_t typed_edit(char *s, size_t n)
 
 /* ---- what is left ---- */
 
-static bool is_same(char a, char b)
-{
-	if (a == KEY('D'))
-		a = 0;
-	if (b == KEY('D'))
-		b = 0;
-	return a == b;
-}
-
-/* Whether the keys edited end with those that are left; *at is where these
- * begin. What was typed before the last Ctrl-C may be left too. */
+/* True if the keys edited end with those that are left; *at is where these
+ * begin. Keys before the last Ctrl-C may be left too. */
 static bool is_end(
 	const char *s, size_t n, const char *left, size_t left_n, size_t *at)
 {
 	size_t unread = left_n < n ? left_n : n;
 
 	*at = n - unread;
-	for (size_t i = 1; i <= unread; i++)
-		if (!is_same(s[n - i], left[left_n - i]))
+	for (size_t i = 1; i <= unread; i++) {
+		char a = s[n - i], b = left[left_n - i];
+
+		/* A tty keeps an end of file as a NUL. */
+		if ((a == KEY('D') ? 0 : a) != (b == KEY('D') ? 0 : b))
 			return false;
+	}
 	return true;
 }
 
@@ -250,11 +242,6 @@ static bool is_cut_command(const char *s, size_t n)
 	return at < n && memchr(":%!?", s[at], 4);
 }
 
-static bool is_enter(const struct key *k)
-{
-	return k->code == '\r' || k->code == '\n' || k->code == KEY_ALT_ENTER;
-}
-
 /* Behind an Enter, or an end of file on an empty line. */
 static bool is_line_start(const struct edited *ed)
 {
@@ -268,8 +255,8 @@ static bool is_line_start(const struct edited *ed)
  * more, which gives t->edited again.
  *
  * A line begins where both the tty and the editor see the end of the line
- * before: an Enter that was pasted, or typed literally, ends none. Nor does a
- * line begin anew that was typed and erased again: the cell may have read every
+ * before: an Enter that was pasted, or typed literally, ends none. A line that
+ * was typed and erased again does not begin anew: the cell may have read every
  * key of it.
  */
 static size_t find_line(struct typed *t, size_t at)
@@ -289,7 +276,9 @@ static size_t find_line(struct typed *t, size_t at)
 			int n = keys_feed(&keys, (unsigned char)s[k], out);
 
 			for (int j = 0; j < n; j++)
-				enter |= is_enter(&out[j]);
+				enter |= out[j].code == '\r' ||
+					 out[j].code == '\n' ||
+					 out[j].code == KEY_ALT_ENTER;
 		}
 		i += took;
 		if (took == 1 && *s == KEY('C'))

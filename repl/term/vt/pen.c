@@ -69,16 +69,6 @@ void vt_pen_drop(struct vt *v, enum vt_drop kind)
 
 /* ---- the cursor ---- */
 
-static void go_down(struct vt *v)
-{
-	v->dirty = false;
-	if (vt_pen_is_alternate(v))
-		return;
-	v->pen.below += v->pen.below < ROW_MAX;
-	if (v->pen.below > v->deepest)
-		v->deepest = v->pen.below;
-}
-
 void vt_pen_note_edge(struct vt *v)
 {
 	v->guessed |= v->columns && v->pen.column >= v->columns;
@@ -87,7 +77,12 @@ void vt_pen_note_edge(struct vt *v)
 void vt_pen_feed_line(struct vt *v)
 {
 	vt_pen_note_edge(v);
-	go_down(v);
+	v->dirty = false;
+	if (!vt_pen_is_alternate(v)) {
+		v->pen.below += v->pen.below < ROW_MAX;
+		if (v->pen.below > v->deepest)
+			v->deepest = v->pen.below;
+	}
 	vt_pen_put(v, "\n", 1);
 	if (!v->lf_returns)
 		return;

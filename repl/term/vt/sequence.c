@@ -19,14 +19,13 @@
  * where its size is not known. */
 #define ROWS_MORE 100
 
-/* What becomes of a sequence. */
 enum sequence_verdict {
 	PASS,	 /* emit what the parameters say now */
 	SWALLOW, /* emit nothing, and nothing is lost */
 	REFUSE,	 /* drop, and count as the rule says */
 };
 
-/* What may be done with the sequences that end with one of `finals`. */
+/* The rule for the sequences that end with one of `finals`. */
 struct sequence_rule {
 	char prefix, inter; /* 0: none */
 	const char *finals;
@@ -79,16 +78,16 @@ static void emit_csi(struct vt *v)
 
 /* ---- the cursor ----
  *
- * The rows above the output are not the guest's. How far below its first row
- * the cursor is, the filter counts as a lower bound: what terminals may
- * disagree about counts as nothing. Where there are several sequences for a
- * movement, the one that every terminal knows stands for all of them: what a
- * terminal ignores must not count either.
+ * The rows above the output are not the guest's. The filter counts a lower
+ * bound of the rows between the output's first row and the cursor: a movement
+ * that terminals may disagree about counts as nothing. Where there are several
+ * sequences for a movement, the one that every terminal knows stands for all of
+ * them: a sequence that a terminal ignores must not count either.
  *
- * What goes out now may be drawn when the window has another size. So a row
+ * The terminal may draw the output when the window has another size. So a row
  * down counts only where a line feed goes out, no place on the screen is used
- * while others' rows may stand there, and behind the rows that are the guest's
- * enough empty ones have been scrolled away to come back.
+ * while others' rows may stand there, and behind the guest's rows enough empty
+ * ones have been scrolled away to come back.
  */
 
 /* Go to the top of an empty screen. */
@@ -439,8 +438,9 @@ static bool sgr_is_known(int n)
 	return false;
 }
 
-/* How many parameters from the `i`th on make one attribute; 0 for none. A
- * colour must be whole: of a cut 38;2 a terminal may obey the 2 alone. */
+/* The number of parameters from the `i`th on that make one attribute; 0 for
+ * none. A colour must be whole: of a cut 38;2 a terminal may obey the 2 alone.
+ */
 static int sgr_length(const struct vt *v, int i)
 {
 	int n = param_or(v, i, 0), kind = param_or(v, i + 1, 0), len = 1;
@@ -491,8 +491,8 @@ static enum sequence_verdict act_sgr(struct vt *v)
 
 /* ---- modes ---- */
 
-/* Whether a guest may set and reset a mode. In raw mode it may do both. A mouse
- * mode may only be reset. */
+/* A guest's rights on a mode. In raw mode it has both. A mouse mode may only be
+ * reset. */
 enum allow { ALLOW_BOTH, ALLOW_RESET, ALLOW_IGNORE };
 
 struct mode {
@@ -570,9 +570,9 @@ static void mode_record(struct vt *v, int row, bool on)
 
 /*
  * The alternate screen has three names, and two of them leave the main screen's
- * cursor where the guest last had it. So 1049 stands for all of them. It passes
- * when it changes something: to leave a screen that is not up moves the cursor.
- * A scroll region would stay, and is undone before.
+ * cursor where the guest last had it. So 1049 stands for all of them. A change
+ * that changes nothing does not pass: to leave a screen that is not up moves
+ * the cursor. A scroll region would stay, and is undone before.
  */
 static void alternate_set(struct vt *v, bool on)
 {

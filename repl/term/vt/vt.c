@@ -16,8 +16,6 @@
 #include "vt.h"
 
 #include <ctype.h>
-#include <string.h>
-#include <wchar.h>
 
 #include "repl/text/text.h"
 
@@ -59,8 +57,8 @@ const char *vt_drop_name(enum vt_drop kind)
 /* ---- text in rows ---- */
 
 /*
- * How many of `n` columns of text fit behind the cursor; not 0. What wraps by
- * itself does not count as rows: in a window that has got wider it is one row.
+ * Returns how many of `n` columns of text fit behind the cursor; not 0. Text
+ * that wraps by itself does not count as rows: in a wider window it is one row.
  * So where a guest moves the cursor, text that runs on goes to the next row by
  * a line feed of ours. The lines of a guest that only prints stay whole.
  */
@@ -270,14 +268,6 @@ static bool step_ground(struct vt *v, uint8_t c)
 	return true;
 }
 
-static void begin_csi(struct vt *v)
-{
-	v->state = VT_CSI;
-	v->prefix = 0;
-	v->n_params = 0;
-	v->colons = 0;
-}
-
 /* A string begins with a letter after ESC and goes on up to ST. */
 static bool begin_string(struct vt *v, uint8_t c)
 {
@@ -310,18 +300,6 @@ static void end_sequence(struct vt *v, uint8_t c, void (*act)(struct vt *))
 		vt_pen_drop(v, VT_DROP_UNKNOWN);
 	else
 		act(v);
-}
-
-/* The byte behind ESC and its intermediate bytes. */
-static void esc_byte(struct vt *v, uint8_t c)
-{
-	if (!v->inter && c == '[') {
-		begin_csi(v);
-		return;
-	}
-	if (!v->inter && begin_string(v, c))
-		return;
-	end_sequence(v, c, vt_sequence_esc);
 }
 
 static void param_digit(struct vt *v, uint8_t c)
@@ -382,8 +360,14 @@ static bool step_sequence(struct vt *v, uint8_t c)
 	if (c < 0x30) {
 		v->malformed |= v->inter != 0;
 		v->inter = (char)c;
+	} else if (v->state == VT_ESC && !v->inter && c == '[') {
+		v->state = VT_CSI;
+		v->prefix = 0;
+		v->n_params = 0;
+		v->colons = 0;
 	} else if (v->state == VT_ESC) {
-		esc_byte(v, c);
+		if (v->inter || !begin_string(v, c))
+			end_sequence(v, c, vt_sequence_esc);
 	} else {
 		csi_byte(v, c);
 	}

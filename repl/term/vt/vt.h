@@ -3,10 +3,10 @@
  * vt.h - the filter of a guest's output to the terminal
  *
  * A state machine over bytes. Its state lasts across calls, so a sequence may
- * be split anywhere. It never allocates. It never passes on a guest's
- * sequence: it parses the sequence and writes a complete one of its own with
+ * be split anywhere. The filter allocates nothing, and passes on no sequence of
+ * a guest's: it parses the sequence and writes a complete one of its own with
  * the same meaning. So the terminal is never left inside a sequence or a
- * character, and nothing is sent that the filter did not understand.
+ * character, and gets nothing that the filter did not understand.
  *
  *	safe	text, \n \t \r \b, colours, cursor movement, erasing, scrolling,
  *		the modes that a full-screen program needs (undone later), and
@@ -163,7 +163,7 @@ const char *vt_drop_name(enum vt_drop kind);
 /* Emit what waits. */
 void vt_pen_flush(struct vt *v);
 
-/* Whether the alternate screen is up. */
+/* True if the alternate screen is up. */
 bool vt_pen_is_alternate(const struct vt *v);
 
 /* From here on: for the filter alone. vt.c finds where a sequence begins and
@@ -176,32 +176,27 @@ enum { VT_MODE_WRAP = 2, VT_MODE_47 = 4, VT_MODE_1047 = 6, VT_MODE_1049 };
 #define VT_ALTERNATE                                                           \
 	(1u << VT_MODE_47 | 1u << VT_MODE_1047 | 1u << VT_MODE_1049)
 
-/* Whether text runs on into the next line at the right edge. */
+/* True if text runs on into the next line at the right edge. */
 bool vt_pen_wraps(const struct vt *v);
 
-/* Whether others' rows may stand on the screen that is up. */
+/* True if others' rows may stand on the screen that is up. */
 bool vt_pen_is_bounded(const struct vt *v);
 
-/* Emit bytes of text or of a sequence. Nothing in raw mode, where the guest's
- * own bytes are out already. */
+/* Emit bytes of text or of a sequence. In raw mode this does nothing: the
+ * guest's own bytes are out already. */
 void vt_pen_put(struct vt *v, const char *s, size_t n);
-
 /* Emit in every mode. */
 void vt_pen_put_always(struct vt *v, const char *s, size_t n);
-
 /* Count something that is not passed on. */
 void vt_pen_drop(struct vt *v, enum vt_drop kind);
 
 /* Move the cursor right by `n` columns of text. */
 void vt_pen_advance(struct vt *v, size_t n);
-
-/* At the right edge, terminals disagree about what moves the cursor, and about
- * what keeps the next character from wrapping. */
+/* At the right edge, terminals disagree about which sequences move the cursor,
+ * and which keep the next character from wrapping. */
 void vt_pen_note_edge(struct vt *v);
-
 /* Go to the next row; the last one is scrolled. */
 void vt_pen_feed_line(struct vt *v);
-
 /* Go to column 0. */
 void vt_pen_return(struct vt *v);
 
@@ -209,16 +204,12 @@ void vt_pen_return(struct vt *v);
 
 /* Pass on or drop a whole control sequence, and remember what it changes. */
 void vt_sequence_csi(struct vt *v);
-
-/* The same for a whole escape sequence, of v->inter and v->final. */
+/* Pass on or drop an escape sequence, of v->inter and v->final. */
 void vt_sequence_esc(struct vt *v);
-
 /* Go left by `n` columns, and not beyond the left edge. */
 void vt_sequence_left(struct vt *v, int n);
-
 /* The window has another size. */
 void vt_sequence_resize(struct vt *v);
-
 /* vt_undo() without the flush. */
 void vt_sequence_undo(struct vt *v);
 
