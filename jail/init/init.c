@@ -361,14 +361,31 @@ static void on_spawn(struct pid1 *p, const struct wire_init *m)
 	tell_warden(p, &r, NULL, 0);
 }
 
-static void on_stop(struct pid1 *p, const struct wire_init *m)
+static void stop_all(struct pid1 *p, const struct wire_init *m, int kills)
 {
 	struct wire_init r = {.type = INIT_STOPPED, .seq = m->seq};
 
-	note_checkpoints(p, m);
-	r.unseen = sweep_stop(&p->sweep, &r.seen, &r.killed) < 0;
+	r.unseen = sweep_stop(&p->sweep, kills, &r.seen, &r.killed) < 0;
 	reap_dead(p);
 	tell_warden(p, &r, NULL, 0);
+}
+
+static void on_stop(struct pid1 *p, const struct wire_init *m)
+{
+	note_checkpoints(p, m);
+	stop_all(p, m, 1);
+}
+
+static void on_pause(struct pid1 *p, const struct wire_init *m)
+{
+	stop_all(p, m, 0);
+}
+
+static void on_unpause(struct pid1 *p, const struct wire_init *m)
+{
+	(void)p;
+	(void)m;
+	sweep_continue();
 }
 
 static void on_continue(struct pid1 *p, const struct wire_init *m)
@@ -518,6 +535,8 @@ static const struct {
 	{INIT_SPAWN, on_spawn},
 	{INIT_STOP, on_stop},
 	{INIT_CONTINUE, on_continue},
+	{INIT_PAUSE, on_pause},
+	{INIT_UNPAUSE, on_unpause},
 	{INIT_KILL, on_kill},
 	{INIT_RESUME, on_resume},
 	{INIT_CHECKPOINTS, note_checkpoints},

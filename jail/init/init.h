@@ -330,10 +330,11 @@ struct sweep {
 };
 
 /* Stop every process but pid 1 and see that it is stopped. A process that runs
- * on for a quarter of a second, though it had the CPU to stop, is killed. *seen
- * and *killed count processes. -1 when not all of them could be read: any of
- * those may run. Without a /proc the result is 0 and the warden looks. */
-int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed);
+ * on for a quarter of a second, though it had the CPU to stop, is killed, where
+ * that `kills`. *seen and *killed count processes. -1 when not all of them
+ * could be read, or one that is not killed runs on. Without a /proc the result
+ * is 0 and the warden looks. */
+int sweep_stop(struct sweep *s, int kills, int32_t *seen, int32_t *killed);
 
 /* Continue every process but pid 1. */
 void sweep_continue(void);

@@ -40,6 +40,8 @@
  * and init needs the CPU to see it: so passes count as well as time. */
 #define STOP_MS 250
 #define STOP_PASSES 20
+/* The same where none may be killed for it. */
+#define PAUSE_MS 2000
 /* Processes that are known from the first pass, and how often one may have had
  * a CPU since: in the kernel, on its way to the stop. */
 #define FIRST_MAX 64
@@ -217,7 +219,7 @@ static int visit_stopped(pid_t pid, void *arg)
 	return 0;
 }
 
-int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
+int sweep_stop(struct sweep *s, int kills, int32_t *seen, int32_t *killed)
 {
 	int64_t end = now_ms() + STOP_MS;
 	struct sweep_pass p = {.proc_fd = s->proc_fd, .first = 1};
@@ -228,7 +230,7 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 		if (s->proc_fd < 0)
 			return 0;
 		p.seen = p.awake = p.killed = 0;
-		p.kill = now_ms() >= end && passes++ >= STOP_PASSES;
+		p.kill = now_ms() >= end && passes++ >= STOP_PASSES && kills;
 		p.calm = now_ms() >= end - STOP_MS + STOP_WAITS_MS ? WAITS
 								   : STILL;
 		blind = visit_each(s, visit_stopped, &p) < 0;
@@ -238,11 +240,11 @@ int sweep_stop(struct sweep *s, int32_t *seen, int32_t *killed)
 		most = p.killed > most ? p.killed : most;
 		if (!calm)
 			poll(NULL, 0, 1);
-	} while (calm < 2 &&
-		 (now_ms() < end + STOP_MS || passes < 2 * STOP_PASSES));
+	} while (calm < 2 && (now_ms() < end + (kills ? STOP_MS : PAUSE_MS) ||
+				     passes < 2 * STOP_PASSES));
 	*seen = p.seen;
 	*killed = most;
-	return blind ? -1 : 0;
+	return blind || (!kills && calm < 2) ? -1 : 0;
 }
 
 void sweep_continue(void)

@@ -263,10 +263,15 @@ int guest_await_hurried(struct guest *g, int sock, struct guest_message *m,
 
 	for (;;) {
 		int init_ready = 0, r;
-		int64_t due, now = now_ms();
+		int64_t due, now, paused_ms = g->jail->paused_ms;
 
 		if (warden_jail_is_over(g->jail, &due))
 			return -1;
+		now = now_ms();
+		/* It could not answer while it was stopped to be weighed. */
+		paused_ms = g->jail->paused_ms - paused_ms;
+		least_ms += paused_ms;
+		deadline_ms += paused_ms;
 		due = due < deadline_ms - now ? now + due : deadline_ms;
 		r = link_wait(g->link, sock, due, &init_ready);
 		if (r == SESSION_OVER)

@@ -30,6 +30,9 @@
  * kill what can be killed at all. */
 #define BUILD_MS 20000
 #define STOP_MS 3000
+/* How long a jail is stopped for until it has been weighed. */
+#define WEIGHING_MS 20000
+#define HEAR_MS 100
 #define KILL_MS 25000
 /* Without a /proc in the jail: everything is seen stopped. */
 #define VERIFY_MS 50
@@ -348,6 +351,37 @@ int warden_jail_is_stopped(const struct warden_jail *j)
 	return j->frozen || j->swept;
 }
 
+/* Stop every process for as long as the jail is weighed. 0, or -1. */
+static int pause_jail(struct warden_jail *j)
+{
+	int64_t now = now_ms();
+	struct wire_init m;
+
+	if (j->no_proc || link_ask(j->link, INIT_PAUSE, NULL, NULL, 0) < 0 ||
+		link_await(j->link, INIT_STOPPED, &m, now + STOP_MS) < 0 ||
+		m.unseen)
+		return -1;
+	j->weighing_ms = now;
+	return 0;
+}
+
+int warden_jail_judge(struct warden_jail *j, enum tally_verdict memory)
+{
+	if (memory == TALLY_DOUBTFUL)
+		tally_forget(&j->tally);
+	if (memory == TALLY_DOUBTFUL && !j->weighing_ms && pause_jail(j) == 0)
+		return 0;
+	if (memory == TALLY_DOUBTFUL && j->weighing_ms &&
+		now_ms() - j->weighing_ms <= WEIGHING_MS)
+		return 0;
+	if (memory == TALLY_FITS && j->weighing_ms)
+		link_ask(j->link, INIT_UNPAUSE, NULL, NULL, 0);
+	if (j->weighing_ms)
+		j->paused_ms += now_ms() - j->weighing_ms;
+	j->weighing_ms = 0;
+	return memory != TALLY_FITS;
+}
+
 void warden_jail_note_quiet(struct warden_jail *j, int quiet)
 {
 	j->quiet = quiet;
@@ -470,6 +504,11 @@ static int64_t others_bytes(const struct warden_jail *j)
 	return j->site->spec->beside ? beside_bytes(j->besides) : 0;
 }
 
+static enum standin_haste most_haste(const struct warden_jail *j)
+{
+	return j->weighing_ms ? STANDIN_STOPPED : STANDIN_URGENT;
+}
+
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 {
 	int watched = warden_jail_is_uncounted(j), files;
@@ -485,8 +524,11 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 	u->slots = p.threads + p.zombies + 1;
 	if (watched) {
 		tally_note_others(&j->tally, others_bytes(j));
-		u->over = tally_add(&j->tally, &p,
-			standin_is_free(&j->standin, STANDIN_URGENT));
+		u->memory = tally_add(&j->tally, &p,
+			j->weighing_ms ? TALLY_STOPPED
+			: standin_is_free(&j->standin, STANDIN_URGENT)
+				? TALLY_FREE
+				: TALLY_ASKED);
 		home_usage(&j->site->home, &home, &files);
 	}
 	beside_note(j->besides, tally_bytes(&j->tally) - home, u->cpu_ms);
@@ -523,7 +565,7 @@ void warden_jail_ask(
 		q.what &= ~(unsigned)CHORE_WEIGHT;
 	else if (tally_is_doubtful(&j->tally))
 		q.what |= CHORE_WEIGHT | later; /* checkpoints go first */
-	if (!q.what || !standin_is_free(&j->standin, STANDIN_URGENT))
+	if (!q.what || !standin_is_free(&j->standin, most_haste(j)))
 		return;
 	j->size_owed = 0;
 	if (q.what & later)
@@ -551,7 +593,7 @@ static void note_answer(struct warden_jail *j, const struct chore_result *a)
 int warden_jail_hear(
 	struct warden_jail *j, int timeout_ms, struct chore_result *a)
 {
-	int r = standin_take(&j->standin, timeout_ms, a);
+	int r = standin_take(&j->standin, timeout_ms, j->weighing_ms != 0, a);
 
 	if (r > 0 && j->stale)
 		a->what &= ~(unsigned)CHORE_WEIGHT;
@@ -578,6 +620,22 @@ int warden_jail_waiting(struct warden_jail *j)
 	return procs_sample(&j->place.procs, PROCS_READY, &p, NULL) < 0
 		       ? -1
 		       : p.ready;
+}
+
+/* Where nobody needs the warden meanwhile. */
+static int judge_now(struct warden_jail *j, enum tally_verdict memory)
+{
+	const struct chore nothing = {0};
+	struct warden_jail_usage u = {.memory = memory};
+	struct chore_result a;
+	int over;
+
+	while (!(over = warden_jail_judge(j, u.memory)) && j->weighing_ms) {
+		warden_jail_ask(j, &nothing, CHORE_WEIGHT);
+		warden_jail_hear(j, HEAR_MS, &a);
+		warden_jail_measure(j, &u);
+	}
+	return over;
 }
 
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
@@ -607,8 +665,11 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	j->memory_ms = now + *due_ms;
 	if (stopped && !doubtful)
 		*due_ms = INT64_MAX;
-	j->over = u.over;
-	return u.over;
+	/* Nothing grows in a jail that is stopped. */
+	if (stopped && u.memory == TALLY_DOUBTFUL)
+		return 0;
+	j->over = judge_now(j, u.memory);
+	return j->over;
 }
 
 const struct warden_jail_usage *warden_jail_baseline(

@@ -724,14 +724,21 @@ struct standin {
 	int64_t cpu_ns;	  /* its CPU time before the question */
 	int64_t asked_ms; /* 0: nothing is asked */
 	int64_t paid_ms;  /* when its work is paid for */
+	int64_t cells_ns; /* its work while the jail was stopped for it */
 };
 
 void standin_init(struct standin *s);
 
 /* The urgency of a question, which says if the stand-in is free to work. All
  * its work takes a small share of a core. An urgent question may come a little
- * before the work until now is paid for, and a late one, a quarter of that. */
-enum standin_haste { STANDIN_CALM, STANDIN_LATE, STANDIN_URGENT };
+ * before the work until now is paid for, and a late one, a quarter of that.
+ * While the jail is stopped for it, the cell's CPU time pays. */
+enum standin_haste {
+	STANDIN_CALM,
+	STANDIN_LATE,
+	STANDIN_URGENT,
+	STANDIN_STOPPED,
+};
 int standin_is_free(const struct standin *s, enum standin_haste haste);
 
 /* True if it owes an answer. */
@@ -744,9 +751,11 @@ static inline int standin_is_asked(const struct standin *s)
 int standin_ask(
 	struct standin *s, const struct chore_place *p, const struct chore *q);
 
-/* Take the answer, after a wait of at most timeout_ms. 1; 0 there is none yet,
- * or nothing was asked; -1 it did not answer in time and was killed. */
-int standin_take(struct standin *s, int timeout_ms, struct chore_result *a);
+/* Take the answer, after a wait of at most timeout_ms. `stopped`: the jail is
+ * for it, and nothing in it holds the stand-in. 1; 0 there is none yet, or
+ * nothing was asked; -1 it did not answer in time and was killed. */
+int standin_take(
+	struct standin *s, int timeout_ms, int stopped, struct chore_result *a);
 
 /* End it, when no process of the jail is left that could hold it. */
 void standin_end(struct standin *s);
@@ -767,6 +776,19 @@ struct tally_place {
 	const int *front; /* a socket of our own, made as guests make theirs */
 };
 
+enum tally_verdict {
+	TALLY_FITS,
+	TALLY_DOUBTFUL, /* nobody could weigh it in time while it ran */
+	TALLY_OVER,
+};
+
+/* How the jail waits for the stand-in. */
+enum tally_waits {
+	TALLY_FREE,    /* it can be asked now */
+	TALLY_ASKED,   /* or cannot be asked yet; the jail goes on */
+	TALLY_STOPPED, /* the jail is stopped until it has answered */
+};
+
 /* Only tally.c writes it. */
 struct tally {
 	struct tally_place place;
@@ -779,6 +801,8 @@ struct tally {
 	int64_t peak_bytes;   /* of all jails */
 	int64_t host_bytes;   /* of the whole host, as last measured */
 	int64_t host_known;   /* that, when we last knew ours */
+	int64_t host_asked;   /* that, when the stand-in was asked */
+	int64_t unknown_ms;   /* since when it may be over its limit; 0: not */
 	/* of the host's kernel: as last measured; when the stand-in was asked;
 	 * without what is ours; and what is ours by its last answer */
 	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
@@ -804,14 +828,16 @@ void tally_end(struct tally *t, int64_t cpu_ms);
 
 /* ---- memory ---- */
 
-/* Add up what can be seen now; `p` has memory as in PROCS_MEMORY. 1 if it is
- * over the limit. `free`: the stand-in may be asked to weigh it first. */
-int tally_add(struct tally *t, const struct procs *p, int free);
+/* Add up what can be seen now, and compare it with the limit; `p` has memory as
+ * in PROCS_MEMORY. */
+enum tally_verdict tally_add(
+	struct tally *t, const struct procs *p, enum tally_waits waits);
 
 /* So much of the limit is used elsewhere. */
 void tally_note_others(struct tally *t, int64_t bytes);
 
-/* Processes were killed: how much there was is not known any more. */
+/* How much there is is not known any more, for example because processes were
+ * killed. */
 void tally_forget(struct tally *t);
 
 /* The stand-in is asked; it has answered CHORE_WEIGHT; it did not answer. */
@@ -843,7 +869,8 @@ void tally_add_cpu(struct tally *t, int64_t sum_ms);
 /* The resources that the jail uses. */
 struct warden_jail_usage {
 	int64_t peak_bytes;
-	int over;	/* no cgroup counts memory, and it is over its limit */
+	/* where no cgroup counts memory */
+	enum tally_verdict memory;
 	int64_t cpu_ms; /* of the session so far */
 	int processes;	/* beside init, zombies not counted */
 	int slots;	/* what the process limit counts: threads, zombies */
@@ -883,11 +910,13 @@ struct warden_jail {
 	struct warden_jail_usage baseline;
 	uint32_t baseline_at; /* link.traffic then; 0: there is none */
 
-	struct tally tally; /* where no cgroup counts */
-	int64_t memory_ms;  /* when to look at it next, beside a cell */
-	int over;	    /* what that said */
-	int stale;	    /* what the stand-in was asked to weigh is dead */
-	int64_t later_ms;   /* when the stand-in was asked what is not urgent */
+	struct tally tally;  /* where no cgroup counts */
+	int64_t memory_ms;   /* when to look at it next, beside a cell */
+	int over;	     /* what that said */
+	int stale;	     /* what the stand-in was asked to weigh is dead */
+	int64_t weighing_ms; /* since when it is stopped for that; 0: not */
+	int64_t paused_ms;   /* how long it has been stopped for that in all */
+	int64_t later_ms; /* when the stand-in was asked what is not urgent */
 
 	/* of all jails of the session */
 	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */
@@ -927,6 +956,11 @@ int warden_jail_is_stopped(const struct warden_jail *j);
 void warden_jail_note_quiet(struct warden_jail *j, int quiet);
 
 void warden_jail_continue(struct warden_jail *j, const struct link_pids *kept);
+
+/* While a cell or a program runs: what to do about its memory. A jail in doubt
+ * is stopped until it has been weighed, and then continued. True if it is over
+ * its limit, or cannot be weighed though it is stopped. */
+int warden_jail_judge(struct warden_jail *j, enum tally_verdict memory);
 
 /* Thaw only: its processes are going to be killed. */
 void warden_jail_thaw(struct warden_jail *j);
@@ -1182,9 +1216,9 @@ struct watch {
 
 	/* what it took, as far as seen */
 	int64_t cpu_start_ms, cpu_ms, peak_bytes;
-	int64_t front_start_ms; /* CPU time of the front end */
-	int64_t unseen_ms;	/* while the jail held who looked at it */
-	int64_t worked_ms;	/* CPU time of all, as charged */
+	int64_t others_start_ms; /* CPU time of others that is the cell's */
+	int64_t unseen_ms;	 /* while the jail held who looked at it */
+	int64_t worked_ms;	 /* CPU time of all, as charged */
 	int64_t moved_ms, moved_at_ms; /* worked_ms when it last grew, and when
 					*/
 	int slots_peak;		       /* of what the process limit counts */

@@ -10,8 +10,9 @@
  *
  * The warden must not wait, because nobody else looks at the clocks. The
  * stand-in is killed when it has not answered in time, and then the warden goes
- * by what it sees itself: the clock runs on, and memory counts in full. The
- * stand-in's work is limited to a share of a core.
+ * by what it sees itself: the clock runs on, and memory is in doubt. The
+ * stand-in's work is limited to a share of a core, but while the jail is
+ * stopped for it: then it is the cell's.
  */
 #include "jail/warden/parts.h"
 
@@ -29,9 +30,10 @@
 #include <unistd.h>
 
 /* It has answered by then, unless something holds it, or it has much to do, or
- * the machine has. */
+ * the machine has. Nothing holds it while its jail is stopped. */
 #define ANSWER_MS 300
 #define BUSY_MS 3000
+#define STOPPED_MS 15000
 /* Its work takes one part in so many of a core, and may be paid for so much
  * later. */
 #define SHARE_DEN 32
@@ -110,7 +112,8 @@ int standin_is_free(const struct standin *s, enum standin_haste haste)
 {
 	static const int64_t credit_ms[] = {[STANDIN_CALM] = 0,
 		[STANDIN_LATE] = CREDIT_MS / 4,
-		[STANDIN_URGENT] = CREDIT_MS};
+		[STANDIN_URGENT] = CREDIT_MS,
+		[STANDIN_STOPPED] = INT64_MAX / 2};
 
 	return !s->asked_ms && s->paid_ms <= now_ms() + credit_ms[haste];
 }
@@ -131,31 +134,36 @@ int standin_ask(
 }
 
 /* The question is over, one way or the other. */
-static void settle_question(struct standin *s)
+static void settle_question(struct standin *s, int stopped)
 {
 	int64_t now = now_ms();
 	int64_t work_ns = cpu_now_ns(s) - s->cpu_ns;
 
+	s->asked_ms = 0;
+	if (stopped) {
+		s->cells_ns += work_ns;
+		return;
+	}
 	s->paid_ms = s->paid_ms > now ? s->paid_ms : now;
 	s->paid_ms += work_ns * SHARE_DEN / 1000000;
-	s->asked_ms = 0;
 }
 
 /* True if it waits for something, or has had all the time it may take. */
-static int is_held(const struct standin *s)
+static int is_held(const struct standin *s, int stopped)
 {
 	int64_t took = now_ms() - s->asked_ms;
 	struct procstat st;
 	char path[32];
 
-	if (took < ANSWER_MS)
-		return 0;
+	if (stopped || took < ANSWER_MS)
+		return took >= STOPPED_MS;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)s->pid);
 	return took >= BUSY_MS || procstat_read(AT_FDCWD, path, &st) < 0 ||
 	       st.state != 'R';
 }
 
-int standin_take(struct standin *s, int timeout_ms, struct chore_result *a)
+int standin_take(
+	struct standin *s, int timeout_ms, int stopped, struct chore_result *a)
 {
 	struct pollfd p = {.fd = s->sock, .events = POLLIN};
 	ssize_t n;
@@ -165,9 +173,9 @@ int standin_take(struct standin *s, int timeout_ms, struct chore_result *a)
 	if (timeout_ms > 0)
 		link_poll(&p, 1, timeout_ms);
 	n = recv(s->sock, a, sizeof(*a), MSG_DONTWAIT);
-	if (n < 0 && errno == EAGAIN && !is_held(s))
+	if (n < 0 && errno == EAGAIN && !is_held(s, stopped))
 		return 0;
-	settle_question(s);
+	settle_question(s, stopped);
 	if (n > 0)
 		return 1;
 	begin_end(s);

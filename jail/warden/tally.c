@@ -30,6 +30,9 @@
 #define SOCKETS_DEN 8
 #define FORKS_DEN 8
 
+/* How long a jail may go on that may have passed its limit. */
+#define UNKNOWN_MS 1000
+
 /* ---- the host ---- */
 
 /* Read how much memory of the whole host belongs to processes and to the kernel
@@ -201,42 +204,56 @@ static int64_t kernel_most(const struct tally *t)
  * all processes, and what the kernel's own memory has grown by on the whole
  * host. Beyond the limit the stand-in weighs, because a page that a fork shares
  * is in that sum more than once, and the host is not only ours. Memory is over
- * the limit when its answer says so, when it does not come to an answer, and
- * when it may not work so soon again, while the host's memory has grown by as
- * much as the limit, or what no fork shares passes it alone.
+ * the limit when its answer says so, or when what no fork shares passes it
+ * alone. It is in doubt when the stand-in does not come to an answer in time,
+ * and when the host's memory has grown by as much as the limit before that.
+ * Others may have given back as much as the jail has taken, so time counts as
+ * well.
  */
-static int is_over(struct tally *t, int64_t own_bytes, int free)
+static enum tally_verdict judge(
+	struct tally *t, int64_t own_bytes, enum tally_waits waits)
 {
 	int64_t limit = t->limit - t->others_bytes;
-	int weighed = t->weighed;
+	int weighed = t->weighed, late;
 
 	t->weighed = 0;
-	if (t->most_bytes <= limit || weighed > 0)
-		t->host_known = t->host_bytes;
 	if (weighed > 0)
-		return t->weight_bytes > limit;
+		t->host_known = t->host_asked;
+	else if (t->most_bytes <= limit)
+		t->host_known = t->host_bytes;
+	if (weighed > 0 || !tally_is_doubtful(t))
+		t->unknown_ms = 0;
+	else if (!t->unknown_ms)
+		t->unknown_ms = now_ms();
+	if (weighed > 0)
+		return t->weight_bytes > limit ? TALLY_OVER : TALLY_FITS;
 	if (t->most_bytes <= limit)
-		return 0;
-	if (weighed == 0 && own_bytes <= limit &&
-		(free || t->host_bytes - t->host_known <= limit))
-		return 0;
-	t->weight_bytes = 0; /* not known any more; at least the limit */
-	return 1;
+		return TALLY_FITS;
+	late = waits == TALLY_STOPPED ||
+	       (waits == TALLY_ASKED &&
+		       (t->host_bytes - t->host_known > limit ||
+			       (t->unknown_ms &&
+				       now_ms() - t->unknown_ms > UNKNOWN_MS)));
+	if (weighed == 0 && own_bytes <= limit && !late)
+		return TALLY_FITS;
+	t->weight_bytes = 0; /* not known any more */
+	return own_bytes > limit ? TALLY_OVER : TALLY_DOUBTFUL;
 }
 
-int tally_add(struct tally *t, const struct procs *p, int free)
+enum tally_verdict tally_add(
+	struct tally *t, const struct procs *p, enum tally_waits waits)
 {
+	enum tally_verdict v;
 	int64_t files;
-	int over;
 
 	look_at_host(t);
 	files = files_bytes(t);
 	t->most_bytes =
 		p->bytes + p->n * unseen_bytes() + files + kernel_most(t);
-	over = is_over(t, p->own_bytes + files, free);
-	if (over && t->peak_bytes < t->limit)
+	v = judge(t, p->own_bytes + files, waits);
+	if (v == TALLY_OVER && t->peak_bytes < t->limit)
 		t->peak_bytes = t->limit;
-	return over;
+	return v;
 }
 
 /* The host's growth is not known to be ours. */
@@ -305,6 +322,7 @@ void tally_note_others(struct tally *t, int64_t bytes)
 void tally_asked(struct tally *t)
 {
 	t->kernel_asked = t->kernel_bytes;
+	t->host_asked = t->host_bytes;
 	t->shared_asked = t->memory ? t->memory->bytes : 0;
 }
 

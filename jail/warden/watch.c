@@ -34,6 +34,13 @@
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
 
+/* The front end reads, filters and draws what the jail writes, and the stand-in
+ * weighs a jail that had to be stopped: that work is the cell's too. */
+static int64_t others_cpu_ms(const struct warden *w)
+{
+	return link_front_cpu_ms(&w->link) + w->jail.standin.cells_ns / 1000000;
+}
+
 /* Looks are frequent where much can go wrong between two: where only we count
  * the memory, and while a large session may copy much for its checkpoints. They
  * are at random times, so that no cell can arrange to be asleep at each. */
@@ -64,7 +71,7 @@ void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 		.tick_ms = next_tick(w, now, 0),
 		.grace_ms = grace_ms,
 		.cpu_start_ms = cpu_start_ms,
-		.front_start_ms = link_front_cpu_ms(&w->link)};
+		.others_start_ms = others_cpu_ms(w)};
 	for (int i = 0; i < WATCH_FDS; i++)
 		wa->p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	wa->p[WATCH_FRONT].fd = w->link.front;
@@ -150,13 +157,11 @@ static void strike_limit(
 	}
 }
 
-/* The front end reads, filters and draws what the jail writes: that work is the
- * cell's too. */
 static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
 {
 	wa->cpu_ms = cpu_ms - wa->cpu_start_ms;
-	wa->worked_ms = wa->cpu_ms + wa->unseen_ms +
-			link_front_cpu_ms(&w->link) - wa->front_start_ms;
+	wa->worked_ms = wa->cpu_ms + wa->unseen_ms + others_cpu_ms(w) -
+			wa->others_start_ms;
 }
 
 /* The wall clock is paused while the jail waits for the person: every process
@@ -233,6 +238,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	struct warden_jail_usage u;
 	struct chore_result a;
 	int heard = warden_jail_hear(&w->jail, 0, &a);
+	int kept = w->checkpoints.n;
 
 	warden_jail_measure(&w->jail, &u);
 	charge_time(wa, w, u.cpu_ms);
@@ -243,7 +249,10 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		wa->slots_peak = u.slots;
 	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
 		checkpoints_weigh(&w->checkpoints, &a, now - wa->start_ms);
-	if (u.over)
+	/* Without the checkpoints there may be room. */
+	if (w->checkpoints.n < kept && u.memory == TALLY_OVER)
+		u.memory = TALLY_DOUBTFUL;
+	if (warden_jail_judge(&w->jail, u.memory))
 		strike_dead(wa, LIMIT_MEMORY);
 	else if (w->spec->beside && is_idle(wa, w, now))
 		strike_dead(wa, LIMIT_IDLE);
@@ -358,11 +367,13 @@ static int serve_front(struct watch *wa, struct warden *w)
 
 int watch_serve(struct watch *wa, struct warden *w)
 {
-	if (wa->ended)
-		return 0;
-	if (wa->p[WATCH_FRONT].revents && serve_front(wa, w) == SESSION_OVER)
+	if (!wa->ended && wa->p[WATCH_FRONT].revents &&
+		serve_front(wa, w) == SESSION_OVER)
 		return SESSION_OVER;
 	if (!wa->ended)
 		look_at_clocks(wa, w);
+	/* Its end may have come while it was stopped to be weighed. */
+	if (wa->ended && wa->limit != LIMIT_MEMORY)
+		warden_jail_judge(&w->jail, TALLY_FITS);
 	return 0;
 }

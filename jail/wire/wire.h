@@ -119,6 +119,8 @@ enum wire_init_type {
 	INIT_SPAWN, /* start Python; fds: enum in init.h */
 	INIT_STOP,
 	INIT_CONTINUE,
+	INIT_PAUSE, /* the same for a moment; no process is killed for it */
+	INIT_UNPAUSE,
 	INIT_KILL,   /* stop, then kill all but `pids` */
 	INIT_RESUME, /* continue pids[0] and make it the foreground group */
 	INIT_CHECKPOINTS,

@@ -455,7 +455,8 @@ def test_a_session_that_hangs_holds_nobody_up(serve):
                    "it is gone")
 
 
-def test_what_was_interrupted_before_it_began_says_so(server):
+def test_what_was_interrupted_before_it_began_says_so(serve):
+    server = serve(spare=0)
     session, got = Session(server), []
     warden = warden_of(server)
     os.kill(warden, signal.SIGSTOP)

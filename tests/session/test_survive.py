@@ -22,10 +22,20 @@ def kept(cb):
     return session_to_lose(cb, "1s")
 
 
+# On a busy host a cell may leave the session too little time for this.
+NO_CHECKPOINT = \
+    "¦ [no checkpoint could be taken · a crash would lose the variables]"
+
+
+def shown(s, cell):
+    return "\n".join(line for line in s.run(cell).split("\n")
+                     if line != NO_CHECKPOINT)
+
+
 def assert_nothing_is_lost(s):
-    assert s.run("kept") == "[1, 2, 3]"
-    assert s.run("open('kept.txt').read()") == "'in the home'"
-    assert s.run("6 * 7") == "42"
+    assert shown(s, "kept") == "[1, 2, 3]"
+    assert shown(s, "open('kept.txt').read()") == "'in the home'"
+    assert shown(s, "6 * 7") == "42"
 
 
 SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"

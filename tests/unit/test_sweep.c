@@ -118,7 +118,7 @@ static int sweep_headless(int proc)
 	char buf[64];
 
 	wait_for(proc, pid, "ZRR");
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
 	CHILD_CHECK(seen == 1 && killed == 0, "%d, %d", seen, killed);
 	CHILD_CHECK(!strcmp(states(proc, pid, buf), "ZTT"), "%s", buf);
 	sweep_continue();
@@ -146,7 +146,7 @@ static int sweep_dead(int proc)
 	if (pid == 0)
 		_exit(0);
 	wait_for(proc, pid, "Z");
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
 	CHILD_CHECK(seen == 0 && killed == 0, "%d, %d", seen, killed);
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
 	CHILD_CHECK(killed == 0, "%d", killed);
@@ -174,7 +174,7 @@ static int sweep_vfork(int proc)
 		_exit(0);
 	}
 	wait_for(proc, pid, "D");
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "stop");
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "stop");
 	CHILD_CHECK(seen == 2 && killed == 0, "%d, %d", seen, killed);
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "kill");
 	return 0;
@@ -197,12 +197,12 @@ static int sweep_blind(int proc)
 		for (;;)
 			pause();
 	wait_for(proc, pid, "S");
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) < 0,
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) < 0,
 		"an unreadable /proc counts as stopped");
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 0,
 		"an unreadable /proc counts as killed");
 	s.proc_fd = proc;
-	CHILD_CHECK(sweep_stop(&s, &seen, &killed) == 0, "control");
+	CHILD_CHECK(sweep_stop(&s, 1, &seen, &killed) == 0, "control");
 	CHILD_CHECK(sweep_kill(&s, NULL, 0, &killed) == 1, "control");
 	return 0;
 }

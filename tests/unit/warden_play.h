@@ -399,9 +399,11 @@ int standin_ask(
 	return 0;
 }
 
-int standin_take(struct standin *s, int timeout_ms, struct chore_result *r)
+int standin_take(
+	struct standin *s, int timeout_ms, int stopped, struct chore_result *r)
 {
 	(void)timeout_ms;
+	(void)stopped;
 	if (!s->asked_ms)
 		return 0;
 	s->asked_ms = 0;
