@@ -102,6 +102,13 @@ const char *config_source(const struct config *cfg, const char *name)
 	return source ? source : CONFIG_BUILT_IN;
 }
 
+const char *config_set_in(const struct config *cfg, const char *name)
+{
+	const char *source = config_source(cfg, name);
+
+	return source && strcmp(source, CONFIG_BUILT_IN) != 0 ? source : NULL;
+}
+
 bool config_is_bound(const struct config *cfg)
 {
 	const char *source = config_source(cfg, "policy.locked");
@@ -112,8 +119,7 @@ bool config_is_bound(const struct config *cfg)
 
 bool config_counts_transfers(const struct config *cfg)
 {
-	return strcmp(config_source(cfg, "files.max_count"), CONFIG_BUILT_IN) !=
-	       0;
+	return config_set_in(cfg, "files.max_count") != NULL;
 }
 
 bool config_allows_command(const struct config *cfg, const char *name)

@@ -211,6 +211,9 @@ int config_load(struct config *cfg, const struct config_where *where,
  * for a key that does not exist. */
 const char *config_source(const struct config *cfg, const char *name);
 
+/* The same where somebody has set it; NULL: its value is built in. */
+const char *config_set_in(const struct config *cfg, const char *name);
+
 /* True if the policy allows the session command `name` (without its colon). */
 bool config_allows_command(const struct config *cfg, const char *name);
 /* Refuse an operation like a command (NULL: like none) that the policy does not

@@ -32,8 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a mark, this long without a byte ends a cell's output. */
-#define SILENCE_MS 50
 /* How much later than the warden we look at the same limit. */
 #define AFTER_MS 500
 /* Ends of file that are typed: as many reads as find one. */
@@ -102,7 +100,7 @@ struct cells {
 	int64_t due_ms, rest_ms; /* nothing is read before */
 	struct jail_done done;
 	char verdict[VERDICT_MAX];
-	int64_t heard_ms;
+	int64_t ended_ms, heard_ms;
 };
 
 /* ---- its output ---- */
@@ -126,27 +124,18 @@ static void add_frame_line(void *arg, const char *text)
 	c->last = '\n';
 }
 
-static uint8_t hex_value(char c)
-{
-	return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static void begin_output(struct cells *c, const char *mark)
 {
-	uint8_t bytes[OUTPUT_MARK_BYTES];
 	const struct output_opts opts = {
 		.mode = VT_PLAIN,
 		.alone = true,
 		.head_bytes = (uint64_t)c->cfg->limits.output_bytes,
-		.mark = bytes,
+		.mark = mark,
 		.sink = sink_text,
 		.line = add_frame_line,
 		.arg = c,
 	};
 
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(hex_value(mark[2 * i]) << 4 |
-				     hex_value(mark[2 * i + 1]));
 	output_begin(&c->output, &opts);
 	c->running = true;
 }
@@ -240,7 +229,7 @@ static void take_event(struct cells *c, struct jail_event *ev)
 	case JAIL_DONE:
 		c->done = ev->done;
 		c->ended = true;
-		c->heard_ms = now_ms();
+		c->ended_ms = now_ms();
 		break;
 	case JAIL_NOTICE:
 		cells_note(c, ev->text);
@@ -323,10 +312,16 @@ static void take_all(struct cells *c)
 
 /* ---- one cell ---- */
 
-static bool output_is_over(const struct cells *c)
+static bool writers_are_dead(const struct cells *c)
 {
-	return !c->running || c->tty < 0 || output_is_marked(&c->output) ||
-	       now_ms() - c->heard_ms >= SILENCE_MS;
+	return c->done.after != AFTER_KEPT;
+}
+
+static bool has_shown_all(const struct cells *c)
+{
+	return !c->running || c->tty < 0 ||
+	       output_is_over(&c->output, c->ended_ms, c->heard_ms,
+		       writers_are_dead(c));
 }
 
 static void prepare_cell(struct cells *c, const struct request *q)
@@ -446,13 +441,11 @@ static void end_output(struct cells *c)
 
 static void write_verdict(struct cells *c)
 {
-	const char *source = config_source(c->cfg, "session.memory");
 	struct limits limits = c->cfg->limits;
-	struct verdict_about about = {.limits = &limits};
+	const struct verdict_about about = {.limits = &limits,
+		.memory_source = config_set_in(c->cfg, "session.memory")};
 	struct jail_done *d = &c->done;
 
-	if (strcmp(source, CONFIG_BUILT_IN) != 0)
-		about.memory_source = source;
 	/* It was we who interrupted it, for the request's own limit or because
 	 * we were told to: nobody pressed a key. */
 	if ((c->late || c->cancelled) &&
@@ -569,7 +562,7 @@ static void wait_for_cell(struct cells *c)
 		interrupt_or_kill(c);
 		c->late = !c->cancelled;
 	}
-	if (!c->over && !(c->ended && output_is_over(c)))
+	if (!c->over && !(c->ended && has_shown_all(c)))
 		return;
 	c->step = STEP_DONE;
 	if (c->ended)
@@ -701,7 +694,7 @@ int cells_polls(const struct cells *c, struct pollfd *p)
 	if (c->step == STEP_PUT)
 		return 0;
 	if (runs && c->ended)
-		left = SILENCE_MS;
+		left = output_silence_ms(writers_are_dead(c));
 	else if (rests && c->rest_ms - now < left)
 		left = c->rest_ms - now;
 	return left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;

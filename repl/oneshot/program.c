@@ -345,10 +345,6 @@ static const char *lines_said(
 
 /* ---- the program ---- */
 
-/* The tty has no end of file of its own while the warden holds it. Once the
- * program is gone, this much silence while we listen is its end. */
-#define SILENCE_MS 20
-
 enum { CH_IN, CH_OUT, CH_ERR, CHANNELS };
 enum {
 	POLL_CHANNELS = RELAY_POLLS,
@@ -732,7 +728,10 @@ static void poll_once(struct program *p)
 		channel_poll(
 			&p->ch[i], polls + POLL_CHANNELS + i * CHANNEL_POLLS);
 	lines_poll(&p->lines, polls + POLL_LINES);
-	n = relay_turn(&p->relay, polls, POLLS, listens ? SILENCE_MS : -1);
+	/* The tty has no end of file of its own while the warden holds it: once
+	 * the program is gone, silence while we listen is its end. */
+	n = relay_turn(&p->relay, polls, POLLS,
+		listens ? output_silence_ms(true) : -1);
 	if (n < 0)
 		return;
 	if (n == 0)
@@ -842,10 +841,10 @@ static int status_of(struct program *p)
 	if (p->how.limit == LIMIT_NONE || p->how.limit == LIMIT_PROCESSES)
 		return program_exit_status(p->how.status);
 	if (p->how.limit == LIMIT_MEMORY)
-		source = config_source(start->cfg, "session.memory");
+		source = config_set_in(start->cfg, "session.memory");
 	else if (p->how.limit == LIMIT_WALL)
-		source = config_source(start->cfg, "cell.timeout");
-	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
+		source = config_set_in(start->cfg, "cell.timeout");
+	if (source)
 		snprintf(set, sizeof(set), " (set in %s)", source);
 	log_limit(start->log, p->how.limit);
 	verdict_limit(text, p->how.limit, &start->cfg->limits);

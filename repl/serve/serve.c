@@ -71,10 +71,8 @@ struct serve {
  * more than the default: they ask for half of the most by themselves. */
 int64_t serve_most_ms(const struct config *cfg)
 {
-	const char *source = config_source(cfg, "cell.timeout");
-
-	return strcmp(source, CONFIG_BUILT_IN) ? cfg->limits.cell_wall_ms
-					       : ASKED_MS;
+	return config_set_in(cfg, "cell.timeout") ? cfg->limits.cell_wall_ms
+						  : ASKED_MS;
 }
 
 /* ---- ready ---- */

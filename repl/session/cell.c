@@ -23,13 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a mark, this long without a byte ends a cell's output. */
-#define SILENCE_MS 50
-/* The same when every writer is known to be dead: only what is still on its
- * way through the kernel can come. */
-#define DEAD_SILENCE_MS 10
-/* What comes this long after the cell's end is background output. */
-#define OUTPUT_END_MS 2000
 #define SIGNATURE_MAX (4u << 10)
 
 struct view_cell {
@@ -194,30 +187,19 @@ void cell_take_events(struct session *s)
 
 /* ---- running one ---- */
 
-static int silence_ms(const struct view_cell *c)
+static bool writers_are_dead(const struct view_cell *c)
 {
-	return c->done.after == AFTER_KEPT ? SILENCE_MS : DEAD_SILENCE_MS;
-}
-
-static bool output_is_over(const struct session *s)
-{
-	const struct view_cell *c = s->cell;
-	int64_t now = now_ms(), quiet = screen_heard_ms(s);
-
-	if (!c->ended || screen_is_over(s))
-		return c->ended;
-	if (quiet < c->ended_ms)
-		quiet = c->ended_ms;
-	return now - quiet >= silence_ms(c) ||
-	       now - c->ended_ms >= OUTPUT_END_MS;
+	return c->done.after != AFTER_KEPT;
 }
 
 static void wait_for_end(struct session *s)
 {
 	const struct view_cell *c = s->cell;
 
-	while (!s->over && !output_is_over(s))
-		screen_turn(s, c->ended ? silence_ms(c) : -1);
+	while (!s->over && !(c->ended && screen_is_over(s, c->ended_ms,
+						 writers_are_dead(c))))
+		screen_turn(s,
+			c->ended ? output_silence_ms(writers_are_dead(c)) : -1);
 	while (!s->over && !screen_is_flushed(s))
 		screen_turn(s, -1);
 }
@@ -225,13 +207,11 @@ static void wait_for_end(struct session *s)
 static void show_verdict(struct session *s)
 {
 	struct view_cell *c = s->cell;
-	const char *source = config_source(s->cfg, "session.memory");
-	struct verdict_about about = {.limits = &s->cfg->limits};
+	const struct verdict_about about = {.limits = &s->cfg->limits,
+		.memory_source = config_set_in(s->cfg, "session.memory")};
 	char text[VERDICT_MAX];
 	struct err e = {0};
 
-	if (source && strcmp(source, CONFIG_BUILT_IN) != 0)
-		about.memory_source = source;
 	verdict_line(text, &c->done, &about);
 	log_limit(s->log, c->done.limit);
 	if (text[0])

@@ -110,7 +110,7 @@ static enum vt_mode filter_mode(const struct config *cfg)
 }
 
 /* Without a mark: output of no cell. */
-static void begin_output(struct session *s, const uint8_t *mark)
+static void begin_output(struct session *s, const char *mark)
 {
 	struct output_opts opts = {
 		.mode = filter_mode(s->cfg),
@@ -424,20 +424,10 @@ void screen_begin(struct session *s)
 	strbuf_free(&keys);
 }
 
-static int hex_value(char c)
-{
-	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
 void screen_run(struct session *s, const char *mark)
 {
-	uint8_t bytes[OUTPUT_MARK_BYTES];
-
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(hex_value(mark[2 * i]) << 4 |
-				     hex_value(mark[2 * i + 1]));
 	record_begin_output(s->record, s->cell_no);
-	begin_output(s, bytes);
+	begin_output(s, mark);
 	s->screen->holder = CELL;
 	s->output = &s->screen->output;
 	relay_hand_over(&s->screen->relay);
@@ -493,17 +483,12 @@ void screen_draw_anew(struct session *s)
 	jail_resize(s->jail, s->term->rows, s->term->cols);
 }
 
-bool screen_is_over(const struct session *s)
+bool screen_is_over(const struct session *s, int64_t ended_ms, bool dead)
 {
 	const struct screen *sc = s->screen;
 
 	return sc->relay.tty < 0 || sc->holder != CELL ||
-	       output_is_marked(&sc->output);
-}
-
-int64_t screen_heard_ms(const struct session *s)
-{
-	return s->screen->heard_ms;
+	       output_is_over(&sc->output, ended_ms, sc->heard_ms, dead);
 }
 
 bool screen_is_flushed(const struct session *s)

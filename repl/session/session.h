@@ -261,11 +261,9 @@ void screen_run(struct session *s, const char *mark);
  * bytes. */
 void screen_turn(struct session *s, int timeout_ms);
 
-/* Whether a cell's output, if it had any, is known to be over. */
-bool screen_is_over(const struct session *s);
-
-/* When the tty last had something to say (now_ms()). */
-int64_t screen_heard_ms(const struct session *s);
+/* True if the output of the cell that ended then, if it had any, is over, as
+ * output_is_over(). */
+bool screen_is_over(const struct session *s, int64_t ended_ms, bool dead);
 
 /* Whether the terminal has taken everything. */
 bool screen_is_flushed(const struct session *s);

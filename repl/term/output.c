@@ -10,6 +10,7 @@
 #include "repl/term/term.h"
 
 #include "jail/base/err.h"
+#include "jail/base/io.h"
 
 #define ESC 0x1b
 #define BEL 0x07
@@ -17,6 +18,12 @@
 #define FRAME_MAX 8192
 /* Columns of a frame line beside its text: bar, blank, brackets, one free. */
 #define FRAME_EDGES 5
+/* Without a mark, this long without a byte ends a cell's output; and the same
+ * when every writer is dead. */
+#define SILENCE_MS 50
+#define DEAD_SILENCE_MS 20
+/* What comes this long after the cell's end is background output. */
+#define BACKGROUND_MS 2000
 
 int output_open(struct output *o, size_t tail_bytes, struct err *e)
 {
@@ -71,22 +78,17 @@ static void start_filter(struct output *o)
 
 void output_begin(struct output *o, const struct output_opts *opts)
 {
-	char *p = o->mark;
-
 	o->opts = *opts;
 	o->held = 0;
 	o->marked = false;
 	o->total = o->head = o->background = 0;
 	o->tail_at = 0;
 	o->said.n = 0;
-	if (opts->mark) {
-		p += sprintf(p, "\x1b_");
-		for (int i = 0; i < OUTPUT_MARK_BYTES; i++)
-			p += sprintf(p, "%02x", opts->mark[i]);
-		sprintf(p, "\x1b\\");
-	}
+	o->mark[0] = '\0';
+	if (opts->mark)
+		snprintf(o->mark, sizeof(o->mark), "\x1b_%.*s\x1b\\",
+			OUTPUT_MARK_DIGITS, opts->mark);
 	o->opts.mark = NULL;
-	o->mark[0] = opts->mark ? ESC : '\0';
 	start_filter(o);
 }
 
@@ -296,6 +298,21 @@ void output_unmark(struct output *o)
 bool output_is_marked(const struct output *o)
 {
 	return o->marked;
+}
+
+int output_silence_ms(bool dead)
+{
+	return dead ? DEAD_SILENCE_MS : SILENCE_MS;
+}
+
+bool output_is_over(
+	const struct output *o, int64_t ended_ms, int64_t heard_ms, bool dead)
+{
+	int64_t now = now_ms();
+	int64_t quiet = heard_ms > ended_ms ? heard_ms : ended_ms;
+
+	return o->marked || now - quiet >= output_silence_ms(dead) ||
+	       now - ended_ms >= BACKGROUND_MS;
 }
 
 static void say_cut(struct output *o, const struct output_report *r)

@@ -179,7 +179,7 @@ int keys_timeout(struct keys *k, struct key *out);
  */
 
 enum {
-	OUTPUT_MARK_BYTES = 16,
+	OUTPUT_MARK_DIGITS = 32,
 	OUTPUT_MARK_STEM = 34, /* of the mark, without its end */
 	OUTPUT_MARK_LENGTH = 36
 };
@@ -203,13 +203,13 @@ struct output_opts {
 	bool lf_returns;   /* the terminal is cooked: \n also returns */
 	bool alone;	   /* no frame line is above or below the output */
 	uint64_t head_bytes;
-	const uint8_t *mark; /* OUTPUT_MARK_BYTES; NULL: there is none */
-	unsigned cell;	     /* to offer ":out 12"; 0: not offered */
-	vt_emit *sink;	     /* takes the bytes for the terminal */
-	vt_emit *tap;	     /* takes all of the cell's bytes; or NULL */
-	output_line *line;   /* NULL: output_frame() and \r\n to the sink */
-	output_copy *copy;   /* or NULL */
-	void *arg;	     /* of all four */
+	const char *mark;  /* in hexadecimal, lower case; NULL: there is none */
+	unsigned cell;	   /* to offer ":out 12"; 0: not offered */
+	vt_emit *sink;	   /* takes the bytes for the terminal */
+	vt_emit *tap;	   /* takes all of the cell's bytes; or NULL */
+	output_line *line; /* NULL: output_frame() and \r\n to the sink */
+	output_copy *copy; /* or NULL */
+	void *arg;	   /* of all four */
 };
 
 struct output_report {
@@ -270,6 +270,15 @@ void output_break(struct output *o);
 /* Go on: the mark that was seen was not the end. */
 void output_unmark(struct output *o);
 bool output_is_marked(const struct output *o);
+
+/* True if a cell that ended at ended_ms has shown all that it will: up to its
+ * mark, or the tty, which last had bytes at heard_ms, has been silent since, or
+ * what comes must be background output. `dead`: so is every writer, and only
+ * what is on its way through the kernel can come. Look again after
+ * output_silence_ms(). Milliseconds of now_ms(). */
+bool output_is_over(
+	const struct output *o, int64_t ended_ms, int64_t heard_ms, bool dead);
+int output_silence_ms(bool dead);
 
 /* End a cell, marked or not: show the tail below a line that says how much is
  * missing, undo the modes that were left on, go to column 0. */

@@ -24,8 +24,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t mark[OUTPUT_MARK_BYTES] = {
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const char mark[] = "000102030405060708090a0b0c0d0e0f";
 
 struct seen {
 	uint64_t shown, tapped;

@@ -35,6 +35,27 @@ def test_output_of_a_cell_is_plain_text_up_to_its_limit(ev):
     assert r[3]["output"] == "1\n"
 
 
+# The end of a cell's output is marked on a descriptor that the cell can close.
+WRITES_ON = """import os, time
+tty = os.fstat(1).st_rdev
+if os.fork() == 0:
+    while True:
+        os.write(1, b"x")
+        time.sleep(0.005)
+for fd in range(3, 1100):
+    try:
+        if os.fstat(fd).st_rdev == tty: os.close(fd)
+    except OSError: pass
+"""
+
+
+def test_a_process_that_writes_on_does_not_keep_a_cell_from_ending(ev):
+    r = ev(START, {"code": WRITES_ON}, {"code": "1 + 1"},
+           args=("-s", "cell.background=run"))
+    assert [a["how"] for a in r[1:]] == ["ok", "ok"]
+    assert set(r[1]["output"]) == {"x"} and "2\n" in r[2]["output"], r
+
+
 def test_a_cell_that_fails_says_how(ev):
     r = ev(START, {"code": "x = 1"}, {"code": "1/0"}, {"code": "1 +"},
            {"code": "import os; os.abort()"}, {"code": "x"},

@@ -19,8 +19,7 @@
 
 #define MARK "\x1b_000102030405060708090a0b0c0d0e0f\x1b\\"
 
-static const uint8_t mark[OUTPUT_MARK_BYTES] = {
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const char mark[] = "000102030405060708090a0b0c0d0e0f";
 
 struct screen {
 	char buf[1 << 16];
@@ -172,7 +171,7 @@ static void a_wrong_mark_is_treated_as_any_apc(void **state)
 
 static void the_mark_of_one_cell_does_not_end_the_next(void **state)
 {
-	static const uint8_t next[OUTPUT_MARK_BYTES] = {0xaa};
+	static const char next[] = "aa000000000000000000000000000000";
 	struct fixture *f = fixture_new(1000, 100);
 
 	(void)state;
