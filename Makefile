@@ -44,7 +44,8 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 SYSTEMD  := $(wildcard etc/systemd/*.service etc/systemd/*.socket)
 GEN      := $(BUILD)/gen/guest.h $(BUILD)/gen/seccomp_bpf.h \
-            $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h
+            $(BUILD)/gen/mcp_tools.h $(BUILD)/gen/openapi.h $(BUILD)/gen/help.h \
+            $(BUILD)/gen/fields.h
 
 # The fuzz targets, and one library of what they name and what all of them use.
 # REPLAY is the same targets without libFuzzer: any compiler builds them, from
@@ -145,20 +146,33 @@ $(BUILD)/gen/guest.h: tools/embed $(BUILD)/gen/guest_load \
 		$(BUILD)/gen/guest_parts $(BUILD)/gen/guest_copy.so
 	$^ > $@.tmp && mv $@.tmp $@
 
-# What the tools of --mcp are.
-$(BUILD)/gen/mcp_tools.h: tools/embed repl/mcp/tools.json
+# The fields of requests, as tables; and what clients are told of them: the tools
+# of --mcp, and the paths of --serve.
+FIELDS := tools/fields repl/json/fields.txt
+
+$(BUILD)/gen/fields.h: $(FIELDS)
 	@mkdir -p $(@D)
+	$(PYTHON) $< tables repl/json/fields.txt > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/tools.json: $(FIELDS) repl/mcp/tools.txt
+	@mkdir -p $(@D)
+	$(PYTHON) $< tools $(wordlist 2,3,$^) > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/openapi.json: $(FIELDS) repl/serve/paths.txt
+	@mkdir -p $(@D)
+	$(PYTHON) $< openapi $(VERSION) $(wordlist 2,3,$^) > $@.tmp && \
+	  mv $@.tmp $@
+
+$(BUILD)/gen/mcp_tools.h: tools/embed $(BUILD)/gen/tools.json
+	$^ > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/gen/openapi.h: tools/embed $(BUILD)/gen/openapi.json
 	$^ > $@.tmp && mv $@.tmp $@
 
 # The pages of :help.
 $(BUILD)/gen/help.h: tools/help man/cellblock.1
 	@mkdir -p $(@D)
 	$(PYTHON) $^ > $@.tmp && mv $@.tmp $@
-
-# The paths of --serve.
-$(BUILD)/gen/openapi.h: tools/embed repl/serve/openapi.json
-	@mkdir -p $(@D)
-	$^ > $@.tmp && mv $@.tmp $@
 
 # The seccomp filters, built once at compile time (a filter takes milliseconds
 # to build, and the path to the first prompt has none to spare).

@@ -10,6 +10,7 @@
  *	pythons.c	the interpreters that a request may name
  *	eval.c		cellblock --eval: requests from standard input, answers
  *			to standard output
+ *	fields.c	the fields of requests, in tables
  *	json_text.c	any bytes as a JSON string
  *	outcome.c	what a request of a session is answered
  *	python.c	JSON values as Python has them
@@ -311,6 +312,29 @@ int eval_run(struct eval *ev, struct err *e);
 /* End every session, and wait until it is gone. -1 with e when something may
  * be left. */
 int eval_close(struct eval *ev, struct err *e);
+
+/* ---- fields.c ---- */
+
+/* A field of a request. tools/fields makes the tables from fields.txt. */
+struct request_field {
+	const char *name; /* NULL: the end of the table */
+	const char *type; /* in words: "integer" */
+	unsigned types;	  /* 1 << json_type, each that it may have */
+	bool required;
+	int64_t least, most; /* of an integer */
+	int64_t fallback;    /* where it is missing; 0: nothing is told */
+};
+
+extern const struct request_field fields_snekbox_request[],
+	fields_code_request[], fields_cell_request[], fields_execute_request[],
+	fields_undo_request[], fields_stored_file[];
+
+/* The field of that name, or NULL. */
+const struct request_field *fields_find(
+	const struct request_field *table, const char *name);
+
+/* True if the value has one of the field's types. */
+bool fields_takes(const struct request_field *f, const json_t *v);
 
 /* ---- json_text.c ---- */
 

@@ -18,6 +18,7 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -350,20 +351,6 @@ static int take_snekbox(struct request *r, const struct request_rules *rules,
 
 /* ---- our form ---- */
 
-/* Every key, with its type; JSON_NULL: other rules hold. */
-static const struct {
-	const char *name;
-	json_type type;
-} keys[] = {
-	{"code", JSON_STRING},
-	{"stdin", JSON_NULL},
-	{"timeout_ms", JSON_INTEGER},
-	{"last_line_interactive", JSON_TRUE},
-	{"files", JSON_ARRAY},
-	{"variables", JSON_OBJECT},
-	{"session", JSON_TRUE},
-};
-
 static int refuse_key(
 	struct request_refusal *why, const char *name, const char *what)
 {
@@ -378,25 +365,17 @@ static int refuse_key(
 static int check_key(
 	struct request_refusal *why, const char *name, const json_t *v)
 {
-	struct strbuf *b = &why->description;
-	size_t i = 0;
+	const struct request_field *f = fields_find(fields_code_request, name);
+	char words[40];
 
-	while (i < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[i].name, name))
-		i++;
-	if (i == sizeof(keys) / sizeof(keys[0]))
+	if (!f)
 		return refuse_key(
 			why, name, " is not a key of this form of request");
-	if (keys[i].type == JSON_NULL ? json_is_null(v) || json_is_string(v)
-		: keys[i].type == JSON_TRUE ? json_is_boolean(v)
-					    : json_typeof(v) == keys[i].type)
+	if (fields_takes(f, v))
 		return 0;
-	strbuf_printf(b, "%s: ", name);
-	return refuse_value(why, v,
-		keys[i].type == JSON_TRUE      ? "is not of type 'boolean'"
-		: keys[i].type == JSON_INTEGER ? "is not of type 'integer'"
-		: keys[i].type == JSON_ARRAY   ? "is not of type 'array'"
-		: keys[i].type == JSON_OBJECT  ? "is not of type 'object'"
-					       : "is not of type 'string'");
+	strbuf_printf(&why->description, "%s: ", name);
+	snprintf(words, sizeof(words), "is not of type '%s'", f->type);
+	return refuse_value(why, v, words);
 }
 
 static int check_keys(struct request_refusal *why, json_t *root)
@@ -551,13 +530,11 @@ static int take_alone(struct request *r, const struct request_rules *rules,
 static int take_cell(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why)
 {
-	static const char *const others[] = {
-		"variables", "last_line_interactive", "session"};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (json_object_get(r->root, others[i]))
-			return request_refuse(why, invalid,
-				"%s: not in a session", others[i]);
+	for (const struct request_field *f = fields_code_request; f->name; f++)
+		if (json_object_get(r->root, f->name) &&
+			!fields_find(fields_cell_request, f->name))
+			return request_refuse(
+				why, invalid, "%s: not in a session", f->name);
 	if (take_ours(r, rules, why) < 0)
 		return -1;
 	if (r->input_n && !utf8_is_text(r->input, r->input_n, "\t\n"))
@@ -584,6 +561,8 @@ static int check_pattern(const char *p, struct request_refusal *why)
 /* A command is one key. */
 static int take_command(struct request *r, struct request_refusal *why)
 {
+	const struct request_field *cells =
+		fields_find(fields_undo_request, "undo");
 	const json_t *undo = json_object_get(r->root, "undo");
 	const json_t *pattern = json_object_get(r->root, "read");
 
@@ -592,8 +571,8 @@ static int take_command(struct request *r, struct request_refusal *why)
 			"is neither a cell nor one of undo, reset and read");
 	} else if (json_is_integer(undo)) {
 		r->form = REQUEST_UNDO;
-		r->undo = json_integer_value(undo) < 1 ||
-					  json_integer_value(undo) > 1000
+		r->undo = json_integer_value(undo) < cells->least ||
+					  json_integer_value(undo) > cells->most
 				  ? 0
 				  : (int)json_integer_value(undo);
 	} else if (json_is_true(json_object_get(r->root, "reset"))) {

@@ -6,7 +6,7 @@
  *	calls.c		the session, and the call that is served in it
  *	uri.c		names of files as URIs
  *	resource.c	files of the home, as tools and as resources
- *	tools.c		what the tools are called, take and give: tools.json
+ *	tools.c		what the tools are called, take and give: tools.txt
  */
 #ifndef REPL_MCP_PARTS_H
 #define REPL_MCP_PARTS_H

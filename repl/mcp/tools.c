@@ -3,7 +3,7 @@
  * tools.c - what the tools are called, take and give
  *
  * Runs in:   front end, confined
- * Trusts:    tools.json, which is built in; no argument of a call
+ * Trusts:    tools.txt, which is built in; no argument of a call
  *
  * What a client is told of a tool's arguments is what they are checked against.
  */

@@ -20,8 +20,6 @@
 #include <string.h>
 
 #define UNPROCESSABLE 422
-/* What a request that says nothing may take. */
-#define TIMEOUT_MS 2000
 /* Longest value that is repeated in a mistake. */
 #define INPUT_MAX 4096
 
@@ -77,73 +75,76 @@ void execute_add_missing(struct strbuf *b, const char *field)
 	finish(&m);
 }
 
-static void check_text(struct mistakes *m, const json_t *owner, const json_t *v,
-	const char *where)
+/* The words for a value that is not of its type. */
+static const struct {
+	const char *type, *mistake, *words;
+} type_mistakes[] = {
+	{"array", "list_type", "Input should be a valid list"},
+	{"boolean", "bool_type", "Input should be a valid boolean"},
+	{"integer", "int_type", "Input should be a valid integer"},
+	{"object", "model_attributes_type",
+		"Input should be a valid dictionary or object to extract "
+		"fields from"},
+	{"string", "string_type", "Input should be a valid string"},
+};
+
+static void add_wrong(struct mistakes *m, const char *type, const char *where,
+	const json_t *v)
 {
-	if (!v)
-		add(m, "missing", where, "Field required", owner);
-	else if (!json_is_string(v))
-		add(m, "string_type", where, "Input should be a valid string",
-			v);
+	for (size_t i = 0; i < sizeof(type_mistakes) / sizeof(type_mistakes[0]);
+		i++)
+		if (!strcmp(type_mistakes[i].type, type))
+			add(m, type_mistakes[i].mistake, where,
+				type_mistakes[i].words, v);
 }
 
-static void check_timeout(struct mistakes *m, const json_t *v)
+static void check_field(struct mistakes *m, const json_t *owner,
+	const struct request_field *f, const char *where)
 {
-	if (v && !json_is_integer(v))
-		add(m, "int_type", ", \"timeout_ms\"",
-			"Input should be a valid integer", v);
-	else if (v && json_integer_value(v) < 1)
-		add(m, "greater_than_equal", ", \"timeout_ms\"",
-			"Input should be greater than or equal to 1", v);
+	const json_t *v = json_object_get(owner, f->name);
+	char words[80];
+
+	if (!v) {
+		if (f->required)
+			add(m, "missing", where, "Field required", owner);
+	} else if (!fields_takes(f, v)) {
+		add_wrong(m, f->type, where, v);
+	} else if (json_is_integer(v) && json_integer_value(v) < f->least) {
+		snprintf(words, sizeof(words),
+			"Input should be greater than or equal to %lld",
+			(long long)f->least);
+		add(m, "greater_than_equal", where, words, v);
+	}
 }
 
-static void check_file(struct mistakes *m, const json_t *f, size_t i)
+/* `where` is the object's place. */
+static void check_object(struct mistakes *m, const json_t *v,
+	const struct request_field *fields, const char *where)
 {
-	static const char *const keys[] = {"path", "file_id"};
-	char where[64];
+	char place[128];
 
-	snprintf(where, sizeof(where), ", \"files\", %zu", i);
-	if (!json_is_object(f)) {
-		add(m, "model_attributes_type", where,
-			"Input should be a valid dictionary or object to "
-			"extract fields from",
-			f);
+	if (!json_is_object(v)) {
+		add_wrong(m, "object", where, v);
 		return;
 	}
-	for (int k = 0; k < 2; k++) {
-		snprintf(where, sizeof(where), ", \"files\", %zu, \"%s\"", i,
-			keys[k]);
-		check_text(m, f, json_object_get(f, keys[k]), where);
+	for (const struct request_field *f = fields; f->name; f++) {
+		snprintf(place, sizeof(place), "%s, \"%s\"", where, f->name);
+		check_field(m, v, f, place);
 	}
 }
 
 static int check(const json_t *root, struct strbuf *words)
 {
 	struct mistakes m = {.b = words};
-	const json_t *code = json_object_get(root, "code");
-	const json_t *input = json_object_get(root, "stdin");
-	const json_t *shows = json_object_get(root, "last_line_interactive");
 	const json_t *files = json_object_get(root, "files");
+	char where[64];
 
-	if (!json_is_object(root)) {
-		add(&m, "model_attributes_type", "",
-			"Input should be a valid dictionary or object to "
-			"extract fields from",
-			root);
-		return finish(&m);
+	check_object(&m, root, fields_execute_request, "");
+	for (size_t i = 0; i < json_array_size(files) && m.n < 100; i++) {
+		snprintf(where, sizeof(where), ", \"files\", %zu", i);
+		check_object(&m, json_array_get(files, i), fields_stored_file,
+			where);
 	}
-	check_text(&m, root, code, ", \"code\"");
-	if (input && !json_is_null(input))
-		check_text(&m, root, input, ", \"stdin\"");
-	check_timeout(&m, json_object_get(root, "timeout_ms"));
-	if (shows && !json_is_boolean(shows))
-		add(&m, "bool_type", ", \"last_line_interactive\"",
-			"Input should be a valid boolean", shows);
-	if (files && !json_is_array(files))
-		add(&m, "list_type", ", \"files\"",
-			"Input should be a valid list", files);
-	for (size_t i = 0; i < json_array_size(files) && m.n < 100; i++)
-		check_file(&m, json_array_get(files, i), i);
 	return finish(&m);
 }
 
@@ -255,7 +256,9 @@ static int take(struct request *q, struct execute_files *files,
 {
 	const json_t *timeout = json_object_get(root, "timeout_ms");
 	const json_t *list = json_object_get(root, "files");
-	int64_t most = rules->most_ms, ms = TIMEOUT_MS;
+	int64_t most = rules->most_ms;
+	int64_t ms =
+		fields_find(fields_execute_request, "timeout_ms")->fallback;
 	struct limits limits = *rules->limits;
 	struct request_rules longer = *rules;
 	struct request_refusal why;

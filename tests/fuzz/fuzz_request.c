@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/json/request.c repl/json/python.c
+/* fuzz-sources: repl/json/request.c repl/json/fields.c repl/json/python.c
  * repl/json/stream.c repl/json/json_text.c repl/json/report.c */
 /* fuzz-libs: -ljansson */
 /*

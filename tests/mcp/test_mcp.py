@@ -20,8 +20,10 @@ from world import CELLBLOCK, PATIENCE, World
 HERE = pathlib.Path(__file__).resolve().parent
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 STATELESS = "2026-07-28"
-TOOLS = {t["name"]: t for t in json.loads(
-    (HERE.parent.parent / "repl/mcp/tools.json").read_text())}
+TOP = HERE.parent.parent
+TOOLS = {t["name"]: t for t in json.loads(subprocess.check_output(
+    [TOP / "tools/fields", "tools", TOP / "repl/json/fields.txt",
+     TOP / "repl/mcp/tools.txt"]))}
 
 
 class Client:

@@ -19,8 +19,6 @@ MULTIPART = {"Content-Type": "multipart/form-data; boundary=XX"}
 def _document(server):
     r = server("GET", "/openapi.json")
     assert r.status == 200 and r.headers["Content-Type"] == "application/json"
-    assert r.json == json.loads(
-        (TOP / "repl/serve/openapi.json").read_text())
     return r.json
 
 
