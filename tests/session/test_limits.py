@@ -20,7 +20,8 @@ SWALLOW = ("import time\nwhile True:\n    try: time.sleep(99)\n"
 
 def test_ctrl_c_interrupts_and_variables_stay(session):
     session.run("kept = 'yes'")
-    row = session.enter("import time; print('on'); time.sleep(30)")
+    row = session.enter("import time; print('on'); "
+                        "[time.sleep(.1) for _ in range(300)]")
     session.expect_since(row, "^on")
     session.type("\x03")
     session.expect_since(row, "KeyboardInterrupt")
@@ -37,7 +38,8 @@ def test_ctrl_c_interrupts_a_busy_loop(session):
 
 
 def test_ctrl_c_does_not_reach_the_next_cell(session):
-    row = session.enter("import time; print('on'); time.sleep(30)")
+    row = session.enter("import time; print('on'); "
+                        "[time.sleep(.1) for _ in range(300)]")
     session.expect_since(row, "^on")
     session.type("\x03")
     session.wait_prompt()

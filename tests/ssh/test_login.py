@@ -155,7 +155,8 @@ def test_ctrl_z_has_no_effect(lab):
 
 def test_ctrl_c_interrupts_a_cell(lab):
     s = lab.session().start()
-    row = s.enter("import time; print('on'); time.sleep(50)")
+    row = s.enter("import time; print('on'); "
+                  "[time.sleep(.1) for _ in range(500)]")
     s.expect_since(row, "^on")
     s.type("\x03")
     s.expect_since(row, "KeyboardInterrupt")
