@@ -242,7 +242,6 @@ bool door_listens(int kept);
 /* The client that waits for us: another one's connection becomes the link; say
  * how it goes on, and let it go. */
 void door_link(struct door *d, struct door_visit *v);
-bool door_is_linked(const struct door *d);
 void door_leave(
 	struct door *d, enum attach_word word, int number, const char *text);
 

@@ -401,11 +401,6 @@ void door_link(struct door *d, struct door_visit *v)
 	door_drop(v);
 }
 
-bool door_is_linked(const struct door *d)
-{
-	return d->link >= 0;
-}
-
 void door_leave(
 	struct door *d, enum attach_word word, int number, const char *text)
 {

@@ -19,11 +19,10 @@
 void answer_add_refusal(
 	struct strbuf *b, const char *title, const char *description, size_t n)
 {
-	strbuf_puts(b, "{\"title\": ");
-	json_text_add(b, title, strlen(title));
-	strbuf_puts(b, ", \"description\": ");
-	json_text_add(b, description, n);
-	strbuf_puts(b, "}");
+	emit_open(b, NULL, '{');
+	emit_text(b, "title", title);
+	emit_bytes(b, "description", description, n);
+	emit_close(b, '}');
 }
 
 static int exit_status(const struct jail_program *p)
@@ -44,7 +43,7 @@ static void begin_files(struct answer *a, const struct attach_store *store)
 		.store = store,
 		.empty = r->program.home_files == 0};
 
-	strbuf_puts(a->b, "\"files\": [");
+	emit_open(a->b, "files", '[');
 	a->files = attach_begin(
 		a->b, r->jail, &rules, r->request->form == REQUEST_OURS);
 	a->b->failed |= !a->files;
@@ -71,9 +70,11 @@ size_t answer_unify_lines(char *s, size_t n, char *last)
 /* Nothing but a message: there is no return code. */
 static void add_message(struct strbuf *b, const char *text)
 {
-	strbuf_puts(b, "{\"stdout\": ");
-	json_text_add(b, text, strlen(text));
-	strbuf_puts(b, ", \"returncode\": null, \"files\": []}");
+	emit_open(b, NULL, '{');
+	emit_text(b, "stdout", text);
+	emit_word(b, "returncode", "null");
+	emit_word(b, "files", "[]");
+	emit_close(b, '}');
 }
 
 static void add_snekbox(struct answer *a)
@@ -82,18 +83,18 @@ static void add_snekbox(struct answer *a)
 	struct strbuf *b = a->b, out = {0};
 	char last = 0;
 
-	if (!json_text_is_valid(r->out.text.s, r->out.text.n)) {
+	if (!emit_is_text(r->out.text.s, r->out.text.n)) {
 		add_message(b,
 			"UnicodeDecodeError: invalid Unicode in output pipe");
 		return;
 	}
 	strbuf_add(&out, r->out.text.s, r->out.text.n);
 	b->failed |= out.failed;
-	strbuf_puts(b, "{\"stdout\": ");
-	json_text_add(b, out.s ? out.s : "",
+	emit_open(b, NULL, '{');
+	emit_bytes(b, "stdout", out.s ? out.s : "",
 		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
 	strbuf_free(&out);
-	strbuf_printf(b, ", \"returncode\": %d, ",
+	emit_int(b, "returncode",
 		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));
 	begin_files(a, NULL);
 }
@@ -117,53 +118,46 @@ static void add_stream(
 	struct strbuf text = {0};
 	size_t n = c->text.n;
 
-	strbuf_printf(b, "\"%s\": ", key);
-	if (c->cut) {
-		n = n > 32 ? n - 32 : 0;
-		strbuf_add(&text, c->text.s, n);
-		strbuf_puts(&text, cut);
-		b->failed |= text.failed;
-		json_text_add(b, text.s ? text.s : "", text.n);
-		strbuf_free(&text);
-	} else {
-		json_text_add(b, n ? c->text.s : "", n);
+	if (!c->cut) {
+		emit_bytes(b, key, n ? c->text.s : "", n);
+		return;
 	}
-	strbuf_puts(b, ", ");
+	strbuf_add(&text, c->text.s, n > 32 ? n - 32 : 0);
+	strbuf_puts(&text, cut);
+	b->failed |= text.failed;
+	emit_bytes(b, key, text.s ? text.s : "", text.n);
+	strbuf_free(&text);
+}
+
+static void add_piece(
+	struct strbuf *b, const char *key, struct report_piece text)
+{
+	if (text.p)
+		emit_bytes(b, key, text.p, text.n);
+	else
+		emit_word(b, key, "null");
 }
 
 /* The value as JSON, if that is what the report says. */
-static bool add_json(struct strbuf *b, struct report_piece json)
+static void add_value(struct strbuf *b, const struct report *p)
 {
-	json_t *v = json.p ? json_loadb(json.p, json.n,
-				     JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
-			   : NULL;
-	char *text =
-		v ? json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+	json_t *v = p->json.p ? json_loadb(p->json.p, p->json.n,
+					JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+			      : NULL;
 
-	if (text)
-		strbuf_puts(b, text);
-	free(text);
-	json_decref(v);
-	return text != NULL;
-}
-
-static void add_text_or_null(struct strbuf *b, struct report_piece text)
-{
-	if (text.p)
-		json_text_add(b, text.p, text.n);
+	if (v)
+		emit_value(b, "result", v);
 	else
-		strbuf_puts(b, "null");
+		add_piece(b, "result", p->repr);
+	json_decref(v);
 }
 
 void answer_add_pictures(struct strbuf *b, const struct report *r)
 {
-	strbuf_puts(b, "\"images\": [");
-	for (size_t i = 0; i < r->npng; i++) {
-		strbuf_puts(b, i ? ", \"" : "\"");
-		base64_add(b, r->png[i].p, r->png[i].n);
-		strbuf_puts(b, "\"");
-	}
-	strbuf_puts(b, "], ");
+	emit_open(b, "images", '[');
+	for (size_t i = 0; i < r->npng; i++)
+		emit_base64(b, NULL, r->png[i].p, r->png[i].n);
+	emit_close(b, ']');
 }
 
 static void add_report(struct strbuf *b, const struct capture *c)
@@ -171,12 +165,8 @@ static void add_report(struct strbuf *b, const struct capture *c)
 	struct report p;
 
 	report_parse(&p, c->text.s, c->text.n);
-	strbuf_puts(b, "\"result\": ");
-	if (!add_json(b, p.json))
-		add_text_or_null(b, p.repr);
-	strbuf_puts(b, ", \"result_type\": ");
-	add_text_or_null(b, p.type);
-	strbuf_puts(b, ", ");
+	add_value(b, &p);
+	add_piece(b, "result_type", p.type);
 	answer_add_pictures(b, &p);
 }
 
@@ -187,9 +177,8 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 	struct limits limits = cfg->limits;
 	char text[VERDICT_MAX];
 
-	strbuf_puts(b, "\"limit\": ");
 	if (!key) {
-		strbuf_puts(b, "null, ");
+		emit_word(b, "limit", "null");
 		return;
 	}
 	source = config_source(cfg, key);
@@ -199,11 +188,11 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 		source = "request";
 	}
 	verdict_limit(text, limit, &limits);
-	strbuf_printf(b, "{\"key\": \"%s\", \"text\": ", key);
-	json_text_add(b, text, strlen(text));
-	strbuf_puts(b, ", \"source\": ");
-	json_text_add(b, source, strlen(source));
-	strbuf_puts(b, "}, ");
+	emit_open(b, "limit", '{');
+	emit_text(b, "key", key);
+	emit_text(b, "text", text);
+	emit_text(b, "source", source);
+	emit_close(b, '}');
 }
 
 static void add_ours(struct answer *a, const struct attach_store *store)
@@ -213,32 +202,25 @@ static void add_ours(struct answer *a, const struct attach_store *store)
 	struct strbuf *b = a->b;
 	bool late = p->limit == LIMIT_WALL;
 
-	strbuf_puts(b, "{");
+	emit_open(b, NULL, '{');
 	add_stream(b, "stdout", &r->out);
 	add_stream(b, "stderr", &r->err_out);
-	if (late)
-		strbuf_puts(b, "\"exit_code\": null, ");
-	else
-		strbuf_printf(b, "\"exit_code\": %d, ", exit_status(p));
-	strbuf_printf(b, "\"timed_out\": %s, \"duration_ms\": %lld, ",
-		late ? "true" : "false", (long long)p->wall_ms);
+	emit_int_or_null(b, "exit_code", !late, exit_status(p));
+	emit_bool(b, "timed_out", late);
+	emit_int(b, "duration_ms", p->wall_ms);
 	add_report(b, &r->report);
 	answer_add_limit(b, r->request, p->limit, r->cfg);
-	strbuf_printf(b, "\"cpu_ms\": %lld, ", (long long)p->cpu_ms);
-	if (p->peak_bytes > 0)
-		strbuf_printf(b, "\"memory_peak_bytes\": %lld, ",
-			(long long)p->peak_bytes);
-	else
-		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
+	emit_int(b, "cpu_ms", p->cpu_ms);
+	emit_int_or_null(
+		b, "memory_peak_bytes", p->peak_bytes > 0, p->peak_bytes);
 	begin_files(a, store);
 }
 
 static void end_ours(struct answer *a, const char *why)
 {
-	strbuf_puts(a->b, "], \"files_error\": ");
-	add_text_or_null(
-		a->b, (struct report_piece){why, why ? strlen(why) : 0});
-	strbuf_puts(a->b, "}");
+	emit_close(a->b, ']');
+	emit_text(a->b, "files_error", why);
+	emit_close(a->b, '}');
 }
 
 /* ---- both ---- */

@@ -84,23 +84,23 @@ static const char *add_file(
 	const struct attach_store *store = a->rules.store;
 	const char *why;
 
-	if (!json_text_is_valid(path, strlen(path)))
+	if (!emit_is_text(path, strlen(path)))
 		return bad_name;
-	strbuf_puts(a->b, a->n ? ", {" : "{");
-	strbuf_puts(a->b, "\"path\": ");
-	json_text_add(a->b, path, strlen(path));
+	emit_open(a->b, NULL, '{');
+	emit_text(a->b, "path", path);
 	if (a->kind)
-		strbuf_puts(a->b, ", \"kind\": \"file\"");
-	strbuf_printf(a->b, ", \"size\": %lld, ", (long long)size);
+		emit_text(a->b, "kind", "file");
+	emit_int(a->b, "size", size);
 	if (store) {
-		strbuf_puts(a->b, "\"file_id\": ");
+		emit_key(a->b, "file_id");
 		why = store->put(store->arg, a->b, path, fd, size);
 	} else {
-		strbuf_puts(a->b, "\"content\": \"");
+		emit_key(a->b, "content");
+		strbuf_puts(a->b, "\"");
 		why = add_content(a, fd, size);
 		strbuf_puts(a->b, "\"");
 	}
-	strbuf_puts(a->b, "}");
+	emit_close(a->b, '}');
 	a->n++;
 	a->total += size;
 	return a->b->failed ? unknown : why;

@@ -74,10 +74,11 @@ struct cells {
 	uint32_t no; /* of the last cell */
 	bool stays;  /* exit() ends a cell, not the session */
 	bool up, furnishes, furnished, over;
-	struct err err;	       /* why it is over */
-	enum jail_limit limit; /* or what ended it */
-	char why[VERDICT_MAX]; /* the same in words */
-	struct strbuf notices; /* a list of JSON strings */
+	struct err err;		      /* why it is over */
+	enum jail_limit limit;	      /* or what ended it */
+	char why[VERDICT_MAX];	      /* the same in words */
+	struct strlist notices, told; /* since the last answer; in it */
+	size_t notices_n;	      /* bytes of them */
 	/* the request */
 	const struct request *q;
 	const char *refused; /* the title, where it is not in order */
@@ -187,10 +188,10 @@ static void take_tty(struct cells *c, struct jail_event *ev)
 
 void cells_note(struct cells *c, const char *text)
 {
-	if (c->notices.n > NOTICES_MAX)
+	if (c->notices_n > NOTICES_MAX)
 		return;
-	strbuf_puts(&c->notices, c->notices.n ? ", " : "");
-	json_text_add(&c->notices, text, strlen(text));
+	c->notices_n += strlen(text);
+	strlist_add(&c->notices, text);
 }
 
 static bool is_listing(const struct cells *c)
@@ -811,10 +812,18 @@ bool cells_has_outcome(const struct cells *c)
 	return c->q->form == REQUEST_CELL ? c->ended : !c->over;
 }
 
-void cells_take_notices(struct cells *c, struct strbuf *b)
+const struct strlist *cells_tell_notices(struct cells *c)
 {
-	strbuf_add(b, c->notices.s, c->notices.n);
-	c->notices.n = 0;
+	strlist_fini(&c->told);
+	c->told = c->notices;
+	c->notices = (struct strlist){0};
+	c->notices_n = 0;
+	return &c->told;
+}
+
+const struct strlist *cells_told(const struct cells *c)
+{
+	return &c->told;
 }
 
 void cells_rest(struct cells *c)
@@ -862,7 +871,8 @@ void cells_close(struct cells *c)
 	fd_drop(&c->report_in);
 	strbuf_free(&c->text);
 	strbuf_free(&c->typed);
-	strbuf_free(&c->notices);
+	strlist_fini(&c->notices);
+	strlist_fini(&c->told);
 	fd_drop(&c->tty);
 	fd_drop(&c->file);
 	jail_files_free(&c->files);

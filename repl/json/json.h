@@ -10,8 +10,8 @@
  *	pythons.c	the interpreters that a request may name
  *	eval.c		cellblock --eval: requests from standard input, answers
  *			to standard output
+ *	emit.c		JSON, as everything here writes it
  *	fields.c	the fields of requests, in tables
- *	json_text.c	any bytes as a JSON string
  *	outcome.c	what a request of a session is answered
  *	python.c	JSON values as Python has them
  *	request.c	one JSON request: two forms, checked in every field
@@ -255,13 +255,14 @@ const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 
 /* What the answer is about: the request; whether it was served, or the session
- * broke before. Notices since the last answer, as elements of a list, are told
- * once. */
+ * broke before. Notices since the last answer are told once; cells_told() has
+ * those of the last answer. Borrowed until the next. */
 const struct request *cells_request(const struct cells *c);
 const struct config *cells_config(const struct cells *c);
 struct jail *cells_jail(struct cells *c);
 bool cells_has_outcome(const struct cells *c);
-void cells_take_notices(struct cells *c, struct strbuf *b);
+const struct strlist *cells_tell_notices(struct cells *c);
+const struct strlist *cells_told(const struct cells *c);
 
 /* Forget what the request that is done showed, where that is much: nobody will
  * ask any more. */
@@ -313,6 +314,31 @@ int eval_run(struct eval *ev, struct err *e);
  * be left. */
 int eval_close(struct eval *ev, struct err *e);
 
+/* ---- emit.c ---- */
+
+/*
+ * Append a member of an object or, with `key` NULL, an item of a list, behind a
+ * comma where something stands before it. Keys are static and need no escapes.
+ * All text is ASCII and can be shown on a terminal; bytes that are no character
+ * become U+FFFD.
+ */
+void emit_key(struct strbuf *b, const char *key); /* a value must follow */
+void emit_open(struct strbuf *b, const char *key, char bracket);
+void emit_close(struct strbuf *b, char bracket);
+void emit_bytes(struct strbuf *b, const char *key, const char *s, size_t n);
+void emit_text(struct strbuf *b, const char *key, const char *s); /* or NULL */
+void emit_texts(struct strbuf *b, const char *key, const struct strlist *l);
+void emit_word(struct strbuf *b, const char *key, const char *word);
+void emit_bool(struct strbuf *b, const char *key, bool v);
+void emit_int(struct strbuf *b, const char *key, int64_t v);
+void emit_int_or_null(struct strbuf *b, const char *key, bool known, int64_t v);
+void emit_base64(
+	struct strbuf *b, const char *key, const void *bytes, size_t n);
+void emit_value(struct strbuf *b, const char *key, const json_t *v);
+
+/* True if these bytes are characters. */
+bool emit_is_text(const char *s, size_t n);
+
 /* ---- fields.c ---- */
 
 /* A field of a request. tools/fields makes the tables from fields.txt. */
@@ -336,16 +362,10 @@ const struct request_field *fields_find(
 /* True if the value has one of the field's types. */
 bool fields_takes(const struct request_field *f, const json_t *v);
 
-/* ---- json_text.c ---- */
-
-/* Whether these bytes are characters. */
-bool json_text_is_valid(const char *s, size_t n);
-
-/* Append a string with its quotes, in ASCII: it can be shown on a terminal.
- * Bytes that are no character become U+FFFD. */
-void json_text_add(struct strbuf *b, const char *s, size_t n);
-
 /* ---- outcome.c ---- */
+
+/* The type of an entry of the home, in words: "file". */
+const char *outcome_kind(char type);
 
 /* Append the answer to the request that is done; pictures are left out unless
  * `pictures`. ANSWER_FAILED with e: the session broke, and there is no answer.
@@ -560,9 +580,6 @@ enum run_put {
 };
 __attribute__((warn_unused_result)) enum run_put run_put_files(
 	struct run *r, struct jail *j, const struct request *q);
-
-/* The same until all are put: 0, or -1 with e. */
-int run_put_all_files(struct jail *j, const struct request *q, struct err *e);
 
 /* ---- stream.c ---- */
 

@@ -36,19 +36,11 @@ static const char *const afters[] = {
 	[AFTER_ENDED] = "ended",
 };
 
-static void add_key(struct strbuf *b, const char *key, const char *text)
-{
-	strbuf_printf(b, "\"%s\": ", key);
-	json_text_add(b, text, strlen(text));
-	strbuf_puts(b, ", ");
-}
-
 /* Notices since the last answer; the last key of each answer. */
-static void add_notices(struct cells *c, struct strbuf *b)
+static void end_answer(struct cells *c, struct strbuf *b)
 {
-	strbuf_puts(b, "\"notices\": [");
-	cells_take_notices(c, b);
-	strbuf_puts(b, "]}");
+	emit_texts(b, "notices", cells_tell_notices(c));
+	emit_close(b, '}');
 }
 
 static void add_pictures(const struct cells *c, struct strbuf *b)
@@ -63,55 +55,37 @@ static void add_done(struct cells *c, struct strbuf *b, bool pictures)
 {
 	const struct request *q = cells_request(c);
 	const struct jail_done *d = cells_done(c);
-	bool exits = d->how == HOW_EXIT || d->how == HOW_EXITED;
 	const char *text;
 	size_t n;
 
-	strbuf_printf(b, "{\"cell\": %u, ", cells_count(c));
+	emit_int(b, "cell", cells_count(c));
 	if (!q->streams) {
 		text = cells_output(c, &n);
-		strbuf_puts(b, "\"output\": ");
-		json_text_add(b, text, n);
-		strbuf_puts(b, ", ");
+		emit_bytes(b, "output", text, n);
 	}
 	if (pictures)
 		add_pictures(c, b);
-	add_key(b, "how", hows[d->how]);
-	add_key(b, "verdict", cells_verdict(c));
+	emit_text(b, "how", hows[d->how]);
+	emit_text(b, "verdict", cells_verdict(c));
 	answer_add_limit(b, q, d->limit, cells_config(c));
-	if (exits)
-		strbuf_printf(b, "\"exit_code\": %d, ", d->status);
-	else
-		strbuf_puts(b, "\"exit_code\": null, ");
-	add_key(b, "after", afters[d->after]);
-	strbuf_printf(b,
-		"\"names\": %u, \"duration_ms\": %lld, \"cpu_ms\": %lld, ",
-		d->names, (long long)d->wall_ms, (long long)d->cpu_ms);
-	if (d->peak_bytes > 0)
-		strbuf_printf(b, "\"memory_peak_bytes\": %lld, ",
-			(long long)d->peak_bytes);
-	else
-		strbuf_puts(b, "\"memory_peak_bytes\": null, ");
-	add_notices(c, b);
-}
-
-static void add_session(struct cells *c, struct strbuf *b)
-{
-	strbuf_puts(b, "{\"session\": true, ");
-	add_key(b, "python", cells_python(c));
-	add_notices(c, b);
+	emit_int_or_null(b, "exit_code",
+		d->how == HOW_EXIT || d->how == HOW_EXITED, d->status);
+	emit_text(b, "after", afters[d->after]);
+	emit_int(b, "names", d->names);
+	emit_int(b, "duration_ms", d->wall_ms);
+	emit_int(b, "cpu_ms", d->cpu_ms);
+	emit_int_or_null(
+		b, "memory_peak_bytes", d->peak_bytes > 0, d->peak_bytes);
 }
 
 static void add_undo(struct cells *c, struct strbuf *b)
 {
 	const struct jail_undone *d = cells_undone(c);
 
-	strbuf_printf(b,
-		"{\"undo\": %d, \"back_to\": %u, \"reset\": %s, \"names\": "
-		"%u, ",
-		cells_request(c)->undo, d->back_to, d->reset ? "true" : "false",
-		d->names);
-	add_notices(c, b);
+	emit_int(b, "undo", cells_request(c)->undo);
+	emit_int(b, "back_to", d->back_to);
+	emit_bool(b, "reset", d->reset);
+	emit_int(b, "names", d->names);
 }
 
 /* The last file that was written, which is the only one. */
@@ -120,16 +94,8 @@ static void add_written(struct cells *c, struct strbuf *b)
 	const struct request *q = cells_request(c);
 	const struct request_file *f = &q->files[q->nfiles - 1];
 
-	strbuf_puts(b, "{\"path\": ");
-	json_text_add(b, f->clean, strlen(f->clean));
-	strbuf_printf(b, ", \"size\": %zu, ", f->n);
-	add_notices(c, b);
-}
-
-static void add_reset(struct cells *c, struct strbuf *b)
-{
-	strbuf_puts(b, "{\"reset\": true, ");
-	add_notices(c, b);
+	emit_text(b, "path", f->clean);
+	emit_int(b, "size", (int64_t)f->n);
 }
 
 /* The files of the home that match. NULL, or why there are none. */
@@ -137,21 +103,15 @@ static const char *add_files(struct cells *c, struct strbuf *b)
 {
 	const struct attach_rules rules = {.limits = &cells_config(c)->limits,
 		.pattern = cells_request(c)->pattern};
-	size_t before = b->n;
 	const char *why;
 
-	strbuf_puts(b, "{\"files\": [");
+	emit_open(b, "files", '[');
 	why = attach_files(b, cells_jail(c), cells_files(c), &rules, true);
-	if (why) {
-		b->n = before;
-		return why;
-	}
-	strbuf_puts(b, "], ");
-	add_notices(c, b);
-	return NULL;
+	emit_close(b, ']');
+	return why;
 }
 
-static const char *kind_of(char type)
+const char *outcome_kind(char type)
 {
 	return type == 'f'   ? "file"
 	       : type == 'd' ? "directory"
@@ -165,73 +125,73 @@ static void add_names(struct cells *c, struct strbuf *b)
 	const struct jail_files *files = cells_files(c);
 	size_t i = 0;
 
-	strbuf_puts(b, "{\"files\": [");
+	emit_open(b, "files", '[');
 	for (; i < files->n && b->n < NAMES_BYTES; i++) {
 		const struct jail_file *f = &files->v[i];
 
-		strbuf_puts(b, i ? ", {\"path\": " : "{\"path\": ");
-		json_text_add(b, f->path, strlen(f->path));
-		strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld}",
-			kind_of(f->type), (long long)f->bytes);
+		emit_open(b, NULL, '{');
+		emit_text(b, "path", f->path);
+		emit_text(b, "kind", outcome_kind(f->type));
+		emit_int(b, "size", f->bytes);
+		emit_close(b, '}');
 	}
-	strbuf_printf(b, "], \"truncated\": %s, ",
-		i < files->n || files->truncated ? "true" : "false");
-	add_notices(c, b);
+	emit_close(b, ']');
+	emit_bool(b, "truncated", i < files->n || files->truncated);
 }
 
-static void add_outcome(struct cells *c, struct strbuf *b, bool pictures)
+/* NULL, or why there is none. */
+static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 {
-	const char *why;
-
 	switch (cells_request(c)->form) {
 	case REQUEST_CELL:
 		add_done(c, b, pictures);
 		break;
 	case REQUEST_SESSION:
-		add_session(c, b);
+		emit_bool(b, "session", true);
+		emit_text(b, "python", cells_python(c));
 		break;
 	case REQUEST_UNDO:
 		add_undo(c, b);
 		break;
 	case REQUEST_RESET:
-		add_reset(c, b);
+		emit_bool(b, "reset", true);
 		break;
 	case REQUEST_LIST:
 		add_names(c, b);
 		break;
 	case REQUEST_READ:
-		why = add_files(c, b);
-		if (why)
-			cells_refuse_files(c, why);
-		break;
+		return add_files(c, b);
 	case REQUEST_WRITE:
 		add_written(c, b);
 		break;
 	case REQUEST_OPEN:
 	case REQUEST_REMOVE:
-		strbuf_puts(b, "{");
-		add_notices(c, b);
-		break;
-	case REQUEST_SNEKBOX:
+	case REQUEST_SNEKBOX: /* the last two are no requests of a session */
 	case REQUEST_OURS:
-		break; /* no requests of a session */
+		break;
 	}
+	return NULL;
 }
 
 enum answer_kind outcome_add(
 	struct strbuf *b, struct cells *c, bool pictures, struct err *e)
 {
 	const char *title, *words = cells_refusal(c, NULL);
+	size_t before = b->n;
 
 	if (!words && !cells_has_outcome(c)) {
 		*e = *cells_error(c);
 		return ANSWER_FAILED;
 	}
-	if (!words)
-		add_outcome(c, b, pictures);
+	emit_open(b, NULL, '{');
+	if (!words && (words = add_outcome(c, b, pictures)))
+		cells_refuse_files(c, words);
 	words = cells_refusal(c, &title);
-	if (!words)
+	if (!words) {
+		end_answer(c, b);
 		return ANSWER_RAN;
+	}
+	b->n = before;
 	answer_add_refusal(b, title, words, strlen(words));
 	return ANSWER_REFUSED;
 }

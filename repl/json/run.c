@@ -176,18 +176,6 @@ enum run_put run_put_files(
 	return r->put < q->nfiles ? RUN_PUT_MORE : RUN_PUT_ALL;
 }
 
-int run_put_all_files(struct jail *j, const struct request *q, struct err *e)
-{
-	struct run r = {.in = -1};
-	enum run_put put;
-
-	do
-		put = run_put_files(&r, j, q);
-	while (put == RUN_PUT_MORE);
-	free(r.files);
-	return put == RUN_PUT_ALL ? 0 : err_set(e, "%.480s", r.message);
-}
-
 /* ---- the program ---- */
 
 static void take_up(

@@ -363,6 +363,12 @@ void calls_interrupt(struct calls *c)
 		cells_interrupt(c->cells);
 }
 
+static void add_seconds(struct strbuf *b, const char *key, int64_t ms)
+{
+	emit_key(b, key);
+	strbuf_printf(b, "%.1f", (double)ms / 1000);
+}
+
 /* The last line that the cell has shown. */
 static void add_last_line(struct calls *c, struct strbuf *b)
 {
@@ -378,8 +384,7 @@ static void add_last_line(struct calls *c, struct strbuf *b)
 			break;
 	if (n == start)
 		return;
-	strbuf_puts(b, ", \"message\": ");
-	json_text_add(b, s + start, n - start);
+	emit_bytes(b, "message", s + start, n - start);
 }
 
 void calls_add_progress(struct calls *c, struct strbuf *b)
@@ -390,15 +395,13 @@ void calls_add_progress(struct calls *c, struct strbuf *b)
 	if (!token || now - c->told_ms < PROGRESS_MS)
 		return;
 	c->told_ms = now;
-	strbuf_puts(b, "{\"jsonrpc\": \"2.0\", \"method\": "
-		       "\"notifications/progress\", \"params\": "
-		       "{\"progressToken\": ");
-	message_add_value(b, token);
-	strbuf_printf(
-		b, ", \"progress\": %.1f", (double)(now - c->began_ms) / 1000);
+	message_begin(b);
+	emit_text(b, "method", "notifications/progress");
+	emit_open(b, "params", '{');
+	emit_value(b, "progressToken", token);
+	add_seconds(b, "progress", now - c->began_ms);
 	if (c->q.form == REQUEST_CELL && c->q.timeout_ms > 0)
-		strbuf_printf(
-			b, ", \"total\": %.1f", (double)c->q.timeout_ms / 1000);
+		add_seconds(b, "total", c->q.timeout_ms);
 	add_last_line(c, b);
 	strbuf_puts(b, "}}");
 }
@@ -407,10 +410,10 @@ void calls_add_progress(struct calls *c, struct strbuf *b)
 
 static void add_text(struct strbuf *b, const char *text, size_t n)
 {
-	message_add_comma(b);
-	strbuf_puts(b, "{\"type\": \"text\", \"text\": ");
-	json_text_add(b, text, n);
-	strbuf_puts(b, "}");
+	emit_open(b, NULL, '{');
+	emit_text(b, "type", "text");
+	emit_bytes(b, "text", text, n);
+	emit_close(b, '}');
 }
 
 /* A line of ours. It is a block of its own, so that no cell can write it. */
@@ -437,10 +440,7 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 			left_out++;
 			continue;
 		}
-		message_add_comma(b);
-		strbuf_puts(b, "{\"type\": \"image\", \"data\": \"");
-		base64_add(b, r.png[i].p, r.png[i].n);
-		strbuf_puts(b, "\", \"mimeType\": \"image/png\"}");
+		resource_add_picture(b, r.png[i].p, r.png[i].n, "image/png");
 	}
 	snprintf(text, sizeof(text),
 		"pictures left out, as too large or no PNG: %zu", left_out);
@@ -464,13 +464,12 @@ static void add_exit(struct strbuf *b, const struct jail_done *d)
 		add_line(b, text);
 }
 
-static void add_blocks(struct calls *c, struct strbuf *b,
-	const json_t *structured, size_t room)
+static void add_blocks(struct calls *c, struct strbuf *b, size_t room)
 {
+	const struct strlist *notices = cells_told(c->cells);
 	const char *verdict = cells_verdict(c->cells), *output;
 	char undo[VERDICT_MAX];
-	const json_t *v;
-	size_t n, i;
+	size_t n, before = b->n;
 
 	switch (c->q.form) {
 	case REQUEST_CELL:
@@ -501,53 +500,56 @@ static void add_blocks(struct calls *c, struct strbuf *b,
 	case REQUEST_REMOVE:
 		break;
 	}
-	json_array_foreach(json_object_get(structured, "notices"), i, v)
-		add_line(b, json_string_value(v));
-	if (message_is_empty(b))
+	for (size_t i = 0; i < notices->n; i++)
+		add_line(b, notices->items[i]);
+	if (b->n == before)
 		add_line(b, "no output");
 }
 
 static void add_failure(struct strbuf *b, const char *text)
 {
-	strbuf_puts(b, "\"content\": [");
+	emit_open(b, "content", '[');
 	add_text(b, text, strlen(text));
-	strbuf_puts(b, "], \"isError\": true");
+	emit_close(b, ']');
+	emit_bool(b, "isError", true);
 }
 
 /* The cells refused it, or broke. */
 static void add_refusal(struct calls *c, struct strbuf *b,
-	enum answer_kind kind, const json_t *refusal, const struct err *e)
+	enum answer_kind kind, const struct err *e)
 {
-	const json_t *words = json_object_get(refusal, "description");
+	const char *title, *words = cells_refusal(c->cells, &title);
 	char text[1400];
 
-	snprintf(text, sizeof(text), "%s: %.1200s%s",
-		kind == ANSWER_FAILED
-			? "The session is over"
-			: json_string_value(json_object_get(refusal, "title")),
-		kind != ANSWER_FAILED ? json_string_value(words)
-		: e->msg[0]	      ? e->msg
-				      : "it ended unexpectedly",
+	if (kind == ANSWER_FAILED) {
+		title = "The session is over";
+		words = e->msg[0] ? e->msg : "it ended unexpectedly";
+	}
+	snprintf(text, sizeof(text), "%s: %.1200s%s", title, words,
 		cells_is_over(c->cells) ? "; reset begins a new one" : "");
 	add_failure(b, text);
 }
 
 /* The cells' answer; of a new session, as much as of a reset. Many clients show
  * a model nothing else: it says whether there are pictures. */
-static void add_structured(struct calls *c, struct strbuf *b,
-	const struct strbuf *s, const json_t *structured)
+static void add_structured(
+	struct calls *c, struct strbuf *b, const struct strbuf *s)
 {
 	struct report r;
 
 	if (c->q.form == REQUEST_SESSION) {
-		strbuf_puts(b, "{\"reset\": true, \"notices\": ");
-		message_add_value(b, json_object_get(structured, "notices"));
-		strbuf_puts(b, "}");
+		emit_open(b, "structuredContent", '{');
+		emit_bool(b, "reset", true);
+		emit_texts(b, "notices", cells_told(c->cells));
+		emit_close(b, '}');
 	} else if (c->q.form == REQUEST_CELL) {
 		cells_report(c->cells, &r);
-		strbuf_printf(b, "{\"pictures\": %zu, ", r.npng);
+		emit_open(b, "structuredContent", '{');
+		emit_int(b, "pictures", (int64_t)r.npng);
+		strbuf_puts(b, ", ");
 		strbuf_add(b, s->s + 1, s->n - 1);
 	} else {
+		emit_key(b, "structuredContent");
 		strbuf_add(b, s->s, s->n);
 	}
 }
@@ -557,23 +559,18 @@ static void add_served(struct calls *c, struct strbuf *b)
 	struct strbuf s = {0};
 	struct err e = {0};
 	enum answer_kind kind = outcome_add(&s, c->cells, false, &e);
-	json_t *structured =
-		json_loadb(s.n ? s.s : "", s.n, JSON_ALLOW_NUL, NULL);
 
 	if (kind != ANSWER_RAN) {
-		add_refusal(c, b, kind, structured, &e);
+		add_refusal(c, b, kind, &e);
 	} else {
-		strbuf_puts(b, "\"content\": [");
-		add_blocks(c, b, structured, CALLS_ANSWER_MAX - s.n);
-		strbuf_puts(b, "], \"structuredContent\": ");
-		add_structured(c, b, &s, structured);
-		strbuf_printf(b, ", \"isError\": %s",
-			c->q.form != REQUEST_CELL ||
-					is_well(cells_done(c->cells))
-				? "false"
-				: "true");
+		emit_open(b, "content", '[');
+		add_blocks(c, b, CALLS_ANSWER_MAX - s.n);
+		emit_close(b, ']');
+		add_structured(c, b, &s);
+		emit_bool(b, "isError",
+			c->q.form == REQUEST_CELL &&
+				!is_well(cells_done(c->cells)));
 	}
-	json_decref(structured);
 	strbuf_free(&s);
 }
 
@@ -582,14 +579,15 @@ static void add_listed(struct calls *c, struct strbuf *b)
 	struct strbuf s = {0}, text = {0};
 
 	resource_add_files(&s, &text, cells_files(c->cells), c->q.pattern);
-	strbuf_puts(b, "\"content\": [");
+	emit_open(b, "content", '[');
 	if (text.n)
 		add_text(b, text.s, text.n);
 	else
 		add_line(b, "no files");
-	strbuf_puts(b, "], \"structuredContent\": ");
+	emit_close(b, ']');
+	emit_key(b, "structuredContent");
 	strbuf_add(b, s.s, s.n);
-	strbuf_puts(b, ", \"isError\": false");
+	emit_bool(b, "isError", false);
 	strbuf_free(&s);
 	strbuf_free(&text);
 }
@@ -598,11 +596,12 @@ static int add_read(struct calls *c, struct strbuf *b, struct err *e)
 {
 	auto_close int fd = cells_take_file(c->cells);
 
-	strbuf_puts(b, "\"content\": [");
+	emit_open(b, "content", '[');
 	if (resource_add(
 		    b, fd, c->path, &c->cfg->limits, RESOURCE_AS_BLOCK, e) < 0)
 		return -1;
-	strbuf_puts(b, "], \"isError\": false");
+	emit_close(b, ']');
+	emit_bool(b, "isError", false);
 	return 0;
 }
 
@@ -611,18 +610,23 @@ static void add_written(struct calls *c, struct strbuf *b)
 	char text[64];
 
 	text_count(text, sizeof(text), c->q.files[0].n, "byte", NULL);
-	strbuf_puts(b, "\"content\": [");
+	emit_open(b, "content", '[');
 	add_line(b, strcat(text, " written"));
-	strbuf_puts(b, "], \"isError\": false");
+	emit_close(b, ']');
+	emit_bool(b, "isError", false);
 }
 
 static void add_shown(struct calls *c, struct strbuf *b)
 {
-	strbuf_puts(b, "\"content\": [");
+	size_t before;
+
+	emit_open(b, "content", '[');
+	before = b->n;
 	add_pictures(c, b, CALLS_ANSWER_MAX);
-	if (message_is_empty(b))
+	if (b->n == before)
 		add_line(b, "the last cell has no pictures");
-	strbuf_puts(b, "], \"isError\": false");
+	emit_close(b, ']');
+	emit_bool(b, "isError", false);
 }
 
 /* What runs nothing, and can be had as long as the session lasts. */
@@ -703,11 +707,11 @@ static int add_contents(struct calls *c, struct strbuf *b, struct err *e)
 	auto_close int fd = cells_take_file(c->cells);
 
 	c->code = no_resource(c);
-	strbuf_puts(b, "\"contents\": [");
+	emit_open(b, "contents", '[');
 	if (resource_add(b, fd, c->path, &c->cfg->limits, RESOURCE_AS_CONTENTS,
 		    e) < 0)
 		return -1;
-	strbuf_puts(b, "]");
+	emit_close(b, ']');
 	return 0;
 }
 

@@ -133,11 +133,12 @@ static void send_error(struct mcp *m, int code, const char *text)
 
 /* ---- what is answered at once ---- */
 
-static void add_versions(struct strbuf *b)
+static void add_versions(struct strbuf *b, const char *key)
 {
+	emit_open(b, key, '[');
 	for (int i = 0; i < NVERSIONS; i++)
-		strbuf_printf(b, "%s\"%s\"", i ? ", " : "[", versions[i]);
-	strbuf_puts(b, "]");
+		emit_text(b, NULL, versions[i]);
+	emit_close(b, ']');
 }
 
 /* What is the same for every client. */
@@ -154,9 +155,8 @@ static void add_offer(struct mcp *m, struct strbuf *b)
 		text_time(time, l->cell_wall_ms),
 		text_size(memory, (uint64_t)l->memory_bytes),
 		text_size(home, (uint64_t)l->home_bytes));
-	strbuf_puts(b, "\"capabilities\": {\"tools\": {}, \"resources\": {}}, "
-		       "\"instructions\": ");
-	json_text_add(b, text.n ? text.s : "", text.n);
+	emit_word(b, "capabilities", "{\"tools\": {}, \"resources\": {}}");
+	emit_bytes(b, "instructions", text.n ? text.s : "", text.n);
 	strbuf_free(&text);
 }
 
@@ -172,10 +172,9 @@ static int add_initialize(
 	for (int i = NEWEST; i < NVERSIONS; i++)
 		if (!strcmp(versions[i], json_string_value(asked)))
 			m->version = i;
-	strbuf_printf(b, "\"protocolVersion\": \"%s\", ", versions[m->version]);
+	emit_text(b, "protocolVersion", versions[m->version]);
 	add_offer(m, b);
-	strbuf_puts(b, ", \"serverInfo\": ");
-	message_add_server(b);
+	message_add_server(b, "serverInfo");
 	return 0;
 }
 
@@ -183,9 +182,7 @@ static int add_discover(
 	struct mcp *m, const struct message *q, struct strbuf *b)
 {
 	(void)q;
-	strbuf_puts(b, "\"supportedVersions\": ");
-	add_versions(b);
-	strbuf_puts(b, ", ");
+	add_versions(b, "supportedVersions");
 	add_offer(m, b);
 	return 0;
 }
@@ -201,7 +198,6 @@ static int add_nothing(struct mcp *m, const struct message *q, struct strbuf *b)
 static int add_tools(struct mcp *m, const struct message *q, struct strbuf *b)
 {
 	(void)q;
-	strbuf_puts(b, "\"tools\": ");
 	calls_add_tools(m->calls, b);
 	return 0;
 }
@@ -211,9 +207,12 @@ static int add_templates(
 {
 	(void)m;
 	(void)q;
-	strbuf_puts(b, "\"resourceTemplates\": [{\"uriTemplate\": "
-		       "\"" RESOURCE_TEMPLATE "\", \"name\": \"file\", "
-		       "\"title\": \"A file of the session's home\"}]");
+	emit_open(b, "resourceTemplates", '[');
+	emit_open(b, NULL, '{');
+	emit_text(b, "uriTemplate", RESOURCE_TEMPLATE);
+	emit_text(b, "name", "file");
+	emit_text(b, "title", "A file of the session's home");
+	strbuf_puts(b, "}]");
 	return 0;
 }
 
@@ -259,10 +258,9 @@ static void add_version_error(
 {
 	message_add_error(
 		b, id, MESSAGE_NO_VERSION, "Unsupported protocol version");
-	strbuf_puts(b, ", \"data\": {\"supported\": ");
-	add_versions(b);
-	strbuf_puts(b, ", \"requested\": ");
-	message_add_value(b, version);
+	emit_open(b, "data", '{');
+	add_versions(b, "supported");
+	emit_value(b, "requested", version);
 	strbuf_puts(b, "}}}");
 }
 

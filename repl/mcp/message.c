@@ -84,66 +84,50 @@ const json_t *message_meta(const struct message *m, const char *name)
 	return json_object_get(json_object_get(m->params, "_meta"), name);
 }
 
-void message_add_value(struct strbuf *b, const json_t *v)
+void message_begin(struct strbuf *b)
 {
-	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-
-	strbuf_puts(b, text ? text : "null");
-	free(text);
-}
-
-static void add_head(struct strbuf *b, const json_t *id)
-{
-	strbuf_puts(b, "{\"jsonrpc\": \"2.0\", \"id\": ");
-	message_add_value(b, id);
+	emit_open(b, NULL, '{');
+	emit_text(b, "jsonrpc", "2.0");
 }
 
 void message_add_result(struct strbuf *b, const json_t *id)
 {
-	add_head(b, id);
-	strbuf_puts(b, ", \"result\": {");
+	message_begin(b);
+	emit_value(b, "id", id);
+	emit_open(b, "result", '{');
 }
 
 void message_add_error(
 	struct strbuf *b, const json_t *id, int code, const char *text)
 {
-	add_head(b, id);
-	strbuf_printf(b, ", \"error\": {\"code\": %d, \"message\": ", code);
-	json_text_add(b, text, strlen(text));
-}
-
-bool message_is_empty(const struct strbuf *b)
-{
-	return b->n > 0 && (b->s[b->n - 1] == '[' || b->s[b->n - 1] == '{');
-}
-
-void message_add_comma(struct strbuf *b)
-{
-	strbuf_puts(b, message_is_empty(b) ? "" : ", ");
+	message_begin(b);
+	emit_value(b, "id", id);
+	emit_open(b, "error", '{');
+	emit_int(b, "code", code);
+	emit_text(b, "message", text);
 }
 
 void message_end(struct strbuf *b, bool stateless, enum message_cache cache)
 {
-	static const char *const members[] = {
-		[MESSAGE_FOR_ONCE] = "",
-		[MESSAGE_STALE] = "\"ttlMs\": 0, \"cacheScope\": \"private\", ",
-		[MESSAGE_FOR_GOOD] =
-			"\"ttlMs\": 3600000, \"cacheScope\": \"public\", ",
-	};
-
+	if (stateless && cache != MESSAGE_FOR_ONCE) {
+		emit_int(b, "ttlMs", cache == MESSAGE_FOR_GOOD ? 3600000 : 0);
+		emit_text(b, "cacheScope",
+			cache == MESSAGE_FOR_GOOD ? "public" : "private");
+	}
 	if (stateless) {
-		message_add_comma(b);
-		strbuf_puts(b, members[cache]);
-		strbuf_puts(b, "\"resultType\": \"complete\", \"_meta\": {"
-			       "\"io.modelcontextprotocol/serverInfo\": ");
-		message_add_server(b);
-		strbuf_puts(b, "}");
+		emit_text(b, "resultType", "complete");
+		emit_open(b, "_meta", '{');
+		message_add_server(b, "io.modelcontextprotocol/serverInfo");
+		emit_close(b, '}');
 	}
 	strbuf_puts(b, "}}");
 }
 
-void message_add_server(struct strbuf *b)
+void message_add_server(struct strbuf *b, const char *key)
 {
-	strbuf_puts(b, "{\"name\": \"cellblock\", \"title\": \"Cellblock\", "
-		       "\"version\": \"" CELLBLOCK_VERSION "\"}");
+	emit_open(b, key, '{');
+	emit_text(b, "name", "cellblock");
+	emit_text(b, "title", "Cellblock");
+	emit_text(b, "version", CELLBLOCK_VERSION);
+	emit_close(b, '}');
 }

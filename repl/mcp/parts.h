@@ -61,20 +61,15 @@ const json_t *message_param(
 	const struct message *m, const char *name, json_type type);
 const json_t *message_meta(const struct message *m, const char *name);
 
-/* Append any JSON value. */
-void message_add_value(struct strbuf *b, const json_t *v);
-
-/* Append the beginning of an answer, up to the members of its result. */
+/* Append the beginning of any message; of an answer, up to the members of its
+ * result. */
+void message_begin(struct strbuf *b);
 void message_add_result(struct strbuf *b, const json_t *id);
 
 /* Append an answer that is an error, without its last two brackets; `id` NULL:
  * nobody knows to what. */
 void message_add_error(
 	struct strbuf *b, const json_t *id, int code, const char *text);
-
-/* Whether a list or an object has just begun; append a comma unless it has. */
-bool message_is_empty(const struct strbuf *b);
-void message_add_comma(struct strbuf *b);
 
 /* How long a client may keep a result. */
 enum message_cache { MESSAGE_FOR_ONCE, MESSAGE_STALE, MESSAGE_FOR_GOOD };
@@ -83,7 +78,7 @@ enum message_cache { MESSAGE_FOR_ONCE, MESSAGE_STALE, MESSAGE_FOR_GOOD };
 void message_end(struct strbuf *b, bool stateless, enum message_cache cache);
 
 /* Append who we are. */
-void message_add_server(struct strbuf *b);
+void message_add_server(struct strbuf *b, const char *key);
 
 /* ---- calls.c ---- */
 
@@ -150,7 +145,7 @@ void calls_add_progress(struct calls *c, struct strbuf *b);
 
 #define URI_SCHEME "cellblock:///"
 
-/* Append a path with escapes; the URI of a path, as a JSON string. */
+/* Append a path with escapes; a member "uri", which is that of the path. */
 void uri_escape(struct strbuf *b, const char *path);
 void uri_add(struct strbuf *b, const char *path);
 
@@ -182,8 +177,8 @@ char *resource_from_name(const json_t *name, struct err *e);
 int resource_add_page(struct strbuf *b, const struct jail_files *files,
 	const char *cursor, struct err *e);
 
-/* Append {"files": ..., "truncated": ...} with the files that match (NULL:
- * all), and the same as text. */
+/* Append {"files": ..., "truncated": ...} as an item, with the files that match
+ * (NULL: all), and the same as text. */
 void resource_add_files(struct strbuf *b, struct strbuf *text,
 	const struct jail_files *files, const char *pattern);
 
@@ -196,6 +191,10 @@ enum resource_as {
 /* Append the file `path`, which is open as `fd` (borrowed). 0, or -1 with e. */
 int resource_add(struct strbuf *b, int fd, const char *path,
 	const struct limits *limits, enum resource_as as, struct err *e);
+
+/* Append a picture as a block. */
+void resource_add_picture(
+	struct strbuf *b, const char *s, size_t n, const char *type);
 
 /* Whether the bytes begin as a picture of this type does. */
 bool resource_is_png(const char *s, size_t n);

@@ -60,11 +60,11 @@ char *resource_from_name(const json_t *name, struct err *e)
 
 static void add_resource(struct strbuf *b, const struct jail_file *f)
 {
-	strbuf_puts(b, "{\"uri\": ");
+	emit_open(b, NULL, '{');
 	uri_add(b, f->path);
-	strbuf_puts(b, ", \"name\": ");
-	json_text_add(b, f->path, strlen(f->path));
-	strbuf_printf(b, ", \"size\": %lld}", (long long)f->bytes);
+	emit_text(b, "name", f->path);
+	emit_int(b, "size", f->bytes);
+	emit_close(b, '}');
 }
 
 /* The cursor is the escaped path of the last file of the page before. */
@@ -77,7 +77,7 @@ int resource_add_page(struct strbuf *b, const struct jail_files *files,
 
 	if (cursor && (!last || uri_unescape(last) < 0))
 		return err_set(e, "there is no such cursor");
-	strbuf_puts(b, "\"resources\": [");
+	emit_open(b, "resources", '[');
 	for (size_t i = 0; i < files->n && n <= PAGE; i++) {
 		const struct jail_file *f = &files->v[i];
 
@@ -87,13 +87,13 @@ int resource_add_page(struct strbuf *b, const struct jail_files *files,
 			n = PAGE;
 		if (n++ == PAGE)
 			break;
-		strbuf_puts(b, end ? ", " : "");
 		add_resource(b, f);
 		end = f;
 	}
-	strbuf_puts(b, "]");
+	emit_close(b, ']');
 	if (n > PAGE) {
-		strbuf_puts(b, ", \"nextCursor\": \"");
+		emit_key(b, "nextCursor");
+		strbuf_puts(b, "\"");
 		uri_escape(b, end->path);
 		strbuf_puts(b, "\"");
 	}
@@ -105,15 +105,12 @@ static void add_file(
 {
 	char shown[1024];
 
-	strbuf_puts(b, "{\"path\": ");
-	json_text_add(b, f->path, strlen(f->path));
-	strbuf_printf(b, ", \"kind\": \"%s\", \"size\": %lld, \"uri\": ",
-		f->type == 'f'	 ? "file"
-		: f->type == 'l' ? "link"
-				 : "other",
-		(long long)f->bytes);
+	emit_open(b, NULL, '{');
+	emit_text(b, "path", f->path);
+	emit_text(b, "kind", outcome_kind(f->type));
+	emit_int(b, "size", f->bytes);
 	uri_add(b, f->path);
-	strbuf_puts(b, "}");
+	emit_close(b, '}');
 	text_safe(shown, sizeof(shown), f->path, strlen(f->path));
 	strbuf_printf(text, "%lld\t%s\n", (long long)f->bytes, shown);
 }
@@ -121,9 +118,10 @@ static void add_file(
 void resource_add_files(struct strbuf *b, struct strbuf *text,
 	const struct jail_files *files, const char *pattern)
 {
-	bool any = false, cut = files->truncated;
+	bool cut = files->truncated;
 
-	strbuf_puts(b, "{\"files\": [");
+	emit_open(b, NULL, '{');
+	emit_open(b, "files", '[');
 	for (size_t i = 0; i < files->n; i++) {
 		const struct jail_file *f = &files->v[i];
 
@@ -134,11 +132,11 @@ void resource_add_files(struct strbuf *b, struct strbuf *text,
 			cut = true;
 			break;
 		}
-		strbuf_puts(b, any ? ", " : "");
 		add_file(b, text, f);
-		any = true;
 	}
-	strbuf_printf(b, "], \"truncated\": %s}", cut ? "true" : "false");
+	emit_close(b, ']');
+	emit_bool(b, "truncated", cut);
+	emit_close(b, '}');
 	if (cut)
 		strbuf_puts(text, "[there are more]\n");
 }
@@ -173,6 +171,16 @@ bool resource_is_png(const char *s, size_t n)
 	return type && !strcmp(type, "image/png");
 }
 
+void resource_add_picture(
+	struct strbuf *b, const char *s, size_t n, const char *type)
+{
+	emit_open(b, NULL, '{');
+	emit_text(b, "type", "image");
+	emit_base64(b, "data", s, n);
+	emit_text(b, "mimeType", type);
+	emit_close(b, '}');
+}
+
 static int read_file(struct strbuf *b, int fd, const char *path,
 	const struct limits *limits, struct err *e)
 {
@@ -196,23 +204,19 @@ static int read_file(struct strbuf *b, int fd, const char *path,
 	return b->failed ? err_set(e, "read %.200s: out of memory", path) : 0;
 }
 
-static void add_contents(struct strbuf *b, const char *path, const char *type,
-	const struct strbuf *file, bool text)
+static void add_contents(struct strbuf *b, const char *key, const char *path,
+	const char *type, const struct strbuf *file, bool text)
 {
 	const char *bytes = file->n ? file->s : "";
 
-	strbuf_puts(b, "{\"uri\": ");
+	emit_open(b, key, '{');
 	uri_add(b, path);
-	strbuf_printf(b, ", \"mimeType\": \"%s\", \"%s\": ", type,
-		text ? "text" : "blob");
-	if (text) {
-		json_text_add(b, bytes, file->n);
-	} else {
-		strbuf_puts(b, "\"");
-		base64_add(b, bytes, file->n);
-		strbuf_puts(b, "\"");
-	}
-	strbuf_puts(b, "}");
+	emit_text(b, "mimeType", type);
+	if (text)
+		emit_bytes(b, "text", bytes, file->n);
+	else
+		emit_base64(b, "blob", bytes, file->n);
+	emit_close(b, '}');
 }
 
 int resource_add(struct strbuf *b, int fd, const char *path,
@@ -228,25 +232,25 @@ int resource_add(struct strbuf *b, int fd, const char *path,
 		return -1;
 	}
 	picture = picture_type(file.s, file.n);
-	text = !picture && json_text_is_valid(file.s, file.n) &&
+	text = !picture && emit_is_text(file.s, file.n) &&
 	       !(file.n && memchr(file.s, '\0', file.n));
 	type = picture ? picture
 	       : text  ? "text/plain"
 		       : "application/octet-stream";
 	if (as == RESOURCE_AS_CONTENTS) {
-		add_contents(b, path, type, &file, text);
+		add_contents(b, NULL, path, type, &file, text);
 	} else if (picture) {
-		strbuf_puts(b, "{\"type\": \"image\", \"data\": \"");
-		base64_add(b, file.s, file.n);
-		strbuf_printf(b, "\", \"mimeType\": \"%s\"}", type);
+		resource_add_picture(b, file.s, file.n, type);
 	} else if (text && file.n) {
-		strbuf_puts(b, "{\"type\": \"text\", \"text\": ");
-		json_text_add(b, file.s, file.n);
-		strbuf_puts(b, "}");
+		emit_open(b, NULL, '{');
+		emit_text(b, "type", "text");
+		emit_bytes(b, "text", file.s, file.n);
+		emit_close(b, '}');
 	} else {
-		strbuf_puts(b, "{\"type\": \"resource\", \"resource\": ");
-		add_contents(b, path, type, &file, text);
-		strbuf_puts(b, "}");
+		emit_open(b, NULL, '{');
+		emit_text(b, "type", "resource");
+		add_contents(b, "resource", path, type, &file, text);
+		emit_close(b, '}');
 	}
 	strbuf_free(&file);
 	if (b->n - before > RESOURCE_TOLD_MAX)

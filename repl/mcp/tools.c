@@ -55,7 +55,7 @@ void tools_leave_out(json_t *tools, enum tools_tool tool)
 
 void tools_add(struct strbuf *b, const json_t *tools)
 {
-	message_add_value(b, tools);
+	emit_value(b, "tools", tools);
 }
 
 enum tools_tool tools_find(const json_t *name)

@@ -60,6 +60,7 @@ int uri_unescape(char *s)
 
 void uri_add(struct strbuf *b, const char *path)
 {
+	emit_key(b, "uri");
 	strbuf_puts(b, "\"" URI_SCHEME);
 	uri_escape(b, path);
 	strbuf_puts(b, "\"");

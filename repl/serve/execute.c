@@ -25,9 +25,9 @@
 
 void execute_add_detail(struct strbuf *b, const char *words, size_t n)
 {
-	strbuf_puts(b, "{\"detail\": ");
-	json_text_add(b, words, n);
-	strbuf_puts(b, "}");
+	emit_open(b, NULL, '{');
+	emit_bytes(b, "detail", words, n);
+	emit_close(b, '}');
 }
 
 /* ---- what is wrong, as pydantic says it ---- */
@@ -42,20 +42,32 @@ static void add_input(struct strbuf *b, const json_t *v)
 	char *text =
 		v ? json_dumps(v, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 
-	strbuf_puts(b, text && strlen(text) <= INPUT_MAX ? text : "null");
+	emit_word(
+		b, "input", text && strlen(text) <= INPUT_MAX ? text : "null");
 	free(text);
 }
 
 /* `where` continues ["body". */
+static void begin_mistake(struct mistakes *m, const char *type,
+	const char *where, const char *words)
+{
+	if (!m->n++) {
+		emit_open(m->b, NULL, '{');
+		emit_open(m->b, "detail", '[');
+	}
+	emit_open(m->b, NULL, '{');
+	emit_text(m->b, "type", type);
+	emit_open(m->b, "loc", '[');
+	strbuf_printf(m->b, "\"body\"%s]", where);
+	emit_text(m->b, "msg", words);
+}
+
 static void add(struct mistakes *m, const char *type, const char *where,
 	const char *words, const json_t *input)
 {
-	strbuf_puts(m->b, m->n++ ? ", " : "{\"detail\": [");
-	strbuf_printf(m->b, "{\"type\": \"%s\", \"loc\": [\"body\"%s], ", type,
-		where);
-	strbuf_printf(m->b, "\"msg\": \"%s\", \"input\": ", words);
+	begin_mistake(m, type, where, words);
 	add_input(m->b, input);
-	strbuf_puts(m->b, "}");
+	emit_close(m->b, '}');
 }
 
 static int finish(struct mistakes *m)
@@ -223,13 +235,17 @@ void execute_release(struct execute_files *files)
 
 static int not_json(struct strbuf *words, const json_error_t *e)
 {
-	strbuf_printf(words,
-		"{\"detail\": [{\"type\": \"json_invalid\", \"loc\": "
-		"[\"body\", %d], \"msg\": \"JSON decode error\", \"input\": "
-		"{}, \"ctx\": {\"error\": ",
+	struct mistakes m = {.b = words};
+	char where[32];
+
+	snprintf(where, sizeof(where), ", %d",
 		e->position > 0 ? e->position : 0);
-	json_text_add(words, e->text, strlen(e->text));
-	strbuf_puts(words, "}}]}");
+	begin_mistake(&m, "json_invalid", where, "JSON decode error");
+	emit_word(words, "input", "{}");
+	emit_open(words, "ctx", '{');
+	emit_text(words, "error", e->text);
+	strbuf_puts(words, "}}");
+	finish(&m);
 	return UNPROCESSABLE;
 }
 

@@ -102,7 +102,7 @@ static const char *put(
 		store_drop(store, f);
 		return full;
 	}
-	json_text_add(b, f->id, strlen(f->id));
+	emit_text(b, NULL, f->id);
 	return NULL;
 }
 

@@ -85,12 +85,15 @@ static void refuse_busy(struct exchange *x, const char *words)
 
 static void add_file(struct strbuf *b, const struct store_file *f, bool full)
 {
-	strbuf_printf(b, "{\"file_id\": \"%s\", \"filename\": ", f->id);
-	json_text_add(b, f->name, strlen(f->name));
-	strbuf_printf(b, ", \"size_bytes\": %lld", (long long)f->size);
-	if (full)
-		strbuf_printf(b, ", \"upload_time\": %.6f", f->time);
-	strbuf_puts(b, "}");
+	emit_open(b, NULL, '{');
+	emit_text(b, "file_id", f->id);
+	emit_text(b, "filename", f->name);
+	emit_int(b, "size_bytes", f->size);
+	if (full) {
+		emit_key(b, "upload_time");
+		strbuf_printf(b, "%.6f", f->time);
+	}
+	emit_close(b, '}');
 }
 
 static void get_health(struct route *r, struct exchange *x)

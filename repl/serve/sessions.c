@@ -221,14 +221,14 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se)
 						       : "idle";
 	int64_t now = now_ms();
 
-	strbuf_printf(b, "{\"id\": \"%s\", \"state\": \"%s\", ", se->id, state);
-	strbuf_puts(b, "\"python\": ");
-	json_text_add(
-		b, cells_python(se->cells), strlen(cells_python(se->cells)));
-	strbuf_printf(b,
-		", \"cells\": %u, \"age_ms\": %lld, \"idle_ms\": %lld}",
-		cells_count(se->cells), (long long)(now - se->born_ms),
-		(long long)(now - se->touched_ms));
+	emit_open(b, NULL, '{');
+	emit_text(b, "id", se->id);
+	emit_text(b, "state", state);
+	emit_text(b, "python", cells_python(se->cells));
+	emit_int(b, "cells", cells_count(se->cells));
+	emit_int(b, "age_ms", now - se->born_ms);
+	emit_int(b, "idle_ms", now - se->touched_ms);
+	emit_close(b, '}');
 }
 
 /* Of those that are over, keep as many as there may be sessions. */
@@ -425,8 +425,9 @@ static void add_output(struct http_session *se, const char *p, size_t n)
 
 	if (end < n)
 		end = utf8_start(p, end);
-	strbuf_puts(&se->event, "event: output\ndata: {\"text\": ");
-	json_text_add(&se->event, p + se->sent, end - se->sent);
+	strbuf_puts(&se->event, "event: output\ndata: ");
+	emit_open(&se->event, NULL, '{');
+	emit_bytes(&se->event, "text", p + se->sent, end - se->sent);
 	strbuf_puts(&se->event, "}\n\n");
 	se->sent = end;
 }
@@ -438,9 +439,11 @@ static bool add_picture(struct http_session *se)
 	cells_report(se->cells, &r);
 	if (se->pictures >= r.npng)
 		return false;
-	strbuf_puts(&se->event, "event: image\ndata: {\"png\": \"");
-	base64_add(&se->event, r.png[se->pictures].p, r.png[se->pictures].n);
-	strbuf_puts(&se->event, "\"}\n\n");
+	strbuf_puts(&se->event, "event: image\ndata: ");
+	emit_open(&se->event, NULL, '{');
+	emit_base64(&se->event, "png", r.png[se->pictures].p,
+		r.png[se->pictures].n);
+	strbuf_puts(&se->event, "}\n\n");
 	se->pictures++;
 	return true;
 }

@@ -16,8 +16,6 @@
 #define BEL 0x07
 /* The text of a frame line; more is cut. */
 #define FRAME_MAX 8192
-/* Columns of a frame line beside its text: bar, blank, brackets, one free. */
-#define FRAME_EDGES 5
 /* Without a mark, this long without a byte ends a cell's output; and the same
  * when every writer is dead. */
 #define SILENCE_MS 50

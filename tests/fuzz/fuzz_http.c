@@ -2,7 +2,7 @@
 /* fuzz-sources: repl/serve/head.c repl/serve/gate.c repl/serve/http.c
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
  * repl/serve/metrics.c repl/json/request.c repl/json/fields.c repl/json/python.c
- * repl/serve/listen.c repl/json/json_text.c repl/session/verdict.c
+ * repl/serve/listen.c repl/json/emit.c repl/session/verdict.c
  * repl/serve/subids.c */
 /* fuzz-libs: -ljansson */
 /*
@@ -194,7 +194,7 @@ void answer_add_refusal(
 	struct strbuf *b, const char *title, const char *description, size_t n)
 {
 	strbuf_printf(b, "{\"title\": \"%s\", \"description\": ", title);
-	json_text_add(b, description, n);
+	emit_bytes(b, NULL, description, n);
 	strbuf_puts(b, "}");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/mcp/message.c repl/mcp/tools.c repl/mcp/uri.c
- * repl/json/stream.c repl/json/json_text.c */
+ * repl/json/stream.c repl/json/emit.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_mcp.c - any bytes as messages of the Model Context Protocol

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz-sources: repl/json/request.c repl/json/fields.c repl/json/python.c
- * repl/json/stream.c repl/json/json_text.c repl/json/report.c */
+ * repl/json/stream.c repl/json/emit.c repl/json/report.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_request.c - any bytes as a stream of requests, and as a driver's report
@@ -36,7 +36,7 @@ static void check_json(const char *s, size_t n)
 	struct strbuf b = {0};
 	json_t *v;
 
-	json_text_add(&b, n ? s : "", n);
+	emit_bytes(&b, NULL, n ? s : "", n);
 	v = json_loadb(b.s, b.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	must(v != NULL);
 	json_decref(v);

@@ -114,10 +114,10 @@ static void any_bytes_become_an_ascii_string(void **state)
 	struct strbuf b = {0};
 
 	(void)state;
-	json_text_add(&b, bytes, sizeof(bytes) - 1);
+	emit_bytes(&b, NULL, bytes, sizeof(bytes) - 1);
 	assert_string_equal(b.s, want);
-	assert_false(json_text_is_valid(bytes, sizeof(bytes) - 1));
-	assert_true(json_text_is_valid(bytes, 14));
+	assert_false(emit_is_text(bytes, sizeof(bytes) - 1));
+	assert_true(emit_is_text(bytes, 14));
 	strbuf_free(&b);
 }
 
