@@ -241,7 +241,7 @@ int sweep_stop(struct sweep *s, int kills, int32_t *seen, int32_t *killed)
 		if (!calm)
 			poll(NULL, 0, 1);
 	} while (calm < 2 && (now_ms() < end + (kills ? STOP_MS : PAUSE_MS) ||
-				     passes < 2 * STOP_PASSES));
+				     (kills && passes < 2 * STOP_PASSES)));
 	*seen = p.seen;
 	*killed = most;
 	return blind || (!kills && calm < 2) ? -1 : 0;

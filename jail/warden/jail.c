@@ -32,6 +32,7 @@
 #define STOP_MS 3000
 /* How long a jail is stopped for until it has been weighed. */
 #define WEIGHING_MS 20000
+#define PAUSE_MS 5000
 #define HEAR_MS 100
 #define KILL_MS 25000
 /* Without a /proc in the jail: everything is seen stopped. */
@@ -358,7 +359,7 @@ static int pause_jail(struct warden_jail *j)
 	struct wire_init m;
 
 	if (j->no_proc || link_ask(j->link, INIT_PAUSE, NULL, NULL, 0) < 0 ||
-		link_await(j->link, INIT_STOPPED, &m, now + STOP_MS) < 0 ||
+		link_await(j->link, INIT_STOPPED, &m, now + PAUSE_MS) < 0 ||
 		m.unseen)
 		return -1;
 	j->weighing_ms = now;
