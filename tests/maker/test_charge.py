@@ -199,7 +199,8 @@ while True:
     out, err = asker.communicate("\n", timeout=60 * PATIENCE)
     assert "the warden is gone" in err, (out, err)
     assert theirs.run("x + 1").startswith("42")
-    assert wardens() == others
+    # One of an earlier test may have ended meanwhile.
+    assert wardens() <= others
     hosttree.wait_removed(lambda: hosttree.cgroups() & {str(leaf.parent)})
     control(ann)
     theirs.leave()
