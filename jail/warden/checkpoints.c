@@ -401,13 +401,10 @@ static int64_t copied_bytes(struct checkpoints *c, const struct chore_result *r)
 {
 	int64_t grown = r->rss_bytes - c->rss_bytes;
 
-	if (c->faults < 0) {
+	if (c->faults < 0 || r->private_bytes >= 0)
 		c->faults = r->faults;
-		return 0;
-	}
 	if (r->private_bytes < 0)
 		return 0;
-	c->faults = r->faults;
 	return grown > 0 ? r->private_bytes - grown : r->private_bytes;
 }
 

@@ -210,11 +210,14 @@ static void tell_waits(struct watch *wa, struct warden *w, int heard,
 static void ask_standin(struct watch *wa, struct warden *w)
 {
 	const struct checkpoints *c = &w->checkpoints;
+	/* Where memory may be over its limit, copies count in any case. */
 	const struct chore q = {
 		.what = wa->may_pause && !wa->kill_ms ? CHORE_WAITS : 0,
 		.kept = checkpoints_pids(c),
 		.pid = w->guest.pid,
-		.faults = c->faults < 0 ? INT64_MAX : c->faults};
+		.faults = tally_is_doubtful(&w->jail.tally) ? 0
+			  : c->faults < 0		    ? INT64_MAX
+							    : c->faults};
 
 	warden_jail_ask(&w->jail, &q,
 		CHORE_WEIGHT | (c->n > 0 && q.pid ? CHORE_PRIVATE : 0));
