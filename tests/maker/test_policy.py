@@ -124,7 +124,8 @@ def test_a_session_whose_maker_goes_is_made_without_it_or_leaves_nothing(
         else:
             s.start()
             assert s.run("6 * 7") == "42"
-            row = s.enter("import time; print(6 * 9); time.sleep(99)")
+            row = s.enter("import time; print(6 * 9)\n"
+                          "while True: time.sleep(.1)\n")
             s.expect_since(row, "^54")
             s.type("\x03")
             s.expect_since(row, "KeyboardInterrupt")

@@ -518,7 +518,8 @@ def test_resources_come_in_pages(mcp):
 
 # ---- while a cell runs ----
 
-WAIT = "import time\nprint('on', flush=True)\ntime.sleep(60)"
+WAIT = "import time\nprint('on', flush=True)\n" \
+       "while True: time.sleep(.1)"
 
 
 def test_progress_is_told_to_who_asks(mcp):

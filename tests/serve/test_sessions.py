@@ -485,7 +485,7 @@ def test_what_is_interrupted_while_files_are_put_does_not_run_on(serve):
     for turns in range(0, 280, 40 if WHOLE else 120):
         got = []
         t = threading.Thread(target=lambda g=got: g.append(session.cell(
-            "import time; time.sleep(50)", files=files)))
+            "import time\nwhile True: time.sleep(.1)", files=files)))
         t.start()
         hosttree.until(lambda: not session.is_idle(), "it was asked")
         # The server has a turn for each: before, while and after they are put.
