@@ -363,8 +363,18 @@ int checkpoints_await_ended(struct checkpoints *c)
 		r = link_take(c->link, &m, NULL, 0);
 	}
 	c->ending = 0;
+	c->gone_ms = now_ms();
 	checkpoints_note_deaths(c);
 	return 0;
+}
+
+int checkpoints_were_gone(struct checkpoints *c, int64_t when_ms)
+{
+	if (c->ending && (int32_t)(c->link->answered - c->ending) >= 0) {
+		c->ending = 0;
+		c->gone_ms = now_ms();
+	}
+	return !c->ending && when_ms > c->gone_ms;
 }
 
 /* ---- what they cost ---- */

@@ -317,7 +317,8 @@ struct checkpoints {
 	enum jail_no_checkpoint none; /* why n is 0 */
 	enum checkpoints_made made;
 	int fresh;	 /* of the live state, as of a checkpoint's */
-	uint32_t ending; /* number of the last INIT_DISCARD; 0: all answered */
+	uint32_t ending; /* number of the last INIT_DISCARD; 0: all answered, */
+	int64_t gone_ms; /* since then */
 	int32_t leaving[CHECKPOINTS_MAX]; /* the last that were told to end */
 	unsigned discarded;		  /* how many there were in all */
 	int unfinished;	    /* copies that did not fall asleep in time */
@@ -377,6 +378,9 @@ void checkpoints_give_up_newest(struct checkpoints *c);
 /* See those given up gone: frozen, they would hold their memory, and be counted
  * as what a cell left behind. 0, or SESSION_OVER. */
 LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
+
+/* True if those given up were gone at this time. */
+int checkpoints_were_gone(struct checkpoints *c, int64_t when_ms);
 
 /* A cell begins. While it runs, what the stand-in has counted (CHORE_PRIVATE):
  * give them up where they cost too much. */

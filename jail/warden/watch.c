@@ -206,6 +206,15 @@ static void tell_waits(struct watch *wa, struct warden *w, int heard,
 	link_event(&w->link, &ev, NULL, 0);
 }
 
+/* True if the answer counted the pages that this cell has copied, or found that
+ * they cannot be many since `faults`. */
+static int knows_copies(
+	const struct watch *wa, const struct chore_result *a, int64_t faults)
+{
+	return a->what & CHORE_PRIVATE && a->began_ms > wa->start_ms &&
+	       (a->private_bytes >= 0 || faults >= 0);
+}
+
 /* Ask the stand-in what the next look will want to know. */
 static void ask_standin(struct watch *wa, struct warden *w)
 {
@@ -240,8 +249,10 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	int64_t cpu_ns = io_cpu_ns(), due;
 	struct warden_jail_usage u;
 	struct chore_result a;
+	struct checkpoints *c = &w->checkpoints;
 	int heard = warden_jail_hear(&w->jail, 0, &a);
-	int kept = w->checkpoints.n;
+	int known = heard <= 0 || c->n == 0 || !w->guest.pid ||
+		    knows_copies(wa, &a, c->faults);
 
 	warden_jail_measure(&w->jail, &u);
 	charge_time(wa, w, u.cpu_ms);
@@ -251,9 +262,12 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
 	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
-		checkpoints_weigh(&w->checkpoints, &a, now - wa->start_ms);
-	/* Without the checkpoints there may be room. */
-	if (w->checkpoints.n < kept && u.memory == TALLY_OVER)
+		checkpoints_weigh(c, &a, now - wa->start_ms);
+	/* There may be room without the checkpoints: one that is given up was
+	 * weighed with the rest, or what they cost is not known. */
+	if (u.memory == TALLY_OVER &&
+		(!known || !checkpoints_were_gone(
+				   c, heard > 0 ? a.began_ms : now)))
 		u.memory = TALLY_DOUBTFUL;
 	if (warden_jail_judge(&w->jail, u.memory))
 		strike_dead(wa, LIMIT_MEMORY);
