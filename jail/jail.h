@@ -239,7 +239,8 @@ int jail_leave(struct jail *j, struct err *e);
 
 /* The kind of a cell, and the output of it that the driver reports. */
 enum jail_cell {
-	CELL_SILENT, /* Python; the figures that are open at its end, as PNG */
+	CELL_SILENT, /* Python, for nobody who could type: its clock never
+		      * rests; the figures that are open at its end, as PNG */
 	CELL_PROMPT, /* Python; each picture that it shows, as pixels */
 	CELL_IMAGE,  /* the path of an image file, which is shown like that */
 };
@@ -249,18 +250,31 @@ enum jail_cell {
  * where it belongs in the output. */
 #define JAIL_PICTURE_HEAD 64
 
-/* Run a cell. The caller numbers cells from 1. A cell that comes while the
- * warden takes a checkpoint waits; a cell that comes during another, or is too
- * long, is refused in its JAIL_DONE. `report` is a pipe (borrowed) for what the
- * driver reports of the cell before its JAIL_DONE, or -1. The bytes are the
- * guest's. -1: the warden is gone. */
-int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
-	enum jail_cell kind, int report, struct err *e);
+/* A cell to run. All is borrowed until jail_run() returns. */
+struct jail_run {
+	uint32_t cell; /* the caller numbers cells from 1 */
+	const char *src;
+	size_t n;
+	enum jail_cell kind;
+	/* Its time limit, where cell.timeout is longer; 0: that. */
+	int64_t wall_ms;
+	/* A pipe for what the driver reports of the cell before its JAIL_DONE,
+	 * or -1. The bytes are the guest's. */
+	int report;
+};
+
+/* Run a cell. A cell that comes while the warden takes a checkpoint waits; a
+ * cell that comes during another, or is too long, is refused in its JAIL_DONE.
+ * -1: the warden is gone. */
+int jail_run(struct jail *j, const struct jail_run *run, struct err *e);
 
 /* Interrupt the last cell or program that was sent (SIGINT to the foreground
  * group), and nothing after it. A cell that has not begun never runs: its
  * JAIL_DONE says HOW_REFUSED. */
 int jail_interrupt(struct jail *j, struct err *e);
+
+/* The same for a cell, which is killed where it goes on after cell.grace. */
+int jail_stop(struct jail *j, struct err *e);
 
 /* Kill it now, without waiting for its limit. */
 int jail_kill(struct jail *j, struct err *e);

@@ -161,12 +161,14 @@ int jail_send(struct jail *j, enum jail_call call, int n, const char *path,
 	return r;
 }
 
-int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
-	enum jail_cell kind, int report, struct err *e)
+int jail_run(struct jail *j, const struct jail_run *run, struct err *e)
 {
-	const struct wire_front m = {.type = FRONT_RUN, .a = cell, .b = kind};
-	auto_close int fd = io_sealed_memfd("cellblock-cell", src, n);
-	const int fds[] = {fd, report};
+	const struct wire_front m = {.type = FRONT_RUN,
+		.a = run->cell,
+		.b = run->kind,
+		.c = run->wall_ms};
+	auto_close int fd = io_sealed_memfd("cellblock-cell", run->src, run->n);
+	const int fds[] = {fd, run->report};
 
 	if (fd < 0)
 		return err_errno(e, "hold the cell");
@@ -177,6 +179,11 @@ int jail_run(struct jail *j, uint32_t cell, const char *src, size_t n,
 int jail_interrupt(struct jail *j, struct err *e)
 {
 	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 0, e);
+}
+
+int jail_stop(struct jail *j, struct err *e)
+{
+	return tell_warden(j, FRONT_INTERRUPT, j->asked.last, 1, e);
 }
 
 int jail_kill(struct jail *j, struct err *e)

@@ -40,7 +40,8 @@ struct cell {
 	size_t n, at; /* of the source; written so far */
 	int report;   /* for the guest, borrowed; or -1 */
 	enum jail_cell kind;
-	int took; /* the source has arrived */
+	int64_t wall_ms; /* its own limit; 0: none */
+	int took;	 /* the source has arrived */
 	int64_t oom_start, fork_fails_start, peak_start;
 };
 
@@ -214,7 +215,8 @@ static void hear_guest(struct cell *c)
 		return;
 	}
 	if (m.wire.type == GUEST_TOOK) {
-		c->took = c->watch.may_pause = 1;
+		c->took = 1;
+		c->watch.may_pause = c->kind != CELL_SILENT;
 		tell_took(c);
 		watch_ready(&c->watch, c->w);
 		return;
@@ -258,6 +260,7 @@ static void start_cell(struct cell *c, int64_t cpu_start_ms)
 	link_ask(&w->link, INIT_FOREGROUND, NULL, NULL, 0);
 	warden_continue(w);
 	watch_start(&c->watch, w, cpu_start_ms, w->spec->limits.cell_grace_ms);
+	watch_shorten(&c->watch, c->wall_ms, w->spec->limits.cell_wall_ms);
 	c->watch.p[WATCH_GUEST].fd = w->guest.ctl;
 	n = wire_cell_encode(buf, c->done.cell, c->n, wire_crc32(c->src, c->n),
 		ev.mark, c->kind);
@@ -464,13 +467,14 @@ static int finish_cell(struct cell *c)
 	return warden_park(w);
 }
 
-int warden_cell_run(struct warden *w, uint32_t cell, enum jail_cell kind,
-	int source_fd, int report_fd)
+int warden_cell_run(struct warden *w, const struct wire_front *m, int source_fd,
+	int report_fd)
 {
 	struct cell c = {.w = w,
 		.report = report_fd,
-		.kind = kind,
-		.done = {.cell = cell}};
+		.kind = (enum jail_cell)m->b,
+		.wall_ms = m->c,
+		.done = {.cell = (uint32_t)m->a}};
 	int r = load_source(&c, source_fd);
 
 	if (r < 0) {

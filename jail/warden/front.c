@@ -247,8 +247,7 @@ static int serve_ask(struct warden *w, struct front_request *q)
 
 static int serve_run(struct warden *w, struct front_request *q)
 {
-	return warden_cell_run(
-		w, (uint32_t)q->m.a, (enum jail_cell)q->m.b, q->fd, q->fd2);
+	return warden_cell_run(w, &q->m, q->fd, q->fd2);
 }
 
 static int serve_resize(struct warden *w, struct front_request *q)

@@ -274,11 +274,11 @@ void link_deaths_forget(struct link *l);
 
 /* ---- cell.c ---- */
 
-/* Run one cell, whose source is in a file (borrowed), to its end: tells
- * JAIL_DONE, takes a checkpoint, stops the jail. `report_fd` goes to the guest
- * (borrowed; -1: none). 0, or SESSION_OVER. */
-LINK_CHECKED int warden_cell_run(struct warden *w, uint32_t cell,
-	enum jail_cell kind, int source_fd, int report_fd);
+/* Run one cell, as FRONT_RUN asks, whose source is in a file (borrowed), to its
+ * end: tells JAIL_DONE, takes a checkpoint, stops the jail. `report_fd` goes to
+ * the guest (borrowed; -1: none). 0, or SESSION_OVER. */
+LINK_CHECKED int warden_cell_run(struct warden *w, const struct wire_front *m,
+	int source_fd, int report_fd);
 
 /* ---- checkpoints.c ---- */
 
@@ -1203,6 +1203,7 @@ struct watch {
 	struct pollfd p[WATCH_FDS];
 	int may_pause; /* (caller) the wall clock may be paused */
 	int ready;     /* an interrupt reaches it */
+	int stops;     /* an interrupt is its end, after the grace */
 	int ended;     /* (caller too) */
 
 	/* what struck */
@@ -1231,6 +1232,9 @@ struct watch {
 /* The clocks start. `cpu_start_ms`: of the session's CPU time, not its own. */
 void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 	int64_t grace_ms);
+
+/* It asked for a time limit of its own, up to `most_ms`; 0: it did not. */
+void watch_shorten(struct watch *wa, int64_t wall_ms, int64_t most_ms);
 
 /* It has begun, and an interrupt reaches it: also one that came before. */
 void watch_ready(struct watch *wa, struct warden *w);

@@ -196,10 +196,7 @@ int warden_program_run(struct warden *w, int args, int64_t wall_ms, int merged)
 	pipes_drop(outer);
 	if (r < 0)
 		return SESSION_OVER;
-	if (wall_ms > 0 && wall_ms < most_ms(w->spec))
-		wa.deadline_ms = wa.start_ms + wall_ms;
-	else if (wall_ms > 0)
-		wa.deadline_ms = wa.start_ms + most_ms(w->spec);
+	watch_shorten(&wa, wall_ms, most_ms(w->spec));
 	if (watch_program(w, &wa, &ev.program) == SESSION_OVER)
 		return SESSION_OVER;
 	/* Processes that it left behind hold its pipes open: they end first.

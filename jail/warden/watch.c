@@ -79,6 +79,13 @@ void watch_start(struct watch *wa, struct warden *w, int64_t cpu_start_ms,
 	wa->p[WATCH_LINE].events = POLLOUT;
 }
 
+void watch_shorten(struct watch *wa, int64_t wall_ms, int64_t most_ms)
+{
+	if (wall_ms > 0)
+		wa->deadline_ms =
+			wa->start_ms + (wall_ms < most_ms ? wall_ms : most_ms);
+}
+
 int64_t watch_wall_ms(const struct watch *wa)
 {
 	return now_ms() - wa->start_ms - wa->paused_ms;
@@ -122,10 +129,24 @@ static void strike_dead(struct watch *wa, enum jail_limit why)
 	wa->killed = wa->ended = 1;
 }
 
+static void strike_limit(
+	struct watch *wa, struct warden *w, enum jail_limit why)
+{
+	if (wa->grace_ms < 0) {
+		strike_dead(wa, why);
+	} else if (!wa->kill_ms) {
+		wa->limit = why;
+		wa->kill_ms = now_ms() + wa->grace_ms;
+		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
+	}
+}
+
 /* The person's Ctrl-C. The driver would ignore it until the cell begins. */
 static void interrupt_jail(struct watch *wa, struct warden *w)
 {
-	if (wa->ready) {
+	if (wa->ready && wa->stops) {
+		strike_limit(wa, w, LIMIT_PERSON);
+	} else if (wa->ready) {
 		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
 	} else if (!wa->kill_ms) {
 		wa->limit = LIMIT_PERSON;
@@ -143,18 +164,6 @@ void watch_ready(struct watch *wa, struct warden *w)
 	wa->kill_ms = 0;
 	wa->limit = LIMIT_NONE;
 	interrupt_jail(wa, w);
-}
-
-static void strike_limit(
-	struct watch *wa, struct warden *w, enum jail_limit why)
-{
-	if (wa->grace_ms < 0) {
-		strike_dead(wa, why);
-	} else if (!wa->kill_ms) {
-		wa->limit = why;
-		wa->kill_ms = now_ms() + wa->grace_ms;
-		pty_signal_fg(w->jail.tty_master, SIGINT, NULL);
-	}
 }
 
 static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
@@ -338,8 +347,10 @@ static int serve_front(struct watch *wa, struct warden *w)
 		fd_drop(&fds[i]);
 	switch (m.type) {
 	case FRONT_INTERRUPT:
-		if (link_is_served(&w->link, &m))
-			interrupt_jail(wa, w);
+		if (!link_is_served(&w->link, &m))
+			break;
+		wa->stops |= m.b != 0;
+		interrupt_jail(wa, w);
 		break;
 	case FRONT_KILL:
 		if (link_is_served(&w->link, &m))

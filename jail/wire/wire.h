@@ -167,10 +167,12 @@ int wire_init_check(const struct wire_init *m, size_t n, struct err *e);
 /* ---- front end ---- */
 
 enum wire_front_type {
-	FRONT_RUN,	 /* a = cell, b = enum jail_cell; fds: sealed memfd with
-			  * the source; a pipe for the report, or none */
-	FRONT_INTERRUPT, /* a = seq of the request that it is for */
-	FRONT_KILL,	 /* the same */
+	FRONT_RUN,	 /* a = cell, b = enum jail_cell, c = its time limit in
+			  * ms, or 0; fds: sealed memfd with the source; a pipe
+			  * for the report, or none */
+	FRONT_INTERRUPT, /* a = seq of the request that it is for; b: it has to
+			  * end, after cell.grace by a kill */
+	FRONT_KILL,	 /* a: the same */
 	FRONT_RESIZE,	 /* a = rows, b = columns */
 	FRONT_TOUCH,
 	FRONT_KEYS,
@@ -197,7 +199,7 @@ enum wire_front_type {
 struct wire_front {
 	enum wire_front_type type;
 	uint32_t seq; /* counts requests; its answer repeats it */
-	int64_t a, b;
+	int64_t a, b, c;
 	struct jail_end ends[JAIL_MANY_MAX];
 	char path[JAIL_PATH_MAX]; /* NUL-terminated; several behind each other
 				   */

@@ -35,17 +35,18 @@ static int exit_status(const struct jail_program *p)
 /* The last key of each form is a list of files, which takes its time. */
 static void begin_files(struct answer *a, const struct attach_store *store)
 {
-	const struct run *r = a->run;
-	const struct attach_rules rules = {.limits = &r->cfg->limits,
-		.pattern = r->cfg->pattern,
-		.sent = r->files,
-		.nsent = r->nfiles,
+	struct run *r = a->run;
+	const struct config *cfg = r->drive.cfg;
+	const struct attach_rules rules = {.limits = &cfg->limits,
+		.pattern = cfg->pattern,
+		.sent = r->put.files,
+		.nsent = r->put.n,
 		.store = store,
-		.empty = r->program.home_files == 0};
+		.empty = r->drive.program.home_files == 0};
 
 	emit_open(a->b, "files", '[');
 	a->files = attach_begin(
-		a->b, r->jail, &rules, r->request->form == REQUEST_OURS);
+		a->b, &r->drive, &rules, r->request->form == REQUEST_OURS);
 	a->b->failed |= !a->files;
 }
 
@@ -95,7 +96,8 @@ static void add_snekbox(struct answer *a)
 		out.s ? answer_unify_lines(out.s, out.n, &last) : 0);
 	strbuf_free(&out);
 	emit_int(b, "returncode",
-		r->how == RUN_CUT ? 128 + SIGTERM : exit_status(&r->program));
+		r->how == RUN_CUT ? 128 + SIGTERM
+				  : exit_status(&r->drive.program));
 	begin_files(a, NULL);
 }
 
@@ -198,7 +200,7 @@ void answer_add_limit(struct strbuf *b, const struct request *q,
 static void add_ours(struct answer *a, const struct attach_store *store)
 {
 	const struct run *r = a->run;
-	const struct jail_program *p = &r->program;
+	const struct jail_program *p = &r->drive.program;
 	struct strbuf *b = a->b;
 	bool late = p->limit == LIMIT_WALL;
 
@@ -209,7 +211,7 @@ static void add_ours(struct answer *a, const struct attach_store *store)
 	emit_bool(b, "timed_out", late);
 	emit_int(b, "duration_ms", p->wall_ms);
 	add_report(b, &r->report);
-	answer_add_limit(b, r->request, p->limit, r->cfg);
+	answer_add_limit(b, r->request, p->limit, r->drive.cfg);
 	emit_int(b, "cpu_ms", p->cpu_ms);
 	emit_int_or_null(
 		b, "memory_peak_bytes", p->peak_bytes > 0, p->peak_bytes);
@@ -225,8 +227,8 @@ static void end_ours(struct answer *a, const char *why)
 
 /* ---- both ---- */
 
-enum answer_kind answer_begin(struct answer *a, struct strbuf *b,
-	const struct run *r, const struct attach_store *store)
+enum answer_kind answer_begin(struct answer *a, struct strbuf *b, struct run *r,
+	const struct attach_store *store)
 {
 	bool ours = r->request->form == REQUEST_OURS;
 
@@ -287,7 +289,7 @@ void answer_fini(struct answer *a)
 }
 
 enum answer_kind answer_add(
-	struct strbuf *b, const struct run *r, const struct attach_store *store)
+	struct strbuf *b, struct run *r, const struct attach_store *store)
 {
 	struct answer a;
 	enum answer_kind kind = answer_begin(&a, b, r, store);

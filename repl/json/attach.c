@@ -34,7 +34,7 @@ static const char unknown[] =
 
 struct attach {
 	struct strbuf *b;
-	struct jail *jail;
+	struct drive *drive;
 	struct attach_rules rules;
 	bool kind;
 	struct jail_files files;
@@ -49,7 +49,7 @@ static bool was_sent(
 	const struct attach *a, const char *path, const struct stat *st)
 {
 	for (size_t i = 0; i < a->rules.nsent; i++) {
-		const struct run_file *f = &a->rules.sent[i];
+		const struct put_file *f = &a->rules.sent[i];
 
 		if (!strcmp(f->path, path) &&
 			f->mtime.tv_sec == st->st_mtim.tv_sec &&
@@ -118,7 +118,7 @@ static const char *look_at_entry(
 		!transfer_matches(a->rules.pattern, f->path))
 		return NULL;
 	/* A link that leaves the home, or to a directory, cannot be opened. */
-	fd = jail_home_open(a->jail, f->path, NULL);
+	fd = jail_home_open(a->drive->jail, f->path, NULL);
 	if (fd < 0 || fstat(fd, &st) < 0 || was_sent(a, f->path, &st) ||
 		st.st_size > l->max_file_bytes)
 		return NULL;
@@ -135,6 +135,14 @@ static int depth_of(const char *path)
 	return n;
 }
 
+/* The home has been listed. */
+static void take_names(struct attach *a)
+{
+	a->asked = a->listed = true;
+	a->files = a->drive->files;
+	a->drive->files = (struct jail_files){0};
+}
+
 static const char *check_depths(const struct attach *a)
 {
 	for (size_t i = 0; i < a->files.n; i++)
@@ -145,40 +153,32 @@ static const char *check_depths(const struct attach *a)
 
 /* Ask for the names. The warden walks through the home meanwhile, and others
  * have their turn. */
-static const char *ask_for_names(struct attach *a)
+static void ask_for_names(struct attach *a)
 {
 	a->asked = true;
 	a->due_ms = now_ms() + a->left_ms;
-	return jail_send(a->jail, CALL_LIST, 0, NULL, NULL) < 0 ? unknown
-								: NULL;
-}
-
-static const char *take_names(struct attach *a, struct jail_event *ev)
-{
-	int r = ev->ok ? jail_take_files(ev, &a->files, NULL) : -1;
-
-	a->listed = true;
-	return r < 0 ? unknown : check_depths(a);
+	drive_call(a->drive, CALL_LIST, 0, NULL);
 }
 
 /* Take the names, if they have come. */
 static const char *poll_names(struct attach *a)
 {
-	const char *why = NULL;
-	struct jail_event ev;
-	int r = 0;
+	struct drive *d = a->drive;
 
-	while (!a->listed && (r = jail_next(a->jail, &ev, NULL)) > 0) {
-		if (ev.type == JAIL_REPLY)
-			why = take_names(a, &ev);
-		jail_event_close(&ev);
-	}
-	return r < 0				    ? unknown
-	       : !a->listed && now_ms() > a->due_ms ? too_late
-						    : why;
+	if (!a->asked)
+		ask_for_names(a);
+	drive_take(d);
+	if (!d->replied)
+		return d->gone		      ? unknown
+		       : now_ms() > a->due_ms ? too_late
+					      : NULL;
+	if (!d->ok)
+		return unknown;
+	take_names(a);
+	return check_depths(a);
 }
 
-struct attach *attach_begin(struct strbuf *b, struct jail *j,
+struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind)
 {
 	struct attach *a = calloc(1, sizeof(*a));
@@ -186,7 +186,7 @@ struct attach *attach_begin(struct strbuf *b, struct jail *j,
 	if (!a)
 		return NULL;
 	*a = (struct attach){.b = b,
-		.jail = j,
+		.drive = d,
 		.rules = *rules,
 		.kind = kind,
 		.asked = rules->empty,
@@ -212,7 +212,7 @@ bool attach_turn(struct attach *a, const char **why)
 	bool full = false;
 
 	a->end_ms = begun + a->left_ms;
-	*why = a->listed ? NULL : a->asked ? poll_names(a) : ask_for_names(a);
+	*why = a->listed ? NULL : poll_names(a);
 	while (!*why && a->listed && !full && a->at < a->files.n) {
 		*why = now_ms() > a->end_ms
 			       ? too_late
@@ -233,21 +233,19 @@ int attach_timeout_ms(const struct attach *a, int *fd)
 	bool waits = a->asked && !a->listed;
 	int64_t left = a->due_ms - now_ms() + 1;
 
-	*fd = waits ? jail_fd(a->jail) : -1;
+	*fd = waits ? jail_fd(a->drive->jail) : -1;
 	return waits && left > 0 ? (int)left : 0;
 }
 
-const char *attach_files(struct strbuf *b, struct jail *j,
-	struct jail_files *files, const struct attach_rules *rules, bool kind)
+const char *attach_files(struct strbuf *b, struct drive *d,
+	const struct attach_rules *rules, bool kind)
 {
-	struct attach *a = attach_begin(b, j, rules, kind);
+	struct attach *a = attach_begin(b, d, rules, kind);
 	const char *why;
 
 	if (!a)
 		return unknown;
-	a->asked = a->listed = true;
-	a->files = *files;
-	*files = (struct jail_files){0};
+	take_names(a);
 	why = check_depths(a);
 	while (!why && !attach_turn(a, &why))
 		;

@@ -32,8 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much later than the warden we look at the same limit. */
-#define AFTER_MS 500
 /* Ends of file that are typed: as many reads as find one. */
 #define ENDS 32
 #define NOTICES_MAX 4096
@@ -50,7 +48,7 @@
 #define TEXT_KEPT (64 << 10)
 
 /* How long the warden may take for what it is asked, and for the end of a cell
- * that was killed: longer than its own clocks let it. */
+ * at its limit: longer than its own clocks let it. */
 #define ANSWER_MS 60000
 
 static const char forbidden[] = "Request is not allowed";
@@ -65,18 +63,17 @@ enum cells_step {
 };
 
 struct cells {
-	struct jail *jail; /* borrowed */
-	const struct config *cfg;
-	struct log *log;
+	struct drive drive;
 	int tty; /* owned; -1: none */
 	char python[64];
 	struct output output;
 	uint32_t no; /* of the last cell */
 	bool stays;  /* exit() ends a cell, not the session */
-	bool up, furnishes, furnished, over;
-	struct err err;		      /* why it is over */
-	enum jail_limit limit;	      /* or what ended it */
-	char why[VERDICT_MAX];	      /* the same in words */
+	bool furnishes, furnished;
+	bool left;		      /* a cell left it, or its end: */
+	enum jail_limit limit;	      /* what ended it */
+	struct err err;		      /* why no cell could be run */
+	char why[VERDICT_MAX];	      /* why it is over, in words */
 	struct strlist notices, told; /* since the last answer; in it */
 	size_t notices_n;	      /* bytes of them */
 	/* the request */
@@ -84,25 +81,26 @@ struct cells {
 	const char *refused; /* the title, where it is not in order */
 	char words[1200];
 	enum cells_step step;
-	bool replied, hurried;
-	struct jail_event reply; /* to jail_send() */
-	int file;		 /* that was opened; owned */
-	struct jail_files files; /* that were listed */
-	struct run put;		 /* files of the request, on their way */
+	bool hurried;
+	struct put put; /* files of the request, on their way */
 	/* the cell */
 	struct strbuf text, typed;
 	struct capture report; /* of pictures */
 	int report_in;	       /* the guest's end of its pipe; owned */
 	size_t typed_at;
-	char last; /* character of its output */
-	bool running, took, ended;
-	bool late, cancelled, killed;
-	int small;		 /* reads of few bytes */
-	int64_t due_ms, rest_ms; /* nothing is read before */
-	struct jail_done done;
+	char last;	 /* character of its output */
+	int small;	 /* reads of few bytes */
+	int64_t rest_ms; /* nothing is read before */
+	int64_t heard_ms;
+	int64_t due_ms; /* the warden must have spoken */
 	char verdict[VERDICT_MAX];
-	int64_t ended_ms, heard_ms;
 };
+
+/* The session, whatever ended it. */
+static bool is_over(const struct cells *c)
+{
+	return c->drive.over || c->left;
+}
 
 /* ---- its output ---- */
 
@@ -125,20 +123,20 @@ static void add_frame_line(void *arg, const char *text)
 	c->last = '\n';
 }
 
-static void begin_output(struct cells *c, const char *mark)
+static void take_running(void *arg, struct jail_event *ev)
 {
+	struct cells *c = arg;
 	const struct output_opts opts = {
 		.mode = VT_PLAIN,
 		.alone = true,
-		.head_bytes = (uint64_t)c->cfg->limits.output_bytes,
-		.mark = mark,
+		.head_bytes = (uint64_t)c->drive.cfg->limits.output_bytes,
+		.mark = ev->mark,
 		.sink = sink_text,
 		.line = add_frame_line,
 		.arg = c,
 	};
 
 	output_begin(&c->output, &opts);
-	c->running = true;
 }
 
 static void note_read(struct cells *c, ssize_t n)
@@ -153,8 +151,8 @@ static void read_output(struct cells *c)
 	char buf[64 << 10];
 	ssize_t n = read(c->tty, buf, sizeof(buf));
 
-	if (n > 0 && c->running) {
-		log_output(c->log, buf, (size_t)n);
+	if (n > 0 && c->drive.running) {
+		log_output(c->drive.log, buf, (size_t)n);
 		output_feed(&c->output, buf, (size_t)n);
 	}
 	if (n > 0)
@@ -177,13 +175,14 @@ static void write_input(struct cells *c)
 
 /* ---- what the warden says ---- */
 
-static void take_tty(struct cells *c, struct jail_event *ev)
+static void take_up(void *arg, struct jail_event *ev)
 {
+	struct cells *c = arg;
+
 	fd_drop(&c->tty);
 	c->tty = fd_take(&ev->fds[0]);
 	io_set_nonblock(c->tty, 1);
 	snprintf(c->python, sizeof(c->python), "%.60s", ev->text);
-	c->up = true;
 }
 
 void cells_note(struct cells *c, const char *text)
@@ -194,135 +193,43 @@ void cells_note(struct cells *c, const char *text)
 	strlist_add(&c->notices, text);
 }
 
-static bool is_listing(const struct cells *c)
+static void take_notice(void *arg, struct jail_event *ev)
 {
-	return c->step == STEP_REPLY &&
-	       (c->q->form == REQUEST_LIST || c->q->form == REQUEST_READ);
+	cells_note(arg, ev->text);
 }
 
-static bool is_opening(const struct cells *c)
-{
-	return c->step == STEP_REPLY && c->q->form == REQUEST_OPEN;
-}
-
-static void take_opened(struct cells *c, struct jail_event *ev)
-{
-	fd_drop(&c->file);
-	c->file = fd_take(&ev->fd);
-	c->reply.ok = c->file >= 0;
-}
-
-static void take_files(struct cells *c, struct jail_event *ev)
-{
-	jail_files_free(&c->files);
-	c->reply.ok = jail_take_files(ev, &c->files, &c->reply.err) == 0;
-}
-
-static void take_event(struct cells *c, struct jail_event *ev)
-{
-	switch (ev->type) {
-	case JAIL_UP:
-		take_tty(c, ev);
-		break;
-	case JAIL_RUNNING:
-		begin_output(c, ev->mark);
-		break;
-	case JAIL_DONE:
-		c->done = ev->done;
-		c->ended = true;
-		c->ended_ms = now_ms();
-		break;
-	case JAIL_NOTICE:
-		cells_note(c, ev->text);
-		break;
-	case JAIL_FAILED:
-		c->err = ev->err;
-		c->over = true;
-		break;
-	case JAIL_LIMIT:
-		c->limit = ev->limit;
-		c->over = true;
-		break;
-	case JAIL_TOOK:
-		c->took = true;
-		break;
-	case JAIL_REPLY:
-		c->replied = true;
-		c->reply = *ev;
-		/* The next Python says when it is up. */
-		c->up &= !(ev->ok && c->step == STEP_REPLY &&
-			   c->q->form == REQUEST_RESET);
-		if (ev->ok && is_listing(c))
-			take_files(c, ev);
-		else if (ev->ok && is_opening(c))
-			take_opened(c, ev);
-		break;
-	case JAIL_BUILT:
-	case JAIL_WAITS:
-	case JAIL_TYPEAHEAD:
-	case JAIL_STACK:
-	case JAIL_PARKED:
-	case JAIL_EXITED:
-	case JAIL_BESIDE:
-		break;
-	}
-	jail_event_close(ev);
-}
-
-static void take_events(struct cells *c)
-{
-	struct jail_event ev;
-	int r = 0;
-
-	while (!c->over && (r = jail_next(c->jail, &ev, &c->err)) > 0)
-		take_event(c, &ev);
-	c->over |= r < 0;
-}
-
-static void ask_warden(
-	struct cells *c, enum jail_call call, int n, const char *path)
-{
-	c->replied = false;
-	if (jail_send(c->jail, call, n, path, &c->reply.err) == 0)
-		return;
-	c->replied = true;
-	c->reply.ok = false;
-	if (c->reply.err.kind != ERR_JAIL)
-		return;
-	c->over = true;
-	c->err = c->reply.err;
-}
+static drive_handler *const handlers[DRIVE_HANDLERS] = {
+	[JAIL_UP] = take_up,
+	[JAIL_RUNNING] = take_running,
+	[JAIL_NOTICE] = take_notice,
+};
 
 /* Take all that has come. The first Python finds the skeleton in its home. */
 static void take_all(struct cells *c)
 {
-	take_events(c);
-	if (!c->up || c->furnished || c->over)
+	struct drive *d = &c->drive;
+
+	drive_take(d);
+	if (!d->up || c->furnished || is_over(c))
 		return;
-	if (c->cfg->skeleton && !c->furnishes) {
+	if (d->cfg->skeleton && !c->furnishes) {
 		c->furnishes = true;
-		ask_warden(c, CALL_READY, 0, NULL);
+		drive_call(d, CALL_READY, 0, NULL);
 		return;
 	}
-	if (c->furnishes && !c->replied)
+	if (c->furnishes && !d->replied)
 		return;
 	c->furnished = true;
-	run_put_skeleton(c->jail, c->cfg);
-	take_events(c);
+	put_skeleton(d->jail, d->cfg);
+	drive_take(d);
 }
 
 /* ---- one cell ---- */
 
-static bool writers_are_dead(const struct cells *c)
-{
-	return c->done.after != AFTER_KEPT;
-}
-
 static bool has_shown_all(const struct cells *c)
 {
-	return !c->running || c->tty < 0 ||
-	       output_is_over(&c->output, c->ended_ms, c->heard_ms,
-		       writers_are_dead(c));
+	return !c->drive.running || c->tty < 0 ||
+	       drive_has_shown(&c->drive, &c->output, c->heard_ms);
 }
 
 static void prepare_cell(struct cells *c, const struct request *q)
@@ -331,11 +238,8 @@ static void prepare_cell(struct cells *c, const struct request *q)
 		strbuf_free(&c->text);
 	c->text.n = c->typed.n = c->typed_at = 0;
 	c->last = 0;
-	c->running = c->took = c->ended = false;
-	c->late = c->cancelled = c->killed = false;
 	c->small = 0;
 	c->rest_ms = 0;
-	c->done = (struct jail_done){0};
 	c->verdict[0] = '\0';
 	strbuf_add(&c->typed, q->input, q->input_n);
 	/* A terminal has no other lines than those that are ended. */
@@ -368,59 +272,51 @@ static void report_begin(struct cells *c)
 	c->report.cut = false;
 }
 
-/* At `timeout_ms` it is interrupted, and killed after the grace. The warden
- * does the same at cell.timeout, but its clock rests while a cell waits for a
- * person, and here is none. */
+/* How long the warden may take to end a cell that is to end now. */
+static int64_t longest_end_ms(const struct cells *c)
+{
+	return c->drive.cfg->limits.cell_grace_ms + ANSWER_MS;
+}
+
 static void start_cell(struct cells *c, const struct request *q)
 {
-	bool stricter = q->timeout_ms < c->cfg->limits.cell_wall_ms;
+	const struct jail_run run = {.cell = ++c->no,
+		.src = q->code,
+		.n = q->code_n,
+		.kind = CELL_SILENT,
+		.wall_ms = q->timeout_ms,
+		.report = c->report_in};
 
 	prepare_cell(c, q);
 	c->step = STEP_CELL;
 	report_begin(c);
-	log_cell(c->log, ++c->no, q->code, q->code_n);
-	if (jail_run(c->jail, c->no, q->code, q->code_n, CELL_SILENT,
-		    c->report_in, &c->err) < 0)
-		c->over = true;
-	c->due_ms = now_ms() + q->timeout_ms + (stricter ? 0 : AFTER_MS);
+	c->left |= drive_run(&c->drive, &run, &c->err) < 0;
+	c->due_ms = now_ms() + q->timeout_ms + longest_end_ms(c);
 }
 
-/* Interrupt it; the second time, kill it. There is no third: the warden may not
- * be able to listen, and we do not wait for it. */
-static void interrupt_or_kill(struct cells *c)
-{
-	if (c->killed)
-		return;
-	c->killed = c->late || c->cancelled;
-	if (c->killed)
-		jail_kill(c->jail, NULL);
-	else
-		jail_interrupt(c->jail, NULL);
-	c->due_ms = now_ms() +
-		    (c->killed ? ANSWER_MS : c->cfg->limits.cell_grace_ms);
-}
-
-/* The warden does not run. What has come is taken first: it may be we who did
- * not. */
+/* The warden does not run, unless what has come says otherwise: it may be we
+ * who did not. */
 static void give_up(struct cells *c)
 {
-	take_events(c);
-	if (c->over || (c->step == STEP_CELL && c->ended) ||
-		(c->step == STEP_REPLY && c->replied) ||
-		(c->step == STEP_UP && c->up && c->furnished))
+	struct drive *d = &c->drive;
+
+	take_all(c);
+	if (is_over(c) || (c->step == STEP_CELL && d->ended) ||
+		(c->step == STEP_REPLY && d->replied) ||
+		(c->step == STEP_UP && cells_is_up(c)))
 		return;
-	err_set(&c->err, "the session does not answer");
-	err_kind_set(&c->err, ERR_JAIL);
-	c->over = true;
+	drive_give_up(d);
 }
 
 void cells_interrupt(struct cells *c)
 {
-	if (c->step == STEP_CELL && !c->ended) {
-		interrupt_or_kill(c);
-		c->cancelled = !c->late;
+	int64_t due = now_ms() + longest_end_ms(c);
+
+	if (c->step == STEP_CELL && !c->drive.ended) {
+		drive_stop(&c->drive);
+		c->due_ms = due < c->due_ms ? due : c->due_ms;
 	} else if (c->step == STEP_REPLY && !c->hurried) {
-		jail_interrupt(c->jail, NULL);
+		jail_interrupt(c->drive.jail, NULL);
 		c->hurried = true;
 	} else if (c->step == STEP_PUT) {
 		c->hurried = true;
@@ -432,57 +328,30 @@ static void end_output(struct cells *c)
 {
 	struct output_report r;
 
-	if (!c->running)
+	if (!c->drive.running)
 		return;
 	output_end(&c->output, &r);
-	c->running = false;
 	if (r.newline_added && c->text.n)
 		c->text.n--;
-}
-
-static void write_verdict(struct cells *c)
-{
-	struct limits limits = c->cfg->limits;
-	const struct verdict_about about = {.limits = &limits,
-		.memory_source = config_set_in(c->cfg, "session.memory")};
-	struct jail_done *d = &c->done;
-
-	/* It was we who interrupted it, for the request's own limit or because
-	 * we were told to: nobody pressed a key. */
-	if ((c->late || c->cancelled) &&
-		(d->how == HOW_INTERRUPTED || d->how == HOW_KILLED) &&
-		(d->limit == LIMIT_NONE || d->limit == LIMIT_PERSON)) {
-		d->limit = c->late ? LIMIT_WALL : LIMIT_NONE;
-		limits.cell_wall_ms = c->q->timeout_ms;
-	}
-	verdict_line(c->verdict, d, &about);
 }
 
 /* The cell has ended, and so has its output. */
 static void finish_cell(struct cells *c)
 {
+	const struct jail_done *done = &c->drive.done;
 	struct err e = {0};
 
 	end_output(c);
 	drain_report(c);
-	if ((unsigned)c->done.how > HOW_REFUSED ||
-		(unsigned)c->done.after > AFTER_ENDED) {
-		err_set(&c->err, "the warden said what cannot be");
-		c->over = true;
-		c->ended = false;
-		return;
-	}
 	if (c->report.cut)
 		cells_note(c, "pictures left out: more than 16 MiB");
-	write_verdict(c);
-	log_limit(c->log, c->done.limit);
-	if (log_cell_end(c->log, c->verdict, &e) < 0)
+	if (drive_end_cell(&c->drive, c->verdict, &e) < 0)
 		cells_note(c, e.msg);
-	c->no -= c->done.how == HOW_REFUSED;
-	if (c->done.after == AFTER_ENDED)
-		c->limit = c->done.limit;
-	c->over |= c->done.after == AFTER_ENDED ||
-		   (c->done.how == HOW_EXIT && !c->stays);
+	c->no -= done->how == HOW_REFUSED;
+	if (done->after == AFTER_ENDED)
+		c->limit = done->limit;
+	c->left |= done->after == AFTER_ENDED ||
+		   (done->how == HOW_EXIT && !c->stays);
 }
 
 /* ---- requests ---- */
@@ -500,49 +369,45 @@ void cells_refuse_files(struct cells *c, const char *why)
 
 const char *cells_why_over(struct cells *c)
 {
-	if (c->limit != LIMIT_NONE)
-		return verdict_session_end(c->why, c->limit, &c->cfg->limits);
-	return c->err.msg[0] ? c->err.msg : "a cell left it";
+	enum jail_limit limit = c->drive.limit ? c->drive.limit : c->limit;
+	const struct err *e = cells_error(c);
+
+	if (limit != LIMIT_NONE)
+		return verdict_session_end(
+			c->why, limit, &c->drive.cfg->limits);
+	return e->msg[0] ? e->msg : "a cell left it";
 }
 
 /* Put some files; the cell that they are for begins behind the last. Who is
  * interrupted before does not want it any more. */
-static void put_files(struct cells *c)
+static void turn_files(struct cells *c)
 {
-	enum run_put put = c->hurried ? RUN_PUT_ALL
-				      : run_put_files(&c->put, c->jail, c->q);
+	enum put_turn put =
+		c->hurried ? PUT_ALL : put_files(&c->put, c->drive.jail, c->q);
 
-	if (put == RUN_PUT_MORE)
+	if (put == PUT_MORE)
 		return;
 	c->step = STEP_DONE;
 	if (c->hurried)
 		refuse_request(c, "The request was interrupted",
 			"interrupted before it began");
-	else if (put == RUN_PUT_FAILED)
-		refuse_request(c,
-			c->put.how == RUN_FAILED ? "The jail failed"
-						 : "Request file is invalid",
-			c->put.message);
+	else if (put == PUT_LOST)
+		refuse_request(c, "The jail failed", c->put.err.msg);
+	else if (put == PUT_REFUSED)
+		refuse_request(c, "Request file is invalid", c->put.message);
 	else if (c->q->form == REQUEST_CELL)
 		start_cell(c, c->q);
-	free(c->put.files);
-	c->put.files = NULL;
-}
-
-static void begin_files(struct cells *c)
-{
-	free(c->put.files);
-	c->put = (struct run){.in = -1};
-	c->step = STEP_PUT;
+	put_fini(&c->put);
 }
 
 /* The warden has done what it was asked to, or has time for us. */
 static void take_reply(struct cells *c)
 {
 	enum request_form form = c->q->form;
+	bool ok = c->drive.ok;
 
-	c->step = form == REQUEST_RESET && c->reply.ok ? STEP_UP : STEP_DONE;
-	if (!c->reply.ok)
+	c->step = form == REQUEST_RESET && ok ? STEP_UP : STEP_DONE;
+	if (!ok)
 		refuse_request(c,
 			form == REQUEST_UNDO	 ? "Nothing was undone"
 			: form == REQUEST_REMOVE ? "The file cannot be removed"
@@ -550,63 +415,60 @@ static void take_reply(struct cells *c)
 					form == REQUEST_OPEN
 				? "The files cannot be read"
 				: "The request was interrupted",
-			c->reply.err.msg);
+			c->drive.why.msg);
 	else if (form == REQUEST_CELL || form == REQUEST_WRITE)
-		begin_files(c);
+		c->step = STEP_PUT;
 }
 
 static void wait_for_cell(struct cells *c)
 {
-	if (!c->ended && now_ms() >= c->due_ms && c->killed) {
-		give_up(c);
-	} else if (!c->ended && now_ms() >= c->due_ms) {
-		interrupt_or_kill(c);
-		c->late = !c->cancelled;
-	}
-	if (!c->over && !(c->ended && has_shown_all(c)))
+	if (!is_over(c) && !(c->drive.ended && has_shown_all(c)))
 		return;
 	c->step = STEP_DONE;
-	if (c->ended)
+	if (c->drive.ended)
 		finish_cell(c);
 }
 
 static void go_on(struct cells *c)
 {
-	if ((c->step == STEP_UP || c->step == STEP_REPLY) && !c->over &&
-		now_ms() >= c->due_ms)
+	if ((c->step == STEP_UP || c->step == STEP_REPLY ||
+		    (c->step == STEP_CELL && !c->drive.ended)) &&
+		!is_over(c) && now_ms() >= c->due_ms)
 		give_up(c);
-	if (c->step == STEP_REPLY && c->replied && !c->over)
+	if (c->step == STEP_REPLY && c->drive.replied && !is_over(c))
 		take_reply(c);
-	if (c->step == STEP_PUT && !c->over)
-		put_files(c);
+	if (c->step == STEP_PUT && !is_over(c))
+		turn_files(c);
 	if (c->step == STEP_CELL)
 		wait_for_cell(c);
-	else if (c->over || (c->step == STEP_UP && cells_is_up(c)))
+	else if (is_over(c) || (c->step == STEP_UP && cells_is_up(c)))
 		c->step = STEP_DONE;
 }
 
 void cells_begin(struct cells *c, const struct request *q)
 {
+	struct drive *d = &c->drive;
+
 	c->q = q;
 	c->refused = NULL;
 	c->hurried = false;
 	c->step = q->form == REQUEST_SESSION ? STEP_UP : STEP_REPLY;
 	c->due_ms = now_ms() + ANSWER_MS;
 	take_all(c);
-	if (c->over && q->form != REQUEST_SESSION)
+	if (is_over(c) && q->form != REQUEST_SESSION)
 		refuse_request(c, "The session is over", cells_why_over(c));
 	else if (q->form == REQUEST_CELL && q->nfiles == 0)
 		start_cell(c, q);
 	else if (q->form == REQUEST_UNDO)
-		ask_warden(c, CALL_UNDO, q->undo, NULL);
+		drive_call(d, CALL_UNDO, q->undo, NULL);
 	else if (q->form == REQUEST_REMOVE)
-		ask_warden(c, CALL_REMOVE, 0, q->path);
+		drive_call(d, CALL_REMOVE, 0, q->path);
 	else if (q->form == REQUEST_LIST || q->form == REQUEST_READ)
-		ask_warden(c, CALL_LIST, 0, NULL);
+		drive_call(d, CALL_LIST, 0, NULL);
 	else if (q->form == REQUEST_OPEN)
-		ask_warden(c, CALL_OPEN, 1, q->path);
+		drive_call(d, CALL_OPEN, 1, q->path);
 	else if (q->form != REQUEST_SESSION)
-		ask_warden(c,
+		drive_call(d,
 			q->form == REQUEST_RESET ? CALL_RESET : CALL_READY, 0,
 			NULL);
 	go_on(c);
@@ -642,7 +504,7 @@ void cells_ask(struct cells *c, const struct request *q)
 {
 	struct err e = {0};
 
-	if (config_check_command(c->cfg, command_of(q), &e) == 0) {
+	if (config_check_command(c->drive.cfg, command_of(q), &e) == 0) {
 		cells_begin(c, q);
 		return;
 	}
@@ -658,17 +520,17 @@ bool cells_is_forbidden(const struct cells *c)
 
 bool cells_is_up(const struct cells *c)
 {
-	return c->up && c->furnished;
+	return c->drive.up && c->furnished;
 }
 
 bool cells_is_over(const struct cells *c)
 {
-	return c->over;
+	return is_over(c);
 }
 
 const struct err *cells_error(const struct cells *c)
 {
-	return &c->err;
+	return c->err.msg[0] ? &c->err : &c->drive.err;
 }
 
 bool cells_is_done(const struct cells *c)
@@ -679,23 +541,23 @@ bool cells_is_done(const struct cells *c)
 int cells_polls(const struct cells *c, struct pollfd *p)
 {
 	bool runs = c->step == STEP_CELL;
-	bool types = c->took && c->typed_at < c->typed.n;
+	bool types = c->drive.took && c->typed_at < c->typed.n;
 	int64_t now = now_ms(), left = c->due_ms - now;
-	bool rests = runs && !c->ended && now < c->rest_ms;
+	bool rests = runs && !c->drive.ended && now < c->rest_ms;
 
 	/* What is shown between cells is nobody's. */
-	p[0] = (struct pollfd){
-		.fd = c->over ? -1 : jail_fd(c->jail), .events = POLLIN};
+	p[0] = (struct pollfd){.fd = is_over(c) ? -1 : jail_fd(c->drive.jail),
+		.events = POLLIN};
 	p[1] = (struct pollfd){.fd = runs && !rests ? c->tty : -1,
 		.events = (short)(POLLIN | (types ? POLLOUT : 0))};
 	p[2] = (struct pollfd){
 		.fd = runs && !rests ? c->report.fd : -1, .events = POLLIN};
-	if (c->over || c->step == STEP_DONE)
+	if (is_over(c) || c->step == STEP_DONE)
 		return -1;
 	if (c->step == STEP_PUT)
 		return 0;
-	if (runs && c->ended)
-		left = output_silence_ms(writers_are_dead(c));
+	if (runs && c->drive.ended)
+		left = drive_silence_ms(&c->drive);
 	else if (rests && c->rest_ms - now < left)
 		left = c->rest_ms - now;
 	return left < 0 ? 0 : left < 3600000 ? (int)left : 3600000;
@@ -706,7 +568,7 @@ void cells_turn(struct cells *c, const struct pollfd *p)
 	size_t before;
 
 	/* The warden says that a cell runs before the cell can write. */
-	if (p[0].revents || !c->running)
+	if (p[0].revents || !c->drive.running)
 		take_all(c);
 	if (p[1].fd == c->tty && p[1].revents & (POLLIN | POLLHUP | POLLERR))
 		read_output(c);
@@ -739,17 +601,17 @@ const char *cells_output(const struct cells *c, size_t *n)
 
 bool cells_has_begun(const struct cells *c)
 {
-	return c->step == STEP_CELL && c->took;
+	return c->step == STEP_CELL && c->drive.took;
 }
 
-struct jail_files *cells_files(struct cells *c)
+const struct jail_files *cells_files(const struct cells *c)
 {
-	return &c->files;
+	return &c->drive.files;
 }
 
 int cells_take_file(struct cells *c)
 {
-	return fd_take(&c->file);
+	return fd_take(&c->drive.file);
 }
 
 const char *cells_refusal(const struct cells *c, const char **title)
@@ -771,12 +633,12 @@ const char *cells_python(const struct cells *c)
 
 const struct jail_done *cells_done(const struct cells *c)
 {
-	return &c->done;
+	return &c->drive.done;
 }
 
 const struct jail_undone *cells_undone(const struct cells *c)
 {
-	return &c->reply.undone;
+	return &c->drive.undone;
 }
 
 const char *cells_verdict(const struct cells *c)
@@ -799,17 +661,17 @@ const struct request *cells_request(const struct cells *c)
 
 const struct config *cells_config(const struct cells *c)
 {
-	return c->cfg;
+	return c->drive.cfg;
 }
 
-struct jail *cells_jail(struct cells *c)
+struct drive *cells_drive(struct cells *c)
 {
-	return c->jail;
+	return &c->drive;
 }
 
 bool cells_has_outcome(const struct cells *c)
 {
-	return c->q->form == REQUEST_CELL ? c->ended : !c->over;
+	return c->q->form == REQUEST_CELL ? c->drive.ended : !is_over(c);
 }
 
 const struct strlist *cells_tell_notices(struct cells *c)
@@ -830,8 +692,7 @@ void cells_rest(struct cells *c)
 {
 	if (c->step != STEP_DONE)
 		return;
-	fd_drop(&c->file);
-	jail_files_free(&c->files);
+	drive_forget(&c->drive);
 	if (c->report.text.cap > TEXT_KEPT)
 		strbuf_free(&c->report.text);
 	if (c->text.cap > TEXT_KEPT)
@@ -849,12 +710,10 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	if (!c)
 		return err_errno(e, "open a session");
 	*out = c;
-	c->jail = j;
-	c->cfg = cfg;
-	c->log = log;
+	drive_open(&c->drive, j, cfg, log, handlers, c);
 	c->stays = stays;
 	c->tty = -1;
-	c->report.fd = c->report_in = c->file = -1;
+	c->report.fd = c->report_in = -1;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_errno(e, "open a pipe for pictures");
 	capture_open(&c->report, fds[0], REPORT_BYTES, false);
@@ -874,8 +733,7 @@ void cells_close(struct cells *c)
 	strlist_fini(&c->notices);
 	strlist_fini(&c->told);
 	fd_drop(&c->tty);
-	fd_drop(&c->file);
-	jail_files_free(&c->files);
-	free(c->put.files);
+	drive_forget(&c->drive);
+	put_fini(&c->put);
 	free(c);
 }

@@ -146,8 +146,9 @@ static int serve_alone(
 		s->err = r.err;
 		break;
 	}
-	if (ev->log && r.how == RUN_ENDED && r.program.limit != LIMIT_NONE)
-		log_limit(ev->log, r.program.limit);
+	if (ev->log && r.how == RUN_ENDED &&
+		r.drive.program.limit != LIMIT_NONE)
+		log_limit(ev->log, r.drive.program.limit);
 	pool_end(ev->pool, j);
 	run_fini(&r);
 	return write_answer(&b, e);

@@ -7,6 +7,7 @@
  *	capture.c	what a program writes, as far as an answer has it
  *	report.c	what the driver reports of a request: request.py
  *	cells.c		a session for requests: cells, undo, reset, files
+ *	put.c		files of a request into the home
  *	pythons.c	the interpreters that a request may name
  *	eval.c		cellblock --eval: requests from standard input, answers
  *			to standard output
@@ -24,6 +25,7 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 #include "jail/spec.h"
+#include "repl/drive/drive.h"
 #include "repl/session/session.h"
 #include "repl/text/text.h"
 
@@ -42,7 +44,6 @@ struct pool;
 struct report;
 struct request;
 struct run;
-struct run_file;
 
 /* ---- answer.c ---- */
 
@@ -55,20 +56,20 @@ enum answer_kind {
 
 /* Append the answer to a request that was run, a JSON object without a line
  * end. With `store` (and `code`), files are stored instead of contained. */
-enum answer_kind answer_add(struct strbuf *b, const struct run *r,
-	const struct attach_store *store);
+enum answer_kind answer_add(
+	struct strbuf *b, struct run *r, const struct attach_store *store);
 
 /* The same bit by bit, for who has others to serve: it is there when
  * answer_turn() says true. All that is given is borrowed until then. */
 struct answer {
 	struct strbuf *b;
-	const struct run *run;
+	struct run *run;
 	size_t before;
 	struct attach *files; /* NULL: done */
 };
 
-enum answer_kind answer_begin(struct answer *a, struct strbuf *b,
-	const struct run *r, const struct attach_store *store);
+enum answer_kind answer_begin(struct answer *a, struct strbuf *b, struct run *r,
+	const struct attach_store *store);
 bool answer_turn(struct answer *a);
 
 /* As long as it is not: in how many milliseconds the next turn is due; when
@@ -108,7 +109,7 @@ struct attach_store {
 struct attach_rules {
 	const struct limits *limits;
 	const char *pattern;	     /* files.pattern, for transfer_matches() */
-	const struct run_file *sent; /* left out unless they changed */
+	const struct put_file *sent; /* left out unless they changed */
 	size_t nsent;
 	const struct attach_store *store; /* or NULL */
 	bool empty;			  /* there is nothing in the home */
@@ -117,13 +118,14 @@ struct attach_rules {
 /* Append `{"path", "size", "content"}`, or with a store `{"path", "size",
  * "file_id"}`, of each file, with commas between; `kind` adds "kind". NULL; or
  * why there are none, in snekbox's words. */
-const char *attach_files(struct strbuf *b, struct jail *j,
-	struct jail_files *files, const struct attach_rules *rules, bool kind);
+const char *attach_files(struct strbuf *b, struct drive *d,
+	const struct attach_rules *rules, bool kind);
 
 /* The same bit by bit, for who has others to serve: true when it is done, and
  * *why as above. attach_begin() may return NULL: there is no memory. The home
- * is listed for it; attach_files() is given its files (taken). */
-struct attach *attach_begin(struct strbuf *b, struct jail *j,
+ * is listed for it; for attach_files() it has been (d->files, which are taken).
+ */
+struct attach *attach_begin(struct strbuf *b, struct drive *d,
 	const struct attach_rules *rules, bool kind);
 bool attach_turn(struct attach *a, const char **why);
 
@@ -233,7 +235,7 @@ const char *cells_output(const struct cells *c, size_t *n);
 bool cells_has_begun(const struct cells *c);
 
 /* REQUEST_LIST, REQUEST_READ that is done: the files of the home. */
-struct jail_files *cells_files(struct cells *c);
+const struct jail_files *cells_files(const struct cells *c);
 
 /* REQUEST_OPEN that is done: the file, for the caller; -1: none. */
 int cells_take_file(struct cells *c);
@@ -259,7 +261,7 @@ void cells_report(const struct cells *c, struct report *r);
  * those of the last answer. Borrowed until the next. */
 const struct request *cells_request(const struct cells *c);
 const struct config *cells_config(const struct cells *c);
-struct jail *cells_jail(struct cells *c);
+struct drive *cells_drive(struct cells *c);
 bool cells_has_outcome(const struct cells *c);
 const struct strlist *cells_tell_notices(struct cells *c);
 const struct strlist *cells_told(const struct cells *c);
@@ -372,6 +374,40 @@ const char *outcome_kind(char type);
  */
 enum answer_kind outcome_add(
 	struct strbuf *b, struct cells *c, bool pictures, struct err *e);
+
+/* ---- put.c ---- */
+
+/* A file that was put into the home. */
+struct put_file {
+	const char *path; /* borrowed from the request */
+	struct timespec mtime;
+};
+
+/* Caller's storage, zeroed at first; put_fini(). */
+struct put {
+	struct put_file *files; /* owned */
+	size_t n;		/* of them */
+	size_t at;		/* of the request's files */
+	char message[1200];	/* PUT_REFUSED, as snekbox has it */
+	struct err err;		/* PUT_LOST */
+};
+
+/* 0 is no success. */
+enum put_turn {
+	PUT_LOST,    /* the jail failed */
+	PUT_REFUSED, /* a file cannot be there */
+	PUT_MORE,    /* call it again */
+	PUT_ALL,
+};
+
+/* Put the files of the request, some at a time, so that others have their turn:
+ * one at least. */
+__attribute__((warn_unused_result)) enum put_turn put_files(
+	struct put *p, struct jail *j, const struct request *q);
+void put_fini(struct put *p);
+
+/* Before that: the files of the skeleton. */
+void put_skeleton(struct jail *j, const struct config *cfg);
 
 /* ---- python.c ---- */
 
@@ -505,27 +541,18 @@ enum run_how {
 	RUN_ENDED,   /* `program` */
 };
 
-/* A file that was put into the home. */
-struct run_file {
-	const char *path; /* borrowed from the request */
-	struct timespec mtime;
-};
-
-/* Caller's storage; run_fini(). */
+/* Caller's storage, which stays where it is; run_fini(). */
 struct run {
-	struct jail *jail; /* borrowed, as the next two */
-	const struct request *request;
-	const struct config *cfg;
+	struct drive drive;
+	const struct request *request; /* borrowed */
 	enum run_how how;
-	struct jail_program program;
 	struct capture out, err_out, report;
-	struct run_file *files;
-	size_t nfiles, put; /* of the request's files */
-	char message[1200];
+	struct put put;
+	const char *message; /* RUN_NOTHING */
 	struct err err;
 	uint64_t max, report_max; /* bytes kept */
 	bool gone;		  /* the program is over */
-	bool built, asked, up;	  /* the jail; the request was handed over */
+	bool asked;		  /* the request was handed over */
 	bool puts;		  /* its files are being put */
 	int64_t due_ms;		  /* the warden must have spoken */
 	bool lost;		  /* run_is_lost() */
@@ -567,19 +594,6 @@ void run_turn(struct run *r, const struct pollfd *p);
 void run_wait(struct run *r);
 
 void run_fini(struct run *r);
-
-/* The step before it: the files of the skeleton. */
-void run_put_skeleton(struct jail *j, const struct config *cfg);
-
-/* The next step: those of the request, some at a time, so that others have
- * their turn. */
-enum run_put {
-	RUN_PUT_MORE, /* call it again */
-	RUN_PUT_ALL,
-	RUN_PUT_FAILED, /* r->how and r->message say why */
-};
-__attribute__((warn_unused_result)) enum run_put run_put_files(
-	struct run *r, struct jail *j, const struct request *q);
 
 /* ---- stream.c ---- */
 

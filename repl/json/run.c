@@ -11,20 +11,13 @@
 
 #include "jail/base/io.h"
 #include "repl/config/config.h"
-#include "repl/files/files.h"
-#include "repl/term/term.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* How long the warden may take to build a jail, and to tell of a program's end
  * once its time is up: longer than its own clocks let it. */
 #define SILENCE_MS 30000
-/* How long files are put before others have their turn, but for the last. */
-#define PUT_MS 3
 
 /* What snekbox's programs are given, unless python.env says otherwise: the
  * order of output and errors shows in its answers. */
@@ -34,156 +27,19 @@ static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
 /* A jail that could not be built: the next could not be either. */
 static void fail_run(struct run *r, const struct err *e)
 {
-	r->lost = r->built && !r->asked;
+	r->lost = r->drive.built && !r->asked;
 	r->how = RUN_FAILED;
 	r->gone = true;
 	r->err = *e;
 }
 
-/* ---- files into the home ---- */
-
-/* Python's name of an error of the system. */
-static const char *class_of(int code)
-{
-	static const struct {
-		int code;
-		const char *name;
-	} names[] = {
-		{EISDIR, "IsADirectoryError"},
-		{ENOTDIR, "NotADirectoryError"},
-		{EEXIST, "FileExistsError"},
-		{ENOENT, "FileNotFoundError"},
-		{EACCES, "PermissionError"},
-		{EPERM, "PermissionError"},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].code == code)
-			return names[i].name;
-	return "OSError";
-}
-
-/* A piece at a time from a file of ours, or what the request held. */
-static int write_file(int to, const struct request_file *f)
-{
-	char piece[64 << 10];
-
-	if (f->fd < 0)
-		return io_write_full(to, f->content, f->n);
-	for (size_t at = 0; at < f->n;) {
-		ssize_t n = pread(f->fd, piece, sizeof(piece), (off_t)at);
-
-		if (n == 0)
-			errno = EIO;
-		if (n <= 0 || io_write_full(to, piece, (size_t)n) < 0)
-			return -1;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-static int put_file(struct run *r, struct jail *j, const struct request_file *f,
-	struct err *e)
-{
-	auto_close int fd = -1;
-	struct stat st;
-	uint32_t token;
-
-	if (!strcmp(f->clean, ".")) {
-		e->code = EISDIR;
-		return -1;
-	}
-	fd = jail_home_create(j, f->clean, 0777, &token, e);
-	if (fd < 0)
-		return -1;
-	if (write_file(fd, f) < 0 || fstat(fd, &st) < 0) {
-		err_errno(e, "write");
-		jail_home_abort(j, token, NULL);
-		return -1;
-	}
-	if (jail_home_commit(j, token, 1, e) < 0)
-		return -1;
-	r->files[r->nfiles++] = (struct run_file){f->clean, st.st_mtim};
-	return 0;
-}
-
-static void refuse_skeleton(void *arg, const struct err *e)
-{
-	(void)arg;
-	terminal_refuse(e);
-}
-
-void run_put_skeleton(struct jail *j, const struct config *cfg)
-{
-	struct ledger ledger = {0};
-	const struct transfer t = {.jail = j,
-		.limits = &cfg->limits,
-		.ledger = &ledger,
-		.refuse = refuse_skeleton};
-
-	if (cfg->skeleton)
-		upload_skeleton(&t, cfg->skeleton);
-	ledger_free(&ledger);
-}
-
-static enum run_put fail_to_put(
-	struct run *r, const struct request_file *f, const struct err *e)
-{
-	if (e->kind == ERR_JAIL) {
-		snprintf(r->message, sizeof(r->message), "%s", e->msg);
-		fail_run(r, e);
-		return RUN_PUT_FAILED;
-	}
-	r->how = RUN_NOTHING;
-	snprintf(r->message, sizeof(r->message),
-		"%s: Failed to create file '%.1000s'.", class_of(e->code),
-		f->path);
-	return RUN_PUT_FAILED;
-}
-
-/* Where the list of what is put begins. */
-static int begin_to_put(struct run *r, const struct request *q)
-{
-	struct err e = {0};
-
-	if (!r->files)
-		r->files = calloc(q->nfiles + 1, sizeof(*r->files));
-	if (r->files)
-		return 0;
-	err_errno(&e, "hold the list of files");
-	snprintf(r->message, sizeof(r->message), "%s", e.msg);
-	fail_run(r, &e);
-	return -1;
-}
-
-/* At least one at a time, however slowly we run. */
-enum run_put run_put_files(
-	struct run *r, struct jail *j, const struct request *q)
-{
-	int64_t begun = now_ms();
-
-	if (begin_to_put(r, q) < 0)
-		return RUN_PUT_FAILED;
-	while (r->put < q->nfiles) {
-		const struct request_file *f = &q->files[r->put++];
-		struct err e = {0};
-
-		if (put_file(r, j, f, &e) < 0)
-			return fail_to_put(r, f, &e);
-		if (now_ms() - begun >= PUT_MS)
-			break;
-	}
-	return r->put < q->nfiles ? RUN_PUT_MORE : RUN_PUT_ALL;
-}
-
 /* ---- the program ---- */
 
-static void take_up(
-	struct run *r, struct jail_event *ev, const struct request *q)
+static void take_up(void *arg, struct jail_event *ev)
 {
-	bool merged = q->form == REQUEST_SNEKBOX;
+	struct run *r = arg;
+	bool merged = r->request->form == REQUEST_SNEKBOX;
 
-	r->up = true;
 	r->in = fd_take(&ev->fds[1]);
 	if (r->in >= 0)
 		io_set_nonblock(r->in, 1);
@@ -210,39 +66,53 @@ static int64_t end_ms(const struct run *r)
 	int64_t asked_ms = r->request->timeout_ms;
 
 	return now_ms() + SILENCE_MS +
-	       (asked_ms > 0 ? asked_ms : r->cfg->limits.cell_wall_ms);
+	       (asked_ms > 0 ? asked_ms : r->drive.cfg->limits.cell_wall_ms);
+}
+
+/* Nothing is run. */
+static void run_nothing(struct run *r, const char *why)
+{
+	r->how = RUN_NOTHING;
+	r->gone = true;
+	r->message = why;
 }
 
 /* The jail stands: its home gets its files, and the program begins. */
 static void begin_program(struct run *r)
 {
 	const struct request *q = r->request;
-	enum run_put put = run_put_files(r, r->jail, q);
 	struct err e = {0};
 
-	r->puts = put == RUN_PUT_MORE;
-	if (put == RUN_PUT_MORE)
+	switch (put_files(&r->put, r->drive.jail, q)) {
+	case PUT_MORE:
+		r->puts = true;
 		return;
-	if (put == RUN_PUT_FAILED) {
-		r->gone = true;
-	} else if (q->has_nul) {
-		r->how = RUN_NOTHING;
-		r->gone = true;
-		snprintf(r->message, sizeof(r->message),
-			"ValueError: embedded null byte");
-	} else if (start_program(r->jail, q, &e) < 0) {
-		fail_run(r, &e);
-	} else {
-		r->asked = true;
-		r->due_ms = end_ms(r);
+	case PUT_LOST:
+		fail_run(r, &r->put.err);
+		break;
+	case PUT_REFUSED:
+		run_nothing(r, r->put.message);
+		break;
+	case PUT_ALL:
+		if (q->has_nul) {
+			run_nothing(r, "ValueError: embedded null byte");
+		} else if (start_program(r->drive.jail, q, &e) < 0) {
+			fail_run(r, &e);
+		} else {
+			r->asked = true;
+			r->due_ms = end_ms(r);
+		}
 	}
+	r->puts = false;
 }
 
 /* What it wrote last comes before its end. */
-static void end_program(struct run *r, const struct jail_program *program)
+static void end_program(void *arg, struct jail_event *ev)
 {
+	struct run *r = arg;
 	struct err e = {0};
 
+	(void)ev;
 	capture_finish(&r->out);
 	capture_finish(&r->err_out);
 	capture_finish(&r->report);
@@ -253,43 +123,46 @@ static void end_program(struct run *r, const struct jail_program *program)
 		fail_run(r, &e);
 		return;
 	}
-	r->program = *program;
 	r->how = r->out.cut && r->out.counts ? RUN_CUT : RUN_ENDED;
 	r->gone = true;
 }
 
-static void take_event(struct run *r, struct jail_event *ev)
+static void take_built(void *arg, struct jail_event *ev)
 {
-	if (ev->type == JAIL_BUILT) {
-		r->built = true;
-		run_put_skeleton(r->jail, r->cfg);
-		begin_program(r);
-	} else if (ev->type == JAIL_UP) {
-		take_up(r, ev, r->request);
-	} else if (ev->type == JAIL_FAILED) {
-		/* A driver that waited, and died before it had its cell. */
-		r->asked &= run_mode(r->request) != SPEC_CELL;
-		fail_run(r, &ev->err);
-	} else if (ev->type == JAIL_EXITED) {
-		end_program(r, &ev->program);
-	}
-	jail_event_close(ev);
+	struct run *r = arg;
+
+	(void)ev;
+	put_skeleton(r->drive.jail, r->drive.cfg);
+	begin_program(r);
 }
 
-/* Take what the warden tells, while there is something. */
+static void take_failure(void *arg, struct jail_event *ev)
+{
+	struct run *r = arg;
+
+	(void)ev;
+	if (r->gone)
+		return;
+	/* A driver that waited, and died before it had its cell. */
+	r->asked &= run_mode(r->request) != SPEC_CELL;
+	fail_run(r, &r->drive.err);
+}
+
+static drive_handler *const handlers[DRIVE_HANDLERS] = {
+	[JAIL_BUILT] = take_built,
+	[JAIL_UP] = take_up,
+	[JAIL_FAILED] = take_failure,
+	[JAIL_EXITED] = end_program,
+};
+
 static void take_events(struct run *r)
 {
-	struct jail_event ev;
-	struct err e = {0};
-	int got = 0;
-
-	while (!r->gone && (got = jail_next(r->jail, &ev, &e)) > 0)
-		take_event(r, &ev);
-	if (got < 0) {
-		/* Its warden died before it read that. */
-		r->asked &= r->up || e.code != ECONNRESET;
-		fail_run(r, &e);
-	}
+	drive_take(&r->drive);
+	if (r->gone || !r->drive.gone)
+		return;
+	/* Its warden died before it read that. */
+	r->asked &= r->drive.up || r->drive.err.code != ECONNRESET;
+	fail_run(r, &r->drive.err);
 }
 
 /* Write what the program reads, as far as it takes it. */
@@ -333,7 +206,7 @@ void run_polls(const struct run *r, struct pollfd *p)
 
 	for (int i = 0; i < RUN_POLLS; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(r->jail);
+	p[WAIT_JAIL].fd = r->gone ? -1 : jail_fd(r->drive.jail);
 	for (int i = 0; i < 3; i++)
 		p[WAIT_OUT + i].fd = rests ? -1 : c[i]->fd;
 	p[WAIT_IN] =
@@ -359,14 +232,11 @@ static void serve_pipes(struct run *r, const struct pollfd *p)
 /* Its warden does not run. */
 static void give_up(struct run *r)
 {
-	struct err e = {0};
-
 	take_events(r);
 	if (r->gone)
 		return;
-	err_set(&e, "the session does not answer");
-	err_kind_set(&e, ERR_JAIL);
-	fail_run(r, &e);
+	drive_give_up(&r->drive);
+	fail_run(r, &r->drive.err);
 }
 
 void run_turn(struct run *r, const struct pollfd *p)
@@ -375,7 +245,7 @@ void run_turn(struct run *r, const struct pollfd *p)
 
 	serve_pipes(r, p);
 	if (r->out.cut && !was_cut && r->out.counts)
-		jail_kill(r->jail, NULL);
+		jail_kill(r->drive.jail, NULL);
 	if (p[WAIT_JAIL].revents)
 		take_events(r);
 	/* Each call that puts a file has a clock of its own. */
@@ -413,9 +283,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 	const struct config *cfg)
 {
 	*r = (struct run){.in = -1,
-		.jail = j,
 		.request = q,
-		.cfg = cfg,
 		.max = (uint64_t)cfg->limits.output_bytes,
 		.report_max = (uint64_t)cfg->limits.home_bytes,
 		.due_ms = now_ms() + SILENCE_MS,
@@ -424,6 +292,7 @@ void run_begin(struct run *r, struct jail *j, const struct request *q,
 		.report = {.fd = -1}};
 	if (r->max > RUN_OUTPUT_MAX)
 		r->max = RUN_OUTPUT_MAX;
+	drive_open(&r->drive, j, cfg, NULL, handlers, r);
 	/* It may stand already. */
 	take_events(r);
 }
@@ -434,6 +303,7 @@ void run_fail(struct run *r, const struct request *q, const struct err *e)
 		.gone = true,
 		.request = q,
 		.err = *e,
+		.drive = {.file = -1},
 		.in = -1,
 		.out = {.fd = -1},
 		.err_out = {.fd = -1},
@@ -446,5 +316,6 @@ void run_fini(struct run *r)
 	capture_close(&r->err_out);
 	capture_close(&r->report);
 	fd_drop(&r->in);
-	free(r->files);
+	put_fini(&r->put);
+	drive_forget(&r->drive);
 }

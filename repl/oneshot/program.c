@@ -19,6 +19,7 @@
 #include "jail/jail.h"
 #include "repl/config/config.h"
 #include "repl/config/options.h"
+#include "repl/drive/drive.h"
 #include "repl/files/files.h"
 #include "repl/session/session.h"
 #include "repl/term/term.h"
@@ -354,6 +355,7 @@ enum {
 
 struct program {
 	const struct program_start *start;
+	struct drive drive;
 	struct channel ch[CHANNELS];
 	struct relay relay;
 	struct lines lines; /* where the terminal is not only ours */
@@ -361,11 +363,8 @@ struct program {
 	struct ledger ledger;
 	int tty;	       /* owned */
 	struct strbuf notices; /* said when the terminal is free again */
-	bool exited, gone;
-	bool cancelled; /* by a signal, before it was started */
-	int64_t exited_ms;
-	struct jail_program how;
-	struct err why; /* it could not be run, or not to its end */
+	bool cancelled;	       /* by a signal, before it was started */
+	struct err why;	       /* it could not be run */
 };
 
 /* Python's argv[0] for each mode: "" stands for the file's own name, NULL for
@@ -588,8 +587,9 @@ static void hold_suspend(bool hold)
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-static void take_up(struct program *p, struct jail_event *ev)
+static void take_up(void *arg, struct jail_event *ev)
 {
+	struct program *p = arg;
 	struct terminal *t = p->start->term;
 
 	p->tty = fd_take(&ev->fds[0]);
@@ -605,54 +605,24 @@ static void take_up(struct program *p, struct jail_event *ev)
 	channel_init(&p->ch[CH_OUT], ev->fds[2], true, STDOUT_FILENO, false);
 	channel_init(&p->ch[CH_ERR], ev->fds[3], true, STDERR_FILENO, false);
 	ev->fds[1] = ev->fds[2] = ev->fds[3] = -1;
+	if (p->start->opt->verbose && ev->limited[0])
+		terminal_complain("on this host", ev->limited);
 }
 
-static void note_end(struct program *p, struct jail_program how)
+static void take_notice(void *arg, struct jail_event *ev)
 {
-	p->how = how;
-	p->exited = true;
-	p->exited_ms = now_ms();
+	struct program *p = arg;
+
+	if (p->tty < 0)
+		terminal_complain(NULL, ev->text);
+	else
+		strbuf_printf(&p->notices, "%s\n", ev->text);
 }
 
-static void take_event(struct program *p, struct jail_event *ev)
-{
-	switch (ev->type) {
-	case JAIL_UP:
-		take_up(p, ev);
-		if (p->start->opt->verbose && ev->limited[0])
-			terminal_complain("on this host", ev->limited);
-		break;
-	case JAIL_EXITED:
-		note_end(p, ev->program);
-		break;
-	case JAIL_FAILED:
-		p->why = ev->err;
-		p->gone = true;
-		break;
-	case JAIL_NOTICE:
-		if (p->tty < 0)
-			terminal_complain(NULL, ev->text);
-		else
-			strbuf_printf(&p->notices, "%s\n", ev->text);
-		break;
-	case JAIL_LIMIT:
-		note_end(p, (struct jail_program){
-				    .status = SIGKILL, .limit = ev->limit});
-		break;
-	case JAIL_BUILT:
-	case JAIL_RUNNING:
-	case JAIL_TOOK:
-	case JAIL_DONE:
-	case JAIL_WAITS:
-	case JAIL_TYPEAHEAD:
-	case JAIL_STACK:
-	case JAIL_PARKED:
-	case JAIL_BESIDE:
-	case JAIL_REPLY:
-		break;
-	}
-	jail_event_close(ev);
-}
+static drive_handler *const handlers[DRIVE_HANDLERS] = {
+	[JAIL_UP] = take_up,
+	[JAIL_NOTICE] = take_notice,
+};
 
 /* A shell takes the terminal until SIGCONT. Where there is none, the kernel
  * does not stop us. The program goes on in both cases. */
@@ -667,19 +637,10 @@ static void suspend_program(struct program *p)
 	take_keys(p);
 }
 
-static void lose_jail(struct program *p)
-{
-	p->gone = true;
-	if (p->start->gone)
-		err_set(&p->why, "%s", p->start->gone);
-}
-
 static void take_events(void *arg)
 {
 	struct program *p = arg;
 	struct signals *sig = p->start->signals;
-	struct jail_event ev;
-	int r;
 
 	if (sig->suspend)
 		suspend_program(p);
@@ -687,24 +648,26 @@ static void take_events(void *arg)
 	if (sig->continued && p->tty >= 0)
 		take_keys(p);
 	sig->continued = false;
-	while (!p->gone && (r = jail_next(p->start->jail, &ev, &p->why)) != 0)
-		if (r < 0)
-			lose_jail(p);
-		else
-			take_event(p, &ev);
+	drive_take(&p->drive);
+}
+
+/* By itself, or with its session. */
+static bool has_ended(const struct program *p)
+{
+	return p->drive.ended || p->drive.limit != LIMIT_NONE;
 }
 
 /* Whether Ctrl-C came after the program's end, while we wait for a reader. */
 static bool is_interrupted(const struct program *p)
 {
-	return p->exited &&
-	       p->relay.pressed_ms[RELAY_KILL_PRESSES - 1] > p->exited_ms;
+	return p->drive.ended &&
+	       p->relay.pressed_ms[RELAY_KILL_PRESSES - 1] > p->drive.ended_ms;
 }
 
 static bool is_given_up(const struct program *p)
 {
-	return p->gone || p->start->signals->end || p->ch[CH_OUT].to_error ||
-	       p->relay.broken || is_interrupted(p);
+	return p->drive.over || p->start->signals->end ||
+	       p->ch[CH_OUT].to_error || p->relay.broken || is_interrupted(p);
 }
 
 /* Everything that was written is delivered, however slow the reader is. The
@@ -713,15 +676,15 @@ static bool is_over(const struct program *p)
 {
 	if (is_given_up(p))
 		return true;
-	return p->exited && channel_is_over(&p->ch[CH_OUT]) &&
+	return p->drive.ended && channel_is_over(&p->ch[CH_OUT]) &&
 	       channel_is_over(&p->ch[CH_ERR]) && p->relay.tty < 0;
 }
 
 static void poll_once(struct program *p)
 {
 	struct pollfd polls[POLLS];
-	bool listens =
-		p->exited && p->relay.tty >= 0 && relay_has_room(&p->relay);
+	bool listens = p->drive.ended && p->relay.tty >= 0 &&
+		       relay_has_room(&p->relay);
 	int n;
 
 	for (int i = 0; i < CHANNELS; i++)
@@ -775,13 +738,12 @@ bool program_start_early(const struct program_start *start)
 static int begin_program(struct program *p, struct err *e)
 {
 	const struct program_start *start = p->start;
-	struct jail *jail = start->jail;
 	struct err why = {0};
 	int r = start->early ? 0 : upload_all(p, &why);
 
 	if (r == 0 && !start->early)
 		r = start_now(start, &why);
-	if (setup_wait_built(jail, -1, NULL, 0, e) < 0)
+	if (drive_wait_built(&p->drive, -1, e) < 0)
 		return -1;
 	if (r == 0 || p->cancelled)
 		return 0;
@@ -815,9 +777,11 @@ static int run_program(struct program *p, struct err *e)
 	hold_suspend(false);
 	if (p->notices.n && !p->notices.failed)
 		terminal_complain(NULL, p->notices.s);
-	if (!p->gone || p->exited)
+	if (!p->drive.over || has_ended(p))
 		return 0;
-	*e = p->why;
+	*e = p->drive.err;
+	if (p->drive.gone && start->gone)
+		err_set(e, "%s", start->gone);
 	return e->msg[0] ? -1 : err_set(e, "the jail ended unexpectedly");
 }
 
@@ -827,6 +791,8 @@ static int status_of(struct program *p)
 	const char *source = NULL;
 	char text[VERDICT_MAX], set[600] = "";
 	int out_error = p->ch[CH_OUT].to_error;
+	enum jail_limit limit =
+		p->drive.ended ? p->drive.program.limit : p->drive.limit;
 
 	if (start->signals->end)
 		return 128 + start->signals->end;
@@ -836,18 +802,18 @@ static int status_of(struct program *p)
 		terminal_complain("write standard output", strerror(out_error));
 		return 1;
 	}
-	if (!p->exited)
+	if (!has_ended(p))
 		return 128 + SIGPIPE; /* the reader went away */
-	if (p->how.limit == LIMIT_NONE || p->how.limit == LIMIT_PROCESSES)
-		return program_exit_status(p->how.status);
-	if (p->how.limit == LIMIT_MEMORY)
+	if (limit == LIMIT_NONE || limit == LIMIT_PROCESSES)
+		return program_exit_status(p->drive.program.status);
+	if (limit == LIMIT_MEMORY)
 		source = config_set_in(start->cfg, "session.memory");
-	else if (p->how.limit == LIMIT_WALL)
+	else if (limit == LIMIT_WALL)
 		source = config_set_in(start->cfg, "cell.timeout");
 	if (source)
 		snprintf(set, sizeof(set), " (set in %s)", source);
-	log_limit(start->log, p->how.limit);
-	verdict_limit(text, p->how.limit, &start->cfg->limits);
+	log_limit(start->log, limit);
+	verdict_limit(text, limit, &start->cfg->limits);
 	strncat(text, set, sizeof(text) - strlen(text) - 1);
 	terminal_complain("the program was ended", text);
 	return 128 + SIGKILL;
@@ -861,13 +827,14 @@ int program_run(const struct program_start *start, struct err *e)
 	if (!p)
 		return err_errno(e, "run a program");
 	p->start = start;
+	drive_open(&p->drive, start->jail, start->cfg, start->log, handlers, p);
 	p->tty = -1;
 	for (int i = 0; i < CHANNELS; i++)
 		p->ch[i].from = p->ch[i].to = -1;
 	r = run_program(p, e);
 	if (r == 0) {
 		r = status_of(p);
-		if (p->exited && download_all(p) < 0 && r == 0)
+		if (has_ended(p) && download_all(p) < 0 && r == 0)
 			r = 1;
 	}
 	for (int i = 0; i < CHANNELS; i++)

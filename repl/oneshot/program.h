@@ -25,7 +25,7 @@ struct program_start {
 	struct jail *jail;
 	struct terminal *term;
 	struct signals *signals;
-	const struct log *log;
+	struct log *log;
 	const char *const *argv; /* of the program: program_argv() */
 	const char *gone; /* what it means that the warden goes; or NULL */
 	bool early;	  /* program_start_early() has started it */

@@ -279,7 +279,7 @@ static void finish(struct jobs *s, struct job *j)
 {
 	const struct run *r = &j->run;
 	bool ran = r->how == RUN_ENDED || r->how == RUN_CUT;
-	enum jail_limit limit = ran ? r->program.limit : LIMIT_NONE;
+	enum jail_limit limit = ran ? r->drive.program.limit : LIMIT_NONE;
 	struct exchange *x = j->exchange;
 	int status = status_of(j);
 

@@ -26,37 +26,32 @@
 #define SIGNATURE_MAX (4u << 10)
 
 struct view_cell {
-	bool ended; /* JAIL_DONE has come: `done` */
-	struct jail_done done;
-	int64_t ended_ms;
 	struct record_cell running; /* borrowed; all zero: none */
 	struct strbuf stack;	    /* where it was stuck, until the verdict */
 	bool startup_due; /* this Python has not run python.startup yet */
-	bool up;	  /* a Python has answered */
 	bool restarting;  /* it was announced; JAIL_UP will follow */
 };
 
-int cell_open(struct session *s, struct err *e)
-{
-	s->cell = calloc(1, sizeof(*s->cell));
-	if (!s->cell)
-		return err_errno(e, "open a session");
-	s->cell->startup_due = true;
-	return 0;
-}
-
-void cell_close(struct session *s)
-{
-	if (s->cell)
-		strbuf_free(&s->cell->stack);
-	free(s->cell);
-	s->cell = NULL;
-}
-
 /* ---- what the warden says ---- */
 
-static void take_up(struct session *s, struct jail_event *ev)
+static void take_built(void *session, struct jail_event *ev)
 {
+	struct session *s = session;
+
+	snprintf(s->limited, sizeof(s->limited), "%s", ev->limited);
+}
+
+static void take_failure(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
+
+	(void)ev;
+	session_fail(s, &s->drive.err);
+}
+
+static void take_up(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
 	struct view_cell *c = s->cell;
 
 	screen_replace(s, fd_take(&ev->fds[0]));
@@ -64,8 +59,49 @@ static void take_up(struct session *s, struct jail_event *ev)
 	if (ev->restarted && !c->restarting)
 		c->startup_due = true;
 	c->restarting = false;
-	c->up = true;
 	session_set_limited(s, ev->limited);
+}
+
+static void take_running(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
+
+	if (s->relay)
+		screen_run(s, ev->mark);
+}
+
+static void take_beginning(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
+
+	(void)ev;
+	if (s->relay)
+		relay_release(s->relay);
+}
+
+static void take_waits(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
+
+	(void)ev;
+	if (s->relay)
+		relay_waits(s->relay);
+}
+
+/* What is typed from now on is for the next prompt. */
+static void take_done(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
+
+	(void)ev;
+	if (s->relay)
+		relay_hold(s->relay);
+}
+
+static void take_keys(void *session, struct jail_event *ev)
+{
+	if (ev->bytes)
+		screen_take_keys(session, ev->bytes, ev->nbytes);
 }
 
 static void show_stack(struct session *s)
@@ -77,8 +113,10 @@ static void show_stack(struct session *s)
 	strbuf_free(stack);
 }
 
-static void take_stack(struct session *s, const struct jail_event *ev)
+static void take_stack(void *session, struct jail_event *ev)
 {
+	struct session *s = session;
+
 	if (!ev->bytes)
 		return;
 	stack_add(&s->cell->stack, ev->bytes, ev->nbytes, s->record,
@@ -87,136 +125,104 @@ static void take_stack(struct session *s, const struct jail_event *ev)
 		show_stack(s);
 }
 
-/* What is typed from now on is for the next prompt. */
-static void take_done(struct session *s, const struct jail_done *done)
+static void take_notice(void *session, struct jail_event *ev)
 {
-	struct view_cell *c = s->cell;
-
-	relay_hold(s->relay);
-	c->done = *done;
-	c->ended = true;
-	c->ended_ms = now_ms();
+	session_frame(session, "%s", ev->text);
 }
 
-static void take_limit(struct session *s, enum jail_limit limit)
+static void take_limit(void *session, struct jail_event *ev)
 {
+	struct session *s = session;
 	char text[VERDICT_MAX];
 
-	log_limit(s->log, limit);
+	log_limit(s->log, ev->limit);
 	session_frame(
-		s, "%s", verdict_session_end(text, limit, &s->cfg->limits));
+		s, "%s", verdict_session_end(text, ev->limit, &s->cfg->limits));
 	session_end(s, s->status);
 }
 
-static void take_signature(struct session *s, const struct jail_event *ev)
+static void take_visit(void *session, struct jail_event *ev)
 {
+	visit_take(session, ev);
+}
+
+static void take_signature(void *session, struct jail_event *ev)
+{
+	struct session *s = session;
 	size_t n = ev->nbytes < SIGNATURE_MAX ? ev->nbytes : SIGNATURE_MAX;
 
 	if (ev->ok && ev->bytes && s->editor)
 		editor_signature(s->editor, ev->bytes, n);
 }
 
-static void take_event(struct session *s, struct jail_event *ev)
-{
-	struct err e = {0};
-
-	switch (ev->type) {
-	case JAIL_BUILT:
-	case JAIL_PARKED:
-	case JAIL_EXITED:
-		break;
-	case JAIL_BESIDE:
-		visit_take(s, ev);
-		break;
-	case JAIL_REPLY:
-		take_signature(s, ev);
-		break;
-	case JAIL_FAILED:
-		setup_failed(&e, &ev->err);
-		session_fail(s, &e);
-		break;
-	case JAIL_UP:
-		take_up(s, ev);
-		break;
-	case JAIL_RUNNING:
-		if (s->relay)
-			screen_run(s, ev->mark);
-		break;
-	case JAIL_TOOK:
-		if (s->relay)
-			relay_release(s->relay);
-		break;
-	case JAIL_WAITS:
-		if (s->relay)
-			relay_waits(s->relay);
-		break;
-	case JAIL_DONE:
-		if (s->relay)
-			take_done(s, &ev->done);
-		break;
-	case JAIL_TYPEAHEAD:
-		if (ev->bytes)
-			screen_take_keys(s, ev->bytes, ev->nbytes);
-		break;
-	case JAIL_STACK:
-		take_stack(s, ev);
-		break;
-	case JAIL_NOTICE:
-		session_frame(s, "%s", ev->text);
-		break;
-	case JAIL_LIMIT:
-		take_limit(s, ev->limit);
-		break;
-	}
-	jail_event_close(ev);
-}
+static drive_handler *const handlers[DRIVE_HANDLERS] = {
+	[JAIL_BUILT] = take_built,
+	[JAIL_FAILED] = take_failure,
+	[JAIL_UP] = take_up,
+	[JAIL_RUNNING] = take_running,
+	[JAIL_TOOK] = take_beginning,
+	[JAIL_DONE] = take_done,
+	[JAIL_WAITS] = take_waits,
+	[JAIL_TYPEAHEAD] = take_keys,
+	[JAIL_STACK] = take_stack,
+	[JAIL_NOTICE] = take_notice,
+	[JAIL_LIMIT] = take_limit,
+	[JAIL_BESIDE] = take_visit,
+	[JAIL_REPLY] = take_signature,
+};
 
 void cell_take_events(struct session *s)
 {
-	struct jail_event ev;
-	struct err e = {0};
-	int r;
+	struct err e;
 
-	while ((r = jail_next(s->jail, &ev, &e)) > 0)
-		take_event(s, &ev);
-	if (r == 0 || s->over)
+	drive_take(&s->drive);
+	if (s->over || !s->drive.over)
 		return;
+	e = s->drive.err;
 	err_wrap(&e, "the session ended unexpectedly");
 	session_fail(s, &e);
 }
 
-/* ---- running one ---- */
-
-static bool writers_are_dead(const struct view_cell *c)
+int cell_open(struct session *s, struct err *e)
 {
-	return c->done.after != AFTER_KEPT;
+	s->cell = calloc(1, sizeof(*s->cell));
+	if (!s->cell)
+		return err_errno(e, "open a session");
+	s->cell->startup_due = true;
+	drive_open(&s->drive, s->jail, s->cfg, s->log, handlers, s);
+	return 0;
 }
+
+void cell_close(struct session *s)
+{
+	if (s->cell)
+		strbuf_free(&s->cell->stack);
+	free(s->cell);
+	drive_forget(&s->drive);
+	s->cell = NULL;
+}
+
+/* ---- running one ---- */
 
 static void wait_for_end(struct session *s)
 {
-	const struct view_cell *c = s->cell;
+	const struct drive *d = &s->drive;
 
-	while (!s->over && !(c->ended && screen_is_over(s, c->ended_ms,
-						 writers_are_dead(c))))
-		screen_turn(s,
-			c->ended ? output_silence_ms(writers_are_dead(c)) : -1);
+	while (!s->over && !(d->ended && screen_is_over(s)))
+		screen_turn(s, d->ended ? drive_silence_ms(d) : -1);
 	while (!s->over && !screen_is_flushed(s))
 		screen_turn(s, -1);
 }
 
 static void show_verdict(struct session *s)
 {
-	struct view_cell *c = s->cell;
-	const struct verdict_about about = {.limits = &s->cfg->limits,
-		.memory_source = config_set_in(s->cfg, "session.memory")};
 	char text[VERDICT_MAX];
 	struct err e = {0};
+	int r = drive_end_cell(&s->drive, text, &e);
 
-	verdict_line(text, &c->done, &about);
-	log_limit(s->log, c->done.limit);
 	if (text[0])
 		session_frame(s, "%s", text);
-	if (log_cell_end(s->log, text, &e) < 0)
+	if (r < 0)
 		session_frame(s, "%s", e.msg);
 	show_stack(s);
 }
@@ -224,7 +230,7 @@ static void show_verdict(struct session *s)
 /* Whether the session goes on after this cell. */
 static void follow_up(struct session *s)
 {
-	const struct jail_done *done = &s->cell->done;
+	const struct jail_done *done = &s->drive.done;
 	bool leaves = done->how == HOW_EXIT;
 
 	if (done->after == AFTER_RESTARTED)
@@ -254,14 +260,15 @@ static int run_handed_over(struct session *s, const char *src, size_t n,
 {
 	struct view_cell *c = s->cell;
 	auto_close int report = pictures_begin(s, image);
+	const struct jail_run run = {.cell = s->cell_no,
+		.src = src,
+		.n = n,
+		.kind = image ? CELL_IMAGE : CELL_PROMPT,
+		.report = report};
 
-	if (jail_run(s->jail, s->cell_no, src, n,
-		    image ? CELL_IMAGE : CELL_PROMPT, report, e) < 0)
+	if (drive_run(&s->drive, &run, e) < 0)
 		return -1;
 	fd_drop(&report);
-	log_cell(s->log, s->cell_no, src, n);
-	c->ended = false;
-	c->done = (struct jail_done){0};
 	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
 	away_cell(s, true);
 	if (!s->typed)
@@ -269,7 +276,7 @@ static int run_handed_over(struct session *s, const char *src, size_t n,
 	screen_begin(s);
 	wait_for_end(s);
 	screen_end_output(s);
-	if (c->ended)
+	if (s->drive.ended)
 		show_verdict(s);
 	screen_end(s);
 	away_cell(s, false);
@@ -292,7 +299,7 @@ static int run_next(struct session *s, const char *src, size_t n,
 	screen_follow_window(s);
 	s->cell_no++;
 	r = run_handed_over(s, src, n, image, e);
-	if (r == 0 && s->cell->done.how != HOW_REFUSED)
+	if (r == 0 && s->drive.done.how != HOW_REFUSED)
 		return 1;
 	s->cell_no--;
 	return r;
@@ -304,7 +311,7 @@ int cell_run(struct session *s, const char *src, size_t n, struct err *e)
 
 	if (r > 0)
 		record_add(s->record, s->cell_no, src, n,
-			s->cell->done.how == HOW_OK);
+			s->drive.done.how == HOW_OK);
 	return r < 0 ? -1 : 0;
 }
 
@@ -319,7 +326,7 @@ int cell_show_image(
 
 const struct jail_done *cell_done(const struct session *s)
 {
-	return s->cell->ended ? &s->cell->done : NULL;
+	return s->drive.ended ? &s->drive.done : NULL;
 }
 
 /* ---- python.startup ---- */
@@ -327,11 +334,6 @@ const struct jail_done *cell_done(const struct session *s)
 void cell_restarted(struct session *s)
 {
 	s->cell->startup_due = s->cell->restarting = true;
-}
-
-bool cell_is_up(const struct session *s)
-{
-	return s->cell->up;
 }
 
 bool cell_startup_is_due(const struct session *s)
@@ -360,7 +362,7 @@ void cell_run_startup(struct session *s)
 	r = run_handed_over(s, src, strlen(src), NULL, &e);
 	s->typed = typed;
 	c->startup_due = false;
-	if (r == 0 && c->done.how == HOW_OK)
+	if (r == 0 && s->drive.done.how == HOW_OK)
 		return;
 	session_frame(s, "python.startup did not end well: it is set in %s",
 		config_source(s->cfg, "python.startup"));

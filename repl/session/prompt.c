@@ -55,7 +55,7 @@ static void python_name(const struct session *s, char *buf, size_t size)
 		snprintf(buf, size, "Python %.16s", base + 6);
 }
 
-static void print_banner(struct session *s, const char *limited)
+static void print_banner(struct session *s)
 {
 	const struct limits *l = &s->cfg->limits;
 	char python[64], memory[TEXT_HUMAN], wall[TEXT_HUMAN], home[TEXT_HUMAN],
@@ -87,7 +87,7 @@ static void print_banner(struct session *s, const char *limited)
 	if (!b.failed)
 		session_print(s, b.s, b.n);
 	strbuf_free(&b);
-	session_set_limited(s, limited);
+	session_tell_limited(s);
 }
 
 static void tell_no_history(struct session *s)
@@ -322,7 +322,7 @@ static void await_python(struct session *s)
 
 	if (!s->term->out_tty || !editor_is_plain(s->editor))
 		return;
-	for (; !s->over && !cell_is_up(s) && now < end; now = now_ms()) {
+	for (; !s->over && !s->drive.up && now < end; now = now_ms()) {
 		if (poll(p, 2, (int)(end - now)) > 0 && p[1].revents)
 			break;
 		cell_take_events(s);
@@ -331,13 +331,10 @@ static void await_python(struct session *s)
 
 static int run_session(struct session *s, struct err *e)
 {
-	char limited[sizeof(s->limited)] = "";
-
-	if (setup_wait_built(s->jail, BUILT_MS, limited, sizeof(limited), e) <
-			0 ||
+	if (drive_wait_built(&s->drive, BUILT_MS, e) < 0 ||
 		s->calls->ready(s, e) < 0)
 		return -1;
-	print_banner(s, limited);
+	print_banner(s);
 	tell_no_history(s);
 	await_python(s);
 	s->calls->start(s);

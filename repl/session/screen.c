@@ -483,12 +483,12 @@ void screen_draw_anew(struct session *s)
 	jail_resize(s->jail, s->term->rows, s->term->cols);
 }
 
-bool screen_is_over(const struct session *s, int64_t ended_ms, bool dead)
+bool screen_is_over(const struct session *s)
 {
 	const struct screen *sc = s->screen;
 
 	return sc->relay.tty < 0 || sc->holder != CELL ||
-	       output_is_over(&sc->output, ended_ms, sc->heard_ms, dead);
+	       drive_has_shown(&s->drive, &sc->output, sc->heard_ms);
 }
 
 bool screen_is_flushed(const struct session *s)

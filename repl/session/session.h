@@ -16,9 +16,6 @@
  *	watchers.c	who watches the session
  *
  *	setup.c		from the configuration to a jail that stands
- *	verdict.c	what became of a cell, in one line
- *	log.c		syslog and the transcript, where the administrator wants
- *			them
  *	told.c		what a person has been told on this host
  *
  * The warden is the session. A view has the terminal, the editor, and what was
@@ -30,6 +27,7 @@
 #include "jail/base/err.h"
 #include "jail/jail.h"
 #include "jail/spec.h"
+#include "repl/drive/drive.h"
 #include "repl/files/files.h"
 #include "repl/text/text.h"
 
@@ -48,7 +46,6 @@ struct history;
 struct jail;
 struct key;
 struct keys;
-struct log;
 struct options;
 struct output;
 struct pictures;
@@ -110,6 +107,7 @@ struct session {
 
 	/* Each is the business of the file of its name, which also writes
 	 * what stands behind it. */
+	struct drive drive;
 	struct view_cell *cell;
 	uint32_t cell_no; /* the last number given */
 	/* The line that is being run as it was typed, which watchers have seen.
@@ -205,8 +203,8 @@ void session_fail(struct session *s, const struct err *e);
 
 /* ---- cell.c: a cell from hand-over to verdict ---- */
 
-/* Make s->cell, for a Python that has not run python.startup yet. 0, or -1
- * with e. */
+/* Make s->drive and s->cell, for a Python that has not run python.startup yet.
+ * 0, or -1 with e. */
 int cell_open(struct session *s, struct err *e);
 void cell_close(struct session *s);
 
@@ -227,9 +225,6 @@ const struct jail_done *cell_done(const struct session *s);
 /* Run python.startup where it is due. */
 void cell_run_startup(struct session *s);
 bool cell_startup_is_due(const struct session *s);
-
-/* Whether Python has answered, and what it brings was told. */
-bool cell_is_up(const struct session *s);
 
 /* Python is being replaced by a fresh one, which JAIL_UP will confirm. */
 void cell_restarted(struct session *s);
@@ -261,9 +256,8 @@ void screen_run(struct session *s, const char *mark);
  * bytes. */
 void screen_turn(struct session *s, int timeout_ms);
 
-/* True if the output of the cell that ended then, if it had any, is over, as
- * output_is_over(). */
-bool screen_is_over(const struct session *s, int64_t ended_ms, bool dead);
+/* True if the output of the cell that has ended, if it had any, is over. */
+bool screen_is_over(const struct session *s);
 
 /* Whether the terminal has taken everything. */
 bool screen_is_flushed(const struct session *s);
@@ -475,50 +469,6 @@ const struct record_output *record_find_output(
 void stack_add(struct strbuf *b, const char *text, size_t n,
 	const struct record *record, const struct record_cell *running);
 
-/* ---- log.c ---- */
-
-/*
- * 	log.syslog	who, when, which limit struck
- * 	log.transcript	a file for each session: its cells, their output, and
- * 			their verdicts
- */
-
-/* Caller's storage. All zero but the descriptor, which is -1: nothing is
- * logged. */
-struct log {
-	bool to_syslog;
-	int transcript;
-	char mark[20];	   /* of our lines in it; nobody in the jail knows it */
-	const char *user;  /* borrowed */
-	uint64_t cell_max; /* bytes of a cell's output that are written down */
-	uint64_t cell_seen; /* bytes that the cell wrote */
-	int error;	    /* why the transcript has a gap */
-	bool told;	    /* the gap was reported */
-};
-
-/* Begin, before the front end confines itself. Only a session has a
- * transcript. 0; -1 with e (ERR_CONFIG) where there must be a transcript and
- * none can be written. */
-int log_open(struct log *l, const struct config *cfg, const char *user,
-	bool session, struct err *e);
-
-/* End, with the exit status. */
-void log_close(struct log *l, int status);
-
-/* A limit struck. */
-void log_limit(const struct log *l, enum jail_limit limit);
-
-/* A terminal came or went, or somebody ended the session: from where. */
-void log_attach(const struct log *l, const char *what, const char *from);
-
-/* For the transcript: a cell's number and source; its output, unfiltered, at
- * most cell.output and cell.tail together; how many bytes there were beyond
- * that, and the verdict ("": none). -1 with e, once, when the transcript has a
- * gap. */
-void log_cell(struct log *l, uint32_t cell, const char *src, size_t n);
-void log_output(struct log *l, const void *buf, size_t n);
-int log_cell_end(struct log *l, const char *verdict, struct err *e);
-
 /* ---- setup.c ---- */
 
 /* Longest list a configuration can have. */
@@ -550,15 +500,6 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	const struct config *cfg, const struct options *opt,
 	const struct terminal *t, enum spec_mode mode, struct err *e);
 
-/* Wait until the jail stands (JAIL_BUILT), at most timeout_ms (-1: as long as
- * it takes). `limited` gets the words about what this host cannot enforce, or
- * is NULL. 0, also when the time is up, or -1 with e (ERR_JAIL). */
-int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
-	struct err *e);
-
-/* e is why the jail could not be built (`why` NULL: nobody knows). -1. */
-int setup_failed(struct err *e, const struct err *why);
-
 /* Where a person's sessions are counted. */
 struct setup_slots {
 	int fd;		/* the file; it holds the place. -1: there is none */
@@ -587,44 +528,5 @@ int told_open(int dir);
 
 /* Whether this person was told `text` here before; from now on they were. */
 bool told_before(int fd, const char *text);
-
-/* ---- verdict.c ---- */
-
-/*
- * Pure: what the warden measured in, words for the person out.
- */
-
-/* Enough for any verdict. */
-#define VERDICT_MAX 1024
-
-/* What the words need beside the facts. All borrowed. */
-struct verdict_about {
-	const struct limits *limits;
-	const char *memory_source; /* where session.memory was set, or NULL
-				    * when nobody set it */
-};
-
-/* Write the words that go between the brackets, such as "time limit: 10 s ·
- * interrupted · variables kept". Empty when there is nothing to say: the cell
- * ran to its end, or its own traceback said it all. Returns `buf`. */
-const char *verdict_line(char buf[static VERDICT_MAX],
-	const struct jail_done *d, const struct verdict_about *about);
-
-/* The key that sets a limit; NULL: none does. */
-const char *verdict_limit_key(enum jail_limit limit);
-
-/* Why a program that was killed was: "memory limit: 512 MiB". Empty when no
- * limit struck. Returns `buf`. */
-const char *verdict_limit(char buf[static VERDICT_MAX], enum jail_limit limit,
-	const struct limits *limits);
-
-/* The message of a session that the idle or lifetime limit ended. */
-const char *verdict_session_end(char buf[static VERDICT_MAX],
-	enum jail_limit limit, const struct limits *limits);
-
-/* Words for what :undo took back, and what it would take back next. `source` is
- * the first cell that is undone, or NULL. */
-const char *verdict_undo(char buf[static VERDICT_MAX],
-	const struct jail_undone *u, const char *source, size_t n);
 
 #endif

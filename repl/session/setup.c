@@ -116,40 +116,6 @@ int setup_spec(struct jail_spec *spec, struct setup *s,
 	return 0;
 }
 
-int setup_failed(struct err *e, const struct err *why)
-{
-	if (why)
-		*e = *why;
-	else
-		err_set(e, "the jail could not be built");
-	return e->kind == ERR_CONFIG || e->kind == ERR_BUSY
-		       ? -1
-		       : err_kind_set(e, ERR_JAIL);
-}
-
-int setup_wait_built(struct jail *j, int timeout_ms, char *limited, size_t size,
-	struct err *e)
-{
-	struct jail_event ev;
-	int r = jail_wait(j, &ev, timeout_ms, e);
-
-	if (r < 0) {
-		err_wrap(e, "the jail could not be built");
-		return err_kind_set(e, ERR_JAIL);
-	}
-	if (r == 0)
-		return 0;
-	if (ev.type == JAIL_BUILT) {
-		if (limited)
-			snprintf(limited, size, "%s", ev.limited);
-		r = 0;
-	} else {
-		r = setup_failed(e, ev.type == JAIL_FAILED ? &ev.err : NULL);
-	}
-	jail_event_close(&ev);
-	return r;
-}
-
 int setup_open_slots(const char *dir, struct err *e)
 {
 	auto_close int fd = -1;

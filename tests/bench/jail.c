@@ -83,10 +83,13 @@ int main(int argc, char **argv)
 		fail(&e);
 	await_tty(j);
 	for (int i = 0; i < CELLS; i++) {
+		const struct jail_run run = {.cell = (uint32_t)i + 1,
+			.src = "x=1\n",
+			.n = 4,
+			.report = -1};
 		double start = now(), done;
 
-		if (jail_run(j, (uint32_t)i + 1, "x=1\n", 4, CELL_SILENT, -1,
-			    &e) < 0)
+		if (jail_run(j, &run, &e) < 0)
 			fail(&e);
 		done = await(j, JAIL_DONE);
 		cell[i] = done - start;

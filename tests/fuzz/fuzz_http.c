@@ -2,7 +2,7 @@
 /* fuzz-sources: repl/serve/head.c repl/serve/gate.c repl/serve/http.c
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
  * repl/serve/metrics.c repl/json/request.c repl/json/fields.c repl/json/python.c
- * repl/serve/listen.c repl/json/emit.c repl/session/verdict.c
+ * repl/serve/listen.c repl/json/emit.c repl/drive/verdict.c
  * repl/serve/subids.c */
 /* fuzz-libs: -ljansson */
 /*

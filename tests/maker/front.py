@@ -31,6 +31,7 @@ class End(ctypes.Structure):
 class Request(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int), ("seq", ctypes.c_uint32),
                 ("a", ctypes.c_int64), ("b", ctypes.c_int64),
+                ("c", ctypes.c_int64),
                 ("ends", End * constant("jail/jail.h", "JAIL_MANY_MAX")),
                 ("path", ctypes.c_char * constant("jail/jail.h",
                                                   "JAIL_PATH_MAX"))]

@@ -113,11 +113,14 @@ static int teardown(void **state)
 
 static void begin_cell(const char *source)
 {
+	const struct jail_run run = {.cell = ++S.cell,
+		.src = source,
+		.n = strlen(source),
+		.report = -1};
 	struct err e = {0};
 
 	memset(S.out, 0, sizeof(S.out));
-	if (jail_run(S.jail, ++S.cell, source, strlen(source), CELL_SILENT, -1,
-		    &e) < 0)
+	if (jail_run(S.jail, &run, &e) < 0)
 		fail_with(&e);
 }
 

@@ -12,11 +12,12 @@
 static int run_cell(uint32_t cell)
 {
 	auto_close int fd = io_sealed_memfd("c", SOURCE, sizeof(SOURCE) - 1);
-	const struct wire_front m = {.type = FRONT_RUN, .seq = ++P.seq};
+	const struct wire_front m = {
+		.type = FRONT_RUN, .seq = ++P.seq, .a = cell};
 
 	P.last = m.seq;
 	link_serve(&W->link, &m);
-	return warden_cell_run(W, cell, CELL_SILENT, fd, -1);
+	return warden_cell_run(W, &m, fd, -1);
 }
 
 /* Events until the verdict. Counts the stacks that were shown. */
@@ -195,19 +196,20 @@ static void a_person_need_not_wait_for_a_death(void **state)
 
 static void a_source_that_cannot_be_run_is_refused(void **state)
 {
+	const struct wire_front first = {.type = FRONT_RUN, .a = 1};
 	struct wire_event m;
 	auto_close int null = open("/dev/null", O_RDONLY);
 	auto_close int unsealed = memfd_create("c", MFD_ALLOW_SEALING);
 
 	(void)state;
-	assert_int_equal(warden_cell_run(W, 1, CELL_SILENT, -1, -1), 0);
+	assert_int_equal(warden_cell_run(W, &first, -1, -1), 0);
 	expect_event(JAIL_DONE, &m);
 	assert_int_equal(m.event.done.how, HOW_REFUSED);
 	assert_string_equal(m.event.done.text, "its source is missing");
-	assert_int_equal(warden_cell_run(W, 1, CELL_SILENT, null, -1), 0);
+	assert_int_equal(warden_cell_run(W, &first, null, -1), 0);
 	expect_event(JAIL_DONE, &m);
 	assert_string_equal(m.event.done.text, "its source is missing");
-	assert_int_equal(warden_cell_run(W, 1, CELL_SILENT, unsealed, -1), 0);
+	assert_int_equal(warden_cell_run(W, &first, unsealed, -1), 0);
 	expect_event(JAIL_DONE, &m);
 	assert_string_equal(m.event.done.text, "its source is missing");
 	P.spec.limits.source_bytes = 3;

@@ -9,7 +9,7 @@
  *            unfiltered: it is not safe to show on a terminal. It cannot hold
  *            our lines: those begin with a mark that is drawn by lot
  */
-#include "repl/session/session.h"
+#include "repl/drive/drive.h"
 
 #include "jail/base/err.h"
 #include "jail/base/io.h"

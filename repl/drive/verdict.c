@@ -10,7 +10,7 @@
  * done, which state the session has now, what was lost, and which processes the
  * cell left behind.
  */
-#include "repl/session/session.h"
+#include "repl/drive/drive.h"
 
 #include "jail/spec.h"
 #include "repl/config/config.h"

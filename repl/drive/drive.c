@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * drive.c - what is known of a jail in use, and how it is asked
+ *
+ * Runs in:   front end, confined
+ * Trusts:    the warden for what became of a cell, a program or a call; no byte
+ *            of the guest's that it passes on
+ *
+ * Nothing here waits but drive_wait_built(). The clocks of a cell are the
+ * warden's.
+ */
+#include "repl/drive/drive.h"
+
+#include "jail/base/io.h"
+#include "repl/config/config.h"
+#include "repl/term/term.h"
+
+#include <string.h>
+
+void drive_open(struct drive *d, struct jail *j, const struct config *cfg,
+	struct log *log, drive_handler *const *on, void *arg)
+{
+	*d = (struct drive){.jail = j,
+		.cfg = cfg,
+		.log = log,
+		.on = on,
+		.arg = arg,
+		.file = -1};
+}
+
+void drive_forget(struct drive *d)
+{
+	fd_drop(&d->file);
+	jail_files_free(&d->files);
+}
+
+/* ---- events ---- */
+
+static void end_session(struct drive *d, const struct err *why)
+{
+	if (!d->over)
+		d->err = *why;
+	d->over = true;
+}
+
+static void fail_session(struct drive *d, const char *why)
+{
+	struct err e = {0};
+
+	err_set(&e, "%s", why);
+	err_kind_set(&e, ERR_JAIL);
+	end_session(d, &e);
+}
+
+static void note_failure(struct drive *d, const struct err *why)
+{
+	struct err e = *why;
+
+	if (e.kind != ERR_CONFIG && e.kind != ERR_BUSY)
+		err_kind_set(&e, ERR_JAIL);
+	end_session(d, &e);
+}
+
+static void note_end(struct drive *d)
+{
+	d->ended = true;
+	d->ended_ms = now_ms();
+}
+
+static void note_done(struct drive *d, const struct jail_done *done)
+{
+	if ((unsigned)done->how > HOW_REFUSED ||
+		(unsigned)done->after > AFTER_ENDED) {
+		fail_session(d, "the warden said what cannot be");
+		return;
+	}
+	d->done = *done;
+	note_end(d);
+}
+
+static void note_reply(struct drive *d, struct jail_event *ev)
+{
+	if (!d->asked)
+		return;
+	d->asked = false;
+	d->replied = true;
+	d->ok = ev->ok;
+	d->why = ev->err;
+	if (!d->ok)
+		return;
+	switch (d->call) {
+	case CALL_READY:
+	case CALL_REMOVE:
+		break;
+	case CALL_RESET: /* the next Python says when it is up */
+		d->up = false;
+		break;
+	case CALL_UNDO:
+		d->undone = ev->undone;
+		break;
+	case CALL_LIST:
+		jail_files_free(&d->files);
+		d->ok = jail_take_files(ev, &d->files, &d->why) == 0;
+		break;
+	case CALL_OPEN:
+		fd_drop(&d->file);
+		d->file = fd_take(&ev->fd);
+		d->ok = d->file >= 0;
+		break;
+	}
+}
+
+static void note_event(struct drive *d, struct jail_event *ev)
+{
+	switch (ev->type) {
+	case JAIL_BUILT:
+		d->built = true;
+		break;
+	case JAIL_FAILED:
+		note_failure(d, &ev->err);
+		break;
+	case JAIL_UP:
+		d->up = true;
+		break;
+	case JAIL_RUNNING:
+		d->running = true;
+		break;
+	case JAIL_TOOK:
+		d->took = true;
+		break;
+	case JAIL_DONE:
+		note_done(d, &ev->done);
+		break;
+	case JAIL_EXITED:
+		d->program = ev->program;
+		note_end(d);
+		break;
+	case JAIL_LIMIT:
+		d->limit = ev->limit;
+		d->over = true;
+		break;
+	case JAIL_REPLY:
+		note_reply(d, ev);
+		break;
+	case JAIL_WAITS:
+	case JAIL_TYPEAHEAD:
+	case JAIL_STACK:
+	case JAIL_PARKED:
+	case JAIL_NOTICE:
+	case JAIL_BESIDE:
+		break;
+	}
+}
+
+static void take_event(struct drive *d, struct jail_event *ev)
+{
+	note_event(d, ev);
+	if (d->on[ev->type])
+		d->on[ev->type](d->arg, ev);
+	jail_event_close(ev);
+}
+
+static void lose_warden(struct drive *d, const struct err *why)
+{
+	d->gone = true;
+	end_session(d, why);
+}
+
+void drive_take(struct drive *d)
+{
+	struct jail_event ev;
+	struct err e = {0};
+	int r = 0;
+
+	while (!d->gone && (r = jail_next(d->jail, &ev, &e)) > 0)
+		take_event(d, &ev);
+	if (r < 0)
+		lose_warden(d, &e);
+}
+
+int drive_wait_built(struct drive *d, int timeout_ms, struct err *e)
+{
+	static const char failed[] = "the jail could not be built";
+	struct jail_event ev;
+	struct err why = {0};
+	int r = jail_wait(d->jail, &ev, timeout_ms, &why);
+
+	if (r > 0) {
+		take_event(d, &ev);
+		if (!d->built && !d->over)
+			fail_session(d, failed);
+	} else if (r < 0) {
+		err_wrap(&why, failed);
+		err_kind_set(&why, ERR_JAIL);
+		lose_warden(d, &why);
+	}
+	if (!d->over)
+		return 0;
+	*e = d->err;
+	return -1;
+}
+
+void drive_give_up(struct drive *d)
+{
+	fail_session(d, "the session does not answer");
+}
+
+/* ---- a cell ---- */
+
+int drive_run(struct drive *d, const struct jail_run *run, struct err *e)
+{
+	d->wall_ms = run->wall_ms;
+	d->running = d->took = d->ended = false;
+	d->stops = 0;
+	d->done = (struct jail_done){0};
+	if (jail_run(d->jail, run, e) < 0)
+		return -1;
+	log_cell(d->log, run->cell, run->src, run->n);
+	return 0;
+}
+
+void drive_stop(struct drive *d)
+{
+	d->stops++;
+	if (d->stops == 1)
+		jail_stop(d->jail, NULL);
+	else if (d->stops == 2)
+		jail_kill(d->jail, NULL);
+}
+
+/* Only what is on its way through the kernel can still come. */
+static bool is_every_writer_dead(const struct drive *d)
+{
+	return d->done.after != AFTER_KEPT;
+}
+
+bool drive_has_shown(
+	const struct drive *d, const struct output *o, int64_t heard_ms)
+{
+	return output_is_over(
+		o, d->ended_ms, heard_ms, is_every_writer_dead(d));
+}
+
+int drive_silence_ms(const struct drive *d)
+{
+	return output_silence_ms(is_every_writer_dead(d));
+}
+
+int drive_end_cell(
+	struct drive *d, char verdict[static VERDICT_MAX], struct err *e)
+{
+	struct limits limits = d->cfg->limits;
+	const struct verdict_about about = {.limits = &limits,
+		.memory_source = config_set_in(d->cfg, "session.memory")};
+
+	d->running = false;
+	/* It was asked for, but nobody pressed a key. */
+	if (d->stops && d->done.limit == LIMIT_PERSON)
+		d->done.limit = LIMIT_NONE;
+	if (d->wall_ms)
+		limits.cell_wall_ms = d->wall_ms;
+	verdict_line(verdict, &d->done, &about);
+	log_limit(d->log, d->done.limit);
+	return log_cell_end(d->log, verdict, e);
+}
+
+/* ---- calls ---- */
+
+void drive_call(struct drive *d, enum jail_call call, int n, const char *path)
+{
+	d->call = call;
+	d->replied = false;
+	d->asked = jail_send(d->jail, call, n, path, &d->why) == 0;
+	if (d->asked)
+		return;
+	d->replied = true;
+	d->ok = false;
+	if (d->why.kind == ERR_JAIL)
+		end_session(d, &d->why);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * put.c - files into the home of a jail that serves requests
+ *
+ * Runs in:   front end, confined
+ * Trusts:    the paths of a request, which request.c has cleaned; nothing in
+ *            the home
+ * Leaves:    whole files: one that cannot be written is not there
+ */
+#include "repl/json/json.h"
+
+#include "jail/base/err.h"
+#include "jail/base/io.h"
+#include "jail/jail.h"
+#include "repl/config/config.h"
+#include "repl/files/files.h"
+#include "repl/term/term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How long one turn takes, but for the file that it puts last. */
+#define TURN_MS 3
+
+/* Python's name of an error of the system. */
+static const char *class_of(int code)
+{
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = {
+		{EISDIR, "IsADirectoryError"},
+		{ENOTDIR, "NotADirectoryError"},
+		{EEXIST, "FileExistsError"},
+		{ENOENT, "FileNotFoundError"},
+		{EACCES, "PermissionError"},
+		{EPERM, "PermissionError"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].code == code)
+			return names[i].name;
+	return "OSError";
+}
+
+/* A piece at a time from a file of ours, or what the request held. */
+static int write_file(int to, const struct request_file *f)
+{
+	char piece[64 << 10];
+
+	if (f->fd < 0)
+		return io_write_full(to, f->content, f->n);
+	for (size_t at = 0; at < f->n;) {
+		ssize_t n = pread(f->fd, piece, sizeof(piece), (off_t)at);
+
+		if (n == 0)
+			errno = EIO;
+		if (n <= 0 || io_write_full(to, piece, (size_t)n) < 0)
+			return -1;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+static int put_file(struct put *p, struct jail *j, const struct request_file *f,
+	struct err *e)
+{
+	auto_close int fd = -1;
+	struct stat st;
+	uint32_t token;
+
+	if (!strcmp(f->clean, ".")) {
+		e->code = EISDIR;
+		return -1;
+	}
+	fd = jail_home_create(j, f->clean, 0777, &token, e);
+	if (fd < 0)
+		return -1;
+	if (write_file(fd, f) < 0 || fstat(fd, &st) < 0) {
+		err_errno(e, "write");
+		jail_home_abort(j, token, NULL);
+		return -1;
+	}
+	if (jail_home_commit(j, token, 1, e) < 0)
+		return -1;
+	p->files[p->n++] = (struct put_file){f->clean, st.st_mtim};
+	return 0;
+}
+
+static void refuse_skeleton(void *arg, const struct err *e)
+{
+	(void)arg;
+	terminal_refuse(e);
+}
+
+void put_skeleton(struct jail *j, const struct config *cfg)
+{
+	struct ledger ledger = {0};
+	const struct transfer t = {.jail = j,
+		.limits = &cfg->limits,
+		.ledger = &ledger,
+		.refuse = refuse_skeleton};
+
+	if (cfg->skeleton)
+		upload_skeleton(&t, cfg->skeleton);
+	ledger_free(&ledger);
+}
+
+static enum put_turn fail(
+	struct put *p, const struct request_file *f, const struct err *e)
+{
+	p->err = *e;
+	if (e->kind == ERR_JAIL)
+		return PUT_LOST;
+	snprintf(p->message, sizeof(p->message),
+		"%s: Failed to create file '%.1000s'.", class_of(e->code),
+		f->path);
+	return PUT_REFUSED;
+}
+
+enum put_turn put_files(struct put *p, struct jail *j, const struct request *q)
+{
+	int64_t begun = now_ms();
+
+	if (!p->files)
+		p->files = calloc(q->nfiles + 1, sizeof(*p->files));
+	if (!p->files) {
+		err_errno(&p->err, "hold the list of files");
+		return PUT_LOST;
+	}
+	while (p->at < q->nfiles) {
+		const struct request_file *f = &q->files[p->at++];
+		struct err e = {0};
+
+		if (put_file(p, j, f, &e) < 0)
+			return fail(p, f, &e);
+		if (now_ms() - begun >= TURN_MS)
+			break;
+	}
+	return p->at < q->nfiles ? PUT_MORE : PUT_ALL;
+}
+
+void put_fini(struct put *p)
+{
+	free(p->files);
+	*p = (struct put){0};
+}
