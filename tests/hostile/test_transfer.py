@@ -101,9 +101,9 @@ def test_a_tree_too_deep_to_name_takes_nothing_else_along(cb):
 
 def test_a_copy_that_is_interrupted_leaves_no_half_of_a_file(cb):
     with open(cb.work / "big", "wb") as f:
-        f.truncate(1 << 30)
-    s = cb.session("-M", "2G", "--set", "home.size=1200M",
-                   "--set", "files.max_file=2G", size=(24, 120))
+        f.truncate(5 << 30)    # it is interrupted after half a second
+    s = cb.session("-M", "8G", "--set", "home.size=6G",
+                   "--set", "files.max_file=6G", size=(24, 120))
     row = s.enter(":upload big")
     s.expect_since(row, r"\[#*-+\]")
     s.type("\x03")
