@@ -168,10 +168,21 @@ static int write_broken(
 static enum answer_kind answer_request(struct eval_state *s,
 	const struct request *q, struct strbuf *b, struct err *e)
 {
+	const char *title, *words;
+	enum answer_kind kind;
+
 	cells_ask(s->cells, q);
 	while (!cells_is_done(s->cells))
 		cells_wait(s->cells);
-	return outcome_add(b, s->cells, true, e);
+	emit_open(b, NULL, '{');
+	kind = outcome_add(b, s->cells, true, e);
+	emit_close(b, '}');
+	if (kind == ANSWER_REFUSED) {
+		b->n = 0;
+		words = cells_refusal(s->cells, &title);
+		answer_add_refusal(b, title, words, strlen(words));
+	}
+	return kind;
 }
 
 static int begin_session(

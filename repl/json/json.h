@@ -366,12 +366,14 @@ bool fields_takes(const struct request_field *f, const json_t *v);
 
 /* ---- outcome.c ---- */
 
-/* The type of an entry of the home, in words: "file". */
-const char *outcome_kind(char type);
+/* Begin the object of an entry of the home, of a type as in struct jail_file.
+ * emit_close() ends it. */
+void outcome_begin_file(
+	struct strbuf *b, const char *path, char type, int64_t size);
 
-/* Append the answer to the request that is done; pictures are left out unless
- * `pictures`. ANSWER_FAILED with e: the session broke, and there is no answer.
- */
+/* Append the members of the answer to the request that is done; pictures are
+ * left out unless `pictures`. Nothing, unless it is ANSWER_RAN: cells_refusal()
+ * says why. ANSWER_FAILED with e: the session broke. */
 enum answer_kind outcome_add(
 	struct strbuf *b, struct cells *c, bool pictures, struct err *e);
 

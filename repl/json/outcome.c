@@ -36,13 +36,6 @@ static const char *const afters[] = {
 	[AFTER_ENDED] = "ended",
 };
 
-/* Notices since the last answer; the last key of each answer. */
-static void end_answer(struct cells *c, struct strbuf *b)
-{
-	emit_texts(b, "notices", cells_tell_notices(c));
-	emit_close(b, '}');
-}
-
 static void add_pictures(const struct cells *c, struct strbuf *b)
 {
 	struct report r;
@@ -111,12 +104,17 @@ static const char *add_files(struct cells *c, struct strbuf *b)
 	return why;
 }
 
-const char *outcome_kind(char type)
+void outcome_begin_file(
+	struct strbuf *b, const char *path, char type, int64_t size)
 {
-	return type == 'f'   ? "file"
-	       : type == 'd' ? "directory"
-	       : type == 'l' ? "link"
-			     : "other";
+	emit_open(b, NULL, '{');
+	emit_text(b, "path", path);
+	emit_text(b, "kind",
+		type == 'f'   ? "file"
+		: type == 'd' ? "directory"
+		: type == 'l' ? "link"
+			      : "other");
+	emit_int(b, "size", size);
 }
 
 /* The names of all that is in the home. */
@@ -129,10 +127,7 @@ static void add_names(struct cells *c, struct strbuf *b)
 	for (; i < files->n && b->n < NAMES_BYTES; i++) {
 		const struct jail_file *f = &files->v[i];
 
-		emit_open(b, NULL, '{');
-		emit_text(b, "path", f->path);
-		emit_text(b, "kind", outcome_kind(f->type));
-		emit_int(b, "size", f->bytes);
+		outcome_begin_file(b, f->path, f->type, f->bytes);
 		emit_close(b, '}');
 	}
 	emit_close(b, ']');
@@ -176,22 +171,21 @@ static const char *add_outcome(struct cells *c, struct strbuf *b, bool pictures)
 enum answer_kind outcome_add(
 	struct strbuf *b, struct cells *c, bool pictures, struct err *e)
 {
-	const char *title, *words = cells_refusal(c, NULL);
+	const char *words = cells_refusal(c, NULL);
 	size_t before = b->n;
 
-	if (!words && !cells_has_outcome(c)) {
+	if (words)
+		return ANSWER_REFUSED;
+	if (!cells_has_outcome(c)) {
 		*e = *cells_error(c);
 		return ANSWER_FAILED;
 	}
-	emit_open(b, NULL, '{');
-	if (!words && (words = add_outcome(c, b, pictures)))
+	words = add_outcome(c, b, pictures);
+	if (words) {
+		b->n = before;
 		cells_refuse_files(c, words);
-	words = cells_refusal(c, &title);
-	if (!words) {
-		end_answer(c, b);
-		return ANSWER_RAN;
+		return ANSWER_REFUSED;
 	}
-	b->n = before;
-	answer_add_refusal(b, title, words, strlen(words));
-	return ANSWER_REFUSED;
+	emit_texts(b, "notices", cells_tell_notices(c));
+	return ANSWER_RAN;
 }

@@ -530,24 +530,15 @@ static void add_refusal(struct calls *c, struct strbuf *b,
 	add_failure(b, text);
 }
 
-/* The cells' answer; of a new session, as much as of a reset. Many clients show
- * a model nothing else: it says whether there are pictures. */
+/* The cells' answer; of a new session, as much as of a reset. */
 static void add_structured(
 	struct calls *c, struct strbuf *b, const struct strbuf *s)
 {
-	struct report r;
-
 	if (c->q.form == REQUEST_SESSION) {
 		emit_open(b, "structuredContent", '{');
 		emit_bool(b, "reset", true);
 		emit_texts(b, "notices", cells_told(c->cells));
 		emit_close(b, '}');
-	} else if (c->q.form == REQUEST_CELL) {
-		cells_report(c->cells, &r);
-		emit_open(b, "structuredContent", '{');
-		emit_int(b, "pictures", (int64_t)r.npng);
-		strbuf_puts(b, ", ");
-		strbuf_add(b, s->s + 1, s->n - 1);
 	} else {
 		emit_key(b, "structuredContent");
 		strbuf_add(b, s->s, s->n);
@@ -558,8 +549,17 @@ static void add_served(struct calls *c, struct strbuf *b)
 {
 	struct strbuf s = {0};
 	struct err e = {0};
-	enum answer_kind kind = outcome_add(&s, c->cells, false, &e);
+	enum answer_kind kind;
+	struct report r;
 
+	emit_open(&s, NULL, '{');
+	/* Many clients show a model nothing else. */
+	if (c->q.form == REQUEST_CELL) {
+		cells_report(c->cells, &r);
+		emit_int(&s, "pictures", (int64_t)r.npng);
+	}
+	kind = outcome_add(&s, c->cells, false, &e);
+	emit_close(&s, '}');
 	if (kind != ANSWER_RAN) {
 		add_refusal(c, b, kind, &e);
 	} else {

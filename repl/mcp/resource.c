@@ -105,10 +105,7 @@ static void add_file(
 {
 	char shown[1024];
 
-	emit_open(b, NULL, '{');
-	emit_text(b, "path", f->path);
-	emit_text(b, "kind", outcome_kind(f->type));
-	emit_int(b, "size", f->bytes);
+	outcome_begin_file(b, f->path, f->type, f->bytes);
 	uri_add(b, f->path);
 	emit_close(b, '}');
 	text_safe(shown, sizeof(shown), f->path, strlen(f->path));

@@ -329,18 +329,15 @@ static void answer_file(struct http_session *se, int64_t max)
 static void answer_served(
 	const struct sessions *s, struct http_session *se, struct strbuf *b)
 {
-	struct strbuf whole = {0};
+	struct strbuf none = {0};
 
 	switch (se->request.form) {
 	case REQUEST_SESSION:
-		/* Its id is the first key. */
-		strbuf_printf(&whole, "{\"id\": \"%s\", ", se->id);
-		strbuf_add(&whole, b->s + 1, b->n - 1);
 		se->known = true;
-		answer(se, 201, JSON, &whole);
-		break;
+		answer(se, 201, JSON, b);
+		return;
 	case REQUEST_REMOVE:
-		answer(se, 204, NULL, &whole);
+		answer(se, 204, NULL, &none);
 		break;
 	case REQUEST_WRITE:
 		answer(se, 201, JSON, b);
@@ -382,8 +379,13 @@ static void finish(struct sessions *s, struct http_session *se)
 	struct cells *c = se->cells;
 	struct strbuf b = {0};
 	struct err e = {0};
-	enum answer_kind kind = outcome_add(&b, c, !se->request.streams, &e);
+	enum answer_kind kind;
 
+	emit_open(&b, NULL, '{');
+	if (form == REQUEST_SESSION)
+		emit_text(&b, "id", se->id);
+	kind = outcome_add(&b, c, !se->request.streams, &e);
+	emit_close(&b, '}');
 	if (kind == ANSWER_RAN && se->request.streams && se->exchange &&
 		!se->begun)
 		begin_stream(se, "text/event-stream", -1);
