@@ -127,7 +127,7 @@ enum jail_event_type {
 	JAIL_LIMIT,	/* `limit`, idle or lifetime, ends the session */
 	JAIL_EXITED,	/* SPEC_PROGRAM, SPEC_CELL: the program ended, and
 			 * nothing else runs in the jail: `program` */
-	JAIL_BESIDE,	/* to jail_beside(): `cell` is its number, `fd` the
+	JAIL_SIDE,	/* to jail_start_side(): `cell` is its number, `fd` the
 			 * socket for jail_adopt(), or -1 and `err` */
 	JAIL_REPLY,	/* to jail_send(): `ok`, or else `err`; of CALL_UNDO
 			 * `undone`. To jail_ask_later(): `bytes` are the
@@ -178,7 +178,7 @@ struct jail_event {
 /* Fork the warden and return at once; the outcome arrives as an event. Borrows
  * the spec until then. Nothing of the spec may lie in argv: pid 1 of the jail
  * overwrites its command line. Call with one thread, and before
- * jail_cage_close(). -1 with e when the fork fails. */
+ * jail_sandbox_enter(). -1 with e when the fork fails. */
 int jail_open(struct jail **out, const struct jail_spec *spec, struct err *e);
 
 /* The same for a session whose warden another process has forked: `sock` is
@@ -207,11 +207,11 @@ int jail_next(struct jail *j, struct jail_event *ev, struct err *e);
 int jail_wait(
 	struct jail *j, struct jail_event *ev, int timeout_ms, struct err *e);
 
-/* Ask for a place beside the session, in the middle of a cell too: JAIL_BESIDE
+/* Ask for a place beside the session, in the middle of a cell too: JAIL_SIDE
  * says with the same number what came of it. It is a SPEC_PROGRAM on the home
  * of the session, with a jail and clocks of its own, which runs /bin/sh; the
  * arguments follow that. It ends with the session. */
-int jail_beside(struct jail *j, uint32_t number, struct err *e);
+int jail_start_side(struct jail *j, uint32_t number, struct err *e);
 
 /* Have jail_next() return the event again, before all that come from now on.
  * Takes what the event holds; -1 with e when it is lost. */
@@ -469,35 +469,35 @@ int jail_print_plan(const struct jail_spec *spec,
 
 /* ---- the confinement of the front end ---- */
 
-#define JAIL_CAGE_PATHS 256
+#define JAIL_SANDBOX_PATHS 256
 
-enum jail_cage_access {
-	JAIL_CAGE_READ,	  /* read files, list directories */
-	JAIL_CAGE_WRITE,  /* also create, remove, rename; no device nodes */
-	JAIL_CAGE_DEVICE, /* read, write and ioctl on device files */
-	JAIL_CAGE_REMOVE, /* remove files that are no directories */
+enum jail_sandbox_access {
+	JAIL_SANDBOX_READ,   /* read files, list directories */
+	JAIL_SANDBOX_WRITE,  /* also create, remove, rename; no device nodes */
+	JAIL_SANDBOX_DEVICE, /* read, write and ioctl on device files */
+	JAIL_SANDBOX_REMOVE, /* remove files that are no directories */
 };
 
 /* The paths that stay reachable, each with everything beneath it. All zero is
  * nothing; a path that does not exist is skipped. */
-struct jail_cage {
+struct jail_sandbox {
 	struct {
 		const char *path; /* borrowed */
-		enum jail_cage_access access;
-	} v[JAIL_CAGE_PATHS];
+		enum jail_sandbox_access access;
+	} v[JAIL_SANDBOX_PATHS];
 	size_t n;
 	/* The rights that are left besides: */
-	enum jail_cage_left {
-		JAIL_CAGE_NOTHING,
-		JAIL_CAGE_CLIENTS,   /* accepting clients, and pairs of sockets
-				      */
-		JAIL_CAGE_TERMINALS, /* accepting clients, and setsid(2) */
+	enum jail_sandbox_left {
+		JAIL_SANDBOX_NOTHING,
+		JAIL_SANDBOX_CLIENTS, /* accepting clients, and pairs of sockets
+				       */
+		JAIL_SANDBOX_TERMINALS, /* accepting clients, and setsid(2) */
 	} left;
 };
 
 /* Give up, for good: every capability, exec, fork, sockets, and, where the
  * kernel has Landlock, every path that was not allowed. Call after jail_open()
  * and with one thread. On -1 with e the process must end. */
-int jail_cage_close(const struct jail_cage *c, struct err *e);
+int jail_sandbox_enter(const struct jail_sandbox *c, struct err *e);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * pool.h - sessions made ahead, for a front end that serves many requests
  *
- * A process of its own makes them, so that the caller may close its cage
- * (jail_cage_close()) before it reads its first request. Each is used once.
+ * A process of its own makes them, so that the caller may confine itself
+ * (jail_sandbox_enter()) before it reads its first request. Each is used once.
  * Nothing but pool_await() and pool_close() waits.
  */
 #ifndef JAIL_POOL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spare.h - jails that root makes ahead, for nobody, and that are claimed once
+ * spare.h - jails that root makes ahead, for nobody, and that are leased once
  *
  * A spare is a warden with its jail, and with a Python that is up where the
  * mode has one. Two sockets lead to it: `front`, which the front end gets in
- * the end, and `claim`, which only root ever has. Spares that are ready lie on
+ * the end, and `lease`, which only root ever has. Spares that are ready lie on
  * a shelf, a pair of sockets that a service and its children share: what is
  * taken from it is nobody else's. A spare ends when nobody has its sockets any
  * more, as when the shelf goes with the service.
@@ -19,13 +19,13 @@
 struct err;
 
 struct spare {
-	int front, claim;
+	int front, lease;
 	uint32_t number; /* the caller's */
 };
 
 #define SPARE_TEXT 4096
 
-/* The key of a spare: its limits; and all of its spec that no claim changes, as
+/* The key of a spare: its limits; and all of its spec that no lease changes, as
  * a text that also identifies those files of the host. */
 struct spare_key {
 	struct limits limits;
@@ -64,7 +64,7 @@ void spare_close(struct spare *s);
  * in, lower its limits, and see that they were. 0, and its host id. -1 with e:
  * of kind ERR_BUSY when there are too many sessions, and it is as before; or it
  * is of no use any more. Waits for it, with a deadline. */
-int spare_claim(const struct spare *s, const struct jail_spec *spec, uid_t *id,
+int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	struct err *e);
 
 /* Answer who asked over the connection with the session. 0, or -1. */

@@ -3,8 +3,8 @@
  * spec.h - everything a session is made from
  *
  * The front end fills it from the merged configuration and the command line.
- * The warden and init inherit it by fork. Where a jail was made ahead a claim
- * changes the copy of each (spec_take_claim()), before any code of a person's
+ * The warden and init inherit it by fork. Where a jail was made ahead a lease
+ * changes the copy of each (spec_take_lease()), before any code of a person's
  * runs; nothing else changes it. Strings are borrowed and must outlive the
  * session's start; lists end with NULL and may be NULL themselves.
  */
@@ -66,7 +66,7 @@ struct jail_spec;
 
 /* The settings that are still open when a jail is made ahead. Limits are no
  * looser than those that it was made with. */
-struct spec_claim {
+struct spec_lease {
 	struct limits limits;
 	unsigned tty_bits; /* (below) */
 	unsigned short rows, cols;
@@ -76,7 +76,7 @@ struct spec_claim {
 
 /* Root makes the session for somebody else, and counts it. */
 struct spec_made {
-	int ahead; /* made for nobody yet: the socket over which it is claimed,
+	int ahead; /* made for nobody yet: the socket over which it is leased,
 		    * once (jail/spare.h); 0: it is for `person` */
 	uid_t person;
 	int most_of_person; /* sessions at a time; 0: this one is not counted */
@@ -98,9 +98,9 @@ struct jail_spec {
 		      * made ahead: somebody will soon */
 	int64_t asked_wall_ms; /* SPEC_CELL: jail_start_program() may ask for so
 				* much; 0: for no more than cell_wall_ms */
-	int beside; /* SPEC_PROGRAM: on the home of a session that goes on */
-	int early;  /* SPEC_SESSION: for nobody yet: its life begins with the
-		     * first request */
+	int side;  /* SPEC_PROGRAM: on the home of a session that goes on */
+	int early; /* SPEC_SESSION: for nobody yet: its life begins with the
+		    * first request */
 	int asks_systemd; /* for a cgroup, where none is delegated yet */
 
 	const char *python;	    /* interpreter, absolute host path */
@@ -124,9 +124,9 @@ struct jail_spec {
 		     * works is not charged to any of them */
 };
 
-/* Change a spec as a claim says, which it borrows. */
-static inline void spec_take_claim(
-	struct jail_spec *spec, const struct spec_claim *c)
+/* Change a spec as a lease says, which it borrows. */
+static inline void spec_take_lease(
+	struct jail_spec *spec, const struct spec_lease *c)
 {
 	spec->limits = c->limits;
 	spec->tty_bits = c->tty_bits;

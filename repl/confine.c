@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, once, after the warden was forked
  * Trusts:    the configuration
- * Leaves:    a process in its cage (jail_cage_close())
+ * Leaves:    a process in its sandbox (jail_sandbox_enter())
  *
  * An ordinary session may download wherever the person may write, so there
  * Landlock takes away only executing and device nodes. Root may write
@@ -23,68 +23,70 @@
 #include <unistd.h>
 
 /* Add a path. NULL and "" are nothing. What does not fit stays out of reach. */
-static void allow(
-	struct jail_cage *c, const char *path, enum jail_cage_access access)
+static void allow(struct jail_sandbox *c, const char *path,
+	enum jail_sandbox_access access)
 {
-	if (!path || !path[0] || c->n == JAIL_CAGE_PATHS)
+	if (!path || !path[0] || c->n == JAIL_SANDBOX_PATHS)
 		return;
 	c->v[c->n].path = path;
 	c->v[c->n++].access = access;
 }
 
-static void allow_list(struct jail_cage *cage, const struct strlist *dirs,
-	enum jail_cage_access access)
+static void allow_list(struct jail_sandbox *sandbox, const struct strlist *dirs,
+	enum jail_sandbox_access access)
 {
 	for (size_t i = 0; i < dirs->n; i++)
-		allow(cage, dirs->items[i], access);
+		allow(sandbox, dirs->items[i], access);
 }
 
-static void allow_ordinary(struct jail_cage *cage, const struct confine *c)
+static void allow_ordinary(
+	struct jail_sandbox *sandbox, const struct confine *c)
 {
 	if (geteuid() != 0) {
-		allow(cage, "/", JAIL_CAGE_WRITE);
+		allow(sandbox, "/", JAIL_SANDBOX_WRITE);
 		return;
 	}
-	allow(cage, "/", JAIL_CAGE_READ);
-	allow(cage, ".", JAIL_CAGE_WRITE);
-	allow(cage, c->home, JAIL_CAGE_WRITE);
-	allow(cage, "/tmp", JAIL_CAGE_WRITE);
+	allow(sandbox, "/", JAIL_SANDBOX_READ);
+	allow(sandbox, ".", JAIL_SANDBOX_WRITE);
+	allow(sandbox, c->home, JAIL_SANDBOX_WRITE);
+	allow(sandbox, "/tmp", JAIL_SANDBOX_WRITE);
 	for (size_t i = 0; i < c->opt->ndownloads; i++)
-		allow(cage, c->opt->downloads[i].to, JAIL_CAGE_WRITE);
+		allow(sandbox, c->opt->downloads[i].to, JAIL_SANDBOX_WRITE);
 }
 
-static void allow_locked(struct jail_cage *cage, const struct confine *c)
+static void allow_locked(struct jail_sandbox *sandbox, const struct confine *c)
 {
-	allow_list(cage, &c->cfg->upload_from, JAIL_CAGE_READ);
-	allow_list(cage, &c->cfg->download_to, JAIL_CAGE_WRITE);
-	allow(cage, c->cfg->skeleton, JAIL_CAGE_READ);
+	allow_list(sandbox, &c->cfg->upload_from, JAIL_SANDBOX_READ);
+	allow_list(sandbox, &c->cfg->download_to, JAIL_SANDBOX_WRITE);
+	allow(sandbox, c->cfg->skeleton, JAIL_SANDBOX_READ);
 	/* The C library may still look these up. */
-	allow(cage, "/etc/localtime", JAIL_CAGE_READ);
-	allow(cage, "/usr/share/zoneinfo", JAIL_CAGE_READ);
-	allow(cage, "/usr/lib/locale", JAIL_CAGE_READ);
-	allow(cage, "/usr/share/locale", JAIL_CAGE_READ);
+	allow(sandbox, "/etc/localtime", JAIL_SANDBOX_READ);
+	allow(sandbox, "/usr/share/zoneinfo", JAIL_SANDBOX_READ);
+	allow(sandbox, "/usr/lib/locale", JAIL_SANDBOX_READ);
+	allow(sandbox, "/usr/share/locale", JAIL_SANDBOX_READ);
 }
 
 /* A session's own socket is removed at its end. */
-static void allow_door(struct jail_cage *cage, const struct door *door)
+static void allow_control(
+	struct jail_sandbox *sandbox, const struct control *control)
 {
-	if (!door_is_open(door))
+	if (!control_is_open(control))
 		return;
-	allow(cage, door_place(door), JAIL_CAGE_REMOVE);
-	cage->left = JAIL_CAGE_TERMINALS;
+	allow(sandbox, control_place(control), JAIL_SANDBOX_REMOVE);
+	sandbox->left = JAIL_SANDBOX_TERMINALS;
 }
 
 int confine_front(const struct confine *c, struct err *e)
 {
-	struct jail_cage cage = {.n = 0};
+	struct jail_sandbox sandbox = {.n = 0};
 
 	tzset();
 	if (c->cfg->locked)
-		allow_locked(&cage, c);
+		allow_locked(&sandbox, c);
 	else
-		allow_ordinary(&cage, c);
-	allow(&cage, c->state_dir, JAIL_CAGE_WRITE);
-	allow(&cage, "/dev/null", JAIL_CAGE_DEVICE);
-	allow_door(&cage, c->door);
-	return jail_cage_close(&cage, e);
+		allow_ordinary(&sandbox, c);
+	allow(&sandbox, c->state_dir, JAIL_SANDBOX_WRITE);
+	allow(&sandbox, "/dev/null", JAIL_SANDBOX_DEVICE);
+	allow_control(&sandbox, c->control);
+	return jail_sandbox_enter(&sandbox, e);
 }

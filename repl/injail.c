@@ -37,7 +37,7 @@ static void open_history(struct invocation *r)
 	char path[PATH_MAX + 16];
 	int n, dir;
 
-	r->told_fd = -1;
+	r->notices_fd = -1;
 	r->history = history_new();
 	n = config_state_dir(getenv("XDG_STATE_HOME"), p->home, r->state_dir,
 		sizeof(r->state_dir));
@@ -54,7 +54,7 @@ static void open_history(struct invocation *r)
 	dir = history_open_dir(r->state_dir, NULL);
 	if (dir < 0)
 		return;
-	r->told_fd = told_open(dir);
+	r->notices_fd = notices_open(dir);
 	close(dir);
 }
 
@@ -89,7 +89,7 @@ static void await_jail(struct invocation *r, struct fetch *f)
 	int got = fetch_await(&r->jail, &r->spec, f, &e);
 
 	if (got < 0)
-		door_free(r->door);
+		control_free(r->control);
 	run_must_for_jail(got, &e);
 }
 
@@ -120,7 +120,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	run_set_locale(); /* while the jail is made */
 	if (session) {
 		open_history(r);
-		ongoing_open_door(r);
+		ongoing_open_control(r);
 	}
 	await_jail(r, &f);
 	run_must_for_jail(terminal_signals_open(&r->signals, session, &e), &e);
@@ -130,7 +130,7 @@ static void start_jail(struct invocation *r, enum spec_mode mode)
 	if (r->early)
 		sched_yield();
 	run_must(log_open(&r->log, &r->cfg, r->person.name, session, &e), &e);
-	c.door = r->door;
+	c.control = r->control;
 	run_must_for_jail(confine_front(&c, &e), &e);
 }
 
@@ -147,10 +147,10 @@ static int run_session(struct invocation *r, struct err *e)
 		.log = &r->log,
 		.history = r->history,
 		.no_history = r->history_error.msg,
-		.told_fd = r->told_fd,
+		.notices_fd = r->notices_fd,
 		.python = r->setup.python,
-		.door = r->door,
-		.no_door = r->no_door.msg,
+		.control = r->control,
+		.no_control = r->no_control.msg,
 		.user = r->person.name,
 	};
 
@@ -179,9 +179,9 @@ int injail_run_started(struct invocation *r, bool program)
 	terminal_signals_close(&r->signals);
 	status = run_end(r, status, &e);
 	setup_leave_slot(&r->slots);
-	if (r->door)
-		door_leave(r->door, ATTACH_OVER, status, NULL);
-	door_free(r->door);
+	if (r->control)
+		control_leave(r->control, ATTACH_OVER, status, NULL);
+	control_free(r->control);
 	return status;
 }
 

@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, before it confines itself; or a client, which is never
  *            more than that
- * Trusts:    of other people's sessions nothing (roster.c)
+ * Trusts:    of other people's sessions nothing (registry.c)
  * Leaves:    a session that was gone back to, on this terminal
  */
 #include "run.h"
@@ -18,21 +18,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void ongoing_open_roster(
-	const struct invocation *r, struct roster *list, bool all)
+void ongoing_open_registry(
+	const struct invocation *r, struct registry *list, bool all)
 {
-	struct places_of of;
+	struct rundir_of of;
 	char state[PATH_MAX];
 	struct err e = {0};
 
 	run_find_places(r, &of, state);
-	run_must(roster_open(list, &of, r->person.name, all, &e), &e);
+	run_must(registry_open(list, &of, r->person.name, all, &e), &e);
 }
 
-static int attach_to(const struct invocation *r, const struct roster_entry *to,
-	struct err *e)
+static int attach_to(const struct invocation *r,
+	const struct registry_entry *to, struct err *e)
 {
-	auto_close int sock = places_connect(to->dir, to->id, to->uid);
+	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
 	char from[64];
 
 	if (sock < 0)
@@ -43,29 +43,29 @@ static int attach_to(const struct invocation *r, const struct roster_entry *to,
 
 int ongoing_offer(const struct invocation *r)
 {
-	const struct roster_entry *which = NULL;
-	struct roster list;
+	const struct registry_entry *which = NULL;
+	struct registry list;
 	struct err e = {0};
 	int status = -1;
 
 	if (r->opt.fresh)
 		return -1;
-	ongoing_open_roster(r, &list, false);
+	ongoing_open_registry(r, &list, false);
 	if (list.n)
 		run_set_locale(); /* for what is asked */
-	switch (roster_ask(&list, &which)) {
-	case ROSTER_NEW:
+	switch (registry_ask(&list, &which)) {
+	case REGISTRY_NEW:
 		break;
-	case ROSTER_NEITHER:
+	case REGISTRY_NEITHER:
 		status = 0;
 		break;
-	case ROSTER_BACK:
+	case REGISTRY_BACK:
 		status = attach_to(r, which, &e);
 		if (status < 0)
 			terminal_refuse(&e);
 		break;
 	}
-	roster_free(&list);
+	registry_free(&list);
 	return status;
 }
 
@@ -75,48 +75,49 @@ void ongoing_begin_client(struct invocation *r)
 	int link = client_begin(r->person.name, &e);
 
 	run_must(link, &e);
-	r->door = door_new(link);
-	if (!r->door) {
+	r->control = control_new(link);
+	if (!r->control) {
 		err_errno(&e, "start the front end");
 		run_die(&e);
 	}
 }
 
-void ongoing_open_door(struct invocation *r)
+void ongoing_open_control(struct invocation *r)
 {
-	struct places_of of;
+	struct rundir_of of;
 	char state[PATH_MAX];
 
 	run_find_places(r, &of, state);
-	if (r->door)
-		door_open(r->door, &of, &r->no_door);
+	if (r->control)
+		control_open(r->control, &of, &r->no_control);
 	else
-		err_set(&r->no_door, "session.linger or session.attach is off, "
-				     "or there was no terminal");
+		err_set(&r->no_control,
+			"session.linger or session.attach is off, "
+			"or there was no terminal");
 }
 
 int ongoing_list(struct invocation *r)
 {
-	struct roster list;
+	struct registry list;
 	int failed;
 
-	ongoing_open_roster(r, &list, geteuid() == 0);
-	failed = roster_print(
+	ongoing_open_registry(r, &list, geteuid() == 0);
+	failed = registry_print(
 		&list, r->opt.json, terminal_columns(STDOUT_FILENO), stdout);
-	roster_free(&list);
+	registry_free(&list);
 	return failed ? 1 : 0;
 }
 
-static int watch(struct invocation *r, const struct roster_entry *to, int sock,
-	struct err *e)
+static int watch(struct invocation *r, const struct registry_entry *to,
+	int sock, struct err *e)
 {
-	char from[64], name[ROSTER_NAME];
+	char from[64], name[REGISTRY_NAME];
 	int status;
 
 	client_from(from, sizeof(from));
-	if (knock_watch(sock, from, e) < 0)
+	if (query_watch(sock, from, e) < 0)
 		return -1;
-	roster_name(to, name, sizeof(name));
+	registry_name(to, name, sizeof(name));
 	terminal_open(&r->term, r->cfg.colour);
 	status = watcher_run(sock, name, &r->term, e);
 	terminal_close(&r->term);
@@ -124,31 +125,31 @@ static int watch(struct invocation *r, const struct roster_entry *to, int sock,
 }
 
 static int act(
-	struct invocation *r, const struct roster_entry *to, struct err *e)
+	struct invocation *r, const struct registry_entry *to, struct err *e)
 {
 	bool end = r->opt.mode == OPTIONS_END;
-	auto_close int sock = places_connect(to->dir, to->id, to->uid);
+	auto_close int sock = rundir_connect(to->dir, to->id, to->uid);
 	struct attach_answer a;
 
 	if (sock < 0)
 		return err_errno(e, "reach session %d", to->id);
 	if (r->opt.mode == OPTIONS_WATCH)
 		return watch(r, to, sock, e);
-	return knock_ask(
+	return query_ask(
 		sock, end ? ATTACH_END : ATTACH_MESSAGE, r->opt.message, &a, e);
 }
 
 int ongoing_act(struct invocation *r)
 {
 	bool attach = r->opt.mode == OPTIONS_ATTACH;
-	const struct roster_entry *to;
-	struct roster list;
+	const struct registry_entry *to;
+	struct registry list;
 	struct err e = {0};
 	int status;
 
-	ongoing_open_roster(
+	ongoing_open_registry(
 		r, &list, geteuid() == 0 && (!attach || r->opt.session));
-	to = roster_find(&list, r->opt.session, &e);
+	to = registry_find(&list, r->opt.session, &e);
 	run_must(to ? 0 : -1, &e);
 	if (attach && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		err_set(&e, "--attach wants a terminal");
@@ -163,7 +164,7 @@ int ongoing_act(struct invocation *r)
 	}
 	status = attach ? attach_to(r, to, &e) : act(r, to, &e);
 	run_must(status, &e);
-	roster_free(&list);
+	registry_free(&list);
 	return status;
 }
 

@@ -7,8 +7,8 @@
  * Leaves:    a place beside the session that was used last
  *
  * Each of the three starts a program at the far end. That program runs beside
- * the session (jail_beside()), on pipes. It is the host's own, as a jail shows
- * it.
+ * the session (jail_start_side()), on pipes. It is the host's own, as a jail
+ * shows it.
  */
 #include "run.h"
 
@@ -98,13 +98,13 @@ static char *make_script(
 }
 
 /* Where a key came last. */
-static const struct roster_entry *choose(const struct roster *r, size_t *n)
+static const struct registry_entry *choose(const struct registry *r, size_t *n)
 {
-	const struct roster_entry *last = NULL;
+	const struct registry_entry *last = NULL;
 
 	*n = 0;
 	for (size_t i = 0; i < r->n; i++) {
-		const struct roster_entry *v = &r->v[i];
+		const struct registry_entry *v = &r->v[i];
 
 		if (!v->answered)
 			continue;
@@ -140,7 +140,7 @@ static pid_t begin_unseen(struct invocation *r)
 		setsid();
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
-		r->door = door_new(ends[1]);
+		r->control = control_new(ends[1]);
 		r->opt.mode = OPTIONS_SESSION;
 	} else {
 		close(ends[1]);
@@ -150,18 +150,18 @@ static pid_t begin_unseen(struct invocation *r)
 }
 
 /* Wait until that session answers. */
-static void await_unseen(struct invocation *r, pid_t pid, struct roster *list)
+static void await_unseen(struct invocation *r, pid_t pid, struct registry *list)
 {
 	int64_t end = now_ms() + UNSEEN_MS;
 	struct err e = {0};
 	int status;
 
 	while (now_ms() < end) {
-		ongoing_open_roster(r, list, false);
+		ongoing_open_registry(r, list, false);
 		for (size_t i = 0; i < list->n; i++)
 			if (list->v[i].answered && list->v[i].status.pid == pid)
 				return;
-		roster_free(list);
+		registry_free(list);
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 		poll(NULL, 0, UNSEEN_LOOK_MS);
@@ -172,9 +172,9 @@ static void await_unseen(struct invocation *r, pid_t pid, struct roster *list)
 
 /* A place beside the session that was used last; it is held by a connection,
  * which ends with us. */
-static void join_session(struct invocation *r, const struct roster *list)
+static void join_session(struct invocation *r, const struct registry *list)
 {
-	const struct roster_entry *to;
+	const struct registry_entry *to;
 	struct err e = {0};
 	int sock, fd;
 	size_t n;
@@ -183,10 +183,10 @@ static void join_session(struct invocation *r, const struct roster *list)
 	if (n > 1)
 		fprintf(stderr, "cellblock: session %d, the last used of %zu\n",
 			to->id, n);
-	sock = places_connect(to->dir, to->id, to->uid);
+	sock = rundir_connect(to->dir, to->id, to->uid);
 	if (sock < 0)
 		run_must(err_errno(&e, "reach session %d", to->id), &e);
-	fd = knock_beside(sock, &e);
+	fd = query_side(sock, &e);
 	run_must(fd, &e);
 	run_must_for_jail(jail_adopt(&r->jail, fd, &e), &e);
 }
@@ -211,7 +211,7 @@ static void start_remote(struct invocation *r, const char *script)
 int remote_run(struct invocation *r)
 {
 	const char *service = login_service(r->opt.text);
-	struct roster list;
+	struct registry list;
 	struct err e = {0};
 	char refusal[1024], *script;
 	pid_t pid;
@@ -225,16 +225,16 @@ int remote_run(struct invocation *r)
 	script = make_script(service, r->opt.text, &e);
 	run_must(script ? 0 : -1, &e);
 	run_set_locale();
-	ongoing_open_roster(r, &list, false);
+	ongoing_open_registry(r, &list, false);
 	if (!choose(&list, &n)) {
-		roster_free(&list);
+		registry_free(&list);
 		pid = begin_unseen(r);
 		if (pid == 0)
 			return injail_run(r);
 		await_unseen(r, pid, &list);
 	}
 	join_session(r, &list);
-	roster_free(&list);
+	registry_free(&list);
 	start_remote(r, script);
 	return injail_run_started(r, true);
 }

@@ -3,7 +3,7 @@
  * requests.c - --eval, --serve and --mcp: what comes is requests, not keys
  *
  * Runs in:   front end
- * Holds:     everything the person has, until the cage closes
+ * Holds:     everything the person has, until it is confined
  * Trusts:    the configuration; nothing is read, and nobody accepted, before
  *            everything is confined
  * Leaves:    no process behind it
@@ -23,12 +23,12 @@
 /* Where home.skeleton is, is all that requests leave to read. */
 static void confine_eval(const struct invocation *r, bool serves, struct err *e)
 {
-	struct jail_cage cage = {
-		.n = 0, .left = serves ? JAIL_CAGE_CLIENTS : JAIL_CAGE_NOTHING};
+	struct jail_sandbox sandbox = {.n = 0,
+		.left = serves ? JAIL_SANDBOX_CLIENTS : JAIL_SANDBOX_NOTHING};
 
 	if (r->cfg.skeleton)
-		cage.v[cage.n++].path = r->cfg.skeleton;
-	run_must_for_jail(jail_cage_close(&cage, e), e);
+		sandbox.v[sandbox.n++].path = r->cfg.skeleton;
+	run_must_for_jail(jail_sandbox_enter(&sandbox, e), e);
 }
 
 /* What a jail is that no person types at: its programs draw nothing. Our own

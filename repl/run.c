@@ -176,12 +176,12 @@ void run_claim_slot(struct invocation *r)
 }
 
 void run_find_places(
-	const struct invocation *r, struct places_of *of, char *state)
+	const struct invocation *r, struct rundir_of *of, char *state)
 {
 	bool bound = config_is_bound(&r->cfg);
 	const struct person *p = &r->person;
 
-	*of = (struct places_of){.uid = geteuid()};
+	*of = (struct rundir_of){.uid = geteuid()};
 	if (config_state_dir(bound ? NULL : getenv("XDG_STATE_HOME"),
 		    bound ? p->account_home : p->home, state, PATH_MAX) == 0)
 		of->state_dir = state;

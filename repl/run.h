@@ -6,7 +6,7 @@
  *	run.c		steps that several modes share
  *	login.c		what somebody asks for who comes in from outside
  *	check.c		what this host enforces
- *	confine.c	the front end's cage
+ *	confine.c	the front end's sandbox
  *	injail.c	a session or a program
  *	ongoing.c	sessions that go on without their terminal
  *	remote.c	scp, sftp and rsync
@@ -55,7 +55,7 @@ struct confine {
 	const struct options *opt;
 	const char *home;      /* of the person */
 	const char *state_dir; /* where the history is */
-	const struct door *door;
+	const struct control *control;
 };
 
 /* Give up, for good, what the front end does not need: capabilities, starting
@@ -127,11 +127,11 @@ struct invocation {
 	struct signals signals;
 	struct hostfs host;
 	struct history *history;
-	int told_fd;
+	int notices_fd;
 	struct err history_error;
 	struct log log;
-	struct door *door;
-	struct err no_door;
+	struct control *control;
+	struct err no_control;
 	struct setup_slots slots;
 	struct jail *jail;
 	const char **argv;
@@ -174,7 +174,7 @@ void run_claim_slot(struct invocation *r);
 /* Where the person's sessions have their sockets. The environment has no say
  * where an administrator set limits. `state` has PATH_MAX bytes. */
 void run_find_places(
-	const struct invocation *r, struct places_of *of, char *state);
+	const struct invocation *r, struct rundir_of *of, char *state);
 
 /* The exit status goes into the log; a failure is said, and ends us here. */
 int run_end(struct invocation *r, int status, const struct err *e);
@@ -190,8 +190,8 @@ int injail_run_started(struct invocation *r, bool program);
 /* ---- ongoing.c ---- */
 
 /* The person's sessions, and with `all` everybody's. */
-void ongoing_open_roster(
-	const struct invocation *r, struct roster *list, bool all);
+void ongoing_open_registry(
+	const struct invocation *r, struct registry *list, bool all);
 
 /* Whether the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);
@@ -203,7 +203,7 @@ int ongoing_offer(const struct invocation *r);
 void ongoing_begin_client(struct invocation *r);
 
 /* A session that has no socket has no other terminal, either. */
-void ongoing_open_door(struct invocation *r);
+void ongoing_open_control(struct invocation *r);
 
 /* --sessions; --attach, --end and --message. The exit status. */
 int ongoing_list(struct invocation *r);

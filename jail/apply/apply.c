@@ -435,11 +435,11 @@ static int apply_op(struct apply *a, const struct plan_op *op, struct err *e)
 	case PLAN_LANDLOCK:
 		return apply_landlock(a, op, e);
 	case PLAN_ASK:
-		return seccomp_hear(&a->ctx->asked_fd, op->number != 0, e);
+		return seccomp_hear(&a->ctx->notify_fd, op->number != 0, e);
 	case PLAN_SECCOMP:
 		if (a->ctx->shared && op->which == PLAN_FILTER_INIT)
 			return seccomp_load(SECCOMP_INIT_SHARED, e);
-		if (op->which == PLAN_FILTER_BESIDE)
+		if (op->which == PLAN_FILTER_SIDE)
 			return seccomp_pairs_only(e);
 		return seccomp_load(filters[op->which], e);
 	}
@@ -454,7 +454,7 @@ int apply_stage(const struct plan *p, enum plan_stage stage,
 
 	if (stage == PLAN_JAIL)
 		ctx->tree_fd = ctx->pts_fd = ctx->proc_fd = ctx->oom_fd =
-			ctx->asked_fd = -1;
+			ctx->notify_fd = -1;
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->ops[i].stage != stage)
 			continue;

@@ -26,7 +26,7 @@ struct apply_ctx {
 	int shared;  /* inodes of the host are shown, or of its device nodes */
 	int tmp_fds[APPLY_TMPFS]; /* file systems that count as memory */
 	int ntmp;
-	int asked_fd;  /* where guests ask pid 1 (seccomp_hear()), or -1 */
+	int notify_fd; /* where guests ask pid 1 (seccomp_hear()), or -1 */
 	int oom_fd;    /* own oom_score_adj; -1 without */
 	int guest_oom; /* the oom_score_adj of a guest */
 };

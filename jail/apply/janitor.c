@@ -71,7 +71,7 @@ static int detach_from_session(void)
 
 static int is_dead(const char *name, void *lock_fd)
 {
-	return ident_claim_is_free(*(int *)lock_fd, name);
+	return ident_allocation_is_free(*(int *)lock_fd, name);
 }
 
 static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
@@ -96,7 +96,7 @@ static _Noreturn void janitor_run(const struct cgroup *cg, pid_t warden,
 	}
 	left = cgroup_remove(cg, REMOVE_MS, NULL) < 0;
 	/* The rest needs no waiting for. */
-	ident_claim_release(lock_fd);
+	ident_allocation_release(lock_fd);
 	/* Descriptors that the caller never read may be a stranger's, whose
 	 * closing takes as long as the stranger likes: the alarm ends that. */
 	alarm(CLOSE_S);

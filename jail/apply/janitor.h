@@ -15,7 +15,7 @@
 /* Fork the janitor, after cgroup_place() and before cgroup_open(), so that the
  * cgroup never exists without one. *hold_fd is the pipe's write end: the
  * session lasts as long as the warden holds it; no guest ever does. The janitor
- * keeps copies of lock_fd (the claimed uid, released when all is gone) and
+ * keeps copies of lock_fd (the allocated uid, released when all is gone) and
  * done_fd (closed when all is gone, so that a reader of its other end can
  * wait); -1 for none. It closes everything else. Returns its pid, or -1 with e.
  */

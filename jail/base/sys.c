@@ -156,7 +156,7 @@ int sys_landlock_abi(void)
  * parent although other CPUs are idle. Virtual machines do this to need few
  * CPUs. Two processes with a millisecond of work each would then take turns.
  */
-void sys_run_beside(pid_t child)
+void sys_run_side(pid_t child)
 {
 	cpu_set_t all, others;
 	int here = sched_getcpu();

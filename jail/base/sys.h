@@ -81,6 +81,6 @@ int sys_landlock_abi(void);
 
 /* Start a child that was just forked at once, on another CPU than the caller's
  * if it may use one. Afterwards the child may run anywhere. */
-void sys_run_beside(pid_t child);
+void sys_run_side(pid_t child);
 
 #endif

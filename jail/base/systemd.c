@@ -3,7 +3,7 @@
  * systemd.c - two questions to systemd
  *
  * Runs in:   warden, before anything else exists; client of a session, before
- *            its cage closes; --check
+ *            it is confined; --check
  * Holds:     a child for the time of one question. The child loads systemd's
  *            own library, sd-bus, and has the connection; the caller never has
  *            either

@@ -413,23 +413,23 @@ int jail_leave(struct jail *j, struct err *e)
 /* ---- the confinement of the front end ---- */
 
 static const enum landlock_class classes[] = {
-	[JAIL_CAGE_READ] = LANDLOCK_READ,
-	[JAIL_CAGE_WRITE] = LANDLOCK_WRITE,
-	[JAIL_CAGE_DEVICE] = LANDLOCK_DEVICE,
-	[JAIL_CAGE_REMOVE] = LANDLOCK_REMOVE,
+	[JAIL_SANDBOX_READ] = LANDLOCK_READ,
+	[JAIL_SANDBOX_WRITE] = LANDLOCK_WRITE,
+	[JAIL_SANDBOX_DEVICE] = LANDLOCK_DEVICE,
+	[JAIL_SANDBOX_REMOVE] = LANDLOCK_REMOVE,
 };
 
 static const enum seccomp_profile profiles[] = {
-	[JAIL_CAGE_NOTHING] = SECCOMP_FRONT,
-	[JAIL_CAGE_CLIENTS] = SECCOMP_SERVER,
-	[JAIL_CAGE_TERMINALS] = SECCOMP_DOOR,
+	[JAIL_SANDBOX_NOTHING] = SECCOMP_FRONT,
+	[JAIL_SANDBOX_CLIENTS] = SECCOMP_SERVER,
+	[JAIL_SANDBOX_TERMINALS] = SECCOMP_CONTROL,
 };
 
 /* Afterwards the process cannot start another or open a socket
  * (invariant 7). */
-int jail_cage_close(const struct jail_cage *c, struct err *e)
+int jail_sandbox_enter(const struct jail_sandbox *c, struct err *e)
 {
-	struct landlock_rule rules[JAIL_CAGE_PATHS];
+	struct landlock_rule rules[JAIL_SANDBOX_PATHS];
 
 	for (size_t i = 0; i < c->n; i++)
 		rules[i] = (struct landlock_rule){.path = c->v[i].path,

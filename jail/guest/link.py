@@ -182,9 +182,9 @@ def step():
     elif word == "WARM":  # nobody waits for anything yet
         part("park")
         warm()
-    elif word == "CLAIM":
-        part("claim")
-        claim(*args[:2], text)
+    elif word == "LEASE":
+        part("lease")
+        lease(*args[:2], text)
         sys.setrecursionlimit(int(args[2]))
         S.depth = getrecursionlimit()
     elif word == "ASK":

@@ -10,7 +10,7 @@
 # Trusts:    the warden
 # Leaves:    stdio and sys.argv as if Python had been started with them
 WAITS, TTY = map(int, ARGS[1:3])
-part("claim")
+part("lease")
 
 
 def strings(file):
@@ -43,9 +43,9 @@ def wait():
         data, extra, _, _ = sock.recvmsg(4096, 64, 0x40000000)
         line, _, text = data.partition(b"\n")
         word, *args = line.decode().split(" ")
-        if word != "CLAIM":
+        if word != "LEASE":
             break
-        claim(*args[:2], text)
+        lease(*args[:2], text)
     if word != "START":
         sys.exit("cellblock: nothing to run")
     sock.close()

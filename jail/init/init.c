@@ -58,7 +58,7 @@ struct pid1 {
 	int tty, line; /* slaves */
 	struct sweep sweep;
 	struct spawn spawn;
-	struct asked asked;
+	struct notify asked;
 	/* Only the deaths of these are reported: the thousands of a fork bomb
 	 * must not flood the warden. */
 	pid_t live;
@@ -67,8 +67,8 @@ struct pid1 {
 	pid_t ending[WIRE_PIDS_MAX]; /* were checkpoints, and are not reaped */
 	int nending;
 	int fds[IO_FDS_MAX]; /* of the request being served */
-	/* as a claim changed them */
-	struct spec_claim claim;
+	/* as a lease changed them */
+	struct spec_lease lease;
 	struct jail_spec spec;
 	struct plan plan;
 };
@@ -204,14 +204,14 @@ static int build_jail(struct pid1 *p, struct err *e)
 		follow_warden(p, e) < 0)
 		return -1;
 	p->sweep.proc_fd = p->ctx.proc_fd;
-	p->asked = (struct asked){.fd = p->ctx.asked_fd,
+	p->asked = (struct notify){.fd = p->ctx.notify_fd,
 		.proc_fd = p->ctx.proc_fd,
-		.locker = {p->ctx.asked_fd, p->ctx.proc_fd, 0},
+		.locker = {p->ctx.notify_fd, p->ctx.proc_fd, 0},
 		.memory = p->in.memory,
 		.memory_max = p->in.spec->limits.memory_bytes};
 	m.no_proc = p->ctx.proc_fd < 0;
 	m.shared = p->ctx.shared;
-	m.deaf = p->ctx.asked_fd < 0;
+	m.deaf = p->ctx.notify_fd < 0;
 	fds[nfds++] = tty_master;
 	fds[nfds++] = tty_peer;
 	fds[nfds++] = line_master;
@@ -491,30 +491,30 @@ static int lower_limits(const struct plan *plan, struct err *e)
 }
 
 /* From here on guests are started as the spec says now. */
-static int take_claim(struct pid1 *p, struct err *e)
+static int take_lease(struct pid1 *p, struct err *e)
 {
-	struct spec_claim *c = &p->claim;
+	struct spec_lease *c = &p->lease;
 
 	if (p->plan.ops ||
 		pread(p->fds[0], c, sizeof(*c), 0) != (ssize_t)sizeof(*c))
-		return err_set(e, "claim the jail: malformed");
+		return err_set(e, "lease the jail: malformed");
 	p->spec = *p->in.spec;
-	spec_take_claim(&p->spec, c);
+	spec_take_lease(&p->spec, c);
 	p->asked.memory_max = p->spec.limits.memory_bytes;
 	if (plan_make(&p->plan, &p->spec, p->in.host, e) < 0 ||
 		lower_limits(&p->plan, e) < 0 ||
-		spawn_claim(&p->spawn, &p->spec, &p->plan, e) < 0)
+		spawn_lease(&p->spawn, &p->spec, &p->plan, e) < 0)
 		return -1;
 	limit_processes(p);
 	return 0;
 }
 
-static void on_claim(struct pid1 *p, const struct wire_init *m)
+static void on_lease(struct pid1 *p, const struct wire_init *m)
 {
-	struct wire_init r = {.type = INIT_CLAIMED, .seq = m->seq};
+	struct wire_init r = {.type = INIT_LEASED, .seq = m->seq};
 	struct err e = {0};
 
-	if (take_claim(p, &e) < 0)
+	if (take_lease(p, &e) < 0)
 		tell_error(p, &e);
 	else
 		tell_warden(p, &r, NULL, 0);
@@ -544,7 +544,7 @@ static const struct {
 	{INIT_KILL_FORK, on_kill_fork},
 	{INIT_FOREGROUND, on_foreground},
 	{INIT_WRITE_STACK, on_write_stack},
-	{INIT_CLAIM, on_claim},
+	{INIT_LEASE, on_lease},
 	{INIT_HOLD, on_hold},
 };
 
@@ -581,7 +581,7 @@ static _Noreturn void serve_warden(struct pid1 *p)
 		if (pf[0].revents)
 			serve_one(p);
 		if (pf[2].revents)
-			asked_serve(&p->asked);
+			notify_serve(&p->asked);
 	}
 }
 

@@ -2,16 +2,14 @@
 /*
  * init.h - the jail's first process, and what is known of its processes
  *
- *	apart.c		work that may be kept waiting, done by a child that can
- *			be killed
- *	locker.c	locks of whole files (flock()), taken for guests with
- *			threads
- *	asked.c		what guests must ask for: locks, anonymous shared memory
- *	held.c		Python, started before it is known what it runs
- *	init.c		pid 1 of the jail
- *	procs.c		what the jail's processes do and use, read from /proc
- *	spawn.c		start Python in the jail
- *	sweep.c		stop, continue and kill everything in the jail, from pid
+ *	helper.c		work that may be kept waiting, done by a child
+ *that can be killed locker.c	locks of whole files (flock()), taken for guests
+ *with threads
+ *	notify.c		what guests must ask for: locks, anonymous
+ *shared memory held.c		Python, started before it is known what it runs
+ *init.c pid 1 of the jail procs.c		what the jail's processes do and
+ *use, read from /proc spawn.c		start Python in the jail sweep.c
+ *stop, continue and kill everything in the jail, from pid
  *			1
  */
 #ifndef JAIL_INIT_INIT_H
@@ -32,11 +30,11 @@ struct host;
 struct jail_spec;
 struct plan;
 
-/* ---- apart.c ---- */
+/* ---- helper.c ---- */
 
 /* Run `work` in a child: its result, a number that is not negative; -1 when it
  * did not return in time. Its memory ends with the child. */
-int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms);
+int64_t init_helper_run(int64_t (*work)(void *), void *arg, int timeout_ms);
 
 /* ---- locker.c ---- */
 
@@ -65,41 +63,41 @@ int locker_asks(pid_t tid);
  * that no other jail can have. 1, 0 (also: there is none), without waiting. */
 int locker_is_file(int proc_fd, pid_t tid, int number);
 
-/* ---- asked.c ---- */
+/* ---- notify.c ---- */
 
 /* Threads that have locked parts of files, at most. */
-#define ASKED_SLOTS 256
+#define NOTIFY_SLOTS 256
 
 /* Anonymous shared memory that guests were granted, in a page that init and the
  * warden share. Only init writes it. */
-struct asked_memory {
+struct notify_memory {
 	_Atomic int64_t bytes;	 /* all of it, since the jail began */
 	_Atomic int64_t largest; /* the largest mapping; written first */
 };
 
 /* Where a thread that was not alone in its process has last locked a part of a
  * file. */
-struct asked_slot {
+struct notify_slot {
 	pid_t leader, tid;
 	int number; /* of the descriptor */
 };
 
-struct asked {
+struct notify {
 	int fd;		/* where guests ask, from apply_ctx; -1: no guest may */
 	int proc_fd;	/* the jail's /proc, or -1; borrowed */
 	int locks;	/* no more than these exist */
 	int64_t due_ms; /* they are not counted again before this time */
 	struct locker locker;
-	struct asked_slot slots[ASKED_SLOTS];
+	struct notify_slot slots[NOTIFY_SLOTS];
 	int nslots;
-	int64_t look_ms;	     /* nobody looks at them before this time */
-	struct asked_memory *memory; /* borrowed; NULL: a cgroup counts it */
-	int64_t memory_max;	     /* the largest mapping that is granted */
+	int64_t look_ms; /* nobody looks at them before this time */
+	struct notify_memory *memory; /* borrowed; NULL: a cgroup counts it */
+	int64_t memory_max;	      /* the largest mapping that is granted */
 };
 
 /* Answer a guest that waits for its flock(), fcntl(F_SETLK) or mmap(), if one
  * does. */
-void asked_serve(struct asked *a);
+void notify_serve(struct notify *a);
 
 /* ---- held.c ---- */
 
@@ -152,10 +150,10 @@ struct init {
 	const struct plan *plan;      /* borrowed */
 	const struct jail_spec *spec; /* borrowed */
 	const struct cgroup *cgroup;  /* borrowed; init enters it */
-	const struct host *host;      /* borrowed; for a plan after a claim */
+	const struct host *host;      /* borrowed; for a plan after a lease */
 	int home_fd;		      /* root of the home */
 	/* what guests are granted; NULL where a cgroup counts memory */
-	struct asked_memory *memory; /* shared with the warden; borrowed */
+	struct notify_memory *memory; /* shared with the warden; borrowed */
 };
 
 /*
@@ -216,7 +214,7 @@ struct procs {
 			       * before it */
 	int64_t shared;	 /* mappings of anonymous shared memory, by weight */
 	int64_t cpu_ms;	 /* of all that live, and of children they reaped */
-	int64_t init_ms; /* of init itself, which works for guests (asked.c) */
+	int64_t init_ms; /* of init itself, which works for guests (notify.c) */
 };
 
 enum {
@@ -279,15 +277,15 @@ int spawn_prepare(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, const struct apply_ctx *built,
 	const struct cgroup *cgroup, struct err *e);
 
-/* The same again, with what a claim has changed. Borrows both. */
-int spawn_claim(struct spawn *s, const struct jail_spec *spec,
+/* The same again, with what a lease has changed. Borrows both. */
+int spawn_lease(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, struct err *e);
 
-/* Room for the variables that a claim changes in a Python that is up:
+/* Room for the variables that a lease changes in a Python that is up:
  * NAME=VALUE, each with its NUL, but what python.env has in its place. The
  * length. */
-#define SPAWN_CLAIM_MAX 256
-size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX]);
+#define SPAWN_LEASE_MAX 256
+size_t spawn_lease_env(const struct jail_spec *spec, char env[SPAWN_LEASE_MAX]);
 
 /* Start Python for the next spawn_start(), which lets it go (held.c). `proc_fd`
  * is the top of the jail's /proc, `tty` the terminal that it leads. 0, or -1

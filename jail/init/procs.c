@@ -2,7 +2,7 @@
 /*
  * procs.c - what the jail's processes do and use, read from /proc
  *
- * Runs in:   warden; what may wait for a guest, in the warden's stand-in alone
+ * Runs in:   warden; what may wait for a guest, in the warden's helper alone
  * Holds:     CAP_SYS_PTRACE over the jail, as the owner of the user namespace
  *            above it: /proc/PID/smaps_rollup, syscall and mem need it
  * Trusts:    the kernel's numbers. Names are the guest's and may hold any

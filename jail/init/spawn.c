@@ -169,7 +169,7 @@ static int held_fits(const struct spawn *s, const struct plan *plan)
 	return 1;
 }
 
-int spawn_claim(struct spawn *s, const struct jail_spec *spec,
+int spawn_lease(struct spawn *s, const struct jail_spec *spec,
 	const struct plan *plan, struct err *e)
 {
 	if (s->held.pid && !held_fits(s, plan))
@@ -180,14 +180,14 @@ int spawn_claim(struct spawn *s, const struct jail_spec *spec,
 	return env_prepare(s, e);
 }
 
-size_t spawn_claim_env(const struct jail_spec *spec, char env[SPAWN_CLAIM_MAX])
+size_t spawn_lease_env(const struct jail_spec *spec, char env[SPAWN_LEASE_MAX])
 {
 	struct spawn s = {.spec = spec};
 	const char *const changed[] = {
 		s.threads[0], s.threads[1], s.threads[2], s.threads[3], s.term};
 	size_t n = 0;
 
-	_Static_assert(sizeof(s.threads) + sizeof(s.term) <= SPAWN_CLAIM_MAX,
+	_Static_assert(sizeof(s.threads) + sizeof(s.term) <= SPAWN_LEASE_MAX,
 		"all of them fit");
 	env_prepare(&s, NULL);
 	for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++) {

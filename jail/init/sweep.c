@@ -368,6 +368,6 @@ pid_t sweep_newest_child(
 	int64_t pid = 0;
 
 	if (s->proc_fd >= 0)
-		pid = apart_do(look_for_newest, &n, NEWEST_MS);
+		pid = init_helper_run(look_for_newest, &n, NEWEST_MS);
 	return pid > 0 ? (pid_t)pid : 0;
 }

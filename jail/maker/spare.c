@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spare.c - jails that root makes ahead, for nobody, and that are claimed once
+ * spare.c - jails that root makes ahead, for nobody, and that are leased once
  *
  * Runs in:   root's maker of sessions (kept), and children of it: one becomes
- *            the warden of a spare, another claims one for somebody
- * Holds:     root. Of a spare: its sockets; for a claim the directories of its
- *            cgroup and the claim of its host id, as its warden opened them
- * Trusts:    its warden, in whose jail nothing of anybody's runs yet
+ *            the warden of a spare, another leases one for somebody
+ * Holds:     root. Of a spare: its sockets; for a lease the directories of its
+ *            cgroup and the allocation of its host id, as its warden opened
+ * them Trusts:    its warden, in whose jail nothing of anybody's runs yet
  * Leaves:    a session as maker.c makes it, or no session
  */
 #include "jail/spare.h"
@@ -24,8 +24,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The warden answers a claim. */
-#define CLAIM_MS 4000
+/* The warden answers a lease. */
+#define LEASE_MS 4000
 
 /* ---- made ---- */
 
@@ -73,7 +73,7 @@ int spare_key_fill(struct spare_key *k, const struct jail_spec *spec)
 	return full ? -1 : 0;
 }
 
-/* A claim only lowers: the configuration may have been another one. */
+/* A lease only lowers: the configuration may have been another one. */
 int spare_key_fits(const struct spare_key *made, const struct spare_key *asked)
 {
 	const struct limits *m = &made->limits, *a = &asked->limits;
@@ -87,19 +87,19 @@ int spare_key_fits(const struct spare_key *made, const struct spare_key *asked)
 
 int spare_open(struct spare *ours, struct spare *its, struct err *e)
 {
-	int front[2], claim[2];
+	int front[2], lease[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, front) < 0)
 		return err_errno(e, "make a jail ahead");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, claim) < 0) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lease) < 0) {
 		close(front[0]);
 		close(front[1]);
 		return err_errno(e, "make a jail ahead");
 	}
 	ours->front = front[0];
 	its->front = front[1];
-	ours->claim = claim[0];
-	its->claim = claim[1];
+	ours->lease = lease[0];
+	its->lease = lease[1];
 	return 0;
 }
 
@@ -109,7 +109,7 @@ _Noreturn void spare_become(
 	struct spec_made made = *spec->made;
 	struct jail_spec mine = *spec;
 
-	made.ahead = its->claim;
+	made.ahead = its->lease;
 	mine.made = &made;
 	maker_run(its->front, &mine);
 }
@@ -126,12 +126,12 @@ int spare_shelf_open(int shelf[2], struct err *e)
 void spare_close(struct spare *s)
 {
 	fd_drop(&s->front);
-	fd_drop(&s->claim);
+	fd_drop(&s->lease);
 }
 
 int spare_put(const int shelf[2], struct spare *s)
 {
-	const int fds[] = {s->front, s->claim};
+	const int fds[] = {s->front, s->lease};
 	int r = io_send_fds(
 		shelf[0], &s->number, sizeof(s->number), fds, 2, MSG_DONTWAIT);
 
@@ -146,40 +146,40 @@ int spare_take(const int shelf[2], struct spare *s)
 		shelf[1], &s->number, sizeof(s->number), fds, 2, MSG_DONTWAIT);
 
 	s->front = n > 0 ? fds[0] : -1;
-	s->claim = n > 0 ? fds[1] : -1;
+	s->lease = n > 0 ? fds[1] : -1;
 	return n > 0;
 }
 
 int spare_is_alive(const struct spare *s)
 {
-	struct pollfd p = {.fd = s->claim, .events = POLLIN};
+	struct pollfd p = {.fd = s->lease, .events = POLLIN};
 
 	return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLERR));
 }
 
-/* ---- claimed ---- */
+/* ---- leased ---- */
 
 /* The warden's offer stays there for another try. */
 static int look_at_offer(
-	const struct spare *s, struct claim_offer *o, int *claim, struct err *e)
+	const struct spare *s, struct lease_offer *o, int *id, struct err *e)
 {
 	int fds[1 + CGROUP_CONTROLLERS];
-	ssize_t n = io_recv_fds(s->claim, o, sizeof(*o), fds,
+	ssize_t n = io_recv_fds(s->lease, o, sizeof(*o), fds,
 		1 + CGROUP_CONTROLLERS, MSG_PEEK | MSG_DONTWAIT);
 
-	*claim = fds[0];
+	*id = fds[0];
 	memcpy(o->cgroup.held, fds + 1, sizeof(o->cgroup.held));
 	if (n < 0)
 		return err_errno(e, "take a spare jail");
-	return n == (ssize_t)sizeof(*o) && *claim >= 0
+	return n == (ssize_t)sizeof(*o) && *id >= 0
 		       ? 0
 		       : err_set(e, "take a spare jail: malformed offer");
 }
 
 /* Limits of the cgroup that are as they should be are not written again: it
- * costs as much as the rest of a claim. */
+ * costs as much as the rest of a lease. */
 static int lower_cgroup(
-	const struct claim_offer *o, const struct limits *l, struct err *e)
+	const struct lease_offer *o, const struct limits *l, struct err *e)
 {
 	const struct limits *was = &o->limits;
 
@@ -193,46 +193,46 @@ static int lower_cgroup(
 static int tell_warden(
 	const struct spare *s, const struct jail_spec *spec, struct err *e)
 {
-	struct spec_claim c = {.limits = spec->limits,
+	struct spec_lease c = {.limits = spec->limits,
 		.tty_bits = spec->tty_bits,
 		.rows = spec->rows,
 		.cols = spec->cols,
 		.front = spec->front};
-	struct pollfd p = {.fd = s->claim, .events = POLLIN};
-	struct claim_offer o;
-	struct claim_answer a;
+	struct pollfd p = {.fd = s->lease, .events = POLLIN};
+	struct lease_offer o;
+	struct lease_answer a;
 
 	snprintf(c.term, sizeof(c.term), "%s", spec->term);
 	/* The offer is in the way of the answer. */
-	if (recv(s->claim, &o, sizeof(o), MSG_DONTWAIT) != (ssize_t)sizeof(o) ||
-		io_send_fds(s->claim, &c, sizeof(c), NULL, 0, MSG_DONTWAIT) < 0)
-		return err_errno(e, "claim a spare jail");
-	if (poll(&p, 1, CLAIM_MS) <= 0 ||
-		recv(s->claim, &a, sizeof(a), MSG_DONTWAIT) !=
+	if (recv(s->lease, &o, sizeof(o), MSG_DONTWAIT) != (ssize_t)sizeof(o) ||
+		io_send_fds(s->lease, &c, sizeof(c), NULL, 0, MSG_DONTWAIT) < 0)
+		return err_errno(e, "lease a spare jail");
+	if (poll(&p, 1, LEASE_MS) <= 0 ||
+		recv(s->lease, &a, sizeof(a), MSG_DONTWAIT) !=
 			(ssize_t)sizeof(a))
-		return err_set(e, "claim a spare jail: no answer");
+		return err_set(e, "lease a spare jail: no answer");
 	if (a.ok)
 		return 0;
 	*e = a.err;
 	return err_kind_set(e, ERR_FAILED);
 }
 
-int spare_claim(const struct spare *s, const struct jail_spec *spec, uid_t *id,
+int spare_lease(const struct spare *s, const struct jail_spec *spec, uid_t *id,
 	struct err *e)
 {
-	struct claim_offer o = {0};
-	int claim, r;
+	struct lease_offer o = {0};
+	int allocation, r;
 
-	r = look_at_offer(s, &o, &claim, e);
+	r = look_at_offer(s, &o, &allocation, e);
 	if (r == 0)
-		r = site_count_in(spec->made, claim, e);
+		r = site_count_in(spec->made, allocation, e);
 	if (r == 0 && (lower_cgroup(&o, &spec->limits, e) < 0 ||
 			      tell_warden(s, spec, e) < 0)) {
-		site_count_out(spec->made, claim);
+		site_count_out(spec->made, allocation);
 		r = -1;
 	}
 	*id = o.id;
-	fd_drop(&claim);
+	fd_drop(&allocation);
 	for (int i = 0; i < CGROUP_CONTROLLERS; i++)
 		fd_drop(&o.cgroup.held[i]);
 	return r;

@@ -526,7 +526,7 @@ static void plan_root(struct plan_maker *m)
 	show_host(m);
 	close_parts(m);
 	/* A file that is copied there would be gone with the program. */
-	if (m->spec->beside)
+	if (m->spec->side)
 		add(m, PLAN_RESTRICT, .target = "/tmp",
 			.attrs = SYS_ATTR_RDONLY);
 	add(m, PLAN_RESTRICT, .target = "/", .attrs = SYS_ATTR_RDONLY);
@@ -578,7 +578,7 @@ static void plan_jail(struct plan_maker *m)
 						       : "4096 65536 131072");
 	plan_root(m);
 	/* Beside a session: before anything of the session's. */
-	add(m, PLAN_OOM, .number = m->spec->beside ? 1000 : 600);
+	add(m, PLAN_OOM, .number = m->spec->side ? 1000 : 600);
 	/* From here on the limit counts processes of this user namespace. Set
 	 * earlier, it would count every process of the user on the host. Older
 	 * kernels always do, so the others are added to the limit. */
@@ -600,7 +600,7 @@ static void plan_guest(struct plan_maker *m)
 	int64_t file = l->home_bytes > m->p->tmp_bytes ? l->home_bytes
 						       : m->p->tmp_bytes;
 
-	if (m->spec->beside && file > l->max_file_bytes)
+	if (m->spec->side && file > l->max_file_bytes)
 		file = l->max_file_bytes;
 	m->stage = PLAN_GUEST;
 	add(m, PLAN_NICE, .number = 5);
@@ -632,8 +632,8 @@ static void plan_guest(struct plan_maker *m)
 	/* A descriptor that it passed to a cell, through a socket in the home,
 	 * would keep its file systems, ptys and namespaces when it has ended:
 	 * as often as somebody copies, and nobody would count them. */
-	if (m->spec->beside)
-		add(m, PLAN_SECCOMP, .which = PLAN_FILTER_BESIDE);
+	if (m->spec->side)
+		add(m, PLAN_SECCOMP, .which = PLAN_FILTER_SIDE);
 	add(m, PLAN_SECCOMP,
 		.which = m->h->cgroup_memory ? PLAN_FILTER_GUEST
 					     : PLAN_FILTER_NOMEM);
@@ -693,7 +693,7 @@ static const char *const filter_names[PLAN_FILTERS] = {
 	[PLAN_FILTER_INIT] = "init",
 	[PLAN_FILTER_GUEST] = "guest",
 	[PLAN_FILTER_NOMEM] = "guest, no memory that hides",
-	[PLAN_FILTER_BESIDE] = "no sockets",
+	[PLAN_FILTER_SIDE] = "no sockets",
 };
 
 static const char *const use_names[PLAN_USES] = {

@@ -89,7 +89,7 @@ enum plan_filter {
 	PLAN_FILTER_INIT,
 	PLAN_FILTER_GUEST,
 	PLAN_FILTER_NOMEM,
-	PLAN_FILTER_BESIDE, /* on top of the other: no sockets */
+	PLAN_FILTER_SIDE, /* on top of the other: no sockets */
 };
 #define PLAN_FILTERS 4
 

@@ -2,15 +2,14 @@
 /*
  * ident.c - who a process is, and how it gives up what it is allowed to do
  *
- * Runs in:   warden (claim, become, map), janitor (claim), init and front end
- *            (drop), all (close)
- * Holds:     root, or CAP_SETPCAP in its user namespace, until it drops that
- * Trusts:    nothing: after every drop it tries to undo the drop; for claims a
- *            directory that only root can write to
+ * Runs in:   warden (allocate, become, map), janitor (allocate), init and front
+ * end (drop), all (close) Holds:     root, or CAP_SETPCAP in its user
+ * namespace, until it drops that Trusts:    nothing: after every drop it tries
+ * to undo the drop; for allocations a directory that only root can write to
  * Leaves:    no capability, no way to one, no descriptor but those named; of a
- *            claim, a lock on one byte of a file, at the offset of the uid,
- *            which the kernel drops when the last holder of the descriptor
- *            dies, so a crash leaks nothing
+ *            allocation, a lock on one byte of a file, at the offset of the
+ * uid, which the kernel drops when the last holder of the descriptor dies, so a
+ * crash leaks nothing
  */
 #include "jail/walls/walls.h"
 
@@ -70,7 +69,7 @@ static int uid_is_running(uid_t uid)
 	return errno == ESRCH ? 0 : errno ? -1 : 1;
 }
 
-static int uid_is_claimable(uid_t uid)
+static int uid_is_allocatable(uid_t uid)
 {
 	return uid != 0 && uid != UID_NOBODY && uid != (uid_t)-1;
 }
@@ -80,7 +79,7 @@ static int uid_try(int fd, uid_t uid)
 {
 	int running;
 
-	if (!uid_is_claimable(uid))
+	if (!uid_is_allocatable(uid))
 		return 1;
 	if (slots_lock(fd, uid, F_WRLCK) < 0)
 		return slots_is_taken() ? 1 : -1;
@@ -90,8 +89,8 @@ static int uid_try(int fd, uid_t uid)
 	return running;
 }
 
-int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
-	struct err *e)
+int ident_allocate(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
+	int *lock_fd, struct err *e)
 {
 	auto_close int dfd = -1, fd = -1;
 	uint64_t count = (uint64_t)hi - lo + 1;
@@ -115,7 +114,7 @@ int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
 		int r = uid_try(fd, u);
 
 		if (r < 0)
-			return err_errno(e, "uids: claim %u in %s", u, dir);
+			return err_errno(e, "uids: allocate %u in %s", u, dir);
 		if (r > 0)
 			continue;
 		*uid = u;
@@ -152,7 +151,7 @@ void ident_release_all_places(int lock_fd)
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
-int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
+int ident_allocation_place(int lock_fd, uint64_t owner, int most, struct err *e)
 {
 	off_t first = first_place(owner);
 
@@ -161,14 +160,14 @@ int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e)
 	return slots_claim(lock_fd, first, most, e);
 }
 
-void ident_claim_release(int lock_fd)
+void ident_allocation_release(int lock_fd)
 {
 	struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 
 	fcntl(lock_fd, F_OFD_SETLK, &all);
 }
 
-int ident_claim_name(
+int ident_allocation_name(
 	int lock_fd, uid_t uid, char name[IDENT_NAME_MAX], struct err *e)
 {
 	struct stat st;
@@ -180,13 +179,13 @@ int ident_claim_name(
 	return 0;
 }
 
-int ident_claim_is_free(int lock_fd, const char *name)
+int ident_allocation_is_free(int lock_fd, const char *name)
 {
 	uid_t uid = (uid_t)strtoul(name, NULL, 10);
 	char ours[IDENT_NAME_MAX];
 
-	return uid_is_claimable(uid) &&
-	       ident_claim_name(lock_fd, uid, ours, NULL) == 0 &&
+	return uid_is_allocatable(uid) &&
+	       ident_allocation_name(lock_fd, uid, ours, NULL) == 0 &&
 	       !strcmp(name, ours) && slots_lock(lock_fd, uid, F_WRLCK) == 0;
 }
 

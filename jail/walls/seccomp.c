@@ -39,7 +39,7 @@ static const struct {
 	[SECCOMP_FRONT] = {"front end", CODE(seccomp_bpf_front)},
 	[SECCOMP_INIT_SHARED] = {"init", CODE(seccomp_bpf_init_shared)},
 	[SECCOMP_SERVER] = {"server", CODE(seccomp_bpf_server)},
-	[SECCOMP_DOOR] = {"front end", CODE(seccomp_bpf_door)},
+	[SECCOMP_CONTROL] = {"front end", CODE(seccomp_bpf_control)},
 #endif
 };
 
@@ -73,7 +73,7 @@ int seccomp_load(enum seccomp_profile profile, struct err *e)
 		return err_hint(e, "x86-64 and arm64 are supported");
 	}
 	if ((profile == SECCOMP_FRONT || profile == SECCOMP_SERVER ||
-		    profile == SECCOMP_DOOR) &&
+		    profile == SECCOMP_CONTROL) &&
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(e, "seccomp: set no_new_privs");
 	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,

@@ -39,8 +39,8 @@ enum {
 	PERSONS = 8,
 	SHARED = 16,
 	SERVER = 32,
-	DOOR = 64,
-	FRONT = PERSONS | SERVER | DOOR,
+	CONTROL = 64,
+	FRONT = PERSONS | SERVER | CONTROL,
 	INIT = OWN | SHARED,
 	JAIL = GUEST | NOMEM | INIT,
 	ALL = JAIL | FRONT,
@@ -235,9 +235,9 @@ static const struct rules_group rules_groups[] = {
 		"socket connect bind listen accept"},
 	{FRONT, REFUSE, "the same", "socketpair"},
 	{PERSONS, REFUSE, "the same", "accept4"},
-	{SERVER | DOOR, ALLOW,
+	{SERVER | CONTROL, ALLOW,
 		"clients come to the socket that already listens", "accept4"},
-	{DOOR, ALLOW, "leaving the session of a terminal that is gone",
+	{CONTROL, ALLOW, "leaving the session of a terminal that is gone",
 		"setsid"},
 	{FRONT, REFUSE, "changes to files that Landlock does not check",
 		"truncate chmod fchmod fchmodat fchmodat2 chown fchown lchown "
@@ -406,7 +406,7 @@ static const struct rules_check rules_checks[] = {
 	 "no new namespaces; when the child dies its parent gets SIGCHLD or no "
 	 "signal, never SIGCONT. The threads of a process share a table of "
 	 "descriptors with each other and with no other process: init counts "
-	 "locks by it, and looks at what is to be locked (asked.c)",
+	 "locks by it, and looks at what is to be locked (notify.c)",
 	 "clone", {
 		IF(REFUSE, ANY(0, NAMESPACES)),
 		IF(REFUSE, BITS(0, CLONE_THREAD | CLONE_FILES, CLONE_THREAD)),
@@ -431,7 +431,7 @@ static const struct rules_check rules_checks[] = {
 		/* ptys; TIOCSIG sends INT, QUIT or TSTP, to one's own pty only */
 		IF(ALLOW, ONE_OF(1, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, RULES_TIOCGPTPEER,
 			TIOCPKT, TIOCGPKT, TIOCSIG)),
-		/* init answers on a descriptor that only init has (asked.c) */
+		/* init answers on a descriptor that only init has (notify.c) */
 		IF(ALLOW, ONE_OF(1, SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND,
 			SECCOMP_IOCTL_NOTIF_ID_VALID)),
 		/* files */
@@ -495,7 +495,7 @@ static const struct rules_check rules_checks[] = {
 
 	{JAIL, ALLOW,
 	 "huge pages come from a pool of the host, and no limit counts them. Where "
-	 "no cgroup counts memory, pid 1 grants anonymous shared memory (asked.c)",
+	 "no cgroup counts memory, pid 1 grants anonymous shared memory (notify.c)",
 	 "mmap", {
 		IF(REFUSE, ANY(3, MAP_HUGETLB))}},
 

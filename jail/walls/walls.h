@@ -99,43 +99,45 @@ void home_usage(const struct home *h, int64_t *bytes, int *files);
 /* ---- an outside uid of its own for each session that root starts ---- */
 
 /* The directory that holds the file of locks. */
-#define IDENT_CLAIMS "/run/cellblock"
+#define IDENT_ALLOCATIONS "/run/cellblock"
 
 enum { IDENT_NAME_MAX = 64 };
 
 /* Root only: pick a uid of [lo, hi] that no other session holds and that no
- * process on this host has; never 0, 65534 or -1. The claim lasts until it is
- * released or the last copy of *lock_fd is closed (caller closes). `dir` is
- * IDENT_CLAIMS, or a directory of a test. */
-int ident_claim(const char *dir, uid_t lo, uid_t hi, uid_t *uid, int *lock_fd,
-	struct err *e);
+ * process on this host has; never 0, 65534 or -1. The allocation lasts until it
+ * is released or the last copy of *lock_fd is closed (caller closes). `dir` is
+ * IDENT_ALLOCATIONS, or a directory of a test. */
+int ident_allocate(const char *dir, uid_t lo, uid_t hi, uid_t *uid,
+	int *lock_fd, struct err *e);
 
 /* Take one of `most` places that belong to `owner`, at most IDENT_PLACES_MAX.
- * It goes with the claim. 1, 0: all are taken, or -1 with e. An owner is a
+ * It goes with the allocation. 1, 0: all are taken, or -1 with e. An owner is a
  * person's uid, for sessions; that and IDENT_PLACES_ANY, for sessions and
  * programs; or IDENT_PLACES_ALL, for all persons together. */
 #define IDENT_PLACES_MAX 65535
 #define IDENT_PLACES_ALL ((uint64_t)(uid_t)-1)
 #define IDENT_PLACES_ANY ((uint64_t)1 << 32)
-int ident_claim_place(int lock_fd, uint64_t owner, int most, struct err *e);
+int ident_allocation_place(
+	int lock_fd, uint64_t owner, int most, struct err *e);
 
 /* Give the places of an owner back; or those of all, and keep the uid. */
 void ident_release_places(int lock_fd, uint64_t owner);
 void ident_release_all_places(int lock_fd);
 
-/* Give back every uid that is claimed through lock_fd. */
-void ident_claim_release(int lock_fd);
+/* Give back every uid that is allocated through lock_fd. */
+void ident_allocation_release(int lock_fd);
 
-/* The public name of a claimed uid, as in the name of a cgroup: the number, and
- * which file holds the lock. Where /run is another one (a container, a service
- * with a private /run) a lock on the same number says nothing about this one.
+/* The public name of an allocated uid, as in the name of a cgroup: the number,
+ * and which file holds the lock. Where /run is another one (a container, a
+ * service with a private /run) a lock on the same number says nothing about
+ * this one.
  */
-int ident_claim_name(
+int ident_allocation_name(
 	int lock_fd, uid_t uid, char name[IDENT_NAME_MAX], struct err *e);
 
 /* True if `name` is the name of a uid of our file of locks that no session
- * holds. If so it is claimed from then on, so that no session takes it. */
-int ident_claim_is_free(int lock_fd, const char *name);
+ * holds. If so it is allocated from then on, so that no session takes it. */
+int ident_allocation_is_free(int lock_fd, const char *name);
 
 /* ---- becoming somebody, and giving everything up ---- */
 
@@ -342,7 +344,7 @@ enum seccomp_profile {
 	SECCOMP_INIT_SHARED, /* INIT in a jail that shares inodes with the host:
 			      * without inotify */
 	SECCOMP_SERVER,	     /* FRONT that accepts clients */
-	SECCOMP_DOOR,	     /* FRONT that other terminals come to */
+	SECCOMP_CONTROL,     /* FRONT that other terminals come to */
 };
 #define SECCOMP_PROFILES 7
 

@@ -379,7 +379,7 @@ static int settle_leftovers(struct cell *c)
 
 	d->wall_ms = watch_wall_ms(&c->watch);
 	warden_jail_look(&w->jail,
-		d->wall_ms >= WEIGH_AFTER_MS ? CHORE_WEIGHT : 0, LOOK_END_MS);
+		d->wall_ms >= WEIGH_AFTER_MS ? WORK_WEIGHT : 0, LOOK_END_MS);
 	warden_jail_measure(&w->jail, &u);
 	d->peak_bytes = u.peak_bytes;
 	/* Not every kernel forgets a peak: only a new one is known to be its.

@@ -399,7 +399,7 @@ void checkpoints_weigh_start(struct checkpoints *c)
 	if (c->n == 0 || procs_status(procs, c->guest->pid, &now) < 0)
 		return;
 	c->rss_bytes = now.rss_bytes;
-	/* Of a guest that runs, only the stand-in may ask for the rest. */
+	/* Of a guest that runs, only the helper may ask for the rest. */
 	if (warden_jail_is_stopped(c->jail) &&
 		procs_stat(procs, c->guest->pid, &st) == 0)
 		c->faults = st.minor_faults;
@@ -407,7 +407,7 @@ void checkpoints_weigh_start(struct checkpoints *c)
 
 /* Bytes the live guest has copied since it was parked; 0 where that is not
  * worth counting. */
-static int64_t copied_bytes(struct checkpoints *c, const struct chore_result *r)
+static int64_t copied_bytes(struct checkpoints *c, const struct work_result *r)
 {
 	int64_t grown = r->rss_bytes - c->rss_bytes;
 
@@ -426,7 +426,7 @@ static int64_t copy_ms(int64_t bytes)
 }
 
 void checkpoints_weigh(
-	struct checkpoints *c, const struct chore_result *r, int64_t ran_ms)
+	struct checkpoints *c, const struct work_result *r, int64_t ran_ms)
 {
 	const struct limits *l = c->limits;
 	int64_t copied, cost_ms;

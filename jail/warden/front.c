@@ -68,7 +68,7 @@ static int reply_with(struct front_request *q, int fd)
 
 static int serve_usage(struct warden *w, struct front_request *q)
 {
-	warden_jail_look(&w->jail, CHORE_WEIGHT, LOOK_SHOW_MS);
+	warden_jail_look(&w->jail, WORK_WEIGHT, LOOK_SHOW_MS);
 	warden_usage(w, &q->reply.usage);
 	return 0;
 }
@@ -265,10 +265,10 @@ static int serve_start(struct warden *w, struct front_request *q)
 }
 
 /* No caller waits for it, and no cell is kept waiting: one may run. */
-static int serve_beside(struct warden *w, struct front_request *q)
+static int serve_side(struct warden *w, struct front_request *q)
 {
-	struct jail_event ev = {.type = JAIL_BESIDE, .cell = (uint32_t)q->m.a};
-	auto_close int fd = beside_start(&w->besides, &ev.err);
+	struct jail_event ev = {.type = JAIL_SIDE, .cell = (uint32_t)q->m.a};
+	auto_close int fd = side_start(&w->sides, &ev.err);
 
 	if (fd < 0)
 		err_wrap(&ev.err, "start a program beside the session");
@@ -317,7 +317,7 @@ static const struct {
 	[FRONT_HOME_ABORT] = {serve_abort, 1, 0, 0, 1},
 	[FRONT_HOME_REMOVE] = {serve_remove, 1, 0, 0, 1},
 	[FRONT_START] = {serve_start, 0, 0},
-	[FRONT_BESIDE] = {serve_beside, 0, 0, 1},
+	[FRONT_SIDE] = {serve_side, 0, 0, 1},
 	[FRONT_READY] = {serve_nothing, 1, 0},
 };
 

@@ -310,7 +310,7 @@ static int is_its_own_doing(struct guest *g, struct patience *w)
 	/* A jail that nobody can look into holds itself back. */
 	if (waiting < 0)
 		return 1;
-	/* Its locks may hold the stand-in because it has no CPU to leave them.
+	/* Its locks may hold the helper because it has no CPU to leave them.
 	 */
 	warden_jail_look(g->jail, 0, FAIR_LOOK_MS);
 	warden_jail_measure(g->jail, &u);

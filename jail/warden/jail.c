@@ -57,23 +57,23 @@
 /* CPU time that stopped processes may seem to use: the time of one that died
  * is rounded differently. */
 #define ROUND_MS 30
-/* The stand-in has worked on a tty by then, unless a guest holds it. */
+/* The helper has worked on a tty by then, unless a guest holds it. */
 #define TTY_MS 300
 
 /* ---- life ---- */
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
-	struct besides *b)
+	struct side_programs *b)
 {
 	*j = (struct warden_jail){.link = l,
 		.site = s,
-		.besides = b,
+		.sides = b,
 		.tty_master = -1,
 		.tty_slave = -1,
 		.line = -1,
 		.proc = -1,
 		.tmp = {-1, -1}};
-	standin_init(&j->standin);
+	helper_init(&j->helper);
 	tally_init(&j->tally, &(struct tally_place){.home = &s->home,
 				      .procs = &j->place.procs,
 				      .tmp = j->tmp,
@@ -182,7 +182,7 @@ void warden_jail_end(struct warden_jail *j)
 		warden_jail_thaw(j); /* a frozen process does not die */
 		link_reap(j->init);
 	}
-	standin_end(&j->standin);
+	helper_end(&j->helper);
 	j->init = 0;
 	tally_end(&j->tally, j->cpu_ms);
 	j->swept = j->quiet = j->left = 0;
@@ -197,7 +197,7 @@ void warden_jail_end(struct warden_jail *j)
 	fd_drop(&j->proc);
 }
 
-/* The descriptor of a file system whose size a claim may change; -1. */
+/* The descriptor of a file system whose size a lease may change; -1. */
 static int changes_size(
 	const struct warden_jail *j, const struct plan_op *op, int *tmp)
 {
@@ -208,8 +208,8 @@ static int changes_size(
 	return -1;
 }
 
-int warden_jail_claim(struct warden_jail *j, const struct plan *plan,
-	const struct spec_claim *c, struct err *e)
+int warden_jail_lease(struct warden_jail *j, const struct plan *plan,
+	const struct spec_lease *c, struct err *e)
 {
 	const struct plan *was = &j->site->plan;
 	int tmp = 0;
@@ -262,7 +262,7 @@ int warden_jail_kill(
 	/* The processes that were weighed are gone; an answer on its way tells
 	 * of them, too. */
 	tally_forget(&j->tally);
-	j->stale = standin_is_asked(&j->standin);
+	j->stale = helper_is_asked(&j->helper);
 	return m.all_gone ? 0 : 1;
 }
 
@@ -463,7 +463,7 @@ static void count_totals(struct warden_jail *j, struct warden_jail_usage *u)
 
 	cgroup_usage(&j->site->cgroup, &c);
 	if (c.cpu_ns >= 0)
-		c.cpu_ns -= beside_cpu_ms(j->besides) * 1000000;
+		c.cpu_ns -= side_cpu_ms(j->sides) * 1000000;
 	if (c.cpu_ns < 0 && j->site->cgroup.file[CGROUP_F_CPU] >= 0)
 		c.cpu_ns = 0;
 	if (c.cpu_ns < 0 && (j->quiet || warden_jail_is_stopped(j)))
@@ -502,12 +502,12 @@ int64_t warden_jail_peak(struct warden_jail *j)
  * if there were none. */
 static int64_t others_bytes(const struct warden_jail *j)
 {
-	return j->site->spec->beside ? beside_bytes(j->besides) : 0;
+	return j->site->spec->side ? side_bytes(j->sides) : 0;
 }
 
-static enum standin_haste most_haste(const struct warden_jail *j)
+static enum helper_haste most_haste(const struct warden_jail *j)
 {
-	return j->weighing_ms ? STANDIN_STOPPED : STANDIN_URGENT;
+	return j->weighing_ms ? HELPER_STOPPED : HELPER_URGENT;
 }
 
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
@@ -527,12 +527,12 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 		tally_note_others(&j->tally, others_bytes(j));
 		u->memory = tally_add(&j->tally, &p,
 			j->weighing_ms ? TALLY_STOPPED
-			: standin_is_free(&j->standin, STANDIN_URGENT)
+			: helper_is_free(&j->helper, HELPER_URGENT)
 				? TALLY_FREE
 				: TALLY_ASKED);
 		home_usage(&j->site->home, &home, &files);
 	}
-	beside_note(j->besides, tally_bytes(&j->tally) - home, u->cpu_ms);
+	side_note(j->sides, tally_bytes(&j->tally) - home, u->cpu_ms);
 	if (watched || u->peak_bytes <= 0)
 		u->peak_bytes = peak_bytes(j);
 }
@@ -540,44 +540,44 @@ void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u)
 /* An urgent question is asked so often that it may take the whole share. A
  * question that can wait must not come too late, least of all where memory runs
  * short. */
-static enum standin_haste haste_of_later(const struct warden_jail *j)
+static enum helper_haste haste_of_later(const struct warden_jail *j)
 {
 	int64_t since = now_ms() - j->later_ms;
 
 	return since > LATE_MS || (since > SHORT_MS && warden_jail_is_short(j))
-		       ? STANDIN_LATE
-		       : STANDIN_CALM;
+		       ? HELPER_LATE
+		       : HELPER_CALM;
 }
 
 void warden_jail_ask(
-	struct warden_jail *j, const struct chore *soon, unsigned later)
+	struct warden_jail *j, const struct work *soon, unsigned later)
 {
-	struct chore q = *soon;
+	struct work q = *soon;
 
 	q.rows = j->rows;
 	q.cols = j->cols;
 	if (j->size_owed)
-		q.what |= CHORE_SIZE;
+		q.what |= WORK_SIZE;
 	if (j->site->cgroup.file[CGROUP_F_CPU] < 0)
-		q.what |= CHORE_CPU;
-	if (standin_is_free(&j->standin, haste_of_later(j)))
+		q.what |= WORK_CPU;
+	if (helper_is_free(&j->helper, haste_of_later(j)))
 		q.what |= later;
 	if (!warden_jail_is_uncounted(j))
-		q.what &= ~(unsigned)CHORE_WEIGHT;
+		q.what &= ~(unsigned)WORK_WEIGHT;
 	else if (tally_is_doubtful(&j->tally))
-		q.what |= CHORE_WEIGHT | later; /* checkpoints go first */
-	if (!q.what || !standin_is_free(&j->standin, most_haste(j)))
+		q.what |= WORK_WEIGHT | later; /* checkpoints go first */
+	if (!q.what || !helper_is_free(&j->helper, most_haste(j)))
 		return;
 	j->size_owed = 0;
 	if (q.what & later)
 		j->later_ms = now_ms();
 	j->stale = 0;
 	tally_asked(&j->tally);
-	if (standin_ask(&j->standin, &j->place, &q) < 0)
+	if (helper_ask(&j->helper, &j->place, &q) < 0)
 		tally_fail(&j->tally);
 }
 
-static void note_answer(struct warden_jail *j, const struct chore_result *a)
+static void note_answer(struct warden_jail *j, const struct work_result *a)
 {
 	const struct jail_event ev = {.type = JAIL_TYPEAHEAD,
 		.bytes = (char *)a->keys,
@@ -585,19 +585,19 @@ static void note_answer(struct warden_jail *j, const struct chore_result *a)
 
 	if (a->nkeys > 0)
 		link_event(j->link, &ev, NULL, 0);
-	if (a->what & CHORE_CPU)
+	if (a->what & WORK_CPU)
 		tally_add_cpu(&j->tally, a->cpu_ms);
-	if (a->what & CHORE_WEIGHT)
+	if (a->what & WORK_WEIGHT)
 		tally_weigh(&j->tally, a);
 }
 
 int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct chore_result *a)
+	struct warden_jail *j, int timeout_ms, struct work_result *a)
 {
-	int r = standin_take(&j->standin, timeout_ms, j->weighing_ms != 0, a);
+	int r = helper_take(&j->helper, timeout_ms, j->weighing_ms != 0, a);
 
 	if (r > 0 && j->stale)
-		a->what &= ~(unsigned)CHORE_WEIGHT;
+		a->what &= ~(unsigned)WORK_WEIGHT;
 	if (r < 0 && !j->stale)
 		tally_fail(&j->tally);
 	if (r > 0)
@@ -607,8 +607,8 @@ int warden_jail_hear(
 
 int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms)
 {
-	const struct chore q = {.what = warden_jail_is_uncounted(j) ? what : 0};
-	struct chore_result r;
+	const struct work q = {.what = warden_jail_is_uncounted(j) ? what : 0};
+	struct work_result r;
 
 	warden_jail_ask(j, &q, 0);
 	return warden_jail_hear(j, timeout_ms, &r);
@@ -626,13 +626,13 @@ int warden_jail_waiting(struct warden_jail *j)
 /* Where nobody needs the warden meanwhile. */
 static int judge_now(struct warden_jail *j, enum tally_verdict memory)
 {
-	const struct chore nothing = {0};
+	const struct work nothing = {0};
 	struct warden_jail_usage u = {.memory = memory};
-	struct chore_result a;
+	struct work_result a;
 	int over;
 
 	while (!(over = warden_jail_judge(j, u.memory)) && j->weighing_ms) {
-		warden_jail_ask(j, &nothing, CHORE_WEIGHT);
+		warden_jail_ask(j, &nothing, WORK_WEIGHT);
 		warden_jail_hear(j, HEAR_MS, &a);
 		warden_jail_measure(j, &u);
 	}
@@ -641,11 +641,11 @@ static int judge_now(struct warden_jail *j, enum tally_verdict memory)
 
 int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 {
-	const struct chore nothing = {0};
+	const struct work nothing = {0};
 	int stopped = warden_jail_is_stopped(j), doubtful;
 	int64_t now = now_ms(), cpu_ns = io_cpu_ns(), cost_ms;
 	struct warden_jail_usage u;
-	struct chore_result a;
+	struct work_result a;
 
 	j->over = 0;
 	*due_ms = INT64_MAX;
@@ -660,7 +660,7 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	warden_jail_measure(j, &u);
 	doubtful = tally_is_doubtful(&j->tally);
 	if (doubtful || !stopped)
-		warden_jail_ask(j, &nothing, CHORE_WEIGHT);
+		warden_jail_ask(j, &nothing, WORK_WEIGHT);
 	cost_ms = (io_cpu_ns() - cpu_ns) * MEMORY_SHARE_DEN / 1000000;
 	*due_ms = cost_ms > MEMORY_MS ? cost_ms : MEMORY_MS;
 	j->memory_ms = now + *due_ms;
@@ -700,25 +700,25 @@ void warden_jail_note_left(struct warden_jail *j, int n)
 
 /* ---- the person's tty ---- */
 
-/* Have the stand-in work on the ttys, whose locks a guest that runs can hold.
+/* Have the helper work on the ttys, whose locks a guest that runs can hold.
  * 0, or -1. */
 static int begin_work(struct warden_jail *j, unsigned what)
 {
-	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
-	struct chore_result a;
+	const struct work q = {.what = what, .rows = j->rows, .cols = j->cols};
+	struct work_result a;
 
 	warden_jail_hear(j, TTY_MS, &a); /* what was asked before */
-	return standin_ask(&j->standin, &j->place, &q);
+	return helper_ask(&j->helper, &j->place, &q);
 }
 
 /* The same to its end, or here where no guest runs. -1: one holds a lock. */
 static int work_on_ttys(struct warden_jail *j, unsigned what)
 {
-	const struct chore q = {.what = what, .rows = j->rows, .cols = j->cols};
-	struct chore_result a;
+	const struct work q = {.what = what, .rows = j->rows, .cols = j->cols};
+	struct work_result a;
 
 	if (warden_jail_is_stopped(j)) {
-		chore_do(&j->place, &q, &a);
+		work_do(&j->place, &q, &a);
 		note_answer(j, &a);
 		return 0;
 	}
@@ -732,22 +732,22 @@ void warden_jail_resize(
 {
 	j->rows = rows;
 	j->cols = cols;
-	/* In a cell the stand-in does it when it is asked next. */
+	/* In a cell the helper does it when it is asked next. */
 	j->size_owed = !warden_jail_is_stopped(j);
 	if (!j->size_owed)
-		work_on_ttys(j, CHORE_SIZE);
+		work_on_ttys(j, WORK_SIZE);
 }
 
 void warden_jail_begin_ttys(struct warden_jail *j)
 {
-	if (begin_work(j, CHORE_TTYS) == 0)
+	if (begin_work(j, WORK_TTYS) == 0)
 		j->ttys = TTYS_BEGUN;
 }
 
 /* True if the ttys are so already. */
 static int has_ttys(struct warden_jail *j)
 {
-	struct chore_result a;
+	struct work_result a;
 	int begun = j->ttys == TTYS_BEGUN;
 
 	if (j->ttys == TTYS_UNKNOWN || j->size_owed)
@@ -761,10 +761,10 @@ int warden_jail_set_ttys(struct warden_jail *j)
 	if (has_ttys(j))
 		return 0;
 	j->size_owed = j->keys_owed = 0;
-	return work_on_ttys(j, CHORE_KEYS | CHORE_TTYS);
+	return work_on_ttys(j, WORK_KEYS | WORK_TTYS);
 }
 
 void warden_jail_return_keys(struct warden_jail *j)
 {
-	j->keys_owed = work_on_ttys(j, CHORE_KEYS) < 0;
+	j->keys_owed = work_on_ttys(j, WORK_KEYS) < 0;
 }

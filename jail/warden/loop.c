@@ -49,7 +49,7 @@ static int look_at_clocks(struct warden *w, int *wait_ms)
 	int64_t wait = LONGEST_MS, due;
 
 	/* The person is there as long as a program of theirs copies. */
-	if (beside_count(&w->besides) > 0) {
+	if (side_count(&w->sides) > 0) {
 		clocks_touch(&w->clocks);
 		wait = w->spec->limits.idle_ms / 2;
 	}
@@ -164,7 +164,7 @@ static int serve_program(struct warden *w, struct err *e)
 			r = SESSION_OVER;
 	}
 	if (r == 0)
-		r = claim_await(w, e);
+		r = lease_await(w, e);
 	while (r == 0) {
 		r = await_request(w, e);
 		if (r == 0)
@@ -187,7 +187,7 @@ int warden_loop_serve(struct warden *w, struct err *e)
 	if (r == 0)
 		r = warden_await_python(w, 0, e);
 	if (r == 0)
-		r = claim_await(w, e);
+		r = lease_await(w, e);
 	return r < 0 ? r : serve_session(w);
 }
 
@@ -204,17 +204,17 @@ static void leave_program(struct warden *w)
 
 /* The session's own warden has made the site. A child of that warden serves the
  * program. */
-static void run_beside(void *session, int front, int at)
+static void run_side(void *session, int front, int at)
 {
 	struct jail_event ev = {.type = JAIL_FAILED};
 	const struct warden *of = session;
 	struct jail_spec spec = *of->spec;
 	struct warden w = {.site = {.home = {.root = -1}}};
 
-	beside_make_spec(&spec);
+	side_make_spec(&spec);
 	warden_init(&w, &spec, front);
 	link_charge(&w.link, 0);
-	beside_become(&w.besides, &of->besides, at);
+	side_become(&w.sides, &of->sides, at);
 	if (site_share(&w.site, &of->site, &spec, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		err_kind_set(&ev.err, ERR_JAIL);
@@ -231,7 +231,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 
 	warden_init(&w, &w.own, front);
 	if (spec->mode == SPEC_SESSION)
-		beside_init(&w.besides, run_beside, &w);
+		side_init(&w.sides, run_side, &w);
 	if (site_open(&w.site, &w.own, front, &ev.err) < 0 ||
 		warden_loop_serve(&w, &ev.err) == -1) {
 		ev.facts = w.site.facts;
@@ -242,7 +242,7 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec)
 		link_event(&w.link, &ev, NULL, 0);
 	}
 	leave_program(&w);
-	beside_end(&w.besides);
+	side_end(&w.sides);
 	warden_end_jail(&w);
 	site_close(&w.site);
 	_exit(0);

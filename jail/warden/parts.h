@@ -2,15 +2,15 @@
 /*
  * parts.h - what the files of the warden share
  *
- *	beside.c	programs beside the session: other jails on the same
+ *	side.c	programs beside the session: other jails on the same
  *			home
  *	link.c		the warden's links to the front end and to init, and its
  *			waits
  *	cell.c		one cell, from its source to its verdict
  *	checkpoints.c	copies of the guest, asleep: taken, given up, woken
- *	chore.c		what may have to wait for a guest
+ *	work.c		what may have to wait for a guest
  *	site.c		what every jail of the session is built on
- *	claim.c		a jail that was made ahead waits until it is somebody's
+ *	lease.c		a jail that was made ahead waits until it is somebody's
  *	clocks.c	the limits of a session's life: idle and lifetime
  *	copycost.c	what a page costs that a checkpoint makes the guest copy
  *	pipes.c		the pipes of a program: never a descriptor of the
@@ -19,7 +19,7 @@
  *			SPEC_EVAL)
  *	front.c		the front end's requests, between cells
  *	guest.c		the live guest: the process that runs the cells
- *	standin.c	a child of the warden that may be kept waiting in its
+ *	helper.c	a child of the warden that may be kept waiting in its
  *			place
  *	tally.c		what a jail uses, added up where no cgroup does it
  *	jail.c		one jail: its processes and descriptors
@@ -49,12 +49,12 @@
 #include <sys/types.h>
 #include <time.h>
 
-struct chore_result;
+struct work_result;
 struct guest;
 struct warden;
 struct warden_jail;
 
-/* ---- beside.c ---- */
+/* ---- side.c ---- */
 
 /*
  * Each has a warden of its own, a child of the session's, and so a pid
@@ -62,55 +62,56 @@ struct warden_jail;
  */
 
 /* Most programs beside a session at a time. */
-#define BESIDE_MAX 4
+#define SIDE_MAX 4
 
 /* The resources that each jail of the session uses, as its own warden has
  * measured them. The page is shared by all of them; each writes its own place.
  */
-struct beside_board {
-	int64_t bytes[BESIDE_MAX + 1]; /* without the home, where no cgroup
-					* counts; the last is the session's */
-	int64_t cpu_ms[BESIDE_MAX + 1];
+struct side_board {
+	int64_t bytes[SIDE_MAX + 1]; /* without the home, where no cgroup
+				      * counts; the last is the session's */
+	int64_t cpu_ms[SIDE_MAX + 1];
 };
-#define BESIDE_SESSION BESIDE_MAX
+#define SIDE_SESSION SIDE_MAX
 
 /* Serve a program on the socket `front` (taken), from the place `at`. */
-typedef void beside_run(void *arg, int front, int at);
+typedef void side_run(void *arg, int front, int at);
 
-/* Only beside.c writes it. */
-struct besides {
-	pid_t pids[BESIDE_MAX];	    /* 0: the place is free */
-	int64_t gone_ms;	    /* CPU time of those that ended */
-	struct beside_board *board; /* NULL: there has been none yet */
-	int at;			    /* our place on it */
-	beside_run *run;
+/* Only side.c writes it. */
+struct side_programs {
+	pid_t pids[SIDE_MAX];	  /* 0: the place is free */
+	int64_t gone_ms;	  /* CPU time of those that ended */
+	struct side_board *board; /* NULL: there has been none yet */
+	int at;			  /* our place on it */
+	side_run *run;
 	void *arg;
 };
 
 /* The session's: children `run`. */
-void beside_init(struct besides *b, beside_run *run, void *arg);
+void side_init(struct side_programs *b, side_run *run, void *arg);
 
 /* In such a child: from now on its place alone is ours. */
-void beside_become(struct besides *b, const struct besides *of, int at);
+void side_become(
+	struct side_programs *b, const struct side_programs *of, int at);
 
 /* Fork a child that serves one program. The socket to it, or -1 with e. */
-int beside_start(struct besides *b, struct err *e);
+int side_start(struct side_programs *b, struct err *e);
 
 /* How many there are now. */
-int beside_count(struct besides *b);
+int side_count(struct side_programs *b);
 
 /* End them all. */
-void beside_end(struct besides *b);
+void side_end(struct side_programs *b);
 
 /* Note the resources that our own jail uses. */
-void beside_note(struct besides *b, int64_t bytes, int64_t cpu_ms);
+void side_note(struct side_programs *b, int64_t bytes, int64_t cpu_ms);
 
 /* The resources that all others use; the CPU time counts those that ended. */
-int64_t beside_bytes(const struct besides *b);
-int64_t beside_cpu_ms(const struct besides *b);
+int64_t side_bytes(const struct side_programs *b);
+int64_t side_cpu_ms(const struct side_programs *b);
 
 /* Make the spec of such a program of the session's. */
-void beside_make_spec(struct jail_spec *spec);
+void side_make_spec(struct jail_spec *spec);
 
 /* ---- link.c ---- */
 
@@ -382,11 +383,11 @@ LINK_CHECKED int checkpoints_await_ended(struct checkpoints *c);
 /* True if those given up were gone at this time. */
 int checkpoints_were_gone(struct checkpoints *c, int64_t when_ms);
 
-/* A cell begins. While it runs, what the stand-in has counted (CHORE_PRIVATE):
+/* A cell begins. While it runs, what the helper has counted (WORK_PRIVATE):
  * give them up where they cost too much. */
 void checkpoints_weigh_start(struct checkpoints *c);
 void checkpoints_weigh(
-	struct checkpoints *c, const struct chore_result *r, int64_t ran_ms);
+	struct checkpoints *c, const struct work_result *r, int64_t ran_ms);
 
 /* ---- going back ---- */
 
@@ -419,38 +420,38 @@ LINK_CHECKED int checkpoints_kill_others(
 LINK_CHECKED int checkpoints_wake_newest(
 	struct checkpoints *c, struct checkpoint *woken, int32_t *killed);
 
-/* ---- chore.c ---- */
+/* ---- work.c ---- */
 
 /* Where it is done. Everything is borrowed. */
-struct chore_place {
+struct work_place {
 	struct procs_source procs;
 	int tty_master, tty_slave, line;
 	dev_t tty_dev;
 };
 
-/* The questions of a chore, one bit each. */
+/* Questions for the helper, one bit each. */
 enum {
-	CHORE_WAITS = 1,   /* does the jail wait for the person? */
-	CHORE_WEIGHT = 2,  /* how much memory does it use? */
-	CHORE_PRIVATE = 4, /* how much of it is private to `pid`? */
-	CHORE_CPU = 8,	   /* how much CPU time has it used? */
-	CHORE_KEYS = 16,   /* take the keys that a cell did not read */
-	CHORE_TTYS = 32,   /* set the tty and the line as a cell finds them */
-	CHORE_SIZE = 64,   /* tell the tty the size of the window */
+	WORK_WAITS = 1,	  /* does the jail wait for the person? */
+	WORK_WEIGHT = 2,  /* how much memory does it use? */
+	WORK_PRIVATE = 4, /* how much of it is private to `pid`? */
+	WORK_CPU = 8,	  /* how much CPU time has it used? */
+	WORK_KEYS = 16,	  /* take the keys that a cell did not read */
+	WORK_TTYS = 32,	  /* set the tty and the line as a cell finds them */
+	WORK_SIZE = 64,	  /* tell the tty the size of the window */
 };
 
-struct chore {
+struct work {
 	unsigned what;
 	pid_t pid;
 	int64_t faults; /* not worth counting its pages before it has more */
-	struct link_pids kept;	   /* these do not count for CHORE_WAITS */
+	struct link_pids kept;	   /* these do not count for WORK_WAITS */
 	unsigned short rows, cols; /* of the window; 0: not known */
 };
 
 /* Keys handed back at most: what a tty holds, and what is on its way there. */
-#define CHORE_KEYS_MAX (64 * 1024)
+#define WORK_KEYS_MAX (64 * 1024)
 
-struct chore_result {
+struct work_result {
 	unsigned what;	  /* which of the questions have an answer */
 	int64_t began_ms; /* when it was begun */
 	int waits;
@@ -459,16 +460,16 @@ struct chore_result {
 	int64_t kernel_bytes, forks_bytes;
 	int hidden;
 	int64_t shared;
-	/* CHORE_PRIVATE: minor faults, size, and private bytes, or -1 */
+	/* WORK_PRIVATE: minor faults, size, and private bytes, or -1 */
 	int64_t faults, rss_bytes, private_bytes;
 	size_t nkeys;
-	char keys[CHORE_KEYS_MAX];
+	char keys[WORK_KEYS_MAX];
 };
 
-/* Do it here and now. Only the stand-in may, or anyone while the jail is
+/* Do it here and now. Only the helper may, or anyone while the jail is
  * stopped: a guest that runs can hold the locks that this waits for. */
-void chore_do(const struct chore_place *p, const struct chore *q,
-	struct chore_result *r);
+void work_do(const struct work_place *p, const struct work *q,
+	struct work_result *r);
 
 /* ---- site.c ---- */
 
@@ -484,9 +485,9 @@ struct site {
 	struct plan plan;
 	struct cgroup cgroup;
 	struct home home;
-	int janitor; /* its life line; our death closes it */
-	int claim;   /* (root) locks: on its host id, and on its places */
-	uid_t id;    /* (root) the host id */
+	int janitor;	/* its life line; our death closes it */
+	int allocation; /* (root) locks: on its host id, and on its places */
+	uid_t id;	/* (root) the host id */
 	struct enforce_facts facts; /* what there is to enforce with */
 	char limited[256];	    /* what it cannot enforce, in words */
 };
@@ -500,9 +501,9 @@ int site_open(
  * more, and nobody can keep it. */
 void site_leave_places(const struct site *s);
 
-/* A jail that was made ahead is claimed: `plan` takes the place of the plan. It
+/* A jail that was made ahead is leased: `plan` takes the place of the plan. It
  * is what the session's spec, changed by then, makes of the same host. -1 with
- * e when it differs in more than what a claim changes. */
+ * e when it differs in more than what a lease changes. */
 int site_make_plan(struct site *s, struct plan *plan, struct err *e);
 void site_take_plan(struct site *s, struct plan *plan);
 
@@ -518,12 +519,12 @@ void site_note_jail(struct site *s, int has_proc, int own_inodes, int asks);
 
 void site_close(struct site *s);
 
-/* ---- claim.c ---- */
+/* ---- lease.c ---- */
 
-/* Wait until the jail is claimed, where it was made ahead, and make it what the
- * claim says. 0; -1 with e; SESSION_OVER. Where any of it fails the session is
+/* Wait until the jail is leased, where it was made ahead, and make it what the
+ * lease says. 0; -1 with e; SESSION_OVER. Where any of it fails the session is
  * over. */
-LINK_CHECKED int claim_await(struct warden *w, struct err *e);
+LINK_CHECKED int lease_await(struct warden *w, struct err *e);
 
 /* ---- clocks.c ---- */
 
@@ -713,15 +714,15 @@ void guest_clear_stack(struct guest *g);
  * GUEST_STACK_MAX + 1 bytes and is hostile. Length, 0 for nothing. */
 size_t guest_read_stack(struct guest *g, char *text);
 
-/* ---- standin.c ---- */
+/* ---- helper.c ---- */
 
 /*
  * One question at a time. The warden asks, goes on, and takes the answer when
  * it looks again.
  */
 
-/* Only standin.c writes it. */
-struct standin {
+/* Only helper.c writes it. */
+struct helper {
 	pid_t pid; /* 0: none */
 	int sock;  /* -1: none, or it was killed and is not gone yet */
 	clockid_t cpu;
@@ -731,44 +732,44 @@ struct standin {
 	int64_t cells_ns; /* its work while the jail was stopped for it */
 };
 
-void standin_init(struct standin *s);
+void helper_init(struct helper *s);
 
-/* The urgency of a question, which says if the stand-in is free to work. All
+/* The urgency of a question, which says if the helper is free to work. All
  * its work takes a small share of a core. An urgent question may come a little
  * before the work until now is paid for, and a late one, a quarter of that.
  * While the jail is stopped for it, the cell's CPU time pays. */
-enum standin_haste {
-	STANDIN_CALM,
-	STANDIN_LATE,
-	STANDIN_URGENT,
-	STANDIN_STOPPED,
+enum helper_haste {
+	HELPER_CALM,
+	HELPER_LATE,
+	HELPER_URGENT,
+	HELPER_STOPPED,
 };
-int standin_is_free(const struct standin *s, enum standin_haste haste);
+int helper_is_free(const struct helper *s, enum helper_haste haste);
 
 /* True if it owes an answer. */
-static inline int standin_is_asked(const struct standin *s)
+static inline int helper_is_asked(const struct helper *s)
 {
 	return s->asked_ms != 0;
 }
 
 /* Ask, starting it where needed. 0, or -1 when it cannot be asked. */
-int standin_ask(
-	struct standin *s, const struct chore_place *p, const struct chore *q);
+int helper_ask(
+	struct helper *s, const struct work_place *p, const struct work *q);
 
 /* Take the answer, after a wait of at most timeout_ms. `stopped`: the jail is
- * for it, and nothing in it holds the stand-in. 1; 0 there is none yet, or
+ * for it, and nothing in it holds the helper. 1; 0 there is none yet, or
  * nothing was asked; -1 it did not answer in time and was killed. */
-int standin_take(
-	struct standin *s, int timeout_ms, int stopped, struct chore_result *a);
+int helper_take(
+	struct helper *s, int timeout_ms, int stopped, struct work_result *a);
 
 /* End it, when no process of the jail is left that could hold it. */
-void standin_end(struct standin *s);
+void helper_end(struct helper *s);
 
 /* ---- tally.c ---- */
 
 /*
  * One tally serves all jails of a session, one after the other. Memory: the
- * caller adds what can be seen without waiting, and asks the stand-in for the
+ * caller adds what can be seen without waiting, and asks the helper for the
  * rest. CPU time: the caller adds sums over all processes.
  */
 
@@ -786,7 +787,7 @@ enum tally_verdict {
 	TALLY_OVER,
 };
 
-/* How the jail waits for the stand-in. */
+/* How the jail waits for the helper. */
 enum tally_waits {
 	TALLY_FREE,    /* it can be asked now */
 	TALLY_ASKED,   /* or cannot be asked yet; the jail goes on */
@@ -797,20 +798,20 @@ enum tally_waits {
 struct tally {
 	struct tally_place place;
 	int64_t limit, others_bytes;
-	struct asked_memory *memory; /* for init; NULL before tally_begin() */
+	struct notify_memory *memory; /* for init; NULL before tally_begin() */
 
 	int64_t most_bytes;   /* what a fork shares counted for each */
-	int64_t weight_bytes; /* by the stand-in's last answer; 0: not known */
+	int64_t weight_bytes; /* by the helper's last answer; 0: not known */
 	int64_t weight_most;  /* most_bytes then */
 	int64_t peak_bytes;   /* of all jails */
 	int64_t host_bytes;   /* of the whole host, as last measured */
 	int64_t host_known;   /* that, when we last knew ours */
-	int64_t host_asked;   /* that, when the stand-in was asked */
+	int64_t host_asked;   /* that, when the helper was asked */
 	int64_t unknown_ms;   /* since when it may be over its limit; 0: not */
-	/* of the host's kernel: as last measured; when the stand-in was asked;
+	/* of the host's kernel: as last measured; when the helper was asked;
 	 * without what is ours; and what is ours by its last answer */
 	int64_t kernel_bytes, kernel_asked, kernel_others, kernel_ours;
-	/* anonymous shared memory that init has granted: when the stand-in was
+	/* anonymous shared memory that init has granted: when the helper was
 	 * asked; before its last answer; and what was left of that */
 	int64_t shared_asked, shared_seen, shared_left;
 	/* shared memory of all kinds on the host, and without what is ours */
@@ -844,9 +845,9 @@ void tally_note_others(struct tally *t, int64_t bytes);
  * killed. */
 void tally_forget(struct tally *t);
 
-/* The stand-in is asked; it has answered CHORE_WEIGHT; it did not answer. */
+/* The helper is asked; it has answered WORK_WEIGHT; it did not answer. */
 void tally_asked(struct tally *t);
-void tally_weigh(struct tally *t, const struct chore_result *a);
+void tally_weigh(struct tally *t, const struct work_result *a);
 void tally_fail(struct tally *t);
 
 /* Bytes that the files of the jail take: its home, /tmp and /dev/shm. */
@@ -886,22 +887,22 @@ struct warden_jail_usage {
 enum warden_jail_ttys {
 	TTYS_UNKNOWN,
 	TTYS_NEW,   /* init made them, and nothing but the driver has run */
-	TTYS_BEGUN, /* the stand-in is at it, or has done it */
+	TTYS_BEGUN, /* the helper is at it, or has done it */
 };
 
 /* Only jail.c writes it. */
 struct warden_jail {
 	struct link *link;
 	struct site *site;
-	struct besides *besides;
+	struct side_programs *sides;
 	pid_t init; /* in our pids; 0 when there is none */
 	int tty_master, line, proc;
 	int tty_slave; /* an open file of our own: no guest can make it block */
 	int tmp[APPLY_TMPFS];	   /* its /tmp and /dev/shm, to see how full */
 	unsigned short rows, cols; /* of the person's window; 0: not known */
 	int size_owed, keys_owed;  /* the tty has yet to be told; has some */
-	struct chore_place place;  /* where the stand-in and we look */
-	struct standin standin;
+	struct work_place place;   /* where the helper and we look */
+	struct helper helper;
 	int no_proc, deaf; /* guests cannot ask init */
 	int shared;	   /* inodes of the host are in the jail */
 	int frozen, swept; /* how it is stopped now, if it is */
@@ -917,10 +918,10 @@ struct warden_jail {
 	struct tally tally;  /* where no cgroup counts */
 	int64_t memory_ms;   /* when to look at it next, beside a cell */
 	int over;	     /* what that said */
-	int stale;	     /* what the stand-in was asked to weigh is dead */
+	int stale;	     /* what the helper was asked to weigh is dead */
 	int64_t weighing_ms; /* since when it is stopped for that; 0: not */
 	int64_t paused_ms;   /* how long it has been stopped for that in all */
-	int64_t later_ms; /* when the stand-in was asked what is not urgent */
+	int64_t later_ms;    /* when the helper was asked what is not urgent */
 
 	/* of all jails of the session */
 	int64_t peak_bytes; /* where a cgroup counts, but does not keep it */
@@ -929,7 +930,7 @@ struct warden_jail {
 };
 
 void warden_jail_init(struct warden_jail *j, struct link *l, struct site *s,
-	struct besides *b);
+	struct side_programs *b);
 
 /* ---- life ---- */
 
@@ -941,10 +942,10 @@ LINK_CHECKED int warden_jail_await(struct warden_jail *j, struct err *e);
 /* Kill the jail, if there is one, and see it gone. */
 void warden_jail_end(struct warden_jail *j);
 
-/* A jail that was made ahead, and holds no code of anybody's yet, is claimed:
+/* A jail that was made ahead, and holds no code of anybody's yet, is leased:
  * give its file systems and its tty their sizes. 0, or -1 with e. */
-int warden_jail_claim(struct warden_jail *j, const struct plan *plan,
-	const struct spec_claim *c, struct err *e);
+int warden_jail_lease(struct warden_jail *j, const struct plan *plan,
+	const struct spec_lease *c, struct err *e);
 
 /* ---- stopping ---- */
 
@@ -988,7 +989,7 @@ int warden_jail_ran(struct warden_jail *j, int64_t *due_ms);
 #define LOOK_END_MS 20
 #define LOOK_SHOW_MS 200
 
-/* Fill in what can be seen without waiting, and the stand-in's answers. */
+/* Fill in what can be seen without waiting, and the helper's answers. */
 void warden_jail_measure(struct warden_jail *j, struct warden_jail_usage *u);
 
 /* The session's peak so far; 0 where it is not known. */
@@ -1000,17 +1001,17 @@ int64_t warden_jail_bytes(const struct warden_jail *j);
 /* True if little of its memory is left. */
 int warden_jail_is_short(const struct warden_jail *j);
 
-/* Have the stand-in do what must be done soon, and what can wait for as long as
- * its work is not paid for (CHORE_*), and look at what no cgroup counts. */
+/* Have the helper do what must be done soon, and what can wait for as long as
+ * its work is not paid for (WORK_*), and look at what no cgroup counts. */
 void warden_jail_ask(
-	struct warden_jail *j, const struct chore *soon, unsigned later);
+	struct warden_jail *j, const struct work *soon, unsigned later);
 
-/* Take its answer, as standin_take(). */
+/* Take its answer, as helper_take(). */
 int warden_jail_hear(
-	struct warden_jail *j, int timeout_ms, struct chore_result *r);
+	struct warden_jail *j, int timeout_ms, struct work_result *r);
 
-/* Both, with a wait of at most timeout_ms: what no cgroup counts, CHORE_WEIGHT
- * only if it is in `what`. -1: the jail holds the stand-in. */
+/* Both, with a wait of at most timeout_ms: what no cgroup counts, WORK_WEIGHT
+ * only if it is in `what`. -1: the jail holds the helper. */
 int warden_jail_look(struct warden_jail *j, unsigned what, int timeout_ms);
 
 /* How many of its processes, and init, the host keeps waiting: for a CPU, or
@@ -1049,7 +1050,7 @@ void warden_jail_resize(
  * jail can change them. 0, or -1: a guest that runs holds one of them. */
 int warden_jail_set_ttys(struct warden_jail *j);
 
-/* Have the stand-in begin with that, so that the next cell finds it done. */
+/* Have the helper begin with that, so that the next cell finds it done. */
 void warden_jail_begin_ttys(struct warden_jail *j);
 
 /* Keys that a cell did not read go back to the editor, and never run by
@@ -1080,8 +1081,8 @@ LINK_CHECKED int warden_program_run(
 /* Its own fields only warden.c writes. */
 struct warden {
 	const struct jail_spec *spec;
-	struct jail_spec own; /* that, where it may be claimed (claim.c) */
-	struct spec_claim claim;
+	struct jail_spec own; /* that, where it may be leased (lease.c) */
+	struct spec_lease lease;
 	struct link link;
 	struct site site;
 	struct warden_jail jail;
@@ -1089,7 +1090,7 @@ struct warden {
 	struct checkpoints checkpoints;
 	struct clocks clocks;
 	struct early early;
-	struct besides besides;
+	struct side_programs sides;
 
 	uint32_t next_cell; /* the number the next cell will have */
 	int cells;	    /* cells run */

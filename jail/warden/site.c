@@ -4,7 +4,7 @@
  *
  * Runs in:   warden, before the first jail
  * Holds:     started by root: uid 0 until the cgroup exists and an outside id
- *            is claimed; then, as anyone, capabilities in its own user
+ *            is allocated; then, as anyone, capabilities in its own user
  *            namespace only
  * Trusts:    the spec
  * Leaves:    a session, a user namespace and a mount namespace of the
@@ -37,7 +37,7 @@
 #endif
 
 /* A session of our own, and nothing of the caller's but the one socket, and
- * that over which a jail made ahead is claimed. */
+ * that over which a jail made ahead is leased. */
 static int detach_from_caller(int front, int ahead, struct err *e)
 {
 	static const int for_groups[] = {
@@ -98,13 +98,15 @@ static void probe_cgroups(
 static int count_in(const struct spec_made *made, int lock, struct err *e)
 {
 	int most = made->most_of_person;
-	int r = most > 0 ? ident_claim_place(lock, made->person, most, e) : 1;
+	int r = most > 0 ? ident_allocation_place(lock, made->person, most, e)
+			 : 1;
 
 	if (r == 0)
 		return slots_all_taken(most, e);
 	if (r > 0)
-		r = ident_claim_place(lock, IDENT_PLACES_ANY + made->person,
-			made->any_of_person, e);
+		r = ident_allocation_place(lock,
+			IDENT_PLACES_ANY + made->person, made->any_of_person,
+			e);
 	if (r == 0) {
 		err_set(e, "there are %d sessions and programs already",
 			made->any_of_person);
@@ -115,7 +117,8 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 		return err_kind_set(e, ERR_BUSY);
 	}
 	if (r > 0)
-		r = ident_claim_place(lock, IDENT_PLACES_ALL, made->most, e);
+		r = ident_allocation_place(
+			lock, IDENT_PLACES_ALL, made->most, e);
 	if (r == 0) {
 		err_set(e, "this host has all the sessions that it may have");
 		err_hint(e, "try again later; maker.sessions = %d", made->most);
@@ -124,29 +127,29 @@ static int count_in(const struct spec_made *made, int lock, struct err *e)
 	return r < 0 ? -1 : 0;
 }
 
-/* Check that one more session may be: the places go with the claim. */
-int site_count_in(const struct spec_made *made, int claim, struct err *e)
+/* Check that one more session may be: the places go with the allocation. */
+int site_count_in(const struct spec_made *made, int allocation, struct err *e)
 {
-	if (count_in(made, claim, e) == 0)
+	if (count_in(made, allocation, e) == 0)
 		return 0;
-	site_count_out(made, claim);
+	site_count_out(made, allocation);
 	return -1;
 }
 
-void site_count_out(const struct spec_made *made, int claim)
+void site_count_out(const struct spec_made *made, int allocation)
 {
-	ident_release_places(claim, made->person);
-	ident_release_places(claim, IDENT_PLACES_ANY + made->person);
-	ident_release_places(claim, IDENT_PLACES_ALL);
+	ident_release_places(allocation, made->person);
+	ident_release_places(allocation, IDENT_PLACES_ANY + made->person);
+	ident_release_places(allocation, IDENT_PLACES_ALL);
 }
 
 void site_leave_places(const struct site *s)
 {
-	if (s->claim >= 0)
-		ident_release_all_places(s->claim);
+	if (s->allocation >= 0)
+		ident_release_all_places(s->allocation);
 }
 
-/* Without these a claim could not lower what its person may use. */
+/* Without these a allocation could not lower what its person may use. */
 static int has_kernels_limits(const struct cgroup *cg)
 {
 	const unsigned need = CGROUP_LIMIT_MEMORY | CGROUP_LIMIT_PIDS;
@@ -165,9 +168,9 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 	char name[IDENT_NAME_MAX];
 	uid_t uid;
 
-	if (ident_claim(IDENT_CLAIMS, spec->uid_lo, spec->uid_hi, &uid, &lock,
-		    e) < 0 ||
-		ident_claim_name(lock, uid, name, e) < 0)
+	if (ident_allocate(IDENT_ALLOCATIONS, spec->uid_lo, spec->uid_hi, &uid,
+		    &lock, e) < 0 ||
+		ident_allocation_name(lock, uid, name, e) < 0)
 		return -1;
 	if (made && !made->ahead && site_count_in(made, lock, e) < 0)
 		return -1;
@@ -182,7 +185,7 @@ static int leave_root(struct site *s, int front, struct cgroup_caps *caps,
 		return err_set(e, "no cgroup keeps the limits of this host");
 	if (made && !made->ahead)
 		made->tell(spec, uid);
-	s->claim = lock;
+	s->allocation = lock;
 	s->id = uid;
 	/* A container may allow no nodes: then the jail shows the host's. */
 	*nodes = mount_make_nodes(plan_nodes, PLAN_NODES_MAX, NULL);
@@ -306,8 +309,10 @@ int site_open(
 	struct apply_ctx ctx = {.home_fd = -1, .nodes_fd = -1};
 	struct cgroup_caps caps = {.kind = CGROUP_NONE};
 
-	*s = (struct site){
-		.spec = spec, .janitor = -1, .claim = -1, .home = {.root = -1}};
+	*s = (struct site){.spec = spec,
+		.janitor = -1,
+		.allocation = -1,
+		.home = {.root = -1}};
 	no_cgroup(&s->cgroup);
 	if (detach_from_caller(front, spec->made ? spec->made->ahead : -1, e) <
 			0 ||
@@ -344,7 +349,7 @@ int site_share(struct site *s, const struct site *of,
 
 	*s = *of;
 	s->spec = spec;
-	s->janitor = s->claim = -1;
+	s->janitor = s->allocation = -1;
 	/* The leaf of the guests is frozen, and the counter of CPU time has all
 	 * that the session uses: what has neither stays beside pid 1, and is
 	 * added up. */
@@ -366,7 +371,7 @@ static int is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* The parts of an operation that a claim changes: sizes, in options, and
+/* The parts of an operation that a allocation changes: sizes, in options, and
  * limits, in numbers. */
 static int is_same_op(const struct plan_op *a, const struct plan_op *b)
 {

@@ -4,7 +4,7 @@
  *
  * Runs in:   warden
  * Trusts:    the kernel's counters, what init has granted, and what the
- *            stand-in has seen
+ *            helper has seen
  */
 #include "jail/warden/parts.h"
 
@@ -96,7 +96,7 @@ int tally_begin(struct tally *t, int64_t limit)
 		return -1;
 	t->memory = page;
 	t->limit = limit;
-	*t->memory = (struct asked_memory){0};
+	*t->memory = (struct notify_memory){0};
 	t->shared_asked = t->shared_left = t->shared_seen = 0;
 	look_at_host(t);
 	t->kernel_others = t->kernel_bytes;
@@ -202,10 +202,10 @@ static int64_t kernel_most(const struct tally *t)
 /*
  * Where no cgroup counts memory, an upper bound is always at hand: the sum over
  * all processes, and what the kernel's own memory has grown by on the whole
- * host. Beyond the limit the stand-in weighs, because a page that a fork shares
+ * host. Beyond the limit the helper weighs, because a page that a fork shares
  * is in that sum more than once, and the host is not only ours. Memory is over
  * the limit when its answer says so, or when what no fork shares passes it
- * alone. It is in doubt when the stand-in does not come to an answer in time,
+ * alone. It is in doubt when the helper does not come to an answer in time,
  * and when the host's memory has grown by as much as the limit before that.
  * Others may have given back as much as the jail has taken, so time counts as
  * well.
@@ -277,7 +277,7 @@ int tally_is_doubtful(const struct tally *t)
 }
 
 /* Each mapping may be all that is left of the largest that was granted. */
-static void note_shared(struct tally *t, const struct chore_result *a)
+static void note_shared(struct tally *t, const struct work_result *a)
 {
 	int64_t largest = t->memory ? t->memory->largest : 0;
 
@@ -286,9 +286,9 @@ static void note_shared(struct tally *t, const struct chore_result *a)
 		t->shared_left = a->shared * largest;
 }
 
-/* Take the stand-in's numbers, and, where it could not see everything, the
+/* Take the helper's numbers, and, where it could not see everything, the
  * growth of the kernel's memory. The rest of that was not ours. */
-void tally_weigh(struct tally *t, const struct chore_result *a)
+void tally_weigh(struct tally *t, const struct work_result *a)
 {
 	int64_t forks = a->forks_bytes - t->limit / FORKS_DEN;
 	int64_t ours = a->kernel_bytes + (forks > 0 ? forks : 0);

@@ -38,8 +38,8 @@ void warden_init(struct warden *w, const struct jail_spec *spec, int front)
 	 * no pid here where it is in another pid namespace. */
 	if (spec->maker)
 		link_charge(&w->link, spec->shared ? 0 : spec->front);
-	beside_init(&w->besides, NULL, NULL);
-	warden_jail_init(&w->jail, &w->link, &w->site, &w->besides);
+	side_init(&w->sides, NULL, NULL);
+	warden_jail_init(&w->jail, &w->link, &w->site, &w->sides);
 	guest_init(&w->guest, &w->link, &w->jail);
 	early_init(&w->early, &w->guest, &w->jail);
 	checkpoints_init(&w->checkpoints, &w->jail, &w->guest, &spec->limits);

@@ -3,7 +3,7 @@
  * warden.h - the warden, for who starts one
  *
  *	loop.c	the warden's start, and its wait between cells
- *	claim.c	a jail that was made ahead waits until it is somebody's
+ *	lease.c	a jail that was made ahead waits until it is somebody's
  *	site.c	the places that sessions have on this host
  */
 #ifndef JAIL_WARDEN_WARDEN_H
@@ -31,27 +31,27 @@ _Noreturn void warden_loop_run(int front, const struct jail_spec *spec);
  * the session is over. SESSION_OVER; -1 with e: there never was one. */
 int warden_loop_serve(struct warden *w, struct err *e);
 
-/* ---- a jail that was made ahead, and its claim ---- */
+/* ---- a jail that was made ahead, and its lease ---- */
 
-/* The warden's first message over the socket of a claim, when all that can be
- * ready without a person is. Descriptors come with it: the claim of the host
+/* The warden's first message over the socket of a lease, when all that can be
+ * ready without a person is. Descriptors come with it: the lease of the host
  * id, and the directories that `cgroup` holds. */
-struct claim_offer {
+struct lease_offer {
 	uid_t id;
 	struct limits limits; /* as it was made */
 	struct cgroup cgroup;
 };
 
-/* And then: struct spec_claim comes, and this goes back. */
-struct claim_answer {
+/* And then: struct spec_lease comes, and this goes back. */
+struct lease_answer {
 	int ok;
 	struct err err;
 };
 
-/* Count the session of a claim in: the places go with it. 0, or -1 with e, of
+/* Count the session of a lease in: the places go with it. 0, or -1 with e, of
  * kind ERR_BUSY when there are too many: then it has none. And give the places
  * back. */
-int site_count_in(const struct spec_made *made, int claim, struct err *e);
-void site_count_out(const struct spec_made *made, int claim);
+int site_count_in(const struct spec_made *made, int lease, struct err *e);
+void site_count_out(const struct spec_made *made, int lease);
 
 #endif

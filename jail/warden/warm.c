@@ -2,7 +2,7 @@
 /*
  * warm.c - a jail that waits for a program has what its Python needs
  *
- * Runs in:   warden, when the jail stands, before its claim
+ * Runs in:   warden, when the jail stands, before its lease
  * Trusts:    the interpreter and its standard library, which are root's; no
  *            packages, which could do something at each start
  * Leaves:    a jail in which nobody has run, as far as anybody can see, but for

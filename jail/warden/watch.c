@@ -34,11 +34,11 @@
 #define COPYING_BYTES (64 << 20)
 #define COPYING_MS 250
 
-/* The front end reads, filters and draws what the jail writes, and the stand-in
+/* The front end reads, filters and draws what the jail writes, and the helper
  * weighs a jail that had to be stopped: that work is the cell's too. */
 static int64_t others_cpu_ms(const struct warden *w)
 {
-	return link_front_cpu_ms(&w->link) + w->jail.standin.cells_ns / 1000000;
+	return link_front_cpu_ms(&w->link) + w->jail.helper.cells_ns / 1000000;
 }
 
 /* Looks are frequent where much can go wrong between two: where only we count
@@ -174,11 +174,11 @@ static void charge_time(struct watch *wa, struct warden *w, int64_t cpu_ms)
 }
 
 /* The wall clock is paused while the jail waits for the person: every process
- * is asleep or reads the tty. The stand-in's sample stands for the time since
+ * is asleep or reads the tty. The helper's sample stands for the time since
  * the last one. A sample does not see what was done before it: the clock runs
  * for as long as that took. */
 static void pause_clock(struct watch *wa, struct warden *w, int heard,
-	const struct chore_result *a)
+	const struct work_result *a)
 {
 	int64_t since = wa->looked_ms, worked = wa->looked_worked_ms, slice;
 
@@ -204,11 +204,11 @@ static void pause_clock(struct watch *wa, struct warden *w, int heard,
  * the front end asked does not count: the cell may have written the last line
  * meanwhile. */
 static void tell_waits(struct watch *wa, struct warden *w, int heard,
-	const struct chore_result *a)
+	const struct work_result *a)
 {
 	const struct jail_event ev = {.type = JAIL_WAITS};
 
-	if (heard <= 0 || !(a->what & CHORE_WAITS) || !a->waits ||
+	if (heard <= 0 || !(a->what & WORK_WAITS) || !a->waits ||
 		!wa->tell_ms || a->began_ms <= wa->tell_ms)
 		return;
 	wa->tell_ms = 0;
@@ -218,19 +218,19 @@ static void tell_waits(struct watch *wa, struct warden *w, int heard,
 /* True if the answer counted the pages that this cell has copied, or found that
  * they cannot be many since `faults`. */
 static int knows_copies(
-	const struct watch *wa, const struct chore_result *a, int64_t faults)
+	const struct watch *wa, const struct work_result *a, int64_t faults)
 {
-	return a->what & CHORE_PRIVATE && a->began_ms > wa->start_ms &&
+	return a->what & WORK_PRIVATE && a->began_ms > wa->start_ms &&
 	       (a->private_bytes >= 0 || faults >= 0);
 }
 
-/* Ask the stand-in what the next look will want to know. */
-static void ask_standin(struct watch *wa, struct warden *w)
+/* Ask the helper what the next look will want to know. */
+static void ask_helper(struct watch *wa, struct warden *w)
 {
 	const struct checkpoints *c = &w->checkpoints;
 	/* Where memory may be over its limit, copies count in any case. */
-	const struct chore q = {
-		.what = wa->may_pause && !wa->kill_ms ? CHORE_WAITS : 0,
+	const struct work q = {
+		.what = wa->may_pause && !wa->kill_ms ? WORK_WAITS : 0,
 		.kept = checkpoints_pids(c),
 		.pid = w->guest.pid,
 		.faults = tally_is_doubtful(&w->jail.tally) ? 0
@@ -238,7 +238,7 @@ static void ask_standin(struct watch *wa, struct warden *w)
 							    : c->faults};
 
 	warden_jail_ask(&w->jail, &q,
-		CHORE_WEIGHT | (c->n > 0 && q.pid ? CHORE_PRIVATE : 0));
+		WORK_WEIGHT | (c->n > 0 && q.pid ? WORK_PRIVATE : 0));
 }
 
 /* Beside a session nobody says that the person is there. A program that copies
@@ -257,7 +257,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	const struct limits *l = &w->spec->limits;
 	int64_t cpu_ns = io_cpu_ns(), due;
 	struct warden_jail_usage u;
-	struct chore_result a;
+	struct work_result a;
 	struct checkpoints *c = &w->checkpoints;
 	int heard = warden_jail_hear(&w->jail, 0, &a);
 	int known = heard <= 0 || c->n == 0 || !w->guest.pid ||
@@ -270,7 +270,7 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 	wa->peak_bytes = u.peak_bytes;
 	if (u.slots > wa->slots_peak)
 		wa->slots_peak = u.slots;
-	if (heard > 0 && a.what & CHORE_PRIVATE && a.began_ms > wa->start_ms)
+	if (heard > 0 && a.what & WORK_PRIVATE && a.began_ms > wa->start_ms)
 		checkpoints_weigh(c, &a, now - wa->start_ms);
 	/* There may be room without the checkpoints: one that is given up was
 	 * weighed with the rest, or what they cost is not known. */
@@ -280,13 +280,13 @@ static void look_at_limits(struct watch *wa, struct warden *w, int64_t now)
 		u.memory = TALLY_DOUBTFUL;
 	if (warden_jail_judge(&w->jail, u.memory))
 		strike_dead(wa, LIMIT_MEMORY);
-	else if (w->spec->beside && is_idle(wa, w, now))
+	else if (w->spec->side && is_idle(wa, w, now))
 		strike_dead(wa, LIMIT_IDLE);
 	else if (wa->worked_ms > l->cell_cpu_ms)
 		strike_limit(wa, w, LIMIT_CPU);
 	if (clocks_remaining_ms(&w->clocks, LIMIT_LIFETIME, &due) <= 0)
 		strike_dead(wa, LIMIT_LIFETIME);
-	ask_standin(wa, w);
+	ask_helper(wa, w);
 	wa->tick_ms = next_tick(w, now, now - wa->start_ms);
 	due = now + (io_cpu_ns() - cpu_ns) * TICK_SHARE_DEN / 1000000;
 	if (wa->tick_ms < due)
@@ -366,7 +366,7 @@ static int serve_front(struct watch *wa, struct warden *w)
 	case FRONT_WAITS:
 		wa->tell_ms = now_ms();
 		break;
-	case FRONT_BESIDE:
+	case FRONT_SIDE:
 		link_serve_now(&w->link, &m);
 		break;
 	case FRONT_USAGE:

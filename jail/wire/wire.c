@@ -228,10 +228,10 @@ size_t wire_start_encode(char *buf, size_t at, size_t bytes)
 	return (size_t)sprintf(buf, "START %zu %zu", at, bytes);
 }
 
-size_t wire_claim_encode(
+size_t wire_lease_encode(
 	char *buf, const struct limits *l, const char *env, size_t n)
 {
-	size_t len = (size_t)sprintf(buf, "CLAIM %" PRId64 " %d %d\n",
+	size_t len = (size_t)sprintf(buf, "LEASE %" PRId64 " %d %d\n",
 		l->memory_bytes, l->cpus_milli, l->recursion);
 
 	memcpy(buf + len, env, n);

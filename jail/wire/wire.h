@@ -19,7 +19,7 @@
  *     START at bytes             (SPEC_CELL, with a file) run what is there
  *     START bits 0               (SPEC_EVAL, with the arguments and what is not
  *                                the tty of 0, 1 and 2) run the program -e
- *     CLAIM memory cpus recursion LF NAME=VALUE NUL ...
+ *     LEASE memory cpus recursion LF NAME=VALUE NUL ...
  *                                before the first cell: it is somebody's now
  *
  *   guest -> warden
@@ -97,7 +97,7 @@ size_t wire_ask_encode(char *buf, uint32_t id, enum jail_question q,
 size_t wire_resume_encode(char *buf);
 size_t wire_start_encode(char *buf, size_t at, size_t bytes);
 /* `env`: variables, each with its NUL. */
-size_t wire_claim_encode(
+size_t wire_lease_encode(
 	char *buf, const struct limits *l, const char *env, size_t n);
 
 /* CRC-32 as zlib and binascii compute it. */
@@ -128,7 +128,7 @@ enum wire_init_type {
 	INIT_KILL_FORK,	  /* kill a copy that hangs, started within_ms ago */
 	INIT_FOREGROUND,  /* make the live guest the foreground group again */
 	INIT_WRITE_STACK, /* send pids[0] the stack signal */
-	INIT_CLAIM,	  /* fds: a sealed struct spec_claim */
+	INIT_LEASE,	  /* fds: a sealed struct spec_lease */
 	INIT_HOLD,	  /* start Python ahead for the next SPAWN (held.c) */
 	/* init -> warden */
 	INIT_BUILT,   /* fds: tty master, tty slave, line master, /tmp,
@@ -139,7 +139,7 @@ enum wire_init_type {
 	INIT_STOPPED,
 	INIT_KILLED,
 	INIT_DISCARDED,
-	INIT_CLAIMED,
+	INIT_LEASED,
 	INIT_HELD, /* or not, where that cannot be: `err` */
 };
 
@@ -188,9 +188,9 @@ enum wire_front_type {
 	FRONT_HOME_MKDIR,  /* the same, and the paths that they are for */
 	FRONT_HOME_ABORT,  /* a = token */
 	FRONT_HOME_REMOVE,
-	FRONT_START,  /* a = milliseconds, b = merged; fd: see below */
-	FRONT_BESIDE, /* a = number, which JAIL_BESIDE repeats */
-	FRONT_READY,  /* nothing but a reply */
+	FRONT_START, /* a = milliseconds, b = merged; fd: see below */
+	FRONT_SIDE,  /* a = number, which JAIL_SIDE repeats */
+	FRONT_READY, /* nothing but a reply */
 };
 
 /* A request about several files is served in their order, up to the first that

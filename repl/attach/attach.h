@@ -2,13 +2,13 @@
 /*
  * attach.h - terminals that come to a session and leave it
  *
- *	places.c	the directory where a person's sessions have their
- *sockets door.c		a session's own socket, and who comes to it
+ *	rundir.c	the directory where a person's sessions have their
+ *sockets control.c		a session's own socket, and who comes to it
  *	client.c	the process that a shell waits for
  *	logout.c	what becomes of a session when its person logs out
- *	knock.c		one request to somebody's session
+ *	query.c		one request to somebody's session
  *	watcher.c	the process of somebody who watches one
- *	roster.c	the sessions that there are
+ *	registry.c	the sessions that there are
  *
  * A session that may outlive its terminal is two processes. The client is what
  * a shell started: it waits, and passes signals on. The front end is its child,
@@ -54,7 +54,7 @@ enum attach_kind {
 	ATTACH_MESSAGE,	    /* show `text` to the person */
 	ATTACH_DETACH,	    /* let the terminal go */
 	ATTACH_ATTACH = 64, /* take this terminal: all descriptors */
-	ATTACH_BESIDE,	    /* run a program beside: answered with a socket */
+	ATTACH_SIDE,	    /* run a program beside: answered with a socket */
 	ATTACH_WATCH,	    /* answered; packets follow (struct watcher_head) */
 	ATTACH_SIGNAL = 96, /* on a link: signal `number` has come */
 };
@@ -140,47 +140,47 @@ struct watcher_head {
 
 /* Whether `n` bytes, which lie in *r, are a request that may be looked at. Its
  * strings end afterwards, and what did not come is zero. Pure. */
-bool door_check(struct attach_request *r, size_t n);
+bool control_check(struct attach_request *r, size_t n);
 
-/* ---- places.c ---- */
+/* ---- rundir.c ---- */
 
 /* The person whose sessions are meant. */
-struct places_of {
+struct rundir_of {
 	uid_t uid;
 	const char *state_dir; /* borrowed; NULL: unknown */
 };
 
 /* The highest number of a session. */
-#define PLACES_IDS 1000
+#define RUNDIR_IDS 1000
 
 /* Open the directory of the person's sessions: all of them lie in one, which
  * the first of them chose. A descriptor, or -1: the person has no session. */
-int places_open(const struct places_of *of, char path[static PATH_MAX]);
+int rundir_open(const struct rundir_of *of, char path[static PATH_MAX]);
 
 /* Bind the lowest free number in the directory of the person's sessions; the
  * first session chooses the first directory that works. A listening socket;
  * *id is the number, *dir the directory (the caller closes), `path` its name.
  * -1 with e: no session can be reached here. */
-int places_bind(const struct places_of *of, int *dir,
+int rundir_bind(const struct rundir_of *of, int *dir,
 	char path[static PATH_MAX], int *id, struct err *e);
 
 /* Connect to a session of `uid`: a socket, or -1 with errno. ECONNREFUSED:
  * nobody listens there any more, and the socket was removed. EPERM: somebody
  * else does. */
-int places_connect(int dir, int id, uid_t uid);
+int rundir_connect(int dir, int id, uid_t uid);
 
 /* Remove the socket of a session that ends. */
-void places_remove(int dir, int id);
+void rundir_remove(int dir, int id);
 
 /* The ids that a directory has, sorted; at most `max`. How many. */
-size_t places_list(int dir, int *ids, size_t max);
+size_t rundir_list(int dir, int *ids, size_t max);
 
-/* ---- door.c ---- */
+/* ---- control.c ---- */
 
-struct door;
+struct control;
 
 /* A request that came whole. Who takes it owns the descriptors. */
-struct door_visit {
+struct control_request {
 	int fd;
 	int fds[ATTACH_FDS];
 	int nfds;
@@ -191,64 +191,64 @@ struct door_visit {
 };
 
 /* A link to a client, if any (taken), and no socket yet. NULL: no memory. */
-struct door *door_new(int link);
-void door_free(struct door *d);
+struct control *control_new(int link);
+void control_free(struct control *d);
 
 /* Bind the socket of the session. -1 with e: nobody can come to it. */
-int door_open(struct door *d, const struct places_of *of, struct err *e);
+int control_open(struct control *d, const struct rundir_of *of, struct err *e);
 
 /* Whether there is a socket; its number and its directory. */
-bool door_is_open(const struct door *d);
+bool control_is_open(const struct control *d);
 /* Whether the socket has kept its name: the host removes a runtime directory
  * with the last logout. */
-bool door_is_named(const struct door *d);
-int door_id(const struct door *d);
-const char *door_place(const struct door *d);
+bool control_is_named(const struct control *d);
+int control_id(const struct control *d);
+const char *control_place(const struct control *d);
 
-/* Have signals come through the door, too. 0, or -1 with e. */
-int door_watch(struct door *d, struct signals *sig, struct err *e);
+/* Have signals come through the control socket, too. 0, or -1 with e. */
+int control_watch(struct control *d, struct signals *sig, struct err *e);
 
 /* Take the next request that has come, of one kind, or (0) of any: 1, or 0. */
-int door_take(struct door *d, int kind, struct door_visit *v);
+int control_take(struct control *d, int kind, struct control_request *v);
 
 /* Whether a visitor has not gone. */
-bool door_has(int visitor);
+bool control_has(int visitor);
 
 /* Whether one has come. */
-bool door_is_called(const struct door *d);
+bool control_is_called(const struct control *d);
 
 /* Whether the request is one of our build: all of it can be understood. */
-bool door_is_same_build(const struct door_visit *v);
+bool control_is_same_build(const struct control_request *v);
 
 /* Answer, and close the connection and what came with it. */
-void door_answer(struct door_visit *v, enum attach_word word, const char *text,
-	const struct attach_status *st);
+void control_answer(struct control_request *v, enum attach_word word,
+	const char *text, const struct attach_status *st);
 
 /* Close what came with it without an answer; with `fd` -1 the connection was
  * taken. */
-void door_drop(struct door_visit *v);
+void control_drop(struct control_request *v);
 
 /* Answer on a connection that stays open with a descriptor (borrowed); or -1
  * and why there is none. 0, or -1: nobody is there. */
-int door_hand(int visitor, int fd, const char *why);
+int control_hand(int visitor, int fd, const char *why);
 
 /* Answer with a number, and keep the connection (returned; the caller closes).
  * From now on it wakes us when it ends, or can take more. */
-int door_keep(struct door *d, struct door_visit *v, int number);
+int control_keep(struct control *d, struct control_request *v, int number);
 
 /* Whether whoever has that connection has neither gone nor said anything. */
-bool door_listens(int kept);
+bool control_listens(int kept);
 
 /* The client that waits for us: another one's connection becomes the link; say
  * how it goes on, and let it go. */
-void door_link(struct door *d, struct door_visit *v);
-void door_leave(
-	struct door *d, enum attach_word word, int number, const char *text);
+void control_link(struct control *d, struct control_request *v);
+void control_leave(
+	struct control *d, enum attach_word word, int number, const char *text);
 
 /* Wake us after so many milliseconds, in which the machine may have slept; 0:
- * not at all. door_is_due(): they are over. */
-void door_alarm(struct door *d, int64_t ms);
-bool door_is_due(const struct door *d);
+ * not at all. control_is_due(): they are over. */
+void control_alarm(struct control *d, int64_t ms);
+bool control_is_due(const struct control *d);
 
 /* ---- client.c ---- */
 
@@ -284,30 +284,30 @@ void logout_ask(struct logout *l, const char *person, pid_t front, bool move);
 /* How logging out would end the session now; NULL: it would not. */
 const char *logout_tell(const struct logout *l);
 
-/* ---- knock.c ---- */
+/* ---- query.c ---- */
 
 /* Send a request that needs only the namespace, and wait for the answer. 0, or
  * -1 with e: nobody answers in time, or the answer is no. */
-int knock_ask(int sock, enum attach_kind kind, const char *text,
+int query_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_answer *a, struct err *e);
 
 /* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
  * e. `sock` stays open as long as that runs. */
-int knock_beside(int sock, struct err *e);
+int query_side(int sock, struct err *e);
 
 /* Ask to watch the session; `from` is where we sit. 0, or -1 with e. The
  * socket then has what is seen. */
-int knock_watch(int sock, const char *from, struct err *e);
+int query_watch(int sock, const char *from, struct err *e);
 
 /* Whether `n` bytes are a message to a watcher: its head. Pure. */
-bool knock_packet(const void *packet, size_t n, struct watcher_head *h);
+bool query_packet(const void *packet, size_t n, struct watcher_head *h);
 
 /* Fill in the head of a request. */
-void knock_begin(
+void query_begin(
 	struct attach_request *r, enum attach_kind kind, const char *text);
 
 /* Our user namespace; -1 with e. The caller closes. */
-int knock_namespace(struct err *e);
+int query_namespace(struct err *e);
 
 /* ---- watcher.c ---- */
 
@@ -316,10 +316,10 @@ int knock_namespace(struct err *e);
  * status, or -1 with e. */
 int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 
-/* ---- roster.c ---- */
+/* ---- registry.c ---- */
 
-struct roster_entry {
-	int dir; /* owned by the roster; one for each person */
+struct registry_entry {
+	int dir; /* owned by the registry; one for each person */
 	int id;
 	uid_t uid;
 	char user[64];
@@ -328,8 +328,8 @@ struct roster_entry {
 	struct attach_status status;
 };
 
-struct roster {
-	struct roster_entry *v;
+struct registry {
+	struct registry_entry *v;
 	size_t n;
 	int *dirs;
 	size_t ndirs;
@@ -338,29 +338,29 @@ struct roster {
 
 /* All sessions of the person of that name, and with `all` of everybody who has
  * an account. 0, or -1 with e. */
-int roster_open(struct roster *r, const struct places_of *of, const char *user,
-	bool all, struct err *e);
-void roster_free(struct roster *r);
+int registry_open(struct registry *r, const struct rundir_of *of,
+	const char *user, bool all, struct err *e);
+void registry_free(struct registry *r);
 
 /* Name an entry: "7" for one's own session, else "ann/7". */
-#define ROSTER_NAME 96
-void roster_name(const struct roster_entry *v, char *buf, size_t size);
+#define REGISTRY_NAME 96
+void registry_name(const struct registry_entry *v, char *buf, size_t size);
 
 /* The entry that `id` names: "7", one's own, or "ann/7"; NULL: the only one, or
  * the only one that is offered. NULL with e. */
-const struct roster_entry *roster_find(
-	const struct roster *r, const char *id, struct err *e);
+const struct registry_entry *registry_find(
+	const struct registry *r, const char *id, struct err *e);
 
 /* For --sessions. 0, or -1: no memory. */
-int roster_print(const struct roster *r, bool json, int width, FILE *f);
+int registry_print(const struct registry *r, bool json, int width, FILE *f);
 
 /* A session that could be gone back to. */
-bool roster_is_offered(const struct roster_entry *r);
+bool registry_is_offered(const struct registry_entry *r);
 
 /* Where sessions are offered: ask the person which one to go back to, on the
  * terminal. */
-enum roster_choice { ROSTER_NEW, ROSTER_BACK, ROSTER_NEITHER };
-enum roster_choice roster_ask(
-	const struct roster *r, const struct roster_entry **which);
+enum registry_choice { REGISTRY_NEW, REGISTRY_BACK, REGISTRY_NEITHER };
+enum registry_choice registry_ask(
+	const struct registry *r, const struct registry_entry **which);
 
 #endif

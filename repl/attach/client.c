@@ -80,7 +80,7 @@ static void pass_signals(const struct client *c)
 	while (read(c->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (c->child > 0 && si.ssi_code == SI_KERNEL)
 			continue;
-		knock_begin(&r, ATTACH_SIGNAL, NULL);
+		query_begin(&r, ATTACH_SIGNAL, NULL);
 		r.number = (int32_t)si.ssi_signo;
 		io_send_fds(c->link, &r, sizeof(r), NULL, 0, MSG_DONTWAIT);
 	}
@@ -182,19 +182,19 @@ static void save_modes(struct client *c)
 		isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &c->modes) == 0;
 }
 
-/* The cage is closed when the front end has had the processors for its own
+/* The client is confined when the front end has had the processors for its own
  * start, and the login manager was asked. Nothing of the front end's is read
  * before that. */
 static _Noreturn void be_client(struct client *c, const char *person)
 {
-	const struct jail_cage cage = {0};
+	const struct jail_sandbox sandbox = {0};
 	struct pollfd p[2] = {{.fd = c->link, .events = POLLIN},
 		{.fd = c->signals, .events = POLLIN}};
 	struct err e = {0};
 
 	poll(p, 2, CAGE_MS);
 	logout_ask(&c->logout, person, c->child, true);
-	if (jail_cage_close(&cage, &e) < 0) {
+	if (jail_sandbox_enter(&sandbox, &e) < 0) {
 		terminal_refuse(&e);
 		_exit(1);
 	}
@@ -291,7 +291,7 @@ static pid_t find_front(int sock)
 int client_attach(int sock, const char *person, const char *from, struct err *e)
 {
 	struct client c = {.link = sock, .child = -1};
-	auto_close int ns = knock_namespace(e), again = open_again();
+	auto_close int ns = query_namespace(e), again = open_again();
 	int fds[ATTACH_FDS] = {
 		ns, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, again};
 	struct attach_request r;
@@ -302,7 +302,7 @@ int client_attach(int sock, const char *person, const char *from, struct err *e)
 		return -1;
 	hold_signals(&set);
 	save_modes(&c);
-	knock_begin(&r, ATTACH_ATTACH, NULL);
+	query_begin(&r, ATTACH_ATTACH, NULL);
 	put_env(r.term, sizeof(r.term), "TERM");
 	put_env(r.colorterm, sizeof(r.colorterm), "COLORTERM");
 	put_env(r.no_color, sizeof(r.no_color), "NO_COLOR");

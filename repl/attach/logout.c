@@ -2,7 +2,7 @@
 /*
  * logout.c - what becomes of a session when its person logs out
  *
- * Runs in:   client, which asks before its cage closes and tells inside it;
+ * Runs in:   client, which asks before it is confined and tells inside it;
  *            --check
  * Holds:     a file that says in which cgroup the front end is
  * Trusts:    the login manager, for a sentence to the person

@@ -233,7 +233,7 @@ static void take_packet(struct watcher *w)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0 && knock_packet(buf, (size_t)n, &h))
+	if (n > 0 && query_packet(buf, (size_t)n, &h))
 		show(w, &h, buf + sizeof(h), (size_t)n - sizeof(h));
 	else
 		w->ended = true;
@@ -321,9 +321,9 @@ static void run(struct watcher *w)
 
 static int confine(struct err *e)
 {
-	const struct jail_cage cage = {0};
+	const struct jail_sandbox sandbox = {0};
 
-	return jail_cage_close(&cage, e);
+	return jail_sandbox_enter(&sandbox, e);
 }
 
 int watcher_run(int sock, const char *name, struct terminal *t, struct err *e)

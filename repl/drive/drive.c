@@ -147,7 +147,7 @@ static void note_event(struct drive *d, struct jail_event *ev)
 	case JAIL_STACK:
 	case JAIL_PARKED:
 	case JAIL_NOTICE:
-	case JAIL_BESIDE:
+	case JAIL_SIDE:
 		break;
 	}
 }

@@ -303,7 +303,7 @@ struct eval {
 	enum spec_mode mode; /* what the last request ran in */
 };
 
-/* Get ready, before the cage closes: fork the maker. `spec` is that of the
+/* Get ready, before it is confined: fork the maker. `spec` is that of the
  * default interpreter. 0, or -1 with e. */
 int eval_open(struct eval *ev, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e);

@@ -2,7 +2,7 @@
 /*
  * pythons.c - the interpreters that a request may name
  *
- * Runs in:   front end, before its cage closes
+ * Runs in:   front end, before it is confined
  * Trusts:    the configuration
  * Leaves:    their paths, also without links
  */

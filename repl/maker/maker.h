@@ -180,7 +180,7 @@ void spares_forget(struct spares *s);
 
 /* Make one the session of `spec`: 1, and its sockets and host id; 0: there is
  * none for it; -1 with e: there must be no session. */
-int spares_claim(struct spares *s, const struct jail_spec *spec,
+int spares_lease(struct spares *s, const struct jail_spec *spec,
 	struct spare *out, uid_t *id, struct err *e);
 
 #endif

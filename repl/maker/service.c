@@ -303,7 +303,7 @@ static void hand_spare_over(
 {
 	struct spare spare;
 	struct err e = {0};
-	int r = spares_claim(
+	int r = spares_lease(
 		&v->service->spares, spec, &spare, &v->place->id, &e);
 
 	if (r == 0)

@@ -3,7 +3,7 @@
  * spares.c - the jails that the service has made ahead
  *
  * Runs in:   root's service (which are there, and which are missing); its
- *            children (one claims one)
+ *            children (one leases one)
  * Trusts:    the system's configuration
  * Leaves:    nothing: spares end with the shelf, whatever ends the service
  *
@@ -62,7 +62,7 @@ int spares_open(
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	*s = (struct spares){.most = most,
-		.making = {.front = -1, .claim = -1},
+		.making = {.front = -1, .lease = -1},
 		.make = make,
 		.arg = arg};
 	memset(s->shelf, -1, sizeof(s->shelf));
@@ -129,7 +129,7 @@ static void fail(struct spares *s, enum spec_mode mode)
 
 static void begin(struct spares *s, enum spec_mode mode)
 {
-	struct spare its = {.front = -1, .claim = -1};
+	struct spare its = {.front = -1, .lease = -1};
 	struct spares_row *row = s->shared->rows;
 	pid_t pid;
 
@@ -177,7 +177,7 @@ int spares_count(const struct spares *s)
 
 struct pollfd spares_poll(const struct spares *s)
 {
-	return (struct pollfd){.fd = s->making.claim, .events = POLLIN};
+	return (struct pollfd){.fd = s->making.lease, .events = POLLIN};
 }
 
 int spares_timeout_ms(const struct spares *s)
@@ -289,7 +289,7 @@ static int find(
 	return 0;
 }
 
-int spares_claim(struct spares *s, const struct jail_spec *spec,
+int spares_lease(struct spares *s, const struct jail_spec *spec,
 	struct spare *out, uid_t *id, struct err *e)
 {
 	bool program = spec->mode != SPEC_SESSION;
@@ -297,7 +297,7 @@ int spares_claim(struct spares *s, const struct jail_spec *spec,
 	s->shared->program = program ? getpid() : 0;
 	if (!find(s, spec, out))
 		return 0;
-	if (spare_claim(out, spec, id, e) == 0) {
+	if (spare_lease(out, spec, id, e) == 0) {
 		if (program)
 			s->shared->program = s->shared->rows[out->number].pid;
 		used(s, out);

@@ -15,7 +15,7 @@ struct mcp;
 /* Most of a cell's output that is answered. */
 #define MCP_OUTPUT_MAX 500000
 
-/* Get ready, before the cage closes: fork the maker, and have the session made.
+/* Get ready, before it is confined: fork the maker, and have the session made.
  * 0, or -1 with e. */
 int mcp_open(struct mcp **out, const struct config *cfg,
 	const struct jail_spec *spec, struct err *e);

@@ -40,8 +40,8 @@ const char **program_argv(
 	const struct options *opt, const struct limits *limits, struct err *e);
 
 /* Start it before the front end is confined, where no file comes first: the
- * cage closes while the jail works, and nothing that the jail sends is read
- * before. Whether it did. */
+ * front end confines itself while the jail works, and nothing that the jail
+ * sends is read before. Whether it did. */
 bool program_start_early(const struct program_start *start);
 
 /* Upload and start, while the jail is built; relay; download. Returns the exit

@@ -6,9 +6,9 @@
  * Trusts:    nobody
  * Leaves:    no client that takes more than a descriptor and a bounded time
  *
- * The gate lets in only requests that are beyond doubt, one of a client at a
- * time, and takes an answer in pieces. All bodies on their way here share a
- * bounded memory.
+ * The list of connections lets in only requests that are beyond doubt, one of a
+ * client at a time, and takes an answer in pieces. All bodies on their way here
+ * share a bounded memory.
  */
 #include "repl/serve/parts.h"
 
@@ -37,7 +37,7 @@ struct header {
 
 struct exchange {
 	struct http *http;
-	struct gate_client *client;
+	struct connections_client *client;
 	struct exchange *next, *before;
 	void *own;
 	bool keeps, whole;
@@ -64,7 +64,7 @@ struct exchange {
 
 struct http {
 	struct http_rules rules;
-	struct gate *gate;
+	struct connections *connections;
 	struct exchange *exchanges;
 	size_t nexchanges;
 	size_t held, owed; /* bytes of bodies, of answers */
@@ -73,7 +73,7 @@ struct http {
 
 /* ---- an exchange ---- */
 
-static struct exchange *begin(struct http *h, struct gate_client *c)
+static struct exchange *begin(struct http *h, struct connections_client *c)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 
@@ -87,7 +87,7 @@ static struct exchange *begin(struct http *h, struct gate_client *c)
 		x->next->before = x;
 	h->exchanges = x;
 	h->nexchanges++;
-	gate_set_own(c, x);
+	connections_set_own(c, x);
 	return x;
 }
 
@@ -118,10 +118,10 @@ static void end(struct exchange *x)
 	free(x);
 }
 
-static void over(void *arg, struct gate_client *c)
+static void over(void *arg, struct connections_client *c)
 {
 	(void)arg;
-	end(gate_own(c));
+	end(connections_own(c));
 }
 
 /* ---- no ---- */
@@ -194,19 +194,19 @@ static void add_head(const struct exchange *x, struct strbuf *out)
 			out, "Content-Length: %lld\r\n", (long long)x->size);
 	if (x->last)
 		strbuf_puts(out, "Connection: close\r\n");
-	else if (gate_head(x->client)->old)
+	else if (connections_head(x->client)->old)
 		strbuf_puts(out, "Connection: keep-alive\r\n");
 	strbuf_puts(out, "\r\n");
 }
 
-static bool is_head(const struct head *asked)
+static bool is_head(const struct framing *asked)
 {
 	return asked->method && !strcmp(asked->method, "HEAD");
 }
 
 /* The whole answer, behind which the connection ends. */
 static void add_last(
-	struct exchange *x, const struct head *asked, struct strbuf *out)
+	struct exchange *x, const struct framing *asked, struct strbuf *out)
 {
 	x->last = true;
 	add_head(x, out);
@@ -214,7 +214,7 @@ static void add_last(
 		strbuf_add(out, x->answer.s, x->answer.n);
 }
 
-static void refuse(void *arg, const struct head *asked, int status,
+static void refuse(void *arg, const struct framing *asked, int status,
 	const char *words, struct strbuf *out)
 {
 	const struct http *h = arg;
@@ -235,8 +235,8 @@ static void answer_early(struct exchange *x)
 {
 	struct strbuf b = {0};
 
-	add_last(x, gate_head(x->client), &b);
-	gate_answer(x->client, &b);
+	add_last(x, connections_head(x->client), &b);
+	connections_answer(x->client, &b);
 	end(x);
 }
 
@@ -245,7 +245,7 @@ static const char no_body[] = "no body is expected here";
 
 /* ---- the head ---- */
 
-static void take_head(void *arg, struct gate_client *c)
+static void take_head(void *arg, struct connections_client *c)
 {
 	struct http *h = arg;
 	struct exchange *x = begin(h, c);
@@ -253,11 +253,11 @@ static void take_head(void *arg, struct gate_client *c)
 
 	if (!x)
 		return;
-	n = gate_head(c)->length;
+	n = connections_head(c)->length;
 	h->rules.calls->head(h->rules.calls->arg, x);
-	if (!x->status && x->keeps && n != HEAD_CHUNKS && n > h->rules.body)
+	if (!x->status && x->keeps && n != FRAMING_CHUNKS && n > h->rules.body)
 		add_words(x, 413, "the request is too long (serve.request)");
-	if (!x->status && !x->keeps && !x->form && n != HEAD_CHUNKS &&
+	if (!x->status && !x->keeps && !x->form && n != FRAMING_CHUNKS &&
 		n > UNWANTED_BYTES)
 		add_words(x, 413, no_body);
 	if (x->status && n > UNWANTED_BYTES)
@@ -333,11 +333,11 @@ static void keep_content(void *arg, const char *p, size_t n)
 }
 
 static void take_data(
-	void *arg, struct gate_client *client, const char *p, size_t n)
+	void *arg, struct connections_client *client, const char *p, size_t n)
 {
 	const struct http *h = arg;
 	const struct http_calls *c = h->rules.calls;
-	struct exchange *x = gate_own(client);
+	struct exchange *x = connections_own(client);
 
 	x->came += n;
 	if (x->status || !(x->form || x->keeps))
@@ -358,10 +358,10 @@ static void take_data(
 		answer_early(x);
 }
 
-static void take_end(void *arg, struct gate_client *client)
+static void take_end(void *arg, struct connections_client *client)
 {
 	const struct http *h = arg;
-	struct exchange *x = gate_own(client);
+	struct exchange *x = connections_own(client);
 
 	if (x->status || x->whole)
 		return;
@@ -404,36 +404,38 @@ static ssize_t tell_some(struct exchange *x, struct strbuf *out)
 	return n;
 }
 
-static enum gate_more tell(struct exchange *x, struct strbuf *out)
+static enum connections_more tell(struct exchange *x, struct strbuf *out)
 {
-	const enum gate_more done = x->last ? GATE_LAST : GATE_OVER;
+	const enum connections_more done =
+		x->last ? CONNECTIONS_LAST : CONNECTIONS_OVER;
 	ssize_t n;
 
-	if (x->told == x->size || is_head(gate_head(x->client)))
+	if (x->told == x->size || is_head(connections_head(x->client)))
 		return done;
 	n = tell_some(x, out);
 	if (n > 0)
-		return x->told == x->size ? done : GATE_MORE;
+		return x->told == x->size ? done : CONNECTIONS_MORE;
 	if (n == 0 && x->streams)
-		return GATE_MORE;
+		return CONNECTIONS_MORE;
 	if (x->size >= 0)
-		return GATE_BROKEN;
+		return CONNECTIONS_BROKEN;
 	if (x->chunked)
 		strbuf_puts(out, "0\r\n\r\n");
 	return done;
 }
 
-static enum gate_more more(void *arg, struct gate_client *c, struct strbuf *out)
+static enum connections_more more(
+	void *arg, struct connections_client *c, struct strbuf *out)
 {
 	const struct http *h = arg;
-	const struct head *asked = gate_head(c);
-	struct exchange *x = gate_own(c);
+	const struct framing *asked = connections_head(c);
+	struct exchange *x = connections_own(c);
 
 	if (!x->begun) {
 		/* HTTP/1.0 has no chunks: the end of the connection is that of
 		 * an answer without a length. */
 		x->chunked = x->size < 0 && !asked->old;
-		x->last = h->draining || head_is_last(asked) ||
+		x->last = h->draining || framing_is_last(asked) ||
 			  (x->size < 0 && asked->old);
 		add_head(x, out);
 	}
@@ -446,7 +448,7 @@ static enum gate_more more(void *arg, struct gate_client *c, struct strbuf *out)
 int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	const struct gate_calls calls = {.head = take_head,
+	const struct connections_calls calls = {.head = take_head,
 		.data = take_data,
 		.whole = take_end,
 		.more = more,
@@ -457,8 +459,8 @@ int http_open(struct http **out, const struct http_rules *rules, struct err *e)
 	if (!h)
 		return err_errno(e, "serve");
 	h->rules = *rules;
-	if (gate_open(&h->gate, rules->fds, rules->nfds, rules->clients, &calls,
-		    e) < 0) {
+	if (connections_open(&h->connections, rules->fds, rules->nfds,
+		    rules->clients, &calls, e) < 0) {
 		free(h);
 		return -1;
 	}
@@ -470,61 +472,61 @@ void http_close(struct http *h)
 {
 	if (!h)
 		return;
-	gate_close(h->gate);
+	connections_close(h->connections);
 	free(h);
 }
 
 int http_add_client(struct http *h, int fd)
 {
-	return gate_add(h->gate, fd);
+	return connections_add(h->connections, fd);
 }
 
 void http_drain(struct http *h)
 {
 	h->draining = true;
-	gate_drain(h->gate);
+	connections_drain(h->connections);
 }
 
 bool http_is_idle(const struct http *h)
 {
-	return h->nexchanges == 0 && !gate_owes(h->gate);
+	return h->nexchanges == 0 && !connections_owes(h->connections);
 }
 
 size_t http_clients(const struct http *h)
 {
-	return gate_clients(h->gate);
+	return connections_clients(h->connections);
 }
 
 int http_fd(const struct http *h)
 {
-	return gate_fd(h->gate);
+	return connections_fd(h->connections);
 }
 
 void http_turn(struct http *h)
 {
-	gate_turn(h->gate);
+	connections_turn(h->connections);
 }
 
 /* ---- one exchange ---- */
 
 const char *http_method(const struct exchange *x)
 {
-	return gate_head(x->client)->method;
+	return connections_head(x->client)->method;
 }
 
 const char *http_path(const struct exchange *x)
 {
-	return gate_head(x->client)->path;
+	return connections_head(x->client)->path;
 }
 
-const char *http_field(const struct exchange *x, enum head_field field)
+const char *http_field(const struct exchange *x, enum framing_field field)
 {
-	return gate_head(x->client)->values[field];
+	return connections_head(x->client)->values[field];
 }
 
 bool http_has_body(const struct exchange *x)
 {
-	return gate_head(x->client)->length > 0;
+	return connections_head(x->client)->length > 0;
 }
 
 void http_take_body(struct exchange *x)
@@ -537,7 +539,7 @@ void http_take_file(struct exchange *x)
 	const struct form_calls calls = {
 		.begin = begin_file, .content = keep_content, .arg = x};
 
-	x->form = form_open(http_field(x, HEAD_CONTENT_TYPE), &calls);
+	x->form = form_open(http_field(x, FRAMING_CONTENT_TYPE), &calls);
 }
 
 const struct strbuf *http_body(const struct exchange *x)
@@ -561,13 +563,14 @@ size_t http_of_client(const struct exchange *x)
 	size_t n = 0;
 
 	for (struct exchange *y = x->http->exchanges; y; y = y->next)
-		n += y->whole && gate_is_same(http_peer(y), http_peer(x));
+		n += y->whole &&
+		     connections_is_same(http_peer(y), http_peer(x));
 	return n;
 }
 
-struct gate_peer http_peer(const struct exchange *x)
+struct connections_peer http_peer(const struct exchange *x)
 {
-	return gate_peer(x->client);
+	return connections_peer(x->client);
 }
 
 void http_set_own(struct exchange *x, void *own)
@@ -600,12 +603,12 @@ static void make_room_for(struct exchange *x)
 
 	h->owed += x->owed;
 	while (h->owed > h->rules.answers && slowest) {
-		int64_t most = GATE_STALLED_MS;
+		int64_t most = CONNECTIONS_STALLED_MS;
 
 		slowest = NULL;
 		for (struct exchange *y = h->exchanges; y; y = y->next) {
 			int64_t ms = y->owed > 0 && y != x
-					     ? gate_stalled_ms(y->client)
+					     ? connections_stalled_ms(y->client)
 					     : 0;
 
 			if (ms > most) {
@@ -615,7 +618,7 @@ static void make_room_for(struct exchange *x)
 		}
 		if (!slowest)
 			return;
-		gate_leave(slowest->client);
+		connections_leave(slowest->client);
 	}
 }
 
@@ -629,7 +632,7 @@ void http_answer(
 	x->owed = x->answer.n;
 	x->size = (int64_t)x->answer.n;
 	make_room_for(x);
-	gate_go_on(x->client);
+	connections_go_on(x->client);
 }
 
 void http_answer_file(struct exchange *x, struct store_file *f)
@@ -639,7 +642,7 @@ void http_answer_file(struct exchange *x, struct store_file *f)
 	x->size = f->size;
 	x->status = 200;
 	x->type = "application/octet-stream";
-	gate_go_on(x->client);
+	connections_go_on(x->client);
 }
 
 void http_answer_stream(struct exchange *x, const char *type, int64_t size)
@@ -648,13 +651,13 @@ void http_answer_stream(struct exchange *x, const char *type, int64_t size)
 	x->size = size;
 	x->status = 200;
 	x->type = type;
-	gate_go_on(x->client);
+	connections_go_on(x->client);
 }
 
 void http_go_on(struct exchange *x)
 {
 	if (x->streams)
-		gate_go_on(x->client);
+		connections_go_on(x->client);
 }
 
 int http_status(const struct exchange *x)

@@ -2,7 +2,7 @@
 /*
  * listen.c - the socket to which clients come
  *
- * Runs in:   front end, before its cage closes
+ * Runs in:   front end, before it is confined
  * Trusts:    the command line; the environment for what a service manager
  *            passed
  * Leaves:    a socket that listens; one in the file system is left behind, and

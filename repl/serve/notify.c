@@ -2,7 +2,7 @@
 /*
  * notify.c - telling a service manager how far we are
  *
- * Runs in:   front end; notify_open() before its cage closes
+ * Runs in:   front end; notify_open() before it is confined
  * Trusts:    the environment
  * Leaves:    a socket that is connected; nobody waits for an answer
  *

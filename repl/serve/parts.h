@@ -2,11 +2,11 @@
 /*
  * parts.h - what the files of --serve share
  *
- *	gate.c		clients: their sockets, their places and their time
- *	store.c		files that clients keep with us for a while
- *	execute.c	the body of POST /v1/execute
+ *	connections.c		clients: their sockets, their places and their
+ *time store.c		files that clients keep with us for a while execute.c
+ *the body of POST /v1/execute
  *	form.c		the file in a form (multipart/form-data), as it comes
- *	head.c		where a request begins and ends, beyond doubt
+ *	framing.c		where a request begins and ends, beyond doubt
  *	http.c		requests over HTTP, and what is answered
  *	metrics.c	figures for Prometheus
  *	jobs.c		requests that wait for a jail, or run in one
@@ -33,9 +33,9 @@ struct config_serve;
 struct err;
 struct exchange;
 struct form;
-struct gate;
-struct gate_client;
-struct head;
+struct connections;
+struct connections_client;
+struct framing;
 struct http;
 struct http_session;
 struct jobs;
@@ -46,91 +46,92 @@ struct sessions;
 struct store;
 struct strbuf;
 
-/* ---- gate.c ---- */
+/* ---- connections.c ---- */
 
 /* Where a client comes from. */
-struct gate_peer {
+struct connections_peer {
 	int family;
 	uint64_t key;
 };
 
 /* What is left of an answer. */
-enum gate_more {
-	GATE_BROKEN, /* it cannot be told to its end */
-	GATE_MORE,
-	GATE_OVER, /* nothing */
-	GATE_LAST, /* nothing, and the connection ends */
+enum connections_more {
+	CONNECTIONS_BROKEN, /* it cannot be told to its end */
+	CONNECTIONS_MORE,
+	CONNECTIONS_OVER, /* nothing */
+	CONNECTIONS_LAST, /* nothing, and the connection ends */
 };
 
-struct gate_calls {
+struct connections_calls {
 	/* The head of a request is whole; then come bytes of its body, and its
-	 * end. Each may end it with gate_answer(). */
-	void (*head)(void *arg, struct gate_client *c);
-	void (*data)(void *arg, struct gate_client *c, const char *p, size_t n);
-	void (*whole)(void *arg, struct gate_client *c);
-	/* Append more of the answer; GATE_MORE with nothing rests until
-	 * gate_go_on(). */
-	enum gate_more (*more)(
-		void *arg, struct gate_client *c, struct strbuf *out);
+	 * end. Each may end it with connections_answer(). */
+	void (*head)(void *arg, struct connections_client *c);
+	void (*data)(void *arg, struct connections_client *c, const char *p,
+		size_t n);
+	void (*whole)(void *arg, struct connections_client *c);
+	/* Append more of the answer; CONNECTIONS_MORE with nothing rests until
+	 * connections_go_on(). */
+	enum connections_more (*more)(
+		void *arg, struct connections_client *c, struct strbuf *out);
 	/* The answer is taken, or nobody wants it any more. */
-	void (*over)(void *arg, struct gate_client *c);
+	void (*over)(void *arg, struct connections_client *c);
 	/* Write a whole answer that says no to what came of a head. */
-	void (*refuse)(void *arg, const struct head *asked, int status,
+	void (*refuse)(void *arg, const struct framing *asked, int status,
 		const char *words, struct strbuf *answer);
 	void *arg;
 };
 
 /* Clients come to these sockets, which listen (borrowed). */
-int gate_open(struct gate **out, const int *fds, int nfds, int clients,
-	const struct gate_calls *calls, struct err *e);
-void gate_close(struct gate *g);
+int connections_open(struct connections **out, const int *fds, int nfds,
+	int clients, const struct connections_calls *calls, struct err *e);
+void connections_close(struct connections *g);
 
 /* A client that is connected (fd is taken). 0, or -1. */
-int gate_add(struct gate *g, int fd);
+int connections_add(struct connections *g, int fd);
 
 /* No further clients. */
-void gate_drain(struct gate *g);
+void connections_drain(struct connections *g);
 
-size_t gate_clients(const struct gate *g);
+size_t connections_clients(const struct connections *g);
 
 /* Whether a client waits for an answer, or may be about to ask. */
-bool gate_owes(const struct gate *g);
+bool connections_owes(const struct connections *g);
 
-/* Readable when gate_turn() has something to do, which it has once a second
- * anyway. */
-int gate_fd(const struct gate *g);
-void gate_turn(struct gate *g);
+/* Readable when connections_turn() has something to do, which it has once a
+ * second anyway. */
+int connections_fd(const struct connections *g);
+void connections_turn(struct connections *g);
 
 /* ---- one client ---- */
 
 /* Whether two come from one address (of IPv6 its first 64 bits), or are of one
  * user at a socket in the file system (all subordinate ids of a user are one).
  */
-bool gate_is_same(struct gate_peer a, struct gate_peer b);
-struct gate_peer gate_peer(const struct gate_client *c);
+bool connections_is_same(struct connections_peer a, struct connections_peer b);
+struct connections_peer connections_peer(const struct connections_client *c);
 
-/* Its request; the gate takes the body out of it. */
-const struct head *gate_head(const struct gate_client *c);
+/* Its request; the list of connections takes the body out of it. */
+const struct framing *connections_head(const struct connections_client *c);
 
 /* What the caller keeps with a request, from head() to over(): over() is only
  * called where that is something. */
-void gate_set_own(struct gate_client *c, void *own);
-void *gate_own(const struct gate_client *c);
+void connections_set_own(struct connections_client *c, void *own);
+void *connections_own(const struct connections_client *c);
 
 /* There is more of its answer, or the first of it: the call more() is asked. */
-void gate_go_on(struct gate_client *c);
+void connections_go_on(struct connections_client *c);
 
 /* How long it has taken nothing of what it is owed; after so long, it can lose
  * it. */
-#define GATE_STALLED_MS 1000
-int64_t gate_stalled_ms(const struct gate_client *c);
+#define CONNECTIONS_STALLED_MS 1000
+int64_t connections_stalled_ms(const struct connections_client *c);
 
 /* It goes, whatever it is owed; the call over() says so. */
-void gate_leave(struct gate_client *c);
+void connections_leave(struct connections_client *c);
 
 /* This answer (taken) takes the place of any other, at once, and is the last.
  * over() is not called. */
-void gate_answer(struct gate_client *c, struct strbuf *answer);
+void connections_answer(struct connections_client *c, struct strbuf *answer);
 
 /* ---- store.c ---- */
 
@@ -138,7 +139,7 @@ void gate_answer(struct gate_client *c, struct strbuf *answer);
 
 /* Only store.c writes it. */
 struct store_file {
-	struct gate_peer owner;
+	struct connections_peer owner;
 	char id[STORE_ID_LEN + 1]; /* a UUID; "" while it is being written */
 	char *name;
 	int fd;
@@ -164,7 +165,7 @@ void store_close(struct store *s);
 
 /* Begin a client's file, which the caller holds until store_finish(); to let go
  * of it before is to forget it. NULL: there are too many. */
-struct store_file *store_begin(struct store *s, struct gate_peer owner);
+struct store_file *store_begin(struct store *s, struct connections_peer owner);
 
 enum store_problem store_write(
 	struct store *s, struct store_file *f, const void *p, size_t n);
@@ -232,46 +233,47 @@ void form_take(struct form *f, const char *p, size_t n);
 /* Whether what was read is a whole form. */
 bool form_is_whole(const struct form *f);
 
-/* ---- head.c ---- */
+/* ---- framing.c ---- */
 
-/* The fields that somebody asks for; head.c has their names. */
-enum head_field {
-	HEAD_CONTENT_LENGTH,
-	HEAD_TRANSFER_ENCODING,
-	HEAD_HOST,
-	HEAD_CONTENT_TYPE,
-	HEAD_AUTHORIZATION,
-	HEAD_ORIGIN,
-	HEAD_EXPECT,
-	HEAD_CONNECTION,
-	HEAD_ACCEPT,
-	HEAD_FIELDS,
+/* The fields that somebody asks for; framing.c has their names. */
+enum framing_field {
+	FRAMING_CONTENT_LENGTH,
+	FRAMING_TRANSFER_ENCODING,
+	FRAMING_HOST,
+	FRAMING_CONTENT_TYPE,
+	FRAMING_AUTHORIZATION,
+	FRAMING_ORIGIN,
+	FRAMING_EXPECT,
+	FRAMING_CONNECTION,
+	FRAMING_ACCEPT,
+	FRAMING_FIELDS,
 };
 
-enum head_state {
-	HEAD_IN_START, /* the first line */
-	HEAD_IN_FIELDS,
-	HEAD_IN_LENGTH, /* a body of a known length */
-	HEAD_IN_CHUNK_SIZE,
-	HEAD_IN_CHUNK,
-	HEAD_IN_CHUNK_END,
-	HEAD_IN_TRAILER,
-	HEAD_OVER,  /* what follows is another request's */
-	HEAD_WRONG, /* `status` and `words` say why */
+enum framing_state {
+	FRAMING_IN_START, /* the first line */
+	FRAMING_IN_FIELDS,
+	FRAMING_IN_LENGTH, /* a body of a known length */
+	FRAMING_IN_CHUNK_SIZE,
+	FRAMING_IN_CHUNK,
+	FRAMING_IN_CHUNK_END,
+	FRAMING_IN_TRAILER,
+	FRAMING_OVER,  /* what follows is another request's */
+	FRAMING_WRONG, /* `status` and `words` say why */
 };
 
-#define HEAD_CHUNKS UINT64_MAX
+#define FRAMING_CHUNKS UINT64_MAX
 
-/* Zero at first; only head.c writes it, but for what is taken from `body`. */
-struct head {
-	enum head_state state;
+/* Zero at first; only framing.c writes it, but for what is taken from `body`.
+ */
+struct framing {
+	enum framing_state state;
 	char *method;
 	char *path; /* NULL before the first line is whole; unescaped, and
 		     * without a query */
 	char *host; /* what stands before the path; NULL: nothing */
-	char *values[HEAD_FIELDS];
+	char *values[FRAMING_FIELDS];
 	bool old;	    /* HTTP/1.0 */
-	uint64_t length;    /* of the body; HEAD_CHUNKS: nobody knows */
+	uint64_t length;    /* of the body; FRAMING_CHUNKS: nobody knows */
 	uint64_t left;	    /* of it, or of a chunk */
 	struct strbuf body; /* what came of it, and was not taken yet */
 	int status;
@@ -282,16 +284,16 @@ struct head {
 };
 
 /* Read on. Returns how many of the bytes belong to this request. */
-size_t head_take(struct head *h, const char *p, size_t n);
+size_t framing_take(struct framing *h, const char *p, size_t n);
 
 /* Whether the head is whole. */
-bool head_is_whole(const struct head *h);
+bool framing_is_whole(const struct framing *h);
 
 /* Whether the client wants no further answer on its connection. */
-bool head_is_last(const struct head *h);
+bool framing_is_last(const struct framing *h);
 
 /* The next request, and no further. */
-void head_reset(struct head *h);
+void framing_reset(struct framing *h);
 
 /* ---- http.c ---- */
 
@@ -361,7 +363,7 @@ const char *http_method(const struct exchange *x);
 const char *http_path(const struct exchange *x); /* without a query */
 
 /* A field of the request's head; NULL: it has none. */
-const char *http_field(const struct exchange *x, enum head_field field);
+const char *http_field(const struct exchange *x, enum framing_field field);
 
 bool http_has_body(const struct exchange *x);
 
@@ -379,7 +381,7 @@ enum store_problem http_file(
 
 /* Whole requests of the same client that are not over, this one among them. */
 size_t http_of_client(const struct exchange *x);
-struct gate_peer http_peer(const struct exchange *x);
+struct connections_peer http_peer(const struct exchange *x);
 
 /* What the caller keeps with an exchange. */
 void http_set_own(struct exchange *x, void *own);
@@ -508,7 +510,7 @@ struct sessions_rules {
 	struct metrics *metrics;
 };
 
-/* Before the cage closes. 0, or -1 with e. */
+/* Before the sandbox closes. 0, or -1 with e. */
 int sessions_open(struct sessions **out, const struct sessions_rules *rules,
 	struct err *e);
 void sessions_close(struct sessions *s);

@@ -356,7 +356,7 @@ static void serve_body(
 {
 	struct request_rules rules = *r->rules;
 	const struct strbuf *body = http_body(x);
-	const char *accept = http_field(x, HEAD_ACCEPT);
+	const char *accept = http_field(x, FRAMING_ACCEPT);
 	struct http_session *se = find_idle(r, x);
 	struct request_refusal why = {0};
 	struct request q = {0};
@@ -577,7 +577,7 @@ static bool is_same(const char *a, const char *b)
 
 static bool may(const struct route *r, const struct exchange *x)
 {
-	const char *h = http_field(x, HEAD_AUTHORIZATION);
+	const char *h = http_field(x, FRAMING_AUTHORIZATION);
 
 	return !r->token ||
 	       (h && !strncasecmp(h, "Bearer ", 7) && is_same(r->token, h + 7));
@@ -613,8 +613,8 @@ static const char *find_host(const char *origin, bool tls)
  * to a server that only they can reach. */
 static bool is_foreign(const struct route *r, const struct exchange *x)
 {
-	const char *origin = http_field(x, HEAD_ORIGIN);
-	const char *host = http_field(x, HEAD_HOST);
+	const char *origin = http_field(x, FRAMING_ORIGIN);
+	const char *host = http_field(x, FRAMING_HOST);
 	const char *from = origin ? find_host(origin, !is_local(r, x)) : NULL;
 
 	return origin && (!from || !host || strcasecmp(from, host) != 0);
@@ -624,7 +624,7 @@ static bool is_foreign(const struct route *r, const struct exchange *x)
  * of this host's only now (DNS rebinding) is of the origin that it asks. */
 static bool is_misnamed(const struct route *r, const struct exchange *x)
 {
-	const char *host = http_field(x, HEAD_HOST);
+	const char *host = http_field(x, FRAMING_HOST);
 
 	return is_local(r, x) && host && !listen_is_local_name(host);
 }
@@ -632,7 +632,7 @@ static bool is_misnamed(const struct route *r, const struct exchange *x)
 /* Whether the body is what it should be; if not, that was answered. */
 static bool check_type(struct exchange *x)
 {
-	const char *type = http_field(x, HEAD_CONTENT_TYPE);
+	const char *type = http_field(x, FRAMING_CONTENT_TYPE);
 	char words[200];
 
 	if (type ? is_json(type) : !is_v1(http_path(x)) || !http_has_body(x))

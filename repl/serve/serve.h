@@ -21,7 +21,7 @@ struct signals;
 /* How long code of a request may be asked to run: jail_spec.asked_wall_ms. */
 int64_t serve_most_ms(const struct config *cfg);
 
-/* Get ready, before the cage closes: fork the maker, listen at `where` (NULL:
+/* Get ready, before it is confined: fork the maker, listen at `where` (NULL:
  * the default), open what files are kept in. All is borrowed until
  * serve_close(). 0, or -1 with e. */
 int serve_open(struct serve **out, const struct config *cfg,

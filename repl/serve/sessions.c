@@ -43,10 +43,10 @@ static const char over[] = "The session is over";
 
 struct http_session {
 	struct http_session *next;
-	char id[ID_MAX + 1];   /* "": nobody can find it */
-	struct gate_peer peer; /* who began it */
-	struct jail *jail;     /* NULL: it is being made, or it is over */
-	struct cells *cells;   /* NULL as well */
+	char id[ID_MAX + 1];	      /* "": nobody can find it */
+	struct connections_peer peer; /* who began it */
+	struct jail *jail;   /* NULL: it is being made, or it is over */
+	struct cells *cells; /* NULL as well */
 	struct log log;
 	int64_t born_ms, touched_ms;
 	char *why; /* it is over; owned */
@@ -177,7 +177,8 @@ size_t sessions_of_client(const struct sessions *s, const struct exchange *x)
 	size_t n = 0;
 
 	for (struct http_session *se = s->first; se; se = se->next)
-		n += !is_over(se) && gate_is_same(se->peer, http_peer(x));
+		n += !is_over(se) &&
+		     connections_is_same(se->peer, http_peer(x));
 	return n;
 }
 

@@ -101,13 +101,13 @@ static int64_t share(int64_t all)
 
 /* How many files a client has; *bytes: in all. */
 static int64_t count(
-	const struct store *s, struct gate_peer who, int64_t *bytes)
+	const struct store *s, struct connections_peer who, int64_t *bytes)
 {
 	int64_t n = 0;
 
 	*bytes = 0;
 	for (size_t i = 0; i < s->n; i++) {
-		if (!s->v[i].used || !gate_is_same(s->v[i].owner, who))
+		if (!s->v[i].used || !connections_is_same(s->v[i].owner, who))
 			continue;
 		n++;
 		*bytes += s->v[i].size;
@@ -115,7 +115,7 @@ static int64_t count(
 	return n;
 }
 
-struct store_file *store_begin(struct store *s, struct gate_peer owner)
+struct store_file *store_begin(struct store *s, struct connections_peer owner)
 {
 	int64_t bytes;
 

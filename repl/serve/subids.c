@@ -2,7 +2,7 @@
 /*
  * subids.c - which ids belong to one user together: subuid(5)
  *
- * Runs in:   front end, before its cage closes (load); afterwards
+ * Runs in:   front end, before it is confined (load); afterwards
  * Trusts:    a file of root's
  */
 #include "repl/serve/parts.h"

@@ -143,7 +143,7 @@ static void take_limit(void *session, struct jail_event *ev)
 
 static void take_visit(void *session, struct jail_event *ev)
 {
-	visit_take(session, ev);
+	session_side_take(session, ev);
 }
 
 static void take_signature(void *session, struct jail_event *ev)
@@ -167,7 +167,7 @@ static drive_handler *const handlers[DRIVE_HANDLERS] = {
 	[JAIL_STACK] = take_stack,
 	[JAIL_NOTICE] = take_notice,
 	[JAIL_LIMIT] = take_limit,
-	[JAIL_BESIDE] = take_visit,
+	[JAIL_SIDE] = take_visit,
 	[JAIL_REPLY] = take_signature,
 };
 
@@ -270,7 +270,7 @@ static int run_handed_over(struct session *s, const char *src, size_t n,
 		return -1;
 	fd_drop(&report);
 	c->running = (struct record_cell){s->cell_no, (char *)src, n, false};
-	away_cell(s, true);
+	detached_cell(s, true);
 	if (!s->typed)
 		watchers_add(s, WATCHER_SOURCE, 0, src, n);
 	screen_begin(s);
@@ -279,7 +279,7 @@ static int run_handed_over(struct session *s, const char *src, size_t n,
 	if (s->drive.ended)
 		show_verdict(s);
 	screen_end(s);
-	away_cell(s, false);
+	detached_cell(s, false);
 	c->running = (struct record_cell){0};
 	session_tell_limited(s);
 	follow_up(s);

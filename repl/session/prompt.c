@@ -135,14 +135,14 @@ static int take_signals(void *arg)
 	sig->resized = sig->interrupt = false;
 	if (sig->end)
 		session_end_by(s, sig->end);
-	away_answer(s, true);
+	detached_answer(s, true);
 	terminals_watched(s);
-	return s->over || away_is_due(s);
+	return s->over || detached_is_due(s);
 }
 
 static void take_key(void *arg)
 {
-	away_keyed(arg);
+	detached_keyed(arg);
 }
 
 static int take_jail(void *arg)
@@ -235,7 +235,7 @@ static void read_and_run(struct session *s)
 
 static void serve_next(struct session *s)
 {
-	if (away_is_gone(s))
+	if (detached_is_gone(s))
 		editor_wait(s->editor);
 	else if (s->leaves)
 		session_leave(s, s->status);
@@ -249,7 +249,7 @@ static int is_interrupted(void *arg)
 	struct session *s = arg;
 
 	terminal_signals_read(s->signals);
-	away_answer(s, false);
+	detached_answer(s, false);
 	watchers_send(s);
 	return s->signals->interrupt || s->signals->end;
 }
@@ -289,7 +289,7 @@ static int open_parts(struct session *s, struct err *e)
 	s->record = record_new();
 	if (!s->record)
 		return err_errno(e, "open a session");
-	if (away_open(s, e) < 0 || cell_open(s, e) < 0 ||
+	if (detached_open(s, e) < 0 || cell_open(s, e) < 0 ||
 		pictures_open(s, e) < 0 || screen_open(s, take_events, e) < 0 ||
 		editor_open(&s->editor, &opts, e) < 0)
 		return -1;
@@ -302,8 +302,8 @@ static int open_parts(struct session *s, struct err *e)
 static void close_parts(struct session *s)
 {
 	watchers_close(s);
-	visit_close(s);
-	away_close(s);
+	session_side_close(s);
+	detached_close(s);
 	screen_close(s);
 	pictures_close(s);
 	editor_close(s->editor);

@@ -443,7 +443,7 @@ void screen_turn(struct session *s, int timeout_ms)
 	if (relay_turn(r, p, RELAY_POLLS + 1, timeout_ms) < 0)
 		return;
 	if (p[RELAY_POLL_KEYS].fd >= 0 && p[RELAY_POLL_KEYS].revents == POLLIN)
-		away_keyed(s);
+		detached_keyed(s);
 	if (p[RELAY_POLLS].fd >= 0 && p[RELAY_POLLS].revents)
 		pictures_read(s);
 	/* A tty that is not read, because the terminal does not drain, is not

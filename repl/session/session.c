@@ -133,9 +133,9 @@ int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 		terminal_signals_read(s->signals);
 		if (s->signals->end)
 			session_end_by(s, s->signals->end);
-		away_answer(s, false);
+		detached_answer(s, false);
 		watchers_send(s);
-		if (s->over || s->signals->interrupt || away_is_due(s))
+		if (s->over || s->signals->interrupt || detached_is_due(s))
 			return -1;
 		if (s->signals->resized) {
 			s->signals->resized = false;
@@ -152,7 +152,7 @@ int session_wait_keys(struct session *s, struct keys *keys, struct key *out)
 				session_end_by(s, SIGHUP);
 			return -1;
 		} else {
-			away_keyed(s);
+			detached_keyed(s);
 			n = keys_feed(keys, byte, out);
 		}
 		if (n > 0)
@@ -227,7 +227,7 @@ void session_tell_limited(struct session *s)
 	if (!s->limited[0] || s->told_limited || s->relay || s->opt->quiet)
 		return;
 	s->told_limited = true;
-	if (told_before(s->told_fd, s->limited))
+	if (notices_were_shown(s->notices_fd, s->limited))
 		return;
 	session_frame(s, "here %s · see cellblock --check", s->limited);
 }
@@ -317,7 +317,7 @@ void session_finish(struct session *s)
 void session_leave(struct session *s, int status)
 {
 	s->status = status;
-	s->leaves = away_is_gone(s);
+	s->leaves = detached_is_gone(s);
 	if (s->leaves)
 		return;
 	session_finish(s);

@@ -10,13 +10,13 @@
  *	pictures.c	what a cell shows as pictures
  *	record.c	what ran, and what it wrote
  *	stack.c		where a killed cell was
- *	away.c		without a terminal
+ *	detached.c		without a terminal
  *	terminals.c	terminals that come and go
- *	visit.c		programs beside the session
+ *	side.c		programs beside the session
  *	watchers.c	who watches the session
  *
  *	setup.c		from the configuration to a jail that stands
- *	told.c		what a person has been told on this host
+ *	notices.c		what a person has been told on this host
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.
@@ -37,10 +37,10 @@
 #include <stdint.h>
 
 struct ask;
-struct away;
+struct detached;
 struct complete_list;
-struct door;
-struct door_visit;
+struct control;
+struct control_request;
 struct editor;
 struct history;
 struct jail;
@@ -98,12 +98,12 @@ struct session {
 	const struct hostfs *host;
 	struct log *log;
 	struct history *history;
-	const char *no_history; /* why none is kept; "": it is */
-	int told_fd;		/* told.h; -1: none */
-	const char *python;	/* the interpreter's path on the host */
-	struct door *door;	/* NULL: the session has one terminal */
-	const char *no_door;	/* why nobody can come back to it */
-	const char *user;	/* who the person is; or NULL */
+	const char *no_history;	 /* why none is kept; "": it is */
+	int notices_fd;		 /* notices.h; -1: none */
+	const char *python;	 /* the interpreter's path on the host */
+	struct control *control; /* NULL: the session has one terminal */
+	const char *no_control;	 /* why nobody can come back to it */
+	const char *user;	 /* who the person is; or NULL */
 
 	/* Each is the business of the file of its name, which also writes
 	 * what stands behind it. */
@@ -121,7 +121,7 @@ struct session {
 	struct output *output; /* a cell writes to it; NULL: none does */
 	struct editor *editor;
 	struct ledger ledger;
-	struct away *away;
+	struct detached *detached;
 	struct watchers *watchers; /* NULL: there was none yet */
 	struct visit {
 		uint32_t number; /* 0: a free place */
@@ -289,51 +289,52 @@ void screen_take_terminal(struct session *s, bool whole);
  * screen_take_terminal() gives it one row less. A moment later: all of them. */
 void screen_draw_anew(struct session *s);
 
-/* ---- away.c: a session without a terminal, and how it is ---- */
+/* ---- detached.c: a session without a terminal, and how it is ---- */
 
-/* Make s->away. 0, or -1 with e. */
-int away_open(struct session *s, struct err *e);
-void away_close(struct session *s);
+/* Make s->detached. 0, or -1 with e. */
+int detached_open(struct session *s, struct err *e);
+void detached_close(struct session *s);
 
 /* A key was pressed; a cell begins, or has ended: the person may be reading. */
-void away_keyed(struct session *s);
-void away_cell(struct session *s, bool runs);
-bool away_runs(const struct session *s);
+void detached_keyed(struct session *s);
+void detached_cell(struct session *s, bool runs);
+bool detached_runs(const struct session *s);
 
 /* Where the person sits, or sat; hostile text. */
-const char *away_from(const struct session *s);
+const char *detached_from(const struct session *s);
 
 /* There is no terminal from now on: the file that takes its place (borrowed),
  * or -1. */
-int away_begin(struct session *s);
+int detached_begin(struct session *s);
 
 /* Let the file have no more than is kept. */
-void away_trim(struct session *s);
+void detached_trim(struct session *s);
 
 /* There is one again, which is `from` there. What was written meanwhile, for
  * the caller to free, or NULL; and how many lines of it are gone. */
-char *away_end(struct session *s, const char *from, size_t *n, uint64_t *cut);
+char *detached_end(
+	struct session *s, const char *from, size_t *n, uint64_t *cut);
 
-uint64_t away_count_lines(const char *s, size_t n);
+uint64_t detached_count_lines(const char *s, size_t n);
 
 /* Whether there is no terminal. */
-bool away_is_gone(const struct session *s);
+bool detached_is_gone(const struct session *s);
 
 /* Whether nobody has pressed a key since the last cell has ended: what it wrote
  * may have gone to a terminal that was dead already. */
-bool away_is_unseen(const struct session *s);
+bool detached_is_unseen(const struct session *s);
 
 /* Answer who asks how the session is. With `may_ask` the warden, which answers
  * at once, is asked what is used; else the last figures are told. */
-void away_answer(struct session *s, bool may_ask);
+void detached_answer(struct session *s, bool may_ask);
 
 /* Whether something came for terminals_turn(). */
-bool away_is_due(const struct session *s);
+bool detached_is_due(const struct session *s);
 
 /* ---- terminals.c: terminals that come and go ---- */
 
-/* Take what came through the door, between two reads of the editor or of the
- * relay. `may_ask` is away_answer()'s. */
+/* Take what came through the control socket, between two reads of the editor or
+ * of the relay. `may_ask` is detached_answer()'s. */
 void terminals_turn(struct session *s, bool may_ask);
 
 /* Say which watchers have gone, and send the others what waits. */
@@ -355,7 +356,7 @@ struct watchers_who {
 /* Answer who wants to watch (taken), and show the cell that runs, if any: who
  * that is (borrowed until the next call), or NULL: refused. */
 const struct watchers_who *watchers_begin(struct session *s,
-	struct door_visit *v, const struct record_cell *runs);
+	struct control_request *v, const struct record_cell *runs);
 
 /* Everybody who watches; *i begins with 0. NULL at the end. */
 const struct watchers_who *watchers_next(const struct session *s, int *i);
@@ -374,15 +375,15 @@ void watchers_send(struct session *s);
 /* The session is over. */
 void watchers_close(struct session *s);
 
-/* ---- visit.c: programs beside the session ---- */
+/* ---- side.c: programs beside the session ---- */
 
 /* Have one started for a visitor (taken); the warden answers. */
-void visit_begin(struct session *s, struct door_visit *v);
-void visit_take(struct session *s, struct jail_event *ev);
+void session_side_begin(struct session *s, struct control_request *v);
+void session_side_take(struct session *s, struct jail_event *ev);
 
 /* Whether one may run still; drop all. */
-bool visit_is_on(const struct session *s);
-void visit_close(struct session *s);
+bool session_side_is_on(const struct session *s);
+void session_side_close(struct session *s);
 
 /* ---- pictures.c: what a cell shows as pictures ---- */
 
@@ -520,13 +521,13 @@ int setup_claim_slot(const struct setup_slots *s, struct err *e);
  * session is over before they see the end of the process. */
 void setup_leave_slot(const struct setup_slots *s);
 
-/* ---- told.c ---- */
+/* ---- notices.c ---- */
 
 /* Open the file in the person's directory `dir`, before the front end is
  * confined. A descriptor, or -1: then everything is said each time. */
-int told_open(int dir);
+int notices_open(int dir);
 
 /* Whether this person was told `text` here before; from now on they were. */
-bool told_before(int fd, const char *text);
+bool notices_were_shown(int fd, const char *text);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * Runs in:   front end, confined
  * Holds:     the terminal
- * Trusts:    a visitor whom the door let in with descriptors that are
+ * Trusts:    a visitor whom the control socket let in with descriptors that are
  *            terminals; of its words none: they are checked or made safe
  * Leaves:    a session that goes on the same, whoever looks at it
  */
@@ -46,14 +46,14 @@ static void say_how(const struct session *s, char *text, size_t size)
 	snprintf(text, size,
 		"[session %d goes on without you for %s · come back with: "
 		"cellblock --attach %d]",
-		door_id(s->door), text_time(time, s->cfg->linger_ms),
-		door_id(s->door));
+		control_id(s->control), text_time(time, s->cfg->linger_ms),
+		control_id(s->control));
 }
 
 /* The old terminal is not touched any more. */
 static void detach_terminal(struct session *s)
 {
-	int file = away_begin(s);
+	int file = detached_begin(s);
 	char text[ATTACH_TEXT];
 
 	if (file < 0) {
@@ -64,16 +64,16 @@ static void detach_terminal(struct session *s)
 	screen_take_terminal(s, false);
 	setsid(); /* fails where this was done before */
 	say_how(s, text, sizeof(text));
-	door_leave(s->door, ATTACH_LEFT, 0, text);
-	door_alarm(s->door, s->cfg->linger_ms);
-	log_attach(s->log, "detached", away_from(s));
+	control_leave(s->control, ATTACH_LEFT, 0, text);
+	control_alarm(s->control, s->cfg->linger_ms);
+	log_attach(s->log, "detached", detached_from(s));
 }
 
 void terminals_lose(struct session *s)
 {
-	if (away_is_gone(s))
+	if (detached_is_gone(s))
 		return;
-	if (!s->signals->outlives || !door_is_named(s->door))
+	if (!s->signals->outlives || !control_is_named(s->control))
 		session_end_by(s, SIGHUP);
 	else
 		detach_terminal(s);
@@ -83,10 +83,10 @@ int terminals_detach(struct session *s, struct err *e)
 {
 	if (!s->signals->outlives) {
 		err_set(e, "nobody could come back to this session: %s",
-			s->no_door ? s->no_door : "it has no socket");
+			s->no_control ? s->no_control : "it has no socket");
 		return -1;
 	}
-	if (!door_is_named(s->door))
+	if (!control_is_named(s->control))
 		return err_set(e, "nobody could come back to this session: "
 				  "its socket was removed");
 	terminal_restore(s->term);
@@ -151,13 +151,14 @@ static void show_again(struct session *s, bool unseen)
 		unseen ? record_find_output(s->record, s->cell_no) : NULL;
 
 	if (!o || !o->bytes.n) {
-		session_frame(s, "session %d again", door_id(s->door));
+		session_frame(s, "session %d again", control_id(s->control));
 		return;
 	}
 	session_frame(s,
 		"session %d again · what cell %u wrote last may not have come "
 		"· :out %u for all",
-		door_id(s->door), (unsigned)s->cell_no, (unsigned)s->cell_no);
+		control_id(s->control), (unsigned)s->cell_no,
+		(unsigned)s->cell_no);
 	if (o->total == o->bytes.n)
 		show_end(s, o->bytes.s, o->bytes.n);
 }
@@ -165,8 +166,8 @@ static void show_again(struct session *s, bool unseen)
 static void show_missed(
 	struct session *s, const char *buf, size_t n, uint64_t cut, bool unseen)
 {
-	uint64_t lines =
-		cut + away_count_lines(buf, n) + (n > 0 && buf[n - 1] != '\n');
+	uint64_t lines = cut + detached_count_lines(buf, n) +
+			 (n > 0 && buf[n - 1] != '\n');
 	char follow[64] = "", out[64] = "", count[64];
 
 	if (!lines) {
@@ -216,9 +217,9 @@ static bool is_again(int fd, int out)
 	       (flags & O_ACCMODE) == O_RDWR;
 }
 
-static const char *find_attach_fault(const struct door_visit *v)
+static const char *find_attach_fault(const struct control_request *v)
 {
-	if (!door_is_same_build(v))
+	if (!control_is_same_build(v))
 		return "this session was begun by cellblock " CELLBLOCK_VERSION
 		       " of another build: attach with that build, or end the "
 		       "session with --end";
@@ -237,14 +238,15 @@ static void take_over(struct session *s, const char *from, bool whole)
 	text_safe(safe, sizeof(safe), from, strlen(from));
 	snprintf(text, sizeof(text),
 		"[taken over from %s · session %d goes on]",
-		safe[0] ? safe : "another terminal", door_id(s->door));
+		safe[0] ? safe : "another terminal", control_id(s->control));
 	/* Before the one who had it knows: its end may hang that terminal up,
 	 * and the signal must not be taken for the loss of the new one. */
 	setsid();
-	door_leave(s->door, ATTACH_TAKEN, whole, text);
+	control_leave(s->control, ATTACH_TAKEN, whole, text);
 }
 
-static void use_terminal(struct session *s, struct door_visit *v, bool whole)
+static void use_terminal(
+	struct session *s, struct control_request *v, bool whole)
 {
 	const struct attach_request *r = &v->request;
 	char name[sizeof(r->term)];
@@ -258,7 +260,7 @@ static void use_terminal(struct session *s, struct door_visit *v, bool whole)
 	put_env("COLORTERM", r->colorterm);
 	put_env("NO_COLOR", r->no_color);
 	terminal_take(s->term, fds, s->cfg->colour);
-	door_link(s->door, v);
+	control_link(s->control, v);
 	if (editor_move(s->editor, s->term->colour, &e) < 0)
 		session_fail(s, &e);
 	/* The editor sets modes of its own when it moves. */
@@ -290,7 +292,7 @@ static void tell_watchers(struct session *s)
 }
 
 /* The person is told in the same turn. */
-static void begin_watching(struct session *s, struct door_visit *v)
+static void begin_watching(struct session *s, struct control_request *v)
 {
 	const struct record_cell runs = cell_running(s);
 	const struct watchers_who *w;
@@ -309,28 +311,28 @@ void terminals_watched(struct session *s)
 		tell_watcher(s, &who, has_stopped);
 }
 
-static void attach_terminal(struct session *s, struct door_visit *v)
+static void attach_terminal(struct session *s, struct control_request *v)
 {
-	bool gone = away_is_gone(s), unseen = away_is_unseen(s), whole;
+	bool gone = detached_is_gone(s), unseen = detached_is_unseen(s), whole;
 	const char *why = find_attach_fault(v);
 	auto_free char *missed = NULL;
 	uint64_t cut;
 	size_t n = 0;
 
 	if (why) {
-		door_answer(v, ATTACH_NO, why, NULL);
+		control_answer(v, ATTACH_NO, why, NULL);
 		return;
 	}
-	if (!door_has(v->fd)) {
-		door_drop(v);
+	if (!control_has(v->fd)) {
+		control_drop(v);
 		return;
 	}
 	whole = screen_swap(s);
 	if (!gone)
 		take_over(s, v->request.from, whole);
-	missed = away_end(s, v->request.from, &n, &cut);
-	door_alarm(s->door, whole ? REDRAW_MS : 0);
-	log_attach(s->log, "attached", away_from(s));
+	missed = detached_end(s, v->request.from, &n, &cut);
+	control_alarm(s->control, whole ? REDRAW_MS : 0);
+	log_attach(s->log, "attached", detached_from(s));
 	use_terminal(s, v, whole);
 	if (!whole && !s->over)
 		show_missed(
@@ -342,7 +344,7 @@ static void attach_terminal(struct session *s, struct door_visit *v)
 
 /* Text of a visitor's, and who it is: the kernel says whether that is root. */
 static void show_message(
-	struct session *s, const struct door_visit *v, const char *what)
+	struct session *s, const struct control_request *v, const char *what)
 {
 	char safe[2 * ATTACH_TEXT];
 
@@ -352,7 +354,7 @@ static void show_message(
 		safe[0] ? ": " : "", safe);
 }
 
-static void serve_visit(struct session *s, struct door_visit *v)
+static void serve_visit(struct session *s, struct control_request *v)
 {
 	const char *why = "this session cannot do that";
 	struct err e = {0};
@@ -376,45 +378,45 @@ static void serve_visit(struct session *s, struct door_visit *v)
 		why = NULL;
 		break;
 	case ATTACH_DETACH:
-		if (away_is_gone(s) || terminals_detach(s, &e) == 0)
+		if (detached_is_gone(s) || terminals_detach(s, &e) == 0)
 			why = NULL;
 		else
 			why = e.msg;
 		break;
 	case ATTACH_STATUS:
-	case ATTACH_BESIDE:
+	case ATTACH_SIDE:
 	case ATTACH_SIGNAL:
 		break;
 	}
-	door_answer(v, why ? ATTACH_NO : ATTACH_OK, why, NULL);
+	control_answer(v, why ? ATTACH_NO : ATTACH_OK, why, NULL);
 }
 
 void terminals_turn(struct session *s, bool may_ask)
 {
-	struct door_visit v;
+	struct control_request v;
 
-	if (!s->away)
+	if (!s->detached)
 		return;
 	if (terminal_signals_lost(s->signals))
 		terminals_lose(s);
-	away_answer(s, may_ask);
-	while (!s->over && door_take(s->door, 0, &v))
+	detached_answer(s, may_ask);
+	while (!s->over && control_take(s->control, 0, &v))
 		serve_visit(s, &v);
 	terminals_watched(s);
 	if (s->over)
 		return;
-	if (!away_is_gone(s)) {
-		if (door_is_due(s->door)) {
-			door_alarm(s->door, 0);
+	if (!detached_is_gone(s)) {
+		if (control_is_due(s->control)) {
+			control_alarm(s->control, 0);
 			screen_draw_anew(s);
 		}
 		return;
 	}
-	away_trim(s);
-	if (door_is_due(s->door) && visit_is_on(s))
-		door_alarm(s->door, s->cfg->linger_ms);
-	if (!away_runs(s) && door_is_due(s->door)) {
-		log_attach(s->log, "ended by session.linger", away_from(s));
+	detached_trim(s);
+	if (control_is_due(s->control) && session_side_is_on(s))
+		control_alarm(s->control, s->cfg->linger_ms);
+	if (!detached_runs(s) && control_is_due(s->control)) {
+		log_attach(s->log, "ended by session.linger", detached_from(s));
 		session_end(s, s->status);
 	}
 }

@@ -4,10 +4,9 @@
  *
  * Runs in:   front end, confined
  * Holds:     a connection to each watcher, and what it has not taken yet
- * Trusts:    a watcher whom the door let in, to be the person or root; one that
- *            says anything is dropped
- * Leaves:    a session that is as fast as without: what a slow watcher cannot
- *            take is counted, and not kept
+ * Trusts:    a watcher whom the control socket let in, to be the person or
+ * root; one that says anything is dropped Leaves:    a session that is as fast
+ * as without: what a slow watcher cannot take is counted, and not kept
  */
 #include "repl/session/session.h"
 
@@ -230,23 +229,23 @@ static void catch_up(struct session *s, struct view_watcher *w,
 		add_all(w, h, o->bytes.s + from, n - from);
 }
 
-const struct watchers_who *watchers_begin(
-	struct session *s, struct door_visit *v, const struct record_cell *runs)
+const struct watchers_who *watchers_begin(struct session *s,
+	struct control_request *v, const struct record_cell *runs)
 {
 	struct view_watcher *w = NULL;
 	const char *why = NULL;
 
-	if (!door_is_same_build(v))
+	if (!control_is_same_build(v))
 		why = "this session was begun by another build of cellblock";
 	else if (!(w = find_free(s)))
 		why = "enough watch this session already";
 	if (why) {
-		door_answer(v, ATTACH_NO, why, NULL);
+		control_answer(v, ATTACH_NO, why, NULL);
 		return NULL;
 	}
 	w->who.root = v->uid != geteuid();
 	memcpy(w->who.from, v->request.from, sizeof(w->who.from));
-	w->fd = door_keep(s->door, v, WATCHER_STREAM);
+	w->fd = control_keep(s->control, v, WATCHER_STREAM);
 	log_attach(s->log,
 		w->who.root ? "watched by root" : "watched by the person",
 		w->who.from);
@@ -271,7 +270,7 @@ bool watchers_gone(struct session *s, struct watchers_who *who)
 	for (int i = 0; s->watchers && i < WATCHERS_MAX; i++) {
 		struct view_watcher *w = &s->watchers->v[i];
 
-		if (w->fd < 0 || (door_listens(w->fd) && !w->queue.failed))
+		if (w->fd < 0 || (control_listens(w->fd) && !w->queue.failed))
 			continue;
 		*who = w->who;
 		drop_watcher(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/attach/door.c repl/attach/places.c repl/attach/knock.c
+/* fuzz-sources: repl/attach/control.c repl/attach/rundir.c repl/attach/query.c
  * repl/term/terminal.c */
 /*
  * fuzz_attach.c - what somebody sends to a session's socket, or to a watcher
@@ -21,7 +21,7 @@ static void check_packet(const uint8_t *data, size_t size)
 {
 	struct watcher_head h;
 
-	if (!knock_packet(data, size, &h))
+	if (!query_packet(data, size, &h))
 		return;
 	must(size >= sizeof(h) && size - sizeof(h) <= WATCHER_DATA);
 	must(h.magic == ATTACH_MAGIC && h.kind >= WATCHER_SOURCE &&
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_packet(data, size);
 	memset(&r, 0xff, sizeof(r));
 	memcpy(&r, data, n);
-	if (!door_check(&r, n))
+	if (!control_check(&r, n))
 		return 0;
 	must(n >= ATTACH_HEAD && r.magic == ATTACH_MAGIC);
 	must(ENDS(text) && ENDS(term) && ENDS(colorterm) && ENDS(no_color) &&

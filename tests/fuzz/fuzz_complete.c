@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- stand-ins that are linked and never called ---- */
+/* ---- helpers that are linked and never called ---- */
 
 #define NEVER(type, name, ...)                                                 \
 	type name(__VA_ARGS__)                                                 \
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!nul)
 		return 0;
 	must(utf8_wide_decode(
-		      &w, (const char *)data, strlen((const char *)data)) == 0);
+		     &w, (const char *)data, strlen((const char *)data)) == 0);
 	text = utf8_from_wide(w.s, w.n, &n);
 	answer = strndup(nul + 1, size - (size_t)(nul + 1 - (char *)data));
 	if (text[0] == ':')

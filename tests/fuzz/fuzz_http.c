@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz-sources: repl/serve/head.c repl/serve/gate.c repl/serve/http.c
+/* fuzz-sources: repl/serve/framing.c repl/serve/connections.c repl/serve/http.c
  * repl/serve/form.c repl/serve/route.c repl/serve/execute.c repl/serve/store.c
- * repl/serve/metrics.c repl/json/request.c repl/json/fields.c repl/json/python.c
- * repl/serve/listen.c repl/json/emit.c repl/drive/verdict.c
- * repl/serve/subids.c */
+ * repl/serve/metrics.c repl/json/request.c repl/json/fields.c
+ * repl/json/python.c repl/serve/listen.c repl/json/emit.c
+ * repl/drive/verdict.c repl/serve/subids.c */
 /* fuzz-libs: -ljansson */
 /*
  * fuzz_http.c - any bytes of a client
  *
- * They go all the way: to the gate, the routes and the parsers of forms and of
- * what is to be run. Programs are not run: an answer is made up. Whatever
- * came, each answer has a status and a body in JSON, and nothing stays behind.
- * The bytes come in pieces; 0xff ends one.
+ * They go all the way: to the list of connections, the routes and the parsers
+ * of forms and of what is to be run. Programs are not run: an answer is made
+ * up. Whatever came, each answer has a status and a body in JSON, and nothing
+ * stays behind. The bytes come in pieces; 0xff ends one.
  */
 #include "must.h"
 #include "repl/serve/parts.h"
@@ -127,8 +127,8 @@ void sessions_add_state(struct strbuf *b, const struct http_session *se)
 	strbuf_puts(b, "{}");
 }
 
-void sessions_serve(struct sessions *s, struct http_session *se, struct exchange *x,
-	struct request *q)
+void sessions_serve(struct sessions *s, struct http_session *se,
+	struct exchange *x, struct request *q)
 {
 	(void)s;
 	(void)se;
@@ -364,25 +364,26 @@ static bool is_same(const char *a, const char *b)
 /* However it is split, it is the same request. */
 static void check_head(const uint8_t *data, size_t n)
 {
-	struct head whole = {0}, parts = {0};
-	size_t used = head_take(&whole, (const char *)data, n), at = 0;
+	struct framing whole = {0}, parts = {0};
+	size_t used = framing_take(&whole, (const char *)data, n), at = 0;
 
-	while (at < n && parts.state < HEAD_OVER)
-		at += head_take(&parts, (const char *)data + at, 1);
+	while (at < n && parts.state < FRAMING_OVER)
+		at += framing_take(&parts, (const char *)data + at, 1);
 	must(at == used && parts.state == whole.state &&
 		parts.status == whole.status);
-	must(whole.state != HEAD_WRONG || (whole.status >= 400 && whole.words));
-	must(!head_is_whole(&whole) || (whole.method && whole.path));
+	must(whole.state != FRAMING_WRONG ||
+		(whole.status >= 400 && whole.words));
+	must(!framing_is_whole(&whole) || (whole.method && whole.path));
 	must(is_same(whole.method, parts.method) &&
 		is_same(whole.path, parts.path) &&
 		is_same(whole.host, parts.host));
-	for (int i = 0; i < HEAD_FIELDS; i++)
+	for (int i = 0; i < FRAMING_FIELDS; i++)
 		must(is_same(whole.values[i], parts.values[i]));
 	must(whole.body.n == parts.body.n &&
 		(whole.body.n == 0 ||
 			!memcmp(whole.body.s, parts.body.s, whole.body.n)));
-	head_reset(&whole);
-	head_reset(&parts);
+	framing_reset(&whole);
+	framing_reset(&parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

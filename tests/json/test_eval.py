@@ -430,7 +430,7 @@ def test_what_the_reader_does_for_a_cell_is_the_cells_work(cb, begin):
 
 def held(pid):
     """The processes below one, and how many descriptors each has, as far as
-    that may be known. A jail that waits may have its stand-in or not yet."""
+    that may be known. A jail that waits may have its helper or not yet."""
     found = []
     for p in (pid, *hosttree.descendants(pid)):
         status = hosttree.status_of(p)
@@ -441,8 +441,8 @@ def held(pid):
                 fds = None
             found.append((status["Name"], fds))
     names = [name for name, _ in found]
-    if names.count("cellblock-stand") <= names.count("cellblock-init"):
-        found = [f for f in found if f[0] != "cellblock-stand"]
+    if names.count("cellblock-help") <= names.count("cellblock-init"):
+        found = [f for f in found if f[0] != "cellblock-help"]
     return sorted(found, key=str)
 
 

@@ -452,7 +452,7 @@ def stop_standin(pid):
     """Stop the process that weighs the jail of this cellblock. The kernel's
     state T is what the warden sees when it does not answer."""
     for p in hosttree.descendants(pid):
-        if hosttree.status_of(p).get("Name") == "cellblock-stand":
+        if hosttree.status_of(p).get("Name") == "cellblock-help":
             os.kill(p, signal.SIGSTOP)
             return True
     return False
@@ -472,7 +472,7 @@ def test_a_jail_that_nobody_weighed_in_time_is_stopped_and_weighed(
                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if not code:
         assert p.stdout.readline() == b"up\n"
-    hosttree.until(lambda: stop_standin(p.pid), "a stand-in", 20)
+    hosttree.until(lambda: stop_standin(p.pid), "a helper", 20)
     out, err = p.communicate(timeout=60)
     assert p.returncode == code, (out, err)
     assert code or out.split() == [b"119"], out

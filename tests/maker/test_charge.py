@@ -88,7 +88,7 @@ def test_a_warden_is_in_a_leaf_of_its_session(ann, bob):
     # The helper process of a warden follows it.
     mine.run("import time; time.sleep(0.5)")
     helpers = [pid for pid in of_jails()
-               if hosttree.status_of(pid).get("Name") == "cellblock-stand"]
+               if hosttree.status_of(pid).get("Name") == "cellblock-help"]
     assert helpers
     for pid in helpers:
         assert leaf_of(pid, "memory").name == "warden"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Jails that root's maker makes ahead: they are as any other, and somebody's own
-from the moment that they are claimed."""
+from the moment that they are leased."""
 import os
 import re
 import signal
@@ -435,7 +435,7 @@ def test_one_whose_python_died_is_not_handed_out(host):
 
 
 def test_a_front_end_claims_nothing(host):
-    """It has the session's socket alone, to which a claim is no request."""
+    """It has the session's socket alone, to which a lease is no request."""
     ann, bob = start(host)
     out = ann.asks("""
 import order, ctypes

@@ -634,9 +634,9 @@ def test_nothing_grows(serve):
             with contextlib.suppress(OSError):
                 links.append(str(fd.readlink()))
         kinds = [re.sub(r"\d+", "N", link) for link in links]
-        # A jail that waits may have its stand-in or not yet.
+        # A jail that waits may have its helper or not yet.
         live = [pid for pid in server.tree.look() if hosttree.status_of(
-            pid).get("Name") != "cellblock-stand"]
+            pid).get("Name") != "cellblock-help"]
         return (sorted(k for k in kinds if k != "socket:[N]"),
                 kinds.count("socket:[N]") < 12, len(live),
                 sum(len(hosttree.cgroups_of(pid)) for pid in live))

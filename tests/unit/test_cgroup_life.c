@@ -234,7 +234,7 @@ static void the_cpu_limit_is_lifted_before_removal(void **state)
 /* A janitor also removes the remains of sessions whose locks are free. The
  * locks of real sessions are in another directory, so the test uses a parent
  * directory that no real session has. */
-static int apart_make(void **state)
+static int init_helper_fork(void **state)
 {
 	struct world *w;
 
@@ -293,11 +293,11 @@ static void the_janitor_kills_the_processes_and_removes_the_cgroup(void **state)
 
 /* ---- the remains of others ---- */
 
-/* Sessions of root: each has a claimed uid, a cgroup of that name, a process.
+/* Sessions of root: each has a allocated uid, a cgroup of that name, a process.
  */
 enum { DEAD, LIVING, ENDED, CLAIMED };
 
-struct claimed {
+struct allocated {
 	struct cgroup cg;
 	struct child c;
 	int lock;
@@ -305,21 +305,21 @@ struct claimed {
 
 struct claimed_world {
 	struct world *w;
-	struct claimed s[CLAIMED];
+	struct allocated s[CLAIMED];
 	char locks[32];
 };
 
-static void claimed_start(struct claimed_world *sw, struct claimed *s)
+static void claimed_start(struct claimed_world *sw, struct allocated *s)
 {
 	struct world *w = sw->w;
 	char name[IDENT_NAME_MAX];
 	struct err e;
 	uid_t uid;
 
-	if (ident_claim(sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) <
-		0)
+	if (ident_allocate(
+		    sw->locks, 2130600100, 2130600109, &uid, &s->lock, &e) < 0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(ident_claim_name(s->lock, uid, name, &e), 0);
+	assert_int_equal(ident_allocation_name(s->lock, uid, name, &e), 0);
 	if (open_named(w, &s->cg, name, &e) < 0)
 		fail_msg("%s", e.msg);
 	s->c = child_start(do_nothing);
@@ -332,7 +332,7 @@ static int claimed_world_make(void **state)
 {
 	struct claimed_world *sw = calloc(1, sizeof(*sw));
 
-	apart_make((void **)&sw->w);
+	init_helper_fork((void **)&sw->w);
 	strcpy(sw->locks, "/tmp/cellblock-locks-XXXXXX");
 	*state = sw;
 	return mkdtemp(sw->locks) ? 0 : -1;
@@ -344,7 +344,7 @@ static int claimed_world_end(void **state)
 	char path[64];
 
 	for (int i = 0; i < CLAIMED; i++) {
-		struct claimed *s = &sw->s[i];
+		struct allocated *s = &sw->s[i];
 
 		if (s->cg.kind == CGROUP_NONE)
 			continue;
@@ -363,17 +363,17 @@ static int claimed_world_end(void **state)
 
 static int is_free(const char *name, void *lock)
 {
-	return ident_claim_is_free(*(int *)lock, name);
+	return ident_allocation_is_free(*(int *)lock, name);
 }
 
 static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 {
 	struct claimed_world *sw = *state;
-	struct claimed *s = sw->s;
+	struct allocated *s = sw->s;
 	char foreign[CGROUP_PATH_MAX + 16];
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root allocations uids");
 	NEED(sw->w, CGROUP_FREEZER, CGROUP_PIDS);
 	for (int i = 0; i < CLAIMED; i++)
 		claimed_start(sw, &s[i]);
@@ -382,7 +382,7 @@ static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 	assert_int_equal(mkdir(foreign, 0755), 0);
 	/* The state after a janitor and a warden were killed at a prompt. */
 	assert_int_equal(cgroup_freeze(&s[DEAD].cg, 1, SOON_MS, NULL), 0);
-	ident_claim_release(s[DEAD].lock);
+	ident_allocation_release(s[DEAD].lock);
 	cgroup_close(&s[DEAD].cg);
 
 	assert_int_equal(cgroup_remove(&s[ENDED].cg, SOON_MS, NULL), 0);
@@ -395,7 +395,7 @@ static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 	assert_true(is_alive(s[LIVING].c.pid));
 
 	/* control: either lock alone spares the session */
-	ident_claim_release(s[LIVING].lock);
+	ident_allocation_release(s[LIVING].lock);
 	cgroup_clear_dead(&s[ENDED].cg, is_free, &s[ENDED].lock);
 	assert_int_equal(dirs_exist(&s[LIVING].cg), s[LIVING].cg.ndirs);
 	cgroup_close(&s[LIVING].cg);
@@ -408,9 +408,9 @@ static void only_cgroups_of_dead_sessions_are_cleared(void **state)
 
 static const char *v2_mount(void)
 {
-	static const char beside_v1[] = "/sys/fs/cgroup/unified";
+	static const char side_v1[] = "/sys/fs/cgroup/unified";
 	char path[CGROUP_PATH_MAX];
-	const char *mount = beside_v1;
+	const char *mount = side_v1;
 
 	snprintf(path, sizeof(path), "%s/cgroup.procs", mount);
 	if (access(path, F_OK) < 0)
@@ -532,7 +532,7 @@ int main(void)
 		TEST(the_cpu_limit_is_lifted_before_removal),
 		cmocka_unit_test_setup_teardown(
 			the_janitor_kills_the_processes_and_removes_the_cgroup,
-			apart_make, world_end),
+			init_helper_fork, world_end),
 		cmocka_unit_test_setup_teardown(
 			only_cgroups_of_dead_sessions_are_cleared,
 			claimed_world_make, claimed_world_end),

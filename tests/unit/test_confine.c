@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_confine.c - the front end's own cage, from inside it
+ * test_confine.c - the front end's own sandbox, from inside it
  *
  * A child confines itself and tries to escape, as root where root runs the
  * test, and as an ordinary user. The same attempts by an unconfined child are
@@ -35,8 +35,8 @@ struct world {
 	char top[64];
 	int user;   /* not root */
 	int locked; /* a locked session, which may use in/ and out/ */
-	int free;   /* control: no cage */
-	int serves; /* reads HTTP: in the cage of --serve */
+	int free;   /* control: no sandbox */
+	int serves; /* reads HTTP: in the sandbox of --serve */
 };
 
 /* ---- the attempts; each returns the result of its call ---- */
@@ -249,7 +249,7 @@ static void enter(const struct world *w)
 	static char home[PATH_MAX];
 	struct config cfg;
 	struct confine c = {.cfg = &cfg, .opt = &opt, .home = home};
-	const struct jail_cage server = {.left = JAIL_CAGE_CLIENTS};
+	const struct jail_sandbox server = {.left = JAIL_SANDBOX_CLIENTS};
 	struct err e = {0};
 
 	if (w->user && getuid() == 0)
@@ -268,7 +268,7 @@ static void enter(const struct world *w)
 		cfg.download_to = (struct strlist){out, 1};
 	}
 	if (w->serves)
-		CHILD_CHECK(jail_cage_close(&server, &e) == 0, "%s", e.msg);
+		CHILD_CHECK(jail_sandbox_enter(&server, &e) == 0, "%s", e.msg);
 	else if (!w->free)
 		CHILD_CHECK(confine_front(&c, &e) == 0, "%s", e.msg);
 }

@@ -23,7 +23,7 @@ static cpu_set_t of_child(void)
 		_exit(read(pair[0], &c, 1) != 0);
 	}
 	close(pair[0]);
-	sys_run_beside(pid);
+	sys_run_side(pid);
 	assert_int_equal(sched_getaffinity(pid, sizeof(set), &set), 0);
 	close(pair[1]);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -138,7 +138,7 @@ static int drop_without_right(void *arg)
 	enter_namespace();
 	CHILD_CHECK(ident_drop(&e) == 0, "%s", e.msg);
 	/* a second drop fails for want of CAP_SETPCAP */
-	CHILD_CHECK(ident_drop(&e) < 0, "claimed to have dropped again");
+	CHILD_CHECK(ident_drop(&e) < 0, "allocated to have dropped again");
 	CHILD_CHECK(strstr(e.msg, "bounding set"), "message: %s", e.msg);
 	return 0;
 }

@@ -154,10 +154,10 @@ static void set_network(struct world *w, char *v)
 	w->spec.limits.network = NETWORK_LOOPBACK;
 }
 
-static void set_beside(struct world *w, char *v)
+static void set_side(struct world *w, char *v)
 {
 	assert_string_equal(v, "yes");
-	w->spec.beside = 1;
+	w->spec.side = 1;
 }
 
 static void set_user(struct world *w, char *v)
@@ -204,7 +204,7 @@ static const struct {
 	const char *key;
 	void (*set)(struct world *, char *);
 } keys[] = {
-	{"beside", set_beside},
+	{"beside", set_side},
 	{"cgroup", set_cgroup},
 	{"expose", set_expose},
 	{"kernel", set_kernel},

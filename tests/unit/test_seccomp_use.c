@@ -29,7 +29,7 @@ static void the_front_end_cannot_exec_and_others_can(void **state)
 	for (profile = NO_FILTER; profile < SECCOMP_PROFILES; profile++)
 		assert_int_equal(forked(load_then_exec, &profile),
 			profile == SECCOMP_FRONT || profile == SECCOMP_SERVER ||
-					profile == SECCOMP_DOOR
+					profile == SECCOMP_CONTROL
 				? EPERM
 				: 0);
 }
@@ -37,7 +37,7 @@ static void the_front_end_cannot_exec_and_others_can(void **state)
 static void the_front_end_filter_refuses_dangerous_calls(void **state)
 {
 	static const int profiles[] = {
-		NO_FILTER, SECCOMP_FRONT, SECCOMP_SERVER, SECCOMP_DOOR};
+		NO_FILTER, SECCOMP_FRONT, SECCOMP_SERVER, SECCOMP_CONTROL};
 	char dir[] = "/tmp/cellblock-seccomp-XXXXXX", file[64];
 	struct timespec now[2] = {
 		{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};

@@ -75,7 +75,7 @@ static struct play {
 	struct jail_spec spec;
 	int64_t now_ms;
 	int64_t drawn_ms; /* CPU time of the front end */
-	int resting;	  /* the stand-in has worked too much to be asked */
+	int resting;	  /* the helper has worked too much to be asked */
 
 	/* scripts, NULL for silence */
 	const char *build; /* "ok", "error", "odd", "die" */
@@ -99,8 +99,8 @@ static struct play {
 	struct actor guest[GUESTS_MAX];
 	int nlater;
 	struct later later[LATER_MAX];
-	struct chore_place place; /* of the stand-in */
-	struct chore chore;	  /* its last */
+	struct work_place place; /* of the helper */
+	struct work work;	 /* its last */
 
 	/* what was asked for */
 	int jails;
@@ -379,39 +379,39 @@ int64_t copycost_page_ns(void)
 }
 
 /* The real one is a process, for which the time of the play does not pass. */
-void standin_init(struct standin *s)
+void helper_init(struct helper *s)
 {
-	*s = (struct standin){.sock = -1};
+	*s = (struct helper){.sock = -1};
 }
 
-int standin_is_free(const struct standin *s, enum standin_haste haste)
+int helper_is_free(const struct helper *s, enum helper_haste haste)
 {
 	(void)haste;
 	return !s->asked_ms && !P.resting;
 }
 
-int standin_ask(
-	struct standin *s, const struct chore_place *p, const struct chore *q)
+int helper_ask(
+	struct helper *s, const struct work_place *p, const struct work *q)
 {
 	s->asked_ms = P.now_ms;
 	P.place = *p;
-	P.chore = *q;
+	P.work = *q;
 	return 0;
 }
 
-int standin_take(
-	struct standin *s, int timeout_ms, int stopped, struct chore_result *r)
+int helper_take(
+	struct helper *s, int timeout_ms, int stopped, struct work_result *r)
 {
 	(void)timeout_ms;
 	(void)stopped;
 	if (!s->asked_ms)
 		return 0;
 	s->asked_ms = 0;
-	chore_do(&P.place, &P.chore, r);
+	work_do(&P.place, &P.work, r);
 	return 1;
 }
 
-void standin_end(struct standin *s)
+void helper_end(struct helper *s)
 {
 	s->asked_ms = 0;
 }

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names of sessions without a claimed uid begin with this. */
+/* Names of sessions without an allocated uid begin with this. */
 #define BY_PID "pid-"
 
 static const struct cgroup_ops *const versions[] = {
@@ -394,7 +394,7 @@ static int is_by_pid(const char *name)
 	       name[n + strspn(name + n, "0123456789")] == '\0';
 }
 
-/* True if a directory has the name of a session; of a session with a claimed
+/* True if a directory has the name of a session; of a session with an allocated
  * uid only when no session has that uid. Other directories in a delegated
  * cgroup are not ours to touch, not even `cellblock-host`, which nobody holds.
  */

@@ -108,8 +108,9 @@ int cgroup_bound_all(const struct cgroup *cg, int64_t bytes, struct err *e);
 
 /* Decide where the session's directories will be. Makes nothing, so that the
  * janitor can know the place before there is anything to remove. `name` is a
- * file name that no living session shares (ident_claim_name()); NULL: a name
- * from the caller's pid. With CGROUP_NONE the call succeeds and `cg` is empty.
+ * file name that no living session shares (ident_allocation_name()); NULL: a
+ * name from the caller's pid. With CGROUP_NONE the call succeeds and `cg` is
+ * empty.
  */
 int cgroup_place(struct cgroup *cg, const struct cgroup_caps *caps,
 	const char *name, struct err *e);
@@ -163,7 +164,7 @@ int64_t cgroup_memory(const struct cgroup *cg);
 int cgroup_remove(const struct cgroup *cg, int timeout_ms, struct err *e);
 
 /* Afterwards: kill and remove cgroups of dead sessions that lie beside this
- * one. A name made from a claimed uid counts as dead only if is_dead() says
+ * one. A name made from an allocated uid counts as dead only if is_dead() says
  * so, which must then stay true until the caller is done; NULL: none does. */
 void cgroup_clear_dead(const struct cgroup *cg,
 	int (*is_dead)(const char *name, void *arg), void *arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * door.c - a session's own socket, and who comes to it
+ * control.c - a session's own socket, and who comes to it
  *
  * Runs in:   front end; opened before it confines itself
  * Holds:     the socket that listens, the link to the client, a few
@@ -34,12 +34,12 @@
 #define CALLER_MS 2000
 
 struct caller {
-	struct door_visit v; /* fd -1: free */
+	struct control_request v; /* fd -1: free */
 	int64_t since_ms;
-	bool whole; /* waits for door_take() */
+	bool whole; /* waits for control_take() */
 };
 
-struct door {
+struct control {
 	int link; /* SOCK_SEQPACKET to the client; -1: nobody waits */
 	int listener, dir, ns, events, timer;
 	int id;
@@ -49,9 +49,9 @@ struct door {
 	struct caller callers[CALLERS];
 };
 
-struct door *door_new(int link)
+struct control *control_new(int link)
 {
-	struct door *d = calloc(1, sizeof(*d));
+	struct control *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -63,7 +63,7 @@ struct door *door_new(int link)
 	return d;
 }
 
-void door_drop(struct door_visit *v)
+void control_drop(struct control_request *v)
 {
 	for (int i = 0; i < v->nfds; i++)
 		fd_drop(&v->fds[i]);
@@ -71,14 +71,14 @@ void door_drop(struct door_visit *v)
 	fd_drop(&v->fd);
 }
 
-void door_free(struct door *d)
+void control_free(struct control *d)
 {
 	if (!d)
 		return;
 	if (d->listener >= 0)
-		places_remove(d->dir, d->id);
+		rundir_remove(d->dir, d->id);
 	for (size_t i = 0; i < CALLERS; i++)
-		door_drop(&d->callers[i].v);
+		control_drop(&d->callers[i].v);
 	fd_drop(&d->listener);
 	fd_drop(&d->dir);
 	fd_drop(&d->ns);
@@ -88,21 +88,21 @@ void door_free(struct door *d)
 	free(d);
 }
 
-int door_open(struct door *d, const struct places_of *of, struct err *e)
+int control_open(struct control *d, const struct rundir_of *of, struct err *e)
 {
-	d->ns = knock_namespace(e);
+	d->ns = query_namespace(e);
 	if (d->ns < 0)
 		return -1;
-	d->listener = places_bind(of, &d->dir, d->place, &d->id, e);
+	d->listener = rundir_bind(of, &d->dir, d->place, &d->id, e);
 	return d->listener < 0 ? -1 : 0;
 }
 
-bool door_is_open(const struct door *d)
+bool control_is_open(const struct control *d)
 {
 	return d && d->listener >= 0;
 }
 
-bool door_is_named(const struct door *d)
+bool control_is_named(const struct control *d)
 {
 	char name[16];
 	struct stat st;
@@ -111,32 +111,32 @@ bool door_is_named(const struct door *d)
 	return fstatat(d->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int door_id(const struct door *d)
+int control_id(const struct control *d)
 {
 	return d->id;
 }
 
-const char *door_place(const struct door *d)
+const char *control_place(const struct control *d)
 {
 	return d->place;
 }
 
 /* ---- who comes ---- */
 
-static void add_event(const struct door *d, int fd)
+static void add_event(const struct control *d, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
 	epoll_ctl(d->events, EPOLL_CTL_ADD, fd, &ev);
 }
 
-static void remove_event(const struct door *d, int fd)
+static void remove_event(const struct control *d, int fd)
 {
 	epoll_ctl(d->events, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* A free place; the oldest connection makes room. */
-static struct caller *make_room(struct door *d, int64_t now)
+static struct caller *make_room(struct control *d, int64_t now)
 {
 	struct caller *oldest = &d->callers[0];
 
@@ -144,17 +144,17 @@ static struct caller *make_room(struct door *d, int64_t now)
 		struct caller *v = &d->callers[i];
 
 		if (v->v.fd >= 0 && !v->whole && now - v->since_ms > CALLER_MS)
-			door_drop(&v->v);
+			control_drop(&v->v);
 		if (v->v.fd < 0)
 			return v;
 		if (v->since_ms < oldest->since_ms)
 			oldest = v;
 	}
-	door_drop(&oldest->v);
+	control_drop(&oldest->v);
 	return oldest;
 }
 
-static void accept_one(struct door *d)
+static void accept_one(struct control *d)
 {
 	struct ucred who = {0};
 	socklen_t n = sizeof(who);
@@ -172,7 +172,7 @@ static void accept_one(struct door *d)
 }
 
 /* Every string ends; no byte behind the end is looked at. */
-bool door_check(struct attach_request *r, size_t n)
+bool control_check(struct attach_request *r, size_t n)
 {
 	static const size_t ends[] = {
 		offsetof(struct attach_request, term) - 1,
@@ -191,7 +191,7 @@ bool door_check(struct attach_request *r, size_t n)
 	return true;
 }
 
-static bool is_our_namespace(const struct door *d, int fd)
+static bool is_our_namespace(const struct control *d, int fd)
 {
 	struct stat a, b;
 
@@ -199,9 +199,9 @@ static bool is_our_namespace(const struct door *d, int fd)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void read_caller(struct door *d, struct caller *v)
+static void read_caller(struct control *d, struct caller *v)
 {
-	struct door_visit *w = &v->v;
+	struct control_request *w = &v->v;
 	char buf[2 * sizeof(w->request)];
 	ssize_t n = io_recv_fds(
 		w->fd, buf, sizeof(buf), w->fds, ATTACH_FDS, MSG_DONTWAIT);
@@ -214,16 +214,16 @@ static void read_caller(struct door *d, struct caller *v)
 	if (w->n > sizeof(w->request))
 		w->n = sizeof(w->request);
 	memcpy(&w->request, buf, w->n);
-	if (!door_check(&w->request, w->n) || w->fds[0] < 0 ||
+	if (!control_check(&w->request, w->n) || w->fds[0] < 0 ||
 		!is_our_namespace(d, w->fds[0])) {
-		door_drop(w);
+		control_drop(w);
 		return;
 	}
 	v->whole = true;
 }
 
 /* What the client says: a signal, or nothing any more. */
-static void read_link(struct door *d, struct signals *sig)
+static void read_link(struct control *d, struct signals *sig)
 {
 	struct attach_request r;
 	int none[1];
@@ -232,7 +232,7 @@ static void read_link(struct door *d, struct signals *sig)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		if (door_check(&r, (size_t)n) && r.kind == ATTACH_SIGNAL)
+		if (control_check(&r, (size_t)n) && r.kind == ATTACH_SIGNAL)
 			terminal_signals_take(sig, r.number);
 		return;
 	}
@@ -240,7 +240,7 @@ static void read_link(struct door *d, struct signals *sig)
 	terminal_signals_take(sig, SIGHUP);
 }
 
-static void read_timer(struct door *d)
+static void read_timer(struct control *d)
 {
 	uint64_t times;
 
@@ -248,7 +248,7 @@ static void read_timer(struct door *d)
 		d->due = true;
 }
 
-static void take_event(struct door *d, int fd, struct signals *sig)
+static void take_event(struct control *d, int fd, struct signals *sig)
 {
 	if (fd == d->link) {
 		read_link(d, sig);
@@ -269,7 +269,7 @@ static void take_event(struct door *d, int fd, struct signals *sig)
 
 static void take_events(void *arg, struct signals *sig)
 {
-	struct door *d = arg;
+	struct control *d = arg;
 	struct epoll_event ev[CALLERS + 4];
 	int n = epoll_wait(d->events, ev, CALLERS + 4, 0);
 
@@ -277,7 +277,7 @@ static void take_events(void *arg, struct signals *sig)
 		take_event(d, ev[i].data.fd, sig);
 }
 
-int door_watch(struct door *d, struct signals *sig, struct err *e)
+int control_watch(struct control *d, struct signals *sig, struct err *e)
 {
 	d->events = epoll_create1(EPOLL_CLOEXEC);
 	d->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -293,7 +293,7 @@ int door_watch(struct door *d, struct signals *sig, struct err *e)
 	return 0;
 }
 
-int door_take(struct door *d, int kind, struct door_visit *out)
+int control_take(struct control *d, int kind, struct control_request *out)
 {
 	struct caller *first = NULL;
 
@@ -314,7 +314,7 @@ int door_take(struct door *d, int kind, struct door_visit *out)
 	return 1;
 }
 
-bool door_has(int visitor)
+bool control_has(int visitor)
 {
 	char byte;
 	ssize_t n = recv(visitor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -322,13 +322,13 @@ bool door_has(int visitor)
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-bool door_is_same_build(const struct door_visit *v)
+bool control_is_same_build(const struct control_request *v)
 {
 	return v->request.version == ATTACH_VERSION &&
 	       v->n == sizeof(v->request);
 }
 
-bool door_is_called(const struct door *d)
+bool control_is_called(const struct control *d)
 {
 	for (size_t i = 0; i < CALLERS; i++) {
 		if (d->callers[i].v.fd >= 0 && d->callers[i].whole)
@@ -354,14 +354,14 @@ static void send_answer(int fd, enum attach_word word, int number,
 	io_send_fds(fd, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
 }
 
-void door_answer(struct door_visit *v, enum attach_word word, const char *text,
-	const struct attach_status *st)
+void control_answer(struct control_request *v, enum attach_word word,
+	const char *text, const struct attach_status *st)
 {
 	send_answer(v->fd, word, 0, text, st);
-	door_drop(v);
+	control_drop(v);
 }
 
-int door_hand(int visitor, int fd, const char *why)
+int control_hand(int visitor, int fd, const char *why)
 {
 	struct attach_answer a = {.magic = ATTACH_MAGIC,
 		.version = ATTACH_VERSION,
@@ -371,7 +371,7 @@ int door_hand(int visitor, int fd, const char *why)
 	return io_send_fds(visitor, &a, sizeof(a), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
-int door_keep(struct door *d, struct door_visit *v, int number)
+int control_keep(struct control *d, struct control_request *v, int number)
 {
 	struct epoll_event ev = {
 		.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.fd = v->fd};
@@ -379,11 +379,11 @@ int door_keep(struct door *d, struct door_visit *v, int number)
 
 	send_answer(kept, ATTACH_OK, number, NULL, NULL);
 	epoll_ctl(d->events, EPOLL_CTL_ADD, kept, &ev);
-	door_drop(v);
+	control_drop(v);
 	return kept;
 }
 
-bool door_listens(int kept)
+bool control_listens(int kept)
 {
 	char byte;
 
@@ -391,18 +391,18 @@ bool door_listens(int kept)
 	       (errno == EAGAIN || errno == EINTR);
 }
 
-void door_link(struct door *d, struct door_visit *v)
+void control_link(struct control *d, struct control_request *v)
 {
 	if (d->link >= 0)
 		close(d->link);
 	d->link = fd_take(&v->fd);
 	add_event(d, d->link);
 	send_answer(d->link, ATTACH_OK, 0, NULL, NULL);
-	door_drop(v);
+	control_drop(v);
 }
 
-void door_leave(
-	struct door *d, enum attach_word word, int number, const char *text)
+void control_leave(
+	struct control *d, enum attach_word word, int number, const char *text)
 {
 	if (d->link < 0)
 		return;
@@ -410,7 +410,7 @@ void door_leave(
 	fd_drop(&d->link);
 }
 
-void door_alarm(struct door *d, int64_t ms)
+void control_alarm(struct control *d, int64_t ms)
 {
 	const struct itimerspec t = {.it_value = {.tv_sec = ms / 1000,
 					     .tv_nsec = ms % 1000 * 1000000}};
@@ -419,7 +419,7 @@ void door_alarm(struct door *d, int64_t ms)
 	timerfd_settime(d->timer, 0, &t, NULL);
 }
 
-bool door_is_due(const struct door *d)
+bool control_is_due(const struct control *d)
 {
 	return d->due;
 }

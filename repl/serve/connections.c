@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gate.c - clients: their sockets, their places and their time
+ * connections.c - clients: their sockets, their places and their time
  *
- * Runs in:   front end, confined but for gate_open()
+ * Runs in:   front end, confined but for connections_open()
  * Holds:     a descriptor for each client
  * Trusts:    nobody
  * Leaves:    no client that takes more than that and a bounded time
  *
- * head.c reads what a client sends; what is wrong is answered here. Bytes
+ * framing.c reads what a client sends; what is wrong is answered here. Bytes
  * behind the end of a request stay in the kernel until that request is
  * answered, so there is one request of a client at a time. An answer is asked
  * for in pieces, as the client takes them.
@@ -29,7 +29,7 @@
  * to read what was still being sent. */
 #define IDLE_MS 60000
 #define FRESH_MS 1000
-#define HEAD_MS 20000
+#define FRAMING_MS 20000
 #define PATIENCE_MS 60000
 #define BYTES_A_MS 64
 #define LINGER_MS 2000
@@ -51,18 +51,18 @@ enum phase {
 	PHASE_GONE,
 };
 
-struct gate_client {
-	struct gate *gate;
-	struct gate_client *next, *before;
+struct connections_client {
+	struct connections *connections;
+	struct connections_client *next, *before;
 	int fd;
 	uint32_t events; /* watched */
-	struct gate_peer peer;
+	struct connections_peer peer;
 	enum phase phase;
 	void *own;    /* of the request */
 	bool goes_on; /* there is more of its answer */
-	enum gate_more said;
+	enum connections_more said;
 	bool known; /* has asked for something */
-	struct head head;
+	struct framing head;
 	struct strbuf out; /* owed */
 	size_t sent;
 	int64_t since_ms, bytes; /* of this phase */
@@ -71,18 +71,18 @@ struct gate_client {
 	int64_t slow_bytes; /* it has taken of this answer */
 };
 
-struct gate {
-	struct gate_calls calls;
+struct connections {
+	struct connections_calls calls;
 	const int *fds; /* they listen */
 	int nfds, epoll;
 	size_t most, n;
-	struct gate_client *clients, *gone;
+	struct connections_client *clients, *gone;
 	struct subids subids;
 	int64_t swept_ms;
 	bool full; /* nobody is accepted until somebody goes */
 };
 
-static void enter(struct gate_client *c, enum phase phase)
+static void enter(struct connections_client *c, enum phase phase)
 {
 	c->phase = phase;
 	c->since_ms = now_ms();
@@ -91,14 +91,14 @@ static void enter(struct gate_client *c, enum phase phase)
 
 /* ---- who comes ---- */
 
-static struct gate_peer find_peer(const struct gate *g, int fd)
+static struct connections_peer find_peer(const struct connections *g, int fd)
 {
 	struct sockaddr_storage a = {0};
 	const struct sockaddr_in *v4 = (const void *)&a;
 	const struct sockaddr_in6 *v6 = (const void *)&a;
 	socklen_t n = sizeof(a);
 	struct ucred who = {0};
-	struct gate_peer p = {0};
+	struct connections_peer p = {0};
 	uint32_t mapped;
 
 	if (getpeername(fd, (void *)&a, &n) < 0)
@@ -120,9 +120,9 @@ static struct gate_peer find_peer(const struct gate *g, int fd)
 	return p;
 }
 
-int gate_add(struct gate *g, int fd)
+int connections_add(struct connections *g, int fd)
 {
-	struct gate_client *c = calloc(1, sizeof(*c));
+	struct connections_client *c = calloc(1, sizeof(*c));
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
 	int on = 1;
 
@@ -133,7 +133,7 @@ int gate_add(struct gate *g, int fd)
 	}
 	/* An answer's last bytes would wait for an acknowledgement. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	c->gate = g;
+	c->connections = g;
 	c->fd = fd;
 	c->events = ev.events;
 	c->peer = find_peer(g, fd);
@@ -149,26 +149,26 @@ int gate_add(struct gate *g, int fd)
 /* ---- who goes ---- */
 
 /* Its request is over. */
-static void forget(struct gate_client *c)
+static void forget(struct connections_client *c)
 {
 	if (c->own)
-		c->gate->calls.over(c->gate->calls.arg, c);
+		c->connections->calls.over(c->connections->calls.arg, c);
 	c->own = NULL;
 	c->goes_on = false;
-	c->said = GATE_MORE;
+	c->said = CONNECTIONS_MORE;
 }
 
 /* It is freed later: another event may still name it. */
-static void drop(struct gate_client *c)
+static void drop(struct connections_client *c)
 {
-	struct gate *g = c->gate;
+	struct connections *g = c->connections;
 
 	if (c->phase == PHASE_GONE)
 		return;
 	c->phase = PHASE_GONE;
 	forget(c);
 	fd_drop(&c->fd);
-	head_reset(&c->head);
+	framing_reset(&c->head);
 	strbuf_free(&c->out);
 	*(c->before ? &c->before->next : &g->clients) = c->next;
 	if (c->next)
@@ -178,9 +178,9 @@ static void drop(struct gate_client *c)
 	g->n--;
 }
 
-static void free_gone(struct gate *g)
+static void free_gone(struct connections *g)
 {
-	struct gate_client *next;
+	struct connections_client *next;
 
 	for (; g->gone; g->gone = next) {
 		next = g->gone->next;
@@ -190,19 +190,19 @@ static void free_gone(struct gate *g)
 
 /* ---- what is waited for ---- */
 
-static bool wants_bytes(const struct gate_client *c)
+static bool wants_bytes(const struct connections_client *c)
 {
 	return c->phase <= PHASE_BODY && c->out.n == 0;
 }
 
 /* Whether nothing can be done for it but wait for its answer. */
-static bool waits(const struct gate_client *c)
+static bool waits(const struct connections_client *c)
 {
 	return c->phase == PHASE_WAIT && c->out.n == 0 && !c->goes_on;
 }
 
 /* The clock of what it is owed runs on, or stops. */
-static void time_answer(struct gate_client *c, bool owed)
+static void time_answer(struct connections_client *c, bool owed)
 {
 	int64_t now = now_ms();
 
@@ -211,7 +211,7 @@ static void time_answer(struct gate_client *c, bool owed)
 	c->slow_ms = owed ? now : 0;
 }
 
-static void watch(struct gate_client *c)
+static void watch(struct connections_client *c)
 {
 	struct epoll_event ev = {.data.ptr = c};
 
@@ -224,13 +224,13 @@ static void watch(struct gate_client *c)
 	if (!(ev.events & EPOLLOUT) != !c->slow_ms)
 		time_answer(c, ev.events & EPOLLOUT);
 	if (c->events != ev.events)
-		epoll_ctl(c->gate->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+		epoll_ctl(c->connections->epoll, EPOLL_CTL_MOD, c->fd, &ev);
 	c->events = ev.events;
 }
 
 /* ---- no ---- */
 
-void gate_answer(struct gate_client *c, struct strbuf *answer)
+void connections_answer(struct connections_client *c, struct strbuf *answer)
 {
 	c->own = NULL;
 	forget(c);
@@ -242,60 +242,60 @@ void gate_answer(struct gate_client *c, struct strbuf *answer)
 }
 
 /* No answer to its request has begun. */
-static void refuse(struct gate_client *c, int status, const char *words)
+static void refuse(struct connections_client *c, int status, const char *words)
 {
-	const struct gate_calls *calls = &c->gate->calls;
+	const struct connections_calls *calls = &c->connections->calls;
 	struct strbuf b = {0};
 
 	calls->refuse(calls->arg, &c->head, status, words, &b);
 	forget(c);
-	gate_answer(c, &b);
+	connections_answer(c, &b);
 }
 
 /* ---- bytes in ---- */
 
 /* The head is whole. */
-static void begin(struct gate_client *c)
+static void begin(struct connections_client *c)
 {
-	const struct gate_calls *calls = &c->gate->calls;
-	const struct head *h = &c->head;
+	const struct connections_calls *calls = &c->connections->calls;
+	const struct framing *h = &c->head;
 
 	enter(c, PHASE_BODY);
 	calls->head(calls->arg, c);
 	if (!c->own && c->phase == PHASE_BODY)
 		refuse(c, 503, "out of memory");
-	else if (c->phase == PHASE_BODY && h->values[HEAD_EXPECT] && !h->old &&
-		 h->state != HEAD_OVER)
+	else if (c->phase == PHASE_BODY && h->values[FRAMING_EXPECT] &&
+		 !h->old && h->state != FRAMING_OVER)
 		strbuf_puts(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 /* What came of a request, on to who answers it. */
-static void pass_on(struct gate_client *c)
+static void pass_on(struct connections_client *c)
 {
-	const struct gate_calls *calls = &c->gate->calls;
+	const struct connections_calls *calls = &c->connections->calls;
 	struct strbuf *body = &c->head.body;
 
-	if (c->phase < PHASE_BODY && head_is_whole(&c->head))
+	if (c->phase < PHASE_BODY && framing_is_whole(&c->head))
 		begin(c);
 	if (c->own && body->n > 0)
 		calls->data(calls->arg, c, body->s, body->n);
 	strbuf_free(body);
-	if (c->own && c->head.state == HEAD_OVER) {
+	if (c->own && c->head.state == FRAMING_OVER) {
 		enter(c, PHASE_WAIT);
 		calls->whole(calls->arg, c);
 	}
 }
 
-static void follow_head(struct gate_client *c)
+static void follow_head(struct connections_client *c)
 {
 	if (c->phase == PHASE_IDLE)
 		enter(c, PHASE_HEAD);
 	pass_on(c);
-	if (c->phase < PHASE_LAST && c->head.state == HEAD_WRONG)
+	if (c->phase < PHASE_LAST && c->head.state == FRAMING_WRONG)
 		refuse(c, c->head.status, c->head.words);
 }
 
-static void end_of_input(struct gate_client *c)
+static void end_of_input(struct connections_client *c)
 {
 	if (c->phase == PHASE_IDLE)
 		drop(c);
@@ -303,7 +303,7 @@ static void end_of_input(struct gate_client *c)
 		refuse(c, 400, "the request ends before its end");
 }
 
-static void take_bytes(struct gate_client *c)
+static void take_bytes(struct connections_client *c)
 {
 	static char buf[PIECE];
 	ssize_t n = recv(c->fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
@@ -313,7 +313,7 @@ static void take_bytes(struct gate_client *c)
 	} else if (n < 0 && errno != EAGAIN) {
 		drop(c);
 	} else if (n > 0) {
-		n = (ssize_t)head_take(&c->head, buf, (size_t)n);
+		n = (ssize_t)framing_take(&c->head, buf, (size_t)n);
 		c->bytes += n;
 		c->known = true;
 		recv(c->fd, buf, (size_t)n, MSG_DONTWAIT);
@@ -323,28 +323,29 @@ static void take_bytes(struct gate_client *c)
 
 /* ---- bytes out ---- */
 
-static void take_answer(struct gate_client *c)
+static void take_answer(struct connections_client *c)
 {
-	const struct gate_calls *calls = &c->gate->calls;
+	const struct connections_calls *calls = &c->connections->calls;
 
 	c->said = calls->more(calls->arg, c, &c->out);
-	c->goes_on = c->said == GATE_MORE && c->out.n > 0;
-	if (c->said == GATE_BROKEN || c->out.failed)
+	c->goes_on = c->said == CONNECTIONS_MORE && c->out.n > 0;
+	if (c->said == CONNECTIONS_BROKEN || c->out.failed)
 		drop(c);
 }
 
 /* The next request may come in, unless that was the last. */
-static void end_answer(struct gate_client *c)
+static void end_answer(struct connections_client *c)
 {
-	enum phase phase = c->said == GATE_LAST ? PHASE_LAST : PHASE_IDLE;
+	enum phase phase =
+		c->said == CONNECTIONS_LAST ? PHASE_LAST : PHASE_IDLE;
 
 	forget(c);
-	head_reset(&c->head);
+	framing_reset(&c->head);
 	c->slow_ms = c->owed_ms = c->slow_bytes = 0;
 	enter(c, phase);
 }
 
-static void send_owed(struct gate_client *c)
+static void send_owed(struct connections_client *c)
 {
 	ssize_t n = send(c->fd, c->out.s + c->sent, c->out.n - c->sent,
 		MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -363,7 +364,7 @@ static void send_owed(struct gate_client *c)
 }
 
 /* Who closes a socket with unread bytes in it takes back what it sent. */
-static void linger(struct gate_client *c)
+static void linger(struct connections_client *c)
 {
 	static char buf[PIECE];
 	ssize_t n;
@@ -379,7 +380,7 @@ static void linger(struct gate_client *c)
 
 /* ---- a turn ---- */
 
-static void serve(struct gate_client *c)
+static void serve(struct connections_client *c)
 {
 	if (wants_bytes(c))
 		take_bytes(c);
@@ -387,7 +388,8 @@ static void serve(struct gate_client *c)
 		take_answer(c);
 	if (c->phase != PHASE_GONE && c->out.n > 0)
 		send_owed(c);
-	if (c->phase == PHASE_WAIT && c->said > GATE_MORE && c->out.n == 0)
+	if (c->phase == PHASE_WAIT && c->said > CONNECTIONS_MORE &&
+		c->out.n == 0)
 		end_answer(c);
 	if (c->phase == PHASE_LINGER ||
 		(c->phase == PHASE_LAST && c->out.n == 0))
@@ -400,22 +402,23 @@ static void serve(struct gate_client *c)
 
 /* How gladly a client is seen to go, when another wants its place: 0 is not at
  * all, because it waits for us. */
-static int spareness(const struct gate_client *c)
+static int spareness(const struct connections_client *c)
 {
 	if (c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER)
 		return 2;
 	return c->phase == PHASE_BODY || c->out.n > 0 ||
-			       gate_stalled_ms(c) > GATE_STALLED_MS
+			       connections_stalled_ms(c) >
+				       CONNECTIONS_STALLED_MS
 		       ? 1
 		       : 0;
 }
 
 /* Who has kept us waiting for longest; NULL: nobody does. */
-static struct gate_client *find_spare(const struct gate *g)
+static struct connections_client *find_spare(const struct connections *g)
 {
-	struct gate_client *best = NULL;
+	struct connections_client *best = NULL;
 
-	for (struct gate_client *c = g->clients; c; c = c->next) {
+	for (struct connections_client *c = g->clients; c; c = c->next) {
 		int more = spareness(c) - (best ? spareness(best) : 0);
 
 		if (more > 0 ||
@@ -425,7 +428,7 @@ static struct gate_client *find_spare(const struct gate *g)
 	return best;
 }
 
-static void send_away(struct gate_client *c)
+static void send_away(struct connections_client *c)
 {
 	if (c->phase == PHASE_HEAD || c->phase == PHASE_BODY) {
 		refuse(c, 503, "too many clients");
@@ -435,7 +438,7 @@ static void send_away(struct gate_client *c)
 }
 
 /* Whether those who come are let in; how: EPOLL_CTL_ADD at first. */
-static int watch_listen(struct gate *g, int how, bool on)
+static int watch_listen(struct connections *g, int how, bool on)
 {
 	g->full = !on;
 	for (int i = 0; i < g->nfds; i++) {
@@ -450,9 +453,10 @@ static int watch_listen(struct gate *g, int how, bool on)
 
 /* When all places are taken, who comes gets a spare one. Where there is none,
  * or descriptors run out, nobody is let in until the next sweep. */
-static bool accept_one(struct gate *g, int from)
+static bool accept_one(struct connections *g, int from)
 {
-	struct gate_client *spare = g->n < g->most ? NULL : find_spare(g);
+	struct connections_client *spare =
+		g->n < g->most ? NULL : find_spare(g);
 	int fd;
 
 	if (g->n >= g->most && !spare) {
@@ -468,10 +472,10 @@ static bool accept_one(struct gate *g, int from)
 	}
 	if (spare)
 		send_away(spare);
-	return fd >= 0 && gate_add(g, fd) == 0;
+	return fd >= 0 && connections_add(g, fd) == 0;
 }
 
-static void accept_some(struct gate *g, int from, int most)
+static void accept_some(struct connections *g, int from, int most)
 {
 	while (most-- > 0 && accept_one(g, from))
 		;
@@ -479,7 +483,7 @@ static void accept_some(struct gate *g, int from, int most)
 
 /* ---- time ---- */
 
-static void check_time(struct gate_client *c, int64_t now)
+static void check_time(struct connections_client *c, int64_t now)
 {
 	int64_t took = now - c->since_ms;
 
@@ -489,7 +493,7 @@ static void check_time(struct gate_client *c, int64_t now)
 	else if ((c->phase == PHASE_IDLE && took > IDLE_MS) ||
 		 (c->phase == PHASE_LINGER && took > LINGER_MS))
 		drop(c);
-	else if (c->phase == PHASE_HEAD && took > HEAD_MS)
+	else if (c->phase == PHASE_HEAD && took > FRAMING_MS)
 		refuse(c, 408, "the head of the request took too long");
 	else if (c->phase == PHASE_BODY &&
 		 took > PATIENCE_MS + c->bytes / BYTES_A_MS)
@@ -500,15 +504,15 @@ static void check_time(struct gate_client *c, int64_t now)
 		serve(c);
 }
 
-static void sweep(struct gate *g)
+static void sweep(struct connections *g)
 {
-	struct gate_client *next;
+	struct connections_client *next;
 	int64_t now = now_ms();
 
 	if (now - g->swept_ms < SWEEP_MS)
 		return;
 	g->swept_ms = now;
-	for (struct gate_client *c = g->clients; c; c = next) {
+	for (struct connections_client *c = g->clients; c; c = next) {
 		next = c->next;
 		check_time(c, now);
 	}
@@ -518,19 +522,19 @@ static void sweep(struct gate *g)
 
 /* Whether nobody is there to be answered. A client that sends no more counts so
  * while it waits: most that do are gone. */
-static bool is_end(const struct gate_client *c, uint32_t events)
+static bool is_end(const struct connections_client *c, uint32_t events)
 {
 	return (events & (EPOLLHUP | EPOLLERR)) ||
 	       (waits(c) && (events & EPOLLRDHUP));
 }
 
-void gate_turn(struct gate *g)
+void connections_turn(struct connections *g)
 {
 	struct epoll_event ev[EVENTS];
 	int n = epoll_wait(g->epoll, ev, EVENTS, 0);
 
 	for (int i = 0; i < n; i++) {
-		struct gate_client *c = ev[i].data.ptr;
+		struct connections_client *c = ev[i].data.ptr;
 
 		if (ev[i].data.u64 & LISTENS)
 			accept_some(g, g->fds[ev[i].data.u64 >> 1], EVENTS);
@@ -547,10 +551,10 @@ void gate_turn(struct gate *g)
 
 /* ---- open, close ---- */
 
-int gate_open(struct gate **out, const int *fds, int nfds, int clients,
-	const struct gate_calls *calls, struct err *e)
+int connections_open(struct connections **out, const int *fds, int nfds,
+	int clients, const struct connections_calls *calls, struct err *e)
 {
-	struct gate *g = calloc(1, sizeof(*g));
+	struct connections *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return err_errno(e, "serve");
@@ -562,14 +566,14 @@ int gate_open(struct gate **out, const int *fds, int nfds, int clients,
 	g->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (g->epoll < 0 || watch_listen(g, EPOLL_CTL_ADD, true) < 0) {
 		err_errno(e, "serve: wait for clients");
-		gate_close(g);
+		connections_close(g);
 		return -1;
 	}
 	*out = g;
 	return 0;
 }
 
-void gate_drain(struct gate *g)
+void connections_drain(struct connections *g)
 {
 	for (int i = 0; i < g->nfds; i++) {
 		/* Who is connected already has perhaps sent a request. */
@@ -580,11 +584,11 @@ void gate_drain(struct gate *g)
 	g->full = false;
 }
 
-void gate_close(struct gate *g)
+void connections_close(struct connections *g)
 {
 	if (!g)
 		return;
-	gate_drain(g);
+	connections_drain(g);
 	while (g->clients)
 		drop(g->clients);
 	free_gone(g);
@@ -593,16 +597,16 @@ void gate_close(struct gate *g)
 	free(g);
 }
 
-size_t gate_clients(const struct gate *g)
+size_t connections_clients(const struct connections *g)
 {
 	return g->n;
 }
 
-bool gate_owes(const struct gate *g)
+bool connections_owes(const struct connections *g)
 {
 	int64_t now = now_ms();
 
-	for (const struct gate_client *c = g->clients; c; c = c->next)
+	for (const struct connections_client *c = g->clients; c; c = c->next)
 		if (c->out.n > 0 ||
 			(c->phase > PHASE_IDLE && c->phase < PHASE_LAST) ||
 			(!c->known && now - c->since_ms < FRESH_MS))
@@ -610,49 +614,49 @@ bool gate_owes(const struct gate *g)
 	return false;
 }
 
-int gate_fd(const struct gate *g)
+int connections_fd(const struct connections *g)
 {
 	return g->epoll;
 }
 
 /* ---- one client ---- */
 
-struct gate_peer gate_peer(const struct gate_client *c)
+struct connections_peer connections_peer(const struct connections_client *c)
 {
 	return c->peer;
 }
 
-bool gate_is_same(struct gate_peer a, struct gate_peer b)
+bool connections_is_same(struct connections_peer a, struct connections_peer b)
 {
 	return a.family == b.family && a.key == b.key;
 }
 
-int64_t gate_stalled_ms(const struct gate_client *c)
+int64_t connections_stalled_ms(const struct connections_client *c)
 {
 	return c->slow_ms ? now_ms() - c->slow_ms : 0;
 }
 
-void gate_leave(struct gate_client *c)
+void connections_leave(struct connections_client *c)
 {
 	drop(c);
 }
 
-const struct head *gate_head(const struct gate_client *c)
+const struct framing *connections_head(const struct connections_client *c)
 {
 	return &c->head;
 }
 
-void gate_set_own(struct gate_client *c, void *own)
+void connections_set_own(struct connections_client *c, void *own)
 {
 	c->own = own;
 }
 
-void *gate_own(const struct gate_client *c)
+void *connections_own(const struct connections_client *c)
 {
 	return c->own;
 }
 
-void gate_go_on(struct gate_client *c)
+void connections_go_on(struct connections_client *c)
 {
 	c->goes_on = true;
 	watch(c);

@@ -136,9 +136,9 @@ static int ask(struct err *e)
 {
 	struct jail_event ev;
 
-	if (jail_beside(S.jail, ++S.asked, e) < 0)
+	if (jail_start_side(S.jail, ++S.asked, e) < 0)
 		fail_with(e);
-	ev = await(JAIL_BESIDE);
+	ev = await(JAIL_SIDE);
 	assert_int_equal(ev.cell, S.asked);
 	*e = ev.err;
 	return ev.fd;
@@ -159,20 +159,20 @@ static int ask_for_room(void)
 }
 
 /* A program beside the session. */
-struct beside {
+struct side_program {
 	struct jail *jail;
 	int in, out;
 	int status, limit, over, failed;
 	char text[8192]; /* standard output and standard error */
 };
 
-static void begin(struct beside *b, const char *command)
+static void begin(struct side_program *b, const char *command)
 {
 	const char *const argv[] = {"-c", command, NULL};
 	struct err e = {0};
 	int fd = ask(&e);
 
-	*b = (struct beside){.in = -1, .out = -1, .status = -1};
+	*b = (struct side_program){.in = -1, .out = -1, .status = -1};
 	if (fd < 0 || jail_adopt(&b->jail, fd, &e) < 0 ||
 		jail_start_program(b->jail,
 			&(struct jail_start){.argv = argv, .merged = 1},
@@ -180,7 +180,7 @@ static void begin(struct beside *b, const char *command)
 		fail_with(&e);
 }
 
-static void take(struct beside *b, struct jail_event *ev)
+static void take(struct side_program *b, struct jail_event *ev)
 {
 	struct err e = ev->err;
 
@@ -203,7 +203,7 @@ static void take(struct beside *b, struct jail_event *ev)
 }
 
 /* Go on until it is over, or `until` is in what it wrote. */
-static void follow(struct beside *b, const char *until)
+static void follow(struct side_program *b, const char *until)
 {
 	int64_t end = now_ms() + LONG_MS;
 	struct jail_event ev;
@@ -235,14 +235,14 @@ static void follow(struct beside *b, const char *until)
 	fail_msg("it is not over; it said: %s", b->text);
 }
 
-static void finish(struct beside *b)
+static void finish(struct side_program *b)
 {
 	fd_drop(&b->in);
 	fd_drop(&b->out);
 	jail_close(b->jail, NULL);
 }
 
-static void run(struct beside *b, const char *command)
+static void run(struct side_program *b, const char *command)
 {
 	begin(b, command);
 	follow(b, NULL);
@@ -253,7 +253,7 @@ static void run(struct beside *b, const char *command)
 
 static void a_file_goes_in_and_comes_out(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -270,7 +270,7 @@ static void a_file_goes_in_and_comes_out(void **state)
 /* Both go on: the cell ends when it sees the file, and nothing else ends it. */
 static void it_works_while_a_cell_runs(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.cell_wall_ms = LONG_MS;
@@ -289,7 +289,7 @@ static void it_works_while_a_cell_runs(void **state)
 /* Between cells all of the session is stopped, and it runs on. */
 static void it_outlives_a_cell_and_a_reset(void **state)
 {
-	struct beside b;
+	struct side_program b;
 	struct err e = {0};
 	int kept;
 
@@ -310,7 +310,7 @@ static void it_outlives_a_cell_and_a_reset(void **state)
 /* It reaches no process of the session, and frees none that is stopped. */
 static void it_sees_and_ends_nothing_of_the_session(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -332,7 +332,7 @@ static void it_sees_and_ends_nothing_of_the_session(void **state)
 
 static void its_end_leaves_no_process(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -349,7 +349,7 @@ static void its_end_leaves_no_process(void **state)
 
 static void its_clocks_are_its_own(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.cell_wall_ms = 1000;
@@ -366,7 +366,7 @@ static void its_clocks_are_its_own(void **state)
 
 static void one_that_does_nothing_ends(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.idle_ms = 2000;
@@ -377,7 +377,7 @@ static void one_that_does_nothing_ends(void **state)
 
 static void a_fork_bomb_stays_its_own(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.cell_cpu_ms = 3000;
@@ -394,7 +394,7 @@ static void a_fork_bomb_stays_its_own(void **state)
 /* Memory is the session's, but it is not the session that pays. */
 static void what_takes_too_much_memory_is_ended(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.memory_bytes = 128 << 20;
@@ -411,7 +411,7 @@ static void what_takes_too_much_memory_is_ended(void **state)
 
 static void the_home_has_its_limits(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	S.spec.limits.home_bytes = 1 << 20;
@@ -428,7 +428,7 @@ static void the_home_has_its_limits(void **state)
 
 static void outside_the_home_nothing_is_written(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -442,12 +442,12 @@ static void outside_the_home_nothing_is_written(void **state)
 
 static void there_are_four_at_most(void **state)
 {
-	struct beside b[BESIDE_MAX];
+	struct side_program b[SIDE_MAX];
 	struct err e = {0};
 
 	(void)state;
 	open_session();
-	for (int i = 0; i < BESIDE_MAX; i++) {
+	for (int i = 0; i < SIDE_MAX; i++) {
 		begin(&b[i], "echo up; read x");
 		follow(&b[i], "up");
 	}
@@ -457,13 +457,13 @@ static void there_are_four_at_most(void **state)
 	follow(&b[0], NULL);
 	finish(&b[0]);
 	close(ask_for_room());
-	for (int i = 1; i < BESIDE_MAX; i++)
+	for (int i = 1; i < SIDE_MAX; i++)
 		finish(&b[i]);
 }
 
 static void it_ends_with_the_session(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -480,7 +480,7 @@ static void who_asks_and_goes_leaves_nothing(void **state)
 {
 	(void)state;
 	open_session();
-	for (int i = 0; i < 3 * BESIDE_MAX; i++)
+	for (int i = 0; i < 3 * SIDE_MAX; i++)
 		close(ask_for_room());
 	run_cell("print(1)");
 	assert_int_equal(S.done.how, HOW_OK);
@@ -489,7 +489,7 @@ static void who_asks_and_goes_leaves_nothing(void **state)
 /* Its lock of a file is gone with it. */
 static void its_locks_end_with_it(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -509,7 +509,7 @@ static void its_locks_end_with_it(void **state)
 /* What copies files does not want to be looked at; the warden must look. */
 static void it_may_ask_to_be_undumpable(void **state)
 {
-	struct beside b;
+	struct side_program b;
 
 	(void)state;
 	open_session();
@@ -519,14 +519,14 @@ static void it_may_ask_to_be_undumpable(void **state)
 	assert_string_equal(b.text, "0 1 -1\n");
 }
 
-/* It begins at once, also where its session was made ahead and claimed. */
+/* It begins at once, also where its session was made ahead and leased. */
 static void it_is_neither_counted_nor_claimed(void **state)
 {
 	const struct spec_made made = {.ahead = 3, .most_of_person = 1};
 	struct jail_spec spec = {.made = &made};
 
 	(void)state;
-	beside_make_spec(&spec);
+	side_make_spec(&spec);
 	assert_null(spec.made);
 }
 

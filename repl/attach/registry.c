@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * roster.c - the sessions that there are
+ * registry.c - the sessions that there are
  *
  * Runs in:   a client
  * Trusts:    nobody: a directory is a person's, and what answers there may be
@@ -37,21 +37,21 @@
 #define PERSON_MS 3000
 
 static int add_session(
-	struct roster *r, int dir, int id, uid_t uid, const char *user)
+	struct registry *r, int dir, int id, uid_t uid, const char *user)
 {
-	struct roster_entry *v;
+	struct registry_entry *v;
 	struct attach_answer a;
 	bool late = now_ms() > r->until_ms;
-	auto_close int sock = late ? -1 : places_connect(dir, id, uid);
+	auto_close int sock = late ? -1 : rundir_connect(dir, id, uid);
 
 	if (!late && sock < 0 && errno == ECONNREFUSED)
 		return 0;
 	if (array_grow(&r->v, r->n, sizeof(*r->v)) < 0)
 		return -1;
 	v = &r->v[r->n++];
-	*v = (struct roster_entry){.dir = dir, .id = id, .uid = uid};
+	*v = (struct registry_entry){.dir = dir, .id = id, .uid = uid};
 	snprintf(v->user, sizeof(v->user), "%s", user ? user : "");
-	if (sock < 0 || knock_ask(sock, ATTACH_STATUS, NULL, &a, NULL) < 0)
+	if (sock < 0 || query_ask(sock, ATTACH_STATUS, NULL, &a, NULL) < 0)
 		return 0;
 	v->answered = true;
 	v->status = a.status;
@@ -59,10 +59,10 @@ static int add_session(
 	return 0;
 }
 
-static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
+static int add_dir(struct registry *r, int dir, uid_t uid, const char *user)
 {
-	int ids[PLACES_IDS];
-	size_t n = places_list(dir, ids, PLACES_IDS);
+	int ids[RUNDIR_IDS];
+	size_t n = rundir_list(dir, ids, RUNDIR_IDS);
 
 	for (size_t i = 0; i < n; i++)
 		if (add_session(r, dir, ids[i], uid, user) < 0)
@@ -71,10 +71,10 @@ static int add_dir(struct roster *r, int dir, uid_t uid, const char *user)
 }
 
 static int add_person(
-	struct roster *r, const struct places_of *of, const char *user)
+	struct registry *r, const struct rundir_of *of, const char *user)
 {
 	char path[PATH_MAX];
-	int dir = places_open(of, path);
+	int dir = rundir_open(of, path);
 
 	if (dir < 0)
 		return 0;
@@ -87,17 +87,17 @@ static int add_person(
 	return add_dir(r, dir, of->uid, user);
 }
 
-static int add_account(struct roster *r, const struct passwd *pw)
+static int add_account(struct registry *r, const struct passwd *pw)
 {
 	char state[PATH_MAX];
-	const struct places_of of = {pw->pw_uid, state};
+	const struct rundir_of of = {pw->pw_uid, state};
 
 	snprintf(state, sizeof(state), "%.4000s/.local/state/cellblock",
 		pw->pw_dir);
 	return add_person(r, &of, pw->pw_name);
 }
 
-static int add_everybody(struct roster *r, uid_t but)
+static int add_everybody(struct registry *r, uid_t but)
 {
 	const struct passwd *pw;
 	int n = 0, failed = 0;
@@ -110,33 +110,33 @@ static int add_everybody(struct roster *r, uid_t but)
 	return failed;
 }
 
-int roster_open(struct roster *r, const struct places_of *of, const char *user,
-	bool all, struct err *e)
+int registry_open(struct registry *r, const struct rundir_of *of,
+	const char *user, bool all, struct err *e)
 {
 	int failed;
 
-	*r = (struct roster){0};
+	*r = (struct registry){0};
 	failed = add_person(r, of, user);
 	if (!failed && all)
 		failed = add_everybody(r, of->uid);
 	return failed ? err_errno(e, "list the sessions") : 0;
 }
 
-void roster_free(struct roster *r)
+void registry_free(struct registry *r)
 {
 	for (size_t i = 0; i < r->ndirs; i++)
 		close(r->dirs[i]);
 	free(r->dirs);
 	free(r->v);
-	*r = (struct roster){0};
+	*r = (struct registry){0};
 }
 
-static bool is_own(const struct roster_entry *v)
+static bool is_own(const struct registry_entry *v)
 {
 	return v->uid == getuid();
 }
 
-void roster_name(const struct roster_entry *v, char *buf, size_t size)
+void registry_name(const struct registry_entry *v, char *buf, size_t size)
 {
 	if (is_own(v))
 		snprintf(buf, size, "%d", v->id);
@@ -144,7 +144,7 @@ void roster_name(const struct roster_entry *v, char *buf, size_t size)
 		snprintf(buf, size, "%s/%d", v->user, v->id);
 }
 
-static bool has_number(const struct roster_entry *v, const char *id)
+static bool has_number(const struct registry_entry *v, const char *id)
 {
 	char number[NUMBER_SIZE];
 
@@ -152,7 +152,7 @@ static bool has_number(const struct roster_entry *v, const char *id)
 	return !strcmp(id, number);
 }
 
-static bool is_named(const struct roster_entry *v, const char *id)
+static bool is_named(const struct registry_entry *v, const char *id)
 {
 	size_t user = strlen(v->user);
 
@@ -163,12 +163,12 @@ static bool is_named(const struct roster_entry *v, const char *id)
 
 /* How many are offered, and the last of them. */
 static size_t count_offered(
-	const struct roster *r, const struct roster_entry **last)
+	const struct registry *r, const struct registry_entry **last)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n; i++)
-		if (roster_is_offered(&r->v[i])) {
+		if (registry_is_offered(&r->v[i])) {
 			*last = &r->v[i];
 			n++;
 		}
@@ -177,8 +177,8 @@ static size_t count_offered(
 
 /* Another person's session of that number. A number alone names only one's own:
  * so nobody ends another's by mistake. */
-static const struct roster_entry *find_others(
-	const struct roster *r, const char *id)
+static const struct registry_entry *find_others(
+	const struct registry *r, const char *id)
 {
 	for (size_t i = 0; id && i < r->n; i++)
 		if (has_number(&r->v[i], id))
@@ -187,10 +187,10 @@ static const struct roster_entry *find_others(
 }
 
 static void refuse_name(
-	const struct roster *r, const char *id, size_t found, struct err *e)
+	const struct registry *r, const char *id, size_t found, struct err *e)
 {
-	const struct roster_entry *other = found ? NULL : find_others(r, id);
-	char safe[ROSTER_NAME] = "", name[ROSTER_NAME];
+	const struct registry_entry *other = found ? NULL : find_others(r, id);
+	char safe[REGISTRY_NAME] = "", name[REGISTRY_NAME];
 
 	if (id)
 		text_safe(safe, sizeof(safe), id, strlen(id));
@@ -206,15 +206,15 @@ static void refuse_name(
 	err_hint(e, "cellblock --sessions lists them");
 	if (!other)
 		return;
-	roster_name(other, name, sizeof(name));
+	registry_name(other, name, sizeof(name));
 	err_hint(e, "that of %s is %s; cellblock --sessions lists them",
 		other->user, name);
 }
 
-const struct roster_entry *roster_find(
-	const struct roster *r, const char *id, struct err *e)
+const struct registry_entry *registry_find(
+	const struct registry *r, const char *id, struct err *e)
 {
-	const struct roster_entry *found = NULL;
+	const struct registry_entry *found = NULL;
 	size_t n = 0;
 
 	if (!id && count_offered(r, &found) == 1)
@@ -231,7 +231,7 @@ const struct roster_entry *roster_find(
 	return NULL;
 }
 
-bool roster_is_offered(const struct roster_entry *v)
+bool registry_is_offered(const struct registry_entry *v)
 {
 	return v->answered &&
 	       (v->status.away_ms >= 0 || v->status.idle_ms > SILENT_MS);
@@ -260,7 +260,7 @@ static const char *rough_time(char buf[static TEXT_HUMAN], int64_t ms)
 }
 
 static void describe_session(
-	const struct roster_entry *v, char *buf, size_t size)
+	const struct registry_entry *v, char *buf, size_t size)
 {
 	const struct attach_status *s = &v->status;
 	char since[32], time[TEXT_HUMAN];
@@ -280,12 +280,12 @@ static void describe_session(
 /* ---- asking ---- */
 
 /* With `ahead` nothing is asked. */
-static void ask_line(const struct roster *r, size_t n, bool ahead)
+static void ask_line(const struct registry *r, size_t n, bool ahead)
 {
 	char text[256], line[400];
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (!roster_is_offered(&r->v[i]))
+		if (!registry_is_offered(&r->v[i]))
 			continue;
 		describe_session(&r->v[i], text, sizeof(text));
 		if (n == 1 && !ahead)
@@ -332,7 +332,7 @@ static char read_key(struct signals *sig)
 }
 
 /* The number that was typed, empty for Enter alone; or what else was chosen. */
-static enum roster_choice read_number(
+static enum registry_choice read_number(
 	struct signals *sig, char number[static NUMBER_SIZE])
 {
 	size_t n = 0;
@@ -342,11 +342,11 @@ static enum roster_choice read_number(
 
 		number[n] = '\0';
 		if (c == 0x03 || c == 0x04)
-			return ROSTER_NEITHER;
+			return REGISTRY_NEITHER;
 		if (c == '\n' || c == '\r')
-			return ROSTER_BACK;
+			return REGISTRY_BACK;
 		if ((c == 'n' || c == 'N') && !n)
-			return ROSTER_NEW;
+			return REGISTRY_NEW;
 		if (c >= '0' && c <= '9' && n < NUMBER_SIZE - 1) {
 			number[n++] = c;
 			echo_keys(&c, 1);
@@ -358,31 +358,32 @@ static enum roster_choice read_number(
 }
 
 /* The one that is offered under that number; NULL: none. */
-static const struct roster_entry *find_offered(
-	const struct roster *r, const char *number)
+static const struct registry_entry *find_offered(
+	const struct registry *r, const char *number)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (roster_is_offered(&r->v[i]) && has_number(&r->v[i], number))
+		if (registry_is_offered(&r->v[i]) &&
+			has_number(&r->v[i], number))
 			return &r->v[i];
 	return NULL;
 }
 
-static enum roster_choice choose_session(const struct roster *r, size_t n,
-	struct signals *sig, const struct roster_entry **which)
+static enum registry_choice choose_session(const struct registry *r, size_t n,
+	struct signals *sig, const struct registry_entry **which)
 {
-	const struct roster_entry *only = *which;
+	const struct registry_entry *only = *which;
 	char number[NUMBER_SIZE];
 
 	for (;;) {
-		enum roster_choice choice = read_number(sig, number);
+		enum registry_choice choice = read_number(sig, number);
 
-		if (choice != ROSTER_BACK)
+		if (choice != REGISTRY_BACK)
 			return choice;
 		*which = *number  ? find_offered(r, number)
 			 : n == 1 ? only
 				  : NULL;
 		if (*which)
-			return ROSTER_BACK;
+			return REGISTRY_BACK;
 		echo_keys("\a", 1);
 	}
 }
@@ -396,24 +397,24 @@ static bool has_typed(void)
 	return poll(&p, 1, 0) > 0 && p.revents == POLLIN;
 }
 
-enum roster_choice roster_ask(
-	const struct roster *r, const struct roster_entry **which)
+enum registry_choice registry_ask(
+	const struct registry *r, const struct registry_entry **which)
 {
 	size_t n = count_offered(r, which);
 	struct termios before, keys;
-	enum roster_choice choice;
+	enum registry_choice choice;
 	struct signals sig;
 	bool ahead;
 
 	if (!n || tcgetattr(STDIN_FILENO, &before) < 0 ||
 		terminal_signals_open(&sig, true, NULL) < 0)
-		return ROSTER_NEW;
+		return REGISTRY_NEW;
 	keys = before;
 	keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 	tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 	ahead = has_typed();
 	ask_line(r, n, ahead);
-	choice = ahead ? ROSTER_NEW : choose_session(r, n, &sig, which);
+	choice = ahead ? REGISTRY_NEW : choose_session(r, n, &sig, which);
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	if (!ahead)
 		fputs("\n", stdout);
@@ -427,16 +428,16 @@ enum roster_choice roster_ask(
 
 /* ---- listing ---- */
 
-static void add_row(struct text_table *t, const struct roster_entry *v)
+static void add_row(struct text_table *t, const struct registry_entry *v)
 {
 	const struct attach_status *s = &v->status;
-	char name[ROSTER_NAME], id[2 * ROSTER_NAME], who[160], from[160],
+	char name[REGISTRY_NAME], id[2 * REGISTRY_NAME], who[160], from[160],
 		since[32], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
 		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
 	/* What has just begun does not know yet what it uses. */
 	bool knows = s->memory_bytes > 0;
 
-	roster_name(v, name, sizeof(name));
+	registry_name(v, name, sizeof(name));
 	text_safe(id, sizeof(id), name, strlen(name));
 	text_safe(who, sizeof(who), v->user, strlen(v->user));
 	if (!v->answered) {
@@ -460,13 +461,13 @@ static void add_row(struct text_table *t, const struct roster_entry *v)
 			s->home_files ? home : "–"});
 }
 
-static int print_json(const struct roster *r, FILE *f)
+static int print_json(const struct registry *r, FILE *f)
 {
 	json_t *list = json_array();
 	int failed = !list;
 
 	for (size_t i = 0; i < r->n && !failed; i++) {
-		const struct roster_entry *v = &r->v[i];
+		const struct registry_entry *v = &r->v[i];
 		const struct attach_status *s = &v->status;
 		char who[160], from[160], build[80], number[NUMBER_SIZE];
 		json_t *o;
@@ -500,7 +501,7 @@ static int print_json(const struct roster *r, FILE *f)
 	return failed ? -1 : 0;
 }
 
-int roster_print(const struct roster *r, bool json, int width, FILE *f)
+int registry_print(const struct registry *r, bool json, int width, FILE *f)
 {
 	struct text_table t = {.columns = 9, .width = width, .cut = true};
 	struct strbuf b = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * head.c - where a request begins and ends, beyond doubt
+ * framing.c - where a request begins and ends, beyond doubt
  *
  * Runs in:   front end, confined
  * Trusts:    nobody: the bytes are a client's
@@ -20,16 +20,16 @@
 
 /* Bytes of a line, of a head and of trailers; lines; bytes of a path. */
 #define LINE_MAX_BYTES 8192
-#define HEAD_MAX_BYTES 16384
+#define FRAMING_MAX_BYTES 16384
 #define LINES_MAX 100
 #define CHUNK_LINE_MAX 256
 /* Empty lines before a request: some clients end a body with one. */
 #define EMPTY_MAX 2
 #define METHOD_MAX 20
 
-static void wrong(struct head *h, int status, const char *words)
+static void wrong(struct framing *h, int status, const char *words)
 {
-	h->state = HEAD_WRONG;
+	h->state = FRAMING_WRONG;
 	h->status = status;
 	h->words = words;
 }
@@ -77,7 +77,7 @@ static void unescape(char *s)
 
 /* The path in what is asked for: `/path?query`, or the same behind a scheme and
  * a host, which is kept. */
-static bool find_path(struct head *h, const char **path, size_t *n)
+static bool find_path(struct framing *h, const char **path, size_t *n)
 {
 	const char *p = *path, *end = p + *n, *slash;
 
@@ -101,7 +101,7 @@ static bool find_path(struct head *h, const char **path, size_t *n)
 	return !memchr(p, '#', *n);
 }
 
-static void take_version(struct head *h, const char *version)
+static void take_version(struct framing *h, const char *version)
 {
 	h->old = !strcmp(version, "HTTP/1.0");
 	if (h->old || !strcmp(version, "HTTP/1.1"))
@@ -112,7 +112,7 @@ static void take_version(struct head *h, const char *version)
 		wrong(h, 400, "the first line has no version of HTTP");
 }
 
-static void take_start(struct head *h, const char *s, size_t n)
+static void take_start(struct framing *h, const char *s, size_t n)
 {
 	size_t method = strcspn(s, " "), target;
 	const char *path = s + method + 1, *version;
@@ -134,7 +134,7 @@ static void take_start(struct head *h, const char *s, size_t n)
 		return;
 	}
 	take_version(h, version);
-	if (h->state == HEAD_WRONG)
+	if (h->state == FRAMING_WRONG)
 		return;
 	if (!find_path(h, &path, &target)) {
 		wrong(h, 400,
@@ -150,12 +150,12 @@ static void take_start(struct head *h, const char *s, size_t n)
 	}
 	unescape(h->path);
 	h->lines = 0;
-	h->state = HEAD_IN_FIELDS;
+	h->state = FRAMING_IN_FIELDS;
 }
 
 /* ---- fields ---- */
 
-static void take_length(struct head *h, const char *value)
+static void take_length(struct framing *h, const char *value)
 {
 	size_t n = strlen(value);
 
@@ -165,22 +165,22 @@ static void take_length(struct head *h, const char *value)
 		h->length = h->left = strtoull(value, NULL, 10);
 }
 
-static void take_coding(struct head *h, const char *value)
+static void take_coding(struct framing *h, const char *value)
 {
 	if (strcasecmp(value, "chunked") != 0)
 		wrong(h, 501, "Transfer-Encoding may be chunked only");
 	else
-		h->length = HEAD_CHUNKS;
+		h->length = FRAMING_CHUNKS;
 }
 
-static void take_expect(struct head *h, const char *value)
+static void take_expect(struct framing *h, const char *value)
 {
 	if (strcasecmp(value, "100-continue") != 0)
 		wrong(h, 417, "Expect may be 100-continue only");
 }
 
 /* RFC 9112, 3.2.2: the host before the path would be the one that counts. */
-static void take_host(struct head *h, const char *value)
+static void take_host(struct framing *h, const char *value)
 {
 	if (h->host && strcasecmp(h->host, value) != 0)
 		wrong(h, 400, "the path is of another host than Host");
@@ -190,20 +190,20 @@ static void take_host(struct head *h, const char *value)
 static const struct field {
 	const char *name;
 	bool list; /* may come more than once, and is one list */
-	void (*take)(struct head *h, const char *value);
-} fields[HEAD_FIELDS] = {
-	[HEAD_CONTENT_LENGTH] = {"Content-Length", false, take_length},
-	[HEAD_TRANSFER_ENCODING] = {"Transfer-Encoding", false, take_coding},
-	[HEAD_HOST] = {"Host", false, take_host},
-	[HEAD_CONTENT_TYPE] = {"Content-Type", false, NULL},
-	[HEAD_AUTHORIZATION] = {"Authorization", false, NULL},
-	[HEAD_ORIGIN] = {"Origin", false, NULL},
-	[HEAD_EXPECT] = {"Expect", false, take_expect},
-	[HEAD_CONNECTION] = {"Connection", true, NULL},
-	[HEAD_ACCEPT] = {"Accept", true, NULL},
+	void (*take)(struct framing *h, const char *value);
+} fields[FRAMING_FIELDS] = {
+	[FRAMING_CONTENT_LENGTH] = {"Content-Length", false, take_length},
+	[FRAMING_TRANSFER_ENCODING] = {"Transfer-Encoding", false, take_coding},
+	[FRAMING_HOST] = {"Host", false, take_host},
+	[FRAMING_CONTENT_TYPE] = {"Content-Type", false, NULL},
+	[FRAMING_AUTHORIZATION] = {"Authorization", false, NULL},
+	[FRAMING_ORIGIN] = {"Origin", false, NULL},
+	[FRAMING_EXPECT] = {"Expect", false, take_expect},
+	[FRAMING_CONNECTION] = {"Connection", true, NULL},
+	[FRAMING_ACCEPT] = {"Accept", true, NULL},
 };
 
-static void keep(struct head *h, size_t i, const char *value)
+static void keep(struct framing *h, size_t i, const char *value)
 {
 	const struct field *f = &fields[i];
 	char *before = h->values[i];
@@ -224,20 +224,20 @@ static void keep(struct head *h, size_t i, const char *value)
 		wrong(h, 503, no_memory);
 }
 
-static void end_fields(struct head *h)
+static void end_fields(struct framing *h)
 {
-	bool chunked = h->values[HEAD_TRANSFER_ENCODING];
+	bool chunked = h->values[FRAMING_TRANSFER_ENCODING];
 
-	if ((!h->old || h->host) && !h->values[HEAD_HOST])
+	if ((!h->old || h->host) && !h->values[FRAMING_HOST])
 		wrong(h, 400, "a request needs a Host");
-	else if (chunked && h->values[HEAD_CONTENT_LENGTH])
+	else if (chunked && h->values[FRAMING_CONTENT_LENGTH])
 		wrong(h, 400, "Content-Length and Transfer-Encoding disagree");
 	else if (chunked && h->old)
 		wrong(h, 400, "HTTP/1.0 has no Transfer-Encoding");
 	else
-		h->state = chunked	 ? HEAD_IN_CHUNK_SIZE
-			   : h->left > 0 ? HEAD_IN_LENGTH
-					 : HEAD_OVER;
+		h->state = chunked	 ? FRAMING_IN_CHUNK_SIZE
+			   : h->left > 0 ? FRAMING_IN_LENGTH
+					 : FRAMING_OVER;
 }
 
 /* The line's name and value, taken apart in place. */
@@ -255,7 +255,7 @@ static bool split(char *s, size_t n, const char **value)
 	return true;
 }
 
-static void take_field(struct head *h, char *s, size_t n)
+static void take_field(struct framing *h, char *s, size_t n)
 {
 	const char *value;
 
@@ -267,14 +267,14 @@ static void take_field(struct head *h, char *s, size_t n)
 		wrong(h, 400, "a line of the head is not NAME: VALUE");
 		return;
 	}
-	for (size_t i = 0; i < HEAD_FIELDS; i++)
+	for (size_t i = 0; i < FRAMING_FIELDS; i++)
 		if (!strcasecmp(s, fields[i].name))
 			keep(h, i, value);
 }
 
 /* ---- a body in chunks ---- */
 
-static void take_chunk_size(struct head *h, const char *s, size_t n)
+static void take_chunk_size(struct framing *h, const char *s, size_t n)
 {
 	size_t digits = strspn(s, "0123456789abcdefABCDEF");
 	size_t blanks = strspn(s + digits, " \t");
@@ -286,30 +286,30 @@ static void take_chunk_size(struct head *h, const char *s, size_t n)
 	}
 	h->left = strtoull(s, NULL, 16);
 	h->lines = h->bytes = 0;
-	h->state = h->left > 0 ? HEAD_IN_CHUNK : HEAD_IN_TRAILER;
+	h->state = h->left > 0 ? FRAMING_IN_CHUNK : FRAMING_IN_TRAILER;
 }
 
-static void take_chunk_end(struct head *h, size_t n)
+static void take_chunk_end(struct framing *h, size_t n)
 {
 	if (n > 0)
 		wrong(h, 400, "a chunk is longer than it said");
 	else
-		h->state = HEAD_IN_CHUNK_SIZE;
+		h->state = FRAMING_IN_CHUNK_SIZE;
 }
 
-static void take_trailer(struct head *h, char *s, size_t n)
+static void take_trailer(struct framing *h, char *s, size_t n)
 {
 	const char *value;
 
 	if (n == 0)
-		h->state = HEAD_OVER;
+		h->state = FRAMING_OVER;
 	else if (!split(s, n, &value))
 		wrong(h, 400, "a line of the trailer is not NAME: VALUE");
 }
 
 /* ---- bytes ---- */
 
-static void take_line(struct head *h)
+static void take_line(struct framing *h)
 {
 	char *s = h->line.s;
 	size_t n = h->line.n - 1;
@@ -320,13 +320,13 @@ static void take_line(struct head *h)
 	}
 	s[n] = '\0';
 	h->lines++;
-	if (h->state == HEAD_IN_START)
+	if (h->state == FRAMING_IN_START)
 		take_start(h, s, n);
-	else if (h->state == HEAD_IN_FIELDS)
+	else if (h->state == FRAMING_IN_FIELDS)
 		take_field(h, s, n);
-	else if (h->state == HEAD_IN_CHUNK_SIZE)
+	else if (h->state == FRAMING_IN_CHUNK_SIZE)
 		take_chunk_size(h, s, n);
-	else if (h->state == HEAD_IN_CHUNK_END)
+	else if (h->state == FRAMING_IN_CHUNK_END)
 		take_chunk_end(h, n);
 	else
 		take_trailer(h, s, n);
@@ -334,77 +334,80 @@ static void take_line(struct head *h)
 }
 
 /* A byte that has no place in a line. */
-static bool is_stray(const struct head *h, char c)
+static bool is_stray(const struct framing *h, char c)
 {
 	unsigned char u = (unsigned char)c;
 	bool after_return = h->line.n > 0 && h->line.s[h->line.n - 1] == '\r';
 
 	if (after_return || c == '\n')
 		return c != '\n';
-	if (h->state == HEAD_IN_START)
+	if (h->state == FRAMING_IN_START)
 		return u != '\r' && (u < ' ' || u > '~');
 	return u != '\r' && u != '\t' && (u < ' ' || u == 0x7f);
 }
 
-static bool is_long(const struct head *h)
+static bool is_long(const struct framing *h)
 {
-	if (h->state == HEAD_IN_START)
+	if (h->state == FRAMING_IN_START)
 		return h->line.n > LINE_MAX_BYTES;
-	if (h->state == HEAD_IN_CHUNK_SIZE || h->state == HEAD_IN_CHUNK_END)
+	if (h->state == FRAMING_IN_CHUNK_SIZE ||
+		h->state == FRAMING_IN_CHUNK_END)
 		return h->line.n > CHUNK_LINE_MAX;
-	return h->bytes > HEAD_MAX_BYTES || h->lines > LINES_MAX;
+	return h->bytes > FRAMING_MAX_BYTES || h->lines > LINES_MAX;
 }
 
-static void refuse_long(struct head *h)
+static void refuse_long(struct framing *h)
 {
-	if (h->state == HEAD_IN_START)
+	if (h->state == FRAMING_IN_START)
 		wrong(h, 414, "the first line is too long");
-	else if (h->state == HEAD_IN_FIELDS || h->state == HEAD_IN_TRAILER)
+	else if (h->state == FRAMING_IN_FIELDS ||
+		 h->state == FRAMING_IN_TRAILER)
 		wrong(h, 431, "more than 16 KiB or 100 lines of fields");
 	else
 		wrong(h, 400, "what is attached to a chunk is too long");
 }
 
-static void take_byte(struct head *h, char c)
+static void take_byte(struct framing *h, char c)
 {
 	/* The first byte of a TLS record. */
-	if (h->state == HEAD_IN_START && h->line.n == 0 && c == 0x16)
+	if (h->state == FRAMING_IN_START && h->line.n == 0 && c == 0x16)
 		wrong(h, 400, "this is TLS, and here is plain HTTP");
 	else if (is_stray(h, c))
 		wrong(h, 400, "a byte that has no place in a line");
 	else
 		strbuf_add(&h->line, &c, 1);
 	h->bytes++;
-	if (h->state == HEAD_WRONG)
+	if (h->state == FRAMING_WRONG)
 		return;
 	if (h->line.failed)
 		wrong(h, 503, no_memory);
 	else if (c == '\n')
 		take_line(h);
-	if (h->state < HEAD_OVER && is_long(h))
+	if (h->state < FRAMING_OVER && is_long(h))
 		refuse_long(h);
 }
 
-static size_t take_data(struct head *h, const char *p, size_t n)
+static size_t take_data(struct framing *h, const char *p, size_t n)
 {
 	if (n > h->left)
 		n = (size_t)h->left;
 	h->left -= n;
 	strbuf_add(&h->body, p, n);
 	if (h->left == 0)
-		h->state = h->state == HEAD_IN_CHUNK ? HEAD_IN_CHUNK_END
-						     : HEAD_OVER;
+		h->state = h->state == FRAMING_IN_CHUNK ? FRAMING_IN_CHUNK_END
+							: FRAMING_OVER;
 	if (h->body.failed)
 		wrong(h, 503, no_memory);
 	return n;
 }
 
-size_t head_take(struct head *h, const char *p, size_t n)
+size_t framing_take(struct framing *h, const char *p, size_t n)
 {
 	size_t at = 0;
 
-	while (at < n && h->state < HEAD_OVER) {
-		if (h->state == HEAD_IN_LENGTH || h->state == HEAD_IN_CHUNK)
+	while (at < n && h->state < FRAMING_OVER) {
+		if (h->state == FRAMING_IN_LENGTH ||
+			h->state == FRAMING_IN_CHUNK)
 			at += take_data(h, p + at, n - at);
 		else
 			take_byte(h, p[at++]);
@@ -412,9 +415,9 @@ size_t head_take(struct head *h, const char *p, size_t n)
 	return at;
 }
 
-bool head_is_whole(const struct head *h)
+bool framing_is_whole(const struct framing *h)
 {
-	return h->state > HEAD_IN_FIELDS && h->state != HEAD_WRONG;
+	return h->state > FRAMING_IN_FIELDS && h->state != FRAMING_WRONG;
 }
 
 /* Whether a word is in a list with commas. */
@@ -431,22 +434,22 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-bool head_is_last(const struct head *h)
+bool framing_is_last(const struct framing *h)
 {
-	const char *list = h->values[HEAD_CONNECTION];
+	const char *list = h->values[FRAMING_CONNECTION];
 
 	return has_word(list, "close") ||
 	       (h->old && !has_word(list, "keep-alive"));
 }
 
-void head_reset(struct head *h)
+void framing_reset(struct framing *h)
 {
-	for (size_t i = 0; i < HEAD_FIELDS; i++)
+	for (size_t i = 0; i < FRAMING_FIELDS; i++)
 		free(h->values[i]);
 	strbuf_free(&h->body);
 	strbuf_free(&h->line);
 	free(h->method);
 	free(h->path);
 	free(h->host);
-	*h = (struct head){0};
+	*h = (struct framing){0};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * visit.c - programs beside the session, for visitors from other connections
+ * side.c - programs beside the session, for visitors from other connections
  *
  * Runs in:   front end, confined
- * Trusts:    a visitor whom the door let in; the program gets nothing of ours
- * Leaves:    the visitor with the one socket that drives the program. The
- *            visitor's connection stays open as long as that runs
+ * Trusts:    a visitor whom the control socket let in; the program gets nothing
+ * of ours Leaves:    the visitor with the one socket that drives the program.
+ * The visitor's connection stays open as long as that runs
  */
 #include "repl/session/session.h"
 
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 static const char *find_visit_fault(
-	const struct session *s, const struct door_visit *v)
+	const struct session *s, const struct control_request *v)
 {
-	if (!door_is_same_build(v))
+	if (!control_is_same_build(v))
 		return "this session was begun by another build of cellblock";
 	return s->cfg->remote ? NULL : "files.remote is off for this session";
 }
@@ -29,7 +29,7 @@ static const char *find_visit_fault(
 /* Whether the visitor has not gone. */
 static bool is_there(const struct visit *v)
 {
-	return v->number && door_has(v->fd);
+	return v->number && control_has(v->fd);
 }
 
 static void close_visit(struct visit *v)
@@ -50,7 +50,7 @@ static struct visit *find_free(struct session *s)
 	return NULL;
 }
 
-void visit_begin(struct session *s, struct door_visit *v)
+void session_side_begin(struct session *s, struct control_request *v)
 {
 	struct visit *place = find_free(s);
 	struct err e = {0};
@@ -59,27 +59,27 @@ void visit_begin(struct session *s, struct door_visit *v)
 		err_set(&e, "%s", find_visit_fault(s, v));
 	else if (!place)
 		err_set(&e, "too many programs run beside this session");
-	else if (jail_beside(s->jail, ++s->nvisits, &e) == 0)
+	else if (jail_start_side(s->jail, ++s->nvisits, &e) == 0)
 		*place = (struct visit){s->nvisits, fd_take(&v->fd)};
 	if (e.msg[0])
-		door_answer(v, ATTACH_NO, e.msg, NULL);
+		control_answer(v, ATTACH_NO, e.msg, NULL);
 	else
-		door_drop(v);
+		control_drop(v);
 }
 
-void visit_take(struct session *s, struct jail_event *ev)
+void session_side_take(struct session *s, struct jail_event *ev)
 {
 	for (int i = 0; i < VISITS_MAX; i++) {
 		struct visit *v = &s->visits[i];
 
 		if (!v->number || v->number != ev->cell)
 			continue;
-		if (door_hand(v->fd, ev->fd, ev->err.msg) < 0 || ev->fd < 0)
+		if (control_hand(v->fd, ev->fd, ev->err.msg) < 0 || ev->fd < 0)
 			close_visit(v);
 	}
 }
 
-bool visit_is_on(const struct session *s)
+bool session_side_is_on(const struct session *s)
 {
 	for (int i = 0; i < VISITS_MAX; i++)
 		if (is_there(&s->visits[i]))
@@ -87,7 +87,7 @@ bool visit_is_on(const struct session *s)
 	return false;
 }
 
-void visit_close(struct session *s)
+void session_side_close(struct session *s)
 {
 	for (int i = 0; i < VISITS_MAX; i++)
 		close_visit(&s->visits[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beside.c - programs beside the session: other jails on the same home
+ * side.c - programs beside the session: other jails on the same home
  *
  * Runs in:   the session's warden, and a child of it for each program
  * Holds:     as the warden: the home, the right to enter the cgroup
@@ -27,20 +27,21 @@
 /* A copy needs a shell and one or two processes. */
 #define PROCESSES 16
 
-void beside_init(struct besides *b, beside_run *run, void *arg)
+void side_init(struct side_programs *b, side_run *run, void *arg)
 {
-	*b = (struct besides){.at = BESIDE_SESSION, .run = run, .arg = arg};
+	*b = (struct side_programs){.at = SIDE_SESSION, .run = run, .arg = arg};
 }
 
-void beside_become(struct besides *b, const struct besides *of, int at)
+void side_become(
+	struct side_programs *b, const struct side_programs *of, int at)
 {
-	*b = (struct besides){.board = of->board, .at = at};
+	*b = (struct side_programs){.board = of->board, .at = at};
 }
 
 /* Forget those that have ended. */
-static void reap_ended(struct besides *b)
+static void reap_ended(struct side_programs *b)
 {
-	for (int i = 0; i < BESIDE_MAX; i++) {
+	for (int i = 0; i < SIDE_MAX; i++) {
 		if (!b->pids[i] || waitpid(b->pids[i], NULL, WNOHANG) == 0)
 			continue;
 		b->pids[i] = 0;
@@ -49,17 +50,17 @@ static void reap_ended(struct besides *b)
 	}
 }
 
-int beside_count(struct besides *b)
+int side_count(struct side_programs *b)
 {
 	int n = 0;
 
 	reap_ended(b);
-	for (int i = 0; i < BESIDE_MAX; i++)
+	for (int i = 0; i < SIDE_MAX; i++)
 		n += b->pids[i] != 0;
 	return n;
 }
 
-static int share_board(struct besides *b, struct err *e)
+static int share_board(struct side_programs *b, struct err *e)
 {
 	void *page = b->board;
 
@@ -74,7 +75,7 @@ static int share_board(struct besides *b, struct err *e)
 }
 
 static _Noreturn void serve_program(
-	const struct besides *b, int front, int at, pid_t warden)
+	const struct side_programs *b, int front, int at, pid_t warden)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		getppid() != warden)
@@ -84,7 +85,7 @@ static _Noreturn void serve_program(
 	_exit(0);
 }
 
-int beside_start(struct besides *b, struct err *e)
+int side_start(struct side_programs *b, struct err *e)
 {
 	pid_t warden = getpid();
 	int at = 0, pair[2];
@@ -92,11 +93,11 @@ int beside_start(struct besides *b, struct err *e)
 	if (!b->run)
 		return err_set(e, "this is not a session");
 	reap_ended(b);
-	while (at < BESIDE_MAX && b->pids[at])
+	while (at < SIDE_MAX && b->pids[at])
 		at++;
-	if (at == BESIDE_MAX)
+	if (at == SIDE_MAX)
 		return err_set(
-			e, "%d programs run beside it already", BESIDE_MAX);
+			e, "%d programs run beside it already", SIDE_MAX);
 	if (share_board(b, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -113,18 +114,18 @@ int beside_start(struct besides *b, struct err *e)
 }
 
 /* The kill reaches pid 1 of each jail before its warden can be reaped. */
-void beside_end(struct besides *b)
+void side_end(struct side_programs *b)
 {
-	for (int i = 0; i < BESIDE_MAX; i++)
+	for (int i = 0; i < SIDE_MAX; i++)
 		if (b->pids[i])
 			kill(b->pids[i], SIGKILL);
-	for (int i = 0; i < BESIDE_MAX; i++)
+	for (int i = 0; i < SIDE_MAX; i++)
 		if (b->pids[i])
 			link_reap(b->pids[i]);
 	memset(b->pids, 0, sizeof(b->pids));
 }
 
-void beside_note(struct besides *b, int64_t bytes, int64_t cpu_ms)
+void side_note(struct side_programs *b, int64_t bytes, int64_t cpu_ms)
 {
 	if (!b->board)
 		return;
@@ -132,21 +133,21 @@ void beside_note(struct besides *b, int64_t bytes, int64_t cpu_ms)
 	b->board->cpu_ms[b->at] = cpu_ms;
 }
 
-int64_t beside_bytes(const struct besides *b)
+int64_t side_bytes(const struct side_programs *b)
 {
 	int64_t sum = 0;
 
-	for (int i = 0; b->board && i <= BESIDE_SESSION; i++)
+	for (int i = 0; b->board && i <= SIDE_SESSION; i++)
 		if (i != b->at)
 			sum += b->board->bytes[i];
 	return sum;
 }
 
-int64_t beside_cpu_ms(const struct besides *b)
+int64_t side_cpu_ms(const struct side_programs *b)
 {
 	int64_t sum = b->gone_ms;
 
-	for (int i = 0; b->board && i < BESIDE_MAX; i++)
+	for (int i = 0; b->board && i < SIDE_MAX; i++)
 		if (i != b->at)
 			sum += b->board->cpu_ms[i];
 	return sum;
@@ -154,13 +155,13 @@ int64_t beside_cpu_ms(const struct besides *b)
 
 /* Its clock is the session's: a copy takes as long as the line is slow. Its
  * computing is limited as a cell's is, and it ends when it does nothing for as
- * long as a session may. The session was counted, and claimed if it was made
+ * long as a session may. The session was counted, and leased if it was made
  * ahead: its programs are not. */
-void beside_make_spec(struct jail_spec *spec)
+void side_make_spec(struct jail_spec *spec)
 {
 	spec->made = NULL;
 	spec->mode = SPEC_PROGRAM;
-	spec->beside = 1;
+	spec->side = 1;
 	spec->tty_bits = 0;
 	spec->python = "/bin/sh";
 	spec->packages = NULL;

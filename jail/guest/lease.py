@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# claim.py - a jail that was made ahead is somebody's now
+# lease.py - a jail that was made ahead is somebody's now
 #
 # Runs in:   the guest, before any code of the user's
 # Trusts:    the warden
@@ -8,7 +8,7 @@
 from posix import environ, putenv
 
 
-def claim(memory, cpus, text):
+def lease(memory, cpus, text):
     LIMITS[:] = memory, cpus
     for row in text.split(b"\0")[:-1]:
         name, _, value = row.partition(b"=")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apart.c - work that may be kept waiting, done by a child that can be killed
+ * helper.c - work that may be kept waiting, done by a child that can be killed
  *
  * Runs in:   init, and a child of it
  * Trusts:    nobody: a guest can kill or stop the child, and so has it fail, at
@@ -41,7 +41,7 @@ static int await_child(pid_t pid, int fd, int timeout_ms)
 	return 0;
 }
 
-int64_t apart_do(int64_t (*work)(void *), void *arg, int timeout_ms)
+int64_t init_helper_run(int64_t (*work)(void *), void *arg, int timeout_ms)
 {
 	int64_t result = -1;
 	int ends[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * away.c - a session without a terminal, and how it is
+ * detached.c - a session without a terminal, and how it is
  *
  * Runs in:   front end, confined
  * Holds:     while there is no terminal, a file in memory that takes its place:
@@ -31,7 +31,7 @@
 /* It is asked no more often than that. */
 #define ASK_MS 100
 
-struct away {
+struct detached {
 	int file; /* in place of a terminal; -1: there is a terminal */
 	uint64_t cut_lines; /* that the file no longer has */
 	int64_t since_ms, began_ms, keyed_ms, cell_ms, asked_ms;
@@ -48,78 +48,78 @@ static int64_t clock_ms(void)
 	return io_clock_ns(CLOCK_BOOTTIME) / 1000000;
 }
 
-int away_open(struct session *s, struct err *e)
+int detached_open(struct session *s, struct err *e)
 {
-	struct away *a;
+	struct detached *a;
 
-	if (!s->door)
+	if (!s->control)
 		return 0;
-	a = s->away = calloc(1, sizeof(*a));
+	a = s->detached = calloc(1, sizeof(*a));
 	if (!a)
 		return err_errno(e, "open a session");
 	a->file = -1;
 	a->began = time(NULL);
 	a->began_ms = a->keyed_ms = a->cell_ms = clock_ms();
 	client_from(a->from, sizeof(a->from));
-	if (door_watch(s->door, s->signals, e) < 0)
+	if (control_watch(s->control, s->signals, e) < 0)
 		return -1;
-	terminal_signals_outlive(s->signals, door_is_open(s->door));
+	terminal_signals_outlive(s->signals, control_is_open(s->control));
 	return 0;
 }
 
-void away_close(struct session *s)
+void detached_close(struct session *s)
 {
-	if (!s->away)
+	if (!s->detached)
 		return;
-	fd_drop(&s->away->file);
-	free(s->away);
-	s->away = NULL;
+	fd_drop(&s->detached->file);
+	free(s->detached);
+	s->detached = NULL;
 }
 
-bool away_is_gone(const struct session *s)
+bool detached_is_gone(const struct session *s)
 {
-	return s->away && s->away->file >= 0;
+	return s->detached && s->detached->file >= 0;
 }
 
-void away_keyed(struct session *s)
+void detached_keyed(struct session *s)
 {
-	if (!s->away)
+	if (!s->detached)
 		return;
-	s->away->keyed_ms = clock_ms();
-	s->away->unseen = false;
+	s->detached->keyed_ms = clock_ms();
+	s->detached->unseen = false;
 }
 
-void away_cell(struct session *s, bool runs)
+void detached_cell(struct session *s, bool runs)
 {
-	if (!s->away)
+	if (!s->detached)
 		return;
-	s->away->runs = runs;
-	s->away->unseen = !runs;
-	s->away->cell_ms = clock_ms();
+	s->detached->runs = runs;
+	s->detached->unseen = !runs;
+	s->detached->cell_ms = clock_ms();
 	if (!runs)
-		s->away->keyed_ms = s->away->cell_ms;
+		s->detached->keyed_ms = s->detached->cell_ms;
 }
 
-bool away_is_unseen(const struct session *s)
+bool detached_is_unseen(const struct session *s)
 {
-	return s->away->unseen;
+	return s->detached->unseen;
 }
 
-bool away_runs(const struct session *s)
+bool detached_runs(const struct session *s)
 {
-	return s->away && s->away->runs;
+	return s->detached && s->detached->runs;
 }
 
-const char *away_from(const struct session *s)
+const char *detached_from(const struct session *s)
 {
-	return s->away->from;
+	return s->detached->from;
 }
 
 /* ---- what is missed ---- */
 
-int away_begin(struct session *s)
+int detached_begin(struct session *s)
 {
-	struct away *a = s->away;
+	struct detached *a = s->detached;
 
 	a->file = memfd_create("away", MFD_CLOEXEC);
 	a->cut_lines = 0;
@@ -127,7 +127,7 @@ int away_begin(struct session *s)
 	return a->file;
 }
 
-uint64_t away_count_lines(const char *s, size_t n)
+uint64_t detached_count_lines(const char *s, size_t n)
 {
 	uint64_t lines = 0;
 
@@ -139,7 +139,7 @@ uint64_t away_count_lines(const char *s, size_t n)
 }
 
 /* All that the file has; NULL without memory. */
-static char *read_missed(const struct away *a, size_t *n)
+static char *read_missed(const struct detached *a, size_t *n)
 {
 	struct stat st;
 	ssize_t got;
@@ -158,9 +158,9 @@ static char *read_missed(const struct away *a, size_t *n)
 }
 
 /* Nobody reads the file for now: keep its end. */
-void away_trim(struct session *s)
+void detached_trim(struct session *s)
 {
-	struct away *a = s->away;
+	struct detached *a = s->detached;
 	auto_free char *buf = NULL;
 	struct stat st;
 	size_t n = 0, over;
@@ -172,19 +172,20 @@ void away_trim(struct session *s)
 	if (ftruncate(a->file, 0) < 0 || lseek(a->file, 0, SEEK_SET) < 0 ||
 		!buf)
 		return;
-	a->cut_lines += away_count_lines(buf, over);
+	a->cut_lines += detached_count_lines(buf, over);
 	io_write_full(a->file, buf + over, n - over);
 }
 
-char *away_end(struct session *s, const char *from, size_t *n, uint64_t *cut)
+char *detached_end(
+	struct session *s, const char *from, size_t *n, uint64_t *cut)
 {
-	struct away *a = s->away;
+	struct detached *a = s->detached;
 	char *missed = a->file >= 0 ? read_missed(a, n) : NULL;
 
 	*cut = a->cut_lines;
 	fd_drop(&a->file);
 	snprintf(a->from, sizeof(a->from), "%s", from);
-	away_keyed(s);
+	detached_keyed(s);
 	return missed;
 }
 
@@ -193,7 +194,7 @@ char *away_end(struct session *s, const char *from, size_t *n, uint64_t *cut)
 static void fill_status(
 	struct session *s, bool may_ask, struct attach_status *st)
 {
-	struct away *a = s->away;
+	struct detached *a = s->detached;
 	int64_t now = clock_ms();
 
 	if (may_ask && now - a->began_ms > YOUNG_MS &&
@@ -207,7 +208,7 @@ static void fill_status(
 		.began = a->began,
 		.cell_ms = s->cell_no ? now - a->cell_ms : -1,
 		.idle_ms = now - a->keyed_ms,
-		.away_ms = away_is_gone(s) ? now - a->since_ms : -1,
+		.away_ms = detached_is_gone(s) ? now - a->since_ms : -1,
 		.cpu_ms = a->usage.cpu_ms,
 		.memory_bytes = a->usage.memory_bytes,
 		.home_bytes = a->usage.home_bytes,
@@ -217,24 +218,25 @@ static void fill_status(
 	snprintf(st->from, sizeof(st->from), "%s", a->from);
 }
 
-void away_answer(struct session *s, bool may_ask)
+void detached_answer(struct session *s, bool may_ask)
 {
 	struct attach_status st;
-	struct door_visit v;
+	struct control_request v;
 
-	while (s->away && door_take(s->door, ATTACH_STATUS, &v)) {
+	while (s->detached && control_take(s->control, ATTACH_STATUS, &v)) {
 		fill_status(s, may_ask, &st);
-		door_answer(&v, ATTACH_OK, NULL, &st);
+		control_answer(&v, ATTACH_OK, NULL, &st);
 	}
-	while (s->away && door_take(s->door, ATTACH_BESIDE, &v)) {
-		visit_begin(s, &v);
-		if (away_is_gone(s))
-			door_alarm(s->door, s->cfg->linger_ms);
+	while (s->detached && control_take(s->control, ATTACH_SIDE, &v)) {
+		session_side_begin(s, &v);
+		if (detached_is_gone(s))
+			control_alarm(s->control, s->cfg->linger_ms);
 	}
 }
 
-bool away_is_due(const struct session *s)
+bool detached_is_due(const struct session *s)
 {
-	return s->away && (s->signals->lost || door_is_called(s->door) ||
-				  door_is_due(s->door));
+	return s->detached &&
+	       (s->signals->lost || control_is_called(s->control) ||
+		       control_is_due(s->control));
 }

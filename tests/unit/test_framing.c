@@ -17,17 +17,17 @@
 #define HOST "Host: x\r\n"
 
 /* Read it whole, and byte by byte; both come to the same. */
-static void read_both(struct head *h, const char *p, size_t n)
+static void read_both(struct framing *h, const char *p, size_t n)
 {
-	struct head slow = {0};
-	size_t used = head_take(h, p, n), at = 0;
+	struct framing slow = {0};
+	size_t used = framing_take(h, p, n), at = 0;
 
-	while (at < n && slow.state < HEAD_OVER)
-		at += head_take(&slow, p + at, 1);
+	while (at < n && slow.state < FRAMING_OVER)
+		at += framing_take(&slow, p + at, 1);
 	assert_int_equal(at, used);
 	assert_int_equal(slow.state, h->state);
 	assert_int_equal(slow.status, h->status);
-	head_reset(&slow);
+	framing_reset(&slow);
 }
 
 static void what_is_in_order_is_told_apart(void **state)
@@ -52,20 +52,20 @@ static void what_is_in_order_is_told_apart(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct head h = {0};
+		struct framing h = {0};
 
 		read_both(&h, t[i].in, strlen(t[i].in));
-		assert_int_equal(h.state, HEAD_OVER);
+		assert_int_equal(h.state, FRAMING_OVER);
 		assert_string_equal(h.method, t[i].method);
 		assert_string_equal(h.path, t[i].path);
-		assert_int_equal(!h.values[HEAD_HOST], !t[i].host);
+		assert_int_equal(!h.values[FRAMING_HOST], !t[i].host);
 		if (t[i].host)
-			assert_string_equal(h.values[HEAD_HOST], t[i].host);
+			assert_string_equal(h.values[FRAMING_HOST], t[i].host);
 		assert_string_equal(h.body.s ? h.body.s : "", t[i].body);
-		head_reset(&h);
-		assert_int_equal(head_take(&h, t[i].in, strlen(t[i].in)),
+		framing_reset(&h);
+		assert_int_equal(framing_take(&h, t[i].in, strlen(t[i].in)),
 			strlen(t[i].in) - t[i].rest);
-		head_reset(&h);
+		framing_reset(&h);
 	}
 }
 
@@ -129,27 +129,27 @@ static void what_can_be_read_in_two_ways_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct head h = {0};
+		struct framing h = {0};
 
 		read_both(&h, t[i].in, strlen(t[i].in));
-		if (h.state != HEAD_WRONG || h.status != t[i].status)
+		if (h.state != FRAMING_WRONG || h.status != t[i].status)
 			fail_msg("%s: %d", t[i].in, h.status);
 		assert_non_null(h.words);
-		head_reset(&h);
+		framing_reset(&h);
 	}
 }
 
 /* The status for `n` times this piece. */
 static int status_of(const char *start, const char *piece, size_t n)
 {
-	struct head h = {0};
+	struct framing h = {0};
 	int status;
 
-	head_take(&h, start, strlen(start));
+	framing_take(&h, start, strlen(start));
 	for (size_t i = 0; i < n; i++)
-		head_take(&h, piece, strlen(piece));
+		framing_take(&h, piece, strlen(piece));
 	status = h.status;
-	head_reset(&h);
+	framing_reset(&h);
 	return status;
 }
 

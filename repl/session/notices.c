@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * told.c - what a person has been told on this host
+ * notices.c - what a person has been told on this host
  *
  * Runs in:   front end
  * Trusts:    nothing in the file: it decides only whether a line is said again
@@ -20,7 +20,7 @@
 /* A file that has grown longer is begun anew. */
 #define BYTES_MAX (16u << 10)
 
-int told_open(int dir)
+int notices_open(int dir)
 {
 	auto_close int fd = openat(dir, "told",
 		O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
@@ -34,7 +34,7 @@ int told_open(int dir)
 	return fd_take(&fd);
 }
 
-bool told_before(int fd, const char *text)
+bool notices_were_shown(int fd, const char *text)
 {
 	char host[256] = "", file[BYTES_MAX + 1];
 	struct strbuf line = {0};

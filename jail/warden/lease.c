@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.c - a jail that was made ahead waits until it is somebody's
+ * lease.c - a jail that was made ahead waits until it is somebody's
  *
  * Runs in:   warden, when its first jail stands and Python is up
- * Trusts:    who holds the other end of the claim's socket: the maker, and the
+ * Trusts:    who holds the other end of the lease's socket: the maker, and the
  *            child of it that hands the session over. A front end never has it
- * Leaves:    a session as any other; or none: nothing is claimed by half
+ * Leaves:    a session as any other; or none: nothing is leased by half
  *
  * No code of anybody's is in the jail. Each limit is no looser than the one
  * that the jail was made with. How it gets there:
@@ -19,12 +19,12 @@
  *   home.size, .files  the file system of the home
  *   python.recursion   the driver
  *   session.idle, .lifetime, and every other key of [cell]   here, from now on
- *   session.per_user   counted by the maker, before the claim
+ *   session.per_user   counted by the maker, before the lease
  *   files.*            the front end
- *   jail.network       no claim changes it: site_make_plan()
+ *   jail.network       no lease changes it: site_make_plan()
  *
  * A Python that is up keeps RLIMIT_FSIZE as it was, which adds nothing to the
- * sizes, without which there is no claim.
+ * sizes, without which there is no lease.
  */
 #include "jail/warden/parts.h"
 #include "jail/warden/warden.h"
@@ -43,9 +43,9 @@
 static int send_offer(struct warden *w, int sock, struct err *e)
 {
 	const struct cgroup *cg = &w->site.cgroup;
-	struct claim_offer o = {
+	struct lease_offer o = {
 		.id = w->site.id, .limits = w->spec->limits, .cgroup = *cg};
-	int fds[1 + CGROUP_CONTROLLERS] = {w->site.claim};
+	int fds[1 + CGROUP_CONTROLLERS] = {w->site.allocation};
 
 	memcpy(fds + 1, cg->held, sizeof(cg->held));
 	if (io_send_fds(sock, &o, sizeof(o), fds, 1 + cg->ndirs, 0) < 0)
@@ -53,7 +53,7 @@ static int send_offer(struct warden *w, int sock, struct err *e)
 	return 0;
 }
 
-/* Until there is a claim: 0; -1 with e; SESSION_OVER. */
+/* Until there is a lease: 0; -1 with e; SESSION_OVER. */
 static int wait_for(struct warden *w, int sock, struct err *e)
 {
 	struct wire_init m;
@@ -64,9 +64,9 @@ static int wait_for(struct warden *w, int sock, struct err *e)
 		if (r == SESSION_OVER)
 			return r;
 		if (ready && link_take(&w->link, &m, NULL, 0) < 0)
-			return err_set(e, "the jail died before its claim");
+			return err_set(e, "the jail died before its lease");
 		if (w->spec->mode != SPEC_PROGRAM && !guest_is_alive(&w->guest))
-			return err_set(e, "Python died before its claim");
+			return err_set(e, "Python died before its lease");
 	}
 	return 0;
 }
@@ -76,17 +76,17 @@ static int wait_for(struct warden *w, int sock, struct err *e)
 static int tell_init(struct warden *w, struct err *e)
 {
 	auto_close int fd =
-		io_sealed_memfd("cellblock-claim", &w->claim, sizeof(w->claim));
+		io_sealed_memfd("cellblock-lease", &w->lease, sizeof(w->lease));
 
-	return fd < 0 || link_ask(&w->link, INIT_CLAIM, NULL, &fd, 1) < 0
-		       ? err_errno(e, "tell init of the claim")
+	return fd < 0 || link_ask(&w->link, INIT_LEASE, NULL, &fd, 1) < 0
+		       ? err_errno(e, "tell init of the lease")
 		       : 0;
 }
 
 static int await_init(struct warden *w, struct err *e)
 {
 	struct wire_init m = {0};
-	int r = link_await(&w->link, INIT_CLAIMED, &m, now_ms() + INIT_MS);
+	int r = link_await(&w->link, INIT_LEASED, &m, now_ms() + INIT_MS);
 
 	if (r == -1 && m.type == INIT_ERROR)
 		*e = m.err;
@@ -98,27 +98,27 @@ static int await_init(struct warden *w, struct err *e)
 /* No answer is awaited: the next request to Python comes behind it. */
 static int tell_python(struct warden *w, struct err *e)
 {
-	char env[SPAWN_CLAIM_MAX], buf[sizeof(env) + 128];
-	size_t n = spawn_claim_env(w->spec, env);
+	char env[SPAWN_LEASE_MAX], buf[sizeof(env) + 128];
+	size_t n = spawn_lease_env(w->spec, env);
 
-	n = wire_claim_encode(buf, &w->spec->limits, env, n);
+	n = wire_lease_encode(buf, &w->spec->limits, env, n);
 	return guest_send(&w->guest, buf, n, -1) < 0
-		       ? err_errno(e, "tell Python of the claim")
+		       ? err_errno(e, "tell Python of the lease")
 		       : 0;
 }
 
 static int change_session(
-	struct warden *w, const struct spec_claim *c, struct err *e)
+	struct warden *w, const struct spec_lease *c, struct err *e)
 {
 	struct plan plan = {0};
 	int r;
 
-	w->claim = *c;
-	w->claim.term[sizeof(w->claim.term) - 1] = '\0';
-	spec_take_claim(&w->own, &w->claim);
+	w->lease = *c;
+	w->lease.term[sizeof(w->lease.term) - 1] = '\0';
+	spec_take_lease(&w->own, &w->lease);
 	if (site_make_plan(&w->site, &plan, e) < 0)
 		return -1;
-	r = warden_jail_claim(&w->jail, &plan, c, e);
+	r = warden_jail_lease(&w->jail, &plan, c, e);
 	if (r == 0 && w->spec->mode != SPEC_PROGRAM)
 		r = tell_python(w, e);
 	if (r < 0) {
@@ -132,7 +132,7 @@ static int change_session(
 }
 
 /* Prepare what the first cell needs: the modules that Python loads, and the
- * stand-in. */
+ * helper. */
 static int warm_up(struct warden *w, struct err *e)
 {
 	warden_jail_begin_ttys(&w->jail);
@@ -141,12 +141,12 @@ static int warm_up(struct warden *w, struct err *e)
 		       : 0;
 }
 
-int claim_await(struct warden *w, struct err *e)
+int lease_await(struct warden *w, struct err *e)
 {
 	auto_close int sock = w->spec->made ? w->spec->made->ahead : 0;
-	struct claim_answer a = {.ok = 1};
+	struct lease_answer a = {.ok = 1};
 	int session = w->spec->mode == SPEC_SESSION;
-	struct spec_claim c;
+	struct spec_lease c;
 	int r;
 
 	if (!sock) {
@@ -163,7 +163,7 @@ int claim_await(struct warden *w, struct err *e)
 		r = wait_for(w, sock, e);
 	if (r < 0)
 		return r;
-	/* An end of file: nobody will claim it. */
+	/* An end of file: nobody will lease it. */
 	if (io_recv_fds(sock, &c, sizeof(c), NULL, 0, 0) != (ssize_t)sizeof(c))
 		return SESSION_OVER;
 	r = change_session(w, &c, &a.err);

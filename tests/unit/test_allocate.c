@@ -14,13 +14,13 @@
 /* Below the range of uids for sessions. */
 #define SOME_UID 2130600001
 
-struct claims {
+struct leases {
 	char dir[64];
 };
 
 static int claims_begin(void **state)
 {
-	struct claims *c = calloc(1, sizeof(*c));
+	struct leases *c = calloc(1, sizeof(*c));
 
 	strcpy(c->dir, "/tmp/cellblock-ident-XXXXXX");
 	*state = c;
@@ -29,7 +29,7 @@ static int claims_begin(void **state)
 
 static int claims_end(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	DIR *d = opendir(c->dir);
 
 	for (struct dirent *de; d && (de = readdir(d));)
@@ -42,29 +42,29 @@ static int claims_end(void **state)
 
 static void no_two_sessions_share_a_uid(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	int fd[3], again;
 	uid_t uid[3], more;
 	struct err e;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(ident_claim(c->dir, SOME_UID, SOME_UID + 2,
+		assert_int_equal(ident_allocate(c->dir, SOME_UID, SOME_UID + 2,
 					 &uid[i], &fd[i], &e),
 			0);
 	assert_int_not_equal(uid[0], uid[1]);
 	assert_int_not_equal(uid[0], uid[2]);
 	assert_int_not_equal(uid[1], uid[2]);
-	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+	assert_int_equal(ident_allocate(c->dir, SOME_UID, SOME_UID + 2, &more,
+				 &again, &e),
 		-1);
 	assert_non_null(strstr(e.msg, "in use"));
 	assert_non_null(strstr(e.hint, "uids"));
-	/* control: a uid that was given back can be claimed */
+	/* control: a uid that was given back can be leased */
 	close(fd[1]);
-	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID + 2, &more, &again, &e),
+	assert_int_equal(ident_allocate(c->dir, SOME_UID, SOME_UID + 2, &more,
+				 &again, &e),
 		0);
 	assert_int_equal(more, uid[1]);
 	close(again);
@@ -74,33 +74,35 @@ static void no_two_sessions_share_a_uid(void **state)
 
 static void a_uid_stays_claimed_until_the_last_holder_ends(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	int fd, again;
 	uid_t uid;
 	struct err e;
 	pid_t pid;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
 	pid = fork(); /* as the janitor is */
 	if (pid == 0)
 		for (;;)
 			pause();
 	close(fd);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), -1);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &again, &e),
+		-1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &again, &e), 0);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &again, &e),
+		0);
 	close(again);
 }
 
 static void a_uid_without_a_holder_is_free(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	static const char *const never[] = {"", "0", "65534", "4294967295",
 		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
 	int mine, theirs, elsewhere = memfd_create("uids", 0);
@@ -109,33 +111,34 @@ static void a_uid_without_a_holder_is_free(void **state)
 	uid_t uid;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e), 0);
-	assert_int_equal(ident_claim(c->dir, SOME_UID + 1, SOME_UID + 1, &uid,
-				 &mine, &e),
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e),
 		0);
-	assert_int_equal(ident_claim_name(mine, SOME_UID, name, &e), 0);
-	assert_false(ident_claim_is_free(mine, name));
+	assert_int_equal(ident_allocate(c->dir, SOME_UID + 1, SOME_UID + 1,
+				 &uid, &mine, &e),
+		0);
+	assert_int_equal(ident_allocation_name(mine, SOME_UID, name, &e), 0);
+	assert_false(ident_allocation_is_free(mine, name));
 	snprintf(number, sizeof(number), "%u", SOME_UID);
 	assert_int_equal(strncmp(name, number, strlen(number)), 0);
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
-		assert_false(ident_claim_is_free(mine, never[i]));
+		assert_false(ident_allocation_is_free(mine, never[i]));
 		snprintf(wrong, sizeof(wrong), "%s%s", never[i],
 			name + strlen(number));
-		assert_false(ident_claim_is_free(mine, wrong));
+		assert_false(ident_allocation_is_free(mine, wrong));
 	}
 	/* control: it is free once they have given it back */
-	ident_claim_release(theirs);
-	assert_false(ident_claim_is_free(mine, number));
-	assert_true(ident_claim_is_free(mine, name));
+	ident_allocation_release(theirs);
+	assert_false(ident_allocation_is_free(mine, number));
+	assert_true(ident_allocation_is_free(mine, name));
 	/* a lock in another lock file does not count */
-	assert_false(ident_claim_is_free(elsewhere, name));
+	assert_false(ident_allocation_is_free(elsewhere, name));
 	close(elsewhere);
-	/* from then on it is claimed */
-	assert_false(ident_claim_is_free(theirs, name));
+	/* from then on it is leased */
+	assert_false(ident_allocation_is_free(theirs, name));
 	close(mine);
-	assert_true(ident_claim_is_free(theirs, name));
+	assert_true(ident_allocation_is_free(theirs, name));
 	close(theirs);
 }
 
@@ -155,7 +158,7 @@ static int sleep_as(void *arg)
 
 static void a_uid_with_running_processes_is_not_claimed(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	int ready[2], fd = -1;
 	uid_t uid;
 	struct err e;
@@ -163,54 +166,54 @@ static void a_uid_with_running_processes_is_not_claimed(void **state)
 	char ch;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(sleep_as(ready));
 	assert_int_equal(read(ready[0], &ch, 1), 1);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
 	close(fd);
 }
 
 static void root_and_nobody_are_never_claimed(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	const uid_t never[] = {0, 65534, (uid_t)-1};
 	struct err e;
 	uid_t uid;
 	int fd;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(
-			ident_claim(c->dir, never[i], never[i], &uid, &fd, &e),
+		assert_int_equal(ident_allocate(c->dir, never[i], never[i],
+					 &uid, &fd, &e),
 			-1);
 }
 
 static void a_lock_directory_of_another_user_is_refused(void **state)
 {
-	struct claims *c = *state;
+	struct leases *c = *state;
 	struct err e;
 	uid_t uid;
 	int fd;
 
 	if (geteuid() != 0)
-		SKIP("only root claims uids");
+		SKIP("only root leases uids");
 	chmod(c->dir, 0777);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 	assert_non_null(strstr(e.msg, "must be root's"));
 	chmod(c->dir, 0700);
 	assert_int_equal(chown(c->dir, SOME_UID, 0), 0);
 	assert_int_equal(
-		ident_claim(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
+		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, claims_begin, claims_end)

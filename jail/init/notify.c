@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asked.c - what guests must ask for: locks, anonymous shared memory
+ * notify.c - what guests must ask for: locks, anonymous shared memory
  *
  * Runs in:   init
  * Trusts:    the kernel's lists in /proc
@@ -180,7 +180,7 @@ static int64_t count_all(void *arg)
 static int count_all_locks(int proc_fd)
 {
 	struct count c = {.proc_fd = proc_fd};
-	int64_t n = apart_do(count_all, &c, COUNT_WALL_MS);
+	int64_t n = init_helper_run(count_all, &c, COUNT_WALL_MS);
 
 	return n < 0 ? LOCKS_MAX : (int)n;
 }
@@ -189,7 +189,7 @@ static int count_all_locks(int proc_fd)
 
 struct look {
 	int proc_fd;
-	const struct asked_slot *slot;
+	const struct notify_slot *slot;
 	pid_t tid; /* of a thread that shows no file there */
 };
 
@@ -239,7 +239,7 @@ static int is_no_file(struct look *l)
 
 /* True if there are no locks where no file is. 0 also when that cannot be told.
  */
-static int judge_slot(const struct asked_slot *slot, int64_t locks)
+static int judge_slot(const struct notify_slot *slot, int64_t locks)
 {
 	if (locks > 0)
 		kill(slot->leader, SIGKILL);
@@ -247,13 +247,14 @@ static int judge_slot(const struct asked_slot *slot, int64_t locks)
 }
 
 /* When it comes to nothing, a guest may have arranged for that. */
-static int64_t look_apart(struct asked *a, int64_t (*work)(void *), void *arg)
+static int64_t look_in_helper(
+	struct notify *a, int64_t (*work)(void *), void *arg)
 {
 	int64_t began = now_ms(), r;
 
 	if (began < a->look_ms)
 		return -1;
-	r = apart_do(work, arg, COUNT_WALL_MS);
+	r = init_helper_run(work, arg, COUNT_WALL_MS);
 	if (r < 0)
 		a->look_ms = now_ms() + (now_ms() - began) * COUNT_SHARE;
 	return r;
@@ -262,14 +263,15 @@ static int64_t look_apart(struct asked *a, int64_t (*work)(void *), void *arg)
 /* True if the last lock that was granted turned out well, where the thread asks
  * again: its process is not in an exec, so init can look at it without waiting.
  */
-static int slot_is_right(struct asked *a, const struct asked_slot *slot)
+static int slot_is_right(struct notify *a, const struct notify_slot *slot)
 {
 	struct look l = {a->proc_fd, slot, 0};
 
-	return !is_no_file(&l) || judge_slot(slot, look_apart(a, count_at, &l));
+	return !is_no_file(&l) ||
+	       judge_slot(slot, look_in_helper(a, count_at, &l));
 }
 
-static int is_alive(const struct asked *a, const struct asked_slot *slot)
+static int is_alive(const struct notify *a, const struct notify_slot *slot)
 {
 	char path[64];
 
@@ -279,7 +281,7 @@ static int is_alive(const struct asked *a, const struct asked_slot *slot)
 
 /* Some of the slots. */
 struct part {
-	const struct asked *a;
+	const struct notify *a;
 	int from, n;
 };
 
@@ -290,7 +292,7 @@ static int64_t look_at_part(void *arg)
 	int64_t right = 0;
 
 	for (int i = 0; i < p->n; i++) {
-		const struct asked_slot *slot = &p->a->slots[p->from + i];
+		const struct notify_slot *slot = &p->a->slots[p->from + i];
 		struct look l = {p->a->proc_fd, slot, 0};
 
 		if (!is_alive(p->a, slot) &&
@@ -302,7 +304,7 @@ static int64_t look_at_part(void *arg)
 
 /* Forget threads that have ended: they have no call under way. The rest of
  * their process may be in an exec. */
-static void slots_free(struct asked *a)
+static void slots_free(struct notify *a)
 {
 	struct part p = {a, a->nslots, 0};
 	int64_t right = 0;
@@ -310,7 +312,7 @@ static void slots_free(struct asked *a)
 	while (right >= 0 && p.from > 0) {
 		p.n = p.from < PART_SLOTS ? p.from : PART_SLOTS;
 		p.from -= p.n;
-		right = look_apart(a, look_at_part, &p);
+		right = look_in_helper(a, look_at_part, &p);
 		for (int i = p.n - 1; right > 0 && i >= 0; i--)
 			if (right >> i & 1)
 				a->slots[p.from + i] = a->slots[--a->nslots];
@@ -318,14 +320,14 @@ static void slots_free(struct asked *a)
 }
 
 /* The number of the thread was that of another process's before. */
-static int is_reused(struct asked *a, const struct asked_slot *slot)
+static int is_reused(struct notify *a, const struct notify_slot *slot)
 {
 	struct part p = {a, (int)(slot - a->slots), 1};
 
-	return look_apart(a, look_at_part, &p) == 1;
+	return look_in_helper(a, look_at_part, &p) == 1;
 }
 
-static struct asked_slot *slot_of(struct asked *a, pid_t tid)
+static struct notify_slot *slot_of(struct notify *a, pid_t tid)
 {
 	for (int i = 0; i < a->nslots; i++)
 		if (a->slots[i].tid == tid)
@@ -335,9 +337,9 @@ static struct asked_slot *slot_of(struct asked *a, pid_t tid)
 
 /* Note that a thread may lock a part of what `number` leads to. It asks, so its
  * last call is done. 0, or -1 when it must not. */
-static int slot_take(struct asked *a, pid_t tid, int number)
+static int slot_take(struct notify *a, pid_t tid, int number)
 {
-	struct asked_slot *slot = slot_of(a, tid);
+	struct notify_slot *slot = slot_of(a, tid);
 	struct procstatus st;
 	char path[32];
 
@@ -347,33 +349,33 @@ static int slot_take(struct asked *a, pid_t tid, int number)
 	if (slot && !(slot->leader == st.leader ? slot_is_right(a, slot)
 						: is_reused(a, slot)))
 		return -1;
-	if (!slot && a->nslots == ASKED_SLOTS)
+	if (!slot && a->nslots == NOTIFY_SLOTS)
 		slots_free(a);
-	if (!slot && a->nslots == ASKED_SLOTS)
+	if (!slot && a->nslots == NOTIFY_SLOTS)
 		return -1;
 	if (!slot)
 		slot = &a->slots[a->nslots++];
-	*slot = (struct asked_slot){st.leader, tid, number};
+	*slot = (struct notify_slot){st.leader, tid, number};
 	return 0;
 }
 
 /* ---- answering ---- */
 
-static int has_room(const struct asked *a)
+static int has_room(const struct notify *a)
 {
 	int max = a->proc_fd < 0 ? LOCKS_BLIND : LOCKS_MAX;
 
 	return a->locks + LOCKS_OF_A_CALL <= max;
 }
 
-static int is_file(const struct asked *a, const struct seccomp_notif *n)
+static int is_file(const struct notify *a, const struct seccomp_notif *n)
 {
 	return a->proc_fd < 0 ||
 	       locker_is_file(a->proc_fd, (pid_t)n->pid, (int)n->data.args[0]);
 }
 
 /* A thread that waits for its answer, and is alone, stays alone. */
-static int has_company(const struct asked *a, pid_t tid)
+static int has_company(const struct notify *a, pid_t tid)
 {
 	char path[32];
 	struct stat st;
@@ -385,7 +387,7 @@ static int has_company(const struct asked *a, pid_t tid)
 	return fstatat(a->proc_fd, path, &st, 0) < 0 || st.st_nlink != 3;
 }
 
-static int grant_lock(struct asked *a)
+static int grant_lock(struct notify *a)
 {
 	int64_t now = now_ms();
 
@@ -402,7 +404,7 @@ static int grant_lock(struct asked *a)
 }
 
 /* A guest that is interrupted asks again, and then it counts twice. */
-static int grant_memory(struct asked *a, uint64_t length)
+static int grant_memory(struct notify *a, uint64_t length)
 {
 	int64_t page = sysconf(_SC_PAGESIZE), bytes;
 
@@ -416,7 +418,7 @@ static int grant_memory(struct asked *a, uint64_t length)
 }
 
 /* With ENOSYS programs go on without a lock, or lock in another way. */
-static int grant_whole(struct asked *a, const struct seccomp_notif *n)
+static int grant_whole(struct notify *a, const struct seccomp_notif *n)
 {
 	const struct locker_want want = {.id = n->id,
 		.tid = (pid_t)n->pid,
@@ -432,7 +434,7 @@ static int grant_whole(struct asked *a, const struct seccomp_notif *n)
 	return locker_take(&a->locker, &want) < 0 ? -ENOLCK : LATER;
 }
 
-static int grant_part(struct asked *a, const struct seccomp_notif *n)
+static int grant_part(struct notify *a, const struct seccomp_notif *n)
 {
 	pid_t tid = (pid_t)n->pid;
 
@@ -446,7 +448,7 @@ static int grant_part(struct asked *a, const struct seccomp_notif *n)
 
 /* 0, or the errno that the call fails with, negative; LATER: a thread of init
  * answers. */
-static int grant_call(struct asked *a, const struct seccomp_notif *n)
+static int grant_call(struct notify *a, const struct seccomp_notif *n)
 {
 	switch (n->data.nr) {
 	case SYS_mmap:
@@ -457,7 +459,7 @@ static int grant_call(struct asked *a, const struct seccomp_notif *n)
 	return grant_part(a, n);
 }
 
-void asked_serve(struct asked *a)
+void notify_serve(struct notify *a)
 {
 	union {
 		struct seccomp_notif asked;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chore.c - what may have to wait for a guest
+ * work.c - what may have to wait for a guest
  *
- * Runs in:   the warden's stand-in; the warden itself while the jail is stopped
+ * Runs in:   the warden's helper; the warden itself while the jail is stopped
  * Trusts:    the kernel's numbers. A guest that runs can hold the locks of its
  *            memory map, of an exec and of its tty for as long as it likes
  * Leaves:    the ttys as they are to be
@@ -24,7 +24,7 @@
 /* True if the person has typed nothing that is not read, and the front end has
  * read all that was written: a process that sleeps until its output is read is
  * not idle. */
-static int tty_is_empty(const struct chore_place *p)
+static int tty_is_empty(const struct work_place *p)
 {
 	struct pollfd written = {.fd = p->tty_master, .events = POLLIN};
 	int typed = 0;
@@ -33,16 +33,16 @@ static int tty_is_empty(const struct chore_place *p)
 	       (ioctl(p->tty_slave, FIONREAD, &typed) < 0 || typed == 0);
 }
 
-static void sum_processes(const struct chore_place *p, const struct chore *q,
-	struct chore_result *r)
+static void sum_processes(
+	const struct work_place *p, const struct work *q, struct work_result *r)
 {
-	unsigned flags = (q->what & CHORE_WEIGHT ? PROCS_WEIGHT : 0) |
-			 (q->what & CHORE_CPU ? PROCS_CPU : 0);
+	unsigned flags = (q->what & WORK_WEIGHT ? PROCS_WEIGHT : 0) |
+			 (q->what & WORK_CPU ? PROCS_CPU : 0);
 	struct procs all;
 
 	if (procs_sample(&p->procs, flags, &all, NULL) < 0)
 		return;
-	r->what |= q->what & (CHORE_WEIGHT | CHORE_CPU);
+	r->what |= q->what & (WORK_WEIGHT | WORK_CPU);
 	r->weight_bytes = all.bytes;
 	r->kernel_bytes = all.kernel_bytes;
 	r->forks_bytes = all.forks_bytes;
@@ -51,14 +51,14 @@ static void sum_processes(const struct chore_place *p, const struct chore *q,
 	r->cpu_ms = all.cpu_ms + all.init_ms;
 }
 
-static void count_private(const struct chore_place *p, const struct chore *q,
-	struct chore_result *r)
+static void count_private(
+	const struct work_place *p, const struct work *q, struct work_result *r)
 {
 	struct procstat st, later;
 
 	if (procs_stat(&p->procs, q->pid, &st) < 0)
 		return;
-	r->what |= CHORE_PRIVATE;
+	r->what |= WORK_PRIVATE;
 	r->faults = st.minor_faults;
 	r->rss_bytes = st.rss_bytes;
 	r->private_bytes = -1;
@@ -72,25 +72,25 @@ static void count_private(const struct chore_place *p, const struct chore *q,
 		r->rss_bytes = later.rss_bytes;
 }
 
-static void sample_waits(const struct chore_place *p, const struct chore *q,
-	struct chore_result *r)
+static void sample_waits(
+	const struct work_place *p, const struct work *q, struct work_result *r)
 {
-	if (q->what & CHORE_WAITS) {
+	if (q->what & WORK_WAITS) {
 		r->waits = procs_waits_for_tty(&p->procs, p->tty_dev, q->kept.v,
 				   q->kept.n) == 1 &&
 			   tty_is_empty(p) &&
 			   now_ms() - r->began_ms <= SAMPLE_MS;
-		r->what |= CHORE_WAITS;
+		r->what |= WORK_WAITS;
 	}
-	if (q->what & (CHORE_WEIGHT | CHORE_CPU))
+	if (q->what & (WORK_WEIGHT | WORK_CPU))
 		sum_processes(p, q, r);
-	if (q->what & CHORE_PRIVATE)
+	if (q->what & WORK_PRIVATE)
 		count_private(p, q, r);
 }
 
 /* Reading, unlike FIONREAD, waits for bytes that were written and are still on
  * their way through the kernel. */
-static void take_keys(int slave, struct chore_result *r)
+static void take_keys(int slave, struct work_result *r)
 {
 	ssize_t n;
 
@@ -101,19 +101,19 @@ static void take_keys(int slave, struct chore_result *r)
 		r->nkeys += (size_t)n;
 }
 
-void chore_do(const struct chore_place *p, const struct chore *q,
-	struct chore_result *r)
+void work_do(
+	const struct work_place *p, const struct work *q, struct work_result *r)
 {
 	r->what = 0;
 	r->began_ms = now_ms();
 	r->nkeys = 0;
 	sample_waits(p, q, r);
-	if (q->what & CHORE_KEYS)
+	if (q->what & WORK_KEYS)
 		take_keys(p->tty_slave, r);
-	if (q->what & CHORE_TTYS) {
+	if (q->what & WORK_TTYS) {
 		pty_set_cooked(p->tty_slave, NULL);
 		pty_set_raw(p->line, NULL);
 	}
-	if (q->what & (CHORE_SIZE | CHORE_TTYS) && q->rows > 0)
+	if (q->what & (WORK_SIZE | WORK_TTYS) && q->rows > 0)
 		pty_set_size(p->tty_slave, q->rows, q->cols, NULL);
 }

@@ -39,7 +39,7 @@ static void what_the_child_finds_is_the_answer(void **state)
 	int n = 41;
 
 	(void)state;
-	assert_int_equal(apart_do(answers, &n, LONG_MS), 42);
+	assert_int_equal(init_helper_run(answers, &n, LONG_MS), 42);
 }
 
 static void a_child_that_is_stopped_or_killed_fails_at_once(void **state)
@@ -48,13 +48,14 @@ static void a_child_that_is_stopped_or_killed_fails_at_once(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(apart_do(is_hit, &signals[i], LONG_MS), -1);
+		assert_int_equal(
+			init_helper_run(is_hit, &signals[i], LONG_MS), -1);
 }
 
 static void a_child_that_waits_fails_in_time(void **state)
 {
 	(void)state;
-	assert_int_equal(apart_do(waits, NULL, 20), -1);
+	assert_int_equal(init_helper_run(waits, NULL, 20), -1);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * standin.c - a child of the warden that may be kept waiting in its place
+ * helper.c - a child of the warden that may be kept waiting in its place
  *
  * Runs in:   warden, and a child of it for each jail
  * Holds:     as the warden; the child keeps the jail's /proc and tty
@@ -9,9 +9,9 @@
  * Leaves:    nothing: the child dies with the warden or with its jail
  *
  * The warden must not wait, because nobody else looks at the clocks. The
- * stand-in is killed when it has not answered in time, and then the warden goes
+ * helper is killed when it has not answered in time, and then the warden goes
  * by what it sees itself: the clock runs on, and memory is in doubt. The
- * stand-in's work is limited to a share of a core, but while the jail is
+ * helper's work is limited to a share of a core, but while the jail is
  * stopped for it: then it is the cell's.
  */
 #include "jail/warden/parts.h"
@@ -42,19 +42,19 @@
 /* ---- the child ---- */
 
 static _Noreturn void serve_questions(
-	const struct chore_place *p, int sock, pid_t warden)
+	const struct work_place *p, int sock, pid_t warden)
 {
 	const int keep[] = {
 		sock, p->procs.proc_fd, p->tty_master, p->tty_slave, p->line};
-	struct chore q;
-	struct chore_result a;
+	struct work q;
+	struct work_result a;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		getppid() != warden || ident_close_fds(keep, 5, NULL) < 0)
 		_exit(1);
-	prctl(PR_SET_NAME, "cellblock-stand", 0, 0, 0);
+	prctl(PR_SET_NAME, "cellblock-help", 0, 0, 0);
 	while (recv(sock, &q, sizeof(q), 0) == sizeof(q)) {
-		chore_do(p, &q, &a);
+		work_do(p, &q, &a);
 		if (send(sock, &a, sizeof(a) - sizeof(a.keys) + a.nkeys,
 			    MSG_NOSIGNAL) < 0)
 			break;
@@ -64,13 +64,13 @@ static _Noreturn void serve_questions(
 
 /* ---- the warden ---- */
 
-void standin_init(struct standin *s)
+void helper_init(struct helper *s)
 {
-	*s = (struct standin){.sock = -1};
+	*s = (struct helper){.sock = -1};
 }
 
 /* 0, or -1. */
-static int start_child(struct standin *s, const struct chore_place *p)
+static int start_child(struct helper *s, const struct work_place *p)
 {
 	pid_t warden = getpid();
 	int pair[2];
@@ -93,7 +93,7 @@ static int start_child(struct standin *s, const struct chore_place *p)
 }
 
 /* Begin to end it. */
-static void begin_end(struct standin *s)
+static void begin_end(struct helper *s)
 {
 	if (s->sock >= 0)
 		kill(s->pid, SIGKILL);
@@ -101,25 +101,25 @@ static void begin_end(struct standin *s)
 	s->asked_ms = 0;
 }
 
-static int64_t cpu_now_ns(const struct standin *s)
+static int64_t cpu_now_ns(const struct helper *s)
 {
 	int64_t ns = io_clock_ns(s->cpu);
 
 	return ns < 0 ? s->cpu_ns : ns;
 }
 
-int standin_is_free(const struct standin *s, enum standin_haste haste)
+int helper_is_free(const struct helper *s, enum helper_haste haste)
 {
-	static const int64_t credit_ms[] = {[STANDIN_CALM] = 0,
-		[STANDIN_LATE] = CREDIT_MS / 4,
-		[STANDIN_URGENT] = CREDIT_MS,
-		[STANDIN_STOPPED] = INT64_MAX / 2};
+	static const int64_t credit_ms[] = {[HELPER_CALM] = 0,
+		[HELPER_LATE] = CREDIT_MS / 4,
+		[HELPER_URGENT] = CREDIT_MS,
+		[HELPER_STOPPED] = INT64_MAX / 2};
 
 	return !s->asked_ms && s->paid_ms <= now_ms() + credit_ms[haste];
 }
 
-int standin_ask(
-	struct standin *s, const struct chore_place *p, const struct chore *q)
+int helper_ask(
+	struct helper *s, const struct work_place *p, const struct work *q)
 {
 	if (s->asked_ms || (s->sock < 0 && start_child(s, p) < 0))
 		return -1;
@@ -134,7 +134,7 @@ int standin_ask(
 }
 
 /* The question is over, one way or the other. */
-static void settle_question(struct standin *s, int stopped)
+static void settle_question(struct helper *s, int stopped)
 {
 	int64_t now = now_ms();
 	int64_t work_ns = cpu_now_ns(s) - s->cpu_ns;
@@ -149,7 +149,7 @@ static void settle_question(struct standin *s, int stopped)
 }
 
 /* True if it waits for something, or has had all the time it may take. */
-static int is_held(const struct standin *s, int stopped)
+static int is_held(const struct helper *s, int stopped)
 {
 	int64_t took = now_ms() - s->asked_ms;
 	struct procstat st;
@@ -162,8 +162,8 @@ static int is_held(const struct standin *s, int stopped)
 	       st.state != 'R';
 }
 
-int standin_take(
-	struct standin *s, int timeout_ms, int stopped, struct chore_result *a)
+int helper_take(
+	struct helper *s, int timeout_ms, int stopped, struct work_result *a)
 {
 	struct pollfd p = {.fd = s->sock, .events = POLLIN};
 	ssize_t n;
@@ -182,7 +182,7 @@ int standin_take(
 	return -1;
 }
 
-void standin_end(struct standin *s)
+void helper_end(struct helper *s)
 {
 	begin_end(s);
 	if (s->pid > 0)

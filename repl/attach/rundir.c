@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * places.c - the directory where a person's sessions have their sockets
+ * rundir.c - the directory where a person's sessions have their sockets
  *
  * Runs in:   front end before it confines itself; clients
  * Trusts:    a directory that is the person's own or root's, and that nobody
@@ -64,7 +64,7 @@ static int open_private(const char *path, uid_t uid, struct err *e)
 }
 
 /* Open directory `i` of the table; with `make`, make its last part. */
-static int open_place(const struct places_of *of, size_t i, bool make,
+static int open_place(const struct rundir_of *of, size_t i, bool make,
 	char path[static PATH_MAX], struct err *e)
 {
 	const char *last = places[i].last;
@@ -97,7 +97,7 @@ static void name_socket(struct sockaddr_un *a, int dir, int id)
 		id);
 }
 
-void places_remove(int dir, int id)
+void rundir_remove(int dir, int id)
 {
 	char name[16];
 
@@ -169,7 +169,7 @@ static void sweep(int dir, int id)
 		unlinkat(dir, name, 0);
 }
 
-int places_connect(int dir, int id, uid_t uid)
+int rundir_connect(int dir, int id, uid_t uid)
 {
 	auto_close int sock = try_connect(dir, id);
 
@@ -199,10 +199,10 @@ static int number_of(const char *name)
 	int n = atoi(name);
 
 	snprintf(again, sizeof(again), "%d", n);
-	return n > 0 && n <= PLACES_IDS && !strcmp(again, name) ? n : 0;
+	return n > 0 && n <= RUNDIR_IDS && !strcmp(again, name) ? n : 0;
 }
 
-size_t places_list(int dir, int *ids, size_t max)
+size_t rundir_list(int dir, int *ids, size_t max)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -224,11 +224,11 @@ size_t places_list(int dir, int *ids, size_t max)
 /* A session that is stopped answers nothing, and is one. */
 static bool has_session(int dir, uid_t uid)
 {
-	int ids[PLACES_IDS];
-	size_t n = places_list(dir, ids, PLACES_IDS);
+	int ids[RUNDIR_IDS];
+	size_t n = rundir_list(dir, ids, RUNDIR_IDS);
 
 	for (size_t i = 0; i < n; i++) {
-		auto_close int sock = places_connect(dir, ids[i], uid);
+		auto_close int sock = rundir_connect(dir, ids[i], uid);
 
 		if (sock >= 0 || errno == EAGAIN)
 			return true;
@@ -236,7 +236,7 @@ static bool has_session(int dir, uid_t uid)
 	return false;
 }
 
-int places_open(const struct places_of *of, char path[static PATH_MAX])
+int rundir_open(const struct rundir_of *of, char path[static PATH_MAX])
 {
 	for (size_t i = 0; i < PLACES; i++) {
 		auto_close int dir = open_place(of, i, false, path, NULL);
@@ -261,7 +261,7 @@ static int bind_one(int sock, int dir, int id)
 
 static int bind_lowest(int sock, int dir, int *id)
 {
-	for (*id = 1; *id <= PLACES_IDS; ++*id) {
+	for (*id = 1; *id <= RUNDIR_IDS; ++*id) {
 		if (bind_one(sock, dir, *id) == 0)
 			return 0;
 		if (errno != EADDRINUSE)
@@ -286,7 +286,7 @@ static int listen_in(int dir, int *id, struct err *e)
 		return err_errno(e, "lock the directory of the sockets");
 	done = bind_lowest(sock, dir, id) == 0;
 	if (done && listen(sock, BACKLOG) < 0) {
-		places_remove(dir, *id);
+		rundir_remove(dir, *id);
 		done = false;
 	}
 	if (!done)
@@ -295,12 +295,12 @@ static int listen_in(int dir, int *id, struct err *e)
 	return done ? fd_take(&sock) : -1;
 }
 
-int places_bind(const struct places_of *of, int *dir,
+int rundir_bind(const struct rundir_of *of, int *dir,
 	char path[static PATH_MAX], int *id, struct err *e)
 {
 	int sock = -1;
 
-	*dir = places_open(of, path);
+	*dir = rundir_open(of, path);
 	if (*dir >= 0) {
 		sock = listen_in(*dir, id, e);
 		if (sock < 0)

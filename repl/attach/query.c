@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knock.c - one request to somebody's session
+ * query.c - one request to somebody's session
  *
  * Runs in:   a client
  * Trusts:    nobody: what answers on a socket may be a planted one. The answer
@@ -23,17 +23,17 @@
 /* A session that says nothing for so long is busy, or stopped. */
 #define ANSWER_MS 1000
 /* A command in it may take a while. */
-#define BESIDE_MS 10000
+#define SIDE_MS 10000
 #define WATCH_MS 15000
 
-int knock_namespace(struct err *e)
+int query_namespace(struct err *e)
 {
 	int fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
 
 	return fd >= 0 ? fd : err_errno(e, "open /proc/self/ns/user");
 }
 
-void knock_begin(
+void query_begin(
 	struct attach_request *r, enum attach_kind kind, const char *text)
 {
 	*r = (struct attach_request){.magic = ATTACH_MAGIC,
@@ -78,7 +78,7 @@ static int read_answer(
 static int ask_session(int sock, const struct attach_request *r, int ms,
 	struct attach_answer *a, int *fd, struct err *e)
 {
-	auto_close int ns = knock_namespace(e);
+	auto_close int ns = query_namespace(e);
 	struct pollfd p = {.fd = sock, .events = POLLIN};
 
 	if (ns < 0)
@@ -90,35 +90,35 @@ static int ask_session(int sock, const struct attach_request *r, int ms,
 	return read_answer(sock, a, fd, e);
 }
 
-int knock_ask(int sock, enum attach_kind kind, const char *text,
+int query_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_answer *a, struct err *e)
 {
 	struct attach_request r;
 
-	knock_begin(&r, kind, text);
+	query_begin(&r, kind, text);
 	return ask_session(sock, &r, ANSWER_MS, a, NULL, e);
 }
 
-int knock_beside(int sock, struct err *e)
+int query_side(int sock, struct err *e)
 {
 	struct attach_request r;
 	struct attach_answer a;
 	int fd = -1;
 
-	knock_begin(&r, ATTACH_BESIDE, NULL);
-	if (ask_session(sock, &r, BESIDE_MS, &a, &fd, e) < 0) {
+	query_begin(&r, ATTACH_SIDE, NULL);
+	if (ask_session(sock, &r, SIDE_MS, &a, &fd, e) < 0) {
 		fd_drop(&fd);
 		return -1;
 	}
 	return fd >= 0 ? fd : err_set(e, "the session did not answer");
 }
 
-int knock_watch(int sock, const char *from, struct err *e)
+int query_watch(int sock, const char *from, struct err *e)
 {
 	struct attach_request r;
 	struct attach_answer a;
 
-	knock_begin(&r, ATTACH_WATCH, NULL);
+	query_begin(&r, ATTACH_WATCH, NULL);
 	snprintf(r.from, sizeof(r.from), "%s", from);
 	if (ask_session(sock, &r, WATCH_MS, &a, NULL, e) < 0)
 		return -1;
@@ -128,7 +128,7 @@ int knock_watch(int sock, const char *from, struct err *e)
 			  "cellblock, and cannot be watched by this one");
 }
 
-bool knock_packet(const void *packet, size_t n, struct watcher_head *h)
+bool query_packet(const void *packet, size_t n, struct watcher_head *h)
 {
 	if (n < sizeof(*h) || n > sizeof(*h) + WATCHER_DATA)
 		return false;
