@@ -2,13 +2,13 @@
 /*
  * attach.h - terminals that come to a session and leave it
  *
- *	rundir.c	the directory where a person's sessions have their
- *sockets control.c		a session's own socket, and who comes to it
+ *	rundir.c	the directory of a person's sockets
+ *	control.c	a session's own socket and its visitors
  *	client.c	the process that a shell waits for
- *	logout.c	what becomes of a session when its person logs out
- *	query.c		one request to somebody's session
- *	watcher.c	the process of somebody who watches one
- *	registry.c	the sessions that there are
+ *	logout.c	what a logout does to a session
+ *	query.c		a client's request to a session
+ *	watcher.c	the process that shows a session to a watcher
+ *	registry.c	the list of sessions
  *
  * A session that may outlive its terminal is two processes. The client is what
  * a shell started: it waits, and passes signals on. The front end is its child,
@@ -39,15 +39,15 @@ struct terminal;
 
 /* ---- the wire ---- */
 
-#define ATTACH_MAGIC 0x6b626c63u /* the same for ever */
+#define ATTACH_MAGIC 0x6b626c63u /* never changes */
 #define ATTACH_VERSION 1
 #define ATTACH_TEXT 512
 /* The namespace, standard input, output and errors, and the terminal opened
  * again for output without blocking (optional). */
 #define ATTACH_FDS 5
 
-/* What is asked. Those before ATTACH_ATTACH keep their meaning, and their part
- * of struct attach_request, in all versions. */
+/* Kinds of request. Those before ATTACH_ATTACH keep their meaning, and their
+ * part of struct attach_request, in all versions. */
 enum attach_kind {
 	ATTACH_STATUS = 1,  /* answered with a struct attach_status */
 	ATTACH_END,	    /* end the session; `text` says why, or is empty */
@@ -67,12 +67,12 @@ struct attach_request {
 	int32_t number;
 	uint32_t reserved;
 	char text[ATTACH_TEXT];
-	/* From here on only the same version can be understood. */
+	/* Only the same version understands the fields from here on. */
 	char term[64], colorterm[32], no_color[8];
-	char from[64]; /* where the person sits: an address, or a terminal */
+	char from[64]; /* the client's address or terminal */
 };
 
-/* What is sent at least, in every version. */
+/* The shortest request of any version, in bytes. */
 #define ATTACH_HEAD offsetof(struct attach_request, term)
 
 enum attach_word {
@@ -81,7 +81,7 @@ enum attach_word {
 	/* On a link: */
 	ATTACH_OVER,  /* the session is over, with exit status `number` */
 	ATTACH_LEFT,  /* the session goes on without a terminal: `text` */
-	ATTACH_TAKEN, /* it goes on with another terminal: `text`; `number`: a
+	ATTACH_TAKEN, /* another client has the session: `text`; `number`: a
 		       * full-screen program was shown */
 };
 
@@ -90,13 +90,13 @@ enum attach_state { ATTACH_PROMPT, ATTACH_RUNS };
 /* Times are in milliseconds; -1 is unknown or does not apply. */
 struct attach_status {
 	int32_t pid;
-	uint32_t cell;	/* the last number */
+	uint32_t cell;	/* number of the last cell */
 	uint32_t state; /* enum attach_state */
 	uint32_t reserved;
 	int64_t began;	 /* seconds since the epoch */
-	int64_t cell_ms; /* since it began, or since it ended */
+	int64_t cell_ms; /* since that cell began or ended */
 	int64_t idle_ms; /* since the last key, or the end of a cell */
-	int64_t away_ms; /* since the terminal was lost; -1: there is one */
+	int64_t away_ms; /* since it was detached; -1: attached */
 	int64_t cpu_ms, memory_bytes, home_bytes, home_files;
 	char who[64], from[64], build[32];
 };
@@ -111,19 +111,19 @@ struct attach_answer {
 	struct attach_status status;
 };
 
-/* What a watcher gets, a message each: this head, and at most WATCHER_DATA
- * bytes. The answer has WATCHER_STREAM as its number. */
+/* A message to a watcher: struct watcher_head and at most WATCHER_DATA bytes.
+ * The answer to ATTACH_WATCH has WATCHER_STREAM as its number. */
 #define WATCHER_STREAM 1
 #define WATCHER_DATA 16384
 
 enum watcher_kind {
 	WATCHER_SOURCE = 1, /* of a cell or a command, from byte `number` on */
 	WATCHER_OUTPUT,	    /* as the cell wrote it, unfiltered */
-	WATCHER_BREAK,	    /* what comes next begins a line */
+	WATCHER_BREAK,	    /* the next output begins a line */
 	WATCHER_END,	    /* the cell's output is over */
 	WATCHER_LINE,	    /* the text of a frame line */
 	WATCHER_BACKGROUND, /* output of no cell */
-	WATCHER_MISSED,	    /* `number` bytes did not come */
+	WATCHER_MISSED,	    /* the session dropped `number` bytes */
 	WATCHER_OVER,	    /* the session is over */
 };
 
@@ -138,8 +138,8 @@ struct watcher_head {
 	int64_t number;
 };
 
-/* Whether `n` bytes, which lie in *r, are a request that may be looked at. Its
- * strings end afterwards, and what did not come is zero. Pure. */
+/* True if the `n` bytes in *r are a request. Ends its strings, and zeroes the
+ * fields that did not come. Pure. */
 bool control_check(struct attach_request *r, size_t n);
 
 /* ---- rundir.c ---- */
@@ -153,33 +153,33 @@ struct rundir_of {
 /* The highest number of a session. */
 #define RUNDIR_IDS 1000
 
-/* Open the directory of the person's sessions: all of them lie in one, which
- * the first of them chose. A descriptor, or -1: the person has no session. */
+/* Open the directory with all sockets of the person; the first session chose
+ * it. A descriptor, or -1: the person has no session. */
 int rundir_open(const struct rundir_of *of, char path[static PATH_MAX]);
 
 /* Bind the lowest free number in the directory of the person's sessions; the
  * first session chooses the first directory that works. A listening socket;
  * *id is the number, *dir the directory (the caller closes), `path` its name.
- * -1 with e: no session can be reached here. */
+ * -1 with e: there is no socket. */
 int rundir_bind(const struct rundir_of *of, int *dir,
 	char path[static PATH_MAX], int *id, struct err *e);
 
 /* Connect to a session of `uid`: a socket, or -1 with errno. ECONNREFUSED:
- * nobody listens there any more, and the socket was removed. EPERM: somebody
- * else does. */
+ * no session listens there; we have tried to remove the socket. EPERM: another
+ * user listens there. */
 int rundir_connect(int dir, int id, uid_t uid);
 
 /* Remove the socket of a session that ends. */
 void rundir_remove(int dir, int id);
 
-/* The ids that a directory has, sorted; at most `max`. How many. */
+/* List the ids in a directory, sorted; at most `max`. Their number. */
 size_t rundir_list(int dir, int *ids, size_t max);
 
 /* ---- control.c ---- */
 
 struct control;
 
-/* A request that came whole. Who takes it owns the descriptors. */
+/* A complete request. The caller of control_take() owns its descriptors. */
 struct control_request {
 	int fd;
 	int fds[ATTACH_FDS];
@@ -190,79 +190,80 @@ struct control_request {
 	struct attach_request request;
 };
 
-/* A link to a client, if any (taken), and no socket yet. NULL: no memory. */
+/* Takes the link to a client, or -1. No socket yet. NULL: no memory. */
 struct control *control_new(int link);
 void control_free(struct control *d);
 
-/* Bind the socket of the session. -1 with e: nobody can come to it. */
+/* Bind the socket of the session. 0, or -1 with e: there is none. */
 int control_open(struct control *d, const struct rundir_of *of, struct err *e);
 
-/* Whether there is a socket; its number and its directory. */
+/* True if the session has a socket. */
 bool control_is_open(const struct control *d);
-/* Whether the socket has kept its name: the host removes a runtime directory
+/* True if the socket still has its name: the host removes a runtime directory
  * with the last logout. */
 bool control_is_named(const struct control *d);
+/* The socket's number and its directory. */
 int control_id(const struct control *d);
 const char *control_place(const struct control *d);
 
-/* Have signals come through the control socket, too. 0, or -1 with e. */
+/* Let `sig` wake us for visitors and the link, too. 0, or -1 with e. */
 int control_watch(struct control *d, struct signals *sig, struct err *e);
 
-/* Take the next request that has come, of one kind, or (0) of any: 1, or 0. */
+/* Take the oldest complete request of `kind` (0: of any): 1, or 0. */
 int control_take(struct control *d, int kind, struct control_request *v);
 
-/* Whether a visitor has not gone. */
+/* True if the visitor has not closed the connection. */
 bool control_has(int visitor);
 
-/* Whether one has come. */
+/* True if a complete request waits. */
 bool control_is_called(const struct control *d);
 
-/* Whether the request is one of our build: all of it can be understood. */
+/* True if we understand the whole request: its version and size are ours. */
 bool control_is_same_build(const struct control_request *v);
 
-/* Answer, and close the connection and what came with it. */
+/* Answer, and close the connection and the request's descriptors. */
 void control_answer(struct control_request *v, enum attach_word word,
 	const char *text, const struct attach_status *st);
 
-/* Close what came with it without an answer; with `fd` -1 the connection was
- * taken. */
+/* Close the connection and the request's descriptors without an answer. v->fd
+ * -1: the caller has taken the connection. */
 void control_drop(struct control_request *v);
 
-/* Answer on a connection that stays open with a descriptor (borrowed); or -1
- * and why there is none. 0, or -1: nobody is there. */
+/* Send a visitor `fd` (borrowed), or, if that is -1, a refusal that says `why`.
+ * The connection stays open. 0, or -1 with errno. */
 int control_hand(int visitor, int fd, const char *why);
 
 /* Answer with a number, and keep the connection (returned; the caller closes).
- * From now on it wakes us when it ends, or can take more. */
+ * It wakes us when the peer sends or leaves, or when it can take more. */
 int control_keep(struct control *d, struct control_request *v, int number);
 
-/* Whether whoever has that connection has neither gone nor said anything. */
+/* True if the peer of that connection has neither left nor sent anything. */
 bool control_listens(int kept);
 
-/* The client that waits for us: another one's connection becomes the link; say
- * how it goes on, and let it go. */
+/* Make a visitor's connection the link, and close the old link. Tell the client
+ * how the session goes on, and close the link. */
 void control_link(struct control *d, struct control_request *v);
 void control_leave(
 	struct control *d, enum attach_word word, int number, const char *text);
 
-/* Wake us after so many milliseconds, in which the machine may have slept; 0:
- * not at all. control_is_due(): they are over. */
+/* Wake us after `ms` milliseconds, suspend included; 0: cancel.
+ * control_is_due(): that time is over. */
 void control_alarm(struct control *d, int64_t ms);
 bool control_is_due(const struct control *d);
 
 /* ---- client.c ---- */
 
-/* Fork. In the child, the link; the parent becomes the client, and never
- * returns. -1 with e: there is no child. `person` is the name of the account,
- * or NULL. */
+/* Fork. The parent becomes the client and never returns; the child gets the
+ * link. -1 with e: there is no child. `person` is the name of the account, or
+ * NULL. */
 int client_begin(const char *person, struct err *e);
 
-/* Hand our terminal to a session that a request was sent to, and wait. The exit
- * status; -1 with e: refused. */
+/* Hand our terminal to the session at `sock`, and wait. The exit status; -1
+ * with e: the session did not take it. */
 int client_attach(
 	int sock, const char *person, const char *from, struct err *e);
 
-/* Where the person sits. */
+/* Write the address of our SSH client, or else the name of our terminal. */
 void client_from(char *from, size_t size);
 
 /* ---- logout.c ---- */
@@ -270,36 +271,36 @@ void client_from(char *from, size_t size);
 enum logout_kills { LOGOUT_UNKNOWN, LOGOUT_SPARES, LOGOUT_KILLS };
 
 struct logout {
-	char linger[96]; /* a file: the person lingers */
-	int cgroup;	 /* a file: where the front end is; -1: none */
+	char linger[96]; /* this file exists: the person lingers */
+	int cgroup;	 /* /proc/PID/cgroup of the front end; or -1 */
 	bool moves;
-	enum logout_kills kills; /* what is left of a login */
+	enum logout_kills kills; /* of the front end, at a logout */
 };
 
-/* Ask about the session of a front end that runs as our user; answers are
- * waited for three seconds at most. With `move`, who lingers has the front end
- * moved to where no logout ends it. */
+/* Ask the login manager if a logout ends process `front`, which runs as our
+ * user; wait three seconds at most. With `move`, move the front end of a
+ * lingering person to where no logout ends it. */
 void logout_ask(struct logout *l, const char *person, pid_t front, bool move);
 
-/* How logging out would end the session now; NULL: it would not. */
+/* How a logout would end the session now, as a text; NULL: not at all. */
 const char *logout_tell(const struct logout *l);
 
 /* ---- query.c ---- */
 
-/* Send a request that needs only the namespace, and wait for the answer. 0, or
- * -1 with e: nobody answers in time, or the answer is no. */
+/* Send a request with our namespace alone, and wait for the answer. 0, or -1
+ * with e: no answer in time, or a refusal. */
 int query_ask(int sock, enum attach_kind kind, const char *text,
 	struct attach_answer *a, struct err *e);
 
 /* Ask for a program beside the session: the socket for jail_adopt(), or -1 with
- * e. `sock` stays open as long as that runs. */
+ * e. `sock` must stay open while the program runs. */
 int query_side(int sock, struct err *e);
 
-/* Ask to watch the session; `from` is where we sit. 0, or -1 with e. The
- * socket then has what is seen. */
+/* Ask to watch the session; `from` is of client_from(). 0, or -1 with e. The
+ * session then sends watcher messages on the socket. */
 int query_watch(int sock, const char *from, struct err *e);
 
-/* Whether `n` bytes are a message to a watcher: its head. Pure. */
+/* True if the `n` bytes are a message to a watcher; *h is its head. Pure. */
 bool query_packet(const void *packet, size_t n, struct watcher_head *h);
 
 /* Fill in the head of a request. */
@@ -311,9 +312,9 @@ int query_namespace(struct err *e);
 
 /* ---- watcher.c ---- */
 
-/* Show on a terminal that is open, or where its output goes instead, what the
- * session `name` on that socket shows, until Ctrl-C, q, or its end. The exit
- * status, or -1 with e. */
+/* Show the session `name` at `sock` on our open terminal, or where our output
+ * goes instead, until Ctrl-C, q, or the session's end. The exit status, or -1
+ * with e. */
 int watcher_run(int sock, const char *name, struct terminal *t, struct err *e);
 
 /* ---- registry.c ---- */
@@ -333,11 +334,11 @@ struct registry {
 	size_t n;
 	int *dirs;
 	size_t ndirs;
-	int64_t until_ms; /* how long one person's sessions are waited for */
+	int64_t until_ms; /* deadline for one person's sessions */
 };
 
-/* All sessions of the person of that name, and with `all` of everybody who has
- * an account. 0, or -1 with e. */
+/* List the sessions of the person `user`, and with `all` of every account. 0,
+ * or -1 with e. */
 int registry_open(struct registry *r, const struct rundir_of *of,
 	const char *user, bool all, struct err *e);
 void registry_free(struct registry *r);
@@ -346,19 +347,18 @@ void registry_free(struct registry *r);
 #define REGISTRY_NAME 96
 void registry_name(const struct registry_entry *v, char *buf, size_t size);
 
-/* The entry that `id` names: "7", one's own, or "ann/7"; NULL: the only one, or
- * the only one that is offered. NULL with e. */
+/* The entry that `id` names: "7", one's own, or "ann/7". `id` NULL: the only
+ * one that is offered, or the only one. NULL with e. */
 const struct registry_entry *registry_find(
 	const struct registry *r, const char *id, struct err *e);
 
-/* For --sessions. 0, or -1: no memory. */
+/* Print the list for --sessions. 0, or -1: no memory. */
 int registry_print(const struct registry *r, bool json, int width, FILE *f);
 
-/* A session that could be gone back to. */
+/* True if the session answers, and is detached or long without a key. */
 bool registry_is_offered(const struct registry_entry *r);
 
-/* Where sessions are offered: ask the person which one to go back to, on the
- * terminal. */
+/* If sessions are offered, ask on the terminal which one to go back to. */
 enum registry_choice { REGISTRY_NEW, REGISTRY_BACK, REGISTRY_NEITHER };
 enum registry_choice registry_ask(
 	const struct registry *r, const struct registry_entry **which);

@@ -2,16 +2,15 @@
 /*
  * client.c - the process that a shell waits for
  *
- * Runs in:   the client: the front end's parent, or whoever came later
+ * Runs in:   the client: the front end's parent, or a process that attached
  * Holds:     the terminal's descriptors and its modes; the link
  * Trusts:    the front end, for what it says on the link
- * Leaves:    the terminal's modes as it found them, whatever became of the
- *            front end
+ * Leaves:    the terminal's modes as the client found them, even if the front
+ *            end died
  *
- * The front end that we forked is in our process group: what the terminal
- * sends, it gets itself, and only what somebody sends to us alone is passed on.
- * A front end that we came to later has another terminal of its own, or none:
- * everything is passed on.
+ * A front end that we forked is in our process group and gets the terminal's
+ * signals itself: we pass on only signals that a process sent to us. A front
+ * end that we attached to has another terminal, or none: we pass on all.
  */
 #include "attach.h"
 
@@ -34,7 +33,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Nobody may be left who could have switched these off. */
+/* The front end may have died before it switched these off. */
 #define CALM "\033[0m\033[?25h\033[?2004l"
 #define MAIN_SCREEN "\033[?1049l"
 
@@ -62,7 +61,7 @@ static int open_signals(struct client *c, sigset_t *set, struct err *e)
 	return c->signals < 0 ? err_errno(e, "wait for signals") : 0;
 }
 
-/* From here on they come only through the descriptor. */
+/* From here on signals come only through the descriptor. */
 static void hold_signals(const sigset_t *set)
 {
 	sigprocmask(SIG_BLOCK, set, NULL);
@@ -86,7 +85,7 @@ static void pass_signals(const struct client *c)
 	}
 }
 
-/* The next word on the link; false at its end. */
+/* Read the next answer on the link; false at its end. */
 static bool read_word(const struct client *c, struct attach_answer *a)
 {
 	int none[1];
@@ -118,7 +117,7 @@ static bool wait_word(const struct client *c, struct attach_answer *a, int ms)
 	}
 }
 
-/* Nobody else sets the terminal's modes back. */
+/* The front end may have left the terminal's modes as it used them. */
 static void restore(const struct client *c, const char *text, bool alternate)
 {
 	if (!c->saved)
@@ -130,8 +129,7 @@ static void restore(const struct client *c, const char *text, bool alternate)
 			text[0] ? "\n" : "");
 }
 
-/* Nobody has the session now. Where it may not be there any more when somebody
- * wants it back, the person is told. */
+/* The session is detached now: tell the person if a logout may end it. */
 static void tell_left(const struct client *c)
 {
 	const char *text = logout_tell(&c->logout);
@@ -140,7 +138,7 @@ static void tell_left(const struct client *c)
 		dprintf(STDOUT_FILENO, "[%s]\n", text);
 }
 
-/* How the child ended, as a shell would say it. */
+/* The exit status of the child, as a shell numbers it. */
 static int wait_child(const struct client *c)
 {
 	int status;
@@ -154,7 +152,7 @@ static int wait_child(const struct client *c)
 	return 128 + WTERMSIG(status);
 }
 
-/* Until the front end lets us go, or is gone. The exit status. */
+/* Wait until the front end lets us go, or ends. The exit status. */
 static int wait_end(const struct client *c)
 {
 	struct attach_answer a;
@@ -182,9 +180,9 @@ static void save_modes(struct client *c)
 		isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &c->modes) == 0;
 }
 
-/* The client is confined when the front end has had the processors for its own
- * start, and the login manager was asked. Nothing of the front end's is read
- * before that. */
+/* We close the sandbox late: the front end's start has the processors first,
+ * and the question to the login manager needs a socket. We read nothing from
+ * the front end before that. */
 static _Noreturn void be_client(struct client *c, const char *person)
 {
 	const struct jail_sandbox sandbox = {0};
@@ -234,7 +232,7 @@ int client_begin(const char *person, struct err *e)
 	return c.child < 0 ? -1 : ends[1];
 }
 
-/* The terminal opened again, for output that must not wait. */
+/* Open the terminal again, for output that must not block. */
 static int open_again(void)
 {
 	char name[PATH_MAX];
@@ -244,8 +242,7 @@ static int open_again(void)
 	return open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* A terminal that takes no output would keep the session waiting, which nobody
- * could reach then. */
+/* A terminal that takes no output would block the session for every client. */
 static int check_output(struct err *e)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -278,7 +275,7 @@ static void put_env(char *to, size_t size, const char *name)
 	snprintf(to, size, "%s", v && strlen(v) < size ? v : "");
 }
 
-/* The process that listens. */
+/* The pid of the front end, which listens on the session's socket. */
 static pid_t find_front(int sock)
 {
 	struct ucred cred = {0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c - a session's own socket, and who comes to it
+ * control.c - a session's own socket and its visitors
  *
  * Runs in:   front end; opened before it confines itself
- * Holds:     the socket that listens, the link to the client, a few
- *            connections whose request has not come
- * Trusts:    nobody. A connection is the person's or root's (SO_PEERCRED), or
- *            it is dropped before a byte is read. It proves with a descriptor
- *            that it comes from no jail, and its request is checked. It never
- *            makes us wait: who stalls or floods is dropped
+ * Holds:     the socket that listens, the link to the client, the connections
+ *            of a few visitors
+ * Trusts:    nobody. We drop a connection unread unless its peer is the person
+ *            or root (SO_PEERCRED). A visitor proves with a descriptor that it
+ *            comes from no jail, and we check its request. No visitor makes us
+ *            wait: we drop one that stalls or floods
  * Leaves:    no socket behind
  */
 #include "attach.h"
@@ -29,7 +29,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Connections at a time, and how long each may take. */
+/* Visitors at a time. One without a request makes room after CALLER_MS. */
 #define CALLERS 8
 #define CALLER_MS 2000
 
@@ -40,7 +40,7 @@ struct caller {
 };
 
 struct control {
-	int link; /* SOCK_SEQPACKET to the client; -1: nobody waits */
+	int link; /* SOCK_SEQPACKET to the client; -1: no client */
 	int listener, dir, ns, events, timer;
 	int id;
 	uid_t uid;
@@ -121,7 +121,7 @@ const char *control_place(const struct control *d)
 	return d->place;
 }
 
-/* ---- who comes ---- */
+/* ---- visitors ---- */
 
 static void add_event(const struct control *d, int fd)
 {
@@ -135,7 +135,7 @@ static void remove_event(const struct control *d, int fd)
 	epoll_ctl(d->events, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* A free place; the oldest connection makes room. */
+/* A free place; if there is none, we drop the oldest connection. */
 static struct caller *make_room(struct control *d, int64_t now)
 {
 	struct caller *oldest = &d->callers[0];
@@ -171,7 +171,6 @@ static void accept_one(struct control *d)
 	add_event(d, v->v.fd);
 }
 
-/* Every string ends; no byte behind the end is looked at. */
 bool control_check(struct attach_request *r, size_t n)
 {
 	static const size_t ends[] = {
@@ -222,7 +221,7 @@ static void read_caller(struct control *d, struct caller *v)
 	v->whole = true;
 }
 
-/* What the client says: a signal, or nothing any more. */
+/* Read a signal that the client passes on; the link's end is SIGHUP. */
 static void read_link(struct control *d, struct signals *sig)
 {
 	struct attach_request r;
@@ -337,7 +336,7 @@ bool control_is_called(const struct control *d)
 	return false;
 }
 
-/* ---- what is said ---- */
+/* ---- answers ---- */
 
 static void send_answer(int fd, enum attach_word word, int number,
 	const char *text, const struct attach_status *st)

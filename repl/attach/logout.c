@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logout.c - what becomes of a session when its person logs out
+ * logout.c - what a logout does to a session
  *
  * Runs in:   client, which asks before it is confined and tells inside it;
  *            --check
- * Holds:     a file that says in which cgroup the front end is
+ * Holds:     a descriptor of the front end's /proc/PID/cgroup
  * Trusts:    the login manager, for a sentence to the person
- * Leaves:    a front end that a logout does not reach, where the person lingers
+ * Leaves:    a front end that no logout ends, if the person lingers
  *
- * On a host with systemd a front end lies in one of two places. In the scope of
- * its login it is killed at the end of the login, where KillUserProcesses says
- * so for this person; else it goes on, and keeps the person's own systemd, and
- * what that has given a scope. In a scope of that systemd it goes on as long as
- * this does: to the last logout, or, where the person lingers, for good. So who
- * lingers has the front end moved there.
+ * On a host with systemd a front end is in one of two places. In the scope of
+ * its login, systemd kills it at the logout if KillUserProcesses says so for
+ * this person; else it lives on, and so does the person's user manager with all
+ * its scopes. In a scope of the user manager it lives as long as the manager:
+ * to the last logout, or for good if the person lingers. So we move the front
+ * end of a lingering person there.
  *
- * The login manager is asked once, because it reads its configuration once. Two
- * files are looked at whenever that matters: the one that says that the person
- * lingers, and the cgroup of the front end.
+ * We ask the login manager once, because it reads its configuration once. We
+ * look at two files each time: the one that says that the person lingers, and
+ * the cgroup of the front end.
  */
 #include "attach.h"
 
@@ -29,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What does not answer by then is not waited for. */
+/* The longest wait for all answers together. */
 #define ASK_MS 3000
 
 #define BUS "/run/dbus/system_bus_socket"

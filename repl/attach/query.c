@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * query.c - one request to somebody's session
+ * query.c - a client's request to a session
  *
  * Runs in:   a client
- * Trusts:    nobody: what answers on a socket may be a planted one. The answer
- *            has one size, its strings are ended here, and its text is made
- *            safe by whoever shows it
+ * Trusts:    nobody: a planted process may answer. We limit the answer's size
+ *            and end its strings; the caller makes its text safe
  */
 #include "attach.h"
 
@@ -20,9 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A session that says nothing for so long is busy, or stopped. */
+/* A session that does not answer for so long is busy, or stopped. */
 #define ANSWER_MS 1000
-/* A command in it may take a while. */
+/* A command that the session runs may delay these answers. */
 #define SIDE_MS 10000
 #define WATCH_MS 15000
 
@@ -74,7 +73,7 @@ static int read_answer(
 	return a->word == ATTACH_NO ? err_set(e, "%s", a->text) : 0;
 }
 
-/* With `fd`, a descriptor comes with the answer, or -1. */
+/* *fd (unless NULL) is the descriptor that comes with the answer, or -1. */
 static int ask_session(int sock, const struct attach_request *r, int ms,
 	struct attach_answer *a, int *fd, struct err *e)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * registry.c - the sessions that there are
+ * registry.c - the list of sessions
  *
  * Runs in:   a client
- * Trusts:    nobody: a directory is a person's, and what answers there may be
- *            planted. Answers are numbers, and text that is made safe
- * Leaves:    no socket on which nobody listens
+ * Trusts:    nobody: a person owns the directory, and a planted process may
+ *            answer there. We make the text of answers safe
+ * Leaves:    no socket without a listener
  */
 #include "attach.h"
 
@@ -30,10 +30,9 @@
 
 #define USERS 10000
 #define NUMBER_SIZE 16
-/* Whoever has pressed no key for so long may sit elsewhere now. */
+/* After so long without a key the person may sit elsewhere. */
 #define SILENT_MS (10 * 60 * 1000)
-/* Sessions that say nothing keep the list waiting for so long, a person's
- * together. */
+/* The longest wait for all silent sessions of one person together. */
 #define PERSON_MS 3000
 
 static int add_session(
@@ -161,7 +160,7 @@ static bool is_named(const struct registry_entry *v, const char *id)
 	return is_own(v) && has_number(v, id);
 }
 
-/* How many are offered, and the last of them. */
+/* How many sessions are offered; *last is the last of them. */
 static size_t count_offered(
 	const struct registry *r, const struct registry_entry **last)
 {
@@ -279,7 +278,7 @@ static void describe_session(
 
 /* ---- asking ---- */
 
-/* With `ahead` nothing is asked. */
+/* Show the offered sessions, and ask, unless the person typed ahead. */
 static void ask_line(const struct registry *r, size_t n, bool ahead)
 {
 	char text[256], line[400];
@@ -313,7 +312,7 @@ static void echo_keys(const char *s, size_t n)
 	io_write_full(STDOUT_FILENO, s, n);
 }
 
-/* The next key; Ctrl-C where none will come. */
+/* The next key; Ctrl-C at the end of input, or for a signal. */
 static char read_key(struct signals *sig)
 {
 	struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -331,7 +330,7 @@ static char read_key(struct signals *sig)
 	}
 }
 
-/* The number that was typed, empty for Enter alone; or what else was chosen. */
+/* Read the choice. REGISTRY_BACK: `number` was typed, empty for Enter alone. */
 static enum registry_choice read_number(
 	struct signals *sig, char number[static NUMBER_SIZE])
 {
@@ -357,7 +356,7 @@ static enum registry_choice read_number(
 	}
 }
 
-/* The one that is offered under that number; NULL: none. */
+/* The offered session of that number; NULL: none. */
 static const struct registry_entry *find_offered(
 	const struct registry *r, const char *number)
 {
@@ -388,8 +387,8 @@ static enum registry_choice choose_session(const struct registry *r, size_t n,
 	}
 }
 
-/* Keys that are there already cannot be an answer. They stay where they are:
- * whoever typed them has a new session in mind. */
+/* True if keys wait already. They cannot answer a question that comes later: we
+ * leave them for a new session. */
 static bool has_typed(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -434,7 +433,7 @@ static void add_row(struct text_table *t, const struct registry_entry *v)
 	char name[REGISTRY_NAME], id[2 * REGISTRY_NAME], who[160], from[160],
 		since[32], cell[96], a[TEXT_HUMAN], idle[TEXT_HUMAN],
 		cpu[TEXT_HUMAN], mem[TEXT_HUMAN], home[48];
-	/* What has just begun does not know yet what it uses. */
+	/* A session that has just begun does not know its usage yet. */
 	bool knows = s->memory_bytes > 0;
 
 	registry_name(v, name, sizeof(name));

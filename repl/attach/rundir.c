@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rundir.c - the directory where a person's sessions have their sockets
+ * rundir.c - the directory of a person's sockets
  *
  * Runs in:   front end before it confines itself; clients
- * Trusts:    a directory that is the person's own or root's, and that nobody
- *            else may write to. It is used through its descriptor, so that its
- *            path cannot be exchanged; what lies in it may be anything
- * Leaves:    one socket for each session, until the session ends. A socket on
- *            which nobody listens is removed by whoever meets it
+ * Trusts:    a directory of the person or of root that no other user may write
+ *            to. We use it through its descriptor, so that nobody can exchange
+ *            its path; the files in it may be anything
+ * Leaves:    one socket for each session, until the session ends. The next
+ *            process that finds a socket without a listener removes it
  */
 #include "attach.h"
 
@@ -26,14 +26,14 @@
 #include <unistd.h>
 
 #define BACKLOG 8
-/* Somebody else holds a directory's lock for microseconds. */
+/* Other processes hold the lock of a directory for microseconds. */
 #define LOCK_TRIES 100
 #define LOCK_WAIT_US 10000
 
 /* The directories, in the order in which a person's first session tries them.
- * Later sessions follow it, also when a better directory has appeared: so every
- * shell finds all sessions. The environment names no runtime directory, because
- * shells of su, sudo and cron have none. */
+ * Later sessions use the same one, even if a better directory has appeared: so
+ * every shell finds all sessions. We ignore XDG_RUNTIME_DIR, because shells of
+ * su, sudo and cron have none. */
 static const struct {
 	const char *fixed; /* the uid follows; NULL: the state directory */
 	const char *last;  /* we make it; NULL: only root makes the directory */
@@ -89,7 +89,7 @@ static int open_place(const struct rundir_of *of, size_t i, bool make,
 	return open_private(path, of->uid, e);
 }
 
-/* Through the descriptor a path is short enough, and leads nowhere else. */
+/* A path through the descriptor is short, and leads nowhere else. */
 static void name_socket(struct sockaddr_un *a, int dir, int id)
 {
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -111,7 +111,7 @@ static int new_socket(void)
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Through its own descriptor: a link would lead to somebody else's socket. */
+/* Connect through the file's descriptor: we follow no symbolic link. */
 static int try_connect(int dir, int id)
 {
 	auto_close int file = -1, sock = new_socket();
@@ -127,7 +127,7 @@ static int try_connect(int dir, int id)
 	return fd_take(&sock);
 }
 
-/* A person's directory may be a link to another's, and so may its parents. */
+/* True if `uid` listens: a link in the path may lead to another person. */
 static bool is_persons(int sock, uid_t uid)
 {
 	struct ucred who = {0};
@@ -137,7 +137,7 @@ static bool is_persons(int sock, uid_t uid)
 	       who.uid == uid;
 }
 
-/* Nobody binds in between. 0, or -1 with errno. */
+/* Keep other processes from binding. 0, or -1 with errno. */
 static int lock_dir(int dir)
 {
 	for (int i = 0; i < LOCK_TRIES; i++) {
@@ -150,8 +150,8 @@ static int lock_dir(int dir)
 	return -1;
 }
 
-/* Remove a socket that nobody listens on. Only a socket is removed, and only
- * under the lock: a new session may just be about to listen. */
+/* Remove a socket without a listener, and no other kind of file. The caller has
+ * the lock: a new session may be about to listen. */
 static void sweep(int dir, int id)
 {
 	char name[16];
@@ -192,7 +192,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* A number as we would write it; 0: it is none. */
+/* The id that `name` is, in the form that we write; 0: it is none. */
 static int number_of(const char *name)
 {
 	char again[16];
@@ -221,7 +221,7 @@ size_t rundir_list(int dir, int *ids, size_t max)
 	return n;
 }
 
-/* A session that is stopped answers nothing, and is one. */
+/* A stopped session counts: its queue is full (EAGAIN). */
 static bool has_session(int dir, uid_t uid)
 {
 	int ids[RUNDIR_IDS];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watcher.c - the process of somebody who watches a session
+ * watcher.c - the process that shows a session to a watcher
  *
  * Runs in:   a client
- * Holds:     the terminal of who watches, and a connection to the session
- * Trusts:    nobody: a guest wrote the output, and what answers may be planted.
- *            All of it goes through the filter that the session's own screen
- *            has, and what parses it can open no file and no socket
+ * Holds:     the watcher's terminal, and a connection to the session
+ * Trusts:    nobody: a guest wrote the output, and a planted process may send
+ *            it. We filter all of it as the session filters for its own screen,
+ *            and this process can open no file and no socket
  * Leaves:    the terminal as it was
  *
- * The session sends what its screen shows before that is filtered: this
- * terminal is another one, of another size. Frame lines and sources come as
+ * The session sends its output unfiltered: each watcher's terminal has its own
+ * size, and its own filter. Frame lines and sources come as
  * messages of their own, so the output can neither imitate nor erase them.
  */
 #include "attach.h"
@@ -30,9 +30,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* When more than this waits for the terminal, nothing is read. */
+/* While more than this waits for the terminal, we read no message. */
 #define BACKLOG (64u << 10)
-/* A line of source; more is cut. */
+/* The longest line of source; we cut the rest. */
 #define LINE_MAX_BYTES 4096
 #define LAST_MS 2000
 
@@ -41,8 +41,8 @@ struct watcher {
 	struct terminal *term;
 	struct signals sig;
 	const char *name;
-	bool keys;   /* the terminal's are ours */
-	bool writes; /* a cell: its output is open */
+	bool keys;   /* we read those of the terminal */
+	bool writes; /* a cell's output is open */
 	bool over, ended, broken;
 	char held; /* '\r' that may be part of a line's end; or '\0' */
 	struct output output;
@@ -52,7 +52,7 @@ struct watcher {
 
 /* ---- showing ---- */
 
-/* Files and pipes have lines that end with \n alone. */
+/* In files and pipes a line ends with \n: drop the \r before it. */
 static void put_plain(struct watcher *w, const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ static void begin(struct watcher *w)
 	output_begin(&w->output, &opts);
 }
 
-/* Forget what a cell has left on. */
+/* End a cell's output, and the modes that it left on. */
 static void end(struct watcher *w)
 {
 	struct output_report r;
@@ -139,7 +139,7 @@ static void show_background(struct watcher *w, const char *s, size_t n)
 	output_background(&w->output, s, n, &r);
 }
 
-/* Lines behind the bar of frame lines, as they stand at the prompt. */
+/* Show source behind the bar of frame lines, with the prompt's marks. */
 static void show_source(struct watcher *w, const struct watcher_head *h,
 	const char *s, size_t n)
 {
@@ -270,8 +270,8 @@ static void write_some(struct watcher *w)
 	w->at += n > 0 ? (size_t)n : 0;
 	if (w->at < w->out.n && w->at < BACKLOG)
 		return;
-	/* What is written makes room: a terminal that is slow may never have
-	 * all of it. */
+	/* Drop the written part: the buffer of a slow terminal may never be
+	 * empty. */
 	w->out.n -= w->at;
 	memmove(w->out.s, w->out.s + w->at, w->out.n);
 	w->at = 0;
