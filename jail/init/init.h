@@ -2,14 +2,16 @@
 /*
  * init.h - the jail's first process, and what is known of its processes
  *
- *	helper.c		work that may be kept waiting, done by a child
- *that can be killed locker.c	locks of whole files (flock()), taken for guests
- *with threads
- *	notify.c		what guests must ask for: locks, anonymous
- *shared memory held.c		Python, started before it is known what it runs
- *init.c pid 1 of the jail procs.c		what the jail's processes do and
- *use, read from /proc spawn.c		start Python in the jail sweep.c
- *stop, continue and kill everything in the jail, from pid
+ *	helper.c	work that may be kept waiting, done by a child that can
+ *			be killed
+ *	locker.c	locks of whole files (flock()), taken for guests with
+ *			threads
+ *	notify.c	what guests must ask for: locks, anonymous shared memory
+ *	held.c		Python, started before it is known what it runs
+ *	init.c		pid 1 of the jail
+ *	procs.c		what the jail's processes do and use, read from /proc
+ *	spawn.c		start Python in the jail
+ *	sweep.c		stop, continue and kill everything in the jail, from pid
  *			1
  */
 #ifndef JAIL_INIT_INIT_H

@@ -3,7 +3,7 @@
  * spare.c - jails that root makes ahead, for nobody, and that are leased once
  *
  * Runs in:   root's maker of sessions (kept), and children of it: one becomes
- *            the warden of a spare, another leases one for somebody
+ *            the warden of a spare, another takes one for somebody
  * Holds:     root. Of a spare: its sockets; for a lease the directories of its
  *            cgroup and the allocation of its host id, as its warden opened
  * them Trusts:    its warden, in whose jail nothing of anybody's runs yet

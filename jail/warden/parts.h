@@ -2,7 +2,7 @@
 /*
  * parts.h - what the files of the warden share
  *
- *	side.c	programs beside the session: other jails on the same
+ *	side.c		programs beside the session: other jails on the same
  *			home
  *	link.c		the warden's links to the front end and to init, and its
  *			waits

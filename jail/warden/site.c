@@ -149,7 +149,7 @@ void site_leave_places(const struct site *s)
 		ident_release_all_places(s->allocation);
 }
 
-/* Without these a allocation could not lower what its person may use. */
+/* Without these a lease could not lower what its person may use. */
 static int has_kernels_limits(const struct cgroup *cg)
 {
 	const unsigned need = CGROUP_LIMIT_MEMORY | CGROUP_LIMIT_PIDS;
@@ -371,7 +371,7 @@ static int is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* The parts of an operation that a allocation changes: sizes, in options, and
+/* The parts of an operation that a lease changes: sizes, in options, and
  * limits, in numbers. */
 static int is_same_op(const struct plan_op *a, const struct plan_op *b)
 {

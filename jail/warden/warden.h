@@ -2,9 +2,9 @@
 /*
  * warden.h - the warden, for who starts one
  *
- *	loop.c	the warden's start, and its wait between cells
- *	lease.c	a jail that was made ahead waits until it is somebody's
- *	site.c	the places that sessions have on this host
+ *	loop.c		the warden's start, and its wait between cells
+ *	lease.c		a jail that was made ahead waits until it is somebody's
+ *	site.c		the places that sessions have on this host
  */
 #ifndef JAIL_WARDEN_WARDEN_H
 #define JAIL_WARDEN_WARDEN_H

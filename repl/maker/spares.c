@@ -3,7 +3,7 @@
  * spares.c - the jails that the service has made ahead
  *
  * Runs in:   root's service (which are there, and which are missing); its
- *            children (one leases one)
+ *            children (one takes one)
  * Trusts:    the system's configuration
  * Leaves:    nothing: spares end with the shelf, whatever ends the service
  *

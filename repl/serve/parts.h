@@ -2,11 +2,11 @@
 /*
  * parts.h - what the files of --serve share
  *
- *	connections.c		clients: their sockets, their places and their
- *time store.c		files that clients keep with us for a while execute.c
- *the body of POST /v1/execute
+ *	connections.c	clients: their sockets, their places and their time
+ *	store.c		files that clients keep with us for a while
+ *	execute.c	the body of POST /v1/execute
  *	form.c		the file in a form (multipart/form-data), as it comes
- *	framing.c		where a request begins and ends, beyond doubt
+ *	framing.c	where a request begins and ends, beyond doubt
  *	http.c		requests over HTTP, and what is answered
  *	metrics.c	figures for Prometheus
  *	jobs.c		requests that wait for a jail, or run in one

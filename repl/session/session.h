@@ -10,13 +10,13 @@
  *	pictures.c	what a cell shows as pictures
  *	record.c	what ran, and what it wrote
  *	stack.c		where a killed cell was
- *	detached.c		without a terminal
+ *	detached.c	without a terminal
  *	terminals.c	terminals that come and go
  *	side.c		programs beside the session
  *	watchers.c	who watches the session
  *
  *	setup.c		from the configuration to a jail that stands
- *	notices.c		what a person has been told on this host
+ *	notices.c	what a person has been told on this host
  *
  * The warden is the session. A view has the terminal, the editor, and what was
  * typed and shown.

@@ -22,9 +22,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- helpers that taking a message calls ---- */
+/* ---- stand-ins that taking a message calls ---- */
 
-int procs_status(const struct procs_source *s, pid_t pid, struct procstatus *st)
+int procs_status(
+	const struct procs_source *s, pid_t pid, struct procstatus *st)
 {
 	(void)s, (void)pid, (void)st;
 	return -1; /* the guest is dead, as init reports next */
@@ -53,7 +54,7 @@ int warden_jail_is_over(struct warden_jail *j, int64_t *due_ms)
 	return 0;
 }
 
-/* ---- helpers that are linked and never called ---- */
+/* ---- stand-ins that are linked and never called ---- */
 
 #define NEVER(type, name, ...)                                                 \
 	type name(__VA_ARGS__)                                                 \
@@ -136,7 +137,7 @@ static void check(const struct cell *c)
 		abort();
 	if (c->watch.ended && d->how != HOW_LOST && d->how != HOW_REFUSED &&
 		!c->took)
-		abort(); /* it leases an end without a beginning */
+		abort(); /* it claims an end without a beginning */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

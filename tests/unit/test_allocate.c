@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_claim.c - each session that root starts has a uid of its own
+ * test_allocate.c - each session that root starts has a uid of its own
  */
 #include "forked.h"
 
@@ -14,13 +14,13 @@
 /* Below the range of uids for sessions. */
 #define SOME_UID 2130600001
 
-struct leases {
+struct allocations {
 	char dir[64];
 };
 
 static int claims_begin(void **state)
 {
-	struct leases *c = calloc(1, sizeof(*c));
+	struct allocations *c = calloc(1, sizeof(*c));
 
 	strcpy(c->dir, "/tmp/cellblock-ident-XXXXXX");
 	*state = c;
@@ -29,7 +29,7 @@ static int claims_begin(void **state)
 
 static int claims_end(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	DIR *d = opendir(c->dir);
 
 	for (struct dirent *de; d && (de = readdir(d));)
@@ -42,13 +42,13 @@ static int claims_end(void **state)
 
 static void no_two_sessions_share_a_uid(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	int fd[3], again;
 	uid_t uid[3], more;
 	struct err e;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(ident_allocate(c->dir, SOME_UID, SOME_UID + 2,
 					 &uid[i], &fd[i], &e),
@@ -61,7 +61,7 @@ static void no_two_sessions_share_a_uid(void **state)
 		-1);
 	assert_non_null(strstr(e.msg, "in use"));
 	assert_non_null(strstr(e.hint, "uids"));
-	/* control: a uid that was given back can be leased */
+	/* control: a uid that was given back can be allocated */
 	close(fd[1]);
 	assert_int_equal(ident_allocate(c->dir, SOME_UID, SOME_UID + 2, &more,
 				 &again, &e),
@@ -74,14 +74,14 @@ static void no_two_sessions_share_a_uid(void **state)
 
 static void a_uid_stays_claimed_until_the_last_holder_ends(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	int fd, again;
 	uid_t uid;
 	struct err e;
 	pid_t pid;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	assert_int_equal(
 		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), 0);
 	pid = fork(); /* as the janitor is */
@@ -102,7 +102,7 @@ static void a_uid_stays_claimed_until_the_last_holder_ends(void **state)
 
 static void a_uid_without_a_holder_is_free(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	static const char *const never[] = {"", "0", "65534", "4294967295",
 		"4294967297", "-1", "+7", " 7", "07", "7x", "x", "."};
 	int mine, theirs, elsewhere = memfd_create("uids", 0);
@@ -111,7 +111,7 @@ static void a_uid_without_a_holder_is_free(void **state)
 	uid_t uid;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	assert_int_equal(
 		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &theirs, &e),
 		0);
@@ -135,7 +135,7 @@ static void a_uid_without_a_holder_is_free(void **state)
 	/* a lock in another lock file does not count */
 	assert_false(ident_allocation_is_free(elsewhere, name));
 	close(elsewhere);
-	/* from then on it is leased */
+	/* from then on it is allocated */
 	assert_false(ident_allocation_is_free(theirs, name));
 	close(mine);
 	assert_true(ident_allocation_is_free(theirs, name));
@@ -158,7 +158,7 @@ static int sleep_as(void *arg)
 
 static void a_uid_with_running_processes_is_not_claimed(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	int ready[2], fd = -1;
 	uid_t uid;
 	struct err e;
@@ -166,7 +166,7 @@ static void a_uid_with_running_processes_is_not_claimed(void **state)
 	char ch;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0)
@@ -183,14 +183,14 @@ static void a_uid_with_running_processes_is_not_claimed(void **state)
 
 static void root_and_nobody_are_never_claimed(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	const uid_t never[] = {0, 65534, (uid_t)-1};
 	struct err e;
 	uid_t uid;
 	int fd;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(ident_allocate(c->dir, never[i], never[i],
 					 &uid, &fd, &e),
@@ -199,13 +199,13 @@ static void root_and_nobody_are_never_claimed(void **state)
 
 static void a_lock_directory_of_another_user_is_refused(void **state)
 {
-	struct leases *c = *state;
+	struct allocations *c = *state;
 	struct err e;
 	uid_t uid;
 	int fd;
 
 	if (geteuid() != 0)
-		SKIP("only root leases uids");
+		SKIP("only root allocates uids");
 	chmod(c->dir, 0777);
 	assert_int_equal(
 		ident_allocate(c->dir, SOME_UID, SOME_UID, &uid, &fd, &e), -1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_head.c - which requests are beyond doubt, and what is kept of them
+ * test_framing.c - which requests are beyond doubt, and what is kept of them
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_apart.c - work that a child of init does: its answer, and what becomes
- * of it where a guest stops or kills that child, or keeps it waiting
+ * test_init_helper.c - work that a child of init does: its answer, and what
+ * becomes of it where a guest stops or kills that child, or keeps it waiting
  */
 #include "jail/init/init.h"
 

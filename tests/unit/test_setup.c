@@ -44,7 +44,7 @@ static int remove_dir(void **state)
 }
 
 /* Take a place of `most`: the descriptor that holds it, or -1 with e. */
-static int lease(const struct place *p, int most, struct err *e)
+static int claim(const struct place *p, int most, struct err *e)
 {
 	struct setup_slots s = {.most = most};
 
@@ -59,15 +59,15 @@ static void a_session_beyond_the_limit_is_refused(void **state)
 {
 	struct place *p = *state;
 	struct err e = {0};
-	int a = lease(p, 2, &e), b = lease(p, 2, &e);
+	int a = claim(p, 2, &e), b = claim(p, 2, &e);
 
 	assert_true(a >= 0);
 	assert_true(b >= 0);
-	assert_int_equal(lease(p, 2, &e), -1);
+	assert_int_equal(claim(p, 2, &e), -1);
 	assert_int_equal(e.kind, ERR_BUSY);
 	assert_non_null(strstr(e.msg, "2 sessions"));
 	close(a);
-	a = lease(p, 2, &e);
+	a = claim(p, 2, &e);
 	assert_true(a >= 0);
 	close(a);
 	close(b);
@@ -95,11 +95,11 @@ static void a_slot_is_free_when_its_process_ends(void **state)
 	int fd;
 
 	if (pid == 0)
-		_exit(lease(p, 1, &e) < 0);
+		_exit(claim(p, 1, &e) < 0);
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &fd, 0), pid);
 	assert_int_equal(fd, 0);
-	fd = lease(p, 1, &e);
+	fd = claim(p, 1, &e);
 	assert_true(fd >= 0);
 	close(fd);
 }

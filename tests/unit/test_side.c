@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_beside.c - programs beside a session, in real jails
+ * test_side.c - programs beside a session, in real jails
  */
 #include "jail/jail.h"
 

@@ -11,6 +11,24 @@ static void park_after(uint32_t cell)
 	assert_int_equal(warden_park(W), 0);
 }
 
+/* ---- given up ---- */
+
+/* An answer of the helper from before init has killed it counts it, too. */
+static void one_that_is_given_up_goes_when_init_says_so(void **state)
+{
+	struct checkpoints *c = &W->checkpoints;
+	int64_t before = now_ms();
+
+	(void)state;
+	assert_true(checkpoints_were_gone(c, before + 1));
+	checkpoints_give_up(c, 0, NO_CHECKPOINT_MEMORY);
+	assert_int_equal(c->n, 0);
+	assert_false(checkpoints_were_gone(c, now_ms()));
+	W->link.answered = c->ending;
+	assert_false(checkpoints_were_gone(c, before));
+	assert_true(checkpoints_were_gone(c, now_ms() + 1));
+}
+
 /* ---- parking ---- */
 
 static void a_parked_session_is_stopped_and_has_a_checkpoint(void **state)
@@ -424,6 +442,7 @@ static void undo_to_a_silent_checkpoint_restarts_python(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST_UP(one_that_is_given_up_goes_when_init_says_so),
 		TEST_UP(a_parked_session_is_stopped_and_has_a_checkpoint),
 		cmocka_unit_test(a_failed_checkpoint_is_reported),
 		cmocka_unit_test(a_guest_that_cannot_be_parked_is_replaced),
