@@ -55,8 +55,8 @@ static bool kernel_is_new(const struct enforce_facts *f)
 
 /* ---- finding out ---- */
 
-/* Build a jail and end it. What jail.require asks for is compared afterwards:
- * here it would hide everything that comes later. */
+/* Build a jail and end it. We check jail.require afterwards: a refusal here
+ * would hide all later rows. */
 static int try_jail(struct check *c, struct err *e)
 {
 	struct jail_spec spec = *c->spec;

@@ -22,7 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Add a path. NULL and "" are nothing. What does not fit stays out of reach. */
+/* Add a path. NULL and "" add nothing. A path for which there is no room stays
+ * out of reach. */
 static void allow(struct jail_sandbox *c, const char *path,
 	enum jail_sandbox_access access)
 {

@@ -58,7 +58,7 @@ static bool word_is(const char *s, size_t n, const char *word)
 	return strlen(word) == n && !memcmp(s, word, n);
 }
 
-/* Whether the command is this program, alone or with the one word. */
+/* True if the command is this program, alone or with the one word. */
 static bool is_program(const char *command, const char *name, const char *word)
 {
 	const char *base;
@@ -74,7 +74,7 @@ static bool is_program(const char *command, const char *name, const char *word)
 	       !command[n + strspn(command + n, BLANKS)];
 }
 
-/* Whether ForceCommand names us where we are the account's shell, too. */
+/* True if ForceCommand names us where we are the account's shell, too. */
 static bool names_ourselves(const char *command)
 {
 	return is_program(command, "cellblock", NULL) ||
@@ -124,7 +124,7 @@ static bool asks_for_mcp(const char *command)
 	       is_program(command, "cellblock", "--mcp");
 }
 
-/* Whether one of the words after the first is an option of single letters
+/* True if one of the words after the first is an option of single letters
  * with one of `letters`, or `whole`. */
 static bool has_option(const char *s, const char *letters, const char *whole)
 {

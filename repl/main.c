@@ -35,7 +35,7 @@ static void open_standard_fds(void)
 		close(fd);
 }
 
-/* Whether the shell of the password entry is this program. */
+/* True if the shell of the password entry is this program. */
 static bool shell_is_us(const struct person *p)
 {
 	struct stat a, b;
@@ -190,8 +190,8 @@ static int run(struct invocation *r)
 	return 1;
 }
 
-/* What --help and the like print must have arrived; a reader that went away
- * knows that it did. The exit status. */
+/* Check that the output of --help and the like has arrived. A reader that went
+ * away is no error. The exit status. */
 static int close_stdout(int status)
 {
 	struct err e = {0};

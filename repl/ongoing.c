@@ -156,7 +156,7 @@ int ongoing_act(struct invocation *r)
 		err_kind_set(&e, ERR_USAGE);
 		run_die(&e);
 	}
-	/* Whoever has the other account would have root's terminal. */
+	/* The owner of the other account would get root's terminal. */
 	if (attach && to->uid != getuid()) {
 		err_set(&e, "a terminal goes to one's own sessions only");
 		err_hint(&e, "cellblock --watch shows %s's", to->user);

@@ -116,7 +116,7 @@ static const struct registry_entry *choose(const struct registry *r, size_t *n)
 }
 
 /* A session that nobody has seen yet: its terminal is gone from the beginning.
- * What keeps it from starting is said on standard error. As fork(). */
+ * An error at its start goes to standard error. As fork(). */
 static pid_t begin_unseen(struct invocation *r)
 {
 	struct err e = {0};

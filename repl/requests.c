@@ -31,8 +31,8 @@ static void confine_eval(const struct invocation *r, bool serves, struct err *e)
 	run_must_for_jail(jail_sandbox_enter(&sandbox, e), e);
 }
 
-/* What a jail is that no person types at: its programs draw nothing. Our own
- * process makes these jails, and not the maker of this host. */
+/* Make the spec of a jail without a terminal: its programs draw nothing. Our
+ * own process makes these jails, and not the maker of this host. */
 static void make_spec(
 	struct invocation *r, const char *front, enum spec_mode mode)
 {

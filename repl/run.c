@@ -64,7 +64,7 @@ void run_set_locale(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* Whether all that is wrong was said by options. */
+/* True if all that is wrong was said by options. */
 static bool is_of_the_command_line(const struct config_errors *errors)
 {
 	for (size_t i = 0; i < errors->list.n; i++)
@@ -73,7 +73,7 @@ static bool is_of_the_command_line(const struct config_errors *errors)
 	return !errors->dropped;
 }
 
-/* What decides in the system's files, for this person. */
+/* Fill in what the sections of the system's files are chosen by. */
 static void find_where(struct invocation *r, struct config_where *where)
 {
 	*where = (struct config_where){
@@ -112,7 +112,7 @@ void run_load_config(struct invocation *r)
 	exit(is_of_the_command_line(&errors) ? 2 : 78);
 }
 
-/* What the system's files alone say; -1 with e. */
+/* Load the system's files alone; -1 with e. */
 static int load_system(void *run, struct config *cfg, struct err *e)
 {
 	struct config_errors errors = {0};

@@ -12,8 +12,9 @@
  *	remote.c	scp, sftp and rsync
  *	requests.c	requests of programs and agents
  *
- * All of it runs before the process confines itself. What fails is said once
- * on standard error, and ends the process with the status of its kind.
+ * All of it runs before the process confines itself. An error is
+ * said once on standard error, and ends the process with the status of its
+ * kind.
  */
 #ifndef REPL_RUN_H
 #define REPL_RUN_H
@@ -49,7 +50,7 @@ struct check_what {
  * or a limit in jail.require is not strong; -1 with e. */
 int check_run(const struct check_what *what, struct err *e);
 
-/* What decides; NULL is nothing. */
+/* Paths and settings that the sandbox allows; NULL: none. */
 struct confine {
 	const struct config *cfg;
 	const struct options *opt;
@@ -74,7 +75,7 @@ enum login_kind {
 	LOGIN_FORCED,  /* named by ForceCommand or authorized_keys */
 };
 
-/* What the process was started with. Borrowed; NULL is unset. */
+/* Arguments and variables of this process. Borrowed; NULL is unset. */
 struct login_start {
 	int argc;
 	char *const *argv;
@@ -92,7 +93,7 @@ struct login {
 int login_decide(
 	const struct login_start *start, struct login *login, struct err *e);
 
-/* What a login asked for, as options: a session, a cell, or (without a
+/* Turn the request of a login into options: a session, a cell, or (without a
  * terminal) a program on standard input. Borrows the command. */
 void login_options(const struct login *login, bool terminal, struct options *o);
 
@@ -149,8 +150,8 @@ _Noreturn void run_die(const struct err *e);
 /* `r` is what a step returned: below 0, it failed. */
 void run_must(int r, const struct err *e);
 
-/* The same for a step without which there is no jail. What the configuration
- * forbids, or what are too many, is told apart. */
+/* The same for a step without which there is no jail. The exit status
+ * tells apart what the configuration forbids, and too many sessions. */
 void run_must_for_jail(int r, struct err *e);
 
 /* Widths of characters come from the C library: it must think in UTF-8. Its
@@ -193,7 +194,7 @@ int injail_run_started(struct invocation *r, bool program);
 void ongoing_open_registry(
 	const struct invocation *r, struct registry *list, bool all);
 
-/* Whether the session goes on without its terminal. */
+/* True if the session goes on without its terminal. */
 bool ongoing_lingers(const struct invocation *r);
 
 /* Offer what could be gone back to. The exit status, or -1: a new session. */

@@ -3,7 +3,7 @@
  * habits.c - what people type out of habit: %time, !ls, cd, pip
  *
  * Runs in:   front end, between cells
- * Trusts:    the person. What runs, runs as a cell: a habit gives nobody more
+ * Trusts:    the person. It runs as a cell: a habit gives nobody more
  *            than Python does
  *
  * Only lines that are no Python are taken: those that begin with % or !, and a

@@ -11,7 +11,7 @@
 
 struct err;
 
-/* What to do. The mode gives `text` of struct options its meaning. */
+/* The mode gives `text` of struct options its meaning. */
 enum options_mode {
 	OPTIONS_SESSION,      /* a prompt */
 	OPTIONS_FILE,	      /* text: path */

@@ -8,8 +8,8 @@
  *			them
  *
  * The prompt, programs, --eval, --serve and --mcp differ in who asks, and where
- * output goes. What they know of a jail, and how they end what runs in it, is
- * here.
+ * output goes. This folder keeps what they know of a jail, and ends what runs
+ * in it.
  */
 #ifndef REPL_DRIVE_DRIVE_H
 #define REPL_DRIVE_DRIVE_H
@@ -35,7 +35,7 @@ struct output;
 /* Enough for any verdict. */
 #define VERDICT_MAX 1024
 
-/* What the words need beside the facts. All borrowed. */
+/* The configuration that the words of a verdict name. Borrowed. */
 struct verdict_about {
 	const struct limits *limits;
 	const char *memory_source; /* where session.memory was set, or NULL
@@ -111,8 +111,8 @@ int log_cell_end(struct log *l, const char *verdict, struct err *e);
 
 /* ---- drive.c ---- */
 
-/* What a front end does with an event, which drive.c has noted before. The
- * event's descriptors and bytes that it does not take are closed afterwards. */
+/* A front end handles an event, which drive.c has noted before. drive.c closes
+ * the descriptors and frees the bytes that the handler does not take. */
 typedef void drive_handler(void *arg, struct jail_event *ev);
 
 /* One for each type of event. */

@@ -98,7 +98,7 @@ static void add_limit(
 	}
 }
 
-/* What struck, and what was done about it. */
+/* Add the limit that struck, and what the warden did about it. */
 static void add_cause(struct verdict_line *l, const struct jail_done *d,
 	const struct verdict_about *about)
 {
@@ -208,7 +208,7 @@ static void add_after(struct verdict_line *l, const struct jail_done *d)
 	}
 }
 
-/* What was lost with the old state. */
+/* Add the number of threads that went with the old state. */
 static void add_lost(struct verdict_line *l, const struct jail_done *d)
 {
 	char count[TEXT_HUMAN];

@@ -73,7 +73,7 @@ static size_t first_components(const char *path, int n)
 	return n ? 0 : (size_t)(p - path);
 }
 
-/* Whether the pattern takes the file, or a directory that the file lies in. */
+/* True if the pattern takes the file, or a directory that the file lies in. */
 static bool pattern_takes(const char *pattern, const char *path)
 {
 	char top[JAIL_PATH_MAX];
@@ -96,8 +96,8 @@ static bool pattern_takes(const char *pattern, const char *path)
 	return transfer_matches(pattern, top);
 }
 
-/* Whether `w` takes the entry, and how much of its path is not kept on the
- * host. A directory of the home stands for all beneath it. */
+/* True if `w` takes the entry; *prefix is how much of its path is not kept on
+ * the host. A directory of the home stands for all beneath it. */
 static bool word_takes(
 	const struct lexer_word *w, const char *path, size_t *prefix)
 {
@@ -280,7 +280,7 @@ static void set_time(int fd, int64_t ns)
 	futimens(fd, t);
 }
 
-/* What is in a directory changed its time. */
+/* Set the times of directories last: a new file in one changes its time. */
 static void finish_dirs(struct download *d)
 {
 	for (size_t i = d->m.n; i-- > 0;) {

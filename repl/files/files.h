@@ -100,7 +100,7 @@ int hostfs_open_dir(const struct hostfs *h, enum hostfs_use use,
 int hostfs_open_beneath(const struct hostfs *h, int dir, const char *path,
 	int flags, bool links);
 
-/* What a file is that is no regular file: "is a FIFO, not a regular file". */
+/* Words for a file that is not regular: "is a FIFO, not a regular file". */
 const char *hostfs_kind(mode_t mode);
 
 /* The name of such a directory for a message: in a locked session the full
@@ -108,7 +108,7 @@ const char *hostfs_kind(mode_t mode);
 char *hostfs_place(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
-/* Whether such a directory can be opened. */
+/* True if such a directory can be opened. */
 bool hostfs_is_dir(
 	const struct hostfs *h, enum hostfs_use use, const char *path);
 
@@ -129,7 +129,7 @@ int hostfs_create(struct io_newfile *f, int dir, mode_t mode,
 int hostfs_commit(
 	struct io_newfile *f, const char *name, bool replace, struct err *e);
 
-/* Whether `dir` has an entry of that name, link or not. */
+/* True if `dir` has an entry of that name, link or not. */
 bool hostfs_has(int dir, const char *name);
 
 /* A name from the jail as a name on the host: controls, invisible characters
@@ -139,7 +139,7 @@ int hostfs_safe_name(const char *name, char out[static NAME_MAX + 1]);
 
 /* ---- ledger.c ---- */
 
-/* What a file of the home is to the person. */
+/* Copies of a file of the home that the person has. */
 enum ledger_status {
 	LEDGER_NEW,	   /* made in the jail, never downloaded */
 	LEDGER_CHANGED,	   /* since it was uploaded or downloaded */
@@ -222,7 +222,7 @@ int manifest_settle(struct manifest *m,
 	int (*object)(void *arg, const struct err *e), void *arg,
 	struct err *e);
 
-/* Whether nothing that is copied lies beneath the i-th item. */
+/* True if nothing that is copied lies beneath the i-th item. */
 bool manifest_is_empty(const struct manifest *m, size_t i);
 
 /* The directory that all files lie in that are done: how much of their `to`. */
@@ -274,7 +274,7 @@ struct transfer {
 /* A name in the home, without a leading /home/ or ./. "" is the home itself. */
 const char *transfer_home_name(const char *s);
 
-/* Whether a path of the home matches a pattern: fnmatch(3) by components,
+/* True if a path of the home matches a pattern: fnmatch(3) by components,
  * '*' never a leading dot, "**" any number of directories. */
 bool transfer_matches(const char *pattern, const char *path);
 
@@ -282,7 +282,7 @@ bool transfer_matches(const char *pattern, const char *path);
  * without wildcards. Its name at the target leaves them out. */
 size_t transfer_prefix(const char *pattern);
 
-/* Whether the pattern says itself how deep it goes, with "**". Otherwise a
+/* True if the pattern says itself how deep it goes, with "**". Otherwise a
  * directory that matches stands for all beneath it. */
 bool transfer_is_deep(const char *pattern);
 
@@ -290,7 +290,7 @@ bool transfer_is_deep(const char *pattern);
 const struct jail_file *transfer_find(
 	const struct jail_files *files, const char *path);
 
-/* Whether the home has a directory of that name; "" is one. */
+/* True if the home has a directory of that name; "" is one. */
 bool transfer_has_dir(const struct jail_files *files, const char *name);
 
 /* ---- before the first byte ---- */
@@ -299,12 +299,12 @@ bool transfer_has_dir(const struct jail_files *files, const char *name);
  * is copied all the same; else -1. */
 int transfer_object(void *transfer, const struct err *e);
 
-/* What lies in a tree, or matched, and cannot be copied: reported by its name,
- * and the rest is copied. */
+/* A file in a tree, or one that matched, cannot be copied: report its name, and
+ * copy the rest. */
 void transfer_leave_out(struct transfer *t, const struct err *e);
 
-/* Whether there are more files than may be copied at once, so far. 0, or -1
- * with e. */
+/* Check that there are no more files, so far, than may be copied at once. 0, or
+ * -1 with e. */
 int transfer_check_count(
 	const struct transfer *t, const struct manifest *m, struct err *e);
 
@@ -327,7 +327,7 @@ int transfer_meet(struct manifest_item *item, bool is_dir, const char *where,
 
 /* ---- the copy ---- */
 
-/* Whether the person has interrupted it. */
+/* True if the person has interrupted it. */
 bool transfer_is_cancelled(struct transfer *t);
 
 /* Copy a file from `in` to `out` until its end, with a bar: *bytes. 0; -1 with

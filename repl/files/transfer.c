@@ -354,7 +354,7 @@ static int refuse_replacing(
 	return -1;
 }
 
-/* Nobody can be asked: what is there already stays. */
+/* Without a person to ask, existing files stay. */
 static int leave_replaced(struct transfer *t, struct manifest *m,
 	const char *where, struct err *e)
 {
@@ -504,8 +504,7 @@ int transfer_explain_full(struct jail *j, const struct limits *l, struct err *e)
 
 /* ---- telling ---- */
 
-/* What is worth a line: a file, and a directory that is made for nothing else.
- */
+/* True if an item has a line of its own: a file, or an empty directory. */
 static bool is_told(const struct manifest *m, size_t i)
 {
 	return m->v[i].done && (m->v[i].type == 'f' || manifest_is_empty(m, i));

@@ -47,7 +47,7 @@ static int no_memory(struct err *e)
 	return err_errno(e, "upload");
 }
 
-/* Whether the path has a component "..". */
+/* True if the path has a component "..". */
 static bool path_climbs(const char *path)
 {
 	char name[NAME_MAX + 1];
@@ -347,7 +347,7 @@ static int64_t round_to_pages(int64_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* What is replaced makes room as the new files arrive. */
+/* A replaced file makes room as the new one arrives. */
 static int check_room(struct upload *u, struct err *e)
 {
 	const struct limits *l = u->t->limits;
@@ -495,7 +495,7 @@ static void commit_files(struct upload *u, struct upload_batch *b, int n)
 	}
 }
 
-/* What is whole moves to the front. */
+/* Move a whole file to the front of the batch. */
 static void keep_filled(struct upload_batch *b, int at, int i, bool overwrite)
 {
 	const struct manifest_item *item = b->items[i];
@@ -548,7 +548,7 @@ static int copy_files(struct upload *u, struct err *e)
 	return r;
 }
 
-/* What is in a directory comes first: that changes its time. */
+/* Make directories after their files: a new file changes a directory's time. */
 static int make_dirs(struct upload *u, struct err *e)
 {
 	const char *paths[JAIL_MANY_MAX];

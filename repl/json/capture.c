@@ -62,8 +62,8 @@ static size_t count_bytes_within(struct capture *c, const char *p, size_t n)
 
 static void keep_bytes(struct capture *c, const char *p, size_t n)
 {
-	/* A character has at most four bytes. What is none may not be counted,
-	 * and is kept up to as many bytes as characters could have. */
+	/* A character has at most four bytes. Bytes that are no character may
+	 * not be counted: we keep as many as characters could have. */
 	uint64_t max = c->counts ? 4 * (c->max + CHUNK_CHARS) : c->max;
 	uint64_t room = max - c->text.n;
 	size_t kept = c->counts ? count_bytes_within(c, p, n) : n;

@@ -9,9 +9,9 @@
  *            ends
  * Leaves:    the session as at a person's prompt after each request
  *
- * A cell has a terminal, as at the prompt. What it shows there is answered as
- * plain text. Nobody sits there: once what was sent as its standard input is
- * typed, every further read finds an end of file.
+ * A cell has a terminal, as at the prompt. The answer has its output as
+ * plain text. No person types there: we type the request's standard input, and
+ * every further read finds an end of file.
  *
  * Who serves many sessions must not wait for one. So a request has steps, and
  * between them the warden or the cell has its time. Calls that wait for the
@@ -53,7 +53,7 @@
 
 static const char forbidden[] = "Request is not allowed";
 
-/* What a request waits for. */
+/* A request waits for: */
 enum cells_step {
 	STEP_DONE,  /* nothing */
 	STEP_UP,    /* Python */
@@ -145,7 +145,7 @@ static void note_read(struct cells *c, ssize_t n)
 		c->rest_ms = now_ms() + REST_MS;
 }
 
-/* What comes before a cell, or behind its mark, is no cell's output. */
+/* Output before a cell, or behind its end mark, belongs to no cell. */
 static void read_output(struct cells *c)
 {
 	char buf[64 << 10];
@@ -378,8 +378,8 @@ const char *cells_why_over(struct cells *c)
 	return e->msg[0] ? e->msg : "a cell left it";
 }
 
-/* Put some files; the cell that they are for begins behind the last. Who is
- * interrupted before does not want it any more. */
+/* Put some files; the cell that they are for begins behind the last. An
+ * interrupt before that cancels the cell. */
 static void turn_files(struct cells *c)
 {
 	enum put_turn put =
@@ -545,7 +545,7 @@ int cells_polls(const struct cells *c, struct pollfd *p)
 	int64_t now = now_ms(), left = c->due_ms - now;
 	bool rests = runs && !c->drive.ended && now < c->rest_ms;
 
-	/* What is shown between cells is nobody's. */
+	/* Between cells we do not read the tty. */
 	p[0] = (struct pollfd){.fd = is_over(c) ? -1 : jail_fd(c->drive.jail),
 		.events = POLLIN};
 	p[1] = (struct pollfd){.fd = runs && !rests ? c->tty : -1,

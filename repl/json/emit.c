@@ -77,7 +77,8 @@ static void add_string(struct strbuf *b, const char *s, size_t n)
 
 void emit_key(struct strbuf *b, const char *key)
 {
-	/* What has just begun ends in a bracket, a blank or a line's end. */
+	/* An object or list that has just begun ends in a bracket, a blank or a
+	 * line's end. */
 	if (b->n && !strchr("{[ \n", b->s[b->n - 1]))
 		strbuf_puts(b, ", ");
 	if (key)

@@ -66,7 +66,7 @@ int eval_close(struct eval *ev, struct err *e)
 
 /* ---- one request ---- */
 
-/* What the requests of a stream share. */
+/* One stream of requests. */
 struct eval_state {
 	struct eval *ev;
 	struct stream in;

@@ -96,7 +96,7 @@ size_t answer_unify_lines(char *s, size_t n, char *last);
 
 /* ---- attach.c ---- */
 
-/* Who takes the files. put() appends a file's id (JSON), or says why not: then
+/* A store for files. put() appends a file's id (JSON), or says why not: then
  * forget() is called, and what was put before is in no answer. */
 struct attach_store {
 	const char *(*put)(void *arg, struct strbuf *b, const char *path,
@@ -154,7 +154,7 @@ void capture_close(struct capture *c);
 /* poll(2) found it ready: take what is there; closes it at its end. */
 void capture_read(struct capture *c);
 
-/* Nobody writes any more: take the rest, and close it. */
+/* The last writer is gone: take the rest, and close it. */
 void capture_finish(struct capture *c);
 
 /* ---- report.c ---- */
@@ -195,11 +195,11 @@ int cells_open(struct cells **out, struct jail *j, const struct config *cfg,
 	struct log *log, bool stays, struct err *e);
 void cells_close(struct cells *c);
 
-/* Whether Python answers: only then may a request begin other than
+/* True if Python answers: only then may a request begin other than
  * REQUEST_SESSION, which waits for that. */
 bool cells_is_up(const struct cells *c);
 
-/* Whether the session has ended. Every request is refused then. And why, if it
+/* True if the session has ended. Every request is refused then. And why, if it
  * failed: an empty message otherwise. */
 bool cells_is_over(const struct cells *c);
 const struct err *cells_error(const struct cells *c);
@@ -214,7 +214,7 @@ void cells_begin(struct cells *c, const struct request *q);
 void cells_ask(struct cells *c, const struct request *q);
 bool cells_is_forbidden(const struct cells *c);
 
-/* What to poll, also between requests; and in how many milliseconds
+/* Fill in descriptors to poll, also between requests. In how many milliseconds
  * cells_turn() is due at the latest, or -1. */
 #define CELLS_POLLS 3
 int cells_polls(const struct cells *c, struct pollfd *p);
@@ -228,10 +228,10 @@ void cells_wait(struct cells *c);
  * cell.grace, or at the second time. Other requests are hurried. */
 void cells_interrupt(struct cells *c);
 
-/* What the cell has shown so far; plain text. Borrowed until the next turn. */
+/* Output of the cell so far, as plain text. Borrowed until the next turn. */
 const char *cells_output(const struct cells *c, size_t *n);
 
-/* Whether it runs: before, there can still be a refusal. */
+/* True if it runs: before, there can still be a refusal. */
 bool cells_has_begun(const struct cells *c);
 
 /* REQUEST_LIST, REQUEST_READ that is done: the files of the home. */
@@ -256,9 +256,9 @@ const struct jail_undone *cells_undone(const struct cells *c);
 const char *cells_verdict(const struct cells *c);
 void cells_report(const struct cells *c, struct report *r);
 
-/* What the answer is about: the request; whether it was served, or the session
- * broke before. Notices since the last answer are told once; cells_told() has
- * those of the last answer. Borrowed until the next. */
+/* The request that the answer is about; true if it was served, and the session
+ * did not break before. Notices since the last answer are told once;
+ * cells_told() has those of the last answer. Borrowed until the next. */
 const struct request *cells_request(const struct cells *c);
 const struct config *cells_config(const struct cells *c);
 struct drive *cells_drive(struct cells *c);
@@ -293,7 +293,7 @@ void pythons_free(struct pythons *p);
 
 /* ---- eval.c ---- */
 
-/* What requests are served with. Caller's storage. */
+/* State of --eval. Caller's storage. */
 struct eval {
 	const struct config *cfg; /* borrowed */
 	struct pool *pool;
@@ -487,7 +487,7 @@ struct request {
 	const char *path;
 };
 
-/* What a request is held against. Borrowed. */
+/* Rules for checking a request. Borrowed. */
 struct request_rules {
 	const struct limits *limits;
 	int64_t most_ms;	     /* timeout_ms of /v1/execute at most */
@@ -504,7 +504,7 @@ struct request_refusal {
 	struct strbuf description;
 };
 
-/* Whether a text is nested deeper, or has more values or keys, than a request
+/* True if a text is nested deeper, or has more values or keys, than a request
  * may. To read a key takes several times as long as to read a number. */
 bool request_is_deep(const char *text, size_t n);
 
@@ -581,7 +581,7 @@ bool run_is_over(const struct run *r);
 /* The kind of session that a request wants. */
 enum spec_mode run_mode(const struct request *q);
 
-/* Whether its jail failed before it had the request: in another the request
+/* True if its jail failed before it had the request: in another the request
  * does not run twice. So many are tried. */
 #define RUN_TRIES 8
 bool run_is_lost(const struct run *r);
@@ -637,11 +637,11 @@ void stream_open(
 	struct stream *s, int fd, size_t max, int depth_max, int values_max);
 void stream_close(struct stream *s);
 
-/* Whether stream_next() would have to read first. */
+/* True if stream_next() would have to read first. */
 bool stream_is_empty(const struct stream *s);
 
-/* Whether another request may come, as far as can be said without waiting. What
- * stream_next() gave is no longer valid then. */
+/* True if another request may come, as far as can be said without waiting. This
+ * ends the validity of the text that stream_next() gave. */
 bool stream_may_go_on(struct stream *s);
 
 /* Read what is there, or wait until something is. 0, or -1 with errno. */

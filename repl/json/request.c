@@ -470,7 +470,7 @@ static void take_input(struct request *r)
 	r->input_n = json_string_length(input);
 }
 
-/* What request.py reads. */
+/* Make the source that jail/guest/request.py reads. */
 static int make_source(struct request *r, struct request_refusal *why)
 {
 	const json_t *variables = json_object_get(r->root, "variables");
@@ -526,7 +526,8 @@ static int take_alone(struct request *r, const struct request_rules *rules,
 
 /* ---- sessions ---- */
 
-/* What is typed at a cell must not be keys: Ctrl-C would interrupt it. */
+/* Standard input of a cell must hold no control keys: Ctrl-C would interrupt
+ * the cell. */
 static int take_cell(struct request *r, const struct request_rules *rules,
 	struct request_refusal *why)
 {

@@ -19,8 +19,8 @@
  * once its time is up: longer than its own clocks let it. */
 #define SILENCE_MS 30000
 
-/* What snekbox's programs are given, unless python.env says otherwise: the
- * order of output and errors shows in its answers. */
+/* Variables of snekbox's programs, unless python.env says otherwise: its
+ * answers show output and errors in order. */
 static const char *const env_snekbox[] = {"PYTHONUNBUFFERED=1",
 	"PYTHONIOENCODING=utf-8:strict", "PYTHON_COLORS=1", NULL};
 
@@ -106,7 +106,7 @@ static void begin_program(struct run *r)
 	r->puts = false;
 }
 
-/* What it wrote last comes before its end. */
+/* Take the last output before we note the end. */
 static void end_program(void *arg, struct jail_event *ev)
 {
 	struct run *r = arg;

@@ -117,7 +117,7 @@ bool stream_may_go_on(struct stream *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 
-	/* What can be read without waiting may be the end. */
+	/* Bytes that can be read without waiting may be the end of file. */
 	if (stream_is_empty(s) && poll(&p, 1, 0) > 0 && stream_read(s) < 0)
 		return false;
 	return !s->ended || s->at < s->n;

@@ -26,8 +26,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What it may take, from the first try to the answer; a little more than the
- * maker gives itself for one. */
+/* Longest time from the first try to the answer; a little more than the maker
+ * gives itself for one. */
 #define ANSWER_MS 12000
 /* Between two tries where the maker has too many of ours. */
 #define AGAIN_MS 20
@@ -108,7 +108,7 @@ static bool is_root(void)
 	return geteuid() == 0;
 }
 
-/* Whether a maker that is there and makes nothing is the end of it. */
+/* True if a maker that is there and makes nothing is the end of it. */
 static bool must_be_the_makers(const struct fetch *f)
 {
 	return !is_root() &&
@@ -142,7 +142,7 @@ static int refuse(const struct fetch *f, struct err *e)
 			: "as root: systemctl restart cellblock.socket");
 }
 
-/* Whether errno says that there is no maker. That nobody listens at a socket
+/* True if errno says that there is no maker. That nobody listens at a socket
  * which one has left is said by --check. */
 static bool is_absent(const struct fetch *f)
 {

@@ -53,8 +53,8 @@ struct order {
 	uint64_t mounts, root_dev, root_ino;
 };
 
-/* What of `spec`, which was made from `mine`, the system's own configuration
- * allows. 0, or -1 with e: the first thing that it does not have or that is
+/* Fill in an order for `spec`, which was made from `mine`. 0, or -1 with e: the
+ * first setting that the system's configuration does not have, or forbids as
  * looser. */
 int order_fill(struct order *o, const struct jail_spec *spec,
 	const struct config *mine, const struct config *system, struct err *e);
@@ -72,7 +72,8 @@ int order_check(const struct order *o, size_t n, const struct config *system,
  * it cannot be said which they are. */
 int order_want_files(struct order *o);
 
-/* Whether this process sees the files that are asked for. 0, or -1 with e. */
+/* Check that this process sees the files that are asked for. 0, or -1 with e.
+ */
 int order_check_files(const struct order *o, struct err *e);
 
 /* The spec of an order that is in order. Borrows all three. */
@@ -108,9 +109,9 @@ int fetch_begin(struct jail **out, const struct jail_spec *spec,
 int fetch_await(struct jail **out, const struct jail_spec *spec,
 	struct fetch *f, struct err *e);
 
-/* Whether jails may be made without the maker of this host by a front end that
- * does not ask it: 0; -1 with e where session.maker says that nothing starts
- * without it. `front` is the option that the front end is called by. */
+/* Check that jails may be made without the maker of this host by a front end
+ * that does not ask it: 0; -1 with e where session.maker says that nothing
+ * starts without it. `front` is the option that the front end is called by. */
 int fetch_check_own(const struct config *cfg, const char *front, struct err *e);
 
 /* ---- service.c ---- */
@@ -132,8 +133,8 @@ int service_run(const char *path, bool quiet, bool tell, struct err *e);
 /* The most of a kind. */
 #define SPARES_MOST 16
 
-/* Who makes one: in a child, which fills in the key and becomes its warden.
- * Returns when that cannot be. */
+/* Make one: called in a child, which fills in the key and becomes the warden of
+ * the spare. Returns on failure. */
 typedef void spares_make(void *arg, enum spec_mode mode, bool hurried,
 	const struct spare *its, struct spare_key *key);
 
@@ -157,7 +158,7 @@ void spares_close(struct spares *s);
 
 /* ---- the service ---- */
 
-/* What to poll, and for how long at most: -1 for ever. */
+/* The descriptor to poll, and the longest wait in ms; -1: for ever. */
 struct pollfd spares_poll(const struct spares *s);
 int spares_timeout_ms(const struct spares *s);
 

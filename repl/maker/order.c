@@ -247,7 +247,7 @@ static const char *const *exposed(
 	return n ? s->expose : NULL;
 }
 
-/* What has no key is the system's. */
+/* Limits without a key in the order come from the system's configuration. */
 static struct limits limits_of(
 	const struct order *o, const struct config *system)
 {

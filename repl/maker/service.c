@@ -56,8 +56,8 @@
 /* A waiting child maps its pages after so long without a request: who asked
  * last needs the cores no more. */
 #define QUIET_MS 20
-/* Who asked last has the cores for so long before the next child is forked,
- * unless somebody asks. */
+/* Pause before the next child is forked, so that the last client has the cores.
+ * A new request ends it. */
 #define NEXT_MS 5
 /* After a fork that failed the next one is tried so much later. */
 #define AGAIN_MS 100
@@ -67,7 +67,7 @@
 #define LINGER_MS 200
 /* Of all sessions, programs among them, one person may have one in so many. */
 #define PART_OF_ONE 4
-/* What a request may take to come, and to be answered. */
+/* Longest time for a request to come, and to be answered. */
 #define REQUEST_MS 2000
 #define ALARM_S 10
 
@@ -108,7 +108,7 @@ struct service {
 	bool tell;
 };
 
-/* Who asks. */
+/* A client of the service. */
 struct visitor {
 	struct ucred cred;
 	struct person person;
@@ -210,7 +210,8 @@ static void note(const struct service *s, struct service_place *p,
 		kill(s->pid, SIGUSR1);
 }
 
-/* What has not been received may be descriptors that block who closes them. */
+/* A message that we have not received may hold descriptors whose close
+ * blocks. */
 static _Noreturn void leave(const struct service *s, struct service_place *mine)
 {
 	note(s, mine, PLACE_LEFT);
@@ -234,7 +235,7 @@ static void tell(const struct jail_spec *spec, uid_t id)
 	drop_shared(v->service);
 }
 
-/* Nobody takes all that the host has for everybody, with programs. */
+/* One person's programs may take only a part of all sessions. */
 static int any_of_person(const struct config *cfg)
 {
 	int part = cfg->all_sessions / PART_OF_ONE;
@@ -264,7 +265,7 @@ static void make_spec(
 	spec->made = made;
 }
 
-/* Whether a request may be looked at, with those that are. */
+/* Check that one more request may be looked at. */
 static bool has_room(const struct service *s, uid_t uid)
 {
 	int unknown = 0, same = 0;
@@ -408,7 +409,7 @@ static _Noreturn void child(struct service *s, struct service_place *mine)
 	sigset_t none;
 	int conn;
 
-	/* What is in the making ends with its sockets. */
+	/* A spare in the making ends with its sockets. */
 	spares_leave(&s->spares);
 	/* Without its parent it waits for nobody. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define ROWS (SPARES_KINDS * SPARES_MOST)
-/* What somebody who asks has to themselves. */
+/* Time that a client has the host to itself. */
 #define REST_MS 20
 /* After a program has its jail none is begun for so long, or until so long
  * after the program's end. */

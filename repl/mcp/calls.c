@@ -94,8 +94,8 @@ static void begin_session(struct calls *c)
 	take_session(c);
 }
 
-/* Who may not use a command has no tool that does the same. 0, or -1 with the
- * reason. */
+/* A configuration that forbids a command forbids the tool that does the same.
+ * 0, or -1 with the reason. */
 static int check_tool_allowed(struct calls *c, enum tools_tool tool)
 {
 	return config_check_command(c->cfg, tools_command(tool), &c->why);
@@ -310,7 +310,7 @@ void calls_begin(struct calls *c, const struct call *call)
 
 /* ---- while it lasts ---- */
 
-/* What a client that wants to hear of the call knows it by; or NULL. */
+/* The client's token for progress of this call; NULL: it wants none. */
 static const json_t *progress_token(const struct calls *c)
 {
 	const json_t *token =
@@ -448,7 +448,7 @@ static void add_pictures(struct calls *c, struct strbuf *b, size_t room)
 		add_line(b, text);
 }
 
-/* Whether the cell did what it should. */
+/* True if the cell did what it should. */
 static bool is_well(const struct jail_done *d)
 {
 	return d->how == HOW_OK || (d->how == HOW_EXIT && d->status == 0);
@@ -629,7 +629,7 @@ static void add_shown(struct calls *c, struct strbuf *b)
 	emit_bool(b, "isError", false);
 }
 
-/* What runs nothing, and can be had as long as the session lasts. */
+/* Answer a tool that runs no code: files, pictures. */
 static int add_kept(struct calls *c, struct strbuf *b, struct err *e)
 {
 	if (c->tool == TOOLS_READ_FILE)

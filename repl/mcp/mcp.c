@@ -44,7 +44,7 @@ static const char *const versions[] = {
 enum { STATELESS = 0, NEWEST = 1, BATCHES = 3 };
 enum { NVERSIONS = sizeof(versions) / sizeof(versions[0]) };
 
-/* What a request says its version with, where there is no handshake. */
+/* Key of the protocol's version in a request, where there is no handshake. */
 static const char version_key[] = "io.modelcontextprotocol/protocolVersion";
 
 /* Answers that go out together. */
@@ -141,7 +141,7 @@ static void add_versions(struct strbuf *b, const char *key)
 	emit_close(b, ']');
 }
 
-/* What is the same for every client. */
+/* Add what we offer to every client. */
 static void add_offer(struct mcp *m, struct strbuf *b)
 {
 	const struct limits *l = &m->cfg->limits;

@@ -196,7 +196,7 @@ int resource_add(struct strbuf *b, int fd, const char *path,
 void resource_add_picture(
 	struct strbuf *b, const char *s, size_t n, const char *type);
 
-/* Whether the bytes begin as a picture of this type does. */
+/* True if the bytes begin as a picture of this type does. */
 bool resource_is_png(const char *s, size_t n);
 
 /* Make it a request to write a file with the text, or the base64; the caller

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-/* What each is called, and the command that does the same at the prompt. */
+/* The name of each tool, and the command that does the same at the prompt. */
 static const struct {
 	const char *name, *command;
 } table[] = {

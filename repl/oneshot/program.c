@@ -108,7 +108,7 @@ static bool channel_is_over(const struct channel *c)
 	return c->to < 0 || (c->from < 0 && !c->n);
 }
 
-/* What to wait for; entries that do not matter have fd -1. */
+/* Fill in what to poll; unused entries have fd -1. */
 static void channel_poll(const struct channel *c, struct pollfd p[static 2])
 {
 	bool over = channel_is_over(c);
@@ -251,7 +251,7 @@ static bool has_lines(int fd, tcflag_t flags)
 	return tcgetattr(fd, &now) == 0 && (now.c_lflag & flags) == flags;
 }
 
-/* Whether nobody else is reading keys from the terminal. */
+/* True if nobody else is reading keys from the terminal. */
 static bool is_free(const struct terminal *t)
 {
 	return terminal_is_in_front(t) && has_lines(t->in, ICANON);
@@ -657,7 +657,7 @@ static bool has_ended(const struct program *p)
 	return p->drive.ended || p->drive.limit != LIMIT_NONE;
 }
 
-/* Whether Ctrl-C came after the program's end, while we wait for a reader. */
+/* True if Ctrl-C came after the program's end, while we wait for a reader. */
 static bool is_interrupted(const struct program *p)
 {
 	return p->drive.ended &&

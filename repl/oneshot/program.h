@@ -17,7 +17,7 @@ struct options;
 struct signals;
 struct terminal;
 
-/* What a program runs with; all borrowed. */
+/* How to start a program; all borrowed. */
 struct program_start {
 	const struct config *cfg;
 	const struct options *opt;
@@ -31,7 +31,7 @@ struct program_start {
 	bool early;	  /* program_start_early() has started it */
 };
 
-/* Whether the options ask for a program. */
+/* True if the options ask for a program. */
 bool program_is_wanted(const struct options *opt);
 
 /* The arguments for the interpreter: a new list, NULL at its end, of borrowed
@@ -41,7 +41,7 @@ const char **program_argv(
 
 /* Start it before the front end is confined, where no file comes first: the
  * front end confines itself while the jail works, and nothing that the jail
- * sends is read before. Whether it did. */
+ * sends is read before. True if it did. */
 bool program_start_early(const struct program_start *start);
 
 /* Upload and start, while the jail is built; relay; download. Returns the exit

@@ -36,7 +36,7 @@
 #define SWEEP_MS 1000
 #define PIECE (64 << 10)
 #define EVENTS 64
-/* Who may have connected by the time that the server ends. */
+/* Most clients that we still accept when the server ends. */
 #define LAST_CLIENTS 4096
 /* In what an event carries, instead of a pointer. */
 #define LISTENS UINT64_C(1)
@@ -195,7 +195,7 @@ static bool wants_bytes(const struct connections_client *c)
 	return c->phase <= PHASE_BODY && c->out.n == 0;
 }
 
-/* Whether nothing can be done for it but wait for its answer. */
+/* True if nothing can be done for it but wait for its answer. */
 static bool waits(const struct connections_client *c)
 {
 	return c->phase == PHASE_WAIT && c->out.n == 0 && !c->goes_on;
@@ -234,7 +234,7 @@ void connections_answer(struct connections_client *c, struct strbuf *answer)
 {
 	c->own = NULL;
 	forget(c);
-	/* What is owed of an answer before this one comes first. */
+	/* The rest of an earlier answer goes first. */
 	strbuf_add(&c->out, answer->s ? answer->s : "", answer->n);
 	strbuf_free(answer);
 	enter(c, PHASE_LAST);
@@ -269,7 +269,7 @@ static void begin(struct connections_client *c)
 		strbuf_puts(&c->out, "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/* What came of a request, on to who answers it. */
+/* Pass the parts of a request that have come to the caller. */
 static void pass_on(struct connections_client *c)
 {
 	const struct connections_calls *calls = &c->connections->calls;
@@ -363,7 +363,8 @@ static void send_owed(struct connections_client *c)
 	time_answer(c, true);
 }
 
-/* Who closes a socket with unread bytes in it takes back what it sent. */
+/* Read what is left: the kernel resets a connection that is closed with unread
+ * bytes, and the client may lose our answer. */
 static void linger(struct connections_client *c)
 {
 	static char buf[PIECE];
@@ -413,7 +414,7 @@ static int spareness(const struct connections_client *c)
 		       : 0;
 }
 
-/* Who has kept us waiting for longest; NULL: nobody does. */
+/* The client that has kept us waiting for longest; NULL: none. */
 static struct connections_client *find_spare(const struct connections *g)
 {
 	struct connections_client *best = NULL;
@@ -437,7 +438,7 @@ static void send_away(struct connections_client *c)
 	drop(c);
 }
 
-/* Whether those who come are let in; how: EPOLL_CTL_ADD at first. */
+/* Let clients in, or not; how: EPOLL_CTL_ADD at first. */
 static int watch_listen(struct connections *g, int how, bool on)
 {
 	g->full = !on;
@@ -520,7 +521,7 @@ static void sweep(struct connections *g)
 		watch_listen(g, EPOLL_CTL_MOD, true);
 }
 
-/* Whether nobody is there to be answered. A client that sends no more counts so
+/* True if nobody is there to be answered. A client that sends no more counts so
  * while it waits: most that do are gone. */
 static bool is_end(const struct connections_client *c, uint32_t events)
 {
@@ -576,7 +577,7 @@ int connections_open(struct connections **out, const int *fds, int nfds,
 void connections_drain(struct connections *g)
 {
 	for (int i = 0; i < g->nfds; i++) {
-		/* Who is connected already has perhaps sent a request. */
+		/* A client in the backlog may have sent a request. */
 		accept_some(g, g->fds[i], LAST_CLIENTS);
 		epoll_ctl(g->epoll, EPOLL_CTL_DEL, g->fds[i], NULL);
 	}

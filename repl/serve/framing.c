@@ -186,7 +186,7 @@ static void take_host(struct framing *h, const char *value)
 		wrong(h, 400, "the path is of another host than Host");
 }
 
-/* What is kept. */
+/* The fields that we keep. */
 static const struct field {
 	const char *name;
 	bool list; /* may come more than once, and is one list */
@@ -420,7 +420,7 @@ bool framing_is_whole(const struct framing *h)
 	return h->state > FRAMING_IN_FIELDS && h->state != FRAMING_WRONG;
 }
 
-/* Whether a word is in a list with commas. */
+/* True if a word is in a list with commas. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t n = strlen(word);

@@ -594,8 +594,8 @@ void http_add_header(struct exchange *x, const char *name, const char *value)
 	x->nheaders++;
 }
 
-/* Make room for an answer: who has taken nothing of its own for longest goes.
- * Nobody goes who still reads. */
+/* Make room for an answer: drop the client that has read nothing of its own
+ * answer for longest. A client that reads stays. */
 static void make_room_for(struct exchange *x)
 {
 	struct http *h = x->http;

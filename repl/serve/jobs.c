@@ -51,7 +51,7 @@ struct jobs {
 
 /* ---- files of an answer ---- */
 
-/* Nobody will know of them. */
+/* Drop files of an answer that no client gets. */
 static void forget(void *arg)
 {
 	struct job *j = arg;
@@ -368,8 +368,8 @@ static void start(struct jobs *s, struct job *j)
 		settle(s, j);
 }
 
-/* What is asked for, as far as it may run, and spares: of the default
- * interpreter so many for each form of a request. */
+/* Ask the pool for jails: for waiting requests that may run, and spares of the
+ * default interpreter for each form of a request. */
 static void want(struct jobs *s)
 {
 	const struct config_serve *c = &s->rules.cfg->serve;

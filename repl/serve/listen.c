@@ -42,7 +42,7 @@ static bool is_socket(const char *path)
 	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Nobody answers on a socket that a server left behind. */
+/* True if no server listens at the socket any more. */
 static bool is_left_behind(const struct sockaddr_un *a)
 {
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -54,7 +54,7 @@ struct connections_peer {
 	uint64_t key;
 };
 
-/* What is left of an answer. */
+/* Result of asking for more of an answer. */
 enum connections_more {
 	CONNECTIONS_BROKEN, /* it cannot be told to its end */
 	CONNECTIONS_MORE,
@@ -94,7 +94,7 @@ void connections_drain(struct connections *g);
 
 size_t connections_clients(const struct connections *g);
 
-/* Whether a client waits for an answer, or may be about to ask. */
+/* True if a client waits for an answer, or may be about to ask. */
 bool connections_owes(const struct connections *g);
 
 /* Readable when connections_turn() has something to do, which it has once a
@@ -104,7 +104,7 @@ void connections_turn(struct connections *g);
 
 /* ---- one client ---- */
 
-/* Whether two come from one address (of IPv6 its first 64 bits), or are of one
+/* True if two come from one address (of IPv6 its first 64 bits), or are of one
  * user at a socket in the file system (all subordinate ids of a user are one).
  */
 bool connections_is_same(struct connections_peer a, struct connections_peer b);
@@ -113,8 +113,8 @@ struct connections_peer connections_peer(const struct connections_client *c);
 /* Its request; the list of connections takes the body out of it. */
 const struct framing *connections_head(const struct connections_client *c);
 
-/* What the caller keeps with a request, from head() to over(): over() is only
- * called where that is something. */
+/* The caller's own pointer for a request, from head() to over(). Without one,
+ * over() is not called. */
 void connections_set_own(struct connections_client *c, void *own);
 void *connections_own(const struct connections_client *c);
 
@@ -230,7 +230,7 @@ void form_close(struct form *f);
 /* Read on. */
 void form_take(struct form *f, const char *p, size_t n);
 
-/* Whether what was read is a whole form. */
+/* True if what was read is a whole form. */
 bool form_is_whole(const struct form *f);
 
 /* ---- framing.c ---- */
@@ -286,10 +286,10 @@ struct framing {
 /* Read on. Returns how many of the bytes belong to this request. */
 size_t framing_take(struct framing *h, const char *p, size_t n);
 
-/* Whether the head is whole. */
+/* True if the head is whole. */
 bool framing_is_whole(const struct framing *h);
 
-/* Whether the client wants no further answer on its connection. */
+/* True if the client wants no further answer on its connection. */
 bool framing_is_last(const struct framing *h);
 
 /* The next request, and no further. */
@@ -346,7 +346,7 @@ int http_add_client(struct http *h, int fd);
 /* No further clients, and the last answer for each that there is. */
 void http_drain(struct http *h);
 
-/* Whether nobody asks for anything. */
+/* True if nobody asks for anything. */
 bool http_is_idle(const struct http *h);
 size_t http_clients(const struct http *h);
 
@@ -374,8 +374,8 @@ void http_take_file(struct exchange *x);
 /* In whole(). */
 const struct strbuf *http_body(const struct exchange *x);
 
-/* What came of the file: *file is NULL when there was none. The exchange lets
- * go of it; the name is borrowed. */
+/* The file that a form brought: *file is NULL when there was none. The exchange
+ * lets go of it; the name is borrowed. */
 enum store_problem http_file(
 	struct exchange *x, struct store_file **file, const char **name);
 
@@ -383,7 +383,7 @@ enum store_problem http_file(
 size_t http_of_client(const struct exchange *x);
 struct connections_peer http_peer(const struct exchange *x);
 
-/* What the caller keeps with an exchange. */
+/* The caller's own pointer for an exchange. */
 void http_set_own(struct exchange *x, void *own);
 void *http_own(const struct exchange *x);
 
@@ -417,7 +417,7 @@ struct metrics {
 	double seconds;
 };
 
-/* What is now. */
+/* Figures of this moment. */
 struct metrics_now {
 	const struct pool_count *jails;
 	unsigned long clients, running, waiting;
@@ -451,7 +451,7 @@ void jobs_close(struct jobs *s);
 /* Where limits that strike are recorded (borrowed). */
 void jobs_set_log(struct jobs *s, const struct log *log);
 
-/* Whether one more may wait. */
+/* True if one more may wait. */
 bool jobs_have_room(const struct jobs *s);
 
 /* Run this request (taken, as are the files; of /v1/execute if `stores`) and
@@ -459,14 +459,14 @@ bool jobs_have_room(const struct jobs *s);
 int jobs_add(struct jobs *s, struct exchange *x, struct request *q,
 	struct execute_files *files, bool stores);
 
-/* Nobody wants the exchange's answer any more. */
+/* The client is gone: drop its job. */
 void jobs_cancel(struct jobs *s, struct exchange *x);
 
 size_t jobs_running(const struct jobs *s);
 size_t jobs_waiting(const struct jobs *s);
 
-/* What to poll, at most `max`: their number; *timeout_ms becomes earlier. Hand
- * all over again. */
+/* Fill in at most `max` descriptors to poll: their number; *timeout_ms becomes
+ * earlier. Then hand the same to jobs_turn(). */
 size_t jobs_polls(
 	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms);
 void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
@@ -518,7 +518,7 @@ void sessions_close(struct sessions *s);
 /* Where limits that strike are recorded (borrowed). */
 void sessions_set_log(struct sessions *s, const struct log *log);
 
-/* Whether there may be one more; and how many the client has begun. */
+/* True if there may be one more; and how many the client has begun. */
 bool sessions_have_room(const struct sessions *s);
 size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
 
@@ -556,8 +556,8 @@ bool sessions_cancel(struct sessions *s, struct exchange *x);
 size_t sessions_count(const struct sessions *s);
 size_t sessions_busy(const struct sessions *s);
 
-/* What to poll, at most `max` (their number), and for how long at most. Hand
- * all over again. */
+/* Fill in at most `max` descriptors to poll (their number), and the longest
+ * wait. Then hand the same to sessions_turn(). */
 size_t sessions_most_polls(const struct sessions *s);
 size_t sessions_polls(const struct sessions *s, struct pollfd *p, size_t max,
 	int *timeout_ms);

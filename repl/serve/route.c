@@ -493,7 +493,7 @@ static void delete_content(struct route *r, struct exchange *x)
 
 /* ---- who is asked ---- */
 
-/* What becomes of a body: BODY_JSON wants that type, BODY_BYTES any. */
+/* The body that a path takes: BODY_JSON that type, BODY_BYTES any. */
 enum body { BODY_NONE, BODY_JSON, BODY_BYTES, BODY_FORM };
 
 static const struct place {
@@ -590,15 +590,15 @@ static bool is_json(const char *type)
 	return n == strlen(JSON) && !strncasecmp(type, JSON, n);
 }
 
-/* Whether only programs of this host can ask, without a token. No browser asks
+/* True if only programs of this host can ask, without a token. No browser asks
  * at a socket in the file system. */
 static bool is_local(const struct route *r, const struct exchange *x)
 {
 	return r->local && http_peer(x).family != AF_UNIX;
 }
 
-/* What follows the scheme of an origin, or NULL. A page comes over TLS where a
- * proxy speaks it for us; on a server of this host alone, from another server
+/* The part of an origin behind its scheme, or NULL. A page comes over TLS where
+ * a proxy speaks it for us; on a server of this host alone, from another server
  * with the same name. Programs that are made of pages have schemes of their
  * own, and often the name localhost. */
 static const char *find_host(const char *origin, bool tls)
@@ -608,7 +608,7 @@ static const char *find_host(const char *origin, bool tls)
 	return tls && !strncasecmp(origin, "https://", 8) ? origin + 8 : NULL;
 }
 
-/* Whether a page in a browser sends it that does not come from here: any page
+/* True if a page in a browser sends it that does not come from here: any page
  * can have the browsers of its readers send a form, or a body without a type,
  * to a server that only they can reach. */
 static bool is_foreign(const struct route *r, const struct exchange *x)
@@ -620,7 +620,7 @@ static bool is_foreign(const struct route *r, const struct exchange *x)
 	return origin && (!from || !host || strcasecmp(from, host) != 0);
 }
 
-/* Whether it names a host that is not this one. A page whose name was made one
+/* True if it names a host that is not this one. A page whose name was made one
  * of this host's only now (DNS rebinding) is of the origin that it asks. */
 static bool is_misnamed(const struct route *r, const struct exchange *x)
 {
@@ -629,7 +629,7 @@ static bool is_misnamed(const struct route *r, const struct exchange *x)
 	return is_local(r, x) && host && !listen_is_local_name(host);
 }
 
-/* Whether the body is what it should be; if not, that was answered. */
+/* True if the body is what it should be; if not, that was answered. */
 static bool check_type(struct exchange *x)
 {
 	const char *type = http_field(x, FRAMING_CONTENT_TYPE);

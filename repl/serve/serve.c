@@ -30,10 +30,10 @@
 #define ASKED_MS 60000
 /* Longest token. */
 #define TOKEN_MAX 4096
-/* What a form may have around its file. */
+/* Most bytes of a form around its file. */
 #define FORM_MORE (1 << 20)
-/* What an answer has beside the files of a home, which are no longer than two
- * homes in base64. */
+/* Most bytes of an answer beside the files of a home, which are no longer than
+ * two homes in base64. */
 #define ANSWER_MORE (8 << 20)
 /* Descriptors for what is neither a client nor a file; for a request; for a
  * session, with one request; for a spare of each kind. */
@@ -213,7 +213,7 @@ int serve_open(struct serve **out, const struct config *cfg,
 	*out = s;
 	if (raise_descriptors(s, e) < 0)
 		return -1;
-	/* What the maker would inherit comes behind it. */
+	/* Open these after the fork of the maker: it would inherit them. */
 	if (open_pool(s, spec, e) < 0)
 		return -1;
 	if (read_token(s, cfg->serve.token_file, e) < 0)
@@ -260,7 +260,7 @@ int serve_close(struct serve *s, struct err *e)
 
 /* ---- the loop ---- */
 
-/* What is polled, in this order. */
+/* Where each part's entries begin in the list to poll, in this order. */
 struct places {
 	size_t jobs, sessions, pool, n;
 	int timeout_ms;

@@ -71,7 +71,7 @@ int listen_open_packets(struct listen *l, const char *path,
 
 void listen_close(struct listen *l);
 
-/* Whether this Host of a request names the host that it comes from. */
+/* True if this Host of a request names the host that it comes from. */
 bool listen_is_local_name(const char *host);
 
 /* ---- notify.c ---- */

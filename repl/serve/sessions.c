@@ -326,7 +326,7 @@ static void answer_file(struct http_session *se, int64_t max)
 	refuse(se, 422, "", "the file is larger than files.max_file");
 }
 
-/* What the request brought about, in the words of --eval. */
+/* Answer a request that was served, in the words of --eval. */
 static void answer_served(
 	const struct sessions *s, struct http_session *se, struct strbuf *b)
 {

@@ -88,7 +88,7 @@ static void take_waits(void *session, struct jail_event *ev)
 		relay_waits(s->relay);
 }
 
-/* What is typed from now on is for the next prompt. */
+/* Keys from now on are for the next prompt. */
 static void take_done(void *session, struct jail_event *ev)
 {
 	struct session *s = session;
@@ -227,7 +227,7 @@ static void show_verdict(struct session *s)
 	show_stack(s);
 }
 
-/* Whether the session goes on after this cell. */
+/* True if the session goes on after this cell. */
 static void follow_up(struct session *s)
 {
 	const struct jail_done *done = &s->drive.done;

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is kept of what was missed, and when it is cut down to that. */
+/* Bytes of missed output that we keep, and the size at which we cut it. */
 #define MISSED_KEPT (64u << 10)
 #define MISSED_MAX (512u << 10)
 /* A Python that is being started is not asked how it is. */
@@ -157,7 +157,7 @@ static char *read_missed(const struct detached *a, size_t *n)
 	return buf;
 }
 
-/* Nobody reads the file for now: keep its end. */
+/* No terminal reads the file for now: keep its end. */
 void detached_trim(struct session *s)
 {
 	struct detached *a = s->detached;

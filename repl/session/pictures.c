@@ -29,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What one cell may show. */
+/* Most pictures of one cell. */
 #define PICTURES 20
 
 struct pictures {
@@ -179,7 +179,8 @@ void pictures_read(struct session *s)
 
 /* ---- what is drawn ---- */
 
-/* Ask the terminal what it can draw. Nobody else reads it meanwhile. */
+/* Ask the terminal what it can draw. No one else reads the terminal meanwhile.
+ */
 static void ask_terminal(struct session *s)
 {
 	struct pictures *p = s->pictures;

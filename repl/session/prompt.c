@@ -243,7 +243,7 @@ static void serve_next(struct session *s)
 		read_and_run(s);
 }
 
-/* Whether a command is not to be waited for. */
+/* True if a command is not to be waited for. */
 static int is_interrupted(void *arg)
 {
 	struct session *s = arg;
@@ -263,7 +263,7 @@ static void take_events(void *arg)
 	cell_take_events(s);
 	if (!s->over)
 		terminals_turn(s, !cell_done(s));
-	/* What came while the warden was asked how much is used. */
+	/* Events that came while we asked the warden how much is used. */
 	cell_take_events(s);
 }
 

@@ -30,13 +30,13 @@
 #include <unistd.h>
 
 #define LATE_MAX (256u << 10)
-/* What processes that are stopped had still written takes at most so many rows
- * until the next cell: the lines above it stay in a terminal's scrollback. */
+/* Most rows until the next cell for output that stopped processes had still
+ * written: the lines above it stay in a terminal's scrollback. */
 #define BEHIND_ROWS 500
 /* Between two looks at the background's output. */
 #define REST_NS (20 * 1000 * 1000)
 
-/* Who has the terminal. */
+/* The holder of the terminal. */
 enum holder {
 	EDITOR,	 /* no cell was sent */
 	SESSION, /* a cell was sent, but does not write yet or any more */
@@ -61,7 +61,7 @@ struct screen {
 
 /* ---- output ---- */
 
-/* What the filter lets through. */
+/* Take output that the filter lets through. */
 static void sink_filtered(void *arg, const void *buf, size_t n)
 {
 	struct screen *sc = ((struct session *)arg)->screen;
@@ -81,7 +81,7 @@ static void tap_output(void *arg, const void *buf, size_t n)
 	record_add_output(s->record, buf, n);
 }
 
-/* Who watches has a filter of his own. */
+/* Each watcher has its own filter. */
 static void copy_to_watchers(
 	void *arg, enum output_copied what, const void *buf, size_t n)
 {
@@ -235,7 +235,8 @@ void screen_tell_background(struct session *s)
 	sc->room = 0;
 }
 
-/* Who reads keys one by one, such as readline, draws what they change. */
+/* True if the guest reads keys one by one, as readline does: then it draws
+ * their effect itself. */
 static bool reads_keys(int tty)
 {
 	struct termios t;
@@ -260,7 +261,7 @@ static void take_bytes(void *arg, const char *buf, size_t n)
 		output_unmark(&sc->output);
 		own += output_feed(&sc->output, buf + own, n - own);
 	}
-	/* What is typed from now on is for the next prompt. */
+	/* Keys from now on are for the next prompt. */
 	if (output_is_marked(&sc->output))
 		relay_hold(&sc->relay);
 	if (own == n)
@@ -288,8 +289,8 @@ static int end_rest(void *arg)
 	return 0;
 }
 
-/* Between cells no clock runs. What is read and drawn then is bounded by
- * looking at the tty only now and then. */
+/* Between cells no clock runs. We read the tty only now and then, which
+ * bounds what is read and drawn. */
 static void begin_rest(struct session *s)
 {
 	const struct itimerspec t = {.it_value = {.tv_nsec = REST_NS}};

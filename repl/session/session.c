@@ -245,7 +245,7 @@ void session_name_figure(struct session *s, unsigned number)
 	s->figures[s->nfigures++ % SESSION_FIGURES] = number;
 }
 
-/* Whether a frame line named this file. */
+/* True if a frame line named this file. */
 static bool is_figure(const struct session *s, const char *path)
 {
 	char name[32];
@@ -258,7 +258,7 @@ static bool is_figure(const struct session *s, const char *path)
 	return false;
 }
 
-/* Whether files would be lost: then say which. */
+/* True if files would be lost: then say which. */
 static bool warn_unsaved(struct session *s)
 {
 	struct jail_files files = {0};

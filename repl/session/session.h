@@ -64,13 +64,13 @@ struct watchers;
 /* Figures in the home that frame lines have named, as far as is remembered. */
 #define SESSION_FIGURES 64
 
-/* What the layer above does for a session: the commands, and what the command
- * line asks for around it. The void pointers are the session. */
+/* Calls to the layer above: the commands, and what the command line asks for
+ * around a session. The void pointers are the session. */
 struct session_calls {
 	/* Run a line that is a command. 0, or -1 with e; 1: it is a cell. */
 	int (*line)(
 		struct session *s, const char *src, size_t n, struct err *e);
-	/* What the editor asks: editor_opts. */
+	/* For the editor: editor_opts. */
 	bool (*takes_cell)(void *session, const char *name, size_t n);
 	int (*complete)(void *session, const char *text, size_t n,
 		size_t cursor, struct complete_list *out);
@@ -175,7 +175,7 @@ int session_wait_key(struct session *s);
 /* Ask the person something that is answered with y or n; no is the default. */
 bool session_confirm(struct session *s, const char *question);
 
-/* What this host cannot enforce is said once to each person, and never into the
+/* Tell each person once what this host cannot enforce, and never within the
  * output of a cell. */
 void session_set_limited(struct session *s, const char *limited);
 void session_tell_limited(struct session *s);
@@ -219,7 +219,7 @@ int cell_show_image(
 /* The cell that runs, as it was typed, where it was; `src` is NULL: none. */
 struct record_cell cell_running(const struct session *s);
 
-/* What became of the last cell; NULL where that is not known. */
+/* The end of the last cell; NULL: not known. */
 const struct jail_done *cell_done(const struct session *s);
 
 /* Run python.startup where it is due. */
@@ -259,7 +259,7 @@ void screen_turn(struct session *s, int timeout_ms);
 /* True if the output of the cell that has ended, if it had any, is over. */
 bool screen_is_over(const struct session *s);
 
-/* Whether the terminal has taken everything. */
+/* True if the terminal has taken everything. */
 bool screen_is_flushed(const struct session *s);
 
 /* The output is over: undo its modes and say what was left out. */
@@ -269,14 +269,14 @@ void screen_end_output(struct session *s);
  * the keys that the cell did not read. */
 void screen_end(struct session *s);
 
-/* What the warden found unread in the tty. */
+/* Take keys that the warden found unread in the tty. */
 void screen_take_keys(struct session *s, const char *keys, size_t n);
 
 /* The window may be larger or smaller. */
 void screen_follow_window(struct session *s);
 
-/* Say what of the background output was left out, if anything. What comes from
- * now on stands below a line of ours that says what it is. */
+/* Say what of the background output was left out, if anything. Further
+ * background output stands below a line of ours that announces it. */
 void screen_tell_background(struct session *s);
 
 /* Another terminal has taken the place of the one that there was, or none.
@@ -310,17 +310,17 @@ int detached_begin(struct session *s);
 /* Let the file have no more than is kept. */
 void detached_trim(struct session *s);
 
-/* There is one again, which is `from` there. What was written meanwhile, for
- * the caller to free, or NULL; and how many lines of it are gone. */
+/* There is a terminal again, at `from`. Returns the output of the meantime, for
+ * the caller to free, or NULL; *cut: how many lines of it are gone. */
 char *detached_end(
 	struct session *s, const char *from, size_t *n, uint64_t *cut);
 
 uint64_t detached_count_lines(const char *s, size_t n);
 
-/* Whether there is no terminal. */
+/* True if there is no terminal. */
 bool detached_is_gone(const struct session *s);
 
-/* Whether nobody has pressed a key since the last cell has ended: what it wrote
+/* True if nobody has pressed a key since the last cell has ended: what it wrote
  * may have gone to a terminal that was dead already. */
 bool detached_is_unseen(const struct session *s);
 
@@ -328,7 +328,7 @@ bool detached_is_unseen(const struct session *s);
  * at once, is asked what is used; else the last figures are told. */
 void detached_answer(struct session *s, bool may_ask);
 
-/* Whether something came for terminals_turn(). */
+/* True if something came for terminals_turn(). */
 bool detached_is_due(const struct session *s);
 
 /* ---- terminals.c: terminals that come and go ---- */
@@ -361,7 +361,7 @@ const struct watchers_who *watchers_begin(struct session *s,
 /* Everybody who watches; *i begins with 0. NULL at the end. */
 const struct watchers_who *watchers_next(const struct session *s, int *i);
 
-/* Whether one has gone since this was asked last: who. */
+/* True if one has gone since this was asked last: who. */
 bool watchers_gone(struct session *s, struct watchers_who *who);
 
 /* They see this (attach.h has kinds and flags); a line of ours. Never waits. */
@@ -381,7 +381,7 @@ void watchers_close(struct session *s);
 void session_side_begin(struct session *s, struct control_request *v);
 void session_side_take(struct session *s, struct jail_event *ev);
 
-/* Whether one may run still; drop all. */
+/* True if one may run still; drop all. */
 bool session_side_is_on(const struct session *s);
 void session_side_close(struct session *s);
 
@@ -391,7 +391,7 @@ void session_side_close(struct session *s);
 int pictures_open(struct session *s, struct err *e);
 void pictures_close(struct session *s);
 
-/* What the terminal has answered; another terminal has not been asked. */
+/* The terminal's answers. A new terminal has not been asked yet. */
 struct ask *pictures_ask(const struct session *s);
 void pictures_take_terminal(struct session *s);
 
@@ -428,7 +428,7 @@ struct record_cell {
 	bool ok; /* it ran to its end, and was not undone */
 };
 
-/* What a cell wrote, unfiltered. */
+/* The output of a cell, unfiltered. */
 struct record_output {
 	uint32_t no;
 	struct strbuf bytes;
@@ -527,7 +527,7 @@ void setup_leave_slot(const struct setup_slots *s);
  * confined. A descriptor, or -1: then everything is said each time. */
 int notices_open(int dir);
 
-/* Whether this person was told `text` here before; from now on they were. */
+/* True if this person was told `text` here before; from now on they were. */
 bool notices_were_shown(int fd, const char *text);
 
 #endif

@@ -69,7 +69,7 @@ const char *const *setup_env(const char *to[static SETUP_LIST + 2],
 	return to;
 }
 
-/* What an option names is looked at before anything begins. */
+/* Check the interpreter that an option names before anything begins. */
 static int check_python(const char *path, struct err *e)
 {
 	struct stat st;

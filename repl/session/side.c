@@ -26,7 +26,7 @@ static const char *find_visit_fault(
 	return s->cfg->remote ? NULL : "files.remote is off for this session";
 }
 
-/* Whether the visitor has not gone. */
+/* True if the visitor has not gone. */
 static bool is_there(const struct visit *v)
 {
 	return v->number && control_has(v->fd);

@@ -99,8 +99,8 @@ static void append_bytes(void *arg, const void *buf, size_t n)
 	strbuf_add(arg, buf, n);
 }
 
-/* The last lines of what was written, for this terminal. What frame lines begin
- * with was ours already. */
+/* The last lines of what was written, for this terminal. The beginnings
+ * of frame lines were ours already. */
 static void filter_missed(
 	const struct session *s, const char *buf, size_t n, struct strbuf *out)
 {
@@ -230,7 +230,7 @@ static const char *find_attach_fault(const struct control_request *v)
 	return NULL;
 }
 
-/* Whoever had the session is told, on a terminal that is his again. */
+/* Tell the former holder of the session, whose terminal is free again. */
 static void take_over(struct session *s, const char *from, bool whole)
 {
 	char text[ATTACH_TEXT], safe[128];
@@ -281,7 +281,7 @@ static void tell_watcher(struct session *s, const struct watchers_who *w,
 		s, "%s%s%s", does[w->root], safe[0] ? ", from " : "", safe);
 }
 
-/* Whoever comes to the terminal may not have been here when they came. */
+/* Name all watchers: the person may not have been here when they came. */
 static void tell_watchers(struct session *s)
 {
 	const struct watchers_who *w;

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #define WATCHERS_MAX 4
-/* What waits for a watcher: output, and beyond that what is rare. A watcher who
- * has missed something gets more when half of it was taken. */
+/* Most bytes that wait for a watcher: output, and beyond that rare messages. A
+ * watcher that has missed output gets more when it has taken half. */
 #define OUTPUT_MAX (1u << 20)
 #define WAITS_MAX (OUTPUT_MAX + (256u << 10))
 
@@ -74,7 +74,7 @@ static void send_some(struct view_watcher *w)
 		q->n = w->at = w->last = 0;
 }
 
-/* What was sent makes room. */
+/* Remove the messages that were sent. */
 static void close_up(struct view_watcher *w)
 {
 	struct strbuf *q = &w->queue;

@@ -20,7 +20,7 @@
  * when every writer is dead. */
 #define SILENCE_MS 50
 #define DEAD_SILENCE_MS 20
-/* What comes this long after the cell's end is background output. */
+/* Output this long after the cell's end is background output. */
 #define BACKGROUND_MS 2000
 
 int output_open(struct output *o, size_t tail_bytes, struct err *e)

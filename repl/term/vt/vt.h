@@ -46,7 +46,7 @@ enum { VT_BELLS = 8, VT_SEQUENCE_MAX = 4096, VT_PARAMS = 32, VT_OUT = 8192 };
 
 enum vt_mode { VT_SAFE, VT_PLAIN, VT_RAW };
 
-/* What was dropped, and its name. */
+/* Kinds of dropped sequences, and their names. */
 #define VT_DROPS(X)                                                            \
 	X(TITLE, "title")                                                      \
 	X(CLIPBOARD, "clipboard")                                              \
