@@ -77,6 +77,17 @@ def test_a_cell_that_fails_says_how(ev):
                              "text": "time limit: 1 s"}
 
 
+def test_a_limit_that_a_cell_survives_is_told(ev):
+    r = ev(START, {"code": "import time; x = 5\ntry:\n"
+                           "    while True: time.sleep(.05)\n"
+                           "except KeyboardInterrupt:\n    print('on')",
+                   "timeout_ms": 300}, {"code": "x"})
+    assert (r[1]["how"], r[1]["output"], r[1]["after"]) == ("ok", "on\n", "kept")
+    assert r[1]["limit"] == {"key": "timeout_ms", "source": "request",
+                             "text": "time limit: 300 ms"}, r
+    assert r[2]["output"] == "5\n" and r[2]["limit"] is None
+
+
 @pytest.mark.sampled
 def test_a_crash_with_a_thread_is_a_crash(ev):
     crash = ("import os, threading, time\nthreading.Thread("
