@@ -404,6 +404,14 @@ def test_spares_that_wait_use_no_cpu(host):
     start(host)
     pids = [p for w in wardens(host) for p in (w, *hosttree.descendants(w))]
     assert len(pids) > 2 * KINDS
+
+    def is_calm():
+        """What cells need is loaded after the spare is ready."""
+        before = used_by(pids)
+        time.sleep(.5)
+        return used_by(pids) == before
+
+    hosttree.until(is_calm, "the end of the preparations")
     before, begun = used_by(pids), time.monotonic()
     hosttree.until(lambda: time.monotonic() > begun + 2, "two seconds")
     assert used_by(pids) == before
