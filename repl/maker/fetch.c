@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fetch.c - a session from the maker of this host, or one of our own
+ * fetch.c - gets a session from the maker, or forks its warden
  *
  * Runs in:   front end, before it is confined
- * Trusts:    whoever listens in a directory that only root can write to
- * Leaves:    a warden, whoever made it
+ * Trusts:    the process that listens in a directory only root can write to
+ * Leaves:    a warden, the maker's or our own
  *
- * Where there is no maker we make the session ourselves. That never happens
- * because something failed, unless the person may choose and is told: it would
- * take the kernel's limits away. For root it would take nothing away.
+ * On a host without a maker we make the session ourselves. If the maker fails,
+ * we do so only where the configuration leaves the choice, and tell the person:
+ * such a session lacks the kernel's limits. A session of root's lacks nothing.
  */
 #include "repl/maker/maker.h"
 
@@ -26,10 +26,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Longest time from the first try to the answer; a little more than the maker
- * gives itself for one. */
+/* The longest time from the first try to the answer: a little more than the
+ * maker's own alarm (service.c). */
 #define ANSWER_MS 12000
-/* Between two tries where the maker has too many of ours. */
+/* The pause before the next try while the maker has too many requests. */
 #define AGAIN_MS 20
 
 static int64_t left_ms(const struct fetch *f)
@@ -39,7 +39,7 @@ static int64_t left_ms(const struct fetch *f)
 	return left > 0 ? left : 1;
 }
 
-/* A connection: a descriptor, or -1 with errno. A full queue is waited for. */
+/* Connect, and wait while the maker's queue is full. -1 with errno. */
 static int call(const struct fetch *f)
 {
 	struct sockaddr_un a = {
@@ -59,13 +59,13 @@ static int call(const struct fetch *f)
 
 static int send_order(int conn, const struct order *o, struct err *e)
 {
-	/* Where the maker refused already, its answer says why. */
+	/* EPIPE: the maker has refused already, and its answer says why. */
 	if (io_send_fds(conn, o, sizeof(*o), NULL, 0, 0) < 0 && errno != EPIPE)
 		return err_errno(e, "ask the maker of sessions");
 	return 0;
 }
 
-/* Until there is an answer that is not "later". */
+/* Wait for the answer; ask again while it is "later". */
 static int await(struct jail **out, const struct fetch *f, struct err *e)
 {
 	int r = jail_receive(out, f->asked, (int)left_ms(f), e);
@@ -101,14 +101,14 @@ static int fill(struct fetch *f, const struct jail_spec *spec, struct err *e)
 	return r;
 }
 
-/* Root makes sessions as the maker does, and more than the maker would: it only
- * has its programs from there, where a jail may be ready. */
+/* Root can make all that the maker makes, and more. It asks the maker only for
+ * programs, for which a jail may be ready. */
 static bool is_root(void)
 {
 	return geteuid() == 0;
 }
 
-/* True if a maker that is there and makes nothing is the end of it. */
+/* True if we may not make the session when the maker fails. */
 static bool must_be_the_makers(const struct fetch *f)
 {
 	return !is_root() &&
@@ -126,7 +126,7 @@ int fetch_check_own(const struct config *cfg, const char *front, struct err *e)
 	return err_hint(e, "session.maker = require");
 }
 
-/* There is no connection, and errno says why. */
+/* Say why there is no connection, from errno. */
 static int refuse(const struct fetch *f, struct err *e)
 {
 	if (errno == EAGAIN) {
@@ -142,8 +142,8 @@ static int refuse(const struct fetch *f, struct err *e)
 			: "as root: systemctl restart cellblock.socket");
 }
 
-/* True if errno says that there is no maker. That nobody listens at a socket
- * which one has left is said by --check. */
+/* True if errno means that the host has no maker. Only --check reports a socket
+ * that a maker has left. */
 static bool is_absent(const struct fetch *f)
 {
 	return f->cfg->maker != MAKER_REQUIRE &&
@@ -151,8 +151,7 @@ static bool is_absent(const struct fetch *f)
 					   !config_is_bound(f->cfg)));
 }
 
-/* 1: f->asked; 0: there is no maker, or nothing that it would make; -1 with e.
- */
+/* 1: f->asked waits; 0: no maker, or it would not make this; -1 with e. */
 static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 {
 	auto_close int conn = -1;
@@ -163,7 +162,7 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 		return 0;
 	if (conn < 0)
 		return refuse(f, e);
-	/* Somebody who may have other limits makes a session with them. */
+	/* The maker would refuse this spec: make it ourselves if we may. */
 	if (fill(f, spec, e) < 0)
 		return must_be_the_makers(f) ? -1 : 0;
 	/* Root can be in another mount namespace, or root directory. */
@@ -177,8 +176,8 @@ static int ask(struct fetch *f, const struct jail_spec *spec, struct err *e)
 	return 1;
 }
 
-/* The maker has failed: whoever may have a session without it is told, if that
- * is less. */
+/* The maker has failed: make the session ourselves if we may, and tell a person
+ * who loses limits by that. */
 static int fall_back(struct jail **out, const struct jail_spec *spec,
 	const struct fetch *f, struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order.c - what somebody asks the maker for
+ * order.c - what a client asks the maker for
  *
- * Runs in:   front end (filled in); a child of the maker's, as root (checked)
+ * Runs in:   front end (fills it in); a child of the maker, as root (checks)
  * Trusts:    the system's configuration. An order is hostile: any bytes
  */
 #include "repl/maker/maker.h"
@@ -34,7 +34,7 @@ static int is_not_the_systems(const char *key, struct err *e)
 	return err_kind_set(e, ERR_CONFIG);
 }
 
-/* The place of an item; -1. */
+/* The index of an item; -1: none. */
 static int place_of(const struct strlist *l, const char *item)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -85,7 +85,7 @@ int order_fill(struct order *o, const struct jail_spec *spec,
 	int python = place_of(&system->executable, spec->python);
 	size_t env = 0;
 
-	/* It goes out as it lies in memory. */
+	/* We send the order as it is in memory, with the padding. */
 	memset(o, 0, sizeof(*o));
 	o->version = ORDER_VERSION;
 	o->mode = spec->mode;
@@ -216,7 +216,7 @@ int order_check_files(const struct order *o, struct err *e)
 
 /* ---- made into a spec ---- */
 
-/* The system's words, and what the person requires beyond them. */
+/* The system's words, and those that the person adds. */
 static const char *const *requirements(
 	const struct order *o, const struct strlist *system, struct setup *s)
 {
@@ -247,7 +247,7 @@ static const char *const *exposed(
 	return n ? s->expose : NULL;
 }
 
-/* Limits without a key in the order come from the system's configuration. */
+/* A limit without a key comes from the system's configuration. */
 static struct limits limits_of(
 	const struct order *o, const struct config *system)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service.c - cellblock --maker: sessions for whoever may have them
+ * service.c - cellblock --maker: sessions for permitted users
  *
  * Runs in:   root, a service of its own; each request in a child of its own,
  *            which becomes the warden of the session
  * Holds:     everything, until the child gives root up as any warden does that
  *            root starts (site.c)
  * Trusts:    the system's configuration, the name service, the kernel's word on
- *            who asks. Of a request nothing: order.c
- * Leaves:    wardens of sessions, which need it no more; itself nothing, and no
- *            spare (spares.c). A service manager's socket stays
+ *            the client's uid. Nothing in a request (order.c)
+ * Leaves:    wardens of sessions, which no longer need the maker; no spare
+ *            (spares.c). A service manager's socket stays
  *
- * A child that waits for the next request is there before the request is, and
- * an alarm ends every child that has not handed its session over in time. Each
- * child writes what it does into a place of shared memory; there is no table of
- * sessions. The parent touches a connection only where it cannot have a child:
- * it says so there.
+ * A child waits before the next request comes. An alarm ends every child that
+ * has not handed its session over in time. Each child writes its state into a
+ * place of shared memory; there is no table of sessions. The parent touches a
+ * connection only when it cannot fork a child, to refuse it (refuse()).
  *
- * A message can hold descriptors whose closing takes as long as a stranger
- * likes. Where the kernel can, they are refused when they are sent. Elsewhere
- * nobody receives them, and only an end closes them: that of a child which has
- * no place any more (leave()), and for an end no socket lingers. A connection
- * is closed otherwise only when nothing is in it and nothing can come.
+ * A client can send descriptors whose close() takes as long as the client
+ * likes. The kernel refuses to send them, where it can (io_refuse_fds()).
+ * Elsewhere we never receive them: a child gives its place up (leave()) and
+ * exits, and at an exit no socket lingers. We close() a connection only when
+ * it is empty and nothing more can come.
  */
 #include "repl/maker/maker.h"
 
@@ -48,49 +47,49 @@
 #include <sys/wait.h>
 #include <syslog.h>
 
-/* Requests that are looked at at a time; of one person; and of all of whom it
- * is not known yet whether they are persons. */
+/* Most requests at a time: in all; of one person; of uids whose accounts are
+ * not looked up yet. */
 #define PLACES 64
 #define PLACES_OF_ONE 8
 #define PLACES_OF_UNKNOWN 16
-/* A waiting child maps its pages after so long without a request: who asked
- * last needs the cores no more. */
+/* A waiting child maps its pages after so long without a request: the last
+ * client no longer needs the cores. */
 #define QUIET_MS 20
-/* Pause before the next child is forked, so that the last client has the cores.
- * A new request ends it. */
+/* The last client has the cores for so long before we fork the next child,
+ * unless another client asks. */
 #define NEXT_MS 5
-/* After a fork that failed the next one is tried so much later. */
+/* The pause after a failed fork. */
 #define AGAIN_MS 100
-/* Connections at most that the parent cannot close (refuse()). */
+/* Most connections that the parent cannot close (refuse()). */
 #define UNCLOSED_MAX 64
-/* One that has handed a session over ends so much later. */
+/* A child that has handed a spare over ends so much later. */
 #define LINGER_MS 200
-/* Of all sessions, programs among them, one person may have one in so many. */
+/* One person may have one in so many of all sessions and programs. */
 #define PART_OF_ONE 4
-/* Longest time for a request to come, and to be answered. */
+/* How long a child waits for its request, and for its own answer. */
 #define REQUEST_MS 2000
 #define ALARM_S 10
 
-/* Under systemd (etc/systemd/cellblock-sessions.service). */
+/* The cgroup under systemd (etc/systemd/cellblock-sessions.service). */
 #define BELOW "system.slice/cellblock-sessions.service"
 
 enum service_state {
 	PLACE_FREE,
-	PLACE_WAITS, /* for somebody to ask */
+	PLACE_WAITS, /* for a request */
 	PLACE_ASKS,  /* the name service, who `uid` is */
 	PLACE_WORKS, /* for `uid` */
 	PLACE_MADE,  /* a session that has host id `id` */
 	PLACE_LEFT,  /* by a child that has refused, and ends */
 };
 
-/* Only the child writes to it while it lives and is neither PLACE_MADE nor
- * PLACE_LEFT. */
+/* While the child lives and is neither PLACE_MADE nor PLACE_LEFT, only the
+ * child writes here. */
 struct service_place {
 	_Atomic int state;
 	uid_t uid, id;
 	bool logged, ahead;
 	char name[64];
-	pid_t child; /* the parent's */
+	pid_t child; /* only the parent writes it */
 };
 
 struct service {
@@ -98,17 +97,17 @@ struct service {
 	struct service_place *places; /* shared with the children */
 	int signals;		      /* a signalfd */
 	struct spares spares;
-	int64_t next_ms; /* when to fork the next child that waits; 0: it is not
-			  * missing, or has no place */
-	bool failed;	 /* the last fork */
+	int64_t next_ms; /* when to fork the next child that waits; 0: one
+			  * waits, or no place is free */
+	bool failed;	 /* the last fork failed */
 	int unclosed;	 /* connections (refuse()) */
 	pid_t pid;
 	const char *below;
-	const char *path; /* of a socket that is ours; NULL: there is none */
+	const char *path; /* of a socket that we made; NULL: there is none */
 	bool tell;
 };
 
-/* A client of the service. */
+/* A client and its request. */
 struct visitor {
 	struct ucred cred;
 	struct person person;
@@ -141,8 +140,8 @@ static int load_config(struct visitor *v, struct err *e)
 	return r;
 }
 
-/* A person is an account. Any user can have thousands of ids without one
- * (subuid(5)), of which each would be another person. */
+/* A person has an account. Any user can own thousands of uids without one
+ * (subuid(5)), and each would count as another person. */
 static int find_person(struct visitor *v, struct err *e)
 {
 	uid_t uid = v->cred.uid;
@@ -192,7 +191,7 @@ static int receive(int conn, struct visitor *v, struct err *e)
 		conn, &v->order, sizeof(v->order), NULL, 0, MSG_DONTWAIT);
 	if (n < 0)
 		return err_errno(e, "read a request");
-	/* From here on it is as good as closed. */
+	/* From here on the client can send nothing more. */
 	if (shutdown(conn, SHUT_RD) < 0 && errno != ENOTCONN)
 		return err_errno(e, "read a request");
 	if (io_look_at_first(conn) != IO_FIRST_NOTHING)
@@ -210,8 +209,7 @@ static void note(const struct service *s, struct service_place *p,
 		kill(s->pid, SIGUSR1);
 }
 
-/* A message that we have not received may hold descriptors whose close
- * blocks. */
+/* Give up the place, then exit: closing unread descriptors may block. */
 static _Noreturn void leave(const struct service *s, struct service_place *mine)
 {
 	note(s, mine, PLACE_LEFT);
@@ -225,7 +223,7 @@ static void drop_shared(struct service *s)
 	spares_forget(&s->spares);
 }
 
-/* Called by the warden that this process is by now, before it gives root up. */
+/* The warden, which this process is now, calls this before it gives root up. */
 static void tell(const struct jail_spec *spec, uid_t id)
 {
 	const struct visitor *v = spec->made->arg;
@@ -235,7 +233,7 @@ static void tell(const struct jail_spec *spec, uid_t id)
 	drop_shared(v->service);
 }
 
-/* One person's programs may take only a part of all sessions. */
+/* How many sessions and programs a person may have: a part of the host's. */
 static int any_of_person(const struct config *cfg)
 {
 	int part = cfg->all_sessions / PART_OF_ONE;
@@ -243,7 +241,7 @@ static int any_of_person(const struct config *cfg)
 	return part > cfg->limits.per_user ? part : cfg->limits.per_user;
 }
 
-/* A session counts for its person, and a program where the configuration is
+/* A session counts toward per_user. So does a program if the configuration is
  * locked: a login can start as many programs as it likes. */
 static void make_spec(
 	const struct visitor *v, struct spec_made *made, struct jail_spec *spec)
@@ -265,7 +263,7 @@ static void make_spec(
 	spec->made = made;
 }
 
-/* Check that one more request may be looked at. */
+/* True if our request and the others at work are not too many. */
 static bool has_room(const struct service *s, uid_t uid)
 {
 	int unknown = 0, same = 0;
@@ -280,7 +278,7 @@ static bool has_room(const struct service *s, uid_t uid)
 	return unknown <= PLACES_OF_UNKNOWN && same <= PLACES_OF_ONE;
 }
 
-/* Says who asks, and takes the place. */
+/* Find out who asks, and note it in our place. */
 static int admit(struct visitor *v, int conn, struct err *e)
 {
 	const struct service *s = v->service;
@@ -298,7 +296,7 @@ static int admit(struct visitor *v, int conn, struct err *e)
 	return 0;
 }
 
-/* A jail that was made ahead, if there is one for this. */
+/* If a spare fits, hand it over and exit. */
 static void hand_spare_over(
 	const struct visitor *v, int conn, const struct jail_spec *spec)
 {
@@ -317,7 +315,7 @@ static void hand_spare_over(
 		note(v->service, v->place, PLACE_MADE);
 	spare_close(&spare);
 	close(conn);
-	/* Our end would take a core from what begins now. */
+	/* Our exit would take a core from the session that begins now. */
 	if (r == 0)
 		poll(NULL, 0, LINGER_MS);
 	_exit(0);
@@ -342,13 +340,13 @@ static _Noreturn void serve(
 	mine->logged = v.cfg.syslog;
 	snprintf(mine->name, sizeof(mine->name), "%s", v.person.name);
 	hand_spare_over(&v, conn, &spec);
-	/* Made now, it is a program as any other. */
+	/* Without a spare, `-e` is a program like any other. */
 	if (spec.mode == SPEC_EVAL)
 		spec.mode = SPEC_PROGRAM;
 	jail_become(conn, &spec);
 }
 
-/* ---- a child: a jail that is made ahead ---- */
+/* ---- a child: it makes a spare ---- */
 
 static void make_ahead(void *service, enum spec_mode mode, bool hurried,
 	const struct spare *its, struct spare_key *key)
@@ -370,7 +368,7 @@ static void make_ahead(void *service, enum spec_mode mode, bool hurried,
 	spare_become(its, &spec);
 }
 
-/* ---- a child: until somebody asks ---- */
+/* ---- a child: until a request comes ---- */
 
 static nfds_t watch(const struct service *s, struct pollfd *p)
 {
@@ -409,9 +407,9 @@ static _Noreturn void child(struct service *s, struct service_place *mine)
 	sigset_t none;
 	int conn;
 
-	/* A spare in the making ends with its sockets. */
+	/* A spare in the making ends when nobody has its sockets. */
 	spares_leave(&s->spares);
-	/* Without its parent it waits for nobody. */
+	/* While it waits, the child ends with its parent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != s->pid)
 		_exit(1);
@@ -421,9 +419,9 @@ static _Noreturn void child(struct service *s, struct service_place *mine)
 	conn = await(s);
 	alarm(ALARM_S);
 	prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
-	/* The next maker listens where this one did. */
+	/* Our session may outlive this maker; the next one listens there. */
 	listen_close(&s->listen);
-	/* It may have come before we listened. */
+	/* The client may have connected before service_open() said this. */
 	io_refuse_fds(conn);
 	serve(s, mine, conn);
 }
@@ -474,8 +472,8 @@ static void refuse_all(struct service *s, const struct err *e)
 			refuse(s, conn, e);
 }
 
-/* Fork a child that waits in this place. Where that cannot be, whoever asks now
- * is told, and the next ones a moment later. */
+/* Fork a child that waits in this place. If the fork fails, refuse the clients
+ * that ask now; the others wait for the next try. */
 static void start_child(struct service *s, struct service_place *p)
 {
 	struct err e = {0};
@@ -498,8 +496,8 @@ static void start_child(struct service *s, struct service_place *p)
 	p->child = pid < 0 ? 0 : pid;
 }
 
-/* One child waits for the next request, if there is a place for it: at once if
- * somebody asks, or else in a moment. */
+/* Fork a child that waits if there is none, and a place is free: at once if a
+ * client asks, or else in a moment. */
 static void keep_one_waiting(struct service *s)
 {
 	struct service_place *p =
@@ -515,7 +513,7 @@ static void keep_one_waiting(struct service *s)
 		start_child(s, p);
 }
 
-/* The end is logged by the person's front end. */
+/* The person's front end logs the session's end. */
 static void log_made(const struct service *s, const struct service_place *p)
 {
 	static const char form[] = "%s (uid %u): a session as host id %u%s";
@@ -546,7 +544,7 @@ static void take_left(struct service *s)
 	}
 }
 
-/* Wardens end here, too. */
+/* Reap children, also those that have become wardens. */
 static void reap(struct service *s)
 {
 	pid_t pid;
@@ -561,7 +559,7 @@ static void reap(struct service *s)
 	}
 }
 
-/* 1: it is enough. */
+/* 1: a signal ends the service. */
 static int take_signals(struct service *s)
 {
 	struct signalfd_siginfo si;
@@ -632,7 +630,7 @@ static int take_over_signals(struct service *s, struct err *e)
 	return s->signals < 0 ? err_errno(e, "watch for signals") : 0;
 }
 
-/* Everybody may ask, so everybody may go through the directory. */
+/* Any user may ask, so any user may search the directory (0711). */
 static int make_dir(struct err *e)
 {
 	if ((mkdir(SERVICE_DIR, 0711) < 0 && errno != EEXIST) ||
@@ -641,7 +639,7 @@ static int make_dir(struct err *e)
 	return 0;
 }
 
-/* How many is read once. With a configuration that is not in order there are no
+/* Read once how many spares to keep. With a faulty configuration there are no
  * sessions either. */
 static int open_spares(struct service *s, struct err *e)
 {
@@ -682,11 +680,10 @@ static int service_open(struct service *s, const char *path, struct err *e)
 	s->places = shared;
 	s->pid = getpid();
 	openlog("cellblock-maker", LOG_NDELAY | LOG_PID, LOG_AUTHPRIV);
-	/* The janitor of a session outlives its warden. */
+	/* We reap the janitor of a session, which outlives its warden. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return err_errno(e, "start the maker of sessions");
-	/* So that the libraries for it are loaded once, and not in each child.
-	 */
+	/* Load the name service's libraries once, and not in each child. */
 	person_find(&root, 0);
 	person_free(&root);
 	return take_over_signals(s, e) < 0 ? -1 : open_spares(s, e);
@@ -694,7 +691,7 @@ static int service_open(struct service *s, const char *path, struct err *e)
 
 int service_run(const char *path, bool quiet, bool tells, struct err *e)
 {
-	/* The first child comes at once. */
+	/* next_ms: fork the first child at once. */
 	struct service s = {.tell = tells, .signals = -1, .next_ms = 1};
 	int r = service_open(&s, path, e);
 
@@ -710,6 +707,6 @@ int service_run(const char *path, bool quiet, bool tells, struct err *e)
 	fd_drop(&s.signals);
 	if (s.path)
 		unlink(s.path);
-	/* Our end closes the socket, and who waits there: see above. */
+	/* Our exit closes the socket and its queue: see the head. */
 	return r;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spares.c - the jails that the service has made ahead
+ * spares.c - the jails that the service makes ahead
  *
- * Runs in:   root's service (which are there, and which are missing); its
- *            children (one takes one)
+ * Runs in:   root's service (counts and begins spares); its children (each
+ *            leases one)
  * Trusts:    the system's configuration
- * Leaves:    nothing: spares end with the shelf, whatever ends the service
+ * Leaves:    nothing: spares end with the shelf, however the service ends
  *
- * What is known of each is in a row of shared memory; the sockets to it are on
- * the shelf. They are made one by one, while nobody asks for anything, and a
- * program that has just begun has the cores to itself.
+ * Each spare has a row in shared memory; its sockets are on the shelf. The
+ * service makes spares one by one, while no client asks, and leaves the cores
+ * to a program that has just begun.
  */
 #include "repl/maker/maker.h"
 
@@ -22,19 +22,19 @@
 #include <unistd.h>
 
 #define ROWS (SPARES_KINDS * SPARES_MOST)
-/* Time that a client has the host to itself. */
+/* After a client asks we begin no spare for so long. */
 #define REST_MS 20
-/* After a program has its jail none is begun for so long, or until so long
- * after the program's end. */
+/* After a program has its jail we begin no spare for PROGRAM_MS, or until
+ * ENDED_MS after the program's end. */
 #define PROGRAM_MS 50
 #define ENDED_MS 2
-/* When two come within this time, more will: what is made before the next comes
- * is made in a hurry. */
+/* When two clients come within this time, more will: we then make spares in a
+ * hurry. */
 #define SOON_MS 100
-/* How long a failure keeps us from trying again. */
+/* The pause of a kind after a failure. */
 #define FAILURE_MS 20000
-/* One that does not fit is kept for who comes next, unless it may be what the
- * configuration said once. */
+/* A spare that does not fit stays for other clients until this age. An older
+ * one may be from an old configuration. */
 #define KEEP_MS 60000
 
 static const enum spec_mode kinds[SPARES_KINDS] = {
@@ -51,7 +51,7 @@ struct spares_row {
 };
 
 struct spares_shared {
-	_Atomic pid_t program; /* the warden of what began last, or 0 */
+	_Atomic pid_t program; /* the warden of the last one, or 0 */
 	struct spares_row rows[ROWS];
 };
 
@@ -104,7 +104,7 @@ static int have(const struct spares *s, enum spec_mode mode)
 	return n;
 }
 
-/* The kind of which one is missing and may be begun first, and when; or -1. */
+/* The missing kind that we may begin first, and when; -1: none is missing. */
 static int missing(const struct spares *s, int64_t *when_ms)
 {
 	int found = -1;
@@ -151,7 +151,7 @@ static void begin(struct spares *s, enum spec_mode mode)
 	spare_close(&its);
 }
 
-/* It is ready, or has failed. */
+/* Shelve the spare in the making, which is ready or has failed. */
 static void take(struct spares *s)
 {
 	struct spares_row *row = &s->shared->rows[s->making.number];
@@ -215,7 +215,7 @@ void spares_rest(struct spares *s, bool made)
 		s->rest_ms = next;
 }
 
-/* Off the shelf with it, if it is still there. */
+/* Take the spare of the row off the shelf, if it is still there. */
 static void remove_dead(struct spares *s, const struct spares_row *row)
 {
 	int *shelf = s->shelf[row->mode];
@@ -255,7 +255,7 @@ void spares_forget(struct spares *s)
 	munmap(s->shared, sizeof(*s->shared));
 }
 
-/* It is not on the shelf any more. */
+/* Free the row of a spare that has left the shelf. */
 static void used(struct spares *s, const struct spare *one)
 {
 	int shelved = ROW_SHELVED;
@@ -264,7 +264,7 @@ static void used(struct spares *s, const struct spare *one)
 		&s->shared->rows[one->number].state, &shelved, ROW_FREE);
 }
 
-/* One that is as this spec: 1, or 0. */
+/* Take a spare that fits the spec off the shelf: 1, or 0. */
 static int find(
 	struct spares *s, const struct jail_spec *spec, struct spare *one)
 {
