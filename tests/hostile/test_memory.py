@@ -214,7 +214,7 @@ def test_a_flood_of_output_costs_no_session(cb, name):
     # An undo also ends what the cell left running in the background.
     s.run(":undo", 25)
     # What had left the jail by then is still read, and told.
-    hosttree.until(lambda: s.run("other") == "1", "the end of the flood")
+    hosttree.until(lambda: s.run("0") == "0", "the end of the flood")
     is_whole(s, row)
     for pid, before in small.items():
         assert resident(pid) < before + 16384, f"KiB of {pid}"
