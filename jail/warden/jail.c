@@ -43,8 +43,8 @@
 #define FREEZE_LOOK_MS 50
 /* From the stop of a jail to the first look at it. */
 #define QUIET_MS 1000
-/* Between two looks at the memory of a jail in which no cell runs; they take at
- * most one part in so many of a core. */
+/* Time between two checks of memory while no cell runs. They take at most one
+ * part in MEMORY_SHARE_DEN of a core. */
 #define MEMORY_MS 100
 #define MEMORY_SHARE_DEN 32
 /* Memory runs short when more than this part of it is used. */

@@ -398,7 +398,7 @@ int site_make_plan(struct site *s, struct plan *plan, struct err *e)
 	if (i == plan->n && i == s->plan.n)
 		return 0;
 	plan_fini(plan);
-	return err_set(e, "the jail would be another one");
+	return err_set(e, "the prewarmed jail does not match this request");
 }
 
 void site_take_plan(struct site *s, struct plan *plan)

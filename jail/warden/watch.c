@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Between two looks. */
+/* Longest time between two checks of the limits, and where memory is polled. */
 #define TICK_MS 50
 #define TICK_OFTEN_MS 15
 /* How much later than due a look may be. */

@@ -401,8 +401,8 @@ static void serve(struct connections_client *c)
 
 /* ---- places ---- */
 
-/* How gladly a client is seen to go, when another wants its place: 0 is not at
- * all, because it waits for us. */
+/* Eviction priority when all places are taken. 0: never; the client waits for
+ * our answer. */
 static int spareness(const struct connections_client *c)
 {
 	if (c->phase <= PHASE_HEAD || c->phase == PHASE_LINGER)

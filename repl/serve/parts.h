@@ -73,7 +73,7 @@ struct connections_calls {
 	 * connections_go_on(). */
 	enum connections_more (*more)(
 		void *arg, struct connections_client *c, struct strbuf *out);
-	/* The answer is taken, or nobody wants it any more. */
+	/* The client has its answer, or is gone. */
 	void (*over)(void *arg, struct connections_client *c);
 	/* Write a whole answer that says no to what came of a head. */
 	void (*refuse)(void *arg, const struct framing *asked, int status,
@@ -89,7 +89,7 @@ void connections_close(struct connections *g);
 /* A client that is connected (fd is taken). 0, or -1. */
 int connections_add(struct connections *g, int fd);
 
-/* No further clients. */
+/* Accept no further clients. */
 void connections_drain(struct connections *g);
 
 size_t connections_clients(const struct connections *g);
@@ -97,8 +97,8 @@ size_t connections_clients(const struct connections *g);
 /* True if a client waits for an answer, or may be about to ask. */
 bool connections_owes(const struct connections *g);
 
-/* Readable when connections_turn() has something to do, which it has once a
- * second anyway. */
+/* Readable when connections_turn() has something to do. Call that once a second
+ * anyway. */
 int connections_fd(const struct connections *g);
 void connections_turn(struct connections *g);
 
@@ -121,12 +121,12 @@ void *connections_own(const struct connections_client *c);
 /* There is more of its answer, or the first of it: the call more() is asked. */
 void connections_go_on(struct connections_client *c);
 
-/* How long it has taken nothing of what it is owed; after so long, it can lose
- * it. */
+/* Milliseconds since the client last took bytes of its answer. From
+ * CONNECTIONS_STALLED_MS on we may drop it to make room. */
 #define CONNECTIONS_STALLED_MS 1000
 int64_t connections_stalled_ms(const struct connections_client *c);
 
-/* It goes, whatever it is owed; the call over() says so. */
+/* Drop the client, also in the middle of its answer. over() is called. */
 void connections_leave(struct connections_client *c);
 
 /* This answer (taken) takes the place of any other, at once, and is the last.
@@ -292,7 +292,7 @@ bool framing_is_whole(const struct framing *h);
 /* True if the client wants no further answer on its connection. */
 bool framing_is_last(const struct framing *h);
 
-/* The next request, and no further. */
+/* Forget this request, and begin the next. */
 void framing_reset(struct framing *h);
 
 /* ---- http.c ---- */
@@ -319,7 +319,7 @@ struct http_calls {
 	 * expect it ("": nobody knows which). */
 	void (*words)(void *arg, const char *path, int status,
 		const char *words, struct strbuf *b);
-	/* Something that was no request was answered with that. */
+	/* We have answered malformed input with this status. */
 	void (*refused)(void *arg, int status);
 	void *arg;
 };
@@ -343,18 +343,19 @@ void http_close(struct http *h);
 /* Serve a client that is connected (fd is taken). 0, or -1. */
 int http_add_client(struct http *h, int fd);
 
-/* No further clients, and the last answer for each that there is. */
+/* Accept no further clients, and end each connection behind its answer. */
 void http_drain(struct http *h);
 
-/* True if nobody asks for anything. */
+/* True if no client waits for an answer. */
 bool http_is_idle(const struct http *h);
 size_t http_clients(const struct http *h);
 
-/* Readable when http_turn() has something to do, which it has once a second
- * anyway. */
+/* Readable when http_turn() has something to do. Call that once a second
+ * anyway.
+ */
 int http_fd(const struct http *h);
 
-/* Do what can be done. */
+/* Serve all clients that are ready. */
 void http_turn(struct http *h);
 
 /* ---- one exchange ---- */
@@ -471,7 +472,7 @@ size_t jobs_polls(
 	const struct jobs *s, struct pollfd *p, size_t max, int *timeout_ms);
 void jobs_turn(struct jobs *s, const struct pollfd *p, size_t n);
 
-/* Give jails to those that wait. */
+/* Start the waiting requests for which there is a jail. */
 void jobs_start(struct jobs *s);
 
 /* ---- route.c ---- */
@@ -510,7 +511,7 @@ struct sessions_rules {
 	struct metrics *metrics;
 };
 
-/* Before the sandbox closes. 0, or -1 with e. */
+/* Call before the process confines itself. 0, or -1 with e. */
 int sessions_open(struct sessions **out, const struct sessions_rules *rules,
 	struct err *e);
 void sessions_close(struct sessions *s);
@@ -525,15 +526,14 @@ size_t sessions_of_client(const struct sessions *s, const struct exchange *x);
 /* Begin one, and answer the exchange with its id. -1: out of memory. */
 int sessions_begin(struct sessions *s, struct exchange *x);
 
-/* The session that this path names behind /v1/sessions/; NULL: there is none,
- * and never was as far as can be told. */
+/* The session that this path names behind /v1/sessions/; NULL: unknown id. */
 struct http_session *sessions_find(const struct sessions *s, const char *path);
 
 /* Why it is over, or NULL; whether it serves a request. */
 const char *sessions_why_over(const struct http_session *se);
 bool sessions_is_busy(const struct http_session *se);
 
-/* Append what can be said of it. */
+/* Append its state as JSON. */
 void sessions_add_state(struct strbuf *b, const struct http_session *se);
 
 /* Serve this request (taken) in a session that is neither over nor busy, and
@@ -563,7 +563,7 @@ size_t sessions_polls(const struct sessions *s, struct pollfd *p, size_t max,
 	int *timeout_ms);
 void sessions_turn(struct sessions *s, const struct pollfd *p, size_t n);
 
-/* Give jails to those that wait. */
+/* Start the waiting requests for which there is a jail. */
 void sessions_start(struct sessions *s);
 
 /* ---- subids.c ---- */

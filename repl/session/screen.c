@@ -33,7 +33,7 @@
 /* Most rows until the next cell for output that stopped processes had still
  * written: the lines above it stay in a terminal's scrollback. */
 #define BEHIND_ROWS 500
-/* Between two looks at the background's output. */
+/* Pause between two reads of background output. */
 #define REST_NS (20 * 1000 * 1000)
 
 /* The holder of the terminal. */

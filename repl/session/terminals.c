@@ -143,8 +143,8 @@ static void show_end(struct session *s, const char *buf, size_t n)
 	strbuf_free(&b);
 }
 
-/* Nothing was missed since the terminal was found to be gone. A line that is
- * dead is found late, and what a cell wrote until then was written into it. */
+/* We notice a dead connection late. Output written before that is lost, so we
+ * point to :out. */
 static void show_again(struct session *s, bool unseen)
 {
 	const struct record_output *o =
