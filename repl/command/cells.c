@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cells.c - :undo :reset :history :out :edit :time :timeit :quit
+ * cells.c - :undo :reset :history :out :edit :time :timeit :detach :quit
  *
  * Runs in:   front end, between cells
  * Trusts:    the warden; not kept output, which is a guest's and is made safe

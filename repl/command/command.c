@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * command.c - the table of `:` commands, running one, and what Tab offers
+ * command.c - the table of `:` commands, and what Tab offers
  *
  * Runs in:   front end, between cells
  * Trusts:    the person with the commands that [policy] commands allows;

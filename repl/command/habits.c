@@ -3,8 +3,8 @@
  * habits.c - what people type out of habit: %time, !ls, cd, pip
  *
  * Runs in:   front end, between cells
- * Trusts:    the person. It runs as a cell: a habit gives nobody more
- *            than Python does
+ * Trusts:    the person. A habit becomes a cell or a `:` command, and allows
+ *            no more than that does
  *
  * Only lines that are no Python are taken: those that begin with % or !, and a
  * few words of a shell that are no names in this session.

@@ -66,7 +66,7 @@
 #define LINGER_MS 200
 /* One person may have one in so many of all sessions and programs. */
 #define PART_OF_ONE 4
-/* How long a child waits for its request, and for its own answer. */
+/* How long a child waits for a request to be sent, and may take for it all. */
 #define REQUEST_MS 2000
 #define ALARM_S 10
 
@@ -407,7 +407,7 @@ static _Noreturn void child(struct service *s, struct service_place *mine)
 	sigset_t none;
 	int conn;
 
-	/* A spare in the making ends when nobody has its sockets. */
+	/* A spare in the making ends when the service closes its ends. */
 	spares_leave(&s->spares);
 	/* While it waits, the child ends with its parent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

@@ -28,8 +28,8 @@
  * ENDED_MS after the program's end. */
 #define PROGRAM_MS 50
 #define ENDED_MS 2
-/* When two clients come within this time, more will: we then make spares in a
- * hurry. */
+/* When two clients get sessions within this time, more clients will come: we
+ * then make spares in a hurry. */
 #define SOON_MS 100
 /* The pause of a kind after a failure. */
 #define FAILURE_MS 20000
